@@ -1,0 +1,253 @@
+package arch
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// rooms says which rooms of this module a room may import. What is not written
+// here is forbidden; a room without a row is an error.
+func rooms() map[string][]string {
+	words := []string{"sandbox", "fault"}
+	local := []string{"providers/local/cgroup", "providers/local/identity", "providers/local/record", "providers/local/runlog", "providers/local/wire"}
+	return map[string][]string{
+		// ground floor
+		"sandbox": nil,
+		"fault":   nil,
+		"process": nil,
+		// pure rules
+		"selector": words,
+		"triage":   words,
+		// the contract and those who keep it
+		"providers":                  words,
+		"providers/fake":             with(words, "providers"),
+		"providers/providertest":     with(words, "providers"),
+		"providers/local":            with(local, "sandbox", "fault", "providers", "providers/local/supervisor"),
+		"providers/local/cgroup":     {"sandbox"},
+		"providers/local/identity":   nil,
+		"providers/local/record":     with(words, "providers/local/identity"),
+		"providers/local/runlog":     {"sandbox"},
+		"providers/local/wire":       nil,
+		"providers/local/supervisor": with(local, "sandbox"),
+		"config":                     with(words, "process", "providers"),
+		"output":                     with(words, "process"),
+		// many as one
+		"fleet": with(words, "providers", "selector", "triage"),
+		// skins
+		"drill":    with(words, "fleet", "triage", "providers"),
+		"commands": with(words, "process", "providers", "selector", "triage", "config", "output", "fleet", "drill"),
+		"cli":      with(words, "process", "providers", "providers/local", "config", "output", "fleet", "drill", "commands"),
+		"arch":     nil,
+	}
+}
+
+// owners says which rooms may use a library of somebody else. Tests may use
+// the test libraries and whatever the room beside them may.
+func owners() map[string][]string {
+	return map[string][]string{
+		"github.com/spf13/cobra":            {"commands", "cli"},
+		"github.com/spf13/pflag":            {"commands", "cli"},
+		"github.com/spf13/viper":            {"config"},
+		"go.yaml.in/yaml/v3":                {"config", "output"},
+		"github.com/olekukonko/tablewriter": {"output"},
+		"charm.land/lipgloss":               {"output"},
+		"github.com/itchyny/gojq":           {"output"},
+		"golang.org/x/term":                 {"cli", "commands"},
+		"golang.org/x/sys":                  {"providers/local", "providers/local/cgroup", "providers/local/identity", "providers/local/record", "providers/local/runlog", "providers/local/supervisor", "providers/local/wire"},
+		"github.com/fsnotify/fsnotify":      {"providers/local", "providers/local/runlog"},
+		"github.com/creack/pty":             {"providers/local"},
+		"github.com/stretchr/testify":       {"providers/providertest"},
+	}
+}
+
+// standard says which rooms may use a guarded package of the standard library.
+func standard() map[string][]string {
+	return map[string][]string{
+		"net/http": {"providers/providertest"},
+		"os/exec":  {"providers/local", "providers/local/supervisor", "providers/local/identity"},
+	}
+}
+
+func testLibraries() []string {
+	return []string{"github.com/stretchr/testify", "github.com/rogpeppe/go-internal"}
+}
+
+func with(list []string, more ...string) []string { return append(slices.Clone(list), more...) }
+
+func TestImportsGoDownstairs(t *testing.T) {
+	t.Parallel()
+	found, err := violations(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range found {
+		t.Error(v)
+	}
+}
+
+func TestPlantedImportsAreFound(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ file, source, want string }{
+		"upstairs":       {"internal/triage/x.go", `import _ "sbx/internal/fleet"`, "may import only"},
+		"between rooms":  {"internal/providers/fake/x.go", `import _ "sbx/internal/providers/local"`, "may import only"},
+		"library":        {"internal/fleet/x.go", `import _ "github.com/spf13/cobra"`, "belongs to"},
+		"no owner":       {"internal/fleet/x.go", `import _ "example.com/left-pad"`, "has no owner"},
+		"standard":       {"internal/commands/x.go", `import _ "net/http"`, "belongs to"},
+		"new room":       {"internal/utils/x.go", `import _ "fmt"`, "needs a row"},
+		"ground library": {"internal/fault/x.go", `import _ "golang.org/x/sys/unix"`, "belongs to"},
+		"test library":   {"internal/fleet/x.go", `import _ "github.com/stretchr/testify/require"`, "belongs to"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			file := filepath.Join(root, filepath.FromSlash(tc.file))
+			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, []byte("package x\n\n"+tc.source+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			found, err := violations(root)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(found) != 1 || !strings.Contains(found[0], tc.want) {
+				t.Fatalf("want one violation with %q, got %q", tc.want, found)
+			}
+		})
+	}
+}
+
+// violations parses the imports itself: a child `go list` would be served from
+// the test cache after a forbidden import was added.
+func violations(root string) ([]string, error) {
+	var found []string
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if name := d.Name(); file != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "tools" || name == "dist") {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(file, ".go") {
+			return nil
+		}
+		rel, err := filepath.Rel(root, file)
+		if err != nil {
+			return err
+		}
+		more, err := inFile(file, filepath.ToSlash(rel))
+		found = append(found, more...)
+		return err
+	})
+	return found, err
+}
+
+func inFile(file, rel string) ([]string, error) {
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+	if err != nil {
+		return nil, err
+	}
+	room := strings.TrimPrefix(path.Dir(rel), "internal/")
+	if room == "cmd/sbx" || strings.HasPrefix(rel, "completions/") {
+		return entrance(parsed.Imports, rel)
+	}
+	allowed, known := rooms()[room]
+	if !known {
+		return []string{fmt.Sprintf("%s: room %q needs a row in the table of arch", rel, room)}, nil
+	}
+	isTest := strings.HasSuffix(rel, "_test.go")
+	var found []string
+	for _, spec := range parsed.Imports {
+		target, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return nil, err
+		}
+		if v := judge(room, allowed, target, isTest); v != "" {
+			found = append(found, rel+" "+v)
+		}
+	}
+	return found, nil
+}
+
+// entrance is cmd/sbx: it may import the composition root, the process value
+// and the standard library.
+func entrance(imports []*ast.ImportSpec, rel string) ([]string, error) {
+	var found []string
+	for _, spec := range imports {
+		target, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return nil, err
+		}
+		own := target == "sbx/internal/cli" || target == "sbx/internal/process"
+		if !own && (strings.HasPrefix(target, "sbx/") || strings.Contains(strings.Split(target, "/")[0], ".")) {
+			found = append(found, fmt.Sprintf("%s imports %s; main may import only cli and process", rel, target))
+		}
+	}
+	return found, nil
+}
+
+func judge(room string, allowed []string, target string, isTest bool) string {
+	if own, ok := strings.CutPrefix(target, "sbx/internal/"); ok {
+		switch {
+		case own == room, slices.Contains(allowed, own):
+			return ""
+		case isTest && testMayImport(room, own):
+			return ""
+		}
+		return fmt.Sprintf("imports %s; room %s may import only %v", own, room, allowed)
+	}
+	if isTest && underAny(target, testLibraries()) {
+		return ""
+	}
+	if rooms, guarded := standard()[target]; guarded {
+		if isTest || slices.Contains(rooms, room) {
+			return ""
+		}
+		return fmt.Sprintf("imports %s, which belongs to %v", target, rooms)
+	}
+	if !strings.Contains(strings.Split(target, "/")[0], ".") {
+		return "" // the standard library: no module of it has a dot in its first element
+	}
+	for lib, rooms := range owners() {
+		if !underAny(target, []string{lib}) {
+			continue
+		}
+		if slices.Contains(rooms, room) {
+			return ""
+		}
+		return fmt.Sprintf("imports %s, which belongs to %v", target, rooms)
+	}
+	return fmt.Sprintf("imports %s, which has no owner in the table of arch", target)
+}
+
+// testMayImport lists what tests may reach beyond their room's row: the fake
+// provider and the conformance suite, and for the end-to-end tests all of it.
+func testMayImport(room, own string) bool {
+	switch room {
+	case "sandbox", "fault", "process":
+		return false
+	case "cli":
+		return true
+	}
+	return own == "providers/fake" || own == "providers/providertest"
+}
+
+func underAny(target string, libs []string) bool {
+	return slices.ContainsFunc(libs, func(lib string) bool {
+		return target == lib || strings.HasPrefix(target, lib+"/")
+	})
+}

@@ -1,0 +1,126 @@
+// Package fault holds what can go wrong, as data: the kinds of failure, the
+// exit code of each, what a cron line reads from it, and the hint that goes
+// with it. One table drives exit codes, JSON errors, help and docs.
+//
+// No printing and no knowledge of any provider or command enters this room,
+// and nothing beyond the standard library.
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Error is a failure that says what kind it is and what to do next. Its text is
+// one lower-case line without a full stop.
+type Error struct {
+	Kind       Kind
+	Provider   string        // the profile, when one is at fault
+	Op         string        // what was being done: "terminate abc"
+	Hint       string        // the next thing to try
+	RetryAfter time.Duration // 0 = the source does not say
+	Err        error         // what happened
+}
+
+// New makes an Error of a kind from a message.
+func New(kind Kind, format string, args ...any) *Error {
+	return &Error{Kind: kind, Err: fmt.Errorf(format, args...)}
+}
+
+// Usage is New for a wrong flag, argument or configuration.
+func Usage(format string, args ...any) *Error { return New(KindUsage, format, args...) }
+
+// WithHint adds the next thing to try and returns the same error.
+func (e *Error) WithHint(format string, args ...any) *Error {
+	e.Hint = fmt.Sprintf(format, args...)
+	return e
+}
+
+// At names the provider and what was being done and returns the same error.
+func (e *Error) At(provider, op string) *Error {
+	e.Provider, e.Op = provider, op
+	return e
+}
+
+// Error joins provider, operation and cause: "prod: terminate abc: refused".
+func (e *Error) Error() string {
+	parts := make([]string, 0, 3)
+	for _, p := range []string{e.Provider, e.Op} {
+		if p != "" {
+			parts = append(parts, p)
+		}
+	}
+	switch {
+	case e.Err != nil:
+		parts = append(parts, e.Err.Error())
+	default:
+		parts = append(parts, e.Kind.Row().Meaning)
+	}
+	return strings.Join(parts, ": ")
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// KindOf finds the kind of any error. Joined errors of one kind have that
+// kind, of several kinds KindPartial; context errors are known too.
+func KindOf(err error) Kind {
+	if err == nil {
+		return KindNone
+	}
+	var f *Error
+	if errors.As(err, &f) && !joined(err) {
+		return f.Kind
+	}
+	if list, ok := err.(interface{ Unwrap() []error }); ok {
+		return common(list.Unwrap())
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		return KindCanceled
+	case errors.Is(err, context.DeadlineExceeded):
+		return KindTimeout
+	}
+	return KindUnknown
+}
+
+func joined(err error) bool {
+	_, ok := err.(interface{ Unwrap() []error }) // asks about this very value, not about what it wraps
+	return ok
+}
+
+func common(errs []error) Kind {
+	kind := KindNone
+	for _, err := range errs {
+		k := KindOf(err)
+		if kind != KindNone && k != kind {
+			return KindPartial
+		}
+		kind = k
+	}
+	return kind
+}
+
+// ExitCode is what the process returns for an error.
+func ExitCode(err error) int { return KindOf(err).Row().Code }
+
+// Retryable says that the same call may succeed later.
+func Retryable(err error) bool { return KindOf(err).Row().Retryable }
+
+// HintOf gives the first hint in the chain, or "".
+func HintOf(err error) string {
+	for err != nil {
+		var f *Error
+		if !errors.As(err, &f) {
+			return ""
+		}
+		if f.Hint != "" {
+			return f.Hint
+		}
+		err = f.Err
+	}
+	return ""
+}

@@ -1,0 +1,54 @@
+package providers
+
+import (
+	"slices"
+	"strings"
+
+	"sbx/internal/fault"
+)
+
+// Ability names one thing that a provider may be able to do.
+type Ability struct {
+	Name string // as `sbx providers` shows it
+	Has  func(Provider) bool
+}
+
+// Abilities is the list behind `sbx providers` and every "unsupported" hint.
+func Abilities() []Ability {
+	return []Ability{
+		{"logs", has[LogReader]},
+		{"usage", has[UsageReader]},
+		{"stats", has[StatsReader]},
+		{"create", has[Launcher]},
+		{"exec", has[Commander]},
+		{"probe", has[Prober]},
+		{"events", has[EventReader]},
+		{"sweep", has[Sweeper]},
+		{"doctor", has[Checker]},
+	}
+}
+
+func has[T any](p Provider) bool {
+	_, ok := As[T](p)
+	return ok
+}
+
+// Unsupported is the error for an ability that p lacks; the hint names those of
+// others that have it.
+func Unsupported(p Provider, ability string, others []Provider) error {
+	err := fault.New(fault.KindUnsupported, "a %s provider has no %s", p.Type(), ability).At(p.Name(), "")
+	i := slices.IndexFunc(Abilities(), func(a Ability) bool { return a.Name == ability })
+	if i < 0 {
+		return err
+	}
+	var can []string
+	for _, o := range others {
+		if Abilities()[i].Has(o) {
+			can = append(can, o.Name())
+		}
+	}
+	if len(can) == 0 {
+		return err.WithHint("no configured provider has it")
+	}
+	return err.WithHint("these configured providers have it: %s", strings.Join(can, ", "))
+}

@@ -1,0 +1,144 @@
+// Package providers is the contract between sbx and whatever runs sandboxes:
+// four verbs that everyone has, and abilities that some have.
+//
+// An ability is one small interface, found with As. A missing one is
+// fault.KindUnsupported and never an empty result. No wire format, no policy
+// (deadlines, breakers, verification) and no output enters this room: deadlines
+// and verification live in fleet, retries of a single request in the client.
+package providers
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"sbx/internal/sandbox"
+)
+
+// Provider is what every provider can do.
+//
+// Every method returns when ctx ends. Reading never changes a sandbox's life.
+type Provider interface {
+	// Name is the profile's name.
+	Name() string
+	// Type is the kind of provider behind the profile: "local", "e2b".
+	Type() string
+	// List streams the sandboxes that match q. A listing that is failed,
+	// partial, looping or capped yields an error; it never just ends. Items
+	// that were read before the error stay valid.
+	List(ctx context.Context, q Query) iter.Seq2[sandbox.Sandbox, error]
+	// Get reads one by its exact id: fault.KindNotFound, or fault.KindGone
+	// where the provider proves that it existed.
+	Get(ctx context.Context, id string) (sandbox.Sandbox, error)
+	// Terminate asks for the end, once. Returning nil means accepted, not
+	// done. Ending what has ended is fault.KindGone with evidence of its
+	// existence, fault.KindNotFound without.
+	Terminate(ctx context.Context, id string, o TerminateOptions) error
+}
+
+// Query narrows a listing. Providers that can narrow at the source do; what
+// comes back is filtered again above, so a provider may return more.
+type Query struct {
+	All    bool // also what ended long ago, where the provider keeps it
+	States []sandbox.State
+	Labels map[string]string
+}
+
+// TerminateOptions say how to end a sandbox.
+type TerminateOptions struct {
+	Delete bool          // also destroy what the provider would keep
+	Grace  time.Duration // how long a program that can hear TERM may take
+	By     string        // who asked, for the record
+}
+
+// LogQuery narrows a read of logs.
+type LogQuery struct {
+	Since  time.Time // zero = from the start
+	Tail   int       // the last n lines; 0 = all
+	Follow bool      // go on until the sandbox ends or ctx does
+}
+
+// LogReader reads a sandbox's output.
+type LogReader interface {
+	Logs(ctx context.Context, id string, q LogQuery) iter.Seq2[sandbox.LogLine, error]
+}
+
+// UsageReader reads one sample of a sandbox's use of resources.
+type UsageReader interface {
+	Usage(ctx context.Context, id string) (sandbox.Usage, error)
+}
+
+// StatsReader gives a provider's own counters. Where it is missing, the fleet
+// counts the listing and leaves the lifetime totals unknown.
+type StatsReader interface {
+	Stats(ctx context.Context) (Stats, error)
+}
+
+// Stats are a provider's counters; nil = not reported.
+type Stats struct {
+	Active         *int64
+	Provisioning   *int64
+	Terminating    *int64
+	TotalCreated   *int64
+	TotalDestroyed *int64
+	TimedOut       *int64 // of TotalDestroyed, how many ended by a time limit
+}
+
+// Launcher starts sandboxes. A create is never retried blindly: an error that
+// leaves the outcome open says so.
+type Launcher interface {
+	Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error)
+}
+
+// Commander runs a command inside a running sandbox.
+type Commander interface {
+	// Exec returns how the command ended. An error means that it could not be
+	// run or that its end was not seen.
+	Exec(ctx context.Context, id string, c Command) (sandbox.Exit, error)
+}
+
+// Prober asks whether a sandbox answers, without changing its life.
+type Prober interface {
+	Probe(ctx context.Context, id string) (Health, error)
+}
+
+// Health is the answer of a probe.
+type Health struct {
+	Verdict  sandbox.Verdict // of "it answers"
+	Evidence []sandbox.Evidence
+}
+
+// EventReader reads the provider's record of a sandbox's life, oldest first.
+type EventReader interface {
+	Events(ctx context.Context, id string) ([]sandbox.Event, error)
+}
+
+// Sweeper removes what a dead control process left behind. It is the one
+// exception to "reading changes nothing", and for `local` only.
+type Sweeper interface {
+	Sweep(ctx context.Context) (Swept, error)
+}
+
+// Swept counts what a sweep found.
+type Swept struct {
+	Refs []sandbox.Ref // sandboxes whose record was brought to its end
+}
+
+// Checker finds what is wrong with the profile itself, for doctor.
+type Checker interface {
+	Check(ctx context.Context) []Check
+}
+
+// Check is one finding of doctor.
+type Check struct {
+	Check   string
+	Verdict sandbox.Verdict // True = in order
+	Message string
+	Hint    string
+}
+
+// As finds an ability of a provider.
+func As[T any](p Provider) (T, bool) {
+	a, ok := p.(T)
+	return a, ok
+}

@@ -1,0 +1,139 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ErrMeasure is what every refused duration or size wraps.
+var ErrMeasure = errors.New("not understood")
+
+const (
+	day  = 24 * time.Hour
+	week = 7 * day
+	// maxDuration keeps now-minus-age inside the calendar: ten years.
+	maxDuration = 3650 * day
+)
+
+// ParseDuration reads 90s, 10m, 2h, 3d, 1w and sums of them in falling units
+// (1h30m). Zero, signs, bare numbers, fractions and the empty string are
+// refused: an unset shell variable must never mean "no limit".
+func ParseDuration(text string) (time.Duration, error) {
+	refuse := func(why string) (time.Duration, error) {
+		return 0, fmt.Errorf("%w: duration %q: %s; write it like 90s, 10m, 2h, 3d, 1w or 1h30m", ErrMeasure, text, why)
+	}
+	if text == "" {
+		return refuse("empty (is a shell variable unset?)")
+	}
+	var total time.Duration
+	last := time.Duration(math.MaxInt64)
+	for rest := text; rest != ""; {
+		digits := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' })
+		switch {
+		case digits == 0:
+			return refuse("a number must come before each unit")
+		case digits < 0:
+			return refuse("a unit is missing")
+		}
+		n, err := strconv.ParseInt(rest[:digits], 10, 64)
+		unit := durationUnit(rest[digits])
+		switch {
+		case err != nil:
+			return refuse("the number is too large")
+		case unit == 0:
+			return refuse(fmt.Sprintf("unknown unit %q", rest[digits:digits+1]))
+		case unit >= last:
+			return refuse("units must fall, each used once")
+		case n > int64(maxDuration/unit):
+			return refuse("longer than ten years")
+		}
+		total += time.Duration(n) * unit
+		last, rest = unit, rest[digits+1:]
+	}
+	switch {
+	case total == 0:
+		return refuse("zero")
+	case total > maxDuration:
+		return refuse("longer than ten years")
+	}
+	return total, nil
+}
+
+func durationUnit(c byte) time.Duration {
+	switch c {
+	case 's':
+		return time.Second
+	case 'm':
+		return time.Minute
+	case 'h':
+		return time.Hour
+	case 'd':
+		return day
+	case 'w':
+		return week
+	}
+	return 0
+}
+
+// FormatDuration writes a duration as ParseDuration reads it, in at most two
+// units, rounded down; under a second it says 0s.
+func FormatDuration(d time.Duration) string {
+	units := []struct {
+		unit time.Duration
+		name string
+	}{{week, "w"}, {day, "d"}, {time.Hour, "h"}, {time.Minute, "m"}, {time.Second, "s"}}
+	for i, u := range units {
+		if d < u.unit {
+			continue
+		}
+		out := strconv.FormatInt(int64(d/u.unit), 10) + u.name
+		if i+1 < len(units) {
+			if rest := (d % u.unit) / units[i+1].unit; rest > 0 {
+				out += strconv.FormatInt(int64(rest), 10) + units[i+1].name
+			}
+		}
+		return out
+	}
+	return "0s"
+}
+
+// MiB is 1024*1024 bytes, the unit of every `*_mb` figure.
+const MiB = 1 << 20
+
+// ParseSize reads 512M, 2G, 64K (1024-based) into bytes. Bare numbers, zero,
+// signs and fractions are refused.
+func ParseSize(text string) (int64, error) {
+	refuse := func(why string) (int64, error) {
+		return 0, fmt.Errorf("%w: size %q: %s; write it like 64M, 512M or 2G", ErrMeasure, text, why)
+	}
+	if text == "" {
+		return refuse("empty (is a shell variable unset?)")
+	}
+	var unit int64
+	switch text[len(text)-1] {
+	case 'K':
+		unit = 1 << 10
+	case 'M':
+		unit = MiB
+	case 'G':
+		unit = 1 << 30
+	default:
+		return refuse("the unit K, M or G is missing")
+	}
+	digits := text[:len(text)-1]
+	if digits == "" || strings.ContainsFunc(digits, func(r rune) bool { return r < '0' || r > '9' }) {
+		return refuse("only a whole number may stand before the unit")
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	switch {
+	case err != nil || n > (1<<50)/unit:
+		return refuse("too large")
+	case n == 0:
+		return refuse("zero")
+	}
+	return n * unit, nil
+}

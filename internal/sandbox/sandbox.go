@@ -1,0 +1,107 @@
+package sandbox
+
+import (
+	"maps"
+	"time"
+)
+
+// Sandbox is one sandbox as its provider last described it. Zero times and nil
+// numbers mean "the provider does not say", never zero.
+type Sandbox struct {
+	Provider     string // the profile
+	ProviderType string // the kind of provider behind the profile
+	ID           string
+	Name         string
+	State        State
+	RawState     string // the provider's own word
+
+	CreatedAt      time.Time
+	StartedAt      time.Time
+	FirstSeenAt    time.Time // when sbx first saw it; for providers without a creation time
+	LastActivityAt time.Time
+	ExpiresAt      time.Time
+	EndedAt        time.Time
+	Activity       Verdict // whether it shows life now; Unknown where nothing can tell
+
+	Template  string
+	AgentType string
+	TaskID    string
+	Labels    map[string]string
+
+	Limits Limits
+	Exit   *Exit // nil while it runs, and where the provider keeps no exit
+}
+
+// Limits are what a sandbox may use. Nil means no limit is known.
+type Limits struct {
+	MemoryBytes *int64
+	CPU         *float64 // cores
+	DiskBytes   *int64
+	PIDs        *int64
+	Enforcement Enforcement
+	Isolation   string // what separates it from the host, in the provider's words
+}
+
+// Ref names the sandbox.
+func (s Sandbox) Ref() Ref { return Ref{Provider: s.Provider, ID: s.ID} }
+
+// Age is the time since the sandbox came to be, and what it was counted from.
+// A timestamp in the future gives AgeUnknown: such an age proves nothing
+// (DESIGN section 7).
+func (s Sandbox) Age(now time.Time) (time.Duration, AgeSource) {
+	for _, c := range []struct {
+		at     time.Time
+		source AgeSource
+	}{
+		{s.CreatedAt, AgeCreatedAt},
+		{s.StartedAt, AgeStartedAt},
+		{s.FirstSeenAt, AgeFirstSeen},
+	} {
+		if c.at.IsZero() {
+			continue
+		}
+		if c.at.After(now) {
+			return 0, AgeUnknown
+		}
+		return now.Sub(c.at), c.source
+	}
+	return 0, AgeUnknown
+}
+
+// Idle is the time since the last sign of life; false when none is known.
+func (s Sandbox) Idle(now time.Time) (time.Duration, bool) {
+	if s.LastActivityAt.IsZero() || s.LastActivityAt.After(now) {
+		return 0, false
+	}
+	return now.Sub(s.LastActivityAt), true
+}
+
+// Clone copies the sandbox so that the copy's labels may be changed.
+func (s Sandbox) Clone() Sandbox {
+	s.Labels = maps.Clone(s.Labels)
+	return s
+}
+
+// Spec is what a new sandbox shall be. Zero values leave the choice to the
+// provider.
+type Spec struct {
+	Name      string
+	Command   []string
+	Env       []string // KEY=VALUE; values reach the program and nothing else
+	Template  string
+	Snapshot  string
+	Image     string
+	Labels    map[string]string
+	TaskID    string
+	AgentType string
+
+	MemoryBytes int64
+	CPU         float64 // cores
+	DiskBytes   int64
+	PIDs        int64
+	TTL         time.Duration
+
+	Workdir          string
+	RequireHardLimit bool
+	Isolate          string // "" or the name of an isolation tool
+}
