@@ -1,0 +1,71 @@
+# The few verbs that people need. `make` alone lists them.
+# Tools are pinned in modules of their own under tools/ and built into ./bin,
+# so that the product's go.mod names only what the product links.
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+GO       ?= go
+FUZZTIME ?= 5s
+PKG      ?= ./...
+
+.PHONY: help
+help: ## list the verbs
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build ./bin/sbx for this machine, static and stripped
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/sbx ./cmd/sbx
+
+.PHONY: test
+test: ## run all tests (PKG=./internal/fleet/... for some)
+	$(GO) test $(PKG)
+
+.PHONY: race
+race: ## run all tests under the race detector (needs a C compiler)
+	CGO_ENABLED=1 $(GO) test -race $(PKG)
+
+.PHONY: lint
+lint: bin/golangci-lint ## run the pinned golangci-lint
+	bin/golangci-lint run $(PKG)
+
+.PHONY: fmt
+fmt: bin/golangci-lint ## format with gofumpt and goimports
+	bin/golangci-lint fmt
+
+.PHONY: fuzz
+fuzz: ## run each fuzz target for FUZZTIME (5s)
+	scripts/fuzz $(FUZZTIME) $(PKG)
+
+.PHONY: bench
+bench: ## run the benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem $(PKG)
+
+.PHONY: cover
+cover: ## print the coverage of each function and in total
+	@mkdir -p bin
+	$(GO) test -coverprofile=bin/cover.out -coverpkg=./internal/... $(PKG)
+	$(GO) tool cover -func=bin/cover.out
+
+.PHONY: docs
+docs: ## regenerate completions/, man/ and docs/cli/ from the program
+	$(GO) test ./internal/cli -run '^TestGenerated' -count=1 -update
+
+.PHONY: deps
+deps: ## measure what each dependency adds to the binary and to the start
+	$(GO) run -C tools/depcost . -C ../..
+
+.PHONY: snapshot
+snapshot: bin/goreleaser ## build the release archives and packages into ./dist, publish nothing
+	scripts/snapshot bin/goreleaser
+
+.PHONY: ci
+ci: ## run what CI runs
+	.ci/run
+
+bin/golangci-lint: tools/golangci-lint/go.mod tools/golangci-lint/go.sum
+	CGO_ENABLED=0 $(GO) build -C tools/golangci-lint -trimpath -ldflags '-s -w' -o ../../bin/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+bin/goreleaser: tools/goreleaser/go.mod tools/goreleaser/go.sum
+	CGO_ENABLED=0 $(GO) build -C tools/goreleaser -trimpath -ldflags '-s -w' -o ../../bin/goreleaser github.com/goreleaser/goreleaser/v2
