@@ -1,0 +1,3 @@
+module sbx/tools/sbom
+
+go 1.26.0
