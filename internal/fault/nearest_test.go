@@ -1,0 +1,47 @@
+package fault
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestNearest(t *testing.T) {
+	t.Parallel()
+	choices := []string{"running", "paused", "stopped", "age"}
+	for word, want := range map[string]string{
+		"runing":  "running", // one missing
+		"runnnig": "running", // neighbours swapped
+		"RUNNING": "running",
+		"pasued":  "paused",
+		"stoped":  "stopped",
+		"ag":      "", // one edit of two characters is a guess, not a slip
+		"agee":    "age",
+		"r":       "",
+		"":        "",
+		"deleted": "",
+		"runn":    "", // three edits
+	} {
+		assert.Equal(t, want, Nearest(word, choices), "%q", word)
+	}
+	assert.Equal(t, "ab", Nearest("abc", []string{"ab", "abcd"}), "of equally near ones the first")
+}
+
+func TestMeant(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, "did you mean age? allowed: age, name", Meant("agee", []string{"age", "name"}))
+	assert.Equal(t, "allowed: age, name", Meant("zzz", []string{"age", "name"}))
+}
+
+func FuzzNearest(f *testing.F) {
+	f.Add("runing", "running")
+	f.Add("\xff", "a")
+	f.Fuzz(func(t *testing.T, word, choice string) {
+		if len(word)+len(choice) > 200 {
+			t.Skip("long words only cost time")
+		}
+		if got := Nearest(word, []string{choice}); got != "" && got != choice {
+			t.Fatalf("Nearest(%q, %q) = %q", word, choice, got)
+		}
+	})
+}
