@@ -54,7 +54,7 @@ docs: ## regenerate completions/, man/ and docs/cli/ from the program
 
 .PHONY: deps
 deps: ## measure what each dependency adds to the binary and to the start
-	$(GO) run -C tools/depcost . -C ../..
+	$(GO) run -C tools/depcost .
 
 .PHONY: snapshot
 snapshot: bin/goreleaser ## build the release archives and packages into ./dist, publish nothing

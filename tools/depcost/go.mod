@@ -1,0 +1,3 @@
+module sbx/tools/depcost
+
+go 1.26.0
