@@ -10,7 +10,7 @@ func TestNearest(t *testing.T) {
 	t.Parallel()
 	choices := []string{"running", "paused", "stopped", "age"}
 	for word, want := range map[string]string{
-		"runing":  "running", // one missing
+		"runnin":  "running", // one missing
 		"runnnig": "running", // neighbours swapped
 		"RUNNING": "running",
 		"pasued":  "paused",
@@ -34,7 +34,7 @@ func TestMeant(t *testing.T) {
 }
 
 func FuzzNearest(f *testing.F) {
-	f.Add("runing", "running")
+	f.Add("runnin", "running")
 	f.Add("\xff", "a")
 	f.Fuzz(func(t *testing.T, word, choice string) {
 		if len(word)+len(choice) > 200 {

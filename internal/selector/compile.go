@@ -1,0 +1,171 @@
+package selector
+
+import (
+	"cmp"
+	"errors"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/sandbox"
+)
+
+// Options are the selectors as they were typed. A nil pointer means that the
+// flag was not given; an empty text was given, and is refused, because an unset
+// shell variable must never mean "no limit" (DESIGN section 7).
+type Options struct {
+	States      []string // each one state or several with commas between
+	OlderThan   *string  // a duration, see sandbox.ParseDuration
+	YoungerThan *string
+	Labels      []string // key=value, or key alone for "present"
+	Name        *string  // a glob: * ? [a-z], over the whole name
+	Task        *string
+	AgentType   *string
+	Stuck       bool
+	All         bool
+	Limit       *int
+	Sort        *string
+}
+
+// Compile reads all options and reports everything that is wrong with them,
+// each as fault.KindUsage, joined in the order of Options.
+func Compile(o Options) (Selector, error) {
+	s := Selector{Stuck: o.Stuck, All: o.All}
+	var errs []error
+	note := func(err error) { errs = append(errs, err) }
+	var err error
+	s.States, err = ParseStates(o.States)
+	note(err)
+	s.OlderThan, err = duration("--older-than", o.OlderThan)
+	note(err)
+	s.YoungerThan, err = duration("--younger-than", o.YoungerThan)
+	note(err)
+	note(window(s.OlderThan, s.YoungerThan))
+	s.Labels, err = ParseLabels(o.Labels)
+	note(err)
+	s.Name, err = glob(o.Name)
+	note(err)
+	s.Task, err = word("--task", o.Task)
+	note(err)
+	s.AgentType, err = word("--agent-type", o.AgentType)
+	note(err)
+	if o.Limit != nil {
+		s.Limit = *o.Limit
+		note(limit(s.Limit))
+	}
+	if o.Sort != nil {
+		s.Sort, err = ParseOrder(*o.Sort)
+		note(err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return Selector{}, err
+	}
+	return s, nil
+}
+
+// ParseStates reads states, each text one or several with commas between, and
+// drops repetitions. Every wrong word is one joined error.
+func ParseStates(texts []string) ([]sandbox.State, error) {
+	var states []sandbox.State
+	var errs []error
+	for _, text := range texts {
+		for part := range strings.SplitSeq(text, ",") {
+			state, known := sandbox.ParseState(part)
+			switch {
+			case !known:
+				errs = append(errs, fault.Usage("--state: no state %q", part).WithHint("%s", fault.Meant(part, stateNames())))
+			case !slices.Contains(states, state):
+				states = append(states, state)
+			}
+		}
+	}
+	return states, errors.Join(errs...)
+}
+
+func stateNames() []string {
+	var names []string
+	for _, s := range sandbox.States() {
+		names = append(names, string(s))
+	}
+	return names
+}
+
+// ParseLabels reads label filters. Values of one key are alternatives; a key
+// alone asks for its presence and adds nothing beside a value. The result is
+// sorted by key.
+func ParseLabels(texts []string) ([]Label, error) {
+	var labels []Label
+	var errs []error
+	for _, text := range texts {
+		key, value, valued := strings.Cut(text, "=")
+		if key == "" || strings.TrimSpace(key) != key {
+			errs = append(errs, fault.Usage("--label: %q has no usable key", text).WithHint("write key=value, or key for any value"))
+			continue
+		}
+		i := slices.IndexFunc(labels, func(l Label) bool { return l.Key == key })
+		if i < 0 {
+			i = len(labels)
+			labels = append(labels, Label{Key: key})
+		}
+		if valued && !slices.Contains(labels[i].Values, value) {
+			labels[i].Values = append(labels[i].Values, value)
+		}
+	}
+	slices.SortFunc(labels, func(a, b Label) int { return cmp.Compare(a.Key, b.Key) })
+	return labels, errors.Join(errs...)
+}
+
+func duration(flag string, text *string) (time.Duration, error) {
+	if text == nil {
+		return 0, nil
+	}
+	d, err := sandbox.ParseDuration(*text)
+	if err != nil {
+		return 0, fault.Usage("%s: %w", flag, err)
+	}
+	return d, nil
+}
+
+// window refuses two ages that leave nothing between them.
+func window(older, younger time.Duration) error {
+	if older == 0 || younger == 0 || younger > older {
+		return nil
+	}
+	return fault.Usage("nothing is older than %s and younger than %s", spell(older), spell(younger)).
+		WithHint("--younger-than must be longer than --older-than")
+}
+
+func word(flag string, text *string) (string, error) {
+	if text == nil {
+		return "", nil
+	}
+	if *text == "" {
+		return "", empty(flag)
+	}
+	return *text, nil
+}
+
+func glob(text *string) (string, error) {
+	pattern, err := word("--name", text)
+	if err != nil {
+		return "", err
+	}
+	if _, err := path.Match(flat(pattern), ""); err != nil {
+		return "", fault.Usage("--name: the pattern %q is broken", pattern).
+			WithHint("* any text, ? one character, [a-z] a class; a backslash takes the next character as it is")
+	}
+	return pattern, nil
+}
+
+func limit(n int) error {
+	if n >= 1 {
+		return nil
+	}
+	return fault.Usage("--limit: %d is less than 1", n).WithHint("leave it out for no limit")
+}
+
+func empty(flag string) error {
+	return fault.Usage("%s: the value is empty", flag).WithHint("is a shell variable unset?")
+}

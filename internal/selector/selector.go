@@ -1,0 +1,66 @@
+package selector
+
+import (
+	"time"
+
+	"sbx/internal/sandbox"
+)
+
+// Selector is a compiled choice of sandboxes. Filters of different kinds must
+// all hold; several states, or several values of one label, are alternatives.
+// The zero Selector matches everything but what HideEndedAfter hides. Build it
+// with Compile: a Selector made by hand skips the checks.
+type Selector struct {
+	States      []sandbox.State
+	OlderThan   time.Duration // strictly older; 0 = no such filter
+	YoungerThan time.Duration // strictly younger; 0 = no such filter
+	Labels      []Label
+	Name        string // glob, see Options.Name; "" = no such filter
+	Task        string // exact task id; "" = no such filter
+	AgentType   string // exact; "" = no such filter
+	Stuck       bool   // only what the stuck rule holds to be stuck
+	All         bool   // also local sandboxes that ended long ago
+	Limit       int    // at most so many; 0 = no limit
+	Sort        Order
+}
+
+// Label asks for one label of a sandbox.
+type Label struct {
+	Key    string
+	Values []string // alternatives; none = the key must be present, with any value
+}
+
+// HideEndedAfter is how long ended local sandboxes stay visible without All
+// (the surface's "ended local ones older than 1 h").
+const HideEndedAfter = time.Hour
+
+// hiding is the provider type whose ended sandboxes are hidden. Others either
+// forget what ended or keep it on purpose.
+const hiding = "local"
+
+// Facts is what a judgement needs beside the sandbox itself.
+type Facts struct {
+	Now time.Time
+	// Stuck is the stuck rule, with the reason in words. Nil makes every
+	// answer of the stuck filter unknown.
+	Stuck func(sandbox.Sandbox) (sandbox.Verdict, string)
+}
+
+// Empty says that the selector names no sandboxes by itself: it has no filter.
+// All, Limit and Sort are no filters.
+func (s Selector) Empty() bool {
+	return len(s.States) == 0 && s.OlderThan == 0 && s.YoungerThan == 0 && len(s.Labels) == 0 &&
+		s.Name == "" && s.Task == "" && s.AgentType == "" && !s.Stuck
+}
+
+// ExactLabels gives the labels that ask for exactly one value, for providers
+// that can narrow a listing at the source.
+func (s Selector) ExactLabels() map[string]string {
+	exact := map[string]string{}
+	for _, l := range s.Labels {
+		if len(l.Values) == 1 {
+			exact[l.Key] = l.Values[0]
+		}
+	}
+	return exact
+}
