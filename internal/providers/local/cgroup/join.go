@@ -1,0 +1,117 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strconv"
+)
+
+// ErrStranded says that a thread could not be put back. The caller lets its
+// goroutine end while locked to it: the runtime then ends the thread.
+var ErrStranded = errors.New("the thread stays in the control group")
+
+// JoinThread moves the calling thread into the v1 directories of the group, so
+// that a program forked from it is charged from its first byte. The caller has
+// called runtime.LockOSThread, starts the program from this goroutine (with FD
+// as its SysProcAttr.CgroupFD where that is not negative) and calls LeaveThread.
+// On an error the thread is back where it was, or the error wraps ErrStranded.
+//
+// A group with a v2 directory alone needs no join; JoinThread does nothing then.
+func (g *Group) JoinThread() error {
+	homes, err := g.whereabouts()
+	if err != nil {
+		return err
+	}
+	var left []string
+	for i, d := range g.legacy() {
+		if err := g.tree.write(path.Join(d.Path, "tasks"), "0"); err != nil {
+			return errors.Join(fmt.Errorf("join control group: %w", err), g.moveBack(left))
+		}
+		left = append(left, homes[i])
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.homes[threadID()] = left
+	return nil
+}
+
+// LeaveThread puts the calling thread back where JoinThread found it. Without a
+// join it does nothing. The error wraps ErrStranded.
+func (g *Group) LeaveThread() error {
+	g.mu.Lock()
+	homes := g.homes[threadID()]
+	delete(g.homes, threadID())
+	g.mu.Unlock()
+	return g.moveBack(homes)
+}
+
+// Add moves a whole process into the group: for kernels and callers that
+// cannot have it born inside. What it used before stays charged elsewhere.
+func (g *Group) Add(pid int) error {
+	for _, d := range g.state.Dirs {
+		if d.Borrowed {
+			continue
+		}
+		if err := g.tree.write(path.Join(d.Path, "cgroup.procs"), strconv.Itoa(pid)); err != nil {
+			return fmt.Errorf("join control group: %w", err)
+		}
+	}
+	return nil
+}
+
+// legacy lists the v1 directories.
+func (g *Group) legacy() []Dir {
+	var list []Dir
+	for _, d := range g.state.Dirs {
+		if !d.V2 {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// whereabouts lists the directories that the calling thread is in, one for each
+// of legacy.
+func (g *Group) whereabouts() ([]string, error) {
+	dirs := g.legacy()
+	if len(dirs) == 0 {
+		return nil, nil
+	}
+	self := path.Join(g.proc, "thread-self")
+	mounts, err := g.tree.read(path.Join(self, "mountinfo"))
+	if err != nil {
+		return nil, fmt.Errorf("join control group: %w", err)
+	}
+	groups, err := g.tree.read(path.Join(self, "cgroup"))
+	if err != nil {
+		return nil, fmt.Errorf("join control group: %w", err)
+	}
+	var h Host
+	h.tree = g.tree
+	h.find(parseMounts(mounts), parseMembership(groups))
+	var homes []string
+	for _, d := range dirs {
+		var home string
+		if hi := h.bound(d.Controllers[0]); hi != nil {
+			home = hi.own
+		}
+		homes = append(homes, home)
+	}
+	return homes, nil
+}
+
+// moveBack moves the calling thread into each of the directories.
+func (g *Group) moveBack(homes []string) error {
+	var failed error
+	for _, home := range homes {
+		if home == "" {
+			failed = fmt.Errorf("%w: its former group is not visible", ErrStranded)
+			continue
+		}
+		if err := g.tree.write(path.Join(home, "tasks"), "0"); err != nil {
+			failed = fmt.Errorf("%w: %w", ErrStranded, err)
+		}
+	}
+	return failed
+}

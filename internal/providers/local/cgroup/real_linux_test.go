@@ -1,0 +1,162 @@
+package cgroup
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// realHost is this machine with an owner of its own for the test; it skips
+// where no group can be made.
+func realHost(t *testing.T) Host {
+	t.Helper()
+	owner := strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()) + "-" + strconv.Itoa(os.Getpid())
+	h, err := Detect(Roots{Proc: "/proc", Owner: owner[max(0, len(owner)-60):]}, 0)
+	require.NoError(t, err)
+	for _, p := range h.Possible() {
+		if p.OK {
+			return h
+		}
+	}
+	t.Skipf("no control group can be made here: %+v", h.Possible())
+	return h
+}
+
+// realGroup is a group that is killed and removed with the test.
+func realGroup(t *testing.T, h Host, l Limits) *Group {
+	t.Helper()
+	g, err := Create(h, "real", l)
+	if errors.Is(err, ErrNoCgroup) {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
+		defer cancel()
+		_, err := g.Kill(ctx)
+		assert.NoError(t, err)
+		assert.NoError(t, g.Remove())
+	})
+	return g
+}
+
+// start starts a program inside the group the way a supervisor does: from a
+// joined, locked thread.
+func start(t *testing.T, g *Group, argv ...string) *os.Process {
+	t.Helper()
+	var p *os.Process
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		if err = g.JoinThread(); err != nil {
+			return
+		}
+		p, err = spawn(g, argv)
+		if back := g.LeaveThread(); back != nil {
+			err = errors.Join(err, back) // the thread stays locked and ends with this goroutine
+			return
+		}
+		runtime.UnlockOSThread()
+	}()
+	<-done
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = p.Kill() })
+	return p
+}
+
+func spawn(g *Group, argv []string) (*os.Process, error) {
+	file := argv[0]
+	for _, dir := range []string{"/bin", "/usr/bin"} {
+		if _, err := os.Stat(filepath.Join(dir, argv[0])); err == nil {
+			file = filepath.Join(dir, argv[0])
+			break
+		}
+	}
+	attr := &os.ProcAttr{Files: []*os.File{nil, nil, nil}, Sys: &syscall.SysProcAttr{}}
+	if fd := g.FD(); fd >= 0 {
+		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, fd
+	}
+	return os.StartProcess(file, argv, attr)
+}
+
+func TestChildIsBornInEveryDirectory(t *testing.T) {
+	t.Parallel()
+	h := realHost(t)
+	g := realGroup(t, h, Limits{MemoryBytes: 64 << 20, PIDs: 32, CPU: 0.5})
+	before := ownGroups(t)
+	p := start(t, g, "sleep", "60")
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.Pid) + "/cgroup")
+	require.NoError(t, err)
+	joined := 0
+	for _, path := range parseMembership(string(text)) {
+		if strings.HasSuffix(path, "/sbx/"+h.directory("real")) {
+			joined++
+		}
+	}
+	assert.GreaterOrEqual(t, joined, len(g.Paths()), "in %s of\n%s", g.Paths(), text)
+	pids, err := g.PIDs()
+	require.NoError(t, err)
+	assert.Equal(t, []int{p.Pid}, pids)
+	assert.Equal(t, before, ownGroups(t), "the supervisor stays where it was")
+	assert.Empty(t, g.Missing())
+}
+
+func ownGroups(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/cgroup")
+	require.NoError(t, err)
+	return parseMembership(string(text))
+}
+
+func TestHogIsKilledAndCounted(t *testing.T) {
+	t.Parallel()
+	g := realGroup(t, realHost(t), Limits{MemoryBytes: 64 << 20})
+	p := start(t, g, "dd", "if=/dev/zero", "of=/dev/null", "bs=256M", "count=1")
+	state, err := p.Wait()
+	require.NoError(t, err)
+	status, ok := state.Sys().(syscall.WaitStatus)
+	require.True(t, ok)
+	assert.Equal(t, syscall.SIGKILL, status.Signal())
+	s := g.Stats()
+	require.NotNil(t, s.OOMKills)
+	assert.Equal(t, int64(1), *s.OOMKills, "the counter outlives the process")
+	assert.Equal(t, int64(64<<20), *s.LimitBytes)
+	assert.GreaterOrEqual(t, *s.PeakBytes, int64(64<<20)*97/100)
+	assert.Zero(t, *s.PIDs)
+	again, err := Reopen(g.State())
+	require.NoError(t, err)
+	assert.Equal(t, int64(1), *again.Stats().OOMKills, "another process reads the same")
+}
+
+func TestKillReachesThoseThatRanAway(t *testing.T) {
+	t.Parallel()
+	g := realGroup(t, realHost(t), Limits{PIDs: 100})
+	start(t, g, "sh", "-c", "trap '' TERM INT HUP; (setsid sh -c 'trap \"\" TERM; sleep 60 & sleep 60 & wait' &) ; sleep 60 & wait")
+	require.Eventually(t, func() bool {
+		pids, err := g.PIDs()
+		return err == nil && len(pids) >= 5
+	}, 5*time.Second, 5*time.Millisecond)
+	n, err := g.Kill(t.Context())
+	require.NoError(t, err)
+	assert.GreaterOrEqual(t, n, 5)
+	empty, err := g.Empty()
+	require.NoError(t, err)
+	assert.True(t, empty)
+	require.NoError(t, g.Remove())
+	n, err = g.Kill(t.Context())
+	require.NoError(t, err, "a removed group is empty")
+	assert.Zero(t, n)
+	require.NoError(t, g.Remove(), "removed twice")
+}
