@@ -1,0 +1,112 @@
+package runlog
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/sandbox"
+)
+
+const largeCap = 1 << 30
+
+func start() time.Time { return time.Date(2026, 11, 20, 1, 2, 3, 0, time.UTC) }
+
+// lines reads a log to its end and fails on any error.
+func lines(t *testing.T, dir string, q Query) []sandbox.LogLine {
+	t.Helper()
+	var got []sandbox.LogLine
+	for l, err := range Read(t.Context(), dir, q) {
+		require.NoError(t, err)
+		got = append(got, l)
+	}
+	return got
+}
+
+func texts(lines []sandbox.LogLine) []string {
+	got := make([]string, 0, len(lines))
+	for _, l := range lines {
+		got = append(got, l.Text)
+	}
+	return got
+}
+
+// say writes to a stream the way the supervisor does, without looking.
+func say(w io.Writer, format string, args ...any) { fmt.Fprintf(w, format, args...) }
+
+// put writes a file of a log as somebody else might have left it.
+func put(t *testing.T, path string, content ...string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(path, []byte(strings.Join(content, "")), 0o600))
+}
+
+// rec is a record of the given second.
+func rec(second int, stream Stream, tag byte, text string) string {
+	stamp := appendStamp(nil, start().Add(time.Duration(second)*time.Second))
+	return string(appendRecord(nil, stamp, stream, tag, []byte(text)))
+}
+
+// text gives random bytes without a line end.
+func text(r *rand.Rand, n int) string {
+	b := make([]byte, n)
+	for i := range b {
+		if b[i] = byte(r.Uint32()); b[i] == '\n' {
+			b[i] = ' '
+		}
+	}
+	return string(b)
+}
+
+// mixed writes a log in which lines of all lengths of both streams interleave,
+// in random pieces, and returns the lines of each stream.
+func mixed(r *rand.Rand, w *Writer, n int) map[string][]string {
+	want := map[string][]string{}
+	var pending [streams]string
+	for range n {
+		length := r.IntN(40)
+		if r.IntN(10) == 0 {
+			length = r.IntN(3 * ChunkBytes)
+		}
+		s := streamAt(r.IntN(streams))
+		line := text(r, length)
+		want[string(s)] = append(want[string(s)], line)
+		pending[s.index()] += line + "\n"
+		for i := range pending {
+			cut := r.IntN(len(pending[i]) + 1)
+			say(w.Stream(streamAt(i)), "%s", pending[i][:cut])
+			pending[i] = pending[i][cut:]
+		}
+		if r.IntN(20) == 0 {
+			w.Flush()
+		}
+	}
+	for i := range pending {
+		say(w.Stream(streamAt(i)), "%s", strings.TrimSuffix(pending[i], "\n"))
+	}
+	return want
+}
+
+// following reads a log in the background and hands its lines over one by one;
+// the channel is closed at the end, after the error.
+func following(ctx context.Context, dir string, q Query, notify func(string) *notifier) (<-chan string, <-chan error) {
+	got, end := make(chan string), make(chan error, 1)
+	go func() {
+		defer close(got)
+		for l, err := range read(ctx, dir, q, notify) {
+			if err != nil {
+				end <- err
+				return
+			}
+			got <- l.Text
+		}
+		end <- nil
+	}()
+	return got, end
+}

@@ -1,0 +1,111 @@
+package runlog
+
+import (
+	"errors"
+	"io"
+	"os"
+)
+
+// lookBack is how far a tail searches, beyond its last n lines, for the
+// beginning of a line whose parts lie apart because the other stream wrote in
+// between. It is 16 times MaxLineBytes.
+const lookBack = 1 << 20
+
+// place is where a forward read has to start.
+type place struct {
+	inCurrent bool
+	offset    int64
+	skip      int // lines that end at or after the offset and are not wanted
+}
+
+// findTail finds the last n lines from the end, so that the size of the log
+// does not matter; size is that of the current file. n of 0 or less means all.
+func findTail(files pair, size int64, n int, follow bool) (place, error) {
+	if n <= 0 {
+		return place{inCurrent: files.older == nil}, nil
+	}
+	t := &tailer{want: n, follow: follow, start: place{inCurrent: files.older == nil}}
+	if files.current != nil {
+		done, err := t.walk(files.current, size, true)
+		if done || err != nil {
+			return t.place(), err
+		}
+	}
+	if files.older == nil {
+		return t.place(), nil
+	}
+	size, err := sizeOf(files.older)
+	if err != nil {
+		return place{}, err
+	}
+	_, err = t.walk(files.older, size, false)
+	return t.place(), err
+}
+
+// tailer counts lines backwards.
+type tailer struct {
+	want   int
+	follow bool // a line that has no end yet is not counted: its end is still to come
+	found  int  // lines counted
+	ends   int  // lines that end at or after where the walk is
+	start  place
+	total  int           // ends at start
+	seen   [streams]bool // a record of the stream was met
+	head   [streams]bool // parts of a wanted line may lie further back
+	beyond int           // bytes walked since all lines were found
+}
+
+func (t *tailer) place() place {
+	p := t.start
+	p.skip = max(0, t.total-t.want)
+	return p
+}
+
+// walk goes through one file; true when no more has to be looked at.
+func (t *tailer) walk(file *os.File, size int64, current bool) (bool, error) {
+	lines := newBackward(file, size)
+	for {
+		offset, line, err := lines.prev()
+		if errors.Is(err, io.EOF) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		growing := t.follow && current && offset+int64(len(line)) == size
+		if r, ok := parseRecord(line); ok && !growing && t.count(r) {
+			t.start = place{inCurrent: current, offset: offset}
+			t.total = t.ends
+		}
+		if t.enough(len(line)) {
+			return true, nil
+		}
+	}
+}
+
+// count takes the record before the last one; true when the read has to start
+// at it or before.
+func (t *tailer) count(r record) bool {
+	i := r.stream.index()
+	open := r.tag == part && !t.seen[i]
+	t.seen[i] = true
+	switch {
+	case open && t.follow:
+		t.head[i] = true
+	case open || r.tag == full:
+		t.ends++
+		t.head[i] = t.found < t.want
+		if t.head[i] {
+			t.found++
+		}
+	}
+	return t.head[i]
+}
+
+func (t *tailer) enough(walked int) bool {
+	if t.found < t.want {
+		return false
+	}
+	t.beyond += walked
+	return t.head == [streams]bool{} || t.beyond > lookBack
+}
