@@ -1,0 +1,122 @@
+package output
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"sbx/internal/sandbox"
+)
+
+// machineText is a shaped value as one cell of csv or tsv, not yet escaped: unknown is
+// empty, a map is "k=v,k=v", a list of words "a,b", anything deeper compact JSON.
+func machineText(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case []any:
+		return joinScalars(v)
+	case Fields:
+		return joinPairs(v)
+	}
+	return string(appendJSON(nil, v, compact))
+}
+
+func joinScalars(list []any) string {
+	words := make([]string, len(list))
+	for i, e := range list {
+		if !scalar(e) {
+			return string(appendJSON(nil, list, compact))
+		}
+		words[i] = machineText(e)
+	}
+	return strings.Join(words, ",")
+}
+
+func joinPairs(fields Fields) string {
+	words := make([]string, len(fields))
+	for i, f := range fields {
+		if !scalar(f.Value) {
+			return string(appendJSON(nil, fields, compact))
+		}
+		words[i] = f.Key + "=" + machineText(f.Value)
+	}
+	return strings.Join(words, ",")
+}
+
+func scalar(v any) bool {
+	switch v.(type) {
+	case []any, Fields:
+		return false
+	}
+	return true
+}
+
+// humanText is a value for eyes, not yet escaped: "-" for unknown, "3m ago" for an instant,
+// "1h30m" for a `_seconds` key.
+func humanText(v any, key string, now time.Time) string {
+	if at, ok := instant(v); ok {
+		return relative(at, now)
+	}
+	shaped := shape(v)
+	if f, ok := number(shaped); ok && strings.HasSuffix(key, "_seconds") {
+		return humanDuration(time.Duration(f * float64(time.Second)))
+	}
+	if f, ok := shaped.(float64); ok {
+		return strconv.FormatFloat(math.Round(f*100)/100, 'f', -1, 64)
+	}
+	if text := machineText(shaped); text != "" {
+		return text
+	}
+	return "-"
+}
+
+func instant(v any) (time.Time, bool) {
+	switch v := v.(type) {
+	case time.Time:
+		return v, !v.IsZero()
+	case *time.Time:
+		if v != nil {
+			return *v, !v.IsZero()
+		}
+	}
+	return time.Time{}, false
+}
+
+func number(v any) (float64, bool) {
+	switch v := v.(type) {
+	case int64:
+		return float64(v), true
+	case float64:
+		return v, true
+	}
+	return 0, false
+}
+
+// relative writes an instant as seen from now: "3m ago", "in 2h", "now" within a second.
+func relative(at, now time.Time) string {
+	switch d := now.Sub(at); {
+	case d >= time.Second:
+		return sandbox.FormatDuration(d) + " ago"
+	case d <= -time.Second:
+		return "in " + sandbox.FormatDuration(-d)
+	}
+	return "now"
+}
+
+// humanDuration is sandbox.FormatDuration with milliseconds below a second and
+// tenths below ten, where endings and starts are measured.
+func humanDuration(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "-" + humanDuration(-d)
+	case d < time.Second:
+		return strconv.FormatInt(d.Milliseconds(), 10) + "ms"
+	case d < 10*time.Second:
+		return strconv.FormatFloat(d.Truncate(100*time.Millisecond).Seconds(), 'f', -1, 64) + "s"
+	}
+	return sandbox.FormatDuration(d)
+}

@@ -1,0 +1,134 @@
+package output
+
+import (
+	"sbx/internal/fault"
+)
+
+// Shape is the form of a document: with "items", with one "item", or free.
+type Shape int
+
+// The shapes.
+const (
+	ShapeList Shape = iota
+	ShapeItem
+	ShapeFree
+)
+
+// Document is a result that is neither a list nor one object of a listed type.
+type Document struct {
+	Schema string         // "sbx.drill/v1"
+	Fields Fields         // the top-level keys between "schema" and "errors"
+	Human  func(s *Sheet) // what people see; nil = the fields as they are
+}
+
+// Show prints a free document, closes it and returns the error that decides the
+// exit code. Errs are what failed while it was made. Formats of rows (csv, name)
+// are fault.KindUsage; a command refuses them earlier with Format.Refuse.
+func (p *Printer) Show(d Document, errs ...error) error {
+	return p.ShowAs(d, judge(errs, len(d.Fields) > 0), errs...)
+}
+
+// ShowAs is Show where the caller knows the error that decides the exit code.
+func (p *Printer) ShowAs(d Document, verdict error, errs ...error) error {
+	if p.Format.human() {
+		sheet := &Sheet{}
+		if d.Human != nil {
+			d.Human(sheet)
+		} else {
+			sheet.fields(d.Fields)
+		}
+		return p.conclude(errs, verdict, p.write(sheet.render(p.view())))
+	}
+	end := ending{errs: errs, code: fault.ExitCode(verdict)}
+	line := shapeFields(d.Fields)
+	return p.conclude(errs, verdict, p.single(d.Schema, line, []any{line}, end))
+}
+
+// Failed prints the document of a command that failed before it had anything
+// to show, so that stdout is one valid document in the structured formats. A
+// wrong use (exit 2) leaves stdout empty.
+func (p *Printer) Failed(schema string, form Shape, err error) error {
+	if fault.KindOf(err) == fault.KindUsage {
+		p.Report(err)
+		return shown(err)
+	}
+	errs := []error{err}
+	if !p.Format.Structured() {
+		p.complain(errs)
+		return shown(judge(errs, false))
+	}
+	var body Fields
+	switch form {
+	case ShapeList:
+		body = Fields{{"items", []any{}}, {"complete", false}, {"truncated", false}}
+	case ShapeItem:
+		body = Fields{{"item", nil}}
+	case ShapeFree:
+	}
+	verdict := judge(errs, false)
+	end := ending{errs: errs, code: fault.ExitCode(verdict), incomplete: true}
+	return p.conclude(errs, verdict, p.single(schema, body, nil, end))
+}
+
+// ending is what closes a document.
+type ending struct {
+	errs       []error
+	extra      Fields
+	code       int
+	incomplete bool
+	truncated  bool
+}
+
+// single writes a document that is known at once: body for one document, lines
+// for ndjson.
+func (p *Printer) single(schema string, body Fields, lines []any, end ending) error {
+	if p.Format.Name() == NDJSON {
+		var out []byte
+		for _, line := range lines {
+			out = append(appendJSON(out, line, compact), '\n')
+		}
+		return p.write(p.appendSummary(out, len(lines), end), nil)
+	}
+	return p.write(p.render(p.envelope(schema, body, end)))
+}
+
+// envelope puts the schema before body and the errors behind it.
+func (p *Printer) envelope(schema string, body Fields, end ending) Fields {
+	document := append(Fields{{"schema", schema}}, body...)
+	return append(document, Field{"errors", p.errorObjects(end.errs)}, Field{"interrupted", interrupted(end.errs)})
+}
+
+// render turns an envelope into bytes.
+func (p *Printer) render(document Fields) ([]byte, error) {
+	switch p.Format.Name() {
+	case JSON:
+		return append(appendJSON(nil, document, 0), '\n'), nil
+	case YAML:
+		return appendYAML(nil, document)
+	case Template, TemplateFile:
+		return execute(p.Format.template, document)
+	case JQ:
+		return query(p.Format.query, document)
+	default:
+		return nil, fault.Usage("this command has no %s output", p.Format.Name()).
+			WithHint("formats: %s", FormatHelp(Table, JSON, NDJSON, YAML, Template, TemplateFile, JQ))
+	}
+}
+
+// appendSummary writes the last lines of ndjson: the errors and the summary.
+func (p *Printer) appendSummary(dst []byte, items int, end ending) []byte {
+	errs := flatten(end.errs)
+	for _, err := range errs {
+		line := append(Fields{{"event", "error"}}, p.errorObject(err)...)
+		dst = append(appendJSON(dst, line, compact), '\n')
+	}
+	summary := Fields{
+		{"event", "summary"},
+		{"items", int64(items)},
+		{"errors", int64(len(errs))},
+		{"complete", !end.incomplete},
+		{"exit_code", int64(end.code)},
+		{"interrupted", interrupted(end.errs)},
+	}
+	return append(appendJSON(dst, append(summary, end.extra...), compact), '\n')
+}

@@ -1,0 +1,101 @@
+package output
+
+import "sbx/internal/sandbox"
+
+// minText is the least that is left of a text column, in cells.
+const minText = 8
+
+// grid is the table on a terminal. Rows wait for the first flush, which fixes
+// the widths; later rows appear at once. Only the widest column of running text is cut.
+type grid struct {
+	printer  *Printer
+	columns  []heading
+	widths   []int
+	cuttable []bool
+	cut      int // the column that is cut, or -1
+	waiting  []record
+	begun    bool
+}
+
+func newGrid(p *Printer, columns []heading) *grid {
+	g := &grid{printer: p, columns: columns, widths: make([]int, len(columns)), cuttable: make([]bool, len(columns)), cut: -1}
+	grow(g.widths, g.titles())
+	return g
+}
+
+func (*grid) wants() want { return wantCells }
+
+func (g *grid) titles() []string {
+	out := make([]string, len(g.columns))
+	for i, c := range g.columns {
+		out[i] = c.title
+	}
+	return out
+}
+
+func (g *grid) add(r record) error {
+	g.waiting = append(g.waiting, r)
+	if g.begun {
+		return g.flush()
+	}
+	return nil
+}
+
+func (g *grid) close(ending) error { return g.flush() }
+
+func (g *grid) flush() error {
+	if len(g.waiting) == 0 {
+		return nil
+	}
+	if !g.begun {
+		g.fix()
+	}
+	rows := make([][]string, 0, len(g.waiting)+1)
+	if !g.begun {
+		rows = append(rows, g.titles())
+	}
+	widths := append([]int(nil), g.widths...)
+	for _, r := range g.waiting {
+		if g.cut >= 0 {
+			r.texts[g.cut] = truncate(r.texts[g.cut], g.widths[g.cut])
+		}
+		grow(widths, r.texts) // a later row may be wider: it spills rather than loses an id
+		rows = append(rows, g.painted(r))
+	}
+	g.begun, g.waiting = true, nil
+	return g.printer.write(layOut(widths, rows))
+}
+
+// fix sets the widths from the rows that wait.
+func (g *grid) fix() {
+	for _, r := range g.waiting {
+		grow(g.widths, r.texts)
+		for i, v := range r.values {
+			g.cuttable[i] = g.cuttable[i] || runningText(v, g.columns[i].name)
+		}
+	}
+	g.cut = shrink(g.widths, g.cuttable, g.printer.outWidth, minText)
+}
+
+// runningText says that a value still makes sense when its end is missing; a
+// reference, an id or a word of a closed list does not.
+func runningText(v any, key string) bool {
+	switch v.(type) {
+	case string, map[string]string, []string, error:
+		return key != "ref" && key != "id" && key != "provider"
+	case sandbox.Ref:
+		return false
+	}
+	return false
+}
+
+func (g *grid) painted(r record) []string {
+	if !g.printer.colour {
+		return r.texts
+	}
+	out := make([]string, len(r.texts))
+	for i, text := range r.texts {
+		out[i] = paint(text, r.tones[i])
+	}
+	return out
+}

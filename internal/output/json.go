@@ -1,0 +1,137 @@
+package output
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"unicode/utf8"
+)
+
+// compact asks appendJSON for one line.
+const compact = -1
+
+// appendJSON writes a shaped value. Level is the depth of indentation in steps of two
+// spaces, or compact. Unlike encoding/json it keeps key order, escapes no HTML
+// and spells every control and format character, so that even JSON is safe to
+// look at on a terminal.
+func appendJSON(dst []byte, v any, level int) []byte {
+	switch v := v.(type) {
+	case nil:
+		return append(dst, "null"...)
+	case bool:
+		return strconv.AppendBool(dst, v)
+	case int64:
+		return strconv.AppendInt(dst, v, 10)
+	case uint64:
+		return strconv.AppendUint(dst, v, 10)
+	case float64:
+		return appendFloat(dst, v)
+	case string:
+		return appendString(dst, v)
+	case []any:
+		return appendList(dst, v, level)
+	case Fields:
+		return appendObject(dst, v, level)
+	}
+	return appendJSON(dst, shape(v), level)
+}
+
+// appendFloat writes a number without an exponent below 1e21, as JavaScript does.
+func appendFloat(dst []byte, f float64) []byte {
+	if abs := math.Abs(f); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
+		return strconv.AppendFloat(dst, f, 'g', -1, 64)
+	}
+	return strconv.AppendFloat(dst, f, 'f', -1, 64)
+}
+
+func appendList(dst []byte, list []any, level int) []byte {
+	if len(list) == 0 {
+		return append(dst, "[]"...)
+	}
+	dst = append(dst, '[')
+	for i, v := range list {
+		dst = separate(dst, i, deeper(level))
+		dst = appendJSON(dst, v, deeper(level))
+	}
+	return append(newline(dst, level), ']')
+}
+
+func appendObject(dst []byte, fields Fields, level int) []byte {
+	if len(fields) == 0 {
+		return append(dst, "{}"...)
+	}
+	dst = append(dst, '{')
+	for i, f := range fields {
+		dst = separate(dst, i, deeper(level))
+		dst = appendKey(dst, f.Key, level)
+		dst = appendJSON(dst, f.Value, deeper(level))
+	}
+	return append(newline(dst, level), '}')
+}
+
+func appendKey(dst []byte, key string, level int) []byte {
+	dst = append(appendString(dst, key), ':')
+	if level != compact {
+		dst = append(dst, ' ')
+	}
+	return dst
+}
+
+func deeper(level int) int {
+	if level == compact {
+		return compact
+	}
+	return level + 1
+}
+
+func separate(dst []byte, i, level int) []byte {
+	if i > 0 {
+		dst = append(dst, ',')
+	}
+	return newline(dst, level)
+}
+
+func newline(dst []byte, level int) []byte {
+	if level == compact {
+		return dst
+	}
+	dst = append(dst, '\n')
+	for range level {
+		dst = append(dst, "  "...)
+	}
+	return dst
+}
+
+func appendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == '"' || r == '\\':
+			dst = append(dst, '\\', byte(r))
+		case r == utf8.RuneError && size == 1:
+			dst = append(dst, `\ufffd`...)
+		case unsafeRune(r):
+			dst = appendEscape(dst, r)
+		default:
+			dst = append(dst, s[i:i+size]...)
+		}
+		i += size
+	}
+	return append(dst, '"')
+}
+
+func appendEscape(dst []byte, r rune) []byte {
+	switch {
+	case r == '\n':
+		return append(dst, `\n`...)
+	case r == '\r':
+		return append(dst, `\r`...)
+	case r == '\t':
+		return append(dst, `\t`...)
+	case r > 0xffff:
+		r -= 0x10000
+		return fmt.Appendf(dst, `\u%04x\u%04x`, 0xd800+(r>>10), 0xdc00+(r&0x3ff))
+	}
+	return fmt.Appendf(dst, `\u%04x`, r)
+}

@@ -1,0 +1,188 @@
+package output
+
+import (
+	"errors"
+	"slices"
+
+	"sbx/internal/fault"
+)
+
+// ListSpec says how a list of T is shown.
+type ListSpec[T any] struct {
+	Schema  string // "sbx.ls/v1"
+	Columns []Column[T]
+	Empty   string         // what an empty list teaches, on stderr in the text formats
+	Line    func(T) string // instead of the table: one line of running text per item
+}
+
+// List is a document to which items are added as they arrive and which is
+// closed once. One goroutine uses it.
+type List[T any] struct {
+	printer *Printer
+	spec    ListSpec[T]
+	columns []Column[T]
+	encoder encoder
+	ref     func(T) any
+	items   int
+	done    bool // something succeeded
+	errs    []error
+	end     ending
+	failed  error // of writing
+}
+
+// record is one item on its way to an encoder; texts, tones, line and name are there
+// where the encoder asks for them.
+type record struct {
+	values []any
+	texts  []string
+	tones  []Tone
+	line   string
+	name   string
+}
+
+// NewList opens a list. The error is an unknown name in --columns; nothing has been
+// written then.
+func NewList[T any](p *Printer, spec ListSpec[T]) (*List[T], error) {
+	columns, err := choose(spec.Columns, p.Columns, p.Format.level())
+	if err != nil {
+		return nil, err
+	}
+	l := &List[T]{printer: p, spec: spec, columns: columns, ref: reference(spec.Columns)}
+	l.encoder = newEncoder(p, spec.Schema, headings(columns), spec.Line != nil)
+	return l, nil
+}
+
+// reference reads what -o name prints: the column "ref", else the first one.
+func reference[T any](columns []Column[T]) func(T) any {
+	if len(columns) == 0 {
+		return func(T) any { return nil }
+	}
+	i := slices.IndexFunc(columns, func(c Column[T]) bool { return c.Name == "ref" })
+	return columns[max(i, 0)].Value
+}
+
+func headings[T any](columns []Column[T]) []heading {
+	out := make([]heading, len(columns))
+	for i, c := range columns {
+		out[i] = heading{name: c.Name, title: c.heading()}
+	}
+	return out
+}
+
+// Add adds an item that stands for something done or found. The error is that of
+// stdout: ErrClosed, or a failed write.
+func (l *List[T]) Add(item T) error {
+	l.done = true
+	return l.put(item)
+}
+
+// AddFailed adds an item that stands for something that did not succeed, and why. The list
+// stays complete.
+func (l *List[T]) AddFailed(item T, err error) error {
+	l.errs = append(l.errs, err)
+	return l.put(item)
+}
+
+func (l *List[T]) put(item T) error {
+	l.items++
+	if l.failed == nil {
+		l.failed = l.encoder.add(l.record(item))
+	}
+	return l.failed
+}
+
+func (l *List[T]) record(item T) record {
+	switch l.encoder.wants() {
+	case wantName:
+		return record{name: machineText(shape(l.ref(item)))}
+	case wantLine:
+		return record{line: l.spec.Line(item)}
+	case wantCells:
+		return l.cells(item)
+	case wantValues:
+	}
+	r := record{values: make([]any, len(l.columns))}
+	for i, c := range l.columns {
+		r.values[i] = c.Value(item)
+	}
+	return r
+}
+
+func (l *List[T]) cells(item T) record {
+	now := l.printer.now()
+	r := record{values: make([]any, len(l.columns)), texts: make([]string, len(l.columns)), tones: make([]Tone, len(l.columns))}
+	for i, c := range l.columns {
+		v := c.Value(item)
+		r.values[i] = v
+		if c.Text != nil {
+			r.texts[i] = Escape(c.Text(item))
+		} else {
+			r.texts[i] = Escape(humanText(v, c.Name, now))
+		}
+		if c.Tone != nil {
+			r.tones[i] = c.Tone(item)
+		} else {
+			r.tones[i] = toneOf(v, c.Name)
+		}
+	}
+	return r
+}
+
+// Fail records that a part of the list is missing: a provider that could not be listed, a
+// signal. The list is not complete then. ErrClosed and nil are ignored.
+func (l *List[T]) Fail(err error) {
+	if err == nil || errors.Is(err, ErrClosed) {
+		return
+	}
+	l.errs = append(l.errs, err)
+	l.end.incomplete = true
+}
+
+// Succeeded records that a part without items is done, so that the failure of
+// another part is fault.KindPartial.
+func (l *List[T]) Succeeded() { l.done = true }
+
+// Truncated records that --limit left items out. It does not make the list incomplete.
+func (l *List[T]) Truncated() { l.end.truncated = true }
+
+// Incomplete records that items may be missing although nothing failed.
+func (l *List[T]) Incomplete() { l.end.incomplete = true }
+
+// Set adds a top-level key of this document, such as "total" or "run_id"; in
+// ndjson it is part of the summary. Text formats ignore it.
+func (l *List[T]) Set(key string, value any) {
+	l.end.extra = append(l.end.extra, Field{key, shape(value)})
+}
+
+// Items counts what was added.
+func (l *List[T]) Items() int { return l.items }
+
+// Flush shows what has been added so far. The widths of a table are fixed by the
+// first Flush.
+func (l *List[T]) Flush() error {
+	if l.failed == nil {
+		l.failed = l.encoder.flush()
+	}
+	return l.failed
+}
+
+// Close ends the document and returns the error that decides the exit code:
+// nil, the failure, or the joined failures. It is a ShownError, or ErrClosed.
+func (l *List[T]) Close() error { return l.CloseAs(judge(l.errs, l.done)) }
+
+// CloseAs is Close where the caller knows the error that decides the exit code.
+func (l *List[T]) CloseAs(verdict error) error {
+	p := l.printer
+	if l.items == 0 && fault.KindOf(verdict) == fault.KindUsage {
+		p.Report(verdict)
+		return shown(verdict)
+	}
+	l.end.errs, l.end.code = l.errs, fault.ExitCode(verdict)
+	if l.failed == nil {
+		l.failed = l.encoder.close(l.end)
+	}
+	if l.items == 0 && len(l.errs) == 0 && l.spec.Empty != "" && !p.Format.Structured() {
+		p.Note(l.spec.Empty)
+	}
+	return p.conclude(l.errs, verdict, l.failed)
+}

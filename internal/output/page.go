@@ -1,0 +1,175 @@
+package output
+
+import (
+	"strings"
+	"time"
+)
+
+// view is what a page must know of the place where it appears.
+type view struct {
+	width  int // 0 = no wrapping
+	colour bool
+	tty    bool
+	now    time.Time
+}
+
+func (p *Printer) view() view {
+	return view{width: p.outWidth, colour: p.colour, tty: p.tty, now: p.now()}
+}
+
+// indent stands before everything inside a section.
+const indent = "  "
+
+// render makes the page.
+func (s *Sheet) render(v view) ([]byte, error) {
+	var b strings.Builder
+	margin := ""
+	for i, block := range s.blocks {
+		switch {
+		case block.title != "":
+			if i > 0 {
+				b.WriteByte('\n')
+			}
+			margin = indent
+			b.WriteString(v.emphasise(Escape(block.title)) + "\n")
+		case block.fields != nil:
+			v.writeFields(&b, block.fields, margin)
+		case block.header != nil:
+			if err := v.writeTable(&b, block, margin); err != nil {
+				return nil, err
+			}
+		default:
+			v.writeText(&b, block.text, margin)
+		}
+	}
+	return []byte(b.String()), nil
+}
+
+func (v view) emphasise(text string) string {
+	if v.colour {
+		return bold(text)
+	}
+	return text
+}
+
+func (v view) paint(text string, tone Tone) string {
+	if v.colour {
+		return paint(text, tone)
+	}
+	return text
+}
+
+// cell writes one value; instants are absolute, on a terminal with their
+// distance beside them.
+func (v view) cell(value any, key string) string {
+	if at, ok := instant(value); ok {
+		text := rfc3339(at)
+		if v.tty {
+			text += " (" + relative(at, v.now) + ")"
+		}
+		return text
+	}
+	return Escape(humanText(value, key, v.now))
+}
+
+func (v view) writeFields(b *strings.Builder, fields []sheetField, margin string) {
+	names := 0
+	for _, f := range fields {
+		names = max(names, width(Escape(f.name)))
+	}
+	for _, f := range fields {
+		name := Escape(f.name)
+		head := margin + name + strings.Repeat(" ", names-width(name)+gap)
+		for i, line := range wrap(v.cell(f.value, f.name), v.width-width(head)) {
+			if i > 0 {
+				head = strings.Repeat(" ", width(head))
+			}
+			b.WriteString(strings.TrimRight(head+v.paint(line, f.tone), " ") + "\n")
+		}
+	}
+}
+
+func (v view) writeTable(b *strings.Builder, block block, margin string) error {
+	columns := len(block.header)
+	widths, cuttable := make([]int, columns), make([]bool, columns)
+	titles := make([]string, columns)
+	for i, h := range block.header {
+		titles[i] = strings.ToUpper(Escape(h))
+	}
+	grow(widths, titles)
+	rows := v.texts(block)
+	for i, row := range rows {
+		grow(widths, row)
+		for j, value := range block.rows[i][:min(columns, len(block.rows[i]))] {
+			cuttable[j] = cuttable[j] || runningText(value, block.header[j])
+		}
+	}
+	limit := v.width
+	if limit > 0 {
+		limit -= len(margin)
+	}
+	cut := shrink(widths, cuttable, limit, minText)
+	for i, row := range rows {
+		v.finishRow(row, block, i, cut, widths)
+	}
+	text, err := layOut(widths, append([][]string{titles}, rows...))
+	for line := range strings.Lines(string(text)) {
+		b.WriteString(margin + line)
+	}
+	return err
+}
+
+// texts writes every cell, in as many columns as there are headers.
+func (v view) texts(block block) [][]string {
+	rows := make([][]string, len(block.rows))
+	for i, row := range block.rows {
+		rows[i] = make([]string, len(block.header))
+		for j := range rows[i] {
+			if j < len(row) {
+				rows[i][j] = v.cell(row[j], block.header[j])
+			}
+		}
+	}
+	return rows
+}
+
+func (v view) finishRow(row []string, block block, i, cut int, widths []int) {
+	if cut >= 0 {
+		row[cut] = truncate(row[cut], widths[cut])
+	}
+	for j, value := range block.rows[i][:min(len(row), len(block.rows[i]))] {
+		row[j] = v.paint(row[j], toneOf(value, block.header[j]))
+	}
+}
+
+func (v view) writeText(b *strings.Builder, text, margin string) {
+	for line := range strings.Lines(text) {
+		line = strings.ReplaceAll(strings.TrimRight(line, "\r\n"), "\t", "    ")
+		for _, piece := range wrap(Escape(line), v.width-len(margin)) {
+			b.WriteString(strings.TrimRight(margin+piece, " ") + "\n")
+		}
+	}
+}
+
+// wrap breaks text at spaces into lines of at most limit cells; words longer
+// than that stay whole, so that ids and commands can be copied. A limit below
+// one means no wrapping.
+func wrap(text string, limit int) []string {
+	if limit < 1 || width(text) <= limit {
+		return []string{text}
+	}
+	var lines []string
+	line := ""
+	for word := range strings.SplitSeq(text, " ") {
+		switch {
+		case line == "":
+			line = word
+		case width(line)+1+width(word) <= limit:
+			line += " " + word
+		default:
+			lines = append(lines, line)
+			line = word
+		}
+	}
+	return append(lines, line)
+}

@@ -1,0 +1,108 @@
+package output
+
+import (
+	"errors"
+	"io"
+	"time"
+
+	"sbx/internal/process"
+)
+
+// Options are what the global flags say about output.
+type Options struct {
+	Format  Format
+	Columns []string // of --columns; empty = by level
+	NoColor bool
+	Quiet   bool // no notes and no progress; errors stay
+	Verbose int  // from 1 on errors show their chain
+
+	Secrets []string // never shown in an error or a note
+}
+
+// Printer knows where the output of one command goes and in which format.
+// Documents are written by one goroutine; notes and progress by any.
+type Printer struct {
+	Options
+
+	name     string // what the program was called by
+	now      func() time.Time
+	screen   *terminal
+	tty      bool
+	outWidth int // of a terminal on stdout; 0 = unlimited
+	errWidth int
+	colour   bool
+	progress bool
+}
+
+// New makes the printer of one command.
+func New(p process.Process, o Options) *Printer {
+	now := p.Now
+	if now == nil {
+		now = time.Now
+	}
+	printer := &Printer{
+		Options:  o,
+		name:     Escape(p.Name()),
+		now:      now,
+		screen:   &terminal{out: p.Stdout, err: p.Stderr, shared: p.Stdout.TTY},
+		tty:      p.Stdout.TTY,
+		errWidth: p.Stderr.Width,
+		colour:   colourful(p, o),
+		progress: p.Stderr.TTY && !o.Quiet && p.Getenv("TERM") != "dumb",
+	}
+	if p.Stdout.TTY {
+		printer.outWidth = p.Stdout.Width
+	}
+	return printer
+}
+
+// Stdout is the data stream for bytes that go out as they are (`logs --raw`,
+// `exec`). Writing returns ErrClosed once the reader has gone.
+func (p *Printer) Stdout() io.Writer { return p.screen }
+
+// Line writes one line of data, escaped except for tabs.
+func (p *Printer) Line(text string) error {
+	_, err := p.screen.Write([]byte(EscapeLine(text) + "\n"))
+	return err
+}
+
+// Note tells the operator something on stderr, in one line; not with Quiet.
+func (p *Printer) Note(text string) {
+	if !p.Quiet {
+		p.screen.say(p.prefixed("", text))
+	}
+}
+
+// Warn is Note for what the operator has to know: also with Quiet.
+func (p *Printer) Warn(text string) { p.screen.say(p.prefixed("warning: ", text)) }
+
+// prefixed makes one line of stderr.
+func (p *Printer) prefixed(label, text string) string {
+	return p.name + ": " + label + Escape(Redact(text, p.Secrets)) + "\n"
+}
+
+// write sends finished bytes to stdout; no bytes, no call.
+func (p *Printer) write(b []byte, err error) error {
+	if err != nil || len(b) == 0 {
+		return err
+	}
+	_, err = p.screen.Write(b)
+	return err
+}
+
+// conclude reports errs and gives the error that decides the exit code: verdict,
+// unless stdout failed. A gone reader ends quietly, but never hides a failure.
+func (p *Printer) conclude(errs []error, verdict, written error) error {
+	gone := errors.Is(written, ErrClosed)
+	if written != nil && !gone {
+		p.complain(append(errs, written))
+		return shown(written)
+	}
+	if gone || !p.Format.Structured() {
+		p.complain(errs)
+	}
+	if gone && verdict == nil {
+		return ErrClosed
+	}
+	return shown(verdict)
+}

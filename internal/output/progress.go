@@ -1,0 +1,76 @@
+package output
+
+import (
+	"sync"
+	"time"
+)
+
+// progressAfter is how long work may take in silence (issue 2: "progress on
+// stderr for anything over a second").
+const progressAfter = time.Second
+
+// Progress is one line on stderr that says what sbx waits for. It appears when
+// the work has taken a second, on a terminal only and not with Quiet. Its
+// methods may be called at the same time and from anywhere.
+type Progress struct {
+	mu     sync.Mutex
+	screen *terminal
+	timer  *time.Timer // nil = never shown
+	width  int
+	label  string
+	text   string
+	shown  bool
+}
+
+// Progress starts a progress line. Done must be called.
+func (p *Printer) Progress(label string) *Progress {
+	g := &Progress{screen: p.screen, width: p.errWidth, label: label}
+	if p.progress {
+		g.timer = time.AfterFunc(progressAfter, g.show)
+	}
+	return g
+}
+
+func (g *Progress) show() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.timer == nil {
+		return
+	}
+	g.shown = true
+	g.screen.progress(g.line())
+}
+
+// Update says how far the work is, in plain words: "3 of 5 providers".
+func (g *Progress) Update(text string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.text = text
+	if g.shown {
+		g.screen.progress(g.line())
+	}
+}
+
+// Done removes the line. Further calls do nothing.
+func (g *Progress) Done() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.timer == nil {
+		return
+	}
+	g.timer.Stop()
+	g.timer = nil
+	if g.shown {
+		g.shown = false
+		g.screen.progress("")
+	}
+}
+
+// line fits one row of the terminal, with a cell to spare for the cursor.
+func (g *Progress) line() string {
+	line := g.label
+	if g.text != "" {
+		line += ": " + g.text
+	}
+	return truncate(Escape(line), g.width-1)
+}

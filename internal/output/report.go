@@ -1,0 +1,129 @@
+package output
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"sbx/internal/fault"
+)
+
+// ShownError marks an error that the operator has already seen, so that it is
+// printed once. fault.KindOf and fault.ExitCode see through it.
+type ShownError struct{ err error }
+
+// Error is the text of what was shown.
+func (s ShownError) Error() string { return s.err.Error() }
+
+// Unwrap gives what was shown.
+func (s ShownError) Unwrap() error { return s.err }
+
+func shown(err error) error {
+	if err == nil {
+		return nil
+	}
+	return ShownError{decided(err)}
+}
+
+// decided fixes the kind of joined errors, which a wrapper would hide.
+func decided(err error) error {
+	if f, ok := errors.AsType[*fault.Error](err); ok && fault.KindOf(err) == f.Kind {
+		return err
+	}
+	return &fault.Error{Kind: fault.KindOf(err), Err: err}
+}
+
+// Report prints an error that reached the top without a document. What was shown
+// already, and a gone reader of stdout, is not printed. In the structured formats
+// a wrong use (exit 2) is one JSON object on stderr: {"error":E,"exit_code":2}.
+func (p *Printer) Report(err error) {
+	if _, seen := errors.AsType[ShownError](err); err == nil || seen || errors.Is(err, ErrClosed) {
+		return
+	}
+	if p.Format.Structured() && fault.KindOf(err) == fault.KindUsage {
+		p.screen.say(string(p.usageObject(err)))
+		return
+	}
+	p.complain([]error{err})
+}
+
+func (p *Printer) usageObject(err error) []byte {
+	object := Fields{{"error", p.errorObject(err)}, {"exit_code", int64(fault.ExitCode(err))}}
+	return append(appendJSON(nil, object, compact), '\n')
+}
+
+// complain prints errors and hints on stderr, each once.
+func (p *Printer) complain(errs []error) {
+	var b strings.Builder
+	var texts, hints []string
+	for _, err := range flatten(errs) {
+		text := oneLine(err)
+		if !slices.Contains(texts, text) {
+			texts = append(texts, text)
+			b.WriteString(p.prefixed("error: ", text))
+			b.WriteString(p.chain(err))
+		}
+		if hint := fault.HintOf(err); hint != "" && !slices.Contains(hints, hint) {
+			hints = append(hints, hint)
+			b.WriteString(p.prefixed("hint: ", hint))
+		}
+	}
+	if b.Len() > 0 {
+		p.screen.say(b.String())
+	}
+}
+
+// chain lists, with Verbose, the kind of an error and what it wraps.
+func (p *Printer) chain(err error) string {
+	if p.Verbose < 1 {
+		return ""
+	}
+	row := fault.KindOf(err).Row()
+	var out strings.Builder
+	out.WriteString(p.prefixed("detail: ", "kind "+string(row.Kind)+", exit "+string(appendJSON(nil, row.Code, compact))))
+	last := oneLine(err)
+	for err = errors.Unwrap(err); err != nil; err = errors.Unwrap(err) {
+		if text := oneLine(err); text != last {
+			out.WriteString(p.prefixed("detail: ", "caused by: "+text))
+			last = text
+		}
+	}
+	return out.String()
+}
+
+// flatten takes joined errors apart. Errors that only happen to wrap several
+// keep their own text.
+func flatten(errs []error) []error {
+	var out []error
+	for _, err := range errs {
+		if err == nil {
+			continue
+		}
+		if parts := joinedParts(err); parts != nil {
+			out = append(out, flatten(parts)...)
+			continue
+		}
+		out = append(out, err)
+	}
+	return out
+}
+
+func joinedParts(err error) []error {
+	if f, ok := errors.AsType[*fault.Error](err); ok && f == err && f.Provider == "" && f.Op == "" && f.Hint == "" && f.Err != nil { //nolint:errorlint // asks about this very value, not about what it wraps
+		return joinedParts(f.Err)
+	}
+	list, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return nil
+	}
+	texts := make([]string, 0, len(list.Unwrap()))
+	for _, part := range list.Unwrap() {
+		texts = append(texts, part.Error())
+	}
+	if err.Error() != strings.Join(texts, "\n") {
+		return nil
+	}
+	return list.Unwrap()
+}
+
+func oneLine(err error) string { return strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ") }

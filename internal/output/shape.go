@@ -1,0 +1,207 @@
+package output
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"sbx/internal/sandbox"
+)
+
+// Field is one key of an ordered object.
+type Field struct {
+	Key   string // snake_case
+	Value any
+}
+
+// Fields is an object whose keys keep their order in every format.
+type Fields []Field
+
+// Seconds gives a duration as seconds, rounded to the millisecond, for a
+// `*_seconds` key.
+func Seconds(d time.Duration) float64 {
+	return float64(d.Round(time.Millisecond)) / float64(time.Second)
+}
+
+// MiB gives a count of bytes in MiB, rounded to a tenth, for a `*_mb` key. Whole
+// numbers stay integers; nil stays unknown.
+func MiB(bytes *int64) any {
+	if bytes == nil {
+		return nil
+	}
+	if *bytes%sandbox.MiB == 0 {
+		return *bytes / sandbox.MiB
+	}
+	tenths := math.Round(float64(*bytes) / sandbox.MiB * 10)
+	if whole := tenths / 10; whole == math.Trunc(whole) {
+		return int64(whole)
+	}
+	return tenths / 10
+}
+
+// Time gives an instant for a `*_at` key: RFC 3339, UTC, to the millisecond.
+// The zero time means unknown.
+func Time(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UTC()
+}
+
+func rfc3339(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999Z07:00") }
+
+// shape reduces a value to what JSON knows: nil, bool, int64, uint64, float64,
+// string, []any and Fields. Nil pointers, zero times and numbers that are not
+// finite become nil; nil maps and slices become empty ones.
+func shape(v any) any {
+	switch v := v.(type) {
+	case nil:
+		return nil
+	case string:
+		return v
+	case bool:
+		return v
+	case int:
+		return int64(v)
+	case int64:
+		return v
+	case float64:
+		return finite(v)
+	case time.Time:
+		if v.IsZero() {
+			return nil
+		}
+		return rfc3339(v)
+	case time.Duration:
+		return Seconds(v)
+	case sandbox.Ref:
+		return v.String()
+	case Fields:
+		return shapeFields(v)
+	case error:
+		return v.Error()
+	}
+	return reflected(reflect.ValueOf(v))
+}
+
+func finite(f float64) any {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return nil
+	}
+	return f
+}
+
+func shapeFields(fields Fields) Fields {
+	out := make(Fields, len(fields))
+	for i, f := range fields {
+		out[i] = Field{f.Key, shape(f.Value)}
+	}
+	return out
+}
+
+func reflected(v reflect.Value) any {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if v.IsNil() {
+			return nil
+		}
+		return shape(v.Elem().Interface())
+	case reflect.String:
+		return v.String()
+	case reflect.Bool:
+		return v.Bool()
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return v.Int()
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return v.Uint()
+	case reflect.Float32, reflect.Float64:
+		return finite(v.Float())
+	default:
+		return composite(v)
+	}
+}
+
+func composite(v reflect.Value) any {
+	switch v.Kind() {
+	case reflect.Slice, reflect.Array:
+		out := make([]any, v.Len())
+		for i := range out {
+			out[i] = shape(v.Index(i).Interface())
+		}
+		return out
+	case reflect.Map:
+		return shapeMap(v)
+	case reflect.Struct:
+		if m, ok := reflect.TypeAssert[json.Marshaler](v); ok {
+			return marshaled(m)
+		}
+		return shapeStruct(v)
+	default:
+		return fmt.Sprint(v.Interface())
+	}
+}
+
+func shapeMap(v reflect.Value) Fields {
+	byKey := make(map[string]any, v.Len())
+	for entry := v.MapRange(); entry.Next(); {
+		byKey[fmt.Sprint(entry.Key().Interface())] = entry.Value().Interface()
+	}
+	out := make(Fields, 0, len(byKey))
+	for _, key := range slices.Sorted(maps.Keys(byKey)) {
+		out = append(out, Field{key, shape(byKey[key])})
+	}
+	return out
+}
+
+// shapeStruct keeps the order of the fields. omitempty is not obeyed: every key
+// is always present. A field without a json tag gets its name in snake_case.
+func shapeStruct(v reflect.Value) Fields {
+	var out Fields
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		switch {
+		case !field.IsExported() || name == "-":
+			continue
+		case field.Anonymous && name == "" && field.Type.Kind() == reflect.Struct:
+			out = append(out, shapeStruct(v.Field(i))...)
+			continue
+		case name == "":
+			name = snake(field.Name)
+		}
+		out = append(out, Field{name, shape(v.Field(i).Interface())})
+	}
+	return out
+}
+
+func marshaled(m json.Marshaler) any {
+	text, err := m.MarshalJSON()
+	if err != nil {
+		return nil
+	}
+	var out any
+	if json.Unmarshal(text, &out) != nil {
+		return nil
+	}
+	return shape(out)
+}
+
+func snake(name string) string {
+	var b strings.Builder
+	runes := []rune(name)
+	for i, r := range runes {
+		afterLower := i > 0 && unicode.IsLower(runes[i-1])
+		startsWord := i > 0 && i+1 < len(runes) && unicode.IsLower(runes[i+1]) && unicode.IsUpper(runes[i-1])
+		if unicode.IsUpper(r) && (afterLower || startsWord) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}

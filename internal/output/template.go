@@ -1,0 +1,68 @@
+package output
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"text/template"
+
+	"sbx/internal/fault"
+)
+
+// parseTemplate reads a text/template. Besides the built-in functions it knows
+// json (compact) and join LIST SEPARATOR. An unknown key is an error, not "<no value>".
+func parseTemplate(text string) (*template.Template, error) {
+	functions := template.FuncMap{
+		"json": func(v any) string { return string(appendJSON(nil, shape(v), compact)) },
+		"join": func(list []any, separator string) string {
+			words := make([]string, len(list))
+			for i, v := range list {
+				words[i] = fmt.Sprint(v)
+			}
+			return strings.Join(words, separator)
+		},
+	}
+	t, err := template.New("template").Option("missingkey=error").Funcs(functions).Parse(text)
+	if err != nil {
+		return nil, fault.Usage("bad template: %s", Escape(err.Error())).
+			WithHint("a template reads the JSON document: template={{range .items}}{{.ref}}{{\"\\n\"}}{{end}}")
+	}
+	return t, nil
+}
+
+// execute runs the template over the document. Text from outside is escaped
+// before, so that line breaks in the result are the operator's own.
+func execute(t *template.Template, document Fields) ([]byte, error) {
+	var b bytes.Buffer
+	if err := t.Execute(&b, plain(document, Escape)); err != nil {
+		return nil, fault.Usage("template: %s", Escape(err.Error())).WithHint("see the document with -o json")
+	}
+	if b.Len() > 0 && b.Bytes()[b.Len()-1] != '\n' {
+		b.WriteByte('\n')
+	}
+	return b.Bytes(), nil
+}
+
+// plain turns a shaped value into the maps and lists that templates and jq
+// walk; text changes every string in it, keys included.
+func plain(v any, text func(string) string) any {
+	switch v := v.(type) {
+	case string:
+		return text(v)
+	case int64:
+		return int(v)
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = plain(e, text)
+		}
+		return out
+	case Fields:
+		out := make(map[string]any, len(v))
+		for _, f := range v {
+			out[text(f.Key)] = plain(f.Value, text)
+		}
+		return out
+	}
+	return v
+}
