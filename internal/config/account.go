@@ -1,0 +1,49 @@
+package config
+
+import (
+	"crypto/sha256"
+	"strings"
+
+	"sbx/internal/providers"
+)
+
+// optionURL is the option that names a provider's address.
+const optionURL = "url"
+
+// account tells two accounts apart without holding a secret: type, address and
+// a hash of the credential (DESIGN section 6).
+type account struct {
+	kind       string
+	url        string
+	credential [sha256.Size]byte
+}
+
+// accountOf gives the account of a profile; false where the type has
+// credentials and the profile has none: nothing can then be said.
+func accountOf(p providers.Profile, t providers.Type) (account, bool) {
+	var credential strings.Builder
+	secrets, given := 0, 0
+	for _, o := range t.Options {
+		if !o.Secret {
+			continue
+		}
+		secrets++
+		if text := p.Settings[o.Name]; text != "" {
+			given++
+			credential.WriteString(o.Name + "\x00" + text + "\x00")
+		}
+	}
+	id := account{kind: p.Type, url: address(p.Settings[optionURL]), credential: sha256.Sum256([]byte(credential.String()))}
+	return id, secrets == 0 || given > 0
+}
+
+// address makes two spellings of one URL equal: scheme and host in lower case,
+// no slash at the end.
+func address(url string) string {
+	scheme, rest, ok := strings.Cut(url, "://")
+	if !ok {
+		return strings.TrimRight(url, "/")
+	}
+	host, path, _ := strings.Cut(rest, "/")
+	return strings.TrimRight(strings.ToLower(scheme+"://"+host)+"/"+path, "/")
+}

@@ -1,0 +1,162 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"sbx/internal/providers"
+)
+
+const (
+	keyType        = "type"
+	keyOwned       = "owned"
+	suffixVariable = "_env"
+)
+
+func (d *decoder) profiles(p pair) {
+	for _, block := range d.pairs(p.value, "providers") {
+		if wrong := profileName(block.key.Value); wrong != "" {
+			d.fail(block.key, "%s is no profile name: %s", quoted(block.key.Value), wrong)
+			continue
+		}
+		d.doc.named = append(d.doc.named, block.key.Value)
+		d.profile(block)
+	}
+}
+
+// profile reads one block by the options of its type. Without a known type its
+// keys cannot be judged and are left alone.
+func (d *decoder) profile(p pair) {
+	name := p.key.Value
+	if p.value.Kind != yaml.MappingNode {
+		d.fail(p.value, "profile %s must be a mapping, like {type: %s}", name, listed(d.typeNames()[:min(1, len(d.types))]))
+		return
+	}
+	kind, ok := d.typeOf(p)
+	if !ok {
+		return
+	}
+	b := block{name: word{name, placeOf(p.key)}, kind: kind.Name}
+	readers := map[string]reader{
+		keyType:  func(pair) {},
+		keyOwned: func(p pair) { b.owned, b.at = d.owned(p), placeOf(p.key) },
+	}
+	for _, o := range kind.Options {
+		readers[o.Name] = func(p pair) { d.option(name, o, p) }
+		if o.Secret {
+			readers[o.Name+suffixVariable] = func(p pair) { d.variable(name, o, p) }
+		}
+	}
+	d.table(p.value, "profile "+name, readers)
+	d.doc.profiles = append(d.doc.profiles, b)
+}
+
+// typeOf finds the type of a block: its own word, else that of a weaker file.
+func (d *decoder) typeOf(p pair) (providers.Type, bool) {
+	name, before := p.key.Value, d.known[p.key.Value]
+	at, text := p.key, before
+	for i := 0; i+1 < len(p.value.Content); i += 2 {
+		if p.value.Content[i].Value == keyType {
+			at, text = p.value.Content[i+1], p.value.Content[i+1].Value
+		}
+	}
+	kind, ok := findType(d.types, text)
+	switch {
+	case at.Kind != yaml.ScalarNode || text == "":
+		d.fail(at, "profile %s has no type%s", name, meant(name, d.typeNames()))
+	case !ok:
+		d.fail(at, "profile %s has the unknown type %s%s", name, quoted(text), meant(text, d.typeNames()))
+	case before != "" && before != text:
+		d.fail(at, "profile %s has type %s already; a second file cannot change it", name, before)
+	case slices.Contains(d.typeNames(), name) && name != text:
+		d.fail(p.key, "profile %s has the name of a type and another type, %s; give it another name", name, text)
+	default:
+		return kind, true
+	}
+	return providers.Type{}, false
+}
+
+// owned reads `all` or `{labels: {...}}`.
+func (d *decoder) owned(p pair) *Owned {
+	if p.value.Kind == yaml.ScalarNode {
+		if p.value.Value != "all" {
+			d.fail(p.value, "owned must be all or {labels: {key: value}}")
+		}
+		return &Owned{All: true}
+	}
+	rule := Owned{Labels: map[string]string{}}
+	d.table(p.value, keyOwned, map[string]reader{"labels": func(p pair) {
+		for _, l := range d.labels(p) {
+			rule.Labels[l.value.Key] = l.value.Value
+		}
+	}})
+	if len(rule.Labels) == 0 {
+		d.fail(p.value, "owned names no label; without one nothing could be ended")
+	}
+	return &rule
+}
+
+// option reads a setting of a provider. The mistake of a secret never quotes it.
+func (d *decoder) option(profile string, o providers.Option, p pair) {
+	key := optionKey(profile, o.Name)
+	if _, twice := d.doc.scalars[key]; twice {
+		d.fail(p.key, "profile %s has both %s and %s%s; keep one", profile, o.Name, o.Name, suffixVariable)
+		return
+	}
+	text, ok := d.value(o, p)
+	if ok {
+		d.doc.set(key, text, placeOf(p.value))
+	}
+}
+
+func (d *decoder) value(o providers.Option, p pair) (string, bool) {
+	if o.Kind != providers.OptionArgs && o.Kind != providers.OptionMap {
+		return d.measured(p, o.Kind, o.Secret)
+	}
+	text, err := composite(o.Kind, p.value)
+	if err != nil {
+		d.fail(p.value, "%s: %w", o.Name, err)
+	}
+	return text, err == nil
+}
+
+// variable reads `<secret>_env: NAME`: the file names the environment variable
+// that holds the secret. A word that is no name may be the secret itself and is
+// not quoted.
+func (d *decoder) variable(profile string, o providers.Option, p pair) {
+	key := optionKey(profile, o.Name)
+	if _, twice := d.doc.scalars[key]; twice {
+		d.fail(p.key, "profile %s has both %s and %s%s; keep one", profile, o.Name, o.Name, suffixVariable)
+		return
+	}
+	if p.value.Kind != yaml.ScalarNode || !variableName(p.value.Value) {
+		d.fail(p.value, "%s must be the name of an environment variable, not its value", p.key.Value)
+		return
+	}
+	d.doc.setVariable(key, p.value.Value, placeOf(p.value))
+}
+
+func variableName(text string) bool {
+	odd := strings.ContainsFunc(text, func(r rune) bool {
+		return r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	})
+	return text != "" && !odd && (text[0] < '0' || text[0] > '9')
+}
+
+func (d *decoder) typeNames() []string {
+	list := make([]string, len(d.types))
+	for i, t := range d.types {
+		list[i] = t.Name
+	}
+	return list
+}
+
+func findType(types []providers.Type, name string) (providers.Type, bool) {
+	i := slices.IndexFunc(types, func(t providers.Type) bool { return t.Name == name })
+	if i < 0 {
+		return providers.Type{}, false
+	}
+	return types[i], true
+}

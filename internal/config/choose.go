@@ -1,0 +1,152 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	"sbx/internal/fault"
+)
+
+// possible gives the names that profiles may have while a file is broken.
+func (l *loader) possible() []string {
+	var names []string
+	for _, doc := range l.docs {
+		names = append(names, doc.named...)
+	}
+	for _, t := range l.in.Types {
+		if t.Always || l.switched(t) {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}
+
+// checkNames judges the profile names of all files, also where a stronger
+// source overrides them.
+func (l *loader) checkNames(known []string) {
+	for _, doc := range l.docs {
+		if doc.use != nil {
+			l.each(doc, keyUse, doc.use.words, known)
+		}
+		if e, ok := doc.scalars[keyLaunch]; ok {
+			l.each(doc, keyLaunch, []word{{e.text, doc.places[keyLaunch]}}, known)
+		}
+		// what is not switched on in this run may be production all the same
+		l.each(doc, keyProduction, doc.production, append(slices.Clone(known), l.switchable()...))
+	}
+}
+
+func (l *loader) each(doc *document, key string, words []word, known []string) {
+	for _, w := range words {
+		if !slices.Contains(known, w.text) {
+			l.errs = append(l.errs, l.advised(mistake(doc.path, w.at, "%s: there is no profile %s%s", key, quoted(w.text), meant(w.text, known)), w.text))
+		}
+	}
+}
+
+func (l *loader) switchable() []string {
+	var names []string
+	for _, t := range l.in.Types {
+		if t.SwitchedOn != "" {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}
+
+// advised adds how a profile of that name comes to be, where a variable does it.
+func (l *loader) advised(err error, name string) error {
+	if t, ok := findType(l.in.Types, name); ok && t.SwitchedOn != "" {
+		return fault.Usage("%w", err).WithHint("set %s to switch the profile %s on", t.SwitchedOn, name)
+	}
+	return err
+}
+
+// choose settles which profiles verbs work on and where creates go.
+func (l *loader) choose() {
+	known := l.config.names()
+	l.checkNames(known)
+	if e, ok := l.layers.get(keyUse); ok {
+		l.config.Use = l.chosen(e, known)
+	}
+	if e, ok := l.layers.get(keyLaunch); ok {
+		l.config.Launch = e.text
+	} else {
+		l.config.Launch = l.ground()
+	}
+}
+
+// chosen reads the winner among the sources of `use`. What a file says has been
+// judged already.
+func (l *loader) chosen(e entry, known []string) []string {
+	byFlag, byEnv := e.origin == "flag --"+flagProvider, e.origin == "env "+EnvProvider
+	var names []string
+	for _, name := range strings.SplitSeq(e.text, ",") {
+		switch {
+		case slices.Contains(names, name):
+			continue
+		case (byFlag || byEnv) && name == "":
+			l.fail("%s: names an empty profile (is a shell variable unset?)", e.origin)
+		case (byFlag || byEnv) && !slices.Contains(known, name):
+			l.errs = append(l.errs, l.advised(fault.Usage("%s: there is no profile %q%s", e.origin, name, meant(name, known)).
+				WithHint("`sbx providers` lists the profiles"), name))
+		}
+		names = append(names, name)
+	}
+	if byFlag || byEnv {
+		l.config.named, l.config.byFlag = names, byFlag
+	}
+	if byFlag {
+		l.own(names)
+	}
+	return names
+}
+
+// own gives all sandboxes of the profiles that the flag names. The environment
+// does not count: a variable is exported once and then forgotten.
+func (l *loader) own(names []string) {
+	for i, p := range l.config.Profiles {
+		if p.Implicit && slices.Contains(names, p.Name) {
+			l.config.Profiles[i].Owned = Owned{All: true}
+		}
+	}
+}
+
+// ground is where creates go without any configuration: the profile of the
+// first type that is always there, under whatever name it is configured.
+func (l *loader) ground() string {
+	for _, t := range l.in.Types {
+		i := slices.IndexFunc(l.config.Profiles, func(p Profile) bool { return t.Always && p.Type == t.Name })
+		if i >= 0 {
+			return l.config.Profiles[i].Name
+		}
+	}
+	return ""
+}
+
+// guards gathers what files add up to: production and protection; and reads the
+// limits.
+func (l *loader) guards() {
+	c := l.config
+	for _, doc := range l.docs {
+		for _, w := range doc.production {
+			if !slices.Contains(c.Production, w.text) {
+				c.Production = append(c.Production, w.text)
+			}
+		}
+		for _, p := range doc.labels {
+			if !slices.Contains(c.Protect.Labels, p.value) {
+				c.Protect.Labels = append(c.Protect.Labels, p.value)
+			}
+		}
+		for _, p := range doc.ids {
+			if !slices.Contains(c.Protect.IDs, p.value) {
+				c.Protect.IDs = append(c.Protect.IDs, p.value)
+			}
+		}
+	}
+	for i, p := range c.Profiles {
+		c.Profiles[i].Production = slices.Contains(c.Production, p.Name)
+	}
+	c.Limits = l.limits()
+}

@@ -1,0 +1,108 @@
+package config
+
+import (
+	"slices"
+
+	"sbx/internal/fault"
+	"sbx/internal/providers"
+)
+
+// Config is the effective configuration of one run.
+//
+// Its text forms never show settings, because settings hold secrets.
+type Config struct {
+	Profiles   []Profile // by name
+	Use        []string  // the profiles that verbs work on; nil = all
+	Launch     string    // where create goes unless --provider names another; "" = nowhere
+	Production []string  // by name, each once
+	Protect    Protect
+	Limits     Limits
+	StateDir   string // absolute; made on first write
+	NoColor    bool
+	Files      []File // weakest first, also those that are not there
+
+	named   []string // what --provider or SBX_PROVIDER names
+	byFlag  bool     // named comes from the flag
+	values  []Value
+	secrets []string
+}
+
+// Profile is one provider profile with what sbx may do to its sandboxes.
+type Profile struct {
+	providers.Profile
+	Owned      Owned
+	Implicit   bool // switched on by its environment variable, in no file
+	Production bool // bulk endings need --production with its name
+}
+
+// String names the profile and its type, never its settings.
+func (p Profile) String() string { return p.Name + " (" + p.Type + ")" }
+
+// GoString is String: settings hold secrets.
+func (p Profile) GoString() string { return p.String() }
+
+// String says nothing about the settings: they hold secrets.
+func (c *Config) String() string { return "configuration of " + listed(c.names()) }
+
+// GoString is String.
+func (c *Config) GoString() string { return c.String() }
+
+// Find gives the profile of that exact name.
+func (c *Config) Find(name string) (Profile, bool) {
+	i := slices.IndexFunc(c.Profiles, func(p Profile) bool { return p.Name == name })
+	if i < 0 {
+		return Profile{}, false
+	}
+	return c.Profiles[i], true
+}
+
+// Selected gives the profiles that verbs work on: those of Use in its order,
+// else all by name.
+func (c *Config) Selected() []Profile {
+	if c.Use == nil {
+		return slices.Clone(c.Profiles)
+	}
+	chosen := make([]Profile, 0, len(c.Use))
+	for _, name := range c.Use {
+		if p, ok := c.Find(name); ok {
+			chosen = append(chosen, p)
+		}
+	}
+	return chosen
+}
+
+// LaunchTarget gives the profile that create goes to: --provider, else
+// SBX_PROVIDER, else `launch`, else the type that is always there. A production
+// profile is fault.KindRefused unless the flag names it (DESIGN section 6);
+// several named profiles are fault.KindUsage.
+func (c *Config) LaunchTarget() (Profile, error) {
+	name := c.Launch
+	switch {
+	case len(c.named) > 1:
+		return Profile{}, fault.Usage("a sandbox is created at one provider, not at %s", listed(c.named)).
+			WithHint("name one with --provider")
+	case len(c.named) == 1:
+		name = c.named[0]
+	}
+	p, ok := c.Find(name)
+	if !ok {
+		return Profile{}, fault.Usage("no profile to create a sandbox at").WithHint("name one with --provider, or set launch")
+	}
+	if p.Production && !c.byFlag {
+		return Profile{}, fault.New(fault.KindRefused, "profile %s is production and never the default for a create", p.Name).
+			WithHint("name it: --provider %s", p.Name)
+	}
+	return p, nil
+}
+
+// Secrets lists every secret of the effective settings, for redaction. Each is
+// non-empty and stands once.
+func (c *Config) Secrets() []string { return slices.Clone(c.secrets) }
+
+func (c *Config) names() []string {
+	names := make([]string, len(c.Profiles))
+	for i, p := range c.Profiles {
+		names[i] = p.Name
+	}
+	return names
+}

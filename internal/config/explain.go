@@ -1,0 +1,174 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	"sbx/internal/providers"
+)
+
+// Mask stands for every secret, whatever its length; an option without a value
+// is shown empty.
+const Mask = "********"
+
+// Value is one effective setting as `config explain` shows it.
+type Value struct {
+	Key    string
+	Value  string // a secret is masked
+	Origin string // "flag --provider", "env E2B_API_KEY", "/path/.sbx.yaml:12", "default"; several with commas
+	Secret bool
+}
+
+// Values lists every effective setting, the general ones first.
+func (c *Config) Values() []Value { return slices.Clone(c.values) }
+
+// explain gathers the values when all is settled.
+func (l *loader) explain() {
+	l.general()
+	l.lists()
+	for _, m := range limits() {
+		e, _ := l.layers.get(m.key())
+		l.show(m.key(), e, false)
+	}
+	for _, p := range l.config.Profiles {
+		l.explainProfile(p)
+	}
+}
+
+func (l *loader) show(key string, e entry, secret bool) {
+	text := withoutPassword(e.text)
+	if secret && e.text != "" {
+		text = Mask
+	}
+	l.config.values = append(l.config.values, Value{Key: key, Value: text, Origin: e.origin, Secret: secret})
+}
+
+func (l *loader) general() {
+	explicit, _ := l.in.explicitFile() // an error has ended Load before
+	state, _ := l.in.stateDir()
+	if explicit.text == "" {
+		explicit.origin = originDefault
+	}
+	l.show(keyConfig, explicit, false)
+	l.show(keyStateDir, state, false)
+	colour, _ := l.layers.get(keyNoColor)
+	l.show(keyNoColor, colour, false)
+	use, ok := l.layers.get(keyUse)
+	if !ok {
+		use = entry{text: strings.Join(l.config.names(), ","), origin: originDefault}
+	}
+	l.show(keyUse, use, false)
+	launch, ok := l.layers.get(keyLaunch)
+	if !ok {
+		launch = entry{text: l.config.Launch, origin: originDefault}
+	}
+	l.show(keyLaunch, launch, false)
+}
+
+// lists shows what several files add up to.
+func (l *loader) lists() {
+	var production, labels, ids gathered
+	for _, doc := range l.docs {
+		for _, w := range doc.production {
+			production.add(w.text, doc.origin(w.at))
+		}
+		for _, p := range doc.labels {
+			labels.add(p.value.Key+"="+p.value.Value, doc.origin(p.at))
+		}
+		for _, p := range doc.ids {
+			ids.add(p.value.String(), doc.origin(p.at))
+		}
+	}
+	l.show(keyProduction, production.entry(), false)
+	l.show("protect.labels", labels.entry(), false)
+	l.show("protect.ids", ids.entry(), false)
+}
+
+// gathered is a list with the origins of its items.
+type gathered struct{ texts, origins []string }
+
+func (g *gathered) add(text, origin string) {
+	if !slices.Contains(g.texts, text) {
+		g.texts = append(g.texts, text)
+	}
+	if !slices.Contains(g.origins, origin) {
+		g.origins = append(g.origins, origin)
+	}
+}
+
+func (g *gathered) entry() entry {
+	if len(g.texts) == 0 {
+		return entry{origin: originDefault}
+	}
+	return entry{text: strings.Join(g.texts, ","), origin: listed(g.origins)}
+}
+
+func (l *loader) explainProfile(p Profile) {
+	t, _ := findType(l.in.Types, p.Type)
+	l.show(optionKey(p.Name, keyType), entry{text: p.Type, origin: l.cause(p, t)}, false)
+	l.show(optionKey(p.Name, keyOwned), entry{text: p.Owned.String(), origin: l.ownedBy(p, t)}, false)
+	for _, o := range t.Options {
+		e := l.resolved(optionKey(p.Name, o.Name), o)
+		if e.origin == "" {
+			e.origin = originDefault
+		}
+		l.show(optionKey(p.Name, o.Name), e, o.Secret)
+		l.keepSecret(o, e.text)
+	}
+}
+
+// cause says why a profile is there.
+func (l *loader) cause(p Profile, t providers.Type) string {
+	switch {
+	case !p.Implicit:
+		return l.whereIs(p.Name)
+	case t.Always:
+		return originDefault
+	}
+	return "env " + t.SwitchedOn
+}
+
+func (l *loader) ownedBy(p Profile, t providers.Type) string {
+	for _, doc := range slices.Backward(l.docs) {
+		for _, b := range doc.profiles {
+			if b.name.text == p.Name && b.owned != nil {
+				return doc.origin(b.at)
+			}
+		}
+	}
+	if p.Implicit && !t.Always && p.Owned.All {
+		return "flag --" + flagProvider
+	}
+	return originDefault
+}
+
+func (l *loader) keepSecret(o providers.Option, text string) {
+	if !o.Secret {
+		text = password(text)
+	}
+	if text != "" && !slices.Contains(l.config.secrets, text) {
+		l.config.secrets = append(l.config.secrets, text)
+	}
+}
+
+// password gives the password that stands in a URL, as it is written there.
+func password(text string) string {
+	_, rest, ok := strings.Cut(text, "://")
+	if !ok {
+		return ""
+	}
+	authority, _, _ := strings.Cut(rest, "/")
+	i := strings.LastIndex(authority, "@")
+	if i < 0 {
+		return ""
+	}
+	_, secret, _ := strings.Cut(authority[:i], ":")
+	return secret
+}
+
+func withoutPassword(text string) string {
+	if secret := password(text); secret != "" {
+		return strings.Replace(text, ":"+secret+"@", ":"+Mask+"@", 1)
+	}
+	return text
+}

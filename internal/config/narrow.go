@@ -1,0 +1,120 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"sbx/internal/fault"
+)
+
+// limits reads the limits that hold.
+func (l *loader) limits() Limits {
+	read := func(name string) int64 {
+		for _, m := range limits() {
+			if e, ok := l.layers.get(m.key()); ok && m.name == name {
+				n, _ := amount(m.kind, e.text) // checked where it came in, with its place
+				return n
+			}
+		}
+		return 0
+	}
+	return Limits{
+		MaxDelete:       int(read("max_delete")),
+		MaxFraction:     Percent(read("max_fraction")),
+		Concurrency:     int(read("concurrency")),
+		RequestTimeout:  time.Duration(read("request_timeout")),
+		ProviderTimeout: time.Duration(read("provider_timeout")),
+	}
+}
+
+// refusals lists what an untrusted project file widens, one fault.KindRefused
+// each; none means that the file only narrows or is trusted.
+func (l *loader) refusals() []error {
+	i := slices.IndexFunc(l.files, func(f File) bool { return f.Role == RoleProject })
+	if i < 0 || l.files[i].Trusted {
+		return nil
+	}
+	var errs []error
+	for _, w := range l.widenings() {
+		err := fault.New(fault.KindRefused, "%s:%d:%d: %s", l.project, w.at.line, w.at.column, w.text).
+			WithHint("read the file; if it shall do that: sbx config trust %s", l.project)
+		errs = append(errs, err)
+	}
+	return errs
+}
+
+// widenings lists everything in the project file that redirects, runs or
+// widens, by its place, measured against user file and defaults: environment
+// and flags are the operator's own and may do what they like.
+func (l *loader) widenings() []word {
+	i := slices.IndexFunc(l.docs, func(d *document) bool { return d.path == l.project })
+	if l.project == "" || i < 0 {
+		return nil
+	}
+	project, user := l.docs[i], newDocument("")
+	if i > 0 {
+		user = l.docs[i-1]
+	}
+	var found []word
+	for _, b := range project.profiles {
+		found = append(found, word{"a project file may not configure provider profiles, here " + b.name.text, b.name.at})
+	}
+	found = append(found, l.otherUse(project, user)...)
+	if e, ok := project.scalars[keyLaunch]; ok && e.text != l.launchWithout(user) {
+		found = append(found, word{"a project file may not send launches elsewhere, here to " + e.text, project.places[keyLaunch]})
+	}
+	for _, m := range limits() {
+		found = append(found, raised(m, project, user)...)
+	}
+	slices.SortFunc(found, func(a, b word) int { return a.at.line*maxFile + a.at.column - b.at.line*maxFile - b.at.column })
+	return found
+}
+
+func (l *loader) launchWithout(user *document) string {
+	if e, ok := user.scalars[keyLaunch]; ok {
+		return e.text
+	}
+	return l.ground()
+}
+
+// otherUse finds profiles that the operator's own choice does not hold.
+func (l *loader) otherUse(project, user *document) []word {
+	if project.use == nil || user.use == nil {
+		return nil // without a choice all are in use, and a choice among all narrows
+	}
+	allowed := texts(user.use.words)
+	var found []word
+	for _, w := range project.use.words {
+		if !slices.Contains(allowed, w.text) {
+			found = append(found, word{"a project file may only choose among " + listed(allowed) + ", not " + w.text, w.at})
+		}
+	}
+	return found
+}
+
+func raised(m limit, project, user *document) []word {
+	e, ok := project.scalars[m.key()]
+	if !ok {
+		return nil
+	}
+	before := m.fallback
+	if mine, ok := user.scalars[m.key()]; ok {
+		before = mine.text
+	}
+	was, errWas := amount(m.kind, before)
+	is, errIs := amount(m.kind, e.text)
+	if errWas == nil && errIs == nil && is <= was {
+		return nil
+	}
+	return []word{{"a project file may not raise " + m.key() + " above " + before + ", here to " + e.text, project.places[m.key()]}}
+}
+
+// allowed is what trust in the project file allows, in words.
+func (l *loader) allowed() []string {
+	var lines []string
+	for _, w := range l.widenings() {
+		lines = append(lines, strings.Replace(w.text, "may not", "may", 1))
+	}
+	return lines
+}

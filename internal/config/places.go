@@ -1,0 +1,145 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+
+	"sbx/internal/fault"
+	"sbx/internal/process"
+	"sbx/internal/providers"
+)
+
+// ProjectFile is the name of a project's file.
+const ProjectFile = ".sbx.yaml"
+
+// Input is everything that Load looks at.
+type Input struct {
+	Process process.Process
+	Types   []providers.Type
+	// File is the value of --config, relative to Workdir; it is read instead of
+	// user and project file. Empty = SBX_CONFIG.
+	File string
+	// Flags are the flags that were set, by name without dashes; the values of
+	// a repeated flag are joined by commas. Names that FlagNames does not list
+	// are the business of others.
+	Flags   map[string]string
+	Workdir string // empty = that of the process
+}
+
+// Role says what a file may do.
+type Role string
+
+// The roles. An explicit file is one that --config or SBX_CONFIG names.
+const (
+	RoleUser     Role = "user"
+	RoleProject  Role = "project"
+	RoleExplicit Role = "explicit"
+)
+
+// File is one configuration file, read or looked for.
+type File struct {
+	Path    string // absolute
+	Role    Role
+	Found   bool
+	Trusted bool // it may widen: every file but a project file that nobody trusted in its present content
+
+	sum string // of the content that was read
+}
+
+func (in Input) workdir() string {
+	if in.Workdir != "" {
+		return in.Workdir
+	}
+	return in.Process.Workdir
+}
+
+// home is $HOME, else the home of the passwd entry, so that `env -i` finds the
+// same files.
+func (in Input) home() string {
+	if h := in.Process.Getenv("HOME"); filepath.IsAbs(h) {
+		return h
+	}
+	return in.Process.Home
+}
+
+// userFile is $XDG_CONFIG_HOME/sbx/config.yaml, else the same under ~/.config.
+// A relative XDG value is ignored, as the XDG specification says.
+func (in Input) userFile() string {
+	if base := in.Process.Getenv("XDG_CONFIG_HOME"); filepath.IsAbs(base) {
+		return filepath.Join(base, "sbx", "config.yaml")
+	}
+	if home := in.home(); home != "" {
+		return filepath.Join(home, ".config", "sbx", "config.yaml")
+	}
+	return ""
+}
+
+// explicitFile is what --config names, else SBX_CONFIG; "" for neither.
+func (in Input) explicitFile() (entry, error) {
+	path, origin := in.File, "flag --config"
+	if given, set := in.Flags[flagConfig]; path == "" && set {
+		if given == "" {
+			return entry{}, fault.Usage("flag --config: is empty (is a shell variable unset?)").WithHint("name a file, or leave the flag out")
+		}
+		path = given
+	}
+	if path == "" {
+		path, origin = in.Process.Getenv(EnvConfig), "env "+EnvConfig
+	}
+	switch {
+	case path == "":
+		return entry{}, nil
+	case filepath.IsAbs(path):
+		return entry{text: filepath.Clean(path), origin: origin}, nil
+	case in.workdir() == "":
+		return entry{}, fault.Usage("%s: %q is relative and the working directory is gone", origin, path).WithHint("write the absolute path")
+	}
+	return entry{text: filepath.Join(in.workdir(), path), origin: origin}, nil
+}
+
+// projectFile is the nearest .sbx.yaml upward from the working directory. The
+// home directory ends the search and is not searched itself: what lies there or
+// above is nobody's project. A directory that cannot be searched counts as one
+// without such a file.
+func (in Input) projectFile() string {
+	dir := in.workdir()
+	if !filepath.IsAbs(dir) {
+		return ""
+	}
+	home, homeErr := os.Stat(in.home())
+	for dir = filepath.Clean(dir); ; dir = filepath.Dir(dir) {
+		if info, err := os.Stat(dir); err == nil && homeErr == nil && os.SameFile(info, home) {
+			return ""
+		}
+		file := filepath.Join(dir, ProjectFile)
+		if _, err := os.Lstat(file); err == nil { // a dangling link is found here and refused when it is read
+			return file
+		}
+		if dir == filepath.Dir(dir) {
+			return ""
+		}
+	}
+}
+
+// stateDir is SBX_STATE_DIR, else $XDG_STATE_HOME/sbx, else below the passwd
+// home, whatever HOME says: cron and a shell find the same (DESIGN section 8).
+func (in Input) stateDir() (entry, error) {
+	if dir := in.Process.Getenv(EnvStateDir); dir != "" {
+		if !filepath.IsAbs(dir) {
+			return entry{}, fault.Usage("env %s: %q is not an absolute path", EnvStateDir, dir).
+				WithHint("a relative state directory would change with the working directory")
+		}
+		return entry{text: filepath.Clean(dir), origin: "env " + EnvStateDir}, nil
+	}
+	if base := in.Process.Getenv("XDG_STATE_HOME"); filepath.IsAbs(base) {
+		return entry{text: filepath.Join(base, "sbx"), origin: "env XDG_STATE_HOME"}, nil
+	}
+	home := in.Process.Home
+	if home == "" {
+		home = in.home()
+	}
+	if !filepath.IsAbs(home) {
+		return entry{}, fault.Usage("there is no home directory to keep state in").WithHint("set %s to an absolute path", EnvStateDir)
+	}
+	return entry{text: filepath.Join(home, ".local", "state", "sbx"), origin: originDefault}, nil
+}

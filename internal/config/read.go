@@ -1,0 +1,77 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"sbx/internal/fault"
+)
+
+// maxFile bounds a configuration file, in bytes: a larger one is something else.
+const maxFile = 1 << 20
+
+const hintFile = "correct the file, or read another instead of it with --config FILE"
+
+// read gives a file's content; nil without an error where a user file is not
+// there. Only an explicit file may be a pipe or a device: a pipe that lies in a
+// project would hold sbx for ever.
+func (f File) read() ([]byte, error) {
+	info, err := os.Stat(f.Path)
+	switch {
+	case err != nil && f.Role == RoleUser && f.absent():
+		return nil, nil
+	case err != nil:
+		return nil, unreadable(f.Path, err)
+	case info.IsDir():
+		return nil, broken(f.Path, "is a directory, not a file")
+	case f.Role != RoleExplicit && !info.Mode().IsRegular():
+		return nil, broken(f.Path, "is not a regular file")
+	}
+	file, err := os.Open(f.Path)
+	if err != nil {
+		return nil, unreadable(f.Path, err)
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	switch {
+	case err != nil:
+		return nil, unreadable(f.Path, err)
+	case len(content) > maxFile:
+		return nil, broken(f.Path, "is larger than 1 MiB")
+	}
+	return content, nil
+}
+
+// absent tells a file that is not there from a link that leads nowhere.
+func (f File) absent() bool {
+	_, err := os.Lstat(f.Path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+func unreadable(path string, err error) error {
+	return fault.Usage("%s: cannot be read: %w", path, pathless(err)).WithHint(hintFile)
+}
+
+// pathless takes the path out of an error of the file system, for messages that
+// begin with it.
+func pathless(err error) error {
+	if inner, ok := errors.AsType[*fs.PathError](err); ok {
+		return inner.Err
+	}
+	return err
+}
+
+func broken(path, what string) error {
+	return fault.Usage("%s: %s", path, what).WithHint(hintFile)
+}
+
+// position is a place in a file, from 1.
+type position struct{ line, column int }
+
+// mistake is one error at a place of a file.
+func mistake(path string, at position, format string, args ...any) error {
+	return fault.Usage("%s:%d:%d: %w", path, at.line, at.column, fmt.Errorf(format, args...)).WithHint(hintFile)
+}

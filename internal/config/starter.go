@@ -1,0 +1,103 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"sbx/internal/fault"
+	"sbx/internal/providers"
+)
+
+// Init writes a starter file with every setting as a comment, for the operator
+// alone (0600), and returns its path; "" means the user file. A file that is
+// there already is fault.KindRefused.
+func Init(in Input, path string) (string, error) {
+	if path == "" {
+		path = in.userFile()
+	}
+	if path == "" {
+		return "", fault.Usage("there is no home directory for a user file").WithHint("name the file to write")
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(in.workdir(), path)
+	}
+	switch err := writeNew(path, []byte(Starter(in.Types))); {
+	case errors.Is(err, fs.ErrExist):
+		return "", fault.New(fault.KindRefused, "%s is there already and stays as it is", path).WithHint("edit it, or move it away first")
+	case err != nil:
+		return "", fault.New(fault.KindUnknown, "the file cannot be written: %w", err).WithHint("name another path")
+	}
+	return path, nil
+}
+
+// Starter is the text of a file with every setting as a comment. Prose has one
+// space after the #; a setting has none, or the indentation it needs.
+func Starter(types []providers.Type) string {
+	var b strings.Builder
+	b.WriteString(`# Configuration of sbx. Everything here is optional: without this file the
+# defaults hold. Remove a # to set a value; an unknown key is an error.
+# "sbx config explain" shows every value and where it comes from.
+
+# Provider profiles: a name of your own, its type and the settings of that type.
+#providers:
+`)
+	for _, t := range types {
+		starterProfile(&b, t)
+	}
+	b.WriteString(`
+# The profiles that verbs work on; without this line all.
+#use: [` + examples(types)[0] + `]
+
+# Where "sbx create" goes unless --provider names another profile.
+#launch: ` + examples(types)[0] + `
+
+# Profiles whose bulk endings need --production with their name.
+#production: []
+
+# Sandboxes that no bulk ending touches: by label, or by id or profile/id.
+#protect:
+#  labels: {sbx/keep: "true"}
+#  ids: []
+
+# What one command may do at most.
+#limits:
+`)
+	for _, m := range limits() {
+		fmt.Fprintf(&b, "#  %s: %s # %s\n", m.name, m.fallback, m.help)
+	}
+	return b.String()
+}
+
+// examples are the names of the profiles in the starter file.
+func examples(types []providers.Type) []string {
+	names := []string{}
+	for _, t := range types {
+		names = append(names, t.Name)
+	}
+	return append(names, "local")
+}
+
+func starterProfile(b *strings.Builder, t providers.Type) {
+	fmt.Fprintf(b, "#  %s: # %s\n#    type: %s\n#    owned: all # or {labels: {key: value}}\n", t.Name, t.Help, t.Name)
+	for _, o := range t.Options {
+		name, text := o.Name, o.Default
+		if text == "" {
+			text = sample(o.Kind)
+		}
+		if o.Secret {
+			name, text = o.Name+suffixVariable, variableOf(o.Env)
+		}
+		fmt.Fprintf(b, "#    %s: %s # %s\n", name, text, o.Help)
+	}
+}
+
+// variableOf gives the variable of a secret, or an example of one.
+func variableOf(env string) string {
+	if env == "" {
+		return "MY_TOKEN"
+	}
+	return env
+}
