@@ -81,7 +81,7 @@ func (l *loader) choose() {
 func (l *loader) chosen(e entry, known []string) []string {
 	byFlag, byEnv := e.origin == "flag --"+flagProvider, e.origin == "env "+EnvProvider
 	var names []string
-	for _, name := range strings.SplitSeq(e.text, ",") {
+	for name := range strings.SplitSeq(e.text, ",") {
 		switch {
 		case slices.Contains(names, name):
 			continue
