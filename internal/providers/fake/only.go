@@ -1,0 +1,62 @@
+package fake
+
+import "sbx/internal/providers"
+
+// Bare is the fake without any ability.
+func (p *Provider) Bare() providers.Provider {
+	return struct{ providers.Provider }{p}
+}
+
+// Only is the fake with one ability, named as in providers.Abilities; with an
+// unknown name it has none.
+func (p *Provider) Only(ability string) providers.Provider {
+	bare := p.Bare()
+	switch ability {
+	case "logs":
+		return struct {
+			providers.Provider
+			providers.LogReader
+		}{bare, p}
+	case "usage":
+		return struct {
+			providers.Provider
+			providers.UsageReader
+		}{bare, p}
+	case "stats":
+		return struct {
+			providers.Provider
+			providers.StatsReader
+		}{bare, p}
+	case "create":
+		return struct {
+			providers.Provider
+			providers.Launcher
+		}{bare, p}
+	case "exec":
+		return struct {
+			providers.Provider
+			providers.Commander
+		}{bare, p}
+	case "probe":
+		return struct {
+			providers.Provider
+			providers.Prober
+		}{bare, p}
+	case "events":
+		return struct {
+			providers.Provider
+			providers.EventReader
+		}{bare, p}
+	case "sweep":
+		return struct {
+			providers.Provider
+			providers.Sweeper
+		}{bare, p}
+	case "doctor":
+		return struct {
+			providers.Provider
+			providers.Checker
+		}{bare, p}
+	}
+	return bare
+}
