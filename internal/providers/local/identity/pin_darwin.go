@@ -1,0 +1,131 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// pin holds nothing: macOS has no descriptor that means one process.
+type pin struct{}
+
+func pinned(pid int) (pin, error) {
+	if pid <= 0 {
+		return pin{}, fmt.Errorf("%d is no process id", pid)
+	}
+	_, err := kinfo(pid)
+	return pin{}, err
+}
+
+func (pin) close() {}
+
+func (pin) identify(pid int) (Process, error) {
+	boot, err := unix.Sysctl("kern.bootsessionuuid")
+	if err != nil {
+		return Process{}, os.NewSyscallError("sysctl kern.bootsessionuuid", err)
+	}
+	k, err := kinfo(pid)
+	if err != nil {
+		return Process{}, err
+	}
+	return Process{BootID: boot, PID: pid, StartTicks: startOf(k)}, nil
+}
+
+func (at pin) verify(p Process) error {
+	now, err := at.identify(p.PID)
+	if err != nil {
+		return err
+	}
+	if err := p.sameAs(now); err != nil {
+		return err
+	}
+	k, err := kinfo(p.PID)
+	if err == nil && k.Proc.P_stat == stateZombie {
+		return ErrDead
+	}
+	return err
+}
+
+func (at pin) signal(p Process, sig syscall.Signal) error {
+	if err := at.verify(p); err != nil {
+		return err
+	}
+	err := unix.Kill(p.PID, sig)
+	if errors.Is(err, unix.ESRCH) {
+		return ErrDead
+	}
+	return os.NewSyscallError("kill", err)
+}
+
+// watcher waits on a kernel queue for the exit of the process.
+type watcher struct {
+	queue int
+	over  bool // it had exited before the queue could watch it
+}
+
+// wake is the identifier of the event by which a context ends a wait.
+const wake = 1
+
+func (at pin) watch(p Process) (watcher, error) {
+	queue, err := unix.Kqueue()
+	if err != nil {
+		return watcher{}, os.NewSyscallError("kqueue", err)
+	}
+	unix.CloseOnExec(queue)
+	changes := make([]unix.Kevent_t, 2)
+	unix.SetKevent(&changes[0], wake, unix.EVFILT_USER, unix.EV_ADD|unix.EV_CLEAR)
+	unix.SetKevent(&changes[1], p.PID, unix.EVFILT_PROC, unix.EV_ADD|unix.EV_ONESHOT)
+	changes[1].Fflags = unix.NOTE_EXIT
+	err = retry(func() error { _, err := unix.Kevent(queue, changes, nil, nil); return err })
+	if err == nil {
+		err = at.verify(p) // after it is watched, so that an exit in between is seen
+	}
+	over := errors.Is(err, unix.ESRCH) || errors.Is(err, ErrDead) || errors.Is(err, ErrForeign)
+	if err != nil && !over {
+		_ = unix.Close(queue)
+		return watcher{}, err
+	}
+	return watcher{queue: queue, over: over}, nil
+}
+
+func (w watcher) wait(ctx context.Context) error {
+	defer func() { _ = unix.Close(w.queue) }()
+	if w.over {
+		return nil
+	}
+	woken := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(woken)
+		change := make([]unix.Kevent_t, 1)
+		unix.SetKevent(&change[0], wake, unix.EVFILT_USER, 0)
+		change[0].Fflags = unix.NOTE_TRIGGER
+		_, _ = unix.Kevent(w.queue, change, nil, nil)
+	})
+	defer func() {
+		if !stop() {
+			<-woken // the queue must not be closed under it
+		}
+	}()
+	events := make([]unix.Kevent_t, 1)
+	err := retry(func() error { _, err := unix.Kevent(w.queue, nil, events, nil); return err })
+	switch {
+	case err != nil:
+		return os.NewSyscallError("kevent", err)
+	case events[0].Filter == unix.EVFILT_PROC:
+		return nil
+	}
+	return ctx.Err()
+}
+
+// retry repeats a system call that a signal interrupted.
+func retry(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}

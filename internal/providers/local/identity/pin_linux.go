@@ -1,0 +1,181 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// pin is a pidfd: as long as it is open it means one process and no other.
+type pin struct{ fd int }
+
+func pinned(pid int) (pin, error) {
+	if pid <= 0 {
+		return pin{fd: -1}, fmt.Errorf("%d is no process id", pid)
+	}
+	fd, err := unix.PidfdOpen(pid, 0)
+	switch {
+	case err == nil:
+		return pin{fd: fd}, nil
+	case errors.Is(err, unix.ESRCH):
+		return pin{fd: -1}, ErrDead
+	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOENT):
+		// The number is that of a thread: its process has another one.
+		return pin{fd: -1}, ErrForeign
+	}
+	return pin{fd: -1}, os.NewSyscallError("pidfd_open", err) // ENOSYS is errors.ErrUnsupported: older than 5.3
+}
+
+func (at pin) close() { _ = unix.Close(at.fd) }
+
+// inode is the process's own number for this boot, or 0 where pidfds are
+// anonymous files that all share one inode (before Linux 6.9).
+func (at pin) inode() (uint64, error) {
+	var fs unix.Statfs_t
+	if err := retry(func() error { return unix.Fstatfs(at.fd, &fs) }); err != nil {
+		return 0, os.NewSyscallError("fstatfs", err)
+	}
+	if fs.Type != unix.PID_FS_MAGIC {
+		return 0, nil
+	}
+	var st unix.Stat_t
+	if err := retry(func() error { return unix.Fstat(at.fd, &st) }); err != nil {
+		return 0, os.NewSyscallError("fstat", err)
+	}
+	return st.Ino, nil
+}
+
+// identify reads the identity of the pinned process, zombie or not.
+func (at pin) identify(pid int) (Process, error) {
+	ino, err := at.inode()
+	if err != nil {
+		return Process{}, err
+	}
+	boot, err := bootID()
+	if err != nil {
+		return Process{}, err
+	}
+	ticks, err := at.ticks(pid)
+	return Process{BootID: boot, PID: pid, StartTicks: ticks, PidfdInode: ino}, err
+}
+
+// verify says whether the pinned process is p and has not exited. The start
+// time is read only where there is no inode: /proc may hide it (hidepid).
+func (at pin) verify(p Process) error {
+	boot, err := bootID()
+	if err != nil {
+		return err
+	}
+	now := Process{BootID: boot, PID: p.PID}
+	if now.PidfdInode, err = at.inode(); err != nil {
+		return err
+	}
+	if p.PidfdInode == 0 || now.PidfdInode == 0 {
+		if now.StartTicks, err = at.ticks(p.PID); err != nil {
+			return err
+		}
+	}
+	if err := p.sameAs(now); err != nil {
+		return err
+	}
+	return at.deadIfExited()
+}
+
+// ticks reads the start time. The file is found by number, so afterwards the
+// pinned process must still own that number, which it does until it is reaped.
+func (at pin) ticks(pid int) (uint64, error) {
+	stat, err := Host().Stat(pid)
+	if reaped := unix.PidfdSendSignal(at.fd, 0, nil, 0); errors.Is(reaped, unix.ESRCH) {
+		return 0, ErrDead
+	}
+	if errors.Is(err, ErrDead) {
+		return 0, fmt.Errorf("process %d exists, and /proc does not show it", pid)
+	}
+	return stat.StartTicks, err
+}
+
+// deadIfExited asks the pidfd: it is readable from the moment the last thread
+// has exited. State Z in /proc says less: it is also that of a main thread that
+// ended before the others.
+func (at pin) deadIfExited() error {
+	poll := []unix.PollFd{{Fd: int32(at.fd), Events: unix.POLLIN}}
+	err := retry(func() error { _, err := unix.Poll(poll, 0); return err })
+	switch {
+	case err != nil:
+		return os.NewSyscallError("poll", err)
+	case poll[0].Revents != 0:
+		return ErrDead
+	}
+	return nil
+}
+
+func (at pin) signal(_ Process, sig syscall.Signal) error {
+	if err := at.deadIfExited(); err != nil {
+		return err
+	}
+	err := unix.PidfdSendSignal(at.fd, sig, nil, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return ErrDead
+	}
+	return os.NewSyscallError("pidfd_send_signal", err)
+}
+
+// watcher waits on a descriptor of its own, so that each wait has its own
+// deadline and outlives the handle.
+type watcher struct{ file *os.File }
+
+func (at pin) watch(Process) (watcher, error) {
+	fd, err := unix.FcntlInt(uintptr(at.fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return watcher{}, os.NewSyscallError("fcntl", err)
+	}
+	if err := unix.SetNonblock(fd, true); err != nil {
+		_ = unix.Close(fd)
+		return watcher{}, os.NewSyscallError("fcntl", err)
+	}
+	return watcher{file: os.NewFile(uintptr(fd), "pidfd")}, nil
+}
+
+// wait parks the goroutine in the runtime's poller; no thread is held.
+func (w watcher) wait(ctx context.Context) error {
+	defer w.file.Close()
+	raw, err := w.file.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var seen error
+	ended := func(fd uintptr) bool {
+		seen = pin{fd: int(fd)}.deadIfExited()
+		return seen != nil
+	}
+	stop := context.AfterFunc(ctx, func() { _ = w.file.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	err = raw.Read(ended)
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return ctx.Err()
+	case err == nil && !errors.Is(seen, ErrDead):
+		return seen
+	}
+	return err
+}
+
+func bootID() (string, error) {
+	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(text)), err
+}
+
+// retry repeats a system call that a signal interrupted.
+func retry(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package identity
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// smallFile is room for the files of one short record: the longest, stat, is
+// below 700 bytes with every number at its widest.
+const smallFile = 1024
+
+func (p Proc) path(pid int, name string) string {
+	root := p.Root
+	if root == "" {
+		root = "/proc"
+	}
+	return root + "/" + strconv.Itoa(pid) + "/" + name
+}
+
+// small reads a short file in one call, without an os.File: the watchdog walks
+// the whole table ten times a second.
+func (p Proc) small(pid int, name string, room []byte) ([]byte, error) {
+	path := p.path(pid, name)
+	var fd, n int
+	err := retry(func() (err error) { fd, err = unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0); return err })
+	if err != nil {
+		return nil, vanished(&os.PathError{Op: "open", Path: path, Err: err})
+	}
+	defer func() { _ = unix.Close(fd) }()
+	err = retry(func() (err error) { n, err = unix.Read(fd, room); return err })
+	if err != nil {
+		return nil, vanished(&os.PathError{Op: "read", Path: path, Err: err})
+	}
+	return room[:n], nil
+}
+
+// vanished turns the two ways in which procfs says "no such process" into
+// ErrDead.
+func vanished(err error) error {
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) {
+		return ErrDead
+	}
+	return err
+}
+
+func (p Proc) stat(pid int) (Stat, error) {
+	var room [smallFile]byte
+	text, err := p.small(pid, "stat", room[:])
+	if err != nil {
+		return Stat{}, err
+	}
+	return parseStat(text, int64(unix.Getpagesize()))
+}
+
+func (p Proc) pids() ([]int, error) {
+	root := p.Root
+	if root == "" {
+		root = "/proc"
+	}
+	return numbers(root)
+}
+
+// numbers lists the entries of a directory that are numbers: processes,
+// threads, descriptors.
+func numbers(dir string) ([]int, error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]int, 0, len(names))
+	for _, name := range names {
+		if n, err := strconv.Atoi(name); err == nil {
+			list = append(list, n)
+		}
+	}
+	return list, nil
+}
+
+// lines hands on each line of a file until more says no. Lines beyond 4 KiB
+// are passed over.
+func lines(path string, more func(line []byte) bool) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return vanished(err)
+	}
+	defer f.Close()
+	r := bufio.NewReaderSize(f, 4096)
+	long := false
+	for {
+		line, err := r.ReadSlice('\n')
+		if !long && !errors.Is(err, bufio.ErrBufferFull) && len(line) > 0 && !more(line) {
+			return nil
+		}
+		long = errors.Is(err, bufio.ErrBufferFull)
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil && !long:
+			return vanished(err)
+		}
+	}
+}
+
+func (p Proc) hasEntry(pid int, entry string) bool {
+	f, err := os.Open(p.path(pid, "environ"))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	m := entryMatcher{want: entry}
+	var piece [4096]byte
+	for !m.found {
+		n, err := f.Read(piece[:])
+		m.feed(piece[:n])
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				m.end()
+			}
+			break
+		}
+	}
+	return m.found
+}
+
+func (p Proc) ignoresTerm(pid int) (bool, error) {
+	d, err := dispositionsIn(p.path(pid, "status"))
+	if err != nil {
+		return false, err
+	}
+	if d.ignoresTerm() || d.blocked&sigterm == 0 {
+		return d.ignoresTerm(), nil
+	}
+	threads, err := numbers(p.path(pid, "task"))
+	if err != nil {
+		return false, vanished(err)
+	}
+	for _, tid := range threads {
+		d, err := dispositionsIn(p.path(pid, "task/"+strconv.Itoa(tid)+"/status"))
+		if err == nil && d.blocked&sigterm == 0 {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func dispositionsIn(path string) (dispositions, error) {
+	var d dispositions
+	err := lines(path, func(line []byte) bool { d.read(line); return true })
+	return d, err
+}
+
+func (p Proc) operations(pid int) (int64, bool) {
+	var room [smallFile]byte
+	text, err := p.small(pid, "io", room[:])
+	if err != nil {
+		return 0, false
+	}
+	return parseOperations(text)
+}
+
+// parseOperations adds up syscr and syscw of one /proc/PID/io; false unless both
+// are there.
+func parseOperations(text []byte) (int64, bool) {
+	var sum int64
+	found := 0
+	for line := range bytes.Lines(text) {
+		key, value, _ := bytes.Cut(line, []byte(": "))
+		if string(key) != "syscr" && string(key) != "syscw" {
+			continue
+		}
+		n, err := strconv.ParseInt(string(bytes.TrimSpace(value)), 10, 62)
+		if err != nil || n < 0 {
+			return 0, false
+		}
+		sum += n
+		found++
+	}
+	if found != 2 {
+		return 0, false
+	}
+	return sum, true
+}

@@ -1,0 +1,110 @@
+package identity
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"strconv"
+)
+
+// TicksPerSecond is the unit of StartTicks and UTimeSTimeTicks on Linux:
+// USER_HZ, which is 100 on every architecture that Go supports.
+const TicksPerSecond = 100
+
+// Stat is what the process table says of one process.
+type Stat struct {
+	PID             int
+	PPID            int
+	State           byte   // R S D Z T t X I, as in proc(5)
+	Threads         int    // including a main thread that has ended
+	StartTicks      uint64 // as in Process
+	RSSBytes        int64  // resident; pages shared with others count in full
+	UTimeSTimeTicks uint64 // CPU time of the process alone, without its children, in 1/TicksPerSecond s
+	Comm            string // untrusted: the program chooses it, up to 15 bytes, any but NUL
+}
+
+// Dead says that it has ended and waits for its parent. A main thread that
+// ended before the others is shown as Z too; its process lives.
+func (s Stat) Dead() bool { return (s.State == 'Z' || s.State == 'X') && s.Threads <= 1 }
+
+// The fields of /proc/PID/stat that are read, counted from the state, which is
+// field 3 in proc(5).
+const (
+	fieldState   = 0
+	fieldPPID    = 1
+	fieldUTime   = 11
+	fieldSTime   = 12
+	fieldThreads = 17
+	fieldStart   = 19
+	fieldRSS     = 21
+)
+
+var errStat = errors.New("this is no line of /proc/PID/stat")
+
+// parseStat reads one /proc/PID/stat. The name stands between the first opening
+// and the last closing parenthesis and may itself hold both, blanks and line
+// ends. pageSize is in bytes.
+func parseStat(text []byte, pageSize int64) (Stat, error) {
+	open, shut := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
+	if open < 1 || shut < open {
+		return Stat{}, errStat
+	}
+	pid, err := strconv.Atoi(string(bytes.TrimSpace(text[:open])))
+	if err != nil || pid <= 0 {
+		return Stat{}, errStat
+	}
+	s := Stat{PID: pid, Comm: string(text[open+1 : shut])}
+	n := 0
+	for field := range bytes.FieldsSeq(text[shut+1:]) {
+		if err := s.set(n, field, pageSize); err != nil {
+			return Stat{}, err
+		}
+		if n++; n > fieldRSS {
+			return s, nil
+		}
+	}
+	return Stat{}, errStat // torn
+}
+
+func (s *Stat) set(n int, field []byte, pageSize int64) error {
+	if n == fieldState {
+		s.State = field[0]
+		if len(field) != 1 {
+			return errStat
+		}
+		return nil
+	}
+	var err error
+	switch n {
+	case fieldPPID:
+		s.PPID, err = strconv.Atoi(string(field))
+	case fieldUTime, fieldSTime:
+		var ticks uint64
+		ticks, err = strconv.ParseUint(string(field), 10, 64)
+		s.UTimeSTimeTicks += ticks
+	case fieldThreads:
+		s.Threads, err = strconv.Atoi(string(field))
+	case fieldStart:
+		s.StartTicks, err = strconv.ParseUint(string(field), 10, 64)
+	case fieldRSS:
+		var pages int64
+		pages, err = strconv.ParseInt(string(field), 10, 64)
+		s.RSSBytes = scaled(pages, pageSize)
+	}
+	if err != nil {
+		return errStat
+	}
+	return nil
+}
+
+// scaled turns pages into bytes; the kernel's count can be a little below zero
+// for a moment, which is shown as none.
+func scaled(pages, pageSize int64) int64 {
+	switch {
+	case pages <= 0 || pageSize <= 0:
+		return 0
+	case pages > math.MaxInt64/pageSize:
+		return math.MaxInt64
+	}
+	return pages * pageSize
+}

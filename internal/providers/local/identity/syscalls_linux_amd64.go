@@ -1,0 +1,14 @@
+package identity
+
+import "golang.org/x/sys/unix"
+
+// oldKindOf knows the calls that newer architectures never had.
+func oldKindOf(number uintptr) waitKind {
+	switch number {
+	case unix.SYS_EPOLL_WAIT:
+		return waitEpoll
+	case unix.SYS_POLL, unix.SYS_SELECT:
+		return waitAny
+	}
+	return waitNone
+}
