@@ -37,7 +37,7 @@ func rooms() map[string][]string {
 		"providers/local/identity":   nil,
 		"providers/local/record":     with(words, "providers/local/identity"),
 		"providers/local/runlog":     {"sandbox"},
-		"providers/local/wire":       nil,
+		"providers/local/wire":       {"providers/local/record"},
 		"providers/local/supervisor": with(local, "sandbox"),
 		"config":                     with(words, "process", "providers"),
 		"output":                     with(words, "process"),

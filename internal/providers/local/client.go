@@ -1,0 +1,108 @@
+package local
+
+import (
+	"context"
+	"crypto/rand"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/providers"
+	"sbx/internal/providers/local/identity"
+	"sbx/internal/providers/local/record"
+	"sbx/internal/sandbox"
+)
+
+// TypeName is the provider type's name, and its profile's unless configured
+// otherwise.
+const TypeName = "local"
+
+// Client is the local provider.
+type Client struct {
+	name     string
+	store    record.Store
+	defaults defaults
+	deps     providers.Deps
+}
+
+var (
+	_ providers.Provider    = (*Client)(nil)
+	_ providers.LogReader   = (*Client)(nil)
+	_ providers.UsageReader = (*Client)(nil)
+	_ providers.Launcher    = (*Client)(nil)
+	_ providers.Commander   = (*Client)(nil)
+	_ providers.Prober      = (*Client)(nil)
+	_ providers.EventReader = (*Client)(nil)
+	_ providers.Sweeper     = (*Client)(nil)
+	_ providers.Checker     = (*Client)(nil)
+)
+
+// Type describes the local provider and its settings.
+func Type() providers.Type {
+	return providers.Type{
+		Name:   TypeName,
+		Help:   "real processes of this machine, inside real limits; no account needed, no security boundary",
+		Always: true,
+		Options: []providers.Option{
+			{Name: "memory", Default: "512M", Kind: providers.OptionSize, Help: "memory limit of a sandbox that names none"},
+			{Name: "cpu", Default: "2", Kind: providers.OptionText, Help: "cores of a sandbox that names none"},
+			{Name: "pids", Default: "512", Kind: providers.OptionCount, Help: "process limit of a sandbox that names none"},
+			{Name: "ttl", Default: "10m", Kind: providers.OptionDuration, Help: "lifetime of a sandbox that names none (ACCEPTANCE S0-7)"},
+			{Name: "output", Default: "16M", Kind: providers.OptionSize, Help: "how much output of a sandbox stays on disk, the newest first"},
+		},
+		Open: open,
+	}
+}
+
+func open(_ context.Context, p providers.Profile, d providers.Deps) (providers.Provider, error) {
+	defaults, err := readDefaults(p)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{
+		name: p.Name, defaults: defaults, deps: d,
+		store: record.Store{Root: filepath.Join(d.StateDir, p.Name)},
+	}, nil
+}
+
+// Name is the profile's name.
+func (c *Client) Name() string { return c.name }
+
+// Type is "local".
+func (c *Client) Type() string { return TypeName }
+
+func (c *Client) now() time.Time { return c.deps.Now() }
+
+// newID makes an id of 10 lower-case letters and digits: 50 random bits, free
+// of anything that a shell, a path or a cgroup name would mind.
+func newID() string { return strings.ToLower(rand.Text()[:10]) }
+
+// supervisorOf takes hold of the living supervisor: by the record, or by the
+// signed lock where the record is garbage.
+func (c *Client) supervisorOf(id string, r record.Record) (*identity.Handle, error) {
+	p := r.Supervisor
+	if p.PID == 0 {
+		holder, ok := c.store.Holder(id)
+		if !ok {
+			return nil, identity.ErrDead
+		}
+		p = holder
+	}
+	return identity.Open(p)
+}
+
+// exists says whether the sandbox has a folder at all.
+func (c *Client) exists(id string) bool {
+	if ref, err := sandbox.ParseRef(id); err != nil || !ref.Bare() {
+		return false
+	}
+	info, err := os.Lstat(c.store.Dir(id))
+	return err == nil && info.IsDir()
+}
+
+func (c *Client) notFound(id string) error {
+	return fault.New(fault.KindNotFound, "no sandbox %q", id).At(c.name, "").
+		WithHint("`sbx ls --all` lists what there is; ended ones stay for 24 hours")
+}

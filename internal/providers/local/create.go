@@ -1,0 +1,203 @@
+package local
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/providers/local/record"
+	"sbx/internal/providers/local/wire"
+	"sbx/internal/sandbox"
+)
+
+// startLimit is how long a supervisor may take to say whether the program
+// runs; it needs milliseconds.
+const startLimit = 15 * time.Second
+
+// Create starts a sandbox. When it returns, the program runs inside its limits
+// and the record says so; a failed start leaves a `failed` record with the
+// reason, except where a required limit was refused.
+func (c *Client) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
+	if err := c.check(spec); err != nil {
+		return sandbox.Sandbox{}, err
+	}
+	id := newID()
+	op := "create " + id
+	wrap, err := c.wrap(spec, id)
+	if err != nil {
+		return sandbox.Sandbox{}, err
+	}
+	lock, err := c.store.Prepare(id)
+	if err != nil {
+		return sandbox.Sandbox{}, c.trouble(op, err)
+	}
+	defer lock.Close() // the supervisor holds it on
+	r := c.plan(id, spec)
+	ready, err := c.supervise(ctx, wire.Order{
+		Root: c.store.Root, Record: r, Env: c.environment(id, spec), RequireHard: spec.RequireHardLimit, Wrap: wrap,
+		InScope: c.needsScope(),
+	}, lock)
+	switch {
+	case err != nil:
+		return sandbox.Sandbox{}, c.trouble(op, err)
+	case ready.Fail != nil:
+		if ready.Fail.Kind == wire.FailSoftLimit {
+			if err := c.store.Remove(id); err != nil {
+				return sandbox.Sandbox{}, c.trouble(op, err)
+			}
+		}
+		return sandbox.Sandbox{}, c.startTrouble(op, ready.Fail)
+	}
+	return c.view(*ready.Record, true), nil
+}
+
+// check refuses what could never start, before anything is made.
+func (c *Client) check(spec sandbox.Spec) error {
+	for flag, set := range map[string]bool{
+		"--template": spec.Template != "", "--snapshot": spec.Snapshot != "", "--image": spec.Image != "", "--disk": spec.DiskBytes > 0,
+	} {
+		if set {
+			return fault.New(fault.KindUnsupported, "the local provider has no %s", flag).At(c.name, "create").
+				WithHint("local runs a program of this machine on this machine's disk")
+		}
+	}
+	switch {
+	case !supported():
+		return fault.New(fault.KindUnsupported, "local sandboxes need Linux or macOS").At(c.name, "create").
+			WithHint("use WSL2, or a remote provider with --provider")
+	case len(spec.Command) == 0 || spec.Command[0] == "":
+		return fault.Usage("no command to run").At(c.name, "create").WithHint("write it after two dashes: sbx create -- sleep 60")
+	case spec.MemoryBytes != 0 && spec.MemoryBytes < minMemory:
+		return fault.Usage("a memory limit of %d KiB cannot hold any program", spec.MemoryBytes>>10).At(c.name, "create").WithHint("give it 4M or more")
+	case spec.CPU < 0 || spec.CPU > maxCPU || (spec.CPU > 0 && spec.CPU < minCPU):
+		return fault.Usage("%g is no usable number of cores", spec.CPU).At(c.name, "create").WithHint("from %g to %d", minCPU, maxCPU)
+	case spec.PIDs < 0:
+		return fault.Usage("%d is no usable process limit", spec.PIDs).At(c.name, "create")
+	}
+	if spec.Workdir != "" {
+		if info, err := os.Stat(spec.Workdir); err != nil || !info.IsDir() {
+			return fault.Usage("working directory %q is not there", spec.Workdir).At(c.name, "create").WithHint("name an existing folder with --workdir")
+		}
+	}
+	return nil
+}
+
+// minMemory is below what any dynamic program needs to start; minCPU is the
+// smallest quota the kernel takes (1 ms of every 100 ms).
+const (
+	minMemory = 4 * sandbox.MiB
+	minCPU    = 0.01
+)
+
+// plan is the record of a sandbox that is about to start.
+func (c *Client) plan(id string, spec sandbox.Spec) record.Record {
+	workdir := c.store.Work(id)
+	if spec.Workdir != "" {
+		if abs, err := filepath.Abs(spec.Workdir); err == nil {
+			workdir = abs
+		}
+	}
+	now := c.now().UTC()
+	r := record.Record{
+		Schema: record.Schema, Version: c.deps.Version, ID: id, Name: spec.Name, State: sandbox.StateProvisioning,
+		Command: spec.Command, EnvNames: names(spec.Env), Workdir: workdir, Labels: maps.Clone(spec.Labels),
+		TaskID: spec.TaskID, AgentType: spec.AgentType, CreatedAt: now,
+		Limits: record.Limits{
+			MemoryBytes: or(spec.MemoryBytes, c.defaults.memoryBytes),
+			CPU:         or(spec.CPU, c.defaults.cpu),
+			PIDs:        or(spec.PIDs, c.defaults.pids),
+			TTLSeconds:  or(spec.TTL, c.defaults.ttl).Seconds(),
+			OutputBytes: c.defaults.outputBytes,
+		},
+	}
+	r.Note(now, "created", "")
+	return r
+}
+
+func or[T comparable](value, otherwise T) T {
+	var zero T
+	if value == zero {
+		return otherwise
+	}
+	return value
+}
+
+func names(env []string) []string {
+	var out []string
+	for _, entry := range env {
+		key, _, _ := strings.Cut(entry, "=")
+		out = append(out, key)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// inherited are the only variables that a sandbox takes over from whoever
+// starts it; everything else is cleared, credentials first of all.
+func inherited() []string { return []string{"PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ"} }
+
+// fallbackPath is what a program finds its tools by when cron gave us nothing.
+const fallbackPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// environment builds the program's environment from nothing: the short list
+// above, its own home and temporary folder, the marker, and what was asked for.
+func (c *Client) environment(id string, spec sandbox.Spec) []string {
+	env := []string{"HOME=" + c.store.Work(id), "TMPDIR=" + c.store.Temp(id), "TERM=dumb"}
+	for _, key := range inherited() {
+		if value, ok := c.deps.Lookup(key); ok {
+			env = append(env, key+"="+value)
+		} else if key == "PATH" {
+			env = append(env, key+"="+fallbackPath)
+		}
+	}
+	env = append(env, spec.Env...)
+	return append(env, wire.MarkerKey+"="+id)
+}
+
+// wrap gives the command words that stand before the program for --isolate.
+func (c *Client) wrap(spec sandbox.Spec, id string) ([]string, error) {
+	switch spec.Isolate {
+	case "":
+		return nil, nil
+	case "bwrap":
+	default:
+		return nil, fault.Usage("no isolation tool %q", spec.Isolate).At(c.name, "create").WithHint("local knows: bwrap")
+	}
+	path, err := findTool("bwrap", c.deps.Lookup)
+	if err != nil {
+		return nil, fault.New(fault.KindUnsupported, "bubblewrap is not installed").At(c.name, "create").
+			WithHint("install the package bubblewrap, or leave --isolate out")
+	}
+	args := []string{
+		path, "--die-with-parent", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
+		"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp",
+		"--tmpfs", c.store.Root, "--bind", c.store.Work(id), c.store.Work(id), "--bind", c.store.Temp(id), c.store.Temp(id),
+	}
+	if spec.Workdir != "" {
+		abs, err := filepath.Abs(spec.Workdir)
+		if err != nil {
+			return nil, c.trouble("create", err)
+		}
+		return append(args, "--bind", abs, abs, "--chdir", abs, "--"), nil
+	}
+	return append(args, "--chdir", c.store.Work(id), "--"), nil
+}
+
+func findTool(name string, lookup func(string) (string, bool)) (string, error) {
+	path, ok := lookup("PATH")
+	if !ok {
+		path = fallbackPath
+	}
+	for _, folder := range filepath.SplitList(path) {
+		file := filepath.Join(folder, name)
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return file, nil
+		}
+	}
+	return "", os.ErrNotExist
+}

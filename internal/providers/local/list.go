@@ -1,0 +1,108 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"iter"
+	"slices"
+	"time"
+
+	"sbx/internal/providers"
+	"sbx/internal/providers/local/record"
+	"sbx/internal/sandbox"
+)
+
+// hiddenAfter is how long an ended sandbox stays in a plain listing (CLI.md:
+// `--all` shows ended local ones older than 1 h).
+const hiddenAfter = time.Hour
+
+// List reads every record. One that cannot be read is an error in the stream;
+// the others are still listed.
+func (c *Client) List(ctx context.Context, q providers.Query) iter.Seq2[sandbox.Sandbox, error] {
+	return func(yield func(sandbox.Sandbox, error) bool) {
+		ids, err := c.store.IDs()
+		if err != nil {
+			yield(sandbox.Sandbox{}, c.trouble("list", err))
+			return
+		}
+		for id := range slices.Values(ids) {
+			if ctx.Err() != nil {
+				yield(sandbox.Sandbox{}, c.trouble("list", ctx.Err()))
+				return
+			}
+			s, found, err := c.read(id)
+			switch {
+			case err != nil:
+				if !yield(sandbox.Sandbox{}, c.trouble("list", err)) {
+					return
+				}
+			case found && c.wanted(s, q) && !yield(s, nil):
+				return
+			}
+		}
+	}
+}
+
+func (c *Client) wanted(s sandbox.Sandbox, q providers.Query) bool {
+	if !q.All && s.State.Ended() && c.now().Sub(s.EndedAt) > hiddenAfter {
+		return false
+	}
+	if len(q.States) > 0 && !slices.Contains(q.States, s.State) {
+		return false
+	}
+	for key, value := range q.Labels {
+		if got, ok := s.Labels[key]; !ok || (value != "" && got != value) {
+			return false
+		}
+	}
+	return true
+}
+
+// read reads one sandbox; false when it is not there, or not yet.
+func (c *Client) read(id string) (sandbox.Sandbox, bool, error) {
+	r, err := c.store.Read(id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return sandbox.Sandbox{}, false, nil
+	}
+	if err != nil {
+		return sandbox.Sandbox{}, false, err
+	}
+	alive, err := c.alive(r)
+	if err != nil {
+		return sandbox.Sandbox{}, false, err
+	}
+	if !alive && !r.State.Ended() {
+		// It may have ended between the two looks: the lock is let go after
+		// the last record is written.
+		if again, err := c.store.Read(id); err == nil {
+			r = again
+		}
+	}
+	return c.view(r, alive), true, nil
+}
+
+func (c *Client) alive(r record.Record) (bool, error) {
+	if r.State.Ended() {
+		return false, nil
+	}
+	return c.store.Held(r.ID)
+}
+
+// Get reads one sandbox by its exact id.
+func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
+	if err := ctx.Err(); err != nil {
+		return sandbox.Sandbox{}, c.trouble("get "+id, err)
+	}
+	if !c.exists(id) {
+		return sandbox.Sandbox{}, c.notFound(id)
+	}
+	s, found, err := c.read(id)
+	if err != nil {
+		return s, c.trouble("get "+id, err)
+	}
+	if !found {
+		return s, c.notFound(id)
+	}
+	return s, nil
+}

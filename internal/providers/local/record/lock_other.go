@@ -1,0 +1,24 @@
+//go:build !unix
+
+package record
+
+import (
+	"errors"
+	"os"
+
+	"sbx/internal/providers/local/identity"
+)
+
+func (s Store) lockNew(string) (*os.File, error) { return nil, errors.ErrUnsupported }
+
+// Held cannot be answered on this system.
+func (s Store) Held(string) (bool, error) { return false, errors.ErrUnsupported }
+
+// TryLock is not possible on this system.
+func (s Store) TryLock(string) (*os.File, bool, error) { return nil, false, errors.ErrUnsupported }
+
+// SignLock is not possible on this system.
+func SignLock(*os.File, identity.Process) error { return errors.ErrUnsupported }
+
+// Holder is never known on this system.
+func (s Store) Holder(string) (identity.Process, bool) { return identity.Process{}, false }

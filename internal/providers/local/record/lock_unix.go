@@ -1,0 +1,94 @@
+//go:build unix
+
+package record
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"sbx/internal/providers/local/identity"
+)
+
+// The lock is an flock on a file of its own. The kernel drops it with the last
+// descriptor, whatever way the holder died, so "held" means "a supervisor, or
+// the sbx that is just starting one, lives": no PID can be mistaken for it.
+
+func (s Store) lockNew(id string) (*os.File, error) {
+	file, err := os.OpenFile(filepath.Join(s.Dir(id), lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := retryEINTR(func() error { return unix.Flock(int(file.Fd()), unix.LOCK_EX) }); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+// Held says whether a live process holds the sandbox's lock. A shared probe
+// does not disturb other probes.
+func (s Store) Held(id string) (bool, error) {
+	file, err := os.Open(filepath.Join(s.Dir(id), lockFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer file.Close()
+	err = retryEINTR(func() error { return unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB) })
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return true, nil
+	}
+	return false, err
+}
+
+// TryLock takes the lock of a sandbox whose supervisor is dead; false when
+// somebody holds it.
+func (s Store) TryLock(id string) (*os.File, bool, error) {
+	file, err := os.OpenFile(filepath.Join(s.Dir(id), lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, false, err
+	}
+	err = retryEINTR(func() error { return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) })
+	if err != nil {
+		return nil, false, errors.Join(ignore(err, unix.EWOULDBLOCK), file.Close())
+	}
+	return file, true, nil
+}
+
+// SignLock writes into the lock who holds it, so that a supervisor can be found
+// although its record is garbage.
+func SignLock(lock *os.File, holder identity.Process) error {
+	raw, err := json.Marshal(holder)
+	if err != nil {
+		return err
+	}
+	if err := lock.Truncate(0); err != nil {
+		return err
+	}
+	_, err = lock.WriteAt(raw, 0)
+	return err
+}
+
+// Holder reads who signed the lock; false when nobody did.
+func (s Store) Holder(id string) (identity.Process, bool) {
+	var p identity.Process
+	raw, err := os.ReadFile(filepath.Join(s.Dir(id), lockFile))
+	if err != nil || json.Unmarshal(raw, &p) != nil || p.PID <= 0 {
+		return identity.Process{}, false
+	}
+	return p, true
+}
+
+func retryEINTR(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}

@@ -1,0 +1,296 @@
+package record
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Store is the folder that holds one folder a sandbox.
+type Store struct {
+	Root string // <state>/local
+}
+
+// The names inside a sandbox's folder.
+const (
+	recordFile = "record.json"
+	lockFile   = "lock"
+	stopFile   = "stop.json"
+	socketFile = "ctl.sock"
+	workDir    = "work"
+	tempDir    = "tmp"
+	logFile    = "supervisor.log"
+)
+
+// maxRecordBytes bounds what is read as a record: a garbage file of any size
+// costs no memory.
+const maxRecordBytes = 1 << 20
+
+// ErrGarbage is what every unreadable record wraps.
+var ErrGarbage = errors.New("not a readable record")
+
+// Owner is a word for this store, the same in every process that uses it and
+// another for another store: cgroups carry it, so that two of them on one
+// machine never take each other's groups for leftovers.
+func (s Store) Owner() string {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(s.Root)) //nolint:errcheck // a hash does not fail
+	return strconv.FormatUint(h.Sum64(), 36)
+}
+
+// Dir is the folder of one sandbox.
+func (s Store) Dir(id string) string { return filepath.Join(s.Root, id) }
+
+// Work is the sandbox's private working directory.
+func (s Store) Work(id string) string { return filepath.Join(s.Root, id, workDir) }
+
+// Temp is the sandbox's private TMPDIR.
+func (s Store) Temp(id string) string { return filepath.Join(s.Root, id, tempDir) }
+
+// Socket is where the sandbox's stub takes commands.
+func (s Store) Socket(id string) string { return filepath.Join(s.Root, id, socketFile) }
+
+// SupervisorLog is where the supervisor writes its own troubles.
+func (s Store) SupervisorLog(id string) string { return filepath.Join(s.Root, id, logFile) }
+
+// Prepare makes the folder of a new sandbox and takes its lock. The returned
+// file holds the lock for as long as any process has it open.
+func (s Store) Prepare(id string) (*os.File, error) {
+	if err := os.MkdirAll(s.Root, 0o700); err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(s.Dir(id), 0o700); err != nil {
+		return nil, err
+	}
+	lock, err := s.lockNew(id)
+	if err == nil {
+		err = errors.Join(os.Mkdir(s.Work(id), 0o700), os.Mkdir(s.Temp(id), 0o700))
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(s.Dir(id)))
+	}
+	return lock, nil
+}
+
+// IDs lists the sandbox folders, oldest name first. A missing root is no
+// sandbox; an unreadable one is an error.
+func (s Store) IDs() ([]string, error) {
+	root, err := os.Open(s.Root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	names, err := root.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
+	names = slices.DeleteFunc(names, func(n string) bool { return strings.HasPrefix(n, ".") })
+	slices.Sort(names)
+	return names, nil
+}
+
+// Read reads one record: fs.ErrNotExist when there is none, ErrGarbage when
+// what is there cannot be one.
+func (s Store) Read(id string) (Record, error) {
+	var r Record
+	file, err := os.Open(filepath.Join(s.Dir(id), recordFile))
+	if err != nil {
+		return r, err
+	}
+	defer file.Close()
+	raw, err := readBounded(file)
+	if err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return r, fmt.Errorf("%w: %s: %w", ErrGarbage, file.Name(), err)
+	}
+	if r.ID != id || r.Schema < 1 {
+		return r, fmt.Errorf("%w: %s: it names sandbox %q, schema %d", ErrGarbage, file.Name(), r.ID, r.Schema)
+	}
+	return r, nil
+}
+
+func readBounded(file *os.File) ([]byte, error) {
+	size := int64(4 << 10)
+	if info, err := file.Stat(); err == nil {
+		if !info.Mode().IsRegular() || info.Size() > maxRecordBytes {
+			return nil, fmt.Errorf("%w: %s: %d bytes, mode %s", ErrGarbage, file.Name(), info.Size(), info.Mode())
+		}
+		size = info.Size() + 1
+	}
+	buf := make([]byte, 0, size)
+	for {
+		n, err := file.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		switch {
+		case errors.Is(err, io.EOF):
+			return buf, nil
+		case err != nil:
+			return nil, err
+		case len(buf) == cap(buf):
+			buf = slices.Grow(buf, len(buf))
+		}
+	}
+}
+
+// Write replaces the record: write, fsync, rename, fsync of the folder, so that
+// a reader sees the old or the new one and never a part.
+func (s Store) Write(r Record) error {
+	raw, err := json.MarshalIndent(r, "", " ")
+	if err != nil {
+		return err
+	}
+	return WriteFile(filepath.Join(s.Dir(r.ID), recordFile), append(raw, '\n'))
+}
+
+// WriteFile replaces a file by write, fsync and rename.
+func WriteFile(path string, data []byte) error {
+	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = temp.Write(data)
+	if err == nil {
+		err = temp.Sync()
+	}
+	err = errors.Join(err, temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(temp.Name()))
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, os.ErrInvalid) {
+		return err
+	}
+	return nil
+}
+
+// AskStop leaves the request to end. The first request stays; later ones read
+// it back.
+func (s Store) AskStop(id string, stop Stop) (Stop, error) {
+	raw, err := json.Marshal(stop)
+	if err != nil {
+		return stop, err
+	}
+	path := filepath.Join(s.Dir(id), stopFile)
+	temp, err := os.CreateTemp(s.Dir(id), ".stop.*")
+	if err != nil {
+		return stop, err
+	}
+	_, err = temp.Write(raw)
+	err = errors.Join(err, temp.Close())
+	if err == nil {
+		err = os.Link(temp.Name(), path) // unlike a rename, a link refuses to replace
+	}
+	err = errors.Join(ignore(err, fs.ErrExist), os.Remove(temp.Name()))
+	if err != nil {
+		return stop, err
+	}
+	first, err := s.Stop(id)
+	if err != nil || first == nil {
+		return stop, err
+	}
+	return *first, nil
+}
+
+func ignore(err, target error) error {
+	if errors.Is(err, target) {
+		return nil
+	}
+	return err
+}
+
+// Stop reads the request to end; nil when there is none.
+func (s Store) Stop(id string) (*Stop, error) {
+	raw, err := os.ReadFile(filepath.Join(s.Dir(id), stopFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil //nolint:nilnil // no request is an answer, not a failure
+	}
+	if err != nil {
+		return nil, err
+	}
+	var stop Stop
+	if err := json.Unmarshal(raw, &stop); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrGarbage, stopFile, err)
+	}
+	return &stop, nil
+}
+
+// Remove deletes a sandbox's folder and everything in it.
+func (s Store) Remove(id string) error {
+	if id == "" || id != filepath.Base(id) || id == "." || id == ".." {
+		return fmt.Errorf("%w: %q is no sandbox folder", fs.ErrInvalid, id)
+	}
+	return os.RemoveAll(s.Dir(id))
+}
+
+// Finish marks a sandbox as one that needs no looking after: its lock goes.
+// It is called by the holder of the lock, after the last record is written.
+func (s Store) Finish(id string) error {
+	return ignore(os.Remove(filepath.Join(s.Dir(id), lockFile)), fs.ErrNotExist)
+}
+
+// Unfinished says that a sandbox has not been brought to its end, without
+// reading its record.
+func (s Store) Unfinished(id string) bool {
+	_, err := os.Lstat(filepath.Join(s.Dir(id), lockFile))
+	return err == nil
+}
+
+// Ended is a finished sandbox and when its last record was written.
+type Ended struct {
+	ID string
+	At time.Time
+}
+
+// EndedAt looks up when a finished sandbox ended, without reading its record;
+// false when it is not finished or has no record.
+func (s Store) EndedAt(id string) (Ended, bool) {
+	if s.Unfinished(id) {
+		return Ended{}, false
+	}
+	info, err := os.Lstat(filepath.Join(s.Dir(id), recordFile))
+	if err != nil {
+		return Ended{}, false
+	}
+	return Ended{ID: id, At: info.ModTime()}, true
+}
+
+// How long ended sandboxes stay: 24 hours, and at most 200 of them.
+const (
+	KeepEnded    = 24 * time.Hour
+	KeepEndedMax = 200
+)
+
+// Expired picks those that no longer stay.
+func Expired(ended []Ended, now time.Time) []Ended {
+	sorted := slices.SortedFunc(slices.Values(ended), func(a, b Ended) int { return b.At.Compare(a.At) })
+	keep := 0
+	for keep < len(sorted) && keep < KeepEndedMax && now.Sub(sorted[keep].At) <= KeepEnded {
+		keep++
+	}
+	return sorted[keep:]
+}

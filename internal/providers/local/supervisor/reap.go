@@ -1,0 +1,66 @@
+//go:build unix
+
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"syscall"
+	"time"
+
+	"sbx/internal/providers/local/identity"
+)
+
+// killStub ends the stub, and with it everything in its namespace.
+func (s *supervisor) killStub() {
+	s.stub.life.Close()
+	if s.stub.handle != nil {
+		_ = s.stub.handle.Signal(syscall.SIGKILL) //nolint:errcheck // reaping it is the proof
+		return
+	}
+	_ = s.stub.process.Signal(syscall.SIGKILL) //nolint:errcheck // reaping it is the proof
+}
+
+// reapAll kills and reaps until this process has no child left. Since orphans
+// of the tree fall to this process, no child left means no tree left.
+func (s *supervisor) reapAll(ctx context.Context) {
+	self := s.self.PID
+	for pause := time.Millisecond; ctx.Err() == nil; pause = min(2*pause, 50*time.Millisecond) {
+		for {
+			pid, _, left := waitAny(false)
+			if !left {
+				return
+			}
+			if pid == 0 {
+				break
+			}
+		}
+		if all, err := identity.Host().Descendants(self); err == nil {
+			for _, d := range all {
+				signalOne(d, syscall.SIGKILL)
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+}
+
+// waitAny reaps one child; false when there is none left.
+func waitAny(block bool) (pid int, status syscall.WaitStatus, left bool) {
+	options := syscall.WNOHANG
+	if block {
+		options = 0
+	}
+	for {
+		pid, err := syscall.Wait4(-1, &status, options, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+			continue
+		case err != nil:
+			return 0, 0, false
+		}
+		return pid, status, true
+	}
+}

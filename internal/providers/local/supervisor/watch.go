@@ -1,0 +1,104 @@
+//go:build unix
+
+package supervisor
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"sbx/internal/providers/local/record"
+)
+
+// watchdogEvery is how often the watchdog looks (facts: 64 MiB limits are
+// caught between 72 and 101 MiB at this pace).
+const watchdogEvery = 100 * time.Millisecond
+
+// ttlGrace is what a program that can hear TERM gets when its time is over.
+const ttlGrace = 2 * time.Second
+
+// watchSignals: TERM asks to read the stop request; the others that a closing
+// terminal or a key press may send are not for a detached process.
+func watchSignals() <-chan os.Signal {
+	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGPIPE)
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGTERM)
+	return c
+}
+
+// watch returns when the program has ended or has to.
+func (s *supervisor) watch(signals <-chan os.Signal) {
+	var ttl, look <-chan time.Time
+	if seconds := s.rec.Limits.TTLSeconds; seconds > 0 {
+		timer := time.NewTimer(time.Duration(seconds * float64(time.Second)))
+		defer timer.Stop()
+		ttl = timer.C
+	}
+	if s.soft {
+		ticker := time.NewTicker(watchdogEvery)
+		defer ticker.Stop()
+		look = ticker.C
+	}
+	for {
+		select {
+		case report, open := <-s.stub.reports:
+			s.note(report.Exited)
+			if !open || report.Exited != nil {
+				return
+			}
+		case <-signals:
+			s.stop = s.readStop()
+			s.persuade(time.Duration(s.stop.GraceSeconds * float64(time.Second)))
+			return
+		case <-ttl:
+			s.timedOut = true
+			s.persuade(ttlGrace)
+			return
+		case <-look:
+			if s.overLimit() {
+				return
+			}
+		}
+	}
+}
+
+// readStop finds out who asked. A TERM without a request came from outside
+// sbx and counts as a stop all the same: the supervisor never outlives it.
+func (s *supervisor) readStop() *record.Stop {
+	stop, err := s.store.Stop(s.rec.ID)
+	if err != nil || stop == nil {
+		return &record.Stop{By: "SIGTERM to the supervisor", At: s.now().UTC()}
+	}
+	return stop
+}
+
+// persuade sends TERM to the whole tree and waits for it to end: for the
+// grace at most, and not at all once nobody is left who could hear it. A
+// program that ignores TERM gets no time for doing so.
+func (s *supervisor) persuade(grace time.Duration) {
+	if grace <= 0 {
+		return
+	}
+	s.signalTree(syscall.SIGTERM)
+	over := time.NewTimer(grace)
+	defer over.Stop()
+	for pause := 2 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
+		if !s.anyoneHears() {
+			return
+		}
+		again := time.NewTimer(pause)
+		select {
+		case report, open := <-s.stub.reports:
+			again.Stop()
+			s.note(report.Exited)
+			if !open || report.Exited != nil {
+				return
+			}
+		case <-over.C:
+			again.Stop()
+			return
+		case <-again.C:
+		}
+	}
+}

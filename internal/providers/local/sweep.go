@@ -1,0 +1,229 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"sbx/internal/providers"
+	"sbx/internal/providers/local/cgroup"
+	"sbx/internal/providers/local/identity"
+	"sbx/internal/providers/local/record"
+	"sbx/internal/providers/local/wire"
+	"sbx/internal/sandbox"
+)
+
+// overdue is how far past its time a sandbox must be before its supervisor
+// counts as hung.
+const overdue = 30 * time.Second
+
+// halfMade is how old a folder without a record must be before nobody can be
+// about to write one.
+const halfMade = time.Minute
+
+// Sweep brings to an end what dead supervisors left, ends what is overdue, and
+// drops ended records that no longer stay. It looks at locks, not at records,
+// so that a machine with hundreds of sandboxes pays microseconds for each.
+func (c *Client) Sweep(ctx context.Context) (providers.Swept, error) {
+	var swept providers.Swept
+	ids, err := c.store.IDs()
+	if err != nil {
+		return swept, c.trouble("sweep", err)
+	}
+	var failed []error
+	for _, id := range ids {
+		done, err := c.sweepOne(ctx, id)
+		if err != nil {
+			failed = append(failed, c.trouble("sweep "+id, err))
+		}
+		if done {
+			swept.Refs = append(swept.Refs, sandbox.Ref{Provider: c.name, ID: id})
+		}
+	}
+	failed = append(failed, c.prune(ids))
+	return swept, errors.Join(failed...)
+}
+
+// sweepOne looks after one folder; true when it brought a record to its end.
+func (c *Client) sweepOne(ctx context.Context, id string) (bool, error) {
+	if !c.store.Unfinished(id) {
+		return false, nil
+	}
+	held, err := c.store.Held(id)
+	if err != nil {
+		return false, err
+	}
+	r, err := c.store.Read(id)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !held:
+		return false, c.dropHalfMade(id)
+	case err != nil: // garbage is for a human to look at; List reports it
+		return false, nil //nolint:nilerr // reported by List
+	case r.Newer():
+		return false, nil
+	case held && !r.ExpiresAt.IsZero() && c.now().Sub(r.ExpiresAt) > overdue:
+		return true, ignoreEnded(c.Terminate(ctx, id, providers.TerminateOptions{By: "sweep: overdue"}))
+	case held:
+		return false, nil
+	}
+	return true, c.bury(ctx, r)
+}
+
+// bury ends what a dead supervisor left of a sandbox and completes its record.
+// Whoever gets the lock does it; the others wait for nothing.
+func (c *Client) bury(ctx context.Context, r record.Record) error {
+	lock, got, err := c.store.TryLock(r.ID)
+	if err != nil || !got {
+		return ignoreGone(err)
+	}
+	defer lock.Close()
+	if r, err = c.store.Read(r.ID); err != nil {
+		return ignoreGone(err)
+	}
+	if r.State.Ended() {
+		return c.store.Finish(r.ID)
+	}
+	if err := c.killTree(ctx, r); err != nil {
+		return err
+	}
+	at := c.now().UTC()
+	exit := &record.Exit{SupervisorLost: true, At: &at, Emptied: "no process of the tree left"}
+	c.postMortem(r, exit)
+	if stop, err := c.store.Stop(r.ID); err == nil && stop != nil {
+		exit.Stop, exit.SupervisorLost = stop, false
+	}
+	r.State, r.EndedAt, r.Exit = sandbox.StateFailed, at, exit
+	detail := "its supervisor was lost"
+	if exit.Stop != nil {
+		r.State, detail = sandbox.StateTerminated, "ended over the head of a hung supervisor"
+	}
+	r.Note(at, string(r.State), detail)
+	if err := c.store.Write(r); err != nil {
+		return err
+	}
+	return c.store.Finish(r.ID)
+}
+
+// postMortem reads the counters of a cgroup that outlived its supervisor, then
+// removes it.
+func (c *Client) postMortem(r record.Record, exit *record.Exit) {
+	group, err := cgroup.ReopenRecorded(r.Cgroup)
+	if err != nil {
+		return
+	}
+	stats := group.Stats()
+	exit.OOMKills, exit.PeakBytes, exit.CPUSeconds, exit.CounterSource = stats.OOMKills, stats.PeakBytes, stats.CPUSeconds, stats.Source
+	if err := group.Remove(); err != nil {
+		c.deps.Notice("local: " + r.ID + ": its cgroup could not be removed: " + err.Error())
+	}
+}
+
+// killTree ends every process of a sandbox without its supervisor's help: by
+// cgroup, by the stub whose namespace dies with it, and by the marker in the
+// environment for what forked away from both.
+func (c *Client) killTree(ctx context.Context, r record.Record) error {
+	if group, err := cgroup.ReopenRecorded(r.Cgroup); err == nil {
+		if _, err := group.Kill(ctx); err != nil {
+			return err
+		}
+	}
+	for _, p := range []identity.Process{r.Stub, r.Program} {
+		if err := killVerified(ctx, p); err != nil {
+			return err
+		}
+	}
+	for {
+		left, err := c.marked(r.ID)
+		if err != nil || len(left) == 0 {
+			return err
+		}
+		for _, h := range left {
+			err = errors.Join(err, h.Signal(syscall.SIGKILL), h.Wait(ctx), h.Close())
+		}
+		if err != nil && !errors.Is(err, identity.ErrDead) {
+			return err
+		}
+	}
+}
+
+// killVerified ends exactly the recorded process; a number that belongs to
+// somebody else by now is left alone.
+func killVerified(ctx context.Context, p identity.Process) error {
+	if p.PID <= 0 {
+		return nil
+	}
+	h, err := identity.Open(p)
+	if errors.Is(err, identity.ErrDead) || errors.Is(err, identity.ErrForeign) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	if err := h.Signal(syscall.SIGKILL); err != nil {
+		return nil //nolint:nilerr // dead is what it should be
+	}
+	return h.Wait(ctx)
+}
+
+// marked takes hold of every process that carries the sandbox's marker.
+func (c *Client) marked(id string) ([]*identity.Handle, error) {
+	found, err := identity.Host().Marked(wire.MarkerKey, id)
+	if err != nil {
+		return nil, ignoreUnsupported(err)
+	}
+	var handles []*identity.Handle
+	for _, s := range found {
+		if s.Dead() || s.PID == os.Getpid() {
+			continue
+		}
+		h, err := identity.OpenWhere(s.PID, func() bool { return identity.Host().IsMarked(s.PID, wire.MarkerKey, id) })
+		if err == nil {
+			handles = append(handles, h)
+		}
+	}
+	return handles, nil
+}
+
+func ignoreUnsupported(err error) error {
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	return err
+}
+
+func (c *Client) dropHalfMade(id string) error {
+	info, err := os.Stat(c.store.Dir(id))
+	if err != nil || c.now().Sub(info.ModTime()) < halfMade {
+		return ignoreGone(err)
+	}
+	return c.store.Remove(id)
+}
+
+// prune drops ended records that no longer stay: older than 24 h, or beyond
+// the newest 200.
+func (c *Client) prune(ids []string) error {
+	var ended []record.Ended
+	for _, id := range ids {
+		if e, ok := c.store.EndedAt(id); ok {
+			ended = append(ended, e)
+		}
+	}
+	var failed []error
+	for e := range slices.Values(record.Expired(ended, c.now())) {
+		failed = append(failed, c.store.Remove(e.ID))
+	}
+	return c.trouble("prune "+filepath.Base(c.store.Root), errors.Join(failed...))
+}
+
+func ignoreEnded(err error) error {
+	if err == nil || isGone(err) {
+		return nil
+	}
+	return err
+}

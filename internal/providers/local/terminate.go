@@ -1,0 +1,124 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/providers"
+	"sbx/internal/providers/local/identity"
+	"sbx/internal/providers/local/record"
+)
+
+// patience is what a supervisor gets beyond the program's grace before it
+// counts as hung and its sandbox is ended over its head.
+const patience = 3 * time.Second
+
+// Terminate leaves a request, wakes the supervisor and waits for it to go. A
+// supervisor that does not react is ended with its sandbox.
+func (c *Client) Terminate(ctx context.Context, id string, o providers.TerminateOptions) error {
+	op := "terminate " + id
+	r, err := c.load(ctx, "terminate", id)
+	switch {
+	case errors.Is(err, record.ErrGarbage) && o.Delete:
+		return c.discard(ctx, id)
+	case err != nil:
+		return err
+	case r.Newer():
+		return fault.New(fault.KindRefused, "its record was written by a newer sbx (%s)", r.Version).At(c.name, op).
+			WithHint("use that version, or a newer one")
+	case r.State.Ended():
+		return c.endedAlready(r, o)
+	}
+	stop := record.Stop{By: o.By, At: c.now().UTC(), GraceSeconds: o.Grace.Seconds()}
+	if _, err := c.store.AskStop(id, stop); err != nil {
+		return c.trouble(op, err)
+	}
+	if err := c.persuade(ctx, r, o.Grace); err != nil {
+		return c.trouble(op, err)
+	}
+	if o.Delete {
+		return c.trouble(op, c.store.Remove(id))
+	}
+	return nil
+}
+
+// endedAlready answers for what needs no ending: its record is the evidence
+// that it existed.
+func (c *Client) endedAlready(r record.Record, o providers.TerminateOptions) error {
+	op := "terminate " + r.ID
+	if o.Delete {
+		return c.trouble(op, c.store.Remove(r.ID))
+	}
+	return fault.New(fault.KindGone, "it ended at %s", r.EndedAt.Format(time.RFC3339)).At(c.name, op)
+}
+
+// persuade signals the supervisor and waits for its death, which is the end of
+// the sandbox. One that is dead or hung leaves the work to bury.
+func (c *Client) persuade(ctx context.Context, r record.Record, grace time.Duration) error {
+	handle, err := c.supervisorOf(r.ID, r)
+	if err != nil {
+		return c.bury(ctx, r)
+	}
+	defer handle.Close()
+	if err := handle.Signal(syscall.SIGTERM); err != nil {
+		return c.bury(ctx, r)
+	}
+	limit, cancel := context.WithTimeout(ctx, grace+patience)
+	defer cancel()
+	if err := handle.Wait(limit); err == nil {
+		return c.settled(ctx, r)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err := c.killTree(ctx, r); err != nil {
+		return err
+	}
+	if err := handle.Signal(syscall.SIGKILL); err != nil && !errors.Is(err, identity.ErrDead) {
+		return err
+	}
+	if err := handle.Wait(ctx); err != nil {
+		return err
+	}
+	return c.bury(ctx, r)
+}
+
+// settled makes sure that the supervisor wrote its last record before it went.
+func (c *Client) settled(ctx context.Context, r record.Record) error {
+	last, err := c.store.Read(r.ID)
+	if err != nil || last.State.Ended() {
+		return ignoreGone(err)
+	}
+	return c.bury(ctx, last)
+}
+
+func ignoreGone(err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// discard removes a sandbox whose record cannot be read, and ends what its
+// signed lock leads to first.
+func (c *Client) discard(ctx context.Context, id string) error {
+	r := record.Record{ID: id}
+	if handle, err := c.supervisorOf(id, r); err == nil {
+		defer handle.Close()
+		if err := errors.Join(handle.Signal(syscall.SIGKILL), handle.Wait(ctx)); err != nil {
+			return c.trouble("terminate "+id, err)
+		}
+	}
+	if err := c.killTree(ctx, r); err != nil {
+		return c.trouble("terminate "+id, err)
+	}
+	if held, err := c.store.Held(id); err != nil || held {
+		return c.trouble("terminate "+id, errors.Join(err, fmt.Errorf("its lock is still held")))
+	}
+	return c.trouble("terminate "+id, c.store.Remove(id))
+}

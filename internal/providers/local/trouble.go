@@ -1,0 +1,55 @@
+package local
+
+import (
+	"errors"
+	"io/fs"
+	"syscall"
+
+	"sbx/internal/fault"
+	"sbx/internal/providers/local/record"
+	"sbx/internal/providers/local/wire"
+)
+
+// trouble sorts errors of the state folder by what the operator can do.
+func (c *Client) trouble(op string, err error) error {
+	var known *fault.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &known):
+		return err
+	case errors.Is(err, record.ErrGarbage):
+		return fault.New(fault.KindUnavailable, "%w", err).At(c.name, op).
+			WithHint("look at the file; `sbx terminate %s/ID --delete` removes the sandbox and its record", c.name)
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fault.New(fault.KindUnavailable, "%w", err).At(c.name, op).
+			WithHint("free space under %s, or point SBX_STATE_DIR elsewhere", c.deps.StateDir)
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR):
+		return fault.Usage("%w", err).At(c.name, op).
+			WithHint("the state folder %s must be yours to write; SBX_STATE_DIR names another", c.deps.StateDir)
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EIO):
+		return fault.New(fault.KindUnavailable, "%w", err).At(c.name, op)
+	}
+	return fault.New(fault.KindOf(err), "%w", err).At(c.name, op)
+}
+
+// startTrouble sorts failed starts.
+func (c *Client) startTrouble(op string, fail *wire.Fail) error {
+	kind, hint := fault.KindLauncher, ""
+	switch fail.Kind {
+	case wire.FailNotFound:
+		kind, hint = fault.KindCommandNotFound, "the sandbox sees the PATH of whoever creates it; name the program by its full path"
+	case wire.FailNotExecutable:
+		kind, hint = fault.KindNotExecutable, "chmod +x it, or name its interpreter: -- sh FILE"
+	case wire.FailWorkdir:
+		hint = "name an existing folder with --workdir"
+	case wire.FailSoftLimit:
+		kind, hint = fault.KindRefused, "`sbx doctor` says what this machine offers; without --require-hard-limit a watchdog holds the limit"
+	case wire.FailIsolation, wire.FailLauncher:
+	}
+	err := fault.New(kind, "%s", fail.Message).At(c.name, op)
+	err.Hint = hint
+	return err
+}
+
+func isGone(err error) bool { return fault.KindOf(err) == fault.KindGone }

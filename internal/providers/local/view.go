@@ -1,0 +1,74 @@
+package local
+
+import (
+	"maps"
+	"strconv"
+	"time"
+
+	"sbx/internal/providers/local/record"
+	"sbx/internal/providers/local/runlog"
+	"sbx/internal/sandbox"
+)
+
+// inactivity is the silence after which a running sandbox counts as showing no
+// life (ACCEPTANCE S1-13).
+const inactivity = 60 * time.Second
+
+// view turns a record into what the rest of sbx sees. alive says whether its
+// supervisor lives; it is asked only for what has not ended.
+func (c *Client) view(r record.Record, alive bool) sandbox.Sandbox {
+	s := sandbox.Sandbox{
+		Provider: c.name, ProviderType: TypeName, ID: r.ID, Name: r.Name,
+		State: r.State, RawState: string(r.State),
+		CreatedAt: r.CreatedAt, StartedAt: r.StartedAt, ExpiresAt: r.ExpiresAt, EndedAt: r.EndedAt,
+		Activity: sandbox.Unknown, AgentType: r.AgentType, TaskID: r.TaskID, Labels: maps.Clone(r.Labels),
+		Limits: limitsOf(r.Limits),
+	}
+	if _, known := sandbox.ParseState(string(r.State)); !known {
+		s.State = sandbox.StateUnknown
+	}
+	if !s.State.Ended() && !alive {
+		s.State = sandbox.StateFailed
+		r.Exit = &record.Exit{SupervisorLost: true}
+	}
+	if s.LastActivityAt = r.StartedAt; !s.State.Ended() {
+		if at, ok := runlog.LastActivity(c.store.Dir(r.ID)); ok {
+			s.LastActivityAt = at.UTC()
+		}
+		if idle, ok := s.Idle(c.now()); ok {
+			s.Activity = sandbox.VerdictOf(idle <= inactivity)
+		}
+	} else {
+		s.Activity = sandbox.False
+		if at, ok := runlog.LastActivity(c.store.Dir(r.ID)); ok {
+			s.LastActivityAt = at.UTC()
+		}
+		s.Exit = exitOf(r)
+	}
+	return s
+}
+
+func limitsOf(l record.Limits) sandbox.Limits {
+	out := sandbox.Limits{Enforcement: l.Enforcement, Isolation: l.Isolation}
+	if l.MemoryBytes > 0 {
+		out.MemoryBytes = &l.MemoryBytes
+	}
+	if l.CPU > 0 {
+		out.CPU = &l.CPU
+	}
+	if l.PIDs > 0 {
+		out.PIDs = &l.PIDs
+	}
+	return out
+}
+
+// rawExit spells an exit as the kernel reported it.
+func rawExit(e *record.Exit) string {
+	switch {
+	case e == nil || (e.Code == nil && e.Signal == 0):
+		return ""
+	case e.Signal != 0:
+		return "signal: " + strconv.Itoa(e.Signal)
+	}
+	return strconv.Itoa(*e.Code)
+}

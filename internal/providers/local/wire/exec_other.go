@@ -1,0 +1,17 @@
+//go:build !linux
+
+package wire
+
+import (
+	"errors"
+	"os"
+)
+
+// SocketName is the command socket's name in the sandbox's folder.
+const SocketName = "ctl.sock"
+
+// Connect is not possible on this system.
+func Connect(string) (*os.File, error) { return nil, errors.ErrUnsupported }
+
+// SendExec is not possible on this system.
+func SendExec(*os.File, Exec, [3]*os.File) error { return errors.ErrUnsupported }
