@@ -49,7 +49,7 @@ func judge(errs []error, done bool) error {
 	if joined == nil {
 		return nil
 	}
-	kind := fault.KindOf(joined)
+	kind := kindOf(joined)
 	if urgent := mostUrgent(errs); urgent != fault.KindNone {
 		kind = urgent
 	} else if done && spoiledByPart(kind) {
@@ -59,6 +59,14 @@ func judge(errs []error, done bool) error {
 		return errs[0]
 	}
 	return &fault.Error{Kind: kind, Err: joined}
+}
+
+// kindOf is fault.KindOf, but never fault.KindNone: an error without a kind must not exit 0.
+func kindOf(err error) fault.Kind {
+	if kind := fault.KindOf(err); kind != fault.KindNone {
+		return kind
+	}
+	return fault.KindUnknown
 }
 
 func mostUrgent(errs []error) fault.Kind {

@@ -159,11 +159,11 @@ func wrap(text string, limit int) []string {
 		return []string{text}
 	}
 	var lines []string
-	line := ""
+	line, begun := "", false
 	for word := range strings.SplitSeq(text, " ") {
 		switch {
-		case line == "":
-			line = word
+		case !begun:
+			line, begun = word, true
 		case width(line)+1+width(word) <= limit:
 			line += " " + word
 		default:

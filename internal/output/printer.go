@@ -3,6 +3,7 @@ package output
 import (
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"sbx/internal/process"
@@ -95,7 +96,7 @@ func (p *Printer) write(b []byte, err error) error {
 func (p *Printer) conclude(errs []error, verdict, written error) error {
 	gone := errors.Is(written, ErrClosed)
 	if written != nil && !gone {
-		p.complain(append(errs, written))
+		p.complain(slices.Concat(errs, []error{written}))
 		return shown(written)
 	}
 	if gone || !p.Format.Structured() {

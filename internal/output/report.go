@@ -27,10 +27,10 @@ func shown(err error) error {
 
 // decided fixes the kind of joined errors, which a wrapper would hide.
 func decided(err error) error {
-	if f, ok := errors.AsType[*fault.Error](err); ok && fault.KindOf(err) == f.Kind {
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind == kindOf(err) {
 		return err
 	}
-	return &fault.Error{Kind: fault.KindOf(err), Err: err}
+	return &fault.Error{Kind: kindOf(err), Err: err}
 }
 
 // Report prints an error that reached the top without a document. What was shown

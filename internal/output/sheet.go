@@ -61,7 +61,7 @@ func (s *Sheet) Text(text string) *Sheet {
 	return s
 }
 
-// fields adds every key of an object, nested objects as sections.
+// fields adds every key of an object as one line.
 func (s *Sheet) fields(fields Fields) {
 	for _, f := range fields {
 		s.Field(f.Key, f.Value)

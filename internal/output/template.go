@@ -3,6 +3,7 @@ package output
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strings"
 	"text/template"
 
@@ -43,6 +44,14 @@ func execute(t *template.Template, document Fields) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// wholeOrFloat keeps what fits; jq panics on unsigned numbers.
+func wholeOrFloat(n uint64) any {
+	if n <= math.MaxInt {
+		return int(n)
+	}
+	return float64(n)
+}
+
 // plain turns a shaped value into the maps and lists that templates and jq
 // walk; text changes every string in it, keys included.
 func plain(v any, text func(string) string) any {
@@ -51,6 +60,8 @@ func plain(v any, text func(string) string) any {
 		return text(v)
 	case int64:
 		return int(v)
+	case uint64:
+		return wholeOrFloat(v)
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {
