@@ -64,7 +64,9 @@ func (d *decoder) typeOf(p pair) (providers.Type, bool) {
 	}
 	kind, ok := findType(d.types, text)
 	switch {
-	case at.Kind != yaml.ScalarNode || text == "":
+	case at.Kind != yaml.ScalarNode:
+		d.fail(at, "the type of profile %s must be a word", name)
+	case text == "":
 		d.fail(at, "profile %s has no type%s", name, meant(name, d.typeNames()))
 	case !ok:
 		d.fail(at, "profile %s has the unknown type %s%s", name, quoted(text), meant(text, d.typeNames()))

@@ -23,10 +23,10 @@ type decoder struct {
 // was understood; it is nil where the content is no YAML.
 func decode(path string, content []byte, types []providers.Type, known map[string]string) (*document, []error) {
 	root, errs := parse(path, content)
-	if root == nil && len(errs) > 0 {
+	if len(errs) > 0 {
 		return nil, errs
 	}
-	d := &decoder{types: types, known: known, doc: newDocument(path), errs: errs}
+	d := &decoder{types: types, known: known, doc: newDocument(path)}
 	if root != nil {
 		d.table(root, "the file", d.top())
 	}

@@ -78,7 +78,7 @@ func amount(kind providers.OptionKind, text string) (int64, error) {
 func check(kind providers.OptionKind, text string) error {
 	switch {
 	case text == "":
-		return errors.New("is empty (is a shell variable unset?)")
+		return errors.New("is empty")
 	case strings.ContainsFunc(text, unicode.IsControl):
 		return errors.New("holds a line end or another control character")
 	}

@@ -1,8 +1,6 @@
 package config
 
 import (
-	"errors"
-
 	"sbx/internal/fault"
 )
 
@@ -30,7 +28,7 @@ func Load(in Input) (*Config, error) {
 		return nil, err
 	}
 	if refusals := l.refusals(); len(refusals) > 0 {
-		return nil, errors.Join(refusals...)
+		return nil, joined(refusals)
 	}
 	l.explain()
 	return l.config, nil
@@ -67,13 +65,13 @@ func assemble(in Input, project string) (*loader, error) {
 		if !l.unparsed { // the names can be judged all the same, so that one run shows all mistakes
 			l.checkNames(l.possible())
 		}
-		return nil, errors.Join(l.errs...)
+		return nil, joined(l.errs)
 	}
 	l.stack()
 	l.profiles()
 	l.choose()
 	l.guards()
-	return l, errors.Join(l.errs...)
+	return l, joined(l.errs)
 }
 
 // locate finds the files and the state directory.
@@ -137,7 +135,7 @@ func (l *loader) stack() {
 		l.layers.byDefault(m.key(), entry{text: m.fallback, origin: originDefault})
 		if text, set := l.in.Flags[m.flag]; m.flag != "" && set {
 			if err := check(m.kind, text); err != nil {
-				l.fail("flag --%s: %w", m.flag, err)
+				l.fail("flag --%s: %w%s", m.flag, err, unset(text))
 			}
 			l.layers.byFlag(m.key(), entry{text: text, origin: "flag --" + m.flag})
 		}
@@ -164,6 +162,14 @@ func (l *loader) colour() {
 	}
 	e, _ := l.layers.get(keyNoColor)
 	l.config.NoColor = e.text == "true"
+}
+
+// unset adds to an error about an empty text where such a text comes from.
+func unset(text string) string {
+	if text == "" {
+		return " (is a shell variable unset?)"
+	}
+	return ""
 }
 
 func boolWord(text string) string {

@@ -2,7 +2,6 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -66,12 +65,4 @@ func pathless(err error) error {
 
 func broken(path, what string) error {
 	return fault.Usage("%s: %s", path, what).WithHint(hintFile)
-}
-
-// position is a place in a file, from 1.
-type position struct{ line, column int }
-
-// mistake is one error at a place of a file.
-func mistake(path string, at position, format string, args ...any) error {
-	return fault.Usage("%s:%d:%d: %w", path, at.line, at.column, fmt.Errorf(format, args...)).WithHint(hintFile)
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
@@ -23,7 +25,7 @@ func (d *decoder) top() map[string]reader {
 
 func (d *decoder) use(p pair) {
 	list := d.profileNames(p)
-	if len(p.value.Content) == 0 && len(list) == 0 {
+	if p.value.Kind == yaml.SequenceNode && len(p.value.Content) == 0 {
 		d.fail(p.value, "use names no profile; remove the key to use all")
 		return
 	}

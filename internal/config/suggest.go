@@ -44,7 +44,7 @@ func distance(a, b string) int {
 // meant writes what may be meant by a wrong word and what is allowed:
 // ` (did you mean "x"?; allowed: ...)`.
 func meant(word string, allowed []string) string {
-	all := "allowed: " + listed(slices.Sorted(slices.Values(allowed)))
+	all := "allowed: " + listed(slices.Compact(slices.Sorted(slices.Values(allowed))))
 	if len(allowed) == 0 {
 		all = "nothing is allowed here"
 	}

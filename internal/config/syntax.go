@@ -33,7 +33,7 @@ func parse(path string, content []byte) (*yaml.Node, []error) {
 		errs = append(errs, mistake(path, placeOf(&more), "a second document begins here; only one is read"))
 	}
 	errs = append(errs, exotic(path, &doc)...)
-	if len(doc.Content) == 0 || missing(doc.Content[0]) {
+	if len(errs) > 0 || len(doc.Content) == 0 || missing(doc.Content[0]) {
 		return nil, errs
 	}
 	return doc.Content[0], errs
@@ -89,10 +89,18 @@ func unparsed(path string, content []byte, err error) error {
 		line := lines[at.line-1]
 		at.column += len(line) - len(bytes.TrimLeft(line, " "))
 	}
-	if strings.HasPrefix(text, "unknown anchor") { // the parser quotes the text, which may be a secret
-		text = "an alias names no anchor; quote a text that begins with *"
+	if rest, ok := strings.CutPrefix(text, "unknown anchor '"); ok {
+		name, _, _ := strings.Cut(rest, "'")
+		at, text = placeOfText(content, "*"+name), "an alias names no anchor; quote a text that begins with *" // without the name, which may be a secret
 	}
 	return mistake(path, at, "not valid YAML: %s", strings.ReplaceAll(text, "\n", " "))
+}
+
+// placeOfText finds a text where the parser does not say its place.
+func placeOfText(content []byte, text string) position {
+	i := max(0, bytes.Index(content, []byte(text)))
+	before := content[:i]
+	return position{1 + bytes.Count(before, []byte("\n")), i - bytes.LastIndexByte(before, '\n')}
 }
 
 func placeOf(node *yaml.Node) position { return position{max(1, node.Line), max(1, node.Column)} }

@@ -1,0 +1,64 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"sbx/internal/fault"
+)
+
+// maxMistakes bounds what one run reports: a file of another kind has a mistake
+// in every line.
+const maxMistakes = 100
+
+// position is a place in a file, from 1.
+type position struct{ line, column int }
+
+// placedError is one mistake at a place of a file.
+type placedError struct {
+	path string
+	at   position
+	err  error
+}
+
+func (e *placedError) Error() string {
+	return fmt.Sprintf("%s:%d:%d: %v", e.path, e.at.line, e.at.column, e.err)
+}
+
+func (e *placedError) Unwrap() error { return e.err }
+
+// mistake is one error at a place of a file.
+func mistake(path string, at position, format string, args ...any) error {
+	return fault.Usage("%w", &placedError{path, at, fmt.Errorf(format, args...)}).WithHint(hintFile)
+}
+
+// joined gives all mistakes as one error, nil for none: the files in the order
+// in which they were read, each from its top.
+func joined(errs []error) error {
+	var paths []string
+	rank := func(err error) (int, position) {
+		e, ok := errors.AsType[*placedError](err)
+		if !ok {
+			return -1, position{}
+		}
+		if !slices.Contains(paths, e.path) {
+			paths = append(paths, e.path)
+		}
+		return slices.Index(paths, e.path), e.at
+	}
+	for _, err := range errs {
+		rank(err) // the first pass fixes the order of the files
+	}
+	errs = slices.Clone(errs)
+	slices.SortStableFunc(errs, func(a, b error) int {
+		fileA, atA := rank(a)
+		fileB, atB := rank(b)
+		return cmp.Or(cmp.Compare(fileA, fileB), cmp.Compare(atA.line, atB.line), cmp.Compare(atA.column, atB.column))
+	})
+	if more := len(errs) - maxMistakes; more > 0 {
+		errs = append(errs[:maxMistakes:maxMistakes], fault.Usage("and %d more mistakes", more).WithHint(hintFile))
+	}
+	return errors.Join(errs...)
+}
