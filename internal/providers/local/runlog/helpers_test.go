@@ -93,20 +93,56 @@ func mixed(r *rand.Rand, w *Writer, n int) map[string][]string {
 	return want
 }
 
-// following reads a log in the background and hands its lines over one by one;
-// the channel is closed at the end, after the error.
-func following(ctx context.Context, dir string, q Query, notify func(string) *notifier) (<-chan string, <-chan error) {
-	got, end := make(chan string), make(chan error, 1)
+// follower reads a log in the background and hands its lines over one by one.
+type follower struct {
+	lines <-chan sandbox.LogLine
+	end   <-chan error
+	done  chan struct{} // closing it says that the sandbox has ended
+}
+
+func follow(ctx context.Context, dir string, tail int, notify func(string) *notifier) follower {
+	got, end, done := make(chan sandbox.LogLine), make(chan error, 1), make(chan struct{})
 	go func() {
-		defer close(got)
-		for l, err := range read(ctx, dir, q, notify) {
+		for l, err := range read(ctx, dir, Query{Follow: true, Tail: tail, Done: done}, notify) {
 			if err != nil {
 				end <- err
 				return
 			}
-			got <- l.Text
+			select {
+			case got <- l:
+			case <-ctx.Done():
+			}
 		}
 		end <- nil
 	}()
-	return got, end
+	return follower{got, end, done}
+}
+
+// expect takes the next lines; it fails when the read ends or nothing comes.
+func (f follower) expect(t *testing.T, want ...string) {
+	t.Helper()
+	for _, text := range want {
+		select {
+		case l := <-f.lines:
+			require.Equal(t, text, l.Text)
+		case err := <-f.end:
+			require.Fail(t, "the read ended", "before %q: %v", text, err)
+		case <-time.After(20 * time.Second):
+			require.Fail(t, "nothing came", "instead of %q", text)
+		}
+	}
+}
+
+// ends gives the error that the read ends with, after no more lines.
+func (f follower) ends(t *testing.T) error {
+	t.Helper()
+	select {
+	case l := <-f.lines:
+		require.Fail(t, "a line too many", "%q", l.Text)
+	case err := <-f.end:
+		return err
+	case <-time.After(20 * time.Second):
+		require.Fail(t, "the read does not end")
+	}
+	return nil
 }

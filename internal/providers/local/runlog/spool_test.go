@@ -110,7 +110,7 @@ func TestTornWrites(t *testing.T) {
 // does: every line read is a piece of one line written.
 func TestBadDiskInventsNoLines(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(60) {
+	for seed := range uint64(40) {
 		t.Run("", func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, 2))
@@ -131,7 +131,7 @@ func TestBadDiskInventsNoLines(t *testing.T) {
 				at = at.Add(time.Duration(r.IntN(1500)) * time.Millisecond)
 			}
 			disk.bad = false
-			w.Close() // fails when the last write did
+			_ = w.Close() // fails when the last write did
 			for _, l := range lines(t, dir, Query{}) {
 				stored += int64(len(l.Text))
 				requireOneLine(t, l.Text)
@@ -151,9 +151,11 @@ func requireOneLine(t *testing.T, text string) {
 		body = strings.TrimPrefix(text, "<")
 	}
 	words := strings.Split(body, ",")
-	for i := 2; i < len(words)-1; i++ {
-		require.Equal(t, words[1], words[i], "two lines are joined")
+	if len(words) < 4 {
+		return
 	}
+	whole := words[1 : len(words)-1]
+	require.Equal(t, len(whole), strings.Count(","+strings.Join(whole, ",,")+",", ","+words[1]+","), "two lines are joined")
 }
 
 func TestDirectoryRemovedUnderneath(t *testing.T) {

@@ -3,12 +3,11 @@ package runlog
 import (
 	"errors"
 	"io"
-	"os"
 )
 
-// lookBack is how far a tail searches, beyond its last n lines, for the
-// beginning of a line whose parts lie apart because the other stream wrote in
-// between. It is 16 times MaxLineBytes.
+// lookBack is how far, in bytes, a tail searches beyond its last n lines for
+// what belongs to them: the parts of a line lie apart where the other stream
+// wrote in between. It is 16 times MaxLineBytes, and walked in a millisecond.
 const lookBack = 1 << 20
 
 // place is where a forward read has to start.
@@ -62,7 +61,7 @@ func (t *tailer) place() place {
 }
 
 // walk goes through one file; true when no more has to be looked at.
-func (t *tailer) walk(file *os.File, size int64, current bool) (bool, error) {
+func (t *tailer) walk(file io.ReaderAt, size int64, current bool) (bool, error) {
 	lines := newBackward(file, size)
 	for {
 		offset, line, err := lines.prev()
@@ -92,7 +91,11 @@ func (t *tailer) count(r record) bool {
 	switch {
 	case open && t.follow:
 		t.head[i] = true
-	case open || r.tag == full:
+	case open:
+		t.ends++
+		t.found++
+		t.head[i] = true
+	case r.tag == full:
 		t.ends++
 		t.head[i] = t.found < t.want
 		if t.head[i] {
@@ -102,10 +105,17 @@ func (t *tailer) count(r record) bool {
 	return t.head[i]
 }
 
+// enough says that nothing before belongs to the lines wanted, or that the
+// search has gone on for long enough. A stream without a record so far may have
+// an open line, which is the last of all.
 func (t *tailer) enough(walked int) bool {
 	if t.found < t.want {
 		return false
 	}
 	t.beyond += walked
-	return t.head == [streams]bool{} || t.beyond > lookBack
+	settled := true
+	for i := range streams {
+		settled = settled && t.seen[i] && !t.head[i]
+	}
+	return settled || t.beyond > lookBack
 }

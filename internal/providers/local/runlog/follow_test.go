@@ -1,0 +1,228 @@
+package runlog
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestFollow(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	w := NewWriter(dir, largeCap)
+	say(w.Stream(Stdout), "one\ntwo\n")
+	f := follow(t.Context(), dir, 0, newNotifier)
+	f.expect(t, "one", "two")
+	say(w.Stream(Stdout), "three\nfo")
+	f.expect(t, "three")
+	w.Flush()
+	say(w.Stream(Stderr), "bad\n")
+	f.expect(t, "bad")
+	say(w.Stream(Stdout), "ur\n")
+	f.expect(t, "four")
+	say(w.Stream(Stdout), "last words")
+	require.NoError(t, w.Close())
+	f.expect(t, "last words")
+	close(f.done)
+	require.NoError(t, f.ends(t))
+}
+
+func TestFollowBeforeTheFirstByte(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	f := follow(t.Context(), dir, 5, newNotifier)
+	w := NewWriter(dir, largeCap)
+	say(w.Stream(Stdout), "one\n")
+	f.expect(t, "one")
+	close(f.done)
+	require.NoError(t, f.ends(t))
+	require.NoError(t, w.Close())
+}
+
+func TestFollowOfAnEndedLogReadsItAll(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	put(t, olderPath(dir), rec(1, Stdout, full, "one"), rec(2, Stdout, part, "t"))
+	put(t, currentPath(dir), rec(2, Stdout, full, "wo"), rec(3, Stderr, part, "open"), rec(4, Stdout, full, "torn")[:len(rec(4, Stdout, full, "torn"))-1])
+	f := follow(t.Context(), dir, 0, newNotifier)
+	f.expect(t, "one", "two")
+	close(f.done)
+	f.expect(t, "torn", "open")
+	require.NoError(t, f.ends(t))
+}
+
+func TestFollowFromATail(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		older, current string
+		tail           int
+		first          []string
+		later          string // appended to the current file
+		then           []string
+	}{
+		"the last one":     {"", rec(1, Stdout, full, "one") + rec(2, Stdout, full, "two"), 1, []string{"two"}, rec(3, Stdout, full, "three"), []string{"three"}},
+		"open line":        {"", rec(1, Stdout, full, "one") + rec(2, Stdout, part, "tw"), 1, []string{"one"}, rec(3, Stdout, full, "o"), []string{"two"}},
+		"growing record":   {"", rec(1, Stdout, full, "one") + "2026-11-20T01:02:03Z stdout F t", 1, []string{"one"}, "wo\n", []string{"two"}},
+		"from the older":   {rec(1, Stdout, full, "one"), "", 1, []string{"one"}, rec(2, Stdout, full, "two"), []string{"two"}},
+		"joined by parts":  {rec(1, Stdout, part, "o"), rec(2, Stderr, full, "x") + rec(3, Stdout, full, "ne"), 1, []string{"one"}, rec(2, Stdout, full, "two"), []string{"two"}},
+		"more than is had": {"", rec(1, Stdout, full, "one"), 5, []string{"one"}, rec(2, Stdout, full, "two"), []string{"two"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			if tc.older != "" {
+				put(t, olderPath(dir), tc.older)
+			}
+			if tc.current != "" {
+				put(t, currentPath(dir), tc.current)
+			}
+			f := follow(t.Context(), dir, tc.tail, newNotifier)
+			f.expect(t, tc.first...)
+			file, err := os.OpenFile(currentPath(dir), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+			require.NoError(t, err)
+			say(file, "%s", tc.later)
+			require.NoError(t, file.Close())
+			f.expect(t, tc.then...)
+			close(f.done)
+			require.NoError(t, f.ends(t))
+		})
+	}
+}
+
+// A follower that keeps up sees every line over many rotations, also lines that
+// lie on both sides of one.
+func TestFollowSurvivesRotation(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	w := NewWriter(dir, MinCapBytes)
+	f := follow(t.Context(), dir, 0, newNotifier)
+	for i := range 60 {
+		line := fmt.Sprintf("%d %s", i, strings.Repeat("x", ChunkBytes))
+		say(w.Stream(Stdout), "%s\n", line)
+		f.expect(t, line)
+	}
+	assert.FileExists(t, olderPath(dir))
+	require.NoError(t, w.Close())
+	close(f.done)
+	require.NoError(t, f.ends(t))
+}
+
+// A follower that falls behind misses what is rotated away, says so, and joins
+// nothing across the gap.
+func TestFollowAcrossAGap(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	put(t, currentPath(dir), rec(1, Stdout, full, "one"), rec(2, Stdout, part, "head"))
+	f := follow(t.Context(), dir, 0, newNotifier)
+	f.expect(t, "one")
+	next := filepath.Join(t.TempDir(), "next")
+	require.NoError(t, os.Mkdir(next, 0o700))
+	put(t, olderPath(next), rec(3, Stdout, full, "older"))
+	put(t, currentPath(next), rec(4, Stdout, full, "newer"))
+	require.NoError(t, os.Rename(olderPath(next), olderPath(dir)))
+	require.NoError(t, os.Rename(currentPath(next), currentPath(dir)))
+	l := <-f.lines
+	assert.Equal(t, "head", l.Text)
+	assert.True(t, l.Truncated)
+	f.expect(t, "older", "newer")
+	close(f.done)
+	require.NoError(t, f.ends(t))
+}
+
+func TestFollowOfACutFileStartsAgain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	put(t, currentPath(dir), rec(1, Stdout, full, "a long line that is there no more"))
+	f := follow(t.Context(), dir, 0, newNotifier)
+	f.expect(t, "a long line that is there no more")
+	put(t, currentPath(dir), rec(2, Stdout, full, "new"))
+	f.expect(t, "new")
+	close(f.done)
+	require.NoError(t, f.ends(t))
+}
+
+func TestFollowEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	dir := t.TempDir()
+	put(t, currentPath(dir), rec(1, Stdout, full, "one"))
+	f := follow(ctx, dir, 0, newNotifier)
+	f.expect(t, "one")
+	cancel()
+	require.ErrorIs(t, f.ends(t), context.Canceled)
+}
+
+func TestFollowEndsWithTheDirectory(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "box")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	put(t, currentPath(dir), rec(1, Stdout, full, "one"), rec(2, Stdout, part, "open"))
+	f := follow(t.Context(), dir, 0, newNotifier)
+	f.expect(t, "one")
+	require.NoError(t, os.RemoveAll(dir))
+	f.expect(t, "open")
+	require.NoError(t, f.ends(t))
+}
+
+func TestFollowReportsWhatItCannotRead(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	put(t, currentPath(dir), rec(1, Stdout, full, "one"))
+	f := follow(t.Context(), dir, 0, newNotifier)
+	f.expect(t, "one")
+	require.NoError(t, os.Remove(currentPath(dir)))
+	require.NoError(t, os.Mkdir(currentPath(dir), 0o700))
+	require.Error(t, f.ends(t))
+}
+
+// Where there is no watch, the follower looks twice a second and no more often.
+func TestFollowByPolling(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		ctx, cancel := context.WithCancel(t.Context())
+		put(t, currentPath(dir), rec(1, Stdout, full, "one"))
+		begin := time.Now()
+		f := follow(ctx, dir, 0, func(string) *notifier { return newPoller() })
+		f.expect(t, "one")
+		synctest.Wait()
+		put(t, currentPath(dir), rec(1, Stdout, full, "one"), rec(2, Stdout, full, "two"))
+		f.expect(t, "two")
+		assert.Equal(t, 500*time.Millisecond, time.Since(begin))
+		cancel()
+		require.ErrorIs(t, f.ends(t), context.Canceled)
+	})
+}
+
+func TestNotifierWithoutADirectoryPolls(t *testing.T) {
+	t.Parallel()
+	n := newNotifier(filepath.Join(t.TempDir(), "gone"))
+	t.Cleanup(n.close)
+	assert.Nil(t, n.watcher)
+	assert.NotNil(t, n.ticks)
+}
+
+func TestNotifierWatchesWithoutATimer(t *testing.T) {
+	t.Parallel()
+	n := newNotifier(t.TempDir())
+	t.Cleanup(n.close)
+	assert.NotNil(t, n.watcher)
+	assert.Nil(t, n.ticks)
+}
+
+func TestNotifierTakesALostEventAsAReasonToLook(t *testing.T) {
+	t.Parallel()
+	errs := make(chan error, 1)
+	errs <- fsnotify.ErrEventOverflow
+	n := &notifier{errors: errs}
+	require.NoError(t, n.wait(t.Context(), nil))
+}
