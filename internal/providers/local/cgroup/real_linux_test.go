@@ -160,3 +160,116 @@ func TestKillReachesThoseThatRanAway(t *testing.T) {
 	assert.Zero(t, n)
 	require.NoError(t, g.Remove(), "removed twice")
 }
+
+func TestChildOutOfMemoryIsCountedToo(t *testing.T) {
+	t.Parallel()
+	g := realGroup(t, realHost(t), Limits{MemoryBytes: 64 << 20})
+	p := start(t, g, "sh", "-c", "dd if=/dev/zero of=/dev/null bs=256M count=1 2>/dev/null; exit 3")
+	state, err := p.Wait()
+	require.NoError(t, err)
+	assert.Equal(t, 3, state.ExitCode(), "the main program outlives its child: memory.oom.group stays 0")
+	assert.Equal(t, int64(1), *g.Stats().OOMKills)
+}
+
+func TestKillFromOutsideCountsNoOutOfMemory(t *testing.T) {
+	t.Parallel()
+	g := realGroup(t, realHost(t), Limits{MemoryBytes: 64 << 20})
+	p := start(t, g, "sleep", "60")
+	require.NoError(t, p.Kill())
+	_, err := p.Wait()
+	require.NoError(t, err)
+	assert.Zero(t, *g.Stats().OOMKills)
+}
+
+func TestSignalReachesAll(t *testing.T) {
+	t.Parallel()
+	g := realGroup(t, realHost(t), Limits{})
+	for range 3 {
+		start(t, g, "sleep", "60")
+	}
+	n, err := g.Signal(syscall.SIGTERM)
+	require.NoError(t, err)
+	assert.Equal(t, 3, n)
+	require.Eventually(t, func() bool { ok, err := g.Empty(); return err == nil && ok }, 5*time.Second, time.Millisecond)
+	n, err = g.Signal(syscall.SIGTERM)
+	require.NoError(t, err)
+	assert.Zero(t, n)
+}
+
+func TestGroupRemovedUnderneath(t *testing.T) {
+	t.Parallel()
+	g := realGroup(t, realHost(t), Limits{MemoryBytes: 64 << 20})
+	state := g.State()
+	for _, dir := range g.Paths() {
+		require.NoError(t, syscall.Rmdir(dir))
+	}
+	n, err := g.Kill(t.Context())
+	require.NoError(t, err)
+	assert.Zero(t, n)
+	assert.Nil(t, g.Stats().OOMKills)
+	_, err = g.Signal(syscall.SIGTERM)
+	require.NoError(t, err)
+	again, err := Reopen(state)
+	require.NoError(t, err)
+	assert.Len(t, again.Lost(), len(state.Dirs))
+	require.Error(t, g.JoinThread())
+	require.NoError(t, g.LeaveThread())
+}
+
+func TestGroupsOfTheProgramGoToo(t *testing.T) {
+	t.Parallel()
+	g := realGroup(t, realHost(t), Limits{})
+	d, ok := g.unified()
+	if !ok {
+		t.Skip("needs v2")
+	}
+	nested := filepath.Join(d.Path, "inner")
+	require.NoError(t, os.Mkdir(nested, 0o755))
+	p := start(t, g, "sleep", "60")
+	require.NoError(t, os.WriteFile(filepath.Join(nested, "cgroup.procs"), []byte(strconv.Itoa(p.Pid)), 0o600))
+	require.ErrorIs(t, g.Remove(), ErrBusy, "the kernel keeps what is alive")
+	n, err := g.Kill(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, 1, n)
+	require.NoError(t, g.Remove())
+	assert.NoDirExists(t, d.Path)
+}
+
+func TestManyAtOnce(t *testing.T) {
+	t.Parallel()
+	h := realHost(t)
+	failed := make(chan error, 32)
+	for i := range cap(failed) {
+		go func() {
+			g, err := Create(h, "n"+strconv.Itoa(i), Limits{MemoryBytes: 1 << 20})
+			if err == nil {
+				err = errors.Join(g.Remove(), h.Tidy())
+			}
+			failed <- err
+		}()
+	}
+	for range cap(failed) {
+		require.NoError(t, <-failed)
+	}
+	left, err := Orphans(h, func(string) bool { return false })
+	require.NoError(t, err)
+	assert.Empty(t, left)
+}
+
+func TestOrphanIsFoundAndKilled(t *testing.T) {
+	t.Parallel()
+	h := realHost(t)
+	g := realGroup(t, h, Limits{MemoryBytes: 64 << 20})
+	start(t, g, "sleep", "60")
+	require.NoError(t, g.Close())
+	left, err := Orphans(h, func(string) bool { return false })
+	require.NoError(t, err)
+	require.Len(t, left, 1)
+	assert.Equal(t, g.Enforcement(), left[0].Enforcement)
+	again, err := Reopen(left[0])
+	require.NoError(t, err)
+	n, err := again.Kill(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, 1, n)
+	require.NoError(t, again.Remove())
+}

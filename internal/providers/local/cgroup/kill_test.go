@@ -1,0 +1,231 @@
+package cgroup
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func onlyLinux(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("waits on kernel events, which only Linux has")
+	}
+}
+
+func TestKillLetsTheKernelDoIt(t *testing.T) {
+	t.Parallel()
+	onlyLinux(t)
+	k, g := made(t, unified)
+	k.put("v2/sbx/a1/cgroup.procs", "999999998\n999999999\n")
+	k.put("v2/sbx/a1/cgroup.events", "populated 1\nfrozen 0\n")
+	n, err := g.Kill(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, 2, n)
+	assert.Equal(t, []string{"write v2/sbx/a1/cgroup.kill 1"}, k.log)
+}
+
+func TestKillSweepsWhereTheKernelCannot(t *testing.T) {
+	t.Parallel()
+	onlyLinux(t)
+	k, g := made(t, legacy)
+	k.put("memory/sbx/a1/cgroup.procs", "999999999\n") // a PID beyond pid_max: nobody is hit
+	k.put("memory/sbx/a1/tasks", "999999999\n")
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	n, err := g.Kill(ctx)
+	require.ErrorIs(t, err, ErrAlive)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	assert.Equal(t, 1, n)
+	require.GreaterOrEqual(t, len(k.log), 3)
+	assert.Equal(t, []string{"write pids/sbx/a1/pids.max 0", "write freezer/sbx/a1/freezer.state FROZEN", "write freezer/sbx/a1/freezer.state THAWED"}, k.log[:3])
+	assert.Equal(t, "THAWED", k.get("freezer/sbx/a1/freezer.state"), "the frozen cannot die")
+}
+
+func TestKillStopsWithTheContext(t *testing.T) {
+	t.Parallel()
+	onlyLinux(t)
+	k, g := made(t, unified)
+	k.put("v2/sbx/a1/cgroup.procs", "999999999\n")
+	stuck := &stuckKernel{kernel: k}
+	g.tree = stuck
+	k.put("v2/sbx/a1/cgroup.events", "populated 1\n")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer time.AfterFunc(20*time.Millisecond, cancel).Stop()
+	began := time.Now()
+	_, err := g.Kill(ctx)
+	require.ErrorIs(t, err, ErrAlive)
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Less(t, time.Since(began), 900*time.Millisecond, "the cancel interrupts the wait itself")
+}
+
+// stuckKernel takes the order to kill and does nothing.
+type stuckKernel struct{ *kernel }
+
+func (*stuckKernel) write(string, string) error { return nil }
+
+func TestKillReportsErrors(t *testing.T) {
+	t.Parallel()
+	onlyLinux(t)
+	k, g := made(t, unified)
+	k.refuse["v2/sbx/a1/cgroup.kill"] = syscall.EPERM
+	_, err := g.Kill(t.Context())
+	require.ErrorIs(t, err, syscall.EPERM)
+	k.refuse["v2/sbx/a1/cgroup.kill"] = fs.ErrNotExist // before 5.14
+	_, err = g.Kill(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(filepath.Join(k.root, "v2/sbx/a1/cgroup.procs")))
+	require.NoError(t, os.Mkdir(filepath.Join(k.root, "v2/sbx/a1/cgroup.procs"), 0o750))
+	_, err = g.Kill(t.Context())
+	require.Error(t, err, "an unreadable list is not an empty one")
+	_, err = g.Empty()
+	require.Error(t, err)
+	_, err = g.Signal(syscall.SIGTERM)
+	require.Error(t, err)
+	assert.Nil(t, g.Stats().PIDs)
+}
+
+func TestMembers(t *testing.T) {
+	t.Parallel()
+	k, g := made(t, legacy)
+	g.proc = filepath.Join(k.root, "proc")
+	k.put("memory/sbx/a1/cgroup.procs", "100\n200\n300\n0\n")
+	k.put("memory/sbx/a1/tasks", "100\n201\n301\n")
+	k.put("proc/200/stat", "200 (a) Z) R 1 1") // alive: a name may hold anything
+	k.put("proc/300/stat", "300 (a b) Z 1 1")
+	require.NoError(t, k.mkdir(filepath.Join(k.root, "memory/sbx/a1/own")))
+	k.put("memory/sbx/a1/own/cgroup.procs", "400\n")
+	k.put("memory/sbx/a1/own/tasks", "400\n")
+	k.put("pids/sbx/a1/cgroup.procs", "100\n500\n")
+	k.put("pids/sbx/a1/tasks", "100\n500\n")
+	pids, err := g.PIDs()
+	require.NoError(t, err)
+	assert.Equal(t, []int{100, 300, 400, 500}, pids, "200 only sent a thread in; 300 has lost its first thread")
+	empty, err := g.Empty()
+	require.NoError(t, err)
+	assert.False(t, empty)
+}
+
+func TestMembersNeedTheThreadList(t *testing.T) {
+	t.Parallel()
+	k, g := made(t, legacy)
+	k.put("memory/sbx/a1/cgroup.procs", "100\n")
+	g.tree = unreadable{k, "tasks", syscall.EIO}
+	_, err := g.PIDs()
+	require.ErrorIs(t, err, syscall.EIO)
+	g.tree = unreadable{k, "tasks", syscall.ENODEV}
+	pids, err := g.PIDs()
+	require.NoError(t, err, "removed in between")
+	assert.Empty(t, pids)
+	g.tree = unreadable{k, "cgroup.procs", syscall.EOPNOTSUPP}
+	pids, err = g.PIDs()
+	require.NoError(t, err, "a threaded group lists its processes above")
+	assert.Empty(t, pids)
+}
+
+type unreadable struct {
+	*kernel
+	name string
+	err  error
+}
+
+func (u unreadable) read(file string) (string, error) {
+	if filepath.Base(file) == u.name {
+		return "", u.err
+	}
+	return u.kernel.read(file)
+}
+
+func TestFreezeAndThaw(t *testing.T) {
+	t.Parallel()
+	onlyLinux(t)
+	k, g := made(t, unified)
+	require.NoError(t, g.Freeze(t.Context()))
+	assert.Contains(t, k.get("v2/sbx/a1/cgroup.events"), "frozen 1")
+	require.NoError(t, g.Thaw(t.Context()))
+	assert.Contains(t, k.get("v2/sbx/a1/cgroup.events"), "frozen 0")
+
+	k, g = made(t, legacy)
+	require.NoError(t, g.Freeze(t.Context()))
+	assert.Equal(t, "FROZEN", k.get("freezer/sbx/a1/freezer.state"))
+	require.NoError(t, g.Thaw(t.Context()))
+	g.tree = &stuckKernel{k}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, g.Freeze(ctx), context.DeadlineExceeded)
+	require.NoError(t, os.RemoveAll(filepath.Join(k.root, "freezer/sbx/a1")))
+	require.NoError(t, g.Freeze(t.Context()), "gone is as good as frozen")
+
+	_, g = made(t, func(k *kernel) { k.mountV1("memory") })
+	require.ErrorIs(t, g.Freeze(t.Context()), errors.ErrUnsupported)
+}
+
+func TestJoinAndLeave(t *testing.T) {
+	t.Parallel()
+	k, g := made(t, legacy)
+	g.proc = filepath.Join(k.root, "proc")
+	k.put("proc/thread-self/mountinfo", k.get("proc/self/mountinfo"))
+	k.put("proc/thread-self/cgroup", strings.ReplaceAll(k.get("proc/self/cgroup"), ":memory:/", ":memory:/home"))
+	k.put("memory/home/tasks", "")
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	require.NoError(t, g.LeaveThread(), "without a join")
+	assert.Empty(t, k.log)
+	require.NoError(t, g.JoinThread())
+	require.NoError(t, g.LeaveThread())
+	require.NoError(t, g.LeaveThread(), "twice")
+	assert.Equal(t, []string{
+		"write memory/sbx/a1/tasks 0", "write freezer/sbx/a1/tasks 0", "write pids/sbx/a1/tasks 0",
+		"write memory/home/tasks 0", "write freezer/tasks 0", "write pids/tasks 0",
+	}, k.log)
+
+	k.log = nil
+	k.refuse["pids/sbx/a1/tasks"] = syscall.EACCES
+	require.ErrorIs(t, g.JoinThread(), syscall.EACCES)
+	assert.Equal(t, []string{"write memory/sbx/a1/tasks 0", "write freezer/sbx/a1/tasks 0", "write memory/home/tasks 0", "write freezer/tasks 0"}, k.log, "a failed join goes back")
+
+	delete(k.refuse, "pids/sbx/a1/tasks")
+	k.refuse["memory/home/tasks"] = syscall.EACCES
+	require.NoError(t, g.JoinThread())
+	require.ErrorIs(t, g.LeaveThread(), ErrStranded)
+	k.put("proc/thread-self/cgroup", "4:memory:/../..\n")
+	require.NoError(t, g.JoinThread())
+	require.ErrorIs(t, g.LeaveThread(), ErrStranded, "the former group is out of sight")
+	k.put("proc/thread-self/cgroup", k.get("proc/self/cgroup"))
+	require.NoError(t, os.Remove(filepath.Join(k.root, "proc/thread-self/mountinfo")))
+	require.ErrorIs(t, g.JoinThread(), fs.ErrNotExist)
+}
+
+func TestAdd(t *testing.T) {
+	t.Parallel()
+	k, g := made(t, hybrid)
+	require.NoError(t, g.Add(42))
+	assert.Equal(t, []string{"write v2/sbx/a1/cgroup.procs 42", "write memory/sbx/a1/cgroup.procs 42"}, k.log)
+	k.refuse["v2/sbx/a1/cgroup.procs"] = syscall.EACCES
+	require.ErrorIs(t, g.Add(42), syscall.EACCES)
+	_, u := made(t, unified)
+	require.NoError(t, u.JoinThread(), "v2 needs no join")
+}
+
+func TestDescriptor(t *testing.T) {
+	t.Parallel()
+	onlyLinux(t)
+	_, g := made(t, hybrid)
+	fd := g.FD()
+	assert.Positive(t, fd)
+	assert.Equal(t, fd, g.FD(), "opened once")
+	require.NoError(t, g.Close())
+	require.NoError(t, g.Close())
+	_, l := made(t, legacy)
+	assert.Equal(t, -1, l.FD())
+}
