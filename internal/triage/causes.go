@@ -1,0 +1,163 @@
+package triage
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"sbx/internal/sandbox"
+)
+
+// The grades of a cause by its symptoms. Symptoms never make a cause certain:
+// only what is known of an exit does.
+const (
+	likelyScore   = 0.75 // from here on a cause is probable
+	hintScore     = 0.5  // from here on it is a hint
+	enoughCovered = 0.5  // with less known than this it is a hint at most
+)
+
+// Finding is one possible cause and what speaks for it.
+type Finding struct {
+	ID         string        // of the theory: "infinite_loop"; "exit" for what the exit proves
+	Cause      sandbox.Cause // in the closed list of words
+	Title      string
+	Score      float64 // 0..1: weights of the symptoms seen, of those known
+	Coverage   float64 // 0..1: weights of the symptoms known, of all
+	Confidence sandbox.Confidence
+	Symptoms   []Symptom
+	Evidence   []sandbox.Evidence // of the symptoms seen
+}
+
+// Symptom is one sign of a cause.
+type Symptom struct {
+	Row     string // the ACCEPTANCE row
+	Say     string
+	Weight  int
+	Verdict sandbox.Verdict
+	// Support marks a sign whose absence proves nothing, such as a log
+	// message: it counts only when it is seen.
+	Support bool
+	// Must marks a sign without which it cannot be this cause.
+	Must     bool
+	Evidence []sandbox.Evidence
+}
+
+// Causes ranks what may be wrong with a sandbox, the likeliest first. What its
+// exit proves stands before every symptom. Causes that nothing speaks for are
+// left out; an empty list means that nothing is known to be wrong.
+func Causes(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) []Finding {
+	m := matter{s, sig, t, now}
+	var ranked []Finding
+	for _, th := range theories() {
+		f := weigh(th.symptoms(m))
+		f.ID, f.Cause, f.Title = th.id, th.cause, th.title
+		if th.hintOnly && f.Confidence == sandbox.Probable {
+			f.Confidence = sandbox.Hint
+		}
+		if f.Score > 0 {
+			ranked = append(ranked, f)
+		}
+	}
+	slices.SortStableFunc(ranked, compareFindings)
+	if f, known := fromExit(s.Exit); known {
+		return append([]Finding{f}, ranked...)
+	}
+	return ranked
+}
+
+// Likely is the cause at the top of a ranking, if it is at least a hint.
+func Likely(ranked []Finding) (sandbox.Cause, sandbox.Confidence) {
+	if len(ranked) == 0 || ranked[0].Confidence == sandbox.ConfidenceUnknown {
+		return sandbox.CauseUnknown, sandbox.ConfidenceUnknown
+	}
+	return ranked[0].Cause, ranked[0].Confidence
+}
+
+func compareFindings(a, b Finding) int {
+	return cmp.Or(
+		cmp.Compare(strength(b.Confidence), strength(a.Confidence)),
+		cmp.Compare(b.Score, a.Score),
+		cmp.Compare(b.Coverage, a.Coverage),
+	)
+}
+
+func strength(c sandbox.Confidence) int {
+	switch c {
+	case sandbox.Certain:
+		return 3
+	case sandbox.Probable:
+		return 2
+	case sandbox.Hint:
+		return 1
+	case sandbox.ConfidenceUnknown:
+	}
+	return 0
+}
+
+// weigh turns symptoms into a score. A support that is not seen counts neither
+// as known nor as missing; a must that is false leaves no score.
+func weigh(symptoms []Symptom) Finding {
+	f := Finding{Symptoms: symptoms}
+	var seen, known, all int
+	for _, s := range symptoms {
+		switch {
+		case s.Must && s.Verdict == sandbox.False:
+			return Finding{Symptoms: symptoms, Confidence: sandbox.ConfidenceUnknown}
+		case s.Support && s.Verdict != sandbox.True:
+			continue
+		}
+		all += s.Weight
+		switch s.Verdict {
+		case sandbox.True:
+			seen += s.Weight
+			known += s.Weight
+			f.Evidence = append(f.Evidence, s.Evidence...)
+		case sandbox.False:
+			known += s.Weight
+		case sandbox.Unknown:
+		}
+	}
+	if known > 0 {
+		f.Score, f.Coverage = float64(seen)/float64(known), float64(known)/float64(all)
+	}
+	f.Confidence = grade(f.Score, f.Coverage)
+	return f
+}
+
+func grade(score, coverage float64) sandbox.Confidence {
+	switch {
+	case score >= likelyScore && coverage >= enoughCovered:
+		return sandbox.Probable
+	case score >= hintScore:
+		return sandbox.Hint
+	}
+	return sandbox.ConfidenceUnknown
+}
+
+// fromExit takes over what an exit proves, with the confidence it has there.
+func fromExit(e *sandbox.Exit) (Finding, bool) {
+	if e == nil || e.Cause == sandbox.CauseNone || e.Cause == sandbox.CauseUnknown {
+		return Finding{}, false
+	}
+	return Finding{
+		ID: "exit", Cause: e.Cause, Title: exitTitle(e.Cause),
+		Score: 1, Coverage: 1, Confidence: e.Confidence, Evidence: e.Evidence,
+	}, true
+}
+
+func exitTitle(c sandbox.Cause) string {
+	titles := map[sandbox.Cause]string{
+		sandbox.CauseOOM:            "the kernel killed it: out of memory",
+		sandbox.CauseOOMChild:       "the kernel killed one of its processes: out of memory",
+		sandbox.CauseRuntimeHeap:    "the language runtime's heap was full",
+		sandbox.CauseMemoryWatchdog: "the watchdog killed it: over its memory limit",
+		sandbox.CauseTimeout:        "its time limit was reached",
+		sandbox.CauseInactivity:     "it was inactive for too long",
+		sandbox.CauseStopped:        "it was stopped",
+		sandbox.CauseSupervisorLost: "its supervisor died",
+	}
+	if title, known := titles[c]; known {
+		return title
+	}
+	return "it ended: " + string(c)
+}

@@ -1,0 +1,162 @@
+package triage
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"sbx/internal/sandbox"
+)
+
+// Reason is one word of why a sandbox is stuck or is not.
+type Reason string
+
+// The closed list of reasons.
+const (
+	ReasonAge          Reason = "age"          // running longer than the stuck age
+	ReasonProvisioning Reason = "provisioning" // in provisioning longer than its limit
+	ReasonSilent       Reason = "silent"       // no sign of work for longer than the inactivity limit
+	ReasonInactive     Reason = "inactive"     // the provider says that it does nothing
+	ReasonBusyLoop     Reason = "busy_loop"    // a full processor and nothing to show for it
+	ReasonRepeating    Reason = "repeating"    // the same line again and again
+	ReasonHungIO       Reason = "hung_io"      // waits for something outside
+
+	ReasonAgeOnly         Reason = "age_only"         // the profile judges by age where activity is unknown
+	ReasonYoung           Reason = "young"            // not old enough
+	ReasonShowsLife       Reason = "shows_life"       // old, but at work
+	ReasonFinished        Reason = "finished"         // done, and waits: idle, not stuck (ACCEPTANCE S2-35)
+	ReasonNotRunning      Reason = "not_running"      // ended, paused or stopped
+	ReasonAgeUnknown      Reason = "age_unknown"      // no age, so no judgement
+	ReasonActivityUnknown Reason = "activity_unknown" // old, and nothing tells whether it works
+	ReasonStateUnknown    Reason = "state_unknown"
+	ReasonEnding          Reason = "ending" // asked to end; its end is the provider's to finish
+)
+
+// Stuckness is the judgement of one sandbox.
+type Stuckness struct {
+	Verdict  sandbox.Verdict
+	Reasons  []Reason
+	Evidence []sandbox.Evidence
+}
+
+// Say joins the reasons: "age, silent".
+func (s Stuckness) Say() string {
+	texts := make([]string, len(s.Reasons))
+	for i, r := range s.Reasons {
+		texts[i] = string(r)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// Stuck judges one sandbox: provisioning for too long, or running over the
+// stuck age without a sign of life. Age alone never condemns what shows life
+// (ACCEPTANCE S2-26); what cannot be known is Unknown (DESIGN section 7). A
+// missing task or agent is a flag and no reason here.
+func Stuck(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) Stuckness {
+	switch s.State {
+	case sandbox.StateProvisioning:
+		return provisioning(s, t, now)
+	case sandbox.StateRunning:
+		return running(s, sig, t, now)
+	case sandbox.StateTerminating:
+		return judged(sandbox.Unknown, ReasonEnding)
+	case sandbox.StatePaused, sandbox.StateStopped, sandbox.StateTerminated, sandbox.StateFailed:
+		return judged(sandbox.False, ReasonNotRunning)
+	case sandbox.StateUnknown:
+	}
+	return judged(sandbox.Unknown, ReasonStateUnknown)
+}
+
+func judged(v sandbox.Verdict, reasons ...Reason) Stuckness {
+	return Stuckness{Verdict: v, Reasons: reasons}
+}
+
+// over compares an age with a limit, strictly. First sight is a lower bound of
+// the age: it may prove "over", and never "not over".
+func over(s sandbox.Sandbox, limit time.Duration, now time.Time) (sandbox.Verdict, sandbox.Evidence) {
+	age, source := s.Age(now)
+	if source == sandbox.AgeUnknown {
+		return sandbox.Unknown, sandbox.Evidence{}
+	}
+	e := seconds("age", age, string(source), now)
+	if age <= limit && source == sandbox.AgeFirstSeen {
+		return sandbox.Unknown, e
+	}
+	return sandbox.VerdictOf(age > limit), e
+}
+
+func provisioning(s sandbox.Sandbox, t Thresholds, now time.Time) Stuckness {
+	verdict, e := over(s, t.ProvisioningAge, now)
+	switch verdict {
+	case sandbox.True:
+		return Stuckness{verdict, []Reason{ReasonProvisioning}, []sandbox.Evidence{e}}
+	case sandbox.False:
+		return judged(verdict, ReasonYoung)
+	case sandbox.Unknown:
+	}
+	return judged(sandbox.Unknown, ReasonAgeUnknown)
+}
+
+func running(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) Stuckness {
+	verdict, age := over(s, t.StuckAge, now)
+	switch {
+	case sig.Finished == sandbox.True:
+		return judged(sandbox.False, ReasonFinished)
+	case verdict == sandbox.False:
+		return judged(sandbox.False, ReasonYoung)
+	case verdict == sandbox.Unknown:
+		return judged(sandbox.Unknown, ReasonAgeUnknown)
+	}
+	lives, reasons, evidence := life(s, sig, t, now)
+	switch {
+	case lives == sandbox.True:
+		return Stuckness{sandbox.False, []Reason{ReasonShowsLife}, evidence}
+	case lives == sandbox.False:
+	case t.AgeOnly:
+		reasons = []Reason{ReasonAgeOnly}
+	default:
+		return judged(sandbox.Unknown, ReasonActivityUnknown)
+	}
+	return Stuckness{
+		Verdict:  sandbox.True,
+		Reasons:  append([]Reason{ReasonAge}, reasons...),
+		Evidence: append([]sandbox.Evidence{age}, evidence...),
+	}
+}
+
+// life says whether a running sandbox shows a sign of life. A full processor
+// excuses silence only for BusySilence, and not at all when the log goes round
+// in a circle. A resting processor alone proves nothing: agents wait for
+// answers.
+func life(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) (sandbox.Verdict, []Reason, []sandbox.Evidence) {
+	quiet, source, known := silence(s, sig, now)
+	var evidence []sandbox.Evidence
+	if known {
+		evidence = append(evidence, seconds("silence", quiet, source, now))
+	}
+	if sig.Trend != nil && sig.Trend.CPUPercent != nil {
+		evidence = append(evidence, number("cpu", *sig.Trend.CPUPercent, "%", sig.Trend.Source, sig.Trend.At))
+	}
+	switch {
+	case sig.busy(t) && known && quiet > t.BusySilence:
+		return sandbox.False, []Reason{ReasonSilent, ReasonBusyLoop}, evidence
+	case sig.busy(t) && sig.repeats(t):
+		return sandbox.False, []Reason{ReasonRepeating, ReasonBusyLoop}, evidence
+	case s.Activity == sandbox.True, known && quiet <= t.Inactivity, sig.works(t):
+		return sandbox.True, nil, evidence
+	}
+	var reasons []Reason
+	if s.Activity == sandbox.False {
+		reasons = append(reasons, ReasonInactive)
+	}
+	if known {
+		reasons = append(reasons, ReasonSilent)
+	}
+	if len(reasons) == 0 {
+		return sandbox.Unknown, nil, nil
+	}
+	if sig.Trend != nil && sig.Trend.Pattern == PatternHungIO {
+		reasons = append(reasons, ReasonHungIO)
+	}
+	return sandbox.False, slices.Clip(reasons), evidence
+}
