@@ -1,0 +1,107 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+	"sbx/internal/process"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+)
+
+// FuzzLoad holds that no content panics, that a config never stands beside an
+// error and that what is accepted is within its bounds.
+func FuzzLoad(f *testing.F) {
+	seeds, err := filepath.Glob("testdata/mistakes/*.yaml")
+	require.NoError(f, err)
+	for _, seed := range seeds {
+		content, err := os.ReadFile(seed)
+		require.NoError(f, err)
+		f.Add(content)
+	}
+	f.Add([]byte(operator))
+	f.Add([]byte(Starter(testTypes())))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		path := filepath.Join(t.TempDir(), "c.yaml")
+		require.NoError(t, os.WriteFile(path, content, 0o600))
+		c, err := Load(Input{Types: testTypes(), File: path, Process: process.Process{Home: "/home/x"}})
+		if err != nil {
+			require.Nil(t, c)
+			require.Equal(t, fault.KindUsage, fault.KindOf(err))
+			require.NotEmpty(t, fault.HintOf(err))
+			return
+		}
+		require.Positive(t, c.Limits.MaxDelete)
+		require.Positive(t, c.Limits.RequestTimeout)
+		require.NotEmpty(t, c.Profiles)
+		for _, name := range c.Use {
+			_, ok := c.Find(name)
+			require.True(t, ok, name)
+		}
+	})
+}
+
+// FuzzProject holds that a project file without trust never raises a limit,
+// never adds a profile and never leaves the operator's choice.
+func FuzzProject(f *testing.F) {
+	f.Add([]byte("use: [here]\nlimits: {max_delete: 3}"))
+	f.Add([]byte("providers: {x: {type: cloud, url: a}}\nlaunch: test"))
+	f.Add([]byte("limits: {max_delete: 11}"))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		home := t.TempDir()
+		user, work := filepath.Join(home, ".config", "sbx"), filepath.Join(home, "work")
+		require.NoError(t, os.MkdirAll(user, 0o700))
+		require.NoError(t, os.MkdirAll(work, 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(user, "config.yaml"), []byte(operator), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(work, ProjectFile), content, 0o600))
+		c, err := Load(Input{Types: testTypes(), Process: process.Process{Home: home, Workdir: work}})
+		if err != nil {
+			require.Nil(t, c)
+			return
+		}
+		require.LessOrEqual(t, c.Limits.MaxDelete, 10)
+		require.LessOrEqual(t, c.Limits.Concurrency, 16)
+		require.Equal(t, []string{"here", "prod", "test"}, c.names())
+		require.Subset(t, []string{"prod", "here"}, c.Use)
+		require.Equal(t, "here", c.Launch)
+		require.Contains(t, c.Production, "prod")
+		require.Contains(t, c.Protect.Labels, Label{"keep", "true"})
+	})
+}
+
+func FuzzParsePercent(f *testing.F) {
+	for _, seed := range []string{"25%", "0%", "101%", "%", "1.5%", "-3%", "25", "+1%"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := ParsePercent(text)
+		if err != nil {
+			require.ErrorIs(t, err, sandbox.ErrMeasure)
+			require.Zero(t, p)
+			return
+		}
+		again, err := ParsePercent(p.String())
+		require.NoError(t, err)
+		require.Equal(t, p, again)
+	})
+}
+
+func FuzzNormalise(f *testing.F) {
+	for _, kind := range []providers.OptionKind{providers.OptionText, providers.OptionArgs, providers.OptionMap, providers.OptionBool, providers.OptionCount} {
+		f.Add(string(kind), sample(kind))
+	}
+	f.Add("map", "{a: 1, a: 2}")
+	f.Add("args", "[*a]")
+	f.Fuzz(func(t *testing.T, kind, text string) {
+		got, err := normalise(providers.OptionKind(kind), text)
+		if err == nil {
+			again, err := normalise(providers.OptionKind(kind), got)
+			require.NoError(t, err, "what comes out goes in again: %q", got)
+			require.Equal(t, got, again)
+		}
+	})
+}
