@@ -1,0 +1,104 @@
+package config
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/providers"
+)
+
+func TestNormalise(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		kind providers.OptionKind
+		text string
+		want string // "" = refused
+	}{
+		{providers.OptionText, "x y", "x y"},
+		{providers.OptionText, "", ""},
+		{providers.OptionText, "a\nb", ""},
+		{providers.OptionBool, "true", "true"},
+		{providers.OptionBool, "True", ""},
+		{providers.OptionCount, "1000000", "1000000"},
+		{providers.OptionCount, "1000001", ""},
+		{providers.OptionCount, "0x10", ""},
+		{providers.OptionCount, "99999999999999999999", ""},
+		{providers.OptionSize, "2G", "2G"},
+		{providers.OptionSize, "2g", ""},
+		{providers.OptionDuration, "3d", "3d"},
+		{providers.OptionDuration, "0s", ""},
+		{kindPercent, "100%", "100%"},
+		{kindPercent, "101%", ""},
+		{kindPercent, "%", ""},
+		{providers.OptionArgs, "[a, 'b c']", `["a","b c"]`},
+		{providers.OptionArgs, "[]", `[]`},
+		{providers.OptionArgs, "a b", ""},
+		{providers.OptionArgs, "[[a]]", ""},
+		{providers.OptionArgs, "[~]", ""},
+		{providers.OptionArgs, "[", ""},
+		{providers.OptionArgs, "", ""},
+		{providers.OptionMap, "{b: x, A.c: y}", `{"A.c":"y","b":"x"}`},
+		{providers.OptionMap, "{a: x, a: y}", ""},
+		{providers.OptionMap, "{a: [x]}", ""},
+		{providers.OptionMap, "[a]", ""},
+	} {
+		got, err := normalise(tc.kind, tc.text)
+		if tc.want == "" {
+			assert.Error(t, err, "%s %q gave %q", tc.kind, tc.text, got)
+			continue
+		}
+		require.NoError(t, err, "%s %q", tc.kind, tc.text)
+		assert.Equal(t, tc.want, got)
+	}
+}
+
+func TestSamplesAreValid(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []providers.OptionKind{
+		providers.OptionText, providers.OptionDuration, providers.OptionSize, providers.OptionCount,
+		providers.OptionBool, providers.OptionArgs, providers.OptionMap, kindPercent,
+	} {
+		_, err := normalise(kind, sample(kind))
+		assert.NoError(t, err, kind)
+	}
+}
+
+func TestLimitsHaveValidDefaults(t *testing.T) {
+	t.Parallel()
+	for _, m := range limits() {
+		n, err := amount(m.kind, m.fallback)
+		require.NoError(t, err, m.name)
+		assert.Positive(t, n)
+	}
+}
+
+func TestBadDefaultOfATypeIsReported(t *testing.T) {
+	t.Parallel()
+	in := newWorld(t).input()
+	in.Types[0].Options[0].Default = "plenty"
+	_, err := Load(in)
+	assert.ErrorContains(t, err, `default: memory: not understood: size "plenty"`)
+}
+
+func TestProfileName(t *testing.T) {
+	t.Parallel()
+	long := make([]byte, 63)
+	for i := range long {
+		long[i] = 'a'
+	}
+	for name, good := range map[string]bool{
+		"a": true, "0": true, "a-b_c9": true, string(long): true, string(long) + "a": false,
+		"": false, "-a": false, "_a": false, "A": false, "a.b": false, "a/b": false, "a b": false, "ä": false,
+	} {
+		assert.Equal(t, good, profileName(name) == "", name)
+	}
+}
+
+func TestVariableName(t *testing.T) {
+	t.Parallel()
+	for name, good := range map[string]bool{"A_1": true, "_": true, "a": true, "": false, "1A": false, "A-B": false, "A B": false, "Ä": false} {
+		assert.Equal(t, good, variableName(name), name)
+	}
+}

@@ -1,0 +1,147 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+	"sbx/internal/process"
+)
+
+func TestUserFile(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		env    []string
+		passwd string
+		want   string
+	}{
+		"passwd":          {nil, "/home/p", "/home/p/.config/sbx/config.yaml"},
+		"HOME":            {[]string{"HOME=/home/e"}, "/home/p", "/home/e/.config/sbx/config.yaml"},
+		"empty HOME":      {[]string{"HOME="}, "/home/p", "/home/p/.config/sbx/config.yaml"},
+		"relative HOME":   {[]string{"HOME=x"}, "/home/p", "/home/p/.config/sbx/config.yaml"},
+		"XDG":             {[]string{"HOME=/home/e", "XDG_CONFIG_HOME=/x"}, "/home/p", "/x/sbx/config.yaml"},
+		"relative XDG":    {[]string{"XDG_CONFIG_HOME=x"}, "/home/p", "/home/p/.config/sbx/config.yaml"},
+		"nowhere to look": {nil, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, tc.want, Input{Process: process.Process{Environ: tc.env, Home: tc.passwd}}.userFile())
+		})
+	}
+}
+
+func TestStateDir(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		env    []string
+		passwd string
+		want   entry
+	}{
+		"passwd":       {nil, "/home/p", entry{text: "/home/p/.local/state/sbx", origin: "default"}},
+		"not HOME":     {[]string{"HOME=/home/e"}, "/home/p", entry{text: "/home/p/.local/state/sbx", origin: "default"}},
+		"no passwd":    {[]string{"HOME=/home/e"}, "", entry{text: "/home/e/.local/state/sbx", origin: "default"}},
+		"XDG":          {[]string{"XDG_STATE_HOME=/x"}, "/home/p", entry{text: "/x/sbx", origin: "env XDG_STATE_HOME"}},
+		"relative XDG": {[]string{"XDG_STATE_HOME=x"}, "/home/p", entry{text: "/home/p/.local/state/sbx", origin: "default"}},
+		"own":          {[]string{"XDG_STATE_HOME=/x", "SBX_STATE_DIR=/s/"}, "/home/p", entry{text: "/s", origin: "env SBX_STATE_DIR"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := Input{Process: process.Process{Environ: tc.env, Home: tc.passwd}}.stateDir()
+			require.NoError(t, err)
+			assert.Equal(t, tc.want, got)
+		})
+	}
+	_, err := Load(Input{})
+	assert.Equal(t, fault.KindUsage, fault.KindOf(err), "no home at all")
+	assert.Equal(t, "set SBX_STATE_DIR to an absolute path", fault.HintOf(err))
+}
+
+func TestProjectFileIsTheNearest(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	project := filepath.Join(w.home, "project")
+	assert.Empty(t, w.input().projectFile())
+
+	w.write(filepath.Join(w.home, ProjectFile), "")
+	w.write(filepath.Join(w.root, ProjectFile), "")
+	assert.Empty(t, w.input().projectFile(), "the home and what is above it is no project")
+
+	upper := w.write(filepath.Join(project, ProjectFile), "")
+	assert.Equal(t, upper, w.input().projectFile())
+	nearest := w.write(filepath.Join(w.work, ProjectFile), "")
+	assert.Equal(t, nearest, w.input().projectFile())
+
+	w.work = w.home
+	assert.Empty(t, w.input().projectFile())
+	w.work = filepath.Join(w.root, "outside", "home")
+	assert.Equal(t, filepath.Join(w.root, ProjectFile), w.input().projectFile(), "outside of the home the search goes on to the root; a folder that is gone does not end it")
+	w.work = ""
+	assert.Empty(t, w.input().projectFile(), "the working directory is gone")
+	w.work = "relative"
+	assert.Empty(t, w.input().projectFile())
+}
+
+func TestProjectSearchKnowsTheHomeByALink(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write(filepath.Join(w.home, ProjectFile), "")
+	link := filepath.Join(w.root, "link")
+	require.NoError(t, os.Symlink(w.home, link))
+	w.env = append(w.env, "HOME="+link)
+	assert.Empty(t, w.input().projectFile())
+}
+
+func TestWorkdirOfTheInputHolds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	path := w.project("")
+	in := w.input()
+	in.Process.Workdir, in.Workdir = "/", w.work
+	assert.Equal(t, path, in.projectFile())
+}
+
+func TestRelativeFileWithoutAWorkdir(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.work, w.file = "", "c.yaml"
+	assert.Equal(t, `flag --config: "c.yaml" is relative and the working directory is gone`, w.fails())
+}
+
+func TestPathsWorkWhileFilesAreBroken(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	files, err := Paths(w.input())
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	assert.Equal(t, File{Path: filepath.Join(w.home, ".config", "sbx", "config.yaml"), Role: RoleUser, Trusted: true}, files[0])
+
+	w.user("[broken")
+	path := w.project(widening)
+	files, err = Paths(w.input())
+	require.NoError(t, err)
+	require.Len(t, files, 2)
+	assert.True(t, files[0].Found)
+	assert.Equal(t, path, files[1].Path)
+	assert.Equal(t, RoleProject, files[1].Role)
+	assert.False(t, files[1].Trusted)
+
+	w.user("")
+	trust(t, w, path)
+	files, err = Paths(w.input())
+	require.NoError(t, err)
+	assert.True(t, files[1].Trusted)
+
+	w.file = "c.yaml"
+	files, err = Paths(w.input())
+	require.NoError(t, err)
+	assert.Equal(t, []File{{Path: filepath.Join(w.work, "c.yaml"), Role: RoleExplicit, Trusted: true}}, files)
+}
+
+func TestFlagNamesAreThoseThatLoadReads(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, []string{"config", "provider", "no-color", "max-delete", "max-fraction", "concurrency"}, FlagNames())
+}
