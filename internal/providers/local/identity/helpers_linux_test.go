@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 		"reuse":        reusePID,
 		"read":         blockInRead,
 		"poll":         blockInPoll,
+		"end-parent":   endParent,
 	}
 	if part, ok := parts[os.Getenv(helperKey)]; ok {
 		_, _ = os.Stdout.WriteString(part() + "\n")

@@ -167,7 +167,8 @@ func (w watcher) wait(ctx context.Context) error {
 }
 
 func bootID() (string, error) {
-	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	var room [64]byte
+	text, err := small("/proc/sys/kernel/random/boot_id", room[:])
 	return strings.TrimSpace(string(text)), err
 }
 

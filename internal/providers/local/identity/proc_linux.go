@@ -25,15 +25,13 @@ func (p Proc) path(pid int, name string) string {
 
 // small reads a short file in one call, without an os.File: the watchdog walks
 // the whole table ten times a second.
-func (p Proc) small(pid int, name string, room []byte) ([]byte, error) {
-	path := p.path(pid, name)
-	var fd, n int
-	err := retry(func() (err error) { fd, err = unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0); return err })
+func small(path string, room []byte) ([]byte, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, vanished(&os.PathError{Op: "open", Path: path, Err: err})
 	}
-	defer func() { _ = unix.Close(fd) }()
-	err = retry(func() (err error) { n, err = unix.Read(fd, room); return err })
+	n, err := unix.Read(fd, room)
+	_ = unix.Close(fd)
 	if err != nil {
 		return nil, vanished(&os.PathError{Op: "read", Path: path, Err: err})
 	}
@@ -51,7 +49,7 @@ func vanished(err error) error {
 
 func (p Proc) stat(pid int) (Stat, error) {
 	var room [smallFile]byte
-	text, err := p.small(pid, "stat", room[:])
+	text, err := small(p.path(pid, "stat"), room[:])
 	if err != nil {
 		return Stat{}, err
 	}
@@ -162,7 +160,7 @@ func dispositionsIn(path string) (dispositions, error) {
 
 func (p Proc) operations(pid int) (int64, bool) {
 	var room [smallFile]byte
-	text, err := p.small(pid, "io", room[:])
+	text, err := small(p.path(pid, "io"), room[:])
 	if err != nil {
 		return 0, false
 	}

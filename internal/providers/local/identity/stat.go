@@ -54,16 +54,27 @@ func parseStat(text []byte, pageSize int64) (Stat, error) {
 		return Stat{}, errStat
 	}
 	s := Stat{PID: pid, Comm: string(text[open+1 : shut])}
-	n := 0
-	for field := range bytes.FieldsSeq(text[shut+1:]) {
+	rest := text[shut+1:]
+	for n := range fieldRSS + 1 {
+		var field []byte
+		if field, rest = nextField(rest); len(field) == 0 {
+			return Stat{}, errStat // torn
+		}
 		if err := s.set(n, field, pageSize); err != nil {
 			return Stat{}, err
 		}
-		if n++; n > fieldRSS {
-			return s, nil
-		}
 	}
-	return Stat{}, errStat // torn
+	return s, nil
+}
+
+// nextField cuts off one field. Unlike bytes.FieldsSeq it lets the caller's
+// buffer stay on the stack.
+func nextField(text []byte) (field, rest []byte) {
+	text = bytes.TrimLeft(text, " \n")
+	if end := bytes.IndexAny(text, " \n"); end >= 0 {
+		return text[:end], text[end:]
+	}
+	return text, nil
 }
 
 func (s *Stat) set(n int, field []byte, pageSize int64) error {

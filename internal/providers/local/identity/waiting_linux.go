@@ -101,10 +101,10 @@ func (p Proc) waits(pid int) []wait {
 // no ancestor), the kernel function that the thread sleeps in tells the kind.
 func (p Proc) waitOf(pid int, task string) wait {
 	var room [smallFile]byte
-	if text, err := p.small(pid, task+"/syscall", room[:]); err == nil {
+	if text, err := small(p.path(pid, task+"/syscall"), room[:]); err == nil {
 		return parseSyscall(string(text))
 	}
-	text, err := p.small(pid, task+"/wchan", room[:])
+	text, err := small(p.path(pid, task+"/wchan"), room[:])
 	if err == nil && slices.Contains(sleepsOnSockets(), strings.TrimSpace(string(text))) {
 		return wait{kind: waitAny}
 	}
