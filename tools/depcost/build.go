@@ -73,11 +73,11 @@ func (b bench) link(name string) (program, error) {
 	return program{path: out, bytes: stat.Size(), modules: len(info.Deps)}, nil
 }
 
-// mainSource is a program that prints one line; it would call the uses if it
-// were started with more than one argument.
+// mainSource is a program that prints its own status as the kernel sees it; it
+// would call the uses if it were started with more than one argument.
 func mainSource(list []use) string {
 	var b strings.Builder
-	b.WriteString("package main\n\nimport (\n\t\"fmt\"\n\t\"os\"\n)\n\nfunc main() {\n\tfmt.Fprintln(os.Stdout, \"ok\")\n\tswitch len(os.Args) {\n")
+	b.WriteString("package main\n\nimport (\n\t\"fmt\"\n\t\"os\"\n)\n\nfunc main() {\n\tstatus, _ := os.ReadFile(\"/proc/self/status\")\n\tfmt.Printf(\"%s\", status)\n\tswitch len(os.Args) {\n")
 	for i, u := range list {
 		b.WriteString("\tcase " + strconv.Itoa(i+2) + ":\n\t\t" + u.call + "()\n")
 	}
@@ -90,4 +90,27 @@ func (p program) start() (time.Duration, error) {
 	begin := time.Now()
 	err := exec.Command(p.path).Run()
 	return time.Since(begin), err
+}
+
+// anonymous starts the program once and returns its anonymous resident memory
+// in KiB, -1 where the kernel does not tell (anything but Linux).
+func (p program) anonymous() (int, error) {
+	status, err := exec.Command(p.path).Output()
+	if err != nil {
+		return -1, err
+	}
+	return parseAnonymous(string(status)), nil
+}
+
+func parseAnonymous(status string) int {
+	for line := range strings.Lines(status) {
+		value, ok := strings.CutPrefix(line, "RssAnon:")
+		if !ok {
+			continue
+		}
+		if kib, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB"))); err == nil {
+			return kib
+		}
+	}
+	return -1
 }

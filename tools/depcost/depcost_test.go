@@ -66,6 +66,20 @@ func TestMedian(t *testing.T) {
 	}
 }
 
+func TestParseAnonymous(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[string]int{
+		"VmRSS:\t 2188 kB\nRssAnon:\t     740 kB\nRssFile:\t 1 kB\n": 740,
+		"VmRSS:\t 2188 kB\n":   -1,
+		"RssAnon:\t many kB\n": -1,
+		"":                     -1,
+	} {
+		if got := parseAnonymous(status); got != want {
+			t.Errorf("%q: want %d, got %d", status, want, got)
+		}
+	}
+}
+
 // A made-up library of this module's own stands for a dependency: it is one
 // constant of a megabyte that nothing else links.
 func TestMeasureSeesWhatAUseAdds(t *testing.T) {
