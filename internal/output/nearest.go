@@ -1,38 +1,42 @@
 package output
 
-// nearest finds the known word that differs from word by at most two edits and
-// by less than half of its letters; "" when there is none.
+// nearest finds the known word that word was probably meant to be: one slip away, or
+// two in a word of five letters and more; "" when there is none.
 func nearest(word string, known []string) string {
 	best, distance := "", 3
 	for _, k := range known {
-		if d := edits(word, k); d < distance && 2*d < len(k)+1 {
+		if d := slips(word, k); d < distance && (d < 2 || len(k) >= 5) && d < len(k) {
 			best, distance = k, d
 		}
 	}
 	return best
 }
 
-// edits counts the insertions, deletions and replacements of bytes that lead
-// from a to b. Words longer than 64 bytes count as far apart.
-func edits(a, b string) int {
+// slips counts the insertions, deletions, replacements and swaps of neighbouring bytes that
+// lead from a to b. Words longer than 64 bytes count as far apart.
+func slips(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return 64
 	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
 	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			replaced := rows[i-1][j-1]
+			if a[i-1] != b[j-1] {
+				replaced++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+			rows[i][j] = min(replaced, rows[i-1][j]+1, rows[i][j-1]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
 		}
 	}
-	return row[len(b)]
+	return rows[len(a)][len(b)]
 }

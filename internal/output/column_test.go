@@ -1,0 +1,78 @@
+package output
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+)
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, []string{"ref", "state", "created_at", "age_seconds", "labels", "memory_mb", "cpu", "stuck", "note"}, Names(boxColumns()))
+}
+
+func TestChoose(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		names []string
+		level Level
+		want  []string
+		hint  string
+	}{
+		"default":         {nil, Default, []string{"ref", "state", "created_at", "stuck", "note"}, ""},
+		"wide":            {nil, Wide, []string{"ref", "state", "created_at", "age_seconds", "labels", "stuck", "note"}, ""},
+		"named, in order": {[]string{"cpu", "ref"}, Default, []string{"cpu", "ref"}, ""},
+		"near miss":       {[]string{"sate"}, Default, nil, "did you mean state? columns: ref, state"},
+		"far miss":        {[]string{"quux"}, Default, nil, "columns: ref, state"},
+		"empty word":      {[]string{""}, Default, nil, "columns: ref, state"},
+		"capitals":        {[]string{"REF"}, Default, nil, "columns: ref, state"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			chosen, err := choose(boxColumns(), tc.names, tc.level)
+			if tc.hint == "" {
+				require.NoError(t, err)
+				assert.Equal(t, tc.want, Names(chosen))
+				return
+			}
+			assert.Equal(t, fault.KindUsage, fault.KindOf(err))
+			assert.Contains(t, fault.HintOf(err), tc.hint)
+		})
+	}
+}
+
+func TestCheckColumns(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, CheckColumns(boxColumns(), nil))
+	require.NoError(t, CheckColumns(boxColumns(), []string{"cpu"}))
+	require.ErrorContains(t, CheckColumns(boxColumns(), []string{"ref", "x\x1b"}), `unknown column "x\\x1b"`)
+}
+
+func TestNearest(t *testing.T) {
+	t.Parallel()
+	known := []string{"json", "ndjson", "yaml", "table", "csv"}
+	for word, want := range map[string]string{
+		"jsno": "json", "jsn": "json", "ymal": "yaml", "tabel": "table", "cvs": "csv", "toml": "", "xml": "", "": "", "tble": "table", "nsjon": "ndjson", "ndjsn": "ndjson",
+	} {
+		assert.Equal(t, want, nearest(word, known), word)
+	}
+}
+
+func TestSlips(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"a", "", 1}, {"", "abc", 3}, {"kitten", "sitting", 3}, {"jsno", "json", 1}, {"same", "same", 0}, {string(make([]byte, 65)), "a", 64}} {
+		assert.Equal(t, tc.want, slips(tc.a, tc.b), "%q %q", tc.a, tc.b)
+	}
+}
+
+func TestHeading(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, "AGE", Column[box]{Name: "age_seconds", Head: "AGE"}.heading())
+	assert.Equal(t, "STATE", Column[box]{Name: "state"}.heading())
+}

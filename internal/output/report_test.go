@@ -1,0 +1,122 @@
+package output
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+)
+
+func TestReport(t *testing.T) {
+	t.Parallel()
+	timeout := fault.New(fault.KindUnavailable, "timed out").At("prod", "terminate abc").WithHint("try again")
+	for name, tc := range map[string]struct {
+		err  error
+		want string
+	}{
+		"nothing":           {nil, ""},
+		"the shape":         {timeout, "sbx: error: prod: terminate abc: timed out\nsbx: hint: try again\n"},
+		"foreign":           {errors.New("plain"), "sbx: error: plain\n"},
+		"joined":            {errors.Join(timeout, errors.New("b")), "sbx: error: prod: terminate abc: timed out\nsbx: hint: try again\nsbx: error: b\n"},
+		"twice the same":    {errors.Join(timeout, timeout), "sbx: error: prod: terminate abc: timed out\nsbx: hint: try again\n"},
+		"one hint for two":  {errors.Join(timeout, fault.New(fault.KindAuth, "c").WithHint("try again")), "sbx: error: prod: terminate abc: timed out\nsbx: hint: try again\nsbx: error: c\n"},
+		"join in a join":    {errors.Join(errors.New("a"), errors.Join(errors.New("b"), nil)), "sbx: error: a\nsbx: error: b\n"},
+		"join in a fault":   {&fault.Error{Kind: fault.KindPartial, Err: errors.Join(errors.New("a"), errors.New("b"))}, "sbx: error: a\nsbx: error: b\n"},
+		"join with a place": {(&fault.Error{Kind: fault.KindPartial, Err: errors.Join(errors.New("a"), errors.New("b"))}).At("p", "op"), "sbx: error: p: op: a; b\n"},
+		"two causes":        {fmt.Errorf("both %w and %w", errors.New("a"), errors.New("b")), "sbx: error: both a and b\n"},
+		"several lines":     {errors.New("a\nb\n"), "sbx: error: a; b\n"},
+		"control runes":     {errors.New("bad \x1b[2J\u202e"), `sbx: error: bad \x1b[2J\u202e` + "\n"},
+		"secret":            {errors.New("key s3cret refused"), "sbx: error: key [redacted] refused\n"},
+		"secret in a hint":  {fault.New(fault.KindAuth, "no").WithHint("unset s3cret"), "sbx: error: no\nsbx: hint: unset [redacted]\n"},
+		"shown already":     {shown(timeout), ""},
+		"shown and wrapped": {fmt.Errorf("outer: %w", shown(timeout)), ""},
+		"reader gone":       {ErrClosed, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(place{})
+			s.printer(t, "table", func(o *Options) { o.Secrets = []string{"s3cret"}; o.Quiet = true }).Report(tc.err)
+			assert.Equal(t, tc.want, s.err.String())
+			assert.Empty(t, s.out.String())
+		})
+	}
+}
+
+func TestVerboseShowsTheChain(t *testing.T) {
+	t.Parallel()
+	s := newStage(place{})
+	cause := fmt.Errorf("dial tcp: %w", errors.New("connection refused"))
+	s.printer(t, "table", func(o *Options) { o.Verbose = 1 }).Report((&fault.Error{Kind: fault.KindUnavailable, Err: cause}).At("prod", "list"))
+	assert.Equal(t, `sbx: error: prod: list: dial tcp: connection refused
+sbx: detail: kind unavailable, exit 7
+sbx: detail: caused by: dial tcp: connection refused
+sbx: detail: caused by: connection refused
+`, s.err.String())
+}
+
+func TestStructuredReportOfOtherKindsIsText(t *testing.T) {
+	t.Parallel()
+	s := newStage(place{})
+	s.printer(t, "json").Report(fault.New(fault.KindRefused, "needs --yes"))
+	assert.Equal(t, "sbx: error: needs --yes\n", s.err.String())
+}
+
+func TestErrorObject(t *testing.T) {
+	t.Parallel()
+	s := newStage(place{})
+	p := s.printer(t, "json", func(o *Options) { o.Secrets = []string{"s3cret"} })
+	err := &fault.Error{Kind: fault.KindUnavailable, Provider: "prod", Op: "list", Hint: "wait, s3cret", RetryAfter: 1500 * time.Millisecond, Err: errors.New("429 s3cret\nslow down")}
+	assert.Equal(t, Fields{
+		{"provider", "prod"},
+		{"kind", "unavailable"},
+		{"message", "list: 429 [redacted]; slow down"},
+		{"hint", "wait, [redacted]"},
+		{"retryable", true},
+		{"retry_after_seconds", 1.5},
+	}, p.errorObject(err))
+	assert.Equal(t, Fields{
+		{"provider", ""},
+		{"kind", "unknown"},
+		{"message", "x"},
+		{"hint", ""},
+		{"retryable", false},
+		{"retry_after_seconds", nil},
+	}, p.errorObject(errors.New("x")))
+}
+
+func TestShownKeepsTheKind(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, shown(nil))
+	mixed := errors.Join(fault.New(fault.KindAuth, "a"), fault.New(fault.KindGone, "b"))
+	assert.Equal(t, 3, fault.ExitCode(shown(mixed)))
+	assert.Equal(t, 1, fault.ExitCode(shown(&fault.Error{Err: errors.New("no kind")})), "never exit 0 with an error")
+	assert.Equal(t, 4, fault.ExitCode(shown(fault.New(fault.KindAuth, "a"))))
+	assert.Equal(t, "a\nb", shown(errors.Join(errors.New("a"), errors.New("b"))).Error())
+}
+
+func TestNotes(t *testing.T) {
+	t.Parallel()
+	for quiet, want := range map[bool]string{
+		false: "sbx: one; \\x1b\nsbx: warning: two [redacted]\n",
+		true:  "sbx: warning: two [redacted]\n",
+	} {
+		s := newStage(place{})
+		p := s.printer(t, "table", func(o *Options) { o.Quiet = quiet; o.Secrets = []string{"s3cret"} })
+		p.Note("one; \x1b")
+		p.Warn("two s3cret")
+		assert.Equal(t, want, s.err.String())
+	}
+}
+
+func TestTheNameIsThatOfTheProgram(t *testing.T) {
+	t.Parallel()
+	s := newStage(place{})
+	s.Args = []string{"/opt/bin/my-sbx"}
+	s.printer(t, "table").Report(errors.New("x"))
+	assert.Equal(t, "my-sbx: error: x\n", s.err.String())
+}
