@@ -56,10 +56,13 @@ func scalar(v any) bool {
 }
 
 // humanText is a value for eyes, not yet escaped: "-" for unknown, "3m ago" for an instant,
-// "1h30m" for a `_seconds` key.
+// "1h30m" for a duration and for a `_seconds` key.
 func humanText(v any, key string, now time.Time) string {
 	if at, ok := instant(v); ok {
 		return relative(at, now)
+	}
+	if d, ok := v.(time.Duration); ok {
+		return humanDuration(d)
 	}
 	shaped := shape(v)
 	if f, ok := number(shaped); ok && strings.HasSuffix(key, "_seconds") {

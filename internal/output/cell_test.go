@@ -47,6 +47,7 @@ func TestHumanText(t *testing.T) {
 		"zero time":       {time.Time{}, "at", "-"},
 		"nil time":        {(*time.Time)(nil), "at", "-"},
 		"age":             {5400.0, "age_seconds", "1h30m"},
+		"duration":        {90 * time.Minute, "age", "1h30m"},
 		"whole seconds":   {30, "wait_seconds", "30s"},
 		"milliseconds":    {0.25, "duration_seconds", "250ms"},
 		"tenths":          {1.28, "duration_seconds", "1.2s"},

@@ -132,7 +132,8 @@ func TestWrongUseLeavesStdoutEmpty(t *testing.T) {
 			s := newStage(place{})
 			assert.Equal(t, 2, fault.ExitCode(way(t, s.printer(t, format))), name)
 			assert.Empty(t, s.out.String(), "%s as %s", name, format)
-			assert.Equal(t, object, s.err.String(), "%s as %s", name, format)
+			assert.JSONEq(t, object, s.err.String(), "%s as %s", name, format)
+			assert.Equal(t, 1, strings.Count(s.err.String(), "\n"), "one line")
 		}
 		s := newStage(place{})
 		assert.Equal(t, 2, fault.ExitCode(way(t, s.printer(t, "table"))), name)

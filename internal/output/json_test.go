@@ -65,8 +65,8 @@ func FuzzStrings(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		document := Fields{{"k", s}, {"list", []any{s}}}
 		var want, got struct {
-			K    string
-			List []string
+			K    string   `json:"k"    yaml:"k"`
+			List []string `json:"list" yaml:"list"`
 		}
 		standard, err := json.Marshal(map[string]any{"k": s, "list": []string{s}})
 		require.NoError(t, err)
@@ -91,8 +91,17 @@ func FuzzStrings(f *testing.F) {
 func TestYAMLKeepsTypesApart(t *testing.T) {
 	t.Parallel()
 	document := Fields{
-		{"number", int64(1)}, {"text", "1"}, {"yes", true}, {"word", "true"}, {"none", nil}, {"null", "null"},
-		{"float", 1.5}, {"list", []any{}}, {"map", Fields{}}, {"lines", "a\nb"}, {"at", "2026-03-01T12:00:00Z"},
+		{"number", int64(1)},
+		{"text", "1"},
+		{"yes", true},
+		{"word", "true"},
+		{"none", nil},
+		{"null", "null"},
+		{"float", 1.5},
+		{"list", []any{}},
+		{"map", Fields{}},
+		{"lines", "a\nb"},
+		{"at", "2026-03-01T12:00:00Z"},
 	}
 	text, err := appendYAML(nil, document)
 	require.NoError(t, err)

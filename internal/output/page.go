@@ -59,17 +59,20 @@ func (v view) paint(text string, tone Tone) string {
 	return text
 }
 
-// cell writes one value; instants are absolute, on a terminal with their
-// distance beside them.
+// cell writes one value; instants are absolute.
 func (v view) cell(value any, key string) string {
 	if at, ok := instant(value); ok {
-		text := rfc3339(at)
-		if v.tty {
-			text += " (" + relative(at, v.now) + ")"
-		}
-		return text
+		return rfc3339(at)
 	}
 	return Escape(humanText(value, key, v.now))
+}
+
+// distance says, on a terminal, how far an instant is from now.
+func (v view) distance(value any) string {
+	if at, ok := instant(value); ok && v.tty {
+		return " (" + relative(at, v.now) + ")"
+	}
+	return ""
 }
 
 func (v view) writeFields(b *strings.Builder, fields []sheetField, margin string) {
@@ -80,7 +83,7 @@ func (v view) writeFields(b *strings.Builder, fields []sheetField, margin string
 	for _, f := range fields {
 		name := Escape(f.name)
 		head := margin + name + strings.Repeat(" ", names-width(name)+gap)
-		for i, line := range wrap(v.cell(f.value, f.name), v.width-width(head)) {
+		for i, line := range wrap(v.cell(f.value, f.name)+v.distance(f.value), v.width-width(head)) {
 			if i > 0 {
 				head = strings.Repeat(" ", width(head))
 			}

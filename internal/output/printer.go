@@ -108,10 +108,11 @@ func (p *Printer) conclude(errs []error, verdict, written error) error {
 	return shown(verdict)
 }
 
-// ClearScreen makes room for the next look of a --watch; off a terminal, and in
-// every format but the tables, it does nothing.
+// ClearScreen makes room for the next look of a --watch and leaves what was
+// scrolled away. Off a terminal, and in every format but the tables, it does
+// nothing. What is written next reports a reader that has gone.
 func (p *Printer) ClearScreen() {
-	if p.tty && (p.Format.Name() == Table || p.Format.Name() == WideTable) {
-		_, _ = p.screen.Write([]byte("\x1b[H\x1b[2J\x1b[3J")) //nolint:errcheck // what follows reports a reader that has gone
+	if p.tty && p.Format.human() {
+		_, _ = p.screen.Write([]byte("\x1b[H\x1b[2J"))
 	}
 }

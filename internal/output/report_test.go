@@ -29,7 +29,7 @@ func TestReport(t *testing.T) {
 		"join in a fault":   {&fault.Error{Kind: fault.KindPartial, Err: errors.Join(errors.New("a"), errors.New("b"))}, "sbx: error: a\nsbx: error: b\n"},
 		"join with a place": {(&fault.Error{Kind: fault.KindPartial, Err: errors.Join(errors.New("a"), errors.New("b"))}).At("p", "op"), "sbx: error: p: op: a; b\n"},
 		"two causes":        {fmt.Errorf("both %w and %w", errors.New("a"), errors.New("b")), "sbx: error: both a and b\n"},
-		"several lines":     {errors.New("a\nb\n"), "sbx: error: a; b\n"},
+		"several lines":     {errors.Join(errors.New("a\nb"), nil), "sbx: error: a; b\n"},
 		"control runes":     {errors.New("bad \x1b[2J\u202e"), `sbx: error: bad \x1b[2J\u202e` + "\n"},
 		"secret":            {errors.New("key s3cret refused"), "sbx: error: key [redacted] refused\n"},
 		"secret in a hint":  {fault.New(fault.KindAuth, "no").WithHint("unset s3cret"), "sbx: error: no\nsbx: hint: unset [redacted]\n"},

@@ -67,8 +67,13 @@ func TestShape(t *testing.T) {
 		"struct": {
 			outer{Plain: "p", OOMKills: 2, List: []inner{{}}, At: noon(), hidden: 1},
 			Fields{
-				{"plain", "p"}, {"oom_kills", int64(2)}, {"tagged", nil}, {"list", []any{Fields{{"deep", ""}}}},
-				{"map", Fields{}}, {"at", "2026-03-01T12:00:00Z"}, {"any", nil},
+				{"plain", "p"},
+				{"oom_kills", int64(2)},
+				{"tagged", nil},
+				{"list", []any{Fields{{"deep", ""}}}},
+				{"map", Fields{}},
+				{"at", "2026-03-01T12:00:00Z"},
+				{"any", nil},
 			},
 		},
 	} {
@@ -101,10 +106,11 @@ func TestEmbeddedFieldsComeUp(t *testing.T) {
 
 func TestSeconds(t *testing.T) {
 	t.Parallel()
-	for in, want := range map[time.Duration]float64{
-		0: 0, time.Second: 1, 1234567 * time.Nanosecond: 0.001, 90 * time.Minute: 5400, 2500 * time.Millisecond: 2.5, -time.Second: -1,
-	} {
-		assert.InDelta(t, want, Seconds(in), 1e-12, in)
+	for _, tc := range []struct {
+		in   time.Duration
+		want float64
+	}{{0, 0}, {time.Second, 1}, {1234567, 0.001}, {90 * time.Minute, 5400}, {2500 * time.Millisecond, 2.5}, {-time.Second, -1}} {
+		assert.InDelta(t, tc.want, Seconds(tc.in), 1e-12, tc.in)
 	}
 }
 

@@ -26,7 +26,7 @@ func (s *Sheet) Section(title string) *Sheet {
 }
 
 // Field adds "name  value". Values are those of Column.Value; nil shows as "-". A
-// name that ends in _seconds or an instant is written for people.
+// duration, a number whose name ends in _seconds and an instant are written for people.
 func (s *Sheet) Field(name string, value any) *Sheet {
 	return s.add(sheetField{name, value, toneOf(value, name)})
 }

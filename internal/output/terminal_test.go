@@ -110,6 +110,18 @@ func TestOutputError(t *testing.T) {
 	require.EqualError(t, err, "write to standard output: i/o error")
 }
 
+func TestClearScreen(t *testing.T) {
+	t.Parallel()
+	for format, want := range map[string]string{"table": "\x1b[H\x1b[2J", "wide": "\x1b[H\x1b[2J", "json": "", "csv": ""} {
+		s := newStage(place{width: 80})
+		s.printer(t, format).ClearScreen()
+		assert.Equal(t, want, s.out.String(), format)
+	}
+	s := newStage(place{})
+	s.printer(t, "table").ClearScreen()
+	assert.Empty(t, s.out.String(), "a pipe has no screen")
+}
+
 func TestRawBytesPassThrough(t *testing.T) {
 	t.Parallel()
 	s := newStage(place{width: 80})
