@@ -2,6 +2,7 @@ package config
 
 import (
 	"crypto/sha256"
+	"slices"
 	"strings"
 
 	"sbx/internal/providers"
@@ -46,4 +47,33 @@ func address(url string) string {
 	}
 	host, path, _ := strings.Cut(rest, "/")
 	return strings.TrimRight(strings.ToLower(scheme+"://"+host)+"/"+path, "/")
+}
+
+// twins refuses two configured profiles of one account: one sandbox would be
+// listed, counted and ended twice.
+func (l *loader) twins() {
+	first := map[account]string{}
+	for _, p := range l.config.Profiles {
+		t, _ := findType(l.in.Types, p.Type)
+		id, known := accountOf(p.Profile, t)
+		if !known {
+			continue
+		}
+		if other, twice := first[id]; twice {
+			l.fail("%s: profile %s is the same account as profile %s; keep one", l.whereIs(p.Name), p.Name, other)
+		}
+		first[id] = p.Name
+	}
+}
+
+// whereIs names the place of a profile in the strongest file that has it.
+func (l *loader) whereIs(profile string) string {
+	for _, doc := range slices.Backward(l.docs) {
+		for _, b := range doc.profiles {
+			if b.name.text == profile {
+				return doc.origin(b.name.at)
+			}
+		}
+	}
+	return originDefault
 }

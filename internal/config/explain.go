@@ -7,10 +7,6 @@ import (
 	"sbx/internal/providers"
 )
 
-// Mask stands for every secret, whatever its length; an option without a value
-// is shown empty.
-const Mask = "********"
-
 // Value is one effective setting as `config explain` shows it.
 type Value struct {
 	Key    string
@@ -140,35 +136,4 @@ func (l *loader) ownedBy(p Profile, t providers.Type) string {
 		return "flag --" + flagProvider
 	}
 	return originDefault
-}
-
-func (l *loader) keepSecret(o providers.Option, text string) {
-	if !o.Secret {
-		text = password(text)
-	}
-	if text != "" && !slices.Contains(l.config.secrets, text) {
-		l.config.secrets = append(l.config.secrets, text)
-	}
-}
-
-// password gives the password that stands in a URL, as it is written there.
-func password(text string) string {
-	_, rest, ok := strings.Cut(text, "://")
-	if !ok {
-		return ""
-	}
-	authority, _, _ := strings.Cut(rest, "/")
-	i := strings.LastIndex(authority, "@")
-	if i < 0 {
-		return ""
-	}
-	_, secret, _ := strings.Cut(authority[:i], ":")
-	return secret
-}
-
-func withoutPassword(text string) string {
-	if secret := password(text); secret != "" {
-		return strings.Replace(text, ":"+secret+"@", ":"+Mask+"@", 1)
-	}
-	return text
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,6 +13,30 @@ import (
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
+
+// FuzzDecode holds that the decoder alone never panics, and that each mistake
+// has a place within the file.
+func FuzzDecode(f *testing.F) {
+	seeds, err := filepath.Glob("testdata/mistakes/*.yaml")
+	require.NoError(f, err)
+	for _, seed := range seeds {
+		content, err := os.ReadFile(seed)
+		require.NoError(f, err)
+		f.Add(content)
+	}
+	f.Add([]byte(operator))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		doc, errs := decode("/c.yaml", content, testTypes(), nil)
+		require.False(t, doc == nil && len(errs) == 0, "neither a document nor a mistake")
+		for _, err := range errs {
+			placed, ok := errors.AsType[*placedError](err)
+			require.True(t, ok, err)
+			require.Positive(t, placed.at.line)
+			require.Positive(t, placed.at.column)
+			require.LessOrEqual(t, placed.at.line, len(content)+1)
+		}
+	})
+}
 
 // FuzzLoad holds that no content panics, that a config never stands beside an
 // error and that what is accepted is within its bounds.

@@ -3,7 +3,6 @@ package config
 import (
 	"maps"
 	"slices"
-	"time"
 
 	"sbx/internal/sandbox"
 )
@@ -74,14 +73,4 @@ func (p Protect) Covers(ref sandbox.Ref, labels map[string]string) bool {
 	return slices.ContainsFunc(p.IDs, func(id sandbox.Ref) bool {
 		return id.ID == ref.ID && (id.Bare() || id.Provider == ref.Provider)
 	})
-}
-
-// Limits bound what one command may do; the defaults are those of CLI.md,
-// section Configuration.
-type Limits struct {
-	MaxDelete       int           // sandboxes per bulk ending, 20
-	MaxFraction     Percent       // of a profile's complete fleet, 25%
-	Concurrency     int           // requests in flight, 16
-	RequestTimeout  time.Duration // one HTTP request, 10s (DESIGN section 3)
-	ProviderTimeout time.Duration // one provider's share of a verb without progress, 20s (DESIGN section 3)
 }

@@ -1,14 +1,11 @@
 package config
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
-
-	"go.yaml.in/yaml/v3"
 
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
@@ -19,27 +16,6 @@ const kindPercent providers.OptionKind = "percent"
 
 // maxCount bounds every count: more is a slip of the finger.
 const maxCount = 1_000_000
-
-// Percent is a share from 1 to 100; whole, so that guards compare without
-// rounding.
-type Percent int
-
-// String writes 25%.
-func (p Percent) String() string { return strconv.Itoa(int(p)) + "%" }
-
-// Exceeded says that part is more than this share of whole.
-func (p Percent) Exceeded(part, whole int) bool { return part*100 > int(p)*whole }
-
-// ParsePercent reads 1% to 100%. Bare numbers, zero, signs, fractions and the
-// empty string are refused with an error that wraps sandbox.ErrMeasure.
-func ParsePercent(text string) (Percent, error) {
-	digits, marked := strings.CutSuffix(text, "%")
-	n, ok := digitsOf(digits)
-	if !marked || !ok || n < 1 || n > 100 {
-		return 0, fmt.Errorf("%w: percentage %q: write it like 25%%, from 1%% to 100%%", sandbox.ErrMeasure, text)
-	}
-	return Percent(n), nil
-}
 
 func parseCount(text string) (int64, error) {
 	n, ok := digitsOf(text)
@@ -94,50 +70,6 @@ func check(kind providers.OptionKind, text string) error {
 		_, err := amount(kind, text)
 		return err
 	}
-}
-
-// normalise reads an option that is written as in a file, from the environment
-// or from a default. Lists and maps become JSON.
-func normalise(kind providers.OptionKind, text string) (string, error) {
-	if kind != providers.OptionArgs && kind != providers.OptionMap {
-		return text, check(kind, text)
-	}
-	var doc yaml.Node
-	if err := yaml.Unmarshal([]byte(text), &doc); err != nil || len(doc.Content) != 1 {
-		return "", errors.New("must be written like " + sample(kind))
-	}
-	return composite(kind, doc.Content[0])
-}
-
-// composite reads a list of words or a map of words into JSON, which the
-// provider's room reads without this one.
-func composite(kind providers.OptionKind, node *yaml.Node) (string, error) {
-	shape, list := yaml.MappingNode, []string{}
-	if kind == providers.OptionArgs {
-		shape = yaml.SequenceNode
-	}
-	if node.Kind != shape {
-		return "", errors.New("must be written like " + sample(kind))
-	}
-	for _, item := range node.Content {
-		if item.Kind != yaml.ScalarNode || missing(item) {
-			return "", errors.New("must hold only words, like " + sample(kind))
-		}
-		list = append(list, item.Value)
-	}
-	var value any = list
-	if kind == providers.OptionMap {
-		pairs := make(map[string]string, len(list)/2)
-		for i := 0; i+1 < len(list); i += 2 {
-			if _, twice := pairs[list[i]]; twice {
-				return "", errors.New("names one key twice")
-			}
-			pairs[list[i]] = list[i+1]
-		}
-		value = pairs
-	}
-	text, err := json.Marshal(value)
-	return string(text), err
 }
 
 // sample shows how a value of a kind is written in a file.

@@ -46,7 +46,7 @@ func TestNormalise(t *testing.T) {
 	} {
 		got, err := normalise(tc.kind, tc.text)
 		if tc.want == "" {
-			assert.Error(t, err, "%s %q gave %q", tc.kind, tc.text, got)
+			require.Error(t, err, "%s %q gave %q", tc.kind, tc.text, got)
 			continue
 		}
 		require.NoError(t, err, "%s %q", tc.kind, tc.text)

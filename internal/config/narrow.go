@@ -3,30 +3,9 @@ package config
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"sbx/internal/fault"
 )
-
-// limits reads the limits that hold.
-func (l *loader) limits() Limits {
-	read := func(name string) int64 {
-		for _, m := range limits() {
-			if e, ok := l.layers.get(m.key()); ok && m.name == name {
-				n, _ := amount(m.kind, e.text) // checked where it came in, with its place
-				return n
-			}
-		}
-		return 0
-	}
-	return Limits{
-		MaxDelete:       int(read("max_delete")),
-		MaxFraction:     Percent(read("max_fraction")),
-		Concurrency:     int(read("concurrency")),
-		RequestTimeout:  time.Duration(read("request_timeout")),
-		ProviderTimeout: time.Duration(read("provider_timeout")),
-	}
-}
 
 // refusals lists what an untrusted project file widens, one fault.KindRefused
 // each; none means that the file only narrows or is trusted.

@@ -122,6 +122,16 @@ func TestAllAreInUseWithoutAChoice(t *testing.T) {
 	assert.Equal(t, []string{"prod"}, w.must().Use)
 }
 
+func TestProjectMayNameTheLaunchThatHoldsAnyway(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.project("launch: here")
+	assert.Equal(t, "here", w.must().Launch)
+	w.user("providers: {box: {type: here}}")
+	w.project("launch: box")
+	assert.Equal(t, "box", w.must().Launch)
+}
+
 func TestTrustedProjectLaunches(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

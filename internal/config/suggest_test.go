@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestDistance(t *testing.T) {
@@ -58,7 +59,7 @@ func TestMeant(t *testing.T) {
 
 func TestJoinedKeepsOrderAndBounds(t *testing.T) {
 	t.Parallel()
-	assert.NoError(t, joined(nil))
+	require.NoError(t, joined(nil))
 	plain := errors.New("first of all")
 	err := joined([]error{
 		mistake("/b", position{2, 1}, "b2"), mistake("/a", position{9, 9}, "a9"), mistake("/b", position{1, 7}, "b1"), mistake("/b", position{1, 2}, "b0"), plain,

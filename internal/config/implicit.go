@@ -1,0 +1,55 @@
+package config
+
+import (
+	"slices"
+
+	"sbx/internal/providers"
+)
+
+func (l *loader) switched(t providers.Type) bool {
+	return t.SwitchedOn != "" && l.in.Process.Getenv(t.SwitchedOn) != ""
+}
+
+// implicit adds the profile of a type that needs no file, unless a configured
+// profile is that account already.
+func (l *loader) implicit(t providers.Type) {
+	if i := slices.IndexFunc(l.config.Profiles, func(p Profile) bool { return p.Name == t.Name }); i >= 0 {
+		l.shadowed(l.config.Profiles[i], t)
+		return
+	}
+	if slices.ContainsFunc(l.config.Profiles, func(p Profile) bool { return p.Type == t.Name && l.reads(p.Name, t) }) {
+		return
+	}
+	p := Profile{Profile: l.settings(t.Name, t, true), Implicit: true, Owned: Owned{Has: LabelOwner}}
+	if t.Always {
+		p.Owned = Owned{All: true}
+	}
+	mine, known := accountOf(p.Profile, t)
+	for _, other := range l.config.Profiles {
+		if theirs, ok := accountOf(other.Profile, t); known && ok && other.Type == t.Name && mine == theirs {
+			return
+		}
+	}
+	l.config.Profiles = append(l.config.Profiles, p)
+}
+
+// reads says that a profile takes its credential from the variable that
+// switches the type on: its file says what the variable is for. The key of a
+// self-hosted service thus never goes to the provider's public address.
+func (l *loader) reads(profile string, t providers.Type) bool {
+	return slices.ContainsFunc(t.Options, func(o providers.Option) bool {
+		e, _ := l.layers.get(optionKey(profile, o.Name))
+		return o.Secret && e.variable != "" && e.variable == t.SwitchedOn
+	})
+}
+
+// shadowed refuses a profile that has the name of its type and the credential
+// of another account: the account of the environment would silently be missing.
+func (l *loader) shadowed(p Profile, t providers.Type) {
+	for _, o := range t.Options {
+		text := l.in.Process.Getenv(o.Env)
+		if o.Secret && o.Env != "" && text != "" && text != p.Settings[o.Name] {
+			l.fail("env %s is another account than profile %s, whose name it would take; rename the profile or unset the variable", o.Env, p.Name)
+		}
+	}
+}
