@@ -105,7 +105,7 @@ func TestStats(t *testing.T) {
 		"v2": {unified, map[string]string{
 			"v2/sbx/a1/memory.current": "5000\n", "v2/sbx/a1/memory.stat": "anon 1\ninactive_file 1000\n", "v2/sbx/a1/memory.peak": "9000\n",
 			"v2/sbx/a1/memory.events.local": "oom 1\noom_kill 2\n", "v2/sbx/a1/memory.events": "oom 1\noom_kill 3\n", "v2/sbx/a1/cpu.stat": "usage_usec 2500000\n",
-			"v2/sbx/a1/cgroup.procs": "10\n11\n",
+			"v2/sbx/a1/cgroup.procs": "999999010\n999999011\n",
 		}, Stats{p(4000), p(9000), p(1 << 20), seconds(2.5), p(2), p(2), p(1), "cgroup2"}},
 		"v2, killed below": {unified, map[string]string{
 			"v2/sbx/a1/memory.events.local": "oom 0\noom_kill 0\n", "v2/sbx/a1/memory.events": "oom 4\noom_kill 3\n", "v2/sbx/a1/memory.max": "max\n",
@@ -155,7 +155,7 @@ func TestRemove(t *testing.T) {
 	require.NoError(t, k.mkdir(filepath.Join(k.root, "v2/sbx/a1/nested")))
 	require.NoError(t, k.mkdir(filepath.Join(k.root, "v2/sbx/a1/nested/deep")))
 	k.log = nil
-	k.put("v2/sbx/a1/nested/deep/cgroup.procs", "12\n")
+	k.put("v2/sbx/a1/nested/deep/cgroup.procs", "999999012\n")
 	require.ErrorIs(t, g.Remove(), ErrBusy)
 	assert.Empty(t, k.log)
 	k.put("v2/sbx/a1/nested/deep/cgroup.procs", "")
@@ -258,7 +258,7 @@ func TestOwnScope(t *testing.T) {
 	n, err := again.Kill(t.Context())
 	require.NoError(t, err)
 	assert.Zero(t, n)
-	assert.Equal(t, "4711\n", k.get(scope+"/cgroup.procs"), "the supervisor lives")
+	assert.Equal(t, "999994711\n", k.get(scope+"/cgroup.procs"), "the supervisor lives")
 	_, err = OwnScope(k.host(), "a1")
 	require.ErrorIs(t, err, ErrExists)
 	require.NoError(t, again.Remove())

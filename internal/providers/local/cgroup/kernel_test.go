@@ -16,7 +16,8 @@ import (
 
 // kernel is a model of cgroupfs in a temporary directory: it makes the files of
 // a new group, keeps the rules about handing controllers down, and logs what
-// was asked of it in order.
+// was asked of it in order. PIDs in it lie above the kernel's highest (2^22), so
+// that no signal of a test, or of a bug, finds a real process.
 type kernel struct {
 	disk
 	t      *testing.T
@@ -73,14 +74,14 @@ func (k *kernel) mountV2(own, controllers string, nested bool) {
 		require.NoError(k.t, os.MkdirAll(filepath.Join(k.root, dir), 0o750))
 		k.populate(filepath.Join(k.root, dir))
 	}
-	k.put(dir+"/cgroup.procs", "4711\n")
+	k.put(dir+"/cgroup.procs", "999994711\n")
 }
 
 func (k *kernel) mountV1(controllers string) {
 	k.add("proc/self/mountinfo", "32 22 0:31 / "+k.root+"/"+controllers+" rw - cgroup cgroup rw,"+controllers+"\n")
 	k.add("proc/self/cgroup", "4:"+controllers+":/\n")
-	k.put(controllers+"/tasks", "4711\n")
-	k.put(controllers+"/cgroup.procs", "4711\n")
+	k.put(controllers+"/tasks", "999994711\n")
+	k.put(controllers+"/cgroup.procs", "999994711\n")
 }
 
 func (k *kernel) host() Host {

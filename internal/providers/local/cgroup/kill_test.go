@@ -52,6 +52,31 @@ func TestKillSweepsWhereTheKernelCannot(t *testing.T) {
 	assert.Equal(t, "THAWED", k.get("freezer/sbx/a1/freezer.state"), "the frozen cannot die")
 }
 
+func TestKillWaitsForTheAnnouncement(t *testing.T) {
+	t.Parallel()
+	onlyLinux(t)
+	k, g := made(t, unified)
+	k.put("v2/sbx/a1/cgroup.procs", "999999999\n")
+	k.put("v2/sbx/a1/cgroup.events", "populated 1\n")
+	g.tree = &slowKernel{k}
+	n, err := g.Kill(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, 1, n)
+	assert.Equal(t, []string{"write v2/sbx/a1/cgroup.kill 1"}, k.log, "no signal is sent while the kernel is at it")
+}
+
+// slowKernel kills some time after it was asked to.
+type slowKernel struct{ *kernel }
+
+func (s *slowKernel) write(file, value string) error {
+	s.note("write", s.rel(file), value)
+	time.AfterFunc(20*time.Millisecond, func() {
+		s.put("v2/sbx/a1/cgroup.procs", "")
+		s.put("v2/sbx/a1/cgroup.events", "populated 0\n")
+	})
+	return nil
+}
+
 func TestKillStopsWithTheContext(t *testing.T) {
 	t.Parallel()
 	onlyLinux(t)
@@ -99,18 +124,18 @@ func TestMembers(t *testing.T) {
 	t.Parallel()
 	k, g := made(t, legacy)
 	g.proc = filepath.Join(k.root, "proc")
-	k.put("memory/sbx/a1/cgroup.procs", "100\n200\n300\n0\n")
-	k.put("memory/sbx/a1/tasks", "100\n201\n301\n")
-	k.put("proc/200/stat", "200 (a) Z) R 1 1") // alive: a name may hold anything
-	k.put("proc/300/stat", "300 (a b) Z 1 1")
+	k.put("memory/sbx/a1/cgroup.procs", "999999100\n999999200\n999999300\n0\n")
+	k.put("memory/sbx/a1/tasks", "999999100\n999999201\n999999301\n")
+	k.put("proc/999999200/stat", "999999200 (a) Z) R 1 1") // alive: a name may hold anything
+	k.put("proc/999999300/stat", "999999300 (a b) Z 1 1")
 	require.NoError(t, k.mkdir(filepath.Join(k.root, "memory/sbx/a1/own")))
-	k.put("memory/sbx/a1/own/cgroup.procs", "400\n")
-	k.put("memory/sbx/a1/own/tasks", "400\n")
-	k.put("pids/sbx/a1/cgroup.procs", "100\n500\n")
-	k.put("pids/sbx/a1/tasks", "100\n500\n")
+	k.put("memory/sbx/a1/own/cgroup.procs", "999999400\n")
+	k.put("memory/sbx/a1/own/tasks", "999999400\n")
+	k.put("pids/sbx/a1/cgroup.procs", "999999100\n999999500\n")
+	k.put("pids/sbx/a1/tasks", "999999100\n999999500\n")
 	pids, err := g.PIDs()
 	require.NoError(t, err)
-	assert.Equal(t, []int{100, 300, 400, 500}, pids, "200 only sent a thread in; 300 has lost its first thread")
+	assert.Equal(t, []int{999999100, 999999300, 999999400, 999999500}, pids, "999999200 only sent a thread in; 999999300 has lost its first thread")
 	empty, err := g.Empty()
 	require.NoError(t, err)
 	assert.False(t, empty)
@@ -119,7 +144,7 @@ func TestMembers(t *testing.T) {
 func TestMembersNeedTheThreadList(t *testing.T) {
 	t.Parallel()
 	k, g := made(t, legacy)
-	k.put("memory/sbx/a1/cgroup.procs", "100\n")
+	k.put("memory/sbx/a1/cgroup.procs", "999999100\n")
 	g.tree = unreadable{k, "tasks", syscall.EIO}
 	_, err := g.PIDs()
 	require.ErrorIs(t, err, syscall.EIO)

@@ -273,3 +273,36 @@ func TestOrphanIsFoundAndKilled(t *testing.T) {
 	assert.Equal(t, 1, n)
 	require.NoError(t, again.Remove())
 }
+
+// moved lists a process at the first look and no more.
+type moved struct {
+	disk
+	looks int
+	pid   int
+}
+
+func (m *moved) read(file string) (string, error) {
+	if filepath.Base(file) != "cgroup.procs" {
+		return m.disk.read(file)
+	}
+	if m.looks++; m.looks == 1 {
+		return strconv.Itoa(m.pid) + "\n", nil
+	}
+	return "", nil
+}
+
+func TestSignalLooksAgain(t *testing.T) {
+	t.Parallel()
+	p, err := spawn(newGroup(disk{}, State{}), []string{"sleep", "60"})
+	require.NoError(t, err)
+	dir := t.TempDir()
+	g := newGroup(&moved{pid: p.Pid}, State{ID: "a1", Dirs: []Dir{{V2: true, Path: dir}}})
+	n, err := g.Signal(syscall.SIGKILL)
+	require.NoError(t, err)
+	assert.Zero(t, n, "the process that had the PID is not in the group any more")
+	require.NoError(t, p.Signal(syscall.Signal(0)))
+	require.NoError(t, p.Kill())
+	state, err := p.Wait()
+	require.NoError(t, err)
+	assert.False(t, state.Exited())
+}
