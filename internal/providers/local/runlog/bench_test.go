@@ -21,7 +21,7 @@ func BenchmarkWriter(b *testing.B) {
 			b.SetBytes(int64(len(piece)))
 			b.ReportAllocs()
 			for b.Loop() {
-				out.Write(piece)
+				_, _ = out.Write(piece)
 			}
 			require.NoError(b, w.Close())
 			require.Zero(b, w.Dropped())

@@ -31,13 +31,15 @@ const openAttempts = 16
 
 // openPair opens both files so that no rotation lies between them: the current
 // one is still the current one after the older one was opened.
-func openPair(dir string) (pair, error) {
+func openPair(dir string) (pair, error) { return openPairBy(openIfThere, dir) }
+
+func openPairBy(open func(string) (*os.File, error), dir string) (pair, error) {
 	for attempt := 1; ; attempt++ {
-		current, err := openIfThere(currentPath(dir))
+		current, err := open(currentPath(dir))
 		if err != nil {
 			return pair{}, err
 		}
-		older, err := openIfThere(olderPath(dir))
+		older, err := open(olderPath(dir))
 		p := pair{older, current}
 		if err != nil {
 			p.close()

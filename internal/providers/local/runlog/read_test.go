@@ -174,6 +174,45 @@ func TestTailLooksBackSoFar(t *testing.T) {
 	}
 }
 
+// A rotation between the opening of the two files would give one of them twice,
+// or none of what lies between them.
+func TestOpenPairNoticesARotation(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		rotations      int // before which openings it happens
+		older, current string
+	}{
+		"none":       {0, "a", "b"},
+		"one":        {1, "b", "new"},
+		"two":        {2, "new", "new"},
+		"never ends": {2 * openAttempts, "new", "new"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			put(t, olderPath(dir), "a")
+			put(t, currentPath(dir), "b")
+			rotations := 0
+			files, err := openPairBy(func(path string) (*os.File, error) {
+				if path == olderPath(dir) && rotations < tc.rotations {
+					rotations++
+					require.NoError(t, os.Rename(currentPath(dir), olderPath(dir)))
+					put(t, currentPath(dir), "new")
+				}
+				return openIfThere(path)
+			}, dir)
+			require.NoError(t, err)
+			t.Cleanup(files.close)
+			for file, want := range map[*os.File]string{files.older: tc.older, files.current: tc.current} {
+				got, err := io.ReadAll(file)
+				require.NoError(t, err)
+				assert.Equal(t, want, string(got))
+			}
+			assert.LessOrEqual(t, rotations, openAttempts)
+		})
+	}
+}
+
 // While the writer rotates, what a read gives is one run without a gap.
 func TestReadDuringRotation(t *testing.T) {
 	t.Parallel()
@@ -274,6 +313,7 @@ func TestLastActivity(t *testing.T) {
 		"current":             {current: late, want: late},
 		"both":                {older: old, current: late, want: late},
 		"current not yet":     {older: old, want: old},
+		"touched later":       {older: late, current: old, want: late},
 		"an empty one":        {current: late, empty: true},
 		"an empty one beside": {older: old, current: late, empty: true, want: old},
 	} {

@@ -79,13 +79,23 @@ func parseRecord(line []byte) (record, bool) {
 	if !ok || len(rest) < 2 || rest[1] != ' ' {
 		return record{}, false
 	}
-	r := record{stream: Stream(name), tag: rest[0], text: rest[2:]}
-	if (r.stream != Stdout && r.stream != Stderr) || (r.tag != full && r.tag != part) {
-		return record{}, false
-	}
-	if r.at.UnmarshalText(stamp) != nil {
+	r := record{tag: rest[0], text: rest[2:]}
+	if !r.stream.parse(name) || (r.tag != full && r.tag != part) || r.at.UnmarshalText(stamp) != nil {
 		return record{}, false
 	}
 	r.at = r.at.UTC()
 	return r, true
+}
+
+// parse compares instead of converting, which would cost an allocation per record.
+func (s *Stream) parse(name []byte) bool {
+	switch string(name) {
+	case string(Stdout):
+		*s = Stdout
+	case string(Stderr):
+		*s = Stderr
+	default:
+		return false
+	}
+	return true
 }

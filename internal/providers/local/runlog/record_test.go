@@ -49,6 +49,11 @@ func TestHeadBytesBoundsTheHead(t *testing.T) {
 	assert.LessOrEqual(t, len(appendRecord(nil, longest, Stderr, full, nil)), headBytes)
 }
 
+func TestParseRecordAllocatesNothing(t *testing.T) { //nolint:paralleltest // allocations of other tests would be counted
+	line := []byte("2026-11-20T01:02:03.45Z stdout F hello")
+	assert.Zero(t, testing.AllocsPerRun(100, func() { parseRecord(line) }))
+}
+
 func TestStreamIndexTurnsBack(t *testing.T) {
 	t.Parallel()
 	for _, s := range []Stream{Stdout, Stderr} {

@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// windowBytes is the longest line that is looked at; a longer one is garbage,
-// because a record is about ChunkBytes.
+// windowBytes bounds the lines that are looked at; one of that length or more is
+// garbage, because a record is hardly longer than ChunkBytes.
 const windowBytes = 128 << 10
 
 // scanner cuts a file that may still grow into lines. Unlike bufio's, it goes
@@ -104,7 +104,7 @@ func (b *backward) prev() (int64, []byte, error) {
 		switch {
 		case len(held) > 0 && (i >= 0 || b.lo == 0):
 			b.end = b.lo + int64(i) + 1
-			if long {
+			if long || len(body)-(i+1) >= windowBytes {
 				return b.end, nil, nil
 			}
 			return b.end, body[i+1:], nil

@@ -77,6 +77,8 @@ func scanned() map[string]struct {
 		"too long at first":    {many + "\nb\n", []string{"b"}},
 		"too long and torn":    {"a\n" + many, []string{"a"}},
 		"several windows":      {strings.Repeat(strings.Repeat("w", 50_000)+"\n", 9), slices.Repeat([]string{strings.Repeat("w", 50_000)}, 9)},
+		"torn and too long":    {over, nil},
+		"first and too long":   {over + "\nb\n", []string{"b"}},
 		"a window exactly":     {strings.Repeat("w", windowBytes-2) + "\nb\n", []string{strings.Repeat("w", windowBytes-2), "b"}},
 		"line end at a window": {strings.Repeat("\n", windowBytes+3), slices.Repeat([]string{""}, windowBytes+3)},
 	}
@@ -106,7 +108,7 @@ func TestBackward(t *testing.T) {
 // equalLines compares without printing windows full of text.
 func equalLines(t *testing.T, want, got []string) {
 	t.Helper()
-	require.Len(t, got, len(want))
+	require.Equal(t, len(want), len(got), "lines") //nolint:testifylint // Len would print them all
 	for i := range want {
 		require.True(t, want[i] == got[i], "line %d", i) //nolint:testifylint // Equal would print both lines
 	}
