@@ -1,0 +1,141 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+)
+
+// end is the ending of one sandbox.
+type end struct {
+	f      *Fleet
+	line   *line
+	target sandbox.Sandbox
+	o      EndOptions
+	began  time.Time
+	proof  []sandbox.Evidence // that it existed
+}
+
+// run takes the sandbox through its stages; a stage that has the outcome ends
+// it.
+func (e *end) run(ctx context.Context) sandbox.Ending {
+	if e.target.State != "" {
+		e.proof = []sandbox.Evidence{{What: "state", Value: string(e.target.State), Source: "read earlier in this run", At: e.f.o.Now()}}
+	}
+	for _, stage := range []func(context.Context) (sandbox.Ending, bool){e.look, e.ask} {
+		if out, over := stage(ctx); over {
+			return out
+		}
+	}
+	return e.verify(ctx)
+}
+
+// look reads the sandbox just before it is asked to end.
+func (e *end) look(ctx context.Context) (sandbox.Ending, bool) {
+	if !e.o.Precheck {
+		return sandbox.Ending{}, false
+	}
+	now, err := e.line.get(ctx, e.target.ID)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return e.notAttempted(ctx), true
+	case err != nil:
+		return e.missing("get", err), true
+	case now.State.Ended() && !e.o.Delete:
+		return e.out(sandbox.OutcomeAlreadyGone, "it had ended before", e.fact("state", string(now.State))), true
+	case now.State == sandbox.StateStopped && !e.o.Delete:
+		return e.out(sandbox.OutcomeSkipped, "needs_delete: it is stopped, and only a delete goes further", e.fact("state", string(now.State))), true
+	case replaced(e.target, now):
+		return e.out(sandbox.OutcomeChanged, "another sandbox has its id now", e.fact("created_at", now.CreatedAt.UTC().Format(time.RFC3339))), true
+	}
+	if e.o.Still != nil {
+		if outcome, reason := e.o.Still(now); outcome != "" {
+			return e.out(outcome, reason, e.fact("state", string(now.State))), true
+		}
+	}
+	e.target, e.proof = now, []sandbox.Evidence{e.fact("state", string(now.State))}
+	return sandbox.Ending{}, false
+}
+
+// replaced says that an id has been given to another sandbox.
+func replaced(before, now sandbox.Sandbox) bool {
+	return !before.CreatedAt.IsZero() && !now.CreatedAt.IsZero() && !before.CreatedAt.Equal(now.CreatedAt)
+}
+
+// ask sends the request, once. An error that leaves its effect open is settled
+// by one look.
+func (e *end) ask(ctx context.Context) (sandbox.Ending, bool) {
+	sent := false
+	how := providers.TerminateOptions{Delete: e.o.Delete, Grace: e.o.Grace, By: e.o.By}
+	err := e.line.terminate(ctx, e.target.ID, how, func() {
+		sent = true
+		e.f.tell(e.target.Ref(), "terminate", e.o.By)
+	})
+	switch kind := fault.KindOf(err); {
+	case err == nil:
+		return sandbox.Ending{}, false
+	case !sent:
+		return e.notAttempted(ctx), true
+	case kind == fault.KindGone, kind == fault.KindNotFound:
+		return e.missing("terminate", err), true
+	case kind == fault.KindRefused:
+		return e.out(sandbox.OutcomeSkipped, err.Error()), true
+	case ctx.Err() == nil && (fault.Retryable(err) || kind == fault.KindUnknown):
+		return e.settle(ctx, err)
+	}
+	return e.failed(err), true
+}
+
+// settle looks once at what a failed request has done.
+func (e *end) settle(ctx context.Context, asked error) (sandbox.Ending, bool) {
+	before := e.target.State
+	now, err := e.line.get(ctx, e.target.ID)
+	switch {
+	case e.over(now, err):
+		return e.verified(now, err), true
+	case err == nil && now.State == sandbox.StateTerminating && before != sandbox.StateTerminating:
+		return sandbox.Ending{}, false // it was heard after all
+	}
+	return e.failed(asked), true
+}
+
+// missing is the outcome when a call found nothing: already_gone with evidence
+// that it existed, else failed. Other errors are failures.
+func (e *end) missing(what string, err error) sandbox.Ending {
+	switch kind := fault.KindOf(err); {
+	case kind == fault.KindGone:
+		return e.out(sandbox.OutcomeAlreadyGone, "it was gone before", append(e.proof, e.fact(what, string(kind)))...)
+	case kind == fault.KindNotFound && len(e.proof) > 0:
+		return e.out(sandbox.OutcomeAlreadyGone, "it went before it was asked to", append(e.proof, e.fact(what, string(kind)))...)
+	}
+	return e.failed(err)
+}
+
+// notAttempted is the outcome when ctx ended before anything was asked.
+func (e *end) notAttempted(ctx context.Context) sandbox.Ending {
+	out := e.out(sandbox.OutcomeNotAttempted, "")
+	out.Err = e.line.m.fault(ctx, ctx.Err(), "terminate "+e.target.ID)
+	out.Reason = fmt.Sprintf("not asked: %v", context.Cause(ctx))
+	return out
+}
+
+func (e *end) failed(err error) sandbox.Ending {
+	out := e.out(sandbox.OutcomeFailed, err.Error())
+	out.Err = err
+	return out
+}
+
+func (e *end) out(outcome sandbox.Outcome, reason string, evidence ...sandbox.Evidence) sandbox.Ending {
+	return sandbox.Ending{
+		Ref: e.target.Ref(), Outcome: outcome, Reason: reason,
+		Duration: time.Since(e.began), Evidence: evidence,
+	}
+}
+
+func (e *end) fact(what, value string) sandbox.Evidence {
+	return sandbox.Evidence{What: what, Value: value, Source: e.target.Provider, At: e.f.o.Now()}
+}

@@ -1,0 +1,172 @@
+package fleet_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/providers/fake"
+	"sbx/internal/sandbox"
+)
+
+// town is a fleet with every kind of near miss.
+func town() (f *fleet.Fleet, prod, local *fake.Provider) {
+	prod, local = stocked("prod"), stocked("local")
+	prod.Add(box("abcd1234", "web"), box("abcd9999", "db"), box("ef", "abcd"), box("worker-1", "same"))
+	local.Add(box("worker-2", "same"), box("web", "odd"), box("abcd1234x", ""), box("zzzz", "worker-2"))
+	return of(prod, local), prod, local
+}
+
+func TestFind(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		words string
+		want  string
+		kind  fault.Kind
+		says  string
+	}{
+		"full reference":              {"prod/abcd1234", "prod/abcd1234", "", ""},
+		"full, not a name":            {"prod/web", "", fault.KindNotFound, "prod: get web: no such sandbox"},
+		"full, not a prefix":          {"prod/abcd123", "", fault.KindNotFound, "no such sandbox"},
+		"exact id over name":          {"worker-2", "local/worker-2", "", ""},
+		"exact id of one, name other": {"web", "local/web", "", ""},
+		"exact name over prefix":      {"abcd", "prod/ef", "", ""},
+		"name":                        {"db", "prod/abcd9999", "", ""},
+		"unique prefix":               {"abcd9", "prod/abcd9999", "", ""},
+		"exact id over longer ids":    {"abcd1234", "prod/abcd1234", "", ""},
+		"prefix too short":            {"zzz", "", fault.KindNotFound, `no sandbox is called "zzz"`},
+		"prefix of 4":                 {"work", "", fault.KindUsage, `"work" means 2 sandboxes: local/worker-2 (running), prod/worker-1 (running)`},
+		"ambiguous name":              {"same", "", fault.KindUsage, "local/worker-2 (running), prod/worker-1 (running)"},
+		"ambiguous prefix":            {"abcd12", "", fault.KindUsage, "local/abcd1234x (running), prod/abcd1234 (running)"},
+		"several":                     {"db prod/ef worker-2", "prod/abcd9999 prod/ef local/worker-2", "", ""},
+		"the same twice":              {"db prod/abcd9999 abcd9", "prod/abcd9999", "", ""},
+		"found and not found":         {"db nobody", "prod/abcd9999", fault.KindNotFound, "nobody"},
+		"usage refuses all":           {"db same", "", fault.KindUsage, "same"},
+		"ill-formed":                  {"db ../x", "", fault.KindUsage, "not a sandbox reference"},
+		"unknown profile":             {"db prd/x", "", fault.KindUsage, `no provider is called "prd"`},
+		"nothing asked":               {"", "", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, _, _ := town()
+			got, err := f.Find(t.Context(), strings.Fields(tc.words), fleet.FindOptions{})
+			assert.Equal(t, tc.want, strings.Join(refs(got), " "))
+			assert.Equal(t, tc.kind, fault.KindOf(err), "%v", err)
+			if tc.says != "" {
+				require.ErrorContains(t, err, tc.says)
+				assert.NotEmpty(t, fault.HintOf(err)+tc.words, "a refusal has a hint")
+			}
+		})
+	}
+}
+
+func TestFindIsFrugal(t *testing.T) {
+	t.Parallel()
+	f, prod, local := town()
+	_, err := f.Find(t.Context(), []string{"prod/ef", "prod/worker-1"}, fleet.FindOptions{})
+	require.NoError(t, err)
+	assert.Len(t, prod.Calls(), 2, "one GET each")
+	assert.Len(t, prod.Calls(fake.OpGet), 2)
+	assert.Empty(t, local.Calls(), "the other profile is not asked")
+
+	_, err = f.Find(t.Context(), []string{"db", "worker-2", "nobody"}, fleet.FindOptions{})
+	require.Error(t, err)
+	assert.Len(t, local.Calls(fake.OpList), 2, "one listing of two pages for all bare words")
+
+	before := len(prod.Calls())
+	_, err = f.Find(t.Context(), []string{"db", "a/b/c"}, fleet.FindOptions{})
+	require.Error(t, err)
+	assert.Len(t, prod.Calls(), before, "nothing is called when a word is ill-formed")
+}
+
+func TestFindWhileAProviderIsDown(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		words       string
+		destructive bool
+		want        string
+		kind        fault.Kind
+	}{
+		"found elsewhere":              {"worker-2", false, "local/worker-2", ""},
+		"not found elsewhere":          {"nobody", false, "", fault.KindUnavailable},
+		"found, but to be ended":       {"worker-2", true, "", fault.KindUnavailable},
+		"full reference of another":    {"local/worker-2", true, "local/worker-2", ""},
+		"full reference where listing": {"prod/ef", true, "prod/ef", ""},
+		"one of each":                  {"local/worker-2 db", true, "local/worker-2", fault.KindUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, prod, _ := town()
+			prod.Break(fake.Fault{Op: fake.OpList, Err: fault.New(fault.KindUnavailable, "503")})
+			got, err := f.Find(t.Context(), strings.Fields(tc.words), fleet.FindOptions{Destructive: tc.destructive})
+			assert.Equal(t, tc.want, strings.Join(refs(got), " "))
+			assert.Equal(t, tc.kind, fault.KindOf(err), "%v", err)
+			if err != nil {
+				require.ErrorContains(t, err, "prod, which could not be listed: prod: list: 503")
+				assert.Contains(t, fault.HintOf(err), "write profile/")
+				assert.NotContains(t, err.Error(), "\n")
+			}
+		})
+	}
+}
+
+func TestFindOfManyMatchesNamesSome(t *testing.T) {
+	t.Parallel()
+	f := of(stocked("prod", "work-1", "work-2", "work-3", "work-4", "work-5", "work-6", "work-7"))
+	_, err := f.Find(t.Context(), []string{"work"}, fleet.FindOptions{})
+	require.ErrorContains(t, err, "prod/work-5 (running) and 2 more")
+}
+
+func TestFindCountsARepeatedListingOnce(t *testing.T) {
+	t.Parallel()
+	p := stocked("prod", "work-1")
+	p.Tell(fake.LieListsTwice)
+	got, err := of(p).Find(t.Context(), []string{"work-1"}, fleet.FindOptions{})
+	require.NoError(t, err)
+	assert.Len(t, got, 1)
+}
+
+func TestFindOfWhatIsGone(t *testing.T) {
+	t.Parallel()
+	p := fake.New(fake.Options{Name: "prod", After: fake.AfterGone})
+	p.Add(box("abcd", ""))
+	f := of(p)
+	end(t, f, fleet.EndOptions{}, "prod/abcd")
+	_, err := f.Find(t.Context(), []string{"prod/abcd"}, fleet.FindOptions{})
+	assert.Equal(t, fault.KindGone, fault.KindOf(err))
+
+	got, err := f.Find(t.Context(), []string{"prod/abcd"}, fleet.FindOptions{Destructive: true})
+	require.NoError(t, err, "ending it is already_gone")
+	require.Len(t, got, 1)
+	assert.Equal(t, sandbox.Sandbox{Provider: "prod", ProviderType: "fake", ID: "abcd"}, got[0])
+}
+
+func TestFindCanceled(t *testing.T) {
+	t.Parallel()
+	f, _, _ := town()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, word := range []string{"db", "prod/ef"} {
+		_, err := f.Find(ctx, []string{word}, fleet.FindOptions{})
+		assert.Equal(t, fault.KindCanceled, fault.KindOf(err), "%s: %v", word, err)
+	}
+}
+
+func FuzzFind(f *testing.F) {
+	f.Add("abcd")
+	f.Add("prod/ef")
+	f.Add("work\nworker-2")
+	f.Fuzz(func(t *testing.T, words string) {
+		all, _, _ := town()
+		got, err := all.Find(t.Context(), strings.Split(words, "\n"), fleet.FindOptions{})
+		if fault.KindOf(err) == fault.KindUsage {
+			assert.Empty(t, got, "what is refused acts on nothing")
+		}
+		assert.LessOrEqual(t, len(got), 1+strings.Count(words, "\n"), "a word never means more than one")
+	})
+}

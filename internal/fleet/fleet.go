@@ -1,0 +1,131 @@
+// Package fleet is many providers as one: listing, finding, reading, launching
+// and the one place where an end is asked for and verified.
+//
+// It alone holds providers. It bounds how long one of them may keep the others
+// waiting and how many requests are in flight to each. No wire format, no
+// selection rule and no output enters this room; retries of one request belong
+// to the provider's client.
+package fleet
+
+import (
+	"sync"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+)
+
+// Defaults of DESIGN section 3, Timers, and section 11.
+const (
+	DefaultTimeout = 20 * time.Second      // of no progress, per provider
+	DefaultSlots   = 16                    // requests in flight to one provider
+	DefaultPollMin = 25 * time.Millisecond // between the first two looks
+	DefaultPollMax = 2 * time.Second       // between later ones
+)
+
+// Member is one provider of the fleet.
+type Member struct {
+	Provider providers.Provider
+	Timeout  time.Duration // of no progress; 0 = DefaultTimeout
+}
+
+// Options shape a fleet; zero values mean the defaults.
+type Options struct {
+	Now func() time.Time // nil = time.Now
+	// Slots is how many requests about single sandboxes may be in flight to
+	// one provider. It is per provider, so that a hung one costs the others
+	// nothing. Listings, followed logs and running commands take no slot.
+	Slots int
+	Poll  Poll
+	Sink  sandbox.Sink // nil = none; it is called by one goroutine at a time
+}
+
+// Poll is the pace of looking again: from Min, doubling, to Max.
+type Poll struct {
+	Min time.Duration
+	Max time.Duration
+}
+
+// Fleet is a set of providers. It is safe for concurrent use.
+type Fleet struct {
+	members []*member
+	o       Options
+	note    *sync.Mutex
+}
+
+// New makes a fleet. The names of its members must differ.
+func New(members []Member, o Options) *Fleet {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Slots <= 0 {
+		o.Slots = DefaultSlots
+	}
+	if o.Poll.Min <= 0 {
+		o.Poll.Min = DefaultPollMin
+	}
+	if o.Poll.Max < o.Poll.Min {
+		o.Poll.Max = max(DefaultPollMax, o.Poll.Min)
+	}
+	f := &Fleet{o: o, note: &sync.Mutex{}}
+	for _, m := range members {
+		if m.Timeout <= 0 {
+			m.Timeout = DefaultTimeout
+		}
+		f.members = append(f.members, &member{Member: m, slots: make(chan struct{}, o.Slots)})
+	}
+	return f
+}
+
+// Names gives the profiles, in the order of the configuration.
+func (f *Fleet) Names() []string {
+	names := make([]string, 0, len(f.members))
+	for _, m := range f.members {
+		names = append(names, m.Provider.Name())
+	}
+	return names
+}
+
+// Narrow gives the fleet of the named profiles alone; no names = all. The
+// narrow fleet shares the slots of this one. An unknown name is
+// fault.KindUsage.
+func (f *Fleet) Narrow(names []string) (*Fleet, error) {
+	if len(names) == 0 {
+		return f, nil
+	}
+	wanted := map[string]bool{}
+	for _, name := range names {
+		if _, err := f.member(name); err != nil {
+			return nil, err
+		}
+		wanted[name] = true
+	}
+	narrow := &Fleet{o: f.o, note: f.note}
+	for _, m := range f.members {
+		if wanted[m.Provider.Name()] {
+			narrow.members = append(narrow.members, m)
+		}
+	}
+	return narrow, nil
+}
+
+// member finds a profile; an unknown one is fault.KindUsage.
+func (f *Fleet) member(name string) (*member, error) {
+	for _, m := range f.members {
+		if m.Provider.Name() == name {
+			return m, nil
+		}
+	}
+	return nil, fault.Usage("no provider is called %q", name).WithHint("%s", fault.Meant(name, f.Names()))
+}
+
+// tell notes an event; a fleet without a Sink is silent.
+func (f *Fleet) tell(ref sandbox.Ref, event, detail string) {
+	if f.o.Sink == nil {
+		return
+	}
+	f.note.Lock()
+	defer f.note.Unlock()
+	f.o.Sink.Note(sandbox.Event{At: f.o.Now(), Event: event, Detail: detail}, ref)
+}

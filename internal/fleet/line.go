@@ -1,0 +1,56 @@
+package fleet
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+)
+
+// line is the connection of one run to one provider. It is cut when the
+// provider answers nothing any more, so that a silent one costs its timeout
+// once and not once per sandbox.
+type line struct {
+	m   *member
+	cut context.CancelCauseFunc
+
+	mu    sync.Mutex
+	heard time.Time // when the last answer came
+}
+
+func (l *line) get(ctx context.Context, id string) (sandbox.Sandbox, error) {
+	var began time.Time
+	got, err := call(ctx, l.m, "get "+id, func(ctx context.Context) (sandbox.Sandbox, error) {
+		began = time.Now()
+		return l.m.Provider.Get(ctx, id)
+	})
+	if !began.IsZero() {
+		l.judge(began, err)
+	}
+	return got, err
+}
+
+// terminate sends the request, calling sending just before. A request to end
+// may hang where reads do not, so its silence does not cut the line.
+func (l *line) terminate(ctx context.Context, id string, o providers.TerminateOptions, sending func()) error {
+	_, err := call(ctx, l.m, "terminate "+id, func(ctx context.Context) (struct{}, error) {
+		sending()
+		return struct{}{}, l.m.Provider.Terminate(ctx, id, o)
+	})
+	return err
+}
+
+// judge notes an answer to a read, or cuts the line: a read that began at began
+// heard nothing for the whole timeout, and neither did any other since.
+func (l *line) judge(began time.Time, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case !isSilent(err):
+		l.heard = time.Now()
+	case l.heard.Before(began):
+		l.cut(l.m.silent())
+	}
+}

@@ -1,0 +1,82 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/sandbox"
+)
+
+// member is a provider with its share of the fleet's patience and slots.
+type member struct {
+	Member
+
+	slots chan struct{}
+}
+
+// call makes one request about one sandbox: in a slot, and given up when the
+// provider's time is over. Time spent waiting for the slot does not count.
+func call[T any](ctx context.Context, m *member, op string, do func(context.Context) (T, error)) (T, error) {
+	var none T
+	select {
+	case m.slots <- struct{}{}:
+	case <-ctx.Done():
+		return none, m.fault(ctx, ctx.Err(), op)
+	}
+	defer func() { <-m.slots }()
+	if err := ctx.Err(); err != nil { // both were ready
+		return none, m.fault(ctx, err, op)
+	}
+	return bounded(ctx, m, op, do)
+}
+
+// bounded makes one request without a slot.
+func bounded[T any](ctx context.Context, m *member, op string, do func(context.Context) (T, error)) (T, error) {
+	inner, cancel := context.WithTimeoutCause(ctx, m.Timeout, m.silent())
+	defer cancel()
+	got, err := do(inner)
+	if err != nil {
+		return got, m.fault(inner, err, op)
+	}
+	return got, nil
+}
+
+// get reads one sandbox in a slot.
+func (m *member) get(ctx context.Context, id string) (sandbox.Sandbox, error) {
+	return call(ctx, m, "get "+id, func(ctx context.Context) (sandbox.Sandbox, error) {
+		return m.Provider.Get(ctx, id)
+	})
+}
+
+// silentError is the cause of a context that ended for lack of progress.
+type silentError struct{ after time.Duration }
+
+// Error says for how long nothing came.
+func (e silentError) Error() string { return "no answer within " + e.after.String() }
+
+func (m *member) silent() error { return silentError{m.Timeout} }
+
+// fault makes any error one that names its provider. What ended because the
+// provider's time was over is unavailable, not the operator's timeout.
+func (m *member) fault(ctx context.Context, err error, op string) error {
+	name := m.Provider.Name()
+	kind := fault.KindOf(err)
+	if kind == fault.KindCanceled || kind == fault.KindTimeout {
+		if silent, ok := errors.AsType[silentError](context.Cause(ctx)); ok {
+			return fault.New(fault.KindUnavailable, "%w", silent).At(name, op).
+				WithHint("the others were asked all the same; `sbx doctor --provider %s` says more", name)
+		}
+	}
+	var f *fault.Error
+	if errors.As(err, &f) && f.Provider != "" {
+		return err
+	}
+	return &fault.Error{Kind: kind, Provider: name, Op: op, Hint: fault.HintOf(err), Err: err}
+}
+
+func isSilent(err error) bool {
+	_, silent := errors.AsType[silentError](err)
+	return silent
+}

@@ -1,0 +1,115 @@
+package fleet
+
+import (
+	"context"
+	"iter"
+	"sync"
+
+	"sbx/internal/fault"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+)
+
+// Get reads one sandbox: fault.KindNotFound, KindGone, or KindUsage for an
+// unknown profile.
+func (f *Fleet) Get(ctx context.Context, ref sandbox.Ref) (sandbox.Sandbox, error) {
+	m, err := f.member(ref.Provider)
+	if err != nil {
+		return sandbox.Sandbox{}, err
+	}
+	return m.get(ctx, ref.ID)
+}
+
+// Logs streams a sandbox's output. A silent provider ends it with an error
+// after its timeout, except while following, where silence is normal.
+func (f *Fleet) Logs(ctx context.Context, ref sandbox.Ref, q providers.LogQuery) iter.Seq2[sandbox.LogLine, error] {
+	m, reader, err := able[providers.LogReader](f, ref.Provider, "logs")
+	if err != nil {
+		return func(yield func(sandbox.LogLine, error) bool) { yield(sandbox.LogLine{}, err) }
+	}
+	op := "logs " + ref.ID
+	read := func(ctx context.Context) iter.Seq2[sandbox.LogLine, error] { return reader.Logs(ctx, ref.ID, q) }
+	if !q.Follow {
+		return watched(ctx, m, op, read)
+	}
+	return func(yield func(sandbox.LogLine, error) bool) {
+		for line, err := range read(ctx) {
+			if err != nil {
+				err = m.fault(ctx, err, op)
+			}
+			if !yield(line, err) {
+				return
+			}
+		}
+	}
+}
+
+// Usage reads one sample of a sandbox's use of resources.
+func (f *Fleet) Usage(ctx context.Context, ref sandbox.Ref) (sandbox.Usage, error) {
+	m, reader, err := able[providers.UsageReader](f, ref.Provider, "usage")
+	if err != nil {
+		return sandbox.Usage{}, err
+	}
+	return call(ctx, m, "usage "+ref.ID, func(ctx context.Context) (sandbox.Usage, error) {
+		return reader.Usage(ctx, ref.ID)
+	})
+}
+
+// Probe asks whether a sandbox answers, without changing its life.
+func (f *Fleet) Probe(ctx context.Context, ref sandbox.Ref) (providers.Health, error) {
+	m, prober, err := able[providers.Prober](f, ref.Provider, "probe")
+	if err != nil {
+		return providers.Health{}, err
+	}
+	return call(ctx, m, "probe "+ref.ID, func(ctx context.Context) (providers.Health, error) {
+		return prober.Probe(ctx, ref.ID)
+	})
+}
+
+// Events reads the provider's record of a sandbox's life, oldest first.
+func (f *Fleet) Events(ctx context.Context, ref sandbox.Ref) ([]sandbox.Event, error) {
+	m, reader, err := able[providers.EventReader](f, ref.Provider, "events")
+	if err != nil {
+		return nil, err
+	}
+	return call(ctx, m, "events "+ref.ID, func(ctx context.Context) ([]sandbox.Event, error) {
+		return reader.Events(ctx, ref.ID)
+	})
+}
+
+// ProviderCheck is one finding of doctor about a profile.
+type ProviderCheck struct {
+	Provider     string
+	ProviderType string
+	providers.Check
+}
+
+// Checks asks every provider that can check itself, all at once; the findings
+// come in the order of the fleet. A provider that cannot has none.
+func (f *Fleet) Checks(ctx context.Context) []ProviderCheck {
+	found := make([][]providers.Check, len(f.members))
+	var wg sync.WaitGroup
+	for i, m := range f.members {
+		if checker, ok := providers.As[providers.Checker](m.Provider); ok {
+			wg.Go(func() { found[i] = m.check(ctx, checker) })
+		}
+	}
+	wg.Wait()
+	var all []ProviderCheck
+	for i, m := range f.members {
+		for _, c := range found[i] {
+			all = append(all, ProviderCheck{m.Provider.Name(), m.Provider.Type(), c})
+		}
+	}
+	return all
+}
+
+func (m *member) check(ctx context.Context, checker providers.Checker) []providers.Check {
+	found, err := bounded(ctx, m, "doctor", func(ctx context.Context) ([]providers.Check, error) {
+		return checker.Check(ctx), ctx.Err()
+	})
+	if err != nil {
+		found = append(found, providers.Check{Check: "answers", Verdict: sandbox.Unknown, Message: err.Error(), Hint: fault.HintOf(err)})
+	}
+	return found
+}

@@ -1,0 +1,108 @@
+package fleet
+
+import (
+	"context"
+	"iter"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sbx/internal/sandbox"
+)
+
+// DefaultWait is how long an end is waited for (CLI.md, terminate).
+const DefaultWait = 30 * time.Second
+
+// EndOptions say how sandboxes shall end.
+type EndOptions struct {
+	Delete bool          // also destroy what the provider would keep
+	Grace  time.Duration // for a program that can hear TERM
+	Wait   time.Duration // for the end to be seen, from the request on; 0 = DefaultWait
+	By     string        // who asks, for the provider's record
+	// Precheck reads each sandbox just before it is asked to end.
+	Precheck bool
+	// Still judges what Precheck has read: "" goes on, anything else is the
+	// outcome (changed or skipped), with its reason. Nil = goes on. It is
+	// called from several goroutines.
+	Still func(sandbox.Sandbox) (sandbox.Outcome, string)
+}
+
+// Terminate ends sandboxes and verifies it: each is read (with Precheck), asked
+// to end exactly once, and read again, at the pace of Options.Poll, until it
+// has ended or Wait is over. Each distinct target comes out exactly once, with
+// its outcome, in the order of completion.
+//
+// A target that was listed or read has a state; that counts as evidence that
+// it existed. Without, a 404 is failed with fault.KindNotFound, never an end.
+//
+// When ctx ends, what was not asked is not_attempted and what was asked is
+// accepted or failed. A provider that is silent for its timeout is given up in
+// the same way; the others go on. A consumer that stops early ends the run
+// like ctx does. The sequence can be read once.
+func (f *Fleet) Terminate(ctx context.Context, targets []sandbox.Sandbox, o EndOptions) iter.Seq[sandbox.Ending] {
+	if o.Wait <= 0 {
+		o.Wait = DefaultWait
+	}
+	targets = each(targets, func(sandbox.Sandbox) bool { return true })
+	var spent atomic.Bool
+	return func(yield func(sandbox.Ending) bool) {
+		if spent.Swap(true) {
+			return
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		ended := make(chan sandbox.Ending, len(targets)) // nobody waits for the consumer
+		go f.endAll(ctx, targets, o, ended)
+		defer func() {
+			cancel()
+			for range ended { // closed once every goroutine has returned
+				continue
+			}
+		}()
+		for e := range ended {
+			if !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// endAll ends what each provider has of the targets, all at once. It closes
+// ended after the last outcome.
+func (f *Fleet) endAll(ctx context.Context, targets []sandbox.Sandbox, o EndOptions, ended chan<- sandbox.Ending) {
+	defer close(ended)
+	shares := map[string][]sandbox.Sandbox{}
+	for _, t := range targets {
+		shares[t.Provider] = append(shares[t.Provider], t)
+	}
+	var all sync.WaitGroup
+	for profile, share := range shares {
+		m, err := f.member(profile)
+		if err != nil {
+			for _, t := range share {
+				ended <- sandbox.Ending{Ref: t.Ref(), Outcome: sandbox.OutcomeFailed, Reason: err.Error(), Err: err}
+			}
+			continue
+		}
+		all.Go(func() { f.endShare(ctx, m, share, o, ended) })
+	}
+	all.Wait()
+}
+
+// endShare ends the targets of one provider. Each has a goroutine, since most
+// of them wait most of the time, for a slot or for an end.
+func (f *Fleet) endShare(ctx context.Context, m *member, share []sandbox.Sandbox, o EndOptions, ended chan<- sandbox.Ending) {
+	ctx, cut := context.WithCancelCause(ctx)
+	defer cut(nil)
+	l := &line{m: m, cut: cut}
+	began := time.Now()
+	var all sync.WaitGroup
+	for _, target := range share {
+		all.Go(func() {
+			e := &end{f: f, line: l, target: target, o: o, began: began}
+			out := e.run(ctx)
+			f.tell(out.Ref, string(out.Outcome), out.Reason)
+			ended <- out
+		})
+	}
+	all.Wait()
+}

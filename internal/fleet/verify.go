@@ -1,0 +1,79 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/sandbox"
+)
+
+// verify reads the sandbox again until its end is seen or Wait is over. The
+// pauses between two looks hold no slot.
+func (e *end) verify(ctx context.Context) sandbox.Ending {
+	deadline := time.Now().Add(e.o.Wait)
+	var last sandbox.Sandbox
+	var err error
+	for pace := e.f.pace(); ; {
+		if !wait(ctx, min(pace.next(), max(0, time.Until(deadline)))) {
+			return e.interrupted(ctx)
+		}
+		last, err = e.line.get(ctx, e.target.ID)
+		switch {
+		case e.over(last, err):
+			return e.verified(last, err)
+		case err != nil && ctx.Err() != nil:
+			return e.interrupted(ctx)
+		case err != nil && !fault.Retryable(err) && fault.KindOf(err) != fault.KindUnknown:
+			return e.unseen(last, err)
+		case !time.Now().Before(deadline):
+			return e.unseen(last, err)
+		}
+	}
+}
+
+// over says that a read shows the end. With Delete nothing may be left. A
+// `stopped` is the end where the request alone could have stopped it.
+func (e *end) over(now sandbox.Sandbox, err error) bool {
+	switch kind := fault.KindOf(err); {
+	case kind == fault.KindGone:
+		return true
+	case kind == fault.KindNotFound:
+		return len(e.proof) > 0
+	case err != nil, e.o.Delete:
+		return false
+	}
+	return now.State.Ended() || (now.State == sandbox.StateStopped && e.target.State != sandbox.StateStopped)
+}
+
+func (e *end) verified(now sandbox.Sandbox, err error) sandbox.Ending {
+	seen := e.fact("state", string(now.State))
+	if err != nil {
+		seen = e.fact("get", string(fault.KindOf(err)))
+	}
+	return e.out(sandbox.OutcomeVerified, "", append(e.proof, seen)...)
+}
+
+// unseen is the outcome of what was accepted and not seen to end.
+func (e *end) unseen(last sandbox.Sandbox, err error) sandbox.Ending {
+	waited := sandbox.FormatDuration(e.o.Wait)
+	switch {
+	case fault.KindOf(err) == fault.KindNotFound:
+		return e.failed(err) // accepted, but nothing shows that it ever was
+	case err != nil:
+		return e.out(sandbox.OutcomeAccepted, fmt.Sprintf("accepted, but its end cannot be seen: %v", err))
+	case last.State == sandbox.StateTerminating:
+		return e.out(sandbox.OutcomeStuck, "still terminating after "+waited, e.fact("state", string(last.State)))
+	case last.State.Ended():
+		return e.out(sandbox.OutcomeAccepted, "it has ended, but what it leaves is still there after "+waited, e.fact("state", string(last.State)))
+	}
+	return e.out(sandbox.OutcomeAccepted, fmt.Sprintf("accepted but still %s after %s", last.State, waited), e.fact("state", string(last.State)))
+}
+
+// interrupted is the outcome of what was accepted when ctx ended.
+func (e *end) interrupted(ctx context.Context) sandbox.Ending {
+	out := e.out(sandbox.OutcomeAccepted, fmt.Sprintf("accepted, then not looked at any more: %v", context.Cause(ctx)))
+	out.Err = e.line.m.fault(ctx, ctx.Err(), "terminate "+e.target.ID)
+	return out
+}
