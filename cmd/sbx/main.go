@@ -1,0 +1,26 @@
+// Command sbx sees, diagnoses, ends and launches AI-agent sandboxes.
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"sbx/internal/cli"
+	"sbx/internal/process"
+)
+
+func main() {
+	os.Exit(cli.Main(process.Process{
+		Args: os.Args, Environ: os.Environ(), UID: os.Getuid(), PID: os.Getpid(), Now: time.Now,
+		Stdin:  process.Stream{Reader: os.Stdin, File: os.Stdin},
+		Stdout: process.Stream{Writer: os.Stdout, File: os.Stdout},
+		Stderr: process.Stream{Writer: os.Stderr, File: os.Stderr},
+		Signals: func() (<-chan os.Signal, func()) {
+			c := make(chan os.Signal, 2)
+			signal.Notify(c, os.Interrupt, syscall.SIGTERM)
+			return c, func() { signal.Stop(c) }
+		},
+	}))
+}

@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"sync"
+	"time"
+
+	"sbx/internal/commands"
+	"sbx/internal/config"
+	"sbx/internal/fleet"
+	"sbx/internal/output"
+	"sbx/internal/process"
+	"sbx/internal/providers"
+)
+
+// app makes the parts of one run, each once and only when a verb asks for it.
+type app struct {
+	process process.Process
+	types   []providers.Type
+	globals commands.Globals
+	began   bool
+
+	printer func() (*output.Printer, error)
+	config  func() (*config.Config, error)
+}
+
+func newApp(p process.Process, types []providers.Type) *app {
+	a := &app{process: p, types: types}
+	a.printer = sync.OnceValues(a.newPrinter)
+	a.config = sync.OnceValues(a.newConfig)
+	return a
+}
+
+func (a *app) deps() *commands.Deps {
+	return &commands.Deps{
+		Process: a.process, Version: version(), Types: a.types, Globals: &a.globals,
+		Printer: a.printer, Input: a.input, Config: a.config,
+		Fleet:       func(ctx context.Context) (*fleet.Fleet, error) { return a.fleet(ctx, a.selected) },
+		Whole:       func(ctx context.Context) (*fleet.Fleet, error) { return a.fleet(ctx, everything) },
+		Size:        a.size,
+		RawTerminal: a.rawTerminal,
+		Program:     program,
+		Began:       func() { a.began = true },
+	}
+}
+
+// program is this binary: through /proc where there is one, since `go run`
+// removes its file and an upgrade replaces it.
+func program() (string, error) { return os.Executable() }
+
+func (a *app) newPrinter() (*output.Printer, error) {
+	format, err := output.ParseFormat(a.globals.Output)
+	if err != nil {
+		return nil, err
+	}
+	noColor := a.globals.NoColor
+	if v := a.process.Getenv(config.EnvNoColor); v != "" && v != "0" && v != "false" {
+		noColor = true
+	}
+	return output.New(a.process, output.Options{
+		Format: format, Columns: a.globals.Columns, NoColor: noColor, Quiet: a.globals.Quiet, Verbose: a.globals.Verbose,
+	}), nil
+}
+
+// report prints an error that no document has shown.
+func (a *app) report(err error) {
+	p, printerErr := a.printer()
+	if printerErr != nil { // -o itself is wrong: say so in the plainest form
+		p = output.New(a.process, output.Options{NoColor: true, Format: a.wanted()})
+	}
+	p.Report(err)
+}
+
+// wanted is the format that argv asks for, although it could not be parsed.
+func (a *app) wanted() output.Format {
+	f, err := output.ParseFormat(a.globals.Output)
+	if err != nil {
+		f, _ = output.ParseFormat("") //nolint:errcheck // the default always parses
+	}
+	return f
+}
+
+func (a *app) newConfig() (*config.Config, error) {
+	c, err := config.Load(a.input())
+	if err != nil {
+		return nil, err
+	}
+	if p, err := a.printer(); err == nil {
+		p.Secrets = c.Secrets()
+	}
+	return c, nil
+}
+
+func (a *app) input() config.Input {
+	in := config.Input{Process: a.process, Types: a.types, File: a.globals.Config, Flags: map[string]string{}}
+	if len(a.globals.Providers) > 0 {
+		in.Flags["provider"] = join(a.globals.Providers)
+	}
+	return in
+}
+
+func (a *app) selected(c *config.Config) []config.Profile { return c.Selected() }
+
+func everything(c *config.Config) []config.Profile { return c.Profiles }
+
+// sweepLimit bounds the tidying up that comes before a verb.
+const sweepLimit = 15 * time.Second
+
+// fleet opens providers and brings leftovers of dead control processes to
+// their end: the one thing that a reading verb may change, on `local` only
+// (DESIGN section 2).
+func (a *app) fleet(ctx context.Context, choose func(*config.Config) []config.Profile) (*fleet.Fleet, error) {
+	c, err := a.config()
+	if err != nil {
+		return nil, err
+	}
+	p, err := a.printer()
+	if err != nil {
+		return nil, err
+	}
+	members, err := a.open(ctx, c, choose(c), p.Warn)
+	if err != nil {
+		return nil, err
+	}
+	f := fleet.New(members, fleet.Options{Now: a.process.Now, Slots: c.Limits.Concurrency})
+	sweep, stop := context.WithTimeout(ctx, sweepLimit)
+	defer stop()
+	swept, err := f.Sweep(sweep)
+	for _, ref := range swept {
+		p.Note(ref.String() + ": its supervisor was gone; brought to its end")
+	}
+	if err != nil && ctx.Err() == nil {
+		p.Warn("sweeping leftovers: " + err.Error())
+	}
+	return f, nil
+}
+
+func (a *app) open(ctx context.Context, c *config.Config, profiles []config.Profile, notice func(string)) ([]fleet.Member, error) {
+	deps := providers.Deps{
+		Now: a.process.Now, Lookup: a.process.Lookup, StateDir: c.StateDir, Version: version().Version, Notice: notice,
+	}
+	members := make([]fleet.Member, 0, len(profiles))
+	for _, profile := range profiles {
+		for _, t := range a.types {
+			if t.Name != profile.Type {
+				continue
+			}
+			p, err := t.Open(ctx, profile.Profile, deps)
+			if err != nil {
+				return nil, err
+			}
+			members = append(members, fleet.Member{Provider: p, Timeout: c.Limits.ProviderTimeout})
+		}
+	}
+	return members, nil
+}

@@ -1,0 +1,123 @@
+// Package cli is the composition root: it turns the process value into
+// configuration, providers, a fleet and the command tree, runs one verb, and
+// turns its error into the exit code. It is the only room that knows everyone.
+//
+// No verb's own work enters here.
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"syscall"
+
+	"sbx/internal/commands"
+	"sbx/internal/drill"
+	"sbx/internal/fault"
+	"sbx/internal/output"
+	"sbx/internal/process"
+	"sbx/internal/providers"
+	"sbx/internal/providers/local"
+)
+
+// Main runs one process of sbx and returns its exit status.
+func Main(p process.Process) int {
+	if status, done := local.Reexec(p.Args); done {
+		return status
+	}
+	if status, done := drill.Program(p.Args, p.Stdout); done {
+		return status
+	}
+	return Run(p, Types())
+}
+
+// Types lists the kinds of providers that this binary has.
+func Types() []providers.Type { return []providers.Type{local.Type()} }
+
+// Run runs one verb over the given kinds of providers.
+func Run(p process.Process, types []providers.Type) int {
+	p = complete(p)
+	ctx, signals := watchSignals(p)
+	defer signals.stop()
+	a := newApp(p, types)
+	root := commands.NewRoot(a.deps())
+	root.SetArgs(p.Args[min(1, len(p.Args)):])
+	root.SetIn(p.Stdin)
+	root.SetOut(p.Stdout)
+	root.SetErr(p.Stderr)
+	err := root.ExecuteContext(ctx)
+	if err != nil && !a.began {
+		err = wrongUse(err)
+	}
+	if errors.Is(err, output.ErrClosed) {
+		err = nil // the reader of stdout has what it wanted
+	}
+	a.report(err)
+	if code := signals.code(); code != 0 && err != nil {
+		return code
+	}
+	var own commands.ProgramExit
+	if errors.As(err, &own) {
+		return own.Code
+	}
+	return fault.ExitCode(err)
+}
+
+// wrongUse: what fails before a verb starts is cobra's complaint about words.
+func wrongUse(err error) error {
+	if _, known := errors.AsType[*fault.Error](err); known {
+		return err
+	}
+	return fault.Usage("%w", err)
+}
+
+// signalWatch turns signals into the end of a context.
+type signalWatch struct {
+	stop  func()
+	first chan os.Signal
+}
+
+// watchSignals: the first signal ends the context with its name as the cause;
+// a second one ends the process at once, as everywhere.
+func watchSignals(p process.Process) (context.Context, signalWatch) {
+	ctx, cancel := context.WithCancelCause(context.Background()) //nolint:forbidigo // the root of every other context
+	w := signalWatch{stop: func() { cancel(nil) }, first: make(chan os.Signal, 1)}
+	if p.Signals == nil {
+		return ctx, w
+	}
+	c, stop := p.Signals()
+	done := make(chan struct{})
+	go func() {
+		select {
+		case s := <-c:
+			w.first <- s
+			stop() // the next one has the system's own effect
+			cancel(signalFault(s))
+		case <-done:
+		}
+	}()
+	w.stop = func() {
+		close(done)
+		stop()
+		cancel(nil)
+	}
+	return ctx, w
+}
+
+func signalFault(s os.Signal) error {
+	if s == syscall.SIGTERM {
+		return fault.New(fault.KindTerminated, "interrupted by SIGTERM")
+	}
+	return fault.New(fault.KindCanceled, "interrupted")
+}
+
+// code is the exit code of the signal that came, 0 without one.
+func (w signalWatch) code() int {
+	select {
+	case s := <-w.first:
+		return fault.ExitCode(signalFault(s))
+	default:
+		return 0
+	}
+}
+

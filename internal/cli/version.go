@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"runtime"
+	"runtime/debug"
+
+	"sbx/internal/commands"
+)
+
+// version reads what the linker recorded: the module's version and the commit
+// of the checkout, so that no build flag has to name them.
+func version() commands.Version {
+	v := commands.Version{Version: "devel", Commit: "unknown", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	if info.Main.Version != "" && info.Main.Version != "(devel)" {
+		v.Version = info.Main.Version
+	}
+	dirty := false
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			v.Commit = s.Value
+		case "vcs.modified":
+			dirty = s.Value == "true"
+		}
+	}
+	if dirty {
+		v.Commit += "-dirty"
+	}
+	return v
+}

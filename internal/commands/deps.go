@@ -1,0 +1,74 @@
+// Package commands is the command line: one file a verb, each with its
+// arguments, its flags and one call downstairs. What a verb does lives in the
+// rooms below; what it prints is said as columns and decided in output.
+//
+// No HTTP, no provider type and no exit of the process enters this room, and a
+// verb never asks which format it prints.
+package commands
+
+import (
+	"context"
+	"time"
+
+	"sbx/internal/config"
+	"sbx/internal/fleet"
+	"sbx/internal/output"
+	"sbx/internal/process"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+	"sbx/internal/triage"
+)
+
+// Deps is what every verb is handed. The costly parts are functions, so that
+// help and version touch neither configuration nor provider.
+type Deps struct {
+	Process process.Process
+	Version Version
+	Types   []providers.Type
+	Globals *Globals
+
+	Printer func() (*output.Printer, error)
+	Input   func() config.Input // what the configuration is read from
+	Config  func() (*config.Config, error)
+	// Fleet opens the selected providers and has leftovers swept.
+	Fleet func(ctx context.Context) (*fleet.Fleet, error)
+	// Whole opens every configured provider, whatever --provider selects.
+	Whole func(ctx context.Context) (*fleet.Fleet, error)
+	// Size reads the size of the terminal and, after it, every change; the
+	// func stops it. Zero sizes mean that there is no terminal.
+	Size func() (providers.Size, <-chan providers.Size, func())
+	// RawTerminal puts the terminal into raw mode; the func puts it back.
+	RawTerminal func() (func(), error)
+	// Program is this binary's own path, for programs that the drill stages.
+	Program func() (string, error)
+	// Began is told when a verb starts: what fails before is a wrong use.
+	Began func()
+}
+
+// Version is what `sbx version` tells.
+type Version struct {
+	Version string
+	Commit  string
+	Go      string
+	OS      string
+	Arch    string
+}
+
+// Globals are the flags that every verb takes.
+type Globals struct {
+	Providers []string
+	Output    string
+	Columns   []string
+	Timeout   string
+	Config    string
+	NoColor   bool
+	Quiet     bool
+	Verbose   int
+}
+
+func (d *Deps) now() time.Time { return d.Process.Now() }
+
+// thresholds are those of one sandbox; profiles cannot set their own yet.
+func (d *Deps) thresholds(s sandbox.Sandbox) triage.Thresholds {
+	return triage.Book{Default: triage.DefaultThresholds()}.For(s)
+}

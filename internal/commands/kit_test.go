@@ -1,0 +1,178 @@
+package commands
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/config"
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/output"
+	"sbx/internal/process"
+	"sbx/internal/providers"
+	"sbx/internal/providers/fake"
+	"sbx/internal/sandbox"
+)
+
+// noon is the time in every test of this room.
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+func atNoon() time.Time { return noon }
+
+// bench runs verbs over fake providers, without a process.
+type bench struct {
+	members []providers.Provider
+	stdin   string
+	tty     bool
+	width   int
+	env     []string
+	adjust  func(*Deps)                           // last changes, by the test
+	context func(context.Context) context.Context // the operator's signals, by the test
+}
+
+// result is what a verb left.
+type result struct {
+	code           int
+	stdout, stderr string
+	err            error
+}
+
+func newBench(fakes ...*fake.Provider) *bench {
+	b := &bench{}
+	for _, f := range fakes {
+		b.members = append(b.members, f)
+	}
+	return b
+}
+
+// oneFake is a bench over one provider `prod` with these sandboxes.
+func oneFake(seeds ...fake.Seed) (*bench, *fake.Provider) {
+	p := fake.New(fake.Options{Name: "prod", Now: atNoon})
+	p.Add(seeds...)
+	return newBench(p), p
+}
+
+func running(id string, age time.Duration) fake.Seed {
+	return fake.Seed{Sandbox: sandbox.Sandbox{
+		ID: id, State: sandbox.StateRunning, CreatedAt: noon.Add(-age), StartedAt: noon.Add(-age), TaskID: "t-" + id,
+	}}
+}
+
+// run runs one command line, its words separated by spaces.
+func (b *bench) run(t testing.TB, line string) result {
+	t.Helper()
+	return b.runArgs(t, strings.Fields(line)...)
+}
+
+func (b *bench) runArgs(t testing.TB, args ...string) result {
+	t.Helper()
+	var out, errs bytes.Buffer
+	p := process.Process{
+		Args: append([]string{"sbx"}, args...), Environ: append([]string{"TERM=xterm"}, b.env...), Now: atNoon,
+		Stdin:  process.Stream{Reader: strings.NewReader(b.stdin), TTY: b.tty},
+		Stdout: process.Stream{Writer: &out, TTY: b.tty, Width: b.width},
+		Stderr: process.Stream{Writer: &errs, TTY: b.tty, Width: b.width},
+	}
+	d, began := b.assemble(p)
+	root := NewRoot(d)
+	root.SetArgs(args)
+	root.SetOut(&out)
+	root.SetErr(&errs)
+	ctx := t.Context()
+	if b.context != nil {
+		ctx = b.context(ctx)
+	}
+	err := root.ExecuteContext(ctx)
+	if _, known := errors.AsType[*fault.Error](err); err != nil && !known && !*began {
+		err = fault.Usage("%w", err)
+	}
+	if printer, printerErr := d.Printer(); printerErr == nil {
+		printer.Report(err)
+	}
+	r := result{code: fault.ExitCode(err), stdout: out.String(), stderr: errs.String(), err: err}
+	if own, ok := errors.AsType[ProgramExit](err); ok {
+		r.code = own.Code
+	}
+	return r
+}
+
+func (b *bench) assemble(p process.Process) (*Deps, *bool) {
+	var globals Globals
+	began := new(bool)
+	var printer *output.Printer
+	types := []providers.Type{{Name: "local", Always: true}}
+	open := func() *fleet.Fleet {
+		var list []fleet.Member
+		for _, m := range b.members {
+			list = append(list, fleet.Member{Provider: m})
+		}
+		return fleet.New(list, fleet.Options{Now: p.Now, Poll: fleet.Poll{Min: time.Millisecond, Max: time.Millisecond}})
+	}
+	input := func() config.Input { return config.Input{Process: p, Types: types, File: globals.Config} }
+	d := &Deps{
+		Process: p, Version: Version{Version: "1.2.3", Commit: "abc", Go: "go1.26", OS: "linux", Arch: "amd64"}, Globals: &globals, Types: types,
+		Printer: func() (*output.Printer, error) {
+			if printer != nil {
+				return printer, nil
+			}
+			format, err := output.ParseFormat(globals.Output)
+			if err != nil {
+				return nil, err
+			}
+			printer = output.New(p, output.Options{
+				Format: format, Columns: globals.Columns, NoColor: globals.NoColor, Quiet: globals.Quiet, Verbose: globals.Verbose,
+			})
+			return printer, nil
+		},
+		Input:       input,
+		Config:      func() (*config.Config, error) { return config.Load(input()) },
+		Fleet:       func(context.Context) (*fleet.Fleet, error) { return open().Narrow(globals.Providers) },
+		Whole:       func(context.Context) (*fleet.Fleet, error) { return open(), nil },
+		Size:        func() (providers.Size, <-chan providers.Size, func()) { return providers.Size{}, nil, func() {} },
+		RawTerminal: func() (func(), error) { return func() {}, nil },
+		Program:     func() (string, error) { return "/bin/false", nil },
+		Began:       func() { *began = true },
+	}
+	if b.adjust != nil {
+		b.adjust(d)
+	}
+	return d, began
+}
+
+// object is the one JSON document on stdout.
+func (r result) object(t testing.TB) map[string]any {
+	t.Helper()
+	var object map[string]any
+	decoder := json.NewDecoder(strings.NewReader(r.stdout))
+	require.NoError(t, decoder.Decode(&object), "stdout is no JSON document: %q (stderr %q)", r.stdout, r.stderr)
+	require.False(t, decoder.More(), "more than one document: %q", r.stdout)
+	return object
+}
+
+// list gives one list of objects of the document, such as "items".
+func (r result) list(t testing.TB, key string) []map[string]any {
+	t.Helper()
+	raw, ok := r.object(t)[key].([]any)
+	require.True(t, ok, "no %s: %s", key, r.stdout)
+	out := make([]map[string]any, len(raw))
+	for i, item := range raw {
+		out[i], ok = item.(map[string]any)
+		require.True(t, ok)
+	}
+	return out
+}
+
+// item is the document's one object.
+func (r result) item(t testing.TB) map[string]any {
+	t.Helper()
+	item, ok := r.object(t)["item"].(map[string]any)
+	require.True(t, ok, "no item: %s", r.stdout)
+	return item
+}

@@ -1,0 +1,175 @@
+package commands
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"sbx/internal/fleet"
+	"sbx/internal/output"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+	"sbx/internal/selector"
+	"sbx/internal/triage"
+)
+
+type lsOptions struct {
+	selectors selectorFlags
+	watch     bool
+}
+
+func newLs(d *Deps) *cobra.Command {
+	var o lsOptions
+	cmd := &cobra.Command{
+		Use:     "ls",
+		Aliases: []string{"list"},
+		GroupID: groupLook,
+		Short:   "List sandboxes of all configured providers",
+		Long: "List sandboxes of all configured providers, as they arrive.\n\n" +
+			"A provider that cannot be listed is an error beside the others' rows (exit 3), never an empty list.",
+		Example: "sbx ls\nsbx ls --state running --older-than 10m\nsbx ls -o json",
+		Args:    usageArgs(cobra.NoArgs, "`sbx inspect REF` shows one sandbox"),
+	}
+	o.selectors.add(cmd.Flags())
+	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "list again every 2 s until interrupted")
+	o.selectors.complete(cmd)
+	return d.verb(cmd, document{schema: "sbx.ls/v1", shape: output.ShapeList, columns: output.Names(sandboxColumns())},
+		func(ctx context.Context, p *output.Printer, _ []string) error { return ls(ctx, d, p, o) })
+}
+
+// watchEvery is the pace of --watch.
+const watchEvery = 2 * time.Second
+
+func ls(ctx context.Context, d *Deps, p *output.Printer, o lsOptions) error {
+	s, err := selector.Compile(o.selectors.options())
+	if err != nil {
+		return err
+	}
+	f, err := d.Fleet(ctx)
+	if err != nil {
+		return err
+	}
+	if !o.watch {
+		return lsOnce(ctx, d, p, f, s)
+	}
+	return repeat(ctx, p, watchEvery, func(ctx context.Context) error { return lsOnce(ctx, d, p, f, s) })
+}
+
+// lsOnce prints one listing. Rows go out as they arrive, unless they have to
+// be sorted or cut first.
+func lsOnce(ctx context.Context, d *Deps, p *output.Printer, f *fleet.Fleet, s selector.Selector) error {
+	list, err := output.NewList(p, output.ListSpec[sandboxRow]{
+		Schema: "sbx.ls/v1", Columns: sandboxColumns(), Empty: d.emptyNote(f),
+	})
+	if err != nil {
+		return err
+	}
+	progress := p.Progress("listing")
+	defer progress.Done()
+	facts := d.facts()
+	var held []sandbox.Sandbox
+	streaming := s.Sort == selector.Order{} && s.Limit == 0
+	for sb, err := range f.List(ctx, providers.Query{All: s.All, States: s.States, Labels: s.ExactLabels()}) {
+		switch {
+		case err != nil:
+			list.Fail(err)
+		case !streaming:
+			held = append(held, sb)
+		case s.Judge(sb, facts).Verdict == sandbox.True:
+			if err := list.Add(d.row(sb, facts.Now)); err != nil {
+				return err
+			}
+		}
+	}
+	chosen := s.Apply(held, facts)
+	for _, j := range chosen.Selected {
+		if err := list.Add(d.row(j.Sandbox, facts.Now)); err != nil {
+			return err
+		}
+	}
+	if chosen.Truncated {
+		list.Truncated()
+	}
+	progress.Done()
+	return list.Close()
+}
+
+// row judges one sandbox by what its record alone tells.
+func (d *Deps) row(s sandbox.Sandbox, now time.Time) sandboxRow {
+	stuck := triage.Stuck(s, triage.Signals{}, d.thresholds(s), now)
+	return sandboxRow{Sandbox: s, Stuck: stuck.Verdict, Reason: stuck.Say(), now: now}
+}
+
+func (d *Deps) facts() selector.Facts {
+	now := d.now()
+	return selector.Facts{Now: now, Stuck: func(s sandbox.Sandbox) (sandbox.Verdict, string) {
+		stuck := triage.Stuck(s, triage.Signals{}, d.thresholds(s), now)
+		return stuck.Verdict, stuck.Say()
+	}}
+}
+
+// emptyNote teaches what could be done when there is nothing to show.
+func (d *Deps) emptyNote(f *fleet.Fleet) string {
+	names := f.Names()
+	if len(names) == 1 && names[0] == "local" {
+		return "no sandboxes; only `local` is configured: start one with `" + d.Process.Name() + " create -- COMMAND`, or stage an incident with `" + d.Process.Name() + " drill`"
+	}
+	return "no sandboxes that match"
+}
+
+// selectorFlags are the selectors of ls, as typed.
+type selectorFlags struct {
+	flags                                               *pflag.FlagSet
+	states, labels                                      []string
+	olderThan, youngerThan, name, task, agentType, sort string
+	limit                                               int
+	stuck, all                                          bool
+}
+
+func (s *selectorFlags) add(f *pflag.FlagSet) {
+	s.flags = f
+	f.StringSliceVar(&s.states, "state", nil, "only in this `STATE` (repeatable)")
+	f.StringVar(&s.olderThan, "older-than", "", "older than `AGE`: 90s, 10m, 2h, 3d")
+	f.StringVar(&s.youngerThan, "younger-than", "", "younger than `AGE`")
+	f.StringArrayVar(&s.labels, "label", nil, "with label `K=V`, or K with any value (repeatable)")
+	f.StringVar(&s.name, "name", "", "whose name matches `GLOB`")
+	f.StringVar(&s.task, "task", "", "of task `ID`")
+	f.StringVar(&s.agentType, "agent-type", "", "of agent type `TYPE`")
+	f.BoolVar(&s.stuck, "stuck", false, "only stuck ones: running for more than 10m without a sign of life")
+	f.StringVar(&s.sort, "sort", "", "by `KEY`, -KEY for falling order")
+	f.IntVar(&s.limit, "limit", 0, "at most `N`")
+	f.BoolVar(&s.all, "all", false, "also local ones that ended more than an hour ago")
+}
+
+// options tells what was typed from what was left out: an empty text is a
+// mistake (an unset shell variable), not "no limit".
+func (s *selectorFlags) options() selector.Options {
+	text := func(flag string, value *string) *string {
+		if s.flags.Changed(flag) {
+			return value
+		}
+		return nil
+	}
+	o := selector.Options{
+		States: s.states, Labels: s.labels, Stuck: s.stuck, All: s.all,
+		OlderThan: text("older-than", &s.olderThan), YoungerThan: text("younger-than", &s.youngerThan),
+		Name: text("name", &s.name), Task: text("task", &s.task), AgentType: text("agent-type", &s.agentType), Sort: text("sort", &s.sort),
+	}
+	if s.flags.Changed("limit") {
+		o.Limit = &s.limit
+	}
+	return o
+}
+
+func (s *selectorFlags) complete(cmd *cobra.Command) {
+	complete(cmd, "state", func() []string {
+		var words []string
+		for _, st := range sandbox.States() {
+			words = append(words, string(st))
+		}
+		return words
+	})
+	complete(cmd, "sort", selector.SortKeys)
+}

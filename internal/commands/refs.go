@@ -1,0 +1,87 @@
+package commands
+
+import (
+	"bufio"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+)
+
+// completionLimit bounds what a TAB may cost.
+const completionLimit = time.Second
+
+// completeRefs offers the references of sandboxes, each with its name and
+// state as the shell's description.
+func (d *Deps) completeRefs(many bool) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if !many && len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, stop := context.WithTimeout(cmd.Context(), completionLimit)
+		defer stop()
+		f, err := d.Fleet(ctx)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var words []string
+		for s, err := range f.List(ctx, providers.Query{}) {
+			if err == nil && !slices.Contains(args, s.Ref().String()) {
+				words = append(words, cobra.CompletionWithDesc(s.Ref().String(), strings.TrimSpace(s.Name+" "+string(s.State))))
+			}
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// maxRefs bounds what `-` reads: no fleet is larger, and garbage costs nothing.
+const maxRefs = 100_000
+
+// words gives the references of the command line; a `-` stands for those on
+// standard input, one a line.
+func (d *Deps) words(args []string) ([]string, error) {
+	var out []string
+	for _, arg := range args {
+		if arg != "-" {
+			out = append(out, arg)
+			continue
+		}
+		lines := bufio.NewScanner(d.Process.Stdin)
+		for lines.Scan() {
+			word := strings.TrimSpace(lines.Text())
+			if word == "" || strings.HasPrefix(word, "#") {
+				continue
+			}
+			if out = append(out, word); len(out) > maxRefs {
+				return nil, fault.Usage("more than %d references on standard input", maxRefs)
+			}
+		}
+		if err := lines.Err(); err != nil {
+			return nil, fault.Usage("reading references from standard input: %w", err)
+		}
+	}
+	if len(out) == 0 {
+		return nil, fault.Usage("no reference was given").WithHint("`%s ls` lists them", d.Process.Name())
+	}
+	return out, nil
+}
+
+// one looks a single reference up and gives the fleet that knows it.
+func (d *Deps) one(ctx context.Context, word string) (*fleet.Fleet, sandbox.Sandbox, error) {
+	f, err := d.Fleet(ctx)
+	if err != nil {
+		return nil, sandbox.Sandbox{}, err
+	}
+	found, err := f.Find(ctx, []string{word}, fleet.FindOptions{})
+	if err != nil {
+		return f, sandbox.Sandbox{}, err
+	}
+	return f, found[0], nil
+}

@@ -1,0 +1,130 @@
+package commands
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"sbx/internal/fault"
+	"sbx/internal/output"
+)
+
+// The groups of the help page, in its order.
+const (
+	groupLook = "look"
+	groupAct  = "act"
+	groupTool = "tool"
+)
+
+// NewRoot is the whole command tree.
+func NewRoot(d *Deps) *cobra.Command {
+	root := &cobra.Command{
+		Use:   d.Process.Name(),
+		Short: "See, diagnose, end and launch AI-agent sandboxes across providers",
+		Long: "See, diagnose, end and launch AI-agent sandboxes across providers.\n\n" +
+			"Everything works on this machine without an account: the `local` provider runs\n" +
+			"real processes inside real limits. `" + d.Process.Name() + " drill` stages an incident to try it on.",
+		Example:           "sbx drill\nsbx ls\nsbx create --memory 256M -- sleep 60",
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		Args:              unknownVerb,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.AddGroup(
+		&cobra.Group{ID: groupLook, Title: "Look:"},
+		&cobra.Group{ID: groupAct, Title: "Act:"},
+		&cobra.Group{ID: groupTool, Title: "The tool itself:"},
+	)
+	root.SetHelpCommandGroupID(groupTool)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fault.Usage("%s: %w", cmd.Name(), err).WithHint("`%s --help` lists the flags", cmd.CommandPath())
+	})
+	addGlobals(root.PersistentFlags(), d.Globals)
+	completeGlobals(root, d)
+	for _, make := range verbs() {
+		root.AddCommand(make(d))
+	}
+	root.AddCommand(newExitCodes())
+	return root
+}
+
+// verbs lists every verb, in the order of the help page.
+func verbs() []func(*Deps) *cobra.Command {
+	return []func(*Deps) *cobra.Command{
+		newLs,
+	}
+}
+
+func unknownVerb(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	err := fault.Usage("unknown command %q", args[0])
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		return err.WithHint("did you mean `%s %s`?", cmd.Name(), near[0])
+	}
+	return err.WithHint("`%s --help` lists the commands", cmd.Name())
+}
+
+func addGlobals(f *pflag.FlagSet, g *Globals) {
+	f.SortFlags = false
+	f.StringSliceVar(&g.Providers, "provider", nil, "only this `PROFILE` (repeatable)")
+	f.StringVarP(&g.Output, "output", "o", "", "`FORMAT`: "+output.FormatHelp())
+	f.StringSliceVar(&g.Columns, "columns", nil, "show these columns, `a,b`")
+	f.StringVar(&g.Timeout, "timeout", "", "give the whole command this `DURATION`, then exit 124")
+	f.StringVar(&g.Config, "config", "", "read `FILE` instead of user and project configuration")
+	f.BoolVar(&g.NoColor, "no-color", false, "no colour")
+	f.BoolVarP(&g.Quiet, "quiet", "q", false, "no notes and no progress on stderr")
+	f.CountVarP(&g.Verbose, "verbose", "v", "say more about errors")
+}
+
+func completeGlobals(root *cobra.Command, d *Deps) {
+	complete(root, "output", func() []string {
+		words := strings.Split(output.FormatHelp(), "|")
+		for i, w := range words {
+			words[i], _, _ = strings.Cut(w, "=")
+		}
+		return words
+	})
+	err := root.RegisterFlagCompletionFunc("columns", func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return strings.Split(cmd.Annotations[columnsKey], ","), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	})
+	if err != nil {
+		panic(err)
+	}
+	complete(root, "provider", func() []string {
+		c, err := d.Config()
+		if err != nil {
+			return nil
+		}
+		var names []string
+		for _, p := range c.Profiles {
+			names = append(names, p.Name)
+		}
+		return names
+	})
+}
+
+// complete offers fixed words for a flag. A flag that is not there is a bug
+// that the test of the tree finds.
+func complete(cmd *cobra.Command, flag string, words func() []string) {
+	err := cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return words(), cobra.ShellCompDirectiveNoFileComp
+	})
+	if err != nil {
+		panic(errors.Join(errors.New(cmd.Name()+": completion of --"+flag), err))
+	}
+}
+
+// newExitCodes is a help topic: `sbx help exit-codes`.
+func newExitCodes() *cobra.Command {
+	return &cobra.Command{
+		Use:   "exit-codes",
+		Short: "What each exit code means to a script or a cron line",
+		Long:  exitCodes(),
+	}
+}
