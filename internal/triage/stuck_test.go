@@ -1,0 +1,140 @@
+package triage
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"sbx/internal/sandbox"
+)
+
+// old is a running sandbox of some age, with nothing else known.
+func old(age time.Duration) sandbox.Sandbox {
+	return sandbox.Sandbox{Provider: "p", ID: "x", State: sandbox.StateRunning, CreatedAt: noon().Add(-age), Activity: sandbox.Unknown}
+}
+
+func with(s sandbox.Sandbox, change func(*sandbox.Sandbox)) sandbox.Sandbox {
+	change(&s)
+	return s
+}
+
+// quietFor is a log whose last line is so old.
+func quietFor(d time.Duration) *LogFindings {
+	return &LogFindings{Lines: 3, Last: noon().Add(-d)}
+}
+
+func trend(cpuPercent, opsRate float64, waiting string) *Trend {
+	return new(TrendOf(at2(cpuPercent, opsRate, waiting), DefaultThresholds()))
+}
+
+func TestStuck(t *testing.T) {
+	t.Parallel()
+	const none = -1
+	limit, hour := 10*time.Minute, time.Hour
+	inState := func(state sandbox.State, age time.Duration) sandbox.Sandbox {
+		return with(old(age), func(s *sandbox.Sandbox) { s.State = state })
+	}
+	activity := func(v sandbox.Verdict) sandbox.Sandbox {
+		return with(old(hour), func(s *sandbox.Sandbox) { s.Activity = v })
+	}
+	seen := func(state sandbox.State, ago time.Duration) sandbox.Sandbox {
+		return sandbox.Sandbox{State: state, FirstSeenAt: noon().Add(-ago)}
+	}
+	for name, tc := range map[string]struct {
+		s    sandbox.Sandbox
+		sig  Signals
+		want sandbox.Verdict
+		say  string
+	}{
+		// age
+		"just over, silent": {old(limit + 1), Signals{Logs: quietFor(limit)}, sandbox.True, "age, silent"},
+		"exactly, silent":   {old(limit), Signals{Logs: quietFor(limit)}, sandbox.False, "young"},
+		"age alone":         {old(hour), Signals{}, sandbox.Unknown, "activity_unknown"},
+		"no age":            {sandbox.Sandbox{State: sandbox.StateRunning}, Signals{Logs: quietFor(hour)}, sandbox.Unknown, "age_unknown"},
+		"future age":        {old(-hour), Signals{Logs: quietFor(hour)}, sandbox.Unknown, "age_unknown"},
+		"seen long ago":     {seen(sandbox.StateRunning, hour), Signals{Logs: quietFor(hour)}, sandbox.True, "age, silent"},
+		"seen just now":     {seen(sandbox.StateRunning, time.Minute), Signals{Logs: quietFor(hour)}, sandbox.Unknown, "age_unknown"},
+
+		// signs of life
+		"provider says active":   {activity(sandbox.True), Signals{}, sandbox.False, "shows_life"},
+		"provider says inactive": {activity(sandbox.False), Signals{}, sandbox.True, "age, inactive"},
+		"inactive, but CPU":      {activity(sandbox.False), Signals{Trend: trend(20, none, "")}, sandbox.False, "shows_life"},
+		"inactive, but writes":   {activity(sandbox.False), Signals{Logs: quietFor(time.Second)}, sandbox.False, "shows_life"},
+		"silent exactly":         {old(hour), Signals{Logs: quietFor(time.Minute)}, sandbox.False, "shows_life"},
+		"silent just over":       {old(hour), Signals{Logs: quietFor(time.Minute + 1)}, sandbox.True, "age, silent"},
+		"record is newer":        {with(old(hour), func(s *sandbox.Sandbox) { s.LastActivityAt = noon() }), Signals{Logs: quietFor(hour)}, sandbox.False, "shows_life"},
+		"record only":            {with(old(hour), func(s *sandbox.Sandbox) { s.LastActivityAt = noon().Add(-hour) }), Signals{}, sandbox.True, "age, silent"},
+		"activity in the future": {with(old(hour), func(s *sandbox.Sandbox) { s.LastActivityAt = noon().Add(hour) }), Signals{}, sandbox.Unknown, "activity_unknown"},
+		"log without times":      {old(hour), Signals{Logs: &LogFindings{Lines: 9}}, sandbox.Unknown, "activity_unknown"},
+		"empty log":              {old(hour), Signals{Logs: &LogFindings{}}, sandbox.True, "age, silent"},
+		"silent, works":          {old(hour), Signals{Logs: quietFor(hour), Trend: trend(20, none, "")}, sandbox.False, "shows_life"},
+		"silent, operations":     {old(hour), Signals{Logs: quietFor(hour), Trend: trend(0, 5, "")}, sandbox.False, "shows_life"},
+		"rests, log unknown":     {old(hour), Signals{Trend: trend(0, none, "")}, sandbox.Unknown, "activity_unknown"},
+		"hangs":                  {old(hour), Signals{Logs: quietFor(hour), Trend: trend(0, none, "tcp 1.2.3.4:80")}, sandbox.True, "age, silent, hung_io"},
+
+		// a full processor
+		"busy, silent 5m":        {old(hour), Signals{Logs: quietFor(5 * time.Minute), Trend: trend(100, none, "")}, sandbox.False, "shows_life"},
+		"busy, silent longer":    {old(hour), Signals{Logs: quietFor(5*time.Minute + 1), Trend: trend(100, none, "")}, sandbox.True, "age, silent, busy_loop"},
+		"busy and active":        {activity(sandbox.True), Signals{Logs: quietFor(hour), Trend: trend(100, none, "")}, sandbox.True, "age, silent, busy_loop"},
+		"busy and writing":       {old(hour), Signals{Logs: quietFor(0), Trend: trend(100, none, "")}, sandbox.False, "shows_life"},
+		"busy and repeating":     {old(hour), Signals{Logs: &LogFindings{Lines: 50, Last: noon(), Repeat: Repeat{"x", 20}}, Trend: trend(100, none, "")}, sandbox.True, "age, repeating, busy_loop"},
+		"busy, repeats 19 times": {old(hour), Signals{Logs: &LogFindings{Lines: 50, Last: noon(), Repeat: Repeat{"x", 19}}, Trend: trend(100, none, "")}, sandbox.False, "shows_life"},
+		"repeating at rest":      {old(hour), Signals{Logs: &LogFindings{Lines: 50, Last: noon(), Repeat: Repeat{"x", 50}}, Trend: trend(0, none, "")}, sandbox.False, "shows_life"},
+		"busy and young":         {old(time.Minute), Signals{Logs: quietFor(hour), Trend: trend(100, none, "")}, sandbox.False, "young"},
+
+		// other states
+		"provisioning 5m":        {inState(sandbox.StateProvisioning, 5*time.Minute), Signals{}, sandbox.False, "young"},
+		"provisioning over":      {inState(sandbox.StateProvisioning, 5*time.Minute+1), Signals{}, sandbox.True, "provisioning"},
+		"provisioning, no age":   {sandbox.Sandbox{State: sandbox.StateProvisioning}, Signals{}, sandbox.Unknown, "age_unknown"},
+		"provisioning, seen now": {seen(sandbox.StateProvisioning, time.Second), Signals{}, sandbox.Unknown, "age_unknown"},
+		"paused":                 {inState(sandbox.StatePaused, hour), Signals{Logs: quietFor(hour)}, sandbox.False, "not_running"},
+		"stopped":                {inState(sandbox.StateStopped, hour), Signals{}, sandbox.False, "not_running"},
+		"terminated":             {inState(sandbox.StateTerminated, hour), Signals{}, sandbox.False, "not_running"},
+		"failed":                 {inState(sandbox.StateFailed, hour), Signals{}, sandbox.False, "not_running"},
+		"terminating":            {inState(sandbox.StateTerminating, hour), Signals{}, sandbox.Unknown, "ending"},
+		"unknown":                {inState(sandbox.StateUnknown, hour), Signals{Logs: quietFor(hour)}, sandbox.Unknown, "state_unknown"},
+		"no state":               {inState("", hour), Signals{Logs: quietFor(hour)}, sandbox.Unknown, "state_unknown"},
+
+		// S2-35 and R29
+		"finished":        {old(hour), Signals{Logs: quietFor(hour), Finished: sandbox.True}, sandbox.False, "finished"},
+		"not finished":    {old(hour), Signals{Logs: quietFor(hour), Finished: sandbox.False}, sandbox.True, "age, silent"},
+		"nothing owns it": {old(hour), Signals{TracksTasks: true, Logs: quietFor(0)}, sandbox.False, "shows_life"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := Stuck(tc.s, tc.sig, DefaultThresholds(), noon())
+			assert.Equal(t, tc.want, got.Verdict)
+			assert.Equal(t, tc.say, got.Say())
+			assert.Equal(t, got.Verdict == sandbox.True, got.Verdict == sandbox.True && len(got.Evidence) > 0, "stuck needs evidence")
+		})
+	}
+}
+
+func TestAgeOnlyJudgesWhatIsUnknown(t *testing.T) {
+	t.Parallel()
+	th := DefaultThresholds()
+	th.AgeOnly = true
+	got := Stuck(old(time.Hour), Signals{}, th, noon())
+	assert.Equal(t, sandbox.True, got.Verdict)
+	assert.Equal(t, "age, age_only", got.Say())
+	assert.Equal(t, sandbox.False, Stuck(with(old(time.Hour), func(s *sandbox.Sandbox) { s.Activity = sandbox.True }), Signals{}, th, noon()).Verdict, "life that shows still saves")
+	assert.Equal(t, sandbox.Unknown, Stuck(sandbox.Sandbox{State: sandbox.StateRunning}, Signals{}, th, noon()).Verdict)
+}
+
+func TestAHealthyLongRunLives(t *testing.T) {
+	t.Parallel()
+	s := old(1397 * time.Second) // ACCEPTANCE S2-26
+	sig := Signals{Logs: quietFor(25 * time.Second), Trend: trend(3, -1, "")}
+	assert.Equal(t, sandbox.False, Stuck(s, sig, DefaultThresholds(), noon()).Verdict)
+	assert.Equal(t, sandbox.False, Stuck(s, Signals{Logs: quietFor(25 * time.Second)}, DefaultThresholds(), noon()).Verdict)
+}
+
+func TestStuckFollowsScaledTime(t *testing.T) {
+	t.Parallel()
+	th := DefaultThresholds().Scaled(0.01)
+	s := old(7 * time.Second)
+	sig := Signals{Logs: quietFor(700 * time.Millisecond)}
+	assert.Equal(t, sandbox.True, Stuck(s, sig, th, noon()).Verdict)
+	assert.Equal(t, sandbox.False, Stuck(s, sig, DefaultThresholds(), noon()).Verdict)
+}
