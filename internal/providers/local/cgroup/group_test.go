@@ -164,6 +164,18 @@ func TestRemove(t *testing.T) {
 	require.NoError(t, g.Remove(), "removed underneath")
 }
 
+func TestRemoveSparesASuccessor(t *testing.T) {
+	t.Parallel()
+	k, g := made(t, unified)
+	dir := g.Paths()[0]
+	require.NoError(t, os.Rename(dir, dir+"-old")) // keeps its inode, so that the new one gets another
+	require.NoError(t, k.mkdir(dir))
+	k.log = nil
+	require.NoError(t, g.Remove())
+	assert.Empty(t, k.log, "a directory of the same name that somebody else made stays")
+	assert.DirExists(t, dir)
+}
+
 func TestTidy(t *testing.T) {
 	t.Parallel()
 	k, g := made(t, hybrid)
