@@ -1,6 +1,10 @@
 package output
 
-import "sbx/internal/sandbox"
+import (
+	"slices"
+
+	"sbx/internal/sandbox"
+)
 
 // minText is the least that is left of a text column, in cells.
 const minText = 8
@@ -12,13 +16,12 @@ type grid struct {
 	columns  []heading
 	widths   []int
 	cuttable []bool
-	cut      int // the column that is cut, or -1
 	waiting  []record
 	begun    bool
 }
 
 func newGrid(p *Printer, columns []heading) *grid {
-	g := &grid{printer: p, columns: columns, widths: make([]int, len(columns)), cuttable: make([]bool, len(columns)), cut: -1}
+	g := &grid{printer: p, columns: columns, widths: make([]int, len(columns)), cuttable: make([]bool, len(columns))}
 	grow(g.widths, g.titles())
 	return g
 }
@@ -47,34 +50,39 @@ func (g *grid) flush() error {
 	if len(g.waiting) == 0 {
 		return nil
 	}
-	if !g.begun {
-		g.fix()
-	}
 	rows := make([][]string, 0, len(g.waiting)+1)
 	if !g.begun {
 		rows = append(rows, g.titles())
 	}
-	widths := append([]int(nil), g.widths...)
+	widths := g.measure()
 	for _, r := range g.waiting {
-		if g.cut >= 0 {
-			r.texts[g.cut] = truncate(r.texts[g.cut], g.widths[g.cut])
-		}
-		grow(widths, r.texts) // a later row may be wider: it spills rather than loses an id
 		rows = append(rows, g.painted(r))
 	}
 	g.begun, g.waiting = true, nil
 	return g.printer.write(layOut(widths, rows))
 }
 
-// fix sets the widths from the rows that wait.
-func (g *grid) fix() {
+// measure gives the widths of the rows that wait, cuts their text where the line is too
+// long, and keeps the widths if they are the first. A later row may be wider: it
+// spills rather than loses an id.
+func (g *grid) measure() []int {
+	widths := slices.Clone(g.widths)
 	for _, r := range g.waiting {
-		grow(g.widths, r.texts)
+		grow(widths, r.texts)
 		for i, v := range r.values {
 			g.cuttable[i] = g.cuttable[i] || runningText(v, g.columns[i].name)
 		}
 	}
-	g.cut = shrink(g.widths, g.cuttable, g.printer.outWidth, minText)
+	cut := shrink(widths, g.cuttable, g.printer.outWidth, minText)
+	for _, r := range g.waiting {
+		if cut >= 0 {
+			r.texts[cut] = truncate(r.texts[cut], widths[cut])
+		}
+	}
+	if !g.begun {
+		g.widths = widths
+	}
+	return widths
 }
 
 // runningText says that a value still makes sense when its end is missing; a

@@ -26,6 +26,8 @@ type Progress struct {
 func (p *Printer) Progress(label string) *Progress {
 	g := &Progress{screen: p.screen, width: p.errWidth, label: label}
 	if p.progress {
+		g.mu.Lock() // the timer may fire before it is stored
+		defer g.mu.Unlock()
 		g.timer = time.AfterFunc(progressAfter, g.show)
 	}
 	return g
