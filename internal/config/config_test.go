@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -58,6 +59,17 @@ func TestLaunchTargetWithoutAnyProfile(t *testing.T) {
 	require.NoError(t, err)
 	_, err = c.LaunchTarget()
 	assert.Equal(t, fault.KindUsage, fault.KindOf(err))
+}
+
+func TestLaunchIsWhatIsAlwaysThereWhateverTheOrder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.env = append(w.env, "CLOUD_KEY=k")
+	in := w.input()
+	slices.Reverse(in.Types)
+	c, err := Load(in)
+	require.NoError(t, err)
+	assert.Equal(t, "here", c.Launch)
 }
 
 func TestFindIsExact(t *testing.T) {

@@ -109,6 +109,7 @@ func FuzzParsePercent(f *testing.F) {
 			require.Zero(t, p)
 			return
 		}
+		require.Positive(t, p)
 		again, err := ParsePercent(p.String())
 		require.NoError(t, err)
 		require.Equal(t, p, again)
