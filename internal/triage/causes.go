@@ -146,18 +146,24 @@ func fromExit(e *sandbox.Exit) (Finding, bool) {
 }
 
 func exitTitle(c sandbox.Cause) string {
-	titles := map[sandbox.Cause]string{
-		sandbox.CauseOOM:            "the kernel killed it: out of memory",
-		sandbox.CauseOOMChild:       "the kernel killed one of its processes: out of memory",
-		sandbox.CauseRuntimeHeap:    "the language runtime's heap was full",
-		sandbox.CauseMemoryWatchdog: "the watchdog killed it: over its memory limit",
-		sandbox.CauseTimeout:        "its time limit was reached",
-		sandbox.CauseInactivity:     "it was inactive for too long",
-		sandbox.CauseStopped:        "it was stopped",
-		sandbox.CauseSupervisorLost: "its supervisor died",
+	switch c {
+	case sandbox.CauseOOM:
+		return "the kernel killed it: out of memory"
+	case sandbox.CauseOOMChild:
+		return "the kernel killed one of its processes: out of memory"
+	case sandbox.CauseRuntimeHeap:
+		return "the language runtime's heap was full"
+	case sandbox.CauseMemoryWatchdog:
+		return "the watchdog killed it: over its memory limit"
+	case sandbox.CauseTimeout:
+		return "its time limit was reached"
+	case sandbox.CauseInactivity:
+		return "it was inactive for too long"
+	case sandbox.CauseStopped:
+		return "it was stopped"
+	case sandbox.CauseSupervisorLost:
+		return "its supervisor died"
+	default:
+		return "its end speaks for " + string(c)
 	}
-	if title, known := titles[c]; known {
-		return title
-	}
-	return "it ended: " + string(c)
 }

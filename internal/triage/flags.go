@@ -45,11 +45,12 @@ func stuckProvisioning(s sandbox.Sandbox, t Thresholds, now time.Time) Flag {
 
 func (f Flag) aged(s sandbox.Sandbox, state sandbox.State, limit time.Duration, now time.Time) Flag {
 	verdict, e := over(s, limit, now)
-	switch {
-	case s.State == sandbox.StateUnknown || s.State == "":
+	switch s.State {
+	case sandbox.StateUnknown, "":
 		f.Verdict = sandbox.Unknown
-	case s.State == state:
+	case state:
 		f.Verdict = verdict
+	default:
 	}
 	if e.What != "" {
 		f.Evidence = []sandbox.Evidence{e}

@@ -68,7 +68,8 @@ func memoryPatterns() []Pattern {
 		{
 			ID: "out_of_memory", Row: "R40", Cause: sandbox.CauseLeak, Severity: Critical, Resource: true,
 			Say: "out of memory: a leak, or a limit that is too small", literals: []string{"out of memory"},
-		}, {
+		},
+		{
 			ID: "resource_warning", Row: "R13", Cause: sandbox.CauseUnknown, Severity: Warning, Resource: true,
 			Say: "memory or another resource runs short",
 			literals: []string{

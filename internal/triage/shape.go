@@ -12,19 +12,19 @@ const (
 // for the same line (ACCEPTANCE R36). An empty line has shape 0.
 func shape(line string) uint64 {
 	line = line[:min(len(line), maxScan)]
-	hash, space, any := uint64(fnvOffset), false, false
+	hash, space, begun := uint64(fnvOffset), false, false
 	add := func(b byte) { hash = (hash ^ uint64(b)) * fnvPrime }
 	for i := 0; i < len(line); {
 		switch b := line[i]; {
 		case b <= ' ':
-			space = any
+			space = begun
 			i++
 			continue
 		case space:
 			add(' ')
 			space = false
 		}
-		any = true
+		begun = true
 		if !wordByte(line[i]) {
 			add(line[i])
 			i++
@@ -40,7 +40,7 @@ func shape(line string) uint64 {
 		}
 		i = end
 	}
-	if !any {
+	if !begun {
 		return 0
 	}
 	return hash

@@ -65,7 +65,7 @@ func (sig Signals) repeats(t Thresholds) bool {
 // Evidence helpers: every figure is written once, in one way.
 
 func seconds(what string, d time.Duration, source string, at time.Time) sandbox.Evidence {
-	return sandbox.Evidence{What: what, Value: strconv.FormatInt(int64(d/time.Second), 10) + "s", Source: source, At: at}
+	return sandbox.Evidence{What: what, Value: decimal(d.Seconds()) + "s", Source: source, At: at}
 }
 
 func number(what string, v float64, unit, source string, at time.Time) sandbox.Evidence {

@@ -99,6 +99,8 @@ func (m matter) lastCall() Symptom {
 	s := Symptom{Row: "R73", Say: "the last thing it did is a call to the outside", Weight: 2, Verdict: sandbox.Unknown}
 	if m.sig.Logs != nil && m.sig.Logs.Lines > 0 {
 		s.Verdict = sandbox.VerdictOf(m.sig.Logs.Calling)
+	}
+	if s.Verdict == sandbox.True {
 		s.Evidence = []sandbox.Evidence{words("last call", m.sig.Logs.Call, "log", m.sig.Logs.Last)}
 	}
 	return s
