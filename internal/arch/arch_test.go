@@ -32,7 +32,7 @@ func rooms() map[string][]string {
 		"providers":                  words,
 		"providers/fake":             with(words, "providers"),
 		"providers/providertest":     with(words, "providers"),
-		"providers/local":            with(local, "sandbox", "fault", "providers", "providers/local/supervisor"),
+		"providers/local":            with(local, "sandbox", "fault", "providers", "triage", "providers/local/supervisor"),
 		"providers/local/cgroup":     {"sandbox"},
 		"providers/local/identity":   nil,
 		"providers/local/record":     with(words, "providers/local/identity"),

@@ -1,16 +1,78 @@
 package local
 
 import (
+	"context"
 	"time"
 
 	"sbx/internal/providers/local/record"
+	"sbx/internal/providers/local/runlog"
 	"sbx/internal/sandbox"
+	"sbx/internal/triage"
 )
 
-func exitOf(r record.Record) *sandbox.Exit { e := classify(r.EndedAt, r.Exit, &r); return &e }
+// exitOf judges a record's facts by the rules that every provider shares.
+func exitOf(r record.Record) *sandbox.Exit {
+	e := classify(nil, r, nil)
+	return &e
+}
 
-func classify(at time.Time, e *record.Exit, r *record.Record) sandbox.Exit {
-	_ = at
-	_ = r
-	return sandbox.Exit{Raw: rawExit(e), Code: e.Code}
+// lastLines is how much of the output may say why a runtime gave up.
+const lastLines = 20
+
+// explain is exitOf with the last lines of the output taken into account:
+// worth its cost for one sandbox, not for a listing.
+func (c *Client) explain(ctx context.Context, r record.Record) *sandbox.Exit {
+	var lines []string
+	for line, err := range runlog.Read(ctx, c.store.Dir(r.ID), runlog.Query{Tail: lastLines}) {
+		if err != nil {
+			break
+		}
+		lines = append(lines, line.Text)
+	}
+	e := classify(triage.NewMatcher(), r, lines)
+	return &e
+}
+
+func classify(m *triage.Matcher, r record.Record, lines []string) sandbox.Exit {
+	e := r.Exit
+	if e == nil {
+		e = &record.Exit{}
+	}
+	f := triage.ExitFacts{
+		Raw: rawExit(e), Died: died(e), At: endOf(r), Source: "wait status",
+		TimedOut: e.TimedOut, Watchdog: e.WatchdogBytes > 0, SupervisorLost: e.SupervisorLost,
+		OOMKills: e.OOMKills, CounterSource: e.CounterSource, PeakBytes: e.PeakBytes, LastBytes: e.LastBytes, LastAt: e.LastSampleAt,
+		Lines: lines,
+	}
+	if e.Stop != nil {
+		f.StopBy = e.Stop.By
+	}
+	if r.Limits.MemoryBytes > 0 {
+		f.LimitBytes = &r.Limits.MemoryBytes
+	}
+	out := triage.ClassifyExit(m, f)
+	if e.StartError != "" {
+		out.Evidence = append(out.Evidence, sandbox.Evidence{What: "start", Value: e.StartError, Source: "supervisor", At: f.At})
+	}
+	if e.Emptied != "" {
+		out.Evidence = append(out.Evidence, sandbox.Evidence{What: "tree", Value: e.Emptied, Source: "kernel", At: f.At})
+	}
+	return out
+}
+
+func died(e *record.Exit) sandbox.Verdict {
+	switch {
+	case e.Signal != 0:
+		return sandbox.True
+	case e.Code != nil:
+		return sandbox.False
+	}
+	return sandbox.Unknown
+}
+
+func endOf(r record.Record) time.Time {
+	if r.Exit != nil && r.Exit.At != nil {
+		return *r.Exit.At
+	}
+	return r.EndedAt
 }

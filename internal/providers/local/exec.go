@@ -67,7 +67,7 @@ func (c *Client) follow(ctx context.Context, r record.Record, conn io.Reader, st
 			if e.Signal == 0 {
 				e.Code = &report.Exited.Code
 			}
-			return classify(c.now(), &e, nil), nil
+			return classify(nil, record.Record{Exit: &e, EndedAt: c.now()}, nil), nil
 		}
 	}
 }

@@ -104,5 +104,10 @@ func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 	if !found {
 		return s, c.notFound(id)
 	}
+	if s.Exit != nil {
+		if r, err := c.store.Read(id); err == nil && r.State.Ended() {
+			s.Exit = c.explain(ctx, r)
+		}
+	}
 	return s, nil
 }

@@ -95,7 +95,7 @@ func (c *Client) bury(ctx context.Context, r record.Record) error {
 	exit := &record.Exit{SupervisorLost: true, At: &at, Emptied: "no process of the tree left"}
 	c.postMortem(r, exit)
 	if stop, err := c.store.Stop(r.ID); err == nil && stop != nil {
-		exit.Stop, exit.SupervisorLost = stop, false
+		exit.Stop, exit.SupervisorLost, exit.Signal = stop, false, int(syscall.SIGKILL)
 	}
 	r.State, r.EndedAt, r.Exit = sandbox.StateFailed, at, exit
 	detail := "its supervisor was lost"

@@ -132,7 +132,11 @@ func lookPath(name, dir string, env []string) (string, error) {
 	}
 	var refused error
 	for _, folder := range filepath.SplitList(variable(env, "PATH")) {
-		path, err := check(name, filepath.Join(absolute(folder, dir), name))
+		file := filepath.Join(absolute(folder, dir), name)
+		if _, err := os.Stat(file); err != nil {
+			continue // a folder that cannot be searched has no program to offer
+		}
+		path, err := check(name, file)
 		if err == nil {
 			return path, nil
 		}

@@ -24,7 +24,6 @@ func (s *supervisor) killStub() {
 // reapAll kills and reaps until this process has no child left. Since orphans
 // of the tree fall to this process, no child left means no tree left.
 func (s *supervisor) reapAll(ctx context.Context) {
-	self := s.self.PID
 	for pause := time.Millisecond; ctx.Err() == nil; pause = min(2*pause, 50*time.Millisecond) {
 		for {
 			pid, _, left := waitAny(false)
@@ -35,16 +34,19 @@ func (s *supervisor) reapAll(ctx context.Context) {
 				break
 			}
 		}
-		if all, err := identity.Host().Descendants(self); err == nil {
-			for _, d := range all {
-				signalOne(d, syscall.SIGKILL)
-			}
-		}
+		endDescendants(ctx, s.self.PID)
 		select {
 		case <-ctx.Done():
 		case <-time.After(pause):
 		}
 	}
+}
+
+// endDescendants kills everything below a process, a forking program too: who
+// is found is stopped first. It returns how many there were.
+func endDescendants(ctx context.Context, pid int) int {
+	met, _ := identity.Host().End(ctx, func() ([]identity.Stat, error) { return identity.Host().Descendants(pid) }) //nolint:errcheck // callers look again whether anything is left
+	return met
 }
 
 // waitAny reaps one child; false when there is none left.

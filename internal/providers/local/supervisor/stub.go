@@ -3,16 +3,14 @@
 package supervisor
 
 import (
+	"context"
 	"errors"
 	"os"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"syscall"
-	"time"
 
-	"sbx/internal/providers/local/identity"
 	"sbx/internal/providers/local/wire"
 )
 
@@ -154,17 +152,7 @@ func (s *stub) kill(pid int) {
 // killRest ends every descendant. As a subreaper the stub is the parent of all
 // that its programs abandoned, so none can hide by forking away.
 func killRest() int {
-	killed := map[int]bool{}
-	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		all, err := identity.Host().Descendants(os.Getpid())
-		all = slices.DeleteFunc(all, func(d identity.Stat) bool { return d.Dead() })
-		if err != nil || len(all) == 0 {
-			return len(killed)
-		}
-		for _, d := range all {
-			killed[d.PID] = true
-			signalOne(d, syscall.SIGKILL)
-		}
-		<-time.After(pause)
-	}
+	ctx, cancel := context.WithTimeout(context.Background(), killLimit) //nolint:forbidigo // the end of the process owns its own limit
+	defer cancel()
+	return endDescendants(ctx, os.Getpid())
 }
