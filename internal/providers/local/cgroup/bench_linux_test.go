@@ -2,7 +2,6 @@ package cgroup
 
 import (
 	"os"
-	"runtime"
 	"strconv"
 	"testing"
 	"time"
@@ -30,18 +29,20 @@ func BenchmarkLife(b *testing.B) {
 		require.NoError(b, f())
 		spent[name] += time.Since(began)
 	}
+	thread, end := sameThread()
+	defer end()
 	for b.Loop() {
 		var g *Group
 		lap("create-ms", func() (err error) {
 			g, err = Create(h, "a1", Limits{MemoryBytes: 64 << 20, PIDs: 32, CPU: 1})
 			return err
 		})
-		runtime.LockOSThread()
 		var p *os.Process
-		lap("join-ms", g.JoinThread)
-		lap("spawn-ms", func() (err error) { p, err = spawn(g, []string{"sleep", "60"}); return err })
-		lap("leave-ms", g.LeaveThread)
-		runtime.UnlockOSThread()
+		lap("join-ms", func() error { return thread(g.JoinThread) })
+		lap("spawn-ms", func() error {
+			return thread(func() (err error) { p, err = spawn(g, []string{"sleep", "60"}); return err })
+		})
+		lap("leave-ms", func() error { return thread(g.LeaveThread) })
 		lap("stats-ms", func() error { g.Stats(); return nil })
 		lap("kill-ms", func() error { _, err := g.Kill(b.Context()); return err })
 		lap("reap-ms", func() error { _, err := p.Wait(); return err })

@@ -3,6 +3,7 @@ package cgroup
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path"
 	"strconv"
 )
@@ -11,11 +12,18 @@ import (
 // goroutine end while locked to it: the runtime then ends the thread.
 var ErrStranded = errors.New("the thread stays in the control group")
 
+// ErrMainThread says that the calling thread is the first of its process. The
+// kernel charges a process's memory to the groups of that one and counts the
+// process as a member with it, and the runtime can never end it.
+var ErrMainThread = errors.New("the first thread of a process must not join a control group")
+
 // JoinThread moves the calling thread into the v1 directories of the group, so
 // that a program forked from it is charged from its first byte. The caller has
 // called runtime.LockOSThread, starts the program from this goroutine (with FD
 // as its SysProcAttr.CgroupFD where that is not negative) and calls LeaveThread.
 // On an error the thread is back where it was, or the error wraps ErrStranded.
+// The first thread is refused with ErrMainThread: a caller that keeps it locked
+// from its start never meets that.
 //
 // A group with a v2 directory alone needs no join; JoinThread does nothing then.
 func (g *Group) JoinThread() error {
@@ -24,6 +32,9 @@ func (g *Group) JoinThread() error {
 		return err
 	}
 	var left []string
+	if len(homes) > 0 && threadID() == os.Getpid() {
+		return ErrMainThread
+	}
 	for i, d := range g.legacy() {
 		if err := g.tree.write(path.Join(d.Path, "tasks"), "0"); err != nil {
 			return errors.Join(fmt.Errorf("join control group: %w", err), g.moveBack(left))

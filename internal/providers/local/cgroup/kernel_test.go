@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -214,4 +215,23 @@ func (k *kernel) handDown(dir, controller string) error {
 		k.put(dir+"/cgroup.subtree_control", strings.Join(append(words, controller), " "))
 	}
 	return nil
+}
+
+// onThread runs f locked to a thread that is not the first of the process. The
+// thread lives on only if f says so.
+func onThread(f func() (keep bool)) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		if threadID() == os.Getpid() {
+			defer runtime.UnlockOSThread()
+			onThread(f) // this goroutine holds the first thread, so another gets another
+			return
+		}
+		if f() {
+			runtime.UnlockOSThread()
+		}
+	}()
+	<-done
 }

@@ -202,13 +202,13 @@ func TestJoinAndLeave(t *testing.T) {
 	k.put("proc/thread-self/mountinfo", k.get("proc/self/mountinfo"))
 	k.put("proc/thread-self/cgroup", strings.ReplaceAll(k.get("proc/self/cgroup"), ":memory:/", ":memory:/home"))
 	k.put("memory/home/tasks", "")
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	require.NoError(t, g.LeaveThread(), "without a join")
+	thread, end := sameThread()
+	defer end()
+	require.NoError(t, thread(g.LeaveThread), "without a join")
 	assert.Empty(t, k.log)
-	require.NoError(t, g.JoinThread())
-	require.NoError(t, g.LeaveThread())
-	require.NoError(t, g.LeaveThread(), "twice")
+	require.NoError(t, thread(g.JoinThread))
+	require.NoError(t, thread(g.LeaveThread))
+	require.NoError(t, thread(g.LeaveThread), "twice")
 	assert.Equal(t, []string{
 		"write memory/sbx/a1/tasks 0", "write freezer/sbx/a1/tasks 0", "write pids/sbx/a1/tasks 0",
 		"write memory/home/tasks 0", "write freezer/tasks 0", "write pids/tasks 0",
@@ -216,19 +216,31 @@ func TestJoinAndLeave(t *testing.T) {
 
 	k.log = nil
 	k.refuse["pids/sbx/a1/tasks"] = syscall.EACCES
-	require.ErrorIs(t, g.JoinThread(), syscall.EACCES)
+	require.ErrorIs(t, thread(g.JoinThread), syscall.EACCES)
 	assert.Equal(t, []string{"write memory/sbx/a1/tasks 0", "write freezer/sbx/a1/tasks 0", "write memory/home/tasks 0", "write freezer/tasks 0"}, k.log, "a failed join goes back")
 
 	delete(k.refuse, "pids/sbx/a1/tasks")
 	k.refuse["memory/home/tasks"] = syscall.EACCES
-	require.NoError(t, g.JoinThread())
-	require.ErrorIs(t, g.LeaveThread(), ErrStranded)
+	require.NoError(t, thread(g.JoinThread))
+	require.ErrorIs(t, thread(g.LeaveThread), ErrStranded)
 	k.put("proc/thread-self/cgroup", "4:memory:/../..\n")
-	require.NoError(t, g.JoinThread())
-	require.ErrorIs(t, g.LeaveThread(), ErrStranded, "the former group is out of sight")
+	require.NoError(t, thread(g.JoinThread))
+	require.ErrorIs(t, thread(g.LeaveThread), ErrStranded, "the former group is out of sight")
 	k.put("proc/thread-self/cgroup", k.get("proc/self/cgroup"))
 	require.NoError(t, os.Remove(filepath.Join(k.root, "proc/thread-self/mountinfo")))
-	require.ErrorIs(t, g.JoinThread(), fs.ErrNotExist)
+	require.ErrorIs(t, thread(g.JoinThread), fs.ErrNotExist)
+}
+
+// sameThread gives a thread that runs one call after the other.
+func sameThread() (run func(func() error) error, end func()) {
+	calls, results := make(chan func() error), make(chan error)
+	go onThread(func() bool {
+		for call := range calls {
+			results <- call()
+		}
+		return true
+	})
+	return func(call func() error) error { calls <- call; return <-results }, func() { close(calls) }
 }
 
 func TestAdd(t *testing.T) {

@@ -3,7 +3,6 @@ package cgroup
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -20,19 +19,18 @@ func asNobody(t *testing.T, f func()) {
 		return
 	}
 	const nobody = 65534
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // never unlocked: a thread that lost its rights is not for others
+	var failed error
+	onThread(func() bool {
 		for _, call := range []uintptr{syscall.SYS_SETRESGID, syscall.SYS_SETRESUID} {
 			if _, _, e := syscall.RawSyscall(call, nobody, nobody, nobody); e != 0 {
-				done <- e
-				return
+				failed = e
+				return false
 			}
 		}
 		f()
-		done <- nil
-	}()
-	require.NoError(t, <-done)
+		return false // a thread that lost its rights is not for others
+	})
+	require.NoError(t, failed)
 }
 
 func TestUnprivilegedIsToldWhy(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -56,21 +55,15 @@ func start(t *testing.T, g *Group, argv ...string) *os.Process {
 	t.Helper()
 	var p *os.Process
 	var err error
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread()
+	onThread(func() bool {
 		if err = g.JoinThread(); err != nil {
-			return
+			return true
 		}
 		p, err = spawn(g, argv)
-		if back := g.LeaveThread(); back != nil {
-			err = errors.Join(err, back) // the thread stays locked and ends with this goroutine
-			return
-		}
-		runtime.UnlockOSThread()
-	}()
-	<-done
+		back := g.LeaveThread()
+		err = errors.Join(err, back)
+		return back == nil
+	})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = p.Kill() })
 	return p
@@ -212,8 +205,11 @@ func TestGroupRemovedUnderneath(t *testing.T) {
 	again, err := Reopen(state)
 	require.NoError(t, err)
 	assert.Len(t, again.Lost(), len(state.Dirs))
-	require.Error(t, g.JoinThread())
-	require.NoError(t, g.LeaveThread())
+	onThread(func() bool {
+		err = errors.Join(g.JoinThread(), g.LeaveThread())
+		return true
+	})
+	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
 func TestGroupsOfTheProgramGoToo(t *testing.T) {
