@@ -79,6 +79,7 @@ func TestIgnoresTermAsksEveryThread(t *testing.T) {
 		"nobody takes it":     {map[string]string{"7/status": blocked, "7/task/7/status": blocked, "7/task/8/status": blocked}, true},
 		"not blocked":         {map[string]string{"7/status": free}, false},
 		"ignored":             {map[string]string{"7/status": statusText("7", noSignal, termAlone, noSignal)}, true},
+		"end of a long line":  {map[string]string{"7/status": strings.Repeat("6", 4096) + "SigIgn:\t" + termAlone + "\n"}, false},
 		"behind a long line":  {map[string]string{"7/status": "Groups:\t" + strings.Repeat("65534 ", 3000) + "\n" + statusText("7", noSignal, termAlone, noSignal)}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -121,6 +122,9 @@ func TestOperations(t *testing.T) {
 
 func TestRealTreeAndMark(t *testing.T) {
 	t.Parallel()
+	if !inNamespace(t) {
+		return
+	}
 	mark := "v" + strconv.Itoa(os.Getpid())
 	// A grandchild below a shell, and one that has left its parent and its session.
 	c := spawn(t, []string{markKey + "=" + mark}, "sh", "-c", "sleep 600 & setsid sh -c 'sleep 601 & echo $!' ; echo $!; read x")

@@ -14,7 +14,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 )
 
 // TestReusedNumberIsRefused forces the reuse of a process id inside a PID
@@ -23,12 +22,7 @@ func TestReusedNumberIsRefused(t *testing.T) {
 	t.Parallel()
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe")
 	cmd.Env = append(os.Environ(), helperKey+"=reuse", "GORACE=atexit_sleep_ms=0")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
-	if os.Getuid() != 0 {
-		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
-		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
-		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
-	}
+	cmd.SysProcAttr = ownNamespace()
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
@@ -46,8 +40,7 @@ func TestReusedNumberIsRefused(t *testing.T) {
 // reusePID is init of the namespace: it ends a victim, gives its number to a
 // stranger and says what the victim's identity leads to.
 func reusePID() string {
-	err := errors.Join(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""), unix.Mount("proc", "/proc", "proc", 0, ""))
-	if err != nil {
+	if err := ownProc(); err != nil {
 		return "skip: no procfs of its own: " + err.Error()
 	}
 	victim, err := startCat()

@@ -19,6 +19,8 @@ func TestBelow(t *testing.T) {
 		{PID: 50, PPID: 51},
 		{PID: 51, PPID: 50}, // a ring
 		{PID: 60, PPID: 60}, // its own parent
+		{PID: 70, PPID: 69}, // listed twice
+		{PID: 70, PPID: 70},
 	}
 	for name, tc := range map[string]struct {
 		pid  int
@@ -30,6 +32,7 @@ func TestBelow(t *testing.T) {
 		"nobody":                     {99, nil},
 		"a ring ends":                {50, []int{51}},
 		"its own parent":             {60, nil},
+		"listed twice":               {69, []int{70}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
