@@ -1,0 +1,114 @@
+package config
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/sandbox"
+)
+
+func decoded(t *testing.T, content string, known map[string]string) *document {
+	t.Helper()
+	doc, errs := decode("/c.yaml", []byte(content), testTypes(), known)
+	require.NoError(t, errors.Join(errs...))
+	return doc
+}
+
+func TestDecodeKeepsPlaces(t *testing.T) {
+	t.Parallel()
+	doc := decoded(t, `# a comment
+use: [here, prod]
+launch:   prod
+production:
+  - prod
+protect:
+  labels: {Team.io/Keep: "true", n: 1.0}
+  ids: [abc, prod/def]
+limits:
+  max_fraction: "50%"
+providers:
+  prod:
+    type: cloud
+    token: 0123
+    owned: {labels: {Team.io/X: yes}}
+`, nil)
+	assert.Equal(t, []word{{"here", position{2, 7}}, {"prod", position{2, 13}}}, doc.use.words)
+	assert.Equal(t, entry{text: "prod", origin: "/c.yaml:3"}, doc.scalars[keyLaunch])
+	assert.Equal(t, position{3, 11}, doc.places[keyLaunch])
+	assert.Equal(t, []word{{"prod", position{5, 5}}}, doc.production)
+	assert.Equal(t, []placed[Label]{{Label{"Team.io/Keep", "true"}, position{7, 12}}, {Label{"n", "1.0"}, position{7, 34}}}, doc.labels)
+	assert.Equal(t, []placed[sandbox.Ref]{{sandbox.Ref{ID: "abc"}, position{8, 9}}, {sandbox.Ref{Provider: "prod", ID: "def"}, position{8, 14}}}, doc.ids)
+	assert.Equal(t, entry{text: "50%", origin: "/c.yaml:10"}, doc.scalars["limits.max_fraction"])
+	assert.Equal(t, entry{text: "0123", origin: "/c.yaml:14"}, doc.scalars["providers.prod.token"], "as it is written, not as a number")
+	require.Len(t, doc.profiles, 1)
+	assert.Equal(t, map[string]string{"Team.io/X": "yes"}, doc.profiles[0].owned.Labels)
+}
+
+func TestDecodeKnowsTheTypesOfWeakerFiles(t *testing.T) {
+	t.Parallel()
+	doc := decoded(t, "providers: {prod: {url: x}}", map[string]string{"prod": "cloud"})
+	assert.Equal(t, "cloud", doc.profiles[0].kind)
+	_, errs := decode("/c.yaml", []byte("providers: {prod: {url: x}}"), testTypes(), nil)
+	require.ErrorContains(t, errors.Join(errs...), "profile prod has no type (allowed: cloud, far, here)")
+	_, errs = decode("/c.yaml", []byte("providers: {prod: {memory: 1G}}"), testTypes(), map[string]string{"prod": "cloud"})
+	assert.ErrorContains(t, errors.Join(errs...), `unknown key "memory"`, "an option of another type")
+}
+
+func TestDecodeAcceptsFlowBlockAndJSON(t *testing.T) {
+	t.Parallel()
+	want := decoded(t, "limits:\n  max_delete: 3\nuse:\n- here\n", nil)
+	for name, content := range map[string]string{
+		"flow":    "limits: {max_delete: 3}\nuse: [here]",
+		"json":    `{"limits": {"max_delete": "3"}, "use": ["here"]}`,
+		"quotes":  "'limits': {\"max_delete\": '3'}\nuse: ['here']",
+		"windows": "limits:\r\n  max_delete: 3\r\nuse:\r\n- here\r\n",
+	} {
+		doc := decoded(t, content, nil)
+		assert.Equal(t, want.scalars["limits.max_delete"].text, doc.scalars["limits.max_delete"].text, name)
+		assert.Equal(t, texts(want.use.words), texts(doc.use.words), name)
+	}
+}
+
+func TestDecodeWithoutTypes(t *testing.T) {
+	t.Parallel()
+	for _, content := range []string{"providers: {a: {type: b}}", "providers: {a: x}", "providers: {a: {}}"} {
+		_, errs := decode("/c.yaml", []byte(content), nil, nil)
+		assert.Len(t, errs, 1, content)
+	}
+	assert.Empty(t, decoded(t, "providers: {}", nil).profiles)
+}
+
+func TestDecodeLabelsNeedWords(t *testing.T) {
+	t.Parallel()
+	for content, want := range map[string]string{
+		`protect: {labels: {"": x}}`:                       "a label's key is empty",
+		`protect: {labels: {a: [x]}}`:                      "the value of a label must be a single word",
+		`protect: {labels: {? [a] : x}}`:                   "labels has a key that is not a word",
+		`protect: {labels: {a: "x\n"}}`:                    "the value of a label holds a line end",
+		`protect: {labels: {~: x}}`:                        "a label's key must be a single word",
+		`providers: {p: {type: here, owned: {all: true}}}`: `unknown key "all" (allowed: labels)`,
+	} {
+		_, errs := decode("/c.yaml", []byte(content), testTypes(), nil)
+		assert.ErrorContains(t, errors.Join(errs...), want, content)
+	}
+}
+
+func TestTheWholeFileOfTheSurfaceIsReadButForLaterRooms(t *testing.T) {
+	t.Parallel()
+	// the example of CLI.md, section Configuration, as far as its rooms exist
+	doc := decoded(t, `providers:
+  local:   {type: here}
+use: [local]      # default for --provider; absent = all
+launch: local
+production: [local]               # needs --production
+protect: {labels: {sbx/keep: "true"}, ids: []}
+limits: {max_delete: 20, max_fraction: 25%, concurrency: 16, request_timeout: 10s, provider_timeout: 20s}   # the latter: one provider's share of a verb
+`, map[string]string{})
+	assert.Len(t, doc.scalars, 7)
+	for _, m := range limits() {
+		assert.Equal(t, m.fallback, doc.scalars[m.key()].text, "the surface shows the default of %s", m.name)
+	}
+}
