@@ -91,7 +91,7 @@ func (p Proc) halt(living []Stat, met map[Stat]bool) bool {
 			continue
 		}
 		met[who], fresh = true, true
-		_, _ = p.each([]Stat{s}, func(h *Handle) error { return h.Signal(syscall.SIGSTOP) })
+		_, _ = p.each([]Stat{s}, func(h *Handle) error { return h.Signal(sigstop) })
 	}
 	return fresh
 }

@@ -10,6 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// sigstop halts a process; not every system that compiles this room has it.
+const sigstop = syscall.SIGSTOP
+
 // pin holds nothing: macOS has no descriptor that means one process.
 type pin struct{}
 

@@ -12,6 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// sigstop halts a process; not every system that compiles this room has it.
+const sigstop = syscall.SIGSTOP
+
 // pin is a pidfd: as long as it is open it means one process and no other.
 type pin struct{ fd int }
 

@@ -15,6 +15,9 @@ func unsupported() error {
 	return fmt.Errorf("processes cannot be told apart on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }
 
+// sigstop is never sent: no process can be taken hold of.
+const sigstop = syscall.Signal(0)
+
 type pin struct{}
 
 func pinned(int) (pin, error) { return pin{}, unsupported() }
