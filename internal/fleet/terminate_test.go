@@ -233,6 +233,19 @@ func TestInterruptedRunsAreHonest(t *testing.T) {
 	})
 }
 
+func TestARunThatIsOverBeforeItBeginsAsksNothing(t *testing.T) {
+	t.Parallel()
+	for _, precheck := range []bool{true, false} {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		p, targets := herd(fake.Options{Name: "prod"}, 100)
+		endings := endThese(ctx, of(p), fleet.EndOptions{Precheck: precheck}, targets...)
+		assert.Equal(t, fleet.Counts{Selected: 100, NotAttempted: 100}, fleet.Count(endings))
+		assert.Empty(t, p.Calls(), "a free slot is no reason to send anything")
+		assert.Equal(t, fault.KindCanceled, fault.KindOf(fleet.Verdict(endings, true)))
+	}
+}
+
 func TestAConsumerThatStopsEndsTheRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
