@@ -55,3 +55,16 @@ func TestLimitsWithoutAController(t *testing.T) {
 		assert.Empty(t, free.Missing(), "%s: what was not asked for is not missed", name)
 	}
 }
+
+// An id holds no dot, so a directory's name falls into owner and id in one way.
+func TestNamesAreUnambiguous(t *testing.T) {
+	t.Parallel()
+	for _, owner := range []string{"", "me", "a-b"} {
+		for _, id := range []string{"a1", "x_y", "z-9"} {
+			gotOwner, gotID := ownName(Host{owner: owner}.directory(id))
+			assert.Equal(t, owner, gotOwner)
+			assert.Equal(t, id, gotID)
+			require.NoError(t, Dir{Path: "/c/sbx/" + Host{owner: owner}.directory(id)}.check(id))
+		}
+	}
+}
