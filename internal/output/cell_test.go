@@ -43,6 +43,7 @@ func TestHumanText(t *testing.T) {
 		"past":            {noon().Add(-3 * time.Minute), "at", "3m ago"},
 		"pointer to past": {new(noon().Add(-25 * time.Hour)), "at", "1d1h ago"},
 		"future":          {noon().Add(2 * time.Hour), "at", "in 2h"},
+		"soon":            {noon().Add(time.Second), "at", "in 1s"},
 		"now":             {noon().Add(900 * time.Millisecond), "at", "now"},
 		"zero time":       {time.Time{}, "at", "-"},
 		"nil time":        {(*time.Time)(nil), "at", "-"},

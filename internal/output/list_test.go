@@ -97,6 +97,22 @@ func TestCloseAs(t *testing.T) {
 	assert.Contains(t, s.out.String(), `"exit_code":10`)
 }
 
+func TestAWrongUseAfterTheFirstItemStillClosesTheDocument(t *testing.T) {
+	t.Parallel()
+	s := newStage(place{})
+	l := open(t, s.printer(t, "json"), boxSpec())
+	require.NoError(t, l.Add(boxes()[0]))
+	l.Fail(fault.Usage("profile prod is wrong").At("prod", ""))
+	assert.Equal(t, 3, fault.ExitCode(l.Close()), "one part of several")
+	assert.Len(t, parse(t, "json", s.out.String())["errors"], 1)
+
+	s = newStage(place{})
+	l = open(t, s.printer(t, "json"), boxSpec())
+	require.NoError(t, l.Add(boxes()[0]))
+	assert.Equal(t, 2, fault.ExitCode(l.CloseAs(fault.Usage("late"))))
+	assert.Len(t, parse(t, "json", s.out.String())["items"], 1)
+}
+
 func TestKeyOrderOfAList(t *testing.T) {
 	t.Parallel()
 	s := newStage(place{})

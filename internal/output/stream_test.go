@@ -20,15 +20,7 @@ func TestStreamWithoutItems(t *testing.T) {
 	require.NoError(t, e.flush())
 	assert.Empty(t, s.out.String(), "nothing before the first item, so that exit 2 can leave stdout empty")
 	require.NoError(t, e.close(ending{}))
-	assert.Equal(t, `{
-  "schema": "sbx.x/v1",
-  "items": [],
-  "complete": true,
-  "truncated": false,
-  "errors": [],
-  "interrupted": false
-}
-`, s.out.String())
+	golden(t, "stream-empty", s.out.String())
 }
 
 func TestStreamNestsItems(t *testing.T) {
@@ -38,29 +30,7 @@ func TestStreamNestsItems(t *testing.T) {
 	require.NoError(t, e.add(word(Fields{{"deep", []int{1}}})))
 	require.NoError(t, e.add(word(nil)))
 	require.NoError(t, e.close(ending{incomplete: true, extra: Fields{{"more", Fields{{"a", int64(1)}}}}}))
-	assert.Equal(t, `{
-  "schema": "sbx.x/v1",
-  "items": [
-    {
-      "word": {
-        "deep": [
-          1
-        ]
-      }
-    },
-    {
-      "word": null
-    }
-  ],
-  "complete": false,
-  "truncated": false,
-  "more": {
-    "a": 1
-  },
-  "errors": [],
-  "interrupted": false
-}
-`, s.out.String())
+	golden(t, "stream-nested", s.out.String())
 }
 
 func TestStreamLargerThanItsBuffer(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -130,4 +131,24 @@ func TestRawBytesPassThrough(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, p.Line("\x1b[31m\tline"))
 	assert.Equal(t, "\x1b[31mraw\x00"+`\x1b[31m`+"\tline\n", s.out.String())
+}
+
+func TestStreamsFromManyGoroutines(t *testing.T) {
+	t.Parallel()
+	s := newStage(place{width: 80})
+	p := s.printer(t, "table")
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 50 {
+				p.Note("a note")
+				p.Warn("a warning")
+				assert.NoError(t, p.Line("a line"))
+			}
+		})
+	}
+	all.Wait()
+	assert.Equal(t, strings.Repeat("a line\n", 400), s.out.String())
+	assert.Equal(t, 400, strings.Count(s.err.String(), "sbx: a note\n"))
+	assert.Equal(t, 400, strings.Count(s.err.String(), "sbx: warning: a warning\n"))
 }
