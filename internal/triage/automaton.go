@@ -7,6 +7,7 @@ type automaton struct {
 	width int        // columns per state
 	next  []uint16   // state*width + column -> state
 	out   [][]int    // state -> literals that end here
+	ends  []bool     // state -> whether any does; small enough to stay in the fastest cache
 }
 
 // build makes the automaton of lower-case literals. It takes at most 65,535
@@ -37,6 +38,10 @@ func build(literals []string) automaton {
 		a.out[at] = append(a.out[at], id)
 	}
 	a.link()
+	a.ends = make([]bool, len(a.out))
+	for i, o := range a.out {
+		a.ends[i] = len(o) > 0
+	}
 	return a
 }
 

@@ -38,7 +38,10 @@ type Symptom struct {
 	// message: it counts only when it is seen.
 	Support bool
 	// Must marks a sign without which it cannot be this cause.
-	Must     bool
+	Must bool
+	// Key marks the signs that name the cause: where a theory has any, one of
+	// them must be seen. The others are common to many causes.
+	Key      bool
 	Evidence []sandbox.Evidence
 }
 
@@ -95,15 +98,16 @@ func strength(c sandbox.Confidence) int {
 }
 
 // weigh turns symptoms into a score. A support that is not seen counts neither
-// as known nor as missing; a must that is false leaves no score.
+// as known nor as missing; a must that is false, or no key among several seen,
+// leaves no score.
 func weigh(symptoms []Symptom) Finding {
-	f := Finding{Symptoms: symptoms}
+	f := Finding{Symptoms: symptoms, Confidence: sandbox.ConfidenceUnknown}
+	if ruledOut(symptoms) {
+		return f
+	}
 	var seen, known, all int
 	for _, s := range symptoms {
-		switch {
-		case s.Must && s.Verdict == sandbox.False:
-			return Finding{Symptoms: symptoms, Confidence: sandbox.ConfidenceUnknown}
-		case s.Support && s.Verdict != sandbox.True:
+		if s.Support && s.Verdict != sandbox.True {
 			continue
 		}
 		all += s.Weight
@@ -122,6 +126,22 @@ func weigh(symptoms []Symptom) Finding {
 	}
 	f.Confidence = grade(f.Score, f.Coverage)
 	return f
+}
+
+func ruledOut(symptoms []Symptom) bool {
+	keys, turned := 0, 0
+	for _, s := range symptoms {
+		switch {
+		case s.Must && s.Verdict == sandbox.False:
+			return true
+		case s.Key && s.Verdict == sandbox.True:
+			turned++
+		}
+		if s.Key {
+			keys++
+		}
+	}
+	return keys > 0 && turned == 0
 }
 
 func grade(score, coverage float64) sandbox.Confidence {

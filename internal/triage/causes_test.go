@@ -35,6 +35,10 @@ func TestLikelyCauseOfEachScene(t *testing.T) {
 		"healthy":        {"", sandbox.CauseUnknown, sandbox.ConfidenceUnknown},
 		"healthy_idle":   {"", sandbox.CauseUnknown, sandbox.ConfidenceUnknown},
 		"nothing_known":  {"", sandbox.CauseUnknown, sandbox.ConfidenceUnknown},
+		"log_only":       {"", sandbox.CauseUnknown, sandbox.ConfidenceUnknown},
+		"record_only":    {"", sandbox.CauseUnknown, sandbox.ConfidenceUnknown},
+		"starting":       {"", sandbox.CauseUnknown, sandbox.ConfidenceUnknown},
+		"stuck_one":      {"", sandbox.CauseUnknown, sandbox.ConfidenceUnknown},
 		"ghost":          {"state_corruption", sandbox.CauseOrphan, sandbox.Probable},
 		"cleanup_dead":   {"cleanup_not_running", sandbox.CauseOrphan, sandbox.Probable},
 		"exhausted":      {"resource_exhaustion", sandbox.CauseUnknown, sandbox.Probable},
@@ -78,6 +82,9 @@ func TestWeighing(t *testing.T) {
 		"support not seen": {[]Symptom{sign(2, sandbox.True), support(sandbox.False)}, 1, 1, sandbox.Probable},
 		"support unknown":  {[]Symptom{sign(2, sandbox.True), support(sandbox.Unknown)}, 1, 1, sandbox.Probable},
 		"must is false":    {[]Symptom{sign(9, sandbox.True), must(sign(1, sandbox.False))}, 0, 0, sandbox.ConfidenceUnknown},
+		"key is seen":      {[]Symptom{key(sign(1, sandbox.True)), key(sign(1, sandbox.Unknown))}, 1, 0.5, sandbox.Probable},
+		"key is unknown":   {[]Symptom{sign(9, sandbox.True), key(sign(1, sandbox.Unknown))}, 0, 0, sandbox.ConfidenceUnknown},
+		"key is false":     {[]Symptom{sign(9, sandbox.True), key(sign(1, sandbox.False))}, 0, 0, sandbox.ConfidenceUnknown},
 		"must is unknown":  {[]Symptom{sign(9, sandbox.True), must(sign(1, sandbox.Unknown))}, 1, 0.9, sandbox.Probable},
 	} {
 		t.Run(name, func(t *testing.T) {

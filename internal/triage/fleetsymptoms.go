@@ -61,11 +61,18 @@ func (m matter) activeGrows() Symptom {
 	return s
 }
 
+// allProvisioning is R108: none is active, and this one is stuck on its way. A
+// lone sandbox that starts is no exhaustion.
 func (m matter) allProvisioning() Symptom {
-	s := Symptom{Row: "R108", Say: "all sandboxes are in provisioning", Weight: 2, Verdict: sandbox.Unknown}
-	if f := m.sig.Fleet; f != nil && f.Active != nil && f.Provisioning != nil {
-		s.Verdict = sandbox.VerdictOf(*f.Active == 0 && *f.Provisioning > 0)
-		s.Evidence = []sandbox.Evidence{number("in provisioning", float64(*f.Provisioning), "", "stats", m.now)}
+	s := Symptom{Row: "R108", Say: "all sandboxes are stuck in provisioning", Weight: 2, Verdict: sandbox.Unknown}
+	f := m.sig.Fleet
+	if f == nil || f.Active == nil || f.Provisioning == nil {
+		return s
+	}
+	s.Evidence = []sandbox.Evidence{number("in provisioning", float64(*f.Provisioning), "", "stats", m.now)}
+	s.Verdict = sandbox.False
+	if *f.Active == 0 && *f.Provisioning > 0 && m.s.State == sandbox.StateProvisioning {
+		s.Verdict, _ = over(m.s, m.t.ProvisioningAge, m.now)
 	}
 	return s
 }

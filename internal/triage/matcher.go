@@ -109,7 +109,9 @@ func (m *Matcher) scan(line string) scanned {
 	found := scanned{pattern: -1}
 	state := 0
 	for i := range len(line) {
-		state = m.auto.step(state, line[i])
+		if state = m.auto.step(state, line[i]); !m.auto.ends[state] {
+			continue
+		}
 		for _, id := range m.auto.out[state] {
 			if l := &m.literals[id]; l.fits(line, i+1) {
 				found.take(l, i+1)

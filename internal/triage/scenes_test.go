@@ -53,8 +53,14 @@ func scenes() map[string]scene {
 		"no_task":        {old(hour), Signals{Logs: quietFor(0), Trend: trend(3, -1, ""), TracksTasks: true}},
 		"healthy":        {owned(old(hour)), Signals{Logs: &LogFindings{Lines: 9, Last: noon(), Repeat: Repeat{"x", 2}}, Trend: trend(5, -1, ""), TracksTasks: true}},
 		"healthy_idle":   {owned(old(hour)), Signals{Logs: quietFor(time.Second), Trend: trend(0, -1, ""), TracksTasks: true}},
-		"nothing_known":  {sandbox.Sandbox{}, Signals{}},
-		"ghost":          {owned(old(hour)), Signals{Exists: sandbox.False, Agrees: sandbox.False}},
+		"log_only":       {owned(old(hour)), Signals{Logs: quietFor(0)}},
+		"record_only":    {with(old(hour), func(s *sandbox.Sandbox) { s.Activity = sandbox.False }), Signals{}},
+		"starting": {with(owned(old(time.Second)), func(s *sandbox.Sandbox) { s.State = sandbox.StateProvisioning }), Signals{
+			Fleet: &FleetSignals{Active: new(int64(0)), Provisioning: new(int64(1)), OverStuckAge: new(int64(0))},
+		}},
+		"stuck_one":     {owned(old(hour)), Signals{Fleet: &FleetSignals{OverStuckAge: new(int64(1)), Active: new(int64(1)), Provisioning: new(int64(0))}}},
+		"nothing_known": {sandbox.Sandbox{}, Signals{}},
+		"ghost":         {owned(old(hour)), Signals{Exists: sandbox.False, Agrees: sandbox.False}},
 		"cleanup_dead": {owned(old(hour)), Signals{Fleet: &FleetSignals{
 			OverStuckAge: new(int64(9)), CleanupRead: true, CleanupSeen: noon().Add(-hour),
 			History: []ActiveCount{{noon().Add(-hour), 3}, {noon(), 12}},

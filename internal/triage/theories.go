@@ -42,8 +42,8 @@ func theories() []theory {
 
 func loop(m matter) []Symptom {
 	return []Symptom{
-		must(m.cpuAtLimit()), m.neverCompletes(), m.noErrors(), m.manyOperations(), m.noProgress(),
-		m.logged("R39", 2, "recursion"), m.logged("R65", 2, "iterations"),
+		key(must(m.cpuAtLimit())), m.neverCompletes(), m.noErrors(), m.manyOperations(), m.noProgress(),
+		key(m.logged("R39", 2, "recursion")), key(m.logged("R65", 2, "iterations")),
 	}
 }
 
@@ -73,7 +73,7 @@ func quiet(m matter) []Symptom {
 }
 
 func cleanup(m matter) []Symptom {
-	return []Symptom{m.oldOnesPile(), m.noCleanupSeen(), m.activeGrows(), m.logged("R56", 2, "cleanup_failed")}
+	return []Symptom{m.oldOnesPile(), key(m.noCleanupSeen()), key(m.activeGrows()), key(m.logged("R56", 2, "cleanup_failed"))}
 }
 
 func corruption(m matter) []Symptom {
@@ -98,9 +98,14 @@ func ownerless(m matter) []Symptom {
 		f.Verdict = sandbox.Unknown
 	}
 	return []Symptom{
-		{Row: f.ID, Say: f.Say, Weight: 2, Must: true, Verdict: f.Verdict},
+		{Row: f.ID, Say: f.Say, Weight: 2, Key: true, Verdict: f.Verdict},
 		{Row: "S2-17", Say: "shows no activity either", Weight: 1, Support: true, Verdict: not(m.lives())},
 	}
+}
+
+func key(s Symptom) Symptom {
+	s.Key = true
+	return s
 }
 
 func must(s Symptom) Symptom {

@@ -1,0 +1,92 @@
+package triage_test
+
+import (
+	"fmt"
+	"time"
+
+	"sbx/internal/sandbox"
+	"sbx/internal/triage"
+)
+
+func ExampleMatcher_Match() {
+	m := triage.NewMatcher()
+	p, found := m.Match("12:00:01 RangeError: Maximum call stack size exceeded")
+	fmt.Println(found, p.ID, p.Row, p.Cause)
+	_, found = m.Match("all is well")
+	fmt.Println(found)
+	// Output:
+	// true recursion R39 busy_loop
+	// false
+}
+
+func ExampleLogWatch() {
+	w := triage.NewLogWatch(triage.NewMatcher())
+	for i := range 30 {
+		w.Add(sandbox.LogLine{Text: fmt.Sprintf("step %d: asking again", i)})
+	}
+	w.Add(sandbox.LogLine{Text: "POST https://api.example.com/v1/messages?key=secret"})
+	found := w.Findings()
+	fmt.Println(found.Repeat.Count, found.Calling, found.Call)
+	// Output:
+	// 30 true api.example.com
+}
+
+func ExampleTrendOf() {
+	start := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	samples := []sandbox.Usage{
+		{At: start, CPUSeconds: new(10.0)},
+		{At: start.Add(10 * time.Second), CPUSeconds: new(19.9)},
+	}
+	trend := triage.TrendOf(samples, triage.DefaultThresholds())
+	fmt.Printf("%.0f%% %s\n", *trend.CPUPercent, trend.Pattern)
+	fmt.Println(triage.TrendOf(samples[:1], triage.DefaultThresholds()).Pattern)
+	// Output:
+	// 99% busy_loop
+	// unknown
+}
+
+func ExampleStuck() {
+	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	s := sandbox.Sandbox{State: sandbox.StateRunning, CreatedAt: now.Add(-11 * time.Minute)}
+	th := triage.DefaultThresholds()
+
+	alone := triage.Stuck(s, triage.Signals{}, th, now)
+	fmt.Println(alone.Verdict, alone.Say())
+
+	quiet := triage.Signals{Logs: &triage.LogFindings{Lines: 9, Last: now.Add(-2 * time.Minute)}}
+	silent := triage.Stuck(s, quiet, th, now)
+	fmt.Println(silent.Verdict, silent.Say())
+	// Output:
+	// unknown activity_unknown
+	// true age, silent
+}
+
+func ExampleClassifyExit() {
+	m := triage.NewMatcher()
+	bare := triage.ClassifyExit(m, triage.ExitFacts{Raw: "137"})
+	fmt.Println(bare.Class, bare.Cause)
+
+	proven := triage.ClassifyExit(m, triage.ExitFacts{
+		Raw: "signal: killed", OOMKills: new(int64(1)),
+		PeakBytes: new(int64(64 << 20)), LimitBytes: new(int64(64 << 20)),
+	})
+	fmt.Println(proven.Class, proven.Cause, proven.Confidence)
+	// Output:
+	// killed_unknown unknown
+	// oom oom certain
+}
+
+func ExampleCauses() {
+	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	s := sandbox.Sandbox{State: sandbox.StateRunning, CreatedAt: now.Add(-time.Hour)}
+	sig := triage.Signals{
+		Logs:  &triage.LogFindings{Lines: 9, Last: now.Add(-time.Hour)},
+		Trend: &triage.Trend{CPUPercent: new(0.0), Waiting: "tcp 10.0.0.1:443"},
+	}
+	for _, f := range triage.Causes(s, sig, triage.DefaultThresholds(), now) {
+		fmt.Printf("%s %s %.2f\n", f.Cause, f.Confidence, f.Score)
+	}
+	// Output:
+	// hung_io probable 0.78
+	// silent hint 0.57
+}

@@ -1,0 +1,216 @@
+package triage
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/sandbox"
+)
+
+// about makes a matter of a sandbox that has run for an hour.
+func about(sig Signals) matter {
+	return matter{old(time.Hour), sig, DefaultThresholds(), noon()}
+}
+
+func logged(id string) *LogFindings {
+	return &LogFindings{Lines: 1, Last: noon(), Hits: []Hit{{Pattern: Pattern{ID: id}, Count: 1, Sample: "the line"}}}
+}
+
+func TestSymptoms(t *testing.T) {
+	t.Parallel()
+	const none = -1
+	near := func(share int64) *Trend {
+		return &Trend{MemoryBytes: new(share), MemoryLimitBytes: new(int64(100))}
+	}
+	young := matter{old(10 * time.Minute), Signals{}, DefaultThresholds(), noon()}
+	ended := matter{sandbox.Sandbox{State: sandbox.StateFailed}, Signals{}, DefaultThresholds(), noon()}
+	for name, tc := range map[string]struct {
+		got  Symptom
+		row  string
+		want sandbox.Verdict
+	}{
+		"processor at 95":          {about(Signals{Trend: trend(95, none, "")}).cpuAtLimit(), "R59", sandbox.True},
+		"processor at 94.9":        {about(Signals{Trend: trend(94.9, none, "")}).cpuAtLimit(), "R59", sandbox.False},
+		"processor not sampled":    {about(Signals{}).cpuAtLimit(), "R59", sandbox.Unknown},
+		"processor not reported":   {about(Signals{Trend: &Trend{}}).cpuAtLimit(), "R59", sandbox.Unknown},
+		"rests at 0.9":             {about(Signals{Trend: trend(0.9, none, "")}).cpuAtRest("R71", 3), "R71", sandbox.True},
+		"does not rest at 1":       {about(Signals{Trend: trend(1, none, "")}).cpuAtRest("R71", 3), "R71", sandbox.False},
+		"over the stuck age":       {about(Signals{}).neverCompletes(), "R60", sandbox.True},
+		"exactly the stuck age":    {young.neverCompletes(), "R60", sandbox.False},
+		"ended":                    {ended.neverCompletes(), "R60", sandbox.False},
+		"no errors":                {about(Signals{Logs: &LogFindings{}}).noErrors(), "R61", sandbox.True},
+		"one error":                {about(Signals{Logs: &LogFindings{Errors: 1}}).noErrors(), "R61", sandbox.False},
+		"errors not read":          {about(Signals{}).noErrors(), "R61", sandbox.Unknown},
+		"1000 operations":          {about(Signals{Trend: trend(none, 1000, "")}).manyOperations(), "R62", sandbox.True},
+		"999 operations":           {about(Signals{Trend: trend(none, 999, "")}).manyOperations(), "R62", sandbox.False},
+		"operations not reported":  {about(Signals{Trend: &Trend{}}).manyOperations(), "R62", sandbox.Unknown},
+		"20 of 50 lines":           {about(Signals{Logs: &LogFindings{Last: noon(), Lines: 50, Repeat: Repeat{"x", 20}}}).noProgress(), "R36", sandbox.True},
+		"19 of 50 lines":           {about(Signals{Logs: &LogFindings{Last: noon(), Lines: 50, Repeat: Repeat{"x", 19}}}).noProgress(), "R36", sandbox.False},
+		"silent is no progress":    {about(Signals{Logs: quietFor(time.Hour)}).noProgress(), "R36", sandbox.True},
+		"progress not read":        {about(Signals{}).noProgress(), "R36", sandbox.Unknown},
+		"lines without times":      {about(Signals{Logs: &LogFindings{Lines: 9}}).noProgress(), "R36", sandbox.Unknown},
+		"pattern logged":           {about(Signals{Logs: logged("recursion")}).logged("R39", 1, "recursion"), "R39", sandbox.True},
+		"other pattern logged":     {about(Signals{Logs: logged("auth")}).logged("R39", 1, "recursion"), "R39", sandbox.False},
+		"patterns not read":        {about(Signals{}).logged("R39", 1, "recursion"), "R39", sandbox.Unknown},
+		"last line is a call":      {about(Signals{Logs: &LogFindings{Lines: 1, Calling: true, Call: "h"}}).lastCall(), "R73", sandbox.True},
+		"last line is no call":     {about(Signals{Logs: &LogFindings{Lines: 1}}).lastCall(), "R73", sandbox.False},
+		"no last line":             {about(Signals{Logs: &LogFindings{}}).lastCall(), "R73", sandbox.Unknown},
+		"waits on tcp":             {about(Signals{Trend: &Trend{Waiting: "tcp 1.2.3.4:5"}}).waitsForPeer(), "R74", sandbox.True},
+		"waits on a sleep":         {about(Signals{Trend: &Trend{Waiting: "sleep"}}).waitsForPeer(), "R74", sandbox.False},
+		"waiting cannot be seen":   {about(Signals{Trend: &Trend{}}).waitsForPeer(), "R74", sandbox.Unknown},
+		"memory grows":             {about(Signals{Trend: new(TrendOf([]sandbox.Usage{mem(0, 1), mem(60, 11)}, DefaultThresholds()))}).memoryGrows(), "R49", sandbox.True},
+		"memory stands":            {about(Signals{Trend: new(TrendOf([]sandbox.Usage{mem(0, 1), mem(60, 1)}, DefaultThresholds()))}).memoryGrows(), "R49", sandbox.False},
+		"one sample of memory":     {about(Signals{Trend: new(TrendOf([]sandbox.Usage{mem(0, 1)}, DefaultThresholds()))}).memoryGrows(), "R49", sandbox.Unknown},
+		"90 percent of the limit":  {about(Signals{Trend: near(90)}).nearLimit(), "R37", sandbox.True},
+		"89 percent of the limit":  {about(Signals{Trend: near(89)}).nearLimit(), "R37", sandbox.False},
+		"no limit":                 {about(Signals{Trend: &Trend{MemoryBytes: new(int64(1))}}).nearLimit(), "R37", sandbox.Unknown},
+		"a limit of zero":          {about(Signals{Trend: &Trend{MemoryBytes: new(int64(1)), MemoryLimitBytes: new(int64(0))}}).nearLimit(), "R37", sandbox.Unknown},
+		"memory not sampled":       {about(Signals{}).nearLimit(), "R37", sandbox.Unknown},
+		"silence over the limit":   {about(Signals{Logs: quietFor(61 * time.Second)}).silent("R41", 1), "R41", sandbox.True},
+		"silence at the limit":     {about(Signals{Logs: quietFor(60 * time.Second)}).silent("R41", 1), "R41", sandbox.False},
+		"silence that is not read": {about(Signals{}).silent("R41", 1), "R41", sandbox.Unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, tc.want, tc.got.Verdict)
+			assert.Equal(t, tc.row, tc.got.Row)
+			assert.Positive(t, tc.got.Weight)
+			assert.NotEmpty(t, tc.got.Say)
+		})
+	}
+}
+
+func TestFleetSymptoms(t *testing.T) {
+	t.Parallel()
+	n := func(v int64) *int64 { return &v }
+	fleet := func(f FleetSignals) matter { return about(Signals{Fleet: &f}) }
+	starting := func(age time.Duration, active, provisioning int64) matter {
+		m := fleet(FleetSignals{Active: &active, Provisioning: &provisioning})
+		m.s.State, m.s.CreatedAt = sandbox.StateProvisioning, noon().Add(-age)
+		return m
+	}
+	history := func(counts ...ActiveCount) matter { return fleet(FleetSignals{History: counts}) }
+	ago := func(d time.Duration, active int64) ActiveCount { return ActiveCount{noon().Add(-d), active} }
+	for name, tc := range map[string]struct {
+		got  Symptom
+		row  string
+		want sandbox.Verdict
+	}{
+		"old ones":                  {fleet(FleetSignals{OverStuckAge: n(1)}).oldOnesPile(), "R82", sandbox.True},
+		"no old ones":               {fleet(FleetSignals{OverStuckAge: n(0)}).oldOnesPile(), "R82", sandbox.False},
+		"old ones not counted":      {fleet(FleetSignals{}).oldOnesPile(), "R82", sandbox.Unknown},
+		"no fleet":                  {about(Signals{}).oldOnesPile(), "R82", sandbox.Unknown},
+		"creates fail":              {fleet(FleetSignals{CreateFailures: n(1)}).cannotCreate(), "R106", sandbox.True},
+		"creates work":              {fleet(FleetSignals{CreateFailures: n(0)}).cannotCreate(), "R106", sandbox.False},
+		"cleanup two intervals ago": {fleet(FleetSignals{CleanupRead: true, CleanupSeen: noon().Add(-10 * time.Minute)}).noCleanupSeen(), "R83", sandbox.False},
+		"cleanup longer ago":        {fleet(FleetSignals{CleanupRead: true, CleanupSeen: noon().Add(-10*time.Minute - 1)}).noCleanupSeen(), "R83", sandbox.True},
+		"cleanup never":             {fleet(FleetSignals{CleanupRead: true}).noCleanupSeen(), "R83", sandbox.True},
+		"cleanup not read":          {fleet(FleetSignals{}).noCleanupSeen(), "R83", sandbox.Unknown},
+		"no fleet, no cleanup":      {about(Signals{}).noCleanupSeen(), "R83", sandbox.Unknown},
+		"active grows":              {history(ago(0, 4), ago(5*time.Minute, 3)).activeGrows(), "R84", sandbox.True},
+		"active stands":             {history(ago(0, 3), ago(5*time.Minute, 3)).activeGrows(), "R84", sandbox.False},
+		"too short to tell":         {history(ago(0, 9), ago(5*time.Minute-1, 3)).activeGrows(), "R84", sandbox.Unknown},
+		"one sample":                {history(ago(0, 9)).activeGrows(), "R84", sandbox.Unknown},
+		"no history":                {about(Signals{}).activeGrows(), "R84", sandbox.Unknown},
+		"all stuck in provisioning": {starting(5*time.Minute+1, 0, 1).allProvisioning(), "R108", sandbox.True},
+		"all on their way":          {starting(5*time.Minute, 0, 1).allProvisioning(), "R108", sandbox.False},
+		"of unknown age":            {starting(-time.Hour, 0, 1).allProvisioning(), "R108", sandbox.Unknown},
+		"one is active":             {starting(time.Hour, 1, 9).allProvisioning(), "R108", sandbox.False},
+		"this one runs":             {fleet(FleetSignals{Active: n(0), Provisioning: n(1)}).allProvisioning(), "R108", sandbox.False},
+		"none at all":               {starting(time.Hour, 0, 0).allProvisioning(), "R108", sandbox.False},
+		"active not counted":        {fleet(FleetSignals{Provisioning: n(1)}).allProvisioning(), "R108", sandbox.Unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, tc.want, tc.got.Verdict)
+			assert.Equal(t, tc.row, tc.got.Row)
+		})
+	}
+}
+
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	at := func(ago time.Duration) sandbox.Sandbox {
+		return with(old(time.Hour), func(s *sandbox.Sandbox) { s.LastActivityAt = noon().Add(-ago) })
+	}
+	for name, tc := range map[string]struct {
+		s      sandbox.Sandbox
+		logs   *LogFindings
+		quiet  time.Duration
+		source string
+		known  bool
+	}{
+		"nothing":                   {old(time.Hour), nil, 0, "", false},
+		"record":                    {at(time.Minute), nil, time.Minute, "last_activity_at", true},
+		"log":                       {old(time.Hour), quietFor(time.Second), time.Second, "log", true},
+		"the later of both":         {at(time.Minute), quietFor(time.Second), time.Second, "log", true},
+		"the later is the record":   {at(time.Second), quietFor(time.Minute), time.Second, "last_activity_at", true},
+		"record, log without times": {at(time.Second), &LogFindings{Lines: 1}, time.Second, "last_activity_at", true},
+		"log without times":         {old(time.Hour), &LogFindings{Lines: 1}, 0, "", false},
+		"empty log":                 {old(time.Hour), &LogFindings{}, time.Hour, "empty log", true},
+		"empty log, no age":         {sandbox.Sandbox{}, &LogFindings{}, 0, "empty log", false},
+		"record from the future":    {at(-1), nil, 0, "", false},
+		"log from the future":       {at(time.Minute), quietFor(-1), 0, "", false},
+		"right now":                 {at(0), nil, 0, "last_activity_at", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			quiet, source, known := silence(tc.s, Signals{Logs: tc.logs}, noon())
+			assert.Equal(t, tc.known, known)
+			assert.Equal(t, tc.source, source)
+			assert.Equal(t, tc.quiet, quiet)
+		})
+	}
+}
+
+func TestNot(t *testing.T) {
+	t.Parallel()
+	for v, want := range map[sandbox.Verdict]sandbox.Verdict{
+		sandbox.True: sandbox.False, sandbox.False: sandbox.True, sandbox.Unknown: sandbox.Unknown, "": sandbox.Unknown,
+	} {
+		assert.Equal(t, want, not(v))
+	}
+}
+
+// TestSymptomRowsAreTheRunbooks ties each of the five causes to the rows that
+// the runbook lists for it.
+func TestSymptomRowsAreTheRunbooks(t *testing.T) {
+	t.Parallel()
+	want := map[string][]string{
+		"infinite_loop":       {"R59", "R60", "R61", "R62", "R36", "R39", "R65"},
+		"external_hang":       {"R71", "R72", "R73", "R74", "R38", "R76"},
+		"cleanup_not_running": {"R82", "R83", "R84", "R56"},
+		"state_corruption":    {"R94", "R95", "R96"},
+		"resource_exhaustion": {"R106", "R108", "R107", "R111"},
+	}
+	ids := map[string]bool{}
+	for _, p := range Patterns() {
+		ids[p.ID] = true
+	}
+	found := 0
+	for _, th := range theories() {
+		var rows []string
+		for _, s := range th.symptoms(about(Signals{})) {
+			rows = append(rows, s.Row)
+			if id, isPattern := patternOf(s); isPattern {
+				assert.True(t, ids[id], "%s asks for the pattern %q, which does not exist", th.id, id)
+			}
+		}
+		if w, listed := want[th.id]; listed {
+			found++
+			require.Equal(t, w, rows, th.id)
+		}
+	}
+	assert.Len(t, want, found)
+}
+
+func patternOf(s Symptom) (string, bool) {
+	const intro = "the log says "
+	if len(s.Say) > len(intro) && s.Say[:len(intro)] == intro {
+		return s.Say[len(intro):], true
+	}
+	return "", false
+}
