@@ -19,7 +19,7 @@ func (c *Client) Check(context.Context) []providers.Check {
 
 func notABoundary() providers.Check {
 	return providers.Check{
-		Check: "security boundary", Verdict: sandbox.False,
+		Check: "security boundary", Verdict: sandbox.False, Info: true,
 		Message: "local sandboxes see this machine's files and network with your rights",
 		Hint:    "run only what you would run yourself; --isolate bwrap makes the filesystem read-only; untrusted code belongs to a remote provider",
 	}
@@ -52,12 +52,12 @@ func (c *Client) checkLimits() []providers.Check {
 	}
 	host, err := cgroup.Detect(cgroup.Roots{Proc: "/proc", Owner: c.store.Owner()}, 0)
 	if err != nil {
-		return []providers.Check{{Check: "cgroups", Verdict: sandbox.Unknown, Message: err.Error()}}
+		return []providers.Check{{Check: "cgroups", Verdict: sandbox.Unknown, Message: err.Error(), Info: true}}
 	}
 	checks := []providers.Check{}
 	best := sandbox.EnforcementWatch
 	for _, p := range host.Possible() {
-		check := providers.Check{Check: "limits by " + string(p.Enforcement), Verdict: sandbox.VerdictOf(p.OK), Message: p.Reason}
+		check := providers.Check{Check: "limits by " + string(p.Enforcement), Verdict: sandbox.VerdictOf(p.OK), Message: p.Reason, Info: true}
 		if p.OK {
 			check.Message = "can hold a hard memory limit"
 			if !best.Hard() {
@@ -67,15 +67,15 @@ func (c *Client) checkLimits() []providers.Check {
 		checks = append(checks, check)
 	}
 	if ok, why := c.scope(); ok {
-		checks = append(checks, providers.Check{Check: "limits by systemd-scope", Verdict: sandbox.True, Message: "can hold a hard memory limit"})
+		checks = append(checks, providers.Check{Check: "limits by systemd-scope", Verdict: sandbox.True, Message: "can hold a hard memory limit", Info: true})
 		if !best.Hard() {
 			best = sandbox.EnforcementScope
 		}
 	} else {
-		checks = append(checks, providers.Check{Check: "limits by systemd-scope", Verdict: sandbox.False, Message: why})
+		checks = append(checks, providers.Check{Check: "limits by systemd-scope", Verdict: sandbox.False, Message: why, Info: true})
 	}
 	summary := providers.Check{
-		Check: "memory limit", Verdict: sandbox.VerdictOf(best.Hard()), Message: fmt.Sprintf("new sandboxes get %s", best),
+		Check: "memory limit", Verdict: sandbox.VerdictOf(best.Hard()), Message: fmt.Sprintf("new sandboxes get %s", best), Info: true,
 	}
 	if !best.Hard() {
 		summary.Hint = "a watchdog looks every 100 ms and kills what is over its limit; a fast program overshoots. Delegate a cgroup, or start a systemd user session, for a hard limit"

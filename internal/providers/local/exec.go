@@ -41,9 +41,23 @@ func (c *Client) Exec(ctx context.Context, id string, cmd providers.Command) (sa
 		return sandbox.Exit{}, fault.New(fault.KindLauncher, "%w", err).At(c.name, op)
 	}
 	streams.copy(cmd)
-	stop := context.AfterFunc(ctx, func() { _ = shutdown(conn) })
-	defer stop()
+	defer hangUpWith(ctx, conn)()
 	return c.follow(ctx, r, conn, streams)
+}
+
+// hangUpWith ends the connection when ctx ends, which ends the command. The
+// returned func is called before conn is closed.
+func hangUpWith(ctx context.Context, conn *os.File) func() {
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(done)
+		_ = shutdown(conn) //nolint:errcheck // a connection that is gone already has hung up
+	})
+	return func() {
+		if !stop() {
+			<-done
+		}
+	}
 }
 
 // follow waits for the command's end and for the last of its output.

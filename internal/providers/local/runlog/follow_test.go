@@ -138,6 +138,25 @@ func TestFollowAcrossAGap(t *testing.T) {
 	require.NoError(t, f.ends(t))
 }
 
+// The Writer leaves a torn record behind when the disk is full and it then
+// rotates: no more of it will come.
+func TestFollowOfATornFileThatIsRotatedAway(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	torn := rec(2, Stdout, full, "torn")
+	put(t, currentPath(dir), rec(1, Stdout, full, "one"), torn[:len(torn)-2])
+	f := follow(t.Context(), dir, 0, newNotifier)
+	f.expect(t, "one")
+	require.NoError(t, os.Rename(currentPath(dir), olderPath(dir)))
+	put(t, currentPath(dir), rec(3, Stdout, full, "next"))
+	l := <-f.lines
+	assert.Equal(t, "tor", l.Text)
+	assert.True(t, l.Truncated)
+	f.expect(t, "next")
+	close(f.done)
+	require.NoError(t, f.ends(t))
+}
+
 func TestFollowOfACutFileStartsAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

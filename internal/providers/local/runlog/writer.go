@@ -13,7 +13,7 @@ import (
 const MinCapBytes = 128 << 10
 
 // batchBytes is what is collected for one write to disk. With one chunk per
-// stream it is the memory of a Writer: 64 KiB.
+// stream it is the memory of a Writer: about 64 KiB.
 const batchBytes = 2 * ChunkBytes
 
 // Writer keeps a program's output on disk, the newest within a cap. Its methods

@@ -18,6 +18,10 @@ const watchdogEvery = 100 * time.Millisecond
 // ttlGrace is what a program that can hear TERM gets when its time is over.
 const ttlGrace = 2 * time.Second
 
+// deafLooks is how many looks in a row must find nobody who hears TERM: a shell
+// blocks all signals for the moment of a fork, so one look may be chance.
+const deafLooks = 3
+
 // watchSignals: TERM asks to read the stop request; the others that a closing
 // terminal or a key press may send are not for a detached process.
 func watchSignals() <-chan os.Signal {
@@ -83,8 +87,12 @@ func (s *supervisor) persuade(grace time.Duration) {
 	s.signalTree(syscall.SIGTERM)
 	over := time.NewTimer(grace)
 	defer over.Stop()
-	for pause := 2 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
-		if !s.anyoneHears() {
+	deaf := 0
+	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
+		if deaf++; s.anyoneHears() {
+			deaf = 0
+		}
+		if deaf >= deafLooks {
 			return
 		}
 		again := time.NewTimer(pause)
