@@ -13,6 +13,9 @@ type ListSpec[T any] struct {
 	Columns []Column[T]
 	Empty   string         // what an empty list teaches, on stderr in the text formats
 	Line    func(T) string // instead of the table: one line of running text per item
+	// Human is instead of the table on a terminal: one page about all items,
+	// shown when the list is closed. --columns asks for the table again.
+	Human func(s *Sheet, items []T)
 }
 
 // List is a document to which items are added as they arrive and which is
@@ -23,6 +26,7 @@ type List[T any] struct {
 	columns []Column[T]
 	encoder encoder
 	ref     func(T) any
+	paged   []T // of Human, until the page is made
 	items   int
 	done    bool // something succeeded
 	errs    []error
@@ -85,10 +89,32 @@ func (l *List[T]) AddFailed(item T, err error) error {
 
 func (l *List[T]) put(item T) error {
 	l.items++
+	if l.page() {
+		l.paged = append(l.paged, item)
+		return nil
+	}
 	if l.failed == nil {
 		l.failed = l.encoder.add(l.record(item))
 	}
 	return l.failed
+}
+
+// page says that people get one page instead of a table.
+func (l *List[T]) page() bool {
+	p := l.printer
+	return l.spec.Human != nil && p.tty && p.Format.human() && len(p.Columns) == 0
+}
+
+// finish writes what closes the document.
+func (l *List[T]) finish() error {
+	if !l.page() {
+		return l.encoder.close(l.end)
+	}
+	sheet := &Sheet{}
+	if l.items > 0 {
+		l.spec.Human(sheet, l.paged)
+	}
+	return l.printer.write(sheet.render(l.printer.view()))
 }
 
 func (l *List[T]) record(item T) record {
@@ -160,7 +186,7 @@ func (l *List[T]) Items() int { return l.items }
 // Flush shows what has been added so far. The widths of a table are fixed by the
 // first Flush.
 func (l *List[T]) Flush() error {
-	if l.failed == nil {
+	if l.failed == nil && !l.page() {
 		l.failed = l.encoder.flush()
 	}
 	return l.failed
@@ -179,7 +205,7 @@ func (l *List[T]) CloseAs(verdict error) error {
 	}
 	l.end.errs, l.end.code = l.errs, fault.ExitCode(verdict)
 	if l.failed == nil {
-		l.failed = l.encoder.close(l.end)
+		l.failed = l.finish()
 	}
 	if l.items == 0 && len(l.errs) == 0 && l.spec.Empty != "" && !p.Format.Structured() {
 		p.Note(l.spec.Empty)

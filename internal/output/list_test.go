@@ -204,6 +204,35 @@ func TestLinesInsteadOfATable(t *testing.T) {
 	}
 }
 
+func TestOnePageInsteadOfATable(t *testing.T) {
+	t.Parallel()
+	spec := boxSpec()
+	spec.Human = func(s *Sheet, items []box) { s.Section("boxes").Field("how many", len(items)) }
+	for name, tc := range map[string]struct {
+		at      place
+		format  string
+		columns []string
+		want    string
+	}{
+		"terminal":      {place{width: 80, env: []string{"NO_COLOR=1"}}, "table", nil, "boxes\n  how many  2\n"},
+		"pipe":          {place{}, "table", []string{"cpu"}, "CPU\n1.5\n\n"},
+		"columns asked": {place{width: 80, env: []string{"NO_COLOR=1"}}, "table", []string{"cpu"}, "CPU\n1.5\n-\n"},
+		"csv":           {place{width: 80}, "csv", []string{"cpu"}, "cpu\n1.5\n\n"},
+	} {
+		s := newStage(tc.at)
+		l := open(t, s.printer(t, tc.format, func(o *Options) { o.Columns = tc.columns }), spec)
+		for _, b := range boxes()[:2] {
+			require.NoError(t, l.Add(b))
+			require.NoError(t, l.Flush())
+		}
+		require.NoError(t, l.Close())
+		assert.Equal(t, tc.want, s.out.String(), name)
+	}
+	empty := newStage(place{width: 80})
+	require.NoError(t, open(t, empty.printer(t, "table"), spec).Close())
+	assert.Empty(t, empty.out.String())
+}
+
 func TestPipesGetRowsAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"table", "csv", "ndjson", "name"} {
