@@ -135,6 +135,7 @@ type Check struct {
 	Verdict sandbox.Verdict // True = in order
 	Message string
 	Hint    string
+	Info    bool // good to know, but nothing to repair: it does not count as found
 }
 
 // As finds an ability of a provider.
