@@ -12,6 +12,9 @@ import (
 )
 
 func main() {
+	// A reader that leaves (`| head`) shall be an error of the write, not the
+	// end of the process. Caught, not ignored: children inherit what is ignored.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	os.Exit(cli.Main(process.Process{
 		Args: os.Args, Environ: os.Environ(), UID: os.Getuid(), PID: os.Getpid(), Now: time.Now,
 		Stdin:  process.Stream{Reader: os.Stdin, File: os.Stdin},

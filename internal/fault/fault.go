@@ -66,17 +66,27 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // KindOf finds the kind of any error. Joined errors of one kind have that
-// kind, of several kinds KindPartial; context errors are known too.
+// kind, of several kinds KindPartial; context errors are known too. An error
+// never has KindNone.
 func KindOf(err error) Kind {
 	if err == nil {
 		return KindNone
 	}
-	var f *Error
-	if errors.As(err, &f) && !joined(err) {
-		return f.Kind
-	}
-	if list, ok := err.(interface{ Unwrap() []error }); ok {
-		return common(list.Unwrap())
+	switch e := err.(type) { //nolint:errorlint // walks the chain itself, to see joins on the way
+	case *Error:
+		if e.Kind == KindNone {
+			return KindUnknown
+		}
+		return e.Kind
+	case interface{ Unwrap() []error }:
+		if joined(err, e.Unwrap()) {
+			return common(e.Unwrap())
+		}
+		return firstKnown(e.Unwrap())
+	case interface{ Unwrap() error }:
+		if inner := e.Unwrap(); inner != nil {
+			return KindOf(inner)
+		}
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -87,9 +97,23 @@ func KindOf(err error) Kind {
 	return KindUnknown
 }
 
-func joined(err error) bool {
-	_, ok := err.(interface{ Unwrap() []error }) // asks about this very value, not about what it wraps
-	return ok
+// joined tells errors.Join, which lists failures, from an error that wraps a
+// sentinel beside its cause.
+func joined(err error, parts []error) bool {
+	texts := make([]string, len(parts))
+	for i, part := range parts {
+		texts[i] = part.Error()
+	}
+	return err.Error() == strings.Join(texts, "\n")
+}
+
+func firstKnown(errs []error) Kind {
+	for _, err := range errs {
+		if k := KindOf(err); k != KindUnknown {
+			return k
+		}
+	}
+	return KindUnknown
 }
 
 func common(errs []error) Kind {

@@ -25,7 +25,8 @@ const deafLooks = 3
 // watchSignals: TERM asks to read the stop request; the others that a closing
 // terminal or a key press may send are not for a detached process.
 func watchSignals() <-chan os.Signal {
-	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGPIPE)
+	// Caught, not ignored: ignoring would be inherited by the program.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGPIPE)
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGTERM)
 	return c

@@ -1,0 +1,67 @@
+package fault_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"sbx/internal/fault"
+)
+
+func TestKindOf(t *testing.T) {
+	t.Parallel()
+	auth, gone := fault.New(fault.KindAuth, "no key"), fault.New(fault.KindGone, "expired")
+	plain := errors.New("plain")
+	for name, tc := range map[string]struct {
+		err  error
+		want fault.Kind
+		code int
+	}{
+		"nil":               {nil, fault.KindNone, 0},
+		"plain":             {plain, fault.KindUnknown, 1},
+		"a fault":           {auth, fault.KindAuth, 4},
+		"wrapped":           {fmt.Errorf("while: %w", gone), fault.KindGone, 6},
+		"outer kind wins":   {fault.New(fault.KindRefused, "no: %w", auth), fault.KindRefused, 11},
+		"a fault of none":   {&fault.Error{Err: plain}, fault.KindUnknown, 1},
+		"joined alike":      {errors.Join(auth, auth), fault.KindAuth, 4},
+		"joined apart":      {errors.Join(auth, gone), fault.KindPartial, 3},
+		"a join, wrapped":   {fmt.Errorf("all: %w", errors.Join(auth, gone)), fault.KindPartial, 3},
+		"a sentinel beside": {fmt.Errorf("%w: here: %w", plain, gone), fault.KindGone, 6},
+		"canceled":          {fmt.Errorf("reading: %w", context.Canceled), fault.KindCanceled, 130},
+		"deadline":          {context.DeadlineExceeded, fault.KindTimeout, 124},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, tc.want, fault.KindOf(tc.err))
+			assert.Equal(t, tc.code, fault.ExitCode(tc.err))
+		})
+	}
+}
+
+func TestErrorTextNamesProviderAndOperation(t *testing.T) {
+	t.Parallel()
+	err := fault.New(fault.KindUnverified, "still running after %s", "30s").At("prod", "terminate abc").WithHint("look again with `%s`", "sbx ls")
+	assert.Equal(t, "prod: terminate abc: still running after 30s", err.Error())
+	assert.Equal(t, "look again with `sbx ls`", fault.HintOf(fmt.Errorf("top: %w", err)))
+	assert.Equal(t, "no such sandbox", (&fault.Error{Kind: fault.KindNotFound}).Error())
+	assert.Empty(t, fault.HintOf(errors.New("plain")))
+}
+
+func TestTableIsSortedAndEveryKindHasOneRow(t *testing.T) {
+	t.Parallel()
+	seen := map[fault.Kind]bool{}
+	last := -1
+	for _, row := range fault.Table() {
+		assert.Greater(t, row.Code, last, "codes rise")
+		assert.False(t, seen[row.Kind], "%s stands twice", row.Kind)
+		assert.NotEmpty(t, row.Meaning)
+		assert.Equal(t, row, row.Kind.Row())
+		seen[row.Kind], last = true, row.Code
+	}
+	assert.Equal(t, fault.KindUnknown, fault.Kind("no such kind").Row().Kind)
+	assert.True(t, fault.Retryable(fault.New(fault.KindUnavailable, "503")))
+	assert.False(t, fault.Retryable(fault.New(fault.KindGone, "410")))
+}

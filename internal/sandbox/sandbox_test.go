@@ -1,0 +1,170 @@
+package sandbox_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/sandbox"
+)
+
+func TestParseDuration(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]time.Duration{
+		"90s": 90 * time.Second, "10m": 10 * time.Minute, "2h": 2 * time.Hour, "3d": 72 * time.Hour, "1w": 168 * time.Hour,
+		"1h30m": 90 * time.Minute, "1d12h": 36 * time.Hour, "1w2d3h4m5s": 9*24*time.Hour + 3*time.Hour + 4*time.Minute + 5*time.Second,
+		"0h5m": 5 * time.Minute, "3650d": 3650 * 24 * time.Hour,
+	} {
+		got, err := sandbox.ParseDuration(text)
+		require.NoError(t, err, text)
+		assert.Equal(t, want, got, text)
+	}
+	for _, text := range []string{
+		"", "0", "0s", "0h0m", "10", "-5m", "+5m", "5", "m", "5x", "1.5h", "5m5m", "5s5m", "5m 5s", " 5m", "5m ", "10minutes", "3651d", "1w3650d",
+		"99999999999999999999s", "９s", "1h30",
+	} {
+		_, err := sandbox.ParseDuration(text)
+		require.ErrorIs(t, err, sandbox.ErrMeasure, "%q is accepted", text)
+	}
+}
+
+func FuzzParseDuration(f *testing.F) {
+	for _, seed := range []string{"", "10m", "1h30m", "-1s", "9999999999999999w", "1d1d"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		d, err := sandbox.ParseDuration(text)
+		if err != nil {
+			return
+		}
+		if d <= 0 || d > 3650*24*time.Hour {
+			t.Fatalf("%q gives %v", text, d)
+		}
+		again, err := sandbox.ParseDuration(sandbox.FormatDuration(d))
+		if err != nil || again > d || d-again > time.Hour*24*7 {
+			t.Fatalf("%q = %v is written %q, read %v, %v", text, d, sandbox.FormatDuration(d), again, err)
+		}
+	})
+}
+
+func TestFormatDurationKeepsTwoUnits(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		0: "0s", 999 * time.Millisecond: "0s", 59 * time.Second: "59s", 61 * time.Second: "1m1s", time.Hour: "1h",
+		25*time.Hour + 30*time.Minute: "1d1h", 8 * 24 * time.Hour: "1w1d",
+	} {
+		assert.Equal(t, want, sandbox.FormatDuration(d))
+	}
+}
+
+func TestParseSize(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int64{"64K": 64 << 10, "512M": 512 << 20, "2G": 2 << 30} {
+		got, err := sandbox.ParseSize(text)
+		require.NoError(t, err)
+		assert.Equal(t, want, got)
+	}
+	for _, text := range []string{"", "512", "0M", "-1M", "+1M", "1.5G", "M", "1T", "1m", "1 M", "99999999999999999999G", "2000000G", "１M"} {
+		_, err := sandbox.ParseSize(text)
+		require.ErrorIs(t, err, sandbox.ErrMeasure, "%q is accepted", text)
+	}
+}
+
+func FuzzParseSize(f *testing.F) {
+	f.Add("512M")
+	f.Add("9223372036854775807G")
+	f.Fuzz(func(t *testing.T, text string) {
+		if n, err := sandbox.ParseSize(text); err == nil && (n <= 0 || n > 1<<50) {
+			t.Fatalf("%q gives %d", text, n)
+		}
+	})
+}
+
+func TestParseRef(t *testing.T) {
+	t.Parallel()
+	for word, want := range map[string]sandbox.Ref{
+		"abc": {ID: "abc"}, "prod/abc": {Provider: "prod", ID: "abc"}, "i-0_9.z:1": {ID: "i-0_9.z:1"}, "local/ü": {Provider: "local", ID: "ü"},
+	} {
+		got, err := sandbox.ParseRef(word)
+		require.NoError(t, err)
+		assert.Equal(t, want, got)
+		assert.Equal(t, word, got.String())
+		assert.Equal(t, want.Provider == "", got.Bare())
+	}
+	for _, word := range []string{
+		"", "/", "a/", "/a", "a/b/c", "..", "a/..", ".", "-rf", "a/-x", "a b", "a\tb", "a\n", "a\x1b[31m", `a\b`, "a?b", "a#b", "a%2fb", "a*", "\xff", "a\x7f", "a\u0085", strings.Repeat("x", 600),
+	} {
+		_, err := sandbox.ParseRef(word)
+		require.ErrorIs(t, err, sandbox.ErrRef, "%q is accepted", word)
+	}
+}
+
+func FuzzParseRef(f *testing.F) {
+	f.Add("prod/abc")
+	f.Add("../../etc")
+	f.Fuzz(func(t *testing.T, word string) {
+		ref, err := sandbox.ParseRef(word)
+		if err != nil {
+			return
+		}
+		if ref.String() != word || strings.ContainsAny(ref.ID, "/\\\x00\n\x1b") || ref.ID == ".." {
+			t.Fatalf("%q gives %+v", word, ref)
+		}
+	})
+}
+
+func TestAge(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	for name, tc := range map[string]struct {
+		s      sandbox.Sandbox
+		age    time.Duration
+		source sandbox.AgeSource
+	}{
+		"created":    {sandbox.Sandbox{CreatedAt: ago(time.Hour), StartedAt: ago(time.Minute)}, time.Hour, sandbox.AgeCreatedAt},
+		"started":    {sandbox.Sandbox{StartedAt: ago(time.Minute)}, time.Minute, sandbox.AgeStartedAt},
+		"first seen": {sandbox.Sandbox{FirstSeenAt: ago(time.Second)}, time.Second, sandbox.AgeFirstSeen},
+		"unknown":    {sandbox.Sandbox{}, 0, sandbox.AgeUnknown},
+		"future":     {sandbox.Sandbox{CreatedAt: ago(-time.Second), StartedAt: ago(time.Hour)}, 0, sandbox.AgeUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			age, source := tc.s.Age(now)
+			assert.Equal(t, tc.age, age)
+			assert.Equal(t, tc.source, source)
+		})
+	}
+	_, known := sandbox.Sandbox{LastActivityAt: now.Add(time.Minute)}.Idle(now)
+	assert.False(t, known, "activity in the future proves nothing")
+	idle, known := sandbox.Sandbox{LastActivityAt: ago(time.Minute)}.Idle(now)
+	assert.True(t, known)
+	assert.InDelta(t, 60, idle.Seconds(), math.SmallestNonzeroFloat64)
+}
+
+func TestClosedLists(t *testing.T) {
+	t.Parallel()
+	for _, s := range sandbox.States() {
+		got, ok := sandbox.ParseState(string(s))
+		assert.True(t, ok)
+		assert.Equal(t, s, got)
+	}
+	_, ok := sandbox.ParseState("RUNNING")
+	assert.False(t, ok)
+	assert.True(t, sandbox.StateFailed.Ended())
+	assert.False(t, sandbox.StateStopped.Ended(), "stopped is an end only where the plan said stop")
+	assert.Len(t, sandbox.Outcomes(), 8)
+	assert.True(t, sandbox.EnforcementHybrid.Hard())
+	assert.False(t, sandbox.EnforcementWatch.Hard())
+	assert.Equal(t, sandbox.True, sandbox.VerdictOf(true))
+	assert.Equal(t, sandbox.False, sandbox.VerdictOf(false))
+	s := sandbox.Sandbox{Provider: "p", ID: "x", Labels: map[string]string{"a": "1"}}
+	c := s.Clone()
+	c.Labels["a"] = "2"
+	assert.Equal(t, "1", s.Labels["a"])
+	assert.Equal(t, "p/x", s.Ref().String())
+}
