@@ -62,7 +62,7 @@ func memoryPatterns() []Pattern {
 			"array buffer allocation failed", "fatal process out of memory", "fatal process oom"),
 		heap("go_heap", "the Go runtime got no memory",
 			"runtime: out of memory", "runtime: cannot map pages", "failed to reserve page summary", "runtime: cannot allocate memory"),
-		heap("python_heap", "Python got no memory", "memoryerror", "unable to allocate array", "unable to allocate"),
+		heap("python_heap", "Python got no memory", "memoryerror", "unable to allocate"),
 		heap("java_heap", "the Java heap is full", "outofmemoryerror", "java heap space", "gc overhead limit exceeded"),
 		heap("enomem", "the system refused memory", "enomem", "cannot allocate memory", "std::bad_alloc", "memory allocation of", "virtual memory exhausted"),
 		{
@@ -108,7 +108,7 @@ func waitPatterns() []Pattern {
 			Say: "nothing happened for too long", literals: []string{"inactivity timeout"},
 		}, {
 			ID: "request_timeout", Row: "R76", Cause: sandbox.CauseHungIO, Severity: Warning,
-			Say: "a request got no answer in time", literals: []string{"request timeout after", "request timed out", "request timeout"},
+			Say: "a request got no answer in time", literals: []string{"request timed out", "request timeout"},
 		}, {
 			ID: "operation_timed_out", Row: "R38", Cause: sandbox.CauseHungIO, Severity: Warning,
 			Say:      "an external service hangs",
@@ -128,14 +128,14 @@ func accessPatterns() []Pattern {
 			Say: "a service throttles or is overloaded: wait, then retry",
 			literals: []string{
 				"rate limit", "rate limited", "rate limits", "rate_limit", "rate_limit_error", "ratelimiterror", "too many requests",
-				"overloaded_error", "overloaded", "http 429", "status 429", "status code 429", "error 429", "429 too many requests",
+				"overloaded_error", "overloaded", "http 429", "status 429", "status code 429", "error 429",
 			},
 		}, {
 			ID: "auth", Row: "facts", Cause: sandbox.CauseUnknown, Severity: Critical,
 			Say: "credentials are missing, wrong or expired: a retry cannot help",
 			literals: []string{
 				"unauthorized", "invalid api key", "invalid_api_key", "invalid x-api-key", "authentication_error", "authentication failed",
-				"token expired", "token has expired", "permission_error", "403 forbidden", "401 unauthorized", "not logged in",
+				"token expired", "token has expired", "permission_error", "403 forbidden", "not logged in",
 			},
 		}, {
 			ID: "credit", Row: "facts", Cause: sandbox.CauseUnknown, Severity: Critical,
@@ -175,7 +175,7 @@ func cleanupPatterns() []Pattern {
 		line("cleanup_failed", Critical, "the cleanup job failed", "cleanup job failed"),
 		line("cleanup_item_failed", Warning, "cleanup could not remove a sandbox", "failed to cleanup"),
 		line("cleanup_started", Info, "cleanup began", "sandbox cleanup started", "starting sandbox cleanup"),
-		line("cleanup_removed", Info, "cleanup removed a sandbox", "cleaned up sandbox", "cleaned up"),
+		line("cleanup_removed", Info, "cleanup removed a sandbox", "cleaned up"),
 		line("cleanup_completed", Info, "cleanup ended", "cleanup completed"),
 		line("cleanup_found", Info, "cleanup chose its sandboxes", "sandboxes to cleanup", "sandbox to cleanup"),
 	}
