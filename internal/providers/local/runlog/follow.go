@@ -67,29 +67,38 @@ func (r *reader) moveOn(ctx context.Context) (bool, error) {
 	}
 	defer func() { files.close() }()
 	next := r.isFile(files.older)
-	if err := r.finish(ctx); err != nil {
+	if files.current == nil && files.older != nil && !next {
+		return false, nil // the log is being removed or rotated: the next event tells which
+	}
+	if err := r.leave(ctx, next); err != nil {
 		return false, err
 	}
-	if r.file != nil && !next {
-		if err := r.sever(true); err != nil {
-			return false, err
+	if files.current == nil {
+		if files.older == nil {
+			// An open file would keep the system from reporting the end of its directory.
+			r.turnTo(nil, 0, 0)
 		}
+		return false, nil
 	}
-	more := false
 	if files.older != nil && !next {
-		more = true
 		r.turnTo(files.older, 0, math.MaxInt64)
 		files.older = nil
 		if err := r.finish(ctx); err != nil {
 			return false, err
 		}
 	}
-	if files.current != nil {
-		more = true
-		r.turnTo(files.current, 0, math.MaxInt64)
-		files.current = nil
+	r.turnTo(files.current, 0, math.MaxInt64)
+	files.current = nil
+	return true, nil
+}
+
+// leave finishes the file that is read; unless it is known which one is next,
+// the log has a gap behind it.
+func (r *reader) leave(ctx context.Context, next bool) error {
+	if err := r.finish(ctx); err != nil || r.file == nil || next {
+		return err
 	}
-	return more, nil
+	return r.sever(true)
 }
 
 // isFile says that the file is the one that is read.

@@ -180,6 +180,8 @@ func TestFollowEndsWithTheContext(t *testing.T) {
 	require.ErrorIs(t, f.ends(t), context.Canceled)
 }
 
+// The file goes before the directory does, and the follower looks in between: it
+// must not hold the file open, or the system keeps the directory's end to itself.
 func TestFollowEndsWithTheDirectory(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "box")
@@ -187,9 +189,64 @@ func TestFollowEndsWithTheDirectory(t *testing.T) {
 	put(t, currentPath(dir), rec(1, Stdout, full, "one"), rec(2, Stdout, part, "open"))
 	f := follow(t.Context(), dir, 0, newNotifier)
 	f.expect(t, "one")
-	require.NoError(t, os.RemoveAll(dir))
+	require.NoError(t, os.Remove(currentPath(dir)))
 	f.expect(t, "open")
+	require.NoError(t, os.Remove(dir))
 	require.NoError(t, f.ends(t))
+}
+
+// Whichever file is removed first, no line is given twice.
+func TestFollowOfALogThatIsRemoved(t *testing.T) {
+	t.Parallel()
+	for name, remove := range map[string][]func(string) string{
+		"current first": {currentPath, olderPath},
+		"older first":   {olderPath, currentPath},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "box")
+			require.NoError(t, os.Mkdir(dir, 0o700))
+			put(t, olderPath(dir), rec(0, Stdout, full, "zero"))
+			put(t, currentPath(dir), rec(1, Stdout, full, "one"), rec(2, Stdout, part, "open"))
+			f, looks := byHand(t, dir)
+			got, ended := f.look(t, looks)
+			for _, path := range []string{remove[0](dir), remove[1](dir), dir} {
+				require.NoError(t, os.Remove(path))
+				require.False(t, ended)
+				var more []string
+				more, ended = f.look(t, looks)
+				got = append(got, more...)
+			}
+			assert.True(t, ended)
+			assert.Equal(t, []string{"zero", "one", "open"}, got)
+		})
+	}
+}
+
+// byHand follows a log that is looked at when the test says so.
+func byHand(t *testing.T, dir string) (follower, chan<- time.Time) {
+	t.Helper()
+	looks := make(chan time.Time)
+	return follow(t.Context(), dir, 0, func(string) *notifier { return &notifier{ticks: looks} }), looks
+}
+
+// look makes the follower look, and gives what it found and whether it ended. The
+// second look is taken up when the first is over.
+func (f follower) look(t *testing.T, looks chan<- time.Time) ([]string, bool) {
+	t.Helper()
+	var got []string
+	for n := 0; n < 2; {
+		select {
+		case looks <- time.Time{}:
+			n++
+		case l := <-f.lines:
+			got = append(got, l.Text)
+		case err := <-f.end:
+			require.NoError(t, err)
+			return got, true
+		}
+	}
+	return got, false
 }
 
 func TestFollowReportsWhatItCannotRead(t *testing.T) {
