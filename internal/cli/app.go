@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -63,22 +65,53 @@ func (a *app) newPrinter() (*output.Printer, error) {
 	}), nil
 }
 
-// report prints an error that no document has shown.
+// report prints an error that no document has shown. A program's own exit code
+// needs no words.
 func (a *app) report(err error) {
+	if _, own := errors.AsType[commands.ProgramExit](err); own {
+		return
+	}
 	p, printerErr := a.printer()
-	if printerErr != nil { // -o itself is wrong: say so in the plainest form
-		p = output.New(a.process, output.Options{NoColor: true, Format: a.wanted()})
+	if printerErr != nil || !a.began { // flags were read in part or not at all: say so in the plainest form
+		p = output.New(a.process, output.Options{NoColor: true, Verbose: a.globals.Verbose, Format: a.wanted()})
 	}
 	p.Report(err)
 }
 
-// wanted is the format that argv asks for, although it could not be parsed.
+// wanted is the format that argv asks for, although reading the flags may have
+// ended before it, as after an unknown flag.
 func (a *app) wanted() output.Format {
 	f, err := output.ParseFormat(a.globals.Output)
+	if a.globals.Output == "" || err != nil {
+		f, err = output.ParseFormat(askedFormat(a.process.Args))
+	}
 	if err != nil {
 		f, _ = output.ParseFormat("") //nolint:errcheck // the default always parses
 	}
 	return f
+}
+
+// askedFormat finds the last value of -o in argv, in any of its spellings; ""
+// without one. Words behind -- belong to another program.
+func askedFormat(args []string) string {
+	format := ""
+	for i := 1; i < len(args) && args[i] != "--"; i++ {
+		word := args[i]
+		long, isLong := strings.CutPrefix(word, "--output=")
+		short, isShort := strings.CutPrefix(word, "-o")
+		switch {
+		case word == "--output" || word == "-o":
+			if i+1 < len(args) {
+				i++
+				format = args[i]
+			}
+		case isLong:
+			format = long
+		case isShort && !strings.HasPrefix(word, "--"):
+			format = strings.TrimPrefix(short, "=")
+		}
+	}
+	return format
 }
 
 func (a *app) newConfig() (*config.Config, error) {

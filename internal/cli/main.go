@@ -120,4 +120,3 @@ func (w signalWatch) code() int {
 		return 0
 	}
 }
-

@@ -98,8 +98,9 @@ func lsOnce(ctx context.Context, d *Deps, p *output.Printer, f *fleet.Fleet, s s
 
 // row judges one sandbox by what its record alone tells.
 func (d *Deps) row(s sandbox.Sandbox, now time.Time) sandboxRow {
-	stuck := triage.Stuck(s, triage.Signals{}, d.thresholds(s), now)
-	return sandboxRow{Sandbox: s, Stuck: stuck.Verdict, Reason: stuck.Say(), now: now}
+	t := d.thresholds(s)
+	stuck := triage.Stuck(s, triage.Signals{}, t, now)
+	return sandboxRow{Sandbox: s, Stuck: stuck.Verdict, Reason: stuck.Say(), now: now, inactivity: t.Inactivity}
 }
 
 func (d *Deps) facts() selector.Facts {

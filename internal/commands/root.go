@@ -48,6 +48,7 @@ func NewRoot(d *Deps) *cobra.Command {
 		root.AddCommand(make(d))
 	}
 	root.AddCommand(newExitCodes())
+	layOut(root, d.Process.Name())
 	return root
 }
 
@@ -55,6 +56,17 @@ func NewRoot(d *Deps) *cobra.Command {
 func verbs() []func(*Deps) *cobra.Command {
 	return []func(*Deps) *cobra.Command{
 		newLs,
+		newLogs,
+		newExec,
+		newCreate,
+		newWait,
+		newTerminate,
+		newDrill,
+		newDoctor,
+		newProviders,
+		newConfig,
+		newVersion,
+		newCompletion,
 	}
 }
 
@@ -65,15 +77,15 @@ func unknownVerb(cmd *cobra.Command, args []string) error {
 	err := fault.Usage("unknown command %q", args[0])
 	cmd.SuggestionsMinimumDistance = 2
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		return err.WithHint("did you mean `%s %s`?", cmd.Name(), near[0])
+		return err.WithHint("did you mean `%s %s`?", cmd.CommandPath(), near[0])
 	}
-	return err.WithHint("`%s --help` lists the commands", cmd.Name())
+	return err.WithHint("`%s --help` lists the commands", cmd.CommandPath())
 }
 
 func addGlobals(f *pflag.FlagSet, g *Globals) {
 	f.SortFlags = false
 	f.StringSliceVar(&g.Providers, "provider", nil, "only this `PROFILE` (repeatable)")
-	f.StringVarP(&g.Output, "output", "o", "", "`FORMAT`: "+output.FormatHelp())
+	f.StringVarP(&g.Output, "output", "o", "", "`FORMAT`: "+formatHelp())
 	f.StringSliceVar(&g.Columns, "columns", nil, "show these columns, `a,b`")
 	f.StringVar(&g.Timeout, "timeout", "", "give the whole command this `DURATION`, then exit 124")
 	f.StringVar(&g.Config, "config", "", "read `FILE` instead of user and project configuration")
@@ -84,7 +96,7 @@ func addGlobals(f *pflag.FlagSet, g *Globals) {
 
 func completeGlobals(root *cobra.Command, d *Deps) {
 	complete(root, "output", func() []string {
-		words := strings.Split(output.FormatHelp(), "|")
+		words := strings.Split(output.FormatHelp(output.Formats()...), "|")
 		for i, w := range words {
 			words[i], _, _ = strings.Cut(w, "=")
 		}

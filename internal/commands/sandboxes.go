@@ -12,7 +12,9 @@ type sandboxRow struct {
 	sandbox.Sandbox
 	Stuck  sandbox.Verdict
 	Reason string
-	now    time.Time
+
+	now        time.Time
+	inactivity time.Duration
 }
 
 // sandboxColumns are S of CLI.md, in its order.
@@ -63,11 +65,16 @@ func (r sandboxRow) idle() any {
 	return output.Seconds(idle)
 }
 
+// activity is the provider's own word, else whether the last sign of life is
+// within the inactivity limit.
 func (r sandboxRow) activity() sandbox.Verdict {
-	if r.Activity == "" {
-		return sandbox.Unknown
+	if r.Activity == sandbox.True || r.Activity == sandbox.False {
+		return r.Activity
 	}
-	return r.Activity
+	if idle, known := r.Idle(r.now); known {
+		return sandbox.VerdictOf(idle <= r.inactivity)
+	}
+	return sandbox.Unknown
 }
 
 func (r sandboxRow) exitCode() *int {

@@ -3,16 +3,11 @@ package local
 import (
 	"maps"
 	"strconv"
-	"time"
 
 	"sbx/internal/providers/local/record"
 	"sbx/internal/providers/local/runlog"
 	"sbx/internal/sandbox"
 )
-
-// inactivity is the silence after which a running sandbox counts as showing no
-// life (ACCEPTANCE S1-13).
-const inactivity = 60 * time.Second
 
 // view turns a record into what the rest of sbx sees. alive says whether its
 // supervisor lives; it is asked only for what has not ended.
@@ -31,18 +26,12 @@ func (c *Client) view(r record.Record, alive bool) sandbox.Sandbox {
 		s.State = sandbox.StateFailed
 		r.Exit = &record.Exit{SupervisorLost: true}
 	}
-	if s.LastActivityAt = r.StartedAt; !s.State.Ended() {
-		if at, ok := runlog.LastActivity(c.store.Dir(r.ID)); ok {
-			s.LastActivityAt = at.UTC()
-		}
-		if idle, ok := s.Idle(c.now()); ok {
-			s.Activity = sandbox.VerdictOf(idle <= inactivity)
-		}
-	} else {
+	s.LastActivityAt = r.StartedAt
+	if at, ok := runlog.LastActivity(c.store.Dir(r.ID)); ok {
+		s.LastActivityAt = at.UTC()
+	}
+	if s.State.Ended() {
 		s.Activity = sandbox.False
-		if at, ok := runlog.LastActivity(c.store.Dir(r.ID)); ok {
-			s.LastActivityAt = at.UTC()
-		}
 		s.Exit = exitOf(r)
 	}
 	return s

@@ -1,0 +1,101 @@
+package cli_test
+
+import (
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"sbx/internal/cli"
+	"sbx/internal/drill"
+	"sbx/internal/process"
+)
+
+// TestMain lets the test binary be sbx: for scripts, which call it by name, and
+// for the supervisors, stubs and drill programs that it starts of itself.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == drill.ProgramArg {
+		os.Exit(run())
+	}
+	testscript.Main(m, map[string]func(){
+		"sbx": func() { os.Exit(run()) },
+		// The same program under another name, as a packager may install it.
+		"boxes": func() { os.Exit(run()) },
+	})
+}
+
+// run is cmd/sbx/main.go.
+func run() int {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	return cli.Main(process.Process{
+		Args: os.Args, Environ: os.Environ(), UID: os.Getuid(), PID: os.Getpid(), Now: time.Now,
+		Stdin:  process.Stream{Reader: os.Stdin, File: os.Stdin},
+		Stdout: process.Stream{Writer: os.Stdout, File: os.Stdout},
+		Stderr: process.Stream{Writer: os.Stderr, File: os.Stderr},
+		Signals: func() (<-chan os.Signal, func()) {
+			c := make(chan os.Signal, 2)
+			signal.Notify(c, os.Interrupt, syscall.SIGTERM)
+			return c, func() { signal.Stop(c) }
+		},
+	})
+}
+
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup:               setup,
+		Cmds:                verbs(),
+		Condition:           condition,
+	})
+}
+
+// setup gives each script a home of its own with nothing in it, and ends
+// whatever the script leaves.
+func setup(e *testscript.Env) error {
+	home := filepath.Join(e.WorkDir, "home")
+	if err := os.Mkdir(home, 0o700); err != nil {
+		return err
+	}
+	e.Setenv("HOME", home)
+	e.Setenv("SBX_STATE_DIR", filepath.Join(e.WorkDir, "state"))
+	e.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
+	e.Setenv("TERM", "dumb")
+	e.Setenv("SELF", executable())
+	e.Defer(func() { endAll(filepath.Join(e.WorkDir, "state")) })
+	return nil
+}
+
+func executable() string {
+	path, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	return path
+}
+
+// condition knows what the scripts may ask of the machine.
+func condition(name string) (bool, error) {
+	switch name {
+	case "root":
+		return os.Getuid() == 0, nil
+	case "hard":
+		return hardLimits(), nil
+	}
+	if tool, ok := strings.CutPrefix(name, "tool:"); ok {
+		for dir := range strings.SplitSeq(os.Getenv("PATH"), ":") {
+			if info, err := os.Stat(filepath.Join(dir, tool)); err == nil && info.Mode()&0o111 != 0 {
+				return true, nil
+			}
+		}
+		return false, nil
+	}
+	return false, os.ErrInvalid
+}

@@ -1,0 +1,192 @@
+package cli_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/itchyny/gojq"
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"sbx/internal/providers"
+	"sbx/internal/providers/local"
+	"sbx/internal/providers/local/cgroup"
+	"sbx/internal/providers/local/record"
+)
+
+// verbs are what scripts can do beside running programs.
+func verbs() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
+	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
+		"status": status, "jq": jq, "ref": ref, "kill": kill, "until": until, "noprocess": noProcess,
+	}
+}
+
+// status runs a command and wants one exit status: status 3 sbx ls.
+func status(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: status CODE COMMAND...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	if exit, ok := err.(*exec.ExitError); ok { //nolint:errorlint // Exec returns it bare
+		got = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if got != want {
+		ts.Fatalf("exit status %d, want %d", got, want)
+	}
+}
+
+// jq wants an expression over a JSON document (stdout, stderr or a file) to be
+// true; the document must be the only one: jq stdout '.items | length == 2'.
+func jq(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: jq FILE EXPRESSION")
+	}
+	text := ts.ReadFile(args[0])
+	decoder := json.NewDecoder(strings.NewReader(text))
+	var document any
+	if err := decoder.Decode(&document); err != nil {
+		ts.Fatalf("%s is no JSON document: %v", args[0], err)
+	}
+	if decoder.More() {
+		ts.Fatalf("%s holds more than one document", args[0])
+	}
+	query, err := gojq.Parse(args[1])
+	ts.Check(err)
+	got, _ := query.Run(document).Next()
+	if (got == true) == neg {
+		ts.Fatalf("%s is %v for:\n%s", args[1], got, text)
+	}
+}
+
+// ref keeps the reference that the last command printed as $REF and its id as $ID.
+func ref(ts *testscript.TestScript, neg bool, args []string) {
+	name := "REF"
+	if len(args) == 1 {
+		name = args[0]
+	}
+	word := strings.TrimSpace(ts.ReadFile("stdout"))
+	_, id, ok := strings.Cut(word, "/")
+	if neg || !ok || strings.ContainsAny(word, " \n") {
+		ts.Fatalf("stdout is no reference: %q", word)
+	}
+	ts.Setenv(name, word)
+	ts.Setenv(strings.TrimSuffix(name, "REF")+"ID", id)
+}
+
+// kill sends a signal to a process of a sandbox: kill -9 supervisor ID.
+func kill(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: kill -9|-STOP supervisor|stub|program ID")
+	}
+	r, err := record.Store{Root: ts.Getenv("SBX_STATE_DIR") + "/local"}.Read(args[2])
+	ts.Check(err)
+	sig := map[string]syscall.Signal{"-9": syscall.SIGKILL, "-STOP": syscall.SIGSTOP, "-TERM": syscall.SIGTERM}[args[0]]
+	pid := map[string]int{"supervisor": r.Supervisor.PID, "stub": r.Stub.PID, "program": r.Program.PID}[args[1]]
+	if pid <= 1 || sig == 0 {
+		ts.Fatalf("no %s of %s is known", args[1], args[2])
+	}
+	ts.Check(syscall.Kill(pid, sig))
+}
+
+// until repeats a command until it succeeds: until exec test -e up.
+func until(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: until COMMAND...")
+	}
+	deadline := time.Now().Add(20 * time.Second)
+	for ts.Exec(args[0], args[1:]...) != nil {
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s did not come true", strings.Join(args, " "))
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+}
+
+// noProcess wants no process of this script's sandboxes to be left.
+func noProcess(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: noprocess")
+	}
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		left := processesOf(ts.Getenv("SBX_STATE_DIR"))
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("still running: %v", left)
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+}
+
+// processesOf finds processes whose environment or arguments name a state
+// folder: programs by their HOME, and nothing else runs there.
+func processesOf(state string) []string {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	var found []string
+	for _, e := range entries {
+		if _, err := strconv.Atoi(e.Name()); err != nil {
+			continue
+		}
+		env, err := os.ReadFile("/proc/" + e.Name() + "/environ")
+		if err != nil || !strings.Contains(string(env), "HOME="+state+"/") {
+			continue
+		}
+		cmdline, _ := os.ReadFile("/proc/" + e.Name() + "/cmdline")
+		found = append(found, e.Name()+" "+strings.ReplaceAll(string(cmdline), "\x00", " "))
+	}
+	return found
+}
+
+// endAll ends every sandbox of a state folder.
+func endAll(state string) {
+	kind := local.Type()
+	p := providers.Profile{Name: "local", Type: kind.Name, Settings: map[string]string{}}
+	for _, o := range kind.Options {
+		p.Settings[o.Name] = o.Default
+	}
+	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second)
+	defer stop()
+	opened, err := kind.Open(ctx, p, providers.Deps{
+		Now: time.Now, StateDir: state, Version: "test", Notice: func(string) {}, Lookup: os.LookupEnv,
+	})
+	if err != nil {
+		return
+	}
+	if sweeper, ok := providers.As[providers.Sweeper](opened); ok {
+		_, _ = sweeper.Sweep(ctx)
+	}
+	for s, err := range opened.List(ctx, providers.Query{All: true}) {
+		if err == nil && !s.State.Ended() {
+			_ = opened.Terminate(ctx, s.ID, providers.TerminateOptions{By: "test cleanup"})
+		}
+	}
+}
+
+// hardLimits says whether this machine can hold a hard memory limit.
+func hardLimits() bool {
+	host, err := cgroup.Detect(cgroup.Roots{Proc: "/proc"}, 0)
+	if err != nil {
+		return false
+	}
+	for _, p := range host.Possible() {
+		if p.OK {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,105 @@
+package drill
+
+import (
+	"fmt"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/sandbox"
+)
+
+// Case is one staged sandbox and what became of it.
+type Case struct {
+	Name       string
+	About      string // what is staged, for people
+	Ref        sandbox.Ref
+	Cause      sandbox.Cause // what the rules say
+	Expected   sandbox.Cause
+	Confidence sandbox.Confidence
+	Evidence   []sandbox.Evidence
+	Outcome    sandbox.Outcome // of its ending; for the healthy one, of the clean-up
+	OK         bool
+	Why        string // what is not as it should be
+}
+
+// scene is one case as it is staged.
+type scene struct {
+	name     string
+	about    string
+	program  string
+	memory   int64
+	orphan   bool // without task and agent
+	healthy  bool // must survive
+	expected func(sandbox.Enforcement) sandbox.Cause
+}
+
+func scenes() []scene {
+	always := func(c sandbox.Cause) func(sandbox.Enforcement) sandbox.Cause {
+		return func(sandbox.Enforcement) sandbox.Cause { return c }
+	}
+	return []scene{
+		{name: "busy", about: "an agent in an endless loop", program: "busy", expected: always(sandbox.CauseBusyLoop)},
+		{name: "hung", about: "waits for an API that never answers", program: "hung", expected: always(sandbox.CauseHungIO)},
+		{name: "leak", about: "leaks until its memory limit", program: "leak", memory: 64 * sandbox.MiB, expected: ofLeak},
+		{name: "silent", about: "says nothing and does nothing", program: "silent", expected: always(sandbox.CauseSilent)},
+		{name: "orphan", about: "works for no known task", program: "steady", orphan: true, expected: always(sandbox.CauseOrphan)},
+		{name: "healthy", about: "is old and at work: must survive", program: "steady", healthy: true, expected: always(sandbox.CauseNone)},
+	}
+}
+
+// ofLeak: where the kernel holds the limit, the end is an OOM by its own
+// counter; where a watchdog does, it is the watchdog's.
+func ofLeak(e sandbox.Enforcement) sandbox.Cause {
+	if e.Hard() {
+		return sandbox.CauseOOM
+	}
+	return sandbox.CauseMemoryWatchdog
+}
+
+// Names lists the scenarios.
+func Names() []string {
+	var names []string
+	for _, s := range scenes() {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+func choose(names []string) ([]scene, error) {
+	if len(names) == 0 {
+		return scenes(), nil
+	}
+	var chosen []scene
+	for _, name := range names {
+		found := false
+		for _, s := range scenes() {
+			if s.name == name {
+				chosen, found = append(chosen, s), true
+			}
+		}
+		if !found {
+			return nil, fault.Usage("no scenario %q", name).WithHint("there are: %v", Names())
+		}
+	}
+	return chosen, nil
+}
+
+// label marks everything that a drill stages; its value is the run.
+const label = "sbx/drill"
+
+// lifetime bounds what a drill leaves when it is killed at the worst moment.
+const lifetime = 5 * time.Minute
+
+func (s scene) spec(run, binary string) sandbox.Spec {
+	spec := sandbox.Spec{
+		Name:        "drill-" + s.name,
+		Command:     []string{binary, ProgramArg, s.program},
+		Labels:      map[string]string{label: run},
+		MemoryBytes: s.memory,
+		TTL:         lifetime,
+	}
+	if !s.orphan {
+		spec.TaskID, spec.AgentType = fmt.Sprintf("t-drill-%s", s.name), "drill"
+	}
+	return spec
+}

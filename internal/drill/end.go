@@ -1,0 +1,124 @@
+package drill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"sbx/internal/fleet"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+)
+
+// end ends every case but the healthy one, verifies each, and looks whether
+// the healthy one is still at work.
+func (d *drill) end(ctx context.Context) error {
+	d.Say("ending what is stuck")
+	var targets []sandbox.Sandbox
+	byRef := map[sandbox.Ref]*staged{}
+	for _, s := range d.staged {
+		byRef[s.ref] = s
+		if !s.scene.healthy {
+			targets = append(targets, s.last)
+		}
+	}
+	for e := range d.Fleet.Terminate(ctx, targets, fleet.EndOptions{By: d.By, Precheck: true}) {
+		d.settle(byRef[e.Ref], e)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for _, s := range d.staged {
+		if s.scene.healthy {
+			d.survived(ctx, s)
+		}
+	}
+	return nil
+}
+
+func (d *drill) settle(s *staged, e sandbox.Ending) {
+	s.result.Outcome = e.Outcome
+	if e.Outcome != sandbox.OutcomeVerified && e.Outcome != sandbox.OutcomeAlreadyGone {
+		s.result.OK = false
+		s.result.Why = "its ending: " + string(e.Outcome) + " " + e.Reason
+	}
+}
+
+// survived asserts that nobody touched the healthy one.
+func (d *drill) survived(ctx context.Context, s *staged) {
+	now, err := d.Fleet.Get(ctx, s.ref)
+	if err != nil || now.State != sandbox.StateRunning {
+		s.result.OK = false
+		s.result.Why = fmt.Sprintf("it did not survive: %s %v", now.State, err)
+		return
+	}
+	s.result.Outcome = sandbox.OutcomeSkipped
+	s.result.Evidence = append(s.result.Evidence, sandbox.Evidence{
+		What: "survived", Value: string(now.State), Source: "record", At: d.Now().UTC(),
+	})
+}
+
+// cleanUp removes everything of this run, also after an interruption.
+func (d *drill) cleanUp(ctx context.Context) error {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), aftermath)
+	defer stop()
+	_, left, err := remove(ctx, d.Fleet, d.By, map[string]string{label: d.report.Run})
+	d.report.LeftBehind = left
+	return err
+}
+
+// Clean removes everything that any drill left, and says what it removed and
+// what it could not.
+func Clean(ctx context.Context, f *fleet.Fleet, by string) (removed []sandbox.Ending, left []sandbox.Ref, err error) {
+	return remove(ctx, f, by, map[string]string{label: ""})
+}
+
+// remove ends and deletes what carries the labels, and lists again for proof.
+func remove(ctx context.Context, f *fleet.Fleet, by string, labels map[string]string) ([]sandbox.Ending, []sandbox.Ref, error) {
+	query := providers.Query{All: true, Labels: labels}
+	listing := f.Collect(ctx, query)
+	var endings []sandbox.Ending
+	for e := range f.Terminate(ctx, marked(listing.Items, labels), fleet.EndOptions{Delete: true, By: by, Precheck: true}) {
+		endings = append(endings, e)
+	}
+	again := f.Collect(ctx, query)
+	var left []sandbox.Ref
+	for _, s := range marked(again.Items, labels) {
+		left = append(left, s.Ref())
+	}
+	return endings, left, errors.Join(again.Err(), ctx.Err())
+}
+
+// marked filters again: a provider may return more than it was asked for.
+func marked(items []sandbox.Sandbox, labels map[string]string) []sandbox.Sandbox {
+	var out []sandbox.Sandbox
+	for _, s := range items {
+		fits := true
+		for key, value := range labels {
+			got, has := s.Labels[key]
+			fits = fits && has && (value == "" || got == value)
+		}
+		if fits {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}
+
+func figure(n *int64) string {
+	if n == nil {
+		return "unknown"
+	}
+	return strconv.FormatInt(*n, 10)
+}
+
+func brief(d time.Duration) string { return d.Round(10 * time.Millisecond).String() }
