@@ -12,7 +12,9 @@ type ListSpec[T any] struct {
 	Schema  string // "sbx.ls/v1"
 	Columns []Column[T]
 	Empty   string         // what an empty list teaches, on stderr in the text formats
-	Line    func(T) string // instead of the table: one line of running text per item
+	Line    func(T) string // instead of the table: one line of running text per item; --columns asks for the table again
+	// WideLine is Line in the format wide; nil = Line.
+	WideLine func(T) string
 	// Human is instead of the table on a terminal: one page about all items,
 	// shown when the list is closed. --columns asks for the table again.
 	Human func(s *Sheet, items []T)
@@ -52,7 +54,7 @@ func NewList[T any](p *Printer, spec ListSpec[T]) (*List[T], error) {
 		return nil, err
 	}
 	l := &List[T]{printer: p, spec: spec, columns: columns, ref: reference(spec.Columns)}
-	l.encoder = newEncoder(p, spec.Schema, headings(columns), spec.Line != nil)
+	l.encoder = newEncoder(p, spec.Schema, headings(columns), spec.Line != nil && len(p.Columns) == 0)
 	return l, nil
 }
 
@@ -122,7 +124,7 @@ func (l *List[T]) record(item T) record {
 	case wantName:
 		return record{name: machineText(shape(l.ref(item)))}
 	case wantLine:
-		return record{line: l.spec.Line(item)}
+		return record{line: l.line(item)}
 	case wantCells:
 		return l.cells(item)
 	case wantValues:
@@ -132,6 +134,13 @@ func (l *List[T]) record(item T) record {
 		r.values[i] = c.Value(item)
 	}
 	return r
+}
+
+func (l *List[T]) line(item T) string {
+	if l.spec.WideLine != nil && l.printer.Format.Name() == WideTable {
+		return l.spec.WideLine(item)
+	}
+	return l.spec.Line(item)
 }
 
 func (l *List[T]) cells(item T) record {
