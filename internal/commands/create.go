@@ -1,0 +1,155 @@
+package commands
+
+import (
+	"context"
+	"math"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"sbx/internal/fault"
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+)
+
+// createOptions are the flags of create, as typed.
+type createOptions struct {
+	flags             *pflag.FlagSet
+	env               envFlags
+	labels            []string
+	memory, disk, ttl string
+	cpu               float64
+	pids              int64
+	spec              sandbox.Spec // what needs no reading
+}
+
+func newCreate(d *Deps) *cobra.Command {
+	var o createOptions
+	cmd := &cobra.Command{
+		Use:     "create [flags] -- COMMAND...",
+		GroupID: groupAct,
+		Short:   "Start one sandbox and print its REF",
+		Long: "Start one sandbox that runs COMMAND, and print its REF and nothing else.\n\n" +
+			"It goes to --provider, else to `launch` of the configuration, else to local.\n" +
+			"COMMAND is no shell line: write sh -c 'LINE' for one. It starts with a cleared\n" +
+			"environment; the values that --env gives it are never stored or shown.\n" +
+			"A COMMAND that is not found is exit 127, not executable 126, otherwise not\n" +
+			"started 125.",
+		Example: "sbx create -- sleep 60\n" +
+			"sbx create --memory 256M --cpu 2 --ttl 10m -- sleep 60\n" +
+			"sbx create --name crawler --label team=agents --env MODE=test -- sleep 60",
+		Args:              afterDash(0, "sbx create --memory 256M -- sleep 60"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	o.add(cmd.Flags())
+	complete(cmd, "isolate", func() []string { return []string{"bwrap"} })
+	return d.verb(cmd, document{schema: "sbx.create/v1", shape: output.ShapeItem, columns: output.Names(createColumns())},
+		func(ctx context.Context, p *output.Printer, args []string) error { return create(ctx, d, p, args, &o) })
+}
+
+func (o *createOptions) add(f *pflag.FlagSet) {
+	o.flags = f
+	f.SortFlags = false
+	f.StringVar(&o.spec.Name, "name", "", "call it `NAME`")
+	f.StringVar(&o.memory, "memory", "", "memory limit, `SIZE`: 512M, 2G")
+	f.Float64Var(&o.cpu, "cpu", 0, "processor limit in `CORES`: 2, 0.5")
+	f.StringVar(&o.disk, "disk", "", "disk limit, `SIZE`")
+	f.Int64Var(&o.pids, "pids", 0, "at most `N` processes and threads")
+	f.StringVar(&o.ttl, "ttl", "", "end it after this `DURATION`: 10m, 2h")
+	f.StringVar(&o.spec.Template, "template", "", "from the provider's template `ID`")
+	f.StringVar(&o.spec.Snapshot, "snapshot", "", "from snapshot `ID`")
+	f.StringVar(&o.spec.Image, "image", "", "from container `IMAGE`")
+	o.env.add(f)
+	o.env.addFiles(f)
+	f.StringArrayVar(&o.labels, "label", nil, "put label `K=V` on it (repeatable)")
+	f.StringVar(&o.spec.TaskID, "task", "", "it works on task `ID`")
+	f.StringVar(&o.spec.AgentType, "agent-type", "", "its agent is of this `TYPE`")
+	f.StringVar(&o.spec.Workdir, "workdir", "", "run the command in this `FOLDER`")
+	f.BoolVar(&o.spec.RequireHardLimit, "require-hard-limit", false, "refuse (exit 11) where the kernel would not hold the limits")
+	f.StringVar(&o.spec.Isolate, "isolate", "", "put `TOOL` around it: bwrap, where it is installed")
+}
+
+// createColumns is the item of CLI.md: a REF and nothing else.
+func createColumns() []output.Column[sandbox.Sandbox] {
+	return []output.Column[sandbox.Sandbox]{
+		{Name: "ref", Value: func(s sandbox.Sandbox) any { return s.Ref().String() }},
+	}
+}
+
+func create(ctx context.Context, d *Deps, p *output.Printer, command []string, o *createOptions) error {
+	spec, err := o.read(d, command)
+	if err != nil {
+		return err
+	}
+	c, err := d.Config()
+	if err != nil {
+		return err
+	}
+	target, err := c.LaunchTarget()
+	if err != nil {
+		return err
+	}
+	f, err := d.Whole(ctx) // --provider and `use` choose what is looked at, `launch` may be another
+	if err != nil {
+		return err
+	}
+	hide(p, spec.Env)
+	progress := p.Progress("creating a sandbox at " + target.Name)
+	defer progress.Done()
+	made, err := f.Create(ctx, target.Name, spec)
+	if err != nil {
+		return err
+	}
+	progress.Done()
+	return output.ShowItem(p, output.ItemSpec[sandbox.Sandbox]{
+		Schema: "sbx.create/v1", Columns: createColumns(),
+		Line: func(s sandbox.Sandbox) string { return s.Ref().String() },
+	}, made)
+}
+
+// read turns the flags into a Spec; every mistake is fault.KindUsage. What was
+// given empty is a mistake (an unset shell variable), not "no limit".
+func (o *createOptions) read(d *Deps, command []string) (sandbox.Spec, error) {
+	spec := o.spec
+	spec.Command = command
+	if err := checkTexts(o.flags, "name", "task", "agent-type", "template", "snapshot", "image", "workdir", "isolate"); err != nil {
+		return spec, err
+	}
+	if err := o.limits(&spec); err != nil {
+		return spec, err
+	}
+	var err error
+	if spec.Labels, err = readLabels(o.labels); err != nil {
+		return spec, err
+	}
+	spec.Env, err = o.env.read(d)
+	return spec, err
+}
+
+func (o *createOptions) limits(spec *sandbox.Spec) error {
+	var err error
+	given := o.flags.Changed
+	if given("memory") {
+		if spec.MemoryBytes, err = sandbox.ParseSize(o.memory); err != nil {
+			return fault.Usage("--memory: %w", err)
+		}
+	}
+	if given("disk") {
+		if spec.DiskBytes, err = sandbox.ParseSize(o.disk); err != nil {
+			return fault.Usage("--disk: %w", err)
+		}
+	}
+	if given("ttl") {
+		if spec.TTL, err = sandbox.ParseDuration(o.ttl); err != nil {
+			return fault.Usage("--ttl: %w", err)
+		}
+	}
+	if given("cpu") && (!(o.cpu > 0) || math.IsInf(o.cpu, 0)) {
+		return fault.Usage("--cpu: %g is no number of cores", o.cpu).WithHint("write it like 2 or 0.5")
+	}
+	if given("pids") && o.pids < 1 {
+		return fault.Usage("--pids: %d is no number of processes", o.pids).WithHint("write a whole number from 1")
+	}
+	spec.CPU, spec.PIDs = o.cpu, o.pids
+	return nil
+}

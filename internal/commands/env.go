@@ -1,0 +1,146 @@
+package commands
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"sbx/internal/fault"
+	"sbx/internal/output"
+)
+
+// envFlags say which variables a program gets. Their values reach the program
+// and nothing else: no message, no record, no document (CLI.md, create).
+type envFlags struct {
+	entries []string // of --env: K=V, or K for the caller's own value
+	files   []string // of --env-file
+}
+
+func (e *envFlags) add(f *pflag.FlagSet) {
+	f.StringArrayVar(&e.entries, "env", nil, "give the program `K=V`, or K with its value here (repeatable)")
+}
+
+func (e *envFlags) addFiles(f *pflag.FlagSet) {
+	f.StringArrayVar(&e.files, "env-file", nil, "give it the K=V lines of `FILE`; # comments (repeatable)")
+}
+
+// read gathers the variables as KEY=VALUE, each name once: a later file wins
+// over an earlier one, and --env over every file. Mistakes are
+// fault.KindUsage and never show what may be a value.
+func (e *envFlags) read(d *Deps) ([]string, error) {
+	vars := variables{at: map[string]int{}}
+	for _, name := range e.files {
+		if err := vars.file(d, name); err != nil {
+			return nil, err
+		}
+	}
+	for i, entry := range e.entries {
+		key, value, given := strings.Cut(entry, "=")
+		switch {
+		case !usableName(key):
+			return nil, fault.Usage("--env: number %d does not begin with a usable name", i+1).WithHint("%s", envHint)
+		case strings.ContainsRune(value, 0):
+			return nil, fault.Usage("--env %s: the value holds a NUL byte", key).WithHint("no program can be given one")
+		case !given:
+			var set bool
+			if value, set = d.Process.Lookup(key); !set {
+				return nil, fault.Usage("--env %s: it is not set here", key).WithHint("write %s=VALUE, or export it first", key)
+			}
+		}
+		vars.set(key, value)
+	}
+	return vars.list, nil
+}
+
+const envHint = "write NAME=VALUE; a name has letters, digits and _ . - and begins with a letter or _"
+
+// variables is an environment in the making.
+type variables struct {
+	list []string
+	at   map[string]int
+}
+
+func (v *variables) set(key, value string) {
+	i, known := v.at[key]
+	if !known {
+		i = len(v.list)
+		v.at[key] = i
+		v.list = append(v.list, "")
+	}
+	v.list[i] = key + "=" + value
+}
+
+// maxEnvFile is above what a process can be given: Linux takes 128 KiB in one
+// variable, and a quarter of the stack limit, 2 MiB by default, in all.
+const maxEnvFile = 2 << 20
+
+func (v *variables) file(d *Deps, name string) error {
+	if name == "" {
+		return fault.Usage("--env-file: no file is named").WithHint("is a shell variable unset?")
+	}
+	path := name
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(d.Process.Workdir, path)
+	}
+	text, err := readBounded(path, maxEnvFile)
+	if err != nil {
+		return fault.Usage("--env-file: %w", err).WithHint("name a readable file of K=V lines")
+	}
+	return v.parse(name, text)
+}
+
+// parse reads K=V lines. Values stay as they are, quotes included; a carriage
+// return at the end of a line is not part of it. A mistake is told by file and
+// line alone, for any part of the line may be a secret.
+func (v *variables) parse(name, text string) error {
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
+		if start := strings.TrimSpace(line); start == "" || start[0] == '#' {
+			continue
+		}
+		key, value, given := strings.Cut(line, "=")
+		if !given || !usableName(key) || strings.ContainsRune(value, 0) {
+			return fault.Usage("%s:%d: this line is not NAME=VALUE", output.Escape(name), number).WithHint("%s", envHint)
+		}
+		v.set(key, value)
+	}
+	return nil
+}
+
+func readBounded(path string, limit int64) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, limit+1))
+	if int64(len(text)) > limit {
+		return "", fmt.Errorf("%s: larger than %d MiB", path, limit>>20)
+	}
+	return string(text), err
+}
+
+func usableName(key string) bool {
+	return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`).MatchString(key)
+}
+
+// minSecret is the shortest value that is blotted out of messages: shorter
+// ones are words like "true", which belong there.
+const minSecret = 8
+
+// hide keeps the values of env out of what p says on errors: a provider may
+// quote the request that it refuses.
+func hide(p *output.Printer, env []string) {
+	for _, entry := range env {
+		if _, value, _ := strings.Cut(entry, "="); len(value) >= minSecret {
+			p.Secrets = append(p.Secrets, value)
+		}
+	}
+}

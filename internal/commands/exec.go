@@ -1,0 +1,144 @@
+package commands
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"sbx/internal/fault"
+	"sbx/internal/output"
+	"sbx/internal/process"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+)
+
+type execOptions struct {
+	stdin, tty bool
+	env        envFlags
+}
+
+func newExec(d *Deps) *cobra.Command {
+	var o execOptions
+	cmd := &cobra.Command{
+		Use:     "exec REF -- COMMAND...",
+		GroupID: groupAct,
+		Short:   "Run a command inside a sandbox",
+		Long: "Run a command inside a running sandbox, within its limits.\n\n" +
+			"Its output goes out as it is, and its exit code is that of sbx: 128+n for a\n" +
+			"death by signal n. Where it could not be run: 127 not found, 126 not executable,\n" +
+			"125 otherwise; what keeps sbx from the sandbox itself has the usual codes.\n" +
+			"--timeout ends it (124), and so does Ctrl-C (130).",
+		Example: "sbx exec local/k3v9x2mq7a -- true\n" +
+			"sbx exec local/k3v9x2mq7a --env MODE=test --timeout 30s -- echo hello",
+		Args:              afterDash(1, "sbx exec REF -- ps aux"),
+		ValidArgsFunction: d.completeRefs(false),
+	}
+	f := cmd.Flags()
+	f.BoolVarP(&o.stdin, "stdin", "i", false, "pass standard input on")
+	f.BoolVarP(&o.tty, "tty", "t", false, "give it a terminal; with -i the keys go to it")
+	o.env.add(f)
+	f.String("workdir", "", "run it in this `FOLDER` of the sandbox")
+	refused := append(output.Documents(), output.NDJSON, output.CSV, output.NameOnly)
+	return d.verb(cmd, document{schema: "sbx.exec/v1", shape: output.ShapeFree, refuses: refused},
+		func(ctx context.Context, p *output.Printer, args []string) error {
+			if err := checkTexts(f, "workdir"); err != nil {
+				return err
+			}
+			c := providers.Command{Args: args[1:], Workdir: f.Lookup("workdir").Value.String()}
+			return execute(ctx, d, p, args[0], c, o)
+		})
+}
+
+func execute(ctx context.Context, d *Deps, p *output.Printer, word string, c providers.Command, o execOptions) error {
+	var err error
+	if o.tty && !d.Process.Stdin.TTY {
+		return fault.Usage("exec -t: standard input is no terminal").WithHint("leave -t out")
+	}
+	if c.Env, err = o.env.read(d); err != nil {
+		return err
+	}
+	f, found, err := d.one(ctx, word)
+	if err != nil {
+		return err
+	}
+	hide(p, c.Env)
+	stop, err := d.connect(p, &c, o)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	exit, err := f.Exec(ctx, found.Ref(), c)
+	switch {
+	case err != nil:
+		return unclassifiedIsLauncher(err)
+	case ctx.Err() != nil && exit.Signal != "":
+		return ctx.Err() // killed because the time was over
+	}
+	return programExit(found.Ref(), exit)
+}
+
+// connect joins the command with the streams of this process: real descriptors
+// are handed on as they are. The func lets go of the terminal.
+func (d *Deps) connect(p *output.Printer, c *providers.Command, o execOptions) (func(), error) {
+	c.Stdout, c.Stderr = writerOf(d.Process.Stdout, p.Stdout()), writerOf(d.Process.Stderr, d.Process.Stderr)
+	if o.stdin {
+		c.Stdin = readerOf(d.Process.Stdin)
+	}
+	if !o.tty {
+		return func() {}, nil
+	}
+	restore := func() {}
+	if o.stdin { // without -i Ctrl-C has to stay a signal to sbx
+		var err error
+		if restore, err = d.RawTerminal(); err != nil {
+			return nil, fault.New(fault.KindLauncher, "the terminal cannot be handed over: %w", err)
+		}
+	}
+	size, resize, done := d.Size()
+	c.TTY = &providers.Terminal{Term: d.Process.Getenv("TERM"), Size: size, Resize: resize}
+	return func() {
+		done()
+		restore()
+	}, nil
+}
+
+func writerOf(s process.Stream, otherwise io.Writer) io.Writer {
+	if s.File != nil {
+		return s.File
+	}
+	return otherwise
+}
+
+func readerOf(s process.Stream) io.Reader {
+	if s.File != nil {
+		return s.File
+	}
+	return s
+}
+
+// unclassifiedIsLauncher gives an error that nobody could sort the code that
+// `timeout` and `docker run` have for it (DESIGN section 4).
+func unclassifiedIsLauncher(err error) error {
+	if fault.KindOf(err) != fault.KindUnknown {
+		return err
+	}
+	return &fault.Error{Kind: fault.KindLauncher, Hint: fault.HintOf(err), Err: err}
+}
+
+// maxExit is the largest code that a process can return.
+const maxExit = 255
+
+// programExit hands the program's own code on. One that nobody saw, or that
+// would become another on its way out, is never taken for success.
+func programExit(ref sandbox.Ref, e sandbox.Exit) error {
+	switch {
+	case e.Code == nil:
+		return fault.New(fault.KindLauncher, "the command ended, but nobody saw its code").At(ref.Provider, "exec "+ref.ID)
+	case *e.Code < 0 || *e.Code > maxExit:
+		return fault.New(fault.KindLauncher, "the command ended with %d, which is no exit code", *e.Code).At(ref.Provider, "exec "+ref.ID)
+	case *e.Code == 0:
+		return nil
+	}
+	return ProgramExit{Code: *e.Code}
+}

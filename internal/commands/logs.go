@@ -1,0 +1,141 @@
+package commands
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"sbx/internal/fault"
+	"sbx/internal/output"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+)
+
+// logsOptions are the flags of logs, as typed.
+type logsOptions struct {
+	flags                 *pflag.FlagSet
+	follow, patterns, raw bool
+	since, grep           string
+	tail                  int
+}
+
+func newLogs(d *Deps) *cobra.Command {
+	var o logsOptions
+	cmd := &cobra.Command{
+		Use:     "logs REF",
+		GroupID: groupLook,
+		Short:   "Show what the program in a sandbox has written",
+		Long: "Show what the program in a sandbox has written.\n\n" +
+			"Control characters are shown escaped; --raw gives the bytes as they are.\n" +
+			"-f goes on until the sandbox ends. --tail counts the lines that are shown; with\n" +
+			"-f it counts all lines, so that new ones come at once. --patterns shows only\n" +
+			"lines that say something known, such as \"out of memory\", and what it means.\n" +
+			"-o wide adds time and stream.",
+		Example: "sbx logs local/k3v9x2mq7a --tail 20\n" +
+			"sbx logs local/k3v9x2mq7a --since 10m --grep error\n" +
+			"sbx logs local/k3v9x2mq7a --patterns -o wide",
+		Args:              usageArgs(cobra.ExactArgs(1), "name one sandbox: sbx logs REF"),
+		ValidArgsFunction: d.completeRefs(false),
+	}
+	o.add(cmd.Flags())
+	return d.verb(cmd, document{
+		schema: "sbx.logs/v1", shape: output.ShapeList, columns: output.Names(logColumns()), refuses: []output.FormatName{output.NameOnly},
+	}, func(ctx context.Context, p *output.Printer, args []string) error { return logs(ctx, d, p, args[0], &o) })
+}
+
+func (o *logsOptions) add(f *pflag.FlagSet) {
+	o.flags = f
+	f.BoolVarP(&o.follow, "follow", "f", false, "go on with what comes, until the sandbox ends")
+	f.StringVar(&o.since, "since", "", "not older than `AGE` (10m), or since a time (2026-11-20T12:00:00Z)")
+	f.IntVar(&o.tail, "tail", 0, "the last `N` lines")
+	f.StringVar(&o.grep, "grep", "", "lines that match `RE`; (?i) at its start ignores case")
+	f.BoolVar(&o.patterns, "patterns", false, "lines that show a known pattern, with its meaning")
+	f.BoolVar(&o.raw, "raw", false, "bytes as they are, for files and pipes")
+}
+
+func logs(ctx context.Context, d *Deps, p *output.Printer, word string, o *logsOptions) error {
+	if err := o.check(p); err != nil {
+		return err
+	}
+	query, err := o.query(d.now())
+	if err != nil {
+		return err
+	}
+	filter, err := newLogFilter(o)
+	if err != nil {
+		return err
+	}
+	f, found, err := d.one(ctx, word)
+	if err != nil {
+		return err
+	}
+	list, err := output.NewList(p, logSpec(found.Ref(), o))
+	if err != nil {
+		return err
+	}
+	page := &logPage{printer: p, list: list, o: o}
+	if err := page.copy(ctx, f, found.Ref(), query, filter); err != nil && o.raw {
+		return err // the list has not seen what passed it by
+	}
+	return list.Close()
+}
+
+// check refuses what cannot be printed or meant.
+func (o *logsOptions) check(p *output.Printer) error {
+	if o.follow {
+		if err := p.Format.Refuse("logs -f", output.Documents()...); err != nil {
+			return err
+		}
+	}
+	if o.raw {
+		if err := p.Format.Allow("logs --raw", output.Table); err != nil {
+			return err
+		}
+		if len(p.Columns) > 0 {
+			return fault.Usage("logs --raw has no columns").WithHint("leave --columns or --raw out")
+		}
+	}
+	if o.flags.Changed("tail") && o.tail < 1 {
+		return fault.Usage("--tail: %d is no number of lines", o.tail).WithHint("leave it out for all lines; -f --since 1s shows new ones only")
+	}
+	return checkGiven(o.flags, "since", "grep")
+}
+
+// query is what the provider is asked for. Tail counts what is shown, so a
+// filter takes it over, except while following.
+func (o *logsOptions) query(now time.Time) (providers.LogQuery, error) {
+	q := providers.LogQuery{Follow: o.follow}
+	if o.follow || !o.filters() {
+		q.Tail = o.tail
+	}
+	var err error
+	if o.since != "" {
+		q.Since, err = parseSince(o.since, now)
+	}
+	return q, err
+}
+
+func (o *logsOptions) filters() bool { return o.grep != "" || o.patterns }
+
+// kept is how many lines have to be held back until the end of the log is
+// known; 0 = none.
+func (o *logsOptions) kept() int {
+	if o.filters() && !o.follow {
+		return o.tail
+	}
+	return 0
+}
+
+// parseSince reads an age or an RFC 3339 time.
+func parseSince(text string, now time.Time) (time.Time, error) {
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at, nil
+	}
+	age, err := sandbox.ParseDuration(text)
+	if err != nil {
+		return time.Time{}, fault.Usage("--since: %w", err).WithHint("or write a time: %s", now.UTC().Format(time.RFC3339))
+	}
+	return now.Add(-age), nil
+}

@@ -1,0 +1,193 @@
+package commands
+
+import (
+	"context"
+	"iter"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/output"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+	"sbx/internal/triage"
+)
+
+// logRow is one line with what is known about it.
+type logRow struct {
+	sandbox.LogLine
+	pattern triage.Pattern // without ID: nothing
+}
+
+// logColumns are the keys of CLI.md, logs.
+func logColumns() []output.Column[logRow] {
+	return []output.Column[logRow]{
+		{Name: "at", Value: func(r logRow) any { return output.Time(r.At) }},
+		{Name: "stream", Value: func(r logRow) any { return r.Stream }},
+		{Name: "line", Value: func(r logRow) any { return r.Text }},
+		{Name: "pattern", Value: func(r logRow) any { return r.pattern.ID }},
+	}
+}
+
+func logSpec(ref sandbox.Ref, o *logsOptions) output.ListSpec[logRow] {
+	spec := output.ListSpec[logRow]{
+		Schema: "sbx.logs/v1", Columns: logColumns(), Empty: ref.String() + ": no such lines",
+		Line: func(r logRow) string { return r.Text },
+	}
+	switch {
+	case o.raw:
+		spec.Empty = "" // raw lines pass the list by
+	case o.patterns:
+		spec.Line = logRow.explained
+	case !o.filters() && o.since == "":
+		spec.Empty = ref.String() + ": it has written nothing"
+	}
+	line := spec.Line
+	spec.WideLine = func(r logRow) string { return r.origin() + line(r) }
+	return spec
+}
+
+func (r logRow) explained() string { return "[" + r.pattern.ID + ": " + r.pattern.Say + "] " + r.Text }
+
+// origin is the time, to the millisecond, and the stream of a line.
+func (r logRow) origin() string {
+	at := strings.Repeat(" ", len(logTime)-1) + "-"
+	if !r.At.IsZero() {
+		at = r.At.UTC().Format(logTime)
+	}
+	return at + "  " + r.Stream + strings.Repeat(" ", max(0, len("stdout")-len(r.Stream))) + "  "
+}
+
+// logTime has a fixed width, so that lines stand below each other.
+const logTime = "2006-01-02T15:04:05.000Z"
+
+// logFilter says which lines are shown and what they mean.
+type logFilter struct {
+	matcher  *triage.Matcher
+	re       *regexp.Regexp // nil = any line
+	patterns bool           // only lines with a pattern
+}
+
+func newLogFilter(o *logsOptions) (logFilter, error) {
+	f := logFilter{matcher: triage.NewMatcher(), patterns: o.patterns}
+	if o.grep == "" {
+		return f, nil
+	}
+	re, err := regexp.Compile(o.grep)
+	if err != nil {
+		return f, fault.Usage("--grep: %w", err).WithHint(`the syntax is that of RE2 (go.dev/s/re2syntax); a backslash makes ( [ * + ? . plain`)
+	}
+	f.re = re
+	return f, nil
+}
+
+func (f logFilter) row(line sandbox.LogLine) (logRow, bool) {
+	if f.re != nil && !f.re.MatchString(line.Text) {
+		return logRow{}, false
+	}
+	pattern, known := f.matcher.Match(line.Text)
+	return logRow{LogLine: line, pattern: pattern}, known || !f.patterns
+}
+
+// logPage shows lines and tells once where they come from.
+type logPage struct {
+	printer *output.Printer
+	list    *output.List[logRow]
+	o       *logsOptions
+	sources []string
+	cut     bool
+}
+
+// copy reads the log to its end. The list keeps what the provider could not
+// tell; what was read before that stands. The error is that of stdout.
+func (g *logPage) copy(ctx context.Context, f *fleet.Fleet, ref sandbox.Ref, q providers.LogQuery, filter logFilter) error {
+	progress := g.printer.Progress("reading the log of " + ref.String())
+	defer progress.Done()
+	last := ring[logRow]{size: g.o.kept()}
+	for line, err := range f.Logs(ctx, ref, q) {
+		if err != nil {
+			g.fail(ctx, err)
+			continue
+		}
+		row, shown := filter.row(line)
+		switch {
+		case !shown:
+		case last.size > 0:
+			last.add(row)
+		default:
+			if err := g.show(row); err != nil {
+				return err
+			}
+		}
+	}
+	for row := range last.all() {
+		if err := g.show(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *logPage) fail(ctx context.Context, err error) {
+	if cause := ended(ctx, err); cause != nil {
+		err = cause
+	}
+	g.list.Fail(err)
+}
+
+// show puts out one line; the error is that of stdout, which the list keeps.
+func (g *logPage) show(r logRow) error {
+	g.tell(r.LogLine)
+	if g.o.raw {
+		g.list.Succeeded()
+		_, err := g.printer.Stdout().Write([]byte(r.Text + "\n"))
+		return err
+	}
+	if err := g.list.Add(r); err != nil || !g.o.follow {
+		return err
+	}
+	return g.list.Flush()
+}
+
+// tell names, once each, a source that is not the provider, and that lines are
+// cut.
+func (g *logPage) tell(line sandbox.LogLine) {
+	if line.Source != "" && !slices.Contains(g.sources, line.Source) {
+		g.sources = append(g.sources, line.Source)
+		g.printer.Note("these lines come from " + line.Source + ", not from the provider")
+	}
+	if line.Truncated && !g.cut {
+		g.cut = true
+		g.printer.Note("some lines were longer than is kept and are cut")
+	}
+}
+
+// ring keeps the last items that were added; it grows with what there is, not
+// with its size.
+type ring[T any] struct {
+	size  int
+	next  int
+	items []T
+}
+
+func (r *ring[T]) add(item T) {
+	if len(r.items) < r.size {
+		r.items = append(r.items, item)
+		return
+	}
+	r.items[r.next] = item
+	r.next = (r.next + 1) % r.size
+}
+
+// all gives the items, oldest first.
+func (r *ring[T]) all() iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for i := range r.items {
+			if !yield(r.items[(r.next+i)%len(r.items)]) {
+				return
+			}
+		}
+	}
+}
