@@ -56,7 +56,10 @@ func NewRoot(d *Deps) *cobra.Command {
 func verbs() []func(*Deps) *cobra.Command {
 	return []func(*Deps) *cobra.Command{
 		newLs,
+		newInspect,
+		newStats,
 		newLogs,
+		newTop,
 		newExec,
 		newCreate,
 		newWait,

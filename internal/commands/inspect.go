@@ -1,0 +1,190 @@
+package commands
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+	"sbx/internal/triage"
+)
+
+func newInspect(d *Deps) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "inspect REF",
+		GroupID: groupLook,
+		Short:   "Show one sandbox in full, and what is suspicious about it",
+		Long: "Show one sandbox in full: record, limits, usage, health, timeline, last output,\n" +
+			"exit with its cause, what is suspicious and why, and what to type next.\n\n" +
+			"It reads and changes nothing. What the provider cannot tell is null and said so;\n" +
+			"a part that could not be read is an error beside the rest (exit 3).",
+		Example:           "sbx inspect prod/aaaa\nsbx inspect aaaa -o json",
+		Args:              usageArgs(cobra.ExactArgs(1), "`sbx ls -o name` lists the references"),
+		ValidArgsFunction: d.completeRefs(false),
+	}
+	return d.verb(cmd, document{schema: "sbx.inspect/v1", shape: output.ShapeItem, columns: output.Names(inspectColumns())},
+		func(ctx context.Context, p *output.Printer, args []string) error { return inspect(ctx, d, p, args) })
+}
+
+func inspect(ctx context.Context, d *Deps, p *output.Printer, args []string) error {
+	words, err := d.words(args)
+	if err != nil {
+		return err
+	}
+	if len(words) > 1 {
+		return fault.Usage("inspect shows one sandbox, and %d were given", len(words)).WithHint("`%s ls` shows many", d.Process.Name())
+	}
+	progress := p.Progress("inspecting " + words[0])
+	defer progress.Done()
+	f, found, err := d.one(ctx, words[0])
+	if err != nil {
+		return err
+	}
+	s, recordErr := inFull(ctx, f, words[0], found)
+	if kind := fault.KindOf(recordErr); kind == fault.KindGone || kind == fault.KindNotFound {
+		return recordErr
+	}
+	seen := observe(ctx, f, s)
+	errs := seen.errs(ctx)
+	if recordErr != nil {
+		errs = once(ctx, append([]error{recordErr}, errs...))
+	}
+	progress.Done()
+	return output.ShowItem(p, output.ItemSpec[inspection]{
+		Schema: "sbx.inspect/v1", Columns: inspectColumns(), Human: func(s *output.Sheet, i inspection) { i.page(s) },
+	}, d.judge(f, seen), errs...)
+}
+
+// inFull reads the record again where it comes from a listing: one sandbox is
+// described better than many.
+func inFull(ctx context.Context, f *fleet.Fleet, word string, found sandbox.Sandbox) (sandbox.Sandbox, error) {
+	if ref, err := sandbox.ParseRef(word); err == nil && !ref.Bare() {
+		return found, nil
+	}
+	s, err := f.Get(ctx, found.Ref())
+	if err != nil {
+		return found, err
+	}
+	return s, nil
+}
+
+// inspection is one sandbox with all that is known and thought of it.
+type inspection struct {
+	sandboxRow
+	observation
+
+	used       *usageRow // nil where usage is not known
+	flags      []triage.Flag
+	suspicions []triage.Finding // the likeliest first, each a hint at least
+	program    string           // what sbx is called, for the next command
+}
+
+// judge lets every rule look at what was seen.
+func (d *Deps) judge(f *fleet.Fleet, seen observation) inspection {
+	now, t := d.now(), d.thresholds(seen.box)
+	sig := seen.signals(t, tracksTasks(f, seen.box.Provider))
+	stuck := triage.Stuck(seen.box, sig, t, now)
+	i := inspection{
+		sandboxRow: d.row(seen.box, now), observation: seen,
+		flags: triage.Flags(seen.box, sig, t, now), program: d.Process.Name(),
+	}
+	i.Stuck, i.Reason = stuck.Verdict, stuck.Say()
+	for _, finding := range triage.Causes(seen.box, sig, t, now) {
+		if finding.Confidence != sandbox.ConfidenceUnknown {
+			i.suspicions = append(i.suspicions, finding)
+		}
+	}
+	if len(seen.usage.got) > 0 {
+		used := measured(seen.box.Ref(), seen.usage.got, t)
+		i.used = &used
+	}
+	return i
+}
+
+// inspectColumns are S of CLI.md and the parts that only one sandbox has.
+func inspectColumns() []output.Column[inspection] {
+	var columns []output.Column[inspection]
+	for _, c := range sandboxColumns() {
+		columns = append(columns, output.Column[inspection]{
+			Name: c.Name, Head: c.Head, Level: c.Level, Value: func(i inspection) any { return c.Value(i.sandboxRow) },
+		})
+	}
+	extra := func(name string, value func(inspection) any) {
+		columns = append(columns, output.Column[inspection]{Name: name, Level: output.Extra, Value: value})
+	}
+	extra("limits", inspection.limitsObject)
+	extra("usage", inspection.usageObject)
+	extra("health", inspection.healthObject)
+	extra("timeline", inspection.timelineList)
+	extra("exit", inspection.exitObject)
+	extra("suspicions", inspection.suspicionList)
+	return columns
+}
+
+func (i inspection) limitsObject() any {
+	l := i.Limits
+	return output.Fields{
+		{Key: "memory_mb", Value: output.MiB(l.MemoryBytes)},
+		{Key: "cpu", Value: l.CPU},
+		{Key: "pids", Value: l.PIDs},
+		{Key: "enforcement", Value: l.Enforcement},
+		{Key: "isolation", Value: l.Isolation},
+	}
+}
+
+func (i inspection) usageObject() any {
+	if i.used == nil {
+		return nil
+	}
+	return fieldsOf(usageColumns(), *i.used)
+}
+
+func (i inspection) healthObject() any {
+	if i.health.err != nil {
+		return nil
+	}
+	return output.Fields{{Key: "verdict", Value: i.health.got.Verdict}, {Key: "evidence", Value: evidence(i.health.got.Evidence)}}
+}
+
+func (i inspection) timelineList() any {
+	if i.events.err != nil {
+		return nil
+	}
+	list := make([]any, len(i.events.got))
+	for n, e := range i.events.got {
+		list[n] = output.Fields{{Key: "at", Value: output.Time(e.At)}, {Key: "event", Value: e.Event}, {Key: "detail", Value: e.Detail}}
+	}
+	return list
+}
+
+func (i inspection) exitObject() any {
+	e := i.Exit
+	if e == nil {
+		return nil
+	}
+	return output.Fields{
+		{Key: "code", Value: e.Code},
+		{Key: "raw_exit", Value: e.Raw},
+		{Key: "signal", Value: e.Signal},
+		{Key: "class", Value: e.Class},
+		{Key: "cause", Value: e.Cause},
+		{Key: "confidence", Value: e.Confidence},
+		{Key: "evidence", Value: evidence(e.Evidence)},
+	}
+}
+
+func (i inspection) suspicionList() any {
+	list := make([]any, len(i.suspicions))
+	for n, f := range i.suspicions {
+		list[n] = output.Fields{
+			{Key: "cause", Value: f.Cause},
+			{Key: "title", Value: f.Title},
+			{Key: "confidence", Value: f.Confidence},
+			{Key: "evidence", Value: evidence(f.Evidence)},
+		}
+	}
+	return list
+}

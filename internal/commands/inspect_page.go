@@ -1,0 +1,252 @@
+package commands
+
+import (
+	"strings"
+	"time"
+
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+	"sbx/internal/triage"
+)
+
+// pageLines is how much of the output a page shows.
+const pageLines = 10
+
+// page is what an operator reads: what it is, how it fares, and at the end,
+// where the eye rests, what is wrong and what to type.
+func (i inspection) page(s *output.Sheet) {
+	i.pageRecord(s)
+	i.pageLimits(s)
+	i.pageUsage(s)
+	i.pageHealth(s)
+	i.pageTimeline(s)
+	i.pageOutput(s)
+	i.pageExit(s)
+	i.pageSuspicions(s)
+	i.pageNext(s)
+}
+
+func (i inspection) pageRecord(s *output.Sheet) {
+	s.Section(i.Ref().String()).Field("state", i.State)
+	if i.RawState != string(i.State) {
+		known(s, "raw state", i.RawState)
+	}
+	s.FieldTone("stuck", told(string(i.Stuck), i.Reason), stuckTone(i.Stuck))
+	known(s, "name", i.Name)
+	known(s, "provider", told(i.Provider, i.ProviderType))
+	s.Field("age", i.ageText())
+	moment(s, "created", i.CreatedAt)
+	moment(s, "started", i.StartedAt)
+	moment(s, "last activity", i.LastActivityAt)
+	moment(s, "expires", i.ExpiresAt)
+	moment(s, "ended", i.EndedAt)
+	known(s, "template", i.Template)
+	known(s, "agent type", i.AgentType)
+	s.Field("task", i.TaskID)
+	if len(i.Labels) > 0 {
+		s.Field("labels", i.Labels)
+	}
+}
+
+func (i inspection) ageText() string {
+	age, source := i.Age(i.now)
+	if source == sandbox.AgeUnknown {
+		return "unknown"
+	}
+	return told(sandbox.FormatDuration(age), "since "+string(source))
+}
+
+func (i inspection) pageLimits(s *output.Sheet) {
+	l := i.Limits
+	s.Section("Limits")
+	amount(s, "memory", mebibytes(l.MemoryBytes), "MiB")
+	if l.CPU != nil {
+		s.Field("cpu", decimal(*l.CPU, 2)+" cores")
+	}
+	count(s, "processes", l.PIDs)
+	amount(s, "disk", mebibytes(l.DiskBytes), "MiB")
+	known(s, "isolation", l.Isolation)
+	s.Field("enforcement", enforcementText(l.Enforcement))
+}
+
+func enforcementText(e sandbox.Enforcement) string {
+	switch {
+	case e == "":
+		return "not told by the provider"
+	case e.Hard():
+		return told(string(e), "hard: the kernel holds the memory limit")
+	}
+	return told(string(e), "soft: memory may pass the limit for a moment")
+}
+
+func (i inspection) pageUsage(s *output.Sheet) {
+	s.Section("Usage")
+	if i.used == nil {
+		s.Text(i.usage.missing())
+		return
+	}
+	u := *i.used
+	if u.trend.CPUPercent != nil {
+		s.FieldTone("cpu", decimal(*u.trend.CPUPercent, 1)+"% of one core", u.cpuTone())
+	}
+	if u.last.CPUSeconds != nil {
+		s.Field("cpu time", time.Duration(*u.last.CPUSeconds*float64(time.Second)))
+	}
+	if u.trend.MemoryBytes != nil {
+		s.FieldTone("memory", u.memoryText()+" MiB", u.memoryTone())
+	}
+	amount(s, "memory peak", mebibytes(u.last.MemoryPeakBytes), "MiB")
+	if u.trend.MemorySlope != nil {
+		s.Field("memory trend", u.slopeText()+" MiB/min")
+	}
+	count(s, "operations", u.last.Operations)
+	count(s, "processes", u.last.PIDs)
+	count(s, "oom kills", u.last.OOMKills)
+	known(s, "waits on", u.last.Waiting)
+	if !i.State.Ended() {
+		s.FieldTone("pattern", u.trend.Pattern, u.patternTone())
+	}
+	s.Field("source", u.trend.Source)
+	if i.usage.err != nil {
+		s.Field("incomplete", i.usage.missing())
+	}
+}
+
+func (i inspection) pageHealth(s *output.Sheet) {
+	s.Section("Health")
+	if i.health.err != nil {
+		s.Text(i.health.missing())
+		return
+	}
+	s.FieldTone("answers", i.health.got.Verdict, i.healthTone())
+	for _, e := range i.health.got.Evidence {
+		s.Field(e.What, told(e.Value, e.Source))
+	}
+}
+
+func (i inspection) pageTimeline(s *output.Sheet) {
+	s.Section("Timeline")
+	switch {
+	case i.events.err != nil:
+		s.Text(i.events.missing())
+	case len(i.events.got) == 0:
+		s.Text("no events")
+	}
+	rows := make([][]any, len(i.events.got))
+	for n, e := range i.events.got {
+		rows[n] = []any{e.At, e.Event, e.Detail}
+	}
+	s.Table([]string{"at", "event", "detail"}, rows)
+}
+
+func (i inspection) pageOutput(s *output.Sheet) {
+	last := i.logs.got[max(0, len(i.logs.got)-pageLines):]
+	s.Section("Last output")
+	switch {
+	case i.logs.err != nil:
+		s.Text(i.logs.missing())
+	case len(last) == 0:
+		s.Text("it has written nothing")
+	}
+	m := triage.NewMatcher()
+	rows := make([][]any, len(last))
+	for n, l := range last {
+		pattern, _ := m.Match(l.Text)
+		rows[n] = []any{clock(l.At, i.now), l.Stream, l.Text, pattern.ID}
+	}
+	s.Table([]string{"at", "stream", "line", "pattern"}, rows)
+}
+
+func (i inspection) pageExit(s *output.Sheet) {
+	e := i.Exit
+	if e == nil {
+		return
+	}
+	s.Section("Exit")
+	if e.Code != nil {
+		s.Field("code", e.Code)
+	} else {
+		s.Field("code", "nobody saw it")
+	}
+	known(s, "raw", e.Raw)
+	known(s, "signal", e.Signal)
+	s.Field("class", e.Class)
+	if e.Cause != sandbox.CauseNone {
+		s.FieldTone("cause", told(string(e.Cause), string(e.Confidence)), output.Bad)
+	}
+	for _, item := range e.Evidence {
+		s.Field("evidence", evidenceText(item))
+	}
+}
+
+// told writes "what (more)".
+func told(what, more string) string {
+	if more == "" {
+		return what
+	}
+	return what + " (" + more + ")"
+}
+
+func known(s *output.Sheet, name, value string) {
+	if value != "" {
+		s.Field(name, value)
+	}
+}
+
+func moment(s *output.Sheet, name string, at time.Time) {
+	if !at.IsZero() {
+		s.Field(name, at.UTC())
+	}
+}
+
+func count(s *output.Sheet, name string, n *int64) {
+	if n != nil {
+		s.Field(name, n)
+	}
+}
+
+func amount(s *output.Sheet, name, figure, unit string) {
+	if figure != "-" {
+		s.Field(name, figure+" "+unit)
+	}
+}
+
+// clock writes the time of a line as short as it stays clear: without the day
+// within the last day, UTC.
+func clock(at, now time.Time) string {
+	switch age := now.Sub(at); {
+	case at.IsZero():
+		return "-"
+	case age >= 0 && age < 24*time.Hour:
+		return at.UTC().Format(time.TimeOnly)
+	}
+	return at.UTC().Format(time.RFC3339)
+}
+
+func evidenceText(e sandbox.Evidence) string {
+	return told(strings.TrimSpace(e.What+" "+e.Value), e.Source)
+}
+
+func stuckTone(v sandbox.Verdict) output.Tone {
+	switch v {
+	case sandbox.True:
+		return output.Bad
+	case sandbox.Unknown:
+		return output.Warn
+	case sandbox.False:
+	}
+	return output.Plain
+}
+
+// healthTone is bad only where an answer is due: what has ended gives none.
+func (i inspection) healthTone() output.Tone {
+	switch {
+	case i.health.got.Verdict == sandbox.True:
+		return output.Good
+	case i.State != sandbox.StateRunning:
+		return output.Plain
+	case i.health.got.Verdict == sandbox.False:
+		return output.Bad
+	}
+	return output.Warn
+}
