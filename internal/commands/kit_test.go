@@ -2,6 +2,7 @@ package commands
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,6 +34,9 @@ type bench struct {
 	tty     bool
 	width   int
 	env     []string
+	name    string                                // what the program is called by; "" = sbx
+	home    string                                // with the state directory and the user's file
+	workdir string                                // where a project's file may lie
 	adjust  func(*Deps)                           // last changes, by the test
 	context func(context.Context) context.Context // the operator's signals, by the test
 }
@@ -75,7 +79,7 @@ func (b *bench) runArgs(t testing.TB, args ...string) result {
 	t.Helper()
 	var out, errs bytes.Buffer
 	p := process.Process{
-		Args: append([]string{"sbx"}, args...), Environ: append([]string{"TERM=xterm"}, b.env...), Now: atNoon,
+		Args: append([]string{cmp.Or(b.name, "sbx")}, args...), Home: b.home, Workdir: b.workdir, PID: 4711, Environ: append([]string{"TERM=xterm"}, b.env...), Now: atNoon,
 		Stdin:  process.Stream{Reader: strings.NewReader(b.stdin), TTY: b.tty},
 		Stdout: process.Stream{Writer: &out, TTY: b.tty, Width: b.width},
 		Stderr: process.Stream{Writer: &errs, TTY: b.tty, Width: b.width},
@@ -93,11 +97,12 @@ func (b *bench) runArgs(t testing.TB, args ...string) result {
 	if _, known := errors.AsType[*fault.Error](err); err != nil && !known && !*began {
 		err = fault.Usage("%w", err)
 	}
-	if printer, printerErr := d.Printer(); printerErr == nil {
+	own, program := errors.AsType[ProgramExit](err)
+	if printer, printerErr := d.Printer(); printerErr == nil && !program {
 		printer.Report(err)
 	}
 	r := result{code: fault.ExitCode(err), stdout: out.String(), stderr: errs.String(), err: err}
-	if own, ok := errors.AsType[ProgramExit](err); ok {
+	if program {
 		r.code = own.Code
 	}
 	return r

@@ -44,8 +44,8 @@ func NewRoot(d *Deps) *cobra.Command {
 	})
 	addGlobals(root.PersistentFlags(), d.Globals)
 	completeGlobals(root, d)
-	for _, make := range verbs() {
-		root.AddCommand(make(d))
+	for _, construct := range verbs() {
+		root.AddCommand(construct(d))
 	}
 	root.AddCommand(newExitCodes())
 	layOut(root, d.Process.Name())

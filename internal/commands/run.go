@@ -46,6 +46,9 @@ func (d *Deps) verb(cmd *cobra.Command, doc document, do work) *cobra.Command {
 		if err == nil || alreadyShown(err) {
 			return err
 		}
+		if p.Format.Name() == output.Nagios && doc.nagios {
+			return pluginFailed(p, err)
+		}
 		return p.Failed(doc.schema, doc.shape, err)
 	}
 	return cmd
@@ -92,9 +95,12 @@ func ended(ctx context.Context, err error) error {
 	return context.Cause(ctx)
 }
 
+// alreadyShown says that nothing is left to print; a program's own exit code
+// needs no words.
 func alreadyShown(err error) bool {
 	_, shown := errors.AsType[output.ShownError](err)
-	return shown || errors.Is(err, output.ErrClosed)
+	_, program := errors.AsType[ProgramExit](err)
+	return shown || program || errors.Is(err, output.ErrClosed)
 }
 
 // deadline applies --timeout to the whole verb.
