@@ -1,0 +1,71 @@
+package commands
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"sbx/internal/config"
+	"sbx/internal/fault"
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+)
+
+func newDoctor(d *Deps) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "doctor",
+		GroupID: groupTool,
+		Short:   "Check this tool, its configuration and its providers",
+		Long: "Check this tool, its configuration and its providers.\n\n" +
+			"Notes tell what holds here and count as nothing; exit 10 means that something is\n" +
+			"wrong, 7 that something could not be asked. It also runs while the configuration\n" +
+			"is broken. With -o nagios it is a monitoring plugin: one line, exit 0, 1, 2 or 3.",
+		Example: "sbx doctor\nsbx doctor --provider local\nsbx doctor -o nagios",
+		Args:    usageArgs(cobra.NoArgs, "--provider names the profiles to check"),
+	}
+	doc := document{schema: "sbx.doctor/v1", shape: output.ShapeList, columns: output.Names(findingColumns()), nagios: true}
+	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error { return doctor(ctx, d, p) })
+}
+
+func doctor(ctx context.Context, d *Deps, p *output.Printer) error {
+	rows := d.checkFiles()
+	c, err := d.Config()
+	switch {
+	case err != nil && d.flagsAreWrong():
+		return err
+	case err != nil:
+		rows = append(rows, brokenConfig(err)...)
+	default:
+		rows = append(rows, soundConfig(c), checkFolder("state directory", c.StateDir))
+	}
+	rows = append(rows, d.checkPath()...)
+	if c == nil {
+		return showChecks(p, "sbx.doctor/v1", rows, nil)
+	}
+	f, err := d.Fleet(ctx)
+	switch {
+	case fault.KindOf(err) == fault.KindUsage:
+		return err
+	case err != nil:
+		rows = append(rows, toolCheck("providers", sandbox.False, err.Error(), fault.HintOf(err)))
+		return showChecks(p, "sbx.doctor/v1", rows, nil)
+	}
+	progress := p.Progress("checking")
+	for _, check := range f.Checks(ctx) {
+		rows = append(rows, checkRow{ProviderCheck: check})
+	}
+	progress.Done()
+	return showChecks(p, "sbx.doctor/v1", rows, context.Cause(ctx))
+}
+
+// flagsAreWrong says that the configuration loads without the flags: then it is
+// the command line that has to be corrected.
+func (d *Deps) flagsAreWrong() bool {
+	in := d.Input()
+	if len(in.Flags) == 0 {
+		return false
+	}
+	in.Flags = nil
+	_, err := config.Load(in)
+	return err == nil
+}

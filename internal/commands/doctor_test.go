@@ -1,0 +1,251 @@
+package commands
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/config"
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/providers"
+	"sbx/internal/providers/fake"
+	"sbx/internal/sandbox"
+)
+
+// checking is a bench over providers that answer these checks.
+func checking(t *testing.T, perProvider ...[]providers.Check) *bench {
+	t.Helper()
+	var fakes []*fake.Provider
+	for i, checks := range perProvider {
+		fakes = append(fakes, fake.New(fake.Options{Name: []string{"prod", "staging"}[i], Now: atNoon, Checks: checks}))
+	}
+	return newBench(fakes...).configure(t, "")
+}
+
+func good(check string) providers.Check {
+	return providers.Check{Check: check, Verdict: sandbox.True, Message: "fine"}
+}
+
+func bad(check string) providers.Check {
+	return providers.Check{Check: check, Verdict: sandbox.False, Message: "expired|yesterday", Hint: "get another one"}
+}
+
+func mute(check string) providers.Check {
+	return providers.Check{Check: check, Verdict: sandbox.Unknown, Message: "no answer"}
+}
+
+func note(check string) providers.Check {
+	return providers.Check{Check: check, Verdict: sandbox.False, Message: "so it is", Info: true}
+}
+
+func TestDoctorExitsByWhatItFinds(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		checks [][]providers.Check
+		code   int
+		plugin int
+		state  string
+	}{
+		"healthy":             {[][]providers.Check{{good("token")}}, 0, 0, "SBX OK: 5 of 5 checks in order | checks=5 "},
+		"notes are no matter": {[][]providers.Check{{good("token"), note("boundary")}}, 0, 0, "SBX OK: "},
+		"one problem":         {[][]providers.Check{{bad("token"), good("network")}}, 10, 2, "SBX CRITICAL: prod: token: expired/yesterday | "},
+		"problem of one":      {[][]providers.Check{{good("token")}, {bad("token")}}, 10, 2, "SBX CRITICAL: staging: token"},
+		"nobody answers":      {[][]providers.Check{{mute("answers")}}, 7, 3, "SBX UNKNOWN: prod: answers"},
+		"a problem weighs":    {[][]providers.Check{{mute("answers"), bad("token")}}, 10, 2, "SBX CRITICAL: "},
+		"no provider":         {nil, 0, 0, "SBX OK: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := checking(t, tc.checks...)
+			r := b.run(t, "doctor -o json")
+			assert.Equal(t, tc.code, r.code, r.stdout)
+			assert.Empty(t, r.stderr)
+			for _, item := range r.list(t, "items") {
+				assert.ElementsMatch(t, strings.Fields("check provider verdict message hint"), keysOf(item))
+				assert.Contains(t, []any{"true", "false", "unknown"}, item["verdict"])
+			}
+			assert.Equal(t, tc.code == 0, len(r.list(t, "errors")) == 0)
+			plugin := b.run(t, "doctor -o nagios")
+			assert.Equal(t, tc.plugin, plugin.code)
+			assert.True(t, strings.HasPrefix(plugin.stdout, tc.state), plugin.stdout)
+			assert.Equal(t, 1, strings.Count(plugin.stdout, "|"), "figures stand behind the only bar")
+			assert.Empty(t, plugin.stderr)
+		})
+	}
+}
+
+func TestDoctorWorksWhileTheConfigurationIsBroken(t *testing.T) {
+	t.Parallel()
+	b := checking(t, []providers.Check{good("token")}).configure(t, "limits: {max_delte: 3}\nlaunhc: x\n")
+	r := b.run(t, "doctor -o json")
+	assert.Equal(t, 10, r.code)
+	broken := 0
+	for _, item := range r.list(t, "items") {
+		if item["check"] == "configuration" {
+			broken++
+			assert.Equal(t, "false", item["verdict"])
+			assert.Contains(t, item["message"], "config.yaml:")
+		}
+		assert.NotEqual(t, "prod", item["provider"], "no provider was asked")
+	}
+	assert.Equal(t, 2, broken, "each mistake has a row")
+	assert.Equal(t, 2, b.run(t, "doctor -o nagios").code)
+}
+
+func TestDoctorTellsAWrongFlagFromAWrongFile(t *testing.T) {
+	t.Parallel()
+	b := checking(t, []providers.Check{good("token")})
+	assert.Equal(t, 2, b.run(t, "doctor --provider nope").code)
+	b.adjust = func(d *Deps) {
+		input := d.Input
+		d.Input = func() config.Input {
+			in := input()
+			in.Flags = map[string]string{"provider": "nope"}
+			return in
+		}
+		d.Config = func() (*config.Config, error) { return config.Load(d.Input()) }
+	}
+	r := b.run(t, "doctor --provider nope -o json")
+	assert.Equal(t, 2, r.code)
+	assert.Empty(t, r.stdout)
+}
+
+func TestDoctorWithoutProviders(t *testing.T) {
+	t.Parallel()
+	b := checking(t)
+	b.adjust = withoutFleet(fault.New(fault.KindUnknown, "cannot be opened"))
+	r := b.run(t, "doctor -o json")
+	assert.Equal(t, 10, r.code)
+	assert.Equal(t, "providers", r.list(t, "items")[len(r.list(t, "items"))-1]["check"])
+}
+
+func TestDoctorInterrupted(t *testing.T) {
+	t.Parallel()
+	b := checking(t, []providers.Check{good("token")})
+	b.context = canceled
+	r := b.run(t, "doctor -o json")
+	assert.Equal(t, 130, r.code)
+	assert.Equal(t, true, r.object(t)["interrupted"])
+	plugin := b.run(t, "doctor -o nagios")
+	assert.Equal(t, 3, plugin.code)
+	assert.True(t, strings.HasPrefix(plugin.stdout, "SBX UNKNOWN: "), plugin.stdout)
+}
+
+func TestPluginAnswersWhateverFails(t *testing.T) {
+	t.Parallel()
+	b := checking(t)
+	b.adjust = withoutFleet(fault.Usage("two | profiles\nand more"))
+	r := b.run(t, "doctor -o nagios")
+	assert.Equal(t, 3, r.code)
+	assert.Equal(t, "SBX UNKNOWN: two / profiles\n", r.stdout)
+}
+
+func TestPluginLineWeighs(t *testing.T) {
+	t.Parallel()
+	warning := toolCheck("path", sandbox.False, "another", "")
+	warning.minor = true
+	unknown := checkRow{ProviderCheck: fleet.ProviderCheck{Provider: "p", Check: mute("answers")}}
+	for want, rows := range map[string][]checkRow{
+		"OK 0":       {toolCheck("a", sandbox.True, "", "")},
+		"WARNING 1":  {toolCheck("a", sandbox.True, "", ""), warning},
+		"UNKNOWN 3":  {warning, unknown},
+		"CRITICAL 2": {warning, unknown, toolCheck("b", sandbox.False, "", "")},
+	} {
+		line, code := pluginLine(rows)
+		state, number, _ := strings.Cut(want, " ")
+		assert.True(t, strings.HasPrefix(line, "SBX "+state+": "), line)
+		assert.Equal(t, number, string(rune('0'+code)))
+	}
+}
+
+func TestDoctorForPeople(t *testing.T) {
+	t.Parallel()
+	b := checking(t, []providers.Check{
+		good("token"), note("boundary"),
+		{Check: "quota", Verdict: sandbox.False, Message: "98 of 100 sandboxes are in use, and \x1b[31mthis provider refuses new ones\x1b[0m beyond that", Hint: "end some"},
+	}, []providers.Check{mute("answers")})
+	b.tty, b.width, b.env = true, 80, []string{"NO_COLOR=1"}
+	r := b.run(t, "doctor")
+	assert.Equal(t, 10, r.code)
+	_, page, _ := strings.Cut(r.stdout, "\n\n") // what is about this machine differs
+	golden(t, "doctor", page+"--- stderr\n"+r.stderr)
+}
+
+func withoutFleet(err error) func(*Deps) {
+	return func(d *Deps) { d.Fleet = failingFleet(err) }
+}
+
+func TestOtherProgramsOfThatName(t *testing.T) {
+	t.Parallel()
+	folder := func(t *testing.T, mode os.FileMode) string {
+		t.Helper()
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "sbx"), nil, mode))
+		return dir
+	}
+	mine, other, text, none := folder(t, 0o755), folder(t, 0o755), folder(t, 0o600), t.TempDir()
+	link := t.TempDir()
+	require.NoError(t, os.Symlink(filepath.Join(mine, "sbx"), filepath.Join(link, "sbx")))
+	for name, tc := range map[string]struct {
+		path []string
+		want string // words of the rows
+	}{
+		"alone":              {[]string{none, mine}, wordOK},
+		"not on PATH":        {[]string{none}, wordOK},
+		"through a link":     {[]string{link, mine}, wordOK},
+		"first":              {[]string{mine, other}, wordOK},
+		"behind another":     {[]string{other, mine}, wordWarning},
+		"instead of":         {[]string{other}, wordWarning},
+		"twice the same":     {[]string{other, other, mine}, wordWarning},
+		"a text is no rival": {[]string{text, mine}, wordOK},
+		"relative folders":   {[]string{".", "", mine}, wordOK},
+		"no PATH":            {nil, wordOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench()
+			b.env = []string{"PATH=" + strings.Join(tc.path, string(os.PathListSeparator))}
+			b.adjust = func(d *Deps) { d.Program = func() (string, error) { return filepath.Join(mine, "sbx"), nil } }
+			rows := b.deps(t).checkPath()
+			require.Len(t, rows, 1)
+			assert.Equal(t, tc.want, rows[0].word())
+		})
+	}
+	b := newBench()
+	b.adjust = func(d *Deps) { d.Program = func() (string, error) { return "", errors.New("no such file") } }
+	assert.Equal(t, wordNote, b.deps(t).checkPath()[0].word())
+}
+
+func TestFolderThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	row := checkFolder("state directory", filepath.Join(file, "state"))
+	assert.Equal(t, wordProblem, row.word())
+	assert.Contains(t, row.Hint, "SBX_STATE_DIR")
+	dir := filepath.Join(t.TempDir(), "new")
+	assert.Equal(t, wordOK, checkFolder("state directory", dir).word())
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Empty(t, left, "the probe is gone")
+}
+
+func TestFilesAreToldWithTheirTrust(t *testing.T) {
+	t.Parallel()
+	b := newBench().configure(t, "")
+	b.workdir = filepath.Join(b.home, "project")
+	require.NoError(t, os.Mkdir(b.workdir, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(b.workdir, config.ProjectFile), []byte("limits: {max_delete: 5}\n"), 0o600))
+	rows := b.deps(t).checkFiles()
+	require.Len(t, rows, 2)
+	assert.Contains(t, rows[0].Message, "is read")
+	assert.Contains(t, rows[1].Message, "may only narrow")
+	assert.Contains(t, rows[1].Hint, "sbx config trust ")
+	assert.Contains(t, newBench().configureNothing(t).deps(t).checkFiles()[0].Message, "is not there")
+}

@@ -1,0 +1,145 @@
+package commands
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sbx/internal/config"
+	"sbx/internal/fault"
+	"sbx/internal/sandbox"
+)
+
+// checkFiles tells which configuration files are read. It works while one of
+// them is broken.
+func (d *Deps) checkFiles() []checkRow {
+	files, err := config.Paths(d.Input())
+	if err != nil {
+		return nil // the configuration itself says so
+	}
+	var rows []checkRow
+	for _, f := range files {
+		message, hint := f.Path+" is read", ""
+		switch {
+		case !f.Found:
+			message, hint = f.Path+" is not there; nothing has to be configured", ""
+		case !f.Trusted:
+			message = f.Path + " is read and may only narrow: nobody trusted its present content"
+			hint = fmt.Sprintf("read it, then `%s config trust %s`", d.Process.Name(), f.Path)
+		}
+		rows = append(rows, toolCheck(string(f.Role)+" file", sandbox.True, message, hint).inform())
+	}
+	return rows
+}
+
+func soundConfig(c *config.Config) checkRow {
+	names := make([]string, len(c.Profiles))
+	for i, p := range c.Profiles {
+		names[i] = p.Name
+	}
+	return toolCheck("configuration", sandbox.True, "is valid; profiles: "+strings.Join(names, ", "), "")
+}
+
+// brokenConfig is a row for every mistake.
+func brokenConfig(err error) []checkRow {
+	var rows []checkRow
+	for _, mistake := range mistakes(err) {
+		rows = append(rows, toolCheck("configuration", sandbox.False, mistake.Error(), fault.HintOf(mistake)))
+	}
+	return rows
+}
+
+// mistakes takes joined errors apart.
+func mistakes(err error) []error {
+	if list, ok := errors.AsType[interface {
+		error
+		Unwrap() []error
+	}](err); ok {
+		return list.Unwrap()
+	}
+	return []error{err}
+}
+
+// checkFolder makes the folder and writes to it: a full disk, a foreign owner
+// and a read-only file system show in no other way.
+func checkFolder(check, folder string) checkRow {
+	err := os.MkdirAll(folder, 0o700)
+	if err == nil {
+		var probe *os.File
+		if probe, err = os.CreateTemp(folder, ".probe-*"); err == nil {
+			_, err = probe.WriteString("x")
+			err = errors.Join(err, probe.Close(), os.Remove(probe.Name()))
+		}
+	}
+	if err != nil {
+		return toolCheck(check, sandbox.False, err.Error(), "make it yours to write, or name another with "+config.EnvStateDir)
+	}
+	return toolCheck(check, sandbox.True, folder+" can be written", "")
+}
+
+// commonName is what people type; other tools carry the name too.
+const commonName = "sbx"
+
+// checkPath looks for other programs called sbx on PATH. One that comes first
+// is what the shell runs instead of this one.
+func (d *Deps) checkPath() []checkRow {
+	own, err := d.Program()
+	if err != nil {
+		return []checkRow{toolCheck("name on PATH", sandbox.Unknown, "this program's own file is not known: "+err.Error(), "").inform()}
+	}
+	found := programs(d.Process.Getenv("PATH"))
+	var rows []checkRow
+	for i, path := range found {
+		switch {
+		case sameFile(path, own):
+			continue
+		case i == 0:
+			row := toolCheck("name on PATH", sandbox.False, fmt.Sprintf("%s is another program, and `%s` runs it instead of %s", path, commonName, own),
+				"Docker Sandboxes has a command of that name; put this one first on PATH, or install it under another name: help and messages follow")
+			row.minor = true
+			rows = append(rows, row)
+		default:
+			rows = append(rows, toolCheck("name on PATH", sandbox.True, path+" is another program of that name, later on PATH", "").inform())
+		}
+	}
+	if len(rows) == 0 {
+		return []checkRow{toolCheck("name on PATH", sandbox.True, "no other program is called "+commonName, "")}
+	}
+	return rows
+}
+
+// programs lists the executables called sbx on PATH, each file once.
+func programs(path string) []string {
+	var found []string
+	for _, folder := range filepath.SplitList(path) {
+		if !filepath.IsAbs(folder) {
+			continue // depends on where one stands
+		}
+		for _, name := range []string{commonName, commonName + ".exe"} {
+			file := filepath.Join(folder, name)
+			info, err := os.Stat(file)
+			if err != nil || !info.Mode().IsRegular() || (info.Mode()&0o111 == 0 && filepath.Ext(name) == "") {
+				continue
+			}
+			known := false
+			for _, f := range found {
+				known = known || sameFile(f, file)
+			}
+			if !known {
+				found = append(found, file)
+			}
+		}
+	}
+	return found
+}
+
+func sameFile(a, b string) bool {
+	left, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	right, err := os.Stat(b)
+	return err == nil && os.SameFile(left, right)
+}
