@@ -1,0 +1,95 @@
+package commands
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"sbx/internal/config"
+	"sbx/internal/output"
+)
+
+func newConfig(d *Deps) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "config",
+		GroupID: groupTool,
+		Short:   "Explain, start and trust configuration",
+		Long: "Explain, start and trust configuration.\n\n" +
+			"A flag wins over the environment, that over the project's file, that over the\n" +
+			"user's file, that over the default. Nothing has to be configured: `local` is\n" +
+			"always there, and a provider switches itself on by its own environment variable.",
+		Example: "sbx config\nsbx config explain",
+		Args:    unknownVerb,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newConfigExplain(d), newConfigInit(d), newConfigPath(d), newConfigTrust(d))
+	return cmd
+}
+
+func newConfigExplain(d *Deps) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "explain",
+		Short:   "Show every setting, its value and where that comes from",
+		Long:    "Show every setting, its value and where that comes from. Secrets are masked.",
+		Example: "sbx config explain\nsbx config explain -o json",
+		Args:    usageArgs(cobra.NoArgs, "it shows every setting"),
+	}
+	doc := document{schema: "sbx.config.explain/v1", shape: output.ShapeList, columns: output.Names(settingColumns())}
+	return d.verb(cmd, doc, func(_ context.Context, p *output.Printer, _ []string) error {
+		c, err := d.Config()
+		if err != nil {
+			return err
+		}
+		return showRows(p, output.ListSpec[config.Value]{Schema: doc.schema, Columns: settingColumns()}, c.Values())
+	})
+}
+
+func settingColumns() []output.Column[config.Value] {
+	return []output.Column[config.Value]{
+		{Name: "key", Value: func(v config.Value) any { return v.Key }},
+		{Name: "value", Value: func(v config.Value) any { return v.Value }},
+		{Name: "origin", Value: func(v config.Value) any { return v.Origin }},
+	}
+}
+
+func newConfigPath(d *Deps) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "path",
+		Short: "List the files that are read, weakest first",
+		Long: "List the files that are read, weakest first, also those that are not there.\n\n" +
+			"It works while one of them is broken.",
+		Example: "sbx config path\nsbx config path -o name",
+		Args:    usageArgs(cobra.NoArgs, "--config names a file to read instead"),
+	}
+	doc := document{schema: "sbx.config.path/v1", shape: output.ShapeList, columns: output.Names(fileColumns())}
+	return d.verb(cmd, doc, func(_ context.Context, p *output.Printer, _ []string) error {
+		files, err := config.Paths(d.Input())
+		if err != nil {
+			return err
+		}
+		return showRows(p, output.ListSpec[config.File]{Schema: doc.schema, Columns: fileColumns()}, files)
+	})
+}
+
+func fileColumns() []output.Column[config.File] {
+	return []output.Column[config.File]{
+		{Name: "path", Value: func(f config.File) any { return f.Path }},
+		{Name: "role", Value: func(f config.File) any { return f.Role }},
+		{Name: "found", Value: func(f config.File) any { return f.Found }},
+		{Name: "trusted", Value: func(f config.File) any { return f.Trusted }},
+	}
+}
+
+// showRows prints a list whose items are all there.
+func showRows[T any](p *output.Printer, spec output.ListSpec[T], rows []T) error {
+	list, err := output.NewList(p, spec)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if err := list.Add(row); err != nil {
+			break // Close gives the error of stdout
+		}
+	}
+	return list.Close()
+}

@@ -1,0 +1,41 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"sbx/internal/output"
+)
+
+func newVersion(d *Deps) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "version",
+		GroupID: groupTool,
+		Short:   "Print the version",
+		Long: "Print the version, the commit it was built from, and what for.\n\n" +
+			"It reads no configuration and asks no provider.",
+		Example: "sbx version\nsbx version -o json",
+		Args:    usageArgs(cobra.NoArgs, "it takes flags only"),
+	}
+	doc := document{schema: "sbx.version/v1", shape: output.ShapeItem, columns: output.Names(versionColumns())}
+	return d.verb(cmd, doc, func(_ context.Context, p *output.Printer, _ []string) error {
+		return output.ShowItem(p, output.ItemSpec[Version]{
+			Schema: "sbx.version/v1", Columns: versionColumns(),
+			Line: func(v Version) string {
+				return fmt.Sprintf("%s %s (%s, %s, %s/%s)", d.Process.Name(), v.Version, v.Commit, v.Go, v.OS, v.Arch)
+			},
+		}, d.Version)
+	})
+}
+
+func versionColumns() []output.Column[Version] {
+	return []output.Column[Version]{
+		{Name: "version", Value: func(v Version) any { return v.Version }},
+		{Name: "commit", Value: func(v Version) any { return v.Commit }},
+		{Name: "go", Value: func(v Version) any { return v.Go }},
+		{Name: "os", Value: func(v Version) any { return v.OS }},
+		{Name: "arch", Value: func(v Version) any { return v.Arch }},
+	}
+}
