@@ -1,0 +1,181 @@
+package commands
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"time"
+
+	"sbx/internal/config"
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+)
+
+// endRun is one run that ends sandboxes which the operator named.
+type endRun struct {
+	d       *Deps
+	o       terminateOptions
+	id      string
+	by      string // who asks, for the provider's record
+	config  *config.Config
+	fleet   *fleet.Fleet
+	targets []sandbox.Sandbox
+	lost    []error // words that were not found, each with its kind
+}
+
+func (d *Deps) newEndRun(verb string, o terminateOptions) *endRun {
+	return &endRun{d: d, o: o, id: d.runID(), by: d.by(verb)}
+}
+
+// runID names a run: its time, so that runs sort, and chance, so that two of
+// one second differ.
+func (d *Deps) runID() string {
+	return "r-" + d.now().UTC().Format("20060102T150405") + "-" + strings.ToLower(rand.Text()[:6])
+}
+
+// prepare finds what the words mean. Words that are not found are kept for the
+// end: one of them does not stop the rest.
+func (r *endRun) prepare(ctx context.Context, args []string) error {
+	words, err := r.d.words(args)
+	if err != nil {
+		return err
+	}
+	if r.config, err = r.d.Config(); err != nil {
+		return err
+	}
+	for _, name := range r.o.production {
+		if _, known := r.config.Find(name); !known {
+			return fault.Usage("--production: there is no profile %q", name)
+		}
+	}
+	if err := r.unattended(words); err != nil {
+		return err
+	}
+	if r.fleet, err = r.d.Fleet(ctx); err != nil {
+		return err
+	}
+	r.targets, err = r.fleet.Find(ctx, words, fleet.FindOptions{Destructive: true})
+	if cause := ended(ctx, err); cause != nil {
+		return cause
+	}
+	if fault.KindOf(err) == fault.KindUsage {
+		return err
+	}
+	if err != nil {
+		r.lost = mistakes(err)
+	}
+	return nil
+}
+
+// still keeps what is protected, by what is read just before the end.
+func (r *endRun) still(s sandbox.Sandbox) (sandbox.Outcome, string) {
+	if why := r.protected(s); why != "" {
+		return sandbox.OutcomeSkipped, why
+	}
+	return "", ""
+}
+
+// labelKeep protects a sandbox wherever it stands, without any configuration.
+const labelKeep = "sbx/keep"
+
+// protected says why a sandbox may not be ended; "" = it may.
+func (r *endRun) protected(s sandbox.Sandbox) string {
+	switch {
+	case s.Labels[labelKeep] == "true":
+		return "protected: it has the label " + labelKeep + "=true"
+	case r.config.Protect.Covers(s.Ref(), s.Labels):
+		return "protected: the configuration says so"
+	}
+	return ""
+}
+
+// show ends the targets, unless refused says why not, and prints what became of
+// each.
+func (r *endRun) show(ctx context.Context, p *output.Printer, how fleet.EndOptions, refused error) error {
+	spec := output.ListSpec[sandbox.Ending]{Schema: terminateSchema, Columns: endingColumns()}
+	if len(p.Columns) == 0 {
+		spec.Line = endingLine
+	}
+	list, err := output.NewList(p, spec)
+	if err != nil {
+		return err
+	}
+	list.Set("run_id", r.id)
+	var endings []sandbox.Ending
+	if cause := ended(ctx, refused); cause != nil {
+		refused = cause
+	}
+	if refused != nil {
+		list.Fail(refused)
+	} else {
+		for _, err := range r.lost {
+			list.Fail(err)
+		}
+		endings = r.end(ctx, p, list, how)
+	}
+	list.Set("counts", fleet.Count(endings))
+	if refused != nil {
+		return list.Close()
+	}
+	return list.CloseAs(r.verdict(endings))
+}
+
+// end goes on when the reader of stdout has gone: what was begun is finished.
+func (r *endRun) end(ctx context.Context, p *output.Printer, list *output.List[sandbox.Ending], how fleet.EndOptions) []sandbox.Ending {
+	progress := p.Progress(fmt.Sprintf("ending %d sandboxes", len(r.targets)))
+	defer progress.Done()
+	var endings []sandbox.Ending
+	for e := range r.fleet.Terminate(ctx, r.targets, how) {
+		endings = append(endings, e)
+		progress.Update(fmt.Sprintf("%d of %d", len(endings), len(r.targets)))
+		if err := fleet.Verdict([]sandbox.Ending{e}, true); err != nil {
+			_ = list.AddFailed(e, err) // Close gives the error of stdout
+			continue
+		}
+		_ = list.Add(e) // Close gives the error of stdout
+	}
+	return endings
+}
+
+// verdict counts a word that was not found like a sandbox that did not end.
+func (r *endRun) verdict(endings []sandbox.Ending) error {
+	for _, err := range r.lost {
+		endings = append(endings, sandbox.Ending{Outcome: sandbox.OutcomeFailed, Reason: err.Error(), Err: err})
+	}
+	return fleet.Verdict(endings, true)
+}
+
+func endingColumns() []output.Column[sandbox.Ending] {
+	type row = sandbox.Ending
+	return []output.Column[row]{
+		{Name: "ref", Value: func(e row) any { return e.Ref.String() }},
+		{Name: "outcome", Value: func(e row) any { return e.Outcome }},
+		{Name: "reason", Value: func(e row) any { return e.Reason }},
+		{Name: "duration_seconds", Head: "TOOK", Value: func(e row) any { return output.Seconds(e.Duration) }},
+		{Name: "evidence", Level: output.Extra, Value: func(e row) any { return evidence(e.Evidence) }},
+	}
+}
+
+// endingLine is one ending for people. Why something did not end stands in the
+// error beside it.
+func endingLine(e sandbox.Ending) string {
+	line := string(e.Outcome) + " " + e.Ref.String()
+	switch {
+	case e.Outcome == sandbox.OutcomeVerified:
+		return line + " in " + shortly(e.Duration)
+	case e.Reason != "" && e.Outcome == sandbox.OutcomeAlreadyGone:
+		return line + ": " + e.Reason
+	}
+	return line
+}
+
+// shortly writes how long something took: milliseconds below a second.
+func shortly(d time.Duration) string {
+	if d < time.Second {
+		return fmt.Sprintf("%dms", d.Milliseconds())
+	}
+	return d.Round(100 * time.Millisecond).String()
+}

@@ -1,0 +1,142 @@
+package commands
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/providers/fake"
+)
+
+const production = "providers:\n  prod: {type: local}\nproduction: [prod]\n"
+
+func TestGuardsRefuseTheWholeRun(t *testing.T) {
+	t.Parallel()
+	const six = "terminate aaaa bbbb cccc dddd eeee ffff"
+	for name, tc := range map[string]struct {
+		line, config, stdin string
+		tty                 bool
+		code, asked         int
+	}{
+		"five":                        {line: "terminate aaaa bbbb cccc dddd eeee", asked: 5},
+		"six unattended":              {line: six, code: 11},
+		"six with yes":                {line: six + " --yes", asked: 6},
+		"six times one":               {line: "terminate aaaa aaaa aaaa aaaa aaaa aaaa", asked: 1},
+		"six confirmed":               {line: six, tty: true, stdin: "6\n", asked: 6},
+		"six, the wrong number":       {line: six, tty: true, stdin: "5\n", code: 11},
+		"six, yes is no number":       {line: six, tty: true, stdin: "yes\n", code: 11},
+		"six, no answer":              {line: six, tty: true, code: 11},
+		"one of production":           {line: "terminate prod/aaaa", config: production, asked: 1},
+		"two of production":           {line: "terminate prod/aaaa prod/bbbb", config: production, code: 11},
+		"two of production with yes":  {line: "terminate prod/aaaa prod/bbbb --yes", config: production, code: 11},
+		"two of production, named":    {line: "terminate aaaa bbbb --production prod", config: production, asked: 2},
+		"two of production, typed":    {line: "terminate aaaa bbbb", config: production, tty: true, stdin: "prod\n", asked: 2},
+		"two of production, mistyped": {line: "terminate aaaa bbbb", config: production, tty: true, stdin: "2\n", code: 11},
+		"six of production, both":     {line: six, config: production, tty: true, stdin: "6\nprod\n", asked: 6},
+		"six of production, one":      {line: six, config: production, tty: true, stdin: "6\n", code: 11},
+		"six of production, named":    {line: six + " --production prod", config: production, code: 11},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, p := endBench(t, 6)
+			b.configure(t, tc.config)
+			b.tty, b.stdin = tc.tty, tc.stdin
+			r := b.run(t, tc.line)
+			require.Equal(t, tc.code, r.code, r.stderr)
+			assert.Len(t, p.Calls(fake.OpTerminate), tc.asked)
+			if tc.code == 11 {
+				assert.Contains(t, r.stderr, "sbx: hint: ")
+			}
+		})
+	}
+}
+
+func TestUnattendedRefusalCallsNobody(t *testing.T) {
+	t.Parallel()
+	b, p := endBench(t, 6)
+	assert.Equal(t, 11, b.run(t, "terminate aaaa bbbb cccc dddd eeee ffff").code)
+	assert.Empty(t, p.Calls())
+}
+
+func TestProtectionHolds(t *testing.T) {
+	t.Parallel()
+	for name, config := range map[string]string{
+		"label":        "protect: {labels: {team: agents}}\n",
+		"id":           "protect: {ids: [prod/aaaa]}\n",
+		"bare id":      "protect: {ids: [aaaa]}\n",
+		"label of sbx": "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seed := running("aaaa", time.Minute)
+			seed.Sandbox.Labels = map[string]string{"team": "agents"}
+			if config == "" {
+				seed.Sandbox.Labels = map[string]string{"sbx/keep": "true"}
+			}
+			b, p := oneFake(seed, running("bbbb", time.Minute))
+			r := b.configure(t, config).run(t, "terminate aaaa bbbb --yes -o json")
+			assert.Equal(t, 3, r.code)
+			assert.Len(t, p.Calls(fake.OpTerminate), 1)
+			outcomes := map[any]any{}
+			for _, item := range r.list(t, "items") {
+				outcomes[item["ref"]] = item["outcome"]
+			}
+			assert.Equal(t, map[any]any{"prod/aaaa": "skipped", "prod/bbbb": "verified"}, outcomes)
+		})
+	}
+}
+
+func TestQuestionEndsWithTheOperatorsSignal(t *testing.T) {
+	t.Parallel()
+	b, p := endBench(t, 6)
+	b.tty, b.context = true, canceled
+	r := b.run(t, "terminate prod/aaaa prod/bbbb prod/cccc prod/dddd prod/eeee prod/ffff")
+	assert.Equal(t, 130, r.code)
+	assert.Empty(t, p.Calls(fake.OpTerminate))
+}
+
+func TestPlanWritesNothing(t *testing.T) {
+	t.Parallel()
+	b, p := endBench(t, 6)
+	b.configure(t, production+"protect: {ids: [bbbb]}\n")
+	r := b.run(t, "terminate aaaa bbbb cccc dddd eeee ffff --dry-run -o json")
+	require.Equal(t, 0, r.code, r.stderr)
+	assert.Empty(t, p.Calls(fake.OpTerminate))
+	plan, ok := r.object(t)["plan"].(map[string]any)
+	require.True(t, ok)
+	assert.ElementsMatch(t, strings.Fields("run_id cutoff selected kept guards"), keysOf(plan))
+	assert.Nil(t, plan["cutoff"])
+	assert.Len(t, plan["selected"], 5)
+	assert.Equal(t, []any{map[string]any{"ref": "prod/bbbb", "reason": "protected: the configuration says so"}}, plan["kept"])
+	assert.Equal(t, []any{
+		map[string]any{"name": "unasked", "limit": 5.0, "value": 6.0, "ok": false},
+		map[string]any{"name": "production prod", "limit": 1.0, "value": 6.0, "ok": false},
+	}, plan["guards"])
+}
+
+func TestPlanExitsByWhatWasNotFound(t *testing.T) {
+	t.Parallel()
+	for line, code := range map[string]int{
+		"terminate prod/aaaa --dry-run":           0,
+		"terminate prod/zzzz --dry-run":           5,
+		"terminate prod/aaaa prod/zz --dry-run":   3,
+		"terminate prod/aaaa --dry-run -o csv":    2,
+		"terminate prod/aaaa --dry-run -o ndjson": 0,
+	} {
+		b, p := endBench(t, 1)
+		r := b.run(t, line)
+		assert.Equal(t, code, r.code, line+r.stderr)
+		assert.Empty(t, p.Calls(fake.OpTerminate))
+	}
+}
+
+func TestPlanForPeople(t *testing.T) {
+	t.Parallel()
+	b, _ := endBench(t, 2)
+	b.configure(t, "protect: {ids: [bbbb]}\n")
+	b.tty, b.width, b.env = true, 80, []string{"NO_COLOR=1"}
+	golden(t, "terminate-plan", b.run(t, "terminate aaaa bbbb --dry-run").stdout, `r-\S+`)
+}

@@ -1,0 +1,99 @@
+package commands
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+)
+
+type terminateOptions struct {
+	wait, grace string
+	production  []string
+	delete      bool
+	dry         bool
+	yes         bool
+}
+
+func newTerminate(d *Deps) *cobra.Command {
+	var o terminateOptions
+	cmd := &cobra.Command{
+		Use:     "terminate REF...",
+		GroupID: groupAct,
+		Short:   "End sandboxes and verify that they ended",
+		Long: "End sandboxes and verify that they ended.\n\n" +
+			"Each is read again just before, asked once, and looked at until its end is seen;\n" +
+			"one that fails does not stop the others. `-` reads references from standard input.\n" +
+			"Protected ones (configuration, label sbx/keep=true) are skipped.",
+		Example: "sbx terminate local/k3v9x2mq7a\n" +
+			"sbx terminate k3v9 --delete --grace 1s\n" +
+			"sbx ls --stuck -o name | sbx terminate --dry-run -",
+		Args:              usageArgs(cobra.MinimumNArgs(1), "`"+d.Process.Name()+" ls` lists references; `-` reads them from standard input"),
+		ValidArgsFunction: d.completeRefs(true),
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.BoolVar(&o.delete, "delete", false, "also destroy what the provider would keep: record, logs, snapshot")
+	f.StringVar(&o.wait, "wait", sandbox.FormatDuration(fleet.DefaultWait), "look for the end for this `DURATION`, then exit 8")
+	f.StringVar(&o.grace, "grace", "5s", "`DURATION` between asking a program and killing it")
+	f.BoolVar(&o.dry, "dry-run", false, "print the plan and do nothing")
+	f.BoolVar(&o.yes, "yes", false, "end more than 5 without being asked")
+	f.StringSliceVar(&o.production, "production", nil, "end more than one of production profile `NAME` (repeatable)")
+	complete(cmd, "production", func() []string { return d.productionNames() })
+	doc := document{schema: terminateSchema, shape: output.ShapeList, columns: output.Names(endingColumns())}
+	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
+		return terminate(ctx, d, p, args, o)
+	})
+}
+
+const terminateSchema = "sbx.terminate/v1"
+
+func (d *Deps) productionNames() []string {
+	c, err := d.Config()
+	if err != nil {
+		return nil
+	}
+	return c.Production
+}
+
+// limits reads the durations as typed.
+func (o terminateOptions) limits() (wait, grace time.Duration, err error) {
+	if wait, err = sandbox.ParseDuration(o.wait); err != nil {
+		return 0, 0, fault.Usage("--wait: %w", err)
+	}
+	if grace, err = sandbox.ParseDuration(o.grace); err != nil {
+		return 0, 0, fault.Usage("--grace: %w", err)
+	}
+	return wait, grace, nil
+}
+
+func terminate(ctx context.Context, d *Deps, p *output.Printer, args []string, o terminateOptions) error {
+	wait, grace, err := o.limits()
+	if err != nil {
+		return err
+	}
+	if o.dry {
+		if err := p.Format.Refuse("terminate --dry-run", output.RowFormats()...); err != nil {
+			return err
+		}
+	}
+	r := d.newEndRun("terminate", o)
+	err = r.prepare(ctx, args)
+	if fault.KindOf(err) == fault.KindUsage {
+		return err
+	}
+	if o.dry {
+		return r.showPlan(p, err)
+	}
+	if err == nil {
+		err = r.allow(ctx, p)
+	}
+	return r.show(ctx, p, fleet.EndOptions{
+		Delete: o.delete, Grace: grace, Wait: wait, By: r.by, Precheck: true, Still: r.still,
+	}, err)
+}

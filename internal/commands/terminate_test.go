@@ -1,0 +1,212 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+	"sbx/internal/providers/fake"
+	"sbx/internal/sandbox"
+)
+
+// configure gives the bench a user file.
+func (b *bench) configure(t *testing.T, yaml string) *bench {
+	t.Helper()
+	b.home = t.TempDir()
+	file := filepath.Join(b.home, ".config", "sbx", "config.yaml")
+	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	require.NoError(t, os.WriteFile(file, []byte(yaml), 0o600))
+	return b
+}
+
+// endBench is a bench over `prod` with sandboxes aaaa, bbbb, ... that run.
+func endBench(t *testing.T, n int) (*bench, *fake.Provider) {
+	t.Helper()
+	var seeds []fake.Seed
+	for i := range n {
+		seeds = append(seeds, running(strings.Repeat(string(rune('a'+i)), 4), time.Minute))
+	}
+	b, p := oneFake(seeds...)
+	return b.configure(t, ""), p
+}
+
+func TestTerminateEndsAndExitsByTheTable(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		line   string
+		faults []fake.Fault
+		code   int
+		stdout string // outcomes and refs
+		asked  int    // terminations that reached the provider
+	}{
+		"one":                {"terminate prod/aaaa", nil, 0, "verified prod/aaaa", 1},
+		"bare prefix":        {"terminate aaaa bbbb", nil, 0, "verified prod/aaaa verified prod/bbbb", 2},
+		"twice the same":     {"terminate aaaa prod/aaaa", nil, 0, "verified prod/aaaa", 1},
+		"delete":             {"terminate prod/aaaa --delete", nil, 0, "verified prod/aaaa", 1},
+		"kept":               {"terminate prod/keep", nil, 3, "skipped prod/keep", 0},
+		"ended before":       {"terminate prod/over", nil, 0, "already_gone prod/over", 0},
+		"unknown":            {"terminate prod/zzzz", nil, 5, "", 0},
+		"unknown word":       {"terminate zzzz", nil, 5, "", 0},
+		"one of two unknown": {"terminate prod/aaaa prod/zzzz", nil, 3, "verified prod/aaaa", 1},
+		"ambiguous":          {"terminate twin", nil, 2, "", 0},
+		"unknown profile":    {"terminate nope/aaaa", nil, 2, "", 0},
+		"ill-formed":         {"terminate prod/../x", nil, 2, "", 0},
+		"no words":           {"terminate", nil, 2, "", 0},
+		"empty wait":         {"terminate aaaa --wait=", nil, 2, "", 0},
+		"bare wait":          {"terminate aaaa --wait 30", nil, 2, "", 0},
+		"negative grace":     {"terminate aaaa --grace=-1s", nil, 2, "", 0},
+		"columns":            {"terminate aaaa --columns refs", nil, 2, "", 0},
+		"nagios":             {"terminate aaaa -o nagios", nil, 2, "", 0},
+		"no such production": {"terminate aaaa --production nope", nil, 2, "", 0},
+		"gone":               {"terminate prod/aaaa", []fake.Fault{{Op: fake.OpGet, Err: fault.New(fault.KindGone, "410")}}, 0, "already_gone prod/aaaa", 0},
+		"unseen":             {"terminate prod/aaaa --wait 1s", []fake.Fault{{Op: fake.OpTerminate, Skip: true}}, 8, "accepted prod/aaaa", 1},
+		"failed":             {"terminate prod/aaaa", []fake.Fault{{Op: fake.OpTerminate, Err: fault.New(fault.KindAuth, "403")}}, 4, "failed prod/aaaa", 1},
+		"one of two fails": {
+			"terminate prod/aaaa prod/bbbb",
+			[]fake.Fault{{Op: fake.OpTerminate, ID: "bbbb", Err: fault.New(fault.KindAuth, "403")}},
+			3, "failed prod/bbbb verified prod/aaaa", 2,
+		},
+		"word while blind": {"terminate aaaa", []fake.Fault{{Op: fake.OpList, Err: fault.New(fault.KindUnavailable, "503")}}, 7, "", 0},
+		"ref while blind":  {"terminate prod/aaaa", []fake.Fault{{Op: fake.OpList, Err: fault.New(fault.KindUnavailable, "503")}}, 0, "verified prod/aaaa", 1},
+		"provider down":    {"terminate prod/aaaa", []fake.Fault{{Op: fake.OpGet, Err: fault.New(fault.KindUnavailable, "503")}}, 7, "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, p := endBench(t, 2)
+			keep, over := running("keep", time.Minute), running("over", time.Minute)
+			keep.Sandbox.Labels = map[string]string{"sbx/keep": "true"}
+			over.Sandbox.State = sandbox.StateTerminated
+			one, two := running("twin1111", time.Minute), running("twin2222", time.Minute)
+			p.Add(keep, over, one, two)
+			p.Break(tc.faults...)
+			r := b.run(t, tc.line)
+			require.Equal(t, tc.code, r.code, r.stderr)
+			var got []string
+			for line := range strings.Lines(r.stdout) {
+				words := strings.Fields(strings.ReplaceAll(line, ":", " "))
+				got = append(got, words[0]+" "+words[1])
+			}
+			assert.Equal(t, sortedPairs(tc.stdout), sortedPairs(strings.Join(got, " ")))
+			assert.Len(t, p.Calls(fake.OpTerminate), tc.asked)
+			if tc.code != 0 {
+				assert.Contains(t, r.stderr, "sbx: error: ")
+			}
+		})
+	}
+}
+
+// sortedPairs makes the order of completion comparable.
+func sortedPairs(text string) map[string]string {
+	words := strings.Fields(text)
+	pairs := map[string]string{}
+	for i := 0; i+1 < len(words); i += 2 {
+		pairs[words[i+1]] = words[i]
+	}
+	return pairs
+}
+
+func TestTerminateDocument(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		line  string
+		code  int
+		items int
+	}{
+		"normal":   {"terminate prod/aaaa prod/bbbb -o json", 0, 2},
+		"partial":  {"terminate prod/aaaa prod/zzzz -o json", 3, 1},
+		"failing":  {"terminate prod/zzzz -o json", 5, 0},
+		"refused":  {"terminate a1 a2 a3 a4 a5 a6 -o json", 11, 0},
+		"canceled": {"terminate prod/aaaa -o json", 130, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, _ := endBench(t, 2)
+			if name == "canceled" {
+				b.context = canceled
+			}
+			r := b.run(t, tc.line)
+			require.Equal(t, tc.code, r.code, r.stderr)
+			assert.Empty(t, r.stderr)
+			o := r.object(t)
+			assert.Equal(t, "sbx.terminate/v1", o["schema"])
+			assert.Regexp(t, `^r-20261120T120000-[a-z2-7]{6}$`, o["run_id"])
+			assert.Equal(t, tc.code == 130, o["interrupted"])
+			counts, ok := o["counts"].(map[string]any)
+			require.True(t, ok)
+			assert.Len(t, counts, len(sandbox.Outcomes())+1)
+			assert.InDelta(t, tc.items, counts["selected"], 0)
+			require.Len(t, r.list(t, "items"), tc.items)
+			for _, item := range r.list(t, "items") {
+				assert.ElementsMatch(t, strings.Fields("ref outcome reason duration_seconds evidence"), keysOf(item))
+				assert.Equal(t, "verified", item["outcome"])
+				evidence, ok := item["evidence"].([]any)
+				require.True(t, ok)
+				assert.NotEmpty(t, evidence)
+			}
+		})
+	}
+}
+
+func keysOf(object map[string]any) []string {
+	var keys []string
+	for key := range object {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+func canceled(ctx context.Context) context.Context {
+	ctx, cancel := context.WithCancel(ctx)
+	cancel()
+	return ctx
+}
+
+func TestTerminateReachesTheProviderAsAsked(t *testing.T) {
+	t.Parallel()
+	b, p := endBench(t, 1)
+	b.env = []string{"USER=alice"}
+	require.Equal(t, 0, b.run(t, "terminate prod/aaaa").code)
+	events, err := p.Events(t.Context(), "aaaa")
+	require.NoError(t, err)
+	assert.Contains(t, fmt.Sprint(events), "sbx terminate (alice, pid 4711)")
+	assert.Equal(t, 0, b.run(t, "terminate prod/aaaa --delete").code)
+	_, err = p.Get(t.Context(), "aaaa")
+	require.Error(t, err, "--delete leaves nothing")
+}
+
+func TestTerminateReadsReferencesFromStdin(t *testing.T) {
+	t.Parallel()
+	b, p := endBench(t, 3)
+	b.stdin = "# from ls\nprod/aaaa\n\nbbbb\n"
+	assert.Equal(t, 0, b.run(t, "terminate -").code)
+	assert.Len(t, p.Calls(fake.OpTerminate), 2)
+	b.stdin = ""
+	assert.Equal(t, 2, b.run(t, "terminate -").code)
+}
+
+func TestTerminateShowsNoEscapesOfOthers(t *testing.T) {
+	t.Parallel()
+	b, p := endBench(t, 1)
+	b.tty, b.width = true, 80
+	p.Break(fake.Fault{Op: fake.OpTerminate, Err: fault.New(fault.KindAuth, "no \x1b]0;owned\x07 right")})
+	r := b.run(t, "terminate prod/aaaa")
+	assert.NotContains(t, r.stdout+r.stderr, "\x1b]0;")
+	assert.Contains(t, r.stderr, `\x1b]0;owned\x07`)
+}
+
+func TestTerminateUnderATimeout(t *testing.T) {
+	t.Parallel()
+	b, p := endBench(t, 1)
+	p.Break(fake.Fault{Op: fake.OpTerminate, Hang: true})
+	r := b.run(t, "terminate prod/aaaa --timeout 1s -o json")
+	assert.Equal(t, 124, r.code)
+	assert.Equal(t, "failed", r.list(t, "items")[0]["outcome"])
+}
