@@ -86,7 +86,7 @@ func (a *app) wanted() output.Format {
 		f, err = output.ParseFormat(askedFormat(a.process.Args))
 	}
 	if err != nil {
-		f, _ = output.ParseFormat("") //nolint:errcheck // the default always parses
+		f, _ = output.ParseFormat("") // the default always parses
 	}
 	return f
 }
