@@ -56,8 +56,7 @@ func Run(p process.Process, types []providers.Type) int {
 	if code := signals.code(); code != 0 && err != nil {
 		return code
 	}
-	var own commands.ProgramExit
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[commands.ProgramExit](err); ok {
 		return own.Code
 	}
 	return fault.ExitCode(err)

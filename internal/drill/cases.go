@@ -1,7 +1,6 @@
 package drill
 
 import (
-	"fmt"
 	"time"
 
 	"sbx/internal/fault"
@@ -99,7 +98,7 @@ func (s scene) spec(run, binary string) sandbox.Spec {
 		TTL:         lifetime,
 	}
 	if !s.orphan {
-		spec.TaskID, spec.AgentType = fmt.Sprintf("t-drill-%s", s.name), "drill"
+		spec.TaskID, spec.AgentType = "t-drill-"+s.name, "drill"
 	}
 	return spec
 }

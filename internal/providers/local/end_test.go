@@ -179,7 +179,7 @@ func moveOut(t *testing.T, path string) {
 func cgroupPaths(t *testing.T, r record.Record) []string {
 	t.Helper()
 	var paths []string
-	for _, part := range strings.Split(string(r.Cgroup), `"`) {
+	for part := range strings.SplitSeq(string(r.Cgroup), `"`) {
 		if strings.HasPrefix(part, "/") {
 			paths = append(paths, part)
 		}
@@ -249,7 +249,7 @@ func TestEnvironmentIsClearedAndNeverStored(t *testing.T) {
 	out := b.output(t, s.ID)
 	require.Contains(t, out, "TOKEN=s3cr3t-value")
 	require.NotContains(t, out, "hunter2")
-	for _, line := range strings.Split(out, "\n") {
+	for line := range strings.SplitSeq(out, "\n") {
 		key, _, _ := strings.Cut(line, "=")
 		require.Contains(t, []string{"HOME", "TMPDIR", "TERM", "PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TOKEN", wire.MarkerKey, "PWD"}, key)
 	}

@@ -51,7 +51,7 @@ func hangUpWith(ctx context.Context, conn *os.File) func() {
 	done := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(done)
-		_ = shutdown(conn) //nolint:errcheck // a connection that is gone already has hung up
+		_ = shutdown(conn) // a connection that is gone already has hung up
 	})
 	return func() {
 		if !stop() {
@@ -123,11 +123,13 @@ func openStreams(cmd providers.Command) (*streams, error) {
 		return s, s.openTerminal(cmd)
 	}
 	if err := s.openInput(cmd.Stdin); err != nil {
-		return nil, errors.Join(err, s.close())
+		s.close()
+		return nil, err
 	}
 	for i, w := range []io.Writer{cmd.Stdout, cmd.Stderr} {
 		if err := s.openOutput(i+1, w); err != nil {
-			return nil, errors.Join(err, s.close())
+			s.close()
+			return nil, err
 		}
 	}
 	return s, nil
@@ -183,7 +185,7 @@ func (s *streams) copy(cmd providers.Command) {
 	}
 	if s.in != nil && cmd.Stdin != nil {
 		go func() { // ends with the caller's input or with the command's end of the pipe
-			_, _ = io.Copy(s.in, cmd.Stdin) //nolint:errcheck // a command that stopped reading is not an error
+			_, _ = io.Copy(s.in, cmd.Stdin) // a command that stopped reading is not an error
 			if cmd.TTY == nil {
 				s.in.Close() // a terminal still carries output
 			}
@@ -203,7 +205,7 @@ func (s *streams) copy(cmd providers.Command) {
 		}
 		from := s.outs[next]
 		next++
-		s.done.Go(func() { _, _ = io.Copy(w, from) }) //nolint:errcheck // a caller that stopped reading is not an error
+		s.done.Go(func() { _, _ = io.Copy(w, from) }) // a caller that stopped reading is not an error
 	}
 }
 
@@ -221,9 +223,8 @@ func (s *streams) wait(ctx context.Context) {
 	}
 }
 
-func (s *streams) close() error {
+func (s *streams) close() {
 	for _, f := range s.opened {
 		f.Close()
 	}
-	return nil
 }

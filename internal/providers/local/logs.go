@@ -51,7 +51,7 @@ func (c *Client) ended(ctx context.Context, r record.Record) <-chan struct{} {
 	go func() {
 		defer close(done)
 		defer handle.Close()
-		_ = handle.Wait(ctx) //nolint:errcheck // either it is gone or nobody listens any more
+		_ = handle.Wait(ctx) // either it is gone or nobody listens any more
 	}()
 	return done
 }

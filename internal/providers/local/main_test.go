@@ -2,6 +2,7 @@ package local_test
 
 import (
 	"context"
+	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -43,9 +44,7 @@ func newBenchAt(tb testing.TB, state string, settings map[string]string) bench {
 	for _, o := range t.Options {
 		p.Settings[o.Name] = o.Default
 	}
-	for k, v := range settings {
-		p.Settings[k] = v
-	}
+	maps.Copy(p.Settings, settings)
 	opened, err := t.Open(tb.Context(), p, providers.Deps{
 		Now: time.Now, StateDir: state, Version: "test", Notice: func(text string) { tb.Log(text) },
 		Lookup: os.LookupEnv,
@@ -61,7 +60,7 @@ func newBenchAt(tb testing.TB, state string, settings map[string]string) bench {
 // endAll leaves nothing behind, whatever a test did.
 func (b bench) endAll(tb testing.TB) {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), 20*time.Second)
 	defer cancel()
 	_, _ = b.Sweep(ctx)
 	for s, err := range b.List(ctx, providers.Query{All: true}) {

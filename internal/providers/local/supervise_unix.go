@@ -42,7 +42,7 @@ func (c *Client) supervise(ctx context.Context, order wire.Order, lock *os.File)
 		return ready, fmt.Errorf("starting the supervisor: %w", err)
 	}
 	// Collects the supervisor, should this process outlive it.
-	go func() { _ = cmd.Wait() }() //nolint:errcheck // its record tells how it ended
+	go func() { _ = cmd.Wait() }() // its record tells how it ended
 	if err := errors.Join(wire.Write(stdin, order), stdin.Close()); err != nil {
 		return ready, fmt.Errorf("ordering the supervisor: %w", err)
 	}
@@ -65,41 +65,34 @@ func (c *Client) supervisorCommand(order wire.Order, say, lock *os.File) (*exec.
 	if err != nil {
 		return nil, nil, err
 	}
-	path, args, env, err := c.supervisorArgs(order)
+	cmd, err := c.supervisorArgs(order)
 	if err != nil {
 		return nil, nil, errors.Join(err, log.Close())
 	}
-	return &exec.Cmd{
-		Path: path, Args: args, Env: env, Dir: "/",
-		Stderr:      log,
-		ExtraFiles:  []*os.File{say, lock}, // SupervisorReadyFD, SupervisorLockFD
-		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
-	}, log.Close, nil
+	cmd.Dir, cmd.Stderr, cmd.ExtraFiles = "/", log, []*os.File{say, lock} // SupervisorReadyFD, SupervisorLockFD
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return cmd, log.Close, nil
 }
 
 // supervisorArgs is this same binary under another first argument. The path
 // goes through /proc where there is one: a binary that was replaced or removed
 // meanwhile (an upgrade, `go run`) still is itself there. Where only systemd
 // can hold a hard limit, its scope is put around the supervisor.
-func (c *Client) supervisorArgs(order wire.Order) (path string, args, env []string, err error) {
-	env = []string{"GOMAXPROCS=1"}
-	if order.InScope {
-		self, err := os.Executable()
-		if err != nil {
-			return "", nil, nil, err
-		}
-		args = cgroup.ScopeArgs(order.Record.ID, groupLimits(order.Record.Limits), []string{self, wire.SupervisorArg})
-		path, err = findTool(args[0], c.deps.Lookup)
-		for _, key := range []string{"XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"} {
-			if value, ok := c.deps.Lookup(key); ok {
-				env = append(env, key+"="+value)
-			}
-		}
-		return path, args, env, err
+func (c *Client) supervisorArgs(order wire.Order) (*exec.Cmd, error) {
+	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{"sbx", wire.SupervisorArg}, Env: []string{"GOMAXPROCS=1"}}
+	_, err := os.Lstat(cmd.Path)
+	if err == nil && !order.InScope {
+		return cmd, nil
 	}
-	path = "/proc/self/exe"
-	if _, statErr := os.Lstat(path); statErr != nil {
-		path, err = os.Executable()
+	if cmd.Path, err = os.Executable(); err != nil || !order.InScope {
+		return cmd, err
 	}
-	return path, []string{"sbx", wire.SupervisorArg}, env, err
+	cmd.Args = cgroup.ScopeArgs(order.Record.ID, groupLimits(order.Record.Limits), []string{cmd.Path, wire.SupervisorArg})
+	cmd.Path, err = findTool(cmd.Args[0], c.deps.Lookup)
+	for _, key := range []string{"XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"} {
+		if value, ok := c.deps.Lookup(key); ok {
+			cmd.Env = append(cmd.Env, key+"="+value)
+		}
+	}
+	return cmd, err
 }

@@ -166,7 +166,7 @@ func killVerified(ctx context.Context, p identity.Process) error {
 	}
 	defer h.Close()
 	if err := h.Signal(syscall.SIGKILL); err != nil {
-		return nil //nolint:nilerr // dead is what it should be
+		return nil // dead is what it should be
 	}
 	return h.Wait(ctx)
 }

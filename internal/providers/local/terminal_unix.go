@@ -3,7 +3,6 @@
 package local
 
 import (
-	"errors"
 	"os"
 
 	"github.com/creack/pty"
@@ -24,7 +23,8 @@ func (s *streams) openTerminal(cmd providers.Command) error {
 	s.theirs = [3]*os.File{slave, slave, slave}
 	s.in, s.outs = master, []*os.File{master}
 	if err := resize(master, cmd.TTY.Size); err != nil {
-		return errors.Join(err, s.close())
+		s.close()
+		return err
 	}
 	if cmd.TTY.Resize != nil {
 		go func() { // ends with the caller's channel

@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"syscall"
 	"time"
@@ -118,7 +117,7 @@ func (c *Client) discard(ctx context.Context, id string) error {
 		return c.trouble("terminate "+id, err)
 	}
 	if held, err := c.store.Held(id); err != nil || held {
-		return c.trouble("terminate "+id, errors.Join(err, fmt.Errorf("its lock is still held")))
+		return c.trouble("terminate "+id, errors.Join(err, errors.New("its lock is still held")))
 	}
 	return c.trouble("terminate "+id, c.store.Remove(id))
 }

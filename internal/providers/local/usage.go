@@ -35,7 +35,7 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 		return u, fault.New(fault.KindUnavailable, "%w", err).At(c.name, "usage "+id)
 	}
 	if group, err := cgroup.ReopenRecorded(r.Cgroup); err == nil && len(group.Paths()) > 0 {
-		defer group.Close() //nolint:errcheck // read only
+		defer group.Close() // read only
 		fromGroup(&u, group.Stats())
 		sources = append(sources, string(group.Enforcement()))
 	} else {

@@ -43,7 +43,7 @@ var ErrGarbage = errors.New("not a readable record")
 // machine never take each other's groups for leftovers.
 func (s Store) Owner() string {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(s.Root)) //nolint:errcheck // a hash does not fail
+	_, _ = h.Write([]byte(s.Root)) // a hash does not fail
 	return strconv.FormatUint(h.Sum64(), 36)
 }
 

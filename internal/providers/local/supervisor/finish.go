@@ -125,7 +125,7 @@ func (s *supervisor) clear() string {
 		}
 	}
 	s.closeOutput()
-	_ = os.Remove(s.store.Socket(s.rec.ID)) //nolint:errcheck // it leads nowhere any more; the next sweep removes it
+	_ = os.Remove(s.store.Socket(s.rec.ID)) // it leads nowhere any more; the next sweep removes it
 	return proof + "no process of the tree left"
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"time"
 
 	"sbx/internal/providers/local/identity"
 	"sbx/internal/providers/local/runlog"
@@ -118,7 +119,7 @@ func (p *stubProcess) listen(reports *wire.Reader, pipe io.Closer) {
 func (s *supervisor) identify(started wire.Started) {
 	if stub, err := identity.Of(s.stub.process.Pid); err == nil {
 		s.rec.Stub = stub
-		s.stub.handle, _ = identity.Open(stub) //nolint:errcheck // without a handle the child is killed by its own process value
+		s.stub.handle, _ = identity.Open(stub) // without a handle the child is killed by its own process value
 	}
 	if pid := hostPID(s.stub.process.Pid, started.PID); pid > 0 {
 		if program, err := identity.Of(pid); err == nil {
@@ -133,9 +134,14 @@ func (s *supervisor) identify(started wire.Started) {
 // above the limit that the watchdog holds.
 func backstop(limit int64) int64 { return 2*limit + 128<<20 }
 
+// flushAfter is how long an unfinished line may wait for its end before it is
+// stored as it is: a prompt or a progress bar has none.
+const flushAfter = time.Second
+
 // copyOutput moves what the program writes into the log, until both pipes end.
 func (s *supervisor) copyOutput(stdout, stderr *os.File) {
 	s.copied = make(chan struct{})
+	flush := time.AfterFunc(flushAfter, s.output.Flush)
 	var both sync.WaitGroup
 	for name, pipe := range map[runlog.Stream]*os.File{runlog.Stdout: stdout, runlog.Stderr: stderr} {
 		sink := s.output.Stream(name)
@@ -145,7 +151,8 @@ func (s *supervisor) copyOutput(stdout, stderr *os.File) {
 			for {
 				n, err := pipe.Read(buf)
 				if n > 0 {
-					_, _ = sink.Write(buf[:n]) //nolint:errcheck // a log that cannot be written counts what it drops and never blocks the program
+					_, _ = sink.Write(buf[:n]) // a log that cannot be written counts what it drops and never blocks the program
+					flush.Reset(flushAfter)
 				}
 				if err != nil {
 					return
@@ -155,6 +162,7 @@ func (s *supervisor) copyOutput(stdout, stderr *os.File) {
 	}
 	go func() {
 		both.Wait()
+		flush.Stop()
 		close(s.copied)
 	}()
 }

@@ -86,7 +86,7 @@ func (l *launcher) fork(r request) (int, error) {
 	if err != nil {
 		return 0, startFail(r.argv[0], r.dir, err)
 	}
-	defer process.Release() //nolint:errcheck // the stub's reaper waits for it by number
+	defer process.Release() // the stub's reaper waits for it by number
 	l.place.settle(process.Pid, l.order)
 	return process.Pid, nil
 }
@@ -108,8 +108,7 @@ func startFail(name, dir string, err error) *wire.Fail {
 
 // cause is the system's own word, without the name of the call.
 func cause(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err
 	}
 	return err

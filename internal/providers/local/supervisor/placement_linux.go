@@ -56,10 +56,10 @@ func (p *placement) attributes(tty bool) *syscall.SysProcAttr {
 func (p *placement) settle(pid int, order wire.StubOrder) {
 	if order.DataBytes > 0 {
 		limit := unix.Rlimit{Cur: uint64(order.DataBytes), Max: uint64(order.DataBytes)}
-		_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &limit, nil) //nolint:errcheck // a second line behind the watchdog; gone with a program that has ended
+		_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &limit, nil) // a second line behind the watchdog; gone with a program that has ended
 	}
 	if order.OOMScoreAdj != 0 {
-		_ = os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte(strconv.Itoa(order.OOMScoreAdj)), 0) //nolint:errcheck // a preference, not a promise
+		_ = os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte(strconv.Itoa(order.OOMScoreAdj)), 0) // a preference, not a promise
 	}
 }
 

@@ -15,10 +15,10 @@ import (
 func (s *supervisor) killStub() {
 	s.stub.life.Close()
 	if s.stub.handle != nil {
-		_ = s.stub.handle.Signal(syscall.SIGKILL) //nolint:errcheck // reaping it is the proof
+		_ = s.stub.handle.Signal(syscall.SIGKILL) // reaping it is the proof
 		return
 	}
-	_ = s.stub.process.Signal(syscall.SIGKILL) //nolint:errcheck // reaping it is the proof
+	_ = s.stub.process.Signal(syscall.SIGKILL) // reaping it is the proof
 }
 
 // reapAll kills and reaps until this process has no child left. Since orphans
@@ -45,7 +45,7 @@ func (s *supervisor) reapAll(ctx context.Context) {
 // endDescendants kills everything below a process, a forking program too: who
 // is found is stopped first. It returns how many there were.
 func endDescendants(ctx context.Context, pid int) int {
-	met, _ := identity.Host().End(ctx, func() ([]identity.Stat, error) { return identity.Host().Descendants(pid) }) //nolint:errcheck // callers look again whether anything is left
+	met, _ := identity.Host().End(ctx, func() ([]identity.Stat, error) { return identity.Host().Descendants(pid) }) // callers look again whether anything is left
 	return met
 }
 

@@ -60,7 +60,7 @@ func RunStub() int {
 	if !s.order.Isolated {
 		e.Killed = killRest()
 	}
-	_ = wire.Write(s.report, wire.StubReport{Exited: &e}) //nolint:errcheck // without a supervisor nobody is left to tell
+	_ = wire.Write(s.report, wire.StubReport{Exited: &e}) // without a supervisor nobody is left to tell
 	return 0
 }
 
@@ -104,7 +104,7 @@ func exited(status syscall.WaitStatus) wire.Exited {
 
 // fail reports a start that came to nothing.
 func (s *stub) fail(err error) int {
-	_ = wire.Write(s.report, wire.StubReport{Fail: wire.AsFail(err)}) //nolint:errcheck // without a supervisor nobody is left to tell
+	_ = wire.Write(s.report, wire.StubReport{Fail: wire.AsFail(err)}) // without a supervisor nobody is left to tell
 	return 1
 }
 
@@ -145,7 +145,7 @@ func (s *stub) kill(pid int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ours := s.waiting[pid]; ours {
-		_ = syscall.Kill(-pid, syscall.SIGKILL) //nolint:errcheck // it may have ended this instant; the reaper tells
+		_ = syscall.Kill(-pid, syscall.SIGKILL) // it may have ended this instant; the reaper tells
 	}
 }
 

@@ -41,7 +41,7 @@ func (s *supervisor) descendants() []identity.Stat {
 // in between.
 func (s *supervisor) signalTree(sig syscall.Signal) {
 	if s.group != nil {
-		_, _ = s.group.Signal(sig) //nolint:errcheck // who cannot be asked is killed next
+		_, _ = s.group.Signal(sig) // who cannot be asked is killed next
 	}
 	for _, d := range s.descendants() {
 		signalOne(d, sig)
@@ -54,7 +54,7 @@ func signalOne(d identity.Stat, sig syscall.Signal) {
 		return
 	}
 	defer h.Close()
-	_ = h.Signal(sig) //nolint:errcheck // a process that is gone needs no signal; the kill that follows verifies
+	_ = h.Signal(sig) // a process that is gone needs no signal; the kill that follows verifies
 }
 
 // anyoneHears says whether a process is left that does not ignore TERM.

@@ -20,14 +20,14 @@ func Connect(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(folder) //nolint:errcheck // only looked at
+	defer unix.Close(folder) // only looked at
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
 	path := filepath.Join(fmt.Sprintf("/proc/self/fd/%d", folder), SocketName)
 	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: path}); err != nil {
-		_ = unix.Close(fd) //nolint:errcheck // the connection never was
+		_ = unix.Close(fd) // the connection never was
 		return nil, err
 	}
 	return os.NewFile(uintptr(fd), SocketName), nil

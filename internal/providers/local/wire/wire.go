@@ -62,8 +62,9 @@ type Ready struct {
 	Fail   *Fail          `json:"fail,omitempty"`
 }
 
-// Fail says why something could not be started.
-type Fail struct {
+// Fail says why something could not be started. It travels as a message and is
+// an error on both ends.
+type Fail struct { //nolint:errname // a message first
 	Kind    FailKind `json:"kind"`
 	Message string   `json:"message"`
 }
@@ -86,8 +87,7 @@ func (f *Fail) Error() string { return f.Message }
 
 // AsFail turns any error into a Fail.
 func AsFail(err error) *Fail {
-	var f *Fail
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*Fail](err); ok {
 		return f
 	}
 	return &Fail{Kind: FailLauncher, Message: err.Error()}
