@@ -26,7 +26,7 @@ func (p *Printer) errorObject(err error) Fields {
 		{"provider", provider},
 		{"kind", string(row.Kind)},
 		{"message", Redact(message, p.Secrets)},
-		{"hint", Redact(fault.HintOf(err), p.Secrets)},
+		{"hint", Redact(p.hint(err), p.Secrets)},
 		{"retryable", row.Retryable},
 		{"retry_after_seconds", retryAfter},
 	}

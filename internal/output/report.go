@@ -63,7 +63,7 @@ func (p *Printer) complain(errs []error) {
 			b.WriteString(p.prefixed("error: ", text))
 			b.WriteString(p.chain(err))
 		}
-		if hint := fault.HintOf(err); hint != "" && !slices.Contains(hints, hint) {
+		if hint := p.hint(err); hint != "" && !slices.Contains(hints, hint) {
 			hints = append(hints, hint)
 			b.WriteString(p.prefixed("hint: ", hint))
 		}
@@ -71,6 +71,12 @@ func (p *Printer) complain(errs []error) {
 	if b.Len() > 0 {
 		p.screen.say(b.String())
 	}
+}
+
+// hint is the first hint of an error. Rooms below quote commands as `sbx ...`;
+// the operator reads them under the name that this program was called by.
+func (p *Printer) hint(err error) string {
+	return strings.ReplaceAll(fault.HintOf(err), "`sbx ", "`"+p.name+" ")
 }
 
 // chain lists, with Verbose, the kind of an error and what it wraps.

@@ -120,3 +120,14 @@ func TestTheNameIsThatOfTheProgram(t *testing.T) {
 	s.printer(t, "table").Report(errors.New("x"))
 	assert.Equal(t, "my-sbx: error: x\n", s.err.String())
 }
+
+func TestHintsNameTheProgramAsItWasCalled(t *testing.T) {
+	t.Parallel()
+	err := fault.New(fault.KindNotFound, "no `sbx thing`").WithHint("`sbx ls` lists them; the label sbx/keep stays")
+	for _, format := range []string{"table", "json"} {
+		s := newStage(place{})
+		s.Process.Args[0] = "/opt/bin/other"
+		_ = s.printer(t, format).Failed("sbx.ls/v1", ShapeList, err)
+		assert.Contains(t, s.out.String()+s.err.String(), "`other ls` lists them; the label sbx/keep stays", format)
+	}
+}
