@@ -1,0 +1,287 @@
+package commands
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/config"
+	"sbx/internal/fault"
+	"sbx/internal/providers/fake"
+	"sbx/internal/sandbox"
+)
+
+// tree is every command of the program by its path without the program's name,
+// the root as "".
+func tree(t *testing.T, b *bench) map[string]*cobra.Command {
+	t.Helper()
+	all := map[string]*cobra.Command{}
+	var walk func(*cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		_, path, _ := strings.Cut(cmd.CommandPath(), " ")
+		all[path] = cmd
+		for _, sub := range cmd.Commands() {
+			walk(sub)
+		}
+	}
+	walk(NewRoot(b.deps(t)))
+	return all
+}
+
+// examples is a bench over what the examples of the help name: `local` with the
+// sandbox k3v9x2mq7a, and `prod`.
+func examples(t *testing.T) (*bench, []*fake.Provider) {
+	t.Helper()
+	local := fake.New(fake.Options{Name: "local", Type: "local", Now: atNoon})
+	one := running("k3v9x2mq7a", 20*time.Minute)
+	one.Sandbox.Name, one.Sandbox.Activity = "crawler", sandbox.False
+	one.Logs = []sandbox.LogLine{{At: noon.Add(-time.Minute), Stream: "stdout", Text: "error: \x1b[31mred\x1b[0m"}}
+	local.Add(one)
+	prod := fake.New(fake.Options{Name: "prod", Now: atNoon})
+	prod.Add(running("aaaa", time.Minute))
+	b := newBench(local, prod).configureNothing(t)
+	b.workdir = filepath.Join(b.home, "project")
+	require.NoError(t, os.Mkdir(b.workdir, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(b.workdir, config.ProjectFile), []byte("limits: {max_delete: 5}\n"), 0o600))
+	return b, []*fake.Provider{local, prod}
+}
+
+func TestEveryCommandIsComplete(t *testing.T) {
+	t.Parallel()
+	for path, cmd := range tree(t, newBench()) {
+		assert.NotEmpty(t, cmd.Short, path)
+		assert.NotEmpty(t, cmd.Long, path)
+		assert.NotRegexp(t, `\.$`, cmd.Short, path)
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { assert.NotEmpty(t, f.Usage, path+" --"+f.Name) })
+		if cmd.IsAdditionalHelpTopicCommand() {
+			continue
+		}
+		assert.NotNil(t, cmd.Args, path+": says which arguments it takes")
+		assert.NotEmpty(t, cmd.Example, path)
+		if path != "" && !strings.Contains(path, " ") {
+			assert.NotEmpty(t, cmd.GroupID, path)
+		}
+		if takesArguments(cmd) {
+			assert.True(t, cmd.ValidArgsFunction != nil || len(cmd.ValidArgs) > 0, path+": completes its arguments")
+		} else {
+			assert.Equal(t, 2, fault.ExitCode(cmd.Args(cmd, []string{"surplus"})), path+": refuses surplus words")
+		}
+	}
+}
+
+func takesArguments(cmd *cobra.Command) bool { return strings.Contains(cmd.Use, " ") }
+
+// exampleLimit ends examples that go on until they are interrupted.
+const exampleLimit = 2 * time.Second
+
+func TestEveryExampleRuns(t *testing.T) {
+	t.Parallel()
+	for path, cmd := range tree(t, newBench()) {
+		for line := range strings.Lines(cmd.Example) {
+			line = strings.TrimSpace(line)
+			t.Run(line, func(t *testing.T) {
+				t.Parallel()
+				b, _ := examples(t)
+				b.context = func(ctx context.Context) context.Context {
+					ctx, cancel := context.WithCancel(ctx)
+					timer := time.AfterFunc(exampleLimit, cancel)
+					t.Cleanup(func() { timer.Stop(); cancel() })
+					return ctx
+				}
+				var last result
+				for part := range strings.SplitSeq(line, " | ") {
+					words := shellWords(t, part)
+					require.Equal(t, "sbx", words[0])
+					b.stdin = last.stdout
+					last = b.runArgs(t, words[1:]...)
+					documented := slices.ContainsFunc(fault.Table(), func(r fault.Row) bool { return r.Code == last.code })
+					assert.True(t, documented && last.code != 1 && last.code != 2, "%s: %q exits %d: %s", path, part, last.code, last.stderr)
+				}
+			})
+		}
+	}
+}
+
+// shellWords splits a line as a shell does, without expanding anything.
+func shellWords(t *testing.T, line string) []string {
+	t.Helper()
+	var words []string
+	var word strings.Builder
+	quote, begun := rune(0), false
+	for _, r := range line {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote, begun = r, true
+		case quote == 0 && r == ' ':
+			if begun {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			begun = false
+		default:
+			word.WriteRune(r)
+			begun = true
+		}
+	}
+	require.Zero(t, quote, "a quote is open: %s", line)
+	if begun {
+		words = append(words, word.String())
+	}
+	return words
+}
+
+func TestShellWords(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, []string{"a", "b c", "", "d'e", "fg"}, shellWords(t, `a 'b c'  "" "d'e" f"g"`))
+}
+
+// documents is one line for each verb that prints a document.
+func documents() map[string]string {
+	return map[string]string{
+		"ls": "ls", "stats": "stats", "top": "top --samples 1", "drill": "drill --clean",
+		"inspect": "inspect local/k3v9x2mq7a", "logs": "logs local/k3v9x2mq7a",
+		"wait": "wait local/k3v9x2mq7a --for running", "create": "create -- sleep 1", "terminate": "terminate local/k3v9x2mq7a",
+		"doctor": "doctor", "providers": "providers", "version": "version",
+		"config explain": "config explain", "config init": "config init", "config path": "config path", "config trust": "config trust",
+	}
+}
+
+// refusing is one line for each verb that has no document.
+func refusing() map[string]string {
+	return map[string]string{"exec": "exec local/k3v9x2mq7a -- true", "completion": "completion bash"}
+}
+
+func TestEveryVerbIsListed(t *testing.T) {
+	t.Parallel()
+	for path, cmd := range tree(t, newBench()) {
+		if cmd.IsAdditionalHelpTopicCommand() || cmd.HasSubCommands() {
+			continue
+		}
+		_, prints := documents()[path]
+		_, refuses := refusing()[path]
+		assert.True(t, prints != refuses, "%q needs a line in documents() or in refusing()", path)
+	}
+}
+
+func TestEveryVerbPrintsOneDocument(t *testing.T) {
+	t.Parallel()
+	down := func(p *fake.Provider) {
+		for _, op := range []fake.Op{fake.OpList, fake.OpGet, fake.OpTerminate, fake.OpLogs, fake.OpUsage, fake.OpStats, fake.OpCreate, fake.OpProbe, fake.OpEvents} {
+			p.Break(fake.Fault{Op: op, Err: fault.New(fault.KindUnavailable, "503")})
+		}
+	}
+	situations := map[string]func(*testing.T, *bench, []*fake.Provider){
+		"normal": func(*testing.T, *bench, []*fake.Provider) {},
+		"empty": func(_ *testing.T, b *bench, _ []*fake.Provider) {
+			b.members = newBench(fake.New(fake.Options{Name: "local", Type: "local"}), fake.New(fake.Options{Name: "prod"})).members
+		},
+		"one fails":   func(_ *testing.T, _ *bench, p []*fake.Provider) { down(p[1]) },
+		"all fail":    func(_ *testing.T, _ *bench, p []*fake.Provider) { down(p[0]); down(p[1]) },
+		"interrupted": func(_ *testing.T, b *bench, _ []*fake.Provider) { b.context = canceled },
+		"refused": func(t *testing.T, b *bench, _ []*fake.Provider) {
+			t.Helper()
+			require.NoError(t, os.WriteFile(filepath.Join(b.workdir, config.ProjectFile), []byte("limits: {max_delete: 500}\n"), 0o600))
+		},
+	}
+	known := tree(t, newBench())
+	for path, line := range documents() {
+		if known[path] == nil {
+			continue
+		}
+		for name, prepare := range situations {
+			t.Run(path+" "+name, func(t *testing.T) {
+				t.Parallel()
+				b, fakes := examples(t)
+				prepare(t, b, fakes)
+				words := strings.Fields(line)
+				r := b.runArgs(t, append([]string{"-o", "json"}, words...)...)
+				require.NotEqual(t, 2, r.code, r.stderr)
+				o := r.object(t)
+				assert.Equal(t, "sbx."+strings.ReplaceAll(path, " ", ".")+"/v1", o["schema"])
+				require.Contains(t, o, "errors")
+				assert.Equal(t, r.code == 0, len(r.list(t, "errors")) == 0, "exit %d: %s", r.code, r.stdout)
+				assert.Equal(t, r.code == 130, o["interrupted"])
+				assert.NotContains(t, r.stderr, "error:", "errors stand in the document")
+				assertEnvelope(t, o)
+			})
+		}
+	}
+}
+
+// assertEnvelope holds E of the JSON envelope, and what a list has.
+func assertEnvelope(t *testing.T, o map[string]any) {
+	t.Helper()
+	list, ok := o["errors"].([]any)
+	require.True(t, ok)
+	for _, e := range list {
+		object, ok := e.(map[string]any)
+		require.True(t, ok)
+		assert.ElementsMatch(t, strings.Fields("provider kind message hint retryable retry_after_seconds"), keysOf(object))
+	}
+	if _, isList := o["items"]; isList {
+		assert.Contains(t, o, "complete")
+	}
+}
+
+func TestVerbsWithoutADocumentRefuseOne(t *testing.T) {
+	t.Parallel()
+	known := tree(t, newBench())
+	for path, line := range refusing() {
+		if known[path] == nil {
+			continue
+		}
+		b, _ := examples(t)
+		r := b.runArgs(t, append([]string{"-o", "json"}, strings.Fields(line)...)...)
+		assert.Equal(t, 2, r.code, path)
+		assert.Empty(t, r.stdout, path)
+		assert.True(t, json.Valid([]byte(r.stderr)), path+": "+r.stderr)
+	}
+}
+
+func TestEveryCommandFollowsItsName(t *testing.T) {
+	t.Parallel()
+	ours := regexp.MustCompile("(?m)(^ *|\\| |`)sbx ")
+	b, _ := examples(t)
+	b.name = "/opt/bin/other"
+	for path := range tree(t, newBench()) {
+		help := b.runArgs(t, append(strings.Fields(path), "--help")...)
+		if path == "exit-codes" {
+			help = b.run(t, "help exit-codes")
+		}
+		assert.Empty(t, ours.FindString(help.stdout), path+":\n"+help.stdout)
+		assert.Empty(t, help.stderr)
+		wrong := b.runArgs(t, append(strings.Fields(path), "--no-such-flag")...)
+		assert.Empty(t, wrong.stdout, path)
+		for line := range strings.Lines(wrong.stderr) {
+			assert.True(t, strings.HasPrefix(line, "other: "), line)
+			assert.Empty(t, ours.FindString(line), line)
+		}
+	}
+	missing := b.run(t, "terminate zzzz")
+	assert.Contains(t, missing.stderr, "`other ls --all`")
+}
+
+func TestHelpPages(t *testing.T) {
+	t.Parallel()
+	b, _ := examples(t)
+	golden(t, "help", b.run(t, "--help").stdout)
+	golden(t, "help-terminate", b.run(t, "terminate --help").stdout)
+	golden(t, "help-doctor", b.run(t, "doctor --help").stdout)
+	assert.Equal(t, b.run(t, "--help").stdout, b.run(t, "").stdout, "in a pipe the program alone is help")
+	for line := range strings.Lines(b.run(t, "--help").stdout) {
+		assert.LessOrEqual(t, len(line), 81, line)
+	}
+}
