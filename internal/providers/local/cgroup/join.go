@@ -25,8 +25,15 @@ var ErrMainThread = errors.New("the first thread of a process must not join a co
 // The first thread is refused with ErrMainThread: a caller that keeps it locked
 // from its start never meets that.
 //
-// A group with a v2 directory alone needs no join; JoinThread does nothing then.
+// A group with a v2 directory alone needs no join; JoinThread then makes sure
+// that the directory is there, for FD cannot say so and a program without it
+// would be born outside.
 func (g *Group) JoinThread() error {
+	if d, ok := g.unified(); ok {
+		if _, err := g.tree.inode(d.Path); err != nil {
+			return fmt.Errorf("join control group: %w", err)
+		}
+	}
 	homes, err := g.whereabouts()
 	if err != nil {
 		return err

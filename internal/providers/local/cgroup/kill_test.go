@@ -252,6 +252,8 @@ func TestAdd(t *testing.T) {
 	require.ErrorIs(t, g.Add(42), syscall.EACCES)
 	_, u := made(t, unified)
 	require.NoError(t, u.JoinThread(), "v2 needs no join")
+	require.NoError(t, os.RemoveAll(u.Paths()[0]))
+	require.ErrorIs(t, u.JoinThread(), fs.ErrNotExist, "nothing is born where there is nothing")
 }
 
 func TestDescriptor(t *testing.T) {
