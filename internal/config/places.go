@@ -135,7 +135,7 @@ func (in Input) stateDir() (entry, error) {
 		return entry{text: filepath.Join(base, "sbx"), origin: "env XDG_STATE_HOME"}, nil
 	}
 	home := in.Process.Home
-	if home == "" {
+	if info, err := os.Stat(home); home == "" || err != nil || !info.IsDir() { // as of users like nobody
 		home = in.home()
 	}
 	if !filepath.IsAbs(home) {

@@ -45,7 +45,7 @@ func silence(s sandbox.Sandbox, sig Signals, now time.Time) (quiet time.Duration
 
 // busy says that the processor is at its limit.
 func (sig Signals) busy(t Thresholds) bool {
-	return sig.Trend != nil && sig.Trend.CPUPercent != nil && *sig.Trend.CPUPercent >= t.CPUBusy
+	return sig.Trend != nil && sig.Trend.atLimit(t)
 }
 
 // works says that the processor or the operations move at all.

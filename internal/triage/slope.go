@@ -27,6 +27,16 @@ func cpuPercent(samples []sandbox.Usage) *float64 {
 	return new(sum / float64(n))
 }
 
+// demand adds what a sandbox was kept from to what it used. A thread that ended
+// takes its account along: then the demand is not known.
+func demand(samples []sandbox.Usage, used *float64) *float64 {
+	waited := rate(samples, func(s sandbox.Usage) *float64 { return s.CPUWaitSeconds })
+	if used == nil || waited == nil {
+		return nil
+	}
+	return new(*used + *waited*100)
+}
+
 // rate is the growth per second of a cumulative counter between its first and
 // last report. A counter that ever falls was reset: its rate is not known.
 func rate(samples []sandbox.Usage, of func(sandbox.Usage) *float64) *float64 {

@@ -16,7 +16,11 @@ func (m matter) cpu(row, say string, weight int, holds func(percent float64) boo
 }
 
 func (m matter) cpuAtLimit() Symptom {
-	return m.cpu("R59", "the processor is at its limit", 3, func(p float64) bool { return p >= m.t.CPUBusy })
+	s := m.cpu("R59", "the processor is at its limit", 3, func(float64) bool { return m.sig.Trend.atLimit(m.t) })
+	if tr := m.sig.Trend; s.Verdict == sandbox.True && tr.CPUDemand != nil && *tr.CPUPercent < m.t.CPUBusy {
+		s.Evidence = append(s.Evidence, number("cpu wanted", *tr.CPUDemand, "%", tr.Source, tr.At))
+	}
+	return s
 }
 
 func (m matter) cpuAtRest(row string, weight int) Symptom {

@@ -42,6 +42,7 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 		fromTree(&u, tree)
 	}
 	countOperations(&u, tree)
+	countWaits(&u, tree)
 	if r.Program.PID > 0 {
 		u.Waiting = identity.Host().Waiting(r.Program.PID)
 	}
@@ -93,6 +94,23 @@ func countOperations(u *sandbox.Usage, tree []identity.Stat) {
 		total += n
 	}
 	u.Operations = &total
+}
+
+// countWaits adds up how long the tree was kept from the processor; unknown
+// when one process hides it.
+func countWaits(u *sandbox.Usage, tree []identity.Stat) {
+	var total float64
+	for _, p := range tree {
+		if p.Dead() {
+			continue
+		}
+		n, known := identity.Host().RunDelay(p.PID)
+		if !known {
+			return
+		}
+		total += float64(n) / 1e9
+	}
+	u.CPUWaitSeconds = &total
 }
 
 func lastUsage(r record.Record) sandbox.Usage {

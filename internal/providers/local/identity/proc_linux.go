@@ -189,3 +189,28 @@ func parseOperations(text []byte) (int64, bool) {
 	}
 	return sum, true
 }
+
+// runDelay adds up the second figure of each thread's schedstat.
+func (p Proc) runDelay(pid int) (int64, bool) {
+	threads, err := os.ReadDir(p.path(pid, "task"))
+	if err != nil {
+		return 0, false
+	}
+	var total int64
+	for _, thread := range threads {
+		raw, err := os.ReadFile(p.path(pid, "task/"+thread.Name()+"/schedstat"))
+		if err != nil {
+			continue // it has ended
+		}
+		fields := bytes.Fields(raw)
+		if len(fields) < 2 {
+			return 0, false
+		}
+		waited, err := strconv.ParseInt(string(fields[1]), 10, 64)
+		if err != nil {
+			return 0, false
+		}
+		total += waited
+	}
+	return total, len(threads) > 0
+}

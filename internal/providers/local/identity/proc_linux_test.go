@@ -2,6 +2,7 @@ package identity
 
 import (
 	"os"
+	"path/filepath"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -216,4 +217,25 @@ func BenchmarkAlive(b *testing.B) {
 			b.Fatal(alive, err)
 		}
 	}
+}
+
+func TestRunDelay(t *testing.T) {
+	t.Parallel()
+	delay, known := Host().RunDelay(os.Getpid())
+	assert.True(t, known)
+	assert.GreaterOrEqual(t, delay, int64(0))
+	_, known = Host().RunDelay(1 << 30)
+	assert.False(t, known, "nobody has no delay, not none")
+
+	root := t.TempDir()
+	for thread, text := range map[string]string{"7": "5 11 1\n", "8": "9 31 2\n"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(root, "7", "task", thread), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(root, "7", "task", thread, "schedstat"), []byte(text), 0o600))
+	}
+	delay, known = Proc{Root: root}.RunDelay(7)
+	assert.True(t, known)
+	assert.Equal(t, int64(42), delay)
+	require.NoError(t, os.WriteFile(filepath.Join(root, "7", "task", "8", "schedstat"), []byte("?\n"), 0o600))
+	_, known = Proc{Root: root}.RunDelay(7)
+	assert.False(t, known)
 }
