@@ -182,11 +182,3 @@ func BenchmarkLoadWithoutFiles(b *testing.B) {
 		}
 	}
 }
-
-func TestStateGoesToHomeWhenThePasswdHomeIsNotThere(t *testing.T) {
-	t.Parallel()
-	home := t.TempDir()
-	c, err := Load(Input{Process: process.Process{Environ: []string{"HOME=" + home}, Home: "/nonexistent"}, Workdir: home})
-	require.NoError(t, err)
-	assert.Equal(t, filepath.Join(home, ".local", "state", "sbx"), c.StateDir)
-}

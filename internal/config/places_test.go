@@ -36,13 +36,15 @@ func TestUserFile(t *testing.T) {
 
 func TestStateDir(t *testing.T) {
 	t.Parallel()
+	there := t.TempDir()
 	for name, tc := range map[string]struct {
 		env    []string
 		passwd string
 		want   entry
 	}{
 		"passwd":       {nil, "/home/p", entry{text: "/home/p/.local/state/sbx", origin: "default"}},
-		"not HOME":     {[]string{"HOME=/home/e"}, "/home/p", entry{text: "/home/p/.local/state/sbx", origin: "default"}},
+		"not HOME":     {[]string{"HOME=/home/e"}, there, entry{text: there + "/.local/state/sbx", origin: "default"}},
+		"no such home": {[]string{"HOME=/home/e"}, "/nonexistent", entry{text: "/home/e/.local/state/sbx", origin: "default"}},
 		"no passwd":    {[]string{"HOME=/home/e"}, "", entry{text: "/home/e/.local/state/sbx", origin: "default"}},
 		"XDG":          {[]string{"XDG_STATE_HOME=/x"}, "/home/p", entry{text: "/x/sbx", origin: "env XDG_STATE_HOME"}},
 		"relative XDG": {[]string{"XDG_STATE_HOME=x"}, "/home/p", entry{text: "/home/p/.local/state/sbx", origin: "default"}},
