@@ -37,7 +37,7 @@ func newCreate(d *Deps) *cobra.Command {
 			"started 125.",
 		Example: "sbx create -- sleep 60\n" +
 			"sbx create --memory 256M --cpu 2 --ttl 10m -- sleep 60\n" +
-			"sbx create --name crawler --label team=agents --env MODE=test -- sleep 60",
+			"sbx create --name crawler --label team=agents --env MODE=test -- sh -c 'echo $MODE; sleep 60'",
 		Args:              afterDash(0, "sbx create --memory 256M -- sleep 60"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}

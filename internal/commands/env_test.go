@@ -14,7 +14,7 @@ import (
 	"sbx/internal/process"
 )
 
-func writeFile(t testing.TB, name, text string) string {
+func writeFile(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))

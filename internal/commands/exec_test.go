@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
+	"sbx/internal/output"
 	"sbx/internal/providers"
 	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
@@ -245,8 +246,10 @@ func TestExecNeverShowsValues(t *testing.T) {
 func TestExecWritesWhereTheReaderHasGone(t *testing.T) {
 	t.Parallel()
 	b, _ := oneFake(running("aaaa", time.Minute))
-	b.adjust = func(d *Deps) { d.Process.Stdout.Writer = closedPipe{} }
-	assert.Equal(t, 0, b.run(t, "exec prod/aaaa -- echo x").code)
+	b.adjust = printTo(closedPipe{})
+	r := b.run(t, "exec prod/aaaa -- echo x")
+	require.ErrorIs(t, r.err, output.ErrClosed)
+	assert.Empty(t, r.stderr)
 }
 
 // closedPipe is a stdout whose reader has gone.

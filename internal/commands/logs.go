@@ -34,8 +34,9 @@ func newLogs(d *Deps) *cobra.Command {
 			"lines that say something known, such as \"out of memory\", and what it means.\n" +
 			"-o wide adds time and stream.",
 		Example: "sbx logs local/k3v9x2mq7a --tail 20\n" +
-			"sbx logs local/k3v9x2mq7a --since 10m --grep error\n" +
-			"sbx logs local/k3v9x2mq7a --patterns -o wide",
+			"sbx logs local/k3v9x2mq7a -f -o wide\n" +
+			"sbx logs local/k3v9x2mq7a --since 10m --grep '(?i)error|timeout'\n" +
+			"sbx logs local/k3v9x2mq7a --patterns",
 		Args:              usageArgs(cobra.ExactArgs(1), "name one sandbox: sbx logs REF"),
 		ValidArgsFunction: d.completeRefs(false),
 	}
@@ -85,7 +86,7 @@ func logs(ctx context.Context, d *Deps, p *output.Printer, word string, o *logsO
 // check refuses what cannot be printed or meant.
 func (o *logsOptions) check(p *output.Printer) error {
 	if o.follow {
-		if err := p.Format.Refuse("logs -f", output.Documents()...); err != nil {
+		if err := p.Format.Allow("logs -f", output.Table, output.WideTable, output.CSV, output.NDJSON); err != nil {
 			return err
 		}
 	}

@@ -25,7 +25,7 @@ func newWait(d *Deps) *cobra.Command {
 			"It exits 0 when that is so, however the program in it ended; exit_code tells\n" +
 			"that. One that ended while its start was waited for is exit 8. It waits for\n" +
 			"ever unless --timeout says otherwise (exit 124).",
-		Example:           "sbx wait local/k3v9x2mq7a --for running --timeout 30s",
+		Example:           "sbx wait local/k3v9x2mq7a --timeout 10m\nsbx wait local/k3v9x2mq7a --for running --timeout 30s",
 		Args:              usageArgs(cobra.ExactArgs(1), "name one sandbox: sbx wait REF --for ended"),
 		ValidArgsFunction: d.completeRefs(false),
 	}
