@@ -77,7 +77,7 @@ func newLogFilter(o *logsOptions) (logFilter, error) {
 	}
 	re, err := regexp.Compile(o.grep)
 	if err != nil {
-		return f, fault.Usage("--grep: %w", err).WithHint(`the syntax is that of RE2 (go.dev/s/re2syntax); a backslash makes ( [ * + ? . plain`)
+		return f, fault.Usage("--grep: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: ")).WithHint(`the syntax is that of RE2 (go.dev/s/re2syntax); a backslash makes ( [ * + ? . plain`)
 	}
 	f.re = re
 	return f, nil

@@ -414,3 +414,13 @@ func FuzzParseSince(f *testing.F) {
 		}
 	})
 }
+
+func TestLogsExplainsABadExpression(t *testing.T) {
+	t.Parallel()
+	b, _ := oneFake(written("aaaa", "one"))
+	r := b.runArgs(t, "logs", "prod/aaaa", "--grep", "(\x1b")
+	assert.Equal(t, 2, r.code)
+	assert.Contains(t, r.stderr, `--grep: missing closing ): `)
+	assert.Contains(t, r.stderr, "RE2")
+	assert.NotContains(t, r.stderr, "\x1b")
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -68,15 +69,15 @@ func waitFor(ctx context.Context, d *Deps, p *output.Printer, word string, o wai
 
 // ending says in one line where the sandbox stands and, if it has ended, how.
 func (r sandboxRow) ending() string {
-	text := r.Ref().String() + " is " + string(r.State)
 	if !r.State.Ended() {
-		return text
+		return r.Ref().String() + " is " + string(r.State)
 	}
+	text := r.Ref().String() + " has ended: " + string(r.State)
 	if e := r.Exit; e != nil {
 		text += exitWords(*e)
 	}
-	if began, ended := r.CreatedAt, r.EndedAt; !began.IsZero() && ended.After(began) {
-		text += ", after " + sandbox.FormatDuration(ended.Sub(began))
+	if lived := r.EndedAt.Sub(r.CreatedAt); !r.CreatedAt.IsZero() && lived >= time.Second {
+		text += ", after " + sandbox.FormatDuration(lived)
 	}
 	return text
 }

@@ -80,16 +80,16 @@ func TestWaitSaysHowItEnded(t *testing.T) {
 	}{
 		"well": {
 			endedSeed("aaaa", sandbox.StateTerminated, &sandbox.Exit{Code: new(0)}),
-			"prod/aaaa is terminated, exit code 0, after 55m\n",
+			"prod/aaaa has ended: terminated, exit code 0, after 55m\n",
 		},
 		"oom": {
 			endedSeed("aaaa", sandbox.StateFailed, &sandbox.Exit{
 				Code: new(137), Signal: "SIGKILL", Cause: sandbox.CauseOOM, Confidence: sandbox.Certain,
 			}),
-			"prod/aaaa is failed, exit code 137 by SIGKILL, cause oom (certain), after 55m\n",
+			"prod/aaaa has ended: failed, exit code 137 by SIGKILL, cause oom (certain), after 55m\n",
 		},
-		"nobody saw it":    {endedSeed("aaaa", sandbox.StateTerminated, nil), "prod/aaaa is terminated, after 55m\n"},
-		"nor when it came": {fake.Seed{Sandbox: sandbox.Sandbox{ID: "aaaa", State: sandbox.StateTerminated}}, "prod/aaaa is terminated\n"},
+		"nobody saw it":    {endedSeed("aaaa", sandbox.StateTerminated, nil), "prod/aaaa has ended: terminated, after 55m\n"},
+		"nor when it came": {fake.Seed{Sandbox: sandbox.Sandbox{ID: "aaaa", State: sandbox.StateTerminated}}, "prod/aaaa has ended: terminated\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
