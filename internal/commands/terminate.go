@@ -18,6 +18,7 @@ type terminateOptions struct {
 	delete      bool
 	dry         bool
 	yes         bool
+	patient     bool // --grace was given: grant all of it
 }
 
 func newTerminate(d *Deps) *cobra.Command {
@@ -28,7 +29,9 @@ func newTerminate(d *Deps) *cobra.Command {
 		Short:   "End sandboxes and verify that they ended",
 		Long: "End sandboxes and verify that they ended.\n\n" +
 			"Each is read again just before, asked once, and looked at until its end is seen;\n" +
-			"one that fails does not stop the others. `-` reads references from standard input.\n" +
+			"one that fails does not stop the others. `-` reads references from standard input.\n\n" +
+		"A local program gets TERM and up to 5 s, for as long as it reacts: what ignores TERM, or\n" +
+		"notes it and goes on as before, is killed in milliseconds. `--grace` grants the whole time.\n\n" +
 			"Protected ones (configuration, label sbx/keep=true) are skipped.",
 		Example: "sbx terminate local/k3v9x2mq7a\n" +
 			"sbx terminate k3v9 --delete --grace 1s\n" +
@@ -40,13 +43,14 @@ func newTerminate(d *Deps) *cobra.Command {
 	f.SortFlags = false
 	f.BoolVar(&o.delete, "delete", false, "also destroy what the provider would keep: record, logs, snapshot")
 	f.StringVar(&o.wait, "wait", sandbox.FormatDuration(fleet.DefaultWait), "look for the end for this `DURATION`, then exit 8")
-	f.StringVar(&o.grace, "grace", "5s", "`DURATION` between asking a program and killing it")
+	f.StringVar(&o.grace, "grace", "5s", "`DURATION` between asking a program and killing it; given by hand, all of it is granted")
 	f.BoolVar(&o.dry, "dry-run", false, "print the plan and do nothing")
 	f.BoolVar(&o.yes, "yes", false, "end more than 5 without being asked")
 	f.StringSliceVar(&o.production, "production", nil, "end more than one of production profile `NAME` (repeatable)")
 	complete(cmd, "production", func() []string { return d.productionNames() })
 	doc := document{schema: terminateSchema, shape: output.ShapeList, columns: output.Names(endingColumns())}
 	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
+		o.patient = f.Changed("grace")
 		return terminate(ctx, d, p, args, o)
 	})
 }
@@ -94,6 +98,6 @@ func terminate(ctx context.Context, d *Deps, p *output.Printer, args []string, o
 		err = r.allow(ctx, p)
 	}
 	return r.show(ctx, p, fleet.EndOptions{
-		Delete: o.delete, Grace: grace, Wait: wait, By: r.by, Precheck: true, Still: r.still,
+		Delete: o.delete, Grace: grace, Patient: o.patient, Wait: wait, By: r.by, Precheck: true, Still: r.still,
 	}, err)
 }

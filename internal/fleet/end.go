@@ -70,7 +70,7 @@ func replaced(before, now sandbox.Sandbox) bool {
 // by one look.
 func (e *end) ask(ctx context.Context) (sandbox.Ending, bool) {
 	sent := false
-	how := providers.TerminateOptions{Delete: e.o.Delete, Grace: e.o.Grace, By: e.o.By}
+	how := providers.TerminateOptions{Delete: e.o.Delete, Grace: e.o.Grace, Patient: e.o.Patient, By: e.o.By}
 	err := e.line.terminate(ctx, e.target.ID, how, func() {
 		sent = true
 		e.f.tell(e.target.Ref(), "terminate", e.o.By)

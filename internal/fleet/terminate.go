@@ -17,8 +17,10 @@ const DefaultWait = 30 * time.Second
 type EndOptions struct {
 	Delete bool          // also destroy what the provider would keep
 	Grace  time.Duration // for a program that can hear TERM
-	Wait   time.Duration // for the end to be seen, from the request on; 0 = DefaultWait
-	By     string        // who asks, for the provider's record
+	// Patient grants the whole Grace, also to a program that does not react.
+	Patient bool
+	Wait    time.Duration // for the end to be seen, from the request on; 0 = DefaultWait
+	By      string        // who asks, for the provider's record
 	// Precheck reads each sandbox just before it is asked to end.
 	Precheck bool
 	// Still judges what Precheck has read: "" goes on, anything else is the

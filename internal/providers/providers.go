@@ -48,7 +48,10 @@ type Query struct {
 type TerminateOptions struct {
 	Delete bool          // also destroy what the provider would keep
 	Grace  time.Duration // how long a program that can hear TERM may take
-	By     string        // who asked, for the record
+	// Patient grants the whole Grace. Without it a program loses the rest of
+	// its time once it shows no reaction to TERM.
+	Patient bool
+	By      string // who asked, for the record
 }
 
 // LogQuery narrows a read of logs.

@@ -41,7 +41,7 @@ func classify(m *triage.Matcher, r record.Record, lines []string) sandbox.Exit {
 	f := triage.ExitFacts{
 		Raw: rawExit(e), Died: died(e), At: endOf(r), Source: "wait status",
 		TimedOut: e.TimedOut, Watchdog: e.WatchdogBytes > 0, SupervisorLost: e.SupervisorLost,
-		OOMKills: e.OOMKills, CounterSource: e.CounterSource, PeakBytes: e.PeakBytes, LastBytes: e.LastBytes, LastAt: e.LastSampleAt,
+		OOMKills: e.OOMKills, CounterSource: counterOf(e.CounterSource), PeakBytes: e.PeakBytes, LastBytes: e.LastBytes, LastAt: e.LastSampleAt,
 		Lines: lines,
 	}
 	if e.Stop != nil {
@@ -58,6 +58,18 @@ func classify(m *triage.Matcher, r record.Record, lines []string) sandbox.Exit {
 		out.Evidence = append(out.Evidence, sandbox.Evidence{What: "tree", Value: e.Emptied, Source: "kernel", At: f.At})
 	}
 	return out
+}
+
+// counterOf names the kernel's file behind the figures of an enforcement.
+func counterOf(enforcement string) string {
+	switch sandbox.Enforcement(enforcement) {
+	case sandbox.EnforcementCgroup2, sandbox.EnforcementScope:
+		return "kernel: memory.events (" + enforcement + ")"
+	case sandbox.EnforcementCgroup1, sandbox.EnforcementHybrid:
+		return "kernel: memory.oom_control (" + enforcement + ")"
+	case sandbox.EnforcementWatch, sandbox.EnforcementNone:
+	}
+	return enforcement
 }
 
 func died(e *record.Exit) sandbox.Verdict {

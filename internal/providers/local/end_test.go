@@ -77,6 +77,21 @@ func TestGraceLetsAProgramFinish(t *testing.T) {
 	require.Contains(t, b.output(t, s.ID), "bye")
 }
 
+func TestTakingNoteOfTermBuysNoTime(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	const indifferent = `trap : TERM; echo up; while :; do sleep 600 & wait; done`
+	for name, patient := range map[string]bool{"patient": true, "not patient": false} {
+		s := b.sh(t, indifferent)
+		b.waitFor(t, s.ID, "up")
+		require.NoError(t, b.Terminate(t.Context(), s.ID, providers.TerminateOptions{Grace: 2 * time.Second, Patient: patient, By: "test"}))
+		r := b.record(t, s.ID)
+		took := r.EndedAt.Sub(r.Exit.Stop.At)
+		require.Equal(t, patient, took >= 2*time.Second, "%s: %s", name, took)
+		nothingLeft(t, s.ID)
+	}
+}
+
 func TestTwoTerminatesAtOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

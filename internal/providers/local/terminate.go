@@ -33,7 +33,7 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 	case r.State.Ended():
 		return c.endedAlready(r, o)
 	}
-	stop := record.Stop{By: o.By, At: c.now().UTC(), GraceSeconds: o.Grace.Seconds()}
+	stop := record.Stop{By: o.By, At: c.now().UTC(), GraceSeconds: o.Grace.Seconds(), Patient: o.Patient}
 	if _, err := c.store.AskStop(id, stop); err != nil {
 		return c.trouble(op, err)
 	}

@@ -92,6 +92,7 @@ type Stop struct {
 	By           string    `json:"by"`
 	At           time.Time `json:"at"`
 	GraceSeconds float64   `json:"grace_seconds"`
+	Patient      bool      `json:"patient,omitempty"` // the whole grace, also without a reaction
 }
 
 // Newer says that a newer sbx wrote the record.

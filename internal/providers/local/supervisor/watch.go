@@ -54,11 +54,11 @@ func (s *supervisor) watch(signals <-chan os.Signal) {
 			}
 		case <-signals:
 			s.stop = s.readStop()
-			s.persuade(time.Duration(s.stop.GraceSeconds * float64(time.Second)))
+			s.persuade(time.Duration(s.stop.GraceSeconds*float64(time.Second)), s.stop.Patient)
 			return
 		case <-ttl:
 			s.timedOut = true
-			s.persuade(ttlGrace)
+			s.persuade(ttlGrace, false)
 			return
 		case <-look:
 			if s.overLimit() {
@@ -76,38 +76,4 @@ func (s *supervisor) readStop() *record.Stop {
 		return &record.Stop{By: "SIGTERM to the supervisor", At: s.now().UTC()}
 	}
 	return stop
-}
-
-// persuade sends TERM to the whole tree and waits for it to end: for the
-// grace at most, and not at all once nobody is left who could hear it. A
-// program that ignores TERM gets no time for doing so.
-func (s *supervisor) persuade(grace time.Duration) {
-	if grace <= 0 {
-		return
-	}
-	s.signalTree(syscall.SIGTERM)
-	over := time.NewTimer(grace)
-	defer over.Stop()
-	deaf := 0
-	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
-		if deaf++; s.anyoneHears() {
-			deaf = 0
-		}
-		if deaf >= deafLooks {
-			return
-		}
-		again := time.NewTimer(pause)
-		select {
-		case report, open := <-s.stub.reports:
-			again.Stop()
-			s.note(report.Exited)
-			if !open || report.Exited != nil {
-				return
-			}
-		case <-over.C:
-			again.Stop()
-			return
-		case <-again.C:
-		}
-	}
 }
