@@ -1,0 +1,118 @@
+package cli_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/cli"
+	"sbx/internal/fault"
+	"sbx/internal/providers"
+)
+
+// exitCodesPage is docs/EXIT-CODES.md, made from the table that decides every
+// exit of the process.
+func exitCodesPage() string {
+	var b strings.Builder
+	b.WriteString("# Exit codes\n\n" +
+		"Generated from the table that decides them (`make docs`). `sbx help exit-codes`\n" +
+		"prints the same. Codes and kinds are only ever added: treat an unknown code that\n" +
+		"is not 0 as a failure.\n\n" +
+		"| code | kind | meaning to a script or a cron line | the same call may succeed later |\n|---:|---|---|---|\n")
+	for _, row := range fault.Table() {
+		later := map[bool]string{true: "yes", false: "no"}[row.Retryable]
+		if row.Kind == fault.KindNone {
+			later = "-"
+		}
+		fmt.Fprintf(&b, "| %d | %s | %s | %s |\n", row.Code, code(string(row.Kind)), row.Meaning, later)
+	}
+	b.WriteString("\nThe kind also stands in the `errors` of every JSON document.\n\n" +
+		"`sbx exec` gives the program's own code, 128+n for a death by signal n. A check\n" +
+		"with `-o nagios` gives 0, 1, 2 or 3 as monitoring plugins do.\n")
+	return b.String()
+}
+
+// providersPage is docs/PROVIDERS.md: what each type can do, found by asking
+// an opened provider, and the settings that it declares.
+func providersPage(t *testing.T) string {
+	t.Helper()
+	types := cli.Types()
+	opened := make([]providers.Provider, len(types))
+	header, rule := "| ability |", "|---|"
+	for i, kind := range types {
+		opened[i] = open(t, kind)
+		header, rule = header+" `"+kind.Name+"` |", rule+"---|"
+	}
+	var b strings.Builder
+	b.WriteString("# Providers\n\n" +
+		"Generated from the program (`make docs`). An ability that is missing is an error\n" +
+		"of kind `unsupported`, exit 9, and never an empty answer. `sbx providers` says the\n" +
+		"same of the profiles that you have configured.\n\n## Abilities\n\n" + header + "\n" + rule + "\n")
+	for _, ability := range providers.Abilities() {
+		b.WriteString("| " + ability.Name + " |")
+		for _, p := range opened {
+			word := "-"
+			if ability.Has(p) {
+				word = "yes"
+			}
+			b.WriteString(" " + word + " |")
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("\nListing, reading one and ending it is what every provider can do.\n")
+	for _, kind := range types {
+		writeSettings(&b, kind)
+	}
+	return b.String()
+}
+
+func writeSettings(b *strings.Builder, kind providers.Type) {
+	b.WriteString("\n## Settings of `" + kind.Name + "`\n\n" + kind.Help + "\n\n")
+	switch {
+	case kind.Always:
+		b.WriteString("A profile of this type is always there.\n\n")
+	case kind.SwitchedOn != "":
+		b.WriteString("`" + kind.SwitchedOn + "` in the environment adds a profile of this type.\n\n")
+	}
+	if len(kind.Options) == 0 {
+		b.WriteString("It has no settings.\n")
+		return
+	}
+	b.WriteString("| setting | kind | environment | default | what it does |\n|---|---|---|---|---|\n")
+	for _, o := range kind.Options {
+		help := o.Help
+		if o.Secret {
+			help += " (secret)"
+		}
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", o.Name, o.Kind, code(o.Env), code(o.Default), help)
+	}
+}
+
+// code sets a word as code, and nothing as a dash.
+func code(word string) string {
+	if word == "" {
+		return "-"
+	}
+	return "`" + word + "`"
+}
+
+// open opens a provider with its defaults. It is asked for its abilities only.
+func open(t *testing.T, kind providers.Type) providers.Provider {
+	t.Helper()
+	profile := providers.Profile{Name: kind.Name, Type: kind.Name, Settings: map[string]string{}}
+	for _, o := range kind.Options {
+		profile.Settings[o.Name] = o.Default
+		if o.Secret {
+			profile.Settings[o.Name] = "not-a-real-one"
+		}
+	}
+	p, err := kind.Open(t.Context(), profile, providers.Deps{
+		Now: time.Now, StateDir: t.TempDir(), Version: "test", Notice: func(string) {}, Lookup: os.LookupEnv,
+	})
+	require.NoError(t, err)
+	return p
+}

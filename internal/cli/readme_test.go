@@ -1,0 +1,174 @@
+package cli_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+	"sbx/internal/sandbox"
+)
+
+// drillCommand and testCommand are the two commands that a newcomer needs.
+const (
+	drillCommand = "go run ./cmd/sbx drill"
+	testCommand  = "go test ./..."
+)
+
+// home is where the commands of a page run: nothing was ever there. What they
+// leave running is ended.
+func home(t *testing.T) []string {
+	t.Helper()
+	dir := t.TempDir()
+	state := filepath.Join(dir, "state")
+	t.Cleanup(func() { endAll(state) })
+	environ := slices.DeleteFunc(os.Environ(), func(entry string) bool {
+		return strings.HasPrefix(entry, "SBX_") || strings.HasPrefix(entry, "XDG_") || strings.HasPrefix(entry, "HOME=")
+	})
+	return append(environ, "HOME="+dir, "SBX_STATE_DIR="+state, "TERM=dumb", "GOFLAGS=-buildvcs=false",
+		"GOCACHE="+goEnv(t, "GOCACHE"), "GOMODCACHE="+goEnv(t, "GOMODCACHE"))
+}
+
+// goEnv asks for a folder that must not follow HOME; "" without a go tool.
+func goEnv(t *testing.T, key string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "env", key).Output()
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// shell runs lines as an operator's shell would, from the top of the checkout,
+// and stops at the first that fails.
+func shell(t *testing.T, environ []string, script string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", "-eux")
+	cmd.Dir, cmd.Env, cmd.Stdin = root, environ, strings.NewReader(script)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	require.NoError(t, cmd.Run(), "README's commands, in order:\n%s\nprinted:\n%s", errs.String(), out.String())
+	return out.String()
+}
+
+// readmeCommands gives the lines of README's sh blocks.
+func readmeCommands(t *testing.T) []string {
+	t.Helper()
+	var lines []string
+	for _, b := range blocks(page(t, "README.md"), "sh") {
+		lines = append(lines, b.lines...)
+	}
+	require.Contains(t, lines, drillCommand)
+	require.Contains(t, lines, testCommand)
+	return lines
+}
+
+func TestReadmeCommandsRunAsWritten(t *testing.T) {
+	t.Parallel()
+	lines := slices.DeleteFunc(readmeCommands(t), func(line string) bool { return line == drillCommand || line == testCommand })
+	out := shell(t, home(t), strings.Join(lines, "\n"))
+	for _, word := range []string{"demo", "Limits", "MEMORY", "SBX_SANDBOX_ID=", "verified local/", "done", "exit code 0"} {
+		assert.Contains(t, out, word)
+	}
+}
+
+// TestReadmeDrill runs the first command that a newcomer types, and holds the
+// transcript to what it prints.
+func TestReadmeDrill(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("no go tool on PATH")
+	}
+	require.Contains(t, readmeCommands(t), drillCommand)
+	out := plain(shell(t, home(t), drillCommand))
+	transcript := blocks(page(t, "README.md"), "text")[0]
+	for _, line := range transcript.lines {
+		if promised(line) {
+			assert.Contains(t, out, plain(line), "README shows a line that the drill does not print")
+		}
+	}
+}
+
+// plain takes out of a line what differs from run to run.
+func plain(text string) string {
+	text = regexp.MustCompile(`local/[a-z0-9]{10}`).ReplaceAllString(text, "REF")
+	text = regexp.MustCompile(`\(took [^,]+,`).ReplaceAllString(text, "(took T,")
+	return regexp.MustCompile(` +`).ReplaceAllString(text, " ")
+}
+
+// promised says that a line of the transcript holds on every machine: the
+// headings, the steps and the verdicts, but not what memory or processor did.
+func promised(line string) bool {
+	return regexp.MustCompile(`^(\S|  [A-Z]|  (busy|hung|silent|orphan|healthy) .* right$|  left behind)`).MatchString(line)
+}
+
+func TestReadmeTestCommandIsWhatCIRuns(t *testing.T) {
+	t.Parallel()
+	require.Contains(t, readmeCommands(t), testCommand)
+	assert.Regexp(t, `(?m)^\t`+regexp.QuoteMeta(testCommand)+`$`, page(t, ".ci/run"))
+}
+
+func TestReadmeCronLineIsQuietWhenAllIsWell(t *testing.T) {
+	t.Parallel()
+	environ, count := home(t), 0
+	shell(t, environ, "sbx create -- sleep 60")
+	for _, b := range blocks(page(t, "README.md"), "crontab") {
+		for _, line := range b.lines {
+			fields := regexp.MustCompile(`^(?:\S+\s+){5}(.+)$`).FindStringSubmatch(line)
+			require.Len(t, fields, 2, line)
+			assert.NotContains(t, fields[1], "%", "cron reads a percent sign as the end of the line")
+			assert.Empty(t, shell(t, environ, fields[1]))
+			count++
+		}
+	}
+	assert.Positive(t, count)
+}
+
+func TestReadmeConfigurationIsAccepted(t *testing.T) {
+	t.Parallel()
+	examples := blocks(page(t, "README.md"), "yaml")
+	require.NotEmpty(t, examples)
+	for _, b := range examples {
+		file := filepath.Join(t.TempDir(), "config.yaml")
+		require.NoError(t, os.WriteFile(file, []byte(b.text()), 0o600))
+		out := shell(t, home(t), "sbx config explain --config '"+file+"'")
+		assert.Contains(t, out, "1G")
+	}
+}
+
+func TestReadmeTablesSayWhatTheCodeSays(t *testing.T) {
+	t.Parallel()
+	text := page(t, "README.md")
+	meanings := map[string]string{}
+	for _, row := range fault.Table() {
+		meanings[strconv.Itoa(row.Code)] = row.Meaning
+	}
+	codes := table(text, "| code | meaning |")
+	assert.NotEmpty(t, codes)
+	for _, row := range codes {
+		assert.Equal(t, meanings[row[0]], row[1], "exit code %s", row[0])
+	}
+	holders := table(text, "| `enforcement` |")
+	assert.NotEmpty(t, holders)
+	for _, row := range holders {
+		word := sandbox.Enforcement(strings.Trim(row[0], "`"))
+		assert.Equal(t, word.Hard(), row[2] == "by the kernel", word)
+	}
+}
+
+func TestReadmeFitsATerminal(t *testing.T) {
+	t.Parallel()
+	for i, line := range strings.Split(page(t, "README.md"), "\n") {
+		assert.LessOrEqual(t, utf8.RuneCountInString(line), 80, "README.md:%d", i+1)
+	}
+}
