@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"os"
 	"os/user"
 	"strings"
 	"time"
@@ -11,8 +12,8 @@ import (
 	"sbx/internal/providers"
 )
 
-// complete fills in what main cannot know without libraries: which streams are
-// terminals, how wide they are, and whose home this is.
+// complete fills in what main leaves out: which streams are terminals, how wide
+// they are, whose home this is, and where it stands ("" when that folder is gone).
 func complete(p process.Process) process.Process {
 	for _, s := range []*process.Stream{&p.Stdin, &p.Stdout, &p.Stderr} {
 		if s.File == nil {
@@ -28,6 +29,11 @@ func complete(p process.Process) process.Process {
 	if p.Home == "" {
 		if u, err := user.Current(); err == nil {
 			p.Home = u.HomeDir
+		}
+	}
+	if p.Workdir == "" {
+		if dir, err := os.Getwd(); err == nil {
+			p.Workdir = dir
 		}
 	}
 	if p.Now == nil {

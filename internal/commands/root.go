@@ -78,11 +78,28 @@ func unknownVerb(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	err := fault.Usage("unknown command %q", args[0])
-	cmd.SuggestionsMinimumDistance = 2
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		return err.WithHint("did you mean `%s %s`?", cmd.CommandPath(), near[0])
+	if near := nearVerb(cmd, args[0]); near != "" {
+		return err.WithHint("did you mean `%s %s`?", cmd.CommandPath(), near)
 	}
 	return err.WithHint("`%s --help` lists the commands", cmd.CommandPath())
+}
+
+// nearVerb is what a mistyped verb most likely meant: the fewest edits away, else
+// one that it begins; "" when none is near.
+func nearVerb(cmd *cobra.Command, word string) string {
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(append(names, c.Name()), c.Aliases...)
+		}
+	}
+	if near := fault.Nearest(word, names); near != "" {
+		return near
+	}
+	if begun := cmd.SuggestionsFor(word); len(begun) > 0 {
+		return begun[0]
+	}
+	return ""
 }
 
 func addGlobals(f *pflag.FlagSet, g *Globals) {

@@ -1,0 +1,35 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/process"
+)
+
+// A relative --config and the project's file are found by it.
+func TestCompleteKnowsWhereItStands(t *testing.T) { //nolint:paralleltest // changes the working directory
+	t.Chdir(t.TempDir())
+	want, err := os.Getwd()
+	require.NoError(t, err)
+	assert.Equal(t, want, complete(process.Process{}).Workdir)
+	assert.Equal(t, "/given", complete(process.Process{Workdir: "/given"}).Workdir)
+
+	gone := filepath.Join(want, "gone")
+	require.NoError(t, os.Mkdir(gone, 0o700))
+	t.Chdir(gone)
+	require.NoError(t, os.Remove(gone))
+	assert.Empty(t, complete(process.Process{}).Workdir, "a folder that is gone")
+}
+
+func TestCompleteFillsInTheRest(t *testing.T) {
+	t.Parallel()
+	p := complete(process.Process{})
+	assert.NotNil(t, p.Now)
+	assert.NotEmpty(t, p.Home)
+	assert.False(t, p.Stdout.TTY, "a stream without a descriptor is no terminal")
+}
