@@ -23,7 +23,9 @@ func (c *Client) Exec(ctx context.Context, id string, cmd providers.Command) (sa
 		return sandbox.Exit{}, err
 	}
 	if alive, err := c.alive(r); err != nil || !alive {
-		return sandbox.Exit{}, c.trouble(op, errors.Join(err, fault.New(fault.KindGone, "it has ended").At(c.name, op)))
+		over := fault.New(fault.KindGone, "it has ended").At(c.name, op).
+			WithHint("`sbx logs %s/%s` shows what it wrote; `sbx ls --state running` lists what runs", c.name, id)
+		return sandbox.Exit{}, c.trouble(op, errors.Join(err, over))
 	}
 	conn, err := wire.Connect(c.store.Dir(id))
 	if err != nil {
