@@ -21,7 +21,7 @@ func newInspect(d *Deps) *cobra.Command {
 			"exit with its cause, what is suspicious and why, and what to type next.\n\n" +
 			"It reads and changes nothing. What the provider cannot tell is null and said so;\n" +
 			"a part that could not be read is an error beside the rest (exit 3).",
-		Example:           "sbx inspect prod/aaaa\nsbx inspect aaaa -o json",
+		Example:           "sbx inspect local/k3v9x2mq7a\nsbx inspect k3v9 -o json",
 		Args:              usageArgs(cobra.ExactArgs(1), "`sbx ls -o name` lists the references"),
 		ValidArgsFunction: d.completeRefs(false),
 	}

@@ -73,6 +73,8 @@ func enforcementText(e sandbox.Enforcement) string {
 	switch {
 	case e == "":
 		return "not told by the provider"
+	case e == sandbox.EnforcementNone:
+		return told(string(e), "nothing holds the memory limit")
 	case e.Hard():
 		return told(string(e), "hard: the kernel holds the memory limit")
 	}

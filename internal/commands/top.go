@@ -34,7 +34,7 @@ func newTop(d *Deps) *cobra.Command {
 			"run, the busiest first, with the pattern and its likely cause.\n\n" +
 			"Rates need two samples; more samples, further apart, tell a leak from noise. CPU is\n" +
 			"in percent of one core, operations are counted from the start of the sandbox.",
-		Example:           "sbx top\nsbx top prod/aaaa --samples 5 --interval 2s\nsbx top -o json",
+		Example:           "sbx top\nsbx top local/k3v9x2mq7a --samples 5 --interval 2s\nsbx top -o json",
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: d.completeRefs(true),
 	}

@@ -1,0 +1,154 @@
+package commands
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+	"sbx/internal/triage"
+)
+
+func TestNextCommand(t *testing.T) {
+	t.Parallel()
+	probable := []triage.Finding{{Confidence: sandbox.Probable}}
+	hint := []triage.Finding{{Confidence: sandbox.Hint}}
+	oom := &sandbox.Exit{Cause: sandbox.CauseOOM}
+	for name, tc := range map[string]struct {
+		state      sandbox.State
+		stuck      sandbox.Verdict
+		suspicions []triage.Finding
+		exit       *sandbox.Exit
+		want       string // first words, the best first
+	}{
+		"works":               {sandbox.StateRunning, sandbox.False, nil, nil, "logs prod/x -f"},
+		"stuck":               {sandbox.StateRunning, sandbox.True, nil, nil, "terminate prod/x; logs prod/x --tail 100"},
+		"stuck and suspected": {sandbox.StateRunning, sandbox.True, probable, nil, "terminate prod/x; logs prod/x --tail 100"},
+		"suspected":           {sandbox.StateRunning, sandbox.False, probable, nil, "top prod/x --samples 10; logs prod/x --tail 100; terminate prod/x"},
+		"a hint ends nothing": {sandbox.StateRunning, sandbox.False, hint, nil, "top prod/x --samples 10; logs prod/x --tail 100"},
+		"nobody knows":        {sandbox.StateRunning, sandbox.Unknown, nil, nil, "top prod/x --samples 10; logs prod/x --tail 100"},
+		"starts":              {sandbox.StateProvisioning, sandbox.False, nil, nil, "wait prod/x --for running"},
+		"starts for ever":     {sandbox.StateProvisioning, sandbox.True, nil, nil, "terminate prod/x; doctor --provider prod"},
+		"ends":                {sandbox.StateTerminating, sandbox.Unknown, nil, nil, "wait prod/x --for ended"},
+		"ended":               {sandbox.StateTerminated, sandbox.False, nil, &sandbox.Exit{}, "logs prod/x --tail 100"},
+		"no memory":           {sandbox.StateFailed, sandbox.False, probable, oom, "logs prod/x --tail 100; create --memory 128M -- COMMAND"},
+		"paused":              {sandbox.StatePaused, sandbox.False, nil, nil, "logs prod/x --tail 100; terminate prod/x --delete"},
+		"unknown":             {sandbox.StateUnknown, sandbox.Unknown, nil, nil, "doctor --provider prod; logs prod/x --tail 100"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			i := inspection{suspicions: tc.suspicions}
+			i.Sandbox = sandbox.Sandbox{Provider: "prod", ID: "x", State: tc.state, Exit: tc.exit, Limits: sandbox.Limits{MemoryBytes: new(int64(64 * sandbox.MiB))}}
+			i.Stuck = tc.stuck
+			var got []string
+			for _, step := range i.next() {
+				got = append(got, step.command)
+				assert.NotEmpty(t, step.why)
+			}
+			assert.Equal(t, tc.want, strings.Join(got, "; "))
+		})
+	}
+}
+
+func TestMoreMemoryNeedsACauseAndALimit(t *testing.T) {
+	t.Parallel()
+	for cause, more := range map[sandbox.Cause]bool{
+		sandbox.CauseOOM: true, sandbox.CauseOOMChild: true, sandbox.CauseMemoryWatchdog: true,
+		sandbox.CauseRuntimeHeap: false, sandbox.CauseUnknown: false, sandbox.CauseTimeout: false, sandbox.CauseNone: false,
+	} {
+		i := inspection{}
+		i.Exit = &sandbox.Exit{Cause: cause}
+		assert.Empty(t, i.moreMemory(), "no limit is known")
+		i.Limits.MemoryBytes = new(int64(512 * sandbox.MiB))
+		assert.Equal(t, more, len(i.moreMemory()) == 1, cause)
+	}
+}
+
+func TestBecause(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, "it is old", because("it is old", nil))
+	assert.Equal(t, "it is old: age 1200s (created_at), no source", because("it is old", []sandbox.Evidence{
+		{What: "age", Value: "1200s", Source: "created_at"}, {What: "no source"},
+	}))
+}
+
+func TestTonesFollowTheWords(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, []output.Tone{output.Bad, output.Warn, output.Plain},
+		[]output.Tone{severityTone(triage.Critical), severityTone(triage.Warning), severityTone(triage.Info)})
+	assert.Equal(t, []output.Tone{output.Bad, output.Bad, output.Warn, output.Plain}, []output.Tone{
+		confidenceTone(sandbox.Certain), confidenceTone(sandbox.Probable), confidenceTone(sandbox.Hint), confidenceTone(sandbox.ConfidenceUnknown),
+	})
+	assert.Equal(t, []output.Tone{output.Bad, output.Warn, output.Plain},
+		[]output.Tone{stuckTone(sandbox.True), stuckTone(sandbox.Unknown), stuckTone(sandbox.False)})
+	for state, want := range map[sandbox.State]output.Tone{sandbox.StateRunning: output.Bad, sandbox.StateFailed: output.Plain} {
+		i := inspection{}
+		i.State, i.health.got.Verdict = state, sandbox.False
+		assert.Equal(t, want, i.healthTone(), "what has ended owes no answer")
+	}
+}
+
+func TestClock(t *testing.T) {
+	t.Parallel()
+	for at, want := range map[time.Time]string{
+		{}:                                 "-",
+		noon.Add(-time.Minute):             "11:59:00",
+		noon.Add(-24 * time.Hour):          "2026-11-19T12:00:00Z",
+		noon.Add(time.Minute):              "2026-11-20T12:01:00Z",
+		noon.Add(-24*time.Hour + 1):        "12:00:00",
+		noon.In(time.FixedZone("x", 3600)): "12:00:00",
+	} {
+		assert.Equal(t, want, clock(at, noon))
+	}
+}
+
+func TestShellWord(t *testing.T) {
+	t.Parallel()
+	for word, want := range map[string]string{
+		"prod/i-77_a.b": "prod/i-77_a.b", "": "''", "a b": "'a b'", "x;rm -rf /": "'x;rm -rf /'",
+		"it's": `'it'\''s'`, "$(id)": "'$(id)'", "日本": "'日本'",
+	} {
+		assert.Equal(t, want, shellWord(word))
+	}
+}
+
+// FuzzShellWord reads back what a shell would: quotes pair up, and nothing
+// outside of them has a meaning.
+func FuzzShellWord(f *testing.F) {
+	for _, word := range []string{"prod/x", "", "a'b", "''", `\'`, "x;id", "a\nb"} {
+		f.Add(word)
+	}
+	f.Fuzz(func(t *testing.T, word string) {
+		var back strings.Builder
+		quoted, escaped := false, false
+		for _, r := range []byte(shellWord(word)) {
+			switch {
+			case escaped:
+				back.WriteByte(r)
+				escaped = false
+			case r == '\'':
+				quoted = !quoted
+			case !quoted && r == '\\':
+				escaped = true
+			default:
+				assert.True(t, quoted || !strings.ContainsRune(" \t\n;&|<>$`\"*?[]#~=(){}!", rune(r)), "bare %q", r)
+				back.WriteByte(r)
+			}
+		}
+		assert.False(t, quoted || escaped)
+		assert.Equal(t, word, back.String())
+	})
+}
+
+func TestEnforcementIsLabelledHonestly(t *testing.T) {
+	t.Parallel()
+	for e, want := range map[sandbox.Enforcement]string{
+		"": "not told", sandbox.EnforcementNone: "nothing holds", sandbox.EnforcementWatch: "watchdog (soft", sandbox.EnforcementCgroup1: "cgroup1 (hard",
+		sandbox.EnforcementHybrid: "hybrid (hard", sandbox.EnforcementScope: "systemd-scope (",
+	} {
+		assert.Contains(t, enforcementText(e), want)
+	}
+}

@@ -1,0 +1,301 @@
+package commands
+
+import (
+	"context"
+	"encoding/csv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+	"sbx/internal/output"
+	"sbx/internal/providers"
+	"sbx/internal/providers/fake"
+)
+
+func TestInspectExits(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		line string
+		code int
+		says string // on stderr
+	}{
+		"by reference":       {"inspect prod/calm0001", 0, ""},
+		"by id":              {"inspect calm0001", 0, ""},
+		"by prefix":          {"inspect calm", 0, ""},
+		"json":               {"inspect prod/calm0001 -o json", 0, ""},
+		"ndjson":             {"inspect prod/calm0001 -o ndjson", 0, ""},
+		"yaml":               {"inspect prod/calm0001 -o yaml", 0, ""},
+		"csv":                {"inspect prod/calm0001 -o csv", 0, ""},
+		"name":               {"inspect prod/calm0001 -o name", 0, ""},
+		"columns":            {"inspect prod/calm0001 --columns ref,usage", 0, ""},
+		"ended":              {"inspect prod/oomd0001", 0, ""},
+		"unknown":            {"inspect prod/nope0001", 5, "no such sandbox"},
+		"unknown word":       {"inspect nope0001", 5, "no sandbox is called"},
+		"ambiguous":          {"inspect twin", 2, "means 2 sandboxes"},
+		"unknown profile":    {"inspect prd/calm0001", 2, "did you mean prod?"},
+		"ill-formed":         {"inspect prod/../x", 2, "not a sandbox reference"},
+		"no sandbox":         {"inspect", 2, "accepts 1 arg"},
+		"two sandboxes":      {"inspect prod/calm0001 prod/oomd0001", 2, "accepts 1 arg"},
+		"unknown column":     {"inspect prod/calm0001 --columns usge", 2, "did you mean usage?"},
+		"no check":           {"inspect prod/calm0001 -o nagios", 2, "nagios"},
+		"nothing on stdin":   {"inspect -", 2, "no reference was given"},
+		"empty word":         {"inspect --provider other calm0001", 2, "other"},
+		"limit that is none": {"inspect prod/calm0001 --timeout 5", 2, "a unit is missing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b, _ := oneFake(calm(), oomed(), running("twin0001", time.Minute), running("twin0002", time.Minute))
+				r := b.run(t, tc.line)
+				require.Equal(t, tc.code, r.code, r.stderr)
+				assert.Contains(t, r.stderr, tc.says)
+				assert.Equal(t, tc.code == 0, r.stderr == "", r.stderr)
+				assert.Equal(t, tc.code == 0, r.stdout != "", r.stdout)
+			})
+		})
+	}
+}
+
+func TestInspectReadsItsReferenceFromStdin(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := oneFake(calm(), oomed())
+		b.stdin = "# the failed one\nprod/oomd0001\n"
+		assert.Equal(t, "prod/oomd0001\n", b.run(t, "inspect - -o name").stdout)
+		b.stdin = "prod/oomd0001\nprod/calm0001\n"
+		r := b.run(t, "inspect -")
+		assert.Equal(t, 2, r.code)
+		assert.Contains(t, r.stderr, "2 were given")
+	})
+}
+
+func TestInspectKeysAreThePromisedOnes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := oneFake(loop(), oomed())
+		item := b.run(t, "inspect prod/loop0001 -o json").item(t)
+		want := append(output.Names(sandboxColumns()), strings.Fields("limits usage health timeline exit suspicions")...)
+		assert.Equal(t, want, output.Names(inspectColumns()))
+		for _, key := range want {
+			assert.Contains(t, item, key)
+		}
+		assert.Nil(t, item["exit"], "it runs")
+		part := func(item map[string]any, key string) map[string]any {
+			object, ok := item[key].(map[string]any)
+			require.True(t, ok, key)
+			return object
+		}
+		first := func(list any) map[string]any {
+			items, ok := list.([]any)
+			require.True(t, ok)
+			require.NotEmpty(t, items)
+			object, ok := items[0].(map[string]any)
+			require.True(t, ok)
+			return object
+		}
+		has := func(object map[string]any, keys string) {
+			assert.Len(t, object, len(strings.Fields(keys)))
+			for key := range strings.FieldsSeq(keys) {
+				assert.Contains(t, object, key)
+			}
+		}
+		has(part(item, "limits"), "memory_mb cpu pids enforcement isolation")
+		has(part(item, "usage"), strings.Join(usageKeys(), " "))
+		has(part(item, "health"), "verdict evidence")
+		has(first(part(item, "health")["evidence"]), "what value source at")
+		has(first(item["timeline"]), "at event detail")
+		has(first(item["suspicions"]), "cause title confidence evidence")
+		assert.Equal(t, "busy_loop", first(item["suspicions"])["cause"])
+		assert.InEpsilon(t, 100.0, part(item, "usage")["cpu_percent"], 0.01)
+
+		ended := b.run(t, "inspect prod/oomd0001 -o json").item(t)
+		exit := part(ended, "exit")
+		has(exit, "code raw_exit signal class cause confidence evidence")
+		assert.InEpsilon(t, 137.0, exit["code"], 0.01)
+		assert.Equal(t, []any{"oom", "certain", "SIGKILL"}, []any{exit["cause"], exit["confidence"], exit["signal"]})
+		assert.Equal(t, map[string]any{"what": "oom_kill", "value": "1", "source": "memory.events", "at": "2026-11-20T11:59:00Z"}, first(exit["evidence"]))
+		assert.Nil(t, part(ended, "usage")["cpu_percent"], "one sample tells no rate")
+		assert.Equal(t, "oom", first(ended["suspicions"])["cause"])
+	})
+}
+
+func TestInspectJudgesByAllThatItSees(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, p := oneFake(loop())
+		assert.Equal(t, "true", b.run(t, "inspect prod/loop0001 -o json").item(t)["stuck"], "a full core excuses silence only for so long")
+		p.Write("loop0001", calm().Logs...)
+		item := b.run(t, "inspect prod/loop0001 -o json").item(t)
+		assert.Equal(t, "false", item["stuck"], "it has just written")
+		assert.Equal(t, "shows_life", item["stuck_reason"])
+	})
+}
+
+func TestInspectShowsTheRestBesideAPartThatFails(t *testing.T) {
+	t.Parallel()
+	for op, key := range map[fake.Op]string{fake.OpUsage: "usage", fake.OpProbe: "health", fake.OpEvents: "timeline", fake.OpLogs: ""} {
+		t.Run(string(op), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b, p := oneFake(calm())
+				p.Break(fake.Fault{Op: op, Err: fault.New(fault.KindUnavailable, "503")})
+				r := b.run(t, "inspect prod/calm0001 -o json")
+				assert.Equal(t, 3, r.code)
+				assert.Empty(t, r.stderr, "the document holds the error")
+				errs := r.list(t, "errors")
+				require.Len(t, errs, 1)
+				assert.Equal(t, []any{"prod", "unavailable"}, []any{errs[0]["provider"], errs[0]["kind"]})
+				item := r.item(t)
+				for _, part := range []string{"usage", "health", "timeline"} {
+					assert.Equal(t, part == key, item[part] == nil, part)
+				}
+				page := b.run(t, "inspect prod/calm0001")
+				assert.Equal(t, 3, page.code)
+				assert.Contains(t, page.stdout, "could not be read: 503")
+				assert.Contains(t, page.stderr, "503")
+			})
+		})
+	}
+}
+
+func TestInspectTellsAMissingAbilityFromNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, p := oneFake(calm())
+		b := newBench()
+		b.members = []providers.Provider{p.Bare()}
+		r := b.run(t, "inspect prod/calm0001 -o json")
+		assert.Equal(t, 0, r.code, r.stdout)
+		assert.Empty(t, r.list(t, "errors"))
+		for _, part := range []string{"usage", "health", "timeline"} {
+			assert.Nil(t, r.item(t)[part], part)
+		}
+		page := b.run(t, "inspect prod/calm0001").stdout
+		for _, ability := range []string{"usage", "probe", "events", "logs"} {
+			assert.Contains(t, page, "cannot be known: a fake provider has no "+ability)
+		}
+	})
+}
+
+func TestInspectOfWhatIsGone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := fake.New(fake.Options{Name: "prod", Now: atNoon, After: fake.AfterGone})
+		p.Add(running("aaaa0001", time.Minute), running("bbbb0001", time.Minute))
+		require.NoError(t, p.Terminate(t.Context(), "aaaa0001", providers.TerminateOptions{}))
+		r := newBench(p).run(t, "inspect prod/aaaa0001 -o json")
+		assert.Equal(t, 6, r.code)
+		assert.Nil(t, r.object(t)["item"])
+		assert.Equal(t, "gone", r.list(t, "errors")[0]["kind"])
+
+		p.Break(fake.Fault{Op: fake.OpGet, ID: "bbbb0001", Err: fault.New(fault.KindNotFound, "no such sandbox")})
+		assert.Equal(t, 5, newBench(p).run(t, "inspect bbbb0001").code, "listed, and gone when it was read")
+		p.Mend()
+		p.Break(fake.Fault{Op: fake.OpGet, ID: "bbbb0001", Err: fault.New(fault.KindUnavailable, "503")})
+		r = newBench(p).run(t, "inspect bbbb0001 -o json")
+		assert.Equal(t, 3, r.code, "the listing knows it, its record cannot be read")
+		assert.Equal(t, "prod/bbbb0001", r.item(t)["ref"])
+	})
+}
+
+func TestInspectWhenAllFails(t *testing.T) {
+	t.Parallel()
+	b, p := oneFake(calm())
+	p.Break(fake.Fault{Op: fake.OpGet, Err: fault.New(fault.KindAuth, "401")})
+	r := b.run(t, "inspect prod/calm0001 -o json")
+	assert.Equal(t, 4, r.code)
+	assert.Nil(t, r.object(t)["item"])
+	require.Len(t, r.list(t, "errors"), 1)
+
+	b.adjust = func(d *Deps) { d.Fleet = failingFleet(fault.New(fault.KindUnavailable, "no providers")) }
+	r = b.run(t, "inspect prod/calm0001 -o json")
+	assert.Equal(t, 7, r.code)
+	assert.Nil(t, r.object(t)["item"])
+}
+
+func TestInspectInterrupted(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		context func(context.Context) context.Context
+		item    bool
+	}{
+		"before anything is known": {halt, false},
+		"between two samples":      {haltedAfter(t, sampleEvery/2), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, _ := oneFake(calm())
+			b.context = tc.context
+			r := b.run(t, "inspect prod/calm0001 -o json")
+			assert.Equal(t, 130, r.code)
+			assert.Equal(t, true, r.object(t)["interrupted"])
+			assert.Len(t, r.list(t, "errors"), 1, "it is said once")
+			assert.Equal(t, tc.item, r.object(t)["item"] != nil)
+		})
+	}
+}
+
+func TestInspectUnderATimeout(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, p := oneFake(calm())
+		p.Break(fake.Fault{Op: fake.OpProbe, Hang: true})
+		r := b.run(t, "inspect prod/calm0001 --timeout 2s -o json")
+		assert.Equal(t, 124, r.code)
+		assert.Contains(t, r.list(t, "errors")[0]["message"], "--timeout 2s")
+		assert.Equal(t, "prod/calm0001", r.item(t)["ref"], "what was seen is shown")
+	})
+}
+
+func TestInspectPages(t *testing.T) {
+	t.Parallel()
+	for _, seed := range []fake.Seed{loop(), oomed(), calm()} {
+		t.Run(seed.Sandbox.ID, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b, _ := oneFake(seed)
+				b.tty, b.width, b.env = true, 80, []string{"NO_COLOR=1"}
+				r := b.run(t, "inspect prod/"+seed.Sandbox.ID)
+				require.Equal(t, 0, r.code, r.stderr)
+				golden(t, "inspect-"+seed.Sandbox.ID, r.stdout)
+				for line := range strings.Lines(r.stdout) {
+					assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), 80, line)
+				}
+			})
+		})
+	}
+}
+
+func TestInspectShowsNoEscapesOfOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := oneFake(loop())
+		b.tty, b.env = true, []string{"NO_COLOR=1"}
+		for _, line := range []string{"", "-o json", "-o yaml", "-o csv", "-o ndjson", "-o wide", "--columns name,labels"} {
+			r := b.run(t, "inspect prod/loop0001 "+line)
+			require.Equal(t, 0, r.code, r.stderr)
+			for _, bad := range []string{"\x1b", "\x07"} {
+				assert.NotContains(t, r.stdout+r.stderr, bad, line)
+			}
+			assert.Contains(t, r.stdout, "crawler", line)
+		}
+	})
+}
+
+func TestInspectInOneRow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := oneFake(calm())
+		rows, err := csv.NewReader(strings.NewReader(b.run(t, "inspect calm0001 -o csv --columns ref,state,exit,limits").stdout)).ReadAll()
+		require.NoError(t, err)
+		require.Len(t, rows, 2)
+		assert.Equal(t, []string{"ref", "state", "exit", "limits"}, rows[0])
+		assert.Equal(t, []string{"prod/calm0001", "running", ""}, rows[1][:3])
+	})
+}

@@ -1,0 +1,72 @@
+package commands
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"sbx/internal/output"
+	"sbx/internal/triage"
+)
+
+func TestAgesByNearestRank(t *testing.T) {
+	t.Parallel()
+	var twenty []time.Duration
+	for i := 20; i > 0; i-- {
+		twenty = append(twenty, time.Duration(i)*time.Second)
+	}
+	for name, tc := range map[string]struct {
+		ages               []time.Duration
+		low, mid, high, up any
+	}{
+		"none":   {nil, nil, nil, nil, nil},
+		"one":    {twenty[:1], 20.0, 20.0, 20.0, 20.0},
+		"two":    {twenty[18:], 1.0, 1.0, 2.0, 2.0},
+		"twenty": {twenty, 1.0, 10.0, 19.0, 20.0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := statsRow{ages: tc.ages}
+			assert.Equal(t, []any{tc.low, tc.mid, tc.high, tc.up}, []any{r.age(0), r.age(50), r.age(95), r.age(100)})
+		})
+	}
+}
+
+func TestFiguresBesideTheirLimits(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		active, stuck, ended, late      *int64
+		activeText, stuckText, rateText string
+		activeTone, stuckTone, rateTone output.Tone
+		oldest                          time.Duration
+		ageTone                         output.Tone
+	}{
+		"nothing is known": {activeText: "-", stuckText: "-", rateText: "-"},
+		"at every limit": {
+			active: new(int64(20)), stuck: new(int64(0)), ended: new(int64(100)), late: new(int64(5)), oldest: 10 * time.Minute,
+			activeText: "20 of 20", stuckText: "0 over 10m", rateText: "5% of 5% watch", rateTone: output.Warn,
+		},
+		"over every limit": {
+			active: new(int64(21)), stuck: new(int64(1)), ended: new(int64(100)), late: new(int64(6)), oldest: 10*time.Minute + 1,
+			activeText: "21 of 20 OVER", stuckText: "1 over 10m", rateText: "6% of 5% OVER",
+			activeTone: output.Bad, stuckTone: output.Bad, rateTone: output.Bad, ageTone: output.Warn,
+		},
+		"healthy": {
+			active: new(int64(0)), stuck: new(int64(0)), ended: new(int64(1000)), late: new(int64(19)),
+			activeText: "0 of 20", stuckText: "0 over 10m", rateText: "1.9% of 5%", rateTone: output.Good,
+		},
+		"none has ended":     {active: new(int64(1)), stuck: new(int64(0)), ended: new(int64(0)), late: new(int64(0)), activeText: "1 of 20", stuckText: "0 over 10m", rateText: "-"},
+		"contradicts itself": {active: new(int64(1)), stuck: new(int64(0)), ended: new(int64(1)), late: new(int64(2)), activeText: "1 of 20", stuckText: "0 over 10m", rateText: "-"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := statsRow{limits: triage.DefaultThresholds(), stuck: tc.stuck, counts: triage.FleetSignals{Active: tc.active, TotalDestroyed: tc.ended, TimedOut: tc.late}}
+			if tc.oldest > 0 {
+				r.ages = []time.Duration{time.Second, tc.oldest}
+			}
+			assert.Equal(t, []string{tc.activeText, tc.stuckText, tc.rateText}, []string{r.activeText(), r.stuckText(), r.rateText()})
+			assert.Equal(t, []output.Tone{tc.activeTone, tc.stuckTone, tc.rateTone, tc.ageTone}, []output.Tone{r.activeTone(), r.stuckTone(), r.rateTone(), r.ageTone()})
+		})
+	}
+}
