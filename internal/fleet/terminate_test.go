@@ -58,11 +58,11 @@ func cases() map[string]one {
 	verified, gone, failed := sandbox.OutcomeVerified, sandbox.OutcomeAlreadyGone, sandbox.OutcomeFailed
 	return map[string]one{
 		"ends and is kept":           {slow, running, nil, pre, false, verified, "", "", 375 * time.Millisecond, 1},
-		"ends and is gone":           {fake.Options{After: fake.AfterGone}, running, nil, pre, false, verified, "", "", 25 * time.Millisecond, 1},
-		"ends and is missing":        {fake.Options{After: fake.AfterMissing}, running, nil, pre, false, verified, "", "", 25 * time.Millisecond, 1},
+		"ends and is gone":           {fake.Options{After: fake.AfterGone}, running, nil, pre, false, verified, "", "", 0, 1},
+		"ends and is missing":        {fake.Options{After: fake.AfterMissing}, running, nil, pre, false, verified, "", "", 0, 1},
 		"deleted":                    {slow, running, nil, drop, false, verified, "", "", 375 * time.Millisecond, 1},
 		"had ended":                  {slow, state(sandbox.StateFailed), nil, pre, false, gone, "it had ended before", "", 0, 0},
-		"had ended, kept, deleted":   {slow, state(sandbox.StateFailed), nil, drop, false, verified, "", "", 25 * time.Millisecond, 1},
+		"had ended, kept, deleted":   {slow, state(sandbox.StateFailed), nil, drop, false, verified, "", "", 0, 1},
 		"had ended, no precheck":     {slow, state(sandbox.StateFailed), nil, fleet.EndOptions{}, false, gone, "it was gone before", "", 0, 1},
 		"stopped":                    {slow, state(sandbox.StateStopped), nil, pre, false, sandbox.OutcomeSkipped, "needs_delete", "", 0, 0},
 		"stopped, deleted":           {slow, state(sandbox.StateStopped), nil, drop, false, verified, "", "", 375 * time.Millisecond, 1},
@@ -71,7 +71,7 @@ func cases() map[string]one {
 		"404, never seen":            {slow, running, []fake.Fault{{Op: get, Err: planted(fault.KindNotFound)}}, pre, true, failed, "planted", fault.KindNotFound, 0, 0},
 		"404 at ask, seen":           {slow, running, []fake.Fault{{Op: ask, Err: planted(fault.KindNotFound)}}, pre, true, gone, "it went before", "", 0, 1},
 		"404 at ask, never seen":     {slow, running, []fake.Fault{{Op: ask, Err: planted(fault.KindNotFound)}}, fleet.EndOptions{}, true, failed, "planted", fault.KindNotFound, 0, 1},
-		"404 after, never seen":      {fake.Options{After: fake.AfterMissing}, running, nil, fleet.EndOptions{}, true, failed, "no such sandbox", fault.KindNotFound, 25 * time.Millisecond, 1},
+		"404 after, never seen":      {fake.Options{After: fake.AfterMissing}, running, nil, fleet.EndOptions{}, true, failed, "no such sandbox", fault.KindNotFound, 0, 1},
 		"look fails":                 {slow, running, []fake.Fault{{Op: get, Err: planted(fault.KindUnavailable)}}, pre, false, failed, "planted", fault.KindUnavailable, 0, 0},
 		"look hangs":                 {slow, running, []fake.Fault{{Op: get, Hang: true}}, pre, false, sandbox.OutcomeNotAttempted, "no answer within 20s", fault.KindUnavailable, 20 * time.Second, 0},
 		"no right":                   {slow, running, []fake.Fault{{Op: ask, Err: planted(fault.KindAuth)}}, pre, false, failed, "planted", fault.KindAuth, 0, 1},
@@ -84,7 +84,7 @@ func cases() map[string]one {
 		"stuck":                      {slow, fake.Seed{EndFor: fake.Forever}, nil, pre, false, sandbox.OutcomeStuck, "still terminating after 10s", "", 10 * time.Second, 1},
 		"blind for a while":          {slow, running, []fake.Fault{{Op: get, After: 1, Times: 3, Err: planted(fault.KindUnavailable)}}, pre, false, verified, "", "", 375 * time.Millisecond, 1},
 		"blind for ever":             {slow, running, []fake.Fault{{Op: get, After: 1, Err: planted(fault.KindUnavailable)}}, pre, false, sandbox.OutcomeAccepted, "its end cannot be seen", "", 10 * time.Second, 1},
-		"right lost after ask":       {slow, running, []fake.Fault{{Op: get, After: 1, Err: planted(fault.KindAuth)}}, pre, false, sandbox.OutcomeAccepted, "its end cannot be seen", "", 25 * time.Millisecond, 1},
+		"right lost after ask":       {slow, running, []fake.Fault{{Op: get, After: 1, Err: planted(fault.KindAuth)}}, pre, false, sandbox.OutcomeAccepted, "its end cannot be seen", "", 0, 1},
 		"the default wait is 30s":    {slow, fake.Seed{EndFor: fake.Forever}, nil, fleet.EndOptions{}, false, sandbox.OutcomeStuck, "after 30s", "", 30 * time.Second, 1},
 		"delete that leaves a trace": {slow, state(sandbox.StateFailed), []fake.Fault{{Op: ask, Skip: true}}, drop, false, sandbox.OutcomeAccepted, "it has ended, but what it leaves is still there", "", 10 * time.Second, 1},
 		"judged changed": {slow, running, nil, fleet.EndOptions{Precheck: true, Still: func(sandbox.Sandbox) (sandbox.Outcome, string) {

@@ -9,14 +9,16 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// verify reads the sandbox again until its end is seen or Wait is over. The
+// verify reads the sandbox again until its end is seen or Wait is over: at once,
+// since many ends are over when the request returns, then at a growing pace. The
 // pauses between two looks hold no slot.
 func (e *end) verify(ctx context.Context) sandbox.Ending {
 	deadline := time.Now().Add(e.o.Wait)
 	var last sandbox.Sandbox
 	var err error
-	for pace := e.f.pace(); ; {
-		if !wait(ctx, min(pace.next(), max(0, time.Until(deadline)))) {
+	pause := time.Duration(0)
+	for pace := e.f.pace(); ; pause = pace.next() {
+		if !wait(ctx, min(pause, max(0, time.Until(deadline)))) {
 			return e.interrupted(ctx)
 		}
 		last, err = e.line.get(ctx, e.target.ID)
