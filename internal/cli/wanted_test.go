@@ -60,7 +60,9 @@ func TestWrongUseIsOneObjectWhereJSONIsAskedFor(t *testing.T) {
 			continue
 		}
 		var object struct {
-			Error    struct{ Kind, Message, Hint string }
+			Error struct {
+				Kind string `json:"kind"`
+			} `json:"error"`
 			ExitCode int `json:"exit_code"`
 		}
 		require.NoError(t, json.Unmarshal(errs.Bytes(), &object), line+": "+errs.String())

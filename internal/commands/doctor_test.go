@@ -192,6 +192,10 @@ func TestOtherProgramsOfThatName(t *testing.T) {
 	mine, other, text, none := folder(t, 0o755), folder(t, 0o755), folder(t, 0o600), t.TempDir()
 	link := t.TempDir()
 	require.NoError(t, os.Symlink(filepath.Join(mine, "sbx"), filepath.Join(link, "sbx")))
+	here, err := os.Getwd()
+	require.NoError(t, err)
+	relative, err := filepath.Rel(here, other)
+	require.NoError(t, err)
 	for name, tc := range map[string]struct {
 		path []string
 		want string // words of the rows
@@ -204,7 +208,7 @@ func TestOtherProgramsOfThatName(t *testing.T) {
 		"instead of":         {[]string{other}, wordWarning},
 		"twice the same":     {[]string{other, other, mine}, wordWarning},
 		"a text is no rival": {[]string{text, mine}, wordOK},
-		"relative folders":   {[]string{".", "", mine}, wordOK},
+		"relative folders":   {[]string{relative, "", mine}, wordOK},
 		"no PATH":            {nil, wordOK},
 	} {
 		t.Run(name, func(t *testing.T) {

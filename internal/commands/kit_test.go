@@ -70,13 +70,13 @@ func running(id string, age time.Duration) fake.Seed {
 }
 
 // run runs one command line, its words separated by spaces.
-func (b *bench) run(t testing.TB, line string) result {
-	t.Helper()
-	return b.runArgs(t, strings.Fields(line)...)
+func (b *bench) run(tb testing.TB, line string) result {
+	tb.Helper()
+	return b.runArgs(tb, strings.Fields(line)...)
 }
 
-func (b *bench) runArgs(t testing.TB, args ...string) result {
-	t.Helper()
+func (b *bench) runArgs(tb testing.TB, args ...string) result {
+	tb.Helper()
 	var out, errs bytes.Buffer
 	p := process.Process{
 		Args: append([]string{cmp.Or(b.name, "sbx")}, args...), Home: b.home, Workdir: b.workdir, PID: 4711, Environ: append([]string{"TERM=xterm"}, b.env...), Now: atNoon,
@@ -89,7 +89,7 @@ func (b *bench) runArgs(t testing.TB, args ...string) result {
 	root.SetArgs(args)
 	root.SetOut(&out)
 	root.SetErr(&errs)
-	ctx := t.Context()
+	ctx := tb.Context()
 	if b.context != nil {
 		ctx = b.context(ctx)
 	}
@@ -152,32 +152,32 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 }
 
 // object is the one JSON document on stdout.
-func (r result) object(t testing.TB) map[string]any {
-	t.Helper()
+func (r result) object(tb testing.TB) map[string]any {
+	tb.Helper()
 	var object map[string]any
 	decoder := json.NewDecoder(strings.NewReader(r.stdout))
-	require.NoError(t, decoder.Decode(&object), "stdout is no JSON document: %q (stderr %q)", r.stdout, r.stderr)
-	require.False(t, decoder.More(), "more than one document: %q", r.stdout)
+	require.NoError(tb, decoder.Decode(&object), "stdout is no JSON document: %q (stderr %q)", r.stdout, r.stderr)
+	require.False(tb, decoder.More(), "more than one document: %q", r.stdout)
 	return object
 }
 
 // list gives one list of objects of the document, such as "items".
-func (r result) list(t testing.TB, key string) []map[string]any {
-	t.Helper()
-	raw, ok := r.object(t)[key].([]any)
-	require.True(t, ok, "no %s: %s", key, r.stdout)
+func (r result) list(tb testing.TB, key string) []map[string]any {
+	tb.Helper()
+	raw, ok := r.object(tb)[key].([]any)
+	require.True(tb, ok, "no %s: %s", key, r.stdout)
 	out := make([]map[string]any, len(raw))
 	for i, item := range raw {
 		out[i], ok = item.(map[string]any)
-		require.True(t, ok)
+		require.True(tb, ok)
 	}
 	return out
 }
 
 // item is the document's one object.
-func (r result) item(t testing.TB) map[string]any {
-	t.Helper()
-	item, ok := r.object(t)["item"].(map[string]any)
-	require.True(t, ok, "no item: %s", r.stdout)
+func (r result) item(tb testing.TB) map[string]any {
+	tb.Helper()
+	item, ok := r.object(tb)["item"].(map[string]any)
+	require.True(tb, ok, "no item: %s", r.stdout)
 	return item
 }

@@ -30,8 +30,9 @@ func newTerminate(d *Deps) *cobra.Command {
 		Long: "End sandboxes and verify that they ended.\n\n" +
 			"Each is read again just before, asked once, and looked at until its end is seen;\n" +
 			"one that fails does not stop the others. `-` reads references from standard input.\n\n" +
-		"A local program gets TERM and up to 5 s, for as long as it reacts: what ignores TERM, or\n" +
-		"notes it and goes on as before, is killed in milliseconds. `--grace` grants the whole time.\n\n" +
+			"A local program gets TERM and up to 5 s, for as long as it reacts: what ignores\n" +
+			"TERM, or notes it and goes on as before, is killed in milliseconds. `--grace`\n" +
+			"grants the whole time.\n\n" +
 			"Protected ones (configuration, label sbx/keep=true) are skipped.",
 		Example: "sbx terminate local/k3v9x2mq7a\n" +
 			"sbx terminate k3v9 --delete --grace 1s\n" +
@@ -43,7 +44,7 @@ func newTerminate(d *Deps) *cobra.Command {
 	f.SortFlags = false
 	f.BoolVar(&o.delete, "delete", false, "also destroy what the provider would keep: record, logs, snapshot")
 	f.StringVar(&o.wait, "wait", sandbox.FormatDuration(fleet.DefaultWait), "look for the end for this `DURATION`, then exit 8")
-	f.StringVar(&o.grace, "grace", "5s", "`DURATION` between asking a program and killing it; given by hand, all of it is granted")
+	f.StringVar(&o.grace, "grace", "5s", "`DURATION` from asking a program to killing it; when given, all of it")
 	f.BoolVar(&o.dry, "dry-run", false, "print the plan and do nothing")
 	f.BoolVar(&o.yes, "yes", false, "end more than 5 without being asked")
 	f.StringSliceVar(&o.production, "production", nil, "end more than one of production profile `NAME` (repeatable)")

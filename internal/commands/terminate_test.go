@@ -182,6 +182,18 @@ func TestTerminateReachesTheProviderAsAsked(t *testing.T) {
 	require.Error(t, err, "--delete leaves nothing")
 }
 
+func TestTerminateSaysHowLongItTook(t *testing.T) {
+	t.Parallel()
+	b, _ := endBench(t, 1)
+	assert.Regexp(t, `^verified prod/aaaa in \d+ms\n$`, b.run(t, "terminate prod/aaaa").stdout)
+	assert.Equal(t, "already_gone prod/aaaa: it had ended before\n", b.run(t, "terminate prod/aaaa").stdout)
+	assert.Equal(t, "REF\tOUTCOME\nprod/aaaa\talready_gone\n", b.run(t, "terminate prod/aaaa --columns ref,outcome").stdout)
+	assert.Equal(t, "prod/aaaa\n", b.run(t, "terminate prod/aaaa -o name").stdout)
+	for took, want := range map[time.Duration]string{12 * time.Millisecond: "12ms", 1234 * time.Millisecond: "1.2s", 90 * time.Second: "1m30s"} {
+		assert.Equal(t, want, shortly(took))
+	}
+}
+
 func TestTerminateReadsReferencesFromStdin(t *testing.T) {
 	t.Parallel()
 	b, p := endBench(t, 3)

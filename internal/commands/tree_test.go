@@ -172,7 +172,7 @@ func TestEveryVerbIsListed(t *testing.T) {
 		}
 		_, prints := documents()[path]
 		_, refuses := refusing()[path]
-		assert.True(t, prints != refuses, "%q needs a line in documents() or in refusing()", path)
+		assert.NotEqual(t, prints, refuses, "%q needs a line in documents() or in refusing()", path)
 	}
 }
 
@@ -272,6 +272,31 @@ func TestEveryCommandFollowsItsName(t *testing.T) {
 	}
 	missing := b.run(t, "terminate zzzz")
 	assert.Contains(t, missing.stderr, "`other ls --all`")
+}
+
+func TestCompletionOffersWhatFits(t *testing.T) {
+	t.Parallel()
+	b, _ := examples(t)
+	for line, want := range map[string]string{
+		"terminate |":               "local/k3v9x2mq7a\tcrawler running",
+		"terminate local/x |":       "prod/aaaa\trunning",
+		"completion |":              "fish",
+		"ls -o|":                    "ndjson",
+		"ls --columns|":             "stuck_reason",
+		"ls --provider|":            "local",
+		"ls --state|":               "running",
+		"terminate --production|":   ":4",
+		"config trust |":            ":0", // files are the shell's business
+		"config init some.yaml |":   ":4",
+		"config trust some.yaml |":  ":4",
+		"doctor -o|":                "nagios",
+		"providers --columns|":      "abilities",
+		"config explain --columns|": "origin",
+	} {
+		words := strings.Fields(strings.TrimSuffix(line, "|"))
+		r := b.runArgs(t, append(append([]string{"__complete"}, words...), "")...)
+		assert.Contains(t, strings.Split(r.stdout, "\n"), want, line)
+	}
 }
 
 func TestHelpPages(t *testing.T) {

@@ -228,6 +228,10 @@ func TestOnePageInsteadOfATable(t *testing.T) {
 		require.NoError(t, l.Close())
 		assert.Equal(t, tc.want, s.out.String(), name)
 	}
+	pipe := newStage(place{})
+	l := open(t, pipe.printer(t, "table"), spec)
+	require.NoError(t, l.Add(boxes()[0]))
+	assert.Contains(t, pipe.out.String(), "REF\t", "in a pipe each row goes out at once")
 	empty := newStage(place{width: 80})
 	require.NoError(t, open(t, empty.printer(t, "table"), spec).Close())
 	assert.Empty(t, empty.out.String())

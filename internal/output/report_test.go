@@ -126,7 +126,7 @@ func TestHintsNameTheProgramAsItWasCalled(t *testing.T) {
 	err := fault.New(fault.KindNotFound, "no `sbx thing`").WithHint("`sbx ls` lists them; the label sbx/keep stays")
 	for _, format := range []string{"table", "json"} {
 		s := newStage(place{})
-		s.Process.Args[0] = "/opt/bin/other"
+		s.Args[0] = "/opt/bin/other"
 		_ = s.printer(t, format).Failed("sbx.ls/v1", ShapeList, err)
 		assert.Contains(t, s.out.String()+s.err.String(), "`other ls` lists them; the label sbx/keep stays", format)
 	}
