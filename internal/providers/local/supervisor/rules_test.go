@@ -1,0 +1,129 @@
+//go:build unix
+
+package supervisor
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/providers/local/identity"
+	"sbx/internal/providers/local/record"
+	"sbx/internal/providers/local/wire"
+	"sbx/internal/sandbox"
+)
+
+func TestLookPathFindsWhatAShellWould(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
+	for file, mode := range map[string]fs.FileMode{
+		filepath.Join(first, "plain"): 0o600, filepath.Join(second, "tool"): 0o700, filepath.Join(second, "plain"): 0o700, filepath.Join(first, "only"): 0o600,
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		require.NoError(t, os.WriteFile(file, []byte("#!/bin/sh\n"), mode))
+	}
+	require.NoError(t, os.Mkdir(filepath.Join(second, "folder"), 0o700))
+	env := []string{"PATH=/nonsense", "PATH=first:" + second + ":/no/such/folder"}
+	for name, want := range map[string]string{
+		"tool": filepath.Join(second, "tool"), "plain": filepath.Join(second, "plain"), "second/tool": filepath.Join(second, "tool"), "./second/tool": filepath.Join(second, "tool"),
+	} {
+		got, err := lookPath(name, dir, env)
+		require.NoError(t, err, name)
+		assert.Equal(t, want, got)
+	}
+	for name, want := range map[string]wire.FailKind{
+		"": wire.FailNotFound, "missing": wire.FailNotFound, "./missing": wire.FailNotFound, "first/plain/x": wire.FailNotFound,
+		"only": wire.FailNotExecutable, "folder": wire.FailNotExecutable, "first/plain": wire.FailNotExecutable, second: wire.FailNotExecutable,
+	} {
+		_, err := lookPath(name, dir, env)
+		require.Error(t, err, name)
+		assert.Equal(t, want, wire.AsFail(err).Kind, "%q: %v", name, err)
+	}
+	_, err := lookPath("tool", filepath.Join(dir, "gone"), env)
+	assert.Equal(t, wire.FailWorkdir, wire.AsFail(err).Kind)
+	_, err = lookPath("tool", filepath.Join(first, "plain"), env)
+	assert.Equal(t, wire.FailWorkdir, wire.AsFail(err).Kind, "a file is no working directory")
+	_, err = lookPath("tool", dir, nil)
+	assert.Equal(t, wire.FailNotFound, wire.AsFail(err).Kind, "without a PATH nothing is found")
+}
+
+func TestStartFailSortsTheSystemsReasons(t *testing.T) {
+	t.Parallel()
+	here := t.TempDir()
+	for name, tc := range map[string]struct {
+		dir  string
+		err  error
+		want wire.FailKind
+	}{
+		"interpreter gone": {here, &fs.PathError{Op: "fork/exec", Path: "x", Err: syscall.ENOENT}, wire.FailNotFound},
+		"folder gone":      {filepath.Join(here, "gone"), &fs.PathError{Op: "chdir", Path: "x", Err: syscall.ENOENT}, wire.FailWorkdir},
+		"no permission":    {here, &fs.PathError{Op: "fork/exec", Path: "x", Err: syscall.EACCES}, wire.FailNotExecutable},
+		"no header":        {here, &fs.PathError{Op: "fork/exec", Path: "x", Err: syscall.ENOEXEC}, wire.FailNotExecutable},
+		"too many":         {here, &fs.PathError{Op: "fork/exec", Path: "x", Err: syscall.EAGAIN}, wire.FailLauncher},
+		"something else":   {here, errors.New("boom"), wire.FailLauncher},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := startFail("prog", tc.dir, tc.err)
+			assert.Equal(t, tc.want, got.Kind)
+			assert.NotContains(t, got.Message, "fork/exec", "the system's own word, without the name of the call")
+		})
+	}
+}
+
+func TestEndState(t *testing.T) {
+	t.Parallel()
+	zero, three := 0, 3
+	stop := &record.Stop{By: "somebody"}
+	for name, tc := range map[string]struct {
+		exit record.Exit
+		want sandbox.State
+		say  string
+	}{
+		"exit 0":            {record.Exit{Code: &zero}, sandbox.StateTerminated, "exit 0"},
+		"exit 3":            {record.Exit{Code: &three}, sandbox.StateFailed, "exit 3"},
+		"a signal":          {record.Exit{Signal: 9}, sandbox.StateFailed, "signal 9"},
+		"stopped":           {record.Exit{Signal: 9, Stop: stop}, sandbox.StateTerminated, "stopped by somebody"},
+		"exit 0 after time": {record.Exit{Code: &zero, TimedOut: true}, sandbox.StateFailed, "its time was over"},
+		"the watchdog":      {record.Exit{Signal: 9, WatchdogBytes: 70 << 20}, sandbox.StateFailed, "the watchdog saw 70 MiB"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, tc.want, endState(&tc.exit))
+			assert.Equal(t, tc.say, describe(&tc.exit))
+		})
+	}
+}
+
+func TestReactionIsMovementInTheTree(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	later := func(d time.Duration) time.Time { return at.Add(d) }
+	one, two := identity.Stat{PID: 7, UTimeSTimeTicks: 1}, identity.Stat{PID: 8}
+	worked := identity.Stat{PID: 7, UTimeSTimeTicks: 2}
+	r := newReaction(at)
+	assert.False(t, r.none([]identity.Stat{one, two}, at))
+	assert.False(t, r.none([]identity.Stat{two, one}, later(stillness-1)), "not still for long enough")
+	assert.False(t, r.none([]identity.Stat{one}, later(stillness)), "one has ended")
+	assert.False(t, r.none([]identity.Stat{worked}, later(2*stillness-1)), "it used the processor")
+	assert.True(t, r.none([]identity.Stat{worked}, later(3*stillness-1)))
+}
+
+func TestBackstopStandsWellAboveTheLimit(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, int64(256<<20), backstop(64<<20))
+}
+
+func TestExited(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, wire.Exited{Code: 3}, exited(syscall.WaitStatus(3<<8)))
+	assert.Equal(t, wire.Exited{Signal: 9}, exited(syscall.WaitStatus(9)))
+}
