@@ -13,6 +13,7 @@ import (
 // block is one fenced block of a page.
 type block struct {
 	language string
+	title    string // the words behind the language
 	lines    []string
 	line     int // where its first line stands
 }
@@ -35,7 +36,8 @@ func blocks(text, language string) []block {
 		fence, isFence := strings.CutPrefix(line, "```")
 		switch {
 		case open == nil && isFence:
-			open = &block{language: fence, line: i + 2}
+			language, title, _ := strings.Cut(fence, " ")
+			open = &block{language: language, title: title, line: i + 2}
 		case isFence:
 			if language == "" || open.language == language {
 				found = append(found, *open)
@@ -80,8 +82,8 @@ func table(text, heading string) [][]string {
 
 func TestBlocksAndTablesAreFound(t *testing.T) {
 	t.Parallel()
-	text := "a `sbx ls`\n```sh\none\ntwo\n```\nb\n```text\n| no |\n```\n\n| x | y |\n|---|---|\n| 1 | 2 |\n\n| z |\n"
-	require.Equal(t, []block{{"sh", []string{"one", "two"}, 3}}, blocks(text, "sh"))
+	text := "a `sbx ls`\n```sh a/b\none\ntwo\n```\nb\n```text\n| no |\n```\n\n| x | y |\n|---|---|\n| 1 | 2 |\n\n| z |\n"
+	require.Equal(t, []block{{"sh", "a/b", []string{"one", "two"}, 3}}, blocks(text, "sh"))
 	require.Len(t, blocks(text, ""), 2)
 	require.NotContains(t, prose(text), "one")
 	require.Contains(t, prose(text), "`sbx ls`")

@@ -86,9 +86,7 @@ func TestReadmeCommandsRunAsWritten(t *testing.T) {
 // transcript to what it prints.
 func TestReadmeDrill(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip("no go tool on PATH")
-	}
+	goTool(t)
 	require.Contains(t, readmeCommands(t), drillCommand)
 	out := plain(shell(t, home(t), drillCommand))
 	transcript := blocks(page(t, "README.md"), "text")[0]

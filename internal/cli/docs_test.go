@@ -1,0 +1,106 @@
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// pages are all pages of the checkout, by their names from its top.
+func pages(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/cli/*.md"} {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		require.NoError(t, err)
+		for _, file := range found {
+			name, err := filepath.Rel(root, file)
+			require.NoError(t, err)
+			names = append(names, filepath.ToSlash(name))
+		}
+	}
+	require.Contains(t, names, "README.md")
+	require.Contains(t, names, "docs/cli/sbx_ls.md")
+	return names
+}
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	t.Parallel()
+	link := regexp.MustCompile(`\]\(([^)#\s]+)[^)]*\)`)
+	for _, name := range pages(t) {
+		for _, match := range link.FindAllStringSubmatch(prose(page(t, name)), -1) {
+			if strings.Contains(match[1], "://") {
+				continue
+			}
+			_, err := os.Stat(filepath.Join(root, filepath.Dir(name), match[1]))
+			assert.NoError(t, err, name)
+		}
+	}
+}
+
+// TestPagesNameOnlyWhatExists finds commands and flags that a page speaks of
+// and the program does not have.
+func TestPagesNameOnlyWhatExists(t *testing.T) {
+	t.Parallel()
+	verbs, flags := map[string]bool{"help": true}, map[string]bool{}
+	forEach(tree(), func(c *cobra.Command) {
+		verbs[c.Name()] = true
+		for _, alias := range c.Aliases {
+			verbs[alias] = true
+		}
+		c.InitDefaultHelpFlag()
+		c.Flags().VisitAll(func(f *pflag.Flag) { flags[f.Name] = true })
+		c.PersistentFlags().VisitAll(func(f *pflag.Flag) { flags[f.Name] = true })
+	})
+	verbs["count"] = true // what the guide to a command adds
+	for _, name := range pages(t) {
+		for _, command := range quotedCommands(page(t, name)) {
+			words := strings.Fields(command)
+			if words[0] == "sbx" && len(words) > 1 && regexp.MustCompile(`^[a-z]`).MatchString(words[1]) {
+				assert.True(t, verbs[words[1]], "%s: there is no %q", name, command)
+			}
+			own, _, _ := strings.Cut(command, " -- ")
+			for _, flag := range regexp.MustCompile(`(?:^| )--([a-z][a-z-]+)`).FindAllStringSubmatch(own, -1) {
+				assert.True(t, flags[flag[1]], "%s: there is no --%s: %q", name, flag[1], command)
+			}
+		}
+	}
+}
+
+// quotedCommands are the commands in a page's code, in running text and in
+// blocks, and the flags that stand alone.
+func quotedCommands(text string) []string {
+	var found []string
+	for _, quoted := range regexp.MustCompile("`([^`\n]+)`").FindAllStringSubmatch(prose(text), -1) {
+		if strings.HasPrefix(quoted[1], "sbx ") || strings.HasPrefix(quoted[1], "--") {
+			found = append(found, quoted[1])
+		}
+	}
+	call := regexp.MustCompile(`(?:^|[ (|])(sbx [^|)#]*)`)
+	for _, language := range []string{"sh", "crontab", ""} {
+		for _, b := range blocks(text, language) {
+			if language == "" && b.language != "" {
+				continue
+			}
+			for _, line := range b.lines {
+				for _, match := range call.FindAllStringSubmatch(line, -1) {
+					found = append(found, match[1])
+				}
+			}
+		}
+	}
+	return found
+}
+
+func TestQuotedCommandsAreFound(t *testing.T) {
+	t.Parallel()
+	text := "see `sbx ls --stuck`, `--yes` and `other`\n```sh\nref=$(sbx create -- x)\na | sbx terminate --delete -\n```\n```go\nsbx nothing\n```\n"
+	assert.Equal(t, []string{"sbx ls --stuck", "--yes", "sbx create -- x", "sbx terminate --delete -"}, quotedCommands(text))
+}
