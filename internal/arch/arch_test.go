@@ -79,7 +79,7 @@ func standard() map[string][]string {
 }
 
 func testLibraries() []string {
-	return []string{"github.com/stretchr/testify", "github.com/rogpeppe/go-internal"}
+	return []string{"github.com/stretchr/testify", "github.com/rogpeppe/go-internal", "github.com/itchyny/gojq"}
 }
 
 func with(list []string, more ...string) []string { return append(slices.Clone(list), more...) }
