@@ -3,6 +3,8 @@ package local
 import (
 	"context"
 	"crypto/rand"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -93,13 +95,21 @@ func (c *Client) supervisorOf(id string, r record.Record) (*identity.Handle, err
 	return identity.Open(p)
 }
 
-// exists says whether the sandbox has a folder at all.
-func (c *Client) exists(id string) bool {
+// present is nil when the sandbox has a folder. One that may not be looked at is
+// not the same as none.
+func (c *Client) present(op, id string) error {
 	if ref, err := sandbox.ParseRef(id); err != nil || !ref.Bare() {
-		return false
+		return c.notFound(id)
 	}
-	info, err := os.Lstat(c.store.Dir(id))
-	return err == nil && info.IsDir()
+	switch info, err := os.Lstat(c.store.Dir(id)); {
+	case errors.Is(err, fs.ErrNotExist):
+		return c.notFound(id)
+	case err != nil:
+		return c.trouble(op+" "+id, err)
+	case !info.IsDir():
+		return c.notFound(id)
+	}
+	return nil
 }
 
 func (c *Client) notFound(id string) error {

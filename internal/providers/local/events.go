@@ -15,8 +15,8 @@ func (c *Client) load(ctx context.Context, op, id string) (record.Record, error)
 	if err := ctx.Err(); err != nil {
 		return record.Record{}, c.trouble(op+" "+id, err)
 	}
-	if !c.exists(id) {
-		return record.Record{}, c.notFound(id)
+	if err := c.present(op, id); err != nil {
+		return record.Record{}, err
 	}
 	r, err := c.store.Read(id)
 	if errors.Is(err, fs.ErrNotExist) {

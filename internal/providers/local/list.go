@@ -94,8 +94,8 @@ func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 	if err := ctx.Err(); err != nil {
 		return sandbox.Sandbox{}, c.trouble("get "+id, err)
 	}
-	if !c.exists(id) {
-		return sandbox.Sandbox{}, c.notFound(id)
+	if err := c.present("get", id); err != nil {
+		return sandbox.Sandbox{}, err
 	}
 	s, found, err := c.read(id)
 	if err != nil {

@@ -32,8 +32,8 @@ const halfMade = time.Minute
 func (c *Client) Sweep(ctx context.Context) (providers.Swept, error) {
 	var swept providers.Swept
 	ids, err := c.store.IDs()
-	if err != nil {
-		return swept, c.trouble("sweep", err)
+	if err != nil { // the verb that follows fails for the same reason, with its own words
+		return swept, nil //nolint:nilerr // reported by List and Get
 	}
 	var failed []error
 	for _, id := range ids {
@@ -71,25 +71,27 @@ func (c *Client) sweepOne(ctx context.Context, id string) (bool, error) {
 	case held:
 		return false, nil
 	}
-	return true, c.bury(ctx, r)
+	return c.bury(ctx, r)
 }
 
 // bury ends what a dead supervisor left of a sandbox and completes its record.
-// Whoever gets the lock does it; the others wait for nothing.
-func (c *Client) bury(ctx context.Context, r record.Record) error {
+// Whoever gets the lock does it; the others wait for nothing. False when there
+// was nothing to bury: somebody else did, or the supervisor came to its own end
+// between two looks.
+func (c *Client) bury(ctx context.Context, r record.Record) (bool, error) {
 	lock, got, err := c.store.TryLock(r.ID)
 	if err != nil || !got {
-		return ignoreGone(err)
+		return false, ignoreGone(err)
 	}
 	defer lock.Close()
 	if r, err = c.store.Read(r.ID); err != nil {
-		return ignoreGone(err)
+		return false, ignoreGone(err)
 	}
 	if r.State.Ended() {
-		return c.store.Finish(r.ID)
+		return false, c.store.Finish(r.ID)
 	}
 	if err := c.killTree(ctx, r); err != nil {
-		return err
+		return false, err
 	}
 	at := c.now().UTC()
 	exit := &record.Exit{SupervisorLost: true, At: &at, Emptied: "no process of the tree left"}
@@ -104,9 +106,9 @@ func (c *Client) bury(ctx context.Context, r record.Record) error {
 	}
 	r.Note(at, string(r.State), detail)
 	if err := c.store.Write(r); err != nil {
-		return err
+		return false, err
 	}
-	return c.store.Finish(r.ID)
+	return true, c.store.Finish(r.ID)
 }
 
 // postMortem reads the counters of a cgroup that outlived its supervisor, then

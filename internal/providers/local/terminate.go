@@ -61,11 +61,11 @@ func (c *Client) endedAlready(r record.Record, o providers.TerminateOptions) err
 func (c *Client) persuade(ctx context.Context, r record.Record, grace time.Duration) error {
 	handle, err := c.supervisorOf(r.ID, r)
 	if err != nil {
-		return c.bury(ctx, r)
+		return c.buryAsked(ctx, r)
 	}
 	defer handle.Close()
 	if err := handle.Signal(syscall.SIGTERM); err != nil {
-		return c.bury(ctx, r)
+		return c.buryAsked(ctx, r)
 	}
 	limit, cancel := context.WithTimeout(ctx, grace+patience)
 	defer cancel()
@@ -84,7 +84,7 @@ func (c *Client) persuade(ctx context.Context, r record.Record, grace time.Durat
 	if err := handle.Wait(ctx); err != nil {
 		return err
 	}
-	return c.bury(ctx, r)
+	return c.buryAsked(ctx, r)
 }
 
 // settled makes sure that the supervisor wrote its last record before it went.
@@ -93,7 +93,13 @@ func (c *Client) settled(ctx context.Context, r record.Record) error {
 	if err != nil || last.State.Ended() {
 		return ignoreGone(err)
 	}
-	return c.bury(ctx, last)
+	return c.buryAsked(ctx, last)
+}
+
+// buryAsked is bury for a caller to whom it is the same who did it.
+func (c *Client) buryAsked(ctx context.Context, r record.Record) error {
+	_, err := c.bury(ctx, r)
+	return err
 }
 
 func ignoreGone(err error) error {

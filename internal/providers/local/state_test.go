@@ -1,0 +1,53 @@
+package local_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+)
+
+// A supervisor that writes its last record and is gone before it lets go of the
+// lock, or whose lock is seen for the last time, was not lost.
+func TestSweepClaimsOnlyWhatItDid(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := b.sh(t, "exit 0")
+	b.ended(t, s.ID)
+	lock := filepath.Join(b.state, "local", s.ID, "lock")
+	require.Eventually(t, func() bool { return !b.store().Unfinished(s.ID) }, 20*time.Second, 5*time.Millisecond)
+	require.NoError(t, os.WriteFile(lock, nil, 0o600))
+
+	swept, err := b.Sweep(t.Context())
+	require.NoError(t, err)
+	assert.Empty(t, swept.Refs)
+	assert.NoFileExists(t, lock)
+	last, err := b.Get(t.Context(), s.ID)
+	require.NoError(t, err)
+	assert.Equal(t, sandbox.StateTerminated, last.State)
+}
+
+// "Cannot look" is never "nothing there".
+func TestStateFolderThatIsNone(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	require.NoError(t, os.WriteFile(filepath.Join(b.state, "local"), []byte("no folder"), 0o600))
+
+	_, err := b.Get(t.Context(), "abcdefghij")
+	assert.Equal(t, fault.KindUsage, fault.KindOf(err), "%v", err)
+	assert.NotEmpty(t, fault.HintOf(err))
+	for _, err := range b.List(t.Context(), providers.Query{}) {
+		assert.Equal(t, fault.KindUsage, fault.KindOf(err))
+	}
+	err = b.Terminate(t.Context(), "abcdefghij", providers.TerminateOptions{By: "test"})
+	assert.Equal(t, fault.KindUsage, fault.KindOf(err))
+	_, err = b.Sweep(t.Context())
+	require.NoError(t, err, "told by the verb itself")
+}
