@@ -75,12 +75,16 @@ func Clean(ctx context.Context, f *fleet.Fleet, by string) (removed []sandbox.En
 	return remove(ctx, f, by, map[string]string{label: ""})
 }
 
+// removeWithin is how long one ending of the clean-up may take: less than the
+// aftermath, so that a look at what is left still fits in.
+const removeWithin = 10 * time.Second
+
 // remove ends and deletes what carries the labels, and lists again for proof.
 func remove(ctx context.Context, f *fleet.Fleet, by string, labels map[string]string) ([]sandbox.Ending, []sandbox.Ref, error) {
-	query := providers.Query{All: true, Labels: labels}
+	query := providers.Query{All: true}
 	listing := f.Collect(ctx, query)
 	var endings []sandbox.Ending
-	for e := range f.Terminate(ctx, marked(listing.Items, labels), fleet.EndOptions{Delete: true, By: by, Precheck: true}) {
+	for e := range f.Terminate(ctx, marked(listing.Items, labels), fleet.EndOptions{Delete: true, By: by, Precheck: true, Wait: removeWithin}) {
 		endings = append(endings, e)
 	}
 	again := f.Collect(ctx, query)
@@ -91,7 +95,7 @@ func remove(ctx context.Context, f *fleet.Fleet, by string, labels map[string]st
 	return endings, left, errors.Join(again.Err(), ctx.Err())
 }
 
-// marked filters again: a provider may return more than it was asked for.
+// marked picks what carries all labels; an empty value stands for any.
 func marked(items []sandbox.Sandbox, labels map[string]string) []sandbox.Sandbox {
 	var out []sandbox.Sandbox
 	for _, s := range items {

@@ -1,0 +1,172 @@
+package drill
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/providers"
+	"sbx/internal/providers/fake"
+	"sbx/internal/sandbox"
+	"sbx/internal/triage"
+)
+
+// on stages a drill on a fake: its sandboxes are no real processes, so the
+// verdicts are wrong, and what is tested is the course of events.
+func on(p *fake.Provider) Options {
+	return Options{
+		Fleet: fleet.New([]fleet.Member{{Provider: p}}, fleet.Options{}), Profile: "local", Binary: "sleep",
+		By: "test", Now: time.Now, Say: func(string) {},
+	}
+}
+
+func fleetQuery() providers.Query { return providers.Query{All: true} }
+
+func leftOn(p *fake.Provider) int {
+	n := 0
+	for s, err := range p.List(context.Background(), fleetQuery()) {
+		if err == nil && s.Labels[label] != "" {
+			n++
+		}
+	}
+	return n
+}
+
+func TestWrongVerdictsAreFoundAndNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := fake.New(fake.Options{Name: "local", After: fake.AfterGone})
+		report, err := Run(t.Context(), on(p))
+		assert.Equal(t, fault.KindFound, fault.KindOf(err), "%v", err)
+		assert.Len(t, report.Cases, len(scenes()))
+		assert.Len(t, report.Steps, 5)
+		assert.Empty(t, report.LeftBehind)
+		assert.Zero(t, leftOn(p))
+	})
+}
+
+func TestInterruptionCleansUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := fake.New(fake.Options{Name: "local", After: fake.AfterGone})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // in the middle of the second step
+		defer cancel()
+		report, err := Run(ctx, on(p))
+		require.Error(t, err)
+		assert.Equal(t, fault.KindTimeout, fault.KindOf(err), "%v", err)
+		assert.Empty(t, report.LeftBehind)
+		assert.Zero(t, leftOn(p))
+	})
+}
+
+func TestAFailedStartCleansUpTheOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := fake.New(fake.Options{Name: "local", After: fake.AfterGone})
+		p.Break(fake.Fault{Op: fake.OpCreate, After: 2, Times: 1, Err: fault.New(fault.KindUnavailable, "no room")})
+		_, err := Run(t.Context(), on(p))
+		require.ErrorContains(t, err, "no room")
+		assert.Zero(t, leftOn(p))
+	})
+}
+
+func TestKeepLeavesEverythingAndCleanTakesIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := fake.New(fake.Options{Name: "local", After: fake.AfterGone})
+		o := on(p)
+		o.Keep, o.Scenarios = true, []string{"busy", "healthy"}
+		report, err := Run(t.Context(), o)
+		assert.Equal(t, fault.KindFound, fault.KindOf(err), "%v", err)
+		assert.True(t, report.Kept)
+		assert.Equal(t, 2, leftOn(p))
+		removed, left, err := Clean(t.Context(), o.Fleet, "test")
+		require.NoError(t, err)
+		assert.Len(t, removed, 2)
+		assert.Empty(t, left)
+		assert.Zero(t, leftOn(p))
+	})
+}
+
+func TestWhatDoesNotEndIsLeftBehind(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := fake.New(fake.Options{Name: "local", EndFor: fake.Forever})
+		o := on(p)
+		o.Scenarios = []string{"silent"}
+		report, err := Run(t.Context(), o)
+		require.Error(t, err)
+		assert.Len(t, report.LeftBehind, 1)
+		assert.False(t, report.Cases[0].OK)
+	})
+}
+
+func TestChoose(t *testing.T) {
+	t.Parallel()
+	all, err := choose(nil)
+	require.NoError(t, err)
+	assert.Len(t, all, 6)
+	two, err := choose([]string{"leak", "busy"})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"leak", "busy"}, []string{two[0].name, two[1].name})
+	_, err = choose([]string{"leek"})
+	assert.Equal(t, fault.KindUsage, fault.KindOf(err))
+	assert.Contains(t, fault.HintOf(err), "leak")
+}
+
+func TestTheLeaksCauseFollowsTheEnforcement(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, sandbox.CauseOOM, ofLeak(sandbox.EnforcementHybrid))
+	assert.Equal(t, sandbox.CauseMemoryWatchdog, ofLeak(sandbox.EnforcementWatch))
+}
+
+func TestOnlyTheOrphanHasNoTask(t *testing.T) {
+	t.Parallel()
+	for _, s := range scenes() {
+		spec := s.spec("run", "/bin/sbx")
+		assert.Equal(t, s.name == "orphan", spec.TaskID == "" && spec.AgentType == "", s.name)
+		assert.Equal(t, "run", spec.Labels[label])
+		assert.Positive(t, spec.TTL, "whatever happens, it ends by itself")
+	}
+}
+
+func TestTheHealthyNeedNoName(t *testing.T) {
+	t.Parallel()
+	running := sandbox.Sandbox{State: sandbox.StateRunning, TaskID: "t-1"}
+	guess := []triage.Finding{{Cause: sandbox.CauseBusyLoop, Confidence: sandbox.Probable}}
+	cause, _, _ := name(running, guess, triage.Stuckness{Verdict: sandbox.False})
+	assert.Equal(t, sandbox.CauseNone, cause, "what is not stuck is not accused")
+	cause, _, _ = name(running, guess, triage.Stuckness{Verdict: sandbox.True})
+	assert.Equal(t, sandbox.CauseBusyLoop, cause)
+	cause, confidence, _ := name(running, nil, triage.Stuckness{Verdict: sandbox.True})
+	assert.Equal(t, sandbox.CauseUnknown, cause)
+	assert.Equal(t, sandbox.ConfidenceUnknown, confidence)
+}
+
+func TestProgramsAreKnownByName(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	_, done := Program([]string{"sbx", "ls"}, &out)
+	assert.False(t, done)
+	status, done := Program([]string{"sbx", ProgramArg, "nobody"}, &out)
+	assert.True(t, done)
+	assert.Equal(t, 2, status)
+	for _, s := range scenes() {
+		assert.Contains(t, programs(), s.program)
+	}
+}
+
+func TestFirstError(t *testing.T) {
+	t.Parallel()
+	boom := errors.New("boom")
+	require.ErrorIs(t, firstError([]fleet.ProviderStats{{}, {ItemsErr: boom}}), boom)
+	require.ErrorContains(t, firstError(nil), "no provider answered")
+}
