@@ -12,6 +12,7 @@ import (
 
 	"sbx/internal/config"
 	"sbx/internal/fault"
+	"sbx/internal/fleet"
 	"sbx/internal/providers"
 	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
@@ -26,10 +27,12 @@ func localFake(seeds ...fake.Seed) (*bench, *fake.Provider) {
 }
 
 // homely gives the bench a home without a configuration, and --provider to
-// whoever asks the configuration.
+// whoever asks the configuration. The selected providers cannot be opened: the
+// target of a create need not be among them.
 func homely(b *bench) *bench {
 	b.home = "/nonexistent"
 	b.adjust = func(d *Deps) {
+		d.Fleet = func(context.Context) (*fleet.Fleet, error) { return nil, errors.New("only what is looked at") }
 		d.Config = func() (*config.Config, error) {
 			in := d.Input()
 			in.Flags, in.Types = map[string]string{}, append(in.Types, providers.Type{Name: "cloud"})

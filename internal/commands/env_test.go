@@ -27,7 +27,7 @@ func caller(workdir string, env ...string) *Deps {
 
 func TestEnvironmentIsReadInOrder(t *testing.T) {
 	t.Parallel()
-	path := writeFile(t, "vars", "# comment\n\n  # indented\nA=1\r\nB=\"q\" # not a comment\nC=\nA=2\nD=x=y\n")
+	path := writeFile(t, "vars", "# comment\n\n  # indented\nA=1\r\nB=\"q\" # not a comment\nC=\r\nA=2\r\nD=x=y")
 	for name, tc := range map[string]struct {
 		flags envFlags
 		want  []string

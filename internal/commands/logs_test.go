@@ -292,13 +292,14 @@ var _ io.Writer = (*screen)(nil)
 func TestLogsFollowsUntilTheSandboxEnds(t *testing.T) {
 	t.Parallel()
 	for flags, want := range map[string]string{
-		"":                 "one\ntwo\nerror three\n",
-		"--tail 1":         "two\nerror three\n",
-		"--grep error":     "error three\n",
-		"--raw --tail 1":   "two\nerror three\n",
-		"-o csv":           "at,stream,line,pattern\n,,one,\n,,two,\n,,error three,\n",
-		"--columns line":   "LINE\none\ntwo\nerror three\n",
-		"--grep o -o wide": strings.Repeat(" ", 23) + "-          one\n" + strings.Repeat(" ", 23) + "-          two\n" + strings.Repeat(" ", 23) + "-          error three\n",
+		"":                  "one\ntwo\nerror three\n",
+		"--tail 1":          "two\nerror three\n",
+		"--grep error":      "error three\n",
+		"--raw --tail 1":    "two\nerror three\n",
+		"-o csv":            "at,stream,line,pattern\n,,one,\n,,two,\n,,error three,\n",
+		"--columns line":    "LINE\none\ntwo\nerror three\n",
+		"--tail 1 --grep o": "two\nerror three\n",
+		"--grep o -o wide":  strings.Repeat(" ", 23) + "-          one\n" + strings.Repeat(" ", 23) + "-          two\n" + strings.Repeat(" ", 23) + "-          error three\n",
 	} {
 		t.Run(flags, func(t *testing.T) {
 			t.Parallel()
@@ -306,6 +307,7 @@ func TestLogsFollowsUntilTheSandboxEnds(t *testing.T) {
 			seed.Logs = []sandbox.LogLine{{Text: "one"}, {Text: "two"}}
 			b, p := oneFake(seed)
 			out := &screen{}
+			b.tty = true
 			b.adjust = printTo(out)
 			done := make(chan result)
 			go func() { done <- b.run(t, "logs prod/aaaa -f "+flags) }()
@@ -316,7 +318,7 @@ func TestLogsFollowsUntilTheSandboxEnds(t *testing.T) {
 			require.NoError(t, p.Terminate(t.Context(), "aaaa", providers.TerminateOptions{}))
 			r := <-done
 			assert.Equal(t, 0, r.code, r.stderr)
-			assert.Equal(t, want, out.String())
+			assert.Equal(t, want, strings.ReplaceAll(out.String(), " \n", "\n"))
 		})
 	}
 }
