@@ -65,10 +65,10 @@ func layOver(t *testing.T, text string) string {
 	require.NoError(t, err)
 	files := map[string]string{}
 	for _, b := range blocks(text, "") {
-		switch {
-		case b.language == "go":
+		switch b.language {
+		case "go":
 			files[b.title] = b.text()
-		case b.language == "diff":
+		case "diff":
 			if files[b.title] == "" {
 				files[b.title] = page(t, b.title)
 			}

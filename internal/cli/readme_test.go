@@ -126,6 +126,7 @@ func TestReadmeCronLineIsQuietWhenAllIsWell(t *testing.T) {
 			require.Len(t, fields, 2, line)
 			assert.NotContains(t, fields[1], "%", "cron reads a percent sign as the end of the line")
 			assert.Empty(t, shell(t, environ, fields[1]))
+			assert.Contains(t, shell(t, environ, "SBX_CONFIG=/nonexistent "+fields[1]+" 2>&1 || true"), "error: ", "trouble reaches the mail")
 			count++
 		}
 	}
