@@ -25,7 +25,7 @@ type kernel struct {
 	root   string
 	mu     sync.Mutex
 	log    []string
-	refuse map[string]error // by path relative to root: writes, mkdirs
+	refuse map[string]error // by path relative to root: writes, mkdirs; after "rmdir ": rmdirs
 	denied map[string]bool  // not writable, relative to root
 	given  map[string]bool  // delegated, relative to root
 	procs  map[string]string
@@ -166,6 +166,9 @@ func filesOf(controller string) []string {
 }
 
 func (k *kernel) rmdir(dir string) error {
+	if err := k.refuse["rmdir "+k.rel(dir)]; err != nil {
+		return err
+	}
 	if text, err := k.read(filepath.Join(dir, "cgroup.procs")); err == nil && strings.TrimSpace(text) != "" {
 		return syscall.EBUSY
 	}

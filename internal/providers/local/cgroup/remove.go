@@ -3,6 +3,7 @@ package cgroup
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"time"
@@ -71,11 +72,12 @@ func (g *Group) pruneBelow(dir string, depth int) {
 }
 
 // Tidy removes the shared holders named `sbx` that are empty. Groups in them
-// keep them; a Create that runs at the same time makes them again.
+// keep them; a Create that runs at the same time makes them again. The holder of
+// another user is not ours to tidy and no error.
 func (h Host) Tidy() error {
 	var failed error
 	for _, holder := range h.holders() {
-		if err := h.tree.rmdir(holder.path); err != nil && !gone(err) && !busy(err) {
+		if err := h.tree.rmdir(holder.path); err != nil && !gone(err) && !busy(err) && !errors.Is(err, fs.ErrPermission) {
 			failed = fmt.Errorf("tidy control groups: %w", err)
 		}
 	}
