@@ -94,7 +94,7 @@ func (a *app) rawTerminal() (func(), error) {
 	if err != nil {
 		return nil, err
 	}
-	return func() { _ = term.Restore(fd, state) }, nil //nolint:errcheck // nothing better can be done with a terminal that is gone
+	return func() { _ = term.Restore(fd, state) }, nil // nothing better can be done with a terminal that is gone
 }
 
 func join(words []string) string { return strings.Join(words, ",") }

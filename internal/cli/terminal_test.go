@@ -12,7 +12,7 @@ import (
 )
 
 // A relative --config and the project's file are found by it.
-func TestCompleteKnowsWhereItStands(t *testing.T) { //nolint:paralleltest // changes the working directory
+func TestCompleteKnowsWhereItStands(t *testing.T) { // changes the working directory
 	t.Chdir(t.TempDir())
 	want, err := os.Getwd()
 	require.NoError(t, err)

@@ -112,21 +112,32 @@ func drillFields(r drill.Report) output.Fields {
 	cases := make([]any, 0, len(r.Cases))
 	for _, c := range r.Cases {
 		cases = append(cases, output.Fields{
-			{Key: "name", Value: c.Name}, {Key: "ref", Value: c.Ref.String()}, {Key: "cause", Value: string(c.Cause)},
-			{Key: "expected", Value: string(c.Expected)}, {Key: "confidence", Value: string(c.Confidence)},
-			{Key: "evidence", Value: evidence(c.Evidence)}, {Key: "outcome", Value: string(c.Outcome)}, {Key: "ok", Value: c.OK},
+			{Key: "name", Value: c.Name},
+			{Key: "ref", Value: c.Ref.String()},
+			{Key: "cause", Value: string(c.Cause)},
+			{Key: "expected", Value: string(c.Expected)},
+			{Key: "confidence", Value: string(c.Confidence)},
+			{Key: "evidence", Value: evidence(c.Evidence)},
+			{Key: "outcome", Value: string(c.Outcome)},
+			{Key: "ok", Value: c.OK},
 		})
 	}
 	steps := make([]any, 0, len(r.Steps))
 	for _, s := range r.Steps {
 		steps = append(steps, output.Fields{
-			{Key: "id", Value: s.ID}, {Key: "title", Value: s.Title}, {Key: "eta_seconds", Value: output.Seconds(s.ETA)},
-			{Key: "took_seconds", Value: output.Seconds(s.Took)}, {Key: "answers", Value: s.Answers},
+			{Key: "id", Value: s.ID},
+			{Key: "title", Value: s.Title},
+			{Key: "eta_seconds", Value: output.Seconds(s.ETA)},
+			{Key: "took_seconds", Value: output.Seconds(s.Took)},
+			{Key: "answers", Value: s.Answers},
 		})
 	}
 	return output.Fields{
-		{Key: "run", Value: r.Run}, {Key: "enforcement", Value: string(r.Enforcement)},
-		{Key: "cases", Value: cases}, {Key: "steps", Value: steps}, {Key: "left_behind", Value: len(r.LeftBehind)},
+		{Key: "run", Value: r.Run},
+		{Key: "enforcement", Value: string(r.Enforcement)},
+		{Key: "cases", Value: cases},
+		{Key: "steps", Value: steps},
+		{Key: "left_behind", Value: len(r.LeftBehind)},
 	}
 }
 

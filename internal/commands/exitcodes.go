@@ -30,7 +30,7 @@ could not be run, 126 when it is not executable, 127 when it was not found.
 
 // ProgramExit is the exit of a program that sbx ran for the operator: the
 // process returns its code, and nothing is printed about it.
-type ProgramExit struct{ Code int }
+type ProgramExit struct{ Code int } //nolint:errname // no error of sbx, but a result
 
 // Error says how the program ended.
 func (e ProgramExit) Error() string { return fmt.Sprintf("the program exited with %d", e.Code) }

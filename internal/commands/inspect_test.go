@@ -16,6 +16,7 @@ import (
 	"sbx/internal/output"
 	"sbx/internal/providers"
 	"sbx/internal/providers/fake"
+	"sbx/internal/sandbox"
 )
 
 func TestInspectExits(t *testing.T) {
@@ -137,6 +138,22 @@ func TestInspectJudgesByAllThatItSees(t *testing.T) {
 	})
 }
 
+func TestInspectSuspectsNobodyOnLess(t *testing.T) {
+	t.Parallel()
+	seed := running("mute0001", 5*time.Minute)
+	seed.Logs = []sandbox.LogLine{{At: noon.Add(-4 * time.Minute), Stream: "stdout", Text: "agent started"}}
+	p := fake.New(fake.Options{Name: "prod", Now: atNoon})
+	p.Add(seed)
+	b := newBench()
+	b.members = []providers.Provider{p.Only("logs")}
+	list, ok := b.run(t, "inspect prod/mute0001 -o json").item(t)["suspicions"].([]any)
+	require.True(t, ok)
+	require.Len(t, list, 1, "that it is silent speaks for a hang too, but too little")
+	first, ok := list[0].(map[string]any)
+	require.True(t, ok)
+	assert.Equal(t, []any{"silent", "hint"}, []any{first["cause"], first["confidence"]})
+}
+
 func TestInspectShowsTheRestBesideAPartThatFails(t *testing.T) {
 	t.Parallel()
 	for op, key := range map[fake.Op]string{fake.OpUsage: "usage", fake.OpProbe: "health", fake.OpEvents: "timeline", fake.OpLogs: ""} {
@@ -178,7 +195,7 @@ func TestInspectTellsAMissingAbilityFromNothing(t *testing.T) {
 		}
 		page := b.run(t, "inspect prod/calm0001").stdout
 		for _, ability := range []string{"usage", "probe", "events", "logs"} {
-			assert.Contains(t, page, "cannot be known: a fake provider has no "+ability)
+			assert.Contains(t, page, "cannot be known: a provider of type fake has no "+ability)
 		}
 	})
 }
@@ -196,6 +213,9 @@ func TestInspectOfWhatIsGone(t *testing.T) {
 
 		p.Break(fake.Fault{Op: fake.OpGet, ID: "bbbb0001", Err: fault.New(fault.KindNotFound, "no such sandbox")})
 		assert.Equal(t, 5, newBench(p).run(t, "inspect bbbb0001").code, "listed, and gone when it was read")
+		p.Mend()
+		p.Break(fake.Fault{Op: fake.OpGet, ID: "bbbb0001", Err: fault.New(fault.KindGone, "410")})
+		assert.Equal(t, 6, newBench(p).run(t, "inspect bbbb0001").code)
 		p.Mend()
 		p.Break(fake.Fault{Op: fake.OpGet, ID: "bbbb0001", Err: fault.New(fault.KindUnavailable, "503")})
 		r = newBench(p).run(t, "inspect bbbb0001 -o json")

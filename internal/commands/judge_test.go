@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -56,8 +57,8 @@ func TestOnceSaysAnInterruptionOnce(t *testing.T) {
 
 func TestMissingSaysWhy(t *testing.T) {
 	t.Parallel()
-	unable := part[int]{err: fault.New(fault.KindUnsupported, "a fake provider has no probe").At("prod", "")}
-	assert.Equal(t, "cannot be known: a fake provider has no probe", unable.missing())
+	unable := part[int]{err: fault.New(fault.KindUnsupported, "a provider of type fake has no probe").At("prod", "")}
+	assert.Equal(t, "cannot be known: a provider of type fake has no probe", unable.missing())
 	assert.Equal(t, "could not be read: 503", part[int]{err: fault.New(fault.KindUnavailable, "503").At("prod", "probe x")}.missing())
 	assert.Equal(t, "could not be read: odd", part[int]{err: errors.New("odd")}.missing())
 }
@@ -130,6 +131,22 @@ func TestOneSampleOfTwoIsNoUsage(t *testing.T) {
 		assert.Len(t, got.got, 1)
 		assert.Equal(t, fault.KindTimeout, fault.KindOf(got.err))
 	})
+}
+
+func TestTailHoldsTheLastLinesWhateverComes(t *testing.T) {
+	t.Parallel()
+	for _, lines := range []int{0, 1, tailLines, tailLines + 1, 2 * tailLines, 2*tailLines + 1, 10*tailLines + 7} {
+		_, p := oneFake(fake.Seed{Sandbox: running("aaaa", time.Hour).Sandbox, Flood: lines})
+		p.Tell(fake.LieTailAll)
+		f := fleet.New([]fleet.Member{{Provider: p}}, fleet.Options{Now: atNoon})
+		got := tail(t.Context(), f, sandbox.Ref{Provider: "prod", ID: "aaaa"})
+		require.NoError(t, got.err)
+		require.Len(t, got.got, min(lines, tailLines))
+		for i, line := range got.got {
+			assert.Equal(t, fmt.Sprintf("line %d", max(0, lines-tailLines)+i), line.Text)
+		}
+		assert.LessOrEqual(t, cap(got.got), 4*tailLines, "memory is bounded")
+	}
 }
 
 func TestTracksTasks(t *testing.T) {

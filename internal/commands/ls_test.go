@@ -31,7 +31,7 @@ func TestLsListsWhatMatches(t *testing.T) {
 		"empty variable":  {"ls --older-than= -o name", "", 2},
 		"bare number":     {"ls --older-than 10 -o name", "", 2},
 		"negative":        {"ls --older-than=-5m -o name", "", 2},
-		"unknown state":   {"ls --state runing -o name", "", 2},
+		"unknown state":   {"ls --state runnig -o name", "", 2},
 		"unknown column":  {"ls --columns reff", "", 2},
 		"unknown format":  {"ls -o jsn", "", 2},
 		"an argument":     {"ls aaaa", "", 2},

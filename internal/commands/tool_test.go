@@ -64,7 +64,7 @@ func TestProvidersShowWhatEachCan(t *testing.T) {
 	abilities, ok := items[1]["abilities"].(map[string]any)
 	require.True(t, ok)
 	assert.Equal(t, map[string]any{"has": true, "reason": ""}, abilities["logs"])
-	assert.Equal(t, map[string]any{"has": false, "reason": "a e2b provider has no exec"}, abilities["exec"])
+	assert.Equal(t, map[string]any{"has": false, "reason": "a provider of type e2b has no exec"}, abilities["exec"])
 	assert.Equal(t, "full\nbare\n", b.run(t, "providers -o name").stdout)
 	assert.Equal(t, "bare\n", b.run(t, "providers --provider bare -o name").stdout)
 	assert.Equal(t, 2, b.run(t, "providers --provider nope").code)

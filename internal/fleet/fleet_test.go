@@ -93,7 +93,7 @@ func TestAbilities(t *testing.T) {
 		assert.Equal(t, fleet.AbilityCell{Name: want.Name, Has: true}, rows[0].Abilities[i])
 		cell := fleet.AbilityCell{Name: want.Name, Has: true}
 		if want.Name != "logs" {
-			cell = fleet.AbilityCell{Name: want.Name, Reason: "a e2b provider has no " + want.Name}
+			cell = fleet.AbilityCell{Name: want.Name, Reason: "a provider of type e2b has no " + want.Name}
 		}
 		assert.Equal(t, cell, rows[1].Abilities[i])
 	}

@@ -69,7 +69,7 @@ func TestMissingAbilitiesNameWhoHasThem(t *testing.T) {
 			continue
 		}
 		assert.Equal(t, fault.KindUnsupported, fault.KindOf(err), name)
-		require.ErrorContains(t, err, "bare: a omoios provider has no "+name)
+		require.ErrorContains(t, err, "bare: a provider of type omoios has no "+name)
 		assert.Equal(t, "these configured providers have it: full", fault.HintOf(err))
 	}
 }

@@ -36,7 +36,7 @@ func has[T any](p Provider) bool {
 // Unsupported is the error for an ability that p lacks; the hint names those of
 // others that have it.
 func Unsupported(p Provider, ability string, others []Provider) error {
-	err := fault.New(fault.KindUnsupported, "a %s provider has no %s", p.Type(), ability).At(p.Name(), "")
+	err := fault.New(fault.KindUnsupported, "a provider of type %s has no %s", p.Type(), ability).At(p.Name(), "")
 	i := slices.IndexFunc(Abilities(), func(a Ability) bool { return a.Name == ability })
 	if i < 0 {
 		return err

@@ -79,6 +79,7 @@ const (
 	FailWorkdir       FailKind = "workdir"        // the working directory cannot be entered
 	FailSoftLimit     FailKind = "soft_limit"     // a hard limit was required and cannot be had
 	FailIsolation     FailKind = "isolation"      // this kind of isolation is not permitted here
+	FailDisk          FailKind = "disk"           // no space for what a sandbox has to write
 	FailLauncher      FailKind = "launcher"       // anything else
 )
 
@@ -90,7 +91,11 @@ func AsFail(err error) *Fail {
 	if f, ok := errors.AsType[*Fail](err); ok {
 		return f
 	}
-	return &Fail{Kind: FailLauncher, Message: err.Error()}
+	kind := FailLauncher
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		kind = FailDisk
+	}
+	return &Fail{Kind: kind, Message: err.Error()}
 }
 
 // StubOrder is what the supervisor wants run.

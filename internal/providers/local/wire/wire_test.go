@@ -45,7 +45,7 @@ func TestAsFailKeepsTheKind(t *testing.T) {
 
 func FuzzNext(f *testing.F) {
 	f.Add([]byte(`{"started":{"pid":1}}` + "\n"))
-	f.Fuzz(func(t *testing.T, raw []byte) {
+	f.Fuzz(func(_ *testing.T, raw []byte) {
 		r := wire.NewReader(bytes.NewReader(raw))
 		for range 100 {
 			var m wire.StubReport
