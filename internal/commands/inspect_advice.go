@@ -2,6 +2,7 @@ package commands
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"sbx/internal/output"
@@ -105,14 +106,17 @@ func (i inspection) next() []step {
 	return []step{{"check the provider", "doctor --provider " + shellWord(i.Provider)}, logs}
 }
 
+// nextOfRunning goes by how it behaves: that nobody owns it is no reason to
+// watch or end it.
 func (i inspection) nextOfRunning(ref string, logs, end step) []step {
 	watch := step{"see how it develops", "top " + ref + " --samples 10"}
+	misbehaves := slices.ContainsFunc(i.suspicions, func(f triage.Finding) bool { return f.Cause != sandbox.CauseOrphan })
 	switch {
 	case i.Stuck == sandbox.True:
 		return []step{end, logs}
-	case len(i.suspicions) > 0 && i.suspicions[0].Confidence != sandbox.Hint:
+	case misbehaves && i.suspicions[0].Confidence != sandbox.Hint:
 		return []step{watch, logs, end}
-	case i.Stuck == sandbox.Unknown || len(i.suspicions) > 0:
+	case i.Stuck == sandbox.Unknown || misbehaves:
 		return []step{watch, logs}
 	}
 	return []step{{"follow its output", "logs " + ref + " -f"}}

@@ -16,6 +16,7 @@ func TestNextCommand(t *testing.T) {
 	t.Parallel()
 	probable := []triage.Finding{{Confidence: sandbox.Probable}}
 	hint := []triage.Finding{{Confidence: sandbox.Hint}}
+	orphan := []triage.Finding{{Cause: sandbox.CauseOrphan, Confidence: sandbox.Hint}}
 	oom := &sandbox.Exit{Cause: sandbox.CauseOOM}
 	for name, tc := range map[string]struct {
 		state      sandbox.State
@@ -29,6 +30,7 @@ func TestNextCommand(t *testing.T) {
 		"stuck and suspected": {sandbox.StateRunning, sandbox.True, probable, nil, "terminate prod/x; logs prod/x --tail 100"},
 		"suspected":           {sandbox.StateRunning, sandbox.False, probable, nil, "top prod/x --samples 10; logs prod/x --tail 100; terminate prod/x"},
 		"a hint ends nothing": {sandbox.StateRunning, sandbox.False, hint, nil, "top prod/x --samples 10; logs prod/x --tail 100"},
+		"nobody owns it":      {sandbox.StateRunning, sandbox.False, orphan, nil, "logs prod/x -f"},
 		"nobody knows":        {sandbox.StateRunning, sandbox.Unknown, nil, nil, "top prod/x --samples 10; logs prod/x --tail 100"},
 		"starts":              {sandbox.StateProvisioning, sandbox.False, nil, nil, "wait prod/x --for running"},
 		"starts for ever":     {sandbox.StateProvisioning, sandbox.True, nil, nil, "terminate prod/x; doctor --provider prod"},

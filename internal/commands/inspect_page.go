@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"strings"
 	"time"
 
 	"sbx/internal/output"
@@ -38,7 +37,9 @@ func (i inspection) pageRecord(s *output.Sheet) {
 	moment(s, "created", i.CreatedAt)
 	moment(s, "started", i.StartedAt)
 	moment(s, "last activity", i.LastActivityAt)
-	moment(s, "expires", i.ExpiresAt)
+	if !i.State.Ended() {
+		moment(s, "expires", i.ExpiresAt)
+	}
 	moment(s, "ended", i.EndedAt)
 	known(s, "template", i.Template)
 	known(s, "agent type", i.AgentType)
@@ -173,82 +174,14 @@ func (i inspection) pageExit(s *output.Sheet) {
 	known(s, "raw", e.Raw)
 	known(s, "signal", e.Signal)
 	s.Field("class", e.Class)
-	if e.Cause != sandbox.CauseNone {
+	switch e.Cause {
+	case sandbox.CauseNone:
+	case sandbox.CauseUnknown:
+		s.FieldTone("cause", e.Cause, output.Warn)
+	default:
 		s.FieldTone("cause", told(string(e.Cause), string(e.Confidence)), output.Bad)
 	}
 	for _, item := range e.Evidence {
 		s.Field("evidence", evidenceText(item))
 	}
-}
-
-// told writes "what (more)".
-func told(what, more string) string {
-	if more == "" {
-		return what
-	}
-	return what + " (" + more + ")"
-}
-
-func known(s *output.Sheet, name, value string) {
-	if value != "" {
-		s.Field(name, value)
-	}
-}
-
-func moment(s *output.Sheet, name string, at time.Time) {
-	if !at.IsZero() {
-		s.Field(name, at.UTC())
-	}
-}
-
-func count(s *output.Sheet, name string, n *int64) {
-	if n != nil {
-		s.Field(name, n)
-	}
-}
-
-func amount(s *output.Sheet, name, figure, unit string) {
-	if figure != "-" {
-		s.Field(name, figure+" "+unit)
-	}
-}
-
-// clock writes the time of a line as short as it stays clear: without the day
-// within the last day, UTC.
-func clock(at, now time.Time) string {
-	switch age := now.Sub(at); {
-	case at.IsZero():
-		return "-"
-	case age >= 0 && age < 24*time.Hour:
-		return at.UTC().Format(time.TimeOnly)
-	}
-	return at.UTC().Format(time.RFC3339)
-}
-
-func evidenceText(e sandbox.Evidence) string {
-	return told(strings.TrimSpace(e.What+" "+e.Value), e.Source)
-}
-
-func stuckTone(v sandbox.Verdict) output.Tone {
-	switch v {
-	case sandbox.True:
-		return output.Bad
-	case sandbox.Unknown:
-		return output.Warn
-	case sandbox.False:
-	}
-	return output.Plain
-}
-
-// healthTone is bad only where an answer is due: what has ended gives none.
-func (i inspection) healthTone() output.Tone {
-	switch {
-	case i.health.got.Verdict == sandbox.True:
-		return output.Good
-	case i.State != sandbox.StateRunning:
-		return output.Plain
-	case i.health.got.Verdict == sandbox.False:
-		return output.Bad
-	}
-	return output.Warn
 }

@@ -80,12 +80,17 @@ func sampled(ctx context.Context, f *fleet.Fleet, s sandbox.Sandbox) part[[]sand
 	return p
 }
 
+// tail reads the last lines and holds no more than twice as many, whatever the
+// provider makes of the wish.
 func tail(ctx context.Context, f *fleet.Fleet, ref sandbox.Ref) part[[]sandbox.LogLine] {
 	var p part[[]sandbox.LogLine]
 	for line, err := range f.Logs(ctx, ref, providers.LogQuery{Tail: tailLines}) {
 		if err != nil {
 			p.err = err
 			break
+		}
+		if len(p.got) == 2*tailLines {
+			p.got = append(p.got[:0], p.got[tailLines:]...)
 		}
 		p.got = append(p.got, line)
 	}

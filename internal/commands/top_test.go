@@ -248,7 +248,7 @@ func TestTopShowsProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, _ := oneFake(calm())
 		b.tty, b.width = true, 80
-		assert.Contains(t, b.run(t, "top --samples 3").stderr, "2 of 3")
-		assert.Empty(t, b.run(t, "top --samples 3 -q").stderr)
+		assert.Contains(t, b.run(t, "top --samples 3 --interval 5s").stderr, "2 of 3")
+		assert.Empty(t, b.run(t, "top --samples 3 --interval 5s -q").stderr)
 	})
 }
