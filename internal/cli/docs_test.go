@@ -1,9 +1,14 @@
 package cli_test
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -95,6 +100,57 @@ func quotedCommands(text string) []string {
 				}
 			}
 		}
+	}
+	return found
+}
+
+// TestGlossaryHasEveryWord finds words of the closed lists that the glossary
+// does not explain. The lists are the string constants of the types below.
+func TestGlossaryHasEveryWord(t *testing.T) {
+	t.Parallel()
+	glossary := page(t, "docs/GLOSSARY.md")
+	for room, types := range map[string]string{
+		"sandbox": "State Outcome Class Cause Confidence Enforcement AgeSource Verdict",
+		"fault":   "Kind",
+		"triage":  "Reason UsagePattern Severity",
+	} {
+		for name, words := range constants(t, room) {
+			if !slices.Contains(strings.Fields(types), name) {
+				continue
+			}
+			types = strings.Join(slices.DeleteFunc(strings.Fields(types), func(n string) bool { return n == name }), " ")
+			for _, word := range words {
+				assert.True(t, word == "" || strings.Contains(glossary, "`"+word+"`") || strings.Contains(glossary, "`\""+word+"\"`"),
+					"docs/GLOSSARY.md does not explain %s %q", name, word)
+			}
+		}
+		assert.Empty(t, types, "room %s has no such constants", room)
+	}
+}
+
+// constants gives the string constants of a room by the name of their type.
+func constants(t *testing.T, room string) map[string][]string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, "internal", room, "*.go"))
+	require.NoError(t, err)
+	found := map[string][]string{}
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		require.NoError(t, err)
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok || len(spec.Values) != 1 {
+				return true
+			}
+			kind, named := spec.Type.(*ast.Ident)
+			value, literal := spec.Values[0].(*ast.BasicLit)
+			if named && literal && value.Kind == token.STRING {
+				word, err := strconv.Unquote(value.Value)
+				require.NoError(t, err)
+				found[kind.Name] = append(found[kind.Name], word)
+			}
+			return true
+		})
 	}
 	return found
 }

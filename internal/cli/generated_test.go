@@ -37,6 +37,7 @@ func TestGeneratedFilesAreCurrent(t *testing.T) {
 	addManual(t, want)
 	addReference(t, want)
 	want["docs/EXIT-CODES.md"] = exitCodesPage()
+	want["docs/PATTERNS.md"] = patternsPage()
 	want["docs/PROVIDERS.md"] = providersPage(t)
 	if *update {
 		write(t, want)

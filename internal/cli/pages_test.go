@@ -12,6 +12,8 @@ import (
 	"sbx/internal/cli"
 	"sbx/internal/fault"
 	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+	"sbx/internal/triage"
 )
 
 // exitCodesPage is docs/EXIT-CODES.md, made from the table that decides every
@@ -90,6 +92,24 @@ func writeSettings(b *strings.Builder, kind providers.Type) {
 		}
 		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", o.Name, o.Kind, code(o.Env), code(o.Default), help)
 	}
+}
+
+// patternsPage is docs/PATTERNS.md: what `sbx logs --patterns` knows.
+func patternsPage() string {
+	var b strings.Builder
+	b.WriteString("# Patterns in logs\n\n" +
+		"Generated from the program (`make docs`). `sbx logs REF --patterns` shows the lines\n" +
+		"that say one of these; where a line says several, the first in this list is meant.\n" +
+		"A pattern speaks for a cause, it proves none.\n\n" +
+		"| pattern | what it means | speaks for | severity |\n|---|---|---|---|\n")
+	for _, p := range triage.Patterns() {
+		cause := code(string(p.Cause))
+		if p.Cause == sandbox.CauseUnknown {
+			cause = "-"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", p.ID, p.Say, cause, p.Severity)
+	}
+	return b.String()
 }
 
 // code sets a word as code, and nothing as a dash.
