@@ -341,3 +341,24 @@ func TestEndedRecordsStayADayAndAtMost200(t *testing.T) {
 	require.Equal(t, "200", gone[0].ID)
 	require.Equal(t, "old", gone[100].ID)
 }
+
+func TestFoldersThatACreateLeftGoAfterAMinute(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	lock, err := b.store().Prepare("withlock")
+	require.NoError(t, err)
+	require.NoError(t, lock.Close())
+	require.NoError(t, os.Mkdir(b.store().Dir("withnothing"), 0o700))
+	_, err = b.Sweep(t.Context())
+	require.NoError(t, err)
+	require.DirExists(t, b.store().Dir("withlock"), "somebody may be about to write its record")
+	require.DirExists(t, b.store().Dir("withnothing"))
+	old := time.Now().Add(-2 * time.Minute)
+	for _, id := range []string{"withlock", "withnothing"} {
+		require.NoError(t, os.Chtimes(b.store().Dir(id), old, old))
+	}
+	_, err = b.Sweep(t.Context())
+	require.NoError(t, err)
+	require.NoDirExists(t, b.store().Dir("withlock"))
+	require.NoDirExists(t, b.store().Dir("withnothing"))
+}

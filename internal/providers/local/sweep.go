@@ -199,6 +199,7 @@ func ignoreUnsupported(err error) error {
 	return err
 }
 
+// dropHalfMade removes a folder that a create did not get beyond.
 func (c *Client) dropHalfMade(id string) error {
 	info, err := os.Stat(c.store.Dir(id))
 	if err != nil || c.now().Sub(info.ModTime()) < halfMade {
@@ -211,12 +212,14 @@ func (c *Client) dropHalfMade(id string) error {
 // the newest 200.
 func (c *Client) prune(ids []string) error {
 	var ended []record.Ended
+	var failed []error
 	for _, id := range ids {
 		if e, ok := c.store.EndedAt(id); ok {
 			ended = append(ended, e)
+		} else if !c.store.Unfinished(id) { // neither lock nor record
+			failed = append(failed, c.dropHalfMade(id))
 		}
 	}
-	var failed []error
 	for e := range slices.Values(record.Expired(ended, c.now())) {
 		failed = append(failed, c.store.Remove(e.ID))
 	}
