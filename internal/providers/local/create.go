@@ -46,7 +46,7 @@ func (c *Client) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 	case err != nil:
 		return sandbox.Sandbox{}, c.trouble(op, err)
 	case ready.Fail != nil:
-		if ready.Fail.Kind == wire.FailSoftLimit {
+		if ready.Fail.Kind == wire.FailSoftLimit || ready.Fail.Kind == wire.FailDisk { // refused, or no room for a reason
 			if err := c.store.Remove(id); err != nil {
 				return sandbox.Sandbox{}, c.trouble(op, err)
 			}

@@ -45,7 +45,8 @@ func (c *Client) List(ctx context.Context, q providers.Query) iter.Seq2[sandbox.
 }
 
 func (c *Client) wanted(s sandbox.Sandbox, q providers.Query) bool {
-	if !q.All && s.State.Ended() && c.now().Sub(s.EndedAt) > hiddenAfter {
+	// Whose end nobody could record yet, as on a full disk, is never old news.
+	if !q.All && s.State.Ended() && !s.EndedAt.IsZero() && c.now().Sub(s.EndedAt) > hiddenAfter {
 		return false
 	}
 	if len(q.States) > 0 && !slices.Contains(q.States, s.State) {

@@ -3,6 +3,7 @@ package local_test
 import (
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -32,6 +33,21 @@ func TestSweepClaimsOnlyWhatItDid(t *testing.T) {
 	last, err := b.Get(t.Context(), s.ID)
 	require.NoError(t, err)
 	assert.Equal(t, sandbox.StateTerminated, last.State)
+}
+
+// Its end may be seen before anybody can record it, as on a full disk.
+func TestListShowsAnEndThatIsNotRecorded(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := b.sh(t, "sleep 600")
+	require.NoError(t, syscall.Kill(b.record(t, s.ID).Supervisor.PID, syscall.SIGKILL))
+	nothingLeft(t, s.ID)
+	var states []sandbox.State
+	for s, err := range b.List(t.Context(), providers.Query{}) {
+		require.NoError(t, err)
+		states = append(states, s.State)
+	}
+	assert.Equal(t, []sandbox.State{sandbox.StateFailed}, states)
 }
 
 // "Cannot look" is never "nothing there".

@@ -34,7 +34,7 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 		return c.endedAlready(r, o)
 	}
 	stop := record.Stop{By: o.By, At: c.now().UTC(), GraceSeconds: o.Grace.Seconds(), Patient: o.Patient}
-	if _, err := c.store.AskStop(id, stop); err != nil {
+	if _, err := c.store.AskStop(id, stop); err != nil && !full(err) { // a full disk keeps nobody alive
 		return c.trouble(op, err)
 	}
 	if err := c.persuade(ctx, r, o.Grace); err != nil {

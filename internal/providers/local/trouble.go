@@ -21,9 +21,8 @@ func (c *Client) trouble(op string, err error) error {
 	case errors.Is(err, record.ErrGarbage):
 		return fault.New(fault.KindUnavailable, "%w", err).At(c.name, op).
 			WithHint("look at the file; `sbx terminate %s/ID --delete` removes the sandbox and its record", c.name)
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return fault.New(fault.KindUnavailable, "%w", err).At(c.name, op).
-			WithHint("free space under %s, or point SBX_STATE_DIR elsewhere", c.deps.StateDir)
+	case full(err):
+		return fault.New(fault.KindUnavailable, "%w", err).At(c.name, op).WithHint("%s", c.freeSpace())
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR):
 		return fault.Usage("%w", err).At(c.name, op).
 			WithHint("the state folder %s must be yours to write; SBX_STATE_DIR names another", c.deps.StateDir)
@@ -31,6 +30,14 @@ func (c *Client) trouble(op string, err error) error {
 		return fault.New(fault.KindUnavailable, "%w", err).At(c.name, op)
 	}
 	return fault.New(fault.KindOf(err), "%w", err).At(c.name, op)
+}
+
+func full(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+func (c *Client) freeSpace() string {
+	return "free space under " + c.deps.StateDir + ", or point SBX_STATE_DIR elsewhere"
 }
 
 // startTrouble sorts failed starts.
@@ -45,6 +52,8 @@ func (c *Client) startTrouble(op string, fail *wire.Fail) error {
 		hint = "name an existing folder with --workdir"
 	case wire.FailSoftLimit:
 		kind, hint = fault.KindRefused, "`sbx doctor` says what this machine offers; without --require-hard-limit a watchdog holds the limit"
+	case wire.FailDisk:
+		kind, hint = fault.KindUnavailable, c.freeSpace()
 	case wire.FailIsolation, wire.FailLauncher:
 	}
 	err := fault.New(kind, "%s", fail.Message).At(c.name, op)

@@ -146,7 +146,7 @@ func (s *supervisor) abort(cause error) *wire.Fail {
 		code = 127
 	case wire.FailNotExecutable:
 		code = 126
-	case wire.FailWorkdir, wire.FailSoftLimit, wire.FailIsolation, wire.FailLauncher:
+	case wire.FailWorkdir, wire.FailSoftLimit, wire.FailIsolation, wire.FailDisk, wire.FailLauncher:
 	}
 	s.rec.Exit.Code = &code
 	s.rec.Note(at, "failed", "not started: "+fail.Message)

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 
 	"sbx/internal/providers/local/record"
 )

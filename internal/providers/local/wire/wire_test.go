@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -54,4 +56,13 @@ func FuzzNext(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestAsFailKnowsAFullDisk(t *testing.T) {
+	t.Parallel()
+	for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT} {
+		err := fmt.Errorf("writing the record: %w", &fs.PathError{Op: "write", Path: "record.json", Err: errno})
+		assert.Equal(t, wire.FailDisk, wire.AsFail(err).Kind, "%v", errno)
+	}
+	assert.Equal(t, wire.FailLauncher, wire.AsFail(syscall.EIO).Kind)
 }
