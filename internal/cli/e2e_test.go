@@ -88,6 +88,8 @@ func condition(name string) (bool, error) {
 		return os.Getuid() == 0, nil
 	case "hard":
 		return hardLimits(), nil
+	case "mounts":
+		return mayMount(), nil
 	}
 	if tool, ok := strings.CutPrefix(name, "tool:"); ok {
 		for dir := range strings.SplitSeq(os.Getenv("PATH"), ":") {

@@ -3,6 +3,8 @@ package cli_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"strconv"
@@ -22,7 +24,8 @@ import (
 // verbs are what scripts can do beside running programs.
 func verbs() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
-		"status": status, "jq": jq, "ref": ref, "kill": kill, "until": until, "noprocess": noProcess,
+		"status": status, "jq": jq, "ref": ref, "signal": signalTo, "until": until, "noprocess": noProcess,
+		"interrupt": interrupt, "crowd": crowd, "mounted": mounted, "readonly": readonly,
 	}
 }
 
@@ -47,22 +50,39 @@ func status(ts *testscript.TestScript, neg bool, args []string) {
 
 // jq wants an expression over a JSON document (stdout, stderr or a file) to be
 // true; the document must be the only one: jq stdout '.items | length == 2'.
+// With -s all documents of the file are one array, as for ndjson.
 func jq(ts *testscript.TestScript, neg bool, args []string) {
+	slurp := len(args) > 0 && args[0] == "-s"
+	if slurp {
+		args = args[1:]
+	}
 	if len(args) != 2 {
-		ts.Fatalf("usage: jq FILE EXPRESSION")
+		ts.Fatalf("usage: jq [-s] FILE EXPRESSION")
 	}
 	text := ts.ReadFile(args[0])
-	decoder := json.NewDecoder(strings.NewReader(text))
-	var document any
-	if err := decoder.Decode(&document); err != nil {
-		ts.Fatalf("%s is no JSON document: %v", args[0], err)
+	documents := []any{}
+	for decoder := json.NewDecoder(strings.NewReader(text)); ; {
+		var document any
+		if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			ts.Fatalf("%s is no JSON document: %v", args[0], err)
+		}
+		documents = append(documents, document)
 	}
-	if decoder.More() {
-		ts.Fatalf("%s holds more than one document", args[0])
+	var input any = documents
+	if !slurp {
+		if len(documents) != 1 {
+			ts.Fatalf("%s holds %d documents, not one", args[0], len(documents))
+		}
+		input = documents[0]
 	}
 	query, err := gojq.Parse(args[1])
 	ts.Check(err)
-	got, _ := query.Run(document).Next()
+	got, _ := query.Run(input).Next()
+	if failed, ok := got.(error); ok {
+		ts.Fatalf("%s: %v for:\n%s", args[1], failed, text)
+	}
 	if (got == true) == neg {
 		ts.Fatalf("%s is %v for:\n%s", args[1], got, text)
 	}
@@ -83,10 +103,11 @@ func ref(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(strings.TrimSuffix(name, "REF")+"ID", id)
 }
 
-// kill sends a signal to a process of a sandbox: kill -9 supervisor ID.
-func kill(ts *testscript.TestScript, neg bool, args []string) {
+// signalTo sends a signal to a process of a sandbox, which its record names:
+// signal -9 supervisor ID. (The name kill belongs to background commands.)
+func signalTo(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
-		ts.Fatalf("usage: kill -9|-STOP supervisor|stub|program ID")
+		ts.Fatalf("usage: signal -9|-STOP|-TERM supervisor|stub|program ID")
 	}
 	r, err := record.Store{Root: ts.Getenv("SBX_STATE_DIR") + "/local"}.Read(args[2])
 	ts.Check(err)
@@ -98,7 +119,7 @@ func kill(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(syscall.Kill(pid, sig))
 }
 
-// until repeats a command until it succeeds: until exec test -e up.
+// until repeats a program until it succeeds: until test -e up.
 func until(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: until COMMAND...")
@@ -130,8 +151,8 @@ func noProcess(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// processesOf finds processes whose environment or arguments name a state
-// folder: programs by their HOME, and nothing else runs there.
+// processesOf finds the processes of a state folder's sandboxes: programs by the
+// HOME that they were given, supervisors by the lock that they hold.
 func processesOf(state string) []string {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -143,13 +164,27 @@ func processesOf(state string) []string {
 			continue
 		}
 		env, err := os.ReadFile("/proc/" + e.Name() + "/environ")
-		if err != nil || !strings.Contains(string(env), "HOME="+state+"/") {
+		if err != nil || (!strings.Contains(string(env), "HOME="+state+"/") && !holds("/proc/"+e.Name()+"/fd", state)) {
 			continue
 		}
 		cmdline, _ := os.ReadFile("/proc/" + e.Name() + "/cmdline")
 		found = append(found, e.Name()+" "+strings.ReplaceAll(string(cmdline), "\x00", " "))
 	}
 	return found
+}
+
+// holds says whether a process has a file below a folder open.
+func holds(descriptors, folder string) bool {
+	entries, err := os.ReadDir(descriptors)
+	if err != nil {
+		return false
+	}
+	for _, e := range entries {
+		if path, err := os.Readlink(descriptors + "/" + e.Name()); err == nil && strings.HasPrefix(path, folder+"/") {
+			return true
+		}
+	}
+	return false
 }
 
 // endAll ends every sandbox of a state folder.
