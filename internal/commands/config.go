@@ -32,7 +32,7 @@ func newConfigExplain(d *Deps) *cobra.Command {
 		Short:   "Show every setting, its value and where that comes from",
 		Long:    "Show every setting, its value and where that comes from. Secrets are masked.",
 		Example: "sbx config explain\nsbx config explain -o json",
-		Args:    usageArgs(cobra.NoArgs, "it shows every setting"),
+		Args:    usageArgs(noArgs, "it shows every setting"),
 	}
 	doc := document{schema: "sbx.config.explain/v1", shape: output.ShapeList, columns: output.Names(settingColumns())}
 	return d.verb(cmd, doc, func(_ context.Context, p *output.Printer, _ []string) error {
@@ -59,7 +59,7 @@ func newConfigPath(d *Deps) *cobra.Command {
 		Long: "List the files that are read, weakest first, also those that are not there.\n\n" +
 			"It works while one of them is broken.",
 		Example: "sbx config path\nsbx config path -o name",
-		Args:    usageArgs(cobra.NoArgs, "--config names a file to read instead"),
+		Args:    usageArgs(noArgs, "--config names a file to read instead"),
 	}
 	doc := document{schema: "sbx.config.path/v1", shape: output.ShapeList, columns: output.Names(fileColumns())}
 	return d.verb(cmd, doc, func(_ context.Context, p *output.Printer, _ []string) error {

@@ -21,7 +21,7 @@ func newDoctor(d *Deps) *cobra.Command {
 			"wrong, 7 that something could not be asked. It also runs while the configuration\n" +
 			"is broken. With -o nagios it is a monitoring plugin: one line, exit 0, 1, 2 or 3.",
 		Example: "sbx doctor\nsbx doctor --provider local\nsbx doctor -o nagios",
-		Args:    usageArgs(cobra.NoArgs, "--provider names the profiles to check"),
+		Args:    usageArgs(noArgs, "--provider names the profiles to check"),
 	}
 	doc := document{schema: "sbx.doctor/v1", shape: output.ShapeList, columns: output.Names(findingColumns()), nagios: true}
 	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error { return doctor(ctx, d, p) })

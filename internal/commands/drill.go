@@ -35,7 +35,7 @@ func newDrill(d *Deps) *cobra.Command {
 			"runbook over them, end what is stuck, verify, and remove everything.\n\n" +
 			"Time limits are 120 times shorter than the runbook's. Exit 10 when a verdict is wrong.",
 		Example: "sbx drill\nsbx drill --scenario leak -o json\nsbx drill --clean",
-		Args:    usageArgs(cobra.NoArgs, "`--scenario NAME` chooses what is staged"),
+		Args:    usageArgs(noArgs, "`--scenario NAME` chooses what is staged"),
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.keep, "keep", false, "investigate only and leave everything running (for five minutes at most)")

@@ -30,7 +30,7 @@ func newLs(d *Deps) *cobra.Command {
 		Long: "List sandboxes of all configured providers, as they arrive.\n\n" +
 			"A provider that cannot be listed is an error beside the others' rows (exit 3), never an empty list.",
 		Example: "sbx ls\nsbx ls --state running --older-than 10m\nsbx ls -o json",
-		Args:    usageArgs(cobra.NoArgs, "`sbx inspect REF` shows one sandbox"),
+		Args:    usageArgs(noArgs, "`sbx inspect REF` shows one sandbox"),
 	}
 	o.selectors.add(cmd.Flags())
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "list again every 2 s until interrupted")
@@ -61,7 +61,7 @@ func ls(ctx context.Context, d *Deps, p *output.Printer, o lsOptions) error {
 // be sorted or cut first.
 func lsOnce(ctx context.Context, d *Deps, p *output.Printer, f *fleet.Fleet, s selector.Selector) error {
 	list, err := output.NewList(p, output.ListSpec[sandboxRow]{
-		Schema: "sbx.ls/v1", Columns: sandboxColumns(), Empty: d.emptyNote(f),
+		Schema: "sbx.ls/v1", Columns: sandboxColumns(), Empty: d.emptyNote(f, s),
 	})
 	if err != nil {
 		return err
@@ -112,12 +112,15 @@ func (d *Deps) facts() selector.Facts {
 }
 
 // emptyNote teaches what could be done when there is nothing to show.
-func (d *Deps) emptyNote(f *fleet.Fleet) string {
-	names := f.Names()
-	if len(names) == 1 && names[0] == "local" {
-		return "no sandboxes; only `local` is configured: start one with `" + d.Process.Name() + " create -- COMMAND`, or stage an incident with `" + d.Process.Name() + " drill`"
+func (d *Deps) emptyNote(f *fleet.Fleet, s selector.Selector) string {
+	names, sbx := f.Names(), d.Process.Name()
+	switch {
+	case !s.Empty():
+		return "no sandbox matches; `" + sbx + " ls` without selectors shows what there is"
+	case len(names) == 1 && names[0] == "local":
+		return "no sandboxes; only `local` is configured: start one with `" + sbx + " create -- COMMAND`, or stage an incident with `" + sbx + " drill`"
 	}
-	return "no sandboxes that match"
+	return "no sandboxes; `" + sbx + " ls --all` shows what ended more than an hour ago"
 }
 
 // selectorFlags are the selectors of ls, as typed.

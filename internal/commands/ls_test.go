@@ -84,4 +84,5 @@ func TestLsEmptyTeaches(t *testing.T) {
 	assert.Equal(t, 0, r.code)
 	assert.Contains(t, r.stderr, "no sandboxes")
 	assert.Empty(t, b.run(t, "ls -q").stderr)
+	assert.Contains(t, b.run(t, "ls --stuck").stderr, "no sandbox matches")
 }

@@ -18,7 +18,7 @@ func newProviders(d *Deps) *cobra.Command {
 		Long: "Show what each configured provider can do. Nothing is called for it.\n\n" +
 			"A verb whose ability is missing exits 9 and names the providers that have it.",
 		Example: "sbx providers\nsbx providers --provider local -o json\nsbx providers -o name",
-		Args:    usageArgs(cobra.NoArgs, "--provider names the profiles to show"),
+		Args:    usageArgs(noArgs, "--provider names the profiles to show"),
 	}
 	doc := document{schema: "sbx.providers/v1", shape: output.ShapeList, columns: output.Names(abilityColumns())}
 	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error { return showProviders(ctx, d, p) })

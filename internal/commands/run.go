@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -115,6 +116,14 @@ func (d *Deps) deadline(ctx context.Context) (context.Context, context.CancelFun
 	ctx, stop := context.WithTimeoutCause(ctx, limit,
 		fault.New(fault.KindTimeout, "the limit of --timeout %s was reached", d.Globals.Timeout))
 	return ctx, stop, nil
+}
+
+// noArgs refuses arguments in words of its own: cobra takes them for commands.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("it takes no arguments, and was given %q", args[0])
+	}
+	return nil
 }
 
 // usageArgs turns cobra's complaints about arguments into wrong use.

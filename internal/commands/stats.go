@@ -23,7 +23,7 @@ func newStats(d *Deps) *cobra.Command {
 			"A provider that cannot be asked is an error (exit 3) and in no figure; json, ndjson\n" +
 			"and yaml carry the total of the others.",
 		Example: "sbx stats\nsbx stats -o json\nsbx stats --columns provider,active,stuck",
-		Args:    usageArgs(cobra.NoArgs, "`sbx inspect REF` shows one sandbox"),
+		Args:    usageArgs(noArgs, "`sbx inspect REF` shows one sandbox"),
 	}
 	return d.verb(cmd, document{schema: "sbx.stats/v1", shape: output.ShapeList, columns: output.Names(statsColumns())},
 		func(ctx context.Context, p *output.Printer, _ []string) error { return stats(ctx, d, p) })

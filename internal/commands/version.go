@@ -17,7 +17,7 @@ func newVersion(d *Deps) *cobra.Command {
 		Long: "Print the version, the commit it was built from, and what for.\n\n" +
 			"It reads no configuration and asks no provider.",
 		Example: "sbx version\nsbx version -o json",
-		Args:    usageArgs(cobra.NoArgs, "it takes flags only"),
+		Args:    usageArgs(noArgs, "it takes flags only"),
 	}
 	doc := document{schema: "sbx.version/v1", shape: output.ShapeItem, columns: output.Names(versionColumns())}
 	return d.verb(cmd, doc, func(_ context.Context, p *output.Printer, _ []string) error {

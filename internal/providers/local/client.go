@@ -51,7 +51,7 @@ func Type() providers.Type {
 			{Name: "memory", Default: "512M", Kind: providers.OptionSize, Help: "memory limit of a sandbox that names none"},
 			{Name: "cpu", Default: "2", Kind: providers.OptionText, Help: "cores of a sandbox that names none"},
 			{Name: "pids", Default: "512", Kind: providers.OptionCount, Help: "process limit of a sandbox that names none"},
-			{Name: "ttl", Default: "10m", Kind: providers.OptionDuration, Help: "lifetime of a sandbox that names none (ACCEPTANCE S0-7)"},
+			{Name: "ttl", Default: "10m", Kind: providers.OptionDuration, Help: "lifetime of a sandbox that names none"},
 			{Name: "output", Default: "16M", Kind: providers.OptionSize, Help: "how much output of a sandbox stays on disk, the newest first"},
 		},
 		Open: open,
