@@ -110,8 +110,13 @@ func (h Host) makeDir(g *Group, s site, name string) (Dir, error) {
 	if err != nil {
 		return d, err
 	}
+	if s.v2 { // in a holder that somebody has just made anew; from now on it stays
+		err = h.handDown(g, holder, s.use)
+	}
 	d.Controllers = g.kept(s.use)
-	d.Inode, err = h.tree.inode(d.Path)
+	if err == nil {
+		d.Inode, err = h.tree.inode(d.Path)
+	}
 	if err != nil {
 		_ = h.tree.rmdir(d.Path)
 	}

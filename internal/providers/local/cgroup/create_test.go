@@ -130,6 +130,25 @@ func TestCreateWritesInOrder(t *testing.T) {
 	}
 }
 
+func TestHolderMadeAnewHandsDownAgain(t *testing.T) {
+	t.Parallel()
+	k := newKernel(t)
+	k.mountV2("/", "cpu memory pids", false)
+	h := k.host()
+	h.tree = anew{k}
+	g, err := Create(h, "a1", full())
+	require.NoError(t, err)
+	assert.Empty(t, g.Missing())
+	assert.Equal(t, "67108864", k.get("v2/sbx/a1/memory.max"))
+	assert.Equal(t, "32", k.get("v2/sbx/a1/pids.max"))
+
+	h.tree = anew{k}
+	k.refuse["v2/sbx/cgroup.subtree_control"] = syscall.EBUSY
+	_, err = Create(h, "a2", full())
+	require.ErrorContains(t, err, "busy")
+	assert.NoDirExists(t, filepath.Join(k.root, "v2/sbx/a2"))
+}
+
 func TestCreateFailsWhole(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -192,8 +211,9 @@ func TestSoftLimitsAreReported(t *testing.T) {
 	k.mountV2("/", "cpu memory pids", false)
 	k.refuse["v2/sbx/a1/memory.swap.max"] = fs.ErrNotExist
 	k.refuse["v2/sbx/a1/pids.max"] = syscall.EINVAL
+	k.put("v2/cgroup.subtree_control", "memory pids cpu")
 	k.put("v2/sbx/cgroup.subtree_control", "")
-	k.put("v2/sbx/cgroup.controllers", "memory pids") // cpu is held back above
+	k.put("v2/sbx/cgroup.controllers", "memory pids") // cpu is held back on the way
 	k.put("v2/sbx/cgroup.procs", "")
 	k.put("v2/sbx/cgroup.events", "")
 	g, err := Create(k.host(), "a1", full())

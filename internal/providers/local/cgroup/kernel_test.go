@@ -216,8 +216,32 @@ func (k *kernel) handDown(dir, controller string) error {
 	}
 	if words := strings.Fields(k.get(dir + "/cgroup.subtree_control")); !slices.Contains(words, controller) {
 		k.put(dir+"/cgroup.subtree_control", strings.Join(append(words, controller), " "))
+		return k.receive(dir, controller)
 	}
 	return nil
+}
+
+// receive gives a controller to the groups that are there already.
+func (k *kernel) receive(dir, controller string) error {
+	below, err := k.children(filepath.Join(k.root, dir))
+	for _, name := range below {
+		k.add(dir+"/"+name+"/cgroup.controllers", " "+controller)
+		for _, f := range filesOf(controller + "2") {
+			k.put(dir+"/"+name+"/"+f, "")
+		}
+	}
+	return err
+}
+
+// anew is a kernel on which another process removes the empty holder and a third
+// makes it again, just before a group is made in it.
+type anew struct{ *kernel }
+
+func (a anew) mkdir(dir string) error {
+	if filepath.Base(dir) != top {
+		a.put(a.rel(filepath.Dir(dir))+"/cgroup.subtree_control", "")
+	}
+	return a.kernel.mkdir(dir)
 }
 
 // onThread runs f locked to a thread that is not the first of the process. The
