@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -43,6 +44,8 @@ func (e *end) look(ctx context.Context) (sandbox.Ending, bool) {
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return e.notAttempted(ctx), true
+	case errors.Is(err, providers.ErrUnreadable) && e.o.Delete:
+		now = e.target // there is nothing else to judge by
 	case err != nil:
 		return e.missing("get", err), true
 	case now.State.Ended() && !e.o.Delete:

@@ -30,7 +30,8 @@ type FindOptions struct {
 // returned.
 //
 // With Destructive, one that the provider proves to be gone is returned with
-// its reference alone and no state: ending it is already_gone.
+// its reference alone and no state: ending it is already_gone. One of which it
+// can read nothing (providers.ErrUnreadable) comes with the state unknown.
 func (f *Fleet) Find(ctx context.Context, words []string, o FindOptions) ([]sandbox.Sandbox, error) {
 	asked, err := f.parse(words)
 	if err != nil {
@@ -110,8 +111,14 @@ func (f *Fleet) lookUp(ctx context.Context, asked []*query, o FindOptions) {
 
 func (a *query) get(ctx context.Context, o FindOptions) {
 	a.found, a.err = a.at.get(ctx, a.ref.ID)
-	if o.Destructive && fault.KindOf(a.err) == fault.KindGone {
-		a.found, a.err = sandbox.Sandbox{Provider: a.ref.Provider, ProviderType: a.at.Provider.Type(), ID: a.ref.ID}, nil
+	bare := sandbox.Sandbox{Provider: a.ref.Provider, ProviderType: a.at.Provider.Type(), ID: a.ref.ID}
+	switch {
+	case !o.Destructive:
+	case fault.KindOf(a.err) == fault.KindGone:
+		a.found, a.err = bare, nil
+	case errors.Is(a.err, providers.ErrUnreadable):
+		bare.State = sandbox.StateUnknown
+		a.found, a.err = bare, nil
 	}
 }
 

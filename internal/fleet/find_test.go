@@ -22,6 +22,18 @@ func town() (f *fleet.Fleet, prod, local *fake.Provider) {
 	return of(prod, local), prod, local
 }
 
+func TestFindWhatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	f, prod, _ := town()
+	prod.Break(fake.Fault{Op: fake.OpGet, ID: "abcd1234", Err: unreadable()})
+	_, err := f.Find(t.Context(), []string{"prod/abcd1234"}, fleet.FindOptions{})
+	assert.Equal(t, fault.KindUnavailable, fault.KindOf(err))
+	got, err := f.Find(t.Context(), []string{"prod/abcd1234"}, fleet.FindOptions{Destructive: true})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"prod/abcd1234"}, refs(got))
+	assert.Equal(t, sandbox.StateUnknown, got[0].State)
+}
+
 func TestFind(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -12,6 +12,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/providers"
 	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
 )
@@ -33,6 +34,8 @@ func endThese(ctx context.Context, f *fleet.Fleet, o fleet.EndOptions, targets .
 }
 
 func planted(kind fault.Kind) error { return fault.New(kind, "planted") }
+
+func unreadable() error { return fault.New(fault.KindUnavailable, "%w", providers.ErrUnreadable) }
 
 // one is what happens to one sandbox, prod/abcd, that was listed.
 type one struct {
@@ -73,6 +76,8 @@ func cases() map[string]one {
 		"404 at ask, never seen":     {slow, running, []fake.Fault{{Op: ask, Err: planted(fault.KindNotFound)}}, fleet.EndOptions{}, true, failed, "planted", fault.KindNotFound, 0, 1},
 		"404 after, never seen":      {fake.Options{After: fake.AfterMissing}, running, nil, fleet.EndOptions{}, true, failed, "no such sandbox", fault.KindNotFound, 0, 1},
 		"look fails":                 {slow, running, []fake.Fault{{Op: get, Err: planted(fault.KindUnavailable)}}, pre, false, failed, "planted", fault.KindUnavailable, 0, 0},
+		"unreadable":                 {slow, running, []fake.Fault{{Op: get, Err: unreadable()}}, pre, false, failed, "cannot be read", fault.KindUnavailable, 0, 0},
+		"unreadable, deleted":        {fake.Options{}, running, []fake.Fault{{Op: get, Times: 1, Err: unreadable()}}, drop, false, verified, "", "", 0, 1},
 		"look hangs":                 {slow, running, []fake.Fault{{Op: get, Hang: true}}, pre, false, sandbox.OutcomeNotAttempted, "no answer within 20s", fault.KindUnavailable, 20 * time.Second, 0},
 		"no right":                   {slow, running, []fake.Fault{{Op: ask, Err: planted(fault.KindAuth)}}, pre, false, failed, "planted", fault.KindAuth, 0, 1},
 		"provider refuses":           {slow, running, []fake.Fault{{Op: ask, Err: planted(fault.KindRefused)}}, pre, false, sandbox.OutcomeSkipped, "planted", "", 0, 1},

@@ -9,6 +9,7 @@ package providers
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"time"
 
@@ -28,13 +29,18 @@ type Provider interface {
 	// that were read before the error stay valid.
 	List(ctx context.Context, q Query) iter.Seq2[sandbox.Sandbox, error]
 	// Get reads one by its exact id: fault.KindNotFound, or fault.KindGone
-	// where the provider proves that it existed.
+	// where the provider proves that it existed; an error that is
+	// ErrUnreadable where it is there and nothing can be said about it.
 	Get(ctx context.Context, id string) (sandbox.Sandbox, error)
 	// Terminate asks for the end, once. Returning nil means accepted, not
 	// done. Ending what has ended is fault.KindGone with evidence of its
 	// existence, fault.KindNotFound without.
 	Terminate(ctx context.Context, id string, o TerminateOptions) error
 }
+
+// ErrUnreadable: the sandbox is there, but what is kept of it cannot be read, so
+// that only Terminate with Delete goes further.
+var ErrUnreadable = errors.New("what is kept of it cannot be read")
 
 // Query narrows a listing. Providers that can narrow at the source do; what
 // comes back is filtered again above, so a provider may return more.

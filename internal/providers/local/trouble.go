@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"sbx/internal/fault"
+	"sbx/internal/providers"
 	"sbx/internal/providers/local/record"
 	"sbx/internal/providers/local/wire"
 )
@@ -19,8 +20,8 @@ func (c *Client) trouble(op string, err error) error {
 	case errors.As(err, &known):
 		return err
 	case errors.Is(err, record.ErrGarbage):
-		return fault.New(fault.KindUnavailable, "%w", err).At(c.name, op).
-			WithHint("look at the file; `sbx terminate %s/ID --delete` removes the sandbox and its record", c.name)
+		return fault.New(fault.KindUnavailable, "%w", unreadable{err}).At(c.name, op).
+			WithHint("look at the file; `sbx terminate %s/ID --delete` ends the sandbox and removes its record", c.name)
 	case full(err):
 		return fault.New(fault.KindUnavailable, "%w", err).At(c.name, op).WithHint("%s", c.freeSpace())
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR):
@@ -31,6 +32,11 @@ func (c *Client) trouble(op string, err error) error {
 	}
 	return fault.New(fault.KindOf(err), "%w", err).At(c.name, op)
 }
+
+// unreadable is a garbage record in the words of the contract.
+type unreadable struct{ error }
+
+func (u unreadable) Unwrap() []error { return []error{u.error, providers.ErrUnreadable} }
 
 func full(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
