@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"iter"
 	"slices"
+	"syscall"
 	"time"
 
 	"sbx/internal/providers"
@@ -60,10 +61,11 @@ func (c *Client) wanted(s sandbox.Sandbox, q providers.Query) bool {
 	return true
 }
 
-// read reads one sandbox; false when it is not there, or not yet.
+// read reads one sandbox; false when it is not there, not yet, or a file that
+// somebody left among the folders.
 func (c *Client) read(id string) (sandbox.Sandbox, bool, error) {
 	r, err := c.store.Read(id)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return sandbox.Sandbox{}, false, nil
 	}
 	if err != nil {
@@ -90,6 +92,15 @@ func (c *Client) alive(r record.Record) (bool, error) {
 	return c.store.Held(r.ID)
 }
 
+// unreadable is all that can be said of a sandbox whose record is garbage: it
+// is there, so that it can be named and removed.
+func (c *Client) unreadable(id string) sandbox.Sandbox {
+	return sandbox.Sandbox{
+		Provider: c.name, ProviderType: TypeName, ID: id,
+		State: sandbox.StateUnknown, RawState: "unreadable record", Activity: sandbox.Unknown,
+	}
+}
+
 // Get reads one sandbox by its exact id.
 func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 	if err := ctx.Err(); err != nil {
@@ -99,6 +110,9 @@ func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 		return sandbox.Sandbox{}, err
 	}
 	s, found, err := c.read(id)
+	if errors.Is(err, record.ErrGarbage) {
+		return c.unreadable(id), nil
+	}
 	if err != nil {
 		return s, c.trouble("get "+id, err)
 	}

@@ -50,6 +50,23 @@ func TestListShowsAnEndThatIsNotRecorded(t *testing.T) {
 	assert.Equal(t, []sandbox.State{sandbox.StateFailed}, states)
 }
 
+func TestFilesAmongTheFoldersAreNoSandboxes(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	root := filepath.Join(b.state, "local")
+	require.NoError(t, os.MkdirAll(filepath.Join(root, "empty"), 0o700))
+	stray := filepath.Join(root, "README")
+	require.NoError(t, os.WriteFile(stray, []byte("hello"), 0o600))
+	for s, err := range b.List(t.Context(), providers.Query{All: true}) {
+		t.Errorf("listed: %v %v", s.Ref(), err)
+	}
+	_, err := b.Sweep(t.Context())
+	require.NoError(t, err)
+	assert.FileExists(t, stray)
+	_, err = b.Get(t.Context(), "README")
+	assert.Equal(t, fault.KindNotFound, fault.KindOf(err))
+}
+
 // "Cannot look" is never "nothing there".
 func TestStateFolderThatIsNone(t *testing.T) {
 	t.Parallel()
