@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -250,16 +251,18 @@ func TestCreateIsSentOnce(t *testing.T) {
 
 func TestCreateEnds(t *testing.T) {
 	t.Parallel()
-	b, p := localFake()
-	p.Break(fake.Fault{Op: fake.OpCreate, Hang: true})
-	r := b.run(t, "create --timeout 1s -o json -- sleep 60")
-	assert.Equal(t, 124, r.code)
-	assert.Equal(t, "timeout", r.list(t, "errors")[0]["kind"])
+	synctest.Test(t, func(t *testing.T) {
+		b, p := localFake()
+		p.Break(fake.Fault{Op: fake.OpCreate, Hang: true})
+		r := b.run(t, "create --timeout 1s -o json -- sleep 60")
+		assert.Equal(t, 124, r.code)
+		assert.Equal(t, "timeout", r.list(t, "errors")[0]["kind"])
 
-	b.context = interrupted
-	r = b.run(t, "create -o json -- sleep 60")
-	assert.Equal(t, 130, r.code)
-	assert.Equal(t, true, r.object(t)["interrupted"])
+		b.context = interrupted
+		r = b.run(t, "create -o json -- sleep 60")
+		assert.Equal(t, 130, r.code)
+		assert.Equal(t, true, r.object(t)["interrupted"])
+	})
 }
 
 func TestCreateCompletes(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -46,17 +47,19 @@ func TestExecExits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			paused, done := running("paus", time.Minute), endedSeed("done", sandbox.StateTerminated, nil)
-			paused.Sandbox.State = sandbox.StatePaused
-			b, _ := oneFake(running("aaaa", time.Minute), running("twin1", time.Minute), running("twin2", time.Minute), paused, done)
-			b.env = []string{"HERE=now"}
-			r := b.runArgs(t, tc.args...)
-			assert.Equal(t, tc.code, r.code, r.stderr)
-			assert.Equal(t, tc.stdout, r.stdout)
-			assert.Contains(t, r.stderr, tc.stderr)
-			if tc.code == 3 {
-				assert.Equal(t, "err\n", r.stderr, "sbx adds nothing of its own")
-			}
+			synctest.Test(t, func(t *testing.T) {
+				paused, done := running("paus", time.Minute), endedSeed("done", sandbox.StateTerminated, nil)
+				paused.Sandbox.State = sandbox.StatePaused
+				b, _ := oneFake(running("aaaa", time.Minute), running("twin1", time.Minute), running("twin2", time.Minute), paused, done)
+				b.env = []string{"HERE=now"}
+				r := b.runArgs(t, tc.args...)
+				assert.Equal(t, tc.code, r.code, r.stderr)
+				assert.Equal(t, tc.stdout, r.stdout)
+				assert.Contains(t, r.stderr, tc.stderr)
+				if tc.code == 3 {
+					assert.Equal(t, "err\n", r.stderr, "sbx adds nothing of its own")
+				}
+			})
 		})
 	}
 }
@@ -162,13 +165,15 @@ func TestExecNeverTakesAStrangeEndForSuccess(t *testing.T) {
 
 func TestExecTellsItsOwnKillFromOthers(t *testing.T) {
 	t.Parallel()
-	b, c := commanded(sandbox.Exit{Code: new(137), Signal: "SIGKILL"})
-	c.wait = true
-	assert.Equal(t, 124, b.run(t, "exec prod/aaaa --timeout 1s -- x").code)
+	synctest.Test(t, func(t *testing.T) {
+		b, c := commanded(sandbox.Exit{Code: new(137), Signal: "SIGKILL"})
+		c.wait = true
+		assert.Equal(t, 124, b.run(t, "exec prod/aaaa --timeout 1s -- x").code)
 
-	b, c = commanded(sandbox.Exit{Code: new(3)})
-	c.wait = true
-	assert.Equal(t, 3, b.run(t, "exec prod/aaaa --timeout 1s -- x").code, "it ended by itself at the same time")
+		b, c = commanded(sandbox.Exit{Code: new(3)})
+		c.wait = true
+		assert.Equal(t, 3, b.run(t, "exec prod/aaaa --timeout 1s -- x").code, "it ended by itself at the same time")
+	})
 }
 
 func TestExecHandsRealStreamsOn(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -197,14 +198,16 @@ func TestLogsWhenItCannotBeRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b, p := oneFake(written("aaaa", "one"))
-			p.Break(tc.fault)
-			r := b.run(t, tc.line)
-			assert.Equal(t, tc.code, r.code, r.stderr)
-			assert.Empty(t, r.list(t, "items"))
-			assert.Equal(t, false, r.object(t)["complete"])
-			require.Len(t, r.list(t, "errors"), 1)
-			assert.Equal(t, tc.kind, r.list(t, "errors")[0]["kind"])
+			synctest.Test(t, func(t *testing.T) {
+				b, p := oneFake(written("aaaa", "one"))
+				p.Break(tc.fault)
+				r := b.run(t, tc.line)
+				assert.Equal(t, tc.code, r.code, r.stderr)
+				assert.Empty(t, r.list(t, "items"))
+				assert.Equal(t, false, r.object(t)["complete"])
+				require.Len(t, r.list(t, "errors"), 1)
+				assert.Equal(t, tc.kind, r.list(t, "errors")[0]["kind"])
+			})
 		})
 	}
 	_, p := oneFake(running("aaaa", time.Minute))
@@ -356,11 +359,13 @@ func TestLogsFollowIsInterrupted(t *testing.T) {
 
 func TestLogsFollowEndsByItsLimit(t *testing.T) {
 	t.Parallel()
-	b, _ := oneFake(written("aaaa", "one"))
-	r := b.run(t, "logs prod/aaaa -f --timeout 1s")
-	assert.Equal(t, 124, r.code)
-	assert.Equal(t, "one\n", r.stdout)
-	assert.Equal(t, "sbx: error: the limit of --timeout 1s was reached\n", r.stderr)
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := oneFake(written("aaaa", "one"))
+		r := b.run(t, "logs prod/aaaa -f --timeout 1s")
+		assert.Equal(t, 124, r.code)
+		assert.Equal(t, "one\n", r.stdout)
+		assert.Equal(t, "sbx: error: the limit of --timeout 1s was reached\n", r.stderr)
+	})
 }
 
 func TestLogsReadsALongLogInOrder(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -80,25 +81,27 @@ func TestTerminateEndsAndExitsByTheTable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b, p := endBench(t, 2)
-			keep, over := running("keep", time.Minute), running("over", time.Minute)
-			keep.Sandbox.Labels = map[string]string{"sbx/keep": "true"}
-			over.Sandbox.State = sandbox.StateTerminated
-			one, two := running("twin1111", time.Minute), running("twin2222", time.Minute)
-			p.Add(keep, over, one, two)
-			p.Break(tc.faults...)
-			r := b.run(t, tc.line)
-			require.Equal(t, tc.code, r.code, r.stderr)
-			var got []string
-			for line := range strings.Lines(r.stdout) {
-				words := strings.Fields(strings.ReplaceAll(line, ":", " "))
-				got = append(got, words[0]+" "+words[1])
-			}
-			assert.Equal(t, sortedPairs(tc.stdout), sortedPairs(strings.Join(got, " ")))
-			assert.Len(t, p.Calls(fake.OpTerminate), tc.asked)
-			if tc.code != 0 {
-				assert.Contains(t, r.stderr, "sbx: error: ")
-			}
+			synctest.Test(t, func(t *testing.T) {
+				b, p := endBench(t, 2)
+				keep, over := running("keep", time.Minute), running("over", time.Minute)
+				keep.Sandbox.Labels = map[string]string{"sbx/keep": "true"}
+				over.Sandbox.State = sandbox.StateTerminated
+				one, two := running("twin1111", time.Minute), running("twin2222", time.Minute)
+				p.Add(keep, over, one, two)
+				p.Break(tc.faults...)
+				r := b.run(t, tc.line)
+				require.Equal(t, tc.code, r.code, r.stderr)
+				var got []string
+				for line := range strings.Lines(r.stdout) {
+					words := strings.Fields(strings.ReplaceAll(line, ":", " "))
+					got = append(got, words[0]+" "+words[1])
+				}
+				assert.Equal(t, sortedPairs(tc.stdout), sortedPairs(strings.Join(got, " ")))
+				assert.Len(t, p.Calls(fake.OpTerminate), tc.asked)
+				if tc.code != 0 {
+					assert.Contains(t, r.stderr, "sbx: error: ")
+				}
+			})
 		})
 	}
 }
@@ -216,9 +219,11 @@ func TestTerminateShowsNoEscapesOfOthers(t *testing.T) {
 
 func TestTerminateUnderATimeout(t *testing.T) {
 	t.Parallel()
-	b, p := endBench(t, 1)
-	p.Break(fake.Fault{Op: fake.OpTerminate, Hang: true})
-	r := b.run(t, "terminate prod/aaaa --timeout 1s -o json")
-	assert.Equal(t, 124, r.code)
-	assert.Equal(t, "failed", r.list(t, "items")[0]["outcome"])
+	synctest.Test(t, func(t *testing.T) {
+		b, p := endBench(t, 1)
+		p.Break(fake.Fault{Op: fake.OpTerminate, Hang: true})
+		r := b.run(t, "terminate prod/aaaa --timeout 1s -o json")
+		assert.Equal(t, 124, r.code)
+		assert.Equal(t, "failed", r.list(t, "items")[0]["outcome"])
+	})
 }

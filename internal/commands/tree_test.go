@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -82,8 +83,9 @@ func TestEveryCommandIsComplete(t *testing.T) {
 
 func takesArguments(cmd *cobra.Command) bool { return strings.Contains(cmd.Use, " ") }
 
-// exampleLimit ends examples that go on until they are interrupted.
-const exampleLimit = 2 * time.Second
+// exampleLimit, in virtual time, ends examples that go on until they are
+// interrupted.
+const exampleLimit = time.Minute
 
 func TestEveryExampleRuns(t *testing.T) {
 	t.Parallel()
@@ -92,24 +94,29 @@ func TestEveryExampleRuns(t *testing.T) {
 			line = strings.TrimSpace(line)
 			t.Run(line, func(t *testing.T) {
 				t.Parallel()
-				b, _ := examples(t)
-				b.context = func(ctx context.Context) context.Context {
-					ctx, cancel := context.WithCancel(ctx)
-					timer := time.AfterFunc(exampleLimit, cancel)
-					t.Cleanup(func() { timer.Stop(); cancel() })
-					return ctx
-				}
-				var last result
-				for part := range strings.SplitSeq(line, " | ") {
-					words := shellWords(t, part)
-					require.Equal(t, "sbx", words[0])
-					b.stdin = last.stdout
-					last = b.runArgs(t, words[1:]...)
-					documented := slices.ContainsFunc(fault.Table(), func(r fault.Row) bool { return r.Code == last.code })
-					assert.True(t, documented && last.code != 1 && last.code != 2, "%s: %q exits %d: %s", path, part, last.code, last.stderr)
-				}
+				synctest.Test(t, func(t *testing.T) { exampleRuns(t, path, line) })
 			})
 		}
+	}
+}
+
+func exampleRuns(t *testing.T, path, line string) {
+	t.Helper()
+	b, _ := examples(t)
+	b.context = func(ctx context.Context) context.Context {
+		ctx, cancel := context.WithCancel(ctx)
+		timer := time.AfterFunc(exampleLimit, cancel)
+		t.Cleanup(func() { timer.Stop(); cancel() })
+		return ctx
+	}
+	var last result
+	for part := range strings.SplitSeq(line, " | ") {
+		words := shellWords(t, part)
+		require.Equal(t, "sbx", words[0])
+		b.stdin = last.stdout
+		last = b.runArgs(t, words[1:]...)
+		documented := slices.ContainsFunc(fault.Table(), func(r fault.Row) bool { return r.Code == last.code })
+		assert.True(t, documented && last.code != 1 && last.code != 2, "%s: %q exits %d: %s", path, part, last.code, last.stderr)
 	}
 }
 

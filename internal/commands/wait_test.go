@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -54,20 +55,22 @@ func TestWaitExits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b, _ := oneFake(
-				endedSeed("done0001", sandbox.StateTerminated, &sandbox.Exit{Code: new(0)}),
-				endedSeed("fail0001", sandbox.StateFailed, &sandbox.Exit{Code: new(3)}),
-				running("runs0001", time.Minute), running("twin0001", time.Minute), running("twin0002", time.Minute),
-			)
-			r := b.run(t, tc.line)
-			assert.Equal(t, tc.code, r.code, r.stderr)
-			assert.Contains(t, r.stderr, tc.says)
-			if tc.code == 0 {
-				assert.Empty(t, r.stderr)
-				assert.NotEmpty(t, r.stdout)
-			} else {
-				assert.Empty(t, r.stdout)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				b, _ := oneFake(
+					endedSeed("done0001", sandbox.StateTerminated, &sandbox.Exit{Code: new(0)}),
+					endedSeed("fail0001", sandbox.StateFailed, &sandbox.Exit{Code: new(3)}),
+					running("runs0001", time.Minute), running("twin0001", time.Minute), running("twin0002", time.Minute),
+				)
+				r := b.run(t, tc.line)
+				assert.Equal(t, tc.code, r.code, r.stderr)
+				assert.Contains(t, r.stderr, tc.says)
+				if tc.code == 0 {
+					assert.Empty(t, r.stderr)
+					assert.NotEmpty(t, r.stdout)
+				} else {
+					assert.Empty(t, r.stdout)
+				}
+			})
 		})
 	}
 }
@@ -136,14 +139,16 @@ func TestWaitFailsInADocument(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b, p := oneFake(running("aaaa", time.Minute))
-			p.Break(tc.fault)
-			r := b.run(t, tc.line)
-			assert.Equal(t, tc.code, r.code, r.stderr)
-			assert.Nil(t, r.object(t)["item"])
-			errs := r.list(t, "errors")
-			require.Len(t, errs, 1)
-			assert.Equal(t, tc.kind, errs[0]["kind"])
+			synctest.Test(t, func(t *testing.T) {
+				b, p := oneFake(running("aaaa", time.Minute))
+				p.Break(tc.fault)
+				r := b.run(t, tc.line)
+				assert.Equal(t, tc.code, r.code, r.stderr)
+				assert.Nil(t, r.object(t)["item"])
+				errs := r.list(t, "errors")
+				require.Len(t, errs, 1)
+				assert.Equal(t, tc.kind, errs[0]["kind"])
+			})
 		})
 	}
 }
