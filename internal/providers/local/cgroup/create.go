@@ -135,7 +135,7 @@ func (h Host) openHolder(g *Group, s site, holder string) error {
 		return err
 	}
 	if s.v2 {
-		if err := h.handDown(g, holder, s.use); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := h.handDown(g, holder, s.use); err != nil && !gone(err) {
 			return err
 		}
 	}

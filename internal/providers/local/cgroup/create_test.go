@@ -1,6 +1,7 @@
 package cgroup
 
 import (
+	"errors"
 	"io/fs"
 	"math"
 	"os"
@@ -147,6 +148,33 @@ func TestHolderMadeAnewHandsDownAgain(t *testing.T) {
 	_, err = Create(h, "a2", full())
 	require.ErrorContains(t, err, "busy")
 	assert.NoDirExists(t, filepath.Join(k.root, "v2/sbx/a2"))
+}
+
+// tidied is a machine on which the holder goes between two looks at it.
+type tidied struct{ *kernel }
+
+func (d tidied) writable(file string) error {
+	if filepath.Base(file) == top {
+		return errors.Join(d.disk.rmdir(file), fs.ErrNotExist)
+	}
+	return d.kernel.writable(file)
+}
+
+func TestHolderTidiedAwayBetweenTwoLooks(t *testing.T) {
+	t.Parallel()
+	k := newKernel(t)
+	unified(k)
+	h := k.host()
+	require.NoError(t, os.Mkdir(filepath.Join(k.root, "v2/sbx"), 0o750))
+	h.rights = tidied{k}
+	g, err := Create(h, "a1", Limits{MemoryBytes: 1 << 20})
+	require.NoError(t, err)
+	assert.Equal(t, sandbox.EnforcementCgroup2, g.Enforcement())
+	require.NoError(t, g.Remove())
+
+	k.refuse["v2/sbx/cgroup.subtree_control"] = syscall.ENODEV // how the kernel refuses to write into what is gone
+	require.NoError(t, os.WriteFile(filepath.Join(k.root, "v2/sbx/cgroup.subtree_control"), nil, 0o600))
+	require.NoError(t, h.openHolder(g, site{hierarchy: *h.unified, base: h.unified.mount, use: []string{"memory"}}, filepath.Join(k.root, "v2/sbx")))
 }
 
 func TestCreateFailsWhole(t *testing.T) {

@@ -184,7 +184,11 @@ func (h Host) usableBase(hi hierarchy, base string, need []string) error {
 	if !exists(h.tree, holder) {
 		holder = base
 	}
-	if err := h.rights.writable(holder); err != nil {
+	err := h.rights.writable(holder)
+	if gone(err) { // tidied away in this moment
+		err = h.rights.writable(base)
+	}
+	if err != nil {
 		return fmt.Errorf("no group can be made below %s: %w", holder, err)
 	}
 	if hi.v2 && hi.own != "" {
