@@ -38,7 +38,7 @@ func (c *Client) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 	}
 	defer lock.Close() // the supervisor holds it on
 	r := c.plan(id, spec)
-	ready, err := c.supervise(ctx, wire.Order{
+	ready, err := c.launch(ctx, wire.Order{
 		Root: c.store.Root, Record: r, Env: c.environment(id, spec), RequireHard: spec.RequireHardLimit, Wrap: wrap,
 		InScope: c.needsScope(),
 	}, lock)
@@ -54,6 +54,18 @@ func (c *Client) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 		return sandbox.Sandbox{}, c.startTrouble(op, ready.Fail)
 	}
 	return c.view(*ready.Record, true), nil
+}
+
+// launch starts the supervisor, and once more without the systemd scope when
+// that was what failed: the watchdog is better than nothing, and says so.
+func (c *Client) launch(ctx context.Context, order wire.Order, lock *os.File) (wire.Ready, error) {
+	ready, err := c.supervise(ctx, order, lock)
+	if err == nil || !order.InScope || ctx.Err() != nil {
+		return ready, err
+	}
+	c.deps.Notice(c.name + ": no systemd scope could be had: " + err.Error())
+	order.InScope = false
+	return c.supervise(ctx, order, lock)
 }
 
 // check refuses what could never start, before anything is made.
