@@ -127,7 +127,7 @@ func populate(b *testing.B, s record.Store) {
 		}
 		r.Note(now, "created", "")
 		r.Note(now, "started", "limits by hybrid")
-		require.NoError(b, errors.Join(s.Write(r), os.WriteFile(filepath.Join(s.Dir(id), "output.log"), []byte("x\n"), 0o600)))
+		require.NoError(b, errors.Join(s.Write(r), os.WriteFile(filepath.Join(s.Dir(id), "output.log"), []byte("x\n"), 0o600), s.SetDue(id, r.ExpiresAt)))
 	}
 	b.Cleanup(func() { _ = os.RemoveAll(s.Root) })
 }

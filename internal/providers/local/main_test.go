@@ -39,6 +39,19 @@ func newBench(tb testing.TB) bench {
 
 func newBenchAt(tb testing.TB, state string, settings map[string]string) bench {
 	tb.Helper()
+	b := bench{open(tb, state, settings, time.Now), state}
+	tb.Cleanup(func() { b.endAll(tb) })
+	return b
+}
+
+// ahead is the same provider as a process sees it whose clock runs ahead.
+func (b bench) ahead(tb testing.TB, d time.Duration) bench {
+	tb.Helper()
+	return bench{open(tb, b.state, nil, func() time.Time { return time.Now().Add(d) }), b.state}
+}
+
+func open(tb testing.TB, state string, settings map[string]string, now func() time.Time) *local.Client {
+	tb.Helper()
 	t := local.Type()
 	p := providers.Profile{Name: "local", Type: t.Name, Settings: map[string]string{}}
 	for _, o := range t.Options {
@@ -46,15 +59,13 @@ func newBenchAt(tb testing.TB, state string, settings map[string]string) bench {
 	}
 	maps.Copy(p.Settings, settings)
 	opened, err := t.Open(tb.Context(), p, providers.Deps{
-		Now: time.Now, StateDir: state, Version: "test", Notice: func(text string) { tb.Log(text) },
+		Now: now, StateDir: state, Version: "test", Notice: func(text string) { tb.Log(text) },
 		Lookup: os.LookupEnv,
 	})
 	require.NoError(tb, err)
 	client, ok := opened.(*local.Client)
 	require.True(tb, ok)
-	b := bench{client, state}
-	tb.Cleanup(func() { b.endAll(tb) })
-	return b
+	return client
 }
 
 // endAll leaves nothing behind, whatever a test did.

@@ -36,8 +36,14 @@ func (c *Client) Sweep(ctx context.Context) (providers.Swept, error) {
 		return swept, nil //nolint:nilerr // reported by List and Get
 	}
 	var failed []error
+	var finished []string
 	for _, id := range ids {
-		done, err := c.sweepOne(ctx, id)
+		due, unfinished := c.store.Due(id)
+		if !unfinished {
+			finished = append(finished, id)
+			continue
+		}
+		done, err := c.sweepOne(ctx, id, due)
 		if err != nil {
 			failed = append(failed, c.trouble("sweep "+id, err))
 		}
@@ -45,17 +51,16 @@ func (c *Client) Sweep(ctx context.Context) (providers.Swept, error) {
 			swept.Refs = append(swept.Refs, sandbox.Ref{Provider: c.name, ID: id})
 		}
 	}
-	failed = append(failed, c.prune(ids))
+	failed = append(failed, c.prune(finished))
 	return swept, errors.Join(failed...)
 }
 
-// sweepOne looks after one folder; true when it brought a record to its end.
-func (c *Client) sweepOne(ctx context.Context, id string) (bool, error) {
-	if !c.store.Unfinished(id) {
-		return false, nil
-	}
+// sweepOne looks after one unfinished folder; true when it brought a record to
+// its end. A living supervisor whose time is not over needs no look at its
+// record.
+func (c *Client) sweepOne(ctx context.Context, id string, due time.Time) (bool, error) {
 	held, err := c.store.Held(id)
-	if err != nil {
+	if err != nil || (held && c.now().Sub(due) <= overdue) {
 		return false, err
 	}
 	r, err := c.store.Read(id)
@@ -208,8 +213,8 @@ func (c *Client) dropHalfMade(id string) error {
 	return c.store.Remove(id)
 }
 
-// prune drops ended records that no longer stay: older than 24 h, or beyond
-// the newest 200.
+// prune drops ended records that no longer stay, older than 24 h or beyond the
+// newest 200, and the folders of starts that did not get as far as a record.
 func (c *Client) prune(ids []string) error {
 	var ended []record.Ended
 	var failed []error

@@ -256,8 +256,8 @@ func (s Store) Finish(id string) error {
 // Unfinished says that a sandbox has not been brought to its end, without
 // reading its record.
 func (s Store) Unfinished(id string) bool {
-	_, err := os.Lstat(filepath.Join(s.Dir(id), lockFile))
-	return err == nil
+	_, unfinished := s.Due(id)
+	return unfinished
 }
 
 // Ended is a finished sandbox and when its last record was written.

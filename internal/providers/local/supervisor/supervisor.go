@@ -98,6 +98,9 @@ func (s *supervisor) start() error {
 	if ttl := s.rec.Limits.TTLSeconds; ttl > 0 {
 		s.rec.ExpiresAt = at.Add(time.Duration(ttl * float64(time.Second)))
 	}
+	if !s.rec.ExpiresAt.IsZero() {
+		_ = s.store.SetDue(s.rec.ID, s.rec.ExpiresAt) // without it, sweeps read the record
+	}
 	s.rec.Note(at, "started", "limits by "+string(s.rec.Limits.Enforcement)+", isolation "+s.rec.Limits.Isolation)
 	return s.store.Write(s.rec)
 }
