@@ -92,15 +92,6 @@ func (c *Client) alive(r record.Record) (bool, error) {
 	return c.store.Held(r.ID)
 }
 
-// unreadable is all that can be said of a sandbox whose record is garbage: it
-// is there, so that it can be named and removed.
-func (c *Client) unreadable(id string) sandbox.Sandbox {
-	return sandbox.Sandbox{
-		Provider: c.name, ProviderType: TypeName, ID: id,
-		State: sandbox.StateUnknown, RawState: "unreadable record", Activity: sandbox.Unknown,
-	}
-}
-
 // Get reads one sandbox by its exact id.
 func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 	if err := ctx.Err(); err != nil {
@@ -110,9 +101,6 @@ func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 		return sandbox.Sandbox{}, err
 	}
 	s, found, err := c.read(id)
-	if errors.Is(err, record.ErrGarbage) {
-		return c.unreadable(id), nil
-	}
 	if err != nil {
 		return s, c.trouble("get "+id, err)
 	}

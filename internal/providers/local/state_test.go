@@ -84,3 +84,25 @@ func TestStateFolderThatIsNone(t *testing.T) {
 	_, err = b.Sweep(t.Context())
 	require.NoError(t, err, "told by the verb itself")
 }
+
+// Nothing can be said of it, so that nobody waits for it or takes it for
+// something that runs; and it can be ended by a delete, whoever is dead of it.
+func TestGarbageRecordIsUnreadable(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for _, killed := range []bool{false, true} {
+		s := b.sh(t, "sleep 600")
+		supervisor := b.record(t, s.ID).Supervisor.PID
+		require.NoError(t, os.WriteFile(filepath.Join(b.state, "local", s.ID, "record.json"), []byte("[1]"), 0o600))
+		if killed {
+			require.NoError(t, syscall.Kill(supervisor, syscall.SIGKILL))
+		}
+		_, err := b.Get(t.Context(), s.ID)
+		require.ErrorIs(t, err, providers.ErrUnreadable)
+		require.Error(t, b.Terminate(t.Context(), s.ID, providers.TerminateOptions{By: "test"}))
+		require.NoError(t, b.Terminate(t.Context(), s.ID, providers.TerminateOptions{Delete: true}))
+		nothingLeft(t, s.ID)
+		_, err = b.Get(t.Context(), s.ID)
+		require.Equal(t, fault.KindNotFound, fault.KindOf(err))
+	}
+}
