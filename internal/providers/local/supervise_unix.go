@@ -43,7 +43,7 @@ func (c *Client) supervise(ctx context.Context, order wire.Order, lock *os.File)
 	}
 	// Collects the supervisor, should this process outlive it.
 	go func() { _ = cmd.Wait() }() // its record tells how it ended
-	if err := errors.Join(wire.Write(stdin, order), stdin.Close()); err != nil {
+	if err := give(stdin, order); err != nil {
 		return ready, fmt.Errorf("ordering the supervisor: %w", err)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = answer.SetReadDeadline(time.Unix(1, 0)) })
@@ -57,6 +57,16 @@ func (c *Client) supervise(ctx context.Context, order wire.Order, lock *os.File)
 		return ready, fmt.Errorf("the supervisor died before it answered; see %s", c.store.SupervisorLog(order.Record.ID))
 	}
 	return ready, err
+}
+
+// give hands the order over. The sandbox may have come to its end before the pipe
+// is closed here, in which case whoever collected the supervisor has closed it.
+func give(to io.WriteCloser, order wire.Order) error {
+	err := wire.Write(to, order)
+	if closing := to.Close(); !errors.Is(closing, os.ErrClosed) {
+		err = errors.Join(err, closing)
+	}
+	return err
 }
 
 // supervisorCommand prepares the detached process.
