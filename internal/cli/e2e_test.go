@@ -14,11 +14,15 @@ import (
 	"sbx/internal/cli"
 	"sbx/internal/drill"
 	"sbx/internal/process"
+	"sbx/internal/providers/local"
 )
 
 // TestMain lets the test binary be sbx: for scripts, which call it by name, and
 // for the supervisors, stubs and drill programs that it starts of itself.
 func TestMain(m *testing.M) {
+	if status, done := local.Reexec(os.Args); done {
+		syscall.Exit(status) // not os.Exit: the race detector would make every end of a sandbox wait a second
+	}
 	if len(os.Args) == 3 && os.Args[1] == drill.ProgramArg {
 		os.Exit(run())
 	}
@@ -69,6 +73,7 @@ func setup(e *testscript.Env) error {
 	e.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
 	e.Setenv("TERM", "dumb")
 	e.Setenv("SELF", executable())
+	e.Setenv("GORACE", strings.TrimSpace("atexit_sleep_ms=0 "+os.Getenv("GORACE"))) // or each run of a raced sbx ends a second late
 	e.Defer(func() { endAll(filepath.Join(e.WorkDir, "state")) })
 	return nil
 }

@@ -278,7 +278,7 @@ func TestEnvironmentIsClearedAndNeverStored(t *testing.T) {
 func TestForkBombHitsItsProcessLimit(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	s := b.create(t, sandbox.Spec{Command: []string{"sh", "-c", `for i in $(seq 1000); do sleep 600 & done; echo done; wait`}, PIDs: 64})
+	s := b.create(t, sandbox.Spec{Command: []string{"sh", "-c", `(for i in $(seq 1000); do sleep 600 & done); exec sleep 600`}, PIDs: 64})
 	needHard(t, s)
 	require.Eventually(t, func() bool {
 		u, err := b.Usage(t.Context(), s.ID)
