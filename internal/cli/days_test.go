@@ -132,7 +132,7 @@ func mayMount() bool {
 	if err != nil {
 		return false
 	}
-	defer os.Remove(dir)
+	defer func() { _ = os.Remove(dir) }()
 	if exec.Command("mount", "-t", "tmpfs", "sbx-test", dir).Run() != nil {
 		return false
 	}

@@ -38,8 +38,8 @@ type Provider interface {
 	Terminate(ctx context.Context, id string, o TerminateOptions) error
 }
 
-// ErrUnreadable: the sandbox is there, but what is kept of it cannot be read, so
-// that only Terminate with Delete goes further.
+// ErrUnreadable says that the sandbox is there, but that what is kept of it cannot
+// be read, so that only Terminate with Delete goes further.
 var ErrUnreadable = errors.New("what is kept of it cannot be read")
 
 // Query narrows a listing. Providers that can narrow at the source do; what
