@@ -19,7 +19,7 @@ import (
 // here is forbidden; a room without a row is an error.
 func rooms() map[string][]string {
 	words := []string{"sandbox", "fault"}
-	local := []string{"providers/local/cgroup", "providers/local/identity", "providers/local/record", "providers/local/runlog", "providers/local/wire"}
+	local := []string{"providers/local/cgroup", "providers/local/identity", "providers/local/plain", "providers/local/record", "providers/local/runlog", "providers/local/wire"}
 	return map[string][]string{
 		// ground floor
 		"sandbox": nil,
@@ -35,8 +35,9 @@ func rooms() map[string][]string {
 		"providers/local":            with(local, "sandbox", "fault", "providers", "triage", "providers/local/supervisor"),
 		"providers/local/cgroup":     {"sandbox"},
 		"providers/local/identity":   nil,
-		"providers/local/record":     with(words, "providers/local/identity"),
-		"providers/local/runlog":     {"sandbox"},
+		"providers/local/plain":      nil,
+		"providers/local/record":     with(words, "providers/local/identity", "providers/local/plain"),
+		"providers/local/runlog":     {"sandbox", "providers/local/plain"},
 		"providers/local/wire":       {"providers/local/record"},
 		"providers/local/supervisor": with(local, "sandbox"),
 		"config":                     with(words, "process", "providers"),
@@ -63,7 +64,7 @@ func owners() map[string][]string {
 		"charm.land/lipgloss":               {"output"},
 		"github.com/itchyny/gojq":           {"output"},
 		"golang.org/x/term":                 {"cli", "commands"},
-		"golang.org/x/sys":                  {"providers/local", "providers/local/cgroup", "providers/local/identity", "providers/local/record", "providers/local/runlog", "providers/local/supervisor", "providers/local/wire"},
+		"golang.org/x/sys":                  {"providers/local", "providers/local/cgroup", "providers/local/identity", "providers/local/plain", "providers/local/record", "providers/local/runlog", "providers/local/supervisor", "providers/local/wire"},
 		"github.com/fsnotify/fsnotify":      {"providers/local", "providers/local/runlog"},
 		"github.com/creack/pty":             {"providers/local"},
 		"github.com/stretchr/testify":       {"providers/providertest"},

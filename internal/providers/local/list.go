@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sbx/internal/providers"
+	"sbx/internal/providers/local/identity"
 	"sbx/internal/providers/local/record"
 	"sbx/internal/sandbox"
 )
@@ -85,11 +86,27 @@ func (c *Client) read(id string) (sandbox.Sandbox, bool, error) {
 	return c.view(r, alive), true, nil
 }
 
+// alive says whether a sandbox's supervisor lives. A lock that was removed or
+// replaced says nothing, and its holder is asked for by its identity: a sandbox
+// that is called dead while it runs would be one that nobody ends.
 func (c *Client) alive(r record.Record) (bool, error) {
 	if r.State.Ended() {
 		return false, nil
 	}
-	return c.store.Held(r.ID)
+	held, err := c.store.Held(r.ID)
+	switch {
+	case held:
+		return true, nil
+	case errors.Is(err, record.ErrGarbage), err == nil && !c.store.Unfinished(r.ID):
+		return r.Supervisor.PID > 0 && stillRuns(r.Supervisor), nil
+	}
+	return false, err
+}
+
+// stillRuns counts what cannot be known as running.
+func stillRuns(p identity.Process) bool {
+	alive, err := p.Alive()
+	return alive || err != nil
 }
 
 // Get reads one sandbox by its exact id.

@@ -7,6 +7,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
+	"sbx/internal/providers/local/plain"
 	"sbx/internal/providers/local/record"
 	"sbx/internal/providers/local/wire"
 )
@@ -22,12 +23,16 @@ func (c *Client) trouble(op string, err error) error {
 	case errors.Is(err, record.ErrGarbage):
 		return fault.New(fault.KindUnavailable, "%w", unreadable{err}).At(c.name, op).
 			WithHint("look at the file; `sbx terminate %s/ID --delete` ends the sandbox and removes its record", c.name)
+	case errors.Is(err, plain.ErrNotPlain): // any other file than the record
+		return fault.New(fault.KindUnavailable, "%w", err).At(c.name, op).WithHint("look at what stands there; the program may have put it there")
 	case full(err):
 		return fault.New(fault.KindUnavailable, "%w", err).At(c.name, op).WithHint("%s", c.freeSpace())
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR):
 		return fault.Usage("%w", err).At(c.name, op).
 			WithHint("the state folder %s must be yours to write; SBX_STATE_DIR names another", c.deps.StateDir)
-	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EIO):
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return fault.New(fault.KindUnavailable, "%w", err).At(c.name, op).WithHint("raise the limit of open files: `ulimit -n` shows it")
+	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EIO):
 		return fault.New(fault.KindUnavailable, "%w", err).At(c.name, op)
 	}
 	return fault.New(fault.KindOf(err), "%w", err).At(c.name, op)

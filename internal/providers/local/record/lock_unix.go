@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sbx/internal/providers/local/identity"
+	"sbx/internal/providers/local/plain"
 )
 
 // The lock is an flock on a file of its own. The kernel drops it with the last
@@ -30,18 +31,15 @@ func (s Store) lockNew(id string) (*os.File, error) {
 }
 
 // Held says whether a live process holds the sandbox's lock. A shared probe
-// does not disturb other probes.
+// does not disturb other probes. What stands in a lock's place and is none says
+// nothing about its holder: ErrGarbage.
 func (s Store) Held(id string) (bool, error) {
-	path, fd := filepath.Join(s.Dir(id), lockFile), -1
-	err := retryEINTR(func() (err error) {
-		fd, err = unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0) // not os.Open: half of its calls serve readers
-		return err
-	})
+	fd, err := plain.Descriptor(filepath.Join(s.Dir(id), lockFile), os.O_RDONLY, 0) // no os.File: half of its calls serve readers
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
-		return false, &fs.PathError{Op: "open", Path: path, Err: err}
+		return false, garbage(err)
 	}
 	defer unix.Close(fd)
 	err = retryEINTR(func() error { return unix.Flock(fd, unix.LOCK_SH|unix.LOCK_NB) })
@@ -52,9 +50,15 @@ func (s Store) Held(id string) (bool, error) {
 }
 
 // TryLock takes the lock of a sandbox whose supervisor is dead; false when
-// somebody holds it.
+// somebody holds it. What stands in a lock's place and is none gives way.
 func (s Store) TryLock(id string) (*os.File, bool, error) {
-	file, err := os.OpenFile(filepath.Join(s.Dir(id), lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	path := filepath.Join(s.Dir(id), lockFile)
+	file, err := plain.Open(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if errors.Is(err, plain.ErrNotPlain) {
+		if err = os.Remove(path); err == nil { // a link goes, what it leads to stays
+			file, err = plain.Open(path, os.O_CREATE|os.O_RDWR, 0o600)
+		}
+	}
 	if err != nil {
 		return nil, false, err
 	}
@@ -82,7 +86,7 @@ func SignLock(lock *os.File, holder identity.Process) error {
 // Holder reads who signed the lock; false when nobody did.
 func (s Store) Holder(id string) (identity.Process, bool) {
 	var p identity.Process
-	raw, err := os.ReadFile(filepath.Join(s.Dir(id), lockFile))
+	raw, err := plain.Read(filepath.Join(s.Dir(id), lockFile), maxRecordBytes)
 	if err != nil || json.Unmarshal(raw, &p) != nil || p.PID <= 0 {
 		return identity.Process{}, false
 	}

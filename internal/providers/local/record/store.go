@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"sbx/internal/providers/local/plain"
 )
 
 // Store is the folder that holds one folder a sandbox.
@@ -105,45 +106,26 @@ func (s Store) IDs() ([]string, error) {
 // what is there cannot be one.
 func (s Store) Read(id string) (Record, error) {
 	var r Record
-	file, err := os.Open(filepath.Join(s.Dir(id), recordFile))
+	path := filepath.Join(s.Dir(id), recordFile)
+	raw, err := plain.Read(path, maxRecordBytes)
 	if err != nil {
-		return r, err
-	}
-	defer file.Close()
-	raw, err := readBounded(file)
-	if err != nil {
-		return r, err
+		return r, garbage(err)
 	}
 	if err := json.Unmarshal(raw, &r); err != nil {
-		return r, fmt.Errorf("%w: %s: %w", ErrGarbage, file.Name(), err)
+		return r, fmt.Errorf("%w: %s: %w", ErrGarbage, path, err)
 	}
 	if r.ID != id || r.Schema < 1 {
-		return r, fmt.Errorf("%w: %s: it names sandbox %q, schema %d", ErrGarbage, file.Name(), r.ID, r.Schema)
+		return r, fmt.Errorf("%w: %s: it names sandbox %q, schema %d", ErrGarbage, path, r.ID, r.Schema)
 	}
 	return r, nil
 }
 
-func readBounded(file *os.File) ([]byte, error) {
-	size := int64(4 << 10)
-	if info, err := file.Stat(); err == nil {
-		if !info.Mode().IsRegular() || info.Size() > maxRecordBytes {
-			return nil, fmt.Errorf("%w: %s: %d bytes, mode %s", ErrGarbage, file.Name(), info.Size(), info.Mode())
-		}
-		size = info.Size() + 1
+// garbage marks the errors that say that a file cannot be what it should be.
+func garbage(err error) error {
+	if errors.Is(err, plain.ErrNotPlain) || errors.Is(err, plain.ErrTooLong) {
+		return fmt.Errorf("%w: %w", ErrGarbage, err)
 	}
-	buf := make([]byte, 0, size)
-	for {
-		n, err := file.Read(buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-		switch {
-		case errors.Is(err, io.EOF):
-			return buf, nil
-		case err != nil:
-			return nil, err
-		case len(buf) == cap(buf):
-			buf = slices.Grow(buf, len(buf))
-		}
-	}
+	return err
 }
 
 // Write replaces the record: write, fsync, rename, fsync of the folder, so that
@@ -225,12 +207,12 @@ func ignore(err, target error) error {
 
 // Stop reads the request to end; nil when there is none.
 func (s Store) Stop(id string) (*Stop, error) {
-	raw, err := os.ReadFile(filepath.Join(s.Dir(id), stopFile))
+	raw, err := plain.Read(filepath.Join(s.Dir(id), stopFile), maxRecordBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil //nolint:nilnil // no request is an answer, not a failure
 	}
 	if err != nil {
-		return nil, err
+		return nil, garbage(err)
 	}
 	var stop Stop
 	if err := json.Unmarshal(raw, &stop); err != nil {

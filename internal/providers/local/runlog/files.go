@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"sbx/internal/providers/local/plain"
 )
 
 // LastActivity is when the program last wrote something that was stored, from
@@ -12,8 +14,8 @@ import (
 func LastActivity(dir string) (time.Time, bool) {
 	var last time.Time
 	for _, path := range []string{olderPath(dir), currentPath(dir)} {
-		info, err := os.Stat(path)
-		if err == nil && info.Size() > 0 && info.ModTime().After(last) {
+		info, err := os.Lstat(path)
+		if err == nil && info.Mode().IsRegular() && info.Size() > 0 && info.ModTime().After(last) {
 			last = info.ModTime()
 		}
 	}
@@ -53,7 +55,7 @@ func openPairBy(open func(string) (*os.File, error), dir string) (pair, error) {
 }
 
 func openIfThere(path string) (*os.File, error) {
-	file, err := os.Open(path)
+	file, err := plain.Open(path, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // as pair says
 	}

@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"sbx/internal/providers/local/plain"
 )
 
 // retryAfter is how long the spool leaves a failing disk alone.
@@ -77,7 +79,7 @@ func (s *spool) open() error {
 	if s.file != nil {
 		return nil
 	}
-	file, err := os.OpenFile(currentPath(s.dir), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
+	file, err := plain.Open(currentPath(s.dir), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}
