@@ -144,10 +144,22 @@ func (c *Client) killTree(ctx context.Context, r record.Record) error {
 			return err
 		}
 	}
-	for {
-		left, err := c.marked(r.ID)
-		if err != nil || len(left) == 0 {
+	return c.killMarked(ctx, r.ID)
+}
+
+// blink is longer than an exec, during which a process shows no environment.
+const blink = 5 * time.Millisecond
+
+// killMarked ends what carries the sandbox's mark, until two looks in a row
+// find nobody.
+func (c *Client) killMarked(ctx context.Context, id string) error {
+	for empty := 0; empty < 2; {
+		left, err := c.marked(id)
+		if err != nil {
 			return err
+		}
+		if empty++; len(left) > 0 {
+			empty = 0
 		}
 		for _, h := range left {
 			err = errors.Join(err, h.Signal(syscall.SIGKILL), h.Wait(ctx), h.Close())
@@ -155,7 +167,13 @@ func (c *Client) killTree(ctx context.Context, r record.Record) error {
 		if err != nil && !errors.Is(err, identity.ErrDead) {
 			return err
 		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(blink):
+		}
 	}
+	return nil
 }
 
 // killVerified ends exactly the recorded process; a number that belongs to

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -134,9 +135,12 @@ func TestRealTreeAndMark(t *testing.T) {
 	near, err := strconv.Atoi(c.line(t))
 	require.NoError(t, err)
 
-	marked, err := Host().Marked(markKey, mark)
-	require.NoError(t, err)
-	assert.Subset(t, pidsOf(marked), []int{c.Process.Pid, near, orphan})
+	// In the moment of an exec a process has no environment to read.
+	require.EventuallyWithT(t, func(t *assert.CollectT) {
+		marked, err := Host().Marked(markKey, mark)
+		require.NoError(t, err)
+		assert.Subset(t, pidsOf(marked), []int{c.Process.Pid, near, orphan})
+	}, 10*time.Second, time.Millisecond)
 	down, err := Host().Descendants(c.Process.Pid)
 	require.NoError(t, err)
 	assert.Contains(t, pidsOf(down), near)
