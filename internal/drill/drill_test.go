@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,6 +64,45 @@ func TestInterruptionCleansUp(t *testing.T) {
 		require.Error(t, err)
 		assert.Equal(t, fault.KindTimeout, fault.KindOf(err), "%v", err)
 		assert.Empty(t, report.LeftBehind)
+		assert.Zero(t, leftOn(p))
+	})
+}
+
+// Whatever a step makes of an interruption, it stays one.
+func TestInterruptionOfACountIsNoFailedCount(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := fake.New(fake.Options{Name: "local", After: fake.AfterGone})
+		p.Break(fake.Fault{Op: fake.OpStats, Hang: true}, fake.Fault{Op: fake.OpList, Hang: true, Times: 1})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		report, err := Run(ctx, on(p))
+		assert.Equal(t, fault.KindTimeout, fault.KindOf(err), "%v", err)
+		assert.Len(t, report.Steps, 1)
+		assert.Zero(t, leftOn(p))
+	})
+}
+
+// latecomer starts one more sandbox when the first one is asked to end, as a
+// supervisor does whose drill was killed in the middle of a start.
+type latecomer struct {
+	once  sync.Once
+	start func()
+}
+
+func (l *latecomer) Note(sandbox.Event, sandbox.Ref) { l.once.Do(l.start) }
+
+func TestCleanTakesWhatStartsMeanwhile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := fake.New(fake.Options{Name: "local", After: fake.AfterGone})
+		seed := fake.Seed{Sandbox: sandbox.Sandbox{Labels: map[string]string{label: "run"}}}
+		p.Add(seed)
+		f := fleet.New([]fleet.Member{{Provider: p}}, fleet.Options{Sink: &latecomer{start: func() { p.Add(seed) }}})
+		removed, left, err := Clean(t.Context(), f, "test")
+		require.NoError(t, err)
+		assert.Len(t, removed, 2)
+		assert.Empty(t, left)
 		assert.Zero(t, leftOn(p))
 	})
 }

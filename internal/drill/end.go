@@ -79,20 +79,29 @@ func Clean(ctx context.Context, f *fleet.Fleet, by string) (removed []sandbox.En
 // aftermath, so that a look at what is left still fits in.
 const removeWithin = 10 * time.Second
 
-// remove ends and deletes what carries the labels, and lists again for proof.
+// remove ends and deletes what carries the labels, each once, and lists again for
+// proof. New ones in that listing are worked off too: they were about to start
+// when their drill was killed.
 func remove(ctx context.Context, f *fleet.Fleet, by string, labels map[string]string) ([]sandbox.Ending, []sandbox.Ref, error) {
-	query := providers.Query{All: true}
-	listing := f.Collect(ctx, query)
 	var endings []sandbox.Ending
-	for e := range f.Terminate(ctx, marked(listing.Items, labels), fleet.EndOptions{Delete: true, By: by, Precheck: true, Wait: removeWithin}) {
-		endings = append(endings, e)
+	asked := map[sandbox.Ref]bool{}
+	for {
+		listing := f.Collect(ctx, providers.Query{All: true})
+		var left []sandbox.Ref
+		var fresh []sandbox.Sandbox
+		for _, s := range marked(listing.Items, labels) {
+			left = append(left, s.Ref())
+			if !asked[s.Ref()] {
+				asked[s.Ref()], fresh = true, append(fresh, s)
+			}
+		}
+		if len(fresh) == 0 || ctx.Err() != nil {
+			return endings, left, errors.Join(listing.Err(), ctx.Err())
+		}
+		for e := range f.Terminate(ctx, fresh, fleet.EndOptions{Delete: true, By: by, Precheck: true, Wait: removeWithin}) {
+			endings = append(endings, e)
+		}
 	}
-	again := f.Collect(ctx, query)
-	var left []sandbox.Ref
-	for _, s := range marked(again.Items, labels) {
-		left = append(left, s.Ref())
-	}
-	return endings, left, errors.Join(again.Err(), ctx.Err())
 }
 
 // marked picks what carries all labels; an empty value stands for any.

@@ -49,6 +49,9 @@ func (d *drill) investigate(ctx context.Context) error {
 		began := d.Now()
 		answers, err := s.do(d, ctx)
 		d.report.Steps = append(d.report.Steps, Step{ID: s.id, Title: s.title, ETA: s.eta, Took: d.Now().Sub(began), Answers: answers})
+		if ctx.Err() != nil { // says more than what the step makes of it
+			err = ctx.Err()
+		}
 		if err != nil {
 			return fmt.Errorf("step %s: %w", s.id, err)
 		}
