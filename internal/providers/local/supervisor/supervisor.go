@@ -65,7 +65,10 @@ func Run() int {
 	if err := s.start(); err != nil {
 		return answer(ready, wire.Ready{Fail: s.abort(err)})
 	}
-	answer(ready, wire.Ready{Record: &s.rec})
+	if answer(ready, wire.Ready{Record: &s.rec}) != 0 { // its client is dead, and nobody knows of it
+		s.stop = &record.Stop{By: "sbx: its client died before it heard of the start", At: s.now().UTC()}
+		return s.finish()
+	}
 	s.order = wire.Order{} // the environment is the stub's alone from here on
 	s.watch(signals)
 	return s.finish()
