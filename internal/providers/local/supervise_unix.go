@@ -35,6 +35,7 @@ func (c *Client) supervise(ctx context.Context, order wire.Order, lock *os.File)
 	}
 	stdin, err := cmd.StdinPipe()
 	if err == nil {
+		keepFilesHere()
 		err = cmd.Start()
 	}
 	err = errors.Join(err, say.Close(), closeLog())
