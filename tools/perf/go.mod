@@ -1,0 +1,3 @@
+module sbx/tools/perf
+
+go 1.26.0

@@ -1,0 +1,83 @@
+// Command perf measures the product against the budgets of issue 2 and prints a
+// table: start, create, kill, listing, memory, idle followers, size. Anybody can
+// rerun it on Linux; it needs Go, a shell and the module cache, no network and
+// no rights.
+//
+// It builds the product as a release does and measures whole processes from
+// outside; calls of the local provider are timed by a probe that links all that
+// the product links. It gives figures, never a verdict: a busy machine is not a
+// slow program.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+)
+
+func main() {
+	if err := run(os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "perf: error:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("perf", flag.ContinueOnError)
+	root := flags.String("C", "../..", "folder of the product's go.mod")
+	runs := flags.Int("runs", 40, "how often each figure is taken")
+	watched := flags.Duration("watched", 10*time.Second, "how long idle processes are watched")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if runtime.GOOS != "linux" {
+		return errors.New("the figures come from /proc: measure on Linux")
+	}
+	if *runs < 1 {
+		return errors.New("-runs: at least 1")
+	}
+	dir, err := os.MkdirTemp("", "sbx-perf")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	programs, err := build(*root, dir)
+	if err != nil {
+		return err
+	}
+	return measure(stage{programs, dir}, *runs, *watched, out)
+}
+
+func measure(s stage, runs int, watched time.Duration, out io.Writer) (failed error) {
+	defer func() { failed = errors.Join(failed, s.end()) }()
+	var t table
+	before := load()
+	if err := errors.Join(s.starts(&t, 2*runs), s.life(&t, runs), s.list(&t, runs)); err != nil {
+		return err
+	}
+	held, err := s.rest(&t, 10, watched)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(s.sbx)
+	if err != nil {
+		return err
+	}
+	t.add("binary, static and stripped", "25", "MB", float64(info.Size())/1e6)
+	fmt.Fprintf(out, "%s, linux/%s, %d cores, load %s before and %s after; limits by %s.\n\n",
+		runtime.Version(), runtime.GOARCH, runtime.NumCPU(), before, load(), held)
+	t.print(out)
+	return nil
+}
+
+// load is how many wanted a processor in the last minute.
+func load() string {
+	raw, _ := os.ReadFile("/proc/loadavg") // without it the figures stand for themselves
+	first, _, _ := strings.Cut(string(raw), " ")
+	return first
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bytes"
+	"go/parser"
+	"go/token"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestSourcesParse(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"probe", "bare"} {
+		text, err := sources.ReadFile(name + "/main.go.txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := parser.ParseFile(token.NewFileSet(), name, text, 0); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestMedianAndRatios(t *testing.T) {
+	t.Parallel()
+	for want, values := range map[float64][]float64{0: nil, 3: {3}, 2: {1, 2}, 5: {9, 1, 5}} {
+		kept := slices.Clone(values)
+		if got := median(values); got != want {
+			t.Errorf("median of %v is %v", values, got)
+		}
+		if !slices.Equal(kept, values) {
+			t.Errorf("median reorders what it was given: %v", values)
+		}
+	}
+	if got := ratios([]float64{4, 9, 1}, []float64{2, 3, 0}); !slices.Equal(got, []float64{2, 3}) {
+		t.Error(got)
+	}
+}
+
+func TestTable(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	var tab table
+	tab.add("x", "8", "ms", 1.234, 12.34, 123.4)
+	tab.add("y", "", "KiB", 7)
+	tab.print(&b)
+	for _, want := range []string{"| x | 8 | 1.23 | 12.3 | 123 | ms | 3 |\n", "| y | - | 7 | 7 | 7 | KiB | 1 |\n"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+}
+
+func TestStatusField(t *testing.T) {
+	t.Parallel()
+	text := "Name:\tsbx\nRssAnon:\t    2048 kB\nEmpty:\nWord:\tx\nnonvoluntary_ctxt_switches:\t5\nvoluntary_ctxt_switches:\t3\n"
+	for name, want := range map[string]float64{"RssAnon": 2048, "voluntary_ctxt_switches": 3, "nonvoluntary_ctxt_switches": 5} {
+		if got, ok := statusField(text, name); !ok || got != want {
+			t.Errorf("%s is %v (%v)", name, got, ok)
+		}
+	}
+	for _, name := range []string{"Rss", "Empty", "Word", "Absent"} {
+		if got, ok := statusField(text, name); ok {
+			t.Errorf("%s is %v", name, got)
+		}
+	}
+}
+
+func TestOwnStatus(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Stat("/proc/self/status"); err != nil {
+		t.Skip("no /proc:", err)
+	}
+	if kib, err := anonymous(os.Getpid()); err != nil || kib <= 0 {
+		t.Error(kib, err)
+	}
+	if n, err := switches(os.Getpid()); err != nil || n <= 0 {
+		t.Error(n, err)
+	}
+	if _, err := switches(1 << 30); err == nil {
+		t.Error("a process that is not there was counted")
+	}
+}
+
+func TestParseFigures(t *testing.T) {
+	t.Parallel()
+	got, err := parseFigures("create 1.5\nkill 2\ncreate 3\n")
+	if err != nil || !slices.Equal(got["create"], []float64{1.5, 3}) || !slices.Equal(got["kill"], []float64{2}) {
+		t.Error(got, err)
+	}
+	for _, text := range []string{"create", "create x", " 1"} {
+		if got, err := parseFigures(text); err == nil && len(got) == 0 {
+			t.Errorf("%q became %v", text, got)
+		}
+	}
+	if _, err := parseFigures("create x\n"); err == nil {
+		t.Error("a word was taken for a figure")
+	}
+}
