@@ -424,3 +424,17 @@ else
 fi
 
 # ex: ts=4 sw=4 et filetype=sh
+
+# Without the package bash-completion, words come as bash splits them.
+__sbx_init_completion()
+{
+    COMPREPLY=()
+    if declare -F _get_comp_words_by_ref >/dev/null 2>&1; then
+        _get_comp_words_by_ref "$@" cur prev words cword
+        return
+    fi
+    words=("${COMP_WORDS[@]}")
+    cword=$COMP_CWORD
+    cur=${words[cword]}
+    prev=${words[cword - 1]}
+}

@@ -2,9 +2,11 @@ package commands
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -37,11 +39,37 @@ func newCompletion(d *Deps) *cobra.Command {
 // that it was called by.
 func completionScripts() map[string]func(*cobra.Command, io.Writer) error {
 	return map[string]func(*cobra.Command, io.Writer) error{
-		"bash":       func(root *cobra.Command, w io.Writer) error { return root.GenBashCompletionV2(w, true) },
+		"bash":       bashCompletion,
 		"fish":       func(root *cobra.Command, w io.Writer) error { return root.GenFishCompletion(w, true) },
 		"powershell": func(root *cobra.Command, w io.Writer) error { return root.GenPowerShellCompletionWithDesc(w) },
 		"zsh":        func(root *cobra.Command, w io.Writer) error { return root.GenZshCompletion(w) },
 	}
+}
+
+// bashCompletion is cobra's script, with the one function of the package
+// bash-completion that it cannot do without: minimal machines and containers
+// have bash and not the package, and every TAB would print an error there.
+func bashCompletion(root *cobra.Command, w io.Writer) error {
+	if err := root.GenBashCompletionV2(w, true); err != nil {
+		return err
+	}
+	name := strings.NewReplacer("-", "_", ":", "_").Replace(root.Name()) // as cobra spells it
+	_, err := fmt.Fprintf(w, `
+# Without the package bash-completion, words come as bash splits them.
+__%[1]s_init_completion()
+{
+    COMPREPLY=()
+    if declare -F _get_comp_words_by_ref >/dev/null 2>&1; then
+        _get_comp_words_by_ref "$@" cur prev words cword
+        return
+    fi
+    words=("${COMP_WORDS[@]}")
+    cword=$COMP_CWORD
+    cur=${words[cword]}
+    prev=${words[cword - 1]}
+}
+`, name)
+	return err
 }
 
 // allBut lists every format but one, for commands whose output is a text of its

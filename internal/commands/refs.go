@@ -11,6 +11,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/output"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
@@ -34,7 +35,8 @@ func (d *Deps) completeRefs(many bool) cobra.CompletionFunc {
 		var words []string
 		for s, err := range f.List(ctx, providers.Query{}) {
 			if err == nil && !slices.Contains(args, s.Ref().String()) {
-				words = append(words, cobra.CompletionWithDesc(s.Ref().String(), strings.TrimSpace(s.Name+" "+string(s.State))))
+				about := output.Escape(strings.TrimSpace(s.Name + " " + string(s.State))) // the shell prints it as it is
+				words = append(words, cobra.CompletionWithDesc(s.Ref().String(), about))
 			}
 		}
 		return words, cobra.ShellCompDirectiveNoFileComp
