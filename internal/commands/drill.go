@@ -152,7 +152,7 @@ func drillSheet(s *output.Sheet, r drill.Report) {
 	s.Section("Verdicts")
 	rows := make([][]any, 0, len(r.Cases))
 	for _, c := range r.Cases {
-		rows = append(rows, []any{c.Name, c.Ref.String(), cause(c.Cause), string(c.Confidence), string(c.Outcome), verdictWord(c)})
+		rows = append(rows, []any{c.Name, c.Ref.String(), causeWord(c), string(c.Confidence), string(c.Outcome), verdictWord(c)})
 	}
 	s.Table([]string{"CASE", "REF", "CAUSE", "CONFIDENCE", "OUTCOME", "VERDICT"}, rows)
 	for _, c := range r.Cases {
@@ -164,20 +164,29 @@ func drillSheet(s *output.Sheet, r drill.Report) {
 	s.Section("Result")
 	s.Field("memory limit held by", string(r.Enforcement))
 	s.Field("left behind", strconv.Itoa(len(r.LeftBehind)))
+	if r.Kept {
+		s.Field("kept", "for five minutes at most; `sbx drill --clean` removes them")
+	}
 }
 
+// judged says that the rules were asked: not so in a drill that was interrupted.
+func judged(c drill.Case) bool { return c.Confidence != "" }
+
 func verdictWord(c drill.Case) string {
-	if c.OK {
+	switch {
+	case c.OK:
 		return "right"
+	case !judged(c) && c.Why == "":
+		return "not judged"
 	}
 	return "WRONG: " + c.Why
 }
 
-func cause(c sandbox.Cause) string {
-	if c == sandbox.CauseNone {
+func causeWord(c drill.Case) string {
+	if judged(c) && c.Cause == sandbox.CauseNone {
 		return "none"
 	}
-	return string(c)
+	return string(c.Cause)
 }
 
 func short(d time.Duration) string { return d.Round(time.Millisecond).String() }

@@ -1,6 +1,7 @@
 package drill
 
 import (
+	"strings"
 	"time"
 
 	"sbx/internal/fault"
@@ -77,7 +78,7 @@ func choose(names []string) ([]scene, error) {
 			}
 		}
 		if !found {
-			return nil, fault.Usage("no scenario %q", name).WithHint("there are: %v", Names())
+			return nil, fault.Usage("no scenario %q", name).WithHint("there are: %s", strings.Join(Names(), ", "))
 		}
 	}
 	return chosen, nil

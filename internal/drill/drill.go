@@ -31,7 +31,7 @@ type Report struct {
 	Cases       []Case
 	Steps       []Step
 	LeftBehind  []sandbox.Ref // what is still there and should not be
-	Kept        bool
+	Kept        bool          // it stands as it was staged, as was asked
 }
 
 // compression is how many times shorter every time limit of the runbook is in
@@ -55,6 +55,7 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 	}
 	defer func() {
 		if !o.Keep || ctx.Err() != nil || err != nil {
+			d.report.Kept = false
 			err = errors.Join(err, d.cleanUp(ctx))
 		}
 		report = d.finished()
