@@ -119,7 +119,7 @@ func (d *Deps) deadline(ctx context.Context) (context.Context, context.CancelFun
 }
 
 // noArgs refuses arguments in words of its own: cobra takes them for commands.
-func noArgs(cmd *cobra.Command, args []string) error {
+func noArgs(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return fmt.Errorf("it takes no arguments, and was given %q", args[0])
 	}
