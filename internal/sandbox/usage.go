@@ -7,7 +7,7 @@ type Usage struct {
 	At               time.Time
 	CPUPercent       *float64 // of one core; nil for a single cumulative sample
 	CPUSeconds       *float64 // cumulative, so that two samples give CPUPercent
-	CPUWaitSeconds   *float64 // cumulative time in which it was ready to run and others had the processor
+	BusiestSeconds   *float64 // cumulative time in which its busiest thread ran or was ready to and others had the processor
 	MemoryBytes      *int64   // working set: what the limit is compared with
 	MemoryPeakBytes  *int64
 	MemoryLimitBytes *int64

@@ -27,14 +27,15 @@ func cpuPercent(samples []sandbox.Usage) *float64 {
 	return new(sum / float64(n))
 }
 
-// demand adds what a sandbox was kept from to what it used. A thread that ended
-// takes its account along: then the demand is not known.
-func demand(samples []sandbox.Usage, used *float64) *float64 {
-	waited := rate(samples, func(s sandbox.Usage) *float64 { return s.CPUWaitSeconds })
-	if used == nil || waited == nil {
+// demand is how much of a core the busiest thread wanted. When another thread
+// becomes the busiest for having lived longer, or the account is lost with a
+// thread that ended, it is not known.
+func demand(samples []sandbox.Usage) *float64 {
+	wanted := rate(samples, func(s sandbox.Usage) *float64 { return s.BusiestSeconds })
+	if wanted == nil {
 		return nil
 	}
-	return new(*used + *waited*100)
+	return new(*wanted * 100)
 }
 
 // rate is the growth per second of a cumulative counter between its first and

@@ -29,7 +29,7 @@ type Trend struct {
 	Span             time.Duration // from the first to the last sample
 	At               time.Time     // of the last sample
 	CPUPercent       *float64      // of one core
-	CPUDemand        *float64      // of one core: what it used and what it was kept from by others
+	CPUDemand        *float64      // of one core: what its busiest thread used and was kept from by others
 	OperationsRate   *float64      // per second
 	MemoryBytes      *int64        // last reported
 	MemoryLimitBytes *int64        // last reported
@@ -57,7 +57,7 @@ func TrendOf(samples []sandbox.Usage, t Thresholds) Trend {
 		trend.Span = trend.At.Sub(samples[0].At)
 	}
 	trend.CPUPercent = cpuPercent(samples)
-	trend.CPUDemand = demand(samples, trend.CPUPercent)
+	trend.CPUDemand = demand(samples)
 	trend.OperationsRate = rate(samples, func(s sandbox.Usage) *float64 { return float(s.Operations) })
 	trend.OOMKills = counted(samples)
 	trend.MemorySlope, trend.MemoryGrowth = memory(samples)
@@ -95,7 +95,8 @@ func (tr Trend) pattern(t Thresholds) UsagePattern {
 }
 
 // atLimit says that it takes all the processor it can get. On a machine with
-// more work than cores that may be much less than one.
+// more work than cores that may be much less than one, so a thread that is never
+// anything but running or ready to run counts as well.
 func (tr Trend) atLimit(t Thresholds) bool {
 	return tr.CPUPercent != nil && *tr.CPUPercent >= t.CPUBusy || tr.CPUDemand != nil && *tr.CPUDemand >= t.CPUBusy
 }

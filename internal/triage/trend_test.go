@@ -192,15 +192,15 @@ func TestDemandTellsABusyLoopOnACrowdedMachine(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	sample := func(second, used, waited float64) sandbox.Usage {
-		return sandbox.Usage{At: at.Add(time.Duration(second * float64(time.Second))), CPUSeconds: &used, CPUWaitSeconds: &waited}
+		return sandbox.Usage{At: at.Add(time.Duration(second * float64(time.Second))), CPUSeconds: &used, BusiestSeconds: &waited}
 	}
 	limits := DefaultThresholds()
-	crowded := TrendOf([]sandbox.Usage{sample(0, 0, 0), sample(1, 0.5, 0.48)}, limits)
+	crowded := TrendOf([]sandbox.Usage{sample(0, 0, 0), sample(1, 0.5, 0.98)}, limits)
 	assert.InDelta(t, 50, *crowded.CPUPercent, 0.01)
 	assert.InDelta(t, 98, *crowded.CPUDemand, 0.01)
 	assert.Equal(t, PatternBusyLoop, crowded.Pattern)
 
-	working := TrendOf([]sandbox.Usage{sample(0, 0, 0), sample(1, 0.5, 0.4)}, limits)
+	working := TrendOf([]sandbox.Usage{sample(0, 0, 0), sample(1, 0.5, 0.9)}, limits)
 	assert.Equal(t, PatternSteady, working.Pattern, "90 % of wanted processor is no busy loop")
 
 	reset := TrendOf([]sandbox.Usage{sample(0, 0, 5), sample(1, 0.5, 0.1)}, limits)

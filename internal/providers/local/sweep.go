@@ -51,7 +51,7 @@ func (c *Client) Sweep(ctx context.Context) (providers.Swept, error) {
 			swept.Refs = append(swept.Refs, sandbox.Ref{Provider: c.name, ID: id})
 		}
 	}
-	failed = append(failed, c.prune(finished))
+	failed = append(failed, c.prune(finished), c.trouble("sweep", c.tidyGroups()))
 	return swept, errors.Join(failed...)
 }
 

@@ -119,7 +119,7 @@ func (c *Client) discard(ctx context.Context, id string) error {
 			return c.trouble("terminate "+id, err)
 		}
 	}
-	if err := c.killTree(ctx, r); err != nil {
+	if err := errors.Join(c.killTree(ctx, r), c.dropGroup(ctx, id)); err != nil {
 		return c.trouble("terminate "+id, err)
 	}
 	if held, err := c.store.Held(id); err != nil || held {

@@ -42,7 +42,7 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 		fromTree(&u, tree)
 	}
 	countOperations(&u, tree)
-	countWaits(&u, tree)
+	findBusiest(&u, tree)
 	if r.Program.PID > 0 {
 		u.Waiting = identity.Host().Waiting(r.Program.PID)
 	}
@@ -96,21 +96,21 @@ func countOperations(u *sandbox.Usage, tree []identity.Stat) {
 	u.Operations = &total
 }
 
-// countWaits adds up how long the tree was kept from the processor; unknown
-// when one process hides it.
-func countWaits(u *sandbox.Usage, tree []identity.Stat) {
-	var total float64
+// findBusiest looks for the thread that wants the processor most; unknown when
+// one process hides it.
+func findBusiest(u *sandbox.Usage, tree []identity.Stat) {
+	var most float64
 	for _, p := range tree {
 		if p.Dead() {
 			continue
 		}
-		n, known := identity.Host().RunDelay(p.PID)
+		n, known := identity.Host().Busiest(p.PID)
 		if !known {
 			return
 		}
-		total += float64(n) / 1e9
+		most = max(most, float64(n)/1e9)
 	}
-	u.CPUWaitSeconds = &total
+	u.BusiestSeconds = &most
 }
 
 func lastUsage(r record.Record) sandbox.Usage {

@@ -18,6 +18,18 @@ import (
 
 func full() Limits { return Limits{MemoryBytes: 64 << 20, PIDs: 32, CPU: 1.5} }
 
+// inLeafOf is an ordinary user's process in a leaf of the group dir, which
+// hands memory down; both were given to the user, the top was not.
+func inLeafOf(dir string) func(k *kernel) {
+	return func(k *kernel) {
+		k.mountV2("/"+dir+"/leaf", "memory", false)
+		k.given["v2/"+dir], k.given["v2/"+dir+"/leaf"] = true, true
+		k.put("v2/"+dir+"/cgroup.controllers", "memory")
+		k.put("v2/"+dir+"/cgroup.subtree_control", "memory")
+		k.denied["v2"] = true
+	}
+}
+
 func TestCreateWritesInOrder(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -61,6 +73,14 @@ func TestCreateWritesInOrder(t *testing.T) {
 			log: []string{
 				"mkdir v2/user/me/sbx", "write v2/user/me/sbx/cgroup.subtree_control +memory", "mkdir v2/user/me/sbx/a1",
 				"write v2/user/me/sbx/a1/memory.max 1048576", "write v2/user/me/sbx/a1/memory.swap.max 0", "write v2/user/me/sbx/a1/memory.oom.group 0",
+			},
+		},
+		"unified, in a leaf of a delegated tree": {
+			build:  inLeafOf("agent"),
+			limits: Limits{MemoryBytes: 1 << 20}, enforcement: sandbox.EnforcementCgroup2,
+			log: []string{
+				"mkdir v2/agent/sbx", "write v2/agent/sbx/cgroup.subtree_control +memory", "mkdir v2/agent/sbx/a1",
+				"write v2/agent/sbx/a1/memory.max 1048576", "write v2/agent/sbx/a1/memory.swap.max 0", "write v2/agent/sbx/a1/memory.oom.group 0",
 			},
 		},
 		"hybrid": {
@@ -198,6 +218,8 @@ func TestCreateFailsWhole(t *testing.T) {
 			k.put("v2/cgroup.subtree_control", "memory")
 			k.denied["v2/cgroup.procs"] = true
 		}, []string{"no process can be moved below"}},
+		"a slice of a user's systemd":     {inLeafOf("app.slice"), []string{"no group can be made below"}},
+		"the service of a user's systemd": {inLeafOf("user@7.service"), []string{"no group can be made below"}},
 		"own group holds processes": {func(k *kernel) {
 			k.mountV2("/user/me", "memory", true)
 			k.given["v2/user/me"] = true

@@ -169,13 +169,26 @@ func (h Host) bound(controller string) *hierarchy {
 	return nil
 }
 
-// bases lists where groups may stand: below the process's own group when that
-// was given to this user, else below the top of the hierarchy.
+// bases lists where groups may stand: below the process's own group and those
+// around it, as far up as they were given to this user, else below the top of
+// the hierarchy. In v2 a group that holds processes hands no memory down, so a
+// process that was given a tree stands in a leaf of it and uses the room above.
+// What a service manager keeps for itself is no such room: it hands out scopes.
 func (h Host) bases(hi hierarchy) []string {
-	if hi.own != "" && hi.own != hi.mount && h.rights.delegated(hi.own) {
-		return []string{hi.own, hi.mount}
+	var list []string
+	if hi.own != "" {
+		for dir := hi.own; dir != hi.mount && h.rights.delegated(dir) && !managed(dir); dir = path.Dir(dir) {
+			list = append(list, dir)
+		}
 	}
-	return []string{hi.mount}
+	return append(list, hi.mount)
+}
+
+// managed holds for the slices of systemd and for the service in which a user's
+// own systemd works.
+func managed(dir string) bool {
+	name := path.Base(dir)
+	return strings.HasSuffix(name, ".slice") || (strings.HasPrefix(name, "user@") && strings.HasSuffix(name, ".service"))
 }
 
 // usableBase says why no group can be made or joined below base.

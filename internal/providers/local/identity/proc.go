@@ -96,10 +96,10 @@ func (p Proc) IgnoresTerm(pid int) (bool, error) { return p.ignoresTerm(pid) }
 // user's process, or no Linux). Traffic by send and recv is not in it.
 func (p Proc) IOOperations(pid int) (int64, bool) { return p.operations(pid) }
 
-// RunDelay is how long, in nanoseconds since their start, the living threads of
-// a process were ready to run and waited for a processor; false when that is
-// unknown (no Linux, or a kernel that does not keep account).
-func (p Proc) RunDelay(pid int) (int64, bool) { return p.runDelay(pid) }
+// Busiest is how long, in nanoseconds since its start, the busiest living thread
+// of a process has run or was ready to and waited for a processor; false when
+// that is unknown (no Linux, or a kernel that does not keep account).
+func (p Proc) Busiest(pid int) (int64, bool) { return p.busiest(pid) }
 
 // Waiting names the peer of the TCP connection that a thread of the process
 // waits for, "tcp 127.0.0.1:443" or "tcp [::1]:443", or "" when it waits for

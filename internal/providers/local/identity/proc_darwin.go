@@ -112,6 +112,6 @@ func (p Proc) ignoresTerm(pid int) (bool, error) {
 
 func (p Proc) operations(int) (int64, bool) { return 0, false }
 
-func (p Proc) runDelay(int) (int64, bool) { return 0, false }
+func (p Proc) busiest(int) (int64, bool) { return 0, false }
 
 func (p Proc) waiting(int) string { return "" }

@@ -190,13 +190,14 @@ func parseOperations(text []byte) (int64, bool) {
 	return sum, true
 }
 
-// runDelay adds up the second figure of each thread's schedstat.
-func (p Proc) runDelay(pid int) (int64, bool) {
+// busiest adds up the first two figures of each thread's schedstat and takes
+// the largest sum.
+func (p Proc) busiest(pid int) (int64, bool) {
 	threads, err := os.ReadDir(p.path(pid, "task"))
 	if err != nil {
 		return 0, false
 	}
-	var total int64
+	most, known := int64(0), false
 	for _, thread := range threads {
 		raw, err := os.ReadFile(p.path(pid, "task/"+thread.Name()+"/schedstat"))
 		if err != nil {
@@ -206,11 +207,12 @@ func (p Proc) runDelay(pid int) (int64, bool) {
 		if len(fields) < 2 {
 			return 0, false
 		}
-		waited, err := strconv.ParseInt(string(fields[1]), 10, 64)
-		if err != nil {
+		ran, err := strconv.ParseInt(string(fields[0]), 10, 64)
+		waited, err2 := strconv.ParseInt(string(fields[1]), 10, 64)
+		if err != nil || err2 != nil {
 			return 0, false
 		}
-		total += waited
+		most, known = max(most, ran+waited), true
 	}
-	return total, len(threads) > 0
+	return most, known
 }

@@ -223,23 +223,23 @@ func BenchmarkAlive(b *testing.B) {
 	}
 }
 
-func TestRunDelay(t *testing.T) {
+func TestBusiest(t *testing.T) {
 	t.Parallel()
-	delay, known := Host().RunDelay(os.Getpid())
+	took, known := Host().Busiest(os.Getpid())
 	assert.True(t, known)
-	assert.GreaterOrEqual(t, delay, int64(0))
-	_, known = Host().RunDelay(1 << 30)
-	assert.False(t, known, "nobody has no delay, not none")
+	assert.Positive(t, took)
+	_, known = Host().Busiest(1 << 30)
+	assert.False(t, known, "nobody was not idle, but unknown")
 
 	root := t.TempDir()
 	for thread, text := range map[string]string{"7": "5 11 1\n", "8": "9 31 2\n"} {
 		require.NoError(t, os.MkdirAll(filepath.Join(root, "7", "task", thread), 0o700))
 		require.NoError(t, os.WriteFile(filepath.Join(root, "7", "task", thread, "schedstat"), []byte(text), 0o600))
 	}
-	delay, known = Proc{Root: root}.RunDelay(7)
+	took, known = Proc{Root: root}.Busiest(7)
 	assert.True(t, known)
-	assert.Equal(t, int64(42), delay)
+	assert.Equal(t, int64(40), took, "one thread's time, not the sum of all")
 	require.NoError(t, os.WriteFile(filepath.Join(root, "7", "task", "8", "schedstat"), []byte("?\n"), 0o600))
-	_, known = Proc{Root: root}.RunDelay(7)
+	_, known = Proc{Root: root}.Busiest(7)
 	assert.False(t, known)
 }

@@ -46,6 +46,6 @@ func (p Proc) ignoresTerm(int) (bool, error) { return false, unsupported() }
 
 func (p Proc) operations(int) (int64, bool) { return 0, false }
 
-func (p Proc) runDelay(int) (int64, bool) { return 0, false }
+func (p Proc) busiest(int) (int64, bool) { return 0, false }
 
 func (p Proc) waiting(int) string { return "" }

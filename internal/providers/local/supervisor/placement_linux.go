@@ -31,6 +31,9 @@ func (p *placement) enter(state json.RawMessage) error {
 	if err != nil {
 		return fmt.Errorf("reopening the cgroup: %w", err)
 	}
+	if lost := group.Lost(); len(lost) > 0 {
+		return fmt.Errorf("a control group of the sandbox is %s: %s", lost[0].Reason, lost[0].Path)
+	}
 	p.group = group
 	if err := group.JoinThread(); err != nil {
 		return fmt.Errorf("joining the cgroup: %w", err)
