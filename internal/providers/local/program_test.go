@@ -3,6 +3,8 @@ package local_test
 import (
 	"fmt"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 )
 
@@ -14,9 +16,22 @@ func program(args []string) int {
 	switch args[0] {
 	case "hog":
 		return hog()
+	case "count":
+		return count()
 	}
 	fmt.Fprintln(os.Stderr, "unknown test program", args[0])
 	return 2
+}
+
+// count says so each time that it is asked to end, and goes on.
+func count() int {
+	asked := make(chan os.Signal, 16)
+	signal.Notify(asked, syscall.SIGTERM)
+	fmt.Println("up")
+	for range asked {
+		fmt.Println("asked")
+	}
+	return 0
 }
 
 // hog takes memory until it is stopped.

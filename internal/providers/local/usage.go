@@ -58,12 +58,13 @@ func fromGroup(u *sandbox.Usage, s cgroup.Stats) {
 	}
 }
 
-// tree lists the sandbox's processes without its stub.
+// tree lists the sandbox's processes without its stub, at the cost of the sandbox:
+// looking at each of many must not read the whole machine each time.
 func (c *Client) tree(r record.Record) ([]identity.Stat, error) {
 	if r.Stub.PID <= 0 {
 		return nil, nil
 	}
-	return identity.Host().Descendants(r.Stub.PID)
+	return identity.Host().Offspring(r.Stub.PID)
 }
 
 func fromTree(u *sandbox.Usage, tree []identity.Stat) {

@@ -113,9 +113,9 @@ func (s *supervisor) clear() string {
 	if s.stub != nil {
 		s.killStub()
 		s.drainReports()
+		s.awaitStub(ctx)
 	}
-	s.reapAll(ctx)
-	if len(s.members()) > 0 {
+	if !s.reapAll(ctx) || len(s.inGroup()) > 0 {
 		return ""
 	}
 	s.count()

@@ -28,10 +28,11 @@ func (s *supervisor) persuade(grace time.Duration, patient bool) {
 	defer over.Stop()
 	deaf, reaction := 0, newReaction(s.now())
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		if deaf++; s.anyoneHears() {
+		tree := s.tree()
+		if deaf++; s.anyoneHears(tree) {
 			deaf = 0
 		}
-		if deaf >= deafLooks || (!patient && reaction.none(s.descendants(), s.now())) {
+		if deaf >= deafLooks || (!patient && reaction.none(tree, s.now())) {
 			return
 		}
 		again := time.NewTimer(pause)

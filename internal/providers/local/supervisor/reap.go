@@ -21,14 +21,30 @@ func (s *supervisor) killStub() {
 	_ = s.stub.process.Signal(syscall.SIGKILL) // reaping it is the proof
 }
 
-// reapAll kills and reaps until this process has no child left. Since orphans
-// of the tree fall to this process, no child left means no tree left.
-func (s *supervisor) reapAll(ctx context.Context) {
+// stubLimit bounds the wait for a killed stub, which goes in a moment unless
+// the kernel cannot end somebody in its namespace yet.
+const stubLimit = 100 * time.Millisecond
+
+// awaitStub gives the kernel the moment that it needs: a search for who is left
+// costs more, and finds nobody once the stub is dead.
+func (s *supervisor) awaitStub(ctx context.Context) {
+	if s.stub.handle == nil {
+		return
+	}
+	ctx, done := context.WithTimeout(ctx, stubLimit)
+	defer done()
+	_ = s.stub.handle.Wait(ctx) // reaping is the proof
+}
+
+// reapAll kills and reaps until this process has no child left; false when ctx
+// ends before. Since orphans of the tree fall to this process, no child left
+// means no tree left.
+func (s *supervisor) reapAll(ctx context.Context) bool {
 	for pause := time.Millisecond; ctx.Err() == nil; pause = min(2*pause, 50*time.Millisecond) {
 		for {
 			pid, _, left := waitAny(false)
 			if !left {
-				return
+				return true
 			}
 			if pid == 0 {
 				break
@@ -40,6 +56,7 @@ func (s *supervisor) reapAll(ctx context.Context) {
 		case <-time.After(pause):
 		}
 	}
+	return false
 }
 
 // endDescendants kills everything below a process, a forking program too: who

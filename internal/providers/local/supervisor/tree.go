@@ -9,26 +9,20 @@ import (
 	"sbx/internal/providers/local/identity"
 )
 
-// members are the PIDs of everything that runs in the sandbox, the stub apart.
-func (s *supervisor) members() []int {
-	var pids []int
-	if s.group != nil {
-		if in, err := s.group.PIDs(); err == nil {
-			pids = in
-		}
+// inGroup are the PIDs of everything in the sandbox's cgroup; none without one.
+func (s *supervisor) inGroup() []int {
+	if s.group == nil {
+		return nil
 	}
-	for _, d := range s.descendants() {
-		if !slices.Contains(pids, d.PID) {
-			pids = append(pids, d.PID)
-		}
-	}
+	pids, _ := s.group.PIDs() // a group that is gone holds nobody
 	return pids
 }
 
-// descendants are found by parentage: as a subreaper the supervisor is an
-// ancestor of all that its stub started, however often it forked away.
-func (s *supervisor) descendants() []identity.Stat {
-	all, err := identity.Host().Descendants(s.self.PID)
+// tree is a look at everything that runs below this process, the stub apart: as
+// a subreaper the supervisor is an ancestor of all that its stub started,
+// however often it forked away. A look is no proof (identity.Proc.Offspring).
+func (s *supervisor) tree() []identity.Stat {
+	all, err := identity.Host().Offspring(s.self.PID)
 	if err != nil {
 		return nil
 	}
@@ -37,14 +31,18 @@ func (s *supervisor) descendants() []identity.Stat {
 	})
 }
 
-// signalTree asks every process of the tree, never one that took over a number
-// in between.
+// signalTree asks every process of the tree once, never one that took over a
+// number in between.
 func (s *supervisor) signalTree(sig syscall.Signal) {
+	tree := s.tree()
+	inGroup := s.inGroup() // after the tree: who is not in it stands outside for good
 	if s.group != nil {
 		_, _ = s.group.Signal(sig) // who cannot be asked is killed next
 	}
-	for _, d := range s.descendants() {
-		signalOne(d, sig)
+	for _, d := range tree {
+		if !slices.Contains(inGroup, d.PID) {
+			signalOne(d, sig)
+		}
 	}
 }
 
@@ -58,8 +56,14 @@ func signalOne(d identity.Stat, sig syscall.Signal) {
 }
 
 // anyoneHears says whether a process is left that does not ignore TERM.
-func (s *supervisor) anyoneHears() bool {
-	return slices.ContainsFunc(s.members(), func(pid int) bool {
+func (s *supervisor) anyoneHears(tree []identity.Stat) bool {
+	pids := s.inGroup()
+	for _, d := range tree {
+		if !slices.Contains(pids, d.PID) {
+			pids = append(pids, d.PID)
+		}
+	}
+	return slices.ContainsFunc(pids, func(pid int) bool {
 		deaf, err := identity.Host().IgnoresTerm(pid)
 		return err == nil && !deaf
 	})
@@ -69,7 +73,7 @@ func (s *supervisor) anyoneHears() bool {
 // the limit.
 func (s *supervisor) overLimit() bool {
 	var resident int64
-	for _, d := range s.descendants() {
+	for _, d := range s.tree() {
 		resident += d.RSSBytes
 	}
 	s.last = lastSample{bytes: resident, at: s.now().UTC()}
