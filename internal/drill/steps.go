@@ -137,8 +137,24 @@ func (d *drill) ageEnough(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-timer.C:
-		return nil
+		return d.doomedEnded(ctx)
 	}
+}
+
+// doomedWithin is how long a slow machine may need to run into a limit.
+const doomedWithin = time.Minute
+
+// doomedEnded waits for those that run into their limit. Should one not end, the
+// verdict over it says so.
+func (d *drill) doomedEnded(ctx context.Context) error {
+	limit, stop := context.WithTimeout(ctx, doomedWithin)
+	defer stop()
+	for _, s := range d.staged {
+		if s.scene.memory > 0 {
+			_, _ = d.Fleet.Wait(limit, s.ref, fleet.GoalEnded)
+		}
+	}
+	return ctx.Err()
 }
 
 // logs looks for last activity, errors, repetition and known patterns (R34 to
@@ -265,7 +281,7 @@ func (d *drill) judge(ctx context.Context) error {
 func name(s sandbox.Sandbox, ranked []triage.Finding, stuck triage.Stuckness) (sandbox.Cause, sandbox.Confidence, []sandbox.Evidence) {
 	owned := s.TaskID != "" || s.AgentType != ""
 	if !s.State.Ended() && stuck.Verdict != sandbox.True && owned {
-		return sandbox.CauseNone, sandbox.Certain, stuck.Evidence
+		return sandbox.CauseNone, sandbox.Probable, stuck.Evidence
 	}
 	i := slices.IndexFunc(ranked, func(f triage.Finding) bool { return f.Confidence != sandbox.ConfidenceUnknown })
 	if i < 0 {
