@@ -101,7 +101,7 @@ func (o *logsOptions) check(p *output.Printer) error {
 	if o.flags.Changed("tail") && o.tail < 1 {
 		return fault.Usage("--tail: %d is no number of lines", o.tail).WithHint("leave it out for all lines; -f --since 1s shows new ones only")
 	}
-	return checkGiven(o.flags, "since", "grep")
+	return nil
 }
 
 // query is what the provider is asked for. Tail counts what is shown, so a

@@ -48,6 +48,7 @@ func NewRoot(d *Deps) *cobra.Command {
 		root.AddCommand(construct(d))
 	}
 	root.AddCommand(newExitCodes())
+	knowTopics(root)
 	layOut(root, d.Process.Name())
 	return root
 }
@@ -71,6 +72,24 @@ func verbs() []func(*Deps) *cobra.Command {
 		newVersion,
 		newCompletion,
 	}
+}
+
+// knowTopics makes `help` refuse what it has no page for; cobra's own shows the
+// first page instead.
+func knowTopics(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	help, _, err := root.Find([]string{"help"})
+	if err != nil {
+		panic(err)
+	}
+	help.Args = func(_ *cobra.Command, args []string) error {
+		found, rest, err := root.Find(args)
+		if err == nil && found.HasSubCommands() {
+			err = unknownVerb(found, rest)
+		}
+		return err
+	}
+	root.RemoveCommand(help) // cobra adds it when it is asked for
 }
 
 func unknownVerb(cmd *cobra.Command, args []string) error {

@@ -55,9 +55,13 @@ func (d *Deps) verb(cmd *cobra.Command, doc document, do work) *cobra.Command {
 	return cmd
 }
 
-// frame refuses what the verb could not print, then runs it under --timeout.
+// frame refuses what was given empty and what the verb could not print, then
+// runs it under --timeout.
 func (d *Deps) frame(cmd *cobra.Command, p *output.Printer, doc document, args []string, do work) error {
 	if err := p.Format.Refuse(cmd.Name(), doc.refuses...); err != nil {
+		return err
+	}
+	if err := refuseEmpty(cmd.Flags()); err != nil {
 		return err
 	}
 	if err := checkColumns(cmd.Name(), doc.columns, p.Columns); err != nil {

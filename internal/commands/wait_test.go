@@ -40,7 +40,7 @@ func TestWaitExits(t *testing.T) {
 		"ambiguous":             {"wait twin", 2, "means 2 sandboxes"},
 		"unknown profile":       {"wait prd/done0001", 2, "did you mean prod?"},
 		"no such goal":          {"wait prod/done0001 --for stopped", 2, "allowed: ended, running"},
-		"empty goal":            {"wait prod/done0001 --for=", 2, "nothing to wait for"},
+		"empty goal":            {"wait prod/done0001 --for=", 2, "--for: empty"},
 		"no sandbox":            {"wait", 2, "name one sandbox"},
 		"two sandboxes":         {"wait prod/done0001 prod/fail0001", 2, "name one sandbox"},
 		"bad limit":             {"wait prod/done0001 --timeout 1", 2, "a unit is missing"},

@@ -32,26 +32,31 @@ func afterDash(refs int, example string) cobra.PositionalArgs {
 	}
 }
 
-// checkGiven refuses text flags that were given empty: an unset shell variable
-// must never mean "any".
-func checkGiven(f *pflag.FlagSet, names ...string) error {
-	for _, name := range names {
-		if f.Changed(name) && f.Lookup(name).Value.String() == "" {
-			return fault.Usage("--%s: empty", name).WithHint("is a shell variable unset?")
+// refuseEmpty refuses every flag that was given and holds nothing: an unset
+// shell variable must never mean "any" or "no limit" (DESIGN section 7).
+func refuseEmpty(f *pflag.FlagSet) error {
+	var err error
+	f.Visit(func(flag *pflag.Flag) {
+		empty := flag.Value.String() == ""
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			empty = len(list.GetSlice()) == 0
 		}
-	}
-	return nil
+		if empty && err == nil {
+			err = fault.Usage("--%s: empty", flag.Name).WithHint("is a shell variable unset?")
+		}
+	})
+	return err
 }
 
-// checkTexts is checkGiven for texts that are kept and shown; it also refuses
-// what a terminal would obey.
+// checkTexts refuses in texts that are kept and shown what a terminal would
+// obey.
 func checkTexts(f *pflag.FlagSet, names ...string) error {
 	for _, name := range names {
 		if text := f.Lookup(name).Value.String(); !printable(text) {
 			return fault.Usage("--%s: it holds control or invisible characters: %s", name, output.Escape(text))
 		}
 	}
-	return checkGiven(f, names...)
+	return nil
 }
 
 // readLabels reads K=V; of one key the last counts. The value may be empty.
