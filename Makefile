@@ -56,6 +56,10 @@ docs: ## regenerate completions/, man/ and docs/cli/ from the program
 deps: ## measure what each dependency adds to the binary and to the start
 	$(GO) run -C tools/depcost .
 
+.PHONY: perf
+perf: ## measure start, create, kill, listing and memory against the budgets
+	scripts/perf
+
 .PHONY: snapshot
 snapshot: bin/goreleaser ## build the release archives and packages into ./dist, publish nothing
 	scripts/snapshot bin/goreleaser
