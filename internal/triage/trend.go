@@ -94,11 +94,15 @@ func (tr Trend) pattern(t Thresholds) UsagePattern {
 	return PatternIdle
 }
 
+// demandSlack, in percent of a core, is what an account of waiting may miss: the
+// kernel writes a wait down when it ends, so the last one is not in it yet.
+const demandSlack = 10
+
 // atLimit says that it takes all the processor it can get. On a machine with
 // more work than cores that may be much less than one, so a thread that is never
 // anything but running or ready to run counts as well.
 func (tr Trend) atLimit(t Thresholds) bool {
-	return tr.CPUPercent != nil && *tr.CPUPercent >= t.CPUBusy || tr.CPUDemand != nil && *tr.CPUDemand >= t.CPUBusy
+	return tr.CPUPercent != nil && *tr.CPUPercent >= t.CPUBusy || tr.CPUDemand != nil && *tr.CPUDemand >= t.CPUBusy-demandSlack
 }
 
 func (tr Trend) grows(t Thresholds) bool {
