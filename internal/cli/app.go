@@ -47,8 +47,8 @@ func (a *app) deps() *commands.Deps {
 	}
 }
 
-// program is this binary: through /proc where there is one, since `go run`
-// removes its file and an upgrade replaces it.
+// program is the path of this binary, by which a drill starts it again to play
+// its sandboxes.
 func program() (string, error) { return os.Executable() }
 
 func (a *app) newPrinter() (*output.Printer, error) {
