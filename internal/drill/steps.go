@@ -193,14 +193,37 @@ func (d *drill) tell(f triage.LogFindings) string {
 	return strings.Join(words, ", ")
 }
 
-// How resources are sampled: enough for a rate and a slope, and no longer.
+// How resources are sampled: enough for a rate and a slope, no longer, and again
+// where a crowded machine made the figures say nothing.
 const (
 	samples  = 3
 	interval = 500 * time.Millisecond
+	tries    = 3
 )
 
 // resources reads use over a while (R43 to R50).
 func (d *drill) resources(ctx context.Context) ([]string, error) {
+	for range tries {
+		if err := d.sample(ctx); err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(d.staged, d.puzzling) {
+			break
+		}
+	}
+	var answers []string
+	for _, s := range d.staged {
+		said := describe(*s.signals.Trend)
+		if s.last.State.Ended() {
+			said = "has ended"
+		}
+		answers = append(answers, s.scene.name+": "+said)
+	}
+	return answers, nil
+}
+
+// sample reads every sandbox's use for one trend.
+func (d *drill) sample(ctx context.Context) error {
 	var refs []sandbox.Ref
 	for _, s := range d.staged {
 		refs = append(refs, s.ref)
@@ -209,25 +232,22 @@ func (d *drill) resources(ctx context.Context) ([]string, error) {
 	for round := range d.Fleet.Samples(ctx, refs, samples, interval) {
 		for i, sample := range round.Samples {
 			if sample.Err != nil {
-				return nil, sample.Err
+				return sample.Err
 			}
 			series[i] = append(series[i], sample.Usage)
 		}
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	var answers []string
 	for i, s := range d.staged {
 		trend := triage.TrendOf(series[i], d.thresholds)
 		s.signals.Trend = &trend
-		said := describe(trend)
-		if s.last.State.Ended() {
-			said = "has ended"
-		}
-		answers = append(answers, s.scene.name+": "+said)
 	}
-	return answers, nil
+	return ctx.Err()
+}
+
+// puzzling says that a sandbox is silent and its figures explain nothing.
+func (d *drill) puzzling(s *staged) bool {
+	quiet := s.signals.Logs != nil && d.Now().Sub(s.signals.Logs.Last) > d.thresholds.BusySilence
+	return !s.last.State.Ended() && quiet && (s.signals.Trend.Pattern == triage.PatternSteady || s.signals.Trend.Pattern == triage.PatternUnknown)
 }
 
 func describe(t triage.Trend) string {
