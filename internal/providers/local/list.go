@@ -28,22 +28,32 @@ func (c *Client) List(ctx context.Context, q providers.Query) iter.Seq2[sandbox.
 			yield(sandbox.Sandbox{}, c.trouble("list", err))
 			return
 		}
-		for id := range slices.Values(ids) {
-			if ctx.Err() != nil {
+		for _, r := range together(ids, c.readOne) {
+			switch {
+			case ctx.Err() != nil:
 				yield(sandbox.Sandbox{}, c.trouble("list", ctx.Err()))
 				return
-			}
-			s, found, err := c.read(id)
-			switch {
-			case err != nil:
-				if !yield(sandbox.Sandbox{}, c.trouble("list", err)) {
+			case r.err != nil:
+				if !yield(sandbox.Sandbox{}, c.trouble("list", r.err)) {
 					return
 				}
-			case found && c.wanted(s, q) && !yield(s, nil):
+			case r.found && c.wanted(r.sandbox, q) && !yield(r.sandbox, nil):
 				return
 			}
 		}
 	}
+}
+
+// reading is what came of reading one sandbox.
+type reading struct {
+	sandbox sandbox.Sandbox
+	found   bool
+	err     error
+}
+
+func (c *Client) readOne(id string) reading {
+	s, found, err := c.read(id)
+	return reading{s, found, err}
 }
 
 func (c *Client) wanted(s sandbox.Sandbox, q providers.Query) bool {

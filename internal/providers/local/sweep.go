@@ -37,13 +37,12 @@ func (c *Client) Sweep(ctx context.Context) (providers.Swept, error) {
 	}
 	var failed []error
 	var finished []string
-	for _, id := range ids {
-		due, unfinished := c.store.Due(id)
-		if !unfinished {
+	for id, seen := range together(ids, c.glance) {
+		if !seen.unfinished {
 			finished = append(finished, id)
 			continue
 		}
-		done, err := c.sweepOne(ctx, id, due)
+		done, err := c.sweepOne(ctx, id, seen)
 		if err != nil {
 			failed = append(failed, c.trouble("sweep "+id, err))
 		}
@@ -55,25 +54,39 @@ func (c *Client) Sweep(ctx context.Context) (providers.Swept, error) {
 	return swept, errors.Join(failed...)
 }
 
+// glance is what a sandbox's lock tells without its record.
+type glance struct {
+	unfinished bool
+	held       bool
+	due        time.Time // it cannot be overdue before
+	err        error
+}
+
+func (c *Client) glance(id string) (g glance) {
+	if g.due, g.unfinished = c.store.Due(id); g.unfinished {
+		g.held, g.err = c.store.Held(id)
+	}
+	return g
+}
+
 // sweepOne looks after one unfinished folder; true when it brought a record to
 // its end. A living supervisor whose time is not over needs no look at its
 // record.
-func (c *Client) sweepOne(ctx context.Context, id string, due time.Time) (bool, error) {
-	held, err := c.store.Held(id)
-	if err != nil || (held && c.now().Sub(due) <= overdue) {
-		return false, err
+func (c *Client) sweepOne(ctx context.Context, id string, seen glance) (bool, error) {
+	if seen.err != nil || (seen.held && c.now().Sub(seen.due) <= overdue) {
+		return false, seen.err
 	}
 	r, err := c.store.Read(id)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && !held:
+	case errors.Is(err, fs.ErrNotExist) && !seen.held:
 		return false, c.dropHalfMade(id)
 	case err != nil: // garbage is for a human to look at; List reports it
 		return false, nil //nolint:nilerr // reported by List
 	case r.Newer():
 		return false, nil
-	case held && !r.ExpiresAt.IsZero() && c.now().Sub(r.ExpiresAt) > overdue:
+	case seen.held && !r.ExpiresAt.IsZero() && c.now().Sub(r.ExpiresAt) > overdue:
 		return true, ignoreEnded(c.Terminate(ctx, id, providers.TerminateOptions{By: "sweep: overdue"}))
-	case held:
+	case seen.held:
 		return false, nil
 	}
 	return c.bury(ctx, r)
