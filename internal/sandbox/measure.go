@@ -26,8 +26,11 @@ func ParseDuration(text string) (time.Duration, error) {
 	refuse := func(why string) (time.Duration, error) {
 		return 0, fmt.Errorf("%w: duration %q: %s; write it like 90s, 10m, 2h, 3d, 1w or 1h30m", ErrMeasure, text, why)
 	}
-	if text == "" {
+	switch {
+	case text == "":
 		return refuse("empty (is a shell variable unset?)")
+	case text[0] == '-' || text[0] == '+':
+		return refuse("a sign has no meaning here")
 	}
 	var total time.Duration
 	last := time.Duration(math.MaxInt64)

@@ -1,6 +1,7 @@
 package triage
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +27,7 @@ type ExitFacts struct {
 
 	OOMKills      *int64 // growth of the kernel's counter for its group; nil = not observed
 	CounterSource string // which counter
+	UsageSource   string // where peak and last sample come from; "" = CounterSource
 	PeakBytes     *int64
 	LimitBytes    *int64
 	LastBytes     *int64 // the last sample of memory before the end
@@ -202,8 +204,9 @@ func (f ExitFacts) counters() []sandbox.Evidence {
 		}
 	}
 	add("oom_kill", f.OOMKills, f.CounterSource, f.At)
-	add("memory peak bytes", f.PeakBytes, f.CounterSource, f.At)
-	add("memory limit bytes", f.LimitBytes, f.CounterSource, f.At)
-	add("last memory sample bytes", f.LastBytes, f.CounterSource, f.LastAt)
+	usage := cmp.Or(f.UsageSource, f.CounterSource)
+	add("memory peak bytes", f.PeakBytes, usage, f.At)
+	add("memory limit bytes", f.LimitBytes, usage, f.At)
+	add("last memory sample bytes", f.LastBytes, usage, f.LastAt)
 	return out
 }

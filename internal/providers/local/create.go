@@ -89,11 +89,11 @@ func (c *Client) check(spec sandbox.Spec) error {
 	case spec.CPU < 0 || spec.CPU > maxCPU || (spec.CPU > 0 && spec.CPU < minCPU):
 		return fault.Usage("%g is no usable number of cores", spec.CPU).At(c.name, "create").WithHint("from %g to %d", minCPU, maxCPU)
 	case spec.PIDs < 0:
-		return fault.Usage("%d is no usable process limit", spec.PIDs).At(c.name, "create")
+		return fault.Usage("%d is no usable process limit", spec.PIDs).At(c.name, "create").WithHint("give it a number above 0")
 	}
 	if spec.Workdir != "" {
 		if info, err := os.Stat(spec.Workdir); err != nil || !info.IsDir() {
-			return fault.Usage("working directory %q is not there", spec.Workdir).At(c.name, "create").WithHint("name an existing folder with --workdir")
+			return fault.Usage("working directory %q is no folder that is there", spec.Workdir).At(c.name, "create").WithHint("name an existing folder with --workdir")
 		}
 	}
 	return nil

@@ -33,17 +33,35 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 	case r.State.Ended():
 		return c.endedAlready(r, o)
 	}
+	if err := c.reachable(r); err != nil {
+		return err
+	}
 	stop := record.Stop{By: o.By, At: c.now().UTC(), GraceSeconds: o.Grace.Seconds(), Patient: o.Patient}
-	if _, err := c.store.AskStop(id, stop); err != nil && !full(err) { // a full disk keeps nobody alive
+	if _, err := c.store.AskStop(id, stop); err != nil && !unwritable(err) { // a full or read-only disk keeps nobody alive
 		return c.trouble(op, err)
 	}
-	if err := c.persuade(ctx, r, o.Grace); err != nil {
+	if err := c.persuade(ctx, r, o.Grace); err != nil && !unwritable(err) { // what happened is seen at the next read
 		return c.trouble(op, err)
 	}
 	if o.Delete {
 		return c.trouble(op, c.store.Remove(id))
 	}
 	return nil
+}
+
+// reachable refuses what cannot be ended from here: somebody holds the lock, and
+// it is nobody whom this process can see, as from inside a sandbox.
+func (c *Client) reachable(r record.Record) error {
+	handle, err := c.supervisorOf(r.ID, r)
+	if err == nil {
+		handle.Close()
+		return nil
+	}
+	if held, heldErr := c.store.Held(r.ID); heldErr != nil || !held {
+		return nil //nolint:nilerr // its supervisor is dead, and what it left can be buried
+	}
+	return fault.New(fault.KindRefused, "its supervisor lives and cannot be seen from here").At(c.name, "terminate "+r.ID).
+		WithHint("end it from outside of this sandbox, container or PID namespace")
 }
 
 // endedAlready answers for what needs no ending: its record is the evidence

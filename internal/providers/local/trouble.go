@@ -3,6 +3,7 @@ package local
 import (
 	"errors"
 	"io/fs"
+	"strings"
 	"syscall"
 
 	"sbx/internal/fault"
@@ -47,6 +48,11 @@ func full(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
+// unwritable says that a file could not be written for want of room or right.
+func unwritable(err error) bool {
+	return full(err) || errors.Is(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission)
+}
+
 func (c *Client) freeSpace() string {
 	return "free space under " + c.deps.StateDir + ", or point SBX_STATE_DIR elsewhere"
 }
@@ -56,7 +62,10 @@ func (c *Client) startTrouble(op string, fail *wire.Fail) error {
 	kind, hint := fault.KindLauncher, ""
 	switch fail.Kind {
 	case wire.FailNotFound:
-		kind, hint = fault.KindCommandNotFound, "the sandbox sees the PATH of whoever creates it; name the program by its full path"
+		kind = fault.KindCommandNotFound
+		if !strings.Contains(fail.Message, "/") {
+			hint = "the sandbox sees the PATH of whoever creates it; name the program by its full path"
+		}
 	case wire.FailNotExecutable:
 		kind, hint = fault.KindNotExecutable, "chmod +x it, or name its interpreter: -- sh FILE"
 	case wire.FailWorkdir:

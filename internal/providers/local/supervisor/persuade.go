@@ -35,6 +35,9 @@ func (s *supervisor) persuade(grace time.Duration, patient bool) {
 		if deaf >= deafLooks || (!patient && reaction.none(tree, s.now())) {
 			return
 		}
+		if deaf > 0 {
+			pause = time.Millisecond // it is over soon, one way or the other
+		}
 		again := time.NewTimer(pause)
 		select {
 		case report, open := <-s.stub.reports:

@@ -24,6 +24,11 @@ func (p *placement) enter(state json.RawMessage) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no_new_privs: %w", err)
 	}
+	// Capabilities are a thread's own: what the stub needed to mount /proc must
+	// not be handed on from this one.
+	if err := dropAmbient(); err != nil {
+		return err
+	}
 	if len(state) == 0 {
 		return nil
 	}
@@ -81,6 +86,10 @@ func settle(isolated bool) error {
 	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		return fmt.Errorf("mounting /proc: %w", err)
 	}
+	return dropAmbient()
+}
+
+func dropAmbient() error {
 	err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
 	if err != nil && !errors.Is(err, unix.EINVAL) {
 		return fmt.Errorf("dropping capabilities: %w", err)
