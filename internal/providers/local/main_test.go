@@ -1,3 +1,5 @@
+//go:build unix
+
 package local_test
 
 import (
@@ -40,18 +42,12 @@ func newBench(tb testing.TB) bench {
 
 func newBenchAt(tb testing.TB, state string, settings map[string]string) bench {
 	tb.Helper()
-	b := bench{open(tb, state, settings, time.Now), state}
+	b := bench{open(tb, state, settings), state}
 	tb.Cleanup(func() { b.endAll(tb) })
 	return b
 }
 
-// ahead is the same provider as a process sees it whose clock runs ahead.
-func (b bench) ahead(tb testing.TB, d time.Duration) bench {
-	tb.Helper()
-	return bench{open(tb, b.state, nil, func() time.Time { return time.Now().Add(d) }), b.state}
-}
-
-func open(tb testing.TB, state string, settings map[string]string, now func() time.Time) *local.Client {
+func open(tb testing.TB, state string, settings map[string]string) *local.Client {
 	tb.Helper()
 	t := local.Type()
 	p := providers.Profile{Name: "local", Type: t.Name, Settings: map[string]string{}}
@@ -60,7 +56,7 @@ func open(tb testing.TB, state string, settings map[string]string, now func() ti
 	}
 	maps.Copy(p.Settings, settings)
 	opened, err := t.Open(tb.Context(), p, providers.Deps{
-		Now: now, StateDir: state, Version: "test", Notice: func(text string) { tb.Log(text) },
+		Now: time.Now, StateDir: state, Version: "test", Notice: func(text string) { tb.Log(text) },
 		Lookup: os.LookupEnv,
 	})
 	require.NoError(tb, err)
