@@ -101,10 +101,14 @@ func create(ctx context.Context, d *Deps, p *output.Printer, command []string, o
 		return err
 	}
 	progress.Done()
-	return output.ShowItem(p, output.ItemSpec[sandbox.Sandbox]{
+	err = output.ShowItem(p, output.ItemSpec[sandbox.Sandbox]{
 		Schema: "sbx.create/v1", Columns: createColumns(),
 		Line: func(s sandbox.Sandbox) string { return s.Ref().String() },
 	}, made)
+	if err != nil { // nobody else knows its reference
+		p.Warn(made.Ref().String() + " runs; `" + d.Process.Name() + " terminate " + made.Ref().String() + "` ends it")
+	}
+	return err
 }
 
 // read turns the flags into a Spec; every mistake is fault.KindUsage. What was

@@ -27,6 +27,7 @@ type Client struct {
 	store    record.Store
 	defaults defaults
 	deps     providers.Deps
+	age      func(identity.Process) (time.Duration, bool) // by a clock that nobody sets
 }
 
 var (
@@ -64,7 +65,7 @@ func open(_ context.Context, p providers.Profile, d providers.Deps) (providers.P
 		return nil, err
 	}
 	return &Client{
-		name: p.Name, defaults: defaults, deps: d,
+		name: p.Name, defaults: defaults, deps: d, age: identity.Process.Age,
 		store: record.Store{Root: filepath.Join(d.StateDir, p.Name)},
 	}, nil
 }

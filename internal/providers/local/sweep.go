@@ -84,12 +84,23 @@ func (c *Client) sweepOne(ctx context.Context, id string, seen glance) (bool, er
 		return false, nil //nolint:nilerr // reported by List
 	case r.Newer():
 		return false, nil
-	case seen.held && !r.ExpiresAt.IsZero() && c.now().Sub(r.ExpiresAt) > overdue:
+	case seen.held && c.isOverdue(r):
 		return true, ignoreEnded(c.Terminate(ctx, id, providers.TerminateOptions{By: "sweep: overdue"}))
 	case seen.held:
 		return false, nil
 	}
 	return c.bury(ctx, r)
+}
+
+// isOverdue says that a living supervisor let its sandbox's time pass. Where the
+// machine can tell, its own age decides: a wall clock that was set forward makes
+// no sandbox overdue.
+func (c *Client) isOverdue(r record.Record) bool {
+	if r.ExpiresAt.IsZero() || c.now().Sub(r.ExpiresAt) <= overdue {
+		return false
+	}
+	age, known := c.age(r.Supervisor)
+	return !known || age > time.Duration(r.Limits.TTLSeconds*float64(time.Second))+overdue
 }
 
 // bury ends what a dead supervisor left of a sandbox and completes its record.

@@ -3,6 +3,7 @@ package identity
 import (
 	"errors"
 	"os"
+	"time"
 )
 
 // The two ways in which a recorded process is no more. Both mean that it has
@@ -56,6 +57,19 @@ func (p Process) Alive() (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// Age is how long ago the process started, by a clock that nobody sets: a wall
+// clock that jumps makes nothing older. False where that is unknown, as for a
+// process of another boot.
+func (p Process) Age() (time.Duration, bool) {
+	up, known := sinceBoot()
+	self, err := Self()
+	if !known || err != nil || self.BootID != p.BootID {
+		return 0, false
+	}
+	age := up - time.Duration(p.StartTicks)*(time.Second/TicksPerSecond)
+	return age, age >= 0
 }
 
 // sameAs compares two identities that were read in one boot.

@@ -3,6 +3,7 @@ package identity
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -57,4 +58,24 @@ func TestNoNumberIsNobody(t *testing.T) {
 		require.Error(t, err)
 		assert.False(t, alive)
 	}
+}
+
+func TestAgeIsCountedFromTheStart(t *testing.T) {
+	t.Parallel()
+	self, err := Self()
+	require.NoError(t, err)
+	age, known := self.Age()
+	if !known {
+		t.Skip("this system does not count from its boot")
+	}
+	assert.Positive(t, age)
+	assert.Less(t, age, time.Hour)
+	older := self
+	older.StartTicks -= min(older.StartTicks, 100*TicksPerSecond)
+	olderAge, _ := older.Age()
+	assert.Greater(t, olderAge, age)
+	elsewhere := self
+	elsewhere.BootID = "another"
+	_, known = elsewhere.Age()
+	assert.False(t, known)
 }
