@@ -75,10 +75,14 @@ func setup(e *testscript.Env) error {
 	e.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
 	e.Setenv("TERM", "dumb")
 	e.Setenv("SELF", executable())
-	e.Setenv("GORACE", strings.TrimSpace("atexit_sleep_ms=0 "+os.Getenv("GORACE"))) // or each run of a raced sbx ends a second late
+	e.Setenv("GORACE", promptRace())
 	e.Defer(func() { endAll(filepath.Join(e.WorkDir, "state")) })
 	return nil
 }
+
+// promptRace are options of the race detector under which a program ends at
+// once, not a second late.
+func promptRace() string { return strings.TrimSpace("atexit_sleep_ms=0 " + os.Getenv("GORACE")) }
 
 func executable() string {
 	path, err := os.Executable()

@@ -37,7 +37,7 @@ func home(t *testing.T) []string {
 	environ := slices.DeleteFunc(os.Environ(), func(entry string) bool {
 		return strings.HasPrefix(entry, "SBX_") || strings.HasPrefix(entry, "XDG_") || strings.HasPrefix(entry, "HOME=")
 	})
-	return append(environ, "HOME="+dir, "SBX_STATE_DIR="+state, "TERM=dumb", "GOFLAGS=-buildvcs=false",
+	return append(environ, "HOME="+dir, "SBX_STATE_DIR="+state, "TERM=dumb", "GOFLAGS=-buildvcs=false", "GORACE="+promptRace(),
 		"GOCACHE="+goEnv(t, "GOCACHE"), "GOMODCACHE="+goEnv(t, "GOMODCACHE"))
 }
 

@@ -11,8 +11,8 @@ import (
 )
 
 // stillness is how long a tree may show no reaction to TERM before it counts as
-// one that will not end by itself: no process came or went, and none used the
-// processor.
+// one that will not end by itself: no process came or went, none used the
+// processor, and none was about to.
 const stillness = 250 * time.Millisecond
 
 // persuade sends TERM to the whole tree and waits for it to end: for the grace
@@ -67,12 +67,14 @@ func newReaction(now time.Time) *reaction { return &reaction{since: now} }
 func (r *reaction) none(tree []identity.Stat, now time.Time) bool {
 	var pids []int
 	var ticks uint64
+	moving := false
 	for _, p := range tree {
 		pids = append(pids, p.PID)
 		ticks += p.UTimeSTimeTicks
+		moving = moving || p.State == 'R' || p.State == 'D' // it waits for a processor or a disk
 	}
 	slices.Sort(pids)
-	if !slices.Equal(pids, r.pids) || ticks != r.ticks {
+	if moving || !slices.Equal(pids, r.pids) || ticks != r.ticks {
 		r.since, r.pids, r.ticks = now, pids, ticks
 	}
 	return now.Sub(r.since) >= stillness

@@ -114,7 +114,10 @@ func TestReactionIsMovementInTheTree(t *testing.T) {
 	assert.False(t, r.none([]identity.Stat{two, one}, later(stillness-1)), "not still for long enough")
 	assert.False(t, r.none([]identity.Stat{one}, later(stillness)), "one has ended")
 	assert.False(t, r.none([]identity.Stat{worked}, later(2*stillness-1)), "it used the processor")
-	assert.True(t, r.none([]identity.Stat{worked}, later(3*stillness-1)))
+	ready := worked
+	ready.State = 'R'
+	assert.False(t, r.none([]identity.Stat{ready}, later(3*stillness-1)), "it would work if it had a processor")
+	assert.True(t, r.none([]identity.Stat{worked}, later(4*stillness-1)))
 }
 
 func TestBackstopStandsWellAboveTheLimit(t *testing.T) {

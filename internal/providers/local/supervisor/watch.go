@@ -21,7 +21,7 @@ const ttlGrace = 2 * time.Second
 
 // deafLooks is how many looks in a row must find nobody who hears TERM: a shell
 // blocks all signals for the moment of a fork, so one look may be chance.
-const deafLooks = 3
+const deafLooks = 5
 
 // watchSignals: TERM asks to read the stop request; the others that a closing
 // terminal or a key press may send are not for a detached process.
