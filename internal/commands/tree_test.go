@@ -85,7 +85,7 @@ func takesArguments(cmd *cobra.Command) bool { return strings.Contains(cmd.Use, 
 
 // exampleLimit, in virtual time, ends examples that go on until they are
 // interrupted.
-const exampleLimit = time.Minute
+const exampleLimit = 20 * time.Second
 
 func TestEveryExampleRuns(t *testing.T) {
 	t.Parallel()
