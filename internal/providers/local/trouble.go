@@ -63,8 +63,8 @@ func (c *Client) startTrouble(op string, fail *wire.Fail) error {
 	switch fail.Kind {
 	case wire.FailNotFound:
 		kind = fault.KindCommandNotFound
-		if !strings.Contains(fail.Message, "/") {
-			hint = "the sandbox sees the PATH of whoever creates it; name the program by its full path"
+		if hint = "the sandbox sees the PATH of whoever creates it; name the program by its full path"; strings.Contains(fail.Message, "/") {
+			hint = "a path without a leading slash is looked up from the sandbox's working directory"
 		}
 	case wire.FailNotExecutable:
 		kind, hint = fault.KindNotExecutable, "chmod +x it, or name its interpreter: -- sh FILE"

@@ -64,27 +64,6 @@ func (p Proc) pids() ([]int, error) {
 	return numbers(root)
 }
 
-// numbers lists the entries of a directory that are numbers: processes,
-// threads, descriptors.
-func numbers(dir string) ([]int, error) {
-	d, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	names, err := d.Readdirnames(-1)
-	if err != nil {
-		return nil, err
-	}
-	list := make([]int, 0, len(names))
-	for _, name := range names {
-		if n, err := strconv.Atoi(name); err == nil {
-			list = append(list, n)
-		}
-	}
-	return list, nil
-}
-
 // lines hands on each line of a file until more says no. Lines beyond 4 KiB
 // are passed over.
 func lines(path string, more func(line []byte) bool) error {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 	"time"
 
 	"sbx/internal/providers/local/record"
@@ -184,7 +185,7 @@ func (s *supervisor) closeOutput() {
 func (s *supervisor) writeLast() error {
 	var err error
 	for pause := 100 * time.Millisecond; pause < 10*time.Second; pause *= 2 {
-		if err = s.store.Write(s.rec); err == nil || errors.Is(err, os.ErrNotExist) {
+		if err = s.store.Write(s.rec); err == nil || errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.EROFS) {
 			return err
 		}
 		<-time.After(pause)
