@@ -1,7 +1,6 @@
 package identity
 
 import (
-	"bytes"
 	"os"
 	"strconv"
 )
@@ -28,28 +27,50 @@ func (p Proc) offspring(pid int) ([]Stat, error) {
 	return found, nil
 }
 
-// children is empty for a process that has ended.
+// children is empty for a process that has ended, and lacks those of a thread
+// that has: they have another parent.
 func (p Proc) children(pid int) []int {
 	threads, err := numbers(p.path(pid, "task"))
 	if err != nil {
 		return nil
 	}
 	var list []int
-	var room [4096]byte
 	for _, tid := range threads {
-		path := p.path(pid, "task/"+strconv.Itoa(tid)+"/children")
-		text, err := small(path, room[:])
-		if len(text) == len(room) { // there may be more
-			text, err = os.ReadFile(path)
+		list = appendChildren(list, p.path(pid, "task/"+strconv.Itoa(tid)+"/children"))
+	}
+	return list
+}
+
+func appendChildren(list []int, path string) []int {
+	var room [4096]byte
+	text, err := small(path, room[:])
+	if err != nil {
+		return list
+	}
+	if len(text) < len(room) {
+		return appendWords(list, text)
+	}
+	whole, err := os.ReadFile(path) // there may be more
+	if err != nil {
+		return list
+	}
+	return appendWords(list, whole)
+}
+
+// appendWords reads numbers between blanks.
+func appendWords(list []int, text []byte) []int {
+	n, digits := 0, 0
+	for _, c := range text {
+		switch {
+		case c >= '0' && c <= '9' && digits < maxDigits:
+			n, digits = 10*n+int(c-'0'), digits+1
+		case digits > 0:
+			list = append(list, n)
+			n, digits = 0, 0
 		}
-		if err != nil {
-			continue // the thread has ended; its children have another parent
-		}
-		for word := range bytes.FieldsSeq(text) {
-			if child, err := strconv.Atoi(string(word)); err == nil {
-				list = append(list, child)
-			}
-		}
+	}
+	if digits > 0 {
+		list = append(list, n)
 	}
 	return list
 }

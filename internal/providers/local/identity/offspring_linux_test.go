@@ -73,6 +73,15 @@ func TestOffspringOfAProcess(t *testing.T) {
 	}, 10*time.Second, time.Millisecond)
 }
 
+func TestAppendWords(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]int{
+		"": nil, " ": nil, "1": {1}, "12 ": {12}, "1 22 333 ": {1, 22, 333}, "\n4\n": {4}, "99999999999": {9999999999},
+	} {
+		assert.Equal(t, want, appendWords(nil, []byte(text)), "%q", text)
+	}
+}
+
 // BenchmarkDescendants and BenchmarkOffspring: the former grows with the
 // machine, the latter with the tree.
 func BenchmarkDescendants(b *testing.B) {
