@@ -78,7 +78,7 @@ func (c *Client) checkLimits() []providers.Check {
 		Check: "memory limit", Verdict: sandbox.VerdictOf(best.Hard()), Message: fmt.Sprintf("new sandboxes get %s", best), Info: true,
 	}
 	if !best.Hard() {
-		summary.Hint = "a watchdog looks every 100 ms and kills what is over its limit; a fast program overshoots. Delegate a cgroup, or start a systemd user session, for a hard limit"
+		summary.Hint = "a watchdog looks every 25 ms and kills what is over its limit; a fast program overshoots. Delegate a cgroup, or start a systemd user session, for a hard limit"
 	}
 	return append(checks, summary)
 }
