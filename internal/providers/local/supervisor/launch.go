@@ -17,10 +17,11 @@ import (
 
 // stubProcess is the stub as its supervisor sees it.
 type stubProcess struct {
-	process *os.Process
-	handle  *identity.Handle
-	life    *os.File             // closing it tells the stub that it is alone
-	reports chan wire.StubReport // closed when the stub is gone
+	process  *os.Process
+	handle   *identity.Handle
+	isolated bool                 // nobody of its tree can leave it
+	life     *os.File             // closing it tells the stub that it is alone
+	reports  chan wire.StubReport // closed when the stub is gone
 }
 
 // launch starts the stub with the strongest isolation that is permitted here
@@ -59,7 +60,7 @@ func (s *supervisor) tryLaunch(level isolation, socket *os.File) error {
 		pipes.closeParentEnds()
 		return isolationFail(level, err)
 	}
-	s.stub = &stubProcess{process: process, life: pipes.life.parent, reports: make(chan wire.StubReport, 1)}
+	s.stub = &stubProcess{process: process, isolated: level.isolated(), life: pipes.life.parent, reports: make(chan wire.StubReport, 1)}
 	pipes.closeChildEnds()
 	started, err := s.instruct(level, pipes)
 	if err != nil {

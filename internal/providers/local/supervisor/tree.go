@@ -18,11 +18,16 @@ func (s *supervisor) inGroup() []int {
 	return pids
 }
 
-// tree is a look at everything that runs below this process, the stub apart: as
-// a subreaper the supervisor is an ancestor of all that its stub started,
-// however often it forked away. A look is no proof (identity.Proc.Offspring).
+// tree is a look at everything that runs below the stub or, where its namespace
+// does not hold who forks away, below this process: as a subreaper it is an
+// ancestor of all that its stub started. A look is no proof
+// (identity.Proc.Offspring).
 func (s *supervisor) tree() []identity.Stat {
-	all, err := identity.Host().Offspring(s.self.PID)
+	root := s.self.PID
+	if s.stub != nil && s.stub.isolated {
+		root = s.stub.process.Pid
+	}
+	all, err := identity.Host().Offspring(root)
 	if err != nil {
 		return nil
 	}
