@@ -226,5 +226,10 @@ func (s stage) idle(t *table, watched time.Duration) error {
 		}
 		t.add(fmt.Sprintf("wake-ups of an idle %s in %s", who, watched), "", "switches", n-before[i])
 	}
+	kib, err := anonymous(k.Supervisor.PID)
+	if err != nil {
+		return err
+	}
+	t.add(fmt.Sprintf("supervisor, anonymous memory after %s at rest", watched), "4096", "KiB", kib)
 	return nil
 }
