@@ -44,8 +44,9 @@ func busy(out io.Writer) int {
 	}
 	runtime.GOMAXPROCS(1)
 	runtime.LockOSThread()
+	step := []byte("x")
 	for {
-		_, _ = null.Write([]byte("x"))
+		_, _ = null.Write(step)
 	}
 }
 

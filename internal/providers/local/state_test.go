@@ -42,8 +42,14 @@ func TestListShowsAnEndThatIsNotRecorded(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	s := b.sh(t, "sleep 600")
-	require.NoError(t, syscall.Kill(b.record(t, s.ID).Supervisor.PID, syscall.SIGKILL))
+	supervisor := b.record(t, s.ID).Supervisor
+	require.NoError(t, syscall.Kill(supervisor.PID, syscall.SIGKILL))
 	nothingLeft(t, s.ID)
+	// Its threads go one by one: the program may be dead before the lock is free.
+	require.Eventually(t, func() bool {
+		alive, err := supervisor.Alive()
+		return err == nil && !alive
+	}, 10*time.Second, time.Millisecond)
 	var states []sandbox.State
 	for s, err := range b.List(t.Context(), providers.Query{}) {
 		require.NoError(t, err)
