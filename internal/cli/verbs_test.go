@@ -111,7 +111,8 @@ func signalTo(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: signal -9|-STOP|-TERM supervisor|stub|program ID")
 	}
-	r, err := record.Store{Root: ts.Getenv("SBX_STATE_DIR") + "/local"}.Read(args[2])
+	store := record.Store{Root: ts.Getenv("SBX_STATE_DIR") + "/local"}
+	r, err := store.Read(args[2])
 	ts.Check(err)
 	sig := map[string]syscall.Signal{"-9": syscall.SIGKILL, "-STOP": syscall.SIGSTOP, "-TERM": syscall.SIGTERM}[args[0]]
 	pid := map[string]int{"supervisor": r.Supervisor.PID, "stub": r.Stub.PID, "program": r.Program.PID}[args[1]]
@@ -119,6 +120,19 @@ func signalTo(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("no %s of %s is known", args[1], args[2])
 	}
 	ts.Check(syscall.Kill(pid, sig))
+	// The kernel takes the threads of a process down one by one; its lock goes
+	// with the last, when /proc shows nothing of it any more.
+	for deadline := time.Now().Add(20 * time.Second); sig == syscall.SIGKILL && args[1] == "supervisor"; {
+		held, err := store.Held(args[2])
+		ts.Check(err)
+		if !held {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("the supervisor of %s does not die", args[2])
+		}
+		<-time.After(time.Millisecond)
+	}
 }
 
 // until repeats a program until it succeeds: until test -e up.
