@@ -13,7 +13,7 @@ import (
 )
 
 // watchdogEvery is how often the watchdog looks. At 100 ms a 64 MiB limit is
-// caught between 72 and 101 MiB; four times that pace costs a fraction of a
+// caught between 72 and 101 MiB; four times that pace costs about one
 // percent of a core and leaves a fast program a quarter of the room.
 const watchdogEvery = 25 * time.Millisecond
 
