@@ -27,7 +27,7 @@ const (
 	lockFile   = "lock"
 	stopFile   = "stop.json"
 	socketFile = "ctl.sock"
-	workDir    = "work"
+	workDir    = "home"
 	tempDir    = "tmp"
 	logFile    = "supervisor.log"
 )
