@@ -3,6 +3,8 @@ package config
 import (
 	"slices"
 	"strings"
+
+	"sbx/internal/fault"
 )
 
 // closest gives the candidate that a misspelt word most likely meant, or "".
@@ -10,35 +12,11 @@ import (
 func closest(word string, candidates []string) string {
 	best, least := "", max(1, len(word)/3)+1
 	for _, c := range slices.Sorted(slices.Values(candidates)) {
-		if d := distance(strings.ToLower(word), c); d < least {
+		if d := fault.Distance(strings.ToLower(word), c); d < least {
 			best, least = c, d
 		}
 	}
 	return best
-}
-
-// distance counts insertions, deletions, replacements and swaps of neighbours
-// between two words.
-func distance(a, b string) int {
-	before, previous, row := []int{}, make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range previous {
-		previous[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(previous[j]+1, row[j-1]+1, previous[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, previous, row = previous, row, make([]int, len(b)+1)
-	}
-	return previous[len(b)]
 }
 
 // meant writes what may be meant by a wrong word and what is allowed:

@@ -9,26 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestDistance(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		a, b string
-		want int
-	}{
-		{"", "", 0},
-		{"", "abc", 3},
-		{"abc", "", 3},
-		{"use", "use", 0},
-		{"usee", "use", 1},
-		{"ues", "use", 1},
-		{"limts", "limits", 1},
-		{"kitten", "sitting", 3},
-	} {
-		assert.Equal(t, tc.want, distance(tc.a, tc.b), tc.a+" "+tc.b)
-		assert.Equal(t, tc.want, distance(tc.b, tc.a), "both ways")
-	}
-}
-
 func TestClosest(t *testing.T) {
 	t.Parallel()
 	words := []string{"use", "launch", "limits", "protect", "providers"}

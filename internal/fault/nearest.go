@@ -14,7 +14,7 @@ const maxTypo = 2
 func Nearest(word string, choices []string) string {
 	best, found := maxTypo+1, ""
 	for _, c := range choices {
-		d := distance([]rune(strings.ToLower(word)), []rune(strings.ToLower(c)))
+		d := Distance(strings.ToLower(word), strings.ToLower(c))
 		if d < best && 2*d < len([]rune(word)) {
 			best, found = d, c
 		}
@@ -32,9 +32,11 @@ func Meant(word string, choices []string) string {
 	return allowed
 }
 
-// distance counts the insertions, deletions, replacements and swaps of
-// neighbours that turn a into b.
-func distance(a, b []rune) int {
+// Distance counts the insertions, deletions, replacements and swaps of
+// neighbouring characters that turn one word into the other. Rooms that have a
+// rule of their own about what is near measure with it.
+func Distance(from, to string) int {
+	a, b := []rune(from), []rune(to)
 	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
 		last[j] = j

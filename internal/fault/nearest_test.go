@@ -45,3 +45,25 @@ func FuzzNearest(f *testing.F) {
 		}
 	})
 }
+
+func TestDistance(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		a, b string
+		want int
+	}{
+		{"", "", 0},
+		{"a", "", 1},
+		{"", "abc", 3},
+		{"use", "use", 0},
+		{"usee", "use", 1},
+		{"ues", "use", 1},
+		{"jsno", "json", 1},
+		{"limts", "limits", 1},
+		{"kitten", "sitting", 3},
+		{"größe", "grösse", 2},
+	} {
+		assert.Equal(t, tc.want, Distance(tc.a, tc.b), tc.a+" "+tc.b)
+		assert.Equal(t, tc.want, Distance(tc.b, tc.a), "both ways")
+	}
+}

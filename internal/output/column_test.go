@@ -1,6 +1,7 @@
 package output
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -59,16 +60,9 @@ func TestNearest(t *testing.T) {
 	} {
 		assert.Equal(t, want, nearest(word, known), word)
 	}
-}
-
-func TestSlips(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"a", "", 1}, {"", "abc", 3}, {"kitten", "sitting", 3}, {"jsno", "json", 1}, {"same", "same", 0}, {string(make([]byte, 65)), "a", 64}} {
-		assert.Equal(t, tc.want, slips(tc.a, tc.b), "%q %q", tc.a, tc.b)
-	}
+	long := strings.Repeat("a", longestWord)
+	assert.Equal(t, long, nearest(long, []string{long}))
+	assert.Empty(t, nearest(long+"a", []string{long, long + "a"}), "what is longer is not compared")
 }
 
 func TestHeading(t *testing.T) {
