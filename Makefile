@@ -35,7 +35,7 @@ fmt: bin/golangci-lint ## format with gofumpt and goimports
 	bin/golangci-lint fmt
 
 .PHONY: fuzz
-fuzz: ## run each fuzz target for FUZZTIME (5s)
+fuzz: ## run each fuzz target for FUZZTIME (20000x)
 	scripts/fuzz $(FUZZTIME) $(PKG)
 
 .PHONY: bench
