@@ -20,6 +20,8 @@ import (
 func rooms() map[string][]string {
 	words := []string{"sandbox", "fault"}
 	local := []string{"providers/local/cgroup", "providers/local/identity", "providers/local/plain", "providers/local/record", "providers/local/runlog", "providers/local/wire"}
+	wire := with(words, "providers", "httpx", "triage", "providers/guest")
+	wireFake := []string{"sandbox", "providers/wiretest"}
 	return map[string][]string{
 		// ground floor
 		"sandbox": nil,
@@ -28,8 +30,10 @@ func rooms() map[string][]string {
 		// pure rules
 		"selector": words,
 		"triage":   words,
+		"httpx":    {"fault"},
+		"policy":   words,
 		// the contract and those who keep it
-		"providers":                  words,
+		"providers":                  with(words, "httpx"),
 		"providers/fake":             with(words, "providers"),
 		"providers/providertest":     with(words, "providers"),
 		"providers/local":            with(local, "sandbox", "fault", "providers", "triage", "providers/local/supervisor"),
@@ -40,14 +44,27 @@ func rooms() map[string][]string {
 		"providers/local/runlog":     {"sandbox", "providers/local/plain"},
 		"providers/local/wire":       {"providers/local/record"},
 		"providers/local/supervisor": with(local, "sandbox"),
-		"config":                     with(words, "process", "providers"),
-		"output":                     with(words, "process"),
+		"providers/guest":            with(words, "triage"),
+		"providers/e2b":              wire,
+		"providers/daytona":          wire,
+		"providers/vercel":           wire,
+		"providers/monotask":         wire,
+		"providers/omoios":           wire,
+		// strict wire fakes, for tests alone
+		"providers/wiretest":              with(words, "providers", "httpx"),
+		"providers/e2b/e2btest":           wireFake,
+		"providers/daytona/daytonatest":   wireFake,
+		"providers/vercel/verceltest":     wireFake,
+		"providers/monotask/monotasktest": wireFake,
+		"providers/omoios/omoiostest":     wireFake,
+		"config":                          with(words, "process", "providers"),
+		"output":                          with(words, "process"),
 		// many as one
-		"fleet": with(words, "providers", "selector", "triage"),
+		"fleet": with(words, "providers", "selector", "triage", "policy"),
 		// skins
 		"drill":    with(words, "fleet", "triage", "providers"),
 		"commands": with(words, "process", "providers", "selector", "triage", "config", "output", "fleet", "drill"),
-		"cli":      with(words, "process", "providers", "providers/local", "config", "output", "fleet", "drill", "commands"),
+		"cli":      with(words, "process", "httpx", "providers", "providers/local", "providers/e2b", "providers/daytona", "providers/vercel", "providers/monotask", "providers/omoios", "config", "output", "fleet", "drill", "commands"),
 		"arch":     nil,
 	}
 }
@@ -67,16 +84,31 @@ func owners() map[string][]string {
 		"golang.org/x/sys":                  {"providers/local", "providers/local/cgroup", "providers/local/identity", "providers/local/plain", "providers/local/record", "providers/local/runlog", "providers/local/supervisor", "providers/local/wire"},
 		"github.com/fsnotify/fsnotify":      {"providers/local", "providers/local/runlog"},
 		"github.com/creack/pty":             {"providers/local"},
-		"github.com/stretchr/testify":       {"providers/providertest"},
+		"github.com/stretchr/testify":       {"providers/providertest", "providers/wiretest"},
+		"github.com/cenkalti/backoff/v5":    {"httpx"},
+		"golang.org/x/time":                 {"httpx"},
+		"github.com/sony/gobreaker/v2":      {"policy"},
+		"github.com/coder/websocket":        {"providers/daytona", "providers/daytona/daytonatest"},
+		"github.com/getkin/kin-openapi":     {"providers/wiretest"},
+		"github.com/santhosh-tekuri":        {"providers/wiretest"},
 	}
 }
 
 // standard says which rooms may use a guarded package of the standard library.
 func standard() map[string][]string {
 	return map[string][]string{
-		"net/http": {"providers/providertest"},
-		"os/exec":  {"providers/local", "providers/local/supervisor", "providers/local/identity"},
+		"net/http": with(wireRooms(), "httpx", "providers/providertest"),
+		"os/exec":  {"providers/local", "providers/local/supervisor", "providers/local/identity", "providers/wiretest"},
 	}
+}
+
+// wireRooms are the rooms that speak HTTP to or as a provider.
+func wireRooms() []string {
+	rooms := []string{"providers/wiretest"}
+	for _, p := range []string{"e2b", "daytona", "vercel", "monotask", "omoios"} {
+		rooms = append(rooms, "providers/"+p, "providers/"+p+"/"+p+"test")
+	}
+	return rooms
 }
 
 func testLibraries() []string {
@@ -243,6 +275,9 @@ func testMayImport(room, own string) bool {
 		return false
 	case "cli":
 		return true
+	}
+	if own == "providers/wiretest" || own == room+"/"+path.Base(room)+"test" {
+		return slices.Contains(wireRooms(), room) || room == "providers/guest"
 	}
 	return own == "providers/fake" || own == "providers/providertest"
 }

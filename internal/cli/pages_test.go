@@ -77,8 +77,8 @@ func writeSettings(b *strings.Builder, kind providers.Type) {
 	switch {
 	case kind.Always:
 		b.WriteString("A profile of this type is always there.\n\n")
-	case kind.SwitchedOn != "":
-		b.WriteString("`" + kind.SwitchedOn + "` in the environment adds a profile of this type.\n\n")
+	case len(kind.SwitchedOn) > 0:
+		b.WriteString("`" + strings.Join(kind.SwitchedOn, "`, `") + "` in the environment adds a profile of this type.\n\n")
 	}
 	if len(kind.Options) == 0 {
 		b.WriteString("It has no settings.\n")

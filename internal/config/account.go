@@ -12,7 +12,7 @@ import (
 const optionURL = "url"
 
 // account tells two accounts apart without holding a secret: type, address and
-// a hash of the credential (DESIGN section 6).
+// a hash of the credential and of what else names the account (DESIGN section 6).
 type account struct {
 	kind       string
 	url        string
@@ -25,6 +25,9 @@ func accountOf(p providers.Profile, t providers.Type) (account, bool) {
 	var credential strings.Builder
 	secrets, given := 0, 0
 	for _, o := range t.Options {
+		if o.Account {
+			credential.WriteString(o.Name + "\x00" + p.Settings[o.Name] + "\x00")
+		}
 		if !o.Secret {
 			continue
 		}

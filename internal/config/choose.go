@@ -47,7 +47,7 @@ func (l *loader) each(doc *document, key string, words []word, known []string) {
 func (l *loader) switchable() []string {
 	var names []string
 	for _, t := range l.in.Types {
-		if t.SwitchedOn != "" {
+		if len(t.SwitchedOn) > 0 {
 			names = append(names, t.Name)
 		}
 	}
@@ -56,8 +56,8 @@ func (l *loader) switchable() []string {
 
 // advised adds how a profile of that name comes to be, where a variable does it.
 func (l *loader) advised(err error, name string) error {
-	if t, ok := findType(l.in.Types, name); ok && t.SwitchedOn != "" {
-		return fault.Usage("%w", err).WithHint("set %s to switch the profile %s on", t.SwitchedOn, name)
+	if t, ok := findType(l.in.Types, name); ok && len(t.SwitchedOn) > 0 {
+		return fault.Usage("%w", err).WithHint("set %s to switch the profile %s on", strings.Join(t.SwitchedOn, " and "), name)
 	}
 	return err
 }

@@ -121,7 +121,7 @@ func (l *loader) cause(p Profile, t providers.Type) string {
 	case t.Always:
 		return originDefault
 	}
-	return "env " + t.SwitchedOn
+	return "env " + strings.Join(t.SwitchedOn, ", ")
 }
 
 func (l *loader) ownedBy(p Profile, t providers.Type) string {

@@ -24,12 +24,12 @@ func testTypes() []providers.Type {
 			{Name: "strict", Kind: providers.OptionBool, Help: "be strict"},
 			{Name: "pids", Kind: providers.OptionCount, Help: "processes"},
 		}},
-		{Name: "cloud", Help: "a service", SwitchedOn: "CLOUD_KEY", Options: []providers.Option{
+		{Name: "cloud", Help: "a service", SwitchedOn: []string{"CLOUD_KEY"}, Options: []providers.Option{
 			{Name: "token", Kind: providers.OptionText, Env: "CLOUD_KEY", Secret: true, Help: "the credential"},
 			{Name: "url", Kind: providers.OptionText, Env: "CLOUD_URL", Default: "https://cloud.example", Help: "the address"},
 			{Name: "pin", Kind: providers.OptionCount, Secret: true, Help: "a second secret"},
 		}},
-		{Name: "far", Help: "another service", SwitchedOn: "FAR_URL", Options: []providers.Option{
+		{Name: "far", Help: "another service", SwitchedOn: []string{"FAR_URL"}, Options: []providers.Option{
 			{Name: "url", Kind: providers.OptionText, Env: "FAR_URL", Help: "the address"},
 		}},
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 func (l *loader) switched(t providers.Type) bool {
-	return t.SwitchedOn != "" && l.in.Process.Getenv(t.SwitchedOn) != ""
+	return len(t.SwitchedOn) > 0 && !slices.ContainsFunc(t.SwitchedOn, func(name string) bool { return l.in.Process.Getenv(name) == "" })
 }
 
 // implicit adds the profile of a type that needs no file, unless a configured
@@ -39,7 +39,7 @@ func (l *loader) implicit(t providers.Type) {
 func (l *loader) reads(profile string, t providers.Type) bool {
 	return slices.ContainsFunc(t.Options, func(o providers.Option) bool {
 		e, _ := l.layers.get(optionKey(profile, o.Name))
-		return o.Secret && e.variable != "" && e.variable == t.SwitchedOn
+		return o.Secret && slices.Contains(t.SwitchedOn, e.variable)
 	})
 }
 

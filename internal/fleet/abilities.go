@@ -1,8 +1,6 @@
 package fleet
 
 import (
-	"fmt"
-
 	"sbx/internal/providers"
 )
 
@@ -28,7 +26,7 @@ func (f *Fleet) Abilities() []AbilityRow {
 		for _, a := range providers.Abilities() {
 			cell := AbilityCell{Name: a.Name, Has: a.Has(m.Provider)}
 			if !cell.Has {
-				cell.Reason = fmt.Sprintf("a provider of type %s has no %s", row.ProviderType, a.Name)
+				cell.Reason = providers.WhyNot(m.Provider, a.Name)
 			}
 			row.Abilities = append(row.Abilities, cell)
 		}

@@ -23,6 +23,11 @@ func Abilities() []Ability {
 		{"exec", has[Commander]},
 		{"probe", has[Prober]},
 		{"events", has[EventReader]},
+		{"exit", has[ExitReader]},
+		{"activity", has[ActivityReader]},
+		{"quota", has[QuotaReader]},
+		{"records", has[Recorder]},
+		{"verify", has[Verifier]},
 		{"sweep", has[Sweeper]},
 		{"doctor", has[Checker]},
 	}
@@ -33,10 +38,21 @@ func has[T any](p Provider) bool {
 	return ok
 }
 
+// WhyNot says why p lacks an ability.
+func WhyNot(p Named, ability string) string {
+	text := "a provider of type " + p.Type() + " has no " + ability
+	if e, ok := As[Explainer](p); ok {
+		if why := e.WhyNot(ability); why != "" {
+			text += ": " + why
+		}
+	}
+	return text
+}
+
 // Unsupported is the error for an ability that p lacks; the hint names those of
 // others that have it.
 func Unsupported(p Provider, ability string, others []Provider) error {
-	err := fault.New(fault.KindUnsupported, "a provider of type %s has no %s", p.Type(), ability).At(p.Name(), "")
+	err := fault.New(fault.KindUnsupported, "%s", WhyNot(p, ability)).At(p.Name(), "")
 	i := slices.IndexFunc(Abilities(), func(a Ability) bool { return a.Name == ability })
 	if i < 0 {
 		return err

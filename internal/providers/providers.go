@@ -16,14 +16,19 @@ import (
 	"sbx/internal/sandbox"
 )
 
+// Named is a configured profile: a provider, or a source beside one.
+type Named interface {
+	// Name is the profile's name.
+	Name() string
+	// Type is the kind behind the profile: "local", "e2b".
+	Type() string
+}
+
 // Provider is what every provider can do.
 //
 // Every method returns when ctx ends. Reading never changes a sandbox's life.
 type Provider interface {
-	// Name is the profile's name.
-	Name() string
-	// Type is the kind of provider behind the profile: "local", "e2b".
-	Type() string
+	Named
 	// List streams the sandboxes that match q. A listing that is failed,
 	// partial, looping or capped yields an error; it never just ends. Items
 	// that were read before the error stay valid.
@@ -113,9 +118,24 @@ type Prober interface {
 
 // Health is the answer of a probe.
 type Health struct {
-	Verdict  sandbox.Verdict // of "it answers"
-	Evidence []sandbox.Evidence
+	Verdict   sandbox.Verdict // of "it answers"
+	Condition Condition       // what may be done with it next; "" = ConditionUnknown
+	Evidence  []sandbox.Evidence
 }
+
+// Condition sorts health by what the operator, or `resume`, does next.
+type Condition string
+
+// The closed list of conditions. One is never concluded from a failed look:
+// what cannot be asked is unknown.
+const (
+	ConditionHealthy   Condition = "healthy"   // it answers
+	ConditionResumable Condition = "resumable" // paused or stopped with its state kept
+	ConditionRecreate  Condition = "recreate"  // gone, or its state is: make a new one, reinstall nothing
+	ConditionWait      Condition = "wait"      // between two states: look again
+	ConditionBroken    Condition = "broken"    // listed as running, and what answers inside is dead
+	ConditionUnknown   Condition = "unknown"
+)
 
 // EventReader reads the provider's record of a sandbox's life, oldest first.
 type EventReader interface {
@@ -147,8 +167,8 @@ type Check struct {
 	Info    bool // good to know, but nothing to repair: it does not count as found
 }
 
-// As finds an ability of a provider.
-func As[T any](p Provider) (T, bool) {
+// As finds an ability of a provider or a source.
+func As[T any](p Named) (T, bool) {
 	a, ok := p.(T)
 	return a, ok
 }

@@ -3,6 +3,8 @@ package providers
 import (
 	"context"
 	"time"
+
+	"sbx/internal/httpx"
 )
 
 // Type is a kind of provider as data: what it is called, which settings it
@@ -11,10 +13,13 @@ import (
 type Type struct {
 	Name       string
 	Help       string
-	SwitchedOn string // the environment variable whose presence adds a profile of this type; "" = none
-	Always     bool   // present without any configuration
+	SwitchedOn []string // the environment variables whose presence, all of them, adds a profile of this type; none = never
+	Always     bool     // present without any configuration
 	Options    []Option
 	Open       func(ctx context.Context, p Profile, d Deps) (Provider, error)
+	// Attach opens a source instead of a provider; exactly one of Open and
+	// Attach is set. The profile's setting "attach" names the provider's profile.
+	Attach func(ctx context.Context, p Profile, d Deps) (Source, error)
 }
 
 // Option is one setting of a provider type.
@@ -24,6 +29,7 @@ type Option struct {
 	Default string // as it would be written in the file
 	Kind    OptionKind
 	Secret  bool
+	Account bool // tells two accounts apart beside type, url and credential
 	Help    string
 }
 
@@ -56,4 +62,5 @@ type Deps struct {
 	StateDir string                          // of sbx; made on first write
 	Version  string                          // of sbx, for records
 	Notice   func(text string)               // one line for the operator, on stderr
+	Net      httpx.Net                       // for providers behind an API
 }

@@ -1,0 +1,76 @@
+package providers
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"sbx/internal/sandbox"
+)
+
+// ExitReader tells how the program that create started has ended, where that is
+// kept inside the sandbox and not in the provider's record of it.
+type ExitReader interface {
+	// Exit is nil while the program runs. fault.KindNotFound where the sandbox
+	// is, or no program was started by sbx in it.
+	Exit(ctx context.Context, id string) (*sandbox.Exit, error)
+}
+
+// QuotaReader reads what an account may use and uses.
+type QuotaReader interface {
+	Quota(ctx context.Context) ([]Quota, error)
+}
+
+// Quota is one limit of an account. Nil = not told.
+type Quota struct {
+	Name  string // "concurrent sandboxes", "cpu"
+	Scope string // region or class that it holds for; "" = the account
+	Unit  string // "sandboxes", "cores", "MiB"
+	Used  *float64
+	Limit *float64
+}
+
+// Recorder gives a control plane's own records of what should exist, for a
+// comparison with what does. A failed or partial reading is an error.
+type Recorder interface {
+	Records(ctx context.Context) iter.Seq2[Record, error]
+}
+
+// Record is one row of a control plane. Zero values mean "it does not say".
+type Record struct {
+	SandboxID string
+	TaskID    string
+	AgentType string
+	RawState  string          // the control plane's own word
+	Live      sandbox.Verdict // whether, by this row, the sandbox should exist
+	KeepAlive bool            // it is meant to outlive its task
+	CreatedAt time.Time
+	UpdatedAt time.Time
+	EndedAt   time.Time
+}
+
+// ActivityReader tells when a sandbox last showed life.
+type ActivityReader interface {
+	Activity(ctx context.Context, id string) (Activity, error)
+}
+
+// Activity is what a control plane heard of a sandbox. Heartbeats go on in a
+// hung turn and after completion: they are life, not work.
+type Activity struct {
+	LastWorkAt      time.Time
+	LastHeartbeatAt time.Time
+	Evidence        []sandbox.Evidence
+}
+
+// Source is a control plane beside a provider: it knows events, activity and
+// records of that provider's sandboxes, and can neither list nor end them. What
+// it can tell is found with As: EventReader, ActivityReader, Recorder, Checker.
+type Source interface {
+	Named
+}
+
+// Explainer says why an ability is missing, in half a sentence for `sbx
+// providers`: "the API keeps no output". "" where it has it or knows no reason.
+type Explainer interface {
+	WhyNot(ability string) string
+}
