@@ -1,71 +1,60 @@
 package httpx
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
-	"maps"
 	"net/http"
-	"net/url"
-	"strings"
 	"time"
 
 	"sbx/internal/fault"
 )
 
-// Client talks to one API on behalf of one profile. It is safe for concurrent
-// use; connections are reused.
-type Client struct {
-	net  Net
-	o    Options
-	http *http.Client
-}
-
-// New makes a client; fault.KindUsage for a base that is no http(s) address.
-func New(n Net, o Options) (*Client, error) {
-	base, err := url.Parse(o.Base)
-	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
-		return nil, fault.Usage("%q is not an http or https address", o.Base).At(o.Profile, "")
-	}
-	if n.Timeout == 0 {
-		n.Timeout = DefaultTimeout
-	}
-	if o.MaxBody == 0 {
-		o.MaxBody = DefaultMaxBody
-	}
-	transport := &http.Transport{DialContext: n.Dial, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 16}
-	return &Client{net: n, o: o, http: &http.Client{Transport: transport}}, nil
-}
-
-// Path joins escaped parts: Path("sandboxes", id, "logs").
-func Path(parts ...string) string {
-	var b strings.Builder
-	for _, p := range parts {
-		b.WriteString("/" + url.PathEscape(p))
-	}
-	return b.String()
-}
-
-// Base is the address that paths are put behind.
-func (c *Client) Base() string { return strings.TrimRight(c.o.Base, "/") }
-
 // Do sends a request and reads the whole answer. Any status but 2xx is an
 // error with a *StatusError inside; a body that is too large, cut short or
 // stalled is fault.KindUnavailable.
 func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.net.Timeout)
+	limit := r.Timeout
+	if limit <= 0 {
+		limit = c.net.Timeout
+	}
+	return c.repeat(ctx, r, func() (*Response, error) { return c.once(ctx, r, limit) })
+}
+
+// once is one attempt, from the connection to the last byte.
+func (c *Client) once(ctx context.Context, r Request, limit time.Duration) (*Response, error) {
+	inner, cancel := context.WithTimeoutCause(ctx, limit, silentError{limit})
 	defer cancel()
-	res, err := c.send(ctx, r)
+	res, err := c.send(inner, r)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = res.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(res.Body, c.o.MaxBody))
+	body, err := c.readAll(res, r)
 	if err != nil {
-		return nil, fault.New(fault.KindUnavailable, "%w", err).At(c.o.Profile, r.Op)
+		return nil, c.broken(inner, r, err)
 	}
 	return &Response{Status: res.StatusCode, Header: res.Header, Body: body}, nil
+}
+
+// errTooLarge is the end of a body that is over the cap.
+var errTooLarge = errors.New("the answer is too large")
+
+func (c *Client) readAll(res *http.Response, r Request) ([]byte, error) {
+	limit := r.MaxBody
+	if limit <= 0 {
+		limit = c.o.MaxBody
+	}
+	if res.ContentLength > limit {
+		return nil, fmt.Errorf("%w: %d bytes, and %d are read at most", errTooLarge, res.ContentLength, limit)
+	}
+	body, err := io.ReadAll(io.LimitReader(res.Body, limit+1))
+	if int64(len(body)) > limit {
+		return nil, fmt.Errorf("%w: more than %d bytes", errTooLarge, limit)
+	}
+	return body, err
 }
 
 // JSON is Do with the body decoded into out. A body that is no JSON, HTML
@@ -76,20 +65,47 @@ func (c *Client) JSON(ctx context.Context, r Request, out any) (*Response, error
 		return nil, err
 	}
 	if err := json.Unmarshal(res.Body, out); err != nil {
-		return res, fault.New(fault.KindUnavailable, "the answer is not understood: %w", err).At(c.o.Profile, r.Op)
+		return res, c.garbage(r, res, err)
 	}
 	return res, nil
+}
+
+// garbage says what came instead of JSON.
+func (c *Client) garbage(r Request, res *Response, err error) error {
+	start := c.clean(firstWords(res.Body))
+	if isHTML(res.Header, res.Body) {
+		return fault.New(fault.KindUnavailable, "a web page came instead of data: %q", start).At(c.o.Profile, r.Op).
+			WithHint("is the url right? requests go to %s", c.clean(c.Base()))
+	}
+	if len(res.Body) == 0 {
+		return fault.New(fault.KindUnavailable, "the answer is empty").At(c.o.Profile, r.Op)
+	}
+	return fault.New(fault.KindUnavailable, "the answer is not understood: %s: %q", c.clean(err.Error()), start).At(c.o.Profile, r.Op)
 }
 
 // Stream sends a request, once, and gives the open body. Headers must come
 // within the request's timeout; after that only a silence of Options.Stall
 // ends it (fault.KindUnavailable from Read), or ctx. The caller closes Body.
 func (c *Client) Stream(ctx context.Context, r Request) (*Stream, error) {
-	res, err := c.send(ctx, r)
+	limit := r.Timeout
+	if limit <= 0 {
+		limit = c.net.Timeout
+	}
+	if err := c.pace.wait(ctx); err != nil {
+		return nil, c.broken(ctx, r, err)
+	}
+	inner, cancel := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(limit, func() { cancel(silentError{limit}) })
+	res, err := c.send(inner, r)
+	if !timer.Stop() && err == nil { // the headers came as the time was over
+		_ = res.Body.Close()
+		err = c.broken(inner, r, context.Canceled)
+	}
 	if err != nil {
+		cancel(nil)
 		return nil, err
 	}
-	return &Stream{Status: res.StatusCode, Header: res.Header, Body: res.Body}, nil
+	return &Stream{Status: res.StatusCode, Header: res.Header, Body: c.watch(inner, cancel, r, res.Body)}, nil
 }
 
 // Stream is an answer whose body is still coming.
@@ -97,57 +113,4 @@ type Stream struct {
 	Status int
 	Header http.Header
 	Body   io.ReadCloser
-}
-
-// Skew is how far the server's clock (its Date header) was ahead of ours at
-// the last answer, to the second; false before any.
-func (c *Client) Skew() (time.Duration, bool) { return 0, false }
-
-// Close lets idle connections go.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
-
-// HTTP is the client underneath, for protocols that begin as a request
-// (WebSocket). It has the same dialer, trust and redirect rules, and no retry.
-func (c *Client) HTTP() *http.Client { return c.http }
-
-func (c *Client) send(ctx context.Context, r Request) (*http.Response, error) {
-	target := r.URL
-	if target == "" {
-		target = c.Base() + r.Path
-	}
-	if len(r.Query) > 0 {
-		target += "?" + r.Query.Encode()
-	}
-	body := r.Body
-	if r.JSON != nil {
-		var err error
-		if body, err = json.Marshal(r.JSON); err != nil {
-			return nil, fault.New(fault.KindUnknown, "%w", err).At(c.o.Profile, r.Op)
-		}
-	}
-	req, err := http.NewRequestWithContext(ctx, r.Method, target, bytes.NewReader(body))
-	if err != nil {
-		return nil, fault.Usage("%w", err).At(c.o.Profile, r.Op)
-	}
-	if c.o.Header != nil {
-		req.Header = c.o.Header.Clone()
-	}
-	if r.JSON != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	maps.Copy(req.Header, r.Header)
-	res, err := c.http.Do(req)
-	if err != nil {
-		return nil, fault.New(fault.KindUnavailable, "%w", err).At(c.o.Profile, r.Op)
-	}
-	if res.StatusCode/100 == 2 {
-		return res, nil
-	}
-	defer func() { _ = res.Body.Close() }()
-	text, _ := io.ReadAll(io.LimitReader(res.Body, 4096))
-	status := &StatusError{Status: res.StatusCode, Header: res.Header, Body: text}
-	if c.o.Explain != nil {
-		status.Code, status.Message = c.o.Explain(res.StatusCode, text)
-	}
-	return nil, fault.New(KindOf(res.StatusCode), "%w", status).At(c.o.Profile, r.Op)
 }
