@@ -1,0 +1,122 @@
+package guest
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"sbx/internal/sandbox"
+)
+
+// Measure is a shell text that prints what the sandbox uses; ParseUsage reads it.
+func Measure() string { return measureText }
+
+// measureText prefers the group's own figures to those of the machine.
+const measureText = `c=/sys/fs/cgroup
+show() { [ -r "$2" ] && echo "$1 $(head -n 1 "$2")"; }
+if [ -r $c/memory.current ]; then
+  echo "source cgroup2"
+  show memory $c/memory.current; show limit $c/memory.max; show peak $c/memory.peak; show pids $c/pids.current
+  grep '^inactive_file ' $c/memory.stat 2>/dev/null
+  grep '^usage_usec ' $c/cpu.stat 2>/dev/null
+  grep '^oom_kill ' $c/memory.events 2>/dev/null
+elif [ -r $c/memory/memory.usage_in_bytes ]; then
+  echo "source cgroup1"
+  show memory $c/memory/memory.usage_in_bytes; show limit $c/memory/memory.limit_in_bytes
+  show peak $c/memory/memory.max_usage_in_bytes; show pids $c/pids/pids.current; show usage_nsec $c/cpuacct/cpuacct.usage
+  grep '^total_inactive_file ' $c/memory/memory.stat 2>/dev/null
+  grep '^oom_kill ' $c/memory/memory.oom_control 2>/dev/null
+else
+  echo "source machine"
+  grep -E '^(MemTotal|MemAvailable):' /proc/meminfo 2>/dev/null
+  head -n 1 /proc/stat 2>/dev/null
+  echo "ticks $(getconf CLK_TCK 2>/dev/null || echo 100)"
+fi
+exit 0
+`
+
+// unlimited is what a group without a limit says, or more.
+const unlimited = math.MaxInt64 / 4096 * 2048
+
+// ParseUsage reads what Measure printed. Its Source says "probe command" and
+// whose figures they are: those of the sandbox's group or of its whole machine.
+func ParseUsage(text []byte, now time.Time) (sandbox.Usage, error) {
+	n := map[string]float64{}
+	source := ""
+	for line := range strings.Lines(string(text)) {
+		words := strings.Fields(line)
+		switch {
+		case len(words) < 2:
+		case words[0] == "source":
+			source = words[1]
+		case words[0] == "cpu":
+			n["cpu_ticks"] = busy(words[1:])
+		default:
+			if v, err := strconv.ParseFloat(words[1], 64); err == nil && v >= 0 && !math.IsInf(v, 0) {
+				n[strings.TrimSuffix(words[0], ":")] = v
+			}
+		}
+	}
+	if source == "" {
+		return sandbox.Usage{}, fmt.Errorf("%w: no figures", ErrOutput)
+	}
+	u := sandbox.Usage{At: now, Source: "probe command (" + source + ")"}
+	if source == "machine" {
+		machine(&u, n)
+		return u, nil
+	}
+	group(&u, n)
+	return u, nil
+}
+
+// busy adds up the ticks in which a processor worked: user, nice, system, irq,
+// softirq; not idle and iowait.
+func busy(fields []string) float64 {
+	sum := 0.0
+	for i, f := range fields {
+		if v, err := strconv.ParseFloat(f, 64); err == nil && i != 3 && i != 4 && i < 8 {
+			sum += v
+		}
+	}
+	return sum
+}
+
+func machine(u *sandbox.Usage, n map[string]float64) {
+	if total, ok := n["MemTotal"]; ok {
+		u.MemoryLimitBytes = whole(total*1024, true)
+		available, ok := n["MemAvailable"]
+		u.MemoryBytes = whole((total-available)*1024, ok)
+	}
+	if ticks, ok := n["cpu_ticks"]; ok && n["ticks"] > 0 {
+		seconds := ticks / n["ticks"]
+		u.CPUSeconds = &seconds
+	}
+}
+
+func group(u *sandbox.Usage, n map[string]float64) {
+	if used, ok := n["memory"]; ok {
+		u.MemoryBytes = whole(max(0, used-n["inactive_file"]-n["total_inactive_file"]), true)
+	}
+	limit, ok := n["limit"]
+	u.MemoryLimitBytes = whole(limit, ok && limit > 0 && limit < unlimited)
+	for name, to := range map[string]**int64{"peak": &u.MemoryPeakBytes, "pids": &u.PIDs, "oom_kill": &u.OOMKills} {
+		v, ok := n[name]
+		*to = whole(v, ok)
+	}
+	for name, unit := range map[string]float64{"usage_usec": 1e6, "usage_nsec": 1e9} {
+		if v, ok := n[name]; ok {
+			seconds := v / unit
+			u.CPUSeconds = &seconds
+		}
+	}
+}
+
+func whole(v float64, known bool) *int64 {
+	if !known || v < 0 || v >= math.MaxInt64 {
+		return nil
+	}
+	n := int64(v)
+	return &n
+}
