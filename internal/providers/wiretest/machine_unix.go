@@ -1,0 +1,9 @@
+//go:build unix
+
+package wiretest
+
+import "syscall"
+
+func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+func kill(pid int, s syscall.Signal) error { return syscall.Kill(pid, s) }
