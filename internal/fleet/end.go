@@ -19,6 +19,9 @@ type end struct {
 	o      EndOptions
 	began  time.Time
 	proof  []sandbox.Evidence // that it existed
+	asked  error              // what the request to end it returned
+	since  time.Time          // when a read first showed the end
+	doubt  string             // why an end that a read showed is not proved
 }
 
 // run takes the sandbox through its stages; a stage that has the outcome ends
@@ -88,6 +91,7 @@ func (e *end) ask(ctx context.Context) (sandbox.Ending, bool) {
 	case kind == fault.KindRefused:
 		return e.out(sandbox.OutcomeSkipped, err.Error()), true
 	case ctx.Err() == nil && (fault.Retryable(err) || kind == fault.KindUnknown):
+		e.asked = err
 		return e.settle(ctx, err)
 	}
 	return e.failed(err), true
@@ -99,7 +103,7 @@ func (e *end) settle(ctx context.Context, asked error) (sandbox.Ending, bool) {
 	now, err := e.line.get(ctx, e.target.ID)
 	switch {
 	case e.over(now, err):
-		return e.verified(now, err), true
+		return sandbox.Ending{}, false // the end is there to be verified
 	case err == nil && now.State == sandbox.StateTerminating && before != sandbox.StateTerminating:
 		return sandbox.Ending{}, false // it was heard after all
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
 
@@ -24,7 +25,15 @@ func (e *end) verify(ctx context.Context) sandbox.Ending {
 		last, err = e.line.get(ctx, e.target.ID)
 		switch {
 		case e.over(last, err):
-			return e.verified(last, err)
+			if proof, proved := e.prove(ctx); proved {
+				return e.verified(last, err, proof...)
+			}
+			if ctx.Err() != nil {
+				return e.interrupted(ctx)
+			}
+			if !time.Now().Before(deadline) {
+				return e.unproved()
+			}
 		case err != nil && ctx.Err() != nil:
 			return e.interrupted(ctx)
 		case err != nil && !fault.Retryable(err) && fault.KindOf(err) != fault.KindUnknown:
@@ -49,12 +58,39 @@ func (e *end) over(now sandbox.Sandbox, err error) bool {
 	return now.State.Ended() || (now.State == sandbox.StateStopped && e.target.State != sandbox.StateStopped)
 }
 
-func (e *end) verified(now sandbox.Sandbox, err error) sandbox.Ending {
+// prove looks beyond the read that showed the end, where the provider knows how:
+// an API may forget a sandbox that runs on.
+func (e *end) prove(ctx context.Context) ([]sandbox.Evidence, bool) {
+	v, ok := providers.As[providers.Verifier](e.line.m.Provider)
+	if !ok {
+		return nil, true
+	}
+	if e.since.IsZero() {
+		e.since = e.f.o.Now()
+	}
+	proof, err := call(ctx, e.line.m, "verify "+e.target.ID, func(ctx context.Context) (providers.Proof, error) {
+		return v.VerifyEnd(ctx, e.target.ID, providers.EndQuery{Delete: e.o.Delete, Since: e.since, Now: e.f.o.Now(), Asked: e.asked})
+	})
+	switch {
+	case err != nil:
+		e.doubt = err.Error()
+	case proof.Ended != sandbox.True:
+		e.doubt = proof.Reason
+	}
+	return proof.Evidence, err == nil && proof.Ended == sandbox.True
+}
+
+// unproved is the outcome of an end that a read showed and nothing proved.
+func (e *end) unproved() sandbox.Ending {
+	return e.out(sandbox.OutcomeAccepted, "accepted, but its end is not proved: "+e.doubt, e.proof...)
+}
+
+func (e *end) verified(now sandbox.Sandbox, err error, proof ...sandbox.Evidence) sandbox.Ending {
 	seen := e.fact("state", string(now.State))
 	if err != nil {
 		seen = e.fact("get", string(fault.KindOf(err)))
 	}
-	return e.out(sandbox.OutcomeVerified, "", append(e.proof, seen)...)
+	return e.out(sandbox.OutcomeVerified, "", append(append(e.proof, seen), proof...)...)
 }
 
 // unseen is the outcome of what was accepted and not seen to end.

@@ -30,6 +30,9 @@ type Options struct {
 	After        After            // what remains of an ended sandbox
 	Flap         time.Duration    // how long every second listing still shows what is gone
 	Checks       []providers.Check
+	Quotas       []providers.Quota // nil = one, of how many sandboxes there are
+	// Proof answers VerifyEnd; nil = the truth.
+	Proof func(id string, q providers.EndQuery) (providers.Proof, error)
 }
 
 // Forever as an EndFor keeps a sandbox in terminating.

@@ -24,6 +24,10 @@ const (
 	OpProbe     Op = "probe"
 	OpEvents    Op = "events"
 	OpSweep     Op = "sweep"
+	OpExit      Op = "exit"
+	OpQuota     Op = "quota"
+	OpRecords   Op = "records"
+	OpActivity  Op = "activity"
 )
 
 // Fault makes some requests go wrong. The first one that fits is used.

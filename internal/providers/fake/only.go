@@ -52,6 +52,31 @@ func (p *Provider) Only(ability string) providers.Provider {
 			providers.Provider
 			providers.Sweeper
 		}{bare, p}
+	case "exit":
+		return struct {
+			providers.Provider
+			providers.ExitReader
+		}{bare, p}
+	case "activity":
+		return struct {
+			providers.Provider
+			providers.ActivityReader
+		}{bare, p}
+	case "quota":
+		return struct {
+			providers.Provider
+			providers.QuotaReader
+		}{bare, p}
+	case "records":
+		return struct {
+			providers.Provider
+			providers.Recorder
+		}{bare, p}
+	case "verify":
+		return struct {
+			providers.Provider
+			providers.Verifier
+		}{bare, p}
 	case "doctor":
 		return struct {
 			providers.Provider

@@ -1,0 +1,76 @@
+package fleet_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/providers"
+	"sbx/internal/providers/fake"
+	"sbx/internal/sandbox"
+)
+
+// TestAnEndNeedsItsProof: where a provider can look beyond Get, an end that only
+// Get shows is accepted, not verified (DESIGN section 2, Ending).
+func TestAnEndNeedsItsProof(t *testing.T) {
+	t.Parallel()
+	no := providers.Proof{Ended: sandbox.Unknown, Reason: "the host does not say"}
+	yes := providers.Proof{Ended: sandbox.True, Evidence: []sandbox.Evidence{{What: "host", Value: "502", Source: "host", At: time.Now()}}}
+	for name, tc := range map[string]struct {
+		proof   func(look int, q providers.EndQuery) (providers.Proof, error)
+		fault   *fake.Fault
+		outcome sandbox.Outcome
+		reason  string
+		took    time.Duration
+	}{
+		"at once": {func(int, providers.EndQuery) (providers.Proof, error) { return yes, nil }, nil, sandbox.OutcomeVerified, "", 0},
+		"never":   {func(int, providers.EndQuery) (providers.Proof, error) { return no, nil }, nil, sandbox.OutcomeAccepted, "its end is not proved: the host does not say", 10 * time.Second},
+		"one error": {func(look int, _ providers.EndQuery) (providers.Proof, error) {
+			if look == 0 {
+				return yes, fault.New(fault.KindUnavailable, "the host is silent")
+			}
+			return yes, nil
+		}, nil, sandbox.OutcomeVerified, "", 25 * time.Millisecond},
+		"apart in time": {func(_ int, q providers.EndQuery) (providers.Proof, error) {
+			if q.Now.Sub(q.Since) < 2*time.Second {
+				return no, nil
+			}
+			return yes, nil
+		}, nil, sandbox.OutcomeVerified, "", 3175 * time.Millisecond},
+		"after a failed request": {func(_ int, q providers.EndQuery) (providers.Proof, error) {
+			if fault.KindOf(q.Asked) == fault.KindUnavailable {
+				return no, nil
+			}
+			return yes, nil
+		}, &fake.Fault{Op: fake.OpTerminate, Err: fault.New(fault.KindUnavailable, "HTTP 500"), Late: true}, sandbox.OutcomeAccepted, "not proved", 10 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				looks := 0
+				p := fake.New(fake.Options{Name: "prod", After: fake.AfterMissing, Proof: func(_ string, q providers.EndQuery) (providers.Proof, error) {
+					looks++
+					return tc.proof(looks-1, q)
+				}})
+				p.Add(box("abcd", ""))
+				if tc.fault != nil {
+					p.Break(*tc.fault)
+				}
+				got := endThese(t.Context(), of(p), fleet.EndOptions{Precheck: true, Wait: 10 * time.Second}, sandbox.Sandbox{Provider: "prod", ID: "abcd"})
+				require.Len(t, got, 1)
+				assert.Equal(t, tc.outcome, got[0].Outcome, "%s", got[0].Reason)
+				assert.Contains(t, got[0].Reason, tc.reason)
+				assert.Equal(t, tc.took, got[0].Duration)
+				assert.Len(t, p.Calls(fake.OpTerminate), 1)
+				if tc.outcome == sandbox.OutcomeVerified {
+					assert.Contains(t, got[0].Evidence, yes.Evidence[0])
+				}
+			})
+		})
+	}
+}
