@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/policy"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
@@ -47,6 +48,8 @@ func (e *end) look(ctx context.Context) (sandbox.Ending, bool) {
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return e.notAttempted(ctx), true
+	case errors.Is(err, policy.ErrOpen):
+		return e.leftAlone(err), true
 	case errors.Is(err, providers.ErrUnreadable) && e.o.Delete:
 		now = e.target // there is nothing else to judge by
 	case err != nil:
@@ -84,6 +87,8 @@ func (e *end) ask(ctx context.Context) (sandbox.Ending, bool) {
 	switch kind := fault.KindOf(err); {
 	case err == nil:
 		return sandbox.Ending{}, false
+	case errors.Is(err, policy.ErrOpen):
+		return e.leftAlone(err), true
 	case !sent:
 		return e.notAttempted(ctx), true
 	case kind == fault.KindGone, kind == fault.KindNotFound:
@@ -100,7 +105,7 @@ func (e *end) ask(ctx context.Context) (sandbox.Ending, bool) {
 // settle looks once at what a failed request has done.
 func (e *end) settle(ctx context.Context, asked error) (sandbox.Ending, bool) {
 	before := e.target.State
-	now, err := e.line.get(ctx, e.target.ID)
+	now, err := e.line.again(ctx, e.target.ID)
 	switch {
 	case e.over(now, err):
 		return sandbox.Ending{}, false // the end is there to be verified
@@ -127,6 +132,13 @@ func (e *end) notAttempted(ctx context.Context) sandbox.Ending {
 	out := e.out(sandbox.OutcomeNotAttempted, "")
 	out.Err = e.line.m.fault(ctx, ctx.Err(), "terminate "+e.target.ID)
 	out.Reason = fmt.Sprintf("not asked: %v", context.Cause(ctx))
+	return out
+}
+
+// leftAlone is the outcome when the breaker is open: nothing was asked.
+func (e *end) leftAlone(err error) sandbox.Ending {
+	out := e.out(sandbox.OutcomeNotAttempted, "not asked: "+policy.ErrOpen.Error())
+	out.Err = fault.New(fault.KindUnavailable, "%w", err).At(e.target.Provider, "terminate "+e.target.ID).WithHint("%s", fault.HintOf(err))
 	return out
 }
 

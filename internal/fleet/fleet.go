@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/policy"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
@@ -73,7 +74,7 @@ func New(members []Member, o Options) *Fleet {
 		if m.Timeout <= 0 {
 			m.Timeout = DefaultTimeout
 		}
-		f.members = append(f.members, &member{Member: m, slots: make(chan struct{}, o.Slots)})
+		f.members = append(f.members, &member{Member: m, slots: make(chan struct{}, o.Slots), breaker: policy.NewBreaker(m.Provider.Name())})
 	}
 	return f
 }

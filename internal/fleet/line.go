@@ -20,9 +20,21 @@ type line struct {
 	heard time.Time // when the last answer came
 }
 
+// get reads a sandbox before it is asked to end, unless the breaker is open.
 func (l *line) get(ctx context.Context, id string) (sandbox.Sandbox, error) {
+	return l.read(ctx, id, call[sandbox.Sandbox])
+}
+
+// again reads a sandbox that was asked to end, whatever the breaker says.
+func (l *line) again(ctx context.Context, id string) (sandbox.Sandbox, error) {
+	return l.read(ctx, id, persist[sandbox.Sandbox])
+}
+
+type asking func(context.Context, *member, string, func(context.Context) (sandbox.Sandbox, error)) (sandbox.Sandbox, error)
+
+func (l *line) read(ctx context.Context, id string, ask asking) (sandbox.Sandbox, error) {
 	var began time.Time
-	got, err := call(ctx, l.m, "get "+id, func(ctx context.Context) (sandbox.Sandbox, error) {
+	got, err := ask(ctx, l.m, "get "+id, func(ctx context.Context) (sandbox.Sandbox, error) {
 		began = time.Now()
 		return l.m.Provider.Get(ctx, id)
 	})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/policy"
 	"sbx/internal/sandbox"
 )
 
@@ -13,12 +14,33 @@ import (
 type member struct {
 	Member
 
-	slots chan struct{}
+	slots   chan struct{}
+	breaker *policy.Breaker
 }
 
-// call makes one request about one sandbox: in a slot, and given up when the
-// provider's time is over. Time spent waiting for the slot does not count.
+// call makes one request about one sandbox: in a slot, unless the breaker is
+// open, and given up when the provider's time is over. Time spent waiting for
+// the slot does not count.
 func call[T any](ctx context.Context, m *member, op string, do func(context.Context) (T, error)) (T, error) {
+	return persist(ctx, m, op, func(ctx context.Context) (T, error) {
+		done, err := m.breaker.Allow()
+		if err != nil {
+			var none T
+			return none, err
+		}
+		got, err := do(ctx)
+		if ctx.Err() != nil { // silence counts, the caller's own end does not
+			done(m.fault(ctx, ctx.Err(), op))
+			return got, err
+		}
+		done(err)
+		return got, err
+	})
+}
+
+// persist is call without the breaker, for looks that are paced already and
+// must go on: those for an end that was asked for.
+func persist[T any](ctx context.Context, m *member, op string, do func(context.Context) (T, error)) (T, error) {
 	var none T
 	select {
 	case m.slots <- struct{}{}:
@@ -46,6 +68,13 @@ func bounded[T any](ctx context.Context, m *member, op string, do func(context.C
 // get reads one sandbox in a slot.
 func (m *member) get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 	return call(ctx, m, "get "+id, func(ctx context.Context) (sandbox.Sandbox, error) {
+		return m.Provider.Get(ctx, id)
+	})
+}
+
+// again is get without the breaker.
+func (m *member) again(ctx context.Context, id string) (sandbox.Sandbox, error) {
+	return persist(ctx, m, "get "+id, func(ctx context.Context) (sandbox.Sandbox, error) {
 		return m.Provider.Get(ctx, id)
 	})
 }

@@ -22,7 +22,7 @@ func (e *end) verify(ctx context.Context) sandbox.Ending {
 		if !wait(ctx, min(pause, max(0, time.Until(deadline)))) {
 			return e.interrupted(ctx)
 		}
-		last, err = e.line.get(ctx, e.target.ID)
+		last, err = e.line.again(ctx, e.target.ID)
 		switch {
 		case e.over(last, err):
 			if proof, proved := e.prove(ctx); proved {
@@ -68,7 +68,7 @@ func (e *end) prove(ctx context.Context) ([]sandbox.Evidence, bool) {
 	if e.since.IsZero() {
 		e.since = e.f.o.Now()
 	}
-	proof, err := call(ctx, e.line.m, "verify "+e.target.ID, func(ctx context.Context) (providers.Proof, error) {
+	proof, err := persist(ctx, e.line.m, "verify "+e.target.ID, func(ctx context.Context) (providers.Proof, error) {
 		return v.VerifyEnd(ctx, e.target.ID, providers.EndQuery{Delete: e.o.Delete, Since: e.since, Now: e.f.o.Now(), Asked: e.asked})
 	})
 	switch {

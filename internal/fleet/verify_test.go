@@ -74,3 +74,20 @@ func TestAnEndNeedsItsProof(t *testing.T) {
 		})
 	}
 }
+
+// TestAnOpenBreakerAsksNothing: after five calls without an answer the rest of a
+// run is left alone, and said to be.
+func TestAnOpenBreakerAsksNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p, targets := herd(fake.Options{Name: "prod", Latency: time.Second}, 100)
+		p.Break(fake.Fault{Op: fake.OpGet, Err: planted(fault.KindUnavailable)})
+		endings := endThese(t.Context(), with(fleet.Options{Slots: 1}, p), fleet.EndOptions{Precheck: true}, targets...)
+		c := fleet.Count(endings)
+		assert.Equal(t, fleet.Counts{Selected: 100, Failed: 5, NotAttempted: 95}, c)
+		assert.Empty(t, p.Calls(fake.OpTerminate))
+		for _, e := range endings {
+			assert.Equal(t, fault.KindUnavailable, fault.KindOf(e.Err))
+		}
+	})
+}

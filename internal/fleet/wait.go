@@ -35,7 +35,7 @@ func (f *Fleet) Wait(ctx context.Context, ref sandbox.Ref, goal Goal) (sandbox.S
 	last := sandbox.Sandbox{Provider: ref.Provider, ProviderType: m.Provider.Type(), ID: ref.ID}
 	heard := time.Now()
 	for pace := f.pace(); ; {
-		got, err := m.get(ctx, ref.ID)
+		got, err := m.again(ctx, ref.ID)
 		switch kind := fault.KindOf(err); {
 		case err == nil:
 			last, heard = got, time.Now()
