@@ -44,7 +44,7 @@ func rooms() map[string][]string {
 		"providers/local/runlog":     {"sandbox", "providers/local/plain"},
 		"providers/local/wire":       {"providers/local/record"},
 		"providers/local/supervisor": with(local, "sandbox"),
-		"providers/guest":            with(words, "triage"),
+		"providers/guest":            with(words, "providers", "triage"),
 		"providers/e2b":              wire,
 		"providers/daytona":          wire,
 		"providers/vercel":           wire,

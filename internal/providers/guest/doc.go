@@ -4,6 +4,6 @@
 // last, that read those files, that measure, and that kill a whole group; and
 // the parsers of what they print.
 //
-// It makes and reads text and talks to nobody: how a text gets into a sandbox
-// is the wire room's business.
+// It makes and reads text; how a text gets into a sandbox is the wire room's
+// business, which hands in a Shell.
 package guest
