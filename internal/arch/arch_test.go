@@ -87,6 +87,7 @@ func owners() map[string][]string {
 		"github.com/stretchr/testify":       {"providers/providertest", "providers/wiretest"},
 		"github.com/cenkalti/backoff/v5":    {"httpx"},
 		"golang.org/x/time":                 {"httpx"},
+		"golang.org/x/net":                  {"httpx"},
 		"github.com/sony/gobreaker/v2":      {"policy"},
 		"github.com/coder/websocket":        {"providers/daytona", "providers/daytona/daytonatest"},
 		"github.com/getkin/kin-openapi":     {"providers/wiretest"},
