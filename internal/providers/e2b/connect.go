@@ -1,0 +1,50 @@
+package e2b
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Frames of a Connect stream: one byte of flags, four of length, the payload.
+const (
+	flagCompressed = 0x01
+	flagEnd        = 0x02
+	maxFrame       = 16 << 20 // bytes; envd sends chunks of 32 KiB
+)
+
+// errFrame is what every refused frame wraps.
+var errFrame = errors.New("the stream is not understood")
+
+// envelope puts a message into a frame.
+func envelope(message any) ([]byte, error) {
+	text, err := json.Marshal(message)
+	if err != nil {
+		return nil, err
+	}
+	frame := make([]byte, 5, 5+len(text))
+	binary.BigEndian.PutUint32(frame[1:], uint32(len(text)))
+	return append(frame, text...), nil
+}
+
+// readFrame reads one frame; io.EOF where the stream ends between two.
+func readFrame(r io.Reader) (flags byte, payload []byte, err error) {
+	var head [5]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return 0, nil, err
+	}
+	size := binary.BigEndian.Uint32(head[1:])
+	switch {
+	case size > maxFrame:
+		return 0, nil, fmt.Errorf("%w: a frame of %d bytes", errFrame, size)
+	case head[0]&flagCompressed != 0:
+		return 0, nil, fmt.Errorf("%w: a compressed frame, which was not asked for", errFrame)
+	}
+	payload = make([]byte, size)
+	if _, err := io.ReadFull(r, payload); err != nil {
+		return 0, nil, io.ErrUnexpectedEOF
+	}
+	return head[0], payload, nil
+}

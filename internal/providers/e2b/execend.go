@@ -1,0 +1,122 @@
+package e2b
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"sbx/internal/fault"
+	"sbx/internal/httpx"
+	"sbx/internal/providers/guest"
+	"sbx/internal/sandbox"
+)
+
+// unreachable is the error of a command that envd never took.
+func (r *run) unreachable(err error) error {
+	s := httpx.StatusOf(err)
+	switch {
+	case s == nil:
+		return err
+	case s.Status == http.StatusBadGateway && strings.Contains(strings.ToLower(s.Message), "not found"):
+		return fault.New(fault.KindGone, "its host is gone: %w", err).At(r.c.name, r.op()).WithHint("its time may be over: `sbx events` tells; make a new one")
+	case s.Status == http.StatusBadGateway:
+		return fault.New(fault.KindUnavailable, "it runs, but nothing answers inside: %w", err).At(r.c.name, r.op()).
+			WithHint("`sbx inspect %s/%s` says more", r.c.name, r.id)
+	}
+	return err
+}
+
+// lost is the end of a stream without the command's end: the host tells whether
+// the sandbox died or the connection.
+func (r *run) lost(ctx context.Context, err error) (sandbox.Exit, error) {
+	if known, ok := errors.AsType[*fault.Error](err); ok && known.Kind != fault.KindUnavailable {
+		if known.Kind == fault.KindTimeout {
+			r.kill(ctx)
+			return sandbox.Exit{Class: sandbox.ClassTimeout, Cause: sandbox.CauseTimeout, Confidence: sandbox.Certain, Raw: "deadline_exceeded"}, err
+		}
+		return sandbox.Exit{}, err
+	}
+	look := r.c.look(ctx, r.id)
+	exit := sandbox.Exit{
+		Raw: "lost stream", Confidence: sandbox.ConfidenceUnknown, Cause: sandbox.CauseUnknown,
+		Evidence: []sandbox.Evidence{r.c.fact("stream", err.Error(), "envd"), r.c.fact("host", look.said, "sandbox host")},
+	}
+	if look.missing() {
+		exit.Class = sandbox.ClassGone
+		return exit, fault.New(fault.KindGone, "the sandbox ended while the command ran").At(r.c.name, r.op()).
+			WithHint("`sbx events` may say why; make a new one")
+	}
+	exit.Class = sandbox.ClassTransport
+	return exit, fault.New(fault.KindUnavailable, "the connection was lost; the command may run on, and its end was not seen: %w", err).At(r.c.name, r.op()).
+		WithHint("`sbx exec %s/%s -- ps` shows whether it does", r.c.name, r.id)
+}
+
+// kill ends the command and all that carries its mark. It is done for a caller
+// who is gone, so errors have nobody to go to.
+func (r *run) kill(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killTime)
+	defer cancel()
+	k := &run{c: r.c, id: r.id, token: r.token, mark: r.mark + "-kill"}
+	k.cmd.Args = []string{"/bin/sh", "-c", guest.KillMarked(markVariable + "=" + r.mark)}
+	_, _ = k.do(ctx)
+	_ = r.call(ctx, "SendSignal", map[string]any{"process": wireSelect{Tag: r.mark}, "signal": "SIGNAL_SIGKILL"})
+}
+
+// feed sends stdin in order, then closes it.
+func (r *run) feed(ctx context.Context) {
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := r.cmd.Stdin.Read(buffer)
+		if n > 0 {
+			kind := "stdin"
+			if r.cmd.TTY != nil {
+				kind = "pty"
+			}
+			if r.call(ctx, "SendInput", map[string]any{"process": wireSelect{PID: r.pid}, "input": map[string][]byte{kind: buffer[:n]}}) != nil {
+				return // the command has ended, or its stream will tell
+			}
+		}
+		if err != nil {
+			_ = r.call(ctx, "CloseStdin", map[string]any{"process": wireSelect{PID: r.pid}}) // as above
+			return
+		}
+	}
+}
+
+// resize passes on the sizes of the caller's terminal.
+func (r *run) resize(ctx context.Context) {
+	for {
+		select {
+		case size, open := <-r.cmd.TTY.Resize:
+			if !open {
+				return
+			}
+			_ = r.call(ctx, "Update", map[string]any{ // a size that is lost is no harm
+				"process": wireSelect{PID: r.pid}, "pty": wirePTY{Size: wireSize{size.Columns, size.Rows}},
+			})
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// tail keeps the end of a stream.
+type tail struct{ text []byte }
+
+const tailBytes = 4 << 10
+
+// Write keeps the newest bytes.
+func (t *tail) Write(b []byte) {
+	t.text = append(t.text, b...)
+	if over := len(t.text) - tailBytes; over > 0 {
+		t.text = t.text[over:]
+	}
+}
+
+func (t *tail) lines() []string {
+	if len(t.text) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimRight(string(t.text), "\n"), "\n")
+}

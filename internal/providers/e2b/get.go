@@ -1,0 +1,76 @@
+package e2b
+
+import (
+	"context"
+	"maps"
+	"strings"
+
+	"sbx/internal/httpx"
+	"sbx/internal/sandbox"
+)
+
+// What sbx writes into a sandbox's metadata. Other keys may carry a meaning for
+// the provider (Novita's idle_timeout) and are left as they are.
+const (
+	keyName  = "sbx/name"
+	keyTask  = "sbx/task"
+	keyAgent = "sbx/agent-type"
+	keyRun   = "sbx/run"   // the tag of the program that create started
+	keyNonce = "sbx/nonce" // finds a sandbox whose creation was not answered
+)
+
+// Get reads one by id. A missing one is fault.KindNotFound: the API says the
+// same of what never was, of what has ended, and of another team's.
+func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
+	w, err := c.detail(ctx, id)
+	if err != nil {
+		return sandbox.Sandbox{}, err
+	}
+	return c.sandbox(w), nil
+}
+
+// detail is Get with what only this room needs: the token of the sandbox's host.
+func (c *Client) detail(ctx context.Context, id string) (wireSandbox, error) {
+	var w wireSandbox
+	_, err := c.api.JSON(ctx, httpx.Request{Op: "get " + id, Path: httpx.Path("sandboxes", id)}, &w)
+	if err == nil && w.Domain != "" {
+		c.domains.Store(id, w.Domain)
+	}
+	return w, err
+}
+
+// sandbox says in our words what the API said. startedAt is the start of the
+// current run, not of the sandbox: a resumed one begins anew. endAt of a paused
+// one is the time of its pause, not an expiry.
+func (c *Client) sandbox(w wireSandbox) sandbox.Sandbox {
+	s := sandbox.Sandbox{
+		Provider: c.name, ProviderType: c.dialect.name, ID: w.SandboxID, RawState: w.State,
+		StartedAt: w.StartedAt, Template: w.Alias, Labels: maps.Clone(w.Metadata),
+		Name: w.Metadata[keyName], TaskID: w.Metadata[keyTask], AgentType: w.Metadata[keyAgent],
+		Activity: sandbox.Unknown,
+	}
+	if c.legacy && w.ClientID != "" && !strings.HasSuffix(w.SandboxID, "-"+w.ClientID) {
+		s.ID += "-" + w.ClientID
+	}
+	if s.Template == "" {
+		s.Template = w.TemplateID
+	}
+	switch w.State {
+	case "running":
+		s.State, s.ExpiresAt = sandbox.StateRunning, w.EndAt
+	case "paused":
+		s.State = sandbox.StatePaused
+	default:
+		s.State = sandbox.StateUnknown
+	}
+	s.Limits = sandbox.Limits{CPU: w.CPUCount, MemoryBytes: mebibytes(w.MemoryMB), DiskBytes: mebibytes(w.DiskSizeMB), Isolation: "microVM"}
+	return s
+}
+
+// mebibytes is a number of MiB in bytes; nil for none and for nonsense.
+func mebibytes(n *int64) *int64 {
+	if n == nil || *n <= 0 || *n > 1<<32 {
+		return nil
+	}
+	return new(*n * sandbox.MiB)
+}

@@ -1,0 +1,112 @@
+package e2b
+
+import (
+	"context"
+	"strings"
+
+	"sbx/internal/httpx"
+	"sbx/internal/providers"
+)
+
+// The names of the types of this room.
+const (
+	TypeName       = "e2b"
+	NovitaTypeName = "novita"
+)
+
+// dialect is what differs between clouds that speak this API.
+type dialect struct {
+	name   string
+	help   string
+	prefix string // of environment variables: E2B_API_KEY
+	domain string // the default
+	header string // of the headers that route to a sandbox: E2b-Sandbox-Id
+	old    bool   // lists know no order; logs, events and bulk metrics may be missing
+}
+
+func official() dialect {
+	return dialect{TypeName, "E2B: Firecracker VMs behind an API key", "E2B", "e2b.app", "E2b", false}
+}
+
+func novita() dialect {
+	return dialect{NovitaTypeName, "Novita's sandboxes, which speak E2B's API", "NOVITA", "us-phx-1.sandbox.novita.ai", "Novita", true}
+}
+
+// Type describes E2B.
+func Type() providers.Type {
+	return official().typed(func(c *Client) providers.Provider { return c })
+}
+
+// NovitaType describes Novita.
+func NovitaType() providers.Type {
+	return novita().typed(func(c *Client) providers.Provider { return &Novita{c} })
+}
+
+func (d dialect) typed(as func(*Client) providers.Provider) providers.Type {
+	return providers.Type{
+		Name: d.name, Help: d.help, SwitchedOn: []string{d.prefix + "_API_KEY"},
+		Options: []providers.Option{
+			{Name: "token", Env: d.prefix + "_API_KEY", Kind: providers.OptionText, Secret: true, Help: "API key of a project; it picks the team"},
+			{Name: "domain", Env: d.prefix + "_DOMAIN", Default: d.domain, Kind: providers.OptionText, Account: true, Help: "domain of the API and of the sandboxes' hosts"},
+			{Name: "url", Env: d.prefix + "_API_URL", Kind: providers.OptionText, Help: "address of the API, instead of https://api.DOMAIN"},
+			{Name: "sandbox_url", Env: d.prefix + "_SANDBOX_URL", Kind: providers.OptionText, Help: "one address for all sandboxes, which are told apart by headers"},
+			{Name: "template", Default: "base", Kind: providers.OptionText, Help: "template of a sandbox that names none"},
+		},
+		Open: func(_ context.Context, p providers.Profile, deps providers.Deps) (providers.Provider, error) {
+			c, err := open(d, p, deps)
+			if err != nil {
+				return nil, err
+			}
+			return as(c), nil
+		},
+	}
+}
+
+// legacy says that a domain hands out ids in two parts, which are used as one:
+// sandboxID-clientID (Novita's older regions).
+func (d dialect) legacy(domain string) bool {
+	switch strings.ToLower(domain) {
+	case "sandbox.novita.ai", "us-01.sandbox.novita.ai", "us-ga-01.sandbox.novita.ai", "us-ga-1.sandbox.novita.ai":
+		return d.old
+	}
+	return false
+}
+
+// stable says that all sandboxes of a domain answer at one host.
+func stable(domain string) bool {
+	switch strings.ToLower(domain) {
+	case "e2b.app", "e2b.dev", "e2b.pro", "e2b-staging.dev":
+		return true
+	}
+	return false
+}
+
+func open(d dialect, p providers.Profile, deps providers.Deps) (*Client, error) {
+	domain := p.Settings["domain"]
+	if domain == "" {
+		domain = d.domain
+	}
+	base := p.Settings["url"]
+	if base == "" {
+		base = "https://api." + domain
+	}
+	token := p.Settings["token"]
+	api, err := httpx.New(deps.Net, httpx.Options{
+		Profile: p.Name, Base: base, Header: header("X-Api-Key", token), Secrets: []string{token}, Explain: explain,
+	})
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{
+		name: p.Name, dialect: d, domain: domain, now: deps.Now, api: api, token: token,
+		sandboxURL: strings.TrimRight(p.Settings["sandbox_url"], "/"), template: p.Settings["template"],
+		legacy: d.legacy(domain),
+	}
+	hosts := c.sandboxURL
+	if hosts == "" {
+		hosts = "https://sandbox." + domain
+	}
+	// Commands may be silent for long; envd is asked for a sign of life each 20 s.
+	c.hosts, err = httpx.New(deps.Net, httpx.Options{Profile: p.Name, Base: hosts, Secrets: []string{token}, Explain: explain, Stall: stall})
+	return c, err
+}
