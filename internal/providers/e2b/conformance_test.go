@@ -1,6 +1,7 @@
 package e2b_test
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -23,27 +24,36 @@ func open(t providertest.T, f *e2btest.Fake, kind providers.Type) providers.Prov
 
 // subject tests one dialect against a fake of its own for each check.
 func subject(kind providers.Type, o e2btest.Options) providertest.Config {
-	fakes := map[providers.Provider]*e2btest.Fake{}
+	var fakes sync.Map // providers.Provider -> *e2btest.Fake
 	o.PageSize = 2
 	return providertest.Config{
 		New: func(t providertest.T) providers.Provider {
 			f := e2btest.New(t, o)
 			p := open(t, f, kind)
-			fakes[p] = f
+			fakes.Store(p, f)
 			return p
 		},
-		Paused:  func(_ providertest.T, p providers.Provider) string { return fakes[p].Add(e2btest.Seed{Paused: true}) },
-		Many:    5,
-		Settle:  func(p providers.Provider) { p.(interface{ Close() }).Close() },
+		Paused: func(_ providertest.T, p providers.Provider) string {
+			f, _ := fakes.Load(p)
+			return f.(*e2btest.Fake).Add(e2btest.Seed{Paused: true}) //nolint:forcetypeassert,errcheck // it holds nothing else
+		},
+		Many: 5,
+		Settle: func(p providers.Provider) {
+			if c, ok := p.(interface{ Close() }); ok {
+				c.Close()
+			}
+		},
 		Limit:   20 * time.Second,
 		Secrets: []string{e2btest.Key},
 	}
 }
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	providertest.Run(t, subject(e2b.Type(), e2btest.Options{}))
 }
 
 func TestNovitaConformance(t *testing.T) {
+	t.Parallel()
 	providertest.Run(t, subject(e2b.NovitaType(), e2btest.Options{Novita: true}))
 }

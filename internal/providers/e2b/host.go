@@ -2,6 +2,7 @@ package e2b
 
 import (
 	"encoding/base64"
+	"maps"
 	"net/http"
 	"strconv"
 
@@ -25,9 +26,7 @@ func (c *Client) toHost(r httpx.Request, id, token string) httpx.Request {
 		r.URL = "https://" + host + r.Path
 	}
 	h := http.Header{}
-	for name, values := range r.Header {
-		h[name] = values
-	}
+	maps.Copy(h, r.Header)
 	h.Set(c.dialect.header+"-Sandbox-Id", id)
 	h.Set(c.dialect.header+"-Sandbox-Port", strconv.Itoa(envdPort))
 	if token != "" {

@@ -98,10 +98,8 @@ func (l *listing) read(ctx context.Context, yield func(sandbox.Sandbox, error) b
 
 // listed keeps a 404 or 410 of the list from reading as a missing sandbox.
 func listed(err error) error {
-	switch fault.KindOf(err) {
-	case fault.KindNotFound, fault.KindGone:
-		f := fault.New(fault.KindUnavailable, "%w", err)
-		return f.WithHint("is the url right? the API has no list there")
+	if kind := fault.KindOf(err); kind == fault.KindNotFound || kind == fault.KindGone {
+		return fault.New(fault.KindUnavailable, "%w", err).WithHint("is the url right? the API has no list there")
 	}
 	return err
 }

@@ -25,35 +25,38 @@ const envdSource = "envd events (the API keeps no output of programs)"
 func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter.Seq2[sandbox.LogLine, error] {
 	return func(yield func(sandbox.LogLine, error) bool) {
 		w, err := c.detail(ctx, id)
-		if err == nil && w.State == "running" && w.Metadata[keyRun] != "" {
+		switch {
+		case err == nil && w.State == "running" && w.Metadata[keyRun] != "":
 			for line, err := range guest.Logs(ctx, c.shellOf(id), w.Metadata[keyRun], q) {
 				if !yield(line, c.at(err, "logs "+id)) {
 					return
 				}
 			}
-			return
-		}
-		missing := fault.KindOf(err) == fault.KindNotFound
-		if err != nil && !missing {
+		case err == nil || fault.KindOf(err) == fault.KindNotFound:
+			c.apiLogs(ctx, id, q, err, yield)
+		default:
 			yield(sandbox.LogLine{}, err)
-			return
 		}
-		r := &apiLog{c: c, id: id, since: q.Since}
-		lines, readErr := r.all(ctx)
-		switch {
-		case readErr != nil && !missing:
-			yield(sandbox.LogLine{}, readErr)
-			return
-		case missing && len(lines) == 0:
-			yield(sandbox.LogLine{}, err)
-			return
-		}
-		if q.Tail > 0 && len(lines) > q.Tail {
-			lines = lines[len(lines)-q.Tail:]
-		}
-		if give(lines, yield) && q.Follow && !missing {
-			r.follow(ctx, yield)
-		}
+	}
+}
+
+// apiLogs yields the API's log; missing is what a read of the sandbox said. The
+// log of one that is gone may be there still: an empty one is then no sandbox.
+func (c *Client) apiLogs(ctx context.Context, id string, q providers.LogQuery, missing error, yield func(sandbox.LogLine, error) bool) {
+	r := &apiLog{c: c, id: id, since: q.Since}
+	lines, err := r.all(ctx)
+	if missing != nil && len(lines) == 0 {
+		err = missing
+	}
+	if q.Tail > 0 && len(lines) > q.Tail {
+		lines = lines[len(lines)-q.Tail:]
+	}
+	switch {
+	case !give(lines, yield):
+	case err != nil:
+		yield(sandbox.LogLine{}, err)
+	case q.Follow && missing == nil:
+		r.follow(ctx, yield)
 	}
 }
 

@@ -32,7 +32,7 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 // the API forgets a sandbox before its node has ended it, and also when the node
 // fails to (E2B API, DELETE).
 func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery) (providers.Proof, error) {
-	if q.Asked != nil {
+	if fault.KindOf(q.Asked) != fault.KindNone {
 		return providers.Proof{Ended: sandbox.Unknown, Reason: "the DELETE failed, and the API forgets a sandbox that runs on"}, nil
 	}
 	h := c.look(ctx, id)
@@ -64,7 +64,7 @@ func (c *Client) look(ctx context.Context, id string) hostLook {
 		return hostLook{status: res.Status, said: "HTTP 204"}
 	}
 	if s := httpx.StatusOf(err); s != nil {
-		return hostLook{s.Status, strings.TrimPrefix(s.Error(), ""), err}
+		return hostLook{s.Status, s.Error(), err}
 	}
 	return hostLook{0, err.Error(), err}
 }

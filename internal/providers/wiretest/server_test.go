@@ -50,11 +50,12 @@ func TestAStrictServerFailsTheTest(t *testing.T) {
 		"unknown path":  {Path: "/nowhere"},
 		"unknown query": {Path: "/boxes", Query: map[string][]string{"limti": {"1"}}},
 		"no header":     {Path: "/boxes", Header: http.Header{"X-Key": {""}}},
-		"unknown field": {Method: "POST", Path: "/boxes", JSON: map[string]string{"nmae": "x"}},
+		"unknown field": {Method: "POST", Path: "/boxes", JSON: map[string]string{"colour": "x"}},
 		"no object":     {Method: "POST", Path: "/boxes", Body: []byte("[")},
 		"a body":        {Method: "GET", Path: "/boxes", Body: []byte("{}")},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				w := &witness{T: t}
 				c := client(t, serve(w))
@@ -105,6 +106,7 @@ func TestTroubles(t *testing.T) {
 		"late":         {wiretest.Fault{Delay: time.Second, Status: 500, Late: true}, fault.KindUnavailable, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s := serve(t)
 				c := client(t, s)

@@ -2,6 +2,7 @@ package wiretest
 
 import (
 	"bytes"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -141,9 +142,7 @@ func (m *memory) Write(b []byte) (int, error) {
 
 // head sends status and headers.
 func (m *memory) head(w http.ResponseWriter) {
-	for name, values := range m.header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), m.header)
 	w.WriteHeader(m.status)
 }
 
