@@ -11,6 +11,7 @@ import (
 	"sbx/internal/commands"
 	"sbx/internal/config"
 	"sbx/internal/fleet"
+	"sbx/internal/httpx"
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/providers"
@@ -169,9 +170,21 @@ func (a *app) fleet(ctx context.Context, choose func(*config.Config) []config.Pr
 	return f, nil
 }
 
+// trace writes the requests of -v to stderr; nil without it.
+func (a *app) trace() func(string) {
+	p, err := a.printer()
+	if err != nil || p.Verbose < 1 {
+		return nil
+	}
+	return p.Trace
+}
+
 func (a *app) open(ctx context.Context, c *config.Config, profiles []config.Profile, notice func(string)) ([]fleet.Member, error) {
 	deps := providers.Deps{
 		Now: a.process.Now, Lookup: a.process.Lookup, StateDir: c.StateDir, Version: version().Version, Notice: notice,
+		Net: httpx.Net{
+			Now: a.process.Now, Lookup: a.process.Lookup, Trace: a.trace(), Timeout: c.Limits.RequestTimeout, Agent: "sbx/" + version().Version,
+		},
 	}
 	members := make([]fleet.Member, 0, len(profiles))
 	for _, profile := range profiles {

@@ -17,6 +17,7 @@ import (
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/providers"
+	"sbx/internal/providers/e2b"
 	"sbx/internal/providers/local"
 )
 
@@ -32,7 +33,12 @@ func Main(p process.Process) int {
 }
 
 // Types lists the kinds of providers that this binary has.
-func Types() []providers.Type { return []providers.Type{local.Type()} }
+func Types() []providers.Type {
+	return []providers.Type{
+		local.Type(),
+		e2b.Type(), e2b.NovitaType(),
+	}
+}
 
 // Run runs one verb over the given kinds of providers.
 func Run(p process.Process, types []providers.Type) int {

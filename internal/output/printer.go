@@ -77,6 +77,9 @@ func (p *Printer) Note(text string) {
 // Warn is Note for what the operator has to know: also with Quiet.
 func (p *Printer) Warn(text string) { p.screen.say(p.prefixed("warning: ", text)) }
 
+// Trace is one line of what -v shows.
+func (p *Printer) Trace(text string) { p.screen.say(p.prefixed("", text)) }
+
 // prefixed makes one line of stderr.
 func (p *Printer) prefixed(label, text string) string {
 	return p.name + ": " + label + Escape(Redact(text, p.Secrets)) + "\n"

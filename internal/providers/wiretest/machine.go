@@ -63,7 +63,7 @@ func (m *Machine) Start(p Process) (*Running, error) {
 		return nil, ErrDead
 	}
 	c := exec.Command(p.Args[0], p.Args[1:]...) //nolint:noctx // the machine ends it, not a caller
-	path := os.Getenv("PATH") //nolint:forbidigo // the tools of a sandbox are those of this machine
+	path := os.Getenv("PATH")                   //nolint:forbidigo // the tools of a sandbox are those of this machine
 	c.Env = append([]string{m.mark, "HOME=" + m.Home, "PATH=" + path}, p.Env...)
 	if c.Dir = p.Dir; c.Dir == "" {
 		c.Dir = m.Home
