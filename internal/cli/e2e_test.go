@@ -76,6 +76,7 @@ func setup(e *testscript.Env) error {
 	e.Setenv("TERM", "dumb")
 	e.Setenv("SELF", executable())
 	e.Setenv("GORACE", promptRace())
+	prepare(e)
 	e.Defer(func() { endAll(filepath.Join(e.WorkDir, "state")) })
 	return nil
 }

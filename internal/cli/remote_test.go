@@ -1,0 +1,226 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"sbx/internal/providers/e2b/e2btest"
+	"sbx/internal/providers/wiretest"
+)
+
+// world is a fake of one provider's API, as scripts use it.
+type world interface {
+	Listen() string
+	Break(faults ...wiretest.Fault)
+	Heal()
+	Calls(route string) []wiretest.Call
+	Changes() int
+	// Environment is what switches a profile on that reaches an address.
+	Environment(address string) map[string]string
+	// Processes are those that run in a sandbox.
+	Processes(id string) []*wiretest.Running
+}
+
+// inhabited is a world with the ways to set its stage: the words that a script
+// may put behind `remote NAME`.
+type inhabited struct {
+	world
+
+	words map[string]func(args []string) string // gives a value for the variable BOX, or ""
+}
+
+// remotes are the worlds of one script.
+type remotes struct {
+	t      testscript.T
+	mu     sync.Mutex
+	failed bool
+	ends   []func()
+	worlds map[string]inhabited
+}
+
+// remotesKey is where a script keeps them.
+type remotesKey struct{}
+
+// prepare lets a script have worlds, which fail it where they are asked what
+// they do not know.
+func prepare(e *testscript.Env) {
+	r := &remotes{t: e.T(), worlds: map[string]inhabited{}}
+	e.Values[remotesKey{}] = r
+	e.Defer(func() {
+		for _, end := range slices.Backward(r.ends) {
+			end()
+		}
+		if r.failed {
+			r.t.FailNow()
+		}
+	})
+}
+
+// Helper has nothing to do: a script has lines of its own.
+func (r *remotes) Helper() {}
+
+// Errorf fails the script when it is over: fakes run beside it.
+func (r *remotes) Errorf(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed = true
+	r.t.Log(fmt.Sprintf(format, args...))
+}
+
+// FailNow fails the script.
+func (r *remotes) FailNow() { r.t.FailNow() }
+
+// Cleanup keeps f for the end of the script.
+func (r *remotes) Cleanup(f func()) { r.ends = append(r.ends, f) }
+
+// remote starts a provider's fake or sets its stage:
+//
+//	remote e2b                       start it and put it into the environment
+//	remote e2b seed [paused] ...     a sandbox; its id is in $BOX
+//	remote e2b break ROUTE TROUBLE   status=500 hang reset html garbage late times=N contains=X
+//	remote e2b heal
+//	remote e2b kill ID [child]       SIGKILL to its newest program or that one's child
+//	remote e2b quiet                 no life-changing call has come since the last quiet
+//	remote e2b called ROUTE N        that many calls have come
+func remote(ts *testscript.TestScript, neg bool, args []string) {
+	r, ok := ts.Value(remotesKey{}).(*remotes)
+	if !ok || neg || len(args) == 0 {
+		ts.Fatalf("usage: remote NAME [WORD...]")
+	}
+	w, known := r.worlds[args[0]]
+	if !known {
+		w = settle(ts, r, args[0])
+		address := w.Listen()
+		for key, value := range w.Environment(address) {
+			ts.Setenv(key, value)
+		}
+		ts.Setenv(strings.ToUpper(args[0])+"_ADDRESS", address)
+		r.worlds[args[0]] = w
+	}
+	if len(args) == 1 {
+		return
+	}
+	if word, own := w.words[args[1]]; own {
+		if box := word(args[2:]); box != "" {
+			ts.Setenv("BOX", box)
+		}
+		return
+	}
+	act(ts, w, args[1], args[2:])
+}
+
+// act does what every world can.
+func act(ts *testscript.TestScript, w inhabited, word string, args []string) {
+	switch word {
+	case "break":
+		w.Break(trouble(ts, args))
+	case "heal":
+		w.Heal()
+	case "kill":
+		running := w.Processes(args[0])
+		if len(running) == 0 {
+			ts.Fatalf("nothing runs in %s", args[0])
+		}
+		newest := slices.MaxFunc(running, func(a, b *wiretest.Running) int { return a.PID - b.PID })
+		if len(args) > 1 {
+			if !newest.KillChild() {
+				ts.Fatalf("it has no child")
+			}
+			return
+		}
+		ts.Check(newest.Signal(syscall.SIGKILL))
+	case "called":
+		want, err := strconv.Atoi(args[1])
+		ts.Check(err)
+		if got := len(w.Calls(args[0])); got != want {
+			ts.Fatalf("%s was called %d times, want %d", args[0], got, want)
+		}
+	case "quiet":
+		for _, c := range w.Calls("") {
+			if c.At.IsZero() {
+				ts.Fatalf("a call without a time")
+			}
+		}
+		if n := w.Changes(); n != 0 {
+			ts.Fatalf("%d calls changed a sandbox's life", n)
+		}
+	default:
+		ts.Fatalf("remote knows no word %s", word)
+	}
+}
+
+// trouble reads a fault.
+func trouble(ts *testscript.TestScript, args []string) wiretest.Fault {
+	f := wiretest.Fault{Route: args[0]}
+	for _, word := range args[1:] {
+		key, value, _ := strings.Cut(word, "=")
+		n, _ := strconv.Atoi(value)
+		switch key {
+		case "status":
+			f.Status, f.Body = n, `{"message":"planted"}`
+		case "hang", "reset", "huge", "truncate", "hang_body":
+			f.Trouble = wiretest.Trouble(key)
+		case "html":
+			f.Status, f.Header, f.Body = http.StatusOK, map[string]string{"Content-Type": "text/html"}, "<html>sign in</html>"
+		case "garbage":
+			f.Status, f.Body = http.StatusOK, "][ no json"
+		case "late":
+			f.Late = true
+		case "times":
+			f.Times = n
+		case "after":
+			f.After = n
+		case "contains":
+			f.Contains = value
+		default:
+			ts.Fatalf("break knows no %s", key)
+		}
+	}
+	return f
+}
+
+// settle makes the world of a provider.
+func settle(ts *testscript.TestScript, r *remotes, name string) inhabited {
+	makers := map[string]func(*remotes) inhabited{
+		"e2b":    func(r *remotes) inhabited { return e2bWorld(e2btest.New(r, e2btest.Options{})) },
+		"novita": func(r *remotes) inhabited { return e2bWorld(e2btest.New(r, e2btest.Options{Novita: true})) },
+	}
+	maker, ok := makers[name]
+	if !ok {
+		ts.Fatalf("there is no world %s, only %v", name, slices.Sorted(maps.Keys(makers)))
+	}
+	return maker(r)
+}
+
+// ago reads age=10m out of words; 0 without.
+func ago(args []string) time.Duration {
+	for _, word := range args {
+		if text, ok := strings.CutPrefix(word, "age="); ok {
+			d, _ := time.ParseDuration(text)
+			return d
+		}
+	}
+	return 0
+}
+
+func e2bWorld(f *e2btest.Fake) inhabited {
+	return inhabited{f, map[string]func([]string) string{
+		"seed": func(args []string) string {
+			return f.Add(e2btest.Seed{Paused: slices.Contains(args, "paused"), Age: ago(args), Logs: []string{"process_start", "Error: connect ETIMEDOUT 10.0.0.1:443"}})
+		},
+		"ghost":  func([]string) string { f.Ghost(); return "" },
+		"deaf":   func([]string) string { f.Deaf(); return "" },
+		"closed": func(args []string) string { f.CloseEnvd(args[0]); return "" },
+	}}
+}
