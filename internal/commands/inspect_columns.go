@@ -1,6 +1,11 @@
 package commands
 
-import "sbx/internal/output"
+import (
+	"cmp"
+
+	"sbx/internal/output"
+	"sbx/internal/providers"
+)
 
 // inspectColumns are S of CLI.md and the parts that only one sandbox has.
 func inspectColumns() []output.Column[inspection] {
@@ -44,7 +49,12 @@ func (i inspection) healthObject() any {
 	if i.health.err != nil {
 		return nil
 	}
-	return output.Fields{{Key: "verdict", Value: i.health.got.Verdict}, {Key: "evidence", Value: evidence(i.health.got.Evidence)}}
+	return output.Fields{{Key: "verdict", Value: i.health.got.Verdict}, {Key: "condition", Value: i.condition()}, {Key: "evidence", Value: evidence(i.health.got.Evidence)}}
+}
+
+// condition is what may be done next, "unknown" where the probe does not say.
+func (i inspection) condition() providers.Condition {
+	return cmp.Or(i.health.got.Condition, providers.ConditionUnknown)
 }
 
 func (i inspection) timelineList() any {

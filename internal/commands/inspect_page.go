@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"sbx/internal/output"
+	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
@@ -122,6 +123,9 @@ func (i inspection) pageHealth(s *output.Sheet) {
 		return
 	}
 	s.FieldTone("answers", i.health.got.Verdict, i.healthTone())
+	if c := i.condition(); c != providers.ConditionUnknown {
+		s.Field("condition", c)
+	}
 	for _, e := range i.health.got.Evidence {
 		s.Field(e.What, told(e.Value, e.Source))
 	}

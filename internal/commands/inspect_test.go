@@ -108,7 +108,7 @@ func TestInspectKeysAreThePromisedOnes(t *testing.T) {
 		}
 		has(part(item, "limits"), "memory_mb cpu pids enforcement isolation")
 		has(part(item, "usage"), strings.Join(usageKeys(), " "))
-		has(part(item, "health"), "verdict evidence")
+		has(part(item, "health"), "verdict condition evidence")
 		has(first(part(item, "health")["evidence"]), "what value source at")
 		has(first(item["timeline"]), "at event detail")
 		has(first(item["suspicions"]), "cause title confidence evidence")

@@ -45,6 +45,7 @@ type observation struct {
 	health part[providers.Health]
 	events part[[]sandbox.Event]
 	logs   part[[]sandbox.LogLine]
+	exit   part[*sandbox.Exit] // of the program that create started, where the record has none
 }
 
 // observe asks for everything at once. It changes nothing.
@@ -56,7 +57,13 @@ func observe(ctx context.Context, f *fleet.Fleet, s sandbox.Sandbox) observation
 	wg.Go(func() { o.health.got, o.health.err = f.Probe(ctx, ref) })
 	wg.Go(func() { o.events.got, o.events.err = f.Events(ctx, ref) })
 	wg.Go(func() { o.logs = tail(ctx, f, ref) })
+	if s.Exit == nil {
+		wg.Go(func() { o.exit.got, o.exit.err = f.Exit(ctx, ref) })
+	}
 	wg.Wait()
+	if o.exit.got != nil {
+		o.box.Exit = o.exit.got
+	}
 	return o
 }
 
@@ -100,7 +107,11 @@ func tail(ctx context.Context, f *fleet.Fleet, ref sandbox.Ref) part[[]sandbox.L
 
 // errs are the parts that failed; an ability that is missing is no failure.
 func (o observation) errs(ctx context.Context) []error {
-	all := []error{o.usage.err, o.health.err, o.events.err, o.logs.err}
+	exit := o.exit.err
+	if fault.KindOf(exit) == fault.KindNotFound {
+		exit = nil // sbx started no program in it
+	}
+	all := []error{o.usage.err, o.health.err, o.events.err, o.logs.err, exit}
 	return once(ctx, slices.DeleteFunc(all, func(err error) bool {
 		return err == nil || fault.KindOf(err) == fault.KindUnsupported
 	}))

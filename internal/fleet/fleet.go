@@ -29,6 +29,8 @@ const (
 type Member struct {
 	Provider providers.Provider
 	Timeout  time.Duration // of no progress; 0 = DefaultTimeout
+	// Sources are control planes that know more of this provider's sandboxes.
+	Sources []providers.Source
 }
 
 // Options shape a fleet; zero values mean the defaults.

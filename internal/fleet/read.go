@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"iter"
+	"slices"
 	"sync"
 
 	"sbx/internal/fault"
@@ -66,15 +67,18 @@ func (f *Fleet) Probe(ctx context.Context, ref sandbox.Ref) (providers.Health, e
 	})
 }
 
-// Events reads the provider's record of a sandbox's life, oldest first.
+// Events reads the record of a sandbox's life, oldest first: the provider's own
+// and that of the sources attached to it. What fails of several is an error
+// beside the events of the others.
 func (f *Fleet) Events(ctx context.Context, ref sandbox.Ref) ([]sandbox.Event, error) {
-	m, reader, err := able[providers.EventReader](f, ref.Provider, "events")
+	m, err := f.member(ref.Provider)
 	if err != nil {
 		return nil, err
 	}
-	return call(ctx, m, "events "+ref.ID, func(ctx context.Context) ([]sandbox.Event, error) {
-		return reader.Events(ctx, ref.ID)
-	})
+	if !slices.ContainsFunc(m.all(), func(n providers.Named) bool { _, ok := providers.As[providers.EventReader](n); return ok }) {
+		return nil, providers.Unsupported(m.Provider, "events", f.providers())
+	}
+	return m.events(ctx, ref)
 }
 
 // ProviderCheck is one finding of doctor about a profile.

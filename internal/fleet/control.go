@@ -1,0 +1,136 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"sync"
+
+	"sbx/internal/fault"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+)
+
+// Exit reads how the program that create started has ended, where the provider
+// keeps that inside the sandbox; nil while it runs. fault.KindNotFound where sbx
+// started none.
+func (f *Fleet) Exit(ctx context.Context, ref sandbox.Ref) (*sandbox.Exit, error) {
+	m, reader, err := able[providers.ExitReader](f, ref.Provider, "exit")
+	if err != nil {
+		return nil, err
+	}
+	return call(ctx, m, "exit "+ref.ID, func(ctx context.Context) (*sandbox.Exit, error) {
+		return reader.Exit(ctx, ref.ID)
+	})
+}
+
+// ProviderQuota are the limits of one profile's account.
+type ProviderQuota struct {
+	Provider string
+	Quotas   []providers.Quota
+	Err      error
+}
+
+// Quotas asks every provider that can tell, all at once, in the order of the
+// fleet.
+func (f *Fleet) Quotas(ctx context.Context) []ProviderQuota {
+	all := make([]ProviderQuota, len(f.members))
+	var wg sync.WaitGroup
+	for i, m := range f.members {
+		if reader, ok := providers.As[providers.QuotaReader](m.Provider); ok {
+			wg.Go(func() {
+				all[i].Provider = m.Provider.Name()
+				all[i].Quotas, all[i].Err = bounded(ctx, m, "quota", reader.Quota)
+			})
+		}
+	}
+	wg.Wait()
+	return slices.DeleteFunc(all, func(q ProviderQuota) bool { return q.Provider == "" })
+}
+
+// Activity reads when a sandbox last showed life: of the provider, or else of
+// the sources attached to it, the first that knows.
+func (f *Fleet) Activity(ctx context.Context, ref sandbox.Ref) (providers.Activity, error) {
+	m, err := f.member(ref.Provider)
+	if err != nil {
+		return providers.Activity{}, err
+	}
+	last := providers.Unsupported(m.Provider, "activity", f.providers())
+	for _, named := range m.all() {
+		reader, ok := providers.As[providers.ActivityReader](named)
+		if !ok {
+			continue
+		}
+		got, err := call(ctx, m, "activity "+ref.ID, func(ctx context.Context) (providers.Activity, error) {
+			return reader.Activity(ctx, ref.ID)
+		})
+		if err == nil {
+			return got, nil
+		}
+		last = err
+	}
+	return providers.Activity{}, last
+}
+
+// Records reads what a profile's control planes say should exist: its own, and
+// those of the sources attached to it. An error is one of them failing.
+func (f *Fleet) Records(ctx context.Context, profile string) iter.Seq2[providers.Record, error] {
+	return func(yield func(providers.Record, error) bool) {
+		m, err := f.member(profile)
+		if err != nil {
+			yield(providers.Record{}, err)
+			return
+		}
+		none := true
+		for _, named := range m.all() {
+			reader, ok := providers.As[providers.Recorder](named)
+			if !ok {
+				continue
+			}
+			none = false
+			for r, err := range watched(ctx, m, "records", reader.Records) {
+				if !yield(r, err) {
+					return
+				}
+			}
+		}
+		if none {
+			yield(providers.Record{}, providers.Unsupported(m.Provider, "records", f.providers()))
+		}
+	}
+}
+
+// all is the provider and what is attached to it.
+func (m *member) all() []providers.Named {
+	named := []providers.Named{m.Provider}
+	for _, s := range m.Sources {
+		named = append(named, s)
+	}
+	return named
+}
+
+// events merges what the provider and its sources tell. What fails is an error
+// beside the rest.
+func (m *member) events(ctx context.Context, ref sandbox.Ref) ([]sandbox.Event, error) {
+	var all []sandbox.Event
+	var errs []error
+	for _, named := range m.all() {
+		reader, ok := providers.As[providers.EventReader](named)
+		if !ok {
+			continue
+		}
+		got, err := call(ctx, m, "events "+ref.ID, func(ctx context.Context) ([]sandbox.Event, error) {
+			return reader.Events(ctx, ref.ID)
+		})
+		if err != nil {
+			errs = append(errs, err)
+		}
+		all = append(all, got...)
+	}
+	slices.SortStableFunc(all, func(a, b sandbox.Event) int { return a.At.Compare(b.At) })
+	if len(all) > 0 { // a source that does not know the sandbox says nothing about it
+		errs = slices.DeleteFunc(errs, func(err error) bool { return fault.KindOf(err) == fault.KindNotFound })
+	}
+	return all, errors.Join(errs...)
+}
