@@ -3,38 +3,56 @@ package guest
 import "fmt"
 
 // Kill is a shell text that sends a signal, by number, to a run's whole group and
-// to what of it has left the group. Without such a run it exits with ExitMissing;
-// with nothing left to signal it does nothing.
+// to what of it has left the group, and prints "signalled N". It notes for
+// ReadExit that it was sbx. Whoever left the session and threw its environment
+// away is not found. Without such a run it exits with ExitMissing; with nothing
+// left to signal it does nothing.
 func Kill(tag string, signal int) string {
-	if tag == "" {
-		tag = Main
-	}
-	return enter(tag) + fmt.Sprintf(killText, signal, Quote("SBX_RUN="+tag))
+	return enter(tag) + fmt.Sprintf("signal=%d\n", signal) + parts + killText + strays + strayText
 }
 
-// killText finds those who left by the variable that a run's processes carry.
+// KillMarked is a shell text that kills every process whose environment has this
+// KEY=VALUE, but for the shell that runs it, and prints "signalled N".
+func KillMarked(mark string) string {
+	return "signal=9 group= told= n=0 mark=" + Quote(mark) + "\n" + parts + strays + strayText
+}
+
+// killText looks whether the number still is the program's before it signals.
 const killText = `[ -d "$d" ] || exit 44
-p=$(cat "$d/pid" 2>/dev/null)
-[ -n "$p" ] && [ ! -e "$d/code" ] && { kill -%[1]d -- "-$p" 2>/dev/null || kill -%[1]d "$p" 2>/dev/null; }
-for e in /proc/[0-9]*/environ; do
-  q=${e%%/environ}; q=${q#/proc/}
-  [ "$q" = "$$" ] || { tr '\000' '\n' < "$e" 2>/dev/null | grep -qxF -e %[2]s && kill -%[1]d "$q" 2>/dev/null; }
-done
-exit 0
+n=0 group= told=
+mark="SBX_RUN=$d/"
+p=$(alive "$d/pid")
+if [ -n "$p" ]; then
+  echo "$signal $(date +%s)" > "$d/killed"
+  if kill -$signal "-$p" 2>/dev/null; then group=$p n=1
+  elif kill -$signal "$p" 2>/dev/null; then told=$p n=1; fi
+fi
 `
 
-// Wrap is one shell line that runs a program as the exec of an API whose exec is
-// a shell line: in a shell of its own, so that `exit` ends that one, with stdin
-// from a file ("" = nothing) and in a folder ("" = where the call runs). The
-// line's exit code is the program's; 125 where the folder is not there.
-func Wrap(args []string, workdir, stdin string) string {
-	script := ""
-	if workdir != "" {
-		script = "cd " + Quote(workdir) + " || exit 125; "
-	}
-	from := "/dev/null"
-	if stdin != "" {
-		from = stdin
-	}
-	return "sh -c " + Quote(script+"exec "+Quote(args...)+" < "+Quote(from))
+// strays is a shell function that says whether a process belongs to $group's
+// session or carries $mark, which everybody inherits. $told and those who are in
+// the group have had the signal: a second TERM means haste to some.
+const strays = `stray() {
+  [ "$1" != "$$" ] && [ "$1" != "$told" ] && [ -n "$(birth "$1")" ] || return 1
+  { IFS= read -r stat < "/proc/$1/stat"; } 2>/dev/null || return 1
+  set -- "$1" ${stat##*) }
+  [ -n "$group" ] && [ "$4" = "$group" ] && return 1
+  [ -n "$group" ] && [ "$5" = "$group" ] && return 0
+  { tr '\000' '\n' < "/proc/$1/environ"; } 2>/dev/null | grep -qxF -e "$mark"
 }
+`
+
+// strayText goes round again after a kill: what was being forked appears later.
+const strayText = `round=0 found=1
+while [ $found = 1 ] && [ $round -lt 5 ]; do
+  found=0
+  for e in /proc/[0-9]*; do
+    q=${e#/proc/}
+    stray "$q" && kill -$signal "$q" 2>/dev/null && { found=1; n=$((n+1)); }
+  done
+  [ $signal -eq 9 ] || break
+  round=$((round+1))
+done
+echo "signalled $n"
+exit 0
+`

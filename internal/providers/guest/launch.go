@@ -1,10 +1,6 @@
 package guest
 
-import (
-	"fmt"
-	"regexp"
-	"strings"
-)
+import "fmt"
 
 // Main is the tag of the program that `sbx create -- CMD` starts.
 const Main = "main"
@@ -14,8 +10,11 @@ const DefaultMaxOutput = 16 << 20
 
 // Exit codes of the texts themselves, apart from what programs use.
 const (
-	ExitTaken   = 17 // Launch: a run of that tag is there already
-	ExitMissing = 44 // ReadOutput, ReadExit, Kill: there is no run of that tag
+	ExitTaken   = 17  // Launch: a run of that tag is there already
+	ExitMissing = 44  // ReadOutput, ReadExit, Kill: there is no run of that tag
+	ExitUnseen  = 45  // Launch: the start was not seen within 10 s; List tells what came of it
+	ExitMisuse  = 64  // every text: the tag is not a ValidTag, or there is no program
+	ExitFailed  = 125 // Launch: the folder of the run cannot be made
 )
 
 // Program is what Launch starts. Its environment is that of the call that runs
@@ -27,114 +26,65 @@ type Program struct {
 	MaxOutput int64  // bytes kept of each stream; 0 = DefaultMaxOutput
 }
 
-// ValidTag says that a word may name a run: letters, digits, dots and dashes, at
-// most 64.
-func ValidTag(tag string) bool {
-	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]{0,63}$`).MatchString(tag)
-}
-
-// enter is the first line of a text about a run: $d is its folder.
-func enter(tag string) string {
-	if tag == "" {
-		tag = Main
-	}
-	return `d="${HOME:-/tmp}/.sbx/runs/"` + Quote(tag) + "\n"
-}
-
 // Launch is a shell text that starts a program and returns, printing "started
-// PID". The program runs in a session of its own with nothing on stdin. Of each
-// stream the newest MaxOutput bytes stay in ~/.sbx/runs/TAG (the oldest, where
-// `head -c` reads more than it gives). The file `code` is written last, by
-// rename: the exit code as a shell sees it, 128+n for a death by signal n. A
-// workdir that is not there gives 125, a missing program 127, one that may not
-// be run 126. A tag that is in use exits with ExitTaken.
+// PID" (0 where it could not be started at all; its exit says why).
+//
+// The program leads a session of its own, or without setsid(1) a process group
+// where the shell can make one, with nothing on stdin. Everything is kept in
+// ~/.sbx/runs/TAG. Of each stream the newest bytes stay, at most MaxOutput and
+// at least two thirds of it. The file `code` is written last, by rename, into
+// room that was taken at the start: the exit code as a shell sees it, so that a
+// death by signal n is 128+n and cannot be told from a program that exits so by
+// itself. A workdir that is not there gives code 125, a missing program 127, one
+// that may not be run 126. See the Exit constants for what the text exits with.
 func Launch(p Program) string {
+	if len(p.Args) == 0 {
+		return misuse("there is no program to start")
+	}
 	limit := p.MaxOutput
 	if limit <= 0 {
 		limit = DefaultMaxOutput
 	}
-	return enter(p.Tag) + "r=" + Quote(runner(p, limit)) + launchText
+	return enter(p.Tag) +
+		fmt.Sprintf("w=%s\nsizes='%s'\nr=%s\n", Quote(p.Workdir), sizes(limit), Quote(parts+counters+runner)) +
+		"set -- " + Quote(p.Args...) + "\n" + launchText
+}
+
+// kept is how many files a stream is spread over; the oldest goes first.
+const kept = 8
+
+// sizes says in which blocks a stream is copied, how many of them one dd takes,
+// and from which size on a file is full: it may grow past that by one dd, and
+// kept of them stay within the limit.
+func sizes(limit int64) string {
+	file := max(1, limit/kept)
+	once := max(1, file/5)
+	block := min(once, 64<<10)
+	return fmt.Sprintf("%d %d %d", block, once/block, max(1, file-once))
 }
 
 // launchText makes the folder, which only one launch can, and leaves the runner
 // behind with closed streams, or the call would wait for it.
-const launchText = `
+const launchText = `u=$(umask)
 umask 077
 mkdir -p "${d%/*}" || exit 125
-mkdir "$d" 2>/dev/null || { echo "a run of this name is there already" >&2; exit 17; }
+mkdir "$d" 2>/dev/null || {
+  [ -d "$d" ] && { echo "a run of this name is there already" >&2; exit 17; }
+  echo "cannot make $d" >&2; exit 125
+}
+printf '%1024s\n' '' > "$d/code.new" || { rm -rf "$d"; exit 125; }
 if command -v setsid >/dev/null 2>&1
-then setsid sh -c "$r" sh "$d" </dev/null >/dev/null 2>&1 &
-else sh -c "$r" sh "$d" </dev/null >/dev/null 2>&1 &
+then setsid sh -c "$r" sbx "$d" "$w" "$u" $sizes "$@" </dev/null >/dev/null 2>&1 &
+else (trap '' HUP; exec sh -c "$r" sbx "$d" "$w" "$u" $sizes "$@") </dev/null >/dev/null 2>&1 &
 fi
 i=0
-while [ ! -s "$d/pid" ] && [ ! -e "$d/code" ] && [ $i -lt 100 ]
-do sleep 0.05 2>/dev/null || sleep 1; i=$((i+1)); done
-echo "started $(cat "$d/pid" 2>/dev/null)"
+while [ ! -s "$d/pid" ] && [ ! -e "$d/code" ]
+do
+  [ $i -lt 200 ] || { echo "its start was not seen" >&2; exit 45; }
+  sleep 0.05 2>/dev/null || { sleep 1; i=$((i+20)); }
+  i=$((i+1))
+done
+p=0
+[ -s "$d/pid" ] && read -r p i < "$d/pid"
+echo "started $p"
 `
-
-// runner is the text that stays beside the program and sees its end; $1 is the
-// folder. The program leads a session, so that it can be killed with all it has
-// started and without the runner.
-func runner(p Program, limit int64) string {
-	tag := p.Tag
-	if tag == "" {
-		tag = Main
-	}
-	var b strings.Builder
-	b.WriteString("d=$1\numask 077\necho $$ > \"$d/runner\"\n" + counters + runnerParts)
-	if p.Workdir != "" {
-		b.WriteString("cd " + Quote(p.Workdir) + " 2>\"$d/err.0\" || finish 125\n")
-	}
-	segment := max(1, limit/2)
-	fmt.Fprintf(&b, "if [ \"$(printf ab | { head -c 1 >/dev/null; cat; })\" = b ]; then segment=%d; else segment=%d; fi\n", segment, limit)
-	b.WriteString("echo $segment > \"$d/segment\"\n" + runnerStart)
-	b.WriteString("env " + Quote("SBX_RUN="+tag) + " $s " + Quote(p.Args...) + " > \"$d/o\" 2> \"$d/e\" & p=$!\n" + runnerEnd)
-	return b.String()
-}
-
-// runnerParts: keep writes a stream into segments and drops the oldest; finish
-// writes what is known of the end, the code last.
-const runnerParts = `
-counters > "$d/before" 2>/dev/null
-date +%s > "$d/started"
-finish() {
-  counters > "$d/after" 2>/dev/null
-  date +%s > "$d/ended"
-  echo "$1" > "$d/code.new" && mv "$d/code.new" "$d/code"
-  exit 0
-}
-keep() {
-  n=0
-  while :; do
-    head -c $segment > "$d/$1.$n"
-    [ "$(wc -c < "$d/$1.$n")" -lt $segment ] && break
-    n=$((n+1))
-    rm -f "$d/$1.$((n-2))"
-  done
-  cat > /dev/null
-}
-`
-
-const runnerStart = `mkfifo "$d/o" "$d/e" || finish 125
-keep out < "$d/o" & a=$!
-keep err < "$d/e" & b=$!
-s=; command -v setsid >/dev/null 2>&1 && s=setsid
-`
-
-// runnerEnd waits for the program, then a second for what it wrote: a child that
-// has stayed behind may hold the streams for ever.
-const runnerEnd = `echo $p > "$d/pid.new" && mv "$d/pid.new" "$d/pid"
-wait $p; c=$?
-i=0
-while { kill -0 $a || kill -0 $b; } 2>/dev/null && [ $i -lt 20 ]
-do sleep 0.05 2>/dev/null || { sleep 1; i=20; }; i=$((i+1)); done
-rm -f "$d/o" "$d/e"
-finish $c
-`
-
-// counters is a shell function that prints what the kernel counts for the group
-// that the caller is in.
-const counters = `counters() {
-  for f in /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control
-  do [ -r $f ] && { echo "file $f"; cat $f; return; }; done
-}`

@@ -1,7 +1,6 @@
 package guest
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -33,6 +32,8 @@ else
   grep -E '^(MemTotal|MemAvailable):' /proc/meminfo 2>/dev/null
   head -n 1 /proc/stat 2>/dev/null
   echo "ticks $(getconf CLK_TCK 2>/dev/null || echo 100)"
+  grep '^oom_kill ' /proc/vmstat 2>/dev/null
+  set -- /proc/[0-9]*; echo "pids $#"
 fi
 exit 0
 `
@@ -40,8 +41,12 @@ exit 0
 // unlimited is what a group without a limit says, or more.
 const unlimited = math.MaxInt64 / 4096 * 2048
 
-// ParseUsage reads what Measure printed. Its Source says "probe command" and
-// whose figures they are: those of the sandbox's group or of its whole machine.
+// ParseUsage reads what Measure printed; now stands in At. Its Source says "probe
+// command" and whose figures they are: "cgroup2" and "cgroup1" are those of the
+// sandbox's group, "machine" those of all it runs on. Memory is the working set,
+// without the page cache that can be dropped at once. CPU is cumulative, in
+// seconds. What is not told, and no limit, is nil. fault.KindUnavailable around
+// ErrOutput for what no such text prints.
 func ParseUsage(text []byte, now time.Time) (sandbox.Usage, error) {
 	n := map[string]float64{}
 	source := ""
@@ -59,10 +64,14 @@ func ParseUsage(text []byte, now time.Time) (sandbox.Usage, error) {
 			}
 		}
 	}
-	if source == "" {
-		return sandbox.Usage{}, fmt.Errorf("%w: no figures", ErrOutput)
+	if source != "cgroup2" && source != "cgroup1" && source != "machine" {
+		return sandbox.Usage{}, refuse("no figures")
 	}
 	u := sandbox.Usage{At: now, Source: "probe command (" + source + ")"}
+	for name, to := range map[string]**int64{"peak": &u.MemoryPeakBytes, "pids": &u.PIDs, "oom_kill": &u.OOMKills} {
+		v, ok := n[name]
+		*to = whole(v, ok)
+	}
 	if source == "machine" {
 		machine(&u, n)
 		return u, nil
@@ -101,10 +110,6 @@ func group(u *sandbox.Usage, n map[string]float64) {
 	}
 	limit, ok := n["limit"]
 	u.MemoryLimitBytes = whole(limit, ok && limit > 0 && limit < unlimited)
-	for name, to := range map[string]**int64{"peak": &u.MemoryPeakBytes, "pids": &u.PIDs, "oom_kill": &u.OOMKills} {
-		v, ok := n[name]
-		*to = whole(v, ok)
-	}
 	for name, unit := range map[string]float64{"usage_usec": 1e6, "usage_nsec": 1e9} {
 		if v, ok := n[name]; ok {
 			seconds := v / unit

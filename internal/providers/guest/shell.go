@@ -20,7 +20,8 @@ type Shell func(ctx context.Context, text string) (printed []byte, code int, err
 // ErrNoRun says that sbx has started no program of that tag in the sandbox.
 var ErrNoRun = errors.New("sbx has started no program in it")
 
-// Start launches a program. fault.KindUsage for a tag that is in use.
+// Start launches a program. fault.KindUsage for a tag that is in use,
+// fault.KindUnavailable where its start was not seen and it may run.
 func Start(ctx context.Context, sh Shell, p Program) error {
 	printed, code, err := sh(ctx, Launch(p))
 	switch {
@@ -28,6 +29,8 @@ func Start(ctx context.Context, sh Shell, p Program) error {
 		return err
 	case code == ExitTaken:
 		return fault.Usage("a program of this name has been started in it before")
+	case code == ExitUnseen:
+		return fault.New(fault.KindUnavailable, "the program was asked for, its start was not seen").WithHint("it may run: `sbx inspect` and `sbx logs` tell, once it has begun")
 	case code != 0 || !bytes.HasPrefix(printed, []byte("started")):
 		return fault.New(fault.KindLauncher, "the program could not be started: the shell inside exits %d", code)
 	}

@@ -1,0 +1,219 @@
+package guest_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/providers/guest"
+	"sbx/internal/sandbox"
+)
+
+// patient is for what real processes do on a busy machine.
+const patient = 30 * time.Second
+
+// box is a sandbox: a shell with a home of its own.
+type box struct {
+	*testing.T
+
+	shell []string
+	home  string
+	path  string
+	bare  bool // finds no setsid
+}
+
+// grouped says that this box can put a program into a group of its own.
+func (b box) grouped() bool { return !b.bare || b.shell[0] == "bash" }
+
+// each runs a test under every POSIX shell of this machine, each also as `sh`, and
+// under two that find no setsid: bash can make groups without it, dash cannot.
+func each(t *testing.T, test func(b box)) {
+	t.Helper()
+	for name, shell := range map[string][]string{"dash": {"dash"}, "bash": {"bash", "--posix"}, "busybox": {"busybox", "sh"}, "dash without setsid": {"dash"}, "bash without setsid": {"bash"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := exec.LookPath(shell[0]); err != nil {
+				t.Skipf("no %s here", shell[0])
+			}
+			b := box{T: t, shell: shell, home: t.TempDir(), bare: strings.HasSuffix(name, "without setsid")}
+			switch {
+			case name == "busybox":
+				b.path = applets(t)
+			case b.bare:
+				b.path = tools(t, shell[0])
+			default:
+				b.path = t.TempDir() + string(os.PathListSeparator) + os.Getenv("PATH")
+				link(t, shell[0], filepath.Join(filepath.SplitList(b.path)[0], "sh"))
+			}
+			t.Cleanup(b.clear)
+			test(b)
+		})
+	}
+}
+
+// tools is a folder with what the texts call, but for setsid and base64.
+func tools(t *testing.T, shell string) string {
+	t.Helper()
+	dir := t.TempDir()
+	link(t, shell, filepath.Join(dir, "sh"))
+	for _, name := range []string{"cat", "mkdir", "mkfifo", "mv", "rm", "dd", "wc", "head", "tail", "od", "sed", "grep", "tr", "date", "find", "sleep", "env", "seq"} {
+		link(t, name, filepath.Join(dir, name))
+	}
+	return dir
+}
+
+func link(t *testing.T, program, as string) {
+	t.Helper()
+	path, err := exec.LookPath(program)
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink(path, as))
+}
+
+// applets is a folder with busybox's own tools, so that no other one helps.
+func applets(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	path, err := exec.LookPath("busybox")
+	require.NoError(t, err)
+	names, err := exec.Command(path, "--list").Output()
+	require.NoError(t, err)
+	for _, name := range append(strings.Fields(string(names)), "busybox") {
+		_ = os.Symlink(path, filepath.Join(dir, name))
+	}
+	return dir
+}
+
+// clear ends what a test has left, the watching shells too: only what was started
+// in this box, by the home that all of it inherits or by the folder it is in.
+func (b box) clear() {
+	require.Eventually(b.T, func() bool {
+		dirs, _ := filepath.Glob("/proc/[0-9]*")
+		left := 0
+		for _, dir := range dirs {
+			text, _ := os.ReadFile(dir + "/environ")
+			place, _ := os.Readlink(dir + "/cwd")
+			if !bytes.Contains(append([]byte{0}, text...), []byte("\x00HOME="+b.home+"\x00")) && !strings.HasPrefix(place, b.home) {
+				continue
+			}
+			left++
+			pid, _ := strconv.Atoi(filepath.Base(dir))
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		return left == 0
+	}, patient, 10*time.Millisecond)
+}
+
+// run executes a text as the exec of an API does: the call ends when the shell
+// does and its streams are closed.
+func (b box) run(text string) ([]byte, int) {
+	b.Helper()
+	c := exec.Command(b.shell[0], append(b.shell[1:], "-c", text)...)
+	c.Env = []string{"HOME=" + b.home, "PATH=" + b.path, "GREETING=hello"}
+	c.Dir = b.home
+	var out, err bytes.Buffer
+	c.Stdout, c.Stderr = &out, &err
+	_ = c.Run()
+	if err.Len() > 0 {
+		b.Logf("stderr: %s", err.String())
+	}
+	return out.Bytes(), c.ProcessState.ExitCode()
+}
+
+// launch starts the main program and gives its process.
+func (b box) launch(args ...string) int {
+	b.Helper()
+	return b.start(guest.Program{Args: args, MaxOutput: 1 << 20})
+}
+
+func (b box) start(p guest.Program) int {
+	b.Helper()
+	out, code := b.run(guest.Launch(p))
+	require.Zero(b, code)
+	word, pid, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
+	require.Equal(b, "started", word)
+	n, err := strconv.Atoi(pid)
+	require.NoError(b, err)
+	return n
+}
+
+// exit is nil while the run goes on.
+func (b box) exit(tag string) *sandbox.Exit {
+	b.Helper()
+	out, code := b.run(guest.ReadExit(tag))
+	require.Zero(b, code)
+	got, err := guest.ParseExit(out)
+	require.NoError(b, err, "%s", out)
+	return got
+}
+
+// ended waits for the end of the run.
+func (b box) ended(tag string) sandbox.Exit {
+	b.Helper()
+	var exit *sandbox.Exit
+	require.Eventually(b, func() bool {
+		exit = b.exit(tag)
+		return exit != nil
+	}, patient, 20*time.Millisecond)
+	return *exit
+}
+
+func (b box) read(at guest.Offsets) guest.Output {
+	b.Helper()
+	out, code := b.run(guest.ReadOutput("", at))
+	require.Zero(b, code)
+	got, err := guest.ParseOutput(out, at)
+	require.NoError(b, err, "%s", out)
+	return got
+}
+
+// all reads on until nothing more is there.
+func (b box) all() (out, errs string, dropped int64) {
+	b.Helper()
+	var o, e strings.Builder
+	for at := (guest.Offsets{}); ; {
+		got := b.read(at)
+		assert.LessOrEqual(b, len(got.Out), guest.MaxRead)
+		o.Write(got.Out)
+		e.Write(got.Err)
+		dropped += got.DroppedOut
+		at = got.Next
+		if !got.More {
+			return o.String(), e.String(), dropped
+		}
+	}
+}
+
+// number waits for a file with a number, as a program writes its own.
+func (b box) number(file string) int {
+	b.Helper()
+	n := 0
+	require.Eventually(b, func() bool {
+		text, err := os.ReadFile(filepath.Join(b.home, file))
+		word, _, found := strings.Cut(string(text), "\n")
+		word, _, _ = strings.Cut(word, " ")
+		n, _ = strconv.Atoi(word)
+		return err == nil && found && n > 0
+	}, patient, 10*time.Millisecond)
+	return n
+}
+
+func (b box) gone(pid int, what string) {
+	b.Helper()
+	require.Eventually(b, func() bool { return !running(pid) }, patient, 10*time.Millisecond, what)
+}
+
+// running is false for one that only waits for its parent.
+func running(pid int) bool {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	_, rest, _ := strings.Cut(string(text), ") ")
+	return err == nil && !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
+}

@@ -1,0 +1,191 @@
+package guest_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+	"sbx/internal/providers/guest"
+)
+
+func TestTheNewestOutputStays(t *testing.T) {
+	t.Parallel()
+	each(t, func(b box) {
+		b.launch("sh", "-c", `i=0; while [ $i -lt 40 ]; do head -c 100000 /dev/zero | tr '\000' x; i=$((i+1)); done; echo; echo last`)
+		require.Equal(b, 0, *b.ended("").Code, "a program is not stopped by the cap")
+		out, _, dropped := b.all()
+		assert.True(b, strings.HasSuffix(out, "x\nlast\n"), "the end is kept")
+		assert.Equal(b, int64(4_000_006), dropped+int64(len(out)), "what is dropped is counted")
+		assert.LessOrEqual(b, len(out), 1<<20)
+		assert.GreaterOrEqual(b, len(out), 1<<20*2/3)
+		assert.False(b, b.read(guest.Offsets{}).Cut)
+	})
+}
+
+func TestOutputOf20MBWithoutALineEnd(t *testing.T) {
+	t.Parallel()
+	each(t, func(b box) {
+		b.start(guest.Program{Args: []string{"sh", "-c", `head -c 20000000 /dev/zero; printf end >&2`}})
+		require.Equal(b, 0, *b.ended("").Code)
+		got := b.read(guest.Offsets{})
+		assert.Equal(b, "end", string(got.Err))
+		assert.Len(b, got.Out, guest.MaxRead)
+		assert.Positive(b, got.DroppedOut)
+		assert.True(b, got.More)
+		files, err := filepath.Glob(filepath.Join(b.home, ".sbx/runs/main/out.*"))
+		require.NoError(b, err)
+		size := int64(0)
+		for _, f := range files {
+			info, err := os.Stat(f)
+			require.NoError(b, err)
+			size += info.Size()
+		}
+		assert.LessOrEqual(b, size, int64(guest.DefaultMaxOutput))
+	})
+}
+
+// TestPiecesJoin reads while the program writes, from every place it comes to.
+func TestPiecesJoin(t *testing.T) {
+	t.Parallel()
+	each(t, func(b box) {
+		b.start(guest.Program{MaxOutput: 64 << 20, Args: []string{"sh", "-c", `seq 1 150000; seq 1 1000 >&2`}})
+		var out, errs strings.Builder
+		for at, ended := (guest.Offsets{}), false; !ended; {
+			got := b.read(at)
+			out.Write(got.Out)
+			errs.Write(got.Err)
+			at, ended = got.Next, got.Ended && !got.More
+		}
+		assert.Equal(b, count(150000), out.String())
+		assert.Equal(b, count(1000), errs.String())
+	})
+}
+
+func count(n int) string {
+	var s strings.Builder
+	for i := range n {
+		s.WriteString(strconv.Itoa(i+1) + "\n")
+	}
+	return s.String()
+}
+
+// TestAPollCostsTheSameHoweverMuchWasWritten measures what a look at the end
+// reads, with the children of its shell.
+func TestAPollCostsTheSameHoweverMuchWasWritten(t *testing.T) {
+	t.Parallel()
+	each(t, func(b box) {
+		b.start(guest.Program{Args: []string{"sh", "-c", `head -c 9000000 /dev/zero`}})
+		require.Equal(b, 0, *b.ended("").Code)
+		var at guest.Offsets
+		for more := true; more; {
+			got := b.read(at)
+			at, more = got.Next, got.More
+		}
+		for where, from := range map[string]guest.Offsets{"at the end": at, "in the middle": {Out: 4_000_001}} {
+			out, _ := b.run("(" + guest.ReadOutput("", from) + ") > /dev/null; cat /proc/$$/io")
+			_, rest, found := strings.Cut(string(out), "rchar: ")
+			require.True(b, found, "%s", out)
+			word, _, _ := strings.Cut(rest, "\n")
+			n, err := strconv.Atoi(word)
+			require.NoError(b, err)
+			assert.Less(b, n, 3<<20, where)
+			if where == "at the end" {
+				out, _ = b.run(guest.ReadOutput("", from))
+				assert.Less(b, len(out), 100)
+			}
+		}
+	})
+}
+
+// TestAFullDisk runs in a file system of 64 KiB, which is full before the program
+// has said what it wants.
+func TestAFullDisk(t *testing.T) {
+	t.Parallel()
+	if err := exec.Command("unshare", "-rm", "sh", "-c", "mount -t tmpfs none /mnt").Run(); err != nil {
+		t.Skip("no file system may be mounted here: ", err)
+	}
+	each(t, func(b box) {
+		if b.shell[0] == "busybox" || b.bare {
+			b.Skip("this box has no mount")
+		}
+		at := guest.Offsets{}
+		script := `mount -t tmpfs -o size=64k none "$HOME" && cd / || exit 99
+` + subshell(guest.Launch(guest.Program{MaxOutput: 64 << 20, Args: []string{"sh", "-c", "seq 1 20000; exit 6"}})) + ` >&2
+while [ ! -e "$HOME/.sbx/runs/main/code" ]; do sleep 0.05; done
+` + subshell(guest.ReadExit("")) + `
+echo ====
+` + subshell(guest.ReadOutput("", at))
+		shell := append([]string{"-rm"}, append(b.shell, "-c", script)...)
+		c := exec.Command("unshare", shell...)
+		c.Env = []string{"HOME=" + b.home, "PATH=" + b.path}
+		out, err := c.Output()
+		require.NoError(b, err)
+		exit, output, found := strings.Cut(string(out), "====\n")
+		require.True(b, found, "%s", out)
+		e, err := guest.ParseExit([]byte(exit))
+		require.NoError(b, err)
+		require.NotNil(b, e.Code, "%s", exit)
+		assert.Equal(b, 6, *e.Code, "the code has its room")
+		got, err := guest.ParseOutput([]byte(output), at)
+		require.NoError(b, err)
+		assert.True(b, got.Cut)
+		assert.True(b, strings.HasPrefix(string(got.Out), "1\n2\n3\n"))
+		assert.Less(b, len(got.Out), 64<<10)
+	})
+}
+
+func subshell(text string) string { return "(" + text + ")" }
+
+func TestParseOutputRefusesWhatNoTextPrints(t *testing.T) {
+	t.Parallel()
+	for text, at := range map[string]guest.Offsets{
+		"":                                       {},
+		"Welcome to this image!":                 {},
+		"state running\n":                        {},
+		"state running\nout 0\nerr 0 0\n":        {},
+		"state running\nout 0 4\nbase64\nYWJj\n": {},
+		"state running\nout 0 4\nbase64\n!!!!\n.\nerr 0 0\n":           {},
+		"state running\nout 0 4\nhex\n0g\n.\nerr 0 0\n":                {},
+		"state running\nout x 4\nerr 0 0\n":                            {},
+		"state running\nout 4 8\nerr 0 0\n":                            {Out: 5},
+		"state running\nout 9 8\nerr 0 0\n":                            {Out: 9},
+		"state running\nout 9223372036854775807 1\nerr 0 0\n":          {},
+		"state running\nerr 0 0\nout 0 0\n":                            {},
+		"state running\nout 0 3 \nbase64\nYWJj\n.\nout 0 0\n":          {},
+		"state running\nout 0 3 \nbase64\nYWJj\n.\nerr -1 0\n":         {},
+		"state running\nout 0 3 \nbase64\nYWJj\n.\nstate 0\nerr 0 0\n": {},
+	} {
+		_, err := guest.ParseOutput([]byte(text), at)
+		require.ErrorIs(t, err, guest.ErrOutput, "%q", text)
+		assert.Equal(t, fault.KindUnavailable, fault.KindOf(err))
+	}
+	got, err := guest.ParseOutput([]byte("state lost\nout 7 12 cut\nhex\n 61 62\n 63\n.\nerr 0 0 \n"), guest.Offsets{Out: 5})
+	require.NoError(t, err)
+	assert.Equal(t, guest.Output{Out: []byte("abc"), Next: guest.Offsets{Out: 10}, DroppedOut: 2, Cut: true, More: true, Ended: true, Lost: true}, got)
+}
+
+func FuzzParseOutput(f *testing.F) {
+	f.Add([]byte("state ended\nout 0 3\nbase64\nYWJj\n.\nerr 0 0\n"), int64(0), int64(0))
+	f.Add([]byte("state running\nout 7 12\nhex\n61\n.\nerr 5 9\nhex\n62\n.\n"), int64(5), int64(5))
+	f.Fuzz(func(t *testing.T, text []byte, out, errs int64) {
+		at := guest.Offsets{Out: out, Err: errs}
+		got, err := guest.ParseOutput(text, at)
+		if err != nil {
+			require.ErrorIs(t, err, guest.ErrOutput)
+			return
+		}
+		if got.Next.Out < out || got.Next.Err < errs || got.DroppedOut < 0 || got.DroppedErr < 0 {
+			t.Fatalf("%q goes back: %+v", text, got)
+		}
+		if got.Next.Out != max(0, out)+got.DroppedOut+int64(len(got.Out)) {
+			t.Fatalf("%q loses bytes: %+v", text, got)
+		}
+	})
+}
