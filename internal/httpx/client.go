@@ -72,3 +72,6 @@ type Response struct {
 	Header http.Header
 	Body   []byte
 }
+
+// SkewTolerated is how far two clocks may be apart before ages mislead.
+const SkewTolerated = 30 * time.Second

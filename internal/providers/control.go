@@ -74,3 +74,13 @@ type Source interface {
 type Explainer interface {
 	WhyNot(ability string) string
 }
+
+// ProviderCleaner starts a provider's own cleanup, which chooses by itself what
+// it ends. It is destructive and stands behind a gate of its own.
+type ProviderCleaner interface {
+	// Cleanup starts it; emergency takes all that is not critical.
+	Cleanup(ctx context.Context, emergency bool) (Cleaned, error)
+}
+
+// Cleaned is what a provider's cleanup says of itself; nil = it does not say.
+type Cleaned struct{ Count *int64 }

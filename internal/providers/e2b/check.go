@@ -20,7 +20,7 @@ func (c *Client) clocks() providers.Check {
 	switch {
 	case !known:
 		return providers.Check{Check: "clock", Verdict: sandbox.Unknown, Message: "the API does not tell its time", Info: true}
-	case ahead.Abs() > skewed:
+	case ahead.Abs() > httpx.SkewTolerated:
 		return providers.Check{
 			Check: "clock", Verdict: sandbox.False, Message: "the API's clock is " + ahead.String() + " ahead of this machine's",
 			Hint: "ages are counted with this machine's clock; set it right",

@@ -3,7 +3,6 @@ package e2b
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
@@ -67,9 +66,6 @@ func (c *Client) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
 	exit, err := guest.Exit(ctx, c.shellOf(id), w.Metadata[keyRun])
 	return exit, c.at(err, "exit "+id)
 }
-
-// skewed is how far two clocks may be apart before ages mislead.
-const skewed = 30 * time.Second
 
 // Check looks at the profile: does the API answer, is the key good, do the clocks
 // agree.

@@ -1,0 +1,115 @@
+package monotask
+
+import (
+	"context"
+	"iter"
+
+	"sbx/internal/fault"
+	"sbx/internal/httpx"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+)
+
+// Usage is what the agent says of itself.
+func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
+	r, err := c.below("usage", id, "resources")
+	if err != nil {
+		return sandbox.Usage{}, err
+	}
+	var w wireResources
+	if _, err := c.http.JSON(ctx, r, &w); err != nil {
+		return sandbox.Usage{}, err
+	}
+	u := sandbox.Usage{At: c.now(), Source: "self-reported by the agent", CPUPercent: w.CPUPercent, Operations: w.Operations}
+	if w.MemoryMB != nil && *w.MemoryMB >= 0 && *w.MemoryMB < 1<<30 {
+		u.MemoryBytes = new(int64(*w.MemoryMB * sandbox.MiB))
+	}
+	return u, nil
+}
+
+// Stats are the worker's own counters.
+func (c *Client) Stats(ctx context.Context) (providers.Stats, error) {
+	w, err := c.stats(ctx)
+	return providers.Stats{
+		Active: w.Active, Provisioning: w.Provisioning, Terminating: w.Terminating,
+		TotalCreated: w.TotalCreated, TotalDestroyed: w.TotalDestroyed,
+	}, err
+}
+
+func (c *Client) stats(ctx context.Context) (wireStats, error) {
+	var w wireStats
+	_, err := c.http.JSON(ctx, httpx.Request{Op: "stats", Path: "/api/sandbox/stats"}, &w)
+	return w, err
+}
+
+// Records is the worker's own list, as rows of a control plane: with Cloudflare
+// nothing else lists what exists.
+func (c *Client) Records(ctx context.Context) iter.Seq2[providers.Record, error] {
+	return func(yield func(providers.Record, error) bool) {
+		for s, err := range c.List(ctx, providers.Query{All: true}) {
+			r := providers.Record{
+				SandboxID: s.ID, TaskID: s.TaskID, AgentType: s.AgentType, RawState: s.RawState, CreatedAt: s.CreatedAt,
+				Live: live(s.State),
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+func live(s sandbox.State) sandbox.Verdict {
+	if s == sandbox.StateUnknown {
+		return sandbox.Unknown
+	}
+	return sandbox.VerdictOf(!s.Ended())
+}
+
+// Probe judges by the record alone: nothing inside can be asked.
+func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error) {
+	s, err := c.Get(ctx, id)
+	if err != nil {
+		return providers.Health{}, err
+	}
+	h := providers.Health{
+		Verdict: sandbox.Unknown, Condition: providers.ConditionUnknown,
+		Evidence: []sandbox.Evidence{{What: "status", Value: s.RawState, Source: c.name, At: c.now()}},
+	}
+	switch {
+	case s.State.Ended():
+		h.Verdict, h.Condition = sandbox.False, providers.ConditionRecreate
+	case s.State == sandbox.StateProvisioning, s.State == sandbox.StateTerminating:
+		h.Condition = providers.ConditionWait
+	}
+	return h, nil
+}
+
+// Check holds the counters against each other: what was created and not
+// destroyed must be what there is (ACCEPTANCE R18).
+func (c *Client) Check(ctx context.Context) []providers.Check {
+	w, err := c.stats(ctx)
+	if err != nil {
+		return []providers.Check{{Check: "api", Verdict: sandbox.False, Message: err.Error(), Hint: fault.HintOf(err)}}
+	}
+	found := []providers.Check{{Check: "api", Verdict: sandbox.True, Message: "answers; " + number(w.Active) + " active"}, w.balance()}
+	if ahead, known := c.http.Skew(); known && ahead.Abs() > httpx.SkewTolerated {
+		found = append(found, providers.Check{Check: "clock", Verdict: sandbox.False, Message: "the worker's clock is " + ahead.String() + " ahead of this machine's", Hint: "ages are counted with this machine's clock; set it right"})
+	}
+	return found
+}
+
+func (w wireStats) balance() providers.Check {
+	check := providers.Check{Check: "counters", Verdict: sandbox.Unknown, Message: "the worker does not tell all of them"}
+	if w.Active == nil || w.Provisioning == nil || w.Terminating == nil || w.TotalCreated == nil || w.TotalDestroyed == nil {
+		return check
+	}
+	here, ever := *w.Active+*w.Provisioning+*w.Terminating, *w.TotalCreated-*w.TotalDestroyed
+	if here == ever {
+		return providers.Check{Check: "counters", Verdict: sandbox.True, Message: "what was created and not destroyed is there"}
+	}
+	return providers.Check{
+		Check: "counters", Verdict: sandbox.False,
+		Message: "the worker counts " + number(&here) + " sandboxes, but created less destroyed is " + number(&ever),
+		Hint:    "its state may be corrupt (the runbook's cause 4): compare `sbx ls` with the task queue",
+	}
+}

@@ -1,0 +1,89 @@
+package monotask
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"iter"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/httpx"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+)
+
+// List reads the one page that there is. Anything but an array is an error: an
+// object or null is never "no sandboxes".
+func (c *Client) List(ctx context.Context, _ providers.Query) iter.Seq2[sandbox.Sandbox, error] {
+	return func(yield func(sandbox.Sandbox, error) bool) {
+		rows, err := c.rows(ctx, "list")
+		if err != nil {
+			yield(sandbox.Sandbox{}, err)
+			return
+		}
+		seen := map[string]bool{}
+		for _, w := range rows {
+			if w.ID == "" || seen[w.ID] {
+				continue
+			}
+			seen[w.ID] = true
+			if !yield(c.sandbox(w), nil) {
+				return
+			}
+		}
+	}
+}
+
+func (c *Client) rows(ctx context.Context, op string) ([]wireSandbox, error) {
+	res, err := c.http.Do(ctx, httpx.Request{Op: op, Path: "/api/sandbox/list"})
+	if kind := fault.KindOf(err); kind == fault.KindNotFound || kind == fault.KindGone {
+		return nil, fault.New(fault.KindUnavailable, "%w", err).WithHint("is the url right? the worker has no list there")
+	}
+	if err != nil {
+		return nil, err
+	}
+	var rows []wireSandbox
+	if body := bytes.TrimSpace(res.Body); len(body) == 0 || body[0] != '[' {
+		return nil, fault.New(fault.KindUnavailable, "the list is no array").At(c.name, op).WithHint("is the url that of the agent worker?")
+	}
+	if err := json.Unmarshal(res.Body, &rows); err != nil {
+		return nil, fault.New(fault.KindUnavailable, "the list is not understood").At(c.name, op)
+	}
+	return rows, nil
+}
+
+// Get reads one.
+func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
+	r, err := c.below("get", id)
+	if err != nil {
+		return sandbox.Sandbox{}, err
+	}
+	var w wireSandbox
+	if _, err := c.http.JSON(ctx, r, &w); err != nil {
+		return sandbox.Sandbox{}, err
+	}
+	if w.ID != id { // an unknown name makes an empty object there, which must not pass for a sandbox
+		return sandbox.Sandbox{}, fault.New(fault.KindNotFound, "no sandbox %q", id).At(c.name, r.Op)
+	}
+	return c.sandbox(w), nil
+}
+
+func (c *Client) sandbox(w wireSandbox) sandbox.Sandbox {
+	s := sandbox.Sandbox{
+		Provider: c.name, ProviderType: TypeName, ID: w.ID, State: stateOf(w.Status), RawState: w.Status,
+		CreatedAt: w.CreatedAt, AgentType: w.AgentType, TaskID: w.TaskID, Activity: sandbox.Unknown,
+	}
+	if s.CreatedAt.IsZero() && w.AgeMinutes != nil && *w.AgeMinutes >= 0 {
+		s.CreatedAt = c.now().Add(-time.Duration(*w.AgeMinutes * float64(time.Minute))).Truncate(time.Second)
+	}
+	s.Limits.Isolation = "worker isolate"
+	return s
+}
+
+func stateOf(status string) sandbox.State {
+	if s, ok := sandbox.ParseState(status); ok {
+		return s
+	}
+	return sandbox.StateUnknown
+}

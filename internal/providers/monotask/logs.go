@@ -1,0 +1,184 @@
+package monotask
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+)
+
+// Logs reads what the worker keeps. How it writes lines is not published: arrays
+// of texts or of objects, an object that holds one, lines of JSON and plain text
+// are all read.
+func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter.Seq2[sandbox.LogLine, error] {
+	return func(yield func(sandbox.LogLine, error) bool) {
+		shown, pause := 0, followMin
+		for {
+			lines, err := c.log(ctx, id)
+			gone := missing(err) && shown > 0
+			if err != nil && !gone {
+				yield(sandbox.LogLine{}, err)
+				return
+			}
+			fresh := since(lines[min(shown, len(lines)):], q.Since)
+			if shown == 0 && q.Tail > 0 && len(fresh) > q.Tail {
+				fresh = fresh[len(fresh)-q.Tail:]
+			}
+			for _, l := range fresh {
+				if !yield(l, nil) {
+					return
+				}
+			}
+			if pause = min(2*pause, followMax); len(lines) > shown {
+				shown, pause = len(lines), followMin
+			}
+			if gone || !q.Follow || c.ended(ctx, id) {
+				return
+			}
+			if err := wait(ctx, pause); err != nil {
+				yield(sandbox.LogLine{}, err)
+				return
+			}
+		}
+	}
+}
+
+// The pace of following.
+const (
+	followMin = 500 * time.Millisecond
+	followMax = 5 * time.Second
+)
+
+func missing(err error) bool {
+	kind := fault.KindOf(err)
+	return kind == fault.KindNotFound || kind == fault.KindGone
+}
+
+// ended says that no more lines will come.
+func (c *Client) ended(ctx context.Context, id string) bool {
+	s, err := c.Get(ctx, id)
+	return missing(err) || s.State.Ended()
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return &fault.Error{Kind: fault.KindOf(ctx.Err()), Err: context.Cause(ctx)}
+	}
+}
+
+func (c *Client) log(ctx context.Context, id string) ([]sandbox.LogLine, error) {
+	r, err := c.below("logs", id, "logs")
+	if err != nil {
+		return nil, err
+	}
+	res, err := c.http.Do(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return parseLog(res.Body), nil
+}
+
+func since(lines []sandbox.LogLine, from time.Time) []sandbox.LogLine {
+	var fresh []sandbox.LogLine
+	for _, l := range lines {
+		if l.At.IsZero() || !l.At.Before(from) {
+			fresh = append(fresh, l)
+		}
+	}
+	return fresh
+}
+
+// parseLog reads lines in any of the shapes that Logs names. What is no JSON is
+// plain text.
+func parseLog(body []byte) []sandbox.LogLine {
+	body = bytes.TrimSpace(body)
+	var rows []json.RawMessage
+	if json.Unmarshal(body, &rows) == nil {
+		return linesOf(rows)
+	}
+	var held map[string]json.RawMessage
+	if json.Unmarshal(body, &held) == nil {
+		for _, key := range []string{"logs", "lines", "entries"} {
+			if json.Unmarshal(held[key], &rows) == nil {
+				return linesOf(rows)
+			}
+		}
+	}
+	for line := range bytes.Lines(body) {
+		rows = append(rows, bytes.TrimRight(line, "\r\n"))
+	}
+	return linesOf(rows)
+}
+
+func linesOf(rows []json.RawMessage) []sandbox.LogLine {
+	var lines []sandbox.LogLine
+	for _, row := range rows {
+		if l, ok := lineOf(row); ok {
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
+func lineOf(row json.RawMessage) (sandbox.LogLine, bool) {
+	l := sandbox.LogLine{Stream: "log"}
+	var fields map[string]any
+	switch {
+	case len(bytes.TrimSpace(row)) == 0:
+		return l, false
+	case json.Unmarshal(row, &l.Text) == nil:
+		return l, true
+	case json.Unmarshal(row, &fields) != nil || fields == nil:
+		l.Text = strings.ToValidUTF8(string(row), "\uFFFD")
+		return l, true
+	}
+	word := func(names ...string) string {
+		for _, name := range names {
+			if text, ok := fields[name].(string); ok && text != "" {
+				return text
+			}
+		}
+		return ""
+	}
+	l.Text = word("message", "line", "text", "msg")
+	if l.Text == "" {
+		l.Text = string(row)
+	}
+	if level := word("level", "stream"); level != "" {
+		l.Stream = level
+	}
+	if at, err := time.Parse(time.RFC3339, word("timestamp", "at", "time")); err == nil {
+		l.At = at
+	} else if ms, ok := fields["timestamp"].(float64); ok && ms > 0 && ms < 1e14 {
+		l.At = time.UnixMilli(int64(ms)).UTC()
+	}
+	return l, true
+}
+
+// readCleaned reads what a cleanup said, as far as it is understood.
+func readCleaned(body []byte) wireCleaned {
+	var w wireCleaned
+	if json.Unmarshal(body, &w) != nil {
+		return wireCleaned{}
+	}
+	return w
+}
+
+func number(n *int64) string {
+	if n == nil {
+		return "?"
+	}
+	return fmt.Sprint(*n)
+}

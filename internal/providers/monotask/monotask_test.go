@@ -1,0 +1,231 @@
+package monotask_test
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+	"sbx/internal/providers"
+	"sbx/internal/providers/monotask"
+	"sbx/internal/providers/monotask/monotasktest"
+	"sbx/internal/providers/providertest"
+	"sbx/internal/providers/wiretest"
+	"sbx/internal/sandbox"
+)
+
+func open(t providertest.T, f *monotasktest.Fake) *monotask.Client {
+	p, err := monotask.Type().Open(t.Context(), providers.Profile{Name: "mono", Type: monotask.TypeName, Settings: map[string]string{"url": f.Listen(), "token": monotasktest.Token}},
+		providers.Deps{Now: time.Now})
+	require.NoError(t, err)
+	c, ok := p.(*monotask.Client)
+	require.True(t, ok)
+	t.Cleanup(c.Close)
+	return c
+}
+
+func subject(o monotasktest.Options) providertest.Config {
+	var fakes sync.Map
+	fake := func(p providers.Provider) *monotasktest.Fake {
+		f, _ := fakes.Load(p)
+		return f.(*monotasktest.Fake) //nolint:forcetypeassert,errcheck // it holds nothing else
+	}
+	return providertest.Config{
+		New: func(t providertest.T) providers.Provider {
+			f := monotasktest.New(t, o)
+			c := open(t, f)
+			fakes.Store(c, f)
+			return c
+		},
+		Start: func(_ providertest.T, p providers.Provider, spec sandbox.Spec) string {
+			return fake(p).Add(monotasktest.Box{AgentType: spec.AgentType, TaskID: spec.TaskID})
+		},
+		Write: func(_ providertest.T, p providers.Provider, lines []string) string {
+			return fake(p).Add(monotasktest.Box{Logs: lines})
+		},
+		Settle: func(p providers.Provider) {
+			if c, ok := p.(*monotask.Client); ok {
+				c.Close()
+			}
+		},
+		Many: 5, Limit: 10 * time.Second, Secrets: []string{monotasktest.Token},
+	}
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]monotasktest.Options{"at once": {}, "slow": {EndFor: 50 * time.Millisecond}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			providertest.Run(t, subject(o))
+		})
+	}
+}
+
+// TestLiarsTurnTheSuiteRed: a worker that lies must not pass.
+func TestLiarsTurnTheSuiteRed(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		o     monotasktest.Options
+		check string
+	}{
+		"says yes and does nothing": {monotasktest.Options{Deaf: true}, "terminate_ends"},
+		"lists what has ended":      {monotasktest.Options{Lists: true}, "ended_is_not_listed_as_running"},
+		"ends what is read":         {monotasktest.Options{EndsRead: true}, "reading_changes_nothing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := subject(tc.o)
+			c.Limit = 300 * time.Millisecond
+			for _, check := range providertest.Checks() {
+				if check.Name == tc.check {
+					assert.True(t, providertest.Attempt(t.Context(), c, check).Failed)
+					return
+				}
+			}
+			assert.Fail(t, "no check "+tc.check)
+		})
+	}
+}
+
+func TestAListThatIsNoneIsNeverEmpty(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]wiretest.Fault{
+		"object": {Status: 200, Body: `{"sandboxes":[]}`}, "null": {Status: 200, Body: "null"}, "page": wiretest.HTML(),
+		"garbage": wiretest.Garbage(), "404": wiretest.Status(404), "410": wiretest.Status(410),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fake := monotasktest.New(t, monotasktest.Options{})
+			c := open(t, fake)
+			fake.Break(f)
+			var last error
+			for _, err := range c.List(t.Context(), providers.Query{}) {
+				last = err
+			}
+			assert.Equal(t, fault.KindUnavailable, fault.KindOf(last), "%v", last)
+		})
+	}
+}
+
+func TestWordsOfTheAPIAreNoSandboxes(t *testing.T) {
+	t.Parallel()
+	fake := monotasktest.New(t, monotasktest.Options{})
+	c := open(t, fake)
+	for _, id := range []string{"list", "stats", "cleanup"} {
+		_, err := c.Get(t.Context(), id)
+		assert.Equal(t, fault.KindUsage, fault.KindOf(err))
+		assert.Equal(t, fault.KindUsage, fault.KindOf(c.Terminate(t.Context(), id, providers.TerminateOptions{})))
+	}
+	assert.Empty(t, fake.Calls(""))
+}
+
+func TestAnEmptyObjectIsNoSandbox(t *testing.T) {
+	t.Parallel()
+	fake := monotasktest.New(t, monotasktest.Options{})
+	c := open(t, fake)
+	fake.Break(wiretest.Fault{Status: 200, Body: "{}"})
+	_, err := c.Get(t.Context(), "never-was")
+	assert.Equal(t, fault.KindNotFound, fault.KindOf(err))
+}
+
+func TestVerifyEndHoldsTheListAgainstTheAnswer(t *testing.T) {
+	t.Parallel()
+	fake := monotasktest.New(t, monotasktest.Options{Lists: true})
+	c := open(t, fake)
+	id := fake.Add(monotasktest.Box{})
+	require.NoError(t, c.Terminate(t.Context(), id, providers.TerminateOptions{}))
+	_, err := c.Get(t.Context(), id)
+	require.Equal(t, fault.KindNotFound, fault.KindOf(err))
+	proof, err := c.VerifyEnd(t.Context(), id, providers.EndQuery{})
+	require.NoError(t, err)
+	assert.Equal(t, sandbox.False, proof.Ended)
+	assert.Contains(t, proof.Reason, "the list still shows it")
+	fake.Change(func(o *monotasktest.Options) { o.Lists = false })
+	proof, err = c.VerifyEnd(t.Context(), id, providers.EndQuery{})
+	require.NoError(t, err)
+	assert.Equal(t, sandbox.True, proof.Ended)
+	assert.NotEmpty(t, proof.Evidence)
+}
+
+func TestDoctorHoldsTheCountersAgainstEachOther(t *testing.T) {
+	t.Parallel()
+	for miscount, want := range map[bool]sandbox.Verdict{false: sandbox.True, true: sandbox.False} {
+		fake := monotasktest.New(t, monotasktest.Options{Miscount: miscount})
+		c := open(t, fake)
+		fake.Add(monotasktest.Box{})
+		for _, found := range c.Check(t.Context()) {
+			if found.Check == "counters" {
+				assert.Equal(t, want, found.Verdict, found.Message)
+			}
+		}
+	}
+}
+
+func TestCleanupNeedsTheAdminToken(t *testing.T) {
+	t.Parallel()
+	fake := monotasktest.New(t, monotasktest.Options{})
+	fake.Add(monotasktest.Box{Created: time.Now().Add(-time.Hour)})
+	fake.Add(monotasktest.Box{})
+	cleaned, err := open(t, fake).Cleanup(t.Context(), false)
+	require.NoError(t, err)
+	assert.Equal(t, int64(1), *cleaned.Count)
+	p, err := monotask.Type().Open(t.Context(), providers.Profile{Name: "mono", Settings: map[string]string{"url": fake.Listen()}}, providers.Deps{Now: time.Now})
+	require.NoError(t, err)
+	cleaner, ok := p.(providers.ProviderCleaner)
+	require.True(t, ok)
+	_, err = cleaner.Cleanup(t.Context(), true)
+	assert.Equal(t, fault.KindAuth, fault.KindOf(err))
+	fake.Break(wiretest.Fault{Status: 200, Body: `"done"`})
+	cleaned, err = open(t, fake).Cleanup(t.Context(), true)
+	require.NoError(t, err)
+	assert.Nil(t, cleaned.Count, "an answer that is not understood counts nothing")
+	assert.Len(t, fake.Calls("POST /api/sandbox/cleanup/emergency"), 2)
+}
+
+func TestLogsInAnyShape(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		body string
+		want []string
+	}{
+		"texts":   {`["a","b"]`, []string{"log a", "log b"}},
+		"objects": {`[{"timestamp":"2026-11-20T12:00:00Z","level":"error","message":"a"},{"at":"x","line":"b"}]`, []string{"error a", "log b"}},
+		"held":    {`{"logs":["a"]}`, []string{"log a"}},
+		"ndjson":  {"{\"message\":\"a\"}\n{\"message\":\"b\"}\n", []string{"log a", "log b"}},
+		"plain":   {"a\r\n\nb", []string{"log a", "log b"}},
+		"empty":   {``, nil},
+		"strange": {`[1,{"x":1},null]`, []string{"log 1", `log {"x":1}`, "log "}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fake := monotasktest.New(t, monotasktest.Options{})
+			c := open(t, fake)
+			id := fake.Add(monotasktest.Box{})
+			fake.Break(wiretest.Fault{Route: "GET /api/sandbox/{id}/logs", Status: http.StatusOK, Body: tc.body + " "})
+			var got []string
+			for l, err := range c.Logs(t.Context(), id, providers.LogQuery{}) {
+				require.NoError(t, err)
+				got = append(got, l.Stream+" "+l.Text)
+			}
+			assert.Equal(t, tc.want, got)
+		})
+	}
+}
+
+func TestAgeStandsInForAMissingCreation(t *testing.T) {
+	t.Parallel()
+	fake := monotasktest.New(t, monotasktest.Options{})
+	c := open(t, fake)
+	fake.Break(wiretest.Fault{Status: 200, Body: `{"id":"x","status":"pondering","age_minutes":30}`})
+	s, err := c.Get(context.WithoutCancel(t.Context()), "x")
+	require.NoError(t, err)
+	assert.WithinDuration(t, time.Now().Add(-30*time.Minute), s.CreatedAt, 5*time.Second)
+	assert.Equal(t, sandbox.StateUnknown, s.State)
+	assert.Equal(t, "pondering", s.RawState)
+}

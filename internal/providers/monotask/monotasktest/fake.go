@@ -1,0 +1,221 @@
+// Package monotasktest is a strict fake of MonoTask's sandbox API: a state
+// machine in memory, with counters of its own.
+package monotasktest
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"sbx/internal/providers/wiretest"
+)
+
+// Token is the admin token that the fake knows.
+const Token = "admin-5ec7e7-0123456789"
+
+// Options shape a fake.
+type Options struct {
+	Now      func() time.Time // nil = time.Now
+	EndFor   time.Duration    // from DELETE to the end; Forever = never
+	Kept     bool             // what has ended stays, as terminated
+	Miscount bool             // the counters disagree
+	Lists    bool             // lie: the list shows what has ended as running
+	Deaf     bool             // lie: DELETE says 200 and does nothing
+	EndsRead bool             // lie: reading ends it
+	Wire     wiretest.Options
+}
+
+// Forever as EndFor keeps sandboxes in terminating.
+const Forever time.Duration = -1
+
+// Fake is one agent worker.
+type Fake struct {
+	*wiretest.Server
+
+	mu      sync.Mutex
+	o       Options
+	boxes   []*Box
+	created int64
+}
+
+// Box is one sandbox.
+type Box struct {
+	ID, Status, AgentType, TaskID string
+	Created                       time.Time
+	Logs                          any // as JSON
+	asked                         time.Time
+}
+
+// New makes a fake that ends with the test.
+func New(t wiretest.T, o Options) *Fake {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	f := &Fake{Server: wiretest.New(t, o.Wire), o: o}
+	open := func(method, path string, serve http.HandlerFunc) wiretest.Route {
+		return wiretest.Route{Method: method, Path: path, Changes: method != http.MethodGet, Serve: f.locked(serve)}
+	}
+	f.Handle(
+		open("GET", "/api/sandbox/list", f.list), open("GET", "/api/sandbox/stats", f.stats),
+		open("GET", "/api/sandbox/{id}", f.one(f.get)), open("GET", "/api/sandbox/{id}/logs", f.one(f.logs)),
+		open("GET", "/api/sandbox/{id}/resources", f.one(f.resources)), open("DELETE", "/api/sandbox/{id}", f.one(f.delete)),
+		open("POST", "/api/sandbox/cleanup", f.admin(f.cleanup)), open("POST", "/api/sandbox/cleanup/emergency", f.admin(f.cleanup)),
+	)
+	return f
+}
+
+// Environment is what switches a profile on that reaches the fake at an address.
+func (f *Fake) Environment(address string) map[string]string {
+	return map[string]string{"MONOTASK_URL": address, "MONOTASK_TOKEN": Token}
+}
+
+// Processes are none: nothing runs in these sandboxes.
+func (f *Fake) Processes(string) []*wiretest.Running { return nil }
+
+// Add puts a sandbox in and returns its id.
+func (f *Fake) Add(b Box) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.created++
+	if b.ID == "" {
+		b.ID = fmt.Sprintf("sb-%06x", 0xabcd01*f.created%0xffffff)
+	}
+	if b.Status == "" {
+		b.Status = "running"
+	}
+	if b.Created.IsZero() {
+		b.Created = f.o.Now()
+	}
+	f.boxes = append(f.boxes, &b)
+	return b.ID
+}
+
+// Change edits the fake's options while it runs.
+func (f *Fake) Change(edit func(*Options)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	edit(&f.o)
+}
+
+func (f *Fake) locked(serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if bearer := r.Header.Get("Authorization"); bearer != "" && bearer != "Bearer "+Token {
+			wiretest.JSON(w, http.StatusUnauthorized, map[string]string{"error": "bad token"})
+			return
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.settle()
+		serve(w, r)
+	}
+}
+
+// settle lets time pass. The lock is held.
+func (f *Fake) settle() {
+	for _, b := range f.boxes {
+		if !b.asked.IsZero() && f.o.EndFor != Forever && !f.o.Now().Before(b.asked.Add(f.o.EndFor)) {
+			b.Status = "terminated"
+		}
+	}
+	if !f.o.Kept {
+		f.boxes = slices.DeleteFunc(f.boxes, func(b *Box) bool { return b.Status == "terminated" && !f.o.Lists })
+	}
+}
+
+func (f *Fake) one(serve func(http.ResponseWriter, *http.Request, *Box)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		for _, b := range f.boxes {
+			if b.ID == r.PathValue("id") && (f.o.Kept || b.Status != "terminated") {
+				if f.o.EndsRead && b.asked.IsZero() {
+					b.asked = f.o.Now()
+				}
+				serve(w, r, b)
+				return
+			}
+		}
+		wiretest.JSON(w, http.StatusNotFound, map[string]string{"error": "sandbox not found"})
+	}
+}
+
+func (f *Fake) admin(serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") == "" {
+			wiretest.JSON(w, http.StatusUnauthorized, map[string]string{"error": "admin token required"})
+			return
+		}
+		serve(w, r)
+	}
+}
+
+func (f *Fake) row(b *Box) map[string]any {
+	status := b.Status
+	if f.o.Lists && status == "terminated" {
+		status = "running"
+	}
+	return map[string]any{
+		"id": b.ID, "status": status, "created_at": b.Created.UTC().Format(time.RFC3339Nano), "age_minutes": f.o.Now().Sub(b.Created).Minutes(),
+		"agent_type": b.AgentType, "task_id": b.TaskID,
+	}
+}
+
+func (f *Fake) list(w http.ResponseWriter, _ *http.Request) {
+	rows := make([]any, 0, len(f.boxes))
+	for _, b := range f.boxes {
+		rows = append(rows, f.row(b))
+	}
+	wiretest.JSON(w, http.StatusOK, rows)
+}
+
+func (f *Fake) get(w http.ResponseWriter, _ *http.Request, b *Box) {
+	wiretest.JSON(w, http.StatusOK, f.row(b))
+}
+
+func (f *Fake) logs(w http.ResponseWriter, _ *http.Request, b *Box) {
+	if b.Logs == nil {
+		b.Logs = []string{}
+	}
+	wiretest.JSON(w, http.StatusOK, b.Logs)
+}
+
+func (f *Fake) resources(w http.ResponseWriter, _ *http.Request, b *Box) {
+	wiretest.JSON(w, http.StatusOK, map[string]any{
+		"cpu_percent": 12.5, "memory_mb": 120, "duration_ms": f.o.Now().Sub(b.Created).Milliseconds(), "operations": 42,
+	})
+}
+
+func (f *Fake) stats(w http.ResponseWriter, _ *http.Request) {
+	counts := map[string]int64{}
+	for _, b := range f.boxes {
+		counts[b.Status]++
+	}
+	here := counts["running"] + counts["provisioning"] + counts["terminating"]
+	created := f.created
+	if f.o.Miscount {
+		created += 7
+	}
+	wiretest.JSON(w, http.StatusOK, map[string]int64{
+		"active": counts["running"], "provisioning": counts["provisioning"], "terminating": counts["terminating"],
+		"total_created": created, "total_destroyed": f.created - here,
+	})
+}
+
+func (f *Fake) delete(w http.ResponseWriter, _ *http.Request, b *Box) {
+	if !f.o.Deaf && b.asked.IsZero() {
+		b.asked, b.Status = f.o.Now(), "terminating"
+		f.settle()
+	}
+	wiretest.JSON(w, http.StatusOK, map[string]bool{"success": true})
+}
+
+func (f *Fake) cleanup(w http.ResponseWriter, _ *http.Request) {
+	n := 0
+	for _, b := range f.boxes {
+		if f.o.Now().Sub(b.Created) > 10*time.Minute {
+			b.asked, b.Status = f.o.Now(), "terminating"
+			n++
+		}
+	}
+	wiretest.JSON(w, http.StatusOK, map[string]int{"cleaned": n})
+}

@@ -1,0 +1,68 @@
+package monotask
+
+import (
+	"context"
+	"net/http"
+
+	"sbx/internal/fault"
+	"sbx/internal/httpx"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+)
+
+// Terminate deletes a sandbox. One whose record says that it has ended is
+// fault.KindGone.
+func (c *Client) Terminate(ctx context.Context, id string, _ providers.TerminateOptions) error {
+	r, err := c.below("terminate", id)
+	if err != nil {
+		return err
+	}
+	s, err := c.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	if s.State.Ended() {
+		return fault.New(fault.KindGone, "it has ended: %s", s.RawState).At(c.name, r.Op)
+	}
+	r.Method = http.MethodDelete
+	_, err = c.http.Do(ctx, r)
+	return err
+}
+
+// VerifyEnd holds the list against the answer about one: the two are kept apart
+// in the worker and disagree when its state is corrupt (DESIGN section 2).
+func (c *Client) VerifyEnd(ctx context.Context, id string, _ providers.EndQuery) (providers.Proof, error) {
+	rows, err := c.rows(ctx, "verify "+id)
+	if err != nil {
+		return providers.Proof{}, err
+	}
+	for _, w := range rows {
+		if w.ID == id && !stateOf(w.Status).Ended() {
+			return providers.Proof{Ended: sandbox.False, Reason: "the list still shows it as " + w.Status}, nil
+		}
+	}
+	fact := sandbox.Evidence{What: "list", Value: "not in it, or ended", Source: c.name, At: c.now()}
+	return providers.Proof{Ended: sandbox.True, Evidence: []sandbox.Evidence{fact}}, nil
+}
+
+// Cleanup starts one of the provider's own cleanups.
+func (c *Client) Cleanup(ctx context.Context, emergency bool) (providers.Cleaned, error) {
+	r := httpx.Request{Op: "cleanup", Method: http.MethodPost, Path: "/api/sandbox/cleanup"}
+	if emergency {
+		r.Op, r.Path = "emergency cleanup", "/api/sandbox/cleanup/emergency"
+	}
+	var w wireCleaned
+	res, err := c.http.Do(ctx, r)
+	if err != nil {
+		return providers.Cleaned{}, err
+	}
+	if json := res.Body; len(json) > 0 {
+		w = readCleaned(json)
+	}
+	for _, n := range []*int64{w.Cleaned, w.Terminated, w.Count} {
+		if n != nil {
+			return providers.Cleaned{Count: n}, nil
+		}
+	}
+	return providers.Cleaned{}, nil
+}

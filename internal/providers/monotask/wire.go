@@ -1,0 +1,37 @@
+package monotask
+
+import "time"
+
+// wireSandbox is one row of the list, and the answer about one.
+type wireSandbox struct {
+	ID         string    `json:"id"`
+	Status     string    `json:"status"`
+	CreatedAt  time.Time `json:"created_at"`
+	AgeMinutes *float64  `json:"age_minutes"`
+	AgentType  string    `json:"agent_type"`
+	TaskID     string    `json:"task_id"`
+}
+
+// wireStats are the worker's counters.
+type wireStats struct {
+	Active         *int64 `json:"active"`
+	Provisioning   *int64 `json:"provisioning"`
+	Terminating    *int64 `json:"terminating"`
+	TotalCreated   *int64 `json:"total_created"`
+	TotalDestroyed *int64 `json:"total_destroyed"`
+}
+
+// wireResources is what an agent says of itself.
+type wireResources struct {
+	CPUPercent *float64 `json:"cpu_percent"`
+	MemoryMB   *float64 `json:"memory_mb"`
+	DurationMS *float64 `json:"duration_ms"`
+	Operations *int64   `json:"operations"`
+}
+
+// wireCleaned is the answer of a cleanup; its shape is not published.
+type wireCleaned struct {
+	Cleaned    *int64 `json:"cleaned"`
+	Terminated *int64 `json:"terminated"`
+	Count      *int64 `json:"count"`
+}
