@@ -17,6 +17,17 @@ type ExitFacts struct {
 	At     time.Time
 	Source string // where Raw comes from
 
+	// Provider is the type whose spelling Raw is, see Spellings; "" = nobody's own.
+	Provider string
+	// StreamLost says that the connection ended before the end was told.
+	StreamLost bool
+	// Ran is how long the program ran and Limit the time that the provider was told
+	// to give it (or its session has); zero = not known. Where the provider kills
+	// for time as the kernel does for memory, they tell the two apart.
+	Ran, Limit time.Duration
+
+	said *Spelling // Raw, looked up
+
 	// What the journal of sbx says. The first that is set decides the class.
 	StopBy         string // who asked to stop it; "" = nobody
 	TimedOut       bool   // a time limit of ours ended it
@@ -39,9 +50,12 @@ type ExitFacts struct {
 // ClassifyExit says how a program ended and what that proves. A recorded stop
 // or limit decides the class before any number; OOM is certain only by the
 // kernel's counter; a bare 137 or -9 is killed_unknown with an unknown cause
-// (DESIGN sections 3 and 7).
+// (DESIGN sections 3 and 7). What a provider says in words of its own has no code.
 func ClassifyExit(m *Matcher, f ExitFacts) sandbox.Exit {
 	spelled := ParseExit(f.Raw)
+	if said, known := ReadSpelling(f.Provider, f.Raw); known {
+		f.said, spelled = &said, Spelled{Death: sandbox.Unknown}
+	}
 	if f.Died == sandbox.True || f.Died == sandbox.False {
 		spelled.Death = f.Died
 	}
@@ -49,8 +63,9 @@ func ClassifyExit(m *Matcher, f ExitFacts) sandbox.Exit {
 	if f.Raw != "" {
 		e.Evidence = append(e.Evidence, words("exit", f.Raw, f.Source, f.At))
 	}
+	e.Evidence = append(e.Evidence, f.spoken()...)
 	e.Evidence = append(e.Evidence, f.counters()...)
-	for _, rule := range []func(*Matcher, ExitFacts, Spelled, *sandbox.Exit) bool{recorded, killedByKernel, childKilled, byNumber} {
+	for _, rule := range []func(*Matcher, ExitFacts, Spelled, *sandbox.Exit) bool{recorded, killedByKernel, childKilled, ranOut, bySpelling, byNumber} {
 		if rule(m, f, spelled, &e) {
 			break
 		}

@@ -37,11 +37,13 @@ func childKilled(_ *Matcher, f ExitFacts, spelled Spelled, e *sandbox.Exit) bool
 	switch {
 	case !f.oomMoved():
 		return false
+	case f.said != nil && f.said.Confidence == sandbox.Certain:
+		return false // the provider knows why it ended; the counter stays as evidence
 	case spelled.Code == nil:
-		claim(e, sandbox.ClassUnknown, sandbox.CauseOOM, sandbox.Probable)
+		claim(e, f.classOf(spelled), sandbox.CauseOOM, sandbox.Probable)
 		e.Evidence = append(e.Evidence, words("scope", "unknown: the end of the main program was not seen", f.CounterSource, f.At))
 	default:
-		claim(e, classOf(spelled).class, sandbox.CauseOOMChild, sandbox.Certain)
+		claim(e, f.classOf(spelled), sandbox.CauseOOMChild, sandbox.Certain)
 	}
 	return true
 }

@@ -15,29 +15,36 @@ type Spelled struct {
 }
 
 // ParseExit reads 137, -9, "exit status 3", "exit code: -9", "signal: killed
-// (core dumped)", SIGKILL. Minus n and 128+n are signal n; 247 is minus 9 cut
-// to a byte, as a program that passes -9 on shows it. What is no exit gives the
-// zero Code and an Unknown death.
+// (core dumped)", "signal: 9 (SIGKILL)", "killed by signal 9", SIGKILL. Minus n and
+// 128+n are signal n; 247 is minus 9 cut to a byte, as a program that passes -9 on
+// shows it. What is no exit gives the zero Code and an Unknown death.
 func ParseExit(raw string) Spelled {
 	text := strings.ToLower(strings.TrimSpace(raw))
+	text, _, _ = strings.Cut(text, " and error")
 	text = strings.TrimSpace(strings.TrimSuffix(text, "(core dumped)"))
-	if name, found := strings.CutPrefix(text, "signal:"); found {
-		return fromName(strings.TrimSpace(name))
+	if name, found := behind(text, "signal:", "signal ", "killed by signal ", "terminated by signal ", "exited with signal ", "died with <signals."); found {
+		return fromName(name)
 	}
 	if n := signalByName(text); n != 0 {
 		return fromSignal(n)
 	}
-	for _, intro := range []string{"exit status", "exited with code", "exit code", "exited with", "exit"} {
-		if rest, found := strings.CutPrefix(text, intro); found {
-			text = strings.Trim(rest, " :=()")
-			break
-		}
-	}
-	n, err := strconv.Atoi(text)
+	text, _ = behind(text, "command failed with ", "command ", "process ")
+	text, _ = behind(text, "exit status", "exited with code", "exit code", "exited with", "exit")
+	n, err := strconv.Atoi(strings.Trim(text, " :=()"))
 	if err != nil || n < -255 || n > 599 {
 		return Spelled{Death: sandbox.Unknown}
 	}
 	return fromNumber(n)
+}
+
+// behind gives what follows the first introduction that a text begins with.
+func behind(text string, intros ...string) (rest string, found bool) {
+	for _, intro := range intros {
+		if rest, found := strings.CutPrefix(text, intro); found {
+			return strings.TrimSpace(rest), true
+		}
+	}
+	return text, false
 }
 
 func fromNumber(n int) Spelled {
@@ -60,13 +67,20 @@ func fromSignal(n int) Spelled {
 	return Spelled{Code: new(128 + n), Signal: signalName(n), Death: sandbox.True}
 }
 
-// fromName reads what follows "signal:": the system's word, SIGKILL, or 9.
+// fromName reads what follows "signal:": the system's word, SIGKILL, or 9, with or
+// without one of the others behind it.
 func fromName(name string) Spelled {
-	if n := signalByName(name); n != 0 {
-		return fromSignal(n)
+	first := name
+	if i := strings.IndexAny(name, " (:>"); i > 0 {
+		first = name[:i]
 	}
-	if n, err := strconv.Atoi(name); err == nil && signalName(n) != "" {
-		return fromSignal(n)
+	for _, word := range []string{name, first} {
+		if n := signalByName(word); n != 0 {
+			return fromSignal(n)
+		}
+		if n, err := strconv.Atoi(word); err == nil && signalName(n) != "" {
+			return fromSignal(n)
+		}
 	}
 	return Spelled{Death: sandbox.Unknown}
 }
