@@ -52,21 +52,12 @@ func (c *Client) apiLogs(ctx context.Context, id string, q providers.LogQuery, m
 		lines = lines[len(lines)-q.Tail:]
 	}
 	switch {
-	case !give(lines, yield):
+	case !guest.Give(lines, yield):
 	case err != nil:
 		yield(sandbox.LogLine{}, err)
 	case q.Follow && missing == nil:
 		r.follow(ctx, yield)
 	}
-}
-
-func give(lines []sandbox.LogLine, yield func(sandbox.LogLine, error) bool) bool {
-	for _, l := range lines {
-		if !yield(l, nil) {
-			return false
-		}
-	}
-	return true
 }
 
 // apiLog is one reader's place in the API's log of a sandbox.
@@ -176,7 +167,7 @@ func (r *apiLog) follow(ctx context.Context, yield func(sandbox.LogLine, error) 
 		if err == nil {
 			lines, err = r.all(ctx)
 		}
-		if !give(lines, yield) {
+		if !guest.Give(lines, yield) {
 			return
 		}
 		if err != nil {

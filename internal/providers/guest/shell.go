@@ -85,7 +85,7 @@ func Logs(ctx context.Context, sh Shell, tag string, q providers.LogQuery) iter.
 		if q.Since.After(time.Now()) {
 			lines = nil // what has no time cannot be from the future
 		}
-		if !give(lines, yield) {
+		if !Give(lines, yield) {
 			return
 		}
 		if err != nil {
@@ -96,11 +96,12 @@ func Logs(ctx context.Context, sh Shell, tag string, q providers.LogQuery) iter.
 			r.follow(ctx, yield)
 			return
 		}
-		give(r.rest(), yield)
+		Give(r.rest(), yield)
 	}
 }
 
-func give(lines []sandbox.LogLine, yield func(sandbox.LogLine, error) bool) bool {
+// Give yields lines; false when the reader has had enough.
+func Give(lines []sandbox.LogLine, yield func(sandbox.LogLine, error) bool) bool {
 	for _, l := range lines {
 		if !yield(l, nil) {
 			return false
@@ -192,7 +193,7 @@ func (r *reading) follow(ctx context.Context, yield func(sandbox.LogLine, error)
 			return
 		}
 		lines, err := r.all(ctx)
-		if !give(lines, yield) {
+		if !Give(lines, yield) {
 			return
 		}
 		if kind := fault.KindOf(err); kind == fault.KindNotFound || kind == fault.KindGone {
@@ -206,7 +207,7 @@ func (r *reading) follow(ctx context.Context, yield func(sandbox.LogLine, error)
 			pause = followMin
 		}
 	}
-	give(r.rest(), yield)
+	Give(r.rest(), yield)
 }
 
 // Wait pauses, or returns the end of ctx as a fault.

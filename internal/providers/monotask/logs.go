@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"iter"
+	"strconv"
 	"strings"
 	"time"
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
+	"sbx/internal/providers/guest"
 	"sbx/internal/sandbox"
 )
 
@@ -19,35 +20,55 @@ import (
 // are all read.
 func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter.Seq2[sandbox.LogLine, error] {
 	return func(yield func(sandbox.LogLine, error) bool) {
-		shown, pause := 0, followMin
-		for {
-			lines, err := c.log(ctx, id)
-			gone := missing(err) && shown > 0
-			if err != nil && !gone {
+		r := &reading{c: c, id: id, q: q}
+		for pause := followMin; ; pause = min(2*pause, followMax) {
+			fresh, err := r.once(ctx)
+			if !guest.Give(fresh, yield) {
+				return
+			}
+			if err == nil && !r.over {
+				err = guest.Wait(ctx, pause)
+			}
+			if err != nil {
 				yield(sandbox.LogLine{}, err)
 				return
 			}
-			fresh := since(lines[min(shown, len(lines)):], q.Since)
-			if shown == 0 && q.Tail > 0 && len(fresh) > q.Tail {
-				fresh = fresh[len(fresh)-q.Tail:]
-			}
-			for _, l := range fresh {
-				if !yield(l, nil) {
-					return
-				}
-			}
-			if pause = min(2*pause, followMax); len(lines) > shown {
-				shown, pause = len(lines), followMin
-			}
-			if gone || !q.Follow || c.ended(ctx, id) {
+			if r.over {
 				return
 			}
-			if err := wait(ctx, pause); err != nil {
-				yield(sandbox.LogLine{}, err)
-				return
+			if len(fresh) > 0 {
+				pause = followMin / 2
 			}
 		}
 	}
+}
+
+// reading is one reader's place in a log, which each answer brings whole.
+type reading struct {
+	c     *Client
+	id    string
+	q     providers.LogQuery
+	shown int
+	over  bool // nothing more will come, or nobody wants it
+}
+
+// once gives the lines that came since the last look.
+func (r *reading) once(ctx context.Context) ([]sandbox.LogLine, error) {
+	lines, err := r.c.log(ctx, r.id)
+	switch {
+	case missing(err) && r.shown > 0:
+		r.over = true
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	fresh := since(lines[min(r.shown, len(lines)):], r.q.Since)
+	if r.shown == 0 && r.q.Tail > 0 && len(fresh) > r.q.Tail {
+		fresh = fresh[len(fresh)-r.q.Tail:]
+	}
+	r.shown = max(r.shown, len(lines))
+	r.over = !r.q.Follow || r.c.ended(ctx, r.id)
+	return fresh, nil
 }
 
 // The pace of following.
@@ -65,17 +86,6 @@ func missing(err error) bool {
 func (c *Client) ended(ctx context.Context, id string) bool {
 	s, err := c.Get(ctx, id)
 	return missing(err) || s.State.Ended()
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return &fault.Error{Kind: fault.KindOf(ctx.Err()), Err: context.Cause(ctx)}
-	}
 }
 
 func (c *Client) log(ctx context.Context, id string) ([]sandbox.LogLine, error) {
@@ -180,5 +190,5 @@ func number(n *int64) string {
 	if n == nil {
 		return "?"
 	}
-	return fmt.Sprint(*n)
+	return strconv.FormatInt(*n, 10)
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // Token is the admin token that the fake knows.
-const Token = "admin-5ec7e7-0123456789"
+const Token = "admin-5ec7e7-0123456789" //nolint:gosec // it opens nothing
 
 // Options shape a fake.
 type Options struct {
