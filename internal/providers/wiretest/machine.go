@@ -1,22 +1,22 @@
 package wiretest
 
 import (
-	"bytes"
 	"crypto/rand"
 	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // Machine runs the commands that a fake is asked to run, as real processes of
 // this machine: in a folder of their own that is HOME and the working
-// directory, each in its own process group. All are killed with the test.
+// directory, each in its own process group, with PATH and nothing else of the
+// test's environment. It signals only what it has started: processes that carry
+// its mark, and the groups it has made. All are killed with the test.
 type Machine struct {
 	Home string
 	mark string // stands in the environment of everything it has started
@@ -26,13 +26,13 @@ type Machine struct {
 	runs []*Running
 }
 
-// Process is a program to run.
+// Process is a program to run. A terminal is not offered.
 type Process struct {
-	Args   []string
+	Args   []string // Args[0] is looked up in PATH, or below Dir where it has a slash
 	Env    []string // added to the machine's own
 	Dir    string   // "" = Home
 	Stdin  io.Reader
-	Stdout io.Writer
+	Stdout io.Writer // one writer for both streams keeps their order
 	Stderr io.Writer
 }
 
@@ -46,7 +46,7 @@ func NewMachine(t T) *Machine {
 		t.Errorf("machine: %v", err)
 		t.FailNow()
 	}
-	m := &Machine{Home: home, mark: "SBX_MACHINE=" + rand.Text()}
+	m := &Machine{Home: home, mark: markVariable + rand.Text()}
 	t.Cleanup(func() {
 		m.Stop()
 		_ = os.RemoveAll(home)
@@ -54,27 +54,42 @@ func NewMachine(t T) *Machine {
 	return m
 }
 
+// markVariable is the variable by which a machine knows its own.
+const markVariable = "SBX_MACHINE="
+
 // Start runs a program and does not wait for it. A missing one is
-// exec.ErrNotFound or fs.ErrNotExist.
+// exec.ErrNotFound or fs.ErrNotExist, one that may not be run fs.ErrPermission; a
+// machine that was stopped gives ErrDead.
 func (m *Machine) Start(p Process) (*Running, error) {
+	if len(p.Args) == 0 {
+		return nil, exec.ErrNotFound
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.dead {
 		return nil, ErrDead
 	}
-	c := exec.Command(p.Args[0], p.Args[1:]...) //nolint:noctx // the machine ends it, not a caller
-	path := os.Getenv("PATH")                   //nolint:forbidigo // the tools of a sandbox are those of this machine
-	c.Env = append([]string{m.mark, "HOME=" + m.Home, "PATH=" + path}, p.Env...)
-	if c.Dir = p.Dir; c.Dir == "" {
-		c.Dir = m.Home
+	c, err := m.command(p)
+	if err != nil {
+		return nil, err
 	}
-	c.Stdin, c.Stdout, c.Stderr = p.Stdin, p.Stdout, p.Stderr
-	c.SysProcAttr = ownGroup()
+	var stdin io.WriteCloser
+	if p.Stdin != nil {
+		if stdin, err = c.StdinPipe(); err != nil {
+			return nil, err
+		}
+	}
 	if err := c.Start(); err != nil {
 		return nil, err
 	}
-	r := &Running{PID: c.Process.Pid, done: make(chan struct{})}
+	r := &Running{PID: c.Process.Pid, machine: m, process: c.Process, done: make(chan struct{})}
 	m.runs = append(m.runs, r)
+	if stdin != nil {
+		go func() { // a reader that never ends does not hide the end of the program
+			_, _ = io.Copy(stdin, p.Stdin)
+			_ = stdin.Close()
+		}()
+	}
 	go func() {
 		_ = c.Wait() // the state says it all
 		r.state = c.ProcessState
@@ -83,90 +98,61 @@ func (m *Machine) Start(p Process) (*Running, error) {
 	return r, nil
 }
 
-// Stop kills everything that runs on the machine, daemons too, and starts
-// nothing any more.
+func (m *Machine) command(p Process) (*exec.Cmd, error) {
+	file := p.Args[0]
+	if filepath.Base(file) == file {
+		found, err := exec.LookPath(file)
+		if err != nil {
+			return nil, err
+		}
+		file = found
+	}
+	path := os.Getenv("PATH") //nolint:forbidigo // the tools of a sandbox are those of this machine
+	c := &exec.Cmd{
+		Path: file, Args: p.Args, Dir: p.Dir, Stdout: p.Stdout, Stderr: p.Stderr, SysProcAttr: ownGroup(),
+		Env: append([]string{"HOME=" + m.Home, "PATH=" + path}, append(p.Env, m.mark)...),
+	}
+	if c.Dir == "" {
+		c.Dir = m.Home
+	}
+	return c, nil
+}
+
+// stopTime is how long Stop goes on looking for what is being forked or dying.
+const stopTime = 5 * time.Second
+
+// Stop is the machine's death: it kills everything that runs on it, daemons too,
+// and starts nothing any more. It returns when nothing is left.
 func (m *Machine) Stop() {
 	m.mu.Lock()
 	m.dead = true
 	runs := m.runs
 	m.mu.Unlock()
+	over := time.NewTimer(stopTime)
+	defer over.Stop()
+	again := time.NewTicker(2 * time.Millisecond)
+	defer again.Stop()
 	for _, r := range runs {
 		r.KillGroup()
 	}
-	for range 20 { // what is being forked appears in a later look
-		if len(m.strays()) == 0 {
-			break
+	for left := m.living(); len(left) > 0; left = m.living() {
+		for _, p := range left {
+			_ = kill(p.pid, syscall.SIGKILL)
 		}
-		for _, pid := range m.strays() {
-			_ = kill(pid, syscall.SIGKILL)
+		select {
+		case <-again.C:
+		case <-over.C:
+			return
 		}
 	}
 	for _, r := range runs {
-		<-r.done
-	}
-}
-
-// strays finds what carries the machine's mark.
-func (m *Machine) strays() []int {
-	files, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is well-formed
-	var pids []int
-	for _, f := range files {
-		text, err := os.ReadFile(f)
-		if err != nil || !bytes.Contains(text, []byte(m.mark)) {
-			continue
-		}
-		if pid, err := strconv.Atoi(strings.Split(f, "/")[2]); err == nil {
-			pids = append(pids, pid)
+		select {
+		case <-r.done:
+		case <-over.C:
+			return
 		}
 	}
-	return pids
 }
 
-// Running is a program of a Machine.
-type Running struct {
-	PID   int
-	done  chan struct{}
-	state *os.ProcessState
-}
-
-// Done is closed when the program has ended and its streams are read.
-func (r *Running) Done() <-chan struct{} { return r.done }
-
-// Wait gives the exit code, or -1 and the signal that ended the program.
-func (r *Running) Wait() (code int, signal syscall.Signal) {
-	<-r.done
-	if s, ok := r.state.Sys().(syscall.WaitStatus); ok && s.Signaled() {
-		return -1, s.Signal()
-	}
-	return r.state.ExitCode(), 0
-}
-
-// Signal reaches the program alone, not its children.
-func (r *Running) Signal(s syscall.Signal) error {
-	select {
-	case <-r.done:
-		return os.ErrProcessDone
-	default:
-		return kill(r.PID, s)
-	}
-}
-
-// KillGroup kills the program and its children.
-func (r *Running) KillGroup() {
-	select {
-	case <-r.done:
-	default:
-		_ = kill(-r.PID, syscall.SIGKILL)
-	}
-}
-
-// KillChild kills the newest child of the program; false without one.
-func (r *Running) KillChild() bool {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(r.PID) + "/task/" + strconv.Itoa(r.PID) + "/children")
-	children := strings.Fields(string(text))
-	if err != nil || len(children) == 0 {
-		return false
-	}
-	pid, err := strconv.Atoi(children[len(children)-1])
-	return err == nil && kill(pid, syscall.SIGKILL) == nil
-}
+// Processes is how many processes run on the machine, daemons too.
+func (m *Machine) Processes() int { return len(m.living()) }

@@ -26,6 +26,7 @@ func (f *Fake) control() []wiretest.Route {
 	create.Fields = []string{"templateID", "timeout", "secure", "metadata", "envVars", "autoPause"}
 	routes := []wiretest.Route{
 		route("GET", "/v2/sandboxes", list, f.list), create,
+		route("GET", "/sandboxes", []string{"metadata"}, f.listOld),
 		route("GET", "/sandboxes/{id}", nil, f.get),
 		route("DELETE", "/sandboxes/{id}", nil, f.delete),
 		route("GET", "/sandboxes/{id}/metrics", []string{"start", "end"}, f.metrics),
@@ -83,6 +84,17 @@ func (f *Fake) list(w http.ResponseWriter, r *http.Request) {
 	page := make([]map[string]any, 0, len(rows))
 	for _, b := range rows {
 		page = append(page, b.row())
+	}
+	wiretest.JSON(w, http.StatusOK, page)
+}
+
+// listOld is the first API's list: running ones alone, on one page.
+func (f *Fake) listOld(w http.ResponseWriter, _ *http.Request) {
+	page := []map[string]any{}
+	for _, b := range f.living() {
+		if !b.paused {
+			page = append(page, b.row())
+		}
 	}
 	wiretest.JSON(w, http.StatusOK, page)
 }
