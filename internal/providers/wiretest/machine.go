@@ -16,7 +16,8 @@ import (
 // this machine: in a folder of their own that is HOME and the working
 // directory, each in its own process group, with PATH and nothing else of the
 // test's environment. It signals only what it has started: processes that carry
-// its mark, and the groups it has made. All are killed with the test.
+// its mark or stand in its folder, and the groups it has made. All are killed with
+// the test.
 type Machine struct {
 	Home string
 	mark string // stands in the environment of everything it has started

@@ -126,13 +126,13 @@ func TestStopLeavesNothing(t *testing.T) {
 	m, other := NewMachine(t), NewMachine(t)
 	bystander := start(t, other, Process{Args: []string{"sleep", "600"}})
 	var out bytes.Buffer
-	start(t, m, Process{Args: sh(`(trap "" TERM HUP; setsid sh -c 'echo $$ > left; sleep 600; echo' &); (env -i sleep 600 &) ; echo $$ > ready; wait`), Stdout: &out})
-	appears(t, m, "ready")
-	pid := appears(t, m, "left")
+	start(t, m, Process{Args: sh(`(trap "" TERM HUP; setsid sh -c 'echo $$ > left; sleep 600; echo' &); (env -i sh -c 'echo $$ > bare; exec sleep 600' &)`), Stdout: &out})
+	pid, bare := appears(t, m, "left"), appears(t, m, "bare")
 	assert.GreaterOrEqual(t, m.Processes(), 2)
 	m.Stop()
 	assert.Zero(t, m.Processes())
-	assert.False(t, exists(pid))
+	assert.False(t, exists(pid), "one that left the group survives")
+	assert.False(t, exists(bare), "one without an environment survives")
 	assert.True(t, exists(bystander.PID), "another machine's process dies")
 	m.Stop()
 }

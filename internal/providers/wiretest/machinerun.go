@@ -75,25 +75,36 @@ type process struct {
 	start              int64 // in ticks since boot
 }
 
-// living finds what carries the machine's mark and is not only waiting for its
-// parent to take note of its end. Empty where there is no /proc.
+// living finds what carries the machine's mark, or has thrown its environment away
+// and stands in the machine's folder, and is not only waiting for its parent to
+// take note of its end. Empty where there is no /proc.
 func (m *Machine) living() []process {
 	dirs, _ := filepath.Glob("/proc/[0-9]*") // the pattern is well-formed
 	var all []process
 	for _, dir := range dirs {
-		text, err := os.ReadFile(filepath.Join(dir, "environ"))
-		if err != nil || !bytes.Contains(append(text, 0), []byte(m.mark+"\x00")) {
+		if !m.owns(dir) {
 			continue
 		}
-		stat, err := os.ReadFile(filepath.Join(dir, "stat"))
+		text, err := os.ReadFile(filepath.Join(dir, "stat"))
 		if err != nil {
 			continue
 		}
-		if p, ok := parseStat(string(stat)); ok {
+		if p, ok := parseStat(string(text)); ok && p.pid != os.Getpid() {
 			all = append(all, p)
 		}
 	}
 	return all
+}
+
+// owns looks at a process by its folder in /proc. The name of Home is as random
+// as the mark.
+func (m *Machine) owns(dir string) bool {
+	text, err := os.ReadFile(filepath.Join(dir, "environ"))
+	if err == nil && bytes.Contains(append(text, 0), []byte(m.mark+"\x00")) {
+		return true
+	}
+	place, err := os.Readlink(filepath.Join(dir, "cwd"))
+	return err == nil && (place == m.Home || strings.HasPrefix(place, m.Home+"/") || place == m.Home+" (deleted)")
 }
 
 // parseStat reads /proc/PID/stat; false for one that has died. The name stands in
