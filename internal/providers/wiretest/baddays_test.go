@@ -96,7 +96,7 @@ func TestLiarsTurnBadDaysRed(t *testing.T) {
 			}
 			return err
 		}},
-		"the wait is lost": {"429 for an hour", func(err error) error {
+		"the wait is lost": {"429 for an hour", func(error) error {
 			return fault.New(fault.KindUnavailable, "HTTP 429")
 		}},
 	} {

@@ -2,7 +2,6 @@ package wiretest
 
 import (
 	"bufio"
-	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -70,8 +69,8 @@ func LoadContract(tb testing.TB, exemptions string, specs ...Spec) *Contract {
 // `shared` beside the checkout.
 func specsFolder(tb testing.TB) string {
 	tb.Helper()
-	if dir := os.Getenv(SpecsVariable); dir != "" {
-		_, err := os.Stat(dir)
+	if dir := os.Getenv(SpecsVariable); dir != "" { //nolint:forbidigo // tests alone read it
+		_, err := os.Stat(dir) //nolint:gosec // whoever runs the tests says where
 		require.NoError(tb, err, SpecsVariable)
 		return dir
 	}
@@ -159,7 +158,7 @@ func (c *Contract) watch(s *Server, route Route, w http.ResponseWriter, req *htt
 	_, _ = w.Write(answer.body.Bytes())
 }
 
-func (c *Contract) find(req *http.Request) operation {
+func (c *Contract) find(req *http.Request) operation { //nolint:ireturn // one of two kinds
 	for _, d := range c.descriptions {
 		if op := d.find(req.Method, req.URL.Path); op != nil {
 			return op
@@ -210,7 +209,7 @@ func names(req *http.Request, known []string) []string {
 	var wrong []string
 	for name := range req.URL.Query() {
 		if !slices.Contains(known, name) {
-			wrong = append(wrong, fmt.Sprintf("no parameter is called %s", name))
+			wrong = append(wrong, "no parameter is called "+name)
 		}
 	}
 	return wrong
