@@ -64,7 +64,8 @@ func sizes(limit int64) string {
 }
 
 // launchText makes the folder, which only one launch can, and leaves the runner
-// behind with closed streams, or the call would wait for it.
+// behind with closed streams, or the call would wait for it, and out of reach of
+// what ends the call's own group, as far as this shell can do that.
 const launchText = `u=$(umask)
 umask 077
 mkdir -p "${d%/*}" || exit 125
@@ -75,7 +76,10 @@ mkdir "$d" 2>/dev/null || {
 printf '%1024s\n' '' > "$d/code.new" || { rm -rf "$d"; exit 125; }
 if command -v setsid >/dev/null 2>&1
 then setsid sh -c "$r" sbx "$d" "$w" "$u" $sizes "$@" </dev/null >/dev/null 2>&1 &
-else (trap '' HUP; exec sh -c "$r" sbx "$d" "$w" "$u" $sizes "$@") </dev/null >/dev/null 2>&1 &
+else
+  set -m 2>/dev/null
+  (trap '' HUP; exec sh -c "$r" sbx "$d" "$w" "$u" $sizes "$@") </dev/null >/dev/null 2>&1 &
+  set +m 2>/dev/null
 fi
 i=0
 while [ ! -s "$d/pid" ] && [ ! -e "$d/code" ]

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"sbx/internal/fault"
@@ -66,4 +67,15 @@ func Wait(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return &fault.Error{Kind: fault.KindOf(ctx.Err()), Err: context.Cause(ctx)}
 	}
+}
+
+// Environment turns KEY=VALUE words into what APIs take.
+func Environment(words []string) map[string]string {
+	env := map[string]string{}
+	for _, w := range words {
+		if key, value, ok := strings.Cut(w, "="); ok {
+			env[key] = value
+		}
+	}
+	return env
 }
