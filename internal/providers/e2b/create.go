@@ -82,7 +82,7 @@ func (c *Client) creation(spec sandbox.Spec) (wireCreate, string, error) {
 		w.TemplateID = "base"
 	}
 	if len(spec.Command) == 0 {
-		w.EnvVars = environment(spec.Env) // there is no program to hand it to
+		w.EnvVars = guest.Environment(spec.Env) // there is no program to hand it to
 	}
 	return w, nonce, nil
 }
@@ -117,15 +117,4 @@ func (c *Client) undo(ctx context.Context, id string, err error) error {
 			WithHint("end it with `sbx terminate %s/%s`", c.name, id), "create")
 	}
 	return c.at(fault.New(fault.KindOf(err), "%w; its sandbox was ended again", err), "create")
-}
-
-// environment turns KEY=VALUE words into a map.
-func environment(words []string) map[string]string {
-	env := map[string]string{}
-	for _, w := range words {
-		if key, value, ok := strings.Cut(w, "="); ok {
-			env[key] = value
-		}
-	}
-	return env
 }

@@ -103,7 +103,7 @@ func (r *run) do(ctx context.Context) (sandbox.Exit, error) {
 func (r *run) op() string { return "exec " + r.id }
 
 func (r *run) start() wireStart {
-	env := environment(r.cmd.Env)
+	env := guest.Environment(r.cmd.Env)
 	env[markVariable] = r.mark
 	w := wireStart{
 		Process: wireProcess{Cmd: r.cmd.Args[0], Args: r.cmd.Args[1:], Envs: env, Cwd: r.cmd.Workdir},

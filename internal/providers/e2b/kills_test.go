@@ -1,0 +1,26 @@
+package e2b_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/providers"
+	"sbx/internal/providers/e2b"
+	"sbx/internal/providers/e2b/e2btest"
+	"sbx/internal/providers/wiretest"
+)
+
+func TestKills(t *testing.T) {
+	t.Parallel()
+	wiretest.RunKills(t, func(t *testing.T) wiretest.Victim {
+		f := e2btest.New(t, e2btest.Options{})
+		c, ok := open(t, f, e2b.Type()).(providers.Commander)
+		require.True(t, ok)
+		id := f.Add(e2btest.Seed{})
+		return wiretest.Victim{
+			Server: f.Server, P: c, ID: id, Stream: "POST /process.Process/Start",
+			Processes: func() []*wiretest.Running { return f.Processes(id) },
+		}
+	})
+}

@@ -1,0 +1,109 @@
+package vercel_test
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+	"sbx/internal/httpx"
+	"sbx/internal/providers"
+	"sbx/internal/providers/providertest"
+	"sbx/internal/providers/vercel"
+	"sbx/internal/providers/vercel/verceltest"
+	"sbx/internal/providers/wiretest"
+)
+
+func open(t providertest.T, address string, n httpx.Net) *vercel.Client {
+	p, err := vercel.Type().Open(t.Context(), providers.Profile{Name: "prod", Type: vercel.TypeName, Settings: verceltest.Settings(address)},
+		providers.Deps{Now: time.Now, Net: n})
+	require.NoError(t, err)
+	c, ok := p.(*vercel.Client)
+	require.True(t, ok)
+	return c
+}
+
+func subject(o verceltest.Options) providertest.Config {
+	o.PageSize = 2
+	return providertest.Config{
+		New: func(t providertest.T) providers.Provider {
+			c := open(t, verceltest.New(t, o).Listen(), httpx.Net{})
+			t.Cleanup(c.Close)
+			return c
+		},
+		Settle: func(p providers.Provider) {
+			if c, ok := p.(*vercel.Client); ok {
+				c.Close()
+			}
+		},
+		Many: 5, Limit: 20 * time.Second, Secrets: []string{verceltest.Token},
+	}
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	providertest.Run(t, subject(verceltest.Options{}))
+}
+
+// spec is what is published of the API.
+func spec() wiretest.Spec {
+	return wiretest.Spec{
+		File: "vercel/endpoints-derived.json", Schemas: "vercel/sandbox-sdk-3.5.0.response-schemas.json",
+		Answers: map[string]string{
+			"listSandboxes": "SandboxesPaginationResponse", "getNamedSandbox": "SandboxAndSessionResponse", "getSession": "SessionAndRoutesResponse",
+			"stopSession": "StopSessionResponse", "deleteSandbox": "UpdateSandboxResponse", "killSessionCommand": "CommandResponse",
+		},
+	}
+}
+
+// TestContract holds every request of the suite, and every answer of the fake,
+// against what is published of the API.
+func TestContract(t *testing.T) {
+	t.Parallel()
+	contract := wiretest.LoadContract(t, filepath.Join("testdata", "contract-exemptions.txt"), spec())
+	providertest.Run(t, subject(verceltest.Options{StopFor: 30 * time.Millisecond, Wire: wiretest.Options{Contract: contract}}))
+}
+
+func TestLiarsTurnTheSuiteRed(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		o     verceltest.Options
+		check string
+	}{
+		"says yes and does nothing": {verceltest.Options{Deaf: true}, "terminate_ends"},
+		"lists what has stopped":    {verceltest.Options{Hides: true}, "ended_is_not_listed_as_running"},
+		"a cursor comes again":      {verceltest.Options{Loops: true}, "list_reads_every_page_once"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := subject(tc.o)
+			c.Limit = time.Second
+			for _, check := range providertest.Checks() {
+				if check.Name == tc.check {
+					assert.True(t, providertest.Attempt(t.Context(), c, check).Failed)
+					return
+				}
+			}
+			assert.Fail(t, "no check "+tc.check)
+		})
+	}
+}
+
+func TestBadDays(t *testing.T) {
+	t.Parallel()
+	wiretest.RunBadDays(t, func(wt wiretest.T) wiretest.Subject {
+		f := verceltest.New(wt, verceltest.Options{PageSize: 2})
+		id := f.Add(verceltest.Seed{})
+		f.Add(verceltest.Seed{})
+		f.Add(verceltest.Seed{Persistent: true, Status: "stopped"})
+		c := open(t, "http://vercel", httpx.Net{Dial: f.Dial})
+		return wiretest.Subject{
+			Server: f.Server, P: c, ID: id, Rows: 3, First: 2, SecondBy: "cursor=", Secrets: []string{verceltest.Token},
+			List: "GET /v2/sandboxes", Get: "GET /v2/sandboxes/sessions/{id}", Terminate: "POST /v2/sandboxes/sessions/{id}/stop",
+			Expect: map[string]fault.Kind{},
+		}
+	})
+}

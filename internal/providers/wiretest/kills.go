@@ -1,0 +1,119 @@
+package wiretest
+
+import (
+	"context"
+	"io"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+)
+
+// Victim is a running sandbox whose commands die in every way.
+type Victim struct {
+	Server    *Server
+	P         providers.Commander
+	ID        string
+	Processes func() []*Running // the real processes that run in it
+	Stream    string            // the route that streams a command
+}
+
+// death is one way in which a command ends, and what may be said of it.
+type death struct {
+	name   string
+	script string
+	end    func(t *testing.T, v Victim, cancel func()) // once the command runs; nil = it ends by itself
+	code   int                                         // -1 = none is seen
+	class  sandbox.Class
+	err    fault.Kind
+}
+
+// RunKills takes a provider's exec through the kill matrix: exit n, SIGKILL of
+// the process, of its child, timeout, lost stream, not found. A bare 137 is never
+// called out of memory.
+func RunKills(t *testing.T, open func(t *testing.T) Victim) {
+	t.Helper()
+	first := func(t *testing.T, v Victim) *Running {
+		t.Helper()
+		var running []*Running
+		require.Eventually(t, func() bool { running = v.Processes(); return len(running) > 0 }, 10*time.Second, 5*time.Millisecond)
+		return running[0]
+	}
+	for _, k := range []death{
+		{"exit 0", "exit 0", nil, 0, sandbox.ClassOK, ""},
+		{"exit n", "exit 3", nil, 3, sandbox.ClassAgentError, ""},
+		{"SIGKILL of the process", "exec sleep 600", func(t *testing.T, v Victim, _ func()) {
+			require.NoError(t, first(t, v).Signal(syscall.SIGKILL))
+		}, 137, sandbox.ClassKilledUnknown, ""},
+		{"SIGKILL of a child", "sleep 600; exit $?", func(t *testing.T, v Victim, _ func()) {
+			r := first(t, v)
+			require.Eventually(t, r.KillChild, 10*time.Second, 5*time.Millisecond)
+		}, 137, sandbox.ClassKilledUnknown, ""},
+		{"a time limit of ours", "sleep 600", func(t *testing.T, v Victim, cancel func()) {
+			first(t, v)
+			cancel()
+		}, -1, "", fault.KindCanceled},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			k.run(t, open(t))
+		})
+	}
+	t.Run("a lost stream", func(t *testing.T) {
+		t.Parallel()
+		v := open(t)
+		v.Server.Break(Fault{Route: v.Stream, Trouble: TroubleTruncate})
+		exit, err := v.P.Exec(t.Context(), v.ID, shellCommand("echo some words; exit 3"))
+		assert.Nil(t, exit.Code, "what was not seen has no code")
+		assert.Equal(t, sandbox.ClassTransport, exit.Class)
+		assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%v", err)
+		assert.NotEmpty(t, exit.Evidence)
+	})
+	t.Run("not found", func(t *testing.T) {
+		t.Parallel()
+		v := open(t)
+		_, err := v.P.Exec(t.Context(), v.ID, providers.Command{Args: []string{"no-such-program-7f3a"}, Stdout: io.Discard, Stderr: io.Discard})
+		assert.Equal(t, fault.KindCommandNotFound, fault.KindOf(err), "%v", err)
+		assert.Equal(t, 127, fault.ExitCode(err))
+	})
+}
+
+func shellCommand(script string) providers.Command {
+	return providers.Command{Args: []string{"sh", "-c", script}, Stdout: io.Discard, Stderr: io.Discard}
+}
+
+func (k death) run(t *testing.T, v Victim) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	type result struct {
+		exit sandbox.Exit
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		exit, err := v.P.Exec(ctx, v.ID, shellCommand(k.script))
+		done <- result{exit, err}
+	}()
+	if k.end != nil {
+		k.end(t, v, cancel)
+	}
+	got := <-done
+	assert.Equal(t, k.err, fault.KindOf(got.err), "%v", got.err)
+	assert.NotEqual(t, sandbox.CauseOOM, got.exit.Cause, "no kernel said so")
+	assert.Equal(t, k.class, got.exit.Class)
+	if k.code < 0 {
+		assert.Nil(t, got.exit.Code)
+		require.Eventually(t, func() bool { return len(v.Processes()) == 0 }, 10*time.Second, 5*time.Millisecond, "the command runs on")
+		return
+	}
+	require.NotNil(t, got.exit.Code)
+	assert.Equal(t, k.code, *got.exit.Code)
+	assert.NotEmpty(t, got.exit.Evidence)
+}
