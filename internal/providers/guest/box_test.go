@@ -215,7 +215,11 @@ func (b box) gone(pid int, what string) {
 
 // running is false for one that only waits for its parent.
 func running(pid int) bool {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	_, rest, _ := strings.Cut(string(text), ") ")
-	return err == nil && !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
+	text := stat(pid)
+	return text != "" && !strings.Contains(text, ") Z ") && !strings.Contains(text, ") X ")
+}
+
+func stat(pid int) string {
+	text, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	return string(text)
 }

@@ -22,13 +22,14 @@ func TestKillTakesTheWholeTree(t *testing.T) {
 (sh -c 'echo $$ > child; exec sleep 600' &)
 if command -v setsid; then (setsid sh -c 'echo $$ > left; exec sleep 600' &); else cp child left; fi
 (env -i sh -c 'echo $$ > bare; exec sleep 600' &)
+(set -m 2>/dev/null; env -i sh -c 'echo $$ > apart; exec sleep 600' &)
 sleep 600 & wait`)
 		var pids []int
 		for _, name := range []string{"child", "bare"} {
 			pids = append(pids, b.number(name))
 		}
 		if !b.bare {
-			pids = append(pids, b.number("left"))
+			pids = append(pids, b.number("left"), b.number("apart"))
 		}
 		bystander := b.start(guest.Program{Tag: "main2", Args: []string{"sleep", "600"}})
 		_, code := b.run(guest.Kill("", 9))

@@ -4,6 +4,7 @@ package guest_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -141,6 +142,25 @@ func TestNobodySawTheEndOfARunWithoutItsRunner(t *testing.T) {
 		got := b.read(guest.Offsets{})
 		assert.True(b, got.Lost && got.Ended)
 		assert.Equal(b, "before\n", string(got.Out), "what it wrote stays")
+	})
+}
+
+// TestTheDeadMayStayUnburied stands for a sandbox whose first process takes no
+// note of the end of others.
+func TestTheDeadMayStayUnburied(t *testing.T) {
+	t.Parallel()
+	each(t, func(b box) {
+		c := exec.Command(b.shell[0], append(b.shell[1:], "-c", guest.Launch(guest.Program{Tag: "unburied", Args: []string{"sleep", "600"}})+"exec sleep 600")...)
+		c.Env, c.Dir = []string{"HOME=" + b.home, "PATH=" + b.path}, b.home
+		require.NoError(b, c.Start())
+		program, runner := b.number(".sbx/runs/unburied/pid"), b.number(".sbx/runs/unburied/runner")
+		require.Eventually(b, func() bool { return strings.Contains(stat(c.Process.Pid), "(sleep)") }, patient, 10*time.Millisecond)
+		require.NoError(b, syscall.Kill(runner, syscall.SIGKILL))
+		require.NoError(b, syscall.Kill(program, syscall.SIGKILL))
+		assert.Equal(b, sandbox.ClassUnknown, b.ended("unburied").Class)
+		assert.Contains(b, stat(runner), ") Z ", "this test buries its dead")
+		_ = c.Process.Kill()
+		_ = c.Wait()
 	})
 }
 
