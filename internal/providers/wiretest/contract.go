@@ -18,8 +18,10 @@ const SpecsVariable = "SBX_SPECS"
 
 // Spec is one official description and how it is read.
 type Spec struct {
-	File   string // below the folder: e2b/openapi.yml
-	Server string // the path prefix that its operations have on the fake, "/api"
+	File string // below the folder: e2b/openapi.yml
+	// Server is the path prefix that its operations have on the fake: "/api", or
+	// "/toolbox/{id}" for one that differs by sandbox.
+	Server string
 	// Answers names the schema of each operation's answer, where the description
 	// of operations has none of its own (Vercel): "listSandboxes" -> a name in
 	// Schemas.
@@ -202,6 +204,20 @@ func matched(template, path string) (params map[string]string, literal int, ok b
 		}
 	}
 	return params, literal, true
+}
+
+// below cuts a prefix off a path; a {part} of the prefix fits any part.
+func below(prefix, path string) (string, bool) {
+	if prefix == "" {
+		return path, true
+	}
+	n := strings.Count(prefix, "/")
+	parts := strings.SplitN(path, "/", n+2)
+	if len(parts) < n+2 {
+		return "", false
+	}
+	_, _, ok := matched(prefix, strings.Join(parts[:n+1], "/"))
+	return "/" + parts[n+1], ok
 }
 
 // names says which of the query's names an operation does not know.

@@ -55,7 +55,7 @@ func readDerived(tb testing.TB, folder string, s Spec, text []byte) *derived {
 }
 
 func (d *derived) find(method, path string) operation { //nolint:ireturn // one of two kinds
-	path, ok := strings.CutPrefix(path, d.prefix)
+	path, ok := below(d.prefix, path)
 	if !ok {
 		return nil
 	}

@@ -76,7 +76,7 @@ type openAPI struct {
 }
 
 func (d *openAPI) find(method, path string) operation { //nolint:ireturn // one of two kinds
-	path, ok := strings.CutPrefix(path, d.prefix)
+	path, ok := below(d.prefix, path)
 	if !ok {
 		return nil
 	}

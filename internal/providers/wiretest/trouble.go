@@ -168,3 +168,10 @@ func Garbage() Fault { return Fault{Status: http.StatusOK, Body: `{"items": [{"i
 func Redirect(to string) Fault {
 	return Fault{Status: http.StatusFound, Header: map[string]string{"Location": to}}
 }
+
+// Dashboard answers with a web page, as a service does at an address that is not
+// its API's.
+func Dashboard(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/html")
+	_, _ = w.Write([]byte("<!doctype html><title>Dashboard</title>"))
+}

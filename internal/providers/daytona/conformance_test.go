@@ -1,0 +1,121 @@
+package daytona_test
+
+import (
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/httpx"
+	"sbx/internal/providers"
+	"sbx/internal/providers/daytona"
+	"sbx/internal/providers/daytona/daytonatest"
+	"sbx/internal/providers/providertest"
+	"sbx/internal/providers/wiretest"
+)
+
+func open(t providertest.T, address string, n httpx.Net) *daytona.Client {
+	p, err := daytona.Type().Open(t.Context(), providers.Profile{Name: "prod", Type: daytona.TypeName, Settings: daytonatest.Settings(address)},
+		providers.Deps{Now: time.Now, Net: n})
+	require.NoError(t, err)
+	c, ok := p.(*daytona.Client)
+	require.True(t, ok)
+	return c
+}
+
+func subject(o daytonatest.Options) providertest.Config {
+	o.PageSize = 2
+	var fakes sync.Map
+	return providertest.Config{
+		New: func(t providertest.T) providers.Provider {
+			f := daytonatest.New(t, o)
+			c := open(t, f.Listen(), httpx.Net{})
+			t.Cleanup(c.Close)
+			fakes.Store(c, f)
+			return c
+		},
+		Paused: func(_ providertest.T, p providers.Provider) string {
+			f, _ := fakes.Load(p)
+			return f.(*daytonatest.Fake).Add(daytonatest.Seed{State: "paused"}) //nolint:forcetypeassert,errcheck // it holds nothing else
+		},
+		Settle: func(p providers.Provider) {
+			if c, ok := p.(*daytona.Client); ok {
+				c.Close()
+			}
+		},
+		Many: 5, Limit: 20 * time.Second, Secrets: []string{daytonatest.Token},
+	}
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]daytonatest.Options{"at once": {}, "slow, with an old daemon": {StartFor: 50 * time.Millisecond, EndFor: 50 * time.Millisecond, Old: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			providertest.Run(t, subject(o))
+		})
+	}
+}
+
+// TestContract holds every request of the suite, and every answer of the fake,
+// against Daytona's own descriptions.
+func TestContract(t *testing.T) {
+	t.Parallel()
+	contract := wiretest.LoadContract(t, filepath.Join("testdata", "contract-exemptions.txt"),
+		wiretest.Spec{File: "daytona/api.json", Server: "/api"}, wiretest.Spec{File: "daytona/toolbox.json", Server: "/toolbox/{id}"})
+	providertest.Run(t, subject(daytonatest.Options{Wire: wiretest.Options{Contract: contract}}))
+}
+
+func TestLiarsTurnTheSuiteRed(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		o     daytonatest.Options
+		check string
+	}{
+		"says yes and does nothing": {daytonatest.Options{Deaf: true}, "terminate_ends"},
+		"reading lengthens a life":  {daytonatest.Options{Touches: true}, "reading_changes_nothing"},
+		"a cursor comes again":      {daytonatest.Options{Loops: true}, "list_reads_every_page_once"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := subject(tc.o)
+			c.Limit = time.Second
+			for _, check := range providertest.Checks() {
+				if check.Name == tc.check {
+					assert.True(t, providertest.Attempt(t.Context(), c, check).Failed)
+					return
+				}
+			}
+			assert.Fail(t, "no check "+tc.check)
+		})
+	}
+}
+
+func TestBadDays(t *testing.T) {
+	t.Parallel()
+	wiretest.RunBadDays(t, func(wt wiretest.T) wiretest.Subject {
+		f := daytonatest.New(wt, daytonatest.Options{PageSize: 2})
+		id := f.Add(daytonatest.Seed{})
+		f.Add(daytonatest.Seed{})
+		f.Add(daytonatest.Seed{State: "stopped"})
+		return wiretest.Subject{
+			Server: f.Server, P: open(t, "http://daytona/api", httpx.Net{Dial: f.Dial}), ID: id, Rows: 3, First: 2, SecondBy: "cursor=", Secrets: []string{daytonatest.Token},
+			List: "GET /api/sandbox", Get: "GET /api/sandbox/{id}", Terminate: "POST /api/sandbox/{id}/stop",
+		}
+	})
+}
+
+func TestKills(t *testing.T) {
+	t.Parallel()
+	wiretest.RunKills(t, func(t *testing.T) wiretest.Victim {
+		f := daytonatest.New(t, daytonatest.Options{})
+		id := f.Add(daytonatest.Seed{})
+		return wiretest.Victim{
+			Server: f.Server, P: open(t, f.Listen(), httpx.Net{}), ID: id, Stream: "POST /toolbox/{id}/process/execute",
+			Processes: func() []*wiretest.Running { return f.Processes(id) },
+		}
+	})
+}

@@ -1,0 +1,132 @@
+package daytona
+
+import (
+	"context"
+	"crypto/rand"
+	"maps"
+	"math"
+	"net/http"
+	"strings"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/httpx"
+	"sbx/internal/providers"
+	"sbx/internal/providers/guest"
+	"sbx/internal/sandbox"
+)
+
+const (
+	defaultTTL    = 10 * time.Minute // a dead man's switch is always set
+	createTimeout = 60 * time.Second // the API waits up to 30 s for `started`
+	startsWithin  = 5 * time.Minute  // how long a program waits for its sandbox
+	gibibyte      = 1024 * sandbox.MiB
+)
+
+// Create starts a sandbox and, where the spec has one, its program. When the
+// program cannot be started the sandbox is deleted again.
+func (c *Client) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
+	body, err := c.creation(spec)
+	if err != nil {
+		return sandbox.Sandbox{}, err
+	}
+	var made wireSandbox
+	_, err = c.http.JSON(ctx, httpx.Request{Op: "create", Method: http.MethodPost, Path: "/sandbox", JSON: body, Timeout: createTimeout}, &made)
+	if err != nil {
+		return sandbox.Sandbox{}, c.unsettled(err, body.Labels[keyNonce])
+	}
+	s := c.sandbox(made)
+	if len(spec.Command) == 0 {
+		return s, nil
+	}
+	if s, err = c.started(ctx, s); err == nil {
+		err = guest.Start(ctx, c.shellOf(s.ID, spec.Env, false), guest.Program{Args: spec.Command, Workdir: spec.Workdir})
+	}
+	if err != nil {
+		return s, c.undo(ctx, s.ID, err)
+	}
+	return s, nil
+}
+
+// started waits until a sandbox runs.
+func (c *Client) started(ctx context.Context, s sandbox.Sandbox) (sandbox.Sandbox, error) {
+	ctx, cancel := context.WithTimeout(ctx, startsWithin)
+	defer cancel()
+	for pause := 100 * time.Millisecond; s.State != sandbox.StateRunning; pause = min(2*pause, 2*time.Second) {
+		if !transitional(s.State) {
+			return s, fault.New(fault.KindLauncher, "it came to be %s", s.RawState)
+		}
+		if err := guest.Wait(ctx, pause); err != nil {
+			return s, err
+		}
+		now, err := c.Get(ctx, s.ID)
+		if err != nil {
+			return s, err
+		}
+		s = now
+	}
+	return s, nil
+}
+
+func (c *Client) creation(spec sandbox.Spec) (wireCreate, error) {
+	refuse := func(format string, args ...any) (wireCreate, error) {
+		return wireCreate{}, fault.Usage(format, args...).At(c.name, "create")
+	}
+	ttl := spec.TTL
+	if ttl <= 0 {
+		ttl = defaultTTL
+	}
+	nonce := strings.ToLower(rand.Text())
+	w := wireCreate{Target: c.target, TTLMinutes: int(math.Ceil(ttl.Minutes())), Labels: map[string]string{keyNonce: nonce}, Snapshot: spec.Snapshot}
+	if w.Snapshot == "" {
+		w.Snapshot = spec.Template
+	}
+	switch {
+	case spec.PIDs > 0 || spec.Isolate != "":
+		return refuse("--pids and --isolate cannot be set: the service decides them")
+	case spec.Image != "" && w.Snapshot != "":
+		return refuse("an image and a snapshot exclude each other")
+	case spec.Image != "":
+		w.BuildInfo = &wireBuild{"FROM " + spec.Image + "\n"}
+	case spec.CPU > 0 || spec.MemoryBytes > 0 || spec.DiskBytes > 0:
+		return refuse("cpu, memory and disk are those of the snapshot; name an --image to choose them")
+	}
+	if spec.CPU != math.Trunc(spec.CPU) || spec.MemoryBytes%gibibyte != 0 || spec.DiskBytes%gibibyte != 0 {
+		return refuse("cpu, memory and disk are whole cores and whole gigabytes here")
+	}
+	w.CPU, w.Memory, w.Disk = int(spec.CPU), int(spec.MemoryBytes/gibibyte), int(spec.DiskBytes/gibibyte)
+	maps.Copy(w.Labels, spec.Labels)
+	for key, value := range map[string]string{keyName: spec.Name, keyTask: spec.TaskID, keyAgent: spec.AgentType} {
+		if value != "" {
+			w.Labels[key] = value
+		}
+	}
+	if spec.Name != "" {
+		w.Name = spec.Name + "-" + nonce[:8] // names are unique in an organization
+	}
+	if len(spec.Command) > 0 {
+		w.Labels[keyRun] = guest.Main
+	} else {
+		w.Env = guest.Environment(spec.Env) // there is no program to hand it to
+	}
+	return w, nil
+}
+
+// unsettled adds to an error that leaves the outcome open how to find out.
+func (c *Client) unsettled(err error, nonce string) error {
+	if status := httpx.Status(err); fault.KindOf(err) == fault.KindUnavailable && !httpx.NotSent(err) && status != http.StatusTooManyRequests {
+		return fault.New(fault.KindUnavailable, "%w; it may have been created all the same", err).
+			WithHint("look for it with `sbx ls --provider %s --label %s=%s`", c.name, keyNonce, nonce)
+	}
+	return err
+}
+
+// undo deletes a sandbox whose program could not be started.
+func (c *Client) undo(ctx context.Context, id string, err error) error {
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), httpx.DefaultTimeout)
+	defer cancel()
+	if undone := c.Terminate(end, id, providers.TerminateOptions{Delete: true}); undone != nil {
+		return c.at(fault.New(fault.KindOf(err), "%w; its sandbox %s still runs", err, id).WithHint("end it with `sbx terminate %s/%s --delete`", c.name, id), "create")
+	}
+	return c.at(fault.New(fault.KindOf(err), "%w; its sandbox was deleted again", err), "create")
+}

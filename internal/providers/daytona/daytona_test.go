@@ -1,0 +1,189 @@
+package daytona_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+	"sbx/internal/httpx"
+	"sbx/internal/providers"
+	"sbx/internal/providers/daytona"
+	"sbx/internal/providers/daytona/daytonatest"
+	"sbx/internal/providers/wiretest"
+	"sbx/internal/sandbox"
+)
+
+func fresh(t *testing.T, o daytonatest.Options) (*daytonatest.Fake, *daytona.Client) {
+	t.Helper()
+	f := daytonatest.New(t, o)
+	c := open(t, f.Listen(), httpx.Net{})
+	t.Cleanup(c.Close)
+	return f, c
+}
+
+// TestLookingIsNoActivity: each look at the toolbox would reset the auto-stop
+// timer, were it not for a header; what the operator runs is activity.
+func TestLookingIsNoActivity(t *testing.T) {
+	t.Parallel()
+	f, c := fresh(t, daytonatest.Options{Old: true})
+	id := f.Add(daytonatest.Seed{Age: 5 * time.Minute, Labels: map[string]string{"sbx/run": "main"}})
+	active := func() time.Time {
+		got, err := c.Get(t.Context(), id)
+		require.NoError(t, err)
+		return got.LastActivityAt
+	}
+	before := active()
+	_, err := c.Usage(t.Context(), id)
+	require.NoError(t, err)
+	_, err = c.Probe(t.Context(), id)
+	require.NoError(t, err)
+	_, _ = c.Exit(t.Context(), id) // there is no such run; asking is what counts
+	for range c.Logs(t.Context(), id, providers.LogQuery{}) {
+		continue
+	}
+	assert.Equal(t, before, active(), "a look counts as activity")
+	_, err = c.Exec(t.Context(), id, providers.Command{Args: []string{"true"}})
+	require.NoError(t, err)
+	assert.True(t, active().After(before), "a command is activity")
+	assert.Zero(t, f.Changes())
+}
+
+func TestTerminateIsAStopAndDeleteDestroys(t *testing.T) {
+	t.Parallel()
+	f, c := fresh(t, daytonatest.Options{})
+	id := f.Add(daytonatest.Seed{})
+	require.NoError(t, c.Terminate(t.Context(), id, providers.TerminateOptions{}))
+	got, err := c.Get(t.Context(), id)
+	require.NoError(t, err)
+	assert.Equal(t, sandbox.StateStopped, got.State)
+	assert.Empty(t, f.Calls("DELETE /api/sandbox/{id}"))
+	proof, err := c.VerifyEnd(t.Context(), id, providers.EndQuery{})
+	require.NoError(t, err)
+	assert.Equal(t, sandbox.True, proof.Ended)
+	require.NoError(t, c.Terminate(t.Context(), id, providers.TerminateOptions{Delete: true}))
+	_, err = c.Get(t.Context(), id)
+	assert.Equal(t, fault.KindNotFound, fault.KindOf(err))
+
+	brief := f.Add(daytonatest.Seed{Ephemeral: true})
+	require.NoError(t, c.Terminate(t.Context(), brief, providers.TerminateOptions{}))
+	assert.Len(t, f.Calls("DELETE /api/sandbox/{id}"), 2, "a stop of an ephemeral one destroys it anyway")
+}
+
+// TestADeleteIsProvedTwice: a 404 may be a trouble of the API's own, and what
+// failed is hidden behind one.
+func TestADeleteIsProvedTwice(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for name, tc := range map[string]struct {
+		o     daytonatest.Options
+		since time.Duration
+		want  sandbox.Verdict
+		why   string
+	}{
+		"one 404":    {daytonatest.Options{}, time.Second, sandbox.Unknown, "no proof"},
+		"two, apart": {daytonatest.Options{}, 3 * time.Second, sandbox.True, ""},
+		"hidden":     {daytonatest.Options{Hides: true}, 3 * time.Second, sandbox.False, "hidden as error"},
+		"still here": {daytonatest.Options{EndFor: daytonatest.Forever}, 3 * time.Second, sandbox.False, "it is started"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, c := fresh(t, tc.o)
+			id := f.Add(daytonatest.Seed{})
+			require.NoError(t, c.Terminate(t.Context(), id, providers.TerminateOptions{Delete: true}))
+			proof, err := c.VerifyEnd(t.Context(), id, providers.EndQuery{Delete: true, Since: now, Now: now.Add(tc.since)})
+			require.NoError(t, err)
+			assert.Equal(t, tc.want, proof.Ended)
+			assert.Contains(t, proof.Reason, tc.why)
+		})
+	}
+}
+
+func TestWhatIsOnItsWayIsAccepted(t *testing.T) {
+	t.Parallel()
+	f, c := fresh(t, daytonatest.Options{EndFor: daytonatest.Forever})
+	id := f.Add(daytonatest.Seed{})
+	require.NoError(t, c.Terminate(t.Context(), id, providers.TerminateOptions{Delete: true}))
+	require.NoError(t, c.Terminate(t.Context(), id, providers.TerminateOptions{Delete: true}), "a second delete meets 409")
+	stuck := f.Add(daytonatest.Seed{State: "pulling_snapshot"})
+	err := c.Terminate(t.Context(), stuck, providers.TerminateOptions{Delete: true})
+	assert.Equal(t, fault.KindUnavailable, fault.KindOf(err))
+	assert.Contains(t, fault.HintOf(err), "30m")
+}
+
+func TestADeadDaemonIsBroken(t *testing.T) {
+	t.Parallel()
+	f, c := fresh(t, daytonatest.Options{})
+	id := f.Add(daytonatest.Seed{})
+	f.Kill(id)
+	h, err := c.Probe(t.Context(), id)
+	require.NoError(t, err)
+	assert.Equal(t, sandbox.False, h.Verdict)
+	assert.Equal(t, providers.ConditionBroken, h.Condition)
+	exit, err := c.Exec(t.Context(), id, providers.Command{Args: []string{"true"}})
+	assert.Equal(t, fault.KindUnavailable, fault.KindOf(err))
+	assert.Equal(t, sandbox.ClassInfra, exit.Class)
+}
+
+func TestHealthByState(t *testing.T) {
+	t.Parallel()
+	f, c := fresh(t, daytonatest.Options{EndFor: daytonatest.Forever, StartFor: time.Hour})
+	for state, want := range map[string]providers.Condition{
+		"started": providers.ConditionHealthy, "stopped": providers.ConditionResumable, "archived": providers.ConditionResumable, "paused": providers.ConditionResumable,
+		"creating": providers.ConditionWait, "stopping": providers.ConditionWait, "error": providers.ConditionRecreate, "unknown": providers.ConditionUnknown, "pondering": providers.ConditionUnknown,
+	} {
+		h, err := c.Probe(t.Context(), f.Add(daytonatest.Seed{State: state}))
+		require.NoError(t, err)
+		assert.Equal(t, want, h.Condition, state)
+	}
+}
+
+func TestDoctorFindsWhatCosts(t *testing.T) {
+	t.Parallel()
+	f, c := fresh(t, daytonatest.Options{Hides: true})
+	f.Add(daytonatest.Seed{Endless: true})
+	f.Add(daytonatest.Seed{State: "error", Reason: "internal error", Runner: "r-7"})
+	f.Add(daytonatest.Seed{State: "error", Reason: "internal error", Runner: "r-7"})
+	gone := f.Add(daytonatest.Seed{})
+	require.NoError(t, c.Terminate(t.Context(), gone, providers.TerminateOptions{Delete: true}))
+	said := map[string]string{}
+	for _, found := range c.Check(t.Context()) {
+		said[found.Check] = string(found.Verdict) + " " + found.Message
+	}
+	assert.Contains(t, said["api"], "true")
+	assert.Contains(t, said["key"], "true")
+	assert.Contains(t, said["endless"], "false 1 running")
+	assert.Contains(t, said["errors"], "2 failed: runner r-7: internal error")
+	assert.Contains(t, said["hidden"], "1 failed")
+	quotas, err := c.Quota(t.Context())
+	require.NoError(t, err)
+	assert.Len(t, quotas, 3)
+}
+
+func TestAnAddressWithoutItsPrefixIsExplained(t *testing.T) {
+	t.Parallel()
+	f := daytonatest.New(t, daytonatest.Options{})
+	f.Handle(wiretest.Route{Method: "GET", Path: "/sandbox", Query: []string{"limit", "sort", "order"}, Serve: wiretest.Dashboard})
+	c := open(t, strings.TrimSuffix(f.Listen(), "/api"), httpx.Net{})
+	defer c.Close()
+	for _, err := range c.List(t.Context(), providers.Query{}) {
+		assert.Equal(t, fault.KindUnavailable, fault.KindOf(err))
+		assert.Equal(t, "the url must end in /api", fault.HintOf(err))
+	}
+}
+
+func TestWhatCannotBeSetIsRefused(t *testing.T) {
+	t.Parallel()
+	f, c := fresh(t, daytonatest.Options{})
+	for name, spec := range map[string]sandbox.Spec{
+		"memory of a snapshot": {MemoryBytes: 1 << 30}, "half a core": {Image: "debian", CPU: 0.5}, "odd memory": {Image: "debian", MemoryBytes: 512 << 20},
+		"both": {Image: "debian", Snapshot: "x"}, "pids": {PIDs: 5},
+	} {
+		_, err := c.Create(t.Context(), spec)
+		assert.Equal(t, fault.KindUsage, fault.KindOf(err), name)
+	}
+	assert.Empty(t, f.Calls(""))
+}

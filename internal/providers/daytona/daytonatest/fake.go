@@ -1,0 +1,277 @@
+// Package daytonatest is a strict fake of Daytona's API and of the toolbox inside
+// its sandboxes: a state machine in memory, whose commands are real processes of
+// this machine.
+package daytonatest
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"sbx/internal/providers/wiretest"
+)
+
+// What the fake knows of an account.
+const (
+	Token        = "dtn_5ec7e7fake0123456789" //nolint:gosec // it opens nothing
+	Organization = "org-fake"
+)
+
+// Options shape a fake.
+type Options struct {
+	Now      func() time.Time // nil = time.Now
+	PageSize int              // rows of a page at most; 0 = 200
+	StartFor time.Duration    // from create to started
+	EndFor   time.Duration    // from stop or delete to its effect; Forever = never
+	Flap     bool             // the list shows what is deleted once more, as the search index does
+	Old      bool             // the daemon has no metrics
+	NoAudit  bool             // the key may not read the audit log
+	Loops    bool             // lie: a cursor comes again
+	Deaf     bool             // lie: stop and delete answer 200 and do nothing
+	Touches  bool             // lie: reading pushes the end of a sandbox
+	Hides    bool             // delete leaves a failed row that only a flag shows
+	Wire     wiretest.Options
+}
+
+// Forever as EndFor keeps sandboxes on their way.
+const Forever time.Duration = -1
+
+// Fake is one organization, with the hosts of its toolboxes at one address.
+type Fake struct {
+	*wiretest.Server
+
+	t       wiretest.T
+	mu      sync.Mutex
+	o       Options
+	address string
+	boxes   []*box
+	made    int
+	lists   int
+	audit   []map[string]any
+}
+
+// box is one sandbox.
+type box struct {
+	id, name, state, desired, snapshot, reason, runner string
+	labels, env                                        map[string]string
+	created, started, changed, active, destroy         time.Time
+	autoStop, autoDelete                               float64
+	cpu, memory, disk                                  float64
+	machine                                            *wiretest.Machine
+	runs                                               []*wiretest.Running
+	dead                                               bool // its daemon
+}
+
+// New makes a fake that ends with the test.
+func New(t wiretest.T, o Options) *Fake {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.PageSize <= 0 {
+		o.PageSize = 200
+	}
+	f := &Fake{Server: wiretest.New(t, o.Wire), t: t, o: o, address: "http://toolbox"}
+	f.Handle(f.routes()...)
+	return f
+}
+
+// Listen serves on loopback and gives the address of the API, with its /api.
+func (f *Fake) Listen() string {
+	address := f.Server.Listen()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.address = address
+	return address + "/api"
+}
+
+// Settings are those of a profile that reaches the fake at an address.
+func Settings(address string) map[string]string {
+	return map[string]string{"token": Token, "url": address}
+}
+
+// Environment is what switches a profile on that reaches the fake at an address.
+func (f *Fake) Environment(address string) map[string]string {
+	return map[string]string{"DAYTONA_API_KEY": Token, "DAYTONA_API_URL": address}
+}
+
+// Change edits the fake's options while it runs.
+func (f *Fake) Change(edit func(*Options)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	edit(&f.o)
+}
+
+// Seed is a sandbox that is there already.
+type Seed struct {
+	Name, Reason, Runner string
+	State                string // "" = started
+	Labels               map[string]string
+	Age                  time.Duration
+	Ephemeral, Endless   bool
+}
+
+// Add puts a sandbox in and returns its id.
+func (f *Fake) Add(s Seed) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	b := f.put(s.Name, s.Labels)
+	b.created, b.active = f.o.Now().Add(-s.Age), f.o.Now().Add(-s.Age)
+	b.state, b.desired, b.reason, b.runner = "started", "started", s.Reason, s.Runner
+	if s.State != "" {
+		b.state, b.desired = s.State, s.State
+	}
+	if s.Ephemeral {
+		b.autoDelete = 0
+	}
+	b.destroy = f.o.Now().Add(time.Hour)
+	if s.Endless {
+		b.autoStop, b.destroy = 0, time.Time{}
+	}
+	return b.id
+}
+
+// put makes a box. The lock is held.
+func (f *Fake) put(name string, labels map[string]string) *box {
+	f.made++
+	b := &box{
+		id: fmt.Sprintf("%08x-0000-4000-8000-%012x", uint32(0x9e3779b9*f.made), f.made), labels: labels, snapshot: "daytona-small", runner: "runner-1",
+		created: f.o.Now(), changed: f.o.Now(), active: f.o.Now(), autoStop: 15, autoDelete: -1, cpu: 1, memory: 1, disk: 3,
+	}
+	if b.name = name; name == "" {
+		b.name = b.id
+	}
+	if b.labels == nil {
+		b.labels = map[string]string{}
+	}
+	f.boxes = append(f.boxes, b)
+	return b
+}
+
+// Kill kills the daemon of a sandbox, which stays `started`.
+func (f *Fake) Kill(id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.find(id).dead = true
+}
+
+// Processes gives the real processes that run in a sandbox, for a test to kill.
+func (f *Fake) Processes(id string) []*wiretest.Running {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if b := f.find(id); b != nil && b.machine != nil {
+		return b.machine.Guests()
+	}
+	return nil
+}
+
+// find gives a sandbox by id or name, after time has passed for it. The lock is
+// held. What failed and is to be destroyed is hidden.
+func (f *Fake) find(id string) *box {
+	f.settle()
+	for _, b := range f.boxes {
+		if (b.id == id || b.name == id) && b.state != "destroyed" && !b.hidden() {
+			return b
+		}
+	}
+	return nil
+}
+
+func (b *box) hidden() bool {
+	return b.desired == "destroyed" && (b.state == "error" || b.state == "build_failed")
+}
+
+// settle lets time pass. The lock is held.
+func (f *Fake) settle() {
+	now := f.o.Now()
+	for _, b := range f.boxes {
+		if f.o.EndFor != Forever && !now.Before(b.changed.Add(f.o.EndFor)) {
+			f.arrive(b)
+		}
+		if b.state == "creating" && !now.Before(b.created.Add(f.o.StartFor)) {
+			b.state = "started"
+		}
+		switch idle := time.Duration(b.autoStop) * time.Minute; {
+		case b.state == "destroyed":
+		case !b.destroy.IsZero() && !now.Before(b.destroy):
+			f.drop(b)
+		case b.state == "started" && idle > 0 && !now.Before(b.active.Add(idle)):
+			b.state, b.desired = "stopped", "stopped"
+		}
+	}
+}
+
+// arrive brings a box where it is meant to be.
+func (f *Fake) arrive(b *box) {
+	switch {
+	case b.desired == "destroyed" && f.o.Hides:
+		b.state, b.reason = "error", "internal error"
+	case b.desired == "destroyed" && b.state != "destroyed":
+		f.drop(b)
+	case b.state == "stopping":
+		b.state = "stopped"
+		f.silence(b)
+	}
+}
+
+func (f *Fake) drop(b *box) {
+	b.state, b.desired = "destroyed", "destroyed"
+	f.silence(b)
+}
+
+// silence ends what runs in a box.
+func (f *Fake) silence(b *box) {
+	if b.machine != nil {
+		go b.machine.Stop()
+		b.machine = nil
+	}
+}
+
+// refuse answers as the API does.
+func refuse(w http.ResponseWriter, r *http.Request, status int, format string, args ...any) {
+	wiretest.JSON(w, status, map[string]any{
+		"path": r.URL.Path, "timestamp": time.Now().UTC().Format(time.RFC3339), "statusCode": status, "error": http.StatusText(status), "message": fmt.Sprintf(format, args...),
+	})
+}
+
+func missing(w http.ResponseWriter, r *http.Request, id string) {
+	refuse(w, r, http.StatusNotFound, "Sandbox with ID or name %s not found", id)
+}
+
+// row is a box as the list shows it.
+func (f *Fake) row(b *box) map[string]any {
+	stamp := func(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) }
+	row := map[string]any{
+		"id": b.id, "organizationId": Organization, "name": b.name, "target": "us", "user": "daytona", "public": false, "networkBlockAll": false,
+		"cpu": b.cpu, "gpu": 0, "memory": b.memory, "disk": b.disk, "labels": b.labels, "state": b.state, "desiredState": b.desired,
+		"snapshot": b.snapshot, "runnerId": b.runner, "autoStopInterval": b.autoStop, "autoDeleteInterval": b.autoDelete,
+		"createdAt": stamp(b.created), "updatedAt": stamp(b.changed), "lastActivityAt": stamp(b.active), "toolboxProxyUrl": f.address + "/toolbox",
+	}
+	if !b.destroy.IsZero() {
+		row["autoDestroyAt"] = stamp(b.destroy)
+	}
+	if b.reason != "" {
+		row["errorReason"] = b.reason
+	}
+	return row
+}
+
+// whole is a box as a read of it shows it, environment and all.
+func (f *Fake) whole(b *box) map[string]any {
+	row := f.row(b)
+	row["env"] = b.env
+	if b.env == nil {
+		row["env"] = map[string]string{}
+	}
+	return row
+}
+
+// transitional says that a box may not be asked to end now.
+func (b *box) transitional() bool {
+	return slices.Contains([]string{"creating", "starting", "stopping", "restoring", "pulling_snapshot", "building_snapshot"}, b.state)
+}
+
+// soft is the name that a deleted sandbox gets at once.
+func soft(name string) string { return "DELETED_" + strings.TrimPrefix(name, "DELETED_") }

@@ -1,0 +1,183 @@
+package daytona
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/httpx"
+	"sbx/internal/providers"
+	"sbx/internal/providers/guest"
+	"sbx/internal/sandbox"
+)
+
+// Logs reads the output of the program that create started, from its files
+// inside; of any other sandbox what its image's entrypoint writes.
+func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter.Seq2[sandbox.LogLine, error] {
+	return func(yield func(sandbox.LogLine, error) bool) {
+		w, err := c.detail(ctx, "logs", id)
+		switch {
+		case err != nil:
+			yield(sandbox.LogLine{}, err)
+		case stateOf(w) != sandbox.StateRunning:
+			c.buildLog(ctx, w, q, yield)
+		case w.Labels[keyRun] != "":
+			for line, err := range guest.Logs(ctx, c.shellOf(w.ID, nil, true), w.Labels[keyRun], q) {
+				if !yield(line, c.at(err, "logs "+id)) {
+					return
+				}
+			}
+		default:
+			c.entrypoint(ctx, w.ID, q, yield)
+		}
+	}
+}
+
+// entrypoint reads the log of the image's own program, which each answer brings
+// whole.
+func (c *Client) entrypoint(ctx context.Context, id string, q providers.LogQuery, yield func(sandbox.LogLine, error) bool) {
+	shown := 0
+	for pause := 500 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
+		var w wireLogs
+		_, err := c.http.JSON(ctx, c.toolbox(httpx.Request{Op: "logs " + id, Path: "/process/session/entrypoint/logs"}, id, true), &w)
+		if err != nil && (httpx.Status(err) != http.StatusNotFound || shown > 0) {
+			if shown > 0 && fault.KindOf(err) == fault.KindNotFound {
+				return
+			}
+			yield(sandbox.LogLine{}, c.inside(err))
+			return
+		}
+		lines := append(split("stdout", w.Stdout), split("stderr", w.Stderr)...)
+		fresh := lines[min(shown, len(lines)):]
+		if shown == 0 && q.Tail > 0 && len(fresh) > q.Tail {
+			fresh = fresh[len(fresh)-q.Tail:]
+		}
+		if shown = max(shown, len(lines)); !guest.Give(fresh, yield) || !q.Follow {
+			return
+		}
+		if err := guest.Wait(ctx, pause); err != nil {
+			yield(sandbox.LogLine{}, c.at(err, "logs "+id))
+			return
+		}
+		if now, err := c.detail(ctx, "logs", id); fault.KindOf(err) == fault.KindNotFound || err == nil && stateOf(now) != sandbox.StateRunning {
+			return
+		}
+	}
+}
+
+func split(stream, text string) []sandbox.LogLine {
+	var lines []sandbox.LogLine
+	for line := range strings.Lines(text) {
+		lines = append(lines, sandbox.LogLine{Stream: stream, Text: strings.TrimRight(line, "\r\n"), Source: "entrypoint"})
+	}
+	return lines
+}
+
+// buildLog reads what the builder of a sandbox's image wrote; a sandbox that does
+// not run has no other log.
+func (c *Client) buildLog(ctx context.Context, w wireSandbox, q providers.LogQuery, yield func(sandbox.LogLine, error) bool) {
+	op := "logs " + w.ID
+	if !slices.Contains([]string{"build_failed", "pending_build", "building_snapshot"}, w.State) {
+		yield(sandbox.LogLine{}, fault.New(fault.KindUnavailable, "it is %s, and its output is kept inside", w.State).At(c.name, op).
+			WithHint("its disk is kept: the log can be read when it runs again"))
+		return
+	}
+	var at wireURL
+	if _, err := c.http.JSON(ctx, httpx.Request{Op: op, Path: httpx.Path("sandbox", w.ID, "build-logs-url")}, &at); err != nil {
+		yield(sandbox.LogLine{}, err)
+		return
+	}
+	res, err := c.http.Do(ctx, httpx.Request{Op: op, URL: at.URL})
+	if err != nil {
+		yield(sandbox.LogLine{}, err)
+		return
+	}
+	lines := split("build", string(res.Body))
+	if q.Tail > 0 && len(lines) > q.Tail {
+		lines = lines[len(lines)-q.Tail:]
+	}
+	for i := range lines {
+		lines[i].Source = "build log"
+	}
+	guest.Give(lines, yield)
+}
+
+// Usage asks the toolbox; an older one has no figures, and a command inside finds
+// them. Neither counts as activity. Source says which.
+func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
+	w, err := c.detail(ctx, "usage", id)
+	switch {
+	case err != nil:
+		return sandbox.Usage{}, err
+	case stateOf(w) != sandbox.StateRunning:
+		return sandbox.Usage{At: c.now(), Source: "API (it is " + w.State + ")", MemoryLimitBytes: gibibytes(w.Memory)}, nil
+	}
+	var m wireMetrics
+	_, err = c.http.JSON(ctx, c.toolbox(httpx.Request{Op: "usage " + id, Path: "/system/metrics"}, w.ID, true), &m)
+	switch {
+	case httpx.Status(err) == http.StatusNotFound:
+		u, err := guest.Usage(ctx, c.shellOf(w.ID, nil, true), c.now())
+		return u, c.at(err, "usage "+id)
+	case err != nil:
+		return sandbox.Usage{}, c.inside(err)
+	}
+	u := sandbox.Usage{At: c.now(), Source: "toolbox metrics", MemoryBytes: m.MemUsed, MemoryLimitBytes: m.MemTotal}
+	if m.TimestampUnix > 0 {
+		u.At = time.Unix(m.TimestampUnix, 0).UTC()
+	}
+	if m.MemUsed != nil && m.MemCache != nil {
+		u.MemoryBytes = new(max(0, *m.MemUsed-*m.MemCache))
+	}
+	if m.CPUUsedPct != nil && m.CPUCount != nil {
+		u.CPUPercent = new(*m.CPUUsedPct * *m.CPUCount)
+	}
+	return u, nil
+}
+
+// Events reads the organization's audit log: who did what to it. A key needs a
+// right of its own for that.
+func (c *Client) Events(ctx context.Context, id string) ([]sandbox.Event, error) {
+	w, err := c.detail(ctx, "events", id)
+	if err != nil {
+		return nil, err
+	}
+	var log wireAudit
+	_, err = c.http.JSON(ctx, httpx.Request{
+		Op: "events " + id, Path: httpx.Path("audit", "organizations", w.OrganizationID), Query: url.Values{"limit": {"100"}},
+	}, &log)
+	if fault.KindOf(err) == fault.KindAuth {
+		return nil, fault.New(fault.KindUnsupported, "the key may not read the audit log").At(c.name, "events "+id).WithHint("it needs the right read:audit_logs")
+	}
+	if err != nil {
+		return nil, err
+	}
+	all := []sandbox.Event{{At: w.CreatedAt, Event: "created"}}
+	for _, e := range log.Items {
+		if e.TargetID != w.ID || e.Action == "create" {
+			continue
+		}
+		all = append(all, sandbox.Event{At: e.CreatedAt, Event: e.Action, Detail: strings.Join(slices.DeleteFunc([]string{e.ActorEmail, e.Source, e.ErrorMessage}, func(s string) bool { return s == "" }), ", ")})
+	}
+	slices.SortStableFunc(all, func(a, b sandbox.Event) int { return a.At.Compare(b.At) })
+	return all, nil
+}
+
+// Exit is that of the program which create started, from its file inside.
+func (c *Client) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
+	w, err := c.detail(ctx, "exit", id)
+	switch {
+	case err != nil:
+		return nil, err
+	case w.Labels[keyRun] == "":
+		return nil, c.at(fault.New(fault.KindNotFound, "%w", guest.ErrNoRun), "exit "+id)
+	case stateOf(w) != sandbox.StateRunning:
+		return nil, fault.New(fault.KindUnavailable, "it is %s, and its exit is kept inside", w.State).At(c.name, "exit "+id)
+	}
+	exit, err := guest.Exit(ctx, c.shellOf(w.ID, nil, true), w.Labels[keyRun])
+	return exit, c.at(err, "exit "+id)
+}

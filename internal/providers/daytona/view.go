@@ -1,0 +1,102 @@
+package daytona
+
+import (
+	"context"
+	"maps"
+
+	"sbx/internal/httpx"
+	"sbx/internal/sandbox"
+)
+
+// What sbx writes into a sandbox's labels.
+const (
+	keyName  = "sbx/name"
+	keyTask  = "sbx/task"
+	keyAgent = "sbx/agent-type"
+	keyRun   = "sbx/run"   // the tag of the program that create started
+	keyNonce = "sbx/nonce" // finds a sandbox whose creation was not answered
+)
+
+// Get reads one by id or name. A missing one is fault.KindNotFound: the API says
+// the same of what never was, of what is gone, and of another organization's.
+func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
+	w, err := c.detail(ctx, "get", id)
+	if err != nil {
+		return sandbox.Sandbox{}, err
+	}
+	return c.sandbox(w), nil
+}
+
+func (c *Client) detail(ctx context.Context, op, id string) (wireSandbox, error) {
+	var w wireSandbox
+	_, err := c.http.JSON(ctx, httpx.Request{Op: op + " " + id, Path: httpx.Path("sandbox", id)}, &w)
+	if err == nil {
+		c.learn(w)
+	}
+	return w, err
+}
+
+// sandbox says in our words what the API said.
+func (c *Client) sandbox(w wireSandbox) sandbox.Sandbox {
+	c.learn(w)
+	s := sandbox.Sandbox{
+		Provider: c.name, ProviderType: TypeName, ID: w.ID, Name: w.Name, RawState: w.State, State: stateOf(w),
+		CreatedAt: w.CreatedAt, LastActivityAt: w.LastActivityAt, ExpiresAt: w.AutoDestroyAt, Activity: sandbox.Unknown,
+		Template: w.Snapshot, Labels: maps.Clone(w.Labels), TaskID: w.Labels[keyTask], AgentType: w.Labels[keyAgent],
+		Limits: sandbox.Limits{CPU: w.CPU, MemoryBytes: gibibytes(w.Memory), DiskBytes: gibibytes(w.Disk), Isolation: "container"},
+	}
+	if own := w.Labels[keyName]; own != "" {
+		s.Name = own
+	}
+	if s.State == sandbox.StateFailed {
+		s.EndedAt = w.UpdatedAt
+		s.Exit = w.failure()
+	}
+	return s
+}
+
+// failure is the exit of a sandbox that the platform gave up.
+func (w wireSandbox) failure() *sandbox.Exit {
+	e := &sandbox.Exit{Raw: w.State, Class: sandbox.ClassInfra, Cause: sandbox.CauseUnknown, Confidence: sandbox.ConfidenceUnknown}
+	for what, value := range map[string]string{"error reason": w.ErrorReason, "runner": w.RunnerID} {
+		if value != "" {
+			e.Evidence = append(e.Evidence, sandbox.Evidence{What: what, Value: value, Source: "API", At: w.UpdatedAt})
+		}
+	}
+	return e
+}
+
+// stateOf reads the state, and what it is meant to become: a started sandbox that
+// shall be destroyed is on its way, however long the list still shows it.
+func stateOf(w wireSandbox) sandbox.State {
+	switch w.State {
+	case "creating", "pending_build", "building_snapshot", "pulling_snapshot", "restoring", "starting", "resuming":
+		return sandbox.StateProvisioning
+	case "started", "resizing", "snapshotting", "forking":
+		if w.DesiredState == "destroyed" || w.DesiredState == "stopped" {
+			return sandbox.StateTerminating
+		}
+		return sandbox.StateRunning
+	case "stopping", "destroying", "archiving", "pausing":
+		return sandbox.StateTerminating
+	case "stopped", "archived":
+		if w.DesiredState == "destroyed" {
+			return sandbox.StateTerminating
+		}
+		return sandbox.StateStopped
+	case "paused":
+		return sandbox.StatePaused
+	case "error", "build_failed":
+		return sandbox.StateFailed
+	case "destroyed":
+		return sandbox.StateTerminated
+	}
+	return sandbox.StateUnknown
+}
+
+func gibibytes(n *float64) *int64 {
+	if n == nil || *n <= 0 || *n > 1<<20 {
+		return nil
+	}
+	return new(int64(*n * 1024 * sandbox.MiB))
+}
