@@ -17,8 +17,11 @@ import (
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/providers"
+	"sbx/internal/providers/daytona"
 	"sbx/internal/providers/e2b"
 	"sbx/internal/providers/local"
+	"sbx/internal/providers/monotask"
+	"sbx/internal/providers/vercel"
 )
 
 // Main runs one process of sbx and returns its exit status.
@@ -37,6 +40,7 @@ func Types() []providers.Type {
 	return []providers.Type{
 		local.Type(),
 		e2b.Type(), e2b.NovitaType(),
+		daytona.Type(), vercel.Type(), monotask.Type(),
 	}
 }
 

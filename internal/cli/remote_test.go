@@ -15,7 +15,10 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"sbx/internal/providers/daytona/daytonatest"
 	"sbx/internal/providers/e2b/e2btest"
+	"sbx/internal/providers/monotask/monotasktest"
+	"sbx/internal/providers/vercel/verceltest"
 	"sbx/internal/providers/wiretest"
 )
 
@@ -193,8 +196,11 @@ func trouble(ts *testscript.TestScript, args []string) wiretest.Fault {
 // settle makes the world of a provider.
 func settle(ts *testscript.TestScript, r *remotes, name string) inhabited {
 	makers := map[string]func(*remotes) inhabited{
-		"e2b":    func(r *remotes) inhabited { return e2bWorld(e2btest.New(r, e2btest.Options{})) },
-		"novita": func(r *remotes) inhabited { return e2bWorld(e2btest.New(r, e2btest.Options{Novita: true})) },
+		"e2b":      func(r *remotes) inhabited { return e2bWorld(e2btest.New(r, e2btest.Options{})) },
+		"novita":   func(r *remotes) inhabited { return e2bWorld(e2btest.New(r, e2btest.Options{Novita: true})) },
+		"daytona":  func(r *remotes) inhabited { return daytonaWorld(daytonatest.New(r, daytonatest.Options{})) },
+		"vercel":   func(r *remotes) inhabited { return vercelWorld(verceltest.New(r, verceltest.Options{})) },
+		"monotask": func(r *remotes) inhabited { return monotaskWorld(monotasktest.New(r, monotasktest.Options{})) },
 	}
 	maker, ok := makers[name]
 	if !ok {
@@ -222,5 +228,61 @@ func e2bWorld(f *e2btest.Fake) inhabited {
 		"ghost":  func([]string) string { f.Ghost(); return "" },
 		"deaf":   func([]string) string { f.Deaf(); return "" },
 		"closed": func(args []string) string { f.CloseEnvd(args[0]); return "" },
+	}}
+}
+
+func daytonaWorld(f *daytonatest.Fake) inhabited {
+	return inhabited{f, map[string]func([]string) string{
+		"seed": func(args []string) string {
+			s := daytonatest.Seed{Age: ago(args), Ephemeral: slices.Contains(args, "ephemeral")}
+			if slices.Contains(args, "stopped") {
+				s.State = "stopped"
+			}
+			return f.Add(s)
+		},
+		"deaf": func([]string) string { f.Change(func(o *daytonatest.Options) { o.Deaf = true }); return "" },
+		"slow": func([]string) string {
+			f.Change(func(o *daytonatest.Options) { o.EndFor = daytonatest.Forever })
+			return ""
+		},
+		"hides": func([]string) string { f.Change(func(o *daytonatest.Options) { o.Hides = true }); return "" },
+		"honest": func([]string) string {
+			f.Change(func(o *daytonatest.Options) { *o = daytonatest.Options{Now: o.Now, PageSize: o.PageSize} })
+			return ""
+		},
+	}}
+}
+
+func vercelWorld(f *verceltest.Fake) inhabited {
+	return inhabited{f, map[string]func([]string) string{
+		"seed": func(args []string) string {
+			s := verceltest.Seed{Age: ago(args), Persistent: slices.Contains(args, "persistent")}
+			if slices.Contains(args, "stopped") {
+				s.Status = "stopped"
+			}
+			return f.Add(s)
+		},
+		"deaf": func([]string) string { f.Change(func(o *verceltest.Options) { o.Deaf = true }); return "" },
+		"slow": func([]string) string {
+			f.Change(func(o *verceltest.Options) { o.StopFor = verceltest.Forever })
+			return ""
+		},
+	}}
+}
+
+func monotaskWorld(f *monotasktest.Fake) inhabited {
+	return inhabited{f, map[string]func([]string) string{
+		"seed": func(args []string) string {
+			return f.Add(monotasktest.Box{
+				AgentType: "IMPLEMENTATION", TaskID: "t-42", Created: time.Now().Add(-ago(args)),
+				Logs: []any{map[string]string{"timestamp": "2026-11-20T12:00:00Z", "level": "error", "message": "Error: connect ETIMEDOUT 10.0.0.1:443"}},
+			})
+		},
+		"deaf": func([]string) string { f.Change(func(o *monotasktest.Options) { o.Deaf = true }); return "" },
+		"slow": func([]string) string {
+			f.Change(func(o *monotasktest.Options) { o.EndFor = monotasktest.Forever })
+			return ""
+		},
+		"lists": func([]string) string { f.Change(func(o *monotasktest.Options) { o.Lists = true }); return "" },
 	}}
 }
