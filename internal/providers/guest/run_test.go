@@ -181,7 +181,9 @@ func TestAnotherProcessWithTheNumber(t *testing.T) {
 			for _, file := range []string{"pid", "runner"} {
 				require.NoError(b, os.WriteFile(filepath.Join(dir, file), []byte(changed+"\n"), 0o600))
 			}
-			assert.Equal(b, sandbox.ClassUnknown, b.ended("").Class)
+			exit := b.exit("")
+			require.NotNil(b, exit)
+			assert.Equal(b, sandbox.ClassUnknown, exit.Class)
 			out, _ := b.run(guest.Kill("", 9))
 			assert.Equal(b, "signalled 0\n", string(out))
 		}

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,6 +40,12 @@ type Process struct {
 
 // ErrDead says that the machine has been stopped.
 var ErrDead = errors.New("the machine is dead")
+
+// Missing says that Start found no such program, for which a shell has the code
+// 127; a Dir that is not there reads alike.
+func Missing(err error) bool {
+	return errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist)
+}
 
 // NewMachine makes a machine that is stopped with the test.
 func NewMachine(t T) *Machine {

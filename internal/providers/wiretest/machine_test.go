@@ -4,6 +4,7 @@ package wiretest
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -78,6 +79,7 @@ func TestAMachineCannotRunEverything(t *testing.T) {
 	} {
 		_, err := m.Start(Process{Args: args})
 		require.ErrorIs(t, err, want)
+		assert.Equal(t, !errors.Is(want, fs.ErrPermission), Missing(err))
 	}
 	_, err := m.Start(Process{})
 	require.ErrorIs(t, err, exec.ErrNotFound)
