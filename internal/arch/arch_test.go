@@ -89,7 +89,6 @@ func owners() map[string][]string {
 		"golang.org/x/time":                 {"httpx"},
 		"golang.org/x/net":                  {"httpx"},
 		"github.com/sony/gobreaker/v2":      {"policy"},
-		"github.com/coder/websocket":        {"providers/daytona", "providers/daytona/daytonatest"},
 		"github.com/getkin/kin-openapi":     {"providers/wiretest"},
 		"github.com/santhosh-tekuri":        {"providers/wiretest"},
 	}

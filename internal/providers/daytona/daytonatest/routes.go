@@ -3,9 +3,7 @@ package daytonatest
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"net/http"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -290,7 +288,7 @@ func (f *Fake) execute(w http.ResponseWriter, r *http.Request, b *box) {
 	run, err := machine.Start(p)
 	if err != nil {
 		code := -1
-		if errors.Is(err, exec.ErrNotFound) {
+		if wiretest.NotFound(err) {
 			code = 127
 		}
 		wiretest.JSON(w, http.StatusOK, map[string]any{"exitCode": code, "result": err.Error()})

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
-	"os/exec"
 	"strconv"
 	"sync"
 	"syscall"
@@ -203,7 +202,7 @@ func (f *Fake) notRun(s *frames, _ uint32, req startRequest, err error) {
 	code, text := 127, "nice: '"+req.Process.Cmd+"': No such file or directory\n"
 	if errors.Is(err, fs.ErrPermission) {
 		code, text = 126, "nice: '"+req.Process.Cmd+"': Permission denied\n"
-	} else if !errors.Is(err, exec.ErrNotFound) && !errors.Is(err, fs.ErrNotExist) {
+	} else if !wiretest.NotFound(err) {
 		s.send(2, failure("internal", err.Error()))
 		return
 	}
