@@ -3,7 +3,8 @@ package wiretest
 import (
 	"context"
 	"errors"
-	"net/http"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,51 +29,17 @@ type Subject struct {
 	Terminate string // the route that ends a sandbox
 	SecondBy  string // what stands in the address of a second page: "nextToken="
 
-	// Expect replaces what a day means for this API: "get 404". A comment beside
-	// it says why.
+	// Expect replaces what a day means for this API: "get 404", "list 404",
+	// "second page 404", "terminate 404". A comment beside it says why.
 	Expect map[string]fault.Kind
 	// Secrets are credentials that no error may quote.
 	Secrets []string
 }
 
-// BadDay is one thing that goes wrong with every API one day.
-type BadDay struct {
-	Name  string
-	Fault Fault
-	List  fault.Kind // what the listing ends with
-	Get   fault.Kind
-	End   fault.Kind // of Terminate; "" = whatever the room makes of it
-	Again bool       // reads are repeated
-}
-
-// BadDays lists what every wire room must survive (issue: providers, bad days).
-func BadDays() []BadDay {
-	const auth, down, unknown = fault.KindAuth, fault.KindUnavailable, fault.KindUnknown
-	days := []BadDay{
-		{"401", Status(401), auth, auth, auth, false},
-		{"403", Status(403), auth, auth, auth, false},
-		{"404", Status(404), down, fault.KindNotFound, fault.KindNotFound, false},
-		{"409", Status(409), unknown, unknown, "", false},
-		{"410", Status(410), down, fault.KindGone, fault.KindGone, false},
-		{"422", Status(422), unknown, unknown, "", false},
-		{"429", Status(429), down, down, down, true},
-		{"429 for a second", TooMany(map[string]string{"Retry-After": "1"}), down, down, down, true},
-		{"429 by a suffixed header", TooMany(map[string]string{"Retry-After-authenticated": "1"}), down, down, down, true},
-		{"429 for an hour", TooMany(map[string]string{"Retry-After": "3600"}), down, down, down, false},
-		{"html", HTML(), down, down, "", false},
-		{"garbage", Garbage(), down, down, "", false},
-		{"redirect elsewhere", Redirect("http://elsewhere.example/"), down, down, down, false},
-		{"hang before headers", Fault{Trouble: TroubleHang}, down, down, down, true},
-		{"hang in the body", Fault{Trouble: TroubleHangBody}, down, down, "", true},
-		{"truncated", Fault{Trouble: TroubleTruncate}, down, down, "", true},
-		{"reset", Fault{Trouble: TroubleReset}, down, down, down, true},
-		{"50 MB", Fault{Trouble: TroubleHuge}, down, down, "", false},
-	}
-	for _, status := range []int{500, 502, 503, 504} {
-		days = append(days, BadDay{http.StatusText(status), Status(status), down, down, down, true})
-	}
-	return days
-}
+// longest bounds each call on a bad day: httpx.DefaultTries requests of
+// httpx.DefaultTimeout each and the pauses between them, for a verb that makes
+// three of them.
+const longest = 2 * time.Minute
 
 // RunBadDays takes a provider through every bad day, in virtual time. open makes
 // a fresh fake with at least Subject.Rows sandboxes and a provider that dials it.
@@ -89,9 +56,13 @@ func RunBadDays(t *testing.T, open func(t T) Subject) {
 // Judge takes one provider through the day.
 func (d BadDay) Judge(ctx context.Context, t T, s Subject) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
-	defer cancel()
+	s.known(t)
+	if d.Loops {
+		d.page(ctx, t, s)
+		return
+	}
 	d.list(ctx, t, s)
+	d.page(ctx, t, s)
 	d.read(ctx, t, s)
 	d.end(ctx, t, s)
 	if c, ok := s.P.(interface{ Close() }); ok {
@@ -99,34 +70,65 @@ func (d BadDay) Judge(ctx context.Context, t T, s Subject) {
 	}
 }
 
-// kind is what this API means, or what all do.
-func (s Subject) kind(what string, otherwise fault.Kind) fault.Kind {
-	if k, own := s.Expect[what]; own {
-		return k
+// known fails the test for expectations of days that do not exist.
+func (s Subject) known(t T) {
+	t.Helper()
+	for key := range s.Expect {
+		found := slices.ContainsFunc(BadDays(), func(d BadDay) bool {
+			return slices.Contains([]string{"list " + d.Name, "second page " + d.Name, "get " + d.Name, "terminate " + d.Name}, key)
+		})
+		assert.True(t, found, "no day is called as in Expect[%q]", key)
 	}
-	return otherwise
 }
 
-// list breaks the first page, then the second alone: a failed listing is never
-// an empty one, and rows that came stay.
+// during runs f while a route has its bad day. asked is how often it was called.
+func (d BadDay) during(ctx context.Context, s Subject, route, contains string, f func(context.Context)) (asked int) {
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
+	if d.Context != nil {
+		var giveUp context.CancelFunc
+		ctx, giveUp = d.Context(ctx)
+		defer giveUp()
+	}
+	broken := d.Fault
+	broken.Route, broken.Contains = route, contains
+	if d.Loops {
+		broken.Forget = strings.TrimSuffix(contains, "=")
+	}
+	before := len(s.Server.Calls(route))
+	if d.Dial != nil {
+		s.Server.Unplug(d.Dial)
+	} else {
+		s.Server.Break(broken)
+	}
+	f(ctx)
+	s.Server.Unplug(nil)
+	s.Server.Heal()
+	return len(s.Server.Calls(route)) - before
+}
+
+// list breaks the first page: a failed listing is never an empty one.
 func (d BadDay) list(ctx context.Context, t T, s Subject) {
 	t.Helper()
-	broken := d.Fault
-	broken.Route = s.List
-	s.Server.Break(broken)
-	rows, err := listing(ctx, s.P)
-	d.said(t, s, "list", s.kind("list "+d.Name, d.List), err)
+	var rows int
+	var err error
+	d.during(ctx, s, s.List, "", func(ctx context.Context) { rows, err = listing(ctx, s.P) })
+	d.said(t, s, "list", d.List, err)
 	assert.LessOrEqual(t, rows, s.Rows)
-	s.Server.Heal()
-	if s.SecondBy == "" {
+}
+
+// page breaks the second page alone: rows that came stay, and the next listing,
+// when the day is over, is whole.
+func (d BadDay) page(ctx context.Context, t T, s Subject) {
+	t.Helper()
+	if s.SecondBy == "" || d.Never {
 		return
 	}
-	broken.Contains = s.SecondBy
-	s.Server.Break(broken)
-	rows, err = listing(ctx, s.P)
-	d.said(t, s, "second page", s.kind("second page "+d.Name, d.List), err)
-	assert.Equal(t, s.First, rows, "the rows of the first page are lost")
-	s.Server.Heal()
+	var rows int
+	var err error
+	d.during(ctx, s, s.List, s.SecondBy, func(ctx context.Context) { rows, err = listing(ctx, s.P) })
+	d.said(t, s, "second page", d.List, err)
+	assert.Equal(t, s.First, rows, "rows of the first page are lost or come twice")
 	rows, err = listing(ctx, s.P)
 	assert.NoError(t, err, "the day is over") //nolint:testifylint // the rest is judged all the same
 	assert.Equal(t, s.Rows, rows)
@@ -145,14 +147,12 @@ func listing(ctx context.Context, p providers.Provider) (rows int, err error) {
 
 func (d BadDay) read(ctx context.Context, t T, s Subject) {
 	t.Helper()
-	broken := d.Fault
-	broken.Route = s.Get
-	before := len(s.Server.Calls(s.Get))
-	s.Server.Break(broken)
-	_, err := s.P.Get(ctx, s.ID)
-	s.Server.Heal()
-	d.said(t, s, "get", s.kind("get "+d.Name, d.Get), err)
-	switch asked := len(s.Server.Calls(s.Get)) - before; {
+	var err error
+	asked := d.during(ctx, s, s.Get, "", func(ctx context.Context) { _, err = s.P.Get(ctx, s.ID) })
+	d.said(t, s, "get", d.Get, err)
+	switch {
+	case d.Never:
+		assert.Zero(t, asked, "nothing can be asked")
 	case d.Again:
 		assert.GreaterOrEqual(t, asked, httpx.DefaultTries, "a read is repeated")
 		assert.LessOrEqual(t, asked, httpx.DefaultTries+1, "net/http itself tries a reused connection once more")
@@ -164,35 +164,53 @@ func (d BadDay) read(ctx context.Context, t T, s Subject) {
 // end asks for an end, once: what was received is never sent again.
 func (d BadDay) end(ctx context.Context, t T, s Subject) {
 	t.Helper()
-	broken := d.Fault
-	broken.Route = s.Terminate
-	before := len(s.Server.Calls(s.Terminate))
-	s.Server.Break(broken)
-	err := s.P.Terminate(ctx, s.ID, providers.TerminateOptions{})
-	s.Server.Heal()
-	if want := s.kind("terminate "+d.Name, d.End); want != "" {
-		d.said(t, s, "terminate", want, err)
+	var err error
+	asked := d.during(ctx, s, s.Terminate, "", func(ctx context.Context) {
+		err = s.P.Terminate(ctx, s.ID, providers.TerminateOptions{})
+	})
+	if _, own := s.Expect["terminate "+d.Name]; own || d.End != "" {
+		d.said(t, s, "terminate", d.End, err)
 	}
+	d.quotes(t, s, "terminate", err)
 	most := 1
-	if d.Fault.Status == http.StatusTooManyRequests && d.Again {
-		most = httpx.DefaultTries // a 429 says that nothing was done
+	switch {
+	case d.Never:
+		most = 0
+	case d.repeats():
+		most = httpx.DefaultTries
 	}
-	assert.LessOrEqual(t, len(s.Server.Calls(s.Terminate))-before, most, "it is asked to end once")
+	assert.LessOrEqual(t, asked, most, "it is asked to end once")
 }
 
-// said holds an error against what it should be.
+// said holds an error against what it should be: what all APIs mean, or what
+// Subject.Expect says of this one. A listing and a read never fail silently.
 func (d BadDay) said(t T, s Subject, what string, want fault.Kind, err error) {
 	t.Helper()
-	assert.Equal(t, want, fault.KindOf(err), "%s: %v", what, err)
+	if own, is := s.Expect[what+" "+d.Name]; is {
+		want = own
+	}
+	if what != "terminate" && err == nil {
+		t.Errorf("%s: %s: no error: what could not be read looks like nothing", d.Name, what)
+		return
+	}
+	assert.Equal(t, want, fault.KindOf(err), "%s: %s: %v", d.Name, what, err)
+	d.quotes(t, s, what, err)
+	if d.Wait == 0 || err == nil {
+		return
+	}
+	var f *fault.Error
+	if assert.ErrorAs(t, err, &f) {
+		assert.Equal(t, d.Wait, f.RetryAfter, "%s: %s: when to try again", d.Name, what)
+	}
+}
+
+// quotes fails the test for an error that quotes a credential.
+func (d BadDay) quotes(t T, s Subject, what string, err error) {
+	t.Helper()
 	if err == nil {
 		return
 	}
 	for _, secret := range s.Secrets {
-		assert.NotContains(t, err.Error()+fault.HintOf(err), secret, "%s quotes a secret", what)
-	}
-	if d.Fault.Header["Retry-After"] == "3600" {
-		var f *fault.Error
-		assert.ErrorAs(t, err, &f) //nolint:testifylint // the rest is judged all the same
-		assert.Equal(t, time.Hour, f.RetryAfter, "%s: when to try again", what)
+		assert.NotContains(t, err.Error()+fault.HintOf(err), secret, "%s: %s quotes a secret", d.Name, what)
 	}
 }

@@ -1,20 +1,12 @@
 package wiretest
 
 import (
-	"bufio"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 )
-
-// SpecsVariable names the folder of the official descriptions.
-const SpecsVariable = "SBX_SPECS"
 
 // Spec is one official description and how it is read.
 type Spec struct {
@@ -22,9 +14,11 @@ type Spec struct {
 	// Server is the path prefix that its operations have on the fake: "/api", or
 	// "/toolbox/{id}" for one that differs by sandbox.
 	Server string
+	Host   string // where its operations are asked, as in Route.Host; "" = everywhere
 	// Answers names the schema of each operation's answer, where the description
 	// of operations has none of its own (Vercel): "listSandboxes" -> a name in
-	// Schemas.
+	// Schemas; "" says that none is published. An operation that succeeds and is
+	// not named here fails the test.
 	Answers map[string]string
 	Schemas string // file of JSON Schemas by name
 }
@@ -32,12 +26,19 @@ type Spec struct {
 // Contract holds every exchange of a Server against official descriptions: an
 // operation that is in none of them must stand in the list of exemptions.
 type Contract struct {
-	descriptions []description
-	exempt       map[string]string // "METHOD /path" -> reason
+	descriptions []described
+	exempt       map[string]string // Route.Name -> reason
 
 	mu      sync.Mutex
 	used    map[string]bool // exemptions
 	checked map[string]int  // operations -> exchanges
+}
+
+// described is a description at its place.
+type described struct {
+	description
+
+	place Route // its Host alone
 }
 
 // description finds operations of one file.
@@ -48,64 +49,32 @@ type description interface {
 // operation judges one exchange; it says what is wrong, nothing for well.
 type operation interface {
 	name() string
+	path() string // as a template, with the prefix of Spec.Server
 	request(req *http.Request, body []byte) []string
 	answer(req *http.Request, status int, header http.Header, body []byte) []string
 }
 
 // LoadContract reads descriptions and the room's list of exemptions, one
-// "METHOD /path  reason" a line. Without the folder the test is skipped with a
-// reason; where SBX_SPECS names one that cannot be read, it fails. When the test
-// ends, exemptions that nothing needed fail it too.
+// "METHOD /path  reason" a line as in Route.Name, # begins a comment. Without the
+// folder the test is skipped with a reason; where SBX_SPECS names one that cannot
+// be read, it fails. An exemption that a description covers fails at once, one
+// that nothing needed when the test ends.
 func LoadContract(tb testing.TB, exemptions string, specs ...Spec) *Contract {
 	tb.Helper()
 	folder := specsFolder(tb)
 	c := &Contract{exempt: readExemptions(tb, exemptions), used: map[string]bool{}, checked: map[string]int{}}
 	for _, s := range specs {
-		c.descriptions = append(c.descriptions, describe(tb, folder, s))
+		c.descriptions = append(c.descriptions, described{describe(tb, folder, s), Route{Host: s.Host}})
+	}
+	for key, reason := range c.exempt {
+		method, place, _ := strings.Cut(key, " ")
+		at := strings.IndexByte(place, '/')
+		if op := c.find(method, place[:at], place[at:], place[at:]); op != nil {
+			tb.Errorf("%s is described as %s, so it needs no exemption (%s)", key, op.name(), reason)
+		}
 	}
 	tb.Cleanup(func() { c.settle(tb) })
 	return c
-}
-
-// specsFolder finds the descriptions: where SBX_SPECS says, or in a folder
-// `shared` beside the checkout.
-func specsFolder(tb testing.TB) string {
-	tb.Helper()
-	if dir := os.Getenv(SpecsVariable); dir != "" { //nolint:forbidigo // tests alone read it
-		_, err := os.Stat(dir) //nolint:gosec // whoever runs the tests says where
-		require.NoError(tb, err, SpecsVariable)
-		return dir
-	}
-	dir, err := os.Getwd()
-	require.NoError(tb, err)
-	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			break
-		}
-	}
-	specs := filepath.Join(filepath.Dir(dir), "shared", "specs")
-	if _, err := os.Stat(specs); err != nil {
-		tb.Skipf("the official descriptions are not here; set %s to their folder", SpecsVariable)
-	}
-	return specs
-}
-
-func readExemptions(tb testing.TB, file string) map[string]string {
-	tb.Helper()
-	f, err := os.Open(file)
-	require.NoError(tb, err)
-	defer func() { _ = f.Close() }()
-	all := map[string]string{}
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		line := strings.TrimSpace(lines.Text())
-		if line == "" || line[0] == '#' {
-			continue
-		}
-		words := strings.Fields(line)
-		require.GreaterOrEqual(tb, len(words), 3, "%s: an exemption is METHOD /path and a reason: %q", file, line)
-		all[words[0]+" "+words[1]] = strings.Join(words[2:], " ")
-	}
-	return all
 }
 
 // settle fails the test for exemptions that are in vain, and says what was
@@ -129,95 +98,72 @@ func (c *Contract) settle(tb testing.TB) {
 	tb.Logf("contract: %d operations, %d exchanges, %d exemptions", len(c.checked), exchanges, len(c.used))
 }
 
-// watch lets the route answer, and judges request and answer. What is exempt may
-// stream; what is described is held back until it is whole.
-func (c *Contract) watch(s *Server, route Route, w http.ResponseWriter, req *http.Request, body []byte) {
+// ask judges a request, also one that a fault will answer. The operation is nil
+// for what is exempt, and for a server without a contract.
+func (c *Contract) ask(s *Server, route Route, req *http.Request, body []byte) operation { //nolint:ireturn // one of two kinds
 	if c == nil {
-		route.Serve(w, req)
-		return
+		return nil
 	}
-	op := c.find(req)
+	op := c.find(req.Method, req.Host, req.URL.EscapedPath(), route.Path)
 	if op == nil {
 		c.exempted(s, route)
+		return nil
+	}
+	for _, mistake := range op.request(req, body) {
+		s.wrong("%s: the request breaks the contract: %s", route.Name(), mistake)
+	}
+	return op
+}
+
+func (c *Contract) exempted(s *Server, route Route) {
+	_, exempt := c.exempt[route.Name()]
+	if !exempt {
+		s.wrong("%s is in no description and in no exemption", route.Name())
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.used[route.Name()] = true
+}
+
+// serve lets the route answer and judges what it says. What is exempt may stream,
+// and so may what becomes another protocol (a WebSocket); all else is held back
+// until it is whole.
+func (c *Contract) serve(s *Server, op operation, route Route, w http.ResponseWriter, req *http.Request) {
+	if op == nil || req.Header.Get("Upgrade") != "" {
 		route.Serve(w, req)
 		return
 	}
 	c.mu.Lock()
 	c.checked[op.name()]++
 	c.mu.Unlock()
-	if reason, exempt := c.exempt[route.Name()]; exempt {
-		s.wrong("%s is described, so it needs no exemption (%s)", route.Name(), reason)
-	}
-	for _, mistake := range op.request(req, body) {
-		s.wrong("%s: the request breaks the contract: %s", route.Name(), mistake)
-	}
-	answer := &memory{header: http.Header{}, status: http.StatusOK}
+	answer := newMemory()
 	route.Serve(answer, req)
 	for _, mistake := range op.answer(req, answer.status, answer.header, answer.body.Bytes()) {
 		s.wrong("%s: the answer breaks the contract: HTTP %d: %s", route.Name(), answer.status, mistake)
 	}
-	answer.head(w)
-	_, _ = w.Write(answer.body.Bytes())
+	answer.send(w)
 }
 
-func (c *Contract) find(req *http.Request) operation { //nolint:ireturn // one of two kinds
+// find gives the operation that describes a path, nil without one. A route whose
+// literal part falls on a parameter of the description is another call that only
+// looks alike: /sandboxes/quota is not /sandboxes/{id}.
+func (c *Contract) find(method, host, path, route string) operation { //nolint:ireturn // one of two kinds
 	for _, d := range c.descriptions {
-		if op := d.find(req.Method, req.URL.Path); op != nil {
+		if d.place.near(host) == 0 && d.place.Host != host {
+			continue
+		}
+		if op := d.find(method, path); op != nil && covers(op.path(), route) {
 			return op
 		}
 	}
 	return nil
 }
 
-func (c *Contract) exempted(s *Server, route Route) {
-	c.mu.Lock()
-	_, exempt := c.exempt[route.Name()]
-	c.used[route.Name()] = true
-	c.mu.Unlock()
-	if !exempt {
-		s.wrong("%s is in no description and in no exemption", route.Name())
-	}
-}
-
 // undeclared are statuses that real APIs answer with and whose descriptions do
 // not say so; the body of such an answer is held against the error schema.
 func undeclared(status int) bool {
 	return slices.Contains([]int{400, 401, 403, 404, 405, 409, 410, 422, 429, 500, 501, 502, 503, 504}, status)
-}
-
-// matched says whether a path is one of a template's, and how many of its parts
-// are literal.
-func matched(template, path string) (params map[string]string, literal int, ok bool) {
-	want, got := strings.Split(template, "/"), strings.Split(path, "/")
-	if len(want) != len(got) {
-		return nil, 0, false
-	}
-	params = map[string]string{}
-	for i, part := range want {
-		switch {
-		case strings.HasPrefix(part, "{") && strings.HasSuffix(part, "}") && got[i] != "":
-			params[part[1:len(part)-1]] = got[i]
-		case part == got[i]:
-			literal++
-		default:
-			return nil, 0, false
-		}
-	}
-	return params, literal, true
-}
-
-// below cuts a prefix off a path; a {part} of the prefix fits any part.
-func below(prefix, path string) (string, bool) {
-	if prefix == "" {
-		return path, true
-	}
-	n := strings.Count(prefix, "/")
-	parts := strings.SplitN(path, "/", n+2)
-	if len(parts) < n+2 {
-		return "", false
-	}
-	_, _, ok := matched(prefix, strings.Join(parts[:n+1], "/"))
-	return "/" + parts[n+1], ok
 }
 
 // names says which of the query's names an operation does not know.

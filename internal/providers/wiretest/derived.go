@@ -15,10 +15,7 @@ import (
 )
 
 // derived is a list of operations beside JSON Schemas of their answers.
-type derived struct {
-	prefix     string
-	operations []*derivedOperation
-}
+type derived struct{ operations []*derivedOperation }
 
 type derivedOperation struct {
 	Operation string   `json:"operation"`
@@ -27,7 +24,10 @@ type derivedOperation struct {
 	Query     []string `json:"query"`
 	Success   []int    `json:"success"`
 	Errors    []int    `json:"errors"`
-	schema    *jsonschema.Schema
+
+	template string
+	named    bool // Spec.Answers says which schema, or that there is none
+	schema   *jsonschema.Schema
 }
 
 func readDerived(tb testing.TB, folder string, s Spec, text []byte) *derived {
@@ -44,25 +44,27 @@ func readDerived(tb testing.TB, folder string, s Spec, text []byte) *derived {
 	for name, schema := range byName {
 		require.NoError(tb, compiler.AddResource(name+".json", schema))
 	}
-	d := &derived{prefix: s.Server, operations: list.Endpoints}
-	for _, op := range d.operations {
-		if name := s.Answers[op.Operation]; name != "" {
+	found := 0
+	for _, op := range list.Endpoints {
+		op.template = s.Server + op.Path
+		name, named := s.Answers[op.Operation]
+		if op.named = named; named {
+			found++
+		}
+		if name != "" {
 			op.schema, err = compiler.Compile(name + ".json")
 			require.NoError(tb, err)
 		}
 	}
-	return d
+	require.Len(tb, s.Answers, found, "%s has no operation of a name in Spec.Answers", s.File)
+	return &derived{list.Endpoints}
 }
 
 func (d *derived) find(method, path string) operation { //nolint:ireturn // one of two kinds
-	path, ok := below(d.prefix, path)
-	if !ok {
-		return nil
-	}
 	var best *derivedOperation
 	most := -1
 	for _, op := range d.operations {
-		if _, literal, ok := matched(op.Path, path); ok && op.Method == method && literal > most {
+		if _, literal, ok := matched(op.template, path); ok && op.Method == method && literal > most {
 			most, best = literal, op
 		}
 	}
@@ -73,6 +75,8 @@ func (d *derived) find(method, path string) operation { //nolint:ireturn // one 
 }
 
 func (o *derivedOperation) name() string { return o.Method + " " + o.Path }
+
+func (o *derivedOperation) path() string { return o.template }
 
 func (o *derivedOperation) request(req *http.Request, _ []byte) []string { return names(req, o.Query) }
 
@@ -85,6 +89,8 @@ func (o *derivedOperation) answer(_ *http.Request, status int, _ http.Header, bo
 			return nil
 		}
 		return []string{"the status is not declared"}
+	case !o.named:
+		return []string{"no schema is named for the answer of " + o.Operation}
 	case o.schema == nil:
 		return nil
 	}

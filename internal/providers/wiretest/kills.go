@@ -49,13 +49,16 @@ func RunKills(t *testing.T, open func(t *testing.T) Victim) {
 		{"exit 0", "exit 0", nil, 0, sandbox.ClassOK, ""},
 		{"exit n", "exit 3", nil, 3, sandbox.ClassAgentError, ""},
 		{"SIGKILL of the process", "exec sleep 600", func(t *testing.T, v Victim, _ func()) {
+			t.Helper()
 			require.NoError(t, first(t, v).Signal(syscall.SIGKILL))
 		}, 137, sandbox.ClassKilledUnknown, ""},
 		{"SIGKILL of a child", "sleep 600; exit $?", func(t *testing.T, v Victim, _ func()) {
+			t.Helper()
 			r := first(t, v)
 			require.Eventually(t, r.KillChild, 10*time.Second, 5*time.Millisecond)
 		}, 137, sandbox.ClassKilledUnknown, ""},
 		{"a time limit of ours", "sleep 600", func(t *testing.T, v Victim, cancel func()) {
+			t.Helper()
 			first(t, v)
 			cancel()
 		}, -1, "", fault.KindCanceled},

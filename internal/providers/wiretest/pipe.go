@@ -2,6 +2,7 @@ package wiretest
 
 import (
 	"context"
+	"errors"
 	"net"
 	"sync"
 )
@@ -14,6 +15,10 @@ type pipes struct {
 	once   sync.Once
 	first  sync.Once
 	served sync.WaitGroup
+
+	mu     sync.Mutex
+	open   []net.Conn // the server's ends
+	broken error      // of the way to the server; nil = none
 }
 
 func newPipes() *pipes {
@@ -25,16 +30,45 @@ func (p *pipes) begin(serve func()) {
 	p.first.Do(func() { p.served.Go(serve) })
 }
 
-func (p *pipes) dial(ctx context.Context) (net.Conn, error) {
+func (p *pipes) dial(ctx context.Context, network string) (net.Conn, error) {
+	if err := p.trouble(network); err != nil {
+		return nil, err
+	}
 	client, server := net.Pipe()
 	select {
 	case p.conns <- server:
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.open = append(p.open, server)
 		return client, nil
 	case <-p.closed:
 		return nil, net.ErrClosed
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// trouble is the error of dialling now, in the form in which net.Dialer gives it.
+func (p *pipes) trouble(network string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, netError := errors.AsType[net.Error](p.broken); !netError {
+		return p.broken // of TLS, say: it comes after the connection
+	}
+	return &net.OpError{Op: "dial", Net: network, Err: p.broken}
+}
+
+func (p *pipes) unplug(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.broken = err
+	if err == nil {
+		return
+	}
+	for _, c := range p.open {
+		_ = c.Close()
+	}
+	p.open = nil
 }
 
 // Accept waits for a Dial.

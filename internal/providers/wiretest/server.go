@@ -3,13 +3,12 @@ package wiretest
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"slices"
+	"path"
+	"strings"
 	"sync"
 	"time"
 )
@@ -28,30 +27,6 @@ type Options struct {
 	Contract *Contract     // validates each exchange; nil = none
 }
 
-// Route is one call that the fake knows.
-type Route struct {
-	Method  string
-	Path    string   // as in http.ServeMux: /v2/sandboxes/{id}
-	Query   []string // the names that may stand in the query
-	Headers []string // that must be there and not empty
-	Fields  []string // the top-level fields that a JSON body may have; nil = no body
-	Raw     bool     // any body, JSON or not
-	Changes bool     // it changes a sandbox's life
-	Serve   http.HandlerFunc
-}
-
-// Name is how faults and calls name a route: "GET /v2/sandboxes/{id}".
-func (r Route) Name() string { return r.Method + " " + r.Path }
-
-// Call is one request that came.
-type Call struct {
-	Route  string
-	URL    string // path and query
-	Header http.Header
-	Body   []byte
-	At     time.Time
-}
-
 // Server is a strict fake of one HTTP API. Errors in what it is asked fail the
 // test and are answered with 418, which no client takes for an answer.
 type Server struct {
@@ -63,6 +38,7 @@ type Server struct {
 
 	mu      sync.Mutex
 	over    bool // the test has ended
+	routes  map[string][]Route
 	calls   []Call
 	changes int
 	faults  []*Fault
@@ -72,12 +48,9 @@ type Server struct {
 
 // New makes a server without routes; it ends with the test.
 func New(t T, o Options) *Server {
-	s := &Server{t: t, o: o, mux: http.NewServeMux(), pipe: newPipes(), ended: make(chan struct{})}
+	s := &Server{t: t, o: o, mux: http.NewServeMux(), pipe: newPipes(), routes: map[string][]Route{}, ended: make(chan struct{})}
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
-	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.wrong("unknown call %s %s", r.Method, r.URL)
-		w.WriteHeader(http.StatusTeapot)
-	})
+	s.mux.HandleFunc("/", s.unknown)
 	t.Cleanup(s.close)
 	return s
 }
@@ -101,24 +74,35 @@ func (s *Server) close() {
 	s.pipe.served.Wait()
 }
 
-// Handle adds routes.
-func (s *Server) Handle(routes ...Route) {
-	for _, r := range routes {
-		s.mux.HandleFunc(r.Name(), func(w http.ResponseWriter, req *http.Request) { s.serve(r, w, req) })
-	}
+func (s *Server) unknown(w http.ResponseWriter, r *http.Request) {
+	s.wrong("unknown call %s %s%s", r.Method, r.Host, r.URL)
+	w.WriteHeader(http.StatusTeapot)
 }
 
-// ServeHTTP lets the server stand behind a listener of the caller's own.
+// ServeHTTP lets the server stand behind a listener of the caller's own. A panic
+// of a route fails the test and cuts the connection.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() {
-		if p := recover(); p != nil {
-			if p == http.ErrAbortHandler { //nolint:errorlint // the value that net/http knows
-				panic(p)
-			}
+		p := recover()
+		if p == nil {
+			return
+		}
+		if p != http.ErrAbortHandler { //nolint:errorlint // the value that net/http knows
 			s.wrong("%s %s: panic: %v", r.Method, r.URL, p)
 		}
+		panic(http.ErrAbortHandler)
 	}()
+	if !tidy(r.URL.EscapedPath()) { // a ServeMux redirects it to what was perhaps meant
+		s.unknown(w, r)
+		return
+	}
 	s.mux.ServeHTTP(w, r)
+}
+
+// tidy says that a path has no empty and no dotted parts.
+func tidy(p string) bool {
+	clean := path.Clean(p)
+	return p == clean || (clean != "/" && p == clean+"/" && !strings.HasSuffix(clean, "/"))
 }
 
 // serve checks a request, notes it, and lets a fault or the route answer.
@@ -137,57 +121,12 @@ func (s *Server) serve(route Route, w http.ResponseWriter, req *http.Request) {
 		w.WriteHeader(http.StatusTeapot)
 		return
 	}
+	op := s.o.Contract.ask(s, route, req, body)
 	if f := s.fault(route, req); f != nil {
 		s.trouble(f, route, w, req)
 		return
 	}
-	s.o.Contract.watch(s, route, w, req, body)
-}
-
-func (s *Server) note(route Route, req *http.Request, body []byte) {
-	s.mu.Lock()
-	s.calls = append(s.calls, Call{route.Name(), req.URL.String(), req.Header.Clone(), body, time.Now()})
-	reads := s.reading > 0 && route.Changes
-	if route.Changes {
-		s.changes++
-	}
-	s.mu.Unlock()
-	if reads {
-		s.wrong("%s changes a sandbox's life on a read path", route.Name())
-	}
-}
-
-// mistake says what is wrong with a request, "" for nothing.
-func (r Route) mistake(req *http.Request, body []byte) string {
-	for name, values := range req.URL.Query() {
-		if !slices.Contains(r.Query, name) {
-			return "unknown query name " + name
-		}
-		if len(values) > 1 && !slices.Contains(r.Query, name+"...") {
-			return "the query name " + name + " is repeated"
-		}
-	}
-	for _, name := range r.Headers {
-		if req.Header.Get(name) == "" {
-			return "no header " + name
-		}
-	}
-	switch {
-	case r.Raw, len(body) == 0:
-		return ""
-	case r.Fields == nil:
-		return fmt.Sprintf("a body of %d bytes where none is known", len(body))
-	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(body, &fields); err != nil {
-		return "the body is no JSON object: " + err.Error()
-	}
-	for name := range fields {
-		if !slices.Contains(r.Fields, name) {
-			return "unknown field " + name
-		}
-	}
-	return ""
+	s.o.Contract.serve(s, op, route, w, req)
 }
 
 // pause waits, unless the client leaves or the test ends before.
@@ -210,10 +149,15 @@ func (s *Server) pause(req *http.Request, d time.Duration) bool {
 func (s *Server) Ended() <-chan struct{} { return s.ended }
 
 // Dial connects over net.Pipe, whatever the address.
-func (s *Server) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
+func (s *Server) Dial(ctx context.Context, network, _ string) (net.Conn, error) {
 	s.pipe.begin(func() { _ = s.http.Serve(s.pipe) })
-	return s.pipe.dial(ctx)
+	return s.pipe.dial(ctx, network)
 }
+
+// Unplug makes each Dial fail with an error from now on and breaks the
+// connections that are open; nil plugs the server in again. An error of looking
+// up or connecting stands in a *net.OpError, as net.Dialer does it.
+func (s *Server) Unplug(err error) { s.pipe.unplug(err) }
 
 // Listen serves on loopback as well and gives the address, http://127.0.0.1:n.
 func (s *Server) Listen() string {
@@ -229,46 +173,4 @@ func (s *Server) Listen() string {
 		}
 	}()
 	return "http://" + l.Addr().String()
-}
-
-// Calls lists the requests to a route, in the order they came; "" = all.
-func (s *Server) Calls(route string) []Call {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(s.calls), func(c Call) bool { return route != "" && c.Route != route })
-}
-
-// Changes counts the requests to routes that change a sandbox's life, so that a
-// read path can prove that it makes none.
-func (s *Server) Changes() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.changes
-}
-
-// Reading runs f, in which any call that changes a sandbox's life fails the test.
-func (s *Server) Reading(f func()) {
-	s.mu.Lock()
-	s.reading++
-	s.mu.Unlock()
-	f()
-	s.mu.Lock()
-	s.reading--
-	s.mu.Unlock()
-}
-
-// JSON answers with a value.
-func JSON(w http.ResponseWriter, status int, value any) {
-	text, err := json.Marshal(value)
-	if err != nil {
-		panic(err)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_, _ = w.Write(text)
-}
-
-// Decode reads a request's JSON body; what cannot be read stays zero.
-func Decode(r *http.Request, into any) {
-	_ = json.NewDecoder(r.Body).Decode(into)
 }

@@ -2,7 +2,7 @@ package wiretest
 
 import (
 	"bytes"
-	"maps"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -48,12 +48,14 @@ func (s *Server) trouble(f *Fault, route Route, w http.ResponseWriter, req *http
 	if !s.pause(req, f.Delay) {
 		return
 	}
-	answer := &memory{header: http.Header{}, status: http.StatusOK}
+	answer := newMemory()
 	if f.Late || f.asks() {
-		route.Serve(answer, req)
+		route.Serve(answer, f.forgetful(req))
 	}
 	if f.Status != 0 {
-		answer = &memory{header: http.Header{"Content-Type": {"application/json"}}, status: f.Status}
+		answer = newMemory()
+		answer.header.Set("Content-Type", "application/json")
+		answer.status = f.Status
 	}
 	if f.Body != "" || f.Status != 0 {
 		answer.body.Reset()
@@ -62,53 +64,82 @@ func (s *Server) trouble(f *Fault, route Route, w http.ResponseWriter, req *http
 	for name, value := range f.Header {
 		answer.header.Set(name, value)
 	}
-	s.break1(f.Trouble, answer, w, req)
+	s.send(f.Trouble, answer, w, req)
 }
 
 // asks says that the answer of the route itself is needed.
 func (f *Fault) asks() bool {
-	return f.Status == 0 && f.Body == "" && f.Trouble != TroubleHang && f.Trouble != TroubleReset && f.Trouble != TroubleHuge
+	return f.Status == 0 && f.Body == "" && f.Trouble != TroubleHang && f.Trouble != TroubleReset
 }
 
-// break1 sends an answer through a connection that has this trouble.
-func (s *Server) break1(trouble Trouble, answer *memory, w http.ResponseWriter, req *http.Request) {
-	body := answer.body.Bytes()
+// forgetful is a request as the route gets to see it.
+func (f *Fault) forgetful(req *http.Request) *http.Request {
+	if f.Forget == "" {
+		return req
+	}
+	query := req.URL.Query()
+	query.Del(f.Forget)
+	seen := req.Clone(req.Context())
+	seen.URL.RawQuery = query.Encode()
+	return seen
+}
+
+// send sends an answer through a connection that has this trouble.
+func (s *Server) send(trouble Trouble, answer *memory, w http.ResponseWriter, req *http.Request) {
 	switch trouble {
 	case TroubleHang:
 		s.hang(req)
 		panic(http.ErrAbortHandler)
 	case TroubleReset:
-		panic(http.ErrAbortHandler)
+		reset(w)
 	case TroubleHangBody, TroubleTruncate:
-		answer.header.Set("Content-Length", strconv.Itoa(len(body)+64))
-		answer.head(w)
-		_, _ = w.Write(body[:len(body)/2])
-		_ = http.NewResponseController(w).Flush() // a transport without it sends all at the end
+		answer.half(w)
 		if trouble == TroubleHangBody {
 			s.hang(req)
 		}
 		panic(http.ErrAbortHandler)
 	case TroubleHuge:
+		answer.header.Del("Content-Length")
 		answer.head(w)
-		_, _ = w.Write([]byte(`{"padding":"`))
+		spaces := bytes.Repeat([]byte(" "), 1<<20)
 		for range 50 {
-			if _, err := w.Write(bytes.Repeat([]byte("x"), 1<<20)); err != nil {
+			if _, err := w.Write(spaces); err != nil {
 				return
 			}
 		}
+		_, _ = w.Write(answer.body.Bytes())
 	case TroubleDrip:
 		answer.head(w)
-		for {
-			_, err := w.Write([]byte(" "))
-			_ = http.NewResponseController(w).Flush() // as above
-			if err != nil || !s.pause(req, time.Second) {
+		for again := true; again; again = s.pause(req, time.Second) {
+			if _, err := w.Write([]byte(" ")); err != nil {
 				return
 			}
+			_ = http.NewResponseController(w).Flush() // a transport without it sends all at the end
 		}
 	default:
-		answer.head(w)
-		_, _ = w.Write(body)
+		answer.send(w)
 	}
+}
+
+// half sends the headers of more than there is, and half of the body.
+func (m *memory) half(w http.ResponseWriter) {
+	body := m.body.Bytes()
+	m.header.Set("Content-Length", strconv.Itoa(len(body)+64))
+	m.head(w)
+	_, _ = w.Write(body[:len(body)/2])
+	_ = http.NewResponseController(w).Flush() // a transport without it sends all at the end
+}
+
+// reset breaks the connection; TCP says so to the other side at once.
+func reset(w http.ResponseWriter) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = conn.Close()
 }
 
 // hang waits until the client leaves or the test ends.
@@ -117,61 +148,4 @@ func (s *Server) hang(req *http.Request) {
 	case <-req.Context().Done():
 	case <-s.ended:
 	}
-}
-
-// memory is an answer that is kept.
-type memory struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-	sent   bool
-}
-
-func (m *memory) Header() http.Header { return m.header }
-
-func (m *memory) WriteHeader(status int) {
-	if !m.sent {
-		m.status, m.sent = status, true
-	}
-}
-
-func (m *memory) Write(b []byte) (int, error) {
-	m.sent = true
-	return m.body.Write(b)
-}
-
-// head sends status and headers.
-func (m *memory) head(w http.ResponseWriter) {
-	maps.Copy(w.Header(), m.header)
-	w.WriteHeader(m.status)
-}
-
-// The bad answers that every API gives one day.
-
-// Status answers with a status and an empty JSON object.
-func Status(status int) Fault { return Fault{Status: status, Body: "{}"} }
-
-// TooMany is a 429 with headers.
-func TooMany(header map[string]string) Fault {
-	return Fault{Status: http.StatusTooManyRequests, Header: header, Body: `{"message":"slow down"}`}
-}
-
-// HTML is a page of somebody's portal.
-func HTML() Fault {
-	return Fault{Status: http.StatusOK, Header: map[string]string{"Content-Type": "text/html"}, Body: "<!doctype html><title>Sign in</title>"}
-}
-
-// Garbage is JSON that is none.
-func Garbage() Fault { return Fault{Status: http.StatusOK, Body: `{"items": [{"id": 7, "state"`} }
-
-// Redirect points elsewhere.
-func Redirect(to string) Fault {
-	return Fault{Status: http.StatusFound, Header: map[string]string{"Location": to}}
-}
-
-// Dashboard answers with a web page, as a service does at an address that is not
-// its API's.
-func Dashboard(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/html")
-	_, _ = w.Write([]byte("<!doctype html><title>Dashboard</title>"))
 }

@@ -1,0 +1,144 @@
+package wiretest
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/http"
+	"strconv"
+	"syscall"
+	"time"
+
+	"sbx/internal/fault"
+)
+
+// BadDay is one thing that goes wrong with every API one day.
+type BadDay struct {
+	Name  string
+	Fault Fault
+	// Dial is why no connection comes about; the server is then not asked at all.
+	Dial error
+	// Loops makes a page token come again. Only a listing of several pages notices.
+	Loops bool
+	// Context is that of a caller who gives up; nil = one who waits.
+	Context func(context.Context) (context.Context, context.CancelFunc)
+
+	List  fault.Kind // what the listing ends with
+	Get   fault.Kind
+	End   fault.Kind // of Terminate; "" = whatever the room makes of it
+	Again bool       // reads are repeated
+	Never bool       // nothing is asked at all
+	// Wait is when to try again, and stands in fault.Error.RetryAfter; 0 = not said.
+	Wait time.Duration
+}
+
+// BadDays lists what every wire room must survive (issue: providers, bad days).
+func BadDays() []BadDay {
+	var all []BadDay
+	for _, some := range [][]BadDay{refusals(), throttled(), nonsense(), silence(), unreachable(), impatience()} {
+		all = append(all, some...)
+	}
+	return all
+}
+
+// refusals are statuses without anything else. A 404 or 410 of a list is not that
+// of a sandbox: the way to the list is wrong.
+func refusals() []BadDay {
+	const auth, down, unknown = fault.KindAuth, fault.KindUnavailable, fault.KindUnknown
+	days := []BadDay{
+		{Name: "401", Fault: Status(401), List: auth, Get: auth, End: auth},
+		{Name: "403", Fault: Status(403), List: auth, Get: auth, End: auth},
+		{Name: "404", Fault: Status(404), List: down, Get: fault.KindNotFound, End: fault.KindNotFound},
+		{Name: "409", Fault: Status(409), List: unknown, Get: unknown},
+		{Name: "410", Fault: Status(410), List: down, Get: fault.KindGone, End: fault.KindGone},
+		{Name: "422", Fault: Status(422), List: unknown, Get: unknown},
+	}
+	for _, status := range []int{500, 502, 503, 504} {
+		days = append(days, BadDay{Name: strconv.Itoa(status), Fault: Status(status), List: down, Get: down, End: down, Again: true})
+	}
+	return days
+}
+
+// throttled are the spellings of "too many". A short wait is kept, a long one is
+// the operator's to decide about.
+func throttled() []BadDay {
+	const hour = "3600"
+	day := func(name string, header map[string]string, wait time.Duration, again bool) BadDay {
+		const down = fault.KindUnavailable
+		return BadDay{Name: name, Fault: TooMany(header), List: down, Get: down, End: down, Wait: wait, Again: again}
+	}
+	return []BadDay{
+		day("429", nil, 0, true),
+		day("429 for a second", map[string]string{"Retry-After": "1"}, time.Second, true),
+		day("429 for an hour", map[string]string{"Retry-After": hour}, time.Hour, false),
+		day("429 by a suffixed header", map[string]string{"Retry-After-authenticated": "1"}, time.Second, true),
+		day("429 for an hour by a suffixed header", map[string]string{"Retry-After-sandbox-create": hour}, time.Hour, false),
+		day("429 until a reset", map[string]string{"X-RateLimit-Reset-authenticated": hour}, time.Hour, false),
+	}
+}
+
+// nonsense are answers that are none.
+func nonsense() []BadDay {
+	const down = fault.KindUnavailable
+	return []BadDay{
+		{Name: "html", Fault: HTML(), List: down, Get: down},
+		{Name: "garbage", Fault: Garbage(), List: down, Get: down},
+		{Name: "50 MB", Fault: Fault{Trouble: TroubleHuge}, List: down, Get: down},
+		{Name: "redirect elsewhere", Fault: Redirect("http://elsewhere.example/"), List: down, Get: down, End: down},
+		{Name: "a page token comes again", Loops: true, List: down},
+	}
+}
+
+// silence are answers that do not come, or not to their end.
+func silence() []BadDay {
+	const down = fault.KindUnavailable
+	return []BadDay{
+		{Name: "hang before headers", Fault: Fault{Trouble: TroubleHang}, List: down, Get: down, End: down, Again: true},
+		{Name: "hang after the work", Fault: Fault{Trouble: TroubleHang, Late: true}, List: down, Get: down, End: down, Again: true},
+		{Name: "hang in the body", Fault: Fault{Trouble: TroubleHangBody}, List: down, Get: down, Again: true},
+		{Name: "a drip", Fault: Fault{Trouble: TroubleDrip}, List: down, Get: down, Again: true},
+		{Name: "truncated", Fault: Fault{Trouble: TroubleTruncate}, List: down, Get: down, Again: true},
+		{Name: "reset", Fault: Fault{Trouble: TroubleReset}, List: down, Get: down, End: down, Again: true},
+	}
+}
+
+// unreachable are days without a connection.
+func unreachable() []BadDay {
+	day := func(name string, err error) BadDay {
+		const down = fault.KindUnavailable
+		return BadDay{Name: name, Dial: err, List: down, Get: down, End: down, Never: true}
+	}
+	return []BadDay{
+		day("no such host", &net.DNSError{Err: "no such host", Name: "api.example", IsNotFound: true}),
+		day("no name server", &net.DNSError{Err: "server misbehaving", Name: "api.example", IsTemporary: true}),
+		day("connection refused", syscall.ECONNREFUSED),
+		day("a foreign certificate", &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}),
+		day("no TLS", tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}),
+	}
+}
+
+// impatience are callers who give up.
+func impatience() []BadDay {
+	const stopped, late = fault.KindCanceled, fault.KindTimeout
+	hang := Fault{Trouble: TroubleHang}
+	return []BadDay{
+		{Name: "cancelled before", Fault: hang, List: stopped, Get: stopped, End: stopped, Never: true, Context: func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(ctx)
+			cancel()
+			return ctx, cancel
+		}},
+		{Name: "cancelled meanwhile", Fault: hang, List: stopped, Get: stopped, End: stopped, Context: func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(ctx)
+			time.AfterFunc(time.Second, cancel)
+			return ctx, cancel
+		}},
+		{Name: "the time is over", Fault: hang, List: late, Get: late, End: late, Context: func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, time.Second)
+		}},
+	}
+}
+
+// repeats says that Terminate may be asked several times: a 429 that ends soon
+// says that nothing was done.
+func (d BadDay) repeats() bool { return d.Fault.Status == http.StatusTooManyRequests && d.Again }
