@@ -18,6 +18,12 @@ type Verdict struct {
 // Attempt runs one check for its verdict, so that a test can plant a fault and
 // see red. A panic counts as failed.
 func Attempt(ctx context.Context, c Config, check Check) Verdict {
+	return Record(ctx, func(t T) { perform(t, c, check) })
+}
+
+// Record runs f to its end, its cleanups included, and keeps what it says of T
+// instead of ending a test. A panic counts as failed.
+func Record(ctx context.Context, f func(t T)) Verdict {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &recorder{ctx: func() context.Context { return ctx }}
 	done := make(chan struct{})
@@ -29,7 +35,7 @@ func Attempt(ctx context.Context, c Config, check Check) Verdict {
 				r.Errorf("panic: %v", p)
 			}
 		}()
-		perform(r, c, check)
+		f(r)
 	}()
 	<-done
 	return r.v
