@@ -120,14 +120,18 @@ func code(word string) string {
 	return "`" + word + "`"
 }
 
-// open opens a provider with its defaults. It is asked for its abilities only.
+// open opens a provider with its defaults, and with something where it has none.
+// It is asked for its abilities only.
 func open(t *testing.T, kind providers.Type) providers.Provider {
 	t.Helper()
 	profile := providers.Profile{Name: kind.Name, Type: kind.Name, Settings: map[string]string{}}
 	for _, o := range kind.Options {
 		profile.Settings[o.Name] = o.Default
-		if o.Secret {
+		if o.Default == "" && o.Kind == providers.OptionText {
 			profile.Settings[o.Name] = "not-a-real-one"
+		}
+		if o.Default == "" && strings.HasSuffix(o.Name, "url") {
+			profile.Settings[o.Name] = "https://example.com"
 		}
 	}
 	p, err := kind.Open(t.Context(), profile, providers.Deps{

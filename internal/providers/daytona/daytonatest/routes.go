@@ -288,7 +288,7 @@ func (f *Fake) execute(w http.ResponseWriter, r *http.Request, b *box) {
 	run, err := machine.Start(p)
 	if err != nil {
 		code := -1
-		if wiretest.NotFound(err) {
+		if wiretest.Missing(err) {
 			code = 127
 		}
 		wiretest.JSON(w, http.StatusOK, map[string]any{"exitCode": code, "result": err.Error()})

@@ -202,7 +202,7 @@ func (f *Fake) notRun(s *frames, _ uint32, req startRequest, err error) {
 	code, text := 127, "nice: '"+req.Process.Cmd+"': No such file or directory\n"
 	if errors.Is(err, fs.ErrPermission) {
 		code, text = 126, "nice: '"+req.Process.Cmd+"': Permission denied\n"
-	} else if !wiretest.NotFound(err) {
+	} else if !wiretest.Missing(err) {
 		s.send(2, failure("internal", err.Error()))
 		return
 	}
