@@ -54,6 +54,9 @@ func doctor(ctx context.Context, d *Deps, p *output.Printer) error {
 	for _, check := range f.Checks(ctx) {
 		rows = append(rows, checkRow{ProviderCheck: check})
 	}
+	for _, q := range f.Quotas(ctx) {
+		rows = append(rows, quotaChecks(q)...)
+	}
 	progress.Done()
 	return showChecks(p, "sbx.doctor/v1", rows, context.Cause(ctx))
 }

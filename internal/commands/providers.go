@@ -32,22 +32,44 @@ func showProviders(ctx context.Context, d *Deps, p *output.Printer) error {
 	if f, err = f.Narrow(d.Globals.Providers); err != nil {
 		return err
 	}
-	return showRows(p, output.ListSpec[fleet.AbilityRow]{
+	rows := d.accounted(f.Abilities())
+	return showRows(p, output.ListSpec[abilityRow]{
 		Schema: "sbx.providers/v1", Columns: abilityColumns(), Human: abilityPage, Empty: "no providers are configured",
-	}, f.Abilities())
+	}, rows)
 }
 
-func abilityColumns() []output.Column[fleet.AbilityRow] {
-	type row = fleet.AbilityRow
+// accounted adds whose each profile is, as the configuration tells.
+func (d *Deps) accounted(rows []fleet.AbilityRow) []abilityRow {
+	all := make([]abilityRow, 0, len(rows))
+	c, err := d.Config()
+	for _, r := range rows {
+		row := abilityRow{AbilityRow: r}
+		if err == nil {
+			profile, _ := c.Find(r.Provider)
+			row.account = profile.Account
+		}
+		all = append(all, row)
+	}
+	return all
+}
+
+// abilityRow is what one profile can do, and whose it is.
+type abilityRow struct {
+	fleet.AbilityRow
+	account string
+}
+
+func abilityColumns() []output.Column[abilityRow] {
+	type row = abilityRow
 	return []output.Column[row]{
 		{Name: "provider", Value: func(r row) any { return r.Provider }},
 		{Name: "provider_type", Head: "TYPE", Value: func(r row) any { return r.ProviderType }},
 		{Name: "abilities", Value: func(r row) any { return abilityFields(r) }, Text: abilityWords},
-		{Name: "account", Value: func(row) any { return "" }}, // nobody has one yet: `local` is this machine
+		{Name: "account", Value: func(r row) any { return r.account }},
 	}
 }
 
-func abilityFields(r fleet.AbilityRow) output.Fields {
+func abilityFields(r abilityRow) output.Fields {
 	fields := make(output.Fields, len(r.Abilities))
 	for i, a := range r.Abilities {
 		fields[i] = output.Field{Key: a.Name, Value: output.Fields{{Key: "has", Value: a.Has}, {Key: "reason", Value: a.Reason}}}
@@ -56,7 +78,7 @@ func abilityFields(r fleet.AbilityRow) output.Fields {
 }
 
 // abilityWords names what a provider has.
-func abilityWords(r fleet.AbilityRow) string {
+func abilityWords(r abilityRow) string {
 	var has []string
 	for _, a := range r.Abilities {
 		if a.Has {
@@ -67,7 +89,7 @@ func abilityWords(r fleet.AbilityRow) string {
 }
 
 // abilityPage has a row for each ability and a column for each provider.
-func abilityPage(s *output.Sheet, rows []fleet.AbilityRow) {
+func abilityPage(s *output.Sheet, rows []abilityRow) {
 	headers, types := []string{"ability"}, []any{"(type)"}
 	for _, r := range rows {
 		headers, types = append(headers, r.Provider), append(types, r.ProviderType)
@@ -85,4 +107,27 @@ func abilityPage(s *output.Sheet, rows []fleet.AbilityRow) {
 		lines = append(lines, line)
 	}
 	s.Table(headers, lines)
+	for _, r := range rows {
+		whyNot(s, r)
+	}
+}
+
+// whyNot lists the reasons of one profile, where it knows any.
+func whyNot(s *output.Sheet, r abilityRow) {
+	head := r.Provider
+	if r.account != "" {
+		head += " (" + r.account + ")"
+	}
+	began := false
+	for _, a := range r.Abilities {
+		_, reason, known := strings.Cut(a.Reason, ": ")
+		if a.Has || !known {
+			continue
+		}
+		if !began {
+			s.Section(head)
+			began = true
+		}
+		s.Field(a.Name, reason)
+	}
 }

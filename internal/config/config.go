@@ -31,8 +31,9 @@ type Config struct {
 type Profile struct {
 	providers.Profile
 	Owned      Owned
-	Implicit   bool // switched on by its environment variable, in no file
-	Production bool // bulk endings need --production with its name
+	Implicit   bool   // switched on by its environment variable, in no file
+	Production bool   // bulk endings need --production with its name
+	Account    string // which account it is, without its secret; "" = none
 }
 
 // String names the profile and its type, never its settings.

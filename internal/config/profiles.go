@@ -19,6 +19,11 @@ func (l *loader) profiles() {
 			l.implicit(t)
 		}
 	}
+	for i, p := range l.config.Profiles {
+		if t, ok := findType(l.in.Types, p.Type); ok {
+			l.config.Profiles[i].Account = nameAccount(p.Profile, t)
+		}
+	}
 	slices.SortFunc(l.config.Profiles, func(a, b Profile) int { return cmp.Compare(a.Name, b.Name) })
 }
 

@@ -29,7 +29,7 @@ func TestTermComesOnce(t *testing.T) {
 func TestOneThatHearsBuysTimeForAll(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	s := b.sh(t, `trap "" TERM; (trap 'sleep 0.1; echo bye; exit 0' TERM; echo up; while :; do sleep 0.01; done); echo alone; sleep 600`)
+	s := b.sh(t, `trap "" TERM; (trap 'sleep 0.02; echo bye; exit 0' TERM; echo up; while :; do sleep 0.01; done); echo alone; sleep 600`)
 	b.waitFor(t, s.ID, "up")
 	require.NoError(t, b.Terminate(t.Context(), s.ID, providers.TerminateOptions{Grace: 10 * time.Second, By: "test"}))
 	assert.Contains(t, b.output(t, s.ID), "bye")
