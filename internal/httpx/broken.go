@@ -2,16 +2,19 @@ package httpx
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	"io"
+	"fmt"
 	"net"
 	"net/url"
-	"syscall"
 	"time"
 
 	"sbx/internal/fault"
+)
+
+// What ends a request for good: the same would come again.
+var (
+	errRedirect = errors.New("it redirects")
+	errTooLarge = errors.New("the answer is too large")
 )
 
 // silentError is the cause of a request that ended for want of an answer.
@@ -32,29 +35,42 @@ func (c *Client) broken(ctx context.Context, r Request, err error) error {
 	cause := context.Cause(ctx)
 	if silent, ok := errors.AsType[silentError](cause); ok {
 		return fault.New(fault.KindUnavailable, "%w", silent).At(c.o.Profile, r.Op).
-			WithHint("%s was reached or tried and stays silent", c.host(r))
+			WithHint("%s was asked and stays silent: try later, or allow more with limits.request_timeout", c.host(r))
 	}
 	if stalled, ok := errors.AsType[stalledError](cause); ok {
-		return fault.New(fault.KindUnavailable, "%w", stalled).At(c.o.Profile, r.Op)
+		return fault.New(fault.KindUnavailable, "%w", stalled).At(c.o.Profile, r.Op).WithHint("what came before it stands: ask again for the rest")
 	}
 	if ctx.Err() != nil {
 		return (&fault.Error{Kind: fault.KindOf(ctx.Err()), Err: cause}).At(c.o.Profile, r.Op)
 	}
 	if known, ok := errors.AsType[*fault.Error](err); ok {
-		return known.At(c.o.Profile, r.Op)
+		own := *known // several requests may share it
+		return own.At(c.o.Profile, r.Op)
 	}
-	text, hint := c.trouble(r, err)
-	e := fault.New(fault.KindUnavailable, "%s", c.clean(text)).At(c.o.Profile, r.Op)
-	e.Err = &transportError{text: c.clean(text), err: err}
-	e.Hint = c.clean(hint)
-	return e
+	t := c.trouble(r, err)
+	lost := &transportError{text: c.clean(t.text), err: err, lasting: t.lasting}
+	return (&fault.Error{Kind: fault.KindUnavailable, Hint: c.clean(t.hint), Err: lost}).At(c.o.Profile, r.Op)
+}
+
+// ended is broken for a ctx that ended between two attempts: it names what the
+// last one said.
+func (c *Client) ended(ctx context.Context, r Request, last error) error {
+	err := c.broken(ctx, r, ctx.Err())
+	f, ok := errors.AsType[*fault.Error](err)
+	before, told := errors.AsType[*fault.Error](last)
+	if !ok || !told {
+		return err
+	}
+	f.Err = fmt.Errorf("%w; the last try said: %w", f.Err, before.Err)
+	return f
 }
 
 // transportError is a failure before or during the answer. Its cause is kept for
 // errors.Is alone: its own text may quote an address with a secret.
 type transportError struct {
-	text string
-	err  error
+	text    string
+	err     error
+	lasting bool // trying again at once is in vain
 }
 
 // Error says what happened, without secrets.
@@ -70,59 +86,11 @@ func NotSent(err error) bool {
 	if !ok {
 		return false
 	}
-	if op, ok := errors.AsType[*net.OpError](t.err); ok && op.Op == "dial" {
+	if op, ok := errors.AsType[*net.OpError](t.err); ok && (op.Op == "dial" || op.Op == "proxyconnect") {
 		return true
 	}
 	_, dns := errors.AsType[*net.DNSError](t.err)
 	return dns
-}
-
-// trouble says in one line what is wrong with the way to the server, and what to
-// look at.
-func (c *Client) trouble(r Request, err error) (text, hint string) {
-	host := c.host(r)
-	if dns, ok := errors.AsType[*net.DNSError](err); ok {
-		if dns.IsNotFound {
-			return "no such host: " + dns.Name, "is the url right? requests go to " + host
-		}
-		return "the name " + dns.Name + " cannot be looked up: " + dns.Err, "is the network up?"
-	}
-	if text, hint, ok := certificate(err); ok {
-		return text, hint
-	}
-	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return "the server speaks no TLS", "is the url http:// instead of https://?"
-	}
-	switch {
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "connection refused", "does anything listen at " + host + "?"
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return "the connection was reset", ""
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return "the answer was cut short", ""
-	}
-	if wrapped, ok := errors.AsType[*url.Error](err); ok { // its text repeats the whole address
-		err = wrapped.Err
-	}
-	return err.Error(), ""
-}
-
-// certificate says which way a server's certificate is not trusted.
-func certificate(err error) (text, hint string, found bool) {
-	const trust = "set SSL_CERT_FILE to the certificate of your own authority, if there is one"
-	if e, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
-		return "its certificate is not trusted: " + e.Error(), trust, true
-	}
-	if e, ok := errors.AsType[x509.HostnameError](err); ok {
-		return "its certificate is for another name: " + e.Error(), "is the url right?", true
-	}
-	if e, ok := errors.AsType[x509.CertificateInvalidError](err); ok {
-		return "its certificate is not valid: " + e.Error(), "is the clock of this machine right?", true
-	}
-	if e, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return "its certificate is not trusted: " + e.Err.Error(), trust, true
-	}
-	return "", "", false
 }
 
 // host is where a request goes, for texts.

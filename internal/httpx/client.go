@@ -42,8 +42,8 @@ type Options struct {
 	Stall   time.Duration // 0 = DefaultStall
 	MaxBody int64         // bytes; 0 = DefaultMaxBody
 	Tries   int           // 0 = DefaultTries
-	Rate    float64       // requests per second to begin with; 0 = 50
-	Burst   int           // 0 = 20
+	Rate    float64       // requests per second to begin with; 0 = 150
+	Burst   int           // 0 = 600
 }
 
 // Request is one call.

@@ -1,13 +1,10 @@
 package httpx
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,27 +28,36 @@ type Client struct {
 // New makes a client; fault.KindUsage for a base that is no http(s) address and
 // for certificates that cannot be read.
 func New(n Net, o Options) (*Client, error) {
+	n, o = n.complete(), o.complete()
 	base, err := url.Parse(o.Base)
 	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
-		return nil, fault.Usage("%q is not an http or https address", o.Base).At(o.Profile, "").WithHint("write it like https://api.example.com")
+		shown := line(redactor(o.Secrets)(o.Base), mostText)
+		return nil, fault.Usage("%q is not an http or https address", shown).At(o.Profile, "").WithHint("write it like https://api.example.com")
 	}
-	n, o = n.complete(), o.complete()
 	transport, err := n.transport()
 	if err != nil {
-		return nil, fault.Usage("%w", err).At(o.Profile, "")
+		return nil, (&fault.Error{Kind: fault.KindUsage, Err: err}).At(o.Profile, "")
 	}
 	return &Client{
 		net: n, o: o, base: base, pace: newPace(o.Rate, o.Burst), skew: &skew{},
-		hide: redactor(append(o.Secrets, userinfo(base)...)),
+		hide: redactor(slices.Concat(o.Secrets, passwords(o.Base, n.proxies()))),
 		http: &http.Client{Transport: transport, CheckRedirect: redirected},
 	}, nil
 }
 
-func userinfo(u *url.URL) []string {
-	if password, ok := u.User.Password(); ok {
-		return []string{password}
+// passwords are those that stand in addresses: the base and the proxies.
+func passwords(base string, p *httpproxy.Config) []string {
+	var found []string
+	for _, address := range []string{base, p.HTTPProxy, p.HTTPSProxy} {
+		u, err := url.Parse(address)
+		if err != nil {
+			continue
+		}
+		if password, ok := u.User.Password(); ok {
+			found = append(found, password)
+		}
 	}
-	return nil
+	return found
 }
 
 func (n Net) complete() Net {
@@ -88,24 +94,25 @@ func (o Options) complete() Options {
 }
 
 // transport reuses connections; with a Dial of its own it asks no proxy.
-func (n Net) transport() (*http.Transport, error) {
+func (n Net) transport() (http.RoundTripper, error) {
 	t := &http.Transport{
 		DialContext: n.Dial, ForceAttemptHTTP2: true,
 		MaxIdleConns: 64, MaxIdleConnsPerHost: 32, IdleConnTimeout: 90 * time.Second,
 		TLSHandshakeTimeout: n.Timeout, ExpectContinueTimeout: time.Second,
+		// A connection that died in silence would take every try with it.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: n.Timeout / 2, PingTimeout: n.Timeout / 4},
 	}
 	if n.Dial == nil {
 		t.DialContext = (&net.Dialer{Timeout: n.Timeout, KeepAlive: 30 * time.Second}).DialContext
 		proxy := n.proxies().ProxyFunc()
 		t.Proxy = func(r *http.Request) (*url.URL, error) { return proxy(r.URL) }
 	}
-	roots, err := n.roots()
-	if roots != nil {
-		t.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
-	}
-	return t, err
+	trust, err := n.trusted()
+	return &trusting{plain: t, trust: trust}, err
 }
 
+// proxies reads HTTPS_PROXY, HTTP_PROXY and NO_PROXY, also in lower case. Under
+// CGI (REQUEST_METHOD) HTTP_PROXY may be a header of the client's.
 func (n Net) proxies() *httpproxy.Config {
 	first := func(names ...string) string {
 		for _, name := range names {
@@ -121,36 +128,6 @@ func (n Net) proxies() *httpproxy.Config {
 	}
 }
 
-// roots adds the certificates of SSL_CERT_FILE and SSL_CERT_DIR to the
-// system's; nil = the system's alone.
-func (n Net) roots() (*x509.CertPool, error) {
-	var files []string
-	if f, ok := n.Lookup("SSL_CERT_FILE"); ok && f != "" {
-		files = append(files, f)
-	}
-	if dirs, ok := n.Lookup("SSL_CERT_DIR"); ok && dirs != "" {
-		for _, dir := range filepath.SplitList(dirs) {
-			found, _ := filepath.Glob(filepath.Join(dir, "*")) // the pattern is well-formed
-			files = append(files, found...)
-		}
-	}
-	if len(files) == 0 {
-		return nil, nil //nolint:nilnil // none is a plain answer
-	}
-	pool, err := x509.SystemCertPool()
-	if err != nil {
-		pool = x509.NewCertPool()
-	}
-	for i, f := range files {
-		pem, err := os.ReadFile(f)
-		if err != nil && i == 0 && !strings.HasSuffix(f, "/") {
-			return nil, err
-		}
-		pool.AppendCertsFromPEM(pem)
-	}
-	return pool, nil
-}
-
 // Path joins escaped parts: Path("sandboxes", id, "logs").
 func Path(parts ...string) string {
 	var b strings.Builder
@@ -160,8 +137,8 @@ func Path(parts ...string) string {
 	return b.String()
 }
 
-// Base is the address that paths are put behind.
-func (c *Client) Base() string { return stripped(c.base) }
+// Base is the address that paths are put behind, without a slash at its end.
+func (c *Client) Base() string { return strings.TrimRight(c.base.String(), "/") }
 
 // Skew is how far the server's clock (its Date header) was ahead of ours at
 // the last answer, to the second; false before any.

@@ -3,7 +3,6 @@ package httpx
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -23,16 +22,14 @@ const (
 // repeat makes attempts until one succeeds, none may follow, or the wait for the
 // next would outlast ctx or mostWait.
 func (c *Client) repeat(ctx context.Context, r Request, attempt func() (*Response, error)) (*Response, error) {
-	pauses := backoff.NewExponentialBackOff()
-	pauses.InitialInterval, pauses.MaxInterval, pauses.Multiplier, pauses.RandomizationFactor = firstPause, mostPause, 2, 0.5
 	var last error
-	n := 0
+	tries := 0
 	res, err := backoff.Retry(ctx, func() (*Response, error) {
-		if err := c.pace.wait(ctx); err != nil {
-			return nil, backoff.Permanent(c.broken(ctx, r, err))
+		if err := c.turn(ctx, r); err != nil {
+			return nil, backoff.Permanent(err)
 		}
 		res, err := attempt()
-		n++
+		tries++
 		if err == nil {
 			return res, nil
 		}
@@ -40,25 +37,34 @@ func (c *Client) repeat(ctx context.Context, r Request, attempt func() (*Respons
 		if !mayRepeat(r, err) {
 			return nil, backoff.Permanent(err)
 		}
-		return nil, c.after(ctx, err)
-	}, backoff.WithBackOff(pauses), backoff.WithMaxTries(uint(c.o.Tries)), backoff.WithMaxElapsedTime(0),
+		return nil, after(ctx, err)
+	},
+		backoff.WithBackOff(pauses()), backoff.WithMaxTries(uint(c.o.Tries)),
+		backoff.WithMaxElapsedTime(0), // tries and ctx bound it; unset, it would give up in silence
 		backoff.WithNotify(func(_ error, pause time.Duration) {
-			c.trace("! again in " + pause.Round(time.Millisecond).String() + ", " + fmt.Sprintf("try %d of %d: ", n+1, c.o.Tries) + last.Error())
+			c.trace("! retry %d/%d in %s: %v", tries+1, c.o.Tries, pause.Round(100*time.Millisecond), last)
 		}))
 	switch {
 	case err == nil:
 		return res, nil
-	case ctx.Err() != nil:
-		return nil, c.broken(ctx, r, err)
-	case last != nil:
-		return nil, last
+	case ctx.Err() != nil && last != nil && fault.KindOf(last) == fault.KindUnavailable:
+		return nil, c.ended(ctx, r, last)
+	case last != nil && tries >= c.o.Tries:
+		return nil, last // without what backoff wraps around the last try
 	}
 	return nil, err
 }
 
+// pauses are those between attempts where the server names none.
+func pauses() *backoff.ExponentialBackOff {
+	p := backoff.NewExponentialBackOff()
+	p.InitialInterval, p.MaxInterval, p.Multiplier, p.RandomizationFactor = firstPause, mostPause, 2, 0.5
+	return p
+}
+
 // after adds the wait that the server asked for; one that is too long ends the
 // attempts.
-func (c *Client) after(ctx context.Context, err error) error {
+func after(ctx context.Context, err error) error {
 	status := StatusOf(err)
 	if status == nil || status.RetryAfter <= 0 {
 		return err
@@ -73,29 +79,21 @@ func (c *Client) after(ctx context.Context, err error) error {
 // mayRepeat says that sending a request again can neither do anything twice nor
 // is in vain.
 func mayRepeat(r Request, err error) bool {
-	status := Status(err)
-	switch {
-	case r.Once, fault.KindOf(err) != fault.KindUnavailable, errors.Is(err, errTooLarge):
+	if r.Once || fault.KindOf(err) != fault.KindUnavailable || lasting(err) {
 		return false
-	case redirects(err):
-		return false
-	case NotSent(err), status == http.StatusTooManyRequests:
-		return r.Again || idempotent(r.Method)
 	}
-	return r.Again || r.Method == "" || r.Method == http.MethodGet || r.Method == http.MethodHead
-}
-
-// redirects knows the refusal of redirected, which carries no transport error.
-func redirects(err error) bool {
-	_, transport := errors.AsType[*transportError](err)
-	_, silent := errors.AsType[silentError](err)
-	return !transport && !silent && Status(err) == 0
-}
-
-func idempotent(method string) bool {
-	switch method {
-	case "", http.MethodGet, http.MethodHead, http.MethodDelete, http.MethodPut:
+	switch r.method() {
+	case http.MethodGet, http.MethodHead:
 		return true
+	case http.MethodDelete:
+		return r.Again || NotSent(err) || Status(err) == http.StatusTooManyRequests
 	}
-	return false
+	return r.Again
+}
+
+// lasting knows what would come again: a redirect, a body over the cap, a
+// certificate that nobody trusts.
+func lasting(err error) bool {
+	lost, ok := errors.AsType[*transportError](err)
+	return (ok && lost.lasting) || errors.Is(err, errRedirect) || errors.Is(err, errTooLarge)
 }

@@ -1,7 +1,6 @@
 package httpx
 
 import (
-	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -11,51 +10,68 @@ import (
 
 // retryAfter reads how long a server asks to wait, in any of the spellings that
 // providers use: Retry-After in seconds, fractions or as a date; Daytona's
-// Retry-After-<class>; RateLimit-Reset and X-RateLimit-Reset, with suffix or
-// without, in seconds or as a Unix time. Garbage, zero and the past count as
-// not said.
-func retryAfter(now time.Time, res *http.Response) (time.Duration, bool) {
-	if res.StatusCode != http.StatusTooManyRequests && res.StatusCode != http.StatusServiceUnavailable {
-		return 0, false
+// Retry-After-<class>; on a 429 also RateLimit-Reset and X-RateLimit-Reset, with
+// suffix or without, in seconds or as a Unix time. Garbage, zero and the past
+// count as not said.
+func retryAfter(now time.Time, res *http.Response) time.Duration {
+	var headers []string
+	switch res.StatusCode {
+	case http.StatusServiceUnavailable: // a limit that is not reached resets as well
+		headers = []string{"Retry-After"}
+	case http.StatusTooManyRequests:
+		headers = []string{"Retry-After", "Ratelimit-Reset", "X-Ratelimit-Reset"}
 	}
-	for _, prefix := range []string{"Retry-After", "Ratelimit-Reset", "X-Ratelimit-Reset"} {
-		longest := time.Duration(0)
-		for name, values := range res.Header {
-			rest, ok := strings.CutPrefix(name, prefix)
-			if !ok || (rest != "" && rest[0] != '-') || len(values) == 0 {
-				continue
-			}
-			longest = max(longest, parseWait(now, values[0]))
-		}
-		if longest > 0 {
-			return longest, true
+	for _, header := range headers {
+		if wait := longest(now, res.Header, header); wait > 0 {
+			return wait
 		}
 	}
-	return 0, false
+	return 0
 }
 
-// unixFrom is the number from which seconds are read as a moment: ten years.
-const unixFrom = 10 * 365 * 86400
+// longest is the longest wait that a header names, with any suffix.
+func longest(now time.Time, h http.Header, header string) time.Duration {
+	var wait time.Duration
+	for name, values := range h {
+		suffix, ok := strings.CutPrefix(name, header)
+		if ok && (suffix == "" || suffix[0] == '-') && len(values) > 0 {
+			wait = max(wait, parseWait(now, values[0]))
+		}
+	}
+	return wait
+}
+
+const (
+	unixFrom   = 10 * 365 * 86400     // seconds from which a number is a moment: ten years
+	millisFrom = 1e11                 // from which a moment is in milliseconds: the year 5138
+	mostAsked  = 366 * 24 * time.Hour // what is longer is garbage
+)
 
 // parseWait reads seconds, a Unix time or an HTTP date; 0 for anything else.
 func parseWait(now time.Time, text string) time.Duration {
 	text = strings.TrimSpace(text)
-	if seconds, err := strconv.ParseFloat(text, 64); err == nil {
-		if math.IsNaN(seconds) || seconds <= 0 || seconds > 1e12 {
-			return 0
-		}
-		if seconds > 1e11 { // milliseconds of a Unix time
-			seconds /= 1000
-		}
-		if seconds > unixFrom {
-			seconds -= float64(now.UnixNano()) / float64(time.Second)
-		}
-		return max(0, time.Duration(seconds*float64(time.Second)))
-	}
 	if at, err := http.ParseTime(text); err == nil {
-		return max(0, at.Sub(now))
+		return sane(at.Sub(now).Seconds())
 	}
-	return 0
+	seconds, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return 0
+	}
+	if seconds >= millisFrom {
+		seconds /= 1000
+	}
+	if seconds >= unixFrom {
+		seconds -= float64(now.UnixNano()) / float64(time.Second)
+	}
+	return sane(seconds)
+}
+
+// sane gives a wait, 0 for what is none.
+func sane(seconds float64) time.Duration {
+	if !(seconds > 0 && seconds <= mostAsked.Seconds()) {
+		return 0
+	}
+	return time.Duration(seconds * float64(time.Second))
 }
 
 // skew keeps how far the server's clock is from ours.

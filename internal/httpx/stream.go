@@ -4,8 +4,40 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"time"
 )
+
+// Stream sends a request, once, and gives the open body. Headers must come
+// within the request's timeout; after that only a silence of Options.Stall
+// ends it (fault.KindUnavailable from Read), or ctx. The caller closes Body.
+func (c *Client) Stream(ctx context.Context, r Request) (*Stream, error) {
+	if err := c.turn(ctx, r); err != nil {
+		return nil, err
+	}
+	limit := c.limit(r)
+	inner, cancel := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(limit, func() { cancel(silentError{limit}) })
+	res, tell, err := c.send(inner, r)
+	if !timer.Stop() && err == nil { // the headers came as the time was over
+		_ = res.Body.Close()
+		err = c.broken(inner, r, context.Canceled)
+		tell(0, 0, err)
+	}
+	if err != nil {
+		cancel(nil)
+		return nil, err
+	}
+	tell(res.StatusCode, -1, nil)
+	return &Stream{Status: res.StatusCode, Header: res.Header, Body: c.watch(inner, cancel, r, res.Body)}, nil
+}
+
+// Stream is an answer whose body is still coming.
+type Stream struct {
+	Status int
+	Header http.Header
+	Body   io.ReadCloser
+}
 
 // watched is a body that is given up when it makes no progress. Each Read has
 // Options.Stall; time in which nobody reads does not count.
