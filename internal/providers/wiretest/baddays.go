@@ -126,8 +126,11 @@ func (d BadDay) page(ctx context.Context, t T, s Subject) {
 	}
 	var rows int
 	var err error
-	d.during(ctx, s, s.List, s.SecondBy, func(ctx context.Context) { rows, err = listing(ctx, s.P) })
+	asked := d.during(ctx, s, s.List, s.SecondBy, func(ctx context.Context) { rows, err = listing(ctx, s.P) })
 	d.said(t, s, "second page", d.List, err)
+	if d.Loops {
+		assert.Less(t, asked, endless, "a listing goes round and round")
+	}
 	assert.Equal(t, s.First, rows, "rows of the first page are lost or come twice")
 	rows, err = listing(ctx, s.P)
 	assert.NoError(t, err, "the day is over") //nolint:testifylint // the rest is judged all the same

@@ -1,117 +1,136 @@
 package wiretest_test
 
 import (
-	"context"
-	"iter"
-	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
-	"sbx/internal/httpx"
-	"sbx/internal/providers"
+	"sbx/internal/providers/providertest"
 	"sbx/internal/providers/wiretest"
-	"sbx/internal/sandbox"
 )
-
-// small is a provider of one box; lie makes it break a promise.
-type small struct {
-	c   *httpx.Client
-	lie func(error) error // of a failed listing or read
-}
-
-func (*small) Name() string { return "small" }
-func (*small) Type() string { return "small" }
-func (p *small) Close()     { p.c.Close() }
-
-func (p *small) List(ctx context.Context, _ providers.Query) iter.Seq2[sandbox.Sandbox, error] {
-	return func(yield func(sandbox.Sandbox, error) bool) {
-		var ids []string
-		if _, err := p.c.JSON(ctx, httpx.Request{Op: "list", Path: "/boxes"}, &ids); err != nil {
-			if httpx.Status(err) == http.StatusNotFound || httpx.Status(err) == http.StatusGone {
-				err = fault.New(fault.KindUnavailable, "%w", err)
-			}
-			if err = p.lie(err); err != nil {
-				yield(sandbox.Sandbox{}, err)
-			}
-			return
-		}
-		for _, id := range ids {
-			if !yield(sandbox.Sandbox{ID: id}, nil) {
-				return
-			}
-		}
-	}
-}
-
-func (p *small) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
-	var got string
-	_, err := p.c.JSON(ctx, httpx.Request{Op: "get", Path: httpx.Path("boxes", id)}, &got)
-	return sandbox.Sandbox{ID: id}, p.lie(err)
-}
-
-func (p *small) Terminate(ctx context.Context, id string, _ providers.TerminateOptions) error {
-	_, err := p.c.Do(ctx, httpx.Request{Op: "terminate", Method: "DELETE", Path: httpx.Path("boxes", id)})
-	return p.lie(err)
-}
-
-func smallSubject(t *testing.T, wt wiretest.T, lie func(error) error) wiretest.Subject {
-	t.Helper()
-	s := wiretest.New(wt, wiretest.Options{})
-	answer := func(v any) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) { wiretest.JSON(w, http.StatusOK, v) }
-	}
-	s.Handle(
-		wiretest.Route{Method: "GET", Path: "/boxes", Serve: answer([]string{"a"})},
-		wiretest.Route{Method: "GET", Path: "/boxes/{id}", Serve: answer("a")},
-		wiretest.Route{Method: "DELETE", Path: "/boxes/{id}", Changes: true, Serve: answer("ok")},
-	)
-	c, err := httpx.New(httpx.Net{Dial: s.Dial}, httpx.Options{Base: "http://small", Profile: "small"})
-	require.NoError(t, err)
-	return wiretest.Subject{
-		Server: s, P: &small{c, lie}, ID: "a", Rows: 1, List: "GET /boxes", Get: "GET /boxes/{id}", Terminate: "DELETE /boxes/{id}",
-	}
-}
 
 func TestAnHonestProviderSurvivesBadDays(t *testing.T) {
 	t.Parallel()
-	wiretest.RunBadDays(t, func(wt wiretest.T) wiretest.Subject {
-		return smallSubject(t, wt, func(err error) error { return err })
-	})
+	wiretest.RunBadDays(t, func(wt wiretest.T) wiretest.Subject { return smallSubject(wt, small{}) })
 }
+
+// judge takes a provider through a day, for the verdict.
+func judge(t *testing.T, name string, open func(t wiretest.T) wiretest.Subject) providertest.Verdict {
+	t.Helper()
+	var v providertest.Verdict
+	synctest.Test(t, func(t *testing.T) {
+		v = providertest.Record(t.Context(), func(r providertest.T) { day(t, name).Judge(r.Context(), r, open(r)) })
+	})
+	return v
+}
+
+// as makes each error one of a kind.
+func as(kind fault.Kind) func(error) error {
+	return func(err error) error {
+		if err == nil {
+			return nil
+		}
+		return fault.New(kind, "as if")
+	}
+}
+
+func silent(error) error { return nil }
 
 func TestLiarsTurnBadDaysRed(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		day string
-		lie func(error) error
+		day  string
+		liar small
+		said string
 	}{
-		"a failed listing is empty": {"Internal Server Error", func(error) error { return nil }},
-		"401 is gone": {"401", func(err error) error {
-			if fault.KindOf(err) == fault.KindAuth {
-				return fault.New(fault.KindGone, "expired")
-			}
-			return err
-		}},
-		"the wait is lost": {"429 for an hour", func(error) error {
-			return fault.New(fault.KindUnavailable, "HTTP 429")
-		}},
+		"a failed listing is empty":      {"500", small{lists: silent}, "list: no error"},
+		"a failed second page is an end": {"reset", small{lists: silent}, "second page: no error"},
+		"a failed read is empty":         {"garbage", small{gets: silent}, "get: no error"},
+		"a failed end is one":            {"503", small{ends: silent}, "terminate"},
+		"401 is gone":                    {"401", small{gets: as(fault.KindGone)}, "get"},
+		"500 is not found":               {"500", small{gets: as(fault.KindNotFound)}, "get"},
+		"a refused connection is gone":   {"connection refused", small{gets: as(fault.KindGone)}, "get"},
+		"the wait is lost":               {"429 for an hour", small{gets: as(fault.KindUnavailable)}, "when to try again"},
+		"pages loop":                     {"a page token comes again", small{anyToken: true}, "round and round"},
+		"rows come twice":                {"a page token comes again", small{anyToken: true, twice: true}, "come twice"},
+		"DELETE is sent again":           {"502", small{insists: true}, "asked to end once"},
+		"a read is not repeated":         {"502", small{hasty: true}, "a read is repeated"},
+		"giving up is a failure":         {"cancelled meanwhile", small{gets: as(fault.KindUnavailable)}, "get"},
+		"the time is over for nobody":    {"the time is over", small{ends: silent}, "terminate"},
+		"a secret is quoted": {"403", small{ends: func(error) error {
+			return fault.New(fault.KindAuth, "the key %s is wrong", secret)
+		}}, "quotes a secret"},
+		"a secret is in the hint": {"409", small{ends: func(error) error {
+			return fault.New(fault.KindUnknown, "conflict").WithHint("is %s right?", secret)
+		}}, "quotes a secret"},
+		"a panic": {"html", small{gets: func(error) error { panic("no such page") }}, "panic: no such page"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, day := range wiretest.BadDays() {
-				if day.Name != tc.day {
-					continue
-				}
-				synctest.Test(t, func(t *testing.T) {
-					w := &witness{T: t}
-					day.Judge(t.Context(), w, smallSubject(t, w, tc.lie))
-					assert.NotEmpty(t, w.said, "the day does not notice")
-				})
-			}
+			v := judge(t, tc.day, func(wt wiretest.T) wiretest.Subject { return smallSubject(wt, tc.liar) })
+			assert.True(t, v.Failed, "the day does not notice")
+			assert.Contains(t, strings.Join(v.Messages, "\n"), tc.said)
 		})
+	}
+}
+
+// TestExpectations: a room may know better than the table, not be silent, and
+// not speak of days that do not exist.
+func TestExpectations(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		expect map[string]fault.Kind
+		liar   small
+		red    bool
+	}{
+		"its own kind":      {map[string]fault.Kind{"get 404": fault.KindGone}, small{gets: as(fault.KindGone)}, false},
+		"not met":           {map[string]fault.Kind{"get 404": fault.KindGone}, small{}, true},
+		"terminate":         {map[string]fault.Kind{"terminate 404": fault.KindNone}, small{ends: silent}, false},
+		"a day of no table": {map[string]fault.Kind{"get 499": fault.KindGone}, small{}, true},
+		"silence":           {map[string]fault.Kind{"list 404": fault.KindNone}, small{lists: silent}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := judge(t, "404", func(wt wiretest.T) wiretest.Subject {
+				s := smallSubject(wt, tc.liar)
+				s.Expect = tc.expect
+				return s
+			})
+			assert.Equal(t, tc.red, v.Failed, "%v", v.Messages)
+		})
+	}
+}
+
+// TestBadDaysAreBounded: a provider that never gives up by itself is cut off, and
+// the day says so.
+func TestBadDaysAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		v := providertest.Record(t.Context(), func(r providertest.T) {
+			day(t, "404").Judge(r.Context(), r, smallSubject(r, small{waits: true}))
+		})
+		assert.True(t, v.Failed, "an endless read passes")
+		assert.Contains(t, strings.Join(v.Messages, "\n"), "deadline exceeded")
+		assert.Equal(t, 2*time.Minute, time.Since(began))
+	})
+}
+
+func TestTheTableOfBadDays(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, d := range wiretest.BadDays() {
+		assert.False(t, seen[d.Name], "two days are called %q", d.Name)
+		seen[d.Name] = true
+		assert.NotEmpty(t, d.List, "%s: a listing says nothing", d.Name)
+		assert.True(t, d.Get != "" || d.Loops, "%s: a read says nothing", d.Name)
+		assert.False(t, d.Again && d.Never, "%s: nothing is repeated that is not asked", d.Name)
+	}
+	for name := range strings.FieldsSeq("401 403 404 409 410 422 429 500 502 503 504 html garbage truncated reset") {
+		assert.True(t, seen[name], "the issue's day %q is missing", name)
 	}
 }

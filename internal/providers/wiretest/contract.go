@@ -61,7 +61,11 @@ type operation interface {
 // that nothing needed when the test ends.
 func LoadContract(tb testing.TB, exemptions string, specs ...Spec) *Contract {
 	tb.Helper()
-	folder := specsFolder(tb)
+	return load(tb, specsFolder(tb), exemptions, specs...)
+}
+
+func load(tb testing.TB, folder, exemptions string, specs ...Spec) *Contract {
+	tb.Helper()
 	c := &Contract{exempt: readExemptions(tb, exemptions), used: map[string]bool{}, checked: map[string]int{}}
 	for _, s := range specs {
 		c.descriptions = append(c.descriptions, described{describe(tb, folder, s), Route{Host: s.Host}})

@@ -33,6 +33,10 @@ type BadDay struct {
 	Wait time.Duration
 }
 
+// endless is how many pages of a loop are endless to a judge: whoever reads them
+// all has not noticed.
+const endless = 6
+
 // BadDays lists what every wire room must survive (issue: providers, bad days).
 func BadDays() []BadDay {
 	var all []BadDay
@@ -86,7 +90,7 @@ func nonsense() []BadDay {
 		{Name: "garbage", Fault: Garbage(), List: down, Get: down},
 		{Name: "50 MB", Fault: Fault{Trouble: TroubleHuge}, List: down, Get: down},
 		{Name: "redirect elsewhere", Fault: Redirect("http://elsewhere.example/"), List: down, Get: down, End: down},
-		{Name: "a page token comes again", Loops: true, List: down},
+		{Name: "a page token comes again", Fault: Fault{Times: endless}, Loops: true, List: down},
 	}
 }
 

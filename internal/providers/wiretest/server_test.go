@@ -1,6 +1,7 @@
 package wiretest_test
 
 import (
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -10,132 +11,193 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/fault"
 	"sbx/internal/httpx"
+	"sbx/internal/providers/providertest"
 	"sbx/internal/providers/wiretest"
 )
 
-// witness is a T that keeps what it is told.
-type witness struct {
-	*testing.T
-
-	said []string
-}
-
-func (w *witness) Errorf(format string, _ ...any) { w.said = append(w.said, format) }
-
-func serve(t wiretest.T) *wiretest.Server {
-	s := wiretest.New(t, wiretest.Options{})
+// serve is a fake of two routes, which answers after a latency.
+func serve(t wiretest.T, latency time.Duration) *wiretest.Server {
+	s := wiretest.New(t, wiretest.Options{Latency: latency})
 	s.Handle(
-		wiretest.Route{Method: "GET", Path: "/boxes", Query: []string{"limit"}, Headers: []string{"X-Key"}, Serve: func(w http.ResponseWriter, _ *http.Request) {
+		wiretest.Route{Method: "GET", Path: "/boxes", Query: []string{"limit", "tag", "tag..."}, Headers: []string{"X-Key"}, Serve: func(w http.ResponseWriter, _ *http.Request) {
 			wiretest.JSON(w, http.StatusOK, map[string]string{"padding": strings.Repeat("x", 5000)})
 		}},
-		wiretest.Route{Method: "POST", Path: "/boxes", Fields: []string{"name"}, Changes: true, Serve: func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusCreated)
+		wiretest.Route{Method: "POST", Path: "/boxes", Fields: []string{"name"}, Changes: true, Serve: func(w http.ResponseWriter, r *http.Request) {
+			var body struct{ Name string }
+			wiretest.Decode(r, &body)
+			wiretest.JSON(w, http.StatusCreated, body.Name)
+		}},
+		wiretest.Route{Method: "GET", Path: "/panic", Serve: func(http.ResponseWriter, *http.Request) { panic("a fake has a bug") }},
+		wiretest.Route{Method: "GET", Path: "/unwritable", Serve: func(w http.ResponseWriter, _ *http.Request) {
+			wiretest.JSON(w, http.StatusOK, make(chan int))
 		}},
 	)
 	return s
 }
 
-func client(t *testing.T, s *wiretest.Server) *httpx.Client {
-	t.Helper()
+func client(t wiretest.T, s *wiretest.Server) *httpx.Client {
 	c, err := httpx.New(httpx.Net{Dial: s.Dial}, httpx.Options{Base: "http://fake", Tries: 1, Header: http.Header{"X-Key": {"k"}}})
 	require.NoError(t, err)
+	t.Cleanup(c.Close)
 	return c
 }
 
 func TestAStrictServerFailsTheTest(t *testing.T) {
 	t.Parallel()
-	for name, r := range map[string]httpx.Request{
-		"unknown path":  {Path: "/nowhere"},
-		"unknown query": {Path: "/boxes", Query: map[string][]string{"limti": {"1"}}},
-		"no header":     {Path: "/boxes", Header: http.Header{"X-Key": {""}}},
-		"unknown field": {Method: "POST", Path: "/boxes", JSON: map[string]string{"colour": "x"}},
-		"no object":     {Method: "POST", Path: "/boxes", Body: []byte("[")},
-		"a body":        {Method: "GET", Path: "/boxes", Body: []byte("{}")},
+	text := http.Header{"Content-Type": {"text/plain"}}
+	for name, tc := range map[string]struct {
+		r    httpx.Request
+		said string
+	}{
+		"unknown path":     {httpx.Request{Path: "/nowhere"}, "unknown call GET fake/nowhere"},
+		"unknown method":   {httpx.Request{Method: "PUT", Path: "/boxes"}, "unknown call PUT"},
+		"HEAD for GET":     {httpx.Request{Method: "HEAD", Path: "/boxes"}, "unknown call HEAD"},
+		"double slash":     {httpx.Request{Path: "//boxes"}, "unknown call GET"},
+		"dots":             {httpx.Request{Path: "/a/../boxes"}, "unknown call GET"},
+		"unknown query":    {httpx.Request{Path: "/boxes", Query: map[string][]string{"limti": {"1"}}}, "unknown query name limti"},
+		"repeated query":   {httpx.Request{Path: "/boxes", Query: map[string][]string{"limit": {"1", "2"}}}, "limit is repeated"},
+		"unreadable query": {httpx.Request{Path: "/boxes?limit=%zz"}, "the query cannot be read"},
+		"semicolons":       {httpx.Request{Path: "/boxes?limit=1;tag=2"}, "the query cannot be read"},
+		"no header":        {httpx.Request{Path: "/boxes", Header: http.Header{"X-Key": {""}}}, "no header X-Key"},
+		"unknown field":    {httpx.Request{Method: "POST", Path: "/boxes", JSON: map[string]string{"colour": "x"}}, "unknown field colour"},
+		"no JSON":          {httpx.Request{Method: "POST", Path: "/boxes", Body: []byte("["), Header: http.Header{"Content-Type": {"application/json"}}}, "no JSON object"},
+		"no object":        {httpx.Request{Method: "POST", Path: "/boxes", JSON: []int{1}}, "no JSON object"},
+		"null":             {httpx.Request{Method: "POST", Path: "/boxes", Body: []byte("null"), Header: http.Header{"Content-Type": {"application/json"}}}, "no JSON object"},
+		"other type":       {httpx.Request{Method: "POST", Path: "/boxes", Body: []byte("{}"), Header: text}, `sent as "text/plain"`},
+		"a body":           {httpx.Request{Path: "/boxes", Body: []byte("{}")}, "a body of 2 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := &witness{T: t}
-				c := client(t, serve(w))
-				defer c.Close()
-				_, err := c.Do(t.Context(), r)
-				assert.Equal(t, http.StatusTeapot, httpx.Status(err))
-				assert.Len(t, w.said, 1)
+				v := providertest.Record(t.Context(), func(r providertest.T) {
+					_, err := client(r, serve(r, 0)).Do(r.Context(), tc.r)
+					assert.Equal(t, http.StatusTeapot, httpx.Status(err), "%v", err)
+				})
+				require.Len(t, v.Messages, 1)
+				assert.Contains(t, v.Messages[0], tc.said)
 			})
 		})
 	}
+}
+
+func TestWhatIsKnownIsAnswered(t *testing.T) {
+	t.Parallel()
+	for name, r := range map[string]httpx.Request{
+		"a list":            {Path: "/boxes", Query: map[string][]string{"limit": {"1"}, "tag": {"a", "b"}}},
+		"a field":           {Method: "POST", Path: "/boxes", JSON: map[string]string{"name": "x"}},
+		"no body":           {Method: "POST", Path: "/boxes"},
+		"a type with words": {Method: "POST", Path: "/boxes", Body: []byte("{}"), Header: http.Header{"Content-Type": {"application/json; charset=utf-8"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				_, err := client(t, serve(t, time.Second)).Do(t.Context(), r)
+				require.NoError(t, err)
+				assert.Equal(t, time.Second, time.Since(began), "the latency is virtual")
+			})
+		})
+	}
+}
+
+// TestAPanicOfAFakeFailsTheTest and is no answer either.
+func TestAPanicOfAFakeFailsTheTest(t *testing.T) {
+	t.Parallel()
+	for path, said := range map[string]string{"/panic": "panic: a fake has a bug", "/unwritable": "unsupported type: chan int"} {
+		synctest.Test(t, func(t *testing.T) {
+			v := providertest.Record(t.Context(), func(r providertest.T) {
+				_, err := client(r, serve(r, 0)).Do(r.Context(), httpx.Request{Path: path, Once: true})
+				require.Error(t, err)
+				assert.Zero(t, httpx.Status(err), "no status came")
+			})
+			require.NotEmpty(t, v.Messages)
+			assert.Contains(t, v.Messages[0], said)
+		})
+	}
+}
+
+func TestCallsAreKept(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t, 0)
+		c := client(t, s)
+		for _, r := range []httpx.Request{
+			{Path: "/boxes", Query: map[string][]string{"limit": {"7"}}},
+			{Method: "POST", Path: "/boxes", JSON: map[string]string{"name": "x"}},
+		} {
+			_, err := c.Do(t.Context(), r)
+			require.NoError(t, err)
+		}
+		assert.Len(t, s.Calls(""), 2)
+		list, create := s.Calls("GET /boxes"), s.Calls("POST /boxes")
+		require.Len(t, list, 1)
+		require.Len(t, create, 1)
+		assert.Equal(t, "/boxes?limit=7", list[0].URL)
+		assert.Equal(t, "k", list[0].Header.Get("X-Key"))
+		assert.Equal(t, time.Now(), list[0].At)
+		assert.JSONEq(t, `{"name":"x"}`, string(create[0].Body))
+		assert.Empty(t, s.Calls("DELETE /boxes"))
+	})
 }
 
 func TestReadingMayChangeNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := &witness{T: t}
-		s := serve(w)
-		c := client(t, s)
-		defer c.Close()
-		_, err := c.Do(t.Context(), httpx.Request{Method: "POST", Path: "/boxes"})
-		require.NoError(t, err)
-		assert.Empty(t, w.said)
-		assert.Equal(t, 1, s.Changes())
-		s.Reading(func() { _, err = c.Do(t.Context(), httpx.Request{Method: "POST", Path: "/boxes"}) })
-		require.NoError(t, err)
-		assert.Len(t, w.said, 1)
-		assert.Len(t, s.Calls("POST /boxes"), 2)
+		v := providertest.Record(t.Context(), func(r providertest.T) {
+			s := serve(r, 0)
+			c := client(r, s)
+			change := func() {
+				_, err := c.Do(r.Context(), httpx.Request{Method: "POST", Path: "/boxes"})
+				assert.NoError(t, err)
+			}
+			change()
+			assert.Equal(t, 1, s.Changes())
+			assert.Panics(t, func() { s.Reading(func() { change(); panic("a check ends early") }) })
+			change()
+			assert.Equal(t, 3, s.Changes())
+		})
+		assert.Equal(t, []string{"wire fake: POST /boxes changes a sandbox's life on a read path"}, v.Messages)
 	})
 }
 
-func TestTroubles(t *testing.T) {
+// TestAfterTheTest: a request that comes late neither fails nor hangs anything.
+func TestAfterTheTest(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
-		fault wiretest.Fault
-		kind  fault.Kind
-		took  time.Duration
-	}{
-		"hang":         {wiretest.Fault{Trouble: wiretest.TroubleHang}, fault.KindUnavailable, httpx.DefaultTimeout},
-		"hang in body": {wiretest.Fault{Trouble: wiretest.TroubleHangBody}, fault.KindUnavailable, httpx.DefaultTimeout},
-		"drip":         {wiretest.Fault{Trouble: wiretest.TroubleDrip}, fault.KindUnavailable, httpx.DefaultTimeout},
-		"reset":        {wiretest.Fault{Trouble: wiretest.TroubleReset}, fault.KindUnavailable, 0},
-		"truncate":     {wiretest.Fault{Trouble: wiretest.TroubleTruncate}, fault.KindUnavailable, 0},
-		"huge":         {wiretest.Fault{Trouble: wiretest.TroubleHuge}, fault.KindUnavailable, 0},
-		"html":         {wiretest.HTML(), fault.KindUnavailable, 0},
-		"garbage":      {wiretest.Garbage(), fault.KindUnavailable, 0},
-		"redirect":     {wiretest.Redirect("http://elsewhere/"), fault.KindUnavailable, 0},
-		"403":          {wiretest.Status(403), fault.KindAuth, 0},
-		"late":         {wiretest.Fault{Delay: time.Second, Status: 500, Late: true}, fault.KindUnavailable, time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := serve(t)
-				c := client(t, s)
-				defer c.Close()
-				s.Break(tc.fault)
-				began := time.Now()
-				var into map[string]any
-				_, err := c.JSON(t.Context(), httpx.Request{Path: "/boxes"}, &into)
-				assert.Equal(t, tc.kind, fault.KindOf(err), "%v", err)
-				assert.Equal(t, tc.took, time.Since(began))
-				s.Heal()
-				_, err = c.JSON(t.Context(), httpx.Request{Path: "/boxes"}, &into)
-				require.NoError(t, err)
-			})
+	synctest.Test(t, func(t *testing.T) {
+		var s *wiretest.Server
+		v := providertest.Record(t.Context(), func(r providertest.T) {
+			s = serve(r, 0)
+			client(r, s)
 		})
-	}
+		<-s.Ended()
+		_, err := s.Dial(t.Context(), "tcp", "fake:80")
+		require.ErrorIs(t, err, net.ErrClosed)
+		s.ServeHTTP(blank{}, must(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://fake/nowhere", nil)))
+		assert.False(t, v.Failed, "%v", v.Messages)
+	})
 }
 
-func TestFaultsCount(t *testing.T) {
-	t.Parallel()
-	s := serve(t)
-	c, err := httpx.New(httpx.Net{}, httpx.Options{Base: s.Listen(), Tries: 1, Header: http.Header{"X-Key": {"k"}}})
-	require.NoError(t, err)
-	defer c.Close()
-	s.Break(wiretest.Fault{Route: "GET /boxes", After: 1, Times: 2, Status: 404})
-	var got []int
-	for range 4 {
-		_, err := c.Do(t.Context(), httpx.Request{Path: "/boxes"})
-		got = append(got, httpx.Status(err))
+// blank is a ResponseWriter that keeps nothing.
+type blank struct{}
+
+func (blank) Header() http.Header         { return http.Header{} }
+func (blank) Write(b []byte) (int, error) { return len(b), nil }
+func (blank) WriteHeader(int)             {}
+
+func must[V any](v V, err error) V {
+	if err != nil {
+		panic(err)
 	}
-	assert.Equal(t, []int{0, 404, 404, 0}, got)
+	return v
+}
+
+func TestTidy(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]bool{
+		"/": true, "/a": true, "/a/b": true, "/a/": true, "/a%2F..%2Fb": true,
+		"//": false, "//a": false, "/a//b": false, "/a/../b": false, "/a/./b": false, "/a//": false, "": false, "a": true,
+	} {
+		assert.Equal(t, want, wiretest.Tidy(path), path)
+	}
 }

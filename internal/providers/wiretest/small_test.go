@@ -1,0 +1,136 @@
+package wiretest_test
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"net/http"
+	"net/url"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+	"sbx/internal/httpx"
+	"sbx/internal/providers"
+	"sbx/internal/providers/wiretest"
+	"sbx/internal/sandbox"
+)
+
+// secret is the credential of small.
+const secret = "s3cr3t-k3y"
+
+// small is a provider of three boxes on two pages. Each field is a promise that
+// it breaks.
+type small struct {
+	c *httpx.Client
+
+	lists    func(error) error // of a failed page
+	gets     func(error) error
+	ends     func(error) error
+	anyToken bool // a page token may come again
+	twice    bool // rows are not told apart
+	insists  bool // DELETE is sent again
+	hasty    bool // GET is not
+	waits    bool // Get comes back when it must
+}
+
+func honest(err error) error { return err }
+
+func (*small) Name() string { return "small" }
+func (*small) Type() string { return "small" }
+func (p *small) Close()     { p.c.Close() }
+
+type smallPage struct {
+	IDs  []string
+	Next string
+}
+
+func (p *small) List(ctx context.Context, _ providers.Query) iter.Seq2[sandbox.Sandbox, error] {
+	return func(yield func(sandbox.Sandbox, error) bool) {
+		tokens, ids := map[string]bool{}, map[string]bool{}
+		for query := (url.Values{}); ; {
+			var page smallPage
+			_, err := p.c.JSON(ctx, httpx.Request{Op: "list", Path: "/boxes", Query: query, Once: p.hasty}, &page)
+			if status := httpx.Status(err); status == http.StatusNotFound || status == http.StatusGone {
+				err = fault.New(fault.KindUnavailable, "%w", err)
+			}
+			if err == nil && tokens[page.Next] && !p.anyToken {
+				err = fault.New(fault.KindUnavailable, "the listing loops")
+			}
+			if err != nil {
+				if err = p.lists(err); err != nil {
+					yield(sandbox.Sandbox{}, err)
+				}
+				return
+			}
+			for _, id := range page.IDs {
+				if (!ids[id] || p.twice) && !yield(sandbox.Sandbox{ID: id}, nil) {
+					return
+				}
+				ids[id] = true
+			}
+			if page.Next == "" {
+				return
+			}
+			tokens[page.Next] = true
+			query.Set("token", page.Next)
+		}
+	}
+}
+
+func (p *small) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
+	if p.waits {
+		<-ctx.Done()
+		return sandbox.Sandbox{}, ctx.Err()
+	}
+	var got string
+	_, err := p.c.JSON(ctx, httpx.Request{Op: "get", Path: httpx.Path("boxes", id), Once: p.hasty}, &got)
+	return sandbox.Sandbox{ID: id}, p.gets(err)
+}
+
+func (p *small) Terminate(ctx context.Context, id string, _ providers.TerminateOptions) error {
+	_, err := p.c.Do(ctx, httpx.Request{Op: "terminate", Method: http.MethodDelete, Path: httpx.Path("boxes", id), Again: p.insists})
+	return p.ends(err)
+}
+
+// smallSubject is small before its fake, on two pages of which the first has two
+// boxes.
+func smallSubject(t wiretest.T, p small) wiretest.Subject {
+	s := wiretest.New(t, wiretest.Options{})
+	answer := func(v any) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { wiretest.JSON(w, http.StatusOK, v) }
+	}
+	s.Handle(
+		wiretest.Route{Method: "GET", Path: "/boxes", Query: []string{"token"}, Serve: func(w http.ResponseWriter, r *http.Request) {
+			pages := map[string]smallPage{"": {[]string{"a", "b"}, "two"}, "two": {[]string{"c"}, ""}}
+			wiretest.JSON(w, http.StatusOK, pages[r.URL.Query().Get("token")])
+		}},
+		wiretest.Route{Method: "GET", Path: "/boxes/{id}", Serve: answer("a")},
+		wiretest.Route{Method: "DELETE", Path: "/boxes/{id}", Changes: true, Serve: answer("ok")},
+	)
+	var err error
+	p.c, err = httpx.New(httpx.Net{Dial: s.Dial}, httpx.Options{Base: "http://small", Profile: "small", Secrets: []string{secret}})
+	require.NoError(t, err)
+	for _, f := range []*func(error) error{&p.lists, &p.gets, &p.ends} {
+		if *f == nil {
+			*f = honest
+		}
+	}
+	return wiretest.Subject{
+		Server: s, P: &p, ID: "a", Rows: 3, First: 2, SecondBy: "token=", Secrets: []string{secret},
+		List: "GET /boxes", Get: "GET /boxes/{id}", Terminate: "DELETE /boxes/{id}",
+	}
+}
+
+// day finds a bad day by its name.
+func day(t *testing.T, name string) wiretest.BadDay {
+	t.Helper()
+	for _, d := range wiretest.BadDays() {
+		if d.Name == name {
+			return d
+		}
+	}
+	t.Fatalf("no day %q", cmp.Or(name, "without a name"))
+	return wiretest.BadDay{}
+}
