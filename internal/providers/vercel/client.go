@@ -2,11 +2,7 @@ package vercel
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/json"
-	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"sbx/internal/fault"
@@ -14,16 +10,17 @@ import (
 	"sbx/internal/providers"
 )
 
-// TypeName is the provider type's name.
-const TypeName = "vercel"
-
 // Client is one project of one team.
 type Client struct {
 	name    string
 	team    string
 	project string
+	owner   string
+	runtime string
+	expires time.Time // of an OIDC token; zero = it does not tell
 	now     func() time.Time
 	http    *httpx.Client
+	deleted *names
 }
 
 var (
@@ -35,73 +32,10 @@ var (
 	_ providers.Prober      = (*Client)(nil)
 	_ providers.EventReader = (*Client)(nil)
 	_ providers.ExitReader  = (*Client)(nil)
+	_ providers.Verifier    = (*Client)(nil)
 	_ providers.Checker     = (*Client)(nil)
 	_ providers.Explainer   = (*Client)(nil)
 )
-
-// Type describes Vercel Sandbox.
-func Type() providers.Type {
-	return providers.Type{
-		Name: TypeName, Help: "Vercel Sandbox: named sandboxes, each run of which is a session",
-		SwitchedOn: []string{"VERCEL_TOKEN", "VERCEL_TEAM_ID", "VERCEL_PROJECT_ID"},
-		Options: []providers.Option{
-			{Name: "token", Env: "VERCEL_TOKEN", Kind: providers.OptionText, Secret: true, Help: "access token, or an OIDC token that names team and project itself"},
-			{Name: "team", Env: "VERCEL_TEAM_ID", Kind: providers.OptionText, Account: true, Help: "team id"},
-			{Name: "project", Env: "VERCEL_PROJECT_ID", Kind: providers.OptionText, Account: true, Help: "project id"},
-			{Name: "url", Env: "SBX_VERCEL_URL", Default: "https://vercel.com/api", Kind: providers.OptionText, Help: "address of the API"},
-			{Name: "runtime", Default: "node24", Kind: providers.OptionText, Help: "runtime of a sandbox that names no image or snapshot"},
-		},
-		Open: open,
-	}
-}
-
-func open(_ context.Context, p providers.Profile, d providers.Deps) (providers.Provider, error) {
-	s := p.Settings
-	c := &Client{name: p.Name, now: d.Now, team: s["team"], project: s["project"]}
-	if team, project := claims(s["token"]); c.team == "" || c.project == "" {
-		c.team, c.project = either(c.team, team), either(c.project, project)
-	}
-	switch {
-	case s["token"] == "":
-		return nil, fault.New(fault.KindAuth, "no token is set").At(p.Name, "").WithHint("set VERCEL_TOKEN, VERCEL_TEAM_ID and VERCEL_PROJECT_ID")
-	case c.team == "" || c.project == "":
-		return nil, fault.Usage("team and project must both be set").At(p.Name, "").WithHint("set VERCEL_TEAM_ID and VERCEL_PROJECT_ID, or team: and project:")
-	}
-	var err error
-	c.http, err = httpx.New(d.Net, httpx.Options{
-		Profile: p.Name, Base: either(s["url"], "https://vercel.com/api"), Secrets: []string{s["token"]},
-		Header: http.Header{"Authorization": {"Bearer " + s["token"]}}, Stall: stall,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
-}
-
-func either(first, otherwise string) string {
-	if first != "" {
-		return first
-	}
-	return otherwise
-}
-
-// claims reads team and project from the payload of an OIDC token, which the API
-// checks and this does not; "" for any other token.
-func claims(token string) (team, project string) {
-	parts := strings.Split(token, ".")
-	if len(parts) != 3 {
-		return "", ""
-	}
-	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
-	var c struct {
-		Owner   string `json:"owner_id"`
-		Project string `json:"project_id"`
-	}
-	if err != nil || json.Unmarshal(payload, &c) != nil {
-		return "", ""
-	}
-	return c.Owner, c.Project
-}
 
 // Name is the profile's name.
 func (c *Client) Name() string { return c.name }
@@ -123,8 +57,6 @@ func (c *Client) WhyNot(ability string) string {
 		return "the API tells no last activity"
 	case "records":
 		return "the provider's own list is all there is"
-	case "verify":
-		return "the session itself tells its end"
 	case "sweep":
 		return "nothing of it runs on this machine"
 	}
@@ -138,6 +70,12 @@ func (c *Client) scoped(pairs ...string) url.Values {
 		q.Set(pairs[i], pairs[i+1])
 	}
 	return q
+}
+
+// get reads one object of the API.
+func (c *Client) get(ctx context.Context, op, path string, out any) error {
+	_, err := c.http.JSON(ctx, httpx.Request{Op: op, Path: path, Query: c.scoped()}, out)
+	return err
 }
 
 // session is the path of a session, and of what is below it.
@@ -157,6 +95,12 @@ func codeOf(err error) string {
 func moving(err error) bool {
 	code := codeOf(err)
 	return code == "sandbox_stopping" || code == "sandbox_snapshotting"
+}
+
+// missing says that there is nothing any more, or never was.
+func missing(err error) bool {
+	kind := fault.KindOf(err)
+	return kind == fault.KindNotFound || kind == fault.KindGone
 }
 
 // at names the profile and the operation in an error of another room.

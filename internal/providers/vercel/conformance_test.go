@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
 	"sbx/internal/providers/providertest"
@@ -55,7 +54,7 @@ func spec() wiretest.Spec {
 		Answers: map[string]string{
 			"listSandboxes": "SandboxesPaginationResponse", "getNamedSandbox": "SandboxAndSessionResponse", "getSession": "SessionAndRoutesResponse",
 			"stopSession": "StopSessionResponse", "deleteSandbox": "UpdateSandboxResponse", "killSessionCommand": "CommandResponse",
-			"listSessionCommands": "", "writeSessionFiles": "", // the SDK has no schema of these
+			"getSessionCommand": "CommandResponse", "getSessionSnapshot": "SnapshotResponse", "listSessionCommands": "", "writeSessionFiles": "", // the SDK has no schema of these
 		},
 	}
 }
@@ -104,7 +103,6 @@ func TestBadDays(t *testing.T) {
 		return wiretest.Subject{
 			Server: f.Server, P: c, ID: id, Rows: 3, First: 2, SecondBy: "cursor=", Secrets: []string{verceltest.Token},
 			List: "GET /v2/sandboxes", Get: "GET /v2/sandboxes/sessions/{id}", Terminate: "POST /v2/sandboxes/sessions/{id}/stop",
-			Expect: map[string]fault.Kind{},
 		}
 	})
 }

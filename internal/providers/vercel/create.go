@@ -3,7 +3,7 @@ package vercel
 import (
 	"context"
 	"crypto/rand"
-	"maps"
+	"fmt"
 	"math"
 	"net/http"
 	"strings"
@@ -17,36 +17,37 @@ import (
 )
 
 const (
-	defaultTTL    = 10 * time.Minute // a dead man's switch is always set
-	createTimeout = 60 * time.Second // a VM is placed before the API answers
-	perCore       = 2048 * sandbox.MiB
+	defaultTTL    = 10 * time.Minute       // a dead man's switch is always set
+	createTimeout = 60 * time.Second       // a VM is placed before the API answers
+	lookAgain     = 500 * time.Millisecond // while a VM starts (DESIGN section 3, Timers)
 )
 
-// Create starts a sandbox that keeps nothing when it stops, and its program where
-// the spec has one. When the program cannot be started it is deleted again.
+// Create starts a sandbox that keeps nothing when it stops, so that a stop leaves
+// nothing that is billed, and its program where the spec has one. When the program
+// cannot be started the sandbox is deleted again.
 func (c *Client) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
 	body, err := c.creation(spec)
 	if err != nil {
 		return sandbox.Sandbox{}, err
 	}
 	r := httpx.Request{Op: "create", Method: http.MethodPost, Path: "/v2/sandboxes", Query: c.scoped(), JSON: body, Timeout: createTimeout}
-	if body.Image != "" {
+	if body.Runtime == "" {
 		r.Path = "/v3/sandboxes"
 	}
 	var made wireNamed
-	if _, err := c.http.JSON(ctx, r, &made); err != nil {
+	_, err = c.http.JSON(ctx, r, &made)
+	if err == nil && made.Session.ID == "" {
+		err = fault.New(fault.KindUnavailable, "the answer names no session").At(c.name, "create")
+	}
+	if err != nil {
 		return sandbox.Sandbox{}, c.unsettled(err, body.Name)
 	}
-	v := view{&made.Sandbox, &made.Session}
-	s := c.sandbox(v)
-	if len(spec.Command) == 0 {
-		return s, nil
+	if len(spec.Command) > 0 {
+		if err := c.launch(ctx, &made.Session, spec); err != nil {
+			return c.sandbox(view{&made.Sandbox, &made.Session}), c.undo(ctx, made.Session.ID, err)
+		}
 	}
-	sh := func(ctx context.Context, text string) ([]byte, int, error) { return c.shell(ctx, s.ID, text, spec.Env) }
-	if err := guest.Start(ctx, sh, guest.Program{Args: spec.Command, Workdir: spec.Workdir}); err != nil {
-		return s, c.undo(ctx, s.ID, err)
-	}
-	return s, nil
+	return c.sandbox(view{&made.Sandbox, &made.Session}), nil
 }
 
 func (c *Client) creation(spec sandbox.Spec) (wireCreate, error) {
@@ -57,34 +58,25 @@ func (c *Client) creation(spec sandbox.Spec) (wireCreate, error) {
 	if ttl <= 0 {
 		ttl = defaultTTL
 	}
-	w := wireCreate{
-		ProjectID: c.project, Name: unique(spec.Name), Timeout: ttl.Milliseconds(), Runtime: "node24", Image: spec.Image, Tags: map[string]string{},
-	}
+	w := wireCreate{ProjectID: c.project, Name: unique(spec.Name), Timeout: ttl.Milliseconds(), Image: spec.Image}
 	switch {
 	case spec.DiskBytes > 0 || spec.PIDs > 0 || spec.Isolate != "":
 		return refuse("--disk, --pids and --isolate cannot be set: the service decides them")
-	case spec.Image != "":
-		w.Runtime = ""
+	case sources(spec) > 1:
+		return refuse("--template, --image and --snapshot exclude each other: a sandbox begins with one of them")
 	case spec.Snapshot != "":
 		w.Source = &wireSource{"snapshot", spec.Snapshot}
 	case spec.Template != "":
 		w.Runtime = spec.Template
+	case spec.Image == "":
+		w.Runtime = c.runtime
 	}
-	if spec.CPU > 0 || spec.MemoryBytes > 0 {
-		cores := max(spec.CPU, float64(spec.MemoryBytes)/perCore)
-		if cores != math.Trunc(cores) || (spec.CPU > 0 && spec.MemoryBytes > 0 && spec.MemoryBytes != int64(spec.CPU)*perCore) {
-			return refuse("a core has 2048M of memory, whole cores only; the nearest is --cpu %d", int(math.Ceil(cores)))
-		}
-		w.Resources = &wireResources{int(cores)}
+	var err error
+	if w.Resources, err = cores(spec); err != nil {
+		return refuse("%w", err)
 	}
-	maps.Copy(w.Tags, spec.Labels)
-	for key, value := range map[string]string{tagName: spec.Name, tagTask: spec.TaskID, tagAgent: spec.AgentType, tagRun: run(spec)} {
-		if value != "" {
-			w.Tags[key] = value
-		}
-	}
-	if len(w.Tags) > mostTags {
-		return refuse("a sandbox has %d tags at most, and these are %d: labels, name, task, agent type and program count", mostTags, len(w.Tags))
+	if w.Tags, err = c.tagged(spec); err != nil {
+		return wireCreate{}, err
 	}
 	if len(spec.Command) == 0 {
 		w.Env = guest.Environment(spec.Env) // there is no program to hand it to
@@ -92,35 +84,82 @@ func (c *Client) creation(spec sandbox.Spec) (wireCreate, error) {
 	return w, nil
 }
 
-func run(spec sandbox.Spec) string {
-	if len(spec.Command) > 0 {
-		return guest.Main
+func sources(spec sandbox.Spec) (n int) {
+	for _, s := range []string{spec.Template, spec.Image, spec.Snapshot} {
+		if s != "" {
+			n++
+		}
 	}
-	return ""
+	return n
+}
+
+// perCore is the memory of a core; there is no other ratio (Vercel Sandbox
+// documentation, Pricing and limits).
+const perCore = 2048 * sandbox.MiB
+
+// cores reads --cpu and --memory; nil leaves the choice to the service.
+func cores(spec sandbox.Spec) (*wireResources, error) {
+	if spec.CPU <= 0 && spec.MemoryBytes <= 0 {
+		return nil, nil //nolint:nilnil // no wish is a plain answer
+	}
+	wanted := max(spec.CPU, float64(spec.MemoryBytes)/perCore)
+	n := int(math.Ceil(wanted))
+	fits := wanted == float64(n) && (spec.CPU <= 0 || spec.CPU == wanted) && (spec.MemoryBytes <= 0 || spec.MemoryBytes == int64(n)*perCore)
+	if !fits {
+		return nil, fmt.Errorf("there are whole cores only, each with 2048M of memory; the nearest that holds this is --cpu %d --memory %dM", n, n*2048)
+	}
+	return &wireResources{n}, nil
 }
 
 // unique makes a name that no other sandbox of the project has: the API wants
 // that, and operators do not.
 func unique(name string) string {
-	if name == "" {
-		name = "sbx"
-	}
 	safe := strings.Map(func(r rune) rune {
-		if (r >= 'a' && r <= 'z') || (r >= '0' && r <= '9') || r == '-' {
+		if (r >= 'a' && r <= 'z') || (r >= '0' && r <= '9') {
 			return r
 		}
 		return '-'
 	}, strings.ToLower(name))
-	return strings.Trim(safe[:min(len(safe), 40)], "-") + "-" + strings.ToLower(rand.Text()[:8])
+	safe = strings.Trim(safe[:min(len(safe), 40)], "-")
+	if safe == "" {
+		safe = "sbx"
+	}
+	return safe + "-" + strings.ToLower(rand.Text()[:8])
 }
 
-// unsettled adds to an error that leaves the outcome open how to find out.
+// launch waits until the VM is there and starts the program, whose environment
+// stands in that call and nowhere else.
+func (c *Client) launch(ctx context.Context, w *wireSession, spec sandbox.Spec) error {
+	waiting, cancel := context.WithTimeoutCause(ctx, createTimeout, fault.New(fault.KindUnavailable, "the VM did not start within %s", createTimeout))
+	defer cancel()
+	for w.Status == "pending" {
+		if err := guest.Wait(waiting, lookAgain); err != nil {
+			if ctx.Err() == nil {
+				return context.Cause(waiting)
+			}
+			return err
+		}
+		var one wireOneSession
+		if err := c.get(waiting, "create", session(w.ID), &one); err != nil {
+			return err
+		}
+		*w = one.Session
+	}
+	sh := func(ctx context.Context, text string) ([]byte, int, error) { return c.shell(ctx, w.ID, text, spec.Env) }
+	return guest.Start(ctx, sh, guest.Program{Args: spec.Command, Workdir: spec.Workdir})
+}
+
+// unsettled adds to an error of create what it leaves open and how to find out.
 func (c *Client) unsettled(err error, name string) error {
 	switch status := httpx.Status(err); {
 	case status == http.StatusPaymentRequired:
-		return fault.New(fault.KindRefused, "%w", err).WithHint("the plan allows no more; `sbx ls --provider %s` shows what can be ended", c.name)
+		return fault.New(fault.KindRefused, "%w", err).At(c.name, "create").
+			WithHint("the plan allows no more; `sbx ls --provider %s` shows what can be ended", c.name)
+	case codeOf(err) == "snapshot_not_found":
+		return fault.New(fault.KindNotFound, "%w", err).At(c.name, "create").WithHint("the snapshot has expired or was deleted: create without --snapshot")
 	case fault.KindOf(err) == fault.KindUnavailable && !httpx.NotSent(err) && status != http.StatusTooManyRequests:
-		return fault.New(fault.KindUnavailable, "%w; it may have been created all the same", err).WithHint("look for it with `sbx inspect %s/%s`", c.name, name)
+		return fault.New(fault.KindUnavailable, "%w; it may have been created all the same", err).At(c.name, "create").
+			WithHint("look for it with `sbx inspect %s/%s`", c.name, name)
 	}
 	return err
 }

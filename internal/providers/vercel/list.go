@@ -3,8 +3,10 @@ package vercel
 import (
 	"context"
 	"iter"
+	"maps"
 	"net/url"
 	"slices"
+	"strings"
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
@@ -12,8 +14,9 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// List reads page by page, oldest name first. A 410 or 404 here means that team
-// or project is gone, never that there are no sandboxes.
+// List reads page by page, oldest name first, so that what is made meanwhile comes
+// at the end. A 410 or 404 here means that team or project is gone, never that
+// there are no sandboxes.
 func (c *Client) List(ctx context.Context, q providers.Query) iter.Seq2[sandbox.Sandbox, error] {
 	return func(yield func(sandbox.Sandbox, error) bool) {
 		if err := c.list(ctx, c.filter(q), yield); err != nil {
@@ -22,10 +25,18 @@ func (c *Client) List(ctx context.Context, q providers.Query) iter.Seq2[sandbox.
 	}
 }
 
+// filter narrows by what the API can: one status, one tag.
 func (c *Client) filter(q providers.Query) url.Values {
 	query := c.scoped("project", c.project, "limit", "100", "sortBy", "createdAt", "sortOrder", "asc")
 	if slices.Equal(q.States, []sandbox.State{sandbox.StateRunning}) {
 		query.Set("status", "running")
+	}
+	wanted := tags(q.Labels)
+	for _, key := range slices.Sorted(maps.Keys(wanted)) {
+		if !strings.Contains(key+wanted[key], ":") && wanted[key] != "" {
+			query.Set("tags", key+":"+wanted[key])
+			break
+		}
 	}
 	return query
 }
@@ -34,20 +45,20 @@ func (c *Client) filter(q providers.Query) url.Values {
 func (c *Client) list(ctx context.Context, query url.Values, yield func(sandbox.Sandbox, error) bool) error {
 	seen, cursors := map[string]bool{}, map[string]bool{}
 	for {
-		var page wirePage
-		_, err := c.http.JSON(ctx, httpx.Request{Op: "list", Path: "/v2/sandboxes", Query: query}, &page)
-		if kind := fault.KindOf(err); kind == fault.KindNotFound || kind == fault.KindGone {
-			return fault.New(fault.KindUnavailable, "%w", err).WithHint("is the team or project gone? `sbx doctor --provider %s` says more", c.name)
-		}
+		page, err := c.page(ctx, query)
 		if err != nil {
 			return err
 		}
 		for _, w := range page.Sandboxes {
-			if w.CurrentSessionID == "" || seen[w.CurrentSessionID] {
+			s := c.sandbox(view{box: &w})
+			if s.ID == "" {
+				return fault.New(fault.KindUnavailable, "a row of the listing names no sandbox").At(c.name, "list")
+			}
+			if seen[s.ID] {
 				continue
 			}
-			seen[w.CurrentSessionID] = true
-			if !yield(c.sandbox(view{box: &w}), nil) {
+			seen[s.ID] = true
+			if !yield(s, nil) {
 				return nil
 			}
 		}
@@ -61,4 +72,16 @@ func (c *Client) list(ctx context.Context, query url.Values, yield func(sandbox.
 		cursors[*next] = true
 		query.Set("cursor", *next)
 	}
+}
+
+func (c *Client) page(ctx context.Context, query url.Values) (page wirePage, err error) {
+	_, err = c.http.JSON(ctx, httpx.Request{Op: "list", Path: "/v2/sandboxes", Query: query}, &page)
+	if missing(err) {
+		return page, fault.New(fault.KindUnavailable, "%w", err).At(c.name, "list").
+			WithHint("is the team or project gone? `sbx doctor --provider %s` says more", c.name)
+	}
+	if err == nil && page.Sandboxes == nil {
+		return page, fault.New(fault.KindUnavailable, "the answer has no list of sandboxes").At(c.name, "list")
+	}
+	return page, err
 }

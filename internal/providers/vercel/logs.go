@@ -1,149 +1,144 @@
 package vercel
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"iter"
-	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"sbx/internal/fault"
-	"sbx/internal/httpx"
 	"sbx/internal/providers"
 	"sbx/internal/providers/guest"
 	"sbx/internal/sandbox"
 )
 
-// quiet is how long the log of a command that still runs may bring nothing before
-// a reader who does not follow has all of it: the API knows no end of "so far".
-const quiet = time.Second
+// The API knows no end of "so far". The log of a command that still runs is all
+// there once it has brought nothing for quiet; one that never rests is left after
+// busy.
+const (
+	quiet = time.Second
+	busy  = 20 * time.Second
+)
 
-// Logs reads the output of the program that create started, from its files
-// inside; of any other session the output of its commands, oldest first. The API
-// keeps it by command, without times, and only while the session runs.
+// readFirst is the way out of a log that went with its session.
+const readFirst = "output is kept only while the session runs: read it before `sbx terminate`"
+
+// Logs reads the output of the program that create started, from its files inside;
+// of any other session the output of its commands, oldest first. The API keeps that
+// by command, without times, and only while the session runs.
 func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter.Seq2[sandbox.LogLine, error] {
 	return func(yield func(sandbox.LogLine, error) bool) {
 		v, err := c.resolve(ctx, "logs", id)
-		if err != nil {
+		switch {
+		case err != nil:
 			yield(sandbox.LogLine{}, err)
-			return
+		case v.ours() && v.session.Status == "running" && c.programLogs(ctx, v, q, yield):
+		default:
+			r := &commandLogs{c: c, v: v, q: q, op: "logs " + id, known: map[string]*output{}}
+			r.give(ctx, yield)
 		}
-		if v.box != nil && v.box.Tags[tagRun] != "" && v.session.Status == "running" {
-			for line, err := range guest.Logs(ctx, c.shellOf(v.session.ID), v.box.Tags[tagRun], q) {
-				if !yield(line, c.at(err, "logs "+id)) {
-					return
-				}
-			}
-			return
-		}
-		c.commandLogs(ctx, v.session.ID, q, yield)
 	}
 }
 
-// commandLogs reads the commands that there are; following ends with the last of
-// them.
-func (c *Client) commandLogs(ctx context.Context, id string, q providers.LogQuery, yield func(sandbox.LogLine, error) bool) {
-	var all wireCommands
-	if _, err := c.http.JSON(ctx, httpx.Request{Op: "logs " + id, Path: session(id, "cmd"), Query: c.scoped()}, &all); err != nil {
-		yield(sandbox.LogLine{}, c.stopped(err))
-		return
-	}
-	slices.Reverse(all.Commands) // the newest come first
-	var kept []sandbox.LogLine
-	for _, command := range all.Commands {
-		more := func(l sandbox.LogLine) bool {
-			if q.Tail > 0 && !q.Follow {
-				kept = append(kept, l)
-				kept = kept[max(0, len(kept)-q.Tail):]
-				return true
-			}
-			return yield(l, nil)
-		}
-		done, err := c.commandLog(ctx, id, command, q.Follow, more)
-		if err != nil {
-			yield(sandbox.LogLine{}, err)
-			return
-		}
-		if !done {
-			return
-		}
-	}
-	guest.Give(kept, yield)
-}
-
-// commandLog yields one command's output by lines; the API sends it in chunks.
-func (c *Client) commandLog(ctx context.Context, id string, command wireCommand, follow bool, yield func(sandbox.LogLine) bool) (more bool, err error) {
-	inner, cancel := context.WithCancel(ctx)
-	defer cancel()
-	s, err := c.http.Stream(inner, httpx.Request{
-		Op: "logs " + id, Path: session(id, "cmd", command.ID, "logs"), Query: c.scoped(), Header: http.Header{"Accept": {"application/x-ndjson"}},
-	})
-	if err != nil {
-		return false, c.stopped(err)
-	}
-	defer func() { _ = s.Body.Close() }()
-	var idle *time.Timer
-	if command.ExitCode == nil && !follow {
-		idle = time.AfterFunc(quiet, cancel)
-		defer idle.Stop()
-	}
-	k := &keeper{rest: map[string][]byte{}, yield: yield}
-	err = lines(s.Body, func(l wireLine) error {
-		if idle != nil {
-			idle.Reset(quiet)
-		}
-		return k.take(l)
-	})
-	switch {
-	case errors.Is(err, errEnough):
-		return false, nil
-	case ctx.Err() != nil:
-		return false, &fault.Error{Kind: fault.KindOf(ctx.Err()), Provider: c.name, Op: "logs " + id, Err: context.Cause(ctx)}
-	case err != nil && inner.Err() == nil:
-		if f, ok := errors.AsType[failure](err); !ok || f.Code != "sandbox_stopped" {
-			return false, fault.New(fault.KindUnavailable, "%w", err).At(c.name, "logs "+id)
-		}
-	}
-	return k.flush(), nil
-}
-
-// errEnough says that the reader wants no more.
-var errEnough = errors.New("enough")
-
-// keeper makes lines of chunks.
-type keeper struct {
-	rest  map[string][]byte
-	yield func(sandbox.LogLine) bool
-}
-
-func (k *keeper) take(l wireLine) error {
-	text, ok := l.text()
-	if !ok {
-		return nil
-	}
-	all := append(k.rest[l.Stream], text...)
-	for {
-		line, rest, found := bytes.Cut(all, []byte("\n"))
-		if !found {
-			k.rest[l.Stream] = all
-			return nil
-		}
-		if !k.yield(sandbox.LogLine{Stream: l.Stream, Text: strings.TrimSuffix(string(line), "\r")}) {
-			return errEnough
-		}
-		all = rest
-	}
-}
-
-// flush yields what was written without a line end.
-func (k *keeper) flush() bool {
-	for stream, text := range k.rest {
-		if len(text) > 0 && !k.yield(sandbox.LogLine{Stream: stream, Text: string(text)}) {
+// programLogs yields what the program that create started has written; false, and
+// nothing yielded, where there is none.
+func (c *Client) programLogs(ctx context.Context, v view, q providers.LogQuery, yield func(sandbox.LogLine, error) bool) bool {
+	for line, err := range guest.Logs(ctx, c.shellOf(v.session.ID), guest.Main, q) {
+		if errors.Is(err, guest.ErrNoRun) {
 			return false
+		}
+		if !yield(line, c.at(err, "logs "+v.session.ID)) {
+			break
 		}
 	}
 	return true
+}
+
+// commandLogs is one reader's place in the output of a session's commands.
+type commandLogs struct {
+	c     *Client
+	v     view
+	q     providers.LogQuery
+	op    string
+	known map[string]*output // by command
+	order []*output
+	tail  []sandbox.LogLine
+}
+
+// give yields what there is, then what comes.
+func (r *commandLogs) give(ctx context.Context, yield func(sandbox.LogLine, error) bool) {
+	err := r.now(ctx, func(l sandbox.LogLine) bool {
+		if r.q.Tail <= 0 {
+			return yield(l, nil)
+		}
+		r.tail = append(r.tail, l)
+		r.tail = r.tail[max(0, len(r.tail)-r.q.Tail):]
+		return true
+	})
+	switch {
+	case errors.Is(err, errEnough), !guest.Give(r.tail, yield):
+	case err != nil:
+		yield(sandbox.LogLine{}, err)
+	case r.q.Follow:
+		r.follow(ctx, yield)
+	}
+}
+
+// now reads what every command has written so far.
+func (r *commandLogs) now(ctx context.Context, take func(sandbox.LogLine) bool) error {
+	fresh, err := r.commands(ctx)
+	if err != nil {
+		return r.c.stopped(err, readFirst)
+	}
+	if len(fresh) == 0 && r.v.ours() && over(r.v.session.Status) {
+		return fault.New(fault.KindGone, "what its program wrote went with the session").At(r.c.name, r.op).WithHint(readFirst)
+	}
+	if r.q.Since.After(r.c.now()) {
+		take = func(sandbox.LogLine) bool { return true } // what has no time cannot be from the future
+	}
+	for _, o := range fresh {
+		if r.q.Follow && r.q.Tail <= 0 && !o.ended() {
+			continue // all of it comes while following
+		}
+		o.take = take
+		if err := o.read(ctx, quiet); err != nil {
+			return r.c.stopped(err, readFirst)
+		}
+		if o.told = o.ended() || !r.q.Follow; o.told && !o.flush() {
+			return errEnough
+		}
+	}
+	return nil
+}
+
+// commands gives those that were not known, oldest first; sbx's own looks are none,
+// nor what ended before Since.
+func (r *commandLogs) commands(ctx context.Context) ([]*output, error) {
+	var all wireCommands
+	if err := r.c.get(ctx, r.op, session(r.v.session.ID, "cmd"), &all); err != nil {
+		return nil, err
+	}
+	var fresh []*output
+	for _, w := range slices.Backward(all.Commands) { // the newest come first
+		if r.known[w.ID] != nil || w.probe() {
+			continue
+		}
+		o := newOutput(r, w)
+		r.known[w.ID] = o
+		if !w.before(r.q.Since) {
+			fresh = append(fresh, o)
+		}
+	}
+	r.order = append(r.order, fresh...)
+	return fresh, nil
+}
+
+// probe says that the command is a look of sbx itself.
+func (w wireCommand) probe() bool { return len(w.Args) > 0 && w.Args[len(w.Args)-1] == probeName }
+
+// before says that the command had ended by then.
+func (w wireCommand) before(at time.Time) bool {
+	started := w.StartedAt.time()
+	return w.ExitCode != nil && w.DurationMS > 0 && !started.IsZero() && started.Add(w.DurationMS.duration()).Before(at)
 }

@@ -7,18 +7,21 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
+	"sbx/internal/sandbox"
 )
 
 // Terminate stops the session that was judged: the name stays, and a persistent
-// one keeps a snapshot. With Delete the name goes with all it holds.
+// one keeps a snapshot. With Delete the name goes with all it holds (DESIGN section
+// 2, Ending).
 func (c *Client) Terminate(ctx context.Context, id string, o providers.TerminateOptions) error {
-	v, err := c.resolve(ctx, "terminate", id)
+	if o.Delete {
+		return c.delete(ctx, id)
+	}
+	v, err := c.judged(ctx, "terminate", id)
 	switch {
 	case err != nil:
 		return err
-	case o.Delete:
-		return c.delete(ctx, id, v)
-	case v.session.over():
+	case over(v.session.Status):
 		return fault.New(fault.KindGone, "its session is %s", v.session.Status).At(c.name, "terminate "+id)
 	}
 	_, err = c.http.Do(ctx, httpx.Request{Op: "terminate " + id, Method: http.MethodPost, Path: session(v.session.ID, "stop"), Query: c.scoped()})
@@ -30,18 +33,50 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 
 // delete destroys the name, unless it runs again as another session than the one
 // that was judged.
-func (c *Client) delete(ctx context.Context, id string, v view) error {
+func (c *Client) delete(ctx context.Context, id string) error {
 	op := "terminate " + id
-	if v.box == nil {
+	v, err := c.resolve(ctx, "terminate", id)
+	switch {
+	case err != nil:
+		return err
+	case v.box == nil:
 		return fault.New(fault.KindUnknown, "the API does not tell which sandbox this session belongs to").At(c.name, op).
 			WithHint("name the sandbox: `sbx terminate %s/NAME --delete`", c.name)
-	}
-	if v.box.CurrentSessionID != v.session.ID && v.box.Status == "running" {
-		return fault.New(fault.KindRefused, "it was resumed and runs as %s", v.box.CurrentSessionID).At(c.name, op).
+	case v.followed() && !over(v.box.Status):
+		return fault.New(fault.KindRefused, "it was resumed as %s, which is %s", v.box.CurrentSessionID, v.box.Status).At(c.name, op).
 			WithHint("look at that one first: `sbx inspect %s/%s`", c.name, v.box.CurrentSessionID)
 	}
-	_, err := c.http.Do(ctx, httpx.Request{
+	c.deleted.note(v.session.ID, v.box.Name)
+	c.deleted.note(id, v.box.Name)
+	_, err = c.http.Do(ctx, httpx.Request{
 		Op: op, Method: http.MethodDelete, Path: httpx.Path("v2", "sandboxes", v.box.Name), Query: c.scoped("projectId", c.project),
 	})
 	return err
+}
+
+// VerifyEnd adds to a session's end, after a delete, that its name is gone too and
+// that nothing of it still runs. A stop needs no more than Get has shown.
+func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery) (providers.Proof, error) {
+	if !q.Delete {
+		return providers.Proof{Ended: sandbox.True}, nil
+	}
+	name := c.deleted.get(id)
+	if name == "" {
+		return providers.Proof{Ended: sandbox.Unknown, Reason: "which sandbox the session belonged to is not known any more"}, nil
+	}
+	_, err := c.named(ctx, "verify "+id, name)
+	switch {
+	case err == nil:
+		return providers.Proof{Ended: sandbox.False, Reason: "its name " + name + " is still there"}, nil
+	case !missing(err):
+		return providers.Proof{}, err
+	}
+	var one wireOneSession
+	switch err := c.get(ctx, "verify "+id, session(id), &one); {
+	case err != nil && !missing(err):
+		return providers.Proof{}, err
+	case err == nil && !over(one.Session.Status):
+		return providers.Proof{Ended: sandbox.False, Reason: "its session is still " + one.Session.Status}, nil
+	}
+	return providers.Proof{Ended: sandbox.True, Evidence: []sandbox.Evidence{{What: "name", Value: name + " is not there", Source: "API", At: c.now()}}}, nil
 }

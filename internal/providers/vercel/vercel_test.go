@@ -1,9 +1,12 @@
 package vercel_test
 
 import (
+	"context"
 	"encoding/base64"
-	"path/filepath"
+	"errors"
+	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -21,6 +24,7 @@ import (
 func TestKills(t *testing.T) {
 	t.Parallel()
 	wiretest.RunKills(t, func(t *testing.T) wiretest.Victim {
+		t.Helper()
 		f := verceltest.New(t, verceltest.Options{})
 		id := f.Add(verceltest.Seed{})
 		return wiretest.Victim{
@@ -28,36 +32,6 @@ func TestKills(t *testing.T) {
 			Processes: func() []*wiretest.Running { return f.Processes(id) },
 		}
 	})
-}
-
-// TestCommandLogs: a sandbox that sbx did not start has the logs of its commands.
-func TestCommandLogs(t *testing.T) {
-	t.Parallel()
-	contract := wiretest.LoadContract(t, filepath.Join("testdata", "contract-logs.txt"), spec())
-	f := verceltest.New(t, verceltest.Options{Wire: wiretest.Options{Contract: contract}})
-	c := open(t, f.Listen(), httpx.Net{})
-	id := f.Add(verceltest.Seed{})
-	for _, script := range []string{"echo one; echo two >&2", "printf three"} {
-		_, err := c.Exec(t.Context(), id, providers.Command{Args: []string{"sh", "-c", script}})
-		require.NoError(t, err)
-	}
-	read := func(q providers.LogQuery) []string {
-		var got []string
-		for l, err := range c.Logs(t.Context(), id, q) {
-			require.NoError(t, err)
-			got = append(got, l.Stream+" "+l.Text)
-		}
-		return got
-	}
-	assert.ElementsMatch(t, []string{"stdout one", "stderr two", "stdout three"}, read(providers.LogQuery{}))
-	assert.Equal(t, []string{"stdout three"}, read(providers.LogQuery{Tail: 1}))
-	assert.Len(t, read(providers.LogQuery{Follow: true}), 3, "following ends with the last command")
-	require.NoError(t, c.Terminate(t.Context(), id, providers.TerminateOptions{}))
-	var last error
-	for _, last = range c.Logs(t.Context(), id, providers.LogQuery{}) {
-		continue
-	}
-	assert.Equal(t, fault.KindGone, fault.KindOf(last), "the logs go with the session")
 }
 
 // TestAResumedSandboxIsNotTheJudgedOne: what runs under a name may have changed
@@ -77,6 +51,124 @@ func TestAResumedSandboxIsNotTheJudgedOne(t *testing.T) {
 	assert.Equal(t, sandbox.StateRunning, got.State, "the new session was hit")
 	age, _ := got.Age(time.Now().Add(time.Second))
 	assert.Less(t, age, time.Minute, "the age is that of what runs, not of its name")
+	h, err := c.Probe(t.Context(), judged)
+	require.NoError(t, err)
+	assert.Equal(t, providers.ConditionUnknown, h.Condition, "what runs now is to be judged, not this one")
+}
+
+// TestAgesInAList: a row has no start of its session; its age is never more than
+// the session's.
+func TestAgesInAList(t *testing.T) {
+	t.Parallel()
+	f := verceltest.New(t, verceltest.Options{})
+	c := open(t, f.Listen(), httpx.Net{})
+	f.Add(verceltest.Seed{Name: "runs", Age: 3 * time.Minute, Created: 30 * 24 * time.Hour})
+	f.Add(verceltest.Seed{Name: "stopped", Age: time.Hour, Created: 30 * 24 * time.Hour, Persistent: true, Status: "stopped"})
+	f.Add(verceltest.Seed{Name: "nameless", Sessionless: true})
+	ages, ids := map[string]time.Duration{}, map[string]string{}
+	for s, err := range c.List(t.Context(), providers.Query{}) {
+		require.NoError(t, err)
+		ages[s.Name], _ = s.Age(time.Now())
+		ids[s.Name] = s.ID
+	}
+	assert.InDelta(t, 3*time.Minute, ages["runs"], float64(time.Minute))
+	assert.Less(t, ages["stopped"], time.Minute)
+	assert.Equal(t, "nameless", ids["nameless"], "a row without a session is shown by its name")
+	got, err := c.Get(t.Context(), "nameless")
+	require.NoError(t, err)
+	assert.Equal(t, "nameless", got.Name)
+}
+
+// TestADeletedNameIsProved: a delete has ended when the name is gone and nothing of
+// it runs.
+func TestADeletedNameIsProved(t *testing.T) {
+	t.Parallel()
+	f := verceltest.New(t, verceltest.Options{})
+	c := open(t, f.Listen(), httpx.Net{})
+	id := f.Add(verceltest.Seed{Name: "worker"})
+	deleted := providers.EndQuery{Delete: true}
+	proof, err := c.VerifyEnd(t.Context(), id, deleted)
+	require.NoError(t, err)
+	assert.Equal(t, sandbox.Unknown, proof.Ended, "nobody asked for it")
+	require.NoError(t, c.Terminate(t.Context(), id, providers.TerminateOptions{Delete: true}))
+	proof, err = c.VerifyEnd(t.Context(), id, deleted)
+	require.NoError(t, err)
+	assert.Equal(t, sandbox.True, proof.Ended)
+	assert.NotEmpty(t, proof.Evidence)
+	f.Add(verceltest.Seed{Name: "worker"})
+	proof, err = c.VerifyEnd(t.Context(), id, deleted)
+	require.NoError(t, err)
+	assert.Equal(t, sandbox.False, proof.Ended)
+	assert.Contains(t, proof.Reason, "worker")
+	f.Break(wiretest.Fault{Route: "GET /v2/sandboxes/{name}", Status: 500, Times: 10})
+	_, err = c.VerifyEnd(t.Context(), id, deleted)
+	assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "what cannot be asked is not proved")
+}
+
+// TestWhatIsMadeSaysWhose: its owner, its labels, and the runtime of the profile.
+func TestWhatIsMadeSaysWhose(t *testing.T) {
+	t.Parallel()
+	f := verceltest.New(t, verceltest.Options{})
+	settings := verceltest.Settings(f.Listen())
+	settings["runtime"] = "python3.13"
+	p, err := vercel.Type().Open(t.Context(), providers.Profile{Name: "prod", Settings: settings}, providers.Deps{
+		Lookup: func(name string) (string, bool) { return "ada", name == "USER" },
+	})
+	require.NoError(t, err)
+	c, ok := p.(*vercel.Client)
+	require.True(t, ok)
+	defer c.Close()
+	made, err := c.Create(t.Context(), sandbox.Spec{Name: "one", TaskID: "t-7", Labels: map[string]string{"tier": "gold"}})
+	require.NoError(t, err)
+	got, err := c.Get(t.Context(), made.ID)
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{"sbx/owner": "ada", "sbx/name": "one", "sbx/task": "t-7", "tier": "gold"}, got.Labels)
+	assert.Equal(t, []string{"one", "t-7", "python3.13"}, []string{got.Name, got.TaskID, got.Template})
+	var found []string
+	for s, err := range c.List(t.Context(), providers.Query{Labels: map[string]string{"sbx/task": "t-7"}}) {
+		require.NoError(t, err)
+		found = append(found, s.ID)
+	}
+	assert.Equal(t, []string{made.ID}, found)
+	made, err = c.Create(t.Context(), sandbox.Spec{Image: "ubuntu:24.04"})
+	require.NoError(t, err)
+	assert.Equal(t, "ubuntu:24.04", made.Template)
+}
+
+// TestStdinAndLimits: a command reads what it is given, and the service's own
+// limit is a time-out, not a crash.
+func TestStdinAndLimits(t *testing.T) {
+	t.Parallel()
+	f := verceltest.New(t, verceltest.Options{})
+	c := open(t, f.Listen(), httpx.Net{})
+	id := f.Add(verceltest.Seed{})
+	var out strings.Builder
+	exit, err := c.Exec(t.Context(), id, providers.Command{Args: []string{"wc", "-c"}, Stdin: strings.NewReader(strings.Repeat("x", 100_000)), Stdout: &out})
+	require.NoError(t, err)
+	assert.Equal(t, 0, *exit.Code)
+	assert.Equal(t, "100000", strings.TrimSpace(out.String()))
+	_, err = c.Exec(t.Context(), id, providers.Command{Args: []string{"cat"}, Stdin: iotest.ErrReader(errors.New("torn"))})
+	require.ErrorContains(t, err, "stdin: torn")
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err = c.Exec(ctx, id, providers.Command{Args: []string{"sleep", "600"}})
+	assert.Equal(t, fault.KindTimeout, fault.KindOf(err))
+	require.Eventually(t, func() bool { return len(f.Processes(id)) == 0 }, 10*time.Second, 5*time.Millisecond)
+}
+
+// TestUsageAfterTheEnd: the API tells the processor time of a run that is over, and
+// nothing of one that runs.
+func TestUsageAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	f := verceltest.New(t, verceltest.Options{})
+	c := open(t, f.Listen(), httpx.Net{})
+	u, err := c.Usage(t.Context(), f.Add(verceltest.Seed{Status: "stopped"}))
+	require.NoError(t, err)
+	assert.Contains(t, u.Source, "API")
+	assert.Nil(t, u.CPUSeconds, "the fake does not tell")
+	u, err = c.Usage(t.Context(), f.Add(verceltest.Seed{}))
+	require.NoError(t, err)
+	assert.NotContains(t, u.Source, "API")
 }
 
 // TestAStopKeepsWhatDeleteDestroys: only Delete takes a persistent sandbox's
@@ -99,33 +191,58 @@ func TestAStopKeepsWhatDeleteDestroys(t *testing.T) {
 	assert.Equal(t, fault.KindNotFound, fault.KindOf(err))
 }
 
-func TestHealthByStatusAndCode(t *testing.T) {
+func TestHealthByStatus(t *testing.T) {
 	t.Parallel()
-	for status, want := range map[string]providers.Condition{
-		"running": providers.ConditionHealthy, "pending": providers.ConditionWait, "stopping": providers.ConditionWait, "snapshotting": providers.ConditionWait,
-		"stopped": providers.ConditionRecreate, "failed": providers.ConditionRecreate, "pondering": providers.ConditionUnknown,
+	for name, tc := range map[string]struct {
+		seed verceltest.Seed
+		want providers.Condition
+	}{
+		"running":                  {verceltest.Seed{}, providers.ConditionHealthy},
+		"pending":                  {verceltest.Seed{Status: "pending"}, providers.ConditionWait},
+		"stopping":                 {verceltest.Seed{Status: "stopping"}, providers.ConditionWait},
+		"snapshotting":             {verceltest.Seed{Status: "snapshotting"}, providers.ConditionWait},
+		"stopped":                  {verceltest.Seed{Status: "stopped"}, providers.ConditionRecreate},
+		"stopped, keeps":           {verceltest.Seed{Status: "stopped", Persistent: true, Snapshot: "created"}, providers.ConditionResumable},
+		"stopped, does not tell":   {verceltest.Seed{Status: "stopped", Persistent: true}, providers.ConditionResumable},
+		"stopped, kept no longer":  {verceltest.Seed{Status: "stopped", Persistent: true, Snapshot: "deleted"}, providers.ConditionRecreate},
+		"stopped, could not keep":  {verceltest.Seed{Status: "stopped", Persistent: true, Snapshot: "failed"}, providers.ConditionRecreate},
+		"failed":                   {verceltest.Seed{Status: "failed"}, providers.ConditionRecreate},
+		"a status of another time": {verceltest.Seed{Status: "pondering"}, providers.ConditionUnknown},
 	} {
 		f := verceltest.New(t, verceltest.Options{StopFor: verceltest.Forever})
 		c := open(t, f.Listen(), httpx.Net{})
-		h, err := c.Probe(t.Context(), f.Add(verceltest.Seed{Status: status}))
+		id := f.Add(tc.seed)
+		var h providers.Health
+		var err error
+		f.Reading(func() { h, err = c.Probe(t.Context(), id) })
 		require.NoError(t, err)
-		assert.Equal(t, want, h.Condition, status)
+		assert.Equal(t, tc.want, h.Condition, name)
 		assert.NotEmpty(t, h.Evidence)
 	}
+}
+
+// TestHealthByCode: what a command is refused with says more than a status.
+func TestHealthByCode(t *testing.T) {
+	t.Parallel()
+	code := func(status int, code string) wiretest.Fault {
+		return wiretest.Fault{Status: status, Body: `{"error":{"code":"` + code + `","message":"x"}}`}
+	}
 	for name, tc := range map[string]struct {
-		fault wiretest.Fault
-		want  providers.Condition
+		fault      wiretest.Fault
+		persistent bool
+		want       providers.Condition
 	}{
-		"410 stopped":      {wiretest.Fault{Status: 410, Body: `{"error":{"code":"sandbox_stopped","message":"x"}}`}, providers.ConditionResumable},
-		"410 snapshot":     {wiretest.Fault{Status: 410, Body: `{"error":{"code":"snapshot_not_found","message":"x"}}`}, providers.ConditionRecreate},
-		"422 stopping":     {wiretest.Fault{Status: 422, Body: `{"error":{"code":"sandbox_stopping","message":"x"}}`}, providers.ConditionWait},
-		"422 snapshotting": {wiretest.Fault{Status: 422, Body: `{"error":{"code":"sandbox_snapshotting","message":"x"}}`}, providers.ConditionWait},
-		"404":              {wiretest.Status(404), providers.ConditionRecreate},
-		"502":              {wiretest.Status(502), providers.ConditionUnknown},
+		"410 stopped":           {code(410, "sandbox_stopped"), true, providers.ConditionResumable},
+		"410 stopped, for good": {code(410, "sandbox_stopped"), false, providers.ConditionRecreate},
+		"410 snapshot":          {code(410, "snapshot_not_found"), true, providers.ConditionRecreate},
+		"422 stopping":          {code(422, "sandbox_stopping"), true, providers.ConditionWait},
+		"422 snapshotting":      {code(422, "sandbox_snapshotting"), true, providers.ConditionWait},
+		"404":                   {wiretest.Status(404), true, providers.ConditionRecreate},
+		"502":                   {wiretest.Status(502), true, providers.ConditionUnknown},
 	} {
 		f := verceltest.New(t, verceltest.Options{})
 		c := open(t, f.Listen(), httpx.Net{})
-		id := f.Add(verceltest.Seed{})
+		id := f.Add(verceltest.Seed{Persistent: tc.persistent})
 		tc.fault.Route = "POST /v2/sandboxes/sessions/{id}/cmd"
 		f.Break(tc.fault)
 		h, err := c.Probe(t.Context(), id)
@@ -177,7 +294,8 @@ func TestADeadSessionEndsItsCommands(t *testing.T) {
 	}()
 	exit, err := c.Exec(t.Context(), id, providers.Command{Args: []string{"sh", "-c", "echo begun; sleep 600"}, Stdout: closing{said}})
 	assert.Equal(t, fault.KindGone, fault.KindOf(err), "%v", err)
-	assert.Equal(t, sandbox.ClassGone, exit.Class)
+	assert.Equal(t, sandbox.ClassInfra, exit.Class)
+	assert.Equal(t, "aborted", exit.Raw, "the session tells more than the stream")
 }
 
 // closing closes its channel at the first write.

@@ -1,22 +1,14 @@
 package vercel
 
 import (
+	"cmp"
 	"context"
-	"maps"
+	"net/http"
 	"time"
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/sandbox"
-)
-
-// What sbx writes into a sandbox's tags, of which there are five at most.
-const (
-	tagName  = "sbx-name"
-	tagTask  = "sbx-task"
-	tagAgent = "sbx-agent-type"
-	tagRun   = "sbx-run" // the tag of the program that create started
-	mostTags = 5
 )
 
 // view is what the two objects say of one sandbox; either may be missing.
@@ -25,45 +17,62 @@ type view struct {
 	session *wireSession
 }
 
-// resolve finds what an id means: a session, or a name's current one. A session
-// whose name is deleted is gone.
-func (c *Client) resolve(ctx context.Context, op, id string) (view, error) {
-	var one wireSession1
-	_, err := c.http.JSON(ctx, httpx.Request{Op: op + " " + id, Path: session(id), Query: c.scoped()}, &one)
-	switch kind := fault.KindOf(err); {
-	case kind == fault.KindNotFound:
-		named, err := c.named(ctx, op, id)
-		if err != nil {
-			return view{}, err
-		}
-		return view{&named.Sandbox, &named.Session}, nil
+// persistent is what the API takes for granted where nothing is said.
+func (v view) persistent() bool {
+	return v.box == nil || v.box.Persistent == nil || *v.box.Persistent
+}
+
+// ours says that sbx has made it, or that somebody says so.
+func (v view) ours() bool { return v.box != nil && v.box.Tags[spellings()[labelOwner]] != "" }
+
+// judged finds the session that an id means: a session's own, also one of the
+// first API, whose ids have this form; or a name's current one.
+func (c *Client) judged(ctx context.Context, op, id string) (view, error) {
+	var one wireOneSession
+	err := c.get(ctx, op+" "+id, session(id), &one)
+	switch {
+	case fault.KindOf(err) == fault.KindNotFound, httpx.Status(err) == http.StatusBadRequest: // a name has not the form of an id
+		named, err := c.named(ctx, op+" "+id, id)
+		return view{&named.Sandbox, &named.Session}, err
 	case err != nil:
 		return view{}, err
 	case one.Session.ID == "":
 		return view{}, fault.New(fault.KindUnavailable, "the answer names no session").At(c.name, op+" "+id)
 	}
-	v := view{session: &one.Session}
-	if name := one.Session.SourceSandboxName; name != "" {
-		named, err := c.named(ctx, op, name)
-		switch kind := fault.KindOf(err); {
-		case kind == fault.KindNotFound, kind == fault.KindGone:
-			return v, fault.New(fault.KindGone, "its sandbox %s is deleted", name).At(c.name, op+" "+id)
-		case err != nil:
-			return v, err
-		}
-		v.box = &named.Sandbox
+	return view{session: &one.Session}, nil
+}
+
+// resolve is judged with the sandbox of the session. A session whose name is
+// deleted is fault.KindGone.
+func (c *Client) resolve(ctx context.Context, op, id string) (view, error) {
+	v, err := c.judged(ctx, op, id)
+	if err != nil || v.box != nil || v.session.SourceSandboxName == "" {
+		return v, err
 	}
+	name := v.session.SourceSandboxName
+	named, err := c.named(ctx, op+" "+id, name)
+	switch {
+	case missing(err):
+		return v, fault.New(fault.KindGone, "its sandbox %s is deleted", name).At(c.name, op+" "+id)
+	case err != nil:
+		return v, err
+	}
+	v.box = &named.Sandbox
 	return v, nil
 }
 
 // named reads a sandbox by name. It never sends resume: that would start a VM.
 func (c *Client) named(ctx context.Context, op, name string) (wireNamed, error) {
 	var n wireNamed
-	_, err := c.http.JSON(ctx, httpx.Request{Op: op + " " + name, Path: httpx.Path("v2", "sandboxes", name), Query: c.scoped("projectId", c.project)}, &n)
-	if err == nil && n.Session.ID == "" {
-		n.Session.ID, n.Session.Status = n.Sandbox.CurrentSessionID, n.Sandbox.Status
+	_, err := c.http.JSON(ctx, httpx.Request{Op: op, Path: httpx.Path("v2", "sandboxes", name), Query: c.scoped("projectId", c.project)}, &n)
+	if err != nil {
+		return n, err
 	}
-	return n, err
+	n.Session.ID, n.Session.Status = cmp.Or(n.Session.ID, n.Sandbox.CurrentSessionID), cmp.Or(n.Session.Status, n.Sandbox.Status)
+	if n.Session.ID == "" || n.Sandbox.Name == "" {
+		return n, fault.New(fault.KindUnavailable, "the answer names no sandbox").At(c.name, op)
+	}
+	return n, nil
 }
 
 // Get reads one by the id of its session, or by its name.
@@ -75,41 +84,52 @@ func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 	return c.sandbox(v), nil
 }
 
-// sandbox says in our words what the API said. A resumed sandbox keeps the
-// creation time of its name, so the age of what runs is counted from the start of
-// its session.
+// sandbox says in our words what the API said.
+//
+// Ages are those of a run. CreatedAt stays empty: what the API calls so belongs to
+// the name, and a resume would make a VM of a minute look weeks old. StartedAt is
+// the session's own start; a row of the list has none, so it is the last change of
+// its status there, which is never before the start. For one that runs that is the
+// same moment; for any other an age in a list is the least that it can be.
 func (c *Client) sandbox(v view) sandbox.Sandbox {
 	s := sandbox.Sandbox{Provider: c.name, ProviderType: TypeName, Activity: sandbox.Unknown}
-	persistent := true
-	if b := v.box; b != nil {
-		s.ID, s.Name, s.RawState, s.Labels = b.CurrentSessionID, b.Name, b.Status, maps.Clone(b.Tags)
-		s.CreatedAt, s.StartedAt, s.ExpiresAt = b.CreatedAt.time(), b.StatusUpdatedAt.time(), b.ExpiresAt.time()
-		s.TaskID, s.AgentType = b.Tags[tagTask], b.Tags[tagAgent]
-		s.Template = either(b.Image, b.Runtime)
-		s.Limits = limits(b.VCPUs, b.Memory)
-		if own := b.Tags[tagName]; own != "" {
-			s.Name = own
-		}
-		persistent = b.Persistent == nil || *b.Persistent
+	if v.session != nil {
+		v.session.fill(&s)
 	}
-	if w := v.session; w != nil {
-		s.ID, s.RawState, s.StartedAt, s.EndedAt = w.ID, w.Status, w.StartedAt.time(), w.ended()
-		s.ExpiresAt = w.deadline()
-		if v.box == nil {
-			s.Name, s.CreatedAt, s.Template = w.SourceSandboxName, w.CreatedAt.time(), w.Runtime
-			s.Limits = limits(w.VCPUs, w.Memory)
-		}
+	if v.box != nil {
+		v.box.fill(&s, v.session)
 	}
-	s.State = stateOf(s.RawState, persistent)
-	if s.State == sandbox.StateRunning || s.State == sandbox.StateTerminating {
-		s.CreatedAt = time.Time{}
-	} else {
-		s.StartedAt, s.ExpiresAt = time.Time{}, time.Time{}
-	}
-	if s.State == sandbox.StateFailed {
-		s.Exit = failed(v.session)
+	s.State = stateOf(s.RawState, v.persistent())
+	if over(s.RawState) {
+		s.ExpiresAt = time.Time{}
+		s.Exit = sessionExit(s.RawState, v.session, s.EndedAt)
 	}
 	return s
+}
+
+// fill adds what the session says.
+func (w *wireSession) fill(s *sandbox.Sandbox) {
+	s.ID, s.Name, s.RawState, s.Template = w.ID, w.SourceSandboxName, w.Status, w.Runtime
+	s.StartedAt, s.EndedAt, s.ExpiresAt = w.started(), w.ended(), w.deadline()
+	s.Limits = limits(w.VCPUs, w.Memory)
+}
+
+// fill adds what the name says, and where no session is known what it says of its
+// current one.
+func (b *wireBox) fill(s *sandbox.Sandbox, w *wireSession) {
+	s.Labels = labels(b.Tags)
+	s.TaskID, s.AgentType = s.Labels[labelTask], s.Labels[labelAgent]
+	s.Name = cmp.Or(s.Labels[labelName], b.Name)
+	s.Template = cmp.Or(b.Image, b.Runtime, s.Template)
+	if w != nil {
+		return
+	}
+	s.ID, s.RawState = cmp.Or(b.CurrentSessionID, b.Name), b.Status
+	s.StartedAt, s.ExpiresAt = b.StatusUpdatedAt.time(), b.ExpiresAt.time()
+	if over(b.Status) {
+		s.EndedAt = b.StatusUpdatedAt.time()
+	}
+	s.Limits = limits(b.VCPUs, b.Memory)
 }
 
 // stateOf: a stopped sandbox that keeps a snapshot may be resumed, any other one
@@ -133,42 +153,15 @@ func stateOf(status string, persistent bool) sandbox.State {
 	return sandbox.StateUnknown
 }
 
+// over says that a session of this status runs no more and never will.
+func over(status string) bool {
+	return status == "stopped" || status == "failed" || status == "aborted"
+}
+
 func limits(vcpus, memory *float64) sandbox.Limits {
 	l := sandbox.Limits{CPU: vcpus, Isolation: "microVM"}
 	if memory != nil && *memory > 0 && *memory < 1<<32 {
 		l.MemoryBytes = new(int64(*memory) * sandbox.MiB)
 	}
 	return l
-}
-
-func (w *wireSession) ended() time.Time {
-	if at := w.StoppedAt.time(); !at.IsZero() {
-		return at
-	}
-	return w.AbortedAt.time()
-}
-
-// deadline is when the session ends by itself.
-func (w *wireSession) deadline() time.Time {
-	started := w.StartedAt.time()
-	if started.IsZero() || w.Timeout <= 0 || w.Timeout > 4e12 {
-		return time.Time{}
-	}
-	return started.Add(time.Duration(w.Timeout) * time.Millisecond)
-}
-
-// over says that a session runs no more and never will.
-func (w *wireSession) over() bool {
-	return w.Status == "stopped" || w.Status == "failed" || w.Status == "aborted"
-}
-
-// failed is the exit of a session that did not end well.
-func failed(w *wireSession) *sandbox.Exit {
-	if w == nil {
-		return nil
-	}
-	return &sandbox.Exit{
-		Raw: w.Status, Class: sandbox.ClassInfra, Cause: sandbox.CauseUnknown, Confidence: sandbox.ConfidenceUnknown,
-		Evidence: []sandbox.Evidence{{What: "session status", Value: w.Status, Source: "API", At: w.ended()}},
-	}
 }

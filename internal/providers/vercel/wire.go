@@ -5,30 +5,42 @@ import (
 	"time"
 )
 
-// millis is a moment in milliseconds of Unix time; 0 and nonsense are no moment.
+// millis is a time in milliseconds of Unix time, or a duration in milliseconds; 0
+// and nonsense are neither.
 type millis float64
 
+// mostMillis is a time in the year 2096, and a duration that no clock overflows.
+const mostMillis = 4e12
+
 func (m millis) time() time.Time {
-	if m <= 0 || m > 4e12 {
+	if m <= 0 || m > mostMillis {
 		return time.Time{}
 	}
 	return time.UnixMilli(int64(m)).UTC()
 }
 
+func (m millis) duration() time.Duration {
+	if m <= 0 || m > mostMillis {
+		return 0
+	}
+	return time.Duration(m) * time.Millisecond
+}
+
 // wireBox is Sandbox of the API: a name with its configuration.
 type wireBox struct {
-	Name             string            `json:"name"`
-	Persistent       *bool             `json:"persistent"`
-	Status           string            `json:"status"`
-	StatusUpdatedAt  millis            `json:"statusUpdatedAt"`
-	CurrentSessionID string            `json:"currentSessionId"`
-	VCPUs            *float64          `json:"vcpus"`
-	Memory           *float64          `json:"memory"` // MB
-	Runtime          string            `json:"runtime"`
-	Image            string            `json:"image"`
-	CreatedAt        millis            `json:"createdAt"`
-	ExpiresAt        millis            `json:"expiresAt"`
-	Tags             map[string]string `json:"tags"`
+	Name              string            `json:"name"`
+	Persistent        *bool             `json:"persistent"`
+	Status            string            `json:"status"` // that of its current session
+	StatusUpdatedAt   millis            `json:"statusUpdatedAt"`
+	CurrentSessionID  string            `json:"currentSessionId"`
+	CurrentSnapshotID string            `json:"currentSnapshotId"`
+	VCPUs             *float64          `json:"vcpus"`
+	Memory            *float64          `json:"memory"` // MB
+	Runtime           string            `json:"runtime"`
+	Image             string            `json:"image"`
+	CreatedAt         millis            `json:"createdAt"` // of the name: a resume does not change it
+	ExpiresAt         millis            `json:"expiresAt"` // while it runs
+	Tags              map[string]string `json:"tags"`
 }
 
 // wireSession is Session of the API: one run of a VM.
@@ -39,7 +51,7 @@ type wireSession struct {
 	Memory              *float64 `json:"memory"` // MB
 	VCPUs               *float64 `json:"vcpus"`
 	Runtime             string   `json:"runtime"`
-	Timeout             millis   `json:"timeout"`
+	Timeout             millis   `json:"timeout"` // with all that was added to it
 	Cwd                 string   `json:"cwd"`
 	RequestedAt         millis   `json:"requestedAt"`
 	StartedAt           millis   `json:"startedAt"`
@@ -48,10 +60,10 @@ type wireSession struct {
 	AbortedAt           millis   `json:"abortedAt"`
 	SnapshottedAt       millis   `json:"snapshottedAt"`
 	CreatedAt           millis   `json:"createdAt"`
-	ActiveCPUDurationMS *float64 `json:"activeCpuDurationMs"`
+	ActiveCPUDurationMS *float64 `json:"activeCpuDurationMs"` // after a stop that went well
 }
 
-type wireSession1 struct {
+type wireOneSession struct {
 	Session wireSession `json:"session"`
 }
 
@@ -66,6 +78,14 @@ type wirePage struct {
 	Pagination struct {
 		Next *string `json:"next"`
 	} `json:"pagination"`
+}
+
+type wireOneSnapshot struct {
+	Snapshot struct {
+		ID        string `json:"id"`
+		Status    string `json:"status"` // created, deleted, failed
+		ExpiresAt millis `json:"expiresAt"`
+	} `json:"snapshot"`
 }
 
 // wireCreate is the body of a create.
@@ -94,14 +114,18 @@ type wireResources struct {
 // wireCommand is Command of the API; a null exit code means that it runs.
 type wireCommand struct {
 	ID         string   `json:"id"`
-	Name       string   `json:"name"`
+	Args       []string `json:"args"`
 	ExitCode   *int     `json:"exitCode"`
 	StartedAt  millis   `json:"startedAt"`
-	DurationMS *float64 `json:"durationMs"`
+	DurationMS millis   `json:"durationMs"`
+}
+
+type wireOneCommand struct {
+	Command wireCommand `json:"command"`
 }
 
 type wireCommands struct {
-	Commands []wireCommand `json:"commands"`
+	Commands []wireCommand `json:"commands"` // the newest first
 }
 
 // wireRun is the body of a command.
@@ -112,6 +136,7 @@ type wireRun struct {
 	Env     map[string]string `json:"env,omitempty"`
 	Wait    bool              `json:"wait"`
 	Logs    bool              `json:"logs"`
+	Timeout int64             `json:"timeout,omitempty"` // milliseconds, after which it is killed
 }
 
 // wireLine is one line of an ndjson stream: a command, a chunk of output, or a
@@ -125,4 +150,8 @@ type wireLine struct {
 type wireFailure struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
+}
+
+type wireKill struct {
+	Signal int `json:"signal"`
 }

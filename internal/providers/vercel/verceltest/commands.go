@@ -23,7 +23,8 @@ type command struct {
 	args     []string
 	started  time.Time
 	run      *wiretest.Running
-	failed   int // the exit code of what could not be run
+	ran      time.Duration // once it has ended
+	failed   int           // the exit code of what could not be run
 
 	mu     sync.Mutex
 	chunks []map[string]any
@@ -83,9 +84,15 @@ func (c *command) from(n int) ([]map[string]any, <-chan struct{}) {
 }
 
 func (c *command) json(sessionID string) map[string]any {
-	return map[string]any{
+	fields := map[string]any{
 		"id": c.id, "name": c.name, "args": c.args, "cwd": "/vercel/sandbox", "sessionId": sessionID, "exitCode": c.code(), "startedAt": c.started.UnixMilli(),
 	}
+	if c.done() {
+		c.mu.Lock()
+		fields["durationMs"] = c.ran.Milliseconds()
+		c.mu.Unlock()
+	}
+	return fields
 }
 
 type writer struct {
@@ -112,9 +119,6 @@ func (f *Fake) live(w http.ResponseWriter, id string) *vm {
 	case v.status != "running":
 		refuse(w, http.StatusGone, "sandbox_stopped", "the sandbox is %s", v.status)
 		return nil
-	}
-	if v.machine == nil {
-		v.machine = wiretest.NewMachine(f.t)
 	}
 	return v
 }
@@ -145,6 +149,7 @@ func (f *Fake) spawn(r *http.Request, v *vm) *command {
 		Args    []string
 		Cwd     string
 		Env     map[string]string
+		Timeout int64
 	}
 	wiretest.Decode(r, &body)
 	b, _ := f.session(v.id)
@@ -159,7 +164,7 @@ func (f *Fake) spawn(r *http.Request, v *vm) *command {
 			p.Env = append(p.Env, k+"="+value)
 		}
 	}
-	run, err := v.machine.Start(p)
+	run, err := f.machine(v).Start(p)
 	if err != nil {
 		c.failed = 127
 		if errors.Is(err, os.ErrPermission) {
@@ -169,7 +174,21 @@ func (f *Fake) spawn(r *http.Request, v *vm) *command {
 		return c
 	}
 	c.run = run
+	go c.watch(time.Duration(body.Timeout) * time.Millisecond)
 	return c
+}
+
+// watch kills a command whose time is over, as the service does, and notes how
+// long it ran.
+func (c *command) watch(limit time.Duration) {
+	if limit > 0 {
+		defer time.AfterFunc(limit, func() { _ = c.run.Signal(syscall.SIGKILL) }).Stop()
+	}
+	began := time.Now()
+	<-c.run.Done()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ran = time.Since(began)
 }
 
 // ndjson writes lines.
@@ -221,22 +240,32 @@ func (f *Fake) stream(s ndjson, r *http.Request, c *command, v *vm) bool {
 
 func (f *Fake) logs(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
+	c, v := f.command(w, r)
+	f.mu.Unlock()
+	if c != nil {
+		f.stream(begin(w), r, c, v)
+	}
+}
+
+// command finds that of a request; nil, and a refusal sent, without one. The lock
+// is held.
+func (f *Fake) command(w http.ResponseWriter, r *http.Request) (*command, *vm) {
 	v := f.live(w, r.PathValue("id"))
-	var c *command
-	if v != nil {
-		for _, o := range v.commands {
-			if o.id == r.PathValue("cmd") {
-				c = o
-			}
+	if v == nil {
+		return nil, nil
+	}
+	for _, c := range v.commands {
+		if c.id == r.PathValue("cmd") {
+			return c, v
 		}
 	}
-	f.mu.Unlock()
-	switch {
-	case v == nil:
-	case c == nil:
-		refuse(w, http.StatusNotFound, "not_found", "no command")
-	default:
-		f.stream(begin(w), r, c, v)
+	refuse(w, http.StatusNotFound, "not_found", "no command")
+	return nil, nil
+}
+
+func (f *Fake) getCommand(w http.ResponseWriter, r *http.Request) {
+	if c, v := f.command(w, r); c != nil {
+		wiretest.JSON(w, http.StatusOK, map[string]any{"command": c.json(v.id)})
 	}
 }
 
@@ -253,20 +282,16 @@ func (f *Fake) listCommands(w http.ResponseWriter, r *http.Request) {
 }
 
 func (f *Fake) kill(w http.ResponseWriter, r *http.Request) {
-	v := f.live(w, r.PathValue("id"))
-	if v == nil {
+	c, v := f.command(w, r)
+	if c == nil {
 		return
 	}
 	var body struct{ Signal int }
 	wiretest.Decode(r, &body)
-	for _, c := range v.commands {
-		if c.id == r.PathValue("cmd") && c.run != nil {
-			_ = c.run.Signal(syscall.Signal(body.Signal)) // one that has ended is no failure of the call
-			wiretest.JSON(w, http.StatusOK, map[string]any{"command": c.json(v.id)})
-			return
-		}
+	if c.run != nil {
+		_ = c.run.Signal(syscall.Signal(body.Signal)) // one that has ended is no failure of the call
 	}
-	refuse(w, http.StatusNotFound, "not_found", "no command")
+	wiretest.JSON(w, http.StatusOK, map[string]any{"command": c.json(v.id)})
 }
 
 // write unpacks a tar into a session's folder.
@@ -286,7 +311,7 @@ func (f *Fake) write(w http.ResponseWriter, r *http.Request) {
 			break
 		}
 		text, _ := io.ReadAll(archive)
-		if err := os.WriteFile(filepath.Join(v.machine.Home, filepath.Base(header.Name)), text, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(f.machine(v).Home, filepath.Base(header.Name)), text, 0o600); err != nil {
 			refuse(w, http.StatusInternalServerError, "internal", "%v", err)
 			return
 		}

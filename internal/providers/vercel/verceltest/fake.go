@@ -57,7 +57,12 @@ type box struct {
 	tags, env  map[string]string
 	vcpus      int
 	runtime    string
+	image      string
+	snapshot   string // of a persistent one that has stopped
+	kept       string // that snapshot's status
 	sessions   []*vm
+
+	sessionless bool
 }
 
 // vm is one session.
@@ -101,12 +106,14 @@ func (f *Fake) Change(edit func(*Options)) {
 
 // Seed is a sandbox that is there already.
 type Seed struct {
-	Name       string // "" = one of its own
-	Persistent bool
-	Status     string        // "" = running
-	Age        time.Duration // of its session
-	Created    time.Duration // ago, of its name; 0 = as its session
-	Tags       map[string]string
+	Name        string // "" = one of its own
+	Persistent  bool
+	Status      string        // "" = running
+	Age         time.Duration // of its session
+	Created     time.Duration // ago, of its name; 0 = as its session
+	Tags        map[string]string
+	Snapshot    string // the status of its snapshot: created, deleted, failed; "" = it has none
+	Sessionless bool   // lie: its row names no session
 }
 
 // Add puts a sandbox in and returns the id of its session.
@@ -121,6 +128,10 @@ func (f *Fake) Add(s Seed) string {
 	if v.over() {
 		v.finished = f.o.Now()
 	}
+	if s.Snapshot != "" {
+		b.snapshot, b.kept = "snap_"+b.name, s.Snapshot
+	}
+	b.sessionless = s.Sessionless
 	return v.id
 }
 
@@ -147,7 +158,7 @@ func (f *Fake) Resume(name string) string {
 	return b.current().id
 }
 
-// Break off kills a session's VM under its commands.
+// Abort kills a session's VM under its commands.
 func (f *Fake) Abort(id string) {
 	f.mu.Lock()
 	_, v := f.session(id)
@@ -160,6 +171,16 @@ func (f *Fake) Abort(id string) {
 }
 
 func (b *box) current() *vm { return b.sessions[len(b.sessions)-1] }
+
+// changed is when its status changed last.
+func (v *vm) changed() time.Time {
+	for _, at := range []time.Time{v.finished, v.stopping} {
+		if !at.IsZero() {
+			return at
+		}
+	}
+	return v.started
+}
 
 func (v *vm) over() bool { return slices.Contains([]string{"stopped", "failed", "aborted"}, v.status) }
 
@@ -251,7 +272,7 @@ func (f *Fake) boxJSON(b *box) map[string]any {
 		status = "running"
 	}
 	fields := map[string]any{
-		"name": b.name, "persistent": b.persistent, "status": status, "statusUpdatedAt": v.started.UnixMilli(), "currentSessionId": v.id,
+		"name": b.name, "persistent": b.persistent, "status": status, "statusUpdatedAt": v.changed().UnixMilli(), "currentSessionId": v.id,
 		"vcpus": b.vcpus, "memory": 2048 * b.vcpus, "runtime": b.runtime, "timeout": v.timeout.Milliseconds(),
 		"createdAt": b.created.UnixMilli(), "updatedAt": v.started.UnixMilli(), "cwd": "/vercel/sandbox",
 	}
@@ -260,6 +281,15 @@ func (f *Fake) boxJSON(b *box) map[string]any {
 	}
 	if b.tags != nil {
 		fields["tags"] = b.tags
+	}
+	if b.snapshot != "" {
+		fields["currentSnapshotId"] = b.snapshot
+	}
+	if b.image != "" {
+		fields["image"] = b.image
+	}
+	if b.sessionless {
+		delete(fields, "currentSessionId")
 	}
 	return fields
 }
@@ -274,8 +304,16 @@ func (f *Fake) vmJSON(b *box, v *vm) map[string]any {
 
 // home is the folder in which a session's commands run.
 func (f *Fake) home(v *vm) string {
-	if v.machine == nil {
+	if v.over() {
 		return "/vercel/sandbox"
 	}
-	return v.machine.Home
+	return f.machine(v).Home
+}
+
+// machine is where the commands of a session run. The lock is held.
+func (f *Fake) machine(v *vm) *wiretest.Machine {
+	if v.machine == nil {
+		v.machine = wiretest.NewMachine(f.t)
+	}
+	return v.machine
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"sbx/internal/providers/wiretest"
@@ -28,13 +29,15 @@ func (f *Fake) routes() []wiretest.Route {
 	write.Raw, write.Changes = true, false
 	return []wiretest.Route{
 		one, two, run, kill, write,
-		route("GET", "/v2/sandboxes", []string{"project", "limit", "cursor", "sortBy", "sortOrder", "status"}, f.list),
+		route("GET", "/v2/sandboxes", []string{"project", "limit", "cursor", "sortBy", "sortOrder", "status", "tags"}, f.list),
 		route("GET", "/v2/sandboxes/{name}", []string{"projectId", "resume"}, f.get),
 		route("DELETE", "/v2/sandboxes/{name}", []string{"projectId"}, f.delete),
 		route("GET", "/v2/sandboxes/sessions/{id}", nil, f.getSession),
 		route("POST", "/v2/sandboxes/sessions/{id}/stop", nil, f.stop),
 		route("GET", "/v2/sandboxes/sessions/{id}/cmd", nil, f.listCommands),
+		route("GET", "/v2/sandboxes/sessions/{id}/cmd/{cmd}", nil, f.getCommand),
 		route("GET", "/v2/sandboxes/sessions/{id}/cmd/{cmd}/logs", nil, f.unlocked(f.logs)),
+		route("GET", "/v2/sandboxes/snapshots/{id}", nil, f.getSnapshot),
 	}
 }
 
@@ -76,6 +79,9 @@ func (f *Fake) list(w http.ResponseWriter, r *http.Request) {
 	}
 	if status := q.Get("status"); status != "" {
 		rows = slices.DeleteFunc(rows, func(b *box) bool { return b.current().status != status && !f.o.Hides })
+	}
+	if key, value, ok := strings.Cut(q.Get("tags"), ":"); ok {
+		rows = slices.DeleteFunc(rows, func(b *box) bool { return b.tags[key] != value })
 	}
 	if q.Get("sortOrder") != "asc" {
 		slices.Reverse(rows)
@@ -129,6 +135,20 @@ func (f *Fake) getSession(w http.ResponseWriter, r *http.Request) {
 	wiretest.JSON(w, http.StatusOK, map[string]any{"session": f.vmJSON(b, v), "routes": []any{}})
 }
 
+func (f *Fake) getSnapshot(w http.ResponseWriter, r *http.Request) {
+	for _, b := range f.boxes {
+		if b.snapshot != "" && b.snapshot == r.PathValue("id") {
+			now := f.o.Now()
+			wiretest.JSON(w, http.StatusOK, map[string]any{"snapshot": map[string]any{
+				"id": b.snapshot, "sourceSessionId": b.current().id, "region": "iad1", "status": b.kept, "sizeBytes": 1 << 20,
+				"createdAt": now.UnixMilli(), "updatedAt": now.UnixMilli(), "expiresAt": now.Add(24 * time.Hour).UnixMilli(),
+			}})
+			return
+		}
+	}
+	refuse(w, http.StatusGone, "snapshot_not_found", "no snapshot %s", r.PathValue("id"))
+}
+
 func (f *Fake) delete(w http.ResponseWriter, r *http.Request) {
 	b := f.named(r.PathValue("name"))
 	if b == nil {
@@ -171,6 +191,7 @@ func (f *Fake) create(w http.ResponseWriter, r *http.Request) {
 		Timeout    int64
 		Persistent *bool
 		Runtime    string
+		Image      string
 		Resources  struct{ VCPUs int }
 		Tags, Env  map[string]string
 	}
@@ -190,7 +211,7 @@ func (f *Fake) create(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	b := f.put(body.Name, body.Persistent == nil || *body.Persistent, body.Tags)
-	b.env, b.runtime = body.Env, body.Runtime
+	b.env, b.runtime, b.image = body.Env, body.Runtime, body.Image
 	if body.Resources.VCPUs > 0 {
 		b.vcpus = body.Resources.VCPUs
 	}

@@ -1,0 +1,101 @@
+package vercel
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/httpx"
+	"sbx/internal/providers"
+)
+
+// TypeName is the provider type's name.
+const TypeName = "vercel"
+
+const (
+	defaultURL     = "https://vercel.com/api" // what the official SDKs ask
+	defaultRuntime = "node24"
+)
+
+// Type describes Vercel Sandbox.
+func Type() providers.Type {
+	return providers.Type{
+		Name: TypeName, Help: "Vercel Sandbox: named sandboxes, each run of which is a session",
+		SwitchedOn: []string{"VERCEL_TOKEN", "VERCEL_TEAM_ID", "VERCEL_PROJECT_ID"},
+		Options: []providers.Option{
+			{Name: "token", Env: "VERCEL_TOKEN", Kind: providers.OptionText, Secret: true, Help: "access token, or an OIDC token that names team and project itself"},
+			{Name: "team", Env: "VERCEL_TEAM_ID", Kind: providers.OptionText, Account: true, Help: "team id"},
+			{Name: "project", Env: "VERCEL_PROJECT_ID", Kind: providers.OptionText, Account: true, Help: "project id"},
+			{Name: "url", Env: "SBX_VERCEL_URL", Default: defaultURL, Kind: providers.OptionText, Help: "address of the API"},
+			{Name: "runtime", Default: defaultRuntime, Kind: providers.OptionText, Help: "runtime of a sandbox that names no template, image or snapshot"},
+		},
+		Open: open,
+	}
+}
+
+func open(_ context.Context, p providers.Profile, d providers.Deps) (providers.Provider, error) {
+	s := p.Settings
+	if s["token"] == "" {
+		return nil, fault.New(fault.KindAuth, "no token is set").At(p.Name, "").WithHint("set VERCEL_TOKEN, VERCEL_TEAM_ID and VERCEL_PROJECT_ID")
+	}
+	told := readClaims(s["token"])
+	c := &Client{
+		name: p.Name, now: d.Now, owner: owner(d.Lookup), runtime: cmp.Or(s["runtime"], defaultRuntime),
+		team: cmp.Or(s["team"], told.Team), project: cmp.Or(s["project"], told.Project), expires: told.expires(), deleted: &names{},
+	}
+	if c.team == "" || c.project == "" {
+		return nil, fault.Usage("team and project must both be set").At(p.Name, "").WithHint("set VERCEL_TEAM_ID and VERCEL_PROJECT_ID, or team: and project:")
+	}
+	if c.now == nil {
+		c.now = time.Now
+	}
+	var err error
+	c.http, err = httpx.New(d.Net, httpx.Options{
+		Profile: p.Name, Base: cmp.Or(s["url"], defaultURL), Secrets: []string{s["token"]},
+		Header: http.Header{"Authorization": {"Bearer " + s["token"]}}, Stall: stall,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// owner is who creates sandboxes: the user of this process, or just sbx.
+func owner(lookup func(string) (string, bool)) string {
+	for _, name := range []string{"USER", "LOGNAME"} {
+		if lookup == nil {
+			break
+		}
+		if user, ok := lookup(name); ok && user != "" {
+			return user
+		}
+	}
+	return "sbx"
+}
+
+// claims is what an OIDC token says of itself. The API checks it, this does not.
+type claims struct {
+	Team    string  `json:"owner_id"`
+	Project string  `json:"project_id"`
+	Expires float64 `json:"exp"` // seconds of Unix time
+}
+
+// readClaims reads the payload of an OIDC token; nothing for any other token.
+func readClaims(token string) (c claims) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return claims{}
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil || json.Unmarshal(payload, &c) != nil {
+		return claims{}
+	}
+	return c
+}
+
+func (c claims) expires() time.Time { return millis(c.Expires * 1000).time() }
