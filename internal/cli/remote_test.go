@@ -23,7 +23,7 @@ import (
 )
 
 // world is a fake of one provider's API, as scripts use it.
-type world interface {
+type world interface { //nolint:interfacebloat // what every fake has
 	Listen() string
 	Break(faults ...wiretest.Fault)
 	Heal()

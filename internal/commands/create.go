@@ -126,8 +126,21 @@ func (o *createOptions) read(d *Deps, command []string) (sandbox.Spec, error) {
 	if spec.Labels, err = readLabels(o.labels); err != nil {
 		return spec, err
 	}
+	if spec.Labels[sandbox.LabelOwner] == "" {
+		spec.Labels[sandbox.LabelOwner] = user(d.Process.Lookup)
+	}
 	spec.Env, err = o.env.read(d)
 	return spec, err
+}
+
+// user is who makes a sandbox; cron knows no USER.
+func user(lookup func(string) (string, bool)) string {
+	for _, name := range []string{"USER", "LOGNAME"} {
+		if who, ok := lookup(name); ok && printable(who) && who != "" {
+			return who
+		}
+	}
+	return "sbx"
 }
 
 func (o *createOptions) limits(spec *sandbox.Spec) error {

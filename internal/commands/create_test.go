@@ -100,7 +100,7 @@ func TestCreateHandsEveryFlagDown(t *testing.T) {
 	require.Equal(t, 0, r.code, r.stderr)
 	assert.Equal(t, sandbox.Spec{
 		Name: "crawler", Command: []string{"sh", "-c", "echo --name; exit 3"}, Env: []string{"FILE=1", "MODE=a b", "TOKEN=from here"},
-		Template: "base", Snapshot: "snap", Image: "img:1", Labels: map[string]string{"team": "agents", "empty": ""},
+		Template: "base", Snapshot: "snap", Image: "img:1", Labels: map[string]string{"team": "agents", "empty": "", sandbox.LabelOwner: "sbx"},
 		TaskID: "t-1", AgentType: "coder", MemoryBytes: 512 << 20, CPU: 0.5, DiskBytes: 8 << 30, PIDs: 64,
 		TTL: 90 * time.Minute, Workdir: "/srv", RequireHardLimit: true, Isolate: "bwrap",
 	}, l.spec)
@@ -110,7 +110,7 @@ func TestCreateLeavesTheRestToTheProvider(t *testing.T) {
 	t.Parallel()
 	b, l := recorded()
 	require.Equal(t, 0, b.run(t, "create -- sleep 60").code)
-	assert.Equal(t, sandbox.Spec{Command: []string{"sleep", "60"}, Labels: map[string]string{}}, l.spec)
+	assert.Equal(t, sandbox.Spec{Command: []string{"sleep", "60"}, Labels: map[string]string{sandbox.LabelOwner: "sbx"}}, l.spec)
 }
 
 func TestCreateRefusesBeforeAnythingIsCalled(t *testing.T) {

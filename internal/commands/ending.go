@@ -78,14 +78,11 @@ func (r *endRun) still(s sandbox.Sandbox) (sandbox.Outcome, string) {
 	return "", ""
 }
 
-// labelKeep protects a sandbox wherever it stands, without any configuration.
-const labelKeep = "sbx/keep"
-
 // protected says why a sandbox may not be ended; "" = it may.
 func (r *endRun) protected(s sandbox.Sandbox) string {
 	switch {
-	case s.Labels[labelKeep] == "true":
-		return "protected: it has the label " + labelKeep + "=true"
+	case s.Labels[sandbox.LabelKeep] == "true":
+		return "protected: it has the label " + sandbox.LabelKeep + "=true"
 	case r.config.Protect.Covers(s.Ref(), s.Labels):
 		return "protected: the configuration says so"
 	}

@@ -7,10 +7,6 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// LabelOwner marks a sandbox as somebody's of sbx. Profiles that switched
-// themselves on own only sandboxes that carry it (DESIGN section 6).
-const LabelOwner = "sbx/owner"
-
 // Owned says which sandboxes of a profile bulk endings may touch.
 type Owned struct {
 	All    bool

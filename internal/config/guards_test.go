@@ -18,8 +18,8 @@ func TestOwns(t *testing.T) {
 	}{
 		"nothing said":     {Owned{}, both, false},
 		"all":              {Owned{All: true}, nil, true},
-		"has":              {Owned{Has: LabelOwner}, both, true},
-		"has not":          {Owned{Has: LabelOwner}, map[string]string{"a": "b"}, false},
+		"has":              {Owned{Has: sandbox.LabelOwner}, both, true},
+		"has not":          {Owned{Has: sandbox.LabelOwner}, map[string]string{"a": "b"}, false},
 		"labels":           {Owned{Labels: map[string]string{"a": "b"}}, both, true},
 		"other value":      {Owned{Labels: map[string]string{"a": "c"}}, both, false},
 		"one of two":       {Owned{Labels: map[string]string{"a": "b", "c": "d"}}, both, false},

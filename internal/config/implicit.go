@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"sbx/internal/providers"
+	"sbx/internal/sandbox"
 )
 
 func (l *loader) switched(t providers.Type) bool {
@@ -20,7 +21,7 @@ func (l *loader) implicit(t providers.Type) {
 	if slices.ContainsFunc(l.config.Profiles, func(p Profile) bool { return p.Type == t.Name && l.reads(p.Name, t) }) {
 		return
 	}
-	p := Profile{Profile: l.settings(t.Name, t, true), Implicit: true, Owned: Owned{Has: LabelOwner}}
+	p := Profile{Profile: l.settings(t.Name, t, true), Implicit: true, Owned: Owned{Has: sandbox.LabelOwner}}
 	if t.Always {
 		p.Owned = Owned{All: true}
 	}

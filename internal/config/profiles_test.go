@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
+	"sbx/internal/sandbox"
 )
 
 func TestProfilesOfBothFilesAreMergedByOption(t *testing.T) {
@@ -83,7 +84,7 @@ func TestTypesSwitchThemselvesOn(t *testing.T) {
 	require.Equal(t, []string{"cloud", "far", "here"}, c.names())
 	cloud, _ := c.Find("cloud")
 	assert.True(t, cloud.Implicit)
-	assert.Equal(t, Owned{Has: LabelOwner}, cloud.Owned)
+	assert.Equal(t, Owned{Has: sandbox.LabelOwner}, cloud.Owned)
 	assert.Equal(t, "sbx/owner=* <- default", w.origin(c, "providers.cloud.owned"))
 	assert.Equal(t, "cloud <- env CLOUD_KEY", w.origin(c, "providers.cloud.type"))
 	assert.Equal(t, "here <- default", w.origin(c, "providers.here.type"))

@@ -111,6 +111,7 @@ func TestBadDays(t *testing.T) {
 func TestKills(t *testing.T) {
 	t.Parallel()
 	wiretest.RunKills(t, func(t *testing.T) wiretest.Victim {
+		t.Helper()
 		f := daytonatest.New(t, daytonatest.Options{})
 		id := f.Add(daytonatest.Seed{})
 		return wiretest.Victim{

@@ -3,7 +3,6 @@ package daytona
 import (
 	"context"
 	"crypto/rand"
-	"maps"
 	"math"
 	"net/http"
 	"strings"
@@ -33,7 +32,7 @@ func (c *Client) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 	var made wireSandbox
 	_, err = c.http.JSON(ctx, httpx.Request{Op: "create", Method: http.MethodPost, Path: "/sandbox", JSON: body, Timeout: createTimeout}, &made)
 	if err != nil {
-		return sandbox.Sandbox{}, c.unsettled(err, body.Labels[keyNonce])
+		return sandbox.Sandbox{}, c.unsettled(err, body.Labels[sandbox.LabelNonce])
 	}
 	s := c.sandbox(made)
 	if len(spec.Command) == 0 {
@@ -69,15 +68,15 @@ func (c *Client) started(ctx context.Context, s sandbox.Sandbox) (sandbox.Sandbo
 }
 
 func (c *Client) creation(spec sandbox.Spec) (wireCreate, error) {
-	refuse := func(format string, args ...any) (wireCreate, error) {
-		return wireCreate{}, fault.Usage(format, args...).At(c.name, "create")
+	refuse := func(text string) (wireCreate, error) {
+		return wireCreate{}, fault.Usage("%s", text).At(c.name, "create")
 	}
 	ttl := spec.TTL
 	if ttl <= 0 {
 		ttl = defaultTTL
 	}
 	nonce := strings.ToLower(rand.Text())
-	w := wireCreate{Target: c.target, TTLMinutes: int(math.Ceil(ttl.Minutes())), Labels: map[string]string{keyNonce: nonce}, Snapshot: spec.Snapshot}
+	w := wireCreate{Target: c.target, TTLMinutes: int(math.Ceil(ttl.Minutes())), Labels: spec.Marks(), Snapshot: spec.Snapshot}
 	if w.Snapshot == "" {
 		w.Snapshot = spec.Template
 	}
@@ -95,17 +94,12 @@ func (c *Client) creation(spec sandbox.Spec) (wireCreate, error) {
 		return refuse("cpu, memory and disk are whole cores and whole gigabytes here")
 	}
 	w.CPU, w.Memory, w.Disk = int(spec.CPU), int(spec.MemoryBytes/gibibyte), int(spec.DiskBytes/gibibyte)
-	maps.Copy(w.Labels, spec.Labels)
-	for key, value := range map[string]string{keyName: spec.Name, keyTask: spec.TaskID, keyAgent: spec.AgentType} {
-		if value != "" {
-			w.Labels[key] = value
-		}
-	}
+	w.Labels[sandbox.LabelNonce] = nonce
 	if spec.Name != "" {
 		w.Name = spec.Name + "-" + nonce[:8] // names are unique in an organization
 	}
 	if len(spec.Command) > 0 {
-		w.Labels[keyRun] = guest.Main
+		w.Labels[sandbox.LabelRun] = guest.Main
 	} else {
 		w.Env = guest.Environment(spec.Env) // there is no program to hand it to
 	}
@@ -116,7 +110,7 @@ func (c *Client) creation(spec sandbox.Spec) (wireCreate, error) {
 func (c *Client) unsettled(err error, nonce string) error {
 	if status := httpx.Status(err); fault.KindOf(err) == fault.KindUnavailable && !httpx.NotSent(err) && status != http.StatusTooManyRequests {
 		return fault.New(fault.KindUnavailable, "%w; it may have been created all the same", err).
-			WithHint("look for it with `sbx ls --provider %s --label %s=%s`", c.name, keyNonce, nonce)
+			WithHint("look for it with `sbx ls --provider %s --label %s=%s`", c.name, sandbox.LabelNonce, nonce)
 	}
 	return err
 }

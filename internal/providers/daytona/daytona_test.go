@@ -41,8 +41,8 @@ func TestLookingIsNoActivity(t *testing.T) {
 	require.NoError(t, err)
 	_, err = c.Probe(t.Context(), id)
 	require.NoError(t, err)
-	_, _ = c.Exit(t.Context(), id) // there is no such run; asking is what counts
-	for range c.Logs(t.Context(), id, providers.LogQuery{}) {
+	_, _ = c.Exit(t.Context(), id)                            // there is no such run; asking is what counts
+	for range c.Logs(t.Context(), id, providers.LogQuery{}) { //nolint:errcheck // asking is what counts
 		continue
 	}
 	assert.Equal(t, before, active(), "a look counts as activity")
@@ -50,6 +50,30 @@ func TestLookingIsNoActivity(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, active().After(before), "a command is activity")
 	assert.Zero(t, f.Changes())
+}
+
+// TestAnEntrypointIsFollowed: each of its two streams grows by itself, and no line
+// comes twice or before its end.
+func TestAnEntrypointIsFollowed(t *testing.T) {
+	t.Parallel()
+	f, c := fresh(t, daytonatest.Options{})
+	id := f.Add(daytonatest.Seed{})
+	f.Says(id, "", "one bad thing\nhalf")
+	steps := map[string]func(){
+		"stderr one bad thing": func() { f.Says(id, "out two\n", "") },
+		"stdout out two":       func() { f.Says(id, "out three\n", " a line\nbad four\n") },
+		"stderr bad four":      func() { require.NoError(t, c.Terminate(t.Context(), id, providers.TerminateOptions{})) },
+	}
+	var got []string
+	for l, err := range c.Logs(t.Context(), id, providers.LogQuery{Follow: true, Tail: 1}) {
+		require.NoError(t, err)
+		line := l.Stream + " " + l.Text
+		got = append(got, line)
+		if step := steps[line]; step != nil {
+			step()
+		}
+	}
+	assert.Equal(t, []string{"stderr one bad thing", "stdout out two", "stdout out three", "stderr half a line", "stderr bad four"}, got)
 }
 
 func TestTerminateIsAStopAndDeleteDestroys(t *testing.T) {

@@ -26,56 +26,16 @@ func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter
 			yield(sandbox.LogLine{}, err)
 		case stateOf(w) != sandbox.StateRunning:
 			c.buildLog(ctx, w, q, yield)
-		case w.Labels[keyRun] != "":
-			for line, err := range guest.Logs(ctx, c.shellOf(w.ID, nil, true), w.Labels[keyRun], q) {
+		case w.Labels[sandbox.LabelRun] != "":
+			for line, err := range guest.Logs(ctx, c.shellOf(w.ID, nil, true), w.Labels[sandbox.LabelRun], q) {
 				if !yield(line, c.at(err, "logs "+id)) {
 					return
 				}
 			}
 		default:
-			c.entrypoint(ctx, w.ID, q, yield)
+			(&entrypoint{c: c, id: w.ID}).give(ctx, q, yield)
 		}
 	}
-}
-
-// entrypoint reads the log of the image's own program, which each answer brings
-// whole.
-func (c *Client) entrypoint(ctx context.Context, id string, q providers.LogQuery, yield func(sandbox.LogLine, error) bool) {
-	shown := 0
-	for pause := 500 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
-		var w wireLogs
-		_, err := c.http.JSON(ctx, c.toolbox(httpx.Request{Op: "logs " + id, Path: "/process/session/entrypoint/logs"}, id, true), &w)
-		if err != nil && (httpx.Status(err) != http.StatusNotFound || shown > 0) {
-			if shown > 0 && fault.KindOf(err) == fault.KindNotFound {
-				return
-			}
-			yield(sandbox.LogLine{}, c.inside(err))
-			return
-		}
-		lines := append(split("stdout", w.Stdout), split("stderr", w.Stderr)...)
-		fresh := lines[min(shown, len(lines)):]
-		if shown == 0 && q.Tail > 0 && len(fresh) > q.Tail {
-			fresh = fresh[len(fresh)-q.Tail:]
-		}
-		if shown = max(shown, len(lines)); !guest.Give(fresh, yield) || !q.Follow {
-			return
-		}
-		if err := guest.Wait(ctx, pause); err != nil {
-			yield(sandbox.LogLine{}, c.at(err, "logs "+id))
-			return
-		}
-		if now, err := c.detail(ctx, "logs", id); fault.KindOf(err) == fault.KindNotFound || err == nil && stateOf(now) != sandbox.StateRunning {
-			return
-		}
-	}
-}
-
-func split(stream, text string) []sandbox.LogLine {
-	var lines []sandbox.LogLine
-	for line := range strings.Lines(text) {
-		lines = append(lines, sandbox.LogLine{Stream: stream, Text: strings.TrimRight(line, "\r\n"), Source: "entrypoint"})
-	}
-	return lines
 }
 
 // buildLog reads what the builder of a sandbox's image wrote; a sandbox that does
@@ -173,11 +133,11 @@ func (c *Client) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case w.Labels[keyRun] == "":
+	case w.Labels[sandbox.LabelRun] == "":
 		return nil, c.at(fault.New(fault.KindNotFound, "%w", guest.ErrNoRun), "exit "+id)
 	case stateOf(w) != sandbox.StateRunning:
 		return nil, fault.New(fault.KindUnavailable, "it is %s, and its exit is kept inside", w.State).At(c.name, "exit "+id)
 	}
-	exit, err := guest.Exit(ctx, c.shellOf(w.ID, nil, true), w.Labels[keyRun])
+	exit, err := guest.Exit(ctx, c.shellOf(w.ID, nil, true), w.Labels[sandbox.LabelRun])
 	return exit, c.at(err, "exit "+id)
 }

@@ -71,7 +71,7 @@ func timers() map[string]time.Duration {
 // a trouble of its own.
 const apart = 2 * time.Second
 
-// VerifyEnd: a stop is proved by the state. A delete needs a second 404 some
+// VerifyEnd takes the state as proof of a stop. A delete needs a second 404 some
 // seconds after the first, and a list that does not hold it among the failed ones
 // that are hidden from every other answer, since their runner may still have them.
 func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery) (providers.Proof, error) {

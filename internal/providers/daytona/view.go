@@ -8,15 +8,6 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// What sbx writes into a sandbox's labels.
-const (
-	keyName  = "sbx/name"
-	keyTask  = "sbx/task"
-	keyAgent = "sbx/agent-type"
-	keyRun   = "sbx/run"   // the tag of the program that create started
-	keyNonce = "sbx/nonce" // finds a sandbox whose creation was not answered
-)
-
 // Get reads one by id or name. A missing one is fault.KindNotFound: the API says
 // the same of what never was, of what is gone, and of another organization's.
 func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
@@ -42,10 +33,10 @@ func (c *Client) sandbox(w wireSandbox) sandbox.Sandbox {
 	s := sandbox.Sandbox{
 		Provider: c.name, ProviderType: TypeName, ID: w.ID, Name: w.Name, RawState: w.State, State: stateOf(w),
 		CreatedAt: w.CreatedAt, LastActivityAt: w.LastActivityAt, ExpiresAt: w.AutoDestroyAt, Activity: sandbox.Unknown,
-		Template: w.Snapshot, Labels: maps.Clone(w.Labels), TaskID: w.Labels[keyTask], AgentType: w.Labels[keyAgent],
+		Template: w.Snapshot, Labels: maps.Clone(w.Labels), TaskID: w.Labels[sandbox.LabelTask], AgentType: w.Labels[sandbox.LabelAgentType],
 		Limits: sandbox.Limits{CPU: w.CPU, MemoryBytes: gibibytes(w.Memory), DiskBytes: gibibytes(w.Disk), Isolation: "container"},
 	}
-	if own := w.Labels[keyName]; own != "" {
+	if own := w.Labels[sandbox.LabelName]; own != "" {
 		s.Name = own
 	}
 	if s.State == sandbox.StateFailed {

@@ -3,7 +3,6 @@ package e2b
 import (
 	"context"
 	"crypto/rand"
-	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -58,15 +57,10 @@ func (c *Client) creation(spec sandbox.Spec) (wireCreate, string, error) {
 		}
 	}
 	nonce := strings.ToLower(rand.Text())
-	labels := map[string]string{keyNonce: nonce}
-	maps.Copy(labels, spec.Labels)
-	for key, value := range map[string]string{keyName: spec.Name, keyTask: spec.TaskID, keyAgent: spec.AgentType} {
-		if value != "" {
-			labels[key] = value
-		}
-	}
+	labels := spec.Marks()
+	labels[sandbox.LabelNonce] = nonce
 	if len(spec.Command) > 0 {
-		labels[keyRun] = guest.Main
+		labels[sandbox.LabelRun] = guest.Main
 	}
 	ttl := spec.TTL
 	if ttl <= 0 {
@@ -96,7 +90,7 @@ func (c *Client) unsettled(err error, nonce string) error {
 			WithHint("the account may hold no more sandboxes: `sbx ls --provider %s` shows what can be ended", c.name)
 	case fault.KindOf(err) == fault.KindUnavailable && !httpx.NotSent(err) && (status == 0 || status >= http.StatusInternalServerError):
 		return fault.New(fault.KindUnavailable, "%w; it may have been created all the same", err).
-			WithHint("look for it with `sbx ls --provider %s --label %s=%s`", c.name, keyNonce, nonce)
+			WithHint("look for it with `sbx ls --provider %s --label %s=%s`", c.name, sandbox.LabelNonce, nonce)
 	}
 	return err
 }

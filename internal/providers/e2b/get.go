@@ -9,16 +9,6 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// What sbx writes into a sandbox's metadata. Other keys may carry a meaning for
-// the provider (Novita's idle_timeout) and are left as they are.
-const (
-	keyName  = "sbx/name"
-	keyTask  = "sbx/task"
-	keyAgent = "sbx/agent-type"
-	keyRun   = "sbx/run"   // the tag of the program that create started
-	keyNonce = "sbx/nonce" // finds a sandbox whose creation was not answered
-)
-
 // Get reads one by id. A missing one is fault.KindNotFound: the API says the
 // same of what never was, of what has ended, and of another team's.
 func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
@@ -46,7 +36,7 @@ func (c *Client) sandbox(w wireSandbox) sandbox.Sandbox {
 	s := sandbox.Sandbox{
 		Provider: c.name, ProviderType: c.dialect.name, ID: w.SandboxID, RawState: w.State,
 		StartedAt: w.StartedAt, Template: w.Alias, Labels: maps.Clone(w.Metadata),
-		Name: w.Metadata[keyName], TaskID: w.Metadata[keyTask], AgentType: w.Metadata[keyAgent],
+		Name: w.Metadata[sandbox.LabelName], TaskID: w.Metadata[sandbox.LabelTask], AgentType: w.Metadata[sandbox.LabelAgentType],
 		Activity: sandbox.Unknown,
 	}
 	if c.legacy && w.ClientID != "" && !strings.HasSuffix(w.SandboxID, "-"+w.ClientID) {

@@ -14,6 +14,7 @@ import (
 func TestKills(t *testing.T) {
 	t.Parallel()
 	wiretest.RunKills(t, func(t *testing.T) wiretest.Victim {
+		t.Helper()
 		f := e2btest.New(t, e2btest.Options{})
 		c, ok := open(t, f, e2b.Type()).(providers.Commander)
 		require.True(t, ok)

@@ -26,8 +26,8 @@ func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter
 	return func(yield func(sandbox.LogLine, error) bool) {
 		w, err := c.detail(ctx, id)
 		switch {
-		case err == nil && w.State == "running" && w.Metadata[keyRun] != "":
-			for line, err := range guest.Logs(ctx, c.shellOf(id), w.Metadata[keyRun], q) {
+		case err == nil && w.State == "running" && w.Metadata[sandbox.LabelRun] != "":
+			for line, err := range guest.Logs(ctx, c.shellOf(id), w.Metadata[sandbox.LabelRun], q) {
 				if !yield(line, c.at(err, "logs "+id)) {
 					return
 				}

@@ -58,12 +58,12 @@ func (c *Client) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case w.Metadata[keyRun] == "":
+	case w.Metadata[sandbox.LabelRun] == "":
 		return nil, c.at(fault.New(fault.KindNotFound, "%w", guest.ErrNoRun), "exit "+id)
 	case w.State != "running":
 		return nil, fault.New(fault.KindUnavailable, "it is %s, and looking inside would wake it", w.State).At(c.name, "exit "+id)
 	}
-	exit, err := guest.Exit(ctx, c.shellOf(id), w.Metadata[keyRun])
+	exit, err := guest.Exit(ctx, c.shellOf(id), w.Metadata[sandbox.LabelRun])
 	return exit, c.at(err, "exit "+id)
 }
 

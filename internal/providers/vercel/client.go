@@ -15,7 +15,6 @@ type Client struct {
 	name    string
 	team    string
 	project string
-	owner   string
 	runtime string
 	expires time.Time // of an OIDC token; zero = it does not tell
 	now     func() time.Time

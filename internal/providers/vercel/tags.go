@@ -7,15 +7,6 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// The labels that sbx writes and reads.
-const (
-	labelOwner = "sbx/owner"
-	labelName  = "sbx/name" // the API's own names are unique in a project, an operator's are not
-	labelTask  = "sbx/task"
-	labelAgent = "sbx/agent-type"
-	labelKeep  = "sbx/keep" // what protects a sandbox is usually spelled so
-)
-
 // mostTags is how many tags a sandbox may have (Vercel Sandbox documentation,
 // Tags).
 const mostTags = 5
@@ -25,7 +16,7 @@ const mostTags = 5
 // there is no slash in ours. All other keys are the same on both sides.
 func spellings() map[string]string {
 	return map[string]string{
-		labelOwner: "sbx-owner", labelName: "sbx-name", labelTask: "sbx-task", labelAgent: "sbx-agent-type", labelKeep: "sbx-keep",
+		sandbox.LabelOwner: "sbx-owner", sandbox.LabelName: "sbx-name", sandbox.LabelTask: "sbx-task", sandbox.LabelAgentType: "sbx-agent-type", sandbox.LabelKeep: "sbx-keep",
 	}
 }
 
@@ -58,14 +49,7 @@ func labels(tags map[string]string) map[string]string {
 
 // tagged gives the tags of a new sandbox; fault.KindUsage where there are too many.
 func (c *Client) tagged(spec sandbox.Spec) (map[string]string, error) {
-	all := map[string]string{labelOwner: c.owner}
-	maps.Copy(all, spec.Labels)
-	for key, value := range map[string]string{labelName: spec.Name, labelTask: spec.TaskID, labelAgent: spec.AgentType} {
-		if value != "" {
-			all[key] = value
-		}
-	}
-	out := tags(all)
+	out := tags(spec.Marks())
 	if len(out) > mostTags {
 		return nil, fault.Usage("a sandbox has %d tags at most, and these are %d: labels, owner, name, task and agent type", mostTags, len(out)).
 			At(c.name, "create").WithHint("leave out a --label")

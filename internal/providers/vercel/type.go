@@ -45,7 +45,7 @@ func open(_ context.Context, p providers.Profile, d providers.Deps) (providers.P
 	}
 	told := readClaims(s["token"])
 	c := &Client{
-		name: p.Name, now: d.Now, owner: owner(d.Lookup), runtime: cmp.Or(s["runtime"], defaultRuntime),
+		name: p.Name, now: d.Now, runtime: cmp.Or(s["runtime"], defaultRuntime),
 		team: cmp.Or(s["team"], told.Team), project: cmp.Or(s["project"], told.Project), expires: told.expires(), deleted: &names{},
 	}
 	if c.team == "" || c.project == "" {
@@ -63,19 +63,6 @@ func open(_ context.Context, p providers.Profile, d providers.Deps) (providers.P
 		return nil, err
 	}
 	return c, nil
-}
-
-// owner is who creates sandboxes: the user of this process, or just sbx.
-func owner(lookup func(string) (string, bool)) string {
-	for _, name := range []string{"USER", "LOGNAME"} {
-		if lookup == nil {
-			break
-		}
-		if user, ok := lookup(name); ok && user != "" {
-			return user
-		}
-	}
-	return "sbx"
 }
 
 // claims is what an OIDC token says of itself. The API checks it, this does not.

@@ -111,14 +111,12 @@ func TestWhatIsMadeSaysWhose(t *testing.T) {
 	f := verceltest.New(t, verceltest.Options{})
 	settings := verceltest.Settings(f.Listen())
 	settings["runtime"] = "python3.13"
-	p, err := vercel.Type().Open(t.Context(), providers.Profile{Name: "prod", Settings: settings}, providers.Deps{
-		Lookup: func(name string) (string, bool) { return "ada", name == "USER" },
-	})
+	p, err := vercel.Type().Open(t.Context(), providers.Profile{Name: "prod", Settings: settings}, providers.Deps{})
 	require.NoError(t, err)
 	c, ok := p.(*vercel.Client)
 	require.True(t, ok)
 	defer c.Close()
-	made, err := c.Create(t.Context(), sandbox.Spec{Name: "one", TaskID: "t-7", Labels: map[string]string{"tier": "gold"}})
+	made, err := c.Create(t.Context(), sandbox.Spec{Name: "one", TaskID: "t-7", Labels: map[string]string{"tier": "gold", sandbox.LabelOwner: "ada"}})
 	require.NoError(t, err)
 	got, err := c.Get(t.Context(), made.ID)
 	require.NoError(t, err)

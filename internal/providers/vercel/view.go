@@ -23,7 +23,7 @@ func (v view) persistent() bool {
 }
 
 // ours says that sbx has made it, or that somebody says so.
-func (v view) ours() bool { return v.box != nil && v.box.Tags[spellings()[labelOwner]] != "" }
+func (v view) ours() bool { return v.box != nil && v.box.Tags[spellings()[sandbox.LabelOwner]] != "" }
 
 // judged finds the session that an id means: a session's own, also one of the
 // first API, whose ids have this form; or a name's current one.
@@ -118,8 +118,8 @@ func (w *wireSession) fill(s *sandbox.Sandbox) {
 // current one.
 func (b *wireBox) fill(s *sandbox.Sandbox, w *wireSession) {
 	s.Labels = labels(b.Tags)
-	s.TaskID, s.AgentType = s.Labels[labelTask], s.Labels[labelAgent]
-	s.Name = cmp.Or(s.Labels[labelName], b.Name)
+	s.TaskID, s.AgentType = s.Labels[sandbox.LabelTask], s.Labels[sandbox.LabelAgentType]
+	s.Name = cmp.Or(s.Labels[sandbox.LabelName], b.Name)
 	s.Template = cmp.Or(b.Image, b.Runtime, s.Template)
 	if w != nil {
 		return

@@ -57,12 +57,23 @@ type Fake struct {
 type box struct {
 	id, name, state, desired, snapshot, reason, runner string
 	labels, env                                        map[string]string
-	created, started, changed, active, destroy         time.Time
+	created, changed, active, destroy                  time.Time
 	autoStop, autoDelete                               float64
 	cpu, memory, disk                                  float64
 	machine                                            *wiretest.Machine
-	runs                                               []*wiretest.Running
-	dead                                               bool // its daemon
+	dead                                               bool   // its daemon
+	out, err                                           string // of its entrypoint
+}
+
+// Says lets the entrypoint of a sandbox write.
+func (f *Fake) Says(id, stdout, stderr string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, b := range f.boxes {
+		if b.id == id {
+			b.out, b.err = b.out+stdout, b.err+stderr
+		}
+	}
 }
 
 // New makes a fake that ends with the test.

@@ -316,8 +316,8 @@ func (f *Fake) execute(w http.ResponseWriter, r *http.Request, b *box) {
 	wiretest.JSON(w, http.StatusOK, map[string]any{"exitCode": code, "result": out.String()})
 }
 
-func (f *Fake) entrypoint(w http.ResponseWriter, _ *http.Request, _ *box) {
-	wiretest.JSON(w, http.StatusOK, map[string]any{"output": "", "stdout": "entrypoint ready\nError: connect ETIMEDOUT 10.0.0.1:443\n", "stderr": ""})
+func (f *Fake) entrypoint(w http.ResponseWriter, _ *http.Request, b *box) {
+	wiretest.JSON(w, http.StatusOK, map[string]any{"output": b.out + b.err, "stdout": "entrypoint ready\nError: connect ETIMEDOUT 10.0.0.1:443\n" + b.out, "stderr": b.err})
 }
 
 func (f *Fake) metrics(w http.ResponseWriter, _ *http.Request, _ *box) {

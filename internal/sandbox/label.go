@@ -1,0 +1,27 @@
+package sandbox
+
+import "maps"
+
+// Labels that sbx itself writes or reads, whichever provider keeps them.
+const (
+	LabelOwner     = "sbx/owner"      // who made it with sbx; config's `owned` goes by it
+	LabelName      = "sbx/name"       // where the provider wants names of its own, or has none
+	LabelTask      = "sbx/task"       // Spec.TaskID
+	LabelAgentType = "sbx/agent-type" // Spec.AgentType
+	LabelKeep      = "sbx/keep"       // protects it from being ended
+	LabelRun       = "sbx/run"        // the tag of the program that create started
+	LabelNonce     = "sbx/nonce"      // finds a sandbox whose creation was not answered
+)
+
+// Marks are the labels of a new sandbox where the provider keeps nothing but
+// labels: those that were asked for, its owner, name, task and agent type.
+func (s Spec) Marks() map[string]string {
+	marks := map[string]string{LabelOwner: "sbx"}
+	maps.Copy(marks, s.Labels)
+	for label, value := range map[string]string{LabelName: s.Name, LabelTask: s.TaskID, LabelAgentType: s.AgentType} {
+		if value != "" {
+			marks[label] = value
+		}
+	}
+	return marks
+}
