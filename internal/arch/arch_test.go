@@ -98,7 +98,7 @@ func owners() map[string][]string {
 func standard() map[string][]string {
 	return map[string][]string{
 		"net/http": with(wireRooms(), "httpx", "providers/providertest"),
-		"os/exec":  {"providers/local", "providers/local/supervisor", "providers/local/identity", "providers/wiretest"},
+		"os/exec":  {"process", "providers/local", "providers/local/supervisor", "providers/local/identity", "providers/wiretest"},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -11,7 +12,6 @@ import (
 	"sbx/internal/commands"
 	"sbx/internal/config"
 	"sbx/internal/fleet"
-	"sbx/internal/httpx"
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/providers"
@@ -39,8 +39,8 @@ func (a *app) deps() *commands.Deps {
 	return &commands.Deps{
 		Process: a.process, Version: version(), Types: a.types, Globals: &a.globals,
 		Printer: a.printer, Input: a.input, Config: a.config,
-		Fleet:       func(ctx context.Context) (*fleet.Fleet, error) { return a.fleet(ctx, a.selected) },
-		Whole:       func(ctx context.Context) (*fleet.Fleet, error) { return a.fleet(ctx, everything) },
+		Fleet:       func(ctx context.Context) (*fleet.Fleet, error) { return a.fleet(ctx, (*config.Config).Selected) },
+		Only:        a.only,
 		Size:        a.size,
 		RawTerminal: a.rawTerminal,
 		Program:     program,
@@ -134,9 +134,15 @@ func (a *app) input() config.Input {
 	return in
 }
 
-func (a *app) selected(c *config.Config) []config.Profile { return c.Selected() }
-
-func everything(c *config.Config) []config.Profile { return c.Profiles }
+// only opens the named profiles, without names all, whatever is selected.
+func (a *app) only(ctx context.Context, names ...string) (*fleet.Fleet, error) {
+	return a.fleet(ctx, func(c *config.Config) []config.Profile {
+		if len(names) == 0 {
+			return c.Profiles
+		}
+		return slices.DeleteFunc(slices.Clone(c.Profiles), func(p config.Profile) bool { return !slices.Contains(names, p.Name) })
+	})
+}
 
 // sweepLimit bounds the tidying up that comes before a verb.
 const sweepLimit = 15 * time.Second
@@ -153,11 +159,7 @@ func (a *app) fleet(ctx context.Context, choose func(*config.Config) []config.Pr
 	if err != nil {
 		return nil, err
 	}
-	members, err := a.open(ctx, c, choose(c), p.Warn)
-	if err != nil {
-		return nil, err
-	}
-	f := fleet.New(members, fleet.Options{Now: a.process.Now, Slots: c.Limits.Concurrency})
+	f := fleet.New(a.opener(c, p).members(ctx, choose(c)), fleet.Options{Now: a.process.Now, Slots: c.Limits.Concurrency})
 	sweep, stop := context.WithTimeout(ctx, sweepLimit)
 	defer stop()
 	swept, err := f.Sweep(sweep)
@@ -177,27 +179,4 @@ func (a *app) trace() func(string) {
 		return nil
 	}
 	return p.Trace
-}
-
-func (a *app) open(ctx context.Context, c *config.Config, profiles []config.Profile, notice func(string)) ([]fleet.Member, error) {
-	deps := providers.Deps{
-		Now: a.process.Now, Lookup: a.process.Lookup, StateDir: c.StateDir, Version: version().Version, Notice: notice,
-		Net: httpx.Net{
-			Now: a.process.Now, Lookup: a.process.Lookup, Trace: a.trace(), Timeout: c.Limits.RequestTimeout, Agent: "sbx/" + version().Version,
-		},
-	}
-	members := make([]fleet.Member, 0, len(profiles))
-	for _, profile := range profiles {
-		for _, t := range a.types {
-			if t.Name != profile.Type {
-				continue
-			}
-			p, err := t.Open(ctx, profile.Profile, deps)
-			if err != nil {
-				return nil, err
-			}
-			members = append(members, fleet.Member{Provider: p, Timeout: c.Limits.ProviderTimeout})
-		}
-	}
-	return members, nil
 }

@@ -21,6 +21,7 @@ import (
 	"sbx/internal/providers/e2b"
 	"sbx/internal/providers/local"
 	"sbx/internal/providers/monotask"
+	"sbx/internal/providers/omoios"
 	"sbx/internal/providers/vercel"
 )
 
@@ -40,7 +41,7 @@ func Types() []providers.Type {
 	return []providers.Type{
 		local.Type(),
 		e2b.Type(), e2b.NovitaType(),
-		daytona.Type(), vercel.Type(), monotask.Type(),
+		daytona.Type(), vercel.Type(), monotask.Type(), omoios.Type(),
 	}
 }
 

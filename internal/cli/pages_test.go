@@ -43,7 +43,7 @@ func exitCodesPage() string {
 func providersPage(t *testing.T) string {
 	t.Helper()
 	types := cli.Types()
-	opened := make([]providers.Provider, len(types))
+	opened := make([]providers.Named, len(types))
 	header, rule := "| ability |", "|---|"
 	for i, kind := range types {
 		opened[i] = open(t, kind)
@@ -65,7 +65,13 @@ func providersPage(t *testing.T) string {
 		}
 		b.WriteString("\n")
 	}
-	b.WriteString("\nListing, reading one and ending it is what every provider can do.\n")
+	b.WriteString("\nListing, reading one and ending it is what every provider can do; `omoios` is a source\n" +
+		"beside one, can do none of these, and lends its abilities to the profile that it is\nattached to.\n" +
+		"\n## Settings of every provider\n\n")
+	settingsTable(&b, providers.CommonOptions())
+	b.WriteString("\nA secret may stand in the file under its name, be named there as a variable\n" +
+		"(`token_env: NAME`), or be printed by a program (`token_command: [pass, show, prod]`),\n" +
+		"which runs when the profile is opened.\n")
 	for _, kind := range types {
 		writeSettings(&b, kind)
 	}
@@ -84,8 +90,12 @@ func writeSettings(b *strings.Builder, kind providers.Type) {
 		b.WriteString("It has no settings.\n")
 		return
 	}
+	settingsTable(b, kind.Options)
+}
+
+func settingsTable(b *strings.Builder, options []providers.Option) {
 	b.WriteString("| setting | kind | environment | default | what it does |\n|---|---|---|---|---|\n")
-	for _, o := range kind.Options {
+	for _, o := range options {
 		help := o.Help
 		if o.Secret {
 			help += " (secret)"
@@ -122,7 +132,7 @@ func code(word string) string {
 
 // open opens a provider with its defaults, and with something where it has none.
 // It is asked for its abilities only.
-func open(t *testing.T, kind providers.Type) providers.Provider {
+func open(t *testing.T, kind providers.Type) providers.Named {
 	t.Helper()
 	profile := providers.Profile{Name: kind.Name, Type: kind.Name, Settings: map[string]string{}}
 	for _, o := range kind.Options {
@@ -134,9 +144,13 @@ func open(t *testing.T, kind providers.Type) providers.Provider {
 			profile.Settings[o.Name] = "https://example.com"
 		}
 	}
-	p, err := kind.Open(t.Context(), profile, providers.Deps{
-		Now: time.Now, StateDir: t.TempDir(), Version: "test", Notice: func(string) {}, Lookup: os.LookupEnv,
-	})
+	deps := providers.Deps{Now: time.Now, StateDir: t.TempDir(), Version: "test", Notice: func(string) {}, Lookup: os.LookupEnv}
+	if kind.Attach != nil {
+		s, err := kind.Attach(t.Context(), profile, deps)
+		require.NoError(t, err)
+		return s
+	}
+	p, err := kind.Open(t.Context(), profile, deps)
 	require.NoError(t, err)
 	return p
 }

@@ -89,7 +89,7 @@ func create(ctx context.Context, d *Deps, p *output.Printer, command []string, o
 	if err != nil {
 		return err
 	}
-	f, err := d.Whole(ctx) // --provider and `use` choose what is looked at, `launch` may be another
+	f, err := d.Only(ctx, target.Name) // --provider and `use` choose what is looked at, `launch` may be another
 	if err != nil {
 		return err
 	}

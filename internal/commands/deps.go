@@ -8,6 +8,7 @@ package commands
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"sbx/internal/config"
@@ -32,8 +33,8 @@ type Deps struct {
 	Config  func() (*config.Config, error)
 	// Fleet opens the selected providers and has leftovers swept.
 	Fleet func(ctx context.Context) (*fleet.Fleet, error)
-	// Whole opens every configured provider, whatever --provider selects.
-	Whole func(ctx context.Context) (*fleet.Fleet, error)
+	// Only opens the profiles of these names, without any all, whatever is selected.
+	Only func(ctx context.Context, names ...string) (*fleet.Fleet, error)
 	// Size reads the size of the terminal and, after it, every change; the
 	// func stops it. Zero sizes mean that there is no terminal.
 	Size func() (providers.Size, <-chan providers.Size, func())
@@ -43,6 +44,9 @@ type Deps struct {
 	Program func() (string, error)
 	// Began is told when a verb starts: what fails before is a wrong use.
 	Began func()
+
+	once sync.Once
+	book triage.Book
 }
 
 // Version is what `sbx version` tells.
@@ -68,7 +72,25 @@ type Globals struct {
 
 func (d *Deps) now() time.Time { return d.Process.Now() }
 
-// thresholds are those of one sandbox; profiles cannot set their own yet.
+// thresholds are those of one sandbox: what its profile says of its agent type.
 func (d *Deps) thresholds(s sandbox.Sandbox) triage.Thresholds {
-	return triage.Book{Default: triage.DefaultThresholds()}.For(s)
+	d.once.Do(func() { d.book = d.thresholdBook() })
+	return d.book.For(s)
+}
+
+func (d *Deps) thresholdBook() triage.Book {
+	book := triage.Book{Default: triage.DefaultThresholds()}
+	c, err := d.Config()
+	if err != nil {
+		return book
+	}
+	for _, p := range c.Profiles {
+		if p.AgeOnly() {
+			book.Overrides = append(book.Overrides, triage.Override{Profile: p.Name, Set: triage.Thresholds{AgeOnly: true}})
+		}
+		for kind, age := range p.StuckAfter() {
+			book.Overrides = append(book.Overrides, triage.Override{Profile: p.Name, AgentType: kind, Set: triage.Thresholds{StuckAge: age}})
+		}
+	}
+	return book
 }

@@ -91,11 +91,7 @@ func (d *Deps) local(ctx context.Context) (*fleet.Fleet, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	whole, err := d.Whole(ctx)
-	if err != nil {
-		return nil, "", err
-	}
-	f, err := whole.Narrow([]string{name})
+	f, err := d.Only(ctx, name)
 	return f, name, err
 }
 

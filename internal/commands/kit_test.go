@@ -139,7 +139,7 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 		Input:       input,
 		Config:      func() (*config.Config, error) { return config.Load(input()) },
 		Fleet:       func(context.Context) (*fleet.Fleet, error) { return open().Narrow(globals.Providers) },
-		Whole:       func(context.Context) (*fleet.Fleet, error) { return open(), nil },
+		Only:        func(_ context.Context, names ...string) (*fleet.Fleet, error) { return open().Narrow(names) },
 		Size:        func() (providers.Size, <-chan providers.Size, func()) { return providers.Size{}, nil, func() {} },
 		RawTerminal: func() (func(), error) { return func() {}, nil },
 		Program:     func() (string, error) { return "/bin/false", nil },

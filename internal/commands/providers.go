@@ -25,11 +25,8 @@ func newProviders(d *Deps) *cobra.Command {
 }
 
 func showProviders(ctx context.Context, d *Deps, p *output.Printer) error {
-	f, err := d.Whole(ctx)
+	f, err := d.Only(ctx, d.Globals.Providers...) // also those that `use` leaves out
 	if err != nil {
-		return err
-	}
-	if f, err = f.Narrow(d.Globals.Providers); err != nil {
 		return err
 	}
 	rows := d.accounted(f.Abilities())

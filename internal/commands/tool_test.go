@@ -21,7 +21,7 @@ func TestVersionTouchesNothing(t *testing.T) {
 	b.adjust = func(d *Deps) {
 		d.Config = func() (*config.Config, error) { t.Error("reads configuration"); return nil, os.ErrInvalid }
 		d.Fleet = func(context.Context) (*fleet.Fleet, error) { t.Error("opens providers"); return nil, os.ErrInvalid }
-		d.Whole = d.Fleet
+		d.Only = func(ctx context.Context, _ ...string) (*fleet.Fleet, error) { return d.Fleet(ctx) }
 	}
 	assert.Equal(t, "sbx 1.2.3 (abc, go1.26, linux/amd64)\n", b.run(t, "version").stdout)
 	assert.Equal(t, map[string]any{"version": "1.2.3", "commit": "abc", "go": "go1.26", "os": "linux", "arch": "amd64"}, b.run(t, "version -o json").item(t))

@@ -13,6 +13,7 @@ const (
 	keyType        = "type"
 	keyOwned       = "owned"
 	suffixVariable = "_env"
+	suffixCommand  = "_command"
 )
 
 func (d *decoder) profiles(p pair) {
@@ -47,6 +48,7 @@ func (d *decoder) profile(p pair) {
 		readers[o.Name] = func(p pair) { d.option(name, o, p) }
 		if o.Secret {
 			readers[o.Name+suffixVariable] = func(p pair) { d.variable(name, o, p) }
+			readers[o.Name+suffixCommand] = func(p pair) { d.command(name, o, p) }
 		}
 	}
 	d.table(p.value, "profile "+name, readers)
@@ -102,9 +104,8 @@ func (d *decoder) owned(p pair) *Owned {
 
 // option reads a setting of a provider. The mistake of a secret never quotes it.
 func (d *decoder) option(profile string, o providers.Option, p pair) {
-	key := optionKey(profile, o.Name)
-	if _, twice := d.doc.scalars[key]; twice {
-		d.fail(p.key, "profile %s has both %s and %s%s; keep one", profile, o.Name, o.Name, suffixVariable)
+	key, free := d.once(profile, o, p)
+	if !free {
 		return
 	}
 	text, ok := d.value(o, p)
@@ -113,11 +114,29 @@ func (d *decoder) option(profile string, o providers.Option, p pair) {
 	}
 }
 
-func (d *decoder) value(o providers.Option, p pair) (string, bool) {
-	if o.Kind != providers.OptionArgs && o.Kind != providers.OptionMap {
-		return d.measured(p, o.Kind, o.Secret)
+// once gives the key of a setting; false where the profile has it already, in
+// another spelling.
+func (d *decoder) once(profile string, o providers.Option, p pair) (string, bool) {
+	key := optionKey(profile, o.Name)
+	_, twice := d.doc.scalars[key]
+	if twice {
+		d.fail(p.key, "profile %s gives its %s twice, here as %s; keep one", profile, o.Name, p.key.Value)
 	}
-	text, err := composite(o.Kind, p.value)
+	return key, !twice
+}
+
+func (d *decoder) value(o providers.Option, p pair) (string, bool) {
+	var text string
+	var err error
+	if composed(o.Kind) {
+		text, err = composite(o.Kind, p.value)
+	} else {
+		var ok bool
+		if text, ok = d.measured(p, o.Kind, o.Secret); !ok {
+			return "", false
+		}
+		err = among(o, text)
+	}
 	if err != nil {
 		d.fail(p.value, "%s: %w", o.Name, err)
 	}
@@ -128,9 +147,8 @@ func (d *decoder) value(o providers.Option, p pair) (string, bool) {
 // that holds the secret. A word that is no name may be the secret itself and is
 // not quoted.
 func (d *decoder) variable(profile string, o providers.Option, p pair) {
-	key := optionKey(profile, o.Name)
-	if _, twice := d.doc.scalars[key]; twice {
-		d.fail(p.key, "profile %s has both %s and %s%s; keep one", profile, o.Name, o.Name, suffixVariable)
+	key, free := d.once(profile, o, p)
+	if !free {
 		return
 	}
 	if p.value.Kind != yaml.ScalarNode || !variableName(p.value.Value) {
@@ -138,6 +156,20 @@ func (d *decoder) variable(profile string, o providers.Option, p pair) {
 		return
 	}
 	d.doc.setVariable(key, p.value.Value, placeOf(p.value))
+}
+
+// command reads `<secret>_command: [PROGRAM, ARGUMENT...]`: what the program prints
+// is the secret. It runs when the profile is opened, never for reading the file.
+func (d *decoder) command(profile string, o providers.Option, p pair) {
+	key, free := d.once(profile, o, p)
+	if !free {
+		return
+	}
+	if words := texts(d.words(p)); len(words) > 0 {
+		d.doc.setCommand(key, words, placeOf(p.value))
+	} else if p.value.Kind == yaml.SequenceNode && len(p.value.Content) == 0 {
+		d.fail(p.value, "%s names no program", p.key.Value)
+	}
 }
 
 func variableName(text string) bool {

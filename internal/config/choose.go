@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"sbx/internal/fault"
+	"sbx/internal/providers"
 )
 
 // possible gives the names that profiles may have while a file is broken.
@@ -56,6 +57,10 @@ func (l *loader) switchable() []string {
 
 // advised adds how a profile of that name comes to be, where a variable does it.
 func (l *loader) advised(err error, name string) error {
+	if i := slices.IndexFunc(l.config.Sources, func(p Profile) bool { return p.Name == name }); i >= 0 {
+		target := l.config.Sources[i].Settings[providers.OptionAttach]
+		return fault.Usage("%w", err).WithHint("%s only knows more about sandboxes of %s; name that", name, target)
+	}
 	if t, ok := findType(l.in.Types, name); ok && len(t.SwitchedOn) > 0 {
 		return fault.Usage("%w", err).WithHint("set %s to switch the profile %s on", strings.Join(t.SwitchedOn, " and "), name)
 	}

@@ -11,7 +11,8 @@ import (
 //
 // Its text forms never show settings, because settings hold secrets.
 type Config struct {
-	Profiles   []Profile // by name
+	Profiles   []Profile // of providers, by name
+	Sources    []Profile // control planes beside them, by name
 	Use        []string  // the profiles that verbs work on; nil = all
 	Launch     string    // where create goes unless --provider names another; "" = nowhere
 	Production []string  // by name, each once

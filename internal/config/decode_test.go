@@ -52,7 +52,7 @@ func TestDecodeKnowsTheTypesOfWeakerFiles(t *testing.T) {
 	doc := decoded(t, "providers: {prod: {url: x}}", map[string]string{"prod": "cloud"})
 	assert.Equal(t, "cloud", doc.profiles[0].kind)
 	_, errs := decode("/c.yaml", []byte("providers: {prod: {url: x}}"), testTypes(), nil)
-	require.ErrorContains(t, errors.Join(errs...), "profile prod has no type (allowed: cloud, far, here)")
+	require.ErrorContains(t, errors.Join(errs...), "profile prod has no type (allowed: cloud, far, here, watcher)")
 	_, errs = decode("/c.yaml", []byte("providers: {prod: {memory: 1G}}"), testTypes(), map[string]string{"prod": "cloud"})
 	assert.ErrorContains(t, errors.Join(errs...), `unknown key "memory"`, "an option of another type")
 }

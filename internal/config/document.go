@@ -62,6 +62,11 @@ func (d *document) setVariable(key, variable string, at position) {
 	d.places[key] = at
 }
 
+func (d *document) setCommand(key string, command []string, at position) {
+	d.scalars[key] = entry{command: command, origin: "command " + command[0] + " by " + d.origin(at)}
+	d.places[key] = at
+}
+
 func texts(words []word) []string {
 	out := make([]string, len(words))
 	for i, w := range words {

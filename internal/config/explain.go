@@ -26,14 +26,14 @@ func (l *loader) explain() {
 		e, _ := l.layers.get(m.key())
 		l.show(m.key(), e, false)
 	}
-	for _, p := range l.config.Profiles {
+	for _, p := range slices.Concat(l.config.Profiles, l.config.Sources) {
 		l.explainProfile(p)
 	}
 }
 
 func (l *loader) show(key string, e entry, secret bool) {
 	text := withoutPassword(e.text)
-	if secret && e.text != "" {
+	if secret && (e.text != "" || len(e.command) > 0) {
 		text = Mask
 	}
 	l.config.values = append(l.config.values, Value{Key: key, Value: text, Origin: e.origin, Secret: secret})
@@ -102,7 +102,9 @@ func (g *gathered) entry() entry {
 func (l *loader) explainProfile(p Profile) {
 	t, _ := findType(l.in.Types, p.Type)
 	l.show(optionKey(p.Name, keyType), entry{text: p.Type, origin: l.cause(p, t)}, false)
-	l.show(optionKey(p.Name, keyOwned), entry{text: p.Owned.String(), origin: l.ownedBy(p, t)}, false)
+	if t.Attach == nil {
+		l.show(optionKey(p.Name, keyOwned), entry{text: p.Owned.String(), origin: l.ownedBy(p, t)}, false)
+	}
 	for _, o := range t.Options {
 		e := l.resolved(optionKey(p.Name, o.Name), o)
 		if e.origin == "" {

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,6 +33,13 @@ func testTypes() []providers.Type {
 		}},
 		{Name: "far", Help: "another service", SwitchedOn: []string{"FAR_URL"}, Options: []providers.Option{
 			{Name: "url", Kind: providers.OptionText, Env: "FAR_URL", Help: "the address"},
+		}},
+		{Name: "watcher", Help: "knows more of a service", Options: []providers.Option{
+			{Name: "url", Kind: providers.OptionText, Help: "the address"},
+			{Name: "token", Kind: providers.OptionText, Secret: true, Help: "the credential"},
+			{Name: providers.OptionAttach, Kind: providers.OptionText, Default: "cloud", Help: "the profile"},
+		}, Attach: func(context.Context, providers.Profile, providers.Deps) (providers.Source, error) {
+			return nil, errors.ErrUnsupported
 		}},
 	}
 }

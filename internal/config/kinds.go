@@ -87,6 +87,8 @@ func sample(kind providers.OptionKind) string {
 		return "[one, two]"
 	case providers.OptionMap:
 		return "{key: word}"
+	case providers.OptionLimits:
+		return "{implementation: 15m, default: 10m}"
 	case kindPercent:
 		return "25%"
 	default:

@@ -8,7 +8,8 @@ const originDefault = "default"
 type entry struct {
 	text     string
 	origin   string
-	variable string // when set, the text is the value of this environment variable
+	variable string   // when set, the text is the value of this environment variable
+	command  []string // when set, the text is the first line that this program prints
 }
 
 // layers decides which of several scalars of one key holds: flag over

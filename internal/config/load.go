@@ -52,6 +52,7 @@ func Paths(in Input) ([]File, error) {
 
 // assemble does all but the question of trust.
 func assemble(in Input, project string) (*loader, error) {
+	in.Types = withCommon(in.Types)
 	l := &loader{in: in, project: project, layers: newLayers(), config: &Config{}}
 	if err := l.locate(); err != nil {
 		return nil, err

@@ -25,7 +25,7 @@ func TestLoadWithoutAnything(t *testing.T) {
 	p := c.Profiles[0]
 	assert.True(t, p.Implicit)
 	assert.True(t, p.Owned.All)
-	assert.Equal(t, map[string]string{"memory": "512M", "shell": `["sh","-c"]`}, p.Settings)
+	assert.Equal(t, map[string]string{"activity": "auto", "memory": "512M", "shell": `["sh","-c"]`}, p.Settings)
 	assert.Equal(t, []Profile{p}, c.Selected())
 }
 

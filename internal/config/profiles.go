@@ -24,6 +24,8 @@ func (l *loader) profiles() {
 			l.config.Profiles[i].Account = nameAccount(p.Profile, t)
 		}
 	}
+	l.parted()
+	l.attached()
 	slices.SortFunc(l.config.Profiles, func(a, b Profile) int { return cmp.Compare(a.Name, b.Name) })
 }
 
@@ -64,8 +66,15 @@ func (l *loader) settings(name string, t providers.Type, byEnv bool) providers.P
 		if text := l.in.Process.Getenv(o.Env); byEnv && o.Env != "" && text != "" && inFile.variable == "" {
 			l.option(o, entry{text: text, origin: "env " + o.Env}, func(e entry) { l.merge(map[string]entry{key: e}) })
 		}
-		if e := l.resolved(key, o); e.text != "" {
+		e := l.resolved(key, o)
+		if e.text != "" {
 			p.Settings[o.Name] = e.text
+		}
+		if len(e.command) > 0 {
+			if p.Commands == nil {
+				p.Commands = map[string][]string{}
+			}
+			p.Commands[o.Name] = e.command
 		}
 	}
 	return p
@@ -73,7 +82,7 @@ func (l *loader) settings(name string, t providers.Type, byEnv bool) providers.P
 
 // option checks a text that is not from a file and lays it where it belongs.
 func (l *loader) option(o providers.Option, e entry, lay func(entry)) {
-	text, err := normalise(o.Kind, e.text)
+	text, err := fitting(o, e.text)
 	if err != nil {
 		l.fail("%s: %s: %w", e.origin, o.Name, discreet(o.Kind, o.Secret, err))
 		return
@@ -87,7 +96,7 @@ func (l *loader) option(o providers.Option, e entry, lay func(entry)) {
 // then says what is missing, and the other providers work.
 func (l *loader) resolved(key string, o providers.Option) entry {
 	e, _ := l.layers.get(key)
-	if e.variable == "" {
+	if e.variable == "" { // what a command gives is asked for when the profile is opened
 		return e
 	}
 	file := e.origin

@@ -18,13 +18,13 @@ func TestProfilesOfBothFilesAreMergedByOption(t *testing.T) {
 	trust(t, w, w.project("providers:\n  prod:\n    url: https://b\n"))
 	p, ok := w.must().Find("prod")
 	require.True(t, ok)
-	assert.Equal(t, map[string]string{"token": "one", "url": "https://b"}, p.Settings)
+	assert.Equal(t, map[string]string{"activity": "auto", "token": "one", "url": "https://b"}, p.Settings)
 	assert.Equal(t, map[string]string{"Team.x/y": "A"}, p.Owned.Labels, "case and dots are kept")
 	assert.False(t, p.Implicit)
 
 	trust(t, w, w.project("providers:\n  prod: {type: cloud, token: two, owned: all}\n"))
 	p, _ = w.must().Find("prod")
-	assert.Equal(t, map[string]string{"token": "two", "url": "https://a"}, p.Settings)
+	assert.Equal(t, map[string]string{"activity": "auto", "token": "two", "url": "https://a"}, p.Settings)
 	assert.True(t, p.Owned.All)
 
 	w.project("providers:\n  prod: {type: here}\n")
@@ -37,7 +37,7 @@ func TestOptionsOfEveryKind(t *testing.T) {
 	w.user("providers:\n  here: {type: here, memory: 1G, ttl: 1h30m, shell: [a b, 'true', 1.0], tags: {A.b: yes}, strict: false, pids: 7}\n")
 	p := w.must().Profiles[0]
 	assert.Equal(t, map[string]string{
-		"memory": "1G", "ttl": "1h30m", "shell": `["a b","true","1.0"]`, "tags": `{"A.b":"yes"}`, "strict": "false", "pids": "7",
+		"activity": "auto", "memory": "1G", "ttl": "1h30m", "shell": `["a b","true","1.0"]`, "tags": `{"A.b":"yes"}`, "strict": "false", "pids": "7",
 	}, p.Settings)
 	assert.Equal(t, "1G <- DIR/home/.config/sbx/config.yaml:2", w.origin(w.must(), "providers.here.memory"))
 	w.env = append(w.env, "HERE_MEMORY=2G")
@@ -52,8 +52,8 @@ func TestEnvironmentOfATypeReachesOnlyTheProfileOfItsName(t *testing.T) {
 	c := w.must()
 	cloud, _ := c.Find("cloud")
 	prod, _ := c.Find("prod")
-	assert.Equal(t, map[string]string{"token": "envkey", "url": "https://env"}, cloud.Settings)
-	assert.Equal(t, map[string]string{"token": "prodkey", "url": "https://cloud.example"}, prod.Settings)
+	assert.Equal(t, map[string]string{"activity": "auto", "token": "envkey", "url": "https://env"}, cloud.Settings)
+	assert.Equal(t, map[string]string{"activity": "auto", "token": "prodkey", "url": "https://cloud.example"}, prod.Settings)
 	assert.Equal(t, []string{"cloud", "here", "prod"}, c.names())
 }
 

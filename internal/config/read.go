@@ -18,10 +18,11 @@ const hintFile = "correct the file, or read another instead of it with --config 
 // there. Only an explicit file may be a pipe or a device: a pipe that lies in a
 // project would hold sbx for ever.
 func (f File) read() ([]byte, error) {
+	if f.Role == RoleUser && f.absent() { // one look decides: another process may make it just now
+		return nil, nil
+	}
 	info, err := os.Stat(f.Path)
 	switch {
-	case err != nil && f.Role == RoleUser && f.absent():
-		return nil, nil
 	case err != nil:
 		return nil, unreadable(f.Path, err)
 	case info.IsDir():

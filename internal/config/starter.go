@@ -44,7 +44,7 @@ func Starter(types []providers.Type) string {
 # Provider profiles: a name of your own, its type and the settings of that type.
 #providers:
 `)
-	for _, t := range types {
+	for _, t := range withCommon(types) {
 		starterProfile(&b, t)
 	}
 	b.WriteString(`
@@ -81,7 +81,10 @@ func examples(types []providers.Type) []string {
 }
 
 func starterProfile(b *strings.Builder, t providers.Type) {
-	fmt.Fprintf(b, "#  %s: # %s\n#    type: %s\n#    owned: all # or {labels: {key: value}}\n", t.Name, t.Help, t.Name)
+	fmt.Fprintf(b, "#  %s: # %s\n#    type: %s\n", t.Name, t.Help, t.Name)
+	if t.Attach == nil {
+		b.WriteString("#    owned: all # or {labels: {key: value}}\n")
+	}
 	for _, o := range t.Options {
 		name, text := o.Name, o.Default
 		if text == "" {

@@ -1,6 +1,8 @@
 package fleet
 
 import (
+	"slices"
+
 	"sbx/internal/providers"
 )
 
@@ -18,13 +20,14 @@ type AbilityCell struct {
 	Reason string // why not; "" where it has it
 }
 
-// Abilities is the table behind `sbx providers`; nothing is called for it.
+// Abilities is the table behind `sbx providers`, sources included; nothing is
+// called for it.
 func (f *Fleet) Abilities() []AbilityRow {
 	rows := make([]AbilityRow, 0, len(f.members))
 	for _, m := range f.members {
 		row := AbilityRow{Provider: m.Provider.Name(), ProviderType: m.Provider.Type()}
 		for _, a := range providers.Abilities() {
-			cell := AbilityCell{Name: a.Name, Has: a.Has(m.Provider)}
+			cell := AbilityCell{Name: a.Name, Has: slices.ContainsFunc(m.all(), a.Has)}
 			if !cell.Has {
 				cell.Reason = providers.WhyNot(m.Provider, a.Name)
 			}

@@ -88,21 +88,29 @@ type ProviderCheck struct {
 	providers.Check
 }
 
-// Checks asks every provider that can check itself, all at once; the findings
-// come in the order of the fleet. A provider that cannot has none.
+// Checks asks every provider and source that can check itself, all at once; the
+// findings come in the order of the fleet. One that cannot has none.
 func (f *Fleet) Checks(ctx context.Context) []ProviderCheck {
-	found := make([][]providers.Check, len(f.members))
+	type asked struct {
+		of    providers.Named
+		found []providers.Check
+	}
+	var answers []*asked
 	var wg sync.WaitGroup
-	for i, m := range f.members {
-		if checker, ok := providers.As[providers.Checker](m.Provider); ok {
-			wg.Go(func() { found[i] = m.check(ctx, checker) })
+	for _, m := range f.members {
+		for _, named := range m.all() {
+			if checker, ok := providers.As[providers.Checker](named); ok {
+				a := &asked{of: named}
+				answers = append(answers, a)
+				wg.Go(func() { a.found = m.check(ctx, checker) })
+			}
 		}
 	}
 	wg.Wait()
 	var all []ProviderCheck
-	for i, m := range f.members {
-		for _, c := range found[i] {
-			all = append(all, ProviderCheck{m.Provider.Name(), m.Provider.Type(), c})
+	for _, a := range answers {
+		for _, c := range a.found {
+			all = append(all, ProviderCheck{a.of.Name(), a.of.Type(), c})
 		}
 	}
 	return all

@@ -10,7 +10,7 @@ import (
 // Ability names one thing that a provider may be able to do.
 type Ability struct {
 	Name string // as `sbx providers` shows it
-	Has  func(Provider) bool
+	Has  func(Named) bool
 }
 
 // Abilities is the list behind `sbx providers` and every "unsupported" hint.
@@ -33,13 +33,16 @@ func Abilities() []Ability {
 	}
 }
 
-func has[T any](p Provider) bool {
-	_, ok := As[T](p)
+func has[T any](n Named) bool {
+	_, ok := As[T](n)
 	return ok
 }
 
 // WhyNot says why p lacks an ability.
 func WhyNot(p Named, ability string) string {
+	if u, ok := p.(*Unopened); ok {
+		return "it could not be opened: " + u.why.Error()
+	}
 	text := "a provider of type " + p.Type() + " has no " + ability
 	if e, ok := As[Explainer](p); ok {
 		if why := e.WhyNot(ability); why != "" {
@@ -52,6 +55,9 @@ func WhyNot(p Named, ability string) string {
 // Unsupported is the error for an ability that p lacks; the hint names those of
 // others that have it.
 func Unsupported(p Provider, ability string, others []Provider) error {
+	if u, ok := p.(*Unopened); ok {
+		return u.why
+	}
 	err := fault.New(fault.KindUnsupported, "%s", WhyNot(p, ability)).At(p.Name(), "")
 	i := slices.IndexFunc(Abilities(), func(a Ability) bool { return a.Name == ability })
 	if i < 0 {

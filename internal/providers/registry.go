@@ -29,8 +29,35 @@ type Option struct {
 	Default string // as it would be written in the file
 	Kind    OptionKind
 	Secret  bool
-	Account bool // tells two accounts apart beside type, url and credential
+	Account bool     // tells two accounts apart beside type, url and credential
+	Choices []string // the words that it may be; nil = any
 	Help    string
+}
+
+// Names of options that mean the same in every type.
+const (
+	OptionAttach     = "attach"      // of a source: the provider's profile that it knows more about
+	OptionActivity   = "activity"    // ActivityAuto or ActivityAgeOnly
+	OptionStuckAfter = "stuck_after" // agent type -> age (OptionLimits); the key OptionDefault is all others
+	OptionDefault    = "default"
+)
+
+// The words of the option activity (DESIGN section 7).
+const (
+	ActivityAuto    = "auto"     // what shows no life and cannot be asked for it is kept
+	ActivityAgeOnly = "age-only" // it is judged by its age
+)
+
+// CommonOptions are those that the profile of every provider may have beside the
+// options of its type. A type that declares one itself gives it another default.
+func CommonOptions() []Option {
+	return []Option{
+		{
+			Name: OptionActivity, Default: ActivityAuto, Choices: []string{ActivityAuto, ActivityAgeOnly},
+			Kind: OptionText, Help: "auto keeps what runs and shows no life; age-only judges it by its age",
+		},
+		{Name: OptionStuckAfter, Kind: OptionLimits, Help: "ages from which a silent sandbox counts as stuck, by agent type, and default"},
+	}
 }
 
 // OptionKind is how an option's text is checked.
@@ -43,8 +70,9 @@ const (
 	OptionSize     OptionKind = "size"     // 512M, 2G; see sandbox.ParseSize
 	OptionCount    OptionKind = "count"    // a positive whole number
 	OptionBool     OptionKind = "bool"
-	OptionArgs     OptionKind = "args" // a list of words
-	OptionMap      OptionKind = "map"  // names to words
+	OptionArgs     OptionKind = "args"   // a list of words
+	OptionMap      OptionKind = "map"    // names to words
+	OptionLimits   OptionKind = "limits" // names to durations
 )
 
 // Profile is one configured provider: its name, its type and its settings as
@@ -53,6 +81,9 @@ type Profile struct {
 	Name     string
 	Type     string
 	Settings map[string]string
+	// Commands give secrets that are not among the settings: option -> program with
+	// its arguments, whose first line of output is the secret.
+	Commands map[string][]string
 }
 
 // Deps is what a provider is handed instead of reading it ambiently.

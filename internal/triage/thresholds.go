@@ -3,6 +3,7 @@ package triage
 import (
 	"cmp"
 	"math"
+	"strings"
 	"time"
 
 	"sbx/internal/sandbox"
@@ -109,7 +110,7 @@ type Book struct {
 // type of one profile. An empty name stands for all.
 type Override struct {
 	Profile   string
-	AgentType string
+	AgentType string     // its case does not count
 	Set       Thresholds // zero fields change nothing
 }
 
@@ -123,7 +124,7 @@ func (b Book) For(s sandbox.Sandbox) Thresholds {
 			if (o.Profile != "") != narrow[0] || (o.AgentType != "") != narrow[1] {
 				continue
 			}
-			if (o.Profile == "" || o.Profile == s.Provider) && (o.AgentType == "" || o.AgentType == s.AgentType) {
+			if (o.Profile == "" || o.Profile == s.Provider) && (o.AgentType == "" || strings.EqualFold(o.AgentType, s.AgentType)) {
 				t = t.With(o.Set)
 			}
 		}

@@ -40,6 +40,14 @@ func Type() providers.Type {
 		Options: []providers.Option{
 			{Name: "url", Env: "MONOTASK_URL", Kind: providers.OptionText, Help: "address of the agent worker"},
 			{Name: "token", Env: "MONOTASK_TOKEN", Kind: providers.OptionText, Secret: true, Help: "admin token; cleanups need it"},
+			{
+				Name: providers.OptionActivity, Kind: providers.OptionText, Default: providers.ActivityAgeOnly,
+				Choices: []string{providers.ActivityAuto, providers.ActivityAgeOnly}, Help: "it tells no last activity, so that age is all there is to judge by",
+			},
+			{
+				Name: providers.OptionStuckAfter, Kind: providers.OptionLimits, Default: "{implementation: 15m}",
+				Help: "ages from which a silent sandbox counts as stuck, by agent type, and default; an implementation may run for 15 minutes",
+			},
 		},
 		Open: open,
 	}

@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"sbx/internal/config"
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/httpx"
+	"sbx/internal/output"
+	"sbx/internal/providers"
+)
+
+// secretLimit bounds a program that gives a secret; it may ask for a password.
+const secretLimit = time.Minute
+
+// opener opens profiles. One that cannot be opened fails alone.
+type opener struct {
+	app     *app
+	config  *config.Config
+	printer *output.Printer
+	deps    providers.Deps
+}
+
+func (a *app) opener(c *config.Config, p *output.Printer) *opener {
+	return &opener{app: a, config: c, printer: p, deps: providers.Deps{
+		Now: a.process.Now, Lookup: a.process.Lookup, StateDir: c.StateDir, Version: version().Version, Notice: p.Warn,
+		Net: httpx.Net{
+			Now: a.process.Now, Lookup: a.process.Lookup, Trace: a.trace(), Timeout: c.Limits.RequestTimeout, Agent: "sbx/" + version().Version,
+		},
+	}}
+}
+
+func (o *opener) members(ctx context.Context, profiles []config.Profile) []fleet.Member {
+	members := make([]fleet.Member, 0, len(profiles))
+	for _, p := range profiles {
+		members = append(members, fleet.Member{Provider: o.provider(ctx, p), Timeout: o.config.Limits.ProviderTimeout, Sources: o.sources(ctx, p.Name)})
+	}
+	return members
+}
+
+func (o *opener) provider(ctx context.Context, p config.Profile) providers.Provider { //nolint:ireturn // whichever type it has
+	t, _ := o.kind(p)
+	settings, err := o.unlocked(ctx, p)
+	if err != nil {
+		return providers.NewUnopened(p.Profile, err)
+	}
+	opened, err := t.Open(ctx, settings, o.deps)
+	if err != nil {
+		return providers.NewUnopened(p.Profile, err)
+	}
+	return opened
+}
+
+// sources opens what knows more of a profile's sandboxes. What cannot be opened is
+// said, and missed.
+func (o *opener) sources(ctx context.Context, profile string) []providers.Source {
+	var found []providers.Source
+	for _, p := range o.config.SourcesOf(profile) {
+		t, _ := o.kind(p)
+		settings, err := o.unlocked(ctx, p)
+		if err == nil {
+			var s providers.Source
+			if s, err = t.Attach(ctx, settings, o.deps); err == nil {
+				found = append(found, s)
+				continue
+			}
+		}
+		o.printer.Warn(p.Name + " cannot be asked: " + err.Error())
+	}
+	return found
+}
+
+func (o *opener) kind(p config.Profile) (providers.Type, bool) {
+	i := slices.IndexFunc(o.app.types, func(t providers.Type) bool { return t.Name == p.Type })
+	if i < 0 {
+		return providers.Type{}, false
+	}
+	return o.app.types[i], true
+}
+
+// unlocked gives a profile with the secrets that its commands print. They are
+// hidden from then on.
+func (o *opener) unlocked(ctx context.Context, p config.Profile) (providers.Profile, error) {
+	if len(p.Commands) == 0 {
+		return p.Profile, nil
+	}
+	whole := p.Profile
+	whole.Settings = maps.Clone(p.Settings)
+	for _, option := range slices.Sorted(maps.Keys(p.Commands)) {
+		argv := p.Commands[option]
+		ctx, cancel := context.WithTimeoutCause(ctx, secretLimit, fault.New(fault.KindAuth, "no answer within %s", secretLimit))
+		text, err := o.app.process.Output(ctx, argv[0], argv[1:]...)
+		cancel()
+		line, _, _ := strings.Cut(string(text), "\n")
+		line = strings.TrimSpace(line)
+		switch {
+		case err != nil:
+			return whole, fault.New(fault.KindAuth, "%s_command: %s: %w", option, argv[0], err).WithHint("run it by hand: it must print the %s and nothing else", option)
+		case line == "":
+			return whole, fault.New(fault.KindAuth, "%s_command: %s prints nothing", option, argv[0]).WithHint("run it by hand: it must print the %s and nothing else", option)
+		}
+		whole.Settings[option] = line
+		o.printer.Secrets = append(o.printer.Secrets, line)
+	}
+	return whole, nil
+}

@@ -1,0 +1,85 @@
+package omoios
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"sbx/internal/fault"
+	"sbx/internal/httpx"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+)
+
+// nobody is an id that no sandbox has; asking for it shows whether the database
+// answers.
+const nobody = "sbx-doctor-asks-for-nobody"
+
+// Check asks three things: whether a backend is there, whether its database
+// answers, which its own health does not tell, and whether the token is taken.
+func (c *Client) Check(ctx context.Context) []providers.Check {
+	return append([]providers.Check{c.checkHealth(ctx), c.checkStore(ctx), c.checkToken(ctx)}, c.checkClock()...)
+}
+
+func (c *Client) checkHealth(ctx context.Context) providers.Check {
+	var w struct {
+		Status string `json:"status"`
+	}
+	err := c.json(ctx, httpx.Request{Op: "doctor", Path: "/api/v1/sandboxes/health"}, &w)
+	switch {
+	case err != nil:
+		return failed("api", err)
+	case w.Status != "ok":
+		return providers.Check{Check: "api", Verdict: sandbox.Unknown, Message: "calls itself " + strings.ToValidUTF8(w.Status, "?")}
+	}
+	return providers.Check{Check: "api", Verdict: sandbox.True, Message: "answers"}
+}
+
+func (c *Client) checkStore(ctx context.Context) providers.Check {
+	if _, err := c.trajectory(ctx, nobody, ""); err != nil {
+		found := failed("events", err)
+		found.Hint = "while its database fails, OmoiOS answers that no sandbox has events; do not take that for silence"
+		return found
+	}
+	return providers.Check{Check: "events", Verdict: sandbox.True, Message: "can be read"}
+}
+
+func (c *Client) checkToken(ctx context.Context) providers.Check {
+	if c.token == "" {
+		return providers.Check{
+			Check: "tasks", Verdict: sandbox.Unknown, Info: true, Message: "cannot be read without a token",
+			Hint: "set OMOIOS_TOKEN, or token_env: in the profile",
+		}
+	}
+	var rows []wireTask
+	if err := c.json(ctx, httpx.Request{Op: "doctor", Path: "/api/v1/tasks", Header: c.bearer(), Query: url.Values{"limit": {"1"}}}, &rows); err != nil {
+		return failed("tasks", err)
+	}
+	if len(rows) == 0 {
+		return providers.Check{Check: "tasks", Verdict: sandbox.Unknown, Info: true, Message: "none are shown; a user sees only those of own projects"}
+	}
+	return providers.Check{Check: "tasks", Verdict: sandbox.True, Message: "can be read"}
+}
+
+// checkClock holds the backend's clock against this machine's: ages of events
+// and heartbeats are counted across the two.
+func (c *Client) checkClock() []providers.Check {
+	ahead, known := c.http.Skew()
+	if !known || ahead.Abs() <= httpx.SkewTolerated {
+		return nil
+	}
+	return []providers.Check{{
+		Check: "clock", Verdict: sandbox.False, Message: "the backend's clock is " + ahead.String() + " ahead of this machine's",
+		Hint: "heartbeats are counted with this machine's clock; set it right",
+	}}
+}
+
+// failed is a finding that something does not work; one that was interrupted
+// finds nothing.
+func failed(check string, err error) providers.Check {
+	verdict := sandbox.False
+	if kind := fault.KindOf(err); kind == fault.KindCanceled || kind == fault.KindTimeout || kind == fault.KindTerminated {
+		verdict = sandbox.Unknown
+	}
+	return providers.Check{Check: check, Verdict: verdict, Message: err.Error(), Hint: fault.HintOf(err)}
+}
