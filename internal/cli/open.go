@@ -43,8 +43,8 @@ func (o *opener) members(ctx context.Context, profiles []config.Profile) []fleet
 	return members
 }
 
-func (o *opener) provider(ctx context.Context, p config.Profile) providers.Provider { //nolint:ireturn // whichever type it has
-	t, _ := o.kind(p)
+func (o *opener) provider(ctx context.Context, p config.Profile) providers.Provider {
+	t := o.kind(p)
 	settings, err := o.unlocked(ctx, p)
 	if err != nil {
 		return providers.NewUnopened(p.Profile, err)
@@ -61,7 +61,7 @@ func (o *opener) provider(ctx context.Context, p config.Profile) providers.Provi
 func (o *opener) sources(ctx context.Context, profile string) []providers.Source {
 	var found []providers.Source
 	for _, p := range o.config.SourcesOf(profile) {
-		t, _ := o.kind(p)
+		t := o.kind(p)
 		settings, err := o.unlocked(ctx, p)
 		if err == nil {
 			var s providers.Source
@@ -75,12 +75,9 @@ func (o *opener) sources(ctx context.Context, profile string) []providers.Source
 	return found
 }
 
-func (o *opener) kind(p config.Profile) (providers.Type, bool) {
-	i := slices.IndexFunc(o.app.types, func(t providers.Type) bool { return t.Name == p.Type })
-	if i < 0 {
-		return providers.Type{}, false
-	}
-	return o.app.types[i], true
+// kind is the type of a profile, which was checked as it was read.
+func (o *opener) kind(p config.Profile) providers.Type {
+	return o.app.types[slices.IndexFunc(o.app.types, func(t providers.Type) bool { return t.Name == p.Type })]
 }
 
 // unlocked gives a profile with the secrets that its commands print. They are
@@ -96,7 +93,7 @@ func (o *opener) unlocked(ctx context.Context, p config.Profile) (providers.Prof
 		ctx, cancel := context.WithTimeoutCause(ctx, secretLimit, fault.New(fault.KindAuth, "no answer within %s", secretLimit))
 		text, err := o.app.process.Output(ctx, argv[0], argv[1:]...)
 		cancel()
-		line, _, _ := strings.Cut(string(text), "\n")
+		line, _, _ := strings.Cut(text, "\n")
 		line = strings.TrimSpace(line)
 		switch {
 		case err != nil:

@@ -18,6 +18,7 @@ import (
 	"sbx/internal/providers/daytona/daytonatest"
 	"sbx/internal/providers/e2b/e2btest"
 	"sbx/internal/providers/monotask/monotasktest"
+	"sbx/internal/providers/omoios/omoiostest"
 	"sbx/internal/providers/vercel/verceltest"
 	"sbx/internal/providers/wiretest"
 )
@@ -201,6 +202,7 @@ func settle(ts *testscript.TestScript, r *remotes, name string) inhabited {
 		"daytona":  func(r *remotes) inhabited { return daytonaWorld(daytonatest.New(r, daytonatest.Options{})) },
 		"vercel":   func(r *remotes) inhabited { return vercelWorld(verceltest.New(r, verceltest.Options{})) },
 		"monotask": func(r *remotes) inhabited { return monotaskWorld(monotasktest.New(r, monotasktest.Options{})) },
+		"omoios":   func(r *remotes) inhabited { return omoiosWorld(omoiostest.New(r, omoiostest.Options{})) },
 	}
 	maker, ok := makers[name]
 	if !ok {
@@ -228,6 +230,32 @@ func e2bWorld(f *e2btest.Fake) inhabited {
 		"ghost":  func([]string) string { f.Ghost(); return "" },
 		"deaf":   func([]string) string { f.Deaf(); return "" },
 		"closed": func(args []string) string { f.CloseEnvd(args[0]); return "" },
+	}}
+}
+
+// source is the world of a control plane, which runs nothing.
+type source struct{ *omoiostest.Fake }
+
+func (source) Environment(address string) map[string]string {
+	return map[string]string{"OMOIOS_URL": address, "OMOIOS_TOKEN": omoiostest.Token}
+}
+
+func (source) Processes(string) []*wiretest.Running { return nil }
+
+func omoiosWorld(f *omoiostest.Fake) inhabited {
+	return inhabited{source{f}, map[string]func([]string) string{
+		"works": func(args []string) string {
+			at := time.Now().Add(-ago(args))
+			f.Add(
+				omoiostest.Event{Sandbox: args[0], Type: "agent.tool_use", Data: map[string]any{"tool": "Bash"}, At: at},
+				omoiostest.Event{Sandbox: args[0], Type: "agent.heartbeat"},
+			)
+			return ""
+		},
+		"down": func([]string) string {
+			f.Change(func(o *omoiostest.Options) { o.DatabaseDown = true })
+			return ""
+		},
 	}}
 }
 

@@ -37,6 +37,7 @@ func doctor(ctx context.Context, d *Deps, p *output.Printer) error {
 		rows = append(rows, brokenConfig(err)...)
 	default:
 		rows = append(rows, soundConfig(c), checkFolder("state directory", c.StateDir))
+		rows = append(rows, looseSources(c)...)
 	}
 	rows = append(rows, d.checkPath()...)
 	if c == nil {

@@ -9,6 +9,7 @@ import (
 
 	"sbx/internal/config"
 	"sbx/internal/fault"
+	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
 
@@ -40,6 +41,16 @@ func soundConfig(c *config.Config) checkRow {
 		names[i] = p.Name
 	}
 	return toolCheck("configuration", sandbox.True, "is valid; profiles: "+strings.Join(names, ", "), "")
+}
+
+// looseSources are those that nobody asks, since their profile is not there.
+func looseSources(c *config.Config) []checkRow {
+	var rows []checkRow
+	for _, s := range c.Loose() {
+		rows = append(rows, toolCheck(s.Name, sandbox.Unknown, "is attached to "+s.Settings[providers.OptionAttach]+", which is not there in this run",
+			"switch that profile on, or attach it to another").inform())
+	}
+	return rows
 }
 
 // brokenConfig is a row for every mistake.

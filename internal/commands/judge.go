@@ -46,6 +46,7 @@ type observation struct {
 	events part[[]sandbox.Event]
 	logs   part[[]sandbox.LogLine]
 	exit   part[*sandbox.Exit] // of the program that create started, where the record has none
+	work   part[providers.Activity]
 }
 
 // observe asks for everything at once. It changes nothing.
@@ -60,9 +61,15 @@ func observe(ctx context.Context, f *fleet.Fleet, s sandbox.Sandbox) observation
 	if s.Exit == nil {
 		wg.Go(func() { o.exit.got, o.exit.err = f.Exit(ctx, ref) })
 	}
+	if !s.State.Ended() {
+		wg.Go(func() { o.work.got, o.work.err = f.Activity(ctx, ref) })
+	}
 	wg.Wait()
 	if o.exit.got != nil {
 		o.box.Exit = o.exit.got
+	}
+	if last := o.work.got.LastWorkAt; last.After(o.box.LastActivityAt) { // a heartbeat is no work
+		o.box.LastActivityAt = last
 	}
 	return o
 }
@@ -107,11 +114,14 @@ func tail(ctx context.Context, f *fleet.Fleet, ref sandbox.Ref) part[[]sandbox.L
 
 // errs are the parts that failed; an ability that is missing is no failure.
 func (o observation) errs(ctx context.Context) []error {
-	exit := o.exit.err
+	exit, work := o.exit.err, o.work.err
 	if fault.KindOf(exit) == fault.KindNotFound {
 		exit = nil // sbx started no program in it
 	}
-	all := []error{o.usage.err, o.health.err, o.events.err, o.logs.err, exit}
+	if fault.KindOf(work) == fault.KindNotFound {
+		work = nil // nobody ever heard of it
+	}
+	all := []error{o.usage.err, o.health.err, o.events.err, o.logs.err, exit, work}
 	return once(ctx, slices.DeleteFunc(all, func(err error) bool {
 		return err == nil || fault.KindOf(err) == fault.KindUnsupported
 	}))

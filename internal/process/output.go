@@ -1,11 +1,11 @@
 package process
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
 	"os/exec"
+	"strings"
 	"time"
 )
 
@@ -21,8 +21,8 @@ var errOutput = errors.New("it prints more than 64 KiB")
 
 // Output runs a helper program in the environment of this process and gives what
 // it prints. It reads nothing and may ask the operator on stderr; it ends with ctx.
-func (p Process) Output(ctx context.Context, program string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, program, args...) //nolint:gosec // the operator's own configuration names it
+func (p Process) Output(ctx context.Context, program string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env, cmd.Dir, cmd.WaitDelay = p.Environ, p.Workdir, drained
 	out := &capped{}
 	cmd.Stdout, cmd.Stderr = out, io.Writer(p.Stderr)
@@ -32,16 +32,16 @@ func (p Process) Output(ctx context.Context, program string, args ...string) ([]
 	err := cmd.Run()
 	switch {
 	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
+		return "", context.Cause(ctx)
 	case out.over:
-		return nil, errOutput
+		return "", errOutput
 	}
-	return out.Bytes(), err
+	return out.String(), err
 }
 
 // capped keeps no more than mostOutput.
 type capped struct {
-	bytes.Buffer
+	strings.Builder
 
 	over bool
 }
@@ -52,5 +52,5 @@ func (c *capped) Write(b []byte) (int, error) {
 		c.over = true
 		return len(b), nil
 	}
-	return c.Buffer.Write(b)
+	return c.Builder.Write(b)
 }

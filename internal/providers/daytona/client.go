@@ -64,14 +64,15 @@ func Type() providers.Type {
 
 func open(_ context.Context, p providers.Profile, d providers.Deps) (providers.Provider, error) {
 	s := p.Settings
+	if s["token"] == "" {
+		return nil, fault.New(fault.KindAuth, "no API key is set").At(p.Name, "").WithHint("set DAYTONA_API_KEY, or token_env: in the profile")
+	}
 	base := s["url"]
 	if base == "" {
 		base = defaultURL
 	}
 	header := http.Header{"X-Daytona-Source": {"sbx"}, "X-Daytona-Sdk-Version": {"0.205.1"}}
-	if s["token"] != "" {
-		header.Set("Authorization", "Bearer "+s["token"])
-	}
+	header.Set("Authorization", "Bearer "+s["token"])
 	if s["organization"] != "" {
 		header.Set("X-Daytona-Organization-Id", s["organization"])
 	}

@@ -18,7 +18,6 @@ type Client struct {
 	domain     string
 	sandboxURL string // one address for all sandboxes; "" = by domain
 	template   string
-	token      string
 	legacy     bool // ids come in two parts
 	now        func() time.Time
 	api        *httpx.Client

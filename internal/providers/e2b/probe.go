@@ -82,8 +82,5 @@ func (c *Client) Check(ctx context.Context) []providers.Check {
 		}
 	}
 	found := []providers.Check{{Check: "api", Verdict: sandbox.True, Message: counted(running, paused)}}
-	if c.token == "" {
-		found = append(found, providers.Check{Check: "key", Verdict: sandbox.False, Message: "no key is set", Hint: "set " + c.dialect.prefix + "_API_KEY"})
-	}
 	return append(found, c.clocks())
 }

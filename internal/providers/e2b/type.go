@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
 )
@@ -91,6 +92,9 @@ func open(d dialect, p providers.Profile, deps providers.Deps) (*Client, error) 
 		base = "https://api." + domain
 	}
 	token := p.Settings["token"]
+	if token == "" {
+		return nil, fault.New(fault.KindAuth, "no API key is set").At(p.Name, "").WithHint("set %s, or token_env: in the profile", d.prefix+"_API_KEY")
+	}
 	api, err := httpx.New(deps.Net, httpx.Options{
 		Profile: p.Name, Base: base, Header: header("X-Api-Key", token), Secrets: []string{token}, Explain: explain,
 	})
@@ -98,7 +102,7 @@ func open(d dialect, p providers.Profile, deps providers.Deps) (*Client, error) 
 		return nil, err
 	}
 	c := &Client{
-		name: p.Name, dialect: d, domain: domain, now: deps.Now, api: api, token: token,
+		name: p.Name, dialect: d, domain: domain, now: deps.Now, api: api,
 		sandboxURL: strings.TrimRight(p.Settings["sandbox_url"], "/"), template: p.Settings["template"],
 		legacy: d.legacy(domain),
 	}
