@@ -1,12 +1,14 @@
 package daytona
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"sbx/internal/providers"
 	"sbx/internal/providers/guest"
 	"sbx/internal/sandbox"
+	"sbx/internal/triage"
 )
 
 const (
@@ -183,16 +186,18 @@ func (r *command) judge(exit sandbox.Exit, last []byte) (sandbox.Exit, error) {
 
 // lost is a command that was started and whose end cannot be read.
 func (r *command) lost(err error) (sandbox.Exit, error) {
-	exit := sandbox.Exit{
-		Raw: "lost", Class: sandbox.ClassTransport, Cause: sandbox.CauseUnknown, Confidence: sandbox.ConfidenceUnknown,
-		Evidence: []sandbox.Evidence{{What: "toolbox", Value: err.Error(), Source: "toolbox", At: r.c.now()}},
+	f := triage.ExitFacts{Provider: TypeName, StreamLost: true, Gone: fault.KindOf(err) == fault.KindNotFound, Source: "toolbox", At: r.c.now()}
+	if s := httpx.StatusOf(err); s != nil {
+		f.Raw = cmp.Or(s.Code, strconv.Itoa(s.Status))
+		if _, known := triage.ReadSpelling(TypeName, f.Raw); !known {
+			f.Raw = strconv.Itoa(s.Status)
+		}
 	}
-	switch status := httpx.Status(err); {
-	case fault.KindOf(err) == fault.KindNotFound:
-		exit.Class = sandbox.ClassGone
+	exit := triage.ClassifyExit(nil, f)
+	exit.Raw = cmp.Or(exit.Raw, "lost")
+	exit.Evidence = append(exit.Evidence, sandbox.Evidence{What: "toolbox", Value: err.Error(), Source: "toolbox", At: r.c.now()})
+	if f.Gone {
 		return exit, fault.New(fault.KindGone, "the sandbox ended while the command ran: %w", err)
-	case status == http.StatusBadGateway:
-		exit.Class = sandbox.ClassInfra
 	}
 	return exit, fault.New(fault.KindUnavailable, "the command may run on, and its end was not seen: %w", err).
 		WithHint("its output stays in ~/.sbx/runs/%s of the sandbox", r.tag)

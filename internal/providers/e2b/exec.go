@@ -70,6 +70,8 @@ type run struct {
 	pid  uint32
 	end  *wireEnd
 	last tail // of stderr
+
+	refused string // the code by which envd ended the stream; "" = it did not
 }
 
 func (r *run) do(ctx context.Context) (sandbox.Exit, error) {
@@ -196,6 +198,7 @@ func (r *run) over(payload []byte) error {
 	if e.Error == nil || r.end != nil {
 		return nil
 	}
+	r.refused = e.Error.Code
 	text := e.Error.Code + ": " + e.Error.Message
 	switch e.Error.Code {
 	case "deadline_exceeded":
@@ -212,7 +215,7 @@ func (r *run) over(payload []byte) error {
 
 // exit says how the command ended. -1 stands for any signal; the status names it.
 func (r *run) exit() (sandbox.Exit, error) {
-	f := triage.ExitFacts{Raw: strconv.Itoa(r.end.ExitCode), At: r.c.now(), Source: "envd", Lines: r.last.lines(), Died: sandbox.VerdictOf(!r.end.Exited)}
+	f := triage.ExitFacts{Provider: r.c.dialect.name, Raw: strconv.Itoa(r.end.ExitCode), At: r.c.now(), Source: "envd", Lines: r.last.lines(), Died: sandbox.VerdictOf(!r.end.Exited)}
 	if strings.HasPrefix(r.end.Status, "signal:") {
 		f.Raw = r.end.Status
 	}

@@ -1,6 +1,7 @@
 package e2b
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"sbx/internal/httpx"
 	"sbx/internal/providers/guest"
 	"sbx/internal/sandbox"
+	"sbx/internal/triage"
 )
 
 // unreachable is the error of a command that envd never took.
@@ -30,24 +32,22 @@ func (r *run) unreachable(err error) error {
 // lost is the end of a stream without the command's end: the host tells whether
 // the sandbox died or the connection.
 func (r *run) lost(ctx context.Context, err error) (sandbox.Exit, error) {
+	f := triage.ExitFacts{Provider: r.c.dialect.name, Raw: r.refused, StreamLost: true, Source: "envd", At: r.c.now()}
 	if known, ok := errors.AsType[*fault.Error](err); ok && known.Kind != fault.KindUnavailable {
-		if known.Kind == fault.KindTimeout {
+		if known.Kind == fault.KindTimeout { // what it has started runs on without this
 			r.kill(ctx)
-			return sandbox.Exit{Class: sandbox.ClassTimeout, Cause: sandbox.CauseTimeout, Confidence: sandbox.Certain, Raw: "deadline_exceeded"}, err
 		}
-		return sandbox.Exit{}, err
+		return triage.ClassifyExit(nil, f), err
 	}
 	look := r.c.look(ctx, r.id)
-	exit := sandbox.Exit{
-		Raw: "lost stream", Confidence: sandbox.ConfidenceUnknown, Cause: sandbox.CauseUnknown,
-		Evidence: []sandbox.Evidence{r.c.fact("stream", err.Error(), "envd"), r.c.fact("host", look.said, "sandbox host")},
-	}
-	if look.missing() {
-		exit.Class = sandbox.ClassGone
+	f.Gone = look.missing()
+	exit := triage.ClassifyExit(nil, f)
+	exit.Raw = cmp.Or(exit.Raw, "lost stream")
+	exit.Evidence = append(exit.Evidence, r.c.fact("stream", err.Error(), "envd"), r.c.fact("host", look.said, "sandbox host"))
+	if f.Gone {
 		return exit, fault.New(fault.KindGone, "the sandbox ended while the command ran").At(r.c.name, r.op()).
 			WithHint("`sbx events` may say why; make a new one")
 	}
-	exit.Class = sandbox.ClassTransport
 	return exit, fault.New(fault.KindUnavailable, "the connection was lost; the command may run on, and its end was not seen: %w", err).At(r.c.name, r.op()).
 		WithHint("`sbx exec %s/%s -- ps` shows whether it does", r.c.name, r.id)
 }
