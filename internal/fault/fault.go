@@ -45,6 +45,15 @@ func (e *Error) At(provider, op string) *Error {
 	return e
 }
 
+// Placed says at which provider and during what an error of any kind happened;
+// nil stays nil.
+func Placed(err error, provider, op string) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{Kind: KindOf(err), Provider: provider, Op: op, Hint: HintOf(err), Err: err}
+}
+
 // Error joins provider, operation and cause: "prod: terminate abc: refused".
 func (e *Error) Error() string {
 	parts := make([]string, 0, 3)

@@ -131,11 +131,3 @@ func (c *Client) toolbox(r httpx.Request, id string, look bool) httpx.Request {
 	}
 	return r
 }
-
-// at names the profile and the operation in an error of another room.
-func (c *Client) at(err error, op string) error {
-	if err == nil {
-		return nil
-	}
-	return &fault.Error{Kind: fault.KindOf(err), Provider: c.name, Op: op, Hint: fault.HintOf(err), Err: err}
-}

@@ -48,7 +48,7 @@ func (e *entrypoint) give(ctx context.Context, q providers.LogQuery, yield func(
 			return
 		}
 		if err := guest.Wait(ctx, pause); err != nil {
-			yield(sandbox.LogLine{}, e.c.at(err, "logs "+e.id))
+			yield(sandbox.LogLine{}, fault.Placed(err, e.c.name, "logs "+e.id))
 			return
 		}
 		if e.over(ctx) {

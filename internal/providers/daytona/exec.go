@@ -81,7 +81,7 @@ func (c *Client) Exec(ctx context.Context, id string, cmd providers.Command) (sa
 	}
 	r := &command{c: c, tag: "exec-" + strings.ToLower(rand.Text()[:12]), cmd: cmd, look: c.shellOf(w.ID, nil, true), act: c.shellOf(w.ID, cmd.Env, false)}
 	exit, err := r.do(ctx)
-	return exit, c.at(err, op)
+	return exit, fault.Placed(err, c.name, op)
 }
 
 // command is one command.
@@ -172,16 +172,10 @@ func write(to io.Writer, text []byte) error {
 
 // judge keeps the command's own words for what cannot be run.
 func (r *command) judge(exit sandbox.Exit, last []byte) (sandbox.Exit, error) {
-	said := strings.ToLower(string(last))
-	switch program := r.cmd.Args[0]; {
-	case exit.Code == nil:
+	if exit.Code == nil {
 		return exit, fault.New(fault.KindUnavailable, "nobody saw its end")
-	case *exit.Code == 127 && (strings.Contains(said, "no such file") || strings.Contains(said, "not found")) && !strings.HasSuffix(program, "sh"):
-		return exit, fault.New(fault.KindCommandNotFound, "there is no program %q in it", program)
-	case *exit.Code == 126 && strings.Contains(said, "permission denied"):
-		return exit, fault.New(fault.KindNotExecutable, "%q may not be run", program)
 	}
-	return exit, nil
+	return exit, guest.Refused(*exit.Code, r.cmd.Args[0], string(last))
 }
 
 // lost is a command that was started and whose end cannot be read.

@@ -46,7 +46,7 @@ func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error)
 			break
 		}
 		if err := guest.Wait(ctx, again); err != nil {
-			return h, c.at(err, "probe "+id)
+			return h, fault.Placed(err, c.name, "probe "+id)
 		}
 	}
 	return c.answered(h, err), ctx.Err()
@@ -121,10 +121,7 @@ func (c *Client) Check(ctx context.Context) []providers.Check {
 	}); err == nil && lost > 0 {
 		found = append(found, providers.Check{Check: "hidden", Verdict: sandbox.False, Message: fmt.Sprintf("%d failed sandboxes are deleted for the API and may still be held by a runner", lost), Hint: "they use quota until the runner lets go: report them to whoever runs it"})
 	}
-	if ahead, known := c.http.Skew(); known && ahead.Abs() > httpx.SkewTolerated {
-		found = append(found, providers.Check{Check: "clock", Verdict: sandbox.False, Message: "the API's clock is " + ahead.String() + " ahead of this machine's", Hint: "ages are counted with this machine's clock; set it right"})
-	}
-	return found
+	return append(found, providers.CheckClock(c.http))
 }
 
 // rights says what the key may not do.

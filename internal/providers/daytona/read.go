@@ -28,7 +28,7 @@ func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter
 			c.buildLog(ctx, w, q, yield)
 		case w.Labels[sandbox.LabelRun] != "":
 			for line, err := range guest.Logs(ctx, c.shellOf(w.ID, nil, true), w.Labels[sandbox.LabelRun], q) {
-				if !yield(line, c.at(err, "logs "+id)) {
+				if !yield(line, fault.Placed(err, c.name, "logs "+id)) {
 					return
 				}
 			}
@@ -82,7 +82,7 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	switch {
 	case httpx.Status(err) == http.StatusNotFound:
 		u, err := guest.Usage(ctx, c.shellOf(w.ID, nil, true), c.now())
-		return u, c.at(err, "usage "+id)
+		return u, fault.Placed(err, c.name, "usage "+id)
 	case err != nil:
 		return sandbox.Usage{}, c.inside(err)
 	}
@@ -134,10 +134,10 @@ func (c *Client) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
 	case err != nil:
 		return nil, err
 	case w.Labels[sandbox.LabelRun] == "":
-		return nil, c.at(fault.New(fault.KindNotFound, "%w", guest.ErrNoRun), "exit "+id)
+		return nil, fault.Placed(fault.New(fault.KindNotFound, "%w", guest.ErrNoRun), c.name, "exit "+id)
 	case stateOf(w) != sandbox.StateRunning:
 		return nil, fault.New(fault.KindUnavailable, "it is %s, and its exit is kept inside", w.State).At(c.name, "exit "+id)
 	}
 	exit, err := guest.Exit(ctx, c.shellOf(w.ID, nil, true), w.Labels[sandbox.LabelRun])
-	return exit, c.at(err, "exit "+id)
+	return exit, fault.Placed(err, c.name, "exit "+id)
 }

@@ -7,26 +7,10 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
-	"sbx/internal/sandbox"
 )
 
 func counted(running, paused int) string {
 	return fmt.Sprintf("answers; %d running, %d paused", running, paused)
-}
-
-// clocks compares ours with the API's.
-func (c *Client) clocks() providers.Check {
-	ahead, known := c.api.Skew()
-	switch {
-	case !known:
-		return providers.Check{Check: "clock", Verdict: sandbox.Unknown, Message: "the API does not tell its time", Info: true}
-	case ahead.Abs() > httpx.SkewTolerated:
-		return providers.Check{
-			Check: "clock", Verdict: sandbox.False, Message: "the API's clock is " + ahead.String() + " ahead of this machine's",
-			Hint: "ages are counted with this machine's clock; set it right",
-		}
-	}
-	return providers.Check{Check: "clock", Verdict: sandbox.True, Message: "agrees with the API's"}
 }
 
 // Novita is Novita's dialect with what only it can: tell an account's limits.

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
 )
@@ -92,14 +91,6 @@ func explain(_ int, body []byte) (code, message string) {
 		return word, e.Message
 	}
 	return e.ErrorCode, e.Message
-}
-
-// at names the profile and the operation in an error of another room.
-func (c *Client) at(err error, op string) error {
-	if err == nil {
-		return nil
-	}
-	return &fault.Error{Kind: fault.KindOf(err), Provider: c.name, Op: op, Hint: fault.HintOf(err), Err: err}
 }
 
 // absent says that a route is not there: clones lack some of them.

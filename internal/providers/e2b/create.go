@@ -107,8 +107,8 @@ func (c *Client) undo(ctx context.Context, id string, err error) error {
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), httpx.DefaultTimeout)
 	defer cancel()
 	if undone := c.Terminate(end, id, providers.TerminateOptions{Delete: true}); undone != nil {
-		return c.at(fault.New(fault.KindOf(err), "%w; its sandbox %s still runs", err, id).
-			WithHint("end it with `sbx terminate %s/%s`", c.name, id), "create")
+		return fault.Placed(fault.New(fault.KindOf(err), "%w; its sandbox %s still runs", err, id).
+			WithHint("end it with `sbx terminate %s/%s`", c.name, id), c.name, "create")
 	}
-	return c.at(fault.New(fault.KindOf(err), "%w; its sandbox was ended again", err), "create")
+	return fault.Placed(fault.New(fault.KindOf(err), "%w; its sandbox was ended again", err), c.name, "create")
 }

@@ -219,14 +219,5 @@ func (r *run) exit() (sandbox.Exit, error) {
 	if strings.HasPrefix(r.end.Status, "signal:") {
 		f.Raw = r.end.Status
 	}
-	exit := triage.ClassifyExit(triage.NewMatcher(), f)
-	said := strings.ToLower(string(r.last.text))
-	program := r.cmd.Args[0]
-	switch {
-	case r.end.ExitCode == 127 && strings.Contains(said, "no such file"), r.end.ExitCode == 127 && strings.Contains(said, "not found") && !strings.HasSuffix(program, "sh"):
-		return exit, fault.New(fault.KindCommandNotFound, "there is no program %q in it", program).At(r.c.name, r.op())
-	case r.end.ExitCode == 126 && strings.Contains(said, "permission denied"):
-		return exit, fault.New(fault.KindNotExecutable, "%q may not be run", program).At(r.c.name, r.op())
-	}
-	return exit, nil
+	return triage.ClassifyExit(triage.NewMatcher(), f), fault.Placed(guest.Refused(r.end.ExitCode, r.cmd.Args[0], string(r.last.text)), r.c.name, r.op())
 }

@@ -28,7 +28,7 @@ func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter
 		switch {
 		case err == nil && w.State == "running" && w.Metadata[sandbox.LabelRun] != "":
 			for line, err := range guest.Logs(ctx, c.shellOf(id), w.Metadata[sandbox.LabelRun], q) {
-				if !yield(line, c.at(err, "logs "+id)) {
+				if !yield(line, fault.Placed(err, c.name, "logs "+id)) {
 					return
 				}
 			}
@@ -171,7 +171,7 @@ func (r *apiLog) follow(ctx context.Context, yield func(sandbox.LogLine, error) 
 			return
 		}
 		if err != nil {
-			yield(sandbox.LogLine{}, r.c.at(err, "logs "+r.id))
+			yield(sandbox.LogLine{}, fault.Placed(err, r.c.name, "logs "+r.id))
 			return
 		}
 		if pause = min(2*pause, most); len(lines) > 0 {

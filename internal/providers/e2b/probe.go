@@ -59,12 +59,12 @@ func (c *Client) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
 	case err != nil:
 		return nil, err
 	case w.Metadata[sandbox.LabelRun] == "":
-		return nil, c.at(fault.New(fault.KindNotFound, "%w", guest.ErrNoRun), "exit "+id)
+		return nil, fault.Placed(fault.New(fault.KindNotFound, "%w", guest.ErrNoRun), c.name, "exit "+id)
 	case w.State != "running":
 		return nil, fault.New(fault.KindUnavailable, "it is %s, and looking inside would wake it", w.State).At(c.name, "exit "+id)
 	}
 	exit, err := guest.Exit(ctx, c.shellOf(id), w.Metadata[sandbox.LabelRun])
-	return exit, c.at(err, "exit "+id)
+	return exit, fault.Placed(err, c.name, "exit "+id)
 }
 
 // Check looks at the profile: does the API answer, is the key good, do the clocks
@@ -82,5 +82,5 @@ func (c *Client) Check(ctx context.Context) []providers.Check {
 		}
 	}
 	found := []providers.Check{{Check: "api", Verdict: sandbox.True, Message: counted(running, paused)}}
-	return append(found, c.clocks())
+	return append(found, providers.CheckClock(c.api))
 }

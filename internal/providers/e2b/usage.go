@@ -36,7 +36,7 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 		return u, nil
 	}
 	u, err := guest.Usage(ctx, c.shellOf(id), c.now())
-	return u, c.at(err, "usage "+id)
+	return u, fault.Placed(err, c.name, "usage "+id)
 }
 
 func (c *Client) samples(ctx context.Context, id string) ([]wireMetric, error) {

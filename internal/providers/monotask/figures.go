@@ -92,10 +92,7 @@ func (c *Client) Check(ctx context.Context) []providers.Check {
 		return []providers.Check{{Check: "api", Verdict: sandbox.False, Message: err.Error(), Hint: fault.HintOf(err)}}
 	}
 	found := []providers.Check{{Check: "api", Verdict: sandbox.True, Message: "answers; " + number(w.Active) + " active"}, w.balance()}
-	if ahead, known := c.http.Skew(); known && ahead.Abs() > httpx.SkewTolerated {
-		found = append(found, providers.Check{Check: "clock", Verdict: sandbox.False, Message: "the worker's clock is " + ahead.String() + " ahead of this machine's", Hint: "ages are counted with this machine's clock; set it right"})
-	}
-	return found
+	return append(found, providers.CheckClock(c.http))
 }
 
 func (w wireStats) balance() providers.Check {

@@ -18,7 +18,7 @@ const nobody = "sbx-doctor-asks-for-nobody"
 // Check asks three things: whether a backend is there, whether its database
 // answers, which its own health does not tell, and whether the token is taken.
 func (c *Client) Check(ctx context.Context) []providers.Check {
-	return append([]providers.Check{c.checkHealth(ctx), c.checkStore(ctx), c.checkToken(ctx)}, c.checkClock()...)
+	return []providers.Check{c.checkHealth(ctx), c.checkStore(ctx), c.checkToken(ctx), providers.CheckClock(c.http)}
 }
 
 func (c *Client) checkHealth(ctx context.Context) providers.Check {
@@ -59,19 +59,6 @@ func (c *Client) checkToken(ctx context.Context) providers.Check {
 		return providers.Check{Check: "tasks", Verdict: sandbox.Unknown, Info: true, Message: "none are shown; a user sees only those of own projects"}
 	}
 	return providers.Check{Check: "tasks", Verdict: sandbox.True, Message: "can be read"}
-}
-
-// checkClock holds the backend's clock against this machine's: ages of events
-// and heartbeats are counted across the two.
-func (c *Client) checkClock() []providers.Check {
-	ahead, known := c.http.Skew()
-	if !known || ahead.Abs() <= httpx.SkewTolerated {
-		return nil
-	}
-	return []providers.Check{{
-		Check: "clock", Verdict: sandbox.False, Message: "the backend's clock is " + ahead.String() + " ahead of this machine's",
-		Hint: "heartbeats are counted with this machine's clock; set it right",
-	}}
 }
 
 // failed is a finding that something does not work; one that was interrupted

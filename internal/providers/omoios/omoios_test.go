@@ -288,10 +288,10 @@ func TestDoctorLooksBehindTheGreenHealth(t *testing.T) {
 		set   func(f *omoiostest.Fake)
 		want  map[string]sandbox.Verdict
 	}{
-		"well":          {omoiostest.Token, func(*omoiostest.Fake) {}, map[string]sandbox.Verdict{"api": sandbox.True, "events": sandbox.True, "tasks": sandbox.True}},
-		"no token":      {"", func(*omoiostest.Fake) {}, map[string]sandbox.Verdict{"api": sandbox.True, "events": sandbox.True, "tasks": sandbox.Unknown}},
-		"wrong token":   {"wrong-token-1", func(*omoiostest.Fake) {}, map[string]sandbox.Verdict{"api": sandbox.True, "events": sandbox.True, "tasks": sandbox.False}},
-		"database down": {omoiostest.Token, func(f *omoiostest.Fake) { f.Change(func(o *omoiostest.Options) { o.DatabaseDown = true }) }, map[string]sandbox.Verdict{"api": sandbox.True, "events": sandbox.False, "tasks": sandbox.True}},
+		"well":          {omoiostest.Token, func(*omoiostest.Fake) {}, map[string]sandbox.Verdict{"api": sandbox.True, "clock": sandbox.True, "events": sandbox.True, "tasks": sandbox.True}},
+		"no token":      {"", func(*omoiostest.Fake) {}, map[string]sandbox.Verdict{"api": sandbox.True, "clock": sandbox.True, "events": sandbox.True, "tasks": sandbox.Unknown}},
+		"wrong token":   {"wrong-token-1", func(*omoiostest.Fake) {}, map[string]sandbox.Verdict{"api": sandbox.True, "clock": sandbox.True, "events": sandbox.True, "tasks": sandbox.False}},
+		"database down": {omoiostest.Token, func(f *omoiostest.Fake) { f.Change(func(o *omoiostest.Options) { o.DatabaseDown = true }) }, map[string]sandbox.Verdict{"api": sandbox.True, "clock": sandbox.True, "events": sandbox.False, "tasks": sandbox.True}},
 		"another clock": {omoiostest.Token, func(f *omoiostest.Fake) {
 			f.Break(wiretest.Fault{Header: map[string]string{"Date": time.Now().Add(-time.Hour).UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT")}})
 		}, map[string]sandbox.Verdict{"api": sandbox.True, "events": sandbox.True, "tasks": sandbox.True, "clock": sandbox.False}},

@@ -18,7 +18,7 @@ func (c *Client) Check(ctx context.Context) []providers.Check {
 	running, stopped, overdue := 0, 0, 0
 	for s, err := range c.List(ctx, providers.Query{}) {
 		if err != nil {
-			return append([]providers.Check{c.unreached(err)}, c.clocks()...)
+			return []providers.Check{c.unreached(err), providers.CheckClock(c.http)}
 		}
 		switch s.State {
 		case sandbox.StateRunning:
@@ -44,7 +44,7 @@ func (c *Client) Check(ctx context.Context) []providers.Check {
 			Hint: "`sbx terminate REF --delete` destroys one with its snapshot",
 		})
 	}
-	return append(append(found, c.token()...), c.clocks()...)
+	return append(append(found, c.token()...), providers.CheckClock(c.http))
 }
 
 // unreached says what is wrong where the list cannot be read: the API answers alike
@@ -74,19 +74,4 @@ func (c *Client) token() []providers.Check {
 		return []providers.Check{{Check: "token", Verdict: sandbox.False, Message: "the token has expired", Hint: "pull a new OIDC token, or set an access token"}}
 	}
 	return []providers.Check{{Check: "token", Verdict: sandbox.True, Info: true, Message: "the token expires in " + sandbox.FormatDuration(left)}}
-}
-
-// clocks compares ours with the API's.
-func (c *Client) clocks() []providers.Check {
-	ahead, known := c.http.Skew()
-	switch {
-	case !known:
-		return []providers.Check{{Check: "clock", Verdict: sandbox.Unknown, Message: "the API does not tell its time", Info: true}}
-	case ahead.Abs() > httpx.SkewTolerated:
-		return []providers.Check{{
-			Check: "clock", Verdict: sandbox.False, Message: "the API's clock is " + ahead.String() + " ahead of this machine's",
-			Hint: "ages are counted with this machine's clock; set it right",
-		}}
-	}
-	return []providers.Check{{Check: "clock", Verdict: sandbox.True, Message: "agrees with the API's"}}
 }

@@ -101,11 +101,3 @@ func missing(err error) bool {
 	kind := fault.KindOf(err)
 	return kind == fault.KindNotFound || kind == fault.KindGone
 }
-
-// at names the profile and the operation in an error of another room.
-func (c *Client) at(err error, op string) error {
-	if err == nil {
-		return nil
-	}
-	return &fault.Error{Kind: fault.KindOf(err), Provider: c.name, Op: op, Hint: fault.HintOf(err), Err: err}
-}

@@ -149,13 +149,5 @@ func (r *command) exit() (sandbox.Exit, error) {
 	if len(r.last) > 0 {
 		f.Lines = strings.Split(strings.TrimRight(string(r.last), "\n"), "\n")
 	}
-	exit := triage.ClassifyExit(triage.NewMatcher(), f)
-	program := r.cmd.Args[0]
-	switch said := string(r.last); {
-	case *r.seen.ExitCode == 127 && strings.Contains(said, program+": ") && (strings.Contains(said, "not found") || strings.Contains(said, "o such file")):
-		return exit, fault.New(fault.KindCommandNotFound, "there is no program %q in it", program).At(r.c.name, r.op())
-	case *r.seen.ExitCode == 126 && strings.Contains(said, program+": ") && strings.Contains(said, "ermission denied"):
-		return exit, fault.New(fault.KindNotExecutable, "%q may not be run", program).At(r.c.name, r.op())
-	}
-	return exit, nil
+	return triage.ClassifyExit(triage.NewMatcher(), f), fault.Placed(guest.Refused(*r.seen.ExitCode, r.cmd.Args[0], string(r.last)), r.c.name, r.op())
 }

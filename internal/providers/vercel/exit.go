@@ -19,11 +19,11 @@ func (c *Client) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
 	case over(v.session.Status):
 		return sessionExit(v.session.Status, v.session, v.session.ended()), nil
 	case !v.ours():
-		return nil, c.at(fault.New(fault.KindNotFound, "%w", guest.ErrNoRun), op)
+		return nil, fault.Placed(fault.New(fault.KindNotFound, "%w", guest.ErrNoRun), c.name, op)
 	}
 	if err := c.idle(v, op); err != nil {
 		return nil, err
 	}
 	exit, err := guest.Exit(ctx, c.shellOf(v.session.ID), guest.Main)
-	return exit, c.at(err, op)
+	return exit, fault.Placed(err, c.name, op)
 }

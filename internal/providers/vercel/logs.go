@@ -48,7 +48,7 @@ func (c *Client) programLogs(ctx context.Context, v view, q providers.LogQuery, 
 		if errors.Is(err, guest.ErrNoRun) {
 			return false
 		}
-		if !yield(line, c.at(err, "logs "+v.session.ID)) {
+		if !yield(line, fault.Placed(err, c.name, "logs "+v.session.ID)) {
 			break
 		}
 	}

@@ -58,7 +58,7 @@ func (o *output) read(ctx context.Context, patience time.Duration) error {
 			return err
 		}
 		if err := guest.Wait(ctx, lookAgain); err != nil {
-			return o.c.at(err, o.op)
+			return fault.Placed(err, o.c.name, o.op)
 		}
 	}
 }

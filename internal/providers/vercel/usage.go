@@ -3,6 +3,7 @@ package vercel
 import (
 	"context"
 
+	"sbx/internal/fault"
 	"sbx/internal/providers/guest"
 	"sbx/internal/sandbox"
 )
@@ -27,5 +28,5 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	if u.MemoryLimitBytes == nil {
 		u.MemoryLimitBytes = limit
 	}
-	return u, c.at(err, "usage "+id)
+	return u, fault.Placed(err, c.name, "usage "+id)
 }
