@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -53,6 +54,7 @@ func doctor(ctx context.Context, d *Deps, p *output.Printer) error {
 	}
 	progress := p.Progress("checking")
 	for _, check := range f.Checks(ctx) {
+		check.Message = strings.TrimPrefix(check.Message, check.Provider+": ") // it stands in a column of its own
 		rows = append(rows, checkRow{ProviderCheck: check})
 	}
 	for _, q := range f.Quotas(ctx) {

@@ -1,6 +1,8 @@
 package commands
 
 import (
+	"strings"
+
 	"fmt"
 
 	"sbx/internal/fault"
@@ -22,9 +24,9 @@ func quotaChecks(q fleet.ProviderQuota) []checkRow {
 	}
 	switch {
 	case fault.KindOf(q.Err) == fault.KindUnsupported:
-		return []checkRow{row(sandbox.Unknown, q.Err.Error(), fault.HintOf(q.Err)).inform()}
+		return []checkRow{row(sandbox.Unknown, strings.TrimPrefix(q.Err.Error(), q.Provider+": "), fault.HintOf(q.Err)).inform()}
 	case q.Err != nil:
-		return []checkRow{row(sandbox.Unknown, q.Err.Error(), fault.HintOf(q.Err))}
+		return []checkRow{row(sandbox.Unknown, strings.TrimPrefix(q.Err.Error(), q.Provider+": "), fault.HintOf(q.Err))}
 	}
 	var near []checkRow
 	known := 0

@@ -95,6 +95,10 @@ func spelled(r rune) string {
 // redacted stands where a secret was.
 const redacted = "[redacted]"
 
+// shortestSecret is how many bytes a secret has that is hidden: a shorter one is no
+// secret, and would eat every text.
+const shortestSecret = 3
+
 // Redact replaces every secret in text, the longest first so that a secret which
 // contains another leaves no rest. Empty secrets are ignored.
 func Redact(text string, secrets []string) string {
@@ -104,7 +108,7 @@ func Redact(text string, secrets []string) string {
 	ordered := slices.Clone(secrets)
 	slices.SortFunc(ordered, func(a, b string) int { return len(b) - len(a) })
 	for _, s := range ordered {
-		if s != "" {
+		if len(s) >= shortestSecret {
 			text = strings.ReplaceAll(text, s, redacted)
 		}
 	}

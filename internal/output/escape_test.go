@@ -84,6 +84,7 @@ func TestRedact(t *testing.T) {
 	}{
 		"none":              {"token abc", nil, "token abc"},
 		"empty secret":      {"token abc", []string{""}, "token abc"},
+		"no secret":         {"daytona", []string{"d", "ay"}, "daytona"},
 		"everywhere":        {"abc and abc", []string{"abc"}, "[redacted] and [redacted]"},
 		"one holds another": {"key abc123", []string{"abc", "abc123"}, "key [redacted]"},
 	} {
