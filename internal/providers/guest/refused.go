@@ -16,7 +16,7 @@ func Refused(code int, program, stderr string) error {
 	name := strings.ToLower(program)
 	says := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool {
-			return strings.Contains(said, name+": "+w) || strings.Contains(said, `"`+name+`": `+w)
+			return slices.ContainsFunc([]string{"", `"`, "'", "’"}, func(quote string) bool { return strings.Contains(said, name+quote+": "+w) })
 		})
 	}
 	switch {

@@ -20,6 +20,8 @@ func TestRefused(t *testing.T) {
 		{127, "nosuch", "bash: line 1: nosuch: command not found\n", fault.KindCommandNotFound},
 		{127, "/opt/Agent", "sh: /opt/Agent: No such file or directory\n", fault.KindCommandNotFound},
 		{127, "nosuch", `exec: "nosuch": executable file not found in $PATH`, fault.KindCommandNotFound},
+		{127, "nosuch", "nice: ‘nosuch’: No such file or directory\n", fault.KindCommandNotFound},
+		{127, "nosuch", "nice: 'nosuch': No such file or directory\n", fault.KindCommandNotFound},
 		{126, "/etc/passwd", "sh: 1: exec: /etc/passwd: Permission denied\n", fault.KindNotExecutable},
 		{126, "/opt", "sh: /opt: is a directory\n", fault.KindNotExecutable},
 		{127, "sh", "sh: 1: nosuch: not found\n", fault.KindNone},
