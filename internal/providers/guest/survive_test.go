@@ -29,7 +29,7 @@ func TestARunSurvivesItsCall(t *testing.T) {
 		c := exec.Command(b.shell[0], append(b.shell[1:], "-c", guest.Launch(guest.Program{Args: []string{"sh", "-c", `echo $$ > ready; while [ ! -e go ]; do sleep 0.05; done; echo end; exit 8`}})+"\nsleep 600")...)
 		c.Env, c.Dir = []string{"HOME=" + b.home, "PATH=" + b.path}, b.home
 		c.Stdout = &out
-		c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		c.SysProcAttr, c.WaitDelay = &syscall.SysProcAttr{Setpgid: true}, time.Second
 		require.NoError(b, c.Start())
 		b.number("ready")
 		signals := []syscall.Signal{syscall.SIGHUP}
@@ -39,6 +39,7 @@ func TestARunSurvivesItsCall(t *testing.T) {
 		for _, s := range signals {
 			require.NoError(b, syscall.Kill(-c.Process.Pid, s))
 		}
+		_ = c.Process.Kill() // under nohup it hears no HUP
 		_ = c.Wait()
 		require.NoError(b, os.WriteFile(filepath.Join(b.home, "go"), nil, 0o600))
 		assert.Equal(b, 8, *b.ended("").Code)
