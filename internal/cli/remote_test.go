@@ -227,8 +227,15 @@ func e2bWorld(f *e2btest.Fake) inhabited {
 		"seed": func(args []string) string {
 			return f.Add(e2btest.Seed{Paused: slices.Contains(args, "paused"), Age: ago(args), Logs: []string{"process_start", "Error: connect ETIMEDOUT 10.0.0.1:443"}})
 		},
-		"ghost":  func([]string) string { f.Ghost(); return "" },
-		"deaf":   func([]string) string { f.Deaf(); return "" },
+		"ghost": func([]string) string {
+			f.Change(func(o *e2btest.Options) { o.HostFor = e2btest.Forever })
+			return ""
+		},
+		"deaf": func([]string) string { f.Change(func(o *e2btest.Options) { o.KeepsAlive = true }); return "" },
+		"honest": func([]string) string {
+			f.Change(func(o *e2btest.Options) { o.HostFor, o.KeepsAlive = 0, false })
+			return ""
+		},
 		"closed": func(args []string) string { f.CloseEnvd(args[0]); return "" },
 	}}
 }
@@ -291,6 +298,10 @@ func vercelWorld(f *verceltest.Fake) inhabited {
 			return f.Add(s)
 		},
 		"deaf": func([]string) string { f.Change(func(o *verceltest.Options) { o.Deaf = true }); return "" },
+		"honest": func([]string) string {
+			f.Change(func(o *verceltest.Options) { o.Deaf, o.StopFor = false, 0 })
+			return ""
+		},
 		"slow": func([]string) string {
 			f.Change(func(o *verceltest.Options) { o.StopFor = verceltest.Forever })
 			return ""

@@ -1,9 +1,8 @@
 package commands
 
 import (
-	"strings"
-
 	"fmt"
+	"strings"
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"

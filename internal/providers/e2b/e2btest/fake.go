@@ -209,18 +209,11 @@ func (f *Fake) CloseEnvd(id string) {
 	f.known(id).closed = true
 }
 
-// Ghost makes DELETE forget sandboxes whose hosts go on answering, from now on.
-func (f *Fake) Ghost() {
+// Change edits the fake's options while it runs.
+func (f *Fake) Change(edit func(*Options)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.o.HostFor = Forever
-}
-
-// Deaf makes DELETE say 204 and do nothing, from now on.
-func (f *Fake) Deaf() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.o.KeepsAlive = true
+	edit(&f.o)
 }
 
 // refuse answers as the API does.
