@@ -76,6 +76,21 @@ func TestAnEntrypointIsFollowed(t *testing.T) {
 	assert.Equal(t, []string{"stderr one bad thing", "stdout out two", "stdout out three", "stderr half a line", "stderr bad four"}, got)
 }
 
+// TestACommandWhoseReaderLeaves: nobody is left to read it, so it ends.
+func TestACommandWhoseReaderLeaves(t *testing.T) {
+	t.Parallel()
+	f, c := fresh(t, daytonatest.Options{})
+	id := f.Add(daytonatest.Seed{})
+	_, err := c.Exec(t.Context(), id, providers.Command{Args: []string{"sh", "-c", "while echo y; do sleep 0.01; done"}, Stdout: full{}})
+	require.ErrorContains(t, err, "its output cannot be written: no space left")
+	require.Eventually(t, func() bool { return len(f.Processes(id)) == 0 }, 10*time.Second, 5*time.Millisecond)
+}
+
+// full is a writer without room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
 func TestTerminateIsAStopAndDeleteDestroys(t *testing.T) {
 	t.Parallel()
 	f, c := fresh(t, daytonatest.Options{})

@@ -92,6 +92,8 @@ type command struct {
 	look guest.Shell // for what only reads
 	act  guest.Shell // for the command itself, with its environment
 	at   guest.Offsets
+
+	unfit error // why the caller takes no more output
 }
 
 func (r *command) do(ctx context.Context) (sandbox.Exit, error) {
@@ -117,6 +119,9 @@ func (r *command) do(ctx context.Context) (sandbox.Exit, error) {
 	case ctx.Err() != nil:
 		r.kill(ctx)
 		return sandbox.Exit{}, &fault.Error{Kind: fault.KindOf(ctx.Err()), Err: context.Cause(ctx)}
+	case r.unfit != nil:
+		r.kill(ctx)
+		return sandbox.Exit{}, fault.New(fault.KindUnknown, "its output cannot be written: %w", r.unfit)
 	case err != nil:
 		return r.lost(err)
 	}
@@ -143,8 +148,8 @@ func (r *command) watch(ctx context.Context) ([]byte, error) {
 		r.at = o.Next
 		last = append(last, o.Err...)
 		last = last[max(0, len(last)-4096):]
-		if err := errors.Join(write(r.cmd.Stdout, o.Out), write(r.cmd.Stderr, o.Err)); err != nil {
-			return last, err
+		if r.unfit = errors.Join(write(r.cmd.Stdout, o.Out), write(r.cmd.Stderr, o.Err)); r.unfit != nil {
+			return last, r.unfit
 		}
 		switch {
 		case o.More, len(o.Out)+len(o.Err) > 0 && !o.Ended:

@@ -42,6 +42,7 @@ func (c *Client) Exec(ctx context.Context, id string, cmd providers.Command) (sa
 		return sandbox.Exit{}, fault.New(fault.KindRefused, "it is %s, and a command would wake it", w.State).At(c.name, "exec "+id)
 	}
 	r := &run{c: c, id: id, token: w.EnvdAccessToken, mark: "exec-" + strings.ToLower(rand.Text()[:12]), cmd: cmd}
+	r.again = cmd.Stderr != nil && cmd.Stderr != io.Discard // where a gap can be told
 	return r.do(ctx)
 }
 
@@ -71,6 +72,9 @@ type run struct {
 	end  *wireEnd
 	last tail // of stderr
 
+	again   bool // look for it again when its stream is lost
+	gaps    int
+	unfit   error  // why the caller takes no more output
 	refused string // the code by which envd ended the stream; "" = it did not
 }
 
@@ -88,12 +92,18 @@ func (r *run) do(ctx context.Context) (sandbox.Exit, error) {
 		}
 		return sandbox.Exit{}, r.unreachable(err)
 	}
-	defer func() { _ = s.Body.Close() }()
 	err = r.read(ctx, s.Body)
+	_ = s.Body.Close()
+	if err != nil && r.again {
+		err = r.reattach(ctx, err)
+	}
 	switch {
 	case err != nil && ctx.Err() != nil:
 		r.kill(ctx)
 		return sandbox.Exit{}, err
+	case r.unfit != nil:
+		r.kill(ctx)
+		return sandbox.Exit{}, fault.New(fault.KindUnknown, "its output cannot be written: %w", r.unfit).At(r.c.name, r.op())
 	case err != nil:
 		return r.lost(ctx, err)
 	case r.end == nil:
@@ -162,7 +172,7 @@ func (r *run) read(ctx context.Context, body io.Reader) error {
 // take does what one frame says.
 func (r *run) take(ctx context.Context, f wireFrame) error {
 	switch e := f.Event; {
-	case e.Start != nil:
+	case e.Start != nil && r.pid == 0: // told again after a gap
 		r.pid = e.Start.PID
 		if r.cmd.Stdin != nil {
 			go r.feed(ctx)
@@ -179,8 +189,8 @@ func (r *run) take(ctx context.Context, f wireFrame) error {
 			if s.to == nil || len(s.text) == 0 {
 				continue
 			}
-			if _, err := s.to.Write(s.text); err != nil {
-				return err
+			if _, r.unfit = s.to.Write(s.text); r.unfit != nil {
+				return r.unfit
 			}
 		}
 	case e.End != nil:
@@ -219,5 +229,9 @@ func (r *run) exit() (sandbox.Exit, error) {
 	if strings.HasPrefix(r.end.Status, "signal:") {
 		f.Raw = r.end.Status
 	}
-	return triage.ClassifyExit(triage.NewMatcher(), f), fault.Placed(guest.Refused(r.end.ExitCode, r.cmd.Args[0], string(r.last.text)), r.c.name, r.op())
+	exit := triage.ClassifyExit(triage.NewMatcher(), f)
+	if r.gaps > 0 {
+		exit.Evidence = append(exit.Evidence, r.c.fact("lost connections", strconv.Itoa(r.gaps), "envd"))
+	}
+	return exit, fault.Placed(guest.Refused(r.end.ExitCode, r.cmd.Args[0], string(r.last.text)), r.c.name, r.op())
 }

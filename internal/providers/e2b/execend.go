@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
@@ -27,6 +29,43 @@ func (r *run) unreachable(err error) error {
 			WithHint("`sbx inspect %s/%s` says more", r.c.name, r.id)
 	}
 	return err
+}
+
+const (
+	reattaches  = 3                      // how often a command is looked for again
+	betweenThem = 500 * time.Millisecond // and after which pause
+)
+
+// reattach finds a command again whose stream was lost, by its tag: envd lets it run
+// on and tells its end to whoever comes, but keeps no output for anybody. That
+// there is a gap is said on stderr.
+func (r *run) reattach(ctx context.Context, first error) error {
+	lost := first
+	for ; r.gaps < reattaches && r.end == nil && r.refused == "" && r.unfit == nil && ctx.Err() == nil; r.gaps++ {
+		if err := guest.Wait(ctx, betweenThem); err != nil {
+			return err
+		}
+		body, err := envelope(map[string]any{"process": wireSelect{Tag: r.mark}})
+		if err != nil {
+			return first
+		}
+		s, err := r.c.hosts.Stream(ctx, r.request("Connect", "application/connect+json", body))
+		if err != nil {
+			return first
+		}
+		_, r.unfit = io.WriteString(r.cmd.Stderr, "sbx: the connection was lost and made again; output in between is missing\n")
+		lost = r.read(ctx, s.Body)
+		_ = s.Body.Close()
+		switch {
+		case lost == nil:
+			r.gaps++
+			return nil
+		case fault.KindOf(lost) == fault.KindNotFound: // envd knows it no more
+			r.refused = ""
+			return first
+		}
+	}
+	return lost
 }
 
 // lost is the end of a stream without the command's end: the host tells whether

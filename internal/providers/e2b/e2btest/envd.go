@@ -11,6 +11,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -22,6 +23,8 @@ type proc struct {
 	tag   string
 	run   *wiretest.Running
 	stdin io.WriteCloser
+
+	listener atomic.Pointer[frames] // who gets its output
 }
 
 // inside lists the routes of envd; the sandbox is chosen by a header.
@@ -39,6 +42,7 @@ func (f *Fake) inside() []wiretest.Route {
 		route("GET", "/health", routing, func(w http.ResponseWriter, _ *http.Request, _ *box) { w.WriteHeader(http.StatusNoContent) }),
 		route("GET", "/metrics", token, f.envdMetrics),
 		route("POST", "/process.Process/Start", token, f.start),
+		route("POST", "/process.Process/Connect", token, f.attach),
 		route("POST", "/process.Process/SendInput", token, f.sendInput),
 		route("POST", "/process.Process/CloseStdin", token, f.closeStdin),
 		route("POST", "/process.Process/SendSignal", token, f.sendSignal),
@@ -111,13 +115,13 @@ func (s *frames) event(kind string, value any) {
 
 // stream is an io.Writer for one of a process's streams.
 type stream struct {
-	s    *frames
+	p    *proc
 	name string
 }
 
-// Write sends one data event.
+// Write sends one data event to whoever listens last; nothing is kept for others.
 func (d stream) Write(b []byte) (int, error) {
-	d.s.event("data", map[string][]byte{d.name: b})
+	d.p.listener.Load().event("data", map[string][]byte{d.name: b})
 	return len(b), nil
 }
 
@@ -176,13 +180,14 @@ func (f *Fake) spawn(b *box, req startRequest, s *frames) (*proc, uint32, error)
 	f.pids++
 	pid := f.pids
 	s.event("start", map[string]any{"pid": pid})
-	process := wiretest.Process{Args: append([]string{req.Process.Cmd}, req.Process.Args...), Dir: req.Process.Cwd, Stdout: stream{s, "stdout"}, Stderr: stream{s, "stderr"}}
+	p := &proc{tag: req.Tag}
+	p.listener.Store(s)
+	process := wiretest.Process{Args: append([]string{req.Process.Cmd}, req.Process.Args...), Dir: req.Process.Cwd, Stdout: stream{p, "stdout"}, Stderr: stream{p, "stderr"}}
 	for _, env := range []map[string]string{b.env, req.Process.Envs} {
 		for k, v := range env {
 			process.Env = append(process.Env, k+"="+v)
 		}
 	}
-	p := &proc{tag: req.Tag}
 	if req.Stdin {
 		reader, writer := io.Pipe()
 		process.Stdin, p.stdin = reader, writer
@@ -268,16 +273,45 @@ type selectRequest struct {
 	Signal string `json:"signal"`
 }
 
-// chosen finds the process that a call names; it answers 404 without one.
-func (f *Fake) chosen(w http.ResponseWriter, r *http.Request, b *box) (*proc, selectRequest) {
+// attach streams a process from now on; one that has ended tells its end again.
+func (f *Fake) attach(w http.ResponseWriter, r *http.Request, b *box) {
+	body, _ := io.ReadAll(r.Body)
 	var req selectRequest
-	wiretest.Decode(r, &req)
+	if len(body) < 5 || json.Unmarshal(body[5:], &req) != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "application/connect+json")
+	s := &frames{w: w}
+	defer s.end()
+	pid, p := f.selected(b, req)
+	if p == nil {
+		s.send(2, failure("not_found", "no such process"))
+		return
+	}
+	s.event("start", map[string]any{"pid": pid})
+	p.listener.Store(s)
+	f.attend(s, r, p)
+}
+
+// selected finds the process that a call names; nil without one.
+func (f *Fake) selected(b *box, req selectRequest) (uint32, *proc) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for pid, p := range b.procs {
 		if pid == req.Process.PID || (req.Process.Tag != "" && p.tag == req.Process.Tag) {
-			return p, req
+			return pid, p
 		}
+	}
+	return 0, nil
+}
+
+// chosen is selected for unary calls; it answers 404 without a process.
+func (f *Fake) chosen(w http.ResponseWriter, r *http.Request, b *box) (*proc, selectRequest) {
+	var req selectRequest
+	wiretest.Decode(r, &req)
+	if _, p := f.selected(b, req); p != nil {
+		return p, req
 	}
 	wiretest.JSON(w, http.StatusNotFound, map[string]string{"code": "not_found", "message": fmt.Sprintf("process with pid %d not found", req.Process.PID)})
 	return nil, req

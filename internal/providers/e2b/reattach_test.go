@@ -1,0 +1,81 @@
+package e2b_test
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+	"sbx/internal/providers"
+	"sbx/internal/providers/e2b"
+	"sbx/internal/providers/e2b/e2btest"
+	"sbx/internal/providers/wiretest"
+	"sbx/internal/sandbox"
+)
+
+// TestALostCommandIsFoundAgain: envd lets a command run on when its stream breaks,
+// and tells its end to whoever comes back. The gap is told.
+func TestALostCommandIsFoundAgain(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		connect wiretest.Fault
+		code    int
+		kind    fault.Kind
+		class   sandbox.Class
+		gap     bool
+	}{
+		"found":           {wiretest.Fault{Times: -1}, 3, fault.KindNone, sandbox.ClassAgentError, true},
+		"lost once more":  {wiretest.Fault{Trouble: wiretest.TroubleTruncate, Times: 1}, 3, fault.KindNone, sandbox.ClassAgentError, true},
+		"lost for good":   {wiretest.Fault{Trouble: wiretest.TroubleTruncate}, -1, fault.KindUnavailable, sandbox.ClassTransport, true},
+		"not found again": {wiretest.Fault{Status: 404}, -1, fault.KindUnavailable, sandbox.ClassTransport, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := e2btest.New(t, e2btest.Options{})
+			c, ok := open(t, f, e2b.Type()).(providers.Commander)
+			require.True(t, ok)
+			f.Break(wiretest.Fault{Route: "POST /process.Process/Start", Trouble: wiretest.TroubleTruncate, Times: 1})
+			if tc.connect.Times >= 0 {
+				tc.connect.Route = "POST /process.Process/Connect"
+				f.Break(tc.connect)
+			}
+			var stderr bytes.Buffer
+			exit, err := c.Exec(t.Context(), f.Add(e2btest.Seed{}), providers.Command{Args: []string{"sh", "-c", "sleep 1; exit 3"}, Stderr: &stderr})
+			assert.Equal(t, tc.kind, fault.KindOf(err), "%v", err)
+			assert.Equal(t, tc.class, exit.Class)
+			if tc.code >= 0 {
+				require.NotNil(t, exit.Code)
+				assert.Equal(t, tc.code, *exit.Code)
+			} else {
+				assert.Nil(t, exit.Code, "what was not seen has no code")
+			}
+			assert.Equal(t, tc.gap, bytes.Contains(stderr.Bytes(), []byte("output in between is missing")))
+		})
+	}
+}
+
+// TestACommandWhoseReaderLeaves: nobody is left to read it, so it ends.
+func TestACommandWhoseReaderLeaves(t *testing.T) {
+	t.Parallel()
+	f := e2btest.New(t, e2btest.Options{})
+	c, ok := open(t, f, e2b.Type()).(providers.Commander)
+	require.True(t, ok)
+	id := f.Add(e2btest.Seed{})
+	_, err := c.Exec(t.Context(), id, providers.Command{Args: []string{"sh", "-c", "while echo y; do sleep 0.01; done"}, Stdout: full{}})
+	require.ErrorContains(t, err, "its output cannot be written: no space left")
+	require.Eventually(t, func() bool { return len(f.Processes(id)) == 0 }, patient, moment)
+}
+
+const (
+	patient = 10 * time.Second
+	moment  = 5 * time.Millisecond
+)
+
+// full is a writer without room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
