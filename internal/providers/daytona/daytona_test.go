@@ -1,6 +1,7 @@
 package daytona_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
