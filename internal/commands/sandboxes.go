@@ -33,7 +33,7 @@ func sandboxColumns() []output.Column[sandboxRow] {
 		{Name: "age_seconds", Head: "AGE", Value: func(r row) any { return r.age() }},
 		{Name: "age_source", Level: output.Extra, Value: func(r row) any { _, s := r.Age(r.now); return s }},
 		{Name: "last_activity_at", Level: output.Extra, Value: func(r row) any { return output.Time(r.LastActivityAt) }},
-		{Name: "idle_seconds", Head: "IDLE", Value: func(r row) any { return r.idle() }},
+		{Name: "idle_seconds", Head: "IDLE", Spare: true, Value: func(r row) any { return r.idle() }},
 		{Name: "activity", Level: output.Wide, Value: func(r row) any { return r.activity() }},
 		{Name: "expires_at", Head: "EXPIRES", Level: output.Wide, Value: func(r row) any { return output.Time(r.ExpiresAt) }},
 		{Name: "template", Level: output.Wide, Value: func(r row) any { return r.Template }},

@@ -55,6 +55,9 @@ func scalar(v any) bool {
 	return true
 }
 
+// noValue stands where nothing is known, or there is nothing.
+const noValue = "-"
+
 // humanText is a value for eyes, not yet escaped: "-" for unknown, "3m ago" for an instant,
 // "1h30m" for a duration and for a `_seconds` key.
 func humanText(v any, key string, now time.Time) string {
@@ -74,7 +77,7 @@ func humanText(v any, key string, now time.Time) string {
 	if text := machineText(shaped); text != "" {
 		return text
 	}
-	return "-"
+	return noValue
 }
 
 func instant(v any) (time.Time, bool) {

@@ -26,6 +26,7 @@ type Column[T any] struct {
 	Value func(T) any    // what machines read; nil and nil pointers mean "unknown"
 	Text  func(T) string // the human cell; nil = made from Value
 	Tone  func(T) Tone   // the colour's meaning; nil = made from Value
+	Spare bool           // a table that is wider than the terminal may do without it
 }
 
 // Names lists the words that --columns takes, in column order.

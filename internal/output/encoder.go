@@ -24,6 +24,7 @@ type encoder interface {
 type heading struct {
 	name  string
 	title string
+	spare bool
 }
 
 func newEncoder(p *Printer, schema string, columns []heading, lines bool) encoder { //nolint:ireturn // one of a closed set

@@ -10,18 +10,24 @@ import (
 const minText = 8
 
 // grid is the table on a terminal. Rows wait for the first flush, which fixes
-// the widths; later rows appear at once. Only the widest column of running text is cut.
+// the widths; later rows appear at once. Where the line is too long, columns without
+// any value are left out, then those that may be spared, unless --columns asks for
+// them; then the widest column of running text is cut.
 type grid struct {
 	printer  *Printer
 	columns  []heading
 	widths   []int
 	cuttable []bool
+	shown    []int // columns, by index
 	waiting  []record
 	begun    bool
 }
 
 func newGrid(p *Printer, columns []heading) *grid {
 	g := &grid{printer: p, columns: columns, widths: make([]int, len(columns)), cuttable: make([]bool, len(columns))}
+	for i := range columns {
+		g.shown = append(g.shown, i)
+	}
 	grow(g.widths, g.titles())
 	return g
 }
@@ -50,16 +56,52 @@ func (g *grid) flush() error {
 	if len(g.waiting) == 0 {
 		return nil
 	}
+	widths := g.measure()
 	rows := make([][]string, 0, len(g.waiting)+1)
 	if !g.begun {
-		rows = append(rows, g.titles())
+		rows = append(rows, of(g.titles(), g.shown))
 	}
-	widths := g.measure()
 	for _, r := range g.waiting {
-		rows = append(rows, g.painted(r))
+		rows = append(rows, of(g.painted(r), g.shown))
 	}
 	g.begun, g.waiting = true, nil
-	return g.printer.write(layOut(widths, rows))
+	return g.printer.write(layOut(of(widths, g.shown), rows))
+}
+
+// of picks the shown ones of what there is for each column.
+func of[T any](all []T, shown []int) []T {
+	picked := make([]T, len(shown))
+	for i, at := range shown {
+		picked[i] = all[at]
+	}
+	return picked
+}
+
+// spare leaves columns out, from the right, until the line fits: first those in
+// which no row has a value.
+func (g *grid) spare(widths []int) {
+	if g.begun || len(g.printer.Columns) > 0 {
+		return
+	}
+	empty := func(i int) bool {
+		return !slices.ContainsFunc(g.waiting, func(r record) bool { return r.texts[i] != noValue })
+	}
+	for _, may := range []func(int) bool{empty, func(i int) bool { return g.columns[i].spare }} {
+		for at := len(g.shown) - 1; at > 0 && line(of(widths, g.shown)) > g.printer.outWidth; at-- {
+			if may(g.shown[at]) {
+				g.shown = slices.Delete(g.shown, at, at+1)
+			}
+		}
+	}
+}
+
+// line is how wide columns of these widths are together.
+func line(widths []int) int {
+	total := gap * (len(widths) - 1)
+	for _, w := range widths {
+		total += w
+	}
+	return total
 }
 
 // measure gives the widths of the rows that wait, cuts their text where the line is too
@@ -73,10 +115,15 @@ func (g *grid) measure() []int {
 			g.cuttable[i] = g.cuttable[i] || runningText(v, g.columns[i].name)
 		}
 	}
-	cut := shrink(widths, g.cuttable, g.printer.outWidth, minText)
-	for _, r := range g.waiting {
-		if cut >= 0 {
-			r.texts[cut] = truncate(r.texts[cut], widths[cut])
+	if g.printer.outWidth > 0 {
+		g.spare(widths)
+	}
+	seen := of(widths, g.shown)
+	if cut := shrink(seen, of(g.cuttable, g.shown), g.printer.outWidth, minText); cut >= 0 {
+		at := g.shown[cut]
+		widths[at] = seen[cut]
+		for _, r := range g.waiting {
+			r.texts[at] = truncate(r.texts[at], widths[at])
 		}
 	}
 	if !g.begun {

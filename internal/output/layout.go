@@ -50,9 +50,8 @@ func grow(widths []int, row []string) {
 // shrink takes from the widest of the columns that may be cut what the line is too
 // wide by, but leaves it at least floor cells. It returns that column, or -1.
 func shrink(widths []int, cuttable []bool, limit, floor int) int {
-	total, widest := gap*(len(widths)-1), -1
+	total, widest := line(widths), -1
 	for i, w := range widths {
-		total += w
 		if cuttable[i] && (widest < 0 || w > widths[widest]) {
 			widest = i
 		}

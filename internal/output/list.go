@@ -70,7 +70,7 @@ func reference[T any](columns []Column[T]) func(T) any {
 func headings[T any](columns []Column[T]) []heading {
 	out := make([]heading, len(columns))
 	for i, c := range columns {
-		out[i] = heading{name: c.Name, title: c.heading()}
+		out[i] = heading{name: c.Name, title: c.heading(), spare: c.Spare}
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package daytona
 
 import (
+	"cmp"
 	"context"
 	"maps"
 
@@ -36,9 +37,10 @@ func (c *Client) sandbox(w wireSandbox) sandbox.Sandbox {
 		Template: w.Snapshot, Labels: maps.Clone(w.Labels), TaskID: w.Labels[sandbox.LabelTask], AgentType: w.Labels[sandbox.LabelAgentType],
 		Limits: sandbox.Limits{CPU: w.CPU, MemoryBytes: gibibytes(w.Memory), DiskBytes: gibibytes(w.Disk), Isolation: "container"},
 	}
-	if own := w.Labels[sandbox.LabelName]; own != "" {
-		s.Name = own
+	if s.Name == s.ID { // Daytona's word for none
+		s.Name = ""
 	}
+	s.Name = cmp.Or(w.Labels[sandbox.LabelName], s.Name)
 	if s.State == sandbox.StateFailed {
 		s.EndedAt = w.UpdatedAt
 		s.Exit = w.failure()
