@@ -1,7 +1,9 @@
 package commands
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -61,6 +63,7 @@ func doctor(ctx context.Context, d *Deps, p *output.Printer) error {
 		rows = append(rows, quotaChecks(q)...)
 	}
 	progress.Done()
+	slices.SortStableFunc(rows, func(a, b checkRow) int { return cmp.Compare(a.Provider, b.Provider) })
 	return showChecks(p, "sbx.doctor/v1", rows, context.Cause(ctx))
 }
 
