@@ -16,11 +16,22 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
 
+// serveWord as the only argument makes this program the page server.
+const serveWord = "serve-pages"
+
 func main() {
+	if slices.Equal(os.Args[1:], []string{serveWord}) {
+		if err := serve(); err != nil {
+			fmt.Fprintln(os.Stderr, "perf: error:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := run(os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "perf: error:", err)
 		os.Exit(1)
@@ -32,6 +43,7 @@ func run(args []string, out io.Writer) error {
 	root := flags.String("C", "../..", "folder of the product's go.mod")
 	runs := flags.Int("runs", 40, "how often each figure is taken")
 	watched := flags.Duration("watched", 10*time.Second, "how long idle processes are watched")
+	part := flags.String("part", "all", "what is measured: local, remote, or all of both")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -50,17 +62,20 @@ func run(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return measure(stage{programs, dir}, *runs, *watched, out)
+	return measure(stage{programs, dir}, *part, *runs, *watched, out)
 }
 
-func measure(s stage, runs int, watched time.Duration, out io.Writer) (failed error) {
+func measure(s stage, part string, runs int, watched time.Duration, out io.Writer) (failed error) {
 	defer func() { failed = errors.Join(failed, s.end()) }()
 	var t table
-	before := load()
-	if err := errors.Join(s.starts(&t, 2*runs), s.life(&t, runs), s.list(&t, runs)); err != nil {
-		return err
+	before, held := load(), "nothing"
+	err := s.starts(&t, 2*runs)
+	if err == nil && part != "remote" {
+		held, err = s.local(&t, runs, watched)
 	}
-	held, err := s.rest(&t, 10, watched)
+	if err == nil && part != "local" {
+		err = s.remote(&t, runs)
+	}
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 
 func TestSourcesParse(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"probe", "bare"} {
+	for _, name := range []string{"probe", "bare", "loop"} {
 		text, err := sources.ReadFile(name + "/main.go.txt")
 		if err != nil {
 			t.Fatal(err)
