@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -239,19 +242,70 @@ func TestOnePageInsteadOfATable(t *testing.T) {
 
 func TestPipesGetRowsAtOnce(t *testing.T) {
 	t.Parallel()
-	for _, format := range []string{"table", "csv", "ndjson", "name"} {
+	for _, format := range []string{"table", "csv", "json", "ndjson", "name"} {
 		s := newStage(place{})
 		l := open(t, s.printer(t, format), boxSpec())
 		require.NoError(t, l.Add(boxes()[0]))
 		assert.Contains(t, s.out.String(), "local/0123abcd", format)
 		assert.Equal(t, 1, l.Items())
 	}
-	s := newStage(place{})
-	l := open(t, s.printer(t, "json"), boxSpec())
-	require.NoError(t, l.Add(boxes()[0]))
-	assert.Empty(t, s.out.String(), "json gathers")
-	require.NoError(t, l.Flush())
-	assert.Contains(t, s.out.String(), "local/0123abcd", "until it is flushed")
+}
+
+func TestRowsInARushShareAWrite(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"table", "csv", "json", "ndjson", "name"} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(place{})
+			out := &tap{left: 1 << 20}
+			s.Stdout.Writer = out
+			l := open(t, s.printer(t, format), boxSpec())
+			for range 20 {
+				require.NoError(t, l.Add(boxes()[0]))
+			}
+			assert.Equal(t, 1, out.writes, "%s: the first row does not wait", format)
+			time.Sleep(gatherFor)
+			synctest.Wait()
+			assert.Equal(t, 2, out.writes, "%s: the others do not wait for what never comes", format)
+			require.NoError(t, l.Add(boxes()[0]))
+			assert.Equal(t, 2, out.writes, "%s: again a rush", format)
+			require.NoError(t, l.Flush())
+			assert.Equal(t, 3, out.writes, "%s: unless it is flushed", format)
+		})
+	}
+}
+
+func TestGatheredRowsKeepTheirPlace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(place{})
+		s.Stderr.Writer = &s.out // as with 2>&1
+		p := s.printer(t, "name")
+		l := open(t, p, boxSpec())
+		for _, b := range boxes()[:2] {
+			require.NoError(t, l.Add(b))
+		}
+		p.Note("a word")
+		require.NoError(t, l.Add(boxes()[0]))
+		require.NoError(t, p.Line("a line"))
+		first, second := boxes()[0].ref.String(), boxes()[1].ref.String()
+		assert.Equal(t, first+"\n"+second+"\nsbx: a word\n"+first+"\na line\n", s.out.String())
+	})
+}
+
+func TestAFullDiskBehindTheScenesIsToldByTheNextRow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(place{})
+		row := len(boxes()[0].ref.String()) + 1
+		s.Stdout.Writer = &tap{left: row, reason: syscall.ENOSPC}
+		l := open(t, s.printer(t, "name"), boxSpec())
+		require.NoError(t, l.Add(boxes()[0]))
+		require.NoError(t, l.Add(boxes()[0]), "it waits")
+		time.Sleep(gatherFor)
+		synctest.Wait()
+		require.ErrorIs(t, l.Add(boxes()[0]), syscall.ENOSPC)
+		require.Error(t, l.Close())
+	})
 }
 
 func TestOneRowPerItemWhateverTheText(t *testing.T) {

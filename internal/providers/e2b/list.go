@@ -72,7 +72,7 @@ type listing struct {
 func (l *listing) read(ctx context.Context, yield func(sandbox.Sandbox, error) bool) error {
 	l.least = -1
 	for {
-		var page []wireSandbox
+		page := make([]wireSandbox, 0, pageSize)
 		res, err := l.c.api.JSON(ctx, httpx.Request{Op: "list", Path: "/v2/sandboxes", Query: l.query}, &page)
 		switch {
 		case absent(err) && len(l.tokens) == 0:
