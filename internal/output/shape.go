@@ -131,9 +131,10 @@ func reflected(v reflect.Value) any {
 
 func shapeTexts(m map[string]string) Fields {
 	out := make(Fields, 0, len(m))
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		out = append(out, Field{key, m[key]})
+	for key, text := range m {
+		out = append(out, Field{key, text})
 	}
+	slices.SortFunc(out, func(a, b Field) int { return strings.Compare(a.Key, b.Key) })
 	return out
 }
 
