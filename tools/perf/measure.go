@@ -19,7 +19,8 @@ func (s stage) local(t *table, runs int, watched time.Duration) (string, error) 
 	if err := errors.Join(s.life(t, runs), s.list(t, runs)); err != nil {
 		return "", err
 	}
-	return s.rest(t, 10, watched)
+	held, err := s.rest(t, 10, watched)
+	return "; limits by " + held, err
 }
 
 // starts times whole processes that do next to nothing.

@@ -50,13 +50,13 @@ func (s stage) crowd(t *table, address string, runs int) error {
 	formats := []string{"table", "ndjson", "json"}
 	took := map[string]*figures{}
 	for range runs {
-		bare, err := expect(s.command(s.loop, fmt.Sprintf("%s/%d", address, crowded), key), 1)
+		bare, err := expect(s.command(s.loop, fmt.Sprintf("%s/%d", address, crowded), key), "\n", 1)
 		if err != nil {
 			return err
 		}
 		loop.add(bare)
 		for _, format := range formats {
-			got, err := expect(s.ls(address, crowded, format), crowded)
+			got, err := expect(s.ls(address, crowded, format), "e2b/i", crowded)
 			if err != nil {
 				return err
 			}
@@ -81,11 +81,11 @@ func (s stage) crowd(t *table, address string, runs int) error {
 	return nil
 }
 
-// expect runs a program that must print at least so many lines and exit with 0.
-func expect(cmd *exec.Cmd, lines int) (spent, error) {
-	got, err := spend(cmd)
-	if err == nil && (got.exit != 0 || got.lines < lines) {
-		err = fmt.Errorf("exit %d, %d lines: %s", got.exit, got.lines, strings.TrimSpace(got.errs))
+// expect runs a program that must print a mark so many times and exit with 0.
+func expect(cmd *exec.Cmd, mark string, times int) (spent, error) {
+	got, err := spend(cmd, mark)
+	if err == nil && (got.exit != 0 || got.marks != times) {
+		err = fmt.Errorf("exit %d, %d rows: %s", got.exit, got.marks, strings.TrimSpace(got.errs))
 	}
 	if err != nil {
 		return got, fmt.Errorf("%s: %w", strings.Join(cmd.Args, " "), err)
@@ -117,12 +117,12 @@ func (s stage) hung(t *table, address string, runs int) error {
 	for range runs {
 		cmd := s.command(s.sbx, "ls", "--config", file, "-o", "name")
 		cmd.Env = append(cmd.Env, keys...)
-		got, err := spend(cmd)
+		got, err := spend(cmd, "\n")
 		if err != nil {
 			return err
 		}
-		if got.exit != 3 || got.lines != 4*500 {
-			return fmt.Errorf("a hung provider: exit %d, %d rows: %s", got.exit, got.lines, got.errs)
+		if got.exit != 3 || got.marks != 4*500 {
+			return fmt.Errorf("a hung provider: exit %d, %d rows: %s", got.exit, got.marks, got.errs)
 		}
 		first, last, wall = append(first, got.first), append(last, got.last), append(wall, got.wall)
 	}

@@ -15,14 +15,15 @@ import (
 type spent struct {
 	wall, cpu   float64 // ms; cpu is user and system time of all its threads
 	peak        float64 // MB of resident memory, 1,000,000 bytes each
-	first, last float64 // ms until the first and the last line of its output
-	lines       int     // of its output
+	first, last float64 // ms until the first and the last mark in its output
+	marks       int     // how many there were
 	exit        int
 	errs        string
 }
 
-// spend runs a program and counts its output as it comes, without keeping it.
-func spend(cmd *exec.Cmd) (spent, error) {
+// spend runs a program and counts a mark of each row in its output as it comes. It
+// keeps nothing of it, since what we hold would hide what the program holds.
+func spend(cmd *exec.Cmd, mark string) (spent, error) {
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	out, err := cmd.StdoutPipe()
@@ -33,7 +34,7 @@ func spend(cmd *exec.Cmd) (spent, error) {
 	if err := cmd.Start(); err != nil {
 		return spent{}, err
 	}
-	s, err := count(out, begun)
+	s, err := count(out, mark, begun)
 	if ended := cmd.Wait(); err == nil {
 		err = ended
 	}
@@ -49,19 +50,22 @@ func spend(cmd *exec.Cmd) (spent, error) {
 	return s, err
 }
 
-// count reads lines until the output ends.
-func count(out io.Reader, begun time.Time) (spent, error) {
+// count reads until the output ends. A mark may lie across two reads.
+func count(out io.Reader, mark string, begun time.Time) (spent, error) {
 	var s spent
 	chunk := make([]byte, 64<<10)
+	kept := 0
 	for {
-		n, err := out.Read(chunk)
-		if lines := bytes.Count(chunk[:n], []byte("\n")); lines > 0 {
+		n, err := out.Read(chunk[kept:])
+		n += kept
+		if marks := bytes.Count(chunk[:n], []byte(mark)); marks > 0 {
 			s.last = since(begun)
-			if s.lines == 0 {
+			if s.marks == 0 {
 				s.first = s.last
 			}
-			s.lines += lines
+			s.marks += marks
 		}
+		kept = copy(chunk, chunk[n-min(n, len(mark)-1):n])
 		if errors.Is(err, io.EOF) {
 			return s, nil
 		}
