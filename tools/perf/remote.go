@@ -68,7 +68,6 @@ func (s stage) crowd(t *table, address string, runs int) error {
 	}
 	t.add("a bare Go loop over 10,000 rows of 100 a page: wall", "", "ms", loop.wall...)
 	t.add("the loop: processor time", "", "ms", loop.cpu...)
-	t.add("the loop: peak memory", "", "MB", loop.peak...)
 	for _, format := range formats {
 		name, f := "`sbx ls -o "+format+"` of them", took[format]
 		t.add(name+": wall", "", "ms", f.wall...)
