@@ -274,6 +274,29 @@ func TestRowsInARushShareAWrite(t *testing.T) {
 	}
 }
 
+func TestATerminalShowsWhatThereIsWhileSomebodyHangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(place{width: 80})
+		l := open(t, s.printer(t, "table"), boxSpec())
+		for _, b := range boxes()[:2] {
+			require.NoError(t, l.Add(b))
+			time.Sleep(quietFor - 1)
+			assert.Empty(t, s.out.String(), "others may come")
+		}
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		for _, b := range boxes()[:2] {
+			assert.Contains(t, s.out.String(), b.ref.String(), "nobody came")
+		}
+		assert.Equal(t, 3, strings.Count(s.out.String(), "\n"), "a heading and two rows")
+		require.NoError(t, l.Add(boxes()[2]))
+		assert.Equal(t, 4, strings.Count(s.out.String(), "\n"), "late ones wait for nobody")
+		require.NoError(t, l.Close())
+		assert.Equal(t, 4, strings.Count(s.out.String(), "\n"))
+	})
+}
+
 func TestGatheredRowsKeepTheirPlace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
