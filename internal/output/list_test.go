@@ -256,20 +256,18 @@ func TestRowsInARushShareAWrite(t *testing.T) {
 	for _, format := range []string{"table", "csv", "json", "ndjson", "name"} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newStage(place{})
-			out := &tap{left: 1 << 20}
-			s.Stdout.Writer = out
 			l := open(t, s.printer(t, format), boxSpec())
 			for range 20 {
 				require.NoError(t, l.Add(boxes()[0]))
 			}
-			assert.Equal(t, 1, out.writes, "%s: the first row does not wait", format)
+			assert.Equal(t, 1, s.out.written(), "%s: the first row does not wait", format)
 			time.Sleep(gatherFor)
 			synctest.Wait()
-			assert.Equal(t, 2, out.writes, "%s: the others do not wait for what never comes", format)
+			assert.Equal(t, 2, s.out.written(), "%s: the others do not wait for what never comes", format)
 			require.NoError(t, l.Add(boxes()[0]))
-			assert.Equal(t, 2, out.writes, "%s: again a rush", format)
+			assert.Equal(t, 2, s.out.written(), "%s: again a rush", format)
 			require.NoError(t, l.Flush())
-			assert.Equal(t, 3, out.writes, "%s: unless it is flushed", format)
+			assert.Equal(t, 3, s.out.written(), "%s: unless it is flushed", format)
 		})
 	}
 }
