@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime/debug"
 	"syscall"
 
 	"sbx/internal/commands"
@@ -25,6 +26,11 @@ import (
 	"sbx/internal/providers/vercel"
 )
 
+// verbGarbage is how much a verb's memory may grow between two collections, in
+// percent: a verb lives for seconds, and at Go's 100 a long listing spends a tenth
+// of its processor time on them (docs/PERFORMANCE.md). A supervisor has its own.
+const verbGarbage = 200
+
 // Main runs one process of sbx and returns its exit status.
 func Main(p process.Process) int {
 	if status, done := local.Reexec(p.Args); done {
@@ -33,6 +39,7 @@ func Main(p process.Process) int {
 	if status, done := drill.Program(p.Args, p.Stdout); done {
 		return status
 	}
+	debug.SetGCPercent(verbGarbage)
 	return Run(p, Types())
 }
 

@@ -10,9 +10,10 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// ahead is how many listed sandboxes may wait for the consumer: enough that
-// the providers do not wait for each row, few enough to stay small.
-const ahead = 64
+// ahead is how many listed sandboxes may wait for the consumer: two pages and
+// more of every provider (at most 200 rows each), so that the next page is on its
+// way while rows are printed, and few enough to stay small.
+const ahead = 512
 
 // List streams the sandboxes of every provider in the order in which they
 // arrive. The failure of one provider is one *fault.Error in the stream, with

@@ -44,6 +44,16 @@ func (c *Client) once(ctx context.Context, r Request) (*Response, error) {
 	return &Response{Status: res.StatusCode, Header: res.Header, Body: body}, nil
 }
 
+// room is how many bytes a body will want: what the server says, else as many as
+// the last one, since the pages of a list resemble each other.
+func (c *Client) room(said int64) int {
+	const most = 64 << 10 // bytes that may turn out to be for nothing
+	if said >= 0 {
+		return int(said)
+	}
+	return int(min(c.read.Load(), most))
+}
+
 // readAll reads a body up to the cap, and says the cap of what is larger.
 func (c *Client) readAll(res *http.Response, r Request) ([]byte, error) {
 	limit := r.MaxBody
@@ -54,12 +64,11 @@ func (c *Client) readAll(res *http.Response, r Request) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %d bytes, and at most %d are read", errTooLarge, res.ContentLength, limit)
 	}
 	var body bytes.Buffer
-	if res.ContentLength > 0 {
-		body.Grow(int(res.ContentLength) + bytes.MinRead) // so that the end is found without growing
-	}
+	body.Grow(c.room(res.ContentLength) + bytes.MinRead) // so that the end is found without growing
 	n, err := body.ReadFrom(io.LimitReader(res.Body, limit+1))
 	if n > limit {
 		return nil, fmt.Errorf("%w: at most %d bytes are read", errTooLarge, limit)
 	}
+	c.read.Store(n)
 	return body.Bytes(), err
 }

@@ -20,15 +20,10 @@ func (c *Client) JSON(ctx context.Context, r Request, out any) (*Response, error
 	if err != nil {
 		return nil, err
 	}
-	return res, c.Decode(r, res, out)
-}
-
-// Decode is the second half of JSON, for who has the answer of a Do.
-func (c *Client) Decode(r Request, res *Response, out any) error {
 	if err := json.Unmarshal(res.Body, out); err != nil {
-		return c.garbage(r, res, err)
+		return res, c.garbage(r, res, err)
 	}
-	return nil
+	return res, nil
 }
 
 // garbage says what came instead of JSON.

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/http/httpproxy"
@@ -22,6 +23,7 @@ type Client struct {
 	http *http.Client
 	pace *pace
 	skew *skew
+	read atomic.Int64 // bytes of the last body
 	hide func(string) string
 }
 

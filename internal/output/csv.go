@@ -17,8 +17,8 @@ func newCSV(p *Printer, columns []heading) *csvEncoder {
 	return &csvEncoder{printer: p, columns: columns}
 }
 
-func (*csvEncoder) wants() want  { return wantValues }
-func (*csvEncoder) flush() error { return nil }
+func (*csvEncoder) wants() want    { return wantValues }
+func (e *csvEncoder) flush() error { return e.printer.screen.flush() }
 
 func (e *csvEncoder) add(r record) error {
 	cells := make([]string, len(r.values))
@@ -29,10 +29,12 @@ func (e *csvEncoder) add(r record) error {
 }
 
 func (e *csvEncoder) close(ending) error {
-	if e.begun {
-		return nil
+	if !e.begun {
+		if err := e.rows(); err != nil {
+			return err
+		}
 	}
-	return e.rows()
+	return e.flush()
 }
 
 func (e *csvEncoder) rows(rows ...[]string) error {
@@ -48,7 +50,7 @@ func (e *csvEncoder) rows(rows ...[]string) error {
 	if err := csv.NewWriter(&b).WriteAll(rows); err != nil {
 		return err
 	}
-	return e.printer.write(b.Bytes(), nil)
+	return e.printer.screen.gather(b.Bytes())
 }
 
 // csvCell keeps spreadsheets from running text as a formula: text that starts with

@@ -12,7 +12,8 @@ const (
 	wantName
 )
 
-// encoder writes the records of one list in one format.
+// encoder writes the records of one list in one format. What add writes may wait a
+// moment for more; flush and close leave nothing waiting.
 type encoder interface {
 	wants() want
 	add(r record) error
@@ -69,23 +70,23 @@ func (e textEncoder) add(r record) error { return e.printer.Line(r.line) }
 // nameEncoder writes one REF per line and nothing else.
 type nameEncoder struct{ printer *Printer }
 
-func (nameEncoder) wants() want        { return wantName }
-func (nameEncoder) flush() error       { return nil }
-func (nameEncoder) close(ending) error { return nil }
+func (nameEncoder) wants() want          { return wantName }
+func (e nameEncoder) flush() error       { return e.printer.screen.flush() }
+func (e nameEncoder) close(ending) error { return e.flush() }
 func (e nameEncoder) add(r record) error {
-	return e.printer.write([]byte(Escape(r.name)+"\n"), nil)
+	return e.printer.screen.gather([]byte(Escape(r.name) + "\n"))
 }
 
 // tabEncoder writes tab-separated lines for pipes: a header of upper-cased
-// keys, then one line per item, at once and never cut.
+// keys, then one line per item, never cut.
 type tabEncoder struct {
 	printer *Printer
 	columns []heading
 	begun   bool
 }
 
-func (*tabEncoder) wants() want  { return wantValues }
-func (*tabEncoder) flush() error { return nil }
+func (*tabEncoder) wants() want    { return wantValues }
+func (e *tabEncoder) flush() error { return e.printer.screen.flush() }
 
 func (e *tabEncoder) header() string {
 	if e.begun {
@@ -104,7 +105,12 @@ func (e *tabEncoder) add(r record) error {
 	for i, v := range r.values {
 		cells[i] = Escape(machineText(shape(v)))
 	}
-	return e.printer.write([]byte(e.header()+strings.Join(cells, "\t")+"\n"), nil)
+	return e.printer.screen.gather([]byte(e.header() + strings.Join(cells, "\t") + "\n"))
 }
 
-func (e *tabEncoder) close(ending) error { return e.printer.write([]byte(e.header()), nil) }
+func (e *tabEncoder) close(ending) error {
+	if err := e.printer.screen.gather([]byte(e.header())); err != nil {
+		return err
+	}
+	return e.flush()
+}

@@ -2,6 +2,8 @@ package output
 
 import (
 	"slices"
+	"sync"
+	"time"
 
 	"sbx/internal/sandbox"
 )
@@ -9,11 +11,18 @@ import (
 // minText is the least that is left of a text column, in cells.
 const minText = 8
 
+// quietFor is how long rows on a terminal wait for others to be aligned with: long
+// for an API between two pages, short for a person who watches a provider hang.
+const quietFor = 300 * time.Millisecond
+
 // grid is the table on a terminal. Rows wait for the first flush, which fixes
-// the widths; later rows appear at once. Where the line is too long, columns without
-// any value are left out, then those that may be spared, unless --columns asks for
-// them; then the widest column of running text is cut.
+// the widths, or until no other has come for quietFor; later rows appear at once.
+// Where the line is too long, columns without any value are left out, then those that
+// may be spared, unless --columns asks for them; then the widest column of running
+// text is cut.
 type grid struct {
+	mu       sync.Mutex // the timer of quiet shows rows too
+	quiet    *time.Timer
 	printer  *Printer
 	columns  []heading
 	widths   []int
@@ -43,9 +52,16 @@ func (g *grid) titles() []string {
 }
 
 func (g *grid) add(r record) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	g.waiting = append(g.waiting, r)
-	if g.begun {
-		return g.flush()
+	switch {
+	case g.begun:
+		return g.show()
+	case g.quiet == nil:
+		g.quiet = time.AfterFunc(quietFor, func() { _ = g.flush() }) // the next write tells what failed
+	default:
+		g.quiet.Reset(quietFor)
 	}
 	return nil
 }
@@ -53,6 +69,16 @@ func (g *grid) add(r record) error {
 func (g *grid) close(ending) error { return g.flush() }
 
 func (g *grid) flush() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.show()
+}
+
+// show writes the rows that wait. The lock is held.
+func (g *grid) show() error {
+	if g.quiet != nil {
+		g.quiet.Stop()
+	}
 	if len(g.waiting) == 0 {
 		return nil
 	}

@@ -105,6 +105,11 @@ func newline(dst []byte, level int) []byte {
 func appendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	for i := 0; i < len(s); {
+		if n := printable(s[i:]); n > 0 {
+			dst = append(dst, s[i:i+n]...)
+			i += n
+			continue
+		}
 		r, size := utf8.DecodeRuneInString(s[i:])
 		switch {
 		case r == '"' || r == '\\':
@@ -119,6 +124,17 @@ func appendString(dst []byte, s string) []byte {
 		i += size
 	}
 	return append(dst, '"')
+}
+
+// printable counts the leading bytes that need no second look: printable ASCII but
+// for the two that JSON escapes.
+func printable(s string) int {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return i
+		}
+	}
+	return len(s)
 }
 
 func appendEscape(dst []byte, r rune) []byte {

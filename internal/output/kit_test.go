@@ -29,14 +29,22 @@ type stage struct {
 
 // buffer may be written to by a timer while a test reads it.
 type buffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
+	mu     sync.Mutex
+	text   bytes.Buffer
+	writes int
 }
 
 func (b *buffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.writes++
 	return b.text.Write(p)
+}
+
+func (b *buffer) written() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.writes
 }
 
 func (b *buffer) String() string {

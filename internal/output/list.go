@@ -28,7 +28,8 @@ type List[T any] struct {
 	columns []Column[T]
 	encoder encoder
 	ref     func(T) any
-	paged   []T // of Human, until the page is made
+	paged   []T   // of Human, until the page is made
+	values  []any // of the last record that wants no more
 	items   int
 	done    bool // something succeeded
 	errs    []error
@@ -37,7 +38,8 @@ type List[T any] struct {
 }
 
 // record is one item on its way to an encoder; texts, tones, line and name are there
-// where the encoder asks for them.
+// where the encoder asks for them. An encoder that wants values alone keeps none of
+// them: the next record has the same slice.
 type record struct {
 	values []any
 	texts  []string
@@ -129,11 +131,11 @@ func (l *List[T]) record(item T) record {
 		return l.cells(item)
 	case wantValues:
 	}
-	r := record{values: make([]any, len(l.columns))}
-	for i, c := range l.columns {
-		r.values[i] = c.Value(item)
+	l.values = l.values[:0]
+	for _, c := range l.columns {
+		l.values = append(l.values, c.Value(item))
 	}
-	return r
+	return record{values: l.values}
 }
 
 func (l *List[T]) line(item T) string {

@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -239,19 +242,91 @@ func TestOnePageInsteadOfATable(t *testing.T) {
 
 func TestPipesGetRowsAtOnce(t *testing.T) {
 	t.Parallel()
-	for _, format := range []string{"table", "csv", "ndjson", "name"} {
+	for _, format := range []string{"table", "csv", "json", "ndjson", "name"} {
 		s := newStage(place{})
 		l := open(t, s.printer(t, format), boxSpec())
 		require.NoError(t, l.Add(boxes()[0]))
 		assert.Contains(t, s.out.String(), "local/0123abcd", format)
 		assert.Equal(t, 1, l.Items())
 	}
-	s := newStage(place{})
-	l := open(t, s.printer(t, "json"), boxSpec())
-	require.NoError(t, l.Add(boxes()[0]))
-	assert.Empty(t, s.out.String(), "json gathers")
-	require.NoError(t, l.Flush())
-	assert.Contains(t, s.out.String(), "local/0123abcd", "until it is flushed")
+}
+
+func TestRowsInARushShareAWrite(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"table", "csv", "json", "ndjson", "name"} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(place{})
+			l := open(t, s.printer(t, format), boxSpec())
+			for range 20 {
+				require.NoError(t, l.Add(boxes()[0]))
+			}
+			assert.Equal(t, 1, s.out.written(), "%s: the first row does not wait", format)
+			time.Sleep(gatherFor)
+			synctest.Wait()
+			assert.Equal(t, 2, s.out.written(), "%s: the others do not wait for what never comes", format)
+			require.NoError(t, l.Add(boxes()[0]))
+			assert.Equal(t, 2, s.out.written(), "%s: again a rush", format)
+			require.NoError(t, l.Flush())
+			assert.Equal(t, 3, s.out.written(), "%s: unless it is flushed", format)
+		})
+	}
+}
+
+func TestATerminalShowsWhatThereIsWhileSomebodyHangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(place{width: 80})
+		l := open(t, s.printer(t, "table"), boxSpec())
+		for _, b := range boxes()[:2] {
+			require.NoError(t, l.Add(b))
+			time.Sleep(quietFor - 1)
+			assert.Empty(t, s.out.String(), "others may come")
+		}
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		for _, b := range boxes()[:2] {
+			assert.Contains(t, s.out.String(), b.ref.String(), "nobody came")
+		}
+		assert.Equal(t, 3, strings.Count(s.out.String(), "\n"), "a heading and two rows")
+		require.NoError(t, l.Add(boxes()[2]))
+		assert.Equal(t, 4, strings.Count(s.out.String(), "\n"), "late ones wait for nobody")
+		require.NoError(t, l.Close())
+		assert.Equal(t, 4, strings.Count(s.out.String(), "\n"))
+	})
+}
+
+func TestGatheredRowsKeepTheirPlace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(place{})
+		s.Stderr.Writer = &s.out // as with 2>&1
+		p := s.printer(t, "name")
+		l := open(t, p, boxSpec())
+		for _, b := range boxes()[:2] {
+			require.NoError(t, l.Add(b))
+		}
+		p.Note("a word")
+		require.NoError(t, l.Add(boxes()[0]))
+		require.NoError(t, p.Line("a line"))
+		first, second := boxes()[0].ref.String(), boxes()[1].ref.String()
+		assert.Equal(t, first+"\n"+second+"\nsbx: a word\n"+first+"\na line\n", s.out.String())
+	})
+}
+
+func TestAFullDiskBehindTheScenesIsToldByTheNextRow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(place{})
+		row := len(boxes()[0].ref.String()) + 1
+		s.Stdout.Writer = &tap{left: row, reason: syscall.ENOSPC}
+		l := open(t, s.printer(t, "name"), boxSpec())
+		require.NoError(t, l.Add(boxes()[0]))
+		require.NoError(t, l.Add(boxes()[0]), "it waits")
+		time.Sleep(gatherFor)
+		synctest.Wait()
+		require.ErrorIs(t, l.Add(boxes()[0]), syscall.ENOSPC)
+		require.Error(t, l.Close())
+	})
 }
 
 func TestOneRowPerItemWhateverTheText(t *testing.T) {

@@ -84,6 +84,8 @@ func shape(v any) any {
 		return v.String()
 	case Fields:
 		return shapeFields(v)
+	case map[string]string:
+		return shapeTexts(v)
 	case error:
 		return v.Error()
 	}
@@ -125,6 +127,15 @@ func reflected(v reflect.Value) any {
 	default:
 		return composite(v)
 	}
+}
+
+func shapeTexts(m map[string]string) Fields {
+	out := make(Fields, 0, len(m))
+	for key, text := range m {
+		out = append(out, Field{key, text})
+	}
+	slices.SortFunc(out, func(a, b Field) int { return strings.Compare(a.Key, b.Key) })
+	return out
 }
 
 func composite(v reflect.Value) any {

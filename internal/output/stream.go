@@ -1,15 +1,8 @@
 package output
 
-import "bufio"
-
-// streamBuffer gathers small items into few writes.
-const streamBuffer = 32 << 10
-
-// stream writes a list as one JSON document while its items arrive; it holds
-// no item back beyond its buffer.
+// stream writes a list as one JSON document while its items arrive.
 type stream struct {
 	printer *Printer
-	out     *bufio.Writer
 	schema  string
 	columns []heading
 	items   int
@@ -17,26 +10,29 @@ type stream struct {
 }
 
 func newStream(p *Printer, schema string, columns []heading) *stream {
-	return &stream{printer: p, out: bufio.NewWriterSize(p.screen, streamBuffer), schema: schema, columns: columns}
+	return &stream{printer: p, schema: schema, columns: columns}
 }
 
 func (*stream) wants() want    { return wantValues }
-func (s *stream) flush() error { return s.out.Flush() }
+func (s *stream) flush() error { return s.printer.screen.flush() }
 
 func (s *stream) add(r record) error {
 	b := s.open(s.scratch[:0])
 	b = separate(b, s.items, 2)
 	s.items++
-	b = append(b, '{')
-	for i, c := range s.columns {
-		b = separate(b, i, 3)
-		b = appendKey(b, c.name, 2)
-		b = appendJSON(b, r.values[i], 3)
+	s.scratch = appendRecord(b, s.columns, r, 2)
+	return s.printer.screen.gather(s.scratch)
+}
+
+// appendRecord is appendJSON of the object that a record makes.
+func appendRecord(dst []byte, columns []heading, r record, level int) []byte {
+	dst = append(dst, '{')
+	for i, c := range columns {
+		dst = separate(dst, i, deeper(level))
+		dst = appendKey(dst, c.name, level)
+		dst = appendJSON(dst, r.values[i], deeper(level))
 	}
-	b = append(newline(b, 2), '}')
-	s.scratch = b
-	_, err := s.out.Write(b)
-	return err
+	return append(newline(dst, level), '}')
 }
 
 // open begins the document before the first item.
@@ -60,10 +56,7 @@ func (s *stream) close(e ending) error {
 		b = appendKey(b, f.Key, 1)
 		b = appendJSON(b, f.Value, 1)
 	}
-	if _, err := s.out.Write(append(b, "\n}\n"...)); err != nil {
-		return err
-	}
-	return s.out.Flush()
+	return s.printer.write(append(b, "\n}\n"...), nil)
 }
 
 // closing is what follows the items of a list.
@@ -103,14 +96,16 @@ type lineEncoder struct {
 	printer *Printer
 	columns []heading
 	items   int
+	scratch []byte
 }
 
-func (*lineEncoder) wants() want  { return wantValues }
-func (*lineEncoder) flush() error { return nil }
+func (*lineEncoder) wants() want    { return wantValues }
+func (e *lineEncoder) flush() error { return e.printer.screen.flush() }
 
 func (e *lineEncoder) add(r record) error {
 	e.items++
-	return e.printer.write(append(appendJSON(nil, object(e.columns, r), compact), '\n'), nil)
+	e.scratch = append(appendRecord(e.scratch[:0], e.columns, r, compact), '\n')
+	return e.printer.screen.gather(e.scratch)
 }
 
 func (e *lineEncoder) close(end ending) error {

@@ -37,7 +37,7 @@ func TestStreamLargerThanItsBuffer(t *testing.T) {
 	t.Parallel()
 	s := newStage(place{})
 	e := newStream(s.printer(t, "json"), "sbx.x/v1", wordColumns())
-	long := strings.Repeat("long ", streamBuffer)
+	long := strings.Repeat("long ", gatherMax)
 	for range 3 {
 		require.NoError(t, e.add(word(long)))
 	}

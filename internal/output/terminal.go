@@ -6,6 +6,7 @@ import (
 	"io"
 	"sync"
 	"syscall"
+	"time"
 
 	"sbx/internal/fault"
 )
@@ -21,16 +22,67 @@ var ErrClosed = errors.New("the reader of standard output has gone")
 type terminal struct {
 	mu       sync.Mutex
 	out, err io.Writer
-	shared   bool // stdout shows on the screen that stderr shows on
-	line     bool // a progress line stands on the screen
+	held     []byte    // rows that wait for more of their kind
+	wrote    time.Time // when data went out last
+	due      bool      // a timer will write what is held
+	shared   bool      // stdout shows on the screen that stderr shows on
+	line     bool      // a progress line stands on the screen
 	failure  error
 }
 
-// Write writes data to stdout. After a failure every further write returns it:
-// ErrClosed, or an error of fault.KindUnknown for a full disk and the like.
+// Rows of a list that follow each other closely share a write: ten thousand would
+// cost more than all the rest of a listing. A first row goes out at once.
+const (
+	gatherFor = 5 * time.Millisecond
+	gatherMax = 32 << 10 // bytes
+)
+
+// Write writes data to stdout, behind what was gathered. After a failure every
+// further write returns it: ErrClosed, or an error of fault.KindUnknown for a full
+// disk and the like.
 func (t *terminal) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if err := t.release(); err != nil {
+		return 0, err
+	}
+	return t.put(b)
+}
+
+// gather writes data that may wait for more, until flush at the latest.
+func (t *terminal) gather(b []byte) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.held = append(t.held, b...)
+	if len(t.held) >= gatherMax || time.Since(t.wrote) >= gatherFor {
+		return t.release()
+	}
+	if !t.due {
+		t.due = true
+		time.AfterFunc(gatherFor, func() { _ = t.flush() }) // the next write tells what failed
+	}
+	return t.failure
+}
+
+// flush writes what was gathered.
+func (t *terminal) flush() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.due = false
+	return t.release()
+}
+
+// release writes what is held. The lock is held.
+func (t *terminal) release() error {
+	if len(t.held) > 0 {
+		_, _ = t.put(t.held) // it keeps the failure
+		t.held = t.held[:0]
+	}
+	return t.failure
+}
+
+// put writes to stdout. The lock is held.
+func (t *terminal) put(b []byte) (int, error) {
 	if t.failure != nil {
 		return 0, t.failure
 	}
@@ -38,7 +90,7 @@ func (t *terminal) Write(b []byte) (int, error) {
 		t.wipe()
 	}
 	n, err := t.out.Write(b)
-	t.failure = outputError(err)
+	t.failure, t.wrote = outputError(err), time.Now()
 	return n, t.failure
 }
 
@@ -58,6 +110,7 @@ func outputError(err error) error {
 func (t *terminal) say(lines string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	_ = t.release() // rows before the words about them
 	t.wipe()
 	fmt.Fprint(t.err, lines)
 }

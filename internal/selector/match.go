@@ -24,7 +24,7 @@ func (s Selector) Judge(sb sandbox.Sandbox, f Facts) Match {
 	var seen []string
 	open := Match{Verdict: sandbox.True}
 	for _, check := range s.checks() {
-		verdict, reason := check.holds(sb, f)
+		verdict, reason := check.holds(s, sb, f)
 		switch verdict {
 		case sandbox.False:
 			return Match{sandbox.False, check.name, reason}
@@ -44,10 +44,11 @@ func (s Selector) Judge(sb sandbox.Sandbox, f Facts) Match {
 	return open
 }
 
-// check is one filter: what it is called and how it judges.
+// check is one filter: what it is called and how it judges. It holds nothing of a
+// selector, since every row of a listing asks for its checks anew.
 type check struct {
 	name  string
-	holds func(sandbox.Sandbox, Facts) (sandbox.Verdict, string)
+	holds func(Selector, sandbox.Sandbox, Facts) (sandbox.Verdict, string)
 }
 
 // checks lists the filters that are set, the cheap ones first.
@@ -56,15 +57,15 @@ func (s Selector) checks() []check {
 		set bool
 		check
 	}{
-		{!s.All, check{"all", recent}},
-		{len(s.States) > 0, check{"state", s.inState}},
-		{s.Task != "", check{"task", equal("task", s.Task, func(sb sandbox.Sandbox) string { return sb.TaskID })}},
-		{s.AgentType != "", check{"agent-type", equal("agent type", s.AgentType, func(sb sandbox.Sandbox) string { return sb.AgentType })}},
-		{s.Name != "", check{"name", s.named}},
-		{len(s.Labels) > 0, check{"label", s.labelled}},
-		{s.OlderThan > 0, check{"older-than", s.older}},
-		{s.YoungerThan > 0, check{"younger-than", s.younger}},
-		{s.Stuck, check{"stuck", stuck}},
+		{!s.All, check{"all", Selector.recent}},
+		{len(s.States) > 0, check{"state", Selector.inState}},
+		{s.Task != "", check{"task", Selector.ofTask}},
+		{s.AgentType != "", check{"agent-type", Selector.ofAgentType}},
+		{s.Name != "", check{"name", Selector.named}},
+		{len(s.Labels) > 0, check{"label", Selector.labelled}},
+		{s.OlderThan > 0, check{"older-than", Selector.older}},
+		{s.YoungerThan > 0, check{"younger-than", Selector.younger}},
+		{s.Stuck, check{"stuck", Selector.stuck}},
 	}
 	var set []check
 	for _, c := range all {
@@ -77,7 +78,7 @@ func (s Selector) checks() []check {
 
 // recent keeps what has not ended, and what ended within HideEndedAfter. An
 // ended sandbox without an end time is shown: hiding needs proof.
-func recent(sb sandbox.Sandbox, f Facts) (sandbox.Verdict, string) {
+func (Selector) recent(sb sandbox.Sandbox, f Facts) (sandbox.Verdict, string) {
 	if sb.ProviderType != hiding || !sb.State.Ended() || sb.EndedAt.IsZero() || f.Now.Sub(sb.EndedAt) <= HideEndedAfter {
 		return sandbox.True, ""
 	}
@@ -94,11 +95,12 @@ func (s Selector) inState(sb sandbox.Sandbox, _ Facts) (sandbox.Verdict, string)
 	return sandbox.False, "state " + string(sb.State)
 }
 
-func equal(what, want string, of func(sandbox.Sandbox) string) func(sandbox.Sandbox, Facts) (sandbox.Verdict, string) {
-	return func(sb sandbox.Sandbox, _ Facts) (sandbox.Verdict, string) {
-		got := of(sb)
-		return sandbox.VerdictOf(got == want), fmt.Sprintf("%s %q", what, got)
-	}
+func (s Selector) ofTask(sb sandbox.Sandbox, _ Facts) (sandbox.Verdict, string) {
+	return sandbox.VerdictOf(sb.TaskID == s.Task), fmt.Sprintf("task %q", sb.TaskID)
+}
+
+func (s Selector) ofAgentType(sb sandbox.Sandbox, _ Facts) (sandbox.Verdict, string) {
+	return sandbox.VerdictOf(sb.AgentType == s.AgentType), fmt.Sprintf("agent type %q", sb.AgentType)
 }
 
 func (s Selector) named(sb sandbox.Sandbox, _ Facts) (sandbox.Verdict, string) {
@@ -128,7 +130,7 @@ func (s Selector) labelled(sb sandbox.Sandbox, _ Facts) (sandbox.Verdict, string
 	return sandbox.True, strings.Join(seen, "; ")
 }
 
-func stuck(sb sandbox.Sandbox, f Facts) (sandbox.Verdict, string) {
+func (Selector) stuck(sb sandbox.Sandbox, f Facts) (sandbox.Verdict, string) {
 	if f.Stuck == nil {
 		return sandbox.Unknown, "nothing here can tell what is stuck"
 	}

@@ -27,7 +27,7 @@ func TestJudgingIsTheAndOfItsFilters(t *testing.T) {
 		s, sb := randomSelector(r), randomSandbox(r)
 		want := sandbox.True
 		for _, c := range s.checks() {
-			switch verdict, _ := c.holds(sb, f); {
+			switch verdict, _ := c.holds(s, sb, f); {
 			case verdict == sandbox.False:
 				want = sandbox.False
 			case verdict == sandbox.Unknown && want == sandbox.True:

@@ -12,24 +12,26 @@ import (
 
 // The suffix keeps the programs out of this module's own build.
 //
-//go:embed probe/main.go.txt bare/main.go.txt
+//go:embed probe/main.go.txt bare/main.go.txt loop/main.go.txt
 var sources embed.FS
 
 // programs are the built binaries.
-type programs struct{ sbx, probe, bare string }
+type programs struct{ sbx, probe, bare, loop string }
 
-// build makes the product as a release does, and beside it the two programs of
-// this tool: bare for what a start costs, probe for calls without one.
+// build makes the product as a release does, and beside it the programs of this
+// tool: bare for what a start costs, probe for calls without one, loop for what
+// reading pages costs.
 func build(root, dir string) (programs, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
 		return programs{}, err
 	}
-	p := programs{sbx: filepath.Join(dir, "sbx"), probe: filepath.Join(dir, "probe"), bare: filepath.Join(dir, "bare")}
+	in := func(name string) string { return filepath.Join(dir, name) }
+	p := programs{sbx: in("sbx"), probe: in("probe"), bare: in("bare"), loop: in("loop")}
 	if err := link(root, p.sbx, "./cmd/sbx"); err != nil {
 		return p, err
 	}
-	for name, out := range map[string]string{"probe": p.probe, "bare": p.bare} {
+	for name, out := range map[string]string{"probe": p.probe, "bare": p.bare, "loop": p.loop} {
 		overlay, err := lay(root, dir, name)
 		if err != nil {
 			return p, err

@@ -1,7 +1,9 @@
-// Command perf measures the product against the budgets of issue 2 and prints a
-// table: start, create, kill, listing, memory, idle followers, size. Anybody can
-// rerun it on Linux; it needs Go, a shell and the module cache, no network and
-// no rights.
+// Command perf measures the product against the budgets of issues 2 and 3 and
+// prints a table: start, create, kill, listing, memory, idle followers, size; then
+// listings over loopback, with many pages and with a provider that hangs. Anybody
+// can rerun it on Linux; it needs Go, a shell and the module cache, no network and
+// no rights. The part "incumbents" alone needs more: it installs E2B's command line
+// with npm and measures it beside the product.
 //
 // It builds the product as a release does and measures whole processes from
 // outside; calls of the local provider are timed by a probe that links all that
@@ -16,11 +18,22 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
 
+// serveWord as the only argument makes this program the page server.
+const serveWord = "serve-pages"
+
 func main() {
+	if slices.Equal(os.Args[1:], []string{serveWord}) {
+		if err := serve(); err != nil {
+			fmt.Fprintln(os.Stderr, "perf: error:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := run(os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "perf: error:", err)
 		os.Exit(1)
@@ -32,11 +45,15 @@ func run(args []string, out io.Writer) error {
 	root := flags.String("C", "../..", "folder of the product's go.mod")
 	runs := flags.Int("runs", 40, "how often each figure is taken")
 	watched := flags.Duration("watched", 10*time.Second, "how long idle processes are watched")
+	part := flags.String("part", "all", "what is measured: local, remote, all of both, or incumbents (installs one with npm)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if runtime.GOOS != "linux" {
 		return errors.New("the figures come from /proc: measure on Linux")
+	}
+	if !slices.Contains([]string{"all", "local", "remote", "incumbents"}, *part) {
+		return fmt.Errorf("-part: %q is none of local, remote, all, incumbents", *part)
 	}
 	if *runs < 1 {
 		return errors.New("-runs: at least 1")
@@ -50,17 +67,25 @@ func run(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return measure(stage{programs, dir}, *runs, *watched, out)
+	return measure(stage{programs, dir}, *part, *runs, *watched, out)
 }
 
-func measure(s stage, runs int, watched time.Duration, out io.Writer) (failed error) {
+func measure(s stage, part string, runs int, watched time.Duration, out io.Writer) (failed error) {
 	defer func() { failed = errors.Join(failed, s.end()) }()
 	var t table
-	before := load()
-	if err := errors.Join(s.starts(&t, 2*runs), s.life(&t, runs), s.list(&t, runs)); err != nil {
-		return err
+	before, held := load(), ""
+	var err error
+	if part == "incumbents" {
+		err = s.incumbents(&t, runs)
+	} else {
+		err = s.starts(&t, 2*runs)
 	}
-	held, err := s.rest(&t, 10, watched)
+	if err == nil && (part == "all" || part == "local") {
+		held, err = s.local(&t, runs, watched)
+	}
+	if err == nil && (part == "all" || part == "remote") {
+		err = s.remote(&t, runs)
+	}
 	if err != nil {
 		return err
 	}
@@ -69,7 +94,7 @@ func measure(s stage, runs int, watched time.Duration, out io.Writer) (failed er
 		return err
 	}
 	t.add("binary, static and stripped", "25", "MB", float64(info.Size())/1e6)
-	fmt.Fprintf(out, "%s, linux/%s, %d cores, load %s before and %s after; limits by %s.\n\n",
+	fmt.Fprintf(out, "%s, linux/%s, %d cores, load %s before and %s after%s.\n\n",
 		runtime.Version(), runtime.GOARCH, runtime.NumCPU(), before, load(), held)
 	t.print(out)
 	return nil

@@ -14,6 +14,15 @@ import (
 // listed is how many sandboxes the listing has (issue 2).
 const listed = 500
 
+// local measures the sandboxes of this machine and returns how their limits hold.
+func (s stage) local(t *table, runs int, watched time.Duration) (string, error) {
+	if err := errors.Join(s.life(t, runs), s.list(t, runs)); err != nil {
+		return "", err
+	}
+	held, err := s.rest(t, 10, watched)
+	return "; limits by " + held, err
+}
+
 // starts times whole processes that do next to nothing.
 func (s stage) starts(t *table, runs int) error {
 	var bare, version []float64

@@ -2,17 +2,22 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"go/parser"
 	"go/token"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
+	"time"
 )
 
 func TestSourcesParse(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"probe", "bare"} {
+	for _, name := range []string{"probe", "bare", "loop"} {
 		text, err := sources.ReadFile(name + "/main.go.txt")
 		if err != nil {
 			t.Fatal(err)
@@ -65,6 +70,56 @@ func TestStatusField(t *testing.T) {
 		if got, ok := statusField(text, name); ok {
 			t.Errorf("%s is %v", name, got)
 		}
+	}
+}
+
+func TestLibrary(t *testing.T) {
+	t.Parallel()
+	l, err := newLibrary(time.Unix(1e9, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(target string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		l.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, target, nil))
+		return w
+	}
+	ids := map[string]bool{}
+	token, pages := "", 0
+	for more := true; more; pages++ {
+		w := get("/500/v2/sandboxes?limit=100&nextToken=" + token)
+		var page []struct{ SandboxID string }
+		if err := json.Unmarshal(w.Body.Bytes(), &page); err != nil || w.Code != http.StatusOK {
+			t.Fatal(w.Code, err)
+		}
+		for _, row := range page {
+			ids[row.SandboxID] = true
+		}
+		token = w.Header().Get("X-Next-Token")
+		more = token != ""
+	}
+	if pages != 5 || len(ids) != 500 {
+		t.Errorf("%d pages with %d sandboxes", pages, len(ids))
+	}
+	for _, target := range []string{"/500/v2/sandboxes", "/500/v2/sandboxes?limit=100&nextToken=5", "/150/v2/sandboxes?limit=100", "/500/other?limit=100", "/"} {
+		if w := get(target); w.Code < 400 {
+			t.Errorf("%s: %d", target, w.Code)
+		}
+	}
+}
+
+func TestCount(t *testing.T) {
+	t.Parallel()
+	got, err := count(iotest.OneByteReader(strings.NewReader("id: 1, id: 2, id")), "id:", time.Now())
+	if err != nil || got.marks != 2 || got.first > got.last {
+		t.Errorf("%+v %v", got, err)
+	}
+	got, err = count(strings.NewReader("a\nb\n\n"), "\n", time.Now())
+	if err != nil || got.marks != 3 {
+		t.Errorf("%+v %v", got, err)
+	}
+	if _, err := count(iotest.ErrReader(os.ErrDeadlineExceeded), "x", time.Now()); err == nil {
+		t.Error("an output that breaks off was counted")
 	}
 }
 

@@ -2,7 +2,6 @@ package e2b
 
 import (
 	"context"
-	"maps"
 	"strings"
 
 	"sbx/internal/httpx"
@@ -35,7 +34,7 @@ func (c *Client) detail(ctx context.Context, id string) (wireSandbox, error) {
 func (c *Client) sandbox(w wireSandbox) sandbox.Sandbox {
 	s := sandbox.Sandbox{
 		Provider: c.name, ProviderType: c.dialect.name, ID: w.SandboxID, RawState: w.State,
-		StartedAt: w.StartedAt, Template: w.Alias, Labels: maps.Clone(w.Metadata),
+		StartedAt: w.StartedAt, Template: w.Alias, Labels: w.Metadata,
 		Name: w.Metadata[sandbox.LabelName], TaskID: w.Metadata[sandbox.LabelTask], AgentType: w.Metadata[sandbox.LabelAgentType],
 		Activity: sandbox.Unknown,
 	}

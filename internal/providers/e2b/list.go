@@ -3,13 +3,11 @@ package e2b
 import (
 	"context"
 	"iter"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
@@ -62,76 +60,40 @@ func metadataFilter(labels map[string]string) string {
 
 // listing is one reading of the list.
 type listing struct {
-	c        *Client
-	query    url.Values
-	seen     map[string]bool
-	tokens   map[string]bool
-	running  int // rows in state running
-	least    int // what every page said there are of them; -1 = it does not say
-	fetching sync.WaitGroup
-}
-
-// answer is a page as it came.
-type answer struct {
-	request httpx.Request
-	res     *httpx.Response
-	err     error
-}
-
-// fetch asks for the page that the query names, without waiting for it.
-func (l *listing) fetch(ctx context.Context) <-chan answer {
-	coming := make(chan answer, 1)
-	r := httpx.Request{Op: "list", Path: "/v2/sandboxes", Query: maps.Clone(l.query)}
-	l.fetching.Go(func() {
-		res, err := l.c.api.Do(ctx, r)
-		coming <- answer{r, res, err}
-	})
-	return coming
+	c       *Client
+	query   url.Values
+	seen    map[string]bool
+	tokens  map[string]bool
+	running int // rows in state running
+	least   int // what every page said there are of them; -1 = it does not say
 }
 
 // read yields rows until the last page; nil also when the consumer has stopped.
-// Each page is fetched while the one before it is decoded and taken: that is half
-// of the time that a long list takes.
 func (l *listing) read(ctx context.Context, yield func(sandbox.Sandbox, error) bool) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer l.fetching.Wait()
-	defer cancel()
 	l.least = -1
-	for coming := l.fetch(ctx); ; {
-		got := <-coming
+	for {
+		page := make([]wireSandbox, 0, pageSize)
+		res, err := l.c.api.JSON(ctx, httpx.Request{Op: "list", Path: "/v2/sandboxes", Query: l.query}, &page)
 		switch {
-		case absent(got.err) && len(l.tokens) == 0:
+		case absent(err) && len(l.tokens) == 0:
 			return l.old(ctx, yield)
-		case got.err != nil:
-			return listed(got.err)
+		case err != nil:
+			return listed(err)
 		}
-		next := got.res.Header.Get("X-Next-Token")
-		loops := l.tokens[next]
-		if next != "" && !loops {
-			l.tokens[next] = true
-			l.query.Set("nextToken", next)
-			coming = l.fetch(ctx)
-		}
-		if goes, err := l.take(got, yield); err != nil || !goes {
+		l.total(res.Header)
+		if goes, err := l.give(page, yield); err != nil || !goes {
 			return err
 		}
-		switch {
-		case next == "":
+		next := res.Header.Get("X-Next-Token")
+		if next == "" {
 			return l.complete()
-		case loops:
+		}
+		if l.tokens[next] {
 			return fault.New(fault.KindUnavailable, "the listing loops: a page token came twice").At(l.c.name, "list")
 		}
+		l.tokens[next] = true
+		l.query.Set("nextToken", next)
 	}
-}
-
-// take yields the rows of a page; false when the consumer has stopped.
-func (l *listing) take(got answer, yield func(sandbox.Sandbox, error) bool) (bool, error) {
-	var page []wireSandbox
-	if err := l.c.api.Decode(got.request, got.res, &page); err != nil {
-		return false, err
-	}
-	l.total(got.res.Header)
-	return l.give(page, yield)
 }
 
 // listed keeps a 404 or 410 of the list from reading as a missing sandbox.
@@ -142,6 +104,7 @@ func listed(err error) error {
 	return err
 }
 
+// give yields a page's rows; false when the consumer has stopped.
 func (l *listing) give(page []wireSandbox, yield func(sandbox.Sandbox, error) bool) (bool, error) {
 	for _, w := range page {
 		s := l.c.sandbox(w)
