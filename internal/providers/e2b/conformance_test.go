@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/httpx"
@@ -57,34 +56,4 @@ func TestConformance(t *testing.T) {
 func TestNovitaConformance(t *testing.T) {
 	t.Parallel()
 	providertest.Run(t, subject(e2b.NovitaType(), e2btest.Options{Novita: true}))
-}
-
-func TestLiarsTurnTheSuiteRed(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		o     e2btest.Options
-		check string
-	}{
-		"says yes and does nothing":  {e2btest.Options{KeepsAlive: true}, "terminate_ends"},
-		"leaves out the last row":    {e2btest.Options{HidesLast: true}, "list_contains_what_was_created"},
-		"a page token comes again":   {e2btest.Options{Loops: true}, "list_reads_every_page_once"},
-		"a read resumes what sleeps": {e2btest.Options{Wakes: true}, "reading_wakes_nothing"},
-	} {
-		for _, kind := range []providers.Type{e2b.Type(), e2b.NovitaType()} {
-			t.Run(kind.Name+": "+name, func(t *testing.T) {
-				t.Parallel()
-				o := tc.o
-				o.Novita = kind.Name == e2b.NovitaTypeName
-				c := subject(kind, o)
-				c.Limit = time.Second
-				for _, check := range providertest.Checks() {
-					if check.Name == tc.check {
-						assert.True(t, providertest.Attempt(t.Context(), c, check).Failed)
-						return
-					}
-				}
-				assert.Fail(t, "no check "+tc.check)
-			})
-		}
-	}
 }

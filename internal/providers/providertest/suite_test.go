@@ -1,8 +1,6 @@
 package providertest_test
 
 import (
-	"context"
-	"iter"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -159,105 +157,4 @@ func TestNamesOfChecksAreUnique(t *testing.T) {
 	}
 	slices.Sort(names)
 	assert.Len(t, slices.Compact(slices.Clone(names)), len(names))
-}
-
-// liar is the fake with one ability that lies.
-type liar struct {
-	*fake.Provider
-
-	exit    func(*sandbox.Exit, error) (*sandbox.Exit, error)
-	quota   []providers.Quota
-	records []providers.Record
-	beat    time.Time
-	proof   sandbox.Verdict
-	why     string
-}
-
-func (l liar) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
-	got, err := l.Provider.Exit(ctx, id)
-	if l.exit == nil {
-		return got, err
-	}
-	return l.exit(got, err)
-}
-
-func (l liar) Quota(ctx context.Context) ([]providers.Quota, error) {
-	if l.quota != nil {
-		return l.quota, nil
-	}
-	return l.Provider.Quota(ctx)
-}
-
-func (l liar) Records(ctx context.Context) iter.Seq2[providers.Record, error] {
-	if l.records == nil {
-		return l.Provider.Records(ctx)
-	}
-	return func(yield func(providers.Record, error) bool) {
-		for _, r := range l.records {
-			if !yield(r, nil) {
-				return
-			}
-		}
-	}
-}
-
-func (l liar) Activity(ctx context.Context, id string) (providers.Activity, error) {
-	a, err := l.Provider.Activity(ctx, id)
-	a.LastHeartbeatAt = l.beat
-	return a, err
-}
-
-func (l liar) VerifyEnd(ctx context.Context, id string, q providers.EndQuery) (providers.Proof, error) {
-	if l.proof != "" {
-		return providers.Proof{Ended: l.proof, Reason: "it says so"}, nil
-	}
-	return l.Provider.VerifyEnd(ctx, id, q)
-}
-
-func (l liar) WhyNot(string) string { return l.why }
-
-func TestLiesAboutControlTurnTheSuiteRed(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		lie   liar
-		check string
-	}{
-		"an exit of what runs":   {liar{exit: func(*sandbox.Exit, error) (*sandbox.Exit, error) { return &sandbox.Exit{}, nil }}, "exit_of_what_was_created"},
-		"no exit of the unknown": {liar{exit: func(e *sandbox.Exit, _ error) (*sandbox.Exit, error) { return e, nil }}, "exit_of_what_was_created"},
-		"another code": {liar{exit: func(e *sandbox.Exit, err error) (*sandbox.Exit, error) {
-			if e != nil {
-				e = &sandbox.Exit{Code: new(0), Class: sandbox.ClassOK}
-			}
-			return e, err
-		}}, "exit_of_what_was_created"},
-		"an exit that is never told": {liar{exit: func(_ *sandbox.Exit, err error) (*sandbox.Exit, error) { return nil, err }}, "exit_of_what_was_created"},
-		"less than nothing is used":  {liar{quota: []providers.Quota{{Name: "cpu", Used: new(-1.0)}}}, "quota_counts_or_is_nil"},
-		"a limit of nothing":         {liar{quota: []providers.Quota{{Limit: new(1.0)}}}, "quota_counts_or_is_nil"},
-		"a record of nothing":        {liar{records: []providers.Record{{RawState: "running"}}}, "records_name_something"},
-		"what runs is not recorded":  {liar{records: []providers.Record{}}, "records_name_something"},
-		"a heartbeat of tomorrow":    {liar{beat: time.Now().AddDate(100, 0, 0)}, "activity_is_not_in_the_future"},
-		"ended before it was asked":  {liar{proof: sandbox.True}, "an_end_is_proved_after_it"},
-		"never proved":               {liar{proof: sandbox.Unknown}, "an_end_is_proved_after_it"},
-		"a reason for what is there": {liar{why: "nobody wrote it"}, "reasons_are_for_what_is_missing"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				c := config(fake.Options{}, honest)
-				open := c.New
-				c.New = func(pt providertest.T) providers.Provider {
-					lie := tc.lie
-					lie.Provider = open(pt).(*fake.Provider) //nolint:forcetypeassert,errcheck // it is the fake's configuration
-					return lie
-				}
-				for _, check := range providertest.Checks() {
-					if check.Name == tc.check {
-						assert.True(t, providertest.Attempt(t.Context(), c, check).Failed)
-						return
-					}
-				}
-				assert.Fail(t, "no check "+tc.check)
-			})
-		})
-	}
 }

@@ -21,23 +21,6 @@ type Spec struct {
 	// not named here fails the test.
 	Answers map[string]string
 	Schemas string // file of JSON Schemas by name
-	// Edge are statuses with which a proxy in front of the service answers, in words
-	// of its own that the description does not know.
-	Edge []int
-}
-
-// edged is an operation behind such a proxy.
-type edged struct {
-	operation
-
-	edge []int
-}
-
-func (e edged) answer(req *http.Request, status int, header http.Header, body []byte) []string {
-	if slices.Contains(e.edge, status) {
-		return nil
-	}
-	return e.operation.answer(req, status, header, body)
 }
 
 // Contract holds every exchange of a Server against official descriptions: an
@@ -56,7 +39,6 @@ type described struct {
 	description
 
 	place Route // its Host alone
-	edge  []int
 }
 
 // description finds operations of one file.
@@ -86,7 +68,7 @@ func load(tb testing.TB, folder, exemptions string, specs ...Spec) *Contract {
 	tb.Helper()
 	c := &Contract{exempt: readExemptions(tb, exemptions), used: map[string]bool{}, checked: map[string]int{}}
 	for _, s := range specs {
-		c.descriptions = append(c.descriptions, described{describe(tb, folder, s), Route{Host: s.Host}, s.Edge})
+		c.descriptions = append(c.descriptions, described{describe(tb, folder, s), Route{Host: s.Host}})
 	}
 	for key, reason := range c.exempt {
 		method, place, _ := strings.Cut(key, " ")
@@ -176,7 +158,7 @@ func (c *Contract) find(method, host, path, route string) operation { //nolint:i
 			continue
 		}
 		if op := d.find(method, path); op != nil && covers(op.path(), route) {
-			return edged{op, d.edge}
+			return op
 		}
 	}
 	return nil
