@@ -46,6 +46,7 @@ func readingChangesNothing(t T, s *Subject) {
 	id := s.start(t, sandbox.Spec{})
 	before, err := s.P.Get(s.context(t), id)
 	require.NoError(t, err)
+	require.Equal(t, sandbox.StateRunning, before.State, "it ran, and a read changed the sandbox's life")
 	s.readEverything(t, id)
 	s.readEverything(t, id)
 	after, err := s.P.Get(s.context(t), id)
