@@ -36,7 +36,7 @@ func life(b sandbox.Sandbox) sandbox.Sandbox {
 func (s *Subject) readEverything(t T, id string) {
 	t.Helper()
 	for name, read := range s.reads(id) {
-		if err := read(s.context(t)); err != nil {
+		if err := read(s.context(t)); err != nil && name != "exit" { // there may be no program of ours in it
 			assert.False(t, missing(err), "%s: %v", name, err)
 		}
 	}
