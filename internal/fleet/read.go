@@ -75,7 +75,7 @@ func (f *Fleet) Events(ctx context.Context, ref sandbox.Ref) ([]sandbox.Event, e
 	if err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(m.all(), func(n providers.Named) bool { _, ok := providers.As[providers.EventReader](n); return ok }) {
+	if !slices.ContainsFunc(m.all(), func(v voice) bool { _, ok := providers.As[providers.EventReader](v.Named); return ok }) {
 		return nil, providers.Unsupported(m.Provider, "events", f.providers())
 	}
 	return m.events(ctx, ref)
