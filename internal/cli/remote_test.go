@@ -286,6 +286,7 @@ func monotaskWorld(f *monotasktest.Fake) inhabited {
 			return ""
 		},
 		"lists": func([]string) string { f.Change(func(o *monotasktest.Options) { o.Lists = true }); return "" },
+		"keeps": func([]string) string { f.Change(func(o *monotasktest.Options) { o.Kept = true }); return "" },
 		"honest": func([]string) string {
 			f.Change(func(o *monotasktest.Options) { *o = monotasktest.Options{Now: o.Now} })
 			return ""
