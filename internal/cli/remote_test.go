@@ -92,7 +92,7 @@ func (r *remotes) Cleanup(f func()) { r.ends = append(r.ends, f) }
 //
 //	remote e2b                       start it and put it into the environment
 //	remote e2b seed [paused] ...     a sandbox; its id is in $BOX
-//	remote e2b break ROUTE TROUBLE   status=500 hang reset html garbage late times=N contains=X
+//	remote e2b break ROUTE TROUBLE   status=500 hang reset html garbage late times=N after=N contains=X past=ROUTE
 //	remote e2b heal
 //	remote e2b kill ID [child]       SIGKILL to its newest program or that one's child
 //	remote e2b quiet                 no life-changing call has come since the last quiet
@@ -187,6 +187,8 @@ func trouble(ts *testscript.TestScript, args []string) wiretest.Fault {
 			f.After = n
 		case "contains":
 			f.Contains = value
+		case "past":
+			f.Past = value
 		default:
 			ts.Fatalf("break knows no %s", key)
 		}
@@ -323,5 +325,10 @@ func monotaskWorld(f *monotasktest.Fake) inhabited {
 			return ""
 		},
 		"lists": func([]string) string { f.Change(func(o *monotasktest.Options) { o.Lists = true }); return "" },
+		"keeps": func([]string) string { f.Change(func(o *monotasktest.Options) { o.Kept = true }); return "" },
+		"honest": func([]string) string {
+			f.Change(func(o *monotasktest.Options) { *o = monotasktest.Options{Now: o.Now} })
+			return ""
+		},
 	}}
 }

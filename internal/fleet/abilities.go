@@ -27,7 +27,7 @@ func (f *Fleet) Abilities() []AbilityRow {
 	for _, m := range f.members {
 		row := AbilityRow{Provider: m.Provider.Name(), ProviderType: m.Provider.Type()}
 		for _, a := range providers.Abilities() {
-			cell := AbilityCell{Name: a.Name, Has: slices.ContainsFunc(m.all(), a.Has)}
+			cell := AbilityCell{Name: a.Name, Has: slices.ContainsFunc(m.all(), func(v voice) bool { return a.Has(v.of) })}
 			if !cell.Has {
 				cell.Reason = providers.WhyNot(m.Provider, a.Name)
 			}

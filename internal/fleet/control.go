@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"sbx/internal/fault"
+	"sbx/internal/policy"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
@@ -57,18 +58,20 @@ func (f *Fleet) Activity(ctx context.Context, ref sandbox.Ref) (providers.Activi
 		return providers.Activity{}, err
 	}
 	last := providers.Unsupported(m.Provider, "activity", f.providers())
-	for _, named := range m.all() {
-		reader, ok := providers.As[providers.ActivityReader](named)
+	for _, v := range m.all() {
+		reader, ok := providers.As[providers.ActivityReader](v.of)
 		if !ok {
 			continue
 		}
-		got, err := call(ctx, m, "activity "+ref.ID, func(ctx context.Context) (providers.Activity, error) {
+		got, err := callBy(ctx, m, v.breaker, "activity "+ref.ID, func(ctx context.Context) (providers.Activity, error) {
 			return reader.Activity(ctx, ref.ID)
 		})
 		if err == nil {
 			return got, nil
 		}
-		last = err
+		if kind := fault.KindOf(last); kind == fault.KindUnsupported || kind == fault.KindNotFound {
+			last = err // who does not know it hides no failure of another
+		}
 	}
 	return providers.Activity{}, last
 }
@@ -83,8 +86,8 @@ func (f *Fleet) Records(ctx context.Context, profile string) iter.Seq2[providers
 			return
 		}
 		none := true
-		for _, named := range m.all() {
-			reader, ok := providers.As[providers.Recorder](named)
+		for _, v := range m.all() {
+			reader, ok := providers.As[providers.Recorder](v.of)
 			if !ok {
 				continue
 			}
@@ -101,36 +104,46 @@ func (f *Fleet) Records(ctx context.Context, profile string) iter.Seq2[providers
 	}
 }
 
+// voice is one that may tell of a member's sandboxes. Each has a breaker of its
+// own: a control plane that is down says nothing about the provider beside it.
+type voice struct {
+	of      providers.Named
+	breaker *policy.Breaker
+}
+
 // all is the provider and what is attached to it.
-func (m *member) all() []providers.Named {
-	named := []providers.Named{m.Provider}
-	for _, s := range m.Sources {
-		named = append(named, s)
-	}
-	return named
+func (m *member) all() []voice {
+	return append([]voice{{m.Provider, m.breaker}}, m.beside...)
 }
 
 // events merges what the provider and its sources tell. What fails is an error
-// beside the rest.
+// beside the rest; who does not know the sandbox says nothing about it, unless
+// nobody knows it.
 func (m *member) events(ctx context.Context, ref sandbox.Ref) ([]sandbox.Event, error) {
 	var all []sandbox.Event
-	var errs []error
-	for _, named := range m.all() {
-		reader, ok := providers.As[providers.EventReader](named)
+	var unknown, failed []error
+	known := false
+	for _, v := range m.all() {
+		reader, ok := providers.As[providers.EventReader](v.of)
 		if !ok {
 			continue
 		}
-		got, err := call(ctx, m, "events "+ref.ID, func(ctx context.Context) ([]sandbox.Event, error) {
+		got, err := callBy(ctx, m, v.breaker, "events "+ref.ID, func(ctx context.Context) ([]sandbox.Event, error) {
 			return reader.Events(ctx, ref.ID)
 		})
-		if err != nil {
-			errs = append(errs, err)
+		switch {
+		case err == nil:
+			known = true
+		case fault.KindOf(err) == fault.KindNotFound:
+			unknown = append(unknown, err)
+		default:
+			failed = append(failed, err)
 		}
 		all = append(all, got...)
 	}
 	slices.SortStableFunc(all, func(a, b sandbox.Event) int { return a.At.Compare(b.At) })
-	if len(all) > 0 { // a source that does not know the sandbox says nothing about it
-		errs = slices.DeleteFunc(errs, func(err error) bool { return fault.KindOf(err) == fault.KindNotFound })
+	if !known && len(all) == 0 && len(failed) == 0 {
+		return nil, errors.Join(unknown...)
 	}
-	return all, errors.Join(errs...)
+	return all, errors.Join(failed...)
 }

@@ -76,7 +76,11 @@ func New(members []Member, o Options) *Fleet {
 		if m.Timeout <= 0 {
 			m.Timeout = DefaultTimeout
 		}
-		f.members = append(f.members, &member{Member: m, slots: make(chan struct{}, o.Slots), breaker: policy.NewBreaker(m.Provider.Name())})
+		one := &member{Member: m, slots: make(chan struct{}, o.Slots), breaker: policy.NewBreaker(m.Provider.Name())}
+		for _, s := range m.Sources {
+			one.beside = append(one.beside, voice{s, policy.NewBreaker(s.Name())})
+		}
+		f.members = append(f.members, one)
 	}
 	return f
 }

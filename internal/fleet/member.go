@@ -16,14 +16,20 @@ type member struct {
 
 	slots   chan struct{}
 	breaker *policy.Breaker
+	beside  []voice // Sources
 }
 
 // call makes one request about one sandbox: in a slot, unless the breaker is
 // open, and given up when the provider's time is over. Time spent waiting for
 // the slot does not count.
 func call[T any](ctx context.Context, m *member, op string, do func(context.Context) (T, error)) (T, error) {
+	return callBy(ctx, m, m.breaker, op, do)
+}
+
+// callBy is call with the breaker of whoever is asked.
+func callBy[T any](ctx context.Context, m *member, b *policy.Breaker, op string, do func(context.Context) (T, error)) (T, error) {
 	return persist(ctx, m, op, func(ctx context.Context) (T, error) {
-		done, err := m.breaker.Allow()
+		done, err := b.Allow()
 		if err != nil {
 			var none T
 			return none, err

@@ -75,7 +75,7 @@ func (f *Fleet) Events(ctx context.Context, ref sandbox.Ref) ([]sandbox.Event, e
 	if err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(m.all(), func(n providers.Named) bool { _, ok := providers.As[providers.EventReader](n); return ok }) {
+	if !slices.ContainsFunc(m.all(), func(v voice) bool { _, ok := providers.As[providers.EventReader](v.of); return ok }) {
 		return nil, providers.Unsupported(m.Provider, "events", f.providers())
 	}
 	return m.events(ctx, ref)
@@ -98,9 +98,9 @@ func (f *Fleet) Checks(ctx context.Context) []ProviderCheck {
 	var answers []*asked
 	var wg sync.WaitGroup
 	for _, m := range f.members {
-		for _, named := range m.all() {
-			if checker, ok := providers.As[providers.Checker](named); ok {
-				a := &asked{of: named}
+		for _, v := range m.all() {
+			if checker, ok := providers.As[providers.Checker](v.of); ok {
+				a := &asked{of: v.of}
 				answers = append(answers, a)
 				wg.Go(func() { a.found = m.check(ctx, checker) })
 			}

@@ -1,10 +1,12 @@
 package e2b_test
 
 import (
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/httpx"
@@ -56,4 +58,45 @@ func TestConformance(t *testing.T) {
 func TestNovitaConformance(t *testing.T) {
 	t.Parallel()
 	providertest.Run(t, subject(e2b.NovitaType(), e2btest.Options{Novita: true}))
+}
+
+// TestLiarsTurnTheSuiteRed: a cloud that lies must not pass, in either dialect,
+// and the check that turns red must name the lie.
+func TestLiarsTurnTheSuiteRed(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []providers.Type{e2b.Type(), e2b.NovitaType()} {
+		for name, tc := range map[string]struct {
+			o     e2btest.Options
+			check string
+			said  string
+		}{
+			"says yes and keeps it alive": {e2btest.Options{KeepsAlive: true}, "terminate_ends", "not ended"},
+			"hides the last row":          {e2btest.Options{HidesLast: true}, "list_reads_every_page_once", "4 of 5 running"},
+			"a page token comes again":    {e2btest.Options{Loops: true}, "list_reads_every_page_once", "a page token came twice"},
+			"reading wakes":               {e2btest.Options{Wakes: true}, "reading_wakes_nothing", "a read woke a paused sandbox"},
+			"reading lengthens a life":    {e2btest.Options{Lengthens: true}, "reading_changes_nothing", "a read changed the sandbox's life"},
+		} {
+			t.Run(kind.Name+" "+name, func(t *testing.T) {
+				t.Parallel()
+				tc.o.Novita = kind.Name == e2b.NovitaTypeName
+				c := subject(kind, tc.o)
+				c.Limit = 3 * time.Second
+				v := attempt(t, c, tc.check)
+				assert.True(t, v.Failed)
+				assert.Contains(t, strings.Join(v.Messages, "\n"), tc.said)
+			})
+		}
+	}
+}
+
+// attempt runs one check by its name.
+func attempt(t *testing.T, c providertest.Config, name string) providertest.Verdict {
+	t.Helper()
+	for _, check := range providertest.Checks() {
+		if check.Name == name {
+			return providertest.Attempt(t.Context(), c, check)
+		}
+	}
+	require.Fail(t, "no check "+name)
+	return providertest.Verdict{}
 }

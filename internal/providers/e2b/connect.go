@@ -44,7 +44,10 @@ func readFrame(r io.Reader) (flags byte, payload []byte, err error) {
 	}
 	payload = make([]byte, size)
 	if _, err := io.ReadFull(r, payload); err != nil {
-		return 0, nil, io.ErrUnexpectedEOF
+		if err == io.EOF { // ReadFull gives it bare; one that is wrapped says more
+			err = io.ErrUnexpectedEOF
+		}
+		return 0, nil, err
 	}
 	return head[0], payload, nil
 }

@@ -96,19 +96,22 @@ func (p *Provider) Activity(ctx context.Context, id string) (providers.Activity,
 
 // VerifyEnd asks Options.Proof; without one, what has ended or is not there has
 // ended. It takes no time and is not counted as a call.
-func (p *Provider) VerifyEnd(_ context.Context, id string, q providers.EndQuery) (providers.Proof, error) {
+func (p *Provider) VerifyEnd(ctx context.Context, id string, q providers.EndQuery) (providers.Proof, error) {
+	if err := ctx.Err(); err != nil && !p.lied(LieDeaf) {
+		return providers.Proof{}, p.wrap(err, "verify", id)
+	}
 	if p.o.Proof != nil {
 		return p.o.Proof(id, q)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	b, ok := p.boxes[id]
-	s := sandbox.StateTerminated
+	now, s := p.o.Now(), sandbox.StateTerminated
 	if ok {
-		s = b.view(p.o.Now()).State
+		s = b.view(now).State
 	}
 	if s.Ended() || (s == sandbox.StateStopped && !q.Delete) {
-		return providers.Proof{Ended: sandbox.True}, nil
+		return providers.Proof{Ended: sandbox.True, Evidence: []sandbox.Evidence{{What: "memory", Value: string(s), Source: p.o.Name, At: now}}}, nil
 	}
 	return providers.Proof{Ended: sandbox.False, Reason: "it is " + string(s)}, nil
 }

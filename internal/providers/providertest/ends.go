@@ -3,6 +3,7 @@ package providertest
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -39,6 +40,9 @@ func (s *Subject) calls(id string) map[string]func(context.Context) error {
 			return err
 		}
 	}
+	if v, ok := providers.As[providers.Verifier](s.P); ok { // no read: it is asked of what has ended alone
+		all["verify"] = func(ctx context.Context) error { _, err := v.VerifyEnd(ctx, id, query(false)); return err }
+	}
 	return all
 }
 
@@ -69,6 +73,7 @@ func (s *Subject) reads(id string) map[string]func(context.Context) error {
 	if r, ok := providers.As[providers.StatsReader](s.P); ok {
 		all["stats"] = func(ctx context.Context) error { _, err := r.Stats(ctx); return err }
 	}
+	maps.Copy(all, s.control(id))
 	return all
 }
 

@@ -36,7 +36,7 @@ func life(b sandbox.Sandbox) sandbox.Sandbox {
 func (s *Subject) readEverything(t T, id string) {
 	t.Helper()
 	for name, read := range s.reads(id) {
-		if err := read(s.context(t)); err != nil {
+		if err := read(s.context(t)); err != nil && name != "exit" { // there may be no program of ours in it
 			assert.False(t, missing(err), "%s: %v", name, err)
 		}
 	}
@@ -46,6 +46,7 @@ func readingChangesNothing(t T, s *Subject) {
 	id := s.start(t, sandbox.Spec{})
 	before, err := s.P.Get(s.context(t), id)
 	require.NoError(t, err)
+	require.Equal(t, sandbox.StateRunning, before.State, "it ran, and a read changed the sandbox's life")
 	s.readEverything(t, id)
 	s.readEverything(t, id)
 	after, err := s.P.Get(s.context(t), id)

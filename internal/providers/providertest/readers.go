@@ -1,6 +1,8 @@
 package providertest
 
 import (
+	"context"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -74,11 +76,24 @@ func sweepSpares(t T, s *Subject) {
 
 func doctorFinds(t T, s *Subject) {
 	c := ability[providers.Checker](t, s)
-	findings := c.Check(s.context(t))
-	require.NotEmpty(t, findings, "a doctor says something")
-	for _, f := range findings {
-		assert.NotEmpty(t, f.Check)
+	s.findings(t, c.Check(s.context(t)))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var late []providers.Check
+	require.True(t, s.returns(func() { late = c.Check(ctx) }), "a doctor goes on after ctx has ended")
+	s.findings(t, late)
+}
+
+// findings holds what doctor found against what its table needs.
+func (s *Subject) findings(t T, all []providers.Check) {
+	t.Helper()
+	require.NotEmpty(t, all, "a doctor says something")
+	for _, f := range all {
+		assert.NotEmpty(t, f.Check, "a finding has a name")
 		assert.Contains(t, []sandbox.Verdict{sandbox.True, sandbox.False, sandbox.Unknown}, f.Verdict)
-		assert.True(t, f.Verdict == sandbox.True || f.Message != "", "%s: what is not in order says why", f.Check)
+		assert.NotEmpty(t, f.Message, "%s: a finding says what was found", f.Check)
+		for _, secret := range s.c.Secrets {
+			assert.NotContains(t, f.Message+f.Hint, secret, "%s: a finding quotes a secret", f.Check)
+		}
 	}
 }

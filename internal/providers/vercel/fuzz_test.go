@@ -1,8 +1,13 @@
 package vercel
 
 import (
+	"errors"
+	"io"
 	"strings"
 	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
 )
 
 func FuzzLines(f *testing.F) {
@@ -22,4 +27,15 @@ func FuzzLines(f *testing.F) {
 			t.Fatalf("%d lines of %q", n, text)
 		}
 	})
+}
+
+// TestALostLineTellsWhy: half a line says nothing of why the other half is missing.
+func TestALostLineTellsWhy(t *testing.T) {
+	t.Parallel()
+	left := errors.New("the caller has left")
+	for _, text := range []string{"", `{"stream":"std`, `{"stream":"stdout","data":"x"}` + "\n", `{"stream":"stdout","data":"x"}` + "\n{"} {
+		err := lines(io.MultiReader(strings.NewReader(text), iotest.ErrReader(left)), func(wireLine) error { return nil })
+		require.ErrorIs(t, err, left, "after %q", text)
+	}
+	require.ErrorIs(t, lines(strings.NewReader("{"), nil), errStream)
 }

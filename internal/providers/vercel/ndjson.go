@@ -35,6 +35,9 @@ func lines(r io.Reader, take func(wireLine) error) error {
 		}
 		var l wireLine
 		if err := json.Unmarshal(scanner.Bytes(), &l); err != nil {
+			if lost := scanner.Err(); lost != nil {
+				return lost // it is half a line
+			}
 			return fmt.Errorf("%w: %q", errStream, scanner.Text()[:min(60, len(scanner.Text()))])
 		}
 		if l.Stream == "error" {

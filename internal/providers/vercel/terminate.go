@@ -54,11 +54,11 @@ func (c *Client) delete(ctx context.Context, id string) error {
 	return err
 }
 
-// VerifyEnd adds to a session's end, after a delete, that its name is gone too and
-// that nothing of it still runs. A stop needs no more than Get has shown.
+// VerifyEnd looks at the session once more; after a delete its name must be gone
+// too, and nothing of it may still run.
 func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery) (providers.Proof, error) {
 	if !q.Delete {
-		return providers.Proof{Ended: sandbox.True}, nil
+		return c.halted(ctx, id)
 	}
 	name := c.deleted.get(id)
 	if name == "" {
@@ -78,5 +78,23 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 	case err == nil && !over(one.Session.Status):
 		return providers.Proof{Ended: sandbox.False, Reason: "its session is still " + one.Session.Status}, nil
 	}
-	return providers.Proof{Ended: sandbox.True, Evidence: []sandbox.Evidence{{What: "name", Value: name + " is not there", Source: "API", At: c.now()}}}, nil
+	return c.proof("name", name+" is not there"), nil
+}
+
+// halted looks whether a session runs no more.
+func (c *Client) halted(ctx context.Context, id string) (providers.Proof, error) {
+	v, err := c.judged(ctx, "verify", id)
+	switch {
+	case missing(err):
+		return c.proof("session", "is not there"), nil
+	case err != nil:
+		return providers.Proof{}, err
+	case !over(v.session.Status):
+		return providers.Proof{Ended: sandbox.False, Reason: "its session is still " + v.session.Status}, nil
+	}
+	return c.proof("session", v.session.Status), nil
+}
+
+func (c *Client) proof(what, value string) providers.Proof {
+	return providers.Proof{Ended: sandbox.True, Evidence: []sandbox.Evidence{{What: what, Value: value, Source: "API", At: c.now()}}}
 }

@@ -167,7 +167,13 @@ func (c *Contract) find(method, host, path, route string) operation { //nolint:i
 // undeclared are statuses that real APIs answer with and whose descriptions do
 // not say so; the body of such an answer is held against the error schema.
 func undeclared(status int) bool {
-	return slices.Contains([]int{400, 401, 403, 404, 405, 409, 410, 422, 429, 500, 501, 502, 503, 504}, status)
+	return ahead(status) || slices.Contains([]int{400, 401, 403, 404, 405, 409, 410, 422, 429, 500, 501, 503}, status)
+}
+
+// ahead says that an answer is a gateway's in front of the API, whose body the
+// API's description does not know.
+func ahead(status int) bool {
+	return status == http.StatusBadGateway || status == http.StatusGatewayTimeout
 }
 
 // names says which of the query's names an operation does not know.

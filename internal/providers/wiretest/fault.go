@@ -11,8 +11,11 @@ type Fault struct {
 	Route string // Route.Name; "" = every route
 	// Contains must stand in the path or query: one sandbox's id, a page token.
 	Contains string
-	After    int // requests that fit and are let pass first
-	Times    int // requests that it takes; 0 = all
+	// Past is a route that must be called first, after the fault was planted: an API
+	// that breaks once it has accepted what was asked.
+	Past  string
+	After int // requests that fit and are let pass first
+	Times int // requests that it takes; 0 = all
 
 	Delay   time.Duration // before anything else
 	Status  int           // answers with this instead of asking the route
@@ -27,6 +30,7 @@ type Fault struct {
 	Late bool
 
 	seen int
+	from int // how many calls had come when it was planted
 }
 
 // Trouble is what happens to the connection.

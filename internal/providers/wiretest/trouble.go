@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ func (s *Server) Break(faults ...Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range faults {
+		f.from = len(s.calls)
 		s.faults = append(s.faults, &f)
 	}
 }
@@ -32,6 +34,9 @@ func (s *Server) fault(route Route, req *http.Request) *Fault {
 	defer s.mu.Unlock()
 	for _, f := range s.faults {
 		if (f.Route != "" && f.Route != route.Name()) || !strings.Contains(req.URL.String(), f.Contains) {
+			continue
+		}
+		if f.Past != "" && !slices.ContainsFunc(s.calls[f.from:], func(c Call) bool { return c.Route == f.Past }) {
 			continue
 		}
 		f.seen++

@@ -201,3 +201,28 @@ func TestUnplugged(t *testing.T) {
 		})
 	}
 }
+
+// TestAFaultWaitsForTheCallBeforeIt: only what comes after the planting counts.
+func TestAFaultWaitsForTheCallBeforeIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t, 0)
+		c := client(t, s)
+		create := func() {
+			_, err := c.Do(t.Context(), httpx.Request{Method: http.MethodPost, Path: "/boxes"})
+			require.NoError(t, err)
+		}
+		list := func() int {
+			_, err := c.Do(t.Context(), httpx.Request{Path: "/boxes"})
+			return httpx.Status(err)
+		}
+		create()
+		broken := wiretest.Status(http.StatusInternalServerError)
+		broken.Route, broken.Past = "GET /boxes", "POST /boxes"
+		s.Break(broken)
+		assert.Zero(t, list(), "nothing has been asked since")
+		create()
+		assert.Equal(t, http.StatusInternalServerError, list())
+		assert.Equal(t, http.StatusInternalServerError, list())
+	})
+}

@@ -27,6 +27,7 @@ type Options struct {
 	NoMetrics  bool             // the metrics API is not there
 	NoSamples  bool             // the metrics API has no sample yet
 	Wakes      bool             // lie: reading a sandbox resumes it
+	Lengthens  bool             // lie: reading a sandbox gives it another minute
 	HidesLast  bool             // lie: the list leaves out the last row and says nothing
 	Loops      bool             // lie: a page token comes again
 	KeepsAlive bool             // lie: DELETE says 204 and does nothing
@@ -156,6 +157,9 @@ func (f *Fake) find(id string) *box {
 	}
 	if f.o.Wakes {
 		b.paused = false
+	}
+	if f.o.Lengthens {
+		b.ends = b.ends.Add(time.Minute)
 	}
 	return b
 }
