@@ -32,6 +32,8 @@ func rooms() map[string][]string {
 		"triage":   words,
 		"httpx":    {"fault"},
 		"policy":   words,
+		// what was done
+		"journal": {"fault"},
 		// the contract and those who keep it
 		"providers":                  with(words, "httpx"),
 		"providers/fake":             with(words, "providers"),

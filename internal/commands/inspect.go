@@ -47,8 +47,8 @@ func inspect(ctx context.Context, d *Deps, p *output.Printer, args []string) err
 	if kind := fault.KindOf(recordErr); kind == fault.KindGone || kind == fault.KindNotFound {
 		return recordErr
 	}
-	seen := observe(ctx, f, s)
-	errs := seen.errs(ctx)
+	seen := f.Observe(ctx, s)
+	errs := partErrors(ctx, seen)
 	if recordErr != nil {
 		errs = once(ctx, append([]error{recordErr}, errs...))
 	}
@@ -74,8 +74,8 @@ func inFull(ctx context.Context, f *fleet.Fleet, word string, found sandbox.Sand
 // inspection is one sandbox with all that is known and thought of it.
 type inspection struct {
 	sandboxRow
-	observation
 
+	seen       fleet.Observation
 	used       *usageRow // nil where usage is not known
 	flags      []triage.Flag
 	suspicions []triage.Finding // the likeliest first, each a hint at least
@@ -83,22 +83,23 @@ type inspection struct {
 }
 
 // judge lets every rule look at what was seen.
-func (d *Deps) judge(f *fleet.Fleet, seen observation) inspection {
-	now, t := d.now(), d.thresholds(seen.box)
-	sig := seen.signals(t, tracksTasks(f, seen.box.Provider))
-	stuck := triage.Stuck(seen.box, sig, t, now)
+func (d *Deps) judge(f *fleet.Fleet, seen fleet.Observation) inspection {
+	now, t := d.now(), d.thresholds(seen.Sandbox)
+	sig := seen.Signals(t)
+	sig.TracksTasks = tracksTasks(f, seen.Sandbox.Provider)
+	stuck := triage.Stuck(seen.Sandbox, sig, t, now)
 	i := inspection{
-		sandboxRow: d.row(seen.box, now), observation: seen,
-		flags: triage.Flags(seen.box, sig, t, now), program: d.Process.Name(),
+		sandboxRow: d.row(seen.Sandbox, now), seen: seen,
+		flags: triage.Flags(seen.Sandbox, sig, t, now), program: d.Process.Name(),
 	}
 	i.Stuck, i.Reason = stuck.Verdict, stuck.Say()
-	for _, finding := range triage.Causes(seen.box, sig, t, now) {
+	for _, finding := range triage.Causes(seen.Sandbox, sig, t, now) {
 		if finding.Confidence != sandbox.ConfidenceUnknown {
 			i.suspicions = append(i.suspicions, finding)
 		}
 	}
-	if len(seen.usage.got) > 0 {
-		used := measured(seen.box.Ref(), seen.usage.got, t)
+	if len(seen.Usage.Got) > 0 {
+		used := measured(seen.Sandbox.Ref(), seen.Usage.Got, t)
 		i.used = &used
 	}
 	return i

@@ -88,7 +88,7 @@ func TestTonesFollowTheWords(t *testing.T) {
 		[]output.Tone{stuckTone(sandbox.True), stuckTone(sandbox.Unknown), stuckTone(sandbox.False)})
 	for state, want := range map[sandbox.State]output.Tone{sandbox.StateRunning: output.Bad, sandbox.StateFailed: output.Plain} {
 		i := inspection{}
-		i.State, i.health.got.Verdict = state, sandbox.False
+		i.State, i.seen.Health.Got.Verdict = state, sandbox.False
 		assert.Equal(t, want, i.healthTone(), "what has ended owes no answer")
 	}
 }

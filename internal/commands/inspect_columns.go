@@ -46,23 +46,23 @@ func (i inspection) usageObject() any {
 }
 
 func (i inspection) healthObject() any {
-	if i.health.err != nil {
+	if i.seen.Health.Err != nil {
 		return nil
 	}
-	return output.Fields{{Key: "verdict", Value: i.health.got.Verdict}, {Key: "condition", Value: i.condition()}, {Key: "evidence", Value: evidence(i.health.got.Evidence)}}
+	return output.Fields{{Key: "verdict", Value: i.seen.Health.Got.Verdict}, {Key: "condition", Value: i.condition()}, {Key: "evidence", Value: evidence(i.seen.Health.Got.Evidence)}}
 }
 
 // condition is what may be done next, "unknown" where the probe does not say.
 func (i inspection) condition() providers.Condition {
-	return cmp.Or(i.health.got.Condition, providers.ConditionUnknown)
+	return cmp.Or(i.seen.Health.Got.Condition, providers.ConditionUnknown)
 }
 
 func (i inspection) timelineList() any {
-	if i.events.err != nil {
+	if i.seen.Events.Err != nil {
 		return nil
 	}
-	list := make([]any, len(i.events.got))
-	for n, e := range i.events.got {
+	list := make([]any, len(i.seen.Events.Got))
+	for n, e := range i.seen.Events.Got {
 		list[n] = output.Fields{{Key: "at", Value: output.Time(e.At)}, {Key: "event", Value: e.Event}, {Key: "detail", Value: e.Detail}}
 	}
 	return list

@@ -86,7 +86,7 @@ func enforcementText(e sandbox.Enforcement) string {
 func (i inspection) pageUsage(s *output.Sheet) {
 	s.Section("Usage")
 	if i.used == nil {
-		s.Text(i.usage.missing())
+		s.Text(missing(i.seen.Usage.Err))
 		return
 	}
 	u := *i.used
@@ -111,22 +111,22 @@ func (i inspection) pageUsage(s *output.Sheet) {
 		s.FieldTone("pattern", u.trend.Pattern, u.patternTone())
 	}
 	s.Field("source", u.trend.Source)
-	if i.usage.err != nil {
-		s.Field("incomplete", i.usage.missing())
+	if i.seen.Usage.Err != nil {
+		s.Field("incomplete", missing(i.seen.Usage.Err))
 	}
 }
 
 func (i inspection) pageHealth(s *output.Sheet) {
 	s.Section("Health")
-	if i.health.err != nil {
-		s.Text(i.health.missing())
+	if i.seen.Health.Err != nil {
+		s.Text(missing(i.seen.Health.Err))
 		return
 	}
-	s.FieldTone("answers", i.health.got.Verdict, i.healthTone())
+	s.FieldTone("answers", i.seen.Health.Got.Verdict, i.healthTone())
 	if c := i.condition(); c != providers.ConditionUnknown {
 		s.Field("condition", c)
 	}
-	for _, e := range i.health.got.Evidence {
+	for _, e := range i.seen.Health.Got.Evidence {
 		s.Field(e.What, told(e.Value, e.Source))
 	}
 }
@@ -134,24 +134,24 @@ func (i inspection) pageHealth(s *output.Sheet) {
 func (i inspection) pageTimeline(s *output.Sheet) {
 	s.Section("Timeline")
 	switch {
-	case i.events.err != nil:
-		s.Text(i.events.missing())
-	case len(i.events.got) == 0:
+	case i.seen.Events.Err != nil:
+		s.Text(missing(i.seen.Events.Err))
+	case len(i.seen.Events.Got) == 0:
 		s.Text("no events")
 	}
-	rows := make([][]any, len(i.events.got))
-	for n, e := range i.events.got {
+	rows := make([][]any, len(i.seen.Events.Got))
+	for n, e := range i.seen.Events.Got {
 		rows[n] = []any{e.At, e.Event, e.Detail}
 	}
 	s.Table([]string{"at", "event", "detail"}, rows)
 }
 
 func (i inspection) pageOutput(s *output.Sheet) {
-	last := i.logs.got[max(0, len(i.logs.got)-pageLines):]
+	last := i.seen.Logs.Got[max(0, len(i.seen.Logs.Got)-pageLines):]
 	s.Section("Last output")
 	switch {
-	case i.logs.err != nil:
-		s.Text(i.logs.missing())
+	case i.seen.Logs.Err != nil:
+		s.Text(missing(i.seen.Logs.Err))
 	case len(last) == 0:
 		s.Text("it has written nothing")
 	}

@@ -246,7 +246,7 @@ func TestInspectInterrupted(t *testing.T) {
 		item    bool
 	}{
 		"before anything is known": {halt, false},
-		"between two samples":      {haltedAfter(t, sampleEvery/2), true},
+		"between two samples":      {haltedAfter(t, 100*time.Millisecond), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

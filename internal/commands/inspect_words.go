@@ -70,11 +70,11 @@ func stuckTone(v sandbox.Verdict) output.Tone {
 // healthTone is bad only where an answer is due: what has ended gives none.
 func (i inspection) healthTone() output.Tone {
 	switch {
-	case i.health.got.Verdict == sandbox.True:
+	case i.seen.Health.Got.Verdict == sandbox.True:
 		return output.Good
 	case i.State != sandbox.StateRunning:
 		return output.Plain
-	case i.health.got.Verdict == sandbox.False:
+	case i.seen.Health.Got.Verdict == sandbox.False:
 		return output.Bad
 	}
 	return output.Warn

@@ -1,0 +1,149 @@
+package fleet
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+	"sbx/internal/triage"
+)
+
+const (
+	tailLines   = 200                    // read for the rules: four times the 50 that they compare with each other
+	sampleEvery = 300 * time.Millisecond // between two samples: enough for a rate, short enough to wait for
+)
+
+// Part is one thing that was asked of a provider: the answer, or why there is
+// none.
+type Part[T any] struct {
+	Got T
+	Err error
+}
+
+// Observation is what was seen of one sandbox beside its record.
+type Observation struct {
+	Sandbox sandbox.Sandbox // with what the parts add to its record
+	Usage   Part[[]sandbox.Usage]
+	Health  Part[providers.Health]
+	Events  Part[[]sandbox.Event]
+	Logs    Part[[]sandbox.LogLine]
+	Exit    Part[*sandbox.Exit] // of the program that create started, where the record has none
+	Work    Part[providers.Activity]
+}
+
+// Observe asks for everything at once. It changes nothing.
+func (f *Fleet) Observe(ctx context.Context, s sandbox.Sandbox) Observation {
+	o := Observation{Sandbox: s}
+	ref := s.Ref()
+	var wg sync.WaitGroup
+	wg.Go(func() { o.Health.Got, o.Health.Err = f.Probe(ctx, ref) })
+	wg.Go(func() { o.Events.Got, o.Events.Err = f.Events(ctx, ref) })
+	if s.Exit == nil {
+		wg.Go(func() { o.Exit.Got, o.Exit.Err = f.Exit(ctx, ref) })
+	}
+	f.observeLife(ctx, &o, &wg)
+	wg.Wait()
+	if o.Exit.Got != nil {
+		o.Sandbox.Exit = o.Exit.Got
+	}
+	o.work()
+	return o
+}
+
+// ObserveLife asks only for what tells whether a sandbox is at work: usage,
+// output, and what a control plane heard of it. It changes nothing.
+func (f *Fleet) ObserveLife(ctx context.Context, s sandbox.Sandbox) Observation {
+	o := Observation{Sandbox: s}
+	var wg sync.WaitGroup
+	f.observeLife(ctx, &o, &wg)
+	wg.Wait()
+	o.work()
+	return o
+}
+
+func (f *Fleet) observeLife(ctx context.Context, o *Observation, wg *sync.WaitGroup) {
+	s := o.Sandbox
+	wg.Go(func() { o.Usage = f.sampled(ctx, s) })
+	wg.Go(func() { o.Logs = f.Tail(ctx, s.Ref(), tailLines) })
+	if !s.State.Ended() {
+		wg.Go(func() { o.Work.Got, o.Work.Err = f.Activity(ctx, s.Ref()) })
+	}
+}
+
+// work counts what a control plane heard as activity; a heartbeat is no work.
+func (o *Observation) work() {
+	if last := o.Work.Got.LastWorkAt; last.After(o.Sandbox.LastActivityAt) {
+		o.Sandbox.LastActivityAt = last
+	}
+}
+
+// sampled takes two samples of what runs, so that rates are known, and one of
+// what does not.
+func (f *Fleet) sampled(ctx context.Context, s sandbox.Sandbox) Part[[]sandbox.Usage] {
+	n := 1
+	if s.State == sandbox.StateRunning {
+		n = 2
+	}
+	var p Part[[]sandbox.Usage]
+	for round := range f.Samples(ctx, []sandbox.Ref{s.Ref()}, n, sampleEvery) {
+		if p.Err = round.Samples[0].Err; p.Err != nil {
+			return p
+		}
+		p.Got = append(p.Got, round.Samples[0].Usage)
+	}
+	if len(p.Got) < n {
+		p.Err = context.Cause(ctx)
+	}
+	return p
+}
+
+// Tail reads the last n lines of a sandbox's output, and holds no more than twice
+// as many, whatever the provider makes of the wish.
+func (f *Fleet) Tail(ctx context.Context, ref sandbox.Ref, n int) Part[[]sandbox.LogLine] {
+	var p Part[[]sandbox.LogLine]
+	for line, err := range f.Logs(ctx, ref, providers.LogQuery{Tail: n}) {
+		if err != nil {
+			p.Err = err
+			break
+		}
+		if len(p.Got) == 2*n {
+			p.Got = append(p.Got[:0], p.Got[n:]...)
+		}
+		p.Got = append(p.Got, line)
+	}
+	p.Got = p.Got[max(0, len(p.Got)-n):]
+	return p
+}
+
+// Signals are what the rules may use: nothing of a part that failed, so that
+// what is not known stays unknown.
+func (o Observation) Signals(t triage.Thresholds) triage.Signals {
+	sig := triage.Signals{Exists: sandbox.True}
+	if o.Usage.Err == nil && len(o.Usage.Got) > 0 {
+		trend := triage.TrendOf(o.Usage.Got, t)
+		sig.Trend = &trend
+	}
+	if o.Logs.Err == nil {
+		found := triage.ReadLines(triage.NewMatcher(), o.Logs.Got)
+		sig.Logs = &found
+	}
+	if o.Health.Err == nil {
+		sig.Answers, sig.Agrees = o.Health.Got.Verdict, agrees(o.Sandbox.State, o.Health.Got.Verdict)
+	}
+	return sig
+}
+
+// agrees compares the record with what the probe found (ACCEPTANCE R95).
+func agrees(state sandbox.State, answers sandbox.Verdict) sandbox.Verdict {
+	switch {
+	case answers != sandbox.True && answers != sandbox.False:
+		return sandbox.Unknown
+	case state == sandbox.StateRunning:
+		return answers
+	case state.Ended():
+		return sandbox.VerdictOf(answers == sandbox.False)
+	}
+	return sandbox.Unknown
+}

@@ -1,0 +1,309 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+)
+
+func noon() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }
+
+// memory is a disk that counts syncs and can fail.
+type memory struct {
+	mu    sync.Mutex
+	files map[string][]byte
+	syncs int
+	full  bool
+}
+
+func newMemory() *memory { return &memory{files: map[string][]byte{}} }
+
+func (m *memory) Create(name string) (File, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, there := m.files[name]; there {
+		return nil, fs.ErrExist
+	}
+	m.files[name] = nil
+	return &handle{m, name}, nil
+}
+
+func (m *memory) Extend(name string, size int64) (File, error) {
+	m.files[name] = m.files[name][:size]
+	return &handle{m, name}, nil
+}
+
+func (m *memory) Read(name string) ([]byte, error) {
+	text, there := m.files[name]
+	if !there {
+		return nil, fs.ErrNotExist
+	}
+	return text, nil
+}
+
+func (m *memory) Names() ([]string, error) {
+	var names []string
+	for name := range m.files {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+func (m *memory) Remove(name string) error {
+	delete(m.files, name)
+	return nil
+}
+
+type handle struct {
+	m    *memory
+	name string
+}
+
+func (h *handle) Write(b []byte) (int, error) {
+	h.m.mu.Lock()
+	defer h.m.mu.Unlock()
+	if h.m.full {
+		h.m.files[h.name] = append(h.m.files[h.name], b[:len(b)/2]...)
+		return len(b) / 2, errors.New("no space left on device")
+	}
+	h.m.files[h.name] = append(h.m.files[h.name], b...)
+	return len(b), nil
+}
+
+func (h *handle) Sync() error {
+	h.m.mu.Lock()
+	defer h.m.mu.Unlock()
+	h.m.syncs++
+	return nil
+}
+
+func (h *handle) Close() error { return nil }
+
+func written(t *testing.T, d Disk, run string, n int) {
+	t.Helper()
+	w, err := Create(d, run, noon)
+	require.NoError(t, err)
+	for i := range n {
+		require.NoError(t, w.Append("item", map[string]int{"n": i}))
+	}
+	require.NoError(t, w.Close())
+}
+
+func TestWhatIsAppendedIsRead(t *testing.T) {
+	t.Parallel()
+	for name, d := range map[string]Disk{"memory": newMemory(), "folder": Dir(filepath.Join(t.TempDir(), "not", "there"))} {
+		names, err := d.Names()
+		require.NoError(t, err, name)
+		assert.Empty(t, names, name)
+		written(t, d, "r-1", 3)
+		log, err := Read(d, "r-1")
+		require.NoError(t, err, name)
+		require.Len(t, log.Entries, 3, name)
+		assert.False(t, log.Torn)
+		assert.Empty(t, log.Broken)
+		var got map[string]int
+		require.NoError(t, log.Entries[2].Into(&got))
+		assert.Equal(t, map[string]int{"n": 2}, got)
+		assert.Equal(t, "item", log.Entries[0].Kind)
+		assert.Equal(t, noon(), log.Entries[0].At)
+		_, err = Create(d, "r-1", noon)
+		require.Error(t, err, "a run has one journal")
+	}
+}
+
+func TestRunsThatAreNotThere(t *testing.T) {
+	t.Parallel()
+	_, err := Read(Dir(t.TempDir()), "r-none")
+	assert.Equal(t, fault.KindNotFound, fault.KindOf(err))
+	for _, odd := range []string{"../passwd", `a\b`, ".hidden"} {
+		_, err := Read(Dir(t.TempDir()), odd)
+		assert.Equal(t, fault.KindUsage, fault.KindOf(err), odd)
+	}
+}
+
+func TestFilesAreForTheOwnerAlone(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "runs")
+	written(t, Dir(dir), "r-1", 1)
+	for path, want := range map[string]os.FileMode{dir: 0o700, filepath.Join(dir, "r-1.jsonl"): 0o600} {
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		assert.Equal(t, want, info.Mode().Perm())
+	}
+}
+
+func TestTamperingShows(t *testing.T) {
+	t.Parallel()
+	d := newMemory()
+	written(t, d, "r-1", 4)
+	text := string(d.files["r-1.jsonl"])
+	lines := strings.SplitAfter(text, "\n")[:4]
+	for name, tc := range map[string]struct{ text, want string }{
+		"changed":   {strings.Replace(text, `"n":1`, `"n":7`, 1), "line 2 was changed"},
+		"dropped":   {lines[0] + lines[2] + lines[3], "line 2 says that it is number 3"},
+		"repeated":  {lines[0] + lines[0], "line 2 says that it is number 1"},
+		"garbage":   {lines[0] + "{}}\n" + lines[1], "line 2 is no entry"},
+		"of others": {strings.ReplaceAll(text, `"run":"r-1"`, `"run":"r-2"`), `line 1 belongs to "r-2"`},
+	} {
+		log := parse("r-1", []byte(tc.text))
+		assert.Contains(t, log.Broken, tc.want, name)
+		_, err := Extend(d, log, noon)
+		assert.Equal(t, fault.KindRefused, fault.KindOf(err), name)
+	}
+	forged := parse("r-1", []byte(text)).Entries[1]
+	forged.Prev = "0"
+	forged.Hash = forged.digest()
+	line, err := forged.line()
+	require.NoError(t, err)
+	assert.Contains(t, parse("r-1", []byte(lines[0]+string(line))).Broken, "does not follow")
+}
+
+func TestACutOffRunGoesOn(t *testing.T) {
+	t.Parallel()
+	d := newMemory()
+	written(t, d, "r-1", 3)
+	whole := d.files["r-1.jsonl"]
+	for cut := range whole {
+		d.files["r-1.jsonl"] = bytes.Clone(whole[:cut])
+		log, err := Read(d, "r-1")
+		require.NoError(t, err)
+		require.Empty(t, log.Broken, "a cut is no forgery")
+		if len(log.Entries) == 0 {
+			_, err := Extend(d, log, noon)
+			require.Error(t, err)
+			continue
+		}
+		w, err := Extend(d, log, noon)
+		require.NoError(t, err)
+		require.NoError(t, w.Append("resume", nil))
+		again, err := Read(d, "r-1")
+		require.NoError(t, err)
+		require.Empty(t, again.Broken)
+		require.False(t, again.Torn)
+		require.Len(t, again.Entries, len(log.Entries)+1)
+	}
+}
+
+func TestNothingIsWrittenAfterAFailure(t *testing.T) {
+	t.Parallel()
+	d := newMemory()
+	w, err := Create(d, "r-1", noon)
+	require.NoError(t, err)
+	require.NoError(t, w.Append("item", 1))
+	d.full = true
+	err = w.Append("item", 2)
+	require.ErrorContains(t, err, "no space left")
+	assert.Contains(t, fault.HintOf(err), "full")
+	d.full = false
+	require.ErrorContains(t, w.Append("item", 3), "no space left", "a journal with a hole proves nothing")
+	log, err := Read(d, "r-1")
+	require.NoError(t, err)
+	assert.Len(t, log.Entries, 1)
+	assert.True(t, log.Torn)
+}
+
+func TestAppendAfterClose(t *testing.T) {
+	t.Parallel()
+	w, err := Create(newMemory(), "r-1", noon)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	require.ErrorContains(t, w.Append("item", 1), "closed")
+}
+
+func TestManyAtOnceShareSyncs(t *testing.T) {
+	t.Parallel()
+	d := newMemory()
+	w, err := Create(d, "r-1", noon)
+	require.NoError(t, err)
+	const n = 500
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { assert.NoError(t, w.Append("item", i)) })
+	}
+	all.Wait()
+	log, err := Read(d, "r-1")
+	require.NoError(t, err)
+	assert.Len(t, log.Entries, n)
+	assert.Empty(t, log.Broken)
+	assert.LessOrEqual(t, d.syncs, n)
+}
+
+func TestRunsAreChained(t *testing.T) {
+	t.Parallel()
+	d := newMemory()
+	for i := range 3 {
+		written(t, d, fmt.Sprintf("r-%d", i), 2)
+	}
+	runs, err := Runs(d)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"r-0", "r-1", "r-2"}, runs)
+	var logs []Log
+	for _, run := range runs {
+		log, err := Read(d, run)
+		require.NoError(t, err)
+		logs = append(logs, log)
+	}
+	assert.True(t, logs[1].Follows(logs[0]))
+	assert.True(t, logs[2].Follows(logs[1]))
+	assert.False(t, logs[2].Follows(logs[0]), "a run between them is missing")
+	assert.True(t, logs[0].Follows(Log{}))
+}
+
+func TestPruneKeepsTheNewest(t *testing.T) {
+	t.Parallel()
+	d := Dir(t.TempDir())
+	for i := range 4 {
+		written(t, d, fmt.Sprintf("r-%d", i), 1)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(string(d), "other.txt"), nil, 0o600))
+	require.NoError(t, Prune(d, 2))
+	runs, err := Runs(d)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"r-2", "r-3"}, runs)
+	require.NoError(t, Prune(d, 5))
+	assert.FileExists(t, filepath.Join(string(d), "other.txt"))
+}
+
+func FuzzParse(f *testing.F) {
+	d := newMemory()
+	w, err := Create(d, "r-1", noon)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for i := range 3 {
+		if err := w.Append("item", i); err != nil {
+			f.Fatal(err)
+		}
+	}
+	f.Add(d.files["r-1.jsonl"])
+	f.Add([]byte("{}\n"))
+	f.Add([]byte("\n\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		log := parse("r-1", text)
+		if log.size > int64(len(text)) {
+			t.Fatalf("trusts %d of %d bytes", log.size, len(text))
+		}
+		if again := parse("r-1", text[:log.size]); again.Broken != "" || again.Torn || len(again.Entries) != len(log.Entries) {
+			t.Fatalf("what is trusted does not read back: %+v", again)
+		}
+		for i, e := range log.Entries {
+			if e.Seq != i+1 || e.Hash != e.digest() {
+				t.Fatalf("entry %d passed: %+v", i, e)
+			}
+		}
+	})
+}

@@ -1,0 +1,142 @@
+package journal
+
+import (
+	"sync"
+	"time"
+
+	"sbx/internal/fault"
+)
+
+// Writer appends to the journal of one run. It is safe for concurrent use; lines
+// that are appended at the same time share one sync.
+type Writer struct {
+	run  string
+	now  func() time.Time
+	file File
+
+	mu      sync.Mutex
+	moved   *sync.Cond // durable or failed changed
+	seq     int
+	prev    string
+	waiting []byte // lines that are not written yet
+	queued  int    // how many lines were ever queued
+	durable int    // how many of them are on disk
+	busy    bool   // one goroutine writes and syncs for all
+	failed  error  // the first failure; nothing is written after it
+}
+
+// Create begins the journal of a new run, chained to where the run before it
+// stands.
+func Create(d Disk, run string, now func() time.Time) (*Writer, error) {
+	prev, err := lastHash(d)
+	if err != nil {
+		return nil, unwritable(err)
+	}
+	file, err := d.Create(run + suffix)
+	if err != nil {
+		return nil, unwritable(err)
+	}
+	return newWriter(run, now, file, 0, prev), nil
+}
+
+// Extend goes on with the journal of a run that was cut off. A last line that was
+// not written whole is dropped; a journal whose chain is broken is
+// fault.KindRefused.
+func Extend(d Disk, log Log, now func() time.Time) (*Writer, error) {
+	if log.Broken != "" {
+		return nil, fault.New(fault.KindRefused, "the journal of %s cannot be trusted: %s", log.Run, log.Broken).
+			WithHint("look at what there is with a plain listing, and end it in a new run")
+	}
+	if len(log.Entries) == 0 {
+		return nil, fault.New(fault.KindRefused, "the journal of %s holds nothing to go on with", log.Run)
+	}
+	file, err := d.Extend(log.Run+suffix, log.size)
+	if err != nil {
+		return nil, unwritable(err)
+	}
+	last := log.Entries[len(log.Entries)-1]
+	return newWriter(log.Run, now, file, last.Seq, last.Hash), nil
+}
+
+func newWriter(run string, now func() time.Time, file File, seq int, prev string) *Writer {
+	w := &Writer{run: run, now: now, file: file, seq: seq, prev: prev}
+	w.moved = sync.NewCond(&w.mu)
+	return w
+}
+
+// Run names the run.
+func (w *Writer) Run() string { return w.run }
+
+// Append writes one entry and returns when it is durable. After a failure every
+// later Append fails too: a journal with a hole in it proves nothing.
+func (w *Writer) Append(kind string, data any) error {
+	text, err := compact(data)
+	if err != nil {
+		return unwritable(err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.failed != nil {
+		return w.failed
+	}
+	e := Entry{Seq: w.seq + 1, At: w.now().UTC(), Kind: kind, Run: w.run, Data: text, Prev: w.prev}
+	e.Hash = e.digest()
+	line, err := e.line()
+	if err != nil {
+		return unwritable(err)
+	}
+	w.seq, w.prev = e.Seq, e.Hash
+	w.waiting = append(w.waiting, line...)
+	w.queued++
+	return w.flush(w.queued)
+}
+
+// flush returns when the first n lines are durable. Whoever comes while nobody
+// writes, writes for all that wait.
+func (w *Writer) flush(n int) error {
+	for w.durable < n && w.failed == nil {
+		if w.busy {
+			w.moved.Wait()
+			continue
+		}
+		lines, upTo := w.waiting, w.queued
+		w.waiting, w.busy = nil, true
+		w.mu.Unlock()
+		err := w.write(lines)
+		w.mu.Lock()
+		w.busy = false
+		if err != nil {
+			w.failed = unwritable(err)
+		} else {
+			w.durable = upTo
+		}
+		w.moved.Broadcast()
+	}
+	if w.durable < n {
+		return w.failed
+	}
+	return nil
+}
+
+func (w *Writer) write(lines []byte) error {
+	if _, err := w.file.Write(lines); err != nil {
+		return err
+	}
+	return w.file.Sync()
+}
+
+// Close lets go of the file. What was appended is durable already.
+func (w *Writer) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.failed == nil {
+		w.failed = fault.New(fault.KindUnknown, "the journal of %s is closed", w.run)
+	}
+	return w.file.Close()
+}
+
+// unwritable: nothing may be ended without its line, so this ends a run.
+func unwritable(err error) error {
+	return fault.New(fault.KindUnknown, "the journal cannot be written: %w", err).
+		WithHint("nothing is ended without its line in the journal: is the disk of the state directory full, or read-only?")
+}
