@@ -34,6 +34,7 @@ func rooms() map[string][]string {
 		"policy":   words,
 		// what was done
 		"journal": {"fault"},
+		"lock":    {"fault"},
 		// the contract and those who keep it
 		"providers":                  with(words, "httpx"),
 		"providers/fake":             with(words, "providers"),
@@ -90,6 +91,7 @@ func owners() map[string][]string {
 		"github.com/cenkalti/backoff/v5":    {"httpx"},
 		"golang.org/x/time":                 {"httpx"},
 		"golang.org/x/net":                  {"httpx"},
+		"github.com/gofrs/flock":            {"lock"},
 		"github.com/sony/gobreaker/v2":      {"policy"},
 		"github.com/getkin/kin-openapi":     {"providers/wiretest"},
 		"github.com/santhosh-tekuri":        {"providers/wiretest"},

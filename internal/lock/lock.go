@@ -1,0 +1,94 @@
+// Package lock keeps two runs on one machine from acting at the same time. The
+// kernel holds the lock and drops it with the process, so a killed run leaves none.
+//
+// What the lock is for, and locks across machines, belong elsewhere.
+package lock
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"sbx/internal/fault"
+)
+
+// retryEvery is the pace of asking for a lock that somebody holds.
+const retryEvery = 50 * time.Millisecond
+
+// Holder is who holds a lock, for the message that others get.
+type Holder struct {
+	Run   string    `json:"run"`
+	Who   string    `json:"who"`
+	Host  string    `json:"host"`
+	PID   int       `json:"pid"`
+	Since time.Time `json:"since"`
+}
+
+// Lock is a lock that is held.
+type Lock struct{ file *flock.Flock }
+
+// Take takes the lock at path for h, waiting for it for as long as wait; 0 = not
+// at all. When somebody else holds it, that is fault.KindLocked with his name.
+func Take(ctx context.Context, path string, h Holder, wait time.Duration) (*Lock, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fault.New(fault.KindUnknown, "the lock cannot be taken: %w", err).WithHint("is the state directory read-only?")
+	}
+	file := flock.New(path, flock.SetPermissions(0o600))
+	held, err := take(ctx, file, wait)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, fault.New(fault.KindUnknown, "the lock cannot be taken: %w", err).WithHint("is the state directory read-only?")
+	case !held:
+		return nil, busy(path)
+	}
+	if err := note(path, h); err != nil {
+		_ = file.Unlock() // the write error says more
+		return nil, fault.New(fault.KindUnknown, "the lock cannot be written: %w", err).WithHint("is the disk of the state directory full?")
+	}
+	return &Lock{file}, nil
+}
+
+func take(ctx context.Context, file *flock.Flock, wait time.Duration) (bool, error) {
+	held, err := file.TryLock()
+	if held || err != nil || wait <= 0 {
+		return held, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	held, err = file.TryLockContext(ctx, retryEvery)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return false, nil
+	}
+	return held, err
+}
+
+// Release lets go of the lock. The file stays: to remove it would let two hold it.
+func (l *Lock) Release() error { return l.file.Unlock() }
+
+// note writes the holder beside the lock, in a file of its own: some systems keep
+// others from reading a file that is locked.
+func note(path string, h Holder) error {
+	text, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path+".holder", append(text, '\n'), 0o600)
+}
+
+// busy names who holds the lock, as far as that can be read.
+func busy(path string) error {
+	err := fault.New(fault.KindLocked, "another run is at work").WithHint("wait for it with --lock-timeout 2m")
+	var h Holder
+	if text, readErr := os.ReadFile(path + ".holder"); readErr == nil && json.Unmarshal(text, &h) == nil && h.PID != 0 {
+		err.Err = fmt.Errorf("another run is at work: %s of %s on %s (pid %d) since %s", h.Run, h.Who, h.Host, h.PID, h.Since.UTC().Format(time.RFC3339))
+	}
+	return err
+}
