@@ -64,6 +64,7 @@ func rooms() map[string][]string {
 		"output":                          with(words, "process"),
 		// many as one
 		"fleet": with(words, "providers", "selector", "triage", "policy"),
+		"cleanup": with(words, "fleet", "journal", "selector", "triage", "providers"),
 		// skins
 		"drill":    with(words, "fleet", "triage", "providers"),
 		"commands": with(words, "process", "providers", "selector", "triage", "config", "output", "fleet", "drill"),

@@ -80,13 +80,7 @@ func (r *endRun) still(s sandbox.Sandbox) (sandbox.Outcome, string) {
 
 // protected says why a sandbox may not be ended; "" = it may.
 func (r *endRun) protected(s sandbox.Sandbox) string {
-	switch {
-	case s.Labels[sandbox.LabelKeep] == "true":
-		return "protected: it has the label " + sandbox.LabelKeep + "=true"
-	case r.config.Protect.Covers(s.Ref(), s.Labels):
-		return "protected: the configuration says so"
-	}
-	return ""
+	return r.d.protected(r.config, s)
 }
 
 // show ends the targets, unless refused says why not, and prints what became of

@@ -23,6 +23,7 @@ type end struct {
 	asked  error              // what the request to end it returned
 	since  time.Time          // when a read first showed the end
 	doubt  string             // why an end that a read showed is not proved
+	leave  func()             // lets the next one ask
 }
 
 // run takes the sandbox through its stages; a stage that has the outcome ends
@@ -36,6 +37,7 @@ func (e *end) run(ctx context.Context) sandbox.Ending {
 			return out
 		}
 	}
+	e.leave()
 	return e.verify(ctx)
 }
 
@@ -56,6 +58,8 @@ func (e *end) look(ctx context.Context) (sandbox.Ending, bool) {
 		return e.missing("get", err), true
 	case now.State.Ended() && !e.o.Delete:
 		return e.out(sandbox.OutcomeAlreadyGone, "it had ended before", e.fact("state", string(now.State))), true
+	case now.State == sandbox.StateStopped && !e.o.Delete && e.target.State != "" && e.target.State != sandbox.StateStopped:
+		return e.out(sandbox.OutcomeAlreadyGone, "it had stopped before", append(e.proof, e.fact("state", string(now.State)))...), true
 	case now.State == sandbox.StateStopped && !e.o.Delete:
 		return e.out(sandbox.OutcomeSkipped, "needs_delete: it is stopped, and only a delete goes further", e.fact("state", string(now.State))), true
 	case replaced(e.target, now):
@@ -78,6 +82,14 @@ func replaced(before, now sandbox.Sandbox) bool {
 // ask sends the request, once. An error that leaves its effect open is settled
 // by one look.
 func (e *end) ask(ctx context.Context) (sandbox.Ending, bool) {
+	if e.o.Before != nil {
+		if err := e.o.Before(ctx, e.target); err != nil && ctx.Err() == nil {
+			return e.failed(err), true
+		}
+		if ctx.Err() != nil {
+			return e.notAttempted(ctx), true
+		}
+	}
 	sent := false
 	how := providers.TerminateOptions{Delete: e.o.Delete, Grace: e.o.Grace, Patient: e.o.Patient, By: e.o.By}
 	err := e.line.terminate(ctx, e.target.ID, how, func() {

@@ -43,7 +43,7 @@ func (f *Fleet) Observe(ctx context.Context, s sandbox.Sandbox) Observation {
 	if s.Exit == nil {
 		wg.Go(func() { o.Exit.Got, o.Exit.Err = f.Exit(ctx, ref) })
 	}
-	f.observeLife(ctx, &o, &wg)
+	f.observeLife(ctx, &o, &wg, nil)
 	wg.Wait()
 	if o.Exit.Got != nil {
 		o.Sandbox.Exit = o.Exit.Got
@@ -57,15 +57,18 @@ func (f *Fleet) Observe(ctx context.Context, s sandbox.Sandbox) Observation {
 func (f *Fleet) ObserveLife(ctx context.Context, s sandbox.Sandbox) Observation {
 	o := Observation{Sandbox: s}
 	var wg sync.WaitGroup
-	f.observeLife(ctx, &o, &wg)
+	f.observeLife(ctx, &o, &wg, tellsRate)
 	wg.Wait()
 	o.work()
 	return o
 }
 
-func (f *Fleet) observeLife(ctx context.Context, o *Observation, wg *sync.WaitGroup) {
+// tellsRate says that one sample is enough to know what the processor does.
+func tellsRate(u sandbox.Usage) bool { return u.CPUPercent != nil }
+
+func (f *Fleet) observeLife(ctx context.Context, o *Observation, wg *sync.WaitGroup, enough func(sandbox.Usage) bool) {
 	s := o.Sandbox
-	wg.Go(func() { o.Usage = f.sampled(ctx, s) })
+	wg.Go(func() { o.Usage = f.sampled(ctx, s, enough) })
 	wg.Go(func() { o.Logs = f.Tail(ctx, s.Ref(), tailLines) })
 	if !s.State.Ended() {
 		wg.Go(func() { o.Work.Got, o.Work.Err = f.Activity(ctx, s.Ref()) })
@@ -80,8 +83,8 @@ func (o *Observation) work() {
 }
 
 // sampled takes two samples of what runs, so that rates are known, and one of
-// what does not.
-func (f *Fleet) sampled(ctx context.Context, s sandbox.Sandbox) Part[[]sandbox.Usage] {
+// what does not, or where that is enough.
+func (f *Fleet) sampled(ctx context.Context, s sandbox.Sandbox, enough func(sandbox.Usage) bool) Part[[]sandbox.Usage] {
 	n := 1
 	if s.State == sandbox.StateRunning {
 		n = 2
@@ -92,6 +95,9 @@ func (f *Fleet) sampled(ctx context.Context, s sandbox.Sandbox) Part[[]sandbox.U
 			return p
 		}
 		p.Got = append(p.Got, round.Samples[0].Usage)
+		if enough != nil && enough(round.Samples[0].Usage) {
+			return p
+		}
 	}
 	if len(p.Got) < n {
 		p.Err = context.Cause(ctx)

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"time"
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
@@ -79,6 +80,20 @@ func (f *Fleet) Events(ctx context.Context, ref sandbox.Ref) ([]sandbox.Event, e
 		return nil, providers.Unsupported(m.Provider, "events", f.providers())
 	}
 	return m.events(ctx, ref)
+}
+
+// Skew is how far the clock of a profile was ahead of this machine's at its last
+// answer; false where that is not known.
+func (f *Fleet) Skew(profile string) (time.Duration, bool) {
+	m, err := f.member(profile)
+	if err != nil {
+		return 0, false
+	}
+	clock, ok := providers.As[providers.Clock](m.Provider)
+	if !ok {
+		return 0, false
+	}
+	return clock.Skew()
 }
 
 // ProviderCheck is one finding of doctor about a profile.

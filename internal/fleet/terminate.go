@@ -27,6 +27,10 @@ type EndOptions struct {
 	// outcome (changed or skipped), with its reason. Nil = goes on. It is
 	// called from several goroutines.
 	Still func(sandbox.Sandbox) (sandbox.Outcome, string)
+	// Before is called right before the request, with what is known of the
+	// sandbox then: an error fails it, and nothing is asked. Nil = nothing. It
+	// is called from several goroutines.
+	Before func(context.Context, sandbox.Sandbox) error
 }
 
 // Terminate ends sandboxes and verifies it: each is read (with Precheck), asked
@@ -90,18 +94,21 @@ func (f *Fleet) endAll(ctx context.Context, targets []sandbox.Sandbox, o EndOpti
 	all.Wait()
 }
 
-// endShare ends the targets of one provider. Each has a goroutine, since most
-// of them wait most of the time, for a slot or for an end.
+// endShare ends the targets of one provider, asking in their order. Each has a
+// goroutine, since most of them wait most of the time, for a slot or for an end.
 func (f *Fleet) endShare(ctx context.Context, m *member, share []sandbox.Sandbox, o EndOptions, ended chan<- sandbox.Ending) {
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(nil)
 	l := &line{m: m, cut: cut}
 	began := time.Now()
+	turns := make(chan struct{}, f.o.Slots) // as many ask as may; the first first
 	var all sync.WaitGroup
 	for _, target := range share {
+		turns <- struct{}{}
 		all.Go(func() {
-			e := &end{f: f, line: l, target: target, o: o, began: began}
+			e := &end{f: f, line: l, target: target, o: o, began: began, leave: sync.OnceFunc(func() { <-turns })}
 			out := e.run(ctx)
+			e.leave()
 			f.tell(out.Ref, string(out.Outcome), out.Reason)
 			ended <- out
 		})

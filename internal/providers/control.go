@@ -84,3 +84,9 @@ type ProviderCleaner interface {
 
 // Cleaned is what a provider's cleanup says of itself; nil = it does not say.
 type Cleaned struct{ Count *int64 }
+
+// Clock tells how far a provider's clock is ahead of this machine's, as of its
+// last answer; false before the first, and where it does not tell its time.
+type Clock interface {
+	Skew() (time.Duration, bool)
+}

@@ -1,6 +1,9 @@
 package sandbox
 
-import "maps"
+import (
+	"maps"
+	"time"
+)
 
 // Labels that sbx itself writes or reads, whichever provider keeps them.
 const (
@@ -8,7 +11,7 @@ const (
 	LabelName      = "sbx/name"       // where the provider wants names of its own, or has none
 	LabelTask      = "sbx/task"       // Spec.TaskID
 	LabelAgentType = "sbx/agent-type" // Spec.AgentType
-	LabelKeep      = "sbx/keep"       // protects it from being ended
+	LabelKeep      = "sbx/keep"       // protects it from being ended, see Kept
 	LabelRun       = "sbx/run"        // the tag of the program that create started
 	LabelNonce     = "sbx/nonce"      // finds a sandbox whose creation was not answered
 )
@@ -24,4 +27,25 @@ func (s Spec) Marks() map[string]string {
 		}
 	}
 	return marks
+}
+
+// Kept says why the label LabelKeep protects a sandbox now; "" = it does not. The
+// value is "true" or the time until which it holds; a value that is neither
+// protects, since somebody meant something by it.
+func Kept(labels map[string]string, now time.Time) string {
+	value, there := labels[LabelKeep]
+	if !there {
+		return ""
+	}
+	if value == "true" {
+		return "protected: it has the label " + LabelKeep + "=true"
+	}
+	until, err := time.Parse(time.RFC3339, value)
+	switch {
+	case err != nil:
+		return "protected: the value of its label " + LabelKeep + " is neither true nor a time"
+	case now.Before(until):
+		return "protected: its label " + LabelKeep + " holds until " + until.UTC().Format(time.RFC3339)
+	}
+	return ""
 }

@@ -60,3 +60,16 @@ func wellFormed(part string) bool {
 		return r <= ' ' || r == 0x7f || strings.ContainsRune(`/\?#%*"'<>|`, r) || (r > 0x7e && r < 0xa0)
 	})
 }
+
+// MarshalText writes profile/id, so that files and JSON hold one word.
+func (r Ref) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText reads what MarshalText wrote; the error wraps ErrRef.
+func (r *Ref) UnmarshalText(text []byte) error {
+	parsed, err := ParseRef(string(text))
+	if err != nil {
+		return err
+	}
+	*r = parsed
+	return nil
+}

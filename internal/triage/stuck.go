@@ -107,7 +107,7 @@ func running(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) Stuckn
 	case verdict == sandbox.Unknown:
 		return judged(sandbox.Unknown, ReasonAgeUnknown)
 	}
-	lives, reasons, evidence := life(s, sig, t, now)
+	lives, reasons, evidence := Life(s, sig, t, now)
 	switch {
 	case lives == sandbox.True:
 		return Stuckness{sandbox.False, []Reason{ReasonShowsLife}, evidence}
@@ -124,13 +124,12 @@ func running(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) Stuckn
 	}
 }
 
-// life says whether a running sandbox shows a sign of life. A full processor
+// Life says whether a running sandbox shows a sign of life, and by what. A full processor
 // excuses silence only for BusySilence, and not at all when the log goes round
 // in a circle. A resting processor alone proves nothing: agents wait for
 // answers.
-func life(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) (sandbox.Verdict, []Reason, []sandbox.Evidence) {
+func Life(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) (lives sandbox.Verdict, reasons []Reason, evidence []sandbox.Evidence) {
 	quiet, source, known := silence(s, sig, now)
-	var evidence []sandbox.Evidence
 	if known {
 		evidence = append(evidence, seconds("silence", quiet, source, now))
 	}
@@ -145,7 +144,6 @@ func life(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) (sandbox.
 	case s.Activity == sandbox.True, known && quiet <= t.Inactivity, sig.works(t):
 		return sandbox.True, nil, evidence
 	}
-	var reasons []Reason
 	if s.Activity == sandbox.False {
 		reasons = append(reasons, ReasonInactive)
 	}

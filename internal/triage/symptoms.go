@@ -151,6 +151,6 @@ func (m matter) lives() sandbox.Verdict {
 	if !m.running() {
 		return sandbox.Unknown
 	}
-	lives, _, _ := life(m.s, m.sig, m.t, m.now)
+	lives, _, _ := Life(m.s, m.sig, m.t, m.now)
 	return lives
 }

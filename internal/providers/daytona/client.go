@@ -45,6 +45,7 @@ var (
 	_ providers.QuotaReader = (*Client)(nil)
 	_ providers.Verifier    = (*Client)(nil)
 	_ providers.Checker     = (*Client)(nil)
+	_ providers.Clock       = (*Client)(nil)
 	_ providers.Explainer   = (*Client)(nil)
 )
 

@@ -165,3 +165,6 @@ func (t *tally) findings(profile string) []providers.Check {
 	}
 	return found
 }
+
+// Skew tells how far the API's clock is ahead of this machine's.
+func (c *Client) Skew() (time.Duration, bool) { return c.http.Skew() }

@@ -1,6 +1,8 @@
 package e2b
 
 import (
+	"time"
+
 	"context"
 	"net/http"
 
@@ -84,3 +86,6 @@ func (c *Client) Check(ctx context.Context) []providers.Check {
 	found := []providers.Check{{Check: "api", Verdict: sandbox.True, Message: counted(running, paused)}}
 	return append(found, providers.CheckClock(c.api))
 }
+
+// Skew tells how far the API's clock is ahead of this machine's.
+func (c *Client) Skew() (time.Duration, bool) { return c.api.Skew() }

@@ -3,6 +3,7 @@ package fake
 import (
 	"context"
 	"iter"
+	"time"
 
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
@@ -14,7 +15,11 @@ var (
 	_ providers.Recorder       = (*Provider)(nil)
 	_ providers.ActivityReader = (*Provider)(nil)
 	_ providers.Verifier       = (*Provider)(nil)
+	_ providers.Clock          = (*Provider)(nil)
 )
+
+// Skew gives Options.Skew.
+func (p *Provider) Skew() (time.Duration, bool) { return p.o.Skew, p.o.Skew != 0 }
 
 // Exit is that of the program, nil while it runs.
 func (p *Provider) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {

@@ -29,6 +29,7 @@ type Options struct {
 	EndFor       time.Duration    // from terminate to ended; Forever = never
 	After        After            // what remains of an ended sandbox
 	Flap         time.Duration    // how long every second listing still shows what is gone
+	Skew         time.Duration    // how far its clock is ahead; 0 = it does not tell
 	Checks       []providers.Check
 	Quotas       []providers.Quota // nil = one, of how many sandboxes there are
 	// Proof answers VerifyEnd; nil = the truth.

@@ -29,6 +29,7 @@ var (
 	_ providers.Recorder        = (*Client)(nil)
 	_ providers.Verifier        = (*Client)(nil)
 	_ providers.Checker         = (*Client)(nil)
+	_ providers.Clock           = (*Client)(nil)
 	_ providers.Explainer       = (*Client)(nil)
 	_ providers.ProviderCleaner = (*Client)(nil)
 )

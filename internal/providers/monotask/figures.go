@@ -1,6 +1,8 @@
 package monotask
 
 import (
+	"time"
+
 	"context"
 	"iter"
 
@@ -110,3 +112,6 @@ func (w wireStats) balance() providers.Check {
 		Hint:    "its state may be corrupt (the runbook's cause 4): compare `sbx ls` with the task queue",
 	}
 }
+
+// Skew tells how far the API's clock is ahead of this machine's.
+func (c *Client) Skew() (time.Duration, bool) { return c.http.Skew() }

@@ -75,3 +75,6 @@ func (c *Client) token() []providers.Check {
 	}
 	return []providers.Check{{Check: "token", Verdict: sandbox.True, Info: true, Message: "the token expires in " + sandbox.FormatDuration(left)}}
 }
+
+// Skew tells how far the API's clock is ahead of this machine's.
+func (c *Client) Skew() (time.Duration, bool) { return c.http.Skew() }

@@ -33,6 +33,7 @@ var (
 	_ providers.ExitReader  = (*Client)(nil)
 	_ providers.Verifier    = (*Client)(nil)
 	_ providers.Checker     = (*Client)(nil)
+	_ providers.Clock       = (*Client)(nil)
 	_ providers.Explainer   = (*Client)(nil)
 )
 

@@ -1,0 +1,141 @@
+package cleanup
+
+import (
+	"slices"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/journal"
+	"sbx/internal/sandbox"
+)
+
+// History is one run as its journal tells it.
+type History struct {
+	RunID     string
+	StartedAt time.Time
+	EndedAt   time.Time // zero = it was cut off
+	Begin     Begin
+	Intents   map[sandbox.Ref]Intent
+	Results   map[sandbox.Ref]Result // the last one of each
+	End       *End                   // nil = it was cut off
+	Resumed   []Actor
+	Broken    string // why the journal cannot be trusted; "" = it can
+}
+
+// ReadRun reads the journal of a run.
+func ReadRun(d journal.Disk, run string) (History, error) {
+	log, err := journal.Read(d, run)
+	if err != nil {
+		return History{}, err
+	}
+	return historyOf(log)
+}
+
+func historyOf(log journal.Log) (History, error) {
+	h := History{RunID: log.Run, Broken: log.Broken, Intents: map[sandbox.Ref]Intent{}, Results: map[sandbox.Ref]Result{}}
+	for _, e := range log.Entries {
+		if err := h.take(e); err != nil {
+			return h, fault.New(fault.KindUnknown, "the journal of %s: %w", log.Run, err)
+		}
+	}
+	return h, nil
+}
+
+func (h *History) take(e journal.Entry) error {
+	switch e.Kind {
+	case EntryBegin:
+		h.StartedAt = e.At
+		return e.Into(&h.Begin)
+	case EntryIntent:
+		var i Intent
+		err := e.Into(&i)
+		h.Intents[i.Ref] = i
+		return err
+	case EntryResult:
+		var r Result
+		err := e.Into(&r)
+		h.Results[r.Ref] = r
+		return err
+	case EntryResume:
+		var a Actor
+		err := e.Into(&a)
+		h.Resumed = append(h.Resumed, a)
+		h.End, h.EndedAt = nil, time.Time{}
+		return err
+	case EntryEnd:
+		h.End, h.EndedAt = &End{}, e.At
+		return e.Into(h.End)
+	}
+	return nil // written by a newer sbx
+}
+
+// Outcome is what became of an item; not_attempted where the journal says nothing.
+func (h History) Outcome(ref sandbox.Ref) sandbox.Outcome {
+	if r, ok := h.Results[ref]; ok {
+		return r.Outcome
+	}
+	return sandbox.OutcomeNotAttempted
+}
+
+// Counts sums the outcomes of all items.
+func (h History) Counts() fleet.Counts {
+	endings := make([]sandbox.Ending, 0, len(h.Begin.Plan.Items))
+	for _, i := range h.Begin.Plan.Items {
+		endings = append(endings, sandbox.Ending{Ref: i.Ref, Outcome: h.Outcome(i.Ref)})
+	}
+	return fleet.Count(endings)
+}
+
+// Open lists the items that a resume has to see to: those that are not seen to have
+// ended, and were not left alone on purpose.
+func (h History) Open() []Item {
+	var open []Item
+	for _, i := range h.Begin.Plan.Items {
+		switch h.Outcome(i.Ref) {
+		case sandbox.OutcomeVerified, sandbox.OutcomeAlreadyGone, sandbox.OutcomeChanged, sandbox.OutcomeSkipped:
+		case sandbox.OutcomeAccepted, sandbox.OutcomeStuck, sandbox.OutcomeFailed, sandbox.OutcomeNotAttempted:
+			open = append(open, i)
+		}
+	}
+	return open
+}
+
+// Resumable says that something is left to do and may be done: a refused run was
+// never allowed.
+func (h History) Resumable() bool {
+	return h.Broken == "" && (h.End == nil || !h.End.Refused) && len(h.Open()) > 0
+}
+
+// ExitCode is that of the run, or -1 where it was cut off.
+func (h History) ExitCode() int {
+	if h.End == nil {
+		return -1
+	}
+	return h.End.ExitCode
+}
+
+// Succeeded says whether nothing was left undone in a profile.
+func (h History) Succeeded(profile string) bool {
+	return h.End != nil && !h.End.Refused && slices.Contains(h.End.Succeeded, profile)
+}
+
+// Resume makes the targets of what is open. An intent without a result may have been
+// sent: it is asked again only if a fresh read shows that it still runs.
+func (h History) Resume() []Target {
+	done := map[sandbox.Ref]bool{}
+	for _, i := range h.Open() {
+		done[i.Ref] = true
+	}
+	var targets []Target
+	for _, i := range h.Begin.Plan.Items {
+		t := Target{Item: i, Sandbox: sandbox.Sandbox{Provider: i.Ref.Provider, ID: i.Ref.ID, Name: i.Name, State: i.State, CreatedAt: i.CreatedAt}}
+		if !done[i.Ref] {
+			r := h.Results[i.Ref]
+			t.Settled = &sandbox.Ending{Ref: i.Ref, Outcome: r.Outcome, Reason: r.Reason, Duration: time.Duration(r.Seconds * float64(time.Second)), Evidence: r.Evidence}
+		}
+		_, t.Asked = h.Intents[i.Ref]
+		targets = append(targets, t)
+	}
+	return targets
+}

@@ -1,0 +1,87 @@
+package cleanup
+
+import (
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/sandbox"
+)
+
+// PlanSchema marks a plan file.
+const PlanSchema = "sbx.cleanup-plan/v1"
+
+// Plan is what a run may end at most, as a person has read it.
+type Plan struct {
+	Schema string    `json:"schema"`
+	RunID  string    `json:"run_id"`
+	MadeAt time.Time `json:"made_at"`
+	Cutoff time.Time `json:"cutoff"` // what came to be before is old enough; zero without an age
+	Rule   Rule      `json:"rule"`
+	Items  []Item    `json:"items"`
+}
+
+// Item is one sandbox of a plan, with what must still be so when it is ended.
+type Item struct {
+	Ref       sandbox.Ref   `json:"ref"`
+	Name      string        `json:"name,omitempty"`
+	State     sandbox.State `json:"state"`
+	CreatedAt time.Time     `json:"created_at,omitzero"`
+	Owner     string        `json:"owner,omitempty"`
+	Reason    string        `json:"reason"`
+}
+
+// Plan makes the plan of a survey.
+func (s Survey) Plan(runID string) Plan {
+	p := Plan{Schema: PlanSchema, RunID: runID, MadeAt: s.At.UTC(), Cutoff: s.Cutoff(), Rule: s.Rule, Items: []Item{}}
+	for _, j := range s.Selected {
+		p.Items = append(p.Items, itemOf(j))
+	}
+	return p
+}
+
+func itemOf(j Judgement) Item {
+	s := j.Sandbox
+	return Item{Ref: s.Ref(), Name: s.Name, State: s.State, CreatedAt: s.CreatedAt.UTC(), Owner: s.Labels[sandbox.LabelOwner], Reason: j.Reason}
+}
+
+// Cutoff is the moment before which a sandbox must have come to be; zero without an
+// age.
+func (s Survey) Cutoff() time.Time {
+	if s.Rule.Selector.OlderThan == 0 {
+		return time.Time{}
+	}
+	return s.At.Add(-s.Rule.Selector.OlderThan).UTC()
+}
+
+// Check refuses a plan that is not one, or that is older than maxAge.
+func (p Plan) Check(now time.Time, maxAge time.Duration) error {
+	age := now.Sub(p.MadeAt)
+	switch {
+	case p.Schema != PlanSchema:
+		return fault.Usage("this is no plan of sbx cleanup: its schema is %q", p.Schema).WithHint("`sbx cleanup ... --out PLAN` writes one")
+	case p.MadeAt.IsZero() || age < 0:
+		return fault.New(fault.KindRefused, "the plan says that it was made at %s, which lies in the future", p.MadeAt.Format(time.RFC3339))
+	case age > maxAge:
+		return fault.New(fault.KindRefused, "the plan is %s old, older than --max-plan-age %s", sandbox.FormatDuration(age), sandbox.FormatDuration(maxAge)).
+			WithHint("make a new one: what it says may not be so any more")
+	}
+	for _, i := range p.Items {
+		if i.Ref.Bare() {
+			return fault.Usage("the plan names %q without its profile", i.Ref)
+		}
+	}
+	return nil
+}
+
+// holds says what of an item is not so any more; "" = it is what was planned.
+func (i Item) holds(now sandbox.Sandbox) string {
+	switch {
+	case now.State != i.State:
+		return "it was " + string(i.State) + " and is " + string(now.State) + " now"
+	case !i.CreatedAt.Equal(now.CreatedAt) && !i.CreatedAt.IsZero():
+		return "another sandbox has its id now"
+	case i.Owner != now.Labels[sandbox.LabelOwner]:
+		return "its owner is another one now"
+	}
+	return ""
+}

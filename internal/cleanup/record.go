@@ -1,0 +1,122 @@
+package cleanup
+
+import (
+	"time"
+
+	"sbx/internal/fleet"
+	"sbx/internal/sandbox"
+)
+
+// The kinds of entries in the journal of a run.
+const (
+	EntryBegin  = "begin"  // Begin: what is set out to be done
+	EntryIntent = "intent" // Intent: this sandbox is asked to end now
+	EntryResult = "result" // Result: what became of it
+	EntryResume = "resume" // Actor: somebody goes on after the run was cut off
+	EntryEnd    = "end"    // End: nothing is left to do
+)
+
+// Journal takes entries; each is durable when Append returns.
+type Journal interface {
+	Append(kind string, data any) error
+}
+
+// Actor is who runs.
+type Actor struct {
+	Who     string `json:"who"`
+	Host    string `json:"host"`
+	PID     int    `json:"pid"`
+	Version string `json:"version"`
+}
+
+// Begin is the first entry of a run.
+type Begin struct {
+	Actor
+
+	Verb     string         `json:"verb"`
+	Layer    string         `json:"layer,omitempty"` // which layer of defence it is
+	Plan     Plan           `json:"plan"`
+	Guards   []Guard        `json:"guards"`
+	Profiles []ShareRecord  `json:"profiles"`
+	Kept     map[Ground]int `json:"kept"`
+}
+
+// ShareRecord is what a run saw of one profile.
+type ShareRecord struct {
+	Profile  string `json:"profile"`
+	Complete bool   `json:"complete"`
+	Error    string `json:"error,omitempty"`
+	Fleet    int    `json:"fleet"`
+	Selected int    `json:"selected"`
+}
+
+// Intent is written before a sandbox is asked to end: what it was.
+type Intent struct {
+	Ref            sandbox.Ref       `json:"ref"`
+	Name           string            `json:"name,omitempty"`
+	State          sandbox.State     `json:"state"`
+	RawState       string            `json:"raw_state,omitempty"`
+	CreatedAt      time.Time         `json:"created_at,omitzero"`
+	LastActivityAt time.Time         `json:"last_activity_at,omitzero"`
+	Template       string            `json:"template,omitempty"`
+	AgentType      string            `json:"agent_type,omitempty"`
+	TaskID         string            `json:"task_id,omitempty"`
+	Labels         map[string]string `json:"labels,omitempty"`
+	Logs           []string          `json:"logs"`                 // its last lines, oldest first
+	LogsError      string            `json:"logs_error,omitempty"` // why they are not all there
+	Delete         bool              `json:"delete"`               // what is asked
+}
+
+// Result is what became of one sandbox.
+type Result struct {
+	Ref      sandbox.Ref        `json:"ref"`
+	Outcome  sandbox.Outcome    `json:"outcome"`
+	Reason   string             `json:"reason,omitempty"`
+	Seconds  float64            `json:"duration_seconds"`
+	Evidence []sandbox.Evidence `json:"evidence"`
+}
+
+// End is the last entry of a run.
+type End struct {
+	Counts    fleet.Counts `json:"counts"`
+	ExitCode  int          `json:"exit_code"`
+	Error     string       `json:"error,omitempty"`
+	Refused   bool         `json:"refused,omitempty"`
+	Succeeded []string     `json:"succeeded"` // the profiles in which nothing is left undone
+}
+
+// tailKept is how many last lines of output are kept of what is ended (hygiene,
+// feature 14).
+const tailKept = 50
+
+func intentOf(s sandbox.Sandbox, logs fleet.Part[[]sandbox.LogLine], del bool, redact func(string) string) Intent {
+	i := Intent{
+		Ref: s.Ref(), Name: s.Name, State: s.State, RawState: s.RawState, CreatedAt: s.CreatedAt.UTC(), LastActivityAt: s.LastActivityAt.UTC(),
+		Template: s.Template, AgentType: s.AgentType, TaskID: s.TaskID, Labels: s.Labels, Logs: []string{}, Delete: del,
+	}
+	for _, line := range logs.Got[max(0, len(logs.Got)-tailKept):] {
+		i.Logs = append(i.Logs, redact(clip(line.Text)))
+	}
+	if logs.Err != nil {
+		i.LogsError = redact(logs.Err.Error())
+	}
+	return i
+}
+
+// maxLine bounds one line in the journal, in bytes: a line of a log may be huge.
+const maxLine = 2000
+
+func clip(text string) string {
+	if len(text) <= maxLine {
+		return text
+	}
+	return text[:maxLine] + "..."
+}
+
+func resultOf(e sandbox.Ending, redact func(string) string) Result {
+	r := Result{Ref: e.Ref, Outcome: e.Outcome, Reason: redact(e.Reason), Seconds: e.Duration.Seconds(), Evidence: e.Evidence}
+	if r.Evidence == nil {
+		r.Evidence = []sandbox.Evidence{}
+	}
+	return r
+}

@@ -1,0 +1,88 @@
+package cleanup
+
+import (
+	"slices"
+	"time"
+
+	"sbx/internal/sandbox"
+	"sbx/internal/selector"
+	"sbx/internal/triage"
+)
+
+// DefaultIdleFor is how long a running sandbox must have been silent (DESIGN
+// section 3, Timers: inactivity).
+const DefaultIdleFor = 60 * time.Second
+
+// MaxSkew is how far a provider's clock may be off before ages mean nothing
+// (facts of hygiene, feature 3).
+const MaxSkew = 2 * time.Minute
+
+// Rule says which sandboxes a run is about, as the operator asked for it.
+type Rule struct {
+	Selector        selector.Selector `json:"selector"`
+	FailedOlderThan time.Duration     `json:"failed_older_than,omitempty"` // the age for failed ones instead of Selector.OlderThan; 0 = none
+	IdleFor         time.Duration     `json:"idle_for,omitempty"`          // silence that a running one needs; 0 = DefaultIdleFor
+	IgnoreActivity  bool              `json:"ignore_activity,omitempty"`   // age alone is enough
+	IncludePaused   bool              `json:"include_paused,omitempty"`
+	Unowned         bool              `json:"unowned,omitempty"`   // also those that are not ours
+	Unhealthy       bool              `json:"unhealthy,omitempty"` // only those that do not answer (ACCEPTANCE R138)
+	Delete          bool              `json:"delete,omitempty"`    // also destroy what the provider would keep
+}
+
+// Chooses says that the rule names sandboxes at all.
+func (r Rule) Chooses() bool {
+	return !r.Selector.Empty() || r.FailedOlderThan > 0 || r.Unhealthy
+}
+
+// selectors are the tiers that a sandbox of this state is held against: one that
+// failed has an age of its own.
+func (r Rule) selector(state sandbox.State) (selector.Selector, bool) {
+	s := r.Selector
+	s.All = true // nothing is hidden from a guard
+	if r.FailedOlderThan == 0 {
+		return s, true
+	}
+	if state != sandbox.StateFailed {
+		return s, !r.Selector.Empty() || r.Unhealthy
+	}
+	s.OlderThan = r.FailedOlderThan
+	return s, true
+}
+
+// Profile is what the configuration says of one profile.
+type Profile struct {
+	Name       string
+	Production bool
+	Owns       func(labels map[string]string) bool // nil = all
+	OwnedRule  string                              // in words: "sbx/owner=*"
+}
+
+// Limits are the guards' limits.
+type Limits struct {
+	MaxDelete   int      // sandboxes of one run
+	MaxFraction int      // percent of a profile's complete fleet, above FractionFrom selected ones
+	Production  []string // production profiles that the operator named
+}
+
+// FractionFrom is how many sandboxes of a profile may be selected before the share
+// of its fleet counts (CLI.md, cleanup).
+const FractionFrom = 5
+
+// World is everything outside: nothing is read ambiently.
+type World struct {
+	Now        func() time.Time
+	Profiles   []Profile
+	Limits     Limits
+	Protected  func(sandbox.Sandbox) string            // why it may not be ended by anybody; "" = it may
+	Thresholds func(sandbox.Sandbox) triage.Thresholds // of its profile and agent type
+}
+
+func (w World) profile(name string) Profile {
+	i := slices.IndexFunc(w.Profiles, func(p Profile) bool { return p.Name == name })
+	if i < 0 {
+		return Profile{Name: name, Owns: func(map[string]string) bool { return false }}
+	}
+	return w.Profiles[i]
+}
+
+func (p Profile) owns(labels map[string]string) bool { return p.Owns == nil || p.Owns(labels) }
