@@ -63,7 +63,7 @@ func rooms() map[string][]string {
 		"config":                          with(words, "process", "providers"),
 		"output":                          with(words, "process"),
 		// many as one
-		"fleet": with(words, "providers", "selector", "triage", "policy"),
+		"fleet":   with(words, "providers", "selector", "triage", "policy"),
 		"cleanup": with(words, "fleet", "journal", "selector", "triage", "providers"),
 		// skins
 		"drill":    with(words, "fleet", "triage", "providers"),

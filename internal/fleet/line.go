@@ -16,8 +16,38 @@ type line struct {
 	m   *member
 	cut context.CancelCauseFunc
 
-	mu    sync.Mutex
-	heard time.Time // when the last answer came
+	mu       sync.Mutex
+	heard    time.Time     // when the last answer came
+	ended    bool          // an end was seen
+	quickest time.Duration // the shortest time from a request to its end, as looked at
+	longest  time.Duration // the longest time after which one was seen not to have ended
+}
+
+// headStart bounds how long the first look may be put off.
+const headStart = 250 * time.Millisecond
+
+// firstLook is when to look first after a request: at once, until it is known how
+// long an end takes at this provider. Looks that can see nothing would keep others
+// waiting for a slot.
+func (l *line) firstLook() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return min(l.quickest, headStart)
+	}
+	return min(l.longest, headStart)
+}
+
+// learn notes what a look at this time after the request has shown.
+func (l *line) learn(after time.Duration, over bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case !over:
+		l.longest = max(l.longest, after)
+	case !l.ended || after < l.quickest:
+		l.ended, l.quickest = true, after
+	}
 }
 
 // get reads a sandbox before it is asked to end, unless the breaker is open.

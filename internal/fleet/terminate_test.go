@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -67,7 +68,7 @@ func cases() map[string]one {
 		"had ended":                  {slow, state(sandbox.StateFailed), nil, pre, false, gone, "it had ended before", "", 0, 0},
 		"had ended, kept, deleted":   {slow, state(sandbox.StateFailed), nil, drop, false, verified, "", "", 0, 1},
 		"had ended, no precheck":     {slow, state(sandbox.StateFailed), nil, fleet.EndOptions{}, false, gone, "it was gone before", "", 0, 1},
-		"stopped":                    {slow, state(sandbox.StateStopped), nil, pre, false, sandbox.OutcomeSkipped, "needs_delete", "", 0, 0},
+		"stopped since":              {slow, state(sandbox.StateStopped), nil, pre, false, sandbox.OutcomeAlreadyGone, "it had stopped before", "", 0, 0},
 		"stopped, deleted":           {slow, state(sandbox.StateStopped), nil, drop, false, verified, "", "", 375 * time.Millisecond, 1},
 		"went before the look":       {slow, running, []fake.Fault{{Op: get, Err: planted(fault.KindNotFound)}}, pre, false, gone, "it went before", "", 0, 0},
 		"410 at the look":            {slow, running, []fake.Fault{{Op: get, Err: planted(fault.KindGone)}}, pre, true, gone, "it was gone before", "", 0, 0},
@@ -96,6 +97,63 @@ func cases() map[string]one {
 			return sandbox.OutcomeChanged, "it works again"
 		}}, false, sandbox.OutcomeChanged, "it works again", "", 0, 0},
 	}
+}
+
+func TestWhatIsStoppedNeedsADelete(t *testing.T) {
+	t.Parallel()
+	p := fake.New(fake.Options{Name: "prod"})
+	target, err := p.Get(t.Context(), p.Add(fake.Seed{Sandbox: sandbox.Sandbox{State: sandbox.StateStopped}})[0])
+	require.NoError(t, err)
+	got := endThese(t.Context(), of(p), fleet.EndOptions{Precheck: true}, target)
+	require.Len(t, got, 1)
+	assert.Equal(t, sandbox.OutcomeSkipped, got[0].Outcome)
+	assert.Contains(t, got[0].Reason, "needs_delete")
+	assert.Empty(t, p.Calls(fake.OpTerminate))
+}
+
+func TestNothingIsAskedBeforeItIsWrittenDown(t *testing.T) {
+	t.Parallel()
+	p := stocked("prod", "a", "b")
+	full := errors.New("no space left on device")
+	var seen []sandbox.State
+	how := fleet.EndOptions{Precheck: true, Before: func(_ context.Context, s sandbox.Sandbox) error {
+		assert.Empty(t, p.Calls(fake.OpTerminate))
+		seen = append(seen, s.State)
+		return full
+	}}
+	got := endThese(t.Context(), of(p), how, sandbox.Sandbox{Provider: "prod", ID: "a"})
+	require.Len(t, got, 1)
+	assert.Equal(t, sandbox.OutcomeFailed, got[0].Outcome)
+	require.ErrorIs(t, got[0].Err, full)
+	assert.Equal(t, []sandbox.State{sandbox.StateRunning}, seen, "with what was read just before")
+	assert.Empty(t, p.Calls(fake.OpTerminate))
+}
+
+func TestTheFirstAreAskedFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := fake.New(fake.Options{Name: "prod", Latency: time.Second, EndFor: time.Hour})
+		var targets []sandbox.Sandbox
+		for i := range 20 {
+			id := fmt.Sprintf("box%02d", i)
+			p.Add(box(id, ""))
+			targets = append(targets, sandbox.Sandbox{Provider: "prod", ID: id, State: sandbox.StateRunning})
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 4500*time.Millisecond)
+		defer cancel()
+		f := fleet.New([]fleet.Member{{Provider: p}}, fleet.Options{Slots: 4})
+		asked := map[string]bool{}
+		for e := range f.Terminate(ctx, targets, fleet.EndOptions{Precheck: true}) {
+			asked[e.Ref.ID] = e.Outcome != sandbox.OutcomeNotAttempted
+		}
+		for i, target := range targets {
+			if i > 0 && asked[target.ID] {
+				assert.True(t, asked[targets[i-1].ID], "%s was asked and the one before it was not", target.ID)
+			}
+		}
+		assert.True(t, asked["box00"])
+		assert.False(t, asked["box19"], "the time was over before its turn")
+	})
 }
 
 func TestTerminateOne(t *testing.T) {

@@ -11,20 +11,24 @@ import (
 )
 
 // verify reads the sandbox again until its end is seen or Wait is over: at once,
-// since many ends are over when the request returns, then at a growing pace. The
-// pauses between two looks hold no slot.
+// since many ends are over when the request returns, or when the others of the run
+// have ended at best; then at a growing pace. The pauses hold no slot.
 func (e *end) verify(ctx context.Context) sandbox.Ending {
-	deadline := time.Now().Add(e.o.Wait)
+	began := time.Now()
+	deadline := began.Add(e.o.Wait)
 	var last sandbox.Sandbox
 	var err error
-	pause := time.Duration(0)
+	pause := e.line.firstLook()
 	for pace := e.f.pace(); ; pause = pace.next() {
 		if !wait(ctx, min(pause, max(0, time.Until(deadline)))) {
 			return e.interrupted(ctx)
 		}
+		looked := time.Since(began)
 		last, err = e.line.again(ctx, e.target.ID)
+		over := e.over(last, err)
+		e.line.learn(looked, over)
 		switch {
-		case e.over(last, err):
+		case over:
 			if proof, proved := e.prove(ctx); proved {
 				return e.verified(last, err, proof...)
 			}
