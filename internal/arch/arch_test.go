@@ -67,8 +67,8 @@ func rooms() map[string][]string {
 		"cleanup": with(words, "fleet", "journal", "selector", "triage", "providers"),
 		// skins
 		"drill":    with(words, "fleet", "triage", "providers"),
-		"commands": with(words, "process", "providers", "selector", "triage", "config", "output", "fleet", "drill"),
-		"cli":      with(words, "process", "httpx", "providers", "providers/local", "providers/e2b", "providers/daytona", "providers/vercel", "providers/monotask", "providers/omoios", "config", "output", "fleet", "drill", "commands"),
+		"commands": with(words, "process", "providers", "selector", "triage", "config", "output", "fleet", "drill", "journal", "lock", "cleanup"),
+		"cli":      with(words, "process", "httpx", "providers", "providers/local", "providers/e2b", "providers/daytona", "providers/vercel", "providers/monotask", "providers/omoios", "config", "output", "fleet", "drill", "commands", "journal", "lock"),
 		"arch":     nil,
 	}
 }

@@ -72,6 +72,24 @@ func (s Survey) Within(p Plan) []Target {
 	return out
 }
 
+// Narrow makes the survey one of these targets alone, so that the guards speak of
+// what a plan can still end.
+func (s *Survey) Narrow(targets []Target) {
+	goes := map[sandbox.Ref]bool{}
+	for _, t := range targets {
+		goes[t.Item.Ref] = t.Settled == nil
+	}
+	s.Selected = slices.DeleteFunc(s.Selected, func(j Judgement) bool { return !goes[j.Sandbox.Ref()] })
+	for i := range s.Shares {
+		s.Shares[i].Selected = 0
+		for _, j := range s.Selected {
+			if j.Sandbox.Provider == s.Shares[i].Profile {
+				s.Shares[i].Selected++
+			}
+		}
+	}
+}
+
 // left is why a profile is left out; nil = it is not.
 func (s Survey) left(profile string) error {
 	for _, share := range s.Shares {

@@ -29,10 +29,11 @@ func ReadRun(d journal.Disk, run string) (History, error) {
 	if err != nil {
 		return History{}, err
 	}
-	return historyOf(log)
+	return HistoryOf(log)
 }
 
-func historyOf(log journal.Log) (History, error) {
+// HistoryOf tells what a journal holds.
+func HistoryOf(log journal.Log) (History, error) {
 	h := History{RunID: log.Run, Broken: log.Broken, Intents: map[sandbox.Ref]Intent{}, Results: map[sandbox.Ref]Result{}}
 	for _, e := range log.Entries {
 		if err := h.take(e); err != nil {
@@ -105,6 +106,15 @@ func (h History) Open() []Item {
 // never allowed.
 func (h History) Resumable() bool {
 	return h.Broken == "" && (h.End == nil || !h.End.Refused) && len(h.Open()) > 0
+}
+
+// Profiles names the profiles that the run was about.
+func (h History) Profiles() []string {
+	var names []string
+	for _, p := range h.Begin.Profiles {
+		names = append(names, p.Profile)
+	}
+	return names
 }
 
 // ExitCode is that of the run, or -1 where it was cut off.

@@ -3,7 +3,9 @@ package cli
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +14,8 @@ import (
 	"sbx/internal/commands"
 	"sbx/internal/config"
 	"sbx/internal/fleet"
+	"sbx/internal/journal"
+	"sbx/internal/lock"
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/providers"
@@ -43,6 +47,8 @@ func (a *app) deps() *commands.Deps {
 		Only:        a.only,
 		Size:        a.size,
 		RawTerminal: a.rawTerminal,
+		Journals:    a.journals,
+		Lock:        a.lock,
 		Program:     program,
 		Began:       func() { a.began = true },
 	}
@@ -131,7 +137,34 @@ func (a *app) input() config.Input {
 	if len(a.globals.Providers) > 0 {
 		in.Flags["provider"] = join(a.globals.Providers)
 	}
+	maps.Copy(in.Flags, a.globals.Settings)
 	return in
+}
+
+// stateFile is a path in the state directory.
+func (a *app) stateFile(name string) (string, error) {
+	c, err := a.config()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(c.StateDir, name), nil
+}
+
+func (a *app) journals() (journal.Disk, error) {
+	dir, err := a.stateFile("runs")
+	return journal.Dir(dir), err
+}
+
+func (a *app) lock(ctx context.Context, h lock.Holder, wait time.Duration) (func() error, error) {
+	path, err := a.stateFile("cleanup.lock")
+	if err != nil {
+		return nil, err
+	}
+	l, err := lock.Take(ctx, path, h, wait)
+	if err != nil {
+		return nil, err
+	}
+	return l.Release, nil
 }
 
 // only opens the named profiles, without names all, whatever is selected.

@@ -31,6 +31,11 @@ func complete(p process.Process) process.Process {
 			p.Home = u.HomeDir
 		}
 	}
+	if p.Host == "" {
+		if name, err := os.Hostname(); err == nil {
+			p.Host = name
+		}
+	}
 	if p.Workdir == "" {
 		if dir, err := os.Getwd(); err == nil {
 			p.Workdir = dir

@@ -81,7 +81,7 @@ func fileColumns() []output.Column[config.File] {
 }
 
 // showRows prints a list whose items are all there.
-func showRows[T any](p *output.Printer, spec output.ListSpec[T], rows []T) error {
+func showRows[T any](p *output.Printer, spec output.ListSpec[T], rows []T, errs ...error) error {
 	list, err := output.NewList(p, spec)
 	if err != nil {
 		return err
@@ -90,6 +90,9 @@ func showRows[T any](p *output.Printer, spec output.ListSpec[T], rows []T) error
 		if err := list.Add(row); err != nil {
 			break // Close gives the error of stdout
 		}
+	}
+	for _, err := range errs {
+		list.Fail(err)
 	}
 	return list.Close()
 }

@@ -13,6 +13,8 @@ import (
 
 	"sbx/internal/config"
 	"sbx/internal/fleet"
+	"sbx/internal/journal"
+	"sbx/internal/lock"
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/providers"
@@ -40,6 +42,10 @@ type Deps struct {
 	Size func() (providers.Size, <-chan providers.Size, func())
 	// RawTerminal puts the terminal into raw mode; the func puts it back.
 	RawTerminal func() (func(), error)
+	// Journals is where the runs of bulk endings are written down.
+	Journals func() (journal.Disk, error)
+	// Lock keeps a second bulk ending of this state directory from acting.
+	Lock func(ctx context.Context, h lock.Holder, wait time.Duration) (release func() error, err error)
 	// Program is this binary's own path, for programs that the drill stages.
 	Program func() (string, error)
 	// Began is told when a verb starts: what fails before is a wrong use.
@@ -68,6 +74,9 @@ type Globals struct {
 	NoColor   bool
 	Quiet     bool
 	Verbose   int
+	// Settings are flags of a verb that stand above the configuration, by their
+	// names; a verb sets them before it asks for Config.
+	Settings map[string]string
 }
 
 func (d *Deps) now() time.Time { return d.Process.Now() }

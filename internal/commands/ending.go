@@ -122,13 +122,18 @@ func (r *endRun) end(ctx context.Context, p *output.Printer, list *output.List[s
 	for e := range r.fleet.Terminate(ctx, r.targets, how) {
 		endings = append(endings, e)
 		progress.Update(fmt.Sprintf("%d of %d", len(endings), len(r.targets)))
-		if err := fleet.Verdict([]sandbox.Ending{e}, true); err != nil {
-			_ = list.AddFailed(e, err) // Close gives the error of stdout
-			continue
-		}
-		_ = list.Add(e) // Close gives the error of stdout
+		addEnding(list, e, true)
 	}
 	return endings
+}
+
+// addEnding prints one ending, with its trouble beside it.
+func addEnding(list *output.List[sandbox.Ending], e sandbox.Ending, named bool) {
+	if err := fleet.Verdict([]sandbox.Ending{e}, named); err != nil {
+		_ = list.AddFailed(e, err) // Close gives the error of stdout
+		return
+	}
+	_ = list.Add(e) // Close gives the error of stdout
 }
 
 // verdict counts a word that was not found like a sandbox that did not end.

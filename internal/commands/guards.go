@@ -88,7 +88,7 @@ func (r *endRun) of(profile string) int {
 // allow asks what a terminal can answer and refuses the whole run where a guard
 // still says no.
 func (r *endRun) allow(ctx context.Context, p *output.Printer) error {
-	answers := bufio.NewReader(r.d.Process.Stdin)
+	answers := newAnswers(r.d)
 	for _, g := range r.guards() {
 		if g.OK {
 			continue
@@ -135,6 +135,9 @@ func (r *endRun) spread() string {
 	}
 	return strings.Join(names, ", ")
 }
+
+// newAnswers reads what is typed, a line at a time; one reader serves a whole run.
+func newAnswers(d *Deps) *bufio.Reader { return bufio.NewReader(d.Process.Stdin) }
 
 // ask puts a question to the terminal and waits for a line or the end of ctx. An
 // input that ends has the empty answer.

@@ -133,6 +133,15 @@ type selectorFlags struct {
 }
 
 func (s *selectorFlags) add(f *pflag.FlagSet) {
+	s.choose(f)
+	f.StringVar(&s.sort, "sort", "", "by `KEY`, -KEY for falling order")
+	f.IntVar(&s.limit, "limit", 0, "at most `N`")
+	f.BoolVar(&s.all, "all", false, "also local ones that ended more than an hour ago")
+}
+
+// choose adds the flags that choose; a bulk ending has no others: it never ends
+// the first N.
+func (s *selectorFlags) choose(f *pflag.FlagSet) {
 	s.flags = f
 	f.StringSliceVar(&s.states, "state", nil, "only in this `STATE` (repeatable)")
 	f.StringVar(&s.olderThan, "older-than", "", "older than `AGE`: 90s, 10m, 2h, 3d")
@@ -142,9 +151,6 @@ func (s *selectorFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&s.task, "task", "", "of task `ID`")
 	f.StringVar(&s.agentType, "agent-type", "", "of agent type `TYPE`")
 	f.BoolVar(&s.stuck, "stuck", false, "only stuck ones: running for more than 10m without a sign of life")
-	f.StringVar(&s.sort, "sort", "", "by `KEY`, -KEY for falling order")
-	f.IntVar(&s.limit, "limit", 0, "at most `N`")
-	f.BoolVar(&s.all, "all", false, "also local ones that ended more than an hour ago")
 }
 
 // options tells what was typed from what was left out: an empty text is a
@@ -175,5 +181,7 @@ func (s *selectorFlags) complete(cmd *cobra.Command) {
 		}
 		return words
 	})
-	complete(cmd, "sort", selector.SortKeys)
+	if cmd.Flags().Lookup("sort") != nil {
+		complete(cmd, "sort", selector.SortKeys)
+	}
 }

@@ -65,6 +65,7 @@ func verbs() []func(*Deps) *cobra.Command {
 		newCreate,
 		newWait,
 		newTerminate,
+		newCleanup,
 		newDrill,
 		newDoctor,
 		newProviders,

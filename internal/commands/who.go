@@ -4,14 +4,23 @@ import (
 	"cmp"
 	"fmt"
 
+	"sbx/internal/cleanup"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 )
 
 // by says who asks, for records that outlive this process.
 func (d *Deps) by(verb string) string {
-	user := cmp.Or(d.Process.Getenv("SUDO_USER"), d.Process.Getenv("USER"), d.Process.Getenv("LOGNAME"), fmt.Sprintf("uid %d", d.Process.UID))
-	return fmt.Sprintf("sbx %s (%s, pid %d)", verb, user, d.Process.PID)
+	return fmt.Sprintf("sbx %s (%s, pid %d)", verb, d.user(), d.Process.PID)
+}
+
+func (d *Deps) user() string {
+	return cmp.Or(d.Process.Getenv("SUDO_USER"), d.Process.Getenv("USER"), d.Process.Getenv("LOGNAME"), fmt.Sprintf("uid %d", d.Process.UID))
+}
+
+// actor is who runs, for the journal and the lock.
+func (d *Deps) actor() cleanup.Actor {
+	return cleanup.Actor{Who: d.user(), Host: d.Process.Host, PID: d.Process.PID, Version: d.Version.Version}
 }
 
 // evidence is the JSON form of what backs a claim.

@@ -32,6 +32,9 @@ func Count(endings []sandbox.Ending) Counts {
 	return c
 }
 
+// Of is how many endings had an outcome.
+func (c Counts) Of(o sandbox.Outcome) int { return *c.of(o) }
+
 func (c *Counts) of(o sandbox.Outcome) *int {
 	switch o {
 	case sandbox.OutcomeVerified:

@@ -30,7 +30,7 @@ func (p *Printer) Show(d Document, errs ...error) error {
 
 // ShowAs is Show where the caller knows the error that decides the exit code.
 func (p *Printer) ShowAs(d Document, verdict error, errs ...error) error {
-	if p.Format.human() {
+	if p.Format.Human() {
 		sheet := &Sheet{}
 		if d.Human != nil {
 			d.Human(sheet)

@@ -65,7 +65,7 @@ func (f Format) Structured() bool {
 }
 
 // human says that rows are laid out for eyes when stdout is a terminal.
-func (f Format) human() bool { return f.Name() == Table || f.Name() == WideTable }
+func (f Format) Human() bool { return f.Name() == Table || f.Name() == WideTable }
 
 // level is the highest column level that the format shows unasked.
 func (f Format) level() Level {

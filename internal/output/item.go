@@ -27,7 +27,7 @@ func ShowItemAs[T any](p *Printer, spec ItemSpec[T], item T, verdict error, errs
 	if p.Format.Name() == CSV || p.Format.Name() == NameOnly {
 		return showRow(p, spec, item, verdict, errs)
 	}
-	if p.Format.human() {
+	if p.Format.Human() {
 		return p.conclude(errs, verdict, showSheet(p, spec, columns, item))
 	}
 	object := make(Fields, len(columns))

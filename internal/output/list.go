@@ -106,7 +106,7 @@ func (l *List[T]) put(item T) error {
 // page says that people get one page instead of a table.
 func (l *List[T]) page() bool {
 	p := l.printer
-	return l.spec.Human != nil && p.tty && p.Format.human() && len(p.Columns) == 0
+	return l.spec.Human != nil && p.tty && p.Format.Human() && len(p.Columns) == 0
 }
 
 // finish writes what closes the document.

@@ -115,7 +115,10 @@ func (p *Printer) conclude(errs []error, verdict, written error) error {
 // scrolled away. Off a terminal, and in every format but the tables, it does
 // nothing. What is written next reports a reader that has gone.
 func (p *Printer) ClearScreen() {
-	if p.tty && p.Format.human() {
+	if p.tty && p.Format.Human() {
 		_, _ = p.screen.Write([]byte("\x1b[H\x1b[2J"))
 	}
 }
+
+// Redact hides every secret in a text that is kept.
+func (p *Printer) Redact(text string) string { return Redact(text, p.Secrets) }

@@ -24,6 +24,7 @@ type Process struct {
 	Home    string // the home of the passwd entry, so that `env -i` finds the same files
 	UID     int
 	PID     int
+	Host    string // the machine's name; "" when it is not known
 	Now     func() time.Time
 	Signals func() (<-chan os.Signal, func()) // starts watching INT and TERM; the func stops it
 }

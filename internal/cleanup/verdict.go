@@ -1,0 +1,63 @@
+package cleanup
+
+import (
+	"errors"
+
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/sandbox"
+)
+
+// Verdict is the error behind the exit code of a run: nil when every profile was
+// seen whole and everything that was selected has ended. What changed or was left
+// alone on purpose is no trouble (DESIGN section 4).
+func (s Survey) Verdict(endings []sandbox.Ending) error {
+	left, ending := s.Errs(), fleet.Verdict(endings, false)
+	switch {
+	case len(left) == 0:
+		return ending
+	case len(left) == len(s.Shares) && len(endings) == 0:
+		return errors.Join(left...)
+	case interrupted(ending):
+		return ending
+	case ending != nil:
+		return fault.New(fault.KindPartial, "%w; and %d of %d profiles could not be seen whole, and were left out", ending, len(left), len(s.Shares))
+	}
+	return fault.New(fault.KindPartial, "%d of %d profiles could not be seen whole, and were left out", len(left), len(s.Shares)).
+		WithHint("the others are done; nothing was ended where something might be missing from the list")
+}
+
+func interrupted(err error) bool {
+	kind := fault.KindOf(err)
+	return kind == fault.KindCanceled || kind == fault.KindTerminated || kind == fault.KindTimeout
+}
+
+// Succeeded names the profiles in which nothing is left undone.
+func (s Survey) Succeeded(endings []sandbox.Ending) []string {
+	trouble := map[string]bool{}
+	for _, e := range endings {
+		if fleet.Verdict([]sandbox.Ending{e}, false) != nil {
+			trouble[e.Ref.Provider] = true
+		}
+	}
+	names := []string{}
+	for _, share := range s.Shares {
+		if share.Err == nil && !trouble[share.Profile] {
+			names = append(names, share.Profile)
+		}
+	}
+	return names
+}
+
+// Records are the shares as the journal keeps them.
+func (s Survey) Records() []ShareRecord {
+	records := make([]ShareRecord, 0, len(s.Shares))
+	for _, share := range s.Shares {
+		r := ShareRecord{Profile: share.Profile, Complete: share.Err == nil, Fleet: share.Fleet, Selected: share.Selected}
+		if share.Err != nil {
+			r.Error = share.Err.Error()
+		}
+		records = append(records, r)
+	}
+	return records
+}

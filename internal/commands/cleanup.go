@@ -1,0 +1,249 @@
+package commands
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sbx/internal/cleanup"
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+	"sbx/internal/selector"
+)
+
+const cleanupSchema = "sbx.cleanup/v1"
+
+// cleanupOptions are the flags as typed.
+type cleanupOptions struct {
+	selectors selectorFlags
+
+	failedOlderThan, idleFor                          string
+	ignoreActivity, includePaused, unowned, unhealthy bool
+
+	maxDelete, maxFraction, concurrency string
+	production                          []string
+
+	delete               bool
+	wait, grace          string
+	yes, detailed        bool
+	out, apply, resume   string
+	maxPlanAge, lockWait string
+	explain              string
+}
+
+func newCleanup(d *Deps) *cobra.Command {
+	var o cleanupOptions
+	cmd := &cobra.Command{
+		Use:     "cleanup",
+		GroupID: groupAct,
+		Short:   "End many sandboxes by rule, and verify that they ended",
+		Long: "End many sandboxes by rule, and verify that they ended.\n\n" +
+			"Without --yes it says of every sandbox why it would go or stay, and does nothing;\n" +
+			"a terminal may then allow it by typing the count. Selectors narrow: all must hold.\n" +
+			"Without any, the rule is --stuck, and acting needs --stuck spelled out.\n\n" +
+			"A running sandbox goes only if it is old enough and shows no life: its output,\n" +
+			"events and processor are looked at. What is not known keeps it: no age, no sign\n" +
+			"either way, a provider whose list has a hole. Protected ones (sbx/keep, the\n" +
+			"configuration) and those that are not yours stay. Over --max-delete or\n" +
+			"--max-fraction the whole run is refused (exit 11), never cut to the first N.\n\n" +
+			"Each sandbox is read again just before, written to the run's journal, asked once\n" +
+			"and looked at until its end is seen.",
+		Example: "sbx cleanup --older-than 10m\n" +
+			"sbx cleanup --older-than 10m --yes\n" +
+			"sbx cleanup --stuck --out plan.json\n" +
+			"sbx cleanup --older-than 10m --explain local/k3v9x2mq7a",
+		Args: usageArgs(noArgs, "selectors choose; `"+d.Process.Name()+" terminate REF` ends one by name"),
+	}
+	o.add(cmd)
+	cmd.AddCommand(newCleanupStatus(d), newCleanupRuns(d), newCleanupShow(d))
+	doc := document{schema: cleanupSchema, shape: output.ShapeList, columns: output.Names(endingColumns())}
+	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
+		r, err := o.read(cmd, d)
+		if err != nil {
+			return err
+		}
+		return r.run(ctx, p)
+	})
+}
+
+func (o *cleanupOptions) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	o.selectors.choose(f)
+	f.StringVar(&o.failedOlderThan, "failed-older-than", "", "for failed ones this `AGE` instead of --older-than")
+	f.StringVar(&o.idleFor, "idle-for", sandbox.FormatDuration(cleanup.DefaultIdleFor), "a running one must have been silent for this `DURATION`")
+	f.BoolVar(&o.ignoreActivity, "ignore-activity", false, "end also what is at work: go by age alone")
+	f.BoolVar(&o.unhealthy, "unhealthy", false, "only those that are listed as running and answer nothing")
+	f.BoolVar(&o.includePaused, "include-paused", false, "also paused ones; with --delete, their snapshots die")
+	f.BoolVar(&o.unowned, "unowned", false, "also those that are not yours")
+	f.StringVar(&o.maxDelete, "max-delete", "20", "refuse to end more than `N`")
+	f.StringVar(&o.maxFraction, "max-fraction", "25%", "refuse to end more than this `SHARE` of a profile's fleet, above 5")
+	f.StringSliceVar(&o.production, "production", nil, "allow production profile `NAME` (repeatable)")
+	f.BoolVar(&o.delete, "delete", false, "also destroy what the provider would keep: record, logs, snapshot")
+	f.StringVar(&o.concurrency, "concurrency", "16", "at most `N` requests in flight to one provider")
+	f.StringVar(&o.wait, "wait", sandbox.FormatDuration(fleet.DefaultWait), "look for each end for this `DURATION`, then exit 8")
+	f.StringVar(&o.grace, "grace", "5s", "`DURATION` from asking a program to killing it")
+	f.BoolVar(&o.yes, "yes", false, "do it")
+	f.StringVar(&o.out, "out", "", "write the plan to `FILE`, and do nothing")
+	f.StringVar(&o.apply, "apply", "", "end at most what the plan in `FILE` names")
+	f.StringVar(&o.maxPlanAge, "max-plan-age", "1h", "refuse a plan that is older than this `DURATION`")
+	f.StringVar(&o.resume, "resume", "", "go on with `RUN`, which was cut off")
+	f.StringVar(&o.explain, "explain", "", "say what each check makes of `REF`, and do nothing")
+	f.StringVar(&o.lockWait, "lock-timeout", "", "wait this `DURATION` for another run to end, then exit 12")
+	f.BoolVar(&o.detailed, "detailed-exitcode", false, "exit 10 when a plan is not empty")
+	o.selectors.complete(cmd)
+}
+
+// cleanupRun is one run of the verb.
+type cleanupRun struct {
+	d     *Deps
+	o     *cleanupOptions
+	id    string
+	rule  cleanup.Rule
+	world cleanup.World
+	named bool // the operator chose by flags, and not the default rule
+
+	wait, grace, planAge, lockWait time.Duration
+
+	fleet  *fleet.Fleet
+	survey cleanup.Survey
+}
+
+// read reads every flag and the configuration; nothing has been called when it
+// refuses.
+func (o *cleanupOptions) read(cmd *cobra.Command, d *Deps) (*cleanupRun, error) {
+	r := &cleanupRun{d: d, o: o, id: d.runID()}
+	if err := r.measures(); err != nil {
+		return nil, err
+	}
+	if err := o.exclusive(cmd); err != nil {
+		return nil, err
+	}
+	if err := r.readRule(cmd); err != nil {
+		return nil, err
+	}
+	d.Globals.Settings = map[string]string{}
+	for _, name := range []string{"max-delete", "max-fraction", "concurrency"} {
+		if f := cmd.Flags().Lookup(name); f.Changed {
+			d.Globals.Settings[name] = f.Value.String()
+		}
+	}
+	if err := r.readWorld(); err != nil {
+		return nil, err
+	}
+	return r, r.unspoken()
+}
+
+func (r *cleanupRun) measures() error {
+	for _, m := range []struct {
+		flag, text string
+		to         *time.Duration
+		optional   bool
+	}{
+		{"--wait", r.o.wait, &r.wait, false},
+		{"--grace", r.o.grace, &r.grace, false},
+		{"--max-plan-age", r.o.maxPlanAge, &r.planAge, false},
+		{"--lock-timeout", r.o.lockWait, &r.lockWait, true},
+		{"--idle-for", r.o.idleFor, &r.rule.IdleFor, false},
+		{"--failed-older-than", r.o.failedOlderThan, &r.rule.FailedOlderThan, true},
+	} {
+		if m.text == "" && m.optional {
+			continue // a flag that was given empty is refused before
+		}
+		d, err := sandbox.ParseDuration(m.text)
+		if err != nil {
+			return fault.Usage("%s: %w", m.flag, err)
+		}
+		*m.to = d
+	}
+	return nil
+}
+
+// choosing are the flags that make a rule; a plan and a journal have theirs.
+func choosing() []string {
+	return []string{
+		"state", "older-than", "younger-than", "label", "name", "task", "agent-type", "stuck", "failed-older-than",
+		"idle-for", "ignore-activity", "unhealthy", "include-paused", "unowned", "delete",
+	}
+}
+
+// exclusive refuses flags that contradict each other: to add a filter to a plan
+// could be read as widening it.
+func (o *cleanupOptions) exclusive(cmd *cobra.Command) error {
+	f := cmd.Flags()
+	var modes []string
+	for _, name := range []string{"out", "apply", "resume", "explain"} {
+		if f.Changed(name) {
+			modes = append(modes, "--"+name)
+		}
+	}
+	if len(modes) > 1 {
+		return fault.Usage("%s and %s do not go together", modes[0], modes[1])
+	}
+	if (o.out != "" || o.explain != "") && o.yes {
+		return fault.Usage("%s does nothing, so --yes has no meaning with it", modes[0])
+	}
+	if o.apply == "" && o.resume == "" {
+		return nil
+	}
+	for _, name := range choosing() {
+		if f.Changed(name) {
+			return fault.Usage("%s has its own rule, so --%s has no meaning with it", modes[0], name).
+				WithHint("make a new plan with the selectors that you want")
+		}
+	}
+	return nil
+}
+
+func (r *cleanupRun) readRule(cmd *cobra.Command) error {
+	s, err := selector.Compile(r.o.selectors.options())
+	if err != nil {
+		return err
+	}
+	o := r.o
+	r.rule.Selector, r.rule.IgnoreActivity, r.rule.IncludePaused = s, o.ignoreActivity, o.includePaused
+	r.rule.Unowned, r.rule.Unhealthy, r.rule.Delete = o.unowned, o.unhealthy, o.delete
+	r.named = r.rule.Chooses() || cmd.Flags().Changed("stuck")
+	if !r.named {
+		r.rule.Selector.Stuck = true
+	}
+	return nil
+}
+
+// unspoken refuses to act by a rule that nobody spelled out.
+func (r *cleanupRun) unspoken() error {
+	if !r.o.yes || r.named || r.o.apply != "" || r.o.resume != "" {
+		return nil
+	}
+	return fault.New(fault.KindRefused, "no selector was given, and acting by the default rule needs it spelled out").
+		WithHint("look at the plan without --yes; then repeat with --stuck --yes, or with --older-than")
+}
+
+// readWorld takes the guards from the configuration, of the profiles that the run is
+// about.
+func (r *cleanupRun) readWorld() error {
+	c, err := r.d.Config()
+	if err != nil {
+		return err
+	}
+	for _, name := range r.o.production {
+		if _, known := c.Find(name); !known {
+			return fault.Usage("--production: there is no profile %q", name)
+		}
+	}
+	r.world = cleanup.World{
+		Now:        r.d.now,
+		Limits:     cleanup.Limits{MaxDelete: c.Limits.MaxDelete, MaxFraction: int(c.Limits.MaxFraction), Production: r.o.production},
+		Thresholds: r.d.thresholds,
+		Protected:  func(s sandbox.Sandbox) string { return r.d.protected(c, s) },
+	}
+	for _, p := range c.Selected() {
+		r.world.Profiles = append(r.world.Profiles, cleanup.Profile{
+			Name: p.Name, Production: p.Production || slices.Contains(c.Production, p.Name), Owns: p.Owned.Owns, OwnedRule: p.Owned.String(),
+		})
+	}
+	return nil
+}

@@ -1,0 +1,233 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"sbx/internal/cleanup"
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/journal"
+	"sbx/internal/lock"
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+)
+
+// run looks, and acts where it may.
+func (r *cleanupRun) run(ctx context.Context, p *output.Printer) error {
+	switch {
+	case r.o.resume != "":
+		return r.goOn(ctx, p)
+	case r.o.apply != "":
+		return r.applyPlan(ctx, p)
+	case r.o.yes:
+		return r.act(ctx, p)
+	}
+	return r.propose(ctx, p)
+}
+
+// propose shows the plan. A terminal may allow it by an answer.
+func (r *cleanupRun) propose(ctx context.Context, p *output.Printer) error {
+	if err := p.Format.Refuse("cleanup without --yes", output.RowFormats()...); err != nil {
+		return err
+	}
+	if err := r.look(ctx, p); err != nil {
+		return err
+	}
+	if r.o.explain != "" {
+		return r.explain(p)
+	}
+	plan := r.survey.Plan(r.id)
+	if r.o.out != "" {
+		if err := writePlan(r.o.out, plan); err != nil {
+			return err
+		}
+	}
+	asks := r.d.attended() && p.Format.Human() && r.o.out == "" && len(plan.Items) > 0 && cleanup.Refusal(r.survey.Guards(r.world)) == nil && r.named
+	err := r.showPlan(p)
+	if !asks || interruptedBy(ctx) {
+		return err
+	}
+	allowed, askErr := r.ask(ctx, p)
+	if askErr != nil || !allowed {
+		return askErr
+	}
+	return r.locked(ctx, func() error { return r.do(ctx, p, r.survey.Targets()) })
+}
+
+func interruptedBy(ctx context.Context) bool { return ctx.Err() != nil }
+
+// ask lets a terminal allow the plan: by the count when it is more than a few or
+// something runs, else by y.
+func (r *cleanupRun) ask(ctx context.Context, p *output.Printer) (bool, error) {
+	n, running := len(r.survey.Selected), false
+	for _, j := range r.survey.Selected {
+		running = running || j.Sandbox.State == sandbox.StateRunning
+	}
+	word, question := "y", fmt.Sprintf("end these %d? type y: ", n)
+	if n > maxUnasked || running {
+		word = strconv.Itoa(n)
+		question = fmt.Sprintf("type %s to end them, anything else to do nothing: ", word)
+	}
+	answer, err := r.d.ask(ctx, newAnswers(r.d), question)
+	if err != nil {
+		return false, err
+	}
+	if answer != word {
+		p.Note("nothing was done")
+		return false, nil
+	}
+	return true, nil
+}
+
+// act looks and ends under the lock, with nobody to ask.
+func (r *cleanupRun) act(ctx context.Context, p *output.Printer) error {
+	return r.locked(ctx, func() error {
+		if err := r.look(ctx, p); err != nil {
+			return err
+		}
+		return r.do(ctx, p, r.survey.Targets())
+	})
+}
+
+// locked runs something while no other run of this state directory acts.
+func (r *cleanupRun) locked(ctx context.Context, do func() error) error {
+	a := r.d.actor()
+	release, err := r.d.Lock(ctx, lock.Holder{Run: r.id, Who: a.Who, Host: a.Host, PID: a.PID, Since: r.d.now()}, r.lockWait)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = release() }() // the end of the process releases it all the same
+	return do()
+}
+
+// look lists and judges everything.
+func (r *cleanupRun) look(ctx context.Context, p *output.Printer) error {
+	progress := p.Progress("looking at every sandbox")
+	defer progress.Done()
+	var err error
+	if r.fleet, err = r.d.Fleet(ctx); err != nil {
+		return err
+	}
+	r.survey, err = cleanup.Look(ctx, r.fleet, r.world, r.rule)
+	if err != nil {
+		return err
+	}
+	progress.Done()
+	p.Note(fmt.Sprintf("found %d of %d sandboxes to clean up", len(r.survey.Selected), len(r.survey.Selected)+len(r.survey.Kept)))
+	return nil
+}
+
+// do begins the journal, holds the run against the guards and ends the targets.
+func (r *cleanupRun) do(ctx context.Context, p *output.Printer, targets []cleanup.Target) error {
+	disk, err := r.d.Journals()
+	if err != nil {
+		return err
+	}
+	w, err := journal.Create(disk, r.id, r.d.now)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	guards := r.survey.Guards(r.world)
+	plan := r.survey.Plan(r.id)
+	plan.Items = plan.Items[:0]
+	for _, t := range targets {
+		plan.Items = append(plan.Items, t.Item)
+	}
+	begin := cleanup.Begin{
+		Actor: r.d.actor(), Verb: "cleanup", Plan: plan, Guards: guards, Profiles: r.survey.Records(), Kept: r.survey.Grounds(),
+	}
+	if err := w.Append(cleanup.EntryBegin, begin); err != nil {
+		return err
+	}
+	if refused := cleanup.Refusal(guards); refused != nil {
+		end := cleanup.End{ExitCode: fault.ExitCode(refused), Error: refused.Error(), Refused: true, Succeeded: []string{}}
+		if err := w.Append(cleanup.EntryEnd, end); err != nil {
+			p.Warn(err.Error())
+		}
+		return r.refuse(p, refused)
+	}
+	return r.end(ctx, p, w, targets)
+}
+
+// end ends the targets, prints what became of each as it is known, and closes the
+// journal.
+func (r *cleanupRun) end(ctx context.Context, p *output.Printer, w *journal.Writer, targets []cleanup.Target) error {
+	run := &cleanup.Run{
+		Fleet: r.fleet, World: r.world, Rule: r.rule, Journal: w, Targets: targets,
+		Wait: r.wait, Grace: r.grace, By: r.d.by("cleanup"), Redact: p.Redact,
+	}
+	progress := p.Progress(fmt.Sprintf("ending %d sandboxes", len(targets)))
+	defer progress.Done()
+	list, err := r.list(p)
+	if err != nil {
+		return err
+	}
+	var endings []sandbox.Ending
+	for e := range run.Do(ctx) {
+		endings = append(endings, e)
+		progress.Update(fmt.Sprintf("%d of %d", len(endings), len(targets)))
+		addEnding(list, e, false)
+	}
+	verdict := r.survey.Verdict(endings)
+	if cause := ended(ctx, verdict); cause != nil {
+		verdict = cause
+	}
+	closing := cleanup.End{Counts: fleet.Count(endings), ExitCode: fault.ExitCode(verdict), Succeeded: r.survey.Succeeded(endings)}
+	if verdict != nil {
+		closing.Error = p.Redact(verdict.Error())
+	}
+	if err := w.Append(cleanup.EntryEnd, closing); err != nil {
+		list.Fail(err)
+		if verdict == nil {
+			verdict = err
+		}
+	}
+	return r.conclude(list, endings, verdict)
+}
+
+// list opens the list of endings.
+func (r *cleanupRun) list(p *output.Printer) (*output.List[sandbox.Ending], error) {
+	spec := output.ListSpec[sandbox.Ending]{Schema: cleanupSchema, Columns: endingColumns()}
+	if len(p.Columns) == 0 {
+		spec.Line = cleanedLine
+	}
+	list, err := output.NewList(p, spec)
+	if err != nil {
+		return nil, err
+	}
+	list.Set("run_id", r.id)
+	return list, nil
+}
+
+// conclude adds what was left out and the sums.
+func (r *cleanupRun) conclude(list *output.List[sandbox.Ending], endings []sandbox.Ending, verdict error) error {
+	for _, err := range r.survey.Errs() {
+		list.Fail(err)
+	}
+	list.Set("counts", fleet.Count(endings))
+	if len(r.survey.Errs()) == 0 {
+		list.Succeeded()
+	}
+	return list.CloseAs(verdict)
+}
+
+// refuse prints a run that a guard kept from acting.
+func (r *cleanupRun) refuse(p *output.Printer, refused error) error {
+	list, err := r.list(p)
+	if err != nil {
+		return err
+	}
+	list.Fail(refused)
+	return r.conclude(list, nil, refused)
+}
+
+// cleanedLine is one ending for people: what stays says why, since nobody named it.
+func cleanedLine(e sandbox.Ending) string {
+	if e.Outcome == sandbox.OutcomeChanged || e.Outcome == sandbox.OutcomeSkipped {
+		return string(e.Outcome) + " " + e.Ref.String() + ": " + e.Reason
+	}
+	return endingLine(e)
+}
