@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,8 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/journal"
+	"sbx/internal/lock"
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/providers"
@@ -112,7 +115,7 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 	var globals Globals
 	began := new(bool)
 	var printer *output.Printer
-	types := []providers.Type{{Name: "local", Always: true}}
+	types := []providers.Type{{Name: "local", Always: true}, {Name: "fake"}}
 	open := func() *fleet.Fleet {
 		var list []fleet.Member
 		for _, m := range b.members {
@@ -120,7 +123,9 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 		}
 		return fleet.New(list, fleet.Options{Now: p.Now, Poll: fleet.Poll{Min: time.Millisecond, Max: time.Millisecond}})
 	}
-	input := func() config.Input { return config.Input{Process: p, Types: types, File: globals.Config} }
+	input := func() config.Input {
+		return config.Input{Process: p, Types: types, File: globals.Config, Flags: globals.Settings}
+	}
 	d := &Deps{
 		Process: p, Version: Version{Version: "1.2.3", Commit: "abc", Go: "go1.26", OS: "linux", Arch: "amd64"}, Globals: &globals, Types: types,
 		Printer: func() (*output.Printer, error) {
@@ -144,6 +149,14 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 		RawTerminal: func() (func(), error) { return func() {}, nil },
 		Program:     func() (string, error) { return "/bin/false", nil },
 		Began:       func() { *began = true },
+		Journals:    func() (journal.Disk, error) { return journal.Dir(filepath.Join(b.home, "runs")), nil },
+		Lock: func(ctx context.Context, h lock.Holder, wait time.Duration) (func() error, error) {
+			l, err := lock.Take(ctx, filepath.Join(b.home, "cleanup.lock"), h, wait)
+			if err != nil {
+				return nil, err
+			}
+			return l.Release, nil
+		},
 	}
 	if b.adjust != nil {
 		b.adjust(d)
