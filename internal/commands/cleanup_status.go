@@ -26,7 +26,7 @@ func newCleanupStatus(d *Deps) *cobra.Command {
 			"It is in order while the last run that left nothing undone is not older than two\n" +
 			"periods. A dry or refused run is no success. Otherwise it exits 10; with\n" +
 			"-o nagios it is a check for a monitor.",
-		Example: "sbx cleanup status\nsbx cleanup status --expected-every 15m -o nagios",
+		Example: "sbx cleanup status\nsbx cleanup status --expected-every 15m",
 		Args:    usageArgs(noArgs, "`sbx cleanup runs` lists the runs"),
 	}
 	cmd.Flags().StringVar(&every, "expected-every", sandbox.FormatDuration(triage.DefaultThresholds().CleanupEvery), "how often it should run: a `DURATION`")
