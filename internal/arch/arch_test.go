@@ -59,6 +59,8 @@ func rooms() map[string][]string {
 		"providers/omoios/omoiostest":     wireFake,
 		"config":                          with(words, "process", "providers"),
 		"output":                          with(words, "process"),
+		"notify":                          {"fault", "httpx"},
+		"metrics":                         words,
 		// many as one
 		"fleet": with(words, "providers", "selector", "triage", "policy"),
 		// skins
@@ -97,7 +99,7 @@ func owners() map[string][]string {
 // standard says which rooms may use a guarded package of the standard library.
 func standard() map[string][]string {
 	return map[string][]string{
-		"net/http": with(wireRooms(), "httpx", "providers/providertest"),
+		"net/http": with(wireRooms(), "httpx", "providers/providertest", "metrics"),
 		"os/exec":  {"process", "providers/local", "providers/local/supervisor", "providers/local/identity", "providers/wiretest"},
 	}
 }
@@ -112,7 +114,7 @@ func wireRooms() []string {
 }
 
 func testLibraries() []string {
-	return []string{"github.com/stretchr/testify", "github.com/rogpeppe/go-internal", "github.com/itchyny/gojq"}
+	return []string{"github.com/stretchr/testify", "github.com/rogpeppe/go-internal", "github.com/itchyny/gojq", "github.com/prometheus"}
 }
 
 func with(list []string, more ...string) []string { return append(slices.Clone(list), more...) }
