@@ -65,8 +65,8 @@ func rooms() map[string][]string {
 		"fleet": with(words, "providers", "selector", "triage", "policy"),
 		// skins
 		"drill":    with(words, "fleet", "triage", "providers"),
-		"commands": with(words, "process", "providers", "selector", "triage", "config", "output", "fleet", "drill"),
-		"cli":      with(words, "process", "httpx", "providers", "providers/local", "providers/e2b", "providers/daytona", "providers/vercel", "providers/monotask", "providers/omoios", "config", "output", "fleet", "drill", "commands"),
+		"commands": with(words, "process", "providers", "selector", "triage", "config", "output", "notify", "metrics", "fleet", "drill"),
+		"cli":      with(words, "process", "httpx", "providers", "providers/local", "providers/e2b", "providers/daytona", "providers/vercel", "providers/monotask", "providers/omoios", "config", "output", "notify", "fleet", "drill", "commands"),
 		"arch":     nil,
 	}
 }

@@ -44,6 +44,7 @@ func (a *app) deps() *commands.Deps {
 		Size:        a.size,
 		RawTerminal: a.rawTerminal,
 		Program:     program,
+		Notifier:    a.notifier,
 		Began:       func() { a.began = true },
 	}
 }

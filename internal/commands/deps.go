@@ -13,6 +13,7 @@ import (
 
 	"sbx/internal/config"
 	"sbx/internal/fleet"
+	"sbx/internal/notify"
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/providers"
@@ -42,6 +43,10 @@ type Deps struct {
 	RawTerminal func() (func(), error)
 	// Program is this binary's own path, for programs that the drill stages.
 	Program func() (string, error)
+	// Notifier tells people how a run went, and pings this address where it is not
+	// "" instead of the configured one. Beside an error it tells those that can be
+	// told; the error is a warning.
+	Notifier func(ping string) (*notify.Notifier, error)
 	// Began is told when a verb starts: what fails before is a wrong use.
 	Began func()
 

@@ -15,6 +15,7 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/notify"
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/providers"
@@ -143,6 +144,7 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 		Size:        func() (providers.Size, <-chan providers.Size, func()) { return providers.Size{}, nil, func() {} },
 		RawTerminal: func() (func(), error) { return func() {}, nil },
 		Program:     func() (string, error) { return "/bin/false", nil },
+		Notifier:    func(string) (*notify.Notifier, error) { return &notify.Notifier{}, nil },
 		Began:       func() { *began = true },
 	}
 	if b.adjust != nil {
