@@ -62,13 +62,15 @@ func rooms() map[string][]string {
 		"providers/omoios/omoiostest":     wireFake,
 		"config":                          with(words, "process", "providers"),
 		"output":                          with(words, "process"),
+		"notify":                          {"fault", "httpx"},
+		"metrics":                         words,
 		// many as one
 		"fleet":   with(words, "providers", "selector", "triage", "policy"),
 		"cleanup": with(words, "fleet", "journal", "selector", "triage", "providers"),
 		// skins
 		"drill":    with(words, "fleet", "triage", "providers"),
-		"commands": with(words, "process", "providers", "selector", "triage", "config", "output", "fleet", "drill", "journal", "lock", "cleanup"),
-		"cli":      with(words, "process", "httpx", "providers", "providers/local", "providers/e2b", "providers/daytona", "providers/vercel", "providers/monotask", "providers/omoios", "config", "output", "fleet", "drill", "commands", "journal", "lock"),
+		"commands": with(words, "process", "providers", "selector", "triage", "config", "output", "notify", "metrics", "journal", "lock", "store", "fleet", "cleanup", "reconcile", "drill"),
+		"cli":      with(words, "process", "httpx", "providers", "providers/local", "providers/e2b", "providers/daytona", "providers/vercel", "providers/monotask", "providers/omoios", "config", "output", "notify", "journal", "lock", "store", "fleet", "drill", "commands"),
 		"arch":     nil,
 	}
 }
@@ -102,7 +104,7 @@ func owners() map[string][]string {
 // standard says which rooms may use a guarded package of the standard library.
 func standard() map[string][]string {
 	return map[string][]string{
-		"net/http": with(wireRooms(), "httpx", "providers/providertest"),
+		"net/http": with(wireRooms(), "httpx", "providers/providertest", "metrics"),
 		"os/exec":  {"process", "providers/local", "providers/local/supervisor", "providers/local/identity", "providers/wiretest"},
 	}
 }
@@ -117,7 +119,7 @@ func wireRooms() []string {
 }
 
 func testLibraries() []string {
-	return []string{"github.com/stretchr/testify", "github.com/rogpeppe/go-internal", "github.com/itchyny/gojq"}
+	return []string{"github.com/stretchr/testify", "github.com/rogpeppe/go-internal", "github.com/itchyny/gojq", "github.com/prometheus"}
 }
 
 func with(list []string, more ...string) []string { return append(slices.Clone(list), more...) }

@@ -50,6 +50,7 @@ func (a *app) deps() *commands.Deps {
 		Journals:    a.journals,
 		Lock:        a.lock,
 		Program:     program,
+		Notifier:    a.notifier,
 		Began:       func() { a.began = true },
 	}
 }

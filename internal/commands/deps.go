@@ -15,6 +15,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/journal"
 	"sbx/internal/lock"
+	"sbx/internal/notify"
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/providers"
@@ -48,6 +49,10 @@ type Deps struct {
 	Lock func(ctx context.Context, h lock.Holder, wait time.Duration) (release func() error, err error)
 	// Program is this binary's own path, for programs that the drill stages.
 	Program func() (string, error)
+	// Notifier tells people how a run went, and pings this address where it is not
+	// "" instead of the configured one. Beside an error it tells those that can be
+	// told; the error is a warning.
+	Notifier func(ping string) (*notify.Notifier, error)
 	// Began is told when a verb starts: what fails before is a wrong use.
 	Began func()
 

@@ -18,6 +18,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/journal"
 	"sbx/internal/lock"
+	"sbx/internal/notify"
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/providers"
@@ -148,6 +149,7 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 		Size:        func() (providers.Size, <-chan providers.Size, func()) { return providers.Size{}, nil, func() {} },
 		RawTerminal: func() (func(), error) { return func() {}, nil },
 		Program:     func() (string, error) { return "/bin/false", nil },
+		Notifier:    func(string) (*notify.Notifier, error) { return &notify.Notifier{}, nil },
 		Began:       func() { *began = true },
 		Journals:    func() (journal.Disk, error) { return journal.Dir(filepath.Join(b.home, "runs")), nil },
 		Lock: func(ctx context.Context, h lock.Holder, wait time.Duration) (func() error, error) {

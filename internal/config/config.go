@@ -18,6 +18,7 @@ type Config struct {
 	Production []string  // by name, each once
 	Protect    Protect
 	Limits     Limits
+	Notify     Notify
 	StateDir   string // absolute; made on first write
 	NoColor    bool
 	Files      []File // weakest first, also those that are not there

@@ -46,6 +46,7 @@ func (l *loader) widenings() []word {
 	for _, m := range limits() {
 		found = append(found, raised(m, project, user)...)
 	}
+	found = append(found, notifying(project)...)
 	slices.SortFunc(found, func(a, b word) int { return a.at.line*maxFile + a.at.column - b.at.line*maxFile - b.at.column })
 	return found
 }

@@ -68,6 +68,10 @@ func Starter(types []providers.Type) string {
 	for _, m := range limits() {
 		fmt.Fprintf(&b, "#  %s: %s # %s\n", m.name, m.fallback, m.help)
 	}
+	b.WriteString("\n# Whom a run without an operator tells of trouble. Secrets are not written here but in\n# the environment variables that are named.\n#notify:\n")
+	for _, n := range notices() {
+		fmt.Fprintf(&b, "#  %s: %s # %s\n", n.name, n.sample, n.help)
+	}
 	return b.String()
 }
 
