@@ -24,7 +24,7 @@ type EndOptions struct {
 	// Precheck reads each sandbox just before it is asked to end.
 	Precheck bool
 	// Still judges what Precheck has read: "" goes on, anything else is the
-	// outcome (changed or skipped), with its reason. Nil = goes on. It is
+	// outcome (changed, skipped or not_attempted), with its reason. Nil = goes on. It is
 	// called from several goroutines.
 	Still func(sandbox.Sandbox) (sandbox.Outcome, string)
 	// Before is called right before the request, with what is known of the
