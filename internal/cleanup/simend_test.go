@@ -137,7 +137,7 @@ func (s *sim) onEnd(b *bulk, endings []sandbox.Ending, verdict error) {
 		s.fail("%s: %d outcomes of %d items", b.inc, len(endings), len(run.items))
 	}
 	left := 0
-	for _, l := range b.inc.listings {
+	for _, l := range run.listings {
 		if !l.complete {
 			left++
 		}

@@ -227,11 +227,16 @@ func endable(o order, v sight) string {
 	return ""
 }
 
-// oldEnough counts ages as this machine sees them.
+// oldEnough counts ages as this machine sees them, and truly where the provider
+// tells its time.
 func (s *sim) oldEnough(o order, ref sandbox.Ref, v sight) string {
 	age := s.wall().Sub(v.created)
 	limit, rule := o.olderThan, "--older-than"
-	grant := s.cloud(ref.Provider).limit(v.agent)
+	c := s.cloud(ref.Provider)
+	grant := c.limit(v.agent)
+	if c.kind >= clocked {
+		age = min(age, time.Since(shift(v.created, -c.skew)))
+	}
 	switch {
 	case o.failedOlderThan > 0 && v.state == sandbox.StateFailed:
 		limit, rule = o.failedOlderThan, "--failed-older-than"

@@ -193,10 +193,7 @@ func (b *bulk) resume(run string) error {
 			return err
 		}
 		b.id, b.rule = h.RunID, h.Begin.Plan.Rule
-		b.survey = cleanup.Survey{At: b.inc.now(), Rule: b.rule}
-		for _, name := range h.Profiles() {
-			b.survey.Shares = append(b.survey.Shares, cleanup.Share{Profile: name})
-		}
+		b.survey = h.Survey(b.inc.now())
 		b.inc.s.onResume(b)
 		return b.end(w, b.inc.s.mut.targets(h.Resume()))
 	})
