@@ -137,7 +137,8 @@ func (r *Run) Do(ctx context.Context) iter.Seq[sandbox.Ending] {
 
 func (r *Run) how() fleet.EndOptions {
 	return fleet.EndOptions{
-		Delete: r.Rule.Delete, Grace: r.Grace, Wait: r.Wait, By: r.By, Precheck: true, Still: r.still, Before: r.intend,
+		Delete: r.Rule.Delete, Grace: r.Grace, Wait: r.Wait, By: r.By, Precheck: true, Legible: true,
+		Still: r.still, Heard: r.heard, Before: r.intend,
 	}
 }
 
@@ -148,15 +149,23 @@ func (r *Run) tell(e sandbox.Ending, yield func(sandbox.Ending) bool) bool {
 	return yield(e)
 }
 
+// heard says that a request of this run, from before it was cut off, is at work.
+func (r *Run) heard(now sandbox.Sandbox) bool {
+	return r.index[now.Ref()].Asked && now.State == sandbox.StateTerminating
+}
+
 // still judges what was read just before the end: anything that is not as planned
 // keeps the sandbox.
 func (r *Run) still(now sandbox.Sandbox) (sandbox.Outcome, string) {
 	t := r.index[now.Ref()]
+	if r.heard(now) {
+		return "", ""
+	}
 	if why := r.World.Protected(now); why != "" {
 		return sandbox.OutcomeSkipped, why
 	}
-	if t.Asked && now.State == sandbox.StateTerminating {
-		return "", ""
+	if skew, _ := r.Fleet.Skew(now.Provider); skew.Abs() > MaxSkew {
+		return sandbox.OutcomeNotAttempted, "not asked: the clocks are " + sandbox.FormatDuration(skew.Abs()) + " apart, so that no age can be trusted"
 	}
 	if why := t.Item.holds(now); why != "" {
 		return sandbox.OutcomeChanged, why

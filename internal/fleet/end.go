@@ -25,6 +25,7 @@ type end struct {
 	since  time.Time          // when a read first showed the end
 	doubt  string             // why an end that a read showed is not proved
 	gone   string             // how it went without being asked; its end is still to be proved
+	heard  bool               // a request from before is at work
 	leave  func()             // lets the next one ask
 }
 
@@ -38,7 +39,7 @@ func (e *end) run(ctx context.Context) sandbox.Ending {
 		if out, over := stage(ctx); over {
 			return out
 		}
-		if e.gone != "" {
+		if e.gone != "" || e.heard {
 			break
 		}
 	}
@@ -76,7 +77,7 @@ func (e *end) look(ctx context.Context) (sandbox.Ending, bool) {
 		return e.notAttempted(ctx), true
 	case errors.Is(err, policy.ErrOpen):
 		return e.leftAlone(err), true
-	case errors.Is(err, providers.ErrUnreadable) && e.o.Delete:
+	case errors.Is(err, providers.ErrUnreadable) && e.o.Delete && !e.o.Legible:
 		now = e.target // there is nothing else to judge by
 	case err != nil:
 		return e.missing("get", err)
@@ -99,6 +100,7 @@ func (e *end) look(ctx context.Context) (sandbox.Ending, bool) {
 		}
 	}
 	e.target, e.proof = now, []sandbox.Evidence{e.fact("state", string(now.State))}
+	e.heard = e.o.Heard != nil && e.o.Heard(now)
 	return sandbox.Ending{}, false
 }
 
