@@ -164,7 +164,7 @@ func (s *sim) permitted(inc *incarnation, run *runTruth, ref sandbox.Ref) {
 		return
 	}
 	for _, why := range []string{
-		s.unprotected(ref, v), unchanged(item, v, run.requested[ref] > 1 || inc.n > 0 && s.durable(inc.run).intents[ref] > 1),
+		s.unprotected(ref, v), unchanged(item, v),
 		s.ours(run.order, ref, v), endable(run.order, v), s.oldEnough(run.order, ref, v), s.idle(inc, run.order, ref, v),
 	} {
 		if why != "" {
@@ -187,9 +187,9 @@ func (s *sim) unprotected(ref sandbox.Ref, v sight) string {
 	return "sbx/keep=" + word + " protects it"
 }
 
-func unchanged(item itemTruth, v sight, asked bool) string {
+func unchanged(item itemTruth, v sight) string {
 	switch {
-	case v.state != item.state && !(asked && v.state == sandbox.StateTerminating):
+	case v.state != item.state:
 		return "it was " + string(item.state) + " and is " + string(v.state)
 	case !item.created.Equal(v.created):
 		return "it is not the one that was planned"
@@ -246,11 +246,11 @@ func (s *sim) oldEnough(o order, ref sandbox.Ref, v sight) string {
 		limit, rule = grant, "stuck_after"
 	case o.stuck && v.state == sandbox.StateProvisioning:
 		limit, rule = 5*time.Minute, "the time to provision"
-	case o.stuck && v.state != sandbox.StateTerminating:
+	case o.stuck:
 		return "it is not stuck but " + string(v.state)
 	}
 	switch {
-	case o.state != "" && v.state != o.state && v.state != sandbox.StateTerminating:
+	case o.state != "" && v.state != o.state:
 		return "it is not in the state that was asked for"
 	case v.created.IsZero():
 		return "its age is not known"
@@ -275,17 +275,26 @@ func (s *sim) idle(inc *incarnation, o order, ref sandbox.Ref, v sight) string {
 		limit = time.Minute
 	}
 	heard, listened := inc.heard[ref]
-	listened = listened && heard.gen == v.gen
-	now := time.Now()
+	listened = listened && heard.gen == v.gen && s.quiet(c, heard.worked) >= -2*time.Minute
+	recorded := v.recordTells && s.quiet(c, v.worked) >= -2*time.Minute
 	switch {
-	case v.recordTells && now.Sub(v.worked) <= limit:
-		return "its record shows life " + now.Sub(v.worked).String() + " ago"
-	case listened && now.Sub(heard.worked) <= limit:
-		return "its output shows life " + now.Sub(heard.worked).String() + " ago"
+	case recorded && s.quiet(c, v.worked) <= limit:
+		return "its record shows life " + s.quiet(c, v.worked).String() + " ago"
+	case listened && s.quiet(c, heard.worked) <= limit:
+		return "its output shows life " + s.quiet(c, heard.worked).String() + " ago"
 	case c.kind >= voiced && !inc.tried[ref]:
 		return "nobody looked whether it works"
-	case !v.recordTells && !listened && !c.ageOnly:
+	case !recorded && !listened && !c.ageOnly:
 		return "nothing tells whether it works"
 	}
 	return ""
+}
+
+// quiet is how long ago something was: truly, where the provider tells its time, and
+// else as this machine must believe.
+func (s *sim) quiet(c *cloud, at time.Time) time.Duration {
+	if c.kind >= clocked {
+		return time.Since(at)
+	}
+	return s.wall().Sub(at)
 }
