@@ -97,6 +97,7 @@ type sight struct {
 	worked      time.Time
 	recordTells bool
 	unreadable  bool
+	off         time.Duration // of this machine's clock, when it was read
 }
 
 func (b *box) sight(now time.Time, c *cloud) sight {

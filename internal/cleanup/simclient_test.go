@@ -201,7 +201,7 @@ func (p *client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 	if found == "record" {
 		view = p.c.view(b, now)
 		look := b.sight(now, p.c)
-		look.unreadable = harm == "cannot be read"
+		look.unreadable, look.off = harm == "cannot be read", p.s.clock.off
 		p.inc.sights[ref] = look
 	}
 	if old, there := p.inc.first[ref]; p.s.mut.readsStale && there && !wasAsked {

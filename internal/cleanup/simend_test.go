@@ -82,6 +82,7 @@ func (s *sim) onResume(b *bulk) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b.inc.run = b.id
+	s.runs[b.id].final = s.durable(b.id).results
 	s.say("%s goes on with %s", b.inc, b.id)
 }
 
@@ -98,6 +99,9 @@ func (s *sim) onEnding(inc *incarnation, e sandbox.Ending) {
 		return
 	}
 	s.say("%s: %s is %s: %s", inc, e.Ref, e.Outcome, e.Reason)
+	if was := s.runs[inc.run].final[e.Ref]; (was == sandbox.OutcomeVerified || was == sandbox.OutcomeAlreadyGone) && e.Outcome != was {
+		s.fail("%s says that %s is %s, which the disk said is %s", inc, e.Ref, e.Outcome, was)
+	}
 	if e.Outcome != sandbox.OutcomeVerified && e.Outcome != sandbox.OutcomeAlreadyGone {
 		return
 	}

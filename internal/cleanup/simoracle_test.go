@@ -15,6 +15,7 @@ type runTruth struct {
 	items     map[sandbox.Ref]itemTruth
 	refused   bool
 	requested map[sandbox.Ref]int
+	final     map[sandbox.Ref]sandbox.Outcome // on the disk when it was gone on with last
 }
 
 // itemTruth is what a plan says of a sandbox, and which one it meant.
@@ -181,7 +182,7 @@ func (s *sim) unprotected(ref sandbox.Ref, v sight) string {
 	if !there {
 		return ""
 	}
-	if until, err := time.Parse(time.RFC3339, word); err == nil && !s.wall().Before(until) {
+	if until, err := time.Parse(time.RFC3339, word); err == nil && !s.believed(v).Before(until) {
 		return ""
 	}
 	return "sbx/keep=" + word + " protects it"
@@ -230,7 +231,7 @@ func endable(o order, v sight) string {
 // oldEnough counts ages as this machine sees them, and truly where the provider
 // tells its time.
 func (s *sim) oldEnough(o order, ref sandbox.Ref, v sight) string {
-	age := s.wall().Sub(v.created)
+	age := s.believed(v).Sub(v.created)
 	limit, rule := o.olderThan, "--older-than"
 	c := s.cloud(ref.Provider)
 	grant := c.limit(v.agent)
@@ -275,13 +276,13 @@ func (s *sim) idle(inc *incarnation, o order, ref sandbox.Ref, v sight) string {
 		limit = time.Minute
 	}
 	heard, listened := inc.heard[ref]
-	listened = listened && heard.gen == v.gen && s.quiet(c, heard.worked) >= -2*time.Minute
-	recorded := v.recordTells && s.quiet(c, v.worked) >= -2*time.Minute
+	listened = listened && heard.gen == v.gen && s.quiet(c, v, heard.worked) >= -2*time.Minute
+	recorded := v.recordTells && s.quiet(c, v, v.worked) >= -2*time.Minute
 	switch {
-	case recorded && s.quiet(c, v.worked) <= limit:
-		return "its record shows life " + s.quiet(c, v.worked).String() + " ago"
-	case listened && s.quiet(c, heard.worked) <= limit:
-		return "its output shows life " + s.quiet(c, heard.worked).String() + " ago"
+	case recorded && s.quiet(c, v, v.worked) <= limit:
+		return "its record shows life " + s.quiet(c, v, v.worked).String() + " ago"
+	case listened && s.quiet(c, v, heard.worked) <= limit:
+		return "its output shows life " + s.quiet(c, v, heard.worked).String() + " ago"
 	case c.kind >= voiced && !inc.tried[ref]:
 		return "nobody looked whether it works"
 	case !recorded && !listened && !c.ageOnly:
@@ -292,9 +293,13 @@ func (s *sim) idle(inc *incarnation, o order, ref sandbox.Ref, v sight) string {
 
 // quiet is how long ago something was: truly, where the provider tells its time, and
 // else as this machine must believe.
-func (s *sim) quiet(c *cloud, at time.Time) time.Duration {
+func (s *sim) quiet(c *cloud, v sight, at time.Time) time.Duration {
 	if c.kind >= clocked {
 		return time.Since(at)
 	}
-	return s.wall().Sub(at)
+	return s.believed(v).Sub(at)
 }
+
+// believed is the latest time that this machine's clock showed since a sandbox was
+// read: it may jump back after the judgement.
+func (s *sim) believed(v sight) time.Time { return time.Now().Add(max(v.off, s.clock.off)) }

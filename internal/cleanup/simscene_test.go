@@ -32,7 +32,7 @@ func (s *sim) populate() {
 			c.stuckAfter = map[string]time.Duration{pick(r, "", "builder"): pick(r, 30*time.Minute, 5*time.Minute)}
 		}
 		s.clouds = append(s.clouds, c)
-		for n := range r.IntN(11) {
+		for n := range r.IntN(pick(r, 11, 11, 11, 22)) {
 			s.settle(c, s.makeBox(fmt.Sprintf("%s%02d", c.name, n)))
 		}
 	}

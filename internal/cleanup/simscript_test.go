@@ -112,7 +112,7 @@ func (s *sim) runPlan(e errand) {
 func (s *sim) runOn(e errand, inc *incarnation, err error, died bool) {
 	for life := 1; ; life++ {
 		inc.kill(context.Canceled)
-		open := died || err != nil && fault.ExitCode(err) != 11 && fault.ExitCode(err) != 12 && s.roll("goes on", inc.n) < 0.5
+		open := died || err != nil && s.roll("goes on", inc.n) < 0.5 // also what was refused: somebody may try
 		run := inc.run
 		if !open || run == "" || life > maxLives {
 			return

@@ -1,0 +1,120 @@
+package cleanup_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"sbx/internal/cleanup"
+	"sbx/internal/sandbox"
+	"sbx/internal/triage"
+)
+
+// planted is one mistake, how many seeds may pass before it shows, and a word of the
+// rule that it breaks.
+type planted struct {
+	mut    mutation
+	within uint64
+	says   string
+}
+
+func mutations() map[string]planted {
+	rule := func(change func(*cleanup.Rule)) mutation { return mutation{rule: change} }
+	world := func(change func(*cleanup.World)) mutation { return mutation{world: change} }
+	return map[string]planted{
+		"a failed listing just ends":             {mutation{swallowsListErrors: true}, 500, "not listed whole"},
+		"the read before the end is the list's":  {mutation{readsStale: true}, 500, "asks"},
+		"a 2xx is an end":                        {mutation{seesEndsAtOnce: true}, 500, "says that"},
+		"a request is repeated":                  {mutation{asksTwice: true}, 500, "twice"},
+		"output is not read":                     {mutation{hearsNothing: true}, 500, "its output shows life"},
+		"the journal is not synced":              {mutation{neverSyncs: true}, 500, "the disk holds 0 intents"},
+		"a torn line is kept":                    {mutation{keepsTornLines: true}, 1000, "cannot be trusted"},
+		"the lock always grants":                 {mutation{lockAlwaysGrants: true}, 1000, "acts"},
+		"guards are not asked":                   {mutation{ignoresGuards: true}, 500, "more than"},
+		"a dry run acts":                         {mutation{dryRunActs: true}, 500, "dry run"},
+		"the verdict is always success":          {mutation{alwaysSucceeds: true}, 500, "exit 0"},
+		"a refused run is gone on with":          {mutation{resumesRefused: true}, 1000, "refused"},
+		"a resume forgets what is done":          {mutation{resumesAll: true}, 1000, "which the disk said"},
+		"intents are not written":                {mutation{skips: cleanup.EntryIntent}, 500, "intents"},
+		"results are not written":                {mutation{skips: cleanup.EntryResult}, 500, "the disk says"},
+		"an outcome is lost":                     {mutation{losesEvery: 2}, 500, "comes out 0 times"},
+		"activity is ignored":                    {rule(func(r *cleanup.Rule) { r.IgnoreActivity = true }), 500, "shows life"},
+		"a shorter silence is enough":            {rule(func(r *cleanup.Rule) { r.IdleFor = time.Second }), 500, "shows life"},
+		"strangers are ours":                     {rule(func(r *cleanup.Rule) { r.Unowned = true }), 500, "not ours"},
+		"paused ones go":                         {rule(func(r *cleanup.Rule) { r.IncludePaused, r.Delete = true, true }), 500, "paused"},
+		"stop means delete":                      {rule(func(r *cleanup.Rule) { r.Delete = true }), 500, "deletes"},
+		"half the age is enough":                 {rule(func(r *cleanup.Rule) { r.Selector.OlderThan /= 2 }), 500, "is not over"},
+		"states do not matter":                   {rule(func(r *cleanup.Rule) { r.Selector.States = nil }), 500, "not in the state"},
+		"labels do not matter":                   {rule(func(r *cleanup.Rule) { r.Selector.Labels = nil }), 500, "the label that was asked for"},
+		"nothing is protected":                   {world(func(w *cleanup.World) { w.Protected = func(sandbox.Sandbox) string { return "" } }), 500, "protects it"},
+		"every profile owns everything":          {world(ownAll), 500, "not ours"},
+		"no profile is production":               {world(noProduction), 500, "production"},
+		"agent types have no limits":             {world(sameLimits), 500, "agent type"},
+		"unknown activity counts as none":        {world(ageOnly), 500, "nothing tells"},
+		"the share of the fleet does not matter": {world(func(w *cleanup.World) { w.Limits.MaxFraction = 100 }), 2000, "%"},
+		"the clock of the machine is an hour on": {world(hourAhead), 500, "asks"},
+	}
+}
+
+func ownAll(w *cleanup.World) {
+	for i := range w.Profiles {
+		w.Profiles[i].Owns = nil
+	}
+}
+
+func noProduction(w *cleanup.World) {
+	for i := range w.Profiles {
+		w.Profiles[i].Production = false
+	}
+}
+
+func sameLimits(w *cleanup.World) {
+	was := w.Thresholds
+	w.Thresholds = func(s sandbox.Sandbox) triage.Thresholds {
+		t := was(s)
+		t.StuckAge = triage.DefaultThresholds().StuckAge
+		return t
+	}
+}
+
+func ageOnly(w *cleanup.World) {
+	was := w.Thresholds
+	w.Thresholds = func(s sandbox.Sandbox) triage.Thresholds {
+		t := was(s)
+		t.AgeOnly = true
+		return t
+	}
+}
+
+func hourAhead(w *cleanup.World) {
+	was := w.Now
+	w.Now = func() time.Time { return was().Add(time.Hour) }
+}
+
+// TestPlantedMistakesAreCaught shows that the simulation can fail: each mistake
+// breaks a rule that it is told to break, within some seeds.
+func TestPlantedMistakesAreCaught(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("SBX_SEED") != "" {
+		t.Skip("one seed is replayed")
+	}
+	for name, m := range mutations() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			other := ""
+			for seed := uint64(1); seed <= m.within; seed++ {
+				for _, wrong := range simulate(t, seed, m.mut).wrong {
+					if strings.Contains(wrong, m.says) {
+						t.Logf("caught by seed %d: %s", seed, wrong)
+						return
+					}
+					other = wrong
+				}
+			}
+			assert.Fail(t, "nobody notices", "within %d seeds; last seen: %q", m.within, other)
+		})
+	}
+}
