@@ -48,7 +48,7 @@ type harmful struct {
 
 func newSim(seed uint64, mut mutation) *sim {
 	return &sim{
-		seed: seed, mut: mut, rng: rand.New(rand.NewPCG(seed, 0x5b)), began: time.Now(), //nolint:gosec // a schedule, no secret
+		seed: seed, mut: mut, rng: rand.New(rand.NewPCG(seed, 0x5b)), began: time.Now(),
 		disk: &disk{files: map[string]*simFile{}}, protect: map[sandbox.Ref]bool{}, runs: map[string]*runTruth{},
 	}
 }

@@ -89,7 +89,6 @@ func (b *box) now(now time.Time, stops bool) sandbox.State {
 // sight is what was true of a sandbox when a provider answered about it.
 type sight struct {
 	at, created time.Time // created as the record says it
-	started     time.Time
 	gen         int
 	state       sandbox.State
 	labels      map[string]string

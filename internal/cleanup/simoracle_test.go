@@ -3,6 +3,7 @@ package cleanup_test
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"sbx/internal/sandbox"
@@ -47,11 +48,11 @@ func (s *sim) durable(run string) durableRun {
 			return d
 		}
 		var e struct {
-			Entry string
+			Entry string `json:"entry"`
 			Data  struct {
-				Ref     sandbox.Ref
-				Outcome sandbox.Outcome
-			}
+				Ref     sandbox.Ref     `json:"ref"`
+				Outcome sandbox.Outcome `json:"outcome"`
+			} `json:"data"`
 		}
 		if json.Unmarshal(line, &e) != nil {
 			return d
@@ -131,21 +132,12 @@ func (s *sim) guarded(inc *incarnation, run *runTruth, ref sandbox.Ref) {
 	if n > 5 && 100*n > o.maxFraction*fleet {
 		s.fail("%s asks %d of the %d sandboxes of %s to end, more than %d%%", inc, n, fleet, c.name, o.maxFraction)
 	}
-	if c.production && !contains(o.production, c.name) {
+	if c.production && !slices.Contains(o.production, c.name) {
 		s.fail("%s asks %s to end, which is production", inc, ref)
 	}
 	if c.kind >= clocked && seen.skew.Abs() > 2*time.Minute {
 		s.fail("%s asks %s to end, and the clocks are %s apart", inc, ref, seen.skew)
 	}
-}
-
-func contains(list []string, word string) bool {
-	for _, w := range list {
-		if w == word {
-			return true
-		}
-	}
-	return false
 }
 
 // permitted holds one sandbox, as it truly was when it was last read, against what

@@ -111,7 +111,7 @@ func (b *bulk) do(targets []cleanup.Target) error {
 	if err != nil {
 		return err
 	}
-	defer w.Close()
+	defer func() { _ = w.Close() }()
 	guards := b.survey.Guards(b.world)
 	plan := b.survey.Plan(b.id)
 	plan.Items = plan.Items[:0]
@@ -188,7 +188,7 @@ func (b *bulk) resume(run string) error {
 		if err != nil {
 			return err
 		}
-		defer w.Close()
+		defer func() { _ = w.Close() }()
 		if err := w.Append(cleanup.EntryResume, cleanup.Actor{Who: "simulation"}); err != nil {
 			return err
 		}
@@ -200,7 +200,7 @@ func (b *bulk) resume(run string) error {
 }
 
 // goes runs one verb and notes how it came out.
-func (inc *incarnation) goes(do func() error) (err error, died bool) { //nolint:revive // the death is not an error
+func (inc *incarnation) goes(do func() error) (err error, died bool) {
 	err = do()
 	s := inc.s
 	s.mu.Lock()

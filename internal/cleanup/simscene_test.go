@@ -94,13 +94,28 @@ func (s *sim) keepWord() string {
 func (s *sim) curse() {
 	r := s.rng
 	kinds := []harmful{
-		{harm: "5xx", op: "list", page: 2}, {harm: "5xx", op: "list"}, {harm: "hangs", op: "list"}, {harm: "repeats its token", op: "list"},
-		{harm: "hides paused", op: "list"}, {harm: "is empty", op: "list", page: 1},
-		{harm: "5xx", op: "get"}, {harm: "hangs", op: "get"}, {harm: "cannot be read", op: "get"},
-		{harm: "5xx", op: "terminate"}, {harm: "429", op: "terminate"}, {harm: "hangs", op: "terminate"},
-		{harm: "says yes, does nothing", op: "terminate"}, {harm: "does it, then 5xx", op: "terminate"}, {harm: "does it, then hangs", op: "terminate"},
-		{harm: "5xx", op: "logs"}, {harm: "hangs", op: "logs"}, {harm: "5xx", op: "usage"}, {harm: "hangs", op: "usage"},
-		{harm: "5xx", op: "verify"}, {harm: "429"}, {harm: "hangs"},
+		{harm: "5xx", op: "list", page: 2},
+		{harm: "5xx", op: "list"},
+		{harm: "hangs", op: "list"},
+		{harm: "repeats its token", op: "list"},
+		{harm: "hides paused", op: "list"},
+		{harm: "is empty", op: "list", page: 1},
+		{harm: "5xx", op: "get"},
+		{harm: "hangs", op: "get"},
+		{harm: "cannot be read", op: "get"},
+		{harm: "5xx", op: "terminate"},
+		{harm: "429", op: "terminate"},
+		{harm: "hangs", op: "terminate"},
+		{harm: "says yes, does nothing", op: "terminate"},
+		{harm: "does it, then 5xx", op: "terminate"},
+		{harm: "does it, then hangs", op: "terminate"},
+		{harm: "5xx", op: "logs"},
+		{harm: "hangs", op: "logs"},
+		{harm: "5xx", op: "usage"},
+		{harm: "hangs", op: "usage"},
+		{harm: "5xx", op: "verify"},
+		{harm: "429"},
+		{harm: "hangs"},
 	}
 	for range r.IntN(6) {
 		h := pick(r, kinds...)

@@ -1,7 +1,6 @@
 package cleanup_test
 
 import (
-	"fmt"
 	"os"
 	"strconv"
 	"testing"
@@ -32,7 +31,7 @@ func TestSimulation(t *testing.T) {
 	}
 	const batches = 8
 	for batch := range uint64(batches) {
-		t.Run(fmt.Sprint(batch), func(t *testing.T) {
+		t.Run(strconv.FormatUint(batch, 10), func(t *testing.T) {
 			t.Parallel()
 			for seed := 1 + batch; seed <= seeds && !t.Failed(); seed += batches {
 				if s := simulate(t, seed, mutation{}); len(s.wrong) > 0 {

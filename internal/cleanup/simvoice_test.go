@@ -73,7 +73,7 @@ func (c clock) Skew() (time.Duration, bool) {
 type proofs struct{ p *client }
 
 // VerifyEnd tells the truth.
-func (v proofs) VerifyEnd(ctx context.Context, id string, q providers.EndQuery) (providers.Proof, error) {
+func (v proofs) VerifyEnd(ctx context.Context, id string, _ providers.EndQuery) (providers.Proof, error) {
 	if _, _, err := v.p.request(ctx, "verify", id, 0); err != nil {
 		return providers.Proof{}, err
 	}
