@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sbx/internal/cleanup"
+	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/output"
@@ -33,6 +34,9 @@ type cleanupOptions struct {
 	out, apply, resume   string
 	maxPlanAge, lockWait string
 	explain              string
+	usageAbove           string
+	textfile, ping       string
+	every, listen        string
 }
 
 func newCleanup(d *Deps) *cobra.Command {
@@ -66,6 +70,9 @@ func newCleanup(d *Deps) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if r.every > 0 {
+			return r.again(ctx, p, func() (*cleanupRun, error) { return o.read(cmd, d) })
+		}
 		return r.run(ctx, p)
 	})
 }
@@ -92,6 +99,11 @@ func (o *cleanupOptions) add(cmd *cobra.Command) {
 	f.StringVar(&o.maxPlanAge, "max-plan-age", "1h", "refuse a plan that is older than this `DURATION`")
 	f.StringVar(&o.resume, "resume", "", "go on with `RUN`, which was cut off")
 	f.StringVar(&o.explain, "explain", "", "say what each check makes of `REF`, and do nothing")
+	f.StringVar(&o.usageAbove, "if-usage-above", "", "act only where more than this `SHARE` of a provider's quota is used")
+	f.StringVar(&o.every, "every", "", "go on and on, with this `DURATION` between two runs")
+	f.StringVar(&o.listen, "listen", "", "with --every: answer /metrics at this `ADDRESS` of this machine")
+	f.StringVar(&o.textfile, "textfile", "", "write figures for Prometheus to `FILE`")
+	f.StringVar(&o.ping, "ping", "", "tell the check at `URL` how each run began and ended")
 	f.StringVar(&o.lockWait, "lock-timeout", "", "wait this `DURATION` for another run to end, then exit 12")
 	f.BoolVar(&o.detailed, "detailed-exitcode", false, "exit 10 when a plan is not empty")
 	o.selectors.complete(cmd)
@@ -106,10 +118,13 @@ type cleanupRun struct {
 	world cleanup.World
 	named bool // the operator chose by flags, and not the default rule
 
-	wait, grace, planAge, lockWait time.Duration
+	wait, grace, planAge, lockWait, every time.Duration
 
-	fleet  *fleet.Fleet
-	survey cleanup.Survey
+	usageAbove int // percent; 0 = however much is used
+
+	fleet   *fleet.Fleet
+	survey  cleanup.Survey
+	endings []sandbox.Ending
 }
 
 // read reads every flag and the configuration; nothing has been called when it
@@ -147,6 +162,7 @@ func (r *cleanupRun) measures() error {
 		{"--grace", r.o.grace, &r.grace, false},
 		{"--max-plan-age", r.o.maxPlanAge, &r.planAge, false},
 		{"--lock-timeout", r.o.lockWait, &r.lockWait, true},
+		{"--every", r.o.every, &r.every, true},
 		{"--idle-for", r.o.idleFor, &r.rule.IdleFor, false},
 		{"--failed-older-than", r.o.failedOlderThan, &r.rule.FailedOlderThan, true},
 	} {
@@ -159,6 +175,14 @@ func (r *cleanupRun) measures() error {
 		}
 		*m.to = d
 	}
+	if r.o.usageAbove == "" {
+		return nil
+	}
+	share, err := config.ParsePercent(r.o.usageAbove)
+	if err != nil {
+		return fault.Usage("--if-usage-above: %w", err)
+	}
+	r.usageAbove = int(share)
 	return nil
 }
 
@@ -185,6 +209,12 @@ func (o *cleanupOptions) exclusive(cmd *cobra.Command) error {
 	}
 	if (o.out != "" || o.explain != "") && o.yes {
 		return fault.Usage("%s does nothing, so --yes has no meaning with it", modes[0])
+	}
+	if o.every != "" && (!o.yes || len(modes) > 0) {
+		return fault.Usage("--every needs --yes, and goes with no other mode: nobody is asked again and again")
+	}
+	if o.listen != "" && o.every == "" {
+		return fault.Usage("--listen needs --every: a run that ends answers nobody").WithHint("--textfile leaves the figures behind")
 	}
 	if o.apply == "" && o.resume == "" {
 		return nil

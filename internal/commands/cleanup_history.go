@@ -23,7 +23,7 @@ func (r *cleanupRun) goOn(ctx context.Context, p *output.Printer) error {
 	if err != nil {
 		return err
 	}
-	return r.locked(ctx, func() error {
+	return r.locked(ctx, p, func() error {
 		log, err := journal.Read(disk, r.o.resume)
 		if err != nil {
 			return err
