@@ -37,6 +37,8 @@ type cleanupOptions struct {
 	usageAbove           string
 	textfile, ping       string
 	every, listen        string
+
+	emergency, providerSide bool
 }
 
 func newCleanup(d *Deps) *cobra.Command {
@@ -100,6 +102,8 @@ func (o *cleanupOptions) add(cmd *cobra.Command) {
 	f.StringVar(&o.resume, "resume", "", "go on with `RUN`, which was cut off")
 	f.StringVar(&o.explain, "explain", "", "say what each check makes of `REF`, and do nothing")
 	f.StringVar(&o.usageAbove, "if-usage-above", "", "act only where more than this `SHARE` of a provider's quota is used")
+	f.BoolVar(&o.providerSide, "provider-side", false, "let the named provider clean up by its own rule")
+	f.BoolVar(&o.emergency, "emergency", false, "let the named provider end all that it holds not to be critical")
 	f.StringVar(&o.every, "every", "", "go on and on, with this `DURATION` between two runs")
 	f.StringVar(&o.listen, "listen", "", "with --every: answer /metrics at this `ADDRESS` of this machine")
 	f.StringVar(&o.textfile, "textfile", "", "write figures for Prometheus to `FILE`")
@@ -199,7 +203,7 @@ func choosing() []string {
 func (o *cleanupOptions) exclusive(cmd *cobra.Command) error {
 	f := cmd.Flags()
 	var modes []string
-	for _, name := range []string{"out", "apply", "resume", "explain"} {
+	for _, name := range []string{"out", "apply", "resume", "explain", "provider-side", "emergency"} {
 		if f.Changed(name) {
 			modes = append(modes, "--"+name)
 		}
@@ -216,7 +220,7 @@ func (o *cleanupOptions) exclusive(cmd *cobra.Command) error {
 	if o.listen != "" && o.every == "" {
 		return fault.Usage("--listen needs --every: a run that ends answers nobody").WithHint("--textfile leaves the figures behind")
 	}
-	if o.apply == "" && o.resume == "" {
+	if o.apply == "" && o.resume == "" && !o.emergency && !o.providerSide {
 		return nil
 	}
 	for _, name := range choosing() {
@@ -245,7 +249,7 @@ func (r *cleanupRun) readRule(cmd *cobra.Command) error {
 
 // unspoken refuses to act by a rule that nobody spelled out.
 func (r *cleanupRun) unspoken() error {
-	if !r.o.yes || r.named || r.o.apply != "" || r.o.resume != "" {
+	if !r.o.yes || r.named || r.o.emergency || r.o.providerSide || r.o.apply != "" || r.o.resume != "" {
 		return nil
 	}
 	return fault.New(fault.KindRefused, "no selector was given, and acting by the default rule needs it spelled out").

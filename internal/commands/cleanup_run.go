@@ -17,6 +17,8 @@ import (
 // run looks, and acts where it may.
 func (r *cleanupRun) run(ctx context.Context, p *output.Printer) error {
 	switch {
+	case r.o.emergency, r.o.providerSide:
+		return r.byProvider(ctx, p)
 	case r.o.resume != "":
 		return r.goOn(ctx, p)
 	case r.o.apply != "":
