@@ -30,6 +30,7 @@ func rooms() map[string][]string {
 		// pure rules
 		"selector": words,
 		"triage":   words,
+		"cron":     {"sandbox"},
 		"httpx":    {"fault"},
 		"policy":   words,
 		// the contract and those who keep it
@@ -65,7 +66,7 @@ func rooms() map[string][]string {
 		"fleet": with(words, "providers", "selector", "triage", "policy"),
 		// skins
 		"drill":    with(words, "fleet", "triage", "providers"),
-		"commands": with(words, "process", "providers", "selector", "triage", "config", "output", "notify", "metrics", "fleet", "drill"),
+		"commands": with(words, "process", "providers", "selector", "triage", "config", "output", "notify", "metrics", "cron", "fleet", "drill"),
 		"cli":      with(words, "process", "httpx", "providers", "providers/local", "providers/e2b", "providers/daytona", "providers/vercel", "providers/monotask", "providers/omoios", "config", "output", "notify", "fleet", "drill", "commands"),
 		"arch":     nil,
 	}

@@ -68,6 +68,7 @@ func verbs() []func(*Deps) *cobra.Command {
 		newDrill,
 		newDoctor,
 		newProviders,
+		newCron,
 		newConfig,
 		newVersion,
 		newCompletion,
