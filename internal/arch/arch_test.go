@@ -30,6 +30,7 @@ func rooms() map[string][]string {
 		// pure rules
 		"selector": words,
 		"triage":   words,
+		"cron":     {"sandbox"},
 		"httpx":    {"fault"},
 		"policy":   words,
 		// what was done
@@ -69,8 +70,8 @@ func rooms() map[string][]string {
 		"cleanup": with(words, "fleet", "journal", "selector", "triage", "providers"),
 		// skins
 		"drill":    with(words, "fleet", "triage", "providers"),
-		"commands": with(words, "process", "providers", "selector", "triage", "config", "output", "notify", "metrics", "journal", "lock", "store", "fleet", "cleanup", "reconcile", "drill"),
-		"cli":      with(words, "process", "httpx", "providers", "providers/local", "providers/e2b", "providers/daytona", "providers/vercel", "providers/monotask", "providers/omoios", "config", "output", "notify", "journal", "lock", "store", "fleet", "drill", "commands"),
+		"commands": with(words, "process", "providers", "selector", "triage", "config", "output", "notify", "metrics", "cron", "journal", "lock", "store", "fleet", "cleanup", "reconcile", "drill"),
+		"cli":      with(words, "process", "httpx", "providers", "providers/local", "providers/e2b", "providers/daytona", "providers/vercel", "providers/monotask", "providers/omoios", "config", "output", "notify", "cron", "journal", "lock", "store", "fleet", "drill", "commands"),
 		"arch":     nil,
 	}
 }

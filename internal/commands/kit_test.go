@@ -149,6 +149,7 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 		Size:        func() (providers.Size, <-chan providers.Size, func()) { return providers.Size{}, nil, func() {} },
 		RawTerminal: func() (func(), error) { return func() {}, nil },
 		Program:     func() (string, error) { return "/bin/false", nil },
+		Host:        func() string { return "cron-1" },
 		Notifier:    func(string) (*notify.Notifier, error) { return &notify.Notifier{}, nil },
 		Began:       func() { *began = true },
 		Journals:    func() (journal.Disk, error) { return journal.Dir(filepath.Join(b.home, "runs")), nil },

@@ -69,6 +69,7 @@ func verbs() []func(*Deps) *cobra.Command {
 		newDrill,
 		newDoctor,
 		newProviders,
+		newCron,
 		newConfig,
 		newVersion,
 		newCompletion,
