@@ -50,7 +50,6 @@ func (a *app) deps() *commands.Deps {
 		Journals:    a.journals,
 		Lock:        a.lock,
 		Program:     program,
-		Host:        host,
 		Notifier:    a.notifier,
 		Began:       func() { a.began = true },
 	}
@@ -59,15 +58,6 @@ func (a *app) deps() *commands.Deps {
 // program is the path of this binary, by which a drill starts it again to play
 // its sandboxes.
 func program() (string, error) { return os.Executable() }
-
-// host is the name of this machine.
-func host() string {
-	name, err := os.Hostname()
-	if err != nil {
-		return ""
-	}
-	return name
-}
 
 func (a *app) newPrinter() (*output.Printer, error) {
 	format, err := output.ParseFormat(a.globals.Output)

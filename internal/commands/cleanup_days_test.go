@@ -541,14 +541,14 @@ func TestTheTextfileTellsADryRunFromASuccess(t *testing.T) {
 		return string(text)
 	}
 	require.Equal(t, 0, b.run(t, "cleanup --older-than 10m --textfile "+file).code)
-	assert.Contains(t, read(), `sbx_cleanup_last_success_timestamp_seconds{provider="prod"} 0`)
-	assert.Contains(t, read(), "sbx_cleanup_dry_run 1")
+	assert.Contains(t, read(), `sbx_cleanup_last_success_timestamp_seconds{layer="age",provider="prod"} 0`)
+	assert.Contains(t, read(), `sbx_cleanup_dry_run{layer="age"} 1`)
 	require.Equal(t, 11, b.run(t, "cleanup --older-than 10m --yes --max-delete 1 --textfile "+file).code)
-	assert.Contains(t, read(), `sbx_cleanup_last_success_timestamp_seconds{provider="prod"} 0`)
-	assert.Contains(t, read(), "sbx_cleanup_refused 1")
+	assert.Contains(t, read(), `sbx_cleanup_last_success_timestamp_seconds{layer="age",provider="prod"} 0`)
+	assert.Contains(t, read(), `sbx_cleanup_refused{layer="age"} 1`)
 	require.Equal(t, 0, b.run(t, tenMinutes+" --textfile "+file).code)
-	assert.Contains(t, read(), fmt.Sprintf(`sbx_cleanup_last_success_timestamp_seconds{provider="prod"} %d`, noon.Unix()))
-	assert.Contains(t, read(), `sbx_cleanup_outcomes{outcome="verified",provider="prod"} 4`)
+	assert.Contains(t, read(), fmt.Sprintf(`sbx_cleanup_last_success_timestamp_seconds{layer="age",provider="prod"} %d`, noon.Unix()))
+	assert.Contains(t, read(), `sbx_cleanup_outcomes{layer="age",outcome="verified",provider="prod"} 4`)
 }
 
 func TestEveryGoesOn(t *testing.T) {

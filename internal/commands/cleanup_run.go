@@ -154,7 +154,7 @@ func (r *cleanupRun) do(ctx context.Context, p *output.Printer, targets []cleanu
 		plan.Items = append(plan.Items, t.Item)
 	}
 	begin := cleanup.Begin{
-		Actor: r.d.actor(), Verb: "cleanup", Plan: plan, Guards: guards, Profiles: r.survey.Records(), Kept: r.survey.Grounds(),
+		Actor: r.d.actor(), Verb: "cleanup", Layer: r.d.layer(), Plan: plan, Guards: guards, Profiles: r.survey.Records(), Kept: r.survey.Grounds(),
 	}
 	if err := w.Append(cleanup.EntryBegin, begin); err != nil {
 		return err

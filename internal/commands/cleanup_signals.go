@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"sbx/internal/cleanup"
@@ -53,7 +54,7 @@ func (r *cleanupRun) message(what notify.Kind, err error) notify.Message {
 		}
 	}
 	return notify.Message{
-		Verb: "cleanup", RunID: r.id, Host: r.d.Process.Host, Kind: what, Text: r.summary(err), Figures: figures, At: r.d.now(),
+		Verb: "cleanup", RunID: r.id, Host: r.d.Process.Host, Kind: what, Key: strings.TrimSpace("cleanup " + r.d.layer()), Text: r.summary(err), Figures: figures, At: r.d.now(),
 	}
 }
 
@@ -86,12 +87,14 @@ func (r *cleanupRun) textfile(code int, took time.Duration, dry bool) error {
 func (r *cleanupRun) figures(code int, took time.Duration, dry bool) metrics.Cleanup {
 	runs, _ := r.d.histories(statusRuns) // what cannot be read counts as never: the alert fires
 	m := metrics.Cleanup{
-		Build:    metrics.Build{Version: r.d.Version.Version, Commit: r.d.Version.Commit, Go: r.d.Version.Go},
-		ExitCode: code, DurationSeconds: took.Seconds(), Dry: dry, Refused: code == fault.ExitCode(fault.New(fault.KindRefused, "")),
+		Build: metrics.Build{Version: r.d.Version.Version, Commit: r.d.Version.Commit, Go: r.d.Version.Go},
+		Layer: r.d.layer(), ExitCode: code, DurationSeconds: took.Seconds(), Dry: dry, Refused: code == fault.ExitCode(fault.New(fault.KindRefused, "")),
 	}
 	for _, share := range r.survey.Shares {
-		status := cleanup.StatusOf(slices.DeleteFunc(slices.Clone(runs), func(h cleanup.History) bool { return !slices.Contains(h.Profiles(), share.Profile) }),
-			share.Profile, time.Hour, r.d.now())
+		mine := slices.DeleteFunc(slices.Clone(runs), func(h cleanup.History) bool {
+			return h.Begin.Layer != m.Layer || !slices.Contains(h.Profiles(), share.Profile)
+		})
+		status := cleanup.StatusOf(mine, share.Profile, r.every, r.d.now())
 		m.Profiles = append(m.Profiles, r.profileFigures(share, status))
 	}
 	return m

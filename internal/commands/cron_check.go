@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -34,11 +35,9 @@ func checkCron(ctx context.Context, d *Deps, p *output.Printer, words []string) 
 	if err != nil {
 		return err
 	}
-	var runs []cron.Run
-	if d.LastRuns != nil {
-		if runs, err = d.LastRuns(ctx); err != nil {
-			return err
-		}
+	runs, err := d.cronRuns()
+	if err != nil {
+		return err
 	}
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -93,4 +92,23 @@ func cronStatusColumns() []output.Column[cron.Status] {
 		}},
 		{Name: "expected_every_seconds", Level: output.Extra, Value: func(s cron.Status) any { return output.Seconds(s.Every) }},
 	}
+}
+
+// cronRuns are the recorded runs of a layer. A journal that cannot be read or
+// trusted proves no run.
+func (d *Deps) cronRuns() ([]cron.Run, error) {
+	list, errs := d.histories(statusRuns)
+	if len(list) == 0 && len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	var runs []cron.Run
+	for _, h := range list {
+		if h.Begin.Layer == "" || h.Broken != "" {
+			continue
+		}
+		runs = append(runs, cron.Run{
+			Layer: cron.Layer(h.Begin.Layer), Verb: h.Begin.Verb, StartedAt: h.StartedAt, EndedAt: h.EndedAt, ExitCode: h.ExitCode(), Acted: true,
+		})
+	}
+	return runs, nil
 }

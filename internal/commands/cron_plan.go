@@ -33,7 +33,7 @@ func (d *Deps) cronPlan(o cronPrintOptions) (cron.Plan, error) {
 		return cron.Plan{}, fault.New(fault.KindUnknown, "the path of this program is not known: %w", err)
 	}
 	plan := cron.Plan{
-		Binary: binary, StateDir: c.StateDir, Host: d.Host(), Only: only, CheckOnly: o.checkOnly,
+		Binary: binary, StateDir: c.StateDir, Host: d.Process.Host, Only: only, CheckOnly: o.checkOnly,
 		LockTimeout: o.lock, Ping: o.ping, Textfile: d.absolute(o.textfile), EnvFile: d.absolute(o.envFile),
 	}
 	if d.Process.UID != 0 {

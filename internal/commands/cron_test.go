@@ -1,8 +1,10 @@
 package commands
 
 import (
-	"context"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -10,9 +12,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"sbx/internal/cleanup"
 	"sbx/internal/config"
 	"sbx/internal/cron"
-	"sbx/internal/fault"
+	"sbx/internal/journal"
 )
 
 // cronBench runs cron verbs for the operator's file.
@@ -144,7 +147,20 @@ func TestCronPrintRefuses(t *testing.T) {
 func journaled(t *testing.T, runs []cron.Run, err error) *bench {
 	t.Helper()
 	b := newBench().configureNothing(t)
-	b.adjust = func(d *Deps) { d.LastRuns = func(context.Context) ([]cron.Run, error) { return runs, err } }
+	dir := filepath.Join(b.home, "runs")
+	if err != nil {
+		require.NoError(t, os.WriteFile(dir, nil, 0o600)) // no folder
+	}
+	for i, r := range runs {
+		at := r.StartedAt
+		w, err := journal.Create(journal.Dir(dir), fmt.Sprintf("r-%s-%d", at.Format("20060102T150405"), i), func() time.Time { return at })
+		require.NoError(t, err)
+		require.NoError(t, w.Append(cleanup.EntryBegin, cleanup.Begin{Verb: r.Verb, Layer: string(r.Layer)}))
+		if at = r.EndedAt; !at.IsZero() {
+			require.NoError(t, w.Append(cleanup.EntryEnd, cleanup.End{ExitCode: r.ExitCode}))
+		}
+		require.NoError(t, w.Close())
+	}
 	return b
 }
 
@@ -207,11 +223,11 @@ func TestCronCheckJSON(t *testing.T) {
 // TestCronCheckThatCannotRead is no proof of anything.
 func TestCronCheckThatCannotRead(t *testing.T) {
 	t.Parallel()
-	broken := journaled(t, nil, fault.New(fault.KindUnavailable, "the journal cannot be read: %w", errors.New("disk")))
+	broken := journaled(t, nil, errors.New("no folder"))
 	r := broken.run(t, "cron check")
-	assert.Equal(t, 7, r.code)
-	assert.Contains(t, r.stderr, "the journal cannot be read")
+	assert.Equal(t, 1, r.code)
+	assert.Contains(t, r.stderr, "the journals cannot be listed")
 	r = broken.run(t, "cron check -o nagios")
 	assert.Equal(t, 3, r.code)
-	assert.Contains(t, r.stdout, "SBX UNKNOWN: the journal cannot be read")
+	assert.Contains(t, r.stdout, "SBX UNKNOWN: the journals cannot be listed")
 }

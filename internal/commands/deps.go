@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"sbx/internal/config"
-	"sbx/internal/cron"
 	"sbx/internal/fleet"
 	"sbx/internal/journal"
 	"sbx/internal/lock"
@@ -50,11 +49,6 @@ type Deps struct {
 	Lock func(ctx context.Context, h lock.Holder, wait time.Duration) (release func() error, err error)
 	// Program is this binary's own path, for programs that the drill stages.
 	Program func() (string, error)
-	// Host is the name of this machine; "" when it is not known.
-	Host func() string
-	// LastRuns reads what is recorded of the runs that cron started, in any order;
-	// nil = nothing is recorded yet.
-	LastRuns func(ctx context.Context) ([]cron.Run, error)
 	// Notifier tells people how a run went, and pings this address where it is not
 	// "" instead of the configured one. Beside an error it tells those that can be
 	// told; the error is a warning.

@@ -83,7 +83,7 @@ func (b *bench) runArgs(tb testing.TB, args ...string) result {
 	tb.Helper()
 	var out, errs bytes.Buffer
 	p := process.Process{
-		Args: append([]string{cmp.Or(b.name, "sbx")}, args...), Home: b.home, Workdir: b.workdir, PID: 4711, Environ: append([]string{"TERM=xterm"}, b.env...), Now: atNoon,
+		Args: append([]string{cmp.Or(b.name, "sbx")}, args...), Home: b.home, Workdir: b.workdir, PID: 4711, Host: "cron-1", Environ: append([]string{"TERM=xterm"}, b.env...), Now: atNoon,
 		Stdin:  process.Stream{Reader: strings.NewReader(b.stdin), TTY: b.tty},
 		Stdout: process.Stream{Writer: &out, TTY: b.tty, Width: b.width},
 		Stderr: process.Stream{Writer: &errs, TTY: b.tty, Width: b.width},
@@ -149,7 +149,6 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 		Size:        func() (providers.Size, <-chan providers.Size, func()) { return providers.Size{}, nil, func() {} },
 		RawTerminal: func() (func(), error) { return func() {}, nil },
 		Program:     func() (string, error) { return "/bin/false", nil },
-		Host:        func() string { return "cron-1" },
 		Notifier:    func(string) (*notify.Notifier, error) { return &notify.Notifier{}, nil },
 		Began:       func() { *began = true },
 		Journals:    func() (journal.Disk, error) { return journal.Dir(filepath.Join(b.home, "runs")), nil },

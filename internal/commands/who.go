@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"sbx/internal/cleanup"
+	"sbx/internal/cron"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 )
@@ -16,6 +17,12 @@ func (d *Deps) by(verb string) string {
 
 func (d *Deps) user() string {
 	return cmp.Or(d.Process.Getenv("SUDO_USER"), d.Process.Getenv("USER"), d.Process.Getenv("LOGNAME"), fmt.Sprintf("uid %d", d.Process.UID))
+}
+
+// layer names the line of defence that this command line is a run of; "" = none.
+func (d *Deps) layer() string {
+	layer, _ := cron.LayerOf(d.Process.Args)
+	return string(layer)
 }
 
 // actor is who runs, for the journal and the lock.
