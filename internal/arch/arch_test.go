@@ -61,9 +61,11 @@ func rooms() map[string][]string {
 		"output":                          with(words, "process"),
 		// many as one
 		"fleet": with(words, "providers", "selector", "triage", "policy"),
+		// what is compared and repaired over all of it
+		"reconcile": with(words, "fleet", "providers", "triage"),
 		// skins
 		"drill":    with(words, "fleet", "triage", "providers"),
-		"commands": with(words, "process", "providers", "selector", "triage", "config", "output", "fleet", "drill"),
+		"commands": with(words, "process", "providers", "selector", "triage", "config", "output", "fleet", "reconcile", "drill"),
 		"cli":      with(words, "process", "httpx", "providers", "providers/local", "providers/e2b", "providers/daytona", "providers/vercel", "providers/monotask", "providers/omoios", "config", "output", "fleet", "drill", "commands"),
 		"arch":     nil,
 	}
