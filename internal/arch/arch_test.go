@@ -32,6 +32,9 @@ func rooms() map[string][]string {
 		"triage":   words,
 		"httpx":    {"fault"},
 		"policy":   words,
+		// what survives the process
+		"store":           words,
+		"store/storetest": with(words, "store"),
 		// the contract and those who keep it
 		"providers":                  with(words, "httpx"),
 		"providers/fake":             with(words, "providers"),
@@ -83,14 +86,16 @@ func owners() map[string][]string {
 		"charm.land/lipgloss":               {"output"},
 		"github.com/itchyny/gojq":           {"output"},
 		"golang.org/x/term":                 {"cli", "commands"},
-		"golang.org/x/sys":                  {"providers/local", "providers/local/cgroup", "providers/local/identity", "providers/local/plain", "providers/local/record", "providers/local/runlog", "providers/local/supervisor", "providers/local/wire"},
+		"golang.org/x/sys":                  {"providers/local", "providers/local/cgroup", "providers/local/identity", "providers/local/plain", "providers/local/record", "providers/local/runlog", "providers/local/supervisor", "providers/local/wire", "store"},
 		"github.com/fsnotify/fsnotify":      {"providers/local", "providers/local/runlog"},
 		"github.com/creack/pty":             {"providers/local"},
-		"github.com/stretchr/testify":       {"providers/providertest", "providers/wiretest"},
+		"github.com/stretchr/testify":       {"providers/providertest", "providers/wiretest", "store/storetest"},
 		"github.com/cenkalti/backoff/v5":    {"httpx"},
 		"golang.org/x/time":                 {"httpx"},
 		"golang.org/x/net":                  {"httpx"},
 		"github.com/sony/gobreaker/v2":      {"policy"},
+		"modernc.org/sqlite":                {"store"},
+		"github.com/jackc/pgx/v5":           {"store"},
 		"github.com/getkin/kin-openapi":     {"providers/wiretest"},
 		"github.com/santhosh-tekuri":        {"providers/wiretest"},
 	}
@@ -99,8 +104,9 @@ func owners() map[string][]string {
 // standard says which rooms may use a guarded package of the standard library.
 func standard() map[string][]string {
 	return map[string][]string{
-		"net/http": with(wireRooms(), "httpx", "providers/providertest"),
-		"os/exec":  {"process", "providers/local", "providers/local/supervisor", "providers/local/identity", "providers/wiretest"},
+		"net/http":     with(wireRooms(), "httpx", "providers/providertest"),
+		"database/sql": {"store"},
+		"os/exec":      {"process", "providers/local", "providers/local/supervisor", "providers/local/identity", "providers/wiretest"},
 	}
 }
 
@@ -138,6 +144,8 @@ func TestPlantedImportsAreFound(t *testing.T) {
 		"library":        {"internal/fleet/x.go", `import _ "github.com/spf13/cobra"`, "belongs to"},
 		"no owner":       {"internal/fleet/x.go", `import _ "example.com/left-pad"`, "has no owner"},
 		"standard":       {"internal/commands/x.go", `import _ "net/http"`, "belongs to"},
+		"sql":            {"internal/fleet/x.go", `import _ "database/sql"`, "belongs to"},
+		"driver":         {"internal/policy/x.go", `import _ "modernc.org/sqlite"`, "belongs to"},
 		"new room":       {"internal/utils/x.go", `import _ "fmt"`, "needs a row"},
 		"ground library": {"internal/fault/x.go", `import _ "golang.org/x/sys/unix"`, "belongs to"},
 		"test library":   {"internal/fleet/x.go", `import _ "github.com/stretchr/testify/require"`, "belongs to"},
@@ -277,6 +285,9 @@ func testMayImport(room, own string) bool {
 		return false
 	case "cli":
 		return true
+	}
+	if room == "store" {
+		return own == "store/storetest"
 	}
 	if own == "providers/wiretest" || own == room+"/"+path.Base(room)+"test" {
 		return slices.Contains(wireRooms(), room) || room == "providers/guest"
