@@ -65,7 +65,7 @@ func rooms() map[string][]string {
 		// many as one
 		"fleet": with(words, "providers", "selector", "triage", "policy"),
 		// what is compared and repaired over all of it
-		"reconcile": with(words, "fleet", "providers", "triage"),
+		"reconcile": with(words, "fleet", "providers", "store", "triage"),
 		// skins
 		"drill":    with(words, "fleet", "triage", "providers"),
 		"commands": with(words, "process", "providers", "selector", "triage", "config", "output", "fleet", "reconcile", "drill"),

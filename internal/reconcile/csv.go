@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"sbx/internal/store"
 )
 
 // readCSV reads what `\copy ... csv header` and others write: any order of columns,
 // any ending of lines.
-func readCSV(name string, text []byte) ([]TaskRow, error) {
+func readCSV(name string, text []byte) ([]store.TaskRow, error) {
 	rows := csv.NewReader(bytes.NewReader(text))
 	header, err := rows.Read()
 	if errors.Is(err, io.EOF) {
@@ -24,7 +26,7 @@ func readCSV(name string, text []byte) ([]TaskRow, error) {
 	if err != nil {
 		return nil, lineError(name, 1, err)
 	}
-	tasks := []TaskRow{}
+	tasks := []store.TaskRow{}
 	for {
 		fields, err := rows.Read()
 		if errors.Is(err, io.EOF) {

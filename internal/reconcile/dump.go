@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"sbx/internal/fault"
+	"sbx/internal/store"
 )
 
 // maxDump is how many bytes a dump may have: some millions of tasks.
@@ -28,8 +29,8 @@ func query() string {
 // ReadDump reads a dump of the table `tasks`: CSV with a header, or one JSON object
 // a line, by the ending of its name. It gives every row or an error, which is
 // fault.KindUsage and names file and line; a part of a dump is never given.
-func ReadDump(name string, r io.Reader) ([]TaskRow, error) {
-	var read func(string, []byte) ([]TaskRow, error)
+func ReadDump(name string, r io.Reader) ([]store.TaskRow, error) {
+	var read func(string, []byte) ([]store.TaskRow, error)
 	switch strings.ToLower(path.Ext(name)) {
 	case ".csv":
 		read = readCSV
@@ -69,8 +70,8 @@ type cell struct {
 }
 
 // task reads one row; the function gives the cell of a column.
-func task(of func(string) cell) (TaskRow, error) {
-	var t TaskRow
+func task(of func(string) cell) (store.TaskRow, error) {
+	var t store.TaskRow
 	var errs []error
 	try := func(column string, read func(cell) error) {
 		if err := read(of(column)); err != nil {
@@ -80,14 +81,14 @@ func task(of func(string) cell) (TaskRow, error) {
 	try("id", word(&t.ID))
 	try("status", word(&t.Status))
 	try("sandbox_id", optional(word(&t.SandboxID)))
-	try("keep_alive", boolean(&t.KeepAlive))
+	try("keep_alive", optional(boolean(&t.KeepAlive))) // the application takes NULL for false
 	try("max_duration", optional(minutes(&t.MaxDurationMinutes)))
 	try("created_at", stamp(&t.CreatedAt))
 	try("updated_at", stamp(&t.UpdatedAt))
 	try("completed_at", optional(stamp(&t.CompletedAt)))
 	try("deleted_at", optional(stamp(&t.DeletedAt)))
 	if len(errs) > 0 {
-		return TaskRow{}, errs[0]
+		return store.TaskRow{}, errs[0]
 	}
 	return t, nil
 }

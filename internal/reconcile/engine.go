@@ -6,6 +6,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/sandbox"
+	"sbx/internal/store"
 	"sbx/internal/triage"
 )
 
@@ -43,7 +44,7 @@ type Engine struct {
 	Fleet     *fleet.Fleet
 	Now       func() time.Time
 	Rules     Rules
-	Sightings Sightings
+	Sightings store.SightingStore
 	Sources   map[string]Source // by profile
 }
 

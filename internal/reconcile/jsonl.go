@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"sbx/internal/store"
 )
 
 // readJSONL reads one object a line, as `row_to_json` and jq -c write them. Empty
 // lines are nothing.
-func readJSONL(name string, text []byte) ([]TaskRow, error) {
-	tasks := []TaskRow{}
+func readJSONL(name string, text []byte) ([]store.TaskRow, error) {
+	tasks := []store.TaskRow{}
 	for n := 1; len(text) > 0; n++ {
 		line, rest, _ := bytes.Cut(text, []byte("\n"))
 		text = rest
@@ -27,22 +29,22 @@ func readJSONL(name string, text []byte) ([]TaskRow, error) {
 	return tasks, nil
 }
 
-func jsonTask(line []byte) (TaskRow, error) {
+func jsonTask(line []byte) (store.TaskRow, error) {
 	if line[0] != '{' {
-		return TaskRow{}, errors.New("it is no JSON object; each line must be one")
+		return store.TaskRow{}, errors.New("it is no JSON object; each line must be one")
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(line, &fields); err != nil {
-		return TaskRow{}, fmt.Errorf("it is no JSON object: %w", err)
+		return store.TaskRow{}, fmt.Errorf("it is no JSON object: %w", err)
 	}
 	if err := missingColumns(func(column string) bool { _, ok := fields[column]; return ok }); err != nil {
-		return TaskRow{}, err
+		return store.TaskRow{}, err
 	}
 	cells := map[string]cell{}
 	for _, column := range columns() {
 		c, err := jsonCell(fields[column])
 		if err != nil {
-			return TaskRow{}, fmt.Errorf("%s: %w", column, err)
+			return store.TaskRow{}, fmt.Errorf("%s: %w", column, err)
 		}
 		cells[column] = c
 	}

@@ -15,6 +15,7 @@ import (
 	"sbx/internal/providers/fake"
 	"sbx/internal/reconcile"
 	"sbx/internal/sandbox"
+	"sbx/internal/store"
 	"sbx/internal/triage"
 )
 
@@ -32,7 +33,7 @@ type scene struct {
 	failing   func(reading int) error
 	source    reconcile.Source
 	rules     reconcile.Rules
-	sightings reconcile.Sightings
+	sightings store.SightingStore
 	journal   *journal
 	limits    reconcile.Limits
 	marked    []sandbox.Ref
@@ -41,7 +42,7 @@ type scene struct {
 }
 
 func newScene() *scene {
-	s := &scene{now: noon, sightings: &reconcile.Memory{}, journal: &journal{}}
+	s := &scene{now: noon, sightings: store.Memory(nil), journal: &journal{}}
 	s.prod = fake.New(fake.Options{Name: "prod", Now: s.clock})
 	s.limits = reconcile.Limits{MaxDelete: 20, MaxFraction: 25, RecordsAge: time.Hour}
 	s.rules = reconcile.Rules{

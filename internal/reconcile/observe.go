@@ -6,6 +6,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/sandbox"
+	"sbx/internal/store"
 )
 
 // kindOf is under which word a suspect is kept among the sightings. An orphan that
@@ -40,7 +41,7 @@ func (e *Engine) observe(ctx context.Context, profile string, rows []Row) error 
 }
 
 // see counts the suspects of one cause.
-func (e *Engine) see(ctx context.Context, cause Cause, earlier map[string]Sighting, rows []Row) error {
+func (e *Engine) see(ctx context.Context, cause Cause, earlier map[string]store.Sighting, rows []Row) error {
 	for i, row := range rows {
 		if row.Action != ActTerminate || row.Cause != cause {
 			continue
@@ -60,20 +61,20 @@ func (e *Engine) see(ctx context.Context, cause Cause, earlier map[string]Sighti
 
 // sight counts this look, where looks are counted. What was seen before the
 // sandbox began was another of its id.
-func (e *Engine) sight(ctx context.Context, row Row, earlier Sighting) (Sighting, error) {
+func (e *Engine) sight(ctx context.Context, row Row, earlier store.Sighting) (store.Sighting, error) {
 	now := e.Now()
 	key := row.Ref.String()
 	from, _ := born(row.Box, now)
 	other := earlier.Count > 0 && (earlier.First.Before(from) || earlier.Last.After(now))
 	if !e.Rules.Observe {
 		if other {
-			return Sighting{}, nil
+			return store.Sighting{}, nil
 		}
 		return earlier, nil
 	}
 	if other {
 		if err := e.Sightings.Forget(ctx, row.Cause.kind(), key); err != nil {
-			return Sighting{}, err
+			return store.Sighting{}, err
 		}
 	}
 	return e.Sightings.Sight(ctx, row.Cause.kind(), key, now, e.Rules.Grace)
@@ -81,7 +82,7 @@ func (e *Engine) sight(ctx context.Context, row Row, earlier Sighting) (Sighting
 
 // forget drops what a profile's rows do not show any more. What could not be
 // judged this time keeps its count.
-func (e *Engine) forget(ctx context.Context, profile string, cause Cause, earlier map[string]Sighting, rows []Row) error {
+func (e *Engine) forget(ctx context.Context, profile string, cause Cause, earlier map[string]store.Sighting, rows []Row) error {
 	still := map[string]bool{}
 	for _, row := range rows {
 		if row.Observations > 0 && row.Cause == cause || row.Cause == CauseUnproved {

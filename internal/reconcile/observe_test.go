@@ -10,6 +10,7 @@ import (
 
 	"sbx/internal/reconcile"
 	"sbx/internal/sandbox"
+	"sbx/internal/store"
 )
 
 // suspects is a scene with an orphan and a leak beside one that is in order.
@@ -106,23 +107,23 @@ func TestOtherProfilesSightingsStay(t *testing.T) {
 
 // deafSightings cannot be read, or not be written.
 type deafSightings struct {
-	*reconcile.Memory
+	*store.InMemory
 
 	read, write bool
 }
 
-func (d deafSightings) Sightings(ctx context.Context, kind string) (map[string]reconcile.Sighting, error) {
+func (d deafSightings) Sightings(ctx context.Context, kind string) (map[string]store.Sighting, error) {
 	if d.read {
 		return nil, errDisk
 	}
-	return d.Memory.Sightings(ctx, kind)
+	return d.InMemory.Sightings(ctx, kind)
 }
 
-func (d deafSightings) Sight(ctx context.Context, kind, key string, at time.Time, apart time.Duration) (reconcile.Sighting, error) {
+func (d deafSightings) Sight(ctx context.Context, kind, key string, at time.Time, apart time.Duration) (store.Sighting, error) {
 	if d.write {
-		return reconcile.Sighting{Count: 9}, errDisk
+		return store.Sighting{Count: 9}, errDisk
 	}
-	return d.Memory.Sight(ctx, kind, key, at, apart)
+	return d.InMemory.Sight(ctx, kind, key, at, apart)
 }
 
 func TestSightingsThatFailProveNothing(t *testing.T) {
@@ -139,9 +140,9 @@ func TestSightingsThatFailProveNothing(t *testing.T) {
 	}
 }
 
-func (s *scene) memory(t *testing.T) *reconcile.Memory {
+func (s *scene) memory(t *testing.T) *store.InMemory {
 	t.Helper()
-	m, ok := s.sightings.(*reconcile.Memory)
+	m, ok := s.sightings.(*store.InMemory)
 	require.True(t, ok)
 	return m
 }

@@ -6,28 +6,15 @@ import (
 
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/store"
 )
 
-// TaskRow is one row of the table `tasks` of the coding-agent template, in the
-// nine columns that matter here. Zero times are NULL.
-type TaskRow struct {
-	ID                 string
-	Status             string // pending, processing, completed, error, stopped
-	SandboxID          string
-	KeepAlive          bool
-	MaxDurationMinutes int // 0 = NULL
-	CreatedAt          time.Time
-	UpdatedAt          time.Time
-	CompletedAt        time.Time
-	DeletedAt          time.Time
-}
-
-// Record reads a row by the template's own rules: what is completed, failed,
+// Task reads a row by the template's own rules: what is completed, failed,
 // stopped or deleted needs no sandbox, unless it is kept alive on purpose, which a
 // stop by hand ends. Where these rules say nothing, neither does the record.
-func (t TaskRow) Record() Record {
+func Task(t store.TaskRow) Record {
 	r := Record{Record: providers.Record{
-		SandboxID: t.SandboxID, TaskID: t.ID, RawState: t.Status, KeepAlive: t.KeepAlive, Live: t.live(),
+		SandboxID: t.SandboxID, TaskID: t.ID, RawState: t.Status, KeepAlive: t.KeepAlive, Live: live(t),
 		CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt, EndedAt: cmp.Or(t.DeletedAt, t.CompletedAt),
 	}}
 	if !t.DeletedAt.IsZero() {
@@ -51,7 +38,7 @@ const (
 	statusStopped    = "stopped"
 )
 
-func (t TaskRow) live() sandbox.Verdict {
+func live(t store.TaskRow) sandbox.Verdict {
 	deleted := !t.DeletedAt.IsZero()
 	switch t.Status {
 	case statusCompleted, statusError, statusStopped:

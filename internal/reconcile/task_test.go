@@ -10,13 +10,14 @@ import (
 	"sbx/internal/providers/fake"
 	"sbx/internal/reconcile"
 	"sbx/internal/sandbox"
+	"sbx/internal/store"
 )
 
 // TestTheTemplatesMatrix is the matrix a to e of the coding-agent template: what a
 // row says and what runs, looked at twice, at a sandbox of two hours.
 func TestTheTemplatesMatrix(t *testing.T) {
 	t.Parallel()
-	type row = reconcile.TaskRow
+	type row = store.TaskRow
 	at := noon.Add(-100 * time.Minute)
 	deleted := func(r row) row { r.DeletedAt = at; return r }
 	keep := func(r row, minutes int) row { r.KeepAlive, r.MaxDurationMinutes = true, minutes; return r }
@@ -52,7 +53,7 @@ func TestTheTemplatesMatrix(t *testing.T) {
 			s := newScene()
 			s.source.Tasks, s.source.Mark, s.source.AsOf = true, nil, noon.Add(-time.Minute)
 			c.row.ID, c.row.SandboxID, c.row.CreatedAt, c.row.UpdatedAt = "t1", "x", noon.Add(-121*time.Minute), at
-			s.on(c.row.Record())
+			s.on(reconcile.Task(c.row))
 			if c.state != "" {
 				s.box("x", old, state(c.state))
 			}
@@ -69,7 +70,7 @@ func TestTheTemplatesOtherRows(t *testing.T) {
 	s.source.Tasks, s.source.AsOf = true, noon.Add(-time.Minute)
 	at := noon.Add(-100 * time.Minute)
 	for _, id := range []string{"t1", "t2"} { // e: two rows with one sandbox
-		s.on(reconcile.TaskRow{ID: id, Status: "completed", SandboxID: "shared", CreatedAt: at, UpdatedAt: at}.Record())
+		s.on(reconcile.Task(store.TaskRow{ID: id, Status: "completed", SandboxID: "shared", CreatedAt: at, UpdatedAt: at}))
 	}
 	s.box("shared", old)
 	s.box("orphan", old) // d: a running session without a row
@@ -88,9 +89,9 @@ func TestAWholeDumpIsReconciled(t *testing.T) {
 	s.source.Tasks, s.source.AsOf = true, noon
 	at := noon.Add(-100 * time.Minute)
 	s.on(
-		reconcile.TaskRow{ID: "t1", Status: "processing", SandboxID: "a", CreatedAt: at, UpdatedAt: at}.Record(),
-		reconcile.TaskRow{ID: "t2", Status: "completed", SandboxID: "leak", CreatedAt: at, UpdatedAt: at}.Record(),
-		reconcile.TaskRow{ID: "t3", Status: "pending", CreatedAt: at, UpdatedAt: at}.Record(),
+		reconcile.Task(store.TaskRow{ID: "t1", Status: "processing", SandboxID: "a", CreatedAt: at, UpdatedAt: at}),
+		reconcile.Task(store.TaskRow{ID: "t2", Status: "completed", SandboxID: "leak", CreatedAt: at, UpdatedAt: at}),
+		reconcile.Task(store.TaskRow{ID: "t3", Status: "pending", CreatedAt: at, UpdatedAt: at}),
 	)
 	s.box("a", old)
 	s.box("leak", old)

@@ -44,8 +44,6 @@ func boolean(to *bool) func(cell) error {
 			*to = true
 		case "f", "false":
 			*to = false
-		case "":
-			return errNull
 		default:
 			return fmt.Errorf("%q is neither t nor f", c.text)
 		}
