@@ -68,8 +68,8 @@ func rooms() map[string][]string {
 		"reconcile": with(words, "fleet", "providers", "store", "triage"),
 		// skins
 		"drill":    with(words, "fleet", "triage", "providers"),
-		"commands": with(words, "process", "providers", "selector", "triage", "config", "output", "fleet", "reconcile", "drill"),
-		"cli":      with(words, "process", "httpx", "providers", "providers/local", "providers/e2b", "providers/daytona", "providers/vercel", "providers/monotask", "providers/omoios", "config", "output", "fleet", "drill", "commands"),
+		"commands": with(words, "process", "providers", "selector", "triage", "config", "output", "fleet", "reconcile", "store", "drill"),
+		"cli":      with(words, "process", "httpx", "providers", "providers/local", "providers/e2b", "providers/daytona", "providers/vercel", "providers/monotask", "providers/omoios", "config", "output", "fleet", "store", "drill", "commands"),
 		"arch":     nil,
 	}
 }

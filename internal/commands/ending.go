@@ -78,12 +78,14 @@ func (r *endRun) still(s sandbox.Sandbox) (sandbox.Outcome, string) {
 	return "", ""
 }
 
-// protected says why a sandbox may not be ended; "" = it may.
-func (r *endRun) protected(s sandbox.Sandbox) string {
+func (r *endRun) protected(s sandbox.Sandbox) string { return protection(r.config, s) }
+
+// protection says why a sandbox may not be ended; "" = it may.
+func protection(c *config.Config, s sandbox.Sandbox) string {
 	switch {
 	case s.Labels[sandbox.LabelKeep] == "true":
 		return "protected: it has the label " + sandbox.LabelKeep + "=true"
-	case r.config.Protect.Covers(s.Ref(), s.Labels):
+	case c.Protect.Covers(s.Ref(), s.Labels):
 		return "protected: the configuration says so"
 	}
 	return ""

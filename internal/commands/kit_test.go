@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"sbx/internal/providers"
 	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
+	"sbx/internal/store"
 )
 
 // noon is the time in every test of this room.
@@ -39,6 +41,8 @@ type bench struct {
 	workdir string                                // where a project's file may lie
 	adjust  func(*Deps)                           // last changes, by the test
 	context func(context.Context) context.Context // the operator's signals, by the test
+	store   *store.InMemory
+	journal journalInMemory
 }
 
 // result is what a verb left.
@@ -140,6 +144,8 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 		Config:      func() (*config.Config, error) { return config.Load(input()) },
 		Fleet:       func(context.Context) (*fleet.Fleet, error) { return open().Narrow(globals.Providers) },
 		Only:        func(_ context.Context, names ...string) (*fleet.Fleet, error) { return open().Narrow(names) },
+		Store:       func(bool) (store.Store, error) { return b.kept(p.Now), nil },
+		Journal:     func(string) (Journal, error) { return &b.journal, b.journal.broken },
 		Size:        func() (providers.Size, <-chan providers.Size, func()) { return providers.Size{}, nil, func() {} },
 		RawTerminal: func() (func(), error) { return func() {}, nil },
 		Program:     func() (string, error) { return "/bin/false", nil },
@@ -181,3 +187,27 @@ func (r result) item(tb testing.TB) map[string]any {
 	require.True(tb, ok, "no item: %s", r.stdout)
 	return item
 }
+
+// kept is the store of all runs over this bench.
+func (b *bench) kept(now func() time.Time) store.Store {
+	if b.store == nil {
+		b.store = store.Memory(now)
+	}
+	return b.store
+}
+
+// journalInMemory keeps the kinds of its lines.
+type journalInMemory struct {
+	mu     sync.Mutex
+	lines  []string
+	broken error
+}
+
+func (j *journalInMemory) Append(kind string, _ any) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lines = append(j.lines, kind)
+	return nil
+}
+
+func (j *journalInMemory) Close() error { return nil }

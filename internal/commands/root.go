@@ -65,6 +65,7 @@ func verbs() []func(*Deps) *cobra.Command {
 		newCreate,
 		newWait,
 		newTerminate,
+		newReconcile,
 		newDrill,
 		newDoctor,
 		newProviders,

@@ -161,7 +161,8 @@ func documents() map[string]string {
 		"ls": "ls", "stats": "stats", "top": "top --samples 1", "drill": "drill --clean",
 		"inspect": "inspect local/k3v9x2mq7a", "logs": "logs local/k3v9x2mq7a",
 		"wait": "wait local/k3v9x2mq7a --for running", "create": "create -- sleep 1", "terminate": "terminate local/k3v9x2mq7a",
-		"doctor": "doctor", "providers": "providers", "version": "version",
+		"reconcile": "reconcile",
+		"doctor":    "doctor", "providers": "providers", "version": "version",
 		"config explain": "config explain", "config init": "config init", "config path": "config path", "config trust": "config trust",
 	}
 }
