@@ -14,7 +14,7 @@ import (
 
 // store gives what survives the process. Where nothing is to be written and
 // nothing was written before, an empty one in memory does.
-func (a *app) store(write bool) (store.Store, error) {
+func (a *app) store(write bool) (store.Store, error) { //nolint:ireturn // on the disk or in memory
 	c, err := a.config()
 	if err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func (a *app) store(write bool) (store.Store, error) {
 
 // journal begins the journal of a run: one JSON object a line in the state
 // directory, each on the disk before what it announces is done.
-func (a *app) journal(run string) (commands.Journal, error) {
+func (a *app) journal(run string) (commands.Journal, error) { //nolint:ireturn // as the verbs know it
 	c, err := a.config()
 	if err != nil {
 		return nil, err

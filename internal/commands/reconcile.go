@@ -54,10 +54,15 @@ func newReconcile(d *Deps) *cobra.Command {
 	o.flags(cmd, d)
 	doc := document{
 		schema: reconcileSchema, shape: output.ShapeList,
-		columns: union(output.Names(rowColumns(time.Time{})), output.Names(doneColumns())),
+		columns: union(output.Names(rowColumns(time.Time{})), output.Names(doneColumns())), nagios: true,
 	}
 	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
 		o.given = cmd.Flags().Changed
+		if !o.check {
+			if err := p.Format.Refuse("reconcile without --check", output.Nagios); err != nil {
+				return err
+			}
+		}
 		return reconcileAll(ctx, d, p, o)
 	})
 }
@@ -84,7 +89,7 @@ func (o *reconcileOptions) flags(cmd *cobra.Command, d *Deps) {
 	complete(cmd, "records", func() []string { return []string{"provider", "store", "tasks:"} })
 }
 
-// check refuses what contradicts itself, before anything is read.
+// contradictions refuses what contradicts itself, before anything is read.
 func (o *reconcileOptions) contradictions() error {
 	switch {
 	case o.check && o.fix:

@@ -48,17 +48,18 @@ func (r *reconcileRun) tasks(f *fleet.Fleet, from string) (map[string]reconcile.
 		return nil, fault.Usage("--records: tasks are those of one profile, and %d are selected: %s", len(names), strings.Join(names, ", ")).
 			WithHint("name it with --provider")
 	}
-	source := reconcile.Source{}
+	source, err := taskSource(from)
+	return map[string]reconcile.Source{f.Names()[0]: source}, err
+}
+
+// taskSource reads a dump at once, so that a broken one is refused before anybody
+// is asked; a database is asked when its turn comes.
+func taskSource(from string) (reconcile.Source, error) {
 	if strings.Contains(from, "://") {
-		source = reconcile.FromTasks("tasks", time.Time{}, func(ctx context.Context) ([]store.TaskRow, error) { return store.ReadTasks(ctx, from) })
-	} else {
-		rows, taken, err := dump(from)
-		if err != nil {
-			return nil, err
-		}
-		source = reconcile.FromTasks(fromTasks+filepath.Base(from), taken, func(context.Context) ([]store.TaskRow, error) { return rows, nil })
+		return reconcile.FromTasks("tasks", time.Time{}, func(ctx context.Context) ([]store.TaskRow, error) { return store.ReadTasks(ctx, from) }), nil
 	}
-	return map[string]reconcile.Source{f.Names()[0]: source}, nil
+	rows, taken, err := dump(from)
+	return reconcile.FromTasks(fromTasks+filepath.Base(from), taken, func(context.Context) ([]store.TaskRow, error) { return rows, nil }), err
 }
 
 // dump reads a dump whole. It was taken when its file was last written.

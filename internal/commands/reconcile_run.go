@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"sbx/internal/config"
@@ -210,10 +211,9 @@ func cmpErr(errs ...error) error {
 
 // summary counts in words what would be done.
 func summary(plan reconcile.Plan) string {
-	n := map[reconcile.Action]int{}
-	for _, row := range plan.Acting() {
-		n[row.Action]++
+	n := func(a reconcile.Action) int {
+		return len(slices.DeleteFunc(plan.Acting(), func(r reconcile.Row) bool { return r.Action != a }))
 	}
 	return fmt.Sprintf("%d sandboxes would end, %d records would be marked, %d sandboxes would be put on record",
-		n[reconcile.ActTerminate], n[reconcile.ActMark], n[reconcile.ActAdopt])
+		n(reconcile.ActTerminate), n(reconcile.ActMark), n(reconcile.ActAdopt))
 }

@@ -79,6 +79,9 @@ func ageOf(s sandbox.Sandbox, now time.Time) any {
 
 // showPlan prints what was compared; nothing is done.
 func (r *reconcileRun) showPlan(p *output.Printer, plan reconcile.Plan) error {
+	if p.Format.Name() == output.Nagios {
+		return showPlugin(p, planChecks(plan), nil)
+	}
 	list, err := output.NewList(p, output.ListSpec[reconcile.Row]{
 		Schema: reconcileSchema, Columns: rowColumns(plan.At),
 		Empty: "nothing to compare: nothing is on record, and nothing runs",
@@ -111,6 +114,21 @@ func (r *reconcileRun) showPlan(p *output.Printer, plan reconcile.Plan) error {
 	return list.Close()
 }
 
+// planChecks is a plan as a monitor reads it: what sbx would repair is a problem,
+// what people shall look at a warning, and what could not be compared unknown.
+func planChecks(plan reconcile.Plan) []checkRow {
+	var rows []checkRow
+	for _, err := range plan.Errors {
+		rows = append(rows, toolCheck("compared", sandbox.Unknown, err.Error(), fault.HintOf(err)))
+	}
+	for _, r := range plan.Rows {
+		row := toolCheck(r.Ref.String(), sandbox.VerdictOf(!r.Found()), string(r.Cause)+": "+r.Reason, "")
+		row.minor = !r.Action.Acts()
+		rows = append(rows, row)
+	}
+	return rows
+}
+
 // found is what a row counts as in a check.
 func found(row reconcile.Row) error {
 	if !row.Found() {
@@ -141,8 +159,11 @@ func (r *reconcileRun) planFields(plan reconcile.Plan) output.Fields {
 		}
 	}
 	return output.Fields{
-		{Key: "run_id", Value: r.id}, {Key: "cutoff", Value: nil},
-		{Key: "selected", Value: selected}, {Key: "kept", Value: kept}, {Key: "guards", Value: plan.Guards(r.limits)},
+		{Key: "run_id", Value: r.id},
+		{Key: "cutoff", Value: nil},
+		{Key: "selected", Value: selected},
+		{Key: "kept", Value: kept},
+		{Key: "guards", Value: plan.Guards(r.limits)},
 	}
 }
 
@@ -165,19 +186,26 @@ func closing(plan reconcile.Plan, endings []sandbox.Ending) string {
 		text = strings.Replace(text, "complete", "incomplete", 1) + fmt.Sprintf("; %d errors", len(plan.Errors))
 	}
 	c := fleet.Count(endings)
+	var b strings.Builder
+	b.WriteString(text)
 	for _, part := range []struct {
 		n    int
 		word sandbox.Outcome
 	}{
-		{c.Verified, sandbox.OutcomeVerified}, {c.AlreadyGone, sandbox.OutcomeAlreadyGone}, {c.Accepted, sandbox.OutcomeAccepted},
-		{c.Stuck, sandbox.OutcomeStuck}, {c.Failed, sandbox.OutcomeFailed}, {c.Changed, sandbox.OutcomeChanged},
-		{c.Skipped, sandbox.OutcomeSkipped}, {c.NotAttempted, sandbox.OutcomeNotAttempted},
+		{c.Verified, sandbox.OutcomeVerified},
+		{c.AlreadyGone, sandbox.OutcomeAlreadyGone},
+		{c.Accepted, sandbox.OutcomeAccepted},
+		{c.Stuck, sandbox.OutcomeStuck},
+		{c.Failed, sandbox.OutcomeFailed},
+		{c.Changed, sandbox.OutcomeChanged},
+		{c.Skipped, sandbox.OutcomeSkipped},
+		{c.NotAttempted, sandbox.OutcomeNotAttempted},
 	} {
 		if part.n > 0 {
-			text += fmt.Sprintf("; %d %s", part.n, part.word)
+			fmt.Fprintf(&b, "; %d %s", part.n, part.word)
 		}
 	}
-	return text
+	return b.String()
 }
 
 // reconcilePage shows people what wants attention; what agrees is a number.

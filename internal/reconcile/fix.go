@@ -154,7 +154,7 @@ func (f *fixing) still(r Row, now sandbox.Sandbox) (sandbox.Outcome, string) {
 	again := r
 	again.Box, again.Reason = now, ""
 	if again = f.e.suspect(again, f.e.Sources[r.Ref.Provider], at, r.Cause == CauseLeak); again.Action != ActTerminate {
-		return sandbox.OutcomeSkipped, again.Reason[len("; "):]
+		return sandbox.OutcomeSkipped, again.Reason
 	}
 	if err := f.scribe.intend(r); err != nil {
 		return sandbox.OutcomeFailed, err.Error()

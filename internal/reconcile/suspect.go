@@ -50,10 +50,13 @@ func (e *Engine) endable(row Row, from, now time.Time, explicit bool) Row {
 	return row
 }
 
-// kept leaves a suspect alone.
+// kept leaves a suspect alone; why stands before what it is.
 func (r Row) kept(action Action, why string) Row {
 	r.Action, r.Verdict = action, sandbox.Unknown
-	r.Reason += "; left alone: " + why
+	if r.Reason != "" {
+		why += "; " + r.Reason
+	}
+	r.Reason = why
 	return r
 }
 
