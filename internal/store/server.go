@@ -54,7 +54,7 @@ func newServer(raw string) (*server, error) {
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = applicationName
 	}
-	s := &server{config: config, secrets: secrets(u)}
+	s := &server{config: config, secrets: secrets(raw, u)}
 	if config.Password != "" {
 		s.secrets = append(s.secrets, config.Password)
 	}

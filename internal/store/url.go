@@ -28,7 +28,7 @@ func postgresURL(raw string) (*url.URL, error) {
 
 // secrets are the parts of a URL that no text may show, as they are written and as
 // they are meant.
-func secrets(u *url.URL) []string {
+func secrets(raw string, u *url.URL) []string {
 	var found []string
 	add := func(text string) {
 		if text != "" {
@@ -37,7 +37,8 @@ func secrets(u *url.URL) []string {
 	}
 	if meant, ok := u.User.Password(); ok {
 		add(meant)
-		_, written, _ := strings.Cut(u.User.String(), ":")
+		_, rest, _ := strings.Cut(raw, "://")
+		_, written, _ := strings.Cut(rest[:strings.LastIndex(rest, "@")], ":") // the last @ ends it: postgresURL allows none behind the host
 		add(written)
 	}
 	for pair := range strings.SplitSeq(u.RawQuery, "&") {
