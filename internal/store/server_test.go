@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
-	"strings"
 	"testing"
 	"time"
 
@@ -35,23 +33,6 @@ func TestPlaceOfAServer(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, pgx.QueryExecModeSimpleProtocol, s.config.DefaultQueryExecMode, "the URL decides")
 	assert.Equal(t, "cron", s.config.RuntimeParams["application_name"])
-}
-
-func TestSecretsOfAURL(t *testing.T) {
-	t.Parallel()
-	for raw, want := range map[string][]string{
-		"postgres://h/db":                              nil,
-		"postgres://me@h/db?sslmode=require":           nil,
-		"postgres://me:pw@h/db":                        {"pw", "pw"},
-		"postgres://me:p%40w@h/db":                     {"p@w", "p%40w"},
-		"postgres://h/db?password=a%20b&sslpassword=c": {"a%20b", "a b", "c", "c"},
-		"postgres://h/db?passw%6Frd=x":                 {"x", "x"},
-	} {
-		u, err := postgresURL(raw)
-		require.NoError(t, err)
-		assert.Equal(t, want, secrets(raw, u), raw)
-	}
-	assert.Equal(t, "a ******** b ********", scrubbed("a p%40w\n\tb p@w", []string{"p", "p@w", "p%40w"}), "the longest first, on one line")
 }
 
 func TestJudgementOfTheServersWords(t *testing.T) {
@@ -88,38 +69,4 @@ func TestServerThatHangs(t *testing.T) {
 	require.Error(t, err)
 	assert.Equal(t, fault.KindUnavailable, fault.KindOf(trouble(t.Context(), s, "open", err)), "our own limit")
 	assert.Equal(t, fault.KindTimeout, fault.KindOf(trouble(ctx, s, "open", err)), "the limit of whoever asked")
-}
-
-// FuzzURL shows that no password reaches a text, however it is written.
-func FuzzURL(f *testing.F) {
-	for _, password := range []string{"secret-pw", "12/secret", "a@b#c?d", "%zz-bad", "p:q:r:s", "  blank ", "\x00\xff\x00\xff", "[::1]:99/", "[secret"} {
-		f.Add("me", password, "db.example:5432", "password")
-	}
-	f.Fuzz(func(t *testing.T, user, password, host, key string) {
-		if len(password) < 5 || strings.Contains(user+host+key+"postgres://:@/db?x=********", password) {
-			t.Skip("it stands in the open anyway")
-		}
-		for _, raw := range []string{
-			"postgres://" + user + ":" + password + "@" + host + "/db",
-			"postgres://" + user + ":" + url.QueryEscape(password) + "@" + host + "/db",
-			"postgres://" + host + "/db?password=" + password,
-			"postgres://" + host + "/db?sslpassword=" + url.QueryEscape(password) + "&" + key + "=x",
-		} {
-			d, err := New(Options{URL: raw})
-			if err != nil {
-				assert.Equal(t, fault.KindUsage, fault.KindOf(err))
-				shows(t, err.Error()+fault.HintOf(err), password)
-				continue
-			}
-			shows(t, d.String(), password)
-			shows(t, d.engine.judge(errors.New(raw)).Error(), password)
-		}
-	})
-}
-
-func shows(t *testing.T, text, password string) {
-	t.Helper()
-	if strings.Contains(text, password) {
-		t.Errorf("%q shows %q", text, password)
-	}
 }
