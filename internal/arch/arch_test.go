@@ -33,7 +33,8 @@ func rooms() map[string][]string {
 		"httpx":    {"fault"},
 		"policy":   words,
 		// what survives the process
-		"store":           words,
+		"store":           with(words, "store/address"),
+		"store/address":   {"fault"},
 		"store/storetest": with(words, "store"),
 		// the contract and those who keep it
 		"providers":                  with(words, "httpx"),
@@ -60,7 +61,7 @@ func rooms() map[string][]string {
 		"providers/vercel/verceltest":     wireFake,
 		"providers/monotask/monotasktest": wireFake,
 		"providers/omoios/omoiostest":     wireFake,
-		"config":                          with(words, "process", "providers"),
+		"config":                          with(words, "process", "providers", "store/address"),
 		"output":                          with(words, "process"),
 		// many as one
 		"fleet": with(words, "providers", "selector", "triage", "policy"),

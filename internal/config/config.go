@@ -19,6 +19,7 @@ type Config struct {
 	Protect    Protect
 	Limits     Limits
 	StateDir   string // absolute; made on first write
+	StoreURL   string // of Postgres, with its password; "" = SQLite in StateDir
 	NoColor    bool
 	Files      []File // weakest first, also those that are not there
 

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"sbx/internal/fault"
+	"sbx/internal/store/address"
 )
 
 const (
@@ -37,7 +38,7 @@ type server struct {
 // from where psql takes it: the PG* variables, the password file, the service
 // file. A URL that cannot be used is fault.KindUsage.
 func newServer(raw string) (*server, error) {
-	u, err := postgresURL(raw)
+	u, err := address.Parse(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -48,13 +49,13 @@ func newServer(raw string) (*server, error) {
 	}
 	// One statement, one message: a short process prepares nothing that it uses
 	// twice, and poolers that share connections between transactions go along.
-	if !u.Query().Has("default_query_exec_mode") {
+	if !u.Has("default_query_exec_mode") {
 		config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	}
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = applicationName
 	}
-	s := &server{config: config, secrets: secrets(u)}
+	s := &server{config: config, secrets: u.Secrets()}
 	if config.Password != "" {
 		s.secrets = append(s.secrets, config.Password)
 	}
@@ -68,7 +69,7 @@ func newServer(raw string) (*server, error) {
 
 func (s *server) String() string { return s.place }
 
-func (s *server) scrub(text string) string { return scrubbed(text, s.secrets) }
+func (s *server) scrub(text string) string { return address.Scrub(text, s.secrets) }
 
 func (s *server) open(ctx context.Context) (*sql.DB, error) {
 	db := stdlib.OpenDB(*s.config)
