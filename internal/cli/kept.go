@@ -19,10 +19,10 @@ func (a *app) store(write bool) (store.Store, error) { //nolint:ireturn // on th
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(filepath.Join(c.StateDir, store.FileName)); !write && errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(c.StateDir, store.FileName)); !write && c.StoreURL == "" && errors.Is(err, fs.ErrNotExist) {
 		return store.Memory(a.process.Now), nil
 	}
-	return store.New(store.Options{StateDir: c.StateDir, Now: a.process.Now})
+	return store.New(store.Options{URL: c.StoreURL, StateDir: c.StateDir, Now: a.process.Now})
 }
 
 // journal begins the journal of a run: one JSON object a line in the state
