@@ -45,6 +45,7 @@ func (a *app) deps() *commands.Deps {
 		Printer: a.printer, Input: a.input, Config: a.config,
 		Fleet:       func(ctx context.Context) (*fleet.Fleet, error) { return a.fleet(ctx, (*config.Config).Selected) },
 		Only:        a.only,
+		Store:       a.store,
 		Size:        a.size,
 		RawTerminal: a.rawTerminal,
 		Journals:    a.journals,

@@ -160,22 +160,18 @@ func (r *cleanupRun) measures() error {
 	for _, m := range []struct {
 		flag, text string
 		to         *time.Duration
-		optional   bool
 	}{
-		{"--wait", r.o.wait, &r.wait, false},
-		{"--grace", r.o.grace, &r.grace, false},
-		{"--max-plan-age", r.o.maxPlanAge, &r.planAge, false},
-		{"--lock-timeout", r.o.lockWait, &r.lockWait, true},
-		{"--every", r.o.every, &r.every, true},
-		{"--idle-for", r.o.idleFor, &r.rule.IdleFor, false},
-		{"--failed-older-than", r.o.failedOlderThan, &r.rule.FailedOlderThan, true},
+		{"--wait", r.o.wait, &r.wait},
+		{"--grace", r.o.grace, &r.grace},
+		{"--max-plan-age", r.o.maxPlanAge, &r.planAge},
+		{"--lock-timeout", r.o.lockWait, &r.lockWait},
+		{"--every", r.o.every, &r.every},
+		{"--idle-for", r.o.idleFor, &r.rule.IdleFor},
+		{"--failed-older-than", r.o.failedOlderThan, &r.rule.FailedOlderThan},
 	} {
-		if m.text == "" && m.optional {
-			continue // a flag that was given empty is refused before
-		}
-		d, err := sandbox.ParseDuration(m.text)
+		d, err := optionalDuration(m.flag, m.text)
 		if err != nil {
-			return fault.Usage("%s: %w", m.flag, err)
+			return err
 		}
 		*m.to = d
 	}
@@ -188,6 +184,19 @@ func (r *cleanupRun) measures() error {
 	}
 	r.usageAbove = int(share)
 	return nil
+}
+
+// optionalDuration reads a duration that may be left out; one that was given empty
+// is refused before.
+func optionalDuration(flag, text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := sandbox.ParseDuration(text)
+	if err != nil {
+		return 0, fault.Usage("%s: %w", flag, err)
+	}
+	return d, nil
 }
 
 // choosing are the flags that make a rule; a plan and a journal have theirs.

@@ -52,7 +52,7 @@ func (r *cleanupRun) letProviders(ctx context.Context, p *output.Printer, names 
 	for _, name := range names {
 		r.survey.Shares = append(r.survey.Shares, cleanup.Share{Profile: name})
 	}
-	begin := cleanup.Begin{Actor: r.d.actor(), Verb: "provider cleanup", Plan: r.survey.Plan(r.id), Profiles: r.survey.Records()}
+	begin := cleanup.Begin{Actor: r.d.actor(), Verb: verbCleanup, Plan: r.survey.Plan(r.id), Profiles: r.survey.Records()}
 	if err := w.Append(cleanup.EntryBegin, begin); err != nil {
 		return err
 	}

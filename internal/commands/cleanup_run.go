@@ -9,7 +9,6 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/journal"
-	"sbx/internal/lock"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 )
@@ -99,15 +98,7 @@ func (r *cleanupRun) act(ctx context.Context, p *output.Printer) error {
 // locked runs something while no other run of this state directory acts, and tells
 // how it went.
 func (r *cleanupRun) locked(ctx context.Context, p *output.Printer, do func() error) error {
-	return r.announced(ctx, p, func() error {
-		a := r.d.actor()
-		release, err := r.d.Lock(ctx, lock.Holder{Run: r.id, Who: a.Who, Host: a.Host, PID: a.PID, Since: r.d.now()}, r.lockWait)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = release() }() // the end of the process releases it all the same
-		return do()
-	})
+	return r.announced(ctx, p, func() error { return r.d.alone(ctx, r.id, r.lockWait, do) })
 }
 
 // look lists and judges everything.
@@ -154,7 +145,7 @@ func (r *cleanupRun) do(ctx context.Context, p *output.Printer, targets []cleanu
 		plan.Items = append(plan.Items, t.Item)
 	}
 	begin := cleanup.Begin{
-		Actor: r.d.actor(), Verb: "cleanup", Layer: r.d.layer(), Plan: plan, Guards: guards, Profiles: r.survey.Records(), Kept: r.survey.Grounds(),
+		Actor: r.d.actor(), Verb: verbCleanup, Layer: r.d.layer(), Plan: plan, Guards: guards, Profiles: r.survey.Records(), Kept: r.survey.Grounds(),
 	}
 	if err := w.Append(cleanup.EntryBegin, begin); err != nil {
 		return err

@@ -85,7 +85,7 @@ func (r *cleanupRun) textfile(code int, took time.Duration, dry bool) error {
 // figures are those of this run. When a profile was last in order comes from the
 // journals, which a dry or refused run cannot move.
 func (r *cleanupRun) figures(code int, took time.Duration, dry bool) metrics.Cleanup {
-	runs, _ := r.d.histories(statusRuns) // what cannot be read counts as never: the alert fires
+	runs, _ := r.d.histories(verbCleanup, statusRuns) // what cannot be read counts as never: the alert fires
 	m := metrics.Cleanup{
 		Build: metrics.Build{Version: r.d.Version.Version, Commit: r.d.Version.Commit, Go: r.d.Version.Go},
 		Layer: r.d.layer(), ExitCode: code, DurationSeconds: took.Seconds(), Dry: dry, Refused: code == fault.ExitCode(fault.New(fault.KindRefused, "")),

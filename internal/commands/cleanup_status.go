@@ -36,7 +36,7 @@ func newCleanupStatus(d *Deps) *cobra.Command {
 		if err != nil {
 			return fault.Usage("--expected-every: %w", err)
 		}
-		runs, errs := d.histories(statusRuns)
+		runs, errs := d.histories(verbCleanup, statusRuns)
 		status := cleanup.StatusOf(runs, "", period, d.now())
 		if p.Format.Name() == output.Nagios {
 			return showPlugin(p, []checkRow{toolCheck("cleanup", status.Verdict, status.Message, "")}, errors.Join(errs...))

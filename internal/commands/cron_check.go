@@ -97,7 +97,7 @@ func cronStatusColumns() []output.Column[cron.Status] {
 // cronRuns are the recorded runs of a layer. A journal that cannot be read or
 // trusted proves no run.
 func (d *Deps) cronRuns() ([]cron.Run, error) {
-	list, errs := d.histories(statusRuns)
+	list, errs := d.histories("", statusRuns)
 	if len(list) == 0 && len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}

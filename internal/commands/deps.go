@@ -20,6 +20,7 @@ import (
 	"sbx/internal/process"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/store"
 	"sbx/internal/triage"
 )
 
@@ -38,6 +39,9 @@ type Deps struct {
 	Fleet func(ctx context.Context) (*fleet.Fleet, error)
 	// Only opens the profiles of these names, without any all, whatever is selected.
 	Only func(ctx context.Context, names ...string) (*fleet.Fleet, error)
+	// Store is what survives the process. One that is only read is not made: then
+	// a missing one is empty. It opens at its first use.
+	Store func(write bool) (store.Store, error)
 	// Size reads the size of the terminal and, after it, every change; the
 	// func stops it. Zero sizes mean that there is no terminal.
 	Size func() (providers.Size, <-chan providers.Size, func())

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/config"
@@ -24,6 +25,7 @@ import (
 	"sbx/internal/providers"
 	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
+	"sbx/internal/store"
 )
 
 // noon is the time in every test of this room.
@@ -43,6 +45,7 @@ type bench struct {
 	workdir string                                // where a project's file may lie
 	adjust  func(*Deps)                           // last changes, by the test
 	context func(context.Context) context.Context // the operator's signals, by the test
+	store   *store.InMemory
 }
 
 // result is what a verb left.
@@ -146,6 +149,7 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 		Config:      func() (*config.Config, error) { return config.Load(input()) },
 		Fleet:       func(context.Context) (*fleet.Fleet, error) { return open().Narrow(globals.Providers) },
 		Only:        func(_ context.Context, names ...string) (*fleet.Fleet, error) { return open().Narrow(names) },
+		Store:       func(bool) (store.Store, error) { return b.kept(p.Now), nil },
 		Size:        func() (providers.Size, <-chan providers.Size, func()) { return providers.Size{}, nil, func() {} },
 		RawTerminal: func() (func(), error) { return func() {}, nil },
 		Program:     func() (string, error) { return "/bin/false", nil },
@@ -195,4 +199,30 @@ func (r result) item(tb testing.TB) map[string]any {
 	item, ok := r.object(tb)["item"].(map[string]any)
 	require.True(tb, ok, "no item: %s", r.stdout)
 	return item
+}
+
+// kept is the store of all runs over this bench.
+func (b *bench) kept(now func() time.Time) store.Store {
+	if b.store == nil {
+		b.store = store.Memory(now)
+	}
+	return b.store
+}
+
+// written are the kinds of all lines in the journals, oldest first.
+func (b *bench) written(t *testing.T) []string {
+	t.Helper()
+	disk := journal.Dir(filepath.Join(b.home, "runs"))
+	runs, err := journal.Runs(disk)
+	require.NoError(t, err)
+	var kinds []string
+	for _, run := range runs {
+		log, err := journal.Read(disk, run)
+		require.NoError(t, err)
+		assert.Empty(t, log.Broken)
+		for _, e := range log.Entries {
+			kinds = append(kinds, e.Kind)
+		}
+	}
+	return kinds
 }

@@ -66,6 +66,7 @@ func verbs() []func(*Deps) *cobra.Command {
 		newWait,
 		newTerminate,
 		newCleanup,
+		newReconcile,
 		newDrill,
 		newDoctor,
 		newProviders,

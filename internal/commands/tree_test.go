@@ -164,6 +164,7 @@ func documents() map[string]string {
 		"cron print": "cron print", "cron check": "cron check",
 		"doctor": "doctor", "providers": "providers", "version": "version",
 		"cleanup": "cleanup", "cleanup runs": "cleanup runs", "cleanup status": "cleanup status", "cleanup show": "cleanup show r-nosuch",
+		"reconcile":      "reconcile",
 		"config explain": "config explain", "config init": "config init", "config path": "config path", "config trust": "config trust",
 	}
 }

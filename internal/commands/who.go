@@ -2,10 +2,13 @@ package commands
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"time"
 
 	"sbx/internal/cleanup"
 	"sbx/internal/cron"
+	"sbx/internal/lock"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 )
@@ -23,6 +26,23 @@ func (d *Deps) user() string {
 func (d *Deps) layer() string {
 	layer, _ := cron.LayerOf(d.Process.Args)
 	return string(layer)
+}
+
+// The verbs that journals name.
+const (
+	verbCleanup   = "cleanup"
+	verbReconcile = "reconcile"
+)
+
+// alone runs something while no other run of this state directory acts.
+func (d *Deps) alone(ctx context.Context, run string, wait time.Duration, do func() error) error {
+	a := d.actor()
+	release, err := d.Lock(ctx, lock.Holder{Run: run, Who: a.Who, Host: a.Host, PID: a.PID, Since: d.now()}, wait)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = release() }() // the end of the process releases it all the same
+	return do()
 }
 
 // actor is who runs, for the journal and the lock.
