@@ -12,13 +12,13 @@ import (
 
 const (
 	putRun = `INSERT INTO sbx_run
-		(id, verb, host, who, started_us, ended_us, selected, counts, exit_code, resumable, acted, profiles)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-		ON CONFLICT (id) DO UPDATE SET verb = excluded.verb, host = excluded.host, who = excluded.who,
+		(id, verb, layer, host, who, started_us, ended_us, selected, counts, exit_code, resumable, acted, profiles)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+		ON CONFLICT (id) DO UPDATE SET verb = excluded.verb, layer = excluded.layer, host = excluded.host, who = excluded.who,
 		started_us = excluded.started_us, ended_us = excluded.ended_us, selected = excluded.selected,
 		counts = excluded.counts, exit_code = excluded.exit_code, resumable = excluded.resumable,
 		acted = excluded.acted, profiles = excluded.profiles`
-	readRuns = `SELECT id, verb, host, who, started_us, ended_us, selected, counts, exit_code, resumable, acted, profiles
+	readRuns = `SELECT id, verb, layer, host, who, started_us, ended_us, selected, counts, exit_code, resumable, acted, profiles
 		FROM sbx_run ORDER BY started_us DESC LIMIT $1`
 )
 
@@ -33,7 +33,7 @@ func (d *Database) PutRun(ctx context.Context, run Run) error {
 	if err := errors.Join(errCounts, errProfiles); err != nil {
 		return err
 	}
-	_, err := d.exec(ctx, "note run "+r.ID, putRun, r.ID, r.Verb, r.Host, r.Who, micros(r.StartedAt), micros(r.EndedAt),
+	_, err := d.exec(ctx, "note run "+r.ID, putRun, r.ID, r.Verb, r.Layer, r.Host, r.Who, micros(r.StartedAt), micros(r.EndedAt),
 		int64(r.Selected), string(counts), int64(r.ExitCode), r.Resumable, r.Acted, string(profiles))
 	return err
 }
@@ -60,7 +60,7 @@ func scanRun(row scanner) (Run, error) {
 	var r Run
 	var started, ended int64
 	var counts, profiles string
-	err := row.Scan(&r.ID, &r.Verb, &r.Host, &r.Who, &started, &ended, &r.Selected, &counts, &r.ExitCode, &r.Resumable, &r.Acted, &profiles)
+	err := row.Scan(&r.ID, &r.Verb, &r.Layer, &r.Host, &r.Who, &started, &ended, &r.Selected, &counts, &r.ExitCode, &r.Resumable, &r.Acted, &profiles)
 	if err != nil {
 		return r, err
 	}

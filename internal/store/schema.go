@@ -26,7 +26,7 @@ func migrations() [schemaVersion][]string {
 			created_us BIGINT NOT NULL, updated_us BIGINT NOT NULL, ended_us BIGINT NOT NULL, reason TEXT NOT NULL,
 			PRIMARY KEY (provider, id))`,
 		`CREATE TABLE sbx_run (
-			id TEXT NOT NULL PRIMARY KEY, verb TEXT NOT NULL, host TEXT NOT NULL, who TEXT NOT NULL,
+			id TEXT NOT NULL PRIMARY KEY, verb TEXT NOT NULL, layer TEXT NOT NULL, host TEXT NOT NULL, who TEXT NOT NULL,
 			started_us BIGINT NOT NULL, ended_us BIGINT NOT NULL, selected BIGINT NOT NULL, counts TEXT NOT NULL,
 			exit_code BIGINT NOT NULL, resumable BOOLEAN NOT NULL, acted BOOLEAN NOT NULL, profiles TEXT NOT NULL)`,
 		`CREATE INDEX sbx_run_started ON sbx_run (started_us)`,

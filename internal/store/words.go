@@ -44,6 +44,7 @@ func (r Record) Ref() sandbox.Ref { return sandbox.Ref{Provider: r.Provider, ID:
 type Run struct {
 	ID        string
 	Verb      string // "cleanup"
+	Layer     string // of the lines of defence that cron runs; "" = none
 	Host      string
 	Who       string
 	StartedAt time.Time
