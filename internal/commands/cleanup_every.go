@@ -30,7 +30,7 @@ func (r *cleanupRun) again(ctx context.Context, p *output.Printer, next func() (
 			return cause
 		}
 		code := fault.ExitCode(err)
-		shown.set(r.figures(code, time.Since(began), false).Set())
+		shown.set(r.figures(ctx, code, time.Since(began), false).Set())
 		p.Note(fmt.Sprintf("%s ended with exit code %d; the next one comes within %s", r.id, code, r.every))
 		select {
 		case <-ctx.Done():

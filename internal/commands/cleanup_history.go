@@ -23,7 +23,7 @@ func (r *cleanupRun) goOn(ctx context.Context, p *output.Printer) error {
 	if err != nil {
 		return err
 	}
-	return r.locked(ctx, p, func() error {
+	return r.locked(ctx, p, func(ctx context.Context) error {
 		log, err := journal.Read(disk, r.o.resume)
 		if err != nil {
 			return err
@@ -38,10 +38,11 @@ func (r *cleanupRun) goOn(ctx context.Context, p *output.Printer) error {
 		if r.fleet, err = r.d.Only(ctx, h.Profiles()...); err != nil {
 			return err
 		}
-		w, err := journal.Extend(disk, log, r.d.now)
+		extended, err := journal.Extend(disk, log, r.d.now)
 		if err != nil {
 			return err
 		}
+		w := &runLog{Writer: extended, d: r.d, p: p, begin: h.Begin, began: h.StartedAt}
 		defer w.Close()
 		if err := w.Append(cleanup.EntryResume, r.d.actor()); err != nil {
 			return err
@@ -76,7 +77,27 @@ func (r *cleanupRun) mayGoOn(ctx context.Context, p *output.Printer, h cleanup.H
 
 // histories reads the newest runs of a verb, at most limit of them; 0 = all, "" = any
 // verb. One that cannot be read is an error beside the others.
-func (d *Deps) histories(verb string, limit int) ([]cleanup.History, []error) {
+func (d *Deps) histories(ctx context.Context, verb string, limit int) ([]cleanup.History, []error) {
+	list, errs := d.ownHistories(verb, limit)
+	shared, err := d.SharedRuns(ctx, limit)
+	if err != nil {
+		errs = append(errs, err)
+	}
+	for _, run := range shared {
+		here := slices.ContainsFunc(list, func(h cleanup.History) bool { return h.RunID == run.ID })
+		if !here && (verb == "" || run.Verb == verb) {
+			list = append(list, historyOfShared(run))
+		}
+	}
+	slices.SortStableFunc(list, func(a, b cleanup.History) int { return b.StartedAt.Compare(a.StartedAt) })
+	if limit > 0 && len(list) > limit {
+		list = list[:limit]
+	}
+	return list, errs
+}
+
+// ownHistories are those of this machine.
+func (d *Deps) ownHistories(verb string, limit int) ([]cleanup.History, []error) {
 	disk, err := d.Journals()
 	if err != nil {
 		return nil, []error{err}
@@ -120,8 +141,8 @@ func newCleanupRuns(d *Deps) *cobra.Command {
 	}
 	cmd.Flags().IntVar(&limit, "limit", limit, "at most `N`; 0 = all")
 	doc := document{schema: "sbx.cleanup.runs/v1", shape: output.ShapeList, columns: output.Names(runColumns())}
-	return d.verb(cmd, doc, func(_ context.Context, p *output.Printer, _ []string) error {
-		list, errs := d.histories(verbCleanup, limit)
+	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
+		list, errs := d.histories(ctx, verbCleanup, limit)
 		return showRows(p, output.ListSpec[cleanup.History]{
 			Schema: doc.schema, Columns: runColumns(), Empty: "no run is recorded yet; `" + d.Process.Name() + " cleanup --yes` writes one",
 		}, list, errs...)

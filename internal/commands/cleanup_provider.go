@@ -7,8 +7,6 @@ import (
 
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
-	"sbx/internal/fleet"
-	"sbx/internal/journal"
 	"sbx/internal/output"
 )
 
@@ -29,7 +27,7 @@ func (r *cleanupRun) byProvider(ctx context.Context, p *output.Printer) error {
 				WithHint("if that is what you want: --provider %s %s --production %s --yes", name, flag, name)
 		}
 	}
-	return r.locked(ctx, p, func() error {
+	return r.locked(ctx, p, func(ctx context.Context) error {
 		var err error
 		if r.fleet, err = r.d.Fleet(ctx); err != nil {
 			return err
@@ -39,23 +37,15 @@ func (r *cleanupRun) byProvider(ctx context.Context, p *output.Printer) error {
 }
 
 func (r *cleanupRun) letProviders(ctx context.Context, p *output.Printer, names []string) error {
-	disk, err := r.d.Journals()
-	if err != nil {
-		return err
-	}
-	w, err := journal.Create(disk, r.id, r.d.now)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
 	r.survey = cleanup.Survey{At: r.d.now()}
 	for _, name := range names {
 		r.survey.Shares = append(r.survey.Shares, cleanup.Share{Profile: name})
 	}
-	begin := cleanup.Begin{Actor: r.d.actor(), Verb: verbCleanup, Plan: r.survey.Plan(r.id), Profiles: r.survey.Records()}
-	if err := w.Append(cleanup.EntryBegin, begin); err != nil {
+	w, err := r.d.beginRun(ctx, p, r.id, cleanup.Begin{Actor: r.d.actor(), Verb: verbCleanup, Plan: r.survey.Plan(r.id), Profiles: r.survey.Records()})
+	if err != nil {
 		return err
 	}
+	defer w.Close()
 	list, err := r.list(p)
 	if err != nil {
 		return err
@@ -73,8 +63,7 @@ func (r *cleanupRun) letProviders(ctx context.Context, p *output.Printer, names 
 	if cause := ended(ctx, verdict); cause != nil {
 		verdict = cause
 	}
-	closing := cleanup.End{Counts: fleet.Count(r.endings), ExitCode: fault.ExitCode(verdict), Succeeded: r.survey.Succeeded(r.endings)}
-	if err := w.Append(cleanup.EntryEnd, closing); err != nil {
+	if err := w.finish(ctx, w.ended(r.endings, verdict, r.survey.Succeeded(r.endings))); err != nil {
 		list.Fail(err)
 	}
 	return r.conclude(list, verdict)

@@ -8,7 +8,6 @@ import (
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
-	"sbx/internal/journal"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 )
@@ -47,7 +46,7 @@ func (r *cleanupRun) propose(ctx context.Context, p *output.Printer) error {
 	}
 	asks := r.d.attended() && p.Format.Human() && r.o.out == "" && len(plan.Items) > 0 && cleanup.Refusal(r.survey.Guards(r.world)) == nil && r.named
 	err := r.showPlan(p)
-	if warn := r.textfile(fault.ExitCode(err), 0, true); warn != nil {
+	if warn := r.textfile(ctx, fault.ExitCode(err), 0, true); warn != nil {
 		p.Warn(warn.Error())
 	}
 	if !asks || interruptedBy(ctx) {
@@ -57,7 +56,7 @@ func (r *cleanupRun) propose(ctx context.Context, p *output.Printer) error {
 	if askErr != nil || !allowed {
 		return askErr
 	}
-	return r.locked(ctx, p, func() error { return r.do(ctx, p, r.survey.Targets()) })
+	return r.locked(ctx, p, func(ctx context.Context) error { return r.do(ctx, p, r.survey.Targets()) })
 }
 
 func interruptedBy(ctx context.Context) bool { return ctx.Err() != nil }
@@ -87,7 +86,7 @@ func (r *cleanupRun) ask(ctx context.Context, p *output.Printer) (bool, error) {
 
 // act looks and ends under the lock, with nobody to ask.
 func (r *cleanupRun) act(ctx context.Context, p *output.Printer) error {
-	return r.locked(ctx, p, func() error {
+	return r.locked(ctx, p, func(ctx context.Context) error {
 		if err := r.look(ctx, p); err != nil {
 			return err
 		}
@@ -97,7 +96,7 @@ func (r *cleanupRun) act(ctx context.Context, p *output.Printer) error {
 
 // locked runs something while no other run of this state directory acts, and tells
 // how it went.
-func (r *cleanupRun) locked(ctx context.Context, p *output.Printer, do func() error) error {
+func (r *cleanupRun) locked(ctx context.Context, p *output.Printer, do func(context.Context) error) error {
 	return r.announced(ctx, p, func() error { return r.d.alone(ctx, r.id, r.lockWait, do) })
 }
 
@@ -129,30 +128,21 @@ func (r *cleanupRun) look(ctx context.Context, p *output.Printer) error {
 
 // do begins the journal, holds the run against the guards and ends the targets.
 func (r *cleanupRun) do(ctx context.Context, p *output.Printer, targets []cleanup.Target) error {
-	disk, err := r.d.Journals()
-	if err != nil {
-		return err
-	}
-	w, err := journal.Create(disk, r.id, r.d.now)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
 	guards := r.survey.Guards(r.world)
 	plan := r.survey.Plan(r.id)
 	plan.Items = plan.Items[:0]
 	for _, t := range targets {
 		plan.Items = append(plan.Items, t.Item)
 	}
-	begin := cleanup.Begin{
+	w, err := r.d.beginRun(ctx, p, r.id, cleanup.Begin{
 		Actor: r.d.actor(), Verb: verbCleanup, Layer: r.d.layer(), Plan: plan, Guards: guards, Profiles: r.survey.Records(), Kept: r.survey.Grounds(),
-	}
-	if err := w.Append(cleanup.EntryBegin, begin); err != nil {
+	})
+	if err != nil {
 		return err
 	}
+	defer w.Close()
 	if refused := cleanup.Refusal(guards); refused != nil {
-		end := cleanup.End{ExitCode: fault.ExitCode(refused), Error: refused.Error(), Refused: true, Succeeded: []string{}}
-		if err := w.Append(cleanup.EntryEnd, end); err != nil {
+		if err := w.finish(ctx, w.ended(nil, refused, nil)); err != nil {
 			p.Warn(err.Error())
 		}
 		return r.refuse(p, refused)
@@ -162,7 +152,7 @@ func (r *cleanupRun) do(ctx context.Context, p *output.Printer, targets []cleanu
 
 // end ends the targets, prints what became of each as it is known, and closes the
 // journal.
-func (r *cleanupRun) end(ctx context.Context, p *output.Printer, w *journal.Writer, targets []cleanup.Target) error {
+func (r *cleanupRun) end(ctx context.Context, p *output.Printer, w *runLog, targets []cleanup.Target) error {
 	run := &cleanup.Run{
 		Fleet: r.fleet, World: r.world, Rule: r.rule, Journal: w, Targets: targets,
 		Wait: r.wait, Grace: r.grace, By: r.d.by("cleanup"), Redact: p.Redact,
@@ -182,11 +172,7 @@ func (r *cleanupRun) end(ctx context.Context, p *output.Printer, w *journal.Writ
 	if cause := ended(ctx, verdict); cause != nil {
 		verdict = cause
 	}
-	closing := cleanup.End{Counts: fleet.Count(r.endings), ExitCode: fault.ExitCode(verdict), Succeeded: r.survey.Succeeded(r.endings)}
-	if verdict != nil {
-		closing.Error = p.Redact(verdict.Error())
-	}
-	if err := w.Append(cleanup.EntryEnd, closing); err != nil {
+	if err := w.finish(ctx, w.ended(r.endings, verdict, r.survey.Succeeded(r.endings))); err != nil {
 		list.Fail(err)
 		if verdict == nil {
 			verdict = err

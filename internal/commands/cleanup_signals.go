@@ -36,7 +36,7 @@ func (r *cleanupRun) announced(ctx context.Context, p *output.Printer, do func()
 	kind := fault.KindOf(err)
 	if kind != fault.KindLocked { // the run that holds the lock speaks for itself
 		warn(n.PingEnd(ctx, r.id, fault.ExitCode(err), r.summary(err)))
-		warn(r.textfile(fault.ExitCode(err), time.Since(began), false))
+		warn(r.textfile(ctx, fault.ExitCode(err), time.Since(began), false))
 	}
 	if what, tell := notify.KindFor(kind); tell {
 		warn(n.Send(ctx, r.message(what, err)))
@@ -71,11 +71,11 @@ func (r *cleanupRun) summary(err error) string {
 }
 
 // textfile writes the figures of this run, if a file was named.
-func (r *cleanupRun) textfile(code int, took time.Duration, dry bool) error {
+func (r *cleanupRun) textfile(ctx context.Context, code int, took time.Duration, dry bool) error {
 	if r.o.textfile == "" {
 		return nil
 	}
-	figures := r.figures(code, took, dry)
+	figures := r.figures(ctx, code, took, dry)
 	if err := metrics.WriteTextfile(r.d.path(r.o.textfile), figures.Set()); err != nil {
 		return fmt.Errorf("--textfile: %w", err)
 	}
@@ -84,8 +84,8 @@ func (r *cleanupRun) textfile(code int, took time.Duration, dry bool) error {
 
 // figures are those of this run. When a profile was last in order comes from the
 // journals, which a dry or refused run cannot move.
-func (r *cleanupRun) figures(code int, took time.Duration, dry bool) metrics.Cleanup {
-	runs, _ := r.d.histories(verbCleanup, statusRuns) // what cannot be read counts as never: the alert fires
+func (r *cleanupRun) figures(ctx context.Context, code int, took time.Duration, dry bool) metrics.Cleanup {
+	runs, _ := r.d.histories(ctx, verbCleanup, statusRuns) // what cannot be read counts as never: the alert fires
 	m := metrics.Cleanup{
 		Build: metrics.Build{Version: r.d.Version.Version, Commit: r.d.Version.Commit, Go: r.d.Version.Go},
 		Layer: r.d.layer(), ExitCode: code, DurationSeconds: took.Seconds(), Dry: dry, Refused: code == fault.ExitCode(fault.New(fault.KindRefused, "")),

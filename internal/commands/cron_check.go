@@ -35,7 +35,7 @@ func checkCron(ctx context.Context, d *Deps, p *output.Printer, words []string) 
 	if err != nil {
 		return err
 	}
-	runs, err := d.cronRuns()
+	runs, err := d.cronRuns(ctx)
 	if err != nil {
 		return err
 	}
@@ -96,8 +96,8 @@ func cronStatusColumns() []output.Column[cron.Status] {
 
 // cronRuns are the recorded runs of a layer. A journal that cannot be read or
 // trusted proves no run.
-func (d *Deps) cronRuns() ([]cron.Run, error) {
-	list, errs := d.histories("", statusRuns)
+func (d *Deps) cronRuns(ctx context.Context) ([]cron.Run, error) {
+	list, errs := d.histories(ctx, "", statusRuns)
 	if len(list) == 0 && len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}

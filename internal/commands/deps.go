@@ -49,8 +49,13 @@ type Deps struct {
 	RawTerminal func() (func(), error)
 	// Journals is where the runs of bulk endings are written down.
 	Journals func() (journal.Disk, error)
-	// Lock keeps a second bulk ending of this state directory from acting.
-	Lock func(ctx context.Context, h lock.Holder, wait time.Duration) (release func() error, err error)
+	// ShareRun tells other hosts of a run, and SharedRuns asks for theirs, the newest
+	// first; without a shared store there are none.
+	ShareRun   func(ctx context.Context, run store.Run) error
+	SharedRuns func(ctx context.Context, limit int) ([]store.Run, error)
+	// Lock keeps a second bulk ending from acting, on this machine and, with a
+	// shared store, on others. The context that it gives ends when the lock is lost.
+	Lock func(ctx context.Context, h lock.Holder, wait time.Duration) (held context.Context, release func() error, err error)
 	// Program is this binary's own path, for programs that the drill stages.
 	Program func() (string, error)
 	// Notifier tells people how a run went, and pings this address where it is not

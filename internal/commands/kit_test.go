@@ -36,6 +36,7 @@ func atNoon() time.Time { return noon }
 // bench runs verbs over fake providers, without a process.
 type bench struct {
 	members []providers.Provider
+	shared  []store.Run // of other hosts
 	stdin   string
 	tty     bool
 	width   int
@@ -156,12 +157,14 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 		Notifier:    func(string) (*notify.Notifier, error) { return &notify.Notifier{}, nil },
 		Began:       func() { *began = true },
 		Journals:    func() (journal.Disk, error) { return journal.Dir(filepath.Join(b.home, "runs")), nil },
-		Lock: func(ctx context.Context, h lock.Holder, wait time.Duration) (func() error, error) {
+		ShareRun:    func(context.Context, store.Run) error { return nil },
+		SharedRuns:  func(context.Context, int) ([]store.Run, error) { return b.shared, nil },
+		Lock: func(ctx context.Context, h lock.Holder, wait time.Duration) (context.Context, func() error, error) {
 			l, err := lock.Take(ctx, filepath.Join(b.home, "cleanup.lock"), h, wait)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
-			return l.Release, nil
+			return ctx, l.Release, nil
 		},
 	}
 	if b.adjust != nil {

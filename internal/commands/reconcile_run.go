@@ -11,7 +11,6 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
-	"sbx/internal/journal"
 	"sbx/internal/output"
 	"sbx/internal/reconcile"
 	"sbx/internal/sandbox"
@@ -53,7 +52,7 @@ func reconcileAll(ctx context.Context, d *Deps, p *output.Printer, o reconcileOp
 	if !o.fix && !o.check {
 		return r.showPlan(p, r.engine.Plan(ctx))
 	}
-	return d.alone(ctx, r.id, lockWait, func() error {
+	return d.alone(ctx, r.id, lockWait, func(ctx context.Context) error {
 		return r.recorded(ctx, p, reconcile.How{Limits: r.limits, Wait: wait, By: d.by("reconcile")})
 	})
 }
@@ -61,19 +60,12 @@ func reconcileAll(ctx context.Context, d *Deps, p *output.Printer, o reconcileOp
 // recorded compares, acts if it may, and writes down what came of it: also a check
 // counts what it saw, so it is no plain look.
 func (r *reconcileRun) recorded(ctx context.Context, p *output.Printer, how reconcile.How) error {
-	disk, err := r.d.Journals()
-	if err != nil {
-		return err
-	}
-	w, err := journal.Create(disk, r.id, r.d.now)
+	plan := r.engine.Plan(ctx)
+	w, err := r.d.beginRun(ctx, p, r.id, r.beginning(plan))
 	if err != nil {
 		return err
 	}
 	defer w.Close()
-	plan := r.engine.Plan(ctx)
-	if err := w.Append(cleanup.EntryBegin, r.beginning(plan)); err != nil {
-		return err
-	}
 	how.Journal = w
 	var endings []sandbox.Ending
 	if r.o.fix {
@@ -81,16 +73,23 @@ func (r *reconcileRun) recorded(ctx context.Context, p *output.Printer, how reco
 	} else {
 		err = r.showPlan(p, plan)
 	}
-	closing := cleanup.End{
-		Counts: fleet.Count(endings), ExitCode: fault.ExitCode(err), Refused: fault.KindOf(err) == fault.KindRefused, Succeeded: []string{},
+	var succeeded []string
+	if err == nil {
+		succeeded = r.profiles(plan)
 	}
-	if err != nil {
-		closing.Error = p.Redact(err.Error())
-	}
-	if lost := w.Append(cleanup.EntryEnd, closing); lost != nil {
+	if lost := w.finish(ctx, w.ended(endings, err, succeeded)); lost != nil {
 		p.Warn(lost.Error())
 	}
 	return err
+}
+
+// profiles names those that were compared.
+func (r *reconcileRun) profiles(plan reconcile.Plan) []string {
+	names := make([]string, 0, len(plan.Sides))
+	for _, side := range plan.Sides {
+		names = append(names, side.Profile)
+	}
+	return names
 }
 
 // beginning is the plan as the journal keeps it.

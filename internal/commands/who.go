@@ -34,15 +34,16 @@ const (
 	verbReconcile = "reconcile"
 )
 
-// alone runs something while no other run of this state directory acts.
-func (d *Deps) alone(ctx context.Context, run string, wait time.Duration, do func() error) error {
+// alone runs something while no other run acts, and ends it when that is no longer
+// sure.
+func (d *Deps) alone(ctx context.Context, run string, wait time.Duration, do func(context.Context) error) error {
 	a := d.actor()
-	release, err := d.Lock(ctx, lock.Holder{Run: run, Who: a.Who, Host: a.Host, PID: a.PID, Since: d.now()}, wait)
+	ctx, release, err := d.Lock(ctx, lock.Holder{Run: run, Who: a.Who, Host: a.Host, PID: a.PID, Since: d.now()}, wait)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = release() }() // the end of the process releases it all the same
-	return do()
+	return do(ctx)
 }
 
 // actor is who runs, for the journal and the lock.

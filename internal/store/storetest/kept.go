@@ -143,7 +143,7 @@ func runs(t *testing.T, s Subject) {
 		return got
 	}
 	assert.Empty(t, list(0))
-	started := store.Run{ID: "r-1", Verb: "cleanup", Host: "here", Who: "cron", StartedAt: day(1), Acted: true}
+	started := store.Run{ID: "r-1", Verb: "cleanup", Layer: "age", Host: "here", Who: "cron", StartedAt: day(1), Acted: true}
 	done := started
 	done.EndedAt, done.Selected, done.ExitCode, done.Resumable = day(2), 3, 8, true
 	done.Counts, done.Profiles = map[string]int{"verified": 2, "stuck": 1}, []string{"prod", "local"}
@@ -199,7 +199,7 @@ func odd(t *testing.T, s Subject) {
 		mine, err := st.Records(t.Context(), name)
 		require.NoError(t, err)
 		assert.Len(t, mine, 1)
-		require.NoError(t, st.PutRun(t.Context(), store.Run{ID: name, Verb: name, Host: name, Who: name, Counts: map[string]int{name: 1}, Profiles: []string{name}}))
+		require.NoError(t, st.PutRun(t.Context(), store.Run{ID: name, Verb: name, Layer: name, Host: name, Who: name, Counts: map[string]int{name: 1}, Profiles: []string{name}}))
 		runs, err := st.Runs(t.Context(), 0)
 		require.NoError(t, err)
 		assert.Len(t, runs, i+1)
