@@ -48,10 +48,7 @@ func (r *cleanupRun) goOn(ctx context.Context, p *output.Printer) error {
 			return err
 		}
 		r.id, r.rule = h.RunID, h.Begin.Plan.Rule
-		r.survey = cleanup.Survey{At: r.d.now(), Rule: r.rule}
-		for _, name := range h.Profiles() {
-			r.survey.Shares = append(r.survey.Shares, cleanup.Share{Profile: name})
-		}
+		r.survey = h.Survey(r.d.now())
 		return r.end(ctx, p, w, h.Resume())
 	})
 }

@@ -27,9 +27,15 @@ type EndOptions struct {
 	// Precheck reads each sandbox just before it is asked to end.
 	Precheck bool
 	// Still judges what Precheck has read: "" goes on, anything else is the
-	// outcome (changed or skipped), with its reason. Nil = goes on. It is
+	// outcome (changed, skipped or not_attempted), with its reason. Nil = goes on. It is
 	// called from several goroutines.
 	Still func(sandbox.Sandbox) (sandbox.Outcome, string)
+	// Legible leaves alone what Precheck cannot read: with Delete it would be
+	// ended by what was known of it before.
+	Legible bool
+	// Heard says of what Precheck has read, and Still let go on, that a request
+	// from before is at work: it is not asked again, only looked at. Nil = no.
+	Heard func(sandbox.Sandbox) bool
 	// Before is called right before the request, with what is known of the
 	// sandbox then: an error fails it, and nothing is asked. Nil = nothing. It
 	// is called from several goroutines.
