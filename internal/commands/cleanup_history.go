@@ -48,6 +48,7 @@ func (r *cleanupRun) goOn(ctx context.Context, p *output.Printer) error {
 			return err
 		}
 		r.id, r.rule = h.RunID, h.Begin.Plan.Rule
+		r.rule.Unowned = true // whose they are was judged when the run began, by what --provider named then; an owner that changed keeps them
 		r.survey = h.Survey(r.d.now())
 		return r.end(ctx, p, w, h.Resume())
 	})
