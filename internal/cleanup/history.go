@@ -20,7 +20,8 @@ type History struct {
 	Results   map[sandbox.Ref]Result // the last one of each
 	End       *End                   // nil = it was cut off
 	Resumed   []Actor
-	Broken    string // why the journal cannot be trusted; "" = it can
+	Sums      *fleet.Counts // of a run of another host, of which nothing more is known here; nil = by Results
+	Broken    string        // why the journal cannot be trusted; "" = it can
 }
 
 // ReadRun reads the journal of a run.
@@ -84,6 +85,9 @@ func (h History) Outcome(ref sandbox.Ref) sandbox.Outcome {
 
 // Counts sums the outcomes of all items.
 func (h History) Counts() fleet.Counts {
+	if h.Sums != nil {
+		return *h.Sums
+	}
 	endings := make([]sandbox.Ending, 0, len(h.Begin.Plan.Items))
 	for _, i := range h.Begin.Plan.Items {
 		endings = append(endings, sandbox.Ending{Ref: i.Ref, Outcome: h.Outcome(i.Ref)})

@@ -92,11 +92,12 @@ func (r *remotes) Cleanup(f func()) { r.ends = append(r.ends, f) }
 //
 //	remote e2b                       start it and put it into the environment
 //	remote e2b seed [paused] ...     a sandbox; its id is in $BOX
-//	remote e2b break ROUTE TROUBLE   status=500 hang reset html garbage late times=N after=N contains=X past=ROUTE
+//	remote e2b break ROUTE TROUBLE   status=500 hang reset html garbage late times=N after=N contains=X past=ROUTE delay=D
 //	remote e2b heal
 //	remote e2b kill ID [child]       SIGKILL to its newest program or that one's child
 //	remote e2b quiet                 no life-changing call has come since the last quiet
 //	remote e2b called ROUTE N        that many calls have come
+//	remote e2b repeats ROUTE N       at most so many addresses were called again
 func remote(ts *testscript.TestScript, neg bool, args []string) {
 	r, ok := ts.Value(remotesKey{}).(*remotes)
 	if !ok || neg || len(args) == 0 {
@@ -150,6 +151,17 @@ func act(ts *testscript.TestScript, w inhabited, word string, args []string) {
 		if got := len(w.Calls(args[0])); got != want {
 			ts.Fatalf("%s was called %d times, want %d", args[0], got, want)
 		}
+	case "repeats":
+		most, err := strconv.Atoi(args[1])
+		ts.Check(err)
+		times := map[string]int{}
+		for _, c := range w.Calls(args[0]) {
+			times[c.URL]++
+		}
+		maps.DeleteFunc(times, func(_ string, n int) bool { return n == 1 })
+		if len(times) > most {
+			ts.Fatalf("%s was called again for %v, at most %d may be", args[0], times, most)
+		}
 	case "quiet":
 		for _, c := range w.Calls("") {
 			if c.At.IsZero() {
@@ -189,6 +201,10 @@ func trouble(ts *testscript.TestScript, args []string) wiretest.Fault {
 			f.Contains = value
 		case "past":
 			f.Past = value
+		case "delay":
+			delay, err := time.ParseDuration(value)
+			ts.Check(err)
+			f.Delay = delay
 		default:
 			ts.Fatalf("break knows no %s", key)
 		}
@@ -228,6 +244,13 @@ func e2bWorld(f *e2btest.Fake) inhabited {
 	return inhabited{f, map[string]func([]string) string{
 		"seed": func(args []string) string {
 			return f.Add(e2btest.Seed{Paused: slices.Contains(args, "paused"), Age: ago(args), Logs: []string{"process_start", "Error: connect ETIMEDOUT 10.0.0.1:443"}})
+		},
+		"fill": func(args []string) string {
+			n, _ := strconv.Atoi(args[0])
+			for range n {
+				f.Add(e2btest.Seed{Age: time.Hour})
+			}
+			return ""
 		},
 		"ghost": func([]string) string {
 			f.Change(func(o *e2btest.Options) { o.HostFor = e2btest.Forever })
@@ -324,8 +347,9 @@ func monotaskWorld(f *monotasktest.Fake) inhabited {
 			f.Change(func(o *monotasktest.Options) { o.EndFor = monotasktest.Forever })
 			return ""
 		},
-		"lists": func([]string) string { f.Change(func(o *monotasktest.Options) { o.Lists = true }); return "" },
-		"keeps": func([]string) string { f.Change(func(o *monotasktest.Options) { o.Kept = true }); return "" },
+		"lists":   func([]string) string { f.Change(func(o *monotasktest.Options) { o.Lists = true }); return "" },
+		"keeps":   func([]string) string { f.Change(func(o *monotasktest.Options) { o.Kept = true }); return "" },
+		"forgets": func([]string) string { f.Change(func(o *monotasktest.Options) { o.Forgets = true }); return "" },
 		"honest": func([]string) string {
 			f.Change(func(o *monotasktest.Options) { *o = monotasktest.Options{Now: o.Now} })
 			return ""

@@ -16,6 +16,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/journal"
 	"sbx/internal/lock"
+	"sbx/internal/providers"
 	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
 )
@@ -455,4 +456,112 @@ func TestStatusTellsWhetherItRuns(t *testing.T) {
 	assert.Equal(t, "true", r.item(t)["verdict"])
 	assert.Contains(t, b.run(t, "cleanup status -o nagios").stdout, "SBX OK: ")
 	assert.Len(t, p.Calls(fake.OpTerminate), 4)
+}
+
+func TestAProviderCleansUpBehindAGate(t *testing.T) {
+	t.Parallel()
+	old, young := quiet("old00001", time.Hour), quiet("yng00001", time.Minute)
+	kept := quiet("keep0001", time.Hour)
+	kept.Sandbox.Labels = map[string]string{sandbox.LabelKeep: "true"}
+	for name, tc := range map[string]struct {
+		line  string
+		seeds []fake.Seed
+		code  int
+		calls int
+		says  string
+	}{
+		"no profile named":      {"cleanup --emergency --yes", nil, 2, 0, "needs the profile named"},
+		"not spelled out":       {"cleanup --emergency --yes --provider prod", nil, 11, 0, "--production prod"},
+		"nobody allowed it":     {"cleanup --emergency --production prod --provider prod", nil, 11, 0, "--yes"},
+		"no selector with it":   {"cleanup --emergency --older-than 10m --yes --provider prod --production prod", nil, 2, 0, "no meaning"},
+		"what is protected":     {"cleanup --emergency --yes --provider prod --production prod", []fake.Seed{old, kept}, 11, 0, "does not heed"},
+		"all of it":             {"cleanup --emergency --yes --provider prod --production prod", []fake.Seed{old, young}, 0, 1, `"verified":2`},
+		"what it holds for old": {"cleanup --provider-side --yes --provider prod --production prod", []fake.Seed{old, young}, 0, 1, `"skipped":1`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b, p := oneFake(tc.seeds...)
+				b.configure(t, "providers:\n  prod: {type: local}\n")
+				r := b.run(t, tc.line+" -o json")
+				require.Equal(t, tc.code, r.code, r.stderr)
+				assert.Len(t, p.Calls(fake.OpCleanup), tc.calls)
+				assert.Empty(t, p.Calls(fake.OpTerminate))
+				assert.Contains(t, strings.ReplaceAll(r.stdout, `": `, `":`)+r.stderr, tc.says)
+			})
+		})
+	}
+}
+
+func TestOnlyUnderPressure(t *testing.T) {
+	t.Parallel()
+	quota := func(used float64) []providers.Quota {
+		return []providers.Quota{{Name: "concurrent sandboxes", Unit: "sandboxes", Used: &used, Limit: new(10.0)}}
+	}
+	for name, tc := range map[string]struct {
+		options fake.Options
+		fault   []fake.Fault
+		code    int
+		asked   int
+	}{
+		"above":       {fake.Options{Quotas: quota(9)}, nil, 0, 4},
+		"exactly":     {fake.Options{Quotas: quota(8)}, nil, 0, 0},
+		"below":       {fake.Options{Quotas: quota(1)}, nil, 0, 0},
+		"cannot tell": {fake.Options{Quotas: quota(9)}, []fake.Fault{{Op: fake.OpQuota, Err: fault.New(fault.KindAuth, "403")}}, 4, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				tc.options.Name, tc.options.Now = "prod", atNoon
+				p := fake.New(tc.options)
+				p.Add(quietHerd("prod", 4)...)
+				p.Break(tc.fault...)
+				b := newBench(p).configure(t, "providers:\n  prod: {type: local}\n")
+				r := b.run(t, tenMinutes+" --if-usage-above 80% -o json")
+				require.Equal(t, tc.code, r.code, r.stderr)
+				assert.Len(t, p.Calls(fake.OpTerminate), tc.asked)
+			})
+		})
+	}
+	b, _ := oneFake()
+	b.configure(t, "providers:\n  prod: {type: local}\n")
+	b.members[0] = fake.New(fake.Options{Name: "prod"}).Bare()
+	assert.Equal(t, 9, b.run(t, tenMinutes+" --if-usage-above 80%").code)
+	assert.Equal(t, 2, b.run(t, tenMinutes+" --if-usage-above 80").code)
+}
+
+func TestTheTextfileTellsADryRunFromASuccess(t *testing.T) {
+	t.Parallel()
+	b, _ := oneFake(quietHerd("prod", 4)...)
+	b.configure(t, "providers:\n  prod: {type: local}\n")
+	file := filepath.Join(b.home, "sbx.prom")
+	read := func() string {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		return string(text)
+	}
+	require.Equal(t, 0, b.run(t, "cleanup --older-than 10m --textfile "+file).code)
+	assert.Contains(t, read(), `sbx_cleanup_last_success_timestamp_seconds{layer="age",provider="prod"} 0`)
+	assert.Contains(t, read(), `sbx_cleanup_dry_run{layer="age"} 1`)
+	require.Equal(t, 11, b.run(t, "cleanup --older-than 10m --yes --max-delete 1 --textfile "+file).code)
+	assert.Contains(t, read(), `sbx_cleanup_last_success_timestamp_seconds{layer="age",provider="prod"} 0`)
+	assert.Contains(t, read(), `sbx_cleanup_refused{layer="age"} 1`)
+	require.Equal(t, 0, b.run(t, tenMinutes+" --textfile "+file).code)
+	assert.Contains(t, read(), fmt.Sprintf(`sbx_cleanup_last_success_timestamp_seconds{layer="age",provider="prod"} %d`, noon.Unix()))
+	assert.Contains(t, read(), `sbx_cleanup_outcomes{layer="age",outcome="verified",provider="prod"} 4`)
+}
+
+func TestEveryGoesOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, p := oneFake(quietHerd("prod", 4)...)
+		b.configure(t, "providers:\n  prod: {type: local}\n")
+		p.Break(fake.Fault{Op: fake.OpList, Times: 1, Err: fault.New(fault.KindUnavailable, "503")})
+		b.context = haltedAfter(t, 12*time.Minute)
+		r := b.run(t, tenMinutes+" --every 5m")
+		assert.Equal(t, 130, r.code, r.stderr)
+		assert.Len(t, p.Calls(fake.OpTerminate), 4, "the second run did what the first could not")
+		assert.Equal(t, 3, strings.Count(r.stderr, "ended with exit code"))
+		assert.Equal(t, 1, strings.Count(r.stderr, "ended with exit code 7"))
+	})
 }

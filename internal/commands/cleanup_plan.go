@@ -221,7 +221,7 @@ func (r *cleanupRun) applyPlan(ctx context.Context, p *output.Printer) error {
 		return err
 	}
 	r.rule = plan.Rule
-	return r.locked(ctx, func() error {
+	return r.locked(ctx, p, func(ctx context.Context) error {
 		if err := r.look(ctx, p); err != nil {
 			return err
 		}

@@ -20,6 +20,7 @@ type Config struct {
 	Limits     Limits
 	Notify     Notify
 	StateDir   string // absolute; made on first write
+	StoreURL   string // of Postgres, with its password; "" = SQLite in StateDir
 	NoColor    bool
 	Files      []File // weakest first, also those that are not there
 

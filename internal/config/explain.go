@@ -48,6 +48,7 @@ func (l *loader) general() {
 	}
 	l.show(keyConfig, explicit, false)
 	l.show(keyStateDir, state, false)
+	l.show(keyStoreURL, l.shownStore(), false)
 	colour, _ := l.layers.get(keyNoColor)
 	l.show(keyNoColor, colour, false)
 	use, ok := l.layers.get(keyUse)

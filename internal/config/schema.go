@@ -21,6 +21,7 @@ func (d *decoder) top() map[string]reader {
 		"protect":     d.protect,
 		"limits":      d.limits,
 		keyNotify:     d.notify,
+		keyStore:      d.store,
 	}
 }
 

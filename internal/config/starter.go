@@ -62,6 +62,12 @@ func Starter(types []providers.Type) string {
 #  labels: {sbx/keep: "true"}
 #  ids: []
 
+# Where sbx keeps what it must remember: empty is a file in the state directory,
+# postgres://... is a database that several operators and hosts share. The password
+# can stand in SBX_STORE_URL, PGPASSWORD or ~/.pgpass instead.
+#store:
+#  url: ""
+
 # What one command may do at most.
 #limits:
 `)

@@ -112,6 +112,9 @@ func replaced(before, now sandbox.Sandbox) bool {
 // ask sends the request, once. An error that leaves its effect open is settled
 // by one look.
 func (e *end) ask(ctx context.Context) (sandbox.Ending, bool) {
+	if e.o.Asked {
+		return sandbox.Ending{}, false
+	}
 	if e.o.Before != nil {
 		if err := e.o.Before(ctx, e.target); err != nil && ctx.Err() == nil {
 			return e.failed(err), true

@@ -21,6 +21,9 @@ type EndOptions struct {
 	Patient bool
 	Wait    time.Duration // for the end to be seen, from the request on; 0 = DefaultWait
 	By      string        // who asks, for the provider's record
+	// Asked says that somebody else has asked already: nothing is sent, and the
+	// end is looked for.
+	Asked bool
 	// Precheck reads each sandbox just before it is asked to end.
 	Precheck bool
 	// Still judges what Precheck has read: "" goes on, anything else is the
