@@ -3,7 +3,6 @@ package store_test
 import (
 	"context"
 	"crypto/rand"
-	"database/sql"
 	"errors"
 	"fmt"
 	"net"
@@ -13,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	_ "github.com/jackc/pgx/v5/stdlib"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -25,8 +24,8 @@ import (
 // envPostgres names a server on which these tests may make schemas of their own.
 const envPostgres = "SBX_TEST_POSTGRES"
 
-// postgres gives the server's URL and a connection to it.
-func postgres(t *testing.T) (*url.URL, *sql.DB) {
+// postgres gives the server's URL, and runs statements on it beside the store.
+func postgres(t *testing.T) (u *url.URL, run func(ctx context.Context, statements string)) {
 	t.Helper()
 	raw := os.Getenv(envPostgres)
 	if raw == "" {
@@ -34,23 +33,25 @@ func postgres(t *testing.T) (*url.URL, *sql.DB) {
 	}
 	u, err := url.Parse(raw)
 	require.NoError(t, err)
-	db, err := sql.Open("pgx", raw)
+	return u, func(ctx context.Context, statements string) { execute(ctx, t, raw, statements) }
+}
+
+func execute(ctx context.Context, t *testing.T, raw, statements string) {
+	t.Helper()
+	conn, err := pgconn.Connect(ctx, raw)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	return u, db
+	_, err = conn.Exec(ctx, statements).ReadAll()
+	require.NoError(t, err)
+	require.NoError(t, conn.Close(ctx))
 }
 
 // own gives the URL of an empty schema that ends with the test.
 func own(t *testing.T) string {
 	t.Helper()
-	u, db := postgres(t)
+	u, run := postgres(t)
 	name := "sbx_test_" + strings.ToLower(rand.Text())
-	_, err := db.ExecContext(t.Context(), "CREATE SCHEMA "+name)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		_, err := db.ExecContext(context.WithoutCancel(t.Context()), "DROP SCHEMA "+name+" CASCADE")
-		require.NoError(t, err)
-	})
+	run(t.Context(), "CREATE SCHEMA "+name)
+	t.Cleanup(func() { run(context.WithoutCancel(t.Context()), "DROP SCHEMA "+name+" CASCADE") })
 	query := u.Query()
 	query.Set("search_path", name)
 	u.RawQuery = query.Encode()
@@ -132,11 +133,10 @@ func TestPostgresGoesAway(t *testing.T) {
 	u.RawQuery = query.Encode()
 	o.URL = u.String()
 	d := opened(t, o)
-	_, admin := postgres(t)
+	_, run := postgres(t)
 	for range 5 {
 		require.NoError(t, d.PutRun(t.Context(), store.Run{ID: "r"}))
-		_, err := admin.ExecContext(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1`, query.Get("search_path"))
-		require.NoError(t, err)
+		run(t.Context(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '"+query.Get("search_path")+"'")
 		if _, err := d.Acquire(t.Context(), "name", "me", time.Hour); err != nil && fault.KindOf(err) != fault.KindLocked {
 			refuses(t, err, fault.KindUnavailable)
 		}

@@ -3,16 +3,17 @@ package store
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/stdlib"
 
 	"sbx/internal/fault"
 	"sbx/internal/store/address"
@@ -29,7 +30,7 @@ const (
 // server is the engine of a Postgres store. Its clock is the server's, which is
 // the same for all hosts.
 type server struct {
-	config  *pgx.ConnConfig
+	config  *pgconn.Config
 	place   string
 	secrets []string
 }
@@ -42,15 +43,10 @@ func newServer(raw string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	config, err := pgx.ParseConfig(raw)
+	config, err := pgconn.ParseConfig(raw)
 	if err != nil { // its text may show what it could not read
 		return nil, fault.Usage("Postgres' driver cannot use it").
 			WithHint("check port, sslmode and the other parameters; `psql` takes the same URL")
-	}
-	// One statement, one message: a short process prepares nothing that it uses
-	// twice, and poolers that share connections between transactions go along.
-	if !u.Has("default_query_exec_mode") {
-		config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	}
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = applicationName
@@ -72,7 +68,7 @@ func (s *server) String() string { return s.place }
 func (s *server) scrub(text string) string { return address.Scrub(text, s.secrets) }
 
 func (s *server) open(ctx context.Context) (*sql.DB, error) {
-	db := stdlib.OpenDB(*s.config)
+	db := sql.OpenDB(connector{s.config})
 	db.SetMaxOpenConns(mostConnections)
 	db.SetMaxIdleConns(mostConnections)
 	if err := db.PingContext(ctx); err != nil {
@@ -104,13 +100,18 @@ func sqlState(err error) string {
 	return said.Code
 }
 
-// judge sorts what the server says by its code, and takes the rest for a server
-// that cannot be reached. The original is not wrapped: its text is not ours.
+// judge sorts what the server says by its code, and tells a server that cannot be
+// reached from an answer that cannot be read. The original is not wrapped: its text
+// is not ours.
 func (s *server) judge(err error) *fault.Error {
 	var said *pgconn.PgError
-	if !errors.As(err, &said) {
-		return fault.New(fault.KindUnavailable, "%s", s.scrub(s.short(err))).
+	switch {
+	case errors.As(err, &said):
+	case unreachable(err):
+		return fault.New(fault.KindUnavailable, "%s", s.scrub(short(err))).
 			WithHint("is Postgres up and reachable from here? `pg_isready` says it")
+	default:
+		return fault.New(fault.KindUnknown, "%s", s.scrub(err.Error()))
 	}
 	kind, hint := stateMeans(said.Code)
 	text := fmt.Sprintf("%s (SQLSTATE %s)", said.Message, said.Code)
@@ -119,9 +120,20 @@ func (s *server) judge(err error) *fault.Error {
 	return fail
 }
 
+// unreachable says that a connection could not be made or did not last.
+func unreachable(err error) bool {
+	var connect *pgconn.ConnectError
+	var network net.Error
+	if errors.As(err, &connect) || errors.As(err, &network) {
+		return true
+	}
+	return slices.ContainsFunc([]error{io.EOF, io.ErrUnexpectedEOF, driver.ErrBadConn, pgconn.ErrConnClosed, net.ErrClosed},
+		func(sign error) bool { return errors.Is(err, sign) })
+}
+
 // short is the innermost cause: what stands around it repeats user, database and
 // every address that was tried, over several lines.
-func (s *server) short(err error) string {
+func short(err error) string {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op.Error()
 	}

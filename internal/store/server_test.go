@@ -2,13 +2,14 @@ package store
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -26,13 +27,11 @@ func TestPlaceOfAServer(t *testing.T) {
 		s, err := newServer(raw)
 		require.NoError(t, err)
 		assert.Equal(t, want, s.String())
-		assert.Equal(t, pgx.QueryExecModeExec, s.config.DefaultQueryExecMode)
 		assert.Equal(t, "sbx", s.config.RuntimeParams["application_name"])
 	}
-	s, err := newServer("postgres://me@h/db?default_query_exec_mode=simple_protocol&application_name=cron")
+	s, err := newServer("postgres://me@h/db?application_name=cron")
 	require.NoError(t, err)
-	assert.Equal(t, pgx.QueryExecModeSimpleProtocol, s.config.DefaultQueryExecMode, "the URL decides")
-	assert.Equal(t, "cron", s.config.RuntimeParams["application_name"])
+	assert.Equal(t, "cron", s.config.RuntimeParams["application_name"], "the URL decides")
 }
 
 func TestJudgementOfTheServersWords(t *testing.T) {
@@ -50,9 +49,15 @@ func TestJudgementOfTheServersWords(t *testing.T) {
 		assert.Equal(t, "it says ******** (SQLSTATE "+code+")", got.Error())
 		assert.Equal(t, want != fault.KindUnknown, got.Hint != "", code)
 	}
-	got := s.judge(errors.New("dial s3cret:\n\tno route"))
-	assert.Equal(t, fault.KindUnavailable, got.Kind)
-	assert.Equal(t, "dial ********: no route", got.Error())
+	for err, want := range map[error]fault.Kind{
+		io.ErrUnexpectedEOF: fault.KindUnavailable, driver.ErrBadConn: fault.KindUnavailable,
+		&net.OpError{Op: "read", Err: errors.New("reset")}: fault.KindUnavailable, errors.New("odd"): fault.KindUnknown,
+	} {
+		got := s.judge(fmt.Errorf("s3cret:\n\t%w", err))
+		assert.Equal(t, want, got.Kind, err)
+		assert.Contains(t, got.Error(), err.Error())
+		assert.NotContains(t, got.Error(), "s3cret")
+	}
 }
 
 // TestServerThatHangs has a server that takes connections and says nothing.

@@ -25,7 +25,10 @@ type TaskRow struct {
 }
 
 const (
-	readTasks = `SELECT id, status, sandbox_id, keep_alive, max_duration, created_at, updated_at, completed_at, deleted_at
+	// An epoch takes no notice of the session's time zone and date style.
+	readTasks = `SELECT id, status, sandbox_id, keep_alive, max_duration,
+		(extract(epoch FROM created_at) * 1000000)::bigint, (extract(epoch FROM updated_at) * 1000000)::bigint,
+		(extract(epoch FROM completed_at) * 1000000)::bigint, (extract(epoch FROM deleted_at) * 1000000)::bigint
 		FROM tasks WHERE sandbox_id IS NOT NULL ORDER BY created_at, id`
 	// The server itself gives up before this side does: no query is left behind.
 	limitTasks = `SET LOCAL statement_timeout = 9000`
@@ -77,11 +80,10 @@ func (s *server) tasks(ctx context.Context) (list []TaskRow, err error) {
 func scanTask(row scanner) (TaskRow, error) {
 	var t TaskRow
 	var keep sql.NullBool
-	var minutes sql.NullInt64
-	var created, updated, completed, deleted sql.NullTime
+	var minutes, created, updated, completed, deleted sql.NullInt64
 	err := row.Scan(&t.ID, &t.Status, &t.SandboxID, &keep, &minutes, &created, &updated, &completed, &deleted)
 	t.KeepAlive, t.MaxDurationMinutes = keep.Bool, int(minutes.Int64)
-	t.CreatedAt, t.UpdatedAt = kept(created.Time), kept(updated.Time)
-	t.CompletedAt, t.DeletedAt = kept(completed.Time), kept(deleted.Time)
+	t.CreatedAt, t.UpdatedAt = read(created.Int64), read(updated.Int64)
+	t.CompletedAt, t.DeletedAt = read(completed.Int64), read(deleted.Int64)
 	return t, err
 }

@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"database/sql"
 	"net/url"
 	"testing"
 	"time"
@@ -26,11 +25,7 @@ INSERT INTO tasks VALUES
 func foreign(t *testing.T, statements string) (raw string) {
 	t.Helper()
 	raw = own(t)
-	db, err := sql.Open("pgx", raw+"&default_query_exec_mode=simple_protocol")
-	require.NoError(t, err)
-	defer db.Close() //nolint:errcheck // what matters was said by Exec
-	_, err = db.ExecContext(t.Context(), statements)
-	require.NoError(t, err)
+	execute(t.Context(), t, raw, statements)
 	return raw
 }
 
@@ -40,7 +35,8 @@ func TestReadTasks(t *testing.T) {
 	u, err := url.Parse(raw)
 	require.NoError(t, err)
 	query := u.Query()
-	query.Set("timezone", "Asia/Tokyo") // whatever the session's zone, the columns have none
+	query.Set("timezone", "Asia/Tokyo") // whatever the session is set to
+	query.Set("datestyle", "SQL,DMY")
 	u.RawQuery = query.Encode()
 	at := func(h, m, s, us int) time.Time { return time.Date(2026, 11, 20, h, m, s, us*1000, time.UTC) }
 	want := []store.TaskRow{

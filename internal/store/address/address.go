@@ -14,7 +14,6 @@ const mask = "********"
 // Postgres is the URL of a database. Its text forms never show a secret.
 type Postgres struct {
 	raw   string
-	query url.Values
 	spans []span // of the secrets in raw, from left to right
 }
 
@@ -36,11 +35,10 @@ func Parse(raw string) (Postgres, error) {
 	if err != nil || strings.Contains(raw, "#") {
 		return Postgres{}, fault.Usage("it cannot be read as a URL").WithHint("%s", escape)
 	}
-	query, err := url.ParseQuery(u.RawQuery)
-	if err != nil {
+	if _, err := url.ParseQuery(u.RawQuery); err != nil {
 		return Postgres{}, fault.Usage("its parameters cannot be read").WithHint("they are written ?name=value&name=value; %s", escape)
 	}
-	return Postgres{raw: raw, query: query, spans: spans(raw)}, nil
+	return Postgres{raw: raw, spans: spans(raw)}, nil
 }
 
 // spans finds the password and every parameter whose name ends in "password".
@@ -75,9 +73,6 @@ func spans(raw string) []span {
 
 // Raw is the URL with its secrets, for the driver.
 func (p Postgres) Raw() string { return p.raw }
-
-// Has says whether the URL sets a parameter.
-func (p Postgres) Has(parameter string) bool { return p.query.Has(parameter) }
 
 // Secrets are the parts that no text may show, each as it is written and as it
 // is meant.

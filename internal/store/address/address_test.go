@@ -38,10 +38,6 @@ func TestWhatMayBeShown(t *testing.T) {
 		assert.Equal(t, want.secrets, p.Secrets(), raw)
 		assert.Equal(t, raw, p.Raw())
 	}
-	p, err := Parse("postgres://h/db?sslmode=require")
-	require.NoError(t, err)
-	assert.True(t, p.Has("sslmode"))
-	assert.False(t, p.Has("host"))
 }
 
 func TestWhatIsNoAddress(t *testing.T) {
