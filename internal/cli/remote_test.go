@@ -284,6 +284,10 @@ func omoiosWorld(f *omoiostest.Fake) inhabited {
 			)
 			return ""
 		},
+		"task": func(args []string) string {
+			f.AddTask(omoiostest.Task{ID: args[0], Sandbox: args[1], Status: args[2], Created: time.Now().Add(-ago(args))})
+			return ""
+		},
 		"down": func([]string) string {
 			f.Change(func(o *omoiostest.Options) { o.DatabaseDown = true })
 			return ""

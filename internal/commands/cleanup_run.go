@@ -168,6 +168,7 @@ func (r *cleanupRun) end(ctx context.Context, p *output.Printer, w *runLog, targ
 		progress.Update(fmt.Sprintf("%d of %d", len(r.endings), len(targets)))
 		addEnding(list, e, false)
 	}
+	r.d.forget(ctx, p, r.fleet, r.endings)
 	verdict := r.survey.Verdict(r.endings)
 	if cause := ended(ctx, verdict); cause != nil {
 		verdict = cause

@@ -100,6 +100,7 @@ func create(ctx context.Context, d *Deps, p *output.Printer, command []string, o
 	if err != nil {
 		return err
 	}
+	d.remember(ctx, p, f, made)
 	progress.Done()
 	err = output.ShowItem(p, output.ItemSpec[sandbox.Sandbox]{
 		Schema: "sbx.create/v1", Columns: createColumns(),

@@ -107,6 +107,7 @@ func (r *endRun) show(ctx context.Context, p *output.Printer, how fleet.EndOptio
 			list.Fail(err)
 		}
 		endings = r.end(ctx, p, list, how)
+		r.d.forget(ctx, p, r.fleet, endings)
 	}
 	list.Set("counts", fleet.Count(endings))
 	if refused != nil {

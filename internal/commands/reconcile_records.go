@@ -29,7 +29,7 @@ func (r *reconcileRun) sources(f *fleet.Fleet) (map[string]reconcile.Source, err
 	if r.o.records != "" && r.o.records != fromProvider && r.o.records != fromStore {
 		return nil, fault.Usage("--records: %q is no source", r.o.records).WithHint("write provider, store, tasks:FILE.csv, tasks:FILE.jsonl or tasks:postgres://...")
 	}
-	owner := reconcile.Owner{Who: r.d.by("reconcile"), Host: r.d.hostname(), Now: r.d.now}
+	owner := reconcile.Owner{Who: r.d.by("reconcile"), Host: r.d.Process.Host, Now: r.d.now}
 	all := map[string]reconcile.Source{}
 	for _, name := range f.Names() {
 		if r.o.records == fromProvider || r.o.records == "" && f.HasRecords(name) && !r.o.adopt {
@@ -78,13 +78,4 @@ func dump(path string) ([]store.TaskRow, time.Time, error) {
 	}
 	rows, err := reconcile.ReadDump(path, file)
 	return rows, info.ModTime(), err
-}
-
-// hostname is this host's name, for records that several hosts share.
-func (d *Deps) hostname() string {
-	name, err := os.Hostname()
-	if err != nil {
-		return "unknown"
-	}
-	return name
 }

@@ -84,7 +84,7 @@ func (r *reconcileRun) showPlan(p *output.Printer, plan reconcile.Plan) error {
 	}
 	list, err := output.NewList(p, output.ListSpec[reconcile.Row]{
 		Schema: reconcileSchema, Columns: rowColumns(plan.At),
-		Empty: "nothing to compare: nothing is on record, and nothing runs",
+		Empty: "nothing lives, by the records and by the providers",
 		Human: func(s *output.Sheet, rows []reconcile.Row) { reconcilePage(s, rows, plan.Guards(r.limits)) },
 	})
 	if err != nil {

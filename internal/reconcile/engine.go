@@ -20,8 +20,8 @@ const (
 	DefaultRecordsAge   = time.Hour        // from which a dump of records is too old to act on
 )
 
-// Rules are what a plan is judged by. The functions are called from one
-// goroutine while planning, and from several while fixing.
+// Rules are what a plan is judged by. The functions are called from several
+// goroutines.
 type Rules struct {
 	Observations int           // looks that prove an orphan or a leak; at least MinObservations
 	Grace        time.Duration // apart from each other

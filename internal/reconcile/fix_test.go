@@ -218,6 +218,23 @@ func TestAnInterruptionLeavesTheRestUntouched(t *testing.T) {
 	assert.Empty(t, s.marked)
 }
 
+func TestAnInterruptionAdoptsNothing(t *testing.T) {
+	t.Parallel()
+	s := suspects()
+	s.rules.Adopt = true
+	plan := s.plan(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	seq, err := s.engine(t).Fix(ctx, plan, s.how())
+	require.NoError(t, err)
+	for d := range seq {
+		if d.Row.Action == reconcile.ActAdopt {
+			assert.Equal(t, sandbox.OutcomeNotAttempted, d.Outcome)
+		}
+	}
+	assert.Empty(t, s.adopted)
+}
+
 func TestAStopComesBeforeADelete(t *testing.T) {
 	t.Parallel()
 	for _, del := range []bool{false, true} {

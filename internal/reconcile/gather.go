@@ -65,8 +65,12 @@ func (e *Engine) believable(s side) error {
 	if s.records > 0 || s.fleet == 0 || e.Rules.Adopt {
 		return nil
 	}
+	or := "name another with --records"
+	if s.source.Adopt != nil {
+		or = "put them on record with --adopt"
+	}
 	return fault.New(fault.KindRefused, "the records of %s are empty, and %d sandboxes are there", s.source.Name, s.fleet).At(s.profile, "reconcile").
-		WithHint("an empty list is no proof that all of them are orphans: look at the source, or name another with --records")
+		WithHint("an empty list is no proof that all of them are orphans: look at the source, or %s", or)
 }
 
 // listing reads a profile's listing to its end, ended ones included. An incomplete

@@ -133,6 +133,27 @@ func TestRecordsMayGoByNames(t *testing.T) {
 	assert.Equal(t, reconcile.RecordOnly, only(t, plan, "worker").Class)
 }
 
+func TestAReadByIDMayShowThatTwoAreOne(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	s.called = map[string]string{"omoios-1": "a"}
+	s.on(recorded("omoios-1", is)).box("a", old)
+	plan := s.proved(t)
+	assert.Len(t, plan.Rows, 1)
+	assert.Equal(t, reconcile.CauseAgrees, only(t, plan, "a").Cause)
+
+	s = newScene() // the listing shows neither, and both mean one
+	s.called = map[string]string{"omoios-1": "hidden", "omoios-2": "hidden"}
+	s.on(recorded("b", is), recorded("omoios-1", is), recorded("omoios-2", is)).box("b", old)
+	s.prod = fake.New(fake.Options{Name: "prod", Now: s.clock, PageSize: 1})
+	s.box("b", old)
+	s.box("hidden", old)
+	s.prod.Break(fake.Fault{Op: fake.OpList, Page: 2, Skip: true})
+	plan = s.plan(t)
+	assert.Len(t, plan.Rows, 2)
+	assert.Equal(t, reconcile.CauseDuplicate, only(t, plan, "hidden").Cause)
+}
+
 // TestConfirmHoldsAListAgainstItself: where the records may be the listing itself,
 // the read by id is the other side.
 func TestConfirmHoldsAListAgainstItself(t *testing.T) {

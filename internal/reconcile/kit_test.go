@@ -39,6 +39,7 @@ type scene struct {
 	marked    []sandbox.Ref
 	adopted   []sandbox.Ref
 	others    []*fake.Provider
+	called    map[string]string // what a read by id also knows a sandbox by
 }
 
 func newScene() *scene {
@@ -105,7 +106,7 @@ func (s *scene) adopt(_ context.Context, b sandbox.Sandbox) error {
 
 func (s *scene) engine(t *testing.T) *reconcile.Engine {
 	t.Helper()
-	members := []fleet.Member{{Provider: s.prod}}
+	members := []fleet.Member{{Provider: calledOtherwise{s.prod, s.called}}}
 	sources := map[string]reconcile.Source{"prod": s.source}
 	for _, p := range s.others {
 		members = append(members, fleet.Member{Provider: p})
@@ -196,6 +197,22 @@ func only(t *testing.T, p reconcile.Plan, id string) reconcile.Row {
 	}
 	require.Len(t, found, 1, "rows of %s: %v", id, p.Rows)
 	return found[0]
+}
+
+// calledOtherwise is a provider that knows its sandboxes by further words, as
+// Daytona knows names and Vercel sessions.
+type calledOtherwise struct {
+	*fake.Provider
+
+	words map[string]string
+}
+
+// Get reads one by its id or one of the words.
+func (c calledOtherwise) Get(ctx context.Context, word string) (sandbox.Sandbox, error) {
+	if id, known := c.words[word]; known {
+		word = id
+	}
+	return c.Provider.Get(ctx, word)
 }
 
 // journal keeps lines in memory; its lines can be made to fail.

@@ -163,6 +163,10 @@ func TestWhatIsOverOnBothSidesHasNoRow(t *testing.T) {
 		"ended, ended":        func(s *scene) { s.on(recorded("x", isNot)).box("x", old, state(sandbox.StateTerminated)) },
 		"ended, stopped":      func(s *scene) { s.on(recorded("x", isNot)).box("x", old, state(sandbox.StateStopped)) },
 		"on no record, ended": func(s *scene) { s.box("x", old, state(sandbox.StateFailed)) },
+		"ended, listed, denied by its id": func(s *scene) {
+			s.on(recorded("x", isNot)).box("x", old)
+			s.prod.Break(fake.Fault{Op: fake.OpGet, ID: "x", Err: fault.New(fault.KindNotFound, "404")})
+		},
 		"listed, denied by its id": func(s *scene) {
 			s.box("x", old)
 			s.prod.Break(fake.Fault{Op: fake.OpGet, Err: fault.New(fault.KindNotFound, "404")})

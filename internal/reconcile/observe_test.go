@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"sbx/internal/fault"
+	"sbx/internal/providers/fake"
 	"sbx/internal/reconcile"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
@@ -69,6 +71,15 @@ func TestWhatIsNoSuspectAnyMoreBeginsAnew(t *testing.T) {
 	s.pass(5 * time.Minute).plan(t)
 	s.records = s.records[:2]
 	assert.Equal(t, 1, only(t, s.pass(5*time.Minute).plan(t), "orphan").Observations)
+}
+
+func TestALookThatFailsForgetsNothing(t *testing.T) {
+	t.Parallel()
+	s := suspects()
+	s.plan(t)
+	s.prod.Break(fake.Fault{Op: fake.OpGet, ID: "orphan", Times: 1, Err: planted(fault.KindUnavailable)})
+	assert.Equal(t, reconcile.CauseUnproved, only(t, s.pass(5*time.Minute).plan(t), "orphan").Cause)
+	assert.Equal(t, 2, only(t, s.pass(5*time.Minute).plan(t), "orphan").Observations)
 }
 
 func TestAnotherGenerationIsSeenAnew(t *testing.T) {

@@ -94,8 +94,9 @@ func (e *Engine) add(ctx context.Context, plan *Plan, s side) {
 			plan.Settled++
 			continue
 		}
-		rows = append(rows, e.excused(ctx, row))
+		rows = append(rows, row)
 	}
+	e.excuse(ctx, rows)
 	if err := e.observe(ctx, s.profile, rows); err != nil {
 		plan.Errors = append(plan.Errors, err)
 	}
@@ -106,6 +107,15 @@ func (e *Engine) add(ctx context.Context, plan *Plan, s side) {
 	}
 	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Compare(a.Ref.ID, b.Ref.ID) })
 	plan.Rows = append(plan.Rows, rows...)
+}
+
+// excuse asks about all suspects at once: the fleet bounds how many are in flight.
+func (e *Engine) excuse(ctx context.Context, rows []Row) {
+	var all sync.WaitGroup
+	for i, row := range rows {
+		all.Go(func() { rows[i] = e.excused(ctx, row) })
+	}
+	all.Wait()
 }
 
 // excused asks the sources beside the provider for signs of life of what would be

@@ -40,6 +40,7 @@ var (
 	_ providers.EventReader = (*Client)(nil)
 	_ providers.Sweeper     = (*Client)(nil)
 	_ providers.Checker     = (*Client)(nil)
+	_ providers.Recorder    = (*Client)(nil)
 )
 
 // Type describes the local provider and its settings.
