@@ -170,6 +170,9 @@ func (r *Run) still(now sandbox.Sandbox) (sandbox.Outcome, string) {
 	if why := t.Item.holds(now); why != "" {
 		return sandbox.OutcomeChanged, why
 	}
+	if p := r.World.profile(now.Provider); t.Item.Owned != "" && t.Item.Owned == p.OwnedRule && !p.owns(now.Labels) {
+		return sandbox.OutcomeChanged, "it is not ours any more: it lacks " + p.OwnedRule
+	}
 	if t.unlisted {
 		return sandbox.OutcomeChanged, "it is there, and the list does not show it: no guard has counted it"
 	}

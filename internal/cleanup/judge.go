@@ -42,6 +42,7 @@ type Judgement struct {
 	Evidence []sandbox.Evidence
 
 	needsLook bool               // the record alone does not decide
+	owned     string             // by which rule it is ours; "" = by none
 	seen      *fleet.Observation // what was asked of the sandbox itself; nil = nothing
 }
 
@@ -157,6 +158,7 @@ func (c *judging) owner() bool {
 	p := c.world.profile(c.j.Sandbox.Provider)
 	switch {
 	case p.owns(c.j.Sandbox.Labels):
+		c.j.owned = p.OwnedRule
 		c.j.pass("owner", "owned")
 	case c.rule.Unowned:
 		c.j.pass("owner", "not owned, and --unowned was given")

@@ -27,6 +27,7 @@ type Item struct {
 	State     sandbox.State `json:"state"`
 	CreatedAt time.Time     `json:"created_at,omitzero"`
 	Owner     string        `json:"owner,omitempty"`
+	Owned     string        `json:"owned,omitempty"` // by which rule of its profile it was ours; "" = by none
 	Reason    string        `json:"reason"`
 }
 
@@ -41,7 +42,7 @@ func (s Survey) Plan(runID string) Plan {
 
 func itemOf(j Judgement) Item {
 	s := j.Sandbox
-	return Item{Ref: s.Ref(), Name: s.Name, State: s.State, CreatedAt: s.CreatedAt.UTC(), Owner: s.Labels[sandbox.LabelOwner], Reason: j.Reason}
+	return Item{Ref: s.Ref(), Name: s.Name, State: s.State, CreatedAt: s.CreatedAt.UTC(), Owner: s.Labels[sandbox.LabelOwner], Owned: j.owned, Reason: j.Reason}
 }
 
 // Cutoff is the moment before which a sandbox must have come to be; zero without an

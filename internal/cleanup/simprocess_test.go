@@ -193,6 +193,7 @@ func (b *bulk) resume(run string) error {
 			return err
 		}
 		b.id, b.rule = h.RunID, h.Begin.Plan.Rule
+		b.rule.Unowned = true // as the command has it: whose they are was judged when the run began
 		b.survey = h.Survey(b.inc.now())
 		b.inc.s.onResume(b)
 		return b.end(w, b.inc.s.mut.targets(h.Resume()))
