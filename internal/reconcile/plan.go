@@ -135,7 +135,7 @@ func (e *Engine) excused(ctx context.Context, row Row) Row {
 		return row.kept(ActReport, "whether it works could not be asked")
 	}
 	row.Box.LastActivityAt = latest(row.Box.LastActivityAt, got)
-	if why := e.alive(row.Box, e.Now()); why != "" {
+	if why := e.alive(row.Box, e.younger(row.Ref.Provider, e.Now())); why != "" {
 		return row.kept(ActReport, why)
 	}
 	return row

@@ -10,7 +10,7 @@ import (
 // wants no look of anybody becomes ActNone, the rest ActReport. Explicit says that
 // somebody wrote down its end: then signs of life do not excuse it.
 func (e *Engine) suspect(row Row, s Source, now time.Time, explicit bool) Row {
-	box := row.Box
+	box, now := row.Box, e.younger(row.Ref.Provider, now)
 	if why := e.Rules.Protected(box); why != "" {
 		return row.kept(ActNone, why)
 	}
@@ -87,6 +87,14 @@ func otherGeneration(row Row, from time.Time) string {
 		return "it began after the record's last word: the record speaks of another, or does not know of the start"
 	}
 	return ""
+}
+
+// younger is the time by which a profile's sandboxes are judged: of this machine's
+// clock and the profile's, the one that makes them younger, and what they did last
+// more recent.
+func (e *Engine) younger(profile string, now time.Time) time.Time {
+	skew, _ := e.Fleet.Skew(profile)
+	return now.Add(min(0, skew))
 }
 
 // alive says by what the sandbox shows life now; "" = by nothing that is known.
