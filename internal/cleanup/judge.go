@@ -2,6 +2,7 @@ package cleanup
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"sbx/internal/fleet"
@@ -272,17 +273,14 @@ func (c *judging) ahead(s sandbox.Sandbox, sig triage.Signals) bool {
 }
 
 func says(evidence []sandbox.Evidence) string {
-	text := ""
-	for i, e := range evidence {
-		if i > 0 {
-			text += ", "
-		}
-		text += e.What + " " + e.Value
-	}
-	if text == "" {
+	if len(evidence) == 0 {
 		return "the provider says so"
 	}
-	return text
+	parts := make([]string, len(evidence))
+	for i, e := range evidence {
+		parts[i] = e.What + " " + e.Value
+	}
+	return strings.Join(parts, ", ")
 }
 
 // health keeps what answers, where only the unhealthy were asked for.

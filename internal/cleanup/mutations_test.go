@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"sbx/internal/cleanup"
+	"sbx/internal/reconcile"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
@@ -24,9 +25,15 @@ type planted struct {
 func mutations() map[string]planted {
 	rule := func(change func(*cleanup.Rule)) mutation { return mutation{rule: change} }
 	world := func(change func(*cleanup.World)) mutation { return mutation{world: change} }
+	compare := func(change func(*reconcile.Rules)) mutation { return mutation{compare: change} }
 	return map[string]planted{
+		"one look proves an orphan": {mutation{oneLookProves: true}, 500, "seen once only"},
+		"an orphan may be young":    {compare(func(r *reconcile.Rules) { r.CreateGrace = time.Nanosecond }), 1000, "may still be written"},
+		"orphans of strangers are ours": {compare(func(r *reconcile.Rules) {
+			r.Owned = func(string, map[string]string) bool { return true }
+		}), 500, "a suspect: it is not ours"},
 		"a failed listing just ends":             {mutation{swallowsListErrors: true}, 500, "not listed whole"},
-		"the read before the end is the list's":  {mutation{readsStale: true}, 500, "asks"},
+		"the read before the end is the list's":  {mutation{readsStale: true}, 3000, "asks"},
 		"a 2xx is an end":                        {mutation{seesEndsAtOnce: true}, 500, "says that"},
 		"a request is repeated":                  {mutation{asksTwice: true}, 500, "twice"},
 		"output is not read":                     {mutation{hearsNothing: true}, 500, "its output shows life"},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sbx/internal/sandbox"
+	"sbx/internal/store"
 )
 
 // sim is one simulated stretch of time: what truly is, the processes that act on
@@ -30,6 +31,8 @@ type sim struct {
 	protect map[sandbox.Ref]bool // by configuration
 	procs   []*incarnation       // all that ever were
 	runs    map[string]*runTruth
+	store   *store.InMemory
+	suspect map[string][]time.Time // when a complete look showed a sandbox without a record
 
 	steps []string
 	wrong []string
@@ -49,7 +52,7 @@ type harmful struct {
 func newSim(seed uint64, mut mutation) *sim {
 	return &sim{
 		seed: seed, mut: mut, rng: rand.New(rand.NewPCG(seed, 0x5b)), began: time.Now(),
-		disk: &disk{files: map[string]*simFile{}}, protect: map[sandbox.Ref]bool{}, runs: map[string]*runTruth{},
+		disk: &disk{files: map[string]*simFile{}}, protect: map[sandbox.Ref]bool{}, runs: map[string]*runTruth{}, suspect: map[string][]time.Time{},
 	}
 }
 
@@ -177,9 +180,10 @@ type incarnation struct {
 	skews map[string]time.Duration
 
 	listings    map[string]*listing
-	sights      map[sandbox.Ref]sight // what was true at the last read of it
-	heard       map[sandbox.Ref]sight // what was true when its output was read
-	tried       map[sandbox.Ref]bool  // its output was asked for
+	records     map[string]*recordsRead // of reconcile
+	sights      map[sandbox.Ref]sight   // what was true at the last read of it
+	heard       map[sandbox.Ref]sight   // what was true when its output was read
+	tried       map[sandbox.Ref]bool    // its output was asked for
 	requested   map[sandbox.Ref]time.Time
 	readAfter   map[sandbox.Ref]time.Time
 	first       map[sandbox.Ref]sandbox.Sandbox // as a listing had it
@@ -202,7 +206,7 @@ func (s *sim) boot(name, verb string, crashes bool) *incarnation {
 	defer s.mu.Unlock()
 	inc := &incarnation{
 		s: s, n: len(s.procs) + 1, name: name, verb: verb,
-		calls: map[string]int{}, skews: map[string]time.Duration{}, listings: map[string]*listing{},
+		calls: map[string]int{}, skews: map[string]time.Duration{}, listings: map[string]*listing{}, records: map[string]*recordsRead{},
 		sights: map[sandbox.Ref]sight{}, heard: map[sandbox.Ref]sight{}, tried: map[sandbox.Ref]bool{},
 		requested: map[sandbox.Ref]time.Time{}, readAfter: map[sandbox.Ref]time.Time{},
 		first: map[sandbox.Ref]sandbox.Sandbox{}, unavailable: map[string]int{},

@@ -25,6 +25,8 @@ type box struct {
 	recordJudge sandbox.Verdict
 	logs        bool // what it does shows in its output
 
+	record string // what a control plane has: "" = nothing, "living", "ended"
+
 	asked  time.Time // when a request to end it arrived
 	delete bool
 	endFor time.Duration // from there to its end; forever = never

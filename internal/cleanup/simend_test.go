@@ -186,7 +186,7 @@ func (s *sim) judge() {
 		if run == nil || h.StartedAt.IsZero() {
 			continue
 		}
-		if len(h.Begin.Plan.Items) != len(run.items) {
+		if !run.compares && len(h.Begin.Plan.Items) != len(run.items) {
 			s.fail("%s: %d items in the journal, %d in truth", id, len(h.Begin.Plan.Items), len(run.items))
 		}
 		for ref := range run.items {
@@ -197,7 +197,7 @@ func (s *sim) judge() {
 				s.fail("%s: the journal says that %s is %s, and it is not over", id, ref, outcome)
 			}
 		}
-		if c := h.Counts(); c.Selected != len(run.items) {
+		if c := h.Counts(); !run.compares && c.Selected != len(run.items) {
 			s.fail("%s: counts of %d items, %d in truth", id, c.Selected, len(run.items))
 		}
 	}

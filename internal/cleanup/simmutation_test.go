@@ -3,6 +3,7 @@ package cleanup_test
 import (
 	"sbx/internal/cleanup"
 	"sbx/internal/journal"
+	"sbx/internal/reconcile"
 	"sbx/internal/sandbox"
 )
 
@@ -23,6 +24,10 @@ type mutation struct {
 	resumesAll         bool   // resume forgets what is done
 	skips              string // this kind of entry is never written
 	losesEvery         int    // every so-many-th outcome is lost
+
+	oneLookProves bool // reconcile sees everything five times at once
+
+	compare func(*reconcile.Rules)
 
 	rule  func(*cleanup.Rule)
 	world func(*cleanup.World)

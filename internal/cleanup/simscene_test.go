@@ -74,6 +74,7 @@ func (s *sim) makeBox(id string) *box {
 	if r.Float64() < 0.12 {
 		b.labels["sbx/keep"] = s.keepWord()
 	}
+	b.record = pick(r, "living", "living", "living", "", "ended")
 	idle := min(age, pick(r, 0, 30*time.Second, 59*time.Second, 2*time.Minute, 8*time.Minute, time.Hour))
 	b.worked = s.began.Add(-idle)
 	if r.Float64() < 0.15 {
@@ -114,6 +115,9 @@ func (s *sim) curse() {
 		{harm: "5xx", op: "usage"},
 		{harm: "hangs", op: "usage"},
 		{harm: "5xx", op: "verify"},
+		{harm: "5xx", op: "records"},
+		{harm: "is empty", op: "records"},
+		{harm: "breaks off", op: "records"},
 		{harm: "429"},
 		{harm: "hangs"},
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/store"
 )
 
 // maxLives is how often a process may be killed before it is left in peace, so
@@ -24,6 +25,7 @@ type errand struct {
 	breaks  time.Duration // Ctrl-C comes then; 0 = never
 	crashes bool
 	again   bool // afterwards it is run once more
+	compare int  // so often it reconciles instead
 }
 
 func (s *sim) makeErrands() []errand {
@@ -35,6 +37,9 @@ func (s *sim) makeErrands() []errand {
 			plans: r.Float64() < 0.3, rests: pick(r, time.Second, time.Minute, 20*time.Minute, 2*time.Hour),
 			crashes: r.Float64() < 0.6, again: r.Float64() < 0.3,
 		}
+		if r.Float64() < 0.25 {
+			e.compare = 2 + r.IntN(3)
+		}
 		if r.Float64() < 0.15 {
 			e.breaks = time.Duration(r.ExpFloat64() * float64(3*time.Second))
 		}
@@ -45,6 +50,7 @@ func (s *sim) makeErrands() []errand {
 
 // play lets everything happen, and judges it.
 func (s *sim) play() {
+	s.store = store.Memory(s.wall)
 	s.populate()
 	s.curse()
 	fate, errands := s.fate(), s.makeErrands()
@@ -65,9 +71,12 @@ func (s *sim) play() {
 // run brings one errand to its end, through all of its crashes.
 func (s *sim) run(e errand) {
 	_ = pause(context.Background(), e.after)
-	if e.plans {
+	switch {
+	case e.compare > 0:
+		s.runCompare(e)
+	case e.plans:
 		s.runPlan(e)
-	} else {
+	default:
 		s.runAct(e)
 	}
 	if e.again {
@@ -91,7 +100,7 @@ func (s *sim) runPlan(e errand) {
 	err, died := inc.goes(func() error {
 		plan, err := b.propose()
 		if err == nil {
-			text, err = json.Marshal(plan)
+			text, err = json.Marshal(plan) //nolint:musttag // its parts are spelled as they come
 		}
 		return err
 	})
