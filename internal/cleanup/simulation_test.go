@@ -23,7 +23,7 @@ func TestSimulation(t *testing.T) {
 		}
 		return
 	}
-	seeds := uint64(500)
+	seeds := uint64(seedsOfATest)
 	if word := os.Getenv("SBX_SEEDS"); word != "" {
 		n, err := strconv.ParseUint(word, 10, 64)
 		require.NoError(t, err)
