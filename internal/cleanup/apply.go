@@ -229,7 +229,7 @@ func (r Rule) again(w World, now sandbox.Sandbox, at time.Time, before *Judgemen
 
 // intend writes down what is about to be ended. Nothing is asked without it.
 func (r *Run) intend(ctx context.Context, s sandbox.Sandbox) error {
-	logs := fleet.Part[[]sandbox.LogLine]{}
+	var logs fleet.Part[[]sandbox.LogLine]
 	if t := r.index[s.Ref()]; t.Seen != nil && t.Seen.seen != nil {
 		logs = t.Seen.seen.Logs
 	} else {

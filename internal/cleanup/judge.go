@@ -2,6 +2,7 @@ package cleanup
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"sbx/internal/fleet"
@@ -94,19 +95,16 @@ func (r Rule) idleFor() time.Duration {
 
 // why joins what the selectors and the look for life saw.
 func (j Judgement) why() string {
-	text := ""
+	var parts []string
 	for _, s := range j.Trail {
 		if (s.Check == "selectors" || s.Check == "life" || s.Check == "health") && s.Reason != "" {
-			if text != "" {
-				text += "; "
-			}
-			text += s.Reason
+			parts = append(parts, s.Reason)
 		}
 	}
-	if text == "" {
+	if len(parts) == 0 {
 		return string(j.Sandbox.State)
 	}
-	return text
+	return strings.Join(parts, "; ")
 }
 
 // judging is one judgement under way. Each check says whether to go on.
@@ -272,17 +270,14 @@ func (c *judging) ahead(s sandbox.Sandbox, sig triage.Signals) bool {
 }
 
 func says(evidence []sandbox.Evidence) string {
-	text := ""
-	for i, e := range evidence {
-		if i > 0 {
-			text += ", "
-		}
-		text += e.What + " " + e.Value
-	}
-	if text == "" {
+	if len(evidence) == 0 {
 		return "the provider says so"
 	}
-	return text
+	parts := make([]string, len(evidence))
+	for i, e := range evidence {
+		parts[i] = e.What + " " + e.Value
+	}
+	return strings.Join(parts, ", ")
 }
 
 // health keeps what answers, where only the unhealthy were asked for.

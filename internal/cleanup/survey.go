@@ -45,7 +45,7 @@ func (s Survey) Errs() []error {
 
 // Grounds counts what stays, by ground.
 func (s Survey) Grounds() map[Ground]int {
-	n := map[Ground]int{}
+	n := make(map[Ground]int)
 	for _, j := range s.Kept {
 		n[j.Ground]++
 	}
