@@ -55,6 +55,9 @@ type one struct {
 func cases() map[string]one {
 	pre := fleet.EndOptions{Precheck: true, Wait: 10 * time.Second}
 	drop := fleet.EndOptions{Precheck: true, Wait: 10 * time.Second, Delete: true}
+	legible, heard := drop, pre
+	legible.Legible = true
+	heard.Heard = func(sandbox.Sandbox) bool { return true }
 	get, ask := fake.OpGet, fake.OpTerminate
 	slow := fake.Options{EndFor: 200 * time.Millisecond}
 	proved := fake.Options{Proof: func(string, providers.EndQuery) (providers.Proof, error) {
@@ -84,6 +87,8 @@ func cases() map[string]one {
 		"look fails":                 {slow, running, []fake.Fault{{Op: get, Err: planted(fault.KindUnavailable)}}, pre, false, failed, "planted", fault.KindUnavailable, 0, 0},
 		"unreadable":                 {slow, running, []fake.Fault{{Op: get, Err: unreadable()}}, pre, false, failed, "cannot be read", fault.KindUnavailable, 0, 0},
 		"unreadable, deleted":        {fake.Options{}, running, []fake.Fault{{Op: get, Times: 1, Err: unreadable()}}, drop, false, verified, "", "", 0, 1},
+		"unreadable, to be read":     {fake.Options{}, running, []fake.Fault{{Op: get, Times: 1, Err: unreadable()}}, legible, false, failed, "cannot be read", fault.KindUnavailable, 0, 0},
+		"heard before":               {slow, running, nil, heard, false, sandbox.OutcomeAccepted, "still running after 10s", "", 10 * time.Second, 0},
 		"look hangs":                 {slow, running, []fake.Fault{{Op: get, Hang: true}}, pre, false, sandbox.OutcomeNotAttempted, "no answer within 20s", fault.KindUnavailable, 20 * time.Second, 0},
 		"no right":                   {slow, running, []fake.Fault{{Op: ask, Err: planted(fault.KindAuth)}}, pre, false, failed, "planted", fault.KindAuth, 0, 1},
 		"provider refuses":           {slow, running, []fake.Fault{{Op: ask, Err: planted(fault.KindRefused)}}, pre, false, sandbox.OutcomeSkipped, "planted", "", 0, 1},

@@ -1,0 +1,258 @@
+package cleanup_test
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/cleanup"
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/journal"
+	"sbx/internal/providers"
+	"sbx/internal/providers/fake"
+	"sbx/internal/sandbox"
+	"sbx/internal/selector"
+	"sbx/internal/triage"
+)
+
+// Each test here is an accident that the simulation found, with as little around it
+// as it needs.
+
+// scene is one profile, prod, with one sandbox, box1, that runs, is old and silent.
+type scene struct {
+	p     *fake.Provider
+	fleet *fleet.Fleet
+	world cleanup.World
+	rule  cleanup.Rule
+	notes notes
+}
+
+// notes is a journal that is only counted.
+type notes map[string]int
+
+func (n notes) Append(kind string, _ any) error {
+	n[kind]++
+	return nil
+}
+
+func oneOld(o fake.Options, change ...func(*fake.Seed)) *scene {
+	o.Name = "prod"
+	p := fake.New(o)
+	now := time.Now()
+	seed := fake.Seed{Sandbox: sandbox.Sandbox{
+		ID: "box1", CreatedAt: now.Add(-time.Hour), LastActivityAt: now.Add(-30 * time.Minute), Labels: map[string]string{"team": "agents"},
+	}, Usage: func(at time.Time) sandbox.Usage { return sandbox.Usage{At: at, CPUPercent: new(0.1)} }}
+	seed.Logs = []sandbox.LogLine{{At: now.Add(-30 * time.Minute), Text: "thinking"}}
+	for _, c := range change {
+		c(&seed)
+	}
+	p.Add(seed)
+	return &scene{
+		p: p, fleet: fleet.New([]fleet.Member{{Provider: p}}, fleet.Options{}), notes: notes{},
+		rule: cleanup.Rule{Selector: selector.Selector{OlderThan: 10 * time.Minute}},
+		world: cleanup.World{
+			Now: time.Now, Profiles: []cleanup.Profile{{Name: "prod"}}, Limits: cleanup.Limits{MaxDelete: 20, MaxFraction: 25},
+			Protected:  func(sandbox.Sandbox) string { return "" },
+			Thresholds: func(sandbox.Sandbox) triage.Thresholds { return triage.DefaultThresholds() },
+		},
+	}
+}
+
+func (s *scene) ageOnly() *scene {
+	s.world.Thresholds = func(sandbox.Sandbox) triage.Thresholds {
+		return triage.DefaultThresholds().With(triage.Thresholds{AgeOnly: true})
+	}
+	return s
+}
+
+func (s *scene) look(t *testing.T) cleanup.Survey {
+	t.Helper()
+	survey, err := cleanup.Look(t.Context(), s.fleet, s.world, s.rule)
+	require.NoError(t, err)
+	return survey
+}
+
+// end runs targets and gives the one outcome.
+func (s *scene) end(t *testing.T, targets []cleanup.Target) sandbox.Ending {
+	t.Helper()
+	run := &cleanup.Run{
+		Fleet: s.fleet, World: s.world, Rule: s.rule, Journal: s.notes, Targets: targets, Wait: 5 * time.Second,
+		Redact: func(text string) string { return text },
+	}
+	var all []sandbox.Ending
+	for e := range run.Do(t.Context()) {
+		all = append(all, e)
+	}
+	require.Len(t, all, 1)
+	return all[0]
+}
+
+// cutOff is a run over the survey of which nothing more than the plan was written.
+func (s *scene) cutOff(t *testing.T, change ...func(*cleanup.Begin)) cleanup.History {
+	t.Helper()
+	survey := s.look(t)
+	begin := cleanup.Begin{Plan: survey.Plan("r-1"), Guards: survey.Guards(s.world), Profiles: survey.Records()}
+	for _, c := range change {
+		c(&begin)
+	}
+	h, err := cleanup.HistoryOf(written(t, begin))
+	require.NoError(t, err)
+	return h
+}
+
+func written(t *testing.T, begin cleanup.Begin) journal.Log {
+	t.Helper()
+	d := journal.Dir(t.TempDir())
+	w, err := journal.Create(d, "r-1", time.Now)
+	require.NoError(t, err)
+	require.NoError(t, w.Append(cleanup.EntryBegin, begin))
+	require.NoError(t, w.Close())
+	log, err := journal.Read(d, "r-1")
+	require.NoError(t, err)
+	return log
+}
+
+func (s *scene) asked() int { return len(s.p.Calls(fake.OpTerminate)) }
+
+// kept says that a resume leaves box1 alone, and why.
+func (s *scene) kept(t *testing.T, h cleanup.History, outcome sandbox.Outcome, why string) {
+	t.Helper()
+	got := s.end(t, h.Resume())
+	assert.Equal(t, outcome, got.Outcome, got.Reason)
+	assert.Contains(t, got.Reason, why)
+	assert.Zero(t, s.asked())
+	assert.Zero(t, s.notes[cleanup.EntryIntent])
+}
+
+func TestAResumeLooksForLifeAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := oneOld(fake.Options{})
+		h := s.cutOff(t)
+		require.Len(t, h.Open(), 1)
+		s.p.Write("box1", sandbox.LogLine{At: time.Now(), Text: "done thinking"})
+		s.kept(t, h, sandbox.OutcomeChanged, "it shows life")
+	})
+}
+
+func TestAResumeThatCannotLookAsksNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := oneOld(fake.Options{})
+		h := s.cutOff(t)
+		s.p.Break(fake.Fault{Op: fake.OpGet, Times: 1, Err: errors.New("planted")})
+		s.kept(t, h, sandbox.OutcomeNotAttempted, "nobody could look")
+	})
+}
+
+func TestAResumeKeepsWhatIsNotOursAnyMore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := oneOld(fake.Options{})
+		s.world.Profiles[0].OwnedRule = "team=agents"
+		s.world.Profiles[0].Owns = func(labels map[string]string) bool { return labels["team"] == "agents" }
+		h := s.cutOff(t)
+		s.p.Change("box1", func(b *sandbox.Sandbox) { b.Labels = nil })
+		s.rule.Unowned = true // as a resume has it
+		s.kept(t, h, sandbox.OutcomeChanged, "not ours any more")
+	})
+}
+
+func TestAResumeAsksWhatIsEndingNoSecondTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := oneOld(fake.Options{EndFor: time.Second})
+		targets := s.cutOff(t).Resume()
+		targets[0].Asked = true // its intent was written
+		require.NoError(t, s.p.Terminate(t.Context(), "box1", terminate()))
+		got := s.end(t, targets)
+		assert.Equal(t, sandbox.OutcomeVerified, got.Outcome, got.Reason)
+		assert.Equal(t, 1, s.asked(), "the request of before")
+		assert.Zero(t, s.notes[cleanup.EntryIntent])
+	})
+}
+
+func TestARefusedRunThatWasCutOffStaysRefused(t *testing.T) {
+	t.Parallel()
+	s := oneOld(fake.Options{})
+	s.world.Limits.MaxDelete = 0
+	h := s.cutOff(t)
+	require.NotNil(t, h.End, "the guards of its first entry say so")
+	assert.True(t, h.End.Refused)
+	assert.False(t, h.Resumable())
+}
+
+func TestAResumeLeavesOutWhatWasLeftOut(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := oneOld(fake.Options{})
+		h := s.cutOff(t, func(b *cleanup.Begin) { b.Profiles[0].Complete, b.Profiles[0].Error = false, "page 2 failed" })
+		assert.Empty(t, h.Open())
+		s.kept(t, h, sandbox.OutcomeNotAttempted, "")
+		require.Error(t, h.Survey(time.Now()).Verdict(nil), "a profile was not seen whole")
+		assert.Empty(t, h.Survey(time.Now()).Succeeded(nil))
+	})
+}
+
+func TestAPlanEndsNothingThatTheListDoesNotShow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := oneOld(fake.Options{})
+		plan := s.look(t).Plan("r-1")
+		s.p.Break(fake.Fault{Op: fake.OpList, Skip: true})
+		got := s.end(t, s.look(t).Within(plan))
+		assert.Equal(t, sandbox.OutcomeChanged, got.Outcome, got.Reason)
+		assert.Zero(t, s.asked(), "no guard has counted it")
+	})
+}
+
+func TestLifeOfAMomentAgoIsLife(t *testing.T) {
+	t.Parallel()
+	for name, when := range map[string]time.Duration{"in this moment": time.Millisecond, "by a clock that is ahead": time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := oneOld(fake.Options{}, func(seed *fake.Seed) {
+					seed.Logs = []sandbox.LogLine{{At: time.Now().Add(when), Text: "thinking"}}
+				}).ageOnly()
+				survey := s.look(t)
+				require.Empty(t, survey.Selected, "age-only is for what is not known")
+				assert.Equal(t, cleanup.GroundAlive, survey.Kept[0].Ground)
+			})
+		})
+	}
+}
+
+func TestAClockThatIsBehindMakesNothingSilentOrOld(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		behind := fake.Options{Skew: -90 * time.Second}
+		s := oneOld(behind, func(seed *fake.Seed) { seed.Sandbox.LastActivityAt = time.Now().Add(-95 * time.Second) })
+		assert.Equal(t, cleanup.GroundAlive, s.look(t).Kept[0].Ground, "five seconds of silence")
+		s = oneOld(behind, func(seed *fake.Seed) { seed.Sandbox.CreatedAt = time.Now().Add(-11 * time.Minute) })
+		assert.Equal(t, cleanup.GroundNotSelected, s.look(t).Kept[0].Ground, "nine and a half minutes old")
+	})
+}
+
+func TestWhatCannotBeReadIsNotDeleted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := oneOld(fake.Options{})
+		s.rule.Delete = true
+		targets := s.look(t).Targets()
+		s.p.Break(fake.Fault{Op: fake.OpGet, Err: unreadable()})
+		got := s.end(t, targets)
+		assert.Equal(t, sandbox.OutcomeFailed, got.Outcome)
+		assert.Equal(t, fault.KindUnavailable, fault.KindOf(got.Err))
+		assert.Zero(t, s.asked())
+	})
+}
+
+func unreadable() error { return fault.New(fault.KindUnavailable, "%w", providers.ErrUnreadable) }
+
+func terminate() providers.TerminateOptions { return providers.TerminateOptions{} }
