@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sbx/internal/providers"
@@ -16,11 +17,46 @@ type line struct {
 	m   *member
 	cut context.CancelCauseFunc
 
+	looks chan struct{} // held by those who look for an end while others have not asked yet
+	asked chan struct{} // closed when everybody has
+	yet   atomic.Int64  // how many have not
+
 	mu       sync.Mutex
 	heard    time.Time     // when the last answer came
 	ended    bool          // an end was seen
 	quickest time.Duration // the shortest time from a request to its end, as looked at
 	longest  time.Duration // the longest time after which one was seen not to have ended
+}
+
+func newLine(m *member, cut context.CancelCauseFunc, targets int) *line {
+	l := &line{m: m, cut: cut, looks: make(chan struct{}, max(1, cap(m.slots)/looking)), asked: make(chan struct{})}
+	l.yet.Store(int64(targets))
+	return l
+}
+
+// looking is the share of the slots, as its inverse, that looks for an end may take
+// while others wait to ask: those who have asked wait anyhow, and each look that
+// comes too early costs a request.
+const looking = 8
+
+// left notes that one asks no more.
+func (l *line) left() {
+	if l.yet.Add(-1) == 0 {
+		close(l.asked)
+	}
+}
+
+// look waits until looking for an end keeps nobody from asking. It gives what to
+// call afterwards; false when ctx has ended.
+func (l *line) look(ctx context.Context) (done func(), ok bool) {
+	select {
+	case <-l.asked:
+		return func() {}, true
+	case l.looks <- struct{}{}:
+		return func() { <-l.looks }, true
+	case <-ctx.Done():
+		return nil, false
+	}
 }
 
 // headStart bounds how long the first look may be put off.
@@ -74,12 +110,11 @@ func (l *line) read(ctx context.Context, id string, ask asking) (sandbox.Sandbox
 	return got, err
 }
 
-// terminate sends the request, calling sending just before. A request to end
-// may hang where reads do not, so its silence does not cut the line.
-func (l *line) terminate(ctx context.Context, id string, o providers.TerminateOptions, sending func()) error {
+// terminate sends the request, as sending says just before. A request to end may
+// hang where reads do not, so its silence does not cut the line.
+func (l *line) terminate(ctx context.Context, id string, sending func() providers.TerminateOptions) error {
 	_, err := call(ctx, l.m, "terminate "+id, func(ctx context.Context) (struct{}, error) {
-		sending()
-		return struct{}{}, l.m.Provider.Terminate(ctx, id, o)
+		return struct{}{}, l.m.Provider.Terminate(ctx, id, sending())
 	})
 	return err
 }

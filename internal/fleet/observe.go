@@ -106,9 +106,21 @@ func (f *Fleet) sampled(ctx context.Context, s sandbox.Sandbox, enough func(sand
 }
 
 // Tail reads the last n lines of a sandbox's output, and holds no more than twice
-// as many, whatever the provider makes of the wish.
+// as many, whatever the provider makes of the wish. It takes a slot, since many may be
+// read at once.
 func (f *Fleet) Tail(ctx context.Context, ref sandbox.Ref, n int) Part[[]sandbox.LogLine] {
 	var p Part[[]sandbox.LogLine]
+	m, _, err := able[providers.LogReader](f, ref.Provider, "logs")
+	if err != nil {
+		p.Err = err
+		return p
+	}
+	leave, err := m.slot(ctx, "logs "+ref.ID)
+	if err != nil {
+		p.Err = err
+		return p
+	}
+	defer leave()
 	for line, err := range f.Logs(ctx, ref, providers.LogQuery{Tail: n}) {
 		if err != nil {
 			p.Err = err
