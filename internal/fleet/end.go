@@ -146,7 +146,7 @@ func (e *end) how() providers.TerminateOptions {
 // settle looks once at what a failed request has done.
 func (e *end) settle(ctx context.Context, asked error) (sandbox.Ending, bool) {
 	before := e.target.State
-	now, err := e.line.again(ctx, e.target.ID)
+	now, _, err := e.line.again(ctx, e.target.ID)
 	switch {
 	case e.over(now, err):
 		return sandbox.Ending{}, false // the end is there to be verified

@@ -27,10 +27,10 @@ func (e *end) verify(ctx context.Context) sandbox.Ending {
 		if !ok {
 			return e.interrupted(ctx)
 		}
-		looked := time.Since(began)
-		last, err = e.line.again(ctx, e.target.ID)
+		var looked time.Time
+		last, looked, err = e.line.again(ctx, e.target.ID)
 		over := e.over(last, err)
-		e.line.learn(looked, over)
+		e.line.learn(looked.Sub(began), over)
 		var proof []sandbox.Evidence
 		proved := false
 		if over {

@@ -3,13 +3,19 @@ package monotask
 import (
 	"context"
 	"sync"
+	"time"
+)
+
+const (
+	together = 4                    // reads of one thing under way
+	company  = 2 * time.Millisecond // that a read waits for others to join: a tenth of a quick one
 )
 
 // shared lets those who want the same thing at the same time share a read of it. The
 // read begins after each of them came, so that its answer is as fresh as one of their
 // own: who comes while one is under way waits for the next.
 type shared[T any] struct {
-	turn chan struct{} // held by the read that is under way
+	turn chan struct{} // held by reads that are under way
 
 	mu   sync.Mutex
 	next *once[T] // has not begun; nil = nobody waits
@@ -23,7 +29,7 @@ type once[T any] struct {
 	err  error
 }
 
-func newShared[T any]() *shared[T] { return &shared[T]{turn: make(chan struct{}, 1)} }
+func newShared[T any]() *shared[T] { return &shared[T]{turn: make(chan struct{}, together)} }
 
 // read gives what ask says after this call. The first who waits asks for all; when
 // it is cut off, another one does.
@@ -59,6 +65,12 @@ func (s *shared[T]) lead(ctx context.Context, o *once[T], ask func(context.Conte
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.next = nil
+	}
+	timer := time.NewTimer(company)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
 	}
 	select {
 	case s.turn <- struct{}{}:
