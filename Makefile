@@ -26,6 +26,10 @@ test: ## run all tests (PKG=./internal/fleet/... for some)
 race: ## run all tests under the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race $(PKG)
 
+.PHONY: postgres
+postgres: ## hold the store to its contract on a Postgres of its own
+	.ci/run postgres
+
 .PHONY: lint
 lint: bin/golangci-lint ## run the pinned golangci-lint
 	bin/golangci-lint run $(PKG)

@@ -30,11 +30,16 @@ func rooms() map[string][]string {
 		// pure rules
 		"selector": words,
 		"triage":   words,
+		"cron":     {"sandbox"},
 		"httpx":    {"fault"},
 		"policy":   words,
 		// what was done
 		"journal": {"fault"},
 		"lock":    {"fault"},
+		// what survives the process
+		"store":           with(words, "store/address"),
+		"store/address":   {"fault"},
+		"store/storetest": with(words, "store"),
 		// the contract and those who keep it
 		"providers":                  with(words, "httpx"),
 		"providers/fake":             with(words, "providers"),
@@ -60,15 +65,19 @@ func rooms() map[string][]string {
 		"providers/vercel/verceltest":     wireFake,
 		"providers/monotask/monotasktest": wireFake,
 		"providers/omoios/omoiostest":     wireFake,
-		"config":                          with(words, "process", "providers"),
+		"config":                          with(words, "process", "providers", "store/address"),
 		"output":                          with(words, "process"),
+		"notify":                          {"fault", "httpx"},
+		"metrics":                         words,
 		// many as one
-		"fleet":   with(words, "providers", "selector", "triage", "policy"),
-		"cleanup": with(words, "fleet", "journal", "selector", "triage", "providers"),
+		"fleet": with(words, "providers", "selector", "triage", "policy"),
+		// what ends and repairs
+		"cleanup":   with(words, "fleet", "journal", "selector", "triage", "providers"),
+		"reconcile": with(words, "fleet", "providers", "store", "triage"),
 		// skins
 		"drill":    with(words, "fleet", "triage", "providers"),
-		"commands": with(words, "process", "providers", "selector", "triage", "config", "output", "fleet", "drill", "journal", "lock", "cleanup"),
-		"cli":      with(words, "process", "httpx", "providers", "providers/local", "providers/e2b", "providers/daytona", "providers/vercel", "providers/monotask", "providers/omoios", "config", "output", "fleet", "drill", "commands", "journal", "lock"),
+		"commands": with(words, "process", "providers", "selector", "triage", "config", "output", "notify", "metrics", "cron", "journal", "lock", "store", "fleet", "cleanup", "reconcile", "drill"),
+		"cli":      with(words, "process", "httpx", "providers", "providers/local", "providers/e2b", "providers/daytona", "providers/vercel", "providers/monotask", "providers/omoios", "config", "output", "notify", "cron", "journal", "lock", "store", "fleet", "drill", "commands"),
 		"arch":     nil,
 	}
 }
@@ -85,15 +94,17 @@ func owners() map[string][]string {
 		"charm.land/lipgloss":               {"output"},
 		"github.com/itchyny/gojq":           {"output"},
 		"golang.org/x/term":                 {"cli", "commands"},
-		"golang.org/x/sys":                  {"providers/local", "providers/local/cgroup", "providers/local/identity", "providers/local/plain", "providers/local/record", "providers/local/runlog", "providers/local/supervisor", "providers/local/wire"},
+		"golang.org/x/sys":                  {"providers/local", "providers/local/cgroup", "providers/local/identity", "providers/local/plain", "providers/local/record", "providers/local/runlog", "providers/local/supervisor", "providers/local/wire", "store"},
 		"github.com/fsnotify/fsnotify":      {"providers/local", "providers/local/runlog"},
 		"github.com/creack/pty":             {"providers/local"},
-		"github.com/stretchr/testify":       {"providers/providertest", "providers/wiretest"},
+		"github.com/stretchr/testify":       {"providers/providertest", "providers/wiretest", "store/storetest"},
 		"github.com/cenkalti/backoff/v5":    {"httpx"},
 		"golang.org/x/time":                 {"httpx"},
 		"golang.org/x/net":                  {"httpx"},
 		"github.com/gofrs/flock":            {"lock"},
 		"github.com/sony/gobreaker/v2":      {"policy"},
+		"modernc.org/sqlite":                {"store"},
+		"github.com/jackc/pgx/v5":           {"store"},
 		"github.com/getkin/kin-openapi":     {"providers/wiretest"},
 		"github.com/santhosh-tekuri":        {"providers/wiretest"},
 	}
@@ -102,8 +113,9 @@ func owners() map[string][]string {
 // standard says which rooms may use a guarded package of the standard library.
 func standard() map[string][]string {
 	return map[string][]string{
-		"net/http": with(wireRooms(), "httpx", "providers/providertest"),
-		"os/exec":  {"process", "providers/local", "providers/local/supervisor", "providers/local/identity", "providers/wiretest"},
+		"net/http":     with(wireRooms(), "httpx", "providers/providertest", "metrics"),
+		"os/exec":      {"process", "providers/local", "providers/local/supervisor", "providers/local/identity", "providers/wiretest"},
+		"database/sql": {"store"},
 	}
 }
 
@@ -117,7 +129,7 @@ func wireRooms() []string {
 }
 
 func testLibraries() []string {
-	return []string{"github.com/stretchr/testify", "github.com/rogpeppe/go-internal", "github.com/itchyny/gojq"}
+	return []string{"github.com/stretchr/testify", "github.com/rogpeppe/go-internal", "github.com/itchyny/gojq", "github.com/prometheus"}
 }
 
 func with(list []string, more ...string) []string { return append(slices.Clone(list), more...) }
@@ -141,6 +153,8 @@ func TestPlantedImportsAreFound(t *testing.T) {
 		"library":        {"internal/fleet/x.go", `import _ "github.com/spf13/cobra"`, "belongs to"},
 		"no owner":       {"internal/fleet/x.go", `import _ "example.com/left-pad"`, "has no owner"},
 		"standard":       {"internal/commands/x.go", `import _ "net/http"`, "belongs to"},
+		"sql":            {"internal/fleet/x.go", `import _ "database/sql"`, "belongs to"},
+		"driver":         {"internal/policy/x.go", `import _ "modernc.org/sqlite"`, "belongs to"},
 		"new room":       {"internal/utils/x.go", `import _ "fmt"`, "needs a row"},
 		"ground library": {"internal/fault/x.go", `import _ "golang.org/x/sys/unix"`, "belongs to"},
 		"test library":   {"internal/fleet/x.go", `import _ "github.com/stretchr/testify/require"`, "belongs to"},
@@ -280,6 +294,9 @@ func testMayImport(room, own string) bool {
 		return false
 	case "cli":
 		return true
+	}
+	if room == "store" {
+		return own == "store/storetest"
 	}
 	if own == "providers/wiretest" || own == room+"/"+path.Base(room)+"test" {
 		return slices.Contains(wireRooms(), room) || room == "providers/guest"

@@ -33,9 +33,11 @@ type Run struct {
 type Target struct {
 	Item    Item
 	Sandbox sandbox.Sandbox
-	Seen    *Judgement      // what the survey made of it; nil = it is judged by Item alone
+	Seen    *Judgement      // what the survey made of it; nil = it is looked at before anything is asked
 	Asked   bool            // a run that was cut off may have asked it to end
 	Settled *sandbox.Ending // its outcome, where nothing has to be asked; nil = it is asked
+
+	unlisted bool // a complete listing did not show it
 }
 
 // Targets are what a survey selected.
@@ -48,8 +50,8 @@ func (s Survey) Targets() []Target {
 }
 
 // Within narrows a survey to a plan that was made before: at most the plan's set
-// ends. What the survey keeps now has changed; what it does not see any more is left
-// to be looked up by its id.
+// ends. What the survey keeps now has changed; what it does not see any more is read
+// by its id, and if that finds it, it stays: no guard has counted it.
 func (s Survey) Within(p Plan) []Target {
 	out := make([]Target, 0, len(p.Items))
 	for _, item := range p.Items {
@@ -68,6 +70,8 @@ func (s Survey) Within(p Plan) []Target {
 		} else if err := s.left(item.Ref.Provider); err != nil {
 			t.Settled = settled(item.Ref, sandbox.OutcomeNotAttempted, "its provider could not be listed")
 			t.Settled.Err = err
+		} else {
+			t.unlisted = true
 		}
 		out = append(out, t)
 	}
@@ -109,15 +113,16 @@ func settled(ref sandbox.Ref, outcome sandbox.Outcome, reason string) *sandbox.E
 // Do ends the targets, each re-read just before, written down, asked once, and
 // looked at until its end is seen. Each comes out exactly once.
 func (r *Run) Do(ctx context.Context) iter.Seq[sandbox.Ending] {
-	r.index = make(map[sandbox.Ref]Target, len(r.Targets))
-	var asked []sandbox.Sandbox
-	for _, t := range r.Targets {
-		r.index[t.Item.Ref] = t
-		if t.Settled == nil {
-			asked = append(asked, t.Sandbox)
-		}
-	}
 	return func(yield func(sandbox.Ending) bool) {
+		r.lookAgain(ctx)
+		r.index = make(map[sandbox.Ref]Target, len(r.Targets))
+		var asked []sandbox.Sandbox
+		for _, t := range r.Targets {
+			r.index[t.Item.Ref] = t
+			if t.Settled == nil {
+				asked = append(asked, t.Sandbox)
+			}
+		}
 		for _, t := range r.Targets {
 			if t.Settled != nil && !r.tell(*t.Settled, yield) {
 				return
@@ -133,8 +138,8 @@ func (r *Run) Do(ctx context.Context) iter.Seq[sandbox.Ending] {
 
 func (r *Run) how() fleet.EndOptions {
 	return fleet.EndOptions{
-		Delete: r.Rule.Delete, Grace: r.Grace, Wait: r.Wait, By: r.By, Precheck: true,
-		Prepare: r.prepare, Still: r.still, Before: r.intend,
+		Delete: r.Rule.Delete, Grace: r.Grace, Wait: r.Wait, By: r.By, Precheck: true, Legible: true,
+		Prepare: r.prepare, Still: r.still, Heard: r.heard, Before: r.intend,
 	}
 }
 
@@ -145,33 +150,71 @@ func (r *Run) tell(e sandbox.Ending, yield func(sandbox.Ending) bool) bool {
 	return yield(e)
 }
 
+// heard says that a request of this run, from before it was cut off, is at work.
+func (r *Run) heard(now sandbox.Sandbox) bool {
+	return r.index[now.Ref()].Asked && now.State == sandbox.StateTerminating
+}
+
 // still judges what was read just before the end: anything that is not as planned
 // keeps the sandbox.
 func (r *Run) still(now sandbox.Sandbox) (sandbox.Outcome, string) {
 	t := r.index[now.Ref()]
+	if r.heard(now) {
+		return "", ""
+	}
 	if why := r.World.Protected(now); why != "" {
 		return sandbox.OutcomeSkipped, why
 	}
-	if t.Asked && now.State == sandbox.StateTerminating {
-		return "", ""
+	if skew, _ := r.Fleet.Skew(now.Provider); skew.Abs() > MaxSkew {
+		return sandbox.OutcomeNotAttempted, "not asked: the clocks are " + sandbox.FormatDuration(skew.Abs()) + " apart, so that no age can be trusted"
 	}
 	if why := t.Item.holds(now); why != "" {
 		return sandbox.OutcomeChanged, why
 	}
-	if t.Seen == nil {
-		return "", ""
+	if t.unlisted {
+		return sandbox.OutcomeChanged, "it is there, and the list does not show it: no guard has counted it"
 	}
-	j := r.Rule.again(r.World, now, *t.Seen)
-	if j.Ground != GroundNone {
+	j := r.Rule.again(r.World, now, r.now(now.Provider), t.Seen)
+	switch {
+	case j.Ground != GroundNone:
 		return sandbox.OutcomeChanged, j.Reason
+	case j.needsLook:
+		return sandbox.OutcomeNotAttempted, "not asked: nobody could look whether it is at work"
 	}
 	return "", ""
 }
 
-// again judges a sandbox by a fresh record and what the survey had seen of it.
-func (r Rule) again(w World, now sandbox.Sandbox, before Judgement) Judgement {
-	if before.seen == nil {
-		return r.judge(w, now, w.Now(), nil)
+func (r *Run) now(profile string) time.Time { return younger(r.Fleet, profile, r.World.Now()) }
+
+// lookAgain judges anew what no survey of this process has seen. A run that is gone
+// on with may be hours old, and what it selected may be at work by now.
+func (r *Run) lookAgain(ctx context.Context) {
+	var all sync.WaitGroup
+	for i := range r.Targets {
+		t := &r.Targets[i]
+		if t.Settled != nil || t.Seen != nil || t.unlisted {
+			continue
+		}
+		all.Go(func() {
+			now, err := r.Fleet.Get(ctx, t.Item.Ref)
+			if err != nil {
+				return // the read just before the end says what is to be made of it
+			}
+			j := r.Rule.judge(r.World, now, r.now(now.Provider), nil)
+			if j.needsLook {
+				o := r.Fleet.ObserveLife(ctx, now)
+				j = r.Rule.judge(r.World, now, r.now(now.Provider), &o)
+			}
+			t.Seen = &j
+		})
+	}
+	all.Wait()
+}
+
+// again judges a sandbox by a fresh record and what was seen of it before.
+func (r Rule) again(w World, now sandbox.Sandbox, at time.Time, before *Judgement) Judgement {
+	if before == nil || before.seen == nil {
+		return r.judge(w, now, at, nil)
 	}
 	o := *before.seen
 	last := o.Sandbox.LastActivityAt
@@ -179,7 +222,7 @@ func (r Rule) again(w World, now sandbox.Sandbox, before Judgement) Judgement {
 	if last.After(now.LastActivityAt) {
 		o.Sandbox.LastActivityAt = last
 	}
-	return r.judge(w, now, w.Now(), &o)
+	return r.judge(w, now, at, &o)
 }
 
 // prepare reads the last output of what nobody has looked at, before the sandbox is

@@ -20,7 +20,8 @@ type History struct {
 	Results   map[sandbox.Ref]Result // the last one of each
 	End       *End                   // nil = it was cut off
 	Resumed   []Actor
-	Broken    string // why the journal cannot be trusted; "" = it can
+	Sums      *fleet.Counts // of a run of another host, of which nothing more is known here; nil = by Results
+	Broken    string        // why the journal cannot be trusted; "" = it can
 }
 
 // ReadRun reads the journal of a run.
@@ -39,6 +40,9 @@ func HistoryOf(log journal.Log) (History, error) {
 		if err := h.take(e); err != nil {
 			return h, fault.New(fault.KindUnknown, "the journal of %s: %w", log.Run, err)
 		}
+	}
+	if refused := Refusal(h.Begin.Guards); refused != nil && h.End == nil {
+		h.End = &End{ExitCode: fault.ExitCode(refused), Error: "a guard refused it", Refused: true, Succeeded: []string{}}
 	}
 	return h, nil
 }
@@ -81,6 +85,9 @@ func (h History) Outcome(ref sandbox.Ref) sandbox.Outcome {
 
 // Counts sums the outcomes of all items.
 func (h History) Counts() fleet.Counts {
+	if h.Sums != nil {
+		return *h.Sums
+	}
 	endings := make([]sandbox.Ending, 0, len(h.Begin.Plan.Items))
 	for _, i := range h.Begin.Plan.Items {
 		endings = append(endings, sandbox.Ending{Ref: i.Ref, Outcome: h.Outcome(i.Ref)})
@@ -89,10 +96,14 @@ func (h History) Counts() fleet.Counts {
 }
 
 // Open lists the items that a resume has to see to: those that are not seen to have
-// ended, and were not left alone on purpose.
+// ended, and were not left alone on purpose. What lies in a profile that the run
+// could not list whole is not among them: no resume may end it.
 func (h History) Open() []Item {
 	var open []Item
 	for _, i := range h.Begin.Plan.Items {
+		if h.leftOut(i.Ref.Provider) != nil {
+			continue
+		}
 		switch h.Outcome(i.Ref) {
 		case sandbox.OutcomeVerified, sandbox.OutcomeAlreadyGone, sandbox.OutcomeChanged, sandbox.OutcomeSkipped:
 		case sandbox.OutcomeAccepted, sandbox.OutcomeStuck, sandbox.OutcomeFailed, sandbox.OutcomeNotAttempted:
@@ -100,6 +111,29 @@ func (h History) Open() []Item {
 		}
 	}
 	return open
+}
+
+// leftOut is why the run left a profile out; nil = it did not.
+func (h History) leftOut(profile string) error {
+	for _, p := range h.Begin.Profiles {
+		if p.Profile == profile && p.Complete {
+			return nil
+		}
+		if p.Profile == profile {
+			return fault.New(fault.KindUnavailable, "%s", p.Error).At(profile, "").WithHint("start a new run")
+		}
+	}
+	return fault.New(fault.KindUnavailable, "the run did not list it").At(profile, "").WithHint("start a new run")
+}
+
+// Survey stands for the look that the run was based on, when it is gone on with:
+// what was left out then still is.
+func (h History) Survey(at time.Time) Survey {
+	s := Survey{At: at, Rule: h.Begin.Plan.Rule}
+	for _, p := range h.Begin.Profiles {
+		s.Shares = append(s.Shares, Share{Profile: p.Profile, Err: h.leftOut(p.Profile), Fleet: p.Fleet, Selected: p.Selected})
+	}
+	return s
 }
 
 // Resumable says that something is left to do and may be done: a refused run was
@@ -142,7 +176,10 @@ func (h History) Resume() []Target {
 		t := Target{Item: i, Sandbox: sandbox.Sandbox{Provider: i.Ref.Provider, ID: i.Ref.ID, Name: i.Name, State: i.State, CreatedAt: i.CreatedAt}}
 		if !done[i.Ref] {
 			r := h.Results[i.Ref]
-			t.Settled = &sandbox.Ending{Ref: i.Ref, Outcome: r.Outcome, Reason: r.Reason, Duration: time.Duration(r.Seconds * float64(time.Second)), Evidence: r.Evidence}
+			t.Settled = &sandbox.Ending{Ref: i.Ref, Outcome: h.Outcome(i.Ref), Reason: r.Reason, Duration: time.Duration(r.Seconds * float64(time.Second)), Evidence: r.Evidence}
+			if t.Settled.Outcome == sandbox.OutcomeNotAttempted {
+				t.Settled.Err = h.leftOut(i.Ref.Provider)
+			}
 		}
 		_, t.Asked = h.Intents[i.Ref]
 		targets = append(targets, t)

@@ -15,7 +15,6 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/fleet"
 	"sbx/internal/journal"
-	"sbx/internal/lock"
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/providers"
@@ -45,11 +44,15 @@ func (a *app) deps() *commands.Deps {
 		Printer: a.printer, Input: a.input, Config: a.config,
 		Fleet:       func(ctx context.Context) (*fleet.Fleet, error) { return a.fleet(ctx, (*config.Config).Selected) },
 		Only:        a.only,
+		Store:       a.store,
 		Size:        a.size,
 		RawTerminal: a.rawTerminal,
 		Journals:    a.journals,
 		Lock:        a.lock,
+		ShareRun:    a.shareRun,
+		SharedRuns:  a.sharedRuns,
 		Program:     program,
+		Notifier:    a.notifier,
 		Began:       func() { a.began = true },
 	}
 }
@@ -153,18 +156,6 @@ func (a *app) stateFile(name string) (string, error) {
 func (a *app) journals() (journal.Disk, error) {
 	dir, err := a.stateFile("runs")
 	return journal.Dir(dir), err
-}
-
-func (a *app) lock(ctx context.Context, h lock.Holder, wait time.Duration) (func() error, error) {
-	path, err := a.stateFile("cleanup.lock")
-	if err != nil {
-		return nil, err
-	}
-	l, err := lock.Take(ctx, path, h, wait)
-	if err != nil {
-		return nil, err
-	}
-	return l.Release, nil
 }
 
 // only opens the named profiles, without names all, whatever is selected.

@@ -324,8 +324,9 @@ func monotaskWorld(f *monotasktest.Fake) inhabited {
 			f.Change(func(o *monotasktest.Options) { o.EndFor = monotasktest.Forever })
 			return ""
 		},
-		"lists": func([]string) string { f.Change(func(o *monotasktest.Options) { o.Lists = true }); return "" },
-		"keeps": func([]string) string { f.Change(func(o *monotasktest.Options) { o.Kept = true }); return "" },
+		"lists":   func([]string) string { f.Change(func(o *monotasktest.Options) { o.Lists = true }); return "" },
+		"keeps":   func([]string) string { f.Change(func(o *monotasktest.Options) { o.Kept = true }); return "" },
+		"forgets": func([]string) string { f.Change(func(o *monotasktest.Options) { o.Forgets = true }); return "" },
 		"honest": func([]string) string {
 			f.Change(func(o *monotasktest.Options) { *o = monotasktest.Options{Now: o.Now} })
 			return ""

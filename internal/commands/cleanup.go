@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sbx/internal/cleanup"
+	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/output"
@@ -33,6 +34,11 @@ type cleanupOptions struct {
 	out, apply, resume   string
 	maxPlanAge, lockWait string
 	explain              string
+	usageAbove           string
+	textfile, ping       string
+	every, listen        string
+
+	emergency, providerSide bool
 }
 
 func newCleanup(d *Deps) *cobra.Command {
@@ -66,6 +72,9 @@ func newCleanup(d *Deps) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if r.every > 0 {
+			return r.again(ctx, p, func() (*cleanupRun, error) { return o.read(cmd, d) })
+		}
 		return r.run(ctx, p)
 	})
 }
@@ -92,6 +101,13 @@ func (o *cleanupOptions) add(cmd *cobra.Command) {
 	f.StringVar(&o.maxPlanAge, "max-plan-age", "1h", "refuse a plan that is older than this `DURATION`")
 	f.StringVar(&o.resume, "resume", "", "go on with `RUN`, which was cut off")
 	f.StringVar(&o.explain, "explain", "", "say what each check makes of `REF`, and do nothing")
+	f.StringVar(&o.usageAbove, "if-usage-above", "", "act only where more than this `SHARE` of a provider's quota is used")
+	f.BoolVar(&o.providerSide, "provider-side", false, "let the named provider clean up by its own rule")
+	f.BoolVar(&o.emergency, "emergency", false, "let the named provider end all that it holds not to be critical")
+	f.StringVar(&o.every, "every", "", "go on and on, with this `DURATION` between two runs")
+	f.StringVar(&o.listen, "listen", "", "with --every: answer /metrics at this `ADDRESS` of this machine")
+	f.StringVar(&o.textfile, "textfile", "", "write figures for Prometheus to `FILE`")
+	f.StringVar(&o.ping, "ping", "", "tell the check at `URL` how each run began and ended")
 	f.StringVar(&o.lockWait, "lock-timeout", "", "wait this `DURATION` for another run to end, then exit 12")
 	f.BoolVar(&o.detailed, "detailed-exitcode", false, "exit 10 when a plan is not empty")
 	o.selectors.complete(cmd)
@@ -106,10 +122,13 @@ type cleanupRun struct {
 	world cleanup.World
 	named bool // the operator chose by flags, and not the default rule
 
-	wait, grace, planAge, lockWait time.Duration
+	wait, grace, planAge, lockWait, every time.Duration
 
-	fleet  *fleet.Fleet
-	survey cleanup.Survey
+	usageAbove int // percent; 0 = however much is used
+
+	fleet   *fleet.Fleet
+	survey  cleanup.Survey
+	endings []sandbox.Ending
 }
 
 // read reads every flag and the configuration; nothing has been called when it
@@ -141,25 +160,43 @@ func (r *cleanupRun) measures() error {
 	for _, m := range []struct {
 		flag, text string
 		to         *time.Duration
-		optional   bool
 	}{
-		{"--wait", r.o.wait, &r.wait, false},
-		{"--grace", r.o.grace, &r.grace, false},
-		{"--max-plan-age", r.o.maxPlanAge, &r.planAge, false},
-		{"--lock-timeout", r.o.lockWait, &r.lockWait, true},
-		{"--idle-for", r.o.idleFor, &r.rule.IdleFor, false},
-		{"--failed-older-than", r.o.failedOlderThan, &r.rule.FailedOlderThan, true},
+		{"--wait", r.o.wait, &r.wait},
+		{"--grace", r.o.grace, &r.grace},
+		{"--max-plan-age", r.o.maxPlanAge, &r.planAge},
+		{"--lock-timeout", r.o.lockWait, &r.lockWait},
+		{"--every", r.o.every, &r.every},
+		{"--idle-for", r.o.idleFor, &r.rule.IdleFor},
+		{"--failed-older-than", r.o.failedOlderThan, &r.rule.FailedOlderThan},
 	} {
-		if m.text == "" && m.optional {
-			continue // a flag that was given empty is refused before
-		}
-		d, err := sandbox.ParseDuration(m.text)
+		d, err := optionalDuration(m.flag, m.text)
 		if err != nil {
-			return fault.Usage("%s: %w", m.flag, err)
+			return err
 		}
 		*m.to = d
 	}
+	if r.o.usageAbove == "" {
+		return nil
+	}
+	share, err := config.ParsePercent(r.o.usageAbove)
+	if err != nil {
+		return fault.Usage("--if-usage-above: %w", err)
+	}
+	r.usageAbove = int(share)
 	return nil
+}
+
+// optionalDuration reads a duration that may be left out; one that was given empty
+// is refused before.
+func optionalDuration(flag, text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := sandbox.ParseDuration(text)
+	if err != nil {
+		return 0, fault.Usage("%s: %w", flag, err)
+	}
+	return d, nil
 }
 
 // choosing are the flags that make a rule; a plan and a journal have theirs.
@@ -175,7 +212,7 @@ func choosing() []string {
 func (o *cleanupOptions) exclusive(cmd *cobra.Command) error {
 	f := cmd.Flags()
 	var modes []string
-	for _, name := range []string{"out", "apply", "resume", "explain"} {
+	for _, name := range []string{"out", "apply", "resume", "explain", "provider-side", "emergency"} {
 		if f.Changed(name) {
 			modes = append(modes, "--"+name)
 		}
@@ -186,7 +223,13 @@ func (o *cleanupOptions) exclusive(cmd *cobra.Command) error {
 	if (o.out != "" || o.explain != "") && o.yes {
 		return fault.Usage("%s does nothing, so --yes has no meaning with it", modes[0])
 	}
-	if o.apply == "" && o.resume == "" {
+	if o.every != "" && (!o.yes || len(modes) > 0) {
+		return fault.Usage("--every needs --yes, and goes with no other mode: nobody is asked again and again")
+	}
+	if o.listen != "" && o.every == "" {
+		return fault.Usage("--listen needs --every: a run that ends answers nobody").WithHint("--textfile leaves the figures behind")
+	}
+	if o.apply == "" && o.resume == "" && !o.emergency && !o.providerSide {
 		return nil
 	}
 	for _, name := range choosing() {
@@ -215,7 +258,7 @@ func (r *cleanupRun) readRule(cmd *cobra.Command) error {
 
 // unspoken refuses to act by a rule that nobody spelled out.
 func (r *cleanupRun) unspoken() error {
-	if !r.o.yes || r.named || r.o.apply != "" || r.o.resume != "" {
+	if !r.o.yes || r.named || r.o.emergency || r.o.providerSide || r.o.apply != "" || r.o.resume != "" {
 		return nil
 	}
 	return fault.New(fault.KindRefused, "no selector was given, and acting by the default rule needs it spelled out").

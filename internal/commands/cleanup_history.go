@@ -23,7 +23,7 @@ func (r *cleanupRun) goOn(ctx context.Context, p *output.Printer) error {
 	if err != nil {
 		return err
 	}
-	return r.locked(ctx, func() error {
+	return r.locked(ctx, p, func(ctx context.Context) error {
 		log, err := journal.Read(disk, r.o.resume)
 		if err != nil {
 			return err
@@ -38,19 +38,17 @@ func (r *cleanupRun) goOn(ctx context.Context, p *output.Printer) error {
 		if r.fleet, err = r.d.Only(ctx, h.Profiles()...); err != nil {
 			return err
 		}
-		w, err := journal.Extend(disk, log, r.d.now)
+		extended, err := journal.Extend(disk, log, r.d.now)
 		if err != nil {
 			return err
 		}
+		w := &runLog{Writer: extended, d: r.d, p: p, begin: h.Begin, began: h.StartedAt}
 		defer w.Close()
 		if err := w.Append(cleanup.EntryResume, r.d.actor()); err != nil {
 			return err
 		}
 		r.id, r.rule = h.RunID, h.Begin.Plan.Rule
-		r.survey = cleanup.Survey{At: r.d.now(), Rule: r.rule}
-		for _, name := range h.Profiles() {
-			r.survey.Shares = append(r.survey.Shares, cleanup.Share{Profile: name})
-		}
+		r.survey = h.Survey(r.d.now())
 		return r.end(ctx, p, w, h.Resume())
 	})
 }
@@ -58,6 +56,8 @@ func (r *cleanupRun) goOn(ctx context.Context, p *output.Printer) error {
 func (r *cleanupRun) mayGoOn(ctx context.Context, p *output.Printer, h cleanup.History) error {
 	open := len(h.Open())
 	switch {
+	case h.Begin.Verb != "" && h.Begin.Verb != verbCleanup:
+		return fault.Usage("%s is a run of %s, which is not resumed", h.RunID, h.Begin.Verb).WithHint("run it again: it looks at everything anew")
 	case h.End != nil && h.End.Refused:
 		return fault.New(fault.KindRefused, "%s was refused and ended nothing: %s", h.RunID, h.End.Error).WithHint("start a new run")
 	case h.Broken != "":
@@ -72,9 +72,29 @@ func (r *cleanupRun) mayGoOn(ctx context.Context, p *output.Printer, h cleanup.H
 	return r.mayAct(ctx, p, fmt.Sprintf("%s has %d of %d sandboxes left", h.RunID, open, len(h.Begin.Plan.Items)), open)
 }
 
-// histories reads the newest runs, at most limit of them; 0 = all. One that cannot be
-// read is an error beside the others.
-func (d *Deps) histories(limit int) ([]cleanup.History, []error) {
+// histories reads the newest runs of a verb, at most limit of them; 0 = all, "" = any
+// verb. One that cannot be read is an error beside the others.
+func (d *Deps) histories(ctx context.Context, verb string, limit int) ([]cleanup.History, []error) {
+	list, errs := d.ownHistories(verb, limit)
+	shared, err := d.SharedRuns(ctx, limit)
+	if err != nil {
+		errs = append(errs, err)
+	}
+	for _, run := range shared {
+		here := slices.ContainsFunc(list, func(h cleanup.History) bool { return h.RunID == run.ID })
+		if !here && (verb == "" || run.Verb == verb) {
+			list = append(list, historyOfShared(run))
+		}
+	}
+	slices.SortStableFunc(list, func(a, b cleanup.History) int { return b.StartedAt.Compare(a.StartedAt) })
+	if limit > 0 && len(list) > limit {
+		list = list[:limit]
+	}
+	return list, errs
+}
+
+// ownHistories are those of this machine.
+func (d *Deps) ownHistories(verb string, limit int) ([]cleanup.History, []error) {
 	disk, err := d.Journals()
 	if err != nil {
 		return nil, []error{err}
@@ -84,12 +104,12 @@ func (d *Deps) histories(limit int) ([]cleanup.History, []error) {
 		return nil, []error{err}
 	}
 	slices.Reverse(runs)
-	if limit > 0 && len(runs) > limit {
-		runs = runs[:limit]
-	}
 	var list []cleanup.History
 	var errs []error
 	for _, run := range runs {
+		if limit > 0 && len(list) == limit {
+			break
+		}
 		h, err := cleanup.ReadRun(disk, run)
 		if err != nil {
 			errs = append(errs, err)
@@ -98,7 +118,9 @@ func (d *Deps) histories(limit int) ([]cleanup.History, []error) {
 		if h.Broken != "" {
 			errs = append(errs, fault.New(fault.KindFound, "the journal of %s cannot be trusted: %s", run, h.Broken))
 		}
-		list = append(list, h)
+		if verb == "" || h.Begin.Verb == verb {
+			list = append(list, h)
+		}
 	}
 	return list, errs
 }
@@ -116,8 +138,8 @@ func newCleanupRuns(d *Deps) *cobra.Command {
 	}
 	cmd.Flags().IntVar(&limit, "limit", limit, "at most `N`; 0 = all")
 	doc := document{schema: "sbx.cleanup.runs/v1", shape: output.ShapeList, columns: output.Names(runColumns())}
-	return d.verb(cmd, doc, func(_ context.Context, p *output.Printer, _ []string) error {
-		list, errs := d.histories(limit)
+	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
+		list, errs := d.histories(ctx, verbCleanup, limit)
 		return showRows(p, output.ListSpec[cleanup.History]{
 			Schema: doc.schema, Columns: runColumns(), Empty: "no run is recorded yet; `" + d.Process.Name() + " cleanup --yes` writes one",
 		}, list, errs...)

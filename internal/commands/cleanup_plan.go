@@ -162,6 +162,14 @@ func (r *cleanupRun) find(word string) (cleanup.Judgement, error) {
 	return cleanup.Judgement{}, fault.New(fault.KindNotFound, "no sandbox is called %q", word).WithHint("`%s ls --all` shows what there is", r.d.Process.Name())
 }
 
+// path is a file as the operator means it: from where the process stands.
+func (d *Deps) path(name string) string {
+	if filepath.IsAbs(name) || d.Process.Workdir == "" {
+		return name
+	}
+	return filepath.Join(d.Process.Workdir, name)
+}
+
 // writePlan writes the file whole or not at all.
 func writePlan(path string, plan cleanup.Plan) error {
 	text, err := json.MarshalIndent(plan, "", "  ")
@@ -202,7 +210,7 @@ func readPlan(path string) (cleanup.Plan, error) {
 
 // applyPlan ends at most what a plan names, judged anew.
 func (r *cleanupRun) applyPlan(ctx context.Context, p *output.Printer) error {
-	plan, err := readPlan(r.o.apply)
+	plan, err := readPlan(r.d.path(r.o.apply))
 	if err != nil {
 		return err
 	}
@@ -213,7 +221,7 @@ func (r *cleanupRun) applyPlan(ctx context.Context, p *output.Printer) error {
 		return err
 	}
 	r.rule = plan.Rule
-	return r.locked(ctx, func() error {
+	return r.locked(ctx, p, func(ctx context.Context) error {
 		if err := r.look(ctx, p); err != nil {
 			return err
 		}

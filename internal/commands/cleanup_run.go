@@ -8,8 +8,6 @@ import (
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
-	"sbx/internal/journal"
-	"sbx/internal/lock"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 )
@@ -17,6 +15,8 @@ import (
 // run looks, and acts where it may.
 func (r *cleanupRun) run(ctx context.Context, p *output.Printer) error {
 	switch {
+	case r.o.emergency, r.o.providerSide:
+		return r.byProvider(ctx, p)
 	case r.o.resume != "":
 		return r.goOn(ctx, p)
 	case r.o.apply != "":
@@ -40,12 +40,15 @@ func (r *cleanupRun) propose(ctx context.Context, p *output.Printer) error {
 	}
 	plan := r.survey.Plan(r.id)
 	if r.o.out != "" {
-		if err := writePlan(r.o.out, plan); err != nil {
+		if err := writePlan(r.d.path(r.o.out), plan); err != nil {
 			return err
 		}
 	}
 	asks := r.d.attended() && p.Format.Human() && r.o.out == "" && len(plan.Items) > 0 && cleanup.Refusal(r.survey.Guards(r.world)) == nil && r.named
 	err := r.showPlan(p)
+	if warn := r.textfile(ctx, fault.ExitCode(err), 0, true); warn != nil {
+		p.Warn(warn.Error())
+	}
 	if !asks || interruptedBy(ctx) {
 		return err
 	}
@@ -53,7 +56,7 @@ func (r *cleanupRun) propose(ctx context.Context, p *output.Printer) error {
 	if askErr != nil || !allowed {
 		return askErr
 	}
-	return r.locked(ctx, func() error { return r.do(ctx, p, r.survey.Targets()) })
+	return r.locked(ctx, p, func(ctx context.Context) error { return r.do(ctx, p, r.survey.Targets()) })
 }
 
 func interruptedBy(ctx context.Context) bool { return ctx.Err() != nil }
@@ -83,7 +86,7 @@ func (r *cleanupRun) ask(ctx context.Context, p *output.Printer) (bool, error) {
 
 // act looks and ends under the lock, with nobody to ask.
 func (r *cleanupRun) act(ctx context.Context, p *output.Printer) error {
-	return r.locked(ctx, func() error {
+	return r.locked(ctx, p, func(ctx context.Context) error {
 		if err := r.look(ctx, p); err != nil {
 			return err
 		}
@@ -91,15 +94,10 @@ func (r *cleanupRun) act(ctx context.Context, p *output.Printer) error {
 	})
 }
 
-// locked runs something while no other run of this state directory acts.
-func (r *cleanupRun) locked(ctx context.Context, do func() error) error {
-	a := r.d.actor()
-	release, err := r.d.Lock(ctx, lock.Holder{Run: r.id, Who: a.Who, Host: a.Host, PID: a.PID, Since: r.d.now()}, r.lockWait)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = release() }() // the end of the process releases it all the same
-	return do()
+// locked runs something while no other run of this state directory acts, and tells
+// how it went.
+func (r *cleanupRun) locked(ctx context.Context, p *output.Printer, do func(context.Context) error) error {
+	return r.announced(ctx, p, func() error { return r.d.alone(ctx, r.id, r.lockWait, do) })
 }
 
 // look lists and judges everything.
@@ -110,10 +108,19 @@ func (r *cleanupRun) look(ctx context.Context, p *output.Printer) error {
 	if r.fleet, err = r.d.Fleet(ctx); err != nil {
 		return err
 	}
+	left, err := r.pressed(ctx, p)
+	if err != nil {
+		return err
+	}
+	if r.fleet == nil { // nothing is pressed
+		r.survey = cleanup.Survey{At: r.d.now(), Rule: r.rule, Shares: left}
+		return nil
+	}
 	r.survey, err = cleanup.Look(ctx, r.fleet, r.world, r.rule)
 	if err != nil {
 		return err
 	}
+	r.survey.Shares = append(r.survey.Shares, left...)
 	progress.Done()
 	p.Note(fmt.Sprintf("found %d of %d sandboxes to clean up", len(r.survey.Selected), len(r.survey.Selected)+len(r.survey.Kept)))
 	return nil
@@ -121,30 +128,21 @@ func (r *cleanupRun) look(ctx context.Context, p *output.Printer) error {
 
 // do begins the journal, holds the run against the guards and ends the targets.
 func (r *cleanupRun) do(ctx context.Context, p *output.Printer, targets []cleanup.Target) error {
-	disk, err := r.d.Journals()
-	if err != nil {
-		return err
-	}
-	w, err := journal.Create(disk, r.id, r.d.now)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
 	guards := r.survey.Guards(r.world)
 	plan := r.survey.Plan(r.id)
 	plan.Items = plan.Items[:0]
 	for _, t := range targets {
 		plan.Items = append(plan.Items, t.Item)
 	}
-	begin := cleanup.Begin{
-		Actor: r.d.actor(), Verb: "cleanup", Plan: plan, Guards: guards, Profiles: r.survey.Records(), Kept: r.survey.Grounds(),
-	}
-	if err := w.Append(cleanup.EntryBegin, begin); err != nil {
+	w, err := r.d.beginRun(ctx, p, r.id, cleanup.Begin{
+		Actor: r.d.actor(), Verb: verbCleanup, Layer: r.d.layer(), Plan: plan, Guards: guards, Profiles: r.survey.Records(), Kept: r.survey.Grounds(),
+	})
+	if err != nil {
 		return err
 	}
+	defer w.Close()
 	if refused := cleanup.Refusal(guards); refused != nil {
-		end := cleanup.End{ExitCode: fault.ExitCode(refused), Error: refused.Error(), Refused: true, Succeeded: []string{}}
-		if err := w.Append(cleanup.EntryEnd, end); err != nil {
+		if err := w.finish(ctx, w.ended(nil, refused, nil)); err != nil {
 			p.Warn(err.Error())
 		}
 		return r.refuse(p, refused)
@@ -154,7 +152,7 @@ func (r *cleanupRun) do(ctx context.Context, p *output.Printer, targets []cleanu
 
 // end ends the targets, prints what became of each as it is known, and closes the
 // journal.
-func (r *cleanupRun) end(ctx context.Context, p *output.Printer, w *journal.Writer, targets []cleanup.Target) error {
+func (r *cleanupRun) end(ctx context.Context, p *output.Printer, w *runLog, targets []cleanup.Target) error {
 	run := &cleanup.Run{
 		Fleet: r.fleet, World: r.world, Rule: r.rule, Journal: w, Targets: targets,
 		Wait: r.wait, Grace: r.grace, By: r.d.by("cleanup"), Redact: p.Redact,
@@ -165,27 +163,22 @@ func (r *cleanupRun) end(ctx context.Context, p *output.Printer, w *journal.Writ
 	if err != nil {
 		return err
 	}
-	var endings []sandbox.Ending
 	for e := range run.Do(ctx) {
-		endings = append(endings, e)
-		progress.Update(fmt.Sprintf("%d of %d", len(endings), len(targets)))
+		r.endings = append(r.endings, e)
+		progress.Update(fmt.Sprintf("%d of %d", len(r.endings), len(targets)))
 		addEnding(list, e, false)
 	}
-	verdict := r.survey.Verdict(endings)
+	verdict := r.survey.Verdict(r.endings)
 	if cause := ended(ctx, verdict); cause != nil {
 		verdict = cause
 	}
-	closing := cleanup.End{Counts: fleet.Count(endings), ExitCode: fault.ExitCode(verdict), Succeeded: r.survey.Succeeded(endings)}
-	if verdict != nil {
-		closing.Error = p.Redact(verdict.Error())
-	}
-	if err := w.Append(cleanup.EntryEnd, closing); err != nil {
+	if err := w.finish(ctx, w.ended(r.endings, verdict, r.survey.Succeeded(r.endings))); err != nil {
 		list.Fail(err)
 		if verdict == nil {
 			verdict = err
 		}
 	}
-	return r.conclude(list, endings, verdict)
+	return r.conclude(list, verdict)
 }
 
 // list opens the list of endings.
@@ -203,11 +196,11 @@ func (r *cleanupRun) list(p *output.Printer) (*output.List[sandbox.Ending], erro
 }
 
 // conclude adds what was left out and the sums.
-func (r *cleanupRun) conclude(list *output.List[sandbox.Ending], endings []sandbox.Ending, verdict error) error {
+func (r *cleanupRun) conclude(list *output.List[sandbox.Ending], verdict error) error {
 	for _, err := range r.survey.Errs() {
 		list.Fail(err)
 	}
-	list.Set("counts", fleet.Count(endings))
+	list.Set("counts", fleet.Count(r.endings))
 	if len(r.survey.Errs()) == 0 {
 		list.Succeeded()
 	}
@@ -221,7 +214,7 @@ func (r *cleanupRun) refuse(p *output.Printer, refused error) error {
 		return err
 	}
 	list.Fail(refused)
-	return r.conclude(list, nil, refused)
+	return r.conclude(list, refused)
 }
 
 // cleanedLine is one ending for people: what stays says why, since nobody named it.

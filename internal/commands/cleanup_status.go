@@ -26,17 +26,17 @@ func newCleanupStatus(d *Deps) *cobra.Command {
 			"It is in order while the last run that left nothing undone is not older than two\n" +
 			"periods. A dry or refused run is no success. Otherwise it exits 10; with\n" +
 			"-o nagios it is a check for a monitor.",
-		Example: "sbx cleanup status\nsbx cleanup status --expected-every 15m -o nagios",
+		Example: "sbx cleanup status\nsbx cleanup status --expected-every 15m",
 		Args:    usageArgs(noArgs, "`sbx cleanup runs` lists the runs"),
 	}
 	cmd.Flags().StringVar(&every, "expected-every", sandbox.FormatDuration(triage.DefaultThresholds().CleanupEvery), "how often it should run: a `DURATION`")
 	doc := document{schema: "sbx.cleanup.status/v1", shape: output.ShapeItem, columns: output.Names(statusColumns()), nagios: true}
-	return d.verb(cmd, doc, func(_ context.Context, p *output.Printer, _ []string) error {
+	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
 		period, err := sandbox.ParseDuration(every)
 		if err != nil {
 			return fault.Usage("--expected-every: %w", err)
 		}
-		runs, errs := d.histories(statusRuns)
+		runs, errs := d.histories(ctx, verbCleanup, statusRuns)
 		status := cleanup.StatusOf(runs, "", period, d.now())
 		if p.Format.Name() == output.Nagios {
 			return showPlugin(p, []checkRow{toolCheck("cleanup", status.Verdict, status.Message, "")}, errors.Join(errs...))

@@ -15,10 +15,12 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/journal"
 	"sbx/internal/lock"
+	"sbx/internal/notify"
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/store"
 	"sbx/internal/triage"
 )
 
@@ -37,6 +39,9 @@ type Deps struct {
 	Fleet func(ctx context.Context) (*fleet.Fleet, error)
 	// Only opens the profiles of these names, without any all, whatever is selected.
 	Only func(ctx context.Context, names ...string) (*fleet.Fleet, error)
+	// Store is what survives the process. One that is only read is not made: then
+	// a missing one is empty. It opens at its first use.
+	Store func(write bool) (store.Store, error)
 	// Size reads the size of the terminal and, after it, every change; the
 	// func stops it. Zero sizes mean that there is no terminal.
 	Size func() (providers.Size, <-chan providers.Size, func())
@@ -44,10 +49,19 @@ type Deps struct {
 	RawTerminal func() (func(), error)
 	// Journals is where the runs of bulk endings are written down.
 	Journals func() (journal.Disk, error)
-	// Lock keeps a second bulk ending of this state directory from acting.
-	Lock func(ctx context.Context, h lock.Holder, wait time.Duration) (release func() error, err error)
+	// ShareRun tells other hosts of a run, and SharedRuns asks for theirs, the newest
+	// first; without a shared store there are none.
+	ShareRun   func(ctx context.Context, run store.Run) error
+	SharedRuns func(ctx context.Context, limit int) ([]store.Run, error)
+	// Lock keeps a second bulk ending from acting, on this machine and, with a
+	// shared store, on others. The context that it gives ends when the lock is lost.
+	Lock func(ctx context.Context, h lock.Holder, wait time.Duration) (held context.Context, release func() error, err error)
 	// Program is this binary's own path, for programs that the drill stages.
 	Program func() (string, error)
+	// Notifier tells people how a run went, and pings this address where it is not
+	// "" instead of the configured one. Beside an error it tells those that can be
+	// told; the error is a warning.
+	Notifier func(ping string) (*notify.Notifier, error)
 	// Began is told when a verb starts: what fails before is a wrong use.
 	Began func()
 

@@ -30,10 +30,11 @@ func (d *Deps) newEndRun(verb string, o terminateOptions) *endRun {
 	return &endRun{d: d, o: o, id: d.runID(), by: d.by(verb)}
 }
 
-// runID names a run: its time, so that runs sort, and chance, so that two of
-// one second differ.
+// runID names a run: its time to the millisecond, so that runs sort, and chance, so
+// that two of one moment differ.
 func (d *Deps) runID() string {
-	return "r-" + d.now().UTC().Format("20060102T150405") + "-" + strings.ToLower(rand.Text()[:6])
+	at := strings.ReplaceAll(d.now().UTC().Format("20060102T150405.000"), ".", "")
+	return "r-" + at + "-" + strings.ToLower(rand.Text()[:6])
 }
 
 // prepare finds what the words mean. Words that are not found are kept for the

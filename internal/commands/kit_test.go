@@ -6,20 +6,26 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/journal"
+	"sbx/internal/lock"
+	"sbx/internal/notify"
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/providers"
 	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
+	"sbx/internal/store"
 )
 
 // noon is the time in every test of this room.
@@ -30,6 +36,7 @@ func atNoon() time.Time { return noon }
 // bench runs verbs over fake providers, without a process.
 type bench struct {
 	members []providers.Provider
+	shared  []store.Run // of other hosts
 	stdin   string
 	tty     bool
 	width   int
@@ -39,6 +46,7 @@ type bench struct {
 	workdir string                                // where a project's file may lie
 	adjust  func(*Deps)                           // last changes, by the test
 	context func(context.Context) context.Context // the operator's signals, by the test
+	store   *store.InMemory
 }
 
 // result is what a verb left.
@@ -79,7 +87,7 @@ func (b *bench) runArgs(tb testing.TB, args ...string) result {
 	tb.Helper()
 	var out, errs bytes.Buffer
 	p := process.Process{
-		Args: append([]string{cmp.Or(b.name, "sbx")}, args...), Home: b.home, Workdir: b.workdir, PID: 4711, Environ: append([]string{"TERM=xterm"}, b.env...), Now: atNoon,
+		Args: append([]string{cmp.Or(b.name, "sbx")}, args...), Home: b.home, Workdir: b.workdir, PID: 4711, Host: "cron-1", Environ: append([]string{"TERM=xterm"}, b.env...), Now: atNoon,
 		Stdin:  process.Stream{Reader: strings.NewReader(b.stdin), TTY: b.tty},
 		Stdout: process.Stream{Writer: &out, TTY: b.tty, Width: b.width},
 		Stderr: process.Stream{Writer: &errs, TTY: b.tty, Width: b.width},
@@ -112,7 +120,7 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 	var globals Globals
 	began := new(bool)
 	var printer *output.Printer
-	types := []providers.Type{{Name: "local", Always: true}}
+	types := []providers.Type{{Name: "local", Always: true}, {Name: "fake"}}
 	open := func() *fleet.Fleet {
 		var list []fleet.Member
 		for _, m := range b.members {
@@ -120,7 +128,9 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 		}
 		return fleet.New(list, fleet.Options{Now: p.Now, Poll: fleet.Poll{Min: time.Millisecond, Max: time.Millisecond}})
 	}
-	input := func() config.Input { return config.Input{Process: p, Types: types, File: globals.Config} }
+	input := func() config.Input {
+		return config.Input{Process: p, Types: types, File: globals.Config, Flags: globals.Settings}
+	}
 	d := &Deps{
 		Process: p, Version: Version{Version: "1.2.3", Commit: "abc", Go: "go1.26", OS: "linux", Arch: "amd64"}, Globals: &globals, Types: types,
 		Printer: func() (*output.Printer, error) {
@@ -140,10 +150,22 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 		Config:      func() (*config.Config, error) { return config.Load(input()) },
 		Fleet:       func(context.Context) (*fleet.Fleet, error) { return open().Narrow(globals.Providers) },
 		Only:        func(_ context.Context, names ...string) (*fleet.Fleet, error) { return open().Narrow(names) },
+		Store:       func(bool) (store.Store, error) { return b.kept(p.Now), nil },
 		Size:        func() (providers.Size, <-chan providers.Size, func()) { return providers.Size{}, nil, func() {} },
 		RawTerminal: func() (func(), error) { return func() {}, nil },
 		Program:     func() (string, error) { return "/bin/false", nil },
+		Notifier:    func(string) (*notify.Notifier, error) { return &notify.Notifier{}, nil },
 		Began:       func() { *began = true },
+		Journals:    func() (journal.Disk, error) { return journal.Dir(filepath.Join(b.home, "runs")), nil },
+		ShareRun:    func(context.Context, store.Run) error { return nil },
+		SharedRuns:  func(context.Context, int) ([]store.Run, error) { return b.shared, nil },
+		Lock: func(ctx context.Context, h lock.Holder, wait time.Duration) (context.Context, func() error, error) {
+			l, err := lock.Take(ctx, filepath.Join(b.home, "cleanup.lock"), h, wait)
+			if err != nil {
+				return nil, nil, err
+			}
+			return ctx, l.Release, nil
+		},
 	}
 	if b.adjust != nil {
 		b.adjust(d)
@@ -180,4 +202,30 @@ func (r result) item(tb testing.TB) map[string]any {
 	item, ok := r.object(tb)["item"].(map[string]any)
 	require.True(tb, ok, "no item: %s", r.stdout)
 	return item
+}
+
+// kept is the store of all runs over this bench.
+func (b *bench) kept(now func() time.Time) store.Store {
+	if b.store == nil {
+		b.store = store.Memory(now)
+	}
+	return b.store
+}
+
+// written are the kinds of all lines in the journals, oldest first.
+func (b *bench) written(t *testing.T) []string {
+	t.Helper()
+	disk := journal.Dir(filepath.Join(b.home, "runs"))
+	runs, err := journal.Runs(disk)
+	require.NoError(t, err)
+	var kinds []string
+	for _, run := range runs {
+		log, err := journal.Read(disk, run)
+		require.NoError(t, err)
+		assert.Empty(t, log.Broken)
+		for _, e := range log.Entries {
+			kinds = append(kinds, e.Kind)
+		}
+	}
+	return kinds
 }

@@ -140,7 +140,7 @@ func TestTerminateDocument(t *testing.T) {
 			assert.Empty(t, r.stderr)
 			o := r.object(t)
 			assert.Equal(t, "sbx.terminate/v1", o["schema"])
-			assert.Regexp(t, `^r-20261120T120000-[a-z2-7]{6}$`, o["run_id"])
+			assert.Regexp(t, `^r-20261120T120000000-[a-z2-7]{6}$`, o["run_id"])
 			assert.Equal(t, tc.code == 130, o["interrupted"])
 			counts, ok := o["counts"].(map[string]any)
 			require.True(t, ok)

@@ -2,9 +2,13 @@ package commands
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"time"
 
 	"sbx/internal/cleanup"
+	"sbx/internal/cron"
+	"sbx/internal/lock"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 )
@@ -16,6 +20,30 @@ func (d *Deps) by(verb string) string {
 
 func (d *Deps) user() string {
 	return cmp.Or(d.Process.Getenv("SUDO_USER"), d.Process.Getenv("USER"), d.Process.Getenv("LOGNAME"), fmt.Sprintf("uid %d", d.Process.UID))
+}
+
+// layer names the line of defence that this command line is a run of; "" = none.
+func (d *Deps) layer() string {
+	layer, _ := cron.LayerOf(d.Process.Args)
+	return string(layer)
+}
+
+// The verbs that journals name.
+const (
+	verbCleanup   = "cleanup"
+	verbReconcile = "reconcile"
+)
+
+// alone runs something while no other run acts, and ends it when that is no longer
+// sure.
+func (d *Deps) alone(ctx context.Context, run string, wait time.Duration, do func(context.Context) error) error {
+	a := d.actor()
+	ctx, release, err := d.Lock(ctx, lock.Holder{Run: run, Who: a.Who, Host: a.Host, PID: a.PID, Since: d.now()}, wait)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = release() }() // the end of the process releases it all the same
+	return do(ctx)
 }
 
 // actor is who runs, for the journal and the lock.

@@ -18,7 +18,9 @@ type Config struct {
 	Production []string  // by name, each once
 	Protect    Protect
 	Limits     Limits
+	Notify     Notify
 	StateDir   string // absolute; made on first write
+	StoreURL   string // of Postgres, with its password; "" = SQLite in StateDir
 	NoColor    bool
 	Files      []File // weakest first, also those that are not there
 

@@ -26,6 +26,7 @@ func (l *loader) explain() {
 		e, _ := l.layers.get(m.key())
 		l.show(m.key(), e, false)
 	}
+	l.explainNotify()
 	for _, p := range slices.Concat(l.config.Profiles, l.config.Sources) {
 		l.explainProfile(p)
 	}
@@ -47,6 +48,7 @@ func (l *loader) general() {
 	}
 	l.show(keyConfig, explicit, false)
 	l.show(keyStateDir, state, false)
+	l.show(keyStoreURL, l.shownStore(), false)
 	colour, _ := l.layers.get(keyNoColor)
 	l.show(keyNoColor, colour, false)
 	use, ok := l.layers.get(keyUse)

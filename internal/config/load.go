@@ -68,6 +68,7 @@ func assemble(in Input, project string) (*loader, error) {
 	l.profiles()
 	l.choose()
 	l.guards()
+	l.notify()
 	return l, joined(l.errs)
 }
 

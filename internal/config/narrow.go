@@ -43,9 +43,13 @@ func (l *loader) widenings() []word {
 	if e, ok := project.scalars[keyLaunch]; ok && e.text != l.launchWithout(user) {
 		found = append(found, word{"a project file may not send launches elsewhere, here to " + e.text, project.places[keyLaunch]})
 	}
+	if e, ok := project.scalars[keyStoreURL]; ok && e.text != user.scalars[keyStoreURL].text {
+		found = append(found, word{"a project file may not keep the store elsewhere", project.places[keyStoreURL]})
+	}
 	for _, m := range limits() {
 		found = append(found, raised(m, project, user)...)
 	}
+	found = append(found, notifying(project)...)
 	slices.SortFunc(found, func(a, b word) int { return a.at.line*maxFile + a.at.column - b.at.line*maxFile - b.at.column })
 	return found
 }

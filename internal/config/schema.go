@@ -20,6 +20,8 @@ func (d *decoder) top() map[string]reader {
 		keyProduction: d.production,
 		"protect":     d.protect,
 		"limits":      d.limits,
+		keyNotify:     d.notify,
+		keyStore:      d.store,
 	}
 }
 

@@ -6,6 +6,7 @@ const (
 	EnvStateDir = "SBX_STATE_DIR" // absolute
 	EnvProvider = "SBX_PROVIDER"  // default of --provider; several with commas
 	EnvNoColor  = "SBX_NO_COLOR"  // anything but 0 and false turns colour off
+	EnvStoreURL = "SBX_STORE_URL" // postgres://...; whatever else is a mistake
 )
 
 const (
@@ -14,6 +15,8 @@ const (
 	keyProduction = "production"
 	keyStateDir   = "state_dir"
 	keyNoColor    = "no_color"
+	keyStore      = "store"
+	keyStoreURL   = "store.url"
 	keyConfig     = "config"
 	flagConfig    = "config"
 	flagProvider  = "provider"

@@ -24,6 +24,7 @@ func (l *loader) stack() {
 		l.layers.byFlag(keyUse, entry{text: text, origin: "flag --" + flagProvider})
 	}
 	l.colour()
+	l.store()
 }
 
 func (l *loader) colour() {

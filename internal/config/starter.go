@@ -62,11 +62,21 @@ func Starter(types []providers.Type) string {
 #  labels: {sbx/keep: "true"}
 #  ids: []
 
+# Where sbx keeps what it must remember: empty is a file in the state directory,
+# postgres://... is a database that several operators and hosts share. The password
+# can stand in SBX_STORE_URL, PGPASSWORD or ~/.pgpass instead.
+#store:
+#  url: ""
+
 # What one command may do at most.
 #limits:
 `)
 	for _, m := range limits() {
 		fmt.Fprintf(&b, "#  %s: %s # %s\n", m.name, m.fallback, m.help)
+	}
+	b.WriteString("\n# Whom a run without an operator tells of trouble. Secrets are not written here but in\n# the environment variables that are named.\n#notify:\n")
+	for _, n := range notices() {
+		fmt.Fprintf(&b, "#  %s: %s # %s\n", n.name, n.sample, n.help)
 	}
 	return b.String()
 }

@@ -30,7 +30,7 @@ func Trust(in Input, path string) (Grant, error) {
 		return Grant{}, err
 	}
 	in.File, in.Flags = "", nil // the question is about the project file alone
-	in.Process.Environ = append(slices.Clone(in.Process.Environ), EnvConfig+"=", EnvProvider+"=")
+	in.Process.Environ = append(slices.Clone(in.Process.Environ), EnvConfig+"=", EnvProvider+"=", EnvStoreURL+"=")
 	l, err := assemble(in, path)
 	if err != nil {
 		return Grant{}, err

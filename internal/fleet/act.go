@@ -38,6 +38,18 @@ func (f *Fleet) Exec(ctx context.Context, ref sandbox.Ref, c providers.Command) 
 	return exit, nil
 }
 
+// ProviderCleanup starts a provider's own cleanup, once. What it ends it chooses by
+// itself, so an error may leave open what was done.
+func (f *Fleet) ProviderCleanup(ctx context.Context, profile string, emergency bool) (providers.Cleaned, error) {
+	m, cleaner, err := able[providers.ProviderCleaner](f, profile, "cleanup")
+	if err != nil {
+		return providers.Cleaned{}, err
+	}
+	return call(ctx, m, "cleanup", func(ctx context.Context) (providers.Cleaned, error) {
+		return cleaner.Cleanup(ctx, emergency)
+	})
+}
+
 // Sweep lets every provider that has to clean up after dead control processes
 // do so, and gives what was brought to its end. Errors are joined.
 func (f *Fleet) Sweep(ctx context.Context) ([]sandbox.Ref, error) {

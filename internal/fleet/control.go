@@ -104,6 +104,34 @@ func (f *Fleet) Records(ctx context.Context, profile string) iter.Seq2[providers
 	}
 }
 
+// HasRecords says that a profile's own control plane, or a source attached to it,
+// has records of what should exist.
+func (f *Fleet) HasRecords(profile string) bool {
+	m, err := f.member(profile)
+	return err == nil && slices.ContainsFunc(m.all(), func(v voice) bool { _, ok := providers.As[providers.Recorder](v.of); return ok })
+}
+
+// RemovesRecords says that a profile's control plane can be asked to drop its
+// record of a sandbox that is gone.
+func (f *Fleet) RemovesRecords(profile string) bool {
+	_, _, err := able[providers.RecordRemover](f, profile, "records")
+	return err == nil
+}
+
+// RemoveRecord asks a profile's control plane to drop its record of a sandbox that
+// is gone, once.
+func (f *Fleet) RemoveRecord(ctx context.Context, ref sandbox.Ref) error {
+	m, remover, err := able[providers.RecordRemover](f, ref.Provider, "records")
+	if err != nil {
+		return err
+	}
+	_, err = call(ctx, m, "remove the record of "+ref.ID, func(ctx context.Context) (struct{}, error) {
+		f.tell(ref, "remove record", "")
+		return struct{}{}, remover.RemoveRecord(ctx, ref.ID)
+	})
+	return err
+}
+
 // voice is one that may tell of a member's sandboxes. Each has a breaker of its
 // own: a control plane that is down says nothing about the provider beside it.
 type voice struct {

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,8 @@ type end struct {
 	asked  error              // what the request to end it returned
 	since  time.Time          // when a read first showed the end
 	doubt  string             // why an end that a read showed is not proved
+	gone   string             // how it went without being asked; its end is still to be proved
+	heard  bool               // a request from before is at work
 	leave  func()             // lets the next one ask
 }
 
@@ -37,9 +40,31 @@ func (e *end) run(ctx context.Context) sandbox.Ending {
 		if out, over := stage(ctx); over {
 			return out
 		}
+		if e.gone != "" || e.heard {
+			break
+		}
 	}
 	e.leave()
-	return e.verify(ctx)
+	out := e.verify(ctx)
+	if e.gone != "" {
+		return e.went(out)
+	}
+	return out
+}
+
+// went is the outcome of what was not found and not ended by this run: gone where
+// its end is proved, else failed.
+func (e *end) went(out sandbox.Ending) sandbox.Ending {
+	if out.Outcome == sandbox.OutcomeVerified {
+		out.Outcome, out.Reason = sandbox.OutcomeAlreadyGone, e.gone
+		return out
+	}
+	why := cmp.Or(e.doubt, out.Reason)
+	out.Outcome, out.Reason = sandbox.OutcomeFailed, "a read did not find it, and its end is not proved: "+why
+	if out.Err == nil {
+		out.Err = fault.New(fault.KindUnverified, "%s", out.Reason).At(e.target.Provider, "terminate "+e.target.ID)
+	}
+	return out
 }
 
 // prepare lets the caller take what it needs while the sandbox is there.
@@ -68,10 +93,10 @@ func (e *end) look(ctx context.Context) (sandbox.Ending, bool) {
 		return e.notAttempted(ctx), true
 	case errors.Is(err, policy.ErrOpen):
 		return e.leftAlone(err), true
-	case errors.Is(err, providers.ErrUnreadable) && e.o.Delete:
+	case errors.Is(err, providers.ErrUnreadable) && e.o.Delete && !e.o.Legible:
 		now = e.target // there is nothing else to judge by
 	case err != nil:
-		return e.missing("get", err), true
+		return e.missing("get", err)
 	case now.State.Ended() && !e.o.Delete:
 		return e.out(sandbox.OutcomeAlreadyGone, "it had ended before", e.fact("state", string(now.State))), true
 	case now.State == sandbox.StateStopped && !e.o.Delete && e.target.State != "" && e.target.State != sandbox.StateStopped:
@@ -83,10 +108,15 @@ func (e *end) look(ctx context.Context) (sandbox.Ending, bool) {
 	}
 	if e.o.Still != nil {
 		if outcome, reason := e.o.Still(now); outcome != "" {
-			return e.out(outcome, reason, e.fact("state", string(now.State))), true
+			out := e.out(outcome, reason, e.fact("state", string(now.State)))
+			if outcome == sandbox.OutcomeNotAttempted {
+				out.Err = fault.New(fault.KindUnavailable, "%s", reason).At(e.target.Provider, "terminate "+e.target.ID)
+			}
+			return out, true
 		}
 	}
 	e.target, e.proof = now, []sandbox.Evidence{e.fact("state", string(now.State))}
+	e.heard = e.o.Heard != nil && e.o.Heard(now)
 	return sandbox.Ending{}, false
 }
 
@@ -98,6 +128,9 @@ func replaced(before, now sandbox.Sandbox) bool {
 // ask sends the request, once. An error that leaves its effect open is settled
 // by one look.
 func (e *end) ask(ctx context.Context) (sandbox.Ending, bool) {
+	if e.o.Asked {
+		return sandbox.Ending{}, false
+	}
 	if e.o.Before != nil {
 		if err := e.o.Before(ctx, e.target); err != nil && ctx.Err() == nil {
 			return e.failed(err), true
@@ -120,7 +153,7 @@ func (e *end) ask(ctx context.Context) (sandbox.Ending, bool) {
 	case !sent:
 		return e.notAttempted(ctx), true
 	case kind == fault.KindGone, kind == fault.KindNotFound:
-		return e.missing("terminate", err), true
+		return e.missing("terminate", err)
 	case kind == fault.KindRefused:
 		return e.out(sandbox.OutcomeSkipped, err.Error()), true
 	case ctx.Err() == nil && (fault.Retryable(err) || kind == fault.KindUnknown):
@@ -157,15 +190,21 @@ func (e *end) settle(ctx context.Context, asked error) (sandbox.Ending, bool) {
 }
 
 // missing is the outcome when a call found nothing: already_gone with evidence
-// that it existed, else failed. Other errors are failures.
-func (e *end) missing(what string, err error) sandbox.Ending {
+// that it existed, else failed. Other errors are failures. A 404 proves no end where
+// the provider knows a better proof: then that is still to be seen.
+func (e *end) missing(what string, err error) (sandbox.Ending, bool) {
+	const went = "it went before it was asked to"
+	_, provable := providers.As[providers.Verifier](e.line.m.Provider)
 	switch kind := fault.KindOf(err); {
 	case kind == fault.KindGone:
-		return e.out(sandbox.OutcomeAlreadyGone, "it was gone before", append(e.proof, e.fact(what, string(kind)))...)
+		return e.out(sandbox.OutcomeAlreadyGone, "it was gone before", append(e.proof, e.fact(what, string(kind)))...), true
+	case kind == fault.KindNotFound && len(e.proof) > 0 && provable:
+		e.gone = went
+		return sandbox.Ending{}, false
 	case kind == fault.KindNotFound && len(e.proof) > 0:
-		return e.out(sandbox.OutcomeAlreadyGone, "it went before it was asked to", append(e.proof, e.fact(what, string(kind)))...)
+		return e.out(sandbox.OutcomeAlreadyGone, went, append(e.proof, e.fact(what, string(kind)))...), true
 	}
-	return e.failed(err)
+	return e.failed(err), true
 }
 
 // notAttempted is the outcome when ctx ended before anything was asked.

@@ -21,6 +21,9 @@ type EndOptions struct {
 	Patient bool
 	Wait    time.Duration // for the end to be seen, from the request on; 0 = DefaultWait
 	By      string        // who asks, for the provider's record
+	// Asked says that somebody else has asked already: nothing is sent, and the
+	// end is looked for.
+	Asked bool
 	// Precheck reads each sandbox just before it is asked to end.
 	Precheck bool
 	// Prepare is called before Precheck, for what has to be known of the sandbox
@@ -28,9 +31,15 @@ type EndOptions struct {
 	// Nil = nothing. It is called from several goroutines.
 	Prepare func(context.Context, sandbox.Sandbox)
 	// Still judges what Precheck has read: "" goes on, anything else is the
-	// outcome (changed or skipped), with its reason. Nil = goes on. It is
+	// outcome (changed, skipped or not_attempted), with its reason. Nil = goes on. It is
 	// called from several goroutines.
 	Still func(sandbox.Sandbox) (sandbox.Outcome, string)
+	// Legible leaves alone what Precheck cannot read: with Delete it would be
+	// ended by what was known of it before.
+	Legible bool
+	// Heard says of what Precheck has read, and Still let go on, that a request
+	// from before is at work: it is not asked again, only looked at. Nil = no.
+	Heard func(sandbox.Sandbox) bool
 	// Before is called right before the request, with what is known of the
 	// sandbox then: an error fails it, and nothing is asked. Nil = nothing. It
 	// is called from several goroutines.

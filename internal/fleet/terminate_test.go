@@ -57,6 +57,9 @@ func cases() map[string]one {
 	drop := fleet.EndOptions{Precheck: true, Wait: 10 * time.Second, Delete: true}
 	get, ask := fake.OpGet, fake.OpTerminate
 	slow := fake.Options{EndFor: 200 * time.Millisecond}
+	proved := fake.Options{Proof: func(string, providers.EndQuery) (providers.Proof, error) {
+		return providers.Proof{Ended: sandbox.True}, nil
+	}}
 	running := fake.Seed{}
 	state := func(s sandbox.State) fake.Seed { return fake.Seed{Sandbox: sandbox.Sandbox{State: s}} }
 	verified, gone, failed := sandbox.OutcomeVerified, sandbox.OutcomeAlreadyGone, sandbox.OutcomeFailed
@@ -70,10 +73,12 @@ func cases() map[string]one {
 		"had ended, no precheck":     {slow, state(sandbox.StateFailed), nil, fleet.EndOptions{}, false, gone, "it was gone before", "", 0, 1},
 		"stopped since":              {slow, state(sandbox.StateStopped), nil, pre, false, sandbox.OutcomeAlreadyGone, "it had stopped before", "", 0, 0},
 		"stopped, deleted":           {slow, state(sandbox.StateStopped), nil, drop, false, verified, "", "", 375 * time.Millisecond, 1},
-		"went before the look":       {slow, running, []fake.Fault{{Op: get, Err: planted(fault.KindNotFound)}}, pre, false, gone, "it went before", "", 0, 0},
+		"went before the look":       {proved, running, []fake.Fault{{Op: get, Err: planted(fault.KindNotFound)}}, pre, false, gone, "it went before", "", 0, 0},
+		"404 at the look, runs on":   {slow, running, []fake.Fault{{Op: get, Err: planted(fault.KindNotFound)}}, pre, false, failed, "its end is not proved: it is running", fault.KindUnverified, 10 * time.Second, 0},
+		"404 once, runs on":          {slow, running, []fake.Fault{{Op: get, Times: 1, Err: planted(fault.KindNotFound)}}, pre, false, failed, "its end is not proved: accepted but still running", fault.KindUnverified, 10 * time.Second, 0},
 		"410 at the look":            {slow, running, []fake.Fault{{Op: get, Err: planted(fault.KindGone)}}, pre, true, gone, "it was gone before", "", 0, 0},
 		"404, never seen":            {slow, running, []fake.Fault{{Op: get, Err: planted(fault.KindNotFound)}}, pre, true, failed, "planted", fault.KindNotFound, 0, 0},
-		"404 at ask, seen":           {slow, running, []fake.Fault{{Op: ask, Err: planted(fault.KindNotFound)}}, pre, true, gone, "it went before", "", 0, 1},
+		"404 at ask, seen":           {proved, running, []fake.Fault{{Op: ask, Err: planted(fault.KindNotFound)}, {Op: get, After: 1, Err: planted(fault.KindNotFound)}}, pre, true, gone, "it went before", "", 0, 1},
 		"404 at ask, never seen":     {slow, running, []fake.Fault{{Op: ask, Err: planted(fault.KindNotFound)}}, fleet.EndOptions{}, true, failed, "planted", fault.KindNotFound, 0, 1},
 		"404 after, never seen":      {fake.Options{After: fake.AfterMissing}, running, nil, fleet.EndOptions{}, true, failed, "no such sandbox", fault.KindNotFound, 0, 1},
 		"look fails":                 {slow, running, []fake.Fault{{Op: get, Err: planted(fault.KindUnavailable)}}, pre, false, failed, "planted", fault.KindUnavailable, 0, 0},

@@ -35,6 +35,9 @@ func Count(endings []sandbox.Ending) Counts {
 // Of is how many endings had an outcome.
 func (c Counts) Of(o sandbox.Outcome) int { return *c.of(o) }
 
+// Add counts n more of an outcome; Selected is the caller's.
+func (c *Counts) Add(o sandbox.Outcome, n int) { *c.of(o) += n }
+
 func (c *Counts) of(o sandbox.Outcome) *int {
 	switch o {
 	case sandbox.OutcomeVerified:

@@ -28,6 +28,7 @@ func Abilities() []Ability {
 		{"quota", has[QuotaReader]},
 		{"records", has[Recorder]},
 		{"verify", has[Verifier]},
+		{"cleanup", has[ProviderCleaner]},
 		{"sweep", has[Sweeper]},
 		{"doctor", has[Checker]},
 	}

@@ -36,6 +36,15 @@ type Recorder interface {
 	Records(ctx context.Context) iter.Seq2[Record, error]
 }
 
+// RecordRemover removes a control plane's record of a sandbox that is gone. It is
+// asked only after a read by id has denied the sandbox.
+type RecordRemover interface {
+	// RemoveRecord returns nil when the request was accepted; a reading of the
+	// records shows whether it was heeded. fault.KindUnsupported where the control
+	// plane does not know its own record by the id.
+	RemoveRecord(ctx context.Context, id string) error
+}
+
 // Record is one row of a control plane. Zero values mean "it does not say".
 type Record struct {
 	SandboxID string

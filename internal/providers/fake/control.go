@@ -16,6 +16,8 @@ var (
 	_ providers.ActivityReader = (*Provider)(nil)
 	_ providers.Verifier       = (*Provider)(nil)
 	_ providers.Clock          = (*Provider)(nil)
+
+	_ providers.ProviderCleaner = (*Provider)(nil)
 )
 
 // Skew gives Options.Skew.
@@ -119,4 +121,26 @@ func (p *Provider) VerifyEnd(ctx context.Context, id string, q providers.EndQuer
 		return providers.Proof{Ended: sandbox.True, Evidence: []sandbox.Evidence{{What: "memory", Value: string(s), Source: p.o.Name, At: now}}}, nil
 	}
 	return providers.Proof{Ended: sandbox.False, Reason: "it is " + string(s)}, nil
+}
+
+// CleanupAge is what Cleanup ends: all that is older; an emergency has no age.
+const CleanupAge = 10 * time.Minute
+
+// Cleanup ends everything, or what is older than CleanupAge.
+func (p *Provider) Cleanup(ctx context.Context, emergency bool) (providers.Cleaned, error) {
+	f, err := p.request(ctx, OpCleanup, "", 0)
+	if err != nil || f.Skip {
+		return providers.Cleaned{}, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now, n := p.o.Now(), int64(0)
+	for _, b := range p.boxes {
+		if age, _ := b.s.Age(now); b.asked.IsZero() && (emergency || age > CleanupAge) {
+			b.asked, b.by = now, "the provider's own cleanup"
+			n++
+		}
+	}
+	p.broadcast()
+	return providers.Cleaned{Count: &n}, f.Err
 }

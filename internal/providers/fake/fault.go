@@ -28,6 +28,7 @@ const (
 	OpQuota     Op = "quota"
 	OpRecords   Op = "records"
 	OpActivity  Op = "activity"
+	OpCleanup   Op = "cleanup"
 )
 
 // Fault makes some requests go wrong. The first one that fits is used.

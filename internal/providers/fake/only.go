@@ -47,6 +47,11 @@ func (p *Provider) Only(ability string) providers.Provider { //nolint:funlen // 
 			providers.Provider
 			providers.EventReader
 		}{bare, p}
+	case "cleanup":
+		return struct {
+			providers.Provider
+			providers.ProviderCleaner
+		}{bare, p}
 	case "sweep":
 		return struct {
 			providers.Provider

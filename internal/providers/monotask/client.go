@@ -29,6 +29,7 @@ var (
 	_ providers.StatsReader     = (*Client)(nil)
 	_ providers.Prober          = (*Client)(nil)
 	_ providers.Recorder        = (*Client)(nil)
+	_ providers.RecordRemover   = (*Client)(nil)
 	_ providers.Verifier        = (*Client)(nil)
 	_ providers.Checker         = (*Client)(nil)
 	_ providers.Clock           = (*Client)(nil)

@@ -33,6 +33,23 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 	return err
 }
 
+// RemoveRecord sends the DELETE that Terminate does not send to what is gone: the
+// list is kept apart from the sandboxes, and may name one that is not there. A
+// worker that answers 404 keeps it.
+func (c *Client) RemoveRecord(ctx context.Context, id string) error {
+	r, err := c.below("remove the record of", id)
+	if err != nil {
+		return err
+	}
+	r.Method = http.MethodDelete
+	_, err = c.http.Do(ctx, r)
+	if kind := fault.KindOf(err); kind == fault.KindNotFound || kind == fault.KindGone {
+		return fault.New(fault.KindUnsupported, "the worker lists it and answers its DELETE as it answers what is not there: %w", err).At(c.name, r.Op).
+			WithHint("the record has to be removed in the worker itself")
+	}
+	return err
+}
+
 // VerifyEnd holds the list against the answer about one: the two are kept apart
 // in the worker and disagree when its state is corrupt (DESIGN section 2). Those who
 // hold at the same time share a list that was asked for after all of them came.

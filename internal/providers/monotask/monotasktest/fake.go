@@ -22,6 +22,7 @@ type Options struct {
 	Kept     bool             // what has ended stays, as terminated
 	Miscount bool             // the counters disagree
 	Lists    bool             // lie: the list shows what has ended as running
+	Forgets  bool             // DELETE removes what the list alone still shows
 	Deaf     bool             // lie: DELETE says 200 and does nothing
 	EndsRead bool             // lie: reading ends it
 	Wire     wiretest.Options
@@ -135,8 +136,19 @@ func (f *Fake) one(serve func(http.ResponseWriter, *http.Request, *Box)) http.Ha
 				return
 			}
 		}
+		if r.Method == http.MethodDelete && f.forget(r.PathValue("id")) {
+			wiretest.JSON(w, http.StatusOK, map[string]bool{"success": true})
+			return
+		}
 		wiretest.JSON(w, http.StatusNotFound, map[string]string{"error": "sandbox not found"})
 	}
+}
+
+// forget drops what the list alone still shows. The lock is held.
+func (f *Fake) forget(id string) bool {
+	n := len(f.boxes)
+	f.boxes = slices.DeleteFunc(f.boxes, func(b *Box) bool { return f.o.Forgets && b.ID == id })
+	return len(f.boxes) < n
 }
 
 func (f *Fake) admin(serve http.HandlerFunc) http.HandlerFunc {

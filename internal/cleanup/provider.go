@@ -1,0 +1,96 @@
+package cleanup
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+)
+
+// lookAgain is how long a provider's own cleanup may take until what is still
+// listed counts as left by it.
+const lookAgain = 2 * time.Second
+
+// ByProvider lets a provider clean up by its own rule, which knows no selector, no
+// owner and no protection: so a protected sandbox in the profile refuses it. What it
+// ended is held against what was there before, by id; what it left is skipped.
+//
+// Every sandbox is written down before.
+func ByProvider(ctx context.Context, f *fleet.Fleet, w World, j Journal, profile string, emergency bool) ([]sandbox.Ending, error) {
+	one, err := f.Narrow([]string{profile})
+	if err != nil {
+		return nil, err
+	}
+	before := one.Collect(ctx, providers.Query{All: true})
+	if !before.Complete() {
+		return nil, before.Err()
+	}
+	for _, s := range before.Items {
+		if why := w.Protected(s); why != "" && !s.State.Ended() {
+			return nil, fault.New(fault.KindRefused, "%s is %s, and a provider's own cleanup does not heed that; nothing was done", s.Ref(), why).
+				WithHint("end by rule instead (`sbx cleanup --older-than 10m`), which leaves it")
+		}
+	}
+	var there []sandbox.Sandbox
+	for _, s := range before.Items {
+		if s.State.Ended() {
+			continue
+		}
+		there = append(there, s)
+		if err := j.Append(EntryIntent, intentOf(s, fleet.Part[[]sandbox.LogLine]{}, true, func(t string) string { return t })); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := one.ProviderCleanup(ctx, profile, emergency); err != nil {
+		return nil, err
+	}
+	return settle(ctx, one, j, there)
+}
+
+// settle finds out what became of each: a list says who is left, and a look by id
+// proves who is not.
+func settle(ctx context.Context, f *fleet.Fleet, j Journal, there []sandbox.Sandbox) ([]sandbox.Ending, error) {
+	left := stillThere(ctx, f)
+	if len(left) > 0 {
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(lookAgain):
+		}
+		left = stillThere(ctx, f)
+	}
+	var endings []sandbox.Ending
+	var gone []sandbox.Sandbox
+	for _, s := range there {
+		if state, listed := left[s.Ref()]; listed {
+			endings = append(endings, sandbox.Ending{Ref: s.Ref(), Outcome: sandbox.OutcomeSkipped, Reason: fmt.Sprintf("the provider's cleanup left it %s", state)})
+			continue
+		}
+		gone = append(gone, s)
+	}
+	for e := range f.Terminate(ctx, gone, fleet.EndOptions{Asked: true}) {
+		endings = append(endings, e)
+	}
+	for _, e := range endings {
+		if err := j.Append(EntryResult, resultOf(e, func(t string) string { return t })); err != nil {
+			return endings, err
+		}
+	}
+	return endings, nil
+}
+
+// stillThere is what a list shows to live on; a failed list shows nothing, and then
+// each is looked up by its id.
+func stillThere(ctx context.Context, f *fleet.Fleet) map[sandbox.Ref]sandbox.State {
+	left := map[sandbox.Ref]sandbox.State{}
+	for _, s := range f.Collect(ctx, providers.Query{All: true}).Items {
+		if !s.State.Ended() && s.State != sandbox.StateTerminating {
+			left[s.Ref()] = s.State
+		}
+	}
+	return left
+}

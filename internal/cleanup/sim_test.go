@@ -1,0 +1,225 @@
+package cleanup_test
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"sbx/internal/sandbox"
+)
+
+// sim is one simulated stretch of time: what truly is, the processes that act on
+// it, and what they did wrong. Everything follows from the seed.
+type sim struct {
+	seed  uint64
+	mut   mutation
+	rng   *rand.Rand // for making the scene; what happens concurrently rolls
+	began time.Time
+
+	mu      sync.Mutex
+	clouds  []*cloud
+	disk    *disk
+	latch   latch
+	clock   machineClock
+	harms   []harmful
+	protect map[sandbox.Ref]bool // by configuration
+	procs   []*incarnation       // all that ever were
+	runs    map[string]*runTruth
+
+	steps []string
+	wrong []string
+}
+
+// machineClock is how far this machine's clock is off.
+type machineClock struct{ off time.Duration }
+
+// harmful is one kind of bad luck.
+type harmful struct {
+	harm, op, profile string
+	page              int // of a listing; 0 = any
+	from, until       time.Duration
+	chance            float64
+}
+
+func newSim(seed uint64, mut mutation) *sim {
+	return &sim{
+		seed: seed, mut: mut, rng: rand.New(rand.NewPCG(seed, 0x5b)), began: time.Now(), //nolint:gosec // a schedule, no secret
+		disk: &disk{files: map[string]*simFile{}}, protect: map[sandbox.Ref]bool{}, runs: map[string]*runTruth{},
+	}
+}
+
+// roll gives the same number in [0,1) for the same words, whoever asks first.
+func (s *sim) roll(words ...any) float64 {
+	h := fnv.New64a()
+	fmt.Fprint(h, s.seed)
+	for _, w := range words {
+		fmt.Fprint(h, "|", w)
+	}
+	x := h.Sum64()
+	x = (x ^ (x >> 33)) * 0xff51afd7ed558ccd
+	x = (x ^ (x >> 33)) * 0xc4ceb9fe1a85ec53
+	return float64((x^(x>>33))>>11) / (1 << 53)
+}
+
+// harm picks what goes wrong with a request. The lock is held.
+func (s *sim) harm(op, profile, id string, page int, key string) string {
+	at := time.Since(s.began)
+	for i, h := range s.harms {
+		if h.op != op && h.op != "" || h.profile != profile || h.page != 0 && h.page != page || at < h.from || at >= h.until {
+			continue
+		}
+		if s.roll("harm", i, key, id) < h.chance {
+			return h.harm
+		}
+	}
+	return ""
+}
+
+// say writes one step of the schedule. The lock is held.
+func (s *sim) say(format string, args ...any) {
+	s.steps = append(s.steps, fmt.Sprintf("%9.3fs  ", time.Since(s.began).Seconds())+fmt.Sprintf(format, args...))
+}
+
+// fail notes that an invariant does not hold. The lock is held.
+func (s *sim) fail(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	s.say("WRONG: %s", text)
+	s.wrong = append(s.wrong, text)
+}
+
+// step is one moment at which a process may be killed; false = it is dead. The
+// lock is held.
+func (s *sim) step(inc *incarnation, what string) bool {
+	if inc.dead {
+		return false
+	}
+	if inc.fuse > 0 {
+		if inc.fuse--; inc.fuse == 0 {
+			s.crash(inc, what)
+		}
+	}
+	return !inc.dead
+}
+
+// crash ends a process, or with the power all of them, at once. The lock is held.
+func (s *sim) crash(inc *incarnation, what string) {
+	victims := []*incarnation{inc}
+	if inc.power {
+		victims = slices.Clone(s.procs)
+	}
+	for _, v := range victims {
+		if v.dead || v.done {
+			continue
+		}
+		s.say("%s is killed at: %s", v, what)
+		v.dead, v.acting = true, false
+		s.disk.lose(s, v)
+		if s.latch.holder == v {
+			s.latch.holder = nil
+		}
+		v.kill(errDead)
+	}
+}
+
+func (s *sim) dead(inc *incarnation) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return inc.dead
+}
+
+func (s *sim) cloud(name string) *cloud {
+	i := slices.IndexFunc(s.clouds, func(c *cloud) bool { return c.name == name })
+	if i < 0 {
+		return nil
+	}
+	return s.clouds[i]
+}
+
+// wall is this machine's time. The lock is held.
+func (s *sim) wall() time.Time { return time.Now().Add(s.clock.off) }
+
+// report tells a failure so that it can be replayed and read.
+func (s *sim) report() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "seed %d breaks %d rules; replay it with\n  SBX_SEED=%d go test -count=1 -run '^TestSimulation$' ./internal/cleanup\n", s.seed, len(s.wrong), s.seed)
+	for _, w := range s.wrong {
+		fmt.Fprintln(&b, "  - "+w)
+	}
+	fmt.Fprintln(&b, "the schedule:")
+	for i, step := range s.steps {
+		fmt.Fprintf(&b, "%4d %s\n", i+1, step)
+	}
+	return b.String()
+}
+
+// incarnation is one process from its start to its end.
+type incarnation struct {
+	s    *sim
+	n    int
+	name string
+	verb string
+	ctx  context.Context //nolint:containedctx // it is the life of the process
+	kill context.CancelCauseFunc
+
+	fuse   int  // steps until it is killed; 0 = it is not
+	power  bool // the power fails, not the process alone
+	dead   bool
+	done   bool
+	acting bool // it holds the lock
+
+	run   string // the run that it acts for
+	calls map[string]int
+	skews map[string]time.Duration
+
+	listings    map[string]*listing
+	sights      map[sandbox.Ref]sight // what was true at the last read of it
+	heard       map[sandbox.Ref]sight // what was true when its output was read
+	tried       map[sandbox.Ref]bool  // its output was asked for
+	requested   map[sandbox.Ref]time.Time
+	readAfter   map[sandbox.Ref]time.Time
+	first       map[sandbox.Ref]sandbox.Sandbox // as a listing had it
+	unavailable map[string]int
+}
+
+// listing is what a cloud truly told in one listing.
+type listing struct {
+	complete bool
+	gens     map[string]int
+	fleet    []sandbox.Sandbox
+	skew     time.Duration
+}
+
+func (inc *incarnation) String() string { return fmt.Sprintf("%s#%d(%s)", inc.name, inc.n, inc.verb) }
+
+// boot starts a process.
+func (s *sim) boot(name, verb string, crashes bool) *incarnation {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	inc := &incarnation{
+		s: s, n: len(s.procs) + 1, name: name, verb: verb,
+		calls: map[string]int{}, skews: map[string]time.Duration{}, listings: map[string]*listing{},
+		sights: map[sandbox.Ref]sight{}, heard: map[sandbox.Ref]sight{}, tried: map[sandbox.Ref]bool{},
+		requested: map[sandbox.Ref]time.Time{}, readAfter: map[sandbox.Ref]time.Time{},
+		first: map[sandbox.Ref]sandbox.Sandbox{}, unavailable: map[string]int{},
+	}
+	inc.ctx, inc.kill = context.WithCancelCause(context.Background())
+	if crashes {
+		inc.fuse = 1 + int(s.roll("fuse", inc.n)*s.roll("fuse too", inc.n)*400)
+		inc.power = s.roll("power", inc.n) < 0.3
+	}
+	s.procs = append(s.procs, inc)
+	s.say("%s starts", inc)
+	return inc
+}
+
+// now is the clock that this process sees.
+func (inc *incarnation) now() time.Time {
+	inc.s.mu.Lock()
+	defer inc.s.mu.Unlock()
+	return inc.s.wall()
+}

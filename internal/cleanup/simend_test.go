@@ -1,0 +1,200 @@
+package cleanup_test
+
+import (
+	"context"
+	"time"
+
+	"sbx/internal/cleanup"
+	"sbx/internal/fault"
+	"sbx/internal/journal"
+	"sbx/internal/sandbox"
+)
+
+// onSurvey holds a look against what was truly told: everything in it is selected
+// or kept, once, and what has no age is kept and counted as that.
+func (s *sim) onSurvey(b *bulk) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b.inc.dead {
+		return
+	}
+	grounds, selected := map[sandbox.Ref]cleanup.Ground{}, 0
+	for _, j := range b.survey.Selected {
+		selected++
+		b.inc.first[j.Sandbox.Ref()] = j.Sandbox
+		if seen := b.inc.listings[j.Sandbox.Provider]; !seen.complete {
+			s.fail("%s selects %s, of a profile that was not listed whole", b.inc, j.Sandbox.Ref())
+		}
+	}
+	for _, j := range b.survey.Kept {
+		grounds[j.Sandbox.Ref()] = j.Ground
+	}
+	total := 0
+	for name, seen := range b.inc.listings {
+		c := s.cloud(name)
+		if !seen.complete {
+			continue
+		}
+		total += len(seen.fleet)
+		for _, sb := range seen.fleet {
+			b.gens(sb.Ref(), seen.gens[sb.ID])
+			unknown := sb.CreatedAt.IsZero() || sb.CreatedAt.After(b.survey.At)
+			kept, there := grounds[sb.Ref()]
+			if unknown && b.order.olderThan > 0 && !there {
+				s.fail("%s: the age of %s is not known, and it is not kept", b.inc, sb.Ref())
+			}
+			_, marked := sb.Labels["sbx/keep"]
+			plain := sb.State == sandbox.StateRunning && b.order.state == "" && b.order.label == "" && !marked && !s.protect[sb.Ref()] && c.owns(sb.Labels)
+			if unknown && b.order.olderThan > 0 && plain && kept != cleanup.GroundAgeUnknown {
+				s.fail("%s: the age of %s is not known, and it is counted as %q", b.inc, sb.Ref(), kept)
+			}
+		}
+	}
+	counted := 0
+	for _, n := range b.survey.Grounds() {
+		counted += n
+	}
+	if total != selected+counted {
+		s.fail("%s saw %d sandboxes, selects %d and keeps %d", b.inc, total, selected, counted)
+	}
+	s.say("%s: %d selected, kept %v, %d profiles left out", b.inc, selected, b.survey.Grounds(), len(b.survey.Errs()))
+}
+
+// onBegin notes what a run sets out to do.
+func (s *sim) onBegin(b *bulk, plan cleanup.Plan, refused error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b.inc.dead {
+		return
+	}
+	if b.inc.verb == "plan" {
+		s.fail("%s is a dry run and begins to act", b.inc)
+	}
+	run := &runTruth{order: b.order, listings: b.inc.listings, items: map[sandbox.Ref]itemTruth{}, refused: refused != nil, requested: map[sandbox.Ref]int{}}
+	for _, i := range plan.Items {
+		run.items[i.Ref] = itemTruth{state: i.State, created: i.CreatedAt, owner: i.Owner, gen: b.meant[i.Ref]}
+	}
+	s.runs[b.id], b.inc.run = run, b.id
+	s.say("%s begins %s with %d items; refused: %v", b.inc, b.id, len(plan.Items), refused)
+}
+
+func (s *sim) onResume(b *bulk) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b.inc.run = b.id
+	s.say("%s goes on with %s", b.inc, b.id)
+}
+
+// truth is the sandbox that a plan meant. The lock is held.
+func (s *sim) truth(run *runTruth, ref sandbox.Ref) *box {
+	return s.cloud(ref.Provider).generation(ref.ID, run.items[ref].gen)
+}
+
+// onEnding holds a claim against the truth at the moment at which it is made.
+func (s *sim) onEnding(inc *incarnation, e sandbox.Ending) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if inc.dead {
+		return
+	}
+	s.say("%s: %s is %s: %s", inc, e.Ref, e.Outcome, e.Reason)
+	if e.Outcome != sandbox.OutcomeVerified && e.Outcome != sandbox.OutcomeAlreadyGone {
+		return
+	}
+	if b := s.truth(s.runs[inc.run], e.Ref); b != nil && !b.over(time.Now()) && b.state != sandbox.StateStopped {
+		s.fail("%s says that %s is %s, and it is %s", inc, e.Ref, e.Outcome, b.now(time.Now(), false))
+	}
+	asked, did := inc.requested[e.Ref]
+	if e.Outcome == sandbox.OutcomeVerified && did && !inc.readAfter[e.Ref].After(asked) {
+		s.fail("%s says that %s is verified, and did not read it after it asked", inc, e.Ref)
+	}
+}
+
+// onEnd holds the whole of a run against its parts.
+func (s *sim) onEnd(b *bulk, endings []sandbox.Ending, verdict error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b.inc.dead {
+		return
+	}
+	run := s.runs[b.id]
+	seen := map[sandbox.Ref]int{}
+	undone := 0
+	for _, e := range endings {
+		seen[e.Ref]++
+		switch e.Outcome {
+		case sandbox.OutcomeVerified, sandbox.OutcomeAlreadyGone, sandbox.OutcomeChanged, sandbox.OutcomeSkipped:
+		default:
+			undone++
+		}
+	}
+	for ref := range run.items {
+		if seen[ref] != 1 {
+			s.fail("%s: %s comes out %d times", b.inc, ref, seen[ref])
+		}
+	}
+	if len(endings) != len(run.items) {
+		s.fail("%s: %d outcomes of %d items", b.inc, len(endings), len(run.items))
+	}
+	left := 0
+	for _, l := range run.listings {
+		if !l.complete {
+			left++
+		}
+	}
+	if fault.ExitCode(verdict) != 0 {
+		return
+	}
+	if undone > 0 || left > 0 {
+		s.fail("%s: exit 0 with %d sandboxes undone and %d profiles not seen whole", b.inc, undone, left)
+	}
+	d := s.durable(b.id)
+	for _, e := range endings {
+		if d.results[e.Ref] != e.Outcome {
+			s.fail("%s: exit 0, and the disk says %q of %s, which is %s", b.inc, d.results[e.Ref], e.Ref, e.Outcome)
+		}
+	}
+	if !d.ended {
+		s.fail("%s: exit 0, and the disk does not know of its end", b.inc)
+	}
+}
+
+// judge holds journals against reality when everything is over.
+func (s *sim) judge() {
+	reader := s.boot("judge", "read", false)
+	defer reader.kill(context.Canceled)
+	runs, err := journal.Runs(mount{reader})
+	if err != nil {
+		s.fail("the journals cannot be listed: %v", err)
+	}
+	for _, id := range runs {
+		log, err := journal.Read(mount{reader}, id)
+		if err != nil || log.Broken != "" {
+			s.fail("the journal of %s cannot be trusted: %v %s", id, err, log.Broken)
+			continue
+		}
+		h, err := cleanup.HistoryOf(log)
+		if err != nil {
+			s.fail("the journal of %s cannot be read: %v", id, err)
+			continue
+		}
+		run := s.runs[id]
+		if run == nil || h.StartedAt.IsZero() {
+			continue
+		}
+		if len(h.Begin.Plan.Items) != len(run.items) {
+			s.fail("%s: %d items in the journal, %d in truth", id, len(h.Begin.Plan.Items), len(run.items))
+		}
+		for ref := range run.items {
+			outcome := h.Outcome(ref)
+			b := s.truth(run, ref)
+			ended := b == nil || b.over(time.Now()) || b.state == sandbox.StateStopped
+			if !ended && (outcome == sandbox.OutcomeVerified || outcome == sandbox.OutcomeAlreadyGone) {
+				s.fail("%s: the journal says that %s is %s, and it is not over", id, ref, outcome)
+			}
+		}
+		if c := h.Counts(); c.Selected != len(run.items) {
+			s.fail("%s: counts of %d items, %d in truth", id, c.Selected, len(run.items))
+		}
+	}
+}

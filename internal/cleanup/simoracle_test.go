@@ -1,0 +1,300 @@
+package cleanup_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	"sbx/internal/sandbox"
+)
+
+// runTruth is what is true of one run, over all of its processes.
+type runTruth struct {
+	order     order
+	listings  map[string]*listing
+	items     map[sandbox.Ref]itemTruth
+	refused   bool
+	requested map[sandbox.Ref]int
+}
+
+// itemTruth is what a plan says of a sandbox, and which one it meant.
+type itemTruth struct {
+	state   sandbox.State
+	created time.Time
+	owner   string
+	gen     int
+}
+
+// durableRun is what a journal holds that no crash can take away.
+type durableRun struct {
+	intents map[sandbox.Ref]int
+	results map[sandbox.Ref]sandbox.Outcome
+	ended   bool
+}
+
+// durable reads the synced part of a journal, with a reader of its own. The lock
+// is held.
+func (s *sim) durable(run string) durableRun {
+	d := durableRun{intents: map[sandbox.Ref]int{}, results: map[sandbox.Ref]sandbox.Outcome{}}
+	f := s.disk.files[run+".jsonl"]
+	if f == nil {
+		return d
+	}
+	for text := f.data[:f.synced]; ; {
+		line, rest, whole := bytes.Cut(text, []byte("\n"))
+		if !whole {
+			return d
+		}
+		var e struct {
+			Entry string
+			Data  struct {
+				Ref     sandbox.Ref
+				Outcome sandbox.Outcome
+			}
+		}
+		if json.Unmarshal(line, &e) != nil {
+			return d
+		}
+		switch e.Entry {
+		case "intent":
+			d.intents[e.Data.Ref]++
+		case "result":
+			d.results[e.Data.Ref] = e.Data.Outcome
+		case "end":
+			d.ended = true
+		}
+		text = rest
+	}
+}
+
+// onRequest holds a request to end against every rule, at the moment at which it
+// leaves the process. The lock is held.
+func (s *sim) onRequest(inc *incarnation, ref sandbox.Ref, del bool) {
+	if inc.dead {
+		return // nobody hears it
+	}
+	s.say("%s asks %s to end", inc, ref)
+	run := s.runs[inc.run]
+	if run == nil {
+		s.fail("%s asks %s to end without a run", inc, ref)
+		return
+	}
+	if run.refused {
+		s.fail("%s asks %s to end in a run that was refused", inc, ref)
+	}
+	for _, other := range s.procs {
+		if other != inc && other.acting && !other.dead {
+			s.fail("%s asks %s to end while %s acts", inc, ref, other)
+		}
+	}
+	if _, before := inc.requested[ref]; before {
+		s.fail("%s asks %s to end twice", inc, ref)
+	}
+	inc.requested[ref] = time.Now()
+	run.requested[ref]++
+	d := s.durable(inc.run)
+	if d.intents[ref] < run.requested[ref] {
+		s.fail("%s asks %s to end, and the disk holds %d intents for %d requests", inc, ref, d.intents[ref], run.requested[ref])
+	}
+	if was := d.results[ref]; was == sandbox.OutcomeVerified || was == sandbox.OutcomeAlreadyGone {
+		s.fail("%s asks %s to end, which the disk says is %s", inc, ref, was)
+	}
+	if del && !run.order.delete {
+		s.fail("%s deletes %s, and was not asked to delete", inc, ref)
+	}
+	s.guarded(inc, run, ref)
+	s.permitted(inc, run, ref)
+}
+
+// guarded holds the sums of a run against its limits.
+func (s *sim) guarded(inc *incarnation, run *runTruth, ref sandbox.Ref) {
+	o, c, seen := run.order, s.cloud(ref.Provider), run.listings[ref.Provider]
+	if seen == nil || !seen.complete {
+		s.fail("%s asks %s to end, of a profile that was not listed whole", inc, ref)
+		return
+	}
+	if len(run.requested) > o.maxDelete {
+		s.fail("%s asks %d sandboxes to end, more than %d", inc, len(run.requested), o.maxDelete)
+	}
+	n, fleet := 0, 0
+	for r := range run.requested {
+		if r.Provider == ref.Provider {
+			n++
+		}
+	}
+	for _, sb := range seen.fleet {
+		if o.delete || sb.State != sandbox.StateTerminated && sb.State != sandbox.StateFailed {
+			fleet++
+		}
+	}
+	if n > 5 && 100*n > o.maxFraction*fleet {
+		s.fail("%s asks %d of the %d sandboxes of %s to end, more than %d%%", inc, n, fleet, c.name, o.maxFraction)
+	}
+	if c.production && !contains(o.production, c.name) {
+		s.fail("%s asks %s to end, which is production", inc, ref)
+	}
+	if c.kind >= clocked && seen.skew.Abs() > 2*time.Minute {
+		s.fail("%s asks %s to end, and the clocks are %s apart", inc, ref, seen.skew)
+	}
+}
+
+func contains(list []string, word string) bool {
+	for _, w := range list {
+		if w == word {
+			return true
+		}
+	}
+	return false
+}
+
+// permitted holds one sandbox, as it truly was when it was last read, against what
+// the operator asked for and DESIGN section 7 allows.
+func (s *sim) permitted(inc *incarnation, run *runTruth, ref sandbox.Ref) {
+	v, read := inc.sights[ref]
+	if !read || v.unreadable {
+		s.fail("%s asks %s to end without having read it", inc, ref)
+		return
+	}
+	if waited := time.Since(v.at); waited > 90*time.Second {
+		s.fail("%s asks %s to end %s after it was read", inc, ref, waited)
+	}
+	item, planned := run.items[ref]
+	if !planned {
+		s.fail("%s asks %s to end, which is not in the plan", inc, ref)
+		return
+	}
+	for _, why := range []string{
+		s.unprotected(ref, v), unchanged(item, v),
+		s.ours(run.order, ref, v), endable(run.order, v), s.oldEnough(run.order, ref, v), s.idle(inc, run.order, ref, v),
+	} {
+		if why != "" {
+			s.fail("%s asks %s to end: %s", inc, ref, why)
+		}
+	}
+}
+
+func (s *sim) unprotected(ref sandbox.Ref, v sight) string {
+	if s.protect[ref] {
+		return "the configuration protects it"
+	}
+	word, there := v.labels["sbx/keep"]
+	if !there {
+		return ""
+	}
+	if until, err := time.Parse(time.RFC3339, word); err == nil && !s.wall().Before(until) {
+		return ""
+	}
+	return "sbx/keep=" + word + " protects it"
+}
+
+func unchanged(item itemTruth, v sight) string {
+	switch {
+	case v.state != item.state:
+		return "it was " + string(item.state) + " and is " + string(v.state)
+	case !item.created.Equal(v.created):
+		return "it is not the one that was planned"
+	case item.gen != v.gen && !item.created.IsZero() && !v.created.IsZero():
+		return "its id belongs to a younger one"
+	case item.owner != v.labels["sbx/owner"]:
+		return "it has another owner"
+	}
+	return ""
+}
+
+func (s *sim) ours(o order, ref sandbox.Ref, v sight) string {
+	if !o.unowned && !s.cloud(ref.Provider).owns(v.labels) {
+		return "it is not ours"
+	}
+	if o.label == "team=agents" && v.labels["team"] != "agents" {
+		return "it does not have the label that was asked for"
+	}
+	return ""
+}
+
+func endable(o order, v sight) string {
+	switch v.state {
+	case sandbox.StatePaused:
+		if !o.includePaused || !o.delete {
+			return "it is paused"
+		}
+	case sandbox.StateStopped, sandbox.StateTerminated, sandbox.StateFailed:
+		if !o.delete {
+			return "it is over, and nothing is to be deleted"
+		}
+	case sandbox.StateUnknown:
+		return "its state is not known"
+	}
+	return ""
+}
+
+// oldEnough counts ages as this machine sees them, and truly where the provider
+// tells its time.
+func (s *sim) oldEnough(o order, ref sandbox.Ref, v sight) string {
+	age := s.wall().Sub(v.created)
+	limit, rule := o.olderThan, "--older-than"
+	c := s.cloud(ref.Provider)
+	grant := c.limit(v.agent)
+	if c.kind >= clocked {
+		age = min(age, time.Since(shift(v.created, -c.skew)))
+	}
+	switch {
+	case o.failedOlderThan > 0 && v.state == sandbox.StateFailed:
+		limit, rule = o.failedOlderThan, "--failed-older-than"
+	case o.failedOlderThan > 0 && o.olderThan == 0:
+		return "only failed ones were asked for"
+	case o.stuck && v.state == sandbox.StateRunning:
+		limit, rule = grant, "stuck_after"
+	case o.stuck && v.state == sandbox.StateProvisioning:
+		limit, rule = 5*time.Minute, "the time to provision"
+	case o.stuck:
+		return "it is not stuck but " + string(v.state)
+	}
+	switch {
+	case o.state != "" && v.state != o.state:
+		return "it is not in the state that was asked for"
+	case v.created.IsZero():
+		return "its age is not known"
+	case age < 0:
+		return "it comes from the future"
+	case age <= limit:
+		return "its age " + age.String() + " is not over " + limit.String() + " of " + rule
+	case v.state == sandbox.StateRunning && grant > 10*time.Minute && age <= grant:
+		return "its agent type may grow older"
+	}
+	return ""
+}
+
+// idle holds signs of life against what this process could know of them.
+func (s *sim) idle(inc *incarnation, o order, ref sandbox.Ref, v sight) string {
+	c := s.cloud(ref.Provider)
+	if v.state != sandbox.StateRunning || o.ignoreActivity {
+		return ""
+	}
+	limit := o.idleFor
+	if limit == 0 {
+		limit = time.Minute
+	}
+	heard, listened := inc.heard[ref]
+	listened = listened && heard.gen == v.gen && s.quiet(c, heard.worked) >= -2*time.Minute
+	recorded := v.recordTells && s.quiet(c, v.worked) >= -2*time.Minute
+	switch {
+	case recorded && s.quiet(c, v.worked) <= limit:
+		return "its record shows life " + s.quiet(c, v.worked).String() + " ago"
+	case listened && s.quiet(c, heard.worked) <= limit:
+		return "its output shows life " + s.quiet(c, heard.worked).String() + " ago"
+	case c.kind >= voiced && !inc.tried[ref]:
+		return "nobody looked whether it works"
+	case !recorded && !listened && !c.ageOnly:
+		return "nothing tells whether it works"
+	}
+	return ""
+}
+
+// quiet is how long ago something was: truly, where the provider tells its time, and
+// else as this machine must believe.
+func (s *sim) quiet(c *cloud, at time.Time) time.Duration {
+	if c.kind >= clocked {
+		return time.Since(at)
+	}
+	return s.wall().Sub(at)
+}

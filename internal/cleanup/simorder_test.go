@@ -1,0 +1,113 @@
+package cleanup_test
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"sbx/internal/cleanup"
+	"sbx/internal/sandbox"
+	"sbx/internal/selector"
+	"sbx/internal/triage"
+)
+
+// order is what the operator asked for, in his words. The oracle reads it by
+// itself, and never through cleanup.Rule.
+type order struct {
+	olderThan, failedOlderThan, idleFor time.Duration
+	stuck                               bool
+	state                               sandbox.State // "" = any
+	label                               string        // key=value; "" = any
+	ignoreActivity, includePaused       bool
+	unowned, delete                     bool
+
+	maxDelete, maxFraction int
+	production             []string
+
+	wait, lockWait time.Duration
+	slots          int
+}
+
+// rule is the order as cleanup reads it.
+func (o order) rule(m mutation) cleanup.Rule {
+	r := cleanup.Rule{
+		Selector:        selector.Selector{OlderThan: o.olderThan, Stuck: o.stuck},
+		FailedOlderThan: o.failedOlderThan, IdleFor: o.idleFor, IgnoreActivity: o.ignoreActivity,
+		IncludePaused: o.includePaused, Unowned: o.unowned, Delete: o.delete,
+	}
+	if o.state != "" {
+		r.Selector.States = []sandbox.State{o.state}
+	}
+	if key, value, labelled := strings.Cut(o.label, "="); labelled {
+		r.Selector.Labels = []selector.Label{{Key: key, Values: []string{value}}}
+	}
+	if m.rule != nil {
+		m.rule(&r)
+	}
+	return r
+}
+
+// world is what the configuration says, for one process.
+func (s *sim) world(inc *incarnation, o order) cleanup.World {
+	book := triage.Book{Default: triage.DefaultThresholds()}
+	w := cleanup.World{
+		Now:        inc.now,
+		Limits:     cleanup.Limits{MaxDelete: o.maxDelete, MaxFraction: o.maxFraction, Production: o.production},
+		Thresholds: func(sb sandbox.Sandbox) triage.Thresholds { return book.For(sb) },
+		Protected: func(sb sandbox.Sandbox) string {
+			if s.protect[sb.Ref()] {
+				return "protected: the configuration says so"
+			}
+			return sandbox.Kept(sb.Labels, inc.now())
+		},
+	}
+	for _, c := range s.clouds {
+		p := cleanup.Profile{Name: c.name, Production: c.production, OwnedRule: c.owned}
+		if c.owned != "all" {
+			p.Owns = c.owns
+		}
+		w.Profiles = append(w.Profiles, p)
+		if c.ageOnly {
+			book.Overrides = append(book.Overrides, triage.Override{Profile: c.name, Set: triage.Thresholds{AgeOnly: true}})
+		}
+		for agent, age := range c.stuckAfter {
+			book.Overrides = append(book.Overrides, triage.Override{Profile: c.name, AgentType: agent, Set: triage.Thresholds{StuckAge: age}})
+		}
+	}
+	if s.mut.world != nil {
+		s.mut.world(&w)
+	}
+	return w
+}
+
+// makeOrder draws one.
+func (s *sim) makeOrder() order {
+	r := s.rng
+	o := order{
+		idleFor: pick(r, 0, time.Minute, 5*time.Minute), ignoreActivity: r.Float64() < 0.15, includePaused: r.Float64() < 0.3,
+		unowned: r.Float64() < 0.15, delete: r.Float64() < 0.35,
+		maxDelete: pick(r, 20, 20, 20, 5, 2), maxFraction: pick(r, 100, 100, 50, 25),
+		wait: pick(r, 30*time.Second, 5*time.Second), lockWait: pick(r, 0, 2*time.Minute), slots: pick(r, 16, 4, 1),
+	}
+	switch r.IntN(10) {
+	case 0, 1, 2:
+		o.stuck = true
+	case 3:
+		o.failedOlderThan = pick(r, time.Minute, 30*time.Minute)
+	case 4:
+		o.failedOlderThan, o.olderThan = pick(r, time.Minute, 30*time.Minute), 10*time.Minute
+	case 5:
+		o.state, o.olderThan = pick(r, sandbox.StateRunning, sandbox.StatePaused, sandbox.StateFailed), 10*time.Minute
+	case 6:
+		o.label, o.olderThan = "team=agents", 10*time.Minute
+	default:
+		o.olderThan = pick(r, 5*time.Minute, 10*time.Minute, time.Hour)
+	}
+	for _, c := range s.clouds {
+		if c.production && r.Float64() < 0.5 {
+			o.production = append(o.production, c.name)
+		}
+	}
+	slices.Sort(o.production)
+	return o
+}

@@ -1,0 +1,221 @@
+package cleanup_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"sbx/internal/cleanup"
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/journal"
+	"sbx/internal/sandbox"
+)
+
+// bulk is one bulk ending as the command puts it together: the same calls in the
+// same order.
+type bulk struct {
+	inc    *incarnation
+	order  order
+	rule   cleanup.Rule
+	world  cleanup.World
+	fleet  *fleet.Fleet
+	survey cleanup.Survey
+	id     string
+	meant  map[sandbox.Ref]int // which sandbox of an id the plan is about
+}
+
+// gens notes which sandbox a plan is about; what a plan has meant it goes on to
+// mean.
+func (b *bulk) gens(ref sandbox.Ref, gen int) {
+	if _, there := b.meant[ref]; !there {
+		b.meant[ref] = gen
+	}
+}
+
+func (inc *incarnation) bulk(o order) *bulk {
+	b := &bulk{meant: map[sandbox.Ref]int{}, inc: inc, order: o, rule: o.rule(inc.s.mut), world: inc.s.world(inc, o), id: fmt.Sprintf("r-%s-%02d", inc.now().UTC().Format("20060102t150405"), inc.n)}
+	members := make([]fleet.Member, 0, len(inc.s.clouds))
+	for _, c := range inc.s.clouds {
+		members = append(members, fleet.Member{Provider: inc.provider(c)})
+	}
+	b.fleet = fleet.New(members, fleet.Options{Now: inc.now, Slots: o.slots})
+	return b
+}
+
+func (b *bulk) locked(do func() error) error {
+	release, err := b.inc.take(b.inc.ctx, b.order.lockWait)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return do()
+}
+
+// act looks and ends.
+func (b *bulk) act() error {
+	return b.locked(func() error {
+		if err := b.look(); err != nil {
+			return err
+		}
+		return b.do(b.survey.Targets())
+	})
+}
+
+// propose makes a plan and does nothing.
+func (b *bulk) propose() (cleanup.Plan, error) {
+	if err := b.look(); err != nil {
+		return cleanup.Plan{}, err
+	}
+	plan := b.survey.Plan(b.id)
+	if b.inc.s.mut.dryRunActs {
+		return plan, b.do(b.survey.Targets())
+	}
+	return plan, nil
+}
+
+// apply ends at most what a plan names.
+func (b *bulk) apply(text []byte) error {
+	var plan cleanup.Plan
+	if err := json.Unmarshal(text, &plan); err != nil {
+		return err
+	}
+	if err := plan.Check(b.inc.now(), time.Hour); err != nil {
+		return err
+	}
+	b.rule = plan.Rule
+	return b.locked(func() error {
+		if err := b.look(); err != nil {
+			return err
+		}
+		targets := b.survey.Within(plan)
+		b.survey.Narrow(targets)
+		return b.do(targets)
+	})
+}
+
+func (b *bulk) look() error {
+	var err error
+	b.survey, err = cleanup.Look(b.inc.ctx, b.fleet, b.world, b.rule)
+	if err == nil {
+		b.inc.s.onSurvey(b)
+	}
+	return err
+}
+
+// do begins the journal, holds the run against the guards and ends the targets.
+func (b *bulk) do(targets []cleanup.Target) error {
+	w, err := journal.Create(mount{b.inc}, b.id, b.inc.now)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	guards := b.survey.Guards(b.world)
+	plan := b.survey.Plan(b.id)
+	plan.Items = plan.Items[:0]
+	for _, t := range targets {
+		plan.Items = append(plan.Items, t.Item)
+	}
+	refused := cleanup.Refusal(guards)
+	if b.inc.s.mut.ignoresGuards {
+		guards, refused = nil, nil
+	}
+	b.inc.s.onBegin(b, plan, refused)
+	begin := cleanup.Begin{Verb: "cleanup", Plan: plan, Guards: guards, Profiles: b.survey.Records(), Kept: b.survey.Grounds()}
+	if err := w.Append(cleanup.EntryBegin, begin); err != nil {
+		return err
+	}
+	if refused != nil {
+		_ = w.Append(cleanup.EntryEnd, cleanup.End{ExitCode: fault.ExitCode(refused), Error: refused.Error(), Refused: true, Succeeded: []string{}})
+		return refused
+	}
+	return b.end(w, targets)
+}
+
+// end ends the targets and closes the journal.
+func (b *bulk) end(w *journal.Writer, targets []cleanup.Target) error {
+	run := &cleanup.Run{
+		Fleet: b.fleet, World: b.world, Rule: b.rule, Journal: b.inc.s.mut.journal(w), Targets: targets,
+		Wait: b.order.wait, Grace: 5 * time.Second, By: "simulation", Redact: func(text string) string { return text },
+	}
+	var endings []sandbox.Ending
+	for e := range run.Do(b.inc.ctx) {
+		e, kept := b.inc.s.mut.ending(e, len(endings))
+		if !kept {
+			continue
+		}
+		endings = append(endings, e)
+		b.inc.s.onEnding(b.inc, e)
+	}
+	verdict := b.survey.Verdict(endings)
+	if kind := fault.KindOf(verdict); b.inc.ctx.Err() != nil && (kind == fault.KindCanceled || kind == fault.KindTimeout) {
+		verdict = context.Cause(b.inc.ctx)
+	}
+	if b.inc.s.mut.alwaysSucceeds {
+		verdict = nil
+	}
+	closing := cleanup.End{Counts: fleet.Count(endings), ExitCode: fault.ExitCode(verdict), Succeeded: b.survey.Succeeded(endings)}
+	if err := w.Append(cleanup.EntryEnd, closing); err != nil && verdict == nil && !b.inc.s.mut.alwaysSucceeds {
+		verdict = err
+	}
+	b.inc.s.onEnd(b, endings, verdict)
+	return verdict
+}
+
+// resume goes on with a run that was cut off.
+func (b *bulk) resume(run string) error {
+	return b.locked(func() error {
+		log, err := journal.Read(mount{b.inc}, run)
+		if err != nil {
+			return err
+		}
+		h, err := cleanup.HistoryOf(log)
+		if err != nil {
+			return err
+		}
+		switch {
+		case h.End != nil && h.End.Refused && !b.inc.s.mut.resumesRefused:
+			return fault.New(fault.KindRefused, "it was refused")
+		case h.Broken != "" || h.StartedAt.IsZero():
+			return fault.New(fault.KindRefused, "it cannot be gone on with: %s", h.Broken)
+		}
+		if b.fleet, err = b.fleet.Narrow(h.Profiles()); err != nil {
+			return err
+		}
+		w, err := journal.Extend(mount{b.inc}, log, b.inc.now)
+		if err != nil {
+			return err
+		}
+		defer w.Close()
+		if err := w.Append(cleanup.EntryResume, cleanup.Actor{Who: "simulation"}); err != nil {
+			return err
+		}
+		b.id, b.rule = h.RunID, h.Begin.Plan.Rule
+		b.survey = h.Survey(b.inc.now())
+		b.inc.s.onResume(b)
+		return b.end(w, b.inc.s.mut.targets(h.Resume()))
+	})
+}
+
+// goes runs one verb and notes how it came out.
+func (inc *incarnation) goes(do func() error) (err error, died bool) { //nolint:revive // the death is not an error
+	err = do()
+	s := inc.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if inc.dead {
+		return nil, true
+	}
+	inc.done = true
+	if err != nil {
+		s.say("%s: exit %d, %v", inc, fault.ExitCode(err), err)
+	} else {
+		s.say("%s: exit 0", inc)
+	}
+	if errors.Is(err, errDead) {
+		s.fail("%s lives, and met a dead handle: %v", inc, err)
+	}
+	return err, false
+}

@@ -1,0 +1,138 @@
+package cleanup_test
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"sync"
+	"time"
+
+	"sbx/internal/fault"
+)
+
+// maxLives is how often a process may be killed before it is left in peace, so
+// that every schedule comes to an end.
+const maxLives = 4
+
+// errand is what one process is started for, until it is done.
+type errand struct {
+	name    string
+	after   time.Duration
+	order   order
+	plans   bool          // it makes a plan, and applies it later
+	rests   time.Duration // between the plan and that
+	breaks  time.Duration // Ctrl-C comes then; 0 = never
+	crashes bool
+	again   bool // afterwards it is run once more
+}
+
+func (s *sim) makeErrands() []errand {
+	r := s.rng
+	var all []errand
+	for i := range pick(r, 1, 1, 1, 2) {
+		e := errand{
+			name: string(rune('P' + i)), after: time.Duration(r.ExpFloat64() * float64(5*time.Second)), order: s.makeOrder(),
+			plans: r.Float64() < 0.3, rests: pick(r, time.Second, time.Minute, 20*time.Minute, 2*time.Hour),
+			crashes: r.Float64() < 0.6, again: r.Float64() < 0.3,
+		}
+		if r.Float64() < 0.15 {
+			e.breaks = time.Duration(r.ExpFloat64() * float64(3*time.Second))
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// play lets everything happen, and judges it.
+func (s *sim) play() {
+	s.populate()
+	s.curse()
+	fate, errands := s.fate(), s.makeErrands()
+	s.scene(errands)
+	ctx, stop := context.WithCancel(context.Background())
+	var world, people sync.WaitGroup
+	world.Go(func() { s.unfold(ctx, fate) })
+	for _, e := range errands {
+		people.Go(func() { s.run(e) })
+	}
+	people.Wait()
+	stop()
+	world.Wait()
+	s.disk.full = false
+	s.judge()
+}
+
+// run brings one errand to its end, through all of its crashes.
+func (s *sim) run(e errand) {
+	_ = pause(context.Background(), e.after)
+	if e.plans {
+		s.runPlan(e)
+	} else {
+		s.runAct(e)
+	}
+	if e.again {
+		_ = pause(context.Background(), 5*time.Minute)
+		e.crashes = false
+		s.runAct(e)
+	}
+}
+
+func (s *sim) runAct(e errand) {
+	inc := s.boot(e.name, "act", e.crashes)
+	s.interrupts(inc, e.breaks)
+	err, died := inc.goes(inc.bulk(e.order).act)
+	s.runOn(e, inc, err, died)
+}
+
+func (s *sim) runPlan(e errand) {
+	inc := s.boot(e.name, "plan", e.crashes)
+	b := inc.bulk(e.order)
+	var text []byte
+	err, died := inc.goes(func() error {
+		plan, err := b.propose()
+		if err == nil {
+			text, err = json.Marshal(plan)
+		}
+		return err
+	})
+	inc.kill(context.Canceled)
+	if died || err != nil {
+		return
+	}
+	_ = pause(context.Background(), e.rests)
+	inc = s.boot(e.name, "apply", e.crashes)
+	s.interrupts(inc, e.breaks)
+	next := inc.bulk(e.order)
+	maps.Copy(next.meant, b.meant)
+	err, died = inc.goes(func() error { return next.apply(text) })
+	s.runOn(e, inc, err, died)
+}
+
+// runOn goes on with what was cut off, until it is through.
+func (s *sim) runOn(e errand, inc *incarnation, err error, died bool) {
+	for life := 1; ; life++ {
+		inc.kill(context.Canceled)
+		open := died || err != nil && fault.ExitCode(err) != 11 && fault.ExitCode(err) != 12 && s.roll("goes on", inc.n) < 0.5
+		run := inc.run
+		if !open || run == "" || life > maxLives {
+			return
+		}
+		_ = pause(context.Background(), time.Duration(s.roll("rests", inc.n)*s.roll("rests too", inc.n)*float64(30*time.Minute)))
+		inc = s.boot(e.name, "resume", e.crashes && life < maxLives)
+		err, died = inc.goes(func() error { return inc.bulk(e.order).resume(run) })
+	}
+}
+
+// interrupts plans Ctrl-C.
+func (s *sim) interrupts(inc *incarnation, after time.Duration) {
+	if after == 0 {
+		return
+	}
+	stop := time.AfterFunc(after, func() {
+		s.mu.Lock()
+		s.say("%s gets Ctrl-C", inc)
+		s.mu.Unlock()
+		inc.kill(fault.New(fault.KindCanceled, "interrupted"))
+	})
+	context.AfterFunc(inc.ctx, func() { stop.Stop() })
+}

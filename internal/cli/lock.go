@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/lock"
+	"sbx/internal/store"
+)
+
+const (
+	// bulkLease is the name of the lease under which bulk endings act.
+	bulkLease = "bulk"
+	leaseFor  = time.Minute      // a dead host is waited for no longer
+	renewed   = 20 * time.Second // so that two renewals may fail
+	askAgain  = time.Second      // while another host holds it
+)
+
+// lock keeps others from acting: those of this machine by the kernel's lock, and
+// with a shared store those of other hosts by a lease. The context ends when the
+// lease is lost; the run must stop then.
+func (a *app) lock(ctx context.Context, h lock.Holder, wait time.Duration) (context.Context, func() error, error) {
+	path, err := a.stateFile("cleanup.lock")
+	if err != nil {
+		return nil, nil, err
+	}
+	began := time.Now()
+	mine, err := lock.Take(ctx, path, h, wait)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := a.config()
+	if err == nil && c.StoreURL == "" {
+		return ctx, mine.Release, nil
+	}
+	inner, release, err := a.lease(ctx, h, wait-time.Since(began))
+	if err != nil {
+		return nil, nil, errors.Join(err, mine.Release())
+	}
+	return inner, func() error { return errors.Join(release(), mine.Release()) }, nil
+}
+
+// lease takes the lease of the shared store and keeps it.
+func (a *app) lease(ctx context.Context, h lock.Holder, wait time.Duration) (context.Context, func() error, error) {
+	st, err := a.store(true)
+	if err != nil {
+		return nil, nil, err
+	}
+	held, err := acquire(ctx, st, fmt.Sprintf("%s of %s on %s (pid %d)", h.Run, h.Who, h.Host, h.PID), wait)
+	if err != nil {
+		return nil, nil, errors.Join(err, st.Close())
+	}
+	inner, lose := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		held = keep(inner, st, held, lose, done)
+	}()
+	return inner, func() error {
+		close(done)
+		<-ended
+		lose(nil)
+		after, stop := context.WithTimeout(context.WithoutCancel(ctx), renewed)
+		defer stop()
+		return errors.Join(st.Release(after, held), st.Close())
+	}, nil
+}
+
+// acquire asks until the lease is free or wait is over.
+func acquire(ctx context.Context, st store.Store, holder string, wait time.Duration) (store.Lease, error) {
+	for deadline := time.Now().Add(wait); ; {
+		held, err := st.Acquire(ctx, bulkLease, holder, leaseFor)
+		if fault.KindOf(err) != fault.KindLocked || !time.Now().Before(deadline) {
+			return held, err
+		}
+		select {
+		case <-ctx.Done():
+			return held, context.Cause(ctx)
+		case <-time.After(askAgain):
+		}
+	}
+}
+
+// keep renews the lease until done. One that cannot be renewed in time is lost, and
+// so is the right to act: ctx ends.
+func keep(ctx context.Context, st store.Store, held store.Lease, lose context.CancelCauseFunc, done <-chan struct{}) store.Lease {
+	pace := time.NewTicker(renewed)
+	defer pace.Stop()
+	valid := time.Now().Add(leaseFor)
+	for {
+		select {
+		case <-done:
+			return held
+		case <-pace.C:
+		}
+		asked := time.Now()
+		next, err := st.Renew(ctx, held, leaseFor)
+		switch {
+		case err == nil:
+			held, valid = next, asked.Add(leaseFor)
+		case fault.KindOf(err) == fault.KindLocked || !time.Now().Add(renewed).Before(valid):
+			lose(fault.New(fault.KindLocked, "the shared lock was lost, so nothing more is done: %w", err).
+				WithHint("`sbx cleanup --resume RUN` goes on when the store answers again"))
+			<-done
+			return held
+		}
+	}
+}

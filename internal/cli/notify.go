@@ -1,0 +1,37 @@
+package cli
+
+import (
+	"errors"
+
+	"sbx/internal/fault"
+	"sbx/internal/httpx"
+	"sbx/internal/notify"
+)
+
+// notifier tells whom the configuration names, and pings the given address
+// instead of the configured one where there is one. Beside an error it tells those
+// that can be told.
+func (a *app) notifier(ping string) (*notify.Notifier, error) {
+	c, err := a.config()
+	if err != nil {
+		return &notify.Notifier{}, err
+	}
+	p, err := a.printer()
+	if err != nil {
+		return &notify.Notifier{}, err
+	}
+	t := notify.Targets{
+		SlackURL: c.Notify.Slack, PagerDutyKey: c.Notify.PagerDuty, PagerDutyURL: c.Notify.PagerDutyURL,
+		AlertmanagerURL: c.Notify.Alertmanager, WebhookURL: c.Notify.Webhook, PingURL: c.Notify.Ping,
+	}
+	var missing []error
+	for _, line := range c.Notify.Unset {
+		missing = append(missing, fault.Usage("%s", line).WithHint("nobody is told that way; set it where the run starts, or remove the key"))
+	}
+	if ping != "" {
+		t.PingURL = ping
+		p.Secrets = append(p.Secrets, ping)
+	}
+	n, err := notify.New(httpx.Net{Now: a.process.Now, Lookup: a.process.Lookup, Trace: a.trace(), Agent: "sbx/" + version().Version}, t)
+	return n, errors.Join(append(missing, err)...)
+}

@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+	"sbx/internal/notify"
+	"sbx/internal/process"
+)
+
+// TestTheConfigurationSaysWhoIsTold: each setting reaches its own service, a ping
+// that is named on the command line comes instead of the configured one, and a
+// variable that is not set is a complaint that silences nobody else.
+func TestTheConfigurationSaysWhoIsTold(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var asked []string
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		asked = append(asked, r.URL.Path)
+	}))
+	t.Cleanup(server.Close)
+	home := t.TempDir()
+	file := filepath.Join(home, "c.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("notify: {slack_env: A, pagerduty_env: B, pagerduty_url: "+server.URL+"/pd, alertmanager_url: "+server.URL+
+		"/am, webhook_env: C, ping_env: NONE}\n"), 0o600))
+	a := newApp(process.Process{
+		Args: []string{"sbx"}, Home: home, Workdir: home, Now: time.Now,
+		Environ: []string{"A=" + server.URL + "/slack", "B=key", "C=" + server.URL + "/hook", "SBX_CONFIG=" + file},
+	}, Types())
+	n, err := a.notifier(server.URL + "/mine")
+	require.ErrorContains(t, err, "notify.ping_env: the variable NONE is not set")
+	assert.Equal(t, fault.KindUsage, fault.KindOf(err))
+	t.Cleanup(n.Close)
+	require.NoError(t, n.Send(t.Context(), notify.Message{Verb: "cleanup", Kind: notify.KindFailed, At: time.Now()}))
+	require.NoError(t, n.PingEnd(t.Context(), "", 0, ""))
+	assert.ElementsMatch(t, []string{"/slack", "/pd/v2/enqueue", "/am/api/v2/alerts", "/hook", "/mine"}, asked)
+	p, err := a.printer()
+	require.NoError(t, err)
+	assert.Contains(t, p.Secrets, server.URL+"/mine")
+}

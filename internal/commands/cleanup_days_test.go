@@ -1,0 +1,567 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+	"sbx/internal/journal"
+	"sbx/internal/lock"
+	"sbx/internal/providers"
+	"sbx/internal/providers/fake"
+	"sbx/internal/sandbox"
+)
+
+// quiet is a sandbox that runs, is silent, and rests.
+func quiet(id string, age time.Duration) fake.Seed {
+	seed := using(id, age, growing(0, 0, 0))
+	seed.Sandbox.LastActivityAt = noon.Add(-age)
+	return seed
+}
+
+// herd is n quiet sandboxes of half an hour.
+func quietHerd(prefix string, n int) []fake.Seed {
+	seeds := make([]fake.Seed, n)
+	for i := range seeds {
+		seeds[i] = quiet(fmt.Sprintf("%s%04d", prefix, i), 30*time.Minute+time.Duration(n-i)*time.Second)
+	}
+	return seeds
+}
+
+const twoProfiles = "providers:\n  prod: {type: local}\n  other: {type: fake}\n"
+
+// days is one bad day over two profiles, each with four old sandboxes.
+type day struct {
+	fails   string // the tool that fails it, and how (facts of hygiene, section 2)
+	config  string
+	options fake.Options // of prod
+	seeds   []fake.Seed  // of prod; nil = four quiet ones
+	alone   bool         // prod is the only profile
+	faults  []fake.Fault // of prod
+	line    string       // "" = an hour's rule that acts
+	adjust  func(*testing.T, *bench, *fake.Provider)
+	code    int
+	asked   int    // of prod
+	says    string // in stdout or stderr
+}
+
+const tenMinutes = "cleanup --older-than 10m --yes --max-fraction 100%"
+
+func badDays() map[string]day {
+	down := fault.New(fault.KindUnavailable, "503 service unavailable")
+	label := func(id, value string) fake.Seed {
+		s := quiet(id, time.Hour)
+		s.Sandbox.Labels = map[string]string{sandbox.LabelKeep: value}
+		return s
+	}
+	born := func(id string, at time.Time) fake.Seed {
+		s := quiet(id, time.Hour)
+		s.Sandbox.CreatedAt, s.Sandbox.StartedAt = at, time.Time{}
+		return s
+	}
+	inState := func(id string, st sandbox.State) fake.Seed {
+		s := quiet(id, time.Hour)
+		s.Sandbox.State = st
+		return s
+	}
+	return map[string]day{
+		"an ordinary day": {line: tenMinutes, asked: 4, says: `"verified":8`},
+
+		"page 2 fails": {
+			fails: "aws-nuke: what the later pages hold is never seen", options: fake.Options{PageSize: 2},
+			faults: []fake.Fault{{Op: fake.OpList, Page: 2, Err: down}}, code: 3, says: "503",
+		},
+		"page 2 fails, the only profile": {
+			fails: "aws-nuke", options: fake.Options{PageSize: 2}, alone: true,
+			faults: []fake.Fault{{Op: fake.OpList, Page: 2, Err: down}}, code: 7, says: "503",
+		},
+		"the list fails": {
+			fails: "cloud-nuke: all good, exit 0; kor: exit 0; libnuke: nothing to delete", alone: true,
+			faults: []fake.Fault{{Op: fake.OpList, Err: down}}, code: 7, says: "503",
+		},
+		"one of two lists fails": {
+			fails:  "cloud-nuke, kor, libnuke",
+			faults: []fake.Fault{{Op: fake.OpList, Err: down}}, code: 3, says: `"complete":false`,
+		},
+		"the token repeats": {
+			fails:  "a listing loop without a guard never ends (rebuy-de/aws-nuke#228's class)",
+			faults: []fake.Fault{{Op: fake.OpList, Err: fault.New(fault.KindUnavailable, "the page token repeats")}}, code: 3, says: "token repeats",
+		},
+		"paused ones stay": {
+			fails: "CubeSandbox's reconciler: what a list hides is deleted", seeds: []fake.Seed{inState("paus0001", sandbox.StatePaused)}, says: `"counts":`,
+		},
+		"paused ones without delete": {
+			fails: "e2b: the snapshot dies with the DELETE", seeds: []fake.Seed{inState("paus0001", sandbox.StatePaused)},
+			line: tenMinutes + " --include-paused",
+		},
+		"the list flaps after the end": {
+			fails:   "daytona#5138: absent, present, absent for 2.6 s; relay#1711 sent DELETE four times",
+			options: fake.Options{After: fake.AfterMissing, Flap: 3 * time.Second}, asked: 4, says: `"verified":8`,
+		},
+		"no creation time": {
+			fails: "libnuke: an empty time is removed; cloud-nuke#1134", seeds: []fake.Seed{born("none0001", time.Time{})},
+			line: tenMinutes + " --provider prod", says: `"selected":0`,
+		},
+		"a creation time in the future": {
+			fails: "a negative age in docker and cloud-nuke selects all", seeds: []fake.Seed{born("late0001", noon.Add(time.Hour))},
+			line: tenMinutes + " --provider prod", says: `"selected":0`,
+		},
+		"the wrong zone makes it older": {
+			fails: "gobblin#4070: local time read as UTC", seeds: []fake.Seed{quiet("zone0001", 10*time.Minute)}, // exactly the limit is not older
+			line: tenMinutes + " --provider prod", says: `"selected":0`,
+		},
+		"accepted, and still there": {
+			fails: "cloud-nuke, kor: a 2xx counts as deleted", options: fake.Options{EndFor: fake.Forever},
+			line: tenMinutes + " --provider prod --wait 1s", asked: 4, code: 8, says: `"stuck":4`,
+		},
+		"a terminate that does nothing": {
+			fails: "aws-nuke#367: removed, although the API refused", faults: []fake.Fault{{Op: fake.OpTerminate, Skip: true}},
+			line: tenMinutes + " --provider prod --wait 1s", asked: 4, code: 8, says: `"accepted":4`,
+		},
+		"a throttled item is not lost": {
+			fails:  "cloud-nuke: the throttled batch is left out of the exit code",
+			faults: []fake.Fault{{Op: fake.OpTerminate, ID: "prod0001", Err: fault.New(fault.KindUnavailable, "429 too many requests")}},
+			asked:  4, code: 3, says: `"failed":1`,
+		},
+		"one fails, the rest goes on": {
+			fails:  "docker/cli#310: one refusal stops the run halfway",
+			faults: []fake.Fault{{Op: fake.OpTerminate, ID: "prod0000", Err: fault.New(fault.KindAuth, "403")}}, asked: 4, code: 3, says: `"verified":7`,
+		},
+		"a protecting label": {fails: "kube-janitor's opt-in: no label, no protection", seeds: []fake.Seed{label("keep0001", "true")}, line: tenMinutes + " --provider prod", says: `"selected":0`},
+		"a protection until later": {
+			fails: "cloud-nuke-after", seeds: []fake.Seed{label("keep0001", noon.Add(time.Hour).Format(time.RFC3339))}, line: tenMinutes + " --provider prod", says: `"selected":0`,
+		},
+		"a protection that is over": {seeds: []fake.Seed{label("keep0001", noon.Add(-time.Hour).Format(time.RFC3339))}, line: tenMinutes + " --provider prod", asked: 1},
+		"an unparsable protection": {
+			fails: "cloud-nuke: an unparsable date protects nothing", seeds: []fake.Seed{label("keep0001", "next tuesday")}, line: tenMinutes + " --provider prod", says: `"selected":0`,
+		},
+		"not ours": {
+			fails: "hermes-agent#29123: every box that I do not track", config: "providers:\n  prod: {type: local, owned: {labels: {team: agents}}}\n", alone: true, says: `"selected":0`,
+		},
+		"not ours, spelled": {config: "providers:\n  prod: {type: local, owned: {labels: {team: agents}}}\n", alone: true, line: tenMinutes + " --unowned", asked: 4},
+		"clock 10 minutes behind": {
+			fails: "no peer compares clocks", options: fake.Options{Skew: 10 * time.Minute}, code: 11, says: "the clock of prod is 10m ahead of",
+		},
+		"too many": {
+			fails: "none of ten has a cap (ekristen/aws-nuke#460)", seeds: quietHerd("prod", 21), code: 11, says: "more than --max-delete 20",
+		},
+		"too large a share": {
+			fails: "Argo CD refuses at 100 % only", seeds: append(quietHerd("prod", 6), quiet("yng00001", time.Minute)),
+			line: "cleanup --older-than 10m --yes", code: 11, says: "6 of the 7 sandboxes of prod would end, 85% and more than --max-fraction 25%",
+		},
+		"production": {fails: "aws-nuke's alias guard, by name only", config: twoProfiles + "production: [prod]\n", code: 11, says: "--production prod"},
+		"production, named": {
+			config: twoProfiles + "production: [prod]\n", line: tenMinutes + " --production prod", asked: 4,
+		},
+		"a plan without --yes": {fails: "cloud-nuke, docker prune: not dry by default", line: "cleanup --older-than 10m", says: `"plan":{`},
+		"no selector acts not": {fails: "docker prune", line: "cleanup --yes", code: 11, says: "spelled out"},
+		"the breaker":          {fails: "agent-sandbox#1232", faults: []fake.Fault{{Op: fake.OpGet, Err: down}}, code: 3},
+		"the journal's disk is full": {
+			fails: "no peer writes before it deletes", code: 1, says: "journal cannot be written",
+			adjust: func(t *testing.T, b *bench, _ *fake.Provider) {
+				t.Helper()
+				require.NoError(t, os.WriteFile(filepath.Join(b.home, "runs"), nil, 0o600)) // no folder can be there
+			},
+		},
+		"another run is at work": {
+			fails: "only docker's daemon refuses a second prune", code: 12, says: "another run is at work: r-0",
+			adjust: func(t *testing.T, b *bench, _ *fake.Provider) {
+				t.Helper()
+				l, err := lock.Take(t.Context(), filepath.Join(b.home, "cleanup.lock"), lock.Holder{Run: "r-0", Who: "ann", PID: 1}, 0)
+				require.NoError(t, err)
+				t.Cleanup(func() { _ = l.Release() })
+			},
+		},
+		"interrupted before it began": {
+			code: 130, says: "context canceled", adjust: func(_ *testing.T, b *bench, _ *fake.Provider) { b.context = halt },
+		},
+		"a hung provider costs itself alone": {
+			fails: "kubectl waits one by one", faults: []fake.Fault{{Op: fake.OpList, Hang: true}}, code: 3, says: "no answer within",
+		},
+	}
+}
+
+func TestBadDays(t *testing.T) {
+	t.Parallel()
+	for name, d := range badDays() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble := d.adjust == nil // a real lock or disk waits in real time
+			run := func(t *testing.T) { d.check(t) }
+			if inBubble {
+				synctest.Test(t, run)
+				return
+			}
+			run(t)
+		})
+	}
+}
+
+func (d day) check(t *testing.T) {
+	t.Helper()
+	t.Logf("who fails it: %s", d.fails)
+	d.options.Name, d.options.Now = "prod", atNoon
+	prod, other := fake.New(d.options), fake.New(fake.Options{Name: "other", Now: atNoon})
+	if d.seeds == nil {
+		d.seeds = quietHerd("prod", 4)
+	}
+	prod.Add(d.seeds...)
+	other.Add(quietHerd("othr", 4)...)
+	b := newBench(prod, other)
+	if d.alone {
+		b = newBench(prod)
+	}
+	if d.config == "" {
+		d.config = twoProfiles
+	}
+	b.configure(t, d.config)
+	if d.adjust != nil {
+		d.adjust(t, b, prod)
+	}
+	prod.Break(d.faults...)
+	if d.line == "" {
+		d.line = tenMinutes
+	}
+	r := b.run(t, d.line+" -o json")
+	require.Equal(t, d.code, r.code, "%s%s", r.stdout, r.stderr)
+	assert.Len(t, prod.Calls(fake.OpTerminate), d.asked)
+	said := strings.ReplaceAll(r.stdout, `": `, `":`) + r.stderr
+	assert.True(t, strings.Contains(said, d.says), "%q is not said: %s", d.says, r.stderr) //nolint:testifylint // the whole document would drown the reason
+	if r.code != 2 {
+		r.object(t)
+	}
+	d.checkSums(t, r)
+}
+
+// checkSums: outcomes sum to the selection, each once.
+func (d day) checkSums(t *testing.T, r result) {
+	t.Helper()
+	counts, acted := r.object(t)["counts"].(map[string]any)
+	if !acted {
+		return
+	}
+	sum := 0.0
+	for outcome, n := range counts {
+		if outcome != "selected" {
+			sum += n.(float64) //nolint:forcetypeassert // a number
+		}
+	}
+	assert.InDelta(t, counts["selected"], sum, 0)
+}
+
+func TestAgesThatAreNone(t *testing.T) {
+	t.Parallel()
+	for _, line := range [][]string{
+		{"--older-than", ""}, {"--older-than", "-5m"}, {"--older-than", "0"}, {"--older-than", "0s"}, {"--older-than", "10"},
+		{"--older-than=10", "minutes"}, {"--older-than="}, {"--failed-older-than", ""}, {"--idle-for", "-1s"}, {"--idle-for", ""},
+		{"--max-delete", ""}, {"--max-delete", "-1"}, {"--max-delete", "0"}, {"--max-fraction", "25"}, {"--max-fraction", ""}, {"--max-fraction", "101%"},
+		{"--label", ""}, {"--state", ""}, {"--task", ""}, {"--name", ""}, {"--agent-type", ""}, {"--production", "nosuch"}, {"--concurrency", "0"},
+		{"--wait", "0s"}, {"--lock-timeout", ""}, {"--out", ""}, {"--apply", ""}, {"--resume", ""}, {"--explain", ""}, {"--limit", "3"},
+		{"--apply", "x", "--older-than", "10m"}, {"--resume", "r-1", "--stuck"}, {"--out", "x", "--yes"}, {"--out", "x", "--apply", "y"},
+	} {
+		b, p := endBench(t, 3)
+		r := b.runArgs(t, append([]string{"cleanup", "--yes"}, line...)...)
+		assert.Equal(t, 2, r.code, "%q: %s", line, r.stderr)
+		assert.Empty(t, p.Calls(), "%q: nothing is called", line)
+		assert.Empty(t, r.stdout, "%q", line)
+		assert.Contains(t, r.stderr, "sbx: error: ", "%q", line)
+	}
+}
+
+func TestIdsThatWereReused(t *testing.T) {
+	t.Parallel()
+	prod := fake.New(fake.Options{Name: "prod", Now: atNoon})
+	prod.Add(quietHerd("prod", 3)...)
+	b := newBench(prod)
+	b.configure(t, "providers:\n  prod: {type: local}\n")
+	plan := filepath.Join(b.home, "plan.json")
+	require.Equal(t, 0, b.run(t, "cleanup --older-than 10m --out "+plan).code)
+	assert.Empty(t, prod.Calls(fake.OpTerminate), "a plan does nothing")
+
+	again := fake.New(fake.Options{Name: "prod", Now: atNoon})
+	again.Add(quiet("prod0000", 20*time.Minute), quietHerd("prod", 3)[1], quiet("new00001", time.Hour)) // prod0000 is another one now, prod0002 is gone
+	b.members[0] = again
+	r := b.run(t, "cleanup --apply "+plan+" --yes -o json")
+	require.Equal(t, 0, r.code, r.stderr)
+	outcomes := map[string]any{}
+	for _, i := range r.list(t, "items") {
+		outcomes[i["ref"].(string)] = i["outcome"] //nolint:forcetypeassert // a string
+	}
+	assert.Equal(t, "changed", outcomes["prod/prod0000"], "never what has its id now")
+	assert.Equal(t, "verified", outcomes["prod/prod0001"])
+	assert.Equal(t, "already_gone", outcomes["prod/prod0002"], "the plan proves that it was there, and a read by id that it is not")
+	assert.Len(t, outcomes, 3, "at most the plan's set")
+	require.Len(t, again.Calls(fake.OpTerminate), 1)
+}
+
+func TestPlansThatAreTooOldOrNone(t *testing.T) {
+	t.Parallel()
+	b, p := endBench(t, 1)
+	write := func(text string) string {
+		file := filepath.Join(b.home, "plan.json")
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		return file
+	}
+	at := func(age time.Duration) string {
+		return fmt.Sprintf(`{"schema":"sbx.cleanup-plan/v1","run_id":"r","made_at":%q,"cutoff":"0001-01-01T00:00:00Z","rule":{"selector":{}},"items":[]}`, noon.Add(-age).Format(time.RFC3339))
+	}
+	for name, tc := range map[string]struct {
+		text string
+		code int
+		says string
+	}{
+		"too old":       {at(2 * time.Hour), 11, "the plan is 2h old"},
+		"of the future": {at(-time.Hour), 11, "future"},
+		"no plan":       {`{"schema":"other"}`, 2, "no plan"},
+		"torn":          {at(0)[:40], 2, "no plan"},
+		"unknown key":   {`{"schema":"sbx.cleanup-plan/v1","everything":true}`, 2, "unknown field"},
+	} {
+		r := b.run(t, "cleanup --yes --apply "+write(tc.text))
+		assert.Equal(t, tc.code, r.code, "%s: %s", name, r.stderr)
+		assert.Contains(t, r.stderr, tc.says, name)
+	}
+	assert.Equal(t, 2, b.run(t, "cleanup --yes --apply "+filepath.Join(b.home, "nosuch")).code)
+	assert.Empty(t, p.Calls(fake.OpTerminate))
+	r := b.run(t, "cleanup --apply "+write(at(0)))
+	assert.Equal(t, 11, r.code, "nobody allowed it")
+}
+
+func TestWhatChangesBetweenPlanAndDeed(t *testing.T) {
+	t.Parallel()
+	prod := fake.New(fake.Options{Name: "prod", Now: atNoon})
+	prod.Add(quietHerd("prod", 4)...)
+	b := newBench(prod).configure(t, "providers:\n  prod: {type: local}\n")
+	plan := filepath.Join(b.home, "plan.json")
+	require.Equal(t, 0, b.run(t, "cleanup --older-than 10m --out "+plan).code)
+	seeds := quietHerd("prod", 4)
+	seeds[0].Sandbox.Labels = map[string]string{sandbox.LabelKeep: "true"}
+	seeds[1].Sandbox.State = sandbox.StatePaused
+	seeds[2].Sandbox.LastActivityAt = noon
+	now := fake.New(fake.Options{Name: "prod", Now: atNoon})
+	now.Add(seeds...)
+	b.members[0] = now
+	r := b.run(t, "cleanup --apply "+plan+" --yes --max-fraction 100% -o json")
+	require.Equal(t, 0, r.code, r.stderr)
+	counts, ok := r.object(t)["counts"].(map[string]any)
+	require.True(t, ok)
+	assert.Equal(t, []any{4.0, 3.0, 1.0}, []any{counts["selected"], counts["changed"], counts["verified"]})
+	require.Len(t, now.Calls(fake.OpTerminate), 1)
+	assert.Equal(t, "prod0003", now.Calls(fake.OpTerminate)[0].ID)
+}
+
+func TestLifeVetoes(t *testing.T) {
+	t.Parallel()
+	busy := using("busy0001", time.Hour, growing(0.5, 0, 0))
+	busy.Sandbox.LastActivityAt = noon.Add(-2 * time.Minute)
+	writing := quiet("write001", time.Hour)
+	writing.Logs = []sandbox.LogLine{{At: noon.Add(-time.Second), Text: "step 9"}}
+	mute := running("mute0001", time.Hour) // nothing is known of it
+	mute.Logs = []sandbox.LogLine{{Text: "no time"}}
+	for line, asked := range map[string]int{
+		"cleanup --older-than 10m --yes":                   1,
+		"cleanup --older-than 10m --yes --ignore-activity": 4,
+		"cleanup --stuck --yes":                            1,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b, p := oneFake(busy, writing, mute, quiet("calm0001", time.Hour))
+			b.configure(t, "providers:\n  prod: {type: local}\n")
+			r := b.run(t, line+" -o json")
+			require.Equal(t, 0, r.code, r.stderr)
+			assert.Len(t, p.Calls(fake.OpTerminate), asked, line)
+			assert.Empty(t, p.Calls(fake.OpExec))
+		})
+	}
+}
+
+func TestInterruptedMidway(t *testing.T) {
+	t.Parallel()
+	b, p := oneFake(quietHerd("prod", 4)...)
+	b.configure(t, "providers:\n  prod: {type: local}\n")
+	p.Break(fake.Fault{Op: fake.OpTerminate, ID: "prod0002", Hang: true})
+	b.context = func(ctx context.Context) context.Context {
+		ctx, cancel := context.WithCancelCause(ctx)
+		time.AfterFunc(time.Second, func() { cancel(fault.New(fault.KindCanceled, "interrupted")) })
+		return ctx
+	}
+	r := b.run(t, tenMinutes+" -o json")
+	require.Equal(t, 130, r.code, r.stderr)
+	counts, ok := r.object(t)["counts"].(map[string]any)
+	require.True(t, ok)
+	assert.InDelta(t, 3, counts["verified"], 0)
+	assert.InDelta(t, 4, counts["selected"], 0)
+
+	p.Mend()
+	b.context = nil
+	run, ok := r.object(t)["run_id"].(string)
+	require.True(t, ok)
+	shown := b.run(t, "cleanup show "+run+" -o json")
+	assert.Equal(t, true, shown.object(t)["resumable"])
+	asked := len(p.Calls(fake.OpTerminate))
+	r = b.run(t, "cleanup --resume "+run+" --yes -o json")
+	require.Equal(t, 0, r.code, r.stderr)
+	assert.Len(t, p.Calls(fake.OpTerminate), asked+1, "what is verified is not asked again")
+	assert.Len(t, r.list(t, "items"), 4, "every item has an outcome")
+	assert.Equal(t, false, b.run(t, "cleanup show "+run+" -o json").object(t)["resumable"])
+}
+
+func TestARunWhoseJournalWasChanged(t *testing.T) {
+	t.Parallel()
+	b, p := oneFake(quietHerd("prod", 4)...)
+	b.configure(t, "providers:\n  prod: {type: local}\n")
+	require.Equal(t, 0, b.run(t, tenMinutes).code)
+	disk := journal.Dir(filepath.Join(b.home, "runs"))
+	runs, err := journal.Runs(disk)
+	require.NoError(t, err)
+	require.Len(t, runs, 1)
+	file := filepath.Join(b.home, "runs", runs[0]+".jsonl")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(string(text), "verified", "skipped!", 1)), 0o600))
+	r := b.run(t, "cleanup runs -o json")
+	assert.NotEqual(t, 0, r.code)
+	assert.Contains(t, r.stdout, "was changed after it was written")
+	asked := len(p.Calls(fake.OpTerminate))
+	assert.Equal(t, 11, b.run(t, "cleanup --resume "+runs[0]+" --yes").code)
+	assert.Len(t, p.Calls(fake.OpTerminate), asked)
+}
+
+func TestStatusTellsWhetherItRuns(t *testing.T) {
+	t.Parallel()
+	b, p := oneFake(quietHerd("prod", 4)...)
+	b.configure(t, "providers:\n  prod: {type: local}\n")
+	r := b.run(t, "cleanup status -o json")
+	assert.Equal(t, 10, r.code)
+	assert.Equal(t, "false", r.item(t)["verdict"])
+	assert.Nil(t, r.item(t)["last_run"])
+
+	require.Equal(t, 0, b.run(t, "cleanup --older-than 10m").code)
+	assert.Nil(t, b.run(t, "cleanup status -o json").item(t)["last_run"], "a dry run leaves nothing")
+	require.Equal(t, 11, b.run(t, "cleanup --older-than 10m --yes --max-delete 1").code)
+	r = b.run(t, "cleanup status -o json")
+	assert.Equal(t, 10, r.code)
+	assert.NotNil(t, r.item(t)["last_run"])
+	assert.Nil(t, r.item(t)["last_success"], "a refused run is no success")
+	require.Equal(t, 0, b.run(t, tenMinutes).code)
+	r = b.run(t, "cleanup status -o json")
+	assert.Equal(t, 0, r.code)
+	assert.Equal(t, "true", r.item(t)["verdict"])
+	assert.Contains(t, b.run(t, "cleanup status -o nagios").stdout, "SBX OK: ")
+	assert.Len(t, p.Calls(fake.OpTerminate), 4)
+}
+
+func TestAProviderCleansUpBehindAGate(t *testing.T) {
+	t.Parallel()
+	old, young := quiet("old00001", time.Hour), quiet("yng00001", time.Minute)
+	kept := quiet("keep0001", time.Hour)
+	kept.Sandbox.Labels = map[string]string{sandbox.LabelKeep: "true"}
+	for name, tc := range map[string]struct {
+		line  string
+		seeds []fake.Seed
+		code  int
+		calls int
+		says  string
+	}{
+		"no profile named":      {"cleanup --emergency --yes", nil, 2, 0, "needs the profile named"},
+		"not spelled out":       {"cleanup --emergency --yes --provider prod", nil, 11, 0, "--production prod"},
+		"nobody allowed it":     {"cleanup --emergency --production prod --provider prod", nil, 11, 0, "--yes"},
+		"no selector with it":   {"cleanup --emergency --older-than 10m --yes --provider prod --production prod", nil, 2, 0, "no meaning"},
+		"what is protected":     {"cleanup --emergency --yes --provider prod --production prod", []fake.Seed{old, kept}, 11, 0, "does not heed"},
+		"all of it":             {"cleanup --emergency --yes --provider prod --production prod", []fake.Seed{old, young}, 0, 1, `"verified":2`},
+		"what it holds for old": {"cleanup --provider-side --yes --provider prod --production prod", []fake.Seed{old, young}, 0, 1, `"skipped":1`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b, p := oneFake(tc.seeds...)
+				b.configure(t, "providers:\n  prod: {type: local}\n")
+				r := b.run(t, tc.line+" -o json")
+				require.Equal(t, tc.code, r.code, r.stderr)
+				assert.Len(t, p.Calls(fake.OpCleanup), tc.calls)
+				assert.Empty(t, p.Calls(fake.OpTerminate))
+				assert.Contains(t, strings.ReplaceAll(r.stdout, `": `, `":`)+r.stderr, tc.says)
+			})
+		})
+	}
+}
+
+func TestOnlyUnderPressure(t *testing.T) {
+	t.Parallel()
+	quota := func(used float64) []providers.Quota {
+		return []providers.Quota{{Name: "concurrent sandboxes", Unit: "sandboxes", Used: &used, Limit: new(10.0)}}
+	}
+	for name, tc := range map[string]struct {
+		options fake.Options
+		fault   []fake.Fault
+		code    int
+		asked   int
+	}{
+		"above":       {fake.Options{Quotas: quota(9)}, nil, 0, 4},
+		"exactly":     {fake.Options{Quotas: quota(8)}, nil, 0, 0},
+		"below":       {fake.Options{Quotas: quota(1)}, nil, 0, 0},
+		"cannot tell": {fake.Options{Quotas: quota(9)}, []fake.Fault{{Op: fake.OpQuota, Err: fault.New(fault.KindAuth, "403")}}, 4, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				tc.options.Name, tc.options.Now = "prod", atNoon
+				p := fake.New(tc.options)
+				p.Add(quietHerd("prod", 4)...)
+				p.Break(tc.fault...)
+				b := newBench(p).configure(t, "providers:\n  prod: {type: local}\n")
+				r := b.run(t, tenMinutes+" --if-usage-above 80% -o json")
+				require.Equal(t, tc.code, r.code, r.stderr)
+				assert.Len(t, p.Calls(fake.OpTerminate), tc.asked)
+			})
+		})
+	}
+	b, _ := oneFake()
+	b.configure(t, "providers:\n  prod: {type: local}\n")
+	b.members[0] = fake.New(fake.Options{Name: "prod"}).Bare()
+	assert.Equal(t, 9, b.run(t, tenMinutes+" --if-usage-above 80%").code)
+	assert.Equal(t, 2, b.run(t, tenMinutes+" --if-usage-above 80").code)
+}
+
+func TestTheTextfileTellsADryRunFromASuccess(t *testing.T) {
+	t.Parallel()
+	b, _ := oneFake(quietHerd("prod", 4)...)
+	b.configure(t, "providers:\n  prod: {type: local}\n")
+	file := filepath.Join(b.home, "sbx.prom")
+	read := func() string {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		return string(text)
+	}
+	require.Equal(t, 0, b.run(t, "cleanup --older-than 10m --textfile "+file).code)
+	assert.Contains(t, read(), `sbx_cleanup_last_success_timestamp_seconds{layer="age",provider="prod"} 0`)
+	assert.Contains(t, read(), `sbx_cleanup_dry_run{layer="age"} 1`)
+	require.Equal(t, 11, b.run(t, "cleanup --older-than 10m --yes --max-delete 1 --textfile "+file).code)
+	assert.Contains(t, read(), `sbx_cleanup_last_success_timestamp_seconds{layer="age",provider="prod"} 0`)
+	assert.Contains(t, read(), `sbx_cleanup_refused{layer="age"} 1`)
+	require.Equal(t, 0, b.run(t, tenMinutes+" --textfile "+file).code)
+	assert.Contains(t, read(), fmt.Sprintf(`sbx_cleanup_last_success_timestamp_seconds{layer="age",provider="prod"} %d`, noon.Unix()))
+	assert.Contains(t, read(), `sbx_cleanup_outcomes{layer="age",outcome="verified",provider="prod"} 4`)
+}
+
+func TestEveryGoesOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, p := oneFake(quietHerd("prod", 4)...)
+		b.configure(t, "providers:\n  prod: {type: local}\n")
+		p.Break(fake.Fault{Op: fake.OpList, Times: 1, Err: fault.New(fault.KindUnavailable, "503")})
+		b.context = haltedAfter(t, 12*time.Minute)
+		r := b.run(t, tenMinutes+" --every 5m")
+		assert.Equal(t, 130, r.code, r.stderr)
+		assert.Len(t, p.Calls(fake.OpTerminate), 4, "the second run did what the first could not")
+		assert.Equal(t, 3, strings.Count(r.stderr, "ended with exit code"))
+		assert.Equal(t, 1, strings.Count(r.stderr, "ended with exit code 7"))
+	})
+}

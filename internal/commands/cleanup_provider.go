@@ -1,0 +1,70 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"sbx/internal/cleanup"
+	"sbx/internal/fault"
+	"sbx/internal/output"
+)
+
+// byProvider starts the providers' own cleanups, behind a gate of their own: they
+// choose by themselves, so each profile is named, whether it is production or not.
+func (r *cleanupRun) byProvider(ctx context.Context, p *output.Printer) error {
+	what, flag := "its own cleanup", "--provider-side"
+	if r.o.emergency {
+		what, flag = "its emergency cleanup, which ends all that it holds not to be critical", "--emergency"
+	}
+	names := r.d.Globals.Providers
+	if len(names) == 0 {
+		return fault.Usage("%s needs the profile named: it takes no selection", flag).WithHint("name it with --provider")
+	}
+	for _, name := range names {
+		if !slices.Contains(r.o.production, name) || !r.o.yes {
+			return fault.New(fault.KindRefused, "%s would start %s; nothing was done", name, what).
+				WithHint("if that is what you want: --provider %s %s --production %s --yes", name, flag, name)
+		}
+	}
+	return r.locked(ctx, p, func(ctx context.Context) error {
+		var err error
+		if r.fleet, err = r.d.Fleet(ctx); err != nil {
+			return err
+		}
+		return r.letProviders(ctx, p, names)
+	})
+}
+
+func (r *cleanupRun) letProviders(ctx context.Context, p *output.Printer, names []string) error {
+	r.survey = cleanup.Survey{At: r.d.now()}
+	for _, name := range names {
+		r.survey.Shares = append(r.survey.Shares, cleanup.Share{Profile: name})
+	}
+	w, err := r.d.beginRun(ctx, p, r.id, cleanup.Begin{Actor: r.d.actor(), Verb: verbCleanup, Plan: r.survey.Plan(r.id), Profiles: r.survey.Records()})
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	list, err := r.list(p)
+	if err != nil {
+		return err
+	}
+	for i, name := range names {
+		p.Note(fmt.Sprintf("%s cleans up by its own rule", name))
+		endings, err := cleanup.ByProvider(ctx, r.fleet, r.world, w, name, r.o.emergency)
+		r.survey.Shares[i].Err = err
+		for _, e := range endings {
+			r.endings = append(r.endings, e)
+			addEnding(list, e, false)
+		}
+	}
+	verdict := r.survey.Verdict(r.endings)
+	if cause := ended(ctx, verdict); cause != nil {
+		verdict = cause
+	}
+	if err := w.finish(ctx, w.ended(r.endings, verdict, r.survey.Succeeded(r.endings))); err != nil {
+		list.Fail(err)
+	}
+	return r.conclude(list, verdict)
+}

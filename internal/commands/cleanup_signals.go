@@ -1,0 +1,169 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"sbx/internal/cleanup"
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/metrics"
+	"sbx/internal/notify"
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+)
+
+// announced runs something that acts, and tells watchdogs, people and machines how
+// it went. What cannot be told is a warning and changes nothing.
+func (r *cleanupRun) announced(ctx context.Context, p *output.Printer, do func() error) error {
+	n, err := r.d.Notifier(r.o.ping)
+	if err != nil {
+		p.Warn(err.Error())
+	}
+	defer n.Close()
+	warn := func(err error) {
+		if err != nil {
+			p.Warn(err.Error())
+		}
+	}
+	warn(n.PingStart(ctx, r.id))
+	began := time.Now()
+	err = do()
+	kind := fault.KindOf(err)
+	if kind != fault.KindLocked { // the run that holds the lock speaks for itself
+		warn(n.PingEnd(ctx, r.id, fault.ExitCode(err), r.summary(err)))
+		warn(r.textfile(ctx, fault.ExitCode(err), time.Since(began), false))
+	}
+	if what, tell := notify.KindFor(kind); tell {
+		warn(n.Send(ctx, r.message(what, err)))
+	}
+	return err
+}
+
+// message is what people are told of a run that did not go well.
+func (r *cleanupRun) message(what notify.Kind, err error) notify.Message {
+	counts := fleet.Count(r.endings)
+	figures := map[string]string{"selected": fmt.Sprint(len(r.survey.Selected)), "exit code": fmt.Sprint(fault.ExitCode(err))}
+	for _, o := range sandbox.Outcomes() {
+		if n := counts.Of(o); n > 0 {
+			figures[string(o)] = fmt.Sprint(n)
+		}
+	}
+	return notify.Message{
+		Verb: "cleanup", RunID: r.id, Host: r.d.Process.Host, Kind: what, Key: strings.TrimSpace("cleanup " + r.d.layer()), Text: r.summary(err), Figures: figures, At: r.d.now(),
+	}
+}
+
+// summary is the run in some lines.
+func (r *cleanupRun) summary(err error) string {
+	text := fmt.Sprintf("%s: %d of %d sandboxes selected; %s", r.id, len(r.survey.Selected), len(r.survey.Selected)+len(r.survey.Kept), countsText(fleet.Count(r.endings)))
+	if err != nil {
+		text += "\n" + err.Error()
+	}
+	for _, e := range r.survey.Errs() {
+		text += "\n" + e.Error()
+	}
+	return text
+}
+
+// textfile writes the figures of this run, if a file was named.
+func (r *cleanupRun) textfile(ctx context.Context, code int, took time.Duration, dry bool) error {
+	if r.o.textfile == "" {
+		return nil
+	}
+	figures := r.figures(ctx, code, took, dry)
+	if err := metrics.WriteTextfile(r.d.path(r.o.textfile), figures.Set()); err != nil {
+		return fmt.Errorf("--textfile: %w", err)
+	}
+	return nil
+}
+
+// figures are those of this run. When a profile was last in order comes from the
+// journals, which a dry or refused run cannot move.
+func (r *cleanupRun) figures(ctx context.Context, code int, took time.Duration, dry bool) metrics.Cleanup {
+	runs, _ := r.d.histories(ctx, verbCleanup, statusRuns) // what cannot be read counts as never: the alert fires
+	m := metrics.Cleanup{
+		Build: metrics.Build{Version: r.d.Version.Version, Commit: r.d.Version.Commit, Go: r.d.Version.Go},
+		Layer: r.d.layer(), ExitCode: code, DurationSeconds: took.Seconds(), Dry: dry, Refused: code == fault.ExitCode(fault.New(fault.KindRefused, "")),
+	}
+	for _, share := range r.survey.Shares {
+		mine := slices.DeleteFunc(slices.Clone(runs), func(h cleanup.History) bool {
+			return h.Begin.Layer != m.Layer || !slices.Contains(h.Profiles(), share.Profile)
+		})
+		status := cleanup.StatusOf(mine, share.Profile, r.every, r.d.now())
+		m.Profiles = append(m.Profiles, r.profileFigures(share, status))
+	}
+	return m
+}
+
+func (r *cleanupRun) profileFigures(share cleanup.Share, status cleanup.Status) metrics.ProfileFigures {
+	f := metrics.ProfileFigures{
+		Profile: share.Profile, LastSuccess: status.LastSuccess, LastRun: status.LastRun, Complete: share.Err == nil, Candidates: share.Selected,
+		Outcomes: map[string]int{},
+	}
+	mine := func(s sandbox.Sandbox) bool { return s.Provider == share.Profile }
+	for _, j := range slices.Concat(r.survey.Selected, r.survey.Kept) {
+		if age, source := j.Sandbox.Age(r.survey.At); mine(j.Sandbox) && source != sandbox.AgeUnknown {
+			f.Ages = append(f.Ages, age)
+			if j.Selected() && (f.OldestEligibleSeconds == nil || age.Seconds() > *f.OldestEligibleSeconds) {
+				f.OldestEligibleSeconds = new(age.Seconds())
+			}
+		}
+		if mine(j.Sandbox) && j.Ground == cleanup.GroundAgeUnknown {
+			f.KeptUnknownAge++
+		}
+	}
+	for _, e := range r.endings {
+		if e.Ref.Provider == share.Profile {
+			f.Outcomes[string(e.Outcome)]++
+		}
+	}
+	f.Unverified = f.Outcomes[string(sandbox.OutcomeAccepted)] + f.Outcomes[string(sandbox.OutcomeStuck)]
+	return f
+}
+
+// pressed narrows the fleet to the profiles whose use is above the share; the others
+// have nothing to do. One that cannot tell is no reason to end anything.
+func (r *cleanupRun) pressed(ctx context.Context, p *output.Printer) (left []cleanup.Share, err error) {
+	if r.usageAbove == 0 {
+		return nil, nil
+	}
+	quotas := r.fleet.Quotas(ctx)
+	if len(quotas) == 0 {
+		return nil, fault.New(fault.KindUnsupported, "no selected provider tells what it uses of what it may").WithHint("leave --if-usage-above out, or name a provider with the ability quota (`%s providers`)", r.d.Process.Name())
+	}
+	var over []string
+	for _, q := range quotas {
+		used, what := highest(q)
+		switch {
+		case q.Err != nil:
+			left = append(left, cleanup.Share{Profile: q.Provider, Err: q.Err})
+		case used > float64(r.usageAbove)/100:
+			p.Note(fmt.Sprintf("%s uses %.0f%% of its %s", q.Provider, used*100, what))
+			over = append(over, q.Provider)
+		default:
+			p.Note(fmt.Sprintf("%s uses %.0f%% of its %s: nothing to do", q.Provider, used*100, cmp.Or(what, "quota")))
+			left = append(left, cleanup.Share{Profile: q.Provider})
+		}
+	}
+	if len(over) == 0 {
+		r.fleet = nil
+		return left, nil
+	}
+	r.fleet, err = r.fleet.Narrow(over)
+	return left, err
+}
+
+// highest is the largest used share of any of a profile's limits.
+func highest(q fleet.ProviderQuota) (used float64, what string) {
+	for _, one := range q.Quotas {
+		if one.Used != nil && one.Limit != nil && *one.Limit > 0 && *one.Used / *one.Limit > used {
+			used, what = *one.Used / *one.Limit, one.Name
+		}
+	}
+	return used, what
+}

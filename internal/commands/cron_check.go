@@ -1,0 +1,114 @@
+package commands
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"sbx/internal/cron"
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+)
+
+const cronCheckSchema = "sbx.cron.check/v1"
+
+func newCronCheck(d *Deps) *cobra.Command {
+	var words []string
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Prove from what is recorded that the cleaning layers run",
+		Long: "Prove from what is recorded that the cleaning layers run.\n\n" +
+			"A layer is in order when it succeeded within two of its periods. One that is overdue\n" +
+			"is exit 10; one of which nothing is recorded is unknown, exit 7. A dry run proves\n" +
+			"nothing. With -o nagios it is a monitoring plugin: one line, exit 0, 1, 2 or 3.",
+		Example: "sbx cron check\nsbx cron check --layer stuck -o nagios",
+		Args:    usageArgs(noArgs, "`--layer NAME` chooses what is checked"),
+	}
+	layerFlag(cmd, &words, "only this `LAYER` (repeatable); without one all four are expected")
+	return d.verb(cmd, document{schema: cronCheckSchema, shape: output.ShapeList, columns: output.Names(cronStatusColumns()), nagios: true},
+		func(ctx context.Context, p *output.Printer, _ []string) error { return checkCron(ctx, d, p, words) })
+}
+
+func checkCron(ctx context.Context, d *Deps, p *output.Printer, words []string) error {
+	wanted, err := layers(words)
+	if err != nil {
+		return err
+	}
+	runs, err := d.cronRuns(ctx)
+	if err != nil {
+		return err
+	}
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	statuses := cron.Judge(wanted, runs, d.now())
+	rows := make([]checkRow, len(statuses))
+	for i, s := range statuses {
+		rows[i] = cronRow(s)
+	}
+	if p.Format.Name() == output.Nagios {
+		return showPlugin(p, rows, nil)
+	}
+	list, err := output.NewList(p, output.ListSpec[cron.Status]{Schema: cronCheckSchema, Columns: cronStatusColumns()})
+	if err != nil {
+		return err
+	}
+	for i, s := range statuses {
+		if trouble := rows[i].err(); trouble != nil {
+			_ = list.AddFailed(s, trouble) // Close gives the error of stdout
+			continue
+		}
+		_ = list.Add(s) // Close gives the error of stdout
+	}
+	return list.CloseAs(checkVerdict(rows))
+}
+
+func cronRow(s cron.Status) checkRow {
+	hint := ""
+	switch s.Verdict {
+	case sandbox.False:
+		hint = "look at cron's mail or `journalctl -u sbx-" + string(s.Layer) + "`, and run it by hand"
+	case sandbox.Unknown:
+		hint = "install it: `sbx cron print --layer " + string(s.Layer) + "`"
+	case sandbox.True:
+	}
+	return toolCheck("layer "+string(s.Layer), s.Verdict, s.Message, hint)
+}
+
+func cronStatusColumns() []output.Column[cron.Status] {
+	return []output.Column[cron.Status]{
+		{Name: "layer", Value: func(s cron.Status) any { return string(s.Layer) }},
+		{Name: "verdict", Value: func(s cron.Status) any { return s.Verdict }, Text: func(s cron.Status) string { return cronRow(s).word() }, Tone: func(s cron.Status) output.Tone { return cronRow(s).tone() }},
+		{Name: "expected_every", Value: func(s cron.Status) any { return sandbox.FormatDuration(s.Every) }},
+		{Name: "last_run", Value: func(s cron.Status) any { return output.Time(s.LastRun) }},
+		{Name: "last_success", Value: func(s cron.Status) any { return output.Time(s.LastSuccess) }},
+		{Name: "message", Value: func(s cron.Status) any { return s.Message }},
+		{Name: "exit_code", Level: output.Wide, Value: func(s cron.Status) any {
+			if s.LastExit == nil {
+				return nil
+			}
+			return *s.LastExit
+		}},
+		{Name: "expected_every_seconds", Level: output.Extra, Value: func(s cron.Status) any { return output.Seconds(s.Every) }},
+	}
+}
+
+// cronRuns are the recorded runs of a layer. A journal that cannot be read or
+// trusted proves no run.
+func (d *Deps) cronRuns(ctx context.Context) ([]cron.Run, error) {
+	list, errs := d.histories(ctx, "", statusRuns)
+	if len(list) == 0 && len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	var runs []cron.Run
+	for _, h := range list {
+		if h.Begin.Layer == "" || h.Broken != "" {
+			continue
+		}
+		runs = append(runs, cron.Run{
+			Layer: cron.Layer(h.Begin.Layer), Verb: h.Begin.Verb, StartedAt: h.StartedAt, EndedAt: h.EndedAt, ExitCode: h.ExitCode(), Acted: true,
+		})
+	}
+	return runs, nil
+}

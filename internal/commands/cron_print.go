@@ -1,0 +1,111 @@
+package commands
+
+import (
+	"context"
+	"io"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"sbx/internal/cron"
+	"sbx/internal/fault"
+	"sbx/internal/metrics"
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+)
+
+type cronPrintOptions struct {
+	systemd   bool
+	checkOnly bool
+	layers    []string
+	lock      string
+	ping      string
+	textfile  string
+	envFile   string
+}
+
+const cronPrintSchema = "sbx.cron.print/v1"
+
+func newCronPrint(d *Deps) *cobra.Command {
+	var o cronPrintOptions
+	cmd := &cobra.Command{
+		Use:   "print",
+		Short: "Print crontab lines, or systemd units, for the cleaning layers",
+		Long: "Print crontab lines, or systemd units, for the cleaning layers.\n\n" +
+			"They do what this command line would do here: the same profiles, configuration and\n" +
+			"state, by absolute paths, also in an empty environment. What the configuration reads\n" +
+			"from the environment is named and read from a file (--env-file); no secret is printed.\n" +
+			"{layer} in --ping and --textfile stands for the name of the layer. The minutes follow\n" +
+			"from the name of the host.",
+		Example: "sbx cron print\nsbx cron print --systemd --textfile /var/lib/node_exporter/sbx-{layer}.prom\n" +
+			"sbx cron print --provider prod --check-only -o json",
+		Args: usageArgs(noArgs, "`--layer NAME` chooses what is printed"),
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.systemd, "systemd", false, "services and timers instead of crontab lines")
+	f.BoolVar(&o.checkOnly, "check-only", false, "reconcile only looks and changes nothing")
+	layerFlag(cmd, &o.layers, "only this `LAYER` (repeatable)")
+	f.StringVar(&o.lock, "lock-timeout", "2m", "let a run wait this `DURATION` for another one")
+	f.StringVar(&o.ping, "ping", "", "have cleanup ping this `URL`; notify.ping_env keeps it out of the crontab")
+	f.StringVar(&o.textfile, "textfile", "", "have cleanup write its metrics to this `FILE` (.prom)")
+	f.StringVar(&o.envFile, "env-file", "", "read secrets from this `FILE`; cron.env beside the user's configuration unless given")
+	return d.verb(cmd, document{schema: cronPrintSchema, shape: output.ShapeList, columns: output.Names(cronColumns(cron.Plan{}, false))},
+		func(_ context.Context, p *output.Printer, _ []string) error { return printCron(d, p, o) })
+}
+
+func printCron(d *Deps, p *output.Printer, o cronPrintOptions) error {
+	plan, err := d.cronPlan(o)
+	if err != nil {
+		return err
+	}
+	if err := plan.Check(); err != nil {
+		return fault.Usage("%w", err).WithHint("choose shorter or plainer names, fewer profiles, or systemd units")
+	}
+	if p.Format.Name() == output.Table && len(p.Columns) == 0 {
+		text := plan.Crontab()
+		if o.systemd {
+			text = plan.Systemd()
+		}
+		_, err := io.WriteString(p.Stdout(), text)
+		return err
+	}
+	return showRows(p, output.ListSpec[cron.Entry]{Schema: cronPrintSchema, Columns: cronColumns(plan, o.systemd)}, plan.Entries())
+}
+
+func cronColumns(plan cron.Plan, systemd bool) []output.Column[cron.Entry] {
+	return []output.Column[cron.Entry]{
+		{Name: "layer", Value: func(e cron.Entry) any { return string(e.Layer) }},
+		{Name: "schedule", Value: func(e cron.Entry) any {
+			if systemd {
+				return e.Calendar
+			}
+			return e.Schedule
+		}},
+		{Name: "command", Value: func(e cron.Entry) any { return plan.Command(e) }},
+		{Name: "unit", Value: func(e cron.Entry) any {
+			if systemd {
+				return e.Unit
+			}
+			return nil
+		}},
+	}
+}
+
+// check refuses flags before anything is looked up.
+func (o cronPrintOptions) check() error {
+	if _, err := sandbox.ParseDuration(o.lock); err != nil {
+		return fault.Usage("--lock-timeout: %w", err)
+	}
+	if o.textfile != "" {
+		return metrics.CheckTextfile(o.textfile)
+	}
+	return nil
+}
+
+// absolute makes a path one that holds in any folder.
+func (d *Deps) absolute(path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(d.Process.Workdir, path)
+}

@@ -1,0 +1,233 @@
+package commands
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/cleanup"
+	"sbx/internal/config"
+	"sbx/internal/cron"
+	"sbx/internal/journal"
+)
+
+// cronBench runs cron verbs for the operator's file.
+func cronBench(t *testing.T, yaml string) *bench {
+	t.Helper()
+	b := newBench().configure(t, yaml)
+	b.adjust = func(d *Deps) {
+		d.Process.UID = 1000
+		d.Program = func() (string, error) { return "/opt/my tools/sbx", nil }
+		in := d.Input
+		d.Input = func() config.Input { // as the composition root does it
+			i := in()
+			i.Flags = map[string]string{}
+			if len(d.Globals.Providers) > 0 {
+				i.Flags["provider"] = strings.Join(d.Globals.Providers, ",")
+			}
+			return i
+		}
+		d.Config = func() (*config.Config, error) { return config.Load(d.Input()) }
+	}
+	b.env = []string{"SBX_STATE_DIR=/var/lib/sbx"}
+	return b
+}
+
+func TestCronPrintGoldens(t *testing.T) {
+	t.Parallel()
+	b := cronBench(t, "providers: {box: {type: local}}\nproduction: [box]\nnotify: {slack_env: MY_SLACK}\n")
+	r := b.run(t, "cron print --textfile /var/lib/node_exporter/sbx-{layer}.prom")
+	require.Equal(t, 0, r.code, r.stderr)
+	assert.Empty(t, r.stderr)
+	golden(t, "cron", strings.ReplaceAll(r.stdout, b.home, "HOME"))
+	r = b.run(t, "cron print --systemd --layer reconcile --check-only")
+	require.Equal(t, 0, r.code, r.stderr)
+	golden(t, "cron-systemd", strings.ReplaceAll(r.stdout, b.home, "HOME"))
+}
+
+func TestCronPrintJSON(t *testing.T) {
+	t.Parallel()
+	b := cronBench(t, "{}\n")
+	items := b.run(t, "cron print -o json").list(t, "items")
+	require.Len(t, items, 4)
+	assert.ElementsMatch(t, strings.Fields("layer schedule command unit"), keysOf(items[0]))
+	assert.Equal(t, "stuck", items[0]["layer"])
+	assert.Equal(t, "SBX_STATE_DIR=/var/lib/sbx '/opt/my tools/sbx' cleanup --stuck --yes --provider local --lock-timeout 2m --quiet", items[0]["command"])
+	assert.Nil(t, items[0]["unit"])
+	assert.Regexp(t, `^[0-4]-59/5 \* \* \* \*$`, items[0]["schedule"])
+	items = b.run(t, "cron print --systemd -o json --layer usage --layer age").list(t, "items")
+	require.Len(t, items, 2)
+	assert.Equal(t, "sbx-age.service", items[0]["unit"])
+	assert.Equal(t, "*:1/15", items[0]["schedule"])
+}
+
+// TestCronLinesHaveNoUnknownFlag: a line that nobody watches must not be a wrong
+// use, once its verb is there.
+func TestCronLinesHaveNoUnknownFlag(t *testing.T) {
+	t.Parallel()
+	b := cronBench(t, "{}\n")
+	root := NewRoot(b.deps(t))
+	plan := cron.Plan{
+		Binary: "/sbx", Config: "/c.yaml", Providers: []string{"a"}, Production: []string{"a"}, LockTimeout: "2m", Ping: "https://x/y", Textfile: "/x.prom",
+	}
+	for _, checkOnly := range []bool{false, true} {
+		plan.CheckOnly = checkOnly
+		for _, e := range plan.Entries() {
+			cmd, rest, err := root.Find(e.Argv[1:])
+			if err != nil || cmd == root {
+				continue // the verb arrives with its own room
+			}
+			assert.NoError(t, cmd.ParseFlags(rest), "%s", e.Argv)
+		}
+	}
+}
+
+// TestCronFindsWhatThisRunFinds: a line acts as its author's shell did.
+func TestCronFindsWhatThisRunFinds(t *testing.T) {
+	t.Parallel()
+	b, _ := examples(t)
+	r := b.run(t, "cron print --layer stuck")
+	assert.Contains(t, r.stdout, " cd "+cron.Shell(b.workdir)+" && ", "a project's file protects in cron as well")
+
+	b = cronBench(t, "{}\n")
+	b.env = []string{"XDG_CONFIG_HOME=" + b.home + "/.config", "HTTPS_PROXY=http://me:s3cret@proxy.example"}
+	r = b.run(t, "cron print --layer stuck --env-file cron.env")
+	require.Equal(t, 0, r.code, r.stderr)
+	assert.NotContains(t, r.stdout, "XDG_CONFIG_HOME", "cron's own home has that file")
+	assert.NotContains(t, r.stdout, "SBX_STATE_DIR")
+	assert.Contains(t, r.stdout, "# They read HTTPS_PROXY from cron.env")
+	assert.NotContains(t, r.stdout, "s3cret")
+}
+
+// TestCronPrintsNoSecret, wherever it comes from.
+func TestCronPrintsNoSecret(t *testing.T) {
+	t.Parallel()
+	b := cronBench(t, "notify: {slack_env: MY_SLACK, ping_env: MY_PING}\n")
+	b.env = append(b.env, "MY_SLACK=https://hooks.example/s3cret", "MY_PING=https://hc.example/s3cret")
+	for _, line := range []string{"cron print", "cron print --systemd", "cron print -o json", "cron print -o yaml --systemd"} {
+		r := b.run(t, line)
+		require.Equal(t, 0, r.code, r.stderr)
+		assert.NotContains(t, r.stdout+r.stderr, "s3cret", line)
+	}
+	assert.Contains(t, b.run(t, "cron print").stdout, "# They read MY_PING MY_SLACK from "+b.home+"/.config/sbx/cron.env,")
+	assert.Contains(t, b.run(t, "cron print --ping https://hc.example/{layer}").stdout, "# They read MY_SLACK from")
+}
+
+func TestCronPrintRefuses(t *testing.T) {
+	t.Parallel()
+	b := cronBench(t, "{}\n")
+	for line, says := range map[string]string{
+		"cron print --layer stcuk":        `"stcuk" is no layer`,
+		"cron print --lock-timeout 2":     "--lock-timeout",
+		"cron print --textfile /x/y.txt":  "end in .prom",
+		"cron print --provider nobody":    "nobody",
+		"cron print -o nagios":            "nagios",
+		"cron nope":                       `unknown command "nope"`,
+		"cron check --layer -":            "is no layer",
+		"cron print --columns layer,nope": "nope",
+	} {
+		r := b.run(t, line)
+		assert.Equal(t, 2, r.code, "%s: %s", line, r.stdout)
+		assert.Contains(t, r.stderr, says, line)
+		assert.Empty(t, r.stdout, line)
+	}
+	r := b.runArgs(t, "cron", "print", "--ping", "https://x/\ny")
+	assert.Equal(t, 2, r.code)
+	assert.Contains(t, r.stderr, "no cron line can hold")
+}
+
+// journaled is a bench over these runs.
+func journaled(t *testing.T, runs []cron.Run, err error) *bench {
+	t.Helper()
+	b := newBench().configureNothing(t)
+	dir := filepath.Join(b.home, "runs")
+	if err != nil {
+		require.NoError(t, os.WriteFile(dir, nil, 0o600)) // no folder
+	}
+	for i, r := range runs {
+		at := r.StartedAt
+		w, err := journal.Create(journal.Dir(dir), fmt.Sprintf("r-%s-%d", at.Format("20060102T150405"), i), func() time.Time { return at })
+		require.NoError(t, err)
+		require.NoError(t, w.Append(cleanup.EntryBegin, cleanup.Begin{Verb: r.Verb, Layer: string(r.Layer)}))
+		if at = r.EndedAt; !at.IsZero() {
+			require.NoError(t, w.Append(cleanup.EntryEnd, cleanup.End{ExitCode: r.ExitCode}))
+		}
+		require.NoError(t, w.Close())
+	}
+	return b
+}
+
+func goodRun(l cron.Layer, ago time.Duration) cron.Run {
+	return cron.Run{Layer: l, StartedAt: noon.Add(-ago - time.Second), EndedAt: noon.Add(-ago), Acted: true}
+}
+
+func TestCronCheck(t *testing.T) {
+	t.Parallel()
+	well := []cron.Run{goodRun(cron.Stuck, time.Minute), goodRun(cron.Age, 5*time.Minute), goodRun(cron.Usage, 3*time.Minute), goodRun(cron.Reconcile, time.Hour)}
+	late := append([]cron.Run{goodRun(cron.Stuck, time.Hour)}, well[1:]...)
+	refused := append([]cron.Run{{Layer: cron.Stuck, StartedAt: noon.Add(-time.Minute), EndedAt: noon.Add(-time.Minute), ExitCode: 11, Acted: true}}, late...)
+	for name, tc := range map[string]struct {
+		runs   []cron.Run
+		line   string
+		code   int
+		stdout string
+		stderr string
+	}{
+		"all well":        {well, "cron check", 0, "stuck\ttrue\t5m\t2026-11-20T11:58:59Z\t2026-11-20T11:59:00Z\tit last succeeded 1m ago", ""},
+		"one overdue":     {late, "cron check", 10, "stuck\tfalse\t5m", "layer stuck: overdue: it last succeeded 1h ago, and should every 5m"},
+		"refused since":   {refused, "cron check", 10, "and ended with exit 11", "`journalctl -u sbx-stuck`"},
+		"overdue unasked": {late, "cron check --layer age --layer usage", 0, "usage\ttrue", ""},
+		"nothing":         {nil, "cron check", 7, "reconcile\tunknown\t1h\t\t\tno run is recorded", "`sbx cron print --layer stuck`"},
+		"late and none":   {late[:1], "cron check", 10, "age\tunknown", "layer stuck: overdue"},
+		"a monitor":       {well, "cron check -o nagios", 0, "SBX OK: 4 of 4 checks in order | checks=4 problems=0 warnings=0 unknown=0\n", ""},
+		"a monitor, late": {late, "cron check -o nagios", 2, "SBX CRITICAL: layer stuck: overdue: it last succeeded 1h ago, and should every 5m | checks=4 problems=1", ""},
+		"a monitor, none": {nil, "cron check -o nagios", 3, "SBX UNKNOWN: layer stuck: no run is recorded |", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := journaled(t, tc.runs, nil).run(t, tc.line)
+			assert.Equal(t, tc.code, r.code, r.stderr)
+			assert.Contains(t, r.stdout, tc.stdout)
+			assert.Contains(t, r.stderr, tc.stderr)
+			if tc.stderr == "" {
+				assert.Empty(t, r.stderr)
+			}
+		})
+	}
+}
+
+func TestCronCheckJSON(t *testing.T) {
+	t.Parallel()
+	r := journaled(t, []cron.Run{goodRun(cron.Stuck, time.Minute), {Layer: cron.Age, StartedAt: noon.Add(-time.Hour), Acted: true}}, nil).run(t, "cron check -o json")
+	assert.Equal(t, 10, r.code)
+	items := r.list(t, "items")
+	require.Len(t, items, 4)
+	assert.Equal(t, map[string]any{
+		"layer": "stuck", "verdict": "true", "expected_every": "5m", "expected_every_seconds": 300.0, "exit_code": 0.0,
+		"last_run": "2026-11-20T11:58:59Z", "last_success": "2026-11-20T11:59:00Z", "message": "it last succeeded 1m ago",
+	}, items[0])
+	assert.Equal(t, "false", items[1]["verdict"])
+	assert.Nil(t, items[1]["last_success"])
+	assert.Nil(t, items[1]["exit_code"])
+	assert.Len(t, r.list(t, "errors"), 3)
+	assert.Equal(t, true, r.object(t)["complete"])
+}
+
+// TestCronCheckThatCannotRead is no proof of anything.
+func TestCronCheckThatCannotRead(t *testing.T) {
+	t.Parallel()
+	broken := journaled(t, nil, errors.New("no folder"))
+	r := broken.run(t, "cron check")
+	assert.Equal(t, 1, r.code)
+	assert.Contains(t, r.stderr, "the journals cannot be listed")
+	r = broken.run(t, "cron check -o nagios")
+	assert.Equal(t, 3, r.code)
+	assert.Contains(t, r.stdout, "SBX UNKNOWN: the journals cannot be listed")
+}

@@ -1,0 +1,163 @@
+package commands
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sbx/internal/config"
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/output"
+	"sbx/internal/reconcile"
+	"sbx/internal/sandbox"
+)
+
+const reconcileSchema = "sbx.reconcile/v1"
+
+// reconcileOptions are the flags of reconcile, as typed.
+type reconcileOptions struct {
+	records                              string
+	check, fix, yes, adopt, delete       bool
+	writeRecords                         bool
+	observations, maxDelete              int
+	grace, createGrace, recordsAge, wait string
+	lockWait                             string
+	maxFraction                          string
+	production                           []string
+	given                                func(flag string) bool
+}
+
+func newReconcile(d *Deps) *cobra.Command {
+	var o reconcileOptions
+	cmd := &cobra.Command{
+		Use:     "reconcile",
+		GroupID: groupAct,
+		Short:   "Compare records with what really runs, and repair",
+		Long: "Compare what is on record with what the providers really run, in both directions:\n" +
+			"records without a sandbox, sandboxes without a record, and those that disagree.\n\n" +
+			"Without flags it prints the plan and writes nothing. `--check` exits 10 when\n" +
+			"anything wants attention, for cron; `--fix` acts on the plan, verified.\n\n" +
+			"One look proves no orphan: it must be seen --observations times, --grace apart.\n" +
+			"`--check` and `--fix` count as looks, and keep what they saw; a plain plan does not.\n\n" +
+			"A profile whose listing or records could not be read whole is left out (exit 3, or\n" +
+			"7 when it is the only one). Empty records beside living sandboxes are refused (11).\n\n" +
+			"SOURCE of --records is where the records come from; by default the provider's own\n" +
+			"control plane where it has records, else sbx's store of what it created:\n" +
+			"  provider               the control plane behind the profile\n" +
+			"  store                  what sbx created\n" +
+			"  tasks:FILE.csv|.jsonl  a dump of the table `tasks` of the coding-agent template\n" +
+			"  tasks:postgres://...   that table itself, read only",
+		Example: "sbx reconcile\nsbx reconcile --check -q\nsbx reconcile --provider prod --fix --yes\nsbx reconcile --records store --adopt",
+		Args:    usageArgs(noArgs, "`--provider` names a profile, `--records` what to compare it with"),
+	}
+	o.flags(cmd, d)
+	doc := document{
+		schema: reconcileSchema, shape: output.ShapeList,
+		columns: union(output.Names(rowColumns(time.Time{})), output.Names(doneColumns())), nagios: true,
+	}
+	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
+		o.given = cmd.Flags().Changed
+		if !o.check {
+			if err := p.Format.Refuse("reconcile without --check", output.Nagios); err != nil {
+				return err
+			}
+		}
+		return reconcileAll(ctx, d, p, o)
+	})
+}
+
+func (o *reconcileOptions) flags(cmd *cobra.Command, d *Deps) {
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&o.records, "records", "", "compare with the records of `SOURCE`")
+	f.BoolVar(&o.check, "check", false, "exit 10 when anything wants attention; counts as a look")
+	f.BoolVar(&o.fix, "fix", false, "act on the plan; counts as a look")
+	f.BoolVar(&o.yes, "yes", false, "act without being asked")
+	f.BoolVar(&o.adopt, "adopt", false, "put orphans on record in sbx's store, and end none")
+	f.BoolVar(&o.delete, "delete", false, "also destroy what the provider would keep")
+	f.IntVar(&o.observations, "observations", reconcile.DefaultObservations, "looks that prove an orphan or a leak, at least 2: `N`")
+	f.StringVar(&o.grace, "grace", sandbox.FormatDuration(reconcile.DefaultGrace), "`DURATION` between two looks that count")
+	f.StringVar(&o.createGrace, "create-grace", sandbox.FormatDuration(reconcile.DefaultCreateGrace), "leave alone what is younger than this `DURATION`")
+	f.StringVar(&o.recordsAge, "max-records-age", sandbox.FormatDuration(reconcile.DefaultRecordsAge), "act on no dump that is older than this `DURATION`")
+	f.IntVar(&o.maxDelete, "max-delete", 0, "refuse to end more than `N` sandboxes, or records; default from the configuration")
+	f.StringVar(&o.maxFraction, "max-fraction", "", "refuse more than this `PERCENT` of a profile's fleet; default from the configuration")
+	f.StringSliceVar(&o.production, "production", nil, "act on production profile `NAME` (repeatable)")
+	f.StringVar(&o.wait, "wait", sandbox.FormatDuration(fleet.DefaultWait), "look for an end for this `DURATION`, then exit 8")
+	f.StringVar(&o.lockWait, "lock-timeout", "", "wait this `DURATION` for another run to end, then exit 12")
+	f.BoolVar(&o.writeRecords, "write-records", false, "write into the tasks of another application (not supported: that table is read only)")
+	complete(cmd, "production", func() []string { return d.productionNames() })
+	complete(cmd, "records", func() []string { return []string{"provider", "store", "tasks:"} })
+}
+
+// contradictions refuses what contradicts itself, before anything is read.
+func (o *reconcileOptions) contradictions() error {
+	switch {
+	case o.check && o.fix:
+		return fault.Usage("--check and --fix exclude each other").WithHint("--check looks, --fix acts on what it sees by itself")
+	case o.yes && !o.fix:
+		return fault.Usage("--yes has no meaning without --fix")
+	case o.given("max-delete") && o.maxDelete < 1:
+		return fault.Usage("--max-delete: %d is no limit", o.maxDelete).WithHint("write a number from 1")
+	case o.writeRecords:
+		return fault.New(fault.KindUnsupported, "the tasks of another application are read only").
+			WithHint("end the task in its application; leave --write-records out, and sbx reports it")
+	}
+	return nil
+}
+
+// rules reads the flags that say what is judged, and how.
+func (o *reconcileOptions) rules() (reconcile.Rules, error) {
+	r := reconcile.Rules{Observations: o.observations, Observe: o.check || o.fix, Adopt: o.adopt, Delete: o.delete}
+	for _, d := range []struct {
+		flag, text string
+		to         *time.Duration
+	}{{"grace", o.grace, &r.Grace}, {"create-grace", o.createGrace, &r.CreateGrace}, {"max-records-age", o.recordsAge, &r.RecordsAge}} {
+		got, err := sandbox.ParseDuration(d.text)
+		if err != nil {
+			return r, fault.Usage("--%s: %w", d.flag, err)
+		}
+		*d.to = got
+	}
+	return r, nil
+}
+
+// limits are those of the configuration, unless a flag says otherwise.
+func (o *reconcileOptions) limits(c *config.Config, r reconcile.Rules) (reconcile.Limits, error) {
+	l := reconcile.Limits{
+		MaxDelete: c.Limits.MaxDelete, MaxFraction: int(c.Limits.MaxFraction), RecordsAge: r.RecordsAge,
+		Production: c.Production, Allowed: o.production,
+	}
+	if o.given("max-delete") {
+		l.MaxDelete = o.maxDelete
+	}
+	if o.given("max-fraction") {
+		percent, err := config.ParsePercent(o.maxFraction)
+		if err != nil {
+			return l, fault.Usage("--max-fraction: %w", err)
+		}
+		l.MaxFraction = int(percent)
+	}
+	for _, name := range o.production {
+		if _, known := c.Find(name); !known {
+			return l, fault.Usage("--production: there is no profile %q", name)
+		}
+	}
+	return l, nil
+}
+
+// union gives every word once, in the order of their first.
+func union(lists ...[]string) []string {
+	var all []string
+	seen := map[string]bool{}
+	for _, list := range lists {
+		for _, word := range list {
+			if !seen[word] {
+				seen[word] = true
+				all = append(all, word)
+			}
+		}
+	}
+	return all
+}

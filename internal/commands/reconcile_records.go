@@ -1,0 +1,90 @@
+package commands
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/reconcile"
+	"sbx/internal/store"
+)
+
+// The words of --records.
+const (
+	fromProvider = "provider"
+	fromStore    = "store"
+	fromTasks    = "tasks:"
+)
+
+// sources says for each profile where its records come from. What is ill-formed is
+// fault.KindUsage, before anybody is asked.
+func (r *reconcileRun) sources(f *fleet.Fleet) (map[string]reconcile.Source, error) {
+	if tasks, ok := strings.CutPrefix(r.o.records, fromTasks); ok {
+		return r.tasks(f, tasks)
+	}
+	if r.o.records != "" && r.o.records != fromProvider && r.o.records != fromStore {
+		return nil, fault.Usage("--records: %q is no source", r.o.records).WithHint("write provider, store, tasks:FILE.csv, tasks:FILE.jsonl or tasks:postgres://...")
+	}
+	owner := reconcile.Owner{Who: r.d.by("reconcile"), Host: r.d.hostname(), Now: r.d.now}
+	all := map[string]reconcile.Source{}
+	for _, name := range f.Names() {
+		if r.o.records == fromProvider || r.o.records == "" && f.HasRecords(name) && !r.o.adopt {
+			all[name] = reconcile.FromProvider(f, name)
+		} else {
+			all[name] = reconcile.FromStore(r.store, name, owner)
+		}
+	}
+	return all, nil
+}
+
+// tasks are those of one profile: by them, the sandboxes of every other would be
+// orphans.
+func (r *reconcileRun) tasks(f *fleet.Fleet, from string) (map[string]reconcile.Source, error) {
+	if names := f.Names(); len(names) != 1 {
+		return nil, fault.Usage("--records: tasks are those of one profile, and %d are selected: %s", len(names), strings.Join(names, ", ")).
+			WithHint("name it with --provider")
+	}
+	source, err := taskSource(from)
+	return map[string]reconcile.Source{f.Names()[0]: source}, err
+}
+
+// taskSource reads a dump at once, so that a broken one is refused before anybody
+// is asked; a database is asked when its turn comes.
+func taskSource(from string) (reconcile.Source, error) {
+	if strings.Contains(from, "://") {
+		return reconcile.FromTasks("tasks", time.Time{}, func(ctx context.Context) ([]store.TaskRow, error) { return store.ReadTasks(ctx, from) }), nil
+	}
+	rows, taken, err := dump(from)
+	return reconcile.FromTasks(fromTasks+filepath.Base(from), taken, func(context.Context) ([]store.TaskRow, error) { return rows, nil }), err
+}
+
+// dump reads a dump whole. It was taken when its file was last written.
+func dump(path string) ([]store.TaskRow, time.Time, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, time.Time{}, fault.Usage("--records: %w", err).WithHint("write tasks:FILE.csv or tasks:FILE.jsonl")
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fault.Usage("%s: not a file", path)
+	}
+	if err != nil {
+		return nil, time.Time{}, fault.Usage("--records: %w", err)
+	}
+	rows, err := reconcile.ReadDump(path, file)
+	return rows, info.ModTime(), err
+}
+
+// hostname is this host's name, for records that several hosts share.
+func (d *Deps) hostname() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "unknown"
+	}
+	return name
+}

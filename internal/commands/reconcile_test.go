@@ -1,0 +1,263 @@
+package commands
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+	"sbx/internal/providers/fake"
+	"sbx/internal/sandbox"
+	"sbx/internal/store"
+)
+
+// earlier is how long ago an earlier run has looked: the clock of the bench stands
+// still.
+const earlier = 6 * time.Minute
+
+// compared is a bench over one profile with one of each: in order, a ghost, an
+// orphan and a leak, which an earlier run has seen.
+func compared(t *testing.T) (*bench, *fake.Provider) {
+	t.Helper()
+	p := fake.New(fake.Options{Name: "local", Type: "local", Now: atNoon})
+	p.Add(running("fine", 2*time.Hour), running("orphan", 2*time.Hour), running("leak", 2*time.Hour))
+	b := newBench(p).configureNothing(t)
+	kept := b.kept(atNoon)
+	for id, state := range map[string]sandbox.State{"fine": sandbox.StateRunning, "ghost": sandbox.StateRunning, "leak": sandbox.StateTerminated} {
+		require.NoError(t, kept.PutRecord(t.Context(), store.Record{
+			Provider: "local", ID: id, TaskID: "t-" + id, State: state, CreatedAt: noon.Add(-3 * time.Hour), UpdatedAt: noon.Add(-time.Hour),
+		}))
+	}
+	for kind, key := range map[string]string{"reconcile orphan": "local/orphan", "reconcile leak": "local/leak"} {
+		_, err := kept.Sight(t.Context(), kind, key, noon.Add(-earlier), time.Minute)
+		require.NoError(t, err)
+	}
+	return b, p
+}
+
+const byStore = "reconcile --records store "
+
+func TestReconcilePlansAsPromised(t *testing.T) {
+	t.Parallel()
+	b, p := compared(t)
+	r := b.run(t, byStore+"-o json")
+	require.Equal(t, 0, r.code, r.stderr)
+	o := r.object(t)
+	assert.Equal(t, true, o["complete"])
+	assert.Equal(t, map[string]any{"record_only": 1.0, "real_only": 1.0, "differs": 1.0, "both": 1.0}, o["classes"])
+	actions := map[any]any{}
+	for _, item := range r.list(t, "items") {
+		assert.ElementsMatch(t, strings.Fields("ref provider class cause action verdict record_state state age_seconds task_id observations reason record_evidence real_evidence"), keysOf(item))
+		actions[item["ref"]] = item["action"]
+	}
+	assert.Equal(t, map[any]any{"local/fine": "none", "local/ghost": "mark_terminated", "local/orphan": "report", "local/leak": "report"}, actions)
+	plan, ok := o["plan"].(map[string]any)
+	require.True(t, ok)
+	assert.ElementsMatch(t, strings.Fields("run_id cutoff selected kept guards"), keysOf(plan))
+	assert.Empty(t, p.Calls(fake.OpTerminate))
+	assert.Empty(t, b.written(t))
+	assert.Contains(t, r.stderr, "Starting state reconciliation...")
+	assert.Contains(t, r.stderr, "Reconciliation complete: 1 only on record, 1 only real, 1 differ, 1 on both sides")
+	assert.Empty(t, b.run(t, byStore+"-q").stderr)
+}
+
+func TestReconcileCheckFindsAndCounts(t *testing.T) {
+	t.Parallel()
+	b, p := compared(t)
+	r := b.run(t, byStore+"--check -o json")
+	assert.Equal(t, 10, r.code)
+	assert.Len(t, r.list(t, "errors"), 3)
+	assert.Equal(t, true, r.object(t)["complete"])
+	seen, err := b.store.Sightings(t.Context(), "reconcile orphan")
+	require.NoError(t, err)
+	assert.Equal(t, 2, seen["local/orphan"].Count)
+	assert.Empty(t, p.Calls(fake.OpTerminate))
+
+	r = b.run(t, byStore+"--check -o nagios")
+	assert.Equal(t, 2, r.code)
+	assert.Contains(t, r.stdout, "SBX CRITICAL: local/ghost: ghost")
+	r = b.run(t, byStore+"-o nagios")
+	assert.Equal(t, 3, r.code)
+	assert.Contains(t, r.stdout, "SBX UNKNOWN: reconcile without --check")
+}
+
+func TestReconcileFixActsOnWhatIsProved(t *testing.T) {
+	t.Parallel()
+	b, p := compared(t)
+	r := b.run(t, byStore+"--fix --yes -o json")
+	require.Equal(t, 0, r.code, r.stderr+r.stdout)
+	outcomes := map[any]any{}
+	for _, item := range r.list(t, "items") {
+		assert.ElementsMatch(t, strings.Fields("ref outcome action class cause reason duration_seconds evidence"), keysOf(item))
+		outcomes[item["ref"]] = item["outcome"]
+	}
+	assert.Equal(t, map[any]any{"local/ghost": "verified", "local/orphan": "verified", "local/leak": "verified"}, outcomes)
+	lines := b.written(t)
+	assert.Equal(t, []string{"begin", "intent", "result"}, lines[:3])
+	assert.Len(t, lines, 8)
+	assert.Len(t, p.Calls(fake.OpTerminate), 2)
+
+	again := b.run(t, byStore+"--fix --yes -o json")
+	assert.Equal(t, 0, again.code)
+	assert.Empty(t, again.list(t, "items"))
+	assert.Equal(t, 0, b.run(t, byStore+"--check").code)
+}
+
+func TestReconcileFixSaysEachLineToPeople(t *testing.T) {
+	t.Parallel()
+	b, _ := compared(t)
+	r := b.run(t, byStore+"--fix --yes")
+	assert.Contains(t, r.stdout, "verified local/ghost: mark_terminated, ghost\n")
+	assert.Contains(t, r.stdout, "verified local/orphan: terminate, orphan\n")
+	assert.Contains(t, r.stderr, "; 3 verified\n")
+	b, _ = compared(t)
+	assert.Contains(t, b.run(t, byStore+"--fix --yes --columns ref,outcome").stdout, "REF\tOUTCOME\n")
+}
+
+func TestReconcileFixAsksWhereItCan(t *testing.T) {
+	t.Parallel()
+	for answer, code := range map[string]int{"3\n": 0, "2\n": 11, "yes\n": 11, "": 11} {
+		b, p := compared(t)
+		b.tty, b.stdin = true, answer
+		r := b.run(t, byStore+"--fix")
+		assert.Equal(t, code, r.code, "%q: %s", answer, r.stderr)
+		assert.Contains(t, r.stderr, "2 sandboxes would end, 1 records would be marked")
+		assert.Equal(t, code == 0, len(p.Calls(fake.OpTerminate)) == 2)
+	}
+	b, p := compared(t)
+	r := b.run(t, byStore+"--fix -o json")
+	assert.Equal(t, 11, r.code)
+	assert.Empty(t, p.Calls(), "nothing was called")
+	assert.Equal(t, "refused", r.list(t, "errors")[0]["kind"])
+}
+
+func TestReconcileKeepsToItsGuards(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		yaml, flags string
+		code, ended int
+	}{
+		"within the limits":       {"", "", 0, 2},
+		"a limit by flag":         {"", "--max-delete 1", 11, 0},
+		"a limit by file":         {"limits: {max_delete: 1}", "", 11, 0},
+		"the flag over the file":  {"limits: {max_delete: 1}", "--max-delete 2", 0, 2},
+		"production":              {"production: [local]", "", 11, 0},
+		"production, named":       {"production: [local]", "--production local", 0, 2},
+		"protected by its id":     {"protect: {ids: [local/orphan]}", "", 0, 1},
+		"owned by another label":  {"providers: {local: {type: local, owned: {labels: {team: agents}}}}", "", 0, 0},
+		"a longer grace":          {"", "--grace 7m", 0, 0},
+		"more looks":              {"", "--observations 3", 0, 0},
+		"a longer time to record": {"", "--create-grace 3h", 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, p := compared(t)
+			b.configure(t, c.yaml)
+			r := b.run(t, byStore+"--fix --yes "+c.flags)
+			assert.Equal(t, c.code, r.code, r.stderr)
+			assert.Len(t, p.Calls(fake.OpTerminate), c.ended)
+		})
+	}
+}
+
+func TestReconcileFixFailsClosed(t *testing.T) {
+	t.Parallel()
+	b, p := compared(t)
+	require.NoError(t, os.WriteFile(filepath.Join(b.home, "runs"), nil, 0o600)) // no folder can be there
+	r := b.run(t, byStore+"--fix --yes -o json")
+	assert.Equal(t, 1, r.code, r.stderr)
+	assert.Contains(t, r.stdout, "the journal cannot be written")
+	assert.Empty(t, p.Calls(fake.OpTerminate))
+
+	b, p = compared(t)
+	b.context = canceled
+	r = b.run(t, byStore+"--fix --yes -o json")
+	assert.Equal(t, 130, r.code, r.stdout)
+	assert.Empty(t, p.Calls(fake.OpTerminate))
+
+	b, _ = compared(t)
+	b.adjust = func(d *Deps) {
+		d.Store = func(bool) (store.Store, error) { return nil, fault.New(fault.KindUnavailable, "no store") }
+	}
+	assert.Equal(t, 7, b.run(t, byStore+"--check").code)
+}
+
+func TestReconcileFixGoesOnAndCountsWhatFailed(t *testing.T) {
+	t.Parallel()
+	b, p := compared(t)
+	p.Break(fake.Fault{Op: fake.OpTerminate, ID: "orphan", Err: fault.New(fault.KindAuth, "403")})
+	r := b.run(t, byStore+"--fix --yes -o json")
+	assert.Equal(t, 3, r.code)
+	assert.Contains(t, r.stdout, `"verified": 2,`)
+	assert.Len(t, r.list(t, "errors"), 1)
+}
+
+func TestReconcileLeavesOutWhatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	b, p := compared(t)
+	other := fake.New(fake.Options{Name: "prod", Now: atNoon})
+	other.Break(fake.Fault{Op: fake.OpList, Err: fault.New(fault.KindUnavailable, "503")})
+	b.members = append(b.members, other)
+	r := b.run(t, byStore+"--fix --yes -o json")
+	assert.Equal(t, 3, r.code)
+	assert.Equal(t, false, r.object(t)["complete"])
+	assert.Len(t, p.Calls(fake.OpTerminate), 2, "the other profile is repaired")
+	assert.Contains(t, r.stderr, "Reconciliation incomplete")
+	assert.Equal(t, 7, b.run(t, byStore+"--provider prod").code)
+}
+
+func TestReconcileAdopts(t *testing.T) {
+	t.Parallel()
+	b, p := compared(t)
+	b.run(t, byStore+"--fix --yes --adopt")
+	assert.Len(t, p.Calls(fake.OpTerminate), 1, "the leak alone")
+	records, err := b.store.Records(t.Context(), "local")
+	require.NoError(t, err)
+	require.Len(t, records, 4)
+	assert.Equal(t, 0, b.run(t, byStore+"--check").code)
+}
+
+func TestReconcileShowsPeopleWhatWantsAttention(t *testing.T) {
+	t.Parallel()
+	b, _ := compared(t)
+	b.tty, b.width = true, 120
+	r := b.run(t, byStore+"--max-delete 1 --no-color")
+	golden(t, "reconcile-page", r.stdout)
+	assert.NotContains(t, r.stdout, "local/fine", "what agrees is a number")
+}
+
+func TestReconcileTakesItsRecordsFromTheControlPlane(t *testing.T) {
+	t.Parallel()
+	b, p := oneFake(running("aaaa", 2*time.Hour))
+	b.configureNothing(t)
+	p.Break(fake.Fault{Op: fake.OpGet, ID: "aaaa", Err: fault.New(fault.KindNotFound, "404")})
+	r := b.run(t, "reconcile -o json")
+	assert.Equal(t, "ghost", r.list(t, "items")[0]["cause"], r.stdout)
+	assert.NotEmpty(t, p.Calls(fake.OpRecords))
+	assert.Equal(t, "report", r.list(t, "items")[0]["action"], "this one removes no records")
+}
+
+func TestReconcileReadsItsFlagsFirst(t *testing.T) {
+	t.Parallel()
+	dumped := filepath.Join(t.TempDir(), "tasks.csv")
+	require.NoError(t, os.WriteFile(dumped, []byte("id\n"), 0o600))
+	for _, line := range []string{
+		"--check --fix", "--yes", "--records elsewhere", "--records tasks:" + dumped, "--records tasks:", "--records tasks:/no/such.csv",
+		"--grace 5", "--create-grace -1s", "--max-records-age 0s", "--observations 1", "--max-delete 0", "--max-fraction 25", "--max-fraction 101%",
+		"--production nowhere", "--wait x", "--columns nothing", "surplus",
+	} {
+		b, p := compared(t)
+		r := b.run(t, "reconcile --provider local "+line)
+		assert.Equal(t, 2, r.code, "%s: %s", line, r.stderr)
+		assert.Empty(t, r.stdout, line)
+		assert.Empty(t, p.Calls(), line)
+	}
+	b, p := compared(t)
+	assert.Equal(t, 9, b.run(t, byStore+"--write-records").code)
+	assert.Empty(t, p.Calls())
+}

@@ -1,0 +1,136 @@
+package config
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+
+	"sbx/internal/providers"
+)
+
+const keyNotify = "notify"
+
+// Notify says whom an unattended run tells; "" = nobody. All but the two URLs of
+// Alertmanager and PagerDuty are secrets, and come from the variables that the
+// file names.
+//
+// Its text forms show nothing of it.
+type Notify struct {
+	Slack        string // the URL of an incoming webhook
+	PagerDuty    string // the routing key of an integration
+	PagerDutyURL string // of the Events API
+	Alertmanager string // its URL, without /api/v2/alerts
+	Webhook      string // a URL that gets JSON
+	Ping         string // the URL of a check
+	// Unset tells what is missing, one line each: a variable that a file names
+	// and that nobody set. No run fails for it.
+	Unset []string
+}
+
+// String says nothing: it holds secrets.
+func (n Notify) String() string { return "notify" }
+
+// GoString is String.
+func (n Notify) GoString() string { return n.String() }
+
+// notice is one key below notify as data.
+type notice struct {
+	name     string
+	variable bool // the value names the variable that holds the secret
+	fallback string
+	sample   string // in the starter file
+	help     string
+	field    func(*Notify) *string
+}
+
+func (n notice) key() string { return keyNotify + "." + n.name }
+
+func notices() []notice {
+	return []notice{
+		{"slack_env", true, "", "SBX_SLACK_WEBHOOK", "the variable with the URL of an incoming webhook", func(n *Notify) *string { return &n.Slack }},
+		{"pagerduty_env", true, "", "SBX_PAGERDUTY_KEY", "the variable with the routing key of an Events API v2 integration", func(n *Notify) *string { return &n.PagerDuty }},
+		{"pagerduty_url", false, "https://events.pagerduty.com", "https://events.pagerduty.com", "PagerDuty's Events API; in the EU https://events.eu.pagerduty.com", func(n *Notify) *string { return &n.PagerDutyURL }},
+		{"alertmanager_url", false, "", "https://alertmanager.example", "alerts go to /api/v2/alerts below it", func(n *Notify) *string { return &n.Alertmanager }},
+		{"webhook_env", true, "", "SBX_WEBHOOK", "the variable with a URL that gets each message as JSON", func(n *Notify) *string { return &n.Webhook }},
+		{"ping_env", true, "", "SBX_PING", "the variable with the URL of a check, as of healthchecks.io", func(n *Notify) *string { return &n.Ping }},
+	}
+}
+
+// notify reads the block of a file. What stands in place of a variable's name may
+// be the secret itself, and an address may hold a password: neither is quoted.
+func (d *decoder) notify(p pair) {
+	readers := map[string]reader{}
+	for _, n := range notices() {
+		readers[n.name] = func(p pair) {
+			text, ok := d.text(p.value, n.name)
+			switch {
+			case !ok:
+			case n.variable && !variableName(text):
+				d.fail(p.value, "%s must be the name of an environment variable, not its value", n.name)
+			case n.variable:
+				d.doc.setVariable(n.key(), text, placeOf(p.value))
+			case webAddress(text) != nil:
+				d.fail(p.value, "%s %w", n.name, webAddress(text))
+			default:
+				d.doc.set(n.key(), text, placeOf(p.value))
+			}
+		}
+	}
+	d.table(p.value, keyNotify, readers)
+}
+
+func webAddress(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return errors.New("must be an http or https address, like https://host.example")
+	}
+	return nil
+}
+
+// notified gives the entry that holds, with the value of its variable; the line
+// end that a file leaves at a secret's end is none of it.
+func (l *loader) notified(n notice) entry {
+	e, ok := l.layers.get(n.key())
+	switch {
+	case !ok:
+		return entry{text: n.fallback, origin: originDefault}
+	case e.variable == "":
+		return e
+	}
+	file := e.origin
+	e.text, e.origin = strings.TrimSpace(l.in.Process.Getenv(e.variable)), "env "+e.variable+" by "+file
+	if e.text == "" {
+		e.origin = "env " + e.variable + " (not set) by " + file
+	}
+	return e
+}
+
+// notify fills the targets and keeps their secrets.
+func (l *loader) notify() {
+	for _, n := range notices() {
+		e := l.notified(n)
+		*n.field(&l.config.Notify) = e.text
+		if n.variable && e.variable != "" && e.text == "" {
+			l.config.Notify.Unset = append(l.config.Notify.Unset, n.key()+": the variable "+e.variable+" is not set")
+		}
+		l.keepSecret(providers.Option{Secret: n.variable}, e.text)
+	}
+}
+
+func (l *loader) explainNotify() {
+	for _, n := range notices() {
+		l.show(n.key(), l.notified(n), n.variable)
+	}
+}
+
+// notifying is what a project file says of notifications, each a widening: whoever
+// wrote the project would learn how the operator's runs go, or silence them.
+func notifying(project *document) []word {
+	var found []word
+	for _, n := range notices() {
+		if at, ok := project.places[n.key()]; ok {
+			found = append(found, word{"a project file may not say where notifications go, here with " + n.key(), at})
+		}
+	}
+	return found
+}

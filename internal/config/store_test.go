@@ -1,0 +1,79 @@
+package config
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+)
+
+const storeFile = "store: {url: \"postgres://me:s3cret%40@db.example/sbx?sslpassword=oth3r\"}"
+
+func TestStoreURL(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.must()
+	assert.Empty(t, c.StoreURL)
+	assert.Equal(t, " <- default", w.origin(c, "store.url"))
+
+	w.user(storeFile)
+	c = w.must()
+	assert.Equal(t, "postgres://me:s3cret%40@db.example/sbx?sslpassword=oth3r", c.StoreURL)
+	assert.Equal(t, "postgres://me:********@db.example/sbx?sslpassword=******** <- DIR/home/.config/sbx/config.yaml:1", w.origin(c, "store.url"))
+	assert.Equal(t, []string{"s3cret%40", "s3cret@", "oth3r"}, c.Secrets())
+
+	w.env = append(w.env, "SBX_STORE_URL=postgresql://other@h/db")
+	c = w.must()
+	assert.Equal(t, "postgresql://other@h/db <- env SBX_STORE_URL", w.origin(c, "store.url"))
+	assert.NotContains(t, c.Secrets(), "oth3r")
+
+	w.user("store: {url: \"\"}")
+	w.env = append(w.env, "SBX_STORE_URL=")
+	assert.Equal(t, " <- DIR/home/.config/sbx/config.yaml:1", w.origin(w.must(), "store.url"))
+}
+
+func TestStoreURLThatIsNone(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"store: {url: mysql://me:s3cret@h/db}":          "1:14: store.url: it is no postgres:// or postgresql:// URL",
+		"store: {url: \"postgres://me:1/s3cret@h/db\"}": "1:14: store.url: it has an @ after the host",
+		"store: {url: [s3cret]}":                        "1:14: store.url must be a single word or number here",
+		"store: {url: }":                                "1:9: url has no value; give it one or remove the key",
+		"store: {path: x}":                              `1:9: unknown key "path" (allowed: url)`,
+	} {
+		w := newWorld(t)
+		w.user(text)
+		assert.Equal(t, "DIR/home/.config/sbx/config.yaml:"+want, w.fails(), text)
+	}
+	w := newWorld(t)
+	w.env = append(w.env, "SBX_STORE_URL=mysql://me:s3cret@h/db")
+	assert.Equal(t, "env SBX_STORE_URL: it is no postgres:// or postgresql:// URL", w.fails())
+	_, err := w.load()
+	assert.Equal(t, fault.KindUsage, fault.KindOf(err))
+	assert.Contains(t, fault.HintOf(err), "%40")
+}
+
+// TestProjectMayNotMoveTheStore: leases elsewhere would let two runs meet.
+func TestProjectMayNotMoveTheStore(t *testing.T) {
+	t.Parallel()
+	for user, project := range map[string]string{"": storeFile, storeFile: "store: {url: \"\"}"} {
+		w := newWorld(t)
+		w.user(user)
+		path := w.project(project)
+		assert.Equal(t, "DIR/home/project/.sbx.yaml:1:14: a project file may not keep the store elsewhere", w.fails())
+		_, err := w.load()
+		assert.Equal(t, fault.KindRefused, fault.KindOf(err))
+		w.env = append(w.env, "SBX_STORE_URL=postgres://operator@h/db")
+		assert.Contains(t, w.fails(), "may not keep", "also where the environment decides")
+		trust(t, w, path)
+		w.env = slices.DeleteFunc(w.env, func(e string) bool { return e == "SBX_STORE_URL=postgres://operator@h/db" })
+		require.Equal(t, project == storeFile, w.must().StoreURL != "")
+	}
+	w := newWorld(t)
+	w.user(storeFile)
+	w.project(storeFile)
+	assert.NotEmpty(t, w.must().StoreURL, "the same place is no other")
+}

@@ -1,0 +1,174 @@
+package cron_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/cron"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func write(t *testing.T, path, text string, mode os.FileMode) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(path, []byte(text), mode))
+	require.NoError(t, os.Chmod(path, mode))
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		write(t, path, got, 0o600)
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), got)
+}
+
+// remote is a plan over services alone, local one with this machine's sandboxes.
+func remote() cron.Plan {
+	return cron.Plan{
+		Binary: "/usr/local/bin/sbx", Config: "/etc/sbx/config.yaml", Providers: []string{"prod", "daytona"}, Production: []string{"prod"},
+		EnvFile: "/etc/sbx/cron.env", Needs: []string{"DAYTONA_API_KEY", "E2B_API_KEY"}, StateDir: "/var/lib/sbx", Env: []string{"SBX_STATE_DIR=/var/lib/sbx"},
+		Host: "cron-1", User: "1000", LockTimeout: "2m", Ping: "https://hc.example/key/sbx-{layer}", Textfile: "/var/lib/node_exporter/sbx-{layer}.prom",
+	}
+}
+
+func local() cron.Plan {
+	return cron.Plan{
+		Binary: "/opt/my tools/sbx", Dir: "/srv/100% agents", Providers: []string{"local"}, Local: true,
+		StateDir: "/home/ops/.local/state/sbx", Host: "cron-1", User: "1000", LockTimeout: "30s", CheckOnly: true,
+	}
+}
+
+func TestGoldens(t *testing.T) {
+	t.Parallel()
+	golden(t, "remote.crontab", remote().Crontab())
+	golden(t, "remote.units", remote().Systemd())
+	golden(t, "local.crontab", local().Crontab())
+	golden(t, "local.units", local().Systemd())
+}
+
+// TestLayersNeverBeginTogether: one lock is theirs, and a provider that is asked
+// by many hosts at once slows all of them down.
+func TestLayersNeverBeginTogether(t *testing.T) {
+	t.Parallel()
+	first := map[string]bool{}
+	for host := range 200 {
+		p := cron.Plan{Host: "host-" + strconv.Itoa(host), Binary: "/sbx"}
+		taken := map[int]cron.Layer{}
+		for _, e := range p.Entries() {
+			for _, minute := range minutes(t, e.Schedule) {
+				assert.Empty(t, taken[minute], "%s and %s at minute %d of %s", taken[minute], e.Layer, minute, p.Host)
+				taken[minute] = e.Layer
+			}
+			assert.Len(t, minutes(t, e.Schedule), int(60*60/cron.Every(e.Layer).Seconds()), "%s: %s", e.Layer, e.Schedule)
+		}
+		first[p.Entries()[3].Schedule] = true
+	}
+	assert.Greater(t, len(first), 40, "hosts spread over the hour")
+}
+
+// minutes are those at which a schedule of ours runs.
+func minutes(t *testing.T, schedule string) []int {
+	t.Helper()
+	field, rest, _ := strings.Cut(schedule, " ")
+	require.Equal(t, "* * * *", rest)
+	var first, last, step int
+	if n, _ := fmt.Sscanf(field, "%d-%d/%d", &first, &last, &step); n != 3 {
+		one, err := strconv.Atoi(field)
+		require.NoError(t, err)
+		return []int{one}
+	}
+	var list []int
+	for m := first; m <= last; m += step {
+		list = append(list, m)
+	}
+	return list
+}
+
+func TestWhatEachLayerRuns(t *testing.T) {
+	t.Parallel()
+	p := remote()
+	var commands []string
+	for _, e := range p.Entries() {
+		commands = append(commands, strings.Join(e.Argv, " "))
+		layer, ok := cron.LayerOf(e.Argv)
+		assert.True(t, ok && layer == e.Layer, "a printed line is known as its own layer: %s", e.Argv)
+	}
+	tail := " --config /etc/sbx/config.yaml --provider prod --provider daytona --production prod"
+	flags := func(l string) string {
+		return tail + " --lock-timeout 2m --ping https://hc.example/key/sbx-" + l + " --textfile /var/lib/node_exporter/sbx-" + l + ".prom --quiet"
+	}
+	assert.Equal(t, []string{
+		"/usr/local/bin/sbx cleanup --stuck --yes" + flags("stuck"),
+		"/usr/local/bin/sbx cleanup --older-than 10m --failed-older-than 10m --yes" + flags("age"),
+		"/usr/local/bin/sbx cleanup --if-usage-above 80% --older-than 10m --yes" + flags("usage"),
+		"/usr/local/bin/sbx reconcile --fix --yes" + tail + " --quiet",
+	}, commands)
+	p.CheckOnly, p.Only = true, []cron.Layer{cron.Reconcile}
+	require.Len(t, p.Entries(), 1)
+	assert.Equal(t, "/usr/local/bin/sbx reconcile --check --config /etc/sbx/config.yaml --provider prod --provider daytona --quiet", strings.Join(p.Entries()[0].Argv, " "))
+}
+
+func TestWhatNoLineHolds(t *testing.T) {
+	t.Parallel()
+	p := remote()
+	require.NoError(t, p.Check())
+	p.Config = "/etc/a\nb"
+	require.ErrorContains(t, p.Check(), "no cron line can hold")
+	p = remote()
+	for i := range 200 {
+		p.Providers = append(p.Providers, "profile-"+strconv.Itoa(i))
+	}
+	require.ErrorContains(t, p.Check(), "cron takes 990")
+}
+
+func TestLayerOf(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]cron.Layer{
+		"sbx cleanup --stuck --yes":                          cron.Stuck,
+		"cleanup --stuck --yes -q":                           cron.Stuck,
+		"sbx --provider prod cleanup --older-than=30m --yes": cron.Age,
+		"sbx cleanup --failed-older-than 10m":                cron.Age,
+		"sbx cleanup --older-than 10m --if-usage-above=90%":  cron.Usage,
+		"sbx cleanup --if-usage-above 80%":                   cron.Usage,
+		"sbx cleanup --stuck --if-usage-above 80%":           "",
+		"sbx cleanup --stuck --older-than 1d":                "",
+		"sbx reconcile --fix --yes":                          cron.Reconcile,
+		"sbx reconcile --check":                              cron.Reconcile,
+		"sbx reconcile":                                      "",
+		"sbx cleanup":                                        "",
+		"sbx cleanup --yes":                                  "",
+		"sbx cleanup status --stuck":                         "",
+		"sbx cleanup --stuck=false":                          "",
+		"sbx cleanup --stuck --label team=a":                 "",
+		"sbx cleanup --older-than 10m --name 'a*' --yes":     "",
+		"sbx cleanup --older-than 10m --apply plan.json":     "",
+		"sbx cleanup --resume r-1":                           "",
+		"sbx ls --stuck":                                     "",
+		"":                                                   "",
+	} {
+		got, ok := cron.LayerOf(strings.Fields(line))
+		assert.Equal(t, want, got, line)
+		assert.Equal(t, want != "", ok, line)
+	}
+}
+
+func FuzzLayerOf(f *testing.F) {
+	f.Add("sbx cleanup --stuck --yes")
+	f.Add("reconcile -- --fix")
+	f.Fuzz(func(t *testing.T, line string) {
+		layer, ok := cron.LayerOf(strings.Fields(line))
+		require.Equal(t, ok, cron.Every(layer) > 0)
+	})
+}

@@ -1,0 +1,71 @@
+package cron
+
+import (
+	"slices"
+	"time"
+)
+
+// Layer is one of the lines of defence (ACCEPTANCE R133 to R136).
+type Layer string
+
+// The closed list, in the order in which they are printed.
+const (
+	Stuck     Layer = "stuck"     // ends what is stuck
+	Age       Layer = "age"       // ends what is older than ten minutes, and what failed
+	Usage     Layer = "usage"     // ends by age once the quota runs short
+	Reconcile Layer = "reconcile" // compares records with reality
+)
+
+// Layers lists every layer.
+func Layers() []Layer { return []Layer{Stuck, Age, Usage, Reconcile} }
+
+// job is what a layer runs and when.
+type job struct {
+	layer Layer
+	every time.Duration
+	say   string
+	args  []string
+	check []string // instead of args where only a check is wanted; nil = it has none
+	takes []string // of the flags of a Plan: those that its verb has
+}
+
+func jobs() []job {
+	all := []string{flagLock, flagPing, flagTextfile}
+	return []job{
+		{Stuck, 5 * time.Minute, "end what is stuck", []string{"cleanup", "--stuck", "--yes"}, nil, all},
+		{Age, 15 * time.Minute, "end what is older than ten minutes, or failed that long ago", []string{"cleanup", "--older-than", "10m", "--failed-older-than", "10m", "--yes"}, nil, all},
+		{Usage, 5 * time.Minute, "end by age once more than 80% of the quota is in use", []string{"cleanup", "--if-usage-above", "80%", "--older-than", "10m", "--yes"}, nil, all},
+		{Reconcile, time.Hour, "compare records with reality", []string{"reconcile", "--fix", "--yes"}, []string{"reconcile", "--check"}, nil},
+	}
+}
+
+// Every is how often a layer runs; 0 for a word that is none.
+func Every(l Layer) time.Duration {
+	for _, j := range jobs() {
+		if j.layer == l {
+			return j.every
+		}
+	}
+	return 0
+}
+
+// offset is the minute at which a layer first runs in its period. It follows from
+// the host, so that a fleet of cron hosts does not ask a provider all at once; and
+// no two layers of one host begin in the same minute, since one lock is theirs.
+func (j job) offset(host string) int {
+	place := slices.Index(Layers(), j.layer)
+	seed := hash(host)
+	const apart = 5 // minutes, the shortest period
+	slots := int(j.every/time.Minute) / apart
+	return (seed+place)%apart + apart*(hash(host+"/"+string(j.layer))%slots)
+}
+
+// hash is FNV-1a, which stays the same from release to release: a printed line
+// does not move when it is printed anew.
+func hash(text string) int {
+	h := uint32(2166136261)
+	for i := range len(text) {
+		h = (h ^ uint32(text[i])) * 16777619
+	}
+	return int(h >> 1)
+}

@@ -1,0 +1,148 @@
+package cron
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const (
+	flagLock     = "lock-timeout"
+	flagPing     = "ping"
+	flagTextfile = "textfile"
+)
+
+// Placeholder stands in an address or a path for the name of the layer.
+const Placeholder = "{layer}"
+
+// Plan is what the lines of one host have in common.
+type Plan struct {
+	Binary     string   // absolute
+	Config     string   // absolute, for --config; "" = the user's file is found
+	Dir        string   // of the project's file, which is found from there; "" = none
+	Providers  []string // by --provider
+	Production []string // of these the ones that need --production
+	Env        []string // NAME=value, none of them secret
+	EnvFile    string   // absolute; holds what Needs names
+	Needs      []string // variables that the configuration reads and a cron line has not
+	StateDir   string   // absolute
+	Host       string
+	User       string // name or number, for units of the system
+	Local      bool   // the provider of this machine is among the profiles
+
+	LockTimeout string
+	Ping        string // may hold Placeholder
+	Textfile    string // absolute, may hold Placeholder
+	CheckOnly   bool   // reconcile only looks
+	Only        []Layer
+}
+
+// Entry is one layer of a plan.
+type Entry struct {
+	Layer    Layer
+	Say      string   // what it does, in one line
+	Schedule string   // of a crontab
+	Calendar string   // of a timer
+	Argv     []string // with the binary first
+	Unit     string   // the name of the service
+	job      job
+}
+
+// Command is what a shell runs for an entry, whatever else its environment holds. A
+// file of variables that is missing keeps nothing from running: sbx itself says
+// which key it has not, and cleans the rest.
+func (p Plan) Command(e Entry) string { return p.command(e, shellWord) }
+
+func (p Plan) command(e Entry, quote func(string) string) string {
+	words := make([]string, 0, len(p.Env)+len(e.Argv))
+	for _, pair := range p.Env {
+		words = append(words, assignment(pair, quote))
+	}
+	for _, w := range e.Argv {
+		words = append(words, quote(w))
+	}
+	line := strings.Join(words, " ")
+	if p.Dir != "" {
+		line = "cd " + quote(p.Dir) + " && " + line // without the project's file it would protect less
+	}
+	if len(p.Needs) > 0 {
+		file := quote(p.EnvFile)
+		line = "set -a; test ! -r " + file + " || . " + file + "; set +a; " + line
+	}
+	return line
+}
+
+// Entries are the layers of a plan, each with its words and its times.
+func (p Plan) Entries() []Entry {
+	var list []Entry
+	for _, j := range jobs() {
+		if len(p.Only) > 0 && !slices.Contains(p.Only, j.layer) {
+			continue
+		}
+		list = append(list, Entry{
+			Layer: j.layer, Say: j.say, Schedule: j.schedule(p.Host), Calendar: j.calendar(),
+			Argv: p.argv(j), Unit: "sbx-" + string(j.layer) + ".service", job: j,
+		})
+	}
+	return list
+}
+
+// argv is the command of a layer. It is quiet: what cron mails is worth reading.
+func (p Plan) argv(j job) []string {
+	acts := !p.CheckOnly || j.check == nil
+	argv := []string{p.Binary}
+	if acts {
+		argv = append(argv, j.args...)
+	} else {
+		argv = append(argv, j.check...)
+	}
+	add := func(flag, value string) {
+		if value != "" {
+			argv = append(argv, "--"+flag, value)
+		}
+	}
+	add("config", p.Config)
+	for _, name := range p.Providers {
+		add("provider", name)
+	}
+	for _, name := range p.Production {
+		if acts {
+			add("production", name)
+		}
+	}
+	for _, f := range []struct{ flag, value string }{{flagLock, p.LockTimeout}, {flagPing, p.Ping}, {flagTextfile, p.Textfile}} {
+		if slices.Contains(j.takes, f.flag) {
+			add(f.flag, strings.ReplaceAll(f.value, Placeholder, string(j.layer)))
+		}
+	}
+	return append(argv, "--quiet")
+}
+
+// writable are the folders that the runs write to.
+func (p Plan) writable() []string {
+	list := []string{p.StateDir}
+	if p.Textfile != "" {
+		list = append(list, filepath.Dir(p.Textfile))
+	}
+	return slices.Compact(list)
+}
+
+// Check refuses what no line can hold.
+func (p Plan) Check() error {
+	words := slices.Concat([]string{p.Dir, p.EnvFile, p.StateDir, p.Host, p.User}, p.Env)
+	for _, e := range p.Entries() {
+		words = append(words, e.Argv...)
+	}
+	for _, w := range words {
+		if err := CheckWord(w); err != nil {
+			return err
+		}
+	}
+	for _, e := range p.Entries() {
+		if line := p.line(e); len(line) > mostLine {
+			return fmt.Errorf("the line of layer %s has %d characters, and cron takes %d", e.Layer, len(line), mostLine)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package cron
+
+import (
+	"fmt"
+	"strings"
+)
+
+// bare says that neither a shell nor systemd gives a character any meaning.
+func bare(r rune) bool {
+	return (r >= '0' && r <= '9') || (r >= 'A' && r <= 'Z') || (r >= 'a' && r <= 'z') || strings.ContainsRune("_-+=:,./@", r)
+}
+
+func odd(word string) bool {
+	return word == "" || strings.ContainsFunc(word, func(r rune) bool { return !bare(r) })
+}
+
+// Shell writes words for a POSIX shell.
+func Shell(words ...string) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = shellWord(w)
+	}
+	return strings.Join(out, " ")
+}
+
+func shellWord(word string) string {
+	if !odd(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// crontabWord is shellWord in a crontab, where a % ends the command unless a
+// backslash stands before it. The pair stands outside quotes: a cron that takes
+// the backslash away leaves a %, and one that does not leaves it to the shell.
+func crontabWord(word string) string {
+	parts := strings.Split(word, "%")
+	if len(parts) == 1 {
+		return shellWord(word)
+	}
+	for i, part := range parts {
+		if part != "" {
+			parts[i] = shellWord(part)
+		}
+	}
+	return strings.Join(parts, `\%`)
+}
+
+// assignment is NAME=word for a shell.
+func assignment(pair string, quote func(string) string) string {
+	name, value, _ := strings.Cut(pair, "=")
+	return name + "=" + quote(value)
+}
+
+// unitWord writes one word of a command line in a unit; dollars says that systemd
+// would put a variable there.
+func unitWord(word string, dollars bool) string {
+	quoted := odd(word)
+	word = strings.ReplaceAll(word, "%", "%%")
+	if dollars {
+		word = strings.ReplaceAll(word, "$", "$$")
+	}
+	if !quoted {
+		return word
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(word) + `"`
+}
+
+// unitPath writes a text for a setting that takes the whole line and no quotes.
+func unitPath(path string) string { return strings.ReplaceAll(path, "%", "%%") }
+
+// CheckWord refuses what neither a crontab nor a unit can hold in one line.
+func CheckWord(word string) error {
+	if i := strings.IndexFunc(word, func(r rune) bool { return r < ' ' || r == 0x7f || r == 0xfffd }); i >= 0 {
+		return fmt.Errorf("%q holds a line end or another character that no cron line can hold", word)
+	}
+	return nil
+}

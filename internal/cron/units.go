@@ -1,0 +1,128 @@
+package cron
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// File is one unit.
+type File struct{ Name, Text string }
+
+// calendar is the times of a timer. Layers of one host begin in different
+// minutes; the delay, which a machine keeps, tells hosts apart.
+func (j job) calendar() string {
+	for place, l := range Layers() {
+		if l != j.layer {
+			continue
+		}
+		if j.every >= time.Hour {
+			return fmt.Sprintf("*:%02d", place)
+		}
+		return fmt.Sprintf("*:%d/%d", place, int(j.every/time.Minute))
+	}
+	return ""
+}
+
+// Units are a service and a timer for each layer, for the system's manager.
+func (p Plan) Units() []File {
+	var list []File
+	for _, e := range p.Entries() {
+		list = append(list, File{e.Unit, p.service(e)}, File{strings.TrimSuffix(e.Unit, ".service") + ".timer", e.timer()})
+	}
+	return list
+}
+
+// Systemd is all units as one text, each under the name of its file.
+func (p Plan) Systemd() string {
+	var b strings.Builder
+	b.WriteString("# The cleaning layers of sbx. Put each part into the file that its first line names, then:\n" +
+		"#   systemctl daemon-reload && systemctl enable --now sbx-LAYER.timer\n" +
+		"# `sbx cron check` proves that they ran.\n")
+	for _, f := range p.Units() {
+		fmt.Fprintf(&b, "\n# /etc/systemd/system/%s\n%s", f.Name, f.Text)
+	}
+	return b.String()
+}
+
+func (e Entry) timer() string {
+	return fmt.Sprintf(`[Unit]
+Description=sbx layer %s, every %s
+
+[Timer]
+OnCalendar=%s
+RandomizedDelaySec=50s
+FixedRandomDelay=yes
+AccuracySec=1s
+Persistent=yes
+
+[Install]
+WantedBy=timers.target
+`, e.Layer, period(e.job.every), e.Calendar)
+}
+
+func period(d time.Duration) string {
+	if d >= time.Hour {
+		return fmt.Sprintf("%dh", int(d/time.Hour))
+	}
+	return fmt.Sprintf("%dm", int(d/time.Minute))
+}
+
+// service is one run. Twice its period ends a run that hangs, with TERM, so that
+// its journal says where it was.
+func (p Plan) service(e Entry) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "[Unit]\nDescription=sbx layer %s: %s\nWants=network-online.target\nAfter=network-online.target\n\n[Service]\nType=oneshot\n", e.Layer, unitPath(e.Say))
+	if p.User != "" {
+		b.WriteString("User=" + p.User + "\n")
+	}
+	b.WriteString("ExecStart=" + execLine(e.Argv) + "\n")
+	fmt.Fprintf(&b, "TimeoutStartSec=%s\n", period(2*e.job.every))
+	if p.Dir != "" {
+		b.WriteString("# the project's .sbx.yaml is found from here\nWorkingDirectory=" + unitPath(p.Dir) + "\n")
+	}
+	for _, pair := range p.Env {
+		b.WriteString("Environment=" + unitWord(pair, false) + "\n")
+	}
+	if len(p.Needs) > 0 {
+		fmt.Fprintf(&b, "# holds %s, one NAME=value per line, for root alone (chmod 600).\n", strings.Join(p.Needs, " "))
+		b.WriteString("# Instead: LoadCredential=NAME:PATH here, and in the profile\n" +
+			"# token_command: [sh, -c, 'cat \"$CREDENTIALS_DIRECTORY/NAME\"']\n")
+		b.WriteString("EnvironmentFile=-" + unitPath(p.EnvFile) + "\n")
+	}
+	b.WriteString(p.walls())
+	return b.String()
+}
+
+// execLine leaves the dollars of the program's path alone: systemd puts variables
+// only into what follows.
+func execLine(argv []string) string {
+	words := make([]string, len(argv))
+	for i, w := range argv {
+		words[i] = unitWord(w, i > 0)
+	}
+	return strings.Join(words, " ")
+}
+
+// walls are what a run may not do. The runs of local need more: they end the
+// user's own processes and remove their control groups.
+func (p Plan) walls() string {
+	var b strings.Builder
+	b.WriteString("NoNewPrivileges=yes\nUMask=0077\nProtectSystem=strict\nProtectHome=read-only\n")
+	b.WriteString("# state and metrics; the folders have to be there\n")
+	for _, dir := range p.writable() {
+		b.WriteString("ReadWritePaths=" + unitWord(dir, false) + "\n")
+	}
+	b.WriteString("ProtectClock=yes\nProtectHostname=yes\nProtectKernelModules=yes\nRestrictRealtime=yes\nRestrictSUIDSGID=yes\nLockPersonality=yes\n" +
+		"MemoryDenyWriteExecute=yes\nSystemCallArchitectures=native\nRestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX\n")
+	if p.Local {
+		b.WriteString("# not here, since the profile of type local ends processes of this machine and removes\n" +
+			"# their control groups: PrivateTmp, PrivateDevices, ProtectControlGroups,\n" +
+			"# ProtectKernelTunables, ProtectKernelLogs, ProtectProc, RestrictNamespaces,\n" +
+			"# CapabilityBoundingSet, SystemCallFilter\n")
+		return b.String()
+	}
+	b.WriteString("PrivateTmp=yes\nPrivateDevices=yes\nProtectControlGroups=yes\nProtectKernelTunables=yes\nProtectKernelLogs=yes\n" +
+		"ProtectProc=invisible\nRestrictNamespaces=yes\nCapabilityBoundingSet=\nSystemCallFilter=@system-service\n")
+	return b.String()
+}

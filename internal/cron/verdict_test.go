@@ -1,0 +1,69 @@
+package cron_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"sbx/internal/cron"
+	"sbx/internal/sandbox"
+)
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// run is one that began that long ago and took ten seconds.
+func run(l cron.Layer, ago time.Duration, code int) cron.Run {
+	return cron.Run{Layer: l, Verb: "cleanup", StartedAt: noon.Add(-ago - 10*time.Second), EndedAt: noon.Add(-ago), ExitCode: code, Acted: true}
+}
+
+func dry(r cron.Run) cron.Run {
+	r.Acted = false
+	return r
+}
+
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	hanging := cron.Run{Layer: cron.Stuck, StartedAt: noon.Add(-time.Hour), Acted: true}
+	for name, tc := range map[string]struct {
+		layer   cron.Layer
+		runs    []cron.Run
+		verdict sandbox.Verdict
+		says    string
+	}{
+		"nothing recorded":        {cron.Stuck, nil, sandbox.Unknown, "no run is recorded"},
+		"of another layer":        {cron.Stuck, []cron.Run{run(cron.Age, time.Minute, 0)}, sandbox.Unknown, "no run is recorded"},
+		"just now":                {cron.Stuck, []cron.Run{run(cron.Stuck, 30*time.Second, 0)}, sandbox.True, "it last succeeded 30s ago"},
+		"exactly two periods":     {cron.Stuck, []cron.Run{run(cron.Stuck, 10*time.Minute, 0)}, sandbox.True, "it last succeeded 10m ago"},
+		"a second more":           {cron.Stuck, []cron.Run{run(cron.Stuck, 10*time.Minute+time.Second, 0)}, sandbox.False, "overdue: it last succeeded 10m1s ago, and should every 5m"},
+		"its own period":          {cron.Age, []cron.Run{run(cron.Age, 29*time.Minute, 0)}, sandbox.True, "it last succeeded 29m ago"},
+		"failing since":           {cron.Stuck, []cron.Run{run(cron.Stuck, time.Minute, 11), run(cron.Stuck, time.Hour, 0)}, sandbox.False, "overdue: it last succeeded 1h ago, and should every 5m; it last ran 1m10s ago and ended with exit 11"},
+		"failed once":             {cron.Stuck, []cron.Run{run(cron.Stuck, 6*time.Minute, 0), run(cron.Stuck, time.Minute, 3)}, sandbox.True, "it last succeeded 6m ago"},
+		"never succeeded":         {cron.Stuck, []cron.Run{run(cron.Stuck, time.Minute, 4)}, sandbox.False, "it has never succeeded; it last ran 1m10s ago and ended with exit 4"},
+		"has not ended":           {cron.Stuck, []cron.Run{hanging}, sandbox.False, "it has never succeeded; it last ran 1h ago and has not ended"},
+		"dry":                     {cron.Stuck, []cron.Run{dry(run(cron.Stuck, time.Minute, 0))}, sandbox.Unknown, "no run is recorded"},
+		"dry moves nothing":       {cron.Stuck, []cron.Run{dry(run(cron.Stuck, time.Minute, 0)), run(cron.Stuck, time.Hour, 0)}, sandbox.False, "overdue: it last succeeded 1h ago, and should every 5m"},
+		"reconcile, only looking": {cron.Reconcile, []cron.Run{dry(run(cron.Reconcile, time.Hour, 10))}, sandbox.True, "it last succeeded 1h ago"},
+		"reconcile, unfinished":   {cron.Reconcile, []cron.Run{run(cron.Reconcile, time.Hour, 10)}, sandbox.False, "it has never succeeded; it last ran 1h ago and ended with exit 10"},
+		"the clock was wrong":     {cron.Stuck, []cron.Run{run(cron.Stuck, -time.Hour, 0)}, sandbox.Unknown, "the last success is recorded in the future: is the clock of this machine right?"},
+		"a clock a little off":    {cron.Stuck, []cron.Run{run(cron.Stuck, -20*time.Second, 0)}, sandbox.True, "it last succeeded 0s ago"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for range 2 { // the order of the records means nothing
+				got := cron.Judge([]cron.Layer{tc.layer}, tc.runs, noon)
+				assert.Equal(t, tc.verdict, got[0].Verdict)
+				assert.Equal(t, tc.says, got[0].Message)
+				assert.Equal(t, cron.Every(tc.layer), got[0].Every)
+				for i, j := 0, len(tc.runs)-1; i < j; i, j = i+1, j-1 {
+					tc.runs[i], tc.runs[j] = tc.runs[j], tc.runs[i]
+				}
+			}
+		})
+	}
+	all := cron.Judge(cron.Layers(), []cron.Run{run(cron.Usage, time.Minute, 0)}, noon)
+	assert.Len(t, all, 4)
+	assert.Equal(t, sandbox.True, all[2].Verdict)
+	assert.Equal(t, noon.Add(-time.Minute), all[2].LastSuccess)
+	assert.Equal(t, 0, *all[2].LastExit)
+}

@@ -1,0 +1,127 @@
+package metrics
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"sbx/internal/sandbox"
+)
+
+// Build says which sbx wrote the figures.
+type Build struct{ Version, Commit, Go string }
+
+// Cleanup is what one run of cleanup tells. All of it is of this run, except
+// LastSuccess, which is the journal's.
+type Cleanup struct {
+	Build Build
+	// Layer tells apart the files of several cron layers in one folder, whose
+	// samples would else be the same ones twice; "" = no such label.
+	Layer           string
+	Profiles        []ProfileFigures
+	ExitCode        int
+	DurationSeconds float64
+	Dry             bool // it only showed what it would do
+	Refused         bool // a guard said no, and nothing was ended
+}
+
+// ProfileFigures are those of one profile.
+type ProfileFigures struct {
+	Profile string
+	// LastSuccess is when a run last ended everything it meant to. It comes from
+	// the journal, so that a dry or refused run cannot move it; zero = never.
+	LastSuccess    time.Time
+	LastRun        time.Time // zero = never
+	Complete       bool      // the listing was
+	Candidates     int       // what the rule selected
+	KeptUnknownAge int
+	Unverified     int            // asked to end and not seen to
+	Outcomes       map[string]int // by sandbox.Outcome; those that are missing are 0
+	// OldestEligibleSeconds is the age of the oldest sandbox that was selected;
+	// nil = there was none.
+	OldestEligibleSeconds *float64
+	Ages                  []time.Duration // of the whole fleet, those that are known
+}
+
+// Set names the figures. What is not known is absent, never 0; that nothing ever
+// succeeded is known and is 0, so that "older than two runs" fires then as well.
+func (c Cleanup) Set() Set {
+	var s Set
+	all := c.common()
+	s.Gauge("sbx_build_info", "Which sbx wrote these figures.", 1,
+		append(all, Label{"version", c.Build.Version}, Label{"commit", c.Build.Commit}, Label{"goversion", c.Build.Go})...)
+	s.Gauge("sbx_cleanup_exit_code", "Exit code of the last run (sbx help exit-codes).", float64(c.ExitCode), all...)
+	s.Gauge("sbx_cleanup_duration_seconds", "How long the last run took.", c.DurationSeconds, all...)
+	s.Gauge("sbx_cleanup_dry_run", "1 = the last run only showed what it would do.", bit(c.Dry), all...)
+	s.Gauge("sbx_cleanup_refused", "1 = a guard refused the last run and nothing was ended.", bit(c.Refused), all...)
+	for _, p := range c.Profiles {
+		p.add(&s, append(all, Label{"provider", p.Profile}))
+	}
+	return s
+}
+
+// common are the labels of every sample.
+func (c Cleanup) common() []Label {
+	if c.Layer == "" {
+		return nil
+	}
+	return []Label{{"layer", c.Layer}}
+}
+
+func (p ProfileFigures) add(s *Set, mine []Label) {
+	s.Gauge("sbx_cleanup_last_success_timestamp_seconds", "When cleanup last did all it meant to, 0 = never; a dry or refused run does not move it.", moment(p.LastSuccess), mine...)
+	s.Gauge("sbx_cleanup_last_run_timestamp_seconds", "When cleanup last ran, however it ended, 0 = never.", moment(p.LastRun), mine...)
+	s.Gauge("sbx_cleanup_complete", "1 = the last run saw every sandbox of the provider.", bit(p.Complete), mine...)
+	s.Gauge("sbx_cleanup_candidates", "Sandboxes that the rule of the last run selected.", float64(p.Candidates), mine...)
+	for _, name := range p.outcomes() {
+		s.Gauge("sbx_cleanup_outcomes", "Selected sandboxes of the last run by how their ending went.", float64(p.Outcomes[name]), append(slices.Clip(mine), Label{"outcome", name})...)
+	}
+	s.Gauge("sbx_cleanup_kept_unknown_age", "Sandboxes that the last run left alone since their age is unknown.", float64(p.KeptUnknownAge), mine...)
+	s.Gauge("sbx_cleanup_unverified", "Sandboxes that the last run asked to end and did not see end.", float64(p.Unverified), mine...)
+	if p.OldestEligibleSeconds != nil {
+		s.Gauge("sbx_cleanup_oldest_eligible_age_seconds", "Age of the oldest sandbox that the last run selected; absent = none.", *p.OldestEligibleSeconds, mine...)
+	}
+	s.Histogram("sbx_cleanup_fleet_age_seconds", "Ages of all sandboxes of the provider at the last run.", ageBounds(), seconds(p.Ages), mine...)
+}
+
+// outcomes are all of the closed list, and behind them what else was counted.
+func (p ProfileFigures) outcomes() []string {
+	var names []string
+	for _, o := range sandbox.Outcomes() {
+		names = append(names, string(o))
+	}
+	for _, o := range slices.Sorted(maps.Keys(p.Outcomes)) {
+		if !slices.Contains(names, o) {
+			names = append(names, o)
+		}
+	}
+	return names
+}
+
+// ageBounds are the ages, in seconds, that the runbook asks about: one minute,
+// the watch age of 5, the stuck age of 10, and on to a day.
+func ageBounds() []float64 {
+	return []float64{60, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400}
+}
+
+func seconds(list []time.Duration) []float64 {
+	out := make([]float64, len(list))
+	for i, d := range list {
+		out[i] = max(0, d.Seconds())
+	}
+	return out
+}
+
+func moment(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return float64(t.UnixMilli()) / 1000
+}
+
+func bit(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,83 @@
+package metrics
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"sbx/internal/fault"
+)
+
+// modeTextfile lets the collector read, which runs as somebody else.
+const modeTextfile = 0o644
+
+// WriteTextfile puts the set where a textfile collector reads it, as one step: a
+// reader and a crash see the old or the new file, never a part. Its name must end
+// in .prom, since the collector passes over others in silence (fault.KindUsage);
+// what the file system refuses is fault.KindUnknown, a full disk
+// fault.KindUnavailable.
+func WriteTextfile(path string, s Set) error {
+	if err := CheckTextfile(path); err != nil {
+		return err
+	}
+	if err := replace(path, s.Text()); err != nil {
+		return unwritable(err)
+	}
+	return nil
+}
+
+// CheckTextfile refuses a path that no collector would read, before a run begins.
+func CheckTextfile(path string) error {
+	if base := filepath.Base(path); !strings.HasSuffix(base, ".prom") || strings.HasPrefix(base, ".") {
+		return fault.Usage("%q is no name for a metrics file", path).
+			WithHint("the textfile collector reads only files that end in .prom: write it like /var/lib/node_exporter/sbx.prom")
+	}
+	return nil
+}
+
+// replace writes beside the file and renames. The draft's name ends otherwise, so
+// that no collector reads what a crash leaves.
+func replace(path, text string) error {
+	folder := filepath.Dir(path)
+	draft, err := os.CreateTemp(folder, "."+filepath.Base(path)+"-*.tmp")
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(fill(draft, text), draft.Close()); err != nil {
+		return errors.Join(err, os.Remove(draft.Name()))
+	}
+	if err := os.Rename(draft.Name(), path); err != nil {
+		return errors.Join(err, os.Remove(draft.Name()))
+	}
+	if f, err := os.Open(folder); err == nil { // the new name, durable where the system can
+		_ = f.Sync()
+		_ = f.Close()
+	}
+	return nil
+}
+
+func fill(draft *os.File, text string) error {
+	if _, err := draft.WriteString(text); err != nil {
+		return err
+	}
+	if err := draft.Chmod(modeTextfile); err != nil { // whatever the umask is
+		return err
+	}
+	return draft.Sync()
+}
+
+func unwritable(err error) error {
+	kind, hint := fault.KindUnknown, "is the folder there, and may this user write in it?"
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		kind, hint = fault.KindUnavailable, "the disk is full: the file keeps its last content"
+	case errors.Is(err, syscall.EROFS):
+		hint = "the file system is read-only; under systemd the folder has to stand in ReadWritePaths"
+	case errors.Is(err, syscall.EISDIR), errors.Is(err, fs.ErrExist):
+		hint = "name a file, not a folder"
+	}
+	return fault.New(kind, "the metrics cannot be written: %w", err).WithHint("%s", hint)
+}

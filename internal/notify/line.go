@@ -1,0 +1,99 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"sbx/internal/fault"
+	"sbx/internal/httpx"
+)
+
+const hintLost = "only the notification is missing; how the run went stands in its own result"
+
+// line is the way to one service.
+type line struct {
+	name   string
+	client *httpx.Client
+}
+
+// newLine opens the way to an address; what is secret about it, and whatever of it
+// could give it away, is hidden from errors and traces.
+func newLine(n httpx.Net, name, address, secret string) (*line, error) {
+	u, err := url.Parse(address)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return nil, fault.Usage("%s: its address is not an http or https address", name).
+			WithHint("look at the setting notify.%s_* and what its variable holds: https://host/path", name)
+	}
+	var secrets []string
+	if secret != "" {
+		secrets = append(secrets, secret)
+	}
+	if secret == address {
+		secrets = append(secrets, parts(u)...)
+	}
+	client, err := httpx.New(n, httpx.Options{Profile: name, Base: u.Scheme + "://" + u.Host, Secrets: secrets, Explain: explain})
+	if err != nil {
+		return nil, err
+	}
+	return &line{name: name, client: client}, nil
+}
+
+// parts are the spellings and pieces of a secret address, its host included: some
+// services put the key there.
+func parts(u *url.URL) []string {
+	const telling = 8 // characters from which a piece of a path is one of a kind
+	list := []string{u.String(), u.Host, u.Hostname(), u.Path, u.EscapedPath(), u.RequestURI(), u.RawQuery}
+	for _, piece := range strings.FieldsFunc(u.Path+"/"+u.RawQuery, func(r rune) bool { return strings.ContainsRune("/?&=", r) }) {
+		if len(piece) >= telling {
+			list = append(list, piece)
+		}
+	}
+	return list
+}
+
+// do sends one request and forgets the answer.
+func (l *line) do(ctx context.Context, r httpx.Request) error {
+	r.Op, r.Method = "notify", "POST"
+	if r.Again {
+		r.Timeout = attempt
+	}
+	_, err := l.client.Do(ctx, r)
+	return l.told(err)
+}
+
+// told puts a hint of its own in place of those that are about providers.
+func (l *line) told(err error) error {
+	known, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		return err
+	}
+	own := *known
+	switch own.Kind {
+	case fault.KindAuth, fault.KindNotFound, fault.KindGone, fault.KindUnsupported:
+		own.Hint = "has the address or key changed? look at notify." + l.name + "_* in `sbx config explain`"
+	case fault.KindTimeout, fault.KindCanceled:
+		own.Kind, own.Err = fault.KindUnavailable, fmt.Errorf("not told in time: %w", own.Err)
+		own.Hint = hintLost
+	default:
+		own.Hint = hintLost
+	}
+	return &own
+}
+
+// explain reads what the services say of a refusal: PagerDuty's list of errors,
+// Alertmanager's quoted text, Slack's bare word.
+func explain(status int, body []byte) (code, message string) {
+	if listed := listedErrors(body); listed != "" {
+		return "", listed
+	}
+	if code, message = httpx.Explain(status, body); message != "" {
+		return code, message
+	}
+	if text := strings.Trim(strings.TrimSpace(string(body)), `"`); !strings.HasPrefix(text, "<") && !strings.HasPrefix(text, "{") {
+		return "", cut(text, mostLine)
+	}
+	return "", ""
+}

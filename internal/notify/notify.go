@@ -1,0 +1,134 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/httpx"
+)
+
+const (
+	// Limit bounds one call, to all services together.
+	Limit = 10 * time.Second
+	// afterwards is what is left once the run itself was interrupted: the
+	// operator waits for the prompt.
+	afterwards = 3 * time.Second
+	// attempt is one try where a second one may follow within Limit.
+	attempt = 4 * time.Second
+)
+
+// Targets are where to tell, each "" for nowhere. All but AlertmanagerURL and
+// PagerDutyURL are secrets.
+type Targets struct {
+	SlackURL        string // an incoming webhook
+	PagerDutyKey    string // the integration's routing key
+	PagerDutyURL    string // of the Events API; "" = https://events.pagerduty.com
+	AlertmanagerURL string // without /api/v2/alerts
+	WebhookURL      string // gets the Message as JSON
+	PingURL         string // a check of healthchecks.io or alike
+}
+
+// String says where, and nothing secret.
+func (t Targets) String() string {
+	var names []string
+	for name, value := range map[string]string{"slack": t.SlackURL, "pagerduty": t.PagerDutyKey, "alertmanager": t.AlertmanagerURL, "webhook": t.WebhookURL, "ping": t.PingURL} {
+		if value != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return "notify " + strings.Join(names, ", ")
+}
+
+// GoString is String.
+func (t Targets) GoString() string { return t.String() }
+
+// Notifier tells. The zero value tells nobody. It is safe for concurrent use.
+type Notifier struct {
+	targets  Targets
+	services []service
+	ping     *line
+}
+
+// service is one place that people listen to.
+type service struct {
+	line    *line
+	request func(Message) httpx.Request
+}
+
+// New makes a notifier; an address that is none is fault.KindUsage, which names
+// the service and never the address. Beside an error it tells the others.
+func New(n httpx.Net, t Targets) (*Notifier, error) {
+	n.Timeout = Limit
+	made := &Notifier{targets: t}
+	var errs []error
+	open := func(name, address, secret string) *line {
+		l, err := newLine(n, name, address, secret)
+		errs = append(errs, err)
+		return l
+	}
+	add := func(l *line, request func(Message) httpx.Request) {
+		if l == nil {
+			return
+		}
+		made.services = append(made.services, service{l, request})
+	}
+	if t.SlackURL != "" {
+		add(open("slack", t.SlackURL, t.SlackURL), t.slack)
+	}
+	if t.PagerDutyKey != "" {
+		add(open("pagerduty", t.pagerDutyBase(), t.PagerDutyKey), t.pagerDuty)
+	}
+	if t.AlertmanagerURL != "" {
+		add(open("alertmanager", t.AlertmanagerURL, ""), t.alertmanager)
+	}
+	if t.WebhookURL != "" {
+		add(open("webhook", t.WebhookURL, t.WebhookURL), t.webhook)
+	}
+	if t.PingURL != "" {
+		made.ping = open("ping", t.PingURL, t.PingURL)
+	}
+	return made, errors.Join(errs...)
+}
+
+// Send tells every service but the ping, all at once, each at most once unless it
+// takes the same thing twice for one. The errors of those that could not be told
+// are joined; none changes how the run went. A ctx that has ended leaves some
+// seconds: that a run was interrupted is worth telling.
+func (n *Notifier) Send(ctx context.Context, m Message) error {
+	if !slices.Contains(Kinds(), m.Kind) {
+		return fault.Usage("%q is nothing to notify of", string(m.Kind))
+	}
+	ctx, stop := within(ctx)
+	defer stop()
+	m = m.clean()
+	errs := make([]error, len(n.services))
+	var all sync.WaitGroup
+	for i, s := range n.services {
+		all.Go(func() { errs[i] = s.line.do(ctx, s.request(m)) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// within bounds a call by Limit, and by less once ctx has ended.
+func within(ctx context.Context) (context.Context, context.CancelFunc) {
+	inner, cancel := context.WithTimeout(context.WithoutCancel(ctx), Limit)
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(afterwards, cancel) })
+	return inner, func() { stop(); cancel() }
+}
+
+// Close lets idle connections go.
+func (n *Notifier) Close() {
+	for _, s := range n.services {
+		s.line.client.Close()
+	}
+	if n.ping != nil {
+		n.ping.client.Close()
+	}
+}

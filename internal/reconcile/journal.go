@@ -1,0 +1,76 @@
+package reconcile
+
+import (
+	"sync"
+
+	"sbx/internal/fault"
+	"sbx/internal/sandbox"
+)
+
+// Journal keeps what was meant and what came of it. Append returns when the line
+// survives a crash.
+type Journal interface {
+	Append(kind string, data any) error
+}
+
+// Kinds of the lines that this room writes.
+const (
+	LineIntent = "intent"
+	LineResult = "result"
+)
+
+// Intent is written before anything is called for a row.
+type Intent struct {
+	Ref     string             `json:"ref"`
+	Action  Action             `json:"action"`
+	Class   Class              `json:"class"`
+	Cause   Cause              `json:"cause"`
+	Reason  string             `json:"reason"`
+	Delete  bool               `json:"delete"`
+	Record  []sandbox.Evidence `json:"record"`
+	Reality []sandbox.Evidence `json:"reality"`
+}
+
+// Result is written when it is known what became of a row.
+type Result struct {
+	Ref     string             `json:"ref"`
+	Action  Action             `json:"action"`
+	Outcome sandbox.Outcome    `json:"outcome"`
+	Reason  string             `json:"reason"`
+	After   []sandbox.Evidence `json:"evidence"`
+}
+
+// scribe writes to the journal from several goroutines.
+type scribe struct {
+	mu      sync.Mutex
+	journal Journal
+	delete  bool
+}
+
+// intend makes the intent durable; an error means that nothing may be called.
+func (s *scribe) intend(r Row) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.journal.Append(LineIntent, Intent{
+		Ref: r.Ref.String(), Action: r.Action, Class: r.Class, Cause: r.Cause, Reason: r.Reason,
+		Delete: s.delete && r.Action == ActTerminate, Record: r.Record, Reality: r.Reality,
+	})
+	if err != nil {
+		return fault.Placed(err, r.Ref.Provider, "journal of "+r.Ref.ID+", so nothing was called")
+	}
+	return nil
+}
+
+// result notes what became of a row. It is not lost when that fails: it is in what
+// the caller sees, beside the error.
+func (s *scribe) result(d *Done) {
+	if !d.Row.Action.Acts() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.journal.Append(LineResult, Result{
+		Ref: d.Ref.String(), Action: d.Row.Action, Outcome: d.Outcome, Reason: d.Reason, After: d.Evidence,
+	})
+	d.Journal = fault.Placed(err, d.Ref.Provider, "journal of "+d.Ref.ID)
+}

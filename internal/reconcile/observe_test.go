@@ -1,0 +1,148 @@
+package reconcile_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/reconcile"
+	"sbx/internal/sandbox"
+	"sbx/internal/store"
+)
+
+// suspects is a scene with an orphan and a leak beside one that is in order.
+func suspects() *scene {
+	s := newScene()
+	s.on(recorded("a", is), recorded("leak", isNot)).box("a", old)
+	s.box("leak", old)
+	s.box("orphan", old)
+	return s
+}
+
+func actions(t *testing.T, p reconcile.Plan) map[string]reconcile.Action {
+	t.Helper()
+	return map[string]reconcile.Action{"leak": only(t, p, "leak").Action, "orphan": only(t, p, "orphan").Action}
+}
+
+func TestOneLookProvesNothing(t *testing.T) {
+	t.Parallel()
+	report := map[string]reconcile.Action{"leak": reconcile.ActReport, "orphan": reconcile.ActReport}
+	end := map[string]reconcile.Action{"leak": reconcile.ActTerminate, "orphan": reconcile.ActTerminate}
+	s := suspects()
+	assert.Equal(t, report, actions(t, s.plan(t)))
+	assert.Contains(t, only(t, s.plan(t), "orphan").Reason, "seen like this 1 of 2 times, which have to be 5m apart")
+	assert.Equal(t, report, actions(t, s.pass(4*time.Minute).plan(t)), "too near to the first to count")
+	assert.Equal(t, end, actions(t, s.pass(time.Minute).plan(t)))
+	assert.Equal(t, 2, only(t, s.plan(t), "orphan").Observations)
+
+	s = suspects()
+	s.rules.Observations = 3
+	assert.Equal(t, report, actions(t, s.proved(t)))
+	assert.Equal(t, end, actions(t, s.pass(5*time.Minute).plan(t)))
+}
+
+func TestAPlanThatOnlyLooksWritesNothing(t *testing.T) {
+	t.Parallel()
+	s := suspects()
+	s.rules.Observe = false
+	for range 5 {
+		assert.Equal(t, reconcile.ActReport, only(t, s.pass(time.Hour).plan(t), "orphan").Action)
+	}
+	seen, err := s.sightings.Sightings(t.Context(), "reconcile orphan")
+	require.NoError(t, err)
+	assert.Empty(t, seen)
+
+	s.rules.Observe = true
+	s.proved(t)
+	s.rules.Observe = false
+	assert.Equal(t, reconcile.ActTerminate, only(t, s.plan(t), "orphan").Action, "it knows what others have seen")
+}
+
+func TestWhatIsNoSuspectAnyMoreBeginsAnew(t *testing.T) {
+	t.Parallel()
+	s := suspects()
+	s.plan(t)
+	s.on(recorded("orphan", is))
+	s.pass(5 * time.Minute).plan(t)
+	s.records = s.records[:2]
+	assert.Equal(t, 1, only(t, s.pass(5*time.Minute).plan(t), "orphan").Observations)
+}
+
+func TestAnotherGenerationIsSeenAnew(t *testing.T) {
+	t.Parallel()
+	s := suspects()
+	s.proved(t)
+	s.prod.Change("orphan", func(b *sandbox.Sandbox) { b.CreatedAt, b.StartedAt = s.now, s.now })
+	row := only(t, s.pass(time.Hour).plan(t), "orphan")
+	assert.Equal(t, 1, row.Observations)
+	assert.Equal(t, reconcile.ActReport, row.Action)
+
+	s.rules.Observe = false
+	s.pass(time.Minute).prod.Change("orphan", func(b *sandbox.Sandbox) { b.CreatedAt, b.StartedAt = s.now, s.now })
+	assert.Equal(t, 0, only(t, s.pass(time.Hour).plan(t), "orphan").Observations)
+}
+
+func TestAClockThatWentBackProvesNothing(t *testing.T) {
+	t.Parallel()
+	s := suspects()
+	s.proved(t)
+	row := only(t, s.pass(-30*time.Minute).plan(t), "orphan")
+	assert.Equal(t, 1, row.Observations)
+	assert.Equal(t, reconcile.ActReport, row.Action)
+}
+
+func TestOtherProfilesSightingsStay(t *testing.T) {
+	t.Parallel()
+	s := suspects()
+	_, err := s.sightings.Sight(t.Context(), "reconcile orphan", "prod2/x", noon, time.Minute)
+	require.NoError(t, err)
+	s.plan(t)
+	seen, err := s.sightings.Sightings(t.Context(), "reconcile orphan")
+	require.NoError(t, err)
+	assert.Contains(t, seen, "prod2/x")
+}
+
+// deafSightings cannot be read, or not be written.
+type deafSightings struct {
+	*store.InMemory
+
+	read, write bool
+}
+
+func (d deafSightings) Sightings(ctx context.Context, kind string) (map[string]store.Sighting, error) {
+	if d.read {
+		return nil, errDisk
+	}
+	return d.InMemory.Sightings(ctx, kind)
+}
+
+func (d deafSightings) Sight(ctx context.Context, kind, key string, at time.Time, apart time.Duration) (store.Sighting, error) {
+	if d.write {
+		return store.Sighting{Count: 9}, errDisk
+	}
+	return d.InMemory.Sight(ctx, kind, key, at, apart)
+}
+
+func TestSightingsThatFailProveNothing(t *testing.T) {
+	t.Parallel()
+	for _, broken := range []deafSightings{{read: true}, {write: true}} {
+		s := suspects()
+		s.proved(t)
+		s.sightings = deafSightings{s.memory(t), broken.read, broken.write}
+		plan := s.pass(time.Hour).plan(t)
+		assert.Equal(t, reconcile.ActReport, only(t, plan, "orphan").Action)
+		assert.Equal(t, reconcile.ActReport, only(t, plan, "leak").Action)
+		require.Len(t, plan.Errors, 1)
+		assert.ErrorIs(t, plan.Errors[0], errDisk)
+	}
+}
+
+func (s *scene) memory(t *testing.T) *store.InMemory {
+	t.Helper()
+	m, ok := s.sightings.(*store.InMemory)
+	require.True(t, ok)
+	return m
+}

@@ -1,0 +1,108 @@
+package reconcile
+
+import (
+	"time"
+
+	"sbx/internal/sandbox"
+)
+
+// suspect applies every rule that keeps a living sandbox from being ended. What
+// wants no look of anybody becomes ActNone, the rest ActReport. Explicit says that
+// somebody wrote down its end: then signs of life do not excuse it.
+func (e *Engine) suspect(row Row, s Source, now time.Time, explicit bool) Row {
+	box := row.Box
+	if why := e.Rules.Protected(box); why != "" {
+		return row.kept(ActNone, why)
+	}
+	if !e.Rules.Owned(row.Ref.Provider, box.Labels) {
+		return row.kept(ActReport, "it is not owned: somebody else's records may have it")
+	}
+	from, known := born(box, now)
+	switch {
+	case box.State == sandbox.StateUnknown:
+		return row.kept(ActReport, "its state is not known")
+	case !known:
+		return row.kept(ActReport, "its age is not known")
+	case now.Sub(from) <= e.Rules.CreateGrace:
+		return row.kept(ActNone, "it is younger than "+sandbox.FormatDuration(e.Rules.CreateGrace)+": its record may still be written")
+	case !s.AsOf.IsZero() && !from.Before(s.AsOf.Add(-e.Rules.CreateGrace)):
+		return row.kept(ActNone, "it is younger than the records, which are of "+s.AsOf.UTC().Format(time.RFC3339))
+	case row.Action == ActAdopt && s.Adopt == nil:
+		return row.kept(ActReport, "records of "+s.Name+" take none from sbx")
+	case row.Action == ActAdopt:
+		return row
+	}
+	return e.endable(row, from, now, explicit)
+}
+
+// endable applies the rules for what is not only to be put on record.
+func (e *Engine) endable(row Row, from, now time.Time, explicit bool) Row {
+	if why := otherGeneration(row, from); why != "" {
+		row.Cause = CauseReused
+		return row.kept(ActReport, why)
+	}
+	if row.Box.State == sandbox.StateStopped && !e.Rules.Delete {
+		return row.kept(ActReport, "it is stopped, and only a delete goes further")
+	}
+	if why := e.alive(row.Box, now); why != "" && !explicit {
+		return row.kept(ActReport, why)
+	}
+	return row
+}
+
+// kept leaves a suspect alone; why stands before what it is.
+func (r Row) kept(action Action, why string) Row {
+	r.Action, r.Verdict = action, sandbox.Unknown
+	if r.Reason != "" {
+		why += "; " + r.Reason
+	}
+	r.Reason = why
+	return r
+}
+
+// born is when the sandbox last began to live. Unknown, and in the future, prove
+// nothing.
+func born(s sandbox.Sandbox, now time.Time) (time.Time, bool) {
+	at := s.CreatedAt
+	if s.StartedAt.After(at) {
+		at = s.StartedAt
+	}
+	if at.IsZero() {
+		at = s.FirstSeenAt
+	}
+	return at, !at.IsZero() && !at.After(now)
+}
+
+// otherGeneration says that the sandbox began after the last word of the record
+// that is to condemn it: an id or a name was used again, or it was started anew.
+func otherGeneration(row Row, from time.Time) string {
+	if len(row.Records) == 0 {
+		return ""
+	}
+	r := row.Records[0]
+	switch last := r.last(); {
+	case last.IsZero() && r.SandboxID != row.Box.ID:
+		return "the record goes by a name and has no time: it may mean another"
+	case !last.IsZero() && from.After(last):
+		return "it began after the record's last word: the record speaks of another, or does not know of the start"
+	}
+	return ""
+}
+
+// alive says by what the sandbox shows life now; "" = by nothing that is known.
+func (e *Engine) alive(s sandbox.Sandbox, now time.Time) string {
+	if s.State != sandbox.StateRunning {
+		return ""
+	}
+	limit := e.Rules.Thresholds(s).Inactivity
+	idle, known := s.Idle(now)
+	switch {
+	case s.Activity == sandbox.True:
+		return "the provider says that it works"
+	case s.LastActivityAt.After(now):
+		return "its last activity lies in the future"
+	case known && idle <= limit:
+		return "it showed life " + sandbox.FormatDuration(idle) + " ago"
+	}
+	return ""
+}

@@ -1,0 +1,63 @@
+package store_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/store"
+	"sbx/internal/store/storetest"
+)
+
+// clock is a wall clock that goes on when it is told to.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func newClock() *clock { return &clock{at: time.Date(2026, 11, 20, 12, 0, 0, 987654321, time.UTC)} }
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) pass(_ *testing.T, d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+func TestMemoryKeepsTheContract(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(*testing.T) storetest.Subject {
+		c := newClock()
+		return storetest.Subject{Store: store.Memory(c.now), Pass: c.pass, TTL: time.Minute}
+	})
+}
+
+func TestSQLiteKeepsTheContract(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T) storetest.Subject {
+		t.Helper()
+		c, o := newClock(), store.Options{StateDir: t.TempDir()}
+		o.Now = c.now
+		again := func(t *testing.T) store.Store {
+			t.Helper()
+			return opened(t, o)
+		}
+		return storetest.Subject{Store: opened(t, o), Again: again, Pass: c.pass, TTL: time.Minute}
+	})
+}
+
+// opened is a store that ends with the test.
+func opened(t *testing.T, o store.Options) *store.Database {
+	t.Helper()
+	d, err := store.Open(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	return d
+}

@@ -1,0 +1,174 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"sbx/internal/fault"
+	"sbx/internal/store/address"
+)
+
+const (
+	// migrationLock is the key of the advisory lock under which tables are made.
+	migrationLock = 0x73627801
+
+	applicationName = "sbx"
+	mostConnections = 4 // of one process: a team shares the server
+)
+
+// server is the engine of a Postgres store. Its clock is the server's, which is
+// the same for all hosts.
+type server struct {
+	config  *pgconn.Config
+	place   string
+	secrets []string
+}
+
+// newServer reads the URL, and connects nowhere. What the URL leaves out comes
+// from where psql takes it: the PG* variables, the password file, the service
+// file. A URL that cannot be used is fault.KindUsage.
+func newServer(raw string) (*server, error) {
+	u, err := address.Parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	config, err := pgconn.ParseConfig(raw)
+	if err != nil { // its text may show what it could not read
+		return nil, fault.Usage("Postgres' driver cannot use it").
+			WithHint("check port, sslmode and the other parameters; `psql` takes the same URL")
+	}
+	if config.RuntimeParams["application_name"] == "" {
+		config.RuntimeParams["application_name"] = applicationName
+	}
+	s := &server{config: config, secrets: u.Secrets()}
+	if config.Password != "" {
+		s.secrets = append(s.secrets, config.Password)
+	}
+	host := net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))
+	if strings.HasPrefix(config.Host, "/") || strings.HasPrefix(config.Host, "@") {
+		host = config.Host
+	}
+	s.place = s.scrub("postgres " + host + "/" + config.Database)
+	return s, nil
+}
+
+func (s *server) String() string { return s.place }
+
+func (s *server) scrub(text string) string { return address.Scrub(text, s.secrets) }
+
+func (s *server) open(ctx context.Context) (*sql.DB, error) {
+	db := sql.OpenDB(connector{s.config})
+	db.SetMaxOpenConns(mostConnections)
+	db.SetMaxIdleConns(mostConnections)
+	if err := db.PingContext(ctx); err != nil {
+		db.Close() //nolint:errcheck // the error that matters is on its way
+		return nil, err
+	}
+	return db, nil
+}
+
+func (s *server) fresh(err error) bool { return sqlState(err) == "42P01" } // undefined_table
+
+func (s *server) alone(ctx context.Context, tx *sql.Tx) error {
+	_, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(migrationLock))
+	return err
+}
+
+func (s *server) now(ctx context.Context, tx *sql.Tx) (time.Time, error) {
+	var us int64
+	err := tx.QueryRowContext(ctx, `SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint`).Scan(&us)
+	return read(us), err
+}
+
+// sqlState is the server's code for an error; "" = the server did not say it.
+func sqlState(err error) string {
+	var said *pgconn.PgError
+	if !errors.As(err, &said) {
+		return ""
+	}
+	return said.Code
+}
+
+// judge sorts what the server says by its code, and tells a server that cannot be
+// reached from an answer that cannot be read. The original is not wrapped: its text
+// is not ours.
+func (s *server) judge(err error) *fault.Error {
+	var said *pgconn.PgError
+	switch {
+	case errors.As(err, &said):
+	case unreachable(err):
+		return fault.New(fault.KindUnavailable, "%s", s.scrub(short(err))).
+			WithHint("is Postgres up and reachable from here? `pg_isready` says it")
+	default:
+		return fault.New(fault.KindUnknown, "%s", s.scrub(err.Error()))
+	}
+	kind, hint := stateMeans(said.Code)
+	text := fmt.Sprintf("%s (SQLSTATE %s)", said.Message, said.Code)
+	fail := fault.New(kind, "%s", s.scrub(text))
+	fail.Hint = hint
+	return fail
+}
+
+// unreachable says that a connection could not be made or did not last.
+func unreachable(err error) bool {
+	var connect *pgconn.ConnectError
+	var network net.Error
+	if errors.As(err, &connect) || errors.As(err, &network) {
+		return true
+	}
+	return slices.ContainsFunc([]error{io.EOF, io.ErrUnexpectedEOF, driver.ErrBadConn, pgconn.ErrConnClosed, net.ErrClosed},
+		func(sign error) bool { return errors.Is(err, sign) })
+}
+
+// short is the innermost cause: what stands around it repeats user, database and
+// every address that was tried, over several lines.
+func short(err error) string {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		return op.Error()
+	}
+	return err.Error()
+}
+
+// stateMeans gives kind and hint of an SQLSTATE; the first two characters are its
+// class.
+func stateMeans(code string) (kind fault.Kind, hint string) {
+	switch code {
+	case "42501":
+		return fault.KindAuth, "the user needs CREATE on the schema once, and SELECT, INSERT, UPDATE and DELETE on the sbx_ tables"
+	case "3D000":
+		return fault.KindUsage, "create the database, or correct its name at the end of the URL"
+	case "42P01", "42703":
+		return fault.KindUsage, "is it the right database and search_path?"
+	case "25006":
+		return fault.KindUsage, "the URL leads to a read-only replica; name the primary, or add target_session_attrs=read-write"
+	case "53300":
+		return fault.KindUnavailable, "the server has no connection to spare; put a pooler before it or raise max_connections"
+	case "53100":
+		return fault.KindUnavailable, "the server's disk is full"
+	case "57014":
+		return fault.KindUnavailable, "the server gave the statement up; is it overloaded, or is a lock held?"
+	}
+	if len(code) < 2 {
+		return fault.KindUnknown, ""
+	}
+	switch code[:2] {
+	case "28":
+		return fault.KindAuth, "check user and password in the URL (SBX_STORE_URL), and pg_hba.conf on the server"
+	case "08", "53", "57", "58":
+		return fault.KindUnavailable, "the server is starting, stopping or in trouble; try again"
+	case "40", "55":
+		return fault.KindUnavailable, "somebody else was at work on the same; try again"
+	}
+	return fault.KindUnknown, ""
+}

@@ -1,0 +1,104 @@
+package storetest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+	"sbx/internal/store"
+)
+
+// Subject is an empty store under test, with a clock of its own.
+type Subject struct {
+	store.Store
+	// Again opens what the store keeps a second time; nil = it cannot be.
+	Again func(t *testing.T) store.Store
+	// Pass lets time pass for the leases of the store.
+	Pass func(t *testing.T, d time.Duration)
+	// TTL is longer than a handful of calls takes; a test lets it pass.
+	TTL time.Duration
+}
+
+// Run runs the whole contract, each part on a subject that fresh gives.
+func Run(t *testing.T, fresh func(t *testing.T) Subject) {
+	t.Helper()
+	for name, part := range map[string]func(*testing.T, Subject){
+		"Lease": leases, "Race": races, "Sighting": sightings, "Record": records, "Run": runs, "Again": again, "Ended": ended, "Text": odd,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			part(t, fresh(t))
+		})
+	}
+}
+
+// day is a time with more digits than a store keeps.
+func day(n int) time.Time {
+	return time.Date(2026, 11, n, 12, 30, 15, 123456789, time.FixedZone("CET", 3600))
+}
+
+// stored is a time as it comes back.
+func stored(at time.Time) time.Time { return at.UTC().Truncate(time.Microsecond) }
+
+// ended shows that an end of the context is told as what it is.
+func ended(t *testing.T, s Subject) {
+	t.Helper()
+	st := s.Store
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, errAcquire := st.Acquire(ctx, "name", "me", time.Hour)
+	_, errRenew := st.Renew(ctx, store.Lease{Name: "name", Holder: "me"}, time.Hour)
+	_, errSight := st.Sight(ctx, "kind", "key", day(1), 0)
+	_, errSightings := st.Sightings(ctx, "kind")
+	_, errRecords := st.Records(ctx, "")
+	_, errRuns := st.Runs(ctx, 0)
+	for _, err := range []error{
+		errAcquire, errRenew, errSight, errSightings, errRecords, errRuns,
+		st.Release(ctx, store.Lease{Name: "name", Holder: "me"}), st.Forget(ctx, "kind", "key"),
+		st.PutRecord(ctx, store.Record{Provider: "p", ID: "i"}), st.PutRun(ctx, store.Run{ID: "r"}),
+	} {
+		require.ErrorIs(t, err, context.Canceled)
+		assert.Equal(t, fault.KindCanceled, fault.KindOf(err))
+	}
+	lease, err := st.Acquire(t.Context(), "name", "me", time.Hour)
+	require.NoError(t, err, "what was canceled took nothing")
+	assert.EqualValues(t, 1, lease.Fence)
+}
+
+// again shows that everything outlives the handle that wrote it.
+func again(t *testing.T, s Subject) {
+	t.Helper()
+	if s.Again == nil {
+		t.Skip("this store ends with its process")
+	}
+	first := s.Store
+	lease, err := first.Acquire(t.Context(), "name", "me", time.Hour)
+	require.NoError(t, err)
+	_, err = first.Sight(t.Context(), "kind", "key", day(1), 0)
+	require.NoError(t, err)
+	require.NoError(t, first.PutRecord(t.Context(), store.Record{Provider: "p", ID: "i"}))
+	require.NoError(t, first.PutRun(t.Context(), store.Run{ID: "r"}))
+
+	second := s.Again(t)
+	require.NoError(t, first.Close())
+	require.NoError(t, first.Close(), "twice")
+	_, err = first.Runs(t.Context(), 0)
+	require.ErrorContains(t, err, "closed")
+
+	_, err = second.Acquire(t.Context(), "name", "you", time.Hour)
+	assert.Equal(t, fault.KindLocked, fault.KindOf(err), "a lease outlives the handle, so that a crash gives nothing away")
+	require.NoError(t, second.Release(t.Context(), lease))
+	seen, err := second.Sightings(t.Context(), "kind")
+	require.NoError(t, err)
+	assert.Len(t, seen, 1)
+	records, err := second.Records(t.Context(), "p")
+	require.NoError(t, err)
+	assert.Len(t, records, 1)
+	runs, err := second.Runs(t.Context(), 1)
+	require.NoError(t, err)
+	assert.Len(t, runs, 1)
+}
