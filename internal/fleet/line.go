@@ -38,7 +38,7 @@ func newLine(m *member, cut context.CancelCauseFunc, targets int, near time.Dura
 // looking is the share of the slots, as its inverse, that looks for an end may take
 // while others wait to ask: those who have asked wait anyhow, and each look that
 // comes too early costs a request.
-const looking = 8
+const looking = 16
 
 // left notes that one asks no more.
 func (l *line) left() {

@@ -112,9 +112,9 @@ func (f *Fleet) endAll(ctx context.Context, targets []sandbox.Sandbox, o EndOpti
 func (f *Fleet) endShare(ctx context.Context, m *member, share []sandbox.Sandbox, o EndOptions, ended chan<- sandbox.Ending) {
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(nil)
-	l := newLine(m, cut, len(share), f.o.Poll.Min)
+	l := newLine(m, cut, len(share), f.o.Poll.Min/2)
 	began := time.Now()
-	turns := make(chan struct{}, f.o.Slots+f.o.Slots/4) // as many ask as may, and who steps in while one writes; the first first
+	turns := make(chan struct{}, f.o.Slots) // as many ask as may; the first first
 	var all sync.WaitGroup
 	for _, target := range share {
 		turns <- struct{}{}

@@ -137,11 +137,14 @@ func ours() []entrant {
 		name := fmt.Sprintf("100 by age, --concurrency %d", c)
 		all = append(all, entrant{name: name, kind: "monotask", worlds: 1, things: crowd100, run: sbx("monotask", c, age...), exact: true, last: c == 1})
 	}
-	for _, c := range []int{16, 32} {
-		name := fmt.Sprintf("1,002 over three profiles, --concurrency %d", c)
-		all = append(all, entrant{name: name, kind: "monotask", worlds: 3, things: 334, run: sbx("monotask", c, age...), exact: true, last: true})
+	many := func(kind string, c int) entrant {
+		name := fmt.Sprintf("1,002 over three profiles of %s, --concurrency %d", kind, c)
+		return entrant{name: name, kind: kind, worlds: 3, things: 334, run: sbx(kind, c, age...), exact: true, last: true}
 	}
-	return all
+	for _, c := range []int{8, 16, 32} {
+		all = append(all, many("e2b", c))
+	}
+	return append(all, many("monotask", 16))
 }
 
 // sbx prepares a cleanup of everything that the worlds hold.

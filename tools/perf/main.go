@@ -2,8 +2,10 @@
 // prints a table: start, create, kill, listing, memory, idle followers, size; then
 // listings over loopback, with many pages and with a provider that hangs. Anybody
 // can rerun it on Linux; it needs Go, a shell and the module cache, no network and
-// no rights. The part "incumbents" alone needs more: it installs E2B's command line
-// with npm and measures it beside the product.
+// no rights. The part "cleanup" measures bulk endings, and beside them those of
+// kubectl and docker where they are on PATH, each on a fake of its API. The part
+// "incumbents" alone needs more: it installs E2B's command line with npm and measures
+// it beside the product.
 //
 // It builds the product as a release does and measures whole processes from
 // outside; calls of the local provider are timed by a probe that links all that
