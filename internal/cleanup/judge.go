@@ -2,6 +2,7 @@ package cleanup
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -181,7 +182,7 @@ func (c *judging) selectors() bool {
 	case m.Verdict == sandbox.Unknown && m.Filter == "stuck" && c.seen == nil && c.j.Sandbox.State == sandbox.StateRunning:
 		c.j.needsLook = true
 		return true
-	case m.Verdict == sandbox.Unknown && (m.Filter == "older-than" || m.Filter == "younger-than"):
+	case m.Verdict == sandbox.Unknown && slices.Contains([]string{"older-than", "younger-than", "before", "after"}, m.Filter):
 		c.j.keep("selectors", GroundAgeUnknown, m.Reason)
 	case m.Verdict == sandbox.Unknown && m.Filter == "stuck":
 		c.j.keep("selectors", GroundActivityUnknown, "nothing tells whether it is stuck: "+m.Reason)

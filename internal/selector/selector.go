@@ -14,6 +14,8 @@ type Selector struct {
 	States      []sandbox.State `json:"states,omitempty"`
 	OlderThan   time.Duration   `json:"older_than_ns,omitempty"`   // strictly older; 0 = no such filter
 	YoungerThan time.Duration   `json:"younger_than_ns,omitempty"` // strictly younger; 0 = no such filter
+	Before      time.Time       `json:"before,omitzero"`           // came to be before it; zero = no such filter
+	After       time.Time       `json:"after,omitzero"`            // came to be after it; zero = no such filter
 	Labels      []Label         `json:"labels,omitempty"`
 	Name        string          `json:"name,omitempty"`       // glob, see Options.Name; "" = no such filter
 	Task        string          `json:"task,omitempty"`       // exact task id; "" = no such filter
@@ -49,7 +51,7 @@ type Facts struct {
 // Empty says that the selector names no sandboxes by itself: it has no filter.
 // All, Limit and Sort are no filters.
 func (s Selector) Empty() bool {
-	return len(s.States) == 0 && s.OlderThan == 0 && s.YoungerThan == 0 && len(s.Labels) == 0 &&
+	return len(s.States) == 0 && s.OlderThan == 0 && s.YoungerThan == 0 && s.Before.IsZero() && s.After.IsZero() && len(s.Labels) == 0 &&
 		s.Name == "" && s.Task == "" && s.AgentType == "" && !s.Stuck
 }
 
