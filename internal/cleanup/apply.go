@@ -26,6 +26,7 @@ type Run struct {
 	Targets []Target
 
 	index map[sandbox.Ref]Target
+	tails sync.Map // Ref -> fleet.Part[[]sandbox.LogLine], of what nobody has looked at
 }
 
 // Target is one sandbox that a run may end.
@@ -138,7 +139,7 @@ func (r *Run) Do(ctx context.Context) iter.Seq[sandbox.Ending] {
 func (r *Run) how() fleet.EndOptions {
 	return fleet.EndOptions{
 		Delete: r.Rule.Delete, Grace: r.Grace, Wait: r.Wait, By: r.By, Precheck: true, Legible: true,
-		Still: r.still, Heard: r.heard, Before: r.intend,
+		Prepare: r.prepare, Still: r.still, Heard: r.heard, Before: r.intend,
 	}
 }
 
@@ -227,16 +228,26 @@ func (r Rule) again(w World, now sandbox.Sandbox, at time.Time, before *Judgemen
 	return r.judge(w, now, at, &o)
 }
 
+// prepare reads the last output of what nobody has looked at, before the sandbox is
+// judged for the last time: an end may destroy it.
+func (r *Run) prepare(ctx context.Context, s sandbox.Sandbox) {
+	if t := r.index[s.Ref()]; t.Seen != nil && t.Seen.seen != nil {
+		return
+	}
+	logs := r.Fleet.Tail(ctx, s.Ref(), tailKept)
+	if fault.KindOf(logs.Err) == fault.KindUnsupported {
+		logs.Err = nil
+	}
+	r.tails.Store(s.Ref(), logs)
+}
+
 // intend writes down what is about to be ended. Nothing is asked without it.
 func (r *Run) intend(ctx context.Context, s sandbox.Sandbox) error {
 	var logs fleet.Part[[]sandbox.LogLine]
-	if t := r.index[s.Ref()]; t.Seen != nil && t.Seen.seen != nil {
+	if tail, ok := r.tails.LoadAndDelete(s.Ref()); ok {
+		logs, _ = tail.(fleet.Part[[]sandbox.LogLine])
+	} else if t := r.index[s.Ref()]; t.Seen != nil && t.Seen.seen != nil {
 		logs = t.Seen.seen.Logs
-	} else {
-		logs = r.Fleet.Tail(ctx, s.Ref(), tailKept)
-		if fault.KindOf(logs.Err) == fault.KindUnsupported {
-			logs.Err = nil
-		}
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -2,6 +2,7 @@ package cleanup
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -95,19 +96,16 @@ func (r Rule) idleFor() time.Duration {
 
 // why joins what the selectors and the look for life saw.
 func (j Judgement) why() string {
-	text := ""
+	var parts []string
 	for _, s := range j.Trail {
 		if (s.Check == "selectors" || s.Check == "life" || s.Check == "health") && s.Reason != "" {
-			if text != "" {
-				text += "; "
-			}
-			text += s.Reason
+			parts = append(parts, s.Reason)
 		}
 	}
-	if text == "" {
+	if len(parts) == 0 {
 		return string(j.Sandbox.State)
 	}
-	return text
+	return strings.Join(parts, "; ")
 }
 
 // judging is one judgement under way. Each check says whether to go on.
@@ -184,7 +182,7 @@ func (c *judging) selectors() bool {
 	case m.Verdict == sandbox.Unknown && m.Filter == "stuck" && c.seen == nil && c.j.Sandbox.State == sandbox.StateRunning:
 		c.j.needsLook = true
 		return true
-	case m.Verdict == sandbox.Unknown && (m.Filter == "older-than" || m.Filter == "younger-than"):
+	case m.Verdict == sandbox.Unknown && slices.Contains([]string{"older-than", "younger-than", "before", "after"}, m.Filter):
 		c.j.keep("selectors", GroundAgeUnknown, m.Reason)
 	case m.Verdict == sandbox.Unknown && m.Filter == "stuck":
 		c.j.keep("selectors", GroundActivityUnknown, "nothing tells whether it is stuck: "+m.Reason)

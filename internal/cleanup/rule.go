@@ -20,9 +20,9 @@ const MaxSkew = 2 * time.Minute
 // Rule says which sandboxes a run is about, as the operator asked for it.
 type Rule struct {
 	Selector        selector.Selector `json:"selector"`
-	FailedOlderThan time.Duration     `json:"failed_older_than,omitempty"` // the age for failed ones instead of Selector.OlderThan; 0 = none
-	IdleFor         time.Duration     `json:"idle_for,omitempty"`          // silence that a running one needs; 0 = DefaultIdleFor
-	IgnoreActivity  bool              `json:"ignore_activity,omitempty"`   // age alone is enough
+	FailedOlderThan time.Duration     `json:"failed_older_than_ns,omitempty"` // the age for failed ones instead of Selector.OlderThan; 0 = none
+	IdleFor         time.Duration     `json:"idle_for_ns,omitempty"`          // silence that a running one needs; 0 = DefaultIdleFor
+	IgnoreActivity  bool              `json:"ignore_activity,omitempty"`      // age alone is enough
 	IncludePaused   bool              `json:"include_paused,omitempty"`
 	Unowned         bool              `json:"unowned,omitempty"`   // also those that are not ours
 	Unhealthy       bool              `json:"unhealthy,omitempty"` // only those that do not answer (ACCEPTANCE R138)

@@ -195,13 +195,11 @@ func TestBadDays(t *testing.T) {
 	for name, d := range badDays() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inBubble := d.adjust == nil // a real lock or disk waits in real time
-			run := func(t *testing.T) { d.check(t) }
-			if inBubble {
-				synctest.Test(t, run)
+			if d.adjust == nil {
+				synctest.Test(t, d.check)
 				return
 			}
-			run(t)
+			d.check(t) // a real lock or disk waits in real time
 		})
 	}
 }
@@ -252,7 +250,9 @@ func (d day) checkSums(t *testing.T, r result) {
 	sum := 0.0
 	for outcome, n := range counts {
 		if outcome != "selected" {
-			sum += n.(float64) //nolint:forcetypeassert // a number
+			number, ok := n.(float64)
+			require.True(t, ok)
+			sum += number
 		}
 	}
 	assert.InDelta(t, counts["selected"], sum, 0)
@@ -261,12 +261,40 @@ func (d day) checkSums(t *testing.T, r result) {
 func TestAgesThatAreNone(t *testing.T) {
 	t.Parallel()
 	for _, line := range [][]string{
-		{"--older-than", ""}, {"--older-than", "-5m"}, {"--older-than", "0"}, {"--older-than", "0s"}, {"--older-than", "10"},
-		{"--older-than=10", "minutes"}, {"--older-than="}, {"--failed-older-than", ""}, {"--idle-for", "-1s"}, {"--idle-for", ""},
-		{"--max-delete", ""}, {"--max-delete", "-1"}, {"--max-delete", "0"}, {"--max-fraction", "25"}, {"--max-fraction", ""}, {"--max-fraction", "101%"},
-		{"--label", ""}, {"--state", ""}, {"--task", ""}, {"--name", ""}, {"--agent-type", ""}, {"--production", "nosuch"}, {"--concurrency", "0"},
-		{"--wait", "0s"}, {"--lock-timeout", ""}, {"--out", ""}, {"--apply", ""}, {"--resume", ""}, {"--explain", ""}, {"--limit", "3"},
-		{"--apply", "x", "--older-than", "10m"}, {"--resume", "r-1", "--stuck"}, {"--out", "x", "--yes"}, {"--out", "x", "--apply", "y"},
+		{"--older-than", ""},
+		{"--older-than", "-5m"},
+		{"--older-than", "0"},
+		{"--older-than", "0s"},
+		{"--older-than", "10"},
+		{"--older-than=10", "minutes"},
+		{"--older-than="},
+		{"--failed-older-than", ""},
+		{"--idle-for", "-1s"},
+		{"--idle-for", ""},
+		{"--max-delete", ""},
+		{"--max-delete", "-1"},
+		{"--max-delete", "0"},
+		{"--max-fraction", "25"},
+		{"--max-fraction", ""},
+		{"--max-fraction", "101%"},
+		{"--label", ""},
+		{"--state", ""},
+		{"--task", ""},
+		{"--name", ""},
+		{"--agent-type", ""},
+		{"--production", "nosuch"},
+		{"--concurrency", "0"},
+		{"--wait", "0s"},
+		{"--lock-timeout", ""},
+		{"--out", ""},
+		{"--apply", ""},
+		{"--resume", ""},
+		{"--explain", ""},
+		{"--limit", "3"},
+		{"--apply", "x", "--older-than", "10m"},
+		{"--resume", "r-1", "--stuck"},
+		{"--out", "x", "--yes"},
+		{"--out", "x", "--apply", "y"},
 	} {
 		b, p := endBench(t, 3)
 		r := b.runArgs(t, append([]string{"cleanup", "--yes"}, line...)...)
@@ -294,7 +322,7 @@ func TestIdsThatWereReused(t *testing.T) {
 	require.Equal(t, 0, r.code, r.stderr)
 	outcomes := map[string]any{}
 	for _, i := range r.list(t, "items") {
-		outcomes[i["ref"].(string)] = i["outcome"] //nolint:forcetypeassert // a string
+		outcomes[fmt.Sprint(i["ref"])] = i["outcome"]
 	}
 	assert.Equal(t, "changed", outcomes["prod/prod0000"], "never what has its id now")
 	assert.Equal(t, "verified", outcomes["prod/prod0001"])

@@ -43,7 +43,7 @@ func (r *cleanupRun) goOn(ctx context.Context, p *output.Printer) error {
 			return err
 		}
 		w := &runLog{Writer: extended, d: r.d, p: p, begin: h.Begin, began: h.StartedAt}
-		defer w.Close()
+		defer w.close()
 		if err := w.Append(cleanup.EntryResume, r.d.actor()); err != nil {
 			return err
 		}

@@ -91,7 +91,7 @@ func guardFigure(g cleanup.Guard, v float64) string {
 
 // grounds sums why sandboxes stay: ": 3 protected, 5 not_selected".
 func grounds(kept []keptItem) string {
-	n := map[cleanup.Ground]int{}
+	n := make(map[cleanup.Ground]int)
 	var order []cleanup.Ground
 	for _, k := range kept {
 		if n[k.Ground] == 0 {
@@ -124,8 +124,12 @@ func (r *cleanupRun) explain(p *output.Printer) error {
 	return p.Show(output.Document{
 		Schema: cleanupSchema,
 		Fields: output.Fields{{Key: "explain", Value: output.Fields{
-			{Key: "ref", Value: ref}, {Key: "selected", Value: j.Selected()}, {Key: "ground", Value: j.Ground}, {Key: "reason", Value: j.Reason},
-			{Key: "checks", Value: j.Trail}, {Key: "evidence", Value: evidence(j.Evidence)},
+			{Key: "ref", Value: ref},
+			{Key: "selected", Value: j.Selected()},
+			{Key: "ground", Value: j.Ground},
+			{Key: "reason", Value: j.Reason},
+			{Key: "checks", Value: j.Trail},
+			{Key: "evidence", Value: evidence(j.Evidence)},
 		}}},
 		Human: func(s *output.Sheet) {
 			s.Text(fmt.Sprintf("%s %s: %s\n", ref, says, j.Reason))
@@ -180,7 +184,7 @@ func writePlan(path string, plan cleanup.Plan) error {
 	if err != nil {
 		return fault.New(fault.KindUnknown, "the plan cannot be written: %w", err)
 	}
-	defer os.Remove(tmp.Name())
+	defer func() { _ = os.Remove(tmp.Name()) }() // it is gone where the rename worked
 	_, err = tmp.Write(append(text, '\n'))
 	for _, step := range []func() error{tmp.Sync, tmp.Close, func() error { return os.Rename(tmp.Name(), path) }} {
 		if err == nil {

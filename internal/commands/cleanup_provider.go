@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"sbx/internal/cleanup"
@@ -45,13 +44,13 @@ func (r *cleanupRun) letProviders(ctx context.Context, p *output.Printer, names 
 	if err != nil {
 		return err
 	}
-	defer w.Close()
+	defer w.close()
 	list, err := r.list(p)
 	if err != nil {
 		return err
 	}
 	for i, name := range names {
-		p.Note(fmt.Sprintf("%s cleans up by its own rule", name))
+		p.Note(name + " cleans up by its own rule")
 		endings, err := cleanup.ByProvider(ctx, r.fleet, r.world, w, name, r.o.emergency)
 		r.survey.Shares[i].Err = err
 		for _, e := range endings {

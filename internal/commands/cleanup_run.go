@@ -140,7 +140,7 @@ func (r *cleanupRun) do(ctx context.Context, p *output.Printer, targets []cleanu
 	if err != nil {
 		return err
 	}
-	defer w.Close()
+	defer w.close()
 	if refused := cleanup.Refusal(guards); refused != nil {
 		if err := w.finish(ctx, w.ended(nil, refused, nil)); err != nil {
 			p.Warn(err.Error())

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -47,10 +48,10 @@ func (r *cleanupRun) announced(ctx context.Context, p *output.Printer, do func()
 // message is what people are told of a run that did not go well.
 func (r *cleanupRun) message(what notify.Kind, err error) notify.Message {
 	counts := fleet.Count(r.endings)
-	figures := map[string]string{"selected": fmt.Sprint(len(r.survey.Selected)), "exit code": fmt.Sprint(fault.ExitCode(err))}
+	figures := map[string]string{"selected": strconv.Itoa(len(r.survey.Selected)), "exit code": strconv.Itoa(fault.ExitCode(err))}
 	for _, o := range sandbox.Outcomes() {
 		if n := counts.Of(o); n > 0 {
-			figures[string(o)] = fmt.Sprint(n)
+			figures[string(o)] = strconv.Itoa(n)
 		}
 	}
 	return notify.Message{
@@ -60,14 +61,14 @@ func (r *cleanupRun) message(what notify.Kind, err error) notify.Message {
 
 // summary is the run in some lines.
 func (r *cleanupRun) summary(err error) string {
-	text := fmt.Sprintf("%s: %d of %d sandboxes selected; %s", r.id, len(r.survey.Selected), len(r.survey.Selected)+len(r.survey.Kept), countsText(fleet.Count(r.endings)))
+	parts := []string{fmt.Sprintf("%s: %d of %d sandboxes selected; %s", r.id, len(r.survey.Selected), len(r.survey.Selected)+len(r.survey.Kept), countsText(fleet.Count(r.endings)))}
 	if err != nil {
-		text += "\n" + err.Error()
+		parts = append(parts, err.Error())
 	}
 	for _, e := range r.survey.Errs() {
-		text += "\n" + e.Error()
+		parts = append(parts, e.Error())
 	}
-	return text
+	return strings.Join(parts, "\n")
 }
 
 // textfile writes the figures of this run, if a file was named.

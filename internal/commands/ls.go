@@ -128,6 +128,7 @@ type selectorFlags struct {
 	flags                                               *pflag.FlagSet
 	states, labels                                      []string
 	olderThan, youngerThan, name, task, agentType, sort string
+	before, after                                       string
 	limit                                               int
 	stuck, all                                          bool
 }
@@ -146,6 +147,8 @@ func (s *selectorFlags) choose(f *pflag.FlagSet) {
 	f.StringSliceVar(&s.states, "state", nil, "only in this `STATE` (repeatable)")
 	f.StringVar(&s.olderThan, "older-than", "", "older than `AGE`: 90s, 10m, 2h, 3d")
 	f.StringVar(&s.youngerThan, "younger-than", "", "younger than `AGE`")
+	f.StringVar(&s.before, "before", "", "there before `TIME`: 2026-11-20T12:00:00Z")
+	f.StringVar(&s.after, "after", "", "there only after `TIME`")
 	f.StringArrayVar(&s.labels, "label", nil, "with label `K=V`, or K with any value (repeatable)")
 	f.StringVar(&s.name, "name", "", "whose name matches `GLOB`")
 	f.StringVar(&s.task, "task", "", "of task `ID`")
@@ -165,6 +168,7 @@ func (s *selectorFlags) options() selector.Options {
 	o := selector.Options{
 		States: s.states, Labels: s.labels, Stuck: s.stuck, All: s.all,
 		OlderThan: text("older-than", &s.olderThan), YoungerThan: text("younger-than", &s.youngerThan),
+		Before: text("before", &s.before), After: text("after", &s.after),
 		Name: text("name", &s.name), Task: text("task", &s.task), AgentType: text("agent-type", &s.agentType), Sort: text("sort", &s.sort),
 	}
 	if s.flags.Changed("limit") {

@@ -65,7 +65,7 @@ func (r *reconcileRun) recorded(ctx context.Context, p *output.Printer, how reco
 	if err != nil {
 		return err
 	}
-	defer w.Close()
+	defer w.close()
 	how.Journal = w
 	var endings []sandbox.Ending
 	if r.o.fix {

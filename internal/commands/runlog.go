@@ -68,6 +68,9 @@ func (l *runLog) ended(endings []sandbox.Ending, verdict error, succeeded []stri
 	return end
 }
 
+// close lets go of the file; every line is on the disk already.
+func (l *runLog) close() { _ = l.Close() }
+
 // share tells the other hosts, if there are any. They miss a summary rather than
 // the run its journal.
 func (l *runLog) share(ctx context.Context, end *cleanup.End) {

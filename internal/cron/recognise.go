@@ -22,7 +22,7 @@ func LayerOf(args []string) (Layer, bool) {
 	if args[i] == "reconcile" {
 		return named(Reconcile, given["fix"] || given["check"])
 	}
-	for _, other := range []string{"apply", "resume", "explain", "out", "state", "younger-than", "label", "name", "task", "agent-type", "where", "idle-for", "unowned"} {
+	for _, other := range []string{"apply", "resume", "explain", "out", "state", "younger-than", "before", "after", "label", "name", "task", "agent-type", "where", "idle-for", "unowned"} {
 		if given[other] {
 			return "", false
 		}

@@ -21,6 +21,7 @@ type end struct {
 	o      EndOptions
 	began  time.Time
 	proof  []sandbox.Evidence // that it existed
+	seen   time.Time          // when Precheck read it; zero = it did not
 	asked  error              // what the request to end it returned
 	since  time.Time          // when a read first showed the end
 	doubt  string             // why an end that a read showed is not proved
@@ -35,7 +36,7 @@ func (e *end) run(ctx context.Context) sandbox.Ending {
 	if e.target.State != "" {
 		e.proof = []sandbox.Evidence{{What: "state", Value: string(e.target.State), Source: "read earlier in this run", At: e.f.o.Now()}}
 	}
-	for _, stage := range []func(context.Context) (sandbox.Ending, bool){e.look, e.ask} {
+	for _, stage := range []func(context.Context) (sandbox.Ending, bool){e.prepare, e.look, e.ask} {
 		if out, over := stage(ctx); over {
 			return out
 		}
@@ -66,12 +67,27 @@ func (e *end) went(out sandbox.Ending) sandbox.Ending {
 	return out
 }
 
+// prepare lets the caller take what it needs while the sandbox is there.
+func (e *end) prepare(ctx context.Context) (sandbox.Ending, bool) {
+	if e.o.Prepare == nil {
+		return sandbox.Ending{}, false
+	}
+	e.o.Prepare(ctx, e.target)
+	if ctx.Err() != nil {
+		return e.notAttempted(ctx), true
+	}
+	return sandbox.Ending{}, false
+}
+
 // look reads the sandbox just before it is asked to end.
 func (e *end) look(ctx context.Context) (sandbox.Ending, bool) {
 	if !e.o.Precheck {
 		return sandbox.Ending{}, false
 	}
 	now, err := e.line.get(ctx, e.target.ID)
+	if err == nil {
+		e.seen = time.Now()
+	}
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return e.notAttempted(ctx), true
@@ -124,10 +140,10 @@ func (e *end) ask(ctx context.Context) (sandbox.Ending, bool) {
 		}
 	}
 	sent := false
-	how := providers.TerminateOptions{Delete: e.o.Delete, Grace: e.o.Grace, Patient: e.o.Patient, By: e.o.By}
-	err := e.line.terminate(ctx, e.target.ID, how, func() {
+	err := e.line.terminate(ctx, e.target.ID, func() providers.TerminateOptions {
 		sent = true
 		e.f.tell(e.target.Ref(), "terminate", e.o.By)
+		return e.how()
 	})
 	switch kind := fault.KindOf(err); {
 	case err == nil:
@@ -147,10 +163,23 @@ func (e *end) ask(ctx context.Context) (sandbox.Ending, bool) {
 	return e.failed(err), true
 }
 
+// fresh is how old a read may be that a provider goes by instead of its own. What
+// lies between them is one line in a journal; a slow disk makes it look again.
+const fresh = 250 * time.Millisecond
+
+// how is what is asked, with what is known right now.
+func (e *end) how() providers.TerminateOptions {
+	o := providers.TerminateOptions{Delete: e.o.Delete, Grace: e.o.Grace, Patient: e.o.Patient, By: e.o.By}
+	if !e.seen.IsZero() && time.Since(e.seen) <= fresh {
+		o.Seen = &e.target
+	}
+	return o
+}
+
 // settle looks once at what a failed request has done.
 func (e *end) settle(ctx context.Context, asked error) (sandbox.Ending, bool) {
 	before := e.target.State
-	now, err := e.line.again(ctx, e.target.ID)
+	now, _, err := e.line.again(ctx, e.target.ID)
 	switch {
 	case e.over(now, err):
 		return sandbox.Ending{}, false // the end is there to be verified

@@ -15,6 +15,7 @@ import (
 	"sbx/internal/policy"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/triage"
 )
 
 // Defaults of DESIGN section 3, Timers, and section 11.
@@ -55,6 +56,7 @@ type Fleet struct {
 	members []*member
 	o       Options
 	note    *sync.Mutex
+	matcher func() *triage.Matcher // made once, when first needed
 }
 
 // New makes a fleet. The names of its members must differ.
@@ -71,7 +73,7 @@ func New(members []Member, o Options) *Fleet {
 	if o.Poll.Max < o.Poll.Min {
 		o.Poll.Max = max(DefaultPollMax, o.Poll.Min)
 	}
-	f := &Fleet{o: o, note: &sync.Mutex{}}
+	f := &Fleet{o: o, note: &sync.Mutex{}, matcher: sync.OnceValue(triage.NewMatcher)}
 	for _, m := range members {
 		if m.Timeout <= 0 {
 			m.Timeout = DefaultTimeout
@@ -108,7 +110,7 @@ func (f *Fleet) Narrow(names []string) (*Fleet, error) {
 		}
 		wanted[name] = true
 	}
-	narrow := &Fleet{o: f.o, note: f.note}
+	narrow := &Fleet{o: f.o, note: f.note, matcher: f.matcher}
 	for _, m := range f.members {
 		if wanted[m.Provider.Name()] {
 			narrow.members = append(narrow.members, m)

@@ -47,17 +47,28 @@ func callBy[T any](ctx context.Context, m *member, b *policy.Breaker, op string,
 // persist is call without the breaker, for looks that are paced already and
 // must go on: those for an end that was asked for.
 func persist[T any](ctx context.Context, m *member, op string, do func(context.Context) (T, error)) (T, error) {
-	var none T
+	leave, err := m.slot(ctx, op)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	defer leave()
+	return bounded(ctx, m, op, do)
+}
+
+// slot waits for one, and gives what to call when it is not needed any more.
+func (m *member) slot(ctx context.Context, op string) (leave func(), err error) {
 	select {
 	case m.slots <- struct{}{}:
 	case <-ctx.Done():
-		return none, m.fault(ctx, ctx.Err(), op)
+		return nil, m.fault(ctx, ctx.Err(), op)
 	}
-	defer func() { <-m.slots }()
+	leave = func() { <-m.slots }
 	if err := ctx.Err(); err != nil { // both were ready
-		return none, m.fault(ctx, err, op)
+		leave()
+		return nil, m.fault(ctx, err, op)
 	}
-	return bounded(ctx, m, op, do)
+	return leave, nil
 }
 
 // bounded makes one request without a slot.

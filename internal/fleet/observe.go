@@ -31,6 +31,8 @@ type Observation struct {
 	Logs    Part[[]sandbox.LogLine]
 	Exit    Part[*sandbox.Exit] // of the program that create started, where the record has none
 	Work    Part[providers.Activity]
+
+	found *triage.LogFindings // what the rules find in Logs; nil = nobody has read them yet
 }
 
 // Observe asks for everything at once. It changes nothing.
@@ -49,6 +51,7 @@ func (f *Fleet) Observe(ctx context.Context, s sandbox.Sandbox) Observation {
 		o.Sandbox.Exit = o.Exit.Got
 	}
 	o.work()
+	o.readLogs(f.matcher())
 	return o
 }
 
@@ -60,6 +63,7 @@ func (f *Fleet) ObserveLife(ctx context.Context, s sandbox.Sandbox) Observation 
 	f.observeLife(ctx, &o, &wg, tellsRate)
 	wg.Wait()
 	o.work()
+	o.readLogs(f.matcher())
 	return o
 }
 
@@ -73,6 +77,13 @@ func (f *Fleet) observeLife(ctx context.Context, o *Observation, wg *sync.WaitGr
 	if !s.State.Ended() {
 		wg.Go(func() { o.Work.Got, o.Work.Err = f.Activity(ctx, s.Ref()) })
 	}
+}
+
+// readLogs holds the output against the rules, once, since a judgement may ask
+// several times and is made twice.
+func (o *Observation) readLogs(m *triage.Matcher) {
+	found := triage.ReadLines(m, o.Logs.Got)
+	o.found = &found
 }
 
 // work counts what a control plane heard as activity; a heartbeat is no work.
@@ -106,9 +117,21 @@ func (f *Fleet) sampled(ctx context.Context, s sandbox.Sandbox, enough func(sand
 }
 
 // Tail reads the last n lines of a sandbox's output, and holds no more than twice
-// as many, whatever the provider makes of the wish.
+// as many, whatever the provider makes of the wish. It takes a slot, since many may be
+// read at once.
 func (f *Fleet) Tail(ctx context.Context, ref sandbox.Ref, n int) Part[[]sandbox.LogLine] {
 	var p Part[[]sandbox.LogLine]
+	m, _, err := able[providers.LogReader](f, ref.Provider, "logs")
+	if err != nil {
+		p.Err = err
+		return p
+	}
+	leave, err := m.slot(ctx, "logs "+ref.ID)
+	if err != nil {
+		p.Err = err
+		return p
+	}
+	defer leave()
 	for line, err := range f.Logs(ctx, ref, providers.LogQuery{Tail: n}) {
 		if err != nil {
 			p.Err = err
@@ -132,8 +155,10 @@ func (o Observation) Signals(t triage.Thresholds) triage.Signals {
 		sig.Trend = &trend
 	}
 	if o.Logs.Err == nil {
-		found := triage.ReadLines(triage.NewMatcher(), o.Logs.Got)
-		sig.Logs = &found
+		if o.found == nil {
+			o.readLogs(triage.NewMatcher())
+		}
+		sig.Logs = o.found
 	}
 	if o.Health.Err == nil {
 		sig.Answers, sig.Agrees = o.Health.Got.Verdict, agrees(o.Sandbox.State, o.Health.Got.Verdict)

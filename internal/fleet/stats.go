@@ -36,7 +36,7 @@ func (f *Fleet) Stats(ctx context.Context) []ProviderStats {
 
 func (f *Fleet) stats(ctx context.Context, m *member) ProviderStats {
 	s := ProviderStats{Provider: m.Provider.Name(), ProviderType: m.Provider.Type()}
-	alone := &Fleet{members: []*member{m}, o: f.o, note: f.note}
+	alone := &Fleet{members: []*member{m}, o: f.o, note: f.note, matcher: f.matcher}
 	if l := alone.Collect(ctx, providers.Query{}); l.Complete() {
 		s.Items = l.Items
 	} else {

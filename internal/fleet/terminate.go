@@ -26,6 +26,10 @@ type EndOptions struct {
 	Asked bool
 	// Precheck reads each sandbox just before it is asked to end.
 	Precheck bool
+	// Prepare is called before Precheck, for what has to be known of the sandbox
+	// while it is there: so nothing slow lies between the read and the request.
+	// Nil = nothing. It is called from several goroutines.
+	Prepare func(context.Context, sandbox.Sandbox)
 	// Still judges what Precheck has read: "" goes on, anything else is the
 	// outcome (changed, skipped or not_attempted), with its reason. Nil = goes on. It is
 	// called from several goroutines.
@@ -108,14 +112,14 @@ func (f *Fleet) endAll(ctx context.Context, targets []sandbox.Sandbox, o EndOpti
 func (f *Fleet) endShare(ctx context.Context, m *member, share []sandbox.Sandbox, o EndOptions, ended chan<- sandbox.Ending) {
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(nil)
-	l := &line{m: m, cut: cut}
+	l := newLine(m, cut, len(share), f.o.Poll.Min/2)
 	began := time.Now()
 	turns := make(chan struct{}, f.o.Slots) // as many ask as may; the first first
 	var all sync.WaitGroup
 	for _, target := range share {
 		turns <- struct{}{}
 		all.Go(func() {
-			e := &end{f: f, line: l, target: target, o: o, began: began, leave: sync.OnceFunc(func() { <-turns })}
+			e := &end{f: f, line: l, target: target, o: o, began: began, leave: sync.OnceFunc(func() { <-turns; l.left() })}
 			out := e.run(ctx)
 			e.leave()
 			f.tell(out.Ref, string(out.Outcome), out.Reason)

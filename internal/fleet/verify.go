@@ -23,21 +23,28 @@ func (e *end) verify(ctx context.Context) sandbox.Ending {
 		if !wait(ctx, min(pause, max(0, time.Until(deadline)))) {
 			return e.interrupted(ctx)
 		}
-		looked := time.Since(began)
-		last, err = e.line.again(ctx, e.target.ID)
+		done, ok := e.line.look(ctx)
+		if !ok {
+			return e.interrupted(ctx)
+		}
+		var looked time.Time
+		last, looked, err = e.line.again(ctx, e.target.ID)
 		over := e.over(last, err)
-		e.line.learn(looked, over)
+		e.line.learn(looked.Sub(began), over)
+		var proof []sandbox.Evidence
+		proved := false
+		if over {
+			proof, proved = e.prove(ctx)
+		}
+		done()
 		switch {
-		case over:
-			if proof, proved := e.prove(ctx); proved {
-				return e.verified(last, err, proof...)
-			}
-			if ctx.Err() != nil {
-				return e.interrupted(ctx)
-			}
-			if !time.Now().Before(deadline) {
-				return e.unproved()
-			}
+		case proved:
+			return e.verified(last, err, proof...)
+		case over && ctx.Err() != nil:
+			return e.interrupted(ctx)
+		case over && !time.Now().Before(deadline):
+			return e.unproved()
+		case over: // its proof may come
 		case err != nil && ctx.Err() != nil:
 			return e.interrupted(ctx)
 		case err != nil && !fault.Retryable(err) && fault.KindOf(err) != fault.KindUnknown:

@@ -64,7 +64,7 @@ func (f Format) Structured() bool {
 	return f.name == JSON || f.name == NDJSON || f.name == YAML
 }
 
-// human says that rows are laid out for eyes when stdout is a terminal.
+// Human says that rows are laid out for eyes when stdout is a terminal.
 func (f Format) Human() bool { return f.Name() == Table || f.Name() == WideTable }
 
 // level is the highest column level that the format shows unasked.

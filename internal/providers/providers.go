@@ -63,6 +63,9 @@ type TerminateOptions struct {
 	// its time once it shows no reaction to TERM.
 	Patient bool
 	By      string // who asked, for the record
+	// Seen is what Get showed just before, by the same caller. A provider that
+	// would look for itself before it asks may go by it instead. Nil = it looks.
+	Seen *sandbox.Sandbox
 }
 
 // LogQuery narrows a read of logs.

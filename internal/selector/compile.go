@@ -19,6 +19,8 @@ type Options struct {
 	States      []string // each one state or several with commas between
 	OlderThan   *string  // a duration, see sandbox.ParseDuration
 	YoungerThan *string
+	Before      *string // a moment, RFC 3339
+	After       *string
 	Labels      []string // key=value, or key alone for "present"
 	Name        *string  // a glob: * ? [a-z], over the whole name
 	Task        *string
@@ -43,6 +45,13 @@ func Compile(o Options) (Selector, error) {
 	s.YoungerThan, err = duration("--younger-than", o.YoungerThan)
 	note(err)
 	note(window(s.OlderThan, s.YoungerThan))
+	s.Before, err = moment("--before", o.Before)
+	note(err)
+	s.After, err = moment("--after", o.After)
+	note(err)
+	if !s.Before.IsZero() && !s.After.IsZero() && !s.After.Before(s.Before) {
+		note(fault.Usage("nothing came to be after %s and before %s", s.After.Format(time.RFC3339), s.Before.Format(time.RFC3339)).WithHint("--after must name the earlier moment"))
+	}
 	s.Labels, err = ParseLabels(o.Labels)
 	note(err)
 	s.Name, err = glob(o.Name)
@@ -126,6 +135,21 @@ func duration(flag string, text *string) (time.Duration, error) {
 		return 0, fault.Usage("%s: %w", flag, err)
 	}
 	return d, nil
+}
+
+// moment reads a time with its zone: one without would mean another on each host.
+func moment(flag string, text *string) (time.Time, error) {
+	if text == nil {
+		return time.Time{}, nil
+	}
+	if *text == "" {
+		return time.Time{}, empty(flag)
+	}
+	at, err := time.Parse(time.RFC3339, *text)
+	if err != nil {
+		return time.Time{}, fault.Usage("%s: %q is no moment", flag, *text).WithHint("write it like 2026-11-20T12:00:00Z, with its zone")
+	}
+	return at.UTC(), nil
 }
 
 // window refuses two ages that leave nothing between them.

@@ -41,6 +41,7 @@ func TestEachFilterMakesItNotEmpty(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]Options{
 		"state": {States: []string{"failed"}}, "older": {OlderThan: new("1s")}, "younger": {YoungerThan: new("1s")},
+		"before": {Before: new("2026-11-20T12:00:00Z")}, "after": {After: new("2026-11-20T12:00:00Z")},
 		"label": {Labels: []string{"k"}}, "name": {Name: new("*")}, "task": {Task: new("t")}, "agent": {AgentType: new("a")},
 		"stuck": {Stuck: true},
 	} {
@@ -65,6 +66,10 @@ func TestCompileRefuses(t *testing.T) {
 		"age negative":    {Options{YoungerThan: new("-1m")}, "--younger-than: not understood", ""},
 		"ages exclude":    {Options{OlderThan: new("1h"), YoungerThan: new("10m")}, "nothing is older than 1h and younger than 10m", "longer"},
 		"ages equal":      {Options{OlderThan: new("1h"), YoungerThan: new("1h")}, "nothing is older", "longer"},
+		"no moment":       {Options{Before: new("yesterday")}, `--before: "yesterday" is no moment`, "with its zone"},
+		"no zone":         {Options{After: new("2026-11-20T12:00:00")}, "is no moment", "with its zone"},
+		"moment empty":    {Options{Before: new("")}, "--before: the value is empty", "unset"},
+		"moments exclude": {Options{Before: new("2026-11-20T12:00:00Z"), After: new("2026-11-20T13:00:00+01:00")}, "nothing came to be after", "earlier"},
 		"label no key":    {Options{Labels: []string{"=v"}}, `--label: "=v" has no usable key`, "key=value"},
 		"label empty":     {Options{Labels: []string{""}}, "has no usable key", "key=value"},
 		"label space":     {Options{Labels: []string{" k=v"}}, "has no usable key", "key=value"},

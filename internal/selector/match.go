@@ -65,6 +65,8 @@ func (s Selector) checks() []check {
 		{len(s.Labels) > 0, check{"label", Selector.labelled}},
 		{s.OlderThan > 0, check{"older-than", Selector.older}},
 		{s.YoungerThan > 0, check{"younger-than", Selector.younger}},
+		{!s.Before.IsZero(), check{"before", Selector.before}},
+		{!s.After.IsZero(), check{"after", Selector.after}},
 		{s.Stuck, check{"stuck", Selector.stuck}},
 	}
 	var set []check
@@ -165,6 +167,30 @@ func (s Selector) younger(sb sandbox.Sandbox, f Facts) (sandbox.Verdict, string)
 		return sandbox.Unknown, "first seen " + spell(age) + " ago, its real age is not known"
 	}
 	return sandbox.True, "age " + spell(age) + " under " + spell(s.YoungerThan)
+}
+
+// before and after go by when the sandbox came to be.
+func (s Selector) before(sb sandbox.Sandbox, f Facts) (sandbox.Verdict, string) {
+	return since(sb, f, func(born time.Time) bool { return born.Before(s.Before) }, sandbox.True)
+}
+
+func (s Selector) after(sb sandbox.Sandbox, f Facts) (sandbox.Verdict, string) {
+	return since(sb, f, func(born time.Time) bool { return born.After(s.After) }, sandbox.False)
+}
+
+// since judges when a sandbox came to be. First sight proves that it was there by
+// then, and never that it was not before: proved is the one verdict that it allows.
+func since(sb sandbox.Sandbox, f Facts, fits func(born time.Time) bool, proved sandbox.Verdict) (sandbox.Verdict, string) {
+	age, source := sb.Age(f.Now)
+	if source == sandbox.AgeUnknown {
+		return sandbox.Unknown, noAge(sb, f.Now)
+	}
+	born := f.Now.Add(-age)
+	verdict := sandbox.VerdictOf(fits(born))
+	if source == sandbox.AgeFirstSeen && verdict != proved {
+		return sandbox.Unknown, "first seen " + spell(age) + " ago, its real age is not known"
+	}
+	return verdict, "there since " + born.UTC().Format(time.RFC3339)
 }
 
 func noAge(sb sandbox.Sandbox, now time.Time) string {

@@ -25,6 +25,7 @@ func TestAgesAreStrictAndNeverGuessed(t *testing.T) {
 		return sandbox.Sandbox{FirstSeenAt: noon().Add(-d)}
 	}
 	older, younger := Selector{OlderThan: limit}, Selector{YoungerThan: limit}
+	before, after := Selector{Before: noon().Add(-limit)}, Selector{After: noon().Add(-limit)}
 	for name, tc := range map[string]struct {
 		selector Selector
 		sandbox  sandbox.Sandbox
@@ -34,6 +35,16 @@ func TestAgesAreStrictAndNeverGuessed(t *testing.T) {
 		"older, exactly":          {older, aged(limit), sandbox.False, "age 10m not over 10m"},
 		"older, just over":        {older, aged(limit + 1), sandbox.True, "age 10m over 10m"},
 		"older, just under":       {older, aged(limit - 1), sandbox.False, "age 9m59s not over 10m"},
+		"before, exactly":         {before, aged(limit), sandbox.False, "there since 2026-01-02T11:50:00Z"},
+		"before, just so":         {before, aged(limit + 1), sandbox.True, "there since 2026-01-02T11:49:59Z"},
+		"before, no time":         {before, sandbox.Sandbox{}, sandbox.Unknown, "age unknown: the provider does not say"},
+		"before, seen by then":    {before, firstSeen(limit + time.Second), sandbox.True, "there since 2026-01-02T11:49:59Z"},
+		"before, seen since":      {before, firstSeen(time.Second), sandbox.Unknown, "first seen 1s ago, its real age is not known"},
+		"after, exactly":          {after, aged(limit), sandbox.False, "there since 2026-01-02T11:50:00Z"},
+		"after, just so":          {after, aged(limit - 1), sandbox.True, "there since 2026-01-02T11:50:00Z"},
+		"after, future":           {after, aged(-1), sandbox.Unknown, "age unknown: its time lies in the future"},
+		"after, seen by then":     {after, firstSeen(limit), sandbox.False, "there since 2026-01-02T11:50:00Z"},
+		"after, seen since":       {after, firstSeen(time.Second), sandbox.Unknown, "first seen 1s ago, its real age is not known"},
 		"younger, exactly":        {younger, aged(limit), sandbox.False, "age 10m not under 10m"},
 		"younger, just under":     {younger, aged(limit - 1), sandbox.True, "age 9m59s under 10m"},
 		"older, no time":          {older, sandbox.Sandbox{}, sandbox.Unknown, "age unknown: the provider does not say"},

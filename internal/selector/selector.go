@@ -11,23 +11,25 @@ import (
 // The zero Selector matches everything but what HideEndedAfter hides. Build it
 // with Compile: a Selector made by hand skips the checks.
 type Selector struct {
-	States      []sandbox.State
-	OlderThan   time.Duration // strictly older; 0 = no such filter
-	YoungerThan time.Duration // strictly younger; 0 = no such filter
-	Labels      []Label
-	Name        string // glob, see Options.Name; "" = no such filter
-	Task        string // exact task id; "" = no such filter
-	AgentType   string // exact; "" = no such filter
-	Stuck       bool   // only what the stuck rule holds to be stuck
-	All         bool   // also local sandboxes that ended long ago
-	Limit       int    // at most so many; 0 = no limit
-	Sort        Order
+	States      []sandbox.State `json:"states,omitempty"`
+	OlderThan   time.Duration   `json:"older_than_ns,omitempty"`   // strictly older; 0 = no such filter
+	YoungerThan time.Duration   `json:"younger_than_ns,omitempty"` // strictly younger; 0 = no such filter
+	Before      time.Time       `json:"before,omitzero"`           // came to be before it; zero = no such filter
+	After       time.Time       `json:"after,omitzero"`            // came to be after it; zero = no such filter
+	Labels      []Label         `json:"labels,omitempty"`
+	Name        string          `json:"name,omitempty"`       // glob, see Options.Name; "" = no such filter
+	Task        string          `json:"task,omitempty"`       // exact task id; "" = no such filter
+	AgentType   string          `json:"agent_type,omitempty"` // exact; "" = no such filter
+	Stuck       bool            `json:"stuck,omitempty"`      // only what the stuck rule holds to be stuck
+	All         bool            `json:"all,omitempty"`        // also local sandboxes that ended long ago
+	Limit       int             `json:"limit,omitempty"`      // at most so many; 0 = no limit
+	Sort        Order           `json:"sort,omitzero"`
 }
 
 // Label asks for one label of a sandbox.
 type Label struct {
-	Key    string
-	Values []string // alternatives; none = the key must be present, with any value
+	Key    string   `json:"key"`
+	Values []string `json:"values,omitempty"` // alternatives; none = the key must be present, with any value
 }
 
 // HideEndedAfter is how long ended local sandboxes stay visible without All
@@ -49,7 +51,7 @@ type Facts struct {
 // Empty says that the selector names no sandboxes by itself: it has no filter.
 // All, Limit and Sort are no filters.
 func (s Selector) Empty() bool {
-	return len(s.States) == 0 && s.OlderThan == 0 && s.YoungerThan == 0 && len(s.Labels) == 0 &&
+	return len(s.States) == 0 && s.OlderThan == 0 && s.YoungerThan == 0 && s.Before.IsZero() && s.After.IsZero() && len(s.Labels) == 0 &&
 		s.Name == "" && s.Task == "" && s.AgentType == "" && !s.Stuck
 }
 

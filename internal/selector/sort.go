@@ -12,8 +12,8 @@ import (
 
 // Order is how a list is sorted. The zero Order keeps the order of arrival.
 type Order struct {
-	Key        string // one of SortKeys
-	Descending bool
+	Key        string `json:"key"` // one of SortKeys
+	Descending bool   `json:"descending,omitempty"`
 }
 
 // SortKeys lists the keys of --sort. Ages and idle times rise from young to

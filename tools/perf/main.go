@@ -2,8 +2,10 @@
 // prints a table: start, create, kill, listing, memory, idle followers, size; then
 // listings over loopback, with many pages and with a provider that hangs. Anybody
 // can rerun it on Linux; it needs Go, a shell and the module cache, no network and
-// no rights. The part "incumbents" alone needs more: it installs E2B's command line
-// with npm and measures it beside the product.
+// no rights. The part "cleanup" measures bulk endings, and beside them those of
+// kubectl and docker where they are on PATH, each on a fake of its API. The part
+// "incumbents" alone needs more: it installs E2B's command line with npm and measures
+// it beside the product.
 //
 // It builds the product as a release does and measures whole processes from
 // outside; calls of the local provider are timed by a probe that links all that
@@ -27,17 +29,21 @@ import (
 const serveWord = "serve-pages"
 
 func main() {
-	if slices.Equal(os.Args[1:], []string{serveWord}) {
-		if err := serve(); err != nil {
-			fmt.Fprintln(os.Stderr, "perf: error:", err)
-			os.Exit(1)
-		}
-		return
-	}
-	if err := run(os.Args[1:], os.Stdout); err != nil {
+	if err := begin(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "perf: error:", err)
 		os.Exit(1)
 	}
+}
+
+// begin serves or measures.
+func begin(args []string) error {
+	switch {
+	case slices.Equal(args, []string{serveWord}):
+		return serve()
+	case slices.Equal(args, []string{worldsWord}):
+		return serveWorlds()
+	}
+	return run(args, os.Stdout)
 }
 
 func run(args []string, out io.Writer) error {
@@ -45,15 +51,15 @@ func run(args []string, out io.Writer) error {
 	root := flags.String("C", "../..", "folder of the product's go.mod")
 	runs := flags.Int("runs", 40, "how often each figure is taken")
 	watched := flags.Duration("watched", 10*time.Second, "how long idle processes are watched")
-	part := flags.String("part", "all", "what is measured: local, remote, all of both, or incumbents (installs one with npm)")
+	part := flags.String("part", "all", "what is measured: local, remote, all of both, cleanup, or incumbents (installs one with npm)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if runtime.GOOS != "linux" {
 		return errors.New("the figures come from /proc: measure on Linux")
 	}
-	if !slices.Contains([]string{"all", "local", "remote", "incumbents"}, *part) {
-		return fmt.Errorf("-part: %q is none of local, remote, all, incumbents", *part)
+	if !slices.Contains([]string{"all", "local", "remote", "cleanup", "incumbents"}, *part) {
+		return fmt.Errorf("-part: %q is none of local, remote, all, cleanup, incumbents", *part)
 	}
 	if *runs < 1 {
 		return errors.New("-runs: at least 1")
@@ -72,6 +78,9 @@ func run(args []string, out io.Writer) error {
 
 func measure(s stage, part string, runs int, watched time.Duration, out io.Writer) (failed error) {
 	defer func() { failed = errors.Join(failed, s.end()) }()
+	if part == "cleanup" {
+		return s.cleanup(runs, out)
+	}
 	var t table
 	before, held := load(), ""
 	var err error
@@ -94,10 +103,15 @@ func measure(s stage, part string, runs int, watched time.Duration, out io.Write
 		return err
 	}
 	t.add("binary, static and stripped", "25", "MB", float64(info.Size())/1e6)
-	fmt.Fprintf(out, "%s, linux/%s, %d cores, load %s before and %s after%s.\n\n",
-		runtime.Version(), runtime.GOARCH, runtime.NumCPU(), before, load(), held)
+	machine(out, before, held)
 	t.print(out)
 	return nil
+}
+
+// machine says where the figures come from.
+func machine(out io.Writer, before, held string) {
+	fmt.Fprintf(out, "%s, linux/%s, %d cores, load %s before and %s after%s.\n\n",
+		runtime.Version(), runtime.GOARCH, runtime.NumCPU(), before, load(), held)
 }
 
 // load is how many wanted a processor in the last minute.

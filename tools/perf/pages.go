@@ -97,14 +97,17 @@ func serve() error {
 	return nil
 }
 
-// shelf starts this program again as the server, so that its processor time and
+// shelf starts the page server. It gives its address and what ends it.
+func shelf() (string, func(), error) { return serving(serveWord) }
+
+// serving starts this program again as a server, so that its processor time and
 // its memory are nobody else's. It gives the address and what ends the server.
-func shelf() (string, func(), error) {
+func serving(word string) (string, func(), error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", nil, err
 	}
-	cmd := exec.Command(self, serveWord)
+	cmd := exec.Command(self, word)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -124,7 +127,7 @@ func shelf() (string, func(), error) {
 	var address string
 	if _, err := fmt.Fscanln(out, &address); err != nil {
 		end()
-		return "", nil, fmt.Errorf("the page server gives no address: %w", err)
+		return "", nil, fmt.Errorf("%s gives no address: %w", word, err)
 	}
 	return address, end, nil
 }

@@ -1,10 +1,9 @@
 package e2b
 
 import (
-	"time"
-
 	"context"
 	"net/http"
+	"time"
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"

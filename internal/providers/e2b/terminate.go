@@ -15,11 +15,15 @@ import (
 // snapshot, so without Delete that is refused (DESIGN section 2, Ending).
 func (c *Client) Terminate(ctx context.Context, id string, o providers.TerminateOptions) error {
 	if !o.Delete {
-		w, err := c.detail(ctx, id)
-		if err != nil {
-			return err
+		s := o.Seen
+		if s == nil {
+			now, err := c.Get(ctx, id)
+			if err != nil {
+				return err
+			}
+			s = &now
 		}
-		if w.State == "paused" {
+		if s.State == sandbox.StatePaused {
 			return fault.New(fault.KindRefused, "needs_delete: it is paused, and the API can only destroy its snapshot").
 				At(c.name, "terminate "+id).WithHint("`--delete` destroys the snapshot too")
 		}

@@ -19,18 +19,23 @@ const (
 type dialect struct {
 	name   string
 	help   string
-	prefix string // of environment variables: E2B_API_KEY
-	domain string // the default
-	header string // of the headers that route to a sandbox: E2b-Sandbox-Id
-	old    bool   // lists know no order; logs, events and bulk metrics may be missing
+	prefix string  // of environment variables: E2B_API_KEY
+	domain string  // the default
+	header string  // of the headers that route to a sandbox: E2b-Sandbox-Id
+	old    bool    // lists know no order; logs, events and bulk metrics may be missing
+	rate   float64 // requests per second that its documents allow; 0 = they do not say
 }
 
+// officialRate keeps a burst and half a minute of it below what E2B documents: 20,000
+// requests in 30 s to its API, and 40,000 in 60 s from one address into sandboxes.
+const officialRate = 600
+
 func official() dialect {
-	return dialect{TypeName, "E2B: Firecracker VMs behind an API key", "E2B", "e2b.app", "E2b", false}
+	return dialect{TypeName, "E2B: Firecracker VMs behind an API key", "E2B", "e2b.app", "E2b", false, officialRate}
 }
 
 func novita() dialect {
-	return dialect{NovitaTypeName, "Novita's sandboxes, which speak E2B's API", "NOVITA", "us-phx-1.sandbox.novita.ai", "Novita", true}
+	return dialect{NovitaTypeName, "Novita's sandboxes, which speak E2B's API", "NOVITA", "us-phx-1.sandbox.novita.ai", "Novita", true, 0}
 }
 
 // Type describes E2B.
@@ -96,7 +101,7 @@ func open(d dialect, p providers.Profile, deps providers.Deps) (*Client, error) 
 		return nil, fault.New(fault.KindAuth, "no API key is set").At(p.Name, "").WithHint("set %s, or token_env: in the profile", d.prefix+"_API_KEY")
 	}
 	api, err := httpx.New(deps.Net, httpx.Options{
-		Profile: p.Name, Base: base, Header: header("X-Api-Key", token), Secrets: []string{token}, Explain: explain,
+		Profile: p.Name, Base: base, Header: header("X-Api-Key", token), Secrets: []string{token}, Explain: explain, Rate: d.rate,
 	})
 	if err != nil {
 		return nil, err
@@ -111,6 +116,6 @@ func open(d dialect, p providers.Profile, deps providers.Deps) (*Client, error) 
 		hosts = "https://sandbox." + domain
 	}
 	// Commands may be silent for long; envd is asked for a sign of life each 20 s.
-	c.hosts, err = httpx.New(deps.Net, httpx.Options{Profile: p.Name, Base: hosts, Secrets: []string{token}, Explain: explain, Stall: stall})
+	c.hosts, err = httpx.New(deps.Net, httpx.Options{Profile: p.Name, Base: hosts, Secrets: []string{token}, Explain: explain, Stall: stall, Rate: d.rate})
 	return c, err
 }

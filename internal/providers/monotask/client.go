@@ -18,6 +18,8 @@ type Client struct {
 	name string
 	now  func() time.Time
 	http *httpx.Client
+
+	lists *shared[[]wireSandbox] // for those who verify an end
 }
 
 var (
@@ -68,7 +70,7 @@ func open(_ context.Context, p providers.Profile, d providers.Deps) (providers.P
 	if err != nil {
 		return nil, err
 	}
-	return &Client{name: p.Name, now: d.Now, http: c}, nil
+	return &Client{name: p.Name, now: d.Now, http: c, lists: newShared[[]wireSandbox]()}, nil
 }
 
 // Name is the profile's name.

@@ -1,10 +1,9 @@
 package monotask
 
 import (
-	"time"
-
 	"context"
 	"iter"
+	"time"
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"

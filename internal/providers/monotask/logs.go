@@ -144,34 +144,35 @@ func linesOf(rows []json.RawMessage) []sandbox.LogLine {
 
 func lineOf(row json.RawMessage) (sandbox.LogLine, bool) {
 	l := sandbox.LogLine{Stream: "log"}
-	var fields map[string]any
+	var w *wireLine
+	text := bytes.TrimSpace(row)
 	switch {
-	case len(bytes.TrimSpace(row)) == 0:
+	case len(text) == 0:
 		return l, false
-	case json.Unmarshal(row, &l.Text) == nil:
+	case text[0] != '{' && json.Unmarshal(row, &l.Text) == nil:
 		return l, true
-	case json.Unmarshal(row, &fields) != nil || fields == nil:
+	case json.Unmarshal(row, &w) != nil || w == nil:
 		l.Text = strings.ToValidUTF8(string(row), "\uFFFD")
 		return l, true
 	}
-	word := func(names ...string) string {
-		for _, name := range names {
-			if text, ok := fields[name].(string); ok && text != "" {
+	word := func(values ...any) string {
+		for _, v := range values {
+			if text, ok := v.(string); ok && text != "" {
 				return text
 			}
 		}
 		return ""
 	}
-	l.Text = word("message", "line", "text", "msg")
+	l.Text = word(w.Message, w.Line, w.Text, w.Msg)
 	if l.Text == "" {
 		l.Text = string(row)
 	}
-	if level := word("level", "stream"); level != "" {
+	if level := word(w.Level, w.Stream); level != "" {
 		l.Stream = level
 	}
-	if at, err := time.Parse(time.RFC3339, word("timestamp", "at", "time")); err == nil {
+	if at, err := time.Parse(time.RFC3339, word(w.Timestamp, w.At, w.Time)); err == nil {
 		l.At = at
-	} else if ms, ok := fields["timestamp"].(float64); ok && ms > 0 && ms < 1e14 {
+	} else if ms, ok := w.Timestamp.(float64); ok && ms > 0 && ms < 1e14 {
 		l.At = time.UnixMilli(int64(ms)).UTC()
 	}
 	return l, true

@@ -153,6 +153,22 @@ func TestVerifyEndHoldsTheListAgainstTheAnswer(t *testing.T) {
 	assert.NotEmpty(t, proof.Evidence)
 }
 
+func TestWhatWasSeenIsNotReadAgain(t *testing.T) {
+	t.Parallel()
+	fake := monotasktest.New(t, monotasktest.Options{})
+	c := open(t, fake)
+	id := fake.Add(monotasktest.Box{})
+	seen, err := c.Get(t.Context(), id)
+	require.NoError(t, err)
+	require.NoError(t, c.Terminate(t.Context(), id, providers.TerminateOptions{Seen: &seen}))
+	assert.Len(t, fake.Calls(""), 2, "a read and the request")
+
+	seen.State = sandbox.StateTerminated
+	err = c.Terminate(t.Context(), fake.Add(monotasktest.Box{}), providers.TerminateOptions{Seen: &seen})
+	assert.Equal(t, fault.KindGone, fault.KindOf(err))
+	assert.Len(t, fake.Calls(""), 2)
+}
+
 func TestDoctorHoldsTheCountersAgainstEachOther(t *testing.T) {
 	t.Parallel()
 	for miscount, want := range map[bool]sandbox.Verdict{false: sandbox.True, true: sandbox.False} {

@@ -35,3 +35,17 @@ type wireCleaned struct {
 	Terminated *int64 `json:"terminated"`
 	Count      *int64 `json:"count"`
 }
+
+// wireLine is a line of a log that is an object; what any of it holds is not
+// published, so each may be of any type.
+type wireLine struct {
+	Message   any `json:"message"`
+	Line      any `json:"line"`
+	Text      any `json:"text"`
+	Msg       any `json:"msg"`
+	Level     any `json:"level"`
+	Stream    any `json:"stream"`
+	Timestamp any `json:"timestamp"`
+	At        any `json:"at"`
+	Time      any `json:"time"`
+}

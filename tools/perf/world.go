@@ -1,0 +1,180 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"time"
+)
+
+// worldsWord as the only argument makes this program the server of worlds.
+const worldsWord = "serve-worlds"
+
+// The shape of the contest: what the issue names, the same for every API.
+const (
+	callTakes = 20 * time.Millisecond  // from a request to its answer
+	endTakes  = 200 * time.Millisecond // from the answer to an end until the thing is gone
+)
+
+// world is one API with its things, for one run of one program.
+type world struct {
+	born time.Time // of its things
+	ids  []string  // of all that ever were, sorted
+
+	mu    sync.Mutex
+	ends  map[string]time.Time // when each is gone; zero = nobody asked yet
+	now   int                  // calls in flight
+	tally tally
+}
+
+// tally is what a world has seen of the program that ran against it.
+type tally struct {
+	Requests int `json:"requests"`
+	Most     int `json:"most"`  // requests in flight at once
+	Asked    int `json:"asked"` // things that were asked to end
+	Left     int `json:"left"`  // things that were there when the tally was asked for
+}
+
+func newWorld(n int, now time.Time) *world {
+	w := &world{born: now.Add(-time.Hour), ends: map[string]time.Time{}}
+	for i := range n {
+		w.ids = append(w.ids, fmt.Sprintf("i%020x", i))
+		w.ends[w.ids[i]] = time.Time{}
+	}
+	return w
+}
+
+// takes wraps a route: it counts, and takes as long as a call takes here.
+func (w *world) takes(serve http.HandlerFunc) http.HandlerFunc {
+	return func(out http.ResponseWriter, r *http.Request) {
+		w.mu.Lock()
+		w.tally.Requests++
+		w.now++
+		w.tally.Most = max(w.tally.Most, w.now)
+		w.mu.Unlock()
+		time.Sleep(callTakes)
+		serve(out, r)
+		w.mu.Lock()
+		w.now--
+		w.mu.Unlock()
+	}
+}
+
+// living lists what is there, in a fixed order.
+func (w *world) living() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	return slices.DeleteFunc(slices.Clone(w.ids), func(id string) bool { return over(w.ends[id], now) })
+}
+
+func over(end, now time.Time) bool { return !end.IsZero() && !now.Before(end) }
+
+// find says whether a thing is there, and whether it was asked to end.
+func (w *world) find(id string) (there, ending bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	end, known := w.ends[id]
+	return known && !over(end, time.Now()), !end.IsZero()
+}
+
+// end asks a thing to end; false when it is not there.
+func (w *world) end(id string) bool {
+	if there, ending := w.find(id); !there || ending {
+		return there
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ends[id] = time.Now().Add(endTakes)
+	w.tally.Asked++
+	return true
+}
+
+func (w *world) count() tally {
+	left := len(w.living())
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tally.Left = left
+	return w.tally
+}
+
+// kinds are the APIs that a world may speak.
+func kinds() map[string]func(*world) http.Handler {
+	return map[string]func(*world) http.Handler{"monotask": monotask, "e2b": e2b, "pods": pods, "containers": containers}
+}
+
+// worlds makes a world at an address of its own for POST /KIND/N, and ends it with
+// DELETE /ADDRESS, which answers with its tally.
+type worlds struct {
+	mu   sync.Mutex
+	open map[string]func() tally
+}
+
+func (ws *worlds) make(out http.ResponseWriter, r *http.Request) {
+	var n int
+	kind := kinds()[r.PathValue("kind")]
+	if _, err := fmt.Sscan(r.PathValue("n"), &n); err != nil || kind == nil {
+		http.Error(out, "no such world", http.StatusNotFound)
+		return
+	}
+	at, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		http.Error(out, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w := newWorld(n, time.Now())
+	server := &http.Server{Handler: kind(w), ReadHeaderTimeout: time.Minute}
+	go func() { _ = server.Serve(at) }() // it ends when it is closed
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	ws.open[at.Addr().String()] = func() tally {
+		t := w.count()
+		_ = server.Close()
+		return t
+	}
+	fmt.Fprint(out, at.Addr().String())
+}
+
+func (ws *worlds) end(out http.ResponseWriter, r *http.Request) {
+	ws.mu.Lock()
+	end := ws.open[r.PathValue("address")]
+	delete(ws.open, r.PathValue("address"))
+	ws.mu.Unlock()
+	if end == nil {
+		http.NotFound(out, r)
+		return
+	}
+	answer(out, http.StatusOK, end())
+}
+
+// serveWorlds answers at a loopback address, which it prints, until its input ends.
+func serveWorlds() error {
+	ws := &worlds{open: map[string]func() tally{}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /{kind}/{n}", ws.make)
+	mux.HandleFunc("DELETE /{address}", ws.end)
+	at, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Println("http://" + at.Addr().String())
+	go func() {
+		_, _ = os.Stdin.Read(make([]byte, 1)) // it ends when the parent does
+		_ = at.Close()
+	}()
+	if err := http.Serve(at, mux); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+func answer(out http.ResponseWriter, status int, v any) {
+	out.Header().Set("Content-Type", "application/json")
+	out.WriteHeader(status)
+	_ = json.NewEncoder(out).Encode(v) // a client that has gone wants no answer
+}
