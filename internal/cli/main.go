@@ -31,6 +31,10 @@ import (
 // of its processor time on them (docs/PERFORMANCE.md). A supervisor has its own.
 const verbGarbage = 200
 
+// verbMemory is from where on a verb collects as often as it takes, in bytes: a
+// thousand endings at once would else pass the budget of 40 MB (docs/PERFORMANCE.md).
+const verbMemory = 24 << 20
+
 // Main runs one process of sbx and returns its exit status.
 func Main(p process.Process) int {
 	if status, done := local.Reexec(p.Args); done {
@@ -40,6 +44,7 @@ func Main(p process.Process) int {
 		return status
 	}
 	debug.SetGCPercent(verbGarbage)
+	debug.SetMemoryLimit(verbMemory)
 	return Run(p, Types())
 }
 

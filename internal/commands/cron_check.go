@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sbx/internal/cron"
+	"sbx/internal/notify"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 )
@@ -15,22 +16,25 @@ const cronCheckSchema = "sbx.cron.check/v1"
 
 func newCronCheck(d *Deps) *cobra.Command {
 	var words []string
+	var tell bool
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Prove from what is recorded that the cleaning layers run",
 		Long: "Prove from what is recorded that the cleaning layers run.\n\n" +
 			"A layer is in order when it succeeded within two of its periods. One that is overdue\n" +
 			"is exit 10; one of which nothing is recorded is unknown, exit 7. A dry run proves\n" +
-			"nothing. With -o nagios it is a monitoring plugin: one line, exit 0, 1, 2 or 3.",
-		Example: "sbx cron check\nsbx cron check --layer stuck -o nagios",
+			"nothing. With -o nagios it is a monitoring plugin: one line, exit 0, 1, 2 or 3.\n\n" +
+			"A run that fails tells of itself; one that never comes cannot. --notify tells of it.",
+		Example: "sbx cron check\nsbx cron check --layer stuck -o nagios\nsbx cron check --notify -q",
 		Args:    usageArgs(noArgs, "`--layer NAME` chooses what is checked"),
 	}
 	layerFlag(cmd, &words, "only this `LAYER` (repeatable); without one all four are expected")
+	cmd.Flags().BoolVar(&tell, "notify", false, "tell whom the configuration names under notify of what is overdue")
 	return d.verb(cmd, document{schema: cronCheckSchema, shape: output.ShapeList, columns: output.Names(cronStatusColumns()), nagios: true},
-		func(ctx context.Context, p *output.Printer, _ []string) error { return checkCron(ctx, d, p, words) })
+		func(ctx context.Context, p *output.Printer, _ []string) error { return checkCron(ctx, d, p, words, tell) })
 }
 
-func checkCron(ctx context.Context, d *Deps, p *output.Printer, words []string) error {
+func checkCron(ctx context.Context, d *Deps, p *output.Printer, words []string, tell bool) error {
 	wanted, err := layers(words)
 	if err != nil {
 		return err
@@ -47,6 +51,9 @@ func checkCron(ctx context.Context, d *Deps, p *output.Printer, words []string) 
 	for i, s := range statuses {
 		rows[i] = cronRow(s)
 	}
+	if tell {
+		d.tellOverdue(ctx, p, statuses)
+	}
 	if p.Format.Name() == output.Nagios {
 		return showPlugin(p, rows, nil)
 	}
@@ -62,6 +69,29 @@ func checkCron(ctx context.Context, d *Deps, p *output.Printer, words []string) 
 		_ = list.Add(s) // Close gives the error of stdout
 	}
 	return list.CloseAs(checkVerdict(rows))
+}
+
+// tellOverdue tells people of each layer that should have run and did not. Who cannot
+// be told is a warning.
+func (d *Deps) tellOverdue(ctx context.Context, p *output.Printer, statuses []cron.Status) {
+	n, err := d.Notifier("")
+	if err != nil {
+		p.Warn(err.Error())
+	}
+	defer n.Close()
+	for _, s := range statuses {
+		if s.Verdict != sandbox.False {
+			continue
+		}
+		err := n.Send(ctx, notify.Message{
+			Verb: "cron", Host: d.Process.Host, Kind: notify.KindOverdue, Key: "cron " + string(s.Layer),
+			Title: "sbx layer " + string(s.Layer) + " is overdue on " + d.Process.Host, Text: s.Message,
+			Figures: map[string]string{"expected every": sandbox.FormatDuration(s.Every)}, At: d.now(),
+		})
+		if err != nil {
+			p.Warn(err.Error())
+		}
+	}
 }
 
 func cronRow(s cron.Status) checkRow {
