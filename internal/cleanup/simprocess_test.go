@@ -79,7 +79,7 @@ func (b *bulk) propose() (cleanup.Plan, error) {
 // apply ends at most what a plan names.
 func (b *bulk) apply(text []byte) error {
 	var plan cleanup.Plan
-	if err := json.Unmarshal(text, &plan); err != nil { //nolint:musttag // its parts are spelled as they come
+	if err := json.Unmarshal(text, &plan); err != nil {
 		return err
 	}
 	if err := plan.Check(b.inc.now(), time.Hour); err != nil {

@@ -100,7 +100,7 @@ func (s *sim) runPlan(e errand) {
 	err, died := inc.goes(func() error {
 		plan, err := b.propose()
 		if err == nil {
-			text, err = json.Marshal(plan) //nolint:musttag // its parts are spelled as they come
+			text, err = json.Marshal(plan)
 		}
 		return err
 	})
