@@ -123,7 +123,7 @@ func (f *fixing) end(ctx context.Context, yield func(Done) bool) bool {
 		targets = append(targets, r.Box)
 	}
 	how := fleet.EndOptions{
-		Delete: f.e.Rules.Delete, Wait: f.how.Wait, By: f.how.By, Precheck: true,
+		Delete: f.e.Rules.Delete, Wait: f.how.Wait, By: f.how.By, Precheck: true, Legible: true,
 		Still: func(now sandbox.Sandbox) (sandbox.Outcome, string) { return f.still(rows[now.Ref()], now) },
 	}
 	for ending := range f.e.Fleet.Terminate(ctx, targets, how) {
@@ -142,6 +142,9 @@ func (f *fixing) end(ctx context.Context, yield func(Done) bool) bool {
 func (f *fixing) still(r Row, now sandbox.Sandbox) (sandbox.Outcome, string) {
 	if r.Action != ActTerminate {
 		return sandbox.OutcomeChanged, "it is not what was planned"
+	}
+	if skew, _ := f.e.Fleet.Skew(r.Ref.Provider); skew.Abs() > maxSkew {
+		return sandbox.OutcomeNotAttempted, "not asked: the clocks are " + sandbox.FormatDuration(skew.Abs()) + " apart, so that no age can be trusted"
 	}
 	at := f.e.Now()
 	before, _ := born(r.Box, at)
@@ -169,3 +172,7 @@ func done(r Row, outcome sandbox.Outcome, reason string, err error) Done {
 func notAttempted(ctx context.Context, r Row) Done {
 	return done(r, sandbox.OutcomeNotAttempted, "not asked: "+context.Cause(ctx).Error(), fault.Placed(ctx.Err(), r.Ref.Provider, "reconcile "+r.Ref.ID))
 }
+
+// maxSkew is how far a provider's clock may be off before ages mean nothing (facts of
+// hygiene, feature 3).
+const maxSkew = 2 * time.Minute

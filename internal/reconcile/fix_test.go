@@ -54,6 +54,25 @@ func TestFixRepairsAndTheNextRunIsClean(t *testing.T) {
 	assert.Equal(t, 2, s.asked())
 }
 
+func TestClocksThatAreFarApartEndNothing(t *testing.T) {
+	t.Parallel()
+	s, plan := troubled(t)
+	s.prod.SetSkew(10 * time.Minute)
+	got := outcomes(s.fix(t, plan))
+	assert.Equal(t, sandbox.OutcomeNotAttempted, got["orphan"])
+	assert.Equal(t, sandbox.OutcomeNotAttempted, got["leak"])
+	assert.Zero(t, s.asked())
+}
+
+func TestAClockBehindMakesNobodyOld(t *testing.T) {
+	t.Parallel()
+	s := suspects()
+	s.prod.SetSkew(-90 * time.Second)
+	s.box("young", 11*time.Minute) // by the provider's clock 9 m 30 s: within the create grace
+	plan := s.proved(t)
+	assert.NotEqual(t, reconcile.ActTerminate, only(t, plan, "young").Action)
+}
+
 func TestIntentsAreDurableBeforeAnythingIsCalled(t *testing.T) {
 	t.Parallel()
 	s, plan := troubled(t)

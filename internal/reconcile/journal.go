@@ -1,14 +1,12 @@
 package reconcile
 
 import (
-	"sync"
-
 	"sbx/internal/fault"
 	"sbx/internal/sandbox"
 )
 
 // Journal keeps what was meant and what came of it. Append returns when the line
-// survives a crash.
+// survives a crash; several goroutines call it.
 type Journal interface {
 	Append(kind string, data any) error
 }
@@ -40,17 +38,14 @@ type Result struct {
 	After   []sandbox.Evidence `json:"evidence"`
 }
 
-// scribe writes to the journal from several goroutines.
+// scribe writes to the journal.
 type scribe struct {
-	mu      sync.Mutex
 	journal Journal
 	delete  bool
 }
 
 // intend makes the intent durable; an error means that nothing may be called.
 func (s *scribe) intend(r Row) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	err := s.journal.Append(LineIntent, Intent{
 		Ref: r.Ref.String(), Action: r.Action, Class: r.Class, Cause: r.Cause, Reason: r.Reason,
 		Delete: s.delete && r.Action == ActTerminate, Record: r.Record, Reality: r.Reality,
@@ -67,8 +62,6 @@ func (s *scribe) result(d *Done) {
 	if !d.Row.Action.Acts() {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	err := s.journal.Append(LineResult, Result{
 		Ref: d.Ref.String(), Action: d.Row.Action, Outcome: d.Outcome, Reason: d.Reason, After: d.Evidence,
 	})

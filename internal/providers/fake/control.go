@@ -21,7 +21,18 @@ var (
 )
 
 // Skew gives Options.Skew.
-func (p *Provider) Skew() (time.Duration, bool) { return p.o.Skew, p.o.Skew != 0 }
+func (p *Provider) Skew() (time.Duration, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.o.Skew, p.o.Skew != 0
+}
+
+// SetSkew moves its clock.
+func (p *Provider) SetSkew(ahead time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.o.Skew = ahead
+}
 
 // Exit is that of the program, nil while it runs.
 func (p *Provider) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
