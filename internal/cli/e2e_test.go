@@ -75,6 +75,7 @@ func setup(e *testscript.Env) error {
 	e.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
 	e.Setenv("TERM", "dumb")
 	e.Setenv("SELF", executable())
+	e.Setenv("SBX_TEST_POSTGRES", os.Getenv("SBX_TEST_POSTGRES"))
 	e.Setenv("GORACE", promptRace())
 	prepare(e)
 	e.Defer(func() { endAll(filepath.Join(e.WorkDir, "state")) })
@@ -102,6 +103,8 @@ func condition(name string) (bool, error) {
 		return hardLimits(), nil
 	case "mounts":
 		return mayMount(), nil
+	case "postgres":
+		return os.Getenv("SBX_TEST_POSTGRES") != "", nil
 	}
 	if tool, ok := strings.CutPrefix(name, "tool:"); ok {
 		for dir := range strings.SplitSeq(os.Getenv("PATH"), ":") {

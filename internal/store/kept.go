@@ -41,7 +41,7 @@ func (r Record) kept() Record {
 
 // kept shares nothing with the original; what was nil is empty.
 func (r Run) kept() Run {
-	for _, field := range []*string{&r.ID, &r.Verb, &r.Host, &r.Who} {
+	for _, field := range []*string{&r.ID, &r.Verb, &r.Layer, &r.Host, &r.Who} {
 		*field = text(*field)
 	}
 	r.StartedAt, r.EndedAt = kept(r.StartedAt), kept(r.EndedAt)
