@@ -18,18 +18,13 @@ func (s Survey) Verdict(endings []sandbox.Ending) error {
 		return ending
 	case len(left) == len(s.Shares) && len(endings) == 0:
 		return errors.Join(left...)
-	case interrupted(ending):
+	case fault.Interrupted(ending):
 		return ending
 	case ending != nil:
 		return fault.New(fault.KindPartial, "%w; and %d of %d profiles could not be seen whole, and were left out", ending, len(left), len(s.Shares))
 	}
 	return fault.New(fault.KindPartial, "%d of %d profiles could not be seen whole, and were left out", len(left), len(s.Shares)).
 		WithHint("the others are done; nothing was ended where something might be missing from the list")
-}
-
-func interrupted(err error) bool {
-	kind := fault.KindOf(err)
-	return kind == fault.KindCanceled || kind == fault.KindTerminated || kind == fault.KindTimeout
 }
 
 // Succeeded names the profiles in which nothing is left undone.

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -461,6 +462,40 @@ func TestARunWhoseJournalWasChanged(t *testing.T) {
 	assert.Equal(t, 11, b.run(t, "cleanup --resume "+runs[0]+" --yes").code)
 	assert.Len(t, p.Calls(fake.OpTerminate), asked)
 }
+
+// TestAProvidersCleanupWithoutItsLastLine is no success: what it did is not on record.
+func TestAProvidersCleanupWithoutItsLastLine(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, p := oneFake(quietHerd("prod", 2)...)
+		b.configure(t, "providers:\n  prod: {type: local}\n")
+		b.adjust = func(d *Deps) { d.Journals = func() (journal.Disk, error) { return fullAfter{&full{left: 5}}, nil } }
+		r := b.run(t, "cleanup --emergency --yes --provider prod --production prod -o json")
+		assert.Equal(t, 1, r.code, r.stdout)
+		assert.Contains(t, r.stdout, "the journal cannot be written")
+		assert.Len(t, p.Calls(fake.OpCleanup), 1)
+	})
+}
+
+// fullAfter is a disk with room for some lines, and full one of its files.
+type fullAfter struct{ file *full }
+
+func (d fullAfter) Create(string) (journal.File, error)        { return d.file, nil }
+func (d fullAfter) Extend(string, int64) (journal.File, error) { return d.file, nil }
+func (d fullAfter) Read(string) ([]byte, error)                { return nil, os.ErrNotExist }
+func (d fullAfter) Names() ([]string, error)                   { return nil, nil }
+func (d fullAfter) Remove(string) error                        { return nil }
+
+type full struct{ left int }
+
+func (f *full) Write(line []byte) (int, error) {
+	if f.left--; f.left < 0 {
+		return 0, errors.New("no space left on device")
+	}
+	return len(line), nil
+}
+func (f *full) Sync() error  { return nil }
+func (f *full) Close() error { return nil }
 
 func TestStatusTellsWhetherItRuns(t *testing.T) {
 	t.Parallel()

@@ -58,12 +58,5 @@ func (r *cleanupRun) letProviders(ctx context.Context, p *output.Printer, names 
 			addEnding(list, e, false)
 		}
 	}
-	verdict := r.survey.Verdict(r.endings)
-	if cause := ended(ctx, verdict); cause != nil {
-		verdict = cause
-	}
-	if err := w.finish(ctx, w.ended(r.endings, verdict, r.survey.Succeeded(r.endings))); err != nil {
-		list.Fail(err)
-	}
-	return r.conclude(list, verdict)
+	return r.finish(ctx, w, list)
 }

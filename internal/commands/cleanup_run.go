@@ -169,15 +169,16 @@ func (r *cleanupRun) end(ctx context.Context, p *output.Printer, w *runLog, targ
 		addEnding(list, e, false)
 	}
 	r.d.forget(ctx, p, r.fleet, r.endings)
-	verdict := r.survey.Verdict(r.endings)
-	if cause := ended(ctx, verdict); cause != nil {
-		verdict = cause
-	}
+	return r.finish(ctx, w, list)
+}
+
+// finish closes the journal and the list of what has ended. A run whose last line is
+// not in the journal is no success.
+func (r *cleanupRun) finish(ctx context.Context, w *runLog, list *output.List[sandbox.Ending]) error {
+	verdict := causeOr(ctx, r.survey.Verdict(r.endings))
 	if err := w.finish(ctx, w.ended(r.endings, verdict, r.survey.Succeeded(r.endings))); err != nil {
 		list.Fail(err)
-		if verdict == nil {
-			verdict = err
-		}
+		verdict = first(verdict, err)
 	}
 	return r.conclude(list, verdict)
 }

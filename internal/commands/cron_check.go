@@ -136,9 +136,7 @@ func (d *Deps) cronRuns(ctx context.Context) ([]cron.Run, error) {
 		if h.Begin.Layer == "" || h.Broken != "" {
 			continue
 		}
-		runs = append(runs, cron.Run{
-			Layer: cron.Layer(h.Begin.Layer), Verb: h.Begin.Verb, StartedAt: h.StartedAt, EndedAt: h.EndedAt, ExitCode: h.ExitCode(), Acted: true,
-		})
+		runs = append(runs, cron.Run{Layer: cron.Layer(h.Begin.Layer), StartedAt: h.StartedAt, EndedAt: h.EndedAt, ExitCode: h.ExitCode()})
 	}
 	return runs, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -155,7 +156,7 @@ func journaled(t *testing.T, runs []cron.Run, err error) *bench {
 		at := r.StartedAt
 		w, err := journal.Create(journal.Dir(dir), fmt.Sprintf("r-%s-%d", at.Format("20060102T150405"), i), func() time.Time { return at })
 		require.NoError(t, err)
-		require.NoError(t, w.Append(cleanup.EntryBegin, cleanup.Begin{Verb: r.Verb, Layer: string(r.Layer)}))
+		require.NoError(t, w.Append(cleanup.EntryBegin, cleanup.Begin{Layer: string(r.Layer)}))
 		if at = r.EndedAt; !at.IsZero() {
 			require.NoError(t, w.Append(cleanup.EntryEnd, cleanup.End{ExitCode: r.ExitCode}))
 		}
@@ -165,14 +166,16 @@ func journaled(t *testing.T, runs []cron.Run, err error) *bench {
 }
 
 func goodRun(l cron.Layer, ago time.Duration) cron.Run {
-	return cron.Run{Layer: l, StartedAt: noon.Add(-ago - time.Second), EndedAt: noon.Add(-ago), Acted: true}
+	return cron.Run{Layer: l, StartedAt: noon.Add(-ago - time.Second), EndedAt: noon.Add(-ago)}
 }
 
 func TestCronCheck(t *testing.T) {
 	t.Parallel()
 	well := []cron.Run{goodRun(cron.Stuck, time.Minute), goodRun(cron.Age, 5*time.Minute), goodRun(cron.Usage, 3*time.Minute), goodRun(cron.Reconcile, time.Hour)}
 	late := append([]cron.Run{goodRun(cron.Stuck, time.Hour)}, well[1:]...)
-	refused := append([]cron.Run{{Layer: cron.Stuck, StartedAt: noon.Add(-time.Minute), EndedAt: noon.Add(-time.Minute), ExitCode: 11, Acted: true}}, late...)
+	refused := append([]cron.Run{{Layer: cron.Stuck, StartedAt: noon.Add(-time.Minute), EndedAt: noon.Add(-time.Minute), ExitCode: 11}}, late...)
+	looking := append(slices.Clone(well[:3]), goodRun(cron.Reconcile, time.Hour))
+	looking[3].ExitCode = 10 // --check-only found something
 	for name, tc := range map[string]struct {
 		runs   []cron.Run
 		line   string
@@ -186,6 +189,7 @@ func TestCronCheck(t *testing.T) {
 		"overdue unasked": {late, "cron check --layer age --layer usage", 0, "usage\ttrue", ""},
 		"nothing":         {nil, "cron check", 7, "reconcile\tunknown\t1h\t\t\tno run is recorded", "`sbx cron print --layer stuck`"},
 		"late and none":   {late[:1], "cron check", 10, "age\tunknown", "layer stuck: overdue"},
+		"only looking":    {looking, "cron check", 0, "reconcile\ttrue", ""},
 		"a monitor":       {well, "cron check -o nagios", 0, "SBX OK: 4 of 4 checks in order | checks=4 problems=0 warnings=0 unknown=0\n", ""},
 		"a monitor, late": {late, "cron check -o nagios", 2, "SBX CRITICAL: layer stuck: overdue: it last succeeded 1h ago, and should every 5m | checks=4 problems=1", ""},
 		"a monitor, none": {nil, "cron check -o nagios", 3, "SBX UNKNOWN: layer stuck: no run is recorded |", ""},
@@ -205,7 +209,7 @@ func TestCronCheck(t *testing.T) {
 
 func TestCronCheckJSON(t *testing.T) {
 	t.Parallel()
-	r := journaled(t, []cron.Run{goodRun(cron.Stuck, time.Minute), {Layer: cron.Age, StartedAt: noon.Add(-time.Hour), Acted: true}}, nil).run(t, "cron check -o json")
+	r := journaled(t, []cron.Run{goodRun(cron.Stuck, time.Minute), {Layer: cron.Age, StartedAt: noon.Add(-time.Hour)}}, nil).run(t, "cron check -o json")
 	assert.Equal(t, 10, r.code)
 	items := r.list(t, "items")
 	require.Len(t, items, 4)

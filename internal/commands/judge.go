@@ -42,11 +42,7 @@ func once(ctx context.Context, errs []error) []error {
 	if ctx.Err() == nil {
 		return errs
 	}
-	errs = slices.DeleteFunc(errs, func(err error) bool {
-		kind := fault.KindOf(err)
-		return kind == fault.KindCanceled || kind == fault.KindTerminated || kind == fault.KindTimeout
-	})
-	return append(errs, context.Cause(ctx))
+	return append(slices.DeleteFunc(errs, fault.Interrupted), context.Cause(ctx))
 }
 
 // tracksTasks says that a profile would name the task of a sandbox if there

@@ -166,15 +166,15 @@ func (r *reconcileRun) act(ctx context.Context, p *output.Printer, plan reconcil
 	p.Note(closing(plan, endings))
 	if trouble != nil {
 		list.Fail(trouble)
-		return endings, list.CloseAs(refusalOr(trouble, plan.Errors))
+		return endings, list.CloseAs(trouble)
 	}
-	return endings, list.CloseAs(fixVerdict(plan, endings))
+	return endings, list.CloseAs(causeOr(ctx, fixVerdict(plan, endings)))
 }
 
 // carryOut gives how every row that was found has ended; trouble means that
 // nothing was begun.
 func (r *reconcileRun) carryOut(ctx context.Context, p *output.Printer, plan reconcile.Plan, how reconcile.How, list *output.List[reconcile.Done]) ([]sandbox.Ending, error) {
-	if err := cmpErr(ended(ctx, ctx.Err()), plan.Refusal(r.limits), r.allowed(ctx, p, plan)); err != nil {
+	if err := first(ended(ctx, ctx.Err()), plan.Refusal(r.limits), r.allowed(ctx, p, plan)); err != nil {
 		return nil, err
 	}
 	done, err := r.engine.Fix(ctx, plan, how)
@@ -216,8 +216,8 @@ func (r *reconcileRun) allowed(ctx context.Context, p *output.Printer, plan reco
 // were left out.
 func fixVerdict(plan reconcile.Plan, endings []sandbox.Ending) error {
 	verdict := fleet.Verdict(endings, false)
-	switch kind := fault.KindOf(verdict); {
-	case len(plan.Errors) == 0, kind == fault.KindCanceled, kind == fault.KindTimeout:
+	switch {
+	case len(plan.Errors) == 0, fault.Interrupted(verdict):
 		return verdict
 	case len(plan.Sides) == 0:
 		return errors.Join(plan.Errors...)
@@ -225,16 +225,8 @@ func fixVerdict(plan reconcile.Plan, endings []sandbox.Ending) error {
 	return fault.New(fault.KindPartial, "not everything could be compared: %d errors", len(plan.Errors))
 }
 
-// refusalOr is the error of a run in which nothing was begun.
-func refusalOr(refused error, left []error) error {
-	if refused != nil {
-		return refused
-	}
-	return errors.Join(left...)
-}
-
-// cmpErr is the first error.
-func cmpErr(errs ...error) error {
+// first is the first error.
+func first(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {
 			return err

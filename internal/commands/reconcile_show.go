@@ -139,9 +139,8 @@ func found(row reconcile.Row) error {
 
 // checked is the verdict of a check that found something. An interruption says more.
 func (r *reconcileRun) checked(plan reconcile.Plan) error {
-	kind := fault.KindOf(errors.Join(plan.Errors...))
-	if kind == fault.KindCanceled || kind == fault.KindTimeout {
-		return errors.Join(plan.Errors...)
+	if err := errors.Join(plan.Errors...); fault.Interrupted(err) {
+		return err
 	}
 	return fault.New(fault.KindFound, "%d of %d rows want attention", plan.Found(), len(plan.Rows)).
 		WithHint("`%s reconcile --fix` acts on what is proved; the rest is for people", r.d.Process.Name())

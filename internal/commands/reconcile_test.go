@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,7 +11,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"sbx/internal/cleanup"
 	"sbx/internal/fault"
+	"sbx/internal/journal"
 	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
@@ -185,6 +188,29 @@ func TestReconcileFixFailsClosed(t *testing.T) {
 		d.Store = func(bool) (store.Store, error) { return nil, fault.New(fault.KindUnavailable, "no store") }
 	}
 	assert.Equal(t, 7, b.run(t, byStore+"--check").code)
+}
+
+// TestReconcileFixThatIsTerminated is recorded with the signal that ended it, whatever
+// else went wrong.
+func TestReconcileFixThatIsTerminated(t *testing.T) {
+	t.Parallel()
+	b, p := compared(t)
+	other := fake.New(fake.Options{Name: "prod", Now: atNoon})
+	other.Break(fake.Fault{Op: fake.OpList, Err: fault.New(fault.KindUnavailable, "503")})
+	b.members = append(b.members, other)
+	p.Break(fake.Fault{Op: fake.OpTerminate, ID: "orphan", Hang: true})
+	b.context = func(ctx context.Context) context.Context {
+		ctx, cancel := context.WithCancelCause(ctx)
+		time.AfterFunc(time.Second, func() { cancel(fault.New(fault.KindTerminated, "interrupted by SIGTERM")) })
+		return ctx
+	}
+	r := b.run(t, byStore+"--fix --yes -o json")
+	assert.Equal(t, 143, r.code, r.stdout)
+	run, ok := r.object(t)["run_id"].(string)
+	require.True(t, ok)
+	h, err := cleanup.ReadRun(journal.Dir(filepath.Join(b.home, "runs")), run)
+	require.NoError(t, err)
+	assert.Equal(t, 143, h.ExitCode())
 }
 
 func TestReconcileFixGoesOnAndCountsWhatFailed(t *testing.T) {

@@ -93,11 +93,18 @@ func checkColumns(command string, known, wanted []string) error {
 // ended names why ctx ended, where that is what made the verb fail: a signal
 // and the operator's limit say more than "context canceled".
 func ended(ctx context.Context, err error) error {
-	kind := fault.KindOf(err)
-	if ctx.Err() == nil || alreadyShown(err) || (kind != fault.KindCanceled && kind != fault.KindTimeout) {
+	if ctx.Err() == nil || alreadyShown(err) || !fault.Interrupted(err) {
 		return nil
 	}
 	return context.Cause(ctx)
+}
+
+// causeOr is what ended ctx, where that is behind an error, else the error.
+func causeOr(ctx context.Context, err error) error {
+	if cause := ended(ctx, err); cause != nil {
+		return cause
+	}
+	return err
 }
 
 // alreadyShown says that nothing is left to print; a program's own exit code
@@ -164,5 +171,5 @@ func repeat(ctx context.Context, p *output.Printer, every time.Duration, look fu
 // watchable says that the next look may go better: one provider that does not
 // answer ends no watch.
 func watchable(err error) bool {
-	return fault.Retryable(err) && fault.KindOf(err) != fault.KindCanceled && fault.KindOf(err) != fault.KindTerminated && fault.KindOf(err) != fault.KindTimeout
+	return fault.Retryable(err) && !fault.Interrupted(err)
 }

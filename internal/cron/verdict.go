@@ -10,23 +10,19 @@ import (
 // Run is one recorded run of a layer, as a journal tells it.
 type Run struct {
 	Layer     Layer // LayerOf its command line
-	Verb      string
 	StartedAt time.Time
 	EndedAt   time.Time // zero = it runs, or died
 	ExitCode  int
-	Acted     bool // it was allowed to, also when there was nothing to end: not dry
 }
 
-// succeeded says that a run did what its layer is for. Reconcile may only look:
-// then 10 is an answer as well.
+// found is the exit code of a check that found something (the table of fault).
+const found = 10
+
+// succeeded says that a run did what its layer is for. Reconcile may only look
+// (--check-only): then what it found is an answer as well, and nothing but a look
+// ends with that code.
 func (r Run) succeeded() bool {
-	switch {
-	case r.EndedAt.IsZero():
-		return false
-	case r.Layer == Reconcile && !r.Acted:
-		return r.ExitCode == 0 || r.ExitCode == 10
-	}
-	return r.Acted && r.ExitCode == 0
+	return !r.EndedAt.IsZero() && (r.ExitCode == 0 || r.Layer == Reconcile && r.ExitCode == found)
 }
 
 // Status is how a layer stands.
@@ -60,12 +56,8 @@ func Judge(layers []Layer, runs []Run, now time.Time) []Status {
 	return list
 }
 
-// note takes a run into account; runs come in any order. A dry run of a layer that
-// acts proves nothing.
+// note takes a run into account; runs come in any order.
 func (s *Status) note(r Run) {
-	if !r.Acted && r.Layer != Reconcile {
-		return
-	}
 	if r.StartedAt.After(s.LastRun) {
 		s.LastRun = r.StartedAt
 		s.LastExit = nil

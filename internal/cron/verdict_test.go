@@ -14,17 +14,12 @@ var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // run is one that began that long ago and took ten seconds.
 func run(l cron.Layer, ago time.Duration, code int) cron.Run {
-	return cron.Run{Layer: l, Verb: "cleanup", StartedAt: noon.Add(-ago - 10*time.Second), EndedAt: noon.Add(-ago), ExitCode: code, Acted: true}
-}
-
-func dry(r cron.Run) cron.Run {
-	r.Acted = false
-	return r
+	return cron.Run{Layer: l, StartedAt: noon.Add(-ago - 10*time.Second), EndedAt: noon.Add(-ago), ExitCode: code}
 }
 
 func TestJudge(t *testing.T) {
 	t.Parallel()
-	hanging := cron.Run{Layer: cron.Stuck, StartedAt: noon.Add(-time.Hour), Acted: true}
+	hanging := cron.Run{Layer: cron.Stuck, StartedAt: noon.Add(-time.Hour)}
 	for name, tc := range map[string]struct {
 		layer   cron.Layer
 		runs    []cron.Run
@@ -41,10 +36,9 @@ func TestJudge(t *testing.T) {
 		"failed once":             {cron.Stuck, []cron.Run{run(cron.Stuck, 6*time.Minute, 0), run(cron.Stuck, time.Minute, 3)}, sandbox.True, "it last succeeded 6m ago"},
 		"never succeeded":         {cron.Stuck, []cron.Run{run(cron.Stuck, time.Minute, 4)}, sandbox.False, "it has never succeeded; it last ran 1m10s ago and ended with exit 4"},
 		"has not ended":           {cron.Stuck, []cron.Run{hanging}, sandbox.False, "it has never succeeded; it last ran 1h ago and has not ended"},
-		"dry":                     {cron.Stuck, []cron.Run{dry(run(cron.Stuck, time.Minute, 0))}, sandbox.Unknown, "no run is recorded"},
-		"dry moves nothing":       {cron.Stuck, []cron.Run{dry(run(cron.Stuck, time.Minute, 0)), run(cron.Stuck, time.Hour, 0)}, sandbox.False, "overdue: it last succeeded 1h ago, and should every 5m"},
-		"reconcile, only looking": {cron.Reconcile, []cron.Run{dry(run(cron.Reconcile, time.Hour, 10))}, sandbox.True, "it last succeeded 1h ago"},
-		"reconcile, unfinished":   {cron.Reconcile, []cron.Run{run(cron.Reconcile, time.Hour, 10)}, sandbox.False, "it has never succeeded; it last ran 1h ago and ended with exit 10"},
+		"reconcile, only looking": {cron.Reconcile, []cron.Run{run(cron.Reconcile, time.Hour, 10)}, sandbox.True, "it last succeeded 1h ago"},
+		"reconcile, cut short":    {cron.Reconcile, []cron.Run{run(cron.Reconcile, time.Hour, 3)}, sandbox.False, "it has never succeeded; it last ran 1h ago and ended with exit 3"},
+		"only reconcile looks":    {cron.Age, []cron.Run{run(cron.Age, time.Minute, 10)}, sandbox.False, "it has never succeeded; it last ran 1m10s ago and ended with exit 10"},
 		"the clock was wrong":     {cron.Stuck, []cron.Run{run(cron.Stuck, -time.Hour, 0)}, sandbox.Unknown, "the last success is recorded in the future: is the clock of this machine right?"},
 		"a clock a little off":    {cron.Stuck, []cron.Run{run(cron.Stuck, -20*time.Second, 0)}, sandbox.True, "it last succeeded 0s ago"},
 	} {

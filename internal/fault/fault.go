@@ -143,6 +143,13 @@ func ExitCode(err error) int { return KindOf(err).Row().Code }
 // Retryable says that the same call may succeed later.
 func Retryable(err error) bool { return KindOf(err).Row().Retryable }
 
+// Interrupted says that somebody's signal, or the operator's time limit, ended it: an
+// exit code that goes before any result (DESIGN section 4).
+func Interrupted(err error) bool {
+	kind := KindOf(err)
+	return kind == KindCanceled || kind == KindTerminated || kind == KindTimeout
+}
+
 // HintOf gives the first hint in the chain, or "".
 func HintOf(err error) string {
 	for err != nil {

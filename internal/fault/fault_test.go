@@ -65,3 +65,11 @@ func TestTableIsSortedAndEveryKindHasOneRow(t *testing.T) {
 	assert.True(t, fault.Retryable(fault.New(fault.KindUnavailable, "503")))
 	assert.False(t, fault.Retryable(fault.New(fault.KindGone, "410")))
 }
+
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	for _, row := range fault.Table() {
+		want := row.Kind == fault.KindCanceled || row.Kind == fault.KindTerminated || row.Kind == fault.KindTimeout
+		assert.Equal(t, want, fault.Interrupted(fault.New(row.Kind, "it ended")), row.Kind)
+	}
+}

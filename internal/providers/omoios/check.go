@@ -65,7 +65,7 @@ func (c *Client) checkToken(ctx context.Context) providers.Check {
 // finds nothing.
 func failed(check string, err error) providers.Check {
 	verdict := sandbox.False
-	if kind := fault.KindOf(err); kind == fault.KindCanceled || kind == fault.KindTimeout || kind == fault.KindTerminated {
+	if fault.Interrupted(err) {
 		verdict = sandbox.Unknown
 	}
 	return providers.Check{Check: check, Verdict: verdict, Message: err.Error(), Hint: fault.HintOf(err)}
