@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
@@ -55,7 +56,7 @@ func (r *cleanupRun) showPlan(p *output.Printer) error {
 func (r *cleanupRun) page(s *output.Sheet, selected []planned, kept []keptItem, guards []cleanup.Guard) {
 	s.Text("Nothing was done; this is the plan.\n")
 	if at := r.survey.Cutoff(); !at.IsZero() {
-		s.Text(fmt.Sprintf("Old enough is what came to be before %s (%s here).\n", at.Format("2006-01-02 15:04:05 UTC"), at.In(r.d.now().Location()).Format("15:04:05 MST")))
+		s.Text("Old enough is what came to be before " + inBothZones(at, r.d.now().Location()) + ".\n")
 	}
 	s.Section(fmt.Sprintf("Would end: %d", len(selected)))
 	rows := make([][]any, len(selected))
@@ -79,6 +80,15 @@ func (r *cleanupRun) page(s *output.Sheet, selected []planned, kept []keptItem, 
 		rows[i] = []any{g.Name, guardFigure(g, g.Limit), guardFigure(g, g.Value), verdict}
 	}
 	s.Table([]string{"guard", "limit", "value", "verdict"}, rows)
+}
+
+// inBothZones writes a time in UTC, and in the zone of this machine where that is another.
+func inBothZones(at time.Time, here *time.Location) string {
+	text := at.UTC().Format("2006-01-02 15:04:05 UTC")
+	if local := at.In(here); local.Format("15:04:05") != at.UTC().Format("15:04:05") {
+		text += " (" + local.Format("15:04:05 MST") + " here)"
+	}
+	return text
 }
 
 // guardFigure writes a share as one, and anything else as it is.

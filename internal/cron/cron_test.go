@@ -117,7 +117,7 @@ func TestWhatEachLayerRuns(t *testing.T) {
 	}, commands)
 	p.CheckOnly, p.Only = true, []cron.Layer{cron.Reconcile}
 	require.Len(t, p.Entries(), 1)
-	assert.Equal(t, "/usr/local/bin/sbx reconcile --check --config /etc/sbx/config.yaml --provider prod --provider daytona --quiet", strings.Join(p.Entries()[0].Argv, " "))
+	assert.Equal(t, "/usr/local/bin/sbx reconcile --check --config /etc/sbx/config.yaml --provider prod --provider daytona --lock-timeout 2m --quiet", strings.Join(p.Entries()[0].Argv, " "))
 }
 
 func TestWhatNoLineHolds(t *testing.T) {

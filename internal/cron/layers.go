@@ -35,7 +35,7 @@ func jobs() []job {
 		{Stuck, 5 * time.Minute, "end what is stuck", []string{"cleanup", "--stuck", "--yes"}, nil, all},
 		{Age, 15 * time.Minute, "end what is older than ten minutes, or failed that long ago", []string{"cleanup", "--older-than", "10m", "--failed-older-than", "10m", "--yes"}, nil, all},
 		{Usage, 5 * time.Minute, "end by age once more than 80% of the quota is in use", []string{"cleanup", "--if-usage-above", "80%", "--older-than", "10m", "--yes"}, nil, all},
-		{Reconcile, time.Hour, "compare records with reality", []string{"reconcile", "--fix", "--yes"}, []string{"reconcile", "--check"}, nil},
+		{Reconcile, time.Hour, "compare records with reality", []string{"reconcile", "--fix", "--yes"}, []string{"reconcile", "--check"}, []string{flagLock}},
 	}
 }
 
