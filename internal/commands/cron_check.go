@@ -31,7 +31,9 @@ func newCronCheck(d *Deps) *cobra.Command {
 	layerFlag(cmd, &words, "only this `LAYER` (repeatable); without one all four are expected")
 	cmd.Flags().BoolVar(&tell, "notify", false, "tell whom the configuration names under notify of what is overdue")
 	return d.verb(cmd, document{schema: cronCheckSchema, shape: output.ShapeList, columns: output.Names(cronStatusColumns()), nagios: true},
-		func(ctx context.Context, p *output.Printer, _ []string) error { return checkCron(ctx, d, p, words, tell) })
+		func(ctx context.Context, p *output.Printer, _ []string) error {
+			return checkCron(ctx, d, p, words, tell)
+		})
 }
 
 func checkCron(ctx context.Context, d *Deps, p *output.Printer, words []string, tell bool) error {

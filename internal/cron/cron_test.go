@@ -113,7 +113,7 @@ func TestWhatEachLayerRuns(t *testing.T) {
 		"/usr/local/bin/sbx cleanup --stuck --yes" + flags("stuck"),
 		"/usr/local/bin/sbx cleanup --older-than 10m --failed-older-than 10m --yes" + flags("age"),
 		"/usr/local/bin/sbx cleanup --if-usage-above 80% --older-than 10m --yes" + flags("usage"),
-		"/usr/local/bin/sbx reconcile --fix --yes" + tail + " --quiet",
+		"/usr/local/bin/sbx reconcile --fix --yes" + tail + " --lock-timeout 2m --quiet",
 	}, commands)
 	p.CheckOnly, p.Only = true, []cron.Layer{cron.Reconcile}
 	require.Len(t, p.Entries(), 1)
