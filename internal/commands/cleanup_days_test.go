@@ -628,3 +628,18 @@ func TestEveryGoesOn(t *testing.T) {
 		assert.Equal(t, 1, strings.Count(r.stderr, "ended with exit code 7"))
 	})
 }
+
+func TestTheUnhealthyAreThoseThatAnswerNothing(t *testing.T) {
+	t.Parallel()
+	dead, young, unknown := quiet("dead0001", time.Hour), quiet("dead0002", time.Minute), quiet("mute0001", time.Hour)
+	dead.Dead, young.Dead, unknown.Dead = true, true, true
+	synctest.Test(t, func(t *testing.T) {
+		b, p := oneFake(dead, young, unknown, quiet("well0001", time.Hour))
+		b.configure(t, "providers:\n  prod: {type: local}\n")
+		p.Break(fake.Fault{Op: fake.OpProbe, ID: "mute0001", Err: fault.New(fault.KindUnavailable, "503")})
+		r := b.run(t, "cleanup --unhealthy --older-than 10m --yes -o json")
+		require.Equal(t, 0, r.code, r.stderr)
+		require.Len(t, p.Calls(fake.OpTerminate), 1, "old and dead; what cannot be asked is no proof")
+		assert.Equal(t, "dead0001", p.Calls(fake.OpTerminate)[0].ID)
+	})
+}

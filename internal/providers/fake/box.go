@@ -18,6 +18,7 @@ type box struct {
 	by       string
 	deleted  bool
 	leftover bool // a sweep will find it
+	dead     bool // nothing inside answers
 	env      []string
 	logs     []sandbox.LogLine // said beside what the program writes
 	flood    int               // further lines, made when they are read

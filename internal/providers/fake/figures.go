@@ -107,6 +107,8 @@ func (p *Provider) Probe(ctx context.Context, id string) (providers.Health, erro
 		{What: "state", Value: string(s.State), Source: p.o.Name, At: now},
 	}}
 	switch {
+	case s.State == sandbox.StateRunning && b.dead:
+		h.Verdict, h.Condition = sandbox.False, providers.ConditionBroken
 	case s.State == sandbox.StateRunning:
 		h.Verdict = sandbox.True
 	case s.State.Ended():

@@ -16,6 +16,7 @@ type Seed struct {
 	Flood    int // this many further lines, made as they are read
 	Usage    func(now time.Time) sandbox.Usage
 	EndFor   time.Duration // 0 = as Options say; Forever = it never gets beyond terminating
+	Dead     bool          // it is listed as running, and nothing inside answers
 	Leftover bool          // a dead control process left it: the next sweep ends it
 }
 
@@ -28,7 +29,7 @@ func (p *Provider) Add(seeds ...Seed) []string {
 	for _, seed := range seeds {
 		b := &box{
 			s: seed.Sandbox.Clone(), logs: slices.Clone(seed.Logs), flood: seed.Flood,
-			usage: seed.Usage, endFor: seed.EndFor, leftover: seed.Leftover,
+			usage: seed.Usage, endFor: seed.EndFor, leftover: seed.Leftover, dead: seed.Dead,
 		}
 		if b.s.State == "" {
 			b.s.State = sandbox.StateRunning
