@@ -105,12 +105,15 @@ func (s *scene) cutOff(t *testing.T, change ...func(*cleanup.Begin)) cleanup.His
 	return h
 }
 
-func written(t *testing.T, begin cleanup.Begin) journal.Log {
+func written(t *testing.T, begin cleanup.Begin, more ...entry) journal.Log {
 	t.Helper()
 	d := journal.Dir(t.TempDir())
 	w, err := journal.Create(d, "r-1", time.Now)
 	require.NoError(t, err)
 	require.NoError(t, w.Append(cleanup.EntryBegin, begin))
+	for _, e := range more {
+		require.NoError(t, w.Append(e.kind, e.data))
+	}
 	require.NoError(t, w.Close())
 	log, err := journal.Read(d, "r-1")
 	require.NoError(t, err)

@@ -49,9 +49,10 @@ func (r *cleanupRun) letProviders(ctx context.Context, p *output.Printer, names 
 	if err != nil {
 		return err
 	}
+	run := &cleanup.Run{Fleet: r.fleet, World: r.world, Journal: w, Redact: p.Redact}
 	for i, name := range names {
 		p.Note(name + " cleans up by its own rule")
-		endings, err := cleanup.ByProvider(ctx, r.fleet, r.world, w, name, r.o.emergency)
+		endings, err := run.ByProvider(ctx, name, r.o.emergency)
 		r.survey.Shares[i].Err = err
 		for _, e := range endings {
 			r.endings = append(r.endings, e)
