@@ -115,6 +115,25 @@ func TestAPlanOfWhatHasEndedMeanwhile(t *testing.T) {
 	})
 }
 
+// TestATargetKeepsWhatWasSeenOfItself when what is not in the plan leaves the survey:
+// by the observation of another, a sandbox at work would look silent.
+func TestATargetKeepsWhatWasSeenOfItself(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := oneOld(fake.Options{})
+		plan := s.look(t).Plan("r-1")
+		now := time.Now()
+		s.p.Add(fake.Seed{Sandbox: sandbox.Sandbox{ID: "box0", CreatedAt: now.Add(-2 * time.Hour), LastActivityAt: now.Add(-time.Hour)}})
+		survey := s.look(t)
+		require.Len(t, survey.Selected, 2)
+		targets := survey.Within(plan)
+		survey.Narrow(targets)
+		require.Len(t, targets, 1)
+		assert.Equal(t, "box1", targets[0].Seen.Sandbox.ID)
+		assert.Equal(t, sandbox.OutcomeVerified, s.end(t, targets).Outcome)
+	})
+}
+
 func TestAPlanThatNamesNoProfile(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
