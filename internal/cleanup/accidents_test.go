@@ -82,7 +82,7 @@ func (s *scene) end(t *testing.T, targets []cleanup.Target) sandbox.Ending {
 	t.Helper()
 	run := &cleanup.Run{
 		Fleet: s.fleet, World: s.world, Rule: s.rule, Journal: s.notes, Targets: targets, Wait: 5 * time.Second,
-		Redact: func(text string) string { return text },
+		Redact: hideNothing,
 	}
 	var all []sandbox.Ending
 	for e := range run.Do(t.Context()) {
@@ -96,7 +96,7 @@ func (s *scene) end(t *testing.T, targets []cleanup.Target) sandbox.Ending {
 func (s *scene) cutOff(t *testing.T, change ...func(*cleanup.Begin)) cleanup.History {
 	t.Helper()
 	survey := s.look(t)
-	begin := cleanup.Begin{Plan: survey.Plan("r-1"), Guards: survey.Guards(s.world), Profiles: survey.Records()}
+	begin := cleanup.Begin{Plan: survey.Plan("r-1"), Guards: survey.Guards(s.world), Profiles: survey.Records(hideNothing)}
 	for _, c := range change {
 		c(&begin)
 	}

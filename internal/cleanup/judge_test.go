@@ -147,7 +147,7 @@ func TestAPlanThatNamesNoProfile(t *testing.T) {
 func TestAResumeReopensARun(t *testing.T) {
 	t.Parallel()
 	s := oneOld(fake.Options{})
-	begin := cleanup.Begin{Plan: s.look(t).Plan("r-1"), Profiles: s.look(t).Records()}
+	begin := cleanup.Begin{Plan: s.look(t).Plan("r-1"), Profiles: s.look(t).Records(hideNothing)}
 	end := cleanup.End{ExitCode: 3, Succeeded: []string{}}
 	h, err := cleanup.HistoryOf(written(t, begin, entry{cleanup.EntryEnd, end}))
 	require.NoError(t, err)
@@ -168,6 +168,8 @@ func TestAJournalThatWasChangedIsNotResumable(t *testing.T) {
 	h.Broken = "line 2 was changed after it was written"
 	assert.False(t, h.Resumable())
 }
+
+func hideNothing(text string) string { return text }
 
 // memo is a journal that can be looked at.
 type memo struct {
@@ -207,6 +209,8 @@ func TestNoSecretReachesTheJournal(t *testing.T) {
 			assert.Contains(t, e.Reason, "hunter2", "printing hides it by itself")
 		}
 		s.p.Mend()
+		left := cleanup.Survey{Shares: []cleanup.Share{{Profile: "prod", Err: fault.New(fault.KindAuth, "the key hunter2 may not")}}}
+		assert.Equal(t, "the key *** may not", left.Records(run.Redact)[0].Error)
 		s.p.Break(fake.Fault{Op: fake.OpGet, Err: fault.New(fault.KindAuth, "the key hunter2 may not")})
 		_, err := run.ByProvider(t.Context(), "prod", true)
 		require.NoError(t, err)

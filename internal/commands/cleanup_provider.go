@@ -40,7 +40,7 @@ func (r *cleanupRun) letProviders(ctx context.Context, p *output.Printer, names 
 	for _, name := range names {
 		r.survey.Shares = append(r.survey.Shares, cleanup.Share{Profile: name})
 	}
-	w, err := r.d.beginRun(ctx, p, r.id, cleanup.Begin{Actor: r.d.actor(), Verb: verbCleanup, Plan: r.survey.Plan(r.id), Profiles: r.survey.Records()})
+	w, err := r.d.beginRun(ctx, p, r.id, cleanup.Begin{Actor: r.d.actor(), Verb: verbCleanup, Plan: r.survey.Plan(r.id), Profiles: r.survey.Records(p.Redact)})
 	if err != nil {
 		return err
 	}
