@@ -66,6 +66,14 @@ func TestDetailedExitCodeTellsAPlanThatIsNotEmpty(t *testing.T) {
 	assert.Empty(t, p.Calls(fake.OpTerminate))
 }
 
+func TestAPlanWithoutAFolderSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	b, _ := herdBench(t, 1)
+	r := b.run(t, "cleanup --older-than 10m --out "+filepath.Join(b.home, "not", "there", "plan.json"))
+	assert.Equal(t, 1, r.code)
+	assert.Contains(t, r.stderr, "sbx: hint: is the folder there")
+}
+
 // TestGuardsOfAPlanCountWhatThePlanCanEnd, and not what has come since.
 func TestGuardsOfAPlanCountWhatThePlanCanEnd(t *testing.T) {
 	t.Parallel()
