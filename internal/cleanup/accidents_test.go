@@ -82,7 +82,7 @@ func (s *scene) end(t *testing.T, targets []cleanup.Target) sandbox.Ending {
 	t.Helper()
 	run := &cleanup.Run{
 		Fleet: s.fleet, World: s.world, Rule: s.rule, Journal: s.notes, Targets: targets, Wait: 5 * time.Second,
-		Redact: func(text string) string { return text },
+		Redact: hideNothing,
 	}
 	var all []sandbox.Ending
 	for e := range run.Do(t.Context()) {
@@ -96,7 +96,7 @@ func (s *scene) end(t *testing.T, targets []cleanup.Target) sandbox.Ending {
 func (s *scene) cutOff(t *testing.T, change ...func(*cleanup.Begin)) cleanup.History {
 	t.Helper()
 	survey := s.look(t)
-	begin := cleanup.Begin{Plan: survey.Plan("r-1"), Guards: survey.Guards(s.world), Profiles: survey.Records()}
+	begin := cleanup.Begin{Plan: survey.Plan("r-1"), Guards: survey.Guards(s.world), Profiles: survey.Records(hideNothing)}
 	for _, c := range change {
 		c(&begin)
 	}
@@ -105,12 +105,15 @@ func (s *scene) cutOff(t *testing.T, change ...func(*cleanup.Begin)) cleanup.His
 	return h
 }
 
-func written(t *testing.T, begin cleanup.Begin) journal.Log {
+func written(t *testing.T, begin cleanup.Begin, more ...entry) journal.Log {
 	t.Helper()
 	d := journal.Dir(t.TempDir())
 	w, err := journal.Create(d, "r-1", time.Now)
 	require.NoError(t, err)
 	require.NoError(t, w.Append(cleanup.EntryBegin, begin))
+	for _, e := range more {
+		require.NoError(t, w.Append(e.kind, e.data))
+	}
 	require.NoError(t, w.Close())
 	log, err := journal.Read(d, "r-1")
 	require.NoError(t, err)

@@ -38,7 +38,7 @@ func HistoryOf(log journal.Log) (History, error) {
 	h := History{RunID: log.Run, Broken: log.Broken, Intents: map[sandbox.Ref]Intent{}, Results: map[sandbox.Ref]Result{}}
 	for _, e := range log.Entries {
 		if err := h.take(e); err != nil {
-			return h, fault.New(fault.KindUnknown, "the journal of %s: %w", log.Run, err)
+			return h, fault.New(fault.KindUnknown, "the journal of %s: %w", log.Run, err).WithHint("was it written by another version of sbx?")
 		}
 	}
 	if refused := Refusal(h.Begin.Guards); refused != nil && h.End == nil {

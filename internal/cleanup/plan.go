@@ -61,7 +61,8 @@ func (p Plan) Check(now time.Time, maxAge time.Duration) error {
 	case p.Schema != PlanSchema:
 		return fault.Usage("this is no plan of sbx cleanup: its schema is %q", p.Schema).WithHint("`sbx cleanup ... --out PLAN` writes one")
 	case p.MadeAt.IsZero() || age < 0:
-		return fault.New(fault.KindRefused, "the plan says that it was made at %s, which lies in the future", p.MadeAt.Format(time.RFC3339))
+		return fault.New(fault.KindRefused, "the plan says that it was made at %s, which lies in the future", p.MadeAt.Format(time.RFC3339)).
+			WithHint("is the clock of this machine right? if it is, make a new plan")
 	case age > maxAge:
 		return fault.New(fault.KindRefused, "the plan is %s old, older than --max-plan-age %s", sandbox.FormatDuration(age), sandbox.FormatDuration(maxAge)).
 			WithHint("make a new one: what it says may not be so any more")

@@ -19,9 +19,10 @@ const lookAgain = 2 * time.Second
 // owner and no protection: so a protected sandbox in the profile refuses it. What it
 // ended is held against what was there before, by id; what it left is skipped.
 //
-// Every sandbox is written down before.
-func ByProvider(ctx context.Context, f *fleet.Fleet, w World, j Journal, profile string, emergency bool) ([]sandbox.Ending, error) {
-	one, err := f.Narrow([]string{profile})
+// Every sandbox is written down before. Of the run it goes by Fleet, World, Journal and
+// Redact; Rule and Targets have no say.
+func (r *Run) ByProvider(ctx context.Context, profile string, emergency bool) ([]sandbox.Ending, error) {
+	one, err := r.Fleet.Narrow([]string{profile})
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +31,7 @@ func ByProvider(ctx context.Context, f *fleet.Fleet, w World, j Journal, profile
 		return nil, before.Err()
 	}
 	for _, s := range before.Items {
-		if why := w.Protected(s); why != "" && !s.State.Ended() {
+		if why := r.World.Protected(s); why != "" && !s.State.Ended() {
 			return nil, fault.New(fault.KindRefused, "%s is %s, and a provider's own cleanup does not heed that; nothing was done", s.Ref(), why).
 				WithHint("end by rule instead (`sbx cleanup --older-than 10m`), which leaves it")
 		}
@@ -41,27 +42,27 @@ func ByProvider(ctx context.Context, f *fleet.Fleet, w World, j Journal, profile
 			continue
 		}
 		there = append(there, s)
-		if err := j.Append(EntryIntent, intentOf(s, fleet.Part[[]sandbox.LogLine]{}, true, func(t string) string { return t })); err != nil {
+		if err := r.Journal.Append(EntryIntent, intentOf(s, fleet.Part[[]sandbox.LogLine]{}, true, r.Redact)); err != nil {
 			return nil, err
 		}
 	}
 	if _, err := one.ProviderCleanup(ctx, profile, emergency); err != nil {
 		return nil, err
 	}
-	return settle(ctx, one, j, there)
+	return r.settle(ctx, one, there)
 }
 
 // settle finds out what became of each: a list says who is left, and a look by id
 // proves who is not.
-func settle(ctx context.Context, f *fleet.Fleet, j Journal, there []sandbox.Sandbox) ([]sandbox.Ending, error) {
-	left := stillThere(ctx, f)
+func (r *Run) settle(ctx context.Context, one *fleet.Fleet, there []sandbox.Sandbox) ([]sandbox.Ending, error) {
+	left := stillThere(ctx, one)
 	if len(left) > 0 {
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-time.After(lookAgain):
 		}
-		left = stillThere(ctx, f)
+		left = stillThere(ctx, one)
 	}
 	var endings []sandbox.Ending
 	var gone []sandbox.Sandbox
@@ -72,11 +73,11 @@ func settle(ctx context.Context, f *fleet.Fleet, j Journal, there []sandbox.Sand
 		}
 		gone = append(gone, s)
 	}
-	for e := range f.Terminate(ctx, gone, fleet.EndOptions{Asked: true}) {
+	for e := range one.Terminate(ctx, gone, fleet.EndOptions{Asked: true}) {
 		endings = append(endings, e)
 	}
 	for _, e := range endings {
-		if err := j.Append(EntryResult, resultOf(e, func(t string) string { return t })); err != nil {
+		if err := r.Journal.Append(EntryResult, resultOf(e, r.Redact)); err != nil {
 			return endings, err
 		}
 	}

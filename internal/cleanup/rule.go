@@ -34,8 +34,8 @@ func (r Rule) Chooses() bool {
 	return !r.Selector.Empty() || r.FailedOlderThan > 0 || r.Unhealthy
 }
 
-// selectors are the tiers that a sandbox of this state is held against: one that
-// failed has an age of its own.
+// selector is what a sandbox of this state is held against: one that failed has an age
+// of its own. False = the rule is not about this state at all.
 func (r Rule) selector(state sandbox.State) (selector.Selector, bool) {
 	s := r.Selector
 	s.All = true // nothing is hidden from a guard

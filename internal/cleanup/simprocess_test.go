@@ -123,7 +123,7 @@ func (b *bulk) do(targets []cleanup.Target) error {
 		guards, refused = nil, nil
 	}
 	b.inc.s.onBegin(b, plan, refused)
-	begin := cleanup.Begin{Verb: "cleanup", Plan: plan, Guards: guards, Profiles: b.survey.Records(), Kept: b.survey.Grounds()}
+	begin := cleanup.Begin{Verb: "cleanup", Plan: plan, Guards: guards, Profiles: b.survey.Records(hideNothing), Kept: b.survey.Grounds()}
 	if err := w.Append(cleanup.EntryBegin, begin); err != nil {
 		return err
 	}

@@ -44,13 +44,13 @@ func (s Survey) Succeeded(endings []sandbox.Ending) []string {
 	return names
 }
 
-// Records are the shares as the journal keeps them.
-func (s Survey) Records() []ShareRecord {
+// Records are the shares as the journal keeps them, without what redact hides.
+func (s Survey) Records(redact func(string) string) []ShareRecord {
 	records := make([]ShareRecord, 0, len(s.Shares))
 	for _, share := range s.Shares {
 		r := ShareRecord{Profile: share.Profile, Complete: share.Err == nil, Fleet: share.Fleet, Selected: share.Selected}
 		if share.Err != nil {
-			r.Error = share.Err.Error()
+			r.Error = redact(share.Err.Error())
 		}
 		records = append(records, r)
 	}

@@ -17,6 +17,7 @@ const (
 	leaseFor  = time.Minute      // a dead host is waited for no longer
 	renewed   = 20 * time.Second // so that two renewals may fail
 	askAgain  = time.Second      // while another host holds it
+	answersIn = renewed / 2      // or a store that hangs would have a run act beyond its lease
 )
 
 // lock keeps others from acting: those of this machine by the kernel's lock, and
@@ -98,7 +99,7 @@ func keep(ctx context.Context, st store.Store, held store.Lease, lose context.Ca
 		case <-pace.C:
 		}
 		asked := time.Now()
-		next, err := st.Renew(ctx, held, leaseFor)
+		next, err := renew(ctx, st, held)
 		switch {
 		case err == nil:
 			held, valid = next, asked.Add(leaseFor)
@@ -109,4 +110,11 @@ func keep(ctx context.Context, st store.Store, held store.Lease, lose context.Ca
 			return held
 		}
 	}
+}
+
+// renew asks once. Its answer is worth nothing when the lease is over by then.
+func renew(ctx context.Context, st store.Store, held store.Lease) (store.Lease, error) {
+	ctx, stop := context.WithTimeout(ctx, answersIn)
+	defer stop()
+	return st.Renew(ctx, held, leaseFor)
 }

@@ -154,7 +154,7 @@ func runColumns() []output.Column[cleanup.History] {
 		{Name: "started_at", Value: func(h row) any { return output.Time(h.StartedAt) }},
 		{Name: "ended_at", Level: output.Wide, Value: func(h row) any { return output.Time(h.EndedAt) }},
 		{Name: "host", Level: output.Wide, Value: func(h row) any { return h.Begin.Host }},
-		{Name: "selected", Value: func(h row) any { return len(h.Begin.Plan.Items) }},
+		{Name: "selected", Value: func(h row) any { return h.Counts().Selected }},
 		{Name: "counts", Value: func(h row) any { return h.Counts() }, Text: func(h row) string { return countsText(h.Counts()) }},
 		{Name: "exit_code", Head: "EXIT", Value: func(h row) any {
 			if h.End == nil {

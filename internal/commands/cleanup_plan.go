@@ -192,7 +192,7 @@ func writePlan(path string, plan cleanup.Plan) error {
 	}
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".sbx-plan-*")
 	if err != nil {
-		return fault.New(fault.KindUnknown, "the plan cannot be written: %w", err)
+		return fault.New(fault.KindUnknown, "the plan cannot be written: %w", err).WithHint("is the folder there, and may this user write in it?")
 	}
 	defer func() { _ = os.Remove(tmp.Name()) }() // it is gone where the rename worked
 	_, err = tmp.Write(append(text, '\n'))

@@ -40,7 +40,7 @@ func (r *cleanupRun) letProviders(ctx context.Context, p *output.Printer, names 
 	for _, name := range names {
 		r.survey.Shares = append(r.survey.Shares, cleanup.Share{Profile: name})
 	}
-	w, err := r.d.beginRun(ctx, p, r.id, cleanup.Begin{Actor: r.d.actor(), Verb: verbCleanup, Plan: r.survey.Plan(r.id), Profiles: r.survey.Records()})
+	w, err := r.d.beginRun(ctx, p, r.id, cleanup.Begin{Actor: r.d.actor(), Verb: verbCleanup, Plan: r.survey.Plan(r.id), Profiles: r.survey.Records(p.Redact)})
 	if err != nil {
 		return err
 	}
@@ -49,9 +49,10 @@ func (r *cleanupRun) letProviders(ctx context.Context, p *output.Printer, names 
 	if err != nil {
 		return err
 	}
+	run := &cleanup.Run{Fleet: r.fleet, World: r.world, Journal: w, Redact: p.Redact}
 	for i, name := range names {
 		p.Note(name + " cleans up by its own rule")
-		endings, err := cleanup.ByProvider(ctx, r.fleet, r.world, w, name, r.o.emergency)
+		endings, err := run.ByProvider(ctx, name, r.o.emergency)
 		r.survey.Shares[i].Err = err
 		for _, e := range endings {
 			r.endings = append(r.endings, e)

@@ -149,7 +149,7 @@ func (r *cleanupRun) do(ctx context.Context, p *output.Printer, targets []cleanu
 		plan.Items = append(plan.Items, t.Item)
 	}
 	w, err := r.d.beginRun(ctx, p, r.id, cleanup.Begin{
-		Actor: r.d.actor(), Verb: verbCleanup, Layer: r.d.layer(), Plan: plan, Guards: guards, Profiles: r.survey.Records(), Kept: r.survey.Grounds(),
+		Actor: r.d.actor(), Verb: verbCleanup, Layer: r.d.layer(), Plan: plan, Guards: guards, Profiles: r.survey.Records(p.Redact), Kept: r.survey.Grounds(),
 	})
 	if err != nil {
 		return err

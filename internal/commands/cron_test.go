@@ -231,6 +231,7 @@ func TestCronCheckThatCannotRead(t *testing.T) {
 	r := broken.run(t, "cron check")
 	assert.Equal(t, 1, r.code)
 	assert.Contains(t, r.stderr, "the journals cannot be listed")
+	assert.Contains(t, r.stderr, "sbx: hint: may this user read")
 	r = broken.run(t, "cron check -o nagios")
 	assert.Equal(t, 3, r.code)
 	assert.Contains(t, r.stdout, "SBX UNKNOWN: the journals cannot be listed")

@@ -61,12 +61,12 @@ func reconcileAll(ctx context.Context, d *Deps, p *output.Printer, o reconcileOp
 // counts what it saw, so it is no plain look.
 func (r *reconcileRun) recorded(ctx context.Context, p *output.Printer, how reconcile.How) error {
 	plan := r.engine.Plan(ctx)
-	w, err := r.d.beginRun(ctx, p, r.id, r.beginning(plan))
+	w, err := r.d.beginRun(ctx, p, r.id, r.beginning(plan, p.Redact))
 	if err != nil {
 		return err
 	}
 	defer w.close()
-	how.Journal = w
+	how.Journal, how.Redact = w, p.Redact
 	var endings []sandbox.Ending
 	if r.o.fix {
 		endings, err = r.act(ctx, p, plan, how)
@@ -93,14 +93,14 @@ func (r *reconcileRun) profiles(plan reconcile.Plan) []string {
 }
 
 // beginning is the plan as the journal keeps it.
-func (r *reconcileRun) beginning(plan reconcile.Plan) cleanup.Begin {
+func (r *reconcileRun) beginning(plan reconcile.Plan, redact func(string) string) cleanup.Begin {
 	b := cleanup.Begin{
 		Actor: r.d.actor(), Verb: verbReconcile, Layer: r.d.layer(),
 		Plan: cleanup.Plan{Schema: cleanup.PlanSchema, RunID: r.id, MadeAt: plan.At.UTC(), Items: []cleanup.Item{}},
 	}
 	for _, row := range plan.Acting() {
 		b.Plan.Items = append(b.Plan.Items, cleanup.Item{
-			Ref: row.Ref, State: row.Box.State, CreatedAt: row.Box.CreatedAt.UTC(), Reason: string(row.Action) + ": " + row.Reason,
+			Ref: row.Ref, State: row.Box.State, CreatedAt: row.Box.CreatedAt.UTC(), Reason: redact(string(row.Action) + ": " + row.Reason),
 		})
 	}
 	for _, side := range plan.Sides {

@@ -229,7 +229,8 @@ func reconcilePage(s *output.Sheet, rows []reconcile.Row, guards []reconcile.Gua
 	s.Section(fmt.Sprintf("In order: %d", agree))
 	for _, g := range guards {
 		if !g.OK {
-			s.FieldTone(g.Name, fmt.Sprintf("%d, and the limit is %d: --fix would refuse", g.Value, g.Limit), output.Bad)
+			value, limit := g.Figures()
+			s.FieldTone(g.Name, fmt.Sprintf("%s, and the limit is %s: --fix would refuse", value, limit), output.Bad)
 		}
 	}
 }

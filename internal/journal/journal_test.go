@@ -198,6 +198,37 @@ func TestACutOffRunGoesOn(t *testing.T) {
 	}
 }
 
+// TestATornLineIsGoneFromTheDisk before the next one is written, or both are lost.
+func TestATornLineIsGoneFromTheDisk(t *testing.T) {
+	t.Parallel()
+	d := Dir(t.TempDir())
+	written(t, d, "r-1", 2)
+	path := filepath.Join(string(d), "r-1.jsonl")
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, append(text, `{"seq":3,"at`...), 0o600))
+	log, err := Read(d, "r-1")
+	require.NoError(t, err)
+	require.True(t, log.Torn)
+	w, err := Extend(d, log, noon)
+	require.NoError(t, err)
+	require.NoError(t, w.Append("resume", nil))
+	require.NoError(t, w.Close())
+	log, err = Read(d, "r-1")
+	require.NoError(t, err)
+	assert.Empty(t, log.Broken)
+	assert.Len(t, log.Entries, 3)
+}
+
+// TestNoTwoEntriesSpellTheSameText: what moves from one part to the next changes the
+// hash.
+func TestNoTwoEntriesSpellTheSameText(t *testing.T) {
+	t.Parallel()
+	a := Entry{Seq: 1, At: noon(), Kind: "result", Run: "r-1"}
+	b := Entry{Seq: 1, At: noon(), Kind: "resultr", Run: "-1"}
+	assert.NotEqual(t, a.digest(), b.digest())
+}
+
 func TestNothingIsWrittenAfterAFailure(t *testing.T) {
 	t.Parallel()
 	d := newMemory()

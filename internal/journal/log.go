@@ -21,6 +21,9 @@ type Log struct {
 	size int64 // of what can be trusted
 }
 
+// hintFolder is what to look at when a journal cannot be read.
+const hintFolder = "may this user read `runs` in the state directory? `sbx config explain` says where that is"
+
 // Read reads the journal of a run; one that does not exist is
 // fault.KindNotFound.
 func Read(d Disk, run string) (Log, error) {
@@ -32,7 +35,7 @@ func Read(d Disk, run string) (Log, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return Log{}, fault.New(fault.KindNotFound, "no run is called %q", run).WithHint("`sbx cleanup runs` lists them")
 	case err != nil:
-		return Log{}, fault.New(fault.KindUnknown, "the journal of %s cannot be read: %w", run, err)
+		return Log{}, fault.New(fault.KindUnknown, "the journal of %s cannot be read: %w", run, err).WithHint(hintFolder)
 	}
 	return parse(run, text), nil
 }
@@ -85,7 +88,7 @@ func (l Log) wrong(e Entry) string {
 func Runs(d Disk) ([]string, error) {
 	names, err := d.Names()
 	if err != nil {
-		return nil, fault.New(fault.KindUnknown, "the journals cannot be listed: %w", err)
+		return nil, fault.New(fault.KindUnknown, "the journals cannot be listed: %w", err).WithHint(hintFolder)
 	}
 	runs := make([]string, 0, len(names))
 	for _, name := range names {

@@ -62,9 +62,9 @@ func TestTheEndOfTheContextEndsTheWait(t *testing.T) {
 	_, err := lock.Take(t.Context(), path, holder("r-1"), 0)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(fault.New(fault.KindCanceled, "interrupted"))
+	cancel(fault.New(fault.KindTerminated, "interrupted by SIGTERM"))
 	_, err = lock.Take(ctx, path, holder("r-2"), time.Hour)
-	assert.Equal(t, fault.KindCanceled, fault.KindOf(err))
+	assert.Equal(t, fault.KindTerminated, fault.KindOf(err), "the cause says why")
 }
 
 func TestPlacesWhereNoLockCanBe(t *testing.T) {
@@ -74,6 +74,19 @@ func TestPlacesWhereNoLockCanBe(t *testing.T) {
 	_, err := lock.Take(t.Context(), filepath.Join(file, "cleanup.lock"), holder("r"), 0)
 	require.ErrorContains(t, err, "the lock cannot be taken")
 	assert.Contains(t, fault.HintOf(err), "state directory")
+}
+
+// TestWhoCannotSayHisNameHoldsNothing: the next one gets the lock.
+func TestWhoCannotSayHisNameHoldsNothing(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "cleanup.lock")
+	require.NoError(t, os.Mkdir(path+".holder", 0o700))
+	_, err := lock.Take(t.Context(), path, holder("r-1"), 0)
+	require.ErrorContains(t, err, "the lock cannot be written")
+	require.NoError(t, os.Remove(path+".holder"))
+	l, err := lock.Take(t.Context(), path, holder("r-2"), 0)
+	require.NoError(t, err)
+	require.NoError(t, l.Release())
 }
 
 func TestAnUnreadableHolderIsNoTrouble(t *testing.T) {

@@ -16,6 +16,8 @@ type How struct {
 	Journal Journal
 	Wait    time.Duration // for an end to be seen; 0 = fleet.DefaultWait
 	By      string        // who asks, for the provider's record
+	// Redact takes secrets out of what is written down. Nil = nothing is secret.
+	Redact func(string) string
 }
 
 // Done is what became of one row of a plan.
@@ -38,7 +40,7 @@ func (e *Engine) Fix(ctx context.Context, plan Plan, how How) (iter.Seq[Done], e
 	if how.Journal == nil {
 		return nil, fault.New(fault.KindRefused, "nothing is done without a journal")
 	}
-	f := &fixing{e: e, plan: plan, how: how, scribe: &scribe{journal: how.Journal, delete: e.Rules.Delete}}
+	f := &fixing{e: e, plan: plan, how: how, scribe: &scribe{journal: how.Journal, delete: e.Rules.Delete, redact: how.Redact}}
 	return func(yield func(Done) bool) {
 		tell := func(d Done) bool {
 			f.scribe.result(&d)

@@ -2,7 +2,9 @@ package reconcile_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -267,4 +269,27 @@ func TestAStopComesBeforeADelete(t *testing.T) {
 			assert.NoError(t, err, "its record is kept")
 		}
 	}
+}
+
+// TestNoSecretReachesTheJournal by what a provider says.
+func TestNoSecretReachesTheJournal(t *testing.T) {
+	t.Parallel()
+	s := crowd(17, 1, 1)
+	plan := s.proved(t)
+	s.prod.Break(fake.Fault{Op: fake.OpTerminate, Err: fault.New(fault.KindAuth, "the key hunter2 may not")})
+	for i := range plan.Rows {
+		plan.Rows[i].Reality = append(plan.Rows[i].Reality, sandbox.Evidence{What: "get", Value: "401 for hunter2", Source: "prod"})
+	}
+	said := ""
+	s.journal.hook = func(_ string, data any) { said += fmt.Sprintf("%+v\n", data) }
+	how := s.how()
+	how.Redact = func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") }
+	seq, err := s.engine(t).Fix(t.Context(), plan, how)
+	require.NoError(t, err)
+	for d := range seq {
+		assert.Contains(t, fmt.Sprint(d.Reason, d.Evidence, d.Row.Reality), "hunter2", "printing hides it by itself")
+	}
+	assert.Contains(t, said, "the key *** may not")
+	assert.Contains(t, said, "401 for ***")
+	assert.NotContains(t, said, "hunter2")
 }

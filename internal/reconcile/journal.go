@@ -1,6 +1,8 @@
 package reconcile
 
 import (
+	"slices"
+
 	"sbx/internal/fault"
 	"sbx/internal/sandbox"
 )
@@ -42,13 +44,30 @@ type Result struct {
 type scribe struct {
 	journal Journal
 	delete  bool
+	redact  func(string) string
+}
+
+// hidden is evidence without secrets: what a provider answers is part of it.
+func (s *scribe) hidden(evidence []sandbox.Evidence) []sandbox.Evidence {
+	evidence = slices.Clone(evidence)
+	for i := range evidence {
+		evidence[i].Value = s.hide(evidence[i].Value)
+	}
+	return evidence
+}
+
+func (s *scribe) hide(text string) string {
+	if s.redact == nil {
+		return text
+	}
+	return s.redact(text)
 }
 
 // intend makes the intent durable; an error means that nothing may be called.
 func (s *scribe) intend(r Row) error {
 	err := s.journal.Append(LineIntent, Intent{
-		Ref: r.Ref.String(), Action: r.Action, Class: r.Class, Cause: r.Cause, Reason: r.Reason,
-		Delete: s.delete && r.Action == ActTerminate, Record: r.Record, Reality: r.Reality,
+		Ref: r.Ref.String(), Action: r.Action, Class: r.Class, Cause: r.Cause, Reason: s.hide(r.Reason),
+		Delete: s.delete && r.Action == ActTerminate, Record: s.hidden(r.Record), Reality: s.hidden(r.Reality),
 	})
 	if err != nil {
 		return fault.Placed(err, r.Ref.Provider, "journal of "+r.Ref.ID+", so nothing was called")
@@ -63,7 +82,7 @@ func (s *scribe) result(d *Done) {
 		return
 	}
 	err := s.journal.Append(LineResult, Result{
-		Ref: d.Ref.String(), Action: d.Row.Action, Outcome: d.Outcome, Reason: d.Reason, After: d.Evidence,
+		Ref: d.Ref.String(), Action: d.Row.Action, Outcome: d.Outcome, Reason: s.hide(d.Reason), After: s.hidden(d.Evidence),
 	})
 	d.Journal = fault.Placed(err, d.Ref.Provider, "journal of "+d.Ref.ID)
 }

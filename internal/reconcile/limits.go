@@ -2,7 +2,9 @@ package reconcile
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,14 +25,30 @@ type Limits struct {
 	RecordsAge  time.Duration
 }
 
-// Guard is one limit on a fix.
+// Guard is one limit on a fix. A share of a fleet is told as one, from 0 to 1, as
+// cleanup tells it.
 type Guard struct {
-	Name  string `json:"name"`
-	Limit int    `json:"limit"`
-	Value int    `json:"value"`
-	OK    bool   `json:"ok"`
+	Name  string  `json:"name"`
+	Limit float64 `json:"limit"`
+	Value float64 `json:"value"`
+	OK    bool    `json:"ok"`
 
 	unit, override string
+}
+
+// Figures are value and limit for people.
+func (g Guard) Figures() (value, limit string) {
+	if g.unit != percent {
+		return strconv.Itoa(int(g.Value)), strconv.Itoa(int(g.Limit))
+	}
+	return strconv.Itoa(int(math.Ceil(g.Value*100-1e-9))) + percent, strconv.Itoa(int(g.Limit*100+0.5)) + percent
+}
+
+const percent = "%"
+
+// counted is a guard on whole numbers.
+func counted(name string, limit, value int, ok bool, unit, override string) Guard {
+	return Guard{name, float64(limit), float64(value), ok, unit, override}
 }
 
 // Guards holds a plan against the limits. Marks count like endings: a provider that
@@ -39,36 +57,29 @@ type Guard struct {
 func (p Plan) Guards(l Limits) []Guard {
 	ends, marks := p.count("", ActTerminate), p.count("", ActMark)
 	guards := []Guard{
-		{"max_delete", l.MaxDelete, ends, ends <= l.MaxDelete, " sandboxes", "--max-delete"},
-		{"max_delete records", l.MaxDelete, marks, marks <= l.MaxDelete, " records", "--max-delete"},
+		counted("max_delete", l.MaxDelete, ends, ends <= l.MaxDelete, " sandboxes", "--max-delete"),
+		counted("max_delete records", l.MaxDelete, marks, marks <= l.MaxDelete, " records", "--max-delete"),
 	}
 	for _, s := range p.Sides {
 		ends, marks := p.count(s.Profile, ActTerminate), p.count(s.Profile, ActMark)
 		guards = append(guards, fraction(s.Profile, l, ends, s.Fleet), fraction("records "+s.Profile, l, marks, s.Claims))
 		if slices.Contains(l.Production, s.Profile) {
 			named := slices.Contains(l.Allowed, s.Profile)
-			guards = append(guards, Guard{"production " + s.Profile, 0, ends + marks, named || ends+marks == 0, "", "--production " + s.Profile})
+			guards = append(guards, counted("production "+s.Profile, 0, ends+marks, named || ends+marks == 0, "", "--production "+s.Profile))
 		}
 		if !s.AsOf.IsZero() {
 			age, acts := p.At.Sub(s.AsOf), ends+marks > 0
-			guards = append(guards, Guard{
-				"records_age " + s.Profile, int(l.RecordsAge.Seconds()), int(age.Seconds()),
-				!acts || age >= 0 && age <= l.RecordsAge, " seconds", "a fresh dump",
-			})
+			guards = append(guards, counted("records_age "+s.Profile, int(l.RecordsAge.Seconds()), int(age.Seconds()),
+				!acts || age >= 0 && age <= l.RecordsAge, " seconds", "a fresh dump"))
 		}
 	}
 	return guards
 }
 
 func fraction(of string, l Limits, part, whole int) Guard {
-	percent := 0
-	if part > 0 {
-		percent = 100
-	}
-	if whole > 0 {
-		percent = (part*100 + whole - 1) / whole
-	}
-	return Guard{"max_fraction " + of, l.MaxFraction, percent, part <= fractionFrom || percent <= l.MaxFraction, "%", "--max-fraction"}
+	share := min(1, float64(part)/float64(max(whole, 1)))
+	ok := part <= fractionFrom || part*100 <= l.MaxFraction*whole
+	return Guard{"max_fraction " + of, float64(l.MaxFraction) / 100, share, ok, percent, "--max-fraction"}
 }
 
 // count gives how many rows of a profile have an action; "" = of all profiles.
@@ -88,12 +99,14 @@ func (p Plan) Refusal(l Limits) error {
 		if g.OK {
 			continue
 		}
+		value, limit := g.Figures()
+		unit := strings.TrimPrefix(g.unit, percent) // which the figures have
 		name, production := strings.CutPrefix(g.Name, "production ")
 		if production {
-			return fault.New(fault.KindRefused, "%d rows of %s, which is production, would be acted on", g.Value, name).
+			return fault.New(fault.KindRefused, "%s rows of %s, which is production, would be acted on", value, name).
 				WithHint("repeat with %s", g.override)
 		}
-		return fault.New(fault.KindRefused, "%s: %d%s, and the limit is %d%s: nothing was done", g.Name, g.Value, g.unit, g.Limit, g.unit).
+		return fault.New(fault.KindRefused, "%s: %s%s, and the limit is %s%s: nothing was done", g.Name, value, unit, limit, unit).
 			WithHint("%s", hint(g))
 	}
 	return nil

@@ -90,10 +90,13 @@ func TestGuardsShowTheirFigures(t *testing.T) {
 		byName[g.Name] = g
 	}
 	share := byName["max_fraction prod"]
-	assert.Equal(t, 27, share.Value, "6 of 23, rounded up")
+	assert.InDelta(t, 6.0/23, share.Value, 0.0001, "a share from 0 to 1")
+	assert.InDelta(t, 0.25, share.Limit, 0.0001)
+	value, limit := share.Figures()
+	assert.Equal(t, "27% 25%", value+" "+limit, "6 of 23, rounded up")
 	assert.False(t, share.OK)
-	assert.Equal(t, 6, byName["max_delete"].Value)
-	assert.Equal(t, 1, byName["max_delete records"].Value)
+	assert.InDelta(t, 6, byName["max_delete"].Value, 0)
+	assert.InDelta(t, 1, byName["max_delete records"].Value, 0)
 }
 
 // TestTheWholeFleetIsCountedWithoutWhatHasEnded: a history of ended sandboxes makes

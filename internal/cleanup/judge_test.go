@@ -1,0 +1,312 @@
+package cleanup_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/cleanup"
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/providers/fake"
+	"sbx/internal/sandbox"
+)
+
+// ground is on what ground box1 stays; GroundNone = it goes.
+func (s *scene) ground(t *testing.T) cleanup.Ground {
+	t.Helper()
+	survey := s.look(t)
+	if len(survey.Selected) == 1 {
+		return cleanup.GroundNone
+	}
+	require.Len(t, survey.Kept, 1)
+	return survey.Kept[0].Ground
+}
+
+func TestStatesThatAnEndWouldNotChange(t *testing.T) {
+	t.Parallel()
+	type rule = cleanup.Rule
+	for name, tc := range map[string]struct {
+		state sandbox.State
+		rule  rule
+		want  cleanup.Ground
+	}{
+		"on its way":             {sandbox.StateTerminating, rule{}, cleanup.GroundEnding},
+		"on its way, delete":     {sandbox.StateTerminating, rule{Delete: true}, cleanup.GroundEnding},
+		"stopped":                {sandbox.StateStopped, rule{}, cleanup.GroundNeedsDelete},
+		"stopped, delete":        {sandbox.StateStopped, rule{Delete: true}, cleanup.GroundNone},
+		"paused":                 {sandbox.StatePaused, rule{}, cleanup.GroundPaused},
+		"paused, delete":         {sandbox.StatePaused, rule{Delete: true}, cleanup.GroundPaused},
+		"paused, asked for":      {sandbox.StatePaused, rule{IncludePaused: true}, cleanup.GroundNeedsDelete},
+		"paused, both":           {sandbox.StatePaused, rule{IncludePaused: true, Delete: true}, cleanup.GroundNone},
+		"ended":                  {sandbox.StateTerminated, rule{}, cleanup.GroundEnded},
+		"ended, delete":          {sandbox.StateTerminated, rule{Delete: true}, cleanup.GroundNone},
+		"a word nobody knows":    {sandbox.StateUnknown, rule{Delete: true}, cleanup.GroundStateUnknown},
+		"still coming to be":     {sandbox.StateProvisioning, rule{}, cleanup.GroundNone},
+		"running, old and quiet": {sandbox.StateRunning, rule{}, cleanup.GroundNone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := oneOld(fake.Options{}, func(seed *fake.Seed) { seed.Sandbox.State = tc.state })
+				tc.rule.Selector = s.rule.Selector
+				s.rule = tc.rule
+				assert.Equal(t, tc.want, s.ground(t))
+			})
+		})
+	}
+}
+
+// TestASignFromTheFarFutureIsNoLife: a clock may be a little ahead; what is beyond that
+// says nothing.
+func TestASignFromTheFarFutureIsNoLife(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ahead := func(d time.Duration) *scene {
+			return oneOld(fake.Options{}, func(seed *fake.Seed) {
+				seed.Logs = []sandbox.LogLine{{At: time.Now().Add(d), Text: "thinking"}}
+			})
+		}
+		assert.Equal(t, cleanup.GroundAlive, ahead(cleanup.MaxSkew-time.Minute).ageOnly().ground(t))
+		assert.NotEqual(t, cleanup.GroundAlive, ahead(time.Hour).ageOnly().ground(t))
+	})
+}
+
+func TestAProbeThatFailsCondemnsNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := oneOld(fake.Options{})
+		s.rule.Unhealthy = true
+		s.p.Break(fake.Fault{Op: fake.OpProbe, Err: fault.New(fault.KindUnavailable, "503")})
+		survey := s.look(t)
+		require.Len(t, survey.Kept, 1)
+		assert.Equal(t, cleanup.GroundAnswers, survey.Kept[0].Ground)
+		assert.Contains(t, survey.Kept[0].Reason, "503")
+	})
+}
+
+// TestProtectionThatCameAfterThePlan is skipped on purpose, and no change that wants
+// somebody to look.
+func TestProtectionThatCameAfterThePlan(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := oneOld(fake.Options{})
+		targets := s.look(t).Targets()
+		s.world.Protected = func(sandbox.Sandbox) string { return "protected: since a moment" }
+		got := s.end(t, targets)
+		assert.Equal(t, sandbox.OutcomeSkipped, got.Outcome)
+		assert.Equal(t, "protected: since a moment", got.Reason)
+		assert.Zero(t, s.asked())
+	})
+}
+
+func TestAPlanOfWhatHasEndedMeanwhile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := oneOld(fake.Options{})
+		plan := s.look(t).Plan("r-1")
+		require.NoError(t, s.p.Terminate(t.Context(), "box1", terminate()))
+		got := s.end(t, s.look(t).Within(plan))
+		assert.Equal(t, sandbox.OutcomeAlreadyGone, got.Outcome, got.Reason)
+	})
+}
+
+// TestATargetKeepsWhatWasSeenOfItself when what is not in the plan leaves the survey:
+// by the observation of another, a sandbox at work would look silent.
+func TestATargetKeepsWhatWasSeenOfItself(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := oneOld(fake.Options{})
+		plan := s.look(t).Plan("r-1")
+		now := time.Now()
+		s.p.Add(fake.Seed{Sandbox: sandbox.Sandbox{ID: "box0", CreatedAt: now.Add(-2 * time.Hour), LastActivityAt: now.Add(-time.Hour)}})
+		survey := s.look(t)
+		require.Len(t, survey.Selected, 2)
+		targets := survey.Within(plan)
+		survey.Narrow(targets)
+		require.Len(t, targets, 1)
+		assert.Equal(t, "box1", targets[0].Seen.Sandbox.ID)
+		assert.Equal(t, sandbox.OutcomeVerified, s.end(t, targets).Outcome)
+	})
+}
+
+func TestAPlanThatNamesNoProfile(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	plan := cleanup.Plan{Schema: cleanup.PlanSchema, MadeAt: now, Items: []cleanup.Item{{Ref: sandbox.Ref{ID: "box1"}}}}
+	assert.Equal(t, fault.KindUsage, fault.KindOf(plan.Check(now, time.Hour)))
+	plan.Items[0].Ref.Provider = "prod"
+	assert.NoError(t, plan.Check(now, time.Hour))
+}
+
+// TestAResumeReopensARun: until it has ended again, it was cut off.
+func TestAResumeReopensARun(t *testing.T) {
+	t.Parallel()
+	s := oneOld(fake.Options{})
+	begin := cleanup.Begin{Plan: s.look(t).Plan("r-1"), Profiles: s.look(t).Records(hideNothing)}
+	end := cleanup.End{ExitCode: 3, Succeeded: []string{}}
+	h, err := cleanup.HistoryOf(written(t, begin, entry{cleanup.EntryEnd, end}))
+	require.NoError(t, err)
+	assert.Equal(t, 3, h.ExitCode())
+	assert.False(t, h.EndedAt.IsZero())
+	h, err = cleanup.HistoryOf(written(t, begin, entry{cleanup.EntryEnd, end}, entry{cleanup.EntryResume, cleanup.Actor{Who: "ann"}}))
+	require.NoError(t, err)
+	assert.Equal(t, -1, h.ExitCode())
+	assert.True(t, h.EndedAt.IsZero())
+	assert.Equal(t, "ann", h.Resumed[0].Who)
+}
+
+func TestAJournalThatWasChangedIsNotResumable(t *testing.T) {
+	t.Parallel()
+	s := oneOld(fake.Options{})
+	h := s.cutOff(t)
+	assert.True(t, h.Resumable())
+	h.Broken = "line 2 was changed after it was written"
+	assert.False(t, h.Resumable())
+}
+
+func hideNothing(text string) string { return text }
+
+// memo is a journal that can be looked at.
+type memo struct {
+	intents []cleanup.Intent
+	results []cleanup.Result
+}
+
+func (m *memo) Append(_ string, data any) error {
+	switch entry := data.(type) {
+	case cleanup.Intent:
+		m.intents = append(m.intents, entry)
+	case cleanup.Result:
+		m.results = append(m.results, entry)
+	}
+	return nil
+}
+
+// run is one over the scene; "hunter2" is a secret.
+func (s *scene) run(j cleanup.Journal) *cleanup.Run {
+	return &cleanup.Run{
+		Fleet: s.fleet, World: s.world, Rule: s.rule, Journal: j, Wait: 5 * time.Second,
+		Redact: func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") },
+	}
+}
+
+// TestNoSecretReachesTheJournal by what a provider says, whoever did the ending.
+func TestNoSecretReachesTheJournal(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := oneOld(fake.Options{})
+		targets := s.look(t).Targets()
+		s.p.Break(fake.Fault{Op: fake.OpTerminate, Err: fault.New(fault.KindAuth, "the key hunter2 may not")})
+		m := &memo{}
+		run := s.run(m)
+		run.Targets = targets
+		for e := range run.Do(t.Context()) {
+			assert.Contains(t, e.Reason, "hunter2", "printing hides it by itself")
+		}
+		s.p.Mend()
+		left := cleanup.Survey{Shares: []cleanup.Share{{Profile: "prod", Err: fault.New(fault.KindAuth, "the key hunter2 may not")}}}
+		assert.Equal(t, "the key *** may not", left.Records(run.Redact)[0].Error)
+		s.p.Break(fake.Fault{Op: fake.OpGet, Err: fault.New(fault.KindAuth, "the key hunter2 may not")})
+		_, err := run.ByProvider(t.Context(), "prod", true)
+		require.NoError(t, err)
+		require.Len(t, m.results, 2)
+		for _, result := range m.results {
+			assert.Contains(t, result.Reason, "the key *** may not")
+		}
+	})
+}
+
+func TestOverdueAfterTwoPeriods(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	ran := func(ago time.Duration, code int) cleanup.History {
+		return cleanup.History{StartedAt: now.Add(-ago - time.Second), EndedAt: now.Add(-ago), End: &cleanup.End{ExitCode: code, Succeeded: []string{"prod"}}}
+	}
+	for name, tc := range map[string]struct {
+		runs    []cleanup.History
+		verdict sandbox.Verdict
+		says    string
+	}{
+		"none":                {nil, sandbox.False, "no run is recorded"},
+		"exactly two":         {[]cleanup.History{ran(10*time.Minute, 0)}, sandbox.True, "10m ago"},
+		"a second more":       {[]cleanup.History{ran(10*time.Minute+time.Second, 0)}, sandbox.False, "one is expected every 5m"},
+		"runs, and fails":     {[]cleanup.History{ran(time.Minute, 7), ran(time.Hour, 0)}, sandbox.False, "runs since failed: exit 7"},
+		"never succeeded":     {[]cleanup.History{ran(time.Minute, 7)}, sandbox.False, "no recorded run succeeded: exit 7"},
+		"long ago, and never": {[]cleanup.History{ran(time.Hour, 7)}, sandbox.False, "the last run was 1h ago, and no recorded one succeeded"},
+		"cut off":             {[]cleanup.History{{StartedAt: now}}, sandbox.False, "it was cut off"},
+	} {
+		s := cleanup.StatusOf(tc.runs, "", 5*time.Minute, now)
+		assert.Equal(t, tc.verdict, s.Verdict, name)
+		assert.Contains(t, s.Message, tc.says, name)
+	}
+	failed := []cleanup.History{ran(time.Minute, 7)}
+	assert.False(t, cleanup.StatusOf(failed, "prod", 5*time.Minute, now).LastSuccess.IsZero(), "one profile may be in order when the run is not")
+	assert.True(t, cleanup.StatusOf(failed, "other", 5*time.Minute, now).LastSuccess.IsZero())
+}
+
+// TestAnInterruptionGoesBeforeWhatWasLeftOut in the exit code.
+func TestAnInterruptionGoesBeforeWhatWasLeftOut(t *testing.T) {
+	t.Parallel()
+	s := cleanup.Survey{Shares: []cleanup.Share{{Profile: "prod"}, {Profile: "other", Err: fault.New(fault.KindUnavailable, "503")}}}
+	ending := func(kind fault.Kind) []sandbox.Ending {
+		return []sandbox.Ending{{Ref: sandbox.Ref{Provider: "prod", ID: "box1"}, Outcome: sandbox.OutcomeNotAttempted, Err: fault.New(kind, "it ended")}}
+	}
+	assert.Equal(t, fault.KindCanceled, fault.KindOf(s.Verdict(ending(fault.KindCanceled))))
+	assert.Equal(t, fault.KindPartial, fault.KindOf(s.Verdict(ending(fault.KindAuth))))
+}
+
+// TestWhatAnIntentKeepsOfTheOutput: its last lines, none of them huge, and no secret.
+func TestWhatAnIntentKeepsOfTheOutput(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := oneOld(fake.Options{}, func(seed *fake.Seed) {
+			at := seed.Logs[0].At
+			seed.Logs = nil
+			for range 60 {
+				seed.Logs = append(seed.Logs, sandbox.LogLine{At: at, Text: "key hunter2"})
+			}
+			seed.Logs = append(seed.Logs, sandbox.LogLine{At: at, Text: strings.Repeat("x", 10_000)})
+		})
+		m := &memo{}
+		run := s.run(m)
+		run.Targets = s.look(t).Targets()
+		for range run.Do(t.Context()) {
+			continue
+		}
+		require.Len(t, m.intents, 1)
+		logs := m.intents[0].Logs
+		assert.Len(t, logs, 50)
+		assert.Equal(t, "key ***", logs[0])
+		assert.Less(t, len(logs[49]), 3000)
+	})
+}
+
+func TestAProvidersCleanupNeedsAWholeList(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := oneOld(fake.Options{})
+		s.p.Break(fake.Fault{Op: fake.OpList, Err: fault.New(fault.KindUnavailable, "503")})
+		_, err := s.run(s.notes).ByProvider(t.Context(), "prod", true)
+		require.Error(t, err)
+		assert.Empty(t, s.p.Calls(fake.OpCleanup), "who is protected is not known")
+	})
+}
+
+func TestCountsOfAHistory(t *testing.T) {
+	t.Parallel()
+	s := oneOld(fake.Options{})
+	assert.Equal(t, fleet.Counts{Selected: 1, NotAttempted: 1}, s.cutOff(t).Counts())
+	h := cleanup.History{Sums: &fleet.Counts{Selected: 7, Verified: 7}}
+	assert.Equal(t, 7, h.Counts().Selected, "of another host, of which only sums are known")
+}
+
+// entry is one that follows the first.
+type entry struct {
+	kind string
+	data any
+}
