@@ -60,7 +60,8 @@ func (s Survey) Within(p Plan) []Target {
 		}}
 		same := func(j Judgement) bool { return j.Sandbox.Ref() == item.Ref }
 		if i := slices.IndexFunc(s.Selected, same); i >= 0 {
-			t.Sandbox, t.Seen = s.Selected[i].Sandbox, &s.Selected[i]
+			j := s.Selected[i] // a copy: Narrow moves what stands in the survey
+			t.Sandbox, t.Seen = j.Sandbox, &j
 		} else if i := slices.IndexFunc(s.Kept, same); i >= 0 {
 			j := s.Kept[i]
 			t.Settled = settled(item.Ref, sandbox.OutcomeChanged, "the rule does not select it any more: "+j.Reason)
