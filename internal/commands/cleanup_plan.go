@@ -225,14 +225,7 @@ func (r *cleanupRun) applyPlan(ctx context.Context, p *output.Printer) error {
 		return err
 	}
 	r.rule = plan.Rule
-	return r.locked(ctx, p, func(ctx context.Context) error {
-		if err := r.look(ctx, p); err != nil {
-			return err
-		}
-		targets := r.survey.Within(plan)
-		r.survey.Narrow(targets)
-		return r.do(ctx, p, targets)
-	})
+	return r.within(ctx, p, plan)
 }
 
 // mayAct wants --yes, or the count typed on a terminal.

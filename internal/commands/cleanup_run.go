@@ -52,11 +52,25 @@ func (r *cleanupRun) propose(ctx context.Context, p *output.Printer) error {
 	if !asks || interruptedBy(ctx) {
 		return err
 	}
-	allowed, askErr := r.ask(ctx, p)
-	if askErr != nil || !allowed {
+	if allowed, askErr := r.ask(ctx, p); askErr != nil {
 		return askErr
+	} else if !allowed {
+		return err
 	}
-	return r.locked(ctx, p, func(ctx context.Context) error { return r.do(ctx, p, r.survey.Targets()) })
+	return r.within(ctx, p, plan)
+}
+
+// within looks again and ends at most what a plan names: while somebody read it,
+// what it names may have gone to work.
+func (r *cleanupRun) within(ctx context.Context, p *output.Printer, plan cleanup.Plan) error {
+	return r.locked(ctx, p, func(ctx context.Context) error {
+		if err := r.look(ctx, p); err != nil {
+			return err
+		}
+		targets := r.survey.Within(plan)
+		r.survey.Narrow(targets)
+		return r.do(ctx, p, targets)
+	})
 }
 
 func interruptedBy(ctx context.Context) bool { return ctx.Err() != nil }
