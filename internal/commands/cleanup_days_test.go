@@ -351,6 +351,8 @@ func TestPlansThatAreTooOldOrNone(t *testing.T) {
 		"of the future": {at(-time.Hour), 11, "future"},
 		"no plan":       {`{"schema":"other"}`, 2, "no plan"},
 		"torn":          {at(0)[:40], 2, "no plan"},
+		"negative age":  {strings.Replace(at(0), `{"selector":{}}`, `{"selector":{"older_than_ns":-5}}`, 1), 2, "negative older_than_ns"},
+		"one twice":     {strings.Replace(at(0), `"items":[]`, `"items":[{"ref":"prod/aaaa"},{"ref":"prod/aaaa"}]`, 1), 2, "names prod/aaaa twice"},
 		"unknown key":   {`{"schema":"sbx.cleanup-plan/v1","everything":true}`, 2, "unknown field"},
 	} {
 		r := b.run(t, "cleanup --yes --apply "+write(tc.text))
