@@ -135,6 +135,25 @@ func TestRunsThatAreNotThere(t *testing.T) {
 	}
 }
 
+func TestWhatIsNoFileStopsNoRun(t *testing.T) {
+	t.Parallel()
+	for name, put := range map[string]func(path string) error{
+		"a link to a folder": func(path string) error { return os.Symlink(os.TempDir(), path) },
+		"a link to nothing":  func(path string) error { return os.Symlink("nowhere", path) },
+		"a device":           func(path string) error { return os.Symlink(os.DevNull, path) },
+	} {
+		dir := filepath.Join(t.TempDir(), "runs")
+		require.NoError(t, os.Mkdir(dir, 0o700))
+		require.NoError(t, put(filepath.Join(dir, "r-9.jsonl")), name)
+		_, err := Read(Dir(dir), "r-9")
+		require.Error(t, err, name)
+		written(t, Dir(dir), "r-1", 1)
+		log, err := Read(Dir(dir), "r-1")
+		require.NoError(t, err, name)
+		assert.Len(t, log.Entries, 1, name)
+	}
+}
+
 func TestFilesAreForTheOwnerAlone(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "runs")

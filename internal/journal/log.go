@@ -95,15 +95,15 @@ func Runs(d Disk) ([]string, error) {
 }
 
 // lastHash is where the newest run stands; "" without one. A newest run that
-// cannot be trusted is passed by: its own reading says so.
+// cannot be read or trusted is passed by: its own reading says so.
 func lastHash(d Disk) (string, error) {
 	runs, err := Runs(d)
 	if err != nil || len(runs) == 0 {
 		return "", err
 	}
-	log, err := Read(d, runs[len(runs)-1])
-	if err != nil || len(log.Entries) == 0 {
-		return "", err
+	log, _ := Read(d, runs[len(runs)-1]) // one odd file does not stop every run to come
+	if len(log.Entries) == 0 {
+		return "", nil
 	}
 	return log.Entries[len(log.Entries)-1].Hash, nil
 }
