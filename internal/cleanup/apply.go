@@ -72,7 +72,8 @@ func (s Survey) Within(p Plan) []Target {
 			t.Settled = settled(item.Ref, sandbox.OutcomeNotAttempted, "its provider could not be listed")
 			t.Settled.Err = err
 		} else {
-			t.unlisted = true
+			t.Settled = s.calm(item.Ref)
+			t.unlisted = t.Settled == nil
 		}
 		out = append(out, t)
 	}
@@ -105,6 +106,15 @@ func (s Survey) left(profile string) error {
 		}
 	}
 	return fault.Usage("the plan names the profile %q, which is not selected", profile)
+}
+
+// calm is the outcome where nothing of a profile ends, since it was not looked at;
+// nil = it was.
+func (s Survey) calm(ref sandbox.Ref) *sandbox.Ending {
+	if slices.ContainsFunc(s.Shares, func(share Share) bool { return share.Profile == ref.Provider && share.Calm }) {
+		return settled(ref, sandbox.OutcomeChanged, "too little of its provider's quota is in use")
+	}
+	return nil
 }
 
 func settled(ref sandbox.Ref, outcome sandbox.Outcome, reason string) *sandbox.Ending {

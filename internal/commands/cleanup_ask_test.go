@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
+	"sbx/internal/providers"
 	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
 )
@@ -108,4 +109,29 @@ func TestAPlanBesideWhatCameUpSince(t *testing.T) {
 		require.True(t, ok, row)
 		assert.Equal(t, []any{strings.Replace(fmt.Sprint(row["ref"]), "prod/", "I am ", 1)}, before["logs"])
 	}
+}
+
+// A plan is applied where a quota is pressed, and waits where it is not.
+func TestAPlanOfWhatIsNotPressed(t *testing.T) {
+	t.Parallel()
+	with := func(name string, used float64) *fake.Provider {
+		p := fake.New(fake.Options{Name: name, Now: atNoon, Quotas: []providers.Quota{{Name: "sandboxes", Unit: "sandboxes", Used: &used, Limit: new(10.0)}}})
+		p.Add(quietHerd(name, 4)...)
+		return p
+	}
+	for used, asked := range map[float64]int{1: 0, 9: 4} {
+		prod, other := with("prod", used), with("other", 1)
+		b := newBench(prod, other).configure(t, twoProfiles)
+		plan := filepath.Join(b.home, "plan.json")
+		require.Equal(t, 0, b.run(t, "cleanup --older-than 10m --out "+plan).code)
+		r := b.run(t, "cleanup --apply "+plan+" --yes --if-usage-above 80% -o json")
+		require.Equal(t, 0, r.code, r.stderr)
+		counts, ok := r.object(t)["counts"].(map[string]any)
+		require.True(t, ok)
+		assert.Equal(t, []any{float64(asked), float64(8 - asked)}, []any{counts["verified"], counts["changed"]})
+		assert.Len(t, prod.Calls(fake.OpTerminate), asked)
+		assert.Empty(t, other.Calls(fake.OpTerminate))
+	}
+	b, _ := oneFake()
+	assert.Equal(t, 2, b.run(t, "cleanup --resume r-1 --yes --if-usage-above 80%").code)
 }
