@@ -60,7 +60,7 @@ func (s Survey) Within(p Plan) []Target {
 		}}
 		same := func(j Judgement) bool { return j.Sandbox.Ref() == item.Ref }
 		if i := slices.IndexFunc(s.Selected, same); i >= 0 {
-			j := s.Selected[i] // a copy of its own: Narrow moves what lies in the list
+			j := s.Selected[i] // a copy: Narrow moves what stands in the survey
 			t.Sandbox, t.Seen = j.Sandbox, &j
 		} else if i := slices.IndexFunc(s.Kept, same); i >= 0 {
 			j := s.Kept[i]
@@ -72,7 +72,8 @@ func (s Survey) Within(p Plan) []Target {
 			t.Settled = settled(item.Ref, sandbox.OutcomeNotAttempted, "its provider could not be listed")
 			t.Settled.Err = err
 		} else {
-			t.unlisted = true
+			t.Settled = s.calm(item.Ref)
+			t.unlisted = t.Settled == nil
 		}
 		out = append(out, t)
 	}
@@ -105,6 +106,15 @@ func (s Survey) left(profile string) error {
 		}
 	}
 	return fault.Usage("the plan names the profile %q, which is not selected", profile)
+}
+
+// calm is the outcome where nothing of a profile ends, since it was not looked at;
+// nil = it was.
+func (s Survey) calm(ref sandbox.Ref) *sandbox.Ending {
+	if slices.ContainsFunc(s.Shares, func(share Share) bool { return share.Profile == ref.Provider && share.Calm }) {
+		return settled(ref, sandbox.OutcomeChanged, "too little of its provider's quota is in use")
+	}
+	return nil
 }
 
 func settled(ref sandbox.Ref, outcome sandbox.Outcome, reason string) *sandbox.Ending {

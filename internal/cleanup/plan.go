@@ -67,9 +67,26 @@ func (p Plan) Check(now time.Time, maxAge time.Duration) error {
 		return fault.New(fault.KindRefused, "the plan is %s old, older than --max-plan-age %s", sandbox.FormatDuration(age), sandbox.FormatDuration(maxAge)).
 			WithHint("make a new one: what it says may not be so any more")
 	}
+	seen := map[sandbox.Ref]bool{}
 	for _, i := range p.Items {
-		if i.Ref.Bare() {
+		switch {
+		case i.Ref.Bare():
 			return fault.Usage("the plan names %q without its profile", i.Ref)
+		case seen[i.Ref]:
+			return fault.Usage("the plan names %s twice", i.Ref).WithHint("each sandbox has one outcome: make a new plan")
+		}
+		seen[i.Ref] = true
+	}
+	return p.Rule.check()
+}
+
+// check refuses what no command line can say: a negative age would select everything.
+func (r Rule) check() error {
+	for name, d := range map[string]time.Duration{
+		"older_than_ns": r.Selector.OlderThan, "younger_than_ns": r.Selector.YoungerThan, "failed_older_than_ns": r.FailedOlderThan, "idle_for_ns": r.IdleFor,
+	} {
+		if d < 0 {
+			return fault.Usage("the rule of the plan has a negative %s", name).WithHint("`sbx cleanup ... --out PLAN` writes a plan")
 		}
 	}
 	return nil

@@ -20,6 +20,7 @@ type Share struct {
 	Err      error         // why its listing cannot be acted on; nil = it is complete
 	Fleet    int           // how many the rule could end at most: what the share of the fleet is taken of
 	Selected int           // how many it would end
+	Calm     bool          // too little of its quota is used: it was not looked at, and nothing of it ends
 	Skew     time.Duration // how far its clock is ahead; 0 where that is not known
 }
 

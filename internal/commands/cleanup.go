@@ -229,6 +229,9 @@ func (o *cleanupOptions) exclusive(cmd *cobra.Command) error {
 	if o.listen != "" && o.every == "" {
 		return fault.Usage("--listen needs --every: a run that ends answers nobody").WithHint("--textfile leaves the figures behind")
 	}
+	if o.resume != "" && o.usageAbove != "" {
+		return fault.Usage("--resume has its own rule, so --if-usage-above has no meaning with it").WithHint("start a new run with it")
+	}
 	if o.apply == "" && o.resume == "" && !o.emergency && !o.providerSide {
 		return nil
 	}

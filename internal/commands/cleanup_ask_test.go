@@ -1,6 +1,8 @@
 package commands
 
 import (
+	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -10,7 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
+	"sbx/internal/providers"
 	"sbx/internal/providers/fake"
+	"sbx/internal/sandbox"
 )
 
 // typed answers a question, and lets something happen while it stands open.
@@ -78,4 +82,56 @@ func TestAnAnswerOfNoKeepsTheExitCode(t *testing.T) {
 		assert.Contains(t, r.stderr, "nothing was done")
 		assert.Empty(t, prod.Calls(fake.OpTerminate))
 	}
+}
+
+// What came up since a plan was made, and is older than what it names, does not mix up
+// who was seen to do what.
+func TestAPlanBesideWhatCameUpSince(t *testing.T) {
+	t.Parallel()
+	said := func(seeds []fake.Seed) []fake.Seed {
+		for i := range seeds {
+			seeds[i].Logs = []sandbox.LogLine{{At: seeds[i].Sandbox.CreatedAt, Text: "I am " + seeds[i].Sandbox.ID}}
+		}
+		return seeds
+	}
+	b, p := oneFake(said(quietHerd("prod", 4))...)
+	b.configure(t, "providers:\n  prod: {type: local}\n")
+	plan := filepath.Join(b.home, "plan.json")
+	require.Equal(t, 0, b.run(t, "cleanup --older-than 10m --out "+plan).code)
+	p.Add(said([]fake.Seed{quiet("new00001", time.Hour)})...)
+	r := b.run(t, "cleanup --apply "+plan+" --yes --max-fraction 100% -o json")
+	require.Equal(t, 0, r.code, r.stderr)
+	assert.Len(t, p.Calls(fake.OpTerminate), 4)
+	run, ok := r.object(t)["run_id"].(string)
+	require.True(t, ok)
+	for _, row := range b.run(t, "cleanup show "+run+" -o json").list(t, "items") {
+		before, ok := row["before"].(map[string]any)
+		require.True(t, ok, row)
+		assert.Equal(t, []any{strings.Replace(fmt.Sprint(row["ref"]), "prod/", "I am ", 1)}, before["logs"])
+	}
+}
+
+// A plan is applied where a quota is pressed, and waits where it is not.
+func TestAPlanOfWhatIsNotPressed(t *testing.T) {
+	t.Parallel()
+	with := func(name string, used float64) *fake.Provider {
+		p := fake.New(fake.Options{Name: name, Now: atNoon, Quotas: []providers.Quota{{Name: "sandboxes", Unit: "sandboxes", Used: &used, Limit: new(10.0)}}})
+		p.Add(quietHerd(name, 4)...)
+		return p
+	}
+	for used, asked := range map[float64]int{1: 0, 9: 4} {
+		prod, other := with("prod", used), with("other", 1)
+		b := newBench(prod, other).configure(t, twoProfiles)
+		plan := filepath.Join(b.home, "plan.json")
+		require.Equal(t, 0, b.run(t, "cleanup --older-than 10m --out "+plan).code)
+		r := b.run(t, "cleanup --apply "+plan+" --yes --if-usage-above 80% -o json")
+		require.Equal(t, 0, r.code, r.stderr)
+		counts, ok := r.object(t)["counts"].(map[string]any)
+		require.True(t, ok)
+		assert.Equal(t, []any{float64(asked), float64(8 - asked)}, []any{counts["verified"], counts["changed"]})
+		assert.Len(t, prod.Calls(fake.OpTerminate), asked)
+		assert.Empty(t, other.Calls(fake.OpTerminate))
+	}
+	b, _ := oneFake()
+	assert.Equal(t, 2, b.run(t, "cleanup --resume r-1 --yes --if-usage-above 80%").code)
 }

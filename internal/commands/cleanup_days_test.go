@@ -352,6 +352,8 @@ func TestPlansThatAreTooOldOrNone(t *testing.T) {
 		"of the future": {at(-time.Hour), 11, "future"},
 		"no plan":       {`{"schema":"other"}`, 2, "no plan"},
 		"torn":          {at(0)[:40], 2, "no plan"},
+		"negative age":  {strings.Replace(at(0), `{"selector":{}}`, `{"selector":{"older_than_ns":-5}}`, 1), 2, "negative older_than_ns"},
+		"one twice":     {strings.Replace(at(0), `"items":[]`, `"items":[{"ref":"prod/aaaa"},{"ref":"prod/aaaa"}]`, 1), 2, "names prod/aaaa twice"},
 		"unknown key":   {`{"schema":"sbx.cleanup-plan/v1","everything":true}`, 2, "unknown field"},
 	} {
 		r := b.run(t, "cleanup --yes --apply "+write(tc.text))
@@ -642,4 +644,27 @@ func TestTheUnhealthyAreThoseThatAnswerNothing(t *testing.T) {
 		require.Len(t, p.Calls(fake.OpTerminate), 1, "old and dead; what cannot be asked is no proof")
 		assert.Equal(t, "dead0001", p.Calls(fake.OpTerminate)[0].ID)
 	})
+}
+
+func TestARunWhoseJournalWasCut(t *testing.T) {
+	t.Parallel()
+	b, _ := oneFake(quietHerd("prod", 4)...)
+	b.configure(t, "providers:\n  prod: {type: local}\n")
+	for range 3 {
+		require.Equal(t, 0, b.run(t, tenMinutes).code)
+	}
+	require.Equal(t, 0, b.run(t, "cleanup runs").code)
+	runs, err := journal.Runs(journal.Dir(filepath.Join(b.home, "runs")))
+	require.NoError(t, err)
+	require.Len(t, runs, 3)
+	for _, run := range runs { // all of one moment: any may be the one that others follow
+		path := filepath.Join(b.home, "runs", run+".jsonl")
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		first, _, _ := strings.Cut(string(text), "\n")
+		require.NoError(t, os.WriteFile(path, []byte(first+"\n"), 0o600)) // at the end of a line: each chain holds
+	}
+	r := b.run(t, "cleanup runs -o json")
+	assert.Equal(t, 10, r.code, r.stdout)
+	assert.Contains(t, r.stdout, "the journal of the run before")
 }

@@ -107,11 +107,18 @@ func (d *Deps) ownHistories(verb string, limit int) ([]cleanup.History, []error)
 	slices.Reverse(runs)
 	var list []cleanup.History
 	var errs []error
+	var logs []journal.Log
 	for _, run := range runs {
 		if limit > 0 && len(list) == limit {
 			break
 		}
-		h, err := cleanup.ReadRun(disk, run)
+		log, err := journal.Read(disk, run)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		logs = append(logs, log)
+		h, err := cleanup.HistoryOf(log)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -122,6 +129,10 @@ func (d *Deps) ownHistories(verb string, limit int) ([]cleanup.History, []error)
 		if verb == "" || h.Begin.Verb == verb {
 			list = append(list, h)
 		}
+	}
+	for _, run := range journal.Unrooted(logs) {
+		errs = append(errs, fault.New(fault.KindFound, "the journal of the run before %s is missing", run).
+			WithHint("somebody removed it, or what it said; `%s cleanup runs` shows what is left", d.Process.Name()))
 	}
 	return list, errs
 }

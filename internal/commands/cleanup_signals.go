@@ -148,7 +148,7 @@ func (r *cleanupRun) pressed(ctx context.Context, p *output.Printer) (left []cle
 			over = append(over, q.Provider)
 		default:
 			p.Note(fmt.Sprintf("%s uses %.0f%% of its %s: nothing to do", q.Provider, used*100, cmp.Or(what, "quota")))
-			left = append(left, cleanup.Share{Profile: q.Provider})
+			left = append(left, cleanup.Share{Profile: q.Provider, Calm: true})
 		}
 	}
 	if len(over) == 0 {

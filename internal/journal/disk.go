@@ -72,8 +72,18 @@ func (d Dir) Extend(name string, size int64) (File, error) { //nolint:ireturn //
 	return os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 }
 
-// Read gives a whole file.
-func (d Dir) Read(name string) ([]byte, error) { return os.ReadFile(filepath.Join(string(d), name)) }
+// Read gives a whole file. Only a regular one is opened: a pipe would never answer.
+func (d Dir) Read(name string) ([]byte, error) {
+	path := filepath.Join(string(d), name)
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
+	}
+	return os.ReadFile(path)
+}
 
 // Names lists the journals in the folder.
 func (d Dir) Names() ([]string, error) {

@@ -135,6 +135,25 @@ func TestRunsThatAreNotThere(t *testing.T) {
 	}
 }
 
+func TestWhatIsNoFileStopsNoRun(t *testing.T) {
+	t.Parallel()
+	for name, put := range map[string]func(path string) error{
+		"a link to a folder": func(path string) error { return os.Symlink(os.TempDir(), path) },
+		"a link to nothing":  func(path string) error { return os.Symlink("nowhere", path) },
+		"a device":           func(path string) error { return os.Symlink(os.DevNull, path) },
+	} {
+		dir := filepath.Join(t.TempDir(), "runs")
+		require.NoError(t, os.Mkdir(dir, 0o700))
+		require.NoError(t, put(filepath.Join(dir, "r-9.jsonl")), name)
+		_, err := Read(Dir(dir), "r-9")
+		require.Error(t, err, name)
+		written(t, Dir(dir), "r-1", 1)
+		log, err := Read(Dir(dir), "r-1")
+		require.NoError(t, err, name)
+		assert.Len(t, log.Entries, 1, name)
+	}
+}
+
 func TestFilesAreForTheOwnerAlone(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "runs")
@@ -288,10 +307,11 @@ func TestRunsAreChained(t *testing.T) {
 		require.NoError(t, err)
 		logs = append(logs, log)
 	}
-	assert.True(t, logs[1].Follows(logs[0]))
-	assert.True(t, logs[2].Follows(logs[1]))
-	assert.False(t, logs[2].Follows(logs[0]), "a run between them is missing")
-	assert.True(t, logs[0].Follows(Log{}))
+	assert.Empty(t, Unrooted(logs))
+	assert.Empty(t, Unrooted(logs[1:]), "what is older than the first is not missed")
+	assert.Equal(t, []string{"r-2"}, Unrooted([]Log{logs[0], logs[2]}), "a run between them is missing")
+	assert.Empty(t, Unrooted([]Log{logs[2], logs[0], logs[1]}), "by what they hold, not by their order")
+	assert.Empty(t, Unrooted(nil))
 }
 
 func TestPruneKeepsTheNewest(t *testing.T) {

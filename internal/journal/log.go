@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"sbx/internal/fault"
@@ -98,31 +99,42 @@ func Runs(d Disk) ([]string, error) {
 }
 
 // lastHash is where the newest run stands; "" without one. A newest run that
-// cannot be trusted is passed by: its own reading says so.
+// cannot be read or trusted is passed by: its own reading says so.
 func lastHash(d Disk) (string, error) {
 	runs, err := Runs(d)
-	if err != nil || len(runs) == 0 {
+	if err != nil {
 		return "", err
 	}
-	log, err := Read(d, runs[len(runs)-1])
-	if err != nil || len(log.Entries) == 0 {
-		return "", err
-	}
-	return log.Entries[len(log.Entries)-1].Hash, nil
-}
-
-// Follows says whether a run began where the run before it stood. Unknown
-// beginnings, such as that of the oldest run that is kept, are in order.
-func (l Log) Follows(before Log) bool {
-	if len(l.Entries) == 0 || len(before.Entries) == 0 {
-		return true
-	}
-	for _, e := range before.Entries {
-		if e.Hash == l.Entries[0].Prev {
-			return true
+	for _, run := range slices.Backward(runs) {
+		if log, _ := Read(d, run); len(log.Entries) > 0 { // one odd file does not stop every run to come
+			return log.Entries[len(log.Entries)-1].Hash, nil
 		}
 	}
-	return false
+	return "", nil
+}
+
+// Unrooted names the runs among these that begin where no other of them ever stood, but
+// for the one that began first: the journal before each is missing. A run that waited
+// for the lock may follow one of a later name.
+func Unrooted(logs []Log) []string {
+	stood := map[string]bool{}
+	for _, l := range logs {
+		for _, e := range l.Entries {
+			stood[e.Hash] = true
+		}
+	}
+	var roots []Log
+	for _, l := range logs {
+		if len(l.Entries) > 0 && !stood[l.Entries[0].Prev] {
+			roots = append(roots, l)
+		}
+	}
+	slices.SortFunc(roots, func(a, b Log) int { return a.Entries[0].At.Compare(b.Entries[0].At) })
+	var names []string
+	for _, l := range roots[min(1, len(roots)):] {
+		names = append(names, l.Run)
+	}
+	return names
 }
 
 // Prune removes the journals of all but the newest keep runs, oldest first.

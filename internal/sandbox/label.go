@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"maps"
+	"strings"
 	"time"
 )
 
@@ -30,13 +31,20 @@ func (s Spec) Marks() map[string]string {
 }
 
 // Kept says why the label LabelKeep protects a sandbox now; "" = it does not. The
-// value is "true" or the time until which it holds; a value that is neither
-// protects, since somebody meant something by it.
+// value is "true" or the time until which it holds; a value that is neither, and a key
+// that is only spelled oddly, protect, since somebody meant something by it.
 func Kept(labels map[string]string, now time.Time) string {
-	value, there := labels[LabelKeep]
-	if !there {
-		return ""
+	for key, value := range labels {
+		if strings.EqualFold(strings.TrimSpace(key), LabelKeep) {
+			if why := kept(value, now); why != "" {
+				return why
+			}
+		}
 	}
+	return ""
+}
+
+func kept(value string, now time.Time) string {
 	if value == "true" {
 		return "protected: it has the label " + LabelKeep + "=true"
 	}

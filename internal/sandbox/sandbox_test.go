@@ -168,3 +168,20 @@ func TestClosedLists(t *testing.T) {
 	assert.Equal(t, "1", s.Labels["a"])
 	assert.Equal(t, "p/x", s.Ref().String())
 }
+
+func TestKept(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	for label, want := range map[[2]string]bool{
+		{"sbx/keep", "true"}: true, {"sbx/keep", "2026-11-20T12:00:01Z"}: true, {"sbx/keep", "2026-11-20T13:00:00+01:00"}: false,
+		{"sbx/keep", "2026-11-20T11:59:59Z"}: false, {"sbx/keep", ""}: true, {"sbx/keep", "false"}: true, {"sbx/keep", "tomorrow"}: true,
+		{"SBX/KEEP", "true"}: true, {" sbx/Keep ", "true"}: true, {"sbx/keeper", "true"}: false, {"keep", "true"}: false,
+	} {
+		if got := sandbox.Kept(map[string]string{label[0]: label[1], "team": "a"}, now) != ""; got != want {
+			t.Errorf("%q protects: %v, want %v", label, got, want)
+		}
+	}
+	if sandbox.Kept(nil, now) != "" {
+		t.Error("no label protects nothing")
+	}
+}
