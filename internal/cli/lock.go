@@ -75,6 +75,9 @@ func (a *app) lease(ctx context.Context, h lock.Holder, wait time.Duration) (con
 func acquire(ctx context.Context, st store.Store, holder string, wait time.Duration) (store.Lease, error) {
 	for deadline := time.Now().Add(wait); ; {
 		held, err := st.Acquire(ctx, bulkLease, holder, leaseFor)
+		if err != nil && ctx.Err() != nil {
+			return held, context.Cause(ctx)
+		}
 		if fault.KindOf(err) != fault.KindLocked || !time.Now().Before(deadline) {
 			return held, err
 		}
