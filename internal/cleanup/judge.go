@@ -33,6 +33,7 @@ const (
 	GroundAlive           Ground = "alive"            // it shows life
 	GroundActivityUnknown Ground = "activity_unknown" // nothing tells whether it works
 	GroundAnswers         Ground = "answers"          // it is healthy, or nobody can tell
+	GroundNoticed         Ground = "noticed"          // it goes later, if it still fits then
 )
 
 // Judgement is what a rule makes of one sandbox.
@@ -70,13 +71,14 @@ func (j *Judgement) keep(check string, g Ground, reason string) {
 // judge holds one sandbox against the rule. Without seen, only the record speaks,
 // and a judgement that needs more says so; protection wins over everything.
 func (r Rule) judge(w World, s sandbox.Sandbox, now time.Time, seen *fleet.Observation) Judgement {
+	s = w.aged(s)
 	j := Judgement{Sandbox: s, seen: seen}
 	if seen != nil {
-		j.Sandbox = seen.Sandbox
+		j.Sandbox = w.aged(seen.Sandbox)
 	}
 	c := &judging{r, w, now, seen, w.Thresholds(s), &j}
 	c.limits.Inactivity = r.idleFor()
-	for _, check := range []func() bool{c.protection, c.state, c.owner, c.selectors, c.ageLimit, c.life, c.health} {
+	for _, check := range []func() bool{c.protection, c.state, c.owner, c.selectors, c.ageLimit, c.life, c.health, c.notice} {
 		if !check() {
 			return j
 		}
@@ -298,4 +300,27 @@ func (c *judging) health() bool {
 	}
 	c.j.keep("health", GroundAnswers, "it is "+string(c.seen.Health.Got.Condition)+", not broken")
 	return false
+}
+
+// notice keeps what was not a candidate for long enough yet, so that whoever was told
+// has time to protect it.
+func (c *judging) notice() bool {
+	if c.rule.NotifyBefore == 0 || c.j.needsLook {
+		return true
+	}
+	var since time.Time
+	if c.world.Noticed != nil {
+		since = c.world.Noticed(c.j.Sandbox)
+	}
+	limit := sandbox.FormatDuration(c.rule.NotifyBefore)
+	switch {
+	case since.IsZero():
+		c.j.keep("notice", GroundNoticed, "a candidate for the first time; it goes "+limit+" after it was noticed, if it still is one")
+		return false
+	case c.world.Now().Sub(since) < c.rule.NotifyBefore:
+		c.j.keep("notice", GroundNoticed, "a candidate since "+since.UTC().Format(time.RFC3339)+", for less than "+limit)
+		return false
+	}
+	c.j.pass("notice", "a candidate since "+since.UTC().Format(time.RFC3339))
+	return true
 }

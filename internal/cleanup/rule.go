@@ -24,9 +24,10 @@ type Rule struct {
 	IdleFor         time.Duration     `json:"idle_for_ns,omitempty"`          // silence that a running one needs; 0 = DefaultIdleFor
 	IgnoreActivity  bool              `json:"ignore_activity,omitempty"`      // age alone is enough
 	IncludePaused   bool              `json:"include_paused,omitempty"`
-	Unowned         bool              `json:"unowned,omitempty"`   // also those that are not ours
-	Unhealthy       bool              `json:"unhealthy,omitempty"` // only those that do not answer (ACCEPTANCE R138)
-	Delete          bool              `json:"delete,omitempty"`    // also destroy what the provider would keep
+	Unowned         bool              `json:"unowned,omitempty"`          // also those that are not ours
+	Unhealthy       bool              `json:"unhealthy,omitempty"`        // only those that do not answer (ACCEPTANCE R138)
+	NotifyBefore    time.Duration     `json:"notify_before_ns,omitempty"` // how long before it goes a sandbox must have been noticed; 0 = not at all
+	Delete          bool              `json:"delete,omitempty"`           // also destroy what the provider would keep
 }
 
 // Chooses says that the rule names sandboxes at all.
@@ -70,9 +71,13 @@ const FractionFrom = 5
 
 // World is everything outside: nothing is read ambiently.
 type World struct {
-	Now        func() time.Time
-	Profiles   []Profile
-	Limits     Limits
+	Now      func() time.Time
+	Profiles []Profile
+	Limits   Limits
+	// FirstSeen is when an earlier run first saw a sandbox that tells no age, and
+	// Noticed when one first held it for a candidate; zero = never. Nil = never.
+	FirstSeen  func(sandbox.Sandbox) time.Time
+	Noticed    func(sandbox.Sandbox) time.Time
 	Protected  func(sandbox.Sandbox) string            // why it may not be ended by anybody; "" = it may
 	Thresholds func(sandbox.Sandbox) triage.Thresholds // of its profile and agent type
 }
@@ -83,6 +88,15 @@ func (w World) profile(name string) Profile {
 		return Profile{Name: name, Owns: func(map[string]string) bool { return false }}
 	}
 	return w.Profiles[i]
+}
+
+// aged gives a sandbox that tells no age the time at which an earlier run saw it: a
+// lower bound, and so never a reason to call it young.
+func (w World) aged(s sandbox.Sandbox) sandbox.Sandbox {
+	if w.FirstSeen != nil && s.CreatedAt.IsZero() && s.StartedAt.IsZero() && s.FirstSeenAt.IsZero() {
+		s.FirstSeenAt = w.FirstSeen(s)
+	}
+	return s
 }
 
 func (p Profile) owns(labels map[string]string) bool { return p.Owns == nil || p.Owns(labels) }

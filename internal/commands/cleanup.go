@@ -22,7 +22,7 @@ const cleanupSchema = "sbx.cleanup/v1"
 type cleanupOptions struct {
 	selectors selectorFlags
 
-	failedOlderThan, idleFor                          string
+	failedOlderThan, idleFor, notifyBefore            string
 	ignoreActivity, includePaused, unowned, unhealthy bool
 
 	maxDelete, maxFraction, concurrency string
@@ -84,6 +84,7 @@ func (o *cleanupOptions) add(cmd *cobra.Command) {
 	o.selectors.choose(f)
 	f.StringVar(&o.failedOlderThan, "failed-older-than", "", "for failed ones this `AGE` instead of --older-than")
 	f.StringVar(&o.idleFor, "idle-for", sandbox.FormatDuration(cleanup.DefaultIdleFor), "a running one must have been silent for this `DURATION`")
+	f.StringVar(&o.notifyBefore, "notify-before", "", "tell of a sandbox first, and end it this `DURATION` later if it still fits")
 	f.BoolVar(&o.ignoreActivity, "ignore-activity", false, "end also what is at work: go by age alone")
 	f.BoolVar(&o.unhealthy, "unhealthy", false, "only those that are listed as running and answer nothing")
 	f.BoolVar(&o.includePaused, "include-paused", false, "also paused ones; with --delete, their snapshots die")
@@ -168,6 +169,7 @@ func (r *cleanupRun) measures() error {
 		{"--every", r.o.every, &r.every},
 		{"--idle-for", r.o.idleFor, &r.rule.IdleFor},
 		{"--failed-older-than", r.o.failedOlderThan, &r.rule.FailedOlderThan},
+		{"--notify-before", r.o.notifyBefore, &r.rule.NotifyBefore},
 	} {
 		d, err := optionalDuration(m.flag, m.text)
 		if err != nil {
@@ -203,7 +205,7 @@ func optionalDuration(flag, text string) (time.Duration, error) {
 func choosing() []string {
 	return []string{
 		"state", "older-than", "younger-than", "before", "after", "label", "name", "task", "agent-type", "stuck", "failed-older-than",
-		"idle-for", "ignore-activity", "unhealthy", "include-paused", "unowned", "delete",
+		"idle-for", "notify-before", "ignore-activity", "unhealthy", "include-paused", "unowned", "delete",
 	}
 }
 

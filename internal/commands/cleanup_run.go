@@ -130,6 +130,7 @@ func (r *cleanupRun) look(ctx context.Context, p *output.Printer) error {
 		r.survey = cleanup.Survey{At: r.d.now(), Rule: r.rule, Shares: left}
 		return nil
 	}
+	r.remembering(ctx, p)
 	r.survey, err = cleanup.Look(ctx, r.fleet, r.world, r.rule)
 	if err != nil {
 		return err
@@ -142,6 +143,7 @@ func (r *cleanupRun) look(ctx context.Context, p *output.Printer) error {
 
 // do begins the journal, holds the run against the guards and ends the targets.
 func (r *cleanupRun) do(ctx context.Context, p *output.Printer, targets []cleanup.Target) error {
+	r.notice(ctx, p)
 	guards := r.survey.Guards(r.world)
 	plan := r.survey.Plan(r.id)
 	plan.Items = plan.Items[:0]
