@@ -49,7 +49,7 @@ func (r *cleanupRun) propose(ctx context.Context, p *output.Printer) error {
 	if warn := r.textfile(ctx, fault.ExitCode(err), 0, true); warn != nil {
 		p.Warn(warn.Error())
 	}
-	if !asks || interruptedBy(ctx) {
+	if !asks || ctx.Err() != nil {
 		return err
 	}
 	if allowed, askErr := r.ask(ctx, p); askErr != nil {
@@ -72,8 +72,6 @@ func (r *cleanupRun) within(ctx context.Context, p *output.Printer, plan cleanup
 		return r.do(ctx, p, targets)
 	})
 }
-
-func interruptedBy(ctx context.Context) bool { return ctx.Err() != nil }
 
 // ask lets a terminal allow the plan: by the count when it is more than a few or
 // something runs, else by y.

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -31,28 +32,34 @@ func TestAnEndTakesItsTimeInEveryWorld(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(3, time.Now())
-			h := kinds()[kind](w)
-			id := w.ids[1]
-			if at.list != "" {
-				if code, body := served(t, h, http.MethodGet, at.list); code != http.StatusOK || strings.Count(body, id) == 0 {
-					t.Errorf("list: %d %s", code, body)
-				}
-			}
-			if code, body := served(t, h, http.MethodDelete, at.one+id); code >= 300 {
-				t.Errorf("delete: %d %s", code, body)
-			}
-			if got := w.count(); got.Left != 3 || got.Asked != 1 || got.Most != 1 {
-				t.Errorf("right after: %+v", got)
-			}
-			time.Sleep(endTakes + callTakes)
-			if got := w.count(); got.Left != 2 {
-				t.Errorf("a while after: %+v", got)
-			}
-			if code, _ := served(t, h, http.MethodDelete, at.one+id); code != http.StatusNotFound {
-				t.Errorf("what is gone can be deleted: %d", code)
-			}
+			synctest.Test(t, func(t *testing.T) { endsInTime(t, kind, at.list, at.one) })
 		})
+	}
+}
+
+// endsInTime ends one thing of a world, in virtual time.
+func endsInTime(t *testing.T, kind, list, one string) {
+	t.Helper()
+	w := newWorld(3, time.Now())
+	h := kinds()[kind](w)
+	id := w.ids[1]
+	if list != "" {
+		if code, body := served(t, h, http.MethodGet, list); code != http.StatusOK || strings.Count(body, id) == 0 {
+			t.Errorf("list: %d %s", code, body)
+		}
+	}
+	if code, body := served(t, h, http.MethodDelete, one+id); code >= 300 {
+		t.Errorf("delete: %d %s", code, body)
+	}
+	if got := w.count(); got.Left != 3 || got.Asked != 1 || got.Most != 1 {
+		t.Errorf("right after: %+v", got)
+	}
+	time.Sleep(endTakes + callTakes)
+	if got := w.count(); got.Left != 2 {
+		t.Errorf("a while after: %+v", got)
+	}
+	if code, _ := served(t, h, http.MethodDelete, one+id); code != http.StatusNotFound {
+		t.Errorf("what is gone can be deleted: %d", code)
 	}
 }
 
