@@ -27,9 +27,12 @@ type Options struct {
 type Database struct {
 	engine engine
 
-	mu     sync.Mutex
-	db     *sql.DB // nil until the first call
-	closed bool
+	board  board // where goroutines of this process wait for news of tasks
+
+	mu       sync.Mutex
+	db       *sql.DB // nil until the first call
+	follower follower
+	closed   bool
 }
 
 var _ Store = (*Database)(nil)
@@ -40,14 +43,37 @@ type engine interface {
 	open(ctx context.Context) (*sql.DB, error)
 	// fresh says that an error means: there are no tables yet.
 	fresh(err error) bool
-	// alone keeps every other migration out until the transaction ends.
-	alone(ctx context.Context, tx *sql.Tx) error
-	// now is the store's clock.
-	now(ctx context.Context, tx *sql.Tx) (time.Time, error)
+	dialect
+	news
 	// judge gives the driver's error a kind and a hint, without secrets.
 	judge(err error) *fault.Error
 	// String names the place, without secrets.
 	String() string
+}
+
+// dialect is what the databases spell differently.
+type dialect interface {
+	// alone keeps every other migration out until the transaction ends.
+	alone(ctx context.Context, tx *sql.Tx) error
+	// reserve keeps everybody else from reserving of a budget until the transaction
+	// ends; what they committed before is seen by the statements that follow.
+	reserve(ctx context.Context, tx *sql.Tx, budget string) error
+	// now is the store's clock.
+	now(ctx context.Context, tx *sql.Tx) (time.Time, error)
+	// stamp is the store's clock as a word of SQL, in microseconds.
+	stamp() string
+	// bytewise is a column as SQL orders it by its bytes.
+	bytewise(column string) string
+}
+
+// news is how processes hear of each other's changes.
+type news interface {
+	// tell tells all processes of news about a topic when the transaction commits.
+	tell(ctx context.Context, tx *sql.Tx, topic string) error
+	// follow puts on the board what it is told, until ctx ends.
+	follow(ctx context.Context, b *board)
+	// interval is how long news may take that nobody tells: then whoever waits looks.
+	interval() time.Duration
 }
 
 // New makes a store that opens when it is first used. A URL that is none of
@@ -87,8 +113,15 @@ func (d *Database) Ready(ctx context.Context) error {
 // String names the place of the store, without secrets.
 func (d *Database) String() string { return d.engine.String() }
 
-// Close ends all connections; later calls fail.
+// Close ends all connections; later calls fail, and so do those that wait.
 func (d *Database) Close() error {
+	err := d.close()
+	d.follower.end() // nothing begins one after the end
+	d.board.tellAll()
+	return err
+}
+
+func (d *Database) close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.closed = true

@@ -25,6 +25,10 @@ const (
 	FileName = "sbx.db"
 
 	busyTimeout = 5 * time.Second
+
+	// lookAgain is how long a change of another process may stay unseen: nobody tells
+	// of it, and a look costs some 30 microseconds.
+	lookAgain = 500 * time.Millisecond
 )
 
 // file is the engine of a SQLite store. Its clock is the host's, which is the
@@ -32,6 +36,7 @@ const (
 type file struct {
 	path      string
 	busy      time.Duration
+	look      time.Duration
 	clock     func() time.Time
 	notice    func(string)
 	networked func(dir string) string
@@ -39,7 +44,7 @@ type file struct {
 
 func newFile(o Options) *file {
 	f := &file{
-		path: filepath.Join(o.StateDir, FileName), busy: busyTimeout,
+		path: filepath.Join(o.StateDir, FileName), busy: busyTimeout, look: lookAgain,
 		clock: o.Now, notice: o.Notice, networked: o.Networked,
 	}
 	if f.networked == nil {
@@ -54,6 +59,19 @@ func (f *file) now(context.Context, *sql.Tx) (time.Time, error) { return kept(f.
 
 // alone has nothing to do: every write transaction begins with the file's lock.
 func (f *file) alone(context.Context, *sql.Tx) error { return nil }
+
+// reserve has nothing to do either, for the same reason.
+func (f *file) reserve(context.Context, *sql.Tx, string) error { return nil }
+
+func (f *file) stamp() string { return strconv.FormatInt(micros(f.clock()), 10) }
+
+// bytewise has nothing to say: SQLite knows no other order.
+func (f *file) bytewise(column string) string { return column }
+
+// tell and follow have nobody to ask: no process tells another one.
+func (f *file) tell(context.Context, *sql.Tx, string) error { return nil }
+func (f *file) follow(context.Context, *board)              {}
+func (f *file) interval() time.Duration                     { return f.look }
 
 func (f *file) fresh(err error) bool {
 	return code(err) == sqlite3.SQLITE_ERROR && strings.Contains(err.Error(), "no such table")

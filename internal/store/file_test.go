@@ -175,7 +175,7 @@ func TestSchemaOfANewerSbxIsRefused(t *testing.T) {
 	_, err := d.exec(t.Context(), "grow", `INSERT INTO sbx_schema (version) VALUES ($1)`, schemaVersion+1)
 	require.NoError(t, err)
 	older := at(t, dir)
-	refuses(t, older.PutRun(t.Context(), Run{ID: "r2"}), fault.KindRefused, "schema 2", "knows 1")
+	refuses(t, older.PutRun(t.Context(), Run{ID: "r2"}), fault.KindRefused, "schema 3", "knows 2")
 	_, err = older.Runs(t.Context(), 0)
 	refuses(t, err, fault.KindRefused)
 	list, err := d.Runs(t.Context(), 0)

@@ -31,6 +31,14 @@ func text(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
+// textOf is text for a body: empty = nil, and it shares nothing with the original.
+func textOf(body []byte) []byte {
+	if len(body) == 0 {
+		return nil
+	}
+	return []byte(text(string(body)))
+}
+
 func (r Record) kept() Record {
 	for _, field := range []*string{&r.Provider, &r.ID, &r.TaskID, &r.AgentType, &r.Owner, &r.Host, &r.Reason} {
 		*field = text(*field)
@@ -50,4 +58,21 @@ func (r Run) kept() Run {
 	r.Counts = counts
 	r.Profiles = append([]string{}, r.Profiles...)
 	return r
+}
+
+func (t Task) kept() Task {
+	for _, field := range []*string{&t.ID, &t.Key, &t.Spec, &t.State, &t.Owner, &t.Budget} {
+		*field = text(*field)
+	}
+	for _, at := range []*time.Time{&t.LeaseUntil, &t.CreatedAt, &t.UpdatedAt, &t.ReadAt} {
+		*at = kept(*at)
+	}
+	t.Body = textOf(t.Body)
+	return t
+}
+
+func (d Doc) kept() Doc {
+	d.Kind, d.Key, d.Body = text(d.Kind), text(d.Key), textOf(d.Body)
+	d.UpdatedAt, d.ReadAt = kept(d.UpdatedAt), kept(d.ReadAt)
+	return d
 }

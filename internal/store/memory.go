@@ -18,15 +18,23 @@ type InMemory struct {
 	sightings map[[2]string]Sighting // by kind and key
 	records   map[sandbox.Ref]Record
 	runs      map[string]Run
+	tasks     map[string]Task
+	keys      map[string]string // the task's id by its idempotency key
+	docs      map[[2]string]Doc // by kind and key
+
+	docVersions map[string]int64 // by kind: no version of a dropped document is above
+
+	board board
 }
 
 var _ Store = (*InMemory)(nil)
 
-// Memory makes an empty store whose leases go by now.
+// Memory makes an empty store whose clock is now.
 func Memory(now func() time.Time) *InMemory {
 	return &InMemory{
 		now: now, leases: map[string]Lease{}, sightings: map[[2]string]Sighting{},
 		records: map[sandbox.Ref]Record{}, runs: map[string]Run{},
+		tasks: map[string]Task{}, keys: map[string]string{}, docs: map[[2]string]Doc{}, docVersions: map[string]int64{},
 	}
 }
 

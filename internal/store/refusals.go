@@ -55,3 +55,86 @@ func noRecord(ref sandbox.Ref) error {
 	return fault.New(fault.KindNotFound, "there is no record of %s", ref).
 		WithHint("sbx did not create it, or keeps its records in another store")
 }
+
+const (
+	// longest is what an index of Postgres holds of a text with room to spare, in
+	// bytes.
+	longest = 1 << 10
+	// mostMB keeps every sum of reservations far inside an int64.
+	mostMB = 1 << 40
+)
+
+func (t Task) check() error {
+	switch {
+	case t.ID == "":
+		return fault.Usage("a task needs an id")
+	case max(len(t.ID), len(t.Key), len(t.Budget)) > longest:
+		return fault.Usage("id, key and budget of a task have at most %d bytes", longest)
+	case t.ReserveMB < 0 || t.ReserveMB > mostMB:
+		return fault.Usage("task %s cannot reserve %d MB", t.ID, t.ReserveMB)
+	}
+	return nil
+}
+
+func (t Task) checkNew() error {
+	if t.ReserveMB != 0 {
+		return fault.Usage("task %s is added with a reservation, which only a change counts", t.ID)
+	}
+	return t.check()
+}
+
+func (d Doc) check() error {
+	switch {
+	case d.Kind == "" || d.Key == "":
+		return fault.Usage("a document needs a kind and a key, not %q and %q", d.Kind, d.Key)
+	case max(len(d.Kind), len(d.Key)) > longest:
+		return fault.Usage("kind and key of a document have at most %d bytes", longest)
+	}
+	return nil
+}
+
+func noTask(id string) error {
+	return fault.New(fault.KindNotFound, "there is no task %s", id).
+		WithHint("is its id whole, and is this the store that it was added to?")
+}
+
+func taskTaken(id string) error {
+	return fault.Usage("there is a task %s already", id).WithHint("give the new one an id of its own")
+}
+
+// reserved is what all other live tasks reserve of a budget, in MB, and its limit;
+// limit 0 = nothing was asked for.
+type reserved struct{ others, limit int64 }
+
+// unswapped says why a change was not made: now is the task as it is kept.
+func unswapped(want, now Task, r reserved) error {
+	switch {
+	case now.Over:
+		return fault.New(fault.KindRefused, "task %s is %s: %w", now.ID, now.State, ErrOver).
+			WithHint("read it: what was to be changed comes too late")
+	case now.Version != want.Version:
+		return fault.New(fault.KindLocked, "task %s has version %d, not %d: %w", now.ID, now.Version, want.Version, ErrSwapped).
+			WithHint("read it again, and decide anew")
+	case want.Fence < now.Fence:
+		return fault.Usage("the fence of task %s cannot fall from %d to %d", now.ID, now.Fence, want.Fence)
+	case r.limit > 0:
+		return fault.New(fault.KindRefused, "task %s wants %d MB, and others hold %d of the %d MB of budget %s: %w",
+			now.ID, want.ReserveMB, r.others, r.limit, want.Budget, ErrBudget).
+			WithHint("wait until one of them is over, or raise the budget")
+	}
+	return fault.New(fault.KindLocked, "task %s: %w", now.ID, ErrSwapped).WithHint("read it again, and decide anew")
+}
+
+// grows says whether a change lets the task reserve more of its new budget.
+func grows(want, now Task) bool {
+	had := now.ReserveMB
+	if now.Budget != want.Budget {
+		had = 0
+	}
+	return !want.Over && want.ReserveMB > had
+}
+
+func docSwapped(want Doc, now int64) error {
+	return fault.New(fault.KindLocked, "%s %s has version %d, not %d: %w", want.Kind, want.Key, now, want.Version, ErrSwapped).
+		WithHint("read it again, and decide anew")
+}

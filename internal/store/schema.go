@@ -9,7 +9,7 @@ import (
 
 // schemaVersion is what this binary reads and writes. A version is only ever
 // added, as one more step at the end of migrations.
-const schemaVersion = 1
+const schemaVersion = 2
 
 // migrations are the steps from one version to the next, as SQL that SQLite and
 // Postgres both take. Times are microseconds since 1970, 0 for none.
@@ -30,6 +30,19 @@ func migrations() [schemaVersion][]string {
 			started_us BIGINT NOT NULL, ended_us BIGINT NOT NULL, selected BIGINT NOT NULL, counts TEXT NOT NULL,
 			exit_code BIGINT NOT NULL, resumable BOOLEAN NOT NULL, acted BOOLEAN NOT NULL, profiles TEXT NOT NULL)`,
 		`CREATE INDEX sbx_run_started ON sbx_run (started_us)`,
+	}, {
+		`CREATE TABLE sbx_task (
+			id TEXT NOT NULL PRIMARY KEY, key TEXT NOT NULL, spec TEXT NOT NULL, state TEXT NOT NULL, ended BOOLEAN NOT NULL,
+			version BIGINT NOT NULL, fence BIGINT NOT NULL, owner TEXT NOT NULL, lease_us BIGINT NOT NULL,
+			budget TEXT NOT NULL, reserve_mb BIGINT NOT NULL, created_us BIGINT NOT NULL, updated_us BIGINT NOT NULL,
+			body TEXT NOT NULL)`,
+		`CREATE UNIQUE INDEX sbx_task_key ON sbx_task (key) WHERE key <> ''`,
+		`CREATE INDEX sbx_task_created ON sbx_task (created_us)`,
+		`CREATE INDEX sbx_task_live ON sbx_task (budget, reserve_mb) WHERE NOT ended`,
+		`CREATE TABLE sbx_doc (
+			kind TEXT NOT NULL, key TEXT NOT NULL, version BIGINT NOT NULL, body TEXT NOT NULL, updated_us BIGINT NOT NULL,
+			PRIMARY KEY (kind, key))`,
+		`CREATE TABLE sbx_doc_version (kind TEXT NOT NULL PRIMARY KEY, version BIGINT NOT NULL)`,
 	}}
 }
 

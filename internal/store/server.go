@@ -2,8 +2,10 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"database/sql/driver"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -33,6 +35,7 @@ type server struct {
 	config  *pgconn.Config
 	place   string
 	secrets []string
+	look    time.Duration
 }
 
 // newServer reads the URL, and connects nowhere. What the URL leaves out comes
@@ -51,7 +54,7 @@ func newServer(raw string) (*server, error) {
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = applicationName
 	}
-	s := &server{config: config, secrets: u.Secrets()}
+	s := &server{config: config, secrets: u.Secrets(), look: lookAnyway}
 	if config.Password != "" {
 		s.secrets = append(s.secrets, config.Password)
 	}
@@ -85,9 +88,21 @@ func (s *server) alone(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
+// reserve takes an advisory lock, so that the update that follows sees the sum with
+// all that was committed under it.
+func (s *server) reserve(ctx context.Context, tx *sql.Tx, budget string) error {
+	sum := sha256.Sum256([]byte("budget " + budget))
+	_, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(binary.BigEndian.Uint64(sum[:])))
+	return err
+}
+
+func (s *server) stamp() string { return `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint` }
+
+func (s *server) bytewise(column string) string { return column + ` COLLATE "C"` }
+
 func (s *server) now(ctx context.Context, tx *sql.Tx) (time.Time, error) {
 	var us int64
-	err := tx.QueryRowContext(ctx, `SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint`).Scan(&us)
+	err := tx.QueryRowContext(ctx, `SELECT `+s.stamp()).Scan(&us)
 	return read(us), err
 }
 

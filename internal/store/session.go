@@ -123,11 +123,12 @@ func written(value driver.Value) (string, error) {
 	return "", fmt.Errorf("no parameter can be a %T", value)
 }
 
-// BeginTx is driver.ConnBeginTx's.
+// BeginTx is driver.ConnBeginTx's. Whatever a server has as its default, a statement
+// after a lock must see what was committed before the lock was had.
 func (s *session) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
-	begin := "BEGIN"
+	begin := "BEGIN ISOLATION LEVEL READ COMMITTED"
 	if o.ReadOnly {
-		begin = "BEGIN READ ONLY"
+		begin += " READ ONLY"
 	}
 	if _, err := s.run(ctx, begin, nil); err != nil {
 		return nil, err

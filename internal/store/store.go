@@ -14,13 +14,16 @@ import (
 // database that is down, full or does not answer, KindAuth for a refused login,
 // KindUsage for a place that cannot be used, KindLocked for a lease or a file that
 // somebody else holds, KindRefused for a schema of a newer sbx, KindUnknown for a
-// broken file. An end of ctx has the kind of ctx. Times are kept in microseconds
-// and returned in UTC; the zero time stays zero.
+// broken file. An end of ctx has the kind of ctx. A change that ended in
+// KindUnavailable may have been made all the same: read before doing it again.
+// Times are kept in microseconds and returned in UTC; the zero time stays zero.
 type Store interface {
 	LeaseStore
 	SightingStore
 	RecordStore
 	RunStore
+	TaskStore
+	DocStore
 	// Close gives back what the store holds open; its leases stay.
 	Close() error
 }
@@ -68,4 +71,48 @@ type RunStore interface {
 	PutRun(ctx context.Context, run Run) error
 	// Runs gives the runs that started last, newest first; limit 0 = all.
 	Runs(ctx context.Context, limit int) ([]Run, error)
+}
+
+// TaskStore keeps tasks, each changed by one conditional update at a time.
+type TaskStore interface {
+	// AddTask inserts a task as version 1; created by the store's clock where
+	// CreatedAt is zero. With a Key that is taken it gives the kept task of that key
+	// and false. An id that is taken, or none, is KindUsage, and so is a
+	// reservation: only SwapTask counts it against the budget.
+	AddTask(ctx context.Context, t Task) (kept Task, added bool, err error)
+	// Task reads one by its exact id; KindNotFound.
+	Task(ctx context.Context, id string) (Task, error)
+	// Tasks gives the newest first: by creation, then by the bytes of the id. The
+	// list is complete up to the limit, or there is an error and no list.
+	Tasks(ctx context.Context, q TaskQuery) ([]Task, error)
+	// SwapTask replaces a task whose kept Version still is t.Version; ID, Key, Spec
+	// and CreatedAt stay as they were. It returns what is kept now. ErrOver inside
+	// KindRefused when the task is over, else ErrSwapped inside KindLocked when
+	// somebody was faster; KindNotFound; KindUsage for a fence below the kept one.
+	//
+	// With a Budget and limitMB > 0: ErrBudget inside KindRefused, and nothing is
+	// written, where the reservation against this budget grows and would make the sum
+	// over all live tasks of the budget exceed limitMB. That is decided where it is
+	// written, so that the sum exceeds the limit at no commit.
+	SwapTask(ctx context.Context, t Task, limitMB int64) (Task, error)
+	// AwaitTask returns the task as soon as its Version differs from the given one,
+	// at once when it does already. A store that is down is asked again until ctx
+	// ends.
+	AwaitTask(ctx context.Context, id string, version int64) (Task, error)
+}
+
+// DocStore keeps small documents, each changed by one conditional update at a time.
+// The versions of a key only ever grow, also when it is dropped and made again: what
+// was read before a drop never matches what came after.
+type DocStore interface {
+	// Doc reads a document; Version 0 where there is none.
+	Doc(ctx context.Context, kind, key string) (Doc, error)
+	// Docs gives all of a kind, by key. Complete, or an error.
+	Docs(ctx context.Context, kind string) ([]Doc, error)
+	// SwapDoc replaces the body where the kept version is d.Version; 0 = there must
+	// be none. It returns what is kept now; ErrSwapped inside KindLocked otherwise.
+	SwapDoc(ctx context.Context, d Doc) (Doc, error)
+	// DropDoc removes the document where the kept version is d.Version; ErrSwapped
+	// inside KindLocked otherwise.
+	DropDoc(ctx context.Context, d Doc) error
 }
