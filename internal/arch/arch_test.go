@@ -74,6 +74,8 @@ func rooms() map[string][]string {
 		// what ends and repairs
 		"cleanup":   with(words, "fleet", "journal", "selector", "triage", "providers"),
 		"reconcile": with(words, "fleet", "providers", "store", "triage"),
+		// what makes a task's work public
+		"publish": words,
 		// skins
 		"drill":    with(words, "fleet", "triage", "providers"),
 		"commands": with(words, "process", "providers", "selector", "triage", "config", "output", "notify", "metrics", "cron", "journal", "lock", "store", "fleet", "cleanup", "reconcile", "drill"),
@@ -114,7 +116,7 @@ func owners() map[string][]string {
 func standard() map[string][]string {
 	return map[string][]string{
 		"net/http":     with(wireRooms(), "httpx", "providers/providertest", "metrics"),
-		"os/exec":      {"process", "providers/local", "providers/local/supervisor", "providers/local/identity", "providers/wiretest"},
+		"os/exec":      {"process", "providers/local", "providers/local/supervisor", "providers/local/identity", "providers/wiretest", "publish"},
 		"database/sql": {"store"},
 	}
 }

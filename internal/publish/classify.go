@@ -1,0 +1,84 @@
+package publish
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+
+	"sbx/internal/fault"
+)
+
+// What callers tell apart with errors.Is.
+var (
+	// ErrStopped: somebody stopped the task first; nothing of it became public.
+	ErrStopped = errors.New("the task was stopped before it was published")
+	// ErrMoved: the branch is not where the work started from; nothing became public.
+	ErrMoved = errors.New("the branch has moved")
+	// ErrInDoubt: a push was cut; only Look, or a Poison that succeeds, tells.
+	ErrInDoubt = errors.New("nobody knows whether the push arrived")
+	// ErrTorn: the remote broke its promise of an atomic push.
+	ErrTorn = errors.New("the remote moved one of two refs that it promised to move together")
+)
+
+// failed says what a failed call to the remote means. Nothing was changed by it.
+func (s *scratch) failed(op string, p printed) error {
+	if p.cut {
+		return fault.New(fault.KindUnavailable, "%s: no answer within the limit", op).WithHint("try again; is the host reachable from here?")
+	}
+	kind, hint := kindOf(p.errors)
+	return fault.New(kind, "%s: %s", op, s.said(p)).WithHint("%s", hint)
+}
+
+// kindOf reads git's own words, in the C locale. What it does not know counts as
+// unavailable: git says "could not read from remote" of all that is below it.
+func kindOf(words string) (fault.Kind, string) {
+	for _, row := range []struct {
+		kind  fault.Kind
+		words string
+		hint  string
+	}{
+		{
+			fault.KindAuth, `(?i)authentication failed|could not read (username|password)|terminal prompts disabled|permission denied|` +
+				`requested url returned error: 40[13]|permission to .* denied|access denied|not authorized|invalid (username|credentials)|write access .*not granted`,
+			"git on this host must be able to push there without asking: a credential helper, an ssh agent, or a token in the URL",
+		},
+		{fault.KindAuth, `(?i)host key verification failed`, "connect once with ssh and accept the host's key"},
+		{
+			fault.KindUsage, `(?i)does not appear to be a git repository|repository .*not found|requested url returned error: 404|no such file or directory|not a git repository`,
+			"the address is wrong, or these credentials may not see it",
+		},
+		{fault.KindUsage, `transport '.*' not allowed`, "sbx takes https, http, ssh, git and file"},
+		{fault.KindRefused, `detected dubious ownership`, "git refuses folders of other users; see safe.directory"},
+		{fault.KindUnsupported, `does not support --atomic push`, "sbx publishes only where the branch and the fence move together; use --publish CMD there"},
+	} {
+		if regexp.MustCompile(row.words).MatchString(words) {
+			return row.kind, row.hint
+		}
+	}
+	return fault.KindUnavailable, "try again; is the host reachable from here?"
+}
+
+// said is the line of git's messages that tells most, made fit for one line of
+// an error: it is the remote's text.
+func (s *scratch) said(p printed) string {
+	best, rank := "git said nothing", 0
+	for line := range strings.Lines(p.errors) {
+		if r := worth(line); r > rank {
+			best, rank = line, r
+		}
+	}
+	return oneLine(s.given.mask(best), 300)
+}
+
+// worth ranks a line: what the remote's hooks say beats git's own summary.
+func worth(line string) int {
+	if strings.TrimSpace(strings.TrimPrefix(line, "remote:")) == "" {
+		return 0
+	}
+	for i, prefix := range []string{"remote: error:", "remote: fatal:", "remote:", "fatal: unable", "fatal: Authentication", "ssh:", "fatal: could", "fatal:", "error:"} {
+		if strings.HasPrefix(line, prefix) && !strings.Contains(line, "hung up") && !strings.HasPrefix(line, "error: failed to push some refs") {
+			return 20 - i
+		}
+	}
+	return 1
+}

@@ -1,0 +1,70 @@
+package publish
+
+import (
+	"strconv"
+	"strings"
+)
+
+// environment is the operator's own, without what binds git to a repository or
+// makes it chatter, and with what keeps it from asking.
+func (g *Git) environment(c call) []string {
+	env := make([]string, 0, len(g.Environ)+len(c.env)+8)
+	for _, kv := range g.Environ {
+		if key, _, _ := strings.Cut(kv, "="); !unwanted(key) {
+			env = append(env, kv)
+		}
+	}
+	env = withEnv(env, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GCM_INTERACTIVE=never", "SSH_ASKPASS_REQUIRE=never",
+		"GIT_ALLOW_PROTOCOL=file:git:http:https:ssh")
+	return withConfig(withEnv(env, c.env...), c.config)
+}
+
+// unwanted are the variables that bind git to another repository (git rev-parse
+// --local-env-vars), that print what may be secret, or that open a window to ask.
+func unwanted(key string) bool {
+	switch key {
+	case "GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+		"GIT_NAMESPACE", "GIT_PREFIX", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_QUARANTINE_PATH", "GIT_IMPLICIT_WORK_TREE",
+		"GIT_NO_REPLACE_OBJECTS", "GIT_REPLACE_REF_BASE", "GIT_INTERNAL_SUPER_PREFIX", "GIT_CONFIG", "GIT_CONFIG_PARAMETERS",
+		"GIT_CURL_VERBOSE", "SSH_ASKPASS", "GIT_PUSH_OPTION_COUNT", "GIT_DEFAULT_HASH", "GIT_PROTOCOL":
+		return true
+	}
+	return strings.HasPrefix(key, "GIT_TRACE")
+}
+
+// withConfig adds settings that hold secrets, "key=value", to those that the
+// environment carries: there, unlike in arguments, no other user reads them.
+func withConfig(env, config []string) []string {
+	if len(config) == 0 {
+		return env
+	}
+	count, _ := lookup(env, "GIT_CONFIG_COUNT")
+	n, _ := strconv.Atoi(count)
+	for i, kv := range config {
+		key, value, _ := strings.Cut(kv, "=")
+		index := strconv.Itoa(n + i)
+		env = withEnv(env, "GIT_CONFIG_KEY_"+index+"="+key, "GIT_CONFIG_VALUE_"+index+"="+value)
+	}
+	return withEnv(env, "GIT_CONFIG_COUNT="+strconv.Itoa(n+len(config)))
+}
+
+// withEnv gives a copy of env in which each of sets replaces what was there.
+func withEnv(env []string, sets ...string) []string {
+	result := make([]string, 0, len(env)+len(sets))
+	for _, kv := range env {
+		key, _, _ := strings.Cut(kv, "=")
+		if _, replaced := lookup(sets, key); !replaced {
+			result = append(result, kv)
+		}
+	}
+	return append(result, sets...)
+}
+
+func lookup(env []string, key string) (string, bool) {
+	for _, kv := range env {
+		if value, ok := strings.CutPrefix(kv, key+"="); ok {
+			return value, true
+		}
+	}
+	return "", false
+}
