@@ -76,6 +76,8 @@ func rooms() map[string][]string {
 		"reconcile": with(words, "fleet", "providers", "store", "triage"),
 		// what makes a task's work public
 		"publish": words,
+		// what launches
+		"task": with(words, "fleet", "providers", "store"),
 		// skins
 		"drill":    with(words, "fleet", "triage", "providers"),
 		"commands": with(words, "process", "providers", "selector", "triage", "config", "output", "notify", "metrics", "cron", "journal", "lock", "store", "fleet", "cleanup", "reconcile", "drill"),

@@ -1,0 +1,145 @@
+package commands
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+	"sbx/internal/task"
+)
+
+// page is a task for people: how it stands, what was tried, and what to type.
+func (r taskRow) page(s *output.Sheet) {
+	s.Section(r.ID).FieldTone("state", told(string(r.State), r.more()), r.tone())
+	known(s, "why", r.Refused)
+	known(s, "waits for", r.Waits)
+	known(s, "key", r.Key)
+	known(s, "command", strings.Join(r.Spec.Command, " "))
+	known(s, "resumed from", r.ResumedFrom)
+	if r.Spec.Publishes() {
+		s.Field("publish", r.publishWords())
+	}
+	s.Field("verified gone", r.goneWords())
+	if r.Kept != nil {
+		s.Field("kept", r.Kept.Ref.String()+" until "+r.Kept.ExpiresAt.Format(time.RFC3339))
+	}
+	moment(s, "created", r.CreatedAt)
+	moment(s, "deadline", r.DeadlineAt)
+	moment(s, "ended", r.EndedAt)
+	if !r.State.Over() && r.Owner.PID != 0 {
+		s.Field("owner", fmt.Sprintf("pid %d on %s, alive: %s", r.Owner.PID, r.Owner.Host, r.alive))
+	}
+	r.pageAttempts(s)
+	r.pageEvidence(s)
+	r.pageNotes(s)
+	for _, line := range r.next() {
+		s.Text("next: " + line)
+	}
+}
+
+func (r taskRow) more() string {
+	return strings.Trim(strings.Join([]string{string(r.Phase), string(r.Reason)}, " "), " ")
+}
+
+func (r taskRow) publishWords() string {
+	p := r.Publish
+	words := told(cmp.Or(string(p.State), "not yet"), p.Message)
+	if p.Commit != "" {
+		words += ", commit " + p.Commit
+	}
+	return words + ", to " + cmp.Or(p.Target, r.Spec.Push, r.Spec.Publish) + ", fence " + cmp.Or(p.Fence, "not reached")
+}
+
+func (r taskRow) goneWords() string {
+	switch {
+	case !r.VerifiedAt.IsZero():
+		return "yes"
+	case len(r.Attempts) == 0:
+		return "nothing was made"
+	}
+	return "no"
+}
+
+func (r taskRow) pageAttempts(s *output.Sheet) {
+	if len(r.Attempts) == 0 {
+		return
+	}
+	s.Section("Attempts")
+	rows := make([][]any, len(r.Attempts))
+	for i, a := range r.Attempts {
+		rows[i] = attemptCells(a)
+	}
+	s.Table([]string{"n", "sandbox", "exit", "class", "cause", "took", "messages", "then"}, rows)
+}
+
+func attemptCells(a task.Attempt) []any {
+	e, took, messages, then := task.Exit{}, "", "", ""
+	if a.Exit != nil {
+		e = *a.Exit
+	}
+	if d, known := attemptLength(a); known {
+		took = seconds(d)
+	}
+	if a.Messages != nil {
+		messages = strconv.Itoa(*a.Messages)
+	}
+	if a.Retry != nil {
+		then = a.Retry.Why
+	}
+	ref := a.Provider
+	if a.Sandbox != "" {
+		ref = a.Ref().String()
+	}
+	return []any{a.N, ref, cmp.Or(e.Signal, e.Raw), string(e.Class), told(string(e.Cause), string(e.Confidence)), took, messages, then}
+}
+
+func (r taskRow) pageEvidence(s *output.Sheet) {
+	e := r.lastExit()
+	if len(e.Evidence) == 0 {
+		return
+	}
+	s.Section("Evidence")
+	for _, item := range e.Evidence {
+		s.Field(item.What, told(item.Value, item.Source))
+	}
+}
+
+func (r taskRow) pageNotes(s *output.Sheet) {
+	s.Section("Timeline")
+	rows := make([][]any, len(r.Notes))
+	for i, n := range r.Notes {
+		rows[i] = []any{n.At, n.Event, n.Detail}
+	}
+	s.Table([]string{"at", "event", "detail"}, rows)
+}
+
+// seconds is a duration as short as a person wants it, with tenths where they count.
+func seconds(d time.Duration) string {
+	if d < time.Minute {
+		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + "s"
+	}
+	return sandbox.FormatDuration(d)
+}
+
+// ended is one attempt in one line, for the operator who watches.
+func attemptLine(a task.Attempt) string {
+	e := task.Exit{}
+	if a.Exit != nil {
+		e = *a.Exit
+	}
+	text := fmt.Sprintf("attempt %d: %s", a.N, told(string(e.Class), cmp.Or(e.Signal, e.Raw)))
+	if e.Cause != sandbox.CauseNone && e.Cause != sandbox.CauseUnknown {
+		text += fmt.Sprintf(", cause %s (%s)", e.Cause, e.Confidence)
+	}
+	if d, known := attemptLength(a); known {
+		text += " after " + seconds(d)
+	}
+	if a.Messages != nil {
+		text += fmt.Sprintf(", %d messages", *a.Messages)
+	}
+	return text
+}

@@ -1,0 +1,111 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/sandbox"
+	"sbx/internal/store"
+)
+
+// Bounds of one sweep (tasks.md E3): every start of sbx may pay for it.
+const (
+	SweepTasks = 5
+	SweepTime  = 2 * time.Second
+)
+
+// Adopted is what became of a task that a sweep has looked at.
+type Adopted struct {
+	Task Task
+	Err  error
+}
+
+// Sweep takes over what dead processes left, as far as that takes no waiting: what is
+// decided is ended, what is in doubt is resolved, what has ended is concluded. A
+// program that still runs, within its time, is left to run.
+func Sweep(ctx context.Context, o Options) ([]Adopted, error) {
+	ctx, stop := context.WithTimeout(ctx, SweepTime)
+	defer stop()
+	tasks, err := o.Ledger.List(ctx, store.TaskQuery{Live: true})
+	if err != nil {
+		return nil, err
+	}
+	var all []Adopted
+	for _, t := range tasks {
+		if ctx.Err() != nil || len(all) == SweepTasks {
+			break
+		}
+		if !o.abandoned(t) || !o.mayAdopt(t) {
+			continue
+		}
+		if now, did, err := adoptOne(ctx, o, t); did {
+			all = append(all, Adopted{now, err})
+		}
+	}
+	return all, nil
+}
+
+// abandoned says that nobody goes on with a task: its lease is over, or its owner
+// is known to be dead.
+func (o Options) abandoned(t Task) bool {
+	if !t.Held() {
+		return !t.LeaseUntil.IsZero() || t.ReadAt.Sub(t.CreatedAt) > LeaseFor
+	}
+	return o.dead(t.Owner)
+}
+
+func (o Options) dead(owner Owner) bool {
+	return o.Alive != nil && o.Alive(owner) == sandbox.False
+}
+
+// mayAdopt keeps what can only be gone on with on the host of its owner for there:
+// what was collected lies on that host's disk. What is decided may be ended by all.
+func (o Options) mayAdopt(t Task) bool {
+	return t.Phase == Stopping || t.Owner.Host == o.Owner.Host || t.Owner.Host == ""
+}
+
+// adoptOne takes a task over and goes on with it until it is over or would have to
+// be waited for. false = there was nothing to do.
+func adoptOne(ctx context.Context, o Options, t Task) (Task, bool, error) {
+	r := NewRunner(o, nil, nil)
+	r.sweeps = true
+	if waiting, err := r.stillRuns(ctx, t); waiting || err != nil {
+		return t, false, err
+	}
+	taken, err := o.Ledger.Change(ctx, t.ID, func(n *Task) error { return n.Adopt(o.Owner, o.dead(n.Owner) && n.Owner == t.Owner) })
+	switch {
+	case errors.Is(err, ErrHeld), errors.Is(err, ErrOver):
+		return t, false, nil
+	case err != nil:
+		return t, true, err
+	}
+	r.at("adopted")
+	now, err := r.Run(ctx, taken)
+	if err == nil || ctx.Err() == nil {
+		return now, true, err
+	}
+	return now, true, nil // the rest is for the next sweep
+}
+
+// stillRuns says that a task's program runs, and may.
+func (r *Runner) stillRuns(ctx context.Context, t Task) (bool, error) {
+	a := t.Last()
+	if t.Phase != Working || t.State != Running || a == nil || a.Exit != nil || a.Sandbox == "" || a.Expired != ReasonNone {
+		return false, nil
+	}
+	for _, l := range t.limits(true) {
+		if l.left <= 0 {
+			return false, nil
+		}
+	}
+	exit, err := r.o.Sandboxes.Exit(ctx, a.Ref())
+	switch fault.KindOf(err) {
+	case fault.KindNone:
+		return exit == nil, nil
+	case fault.KindGone, fault.KindNotFound:
+		return false, nil
+	}
+	return true, err // nothing can be said of it: it is left alone
+}

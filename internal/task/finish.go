@@ -1,0 +1,137 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/sandbox"
+)
+
+// finish ends what was made for a decided task, and makes the verdict final when all
+// of it was seen to be gone. Everybody may help with it at the same time.
+func (r *Runner) finish(ctx context.Context, t Task) (Task, error) {
+	var err error
+	for _, a := range t.Attempts {
+		if a.GoneAt.IsZero() && !t.keeps(a) {
+			if t, err = r.endAttempt(ctx, t, a.N); err != nil {
+				return t, err
+			}
+		}
+	}
+	r.at("gone")
+	return r.change(ctx, t.ID, func(n *Task) error { return n.Finish() })
+}
+
+// endAttempt ends an attempt's sandbox and notes that it is gone; an error of
+// fault.KindUnverified where that was not seen.
+func (r *Runner) endAttempt(ctx context.Context, t Task, n int) (Task, error) {
+	if t.Attempts[n-1].Sandbox == "" {
+		now, err := r.settleCreate(ctx, t, n)
+		if err != nil || !now.Attempts[n-1].GoneAt.IsZero() {
+			return now, err
+		}
+		t = now
+	}
+	a := t.Attempts[n-1]
+	r.at("ending")
+	if t.Spec.NoKill && a.Expired != ReasonNone {
+		return t, unverified(t, "its limit was reached, and ending it was switched off (authoritative_timeout): the provider's own limit ends "+a.Ref().String())
+	}
+	ending := r.endOne(ctx, a)
+	if ctx.Err() != nil {
+		return t, ctx.Err()
+	}
+	r.at("ended")
+	switch ending.Outcome {
+	case sandbox.OutcomeVerified, sandbox.OutcomeAlreadyGone:
+		how := string(ending.Outcome)
+		if ending.Reason != "" {
+			how += ": " + ending.Reason
+		}
+		return r.change(ctx, t.ID, func(task *Task) error { return task.gone(n, how) })
+	case sandbox.OutcomeAccepted, sandbox.OutcomeStuck, sandbox.OutcomeFailed, sandbox.OutcomeChanged,
+		sandbox.OutcomeSkipped, sandbox.OutcomeNotAttempted:
+	}
+	return t, unverified(t, fmt.Sprintf("%s is %s: %s", a.Ref(), ending.Outcome, ending.Reason))
+}
+
+// gone is Gone, which another process may have written first, and Finish where that
+// was the last of a decided task: one change instead of two.
+func (t *Task) gone(n int, how string) error {
+	if err := t.Gone(n, how); err != nil && !errors.Is(err, errNothing) {
+		return err
+	}
+	if t.Phase == Stopping && t.AllGone() {
+		return t.Finish()
+	}
+	return nil
+}
+
+// endOne asks for the end of an attempt's sandbox, once, and waits until it is seen.
+func (r *Runner) endOne(ctx context.Context, a Attempt) sandbox.Ending {
+	out := sandbox.Ending{Ref: a.Ref(), Outcome: sandbox.OutcomeNotAttempted}
+	o := fleet.EndOptions{Wait: EndWait, By: r.o.Owner.Who, Delete: r.o.Deletes != nil && r.o.Deletes(a.Provider)}
+	for ending := range r.o.Sandboxes.Terminate(ctx, []sandbox.Sandbox{target(a)}, o) {
+		out = ending
+	}
+	return out
+}
+
+// settleCreate finds out what a create has made whose answer nobody has: by the
+// nonce, until it is found or two looks in a row have shown nothing after the time
+// in which it could still make something (tasks.md R4).
+func (r *Runner) settleCreate(ctx context.Context, t Task, n int) (Task, error) {
+	a := t.Attempts[n-1]
+	empty := 0
+	for failed := 0; ; {
+		found, err := r.o.Sandboxes.Labelled(ctx, a.Provider, map[string]string{sandbox.LabelNonce: a.Nonce})
+		switch {
+		case ctx.Err() != nil:
+			return t, ctx.Err()
+		case err != nil:
+			if failed++; failed > settleTries || !fault.Retryable(err) {
+				return t, unverified(t, "it is not known what the create at "+a.Provider+" has made: "+err.Error())
+			}
+			empty = 0
+		case len(found) > 0:
+			return r.change(ctx, t.ID, func(task *Task) error { return task.Found(n, found[0].ID) })
+		case r.settled(ctx, a, t):
+			if empty++; empty > 1 {
+				return r.change(ctx, t.ID, func(task *Task) error {
+					return task.gone(n, "two looks for what its create may have made showed nothing")
+				})
+			}
+		}
+		if !pause(ctx, SettleLook) {
+			return t, ctx.Err()
+		}
+		now, err := r.read(ctx, t.ID)
+		if err != nil {
+			return t, err
+		}
+		if t = now; t.State.Over() || t.Attempts[n-1].Sandbox != "" || !t.Attempts[n-1].GoneAt.IsZero() {
+			return t, nil
+		}
+	}
+}
+
+// settleTries is how often a listing may fail before what a create has made is left
+// open.
+const settleTries = 10
+
+// settled says that the create of an attempt can make nothing any more: it has
+// returned to this process, or its time is over.
+func (r *Runner) settled(_ context.Context, a Attempt, t Task) bool {
+	if r.returned[a.N] || a.Settled {
+		return true
+	}
+	window := time.Minute
+	if r.o.Settling != nil {
+		window = r.o.Settling(a.Provider)
+	}
+	return t.ReadAt.Sub(a.IntentAt) >= window
+}

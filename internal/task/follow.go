@@ -1,0 +1,185 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+)
+
+// follow waits for the end of the attempt's program, and notes it. Output is passed
+// on as it comes.
+func (r *Runner) follow(ctx context.Context, t Task) (Task, error) {
+	a := *t.Last()
+	p := newPulse(t.ReadAt, r.o.Ear)
+	var exit sandbox.Exit
+	err := r.guarded(ctx, t, t.limits(true), func(ctx context.Context) error {
+		ctx, cut := context.WithCancelCause(ctx)
+		defer cut(nil)
+		watch := r.alongside(ctx, func(ctx context.Context) { r.watchSilence(ctx, t, p, cut) })
+		defer watch.stop()
+		var err error
+		if a.Reused {
+			if exit, err = r.perform(ctx, t, p); err != nil && ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+			return err
+		}
+		silent := r.alongside(ctx, func(ctx context.Context) { r.listen(ctx, a.Ref(), p) })
+		defer silent.stop()
+		exit, err = r.await(ctx, a.Ref(), silent.over)
+		if cause := context.Cause(ctx); err != nil && cause != nil {
+			return cause
+		}
+		if err == nil && !silent.wait(ctx, drainFor) {
+			r.say("the last of its output may be missing: it did not come within " + drainFor.String())
+		}
+		return err
+	})
+	r.at("output")
+	return r.followed(ctx, t, a, p, exit, err)
+}
+
+// drainFor is how long the rest of the output may take after the program's end.
+const drainFor = 5 * time.Second
+
+// followed judges how following ended.
+func (r *Runner) followed(ctx context.Context, t Task, a Attempt, p *pulse, exit sandbox.Exit, err error) (Task, error) {
+	var expired expiredError
+	switch {
+	case errors.As(err, &expired):
+		e := p.ended(exit, r.usage(ctx, a.Ref()))
+		e.Exit = timedOut(expired.why, t.ReadAt)
+		return r.expire(ctx, t, expired.why, e)
+	case errors.Is(err, ErrMoved), errors.Is(err, ErrStopped), errors.Is(err, ErrOver), ctx.Err() != nil:
+		return t, err
+	case err != nil:
+		exit = notRun(err)
+		exit.Class = sandbox.ClassTransport
+	}
+	e := p.ended(exit, r.usage(ctx, a.Ref()))
+	if n := r.session(ctx, t, a); n != nil {
+		e.Messages = n
+	}
+	return r.conclude(ctx, t, e)
+}
+
+// timedOut is the exit of a program that a limit of ours ended.
+func timedOut(why Reason, at time.Time) sandbox.Exit {
+	cause := sandbox.CauseTimeout
+	if why == ReasonInactivity {
+		cause = sandbox.CauseInactivity
+	}
+	return sandbox.Exit{
+		Class: sandbox.ClassTimeout, Cause: cause, Confidence: sandbox.Certain,
+		Evidence: []sandbox.Evidence{{What: "limit", Value: string(why), Source: "sbx", At: at}},
+	}
+}
+
+// await looks for the program's end, at once when its output is over.
+func (r *Runner) await(ctx context.Context, ref sandbox.Ref, silent <-chan struct{}) (sandbox.Exit, error) {
+	absent := 0
+	for pace := FirstLook; ; pace = min(2*pace, SlowestLook) {
+		exit, err := r.o.Sandboxes.Exit(ctx, ref)
+		switch kind := fault.KindOf(err); {
+		case err == nil && exit != nil:
+			return *exit, nil
+		case err == nil:
+			absent = 0
+		case ctx.Err() != nil:
+			return sandbox.Exit{}, ctx.Err()
+		case kind == fault.KindGone, kind == fault.KindNotFound:
+			if absent++; absent > 1 || kind == fault.KindGone {
+				return vanished(err), nil
+			}
+		case !fault.Retryable(err):
+			return sandbox.Exit{}, err
+		}
+		again := time.NewTimer(pace)
+		select {
+		case <-ctx.Done():
+			again.Stop()
+			return sandbox.Exit{}, ctx.Err()
+		case <-silent:
+			again.Stop()
+			silent = nil // once
+		case <-again.C:
+		}
+	}
+}
+
+// vanished is the exit of a program whose sandbox was gone under it.
+func vanished(err error) sandbox.Exit {
+	return sandbox.Exit{
+		Class: sandbox.ClassGone, Cause: sandbox.CauseUnknown, Confidence: sandbox.ConfidenceUnknown,
+		Evidence: []sandbox.Evidence{{What: "get", Value: err.Error(), Source: "provider"}},
+	}
+}
+
+// listen passes the program's output on. A stream that is cut is taken up again
+// where it was.
+func (r *Runner) listen(ctx context.Context, ref sandbox.Ref, p *pulse) {
+	for ctx.Err() == nil {
+		cut := false
+		for line, err := range r.o.Sandboxes.Logs(ctx, ref, providers.LogQuery{Since: p.since(), Follow: true}) {
+			if err != nil {
+				cut = fault.Retryable(err)
+				break
+			}
+			p.line(line)
+		}
+		if !cut || !pause(ctx, time.Second) {
+			return
+		}
+	}
+}
+
+// usage is the last sample of an attempt's resources; nothing where it cannot be
+// told within a moment.
+func (r *Runner) usage(ctx context.Context, ref sandbox.Ref) sandbox.Usage {
+	ctx, stop := context.WithTimeout(ctx, 2*time.Second)
+	defer stop()
+	u, err := r.o.Sandboxes.Usage(ctx, ref)
+	if err != nil {
+		return sandbox.Usage{}
+	}
+	return u
+}
+
+// beside is something that goes on beside a wait.
+type beside struct {
+	over chan struct{}
+	cut  context.CancelFunc
+}
+
+func (r *Runner) alongside(ctx context.Context, do func(context.Context)) beside {
+	ctx, cut := context.WithCancel(ctx)
+	b := beside{over: make(chan struct{}), cut: cut}
+	go func() {
+		defer close(b.over)
+		do(ctx)
+	}()
+	return b
+}
+
+// wait gives it some time to end by itself; false = it has not.
+func (b beside) wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-b.over:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// stop ends it and waits for that.
+func (b beside) stop() {
+	b.cut()
+	<-b.over
+}

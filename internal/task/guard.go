@@ -1,0 +1,133 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// expiredError ends a step because one of the task's limits was reached.
+type expiredError struct{ why Reason }
+
+func (e expiredError) Error() string { return "its " + string(e.why) + " limit was reached" }
+
+// limit is one of the times that a step may take.
+type limit struct {
+	why  Reason
+	left time.Duration
+}
+
+// guarded runs one step for as long as the task is this process's: it renews the
+// lease, looks for stops of others, hears the operator's own, and keeps the limits.
+// Whatever of that comes first ends the step's context and is the error.
+func (r *Runner) guarded(ctx context.Context, t Task, limits []limit, do func(context.Context) error) error {
+	ctx, cut := context.WithCancelCause(ctx)
+	var guards sync.WaitGroup
+	guards.Go(func() { r.keepLease(ctx, t, limits, cut) })
+	if !t.Spec.NoPolling {
+		guards.Go(func() { r.awaitOthers(ctx, t, cut) })
+	}
+	err := do(ctx)
+	cause := context.Cause(ctx)
+	cut(nil)
+	guards.Wait()
+	if cause != nil {
+		return cause
+	}
+	return err
+}
+
+// keepLease renews the lease, hears the operator and keeps the limits.
+func (r *Runner) keepLease(ctx context.Context, t Task, limits []limit, cut context.CancelCauseFunc) {
+	renew := time.NewTicker(RenewEvery)
+	defer renew.Stop()
+	first, over := earliest(limits)
+	defer over.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.stop:
+			r.stopOwn(ctx, t, cut)
+			return
+		case <-over.C:
+			cut(expiredError{first})
+			return
+		case <-renew.C:
+			_, err := r.o.Ledger.Change(ctx, t.ID, func(t2 *Task) error { return t2.Renew(t.Fence) })
+			if errors.Is(err, ErrMoved) || errors.Is(err, ErrOver) {
+				cut(ErrMoved)
+				return
+			} // a store that is away for a moment is asked again; nothing passes the gate without it
+		}
+	}
+}
+
+// earliest is the limit that is reached first, and a timer for it.
+func earliest(limits []limit) (Reason, *time.Timer) {
+	why, least := ReasonNone, time.Duration(-1)
+	for _, l := range limits {
+		if least < 0 || l.left < least {
+			why, least = l.why, max(0, l.left)
+		}
+	}
+	if least < 0 {
+		timer := time.NewTimer(time.Hour)
+		timer.Stop()
+		return why, timer
+	}
+	return why, time.NewTimer(least)
+}
+
+// stopOwn asks for the stop that the operator of this very process wants.
+func (r *Runner) stopOwn(ctx context.Context, t Task, cut context.CancelCauseFunc) {
+	_, err := r.change(ctx, t.ID, func(t2 *Task) error { return t2.Stop(r.o.Owner.Who) })
+	if err == nil || errors.Is(err, ErrOver) {
+		cut(ErrStopped)
+		return
+	}
+	cut(err)
+}
+
+// awaitOthers ends the step as soon as somebody else has decided about the task.
+func (r *Runner) awaitOthers(ctx context.Context, t Task, cut context.CancelCauseFunc) {
+	for seen := t; ; {
+		now, err := r.o.Ledger.Await(ctx, seen)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			if !pause(ctx, time.Second) {
+				return
+			}
+			continue
+		case now.Fence != t.Fence || now.State.Over():
+			cut(ErrMoved)
+			return
+		}
+		seen = now
+	}
+}
+
+// limits are those that hold for an attempt, and with a program for that too.
+func (t *Task) limits(program bool) []limit {
+	var limits []limit
+	if !t.DeadlineAt.IsZero() {
+		limits = append(limits, limit{ReasonDeadline, left(t.DeadlineAt, t.ReadAt)})
+	}
+	a := t.Last()
+	if a == nil || a.Retry != nil {
+		return limits
+	}
+	add := func(why Reason, since time.Time, length time.Duration) {
+		if length > 0 && !since.IsZero() {
+			limits = append(limits, limit{why, left(since.Add(length), t.ReadAt)})
+		}
+	}
+	add(ReasonAttempt, a.IntentAt, t.Spec.Limits.Attempt)
+	if program {
+		add(ReasonCommand, a.StartedAt, t.Spec.Limits.Command)
+	}
+	return limits
+}

@@ -1,0 +1,117 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+)
+
+// Keeps is the list of sandboxes that outlive their tasks, and of those that wait
+// to be used. A claim is given once.
+type Keeps interface {
+	Keep(ctx context.Context, k Kept, task, session string) error
+	// Claim takes a sandbox out of the list; false = somebody else has it, or it was
+	// never on it.
+	Claim(ctx context.Context, ref sandbox.Ref) (bool, error)
+}
+
+// sessionVariable names the agent's earlier session to a command that goes on in the
+// same sandbox (S2-22).
+const sessionVariable = "RESUME_SESSION_ID"
+
+// errRecreate says that a kept sandbox is of no use any more.
+var errRecreate = errors.New("the kept sandbox is gone")
+
+// enterKept goes on in a sandbox that another task has kept: only when it answers.
+// One that is gone is replaced by a new one, and the agent's session is not spoken
+// of again; nothing is ever installed anew in an old one.
+func (r *Runner) enterKept(ctx context.Context, t Task) (Task, error) {
+	a := *t.Last()
+	err := r.guarded(ctx, t, t.limits(false), func(ctx context.Context) error { return r.answers(ctx, t, a) })
+	var expired expiredError
+	switch {
+	case errors.As(err, &expired):
+		return r.change(ctx, t.ID, func(n *Task) error { return n.Expire(t.Fence, expired.why) })
+	case errors.Is(err, ErrMoved), errors.Is(err, ErrStopped), errors.Is(err, ErrOver), ctx.Err() != nil:
+		return t, err
+	case err != nil:
+		r.say("a new sandbox is made: " + err.Error())
+		e := Ended{Exit: vanished(err)}
+		return r.change(ctx, t.ID, func(n *Task) error {
+			n.Recreated = true
+			return n.End(t.Fence, e)
+		})
+	}
+	r.entered = a.N
+	return r.change(ctx, t.ID, func(n *Task) error {
+		n.Resumed = true
+		return n.Started(t.Fence)
+	})
+}
+
+// answers asks a kept sandbox how it is, and waits while it is between two states.
+func (r *Runner) answers(ctx context.Context, t Task, a Attempt) error {
+	if r.o.Keeps != nil {
+		switch mine, err := r.o.Keeps.Claim(ctx, a.Ref()); {
+		case err != nil:
+			return err
+		case !mine:
+			return fault.New(fault.KindRefused, "%w: somebody else goes on in %s, or its time is over", errRecreate, a.Ref())
+		}
+	}
+	if t.Spec.NoProbe {
+		return nil
+	}
+	for {
+		health, err := r.o.Sandboxes.Probe(ctx, a.Ref())
+		switch kind := fault.KindOf(err); {
+		case err != nil && ctx.Err() != nil:
+			return ctx.Err()
+		case kind == fault.KindGone, kind == fault.KindNotFound:
+			return errors.Join(errRecreate, err)
+		case kind == fault.KindUnsupported:
+			return nil // it cannot be asked; the command will tell
+		case err != nil && !fault.Retryable(err):
+			return err
+		case err == nil:
+			switch health.Condition {
+			case providers.ConditionHealthy, providers.ConditionResumable:
+				return nil
+			case providers.ConditionRecreate, providers.ConditionBroken:
+				return fault.New(fault.KindGone, "%w: %s", errRecreate, health.Condition)
+			case providers.ConditionUnknown, "":
+				r.say("whether " + a.Ref().String() + " answers is not known")
+				return nil
+			case providers.ConditionWait:
+			}
+		}
+		if !pause(ctx, time.Second) {
+			return ctx.Err()
+		}
+	}
+}
+
+// perform runs the task's command inside a sandbox that was there before. Its end
+// comes over the same stream as its output: a stream that is lost leaves both open.
+func (r *Runner) perform(ctx context.Context, t Task, p *pulse) (sandbox.Exit, error) {
+	a := t.Last()
+	env := slices.Clone(r.env)
+	if t.Spec.SessionID != "" && t.Resumed {
+		env = append(env, sessionVariable+"="+t.Spec.SessionID)
+	}
+	out, errs := newLines(p, "stdout"), newLines(p, "stderr")
+	exit, err := r.o.Sandboxes.Exec(ctx, a.Ref(), providers.Command{
+		Args: t.Spec.Command, Env: env, Workdir: t.Spec.Workdir, Stdout: out, Stderr: errs,
+	})
+	out.flush()
+	errs.flush()
+	if err == nil && ctx.Err() != nil {
+		return exit, ctx.Err()
+	}
+	return exit, err
+}

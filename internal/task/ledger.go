@@ -1,0 +1,169 @@
+package task
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/sandbox"
+	"sbx/internal/store"
+)
+
+func number(n int) string { return strconv.Itoa(n) }
+
+// Store is what tasks need of the place where they are kept.
+type Store interface {
+	AddTask(ctx context.Context, t store.Task) (kept store.Task, added bool, err error)
+	Task(ctx context.Context, id string) (store.Task, error)
+	Tasks(ctx context.Context, q store.TaskQuery) ([]store.Task, error)
+	SwapTask(ctx context.Context, t store.Task, limitMB int64) (store.Task, error)
+	AwaitTask(ctx context.Context, id string, version int64) (store.Task, error)
+}
+
+// Ledger keeps tasks, and changes them by their rules alone.
+type Ledger struct {
+	Store Store
+	// LimitMB bounds what all tasks of one budget hold together; 0 = nothing does.
+	LimitMB int64
+}
+
+// Add keeps a new task. One of the same key that asks for the same is given back
+// instead, with false; one that asks for something else is fault.KindUsage.
+func (l Ledger) Add(ctx context.Context, t Task) (Task, bool, error) {
+	row, err := t.row()
+	if err != nil {
+		return t, false, err
+	}
+	row.Spec = t.Spec.Fingerprint()
+	kept, added, err := l.Store.AddTask(ctx, row)
+	if err != nil {
+		return t, false, err
+	}
+	if !added && kept.Spec != row.Spec {
+		return t, false, fault.Usage("the key %q belongs to task %s, which asks for something else", t.Key, kept.ID).
+			WithHint("`sbx tasks show %s` says what; use another --key", kept.ID)
+	}
+	got, err := read(kept)
+	return got, added, err
+}
+
+// Read gives a task by its exact id; fault.KindNotFound.
+func (l Ledger) Read(ctx context.Context, id string) (Task, error) {
+	row, err := l.Store.Task(ctx, id)
+	if err != nil {
+		return Task{}, err
+	}
+	return read(row)
+}
+
+// List gives tasks, the newest first.
+func (l Ledger) List(ctx context.Context, q store.TaskQuery) ([]Task, error) {
+	rows, err := l.Store.Tasks(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	tasks := make([]Task, 0, len(rows))
+	for _, row := range rows {
+		t, err := read(row)
+		if err != nil {
+			return nil, err
+		}
+		tasks = append(tasks, t)
+	}
+	return tasks, nil
+}
+
+// Await gives the task as soon as it differs from what was read.
+func (l Ledger) Await(ctx context.Context, t Task) (Task, error) {
+	row, err := l.Store.AwaitTask(ctx, t.ID, t.version)
+	if err != nil {
+		return t, err
+	}
+	return read(row)
+}
+
+// Change applies a rule to what is kept and writes the result, as often as it takes
+// to be the one who does. The rule's own error ends it, and nothing is written.
+func (l Ledger) Change(ctx context.Context, id string, rule func(*Task) error) (Task, error) {
+	for {
+		t, err := l.Read(ctx, id)
+		if err != nil {
+			return t, err
+		}
+		switch err := rule(&t); {
+		case errors.Is(err, errNothing):
+			return t, nil
+		case err != nil:
+			return t, err
+		}
+		row, err := t.row()
+		if err != nil {
+			return t, err
+		}
+		kept, err := l.Store.SwapTask(ctx, row, l.LimitMB)
+		if errors.Is(err, store.ErrSwapped) {
+			continue
+		}
+		if errors.Is(err, store.ErrOver) {
+			return t, ErrOver
+		}
+		if err != nil {
+			return t, err
+		}
+		return read(kept)
+	}
+}
+
+// row is how a task is kept.
+func (t *Task) row() (store.Task, error) {
+	body, err := json.Marshal(t)
+	if err != nil {
+		return store.Task{}, fault.New(fault.KindUnknown, "task %s cannot be written: %w", t.ID, err)
+	}
+	row := store.Task{
+		ID: t.ID, Key: t.Key, State: string(t.State), Over: t.State.Over(), Version: t.version, Fence: t.Fence,
+		LeaseUntil: t.LeaseUntil, Budget: t.Spec.Budget, ReserveMB: t.reserved(), CreatedAt: t.CreatedAt, Body: body,
+	}
+	if !row.Over && t.Owner.PID != 0 {
+		row.Owner = t.Owner.Host + ":" + number(t.Owner.PID)
+	}
+	return row, nil
+}
+
+// reserved is the memory that the task holds of its budget: from before anything is
+// made until all of it is seen to be gone.
+func (t *Task) reserved() int64 {
+	if t.State == Pending || t.State.Over() {
+		return 0
+	}
+	most := t.Spec.MemoryBytes / sandbox.MiB
+	for _, a := range t.Attempts {
+		if a.GoneAt.IsZero() || t.State == Assigned {
+			most = max(most, a.MemoryMB)
+		}
+	}
+	return most
+}
+
+// read is the way back.
+func read(row store.Task) (Task, error) {
+	var t Task
+	if err := json.Unmarshal(row.Body, &t); err != nil {
+		return t, fault.New(fault.KindUnknown, "what is kept of task %s cannot be read: %w", row.ID, err).
+			WithHint("a newer sbx may have written it: install that version here too")
+	}
+	t.version, t.Fence, t.LeaseUntil, t.ReadAt, t.CreatedAt = row.Version, row.Fence, row.LeaseUntil, row.ReadAt, row.CreatedAt
+	return t, nil
+}
+
+// begun is how much of a time is left, by the clock of the store at the last read
+// and by this process's own clock since.
+func left(until, readAt time.Time) time.Duration {
+	if until.IsZero() {
+		return 0
+	}
+	return until.Sub(readAt)
+}

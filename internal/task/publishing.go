@@ -1,0 +1,188 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+)
+
+// PublishLimit is how long making the work public may take once the gate is passed:
+// from there on the task's own limits hold no more.
+const PublishLimit = 10 * time.Minute
+
+// resolveLook is the pause between two questions of what became of a publication.
+const resolveLook = 2 * time.Second
+
+// publish collects the work, passes the gate and makes it public.
+func (r *Runner) publish(ctx context.Context, t Task) (Task, error) {
+	var p Publish
+	found := false
+	err := r.guarded(ctx, t, t.limits(false), func(ctx context.Context) error {
+		base, err := r.o.Publisher.Prepare(ctx, t)
+		if err != nil {
+			return err
+		}
+		p = Publish{Target: t.Spec.target(), Base: base, Fence: "local"}
+		if r.o.Publisher.Remote(t) {
+			p.Fence = "remote"
+		}
+		found, err = r.o.Publisher.Collect(ctx, t, r.exec(t))
+		return err
+	})
+	var expired expiredError
+	switch {
+	case errors.As(err, &expired):
+		return r.expire(ctx, t, expired.why, t.Last().again(timedOut(expired.why, t.ReadAt)))
+	case errors.Is(err, ErrMoved), errors.Is(err, ErrStopped), errors.Is(err, ErrOver), ctx.Err() != nil:
+		return t, err
+	case err != nil:
+		return r.unpublished(ctx, t, err)
+	case !found:
+		return r.change(ctx, t.ID, func(n *Task) error {
+			n.Publish = Publish{State: PublishNothing, Target: p.Target, At: n.ReadAt}
+			return n.completed(t.Fence)
+		})
+	}
+	r.at("collected")
+	return r.pass(ctx, t, p)
+}
+
+// unpublished decides a task whose work could not even be collected.
+func (r *Runner) unpublished(ctx context.Context, t Task, err error) (Task, error) {
+	return r.change(ctx, t.ID, func(n *Task) error {
+		n.Publish = Publish{State: PublishRefused, Target: t.Spec.target(), Message: err.Error(), At: n.ReadAt}
+		return n.Conclude(t.Fence, Failed, ReasonNone, "its work could not be published: "+err.Error())
+	})
+}
+
+// pass goes through the gate and publishes.
+func (r *Runner) pass(ctx context.Context, t Task, p Publish) (Task, error) {
+	r.at("before the gate")
+	now, err := r.change(ctx, t.ID, func(n *Task) error { return n.Pass(t.Fence, p) })
+	switch {
+	case errors.Is(err, ErrLate):
+		return r.expire(ctx, t, ReasonDeadline, t.Last().again(timedOut(ReasonDeadline, t.ReadAt)))
+	case err != nil:
+		return now, err
+	}
+	t = now
+	r.changed(t)
+	r.at("gate")
+	ctx2, stop := context.WithTimeout(ctx, PublishLimit)
+	defer stop()
+	var done Publish
+	err = r.leased(ctx2, t, func(ctx context.Context) (err error) {
+		done, err = r.o.Publisher.Publish(ctx, t)
+		return err
+	})
+	r.at("pushed")
+	if ctx.Err() != nil {
+		return t, ctx.Err()
+	}
+	if err != nil || done.State == PublishBegun {
+		return t, nil // what became of it is for resolve to find out
+	}
+	return r.settle(ctx, t, done)
+}
+
+// leased keeps the lease while something goes on that nobody may cut short.
+func (r *Runner) leased(ctx context.Context, t Task, do func(context.Context) error) error {
+	renewed, cut := context.WithCancel(ctx)
+	keeper := r.alongside(renewed, func(ctx context.Context) {
+		for pause(ctx, RenewEvery) {
+			_, _ = r.o.Ledger.Change(ctx, t.ID, func(n *Task) error { return n.Renew(t.Fence) }) // who has lost it learns so when it settles
+		}
+	})
+	defer keeper.stop()
+	defer cut()
+	return do(ctx)
+}
+
+// settle writes down what became of a publication.
+func (r *Runner) settle(ctx context.Context, t Task, p Publish) (Task, error) {
+	return r.change(ctx, t.ID, func(n *Task) error {
+		p.Target, p.Fence, p.Base = n.Publish.Target, n.Publish.Fence, n.Publish.Base
+		verdict := Failed
+		if p.State == PublishDone {
+			verdict = Completed
+		}
+		if err := n.Settle(t.Fence, p, verdict); err != nil {
+			return err
+		}
+		if a := n.Last(); a.Retry == nil {
+			a.Retry = &Retry{}
+		}
+		switch {
+		case verdict == Failed:
+			n.Refused = p.Message
+		case n.Spec.KeepAlive > 0:
+			return n.Keep(t.Fence, n.ReadAt.Add(n.Spec.KeepAlive))
+		}
+		return nil
+	})
+}
+
+// resolve finds out what became of a publication whose end this process did not see.
+func (r *Runner) resolve(ctx context.Context, t Task) (Task, error) {
+	ctx, stop := context.WithTimeoutCause(ctx, PublishLimit, unverified(t, "nobody can tell yet whether it was published"))
+	defer stop()
+	var p Publish
+	err := r.leased(ctx, t, func(ctx context.Context) error {
+		for told := false; ; told = true {
+			var err error
+			if p, err = r.o.Publisher.Resolve(ctx, t, r.o.Owner.Who); err == nil {
+				return nil
+			}
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if !fault.Retryable(err) {
+				return unverified(t, err.Error())
+			}
+			if !told {
+				r.say("it is not known yet whether it was published: " + err.Error())
+			}
+			if !pause(ctx, resolveLook) {
+				return context.Cause(ctx)
+			}
+		}
+	})
+	if err != nil {
+		return t, err
+	}
+	return r.settle(ctx, t, p)
+}
+
+// unverified is what Run returns for a task whose end is not made certain.
+func unverified(t Task, why string) error {
+	return fault.New(fault.KindUnverified, "%w: %s", ErrUnverified, why).At("", "task "+t.ID).
+		WithHint("the next sbx on this machine goes on with it; `sbx tasks show %s` says how it stands", t.ID)
+}
+
+// exec runs commands in the task's sandbox.
+func (r *Runner) exec(t Task) Exec {
+	ref, workdir := t.Last().Ref(), t.Spec.Workdir
+	return func(ctx context.Context, c providers.Command) (sandbox.Exit, error) {
+		if c.Workdir == "" {
+			c.Workdir = workdir
+		}
+		return r.o.Sandboxes.Exec(ctx, ref, c)
+	}
+}
+
+// target is where the work is published, in words.
+func (s Spec) target() string {
+	if s.Push != "" {
+		return s.Push
+	}
+	return s.Publish
+}
+
+// again is what was known of an attempt, with another exit.
+func (a *Attempt) again(exit sandbox.Exit) Ended {
+	return Ended{Exit: exit, OutputAt: a.OutputAt, Messages: a.Messages, Session: a.Session, Extended: a.Extended}
+}

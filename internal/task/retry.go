@@ -1,0 +1,144 @@
+package task
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"sbx/internal/sandbox"
+)
+
+// MaxDelay bounds the pause between two attempts (tasks.md A4).
+const MaxDelay = 60 * time.Second
+
+// again is what a class of exits means for a next attempt (tasks.md A3).
+type again struct {
+	times  int    // how often it may be met; 0 = never again, -1 = as long as there are attempts
+	free   bool   // the infrastructure failed: no attempt is burnt
+	memory bool   // only with more memory
+	why    string // in words, for the report
+}
+
+func rule(c sandbox.Class) again {
+	switch c {
+	case sandbox.ClassOOM:
+		return again{times: 1, memory: true, why: "it ran out of memory: once more with twice as much"}
+	case sandbox.ClassKilledUnknown:
+		return again{times: -1, why: "it was killed, and nobody knows by whom"}
+	case sandbox.ClassCrash, sandbox.ClassUnknown:
+		return again{times: 1, why: "it may have been an accident: once more"}
+	case sandbox.ClassInfra, sandbox.ClassLauncher, sandbox.ClassTransport, sandbox.ClassGone:
+		return again{times: -1, free: true, why: "the infrastructure failed, not the program"}
+	case sandbox.ClassOK, sandbox.ClassAgentError, sandbox.ClassUsage, sandbox.ClassEnvironment,
+		sandbox.ClassKilledByUs, sandbox.ClassTimeout, sandbox.ClassStopped:
+	}
+	return again{why: "a " + string(c) + " is not tried again"}
+}
+
+// RetryOn lists the classes that may be tried again by the rules alone.
+func RetryOn() []sandbox.Class {
+	return []sandbox.Class{
+		sandbox.ClassOOM, sandbox.ClassKilledUnknown, sandbox.ClassCrash, sandbox.ClassUnknown,
+		sandbox.ClassInfra, sandbox.ClassLauncher, sandbox.ClassTransport, sandbox.ClassGone,
+	}
+}
+
+// Next decides what comes after the last attempt, which has ended. roll in [0,1)
+// is the jitter.
+func (t *Task) Next(roll float64) Retry {
+	a := t.Last()
+	if a == nil || a.Exit == nil {
+		return Retry{Why: "nothing is known of its end"}
+	}
+	class := a.Exit.Class
+	r := rule(class)
+	if t.Spec.RetryOn != nil {
+		r = t.asked(class, r)
+	}
+	out := Retry{Why: r.why, Free: r.free}
+	switch before, free := t.met(class); {
+	case r.times == 0:
+		out.Free = false
+		return out
+	case r.times > 0 && before > r.times:
+		return Retry{Why: fmt.Sprintf("the second %s in a row of attempts is not tried again", class)}
+	case r.free && free >= InfraAttempts:
+		return Retry{Why: fmt.Sprintf("the infrastructure failed %d times", free), Free: true}
+	case !r.free && t.Counted() >= t.Spec.Attempts:
+		return Retry{Why: fmt.Sprintf("all %d attempts are used up", t.Spec.Attempts)}
+	}
+	if r.memory {
+		if t.Spec.MemoryBytes == 0 || a.MemoryMB == 0 {
+			return Retry{Why: "it ran out of memory, and how much it gets was not ours to say: give --memory"}
+		}
+		out.MemoryMB = 2 * a.MemoryMB
+	}
+	out.Delay = Delay(t.Spec.Delay, len(t.Attempts), roll)
+	if !t.DeadlineAt.IsZero() && t.ReadAt.Add(out.Delay).After(t.DeadlineAt) {
+		return Retry{Why: "the deadline leaves no time for another attempt", Free: r.free}
+	}
+	out.Again = true
+	out.Failover = r.free && len(t.Spec.Fallback) > 0
+	return out
+}
+
+// asked is the rule where the operator has said which classes to try again.
+func (t *Task) asked(class sandbox.Class, r again) again {
+	if !slices.Contains(t.Spec.RetryOn, class) {
+		return again{why: "a " + string(class) + " is not among those to try again"}
+	}
+	if r.times == 0 {
+		r.times = -1
+		r.why = "--retry-on names " + string(class)
+	}
+	return r
+}
+
+// met counts the attempts that ended in a class, and those that burnt nothing, the
+// last included.
+func (t *Task) met(class sandbox.Class) (same, free int) {
+	for _, a := range t.Attempts {
+		if a.Exit == nil {
+			continue
+		}
+		if a.Exit.Class == class {
+			same++
+		}
+		if rule(a.Exit.Class).free {
+			free++
+		}
+	}
+	return same, free
+}
+
+// Delay is the pause after the n-th attempt, from 1: base, doubling, at most
+// MaxDelay, and half of it more or less.
+func Delay(base time.Duration, n int, roll float64) time.Duration {
+	d := float64(base) * math.Pow(2, float64(n-1))
+	d = min(d, float64(MaxDelay))
+	return time.Duration(d * (0.5 + roll))
+}
+
+// Place is where the next attempt goes.
+func (t *Task) Place() string {
+	places := append([]string{t.Spec.Provider}, t.Spec.Fallback...)
+	n := 0
+	for _, a := range t.Attempts {
+		if a.Retry != nil && a.Retry.Failover {
+			n++
+		}
+	}
+	return places[min(n, len(places)-1)]
+}
+
+// memoryMB is the limit of the next attempt; 0 = as the spec says.
+func (t *Task) memoryMB() int64 {
+	if a := t.Last(); a != nil && a.Retry != nil && a.Retry.MemoryMB > 0 {
+		return a.Retry.MemoryMB
+	}
+	if a := t.Last(); a != nil && a.MemoryMB > 0 && t.Spec.MemoryBytes > 0 {
+		return a.MemoryMB // what an earlier attempt was given stays
+	}
+	return t.Spec.MemoryBytes / sandbox.MiB
+}

@@ -1,0 +1,220 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/sandbox"
+)
+
+// Runner brings one task to its end. It goes by what is kept alone: after a crash
+// another Runner goes on from the same place with the same steps.
+type Runner struct {
+	o    Options
+	env  []string        // values for the program; never kept
+	stop <-chan struct{} // closed: the operator wants it stopped
+	hear sync.Mutex
+
+	entered  int                                  // the attempt that goes on in a kept sandbox, by this process's word
+	sweeps   bool                                 // it settles what is there, and begins nothing
+	returned map[int]bool                         // attempts whose create is known to be over
+	done     func(context.Context, sandbox.Class) // tells the breaker how the attempt ended
+}
+
+// NewRunner makes a Runner. env are KEY=VALUE words for the program; stop asks for a
+// stop when it is closed, nil = never.
+func NewRunner(o Options, env []string, stop <-chan struct{}) *Runner {
+	return &Runner{o: o, env: env, stop: stop, returned: map[int]bool{}}
+}
+
+// errSweeping says that what comes next needs a process that stays.
+var errSweeping = errors.New("it waits for somebody to go on with it")
+
+// ErrUnverified says that a task's end is decided and not yet made certain: some
+// sandbox was not seen to be gone, or nobody can tell yet whether it was published.
+var ErrUnverified = errors.New("its end is not verified")
+
+// Run goes on with a task until it is over. It returns what it knows then:
+//   - nil: the task is over;
+//   - ErrUnverified inside fault.KindUnverified: its end is decided, and something
+//     of it was not seen to be gone; the next sbx goes on with it;
+//   - ErrMoved inside fault.KindLocked: another process has taken it over;
+//   - the end of ctx: it is left as it is, to whoever finds its lease expired;
+//   - an error of the store, when it cannot be written for longer than a lease.
+func (r *Runner) Run(ctx context.Context, t Task) (Task, error) {
+	defer r.leaveBreaker(ctx)
+	for !t.State.Over() {
+		if ctx.Err() != nil {
+			return r.leave(ctx, t)
+		}
+		next, err := r.step(ctx, t)
+		switch {
+		case err == nil:
+			t = next
+		case ctx.Err() != nil, errors.Is(err, errSweeping):
+			return r.leave(ctx, t)
+		case errors.Is(err, ErrMoved), errors.Is(err, ErrOver), errors.Is(err, ErrStopped):
+			if t, err = r.reread(ctx, t); err != nil {
+				return t, err
+			}
+		default:
+			return next, err
+		}
+		r.changed(t)
+	}
+	return t, nil
+}
+
+// leave gives the task back as it is. Where even that cannot be written, its lease
+// ends by itself.
+func (r *Runner) leave(ctx context.Context, t Task) (Task, error) {
+	last, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer stop()
+	if now, err := r.o.Ledger.Change(last, t.ID, func(n *Task) error { return n.Leave(t.Fence) }); err == nil {
+		t = now
+	}
+	return t, context.Cause(ctx)
+}
+
+// leaveBreaker frees a probe that nobody has judged.
+func (r *Runner) leaveBreaker(ctx context.Context) {
+	if r.done != nil {
+		r.done(context.WithoutCancel(ctx), "")
+		r.done = nil
+	}
+}
+
+// reread looks at what somebody else has done. What still is to be decided and
+// belongs to another process is left to it; what is decided may be helped with by
+// everybody.
+func (r *Runner) reread(ctx context.Context, t Task) (Task, error) {
+	now, err := r.read(ctx, t.ID)
+	if err != nil {
+		return t, err
+	}
+	if !now.State.Over() && now.Phase == Working && now.Owner != r.o.Owner && now.Owner.PID != 0 {
+		return now, fault.New(fault.KindLocked, "%w: %s (pid %d on %s)", ErrMoved, now.Owner.Who, now.Owner.PID, now.Owner.Host).
+			At("", "task "+t.ID).WithHint("`sbx tasks show %s` says how it goes on", t.ID)
+	}
+	return now, nil
+}
+
+// step does the next thing that the task is in need of.
+func (r *Runner) step(ctx context.Context, t Task) (Task, error) {
+	open := t.Last()
+	if open != nil && open.Retry != nil {
+		open = nil
+	}
+	switch {
+	case t.Phase == Stopping:
+		return r.finish(ctx, t)
+	case t.Phase == Publishing:
+		return r.resolve(ctx, t)
+	case open == nil && r.sweeps:
+		return t, errSweeping
+	case open == nil:
+		return r.begin(ctx, t)
+	case open.Expired != ReasonNone:
+		return r.expired(ctx, t)
+	case open.Exit != nil:
+		return r.after(ctx, t)
+	case open.Sandbox != "" && !open.Reused:
+		return r.follow(ctx, t)
+	case open.Sandbox != "" && t.State == Running && r.entered == open.N:
+		return r.follow(ctx, t)
+	}
+	return r.lost(ctx, t)
+}
+
+// change is Ledger.Change, repeated while the store is away for less than a lease.
+func (r *Runner) change(ctx context.Context, id string, rule func(*Task) error) (Task, error) {
+	return patiently(ctx, func() (Task, error) { return r.o.Ledger.Change(ctx, id, rule) })
+}
+
+func (r *Runner) read(ctx context.Context, id string) (Task, error) {
+	return patiently(ctx, func() (Task, error) { return r.o.Ledger.Read(ctx, id) })
+}
+
+// patiently repeats what a store that is away for a moment has refused. Nothing of a
+// task goes on meanwhile: what cannot be written is not done.
+func patiently(ctx context.Context, do func() (Task, error)) (Task, error) {
+	var over *time.Timer
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		t, err := do()
+		if err == nil || !fault.Retryable(err) || ctx.Err() != nil {
+			return t, err
+		}
+		if over == nil {
+			over = time.NewTimer(LeaseFor)
+			defer over.Stop()
+		}
+		again := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			again.Stop()
+			return t, err
+		case <-over.C:
+			again.Stop()
+			return t, err
+		case <-again.C:
+		}
+	}
+}
+
+func (r *Runner) at(point string) {
+	if r.o.At != nil {
+		r.o.At(point)
+	}
+}
+
+func (r *Runner) changed(t Task) {
+	if r.o.Ear == nil {
+		return
+	}
+	r.hear.Lock()
+	defer r.hear.Unlock()
+	r.o.Ear.Changed(t)
+}
+
+func (r *Runner) say(text string) {
+	if r.o.Ear == nil {
+		return
+	}
+	r.hear.Lock()
+	defer r.hear.Unlock()
+	r.o.Ear.Said(text)
+}
+
+func (r *Runner) nonce() string {
+	if r.o.Nonce != nil {
+		return r.o.Nonce()
+	}
+	return newName("", 16)
+}
+
+func (r *Runner) roll() float64 {
+	if r.o.Roll != nil {
+		return r.o.Roll()
+	}
+	return 0.5
+}
+
+// pause waits; false = ctx ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// target is a sandbox that is known to have been made.
+func target(a Attempt) sandbox.Sandbox {
+	return sandbox.Sandbox{Provider: a.Provider, ID: a.Sandbox, State: sandbox.StateRunning}
+}

@@ -1,0 +1,118 @@
+package task
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"sbx/internal/sandbox"
+)
+
+// Spec is what was asked for. Values of the environment are not in it: they reach
+// the program and are never kept.
+type Spec struct {
+	Provider  string   `json:"provider"`
+	Fallback  []string `json:"fallback,omitempty"` // in this order, after faults of the infrastructure
+	Command   []string `json:"command"`
+	EnvNames  []string `json:"env_names,omitempty"`
+	Template  string   `json:"template,omitempty"`
+	Snapshot  string   `json:"snapshot,omitempty"`
+	Image     string   `json:"image,omitempty"`
+	Name      string   `json:"name,omitempty"`
+	AgentType string   `json:"agent_type,omitempty"`
+	Workdir   string   `json:"workdir,omitempty"`
+	Isolate   string   `json:"isolate,omitempty"`
+	HardLimit bool     `json:"hard_limit,omitempty"`
+
+	MemoryBytes int64             `json:"memory_bytes,omitempty"`
+	DiskBytes   int64             `json:"disk_bytes,omitempty"`
+	CPU         float64           `json:"cpu,omitempty"`
+	PIDs        int64             `json:"pids,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+
+	Limits    Limits          `json:"limits"`
+	Attempts  int             `json:"attempts"`
+	RetryOn   []sandbox.Class `json:"retry_on,omitempty"` // nil = the rules of retry.go
+	Delay     time.Duration   `json:"delay_ns"`
+	KeepAlive time.Duration   `json:"keep_alive_ns,omitempty"` // the sandbox outlives the task for so long; 0 = it does not
+	Session   string          `json:"session,omitempty"`       // a file of the sandbox that grows while the agent works
+
+	Push    string `json:"push,omitempty"` // REMOTE=BRANCH, without credentials
+	Base    string `json:"base,omitempty"` // of the commits to publish; "" = all of HEAD
+	Publish string `json:"publish,omitempty"`
+
+	// Sandbox is one that is there already, for `resume`; zero = one is made.
+	Sandbox   sandbox.Ref `json:"sandbox,omitzero"`
+	SessionID string      `json:"session_id,omitempty"` // the agent's session in it
+	Budget    string      `json:"budget,omitempty"`
+	// Switches that are off, see Switches.
+	NoInactivity bool `json:"no_inactivity,omitempty"`
+	NoKill       bool `json:"no_kill,omitempty"`
+	NoForeign    bool `json:"no_foreign_stop,omitempty"`
+	NoPolling    bool `json:"no_stop_polling,omitempty"`
+	NoProbe      bool `json:"no_probe,omitempty"`
+}
+
+// Limits are the times that a task has. Zero = none.
+type Limits struct {
+	Command    time.Duration `json:"command_ns"`
+	Attempt    time.Duration `json:"attempt_ns"` // create, command and collecting
+	Deadline   time.Duration `json:"deadline_ns"`
+	Inactivity time.Duration `json:"inactivity_ns"`
+}
+
+// Publishes says that something shall become public.
+func (s Spec) Publishes() bool { return s.Push != "" || s.Publish != "" }
+
+// Lingers says that the sandbox is needed after the program's end.
+func (s Spec) Lingers() bool { return s.Publishes() || s.KeepAlive > 0 || s.Session != "" }
+
+// Fingerprint tells two different specs of one key apart.
+func (s Spec) Fingerprint() string {
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:16])
+}
+
+// TTL is the life that the provider gives the sandbox of an attempt: a dead man's
+// switch behind the attempt's own limit, and behind the time that it is kept.
+func (s Spec) TTL() time.Duration {
+	longest := s.Limits.Attempt
+	if longest <= 0 {
+		longest = s.Limits.Deadline
+	}
+	return longest + DeadManGrace + s.KeepAlive
+}
+
+// box is what the provider is asked to make for an attempt.
+func (t *Task) box(a Attempt, env []string) sandbox.Spec {
+	s := t.Spec
+	labels := map[string]string{}
+	for k, v := range s.Labels {
+		labels[k] = v
+	}
+	labels[sandbox.LabelNonce] = a.Nonce
+	box := sandbox.Spec{
+		Name: s.Name, Command: s.Command, Env: env, Template: s.Template, Snapshot: s.Snapshot, Image: s.Image, Labels: labels,
+		TaskID: t.ID, AgentType: s.AgentType, MemoryBytes: s.MemoryBytes, CPU: s.CPU, DiskBytes: s.DiskBytes, PIDs: s.PIDs,
+		TTL: s.TTL(), Workdir: s.Workdir, RequireHardLimit: s.HardLimit, Isolate: s.Isolate,
+	}
+	if a.MemoryMB > 0 {
+		box.MemoryBytes = a.MemoryMB * sandbox.MiB
+	}
+	return box
+}
+
+// newName makes an id that nobody else has.
+func newName(prefix string, length int) string {
+	return prefix + strings.ToLower(rand.Text())[:length]
+}
+
+// NewID makes the id of a task.
+func NewID() string { return newName("t-", 12) }

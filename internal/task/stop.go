@@ -1,0 +1,77 @@
+package task
+
+import (
+	"context"
+	"errors"
+
+	"sbx/internal/fault"
+)
+
+// Stopper stops tasks from any process and any host.
+type Stopper struct{ o Options }
+
+// NewStopper makes a Stopper.
+func NewStopper(o Options) *Stopper { return &Stopper{o} }
+
+// Forbid makes sure that nothing of a task becomes public any more: the first of the
+// two lines of a stop. After nil nothing will be. fault.KindRefused around
+// ErrPublished: it is public already; around ErrPublishing: it is just being
+// published, and nobody can hold that back (its target knows no fence).
+func (s *Stopper) Forbid(ctx context.Context, id, by string) (Task, error) {
+	for {
+		t, err := s.o.Ledger.Change(ctx, id, func(n *Task) error {
+			if n.Spec.NoForeign && n.Owner != s.o.Owner && !n.State.Over() {
+				return fault.New(fault.KindUnsupported, "task %s may be stopped only by the process that runs it (db_backed_stop is off): pid %d on %s",
+					n.ID, n.Owner.PID, n.Owner.Host).WithHint("press Ctrl-C there, or end its sandbox with `sbx terminate`")
+			}
+			return n.Stop(by)
+		})
+		switch {
+		case err == nil, errors.Is(err, ErrOver):
+			return t, nil
+		case errors.Is(err, ErrPublished):
+			return t, fault.New(fault.KindRefused, "%w", ErrPublished).At("", "stop "+id)
+		case !errors.Is(err, ErrPublishing):
+			return t, err
+		}
+		if t, err = s.forbidPublishing(ctx, t, by); err == nil || !errors.Is(err, ErrMoved) {
+			return t, err
+		}
+	}
+}
+
+// forbidPublishing reaches for the target of a task that has passed the gate:
+// whoever is there first wins.
+func (s *Stopper) forbidPublishing(ctx context.Context, t Task, by string) (Task, error) {
+	if s.o.Publisher == nil || !s.o.Publisher.Remote(t) {
+		return t, fault.New(fault.KindRefused, "%w", ErrPublishing).At("", "stop "+t.ID)
+	}
+	p, err := s.o.Publisher.Resolve(ctx, t, by)
+	if err != nil {
+		return t, err
+	}
+	if p.State == PublishDone {
+		return t, fault.New(fault.KindRefused, "%w", ErrPublished).At("", "stop "+t.ID)
+	}
+	now, err := s.o.Ledger.Change(ctx, t.ID, func(n *Task) error { return n.Poisoned(by) })
+	if errors.Is(err, ErrOver) { // its runner has written down that it was refused
+		return now, nil
+	}
+	return now, err
+}
+
+// End makes the end of a stopped task certain: the second line of a stop. nil when
+// everything made for it is gone; fault.KindUnverified otherwise.
+func (s *Stopper) End(ctx context.Context, t Task) (Task, error) {
+	r := NewRunner(s.o, nil, nil)
+	for !t.State.Over() {
+		now, err := r.finish(ctx, t)
+		if err != nil && !errors.Is(err, ErrOver) {
+			return now, err
+		}
+		if t, err = s.o.Ledger.Read(ctx, t.ID); err != nil {
+			return t, err
+		}
+	}
+	return t, nil
+}

@@ -1,0 +1,100 @@
+package task
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"sbx/internal/fleet"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+)
+
+// Sandboxes is what tasks need of the providers; a *fleet.Fleet has it.
+type Sandboxes interface {
+	Create(ctx context.Context, profile string, spec sandbox.Spec) (sandbox.Sandbox, error)
+	Get(ctx context.Context, ref sandbox.Ref) (sandbox.Sandbox, error)
+	Exit(ctx context.Context, ref sandbox.Ref) (*sandbox.Exit, error)
+	Logs(ctx context.Context, ref sandbox.Ref, q providers.LogQuery) iter.Seq2[sandbox.LogLine, error]
+	Exec(ctx context.Context, ref sandbox.Ref, c providers.Command) (sandbox.Exit, error)
+	Probe(ctx context.Context, ref sandbox.Ref) (providers.Health, error)
+	Usage(ctx context.Context, ref sandbox.Ref) (sandbox.Usage, error)
+	// Labelled lists what a profile has with these labels: complete, or an error.
+	Labelled(ctx context.Context, profile string, labels map[string]string) ([]sandbox.Sandbox, error)
+	Terminate(ctx context.Context, targets []sandbox.Sandbox, o fleet.EndOptions) iter.Seq[sandbox.Ending]
+}
+
+// Publisher makes a task's work public, and knows what became of it.
+type Publisher interface {
+	// Prepare refuses early what could never be published, and says what the target
+	// is at before. It changes nothing.
+	Prepare(ctx context.Context, t Task) (base string, err error)
+	// Collect takes out of the sandbox what shall be published; false = there is
+	// nothing. Nothing is public after it.
+	Collect(ctx context.Context, t Task, run Exec) (found bool, err error)
+	// Publish does it. Nil Err and PublishDone, or PublishRefused when it is known
+	// that nothing was and will be published; an error that leaves it open is
+	// PublishBegun.
+	Publish(ctx context.Context, t Task) (Publish, error)
+	// Resolve finds out what became of a publication that was begun, and keeps it
+	// from happening where it has not: PublishDone, PublishRefused or, where nobody
+	// can tell, PublishDoubt. An error means that it cannot be asked right now.
+	Resolve(ctx context.Context, t Task, by string) (Publish, error)
+	// Remote says that the target itself holds back a late publisher.
+	Remote(t Task) bool
+}
+
+// Exec runs a command in the task's sandbox.
+type Exec func(ctx context.Context, c providers.Command) (sandbox.Exit, error)
+
+// Breaker keeps attempts from a place that fails for everybody.
+type Breaker interface {
+	// Allow is fault.KindRefused while the place is left alone. done takes how the
+	// attempt ended.
+	Allow(ctx context.Context, place string) (done func(ctx context.Context, class sandbox.Class), err error)
+}
+
+// Room is live memory of this machine, for sandboxes that run on it.
+type Room interface {
+	// Free is nil when mb more fit, else why they do not, in a few words.
+	Free(ctx context.Context, profile string, mb int64) error
+}
+
+// Ear hears what goes on, for people. All methods are called by one goroutine at a
+// time, but for Output.
+type Ear interface {
+	// Changed is called after each change that this process made or saw.
+	Changed(t Task)
+	// Said is one line for the operator.
+	Said(text string)
+	// Output is a line of the program.
+	Output(line sandbox.LogLine)
+}
+
+// Options are what a Runner works with.
+type Options struct {
+	Ledger    Ledger
+	Sandboxes Sandboxes
+	Publisher Publisher // nil = nothing can be published
+	Breaker   Breaker   // nil = none
+	Keeps     Keeps     // nil = nothing is kept
+	Room      Room      // nil = not looked at
+	Ear       Ear       // nil = nobody listens
+	Owner     Owner
+	// Alive says whether another owner's process is known to be dead (False), alive
+	// (True), or on a host that nobody here can look at. Nil = Unknown.
+	Alive func(Owner) sandbox.Verdict
+	// Deletes says that a profile's terminate keeps what costs money, so that a
+	// task's sandboxes are to be deleted. Nil = none does.
+	Deletes func(profile string) bool
+	// Roll gives the jitter, in [0,1); nil = none (0.5).
+	Roll func() float64
+	// Nonce makes names that nobody else has; nil = random ones.
+	Nonce func() string
+	// At is called at each named point of a task's life; tests kill the process
+	// there. Nil = nothing happens.
+	At func(point string)
+	// Settling is for how long after its intent a create of a process that is gone
+	// may still make something (tasks.md R4). Nil = a minute.
+	Settling func(profile string) time.Duration
+}
