@@ -104,9 +104,6 @@ func (c *Client) lost(ctx context.Context, r record.Record) (sandbox.Exit, error
 			exit.Class, exit.Cause, exit.Confidence = last.Exit.Class, last.Exit.Cause, last.Exit.Confidence
 		}
 	}
-	if r, err := c.store.Read(r.ID); err == nil && r.End != nil && r.End.Stop != nil {
-		exit.Class, exit.Cause, exit.Confidence = sandbox.ClassKilledByUs, sandbox.CauseStopped, sandbox.Certain
-	}
 	return exit, nil
 }
 
