@@ -72,7 +72,11 @@ type TerminateOptions struct {
 type LogQuery struct {
 	Since  time.Time // zero = from the start
 	Tail   int       // the last n lines; 0 = all
-	Follow bool      // go on until the sandbox ends or ctx does
+	// Follow goes on until the program that create started has ended and what it
+	// wrote was given, or ctx ends; where create started none, until the sandbox
+	// ends. Both are a plain end. Processes that the program left behind may write
+	// on; that is for another read.
+	Follow bool
 }
 
 // LogReader reads a sandbox's output.
