@@ -42,7 +42,7 @@ func newGateway(t *testing.T) (g *gateway, through, past string) {
 	config, err := pgconn.ParseConfig(past)
 	require.NoError(t, err)
 	network, address := pgconn.NetworkAddress(config.Host, config.Port)
-	dir, err := os.MkdirTemp("", "sbx") // the path of a socket has to be short
+	dir, err := os.MkdirTemp("", "sbx") //nolint:usetesting // the path of a socket has to be short
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, os.RemoveAll(dir)) })
 	g = &gateway{socket: filepath.Join(dir, ".s.PGSQL.5432"), forward: func(ctx context.Context) (net.Conn, error) {

@@ -69,7 +69,7 @@ func TestPostgresKeepsTheContract(t *testing.T) {
 // order of texts that is not that of their bytes.
 func TestPostgresKeepsTheContractAsItIsSetUp(t *testing.T) {
 	t.Parallel()
-	keepsTheContract(t, url.Values{"default_transaction_isolation": {"repeatable read"}, "timezone": {"Asia/Tokyo"}})
+	keepsTheContract(t, url.Values{"default_transaction_isolation": {"serializable"}, "timezone": {"Asia/Tokyo"}})
 }
 
 func keepsTheContract(t *testing.T, defaults url.Values) {

@@ -56,7 +56,7 @@ func children(t *testing.T, o store.Options, deeds ...string) (list []*exec.Cmd,
 	require.NoError(t, err)
 	waiting, open, err := os.Pipe()
 	require.NoError(t, err)
-	defer waiting.Close() //nolint:errcheck // the children have it
+	defer waiting.Close()
 	for _, deed := range deeds {
 		cmd := exec.CommandContext(t.Context(), self)
 		cmd.Env = append(os.Environ(), childDir+"="+o.StateDir, childURL+"="+o.URL, childDoes+"="+deed)

@@ -115,9 +115,9 @@ func fill(t *testing.T, d store.TaskStore, n int) {
 	for first := range 4 {
 		wg.Go(func() {
 			for i := first; i < n; i += 4 {
-				_, added, err := d.AddTask(t.Context(), store.Task{ID: fmt.Sprintf("t-%d", i), State: "running"})
-				assert.NoError(t, err)
-				assert.True(t, added)
+				if _, added, err := d.AddTask(t.Context(), store.Task{ID: fmt.Sprintf("t-%d", i), State: "running"}); err != nil || !added {
+					t.Error("not added:", err)
+				}
 			}
 		})
 	}
@@ -199,16 +199,15 @@ func killed(t *testing.T, o store.Options) {
 			for scan := bufio.NewScanner(says[i]); scan.Scan(); lines++ {
 				said[i][scan.Text()]++
 				if i == 0 && lines == 10 {
-					assert.NoError(t, cmd.Process.Kill())
+					_ = cmd.Process.Kill() // its end shows whether it worked
 				}
 			}
-			err := cmd.Wait()
-			if i == 0 {
-				assert.Error(t, err, "it was killed in the middle")
-				return
+			if err := cmd.Wait(); (err != nil) != (i == 0) {
+				t.Errorf("process %d, of which the first is killed: %v", i, err)
 			}
-			assert.NoError(t, err)
-			assert.Equal(t, most, lines)
+			if i > 0 {
+				assert.Equal(t, most, lines)
+			}
 		})
 	}
 	wg.Wait()

@@ -23,27 +23,27 @@ func budgets(t *testing.T, s Subject) {
 	t.Helper()
 	st := s.Store
 	a, b := added(t, st, store.Task{ID: "a"}), added(t, st, store.Task{ID: "b", Budget: "fleet"})
-	refuse := func(task store.Task, limit int64) {
+	refuse := func(task store.Task) {
 		t.Helper()
-		_, err := st.SwapTask(t.Context(), task, limit)
+		_, err := st.SwapTask(t.Context(), task, 1000)
 		refused(t, err, fault.KindRefused, store.ErrBudget)
 		now, err := st.Task(t.Context(), task.ID)
 		require.NoError(t, err)
 		assert.Equal(t, task.Version, now.Version, "nothing is written")
 	}
-	refuse(reserving(a, "fleet", 1001), 1000)
+	refuse(reserving(a, "fleet", 1001))
 	a = swapped(t, st, reserving(a, "fleet", 600), 1000)
-	refuse(reserving(b, "fleet", 401), 1000)
+	refuse(reserving(b, "fleet", 401))
 	b = swapped(t, st, reserving(b, "fleet", 400), 1000)
-	refuse(reserving(a, "fleet", 601), 1000)
+	refuse(reserving(a, "fleet", 601))
 	a = swapped(t, st, reserving(a, "fleet", 600), 10) // what does not grow is not asked
 	a = swapped(t, st, reserving(a, "fleet", 599), 10)
 	a = swapped(t, st, reserving(a, "fleet", 600), 1000)
 	b = swapped(t, st, reserving(b, "other", 400), 400) // each budget has a sum of its own
 	a = swapped(t, st, reserving(a, "fleet", 1000), 1000)
-	refuse(reserving(b, "fleet", 400), 1000) // as much as before, and all of it new to this budget
+	refuse(reserving(b, "fleet", 400)) // as much as before, and all of it new to this budget
 	b = swapped(t, st, reserving(b, "", 400), 1)
-	refuse(reserving(b, "fleet", 1), 1000)
+	refuse(reserving(b, "fleet", 1))
 
 	end := a
 	end.Over = true
@@ -66,7 +66,9 @@ func budgetRaces(t *testing.T, s Subject) {
 	}
 	sum := func() (sum int64) {
 		live, err := st.Tasks(t.Context(), store.TaskQuery{Live: true})
-		assert.NoError(t, err)
+		if err != nil {
+			t.Error(err)
+		}
 		for _, one := range live {
 			sum += one.ReserveMB
 		}
