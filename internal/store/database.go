@@ -27,7 +27,7 @@ type Options struct {
 type Database struct {
 	engine engine
 
-	board  board // where goroutines of this process wait for news of tasks
+	board board // where goroutines of this process wait for news of tasks
 
 	mu       sync.Mutex
 	db       *sql.DB // nil until the first call

@@ -96,7 +96,10 @@ func (s *server) reserve(ctx context.Context, tx *sql.Tx, budget string) error {
 	return err
 }
 
-func (s *server) stamp() string { return `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint` }
+// stamp is the same at every place of a statement.
+func (s *server) stamp() string {
+	return `(extract(epoch FROM statement_timestamp()) * 1000000)::bigint`
+}
 
 func (s *server) bytewise(column string) string { return column + ` COLLATE "C"` }
 
