@@ -17,6 +17,7 @@ import (
 	"sbx/internal/drill"
 	"sbx/internal/process"
 	"sbx/internal/providers/local"
+	"sbx/internal/providers/providertest"
 )
 
 // TestMain lets the test binary be sbx: for scripts, which call it by name, and
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == drill.ProgramArg {
 		os.Exit(run())
 	}
-	testscript.Main(m, map[string]func(){
+	testscript.Main(providertest.Wide{M: m}, map[string]func(){
 		"sbx": func() { os.Exit(run()) },
 		// The same program under another name, as a packager may install it.
 		"boxes": func() { os.Exit(run()) },
