@@ -108,5 +108,4 @@ type Spec struct {
 	Workdir          string
 	RequireHardLimit bool
 	Isolate          string // "" or the name of an isolation tool
-	Linger           bool   // it stays when its program has ended, until its TTL or a terminate
 }

@@ -15,6 +15,11 @@ import (
 // of it was seen to be gone. Everybody may help with it at the same time.
 func (r *Runner) finish(ctx context.Context, t Task) (Task, error) {
 	var err error
+	if t.Kept != nil && r.o.Keeps != nil {
+		if err := r.o.Keeps.Keep(ctx, *t.Kept, t.ID, t.Last().Session); err != nil {
+			return t, err
+		}
+	}
 	for _, a := range t.Attempts {
 		if a.GoneAt.IsZero() && !t.keeps(a) {
 			if t, err = r.endAttempt(ctx, t, a.N); err != nil {

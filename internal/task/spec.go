@@ -32,6 +32,7 @@ type Spec struct {
 	CPU         float64           `json:"cpu,omitempty"`
 	PIDs        int64             `json:"pids,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
+	MinTTL      time.Duration     `json:"min_ttl_ns,omitempty"` // the sandbox's life is at least so long
 
 	Limits    Limits          `json:"limits"`
 	Attempts  int             `json:"attempts"`
@@ -87,7 +88,7 @@ func (s Spec) TTL() time.Duration {
 	if longest <= 0 {
 		longest = s.Limits.Deadline
 	}
-	return longest + DeadManGrace + s.KeepAlive
+	return max(longest+DeadManGrace+s.KeepAlive, s.MinTTL)
 }
 
 // box is what the provider is asked to make for an attempt.

@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"context"
+	"math/rand/v2"
+	"path/filepath"
+	"time"
+
+	"sbx/internal/commands"
+	"sbx/internal/fleet"
+	"sbx/internal/providers"
+	"sbx/internal/publish"
+	"sbx/internal/sandbox"
+	"sbx/internal/task"
+	"sbx/internal/task/publisher"
+)
+
+// How long a create of a process that is gone may still make something: a local one
+// needs milliseconds, a VM has to be placed.
+const (
+	settlesHere = 3 * time.Second
+	settlesAway = 60 * time.Second
+)
+
+// localType is the kind of provider whose sandboxes cost nothing once they have ended.
+const localType = "local"
+
+// tasks joins what launching and stopping need.
+func (a *app) tasks(_ context.Context, parts commands.TaskParts) (task.Options, error) {
+	c, err := a.config()
+	if err != nil {
+		return task.Options{}, err
+	}
+	local := map[string]bool{}
+	for _, p := range c.Profiles {
+		local[p.Name] = p.Type == localType
+	}
+	return task.Options{
+		Ledger:    task.Ledger{Store: parts.Store, LimitMB: parts.BudgetMB},
+		Sandboxes: boxes{parts.Fleet},
+		Publisher: publisher.New(publisher.Options{
+			Git: a.git(), Dir: filepath.Join(c.StateDir, "tasks"), Environ: a.process.Environ, Workdir: a.process.Workdir,
+			Stdout: a.process.Stderr, Stderr: a.process.Stderr, Now: a.process.Now, Secret: parts.Secret, Notice: parts.Notice,
+		}),
+		Keeps: keeps{parts.Store, a.process.Now},
+		Owner: a.owner(), Alive: a.alive,
+		Deletes: func(profile string) bool { return !local[profile] },
+		Roll:    rand.Float64, //nolint:gosec // a pause needs no secret
+		Settling: func(profile string) time.Duration {
+			if local[profile] {
+				return settlesHere
+			}
+			return settlesAway
+		},
+	}, nil
+}
+
+func (a *app) git() *publish.Git {
+	return &publish.Git{Environ: a.process.Environ, Now: a.process.Now}
+}
+
+func (a *app) pushTarget(ctx context.Context, text string) (publish.Target, error) {
+	t, err := publish.ParseTarget(text)
+	if err != nil {
+		return t, err
+	}
+	return a.git().Resolve(ctx, t, a.process.Workdir)
+}
+
+type boxes struct{ *fleet.Fleet }
+
+func (b boxes) Labelled(ctx context.Context, profile string, labels map[string]string) ([]sandbox.Sandbox, error) {
+	f, err := b.Narrow([]string{profile})
+	if err != nil {
+		return nil, err
+	}
+	l := f.Collect(ctx, providers.Query{Labels: labels})
+	return l.Items, l.Err()
+}
+
+func (a *app) owner() task.Owner {
+	return task.Owner{Host: a.process.Host, PID: a.process.PID, Who: "sbx"}
+}
+
+func (a *app) alive(task.Owner) sandbox.Verdict { return sandbox.Unknown }
+
+func (a *app) background(context.Context, []byte) error { return nil }
