@@ -32,8 +32,8 @@ func (r *Runner) guarded(ctx context.Context, t Task, limits []limit, do func(co
 	cause := context.Cause(ctx)
 	cut(nil)
 	guards.Wait()
-	if cause != nil {
-		return cause
+	if err != nil && cause != nil {
+		return cause // what was done in spite of it was done: the next change says whether it counts
 	}
 	return err
 }
