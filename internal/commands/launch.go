@@ -271,9 +271,11 @@ func taskVerdict(t task.Task, err error) error {
 		return fault.New(fault.KindCanceled, "stopped by %s", t.StopBy).At("", op)
 	case code == task.CodeNotRun:
 		return fault.New(fault.KindLauncher, "%s", notRunWords(t)).At("", op).WithHint("`sbx tasks show %s` has the evidence", t.ID)
-	default:
-		return ProgramExit{Code: code}
 	}
+	if a := over.Last(); a != nil && a.Fault != "" { // sbx says it: no program was there to
+		return fault.New(fault.Kind(a.Fault), "%s", notRunWords(t)).At("", op)
+	}
+	return ProgramExit{Code: over.ExitCode()}
 }
 
 func notRunWords(t task.Task) string {
@@ -281,7 +283,7 @@ func notRunWords(t task.Task) string {
 	if a := t.Last(); a != nil && a.Exit != nil {
 		for _, e := range a.Exit.Evidence {
 			if e.What == "create" {
-				why = e.Value + "; " + why
+				return e.Value
 			}
 		}
 	}

@@ -32,7 +32,7 @@ func (l *launching) detached(ctx context.Context, t task.Task, env []string, add
 		if err != nil {
 			return err
 		}
-		if err := l.d.Background(ctx, raw); err != nil {
+		if err := l.d.Background(ctx, t.ID, raw); err != nil {
 			return fault.New(fault.KindLauncher, "the background runner of task %s could not be started: %w", t.ID, err).
 				WithHint("`sbx stop %s` ends the task; without --detach it runs here", t.ID)
 		}
