@@ -72,7 +72,9 @@ func (h *host) handle(backend http.Handler, rw http.ResponseWriter, r *http.Requ
 	backend.ServeHTTP(rw, r)
 }
 
-func (h *host) with(userinfo string) string { return strings.Replace(h.url, "://", "://"+userinfo+"@", 1) }
+func (h *host) with(userinfo string) string {
+	return strings.Replace(h.url, "://", "://"+userinfo+"@", 1)
+}
 
 func TestCredentialsInTheAddress(t *testing.T) {
 	t.Parallel()
