@@ -45,6 +45,8 @@ func (p *Provider) Exec(ctx context.Context, id string, c providers.Command) (sa
 		return sandbox.Exit{Raw: "lost stream", Class: sandbox.ClassTransport, Cause: sandbox.CauseUnknown, Confidence: sandbox.ConfidenceUnknown}, f.Err
 	case err != nil:
 		return sandbox.Exit{}, p.wrap(err, OpExec, id)
+	case f.Cut > 0: // it ended before that
+		return *run.exit(), nil
 	}
 	return *run.exit(), p.answer(ctx, f, OpExec, id)
 }

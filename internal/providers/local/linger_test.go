@@ -15,7 +15,6 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
-	"sbx/internal/providers/local/record"
 	"sbx/internal/sandbox"
 )
 
@@ -220,10 +219,4 @@ func TestWatchdogEndsWhatLingers(t *testing.T) {
 	last := b.ended(t, s.ID)
 	assert.Equal(t, "the memory watchdog ended it", evidenceOf(last.Exit, "the sandbox ended later"))
 	assert.Equal(t, sandbox.ClassOK, last.Exit.Class)
-}
-
-// The form stays 1, so that an older sbx reads and ends what lingers.
-func TestLingerIsAnAddition(t *testing.T) {
-	t.Parallel()
-	assert.Equal(t, 1, record.Schema)
 }
