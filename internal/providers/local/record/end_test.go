@@ -32,8 +32,8 @@ func TestCloseKeepsWhatTheProgramDid(t *testing.T) {
 		"lost while it ran":         {record.Record{Linger: true}, record.Exit{SupervisorLost: true}, false, sandbox.StateFailed},
 		"seen, but not as its own":  {record.Record{Linger: true, Exit: &record.Exit{Signal: 9}}, record.Exit{Signal: 9, TimedOut: true}, false, sandbox.StateFailed},
 		"no linger, then anything":  {record.Record{Exit: exit(0)}, record.Exit{Signal: 9, TimedOut: true}, false, sandbox.StateFailed},
-		"out of time, with code 0":  {record.Record{}, *new(record.Exit{Code: new(0), TimedOut: true}), false, sandbox.StateFailed},
-		"the watchdog, with code 0": {record.Record{}, *new(record.Exit{Code: new(0), WatchdogBytes: 1}), false, sandbox.StateFailed},
+		"out of time, with code 0":  {record.Record{}, record.Exit{Code: new(0), TimedOut: true}, false, sandbox.StateFailed},
+		"the watchdog, with code 0": {record.Record{}, record.Exit{Code: new(0), WatchdogBytes: 1}, false, sandbox.StateFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
