@@ -70,8 +70,8 @@ type TerminateOptions struct {
 
 // LogQuery narrows a read of logs.
 type LogQuery struct {
-	Since  time.Time // zero = from the start
-	Tail   int       // the last n lines; 0 = all
+	Since time.Time // zero = from the start
+	Tail  int       // the last n lines; 0 = all
 	// Follow goes on until the program that create started has ended and what it
 	// wrote was given, or ctx ends; where create started none, until the sandbox
 	// ends. Both are a plain end. Processes that the program left behind may write
