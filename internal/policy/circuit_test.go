@@ -142,6 +142,16 @@ func TestDecodeMendsWhatNoRuleCanHaveSet(t *testing.T) {
 	c, _ := decode([]byte(`{"window":[{"at":1795262400,"good":-9,"fault":4}]}`)).told(0, ResultFault, noon())
 	assert.True(t, c.Open, "a negative count is none")
 	assert.Equal(t, 5, c.Calls)
+	for body, want := range map[string]time.Duration{
+		`{"open":true}`:                                   2 * SharedOpen,
+		`{"open":true,"open_for_ms":-1}`:                  2 * SharedOpen,
+		`{"open":true,"open_for_ms":9223372036854775807}`: SharedOpenMax,
+	} {
+		c, _ = decode([]byte(body)).ask("me", noon())
+		c, _ = c.told(c.Generation, ResultFault, noon())
+		_, v := c.ask("me", noon())
+		assert.Equal(t, verdict{wait: want}, v, body)
+	}
 }
 
 // FuzzCircuit plays events against a model that keeps every result by itself, and

@@ -96,7 +96,6 @@ func (s *Shared) Allow(ctx context.Context, key, who string) (Permit, error) {
 	var refused error
 	err := s.change(ctx, key, func(c circuit, now time.Time) (circuit, bool) {
 		next, v := c.ask(who, now)
-		refused = nil
 		if !v.allowed {
 			refused = refusal(key, c, v, now)
 		}
