@@ -70,7 +70,7 @@ func FuzzLoad(f *testing.F) {
 			require.True(t, d >= time.Second && d <= 7*24*time.Hour, d)
 		}
 		require.True(t, r.Attempts >= 1 && r.Attempts <= 100)
-		require.True(t, r.RetryDelay <= RetryCap)
+		require.LessOrEqual(t, r.RetryDelay, RetryCap)
 		_, err = r.Contradictions()
 		require.True(t, err == nil || fault.KindOf(err) == fault.KindUsage)
 		require.NotEmpty(t, c.Profiles)

@@ -72,6 +72,6 @@ func (l leeway) words() string {
 	case mayEnable:
 		return "switch it on"
 	default:
-		return "-"
+		return "do nothing"
 	}
 }
