@@ -28,8 +28,9 @@ func launchPage() string {
 	}
 	fmt.Fprintf(&b, "\nDurations have units (`90s`, `10m`), sizes are 1024-based (`512M`, `4G`). Where\n"+
 		"nobody set a size, a project file needs trust to set one: whether it is lower than\n"+
-		"the provider's own choice is not known. Snapshot and image count for services; where both are set the snapshot is taken. The\n"+
-		"`template` of a profile names the one of E2B and Novita.\n\n"+
+		"the provider's own choice is not known. Snapshot and image count for services; where\n"+
+		"both are set the snapshot is taken. The `template` of a profile is that of E2B and\n"+
+		"Novita.\n\n"+
 		"Between attempts `retry_delay` passes, then each time %d times as long, up to\n"+
 		"%d %% longer or shorter, never more than %.0f s.\n", config.RetryFactor, config.RetrySpread, config.RetryCap.Seconds())
 	contradictions(&b)

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -45,7 +46,7 @@ func TestDoctorTellsWhatStopsLaunching(t *testing.T) {
 			var got []string
 			for _, item := range r.list(t, "items") {
 				if item["check"] == checkLaunching {
-					got = append(got, item["verdict"].(string)+" "+item["message"].(string))
+					got = append(got, fmt.Sprint(item["verdict"], " ", item["message"]))
 				}
 			}
 			assert.ElementsMatch(t, tc.want, got)
