@@ -111,6 +111,16 @@ type Launcher interface {
 	Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error)
 }
 
+// Admitter says whether a sandbox may start here now, where that hangs on more than
+// an account's limits.
+type Admitter interface {
+	// Admit is nil where one of this size, in bytes, may start; 0 = of the profile's
+	// own default size. fault.KindRefused, with the reason in a few words: not now.
+	// What cannot be known refuses nothing. A yes reserves nothing: two that ask
+	// at once may both hear it.
+	Admit(ctx context.Context, memoryBytes int64) error
+}
+
 // Commander runs a command inside a running sandbox.
 type Commander interface {
 	// Exec returns how the command ended. An error means that it could not be
