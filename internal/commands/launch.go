@@ -92,6 +92,7 @@ func newLaunch(d *Deps, p *output.Printer, o *launchOptions, command []string) (
 		return nil, err
 	}
 	hide(p, box.Env)
+	d.Globals.Settings = o.settings()
 	c, err := d.Config()
 	if err != nil {
 		return nil, err

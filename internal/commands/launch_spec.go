@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
+	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
@@ -17,8 +17,16 @@ func (l *launching) spec(ctx context.Context) (task.Spec, error) {
 	if err != nil {
 		return task.Spec{}, err
 	}
-	spec := specOf(target.Name, l.box)
-	if err := l.limits(&spec); err != nil {
+	run, err := l.config.Run()
+	if err != nil {
+		return task.Spec{}, err
+	}
+	size := run.Size(target)
+	spec := specOf(target.Name, size.Fill(l.box))
+	if open := size.Open(); len(open) > 0 && !target.Here && l.box.Template == "" && l.box.Snapshot == "" {
+		l.p.Note("nobody has said how much " + strings.Join(open, " and ") + " it gets: the provider decides")
+	}
+	if err := l.limits(&spec, run); err != nil {
 		return spec, err
 	}
 	if err := l.places(&spec); err != nil {
@@ -59,34 +67,29 @@ func specOf(provider string, box sandbox.Spec) task.Spec {
 	return s
 }
 
-// limits reads how long everything may take.
-func (l *launching) limits(s *task.Spec) error {
-	o := l.o
-	s.Attempts = o.attempts
-	for _, f := range []struct {
-		name, text string
-		into       *time.Duration
-		otherwise  time.Duration
-	}{
-		{"command-timeout", o.command, &s.Limits.Command, 300 * time.Second},
-		{"attempt-timeout", o.attempt, &s.Limits.Attempt, 600 * time.Second},
-		{"deadline", o.deadline, &s.Limits.Deadline, 35 * time.Minute},
-		{"inactivity", o.idle, &s.Limits.Inactivity, 60 * time.Second},
-		{"retry-delay", o.delay, &s.Delay, 6 * time.Second},
-		{"keep-for", o.keepFor, &s.KeepAlive, time.Hour},
-	} {
-		*f.into = f.otherwise
-		if o.flags.Changed(f.name) {
-			d, err := sandbox.ParseDuration(f.text)
-			if err != nil {
-				return fault.Usage("--%s: %w", f.name, err)
-			}
-			*f.into = d
+// limits reads how long everything may take, and how large it may be.
+func (l *launching) limits(s *task.Spec, run config.Run) error {
+	warnings, refused := run.Contradictions()
+	for _, w := range append(run.Warnings, warnings...) {
+		l.p.Warn(w)
+	}
+	if refused != nil {
+		return refused
+	}
+	s.Limits = task.Limits{Command: run.CommandTimeout, Attempt: run.AttemptTimeout, Deadline: run.Deadline, Inactivity: run.Inactivity}
+	s.Attempts, s.Delay, s.Callback = run.Attempts, run.RetryDelay, run.CallbackURL != ""
+	if l.o.keep {
+		s.KeepAlive = run.KeepAliveTTL
+	}
+	if l.o.flags != nil && l.o.flags.Changed("keep-for") {
+		d, err := sandbox.ParseDuration(l.o.keepFor)
+		if err != nil {
+			return fault.Usage("--keep-for: %w", err)
 		}
+		s.KeepAlive = d
 	}
-	if !o.keep {
-		s.KeepAlive = 0
-	}
+	s.NoForeign, s.NoPolling, s.NoProbe = !run.Switches.DBBackedStop, !run.Switches.CancellationChecks, !run.Switches.HealthProbe
+	s.NoInactivity, s.NoKill = !run.Switches.InactivityTimeout, !run.Switches.AuthoritativeTimeout
 	return nil
 }
 
