@@ -49,6 +49,7 @@ func (a *app) tasks(_ context.Context, parts commands.TaskParts) (task.Options, 
 		Owner: a.owner(), Alive: a.alive,
 		Deletes: func(profile string) bool { return !here[profile] },
 		Roll:    rand.Float64, //nolint:gosec // a pause needs no secret
+		At:      a.process.At,
 		Settling: func(profile string) time.Duration {
 			if here[profile] {
 				return settlesHere

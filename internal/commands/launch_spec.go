@@ -26,6 +26,9 @@ func (l *launching) spec(ctx context.Context) (task.Spec, error) {
 	if open := size.Open(); len(open) > 0 && !target.Here && l.box.Template == "" && l.box.Snapshot == "" {
 		l.p.Note("nobody has said how much " + strings.Join(open, " and ") + " it gets: the provider decides")
 	}
+	if target.Here {
+		spec.Workdir = l.d.absolute(spec.Workdir) // the task may be gone on with from another folder
+	}
 	if err := l.limits(&spec, run); err != nil {
 		return spec, err
 	}
