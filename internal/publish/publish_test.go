@@ -60,6 +60,21 @@ func TestPublishOfABundleThatReachesBehindTheBranch(t *testing.T) {
 	assert.Equal(t, w.head(), w.at("refs/heads/main"))
 }
 
+// The work builds on another branch, and only the history between shows that it
+// contains this one.
+func TestPublishOfWorkThatIsAheadByAnotherBranch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.commit("on another branch")
+	between := w.commit("and one more")
+	w.run(w.inside, "push", "--quiet", "origin", "HEAD:next")
+	p := w.work("t1", "main")
+	p.Bundle, p.Base = w.collect(between), w.base
+	_, err := w.git.Publish(t.Context(), p)
+	require.NoError(t, err)
+	assert.Equal(t, w.head(), w.at("refs/heads/main"))
+}
+
 func TestPublishOfAWholeHistory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
