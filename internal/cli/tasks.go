@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -84,4 +85,44 @@ func (a *app) owner() task.Owner {
 
 func (a *app) alive(task.Owner) sandbox.Verdict { return sandbox.Unknown }
 
-func (a *app) background(context.Context, []byte) error { return nil }
+// background starts this binary again as the runner of a task. What it says goes to
+// a file of the state directory.
+func (a *app) background(_ context.Context, id string, order []byte) error {
+	self, err := self()
+	if err != nil {
+		return err
+	}
+	dir, err := a.stateFile("tasks")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	log, err := os.OpenFile(filepath.Join(dir, id+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close() // the runner has its own
+	return a.process.Background(self, append(a.inherited(), commands.RunnerVerb), order, log)
+}
+
+// self is a path to this binary that works after the file was replaced.
+func self() (string, error) {
+	if _, err := os.Stat("/proc/self/exe"); err == nil {
+		return "/proc/self/exe", nil
+	}
+	return os.Executable()
+}
+
+// inherited are the flags under which the runner finds the same configuration.
+func (a *app) inherited() []string {
+	var args []string
+	if a.globals.Config != "" {
+		args = append(args, "--config", a.globals.Config)
+	}
+	for _, p := range a.globals.Providers {
+		args = append(args, "--provider", p)
+	}
+	return args
+}

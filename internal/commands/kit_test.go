@@ -24,8 +24,10 @@ import (
 	"sbx/internal/process"
 	"sbx/internal/providers"
 	"sbx/internal/providers/fake"
+	"sbx/internal/publish"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
+	"sbx/internal/task"
 )
 
 // noon is the time in every test of this room.
@@ -47,6 +49,8 @@ type bench struct {
 	adjust  func(*Deps)                           // last changes, by the test
 	context func(context.Context) context.Context // the operator's signals, by the test
 	store   *store.InMemory
+
+	background []string // what background runners were told
 }
 
 // result is what a verb left.
@@ -159,6 +163,13 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 		Journals:    func() (journal.Disk, error) { return journal.Dir(filepath.Join(b.home, "runs")), nil },
 		ShareRun:    func(context.Context, store.Run) error { return nil },
 		SharedRuns:  func(context.Context, int) ([]store.Run, error) { return b.shared, nil },
+		Tasks:       func(_ context.Context, parts TaskParts) (task.Options, error) { return b.tasks(p, parts), nil },
+		Alive:       func(task.Owner) sandbox.Verdict { return sandbox.Unknown },
+		PushTarget:  func(_ context.Context, text string) (publish.Target, error) { return publish.ParseTarget(text) },
+		Background: func(_ context.Context, id string, order []byte) error {
+			b.background = append(b.background, id+" "+string(order))
+			return nil
+		},
 		Lock: func(ctx context.Context, h lock.Holder, wait time.Duration) (context.Context, func() error, error) {
 			l, err := lock.Take(ctx, filepath.Join(b.home, "cleanup.lock"), h, wait)
 			if err != nil {
@@ -202,6 +213,26 @@ func (r result) item(tb testing.TB) map[string]any {
 	item, ok := r.object(tb)["item"].(map[string]any)
 	require.True(tb, ok, "no item: %s", r.stdout)
 	return item
+}
+
+// sandboxes is a fleet as tasks see it.
+type sandboxes struct{ *fleet.Fleet }
+
+func (s sandboxes) Labelled(ctx context.Context, profile string, labels map[string]string) ([]sandbox.Sandbox, error) {
+	f, err := s.Narrow([]string{profile})
+	if err != nil {
+		return nil, err
+	}
+	l := f.Collect(ctx, providers.Query{Labels: labels})
+	return l.Items, l.Err()
+}
+
+// tasks is what tasks are run with in a test; nothing is published.
+func (b *bench) tasks(p process.Process, parts TaskParts) task.Options {
+	return task.Options{
+		Ledger: task.Ledger{Store: parts.Store, LimitMB: parts.BudgetMB}, Sandboxes: sandboxes{parts.Fleet},
+		Owner: task.Owner{Host: p.Host, PID: p.PID, Who: "test"},
+	}
 }
 
 // kept is the store of all runs over this bench.

@@ -59,16 +59,16 @@ func launchArgs(o *launchOptions) cobra.PositionalArgs {
 }
 
 func launch(ctx context.Context, d *Deps, p *output.Printer, command []string, o *launchOptions) error {
-	l, err := newLaunch(d, p, o)
+	l, err := newLaunch(d, p, o, command)
 	if err != nil {
 		return err
 	}
-	spec, env, err := l.spec(ctx, command)
+	spec, err := l.spec(ctx)
 	if err != nil {
 		return err
 	}
 	return l.with(ctx, spec, func(ctx context.Context, options task.Options) error {
-		return l.one(ctx, options, spec, env, "")
+		return l.one(ctx, options, spec, "")
 	})
 }
 
@@ -79,18 +79,24 @@ type launching struct {
 	o      *launchOptions
 	config *config.Config
 	schema string
+	box    sandbox.Spec   // what the flags of create say, with the values of the environment
 	secret publish.Target // with its credentials
 }
 
-func newLaunch(d *Deps, p *output.Printer, o *launchOptions) (*launching, error) {
+func newLaunch(d *Deps, p *output.Printer, o *launchOptions, command []string) (*launching, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
+	box, err := o.create.read(d, command)
+	if err != nil {
+		return nil, err
+	}
+	hide(p, box.Env)
 	c, err := d.Config()
 	if err != nil {
 		return nil, err
 	}
-	return &launching{d: d, p: p, o: o, config: c, schema: runSchema}, nil
+	return &launching{d: d, p: p, o: o, config: c, schema: runSchema, box: box}, nil
 }
 
 // with opens what a task of this spec needs, takes over what dead processes left,
@@ -135,7 +141,7 @@ func (d *Deps) sweepTasks(ctx context.Context, p *output.Printer, options task.O
 }
 
 // one launches one task, or joins the one of the same key.
-func (l *launching) one(ctx context.Context, options task.Options, spec task.Spec, env []string, from string) error {
+func (l *launching) one(ctx context.Context, options task.Options, spec task.Spec, from string) error {
 	fresh := task.New(task.NewID(), l.o.key, spec, options.Owner, l.d.now())
 	fresh.ResumedFrom = from
 	t, added, err := options.Ledger.Add(ctx, fresh)
@@ -148,11 +154,11 @@ func (l *launching) one(ctx context.Context, options task.Options, spec task.Spe
 		}
 	}
 	if l.o.detach {
-		return l.detached(ctx, t, env, added)
+		return l.detached(ctx, t, added)
 	}
 	ear := newEar(l.d, l.p)
 	options.Ear = ear
-	now, err := l.d.bring(ctx, l.p, options, t, env)
+	now, err := l.d.bring(ctx, l.p, options, t, l.box.Env)
 	ear.close()
 	if ctx.Err() != nil && err != nil && !now.State.Over() {
 		l.p.Warn("task " + t.ID + " is left as it is: the next sbx goes on with it, and `sbx stop " + t.ID + "` stops it")
@@ -271,9 +277,11 @@ func taskVerdict(t task.Task, err error) error {
 		return fault.New(fault.KindCanceled, "stopped by %s", t.StopBy).At("", op)
 	case code == task.CodeNotRun:
 		return fault.New(fault.KindLauncher, "%s", notRunWords(t)).At("", op).WithHint("`sbx tasks show %s` has the evidence", t.ID)
-	default:
-		return ProgramExit{Code: code}
 	}
+	if a := over.Last(); a != nil && a.Fault != "" { // sbx says it: no program was there to
+		return fault.New(fault.Kind(a.Fault), "%s", notRunWords(t)).At("", op)
+	}
+	return ProgramExit{Code: over.ExitCode()}
 }
 
 func notRunWords(t task.Task) string {
@@ -281,7 +289,7 @@ func notRunWords(t task.Task) string {
 	if a := t.Last(); a != nil && a.Exit != nil {
 		for _, e := range a.Exit.Evidence {
 			if e.What == "create" {
-				why = e.Value + "; " + why
+				return e.Value
 			}
 		}
 	}

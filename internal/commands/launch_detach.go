@@ -26,13 +26,13 @@ type order struct {
 const RunnerVerb = "run-task"
 
 // detached hands a task to a process of its own, and prints its id.
-func (l *launching) detached(ctx context.Context, t task.Task, env []string, added bool) error {
+func (l *launching) detached(ctx context.Context, t task.Task, added bool) error {
 	if added {
-		raw, err := json.Marshal(order{Task: t.ID, Env: env, Push: l.o.push, BudgetMB: l.o.budgetMB, Joblog: l.o.joblog})
+		raw, err := json.Marshal(order{Task: t.ID, Env: l.box.Env, Push: l.o.push, BudgetMB: l.o.budgetMB, Joblog: l.o.joblog})
 		if err != nil {
 			return err
 		}
-		if err := l.d.Background(ctx, raw); err != nil {
+		if err := l.d.Background(ctx, t.ID, raw); err != nil {
 			return fault.New(fault.KindLauncher, "the background runner of task %s could not be started: %w", t.ID, err).
 				WithHint("`sbx stop %s` ends the task; without --detach it runs here", t.ID)
 		}

@@ -11,39 +11,34 @@ import (
 	"sbx/internal/task"
 )
 
-// spec turns the flags and the configuration into what is asked for, and the values
-// for its environment.
-func (l *launching) spec(ctx context.Context, command []string) (task.Spec, []string, error) {
+// spec turns the flags and the configuration into what is asked for.
+func (l *launching) spec(ctx context.Context) (task.Spec, error) {
 	target, err := l.config.LaunchTarget()
 	if err != nil {
-		return task.Spec{}, nil, err
+		return task.Spec{}, err
 	}
-	box, err := l.o.create.read(l.d, command)
-	if err != nil {
-		return task.Spec{}, nil, err
-	}
-	spec := specOf(target.Name, box)
+	spec := specOf(target.Name, l.box)
 	if err := l.limits(&spec); err != nil {
-		return spec, nil, err
+		return spec, err
 	}
 	if err := l.places(&spec); err != nil {
-		return spec, nil, err
+		return spec, err
 	}
 	if err := l.publishing(ctx, &spec); err != nil {
-		return spec, nil, err
+		return spec, err
 	}
 	spec.Session = l.o.session
 	spec.RetryOn = l.o.classes
 	if l.o.budgetMB > 0 {
 		spec.Budget = budgetName(l.d.Process.Host)
 		if spec.MemoryBytes == 0 {
-			return spec, nil, fault.Usage("--memory-budget needs --memory: what a task may take is not known otherwise")
+			return spec, fault.Usage("--memory-budget needs --memory: what a task may take is not known otherwise")
 		}
 		if spec.MemoryBytes/sandbox.MiB > l.o.budgetMB {
-			return spec, nil, fault.Usage("--memory is more than --memory-budget: the task could never begin")
+			return spec, fault.Usage("--memory is more than --memory-budget: the task could never begin")
 		}
 	}
-	return spec, box.Env, l.refusals(spec)
+	return spec, l.refusals(spec)
 }
 
 // budgetName is whose memory a budget is about: this machine's.

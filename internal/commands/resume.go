@@ -42,7 +42,7 @@ func resume(ctx context.Context, d *Deps, p *output.Printer, word string, comman
 			return fault.Usage("resume: --%s has no meaning here", flag).WithHint("the sandbox is the one that the task has kept, or one made like it")
 		}
 	}
-	l, err := newLaunch(d, p, o)
+	l, err := newLaunch(d, p, o, command)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func resume(ctx context.Context, d *Deps, p *output.Printer, word string, comman
 	if err != nil {
 		return err
 	}
-	spec, env, err := l.spec(ctx, command)
+	spec, err := l.spec(ctx)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func resume(ctx context.Context, d *Deps, p *output.Printer, word string, comman
 	}
 	l.schema = "sbx.resume/v1"
 	return l.with(ctx, spec, func(ctx context.Context, options task.Options) error {
-		return l.one(ctx, options, spec, env, from.ID)
+		return l.one(ctx, options, spec, from.ID)
 	})
 }
 

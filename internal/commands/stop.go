@@ -22,12 +22,13 @@ func newStop(d *Deps) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "stop TASK...",
 		GroupID: groupAct,
-		Short:   "Stop tasks: first nothing is published any more, then all of it is gone",
+		Short:   "Stop tasks: nothing is published any more, and all is gone",
 		Long: "Stop tasks from any process and any host that shares the store.\n\n" +
 			"Each answers with two lines: `will not publish` as soon as that is certain, and\n" +
 			"`gone` when every sandbox made for it was seen to be gone. Exit 0 means both, 8\n" +
-			"the first alone, 11 that it is published already, 5 that there is no such task.",
-		Example:           "sbx stop t-k3v9x2mq7abc\nsbx tasks --state running -o name | xargs sbx stop",
+			"the first alone, 11 that it is published already, 5 that there is no such task.\n" +
+			"`-` reads TASKs from standard input.",
+		Example:           "sbx stop t-k3v9x2mq7abc\nsbx tasks -o name | sbx stop -",
 		Args:              usageArgs(cobra.MinimumNArgs(1), "name a task: sbx stop TASK"),
 		ValidArgsFunction: d.completeTasks,
 	}
@@ -64,7 +65,11 @@ func stopColumns() []output.Column[stopped] {
 	}
 }
 
-func stopTasks(ctx context.Context, d *Deps, p *output.Printer, words []string) error {
+func stopTasks(ctx context.Context, d *Deps, p *output.Printer, args []string) error {
+	words, err := d.words(args)
+	if err != nil {
+		return err
+	}
 	f, err := d.Only(ctx)
 	if err != nil {
 		return err

@@ -36,6 +36,8 @@ func newTasks(d *Deps) *cobra.Command {
 			"they wait for, and how the last attempt ended. `sbx tasks show TASK` has all of one.",
 		Example: "sbx tasks\nsbx tasks --state running --state pending\nsbx tasks --since 24h -o json",
 		Args:    usageArgs(noArgs, "`sbx tasks show TASK` shows one"),
+
+		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false

@@ -81,7 +81,7 @@ func worth(line string) int {
 	switch {
 	case strings.TrimSpace(line) == "":
 		return 0
-	case strings.Contains(line, "hung up unexpectedly"), strings.HasPrefix(line, "error: failed to push some refs"), strings.HasPrefix(line, "fatal: Could not read from remote"):
+	case strings.Contains(line, "hung up unexpectedly"), strings.HasPrefix(line, "error: failed to push some refs"), strings.HasPrefix(line, "fatal: Could not read from remote"), strings.HasPrefix(line, "fatal: fsck error"):
 		return 1
 	case strings.HasPrefix(line, "error:"):
 		return 3

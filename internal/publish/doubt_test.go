@@ -49,7 +49,7 @@ func TestHangingRemoteLeavesDoubtAndLookTells(t *testing.T) {
 	gate := w.gate("pre-receive")
 	p := w.work("t1", "agent/t1")
 	p.Target.Remote = h.url
-	w.git.Limit = 2 * time.Second
+	w.git.Limit = 3 * time.Second
 	_, err := w.git.Publish(t.Context(), p)
 	require.ErrorIs(t, err, ErrInDoubt)
 	assert.Equal(t, fault.KindUnavailable, fault.KindOf(err))
@@ -73,7 +73,7 @@ func TestStopSettlesDoubt(t *testing.T) {
 	gate := w.gate("pre-receive")
 	p := w.work("t1", "agent/t1")
 	p.Target.Remote = h.url
-	w.git.Limit = 2 * time.Second
+	w.git.Limit = 3 * time.Second
 	_, err := w.git.Publish(t.Context(), p)
 	require.ErrorIs(t, err, ErrInDoubt)
 	m, err := w.git.Poison(t.Context(), "t1", p.Target, "ann", w.git.Now())
@@ -95,7 +95,7 @@ func TestLateAnswerIsNoDoubt(t *testing.T) {
 	gate := w.gate("post-receive")
 	p := w.work("t1", "agent/t1")
 	p.Target.Remote = h.url
-	w.git.Limit = 2 * time.Second
+	w.git.Limit = 3 * time.Second
 	got, err := w.git.Publish(t.Context(), p)
 	require.NoError(t, err)
 	assert.Equal(t, w.head(), got.Commit)
@@ -108,7 +108,7 @@ func TestLateAnswerOfAStop(t *testing.T) {
 	w := newWorld(t)
 	h := w.serve(&host{})
 	w.gate("post-receive")
-	w.git.Limit = time.Second
+	w.git.Limit = 2 * time.Second
 	there := Target{Remote: h.url, Branch: "b"}
 	m, err := w.git.Poison(t.Context(), "t1", there, "ann", w.git.Now())
 	require.NoError(t, err)
@@ -120,7 +120,7 @@ func TestHangingStopIsNoVerdict(t *testing.T) {
 	w := newWorld(t)
 	h := w.serve(&host{})
 	w.gate("pre-receive")
-	w.git.Limit = time.Second
+	w.git.Limit = 2 * time.Second
 	m, err := w.git.Poison(t.Context(), "t1", Target{Remote: h.url, Branch: "b"}, "ann", w.git.Now())
 	require.ErrorIs(t, err, ErrInDoubt)
 	assert.Equal(t, fault.KindUnavailable, fault.KindOf(err))
@@ -156,7 +156,7 @@ func TestGitKilledInTheMiddleOfThePush(t *testing.T) {
 		},
 		"a stop comes first": func(w *world, p Push, g gate, h *host) Verdict {
 			m, err := w.git.Poison(w.t.Context(), p.Task, p.Target, "ann", w.git.Now())
-			assert.NoError(w.t, err)
+			require.NoError(w.t, err)
 			g.open(w.t)
 			h.busy.Wait()
 			return m.Verdict

@@ -108,8 +108,7 @@ func TestStopWhileThePushIsOnTheLine(t *testing.T) {
 	h := &host{}
 	h.pushing = func() {
 		m, err := w.git.Poison(t.Context(), "t1", local, "ann", w.git.Now())
-		assert.NoError(t, err)
-		assert.Equal(t, Stopped, m.Verdict)
+		assert.True(t, err == nil && m.Verdict == Stopped, "%+v, %v", m, err) // on the server's goroutine
 	}
 	p.Target.Remote = w.serve(h).url
 	_, err := w.git.Publish(t.Context(), p)

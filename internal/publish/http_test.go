@@ -72,7 +72,9 @@ func (h *host) handle(backend http.Handler, rw http.ResponseWriter, r *http.Requ
 	backend.ServeHTTP(rw, r)
 }
 
-func (h *host) with(userinfo string) string { return strings.Replace(h.url, "://", "://"+userinfo+"@", 1) }
+func (h *host) with(userinfo string) string {
+	return strings.Replace(h.url, "://", "://"+userinfo+"@", 1)
+}
 
 func TestCredentialsInTheAddress(t *testing.T) {
 	t.Parallel()
@@ -158,7 +160,7 @@ func TestCredentialsThatMayReadOnly(t *testing.T) {
 	assert.Equal(t, fault.KindAuth, fault.KindOf(w.git.Check(t.Context(), p.Target)), "seen before an agent has run for an hour")
 	_, err := w.git.Publish(t.Context(), p)
 	assert.Equal(t, fault.KindAuth, fault.KindOf(err), "%v", err)
-	assert.NotErrorIs(t, err, ErrInDoubt)
+	require.NotErrorIs(t, err, ErrInDoubt)
 	_, err = w.git.Poison(t.Context(), "t1", p.Target, "ann", w.git.Now())
 	assert.Equal(t, fault.KindAuth, fault.KindOf(err), "%v", err)
 }

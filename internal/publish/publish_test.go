@@ -115,7 +115,7 @@ func TestPoisonThenPublish(t *testing.T) {
 	_, err = w.git.Publish(t.Context(), p)
 	require.ErrorIs(t, err, ErrStopped)
 	assert.Equal(t, fault.KindRefused, fault.KindOf(err))
-	assert.ErrorContains(t, err, "ann on host at 2023-11-14T22:13:20Z")
+	require.ErrorContains(t, err, "ann on host at 2023-11-14T22:13:20Z")
 	assert.Equal(t, w.base, w.at("refs/heads/main"))
 	again, err := w.git.Poison(t.Context(), "t1", p.Target, "bob", at.Add(time.Hour))
 	require.NoError(t, err)
@@ -143,7 +143,7 @@ func TestPoisonBetweenLookAndPush(t *testing.T) {
 	slow := *w.git
 	slow.beforePush = func() {
 		m, err := w.git.Poison(t.Context(), "t1", p.Target, "ann", w.git.Now())
-		assert.NoError(t, err)
+		require.NoError(t, err)
 		assert.Equal(t, Stopped, m.Verdict)
 	}
 	_, err := slow.Publish(t.Context(), p)
@@ -200,7 +200,7 @@ func TestMissingBase(t *testing.T) {
 	p.Bundle = w.collect(local)
 	_, err := w.git.Publish(t.Context(), p)
 	require.Equal(t, fault.KindUsage, fault.KindOf(err), "%v", err)
-	assert.ErrorContains(t, err, local)
+	require.ErrorContains(t, err, local)
 	assert.Empty(t, w.at("refs/heads/agent/t1"))
 }
 
@@ -218,8 +218,8 @@ func TestOneRefusedRefHoldsBoth(t *testing.T) {
 			w.hook(tc.hook, tc.line)
 			_, err := w.git.Publish(t.Context(), p)
 			require.Equal(t, fault.KindRefused, fault.KindOf(err), "%v", err)
-			assert.ErrorContains(t, err, tc.word)
-			assert.NotErrorIs(t, err, ErrInDoubt)
+			require.ErrorContains(t, err, tc.word)
+			require.NotErrorIs(t, err, ErrInDoubt)
 			assert.Empty(t, w.at("refs/heads/agent/t1"))
 			assert.Empty(t, w.at("refs/sbx/fence/t1"))
 		})

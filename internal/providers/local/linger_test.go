@@ -15,7 +15,6 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
-	"sbx/internal/providers/local/record"
 	"sbx/internal/sandbox"
 )
 
@@ -107,14 +106,17 @@ func TestLingeringEndsForItsOwnReasons(t *testing.T) {
 		"its time was over, and all was well": {"0", 600 * time.Millisecond, nil, sandbox.StateTerminated, "its time was over"},
 		"its time was over":                   {"3", 600 * time.Millisecond, nil, sandbox.StateFailed, "its time was over"},
 		"its supervisor died": {"3", 0, func(t *testing.T, b bench, id string) {
+			t.Helper()
 			require.NoError(t, syscall.Kill(b.record(t, id).Supervisor.PID, syscall.SIGKILL))
 			nothingLeft(t, id)
 			swept(t, b, id)
 		}, sandbox.StateFailed, "its supervisor or stub was lost"},
 		"its stub died": {"3", 0, func(t *testing.T, b bench, id string) {
+			t.Helper()
 			require.NoError(t, syscall.Kill(b.record(t, id).Stub.PID, syscall.SIGKILL))
 		}, sandbox.StateFailed, "its supervisor or stub was lost"},
 		"its supervisor hung": {"3", 0, func(t *testing.T, b bench, id string) {
+			t.Helper()
 			require.NoError(t, syscall.Kill(b.record(t, id).Supervisor.PID, syscall.SIGSTOP))
 			require.NoError(t, b.Terminate(t.Context(), id, providers.TerminateOptions{By: "alice"}))
 		}, sandbox.StateTerminated, "stopped by alice"},
@@ -220,10 +222,4 @@ func TestWatchdogEndsWhatLingers(t *testing.T) {
 	last := b.ended(t, s.ID)
 	assert.Equal(t, "the memory watchdog ended it", evidenceOf(last.Exit, "the sandbox ended later"))
 	assert.Equal(t, sandbox.ClassOK, last.Exit.Class)
-}
-
-// The form stays 1, so that an older sbx reads and ends what lingers.
-func TestLingerIsAnAddition(t *testing.T) {
-	t.Parallel()
-	assert.Equal(t, 1, record.Schema)
 }

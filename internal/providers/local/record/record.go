@@ -44,7 +44,7 @@ type Record struct {
 	Stub       identity.Process `json:"stub,omitzero"`
 	Program    identity.Process `json:"program,omitzero"`
 	Cgroup     json.RawMessage  `json:"cgroup,omitempty"` // the state of a cgroup.Group
-	Exit       *Exit            `json:"exit,omitempty"` // of the program; of the sandbox, too, where End is nil
+	Exit       *Exit            `json:"exit,omitempty"`   // of the program; of the sandbox, too, where End is nil
 	End        *End             `json:"end,omitempty"`
 	Events     []Event          `json:"events,omitempty"`
 }

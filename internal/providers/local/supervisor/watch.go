@@ -57,7 +57,7 @@ func (s *supervisor) watch(signals <-chan os.Signal) {
 	for {
 		select {
 		case report, open := <-s.stub.reports:
-			over := false
+			var over bool
 			if again, over = s.heard(report, open); over {
 				return
 			}
