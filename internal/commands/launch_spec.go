@@ -13,11 +13,11 @@ import (
 
 // spec turns the flags and the configuration into what is asked for.
 func (l *launching) spec(ctx context.Context) (task.Spec, error) {
-	target, err := l.config.LaunchTarget()
+	target, err := l.target()
 	if err != nil {
 		return task.Spec{}, err
 	}
-	spec := specOf(target.Name, l.box)
+	spec := specOf(target, l.box)
 	if err := l.limits(&spec); err != nil {
 		return spec, err
 	}
