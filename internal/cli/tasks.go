@@ -39,7 +39,7 @@ func (a *app) tasks(_ context.Context, parts commands.TaskParts) (task.Options, 
 		here[p.Name] = p.Type == localType
 	}
 	return task.Options{
-		Ledger:    task.Ledger{Store: parts.Store, LimitMB: parts.BudgetMB},
+		Ledger:    task.Ledger{Store: task.Queued(parts.Store), LimitMB: parts.BudgetMB},
 		Sandboxes: parts.Fleet,
 		Publisher: publisher.New(publisher.Options{
 			Git: a.git(), Dir: filepath.Join(c.StateDir, "tasks"), Environ: a.process.Environ, Workdir: a.process.Workdir,

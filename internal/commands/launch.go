@@ -63,6 +63,12 @@ func launch(ctx context.Context, d *Deps, p *output.Printer, command []string, o
 	if err != nil {
 		return err
 	}
+	switch {
+	case o.file != "":
+		return l.batch(ctx)
+	case len(o.compare) > 0:
+		return l.compare(ctx)
+	}
 	spec, err := l.spec(ctx)
 	if err != nil {
 		return err
@@ -81,6 +87,8 @@ type launching struct {
 	schema string
 	box    sandbox.Spec   // what the flags of create say, with the values of the environment
 	secret publish.Target // with its credentials
+
+	provider string // where a file says that it is launched; "" = as the flags do
 }
 
 func newLaunch(d *Deps, p *output.Printer, o *launchOptions, command []string) (*launching, error) {
@@ -92,7 +100,6 @@ func newLaunch(d *Deps, p *output.Printer, o *launchOptions, command []string) (
 		return nil, err
 	}
 	hide(p, box.Env)
-	d.Globals.Settings = o.settings()
 	c, err := d.Config()
 	if err != nil {
 		return nil, err

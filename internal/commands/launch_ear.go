@@ -15,6 +15,7 @@ type ear struct {
 	p      *output.Printer
 	stdout func(text string)
 	stderr func(text string)
+	note   func(text string)
 
 	mu    sync.Mutex
 	told  map[string]bool
@@ -23,7 +24,7 @@ type ear struct {
 }
 
 func newEar(d *Deps, p *output.Printer) *ear {
-	e := &ear{p: p, told: map[string]bool{}}
+	e := &ear{p: p, told: map[string]bool{}, note: p.Note}
 	e.stderr = func(text string) {
 		_, _ = io.WriteString(d.Process.Stderr, output.EscapeLine(text)+"\n") // who closed it does not want it
 	}
@@ -52,7 +53,7 @@ func (e *ear) Said(text string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.shut {
-		e.p.Note(text)
+		e.note(text)
 	}
 }
 
@@ -83,7 +84,7 @@ func (e *ear) Changed(t task.Task) {
 func (e *ear) once(key, text string) {
 	if !e.told[key] {
 		e.told[key] = true
-		e.p.Note(text)
+		e.note(text)
 	}
 }
 

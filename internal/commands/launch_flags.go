@@ -19,7 +19,7 @@ type launchOptions struct {
 
 	retryOn, fallback, compare        []string
 	publish, push, base, key, session string
-	keep, detach                      bool
+	keep, detach, again, retryFailed  bool
 	keepFor, file, budget, joblog     string
 	parallel                          int
 
@@ -49,6 +49,8 @@ func (o *launchOptions) add(f *pflag.FlagSet) {
 	f.BoolVar(&o.detach, "detach", false, "print the task's id and let it run in the background")
 	f.StringVar(&o.file, "file", "", "launch the tasks of this YAML `FILE`")
 	f.IntVar(&o.parallel, "parallel", defaultParallel, "with --file: run at most `N` at once")
+	f.BoolVar(&o.again, "again", false, "with --file: launch also what was completed before")
+	f.BoolVar(&o.retryFailed, "retry-failed", false, "with --file: launch also what failed or timed out before")
 	f.StringVar(&o.budget, "memory-budget", "", "let tasks hold no more than this `SIZE` of memory together: 8G")
 	f.StringVar(&o.joblog, "joblog", "", "add a line per attempt to this `FILE`")
 }
@@ -125,7 +127,7 @@ func (o *launchOptions) check() error {
 		both("compare", "fallback", "each provider runs it by itself"), both("compare", "key", "a key launches one task"),
 		both("compare", "detach", "what is compared is waited for"), both("compare", "push", "a task is published once"),
 		both("compare", "publish", "a task is published once"), both("compare", "keep-alive", "what is compared is ended"),
-		needs("keep-for", "keep-alive"), needs("parallel", "file"),
+		needs("keep-for", "keep-alive"), needs("parallel", "file"), needs("again", "file"), needs("retry-failed", "file"),
 	} {
 		if err != nil {
 			return err

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strconv"
@@ -15,7 +16,11 @@ import (
 const joblogHead = "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\tAttempt\tClass\tSandbox\tTask\n"
 
 // joblog adds a line for each attempt of a task.
-func (l *launching) joblog(t task.Task) error {
+func (l *launching) joblog(t task.Task) error { return l.joblogAt(t, 0) }
+
+// joblogAt is joblog for the task at a place of a file, which is its Seq; at none it is
+// the attempt's number.
+func (l *launching) joblogAt(t task.Task, seq int) error {
 	if l.o.joblog == "" {
 		return nil
 	}
@@ -23,7 +28,7 @@ func (l *launching) joblog(t task.Task) error {
 	if err != nil {
 		return fault.New(fault.KindUnknown, "--joblog: %w", err)
 	}
-	text := joblogLines(t)
+	text := joblogLines(t, seq)
 	if info, err := f.Stat(); err == nil && info.Size() == 0 {
 		text = joblogHead + text
 	}
@@ -37,7 +42,7 @@ func (l *launching) joblog(t task.Task) error {
 	return nil
 }
 
-func joblogLines(t task.Task) string {
+func joblogLines(t task.Task, seq int) string {
 	var b strings.Builder
 	for _, a := range t.Attempts {
 		code, signal, class := "-1", "0", ""
@@ -60,7 +65,7 @@ func joblogLines(t task.Task) string {
 			ref = a.Ref().String()
 		}
 		command := output.EscapeLine(strings.ReplaceAll(strings.Join(t.Spec.Command, " "), "\t", " "))
-		fmt.Fprintf(&b, "%d\t%s\t%.3f\t%.3f\t0\t0\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", a.N, a.Provider, float64(started.UnixMilli())/1000,
+		fmt.Fprintf(&b, "%d\t%s\t%.3f\t%.3f\t0\t0\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", cmp.Or(seq, a.N), a.Provider, float64(started.UnixMilli())/1000,
 			length.Seconds(), code, signal, command, a.N, class, ref, t.ID)
 	}
 	return b.String()

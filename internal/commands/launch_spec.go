@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,11 +14,11 @@ import (
 
 // spec turns the flags and the configuration into what is asked for.
 func (l *launching) spec(ctx context.Context) (task.Spec, error) {
-	target, err := l.config.LaunchTarget()
+	target, err := l.target()
 	if err != nil {
 		return task.Spec{}, err
 	}
-	run, err := l.config.Run()
+	run, err := l.settings()
 	if err != nil {
 		return task.Spec{}, err
 	}
@@ -50,6 +51,22 @@ func (l *launching) spec(ctx context.Context) (task.Spec, error) {
 		}
 	}
 	return spec, l.refusals(spec)
+}
+
+// settings are those of the configuration, below this launch's own flags: each task
+// of a file has its own.
+func (l *launching) settings() (config.Run, error) {
+	in := l.d.Input()
+	in.Flags = maps.Clone(in.Flags)
+	if in.Flags == nil {
+		in.Flags = map[string]string{}
+	}
+	maps.Copy(in.Flags, l.o.settings())
+	c, err := config.Load(in)
+	if err != nil {
+		return config.Run{}, err
+	}
+	return c.Run()
 }
 
 // budgetName is whose memory a budget is about: this machine's.

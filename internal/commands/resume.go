@@ -26,7 +26,7 @@ func newResume(d *Deps) *cobra.Command {
 		ValidArgsFunction: d.completeTasks,
 	}
 	o.add(cmd.Flags())
-	for _, flag := range []string{"file", "parallel", "compare", "detach", "template", "snapshot", "image", "memory", "cpu", "disk", "pids", "isolate", "require-hard-limit", "name"} {
+	for _, flag := range []string{"file", "parallel", "again", "retry-failed", "compare", "detach", "template", "snapshot", "image", "memory", "cpu", "disk", "pids", "isolate", "require-hard-limit", "name"} {
 		_ = cmd.Flags().MarkHidden(flag) // the sandbox is there already, or is made like the first; check refuses them
 	}
 	o.complete(d, cmd)
@@ -37,7 +37,7 @@ func newResume(d *Deps) *cobra.Command {
 }
 
 func resume(ctx context.Context, d *Deps, p *output.Printer, word string, command []string, o *launchOptions) error {
-	for _, flag := range []string{"file", "parallel", "compare", "detach", "template", "snapshot", "image", "memory", "cpu", "disk", "pids", "isolate", "require-hard-limit", "name", "key"} {
+	for _, flag := range []string{"file", "parallel", "again", "retry-failed", "compare", "detach", "template", "snapshot", "image", "memory", "cpu", "disk", "pids", "isolate", "require-hard-limit", "name", "key"} {
 		if o.flags.Changed(flag) {
 			return fault.Usage("resume: --%s has no meaning here", flag).WithHint("the sandbox is the one that the task has kept, or one made like it")
 		}
