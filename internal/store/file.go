@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"io/fs"
+	"math/rand/v2"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -25,6 +26,11 @@ const (
 	FileName = "sbx.db"
 
 	busyTimeout = 5 * time.Second
+
+	// oneTry is how long SQLite itself waits for the lock, in steps that grow to 10 ms.
+	// In a longer one it would look every 100 ms only, and writers that come one after
+	// the other would never let it in.
+	oneTry = 20 * time.Millisecond
 
 	// lookAgain is how long a change of another process may stay unseen: nobody tells
 	// of it, and a look costs some 30 microseconds.
@@ -101,17 +107,20 @@ func (f *file) open(ctx context.Context) (*sql.DB, error) {
 // WAL at once, SQLite sends some away without the busy timeout, because they
 // could wait for each other; they come again.
 func (f *file) greet(ctx context.Context, db *sql.DB) error {
-	deadline, wait := time.Now().Add(f.busy), 2*time.Millisecond
+	return f.patiently(ctx, func() error { return db.PingContext(ctx) })
+}
+
+func (f *file) patiently(ctx context.Context, do func() error) error {
+	deadline := time.Now().Add(f.busy)
 	for {
-		err := db.PingContext(ctx)
+		err := do()
 		if c := code(err); c != sqlite3.SQLITE_BUSY && c != sqlite3.SQLITE_LOCKED || time.Now().After(deadline) {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(wait):
-			wait = min(2*wait, 100*time.Millisecond)
+		case <-time.After(time.Millisecond + rand.N(2*time.Millisecond)): //nolint:gosec // spread, not secret
 		}
 	}
 }
@@ -125,7 +134,7 @@ func (f *file) dsn() string {
 		path = "/" + path // file:///C:/...
 	}
 	query := url.Values{
-		"_busy_timeout": {strconv.FormatInt(f.busy.Milliseconds(), 10)},
+		"_busy_timeout": {strconv.FormatInt(min(f.busy, oneTry).Milliseconds(), 10)},
 		"_journal_mode": {"WAL"}, "_synchronous": {"FULL"}, "_txlock": {"immediate"},
 	}
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}).String()
