@@ -27,10 +27,12 @@ const (
 
 	busyTimeout = 5 * time.Second
 
-	// oneTry is how long SQLite itself waits for the lock, in steps that grow to 10 ms.
-	// In a longer one it would look every 100 ms only, and writers that come one after
-	// the other would never let it in.
-	oneTry = 20 * time.Millisecond
+	// Of many who wait for the lock, SQLite alone lets each look every 100 ms: writers
+	// that come one after the other would never let it in. It waits for oneTry, and
+	// between two tries there is a pause that grows to longestPause. Shorter ones
+	// would have 64 processes do nothing but look.
+	oneTry       = 2 * time.Millisecond
+	longestPause = 40 * time.Millisecond
 
 	// lookAgain is how long a change of another process may stay unseen: nobody tells
 	// of it, and a look costs some 30 microseconds.
@@ -111,7 +113,7 @@ func (f *file) greet(ctx context.Context, db *sql.DB) error {
 }
 
 func (f *file) patiently(ctx context.Context, do func() error) error {
-	deadline := time.Now().Add(f.busy)
+	deadline, pause := time.Now().Add(f.busy), 4*time.Millisecond
 	for {
 		err := do()
 		if c := code(err); c != sqlite3.SQLITE_BUSY && c != sqlite3.SQLITE_LOCKED || time.Now().After(deadline) {
@@ -120,7 +122,8 @@ func (f *file) patiently(ctx context.Context, do func() error) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(time.Millisecond + rand.N(2*time.Millisecond)): //nolint:gosec // spread, not secret
+		case <-time.After(pause/2 + rand.N(pause/2)): //nolint:gosec // spread, not secret
+			pause = min(2*pause, longestPause)
 		}
 	}
 }
