@@ -303,7 +303,9 @@ func (s *sim) afterwards(d time.Duration, effect func()) {
 	})
 }
 
-func away(place string) error { return fault.New(fault.KindUnavailable, "the %s does not answer", place) }
+func away(place string) error {
+	return fault.New(fault.KindUnavailable, "the %s does not answer", place)
+}
 
 func latency(place string) time.Duration {
 	if place == "store" {

@@ -173,8 +173,11 @@ func (p *proc) options() task.Options {
 	return task.Options{
 		Ledger: task.Ledger{Store: ledger{p}, LimitMB: limitMB}, Sandboxes: cloud{p}, Publisher: remote{p}, Breaker: breaker{p},
 		Owner: p.owner(), Alive: p.alive, At: p.at,
-		Roll:  func() float64 { return p.s.roll("delay", p.n) },
-		Nonce: func() string { p.calls["nonce"]++; return "n" + strconv.Itoa(p.n) + "." + strconv.Itoa(p.calls["nonce"]) },
+		Roll: func() float64 { return p.s.roll("delay", p.n) },
+		Nonce: func() string {
+			p.calls["nonce"]++
+			return "n" + strconv.Itoa(p.n) + "." + strconv.Itoa(p.calls["nonce"])
+		},
 	}
 }
 
