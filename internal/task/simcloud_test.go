@@ -86,10 +86,14 @@ func (c cloud) Create(ctx context.Context, profile string, spec sandbox.Spec) (s
 	var refused error
 	nonce := spec.Labels[sandbox.LabelNonce]
 	laggard := !s.quiet && time.Since(s.began) < chaos && s.roll("laggard", nonce) < 0.1
+	if !sleep(ctx, time.Duration(s.roll("prepares", nonce)*s.roll("too", nonce)*float64(4*time.Second))) {
+		return sandbox.Sandbox{}, ctx.Err()
+	}
 	err := c.p.call(ctx, "cloud", "create", func() {
 		switch {
 		case laggard:
 			d := time.Duration(s.roll("lags", nonce) * float64(35*time.Second))
+			s.say("the create of %s for %s will come %s late", spec.TaskID, c.p, d)
 			s.afterwards(d, func() { s.make(c.p, spec) })
 			return
 		case !s.quiet && s.roll("refuses", nonce) < 0.03:

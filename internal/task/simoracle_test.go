@@ -47,6 +47,14 @@ func (s *sim) onCommit(p *proc, was, is store.Task) {
 	case is.Fence == was.Fence && before.Phase != task.Stopping && before.Owner.PID != 0 && before.Owner.PID != p.n:
 		s.onForeign(p, before, after)
 	}
+	if before.Owner != after.Owner && before.Held() {
+		s.onTaken(p, before, after)
+	}
+	for i, a := range before.Attempts {
+		if a.GoneAt.IsZero() && !after.Attempts[i].GoneAt.IsZero() {
+			s.onGone(after.Attempts[i], t)
+		}
+	}
 	if len(after.Attempts) > len(before.Attempts) {
 		s.onAttempt(p, before, after, is)
 	}
@@ -90,6 +98,24 @@ func (s *sim) onForeign(p *proc, before, after task.Task) {
 	a, b := strip(before), strip(after)
 	if a.LeaseUntil = b.LeaseUntil; !reflect.DeepEqual(a, b) {
 		s.fail("4: %s changes %s, which is %d's (phase %q, state %s -> %q, %s)", p, after.ID, before.Owner.PID, before.Phase, before.State, after.Phase, after.State)
+	}
+}
+
+// onTaken says of a task that was held that its owner was dead.
+func (s *sim) onTaken(p *proc, before, after task.Task) {
+	for _, other := range s.procs {
+		if other.n == before.Owner.PID && !other.dead && !other.done {
+			s.fail("3: %s takes %s from %s, which holds it and lives", p, after.ID, other)
+		}
+	}
+}
+
+// onGone holds the word that nothing of an attempt is left against what is.
+func (s *sim) onGone(a task.Attempt, t *truth) {
+	for _, b := range s.living(t.id) {
+		if b.nonce == a.Nonce {
+			s.fail("5: attempt %d of %s is gone, and %s lives", a.N, t.id, b)
+		}
 	}
 }
 
@@ -192,6 +218,13 @@ func (s *sim) onMade(b *box) {
 	stalled := !b.by.froze.IsZero() // who was frozen between its look and its request comes late; it ends what it made
 	if t.over && !stalled {
 		s.fail("5: %s is made after the end of %s", b, t.id)
+	}
+	if k, found := s.kept(t.id); found && !stalled {
+		for _, a := range k.Attempts {
+			if a.Nonce == b.nonce && !a.GoneAt.IsZero() {
+				s.fail("5: %s is made after it was written that attempt %d has left nothing", b, a.N)
+			}
+		}
 	}
 	for _, other := range s.living(t.id) {
 		if other != b && !stalled && !other.asked {

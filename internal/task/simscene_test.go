@@ -27,7 +27,8 @@ type errand struct {
 
 func points() []string {
 	return []string{
-		"intent", "created", "saved", "output", "ending", "ended", "gone", "collected", "before the gate", "gate", "pushed", "adopted",
+		"intent", "intent", "created", "created", "saved", "output", "ending", "ended", "gone", "collected",
+		"before the gate", "before the gate", "gate", "gate", "gate", "pushed", "adopted",
 	}
 }
 
@@ -45,6 +46,9 @@ func (s *sim) draw() []errand {
 		all = append(all, s.doomed(errand{verb: "run", host: s.host(), task: t.id, after: begin}))
 		for range pick(r, 0, 0, 1, 1, 2) {
 			all = append(all, s.doomed(errand{verb: "stop", host: s.host(), task: t.id, after: begin + s.when()}))
+		}
+		if r.Float64() < 0.3 {
+			all = append(all, errand{verb: "stop", host: s.host(), task: t.id, after: chaos + s.when()})
 		}
 		for range pick(r, 0, 0, 1, 2) {
 			all = append(all, s.doomed(errand{verb: "again", host: s.host(), task: t.id, after: begin + s.when()}))
@@ -103,7 +107,7 @@ func (s *sim) doomed(e errand) errand {
 	if s.quiet {
 		return e
 	}
-	e.stiff = time.Duration(r.ExpFloat64() * float64(40*time.Second))
+	e.stiff = time.Duration(r.ExpFloat64() * float64(pick(r, 20*time.Second, 40*time.Second, 200*time.Second)))
 	switch r.IntN(8) {
 	case 0:
 		e.fuse = 1 + int(r.Float64()*r.Float64()*200)
@@ -120,12 +124,12 @@ func (s *sim) doomed(e errand) errand {
 // curse draws which kinds of bad luck there are.
 func (s *sim) curse() {
 	r := s.rng
-	for range r.IntN(5) {
+	for range r.IntN(7) {
 		h := harmful{
-			place: pick(r, "store", "store", "cloud", "cloud", "remote", "breaker"), harm: pick(r, "away", "unanswered", "unanswered", "lost", "slow", "hangs"),
+			place: pick(r, "store", "store", "cloud", "cloud", "remote", "remote", "breaker"), harm: pick(r, "away", "unanswered", "unanswered", "lost", "slow", "hangs"),
 			chance: pick(r, 0.05, 0.3, 1), from: time.Duration(r.Int64N(int64(chaos / 2))),
 		}
-		h.until = min(chaos, h.from+pick(r, time.Second, 10*time.Second, 40*time.Second))
+		h.until = min(chaos, h.from+pick(r, time.Second, 10*time.Second, 40*time.Second, 100*time.Second))
 		switch h.place {
 		case "store":
 			h.op = pick(r, "", "swap", "swap", "read")
