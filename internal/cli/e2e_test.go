@@ -52,7 +52,18 @@ func run() int {
 			}
 			return c, func() { signal.Stop(c) }
 		},
+		At: crashAt,
 	})
+}
+
+// crashAt ends this process with -9 at the named point that SBX_TEST_CRASH_AT says,
+// or freezes it at that of SBX_TEST_FREEZE_AT until somebody continues it.
+func crashAt(point string) {
+	for name, sig := range map[string]syscall.Signal{"SBX_TEST_CRASH_AT": syscall.SIGKILL, "SBX_TEST_FREEZE_AT": syscall.SIGSTOP} {
+		if os.Getenv(name) == point {
+			_ = syscall.Kill(os.Getpid(), sig) // what follows a kill is never reached
+		}
+	}
 }
 
 func TestScripts(t *testing.T) {

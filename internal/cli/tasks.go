@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -9,7 +11,7 @@ import (
 
 	"sbx/internal/commands"
 	"sbx/internal/fleet"
-	"sbx/internal/providers"
+	"sbx/internal/providers/local"
 	"sbx/internal/publish"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
@@ -32,23 +34,24 @@ func (a *app) tasks(_ context.Context, parts commands.TaskParts) (task.Options, 
 	if err != nil {
 		return task.Options{}, err
 	}
-	local := map[string]bool{}
+	here := map[string]bool{}
 	for _, p := range c.Profiles {
-		local[p.Name] = p.Type == localType
+		here[p.Name] = p.Type == localType
 	}
 	return task.Options{
 		Ledger:    task.Ledger{Store: task.Queued(parts.Store), LimitMB: parts.BudgetMB},
-		Sandboxes: boxes{parts.Fleet},
+		Sandboxes: parts.Fleet,
 		Publisher: publisher.New(publisher.Options{
 			Git: a.git(), Dir: filepath.Join(c.StateDir, "tasks"), Environ: a.process.Environ, Workdir: a.process.Workdir,
 			Stdout: a.process.Stderr, Stderr: a.process.Stderr, Now: a.process.Now, Secret: parts.Secret, Notice: parts.Notice,
 		}),
-		Keeps: keeps{parts.Store, a.process.Now},
+		Breaker: newBreaker(parts.Store, a.owner().Who, parts.Notice), Keeps: keeps{parts.Store, a.process.Now}, Room: room{parts.Fleet},
 		Owner: a.owner(), Alive: a.alive,
-		Deletes: func(profile string) bool { return !local[profile] },
+		Deletes: func(profile string) bool { return !here[profile] },
 		Roll:    rand.Float64, //nolint:gosec // a pause needs no secret
+		At:      a.process.At,
 		Settling: func(profile string) time.Duration {
-			if local[profile] {
+			if here[profile] {
 				return settlesHere
 			}
 			return settlesAway
@@ -68,22 +71,32 @@ func (a *app) pushTarget(ctx context.Context, text string) (publish.Target, erro
 	return a.git().Resolve(ctx, t, a.process.Workdir)
 }
 
-type boxes struct{ *fleet.Fleet }
+// room is the memory that a fleet's machine has for one more sandbox.
+type room struct{ *fleet.Fleet }
 
-func (b boxes) Labelled(ctx context.Context, profile string, labels map[string]string) ([]sandbox.Sandbox, error) {
-	f, err := b.Narrow([]string{profile})
-	if err != nil {
-		return nil, err
-	}
-	l := f.Collect(ctx, providers.Query{Labels: labels})
-	return l.Items, l.Err()
+func (r room) Free(ctx context.Context, profile string, mb int64) error {
+	return r.Admit(ctx, profile, mb*sandbox.MiB)
 }
 
+// owner is this process as the owner of tasks.
 func (a *app) owner() task.Owner {
-	return task.Owner{Host: a.process.Host, PID: a.process.PID, Who: "sbx"}
+	return task.Owner{
+		Host: a.process.Host, PID: a.process.PID, Birth: local.Birth(a.process.PID),
+		Who: fmt.Sprintf("%s@%s (pid %d)", a.who(), a.process.Host, a.process.PID),
+	}
 }
 
-func (a *app) alive(task.Owner) sandbox.Verdict { return sandbox.Unknown }
+func (a *app) who() string {
+	return cmp.Or(a.process.Getenv("SUDO_USER"), a.process.Getenv("USER"), a.process.Getenv("LOGNAME"), fmt.Sprintf("uid %d", a.process.UID))
+}
+
+// alive says whether a task's owner lives. Of another host nobody here can tell.
+func (a *app) alive(o task.Owner) sandbox.Verdict {
+	if o.Host != a.process.Host {
+		return sandbox.Unknown
+	}
+	return local.Lives(o.PID, o.Birth)
+}
 
 // background starts this binary again as the runner of a task. What it says goes to
 // a file of the state directory.

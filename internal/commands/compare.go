@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"sbx/internal/config"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
@@ -16,12 +17,18 @@ import (
 // looked for.
 func (l *launching) compare(ctx context.Context) error {
 	if !l.o.flags.Changed("attempts") {
-		l.o.attempts = 1
+		if err := l.o.flags.Set("attempts", "1"); err != nil {
+			return err
+		}
 	}
+	l.said, l.configs = map[string]bool{}, map[string]*config.Config{}
 	var jobs []job
 	for i, name := range l.o.compare {
 		one := *l
-		one.provider = name
+		var err error
+		if one.config, err = l.configOf(name, l.o); err != nil {
+			return l.refused(err)
+		}
 		spec, err := one.spec(ctx)
 		if err != nil {
 			return l.refused(err)

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
@@ -16,13 +17,11 @@ type launchOptions struct {
 	create createOptions
 	flags  *pflag.FlagSet
 
-	attempts                                int
-	delay, command, attempt, deadline, idle string
-	retryOn, fallback, compare              []string
-	publish, push, base, key, session       string
-	keep, detach, again, retryFailed        bool
-	keepFor, file, budget, joblog           string
-	parallel                                int
+	retryOn, fallback, compare        []string
+	publish, push, base, key, session string
+	keep, detach, again, retryFailed  bool
+	keepFor, file, budget, joblog     string
+	parallel                          int
 
 	classes  []sandbox.Class
 	budgetMB int64
@@ -31,13 +30,13 @@ type launchOptions struct {
 func (o *launchOptions) add(f *pflag.FlagSet) {
 	o.flags = f
 	o.create.add(f)
-	f.IntVar(&o.attempts, "attempts", defaultAttempts, "try at most `N` times; what the infrastructure breaks does not count")
-	f.StringVar(&o.delay, "retry-delay", "", "pause `DURATION` before the second attempt, twice as long before each next (default 6s)")
+	f.String("attempts", "", "try at most `N` times; what the infrastructure breaks does not count (default 3)")
+	f.String("retry-delay", "", "pause `DURATION` before the second attempt, twice as long before each next (default 6s)")
 	f.StringSliceVar(&o.retryOn, "retry-on", nil, "try again after exits of these `CLASSES` and no others: oom,killed_unknown")
-	f.StringVar(&o.command, "command-timeout", "", "the program may run for this `DURATION` (default 300s)")
-	f.StringVar(&o.attempt, "attempt-timeout", "", "an attempt, with making the sandbox and collecting, may take this `DURATION` (default 600s)")
-	f.StringVar(&o.deadline, "deadline", "", "all attempts together may take this `DURATION` (default 35m)")
-	f.StringVar(&o.idle, "inactivity", "", "end it after this `DURATION` without output or work (default 60s)")
+	f.String("command-timeout", "", "the program may run for this `DURATION` (default 300s)")
+	f.String("attempt-timeout", "", "an attempt, with making the sandbox and collecting, may take this `DURATION` (default 600s)")
+	f.String("deadline", "", "all attempts together may take this `DURATION` (default 35m)")
+	f.String("inactivity", "", "end it after this `DURATION` without output or work (default 60s)")
 	f.StringVar(&o.publish, "publish", "", "when it has completed, run this shell `LINE` here (fence: local)")
 	f.StringVar(&o.push, "push", "", "when it has completed, push its commits to `REMOTE=BRANCH` (fence: remote)")
 	f.StringVar(&o.base, "base", "", "publish the commits since `REF`; without it all of HEAD")
@@ -56,10 +55,7 @@ func (o *launchOptions) add(f *pflag.FlagSet) {
 	f.StringVar(&o.joblog, "joblog", "", "add a line per attempt to this `FILE`")
 }
 
-const (
-	defaultAttempts = 3
-	defaultParallel = 4
-)
+const defaultParallel = 4
 
 func (o *launchOptions) complete(d *Deps, cmd *cobra.Command) {
 	complete(cmd, "isolate", func() []string { return []string{"bwrap"} })
@@ -80,6 +76,17 @@ func (d *Deps) profileWords() []string {
 		names = append(names, p.Name)
 	}
 	return names
+}
+
+// settings are the flags that stand above the configuration, by their names there.
+func (o *launchOptions) settings() map[string]string {
+	set := map[string]string{}
+	for _, name := range config.RunFlagNames() {
+		if f := o.flags.Lookup(name); f != nil && f.Changed {
+			set[name] = f.Value.String()
+		}
+	}
+	return set
 }
 
 func retryWords() []string {
@@ -131,8 +138,6 @@ func (o *launchOptions) check() error {
 		return fault.Usage("--base has no meaning without --push or --publish")
 	case given("task"):
 		return fault.Usage("--task: run makes the task's own id").WithHint("use --key for a name of yours")
-	case o.attempts < 1 || o.attempts > 100:
-		return fault.Usage("--attempts: %d is no number of attempts", o.attempts).WithHint("from 1 to 100")
 	case o.parallel < 1 || o.parallel > 256:
 		return fault.Usage("--parallel: %d is no number of tasks", o.parallel).WithHint("from 1 to 256")
 	}

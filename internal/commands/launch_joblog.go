@@ -24,7 +24,7 @@ func (l *launching) joblogAt(t task.Task, seq int) error {
 	if l.o.joblog == "" {
 		return nil
 	}
-	f, err := os.OpenFile(l.o.joblog, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644) //nolint:gosec // a log for others to read
+	f, err := os.OpenFile(l.d.path(l.o.joblog), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644) //nolint:gosec // a log for others to read
 	if err != nil {
 		return fault.New(fault.KindUnknown, "--joblog: %w", err)
 	}

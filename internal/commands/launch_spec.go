@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
+	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
@@ -13,12 +13,23 @@ import (
 
 // spec turns the flags and the configuration into what is asked for.
 func (l *launching) spec(ctx context.Context) (task.Spec, error) {
-	target, err := l.target()
+	target, err := l.config.LaunchTarget()
 	if err != nil {
 		return task.Spec{}, err
 	}
-	spec := specOf(target, l.box)
-	if err := l.limits(&spec); err != nil {
+	run, err := l.config.Run()
+	if err != nil {
+		return task.Spec{}, err
+	}
+	size := run.Size(target)
+	spec := specOf(target.Name, size.Fill(l.box))
+	if open := size.Open(); len(open) > 0 && !target.Here && l.box.Template == "" && l.box.Snapshot == "" {
+		l.once(l.p.Note, "nobody has said how much "+strings.Join(open, " and ")+" it gets: the provider decides")
+	}
+	if target.Here {
+		spec.Workdir = l.d.absolute(spec.Workdir) // the task may be gone on with from another folder
+	}
+	if err := l.limits(&spec, run); err != nil {
 		return spec, err
 	}
 	if err := l.places(&spec); err != nil {
@@ -59,34 +70,29 @@ func specOf(provider string, box sandbox.Spec) task.Spec {
 	return s
 }
 
-// limits reads how long everything may take.
-func (l *launching) limits(s *task.Spec) error {
-	o := l.o
-	s.Attempts = o.attempts
-	for _, f := range []struct {
-		name, text string
-		into       *time.Duration
-		otherwise  time.Duration
-	}{
-		{"command-timeout", o.command, &s.Limits.Command, 300 * time.Second},
-		{"attempt-timeout", o.attempt, &s.Limits.Attempt, 600 * time.Second},
-		{"deadline", o.deadline, &s.Limits.Deadline, 35 * time.Minute},
-		{"inactivity", o.idle, &s.Limits.Inactivity, 60 * time.Second},
-		{"retry-delay", o.delay, &s.Delay, 6 * time.Second},
-		{"keep-for", o.keepFor, &s.KeepAlive, time.Hour},
-	} {
-		*f.into = f.otherwise
-		if o.flags.Changed(f.name) {
-			d, err := sandbox.ParseDuration(f.text)
-			if err != nil {
-				return fault.Usage("--%s: %w", f.name, err)
-			}
-			*f.into = d
+// limits reads how long everything may take, and how large it may be.
+func (l *launching) limits(s *task.Spec, run config.Run) error {
+	warnings, refused := run.Contradictions()
+	for _, w := range append(run.Warnings, warnings...) {
+		l.once(l.p.Warn, w)
+	}
+	if refused != nil {
+		return refused
+	}
+	s.Limits = task.Limits{Command: run.CommandTimeout, Attempt: run.AttemptTimeout, Deadline: run.Deadline, Inactivity: run.Inactivity}
+	s.Attempts, s.Delay, s.Callback = run.Attempts, run.RetryDelay, run.CallbackURL != ""
+	if l.o.keep {
+		s.KeepAlive = run.KeepAliveTTL
+	}
+	if l.o.flags != nil && l.o.flags.Changed("keep-for") {
+		d, err := sandbox.ParseDuration(l.o.keepFor)
+		if err != nil {
+			return fault.Usage("--keep-for: %w", err)
 		}
+		s.KeepAlive = d
 	}
-	if !o.keep {
-		s.KeepAlive = 0
-	}
+	s.NoForeign, s.NoPolling, s.NoProbe = !run.Switches.DBBackedStop, !run.Switches.CancellationChecks, !run.Switches.HealthProbe
+	s.NoInactivity, s.NoKill = !run.Switches.InactivityTimeout, !run.Switches.AuthoritativeTimeout
 	return nil
 }
 
@@ -129,7 +135,7 @@ func (l *launching) refusals(s task.Spec) error {
 			WithHint("leave --ttl out, or give at least %s", sandbox.FormatDuration(s.Limits.Attempt+task.DeadManGrace))
 	}
 	if secret := pushesItself(s.EnvNames); secret != "" && s.Publishes() {
-		l.p.Warn("the agent is given " + secret + ", with which it may push by itself: the gate cannot hold that back")
+		l.once(l.p.Warn, "the agent is given "+secret+", with which it may push by itself: the gate cannot hold that back")
 	}
 	return nil
 }

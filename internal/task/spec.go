@@ -39,6 +39,7 @@ type Spec struct {
 	RetryOn   []sandbox.Class `json:"retry_on,omitempty"` // nil = the rules of retry.go
 	Delay     time.Duration   `json:"delay_ns"`
 	KeepAlive time.Duration   `json:"keep_alive_ns,omitempty"` // the sandbox outlives the task for so long; 0 = it does not
+	Callback  bool            `json:"callback,omitempty"`      // a control plane is told how it ended
 	Session   string          `json:"session,omitempty"`       // a file of the sandbox that grows while the agent works
 
 	Push    string `json:"push,omitempty"` // REMOTE=BRANCH, without credentials
