@@ -220,7 +220,7 @@ func (c *crew) optionsOf(j job) task.Options {
 // enlist keeps a new task, unless there is one of the key that need not be done
 // again. One that was stopped is not done: it gets a successor.
 func (c *crew) enlist(ctx context.Context, options task.Options, j job, key string) (task.Task, bool, error) {
-	for n := 1; ; n++ {
+	for n := 1; ; {
 		name := key
 		if n > 1 {
 			name = fmt.Sprintf("%s~%d", key, n)
@@ -233,8 +233,41 @@ func (c *crew) enlist(ctx context.Context, options task.Options, j job, key stri
 			return t, false, fault.Usage("the key %q belongs to task %s, which does something else", name, t.ID).
 				WithHint("`sbx tasks show %s` says what; give this one another key", t.ID)
 		}
-		if t.State != task.Stopped && (!c.l.o.retryFailed || t.State != task.Failed && t.State != task.TimedOut) {
+		if !t.State.Over() || t.State == task.Completed {
 			return t, false, nil
+		}
+		again := t.State == task.Stopped || c.l.o.retryFailed
+		next, err := c.successor(ctx, key, n, again)
+		if err != nil || next == n {
+			return t, false, err
+		}
+		n = next
+	}
+}
+
+// successor is the number of the task that came last under a key; with again the one
+// after it, where n is that.
+func (c *crew) successor(ctx context.Context, key string, n int, again bool) (int, error) {
+	for {
+		d, err := c.store.Doc(ctx, successorKind, key)
+		if err != nil {
+			return 0, err
+		}
+		state := batchState{Name: key, Round: 1}
+		if d.Version > 0 {
+			if err := json.Unmarshal(d.Body, &state); err != nil {
+				return 0, fault.New(fault.KindUnknown, "what is kept of the key %s cannot be read: %w", key, err)
+			}
+		}
+		if state.Round > n || !again {
+			return max(n, state.Round), nil
+		}
+		state.Round = n + 1
+		if d.Body, err = json.Marshal(state); err != nil {
+			return 0, err
+		}
+		if _, err = c.store.SwapDoc(ctx, d); !errors.Is(err, store.ErrSwapped) {
+			return state.Round, err
 		}
 	}
 }
@@ -268,8 +301,12 @@ func (c *crew) bring(ctx context.Context, options task.Options, j job, t task.Ta
 	return outcome{job: j, task: now, err: err, verdict: taskVerdict(now, err), heard: ear}
 }
 
-// batchKind is under what it is kept how often a batch was launched on purpose.
-const batchKind = "batch"
+// Under what it is kept how often a batch was launched on purpose, and how many tasks
+// a key has had.
+const (
+	batchKind     = "batch"
+	successorKind = "batch-key"
+)
 
 type batchState struct {
 	Name  string `json:"name"`

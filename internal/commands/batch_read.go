@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -51,6 +52,7 @@ func (l *launching) readBatch(ctx context.Context) (batchFile, error) {
 	if err != nil {
 		return batchFile{}, err
 	}
+	l.said, l.configs = map[string]bool{}, map[string]*config.Config{}
 	b := batchFile{name: cmp.Or(list.Batch, l.d.Process.Host+":"+path)}
 	for i, e := range list.Tasks {
 		j, err := l.job(ctx, e, filepath.Dir(path))
@@ -89,9 +91,13 @@ func (l *launching) job(ctx context.Context, e config.TaskEntry, dir string) (jo
 	if err != nil {
 		return job{}, err
 	}
-	one.provider = e.Provider
+	one.said = l.said
+	provider := e.Provider
 	if len(l.d.Globals.Providers) > 0 {
-		one.provider = ""
+		provider = "" // a flag that was typed wins
+	}
+	if one.config, err = l.configOf(provider, o); err != nil {
+		return job{}, err
 	}
 	spec, err := one.spec(ctx)
 	if err != nil {
@@ -161,16 +167,33 @@ func (b *batchFile) keyOf(j job, round int) string {
 	return "file-" + hex.EncodeToString(sum[:10])
 }
 
-// target is where a task is launched: where its file says, or as the flags and the
-// configuration do.
-func (l *launching) target() (config.Profile, error) {
-	if l.provider == "" {
-		return l.config.LaunchTarget()
+// configOf is the configuration as the flags of one task make it.
+func (l *launching) configOf(provider string, o *launchOptions) (*config.Config, error) {
+	g := l.d.Globals
+	providers, settings := g.Providers, g.Settings
+	defer func() { g.Providers, g.Settings = providers, settings }()
+	g.Settings = o.settings()
+	if provider != "" {
+		g.Providers = []string{provider}
 	}
-	for _, p := range l.config.Profiles {
-		if p.Name == l.provider {
-			return p, nil
-		}
+	name := fmt.Sprintf("%q %q", g.Providers, g.Settings)
+	if c, known := l.configs[name]; known {
+		return c, nil
 	}
-	return config.Profile{}, fault.Usage("no provider is called %q", l.provider).WithHint("%s", fault.Meant(l.provider, l.d.profileWords()))
+	c, err := config.Load(l.d.Input())
+	if err == nil {
+		l.configs[name] = c
+	}
+	return c, err
+}
+
+// once says something once, however many tasks give the occasion.
+func (l *launching) once(say func(string), text string) {
+	if l.said == nil {
+		l.said = map[string]bool{}
+	}
+	if !l.said[text] {
+		l.said[text] = true
+		say(text)
+	}
 }

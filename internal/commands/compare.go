@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"sbx/internal/config"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
@@ -20,10 +21,14 @@ func (l *launching) compare(ctx context.Context) error {
 			return err
 		}
 	}
+	l.said, l.configs = map[string]bool{}, map[string]*config.Config{}
 	var jobs []job
 	for i, name := range l.o.compare {
 		one := *l
-		one.provider = name
+		var err error
+		if one.config, err = l.configOf(name, l.o); err != nil {
+			return l.refused(err)
+		}
 		spec, err := one.spec(ctx)
 		if err != nil {
 			return l.refused(err)

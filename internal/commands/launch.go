@@ -88,7 +88,8 @@ type launching struct {
 	box    sandbox.Spec   // what the flags of create say, with the values of the environment
 	secret publish.Target // with its credentials
 
-	provider string // where a file says that it is launched; "" = as the flags do
+	said    map[string]bool           // what was said once for all tasks
+	configs map[string]*config.Config // by the flags that make a difference
 }
 
 func newLaunch(d *Deps, p *output.Printer, o *launchOptions, command []string) (*launching, error) {
@@ -100,6 +101,7 @@ func newLaunch(d *Deps, p *output.Printer, o *launchOptions, command []string) (
 		return nil, err
 	}
 	hide(p, box.Env)
+	d.Globals.Settings = o.settings()
 	c, err := d.Config()
 	if err != nil {
 		return nil, err

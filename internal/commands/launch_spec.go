@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strings"
 
@@ -14,18 +13,18 @@ import (
 
 // spec turns the flags and the configuration into what is asked for.
 func (l *launching) spec(ctx context.Context) (task.Spec, error) {
-	target, err := l.target()
+	target, err := l.config.LaunchTarget()
 	if err != nil {
 		return task.Spec{}, err
 	}
-	run, err := l.settings()
+	run, err := l.config.Run()
 	if err != nil {
 		return task.Spec{}, err
 	}
 	size := run.Size(target)
 	spec := specOf(target.Name, size.Fill(l.box))
 	if open := size.Open(); len(open) > 0 && !target.Here && l.box.Template == "" && l.box.Snapshot == "" {
-		l.p.Note("nobody has said how much " + strings.Join(open, " and ") + " it gets: the provider decides")
+		l.once(l.p.Note, "nobody has said how much "+strings.Join(open, " and ")+" it gets: the provider decides")
 	}
 	if target.Here {
 		spec.Workdir = l.d.absolute(spec.Workdir) // the task may be gone on with from another folder
@@ -53,22 +52,6 @@ func (l *launching) spec(ctx context.Context) (task.Spec, error) {
 	return spec, l.refusals(spec)
 }
 
-// settings are those of the configuration, below this launch's own flags: each task
-// of a file has its own.
-func (l *launching) settings() (config.Run, error) {
-	in := l.d.Input()
-	in.Flags = maps.Clone(in.Flags)
-	if in.Flags == nil {
-		in.Flags = map[string]string{}
-	}
-	maps.Copy(in.Flags, l.o.settings())
-	c, err := config.Load(in)
-	if err != nil {
-		return config.Run{}, err
-	}
-	return c.Run()
-}
-
 // budgetName is whose memory a budget is about: this machine's.
 func budgetName(host string) string { return "host/" + host }
 
@@ -91,7 +74,7 @@ func specOf(provider string, box sandbox.Spec) task.Spec {
 func (l *launching) limits(s *task.Spec, run config.Run) error {
 	warnings, refused := run.Contradictions()
 	for _, w := range append(run.Warnings, warnings...) {
-		l.p.Warn(w)
+		l.once(l.p.Warn, w)
 	}
 	if refused != nil {
 		return refused
@@ -152,7 +135,7 @@ func (l *launching) refusals(s task.Spec) error {
 			WithHint("leave --ttl out, or give at least %s", sandbox.FormatDuration(s.Limits.Attempt+task.DeadManGrace))
 	}
 	if secret := pushesItself(s.EnvNames); secret != "" && s.Publishes() {
-		l.p.Warn("the agent is given " + secret + ", with which it may push by itself: the gate cannot hold that back")
+		l.once(l.p.Warn, "the agent is given "+secret+", with which it may push by itself: the gate cannot hold that back")
 	}
 	return nil
 }
