@@ -53,13 +53,49 @@ func (r *Runner) begin(ctx context.Context, t Task) (Task, error) {
 		}
 		return r.notBegun(ctx, t, err)
 	}
+	written := time.Now()
 	r.changed(now)
 	r.at("intent")
 	r.done = done
 	if attempt.Reused {
 		return r.enterKept(ctx, now)
 	}
+	if err := r.fresh(ctx, now, written); err != nil {
+		return r.notAsked(ctx, now, err)
+	}
 	return r.create(ctx, now)
+}
+
+// fresh looks right before a create whether it is still to be asked for: the
+// deadline may have passed while the intent was being written, and who was stopped
+// since then, by a signal or with the whole machine, may have lost the task.
+func (r *Runner) fresh(ctx context.Context, t Task, written time.Time) error {
+	if t.late() {
+		return ErrLate
+	}
+	if time.Since(written) < time.Second {
+		return nil
+	}
+	_, err := r.change(ctx, t.ID, func(n *Task) error {
+		if n.late() {
+			return ErrLate
+		}
+		return n.Renew(t.Fence)
+	})
+	return err
+}
+
+// notAsked notes of an attempt that its create was never asked for.
+func (r *Runner) notAsked(ctx context.Context, t Task, err error) (Task, error) {
+	n := t.Last().N
+	now, failed := r.change(ctx, t.ID, func(task *Task) error { return task.gone(n, "its create was never asked for") })
+	if failed != nil && !errors.Is(failed, ErrOver) {
+		return now, failed
+	}
+	if errors.Is(err, ErrLate) {
+		return r.change(ctx, t.ID, func(n *Task) error { return n.Expire(t.Fence, ReasonDeadline) })
+	}
+	return now, err
 }
 
 // unpublishable says that there is no use in beginning: what comes of it could not be

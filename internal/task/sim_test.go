@@ -26,6 +26,7 @@ type sim struct {
 	began time.Time
 	mem   *store.InMemory
 	jump  atomic.Int64 // how far the store's clock is off, in nanoseconds
+	jumps bool         // it will be off, or is
 	quiet bool         // nothing goes wrong by itself: ends are held to their times
 
 	mu     sync.Mutex

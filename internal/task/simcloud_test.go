@@ -24,6 +24,7 @@ type box struct {
 	memoryMB        int64
 	linger          bool
 	ends            time.Duration // from the request to the end
+	stray           bool          // it came when nobody waited for it any more
 	liar            int           // so many requests are answered and not followed
 	prog            program
 }
@@ -84,6 +85,9 @@ func (c cloud) Create(ctx context.Context, profile string, spec sandbox.Spec) (s
 	s := c.p.s
 	var made *box
 	var refused error
+	s.mu.Lock()
+	s.onCreate(c.p, spec.TaskID)
+	s.mu.Unlock()
 	nonce := spec.Labels[sandbox.LabelNonce]
 	laggard := !s.quiet && time.Since(s.began) < chaos && s.roll("laggard", nonce) < 0.1
 	if !sleep(ctx, time.Duration(s.roll("prepares", nonce)*s.roll("too", nonce)*float64(4*time.Second))) {

@@ -69,7 +69,7 @@ func (s *sim) play() {
 	for _, e := range errands {
 		all.Go(func() { s.run(e) })
 	}
-	if !s.quiet && s.roll("jumps") < 0.15 {
+	if s.jumps = !s.quiet && s.roll("jumps") < 0.15; s.jumps {
 		all.Go(func() {
 			sleep(context.Background(), time.Duration(s.roll("jump at")*float64(chaos)))
 			by := time.Duration((s.roll("jump by") - 0.5) * float64(4*time.Minute))
@@ -128,7 +128,7 @@ func (s *sim) atTheEnd() {
 			s.fail("3: one stop of %s was acknowledged, another was told that it is public", t.id)
 		}
 		for _, b := range s.living(t.id) {
-			if k.State.Over() && (k.Kept == nil || k.Kept.Ref.ID != b.id) && !b.by.dead {
+			if k.State.Over() && (k.Kept == nil || k.Kept.Ref.ID != b.id) && !b.stray {
 				s.fail("7: %s outlives its task", b)
 			}
 		}
@@ -243,6 +243,9 @@ func (p *proc) stops(stopper *task.Stopper) (task.Task, error) {
 	defer p.s.mu.Unlock()
 	if !p.dead && err == nil {
 		for _, b := range p.s.living(p.task) {
+			if b.stray {
+				continue
+			}
 			if t.Kept == nil || t.Kept.Ref.ID != b.id {
 				p.s.fail("5: a stop says that %s is gone, and %s lives", p.task, b)
 			}
