@@ -24,6 +24,7 @@ type box struct {
 	memoryMB        int64
 	linger          bool
 	ends            time.Duration // from the request to the end
+	answered        bool          // who asked for it was told of it
 	stray           bool          // it came when nobody waited for it any more
 	liar            int           // so many requests are answered and not followed
 	prog            program
@@ -115,6 +116,9 @@ func (c cloud) Create(ctx context.Context, profile string, spec sandbox.Spec) (s
 		sleep(ctx, time.Second)
 		return sandbox.Sandbox{}, away("cloud")
 	}
+	s.mu.Lock()
+	made.answered = true
+	s.mu.Unlock()
 	return sandbox.Sandbox{Provider: profile, ID: made.id, State: sandbox.StateRunning}, nil
 }
 

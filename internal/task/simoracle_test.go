@@ -96,7 +96,7 @@ func (s *sim) onForeign(p *proc, before, after task.Task) {
 		return t
 	}
 	a, b := strip(before), strip(after)
-	if a.LeaseUntil = b.LeaseUntil; !reflect.DeepEqual(a, b) {
+	if !reflect.DeepEqual(a, b) {
 		s.fail("4: %s changes %s, which is %d's (phase %q, state %s -> %q, %s)", p, after.ID, before.Owner.PID, before.Phase, before.State, after.Phase, after.State)
 	}
 }
@@ -104,7 +104,7 @@ func (s *sim) onForeign(p *proc, before, after task.Task) {
 // onTaken says of a task that was held that its owner was dead.
 func (s *sim) onTaken(p *proc, before, after task.Task) {
 	for _, other := range s.procs {
-		if other.n == before.Owner.PID && !other.dead && !other.done {
+		if other.n == before.Owner.PID && !other.dead && !other.done && !s.jumps {
 			s.fail("3: %s takes %s from %s, which holds it and lives", p, after.ID, other)
 		}
 	}
@@ -252,6 +252,24 @@ func (s *sim) onCreate(p *proc, id string) {
 	k, found := s.kept(id)
 	if found && !k.DeadlineAt.IsZero() && k.ReadAt.Sub(k.DeadlineAt) > 5*time.Second && p.froze.IsZero() && !s.jumps {
 		s.fail("6: %s asks for a sandbox %s after the deadline of %s", p, k.ReadAt.Sub(k.DeadlineAt), id)
+	}
+}
+
+// onDone says of a process that ends in good order that it leaves nothing behind that
+// only it knows of.
+func (s *sim) onDone(p *proc) {
+	for _, b := range s.boxes {
+		if b.by != p || !b.answered || !b.alive(time.Now()) {
+			continue
+		}
+		k, _ := s.kept(b.task)
+		known := k.Kept != nil && k.Kept.Ref.ID == b.id
+		for _, a := range k.Attempts {
+			known = known || a.Sandbox == b.id && a.GoneAt.IsZero()
+		}
+		if !known {
+			s.fail("5: %s leaves %s behind, which nobody knows of", p, b)
+		}
 	}
 }
 

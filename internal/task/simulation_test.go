@@ -164,6 +164,9 @@ func (s *sim) run(e errand) {
 	p.done = true
 	p.kill(nil)
 	s.say("%s ends: %s %v", p, now.State, err)
+	if kind := fault.KindOf(err); kind == fault.KindNone || kind == fault.KindLocked {
+		s.onDone(p)
+	}
 	if isRaw(err) || errors.Is(err, errDead) {
 		s.fail("0: %s ends with an error that says nothing: %v", p, err)
 	}
