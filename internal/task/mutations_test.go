@@ -41,8 +41,14 @@ func mutations() map[string]planted {
 		"a stop leaves the fence":             {"machine.go", "	t.Fence++\n	t.StopBy", "	t.StopBy", "", nil},
 		"an old fence writes":                 {"machine.go", "case t.Fence != fence:", "case false:", "4:", nil},
 		"what turns up late counts as gone":   {"machine.go", "a.Sandbox, a.GoneAt, a.Gone = id, time.Time{}, \"\"", "a.Sandbox = id", "", nil},
-		"the deadline lets attempts begin":    {"machine.go", "	case t.late():\n		return ErrLate\n	case t.Counted()", "	case t.Counted()", "6:", nil},
-		"the deadline lets work pass":         {"machine.go", "	case t.late():\n		return ErrLate\n	case t.State != Running", "	case t.State != Running", "1:", nil},
+		"the deadline lets attempts begin": {
+			"machine.go", "	case t.late():\n		return ErrLate\n	case t.Counted()", "	case t.Counted()", "6:",
+			&planted{file: "begin.go", old: "	if t.late() {\n		return ErrLate", mistake: "	if false {\n		return ErrLate"},
+		},
+		"the deadline lets work pass": {
+			"machine.go", "	case t.late():\n		return ErrLate\n	case t.State != Running", "	case t.State != Running", "1:",
+			&planted{file: "publishing.go", old: "	if t.late() { //", mistake: "	if false { //"},
+		},
 		"a takeover leaves the fence":         {"machine.go", "	t.Fence++\n	t.Owner, t.LeaseUntil", "	t.Owner, t.LeaseUntil", "", nil},
 		"a living owner is robbed":            {"machine.go", "	case t.Held() && !dead:\n		return ErrHeld\n	}", "	}", "", nil},
 		"a stop does not see a publication":   {"machine.go", "	case t.Phase == Publishing:\n		return ErrPublishing\n	case t.Phase == Stopping:", "	case t.Phase == Publishing, t.Phase == Stopping:", "", nil},

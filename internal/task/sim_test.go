@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/task"
@@ -37,6 +38,12 @@ type sim struct {
 	order  []*truth
 	harms  []harmful
 	late   sync.WaitGroup // what the world still does for requests whose sender is gone
+
+	scripts map[string][]program // what runs, where a test says so: by task and attempt
+	tune    func(*proc, *task.Options)
+	uses    func(*box) sandbox.Usage
+	execs   func(providers.Command) (sandbox.Exit, error)
+	probes  func() (providers.Health, error)
 
 	steps []string
 	wrong []string

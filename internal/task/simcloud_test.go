@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"strconv"
 	"time"
 
 	"sbx/internal/fault"
@@ -34,7 +35,22 @@ type box struct {
 type program struct {
 	length time.Duration // forever = it hangs
 	talks  time.Duration // between two lines; 0 = it says nothing
+	agent  bool          // it talks as an agent does
 	exit   sandbox.Class // ok, agent_error, killed_unknown, oom; gone = its box vanishes
+}
+
+func (p program) line(n int) string {
+	if p.agent {
+		return `{"type":"assistant","session_id":"s-1"}`
+	}
+	return "line " + strconv.Itoa(n)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 const forever = 1000 * time.Hour
@@ -173,7 +189,7 @@ func (c cloud) Exit(ctx context.Context, ref sandbox.Ref) (*sandbox.Exit, error)
 func exitOf(class sandbox.Class) *sandbox.Exit {
 	codes := map[sandbox.Class]int{sandbox.ClassOK: 0, sandbox.ClassAgentError: 1, sandbox.ClassKilledUnknown: 137, sandbox.ClassOOM: 137}
 	code := codes[class]
-	return &sandbox.Exit{Code: &code, Raw: fmt.Sprint(code), Class: class}
+	return &sandbox.Exit{Code: &code, Raw: strconv.Itoa(code), Class: class}
 }
 
 func (c cloud) Logs(ctx context.Context, ref sandbox.Ref, q providers.LogQuery) iter.Seq2[sandbox.LogLine, error] {
@@ -186,8 +202,9 @@ func (c cloud) Logs(ctx context.Context, ref sandbox.Ref, q providers.LogQuery) 
 		s.mu.Lock()
 		b := s.find(ref.ID)
 		s.mu.Unlock()
+		end := b.made.Add(b.prog.length)
 		if b.prog.talks == 0 {
-			<-ctx.Done()
+			sleep(ctx, time.Until(end))
 			return
 		}
 		for n := 1; ; n++ {
@@ -195,13 +212,13 @@ func (c cloud) Logs(ctx context.Context, ref sandbox.Ref, q providers.LogQuery) 
 			if at.Before(q.Since) {
 				continue
 			}
-			if !sleep(ctx, time.Until(at)) || c.p.gate("line") != nil {
+			if !sleep(ctx, time.Until(earlier(at, end))) || c.p.gate("line") != nil {
 				return
 			}
 			s.mu.Lock()
 			silent := !b.alive(time.Now()) || b.over(time.Now())
 			s.mu.Unlock()
-			if silent || !yield(sandbox.LogLine{At: at, Text: fmt.Sprint("line ", n)}, nil) {
+			if silent || !yield(sandbox.LogLine{At: at, Text: b.prog.line(n)}, nil) {
 				return
 			}
 			if !s.quiet && s.roll("cut", b.id, n, c.p.n) < 0.05 {
@@ -212,15 +229,24 @@ func (c cloud) Logs(ctx context.Context, ref sandbox.Ref, q providers.LogQuery) 
 	}
 }
 
-func (c cloud) Exec(context.Context, sandbox.Ref, providers.Command) (sandbox.Exit, error) {
+func (c cloud) Exec(_ context.Context, _ sandbox.Ref, command providers.Command) (sandbox.Exit, error) {
+	if c.p.s.execs != nil {
+		return c.p.s.execs(command)
+	}
 	return sandbox.Exit{}, fault.New(fault.KindUnsupported, "no commands here")
 }
 
 func (c cloud) Probe(context.Context, sandbox.Ref) (providers.Health, error) {
+	if c.p.s.probes != nil {
+		return c.p.s.probes()
+	}
 	return providers.Health{}, fault.New(fault.KindUnsupported, "no probe here")
 }
 
-func (c cloud) Usage(context.Context, sandbox.Ref) (sandbox.Usage, error) {
+func (c cloud) Usage(_ context.Context, ref sandbox.Ref) (sandbox.Usage, error) {
+	if c.p.s.uses != nil {
+		return c.p.s.uses(c.p.s.find(ref.ID)), nil
+	}
 	return sandbox.Usage{}, fault.New(fault.KindUnsupported, "no usage here")
 }
 

@@ -281,7 +281,7 @@ func (s *sim) onAsked(p *proc, b *box) {
 		return
 	}
 	a := t.Last()
-	if t.Kept != nil && t.Kept.Ref.ID == b.id {
+	if t.Kept != nil && t.Kept.Ref.ID == b.id && (p.task == b.task || p.task == "") {
 		s.fail("5: %s ends %s, which is kept", p, b)
 	}
 	if t.Phase == task.Working && a != nil && a.Sandbox == b.id && a.Exit == nil && a.Expired == "" && t.Owner.PID != p.n {

@@ -173,7 +173,7 @@ func (s *sim) run(e errand) {
 }
 
 func (p *proc) options() task.Options {
-	return task.Options{
+	o := task.Options{
 		Ledger: task.Ledger{Store: ledger{p}, LimitMB: limitMB}, Sandboxes: cloud{p}, Publisher: remote{p}, Breaker: breaker{p},
 		Owner: p.owner(), Alive: p.alive, At: p.at,
 		Roll: func() float64 { return p.s.roll("delay", p.n) },
@@ -182,6 +182,10 @@ func (p *proc) options() task.Options {
 			return "n" + strconv.Itoa(p.n) + "." + strconv.Itoa(p.calls["nonce"])
 		},
 	}
+	if p.s.tune != nil {
+		p.s.tune(p, &o)
+	}
+	return o
 }
 
 func (p *proc) does() (task.Task, error) {
