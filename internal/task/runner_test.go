@@ -142,6 +142,7 @@ func TestOutcomes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inWorld(t, func(t *testing.T, s *sim) {
+				t.Helper()
 				_, over := s.begin("t-1", c.spec, c.programs...)
 				require.NoError(t, <-over)
 				now := s.now(t, "t-1")
@@ -168,6 +169,7 @@ func TestOutcomes(t *testing.T) {
 func TestKilledAfterTwoMessages(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(t *testing.T, s *sim) {
+		t.Helper()
 		s.tune = func(_ *proc, o *task.Options) { o.Roll = nil }
 		first := program{length: 15 * time.Second, talks: 7 * time.Second, agent: true, exit: sandbox.ClassKilledUnknown}
 		second := program{length: 13 * time.Second, talks: 4 * time.Second, agent: true, exit: sandbox.ClassOK}
@@ -216,6 +218,7 @@ func TestLimits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inWorld(t, func(t *testing.T, s *sim) {
+				t.Helper()
 				s.uses = c.uses
 				spec := plain()
 				if c.change != nil {
@@ -239,6 +242,7 @@ func TestLimits(t *testing.T) {
 func TestAGrowingSessionIsLife(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(t *testing.T, s *sim) {
+		t.Helper()
 		s.execs = func(c providers.Command) (sandbox.Exit, error) {
 			code := 0
 			size := strings.Repeat("1", 1+int(time.Since(s.began)/(20*time.Second)))
@@ -278,6 +282,7 @@ func TestStops(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inWorld(t, func(t *testing.T, s *sim) {
+				t.Helper()
 				if c.harm != nil {
 					c.harm(s)
 				}
@@ -288,7 +293,7 @@ func TestStops(t *testing.T) {
 					}
 				}
 				_, over := s.begin("t-1", c.spec, works(10*time.Second, sandbox.ClassKilledUnknown), works(30*time.Second, sandbox.ClassOK))
-				sleep(context.Background(), c.after)
+				s.rest(c.after)
 				forbid, end := s.stop("t-1")
 				require.NoError(t, forbid)
 				require.NoError(t, end)
@@ -310,10 +315,11 @@ func TestAStopOfAnotherProcessIsNoticed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inWorld(t, func(t *testing.T, s *sim) {
+				t.Helper()
 				spec := plain()
 				spec.NoPolling = off
 				_, over := s.begin("t-1", spec, program{length: forever, exit: sandbox.ClassOK})
-				sleep(context.Background(), 10*time.Second)
+				s.rest(10 * time.Second)
 				began := time.Now()
 				forbid, end := s.stop("t-1")
 				require.NoError(t, errors.Join(forbid, end))
@@ -341,13 +347,14 @@ func TestATooLateStop(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inWorld(t, func(t *testing.T, s *sim) {
+				t.Helper()
 				s.tune = func(p *proc, _ *task.Options) {
 					if p.verb == "run" && c.at != "" {
 						p.doom, p.stiff = c.at, time.Minute
 					}
 				}
 				_, over := s.begin("t-1", c.spec, works(5*time.Second, sandbox.ClassOK))
-				sleep(context.Background(), 30*time.Second)
+				s.rest(30 * time.Second)
 				forbid, _ := s.stop("t-1")
 				require.ErrorIs(t, forbid, c.want)
 				assert.Equal(t, fault.KindRefused, fault.KindOf(forbid))
@@ -372,6 +379,7 @@ func TestACreateWithoutAnAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inWorld(t, func(t *testing.T, s *sim) {
+				t.Helper()
 				s.hurt("cloud", "create", c.harm, 0, 10*time.Second)
 				_, over := s.begin("t-1", plain(), works(20*time.Second, sandbox.ClassOK))
 				require.NoError(t, <-over)
@@ -390,6 +398,7 @@ func TestACreateWithoutAnAnswer(t *testing.T) {
 func TestAnEndThatIsNotSeen(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(t *testing.T, s *sim) {
+		t.Helper()
 		spec := plain()
 		spec.Session = "x" // its sandbox lingers
 		s.hurt("cloud", "terminate", "lost", 0, 2*time.Minute)
@@ -401,7 +410,7 @@ func TestAnEndThatIsNotSeen(t *testing.T) {
 		now := s.now(t, "t-2")
 		assert.False(t, now.State.Over())
 		assert.Equal(t, task.Completed, now.Verdict)
-		sleep(context.Background(), 3*time.Minute)
+		s.rest(3 * time.Minute)
 		require.Len(t, s.sweep(t, "h2"), 1)
 		assert.Equal(t, task.Completed, s.now(t, "t-2").State)
 	})
@@ -411,6 +420,7 @@ func TestAnEndThatIsNotSeen(t *testing.T) {
 func TestAStoreThatIsAway(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(t *testing.T, s *sim) {
+		t.Helper()
 		s.hurt("store", "", "away", 8*time.Second, 10*time.Second)
 		_, over := s.begin("t-1", plain(), works(10*time.Second, sandbox.ClassOK))
 		require.NoError(t, <-over)
@@ -424,12 +434,13 @@ func TestAStoreThatIsAway(t *testing.T) {
 func TestWaiting(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(t *testing.T, s *sim) {
+		t.Helper()
 		big := plain()
 		big.MemoryBytes = 768 * sandbox.MiB
 		_, first := s.begin("t-1", big, works(50*time.Second, sandbox.ClassOK))
-		sleep(context.Background(), time.Second)
+		s.rest(time.Second)
 		_, second := s.begin("t-2", big, works(5*time.Second, sandbox.ClassOK))
-		sleep(context.Background(), 40*time.Second)
+		s.rest(40 * time.Second)
 		assert.Equal(t, task.Pending, s.now(t, "t-2").State)
 		assert.Equal(t, "memory_budget", s.now(t, "t-2").Waits)
 		assert.Empty(t, s.sweep(t, "h1"))
@@ -443,9 +454,10 @@ func TestWaiting(t *testing.T) {
 		assert.Contains(t, s.now(t, "t-3").Refused, "never fits")
 	})
 	inWorld(t, func(t *testing.T, s *sim) {
+		t.Helper()
 		s.hurt("breaker", "allow", "open", 0, time.Minute)
 		_, over := s.begin("t-1", plain(), works(time.Second, sandbox.ClassOK))
-		sleep(context.Background(), 10*time.Second)
+		s.rest(10 * time.Second)
 		assert.Contains(t, s.now(t, "t-1").Waits, "breaker")
 		require.NoError(t, <-over)
 		assert.Equal(t, task.Completed, s.now(t, "t-1").State)
@@ -488,6 +500,7 @@ func TestKeptAndResumed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inWorld(t, func(t *testing.T, s *sim) {
+				t.Helper()
 				list := &keeps{listed: map[sandbox.Ref]bool{}}
 				s.probes = c.probes
 				s.tune = func(_ *proc, o *task.Options) { o.Keeps = list }
@@ -534,6 +547,7 @@ func TestSweeps(t *testing.T) {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			inWorld(t, func(t *testing.T, s *sim) {
+				t.Helper()
 				s.tune = func(p *proc, _ *task.Options) {
 					if p.verb == "run" {
 						p.doom, p.deadly = point, true
@@ -544,7 +558,7 @@ func TestSweeps(t *testing.T) {
 				for n := 0; !s.now(t, "t-1").State.Over(); n++ {
 					require.Less(t, n, 500, "it is never over")
 					s.sweep(t, "h1")
-					sleep(context.Background(), 10*time.Second)
+					s.rest(10 * time.Second)
 				}
 				now := s.now(t, "t-1")
 				published := s.tasks["t-1"].published == 1
@@ -564,12 +578,13 @@ func TestSwitches(t *testing.T) {
 	t.Run("authoritative_timeout", func(t *testing.T) {
 		t.Parallel()
 		inWorld(t, func(t *testing.T, s *sim) {
+			t.Helper()
 			spec := plain()
 			spec.NoKill, spec.Limits = true, task.Limits{Command: 30 * time.Second, Attempt: time.Minute}
 			_, over := s.begin("t-1", spec, works(forever, sandbox.ClassOK))
 			require.ErrorIs(t, <-over, task.ErrUnverified)
 			require.Len(t, s.living("t-1"), 1)
-			sleep(context.Background(), 3*time.Minute)
+			s.rest(3 * time.Minute)
 			s.sweep(t, "h1")
 			assert.Equal(t, task.TimedOut, s.now(t, "t-1").State, "its provider's own limit has ended it")
 		})
@@ -577,10 +592,11 @@ func TestSwitches(t *testing.T) {
 	t.Run("db_backed_stop", func(t *testing.T) {
 		t.Parallel()
 		inWorld(t, func(t *testing.T, s *sim) {
+			t.Helper()
 			spec := plain()
 			spec.NoForeign = true
 			_, over := s.begin("t-1", spec, works(20*time.Second, sandbox.ClassOK))
-			sleep(context.Background(), 5*time.Second)
+			s.rest(5 * time.Second)
 			forbid, _ := s.stop("t-1")
 			assert.Equal(t, fault.KindUnsupported, fault.KindOf(forbid))
 			require.NoError(t, <-over)
@@ -590,6 +606,7 @@ func TestSwitches(t *testing.T) {
 	t.Run("health_probe", func(t *testing.T) {
 		t.Parallel()
 		inWorld(t, func(t *testing.T, s *sim) {
+			t.Helper()
 			s.probes = func() (providers.Health, error) { panic("it was asked") }
 			s.execs = func(providers.Command) (sandbox.Exit, error) {
 				return sandbox.Exit{Class: sandbox.ClassOK}, nil
@@ -611,6 +628,7 @@ func TestSwitches(t *testing.T) {
 func TestTheOperatorsOwnStop(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(t *testing.T, s *sim) {
+		t.Helper()
 		spec := plain()
 		s.tasks["t-1"] = &truth{id: "t-1", spec: spec}
 		p := s.boot("run", "h1", "t-1")
@@ -630,8 +648,9 @@ func TestTheOperatorsOwnStop(t *testing.T) {
 func TestOneRunsATask(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(t *testing.T, s *sim) {
+		t.Helper()
 		_, over := s.begin("t-1", plain(), works(10*time.Second, sandbox.ClassOK))
-		sleep(context.Background(), 3*time.Second)
+		s.rest(3 * time.Second)
 		p := s.boot("other", "h2", "t-1")
 		_, err := task.NewRunner(p.options(), nil, nil).Run(p.ctx, s.now(t, "t-1"))
 		require.ErrorIs(t, err, task.ErrMoved)

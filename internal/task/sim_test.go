@@ -186,6 +186,9 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
+// rest lets time pass.
+func (s *sim) rest(d time.Duration) { sleep(context.Background(), d) }
+
 // gate is a moment at which a process may be killed, and where a frozen one stands.
 func (p *proc) gate(what string) error {
 	s := p.s
