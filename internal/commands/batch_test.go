@@ -35,7 +35,8 @@ func newBatchBench(t *testing.T, names ...string) *batchBench {
 	t.Helper()
 	dir := t.TempDir()
 	b := &batchBench{bench: newBench(), fakes: map[string]*fake.Provider{}}
-	config := "providers:\n"
+	var config strings.Builder
+	config.WriteString("providers:\n")
 	for _, name := range names {
 		p := fake.New(fake.Options{Name: name, Now: time.Now, Program: func(spec sandbox.Spec) (fake.Script, bool) {
 			b.mu.Lock()
@@ -45,13 +46,13 @@ func newBatchBench(t *testing.T, names ...string) *batchBench {
 		}})
 		b.fakes[name], b.members = p, append(b.members, p)
 		if name != "local" {
-			config += "  " + name + ": {type: fake}\n"
+			config.WriteString("  " + name + ": {type: fake}\n")
 		}
 	}
 	b.home, b.workdir, b.now = dir, dir, time.Now
 	if len(names) > 1 {
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, ".config", "sbx"), 0o700))
-		require.NoError(t, os.WriteFile(filepath.Join(dir, ".config", "sbx", "config.yaml"), []byte(config), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, ".config", "sbx", "config.yaml"), []byte(config.String()), 0o600))
 	}
 	return b
 }
@@ -209,11 +210,12 @@ func TestBatchRunsSoManyAtOnceInOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBatchBench(t, "local")
-		file := "tasks:\n"
+		var file strings.Builder
+		file.WriteString("tasks:\n")
 		for i := range 12 {
-			file += fmt.Sprintf("  - {name: n%d, command: [sleep, '10']}\n", i)
+			fmt.Fprintf(&file, "  - {name: n%d, command: [sleep, '10']}\n", i)
 		}
-		b.write(t, file)
+		b.write(t, file.String())
 		began := time.Now()
 		r := b.run(t, "run --file t.yaml --parallel 4 -o json")
 		require.Zero(t, r.code, r.stderr)

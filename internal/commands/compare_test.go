@@ -73,11 +73,13 @@ func TestDifferenceIsSaidInOneSentence(t *testing.T) {
 		{"slow", []outcome{ok("a", time.Second), ok("b", 9*time.Second)}, "it completed at all 2; b took 9.0s, a 1.0s"},
 		{"fails everywhere", []outcome{endedAt("a", 3, sandbox.ClassAgentError, 1, 0), endedAt("b", 3, sandbox.ClassAgentError, 1, 0)}, "it is not the provider: agent_error (exit 3) at all 2"},
 		{
-			"one kills it", []outcome{endedAt("a", 137, sandbox.ClassOOM, 1, 512), ok("b", 1), ok("c", 1)},
+			"one kills it",
+			[]outcome{endedAt("a", 137, sandbox.ClassOOM, 1, 512), ok("b", 1), ok("c", 1)},
 			"the provider makes a difference: oom (exit 137) at a, completed at b and c",
 		},
 		{
-			"one gives less memory", []outcome{endedAt("a", 137, sandbox.ClassOOM, 1, 512), endedAt("b", 0, sandbox.ClassOK, 1, 1024)},
+			"one gives less memory",
+			[]outcome{endedAt("a", 137, sandbox.ClassOOM, 1, 512), endedAt("b", 0, sandbox.ClassOK, 1, 1024)},
 			"the provider makes a difference: oom (exit 137) at a, completed at b; their memory limits differ: a 512 MB, b 1024 MB",
 		},
 		{"not over", []outcome{ok("a", 1), {job: job{label: "b"}}}, "nothing can be said: it did not come to its end everywhere"},

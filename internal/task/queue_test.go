@@ -27,7 +27,9 @@ func owner() task.Owner { return task.Owner{Host: "h", PID: 1, Who: "test"} }
 
 func take(t *testing.T, l task.Ledger, id string) error {
 	t.Helper()
-	_, err := l.Change(t.Context(), id, func(n *task.Task) error { return n.Assign(owner(), task.Attempt{Provider: "p", MemoryMB: n.Spec.MemoryBytes / sandbox.MiB}) })
+	_, err := l.Change(t.Context(), id, func(n *task.Task) error {
+		return n.Assign(owner(), task.Attempt{Provider: "p", MemoryMB: n.Spec.MemoryBytes / sandbox.MiB})
+	})
 	return err
 }
 
@@ -88,7 +90,9 @@ func TestOnlyTheSameBudgetQueues(t *testing.T) {
 
 func TestWorkIsWhatIsDoneAndNotHow(t *testing.T) {
 	t.Parallel()
-	base := func() task.Spec { return task.Spec{Command: []string{"make"}, Workdir: "/src", EnvNames: []string{"A"}} }
+	base := func() task.Spec {
+		return task.Spec{Command: []string{"make"}, Workdir: "/src", EnvNames: []string{"A"}}
+	}
 	same := map[string]func(*task.Spec){
 		"provider": func(s *task.Spec) { s.Provider = "other" },
 		"memory":   func(s *task.Spec) { s.MemoryBytes = 1 },
