@@ -37,7 +37,7 @@ func TestAdmissionIsAskedOfThoseWhoHaveASay(t *testing.T) {
 	gone := providers.NewUnopened(providers.Profile{Name: "gone"}, fault.New(fault.KindAuth, "no token"))
 	f := of(g, fake.New(fake.Options{Name: "bare"}).Bare(), gone)
 	require.NoError(t, f.Admit(t.Context(), "prod", 1<<30))
-	g.Break(fake.Fault{Op: fake.OpAdmit, Err: fault.New(fault.KindRefused, "memory pressure is 23 %").WithHint("wait")})
+	g.Break(fake.Fault{Op: fake.OpAdmit, Err: fault.New(fault.KindRefused, "memory pressure is %d %%", 23).WithHint("wait")})
 	err := f.Admit(t.Context(), "prod", 0)
 	assert.Equal(t, fault.KindRefused, fault.KindOf(err))
 	require.EqualError(t, err, "prod: admit: memory pressure is 23 %")

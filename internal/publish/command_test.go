@@ -97,6 +97,16 @@ func TestCommandIsTermed(t *testing.T) {
 	assert.False(t, groupLives(groupOf(t, c)))
 }
 
+// The line goes at once, its child needs its grace.
+func TestCommandsChildMayTidyUp(t *testing.T) {
+	t.Parallel()
+	c, _ := command(t, `(trap 'sleep 0.3; touch tidied; exit' TERM; touch set; while :; do sleep 0.02; done) >/dev/null 2>&1 &
+while [ ! -e set ]; do sleep 0.02; done; echo $$ >up.new; mv up.new up; wait`)
+	_, err := ended(t, c)
+	require.ErrorIs(t, err, context.Canceled)
+	assert.True(t, exists(c, "tidied"))
+}
+
 func TestCommandAndItsChildrenAreKilled(t *testing.T) {
 	t.Parallel()
 	for name, line := range map[string]string{

@@ -98,7 +98,7 @@ func TestLateAnswerIsNoDoubt(t *testing.T) {
 	w.git.Limit = 3 * time.Second
 	got, err := w.git.Publish(t.Context(), p)
 	require.NoError(t, err)
-	assert.Equal(t, w.head(), got.Commit)
+	assert.Equal(t, Receipt{Commit: w.head(), Marker: w.at("refs/sbx/fence/t1")}, got, "it was this push, not an earlier one")
 	gate.open(t)
 	h.busy.Wait()
 }

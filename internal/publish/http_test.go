@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -121,6 +122,29 @@ func TestNoCredentialsInErrors(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Neither in what git is called with, nor in what it calls, nor handed to a
+// helper that would store it.
+func TestCredentialsGoNowhereElse(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	h := w.serve(&host{user: "bot", pass: "s3cret"})
+	dir := t.TempDir()
+	w.git.Program = filepath.Join(dir, "git")
+	trace := filepath.Join(dir, "trace")
+	require.NoError(t, os.WriteFile(w.git.Program, []byte("#!/bin/sh\nGIT_TRACE="+trace+" exec git \"$@\"\n"), 0o700))
+	helper := filepath.Join(dir, "asked")
+	w.run(w.inside, "config", "--file", filepath.Join(filepath.Dir(w.remote), ".gitconfig"), "credential.helper", "!cat >>"+helper+"; :")
+	p := w.work("t1", "agent/t1")
+	p.Target.Remote = h.with("bot:s3cret")
+	_, err := w.git.Publish(t.Context(), p)
+	require.NoError(t, err)
+	assert.NoFileExists(t, helper)
+	text, err := os.ReadFile(trace)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "git-remote-http")
+	assert.NotContains(t, string(text), "s3cret")
 }
 
 func TestSecretsAreInNoArgument(t *testing.T) {

@@ -1,9 +1,12 @@
 package publish
 
 import (
+	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestStateAndGroup(t *testing.T) {
@@ -23,4 +26,18 @@ func TestStateAndGroup(t *testing.T) {
 		assert.Equal(t, want.state, state, stat)
 		assert.Equal(t, want.group, group, stat)
 	}
+}
+
+func TestOnlyZombies(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command("sleep", "60")
+	cmd.SysProcAttr = ownGroup()
+	require.NoError(t, cmd.Start())
+	group := cmd.Process.Pid
+	assert.True(t, groupLives(group))
+	killGroup(group)
+	require.Eventually(t, func() bool { return onlyZombies(group) }, 5*time.Second, time.Millisecond, "it is dead and nobody has waited for it")
+	assert.False(t, groupLives(group))
+	require.Error(t, cmd.Wait())
+	assert.False(t, onlyZombies(group), "nothing is left, which is another thing")
 }

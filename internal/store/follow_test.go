@@ -76,14 +76,19 @@ func (g *gateway) open(t *testing.T) {
 				client.Close() //nolint:errcheck // nobody is there
 				continue
 			}
-			g.join(client, server)
+			g.join(listener, client, server)
 		}
 	})
 }
 
-func (g *gateway) join(client, server net.Conn) {
+// join joins two connections, unless their way in was cut meanwhile.
+func (g *gateway) join(way net.Listener, client, server net.Conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.listener != way {
+		_ = errors.Join(client.Close(), server.Close())
+		return
+	}
 	g.conns = append(g.conns, client, server)
 	for _, pair := range [][2]net.Conn{{client, server}, {server, client}} {
 		g.wg.Go(func() {
@@ -96,7 +101,10 @@ func (g *gateway) join(client, server net.Conn) {
 // cut ends all that goes through and lets nobody in.
 func (g *gateway) cut() {
 	g.mu.Lock()
-	g.listener.Close() //nolint:errcheck // it may be cut already
+	if g.listener != nil {
+		g.listener.Close() //nolint:errcheck // what matters is that nobody comes in
+	}
+	g.listener = nil
 	for _, conn := range g.conns {
 		conn.Close() //nolint:errcheck // it may be over already
 	}

@@ -32,19 +32,9 @@ func TestAnOlderFileMovesOn(t *testing.T) {
 	movesOn(t, olderFile(t))
 }
 
-func TestManyProcessesOnAnOlderFile(t *testing.T) {
-	t.Parallel()
-	manyProcesses(t, olderFile(t), 1)
-}
-
 func TestAnOlderPostgresMovesOn(t *testing.T) {
 	t.Parallel()
 	movesOn(t, store.Options{URL: foreign(t, versionOne)})
-}
-
-func TestManyProcessesOnAnOlderPostgres(t *testing.T) {
-	t.Parallel()
-	manyProcesses(t, store.Options{URL: foreign(t, versionOne), StateDir: "unused"}, 1)
 }
 
 // movesOn opens a store of the first version: its rows are there, and it keeps tasks.

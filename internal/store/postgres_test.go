@@ -100,9 +100,10 @@ func pass(t *testing.T, d time.Duration) {
 	}
 }
 
-func TestManyProcessesOnAFreshPostgres(t *testing.T) {
+func TestManyProcessesOnAFreshPostgresAndAnOlderOne(t *testing.T) {
 	t.Parallel()
 	manyProcesses(t, store.Options{URL: own(t), StateDir: "unused"}, 0)
+	manyProcesses(t, store.Options{URL: foreign(t, versionOne), StateDir: "unused"}, 1)
 }
 
 // refuses wants an error of a kind, with a hint, on one line, without the password.

@@ -112,9 +112,11 @@ func use(ctx context.Context, o store.Options) error {
 	return d.Close()
 }
 
-func TestManyProcessesOnAFreshFile(t *testing.T) {
-	t.Parallel()
+// TestManyProcessesOnAFreshFileAndAnOlderOne runs before the tests that run at once:
+// they write too, and what 64 processes may wait for each other is five seconds.
+func TestManyProcessesOnAFreshFileAndAnOlderOne(t *testing.T) { //nolint:paralleltest // see above
 	manyProcesses(t, store.Options{StateDir: t.TempDir() + "/not/there yet"}, 0)
+	manyProcesses(t, olderFile(t), 1)
 }
 
 // manyProcesses starts 64 at once: none fails, one gets the lease, nothing of any

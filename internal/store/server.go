@@ -88,6 +88,9 @@ func (s *server) alone(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
+// patiently leaves waiting to the server.
+func (s *server) patiently(_ context.Context, do func() error) error { return do() }
+
 // reserve takes an advisory lock, so that the update that follows sees the sum with
 // all that was committed under it.
 func (s *server) reserve(ctx context.Context, tx *sql.Tx, budget string) error {

@@ -3,6 +3,8 @@ package task
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"time"
 
 	"sbx/internal/fault"
@@ -24,7 +26,9 @@ type Adopted struct {
 
 // Sweep takes over what dead processes left, as far as that takes no waiting: what is
 // decided is ended, what is in doubt is resolved, what has ended is concluded. A
-// program that still runs, within its time, is left to run.
+// program that still runs, within its time, is left to run, and so is a task that
+// waits for an attempt, until its time is over. Those come first that were left
+// alone for longest, so that one that cannot be ended keeps no other from it.
 func Sweep(ctx context.Context, o Options) ([]Adopted, error) {
 	ctx, stop := context.WithTimeout(ctx, SweepTime)
 	defer stop()
@@ -32,19 +36,63 @@ func Sweep(ctx context.Context, o Options) ([]Adopted, error) {
 	if err != nil {
 		return nil, err
 	}
+	tasks = slices.DeleteFunc(tasks, func(t Task) bool { return !o.abandoned(t) || !o.mayAdopt(t) || t.waitsForOwner() })
+	slices.SortStableFunc(tasks, func(a, b Task) int { return a.LeaseUntil.Compare(b.LeaseUntil) })
+	return adoptAll(ctx, o, tasks), nil
+}
+
+// adoptAll goes on with up to SweepTasks tasks, all at once: time is short. Those
+// that need nothing do not count.
+func adoptAll(ctx context.Context, o Options, tasks []Task) []Adopted {
 	var all []Adopted
+	var mu sync.Mutex
+	var adopting sync.WaitGroup
+	turns := make(chan struct{}, SweepTasks)
 	for _, t := range tasks {
-		if ctx.Err() != nil || len(all) == SweepTasks {
+		turns <- struct{}{}
+		mu.Lock()
+		enough := len(all) >= SweepTasks
+		mu.Unlock()
+		if enough || ctx.Err() != nil {
 			break
 		}
-		if !o.abandoned(t) || !o.mayAdopt(t) {
-			continue
-		}
-		if now, did, err := adoptOne(ctx, o, t); did {
-			all = append(all, Adopted{now, err})
-		}
+		adopting.Go(func() {
+			defer func() { <-turns }()
+			if now, did, err := adoptOne(ctx, o, t); did {
+				mu.Lock()
+				defer mu.Unlock()
+				all = append(all, Adopted{now, err})
+			}
+		})
 	}
-	return all, nil
+	adopting.Wait()
+	return all
+}
+
+// waitsForOwner says that what comes next is an attempt, which a sweep does not
+// begin, and that there is time for it yet.
+func (t *Task) waitsForOwner() bool {
+	a := t.Last()
+	if t.Phase != Working || a != nil && a.Retry == nil || !t.AllGone() {
+		return false
+	}
+	return !t.overdue()
+}
+
+// overdue says of a task that nobody holds that there is no more use in waiting for
+// somebody.
+func (t *Task) overdue() bool {
+	since := t.CreatedAt
+	if t.LeaseUntil.After(since) {
+		since = t.LeaseUntil
+	}
+	switch limit := t.Spec.Limits.Deadline; {
+	case !t.DeadlineAt.IsZero():
+		return t.late()
+	case limit > 0:
+		return t.ReadAt.Sub(t.CreatedAt) >= limit
+	}
+	return t.ReadAt.Sub(since) >= LostAfter
 }
 
 // abandoned says that nobody goes on with a task: its lease is over, or its owner
@@ -70,7 +118,7 @@ func (o Options) mayAdopt(t Task) bool {
 // be waited for. false = there was nothing to do.
 func adoptOne(ctx context.Context, o Options, t Task) (Task, bool, error) {
 	r := NewRunner(o, nil, nil)
-	r.sweeps = true
+	r.sweeps, r.gives = true, t.overdue()
 	if waiting, err := r.stillRuns(ctx, t); waiting || err != nil {
 		return t, false, err
 	}

@@ -2,6 +2,8 @@ package task
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"sbx/internal/sandbox"
 )
@@ -19,7 +21,18 @@ func (r *Runner) conclude(ctx context.Context, t Task, e Ended) (Task, error) {
 		}
 		return nil
 	})
+	if err == nil {
+		r.tell(ctx, e.Exit.Class)
+	}
 	return now, err
+}
+
+// tell tells the breaker how the attempt that it let in has ended, once.
+func (r *Runner) tell(ctx context.Context, class sandbox.Class) {
+	if r.done != nil {
+		r.done(ctx, class)
+		r.done = nil
+	}
 }
 
 // completed decides a task whose program did its work and that publishes nothing
@@ -37,10 +50,7 @@ func (t *Task) completed(fence int64) error {
 // after decides what comes after an attempt that has ended.
 func (r *Runner) after(ctx context.Context, t Task) (Task, error) {
 	a := t.Last()
-	if r.done != nil {
-		r.done(ctx, a.Exit.Class)
-		r.done = nil
-	}
+	r.tell(ctx, a.Exit.Class)
 	if a.Exit.Class == sandbox.ClassOK {
 		if t.Spec.Publishes() {
 			return r.publish(ctx, t)
@@ -50,20 +60,17 @@ func (r *Runner) after(ctx context.Context, t Task) (Task, error) {
 	next := t.Next(r.roll())
 	if next.Again && len(t.Spec.EnvNames) > 0 && r.env == nil {
 		next.Again, next.Why = false, "who ran it is gone, and the values of its environment with them: launch it again"
+		t.Reason = ReasonLost
 	}
 	if !next.Again {
-		return r.change(ctx, t.ID, func(n *Task) error { return n.Conclude(t.Fence, n.verdict(), n.Reason, next.Why) })
+		return r.change(ctx, t.ID, func(n *Task) error { return n.Conclude(t.Fence, n.verdict(), t.Reason, next.Why) })
 	}
 	if a.GoneAt.IsZero() {
-		now := t
-		err := r.guarded(ctx, t, nil, func(ctx context.Context) (err error) {
-			now, err = r.endAttempt(ctx, t, a.N)
-			return err
-		})
-		if err != nil {
+		if now, err := r.clear(ctx, t, *a); err != nil {
 			return now, err
+		} else if now.Phase != Working {
+			return now, nil
 		}
-		t = now
 	}
 	return r.change(ctx, t.ID, func(n *Task) error { return n.Again(t.Fence, next) })
 }
@@ -105,9 +112,60 @@ func (r *Runner) expired(ctx context.Context, t Task) (Task, error) {
 
 // lost goes on with an attempt whose maker died between the intent and the answer.
 func (r *Runner) lost(ctx context.Context, t Task) (Task, error) {
+	if a := t.Last(); a.CutAt.IsZero() && r.returned[a.N].IsZero() {
+		r.returned[a.N] = time.Now() // it was this process's own, and is asked for no more
+	}
 	e := Ended{Exit: sandbox.Exit{
 		Class: sandbox.ClassInfra, Cause: sandbox.CauseSupervisorLost, Confidence: sandbox.Certain,
 		Evidence: []sandbox.Evidence{{What: "create", Value: "who asked for it died before the answer was written down", Source: "sbx", At: t.ReadAt}},
 	}}
 	return r.change(ctx, t.ID, func(n *Task) error { return n.End(t.Fence, e) })
+}
+
+// clear ends what an attempt has made, so that the next one may begin. Where that is
+// not seen in time, there is no next one.
+func (r *Runner) clear(ctx context.Context, t Task, a Attempt) (Task, error) {
+	limits := append(t.deadline(), limit{ReasonAttempt, EndPatience})
+	err := r.guarded(ctx, t, limits, func(ctx context.Context) error {
+		for {
+			_, err := r.endAttempt(ctx, t, a.N)
+			if err == nil || !errors.Is(err, ErrUnverified) {
+				return err
+			}
+			r.say(err.Error())
+			if !pause(ctx, clearLook) {
+				return ctx.Err()
+			}
+		}
+	})
+	var expired expiredError
+	if !errors.As(err, &expired) {
+		return t, err
+	}
+	return r.change(ctx, t.ID, func(n *Task) error {
+		return n.Conclude(t.Fence, n.verdict(), n.Reason, "what its last attempt made was not seen to end in time for another")
+	})
+}
+
+// clearLook is the pause between two tries to end what is in the way of an attempt.
+const clearLook = 5 * time.Second
+
+// tidy ends what turned up of attempts that were taken for gone.
+func (r *Runner) tidy(ctx context.Context, t Task) (Task, error) {
+	for _, a := range t.Attempts {
+		if a.GoneAt.IsZero() {
+			return r.clear(ctx, t, a)
+		}
+	}
+	return t, nil
+}
+
+// giveUp decides a task that nobody has gone on with in its time.
+func (r *Runner) giveUp(ctx context.Context, t Task) (Task, error) {
+	return r.change(ctx, t.ID, func(n *Task) error {
+		if n.Spec.Limits.Deadline > 0 {
+			return n.Conclude(t.Fence, TimedOut, ReasonDeadline, "who ran it is gone, and its deadline was reached")
+		}
+		return n.Conclude(t.Fence, Failed, ReasonLost, "who ran it is gone, and nobody went on with it")
+	})
 }

@@ -19,41 +19,47 @@ const (
 
 // begin waits until the next attempt may be made, and makes it.
 func (r *Runner) begin(ctx context.Context, t Task) (Task, error) {
-	place := t.Place()
-	attempt := Attempt{Provider: place, Nonce: r.nonce(), MemoryMB: t.memoryMB()}
-	if t.Spec.Sandbox.ID != "" && len(t.Attempts) == 0 {
-		attempt.Provider, attempt.Sandbox, attempt.Reused, attempt.Settled = t.Spec.Sandbox.Provider, t.Spec.Sandbox.ID, true, true
-	}
+	attempt := Attempt{Provider: t.Place(), Nonce: r.nonce(), MemoryMB: t.memoryMB()}
+	recreated := t.Recreated
 	var done func(context.Context, sandbox.Class)
-	err := r.guarded(ctx, t, t.limits(false), func(ctx context.Context) error {
+	err := r.guarded(ctx, t, t.deadline(), func(ctx context.Context) (err error) {
 		if wait := left(t.NextAt, t.ReadAt); wait > 0 && !pause(ctx, wait) {
 			return ctx.Err()
 		}
-		var err error
 		if len(t.Attempts) == 0 && t.Spec.Publishes() {
 			if _, err := r.o.Publisher.Prepare(ctx, t); err != nil {
 				return unpublishable{err}
 			}
 		}
-		if done, err = r.enter(ctx, t, attempt.Provider, attempt.MemoryMB); err != nil {
-			return err
+		if t.Spec.Sandbox.ID != "" && len(t.Attempts) == 0 {
+			if attempt.Reused, err = r.claim(ctx, t.Spec.Sandbox); err != nil {
+				return err
+			}
+			recreated = !attempt.Reused
 		}
-		t, err = r.assign(ctx, t, attempt)
+		if attempt.Reused {
+			attempt.Provider, attempt.Sandbox, attempt.Settled = t.Spec.Sandbox.Provider, t.Spec.Sandbox.ID, true
+		}
+		done, err = r.enter(ctx, t, attempt.Provider, attempt.MemoryMB)
 		return err
 	})
+	now := t
+	if err == nil {
+		now, err = r.assign(ctx, t, attempt, recreated)
+	}
 	if err != nil {
 		if done != nil {
 			done(context.WithoutCancel(ctx), "")
 		}
 		return r.notBegun(ctx, t, err)
 	}
-	r.changed(t)
+	r.changed(now)
 	r.at("intent")
 	r.done = done
 	if attempt.Reused {
-		return r.enterKept(ctx, t)
+		return r.enterKept(ctx, now)
 	}
-	return r.create(ctx, t)
+	return r.create(ctx, now)
 }
 
 // unpublishable says that there is no use in beginning: what comes of it could not be
@@ -67,12 +73,14 @@ func (r *Runner) notBegun(ctx context.Context, t Task, err error) (Task, error) 
 	var expired expiredError
 	var unfit unpublishable
 	switch {
-	case errors.As(err, &unfit) && ctx.Err() == nil:
+	case errors.As(err, &unfit) && !ceded(ctx, err):
 		return r.unpublished(ctx, t, unfit.error)
 	case errors.As(err, &expired), errors.Is(err, ErrLate):
 		return r.change(ctx, t.ID, func(n *Task) error {
 			return n.Conclude(t.Fence, TimedOut, ReasonDeadline, "its deadline was reached before another attempt could begin")
 		})
+	case errors.Is(err, errTooBig):
+		return r.change(ctx, t.ID, func(n *Task) error { return n.Conclude(t.Fence, Failed, ReasonNone, err.Error()) })
 	case errors.Is(err, ErrSpent):
 		return r.change(ctx, t.ID, func(n *Task) error {
 			return n.Conclude(t.Fence, Failed, ReasonNone, "all attempts are used up")
@@ -123,84 +131,137 @@ func (r *Runner) waits(ctx context.Context, t Task, why string) error {
 	return err
 }
 
-// assign takes the task, and of its budget what the attempt needs.
-func (r *Runner) assign(ctx context.Context, t Task, a Attempt) (Task, error) {
+// assign takes the task, and of its budget what the attempt needs. It is outside of
+// the guards, which would take its own new fence for somebody else's.
+func (r *Runner) assign(ctx context.Context, t Task, a Attempt, recreated bool) (Task, error) {
 	for {
 		now, err := r.change(ctx, t.ID, func(n *Task) error {
 			if err := n.works(t.Fence); err != nil {
 				return err
 			}
+			n.Recreated = recreated
 			return n.Assign(r.o.Owner, a)
 		})
 		if !errors.Is(err, store.ErrBudget) {
 			return now, err
 		}
-		if err := r.waits(ctx, t, "memory_budget"); err != nil {
-			return t, err
+		if most := r.o.Ledger.LimitMB; max(a.MemoryMB, t.Spec.MemoryBytes/sandbox.MiB) > most {
+			return t, fault.New(fault.KindRefused, "%w: it needs %d MB, and the budget of all is %d MB", errTooBig, a.MemoryMB, most).
+				WithHint("give it less with --memory, or raise the budget")
 		}
-		if !pause(ctx, budgetLook) {
-			return t, ctx.Err()
+		err = r.guarded(ctx, t, t.deadline(), func(ctx context.Context) error {
+			if err := r.waits(ctx, t, "memory_budget"); err != nil {
+				return err
+			}
+			if !pause(ctx, budgetLook) {
+				return ctx.Err()
+			}
+			return nil
+		})
+		if err != nil {
+			return t, err
 		}
 	}
 }
+
+// errTooBig says that there is no use in waiting for memory.
+var errTooBig = errors.New("it never fits into the memory budget")
 
 // create makes the attempt's sandbox, once. What it has made is known to this
 // process alone until it is written down; who finds the intent without it looks for
 // the nonce.
 func (r *Runner) create(ctx context.Context, t Task) (Task, error) {
 	a := *t.Last()
+	made, err := r.make(ctx, t, a)
+	r.at("created")
+	if made.ID == "" || err != nil {
+		return r.notCreated(ctx, t, a, made, err)
+	}
+	now, err := r.change(ctx, t.ID, func(n *Task) error { return n.Created(t.Fence, made) })
+	r.at("saved")
+	if errors.Is(err, ErrMoved) || errors.Is(err, ErrOver) {
+		return r.found(ctx, t, a, made.ID)
+	}
+	return now, err
+}
+
+// make asks for the attempt's sandbox. When the step is over before the answer is
+// there, it is waited for CreateGrace longer: the answer is the only sure word on
+// what was made, without it there is but a long look at the listing. A process that
+// cannot hear the store asks for nothing longer than a lease, so that others know
+// when it has given up.
+func (r *Runner) make(ctx context.Context, t Task, a Attempt) (sandbox.Sandbox, error) {
+	asked, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer giveUp()
 	var made sandbox.Sandbox
-	err := r.guarded(ctx, t, t.limits(false), func(ctx context.Context) (err error) {
+	var failed error
+	request := r.alongside(asked, func(ctx context.Context) {
 		spec := t.box(a, r.env)
 		spec.Linger = t.Spec.Lingers()
-		made, err = r.o.Sandboxes.Create(ctx, a.Provider, spec)
-		return err
+		made, failed = r.o.Sandboxes.Create(ctx, a.Provider, spec)
 	})
-	r.returned[a.N] = true
-	r.at("created")
-	if made.ID != "" && err == nil {
-		now, err := r.change(ctx, t.ID, func(n *Task) error { return n.Created(t.Fence, made) })
-		r.at("saved")
-		if errors.Is(err, ErrMoved) || errors.Is(err, ErrOver) {
-			return r.found(ctx, t, a.N, made.ID)
+	err := r.guard(ctx, t, t.limits(false), LeaseFor, func(ctx context.Context) error {
+		select {
+		case <-request.over:
+			return failed
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
-		return now, err
+	})
+	request.wait(ctx, CreateGrace)
+	giveUp()
+	<-request.over
+	r.returned[a.N] = time.Now()
+	if err == nil {
+		err = failed
 	}
-	return r.notCreated(ctx, t, a, made, err)
+	return made, err
 }
 
 // found writes down a sandbox that was made for a task which somebody has decided
 // about meanwhile, so that it is ended with the rest. Where even that cannot be
-// written, it is ended at once.
-func (r *Runner) found(ctx context.Context, t Task, n int, id string) (Task, error) {
-	now, err := r.change(ctx, t.ID, func(task *Task) error { return task.Found(n, id) })
+// written, it is ended by the one who made it.
+func (r *Runner) found(ctx context.Context, t Task, a Attempt, id string) (Task, error) {
+	now, err := r.change(ctx, t.ID, func(task *Task) error { return task.Found(a.N, id) })
 	if err == nil {
 		return now, nil
 	}
-	a := t.Attempts[n-1]
 	a.Sandbox = id
-	r.endOne(ctx, a)
+	for began := time.Now(); time.Since(began) < EndPatience; {
+		switch r.endOne(ctx, a).Outcome {
+		case sandbox.OutcomeVerified, sandbox.OutcomeAlreadyGone:
+			return now, err
+		case sandbox.OutcomeAccepted, sandbox.OutcomeStuck, sandbox.OutcomeFailed, sandbox.OutcomeChanged,
+			sandbox.OutcomeSkipped, sandbox.OutcomeNotAttempted:
+		}
+		if !pause(ctx, time.Second) {
+			break
+		}
+	}
 	return now, err
 }
 
-// notCreated judges a create that gave no sandbox.
+// notCreated judges a create that gave no sandbox, or one that comes too late.
 func (r *Runner) notCreated(ctx context.Context, t Task, a Attempt, made sandbox.Sandbox, err error) (Task, error) {
-	if made.ID != "" { // it was made, and then something went wrong
-		if now, err := r.change(ctx, t.ID, func(n *Task) error { return n.Found(a.N, made.ID) }); err == nil {
-			t = now
+	if made.ID != "" {
+		if now, err := r.found(ctx, t, a, made.ID); err != nil {
+			return now, err
 		}
 	}
 	var expired expiredError
 	switch {
 	case errors.As(err, &expired):
 		return r.change(ctx, t.ID, func(n *Task) error { return n.Expire(t.Fence, expired.why) })
-	case errors.Is(err, ErrMoved), errors.Is(err, ErrStopped), errors.Is(err, ErrOver), ctx.Err() != nil:
+	case ceded(ctx, err):
 		return t, err
 	}
 	e := Ended{Exit: notRun(err), Nothing: made.ID == "" && definite(err)}
 	return r.change(ctx, t.ID, func(n *Task) error {
+		if err := n.End(t.Fence, e); err != nil {
+			return err
+		}
 		n.Last().Fault = string(fault.KindOf(err))
-		return n.End(t.Fence, e)
+		return nil
 	})
 }
 
@@ -217,8 +278,11 @@ func definite(err error) bool {
 func notRun(err error) sandbox.Exit {
 	e := sandbox.Exit{
 		Class: sandbox.ClassLauncher, Cause: sandbox.CauseUnknown, Confidence: sandbox.Certain,
-		Evidence: []sandbox.Evidence{{What: "create", Value: err.Error(), Source: "sbx"}},
 	}
+	if err == nil {
+		return e
+	}
+	e.Evidence = []sandbox.Evidence{{What: "create", Value: err.Error(), Source: "sbx"}}
 	switch fault.KindOf(err) {
 	case fault.KindUnavailable, fault.KindTimeout, fault.KindPartial:
 		e.Class = sandbox.ClassInfra

@@ -15,7 +15,7 @@ import (
 // of it was seen to be gone. Everybody may help with it at the same time.
 func (r *Runner) finish(ctx context.Context, t Task) (Task, error) {
 	var err error
-	if t.Kept != nil && r.o.Keeps != nil {
+	if t.Kept != nil && !t.State.Over() && r.o.Keeps != nil {
 		if err := r.o.Keeps.Keep(ctx, *t.Kept, t.ID, t.Last().Session); err != nil {
 			return t, err
 		}
@@ -44,7 +44,7 @@ func (r *Runner) endAttempt(ctx context.Context, t Task, n int) (Task, error) {
 	a := t.Attempts[n-1]
 	r.at("ending")
 	if t.Spec.NoKill && a.Expired != ReasonNone {
-		return t, unverified(t, "its limit was reached, and ending it was switched off (authoritative_timeout): the provider's own limit ends "+a.Ref().String())
+		return r.endedAlone(ctx, t, a)
 	}
 	ending := r.endOne(ctx, a)
 	if ctx.Err() != nil {
@@ -62,6 +62,15 @@ func (r *Runner) endAttempt(ctx context.Context, t Task, n int) (Task, error) {
 		sandbox.OutcomeSkipped, sandbox.OutcomeNotAttempted:
 	}
 	return t, unverified(t, fmt.Sprintf("%s is %s: %s", a.Ref(), ending.Outcome, ending.Reason))
+}
+
+// endedAlone looks whether a sandbox has ended that sbx may not end.
+func (r *Runner) endedAlone(ctx context.Context, t Task, a Attempt) (Task, error) {
+	now, err := r.o.Sandboxes.Get(ctx, a.Ref())
+	if kind := fault.KindOf(err); kind == fault.KindGone || kind == fault.KindNotFound || err == nil && now.State.Ended() {
+		return r.change(ctx, t.ID, func(task *Task) error { return task.gone(a.N, "its provider's own limit") })
+	}
+	return t, unverified(t, "its limit was reached, and ending it was switched off (authoritative_timeout): the provider's own limit ends "+a.Ref().String())
 }
 
 // gone is Gone, which another process may have written first, and Finish where that
@@ -104,7 +113,7 @@ func (r *Runner) settleCreate(ctx context.Context, t Task, n int) (Task, error) 
 			empty = 0
 		case len(found) > 0:
 			return r.change(ctx, t.ID, func(task *Task) error { return task.Found(n, found[0].ID) })
-		case r.settled(ctx, a, t):
+		case r.settled(a, t):
 			if empty++; empty > 1 {
 				return r.change(ctx, t.ID, func(task *Task) error {
 					return task.gone(n, "two looks for what its create may have made showed nothing")
@@ -128,15 +137,20 @@ func (r *Runner) settleCreate(ctx context.Context, t Task, n int) (Task, error) 
 // open.
 const settleTries = 10
 
-// settled says that the create of an attempt can make nothing any more: it has
-// returned to this process, or its time is over.
-func (r *Runner) settled(_ context.Context, a Attempt, t Task) bool {
-	if r.returned[a.N] || a.Settled {
+// settled says that the create of an attempt can make nothing any more. An API may
+// go on with a request whose sender has given up, so that it takes Settling from then
+// on. Who has not asked for it himself counts from when the one who did lost the
+// right to, and grants him the time in which he notices: a lease.
+func (r *Runner) settled(a Attempt, t Task) bool {
+	if a.Settled {
 		return true
 	}
 	window := time.Minute
 	if r.o.Settling != nil {
 		window = r.o.Settling(a.Provider)
 	}
-	return t.ReadAt.Sub(a.IntentAt) >= window
+	if at, own := r.returned[a.N]; own {
+		return time.Since(at) >= window
+	}
+	return !a.CutAt.IsZero() && t.ReadAt.Sub(a.CutAt) >= window+LeaseFor+RenewEvery
 }

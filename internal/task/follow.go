@@ -54,7 +54,7 @@ func (r *Runner) followed(ctx context.Context, t Task, a Attempt, p *pulse, exit
 		e := p.ended(exit, r.usage(ctx, a.Ref()))
 		e.Exit = timedOut(expired.why, t.ReadAt)
 		return r.expire(ctx, t, expired.why, e)
-	case errors.Is(err, ErrMoved), errors.Is(err, ErrStopped), errors.Is(err, ErrOver), ctx.Err() != nil:
+	case ceded(ctx, err):
 		return t, err
 	case err != nil:
 		exit = notRun(err)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"sbx/internal/fault"
 )
 
 // expiredError ends a step because one of the task's limits was reached.
@@ -22,9 +24,19 @@ type limit struct {
 // lease, looks for stops of others, hears the operator's own, and keeps the limits.
 // Whatever of that comes first ends the step's context and is the error.
 func (r *Runner) guarded(ctx context.Context, t Task, limits []limit, do func(context.Context) error) error {
+	return r.guard(ctx, t, limits, 0, do)
+}
+
+// errBlind ends a step that may not go on while nobody could tell this process to
+// stop.
+var errBlind = fault.New(fault.KindUnavailable, "the store could not be asked for longer than a lease")
+
+// guard is guarded. blind is for how long the step may go on without a word from the
+// store; 0 = for ever.
+func (r *Runner) guard(ctx context.Context, t Task, limits []limit, blind time.Duration, do func(context.Context) error) error {
 	ctx, cut := context.WithCancelCause(ctx)
 	var guards sync.WaitGroup
-	guards.Go(func() { r.keepLease(ctx, t, limits, cut) })
+	guards.Go(func() { r.keepLease(ctx, t, limits, blind, cut) })
 	if !t.Spec.NoPolling {
 		guards.Go(func() { r.awaitOthers(ctx, t, cut) })
 	}
@@ -39,7 +51,8 @@ func (r *Runner) guarded(ctx context.Context, t Task, limits []limit, do func(co
 }
 
 // keepLease renews the lease, hears the operator and keeps the limits.
-func (r *Runner) keepLease(ctx context.Context, t Task, limits []limit, cut context.CancelCauseFunc) {
+func (r *Runner) keepLease(ctx context.Context, t Task, limits []limit, blind time.Duration, cut context.CancelCauseFunc) {
+	heard := time.Now()
 	renew := time.NewTicker(RenewEvery)
 	defer renew.Stop()
 	first, over := earliest(limits)
@@ -60,6 +73,13 @@ func (r *Runner) keepLease(ctx context.Context, t Task, limits []limit, cut cont
 				cut(ErrMoved)
 				return
 			} // a store that is away for a moment is asked again; nothing passes the gate without it
+			if err == nil {
+				heard = time.Now()
+			}
+			if blind > 0 && time.Since(heard) > blind {
+				cut(errBlind)
+				return
+			}
 		}
 	}
 }
@@ -87,7 +107,20 @@ func (r *Runner) stopOwn(ctx context.Context, t Task, cut context.CancelCauseFun
 		cut(ErrStopped)
 		return
 	}
-	cut(err)
+	cut(unheardError{err})
+}
+
+// unheardError ends a step because the operator's stop could not be written: that
+// says nothing of the step.
+type unheardError struct{ error }
+
+func (u unheardError) Unwrap() error { return u.error }
+
+// ceded says of a step's error that the step is not this process's to judge: the
+// task is somebody else's, or a stop's, or the process itself is asked to end.
+func ceded(ctx context.Context, err error) bool {
+	var unheard unheardError
+	return errors.Is(err, ErrMoved) || errors.Is(err, ErrStopped) || errors.Is(err, ErrOver) || errors.As(err, &unheard) || ctx.Err() != nil
 }
 
 // awaitOthers ends the step as soon as somebody else has decided about the task.
@@ -110,12 +143,17 @@ func (r *Runner) awaitOthers(ctx context.Context, t Task, cut context.CancelCaus
 	}
 }
 
+// deadline is the limit that holds for all attempts together.
+func (t *Task) deadline() []limit {
+	if t.DeadlineAt.IsZero() {
+		return nil
+	}
+	return []limit{{ReasonDeadline, left(t.DeadlineAt, t.ReadAt)}}
+}
+
 // limits are those that hold for an attempt, and with a program for that too.
 func (t *Task) limits(program bool) []limit {
-	var limits []limit
-	if !t.DeadlineAt.IsZero() {
-		limits = append(limits, limit{ReasonDeadline, left(t.DeadlineAt, t.ReadAt)})
-	}
+	limits := t.deadline()
 	a := t.Last()
 	if a == nil || a.Retry != nil {
 		return limits

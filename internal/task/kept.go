@@ -14,6 +14,8 @@ import (
 // Keeps is the list of sandboxes that outlive their tasks, and of those that wait
 // to be used. A claim is given once.
 type Keeps interface {
+	// Keep puts a sandbox on the list. It may be called more than once for one task,
+	// also late, and never brings back what was claimed.
 	Keep(ctx context.Context, k Kept, task, session string) error
 	// Claim takes a sandbox out of the list; false = somebody else has it, or it was
 	// never on it.
@@ -37,7 +39,7 @@ func (r *Runner) enterKept(ctx context.Context, t Task) (Task, error) {
 	switch {
 	case errors.As(err, &expired):
 		return r.change(ctx, t.ID, func(n *Task) error { return n.Expire(t.Fence, expired.why) })
-	case errors.Is(err, ErrMoved), errors.Is(err, ErrStopped), errors.Is(err, ErrOver), ctx.Err() != nil:
+	case ceded(ctx, err):
 		return t, err
 	case err != nil:
 		r.say("a new sandbox is made: " + err.Error())
@@ -54,16 +56,22 @@ func (r *Runner) enterKept(ctx context.Context, t Task) (Task, error) {
 	})
 }
 
+// claim takes a kept sandbox for the task; false = it is somebody else's, or its time
+// is over. It comes before the attempt that names the sandbox: what an attempt names
+// is ended with it.
+func (r *Runner) claim(ctx context.Context, ref sandbox.Ref) (bool, error) {
+	if r.o.Keeps == nil {
+		return true, nil
+	}
+	mine, err := r.o.Keeps.Claim(ctx, ref)
+	if err == nil && !mine {
+		r.say("a new sandbox is made: somebody else goes on in " + ref.String() + ", or its time is over")
+	}
+	return mine, err
+}
+
 // answers asks a kept sandbox how it is, and waits while it is between two states.
 func (r *Runner) answers(ctx context.Context, t Task, a Attempt) error {
-	if r.o.Keeps != nil {
-		switch mine, err := r.o.Keeps.Claim(ctx, a.Ref()); {
-		case err != nil:
-			return err
-		case !mine:
-			return fault.New(fault.KindRefused, "%w: somebody else goes on in %s, or its time is over", errRecreate, a.Ref())
-		}
-	}
 	if t.Spec.NoProbe {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -86,12 +87,24 @@ func (l Ledger) Await(ctx context.Context, t Task) (Task, error) {
 }
 
 // Change applies a rule to what is kept and writes the result, as often as it takes
-// to be the one who does. The rule's own error ends it, and nothing is written.
+// to be the one who does. The rule's own error ends it, and nothing is written. After
+// an error of the store it is open whether it was.
 func (l Ledger) Change(ctx context.Context, id string, rule func(*Task) error) (Task, error) {
+	return l.change(ctx, id, rule, new(store.Task))
+}
+
+// change is Change, which may be called again after an error of the store: asked is
+// what was to be written then. Where it was written after all, that is the answer,
+// and not that somebody else was faster.
+func (l Ledger) change(ctx context.Context, id string, rule func(*Task) error, asked *store.Task) (Task, error) {
 	for {
 		t, err := l.Read(ctx, id)
 		if err != nil {
 			return t, err
+		}
+		if before, err := t.row(); err == nil && asked.ID != "" && before.Version > asked.Version &&
+			before.Fence == asked.Fence && bytes.Equal(before.Body, asked.Body) {
+			return t, nil
 		}
 		switch err := rule(&t); {
 		case errors.Is(err, errNothing):
@@ -99,22 +112,36 @@ func (l Ledger) Change(ctx context.Context, id string, rule func(*Task) error) (
 		case err != nil:
 			return t, err
 		}
-		row, err := t.row()
-		if err != nil {
-			return t, err
+		kept, again, err := l.swap(ctx, t, asked)
+		if !again {
+			return kept, err
 		}
-		kept, err := l.Store.SwapTask(ctx, row, l.LimitMB)
-		if errors.Is(err, store.ErrSwapped) {
-			continue
-		}
-		if errors.Is(err, store.ErrOver) {
-			return t, ErrOver
-		}
-		if err != nil {
-			return t, err
-		}
-		return read(kept)
 	}
+}
+
+// swap writes a task; true = somebody else has changed it meanwhile. Only what asks
+// for memory is held against the budget: facts are written whatever they cost.
+func (l Ledger) swap(ctx context.Context, t Task, asked *store.Task) (Task, bool, error) {
+	row, err := t.row()
+	if err != nil {
+		return t, false, err
+	}
+	limit := l.LimitMB
+	if !t.admits {
+		limit = 0
+	}
+	kept, err := l.Store.SwapTask(ctx, row, limit)
+	switch {
+	case errors.Is(err, store.ErrSwapped):
+		return t, true, nil
+	case errors.Is(err, store.ErrOver):
+		return t, false, ErrOver
+	case err != nil:
+		*asked = row
+		return t, false, err
+	}
+	now, err := read(kept)
+	return now, false, err
 }
 
 // row is how a task is kept.
@@ -159,7 +186,7 @@ func read(row store.Task) (Task, error) {
 	return t, nil
 }
 
-// begun is how much of a time is left, by the clock of the store at the last read
+// left is how much of a time is left, by the clock of the store at the last read
 // and by this process's own clock since.
 func left(until, readAt time.Time) time.Duration {
 	if until.IsZero() {

@@ -13,6 +13,7 @@ var (
 	ErrOver       = errors.New("the task has ended")                    // it never changes again
 	ErrPublishing = errors.New("too late: it is publishing")            // the gate was passed before
 	ErrPublished  = errors.New("too late: it has been published")       //
+	ErrDoubt      = errors.New("nobody can tell whether it is public")  // its publication was begun, and its end not seen
 	ErrStopped    = errors.New("a stop was asked for")                  //
 	ErrLate       = errors.New("the task's time is over")               // its deadline has passed
 	ErrSpent      = errors.New("all attempts are used up")              //
@@ -73,7 +74,7 @@ func (t *Task) Assign(o Owner, a Attempt) error {
 		return ErrNotGone
 	}
 	t.take(o)
-	t.State, t.Waits, t.NextAt = Assigned, "", time.Time{}
+	t.State, t.Waits, t.NextAt, t.admits = Assigned, "", time.Time{}, true
 	if t.DeadlineAt.IsZero() && t.Spec.Limits.Deadline > 0 {
 		t.DeadlineAt = t.ReadAt.Add(t.Spec.Limits.Deadline) // it holds from the first attempt on
 	}
@@ -90,6 +91,30 @@ func (t *Task) late() bool { return !t.DeadlineAt.IsZero() && !t.ReadAt.Before(t
 func (t *Task) take(o Owner) {
 	t.Fence++
 	t.Owner, t.LeaseUntil = o, t.ReadAt.Add(LeaseFor)
+	t.cut()
+}
+
+// cut notes since when whoever asked for the last attempt's sandbox has no right to
+// ask for it any more.
+func (t *Task) cut() {
+	if a := t.Last(); a != nil && a.Sandbox == "" && a.GoneAt.IsZero() && a.CutAt.IsZero() {
+		a.CutAt = t.ReadAt
+	}
+}
+
+// Hold takes a task that nobody holds, for the process that goes on with it: also
+// one that waits and has no attempt yet is somebody's. ErrHeld when it is another's.
+func (t *Task) Hold(o Owner) error {
+	switch {
+	case t.State.Over():
+		return ErrOver
+	case t.Phase == Stopping, t.Owner == o && t.Held():
+		return errNothing
+	case t.Held():
+		return ErrHeld
+	}
+	t.take(o)
+	return nil
 }
 
 // Wait notes why a task has not begun.
@@ -283,14 +308,18 @@ func (t *Task) Conclude(fence int64, verdict State, why Reason, said string) err
 
 func (t *Task) decide(verdict State, why Reason) {
 	t.State, t.Phase, t.Verdict, t.Reason, t.Waits = Running, Stopping, verdict, why, ""
+	t.cut()
 }
 
 // Stop is asked for by anybody, at any time. When it returns nil, nothing of the
-// task becomes public any more. ErrPublishing and ErrPublished mean too late.
+// task becomes public any more. ErrPublishing and ErrPublished mean too late,
+// ErrDoubt that it may be.
 func (t *Task) Stop(by string) error {
 	switch {
 	case t.Publish.State == PublishDone:
 		return ErrPublished
+	case t.Publish.State == PublishDoubt:
+		return ErrDoubt
 	case t.State.Over():
 		return ErrOver
 	case t.Phase == Publishing:
@@ -346,7 +375,8 @@ func (t *Task) Adopt(o Owner, dead bool) error {
 	return nil
 }
 
-// Found notes a sandbox that an attempt's create turned out to have made.
+// Found notes a sandbox that an attempt's create turned out to have made. It has to
+// be seen to be gone, also where nothing was believed to have been made.
 func (t *Task) Found(n int, id string) error {
 	a, err := t.attempt(n)
 	if err != nil {
@@ -355,7 +385,7 @@ func (t *Task) Found(n int, id string) error {
 	if a.Sandbox != "" {
 		return errNothing
 	}
-	a.Sandbox = id
+	a.Sandbox, a.GoneAt, a.Gone = id, time.Time{}, "" // what was taken for nothing is there after all
 	t.note("found", a.Ref().String())
 	return nil
 }

@@ -37,7 +37,7 @@ func (r *Runner) publish(ctx context.Context, t Task) (Task, error) {
 	switch {
 	case errors.As(err, &expired):
 		return r.expire(ctx, t, expired.why, t.Last().again(timedOut(expired.why, t.ReadAt)))
-	case errors.Is(err, ErrMoved), errors.Is(err, ErrStopped), errors.Is(err, ErrOver), ctx.Err() != nil:
+	case ceded(ctx, err):
 		return t, err
 	case err != nil:
 		return r.unpublished(ctx, t, err)

@@ -8,6 +8,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/sandbox"
+	"sbx/internal/store"
 )
 
 // Runner brings one task to its end. It goes by what is kept alone: after a crash
@@ -20,14 +21,15 @@ type Runner struct {
 
 	entered  int                                  // the attempt that goes on in a kept sandbox, by this process's word
 	sweeps   bool                                 // it settles what is there, and begins nothing
-	returned map[int]bool                         // attempts whose create is known to be over
+	gives    bool                                 // it gives up what nobody has begun in its time
+	returned map[int]time.Time                    // when this process's own creates were over, by attempt and by its own clock
 	done     func(context.Context, sandbox.Class) // tells the breaker how the attempt ended
 }
 
 // NewRunner makes a Runner. env are KEY=VALUE words for the program; stop asks for a
 // stop when it is closed, nil = never.
 func NewRunner(o Options, env []string, stop <-chan struct{}) *Runner {
-	return &Runner{o: o, env: env, stop: stop, returned: map[int]bool{}}
+	return &Runner{o: o, env: env, stop: stop, returned: map[int]time.Time{}}
 }
 
 // errSweeping says that what comes next needs a process that stays.
@@ -46,17 +48,23 @@ var ErrUnverified = errors.New("its end is not verified")
 //   - an error of the store, when it cannot be written for longer than a lease.
 func (r *Runner) Run(ctx context.Context, t Task) (Task, error) {
 	defer r.leaveBreaker(ctx)
+	t, err := r.hold(ctx, t)
+	if err != nil && !errors.Is(err, ErrOver) {
+		return t, err
+	}
 	for !t.State.Over() {
 		if ctx.Err() != nil {
 			return r.leave(ctx, t)
 		}
 		next, err := r.step(ctx, t)
 		switch {
+		case err == nil && r.lostIt(next):
+			return next, r.moved(next)
 		case err == nil:
 			t = next
 		case ctx.Err() != nil, errors.Is(err, errSweeping):
 			return r.leave(ctx, t)
-		case errors.Is(err, ErrMoved), errors.Is(err, ErrOver), errors.Is(err, ErrStopped):
+		case errors.Is(err, ErrMoved), errors.Is(err, ErrOver), errors.Is(err, ErrStopped), errors.Is(err, ErrHeld):
 			if t, err = r.reread(ctx, t); err != nil {
 				return t, err
 			}
@@ -95,11 +103,31 @@ func (r *Runner) reread(ctx context.Context, t Task) (Task, error) {
 	if err != nil {
 		return t, err
 	}
-	if !now.State.Over() && now.Phase == Working && now.Owner != r.o.Owner && now.Owner.PID != 0 {
-		return now, fault.New(fault.KindLocked, "%w: %s (pid %d on %s)", ErrMoved, now.Owner.Who, now.Owner.PID, now.Owner.Host).
-			At("", "task "+t.ID).WithHint("`sbx tasks show %s` says how it goes on", t.ID)
+	if r.lostIt(now) {
+		return now, r.moved(now)
 	}
 	return now, nil
+}
+
+// hold takes a task that is not this process's yet.
+func (r *Runner) hold(ctx context.Context, t Task) (Task, error) {
+	now, err := r.change(ctx, t.ID, func(n *Task) error { return n.Hold(r.o.Owner) })
+	if errors.Is(err, ErrHeld) {
+		return now, r.moved(now)
+	}
+	return now, err
+}
+
+// lostIt says of a task just read that it is another process's. Facts are written
+// by everybody, so that a change that went well proves nothing.
+func (r *Runner) lostIt(t Task) bool {
+	return !t.State.Over() && t.Phase != Stopping && t.Owner != r.o.Owner && t.Owner.PID != 0
+}
+
+// moved says whose a task is.
+func (r *Runner) moved(t Task) error {
+	return fault.New(fault.KindLocked, "%w: %s (pid %d on %s)", ErrMoved, t.Owner.Who, t.Owner.PID, t.Owner.Host).
+		At("", "task "+t.ID).WithHint("`sbx tasks show %s` says how it goes on", t.ID)
 }
 
 // step does the next thing that the task is in need of.
@@ -113,6 +141,10 @@ func (r *Runner) step(ctx context.Context, t Task) (Task, error) {
 		return r.finish(ctx, t)
 	case t.Phase == Publishing:
 		return r.resolve(ctx, t)
+	case open == nil && !t.AllGone():
+		return r.tidy(ctx, t)
+	case open == nil && r.gives:
+		return r.giveUp(ctx, t)
 	case open == nil && r.sweeps:
 		return t, errSweeping
 	case open == nil:
@@ -131,7 +163,8 @@ func (r *Runner) step(ctx context.Context, t Task) (Task, error) {
 
 // change is Ledger.Change, repeated while the store is away for less than a lease.
 func (r *Runner) change(ctx context.Context, id string, rule func(*Task) error) (Task, error) {
-	return patiently(ctx, func() (Task, error) { return r.o.Ledger.Change(ctx, id, rule) })
+	var asked store.Task
+	return patiently(ctx, func() (Task, error) { return r.o.Ledger.change(ctx, id, rule, &asked) })
 }
 
 func (r *Runner) read(ctx context.Context, id string) (Task, error) {

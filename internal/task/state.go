@@ -79,5 +79,8 @@ const (
 	FirstLook     = 5 * time.Millisecond   // after the start
 	SlowestLook   = 500 * time.Millisecond // for the end of a program
 	EndWait       = 30 * time.Second       // for a sandbox's end to be seen
+	EndPatience   = 5 * time.Minute        // for a sandbox's end before the next attempt is given up
+	CreateGrace   = 5 * time.Second        // for a create's answer once it is no use any more
+	LostAfter     = time.Hour              // a task without a deadline that nobody goes on with
 	InfraAttempts = 3                      // faults of the infrastructure that burn no attempt
 )

@@ -31,6 +31,8 @@ func (s *Stopper) Forbid(ctx context.Context, id, by string) (Task, error) {
 			return t, nil
 		case errors.Is(err, ErrPublished):
 			return t, fault.New(fault.KindRefused, "%w", ErrPublished).At("", "stop "+id)
+		case errors.Is(err, ErrDoubt):
+			return t, fault.New(fault.KindUnverified, "%w", ErrDoubt).At("", "stop "+id).WithHint("look at %s", t.Publish.Target)
 		case !errors.Is(err, ErrPublishing):
 			return t, err
 		}
@@ -50,8 +52,12 @@ func (s *Stopper) forbidPublishing(ctx context.Context, t Task, by string) (Task
 	if err != nil {
 		return t, err
 	}
-	if p.State == PublishDone {
+	switch p.State {
+	case PublishDone:
 		return t, fault.New(fault.KindRefused, "%w", ErrPublished).At("", "stop "+t.ID)
+	case PublishRefused:
+	case PublishNone, PublishBegun, PublishNothing, PublishDoubt:
+		return t, fault.New(fault.KindUnverified, "%w", ErrDoubt).At("", "stop "+t.ID).WithHint("look at %s", t.Publish.Target)
 	}
 	now, err := s.o.Ledger.Change(ctx, t.ID, func(n *Task) error { return n.Poisoned(by) })
 	if errors.Is(err, ErrOver) { // its runner has written down that it was refused

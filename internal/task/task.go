@@ -45,6 +45,7 @@ type Task struct {
 	LeaseUntil time.Time `json:"-"`
 	ReadAt     time.Time `json:"-"` // the store's clock when this was read
 	version    int64
+	admits     bool // this change asks for memory of the budget
 }
 
 // Owner is the process that runs a task.
@@ -69,6 +70,7 @@ type Attempt struct {
 	Settled bool `json:"settled,omitempty"`
 
 	IntentAt  time.Time `json:"intent_at"`
+	CutAt     time.Time `json:"cut_at,omitzero"`     // who made it lost the right to, before what it made was known
 	StartedAt time.Time `json:"started_at,omitzero"` // the program
 	OutputAt  time.Time `json:"output_at,omitzero"`  // the last output
 	EndedAt   time.Time `json:"ended_at,omitzero"`

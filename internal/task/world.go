@@ -94,7 +94,8 @@ type Options struct {
 	// At is called at each named point of a task's life; tests kill the process
 	// there. Nil = nothing happens.
 	At func(point string)
-	// Settling is for how long after its intent a create of a process that is gone
-	// may still make something (tasks.md R4). Nil = a minute.
+	// Settling is for how long after its sender has given up a create without an
+	// answer may still make something, and that be missing from the listing
+	// (tasks.md R4); 0 where an error means that nothing is there. Nil = a minute.
 	Settling func(profile string) time.Duration
 }

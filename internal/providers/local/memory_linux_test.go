@@ -16,7 +16,7 @@ func TestMemoryThatIsNotTold(t *testing.T) {
 		"MemTotal: 1 kB\nMemAvailable: 2 kB\n":  false,
 		"MemTotal: 1 kB\nMemAvailable: -2 kB\n": false,
 		"MemTotal:\nMemAvailable:\n":            false,
-		"MemTotal: 9223372036854775807\nMemAvailable: 1 kB": false,
+		"MemTotal: 9223372036854775807 kB\nMemAvailable: 1024 kB\n": false,
 	} {
 		total, available, got := memoryOf(text)
 		assert.Equal(t, ok, got, "%q", text)

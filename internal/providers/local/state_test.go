@@ -131,8 +131,7 @@ func TestGarbageIsDroppedWhenItsLockIsLetGo(t *testing.T) {
 
 	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	err = b.Terminate(short, s.ID, providers.TerminateOptions{Delete: true})
-	require.ErrorContains(t, err, "still held")
+	require.Error(t, b.Terminate(short, s.ID, providers.TerminateOptions{Delete: true}))
 	require.DirExists(t, dir)
 
 	time.AfterFunc(50*time.Millisecond, func() { _ = lock.Close() })

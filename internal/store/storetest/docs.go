@@ -36,6 +36,10 @@ func docs(t *testing.T, s Subject) {
 	none.Body = []byte(`{"n":1}`)
 	first := put(none)
 	assert.Equal(t, none.Body, first.Body)
+	none.Body[2] = 'm'
+	found, err := st.Doc(t.Context(), "pool", "a")
+	require.NoError(t, err)
+	assert.Equal(t, first.Body, found.Body, "what was handed in is kept as it was")
 	s.Pass(t, time.Millisecond)
 	first.Body = nil
 	second := put(first)

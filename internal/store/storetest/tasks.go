@@ -50,6 +50,10 @@ func tasks(t *testing.T, s Subject) {
 	assert.True(t, found.ReadAt.After(kept.ReadAt), "the clock of the store went on")
 	found.ReadAt = kept.ReadAt
 	assert.Equal(t, kept, found)
+	kept.Body[2], found.Body[2] = 'b', 'c'
+	found, err = st.Task(t.Context(), "t-1")
+	require.NoError(t, err)
+	assert.Equal(t, want.Body, found.Body, "what was handed out changes nothing")
 
 	same := task(2)
 	same.Key, same.Spec = "key-1", "another spec"

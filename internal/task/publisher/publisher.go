@@ -54,7 +54,9 @@ func (p *Publisher) target(t task.Task) (publish.Target, error) {
 	return publish.ParseTarget(t.Spec.Push)
 }
 
-// Prepare asks the remote what the branch is at.
+// Prepare asks the remote what the branch is at. Before the first attempt it also has
+// the remote hold a fence for a moment: a host that would not is found before an agent
+// has worked for an hour.
 func (p *Publisher) Prepare(ctx context.Context, t task.Task) (string, error) {
 	if !p.Remote(t) {
 		return "", nil
@@ -62,6 +64,11 @@ func (p *Publisher) Prepare(ctx context.Context, t task.Task) (string, error) {
 	target, err := p.target(t)
 	if err != nil {
 		return "", err
+	}
+	if len(t.Attempts) == 0 {
+		if err := p.o.Git.Probe(ctx, target); err != nil {
+			return "", err
+		}
 	}
 	return p.o.Git.Base(ctx, target)
 }

@@ -30,7 +30,7 @@ func copying(t *testing.T, dir string) (*supervisor, [2]*os.File) {
 	return s, out
 }
 
-func TestDrainStoresWhatWasWrittenWhileTheWriterLivesOn(t *testing.T) {
+func TestProgramsEndStoresWhatWasWrittenWhileTheWriterLivesOn(t *testing.T) {
 	t.Parallel()
 	for range 50 {
 		dir := t.TempDir()
@@ -40,8 +40,7 @@ func TestDrainStoresWhatWasWrittenWhileTheWriterLivesOn(t *testing.T) {
 		require.NoError(t, err)
 		_, err = out[1].WriteString("err")
 		require.NoError(t, err)
-		s.drain()
-		s.output.EndLines()
+		s.programEnded()
 		stored := map[string]string{}
 		for l, err := range runlog.Read(t.Context(), dir, runlog.Query{}) {
 			require.NoError(t, err)

@@ -1,0 +1,375 @@
+package task
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/sandbox"
+)
+
+func noon() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }
+
+var (
+	ann = Owner{Host: "h1", PID: 1, Who: "ann"}
+	bob = Owner{Host: "h2", PID: 2, Who: "bob"}
+)
+
+// The tasks of the tables, by how far they have come.
+func pending() Task {
+	return Task{ID: "t-1", State: Pending, CreatedAt: noon(), ReadAt: noon(), Spec: Spec{
+		Provider: "p", Attempts: 3, Delay: 6 * time.Second, Limits: Limits{Deadline: time.Hour},
+	}}
+}
+
+func after(t Task, rules ...func(*Task) error) Task {
+	for _, rule := range rules {
+		if err := rule(&t); err != nil {
+			panic(err)
+		}
+	}
+	return t
+}
+
+func assigns(t *Task) error { return t.Assign(ann, Attempt{Provider: "p", Nonce: "n"}) }
+func creates(t *Task) error { return t.Created(t.Fence, sandbox.Sandbox{Provider: "p", ID: "s"}) }
+func succeeds(t *Task) error {
+	return t.End(t.Fence, Ended{Exit: sandbox.Exit{Class: sandbox.ClassOK}})
+}
+func crashes(t *Task) error {
+	return t.End(t.Fence, Ended{Exit: sandbox.Exit{Class: sandbox.ClassCrash}})
+}
+func passes(t *Task) error { return t.Pass(t.Fence, Publish{}) }
+func stops(t *Task) error  { return t.Stop("bob") }
+func isGone(t *Task) error { return t.Gone(len(t.Attempts), "verified") }
+func again2(t *Task) error { return t.Again(t.Fence, Retry{Again: true}) }
+func finishes(t *Task) error {
+	return t.Finish()
+}
+
+func assigned() Task   { return after(pending(), assigns) }
+func running() Task    { return after(assigned(), creates) }
+func ended() Task      { return after(running(), crashes) }
+func succeeded() Task  { return after(running(), succeeds) }
+func publishing() Task { return after(succeeded(), passes) }
+func stopping() Task   { return after(running(), stops) }
+func waiting() Task    { return after(ended(), isGone, again2) }
+func over() Task       { return after(stopping(), isGone, finishes) }
+func doubtful() Task {
+	return after(publishing(), func(t *Task) error { return t.Settle(t.Fence, Publish{State: PublishDoubt}, Failed) })
+}
+
+func public() Task {
+	return after(publishing(), func(t *Task) error { return t.Settle(t.Fence, Publish{State: PublishDone}, Completed) })
+}
+
+// TestTransitions says of every rule where it holds and with what it refuses.
+func TestTransitions(t *testing.T) {
+	t.Parallel()
+	late := func(from Task) Task { from.ReadAt = noon().Add(2 * time.Hour); return from }
+	lapsed := func(from Task) Task { from.ReadAt = noon().Add(time.Minute); return from }
+	fence := func(rule func(*Task, int64) error) func(*Task) error {
+		return func(t *Task) error { return rule(t, t.Fence) }
+	}
+	stale := func(rule func(*Task, int64) error) func(*Task) error {
+		return func(t *Task) error { return rule(t, t.Fence-1) }
+	}
+	end := func(t *Task, f int64) error { return t.End(f, Ended{Exit: sandbox.Exit{Class: sandbox.ClassOK}}) }
+	expire := func(t *Task, f int64) error { return t.Expire(f, ReasonCommand) }
+	conclude := func(t *Task, f int64) error { return t.Conclude(f, Failed, ReasonNone, "") }
+	settle := func(t *Task, f int64) error { return t.Settle(f, Publish{State: PublishDone}, Completed) }
+	renew := func(t *Task, f int64) error { return t.Renew(f) }
+	leave := func(t *Task, f int64) error { return t.Leave(f) }
+	pass := func(t *Task, f int64) error { return t.Pass(f, Publish{}) }
+	retry := func(t *Task, f int64) error { return t.Again(f, Retry{Again: true}) }
+	created := func(t *Task, f int64) error { return t.Created(f, sandbox.Sandbox{ID: "x"}) }
+	keep := func(t *Task, f int64) error { return t.Keep(f, noon()) }
+	bobs := func(t *Task) error { return t.Assign(bob, Attempt{}) }
+	for name, c := range map[string]struct {
+		from Task
+		rule func(*Task) error
+		want error
+	}{
+		"assign pending":                {pending(), assigns, nil},
+		"assign waiting":                {waiting(), assigns, nil},
+		"assign of another":             {waiting(), bobs, ErrHeld},
+		"assign of another, later":      {lapsed(waiting()), bobs, nil},
+		"assign assigned":               {assigned(), assigns, ErrMoved},
+		"assign running":                {running(), assigns, ErrMoved},
+		"assign stopping":               {stopping(), assigns, ErrMoved},
+		"assign over":                   {over(), assigns, ErrOver},
+		"assign late":                   {late(waiting()), assigns, ErrLate},
+		"assign spent":                  {func() Task { w := waiting(); w.Spec.Attempts = 1; return w }(), assigns, ErrSpent},
+		"assign beside":                 {after(waiting(), func(t *Task) error { t.Attempts[0].GoneAt = time.Time{}; return nil }), assigns, ErrNotGone},
+		"created":                       {assigned(), creates, nil},
+		"created stale":                 {assigned(), stale(created), ErrMoved},
+		"created twice":                 {running(), creates, ErrMoved},
+		"created stopped":               {after(assigned(), stops), creates, ErrMoved},
+		"created over":                  {over(), creates, ErrOver},
+		"end":                           {running(), fence(end), nil},
+		"end stale":                     {running(), stale(end), ErrMoved},
+		"end pending":                   {pending(), fence(end), ErrMoved},
+		"end waiting":                   {waiting(), fence(end), ErrMoved},
+		"end stopping":                  {stopping(), fence(end), ErrMoved},
+		"expire":                        {running(), fence(expire), nil},
+		"expire stale":                  {running(), stale(expire), ErrMoved},
+		"expire publishing":             {publishing(), fence(expire), ErrMoved},
+		"expire stopping":               {stopping(), fence(expire), ErrMoved},
+		"again":                         {after(ended(), isGone), fence(retry), nil},
+		"again before it is gone":       {ended(), fence(retry), ErrNotGone},
+		"again while it runs":           {running(), fence(retry), ErrMoved},
+		"again twice":                   {waiting(), fence(retry), ErrMoved},
+		"again stale":                   {after(ended(), isGone), stale(retry), ErrMoved},
+		"pass":                          {succeeded(), fence(pass), nil},
+		"pass stale":                    {succeeded(), stale(pass), ErrMoved},
+		"pass stopped":                  {after(succeeded(), stops), fence(pass), ErrMoved},
+		"pass with a stop asked for":    {after(succeeded(), func(t *Task) error { t.StopAt = noon(); return nil }), fence(pass), ErrStopped},
+		"pass late":                     {late(succeeded()), fence(pass), ErrLate},
+		"pass failed":                   {ended(), fence(pass), ErrMoved},
+		"pass running":                  {running(), fence(pass), ErrMoved},
+		"pass expired":                  {after(succeeded(), fence(expire)), fence(pass), ErrMoved},
+		"pass twice":                    {publishing(), fence(pass), ErrMoved},
+		"settle":                        {publishing(), fence(settle), nil},
+		"settle stale":                  {publishing(), stale(settle), ErrMoved},
+		"settle what did not pass":      {succeeded(), fence(settle), ErrMoved},
+		"settle twice":                  {public(), fence(settle), ErrMoved},
+		"conclude":                      {ended(), fence(conclude), nil},
+		"conclude stale":                {ended(), stale(conclude), ErrMoved},
+		"conclude publishing":           {publishing(), fence(conclude), ErrMoved},
+		"conclude over":                 {over(), fence(conclude), ErrOver},
+		"stop pending":                  {pending(), stops, nil},
+		"stop running":                  {running(), stops, nil},
+		"stop waiting":                  {waiting(), stops, nil},
+		"stop publishing":               {publishing(), stops, ErrPublishing},
+		"stop public":                   {public(), stops, ErrPublished},
+		"stop in doubt":                 {doubtful(), stops, ErrDoubt},
+		"stop public, over":             {after(public(), isGone, finishes), stops, ErrPublished},
+		"stop in doubt, over":           {after(doubtful(), isGone, finishes), stops, ErrDoubt},
+		"stop twice":                    {stopping(), stops, errNothing},
+		"stop over":                     {over(), stops, ErrOver},
+		"poison":                        {publishing(), func(t *Task) error { return t.Poisoned("bob") }, nil},
+		"poison running":                {running(), func(t *Task) error { return t.Poisoned("bob") }, ErrMoved},
+		"poison public":                 {public(), func(t *Task) error { return t.Poisoned("bob") }, ErrMoved},
+		"poison over":                   {over(), func(t *Task) error { return t.Poisoned("bob") }, ErrOver},
+		"renew":                         {running(), fence(renew), nil},
+		"renew stale":                   {running(), stale(renew), ErrMoved},
+		"renew over":                    {over(), fence(renew), ErrOver},
+		"leave":                         {running(), fence(leave), nil},
+		"leave stale":                   {running(), stale(leave), ErrMoved},
+		"adopt held":                    {running(), func(t *Task) error { return t.Adopt(bob, false) }, ErrHeld},
+		"adopt dead":                    {running(), func(t *Task) error { return t.Adopt(bob, true) }, nil},
+		"adopt lapsed":                  {lapsed(running()), func(t *Task) error { return t.Adopt(bob, false) }, nil},
+		"adopt left":                    {after(running(), fence(leave)), func(t *Task) error { return t.Adopt(bob, false) }, nil},
+		"adopt over":                    {over(), func(t *Task) error { return t.Adopt(bob, true) }, ErrOver},
+		"hold pending":                  {pending(), func(t *Task) error { return t.Hold(bob) }, nil},
+		"hold one's own":                {running(), func(t *Task) error { return t.Hold(ann) }, errNothing},
+		"hold another's":                {running(), func(t *Task) error { return t.Hold(bob) }, ErrHeld},
+		"hold a lapsed one":             {lapsed(running()), func(t *Task) error { return t.Hold(bob) }, nil},
+		"hold a decided one":            {stopping(), func(t *Task) error { return t.Hold(bob) }, errNothing},
+		"hold over":                     {over(), func(t *Task) error { return t.Hold(bob) }, ErrOver},
+		"wait":                          {pending(), func(t *Task) error { return t.Wait("memory_budget") }, nil},
+		"wait as before":                {waiting(), func(t *Task) error { return t.Wait("retry") }, errNothing},
+		"wait running":                  {running(), func(t *Task) error { return t.Wait("retry") }, ErrMoved},
+		"found":                         {after(assigned(), stops), func(t *Task) error { return t.Found(1, "s") }, nil},
+		"found again":                   {running(), func(t *Task) error { return t.Found(1, "s") }, errNothing},
+		"found of no attempt":           {running(), func(t *Task) error { return t.Found(2, "s") }, ErrMoved},
+		"found over":                    {over(), func(t *Task) error { return t.Found(1, "s") }, ErrOver},
+		"gone":                          {stopping(), isGone, nil},
+		"gone again":                    {after(stopping(), isGone), isGone, errNothing},
+		"gone over":                     {over(), isGone, ErrOver},
+		"finish":                        {after(stopping(), isGone), finishes, nil},
+		"finish with something left":    {stopping(), finishes, ErrNotGone},
+		"finish undecided":              {running(), finishes, ErrMoved},
+		"finish over":                   {over(), finishes, ErrOver},
+		"keep":                          {public(), fence(keep), nil},
+		"keep of a failure":             {after(ended(), fence(conclude)), fence(keep), ErrMoved},
+		"keep of what is gone":          {after(public(), isGone), fence(keep), ErrMoved},
+		"keep while it runs":            {running(), fence(keep), ErrMoved},
+		"resume":                        {after(pending(), func(t *Task) error { return t.Assign(ann, Attempt{Reused: true, Sandbox: "k"}) }), func(t *Task) error { return t.Started(t.Fence) }, nil},
+		"resume of what was made":       {assigned(), func(t *Task) error { return t.Started(t.Fence) }, ErrMoved},
+		"resume of what runs":           {running(), func(t *Task) error { return t.Started(t.Fence) }, ErrMoved},
+		"resume with an outdated fence": {after(pending(), func(t *Task) error { return t.Assign(ann, Attempt{Reused: true, Sandbox: "k"}) }), func(t *Task) error { return t.Started(t.Fence - 1) }, ErrMoved},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			now := c.from
+			now.Attempts = append([]Attempt(nil), c.from.Attempts...)
+			err := c.rule(&now)
+			if c.want == nil {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, c.want)
+			assert.Equal(t, c.from, now, "a refusal changes nothing")
+		})
+	}
+}
+
+// TestFencesThatGrow says which changes take the right away from whoever had it.
+func TestFencesThatGrow(t *testing.T) {
+	t.Parallel()
+	for name, rule := range map[string]func(*Task) error{
+		"stop": stops, "expire": func(t *Task) error { return t.Expire(t.Fence, ReasonCommand) },
+		"adopt": func(t *Task) error { return t.Adopt(bob, true) },
+	} {
+		assert.Equal(t, running().Fence+1, after(running(), rule).Fence, name)
+	}
+	poisoned := after(publishing(), func(t *Task) error { return t.Poisoned("bob") })
+	assert.Equal(t, publishing().Fence+1, poisoned.Fence)
+	assert.Equal(t, waiting().Fence+1, after(waiting(), assigns).Fence)
+	assert.Equal(t, pending().Fence+1, after(pending(), func(t *Task) error { return t.Hold(ann) }).Fence)
+}
+
+func TestWhatTurnsUpLateHasToGo(t *testing.T) {
+	t.Parallel()
+	now := after(assigned(), stops, isGone, func(t *Task) error { return t.Found(1, "late") })
+	assert.False(t, now.AllGone())
+	require.ErrorIs(t, now.Finish(), ErrNotGone)
+}
+
+func TestTheRightToCreateIsCutOnce(t *testing.T) {
+	t.Parallel()
+	now := after(assigned(), stops)
+	cut := now.Last().CutAt
+	assert.Equal(t, noon(), cut)
+	now.ReadAt = noon().Add(time.Hour)
+	require.NoError(t, now.Adopt(bob, true))
+	assert.Equal(t, cut, now.Last().CutAt)
+	stopped := stopping()
+	assert.True(t, stopped.Last().CutAt.IsZero(), "what was made is known")
+}
+
+// TestRandomLives applies random rules with random fences at random times, and holds
+// a task to its invariants after each.
+func TestRandomLives(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(800) {
+		life(t, rand.New(rand.NewPCG(seed, 1)))
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+func life(t *testing.T, r *rand.Rand) {
+	t.Helper()
+	now := pending()
+	now.Spec.Attempts = 1 + r.IntN(3)
+	now.Spec.Limits.Deadline = []time.Duration{0, time.Minute, time.Hour}[r.IntN(3)]
+	published, promised := 0, false
+	for range 60 {
+		now.ReadAt = now.ReadAt.Add(time.Duration(r.ExpFloat64() * float64(4*time.Second)))
+		before := copied(now)
+		fence := now.Fence - int64(r.IntN(4)/3)
+		name, err := step(&now, r, fence)
+		now.admits = false
+		if err != nil {
+			assert.Equal(t, before.plain(), now.plain(), "%s refuses with %v and changes it", name, err)
+		}
+		if name == "stop" && err == nil {
+			promised = true
+		}
+		if name == "pass" && err == nil {
+			published++
+			assert.False(t, promised, "it passes after a stop")
+		}
+		fits(t, name, before, now, err, fence)
+		assert.LessOrEqual(t, published, 1, "it passes twice")
+		if promised {
+			late := copied(now)
+			assert.Error(t, late.Pass(late.Fence, Publish{}), "a stop was promised, and the gate is open")
+		}
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// fits holds one change to what must hold of every change.
+func fits(t *testing.T, name string, before, now Task, err error, fence int64) {
+	t.Helper()
+	assert.GreaterOrEqual(t, now.Fence, before.Fence, name)
+	if before.State.Over() {
+		assert.Equal(t, before.plain(), now.plain(), "%s changes what is over", name)
+		require.Error(t, err, name)
+	}
+	if now.State.Over() {
+		assert.True(t, now.AllGone(), "%s ends it with something left", name)
+		assert.Zero(t, now.reserved())
+	}
+	if len(now.Attempts) > len(before.Attempts) {
+		assert.True(t, before.StopAt.IsZero() && before.Phase == Working, "an attempt begins after its end was decided")
+		assert.False(t, before.late(), "an attempt begins late")
+		assert.Less(t, before.Counted(), before.Spec.Attempts, "too many attempts")
+		assert.True(t, before.AllGone(), "an attempt begins beside another")
+	}
+	if needsFence(name) && fence != before.Fence {
+		require.Error(t, err, "%s goes by with an old fence", name)
+	}
+}
+
+func needsFence(name string) bool {
+	switch name {
+	case "assign", "adopt", "hold", "wait", "stop", "poison", "found", "gone", "finish":
+		return false
+	}
+	return true
+}
+
+// plain is a task without what every read sets.
+func (t Task) plain() Task { t.ReadAt = time.Time{}; return t }
+
+// copied shares nothing with a task that a rule changes in place.
+func copied(from Task) Task {
+	from.Attempts, from.Notes = slices.Clone(from.Attempts), slices.Clone(from.Notes)
+	return from
+}
+
+func step(t *Task, r *rand.Rand, fence int64) (string, error) {
+	classes := []sandbox.Class{sandbox.ClassOK, sandbox.ClassOK, sandbox.ClassCrash, sandbox.ClassInfra, sandbox.ClassOOM}
+	owner := []Owner{ann, bob}[r.IntN(2)]
+	switch n := r.IntN(40); {
+	case n < 6:
+		return "assign", t.Assign(owner, Attempt{Provider: "p", Nonce: "n", MemoryMB: 64})
+	case n < 11:
+		return "created", t.Created(fence, sandbox.Sandbox{Provider: "p", ID: "s" + number(len(t.Attempts))})
+	case n < 16:
+		return "end", t.End(fence, Ended{Exit: sandbox.Exit{Class: classes[r.IntN(len(classes))]}})
+	case n < 17:
+		return "expire", t.Expire(fence, ReasonCommand)
+	case n < 21:
+		return "gone", t.gone(1+r.IntN(3), "verified")
+	case n < 25:
+		return "again", t.Again(fence, Retry{Again: true, Free: r.IntN(3) == 0})
+	case n < 28:
+		return "pass", t.Pass(fence, Publish{})
+	case n < 30:
+		if r.IntN(2) == 0 {
+			return "settle", t.Settle(fence, Publish{State: PublishDone}, Completed)
+		}
+		return "settle", t.Settle(fence, Publish{State: PublishRefused}, Failed)
+	case n < 31:
+		return "conclude", t.Conclude(fence, Failed, ReasonNone, "")
+	case n < 32:
+		return "stop", t.Stop("bob")
+	case n < 33:
+		return "poison", t.Poisoned("bob")
+	case n < 34:
+		return "renew", t.Renew(fence)
+	case n < 35:
+		return "adopt", t.Adopt(owner, r.IntN(2) == 0)
+	case n < 36:
+		return "hold", t.Hold(owner)
+	case n < 37:
+		return "wait", t.Wait("memory_budget")
+	case n < 38:
+		return "found", t.Found(1+r.IntN(3), "late")
+	case n < 39:
+		return "keep", t.Keep(fence, t.ReadAt)
+	}
+	return "finish", t.Finish()
+}

@@ -1,0 +1,107 @@
+package task
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"sbx/internal/sandbox"
+)
+
+func TestMessage(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]struct {
+		kind    speech
+		session string
+	}{
+		`{"type":"assistant","session_id":"s-1"}`:     {aMessage, "s-1"},
+		`{"event_type":"agent.assistant_message"}`:    {aMessage, ""},
+		`{"type":"system","session_id":"a_b.c:d"}`:    {anEvent, "a_b.c:d"},
+		`{"type":"result","session_id":"x; rm -rf"}`:  {anEvent, ""},
+		`{"type":"user","session_id":"$(reboot)"}`:    {anEvent, ""},
+		`{"session_id":"s-1"}`:                        {noEvent, ""},
+		`{"type":3}`:                                  {noEvent, ""},
+		`{"type":"assistant"`:                         {noEvent, ""},
+		`[1]`:                                         {noEvent, ""},
+		`Session: 0b1c`:                               {noEvent, "0b1c"},
+		`Session: ` + strings.Repeat("x", 129):        {noEvent, ""},
+		`session: 0b1c`:                               {noEvent, ""},
+		``:                                            {noEvent, ""},
+		` {"type":"assistant"}`:                       {noEvent, ""},
+		`{"type":"assistant","session_id":"a\u0000"}`: {aMessage, ""},
+	} {
+		kind, session := message(line)
+		assert.Equal(t, want.kind, kind, line)
+		assert.Equal(t, want.session, session, line)
+	}
+}
+
+// FuzzMessage feeds what an agent may print: what comes out as a session's name may
+// be handed to a program.
+func FuzzMessage(f *testing.F) {
+	for _, seed := range []string{`{"type":"assistant","session_id":"s-1"}`, `Session: 1`, `{`, `{"event_type":"assistant_message"}`, "Session: \x00"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		kind, session := message(line)
+		assert.Contains(t, []speech{noEvent, anEvent, aMessage}, kind)
+		assert.LessOrEqual(t, len(session), 128)
+		for _, r := range session {
+			assert.True(t, r < 128 && (r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("-_.:", r)), "%q", session)
+		}
+		if !strings.HasPrefix(line, "{") {
+			assert.Equal(t, noEvent, kind)
+		}
+	})
+}
+
+type heard struct{ lines []string }
+
+func (h *heard) Changed(Task)             {}
+func (h *heard) Said(string)              {}
+func (h *heard) Output(l sandbox.LogLine) { h.lines = append(h.lines, l.Text) }
+
+// TestAStreamIsTakenUpAgainWhereItWas cuts a stream at every line: nothing is lost
+// and nothing comes twice, also where several lines have one time.
+func TestAStreamIsTakenUpAgainWhereItWas(t *testing.T) {
+	t.Parallel()
+	at := func(s int) time.Time { return noon().Add(time.Duration(s) * time.Second) }
+	stream := []sandbox.LogLine{
+		{At: at(1), Text: "a"}, {At: at(2), Text: "b"}, {At: at(2), Text: "c"}, {At: at(2), Text: "d"}, {At: at(3), Text: "e"}, {At: at(3), Text: "f"},
+	}
+	for cut := range len(stream) + 1 {
+		for second := range len(stream) + 1 {
+			ear := &heard{}
+			p := newPulse(noon(), ear)
+			for _, limit := range []int{cut, second, len(stream)} {
+				since := p.since()
+				for _, l := range stream {
+					if l.At.Before(since) {
+						continue
+					}
+					if limit--; limit < 0 {
+						break
+					}
+					p.line(l)
+				}
+			}
+			assert.Equal(t, []string{"a", "b", "c", "d", "e", "f"}, ear.lines, "cut after %d and %d", cut, second)
+		}
+	}
+}
+
+func TestLinesOfAStreamOfBytes(t *testing.T) {
+	t.Parallel()
+	ear := &heard{}
+	l := newLines(newPulse(noon(), ear), "stdout")
+	for _, part := range []string{"a", "b\nc\n", "", "\n", "d", strings.Repeat("x", longestLine), "e\n", "rest"} {
+		n, err := l.Write([]byte(part))
+		assert.NoError(t, err)
+		assert.Equal(t, len(part), n)
+	}
+	l.flush()
+	l.flush()
+	assert.Equal(t, []string{"ab", "c", "", "d" + strings.Repeat("x", longestLine), "e", "rest"}, ear.lines)
+}

@@ -1,0 +1,330 @@
+package task_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/sandbox"
+	"sbx/internal/store"
+	"sbx/internal/task"
+)
+
+// sim is one simulated stretch of time: what truly is, the processes that work on
+// it, and what they did wrong. Everything follows from the seed, but for the order
+// of what happens at one instant.
+type sim struct {
+	seed  uint64
+	rng   *rand.Rand // for making the scene; what happens concurrently rolls
+	began time.Time
+	mem   *store.InMemory
+	jump  atomic.Int64 // how far the store's clock is off, in nanoseconds
+	quiet bool         // nothing goes wrong by itself: ends are held to their times
+
+	mu     sync.Mutex
+	boxes  []*box
+	fences map[string]string // on the remote, by task: "published" or "stopped"
+	procs  []*proc           // all that ever were
+	tasks  map[string]*truth
+	order  []*truth
+	harms  []harmful
+	late   sync.WaitGroup // what the world still does for requests whose sender is gone
+
+	steps []string
+	wrong []string
+}
+
+// harmful is one kind of bad luck.
+type harmful struct {
+	place, op, harm string
+	from, until     time.Duration
+	chance          float64
+}
+
+func newSim(seed uint64) *sim {
+	s := &sim{seed: seed, rng: rand.New(rand.NewPCG(seed, 0x7a5c)), began: time.Now(), fences: map[string]string{}, tasks: map[string]*truth{}}
+	s.mem = store.Memory(func() time.Time { return time.Now().Add(time.Duration(s.jump.Load())) })
+	return s
+}
+
+// roll gives the same number in [0,1) for the same words, whoever asks first.
+func (s *sim) roll(words ...any) float64 {
+	h := fnv.New64a()
+	fmt.Fprint(h, s.seed)
+	for _, w := range words {
+		fmt.Fprint(h, "|", w)
+	}
+	x := h.Sum64()
+	x = (x ^ (x >> 33)) * 0xff51afd7ed558ccd
+	x = (x ^ (x >> 33)) * 0xc4ceb9fe1a85ec53
+	return float64((x^(x>>33))>>11) / (1 << 53)
+}
+
+// say writes one step of the schedule. The lock is held.
+func (s *sim) say(format string, args ...any) {
+	s.steps = append(s.steps, fmt.Sprintf("%9.3fs  ", time.Since(s.began).Seconds())+fmt.Sprintf(format, args...))
+}
+
+// fail notes that an invariant does not hold. The lock is held.
+func (s *sim) fail(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	s.say("WRONG: %s", text)
+	s.wrong = append(s.wrong, text)
+}
+
+// report tells a failure so that it can be replayed and read.
+func (s *sim) report() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "seed %d breaks %d rules; replay it with\n  SBX_SEED=%d go test -count=1 -run '^TestSimulation$' ./internal/task\n", s.seed, len(s.wrong), s.seed)
+	for _, w := range s.wrong {
+		fmt.Fprintln(&b, "  - "+w)
+	}
+	fmt.Fprintln(&b, "the schedule:")
+	for i, step := range s.steps {
+		fmt.Fprintf(&b, "%4d %s\n", i+1, step)
+	}
+	return b.String()
+}
+
+// proc is one process from its start to its end.
+type proc struct {
+	s    *sim
+	n    int
+	verb string
+	host string
+	task string
+	ctx  context.Context //nolint:containedctx // it is the life of the process
+	kill context.CancelCauseFunc
+
+	fuse   int    // gates until it is killed; 0 = it is not
+	doom   string // the named point where it is hit
+	deadly bool   // it is killed there; else it freezes
+	stiff  time.Duration
+	thaw   chan struct{} // closed when it goes on; nil = it runs
+	froze  time.Time     // when it was frozen last
+	dead   bool
+	done   bool
+	calls  map[string]int
+	open   int // attempts that a breaker let in and was not told of
+}
+
+var errDead = errors.New("this process is dead")
+
+func (p *proc) String() string { return fmt.Sprintf("%s#%d@%s(%s)", p.verb, p.n, p.host, p.task) }
+
+func (p *proc) owner() task.Owner { return task.Owner{Host: p.host, PID: p.n, Who: p.String()} }
+
+// boot starts a process.
+func (s *sim) boot(verb, host, id string) *proc {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := &proc{s: s, n: len(s.procs) + 1, verb: verb, host: host, task: id, calls: map[string]int{}}
+	p.ctx, p.kill = context.WithCancelCause(context.Background())
+	s.procs = append(s.procs, p)
+	s.say("%s starts", p)
+	return p
+}
+
+// die ends a process at once. The lock is held.
+func (p *proc) die(at string) {
+	if p.dead || p.done {
+		return
+	}
+	p.s.say("%s is killed at: %s", p, at)
+	p.dead = true
+	p.kill(errDead)
+	if p.thaw != nil {
+		close(p.thaw)
+		p.thaw = nil
+	}
+}
+
+// freeze stops a process for a while. The lock is held.
+func (p *proc) freeze(d time.Duration, at string) {
+	if p.dead || p.done || p.thaw != nil {
+		return
+	}
+	p.s.say("%s is frozen for %s at: %s", p, d.Round(time.Millisecond), at)
+	thaw := make(chan struct{})
+	p.thaw, p.froze = thaw, time.Now()
+	p.s.late.Go(func() {
+		sleep(p.ctx, d)
+		p.s.mu.Lock()
+		defer p.s.mu.Unlock()
+		if p.thaw == thaw {
+			p.thaw = nil
+			close(thaw)
+			p.s.say("%s goes on", p)
+		}
+	})
+}
+
+// sleep waits, or until ctx ends: then false.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// gate is a moment at which a process may be killed, and where a frozen one stands.
+func (p *proc) gate(what string) error {
+	s := p.s
+	s.mu.Lock()
+	if p.fuse > 0 && !p.dead {
+		if p.fuse--; p.fuse == 0 {
+			p.die(what)
+		}
+	}
+	s.mu.Unlock()
+	for {
+		s.mu.Lock()
+		dead, thaw := p.dead, p.thaw
+		s.mu.Unlock()
+		switch {
+		case dead:
+			return errDead
+		case thaw == nil:
+			return nil
+		}
+		<-thaw
+	}
+}
+
+// at is Options.At.
+func (p *proc) at(point string) {
+	p.s.mu.Lock()
+	if p.doom == point {
+		p.doom = ""
+		if p.deadly {
+			p.die(point)
+		} else {
+			p.freeze(p.stiff, point)
+		}
+	}
+	p.s.mu.Unlock()
+	_ = p.gate(point)
+}
+
+// harm picks what goes wrong with a request. The lock is held.
+func (s *sim) harm(place, op, key string) string {
+	at := time.Since(s.began)
+	for i, h := range s.harms {
+		if h.place == place && (h.op == op || h.op == "") && at >= h.from && at < h.until && s.roll("harm", i, key) < h.chance {
+			return h.harm
+		}
+	}
+	return ""
+}
+
+// clientLimit is how long a client waits for an answer.
+const clientLimit = 20 * time.Second
+
+// call carries one request to a place and its answer back. effect happens at most
+// once, with the lock held, when the request arrives.
+func (p *proc) call(ctx context.Context, place, op string, effect func()) error {
+	if err := p.gate(op); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	s := p.s
+	s.mu.Lock()
+	p.calls[op]++
+	key := fmt.Sprint(p.n, op, p.calls[op])
+	harm := s.harm(place, op, key)
+	if harm != "" {
+		s.say("%s: %s %s: %s", p, place, op, harm)
+	}
+	s.mu.Unlock()
+	took := time.Duration(float64(latency(place))*s.roll("takes", key)) + time.Microsecond
+	arrives := s.roll("arrives", key) < 0.5
+	switch harm {
+	case "away":
+		sleep(ctx, took)
+		return away(place)
+	case "slow":
+		took += time.Duration(s.roll("slow", key) * float64(8*time.Second))
+	case "hangs":
+		if arrives {
+			s.afterwards(time.Duration(s.roll("late", key)*float64(5*time.Second)), effect)
+		}
+		if !sleep(ctx, clientLimit) {
+			return ctx.Err()
+		}
+		return away(place)
+	}
+	if !sleep(ctx, took) {
+		if arrives {
+			s.afterwards(time.Microsecond, effect)
+		}
+		return ctx.Err()
+	}
+	if harm == "lost" {
+		return away(place)
+	}
+	s.mu.Lock()
+	gone := p.dead && !arrives
+	if !gone {
+		effect()
+	}
+	s.mu.Unlock()
+	if !sleep(ctx, took) {
+		return ctx.Err()
+	}
+	if err := p.gate("answer to " + op); err != nil {
+		return err
+	}
+	if harm == "unanswered" {
+		return away(place)
+	}
+	return nil
+}
+
+// afterwards lets the world do something whose sender waits for it no more.
+func (s *sim) afterwards(d time.Duration, effect func()) {
+	s.late.Go(func() {
+		sleep(context.Background(), d)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		effect()
+	})
+}
+
+func away(place string) error {
+	return fault.New(fault.KindUnavailable, "the %s does not answer", place)
+}
+
+func latency(place string) time.Duration {
+	if place == "store" {
+		return 2 * time.Millisecond
+	}
+	return 150 * time.Millisecond
+}
+
+// alive is Options.Alive: a host knows its own processes.
+func (p *proc) alive(o task.Owner) sandbox.Verdict {
+	if o.Host != p.host {
+		return sandbox.Unknown
+	}
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	for _, other := range p.s.procs {
+		if other.n == o.PID && !other.dead && !other.done {
+			return sandbox.True
+		}
+	}
+	return sandbox.False
+}

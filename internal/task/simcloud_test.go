@@ -1,0 +1,284 @@
+package task_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+)
+
+// box is a sandbox as it truly is.
+type box struct {
+	id, nonce, task string
+	by              *proc
+	made, listed    time.Time
+	ttl             time.Time
+	ended           time.Time // zero = it lives
+	how             string
+	asked           bool
+	memoryMB        int64
+	linger          bool
+	ends            time.Duration // from the request to the end
+	liar            int           // so many requests are answered and not followed
+	prog            program
+}
+
+// program is what runs in a box.
+type program struct {
+	length time.Duration // forever = it hangs
+	talks  time.Duration // between two lines; 0 = it says nothing
+	exit   sandbox.Class // ok, agent_error, killed_unknown, oom; gone = its box vanishes
+}
+
+const forever = 1000 * time.Hour
+
+func (b *box) settle(now time.Time) {
+	end := func(at time.Time, how string) {
+		if !now.Before(at) && (b.ended.IsZero() || at.Before(b.ended)) {
+			b.ended, b.how = at, how
+		}
+	}
+	over := b.made.Add(b.prog.length)
+	switch {
+	case b.prog.exit == sandbox.ClassGone:
+		end(over, "vanished")
+	case !b.linger:
+		end(over, "exit")
+	}
+	end(b.ttl, "ttl")
+}
+
+func (b *box) alive(now time.Time) bool {
+	b.settle(now)
+	return b.ended.IsZero() || now.Before(b.ended)
+}
+
+// over says that its program came to its own end before the box did.
+func (b *box) over(now time.Time) bool {
+	b.settle(now)
+	at := b.made.Add(b.prog.length)
+	return !now.Before(at) && b.prog.exit != sandbox.ClassGone && (b.ended.IsZero() || !at.After(b.ended))
+}
+
+func (b *box) String() string { return b.id + " of " + b.task }
+
+func (s *sim) find(id string) *box {
+	for _, b := range s.boxes {
+		if b.id == id {
+			return b
+		}
+	}
+	return nil
+}
+
+// cloud is one process's connection to the provider.
+type cloud struct{ p *proc }
+
+// Create makes a box; some come late, after who asked has given up.
+func (c cloud) Create(ctx context.Context, profile string, spec sandbox.Spec) (sandbox.Sandbox, error) {
+	s := c.p.s
+	var made *box
+	var refused error
+	nonce := spec.Labels[sandbox.LabelNonce]
+	laggard := !s.quiet && time.Since(s.began) < chaos && s.roll("laggard", nonce) < 0.1
+	if !sleep(ctx, time.Duration(s.roll("prepares", nonce)*s.roll("too", nonce)*float64(4*time.Second))) {
+		return sandbox.Sandbox{}, ctx.Err()
+	}
+	err := c.p.call(ctx, "cloud", "create", func() {
+		switch {
+		case laggard:
+			d := time.Duration(s.roll("lags", nonce) * float64(35*time.Second))
+			s.say("the create of %s for %s will come %s late", spec.TaskID, c.p, d)
+			s.afterwards(d, func() { s.make(c.p, spec) })
+			return
+		case !s.quiet && s.roll("refuses", nonce) < 0.03:
+			refused = fault.New(fault.KindRefused, "no room for it")
+			return
+		}
+		made = s.make(c.p, spec)
+	})
+	switch {
+	case err != nil:
+		return sandbox.Sandbox{}, err
+	case refused != nil:
+		return sandbox.Sandbox{}, refused
+	case made == nil:
+		sleep(ctx, time.Second)
+		return sandbox.Sandbox{}, away("cloud")
+	}
+	return sandbox.Sandbox{Provider: profile, ID: made.id, State: sandbox.StateRunning}, nil
+}
+
+// make is the one place where boxes come from. The lock is held.
+func (s *sim) make(p *proc, spec sandbox.Spec) *box {
+	now := time.Now()
+	b := &box{
+		id: fmt.Sprintf("b%d", len(s.boxes)+1), nonce: spec.Labels[sandbox.LabelNonce], task: spec.TaskID, by: p, made: now,
+		ttl: now.Add(spec.TTL), memoryMB: spec.MemoryBytes / sandbox.MiB, linger: spec.Linger,
+	}
+	if !s.quiet {
+		b.listed = now.Add(time.Duration(s.roll("listed", b.nonce) * float64(4*time.Second)))
+	}
+	s.script(b)
+	s.boxes = append(s.boxes, b)
+	s.say("%s is made for %s: %s after %s", b, p, b.prog.exit, b.prog.length.Round(time.Millisecond))
+	s.onMade(b)
+	return b
+}
+
+func absent(id string) error { return fault.New(fault.KindGone, "%s has ended", id) }
+
+func (c cloud) Get(ctx context.Context, ref sandbox.Ref) (sandbox.Sandbox, error) {
+	alive := false
+	if err := c.p.call(ctx, "cloud", "get", func() { alive = c.p.s.find(ref.ID).alive(time.Now()) }); err != nil {
+		return sandbox.Sandbox{}, err
+	}
+	if !alive {
+		return sandbox.Sandbox{}, absent(ref.ID)
+	}
+	return sandbox.Sandbox{Provider: ref.Provider, ID: ref.ID, State: sandbox.StateRunning}, nil
+}
+
+func (c cloud) Exit(ctx context.Context, ref sandbox.Ref) (*sandbox.Exit, error) {
+	var b *box
+	alive, over := false, false
+	err := c.p.call(ctx, "cloud", "exit", func() {
+		b = c.p.s.find(ref.ID)
+		alive, over = b.alive(time.Now()), b.over(time.Now())
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case over:
+		return exitOf(b.prog.exit), nil
+	case !alive:
+		return nil, absent(ref.ID)
+	}
+	return nil, nil //nolint:nilnil // it is what the room's interface says: it runs
+}
+
+func exitOf(class sandbox.Class) *sandbox.Exit {
+	codes := map[sandbox.Class]int{sandbox.ClassOK: 0, sandbox.ClassAgentError: 1, sandbox.ClassKilledUnknown: 137, sandbox.ClassOOM: 137}
+	code := codes[class]
+	return &sandbox.Exit{Code: &code, Raw: fmt.Sprint(code), Class: class}
+}
+
+func (c cloud) Logs(ctx context.Context, ref sandbox.Ref, q providers.LogQuery) iter.Seq2[sandbox.LogLine, error] {
+	return func(yield func(sandbox.LogLine, error) bool) {
+		if err := c.p.call(ctx, "cloud", "logs", func() {}); err != nil {
+			yield(sandbox.LogLine{}, err)
+			return
+		}
+		s := c.p.s
+		s.mu.Lock()
+		b := s.find(ref.ID)
+		s.mu.Unlock()
+		if b.prog.talks == 0 {
+			<-ctx.Done()
+			return
+		}
+		for n := 1; ; n++ {
+			at := b.made.Add(time.Duration(n) * b.prog.talks)
+			if at.Before(q.Since) {
+				continue
+			}
+			if !sleep(ctx, time.Until(at)) || c.p.gate("line") != nil {
+				return
+			}
+			s.mu.Lock()
+			silent := !b.alive(time.Now()) || b.over(time.Now())
+			s.mu.Unlock()
+			if silent || !yield(sandbox.LogLine{At: at, Text: fmt.Sprint("line ", n)}, nil) {
+				return
+			}
+			if !s.quiet && s.roll("cut", b.id, n, c.p.n) < 0.05 {
+				yield(sandbox.LogLine{}, away("cloud"))
+				return
+			}
+		}
+	}
+}
+
+func (c cloud) Exec(context.Context, sandbox.Ref, providers.Command) (sandbox.Exit, error) {
+	return sandbox.Exit{}, fault.New(fault.KindUnsupported, "no commands here")
+}
+
+func (c cloud) Probe(context.Context, sandbox.Ref) (providers.Health, error) {
+	return providers.Health{}, fault.New(fault.KindUnsupported, "no probe here")
+}
+
+func (c cloud) Usage(context.Context, sandbox.Ref) (sandbox.Usage, error) {
+	return sandbox.Usage{}, fault.New(fault.KindUnsupported, "no usage here")
+}
+
+func (c cloud) Labelled(ctx context.Context, profile string, labels map[string]string) ([]sandbox.Sandbox, error) {
+	var found []sandbox.Sandbox
+	err := c.p.call(ctx, "cloud", "list", func() {
+		now := time.Now()
+		for _, b := range c.p.s.boxes {
+			if b.nonce == labels[sandbox.LabelNonce] && b.alive(now) && !now.Before(b.listed) {
+				found = append(found, sandbox.Sandbox{Provider: profile, ID: b.id, State: sandbox.StateRunning})
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// Terminate asks once, and looks until the end is seen, as the fleet does.
+func (c cloud) Terminate(ctx context.Context, targets []sandbox.Sandbox, o fleet.EndOptions) iter.Seq[sandbox.Ending] {
+	return func(yield func(sandbox.Ending) bool) {
+		for _, t := range targets {
+			e := c.end(ctx, t, o)
+			e.Ref = t.Ref()
+			if !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+func (c cloud) end(ctx context.Context, t sandbox.Sandbox, o fleet.EndOptions) sandbox.Ending {
+	gone := false
+	err := c.p.call(ctx, "cloud", "terminate", func() {
+		s, now := c.p.s, time.Now()
+		b := s.find(t.ID)
+		if gone = !b.alive(now); gone || b.asked {
+			return
+		}
+		s.onAsked(c.p, b)
+		if b.liar > 0 {
+			b.liar--
+			s.say("%s is said to end, and does not", b)
+			return
+		}
+		b.asked = true
+		if at := now.Add(b.ends); b.ended.IsZero() || at.Before(b.ended) {
+			b.ended, b.how = at, "terminated for "+c.p.String()
+		}
+	})
+	switch {
+	case err != nil:
+		return sandbox.Ending{Outcome: sandbox.OutcomeFailed, Reason: err.Error(), Err: err}
+	case gone:
+		return sandbox.Ending{Outcome: sandbox.OutcomeAlreadyGone}
+	}
+	deadline := time.Now().Add(o.Wait)
+	for pace := 100 * time.Millisecond; time.Now().Before(deadline); pace = min(2*pace, 2*time.Second) {
+		_, err := c.Get(ctx, t.Ref())
+		if fault.KindOf(err) == fault.KindGone {
+			return sandbox.Ending{Outcome: sandbox.OutcomeVerified}
+		}
+		if !sleep(ctx, pace) {
+			break
+		}
+	}
+	return sandbox.Ending{Outcome: sandbox.OutcomeAccepted, Reason: "still running"}
+}

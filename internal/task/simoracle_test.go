@@ -1,0 +1,298 @@
+package task_test
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"time"
+
+	"sbx/internal/sandbox"
+	"sbx/internal/store"
+	"sbx/internal/task"
+)
+
+// limitMB is the budget of all simulated tasks.
+const limitMB = 1024
+
+// truth is what is known of a task from outside.
+type truth struct {
+	id        string
+	spec      task.Spec
+	closed    string // by what it was decided that nothing of it becomes public any more
+	acked     bool   // a stop was acknowledged
+	refused   bool   // a stop was told that it is public already
+	published int
+	stopped   time.Time // when a stop was written
+	over      bool
+}
+
+// now reads a task as it is kept.
+func (s *sim) kept(id string) (task.Task, bool) {
+	row, err := s.mem.Task(context.Background(), id)
+	if err != nil {
+		return task.Task{}, false
+	}
+	return taskOf(row), true
+}
+
+// onCommit judges every change of a task at the moment that it is made.
+func (s *sim) onCommit(p *proc, was, is store.Task) {
+	before, after, t := taskOf(was), taskOf(is), s.tasks[is.ID]
+	s.tell(p, before, after)
+	switch {
+	case was.Over:
+		s.fail("5: %s changes %s, which is over", p, t.id)
+	case is.Fence < was.Fence:
+		s.fail("4: the fence of %s falls from %d to %d", t.id, was.Fence, is.Fence)
+	case is.Fence == was.Fence && before.Phase != task.Stopping && before.Owner.PID != 0 && before.Owner.PID != p.n:
+		s.onForeign(p, before, after)
+	}
+	if before.Owner != after.Owner && before.Held() {
+		s.onTaken(p, before, after)
+	}
+	for i, a := range before.Attempts {
+		if a.GoneAt.IsZero() && !after.Attempts[i].GoneAt.IsZero() {
+			s.onGone(after.Attempts[i], t)
+		}
+	}
+	if len(after.Attempts) > len(before.Attempts) {
+		s.onAttempt(p, before, after, is)
+	}
+	if before.Phase != task.Publishing && after.Phase == task.Publishing {
+		s.onGate(before, after)
+	}
+	if after.Phase == task.Stopping && before.Phase != task.Stopping && after.Publish.State != task.PublishDone && after.Publish.State != task.PublishDoubt {
+		t.closed = string(after.Verdict)
+		if t.published > 0 {
+			s.fail("1: %s is decided to be %s, and is public", t.id, after.Verdict)
+		}
+	}
+	if before.StopAt.IsZero() && !after.StopAt.IsZero() {
+		t.stopped = time.Now()
+	}
+	if is.Over && !was.Over {
+		s.onOver(t, after)
+	}
+	s.onReserved(t, is)
+}
+
+// tell puts a change into the story.
+func (s *sim) tell(p *proc, before, after task.Task) {
+	for _, n := range after.Notes[min(len(before.Notes), len(after.Notes)):] {
+		s.say("%s: %s fence %d: %s %s", p, after.ID, after.Fence, n.Event, n.Detail)
+	}
+}
+
+// onForeign holds a change by somebody who has no right to go on with the task to
+// the facts that everybody may note.
+func (s *sim) onForeign(p *proc, before, after task.Task) {
+	strip := func(t task.Task) task.Task {
+		t.Notes, t.ReadAt = nil, time.Time{}
+		t.Attempts = slices.Clone(t.Attempts)
+		for i := range t.Attempts {
+			a := &t.Attempts[i]
+			a.Sandbox, a.Settled, a.GoneAt, a.Gone, a.EndedAt = "", false, time.Time{}, "", time.Time{}
+		}
+		return t
+	}
+	a, b := strip(before), strip(after)
+	if a.LeaseUntil = b.LeaseUntil; !reflect.DeepEqual(a, b) {
+		s.fail("4: %s changes %s, which is %d's (phase %q, state %s -> %q, %s)", p, after.ID, before.Owner.PID, before.Phase, before.State, after.Phase, after.State)
+	}
+}
+
+// onTaken says of a task that was held that its owner was dead.
+func (s *sim) onTaken(p *proc, before, after task.Task) {
+	for _, other := range s.procs {
+		if other.n == before.Owner.PID && !other.dead && !other.done {
+			s.fail("3: %s takes %s from %s, which holds it and lives", p, after.ID, other)
+		}
+	}
+}
+
+// onGone holds the word that nothing of an attempt is left against what is.
+func (s *sim) onGone(a task.Attempt, t *truth) {
+	for _, b := range s.living(t.id) {
+		if b.nonce == a.Nonce {
+			s.fail("5: attempt %d of %s is gone, and %s lives", a.N, t.id, b)
+		}
+	}
+}
+
+func (s *sim) onAttempt(p *proc, before, after task.Task, row store.Task) {
+	counted := before.Counted()
+	switch {
+	case !before.StopAt.IsZero() || before.Phase != task.Working:
+		s.fail("6: attempt %d of %s begins after its end was decided", len(after.Attempts), after.ID)
+	case !before.DeadlineAt.IsZero() && !row.ReadAt.Before(before.DeadlineAt):
+		s.fail("6: attempt %d of %s begins after its deadline", len(after.Attempts), after.ID)
+	case counted >= before.Spec.Attempts:
+		s.fail("6: attempt %d of %s begins, and %d were allowed", len(after.Attempts), after.ID, before.Spec.Attempts)
+	}
+	for _, b := range s.living(after.ID) {
+		s.fail("6: %s begins attempt %d while %s of %s still lives", p, len(after.Attempts), b, b.by)
+	}
+	sum := int64(0)
+	rows, _ := s.mem.Tasks(context.Background(), store.TaskQuery{Live: true})
+	for _, r := range rows {
+		sum += r.ReserveMB
+	}
+	if sum > limitMB {
+		s.fail("10: %d MB are reserved after attempt %d of %s, of %d", sum, len(after.Attempts), after.ID, limitMB)
+	}
+}
+
+func (s *sim) onGate(before, after task.Task) {
+	a := before.Last()
+	switch {
+	case !before.StopAt.IsZero():
+		s.fail("1: %s passes the gate after a stop", after.ID)
+	case before.Phase != task.Working:
+		s.fail("3: %s passes the gate after its end was decided", after.ID)
+	case a == nil || a.Exit == nil || a.Exit.Class != sandbox.ClassOK || a.Expired != "":
+		s.fail("3: %s passes the gate without success", after.ID)
+	case !before.DeadlineAt.IsZero() && !after.ReadAt.Before(before.DeadlineAt):
+		s.fail("1: %s passes the gate after its deadline", after.ID)
+	}
+}
+
+// onOver holds a task's end against what truly is.
+func (s *sim) onOver(t *truth, after task.Task) {
+	t.over = true
+	s.say("%s is over: %s (%s)", t.id, after.State, after.Publish.State)
+	for _, b := range s.living(t.id) {
+		if after.Kept == nil || after.Kept.Ref.ID != b.id {
+			s.fail("5: %s is %s while %s lives", t.id, after.State, b)
+		}
+	}
+	if after.State == task.Completed {
+		a := after.Last()
+		if b := s.find(a.Sandbox); b == nil || b.prog.exit != sandbox.ClassOK {
+			s.fail("3: %s is completed, and its program did not succeed", t.id)
+		}
+		if after.Spec.Publishes() && after.Publish.State != task.PublishDone && after.Publish.State != task.PublishNothing {
+			s.fail("3: %s is completed, and its publication is %q", t.id, after.Publish.State)
+		}
+	}
+	for _, a := range after.Attempts {
+		if b := s.find(a.Sandbox); a.Exit != nil && b != nil && (a.Exit.Class == sandbox.ClassOOM) && b.prog.exit != sandbox.ClassOOM {
+			s.fail("9: attempt %d of %s ran out of memory, by the report alone", a.N, t.id)
+		}
+	}
+	switch done := after.Publish.State == task.PublishDone; {
+	case done && t.published != 1:
+		s.fail("2: %s says that it is public, and was published %d times", t.id, t.published)
+	case !done && after.Publish.State != task.PublishDoubt && t.published != 0:
+		s.fail("2: %s was published, and says %q", t.id, after.Publish.State)
+	}
+}
+
+// onReserved holds a reservation against the boxes that it stands for.
+func (s *sim) onReserved(t *truth, row store.Task) {
+	need := int64(0)
+	for _, b := range s.living(t.id) {
+		need = max(need, b.memoryMB)
+	}
+	switch {
+	case row.Over && row.ReserveMB != 0:
+		s.fail("10: %s is over and holds %d MB", t.id, row.ReserveMB)
+	case !row.Over && row.ReserveMB < need:
+		s.fail("10: %s holds %d MB and its sandbox %d", t.id, row.ReserveMB, need)
+	}
+}
+
+// living are the sandboxes of a task that truly run.
+func (s *sim) living(id string) []*box {
+	var all []*box
+	for _, b := range s.boxes {
+		if b.task == id && b.alive(time.Now()) {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+// onMade judges a create at the moment that it does something.
+func (s *sim) onMade(b *box) {
+	t := s.tasks[b.task]
+	stalled := !b.by.froze.IsZero() // who was frozen between its look and its request comes late; it ends what it made
+	if t.over && !stalled {
+		s.fail("5: %s is made after the end of %s", b, t.id)
+	}
+	if k, found := s.kept(t.id); found && !stalled {
+		for _, a := range k.Attempts {
+			if a.Nonce == b.nonce && !a.GoneAt.IsZero() {
+				s.fail("5: %s is made after it was written that attempt %d has left nothing", b, a.N)
+			}
+		}
+	}
+	for _, other := range s.living(t.id) {
+		if other != b && !stalled && !other.asked {
+			s.fail("6: %s is made while %s lives", b, other)
+		}
+	}
+}
+
+// onAsked judges a request to end a box.
+func (s *sim) onAsked(p *proc, b *box) {
+	s.say("%s asks for the end of %s", p, b)
+	t, found := s.kept(b.task)
+	if !found {
+		return
+	}
+	a := t.Last()
+	if t.Kept != nil && t.Kept.Ref.ID == b.id {
+		s.fail("5: %s ends %s, which is kept", p, b)
+	}
+	if t.Phase == task.Working && a != nil && a.Sandbox == b.id && a.Exit == nil && a.Expired == "" && t.Owner.PID != p.n {
+		s.fail("4: %s ends %s, at which %d works", p, b, t.Owner.PID)
+	}
+	if t.Phase == task.Publishing {
+		s.fail("4: %s ends %s, which is being published", p, b)
+	}
+}
+
+// onPublished is the branch's change.
+func (s *sim) onPublished(p *proc, id string) {
+	t := s.tasks[id]
+	t.published++
+	s.say("%s publishes %s", p, id)
+	switch {
+	case t.published > 1:
+		s.fail("2: %s is published %d times", id, t.published)
+	case t.acked:
+		s.fail("1: %s is published after a stop was acknowledged", id)
+	case t.closed != "":
+		s.fail("1: %s is published after it was decided to be %s", id, t.closed)
+	}
+}
+
+// onStop judges what a stop says.
+func (s *sim) onStop(p *proc, id string, early bool) {
+	t := s.tasks[id]
+	if early {
+		s.say("%s: %s will not be published", p, id)
+		if t.acked = true; t.published > 0 {
+			s.fail("1: a stop of %s is acknowledged, and it is public", id)
+		}
+		return
+	}
+	s.say("%s: %s is public already", p, id)
+	if t.refused = true; t.published == 0 {
+		s.fail("3: a stop of %s says that it is public, and it is not", id)
+	}
+}
+
+// onTold judges what a breaker is told.
+func (s *sim) onTold(p *proc, class sandbox.Class) {
+	if class == "" || p.dead {
+		return
+	}
+	t, found := s.kept(p.task)
+	if !found {
+		return
+	}
+	if a := t.Last(); a == nil || a.Exit == nil || a.Exit.Class != class {
+		s.fail("11: %s tells the breaker of %q, and %s has no such end", p, class, t.ID)
+	}
+}

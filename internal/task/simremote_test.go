@@ -1,0 +1,114 @@
+package task_test
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/sandbox"
+	"sbx/internal/task"
+)
+
+// remote is one process's way to publish: a fence ref that is created once, so that
+// whoever is there first wins, or a command that knows no fence.
+type remote struct{ p *proc }
+
+func (r remote) Prepare(ctx context.Context, _ task.Task) (string, error) {
+	return "base", r.p.call(ctx, "remote", "prepare", func() {})
+}
+
+func (r remote) Collect(ctx context.Context, t task.Task, _ task.Exec) (bool, error) {
+	alive, s := false, r.p.s
+	err := r.p.call(ctx, "cloud", "collect", func() { alive = s.find(t.Last().Sandbox).alive(time.Now()) })
+	if err == nil && !alive {
+		err = absent(t.Last().Sandbox)
+	}
+	return s.roll("nothing", t.ID) > 0.1, err
+}
+
+func (r remote) Publish(ctx context.Context, t task.Task) (task.Publish, error) {
+	s := r.p.s
+	if !r.Remote(t) {
+		err := r.p.call(ctx, "remote", "command", func() { s.onPublished(r.p, t.ID) })
+		if err != nil {
+			return task.Publish{State: task.PublishBegun}, err
+		}
+		return task.Publish{State: task.PublishDone, Commit: "c"}, nil
+	}
+	seen := ""
+	if err := r.p.call(ctx, "remote", "look", func() { seen = s.fences[t.ID] }); err != nil {
+		return task.Publish{State: task.PublishBegun}, err
+	}
+	if seen == "" {
+		err := r.p.call(ctx, "remote", "push", func() {
+			if s.fences[t.ID] == "" {
+				s.fences[t.ID] = "published"
+				s.onPublished(r.p, t.ID)
+			}
+			seen = s.fences[t.ID]
+		})
+		if err != nil {
+			return task.Publish{State: task.PublishBegun}, err
+		}
+	}
+	return verdict(seen), nil
+}
+
+func verdict(seen string) task.Publish {
+	if seen == "published" {
+		return task.Publish{State: task.PublishDone, Commit: "c"}
+	}
+	return task.Publish{State: task.PublishRefused, Message: "it was stopped"}
+}
+
+func (r remote) Resolve(ctx context.Context, t task.Task, _ string) (task.Publish, error) {
+	if !r.Remote(t) {
+		return task.Publish{State: task.PublishDoubt}, nil
+	}
+	s, seen := r.p.s, ""
+	err := r.p.call(ctx, "remote", "poison", func() {
+		if s.fences[t.ID] == "" {
+			s.fences[t.ID] = "stopped"
+			s.say("%s poisons the fence of %s", r.p, t.ID)
+		}
+		seen = s.fences[t.ID]
+	})
+	if err != nil {
+		return task.Publish{}, err
+	}
+	return verdict(seen), nil
+}
+
+func (r remote) Remote(t task.Task) bool { return t.Spec.Push != "" }
+
+// breaker lets attempts in, and counts that each is told of once.
+type breaker struct{ p *proc }
+
+func (b breaker) Allow(_ context.Context, _ string) (func(context.Context, sandbox.Class), error) {
+	p := b.p
+	if err := p.gate("allow"); err != nil {
+		return nil, err
+	}
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	if p.s.harm("breaker", "allow", "open") != "" {
+		return nil, fault.New(fault.KindRefused, "open")
+	}
+	p.open++
+	told := false
+	return func(_ context.Context, class sandbox.Class) {
+		p.s.mu.Lock()
+		defer p.s.mu.Unlock()
+		if told {
+			p.s.fail("%s tells the breaker twice of one attempt", p)
+		}
+		told = true
+		p.open--
+		p.s.onTold(p, class)
+	}, nil
+}
+
+func isRaw(err error) bool {
+	return err != nil && fault.KindOf(err) == fault.KindUnknown && !errors.Is(err, errDead)
+}

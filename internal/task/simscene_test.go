@@ -1,0 +1,186 @@
+package task_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"sbx/internal/sandbox"
+	"sbx/internal/task"
+)
+
+// chaos is when the last fault has ended.
+const chaos = 150 * time.Second
+
+func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
+
+// errand is a process that will be.
+type errand struct {
+	verb, host, task string
+	after            time.Duration
+	fuse             int
+	doom             string
+	deadly           bool
+	stiff            time.Duration
+	freeze           time.Duration // after its start; 0 = never
+}
+
+func points() []string {
+	return []string{
+		"intent", "intent", "created", "created", "saved", "output", "ending", "ended", "gone", "collected",
+		"before the gate", "before the gate", "gate", "gate", "gate", "pushed", "adopted",
+	}
+}
+
+// draw makes the scene.
+func (s *sim) draw() []errand {
+	r := s.rng
+	s.quiet = r.Float64() < 0.1
+	var all []errand
+	for i := range 1 + r.IntN(3) {
+		t := &truth{id: fmt.Sprintf("t-%d", i+1), spec: s.spec()}
+		s.tasks[t.id] = t
+		s.order = append(s.order, t)
+		s.say("%s: %+v", t.id, t.spec)
+		begin := time.Duration(r.Int64N(int64(5 * time.Second)))
+		all = append(all, s.doomed(errand{verb: "run", host: s.host(), task: t.id, after: begin}))
+		for range pick(r, 0, 0, 1, 1, 2) {
+			all = append(all, s.doomed(errand{verb: "stop", host: s.host(), task: t.id, after: begin + s.when()}))
+		}
+		if r.Float64() < 0.3 {
+			all = append(all, errand{verb: "stop", host: s.host(), task: t.id, after: chaos + s.when()})
+		}
+		for range pick(r, 0, 0, 1, 2) {
+			all = append(all, s.doomed(errand{verb: "again", host: s.host(), task: t.id, after: begin + s.when()}))
+		}
+	}
+	for range r.IntN(4) {
+		all = append(all, s.doomed(errand{verb: "sweep", host: s.host(), after: s.when()}))
+	}
+	if !s.quiet {
+		s.curse()
+	}
+	for _, e := range all {
+		s.say("errand %+v", e)
+	}
+	for _, h := range s.harms {
+		s.say("harm %+v", h)
+	}
+	return all
+}
+
+func (s *sim) host() string { return pick(s.rng, "h1", "h2") }
+
+func (s *sim) when() time.Duration {
+	return time.Duration(s.rng.ExpFloat64() * float64(pick(s.rng, 2*time.Second, 15*time.Second, 50*time.Second)))
+}
+
+func (s *sim) spec() task.Spec {
+	r := s.rng
+	spec := task.Spec{
+		Provider: "cloud", Command: []string{"work"}, Attempts: 1 + r.IntN(3), Delay: pick(r, 0, 6*time.Second),
+		MemoryBytes: pick[int64](r, 256, 512) * sandbox.MiB, Budget: "b",
+		Limits: task.Limits{
+			Command: pick(r, 0, 20*time.Second, 60*time.Second), Attempt: pick(r, 30*time.Second, 90*time.Second),
+			Deadline: pick(r, 0, 40*time.Second, 200*time.Second), Inactivity: pick(r, 0, 15*time.Second),
+		},
+	}
+	switch r.IntN(4) {
+	case 0:
+	case 1:
+		spec.Publish = "command"
+	default:
+		spec.Push = "origin=work"
+	}
+	if r.Float64() < 0.1 {
+		spec.KeepAlive = time.Minute
+	}
+	if r.Float64() < 0.1 {
+		spec.NoPolling = true
+	}
+	return spec
+}
+
+// doomed draws what befalls a process.
+func (s *sim) doomed(e errand) errand {
+	r := s.rng
+	if s.quiet {
+		return e
+	}
+	e.stiff = time.Duration(r.ExpFloat64() * float64(pick(r, 20*time.Second, 40*time.Second, 200*time.Second)))
+	switch r.IntN(8) {
+	case 0:
+		e.fuse = 1 + int(r.Float64()*r.Float64()*200)
+	case 1, 2:
+		e.doom, e.deadly = pick(r, points()...), true
+	case 3, 4:
+		e.doom = pick(r, points()...)
+	case 5:
+		e.freeze = s.when()
+	}
+	return e
+}
+
+// curse draws which kinds of bad luck there are.
+func (s *sim) curse() {
+	r := s.rng
+	for range r.IntN(7) {
+		h := harmful{
+			place: pick(r, "store", "store", "cloud", "cloud", "remote", "remote", "breaker"), harm: pick(r, "away", "unanswered", "unanswered", "lost", "slow", "hangs"),
+			chance: pick(r, 0.05, 0.3, 1), from: time.Duration(r.Int64N(int64(chaos / 2))),
+		}
+		h.until = min(chaos, h.from+pick(r, time.Second, 10*time.Second, 40*time.Second, 100*time.Second))
+		switch h.place {
+		case "store":
+			h.op = pick(r, "", "swap", "swap", "read")
+		case "cloud":
+			h.op = pick(r, "", "create", "exit", "list", "terminate", "get", "collect")
+		case "remote":
+			h.op = pick(r, "", "push", "push", "poison", "command")
+		}
+		s.harms = append(s.harms, h)
+	}
+}
+
+// script draws what runs in a box. The lock is held.
+func (s *sim) script(b *box) {
+	n := 0
+	for _, other := range s.boxes {
+		if other.task == b.task {
+			n++
+		}
+	}
+	roll := func(what string) float64 { return s.roll(what, b.task, n) }
+	b.prog.length = time.Duration(roll("length") * roll("length too") * float64(40*time.Second))
+	if roll("talks") < 0.7 {
+		b.prog.talks = 500*time.Millisecond + time.Duration(roll("how often")*float64(8*time.Second))
+	}
+	switch x := roll("exit"); {
+	case x < 0.5:
+		b.prog.exit = sandbox.ClassOK
+	case x < 0.6:
+		b.prog.exit = sandbox.ClassAgentError
+	case x < 0.75:
+		b.prog.exit = sandbox.ClassKilledUnknown
+	case x < 0.85:
+		b.prog.exit = sandbox.ClassOOM
+		if b.memoryMB > 512 {
+			b.prog.exit = sandbox.ClassOK
+		}
+	case x < 0.92:
+		b.prog.exit = sandbox.ClassGone
+	default:
+		b.prog.exit, b.prog.length = sandbox.ClassOK, forever
+	}
+	if s.quiet {
+		b.ends = time.Second
+		return
+	}
+	b.ends = time.Duration(roll("ends") * roll("ends too") * float64(10*time.Second))
+	if roll("liar") < 0.08 {
+		b.liar = 1
+	}
+	if roll("slow end") < 0.05 {
+		b.ends = 45 * time.Second
+	}
+}

@@ -1,0 +1,73 @@
+package task_test
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"sbx/internal/store"
+	"sbx/internal/task"
+)
+
+// ledger is one process's connection to the store.
+type ledger struct{ p *proc }
+
+func (l ledger) AddTask(ctx context.Context, t store.Task) (kept store.Task, added bool, err error) {
+	failed := l.p.call(ctx, "store", "add", func() { kept, added, err = l.p.s.mem.AddTask(context.Background(), t) })
+	if failed != nil {
+		return store.Task{}, false, failed
+	}
+	return kept, added, err
+}
+
+func (l ledger) Task(ctx context.Context, id string) (t store.Task, err error) {
+	if failed := l.p.call(ctx, "store", "read", func() { t, err = l.p.s.mem.Task(context.Background(), id) }); failed != nil {
+		return store.Task{}, failed
+	}
+	return t, err
+}
+
+func (l ledger) Tasks(ctx context.Context, q store.TaskQuery) (t []store.Task, err error) {
+	if failed := l.p.call(ctx, "store", "list", func() { t, err = l.p.s.mem.Tasks(context.Background(), q) }); failed != nil {
+		return nil, failed
+	}
+	return t, err
+}
+
+func (l ledger) SwapTask(ctx context.Context, t store.Task, limitMB int64) (after store.Task, err error) {
+	failed := l.p.call(ctx, "store", "swap", func() {
+		before, lost := l.p.s.mem.Task(context.Background(), t.ID)
+		after, err = l.p.s.mem.SwapTask(context.Background(), t, limitMB)
+		if err == nil && lost == nil {
+			l.p.s.onCommit(l.p, before, after)
+		}
+	})
+	if failed != nil {
+		return store.Task{}, failed
+	}
+	return after, err
+}
+
+// AwaitTask hears of changes late, as one does that looks at intervals.
+func (l ledger) AwaitTask(ctx context.Context, id string, version int64) (store.Task, error) {
+	if _, err := l.Task(ctx, id); err != nil {
+		return store.Task{}, err
+	}
+	if _, err := l.p.s.mem.AwaitTask(ctx, id, version); err != nil {
+		return store.Task{}, err
+	}
+	if !sleep(ctx, time.Duration(l.p.s.roll("hears", l.p.n, id, version)*float64(2*time.Second))) {
+		return store.Task{}, ctx.Err()
+	}
+	return l.Task(ctx, id)
+}
+
+// taskOf reads a row as the room does.
+func taskOf(row store.Task) task.Task {
+	var t task.Task
+	if err := json.Unmarshal(row.Body, &t); err != nil {
+		panic(err)
+	}
+	t.Fence, t.LeaseUntil, t.ReadAt, t.CreatedAt = row.Fence, row.LeaseUntil, row.ReadAt, row.CreatedAt
+	return t
+}

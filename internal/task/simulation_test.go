@@ -1,0 +1,255 @@
+package task_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+	"sbx/internal/store"
+	"sbx/internal/task"
+)
+
+// TestSimulation runs tasks through seeded schedules of everything that can go
+// wrong. SBX_SEEDS=N runs that many, SBX_SEED=n replays one and prints it.
+func TestSimulation(t *testing.T) {
+	t.Parallel()
+	if word := os.Getenv("SBX_SEED"); word != "" {
+		seed, err := strconv.ParseUint(word, 10, 64)
+		require.NoError(t, err)
+		s := simulate(t, seed)
+		t.Log(s.report())
+		if len(s.wrong) > 0 {
+			t.Fail()
+		}
+		return
+	}
+	seeds := uint64(seedsOfATest)
+	if word := os.Getenv("SBX_SEEDS"); word != "" {
+		n, err := strconv.ParseUint(word, 10, 64)
+		require.NoError(t, err)
+		seeds = n
+	}
+	const batches = 8
+	for batch := range uint64(batches) {
+		t.Run(strconv.FormatUint(batch, 10), func(t *testing.T) {
+			t.Parallel()
+			for seed := 1 + batch; seed <= seeds && !t.Failed(); seed += batches {
+				if s := simulate(t, seed); len(s.wrong) > 0 {
+					t.Error(s.report())
+				}
+			}
+		})
+	}
+}
+
+// simulate plays one seed.
+func simulate(t *testing.T, seed uint64) *sim {
+	t.Helper()
+	var s *sim
+	synctest.Test(t, func(*testing.T) {
+		s = newSim(seed)
+		s.play()
+	})
+	return s
+}
+
+// play lets everything happen, then lets sweeps bring it to its end.
+func (s *sim) play() {
+	errands := s.draw()
+	var all sync.WaitGroup
+	for _, e := range errands {
+		all.Go(func() { s.run(e) })
+	}
+	if !s.quiet && s.roll("jumps") < 0.15 {
+		all.Go(func() {
+			sleep(context.Background(), time.Duration(s.roll("jump at")*float64(chaos)))
+			by := time.Duration((s.roll("jump by") - 0.5) * float64(4*time.Minute))
+			s.jump.Store(int64(by))
+			s.mu.Lock()
+			s.say("the store's clock jumps by %s", by)
+			s.mu.Unlock()
+		})
+	}
+	sleep(context.Background(), chaos)
+	s.calm()
+	s.mu.Lock()
+	s.atTheEnd()
+	for _, p := range s.procs {
+		p.die("the end of the world")
+	}
+	s.mu.Unlock()
+	all.Wait()
+	s.late.Wait()
+}
+
+// calm sweeps on both hosts until every task is over.
+func (s *sim) calm() {
+	for n, began := 0, time.Now(); time.Since(began) < 3*time.Hour && !s.allDone(); n++ {
+		for _, host := range []string{"h1", "h2"} {
+			s.run(errand{verb: "sweep", host: host})
+		}
+		every := 15 * time.Second
+		if n > 40 { // only what has no deadline takes longer
+			every = 3 * time.Minute
+		}
+		sleep(context.Background(), every)
+	}
+}
+
+// allDone says that every task is over, and that nobody is left who could still
+// change anything.
+func (s *sim) allDone() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rows, _ := s.mem.Tasks(context.Background(), store.TaskQuery{Live: true})
+	return len(rows) == 0 && !slices.ContainsFunc(s.procs, func(p *proc) bool { return !p.dead && !p.done })
+}
+
+// atTheEnd judges what is left. The lock is held.
+func (s *sim) atTheEnd() {
+	for _, t := range s.order {
+		k, found := s.kept(t.id)
+		if !found {
+			continue // nobody lived to add it
+		}
+		if !k.State.Over() {
+			s.fail("7: %s is still %s %q, owner %d, waits %q, refused %q", t.id, k.State, k.Phase, k.Owner.PID, k.Waits, k.Refused)
+		}
+		if t.acked && t.refused {
+			s.fail("3: one stop of %s was acknowledged, another was told that it is public", t.id)
+		}
+		for _, b := range s.living(t.id) {
+			if k.State.Over() && (k.Kept == nil || k.Kept.Ref.ID != b.id) && !b.by.dead {
+				s.fail("7: %s outlives its task", b)
+			}
+		}
+	}
+	for _, p := range s.procs {
+		if p.open != 0 && p.done {
+			s.fail("11: %s let a breaker wait for %d attempts", p, p.open)
+		}
+	}
+}
+
+// run is one process from its start to its end.
+func (s *sim) run(e errand) {
+	if e.after > 0 {
+		sleep(context.Background(), e.after)
+	}
+	p := s.boot(e.verb, e.host, e.task)
+	p.fuse, p.doom, p.deadly, p.stiff = e.fuse, e.doom, e.deadly, e.stiff
+	if e.freeze > 0 {
+		s.late.Go(func() {
+			sleep(p.ctx, e.freeze)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			p.freeze(e.stiff, "some moment")
+		})
+	}
+	now, err := p.does()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p.dead {
+		return
+	}
+	p.done = true
+	p.kill(nil)
+	s.say("%s ends: %s %v", p, now.State, err)
+	if isRaw(err) || errors.Is(err, errDead) {
+		s.fail("0: %s ends with an error that says nothing: %v", p, err)
+	}
+}
+
+func (p *proc) options() task.Options {
+	return task.Options{
+		Ledger: task.Ledger{Store: ledger{p}, LimitMB: limitMB}, Sandboxes: cloud{p}, Publisher: remote{p}, Breaker: breaker{p},
+		Owner: p.owner(), Alive: p.alive, At: p.at,
+		Roll: func() float64 { return p.s.roll("delay", p.n) },
+		Nonce: func() string {
+			p.calls["nonce"]++
+			return "n" + strconv.Itoa(p.n) + "." + strconv.Itoa(p.calls["nonce"])
+		},
+	}
+}
+
+func (p *proc) does() (task.Task, error) {
+	o := p.options()
+	switch p.verb {
+	case "run":
+		t, _, err := o.Ledger.Add(p.ctx, task.Task{ID: p.task, Key: p.task, Spec: p.s.tasks[p.task].spec, State: task.Pending})
+		if err != nil {
+			return t, err
+		}
+		return p.goesOn(o, t)
+	case "again":
+		t, err := o.Ledger.Change(p.ctx, p.task, func(n *task.Task) error { return n.Adopt(p.owner(), p.alive(n.Owner) == "false") })
+		switch {
+		case errors.Is(err, task.ErrHeld), errors.Is(err, task.ErrOver), fault.KindOf(err) == fault.KindNotFound:
+			return t, nil
+		case err != nil:
+			return t, err
+		}
+		return p.goesOn(o, t)
+	case "stop":
+		return p.stops(task.NewStopper(o))
+	}
+	_, err := task.Sweep(p.ctx, o)
+	return task.Task{}, err
+}
+
+func (p *proc) goesOn(o task.Options, t task.Task) (task.Task, error) {
+	t, err := task.NewRunner(o, nil, nil).Run(p.ctx, t)
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	if err == nil && !t.State.Over() && !p.dead {
+		p.s.fail("0: %s says that all is well, and %s is %s", p, t.ID, t.State)
+	}
+	return t, err
+}
+
+func (p *proc) stops(stopper *task.Stopper) (task.Task, error) {
+	began := time.Now()
+	t, err := stopper.Forbid(p.ctx, p.task, p.String())
+	p.s.mu.Lock()
+	took, quiet, dead := time.Since(began), p.s.quiet, p.dead
+	if !dead && errors.Is(err, task.ErrPublished) {
+		p.s.onStop(p, p.task, false)
+	}
+	if !dead && err == nil {
+		p.s.onStop(p, p.task, true)
+		if quiet && took > 500*time.Millisecond && t.Publish.State == "" {
+			p.s.fail("12: the stop of %s took %s to be written", p.task, took)
+		}
+	}
+	p.s.mu.Unlock()
+	switch {
+	case fault.KindOf(err) == fault.KindNotFound, fault.KindOf(err) == fault.KindRefused:
+		return t, nil
+	case err != nil:
+		return t, err
+	}
+	began = time.Now()
+	t, err = stopper.End(p.ctx, t)
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	if !p.dead && err == nil {
+		for _, b := range p.s.living(p.task) {
+			if t.Kept == nil || t.Kept.Ref.ID != b.id {
+				p.s.fail("5: a stop says that %s is gone, and %s lives", p.task, b)
+			}
+		}
+		if took := time.Since(began); quiet && took > 6*time.Second {
+			p.s.fail("12: the sandbox of %s lived for %s after the stop", p.task, took)
+		}
+	}
+	return t, err
+}
