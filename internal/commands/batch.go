@@ -26,7 +26,6 @@ type crew struct {
 	abroad  bool                    // output does not go to stdout, which is for the document
 	width   int                     // of the longest label
 	out     sync.Mutex              // whole lines
-	heard   func(job) *listener
 }
 
 // outcome is what became of a job.

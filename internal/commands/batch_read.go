@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -52,6 +53,10 @@ func (l *launching) readBatch(ctx context.Context) (batchFile, error) {
 	if err != nil {
 		return batchFile{}, err
 	}
+	if len(l.d.Globals.Providers) > 1 {
+		return batchFile{}, fault.Usage("--file: a task is launched at one provider, not at %s", strings.Join(l.d.Globals.Providers, ", ")).
+			WithHint("the file may name one for each task: `provider: NAME`")
+	}
 	l.said, l.configs = map[string]bool{}, map[string]*config.Config{}
 	b := batchFile{name: cmp.Or(list.Batch, l.d.Process.Host+":"+path)}
 	for i, e := range list.Tasks {
@@ -93,8 +98,8 @@ func (l *launching) job(ctx context.Context, e config.TaskEntry, dir string) (jo
 	}
 	one.said = l.said
 	provider := e.Provider
-	if len(l.d.Globals.Providers) > 0 {
-		provider = "" // a flag that was typed wins
+	if typed := l.d.Globals.Providers; len(typed) > 0 {
+		provider = typed[0] // a flag that was typed wins; more than one were refused
 	}
 	if one.config, err = l.configOf(provider, o); err != nil {
 		return job{}, err
@@ -169,18 +174,20 @@ func (b *batchFile) keyOf(j job, round int) string {
 
 // configOf is the configuration as the flags of one task make it.
 func (l *launching) configOf(provider string, o *launchOptions) (*config.Config, error) {
-	g := l.d.Globals
-	providers, settings := g.Providers, g.Settings
-	defer func() { g.Providers, g.Settings = providers, settings }()
-	g.Settings = o.settings()
-	if provider != "" {
-		g.Providers = []string{provider}
+	in := l.d.Input()
+	in.Flags = maps.Clone(in.Flags)
+	if in.Flags == nil {
+		in.Flags = map[string]string{}
 	}
-	name := fmt.Sprintf("%q %q", g.Providers, g.Settings)
+	maps.Copy(in.Flags, o.settings())
+	if provider != "" {
+		in.Flags["provider"] = provider
+	}
+	name := fmt.Sprintf("%q", in.Flags)
 	if c, known := l.configs[name]; known {
 		return c, nil
 	}
-	c, err := config.Load(l.d.Input())
+	c, err := config.Load(in)
 	if err == nil {
 		l.configs[name] = c
 	}

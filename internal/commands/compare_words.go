@@ -3,6 +3,7 @@ package commands
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -31,9 +32,9 @@ func difference(all []outcome) string {
 		return "the provider makes a difference: " + strings.Join(parts, ", ") + memoryWords(all)
 	}
 	if all[0].task.State != task.Completed {
-		return "it is not the provider: " + groups[0].ending + " at all " + fmt.Sprint(len(all)) + memoryWords(all)
+		return "it is not the provider: " + groups[0].ending + " at all " + strconv.Itoa(len(all)) + memoryWords(all)
 	}
-	return "it completed at all " + fmt.Sprint(len(all)) + paceWords(all)
+	return "it completed at all " + strconv.Itoa(len(all)) + paceWords(all)
 }
 
 // ending is how a task ended, as far as two of them are compared.

@@ -49,6 +49,7 @@ type bench struct {
 	adjust  func(*Deps)                           // last changes, by the test
 	context func(context.Context) context.Context // the operator's signals, by the test
 	store   *store.InMemory
+	now     func() time.Time // nil = noon for ever
 
 	background []string // what background runners were told
 }
@@ -91,7 +92,7 @@ func (b *bench) runArgs(tb testing.TB, args ...string) result {
 	tb.Helper()
 	var out, errs bytes.Buffer
 	p := process.Process{
-		Args: append([]string{cmp.Or(b.name, "sbx")}, args...), Home: b.home, Workdir: b.workdir, PID: 4711, Host: "cron-1", Environ: append([]string{"TERM=xterm"}, b.env...), Now: atNoon,
+		Args: append([]string{cmp.Or(b.name, "sbx")}, args...), Home: b.home, Workdir: b.workdir, PID: 4711, Host: "cron-1", Environ: append([]string{"TERM=xterm"}, b.env...), Now: b.clock(),
 		Stdin:  process.Stream{Reader: strings.NewReader(b.stdin), TTY: b.tty},
 		Stdout: process.Stream{Writer: &out, TTY: b.tty, Width: b.width},
 		Stderr: process.Stream{Writer: &errs, TTY: b.tty, Width: b.width},
@@ -182,6 +183,13 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 		b.adjust(d)
 	}
 	return d, began
+}
+
+func (b *bench) clock() func() time.Time {
+	if b.now != nil {
+		return b.now
+	}
+	return atNoon
 }
 
 // object is the one JSON document on stdout.

@@ -40,16 +40,17 @@ func taskKeys() map[string]struct {
 		flag string
 		kind taskKind
 	}
-	keys := map[string]entry{
-		"env": {"env", taskEnv}, "labels": {"label", taskLabels}, "env_file": {"env-file", taskWords},
-		"retry_on": {"retry-on", taskWords}, "fallback": {"fallback", taskWords}, "cpu": {"cpu", taskNumber},
-	}
+	keys := map[string]entry{"labels": {"label", taskLabels}}
 	for kind, names := range map[taskKind][]string{
 		taskText:     {"provider", "workdir", "push", "publish", "base", "session", "template", "snapshot", "image", "agent_type", "isolate"},
 		taskDuration: {"ttl", "command_timeout", "attempt_timeout", "deadline", "inactivity", "retry_delay", "keep_for"},
 		taskSize:     {"memory", "disk"},
 		taskCount:    {"attempts", "pids"},
 		taskSwitch:   {"keep_alive", "require_hard_limit"},
+		taskNumber:   {"cpu"},
+		taskWords:    {"env_file", "retry_on", "fallback"},
+		taskEnv:      {"env"},
+		taskLabels:   {},
 	} {
 		for _, name := range names {
 			keys[name] = entry{strings.ReplaceAll(name, "_", "-"), kind}

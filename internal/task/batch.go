@@ -28,14 +28,9 @@ func (l Ledger) Enlist(ctx context.Context, t Task) (Task, bool, error) {
 // what becomes public. Where it runs, how much it may take and how often it is tried
 // are not in it, and no value of its environment.
 func (s Spec) Work() string {
-	work := struct {
-		Command, EnvNames                                []string
-		Template, Snapshot, Image, Name, Workdir         string
-		AgentType, Push, Base, Publish, Session, Isolate string
-	}{
-		s.Command, s.EnvNames, s.Template, s.Snapshot, s.Image, s.Name, s.Workdir,
-		s.AgentType, s.Push, s.Base, s.Publish, s.Session, s.Isolate,
-	}
+	work := [][]string{s.Command, s.EnvNames, {
+		s.Template, s.Snapshot, s.Image, s.Name, s.Workdir, s.AgentType, s.Push, s.Base, s.Publish, s.Session, s.Isolate,
+	}}
 	raw, err := json.Marshal(work)
 	if err != nil {
 		return ""
