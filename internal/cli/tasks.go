@@ -48,7 +48,7 @@ func (a *app) tasks(_ context.Context, parts commands.TaskParts) (task.Options, 
 		Breaker: newBreaker(parts.Store, a.owner().Who, parts.Notice), Keeps: keeps{parts.Store, a.process.Now}, Room: room{parts.Fleet},
 		Owner: a.owner(), Alive: a.alive,
 		Deletes: func(profile string) bool { return !here[profile] },
-		Roll:    rand.Float64, //nolint:gosec // a pause needs no secret
+		Roll:    rand.Float64,
 		At:      a.process.At,
 		Settling: func(profile string) time.Duration {
 			if here[profile] {
@@ -117,7 +117,7 @@ func (a *app) background(_ context.Context, id string, order []byte) error {
 		return err
 	}
 	defer log.Close() // the runner has its own
-	return a.process.Background(self, append(a.inherited(), commands.RunnerVerb), order, log)
+	return a.process.Background(self, append(a.inherited(), commands.RunnerVerb), string(order), log)
 }
 
 // self is a path to this binary that works after the file was replaced.

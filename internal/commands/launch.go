@@ -117,7 +117,7 @@ func (l *launching) with(ctx context.Context, spec task.Spec, do func(context.Co
 	if err != nil {
 		return err
 	}
-	return l.d.withTasks(ctx, TaskParts{Fleet: f, Secret: l.secret, Notice: l.p.Note, BudgetMB: l.o.budgetMB}, func(st store.Store, options task.Options) error {
+	return l.d.withTasks(ctx, TaskParts{Fleet: f, Secret: l.secret, Notice: l.p.Note, BudgetMB: l.o.budgetMB}, func(_ store.Store, options task.Options) error {
 		l.d.sweepTasks(ctx, l.p, options)
 		return do(ctx, options)
 	})
@@ -270,7 +270,7 @@ func (l *launching) finished(t task.Task, err error) error {
 
 // taskVerdict is the error that a task's end is for the process (CLI.md, exit codes).
 func taskVerdict(t task.Task, err error) error {
-	if err != nil && !(errors.Is(err, task.ErrUnverified) && t.Verdict != task.Completed && t.Verdict != "") {
+	if err != nil && (!errors.Is(err, task.ErrUnverified) || t.Verdict == task.Completed || t.Verdict == "") {
 		return err
 	}
 	over := t

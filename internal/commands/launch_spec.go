@@ -144,10 +144,8 @@ func (l *launching) refusals(s task.Spec) error {
 func pushesItself(names []string) string {
 	for _, n := range names {
 		upper := strings.ToUpper(n)
-		for _, word := range []string{"GITHUB_TOKEN", "GH_TOKEN", "GITLAB_TOKEN", "GIT_TOKEN", "GIT_ASKPASS", "GIT_PASSWORD", "SSH_AUTH_SOCK", "BITBUCKET_TOKEN"} {
-			if upper == word {
-				return n
-			}
+		if slices.Contains([]string{"GITHUB_TOKEN", "GH_TOKEN", "GITLAB_TOKEN", "GIT_TOKEN", "GIT_ASKPASS", "GIT_PASSWORD", "SSH_AUTH_SOCK", "BITBUCKET_TOKEN"}, upper) {
+			return n
 		}
 	}
 	return ""

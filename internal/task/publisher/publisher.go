@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -207,13 +208,15 @@ func (p *Publisher) perform(ctx context.Context, t task.Task) (task.Publish, err
 	}
 	exit, err := c.Run(ctx)
 	switch {
+	case ctx.Err() != nil:
+		return task.Publish{State: task.PublishBegun}, err // it was cut short: what it had done by then nobody knows
 	case err != nil:
-		return task.Publish{State: task.PublishRefused, Message: "its command could not be run: " + err.Error()}, nil
-	case exit.Code != nil && *exit.Code == 0:
-		p.forget(t)
-		return task.Publish{State: task.PublishDone}, nil
+		return refused(fmt.Errorf("its command could not be run: %w", err)), nil
+	case exit.Code == nil || *exit.Code != 0:
+		return refused(errors.New("its command failed: " + words(exit))), nil
 	}
-	return task.Publish{State: task.PublishRefused, Message: "its command failed: " + words(exit)}, nil
+	p.forget(t)
+	return task.Publish{State: task.PublishDone}, nil
 }
 
 func words(e sandbox.Exit) string {
