@@ -69,6 +69,9 @@ func (r *Runner) Run(ctx context.Context, t Task) (Task, error) {
 				return t, err
 			}
 		default:
+			if errors.Is(err, ErrUnverified) {
+				_, _ = r.leave(ctx, t) // the next one need not wait for the lease
+			}
 			return next, err
 		}
 		r.changed(t)
