@@ -23,6 +23,9 @@ func main() {
 		Signals: func() (<-chan os.Signal, func()) {
 			c := make(chan os.Signal, 2)
 			signal.Notify(c, os.Interrupt, syscall.SIGTERM)
+			if !signal.Ignored(syscall.SIGHUP) { // nohup means what it says
+				signal.Notify(c, syscall.SIGHUP)
+			}
 			return c, func() { signal.Stop(c) }
 		},
 	}))

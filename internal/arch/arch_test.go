@@ -77,11 +77,12 @@ func rooms() map[string][]string {
 		// what makes a task's work public
 		"publish": words,
 		// what launches
-		"task": with(words, "fleet", "providers", "store"),
+		"task":           with(words, "fleet", "providers", "store"),
+		"task/publisher": with(words, "providers", "publish", "task"),
 		// skins
 		"drill":    with(words, "fleet", "triage", "providers"),
-		"commands": with(words, "process", "providers", "selector", "triage", "config", "output", "notify", "metrics", "cron", "journal", "lock", "store", "fleet", "cleanup", "reconcile", "drill"),
-		"cli":      with(words, "process", "httpx", "providers", "providers/local", "providers/e2b", "providers/daytona", "providers/vercel", "providers/monotask", "providers/omoios", "config", "output", "notify", "cron", "journal", "lock", "store", "fleet", "drill", "commands"),
+		"commands": with(words, "process", "providers", "selector", "triage", "config", "output", "notify", "metrics", "cron", "journal", "lock", "store", "fleet", "cleanup", "reconcile", "task", "publish", "drill"),
+		"cli":      with(words, "process", "httpx", "providers", "providers/local", "providers/e2b", "providers/daytona", "providers/vercel", "providers/monotask", "providers/omoios", "config", "output", "notify", "cron", "journal", "lock", "store", "fleet", "policy", "task", "task/publisher", "publish", "drill", "commands"),
 		"arch":     nil,
 	}
 }

@@ -53,6 +53,10 @@ func (a *app) deps() *commands.Deps {
 		SharedRuns:  a.sharedRuns,
 		Program:     program,
 		Notifier:    a.notifier,
+		Tasks:       a.tasks,
+		Alive:       a.alive,
+		PushTarget:  a.pushTarget,
+		Background:  a.background,
 		Began:       func() { a.began = true },
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"sbx/internal/drill"
 	"sbx/internal/process"
 	"sbx/internal/providers/local"
+	"sbx/internal/providers/providertest"
 )
 
 // TestMain lets the test binary be sbx: for scripts, which call it by name, and
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == drill.ProgramArg {
 		os.Exit(run())
 	}
-	testscript.Main(m, map[string]func(){
+	testscript.Main(providertest.Wide{M: m}, map[string]func(){
 		"sbx": func() { os.Exit(run()) },
 		// The same program under another name, as a packager may install it.
 		"boxes": func() { os.Exit(run()) },
@@ -46,9 +47,23 @@ func run() int {
 		Signals: func() (<-chan os.Signal, func()) {
 			c := make(chan os.Signal, 2)
 			signal.Notify(c, os.Interrupt, syscall.SIGTERM)
+			if !signal.Ignored(syscall.SIGHUP) { // nohup means what it says
+				signal.Notify(c, syscall.SIGHUP)
+			}
 			return c, func() { signal.Stop(c) }
 		},
+		At: crashAt,
 	})
+}
+
+// crashAt ends this process with -9 at the named point that SBX_TEST_CRASH_AT says,
+// or freezes it at that of SBX_TEST_FREEZE_AT until somebody continues it.
+func crashAt(point string) {
+	for name, sig := range map[string]syscall.Signal{"SBX_TEST_CRASH_AT": syscall.SIGKILL, "SBX_TEST_FREEZE_AT": syscall.SIGSTOP} {
+		if os.Getenv(name) == point {
+			_ = syscall.Kill(os.Getpid(), sig) // what follows a kill is never reached
+		}
+	}
 }
 
 func TestScripts(t *testing.T) {

@@ -38,6 +38,7 @@ func TestGeneratedFilesAreCurrent(t *testing.T) {
 	addReference(t, want)
 	want["docs/EXIT-CODES.md"] = exitCodesPage()
 	want["docs/PATTERNS.md"] = patternsPage()
+	want["docs/LAUNCHING.md"] = launchPage()
 	want["docs/PROVIDERS.md"] = providersPage(t)
 	if *update {
 		write(t, want)

@@ -130,6 +130,9 @@ func signalFault(s os.Signal) error {
 	if s == syscall.SIGTERM {
 		return fault.New(fault.KindTerminated, "interrupted by SIGTERM")
 	}
+	if s == syscall.SIGHUP {
+		return fault.New(fault.KindCanceled, "the terminal is gone (SIGHUP)")
+	}
 	return fault.New(fault.KindCanceled, "interrupted")
 }
 

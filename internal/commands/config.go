@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sbx/internal/config"
+	"sbx/internal/fault"
 	"sbx/internal/output"
 )
 
@@ -28,9 +29,11 @@ func newConfig(d *Deps) *cobra.Command {
 
 func newConfigExplain(d *Deps) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "explain",
-		Short:   "Show every setting, its value and where that comes from",
-		Long:    "Show every setting, its value and where that comes from. Secrets are masked.",
+		Use:   "explain",
+		Short: "Show every setting, its value and where that comes from",
+		Long: "Show every setting, its value and where that comes from. Secrets are masked.\n\n" +
+			"A variable of task launch that cannot be used is marked as refused, and why is a\n" +
+			"warning: it stops only what launches tasks.",
 		Example: "sbx config explain\nsbx config explain -o json",
 		Args:    usageArgs(noArgs, "it shows every setting"),
 	}
@@ -39,6 +42,11 @@ func newConfigExplain(d *Deps) *cobra.Command {
 		c, err := d.Config()
 		if err != nil {
 			return err
+		}
+		if _, err := c.Run(); err != nil {
+			for _, mistake := range mistakes(err) {
+				p.Warn(mistake.Error() + "; " + fault.HintOf(mistake))
+			}
 		}
 		return showRows(p, output.ListSpec[config.Value]{Schema: doc.schema, Columns: settingColumns()}, c.Values())
 	})

@@ -19,8 +19,10 @@ import (
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/providers"
+	"sbx/internal/publish"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
+	"sbx/internal/task"
 	"sbx/internal/triage"
 )
 
@@ -62,6 +64,16 @@ type Deps struct {
 	// "" instead of the configured one. Beside an error it tells those that can be
 	// told; the error is a warning.
 	Notifier func(ping string) (*notify.Notifier, error)
+	// Tasks joins what launching and stopping tasks need.
+	Tasks func(ctx context.Context, parts TaskParts) (task.Options, error)
+	// Alive says whether the owner of a task lives; unknown where nobody here can tell.
+	Alive func(o task.Owner) sandbox.Verdict
+	// PushTarget reads REMOTE=BRANCH; the name of a remote of the repository here
+	// becomes its address.
+	PushTarget func(ctx context.Context, text string) (publish.Target, error)
+	// Background starts this binary again as the runner of a task, which outlives this
+	// process. The order goes through a pipe: it holds values that are never kept.
+	Background func(ctx context.Context, id string, order []byte) error
 	// Began is told when a verb starts: what fails before is a wrong use.
 	Began func()
 

@@ -17,6 +17,7 @@ func TestNoFlagMayBeGivenEmpty(t *testing.T) {
 	args := map[string]string{
 		"create": "-- true", "exec": "prod/aaaa -- true", "inspect": "prod/aaaa", "logs": "prod/aaaa", "terminate": "prod/aaaa", "wait": "prod/aaaa",
 		"completion": "bash", "cleanup show": "r-1",
+		"run": "-- true", "stop": "t-abcd", "tasks show": "t-abcd", "resume": "t-abcd -- true",
 	}
 	b, p := oneFake(running("aaaa", time.Minute))
 	seen := 0

@@ -24,8 +24,10 @@ import (
 	"sbx/internal/process"
 	"sbx/internal/providers"
 	"sbx/internal/providers/fake"
+	"sbx/internal/publish"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
+	"sbx/internal/task"
 )
 
 // noon is the time in every test of this room.
@@ -47,6 +49,9 @@ type bench struct {
 	adjust  func(*Deps)                           // last changes, by the test
 	context func(context.Context) context.Context // the operator's signals, by the test
 	store   *store.InMemory
+	now     func() time.Time // nil = noon for ever
+
+	background []string // what background runners were told
 }
 
 // result is what a verb left.
@@ -87,7 +92,7 @@ func (b *bench) runArgs(tb testing.TB, args ...string) result {
 	tb.Helper()
 	var out, errs bytes.Buffer
 	p := process.Process{
-		Args: append([]string{cmp.Or(b.name, "sbx")}, args...), Home: b.home, Workdir: b.workdir, PID: 4711, Host: "cron-1", Environ: append([]string{"TERM=xterm"}, b.env...), Now: atNoon,
+		Args: append([]string{cmp.Or(b.name, "sbx")}, args...), Home: b.home, Workdir: b.workdir, PID: 4711, Host: "cron-1", Environ: append([]string{"TERM=xterm"}, b.env...), Now: b.clock(),
 		Stdin:  process.Stream{Reader: strings.NewReader(b.stdin), TTY: b.tty},
 		Stdout: process.Stream{Writer: &out, TTY: b.tty, Width: b.width},
 		Stderr: process.Stream{Writer: &errs, TTY: b.tty, Width: b.width},
@@ -159,6 +164,13 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 		Journals:    func() (journal.Disk, error) { return journal.Dir(filepath.Join(b.home, "runs")), nil },
 		ShareRun:    func(context.Context, store.Run) error { return nil },
 		SharedRuns:  func(context.Context, int) ([]store.Run, error) { return b.shared, nil },
+		Tasks:       func(_ context.Context, parts TaskParts) (task.Options, error) { return b.tasks(p, parts), nil },
+		Alive:       func(task.Owner) sandbox.Verdict { return sandbox.Unknown },
+		PushTarget:  func(_ context.Context, text string) (publish.Target, error) { return publish.ParseTarget(text) },
+		Background: func(_ context.Context, id string, order []byte) error {
+			b.background = append(b.background, id+" "+string(order))
+			return nil
+		},
 		Lock: func(ctx context.Context, h lock.Holder, wait time.Duration) (context.Context, func() error, error) {
 			l, err := lock.Take(ctx, filepath.Join(b.home, "cleanup.lock"), h, wait)
 			if err != nil {
@@ -171,6 +183,13 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 		b.adjust(d)
 	}
 	return d, began
+}
+
+func (b *bench) clock() func() time.Time {
+	if b.now != nil {
+		return b.now
+	}
+	return atNoon
 }
 
 // object is the one JSON document on stdout.
@@ -202,6 +221,26 @@ func (r result) item(tb testing.TB) map[string]any {
 	item, ok := r.object(tb)["item"].(map[string]any)
 	require.True(tb, ok, "no item: %s", r.stdout)
 	return item
+}
+
+// sandboxes is a fleet as tasks see it.
+type sandboxes struct{ *fleet.Fleet }
+
+func (s sandboxes) Labelled(ctx context.Context, profile string, labels map[string]string) ([]sandbox.Sandbox, error) {
+	f, err := s.Narrow([]string{profile})
+	if err != nil {
+		return nil, err
+	}
+	l := f.Collect(ctx, providers.Query{Labels: labels})
+	return l.Items, l.Err()
+}
+
+// tasks is what tasks are run with in a test; nothing is published.
+func (b *bench) tasks(p process.Process, parts TaskParts) task.Options {
+	return task.Options{
+		Ledger: task.Ledger{Store: parts.Store, LimitMB: parts.BudgetMB}, Sandboxes: sandboxes{parts.Fleet},
+		Owner: task.Owner{Host: p.Host, PID: p.PID, Who: "test"},
+	}
 }
 
 // kept is the store of all runs over this bench.

@@ -29,10 +29,10 @@ func newLogs(d *Deps) *cobra.Command {
 		Short:   "Show what the program in a sandbox has written",
 		Long: "Show what the program in a sandbox has written.\n\n" +
 			"Control characters are shown escaped; --raw gives the bytes as they are.\n" +
-			"-f goes on until the sandbox ends. --tail counts the lines that are shown; with\n" +
-			"-f it counts all lines, so that new ones come at once. --patterns shows only\n" +
-			"lines that say something known, such as \"out of memory\", and what it means.\n" +
-			"-o wide adds time and stream.",
+			"-f goes on until the program or its sandbox ends. --tail counts the lines that\n" +
+			"are shown; with -f it counts all lines, so that new ones come at once.\n" +
+			"--patterns shows only lines that say something known, such as \"out of memory\",\n" +
+			"and what it means. -o wide adds time and stream.",
 		Example: "sbx logs local/k3v9x2mq7a --tail 20\n" +
 			"sbx logs local/k3v9x2mq7a -f -o wide\n" +
 			"sbx logs local/k3v9x2mq7a --since 10m --grep '(?i)error|timeout'\n" +
@@ -48,7 +48,7 @@ func newLogs(d *Deps) *cobra.Command {
 
 func (o *logsOptions) add(f *pflag.FlagSet) {
 	o.flags = f
-	f.BoolVarP(&o.follow, "follow", "f", false, "go on with what comes, until the sandbox ends")
+	f.BoolVarP(&o.follow, "follow", "f", false, "go on with what comes, until the program or its sandbox ends")
 	f.StringVar(&o.since, "since", "", "not older than `AGE` (10m), or since a time (2026-11-20T12:00:00Z)")
 	f.IntVar(&o.tail, "tail", 0, "the last `N` lines")
 	f.StringVar(&o.grep, "grep", "", "lines that match `RE`; (?i) at its start ignores case")

@@ -63,6 +63,10 @@ func verbs() []func(*Deps) *cobra.Command {
 		newTop,
 		newExec,
 		newCreate,
+		newRun,
+		newStop,
+		newTasks,
+		newResume,
 		newWait,
 		newTerminate,
 		newCleanup,
@@ -74,6 +78,7 @@ func verbs() []func(*Deps) *cobra.Command {
 		newConfig,
 		newVersion,
 		newCompletion,
+		newRunTask,
 	}
 }
 

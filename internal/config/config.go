@@ -24,8 +24,11 @@ type Config struct {
 	NoColor    bool
 	Files      []File // weakest first, also those that are not there
 
-	named   []string // what --provider or SBX_PROVIDER names
-	byFlag  bool     // named comes from the flag
+	named       []string // what --provider or SBX_PROVIDER names
+	byFlag      bool     // named comes from the flag
+	run         Run
+	runMistakes []error // of environment variables that only launching reads
+
 	values  []Value
 	secrets []string
 }
@@ -35,6 +38,7 @@ type Profile struct {
 	providers.Profile
 	Owned      Owned
 	Implicit   bool   // switched on by its environment variable, in no file
+	Here       bool   // its sandboxes run on this machine
 	Production bool   // bulk endings need --production with its name
 	Account    string // which account it is, without its secret; "" = none
 }

@@ -26,6 +26,7 @@ func (l *loader) explain() {
 		e, _ := l.layers.get(m.key())
 		l.show(m.key(), e, false)
 	}
+	l.explainRun()
 	l.explainNotify()
 	for _, p := range slices.Concat(l.config.Profiles, l.config.Sources) {
 		l.explainProfile(p)

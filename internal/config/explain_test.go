@@ -14,8 +14,10 @@ func TestExplain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.user(operator)
-	w.project("limits: {max_delete: 5}\nprotect: {labels: {Sbx.io/Keep: \"\u00a0\"}}\n")
-	w.env = append(w.env, "CLOUD_KEY=s3cret", "HERE_MEMORY=2G", "SBX_NO_COLOR=1")
+	w.project("limits: {max_delete: 5}\nrun: {deadline: 30m, attempts: 2}\nprotect: {labels: {Sbx.io/Keep: \"\u00a0\"}}\n")
+	w.env = append(w.env, "CLOUD_KEY=s3cret", "HERE_MEMORY=2G", "SBX_NO_COLOR=1",
+		"AGENT_TIMEOUT=60500", "SANDBOX_MEMORY_GB=4", "SANDBOX_CPU=two", "ENABLE_HEALTH_PROBE=0", "CALLBACK_URL=https://me:s3c1@h.example/x?t=s3c2")
+	w.flags["attempt-timeout"] = "9m"
 	w.flags["max-fraction"], w.flags["provider"] = "50%", "here,cloud"
 	var b strings.Builder
 	for _, v := range w.must().Values() {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -49,6 +50,7 @@ func FuzzLoad(f *testing.F) {
 		f.Add(content)
 	}
 	f.Add([]byte(operator))
+	f.Add([]byte(runFile))
 	f.Add([]byte(Starter(testTypes())))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		path := filepath.Join(t.TempDir(), "c.yaml")
@@ -62,6 +64,15 @@ func FuzzLoad(f *testing.F) {
 		}
 		require.Positive(t, c.Limits.MaxDelete)
 		require.Positive(t, c.Limits.RequestTimeout)
+		r, err := c.Run()
+		require.NoError(t, err, "no file breaks what only the environment can")
+		for _, d := range []time.Duration{r.CommandTimeout, r.AttemptTimeout, r.Deadline, r.Inactivity, r.RetryDelay, r.KeepAliveTTL} {
+			require.True(t, d >= time.Second && d <= 7*24*time.Hour, d)
+		}
+		require.True(t, r.Attempts >= 1 && r.Attempts <= 100)
+		require.LessOrEqual(t, r.RetryDelay, RetryCap)
+		_, err = r.Contradictions()
+		require.True(t, err == nil || fault.KindOf(err) == fault.KindUsage)
 		require.NotEmpty(t, c.Profiles)
 		for _, name := range c.Use {
 			_, ok := c.Find(name)
@@ -76,6 +87,8 @@ func FuzzProject(f *testing.F) {
 	f.Add([]byte("use: [here]\nlimits: {max_delete: 3}"))
 	f.Add([]byte("providers: {x: {type: cloud, url: a}}\nlaunch: test"))
 	f.Add([]byte("limits: {max_delete: 11}"))
+	f.Add([]byte("run: {deadline: 36m, retry_delay: 5s, health_probe: false, cpu: 1}"))
+	f.Add([]byte("run: {deadline: 34m, retry_delay: 7s, health_probe: true}"))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		home := t.TempDir()
 		user, work := filepath.Join(home, ".config", "sbx"), filepath.Join(home, "work")
@@ -90,6 +103,12 @@ func FuzzProject(f *testing.F) {
 		}
 		require.LessOrEqual(t, c.Limits.MaxDelete, 10)
 		require.LessOrEqual(t, c.Limits.Concurrency, 16)
+		r, err := c.Run()
+		require.NoError(t, err)
+		require.True(t, r.CommandTimeout <= 300*time.Second && r.AttemptTimeout <= 600*time.Second && r.Deadline <= 35*time.Minute && r.Inactivity <= time.Minute)
+		require.True(t, r.Attempts <= 3 && r.RetryDelay >= 6*time.Second && r.KeepAliveTTL <= time.Hour)
+		require.Equal(t, Switches{true, true, true, true, true}, r.Switches)
+		require.Equal(t, []any{Size{}, Size{}, ""}, []any{r.Here, r.Remote, r.CallbackURL})
 		require.Equal(t, []string{"here", "prod", "test"}, c.names())
 		require.Subset(t, []string{"prod", "here"}, c.Use)
 		require.Equal(t, "here", c.Launch)

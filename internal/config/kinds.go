@@ -11,8 +11,13 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// kindPercent is the one kind that settings have and provider options do not.
-const kindPercent providers.OptionKind = "percent"
+// The kinds that settings have and provider options do not.
+const (
+	kindPercent   providers.OptionKind = "percent"
+	kindCores     providers.OptionKind = "cores"   // 2 or 0.5
+	kindAddress   providers.OptionKind = "address" // http or https
+	kindPlainWord providers.OptionKind = "word"    // without white space
+)
 
 // maxCount bounds every count: more is a slip of the finger.
 const maxCount = 1_000_000
@@ -25,6 +30,32 @@ func parseCount(text string) (int64, error) {
 	return n, nil
 }
 
+// parseCores reads 2 or 0.5 into thousandths of a core.
+func parseCores(text string) (int64, error) {
+	const most, digits = 1000, 3
+	whole, part, _ := strings.Cut(text, ".")
+	n, ok := digitsOf(whole)
+	m, fine := digitsOf((part + "000")[:digits])
+	dotted := whole+"."+part == text
+	milli := n*1000 + m
+	if !ok || !fine || len(part) > digits || (dotted && part == "") || n > most || milli < 1 || milli > most*1000 {
+		return 0, fmt.Errorf("must be a number of cores up to %d, like 2 or 0.5, not %q", most, text)
+	}
+	return milli, nil
+}
+
+// cores are those of an amount.
+func cores(milli int64) float64 { return float64(milli) / 1000 }
+
+// plainWord refuses what no name of a snapshot or an image is.
+func plainWord(text string) error {
+	const longest = 255
+	if len(text) > longest || text[0] == '-' || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsGraphic(r) }) {
+		return fmt.Errorf("must be a name of at most %d characters without spaces that begins with no dash", longest)
+	}
+	return nil
+}
+
 func digitsOf(text string) (int64, bool) {
 	if strings.ContainsFunc(text, func(r rune) bool { return r < '0' || r > '9' }) {
 		return 0, false
@@ -34,7 +65,7 @@ func digitsOf(text string) (int64, bool) {
 }
 
 // amount reads a measure in the smallest unit of its kind: one, percent,
-// nanosecond or byte. A larger amount is a wider limit.
+// thousandth of a core, nanosecond or byte. A larger amount is a wider limit.
 func amount(kind providers.OptionKind, text string) (int64, error) {
 	switch kind {
 	case providers.OptionDuration:
@@ -45,6 +76,8 @@ func amount(kind providers.OptionKind, text string) (int64, error) {
 	case kindPercent:
 		p, err := ParsePercent(text)
 		return int64(p), err
+	case kindCores:
+		return parseCores(text)
 	default:
 		return parseCount(text)
 	}
@@ -61,6 +94,10 @@ func check(kind providers.OptionKind, text string) error {
 	switch kind {
 	case providers.OptionText:
 		return nil
+	case kindAddress:
+		return webAddress(text)
+	case kindPlainWord:
+		return plainWord(text)
 	case providers.OptionBool:
 		if text != "true" && text != "false" {
 			return fmt.Errorf("must be true or false, not %q", text)

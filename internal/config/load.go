@@ -11,6 +11,10 @@ type loader struct {
 	errs    []error
 
 	unparsed bool // a file could not be read at all
+
+	here             map[string]string   // sizes of task launch without the environment
+	runWarnings      []string            // of task launch
+	refusedVariables map[string][]string // of task launch, by the key that they would set
 }
 
 // Load reads and checks the configuration.
@@ -69,6 +73,7 @@ func assemble(in Input, project string) (*loader, error) {
 	l.choose()
 	l.guards()
 	l.notify()
+	l.run()
 	return l, joined(l.errs)
 }
 

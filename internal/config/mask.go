@@ -41,3 +41,20 @@ func withoutPassword(text string) string {
 	}
 	return text
 }
+
+// withoutQuery masks what follows the ? of an address: a token often stands
+// there.
+func withoutQuery(text string) string {
+	if before, query, ok := strings.Cut(text, "?"); ok && query != "" {
+		return before + "?" + Mask
+	}
+	return text
+}
+
+// keepAddress keeps the secrets that an address can hold.
+func (l *loader) keepAddress(text string) {
+	l.keepSecret(providers.Option{}, text)
+	if _, query, ok := strings.Cut(text, "?"); ok {
+		l.keepSecret(providers.Option{Secret: true}, query)
+	}
+}

@@ -24,7 +24,11 @@ type placedError struct {
 }
 
 func (e *placedError) Error() string {
-	return fmt.Sprintf("%s:%d:%d: %v", e.path, e.at.line, e.at.column, e.err)
+	return fmt.Sprintf("%s: %v", e.where(), e.err)
+}
+
+func (e *placedError) where() string {
+	return fmt.Sprintf("%s:%d:%d", e.path, e.at.line, e.at.column)
 }
 
 func (e *placedError) Unwrap() error { return e.err }

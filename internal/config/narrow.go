@@ -49,6 +49,9 @@ func (l *loader) widenings() []word {
 	for _, m := range limits() {
 		found = append(found, raised(m, project, user)...)
 	}
+	for _, s := range runSettings() {
+		found = append(found, s.widened(project, user)...)
+	}
 	found = append(found, notifying(project)...)
 	slices.SortFunc(found, func(a, b word) int { return a.at.line*maxFile + a.at.column - b.at.line*maxFile - b.at.column })
 	return found

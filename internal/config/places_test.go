@@ -145,5 +145,8 @@ func TestPathsWorkWhileFilesAreBroken(t *testing.T) {
 
 func TestFlagNamesAreThoseThatLoadReads(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, []string{"config", "provider", "no-color", "max-delete", "max-fraction", "concurrency"}, FlagNames())
+	assert.Equal(t, []string{
+		"config", "provider", "no-color", "max-delete", "max-fraction", "concurrency",
+		"command-timeout", "attempt-timeout", "deadline", "inactivity", "attempts", "retry-delay",
+	}, FlagNames())
 }

@@ -20,6 +20,7 @@ func (d *decoder) top() map[string]reader {
 		keyProduction: d.production,
 		"protect":     d.protect,
 		"limits":      d.limits,
+		keyRun:        d.runs,
 		keyNotify:     d.notify,
 		keyStore:      d.store,
 	}

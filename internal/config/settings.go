@@ -31,5 +31,18 @@ func FlagNames() []string {
 			names = append(names, l.flag)
 		}
 	}
+	return append(names, RunFlagNames()...)
+}
+
+// RunFlagNames lists the flags of task launch that stand above the
+// configuration. A launching verb hands them over as typed, and only those that
+// were set.
+func RunFlagNames() []string {
+	var names []string
+	for _, s := range runSettings() {
+		if s.flag != "" {
+			names = append(names, s.flag)
+		}
+	}
 	return names
 }

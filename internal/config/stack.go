@@ -14,9 +14,12 @@ func (l *loader) stack() {
 			l.layers.byFlag(m.key(), entry{text: text, origin: "flag --" + m.flag})
 		}
 	}
+	l.runDefaults()
 	for _, doc := range l.docs {
 		l.merge(doc.scalars)
 	}
+	l.hereEntries()
+	l.runEnvironment()
 	if text := l.in.Process.Getenv(EnvProvider); text != "" {
 		l.merge(map[string]entry{keyUse: {text: text, origin: "env " + EnvProvider}})
 	}

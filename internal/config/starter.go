@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -74,11 +75,19 @@ func Starter(types []providers.Type) string {
 	for _, m := range limits() {
 		fmt.Fprintf(&b, "#  %s: %s # %s\n", m.name, m.fallback, m.help)
 	}
+	starterRun(&b)
 	b.WriteString("\n# Whom a run without an operator tells of trouble. Secrets are not written here but in\n# the environment variables that are named.\n#notify:\n")
 	for _, n := range notices() {
 		fmt.Fprintf(&b, "#  %s: %s # %s\n", n.name, n.sample, n.help)
 	}
 	return b.String()
+}
+
+func starterRun(b *strings.Builder) {
+	b.WriteString("\n# How tasks are launched. Each attempt has a sandbox of its own.\n#run:\n")
+	for _, s := range runSettings() {
+		fmt.Fprintf(b, "#  %s: %s # %s\n", s.name, cmp.Or(s.fallback, s.sample), s.help)
+	}
 }
 
 // examples are the names of the profiles in the starter file.

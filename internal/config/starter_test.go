@@ -25,6 +25,12 @@ func TestStarterIsReadAsItIsAndWithEverySettingSet(t *testing.T) {
 	w.user(settings)
 	c := w.must()
 	assert.Equal(t, before.Limits, c.Limits, "the shown limits are the defaults")
+	r, err := c.Run()
+	require.NoError(t, err)
+	assert.Equal(t, Size{MemoryBytes: 4 * gib, CPU: 2, DiskBytes: 8 * gib, Snapshot: "ai-agent-dev-light", Image: "registry.example/agent:1"}, r.Remote)
+	assert.Equal(t, "https://control.example", r.CallbackURL)
+	r.Here, r.Remote, r.CallbackURL, r.Origins = Size{}, Size{}, "", map[string]string{}
+	assert.Equal(t, defaultRun(), r, "what else is shown are the defaults")
 	assert.Equal(t, []string{"cloud", "far", "here"}, c.names())
 	assert.Equal(t, []string{"here"}, c.Use)
 	assert.Equal(t, []Label{{"sbx/keep", "true"}}, c.Protect.Labels)

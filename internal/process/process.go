@@ -26,7 +26,8 @@ type Process struct {
 	PID     int
 	Host    string // the machine's name; "" when it is not known
 	Now     func() time.Time
-	Signals func() (<-chan os.Signal, func()) // starts watching INT and TERM; the func stops it
+	Signals func() (<-chan os.Signal, func()) // starts watching INT, TERM and HUP; the func stops it
+	At      func(point string)                // called at named points of a task's life, so that tests can end the process there; nil otherwise
 }
 
 // Stream is one of the three standard streams.

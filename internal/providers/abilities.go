@@ -20,6 +20,7 @@ func Abilities() []Ability {
 		{"usage", has[UsageReader]},
 		{"stats", has[StatsReader]},
 		{"create", has[Launcher]},
+		{"admit", has[Admitter]},
 		{"exec", has[Commander]},
 		{"probe", has[Prober]},
 		{"events", has[EventReader]},

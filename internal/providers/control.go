@@ -8,11 +8,12 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// ExitReader tells how the program that create started has ended, where that is
-// kept inside the sandbox and not in the provider's record of it.
+// ExitReader tells how the program that create started has ended, also while its
+// sandbox stays (sandbox.Spec.Linger).
 type ExitReader interface {
-	// Exit is nil while the program runs. fault.KindNotFound where the sandbox
-	// is, or no program was started by sbx in it.
+	// Exit is nil while the program runs. What ends the sandbox later does not
+	// change it, though it may go with the sandbox. fault.KindNotFound where there
+	// is no such sandbox, or no program was started by sbx in it.
 	Exit(ctx context.Context, id string) (*sandbox.Exit, error)
 }
 

@@ -70,9 +70,13 @@ type TerminateOptions struct {
 
 // LogQuery narrows a read of logs.
 type LogQuery struct {
-	Since  time.Time // zero = from the start
-	Tail   int       // the last n lines; 0 = all
-	Follow bool      // go on until the sandbox ends or ctx does
+	Since time.Time // zero = from the start
+	Tail  int       // the last n lines; 0 = all
+	// Follow goes on until the program that create started has ended and what it
+	// wrote was given, or ctx ends; where create started none, until the sandbox
+	// ends. Both are a plain end. Processes that the program left behind may write
+	// on; that is for another read.
+	Follow bool
 }
 
 // LogReader reads a sandbox's output.
@@ -105,6 +109,16 @@ type Stats struct {
 // leaves the outcome open says so.
 type Launcher interface {
 	Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error)
+}
+
+// Admitter says whether a sandbox may start here now, where that hangs on more than
+// an account's limits.
+type Admitter interface {
+	// Admit is nil where one of this size, in bytes, may start; 0 = of the profile's
+	// own default size. fault.KindRefused, with the reason in a few words: not now.
+	// What cannot be known refuses nothing. A yes reserves nothing: two that ask
+	// at once may both hear it.
+	Admit(ctx context.Context, memoryBytes int64) error
 }
 
 // Commander runs a command inside a running sandbox.

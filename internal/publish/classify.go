@@ -58,27 +58,36 @@ func kindOf(words string) (fault.Kind, string) {
 	return fault.KindUnavailable, "try again; is the host reachable from here?"
 }
 
-// said is the line of git's messages that tells most, made fit for one line of
-// an error: it is the remote's text.
+// said is what of git's messages tells most, made fit for one line of an error:
+// the words of the remote and its hooks, else the line of git that is no summary.
 func (s *scratch) said(p printed) string {
+	var theirs []string
 	best, rank := "git said nothing", 0
 	for line := range strings.Lines(p.errors) {
+		if words, ok := strings.CutPrefix(line, "remote:"); ok && strings.TrimSpace(words) != "" {
+			theirs = append(theirs, strings.TrimSpace(words))
+		}
 		if r := worth(line); r > rank {
 			best, rank = line, r
 		}
 	}
+	if len(theirs) > 0 {
+		best = strings.Join(theirs, "; ")
+	}
 	return oneLine(s.given.mask(best), 300)
 }
 
-// worth ranks a line: what the remote's hooks say beats git's own summary.
 func worth(line string) int {
-	if strings.TrimSpace(strings.TrimPrefix(line, "remote:")) == "" {
+	switch {
+	case strings.TrimSpace(line) == "":
 		return 0
+	case strings.Contains(line, "hung up unexpectedly"), strings.HasPrefix(line, "error: failed to push some refs"), strings.HasPrefix(line, "fatal: Could not read from remote"), strings.HasPrefix(line, "fatal: fsck error"):
+		return 1
+	case strings.HasPrefix(line, "error:"):
+		return 3
+	case strings.HasPrefix(line, "fatal:"), strings.HasPrefix(line, "ssh:"):
+		return 4
+	default:
+		return 2
 	}
-	for i, prefix := range []string{"remote: error:", "remote: fatal:", "remote:", "fatal: unable", "fatal: Authentication", "ssh:", "fatal: could", "fatal:", "error:"} {
-		if strings.HasPrefix(line, prefix) && !strings.Contains(line, "hung up") && !strings.HasPrefix(line, "error: failed to push some refs") {
-			return 20 - i
-		}
-	}
-	return 1
 }

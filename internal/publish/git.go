@@ -31,7 +31,7 @@ type Git struct {
 	Limit   time.Duration    // of one call of git; 0 = 2 minutes
 	Now     func() time.Time // the clock that markers are dated with
 
-	beforePush func() // tests stop a publisher here, between its last look and its push
+	beforePush func() // tests wait here, between the last look of a publish or a stop and its push
 }
 
 // call is one run of git.

@@ -25,32 +25,33 @@ func runGroup(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
 	if err := cmd.Start(); err != nil {
 		return fault.New(fault.KindLauncher, "cannot start it: %w", err)
 	}
-	ended, ending := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ending)
-		endGroup(ctx, cmd.Process.Pid, grace, ended)
-	}()
+	ended, interrupted := make(chan struct{}), make(chan bool, 1)
+	go func() { interrupted <- endGroup(ctx, cmd.Process.Pid, grace, ended) }()
 	err := cmd.Wait()
 	close(ended)
-	<-ending
-	if errors.Is(err, exec.ErrWaitDelay) {
-		err = nil // it ended well; somebody else's child held its output
-	}
-	if err != nil && ctx.Err() != nil {
+	switch {
+	case <-interrupted:
 		return context.Cause(ctx)
+	case errors.Is(err, exec.ErrWaitDelay):
+		return nil // it ended well; somebody else's child held its output
 	}
 	return err
 }
 
-// endGroup ends what runs when ctx ends, and what is left when the leader has ended.
-func endGroup(ctx context.Context, leader int, grace time.Duration, ended <-chan struct{}) {
+// endGroup ends what runs when ctx ends, and what is left when the leader has
+// ended. It says whether it was ctx: a program that tidies up and exits 0 after
+// TERM was interrupted all the same.
+func endGroup(ctx context.Context, leader int, grace time.Duration, ended <-chan struct{}) bool {
+	interrupted := false
 	select {
 	case <-ended:
 	case <-ctx.Done():
+		interrupted = true
 		terminateGroup(leader)
 		awaitGroup(leader, grace, ended)
 	}
 	killGroup(leader)
+	return interrupted
 }
 
 // awaitGroup waits until the group is empty, at most grace.

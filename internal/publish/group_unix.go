@@ -12,9 +12,8 @@ func terminateGroup(leader int) { signalGroup(leader, syscall.SIGTERM) }
 
 func killGroup(leader int) { signalGroup(leader, syscall.SIGKILL) }
 
-// groupLives says whether anything of the group is left; a zombie counts until
-// it is waited for.
-func groupLives(leader int) bool { return syscall.Kill(-leader, 0) == nil }
+// groupLives says whether anything of the group is left that could still act.
+func groupLives(leader int) bool { return syscall.Kill(-leader, 0) == nil && !onlyZombies(leader) }
 
 // signalGroup fails only where nothing is left to signal.
 func signalGroup(leader int, signal syscall.Signal) { _ = syscall.Kill(-leader, signal) }

@@ -31,7 +31,7 @@ func pause(ctx context.Context, try int) error {
 // busy tells from the remote's words that somebody else held the refs. A hook or
 // a rule of the host is not busy: it says the same the next time.
 func busy(reasons string) bool {
-	return regexp.MustCompile(`(?i)lock|failed to update ref|already exists|failed to start transaction|incorrect old value`).MatchString(reasons)
+	return regexp.MustCompile(`(?i)(cannot|failed to|unable to) lock|failed to update ref|already exists|failed to start transaction|incorrect old value`).MatchString(reasons)
 }
 
 // sentNothing tells that git ended before the remote took a command. What a hook

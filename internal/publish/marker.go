@@ -70,7 +70,7 @@ func parseMark(message string) (Mark, error) {
 	case Published:
 		return readPublished(m, fields)
 	case Stopped:
-		m.By = fields["by"]
+		m.By = oneLine(fields["by"], maxBy)
 		return m.dated(fields)
 	default:
 		return Mark{}, notAMarker("it says neither published nor stopped")
@@ -105,7 +105,7 @@ func (m Mark) dated(fields map[string]string) (Mark, error) {
 	if err != nil || checkTask(m.Task) != nil {
 		return Mark{}, notAMarker("it names no task or no time")
 	}
-	m.At = at.UTC()
+	m.At = at.UTC().Truncate(time.Second)
 	return m, nil
 }
 

@@ -22,6 +22,9 @@ func (g *Git) Poison(ctx context.Context, task string, t Target, by string, at t
 	}
 	defer s.close()
 	mark := Mark{Verdict: Stopped, Task: task, By: oneLine(by, maxBy), At: at.UTC().Truncate(time.Second)}
+	if g.beforePush != nil {
+		g.beforePush()
+	}
 	for try := 0; ; try++ {
 		f, said, err := s.create(ctx, mark)
 		if err != nil {

@@ -47,7 +47,7 @@ func checkRemote(remote string) error {
 		return refuse("begins like an option")
 	case strings.ContainsFunc(remote, unicode.IsControl):
 		return refuse("holds a control character")
-	case strings.Contains(remote, "::"):
+	case regexp.MustCompile(`^[A-Za-z0-9+.-]*::`).MatchString(remote):
 		return refuse("names a transport helper, which could run any program")
 	}
 	switch placeOf(remote) {

@@ -36,7 +36,10 @@ func (s *scratch) unpack(ctx context.Context, path, base string) (Bundle, error)
 	if err != nil {
 		return Bundle{}, err
 	}
-	if p.cut || p.code != 0 {
+	if p.cut {
+		return Bundle{}, refuseBundle("could not be unpacked within the limit of one call")
+	}
+	if p.code != 0 {
 		return Bundle{}, refuseBundle("cannot be unpacked: %s", s.said(p))
 	}
 	return b, s.whole(ctx, b)

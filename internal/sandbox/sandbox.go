@@ -29,7 +29,7 @@ type Sandbox struct {
 	Labels    map[string]string
 
 	Limits Limits
-	Exit   *Exit // nil while it runs, and where the provider keeps no exit
+	Exit   *Exit // of its program: nil while that runs, and where the provider's record keeps none
 }
 
 // Limits are what a sandbox may use. Nil means no limit is known.
@@ -101,8 +101,11 @@ type Spec struct {
 	PIDs        int64
 	TTL         time.Duration
 
+	// Linger keeps the sandbox when its program has ended, until its TTL or a
+	// terminate. Where a sandbox always outlives its program it changes nothing.
+	Linger bool
+
 	Workdir          string
 	RequireHardLimit bool
 	Isolate          string // "" or the name of an isolation tool
-	Linger           bool   // it stays when its program has ended, until its TTL or a terminate
 }

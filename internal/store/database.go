@@ -27,7 +27,7 @@ type Options struct {
 type Database struct {
 	engine engine
 
-	board  board // where goroutines of this process wait for news of tasks
+	board board // where goroutines of this process wait for news of tasks
 
 	mu       sync.Mutex
 	db       *sql.DB // nil until the first call
@@ -55,6 +55,9 @@ type engine interface {
 type dialect interface {
 	// alone keeps every other migration out until the transaction ends.
 	alone(ctx context.Context, tx *sql.Tx) error
+	// patiently does what begins a transaction or is one, and does it again while
+	// somebody else has the right to write.
+	patiently(ctx context.Context, do func() error) error
 	// reserve keeps everybody else from reserving of a budget until the transaction
 	// ends; what they committed before is seen by the statements that follow.
 	reserve(ctx context.Context, tx *sql.Tx, budget string) error
@@ -163,7 +166,11 @@ func (d *Database) opened(ctx context.Context) (*sql.DB, error) {
 // write runs do in one transaction that holds the right to write from its start.
 func (d *Database) write(ctx context.Context, op string, do func(ctx context.Context, tx *sql.Tx) error) error {
 	return d.with(ctx, op, func(ctx context.Context, db *sql.DB) error {
-		tx, err := db.BeginTx(ctx, nil)
+		var tx *sql.Tx
+		err := d.engine.patiently(ctx, func() (err error) {
+			tx, err = db.BeginTx(ctx, nil)
+			return err
+		})
 		if err != nil {
 			return err
 		}
@@ -178,11 +185,13 @@ func (d *Database) write(ctx context.Context, op string, do func(ctx context.Con
 // exec runs one statement and says how many rows it touched.
 func (d *Database) exec(ctx context.Context, op, statement string, args ...any) (rows int64, err error) {
 	err = d.with(ctx, op, func(ctx context.Context, db *sql.DB) error {
-		result, err := db.ExecContext(ctx, statement, args...)
-		if err == nil {
-			rows, err = result.RowsAffected()
-		}
-		return err
+		return d.engine.patiently(ctx, func() error {
+			result, err := db.ExecContext(ctx, statement, args...)
+			if err == nil {
+				rows, err = result.RowsAffected()
+			}
+			return err
+		})
 	})
 	return rows, err
 }
@@ -190,7 +199,11 @@ func (d *Database) exec(ctx context.Context, op, statement string, args ...any) 
 // query reads all rows, or fails: there is no partial answer.
 func (d *Database) query(ctx context.Context, op, statement string, args []any, row func(*sql.Rows) error) error {
 	return d.with(ctx, op, func(ctx context.Context, db *sql.DB) error {
-		rows, err := db.QueryContext(ctx, statement, args...)
+		var rows *sql.Rows
+		err := d.engine.patiently(ctx, func() (err error) {
+			rows, err = db.QueryContext(ctx, statement, args...)
+			return err
+		})
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"io/fs"
+	"math/rand/v2"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -25,6 +26,13 @@ const (
 	FileName = "sbx.db"
 
 	busyTimeout = 5 * time.Second
+
+	// Of many who wait for the lock, SQLite alone lets each look every 100 ms: writers
+	// that come one after the other would never let it in. It waits for oneTry, and
+	// between two tries there is a pause that grows to longestPause. Shorter ones
+	// would have 64 processes do nothing but look.
+	oneTry       = 2 * time.Millisecond
+	longestPause = 40 * time.Millisecond
 
 	// lookAgain is how long a change of another process may stay unseen: nobody tells
 	// of it, and a look costs some 30 microseconds.
@@ -101,17 +109,21 @@ func (f *file) open(ctx context.Context) (*sql.DB, error) {
 // WAL at once, SQLite sends some away without the busy timeout, because they
 // could wait for each other; they come again.
 func (f *file) greet(ctx context.Context, db *sql.DB) error {
-	deadline, wait := time.Now().Add(f.busy), 2*time.Millisecond
+	return f.patiently(ctx, func() error { return db.PingContext(ctx) })
+}
+
+func (f *file) patiently(ctx context.Context, do func() error) error {
+	deadline, pause := time.Now().Add(f.busy), 4*time.Millisecond
 	for {
-		err := db.PingContext(ctx)
+		err := do()
 		if c := code(err); c != sqlite3.SQLITE_BUSY && c != sqlite3.SQLITE_LOCKED || time.Now().After(deadline) {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(wait):
-			wait = min(2*wait, 100*time.Millisecond)
+		case <-time.After(pause/2 + rand.N(pause/2)): //nolint:gosec // spread, not secret
+			pause = min(2*pause, longestPause)
 		}
 	}
 }
@@ -125,7 +137,7 @@ func (f *file) dsn() string {
 		path = "/" + path // file:///C:/...
 	}
 	query := url.Values{
-		"_busy_timeout": {strconv.FormatInt(f.busy.Milliseconds(), 10)},
+		"_busy_timeout": {strconv.FormatInt(min(f.busy, oneTry).Milliseconds(), 10)},
 		"_journal_mode": {"WAL"}, "_synchronous": {"FULL"}, "_txlock": {"immediate"},
 	}
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}).String()

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -60,10 +61,28 @@ func own(t *testing.T) string {
 
 func TestPostgresKeepsTheContract(t *testing.T) {
 	t.Parallel()
+	keepsTheContract(t, url.Values{})
+}
+
+// TestPostgresKeepsTheContractAsItIsSetUp has a server whose defaults are others: a
+// transaction that sees nothing of what is committed while it waits for a lock, and an
+// order of texts that is not that of their bytes.
+func TestPostgresKeepsTheContractAsItIsSetUp(t *testing.T) {
+	t.Parallel()
+	keepsTheContract(t, url.Values{"default_transaction_isolation": {"serializable"}, "timezone": {"Asia/Tokyo"}})
+}
+
+func keepsTheContract(t *testing.T, defaults url.Values) {
+	t.Helper()
 	postgres(t) // or skip as a whole
 	storetest.Run(t, func(t *testing.T) storetest.Subject {
 		t.Helper()
-		o := store.Options{URL: own(t)}
+		u, err := url.Parse(own(t))
+		require.NoError(t, err)
+		query := u.Query()
+		maps.Copy(query, defaults)
+		u.RawQuery = query.Encode()
+		o := store.Options{URL: u.String()}
 		again := func(t *testing.T) store.Store {
 			t.Helper()
 			return opened(t, o)
@@ -81,9 +100,10 @@ func pass(t *testing.T, d time.Duration) {
 	}
 }
 
-func TestManyProcessesOnAFreshPostgres(t *testing.T) {
+func TestManyProcessesOnAFreshPostgresAndAnOlderOne(t *testing.T) {
 	t.Parallel()
-	manyProcesses(t, store.Options{URL: own(t), StateDir: "unused"})
+	manyProcesses(t, store.Options{URL: own(t), StateDir: "unused"}, 0)
+	manyProcesses(t, store.Options{URL: foreign(t, versionOne), StateDir: "unused"}, 1)
 }
 
 // refuses wants an error of a kind, with a hint, on one line, without the password.

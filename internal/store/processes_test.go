@@ -3,10 +3,12 @@ package store_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,28 +22,72 @@ import (
 	"sbx/internal/store"
 )
 
-// childDir and childURL turn this binary into one of many processes that use a
-// store at the same time.
+// These turn this binary into one of many processes that use a store at the same
+// time.
 const (
-	childDir = "SBX_STORETEST_DIR"
-	childURL = "SBX_STORETEST_URL"
+	childDir  = "SBX_STORETEST_DIR"
+	childURL  = "SBX_STORETEST_URL"
+	childDoes = "SBX_STORETEST_DOES" // a name in deeds
 )
+
+// deeds are what such a process can do.
+func deeds() map[string]func(ctx context.Context, o store.Options) error {
+	return map[string]func(ctx context.Context, o store.Options) error{"use": use, "race": race, "count": count, "count for ever": countForEver}
+}
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childDir); dir != "" {
 		_, _ = io.Copy(io.Discard, os.Stdin) // the gate: all begin when it opens
-		os.Exit(child(context.Background(), dir, os.Getenv(childURL)))
+		o := store.Options{StateDir: dir, URL: os.Getenv(childURL)}
+		if err := deeds()[os.Getenv(childDoes)](context.Background(), o); err != nil {
+			fmt.Fprintf(os.Stderr, "%v (%s; hint: %s)\n", err, fault.KindOf(err), fault.HintOf(err))
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
 
-// child uses a store that it finds fresh or not, and says whether it got the lease.
-func child(ctx context.Context, dir, url string) int {
-	if err := use(ctx, store.Options{StateDir: dir, URL: url}); err != nil {
-		fmt.Fprintf(os.Stderr, "%v (%s; hint: %s)\n", err, fault.KindOf(err), fault.HintOf(err))
-		return 1
+// children starts processes that do a deed each when the gate is closed. Of each it
+// gives the command and what it says.
+func children(t *testing.T, o store.Options, deeds ...string) (list []*exec.Cmd, says []io.ReadCloser, gate io.Closer) {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	waiting, open, err := os.Pipe()
+	require.NoError(t, err)
+	defer waiting.Close()
+	for _, deed := range deeds {
+		cmd := exec.CommandContext(t.Context(), self)
+		cmd.Env = append(os.Environ(), childDir+"="+o.StateDir, childURL+"="+o.URL, childDoes+"="+deed)
+		cmd.Stdin, cmd.Stderr = waiting, os.Stderr
+		out, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		list, says = append(list, cmd), append(says, out)
 	}
-	return 0
+	return list, says, open
+}
+
+// together runs processes that all must succeed, and gives all they say.
+func together(t *testing.T, o store.Options, deed string, n int) string {
+	t.Helper()
+	list, says, gate := children(t, o, slices.Repeat([]string{deed}, n)...)
+	require.NoError(t, gate.Close())
+	said := make([]bytes.Buffer, n)
+	var wg sync.WaitGroup
+	for i, cmd := range list {
+		wg.Go(func() {
+			_, err := said[i].ReadFrom(says[i])
+			assert.NoError(t, errors.Join(err, cmd.Wait()), "process %d", i)
+		})
+	}
+	wg.Wait()
+	var all strings.Builder
+	for i := range said {
+		all.Write(said[i].Bytes())
+	}
+	return all.String()
 }
 
 func use(ctx context.Context, o store.Options) error {
@@ -66,45 +112,23 @@ func use(ctx context.Context, o store.Options) error {
 	return d.Close()
 }
 
-func TestManyProcessesOnAFreshFile(t *testing.T) {
-	t.Parallel()
-	manyProcesses(t, store.Options{StateDir: t.TempDir() + "/not/there yet"})
+// TestManyProcessesOnAFreshFileAndAnOlderOne runs before the tests that run at once:
+// they write too, and what 64 processes may wait for each other is five seconds.
+func TestManyProcessesOnAFreshFileAndAnOlderOne(t *testing.T) { //nolint:paralleltest // see above
+	manyProcesses(t, store.Options{StateDir: t.TempDir() + "/not/there yet"}, 0)
+	manyProcesses(t, olderFile(t), 1)
 }
 
 // manyProcesses starts 64 at once: none fails, one gets the lease, nothing of any
-// of them is lost.
-func manyProcesses(t *testing.T, o store.Options) {
+// of them is lost, nor of what was there before.
+func manyProcesses(t *testing.T, o store.Options, before int) {
 	t.Helper()
 	const processes = 64
-	self, err := os.Executable()
-	require.NoError(t, err)
-	waiting, gate, err := os.Pipe()
-	require.NoError(t, err)
-	defer waiting.Close()
-	outputs := make([]bytes.Buffer, processes)
-	var wg sync.WaitGroup
-	for i := range outputs {
-		cmd := exec.CommandContext(t.Context(), self)
-		cmd.Env = append(os.Environ(), childDir+"="+o.StateDir, childURL+"="+o.URL)
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = waiting, &outputs[i], &outputs[i]
-		require.NoError(t, cmd.Start())
-		wg.Go(func() {
-			if err := cmd.Wait(); err != nil {
-				t.Errorf("process %d: %v: %s", i, err, outputs[i].String())
-			}
-		})
-	}
-	require.NoError(t, gate.Close())
-	wg.Wait()
-	var said strings.Builder
-	for i := range outputs {
-		said.Write(outputs[i].Bytes())
-	}
-	assert.Equal(t, "holder of fence 1\n", said.String())
+	assert.Equal(t, "holder of fence 1\n", together(t, o, "use", processes))
 	d := opened(t, o)
 	records, err := d.Records(t.Context(), "")
 	require.NoError(t, err)
-	assert.Len(t, records, processes)
+	assert.Len(t, records, before+processes)
 	seen, err := d.Sightings(t.Context(), "orphan")
 	require.NoError(t, err)
 	assert.Equal(t, processes, seen["prod/a"].Count)

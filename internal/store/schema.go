@@ -53,14 +53,18 @@ const readVersion = `SELECT coalesce(max(version), 0) FROM sbx_schema`
 // processes on a fresh database one makes the tables, and the others find them.
 func migrate(ctx context.Context, db *sql.DB, e engine) error {
 	var version int64
-	err := db.QueryRowContext(ctx, readVersion).Scan(&version)
+	err := e.patiently(ctx, func() error { return db.QueryRowContext(ctx, readVersion).Scan(&version) })
 	switch {
 	case err == nil && version >= schemaVersion:
 		return newer(version)
 	case err != nil && !e.fresh(err):
 		return err
 	}
-	tx, err := db.BeginTx(ctx, nil)
+	var tx *sql.Tx
+	err = e.patiently(ctx, func() (err error) {
+		tx, err = db.BeginTx(ctx, nil)
+		return err
+	})
 	if err != nil {
 		return err
 	}

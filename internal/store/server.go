@@ -88,6 +88,9 @@ func (s *server) alone(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
+// patiently leaves waiting to the server.
+func (s *server) patiently(_ context.Context, do func() error) error { return do() }
+
 // reserve takes an advisory lock, so that the update that follows sees the sum with
 // all that was committed under it.
 func (s *server) reserve(ctx context.Context, tx *sql.Tx, budget string) error {
@@ -96,7 +99,10 @@ func (s *server) reserve(ctx context.Context, tx *sql.Tx, budget string) error {
 	return err
 }
 
-func (s *server) stamp() string { return `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint` }
+// stamp is the same at every place of a statement.
+func (s *server) stamp() string {
+	return `(extract(epoch FROM statement_timestamp()) * 1000000)::bigint`
+}
 
 func (s *server) bytewise(column string) string { return column + ` COLLATE "C"` }
 

@@ -17,7 +17,7 @@ import (
 // broken file. An end of ctx has the kind of ctx. A change that ended in
 // KindUnavailable may have been made all the same: read before doing it again.
 // Times are kept in microseconds and returned in UTC; the zero time stays zero.
-type Store interface {
+type Store interface { //nolint:interfacebloat // it is all its parts; whoever needs less asks for one
 	LeaseStore
 	SightingStore
 	RecordStore

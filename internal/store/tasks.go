@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -108,7 +109,7 @@ func (d *Database) Tasks(ctx context.Context, q TaskQuery) ([]Task, error) {
 	asks := func(condition string, values ...any) {
 		for _, value := range values {
 			args = append(args, value)
-			condition = strings.ReplaceAll(condition, "?", fmt.Sprintf("$%d", len(args)))
+			condition = strings.ReplaceAll(condition, "?", "$"+strconv.Itoa(len(args)))
 		}
 		where = append(where, condition)
 	}
@@ -129,7 +130,7 @@ func (d *Database) Tasks(ctx context.Context, q TaskQuery) ([]Task, error) {
 		clause = ` WHERE ` + strings.Join(where, ` AND `)
 	}
 	if q.Limit > 0 {
-		clause += ` ORDER BY created_us DESC, ` + d.engine.bytewise("id") + ` DESC LIMIT ` + fmt.Sprint(q.Limit)
+		clause += ` ORDER BY created_us DESC, ` + d.engine.bytewise("id") + ` DESC LIMIT ` + strconv.Itoa(q.Limit)
 	}
 	return d.listTasks(ctx, "tasks", clause, args...)
 }

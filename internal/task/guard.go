@@ -44,8 +44,8 @@ func (r *Runner) guard(ctx context.Context, t Task, limits []limit, blind time.D
 	cause := context.Cause(ctx)
 	cut(nil)
 	guards.Wait()
-	if cause != nil {
-		return cause
+	if err != nil && cause != nil {
+		return cause // what was done in spite of it was done: the next change says whether it counts
 	}
 	return err
 }

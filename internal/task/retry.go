@@ -112,12 +112,11 @@ func (t *Task) met(class sandbox.Class) (same, free int) {
 	return same, free
 }
 
-// Delay is the pause after the n-th attempt, from 1: base, doubling, at most
-// MaxDelay, and half of it more or less.
+// Delay is the pause after the n-th attempt, from 1: base, doubling, half of it
+// more or less, and at most MaxDelay.
 func Delay(base time.Duration, n int, roll float64) time.Duration {
-	d := float64(base) * math.Pow(2, float64(n-1))
-	d = min(d, float64(MaxDelay))
-	return time.Duration(d * (0.5 + roll))
+	d := float64(base) * math.Pow(2, float64(n-1)) * (0.5 + roll)
+	return time.Duration(min(d, float64(MaxDelay)))
 }
 
 // Place is where the next attempt goes.

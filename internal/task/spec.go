@@ -33,12 +33,14 @@ type Spec struct {
 	CPU         float64           `json:"cpu,omitempty"`
 	PIDs        int64             `json:"pids,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
+	MinTTL      time.Duration     `json:"min_ttl_ns,omitempty"` // the sandbox's life is at least so long
 
 	Limits    Limits          `json:"limits"`
 	Attempts  int             `json:"attempts"`
 	RetryOn   []sandbox.Class `json:"retry_on,omitempty"` // nil = the rules of retry.go
 	Delay     time.Duration   `json:"delay_ns"`
 	KeepAlive time.Duration   `json:"keep_alive_ns,omitempty"` // the sandbox outlives the task for so long; 0 = it does not
+	Callback  bool            `json:"callback,omitempty"`      // a control plane is told how it ended
 	Session   string          `json:"session,omitempty"`       // a file of the sandbox that grows while the agent works
 
 	Push    string `json:"push,omitempty"` // REMOTE=BRANCH, without credentials
@@ -88,7 +90,7 @@ func (s Spec) TTL() time.Duration {
 	if longest <= 0 {
 		longest = s.Limits.Deadline
 	}
-	return longest + DeadManGrace + s.KeepAlive
+	return max(longest+DeadManGrace+s.KeepAlive, s.MinTTL)
 }
 
 // box is what the provider is asked to make for an attempt.

@@ -168,3 +168,12 @@ func (t *Task) AllGone() bool {
 func (t *Task) keeps(a Attempt) bool {
 	return t.Kept != nil && a.Sandbox != "" && t.Kept.Ref == a.Ref()
 }
+
+// New makes a task that nobody has begun with. Its owner is who is about to; until
+// then the lease is counted from now on.
+func New(id, key string, spec Spec, owner Owner, now time.Time) Task {
+	return Task{
+		ID: id, Key: key, Spec: spec, State: Pending, Owner: owner, Fence: 1, CreatedAt: now.UTC(), ReadAt: now, LeaseUntil: now.Add(LeaseFor),
+		Notes: []Note{{At: now.UTC(), Event: "created", Detail: owner.Who}},
+	}
+}

@@ -46,7 +46,7 @@ func subject(o daytonatest.Options) providertest.Config {
 				c.Close()
 			}
 		},
-		Many: 5, Limit: 20 * time.Second, Secrets: []string{daytonatest.Token},
+		Many: 5, Limit: time.Minute, Secrets: []string{daytonatest.Token},
 	}
 }
 

@@ -1,6 +1,7 @@
 package daytona
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"math"
@@ -94,7 +95,7 @@ func (c *Client) creation(spec sandbox.Spec) (wireCreate, error) {
 		return refuse("cpu, memory and disk are whole cores and whole gigabytes here")
 	}
 	w.CPU, w.Memory, w.Disk = int(spec.CPU), int(spec.MemoryBytes/gibibyte), int(spec.DiskBytes/gibibyte)
-	w.Labels[sandbox.LabelNonce] = nonce
+	w.Labels[sandbox.LabelNonce] = cmp.Or(w.Labels[sandbox.LabelNonce], nonce)
 	if spec.Name != "" {
 		w.Name = spec.Name + "-" + nonce[:8] // names are unique in an organization
 	}

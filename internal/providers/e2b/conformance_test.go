@@ -45,7 +45,7 @@ func subject(kind providers.Type, o e2btest.Options) providertest.Config {
 				c.Close()
 			}
 		},
-		Limit:   20 * time.Second,
+		Limit:   time.Minute,
 		Secrets: []string{e2btest.Key},
 	}
 }

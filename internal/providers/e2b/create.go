@@ -1,6 +1,7 @@
 package e2b
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"net/http"
@@ -56,8 +57,8 @@ func (c *Client) creation(spec sandbox.Spec) (wireCreate, string, error) {
 				WithHint("name a template with --template")
 		}
 	}
-	nonce := strings.ToLower(rand.Text())
 	labels := spec.Marks()
+	nonce := cmp.Or(labels[sandbox.LabelNonce], strings.ToLower(rand.Text()))
 	labels[sandbox.LabelNonce] = nonce
 	if len(spec.Command) > 0 {
 		labels[sandbox.LabelRun] = guest.Main

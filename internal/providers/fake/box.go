@@ -11,8 +11,12 @@ import (
 type box struct {
 	s        sandbox.Sandbox
 	program  program
-	ready    time.Time // when provisioning is over; zero = it never provisioned
-	enforced bool      // ExpiresAt ends it
+	linger   bool          // it stays when the program has ended
+	finish   time.Time     // when the program was made to end; zero = it ends by itself
+	finishAs *sandbox.Exit // as what
+	listed   time.Time     // from when on listings show it; zero = at once
+	ready    time.Time     // when provisioning is over; zero = it never provisioned
+	enforced bool          // ExpiresAt ends it
 	endFor   time.Duration
 	asked    time.Time // when its end was asked for
 	by       string
@@ -25,7 +29,20 @@ type box struct {
 	usage    func(now time.Time) sandbox.Usage
 }
 
-// ended says when, and how, the box came to its end; zero = it lives.
+// finished says when, and how, the program ended, whatever became of the box since;
+// zero = it runs, or there is none.
+func (b *box) finished(now time.Time) (time.Time, *sandbox.Exit) {
+	at, exit := b.finish, b.finishAs
+	if d, ends := b.program.length(); ends && !b.ready.IsZero() {
+		if by := b.ready.Add(d); !by.After(now) && (at.IsZero() || by.Before(at)) {
+			at, exit = by, b.program.exit()
+		}
+	}
+	return at, exit
+}
+
+// ended says when, and how, the box came to its end; zero = it lives. A program
+// that ended before keeps its own exit.
 func (b *box) ended(now time.Time) (time.Time, *sandbox.Exit) {
 	if b.s.State.Ended() {
 		if at := b.s.EndedAt; !at.IsZero() {
@@ -40,8 +57,9 @@ func (b *box) ended(now time.Time) (time.Time, *sandbox.Exit) {
 			at, exit = t, e
 		}
 	}
-	if d, ends := b.program.length(); ends && !b.ready.IsZero() {
-		earliest(b.ready.Add(d), b.program.exit())
+	over, own := b.finished(now)
+	if !b.linger && !over.IsZero() {
+		earliest(over, own)
 	}
 	if b.enforced && !b.s.ExpiresAt.IsZero() {
 		earliest(b.s.ExpiresAt, exitOf(137, sandbox.ClassTimeout, sandbox.CauseTimeout))
@@ -49,7 +67,15 @@ func (b *box) ended(now time.Time) (time.Time, *sandbox.Exit) {
 	if !b.asked.IsZero() && b.endFor != Forever {
 		earliest(b.asked.Add(b.endFor), exitOf(143, sandbox.ClassKilledByUs, sandbox.CauseStopped))
 	}
+	if b.linger && !over.IsZero() && !over.After(at) {
+		exit = own
+	}
 	return at, exit
+}
+
+// stopped says that the end at that moment is the one that was asked for.
+func (b *box) stopped(at time.Time) bool {
+	return !b.asked.IsZero() && b.endFor != Forever && at.Equal(b.asked.Add(b.endFor))
 }
 
 func exitOf(code int, class sandbox.Class, cause sandbox.Cause) *sandbox.Exit {
@@ -62,7 +88,7 @@ func (b *box) view(now time.Time) sandbox.Sandbox {
 	at, exit := b.ended(now)
 	switch {
 	case !at.IsZero():
-		s.State, s.EndedAt, s.Exit = endState(b, exit), at, exit
+		s.State, s.EndedAt, s.Exit = endState(b, at, exit), at, exit
 	case !b.asked.IsZero():
 		s.State = sandbox.StateTerminating
 	case now.Before(b.ready):
@@ -71,16 +97,21 @@ func (b *box) view(now time.Time) sandbox.Sandbox {
 	if !b.ready.IsZero() && !b.ready.After(now) {
 		s.StartedAt = b.ready
 	}
+	if s.Exit == nil && b.linger {
+		_, s.Exit = b.finished(now)
+	}
 	if s.RawState == "" {
 		s.RawState = string(s.State)
 	}
 	return s
 }
 
-func endState(b *box, exit *sandbox.Exit) sandbox.State {
+func endState(b *box, at time.Time, exit *sandbox.Exit) sandbox.State {
 	switch {
 	case b.s.State.Ended():
 		return b.s.State
+	case b.stopped(at):
+		return sandbox.StateTerminated
 	case exit == nil, exit.Class == sandbox.ClassOK, exit.Class == sandbox.ClassKilledByUs:
 		return sandbox.StateTerminated
 	}

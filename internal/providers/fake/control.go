@@ -47,7 +47,13 @@ func (p *Provider) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
 	}
 	now := p.o.Now()
 	p.read(b, now)
-	_, exit := b.ended(now)
+	at, exit := b.ended(now)
+	if over, own := b.finished(now); at.IsZero() && !over.IsZero() {
+		return own, nil
+	}
+	if !at.IsZero() && b.stopped(at) && p.lied(LieForgetsExit) {
+		exit = exitOf(143, sandbox.ClassKilledByUs, sandbox.CauseStopped)
+	}
 	return exit, nil
 }
 

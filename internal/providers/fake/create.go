@@ -22,21 +22,34 @@ func (p *Provider) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandb
 	if spec.RequireHardLimit {
 		return sandbox.Sandbox{}, p.refuse(fault.KindRefused, OpCreate, "", "a sandbox in memory has no hard limit")
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	b := p.build(spec)
-	p.put(b)
-	p.broadcast()
-	if f.Err != nil {
-		return sandbox.Sandbox{}, f.Err
+	program := compile(spec.Command, spec.Env)
+	if p.o.Program != nil {
+		if s, ok := p.o.Program(spec); ok {
+			program = s.program()
+		}
 	}
-	return p.dressed(b, p.o.Now()), nil
+	made := p.make(spec, program)
+	if err := p.answer(ctx, f, OpCreate, ""); err != nil {
+		return sandbox.Sandbox{}, err
+	}
+	return made, nil
 }
 
-func (p *Provider) build(spec sandbox.Spec) *box {
+func (p *Provider) make(spec sandbox.Spec, program program) sandbox.Sandbox {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b := p.build(spec, program)
+	p.put(b)
+	p.broadcast()
+	return p.dressed(b, p.o.Now())
+}
+
+func (p *Provider) build(spec sandbox.Spec, program program) *box {
 	now := p.o.Now()
 	b := &box{
-		program: compile(spec.Command, spec.Env),
+		program: program,
+		linger:  spec.Linger && !p.lied(LieEndsWithProgram),
+		listed:  now.Add(p.o.ListLag),
 		ready:   now.Add(p.o.ProvisionFor),
 		endFor:  p.o.EndFor,
 		env:     slices.Clone(spec.Env),
@@ -48,6 +61,9 @@ func (p *Provider) build(spec sandbox.Spec) *box {
 	}
 	if spec.TTL > 0 {
 		b.s.ExpiresAt, b.enforced = now.Add(spec.TTL), true
+	}
+	if p.lied(LieOwnNonce) && b.s.Labels[sandbox.LabelNonce] != "" {
+		b.s.Labels[sandbox.LabelNonce] = "made-here"
 	}
 	if p.lied(LieEmptyLabels) {
 		b.s.Name, b.s.TaskID, b.s.Labels = "", "", nil

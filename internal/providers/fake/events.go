@@ -37,6 +37,9 @@ func (b *box) events(now time.Time) []sandbox.Event {
 	}
 	add(s.CreatedAt, "created", "")
 	add(s.StartedAt, "started", "")
+	if over, exit := b.finished(now); b.linger && exit != nil && (s.EndedAt.IsZero() || !over.After(s.EndedAt)) {
+		add(over, "exited", string(exit.Class))
+	}
 	add(b.asked, "terminate", b.by)
 	if s.Exit != nil {
 		add(s.EndedAt, "ended", string(s.Exit.Class))

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"sbx/internal/providers"
+	"sbx/internal/sandbox"
 )
 
 // Options shape a fake. The zero value is a fast, honest provider that keeps
@@ -29,11 +30,16 @@ type Options struct {
 	EndFor       time.Duration    // from terminate to ended; Forever = never
 	After        After            // what remains of an ended sandbox
 	Flap         time.Duration    // how long every second listing still shows what is gone
+	ListLag      time.Duration    // how long after its creation listings do not show a sandbox yet
 	Skew         time.Duration    // how far its clock is ahead; 0 = it does not tell
 	Checks       []providers.Check
 	Quotas       []providers.Quota // nil = one, of how many sandboxes there are
 	// Proof answers VerifyEnd; nil = the truth.
 	Proof func(id string, q providers.EndQuery) (providers.Proof, error)
+	// Program gives what a new sandbox runs, and Command what an exec does; false,
+	// or nil, leaves that to what the fake can run by itself (see Exec).
+	Program func(spec sandbox.Spec) (Script, bool)
+	Command func(id string, c providers.Command) (Script, bool)
 }
 
 // Forever as an EndFor keeps a sandbox in terminating.
@@ -61,6 +67,7 @@ type Provider struct {
 	lies     sync.Map      // of Lie
 	released chan struct{} // what leaked goroutines wait for
 	calls    []Call
+	ran      []Ran
 	inFlight int
 	peak     int
 	listings int

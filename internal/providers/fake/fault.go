@@ -39,9 +39,10 @@ type Fault struct {
 	After int           // how many fitting requests pass unharmed first
 	Times int           // how many are harmed; 0 = all
 	Delay time.Duration // before the answer
-	Hang  bool          // no answer until ctx ends
+	Hang  bool          // no answer until ctx ends; with Late, after the effect
 	Err   error         // the answer; provider and operation are filled in
 	Late  bool          // Err comes after the effect: the answer was lost, the work was not
+	Cut   time.Duration // of an exec: after this long its stream is lost with Err, or with one of its own, and the command runs on
 	Skip  bool          // says yes and does nothing: a terminate without effect, a page that is not there
 }
 
@@ -105,11 +106,20 @@ func (p *Provider) request(ctx context.Context, op Op, id string, page int) (Fau
 	}
 	if f.Err != nil {
 		f.Err = p.wrap(f.Err, op, id)
-		if !f.Late {
+		if !f.Late && f.Cut == 0 {
 			return f, f.Err
 		}
 	}
 	return f, nil
+}
+
+// answer is what an operation with an effect ends with: what is Late in a fault.
+func (p *Provider) answer(ctx context.Context, f Fault, op Op, id string) error {
+	if f.Hang && f.Late {
+		<-ctx.Done()
+		return p.wrap(ctx.Err(), op, id)
+	}
+	return f.Err
 }
 
 func (p *Provider) leave() {
@@ -119,7 +129,7 @@ func (p *Provider) leave() {
 }
 
 func (p *Provider) endure(ctx context.Context, f Fault) error {
-	if f.Hang {
+	if f.Hang && !f.Late {
 		<-ctx.Done()
 	}
 	return pause(ctx, p.o.Latency+f.Delay)

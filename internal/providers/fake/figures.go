@@ -110,9 +110,13 @@ func (p *Provider) Probe(ctx context.Context, id string) (providers.Health, erro
 	case s.State == sandbox.StateRunning && b.dead:
 		h.Verdict, h.Condition = sandbox.False, providers.ConditionBroken
 	case s.State == sandbox.StateRunning:
-		h.Verdict = sandbox.True
+		h.Verdict, h.Condition = sandbox.True, providers.ConditionHealthy
 	case s.State.Ended():
-		h.Verdict = sandbox.False
+		h.Verdict, h.Condition = sandbox.False, providers.ConditionRecreate
+	case s.State == sandbox.StatePaused, s.State == sandbox.StateStopped:
+		h.Verdict, h.Condition = sandbox.False, providers.ConditionResumable
+	case s.State == sandbox.StateProvisioning, s.State == sandbox.StateTerminating:
+		h.Condition = providers.ConditionWait
 	}
 	return h, nil
 }

@@ -22,6 +22,12 @@ const (
 	LieEmptyLabels    Lie = "empty_labels"     // create drops labels, name and task
 	LieAnswersTwice   Lie = "answers_twice"    // accepts to end what has ended
 	LieListsTwice     Lie = "lists_twice"      // every sandbox is listed twice
+
+	LieEndsWithProgram Lie = "ends_with_program" // a sandbox that shall linger ends with its program
+	LieForgetsExit     Lie = "forgets_exit"      // what ends a lingering sandbox becomes its program's exit
+	LieFollowsOn       Lie = "follows_on"        // following a log goes on after the program's end
+	LieShutAfter       Lie = "shut_after"        // no command runs after the program's end
+	LieOwnNonce        Lie = "own_nonce"         // create puts a nonce of its own over the caller's
 )
 
 // Lies lists every lie.
@@ -29,6 +35,7 @@ func Lies() []Lie {
 	return []Lie{
 		LieResumeOnRead, LieEndOnRead, LieGoneForUnknown, LieLeak, LieDeaf, LieShowEnv, LieEnvInLogs,
 		LieSecretInError, LieZeroUsage, LieMixedStreams, LieTailAll, LieEmptyLabels, LieAnswersTwice, LieListsTwice,
+		LieEndsWithProgram, LieForgetsExit, LieFollowsOn, LieShutAfter, LieOwnNonce,
 	}
 }
 

@@ -63,7 +63,8 @@ type logReading struct {
 	flood   int
 	written []sandbox.LogLine
 	lines   int
-	ended   bool
+	ended   bool // the program has, or its box
+	gone    bool // the box has ended
 	changed <-chan struct{}
 	next    time.Duration // until it may change by itself; 0 = not known to
 	base    time.Time
@@ -78,12 +79,17 @@ func (p *Provider) readLog(id string) (logReading, error) {
 	}
 	now := p.o.Now()
 	at, _ := b.ended(now)
-	r := logReading{said: b.logs, flood: b.flood, ended: !at.IsZero(), changed: p.changed, base: b.s.CreatedAt}
-	if !r.ended {
+	over, _ := b.finished(now)
+	r := logReading{said: b.logs, flood: b.flood, gone: !at.IsZero(), changed: p.changed, base: b.s.CreatedAt}
+	r.ended = r.gone || (!over.IsZero() && !p.lied(LieFollowsOn))
+	if !r.gone {
 		at = now
 		if next := b.next(now); !next.IsZero() {
 			r.next = next.Sub(now)
 		}
+	}
+	if !over.IsZero() && over.Before(at) {
+		at = over
 	}
 	if !b.ready.IsZero() {
 		r.written = b.program.written(b.ready, at)

@@ -32,6 +32,11 @@ func (p *Provider) Only(ability string) providers.Provider { //nolint:funlen // 
 			providers.Provider
 			providers.Launcher
 		}{bare, p}
+	case "admit":
+		return struct {
+			providers.Provider
+			providers.Admitter
+		}{bare, p}
 	case "exec":
 		return struct {
 			providers.Provider

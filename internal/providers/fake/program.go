@@ -17,6 +17,8 @@ type program struct {
 	steps []step
 	code  int
 	ends  bool
+
+	result *sandbox.Exit // how it ends; nil = by its code
 }
 
 // step is one thing a program does, after a wait.
@@ -25,6 +27,7 @@ type step struct {
 	stream string // "" = it writes nothing
 	text   string
 	copies bool // stdin to stdout
+	open   bool // no line end follows the text
 }
 
 // compile reads a command line. An unknown program is not an error here: a
@@ -133,6 +136,9 @@ func (p program) moments() []time.Duration {
 }
 
 func (p program) exit() *sandbox.Exit {
+	if p.result != nil {
+		return new(*p.result)
+	}
 	class := sandbox.ClassOK
 	if p.code != 0 {
 		class = sandbox.ClassAgentError

@@ -72,6 +72,9 @@ func (p *Provider) page(ids []string, q providers.Query, flap bool) []sandbox.Sa
 
 // shown says whether a listing holds the box. The lock is held.
 func (p *Provider) shown(b *box, now time.Time, flap bool) (sandbox.Sandbox, bool) {
+	if now.Before(b.listed) {
+		return sandbox.Sandbox{}, false
+	}
 	if p.remains(b, now) == AfterKept {
 		return p.dressed(b, now), true
 	}
@@ -122,6 +125,13 @@ func (p *Provider) Terminate(ctx context.Context, id string, o providers.Termina
 	if err != nil {
 		return err
 	}
+	if err := p.accept(id, o, f.Skip); err != nil || f.Skip {
+		return err
+	}
+	return p.answer(ctx, f, OpTerminate, id)
+}
+
+func (p *Provider) accept(id string, o providers.TerminateOptions, skip bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	b, err := p.find(OpTerminate, id)
@@ -132,7 +142,7 @@ func (p *Provider) Terminate(ctx context.Context, id string, o providers.Termina
 	if at, _ := b.ended(now); !at.IsZero() && !o.Delete && !p.lied(LieAnswersTwice) {
 		return p.refuse(fault.KindGone, OpTerminate, id, "it has ended")
 	}
-	if f.Skip {
+	if skip {
 		return nil
 	}
 	b.deleted = b.deleted || o.Delete
@@ -140,5 +150,5 @@ func (p *Provider) Terminate(ctx context.Context, id string, o providers.Termina
 		b.asked, b.by = now, o.By
 	}
 	p.broadcast()
-	return f.Err
+	return nil
 }

@@ -14,7 +14,7 @@ import (
 
 // Check says what this machine offers to local sandboxes, for doctor.
 func (c *Client) Check(context.Context) []providers.Check {
-	return append([]providers.Check{c.checkState(), notABoundary()}, c.checkLimits()...)
+	return slices.Concat([]providers.Check{c.checkState(), notABoundary()}, c.checkLimits(), c.checkAdmission())
 }
 
 func notABoundary() providers.Check {

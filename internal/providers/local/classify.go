@@ -57,7 +57,32 @@ func classify(m *triage.Matcher, r record.Record, lines []string) sandbox.Exit {
 	if e.Emptied != "" {
 		out.Evidence = append(out.Evidence, sandbox.Evidence{What: "tree", Value: e.Emptied, Source: "kernel", At: f.At})
 	}
+	if r.End != nil {
+		out.Evidence = append(out.Evidence, endFacts(r)...)
+	}
 	return out
+}
+
+// endFacts tell how a lingering sandbox ended after its program. They are no reason
+// of the program's end.
+func endFacts(r record.Record) []sandbox.Evidence {
+	end := r.End
+	how := "its stub was lost"
+	switch {
+	case end.Stop != nil:
+		how = "stopped by " + end.Stop.By
+	case end.TimedOut:
+		how = "its time was over"
+	case end.WatchdogBytes > 0:
+		how = "the memory watchdog ended it"
+	case end.SupervisorLost:
+		how = "its supervisor or stub was lost"
+	}
+	facts := []sandbox.Evidence{{What: "the sandbox ended later", Value: how, Source: "sbx", At: r.EndedAt}}
+	if end.Emptied != "" {
+		facts = append(facts, sandbox.Evidence{What: "tree", Value: end.Emptied, Source: "kernel", At: r.EndedAt})
+	}
+	return facts
 }
 
 // counterOf names the kernel's file behind the figures of an enforcement.

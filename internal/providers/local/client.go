@@ -41,6 +41,7 @@ var (
 	_ providers.Sweeper     = (*Client)(nil)
 	_ providers.Checker     = (*Client)(nil)
 	_ providers.Recorder    = (*Client)(nil)
+	_ providers.ExitReader  = (*Client)(nil)
 )
 
 // Type describes the local provider and its settings.

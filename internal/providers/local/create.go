@@ -118,7 +118,7 @@ func (c *Client) plan(id string, spec sandbox.Spec) record.Record {
 	r := record.Record{
 		Schema: record.Schema, Version: c.deps.Version, ID: id, Name: spec.Name, State: sandbox.StateProvisioning,
 		Command: spec.Command, EnvNames: names(spec.Env), Workdir: workdir, Labels: maps.Clone(spec.Labels),
-		TaskID: spec.TaskID, AgentType: spec.AgentType, CreatedAt: now,
+		TaskID: spec.TaskID, AgentType: spec.AgentType, Linger: spec.Linger, CreatedAt: now,
 		Limits: record.Limits{
 			MemoryBytes: or(spec.MemoryBytes, c.defaults.memoryBytes),
 			CPU:         or(spec.CPU, c.defaults.cpu),

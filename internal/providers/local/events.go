@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 
-	"sbx/internal/providers"
 	"sbx/internal/providers/local/record"
 	"sbx/internal/sandbox"
 )
@@ -36,35 +35,4 @@ func (c *Client) Events(ctx context.Context, id string) ([]sandbox.Event, error)
 		events = append(events, sandbox.Event(e))
 	}
 	return events, nil
-}
-
-// Probe looks whether supervisor and program live.
-func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error) {
-	r, err := c.load(ctx, "probe", id)
-	if err != nil {
-		return providers.Health{}, err
-	}
-	now := c.now().UTC()
-	alive, err := c.alive(r)
-	if err != nil {
-		return providers.Health{Verdict: sandbox.Unknown}, nil //nolint:nilerr // not knowing is the answer of a probe
-	}
-	evidence := []sandbox.Evidence{{What: "supervisor", Value: word(alive), Source: "lock of the record", At: now}}
-	healthy := alive
-	if alive && r.Program.PID > 0 {
-		running, err := r.Program.Alive()
-		if err != nil {
-			return providers.Health{Verdict: sandbox.Unknown, Evidence: evidence}, nil //nolint:nilerr // not knowing is the answer of a probe
-		}
-		evidence = append(evidence, sandbox.Evidence{What: "program", Value: word(running), Source: "pidfd", At: now})
-		healthy = running
-	}
-	return providers.Health{Verdict: sandbox.VerdictOf(healthy), Evidence: evidence}, nil
-}
-
-func word(alive bool) string {
-	if alive {
-		return "alive"
-	}
-	return "dead"
 }

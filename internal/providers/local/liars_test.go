@@ -25,6 +25,9 @@ type liar struct {
 	deaf  bool // says yes to an end and does nothing
 	hides bool // the list leaves out its last row
 	ends  bool // reading a sandbox ends it
+	short bool // a sandbox that shall linger ends with its program
+	late  bool // following goes on until the sandbox ends
+	early bool // following ends while the program writes
 }
 
 // Terminate may do nothing, but for the suite's own cleanup, which deletes.
@@ -63,6 +66,31 @@ func (l liar) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 	return s, err
 }
 
+// Create may forget that the sandbox shall linger.
+func (l liar) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
+	spec.Linger = spec.Linger && !l.short
+	return l.Client.Create(ctx, spec)
+}
+
+// Logs may not heed the program's end.
+func (l liar) Logs(ctx context.Context, id string, q providers.LogQuery) iter.Seq2[sandbox.LogLine, error] {
+	if l.early {
+		q.Follow = false
+	}
+	return func(yield func(sandbox.LogLine, error) bool) {
+		for line, err := range l.Client.Logs(ctx, id, q) {
+			if !yield(line, err) {
+				return
+			}
+		}
+		for l.late && q.Follow && ctx.Err() == nil {
+			if s, err := l.Get(ctx, id); err != nil || s.State.Ended() {
+				return
+			}
+		}
+	}
+}
+
 func TestLiarsTurnTheSuiteRed(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -71,6 +99,9 @@ func TestLiarsTurnTheSuiteRed(t *testing.T) {
 	}{
 		"says yes and does nothing": {liar{deaf: true}, "terminate_ends", "not ended"},
 		"hides a row":               {liar{hides: true}, "list_reads_every_page_once", "is listed 0 times"},
+		"does not linger":           {liar{short: true}, "linger_keeps_the_sandbox", "it shall linger"},
+		"follows for ever":          {liar{late: true}, "linger_ends_a_follow_with_the_program", "follow goes on"},
+		"stops to follow":           {liar{early: true}, "linger_ends_a_follow_with_the_program", "two"},
 		"reading ends":              {liar{ends: true}, "reading_changes_nothing", "a read changed the sandbox's life"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +123,7 @@ func attempt(t *testing.T, name string, lie liar) providertest.Verdict {
 		lie.Client = client
 		return lie
 	}}
-	if lie.deaf {
+	if lie.deaf || lie.late {
 		c.Limit = 2 * time.Second // it is waited for in vain
 	}
 	for _, check := range providertest.Checks() {

@@ -135,7 +135,7 @@ func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 		return s, c.notFound(id)
 	}
 	if s.Exit != nil {
-		if r, err := c.store.Read(id); err == nil && r.State.Ended() {
+		if r, err := c.store.Read(id); err == nil && r.ProgramEnded() {
 			s.Exit = c.explain(ctx, r)
 		}
 	}

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"iter"
+	"time"
 
 	"sbx/internal/providers"
 	"sbx/internal/providers/local/record"
@@ -35,11 +36,15 @@ func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter
 	}
 }
 
-// ended closes its channel when the sandbox's supervisor is gone: it lives
-// until the last output is on disk.
+// endLook is how often a follower looks whether the program of a lingering sandbox
+// has ended; its supervisor stays then, and its going tells nothing.
+const endLook = 50 * time.Millisecond
+
+// ended closes its channel when the last output of the program is on disk: the
+// record tells so, or the supervisor, which lives until then, is gone.
 func (c *Client) ended(ctx context.Context, r record.Record) <-chan struct{} {
 	done := make(chan struct{})
-	if r.State.Ended() {
+	if r.ProgramEnded() || r.State.Ended() {
 		close(done)
 		return done
 	}
@@ -48,10 +53,32 @@ func (c *Client) ended(ctx context.Context, r record.Record) <-chan struct{} {
 		close(done)
 		return done
 	}
+	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		defer close(done)
 		defer handle.Close()
-		_ = handle.Wait(ctx) // either it is gone or nobody listens any more
+		defer cancel()
+		_ = handle.Wait(ctx) // it is gone, its program has ended, or nobody listens any more
 	}()
+	if r.Linger {
+		go c.untilProgramEnds(ctx, r.ID, cancel)
+	}
 	return done
+}
+
+// untilProgramEnds tells when the record says so, or ctx has ended.
+func (c *Client) untilProgramEnds(ctx context.Context, id string, tell func()) {
+	defer tell()
+	pace := time.NewTicker(endLook)
+	defer pace.Stop()
+	for {
+		if r, err := c.store.Read(id); err == nil && r.ProgramEnded() {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-pace.C:
+		}
+	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"sbx/internal/providers"
 	"sbx/internal/providers/local"
+	"sbx/internal/providers/providertest"
 	"sbx/internal/sandbox"
 )
 
@@ -26,7 +27,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == programArg {
 		os.Exit(program(os.Args[2:]))
 	}
-	os.Exit(m.Run())
+	os.Exit(providertest.Wide{M: m}.Run())
 }
 
 // bench is a provider over a state folder of its own.

@@ -1,15 +1,12 @@
 package local
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"os"
-	"strconv"
-	"strings"
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
+	"sbx/internal/sandbox"
 )
 
 var _ providers.QuotaReader = (*Client)(nil)
@@ -24,32 +21,11 @@ func (c *Client) Quota(ctx context.Context) ([]providers.Quota, error) {
 	if err != nil {
 		return nil, c.trouble("quota", err)
 	}
-	total, available, ok := memoryOf(text)
+	total, available, ok := memoryOf(string(text))
 	if !ok {
 		return nil, fault.New(fault.KindUnavailable, "/proc/meminfo does not say how much memory there is").At(c.name, "quota")
 	}
-	return []providers.Quota{{Name: "memory", Scope: "this machine", Unit: "MiB", Used: new(total - available), Limit: &total}}, nil
+	return []providers.Quota{{Name: "memory", Scope: "this machine", Unit: "MiB", Used: new(mebibytes(total - available)), Limit: new(mebibytes(total))}}, nil
 }
 
-// memoryOf reads MemTotal and MemAvailable, in MiB.
-func memoryOf(text []byte) (total, available float64, ok bool) {
-	found := 0
-	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		name, rest, _ := strings.Cut(lines.Text(), ":")
-		fields := strings.Fields(rest)
-		if len(fields) == 0 {
-			continue
-		}
-		kib, err := strconv.ParseFloat(fields[0], 64)
-		if err != nil {
-			continue
-		}
-		switch name {
-		case "MemTotal":
-			total, found = kib/1024, found+1
-		case "MemAvailable":
-			available, found = kib/1024, found+1
-		}
-	}
-	return total, available, found == 2 && total > 0 && available <= total
-}
+func mebibytes(bytes int64) float64 { return float64(bytes) / sandbox.MiB }

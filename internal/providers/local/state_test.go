@@ -3,6 +3,7 @@
 package local_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -113,4 +114,27 @@ func TestGarbageRecordIsUnreadable(t *testing.T) {
 		_, err = b.Get(t.Context(), s.ID)
 		require.Equal(t, fault.KindNotFound, fault.KindOf(err))
 	}
+}
+
+// A killed supervisor counts as dead while its last thread still holds the lock.
+func TestGarbageIsDroppedWhenItsLockIsLetGo(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := b.sh(t, "exit 0")
+	b.ended(t, s.ID)
+	require.Eventually(t, func() bool { return !b.store().Unfinished(s.ID) }, 20*time.Second, 5*time.Millisecond)
+	dir := filepath.Join(b.state, "local", s.ID)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "record.json"), []byte("[1]"), 0o600))
+	lock, err := os.Create(filepath.Join(dir, "lock"))
+	require.NoError(t, err)
+	require.NoError(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX))
+
+	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	require.Error(t, b.Terminate(short, s.ID, providers.TerminateOptions{Delete: true}))
+	require.DirExists(t, dir)
+
+	time.AfterFunc(50*time.Millisecond, func() { _ = lock.Close() })
+	require.NoError(t, b.Terminate(t.Context(), s.ID, providers.TerminateOptions{Delete: true}))
+	require.NoDirExists(t, dir)
 }

@@ -128,10 +128,11 @@ func (c *Client) bury(ctx context.Context, r record.Record) (bool, error) {
 	if stop, err := c.store.Stop(r.ID); err == nil && stop != nil {
 		exit.Stop, exit.SupervisorLost, exit.Signal = stop, false, int(syscall.SIGKILL)
 	}
-	r.State, r.EndedAt, r.Exit = sandbox.StateFailed, at, exit
+	r.Close(*exit)
+	r.EndedAt, r.State = at, r.EndState()
 	detail := "its supervisor was lost"
 	if exit.Stop != nil {
-		r.State, detail = sandbox.StateTerminated, "ended over the head of a hung supervisor"
+		detail = "ended over the head of a hung supervisor"
 	}
 	r.Note(at, string(r.State), detail)
 	if err := c.store.Write(r); err != nil {

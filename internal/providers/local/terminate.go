@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"syscall"
 	"time"
@@ -96,13 +97,18 @@ func (c *Client) persuade(ctx context.Context, r record.Record, grace time.Durat
 	if err := c.killTree(ctx, r); err != nil {
 		return err
 	}
-	if err := handle.Signal(syscall.SIGKILL); err != nil && !errors.Is(err, identity.ErrDead) {
-		return err
-	}
-	if err := handle.Wait(ctx); err != nil {
+	if err := kill(ctx, handle); err != nil {
 		return err
 	}
 	return c.buryAsked(ctx, r)
+}
+
+// kill ends a supervisor over its head; one that died by itself meanwhile is as dead.
+func kill(ctx context.Context, handle *identity.Handle) error {
+	if err := handle.Signal(syscall.SIGKILL); err != nil && !errors.Is(err, identity.ErrDead) {
+		return err
+	}
+	return handle.Wait(ctx)
 }
 
 // settled makes sure that the supervisor wrote its last record before it went.
@@ -133,15 +139,33 @@ func (c *Client) discard(ctx context.Context, id string) error {
 	r := record.Record{ID: id}
 	if handle, err := c.supervisorOf(id, r); err == nil {
 		defer handle.Close()
-		if err := errors.Join(handle.Signal(syscall.SIGKILL), handle.Wait(ctx)); err != nil {
+		if err := kill(ctx, handle); err != nil {
 			return c.trouble("terminate "+id, err)
 		}
 	}
 	if err := errors.Join(c.killTree(ctx, r), c.dropGroup(ctx, id)); err != nil {
 		return c.trouble("terminate "+id, err)
 	}
-	if held, err := c.store.Held(id); err != nil || held {
-		return c.trouble("terminate "+id, errors.Join(err, errors.New("its lock is still held")))
+	if err := c.unlocked(ctx, id); err != nil {
+		return c.trouble("terminate "+id, err)
 	}
 	return c.trouble("terminate "+id, c.store.Remove(id))
+}
+
+// unlocked waits until nobody holds a sandbox's lock. A killed supervisor holds it
+// until its last thread is gone, which is after it counts as dead, and so does a
+// child of its creator between fork and exec.
+func (c *Client) unlocked(ctx context.Context, id string) error {
+	limit, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		if held, err := c.store.Held(id); err != nil || !held {
+			return err
+		}
+		select {
+		case <-limit.Done():
+			return fmt.Errorf("its lock is still held: %w", limit.Err())
+		case <-time.After(blink):
+		}
+	}
 }

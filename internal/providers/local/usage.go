@@ -43,7 +43,7 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	}
 	countOperations(&u, tree)
 	findBusiest(&u, tree)
-	if r.Program.PID > 0 {
+	if r.Program.PID > 0 && !r.ProgramEnded() { // its number may be another's by then
 		u.Waiting = identity.Host().Waiting(r.Program.PID)
 	}
 	u.Source = strings.Join(append(sources, "/proc"), " + ")
@@ -117,6 +117,9 @@ func findBusiest(u *sandbox.Usage, tree []identity.Stat) {
 func lastUsage(r record.Record) sandbox.Usage {
 	u := sandbox.Usage{At: r.EndedAt, Source: "record"}
 	if e := r.Exit; e != nil {
+		u.MemoryPeakBytes, u.CPUSeconds, u.OOMKills = e.PeakBytes, e.CPUSeconds, e.OOMKills
+	}
+	if e := r.End; e != nil {
 		u.MemoryPeakBytes, u.CPUSeconds, u.OOMKills = e.PeakBytes, e.CPUSeconds, e.OOMKills
 	}
 	if r.Limits.MemoryBytes > 0 {

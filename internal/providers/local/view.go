@@ -23,8 +23,9 @@ func (c *Client) view(r record.Record, alive bool) sandbox.Sandbox {
 		s.State = sandbox.StateUnknown
 	}
 	if !s.State.Ended() && !alive {
-		s.State = sandbox.StateFailed
-		r.Exit = &record.Exit{SupervisorLost: true}
+		r.Close(record.Exit{SupervisorLost: true})
+		r.State = r.EndState()
+		s.State = r.State
 	}
 	s.LastActivityAt = r.StartedAt
 	if at, ok := runlog.LastActivity(c.store.Dir(r.ID)); ok {
@@ -32,6 +33,8 @@ func (c *Client) view(r record.Record, alive bool) sandbox.Sandbox {
 	}
 	if s.State.Ended() {
 		s.Activity = sandbox.False
+	}
+	if s.State.Ended() || r.ProgramEnded() {
 		s.Exit = exitOf(r)
 	}
 	return s

@@ -20,6 +20,7 @@ func controlChecks() []Check {
 		{"exit_tells_how_a_program_ended", "exit", exitTells},
 		{"exit_is_nil_while_it_runs", "exit", exitRunning},
 		{"exit_of_unknown_is_not_found", "exit", exitUnknown},
+		{"admission_is_yes_or_a_reason", "admit", admitReasons},
 		{"quota_tells_sane_limits", "quota", quotaSane},
 		{"records_name_what_they_are_of", "records", recordsNamed},
 		{"activity_lies_in_the_past", "activity", activityPast},
@@ -32,6 +33,9 @@ func (s *Subject) control(id string) map[string]func(context.Context) error {
 	all := map[string]func(context.Context) error{}
 	if r, ok := providers.As[providers.ExitReader](s.P); ok {
 		all["exit"] = func(ctx context.Context) error { _, err := r.Exit(ctx, id); return err }
+	}
+	if r, ok := providers.As[providers.Admitter](s.P); ok {
+		all["admit"] = func(ctx context.Context) error { return r.Admit(ctx, 1) }
 	}
 	if r, ok := providers.As[providers.QuotaReader](s.P); ok {
 		all["quota"] = func(ctx context.Context) error { _, err := r.Quota(ctx); return err }
@@ -93,6 +97,22 @@ func exitUnknown(t T, s *Subject) {
 	exit, err := ability[providers.ExitReader](t, s).Exit(s.context(t), unknownID)
 	assert.Nil(t, exit)
 	assert.Equal(t, fault.KindNotFound, fault.KindOf(err), "%v", err)
+}
+
+// admitReasons asks for a size that fits anywhere and one that may fit nowhere. Not
+// now is one kind, so that whoever waits knows what to wait for.
+func admitReasons(t T, s *Subject) {
+	a := ability[providers.Admitter](t, s)
+	for _, bytes := range []int64{0, 1 << 20, 1 << 50} {
+		err := a.Admit(s.context(t), bytes)
+		if err == nil {
+			continue
+		}
+		var f *fault.Error
+		require.ErrorAs(t, err, &f)
+		assert.Equal(t, fault.KindRefused, f.Kind, "%d bytes: %v", bytes, err)
+		assert.NotContains(t, err.Error(), "\n", "a reason is one line")
+	}
 }
 
 // quotaSane has a sandbox run: an account may not be known before.

@@ -2,6 +2,7 @@ package providertest_test
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/providers/fake"
 	"sbx/internal/providers/providertest"
@@ -23,6 +25,7 @@ type liar struct {
 	*fake.Provider
 
 	exit     func(id string, truth *sandbox.Exit, err error) (*sandbox.Exit, error)
+	admit    error
 	quota    func(truth []providers.Quota) []providers.Quota
 	record   func(truth providers.Record) providers.Record
 	mute     bool // records end in silence where they fail
@@ -39,6 +42,13 @@ func (l liar) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
 		return l.exit(id, got, err)
 	}
 	return got, err
+}
+
+func (l liar) Admit(ctx context.Context, memoryBytes int64) error {
+	if l.admit != nil {
+		return l.admit
+	}
+	return l.Provider.Admit(ctx, memoryBytes)
 }
 
 func (l liar) Quota(ctx context.Context) ([]providers.Quota, error) {
@@ -138,6 +148,15 @@ func exitLies() map[string]lie {
 		"a canceled exit is none": {liar{exit: func(_ string, e *sandbox.Exit, _ error) (*sandbox.Exit, error) {
 			return e, nil
 		}}, "canceled_calls_return_at_once", "exit:"},
+	}
+}
+
+func admitLies() map[string]lie {
+	const check = "admission_is_yes_or_a_reason"
+	return map[string]lie{
+		"not now is another kind": {liar{admit: fault.New(fault.KindUnavailable, "full")}, check, "full"},
+		"not now is no fault":     {liar{admit: errors.New("full")}, check, "full"},
+		"a reason of two lines":   {liar{admit: fault.New(fault.KindRefused, "full\nof it")}, check, "a reason is one line"},
 	}
 }
 
@@ -264,7 +283,7 @@ func reasonLies() map[string]lie {
 func TestLiesAboutAbilitiesTurnTheSuiteRed(t *testing.T) {
 	t.Parallel()
 	for group, lies := range map[string]map[string]lie{
-		"exit": exitLies(), "quota": quotaLies(), "records": recordLies(), "activity": activityLies(),
+		"exit": exitLies(), "admit": admitLies(), "quota": quotaLies(), "records": recordLies(), "activity": activityLies(),
 		"verify": verifyLies(), "doctor": checkLies(), "reasons": reasonLies(),
 	} {
 		for name, tc := range lies {

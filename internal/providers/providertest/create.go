@@ -16,6 +16,7 @@ func createChecks() []Check {
 		{"create_applies_the_spec", "create", createApplies},
 		{"create_gives_each_an_id", "create", createIDs},
 		{"create_hides_env_values", "create", createHides},
+		{"create_keeps_the_callers_marks", "create", createMarks},
 	}
 }
 
@@ -46,6 +47,27 @@ func createIDs(t T, s *Subject) {
 		id := s.start(t, sandbox.Spec{Name: "same"})
 		assert.False(t, seen[id], "%s was given twice", id)
 		seen[id] = true
+	}
+}
+
+// createMarks: what launched a sandbox finds it again by what it gave it, also where
+// the answer to the creation was lost.
+func createMarks(t T, s *Subject) {
+	marks := map[string]string{sandbox.LabelTask: "t-7f3a", sandbox.LabelNonce: "n-7f3ac2-1"}
+	s.start(t, sandbox.Spec{})
+	id := s.start(t, sandbox.Spec{TaskID: marks[sandbox.LabelTask], Labels: marks})
+	for key, value := range marks {
+		found := 0
+		for b, err := range s.P.List(s.context(t), providers.Query{Labels: map[string]string{key: value}}) {
+			require.NoError(t, err)
+			if b.ID == id {
+				found++
+				assert.Equal(t, value, b.Labels[key])
+			} else {
+				assert.NotEqual(t, value, b.Labels[key], "another bears its mark")
+			}
+		}
+		assert.Equal(t, 1, found, "it is not found by %s=%s", key, value)
 	}
 }
 

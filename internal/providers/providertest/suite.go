@@ -64,7 +64,7 @@ func Checks() []Check {
 	var all []Check
 	for _, group := range [][]Check{
 		listChecks(), getChecks(), endChecks(), contextChecks(), honestyChecks(),
-		logChecks(), followChecks(), usageChecks(), execChecks(), createChecks(), readerChecks(), controlChecks(), verifyChecks(),
+		logChecks(), followChecks(), usageChecks(), execChecks(), createChecks(), readerChecks(), controlChecks(), lingerChecks(), verifyChecks(),
 	} {
 		all = append(all, group...)
 	}

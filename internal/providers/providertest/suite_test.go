@@ -96,6 +96,12 @@ func TestEveryLieTurnsTheSuiteRed(t *testing.T) {
 		fake.LieEmptyLabels:    "create_applies_the_spec",
 		fake.LieAnswersTwice:   "terminate_twice_is_gone",
 		fake.LieListsTwice:     "list_reads_every_page_once",
+
+		fake.LieEndsWithProgram: "linger_keeps_the_sandbox",
+		fake.LieForgetsExit:     "linger_keeps_the_exit",
+		fake.LieFollowsOn:       "linger_ends_a_follow_with_the_program",
+		fake.LieShutAfter:       "linger_lets_commands_in",
+		fake.LieOwnNonce:        "create_keeps_the_callers_marks",
 	}
 	require.Len(t, want, len(fake.Lies()), "every lie is caught by a check")
 	for lie, check := range want {

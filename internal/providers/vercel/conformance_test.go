@@ -38,7 +38,7 @@ func subject(o verceltest.Options) providertest.Config {
 				c.Close()
 			}
 		},
-		Many: 5, Limit: 20 * time.Second, Secrets: []string{verceltest.Token},
+		Many: 5, Limit: time.Minute, Secrets: []string{verceltest.Token},
 	}
 }
 

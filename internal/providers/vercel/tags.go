@@ -17,6 +17,7 @@ const mostTags = 5
 func spellings() map[string]string {
 	return map[string]string{
 		sandbox.LabelOwner: "sbx-owner", sandbox.LabelName: "sbx-name", sandbox.LabelTask: "sbx-task", sandbox.LabelAgentType: "sbx-agent-type", sandbox.LabelKeep: "sbx-keep",
+		sandbox.LabelNonce: "sbx-nonce",
 	}
 }
 

@@ -143,6 +143,9 @@ func (c *Contract) serve(s *Server, op operation, route Route, w http.ResponseWr
 	c.mu.Unlock()
 	answer := newMemory()
 	route.Serve(answer, req)
+	if !answer.sent && req.Context().Err() != nil {
+		return // the client left, and the route with it
+	}
 	for _, mistake := range op.answer(req, answer.status, answer.header, answer.body.Bytes()) {
 		s.wrong("%s: the answer breaks the contract: HTTP %d: %s", route.Name(), answer.status, mistake)
 	}

@@ -1,7 +1,9 @@
 package wiretest_test
 
 import (
+	"context"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -175,6 +177,30 @@ func TestABrokenContractFailsTheTest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			assert.Contains(t, strings.Join(contracted(t, "", tc.x, openAPI()), "\n"), tc.said)
+		})
+	}
+}
+
+// A route may leave with its client; while the client waits, silence is an answer.
+func TestARouteThatSaysNothing(t *testing.T) {
+	t.Parallel()
+	for name, left := range map[string]bool{"the client left": true, "the client waits": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := folder(t, "")
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			v := providertest.Record(t.Context(), func(r providertest.T) {
+				c := wiretest.LoadFrom(&verdict{TB: t, r: r}, dir, filepath.Join(dir, "exemptions.txt"), openAPI())
+				s := wiretest.New(r, wiretest.Options{Contract: c})
+				s.Handle(wiretest.Route{Method: "GET", Path: "/boxes", Serve: func(http.ResponseWriter, *http.Request) {
+					if left {
+						leave()
+					}
+				}})
+				s.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "http://boxes/boxes", nil))
+			})
+			assert.Equal(t, left, len(v.Messages) == 0, "%q", v.Messages)
 		})
 	}
 }

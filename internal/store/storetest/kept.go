@@ -203,5 +203,38 @@ func odd(t *testing.T, s Subject) {
 		runs, err := st.Runs(t.Context(), 0)
 		require.NoError(t, err)
 		assert.Len(t, runs, i+1)
+		oddTask(t, st, name)
+		oddDoc(t, st, name)
 	}
+}
+
+func oddTask(t *testing.T, st store.Store, name string) {
+	t.Helper()
+	kept := added(t, st, store.Task{ID: name, Key: name, Spec: name, State: name, Owner: name, Budget: name, Body: []byte(name)})
+	found, isNew, err := st.AddTask(t.Context(), store.Task{ID: "another", Key: name})
+	require.NoError(t, err)
+	assert.False(t, isNew)
+	assert.Equal(t, timeless(kept), timeless(found))
+	list, err := st.Tasks(t.Context(), store.TaskQuery{Prefix: name, Limit: 2})
+	require.NoError(t, err)
+	assert.Len(t, list, 1)
+	next := store.Task{ID: name, Version: 1, State: name, Owner: name, Budget: name, ReserveMB: 5, Body: []byte(name)}
+	assert.Equal(t, kept.Body, swapped(t, st, next, 5).Body)
+	next.Version, next.ReserveMB = 2, 6
+	_, err = st.SwapTask(t.Context(), next, 5)
+	require.ErrorIs(t, err, store.ErrBudget)
+	found, err = st.AwaitTask(t.Context(), name, 1)
+	require.NoError(t, err)
+	assert.EqualValues(t, 2, found.Version)
+}
+
+func oddDoc(t *testing.T, st store.Store, name string) {
+	t.Helper()
+	kept, err := st.SwapDoc(t.Context(), store.Doc{Kind: name, Key: name, Body: []byte(name)})
+	require.NoError(t, err)
+	list, err := st.Docs(t.Context(), name)
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	assert.Equal(t, kept.Body, list[0].Body)
+	require.NoError(t, st.DropDoc(t.Context(), list[0]))
 }

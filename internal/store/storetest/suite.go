@@ -28,6 +28,8 @@ func Run(t *testing.T, fresh func(t *testing.T) Subject) {
 	t.Helper()
 	for name, part := range map[string]func(*testing.T, Subject){
 		"Lease": leases, "Race": races, "Sighting": sightings, "Record": records, "Run": runs, "Again": again, "Ended": ended, "Text": odd,
+		"Task": tasks, "TaskList": taskLists, "Swap": swaps, "SwapRace": swapRaces, "AddRace": addRaces,
+		"Budget": budgets, "BudgetRace": budgetRaces, "Await": awaits, "Doc": docs, "DocRace": docRaces,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -56,7 +58,16 @@ func ended(t *testing.T, s Subject) {
 	_, errSightings := st.Sightings(ctx, "kind")
 	_, errRecords := st.Records(ctx, "")
 	_, errRuns := st.Runs(ctx, 0)
+	_, _, errAdd := st.AddTask(ctx, store.Task{ID: "t"})
+	_, errTask := st.Task(ctx, "t")
+	_, errTasks := st.Tasks(ctx, store.TaskQuery{})
+	_, errSwap := st.SwapTask(ctx, store.Task{ID: "t"}, 0)
+	_, errAwait := st.AwaitTask(ctx, "t", 0)
+	_, errDoc := st.Doc(ctx, "kind", "key")
+	_, errDocs := st.Docs(ctx, "kind")
+	_, errPut := st.SwapDoc(ctx, store.Doc{Kind: "kind", Key: "key"})
 	for _, err := range []error{
+		errAdd, errTask, errTasks, errSwap, errAwait, errDoc, errDocs, errPut, st.DropDoc(ctx, store.Doc{Kind: "kind", Key: "key"}),
 		errAcquire, errRenew, errSight, errSightings, errRecords, errRuns,
 		st.Release(ctx, store.Lease{Name: "name", Holder: "me"}), st.Forget(ctx, "kind", "key"),
 		st.PutRecord(ctx, store.Record{Provider: "p", ID: "i"}), st.PutRun(ctx, store.Run{ID: "r"}),
@@ -67,6 +78,7 @@ func ended(t *testing.T, s Subject) {
 	lease, err := st.Acquire(t.Context(), "name", "me", time.Hour)
 	require.NoError(t, err, "what was canceled took nothing")
 	assert.EqualValues(t, 1, lease.Fence)
+	added(t, st, store.Task{ID: "t"})
 }
 
 // again shows that everything outlives the handle that wrote it.
@@ -82,11 +94,16 @@ func again(t *testing.T, s Subject) {
 	require.NoError(t, err)
 	require.NoError(t, first.PutRecord(t.Context(), store.Record{Provider: "p", ID: "i"}))
 	require.NoError(t, first.PutRun(t.Context(), store.Run{ID: "r"}))
+	kept := added(t, first, task(1))
+	doc, err := first.SwapDoc(t.Context(), store.Doc{Kind: "kind", Key: "key"})
+	require.NoError(t, err)
 
 	second := s.Again(t)
 	require.NoError(t, first.Close())
 	require.NoError(t, first.Close(), "twice")
 	_, err = first.Runs(t.Context(), 0)
+	require.ErrorContains(t, err, "closed")
+	_, err = first.AwaitTask(t.Context(), kept.ID, kept.Version)
 	require.ErrorContains(t, err, "closed")
 
 	_, err = second.Acquire(t.Context(), "name", "you", time.Hour)
@@ -101,4 +118,6 @@ func again(t *testing.T, s Subject) {
 	runs, err := second.Runs(t.Context(), 1)
 	require.NoError(t, err)
 	assert.Len(t, runs, 1)
+	swapped(t, second, kept, 0)
+	require.NoError(t, second.DropDoc(t.Context(), doc))
 }

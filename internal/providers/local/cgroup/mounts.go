@@ -105,10 +105,12 @@ func keyed(text, name string) (int64, bool) {
 	return 0, false
 }
 
+// v1NoLimit is below what a v1 hierarchy shows for "no limit", and above any limit.
+const v1NoLimit = 1 << 62
+
 // number reads a file that holds one figure. "max" and the ceiling that a v1
 // hierarchy shows for "no limit" are not figures.
 func number(text string) (int64, bool) {
-	const v1NoLimit = 1 << 62
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	return n, err == nil && n < v1NoLimit
 }

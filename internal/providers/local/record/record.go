@@ -32,6 +32,7 @@ type Record struct {
 	Labels    map[string]string `json:"labels,omitempty"`
 	TaskID    string            `json:"task_id,omitempty"`
 	AgentType string            `json:"agent_type,omitempty"`
+	Linger    bool              `json:"linger,omitempty"` // it stays when its program has ended
 
 	CreatedAt time.Time `json:"created_at,omitzero"`
 	StartedAt time.Time `json:"started_at,omitzero"`
@@ -43,7 +44,8 @@ type Record struct {
 	Stub       identity.Process `json:"stub,omitzero"`
 	Program    identity.Process `json:"program,omitzero"`
 	Cgroup     json.RawMessage  `json:"cgroup,omitempty"` // the state of a cgroup.Group
-	Exit       *Exit            `json:"exit,omitempty"`
+	Exit       *Exit            `json:"exit,omitempty"`   // of the program; of the sandbox, too, where End is nil
+	End        *End             `json:"end,omitempty"`
 	Events     []Event          `json:"events,omitempty"`
 }
 

@@ -98,6 +98,27 @@ func (w *Writer) Flush() {
 	w.store(false)
 }
 
+// EndLines ends the lines that are open, when whoever wrote them has ended and
+// others write on.
+func (w *Writer) EndLines() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.closed {
+		w.endLines()
+		w.store(false)
+	}
+}
+
+func (w *Writer) endLines() {
+	w.begin()
+	for i := range w.lines {
+		if w.lines[i].open {
+			w.flushText(streamAt(i), full)
+			w.lines[i].open = false
+		}
+	}
+}
+
 // Close ends the lines that are open and closes the files. Bytes that come
 // later are dropped. The error is the disk's, should the end of the log not be
 // on it.
@@ -108,12 +129,7 @@ func (w *Writer) Close() error {
 		return nil
 	}
 	w.closed = true
-	w.begin()
-	for i := range w.lines {
-		if w.lines[i].open {
-			w.flushText(streamAt(i), full)
-		}
-	}
+	w.endLines()
 	w.store(true)
 	return errors.Join(w.spool.err, w.spool.close())
 }

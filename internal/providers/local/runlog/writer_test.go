@@ -225,6 +225,27 @@ func TestFlushShowsOpenLines(t *testing.T) {
 	assert.Equal(t, []string{"password: secret", "next"}, texts(lines(t, dir, Query{})))
 }
 
+func TestEndLinesKeepsLaterOutputApart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	w := NewWriter(dir, largeCap)
+	out := w.Stream(Stdout)
+	write := func(text string) {
+		_, err := out.Write([]byte(text))
+		require.NoError(t, err)
+	}
+	w.EndLines()
+	require.Empty(t, lines(t, dir, Query{}), "no line was open")
+	write("one\ntwo")
+	w.Flush() // part of it is on disk already
+	w.EndLines()
+	w.EndLines()
+	write("three\n")
+	require.NoError(t, w.Close())
+	w.EndLines()
+	require.Equal(t, []string{"one", "two", "three"}, texts(lines(t, dir, Query{})))
+}
+
 func TestClosedWriterDropsAndCloses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -37,18 +37,11 @@ func (s *supervisor) note(e *wire.Exited) {
 func (s *supervisor) finish() int {
 	emptied := s.clearForSure()
 	at := s.now().UTC()
-	if s.rec.Exit == nil { // the stub died with its program: only a kill does that
-		s.rec.Exit = &record.Exit{Signal: 9}
-	}
-	e := s.rec.Exit
-	e.At, e.Emptied = &at, emptied
-	e.Stop, e.TimedOut, e.WatchdogBytes = s.stop, s.timedOut, s.watchHit
-	if !s.last.at.IsZero() {
-		e.LastBytes, e.LastSampleAt = &s.last.bytes, s.last.at
-	}
-	e.DroppedBytes = s.output.Dropped()
+	e := s.facts(at)
+	e.Emptied, e.Stop, e.TimedOut, e.WatchdogBytes, e.SupervisorLost = emptied, s.stop, s.timedOut, s.watchHit, s.stubLost
+	s.rec.Close(e)
 	s.rec.EndedAt = at
-	s.rec.State = endState(e)
+	s.rec.State = s.rec.EndState()
 	s.rec.Note(at, string(s.rec.State), describe(e))
 	if err := s.writeLast(); err != nil {
 		return s.complain("writing the last record", err)
@@ -77,16 +70,23 @@ func (s *supervisor) clearForSure() string {
 	}
 }
 
-// endState: exit 0 or a stop is `terminated`, everything else `failed`
-// (DESIGN section 3).
-func endState(e *record.Exit) sandbox.State {
-	if e.Stop != nil || (e.Code != nil && *e.Code == 0 && !e.TimedOut && e.WatchdogBytes == 0) {
-		return sandbox.StateTerminated
+// facts are what is known now of the program's end, if nothing else brought it on.
+func (s *supervisor) facts(at time.Time) record.Exit {
+	e := record.Exit{Signal: 9} // the stub died with its program: only a kill does that
+	if s.rec.Exit != nil {
+		e = *s.rec.Exit
 	}
-	return sandbox.StateFailed
+	e.At, e.DroppedBytes = &at, s.output.Dropped()
+	if !s.last.at.IsZero() {
+		e.LastBytes, e.LastSampleAt = &s.last.bytes, s.last.at
+	}
+	if c := s.counted; c != nil {
+		e.OOMKills, e.PeakBytes, e.CPUSeconds, e.CounterSource = c.OOMKills, c.PeakBytes, c.CPUSeconds, c.Source
+	}
+	return e
 }
 
-func describe(e *record.Exit) string {
+func describe(e record.Exit) string {
 	switch {
 	case e.Stop != nil:
 		return "stopped by " + e.Stop.By
@@ -94,6 +94,8 @@ func describe(e *record.Exit) string {
 		return "its time was over"
 	case e.WatchdogBytes > 0:
 		return fmt.Sprintf("the watchdog saw %d MiB", e.WatchdogBytes/sandbox.MiB)
+	case e.SupervisorLost:
+		return "its stub was lost"
 	case e.Code != nil:
 		return fmt.Sprintf("exit %d", *e.Code)
 	}
@@ -149,17 +151,13 @@ func (s *supervisor) drainReports() {
 	}
 }
 
-// count copies the kernel's counters into the record while the cgroup exists.
+// count reads the kernel's counters while the cgroup exists.
 func (s *supervisor) count() {
 	if s.group == nil || s.rec.StartedAt.IsZero() {
 		return
 	}
 	stats := s.group.Stats()
-	if s.rec.Exit == nil {
-		s.rec.Exit = &record.Exit{Signal: 9}
-	}
-	e := s.rec.Exit
-	e.OOMKills, e.PeakBytes, e.CPUSeconds, e.CounterSource = stats.OOMKills, stats.PeakBytes, stats.CPUSeconds, stats.Source
+	s.counted = &stats
 }
 
 // closeOutput waits for the last bytes. Somebody outside the tree may hold a

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sync"
-	"time"
 
 	"sbx/internal/providers/local/identity"
 	"sbx/internal/providers/local/runlog"
@@ -79,7 +77,7 @@ func (s *supervisor) tryLaunch(level isolation, socket *os.File) error {
 func (s *supervisor) instruct(level isolation, pipes *stubPipes) (wire.Started, error) {
 	order := wire.StubOrder{
 		Argv: s.rec.Command, Wrap: s.order.Wrap, Env: s.order.Env, Dir: s.rec.Workdir,
-		Cgroup: s.rec.Cgroup, Isolated: level.isolated(), OOMScoreAdj: 500,
+		Cgroup: s.rec.Cgroup, Isolated: level.isolated(), OOMScoreAdj: 500, Linger: s.rec.Linger,
 	}
 	if s.soft {
 		order.DataBytes = backstop(s.rec.Limits.MemoryBytes)
@@ -134,39 +132,6 @@ func (s *supervisor) identify(started wire.Started) {
 // makes allocation fail in ways that look like crashes, so it stands well
 // above the limit that the watchdog holds.
 func backstop(limit int64) int64 { return 2*limit + 128<<20 }
-
-// flushAfter is how long an unfinished line may wait for its end before it is
-// stored as it is: a prompt or a progress bar has none.
-const flushAfter = time.Second
-
-// copyOutput moves what the program writes into the log, until both pipes end.
-func (s *supervisor) copyOutput(stdout, stderr *os.File) {
-	s.copied = make(chan struct{})
-	flush := time.AfterFunc(flushAfter, s.output.Flush)
-	var both sync.WaitGroup
-	for name, pipe := range map[runlog.Stream]*os.File{runlog.Stdout: stdout, runlog.Stderr: stderr} {
-		sink := s.output.Stream(name)
-		both.Go(func() {
-			defer pipe.Close()
-			buf := make([]byte, 16<<10)
-			for {
-				n, err := pipe.Read(buf)
-				if n > 0 {
-					_, _ = sink.Write(buf[:n]) // a log that cannot be written counts what it drops and never blocks the program
-					flush.Reset(flushAfter)
-				}
-				if err != nil {
-					return
-				}
-			}
-		})
-	}
-	go func() {
-		both.Wait()
-		flush.Stop()
-		close(s.copied)
-	}()
-}
 
 type pipe struct{ parent, child *os.File }
 

@@ -97,8 +97,8 @@ func TestEndState(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			assert.Equal(t, tc.want, endState(&tc.exit))
-			assert.Equal(t, tc.say, describe(&tc.exit))
+			assert.Equal(t, tc.want, record.Record{Exit: &tc.exit}.EndState())
+			assert.Equal(t, tc.say, describe(tc.exit))
 		})
 	}
 }

@@ -23,16 +23,19 @@ type stub struct {
 
 	mu      sync.Mutex
 	waiting map[int]chan syscall.WaitStatus // programs whose end somebody waits for
+	begun   chan struct{}                   // told when there is a child to wait for again
 }
 
-// RunStub is the stub's life. It ends with the program: in a PID namespace
-// that takes everything else along; without one, the stub kills what is left.
+// RunStub is the stub's life. It ends with the program, unless the sandbox
+// lingers: in a PID namespace that takes everything else along; without one, the
+// stub kills what is left.
 func RunStub() int {
 	runtime.LockOSThread() // keeps the first thread free of the launcher's cgroups
 	debug.SetGCPercent(20)
 	s := &stub{
 		report:  wire.File(wire.StubReportFD, "report"),
 		waiting: map[int]chan syscall.WaitStatus{},
+		begun:   make(chan struct{}, 1),
 	}
 	order := wire.File(wire.StubOrderFD, "order")
 	if err := wire.NewReader(order).Next(&s.order); err != nil {
@@ -57,10 +60,13 @@ func RunStub() int {
 	go s.reap()
 	go s.serve(socket)
 	e := exited(<-ended)
-	if !s.order.Isolated {
+	if !s.order.Isolated && !s.order.Linger {
 		e.Killed = killRest()
 	}
 	_ = wire.Write(s.report, wire.StubReport{Exited: &e}) // without a supervisor nobody is left to tell
+	if s.order.Linger {
+		select {} // its supervisor ends it
+	}
 	return 0
 }
 
@@ -92,6 +98,10 @@ func (s *stub) start(r request) (int, <-chan syscall.WaitStatus, error) {
 	}
 	ended := make(chan syscall.WaitStatus, 1)
 	s.waiting[pid] = ended
+	select {
+	case s.begun <- struct{}{}:
+	default:
+	}
 	return pid, ended, nil
 }
 
@@ -127,8 +137,9 @@ func (s *stub) dieWithSupervisor(life *os.File) {
 func (s *stub) reap() {
 	for {
 		pid, status, left := waitAny(true)
-		if !left {
-			return
+		if !left { // whoever forks away was somebody's child before: only a start brings a new one
+			<-s.begun
+			continue
 		}
 		s.mu.Lock()
 		if c, ok := s.waiting[pid]; ok {

@@ -31,13 +31,16 @@ type supervisor struct {
 	group    *cgroup.Group // nil without a cgroup
 	soft     bool          // the watchdog holds the memory limit
 	output   *runlog.Writer
+	copiers  []*copier
 	copied   chan struct{} // closed when all output has been copied
 	stub     *stubProcess
 	now      func() time.Time
 	watchHit int64 // resident bytes when the watchdog fired; 0 = it did not
 	timedOut bool
 	stop     *record.Stop
+	stubLost bool // it went while it should have stayed behind its program
 	last     lastSample
+	counted  *cgroup.Stats // by the kernel; nil = not yet, or no counter
 }
 
 type lastSample struct {

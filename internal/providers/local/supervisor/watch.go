@@ -39,9 +39,10 @@ func watchSignals() <-chan os.Signal {
 	return c
 }
 
-// watch returns when the program has ended or has to.
+// watch returns when the program has ended or has to; where the sandbox lingers,
+// when that has to end, or its stub is gone.
 func (s *supervisor) watch(signals <-chan os.Signal) {
-	var ttl, look <-chan time.Time
+	var ttl, look, again <-chan time.Time
 	looks := 0
 	if seconds := s.rec.Limits.TTLSeconds; seconds > 0 {
 		timer := time.NewTimer(time.Duration(seconds * float64(time.Second)))
@@ -56,15 +57,19 @@ func (s *supervisor) watch(signals <-chan os.Signal) {
 	for {
 		select {
 		case report, open := <-s.stub.reports:
-			s.note(report.Exited)
-			if !open || report.Exited != nil {
+			var over bool
+			if again, over = s.heard(report, open); over {
 				return
 			}
+		case <-again:
+			again = s.putDown()
 		case <-signals:
+			s.catchUp()
 			s.stop = s.readStop()
 			s.persuade(time.Duration(s.stop.GraceSeconds*float64(time.Second)), s.stop.Patient)
 			return
 		case <-ttl:
+			s.catchUp()
 			s.timedOut = true
 			s.persuade(ttlGrace, false)
 			return

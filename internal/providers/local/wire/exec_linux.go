@@ -14,19 +14,28 @@ import (
 // SocketName is the command socket's name in the sandbox's folder.
 const SocketName = "ctl.sock"
 
-// Connect opens a sandbox's command socket.
-func Connect(dir string) (*os.File, error) {
+// Connect opens a sandbox's command socket. It waits while many others do the same.
+func Connect(dir string) (*os.File, error) { return connect(dir, 0) }
+
+// TryConnect is Connect that waits for nobody: EAGAIN where it would have to.
+func TryConnect(dir string) (*os.File, error) { return connect(dir, unix.SOCK_NONBLOCK) }
+
+func connect(dir string, flags int) (*os.File, error) {
 	folder, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(folder) // only looked at
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|flags, 0)
 	if err != nil {
 		return nil, err
 	}
 	path := filepath.Join(fmt.Sprintf("/proc/self/fd/%d", folder), SocketName)
-	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: path}); err != nil {
+	err = unix.Connect(fd, &unix.SockaddrUnix{Name: path})
+	if err == nil {
+		err = unix.SetNonblock(fd, false)
+	}
+	if err != nil {
 		_ = unix.Close(fd) // the connection never was
 		return nil, err
 	}

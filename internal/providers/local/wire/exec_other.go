@@ -13,5 +13,8 @@ const SocketName = "ctl.sock"
 // Connect is not possible on this system.
 func Connect(string) (*os.File, error) { return nil, errors.ErrUnsupported }
 
+// TryConnect is not possible on this system.
+func TryConnect(string) (*os.File, error) { return nil, errors.ErrUnsupported }
+
 // SendExec is not possible on this system.
 func SendExec(*os.File, Exec, [3]*os.File) error { return errors.ErrUnsupported }

@@ -109,6 +109,7 @@ type StubOrder struct {
 	Isolated    bool            `json:"isolated"`             // the stub is PID 1 of a namespace of its own
 	DataBytes   int64           `json:"data_bytes,omitempty"` // RLIMIT_DATA of each program; 0 = none
 	OOMScoreAdj int             `json:"oom_score_adj,omitempty"`
+	Linger      bool            `json:"linger,omitempty"` // the stub stays when the program has ended, and so does what that left behind
 }
 
 // StubReport is what the stub saw. One of the fields is set.

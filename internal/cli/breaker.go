@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"context"
+	"errors"
+
+	"sbx/internal/policy"
+	"sbx/internal/sandbox"
+	"sbx/internal/store"
+)
+
+// breakerKind is under what the states of shared breakers are kept.
+const breakerKind = "breaker"
+
+// breaker is task.Breaker: which exits count against a place (tasks.md A6).
+type breaker struct {
+	shared *policy.Shared
+	who    string
+}
+
+func newBreaker(docs store.DocStore, who string, notice func(string)) breaker {
+	return breaker{policy.NewShared(breakers{docs}, policy.SharedOptions{Notice: notice}), who}
+}
+
+// Allow is task.Breaker's.
+func (b breaker) Allow(ctx context.Context, place string) (func(context.Context, sandbox.Class), error) {
+	permit, err := b.shared.Allow(ctx, place, b.who)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, class sandbox.Class) {
+		_ = permit.Done(ctx, resultOf(class)) // the notice has told of a store that fails
+	}, nil
+}
+
+// resultOf: what the infrastructure breaks counts, also a kill that nobody explains.
+// The program's own failures, stops and limits, and memory say nothing of the place.
+func resultOf(class sandbox.Class) policy.Result {
+	switch class {
+	case sandbox.ClassOK, sandbox.ClassAgentError:
+		return policy.ResultGood
+	case sandbox.ClassInfra, sandbox.ClassTransport, sandbox.ClassGone, sandbox.ClassLauncher, sandbox.ClassKilledUnknown:
+		return policy.ResultFault
+	case sandbox.ClassUsage, sandbox.ClassEnvironment, sandbox.ClassOOM, sandbox.ClassKilledByUs, sandbox.ClassCrash,
+		sandbox.ClassTimeout, sandbox.ClassStopped, sandbox.ClassUnknown:
+	}
+	return policy.ResultNeutral
+}
+
+// breakers is policy.BreakerStore over the store.
+type breakers struct{ docs store.DocStore }
+
+// LoadBreaker is policy.BreakerStore's.
+func (b breakers) LoadBreaker(ctx context.Context, key string) (policy.BreakerState, error) {
+	d, err := b.docs.Doc(ctx, breakerKind, key)
+	return policy.BreakerState{Body: d.Body, Version: d.Version, Now: d.ReadAt}, err
+}
+
+// SwapBreaker is policy.BreakerStore's.
+func (b breakers) SwapBreaker(ctx context.Context, key string, body []byte, version int64) (bool, error) {
+	_, err := b.docs.SwapDoc(ctx, store.Doc{Kind: breakerKind, Key: key, Version: version, Body: body})
+	if errors.Is(err, store.ErrSwapped) {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"time"
+
+	"sbx/internal/commands"
+	"sbx/internal/fleet"
+	"sbx/internal/providers/local"
+	"sbx/internal/publish"
+	"sbx/internal/sandbox"
+	"sbx/internal/task"
+	"sbx/internal/task/publisher"
+)
+
+// How long a create of a process that is gone may still make something: a local one
+// needs milliseconds, a VM has to be placed.
+const (
+	settlesHere = 3 * time.Second
+	settlesAway = 60 * time.Second
+)
+
+// localType is the kind of provider whose sandboxes cost nothing once they have ended.
+const localType = "local"
+
+// tasks joins what launching and stopping need.
+func (a *app) tasks(_ context.Context, parts commands.TaskParts) (task.Options, error) {
+	c, err := a.config()
+	if err != nil {
+		return task.Options{}, err
+	}
+	here := map[string]bool{}
+	for _, p := range c.Profiles {
+		here[p.Name] = p.Type == localType
+	}
+	return task.Options{
+		Ledger:    task.Ledger{Store: task.Queued(parts.Store), LimitMB: parts.BudgetMB},
+		Sandboxes: parts.Fleet,
+		Publisher: publisher.New(publisher.Options{
+			Git: a.git(), Dir: filepath.Join(c.StateDir, "tasks"), Environ: a.process.Environ, Workdir: a.process.Workdir,
+			Stdout: a.process.Stderr, Stderr: a.process.Stderr, Now: a.process.Now, Secret: parts.Secret, Notice: parts.Notice,
+		}),
+		Breaker: newBreaker(parts.Store, a.owner().Who, parts.Notice), Keeps: keeps{parts.Store, a.process.Now}, Room: room{parts.Fleet},
+		Owner: a.owner(), Alive: a.alive,
+		Deletes: func(profile string) bool { return !here[profile] },
+		Roll:    rand.Float64, //nolint:gosec // a pause needs no secret
+		At:      a.process.At,
+		Settling: func(profile string) time.Duration {
+			if here[profile] {
+				return settlesHere
+			}
+			return settlesAway
+		},
+	}, nil
+}
+
+func (a *app) git() *publish.Git {
+	return &publish.Git{Environ: a.process.Environ, Now: a.process.Now}
+}
+
+func (a *app) pushTarget(ctx context.Context, text string) (publish.Target, error) {
+	t, err := publish.ParseTarget(text)
+	if err != nil {
+		return t, err
+	}
+	return a.git().Resolve(ctx, t, a.process.Workdir)
+}
+
+// room is the memory that a fleet's machine has for one more sandbox.
+type room struct{ *fleet.Fleet }
+
+func (r room) Free(ctx context.Context, profile string, mb int64) error {
+	return r.Admit(ctx, profile, mb*sandbox.MiB)
+}
+
+// owner is this process as the owner of tasks.
+func (a *app) owner() task.Owner {
+	return task.Owner{
+		Host: a.process.Host, PID: a.process.PID, Birth: local.Birth(a.process.PID),
+		Who: fmt.Sprintf("%s@%s (pid %d)", a.who(), a.process.Host, a.process.PID),
+	}
+}
+
+func (a *app) who() string {
+	return cmp.Or(a.process.Getenv("SUDO_USER"), a.process.Getenv("USER"), a.process.Getenv("LOGNAME"), fmt.Sprintf("uid %d", a.process.UID))
+}
+
+// alive says whether a task's owner lives. Of another host nobody here can tell.
+func (a *app) alive(o task.Owner) sandbox.Verdict {
+	if o.Host != a.process.Host {
+		return sandbox.Unknown
+	}
+	return local.Lives(o.PID, o.Birth)
+}
+
+// background starts this binary again as the runner of a task. What it says goes to
+// a file of the state directory.
+func (a *app) background(_ context.Context, id string, order []byte) error {
+	self, err := self()
+	if err != nil {
+		return err
+	}
+	dir, err := a.stateFile("tasks")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	log, err := os.OpenFile(filepath.Join(dir, id+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close() // the runner has its own
+	return a.process.Background(self, append(a.inherited(), commands.RunnerVerb), order, log)
+}
+
+// self is a path to this binary that works after the file was replaced.
+func self() (string, error) {
+	if _, err := os.Stat("/proc/self/exe"); err == nil {
+		return "/proc/self/exe", nil
+	}
+	return os.Executable()
+}
+
+// inherited are the flags under which the runner finds the same configuration.
+func (a *app) inherited() []string {
+	var args []string
+	if a.globals.Config != "" {
+		args = append(args, "--config", a.globals.Config)
+	}
+	for _, p := range a.globals.Providers {
+		args = append(args, "--provider", p)
+	}
+	return args
+}

@@ -1,0 +1,326 @@
+package commands
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"sbx/internal/fault"
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+	"sbx/internal/store"
+	"sbx/internal/task"
+)
+
+// crew runs the jobs of a batch, some of them at once.
+type crew struct {
+	l       *launching
+	parts   TaskParts
+	store   store.Store
+	options task.Options
+	pushing map[string]task.Options // by push target: each has credentials of its own
+	stop    <-chan struct{}         // closed: nothing more is launched, and what runs is stopped
+	abroad  bool                    // output does not go to stdout, which is for the document
+	width   int                     // of the longest label
+	out     sync.Mutex              // whole lines
+}
+
+// outcome is what became of a job.
+type outcome struct {
+	job
+	task    task.Task
+	before  bool // it had ended before this run
+	err     error
+	verdict error // nil = completed
+	heard   *listener
+}
+
+// batch launches the tasks of --file.
+func (l *launching) batch(ctx context.Context) error {
+	file, err := l.readBatch(ctx)
+	if err != nil {
+		return l.refused(err)
+	}
+	err = l.crewed(ctx, file.jobs, func(ctx context.Context, c *crew) error {
+		round, err := c.round(ctx, file.name)
+		if err != nil {
+			return err
+		}
+		return l.report(ctx, file.jobs, c.run(ctx, file.jobs, l.o.parallel, func(ctx context.Context, j job) outcome {
+			return c.once(ctx, j, file.keyOf(j, round))
+		}))
+	})
+	return l.refused(err)
+}
+
+// refused shows an error that came before any item as a list without items.
+func (l *launching) refused(err error) error {
+	if err == nil || alreadyShown(err) {
+		return err
+	}
+	if _, own := errors.AsType[ProgramExit](err); own {
+		return err
+	}
+	return l.p.Failed(l.schema, output.ShapeList, err)
+}
+
+// crewed opens what all jobs need, and goes on.
+func (l *launching) crewed(ctx context.Context, jobs []job, do func(context.Context, *crew) error) error {
+	var places []string
+	for _, j := range jobs {
+		places = append(append(places, j.spec.Provider), j.spec.Fallback...)
+	}
+	slices.Sort(places)
+	f, err := l.d.Only(ctx, slices.Compact(places)...)
+	if err != nil {
+		return err
+	}
+	c := &crew{l: l, parts: TaskParts{Fleet: f, Notice: l.p.Note, BudgetMB: l.o.budgetMB}, stop: ctx.Done(), pushing: map[string]task.Options{}}
+	c.abroad = !l.p.Format.Human() || len(l.p.Columns) > 0
+	for _, j := range jobs {
+		c.width = max(c.width, len(output.EscapeLine(j.label)))
+	}
+	return l.d.withTasks(ctx, c.parts, func(st store.Store, options task.Options) error {
+		l.d.sweepTasks(ctx, l.p, options)
+		c.store, c.options, c.parts.Store = st, options, st
+		for _, j := range jobs {
+			if err := c.credentials(ctx, j); err != nil {
+				return err
+			}
+		}
+		return do(ctx, c)
+	})
+}
+
+// credentials joins what a job pushes with.
+func (c *crew) credentials(ctx context.Context, j job) error {
+	if _, known := c.pushing[j.spec.Push]; known || j.spec.Push == "" {
+		return nil
+	}
+	parts := c.parts
+	parts.Secret = j.secret
+	options, err := c.l.d.Tasks(ctx, parts)
+	c.pushing[j.spec.Push] = options
+	return err
+}
+
+// round is which time the batch is launched on purpose: what was completed in an
+// earlier round counts no more.
+func (c *crew) round(ctx context.Context, name string) (int, error) {
+	for {
+		d, err := c.store.Doc(ctx, batchKind, batchKey(name))
+		if err != nil {
+			return 0, err
+		}
+		state := batchState{Name: name, Round: 1}
+		if d.Version > 0 {
+			if err := json.Unmarshal(d.Body, &state); err != nil || state.Round < 1 {
+				return 0, fault.New(fault.KindUnknown, "what is kept of the batch %s cannot be read", name).WithHint("give the file another name of its own: `batch: NAME`")
+			}
+		}
+		if !c.l.o.again {
+			return state.Round, nil
+		}
+		state.Round++
+		if d.Body, err = json.Marshal(state); err != nil {
+			return 0, err
+		}
+		if _, err = c.store.SwapDoc(ctx, d); !errors.Is(err, store.ErrSwapped) {
+			return state.Round, err
+		}
+	}
+}
+
+// run runs the jobs in their order, so many at once, and tells each outcome as it
+// comes. After a stop no more is launched.
+func (c *crew) run(ctx context.Context, jobs []job, parallel int, do func(context.Context, job) outcome) <-chan outcome {
+	life, leave := context.WithCancelCause(context.WithoutCancel(ctx))
+	next, outcomes := make(chan job), make(chan outcome)
+	go func() {
+		defer close(next)
+		for _, j := range jobs {
+			select {
+			case <-c.stop:
+				return
+			default:
+			}
+			select {
+			case next <- j:
+			case <-c.stop:
+				return
+			}
+		}
+	}()
+	over := make(chan struct{})
+	go c.secondWish(ctx, leave, over)
+	var workers sync.WaitGroup
+	for range min(parallel, len(jobs)) {
+		workers.Go(func() {
+			for j := range next {
+				outcomes <- do(life, j)
+			}
+		})
+	}
+	go func() {
+		workers.Wait()
+		close(over)
+		leave(nil)
+		close(outcomes)
+	}()
+	return outcomes
+}
+
+// secondWish says what the operator's first wish to stop does, and leaves everything
+// to the next sbx at the second.
+func (c *crew) secondWish(ctx context.Context, leave context.CancelCauseFunc, over <-chan struct{}) {
+	again, done := c.l.d.secondSignal()
+	defer done()
+	select {
+	case <-c.stop:
+		c.l.p.Warn("stopping what runs, and nothing more is launched; once more leaves it to the next sbx")
+	case <-over:
+		return
+	}
+	select {
+	case <-again:
+		leave(context.Cause(ctx))
+	case <-over:
+	}
+}
+
+// once launches a job unless it was done before, or goes on with it where a dead
+// process has left it.
+func (c *crew) once(ctx context.Context, j job, key string) outcome {
+	options := c.optionsOf(j)
+	t, added, err := c.enlist(ctx, options, j, key)
+	switch {
+	case err != nil:
+		return outcome{job: j, err: err, verdict: err}
+	case !added && t.State.Over():
+		return outcome{job: j, task: t, before: true, verdict: taskVerdict(t, nil)}
+	case !added:
+		if t, err = c.join(ctx, options, t); err != nil || t.State.Over() {
+			return outcome{job: j, task: t, err: err, verdict: taskVerdict(t, err)}
+		}
+	}
+	return c.bring(ctx, options, j, t)
+}
+
+func (c *crew) optionsOf(j job) task.Options {
+	if own, ok := c.pushing[j.spec.Push]; ok {
+		return own
+	}
+	return c.options
+}
+
+// enlist keeps a new task, unless there is one of the key that need not be done
+// again. One that was stopped is not done: it gets a successor.
+func (c *crew) enlist(ctx context.Context, options task.Options, j job, key string) (task.Task, bool, error) {
+	for n := 1; ; {
+		name := key
+		if n > 1 {
+			name = fmt.Sprintf("%s~%d", key, n)
+		}
+		t, added, err := options.Ledger.Enlist(ctx, task.New(task.NewID(), name, j.spec, options.Owner, c.l.d.now()))
+		if err != nil || added {
+			return t, added, err
+		}
+		if t.Spec.Work() != j.work {
+			return t, false, fault.Usage("the key %q belongs to task %s, which does something else", name, t.ID).
+				WithHint("`sbx tasks show %s` says what; give this one another key", t.ID)
+		}
+		if !t.State.Over() || t.State == task.Completed {
+			return t, false, nil
+		}
+		again := t.State == task.Stopped || c.l.o.retryFailed
+		next, err := c.successor(ctx, key, n, again)
+		if err != nil || next == n {
+			return t, false, err
+		}
+		n = next
+	}
+}
+
+// successor is the number of the task that came last under a key; with again the one
+// after it, where n is that.
+func (c *crew) successor(ctx context.Context, key string, n int, again bool) (int, error) {
+	for {
+		d, err := c.store.Doc(ctx, successorKind, key)
+		if err != nil {
+			return 0, err
+		}
+		state := batchState{Name: key, Round: 1}
+		if d.Version > 0 {
+			if err := json.Unmarshal(d.Body, &state); err != nil {
+				return 0, fault.New(fault.KindUnknown, "what is kept of the key %s cannot be read: %w", key, err)
+			}
+		}
+		if state.Round > n || !again {
+			return max(n, state.Round), nil
+		}
+		state.Round = n + 1
+		if d.Body, err = json.Marshal(state); err != nil {
+			return 0, err
+		}
+		if _, err = c.store.SwapDoc(ctx, d); !errors.Is(err, store.ErrSwapped) {
+			return state.Round, err
+		}
+	}
+}
+
+// join waits for a task that another process runs, or takes it over from a dead one.
+func (c *crew) join(ctx context.Context, options task.Options, t task.Task) (task.Task, error) {
+	ctx, cut := context.WithCancelCause(ctx)
+	defer cut(nil)
+	over := make(chan struct{})
+	defer close(over)
+	go func() {
+		select {
+		case <-c.stop: // what another process runs is not stopped by this one's operator
+			cut(fault.New(fault.KindCanceled, "stopped while another process ran it"))
+		case <-over:
+		}
+	}()
+	one := *c.l
+	options0 := *c.l.o
+	options0.key, options0.detach = t.Key, false
+	one.o = &options0
+	return one.join(ctx, options, t)
+}
+
+// bring runs a job's task in this process.
+func (c *crew) bring(ctx context.Context, options task.Options, j job, t task.Task) outcome {
+	ear := c.listen(j)
+	options.Ear = ear
+	now, err := task.NewRunner(options, j.env, c.stop).Run(ctx, t)
+	ear.close()
+	return outcome{job: j, task: now, err: err, verdict: taskVerdict(now, err), heard: ear}
+}
+
+// Under what it is kept how often a batch was launched on purpose, and how many tasks
+// a key has had.
+const (
+	batchKind     = "batch"
+	successorKind = "batch-key"
+)
+
+type batchState struct {
+	Name  string `json:"name"`
+	Round int    `json:"round"`
+}
+
+func batchKey(name string) string {
+	const longest = 512
+	if len(name) <= longest {
+		return name
+	}
+	return name[len(name)-longest:]
+}
+
+// row is an outcome as it is shown.
+func (o outcome) row(l *launching) taskRow {
+	return taskRow{Task: o.task, now: l.d.now(), alive: sandbox.Unknown}
+}

@@ -1,0 +1,78 @@
+package commands
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+	"sbx/internal/task"
+)
+
+// listener hears one task of several: each line says whose it is.
+type listener struct {
+	*ear
+
+	mu      sync.Mutex
+	began   time.Time // when the first attempt's program ran, by this process's clock
+	spoke   time.Time // its first output
+	attempt int       // whose times these are
+}
+
+func (c *crew) listen(j job) *listener {
+	p, d := c.l.p, c.l.d
+	prefix := ""
+	if c.width > 0 && c.many() {
+		label := output.EscapeLine(j.label)
+		prefix = label + strings.Repeat(" ", c.width-len(label)) + " | "
+	}
+	e := newEar(d, p)
+	direct, aside := e.stdout, e.stderr
+	if c.abroad {
+		direct = aside
+	}
+	whole := func(write func(string)) func(string) {
+		return func(text string) {
+			c.out.Lock()
+			defer c.out.Unlock()
+			write(prefix + text)
+		}
+	}
+	e.stdout, e.stderr = whole(direct), whole(aside)
+	e.note = func(text string) { p.Note(j.label + ": " + text) }
+	return &listener{ear: e}
+}
+
+// many says that several tasks may speak at once.
+func (c *crew) many() bool { return c.l.o.parallel > 1 || c.l.o.file == "" }
+
+// Output is task.Ear's.
+func (e *listener) Output(line sandbox.LogLine) {
+	e.mu.Lock()
+	if e.spoke.IsZero() {
+		e.spoke = time.Now()
+	}
+	e.mu.Unlock()
+	e.ear.Output(line)
+}
+
+// Changed is task.Ear's.
+func (e *listener) Changed(t task.Task) {
+	e.mu.Lock()
+	if a := t.Last(); t.State == task.Running && a != nil && a.N != e.attempt {
+		e.attempt, e.began, e.spoke = a.N, time.Now(), time.Time{}
+	}
+	e.mu.Unlock()
+	e.ear.Changed(t)
+}
+
+// firstOutput is how long the last attempt's program was silent at first.
+func (e *listener) firstOutput() (time.Duration, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.began.IsZero() || e.spoke.IsZero() {
+		return 0, false
+	}
+	return max(0, e.spoke.Sub(e.began)), true
+}

@@ -1,0 +1,339 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sbx/internal/config"
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/output"
+	"sbx/internal/publish"
+	"sbx/internal/sandbox"
+	"sbx/internal/store"
+	"sbx/internal/task"
+)
+
+const runSchema = "sbx.run/v1"
+
+func newRun(d *Deps) *cobra.Command {
+	o := launchOptions{create: createOptions{}}
+	cmd := &cobra.Command{
+		Use:     "run [flags] -- COMMAND...",
+		GroupID: groupAct,
+		Short:   "Launch a task: run, retry, publish, and never after a stop",
+		Long: "Launch a task: run a command in a sandbox of its own, try again what was an\n" +
+			"accident, publish what it made, and end every sandbox that was made for it.\n\n" +
+			"Its exit code is that of the program. 124: a time limit ended it. 125: sbx could\n" +
+			"not run or not publish it. 126, 127: not executable, not found. 130: stopped.\n" +
+			"137: killed. 8: it completed, and some sandbox was not seen to be gone.\n" +
+			"Ctrl-C stops the task; a second one leaves it to the next sbx. With --push the\n" +
+			"commits since --base are pulled out of the work directory and pushed from here,\n" +
+			"in one step with a fence that a stop can close (docs/PUBLISHING.md).",
+		Example: "sbx run -- true\n" +
+			"sbx run --memory 512M --attempts 3 --inactivity 60s -- sh -c 'echo hello'\n" +
+			"sbx run --key nightly-7 --deadline 20m --joblog jobs.tsv -- true",
+		Args:              launchArgs(&o),
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	o.add(cmd.Flags())
+	o.complete(d, cmd)
+	return d.verb(cmd, document{schema: runSchema, shape: output.ShapeItem, columns: output.Names(taskItem())},
+		func(ctx context.Context, p *output.Printer, args []string) error {
+			return launch(ctx, d, p, args, &o)
+		})
+}
+
+func launchArgs(o *launchOptions) cobra.PositionalArgs {
+	one := afterDash(0, "sbx run --memory 512M -- sh -c 'echo hello'")
+	return func(cmd *cobra.Command, args []string) error {
+		if o.file != "" {
+			return noArgs(cmd, args)
+		}
+		return one(cmd, args)
+	}
+}
+
+func launch(ctx context.Context, d *Deps, p *output.Printer, command []string, o *launchOptions) error {
+	l, err := newLaunch(d, p, o, command)
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.file != "":
+		return l.batch(ctx)
+	case len(o.compare) > 0:
+		return l.compare(ctx)
+	}
+	spec, err := l.spec(ctx)
+	if err != nil {
+		return err
+	}
+	return l.with(ctx, spec, func(ctx context.Context, options task.Options) error {
+		return l.one(ctx, options, spec, "")
+	})
+}
+
+// launching is one `sbx run`.
+type launching struct {
+	d      *Deps
+	p      *output.Printer
+	o      *launchOptions
+	config *config.Config
+	schema string
+	box    sandbox.Spec   // what the flags of create say, with the values of the environment
+	secret publish.Target // with its credentials
+
+	said    map[string]bool           // what was said once for all tasks
+	configs map[string]*config.Config // by the flags that make a difference
+}
+
+func newLaunch(d *Deps, p *output.Printer, o *launchOptions, command []string) (*launching, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	box, err := o.create.read(d, command)
+	if err != nil {
+		return nil, err
+	}
+	hide(p, box.Env)
+	d.Globals.Settings = o.settings()
+	c, err := d.Config()
+	if err != nil {
+		return nil, err
+	}
+	return &launching{d: d, p: p, o: o, config: c, schema: runSchema, box: box}, nil
+}
+
+// with opens what a task of this spec needs, takes over what dead processes left,
+// and goes on.
+func (l *launching) with(ctx context.Context, spec task.Spec, do func(context.Context, task.Options) error) error {
+	places := append([]string{spec.Provider}, spec.Fallback...)
+	f, err := l.d.Only(ctx, places...)
+	if err != nil {
+		return err
+	}
+	return l.d.withTasks(ctx, TaskParts{Fleet: f, Secret: l.secret, Notice: l.p.Note, BudgetMB: l.o.budgetMB}, func(st store.Store, options task.Options) error {
+		l.d.sweepTasks(ctx, l.p, options)
+		return do(ctx, options)
+	})
+}
+
+// withTasks opens the store and joins it with a fleet. Launching and stopping fail
+// closed: without a store nothing of it is done.
+func (d *Deps) withTasks(ctx context.Context, parts TaskParts, do func(store.Store, task.Options) error) error {
+	st, err := d.Store(true)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = st.Close() }() // what had to be kept was kept by its own call
+	parts.Store = st
+	options, err := d.Tasks(ctx, parts)
+	if err != nil {
+		return err
+	}
+	return do(st, options)
+}
+
+// sweepTasks settles what dead processes left, for a moment at most.
+func (d *Deps) sweepTasks(ctx context.Context, p *output.Printer, options task.Options) {
+	adopted, err := task.Sweep(ctx, options)
+	for _, a := range adopted {
+		p.Note(fmt.Sprintf("task %s was left by a dead process: it is %s now", a.Task.ID, told(string(a.Task.State), string(a.Task.Phase))))
+	}
+	if err != nil && ctx.Err() == nil {
+		p.Warn("tasks that dead processes left could not be looked at: " + err.Error())
+	}
+}
+
+// one launches one task, or joins the one of the same key.
+func (l *launching) one(ctx context.Context, options task.Options, spec task.Spec, from string) error {
+	fresh := task.New(task.NewID(), l.o.key, spec, options.Owner, l.d.now())
+	fresh.ResumedFrom = from
+	t, added, err := options.Ledger.Add(ctx, fresh)
+	if err != nil {
+		return err
+	}
+	if !added {
+		if t, err = l.join(ctx, options, t); err != nil || t.State.Over() || l.o.detach {
+			return l.finished(t, err)
+		}
+	}
+	if l.o.detach {
+		return l.detached(ctx, t, added)
+	}
+	ear := newEar(l.d, l.p)
+	options.Ear = ear
+	now, err := l.d.bring(ctx, l.p, options, t, l.box.Env)
+	ear.close()
+	if ctx.Err() != nil && err != nil && !now.State.Over() {
+		l.p.Warn("task " + t.ID + " is left as it is: the next sbx goes on with it, and `sbx stop " + t.ID + "` stops it")
+	}
+	return l.finished(now, errors.Join(err, l.joblog(now)))
+}
+
+// join waits for a task of the same key that somebody else runs, or takes it over
+// from a dead process.
+func (l *launching) join(ctx context.Context, options task.Options, t task.Task) (task.Task, error) {
+	l.p.Note("the key " + l.o.key + " belongs to task " + t.ID + ": no new one is launched")
+	for !t.State.Over() {
+		now, err := options.Ledger.Change(ctx, t.ID, func(n *task.Task) error {
+			dead := options.Alive != nil && options.Alive(n.Owner) == sandbox.False
+			return n.Adopt(options.Owner, dead)
+		})
+		switch {
+		case err == nil:
+			l.p.Note("its process is gone: this one goes on with it")
+			return now, nil
+		case l.o.detach, errors.Is(err, task.ErrOver):
+			return now, nil
+		case !errors.Is(err, task.ErrHeld):
+			return t, err
+		}
+		wait, stop := context.WithTimeout(ctx, task.LeaseFor)
+		t, err = options.Ledger.Await(wait, now)
+		stop()
+		if err != nil && (ctx.Err() != nil || !fault.Interrupted(err)) {
+			return t, err
+		}
+	}
+	return t, nil
+}
+
+// bring runs a task in this process. The first signal stops it, fenced and verified;
+// the second leaves it to whoever comes next.
+func (d *Deps) bring(ctx context.Context, p *output.Printer, options task.Options, t task.Task, env []string) (task.Task, error) {
+	life, leave := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer leave(nil)
+	again, done := d.secondSignal()
+	defer done()
+	over := make(chan struct{})
+	defer close(over)
+	go func() {
+		select {
+		case <-ctx.Done():
+			p.Warn("stopping task " + t.ID + "; once more leaves it to the next sbx")
+		case <-over:
+			return
+		}
+		select {
+		case <-again:
+			leave(context.Cause(ctx))
+		case <-over:
+		}
+	}()
+	return task.NewRunner(options, env, ctx.Done()).Run(life, t)
+}
+
+// secondSignal hears the operator's second wish to be gone: the first has ended the
+// verb's context.
+func (d *Deps) secondSignal() (<-chan struct{}, func()) {
+	heard := make(chan struct{})
+	if d.Process.Signals == nil {
+		return heard, func() {}
+	}
+	signals, stop := d.Process.Signals()
+	done := make(chan struct{})
+	go func() {
+		for range 2 {
+			select {
+			case <-signals:
+			case <-done:
+				return
+			}
+		}
+		close(heard)
+	}()
+	return heard, func() { close(done); stop() }
+}
+
+// finished shows the task and turns its end into an exit code.
+func (l *launching) finished(t task.Task, err error) error {
+	row := taskRow{Task: t, now: l.d.now(), alive: sandbox.Unknown}
+	verdict := taskVerdict(t, err)
+	if l.p.Format.Human() && len(l.p.Columns) == 0 {
+		for _, line := range row.farewell() {
+			l.p.Note(line)
+		}
+		return verdict
+	}
+	var errs []error
+	if _, own := errors.AsType[ProgramExit](verdict); verdict != nil && !own {
+		errs = append(errs, verdict)
+	}
+	return output.ShowItemAs(l.p, output.ItemSpec[taskRow]{Schema: l.schema, Columns: taskItem()}, row, verdict, errs...)
+}
+
+// taskVerdict is the error that a task's end is for the process (CLI.md, exit codes).
+func taskVerdict(t task.Task, err error) error {
+	if err != nil && !(errors.Is(err, task.ErrUnverified) && t.Verdict != task.Completed && t.Verdict != "") {
+		return err
+	}
+	over := t
+	if !over.State.Over() {
+		over.State = t.Verdict
+	}
+	op := "task " + t.ID
+	switch code := over.ExitCode(); {
+	case code == 0:
+		return nil
+	case over.State == task.TimedOut:
+		return fault.New(fault.KindTimeout, "its %s limit was reached", t.Reason).At("", op).WithHint("`sbx tasks show %s` has the evidence", t.ID)
+	case over.State == task.Stopped:
+		return fault.New(fault.KindCanceled, "stopped by %s", t.StopBy).At("", op)
+	case code == task.CodeNotRun:
+		return fault.New(fault.KindLauncher, "%s", notRunWords(t)).At("", op).WithHint("`sbx tasks show %s` has the evidence", t.ID)
+	}
+	if a := over.Last(); a != nil && a.Fault != "" { // sbx says it: no program was there to
+		return fault.New(fault.Kind(a.Fault), "%s", notRunWords(t)).At("", op)
+	}
+	return ProgramExit{Code: over.ExitCode()}
+}
+
+func notRunWords(t task.Task) string {
+	why := t.Refused
+	if a := t.Last(); a != nil && a.Exit != nil {
+		for _, e := range a.Exit.Evidence {
+			if e.What == "create" {
+				return e.Value
+			}
+		}
+	}
+	if why == "" {
+		why = "it did not run"
+	}
+	return why
+}
+
+// farewell is what the operator of a foreground run reads at its end.
+func (r taskRow) farewell() []string {
+	lines := []string{"task " + r.ID + ": " + told(string(r.State), r.more())}
+	if a := r.Last(); a != nil && r.State != task.Completed {
+		lines = append(lines, attemptLine(*a))
+	}
+	if r.Spec.Publishes() {
+		lines = append(lines, "publish: "+r.publishWords())
+	}
+	if r.Kept != nil {
+		lines = append(lines, "kept: "+r.Kept.Ref.String()+" for "+seconds(r.Kept.ExpiresAt.Sub(r.now).Round(time.Second)))
+	}
+	if r.State != task.Completed || r.Kept != nil {
+		for _, next := range r.next() {
+			lines = append(lines, "next: "+next)
+		}
+	}
+	return lines
+}
+
+// TaskParts are what tasks are joined with.
+type TaskParts struct {
+	Fleet    *fleet.Fleet
+	Store    store.Store
+	Secret   publish.Target // the push target with its credentials; zero = none
+	BudgetMB int64          // what all tasks of a budget may hold together; 0 = no bound
+	Notice   func(text string)
+}

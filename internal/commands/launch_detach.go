@@ -1,0 +1,92 @@
+package commands
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"sbx/internal/fault"
+	"sbx/internal/output"
+	"sbx/internal/task"
+)
+
+// order is what a background runner is told through a pipe: values of the
+// environment are in it, so it is never kept.
+type order struct {
+	Task     string   `json:"task"`
+	Env      []string `json:"env"`
+	Push     string   `json:"push"` // with its credentials
+	BudgetMB int64    `json:"budget_mb"`
+	Joblog   string   `json:"joblog"`
+}
+
+// RunnerVerb is the hidden verb of a background runner.
+const RunnerVerb = "run-task"
+
+// detached hands a task to a process of its own, and prints its id.
+func (l *launching) detached(ctx context.Context, t task.Task, added bool) error {
+	if added {
+		raw, err := json.Marshal(order{Task: t.ID, Env: l.box.Env, Push: l.o.push, BudgetMB: l.o.budgetMB, Joblog: l.o.joblog})
+		if err != nil {
+			return err
+		}
+		if err := l.d.Background(ctx, t.ID, raw); err != nil {
+			return fault.New(fault.KindLauncher, "the background runner of task %s could not be started: %w", t.ID, err).
+				WithHint("`sbx stop %s` ends the task; without --detach it runs here", t.ID)
+		}
+	}
+	return output.ShowItem(l.p, output.ItemSpec[taskRow]{
+		Schema: l.schema, Columns: taskItem(), Line: func(r taskRow) string { return r.ID },
+	}, taskRow{Task: t, now: l.d.now(), alive: l.d.alive(t.Owner)})
+}
+
+// newRunTask is the verb that a background runner is.
+func newRunTask(d *Deps) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: RunnerVerb, Hidden: true, Short: "Run a task that `sbx run --detach` has launched", Args: noArgs,
+		Long: "Run a task that `sbx run --detach` has launched; the order comes on standard input.", Example: "sbx run --detach -- true",
+	}
+	return d.verb(cmd, document{schema: runSchema, shape: output.ShapeItem, columns: output.Names(taskItem())},
+		func(ctx context.Context, p *output.Printer, _ []string) error { return runTask(ctx, d, p) })
+}
+
+func runTask(ctx context.Context, d *Deps, p *output.Printer) error {
+	var o order
+	if err := json.NewDecoder(io.LimitReader(d.Process.Stdin, 4<<20)).Decode(&o); err != nil || o.Task == "" {
+		return fault.Usage("%s: there is no order on standard input", RunnerVerb).WithHint("`sbx run --detach -- COMMAND` starts it")
+	}
+	c, err := d.Config()
+	if err != nil {
+		return err
+	}
+	l := &launching{d: d, p: p, o: &launchOptions{joblog: o.Joblog, budgetMB: o.BudgetMB}, config: c, schema: runSchema}
+	var t task.Task
+	err = d.readTasks(func(ledger task.Ledger) (err error) {
+		t, err = ledger.Read(ctx, o.Task)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if o.Push != "" {
+		if l.secret, err = d.PushTarget(ctx, o.Push); err != nil {
+			return err
+		}
+	}
+	return l.with(ctx, t.Spec, func(ctx context.Context, options task.Options) error {
+		t, err := options.Ledger.Change(ctx, o.Task, func(n *task.Task) error { return n.Adopt(options.Owner, true) })
+		if err != nil {
+			return err
+		}
+		ear := newEar(d, p)
+		options.Ear = ear
+		now, err := d.bring(ctx, p, options, t, o.Env)
+		ear.close()
+		if logged := l.joblog(now); err == nil {
+			err = logged
+		}
+		return l.finished(now, err)
+	})
+}

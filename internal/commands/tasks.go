@@ -1,0 +1,203 @@
+package commands
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sbx/internal/fault"
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+	"sbx/internal/store"
+	"sbx/internal/task"
+)
+
+const (
+	tasksSchema     = "sbx.tasks/v1"
+	tasksShowSchema = "sbx.tasks.show/v1"
+)
+
+type tasksOptions struct {
+	states []string
+	since  string
+	limit  int
+}
+
+func newTasks(d *Deps) *cobra.Command {
+	var o tasksOptions
+	cmd := &cobra.Command{
+		Use:     "tasks",
+		GroupID: groupLook,
+		Short:   "List tasks and how they stand",
+		Long: "List the tasks that `sbx run` has launched, the newest first: their state, what\n" +
+			"they wait for, and how the last attempt ended. `sbx tasks show TASK` has all of one.",
+		Example: "sbx tasks\nsbx tasks --state running --state pending\nsbx tasks --since 24h -o json",
+		Args:    usageArgs(noArgs, "`sbx tasks show TASK` shows one"),
+
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringSliceVar(&o.states, "state", nil, "only tasks in this `STATE` (repeatable)")
+	f.StringVar(&o.since, "since", "", "only those of the last `DURATION`: 24h")
+	f.IntVar(&o.limit, "limit", 0, "the newest `N` alone")
+	complete(cmd, "state", taskStates)
+	d.verb(cmd, document{schema: tasksSchema, shape: output.ShapeList, columns: output.Names(taskColumns())},
+		func(ctx context.Context, p *output.Printer, _ []string) error { return listTasks(ctx, d, p, o) })
+	cmd.AddCommand(newTasksShow(d))
+	return cmd
+}
+
+func taskStates() []string {
+	var words []string
+	for _, s := range task.States() {
+		words = append(words, string(s))
+	}
+	return words
+}
+
+func listTasks(ctx context.Context, d *Deps, p *output.Printer, o tasksOptions) error {
+	query, err := o.query(d.now())
+	if err != nil {
+		return err
+	}
+	return d.readTasks(func(ledger task.Ledger) error {
+		tasks, err := ledger.List(ctx, query)
+		if err != nil {
+			return err
+		}
+		list, err := output.NewList(p, output.ListSpec[taskRow]{
+			Schema: tasksSchema, Columns: taskColumns(), Empty: "no tasks; `sbx run -- COMMAND` launches one",
+		})
+		if err != nil {
+			return err
+		}
+		n := 0
+		for _, t := range tasks {
+			if len(o.states) > 0 && !slices.Contains(o.states, string(t.State)) {
+				continue
+			}
+			if n++; o.limit > 0 && n > o.limit {
+				list.Truncated()
+				break
+			}
+			if err := list.Add(d.taskRow(t)); err != nil {
+				return list.CloseAs(err)
+			}
+		}
+		return list.Close()
+	})
+}
+
+func (o tasksOptions) query(now time.Time) (store.TaskQuery, error) {
+	var q store.TaskQuery
+	for _, word := range o.states {
+		if !slices.Contains(taskStates(), word) {
+			return q, fault.Usage("--state: %q is no state of a task", word).WithHint("%s", fault.Meant(word, taskStates()))
+		}
+	}
+	if o.limit < 0 {
+		return q, fault.Usage("--limit: %d is no number of tasks", o.limit)
+	}
+	if o.since != "" {
+		d, err := sandbox.ParseDuration(o.since)
+		if err != nil {
+			return q, fault.Usage("--since: %w", err)
+		}
+		q.Since = now.Add(-d)
+	}
+	return q, nil
+}
+
+// readTasks opens what is kept of tasks, to be read.
+func (d *Deps) readTasks(do func(task.Ledger) error) error {
+	st, err := d.Store(false)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = st.Close() }() // nothing was written
+	return do(task.Ledger{Store: st})
+}
+
+func (d *Deps) taskRow(t task.Task) taskRow {
+	return taskRow{Task: t, now: d.now(), alive: d.alive(t.Owner)}
+}
+
+// alive says whether a task's owner lives, where this machine can tell.
+func (d *Deps) alive(o task.Owner) sandbox.Verdict {
+	if d.Alive == nil || o.PID == 0 {
+		return sandbox.Unknown
+	}
+	return d.Alive(o)
+}
+
+func newTasksShow(d *Deps) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "show TASK",
+		Short: "Show one task: attempts, evidence, timeline, and what to type next",
+		Long: "Show one task in full: how it stands, every attempt with the evidence of its end,\n" +
+			"what was published, what was seen to be gone, and the timeline.\n" +
+			"TASK is its id or a prefix of 4 or more that no other has, or its key.",
+		Example:           "sbx tasks show t-k3v9x2mq7abc\nsbx tasks show t-k3v9 -o json",
+		Args:              usageArgs(cobra.ExactArgs(1), "name one task: sbx tasks show TASK"),
+		ValidArgsFunction: d.completeTasks,
+	}
+	return d.verb(cmd, document{schema: tasksShowSchema, shape: output.ShapeItem, columns: output.Names(taskItem())},
+		func(ctx context.Context, p *output.Printer, args []string) error {
+			return d.readTasks(func(ledger task.Ledger) error {
+				t, err := findTask(ctx, ledger, args[0])
+				if err != nil {
+					return err
+				}
+				return output.ShowItem(p, output.ItemSpec[taskRow]{Schema: tasksShowSchema, Columns: taskItem(), Human: func(s *output.Sheet, r taskRow) { r.page(s) }}, d.taskRow(t))
+			})
+		})
+}
+
+// completeTasks offers the tasks that are not over first.
+func (d *Deps) completeTasks(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+	var words []string
+	_ = d.readTasks(func(ledger task.Ledger) error { // without a store there is nothing to offer
+		tasks, err := ledger.List(cmd.Context(), store.TaskQuery{Prefix: word, Limit: 50})
+		for _, t := range tasks {
+			words = append(words, t.ID+"\t"+string(t.State)+" "+strings.Join(t.Spec.Command, " "))
+		}
+		return err
+	})
+	return words, cobra.ShellCompDirectiveNoFileComp
+}
+
+// findTask finds a task by its id, a prefix that is its alone, or its key.
+func findTask(ctx context.Context, ledger task.Ledger, word string) (task.Task, error) {
+	if _, err := sandbox.ParseRef(word); err != nil || strings.Contains(word, "/") {
+		return task.Task{}, fault.Usage("%q is no id of a task", word).WithHint("`sbx tasks` lists them")
+	}
+	t, err := ledger.Read(ctx, word)
+	if fault.KindOf(err) != fault.KindNotFound {
+		return t, err
+	}
+	if strings.HasPrefix(word, "t-") && len(word) >= 2+sandbox.MinPrefix {
+		found, err := ledger.List(ctx, store.TaskQuery{Prefix: word})
+		switch {
+		case err != nil:
+			return t, err
+		case len(found) == 1:
+			return found[0], nil
+		case len(found) > 1:
+			return t, fault.Usage("%q is the beginning of %d tasks", word, len(found)).WithHint("%s, %s, ...", found[0].ID, found[1].ID)
+		}
+	}
+	all, err := ledger.List(ctx, store.TaskQuery{})
+	if err != nil {
+		return t, err
+	}
+	for _, one := range all {
+		if one.Key != "" && one.Key == word {
+			return one, nil
+		}
+	}
+	return t, fault.New(fault.KindNotFound, "no task is called %q", word).WithHint("`sbx tasks` lists them")
+}

@@ -1,0 +1,111 @@
+package config
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Run is what launching a task goes by: each value from the flag, else the
+// environment, else the files, else the default of CLI.md (section
+// Configuration).
+//
+// Its text forms show nothing of it: an address can hold a secret.
+type Run struct {
+	CommandTimeout time.Duration // one command in a sandbox, 300s
+	AttemptTimeout time.Duration // create, command and collecting together, 600s
+	Deadline       time.Duration // the whole task with all its attempts, 35m
+	Inactivity     time.Duration // silence after which a command counts as stalled, 60s
+	Attempts       int           // sandboxes that are tried, 3
+	RetryDelay     time.Duration // before the second attempt, 6s; RetryFactor, RetrySpread and RetryCap say what follows
+	KeepAliveTTL   time.Duration // how long a sandbox that is kept after its task may wait, 1h
+	CallbackURL    string        // where a control plane hears of the task; "" = nowhere
+	Switches       Switches
+	Here, Remote   Size // what a sandbox on this machine and one elsewhere gets, as far as somebody said it
+
+	// Origins says where each value comes from, by its name below `run:`; a name
+	// that is missing has its default.
+	Origins map[string]string
+	// Warnings is what the launching verb has to tell of how the values came
+	// about, one line each.
+	Warnings []string
+}
+
+// String says nothing: an address can hold a secret.
+func (r Run) String() string { return "run settings" }
+
+// GoString is String.
+func (r Run) GoString() string { return r.String() }
+
+// Given says that somebody set the value of that name: a flag, the environment
+// or a file.
+func (r Run) Given(name string) bool { return r.Origins[name] != "" }
+
+// Switches turn single protections of a task off; all are on by default. None of
+// them reaches the publish gate: what was stopped or has timed out is never
+// published.
+type Switches struct {
+	DBBackedStop         bool // another process may stop the task
+	CancellationChecks   bool // the runner looks for stop requests while it works
+	HealthProbe          bool // a sandbox is asked whether it lives before it is used again
+	InactivityTimeout    bool // silence ends a command
+	AuthoritativeTimeout bool // a timeout ends the sandbox too, and sees that it is gone
+}
+
+// Run gives the settings of task launch. Environment variables that say nothing
+// usable are fault.KindUsage, all of them at once, and each names its variable:
+// only the verbs that launch have to fail for them.
+func (c *Config) Run() (Run, error) {
+	if len(c.runMistakes) > 0 {
+		return Run{}, errors.Join(c.runMistakes...)
+	}
+	r := c.run
+	r.Origins, r.Warnings = maps.Clone(r.Origins), slices.Clone(r.Warnings)
+	return r, nil
+}
+
+// run settles the values that hold. They were checked where they came in, with
+// their place.
+func (l *loader) run() {
+	origins := map[string]string{}
+	for _, s := range runSettings() {
+		if e, _ := l.layers.get(s.key()); e.origin != originDefault {
+			origins[s.name] = e.origin
+		}
+	}
+	l.config.run = Run{
+		CommandTimeout: time.Duration(l.runAmount(nameCommand)),
+		AttemptTimeout: time.Duration(l.runAmount(nameAttempt)),
+		Deadline:       time.Duration(l.runAmount(nameDeadline)),
+		Inactivity:     time.Duration(l.runAmount(nameInactivity)),
+		Attempts:       int(l.runAmount(nameAttempts)),
+		RetryDelay:     time.Duration(l.runAmount(nameRetryDelay)),
+		KeepAliveTTL:   time.Duration(l.runAmount("keep_alive_ttl")),
+		CallbackURL:    l.runText(nameCallback),
+		Switches: Switches{
+			DBBackedStop:         l.runOn("db_backed_stop"),
+			CancellationChecks:   l.runOn("cancellation_checks"),
+			HealthProbe:          l.runOn("health_probe"),
+			InactivityTimeout:    l.runOn("inactivity_timeout"),
+			AuthoritativeTimeout: l.runOn("authoritative_timeout"),
+		},
+		Here:     l.sizeHere(),
+		Remote:   l.sizeRemote(),
+		Origins:  origins,
+		Warnings: l.runWarnings,
+	}
+	l.keepAddress(l.config.run.CallbackURL)
+}
+
+func (l *loader) runText(name string) string {
+	e, _ := l.layers.get(keyRun + "." + name)
+	return e.text
+}
+
+func (l *loader) runOn(name string) bool { return l.runText(name) == wordTrue }
+
+func (l *loader) runAmount(name string) int64 {
+	n, _ := runSettingOf(name).amount(l.runText(name))
+	return n
+}

@@ -1,0 +1,158 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"sbx/internal/providers"
+)
+
+const (
+	keyRun = "run"
+
+	nameCommand    = "command_timeout"
+	nameAttempt    = "attempt_timeout"
+	nameDeadline   = "deadline"
+	nameInactivity = "inactivity"
+	nameAttempts   = "attempts"
+	nameRetryDelay = "retry_delay"
+	nameCallback   = "callback_url"
+	nameMemory     = "memory"
+	nameCPU        = "cpu"
+	nameDisk       = "disk"
+	nameSnapshot   = "snapshot"
+	nameImage      = "image"
+
+	wordTrue  = "true"
+	wordFalse = "false"
+)
+
+// leeway is what a project file may do to a setting without trust.
+type leeway int
+
+const (
+	mayLower leeway = iota // a lower limit is a narrower one; without a limit before, any is refused
+	mayRaise               // a longer wait is the gentler one
+	mayEnable
+	mayNothing // it says what runs, or who hears of it
+)
+
+// runSetting is one key below `run:` as data.
+type runSetting struct {
+	name     string
+	flag     string // "" = none
+	fallback string // "" = nothing
+	kind     providers.OptionKind
+	most     string // "" = what the kind takes
+	project  leeway
+	sample   string // in the starter file, where there is no default
+	help     string
+	off      string // of a switch: what is the case when it is off
+}
+
+func (s runSetting) key() string { return keyRun + "." + s.name }
+
+// runSettings are the settings of task launch, with the defaults of CLI.md.
+func runSettings() []runSetting { return slices.Concat(runLimits(), runSizes(), runSwitches()) }
+
+func runLimits() []runSetting {
+	const day, week = "1d", "1w"
+	return []runSetting{
+		{name: nameCommand, flag: "command-timeout", fallback: "300s", kind: providers.OptionDuration, most: day, help: "one command in a sandbox"},
+		{name: nameAttempt, flag: "attempt-timeout", fallback: "600s", kind: providers.OptionDuration, most: day, help: "one attempt: create, command and collecting"},
+		{name: nameDeadline, flag: "deadline", fallback: "35m", kind: providers.OptionDuration, most: week, help: "the whole task with all its attempts"},
+		{name: nameInactivity, flag: "inactivity", fallback: "60s", kind: providers.OptionDuration, most: day, help: "silence after which a command counts as stalled"},
+		{name: nameAttempts, flag: "attempts", fallback: "3", kind: providers.OptionCount, most: "100", help: "attempts, each in a sandbox of its own"},
+		{name: nameRetryDelay, flag: "retry-delay", fallback: "6s", kind: providers.OptionDuration, most: "60s", project: mayRaise, help: "before the second attempt; doubles, give or take half, up to 60s"},
+		{name: "keep_alive_ttl", fallback: "1h", kind: providers.OptionDuration, most: week, help: "how long a sandbox that is kept after its task may wait"},
+		{name: nameCallback, kind: kindAddress, project: mayNothing, sample: "https://control.example", help: "where a control plane hears of the task"},
+	}
+}
+
+func runSizes() []runSetting {
+	return []runSetting{
+		{name: nameMemory, kind: providers.OptionSize, sample: "4G", help: "memory of a task's sandbox; without it the provider chooses"},
+		{name: nameCPU, kind: kindCores, sample: "2", help: "cores of a task's sandbox; without it the provider chooses"},
+		{name: nameDisk, kind: providers.OptionSize, sample: "8G", help: "disk of a task's sandbox; without it the provider chooses"},
+		{name: nameSnapshot, kind: kindPlainWord, project: mayNothing, sample: "ai-agent-dev-light", help: "snapshot that remote sandboxes start from"},
+		{name: nameImage, kind: kindPlainWord, project: mayNothing, sample: "registry.example/agent:1", help: "image that remote sandboxes start from where there is no snapshot"},
+	}
+}
+
+func runSwitches() []runSetting {
+	on := func(name, help, off string) runSetting {
+		return runSetting{name: name, fallback: wordTrue, kind: providers.OptionBool, project: mayEnable, help: help, off: off}
+	}
+	return []runSetting{
+		on("db_backed_stop", "another process or host may stop the task",
+			"a stop from another process than the one that runs the task is refused (exit 9); that process itself still ends by Ctrl-C"),
+		on("cancellation_checks", "the runner looks for stop requests while it works",
+			"the runner does not look; who stops still ends the sandbox, and the gate still refuses to publish"),
+		on("health_probe", "a sandbox is asked whether it lives before it is used again",
+			"a resumed task uses the sandbox without asking first"),
+		on("inactivity_timeout", "silence ends a command",
+			"silence ends nothing; the other limits hold"),
+		on("authoritative_timeout", "a timeout ends the sandbox, and sees that it is gone",
+			"a timeout ends the attempt in the record and is reported; the sandbox is left to its provider's own expiry, and the task stays unverified (exit 8)"),
+	}
+}
+
+// runSettingOf finds a setting; the zero one for a name that is none.
+func runSettingOf(name string) runSetting {
+	list := runSettings()
+	if i := slices.IndexFunc(list, func(s runSetting) bool { return s.name == name }); i >= 0 {
+		return list[i]
+	}
+	return runSetting{}
+}
+
+// check refuses what the setting does not take. It never quotes an address.
+func (s runSetting) check(text string) error {
+	if err := check(s.kind, text); err != nil || s.most == "" {
+		return err
+	}
+	n, _ := amount(s.kind, text)
+	if most, err := amount(s.kind, s.most); err == nil && n > most {
+		return fmt.Errorf("must be at most %s, not %q", s.most, text)
+	}
+	return nil
+}
+
+// unitMilli ends an entry that came from a variable in milliseconds. Files and
+// flags cannot write it: their durations have whole seconds.
+const unitMilli = "ms"
+
+// amount reads what check or a variable let in, in the smallest unit of its kind.
+func (s runSetting) amount(text string) (int64, error) {
+	if digits, ok := strings.CutSuffix(text, unitMilli); ok && s.kind == providers.OptionDuration {
+		if n, ok := digitsOf(digits); ok {
+			return n * int64(time.Millisecond), nil
+		}
+	}
+	if s.kind == kindAddress || s.kind == kindPlainWord || s.kind == providers.OptionBool {
+		return 0, errors.New("is no amount")
+	}
+	return amount(s.kind, text)
+}
+
+// runs reads the block of a file.
+func (d *decoder) runs(p pair) {
+	readers := map[string]reader{}
+	for _, s := range runSettings() {
+		readers[s.name] = func(p pair) {
+			text, ok := d.text(p.value, s.name)
+			if !ok {
+				return
+			}
+			if err := s.check(text); err != nil {
+				d.fail(p.value, "%s: %w", s.name, err)
+				return
+			}
+			d.doc.set(s.key(), text, placeOf(p.value))
+		}
+	}
+	d.table(p.value, keyRun, readers)
+}

@@ -1,0 +1,92 @@
+//go:build linux
+
+package local_test
+
+import (
+	"context"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+	"sbx/internal/providers"
+	"sbx/internal/providers/local/wire"
+	"sbx/internal/sandbox"
+)
+
+func TestProbeSaysWhatToDoNext(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for name, tc := range map[string]struct {
+		linger  bool
+		script  string
+		change  func(id string)
+		verdict sandbox.Verdict
+		want    providers.Condition
+	}{
+		"it runs":                {false, "sleep 600", nil, sandbox.True, providers.ConditionHealthy},
+		"it stays":               {true, "exit 3", func(id string) { b.exited(t, id) }, sandbox.True, providers.ConditionHealthy},
+		"it has ended":           {false, "exit 3", func(id string) { b.ended(t, id) }, sandbox.False, providers.ConditionRecreate},
+		"its supervisor is dead": {false, "sleep 600", func(id string) { kill(t, b.record(t, id).Supervisor.PID); nothingLeft(t, id) }, sandbox.False, providers.ConditionRecreate},
+		"its stub hangs": {false, "sleep 600", func(id string) {
+			require.NoError(t, syscall.Kill(b.record(t, id).Stub.PID, syscall.SIGSTOP))
+		}, sandbox.False, providers.ConditionBroken},
+		"its socket is gone": {false, "sleep 600", func(id string) { require.NoError(t, os.Remove(b.store().Socket(id))) }, sandbox.False, providers.ConditionBroken},
+		"it is being ended": {false, "sleep 600", func(id string) {
+			r := b.record(t, id)
+			r.State = sandbox.StateTerminating
+			require.NoError(t, b.store().Write(r))
+		}, sandbox.Unknown, providers.ConditionWait},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := b.create(t, sandbox.Spec{Command: []string{"sh", "-c", tc.script}, Linger: tc.linger})
+			if tc.change != nil {
+				tc.change(s.ID)
+			}
+			var h providers.Health
+			require.Eventually(t, func() bool { // a dead supervisor's threads go one by one
+				var err error
+				h, err = b.Probe(t.Context(), s.ID)
+				require.NoError(t, err)
+				return h.Condition == tc.want
+			}, 10*time.Second, 5*time.Millisecond, "%+v", h)
+			assert.Equal(t, tc.verdict, h.Verdict)
+			assert.NotEmpty(t, h.Evidence)
+		})
+	}
+}
+
+func kill(t *testing.T, pid int) {
+	t.Helper()
+	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+}
+
+// Those who asked before stand in the queue of a hung stub, and it holds few.
+func TestProbeOfACrowdedSocketHearsItsEnd(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := b.sh(t, "sleep 600")
+	require.NoError(t, syscall.Kill(b.record(t, s.ID).Stub.PID, syscall.SIGSTOP))
+	for range 1000 {
+		conn, err := wire.TryConnect(b.store().Dir(s.ID))
+		if err != nil {
+			require.ErrorIs(t, err, syscall.EAGAIN)
+			break
+		}
+		t.Cleanup(func() { conn.Close() })
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	_, err := b.Probe(ctx, s.ID)
+	assert.Equal(t, fault.KindTimeout, fault.KindOf(err), "%v", err)
+	assert.Less(t, time.Since(began), time.Second)
+	h, err := b.Probe(t.Context(), s.ID)
+	require.NoError(t, err)
+	assert.Equal(t, providers.ConditionBroken, h.Condition)
+}

@@ -1,0 +1,97 @@
+//go:build unix
+
+package supervisor
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/providers/local/runlog"
+)
+
+// copying is a supervisor that copies two pipes into a folder; it gives their writing
+// ends.
+func copying(t *testing.T, dir string) (*supervisor, [2]*os.File) {
+	t.Helper()
+	s := &supervisor{now: time.Now, output: runlog.NewWriter(dir, 1<<20)}
+	var in, out [2]*os.File
+	for i := range in {
+		r, w, err := os.Pipe()
+		require.NoError(t, err)
+		t.Cleanup(func() { w.Close() })
+		in[i], out[i] = r, w
+	}
+	s.copyOutput(in[0], in[1])
+	return s, out
+}
+
+func TestProgramsEndStoresWhatWasWrittenWhileTheWriterLivesOn(t *testing.T) {
+	t.Parallel()
+	for range 50 {
+		dir := t.TempDir()
+		s, out := copying(t, dir)
+		text := strings.Repeat("x", 50_000) // fits into the pipe: it may all be there still
+		_, err := out[0].WriteString(text)
+		require.NoError(t, err)
+		_, err = out[1].WriteString("err")
+		require.NoError(t, err)
+		s.programEnded()
+		stored := map[string]string{}
+		for l, err := range runlog.Read(t.Context(), dir, runlog.Query{}) {
+			require.NoError(t, err)
+			stored[l.Stream] = l.Text
+			assert.False(t, l.Truncated, "the writer has ended its line")
+		}
+		require.Equal(t, map[string]string{"stdout": text, "stderr": "err"}, stored)
+		_, err = out[0].WriteString("more\n")
+		require.NoError(t, err)
+		require.NoError(t, out[0].Close())
+		require.NoError(t, out[1].Close())
+		<-s.copied // what comes after a drain is copied as before
+		assert.Zero(t, s.output.Dropped())
+	}
+}
+
+func TestDrainOfEndedPipesReturns(t *testing.T) {
+	t.Parallel()
+	s, out := copying(t, t.TempDir())
+	require.NoError(t, out[0].Close())
+	require.NoError(t, out[1].Close())
+	began := time.Now()
+	s.drain()
+	assert.Less(t, time.Since(began), drainLimit)
+	<-s.copied
+}
+
+// Nothing that is left behind can keep a program's end from being recorded.
+func TestDrainOfAnEndlessWriterReturns(t *testing.T) {
+	t.Parallel()
+	s, out := copying(t, t.TempDir())
+	stop := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		flood := []byte(strings.Repeat("flood\n", 1000))
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				_, _ = out[0].Write(flood)
+			}
+		}
+	}()
+	began := time.Now()
+	s.drain()
+	assert.Less(t, time.Since(began), drainLimit)
+	close(stop)
+	<-done
+	require.NoError(t, out[0].Close())
+	require.NoError(t, out[1].Close())
+	<-s.copied
+}

@@ -1,0 +1,223 @@
+//go:build unix
+
+package publish
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+)
+
+// gate makes a hook of the remote say that it was reached and wait to be let
+// go; it holds the first push alone.
+type gate struct{ reached, release string }
+
+func (w *world) gate(hook string) gate {
+	w.t.Helper()
+	dir := w.t.TempDir()
+	g := gate{reached: filepath.Join(dir, "reached"), release: filepath.Join(dir, "release")}
+	w.hook(hook, "mkdir "+g.reached+" 2>/dev/null || exit 0\nwhile [ ! -e "+g.release+" ]; do sleep 0.05; done")
+	w.t.Cleanup(func() { _ = os.WriteFile(g.release, nil, 0o600) })
+	return g
+}
+
+func (g gate) open(t *testing.T) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(g.release, nil, 0o600))
+}
+
+func (g gate) await(t *testing.T) {
+	t.Helper()
+	require.Eventually(t, func() bool { _, err := os.Stat(g.reached); return err == nil }, 10*time.Second, 5*time.Millisecond)
+}
+
+// The remote takes the push, hangs, and goes on when the publisher has given up.
+func TestHangingRemoteLeavesDoubtAndLookTells(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	h := w.serve(&host{})
+	gate := w.gate("pre-receive")
+	p := w.work("t1", "agent/t1")
+	p.Target.Remote = h.url
+	w.git.Limit = 3 * time.Second
+	_, err := w.git.Publish(t.Context(), p)
+	require.ErrorIs(t, err, ErrInDoubt)
+	assert.Equal(t, fault.KindUnavailable, fault.KindOf(err))
+	m, err := w.git.Look(t.Context(), "t1", p.Target)
+	require.NoError(t, err)
+	assert.Equal(t, Absent, m.Verdict, "not yet")
+	gate.open(t)
+	h.busy.Wait()
+	m, err = w.git.Look(t.Context(), "t1", p.Target)
+	require.NoError(t, err)
+	assert.Equal(t, Published, m.Verdict)
+	assert.Equal(t, w.head(), w.at("refs/heads/agent/t1"))
+	w.empty()
+}
+
+// Doubt is settled by a stop: what still hangs on the remote is rejected there.
+func TestStopSettlesDoubt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	h := w.serve(&host{})
+	gate := w.gate("pre-receive")
+	p := w.work("t1", "agent/t1")
+	p.Target.Remote = h.url
+	w.git.Limit = 3 * time.Second
+	_, err := w.git.Publish(t.Context(), p)
+	require.ErrorIs(t, err, ErrInDoubt)
+	m, err := w.git.Poison(t.Context(), "t1", p.Target, "ann", w.git.Now())
+	require.NoError(t, err)
+	require.Equal(t, Stopped, m.Verdict)
+	gate.open(t)
+	h.busy.Wait()
+	assert.Empty(t, w.at("refs/heads/agent/t1"))
+	m, err = w.git.Look(t.Context(), "t1", p.Target)
+	require.NoError(t, err)
+	assert.Equal(t, Stopped, m.Verdict)
+}
+
+// The refs have moved and only the answer is late: the remote shows it.
+func TestLateAnswerIsNoDoubt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	h := w.serve(&host{})
+	gate := w.gate("post-receive")
+	p := w.work("t1", "agent/t1")
+	p.Target.Remote = h.url
+	w.git.Limit = 3 * time.Second
+	got, err := w.git.Publish(t.Context(), p)
+	require.NoError(t, err)
+	assert.Equal(t, Receipt{Commit: w.head(), Marker: w.at("refs/sbx/fence/t1")}, got, "it was this push, not an earlier one")
+	gate.open(t)
+	h.busy.Wait()
+}
+
+func TestLateAnswerOfAStop(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	h := w.serve(&host{})
+	w.gate("post-receive")
+	w.git.Limit = 2 * time.Second
+	there := Target{Remote: h.url, Branch: "b"}
+	m, err := w.git.Poison(t.Context(), "t1", there, "ann", w.git.Now())
+	require.NoError(t, err)
+	assert.Equal(t, Stopped, m.Verdict)
+}
+
+func TestHangingStopIsNoVerdict(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	h := w.serve(&host{})
+	w.gate("pre-receive")
+	w.git.Limit = 2 * time.Second
+	m, err := w.git.Poison(t.Context(), "t1", Target{Remote: h.url, Branch: "b"}, "ann", w.git.Now())
+	require.ErrorIs(t, err, ErrInDoubt)
+	assert.Equal(t, fault.KindUnavailable, fault.KindOf(err))
+	assert.Equal(t, Mark{}, m)
+}
+
+// tattling is a git that writes its process id down before it pushes.
+func (w *world) tattling() (program, pidFile string) {
+	w.t.Helper()
+	dir := w.t.TempDir()
+	program, pidFile = filepath.Join(dir, "git"), filepath.Join(dir, "pid")
+	script := "#!/bin/sh\ncase \" $* \" in *' push '*) echo $$ >" + pidFile + ".new; mv " + pidFile + ".new " + pidFile + ";; esac\nexec git \"$@\"\n"
+	require.NoError(w.t, os.WriteFile(program, []byte(script), 0o700))
+	return program, pidFile
+}
+
+func readPid(t *testing.T, path string) int {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	require.NoError(t, err)
+	return pid
+}
+
+func TestGitKilledInTheMiddleOfThePush(t *testing.T) {
+	t.Parallel()
+	for name, settle := range map[string]func(w *world, p Push, g gate, h *host) Verdict{
+		"the remote goes on": func(w *world, _ Push, g gate, h *host) Verdict {
+			g.open(w.t)
+			h.busy.Wait()
+			return Published
+		},
+		"a stop comes first": func(w *world, p Push, g gate, h *host) Verdict {
+			m, err := w.git.Poison(w.t.Context(), p.Task, p.Target, "ann", w.git.Now())
+			require.NoError(w.t, err)
+			g.open(w.t)
+			h.busy.Wait()
+			return m.Verdict
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			h := w.serve(&host{})
+			gate := w.gate("pre-receive")
+			p := w.work("t1", "agent/t1")
+			p.Target.Remote = h.url
+			killed := *w.git
+			var pidFile string
+			killed.Program, pidFile = w.tattling()
+			ended := make(chan error, 1)
+			go func() { ended <- second(killed.Publish(t.Context(), p)) }()
+			gate.await(t)
+			require.NoError(t, syscall.Kill(readPid(t, pidFile), syscall.SIGKILL))
+			err := <-ended
+			require.ErrorIs(t, err, ErrInDoubt)
+			want := settle(w, p, gate, h)
+			m, err := w.git.Look(t.Context(), "t1", p.Target)
+			require.NoError(t, err)
+			assert.Equal(t, want, m.Verdict)
+			assert.Equal(t, want == Published, w.at("refs/heads/agent/t1") != "")
+			w.empty()
+		})
+	}
+}
+
+func TestCanceledPublishLeavesDoubtAndNoProcess(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	gate := w.gate("pre-receive") // a local remote: the hook runs in git's own group
+	p := w.work("t1", "agent/t1")
+	var pidFile string
+	w.git.Program, pidFile = w.tattling()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- second(w.git.Publish(ctx, p)) }()
+	gate.await(t)
+	cancel()
+	err := <-ended
+	require.ErrorIs(t, err, ErrInDoubt)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Eventually(t, func() bool { return syscall.Kill(-readPid(t, pidFile), 0) == syscall.ESRCH }, 5*time.Second, 5*time.Millisecond)
+	w.git.Program = ""
+	m, err := w.git.Look(t.Context(), "t1", p.Target)
+	require.NoError(t, err)
+	assert.Equal(t, Absent, m.Verdict)
+	w.empty()
+}
+
+func TestCanceledBeforeAnything(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.work("t1", "agent/t1")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := w.git.Publish(ctx, p)
+	require.ErrorIs(t, err, context.Canceled)
+	assert.NotErrorIs(t, err, ErrInDoubt, "nothing was sent")
+}
