@@ -44,7 +44,7 @@ func (q queued) turn(ctx context.Context, t store.Task) error {
 		return err
 	}
 	for _, other := range live {
-		if other.Budget == t.Budget && older(other, before) && waiting(other) {
+		if other.Budget == t.Budget && older(other, before) && queues(other) {
 			return fault.New(fault.KindRefused, "%w: %s waits for longer", store.ErrBudget, other.ID)
 		}
 	}
@@ -59,9 +59,9 @@ func older(a, b store.Task) bool {
 	return a.ID < b.ID
 }
 
-// waiting says that a living process waits for memory for a task that has none. One
+// queues says that a living process waits for memory for a task that has none. One
 // whose process is gone does not hold up others: its lease ends.
-func waiting(t store.Task) bool {
+func queues(t store.Task) bool {
 	if t.ReserveMB > 0 || !t.LeaseUntil.After(t.ReadAt) {
 		return false
 	}
