@@ -6,13 +6,11 @@ import (
 	"errors"
 	"time"
 
+	"sbx/internal/commands"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/task"
 )
-
-// keptKind is under what the sandboxes that outlive their tasks are kept.
-const keptKind = "kept"
 
 // keeps is task.Keeps over the store.
 type keeps struct {
@@ -20,21 +18,14 @@ type keeps struct {
 	now   func() time.Time
 }
 
-// kept is one row.
-type kept struct {
-	Task      string    `json:"task"`
-	Session   string    `json:"session,omitempty"`
-	ExpiresAt time.Time `json:"expires_at"`
-}
-
 // Keep is task.Keeps'.
 func (k keeps) Keep(ctx context.Context, s task.Kept, id, session string) error {
-	body, err := json.Marshal(kept{Task: id, Session: session, ExpiresAt: s.ExpiresAt})
+	body, err := json.Marshal(commands.KeptRow{Task: id, Session: session, ExpiresAt: s.ExpiresAt})
 	if err != nil {
 		return err
 	}
 	for {
-		d, err := k.store.Doc(ctx, keptKind, s.Ref.String())
+		d, err := k.store.Doc(ctx, commands.KeptKind, s.Ref.String())
 		if err != nil {
 			return err
 		}
@@ -47,7 +38,7 @@ func (k keeps) Keep(ctx context.Context, s task.Kept, id, session string) error 
 
 // Claim is task.Keeps'.
 func (k keeps) Claim(ctx context.Context, ref sandbox.Ref) (bool, error) {
-	d, err := k.store.Doc(ctx, keptKind, ref.String())
+	d, err := k.store.Doc(ctx, commands.KeptKind, ref.String())
 	if err != nil || d.Version == 0 {
 		return false, err
 	}

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -151,7 +152,7 @@ func (o *cleanupOptions) read(cmd *cobra.Command, d *Deps) (*cleanupRun, error) 
 			d.Globals.Settings[name] = f.Value.String()
 		}
 	}
-	if err := r.readWorld(); err != nil {
+	if err := r.readWorld(cmd.Context()); err != nil {
 		return nil, err
 	}
 	return r, r.unspoken()
@@ -272,7 +273,8 @@ func (r *cleanupRun) unspoken() error {
 
 // readWorld takes the guards from the configuration, of the profiles that the run is
 // about.
-func (r *cleanupRun) readWorld() error {
+func (r *cleanupRun) readWorld(ctx context.Context) error {
+	held := r.d.leases(ctx)
 	c, err := r.d.Config()
 	if err != nil {
 		return err
@@ -286,7 +288,7 @@ func (r *cleanupRun) readWorld() error {
 		Now:        r.d.now,
 		Limits:     cleanup.Limits{MaxDelete: c.Limits.MaxDelete, MaxFraction: int(c.Limits.MaxFraction), Production: r.o.production},
 		Thresholds: r.d.thresholds,
-		Protected:  func(s sandbox.Sandbox) string { return r.d.protected(c, s) },
+		Protected:  func(s sandbox.Sandbox) string { return cmp.Or(r.d.protected(c, s), held.holds(s, false)) },
 	}
 	for _, p := range c.Selected() {
 		r.world.Profiles = append(r.world.Profiles, cleanup.Profile{

@@ -109,7 +109,12 @@ func (r *cleanupRun) act(ctx context.Context, p *output.Printer) error {
 // locked runs something while no other run of this state directory acts, and tells
 // how it went.
 func (r *cleanupRun) locked(ctx context.Context, p *output.Printer, do func(context.Context) error) error {
-	return r.announced(ctx, p, func() error { return r.d.alone(ctx, r.id, r.lockWait, do) })
+	return r.announced(ctx, p, func() error {
+		return r.d.alone(ctx, r.id, r.lockWait, func(ctx context.Context) error {
+			r.d.settleTasks(ctx, p)
+			return do(ctx)
+		})
+	})
 }
 
 // look lists and judges everything.

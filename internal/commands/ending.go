@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -23,6 +24,7 @@ type endRun struct {
 	config  *config.Config
 	fleet   *fleet.Fleet
 	targets []sandbox.Sandbox
+	held    *leases // by tasks
 	lost    []error // words that were not found, each with its kind
 }
 
@@ -58,6 +60,7 @@ func (r *endRun) prepare(ctx context.Context, args []string) error {
 	if r.fleet, err = r.d.Fleet(ctx); err != nil {
 		return err
 	}
+	r.held = r.d.leases(ctx)
 	r.targets, err = r.fleet.Find(ctx, words, fleet.FindOptions{Destructive: true})
 	if cause := ended(ctx, err); cause != nil {
 		return cause
@@ -81,7 +84,7 @@ func (r *endRun) still(s sandbox.Sandbox) (sandbox.Outcome, string) {
 
 // protected says why a sandbox may not be ended; "" = it may.
 func (r *endRun) protected(s sandbox.Sandbox) string {
-	return r.d.protected(r.config, s)
+	return cmp.Or(r.d.protected(r.config, s), r.held.holds(s, true))
 }
 
 // show ends the targets, unless refused says why not, and prints what became of

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,6 +54,9 @@ func reconcileAll(ctx context.Context, d *Deps, p *output.Printer, o reconcileOp
 		return r.showPlan(p, r.engine.Plan(ctx))
 	}
 	return d.alone(ctx, r.id, lockWait, func(ctx context.Context) error {
+		if o.fix {
+			d.settleTasks(ctx, p)
+		}
 		return r.recorded(ctx, p, reconcile.How{Limits: r.limits, Wait: wait, By: d.by("reconcile")})
 	})
 }
@@ -129,7 +133,8 @@ func (r *reconcileRun) assemble(ctx context.Context) error {
 	if r.store, err = r.d.Store(rules.Observe); err != nil {
 		return err
 	}
-	rules.Protected = func(s sandbox.Sandbox) string { return r.d.protected(r.config, s) }
+	held := r.d.leases(ctx)
+	rules.Protected = func(s sandbox.Sandbox) string { return cmp.Or(r.d.protected(r.config, s), held.holds(s, false)) }
 	rules.Owned = r.owned
 	rules.Thresholds = r.d.thresholds
 	sources, err := r.sources(f)

@@ -149,10 +149,10 @@ func (r *Runner) stillRuns(ctx context.Context, t Task) (bool, error) {
 		}
 	}
 	exit, err := r.o.Sandboxes.Exit(ctx, a.Ref())
-	switch fault.KindOf(err) {
-	case fault.KindNone:
+	switch kind := fault.KindOf(err); {
+	case err == nil:
 		return exit == nil, nil
-	case fault.KindGone, fault.KindNotFound:
+	case kind == fault.KindGone, kind == fault.KindNotFound:
 		return false, nil
 	}
 	return true, err // nothing can be said of it: it is left alone

@@ -138,8 +138,7 @@ func (r *Runner) clear(ctx context.Context, t Task, a Attempt) (Task, error) {
 			}
 		}
 	})
-	var expired expiredError
-	if !errors.As(err, &expired) {
+	if _, late := errors.AsType[expiredError](err); !late {
 		return t, err
 	}
 	return r.change(ctx, t.ID, func(n *Task) error {

@@ -28,7 +28,11 @@ func (r *Runner) finish(ctx context.Context, t Task) (Task, error) {
 		}
 	}
 	r.at("gone")
-	return r.change(ctx, t.ID, func(n *Task) error { return n.Finish() })
+	now, err := r.change(ctx, t.ID, func(n *Task) error { return n.Finish() })
+	if errors.Is(err, ErrNotGone) { // something turned up meanwhile: once more
+		return r.read(ctx, t.ID)
+	}
+	return now, err
 }
 
 // endAttempt ends an attempt's sandbox and notes that it is gone; an error of

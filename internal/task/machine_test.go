@@ -40,6 +40,7 @@ func creates(t *Task) error { return t.Created(t.Fence, sandbox.Sandbox{Provider
 func succeeds(t *Task) error {
 	return t.End(t.Fence, Ended{Exit: sandbox.Exit{Class: sandbox.ClassOK}})
 }
+
 func crashes(t *Task) error {
 	return t.End(t.Fence, Ended{Exit: sandbox.Exit{Class: sandbox.ClassCrash}})
 }
@@ -281,7 +282,7 @@ func life(t *testing.T, r *rand.Rand) {
 		assert.LessOrEqual(t, published, 1, "it passes twice")
 		if promised {
 			late := copied(now)
-			assert.Error(t, late.Pass(late.Fence, Publish{}), "a stop was promised, and the gate is open")
+			require.Error(t, late.Pass(late.Fence, Publish{}), "a stop was promised, and the gate is open")
 		}
 		if t.Failed() {
 			return

@@ -71,6 +71,9 @@ func (r *Runner) pass(ctx context.Context, t Task, p Publish) (Task, error) {
 	}
 	t = now
 	r.changed(t)
+	if t.late() { // it was written after the deadline, and judged before: nothing is published yet
+		return r.settle(ctx, t, Publish{State: PublishRefused, Message: "its deadline was reached at the gate"})
+	}
 	r.at("gate")
 	ctx2, stop := context.WithTimeout(ctx, PublishLimit)
 	defer stop()

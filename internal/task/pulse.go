@@ -134,10 +134,8 @@ func message(line string) (kind speech, session string) {
 // named is a session's name, where it is one that may be handed on.
 func named(word string) string {
 	word = strings.TrimSpace(word)
-	odd := func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.:", r))
-	}
-	if len(word) > 128 || strings.ContainsFunc(word, odd) {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:"
+	if len(word) > 128 || strings.Trim(word, plain) != "" {
 		return ""
 	}
 	return word

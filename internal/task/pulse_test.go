@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"sbx/internal/sandbox"
 )
@@ -98,7 +99,7 @@ func TestLinesOfAStreamOfBytes(t *testing.T) {
 	l := newLines(newPulse(noon(), ear), "stdout")
 	for _, part := range []string{"a", "b\nc\n", "", "\n", "d", strings.Repeat("x", longestLine), "e\n", "rest"} {
 		n, err := l.Write([]byte(part))
-		assert.NoError(t, err)
+		require.NoError(t, err)
 		assert.Equal(t, len(part), n)
 	}
 	l.flush()

@@ -20,34 +20,48 @@ func (r *Runner) watchSilence(ctx context.Context, t Task, p *pulse, cut context
 	if limit <= 0 || t.Spec.NoInactivity {
 		return
 	}
-	for {
-		if !r.silentFor(ctx, p, limit/2) {
-			return
-		}
+	for r.silentFor(ctx, p, limit/2) {
 		before := r.sign(ctx, t)
 		r.say(fmt.Sprintf("no output for %s; at %s it is ended, unless it is at work", short(limit/2), short(limit)))
-		busy := false
-		for ctx.Err() == nil && p.silence() >= limit/2 && p.silence() < limit {
-			if !pause(ctx, min(limit-p.silence(), time.Second)) {
-				return
-			}
+		if !r.silentOrHeard(ctx, p, limit) {
+			return
 		}
-		for p.silence() >= limit && p.silence() < MaxExtension*limit {
-			now := r.sign(ctx, t)
-			if busy = now.works(before); !busy {
-				break
-			}
-			p.extend()
-			before = now
-			if !pause(ctx, limit/2) {
-				return
-			}
+		if !r.extends(ctx, t, p, before) {
+			return
 		}
 		if p.silence() >= limit {
 			cut(expiredError{ReasonInactivity})
 			return
 		}
 	}
+}
+
+// silentOrHeard waits until the limit of silence is reached, or something was heard;
+// false = ctx ended.
+func (r *Runner) silentOrHeard(ctx context.Context, p *pulse, limit time.Duration) bool {
+	for p.silence() >= limit/2 && p.silence() < limit {
+		if !pause(ctx, min(limit-p.silence(), time.Second)) {
+			return false
+		}
+	}
+	return ctx.Err() == nil
+}
+
+// extends waits on while there is life without a word; false = ctx ended.
+func (r *Runner) extends(ctx context.Context, t Task, p *pulse, before sign) bool {
+	limit := t.Spec.Limits.Inactivity
+	for p.silence() >= limit && p.silence() < MaxExtension*limit {
+		now := r.sign(ctx, t)
+		if !now.works(before) {
+			break
+		}
+		p.extend()
+		before = now
+		if !pause(ctx, limit/2) {
+			return false
+		}
+	}
+	return true
 }
 
 // silentFor returns when nothing was heard for so long; false = ctx ended.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/task"
@@ -26,6 +27,7 @@ type sim struct {
 	began time.Time
 	mem   *store.InMemory
 	jump  atomic.Int64 // how far the store's clock is off, in nanoseconds
+	jumps bool         // it will be off, or is
 	quiet bool         // nothing goes wrong by itself: ends are held to their times
 
 	mu     sync.Mutex
@@ -36,6 +38,12 @@ type sim struct {
 	order  []*truth
 	harms  []harmful
 	late   sync.WaitGroup // what the world still does for requests whose sender is gone
+
+	scripts map[string][]program // what runs, where a test says so: by task and attempt
+	tune    func(*proc, *task.Options)
+	uses    func(*box) sandbox.Usage
+	execs   func(providers.Command) (sandbox.Exit, error)
+	probes  func() (providers.Health, error)
 
 	steps []string
 	wrong []string
@@ -177,6 +185,9 @@ func sleep(ctx context.Context, d time.Duration) bool {
 		return false
 	}
 }
+
+// rest lets time pass.
+func (s *sim) rest(d time.Duration) { sleep(context.Background(), d) }
 
 // gate is a moment at which a process may be killed, and where a frozen one stands.
 func (p *proc) gate(what string) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"strconv"
 	"time"
 
 	"sbx/internal/fault"
@@ -24,6 +25,8 @@ type box struct {
 	memoryMB        int64
 	linger          bool
 	ends            time.Duration // from the request to the end
+	answered        bool          // who asked for it was told of it
+	stray           bool          // it came when nobody waited for it any more
 	liar            int           // so many requests are answered and not followed
 	prog            program
 }
@@ -32,7 +35,22 @@ type box struct {
 type program struct {
 	length time.Duration // forever = it hangs
 	talks  time.Duration // between two lines; 0 = it says nothing
+	agent  bool          // it talks as an agent does
 	exit   sandbox.Class // ok, agent_error, killed_unknown, oom; gone = its box vanishes
+}
+
+func (p program) line(n int) string {
+	if p.agent {
+		return `{"type":"assistant","session_id":"s-1"}`
+	}
+	return "line " + strconv.Itoa(n)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 const forever = 1000 * time.Hour
@@ -84,6 +102,9 @@ func (c cloud) Create(ctx context.Context, profile string, spec sandbox.Spec) (s
 	s := c.p.s
 	var made *box
 	var refused error
+	s.mu.Lock()
+	s.onCreate(c.p, spec.TaskID)
+	s.mu.Unlock()
 	nonce := spec.Labels[sandbox.LabelNonce]
 	laggard := !s.quiet && time.Since(s.began) < chaos && s.roll("laggard", nonce) < 0.1
 	if !sleep(ctx, time.Duration(s.roll("prepares", nonce)*s.roll("too", nonce)*float64(4*time.Second))) {
@@ -111,6 +132,9 @@ func (c cloud) Create(ctx context.Context, profile string, spec sandbox.Spec) (s
 		sleep(ctx, time.Second)
 		return sandbox.Sandbox{}, away("cloud")
 	}
+	s.mu.Lock()
+	made.answered = true
+	s.mu.Unlock()
 	return sandbox.Sandbox{Provider: profile, ID: made.id, State: sandbox.StateRunning}, nil
 }
 
@@ -165,7 +189,7 @@ func (c cloud) Exit(ctx context.Context, ref sandbox.Ref) (*sandbox.Exit, error)
 func exitOf(class sandbox.Class) *sandbox.Exit {
 	codes := map[sandbox.Class]int{sandbox.ClassOK: 0, sandbox.ClassAgentError: 1, sandbox.ClassKilledUnknown: 137, sandbox.ClassOOM: 137}
 	code := codes[class]
-	return &sandbox.Exit{Code: &code, Raw: fmt.Sprint(code), Class: class}
+	return &sandbox.Exit{Code: &code, Raw: strconv.Itoa(code), Class: class}
 }
 
 func (c cloud) Logs(ctx context.Context, ref sandbox.Ref, q providers.LogQuery) iter.Seq2[sandbox.LogLine, error] {
@@ -178,8 +202,9 @@ func (c cloud) Logs(ctx context.Context, ref sandbox.Ref, q providers.LogQuery) 
 		s.mu.Lock()
 		b := s.find(ref.ID)
 		s.mu.Unlock()
+		end := b.made.Add(b.prog.length)
 		if b.prog.talks == 0 {
-			<-ctx.Done()
+			sleep(ctx, time.Until(end))
 			return
 		}
 		for n := 1; ; n++ {
@@ -187,13 +212,13 @@ func (c cloud) Logs(ctx context.Context, ref sandbox.Ref, q providers.LogQuery) 
 			if at.Before(q.Since) {
 				continue
 			}
-			if !sleep(ctx, time.Until(at)) || c.p.gate("line") != nil {
+			if !sleep(ctx, time.Until(earlier(at, end))) || c.p.gate("line") != nil {
 				return
 			}
 			s.mu.Lock()
 			silent := !b.alive(time.Now()) || b.over(time.Now())
 			s.mu.Unlock()
-			if silent || !yield(sandbox.LogLine{At: at, Text: fmt.Sprint("line ", n)}, nil) {
+			if silent || !yield(sandbox.LogLine{At: at, Text: b.prog.line(n)}, nil) {
 				return
 			}
 			if !s.quiet && s.roll("cut", b.id, n, c.p.n) < 0.05 {
@@ -204,15 +229,24 @@ func (c cloud) Logs(ctx context.Context, ref sandbox.Ref, q providers.LogQuery) 
 	}
 }
 
-func (c cloud) Exec(context.Context, sandbox.Ref, providers.Command) (sandbox.Exit, error) {
+func (c cloud) Exec(_ context.Context, _ sandbox.Ref, command providers.Command) (sandbox.Exit, error) {
+	if c.p.s.execs != nil {
+		return c.p.s.execs(command)
+	}
 	return sandbox.Exit{}, fault.New(fault.KindUnsupported, "no commands here")
 }
 
 func (c cloud) Probe(context.Context, sandbox.Ref) (providers.Health, error) {
+	if c.p.s.probes != nil {
+		return c.p.s.probes()
+	}
 	return providers.Health{}, fault.New(fault.KindUnsupported, "no probe here")
 }
 
-func (c cloud) Usage(context.Context, sandbox.Ref) (sandbox.Usage, error) {
+func (c cloud) Usage(_ context.Context, ref sandbox.Ref) (sandbox.Usage, error) {
+	if c.p.s.uses != nil {
+		return c.p.s.uses(c.p.s.find(ref.ID)), nil
+	}
 	return sandbox.Usage{}, fault.New(fault.KindUnsupported, "no usage here")
 }
 

@@ -43,7 +43,11 @@ func (s *sim) draw() []errand {
 		s.order = append(s.order, t)
 		s.say("%s: %+v", t.id, t.spec)
 		begin := time.Duration(r.Int64N(int64(5 * time.Second)))
-		all = append(all, s.doomed(errand{verb: "run", host: s.host(), task: t.id, after: begin}))
+		first := s.doomed(errand{verb: "run", host: s.host(), task: t.id, after: begin})
+		all = append(all, first)
+		if first.stiff > 0 && r.Float64() < 0.6 { // somebody goes on where it may have stopped
+			all = append(all, s.doomed(errand{verb: "again", host: s.host(), task: t.id, after: begin + 31*time.Second + s.when()}))
+		}
 		for range pick(r, 0, 0, 1, 1, 2) {
 			all = append(all, s.doomed(errand{verb: "stop", host: s.host(), task: t.id, after: begin + s.when()}))
 		}
@@ -107,7 +111,7 @@ func (s *sim) doomed(e errand) errand {
 	if s.quiet {
 		return e
 	}
-	e.stiff = time.Duration(r.ExpFloat64() * float64(pick(r, 20*time.Second, 40*time.Second, 200*time.Second)))
+	e.stiff = time.Duration(r.IntN(2))*35*time.Second + time.Duration(r.ExpFloat64()*float64(pick(r, 20*time.Second, 40*time.Second, 200*time.Second)))
 	switch r.IntN(8) {
 	case 0:
 		e.fuse = 1 + int(r.Float64()*r.Float64()*200)
@@ -150,8 +154,15 @@ func (s *sim) script(b *box) {
 			n++
 		}
 	}
+	if all := s.scripts[b.task]; len(all) > 0 {
+		b.prog, b.ends = all[min(n, len(all)-1)], time.Second
+		return
+	}
 	roll := func(what string) float64 { return s.roll(what, b.task, n) }
 	b.prog.length = time.Duration(roll("length") * roll("length too") * float64(40*time.Second))
+	if roll("long") < 0.25 {
+		b.prog.length += 45 * time.Second
+	}
 	if roll("talks") < 0.7 {
 		b.prog.talks = 500*time.Millisecond + time.Duration(roll("how often")*float64(8*time.Second))
 	}

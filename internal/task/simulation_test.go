@@ -69,7 +69,7 @@ func (s *sim) play() {
 	for _, e := range errands {
 		all.Go(func() { s.run(e) })
 	}
-	if !s.quiet && s.roll("jumps") < 0.15 {
+	if s.jumps = !s.quiet && s.roll("jumps") < 0.15; s.jumps {
 		all.Go(func() {
 			sleep(context.Background(), time.Duration(s.roll("jump at")*float64(chaos)))
 			by := time.Duration((s.roll("jump by") - 0.5) * float64(4*time.Minute))
@@ -128,7 +128,7 @@ func (s *sim) atTheEnd() {
 			s.fail("3: one stop of %s was acknowledged, another was told that it is public", t.id)
 		}
 		for _, b := range s.living(t.id) {
-			if k.State.Over() && (k.Kept == nil || k.Kept.Ref.ID != b.id) && !b.by.dead {
+			if k.State.Over() && (k.Kept == nil || k.Kept.Ref.ID != b.id) && !b.stray {
 				s.fail("7: %s outlives its task", b)
 			}
 		}
@@ -164,13 +164,16 @@ func (s *sim) run(e errand) {
 	p.done = true
 	p.kill(nil)
 	s.say("%s ends: %s %v", p, now.State, err)
+	if kind := fault.KindOf(err); kind == fault.KindNone || kind == fault.KindLocked {
+		s.onDone(p)
+	}
 	if isRaw(err) || errors.Is(err, errDead) {
 		s.fail("0: %s ends with an error that says nothing: %v", p, err)
 	}
 }
 
 func (p *proc) options() task.Options {
-	return task.Options{
+	o := task.Options{
 		Ledger: task.Ledger{Store: ledger{p}, LimitMB: limitMB}, Sandboxes: cloud{p}, Publisher: remote{p}, Breaker: breaker{p},
 		Owner: p.owner(), Alive: p.alive, At: p.at,
 		Roll: func() float64 { return p.s.roll("delay", p.n) },
@@ -179,6 +182,10 @@ func (p *proc) options() task.Options {
 			return "n" + strconv.Itoa(p.n) + "." + strconv.Itoa(p.calls["nonce"])
 		},
 	}
+	if p.s.tune != nil {
+		p.s.tune(p, &o)
+	}
+	return o
 }
 
 func (p *proc) does() (task.Task, error) {
@@ -243,6 +250,9 @@ func (p *proc) stops(stopper *task.Stopper) (task.Task, error) {
 	defer p.s.mu.Unlock()
 	if !p.dead && err == nil {
 		for _, b := range p.s.living(p.task) {
+			if b.stray {
+				continue
+			}
 			if t.Kept == nil || t.Kept.Ref.ID != b.id {
 				p.s.fail("5: a stop says that %s is gone, and %s lives", p.task, b)
 			}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"strings"
 	"time"
 
@@ -96,9 +97,7 @@ func (s Spec) TTL() time.Duration {
 func (t *Task) box(a Attempt, env []string) sandbox.Spec {
 	s := t.Spec
 	labels := map[string]string{}
-	for k, v := range s.Labels {
-		labels[k] = v
-	}
+	maps.Copy(labels, s.Labels)
 	labels[sandbox.LabelNonce] = a.Nonce
 	box := sandbox.Spec{
 		Name: s.Name, Command: s.Command, Env: env, Template: s.Template, Snapshot: s.Snapshot, Image: s.Image, Labels: labels,

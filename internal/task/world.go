@@ -12,16 +12,21 @@ import (
 
 // Sandboxes is what tasks need of the providers; a *fleet.Fleet has it.
 type Sandboxes interface {
+	Inside
 	Create(ctx context.Context, profile string, spec sandbox.Spec) (sandbox.Sandbox, error)
 	Get(ctx context.Context, ref sandbox.Ref) (sandbox.Sandbox, error)
+	// Labelled lists what a profile has with these labels: complete, or an error.
+	Labelled(ctx context.Context, profile string, labels map[string]string) ([]sandbox.Sandbox, error)
+	Terminate(ctx context.Context, targets []sandbox.Sandbox, o fleet.EndOptions) iter.Seq[sandbox.Ending]
+}
+
+// Inside is what can be seen and done inside a sandbox.
+type Inside interface {
 	Exit(ctx context.Context, ref sandbox.Ref) (*sandbox.Exit, error)
 	Logs(ctx context.Context, ref sandbox.Ref, q providers.LogQuery) iter.Seq2[sandbox.LogLine, error]
 	Exec(ctx context.Context, ref sandbox.Ref, c providers.Command) (sandbox.Exit, error)
 	Probe(ctx context.Context, ref sandbox.Ref) (providers.Health, error)
 	Usage(ctx context.Context, ref sandbox.Ref) (sandbox.Usage, error)
-	// Labelled lists what a profile has with these labels: complete, or an error.
-	Labelled(ctx context.Context, profile string, labels map[string]string) ([]sandbox.Sandbox, error)
-	Terminate(ctx context.Context, targets []sandbox.Sandbox, o fleet.EndOptions) iter.Seq[sandbox.Ending]
 }
 
 // Publisher makes a task's work public, and knows what became of it.

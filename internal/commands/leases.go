@@ -1,0 +1,133 @@
+package commands
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+	"sbx/internal/store"
+	"sbx/internal/task"
+)
+
+// leaseAge is how old what is known of leases may be: a task may be launched while a
+// plan waits for its answer.
+const leaseAge = 2 * time.Second
+
+// leases knows which sandboxes tasks are at work in, and which ones they have kept:
+// nobody may end those but by `sbx stop` (DESIGN section 7).
+type leases struct {
+	read func(context.Context, func(store.Store) error) error
+	ctx  context.Context //nolint:containedctx // the verb's own; a rule of protection is asked without one
+	now  func() time.Time
+
+	mu     sync.Mutex
+	at     time.Time
+	failed error
+	tasks  map[string]string      // a task that is at work, and who runs it
+	kept   map[sandbox.Ref]string // until when
+}
+
+// leases reads them when they are first asked for.
+func (d *Deps) leases(ctx context.Context) *leases {
+	return &leases{ctx: ctx, now: time.Now, read: func(_ context.Context, do func(store.Store) error) error {
+		st, err := d.Store(false)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = st.Close() }() // nothing was written
+		return do(st)
+	}}
+}
+
+// holds says why a sandbox is not to be ended; "" = no task holds it. Where leases
+// cannot be read, whatever was made for a task stays.
+func (l *leases) holds(s sandbox.Sandbox, byName bool) string {
+	if l == nil {
+		return ""
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.at.IsZero() || l.now().Sub(l.at) > leaseAge {
+		l.failed = l.load()
+		l.at = l.now()
+	}
+	if l.failed != nil {
+		if s.TaskID == "" || byName {
+			return ""
+		}
+		return "protected: it was made for task " + s.TaskID + ", and whether that is at work could not be read: " + l.failed.Error()
+	}
+	if who, held := l.tasks[s.TaskID]; held && s.TaskID != "" {
+		return "protected: task " + s.TaskID + " is at work in it (" + who + "); `sbx stop " + s.TaskID + "` ends both"
+	}
+	if until, kept := l.kept[s.Ref()]; kept && !byName {
+		return "protected: a task has kept it until " + until
+	}
+	return ""
+}
+
+func (l *leases) load() error {
+	ctx, stop := context.WithTimeout(l.ctx, memoryLimit)
+	defer stop()
+	l.tasks, l.kept = map[string]string{}, map[sandbox.Ref]string{}
+	return l.read(ctx, func(st store.Store) error {
+		tasks, err := task.Ledger{Store: st}.List(ctx, store.TaskQuery{Live: true})
+		if err != nil {
+			return err
+		}
+		for _, t := range tasks {
+			if t.Held() {
+				l.tasks[t.ID] = t.Owner.Who
+			}
+		}
+		docs, err := st.Docs(ctx, KeptKind)
+		if err != nil {
+			return err
+		}
+		for _, doc := range docs {
+			var k KeptRow
+			ref, bad := sandbox.ParseRef(doc.Key)
+			if json.Unmarshal(doc.Body, &k) == nil && bad == nil && doc.ReadAt.Before(k.ExpiresAt) {
+				l.kept[ref] = k.ExpiresAt.UTC().Format(time.RFC3339)
+			}
+		}
+		return nil
+	})
+}
+
+// settleTasks brings what dead processes left of tasks further, for a moment at most,
+// as everything that ends sandboxes does (tasks.md E3).
+func (d *Deps) settleTasks(ctx context.Context, p *output.Printer) {
+	live := 0
+	err := d.readTasks(func(ledger task.Ledger) error {
+		tasks, err := ledger.List(ctx, store.TaskQuery{Live: true})
+		live = len(tasks)
+		return err
+	})
+	if err != nil || live == 0 {
+		return
+	}
+	f, err := d.Only(ctx)
+	if err == nil {
+		err = d.withTasks(ctx, TaskParts{Fleet: f, Notice: p.Note}, func(_ store.Store, o task.Options) error {
+			d.sweepTasks(ctx, p, o)
+			return nil
+		})
+	}
+	if err != nil && ctx.Err() == nil {
+		p.Warn("tasks that dead processes left could not be settled: " + err.Error())
+	}
+}
+
+// KeptKind is under what the sandboxes that outlive their tasks are kept in the store.
+const KeptKind = "kept"
+
+// KeptRow is one of them.
+type KeptRow struct {
+	Task      string    `json:"task"`
+	Session   string    `json:"session,omitempty"`
+	ExpiresAt time.Time `json:"expires_at"`
+}

@@ -1,0 +1,78 @@
+package commands
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/sandbox"
+	"sbx/internal/store"
+	"sbx/internal/task"
+)
+
+// leasedBench has the sandbox aaaa, old and idle, which task t-work is at work in.
+func leasedBench(t *testing.T) (*bench, task.Ledger) {
+	t.Helper()
+	one := running("aaaa", 3*time.Hour)
+	one.Sandbox.TaskID, one.Sandbox.Activity = "t-work", sandbox.False
+	b, _ := oneFake(one)
+	b.configureNothing(t)
+	ledger := task.Ledger{Store: b.kept(atNoon)}
+	work := task.New("t-work", "", task.Spec{Provider: "prod", Command: []string{"true"}, Attempts: 1}, task.Owner{Host: "elsewhere", PID: 7, Who: "ann"}, noon)
+	_, _, err := ledger.Add(t.Context(), work)
+	require.NoError(t, err)
+	return b, ledger
+}
+
+func TestWhatATaskIsAtWorkInStays(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{"cleanup --older-than 1h --unowned", "terminate prod/aaaa"} {
+		b, _ := leasedBench(t)
+		r := b.run(t, line+" -o json")
+		assert.Contains(t, r.stdout, "task t-work is at work in it", line)
+		assert.NotContains(t, r.stdout, `"verified"`+`: 1`, line)
+		assert.Equal(t, "running", b.run(t, "inspect prod/aaaa -o json").item(t)["state"], line)
+	}
+}
+
+func TestWhatADeadTaskLeftMayGo(t *testing.T) {
+	t.Parallel()
+	b, ledger := leasedBench(t)
+	_, err := ledger.Change(t.Context(), "t-work", func(n *task.Task) error { n.LeaseUntil = noon.Add(-time.Minute); return nil })
+	require.NoError(t, err)
+	r := b.run(t, "cleanup --older-than 1h --unowned --yes --max-delete 9 -o json")
+	assert.Equal(t, 0, r.code, r.stderr)
+	assert.Equal(t, "terminated", b.run(t, "inspect prod/aaaa -o json").item(t)["state"])
+}
+
+func TestWhatATaskKeptStaysUntilItsTimeIsOver(t *testing.T) {
+	t.Parallel()
+	for until, want := range map[time.Duration]string{time.Minute: "running", -time.Minute: "terminated"} {
+		one := running("aaaa", 3*time.Hour)
+		one.Sandbox.Activity = sandbox.False
+		b, _ := oneFake(one)
+		b.configureNothing(t)
+		body, err := json.Marshal(KeptRow{Task: "t-1", ExpiresAt: noon.Add(until)})
+		require.NoError(t, err)
+		_, err = b.kept(atNoon).SwapDoc(t.Context(), store.Doc{Kind: KeptKind, Key: "prod/aaaa", Body: body})
+		require.NoError(t, err)
+		b.run(t, "cleanup --older-than 1h --unowned --yes --max-delete 9")
+		assert.Equal(t, want, b.run(t, "inspect prod/aaaa -o json").item(t)["state"], until)
+		b.run(t, "terminate prod/aaaa")
+		assert.Equal(t, "terminated", b.run(t, "inspect prod/aaaa -o json").item(t)["state"], "by name it may go")
+	}
+}
+
+func TestLeasesThatCannotBeReadProtectWhatTasksMade(t *testing.T) {
+	t.Parallel()
+	b, _ := leasedBench(t)
+	b.adjust = func(d *Deps) {
+		d.Store = func(bool) (store.Store, error) { return nil, errors.New("the disk is gone") }
+	}
+	r := b.run(t, "cleanup --older-than 1h --unowned -o json")
+	assert.Contains(t, r.stdout, "could not be read")
+}

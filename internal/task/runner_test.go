@@ -1,0 +1,660 @@
+package task_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+	"sbx/internal/task"
+)
+
+// inWorld plays one scene in virtual time, with the simulation's world and its rules.
+func inWorld(t *testing.T, play func(t *testing.T, s *sim)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSim(1)
+		s.quiet, s.scripts = true, map[string][]program{}
+		defer func() {
+			s.mu.Lock()
+			for _, p := range s.procs {
+				p.die("the end of the test")
+			}
+			s.mu.Unlock()
+			s.late.Wait()
+			if len(s.wrong) > 0 || t.Failed() {
+				t.Error(s.report())
+			}
+		}()
+		play(t, s)
+	})
+}
+
+func works(d time.Duration, exit sandbox.Class) program {
+	return program{length: d, exit: exit, talks: time.Second}
+}
+
+func plain() task.Spec {
+	return task.Spec{
+		Provider: "cloud", Command: []string{"work"}, Attempts: 3, Delay: 6 * time.Second, MemoryBytes: 256 * sandbox.MiB, Budget: "b",
+		Limits: task.Limits{Command: 5 * time.Minute, Attempt: 10 * time.Minute, Deadline: 35 * time.Minute, Inactivity: time.Minute},
+	}
+}
+
+// begin adds a task and runs it in a process of its own.
+func (s *sim) begin(id string, spec task.Spec, programs ...program) (*proc, <-chan error) {
+	t := &truth{id: id, spec: spec}
+	s.mu.Lock()
+	s.tasks[id], s.scripts[id] = t, programs
+	s.order = append(s.order, t)
+	s.mu.Unlock()
+	p := s.boot("run", "h1", id)
+	over := make(chan error, 1)
+	go func() {
+		_, err := p.does()
+		s.mu.Lock()
+		p.done = !p.dead
+		s.mu.Unlock()
+		over <- err
+	}()
+	return p, over
+}
+
+// stop is another process that stops a task, with both lines of its answer.
+func (s *sim) stop(id string) (forbid, end error) {
+	p := s.boot("stop", "h2", id)
+	stopper := task.NewStopper(p.options())
+	t, forbid := stopper.Forbid(p.ctx, id, "bob")
+	if forbid == nil {
+		s.mu.Lock()
+		s.onStop(p, id, true)
+		s.mu.Unlock()
+		_, end = stopper.End(p.ctx, t)
+	}
+	return forbid, end
+}
+
+func (s *sim) sweep(t *testing.T, host string) []task.Adopted {
+	t.Helper()
+	p := s.boot("sweep", host, "")
+	all, err := task.Sweep(p.ctx, p.options())
+	require.NoError(t, err)
+	return all
+}
+
+func (s *sim) now(t *testing.T, id string) task.Task {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k, found := s.kept(id)
+	require.True(t, found)
+	return k
+}
+
+func (s *sim) hurt(place, op, harm string, from, long time.Duration) {
+	s.harms = append(s.harms, harmful{place, op, harm, from, from + long, 1})
+}
+
+func classes(t task.Task) (all []sandbox.Class) {
+	for _, a := range t.Attempts {
+		all = append(all, a.Exit.Class)
+	}
+	return all
+}
+
+// TestOutcomes says what becomes of a task by what its programs do.
+func TestOutcomes(t *testing.T) {
+	t.Parallel()
+	const ok, killed, oom = sandbox.ClassOK, sandbox.ClassKilledUnknown, sandbox.ClassOOM
+	few := func(attempts int) task.Spec { s := plain(); s.Attempts = attempts; return s }
+	push := plain()
+	push.Push = "origin=work"
+	command := plain()
+	command.Publish = "make release"
+	for name, c := range map[string]struct {
+		spec     task.Spec
+		programs []program
+		state    task.State
+		classes  []sandbox.Class
+		code     int
+		publish  task.PublishState
+	}{
+		"it succeeds":                  {plain(), []program{works(10*time.Second, ok)}, task.Completed, []sandbox.Class{ok}, 0, ""},
+		"it fails":                     {plain(), []program{works(time.Second, sandbox.ClassAgentError)}, task.Failed, []sandbox.Class{sandbox.ClassAgentError}, 1, ""},
+		"it is killed, then succeeds":  {plain(), []program{works(time.Second, killed), works(time.Second, ok)}, task.Completed, []sandbox.Class{killed, ok}, 0, ""},
+		"it is killed to the end":      {few(2), []program{works(time.Second, killed)}, task.Failed, []sandbox.Class{killed, killed}, 137, ""},
+		"it needs more memory":         {plain(), []program{works(time.Second, oom), works(time.Second, ok)}, task.Completed, []sandbox.Class{oom, ok}, 0, ""},
+		"it needs ever more memory":    {plain(), []program{works(time.Second, oom)}, task.Failed, []sandbox.Class{oom, oom}, 137, ""},
+		"its sandbox vanishes, once":   {few(1), []program{works(3*time.Second, sandbox.ClassGone), works(time.Second, ok)}, task.Completed, []sandbox.Class{sandbox.ClassGone, ok}, 0, ""},
+		"its sandboxes vanish":         {few(1), []program{works(3*time.Second, sandbox.ClassGone)}, task.Failed, []sandbox.Class{sandbox.ClassGone, sandbox.ClassGone, sandbox.ClassGone}, 125, ""},
+		"it is pushed":                 {push, []program{works(time.Second, ok)}, task.Completed, []sandbox.Class{ok}, 0, task.PublishDone},
+		"it is published by a command": {command, []program{works(time.Second, ok)}, task.Completed, []sandbox.Class{ok}, 0, task.PublishDone},
+		"a failure is not published":   {push, []program{works(time.Second, sandbox.ClassAgentError)}, task.Failed, []sandbox.Class{sandbox.ClassAgentError}, 1, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(t *testing.T, s *sim) {
+				t.Helper()
+				_, over := s.begin("t-1", c.spec, c.programs...)
+				require.NoError(t, <-over)
+				now := s.now(t, "t-1")
+				assert.Equal(t, c.state, now.State, now.Refused)
+				assert.Equal(t, c.classes, classes(now))
+				assert.Equal(t, c.code, now.ExitCode())
+				assert.Equal(t, c.publish, now.Publish.State)
+				assert.Empty(t, s.living("t-1"))
+				for i := 1; i < len(now.Attempts); i++ {
+					before, after := now.Attempts[i-1], now.Attempts[i]
+					assert.False(t, before.GoneAt.After(after.IntentAt), "one after the other")
+					assert.GreaterOrEqual(t, after.IntentAt.Sub(before.EndedAt), before.Retry.Delay)
+					if before.Exit.Class == oom {
+						assert.Equal(t, 2*before.MemoryMB, after.MemoryMB)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestKilledAfterTwoMessages is the sources' case (S0-25): both attempts are in the
+// one report, about six seconds apart.
+func TestKilledAfterTwoMessages(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, s *sim) {
+		t.Helper()
+		s.tune = func(_ *proc, o *task.Options) { o.Roll = nil }
+		first := program{length: 15 * time.Second, talks: 7 * time.Second, agent: true, exit: sandbox.ClassKilledUnknown}
+		second := program{length: 13 * time.Second, talks: 4 * time.Second, agent: true, exit: sandbox.ClassOK}
+		_, over := s.begin("t-1", plain(), first, second)
+		require.NoError(t, <-over)
+		now := s.now(t, "t-1")
+		require.Equal(t, []sandbox.Class{sandbox.ClassKilledUnknown, sandbox.ClassOK}, classes(now))
+		assert.Equal(t, 2, *now.Attempts[0].Messages)
+		assert.Equal(t, 3, *now.Attempts[1].Messages)
+		assert.Equal(t, "s-1", now.Attempts[1].Session)
+		assert.Equal(t, 6*time.Second, now.Attempts[0].Retry.Delay)
+		assert.InDelta(t, 36, time.Since(s.began).Seconds(), 5)
+	})
+}
+
+// TestLimits reaches each of the four limits.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	loud := program{length: forever, talks: time.Second, exit: sandbox.ClassOK}
+	silent := program{length: forever, exit: sandbox.ClassOK}
+	busy := func(b *box) sandbox.Usage {
+		s := time.Since(b.made).Seconds() * 0.05
+		return sandbox.Usage{CPUSeconds: &s}
+	}
+	idle := func(b *box) sandbox.Usage {
+		s := time.Since(b.made).Seconds() * 0.01
+		return sandbox.Usage{CPUSeconds: &s}
+	}
+	for name, c := range map[string]struct {
+		program  program
+		change   func(*task.Spec)
+		uses     func(*box) sandbox.Usage
+		reason   task.Reason
+		after    time.Duration
+		extended bool
+	}{
+		"command":            {loud, nil, nil, task.ReasonCommand, 5 * time.Minute, false},
+		"attempt":            {loud, func(s *task.Spec) { s.Limits.Command = 0 }, nil, task.ReasonAttempt, 10 * time.Minute, false},
+		"deadline":           {loud, func(s *task.Spec) { s.Limits = task.Limits{Deadline: 35 * time.Minute} }, nil, task.ReasonDeadline, 35 * time.Minute, false},
+		"inactivity":         {silent, nil, nil, task.ReasonInactivity, time.Minute, false},
+		"inactivity, idle":   {silent, nil, idle, task.ReasonInactivity, time.Minute, false},
+		"inactivity, busy":   {silent, func(s *task.Spec) { s.Limits.Command = 0 }, busy, task.ReasonInactivity, 5 * time.Minute, true},
+		"inactivity off":     {silent, func(s *task.Spec) { s.NoInactivity = true }, nil, task.ReasonCommand, 5 * time.Minute, false},
+		"the first is right": {silent, func(s *task.Spec) { s.Limits.Command = 30 * time.Second }, nil, task.ReasonCommand, 30 * time.Second, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(t *testing.T, s *sim) {
+				t.Helper()
+				s.uses = c.uses
+				spec := plain()
+				if c.change != nil {
+					c.change(&spec)
+				}
+				_, over := s.begin("t-1", spec, c.program)
+				require.NoError(t, <-over)
+				now := s.now(t, "t-1")
+				assert.Equal(t, task.TimedOut, now.State)
+				assert.Equal(t, c.reason, now.Reason)
+				assert.Equal(t, c.reason, now.Last().Expired)
+				assert.Equal(t, c.extended, now.Last().Extended)
+				assert.InDelta(t, c.after.Seconds(), now.EndedAt.Sub(now.Attempts[0].IntentAt).Seconds(), 5)
+				assert.Equal(t, 124, now.ExitCode())
+			})
+		})
+	}
+}
+
+// TestAGrowingSessionIsLife lets an agent that says nothing and writes be.
+func TestAGrowingSessionIsLife(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, s *sim) {
+		t.Helper()
+		s.execs = func(c providers.Command) (sandbox.Exit, error) {
+			code := 0
+			size := strings.Repeat("1", 1+int(time.Since(s.began)/(20*time.Second)))
+			_, err := c.Stdout.Write([]byte(size + "\n"))
+			return sandbox.Exit{Code: &code}, err
+		}
+		spec := plain()
+		spec.Session = "session.jsonl"
+		_, over := s.begin("t-1", spec, program{length: 3 * time.Minute, exit: sandbox.ClassOK})
+		require.NoError(t, <-over)
+		now := s.now(t, "t-1")
+		assert.Equal(t, task.Completed, now.State)
+		assert.True(t, now.Last().Extended)
+	})
+}
+
+// TestStops stops a task at every stage: nothing of it becomes public, and all of it
+// is gone soon.
+func TestStops(t *testing.T) {
+	t.Parallel()
+	push := plain()
+	push.Push = "origin=work"
+	for name, c := range map[string]struct {
+		spec  task.Spec
+		at    string // the point that its runner stands at
+		after time.Duration
+		harm  func(*sim)
+	}{
+		"while it runs":                {push, "", 5 * time.Second, nil},
+		"before its answer is heard":   {push, "created", 5 * time.Second, nil},
+		"while the create hangs":       {push, "", 3 * time.Second, func(s *sim) { s.hurt("cloud", "create", "hangs", 0, time.Minute) }},
+		"while it waits for another":   {push, "", 14 * time.Second, nil},
+		"while it collects":            {push, "collected", 60 * time.Second, nil},
+		"at the gate":                  {push, "before the gate", 60 * time.Second, nil},
+		"between the gate and the end": {push, "gate", 60 * time.Second, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(t *testing.T, s *sim) {
+				t.Helper()
+				if c.harm != nil {
+					c.harm(s)
+				}
+				s.tune = func(p *proc, o *task.Options) {
+					o.Roll = nil
+					if p.verb == "run" && c.at != "" {
+						p.doom, p.stiff = c.at, 3*time.Minute
+					}
+				}
+				_, over := s.begin("t-1", c.spec, works(10*time.Second, sandbox.ClassKilledUnknown), works(30*time.Second, sandbox.ClassOK))
+				s.rest(c.after)
+				forbid, end := s.stop("t-1")
+				require.NoError(t, forbid)
+				require.NoError(t, end)
+				require.NoError(t, <-over)
+				now := s.now(t, "t-1")
+				assert.Equal(t, task.Stopped, now.State)
+				assert.Equal(t, 130, now.ExitCode())
+				assert.Zero(t, s.tasks["t-1"].published)
+				assert.Equal(t, "bob", now.StopBy)
+			})
+		})
+	}
+}
+
+// TestAStopOfAnotherProcessIsNoticed measures how soon a runner leaves what hangs.
+func TestAStopOfAnotherProcessIsNoticed(t *testing.T) {
+	t.Parallel()
+	for name, off := range map[string]bool{"by looking": false, "by its lease": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(t *testing.T, s *sim) {
+				t.Helper()
+				spec := plain()
+				spec.NoPolling = off
+				_, over := s.begin("t-1", spec, program{length: forever, exit: sandbox.ClassOK})
+				s.rest(10 * time.Second)
+				began := time.Now()
+				forbid, end := s.stop("t-1")
+				require.NoError(t, errors.Join(forbid, end))
+				require.NoError(t, <-over)
+				assert.Less(t, time.Since(began), 7*time.Second)
+			})
+		})
+	}
+}
+
+// TestATooLateStop is told so.
+func TestATooLateStop(t *testing.T) {
+	t.Parallel()
+	local, push := plain(), plain()
+	local.Publish, push.Push = "make release", "origin=work"
+	for name, c := range map[string]struct {
+		spec task.Spec
+		at   string
+		want error
+	}{
+		"a command is at work": {local, "gate", task.ErrPublishing},
+		"it is pushed":         {push, "pushed", task.ErrPublished},
+		"it is over":           {push, "", task.ErrPublished},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(t *testing.T, s *sim) {
+				t.Helper()
+				s.tune = func(p *proc, _ *task.Options) {
+					if p.verb == "run" && c.at != "" {
+						p.doom, p.stiff = c.at, time.Minute
+					}
+				}
+				_, over := s.begin("t-1", c.spec, works(5*time.Second, sandbox.ClassOK))
+				s.rest(30 * time.Second)
+				forbid, _ := s.stop("t-1")
+				require.ErrorIs(t, forbid, c.want)
+				assert.Equal(t, fault.KindRefused, fault.KindOf(forbid))
+				require.NoError(t, <-over)
+				assert.Equal(t, task.Completed, s.now(t, "t-1").State)
+			})
+		})
+	}
+}
+
+// TestACreateWithoutAnAnswer finds what it made, or waits until nothing can come.
+func TestACreateWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		harm  string
+		least time.Duration
+		gone  string
+	}{
+		"it was made":   {"unanswered", 0, "verified"},
+		"nothing comes": {"lost", time.Minute, "two looks"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(t *testing.T, s *sim) {
+				t.Helper()
+				s.hurt("cloud", "create", c.harm, 0, 10*time.Second)
+				_, over := s.begin("t-1", plain(), works(20*time.Second, sandbox.ClassOK))
+				require.NoError(t, <-over)
+				now := s.now(t, "t-1")
+				assert.Equal(t, task.Completed, now.State)
+				require.Len(t, now.Attempts, 2)
+				assert.Contains(t, now.Attempts[0].Gone, c.gone)
+				assert.True(t, now.Attempts[0].Retry.Free)
+				assert.GreaterOrEqual(t, now.Attempts[0].GoneAt.Sub(now.Attempts[0].IntentAt), c.least)
+			})
+		})
+	}
+}
+
+// TestAnEndThatIsNotSeen is said so, and a later sweep makes it certain.
+func TestAnEndThatIsNotSeen(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, s *sim) {
+		t.Helper()
+		spec := plain()
+		spec.Session = "x" // its sandbox lingers
+		s.hurt("cloud", "terminate", "lost", 0, 2*time.Minute)
+		_, lingers := s.begin("t-2", spec, works(5*time.Second, sandbox.ClassOK))
+		err := <-lingers
+		require.ErrorIs(t, err, task.ErrUnverified)
+		assert.Equal(t, fault.KindUnverified, fault.KindOf(err))
+		assert.NotEmpty(t, fault.HintOf(err))
+		now := s.now(t, "t-2")
+		assert.False(t, now.State.Over())
+		assert.Equal(t, task.Completed, now.Verdict)
+		s.rest(3 * time.Minute)
+		require.Len(t, s.sweep(t, "h2"), 1)
+		assert.Equal(t, task.Completed, s.now(t, "t-2").State)
+	})
+}
+
+// TestAStoreThatIsAway is waited for.
+func TestAStoreThatIsAway(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, s *sim) {
+		t.Helper()
+		s.hurt("store", "", "away", 8*time.Second, 10*time.Second)
+		_, over := s.begin("t-1", plain(), works(10*time.Second, sandbox.ClassOK))
+		require.NoError(t, <-over)
+		assert.Equal(t, task.Completed, s.now(t, "t-1").State)
+		assert.Len(t, s.now(t, "t-1").Attempts, 1)
+	})
+}
+
+// TestWaiting shows why a task has not begun, and that a sweep leaves it to its
+// owner.
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, s *sim) {
+		t.Helper()
+		big := plain()
+		big.MemoryBytes = 768 * sandbox.MiB
+		_, first := s.begin("t-1", big, works(50*time.Second, sandbox.ClassOK))
+		s.rest(time.Second)
+		_, second := s.begin("t-2", big, works(5*time.Second, sandbox.ClassOK))
+		s.rest(40 * time.Second)
+		assert.Equal(t, task.Pending, s.now(t, "t-2").State)
+		assert.Equal(t, "memory_budget", s.now(t, "t-2").Waits)
+		assert.Empty(t, s.sweep(t, "h1"))
+		require.NoError(t, <-first)
+		require.NoError(t, <-second)
+		assert.Equal(t, task.Completed, s.now(t, "t-2").State)
+		big.MemoryBytes = 2048 * sandbox.MiB
+		_, third := s.begin("t-3", big, works(time.Second, sandbox.ClassOK))
+		require.NoError(t, <-third)
+		assert.Equal(t, task.Failed, s.now(t, "t-3").State)
+		assert.Contains(t, s.now(t, "t-3").Refused, "never fits")
+	})
+	inWorld(t, func(t *testing.T, s *sim) {
+		t.Helper()
+		s.hurt("breaker", "allow", "open", 0, time.Minute)
+		_, over := s.begin("t-1", plain(), works(time.Second, sandbox.ClassOK))
+		s.rest(10 * time.Second)
+		assert.Contains(t, s.now(t, "t-1").Waits, "breaker")
+		require.NoError(t, <-over)
+		assert.Equal(t, task.Completed, s.now(t, "t-1").State)
+	})
+}
+
+// keeps is the list of kept sandboxes.
+type keeps struct {
+	listed map[sandbox.Ref]bool
+	kept   []task.Kept
+}
+
+func (k *keeps) Keep(_ context.Context, kept task.Kept, _, _ string) error {
+	k.kept = append(k.kept, kept)
+	k.listed[kept.Ref] = true
+	return nil
+}
+
+func (k *keeps) Claim(_ context.Context, ref sandbox.Ref) (bool, error) {
+	mine := k.listed[ref]
+	delete(k.listed, ref)
+	return mine, nil
+}
+
+// TestKeptAndResumed keeps a sandbox beyond its task, and goes on in it.
+func TestKeptAndResumed(t *testing.T) {
+	t.Parallel()
+	healthy := providers.Health{Condition: providers.ConditionHealthy}
+	for name, c := range map[string]struct {
+		probes             func() (providers.Health, error)
+		stolen             bool
+		resumed, recreated bool
+	}{
+		"it answers":        {func() (providers.Health, error) { return healthy, nil }, false, true, false},
+		"nobody knows":      {func() (providers.Health, error) { return providers.Health{Condition: providers.ConditionUnknown}, nil }, false, true, false},
+		"it is gone":        {func() (providers.Health, error) { return providers.Health{}, fault.New(fault.KindGone, "410") }, false, false, true},
+		"it is broken":      {func() (providers.Health, error) { return providers.Health{Condition: providers.ConditionBroken}, nil }, false, false, true},
+		"somebody else has": {func() (providers.Health, error) { return healthy, nil }, true, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(t *testing.T, s *sim) {
+				t.Helper()
+				list := &keeps{listed: map[sandbox.Ref]bool{}}
+				s.probes = c.probes
+				s.tune = func(_ *proc, o *task.Options) { o.Keeps = list }
+				var ran []providers.Command
+				s.execs = func(c providers.Command) (sandbox.Exit, error) {
+					ran = append(ran, c)
+					code := 0
+					return sandbox.Exit{Code: &code, Class: sandbox.ClassOK}, nil
+				}
+				spec := plain()
+				spec.KeepAlive = 5 * time.Minute
+				_, over := s.begin("t-1", spec, works(5*time.Second, sandbox.ClassOK))
+				require.NoError(t, <-over)
+				require.Len(t, list.kept, 1)
+				before := s.living("t-1")
+				require.Len(t, before, 1)
+				if c.stolen {
+					clear(list.listed)
+				}
+				spec = plain()
+				spec.Sandbox, spec.SessionID = list.kept[0].Ref, "s-1"
+				_, over = s.begin("t-2", spec, works(5*time.Second, sandbox.ClassOK))
+				require.NoError(t, <-over)
+				now := s.now(t, "t-2")
+				assert.Equal(t, task.Completed, now.State, now.Refused)
+				assert.Equal(t, c.resumed, now.Resumed)
+				assert.Equal(t, c.recreated, now.Recreated)
+				assert.Equal(t, c.stolen, len(s.living("t-1")) == 1, "what is somebody else's is left alone")
+				if c.resumed {
+					require.Len(t, ran, 1)
+					assert.Contains(t, ran[0].Env, "RESUME_SESSION_ID=s-1")
+				}
+			})
+		})
+	}
+}
+
+// TestSweeps leaves nothing of a dead owner, at whatever point it died.
+func TestSweeps(t *testing.T) {
+	t.Parallel()
+	push := plain()
+	push.Push = "origin=work"
+	for _, point := range []string{"intent", "created", "saved", "output", "collected", "before the gate", "gate", "pushed", "ending", "ended"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(t *testing.T, s *sim) {
+				t.Helper()
+				s.tune = func(p *proc, _ *task.Options) {
+					if p.verb == "run" {
+						p.doom, p.deadly = point, true
+					}
+				}
+				_, over := s.begin("t-1", push, works(20*time.Second, sandbox.ClassOK))
+				require.Error(t, <-over)
+				for n := 0; !s.now(t, "t-1").State.Over(); n++ {
+					require.Less(t, n, 500, "it is never over")
+					s.sweep(t, "h1")
+					s.rest(10 * time.Second)
+				}
+				now := s.now(t, "t-1")
+				published := s.tasks["t-1"].published == 1
+				assert.Equal(t, published, now.Publish.State == task.PublishDone)
+				assert.Equal(t, published, now.State == task.Completed)
+				if point == "saved" || point == "output" || point == "collected" || point == "pushed" {
+					assert.True(t, published, "what its owner did is not lost")
+				}
+			})
+		})
+	}
+}
+
+// TestSwitches says what happens where a guard is switched off.
+func TestSwitches(t *testing.T) {
+	t.Parallel()
+	t.Run("authoritative_timeout", func(t *testing.T) {
+		t.Parallel()
+		inWorld(t, func(t *testing.T, s *sim) {
+			t.Helper()
+			spec := plain()
+			spec.NoKill, spec.Limits = true, task.Limits{Command: 30 * time.Second, Attempt: time.Minute}
+			_, over := s.begin("t-1", spec, works(forever, sandbox.ClassOK))
+			require.ErrorIs(t, <-over, task.ErrUnverified)
+			require.Len(t, s.living("t-1"), 1)
+			s.rest(3 * time.Minute)
+			s.sweep(t, "h1")
+			assert.Equal(t, task.TimedOut, s.now(t, "t-1").State, "its provider's own limit has ended it")
+		})
+	})
+	t.Run("db_backed_stop", func(t *testing.T) {
+		t.Parallel()
+		inWorld(t, func(t *testing.T, s *sim) {
+			t.Helper()
+			spec := plain()
+			spec.NoForeign = true
+			_, over := s.begin("t-1", spec, works(20*time.Second, sandbox.ClassOK))
+			s.rest(5 * time.Second)
+			forbid, _ := s.stop("t-1")
+			assert.Equal(t, fault.KindUnsupported, fault.KindOf(forbid))
+			require.NoError(t, <-over)
+			assert.Equal(t, task.Completed, s.now(t, "t-1").State)
+		})
+	})
+	t.Run("health_probe", func(t *testing.T) {
+		t.Parallel()
+		inWorld(t, func(t *testing.T, s *sim) {
+			t.Helper()
+			s.probes = func() (providers.Health, error) { panic("it was asked") }
+			s.execs = func(providers.Command) (sandbox.Exit, error) {
+				return sandbox.Exit{Class: sandbox.ClassOK}, nil
+			}
+			spec := plain()
+			spec.KeepAlive = time.Minute
+			_, over := s.begin("t-1", spec, works(time.Second, sandbox.ClassOK))
+			require.NoError(t, <-over)
+			again := plain()
+			again.NoProbe, again.Sandbox = true, s.now(t, "t-1").Kept.Ref
+			_, over = s.begin("t-2", again)
+			require.NoError(t, <-over)
+			assert.True(t, s.now(t, "t-2").Resumed)
+		})
+	})
+}
+
+// TestTheOperatorsOwnStop ends a task of this very process.
+func TestTheOperatorsOwnStop(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, s *sim) {
+		t.Helper()
+		spec := plain()
+		s.tasks["t-1"] = &truth{id: "t-1", spec: spec}
+		p := s.boot("run", "h1", "t-1")
+		o := p.options()
+		kept, _, err := o.Ledger.Add(p.ctx, task.Task{ID: "t-1", Spec: spec, State: task.Pending})
+		require.NoError(t, err)
+		stop := make(chan struct{})
+		time.AfterFunc(5*time.Second, func() { close(stop) })
+		now, err := task.NewRunner(o, nil, stop).Run(p.ctx, kept)
+		require.NoError(t, err)
+		assert.Equal(t, task.Stopped, now.State)
+		assert.Less(t, time.Since(s.began), 10*time.Second)
+	})
+}
+
+// TestOneRunsATask and another is told who.
+func TestOneRunsATask(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, s *sim) {
+		t.Helper()
+		_, over := s.begin("t-1", plain(), works(10*time.Second, sandbox.ClassOK))
+		s.rest(3 * time.Second)
+		p := s.boot("other", "h2", "t-1")
+		_, err := task.NewRunner(p.options(), nil, nil).Run(p.ctx, s.now(t, "t-1"))
+		require.ErrorIs(t, err, task.ErrMoved)
+		assert.Equal(t, fault.KindLocked, fault.KindOf(err))
+		require.NoError(t, <-over)
+	})
+}
