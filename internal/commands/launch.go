@@ -315,7 +315,11 @@ func notRunWords(t task.Task) string {
 func (r taskRow) farewell() []string {
 	lines := []string{"task " + r.ID + ": " + told(string(r.State), r.more())}
 	if a := r.Last(); a != nil && r.State != task.Completed {
-		lines = append(lines, attemptLine(*a))
+		line := attemptLine(*a)
+		if r.Refused != "" && r.Publish.State == task.PublishNone {
+			line += ": " + r.Refused // else it is among the words about the publication
+		}
+		lines = append(lines, line)
 	}
 	if r.Spec.Publishes() {
 		lines = append(lines, "publish: "+r.publishWords())
