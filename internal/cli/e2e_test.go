@@ -95,6 +95,7 @@ func setup(e *testscript.Env) error {
 	e.Setenv("GORACE", promptRace())
 	prepare(e)
 	e.Defer(func() { endAll(filepath.Join(e.WorkDir, "state")) })
+	launchable(e)
 	return nil
 }
 
