@@ -28,6 +28,7 @@ type Figure struct {
 	Unit    Unit
 	Target  Target
 	Samples int    // what the value was taken from
+	Same    string // the ID of the figure that this one repeats; "" = none
 	Why     string // what the value is of, and what it cannot know; "" = the title says all
 }
 
@@ -88,6 +89,12 @@ func share(f Figure, pass, of int) Figure {
 		v := float64(pass) / float64(of)
 		f.Value = &v
 	}
+	return f
+}
+
+// same is a figure under the ID of another source.
+func same(id string, f Figure) Figure {
+	f.ID, f.Same = id, f.ID
 	return f
 }
 

@@ -31,14 +31,15 @@ func (m measured) silences() []Figure {
 	in := func(id, title string, t Target, why string) Figure {
 		return Figure{ID: id, Group: groupInactivity, Title: title, Target: t, Why: why}
 	}
+	rate := share(in("S1-28", "ended for inactivity", Target{"<", 0.05}, "of attempts whose program began"), silent, ran)
 	return []Figure{
-		share(in("S1-28", "attempts that inactivity ended", Target{"<", 0.05}, ""), silent, ran),
-		share(in("S1-42", "attempts that inactivity ended", Target{"<", 0.05}, "the same as S1-28"), silent, ran),
-		share(in("S1-43", "ended, but had worked in its silence", Target{"<", 0.02},
+		rate,
+		same("S1-42", rate),
+		share(in("S1-43", "ended, though it had worked", Target{"<", 0.02},
 			"of those that were silent too long; whether a still one would have gone on cannot be known"), wrong, judged),
-		rank(in("S1-44", "last output to the end of a stuck one, 99 of 100", Target{"<", 61},
+		rank(in("S1-44", "from silence to its end (p99)", Target{"<", 61},
 			"the limit's 60 s, and one to see it; a longer --inactivity misses it"), UnitSeconds, detection, 99),
-		share(in("S1-53", "alert: attempts that inactivity ended", Target{"<=", 0.20}, "over the target: look at the agents"), silent, ran),
+		share(in("S1-53", "alert: ended for inactivity", Target{"<=", 0.20}, "over the target: look at the agents"), silent, ran),
 	}
 }
 
@@ -66,7 +67,7 @@ func (m measured) timeouts() []Figure {
 		return Figure{ID: id, Group: groupTimeout, Title: title, Target: t, Why: why}
 	}
 	return []Figure{
-		share(in("S1-45", "limits that ended the sandbox", Target{">", 0.95}, "not seen within 30 s counts as failed"), done, owed),
+		share(in("S1-45", "limits that ended it", Target{">", 0.95}, "not seen within 30 s counts as failed"), done, owed),
 		share(in("S1-46", "no push after a limit", Target{">=", 1}, "of timed out tasks that were to publish"), quiet, published),
 		races,
 	}

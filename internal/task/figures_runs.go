@@ -53,11 +53,11 @@ func (m measured) success() []Figure {
 	const baseline = "a figure to compare over time: no target is set"
 	in := func(id, title, why string) Figure { return Figure{ID: id, Group: groupSuccess, Title: title, Why: why} }
 	return []Figure{
-		share(in("S0-21", "tasks completed without a SIGKILL", baseline+"; stopped ones do not count"), clean, over),
+		share(in("S0-21", "completed without a SIGKILL", baseline+"; stopped ones do not count"), clean, over),
 		share(in("S0-22", "retried tasks that completed", baseline+"; stopped ones do not count"), again, tried),
-		rank(in("S0-23 p50", "time to SIGKILL, half of them", baseline), UnitSeconds, seconds, 50),
-		rank(in("S0-23 p95", "time to SIGKILL, 95 of 100", baseline), UnitSeconds, seconds, 95),
-		rank(in("S0-24", "messages before a SIGKILL, half of them", baseline+"; of agents that tell them"), UnitMessages, messages, 50),
+		rank(in("S0-23 p50", "time to SIGKILL (p50)", baseline), UnitSeconds, seconds, 50),
+		rank(in("S0-23 p95", "time to SIGKILL (p95)", baseline), UnitSeconds, seconds, 95),
+		rank(in("S0-24", "messages before it (p50)", baseline+"; of agents that tell them"), UnitMessages, messages, 50),
 	}
 }
 
@@ -76,10 +76,10 @@ func (m measured) resumes() []Figure {
 		return Figure{ID: id, Group: groupResume, Title: title, Target: t, Why: why}
 	}
 	return []Figure{
-		share(in("S1-27", "kept sandboxes that did not answer", Target{}, "a figure to compare over time; one that was claimed or had expired counts"), sick, all),
-		share(in("S1-39", "gone sandboxes that were made anew", Target{">", 0.95}, ""), anew, gone),
-		share(in("S1-40", "sessions resumed where it answered", Target{">", 0.90}, "the command ran to an end of its own"), on, answered),
-		share(in("S1-41", "no second use of a sandbox that is gone", Target{">=", 1}, "a loop of reinstalling begins with one"), once, dropped),
+		share(in("S1-27", "kept ones that did not answer", Target{}, "a figure to compare over time; one that was claimed or had expired counts"), sick, all),
+		share(in("S1-39", "gone ones that were made anew", Target{">", 0.95}, ""), anew, gone),
+		share(in("S1-40", "sessions that were resumed", Target{">", 0.90}, "of sandboxes that answered: the command ran to an end of its own"), on, answered),
+		share(in("S1-41", "gone ones not used again", Target{">=", 1}, "a loop of reinstalling begins with one"), once, dropped),
 	}
 }
 
