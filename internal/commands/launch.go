@@ -226,7 +226,9 @@ func (d *Deps) bring(ctx context.Context, p *output.Printer, options task.Option
 		case <-over:
 		}
 	}()
-	return task.NewRunner(options, env, ctx.Done()).Run(life, t)
+	return d.controlled(ctx, p, options.Ledger, t, func() (task.Task, error) {
+		return task.NewRunner(options, env, ctx.Done()).Run(life, t)
+	})
 }
 
 // secondSignal hears the operator's second wish to be gone: the first has ended the

@@ -18,6 +18,7 @@ func (r taskRow) page(s *output.Sheet) {
 	known(s, "why", r.Refused)
 	known(s, "waits for", r.Waits)
 	known(s, "key", r.Key)
+	known(s, "description", r.Spec.Description)
 	known(s, "command", strings.Join(r.Spec.Command, " "))
 	known(s, "resumed from", r.ResumedFrom)
 	if r.Spec.Publishes() {
