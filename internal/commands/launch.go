@@ -316,6 +316,7 @@ func (r taskRow) farewell() []string {
 	lines := []string{"task " + r.ID + ": " + told(string(r.State), r.more())}
 	if a := r.Last(); a != nil && r.State != task.Completed {
 		lines = append(lines, attemptLine(*a))
+		lines = append(lines, r.failure()...)
 	}
 	if r.Spec.Publishes() {
 		lines = append(lines, "publish: "+r.publishWords())
