@@ -35,3 +35,16 @@ func (a *app) notifier(ping string) (*notify.Notifier, error) {
 	n, err := notify.New(httpx.Net{Now: a.process.Now, Lookup: a.process.Lookup, Trace: a.trace(), Agent: "sbx/" + version().Version}, t)
 	return n, errors.Join(append(missing, err)...)
 }
+
+// control tells the control plane that the configuration names; nil without one.
+func (a *app) control() (*notify.Control, error) {
+	c, err := a.config()
+	if err != nil {
+		return nil, err
+	}
+	run, err := c.Run()
+	if err != nil {
+		return nil, err
+	}
+	return notify.NewControl(httpx.Net{Now: a.process.Now, Lookup: a.process.Lookup, Trace: a.trace(), Agent: "sbx/" + version().Version}, run.CallbackURL)
+}

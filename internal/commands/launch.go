@@ -228,7 +228,9 @@ func (d *Deps) bring(ctx context.Context, p *output.Printer, options task.Option
 		case <-over:
 		}
 	}()
-	return task.NewRunner(options, env, ctx.Done()).Run(life, t)
+	return d.controlled(ctx, p, options.Ledger, t, func() (task.Task, error) {
+		return task.NewRunner(options, env, ctx.Done()).Run(life, t)
+	})
 }
 
 // secondSignal hears the operator's second wish to be gone: the first has ended the
@@ -315,11 +317,8 @@ func notRunWords(t task.Task) string {
 func (r taskRow) farewell() []string {
 	lines := []string{"task " + r.ID + ": " + told(string(r.State), r.more())}
 	if a := r.Last(); a != nil && r.State != task.Completed {
-		line := attemptLine(*a)
-		if r.Refused != "" && r.Publish.State == task.PublishNone {
-			line += ": " + r.Refused // else it is among the words about the publication
-		}
-		lines = append(lines, line)
+		lines = append(lines, attemptLine(*a))
+		lines = append(lines, r.failure()...)
 	}
 	if r.Spec.Publishes() {
 		lines = append(lines, "publish: "+r.publishWords())

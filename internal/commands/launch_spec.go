@@ -38,7 +38,7 @@ func (l *launching) spec(ctx context.Context) (task.Spec, error) {
 	if err := l.publishing(ctx, &spec); err != nil {
 		return spec, err
 	}
-	spec.Session = l.o.session
+	spec.Session, spec.Description = l.o.session, l.o.description
 	spec.RetryOn = l.o.classes
 	if l.o.budgetMB > 0 {
 		spec.Budget = budgetName(l.d.Process.Host)

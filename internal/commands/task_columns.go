@@ -227,8 +227,8 @@ func (r taskRow) next() []string {
 		return []string{"sbx stop " + r.ID}
 	case !r.State.Over():
 		return []string{"sbx stop " + r.ID}
-	case last != nil && last.Sandbox != "" && last.Exit != nil && last.Exit.Class == sandbox.ClassOOM:
-		return []string{"sbx logs " + last.Ref().String() + " --tail 50", "sbx run --memory SIZE ..."}
+	case last != nil && last.Sandbox != "" && r.outOfMemory():
+		return []string{"sbx logs " + last.Ref().String() + " --tail 50", r.moreMemory()}
 	case last != nil && last.Sandbox != "":
 		return []string{"sbx logs " + last.Ref().String() + " --tail 50"}
 	}

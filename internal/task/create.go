@@ -38,7 +38,7 @@ func (r *Runner) make(ctx context.Context, t Task, a Attempt) (sandbox.Sandbox, 
 	var made sandbox.Sandbox
 	var failed error
 	request := r.alongside(asked, func(ctx context.Context) {
-		spec := t.box(a, r.env)
+		spec := t.box(a, r.environment(t))
 		spec.Linger = t.Spec.Lingers()
 		made, failed = r.o.Sandboxes.Create(ctx, a.Provider, spec)
 	})
