@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/httpx"
 	"sbx/internal/notify"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
@@ -32,7 +31,7 @@ func plane(t *testing.T, b *bench, status int) func() []map[string]any {
 	t.Cleanup(server.Close)
 	var err error
 	b.env = append(b.env, "CALLBACK_URL="+server.URL+"/s3cr3tZZZZ")
-	b.control, err = notify.NewControl(httpx.Net{}, server.URL+"/s3cr3tZZZZ")
+	b.control, err = notify.NewControl(notify.Net{}, server.URL+"/s3cr3tZZZZ")
 	require.NoError(t, err)
 	return func() []map[string]any {
 		mu.Lock()

@@ -46,6 +46,13 @@ func causeWords(e task.Exit) string {
 		sandbox.CauseInactivity:     "it showed no sign of life, and sbx ended it",
 		sandbox.CauseStopped:        "somebody stopped it",
 		sandbox.CauseSupervisorLost: "the process that ran it died",
+		sandbox.CauseBusyLoop:       "it was busy without an end",
+		sandbox.CauseHungIO:         "it waited for something that did not come",
+		sandbox.CauseLeak:           "its memory grew without an end",
+		sandbox.CauseSilent:         "it fell silent",
+		sandbox.CauseOrphan:         "nobody was left to run it",
+		sandbox.CauseNone:           "",
+		sandbox.CauseUnknown:        "",
 	}[e.Cause]
 	if words != "" {
 		return told(words, string(e.Confidence))
@@ -65,6 +72,11 @@ func classWords(c sandbox.Class) string {
 		sandbox.ClassTransport:     "the connection to the sandbox broke; the program may have gone on",
 		sandbox.ClassGone:          "the sandbox was gone under it",
 		sandbox.ClassInfra:         "the provider failed",
+		sandbox.ClassOOM:           "it ran out of memory",
+		sandbox.ClassTimeout:       "a time limit ended it",
+		sandbox.ClassStopped:       "somebody stopped it",
+		sandbox.ClassOK:            "",
+		sandbox.ClassUnknown:       "",
 	}[c]
 	if words == "" {
 		return "unknown"
