@@ -67,6 +67,8 @@ func causeWords(e task.Exit) string {
 		sandbox.CauseInactivity:     "it showed no sign of life, and sbx ended it",
 		sandbox.CauseStopped:        "somebody stopped it",
 		sandbox.CauseSupervisorLost: "the process that ran it died",
+		sandbox.CauseNone:           "", // the class says what is known; a running sandbox alone has the others
+		sandbox.CauseUnknown:        "", sandbox.CauseBusyLoop: "", sandbox.CauseHungIO: "", sandbox.CauseLeak: "", sandbox.CauseSilent: "", sandbox.CauseOrphan: "",
 	}[e.Cause]
 	if words != "" {
 		return told(words, string(e.Confidence))
@@ -86,6 +88,10 @@ func classWords(c sandbox.Class) string {
 		sandbox.ClassTransport:     "the connection to the sandbox broke; the program may have gone on",
 		sandbox.ClassGone:          "the sandbox was gone under it",
 		sandbox.ClassInfra:         "the provider failed",
+		sandbox.ClassOOM:           "it ran out of memory",
+		sandbox.ClassTimeout:       "a time limit of sbx ended it",
+		sandbox.ClassStopped:       "somebody stopped it",
+		sandbox.ClassOK:            "", sandbox.ClassUnknown: "",
 	}[c]
 	if words == "" {
 		return "unknown"
