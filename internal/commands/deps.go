@@ -65,7 +65,7 @@ type Deps struct {
 	// told; the error is a warning.
 	Notifier func(ping string) (*notify.Notifier, error)
 	// Control tells the control plane of `run.callback_url` how tasks go; nil without one.
-	Control func() (*notify.Control, error)
+	Control func() (ControlPlane, error)
 	// Tasks joins what launching and stopping tasks need.
 	Tasks func(ctx context.Context, parts TaskParts) (task.Options, error)
 	// Alive says whether the owner of a task lives; unknown where nobody here can tell.

@@ -4,13 +4,22 @@ import (
 	"context"
 	"time"
 
-	"sbx/internal/notify"
 	"sbx/internal/output"
 	"sbx/internal/task"
 )
 
 // beatEvery is the time between two heartbeats to a control plane (S2-10).
 const beatEvery = 30 * time.Second
+
+// ControlPlane hears how tasks go.
+type ControlPlane interface {
+	// Ended tells how something ended, for ten seconds at most; of two with one key the
+	// second changes nothing.
+	Ended(ctx context.Context, key string, report any) error
+	// Beat says once that something goes on.
+	Beat(ctx context.Context, beat any) error
+	Close()
+}
 
 // callbackSchema is the form of what a control plane gets.
 const callbackSchema = "sbx.callback/v1"
@@ -83,6 +92,9 @@ func (d *Deps) controlled(ctx context.Context, p *output.Printer, ledger task.Le
 	if err != nil {
 		p.Warn(err.Error())
 	}
+	if control == nil {
+		return run()
+	}
 	defer control.Close()
 	beats, stop := context.WithCancel(context.WithoutCancel(ctx))
 	over := make(chan struct{})
@@ -103,7 +115,7 @@ func (d *Deps) controlled(ctx context.Context, p *output.Printer, ledger task.Le
 
 // beat tells a control plane again and again that a task goes on. The first trouble
 // is told, the rest is the same.
-func (d *Deps) beat(ctx context.Context, p *output.Printer, ledger task.Ledger, control *notify.Control, id string) {
+func (d *Deps) beat(ctx context.Context, p *output.Printer, ledger task.Ledger, control ControlPlane, id string) {
 	every := time.NewTicker(beatEvery)
 	defer every.Stop()
 	told := false

@@ -1,53 +1,64 @@
 package commands
 
 import (
+	"context"
 	"encoding/json"
-	"net/http"
-	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/notify"
+	"sbx/internal/fault"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
 )
 
-// plane is a control plane that answers with a status and keeps what it was told.
-func plane(t *testing.T, b *bench, status int) func() []map[string]any {
-	t.Helper()
-	var mu sync.Mutex
-	var told []map[string]any
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var body map[string]any
-		assert.NoError(t, json.NewDecoder(r.Body).Decode(&body))
-		mu.Lock()
-		defer mu.Unlock()
-		told = append(told, body)
-		w.WriteHeader(status)
-	}))
-	t.Cleanup(server.Close)
-	var err error
-	b.env = append(b.env, "CALLBACK_URL="+server.URL+"/s3cr3tZZZZ")
-	b.control, err = notify.NewControl(notify.Net{}, server.URL+"/s3cr3tZZZZ")
-	require.NoError(t, err)
-	return func() []map[string]any {
-		mu.Lock()
-		defer mu.Unlock()
-		return told
+// plane is a control plane that keeps what it was told, as it would read it.
+type plane struct {
+	refuses error
+
+	mu   sync.Mutex
+	told []map[string]any
+}
+
+func (p *plane) hear(body any) error {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return err
 	}
+	var read map[string]any
+	if err := json.Unmarshal(raw, &read); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.told = append(p.told, read)
+	return p.refuses
+}
+
+func (p *plane) Ended(_ context.Context, _ string, report any) error { return p.hear(report) }
+func (p *plane) Beat(_ context.Context, beat any) error              { return p.hear(beat) }
+func (p *plane) Close()                                              {}
+
+// overseen is the examples' bench with a control plane.
+func overseen(t *testing.T) (*bench, *plane) {
+	t.Helper()
+	b, _ := examples(t)
+	p := &plane{}
+	b.control, b.env = p, []string{"CALLBACK_URL=http://127.0.0.1:1/done"}
+	return b, p
 }
 
 func TestAControlPlaneHearsOfTheEnd(t *testing.T) {
 	t.Parallel()
-	b, _ := examples(t)
-	told := plane(t, b, 204)
+	b, p := overseen(t)
 	r := b.run(t, "run --key k-1 -o json -- true")
 	require.Equal(t, 0, r.code, r.stderr)
-	require.Len(t, told(), 1)
-	got := told()[0]
+	require.Len(t, p.told, 1)
+	got := p.told[0]
 	delete(got, "at")
 	attempts, _ := got["attempts"].([]any)
 	require.Len(t, attempts, 1)
@@ -60,26 +71,41 @@ func TestAControlPlaneHearsOfTheEnd(t *testing.T) {
 	}, got)
 }
 
-// TestAControlPlaneThatRefuses: how the task ended stays as it is, and the address is
-// shown nowhere.
+// TestAControlPlaneThatRefuses: how the task ended stays as it is.
 func TestAControlPlaneThatRefuses(t *testing.T) {
 	t.Parallel()
-	b, _ := examples(t)
-	told := plane(t, b, 404)
+	b, p := overseen(t)
+	p.refuses = fault.New(fault.KindUnavailable, "callback: no answer")
 	r := b.run(t, "run -- true")
 	assert.Equal(t, 0, r.code)
-	assert.Len(t, told(), 1)
-	assert.Contains(t, r.stderr, "warning: callback")
-	assert.NotContains(t, r.stderr+r.stdout, "s3cr3t")
+	assert.Len(t, p.told, 1)
+	assert.Contains(t, r.stderr, "callback: no answer")
 }
 
 func TestNobodyIsToldWithoutACallback(t *testing.T) {
 	t.Parallel()
-	b, _ := examples(t)
-	told := plane(t, b, 204)
+	b, p := overseen(t)
 	b.env = nil
 	assert.Equal(t, 0, b.run(t, "run -- true").code)
-	assert.Empty(t, told())
+	assert.Empty(t, p.told)
+}
+
+func TestAControlPlaneHearsThatATaskGoesOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBatchBench(t, "local")
+		p := &plane{refuses: fault.New(fault.KindUnavailable, "callback: no answer")}
+		b.control, b.env = p, []string{"CALLBACK_URL=http://127.0.0.1:1/done"}
+		r := b.runArgs(t, "run", "--inactivity", "200s", "--", "sh", "-c", "sleep 70; exit 3")
+		require.Equal(t, 3, r.code, r.stderr)
+		var events []any
+		for _, one := range p.told {
+			events = append(events, one["event"])
+		}
+		assert.Equal(t, []any{"heartbeat", "heartbeat", "completed"}, events)
+		assert.Equal(t, "running", p.told[0]["state"])
+		assert.Equal(t, 2, strings.Count(r.stderr, "callback: no answer"), "the first lost beat, and the lost end: %s", r.stderr)
+	})
 }
 
 func TestWhatAControlPlaneSees(t *testing.T) {

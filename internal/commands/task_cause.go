@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -19,9 +20,10 @@ func (r taskRow) failure() []string {
 	if r.State == task.Completed || a == nil || a.Exit == nil {
 		return nil
 	}
-	lines := []string{"likely cause: " + causeWords(*a.Exit)}
+	lines := []string{"likely cause: " + r.causeWords()}
+	blamed := a.Exit.Cause != sandbox.CauseNone && a.Exit.Cause != sandbox.CauseUnknown
 	for i, e := range a.Exit.Evidence {
-		if i < evidenceLines {
+		if i < evidenceLines && (blamed || e.What == "create") { // without a cause, the counters say only that all is well
 			lines = append(lines, "evidence: "+e.What+" = "+told(e.Value, e.Source))
 		}
 	}
@@ -32,6 +34,25 @@ func (r taskRow) failure() []string {
 		return append(lines, "not seen to be gone yet: the next sbx goes on with it")
 	}
 	return append(lines, "gone: everything made for it was seen to be gone")
+}
+
+// causeWords says why the task did not succeed: a program that did is not to blame.
+func (r taskRow) causeWords() string {
+	e := r.lastExit()
+	if e.Class != sandbox.ClassOK {
+		return causeWords(e)
+	}
+	switch r.Publish.State {
+	case task.PublishRefused:
+		return "the program succeeded, and its work was not published"
+	case task.PublishDoubt:
+		return "the program succeeded, and nobody knows whether its work was published"
+	case task.PublishNone, task.PublishBegun, task.PublishDone, task.PublishNothing:
+	}
+	if !r.StopAt.IsZero() {
+		return "somebody stopped it"
+	}
+	return cmp.Or(r.Refused, "unknown")
 }
 
 // causeWords says why a program ended, and how sure that is. What is not known is said
@@ -46,13 +67,8 @@ func causeWords(e task.Exit) string {
 		sandbox.CauseInactivity:     "it showed no sign of life, and sbx ended it",
 		sandbox.CauseStopped:        "somebody stopped it",
 		sandbox.CauseSupervisorLost: "the process that ran it died",
-		sandbox.CauseBusyLoop:       "it was busy without an end",
-		sandbox.CauseHungIO:         "it waited for something that did not come",
-		sandbox.CauseLeak:           "its memory grew without an end",
-		sandbox.CauseSilent:         "it fell silent",
-		sandbox.CauseOrphan:         "nobody was left to run it",
-		sandbox.CauseNone:           "",
-		sandbox.CauseUnknown:        "",
+		sandbox.CauseNone:           "", // the class says what is known; a running sandbox alone has the others
+		sandbox.CauseUnknown:        "", sandbox.CauseBusyLoop: "", sandbox.CauseHungIO: "", sandbox.CauseLeak: "", sandbox.CauseSilent: "", sandbox.CauseOrphan: "",
 	}[e.Cause]
 	if words != "" {
 		return told(words, string(e.Confidence))
@@ -73,10 +89,9 @@ func classWords(c sandbox.Class) string {
 		sandbox.ClassGone:          "the sandbox was gone under it",
 		sandbox.ClassInfra:         "the provider failed",
 		sandbox.ClassOOM:           "it ran out of memory",
-		sandbox.ClassTimeout:       "a time limit ended it",
+		sandbox.ClassTimeout:       "a time limit of sbx ended it",
 		sandbox.ClassStopped:       "somebody stopped it",
-		sandbox.ClassOK:            "",
-		sandbox.ClassUnknown:       "",
+		sandbox.ClassOK:            "", sandbox.ClassUnknown: "",
 	}[c]
 	if words == "" {
 		return "unknown"
@@ -105,7 +120,7 @@ func (r taskRow) pageFailure(s *output.Sheet) {
 	if !r.State.Over() || r.State == task.Completed || a == nil || a.Exit == nil {
 		return
 	}
-	s.Section("Why").Field("likely cause", causeWords(*a.Exit))
+	s.Section("Why").Field("likely cause", r.causeWords())
 	for _, one := range r.Attempts {
 		if one.Retry != nil && one.Retry.Why != "" {
 			did := "not tried again"

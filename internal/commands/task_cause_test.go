@@ -24,7 +24,7 @@ func TestTheFailurePageFitsAndTells(t *testing.T) {
 	first.Retry = &task.Retry{Again: true, Why: "it ran out of memory: once more with twice as much", MemoryMB: 512}
 	second := *first
 	second.N, second.Sandbox, second.MemoryMB = 2, "bbbb2222", 512
-	second.Retry = &task.Retry{Why: "the second oom in a row of attempts is not tried again"}
+	second.Retry = &task.Retry{Why: "it ended so a second time (oom)"}
 	one.Attempts = append(one.Attempts, second)
 	keepTasks(t, b, one)
 	r := b.run(t, "tasks show t-leak")
@@ -66,4 +66,15 @@ func TestFarewellOfAFailure(t *testing.T) {
 	}
 	one.VerifiedAt = time.Time{}
 	assert.Contains(t, strings.Join(taskRow{Task: one, now: noon}.farewell(), "\n"), "not seen to be gone yet")
+}
+
+func TestAProgramThatSucceededIsNotBlamed(t *testing.T) {
+	t.Parallel()
+	one := failedTask("t-push00000001", noon)
+	one.Attempts[0].Exit = &task.Exit{Class: sandbox.ClassOK, Evidence: []sandbox.Evidence{{What: "oom_kill", Value: "0", Source: "kernel"}}}
+	one.Spec.Push, one.Publish = "origin=fix", task.Publish{State: task.PublishRefused, Target: "origin=fix", Message: "the branch has moved"}
+	text := strings.Join(taskRow{Task: one, now: noon}.farewell(), "\n")
+	assert.Contains(t, text, "likely cause: the program succeeded, and its work was not published")
+	assert.Contains(t, text, "publish: refused (the branch has moved)")
+	assert.NotContains(t, text, "evidence:")
 }

@@ -67,13 +67,16 @@ func (t *Task) Next(roll float64) Retry {
 	if t.Spec.RetryOn != nil {
 		r = t.asked(class, r)
 	}
+	if class == sandbox.ClassKilledUnknown && a.Exit.Cause == sandbox.CauseOOMChild {
+		r.why = "it was killed when a process of it ran out of memory"
+	}
 	out := Retry{Why: r.why, Free: r.free}
 	switch before, free := t.met(class); {
 	case r.times == 0:
 		out.Free = false
 		return out
 	case r.times > 0 && before > r.times:
-		return Retry{Why: fmt.Sprintf("the second %s in a row of attempts is not tried again", class)}
+		return Retry{Why: fmt.Sprintf("it ended so a second time (%s)", class)}
 	case r.free && free >= InfraAttempts:
 		return Retry{Why: fmt.Sprintf("the infrastructure failed %d times", free), Free: true}
 	case !r.free && t.Counted() >= t.Spec.Attempts:
