@@ -172,10 +172,15 @@ func (l *launching) one(ctx context.Context, options task.Options, spec task.Spe
 	options.Ear = ear
 	now, err := l.d.bring(ctx, l.p, options, t, l.box.Env)
 	ear.close()
-	if ctx.Err() != nil && err != nil && !now.State.Over() {
-		l.p.Warn("task " + t.ID + " is left as it is: the next sbx goes on with it, and `sbx stop " + t.ID + "` stops it")
+	return l.finished(now, errors.Join(err, ranOut(ctx, now), l.joblog(now)))
+}
+
+// ranOut is the end of the verb's own time, which stops a task as the operator would.
+func ranOut(ctx context.Context, t task.Task) error {
+	if cause := context.Cause(ctx); t.State == task.Stopped && fault.KindOf(cause) == fault.KindTimeout {
+		return cause
 	}
-	return l.finished(now, errors.Join(err, l.joblog(now)))
+	return nil
 }
 
 // join waits for a task of the same key that somebody else runs, or takes it over
@@ -207,7 +212,7 @@ func (l *launching) join(ctx context.Context, options task.Options, t task.Task)
 }
 
 // bring runs a task in this process. The first signal stops it, fenced and verified;
-// the second leaves it to whoever comes next.
+// the second leaves what is still to be ended to whoever comes next.
 func (d *Deps) bring(ctx context.Context, p *output.Printer, options task.Options, t task.Task, env []string) (task.Task, error) {
 	life, leave := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer leave(nil)
@@ -228,9 +233,30 @@ func (d *Deps) bring(ctx context.Context, p *output.Printer, options task.Option
 		case <-over:
 		}
 	}()
-	return d.controlled(ctx, p, options.Ledger, t, func() (task.Task, error) {
+	now, err := d.controlled(ctx, p, options.Ledger, t, func() (task.Task, error) {
 		return task.NewRunner(options, env, ctx.Done()).Run(life, t)
 	})
+	if ctx.Err() != nil && err != nil && !now.State.Over() {
+		now = lastWord(ctx, p, options, now)
+	}
+	return now, err
+}
+
+// lastWord closes the gate of a task that is left in the middle, where the stop was
+// not written yet: nobody who goes on with it shall publish what the operator has
+// given up.
+func lastWord(ctx context.Context, p *output.Printer, options task.Options, t task.Task) task.Task {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer stop()
+	now, err := options.Ledger.Change(ctx, t.ID, func(n *task.Task) error { return n.Stop(options.Owner.Who) })
+	switch {
+	case err != nil && !errors.Is(err, task.ErrOver):
+		p.Warn("task " + t.ID + " is left as it is: the next sbx goes on with it, and `sbx stop " + t.ID + "` stops it")
+		return t
+	case !now.State.Over():
+		p.Warn("task " + t.ID + " will not publish; what was made for it is left to the next sbx, and to `sbx stop " + t.ID + "`")
+	}
+	return now
 }
 
 // secondSignal hears the operator's second wish to be gone: the first has ended the

@@ -133,7 +133,7 @@ func attemptLine(a task.Attempt) string {
 	if a.Exit != nil {
 		e = *a.Exit
 	}
-	text := fmt.Sprintf("attempt %d: %s", a.N, told(cmp.Or(string(e.Class), "ended"), cmp.Or(e.Signal, e.Raw)))
+	text := fmt.Sprintf("attempt %d: %s", a.N, told(cmp.Or(string(e.Class), "no exit"), cmp.Or(e.Signal, e.Raw)))
 	if e.Cause != sandbox.CauseNone && e.Cause != sandbox.CauseUnknown {
 		text += fmt.Sprintf(", cause %s (%s)", e.Cause, e.Confidence)
 	}
