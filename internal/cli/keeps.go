@@ -36,11 +36,15 @@ func (k keeps) Keep(ctx context.Context, s task.Kept, id, session string) error 
 	}
 }
 
-// Claim is task.Keeps'.
+// Claim is task.Keeps'. What is no longer kept is nobody's to go on in: the next sweep
+// ends it.
 func (k keeps) Claim(ctx context.Context, ref sandbox.Ref) (bool, error) {
 	d, err := k.store.Doc(ctx, commands.KeptKind, ref.String())
-	if err != nil || d.Version == 0 {
+	if err != nil {
 		return false, err
+	}
+	if row, ok := commands.ReadKept(d); !ok || !row.Holds(d) {
+		return false, nil
 	}
 	err = k.store.DropDoc(ctx, d)
 	if errors.Is(err, store.ErrSwapped) {

@@ -117,8 +117,8 @@ func (l *launching) with(ctx context.Context, spec task.Spec, do func(context.Co
 	if err != nil {
 		return err
 	}
-	return l.d.withTasks(ctx, TaskParts{Fleet: f, Secret: l.secret, Notice: l.p.Note, BudgetMB: l.o.budgetMB}, func(_ store.Store, options task.Options) error {
-		l.d.sweepTasks(ctx, l.p, options)
+	return l.d.withTasks(ctx, TaskParts{Fleet: f, Secret: l.secret, Notice: l.p.Note, BudgetMB: l.o.budgetMB}, func(st store.Store, options task.Options) error {
+		l.d.sweepTasks(ctx, l.p, st, options)
 		return do(ctx, options)
 	})
 }
@@ -139,8 +139,9 @@ func (d *Deps) withTasks(ctx context.Context, parts TaskParts, do func(store.Sto
 	return do(st, options)
 }
 
-// sweepTasks settles what dead processes left, for a moment at most.
-func (d *Deps) sweepTasks(ctx context.Context, p *output.Printer, options task.Options) {
+// sweepTasks settles what dead processes left and ends what was kept for long enough,
+// for a moment at most.
+func (d *Deps) sweepTasks(ctx context.Context, p *output.Printer, st store.DocStore, options task.Options) {
 	adopted, err := task.Sweep(ctx, options)
 	for _, a := range adopted {
 		p.Note(fmt.Sprintf("task %s was left by a dead process: it is %s now", a.Task.ID, told(string(a.Task.State), string(a.Task.Phase))))
@@ -148,6 +149,7 @@ func (d *Deps) sweepTasks(ctx context.Context, p *output.Printer, options task.O
 	if err != nil && ctx.Err() == nil {
 		p.Warn("tasks that dead processes left could not be looked at: " + err.Error())
 	}
+	d.endExpired(ctx, p, st, options)
 }
 
 // one launches one task, or joins the one of the same key.

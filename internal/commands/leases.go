@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"encoding/json"
 	"sync"
 	"time"
 
@@ -87,9 +86,8 @@ func (l *leases) read(ctx context.Context, st store.Store) error {
 		return err
 	}
 	for _, doc := range docs {
-		var k KeptRow
 		ref, bad := sandbox.ParseRef(doc.Key)
-		if json.Unmarshal(doc.Body, &k) == nil && bad == nil && doc.ReadAt.Before(k.ExpiresAt) {
+		if k, ok := ReadKept(doc); ok && bad == nil && k.Holds(doc) {
 			l.kept[ref] = k.ExpiresAt.UTC().Format(time.RFC3339)
 		}
 	}
@@ -110,8 +108,8 @@ func (d *Deps) settleTasks(ctx context.Context, p *output.Printer) {
 	}
 	f, err := d.Only(ctx)
 	if err == nil {
-		err = d.withTasks(ctx, TaskParts{Fleet: f, Notice: p.Note}, func(_ store.Store, o task.Options) error {
-			d.sweepTasks(ctx, p, o)
+		err = d.withTasks(ctx, TaskParts{Fleet: f, Notice: p.Note}, func(st store.Store, o task.Options) error {
+			d.sweepTasks(ctx, p, st, o)
 			return nil
 		})
 	}

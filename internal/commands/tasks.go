@@ -172,8 +172,9 @@ func (d *Deps) completeTasks(cmd *cobra.Command, _ []string, word string) ([]str
 
 // findTask finds a task by its id, a prefix that is its alone, or its key.
 func findTask(ctx context.Context, ledger task.Ledger, word string) (task.Task, error) {
-	if _, err := sandbox.ParseRef(word); err != nil || strings.Contains(word, "/") {
-		return task.Task{}, fault.Usage("%q is no id of a task", word).WithHint("`sbx tasks` lists them")
+	_, bad := sandbox.ParseRef(word)
+	if bad != nil || strings.Contains(word, "/") {
+		return findKey(ctx, ledger, word, fault.Usage("%q is no id and no key of a task", word).WithHint("`sbx tasks` lists them"))
 	}
 	t, err := ledger.Read(ctx, word)
 	if fault.KindOf(err) != fault.KindNotFound {
@@ -190,14 +191,19 @@ func findTask(ctx context.Context, ledger task.Ledger, word string) (task.Task, 
 			return t, fault.Usage("%q is the beginning of %d tasks", word, len(found)).WithHint("%s, %s, ...", found[0].ID, found[1].ID)
 		}
 	}
+	return findKey(ctx, ledger, word, fault.New(fault.KindNotFound, "no task is called %q", word).WithHint("`sbx tasks` lists them"))
+}
+
+// findKey finds a task by its key, which may be any text; none where no task has it.
+func findKey(ctx context.Context, ledger task.Ledger, key string, none error) (task.Task, error) {
 	all, err := ledger.List(ctx, store.TaskQuery{})
 	if err != nil {
-		return t, err
+		return task.Task{}, err
 	}
 	for _, one := range all {
-		if one.Key != "" && one.Key == word {
+		if one.Key != "" && one.Key == key {
 			return one, nil
 		}
 	}
-	return t, fault.New(fault.KindNotFound, "no task is called %q", word).WithHint("`sbx tasks` lists them")
+	return task.Task{}, none
 }

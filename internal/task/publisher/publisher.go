@@ -2,6 +2,7 @@ package publisher
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -119,9 +120,11 @@ func (p *Publisher) fetch(ctx context.Context, t task.Task, run task.Exec) (code
 		return 0, "", err
 	}
 	var errs bytes.Buffer
-	exit, err := run(ctx, providers.Command{Args: publish.CollectCommand(t.Spec.Base), Stdout: file, Stderr: &tail{w: &errs}})
+	text := publish.NewDecoder(file)
+	exit, err := run(ctx, providers.Command{Args: publish.CollectText(t.Spec.Base), Stdout: text, Stderr: &tail{w: &errs}})
+	decoded := text.Close()
 	if closed := file.Close(); err == nil {
-		err = closed
+		err = cmp.Or(closed, decoded)
 	}
 	said = strings.TrimSpace(errs.String())
 	switch {
