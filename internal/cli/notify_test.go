@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -48,4 +49,35 @@ func TestTheConfigurationSaysWhoIsTold(t *testing.T) {
 	p, err := a.printer()
 	require.NoError(t, err)
 	assert.Contains(t, p.Secrets, server.URL+"/mine")
+}
+
+// TestTheControlPlaneIsTheConfigured: CALLBACK_URL leads there, and without it there is
+// none.
+func TestTheControlPlaneIsTheConfigured(t *testing.T) {
+	t.Parallel()
+	asked := make(chan string, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		asked <- r.Method + " " + r.URL.Path + " " + r.Header.Get("Idempotency-Key")
+	}))
+	t.Cleanup(server.Close)
+	home := t.TempDir()
+	with := func(environ ...string) *app {
+		return newApp(process.Process{Args: []string{"sbx"}, Home: home, Workdir: home, Now: time.Now, Environ: environ}, Types())
+	}
+	control, err := with().control()
+	require.NoError(t, err)
+	assert.Nil(t, control)
+
+	a := with("CALLBACK_URL=" + server.URL + "/done?key=s3cr3tZZZZ")
+	control, err = a.control()
+	require.NoError(t, err)
+	t.Cleanup(control.Close)
+	require.NoError(t, control.Ended(t.Context(), "t-1", "x"))
+	assert.Equal(t, "POST /done t-1", <-asked)
+	p, err := a.printer()
+	require.NoError(t, err)
+	assert.Contains(t, strings.Join(p.Secrets, " "), "s3cr3tZZZZ", "it is shown nowhere")
+	c, err := a.config()
+	require.NoError(t, err)
+	assert.Equal(t, server.URL+"/done?key=s3cr3tZZZZ", callbackURL(c), "and agents are told of it")
 }

@@ -73,7 +73,7 @@ func (e *ear) Changed(t task.Task) {
 		}
 	}
 	if t.Phase == task.Publishing {
-		e.once("publishing", "publishing to "+t.Publish.Target)
+		e.once("publishing", "publishing "+publishWay(t))
 	}
 	if !t.StopAt.IsZero() {
 		e.once("stop", "stopped by "+t.StopBy+": it will not publish")

@@ -67,8 +67,13 @@ func causeWords(e task.Exit) string {
 		sandbox.CauseInactivity:     "it showed no sign of life, and sbx ended it",
 		sandbox.CauseStopped:        "somebody stopped it",
 		sandbox.CauseSupervisorLost: "the process that ran it died",
-		sandbox.CauseNone:           "", // the class says what is known; a running sandbox alone has the others
-		sandbox.CauseUnknown:        "", sandbox.CauseBusyLoop: "", sandbox.CauseHungIO: "", sandbox.CauseLeak: "", sandbox.CauseSilent: "", sandbox.CauseOrphan: "",
+		sandbox.CauseBusyLoop:       "it was busy without an end",
+		sandbox.CauseHungIO:         "it waited for something that did not come",
+		sandbox.CauseLeak:           "its memory grew without an end",
+		sandbox.CauseSilent:         "it fell silent",
+		sandbox.CauseOrphan:         "nobody was left to run it",
+		sandbox.CauseNone:           "", // the class says what is known
+		sandbox.CauseUnknown:        "",
 	}[e.Cause]
 	if words != "" {
 		return told(words, string(e.Confidence))

@@ -53,7 +53,15 @@ func (r taskRow) publishWords() string {
 	if p.Commit != "" {
 		words += ", commit " + p.Commit
 	}
-	return words + ", to " + cmp.Or(p.Target, r.Spec.Push, r.Spec.Publish) + ", fence " + cmp.Or(p.Fence, "not reached")
+	return words + ", " + publishWay(r.Task) + ", fence " + cmp.Or(p.Fence, "not reached")
+}
+
+// publishWay is where a task's work goes, or what makes it public.
+func publishWay(t task.Task) string {
+	if t.Spec.Push == "" {
+		return "by `" + t.Spec.Publish + "`"
+	}
+	return "to " + cmp.Or(t.Publish.Target, t.Spec.Push)
 }
 
 func (r taskRow) goneWords() string {

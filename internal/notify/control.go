@@ -15,10 +15,6 @@ type Control struct {
 	address string
 }
 
-// Net is how a client reaches the network, for those who make one without speaking
-// HTTP themselves.
-type Net = httpx.Net
-
 // NewControl makes the way to a control plane's callback address, which may be a
 // secret; one that is no http or https address is fault.KindUsage.
 func NewControl(n httpx.Net, address string) (*Control, error) {
