@@ -53,6 +53,7 @@ func (a *app) deps() *commands.Deps {
 		SharedRuns:  a.sharedRuns,
 		Program:     program,
 		Notifier:    a.notifier,
+		Control:     a.control,
 		Tasks:       a.tasks,
 		Alive:       a.alive,
 		PushTarget:  a.pushTarget,

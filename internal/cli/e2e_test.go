@@ -92,6 +92,7 @@ func setup(e *testscript.Env) error {
 	e.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
 	e.Setenv("TERM", "dumb")
 	e.Setenv("SELF", executable())
+	e.Setenv("AGENT", agent)
 	e.Setenv("SBX_TEST_POSTGRES", os.Getenv("SBX_TEST_POSTGRES"))
 	e.Setenv("GORACE", promptRace())
 	prepare(e)
@@ -99,6 +100,9 @@ func setup(e *testscript.Env) error {
 	launchable(e)
 	return nil
 }
+
+// agent is a shell text that does what an agent does: it commits.
+const agent = `set -e; rm -rf .git; git init -q -b main .; echo done > result; git add result; git -c user.name=a -c user.email=a@example.com commit -q -m work; echo committed`
 
 // promptRace are options of the race detector under which a program ends at
 // once, not a second late.

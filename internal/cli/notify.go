@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 
+	"sbx/internal/commands"
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/notify"
@@ -34,4 +35,21 @@ func (a *app) notifier(ping string) (*notify.Notifier, error) {
 	}
 	n, err := notify.New(httpx.Net{Now: a.process.Now, Lookup: a.process.Lookup, Trace: a.trace(), Agent: "sbx/" + version().Version}, t)
 	return n, errors.Join(append(missing, err)...)
+}
+
+// control tells the control plane that the configuration names; nil without one.
+func (a *app) control() (commands.ControlPlane, error) { //nolint:ireturn // the verbs ask for one
+	c, err := a.config()
+	if err != nil {
+		return nil, err
+	}
+	run, err := c.Run()
+	if err != nil {
+		return nil, err
+	}
+	control, err := notify.NewControl(httpx.Net{Now: a.process.Now, Lookup: a.process.Lookup, Trace: a.trace(), Agent: "sbx/" + version().Version}, run.CallbackURL)
+	if control == nil { // a nil of its type is not nil as an interface
+		return nil, err
+	}
+	return control, err
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sbx/internal/commands"
+	"sbx/internal/config"
 	"sbx/internal/fleet"
 	"sbx/internal/providers/local"
 	"sbx/internal/publish"
@@ -47,9 +48,10 @@ func (a *app) tasks(_ context.Context, parts commands.TaskParts) (task.Options, 
 		}),
 		Breaker: newBreaker(parts.Store, a.owner().Who, parts.Notice), Keeps: keeps{parts.Store, a.process.Now}, Room: room{parts.Fleet},
 		Owner: a.owner(), Alive: a.alive,
-		Deletes: func(profile string) bool { return !here[profile] },
-		Roll:    rand.Float64, //nolint:gosec // a pause needs no secret
-		At:      a.process.At,
+		CallbackURL: callbackURL(c),
+		Deletes:     func(profile string) bool { return !here[profile] },
+		Roll:        rand.Float64,
+		At:          a.process.At,
 		Settling: func(profile string) time.Duration {
 			if here[profile] {
 				return settlesHere
@@ -57,6 +59,17 @@ func (a *app) tasks(_ context.Context, parts commands.TaskParts) (task.Options, 
 			return settlesAway
 		},
 	}, nil
+}
+
+// callbackURL is where agents are told that their control plane is. A mistake in the
+// settings of launching is told by what launches, and does not keep a stop from its
+// work.
+func callbackURL(c *config.Config) string {
+	run, err := c.Run()
+	if err != nil {
+		return ""
+	}
+	return run.CallbackURL
 }
 
 func (a *app) git() *publish.Git {
@@ -117,7 +130,7 @@ func (a *app) background(_ context.Context, id string, order []byte) error {
 		return err
 	}
 	defer log.Close() // the runner has its own
-	return a.process.Background(self, append(a.inherited(), commands.RunnerVerb), order, log)
+	return a.process.Background(self, append(a.inherited(), commands.RunnerVerb), string(order), log)
 }
 
 // self is a path to this binary that works after the file was replaced.

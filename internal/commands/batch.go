@@ -295,7 +295,9 @@ func (c *crew) join(ctx context.Context, options task.Options, t task.Task) (tas
 func (c *crew) bring(ctx context.Context, options task.Options, j job, t task.Task) outcome {
 	ear := c.listen(j)
 	options.Ear = ear
-	now, err := task.NewRunner(options, j.env, c.stop).Run(ctx, t)
+	now, err := c.l.d.controlled(ctx, c.l.p, options.Ledger, t, func() (task.Task, error) {
+		return task.NewRunner(options, j.env, c.stop).Run(ctx, t)
+	})
 	ear.close()
 	return outcome{job: j, task: now, err: err, verdict: taskVerdict(now, err), heard: ear}
 }

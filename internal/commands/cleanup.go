@@ -69,12 +69,12 @@ func newCleanup(d *Deps) *cobra.Command {
 	cmd.AddCommand(newCleanupStatus(d), newCleanupRuns(d), newCleanupShow(d))
 	doc := document{schema: cleanupSchema, shape: output.ShapeList, columns: output.Names(endingColumns())}
 	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
-		r, err := o.read(cmd, d)
+		r, err := o.read(ctx, cmd, d)
 		if err != nil {
 			return err
 		}
 		if r.every > 0 {
-			return r.again(ctx, p, func() (*cleanupRun, error) { return o.read(cmd, d) })
+			return r.again(ctx, p, func() (*cleanupRun, error) { return o.read(ctx, cmd, d) })
 		}
 		return r.run(ctx, p)
 	})
@@ -135,7 +135,7 @@ type cleanupRun struct {
 
 // read reads every flag and the configuration; nothing has been called when it
 // refuses.
-func (o *cleanupOptions) read(cmd *cobra.Command, d *Deps) (*cleanupRun, error) {
+func (o *cleanupOptions) read(ctx context.Context, cmd *cobra.Command, d *Deps) (*cleanupRun, error) {
 	r := &cleanupRun{d: d, o: o, id: d.runID()}
 	if err := r.measures(); err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func (o *cleanupOptions) read(cmd *cobra.Command, d *Deps) (*cleanupRun, error) 
 			d.Globals.Settings[name] = f.Value.String()
 		}
 	}
-	if err := r.readWorld(cmd.Context()); err != nil {
+	if err := r.readWorld(ctx); err != nil {
 		return nil, err
 	}
 	return r, r.unspoken()

@@ -64,6 +64,8 @@ type Deps struct {
 	// "" instead of the configured one. Beside an error it tells those that can be
 	// told; the error is a warning.
 	Notifier func(ping string) (*notify.Notifier, error)
+	// Control tells the control plane of `run.callback_url` how tasks go; nil without one.
+	Control func() (ControlPlane, error)
 	// Tasks joins what launching and stopping tasks need.
 	Tasks func(ctx context.Context, parts TaskParts) (task.Options, error)
 	// Alive says whether the owner of a task lives; unknown where nobody here can tell.

@@ -42,6 +42,7 @@ type bench struct {
 	stdin   string
 	tty     bool
 	width   int
+	control ControlPlane // nil = there is no control plane
 	env     []string
 	name    string                                // what the program is called by; "" = sbx
 	home    string                                // with the state directory and the user's file
@@ -160,6 +161,7 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 		RawTerminal: func() (func(), error) { return func() {}, nil },
 		Program:     func() (string, error) { return "/bin/false", nil },
 		Notifier:    func(string) (*notify.Notifier, error) { return &notify.Notifier{}, nil },
+		Control:     func() (ControlPlane, error) { return b.control, nil },
 		Began:       func() { *began = true },
 		Journals:    func() (journal.Disk, error) { return journal.Dir(filepath.Join(b.home, "runs")), nil },
 		ShareRun:    func(context.Context, store.Run) error { return nil },

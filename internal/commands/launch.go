@@ -233,7 +233,9 @@ func (d *Deps) bring(ctx context.Context, p *output.Printer, options task.Option
 		case <-over:
 		}
 	}()
-	now, err := task.NewRunner(options, env, ctx.Done()).Run(life, t)
+	now, err := d.controlled(ctx, p, options.Ledger, t, func() (task.Task, error) {
+		return task.NewRunner(options, env, ctx.Done()).Run(life, t)
+	})
 	if ctx.Err() != nil && err != nil && !now.State.Over() {
 		now = lastWord(ctx, p, options, now)
 	}
@@ -298,7 +300,7 @@ func (l *launching) finished(t task.Task, err error) error {
 
 // taskVerdict is the error that a task's end is for the process (CLI.md, exit codes).
 func taskVerdict(t task.Task, err error) error {
-	if err != nil && !(errors.Is(err, task.ErrUnverified) && t.Verdict != task.Completed && t.Verdict != "") {
+	if err != nil && (!errors.Is(err, task.ErrUnverified) || t.Verdict == task.Completed || t.Verdict == "") {
 		return err
 	}
 	over := t
@@ -341,11 +343,8 @@ func notRunWords(t task.Task) string {
 func (r taskRow) farewell() []string {
 	lines := []string{"task " + r.ID + ": " + told(string(r.State), r.more())}
 	if a := r.Last(); a != nil && r.State != task.Completed {
-		line := attemptLine(*a)
-		if r.Refused != "" && r.Publish.State == task.PublishNone {
-			line += ": " + r.Refused // else it is among the words about the publication
-		}
-		lines = append(lines, line)
+		lines = append(lines, attemptLine(*a))
+		lines = append(lines, r.failure()...)
 	}
 	if r.Spec.Publishes() {
 		lines = append(lines, "publish: "+r.publishWords())

@@ -17,10 +17,9 @@ type ear struct {
 	stderr func(text string)
 	note   func(text string)
 
-	mu    sync.Mutex
-	told  map[string]bool
-	notes int
-	shut  bool
+	mu   sync.Mutex
+	told map[string]bool
+	shut bool
 }
 
 func newEar(d *Deps, p *output.Printer) *ear {

@@ -19,6 +19,7 @@ type launchOptions struct {
 
 	retryOn, fallback, compare        []string
 	publish, push, base, key, session string
+	description                       string
 	keep, detach, again, retryFailed  bool
 	keepFor, file, budget, joblog     string
 	parallel                          int
@@ -40,6 +41,7 @@ func (o *launchOptions) add(f *pflag.FlagSet) {
 	f.StringVar(&o.publish, "publish", "", "when it has completed, run this shell `LINE` here (fence: local)")
 	f.StringVar(&o.push, "push", "", "when it has completed, push its commits to `REMOTE=BRANCH` (fence: remote)")
 	f.StringVar(&o.base, "base", "", "publish the commits since `REF`; without it all of HEAD")
+	f.StringVar(&o.description, "description", "", "tell the agent this `TEXT`, as TASK_DESCRIPTION; it is kept and shown")
 	f.StringVar(&o.key, "key", "", "launch it once: a second run with this `KEY` joins the first")
 	f.StringSliceVar(&o.fallback, "fallback", nil, "after faults of the infrastructure go on at `PROVIDER` (repeatable)")
 	f.StringSliceVar(&o.compare, "compare", nil, "run it at each of these `PROVIDERS` and show the difference")

@@ -38,7 +38,7 @@ func (l *launching) spec(ctx context.Context) (task.Spec, error) {
 	if err := l.publishing(ctx, &spec); err != nil {
 		return spec, err
 	}
-	spec.Session = l.o.session
+	spec.Session, spec.Description = l.o.session, l.o.description
 	spec.RetryOn = l.o.classes
 	if l.o.budgetMB > 0 {
 		spec.Budget = budgetName(l.d.Process.Host)
@@ -144,10 +144,8 @@ func (l *launching) refusals(s task.Spec) error {
 func pushesItself(names []string) string {
 	for _, n := range names {
 		upper := strings.ToUpper(n)
-		for _, word := range []string{"GITHUB_TOKEN", "GH_TOKEN", "GITLAB_TOKEN", "GIT_TOKEN", "GIT_ASKPASS", "GIT_PASSWORD", "SSH_AUTH_SOCK", "BITBUCKET_TOKEN"} {
-			if upper == word {
-				return n
-			}
+		if slices.Contains([]string{"GITHUB_TOKEN", "GH_TOKEN", "GITLAB_TOKEN", "GIT_TOKEN", "GIT_ASKPASS", "GIT_PASSWORD", "SSH_AUTH_SOCK", "BITBUCKET_TOKEN"}, upper) {
+			return n
 		}
 	}
 	return ""

@@ -18,8 +18,7 @@ const leaseAge = 2 * time.Second
 // leases knows which sandboxes tasks are at work in, and which ones they have kept:
 // nobody may end those but by `sbx stop` (DESIGN section 7).
 type leases struct {
-	read func(context.Context, func(store.Store) error) error
-	ctx  context.Context //nolint:containedctx // the verb's own; a rule of protection is asked without one
+	load func(*leases) error // with the verb's own context: a rule of protection is asked without one
 	now  func() time.Time
 
 	mu     sync.Mutex
@@ -31,13 +30,13 @@ type leases struct {
 
 // leases reads them when they are first asked for.
 func (d *Deps) leases(ctx context.Context) *leases {
-	return &leases{ctx: ctx, now: time.Now, read: func(_ context.Context, do func(store.Store) error) error {
+	return &leases{now: time.Now, load: func(l *leases) error {
 		st, err := d.Store(false)
 		if err != nil {
 			return err
 		}
 		defer func() { _ = st.Close() }() // nothing was written
-		return do(st)
+		return l.read(ctx, st)
 	}}
 }
 
@@ -50,7 +49,7 @@ func (l *leases) holds(s sandbox.Sandbox, byName bool) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.at.IsZero() || l.now().Sub(l.at) > leaseAge {
-		l.failed = l.load()
+		l.failed = l.load(l)
 		l.at = l.now()
 	}
 	if l.failed != nil {
@@ -68,32 +67,31 @@ func (l *leases) holds(s sandbox.Sandbox, byName bool) string {
 	return ""
 }
 
-func (l *leases) load() error {
-	ctx, stop := context.WithTimeout(l.ctx, memoryLimit)
+// read takes in what the store knows.
+func (l *leases) read(ctx context.Context, st store.Store) error {
+	ctx, stop := context.WithTimeout(ctx, memoryLimit)
 	defer stop()
 	l.tasks, l.kept = map[string]string{}, map[sandbox.Ref]string{}
-	return l.read(ctx, func(st store.Store) error {
-		tasks, err := task.Ledger{Store: st}.List(ctx, store.TaskQuery{Live: true})
-		if err != nil {
-			return err
+	tasks, err := task.Ledger{Store: st}.List(ctx, store.TaskQuery{Live: true})
+	if err != nil {
+		return err
+	}
+	for _, t := range tasks {
+		if t.Held() {
+			l.tasks[t.ID] = t.Owner.Who
 		}
-		for _, t := range tasks {
-			if t.Held() {
-				l.tasks[t.ID] = t.Owner.Who
-			}
+	}
+	docs, err := st.Docs(ctx, KeptKind)
+	if err != nil {
+		return err
+	}
+	for _, doc := range docs {
+		ref, bad := sandbox.ParseRef(doc.Key)
+		if k, ok := ReadKept(doc); ok && bad == nil && k.Holds(doc) {
+			l.kept[ref] = k.ExpiresAt.UTC().Format(time.RFC3339)
 		}
-		docs, err := st.Docs(ctx, KeptKind)
-		if err != nil {
-			return err
-		}
-		for _, doc := range docs {
-			ref, bad := sandbox.ParseRef(doc.Key)
-			if k, ok := ReadKept(doc); ok && bad == nil && k.Holds(doc) {
-				l.kept[ref] = k.ExpiresAt.UTC().Format(time.RFC3339)
-			}
-		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // settleTasks brings what dead processes left of tasks further, for a moment at most,

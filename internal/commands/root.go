@@ -66,6 +66,7 @@ func verbs() []func(*Deps) *cobra.Command {
 		newRun,
 		newStop,
 		newTasks,
+		newReport,
 		newResume,
 		newWait,
 		newTerminate,

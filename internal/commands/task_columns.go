@@ -159,17 +159,31 @@ func attemptObject(a task.Attempt) output.Fields {
 	}
 	if a.Retry != nil {
 		retry = output.Fields{
-			{Key: "again", Value: a.Retry.Again}, {Key: "why", Value: a.Retry.Why}, {Key: "delay_seconds", Value: output.Seconds(a.Retry.Delay)},
+			{Key: "again", Value: a.Retry.Again},
+			{Key: "why", Value: a.Retry.Why},
+			{Key: "delay_seconds", Value: output.Seconds(a.Retry.Delay)},
 			{Key: "free", Value: a.Retry.Free},
 		}
 	}
 	return output.Fields{
-		{Key: "n", Value: a.N}, {Key: "sandbox", Value: sandboxRef}, {Key: "exit_code", Value: e.Code}, {Key: "raw_exit", Value: textOrNil(e.Raw)},
-		{Key: "signal", Value: textOrNil(e.Signal)}, {Key: "class", Value: textOrNil(string(e.Class))}, {Key: "cause", Value: textOrNil(string(e.Cause))},
-		{Key: "confidence", Value: textOrNil(string(e.Confidence))}, {Key: "evidence", Value: evidence(e.Evidence)},
-		{Key: "duration_seconds", Value: length}, {Key: "messages", Value: a.Messages}, {Key: "retry", Value: retry},
-		{Key: "limit", Value: textOrNil(string(a.Expired))}, {Key: "memory_mb", Value: positiveOrNil(a.MemoryMB)}, {Key: "peak_mb", Value: a.PeakMB},
-		{Key: "oom_kills", Value: a.OOMKills}, {Key: "gone_at", Value: output.Time(a.GoneAt)}, {Key: "gone", Value: textOrNil(a.Gone)},
+		{Key: "n", Value: a.N},
+		{Key: "sandbox", Value: sandboxRef},
+		{Key: "exit_code", Value: e.Code},
+		{Key: "raw_exit", Value: textOrNil(e.Raw)},
+		{Key: "signal", Value: textOrNil(e.Signal)},
+		{Key: "class", Value: textOrNil(string(e.Class))},
+		{Key: "cause", Value: textOrNil(string(e.Cause))},
+		{Key: "confidence", Value: textOrNil(string(e.Confidence))},
+		{Key: "evidence", Value: evidence(e.Evidence)},
+		{Key: "duration_seconds", Value: length},
+		{Key: "messages", Value: a.Messages},
+		{Key: "retry", Value: retry},
+		{Key: "limit", Value: textOrNil(string(a.Expired))},
+		{Key: "memory_mb", Value: positiveOrNil(a.MemoryMB)},
+		{Key: "peak_mb", Value: a.PeakMB},
+		{Key: "oom_kills", Value: a.OOMKills},
+		{Key: "gone_at", Value: output.Time(a.GoneAt)},
+		{Key: "gone", Value: textOrNil(a.Gone)},
 	}
 }
 
@@ -213,8 +227,8 @@ func (r taskRow) next() []string {
 		return []string{"sbx stop " + r.ID}
 	case !r.State.Over():
 		return []string{"sbx stop " + r.ID}
-	case last != nil && last.Sandbox != "" && last.Exit != nil && last.Exit.Class == sandbox.ClassOOM:
-		return []string{"sbx logs " + last.Ref().String() + " --tail 50", "sbx run --memory SIZE ..."}
+	case last != nil && last.Sandbox != "" && r.outOfMemory():
+		return []string{"sbx logs " + last.Ref().String() + " --tail 50", r.moreMemory()}
 	case last != nil && last.Sandbox != "":
 		return []string{"sbx logs " + last.Ref().String() + " --tail 50"}
 	}

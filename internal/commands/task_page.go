@@ -18,6 +18,7 @@ func (r taskRow) page(s *output.Sheet) {
 	known(s, "why", r.Refused)
 	known(s, "waits for", r.Waits)
 	known(s, "key", r.Key)
+	known(s, "description", r.Spec.Description)
 	known(s, "command", strings.Join(r.Spec.Command, " "))
 	known(s, "resumed from", r.ResumedFrom)
 	if r.Spec.Publishes() {
@@ -33,8 +34,9 @@ func (r taskRow) page(s *output.Sheet) {
 	if !r.State.Over() && r.Owner.PID != 0 {
 		s.Field("owner", fmt.Sprintf("pid %d on %s, alive: %s", r.Owner.PID, r.Owner.Host, r.alive))
 	}
-	r.pageAttempts(s)
+	r.pageFailure(s)
 	r.pageEvidence(s)
+	r.pageAttempts(s)
 	r.pageNotes(s)
 	for _, line := range r.next() {
 		s.Text("next: " + line)
@@ -73,11 +75,11 @@ func (r taskRow) pageAttempts(s *output.Sheet) {
 	for i, a := range r.Attempts {
 		rows[i] = attemptCells(a)
 	}
-	s.Table([]string{"n", "sandbox", "exit", "class", "cause", "took", "messages", "then"}, rows)
+	s.Table([]string{"n", "sandbox", "exit", "class", "cause", "took", "messages", "gone"}, rows)
 }
 
 func attemptCells(a task.Attempt) []any {
-	e, took, messages, then := task.Exit{}, "", "", ""
+	e, took, messages, gone := task.Exit{}, "", "", "no"
 	if a.Exit != nil {
 		e = *a.Exit
 	}
@@ -87,14 +89,14 @@ func attemptCells(a task.Attempt) []any {
 	if a.Messages != nil {
 		messages = strconv.Itoa(*a.Messages)
 	}
-	if a.Retry != nil {
-		then = a.Retry.Why
+	if !a.GoneAt.IsZero() {
+		gone = "yes"
 	}
 	ref := a.Provider
 	if a.Sandbox != "" {
 		ref = a.Ref().String()
 	}
-	return []any{a.N, ref, cmp.Or(e.Signal, e.Raw), string(e.Class), told(string(e.Cause), string(e.Confidence)), took, messages, then}
+	return []any{a.N, ref, cmp.Or(e.Signal, e.Raw), string(e.Class), told(string(e.Cause), string(e.Confidence)), took, messages, gone}
 }
 
 func (r taskRow) pageEvidence(s *output.Sheet) {

@@ -182,7 +182,7 @@ func documents() map[string]string {
 		"doctor": "doctor", "providers": "providers", "version": "version",
 		"cleanup": "cleanup", "cleanup runs": "cleanup runs", "cleanup status": "cleanup status", "cleanup show": "cleanup show r-nosuch",
 		"reconcile": "reconcile",
-		"run":       "run -- true", "stop": "stop t-k3v9x2mq7abc", "tasks": "tasks", "tasks show": "tasks show t-k3v9x2mq7abc",
+		"run":       "run -- true", "stop": "stop t-k3v9x2mq7abc", "tasks": "tasks", "report": "report", "tasks show": "tasks show t-k3v9x2mq7abc",
 		"resume":         "resume t-k3v9x2mq7abc -- true",
 		"config explain": "config explain", "config init": "config init", "config path": "config path", "config trust": "config trust",
 	}

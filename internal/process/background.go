@@ -1,15 +1,15 @@
 package process
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
+	"strings"
 )
 
 // Background starts a program that outlives this process: in a session of its own,
 // with input on its standard input and both outputs in a file. It returns when the
 // program has taken all of the input.
-func (p Process) Background(program string, args []string, input []byte, log *os.File) error {
+func (p Process) Background(program string, args []string, input string, log *os.File) error {
 	cmd := exec.Command(program, args...) //nolint:noctx // it is to outlive every context
 	cmd.Args[0] = p.Name()
 	cmd.Env, cmd.Dir = p.Environ, p.Workdir
@@ -22,7 +22,7 @@ func (p Process) Background(program string, args []string, input []byte, log *os
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	_, err = bytes.NewReader(input).WriteTo(pipe)
+	_, err = strings.NewReader(input).WriteTo(pipe)
 	if closed := pipe.Close(); err == nil {
 		err = closed
 	}

@@ -109,8 +109,12 @@ func (o Options) dead(owner Owner) bool {
 }
 
 // mayAdopt keeps what can only be gone on with on the host of its owner for there:
-// what was collected lies on that host's disk. What is decided may be ended by all.
+// what was collected lies on that host's disk. What is decided may be ended by all,
+// and what its host has left alone for LostAfter is brought to an end by any.
 func (o Options) mayAdopt(t Task) bool {
+	if !t.LeaseUntil.IsZero() && t.ReadAt.Sub(t.LeaseUntil) >= LostAfter {
+		return true
+	}
 	return t.Phase == Stopping || t.Owner.Host == o.Owner.Host || t.Owner.Host == ""
 }
 

@@ -38,7 +38,7 @@ func (r *Runner) make(ctx context.Context, t Task, a Attempt) (sandbox.Sandbox, 
 	var made sandbox.Sandbox
 	var failed error
 	request := r.alongside(asked, func(ctx context.Context) {
-		spec := t.box(a, r.env)
+		spec := t.box(a, r.environment(t))
 		spec.Linger = t.Spec.Lingers()
 		made, failed = r.o.Sandboxes.Create(ctx, a.Provider, spec)
 	})
@@ -66,6 +66,9 @@ func (r *Runner) make(ctx context.Context, t Task, a Attempt) (sandbox.Sandbox, 
 func (r *Runner) found(ctx context.Context, t Task, a Attempt, id string) (Task, error) {
 	now, err := r.change(ctx, t.ID, func(task *Task) error { return task.Found(a.N, id) })
 	if err == nil {
+		if r.lostIt(now) && now.Last().N != a.N { // another works at the next attempt: this one is for its maker to end
+			return r.endAttempt(ctx, now, a.N)
+		}
 		return now, nil
 	}
 	a.Sandbox = id

@@ -93,6 +93,9 @@ func (t *Task) gone(n int, how string) error {
 func (r *Runner) endOne(ctx context.Context, a Attempt) sandbox.Ending {
 	out := sandbox.Ending{Ref: a.Ref(), Outcome: sandbox.OutcomeNotAttempted}
 	o := fleet.EndOptions{Wait: EndWait, By: r.o.Owner.Who, Delete: r.o.Deletes != nil && r.o.Deletes(a.Provider)}
+	if a.Exit != nil && a.Exit.Class == sandbox.ClassGone {
+		o.Delete = false // that it runs no more is what is left to be seen; what it was kept under nobody can name
+	}
 	for ending := range r.o.Sandboxes.Terminate(ctx, []sandbox.Sandbox{target(a)}, o) {
 		out = ending
 	}

@@ -3,7 +3,6 @@ package task
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"sbx/internal/fault"
@@ -108,7 +107,7 @@ func (r *Runner) answers(ctx context.Context, t Task, a Attempt) error {
 // comes over the same stream as its output: a stream that is lost leaves both open.
 func (r *Runner) perform(ctx context.Context, t Task, p *pulse) (sandbox.Exit, error) {
 	a := t.Last()
-	env := slices.Clone(r.env)
+	env := r.environment(t)
 	if t.Spec.SessionID != "" && t.Resumed {
 		env = append(env, sessionVariable+"="+t.Spec.SessionID)
 	}

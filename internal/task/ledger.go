@@ -163,7 +163,7 @@ func (t *Task) row() (store.Task, error) {
 // reserved is the memory that the task holds of its budget: from before anything is
 // made until all of it is seen to be gone.
 func (t *Task) reserved() int64 {
-	if t.State == Pending || t.State.Over() {
+	if len(t.Attempts) == 0 || t.State.Over() {
 		return 0
 	}
 	most := t.Spec.MemoryBytes / sandbox.MiB

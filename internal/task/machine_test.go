@@ -225,6 +225,23 @@ func TestFencesThatGrow(t *testing.T) {
 	assert.Equal(t, pending().Fence+1, after(pending(), func(t *Task) error { return t.Hold(ann) }).Fence)
 }
 
+// TestReservations says when a task holds memory of its budget.
+func TestReservations(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		task Task
+		want int64
+	}{
+		"pending": {pending(), 0}, "stopped before it began": {after(pending(), stops), 0}, "assigned": {assigned(), 64},
+		"running": {running(), 64}, "waiting": {waiting(), 64}, "stopping": {stopping(), 64}, "over": {over(), 0},
+	} {
+		c.task.Spec.MemoryBytes = 64 * sandbox.MiB
+		assert.Equal(t, c.want, c.task.reserved(), name)
+	}
+	grown := after(waiting(), func(t *Task) error { return t.Assign(ann, Attempt{MemoryMB: 128}) })
+	assert.EqualValues(t, 128, grown.reserved())
+}
+
 func TestWhatTurnsUpLateHasToGo(t *testing.T) {
 	t.Parallel()
 	now := after(assigned(), stops, isGone, func(t *Task) error { return t.Found(1, "late") })

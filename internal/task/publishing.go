@@ -22,16 +22,15 @@ func (r *Runner) publish(ctx context.Context, t Task) (Task, error) {
 	var p Publish
 	found := false
 	err := r.guarded(ctx, t, t.limits(false), func(ctx context.Context) error {
-		base, err := r.o.Publisher.Prepare(ctx, t)
-		if err != nil {
-			return err
+		for tries := 1; ; tries++ {
+			var err error
+			if p, found, err = r.collect(ctx, t); err == nil || !fault.Retryable(err) || tries == collectTries {
+				return err
+			}
+			if !pause(ctx, resolveLook) {
+				return ctx.Err()
+			}
 		}
-		p = Publish{Target: t.Spec.target(), Base: base, Fence: "local"}
-		if r.o.Publisher.Remote(t) {
-			p.Fence = "remote"
-		}
-		found, err = r.o.Publisher.Collect(ctx, t, r.exec(t))
-		return err
 	})
 	var expired expiredError
 	switch {
@@ -49,6 +48,23 @@ func (r *Runner) publish(ctx context.Context, t Task) (Task, error) {
 	}
 	r.at("collected")
 	return r.pass(ctx, t, p)
+}
+
+// collectTries is how often the work is asked for before it is given up.
+const collectTries = 3
+
+// collect takes the work out of the sandbox, once.
+func (r *Runner) collect(ctx context.Context, t Task) (Publish, bool, error) {
+	base, err := r.o.Publisher.Prepare(ctx, t)
+	if err != nil {
+		return Publish{}, false, err
+	}
+	p := Publish{Target: t.Spec.target(), Base: base, Fence: "local"}
+	if r.o.Publisher.Remote(t) {
+		p.Fence = "remote"
+	}
+	found, err := r.o.Publisher.Collect(ctx, t, r.exec(t))
+	return p, found, err
 }
 
 // unpublished decides a task whose work could not even be collected.

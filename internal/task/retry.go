@@ -30,8 +30,19 @@ func rule(c sandbox.Class) again {
 		return again{times: 1, why: "it may have been an accident: once more"}
 	case sandbox.ClassInfra, sandbox.ClassLauncher, sandbox.ClassTransport, sandbox.ClassGone:
 		return again{times: -1, free: true, why: "the infrastructure failed, not the program"}
-	case sandbox.ClassOK, sandbox.ClassAgentError, sandbox.ClassUsage, sandbox.ClassEnvironment,
-		sandbox.ClassKilledByUs, sandbox.ClassTimeout, sandbox.ClassStopped:
+	case sandbox.ClassAgentError:
+		return again{why: "the program itself failed, and would again"}
+	case sandbox.ClassUsage:
+		return again{why: "the program was called wrongly, or panicked"}
+	case sandbox.ClassEnvironment:
+		return again{why: "the command is not there, or cannot be run"}
+	case sandbox.ClassTimeout:
+		return again{why: "a limit of sbx ended it"}
+	case sandbox.ClassKilledByUs:
+		return again{why: "sbx ended it on purpose"}
+	case sandbox.ClassStopped:
+		return again{why: "somebody stopped it"}
+	case sandbox.ClassOK:
 	}
 	return again{why: "a " + string(c) + " is not tried again"}
 }
@@ -56,13 +67,16 @@ func (t *Task) Next(roll float64) Retry {
 	if t.Spec.RetryOn != nil {
 		r = t.asked(class, r)
 	}
+	if class == sandbox.ClassKilledUnknown && a.Exit.Cause == sandbox.CauseOOMChild {
+		r.why = "it was killed when a process of it ran out of memory"
+	}
 	out := Retry{Why: r.why, Free: r.free}
 	switch before, free := t.met(class); {
 	case r.times == 0:
 		out.Free = false
 		return out
 	case r.times > 0 && before > r.times:
-		return Retry{Why: fmt.Sprintf("the second %s in a row of attempts is not tried again", class)}
+		return Retry{Why: fmt.Sprintf("it ended so a second time (%s)", class)}
 	case r.free && free >= InfraAttempts:
 		return Retry{Why: fmt.Sprintf("the infrastructure failed %d times", free), Free: true}
 	case !r.free && t.Counted() >= t.Spec.Attempts:

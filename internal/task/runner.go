@@ -64,11 +64,14 @@ func (r *Runner) Run(ctx context.Context, t Task) (Task, error) {
 			t = next
 		case ctx.Err() != nil, errors.Is(err, errSweeping):
 			return r.leave(ctx, t)
-		case errors.Is(err, ErrMoved), errors.Is(err, ErrOver), errors.Is(err, ErrStopped), errors.Is(err, ErrHeld):
+		case errors.Is(err, ErrMoved), errors.Is(err, ErrOver), errors.Is(err, ErrStopped), errors.Is(err, ErrHeld), errors.Is(err, ErrNotGone):
 			if t, err = r.reread(ctx, t); err != nil {
 				return t, err
 			}
 		default:
+			if errors.Is(err, ErrUnverified) {
+				_, _ = r.leave(ctx, t) // the next one need not wait for the lease
+			}
 			return next, err
 		}
 		r.changed(t)

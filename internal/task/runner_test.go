@@ -572,6 +572,63 @@ func TestSweeps(t *testing.T) {
 	}
 }
 
+// TestAHostThatIsLost leaves nothing either: another one brings its tasks to an end.
+func TestAHostThatIsLost(t *testing.T) {
+	t.Parallel()
+	for _, point := range []string{"saved", "gate", "pushed"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(t *testing.T, s *sim) {
+				t.Helper()
+				s.tune = func(p *proc, _ *task.Options) {
+					if p.verb == "run" {
+						p.doom, p.deadly = point, true
+					}
+				}
+				spec := plain()
+				spec.Push = "origin=work"
+				_, over := s.begin("t-1", spec, works(20*time.Second, sandbox.ClassOK))
+				require.Error(t, <-over)
+				s.rest(10 * time.Minute)
+				assert.Empty(t, s.sweep(t, "h2"), "its own host may come back")
+				s.rest(2 * time.Hour)
+				for range 5 {
+					s.sweep(t, "h2")
+					s.rest(10 * time.Second)
+				}
+				now := s.now(t, "t-1")
+				assert.True(t, now.State.Over(), now.State)
+				assert.Equal(t, point == "pushed", now.Publish.State == task.PublishDone)
+			})
+		})
+	}
+}
+
+// TestASlowCollect is asked again before the work is given up.
+func TestASlowCollect(t *testing.T) {
+	t.Parallel()
+	for long, want := range map[time.Duration]task.State{3 * time.Second: task.Completed, time.Minute: task.Failed} {
+		t.Run(long.String(), func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(t *testing.T, s *sim) {
+				t.Helper()
+				spec := plain()
+				spec.Push = "origin=work"
+				s.tune = func(_ *proc, o *task.Options) {
+					o.At = func(point string) {
+						if point == "output" {
+							s.hurt("cloud", "collect", "lost", time.Since(s.began), long)
+						}
+					}
+				}
+				_, over := s.begin("t-1", spec, works(5*time.Second, sandbox.ClassOK))
+				require.NoError(t, <-over)
+				assert.Equal(t, want, s.now(t, "t-1").State)
+			})
+		})
+	}
+}
+
 // TestSwitches says what happens where a guard is switched off.
 func TestSwitches(t *testing.T) {
 	t.Parallel()

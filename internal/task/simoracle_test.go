@@ -133,14 +133,6 @@ func (s *sim) onAttempt(p *proc, before, after task.Task) {
 		}
 		s.fail("6: %s begins attempt %d while %s of %s still lives", p, len(after.Attempts), b, b.by)
 	}
-	sum := int64(0)
-	rows, _ := s.mem.Tasks(context.Background(), store.TaskQuery{Live: true})
-	for _, r := range rows {
-		sum += r.ReserveMB
-	}
-	if sum > limitMB {
-		s.fail("10: %d MB are reserved after attempt %d of %s, of %d", sum, len(after.Attempts), after.ID, limitMB)
-	}
 }
 
 func (s *sim) onGate(t *truth, before, after task.Task) {
@@ -197,7 +189,14 @@ func (s *sim) onReserved(t *truth, row store.Task) {
 	for _, b := range s.living(t.id) {
 		need = max(need, b.memoryMB)
 	}
+	sum := int64(0)
+	rows, _ := s.mem.Tasks(context.Background(), store.TaskQuery{Live: true})
+	for _, r := range rows {
+		sum += r.ReserveMB
+	}
 	switch {
+	case sum > limitMB:
+		s.fail("10: %d MB are reserved after a change of %s, of %d", sum, t.id, limitMB)
 	case row.Over && row.ReserveMB != 0:
 		s.fail("10: %s is over and holds %d MB", t.id, row.ReserveMB)
 	case !row.Over && row.ReserveMB < need:
@@ -241,7 +240,7 @@ func (s *sim) onMade(b *box) {
 		}
 	}
 	for _, other := range s.living(t.id) {
-		if other != b && !stalled && !other.asked {
+		if other != b && !stalled && !other.asked && !other.stray {
 			s.fail("6: %s is made while %s lives", b, other)
 		}
 	}

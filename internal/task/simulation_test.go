@@ -174,7 +174,7 @@ func (s *sim) run(e errand) {
 
 func (p *proc) options() task.Options {
 	o := task.Options{
-		Ledger: task.Ledger{Store: ledger{p}, LimitMB: limitMB}, Sandboxes: cloud{p}, Publisher: remote{p}, Breaker: breaker{p},
+		Ledger: task.Ledger{Store: task.Queued(ledger{p}), LimitMB: limitMB}, Sandboxes: cloud{p}, Publisher: remote{p}, Breaker: breaker{p},
 		Owner: p.owner(), Alive: p.alive, At: p.at,
 		Roll: func() float64 { return p.s.roll("delay", p.n) },
 		Nonce: func() string {
@@ -192,7 +192,7 @@ func (p *proc) does() (task.Task, error) {
 	o := p.options()
 	switch p.verb {
 	case "run":
-		t, _, err := o.Ledger.Add(p.ctx, task.Task{ID: p.task, Key: p.task, Spec: p.s.tasks[p.task].spec, State: task.Pending})
+		t, _, err := o.Ledger.Add(p.ctx, task.New(p.task, p.task, p.s.tasks[p.task].spec, p.owner(), time.Now()))
 		if err != nil {
 			return t, err
 		}

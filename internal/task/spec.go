@@ -42,6 +42,8 @@ type Spec struct {
 	KeepAlive time.Duration   `json:"keep_alive_ns,omitempty"` // the sandbox outlives the task for so long; 0 = it does not
 	Callback  bool            `json:"callback,omitempty"`      // a control plane is told how it ended
 	Session   string          `json:"session,omitempty"`       // a file of the sandbox that grows while the agent works
+	// Description is what the agent is told to do, in words; it is no secret.
+	Description string `json:"description,omitempty"`
 
 	Push    string `json:"push,omitempty"` // REMOTE=BRANCH, without credentials
 	Base    string `json:"base,omitempty"` // of the commits to publish; "" = all of HEAD

@@ -81,6 +81,6 @@ const (
 	EndWait       = 30 * time.Second       // for a sandbox's end to be seen
 	EndPatience   = 5 * time.Minute        // for a sandbox's end before the next attempt is given up
 	CreateGrace   = 5 * time.Second        // for a create's answer once it is no use any more
-	LostAfter     = time.Hour              // a task without a deadline that nobody goes on with
+	LostAfter     = time.Hour              // a task that nobody goes on with, where its host or a deadline does not end it
 	InfraAttempts = 3                      // faults of the infrastructure that burn no attempt
 )

@@ -86,6 +86,9 @@ type Options struct {
 	Room      Room      // nil = not looked at
 	Ear       Ear       // nil = nobody listens
 	Owner     Owner
+	// CallbackURL is where a control plane hears of tasks that have Spec.Callback: their
+	// programs are told of it. "" = they are not.
+	CallbackURL string
 	// Alive says whether another owner's process is known to be dead (False), alive
 	// (True), or on a host that nobody here can look at. Nil = Unknown.
 	Alive func(Owner) sandbox.Verdict

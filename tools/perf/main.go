@@ -51,15 +51,15 @@ func run(args []string, out io.Writer) error {
 	root := flags.String("C", "../..", "folder of the product's go.mod")
 	runs := flags.Int("runs", 40, "how often each figure is taken")
 	watched := flags.Duration("watched", 10*time.Second, "how long idle processes are watched")
-	part := flags.String("part", "all", "what is measured: local, remote, all of both, cleanup, or incumbents (installs one with npm)")
+	part := flags.String("part", "all", "what is measured: local, remote, all of both, cleanup, tasks (beside GNU parallel), or incumbents (installs one with npm)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if runtime.GOOS != "linux" {
 		return errors.New("the figures come from /proc: measure on Linux")
 	}
-	if !slices.Contains([]string{"all", "local", "remote", "cleanup", "incumbents"}, *part) {
-		return fmt.Errorf("-part: %q is none of local, remote, all, cleanup, incumbents", *part)
+	if !slices.Contains([]string{"all", "local", "remote", "cleanup", "tasks", "incumbents"}, *part) {
+		return fmt.Errorf("-part: %q is none of local, remote, all, cleanup, tasks, incumbents", *part)
 	}
 	if *runs < 1 {
 		return errors.New("-runs: at least 1")
@@ -84,9 +84,12 @@ func measure(s stage, part string, runs int, watched time.Duration, out io.Write
 	var t table
 	before, held := load(), ""
 	var err error
-	if part == "incumbents" {
+	switch part {
+	case "incumbents":
 		err = s.incumbents(&t, runs)
-	} else {
+	case "tasks":
+		err = s.tasks(&t, runs)
+	default:
 		err = s.starts(&t, 2*runs)
 	}
 	if err == nil && (part == "all" || part == "local") {

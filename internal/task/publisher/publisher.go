@@ -2,8 +2,10 @@ package publisher
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -118,9 +120,11 @@ func (p *Publisher) fetch(ctx context.Context, t task.Task, run task.Exec) (code
 		return 0, "", err
 	}
 	var errs bytes.Buffer
-	exit, err := run(ctx, providers.Command{Args: publish.CollectCommand(t.Spec.Base), Stdout: file, Stderr: &tail{w: &errs}})
+	text := publish.NewDecoder(file)
+	exit, err := run(ctx, providers.Command{Args: publish.CollectText(t.Spec.Base), Stdout: text, Stderr: &tail{w: &errs}})
+	decoded := text.Close()
 	if closed := file.Close(); err == nil {
-		err = closed
+		err = cmp.Or(closed, decoded)
 	}
 	said = strings.TrimSpace(errs.String())
 	switch {
@@ -207,13 +211,15 @@ func (p *Publisher) perform(ctx context.Context, t task.Task) (task.Publish, err
 	}
 	exit, err := c.Run(ctx)
 	switch {
+	case ctx.Err() != nil:
+		return task.Publish{State: task.PublishBegun}, err // it was cut short: what it had done by then nobody knows
 	case err != nil:
-		return task.Publish{State: task.PublishRefused, Message: "its command could not be run: " + err.Error()}, nil
-	case exit.Code != nil && *exit.Code == 0:
-		p.forget(t)
-		return task.Publish{State: task.PublishDone}, nil
+		return refused(fmt.Errorf("its command could not be run: %w", err)), nil
+	case exit.Code == nil || *exit.Code != 0:
+		return refused(errors.New("its command failed: " + words(exit))), nil
 	}
-	return task.Publish{State: task.PublishRefused, Message: "its command failed: " + words(exit)}, nil
+	p.forget(t)
+	return task.Publish{State: task.PublishDone}, nil
 }
 
 func words(e sandbox.Exit) string {

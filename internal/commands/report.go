@@ -1,0 +1,77 @@
+package commands
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sbx/internal/output"
+	"sbx/internal/store"
+	"sbx/internal/task"
+)
+
+const reportSchema = "sbx.report/v1"
+
+func newReport(d *Deps) *cobra.Command {
+	var o tasksOptions
+	cmd := &cobra.Command{
+		Use:     "report",
+		GroupID: groupLook,
+		Short:   "Measure the tasks beside their targets",
+		Long: "Measure the tasks that `sbx run` has launched: how many succeed, how long a stop\n" +
+			"takes, how often a limit ends one, each beside its target and with the number of\n" +
+			"tasks or attempts that it was taken from. VERDICT is true where the target is met,\n" +
+			"false where it is missed, unknown without a sample or a target. A report is no\n" +
+			"check: its exit code is 0 whatever it finds.",
+		Example: "sbx report\nsbx report --since 7d\nsbx report --since 24h -o json",
+		Args:    usageArgs(noArgs, "`sbx tasks show TASK` shows one task"),
+
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	cmd.Flags().StringVar(&o.since, "since", "", "only tasks of the last `DURATION`: 7d")
+	return d.verb(cmd, document{schema: reportSchema, shape: output.ShapeList, columns: output.Names(reportColumns())},
+		func(ctx context.Context, p *output.Printer, _ []string) error { return report(ctx, d, p, o) })
+}
+
+func report(ctx context.Context, d *Deps, p *output.Printer, o tasksOptions) error {
+	query, err := o.query(d.now())
+	if err != nil {
+		return err
+	}
+	tasks, err := d.listedTasks(ctx, query)
+	if err != nil {
+		return err
+	}
+	r := newReportPage(tasks, d.now())
+	list, err := output.NewList(p, output.ListSpec[task.Figure]{Schema: reportSchema, Columns: reportColumns(), Human: r.page})
+	if err != nil {
+		return err
+	}
+	list.Set("tasks", len(tasks))
+	list.Set("causes", r.causeObjects())
+	list.Set("look_at", r.lookObjects())
+	for _, f := range task.Figures(tasks, r.now) {
+		if err := list.Add(f); err != nil {
+			return list.CloseAs(err)
+		}
+	}
+	return list.Close()
+}
+
+// listedTasks reads all tasks that a query names.
+func (d *Deps) listedTasks(ctx context.Context, query store.TaskQuery) (tasks []task.Task, err error) {
+	err = d.readTasks(func(ledger task.Ledger) (err error) {
+		tasks, err = ledger.List(ctx, query)
+		return err
+	})
+	return tasks, err
+}
+
+// newReportPage measures by the store's clock, which the tasks' times are from.
+func newReportPage(tasks []task.Task, now time.Time) reportPage {
+	if len(tasks) > 0 {
+		now = tasks[0].ReadAt
+	}
+	return reportPage{tasks: tasks, now: now}
+}

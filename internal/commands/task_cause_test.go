@@ -1,0 +1,80 @@
+package commands
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"sbx/internal/sandbox"
+	"sbx/internal/task"
+)
+
+// TestTheFailurePageFitsAndTells shows a task that ran out of memory twice, as it is
+// read at night.
+func TestTheFailurePageFitsAndTells(t *testing.T) {
+	t.Parallel()
+	b := newBench().configureNothing(t)
+	b.tty, b.width = true, 80
+	one := failedTask("t-leak00000001", noon.Add(-time.Hour))
+	first := &one.Attempts[0]
+	first.MemoryMB, first.Gone = 256, "the provider's record says that it has ended"
+	first.Exit.Evidence = []sandbox.Evidence{{What: "oom_kill", Value: "1", Source: "kernel: memory.oom_control (hybrid)"}}
+	first.Retry = &task.Retry{Again: true, Why: "it ran out of memory: once more with twice as much", MemoryMB: 512}
+	second := *first
+	second.N, second.Sandbox, second.MemoryMB = 2, "bbbb2222", 512
+	second.Retry = &task.Retry{Why: "it ended so a second time (oom)"}
+	one.Attempts = append(one.Attempts, second)
+	keepTasks(t, b, one)
+	r := b.run(t, "tasks show t-leak")
+	for line := range strings.Lines(r.stdout) {
+		assert.LessOrEqual(t, len([]rune(plainWords(line))), 80, line)
+	}
+	golden(t, "task-oom", r.stdout)
+}
+
+func plainWords(line string) string {
+	return strings.NewReplacer("\x1b[1m", "", "\x1b[31m", "", "\x1b[m", "", "\x1b[0m", "", "\n", "").Replace(line)
+}
+
+func TestCauseWords(t *testing.T) {
+	t.Parallel()
+	for want, e := range map[string]task.Exit{
+		"it ran out of memory (certain)":                                         {Class: sandbox.ClassOOM, Cause: sandbox.CauseOOM, Confidence: sandbox.Certain},
+		"a process that it had started ran out of memory (certain)":              {Class: sandbox.ClassKilledUnknown, Cause: sandbox.CauseOOMChild, Confidence: sandbox.Certain},
+		"unknown: a limit of the provider, the agent's own kill, or an operator": {Class: sandbox.ClassKilledUnknown, Cause: sandbox.CauseUnknown},
+		"the command is not there, or cannot be run":                             {Class: sandbox.ClassEnvironment},
+		"it showed no sign of life, and sbx ended it (certain)":                  {Class: sandbox.ClassTimeout, Cause: sandbox.CauseInactivity, Confidence: sandbox.Certain},
+		"unknown": {Class: sandbox.ClassUnknown},
+	} {
+		assert.Equal(t, want, causeWords(e))
+	}
+}
+
+func TestFarewellOfAFailure(t *testing.T) {
+	t.Parallel()
+	one := failedTask("t-leak00000001", noon)
+	one.Attempts[0].MemoryMB = 512
+	one.Attempts[0].Retry = &task.Retry{Why: "all 3 attempts are used up"}
+	text := strings.Join(taskRow{Task: one, now: noon}.farewell(), "\n")
+	for _, want := range []string{
+		"likely cause: it ran out of memory (certain)", "not tried again: all 3 attempts are used up", "gone: everything made for it",
+		"next: sbx run --memory 1024M ...",
+	} {
+		assert.Contains(t, text, want)
+	}
+	one.VerifiedAt = time.Time{}
+	assert.Contains(t, strings.Join(taskRow{Task: one, now: noon}.farewell(), "\n"), "not seen to be gone yet")
+}
+
+func TestAProgramThatSucceededIsNotBlamed(t *testing.T) {
+	t.Parallel()
+	one := failedTask("t-push00000001", noon)
+	one.Attempts[0].Exit = &task.Exit{Class: sandbox.ClassOK, Evidence: []sandbox.Evidence{{What: "oom_kill", Value: "0", Source: "kernel"}}}
+	one.Spec.Push, one.Publish = "origin=fix", task.Publish{State: task.PublishRefused, Target: "origin=fix", Message: "the branch has moved"}
+	text := strings.Join(taskRow{Task: one, now: noon}.farewell(), "\n")
+	assert.Contains(t, text, "likely cause: the program succeeded, and its work was not published")
+	assert.Contains(t, text, "publish: refused (the branch has moved)")
+	assert.NotContains(t, text, "evidence:")
+}

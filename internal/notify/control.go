@@ -1,0 +1,79 @@
+package notify
+
+import (
+	"context"
+	"errors"
+
+	"sbx/internal/fault"
+	"sbx/internal/httpx"
+)
+
+// Control tells a control plane how tasks go. A nil one tells nobody. It is safe for
+// concurrent use.
+type Control struct {
+	line    *line
+	address string
+}
+
+// Net is how a client reaches the network, for those who make one without speaking
+// HTTP themselves.
+type Net = httpx.Net
+
+// NewControl makes the way to a control plane's callback address, which may be a
+// secret; one that is no http or https address is fault.KindUsage.
+func NewControl(n httpx.Net, address string) (*Control, error) {
+	if address == "" {
+		return nil, nil //nolint:nilnil // nobody to tell is no fault
+	}
+	n.Timeout = Limit
+	l, err := newLine(n, "callback", address, address)
+	if err != nil {
+		return nil, about(err)
+	}
+	return &Control{l, address}, nil
+}
+
+// Ended tells how something ended, within Limit, and again where an answer is missing
+// or says so: key makes two of them one. An error changes nothing about how it ended.
+func (c *Control) Ended(ctx context.Context, key string, report any) error {
+	if c == nil {
+		return nil
+	}
+	ctx, stop := within(ctx)
+	defer stop()
+	return about(c.line.do(ctx, httpx.Request{
+		URL: c.address, JSON: report, Again: true, Header: map[string][]string{"Idempotency-Key": {key}},
+	}))
+}
+
+// Beat says that something goes on, once. What a proxy answers while its service
+// starts anew (502, 503, 504) is no error: the next beat says the same.
+func (c *Control) Beat(ctx context.Context, beat any) error {
+	if c == nil {
+		return nil
+	}
+	err := c.line.do(ctx, httpx.Request{URL: c.address, JSON: beat, Once: true, Timeout: attempt})
+	switch httpx.Status(err) {
+	case 502, 503, 504:
+		return nil
+	}
+	return about(err)
+}
+
+// Close lets idle connections go.
+func (c *Control) Close() {
+	if c != nil {
+		c.line.client.Close()
+	}
+}
+
+// about puts a hint about the callback in place of those about notifications.
+func about(err error) error {
+	known, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		return err
+	}
+	own := *known
+	own.Hint = "only the report to the control plane is missing; look at run.callback_url and CALLBACK_URL in `sbx config explain`"
+	return &own
+}

@@ -1,0 +1,208 @@
+package publisher_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+	"sbx/internal/providers"
+	"sbx/internal/publish"
+	"sbx/internal/sandbox"
+	"sbx/internal/task"
+	"sbx/internal/task/publisher"
+)
+
+// desk is a remote, a work directory that a sandbox would have, and a publisher.
+type desk struct {
+	t            *testing.T
+	remote, work string
+	dir          string
+	said         strings.Builder
+}
+
+func newDesk(t *testing.T) *desk {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("there is no git")
+	}
+	root := t.TempDir()
+	d := &desk{t: t, remote: filepath.Join(root, "remote.git"), work: filepath.Join(root, "work"), dir: filepath.Join(root, "state")}
+	d.git(root, "init", "-q", "--bare", d.remote)
+	d.git(root, "init", "-q", "-b", "main", d.work)
+	return d
+}
+
+func (d *desk) git(dir string, args ...string) string {
+	d.t.Helper()
+	cmd := exec.CommandContext(d.t.Context(), "git", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_AUTHOR_NAME=n", "GIT_AUTHOR_EMAIL=e@x", "GIT_COMMITTER_NAME=n", "GIT_COMMITTER_EMAIL=e@x")
+	out, err := cmd.CombinedOutput()
+	require.NoError(d.t, err, string(out))
+	return strings.TrimSpace(string(out))
+}
+
+func (d *desk) commit(text string) string {
+	d.t.Helper()
+	require.NoError(d.t, os.WriteFile(filepath.Join(d.work, "file"), []byte(text), 0o600))
+	d.git(d.work, "add", ".")
+	d.git(d.work, "commit", "-q", "-m", text)
+	return d.git(d.work, "rev-parse", "HEAD")
+}
+
+func (d *desk) publisher() *publisher.Publisher {
+	return publisher.New(publisher.Options{
+		Git: &publish.Git{Environ: os.Environ(), Now: time.Now, Limit: time.Minute}, Dir: d.dir, Environ: os.Environ(), Workdir: d.work,
+		Stdout: &d.said, Stderr: &d.said, Now: time.Now, Notice: func(text string) { d.said.WriteString(text) },
+	})
+}
+
+func (d *desk) task(spec task.Spec) task.Task {
+	return task.Task{ID: "t-abcdefghijkl", Fence: 3, Spec: spec, Attempts: []task.Attempt{{N: 1}}}
+}
+
+func (d *desk) push(base string) task.Task {
+	return d.task(task.Spec{Push: d.remote + "=agent/fix", Base: base})
+}
+
+// inside runs a command as the sandbox would.
+func (d *desk) inside(dir string) task.Exec {
+	return func(ctx context.Context, c providers.Command) (sandbox.Exit, error) {
+		cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
+		cmd.Dir, cmd.Stdout, cmd.Stderr = dir, c.Stdout, c.Stderr
+		err := cmd.Run()
+		code := 0
+		if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+			code, err = failed.ExitCode(), nil
+		}
+		return sandbox.Exit{Code: &code}, err
+	}
+}
+
+func (d *desk) branch() string {
+	d.t.Helper()
+	return d.git(d.remote, "for-each-ref", "--format=%(objectname)", "refs/heads/agent/fix")
+}
+
+func TestWhatASandboxMadeIsPushedOnce(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	want := d.commit("one")
+	p, work := d.publisher(), d.push("")
+	base, err := p.Prepare(t.Context(), work)
+	require.NoError(t, err)
+	assert.Empty(t, base)
+	found, err := p.Collect(t.Context(), work, d.inside(d.work))
+	require.NoError(t, err)
+	require.True(t, found)
+	assert.Empty(t, d.branch(), "nothing is public before the gate")
+	done, err := p.Publish(t.Context(), work)
+	require.NoError(t, err)
+	assert.Equal(t, task.PublishDone, done.State)
+	assert.Equal(t, want, done.Commit)
+	assert.Equal(t, want, d.branch())
+	again, err := p.Resolve(t.Context(), work, "somebody")
+	require.NoError(t, err)
+	assert.Equal(t, task.PublishDone, again.State, "who comes later sees that it was done")
+	assert.NoDirExists(t, filepath.Join(d.dir, work.ID))
+}
+
+func TestWhoIsHeldBackPublishesNothing(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.commit("one")
+	p, work := d.publisher(), d.push("")
+	found, err := p.Collect(t.Context(), work, d.inside(d.work))
+	require.NoError(t, err)
+	require.True(t, found)
+	bundle := filepath.Join(d.dir, work.ID, "bundle")
+	kept, err := os.ReadFile(bundle)
+	require.NoError(t, err)
+	held, err := p.Resolve(t.Context(), work, "a stop")
+	require.NoError(t, err)
+	assert.Equal(t, task.PublishRefused, held.State)
+	require.NoError(t, os.MkdirAll(filepath.Dir(bundle), 0o700)) // a frozen publisher still has its bundle
+	require.NoError(t, os.WriteFile(bundle, kept, 0o600))
+	late, err := p.Publish(t.Context(), work)
+	require.NoError(t, err)
+	assert.Equal(t, task.PublishRefused, late.State)
+	assert.Empty(t, d.branch())
+}
+
+func TestThereMayBeNothingToPublish(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	head := d.commit("one")
+	found, err := d.publisher().Collect(t.Context(), d.push(head), d.inside(d.work))
+	require.NoError(t, err)
+	assert.False(t, found)
+	_, err = d.publisher().Collect(t.Context(), d.push(""), d.inside(t.TempDir()))
+	assert.Equal(t, fault.KindRefused, fault.KindOf(err), "no repository: %v", err)
+	_, err = d.publisher().Collect(t.Context(), d.push(""), func(_ context.Context, c providers.Command) (sandbox.Exit, error) {
+		_, err := io.WriteString(c.Stdout, "no bundle at all")
+		code := 0
+		return sandbox.Exit{Code: &code}, err
+	})
+	require.Error(t, err, "what a sandbox gives is looked at")
+}
+
+func TestABranchThatHasMovedIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.commit("one")
+	p, work := d.publisher(), d.push("")
+	_, err := p.Collect(t.Context(), work, d.inside(d.work))
+	require.NoError(t, err)
+	d.git(d.work, "checkout", "-q", "--orphan", "other")
+	other := d.commit("other")
+	d.git(d.work, "push", "-q", d.remote, "HEAD:refs/heads/agent/fix")
+	moved, err := p.Publish(t.Context(), work)
+	require.NoError(t, err)
+	assert.Equal(t, task.PublishRefused, moved.State)
+	assert.Equal(t, other, d.branch())
+}
+
+func TestTheOperatorsOwnCommand(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.commit("one")
+	p := d.publisher()
+	for line, want := range map[string]task.PublishState{
+		`test "$SBX_TASK" = t-abcdefghijkl && test "$SBX_FENCE" = 3 && git bundle list-heads "$SBX_BUNDLE"`: task.PublishDone,
+		"exit 3": task.PublishRefused,
+	} {
+		work := d.task(task.Spec{Publish: line})
+		assert.False(t, p.Remote(work))
+		found, err := p.Collect(t.Context(), work, d.inside(d.work))
+		require.NoError(t, err)
+		require.True(t, found)
+		done, err := p.Publish(t.Context(), work)
+		require.NoError(t, err)
+		assert.Equal(t, want, done.State, "%s: %s", done.Message, d.said.String())
+	}
+	found, err := p.Collect(t.Context(), d.task(task.Spec{Publish: "true"}), d.inside(t.TempDir()))
+	require.NoError(t, err)
+	assert.True(t, found, "it may publish something else than commits")
+	doubt, err := p.Resolve(t.Context(), d.task(task.Spec{Publish: "true"}), "somebody")
+	require.NoError(t, err)
+	assert.Equal(t, task.PublishDoubt, doubt.State)
+}
+
+func TestACommandThatIsCutShortIsInDoubt(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	done, _ := d.publisher().Publish(ctx, d.task(task.Spec{Publish: "sleep 30"}))
+	assert.Equal(t, task.PublishBegun, done.State)
+}
