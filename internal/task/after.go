@@ -58,7 +58,7 @@ func (r *Runner) after(ctx context.Context, t Task) (Task, error) {
 		return r.change(ctx, t.ID, func(n *Task) error { return n.completed(t.Fence) })
 	}
 	next := t.Next(r.roll())
-	if next.Again && len(t.Spec.EnvNames) > 0 && r.env == nil {
+	if next.Again && len(t.Spec.EnvNames) > 0 && r.env == nil && t.Key == "" { // who knows the key can come again, with the values
 		next.Again, next.Why = false, "who ran it is gone, and the values of its environment with them: launch it again"
 		t.Reason = ReasonLost
 	}
