@@ -52,7 +52,7 @@ func run() int {
 			}
 			return c, func() { signal.Stop(c) }
 		},
-		At: crashAt,
+		At: crashAt, Host: os.Getenv("SBX_TEST_HOST"), // none: this machine's
 	})
 }
 

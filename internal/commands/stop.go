@@ -139,7 +139,7 @@ func (s *stopping) one(ctx context.Context, word string) stopped {
 		return r
 	}
 	r.word, r.finished = t.ID, t.State.Over()
-	if r.task, err = s.stopper.Forbid(ctx, t.ID, s.d.by("stop")); err != nil {
+	if r.task, err = s.stopper.Forbid(ctx, t.ID, "sbx stop of "+s.o.Owner.Who); err != nil {
 		r.err = fault.Placed(err, "", "stop "+t.ID)
 		return r
 	}

@@ -49,7 +49,11 @@ func (r taskRow) more() string {
 
 func (r taskRow) publishWords() string {
 	p := r.Publish
-	words := told(cmp.Or(string(p.State), "not yet"), p.Message)
+	none := "not yet"
+	if r.State.Over() {
+		none = "not published"
+	}
+	words := told(cmp.Or(string(p.State), none), p.Message)
 	if p.Commit != "" {
 		words += ", commit " + p.Commit
 	}
