@@ -115,6 +115,9 @@ func (o Options) mayAdopt(t Task) bool {
 	if !t.LeaseUntil.IsZero() && t.ReadAt.Sub(t.LeaseUntil) >= LostAfter {
 		return true
 	}
+	if slices.ContainsFunc(t.Attempts, o.elsewhere) {
+		return false
+	}
 	return t.Phase == Stopping || t.Owner.Host == o.Owner.Host || t.Owner.Host == ""
 }
 

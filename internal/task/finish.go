@@ -38,6 +38,9 @@ func (r *Runner) finish(ctx context.Context, t Task) (Task, error) {
 // endAttempt ends an attempt's sandbox and notes that it is gone; an error of
 // fault.KindUnverified where that was not seen.
 func (r *Runner) endAttempt(ctx context.Context, t Task, n int) (Task, error) {
+	if r.o.elsewhere(t.Attempts[n-1]) {
+		return r.endsElsewhere(ctx, t, n)
+	}
 	if t.Attempts[n-1].Sandbox == "" {
 		now, err := r.settleCreate(ctx, t, n)
 		if err != nil || !now.Attempts[n-1].GoneAt.IsZero() {
@@ -67,6 +70,30 @@ func (r *Runner) endAttempt(ctx context.Context, t Task, n int) (Task, error) {
 	}
 	return t, unverified(t, fmt.Sprintf("%s is %s: %s", a.Ref(), ending.Outcome, ending.Reason))
 }
+
+// elsewhere says that an attempt's sandbox lives where this host cannot see it.
+func (o Options) elsewhere(a Attempt) bool {
+	return o.Bound != nil && a.Host != "" && a.Host != o.Owner.Host && a.GoneAt.IsZero() && o.Bound(a.Provider)
+}
+
+// endsElsewhere waits for up to EndWait until a process of the other host has ended
+// an attempt's sandbox: what is decided, its runner does.
+func (r *Runner) endsElsewhere(ctx context.Context, t Task, n int) (Task, error) {
+	for began := time.Now(); !r.sweeps && time.Since(began) < EndWait && pause(ctx, endLook); {
+		now, err := r.read(ctx, t.ID)
+		if err != nil || now.State.Over() || !now.Attempts[n-1].GoneAt.IsZero() {
+			return now, err
+		}
+	}
+	if ctx.Err() != nil {
+		return t, ctx.Err()
+	}
+	a := t.Attempts[n-1]
+	return t, unverified(t, "attempt "+number(n)+" at "+a.Provider+" is on the host "+a.Host+", and only an sbx there can end it")
+}
+
+// endLook is the pause between two looks for what another host has ended.
+const endLook = 200 * time.Millisecond
 
 // endedAlone looks whether a sandbox has ended that sbx may not end.
 func (r *Runner) endedAlone(ctx context.Context, t Task, a Attempt) (Task, error) {

@@ -78,7 +78,7 @@ func (t *Task) Assign(o Owner, a Attempt) error {
 	if t.DeadlineAt.IsZero() && t.Spec.Limits.Deadline > 0 {
 		t.DeadlineAt = t.ReadAt.Add(t.Spec.Limits.Deadline) // it holds from the first attempt on
 	}
-	a.N, a.Fence, a.IntentAt = len(t.Attempts)+1, t.Fence, t.ReadAt
+	a.N, a.Fence, a.IntentAt, a.Host = len(t.Attempts)+1, t.Fence, t.ReadAt, o.Host
 	t.Attempts = append(t.Attempts, a)
 	t.note("assigned", "attempt "+number(a.N)+" at "+a.Provider)
 	return nil

@@ -61,7 +61,8 @@ type Attempt struct {
 	N        int    `json:"n"`
 	Fence    int64  `json:"fence"`
 	Provider string `json:"provider"`
-	Nonce    string `json:"nonce"` // its sandbox carries it as a label
+	Host     string `json:"host,omitempty"` // of who asked for its sandbox
+	Nonce    string `json:"nonce"`          // its sandbox carries it as a label
 	Sandbox  string `json:"sandbox,omitempty"`
 	// Reused says that the sandbox was there before: another task had kept it, or
 	// it waited in the pool.

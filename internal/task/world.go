@@ -92,6 +92,9 @@ type Options struct {
 	// Alive says whether another owner's process is known to be dead (False), alive
 	// (True), or on a host that nobody here can look at. Nil = Unknown.
 	Alive func(Owner) sandbox.Verdict
+	// Bound says that a profile's sandboxes live on the host that made them, where no
+	// other can see them: that it finds none proves nothing. Nil = none do.
+	Bound func(profile string) bool
 	// Deletes says that a profile's terminate keeps what costs money, so that a
 	// task's sandboxes are to be deleted. Nil = none does.
 	Deletes func(profile string) bool
