@@ -125,6 +125,8 @@ func condition(name string) (bool, error) {
 		return hardLimits(), nil
 	case "mounts":
 		return mayMount(), nil
+	case "long":
+		return os.Getenv("SBX_TEST_LONG") != "", nil
 	case "postgres":
 		return os.Getenv("SBX_TEST_POSTGRES") != "", nil
 	}

@@ -130,7 +130,7 @@ func joined(ts *testscript.TestScript, neg bool, args []string) {
 	l := launchedOf(ts, args[0])
 	select {
 	case <-l.over:
-	case <-time.After(90 * time.Second):
+	case <-time.After(180 * time.Second):
 		ts.Fatalf("%s does not end", args[0])
 	}
 	said := ts.ReadFile(args[0] + ".err")

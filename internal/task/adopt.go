@@ -12,10 +12,11 @@ import (
 	"sbx/internal/store"
 )
 
-// Bounds of one sweep (tasks.md E3): every start of sbx may pay for it.
+// Bounds of one sweep (tasks.md E3): every start of sbx may pay for it. What has to
+// be looked at twice, two seconds apart, to be seen gone (daytona) fits into it.
 const (
 	SweepTasks = 5
-	SweepTime  = 2 * time.Second
+	SweepTime  = 5 * time.Second
 )
 
 // Adopted is what became of a task that a sweep has looked at.
