@@ -214,7 +214,7 @@ func TestOneProbeInFlight(t *testing.T) {
 				}
 				all.Wait()
 				assert.Positive(t, flight.probes.Load())
-				deaths.Add(int64(flight.deaths.Load())) // the order of the goroutines has a say in it
+				deaths.Add(flight.deaths.Load()) // the order of the goroutines has a say in it
 			})
 		})
 	}
