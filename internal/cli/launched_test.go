@@ -3,6 +3,7 @@
 package cli_test
 
 import (
+	"database/sql"
 	"errors"
 	"os"
 	"os/exec"
@@ -190,3 +191,25 @@ tree=$(git --git-dir "$1" mktree </dev/null)
 commit=$(git --git-dir "$1" -c user.name=base -c user.email=base@example.com commit-tree -m base "$tree")
 git --git-dir "$1" update-ref refs/heads/main "$commit"
 `
+
+// locked holds the write lock of a database for a while, as a process that hangs in the
+// midst of a change does: locked FILE 7s.
+func locked(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: locked FILE DURATION")
+	}
+	length, err := time.ParseDuration(args[1])
+	ts.Check(err)
+	db, err := sql.Open("sqlite", "file:"+ts.MkAbs(args[0])+"?_txlock=immediate&_pragma=busy_timeout(5000)")
+	ts.Check(err)
+	tx, err := db.Begin()
+	ts.Check(err)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		<-time.After(length)
+		_ = tx.Rollback()
+		_ = db.Close()
+	}()
+	ts.Defer(func() { <-over })
+}
