@@ -5,6 +5,8 @@ package cli_test
 import (
 	"context"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strconv"
 	"syscall"
 	"testing"
@@ -75,6 +77,63 @@ func TestAFrozenPublisherPublishesNothing(t *testing.T) {
 				assert.NotEqual(t, "published", h.truth(t, true).Publish.State)
 			})
 		}
+	}
+}
+
+// slowGit stands in for git: a push to a remote waits until the file go is there, so
+// that a publisher is held up behind all of its own looks, with nothing left between it
+// and the branch but the remote.
+const slowGit = `#!/bin/sh
+here=$(dirname "$(dirname "$0")")
+for word in "$@"; do
+	case $word in *[0-9a-f]:refs/heads/work)
+		touch "$here/pushing"
+		until test -e "$here/go"; do sleep 0.02; done ;;
+	esac
+done
+exec "$(cat "$here/real")" "$@"
+`
+
+// TestAPushUnderWayIsHeldBack stops a task whose push has been started and hangs. The
+// stop is acknowledged; then the push goes on. Only the remote can hold it back.
+func TestAPushUnderWayIsHeldBack(t *testing.T) {
+	t.Parallel()
+	for n := range fenceRuns(t) {
+		t.Run(strconv.Itoa(n), func(t *testing.T) {
+			t.Parallel()
+			h := newMachine(t)
+			git, err := exec.LookPath("git")
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(filepath.Join(h.dir, "real"), []byte(git), 0o600))
+			require.NoError(t, os.Mkdir(filepath.Join(h.dir, "bin"), 0o700))
+			require.NoError(t, os.WriteFile(filepath.Join(h.dir, "bin", "git"), []byte(slowGit), 0o700))
+			ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+			defer stop()
+			cmd := h.command(ctx, nil, h.run(true)...)
+			cmd.Env = append(cmd.Env, "PATH="+filepath.Join(h.dir, "bin")+":"+os.Getenv("PATH"))
+			require.NoError(t, cmd.Start())
+			over, code := make(chan struct{}), 0
+			go func() {
+				defer close(over)
+				code = codeOf(cmd.Wait())
+			}()
+			require.Eventually(t, h.has("pushing"), time.Minute, 10*time.Millisecond, "it does not come to push")
+			stopped, out, errs := h.sbx(t, nil, "stop", "k")
+			require.Zero(t, stopped, errs)
+			assert.Contains(t, out, "will not publish")
+			require.NoError(t, os.WriteFile(filepath.Join(h.dir, "go"), nil, 0o600))
+			<-over
+			assert.Equal(t, 130, code)
+			assert.Empty(t, h.ref("refs/heads/work"), "the stop was acknowledged, and the branch is there")
+			assert.Equal(t, "stopped", h.truth(t, true).State)
+		})
+	}
+}
+
+func (h machine) has(file string) func() bool {
+	return func() bool {
+		_, err := os.Stat(filepath.Join(h.dir, file))
+		return err == nil
 	}
 }
 
