@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -192,24 +193,33 @@ commit=$(git --git-dir "$1" -c user.name=base -c user.email=base@example.com com
 git --git-dir "$1" update-ref refs/heads/main "$commit"
 `
 
-// locked holds the write lock of a database for a while, as a process that hangs in the
-// midst of a change does: locked FILE 7s.
+// locked takes the write lock of a database, as a process that hangs in the midst of a
+// change does, until it is given back: locked FILE, ! locked FILE. That a slow machine
+// takes long over what lies between changes nothing.
 func locked(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: locked FILE DURATION")
+	if len(args) != 1 {
+		ts.Fatalf("usage: [!] locked FILE")
 	}
-	length, err := time.ParseDuration(args[1])
-	ts.Check(err)
-	db, err := sql.Open("sqlite", "file:"+ts.MkAbs(args[0])+"?_txlock=immediate&_pragma=busy_timeout(5000)")
+	file := ts.MkAbs(args[0])
+	held, ok := locks.LoadAndDelete(file)
+	if neg != ok {
+		ts.Fatalf("%s: held is %t already", file, ok)
+	}
+	if neg {
+		held.(func())() //nolint:forcetypeassert // nothing else is kept there
+		return
+	}
+	db, err := sql.Open("sqlite", "file:"+file+"?_txlock=immediate&_pragma=busy_timeout(5000)")
 	ts.Check(err)
 	tx, err := db.Begin()
 	ts.Check(err)
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		<-time.After(length)
+	free := sync.OnceFunc(func() {
 		_ = tx.Rollback()
 		_ = db.Close()
-	}()
-	ts.Defer(func() { <-over })
+	})
+	locks.Store(file, free)
+	ts.Defer(free)
 }
+
+// locks has, by the file of a database, what gives its write lock back.
+var locks sync.Map
