@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -26,9 +25,6 @@ const (
 	settlesAway = 60 * time.Second
 )
 
-// localType is the kind of provider whose sandboxes cost nothing once they have ended.
-const localType = "local"
-
 // tasks joins what launching and stopping need.
 func (a *app) tasks(_ context.Context, parts commands.TaskParts) (task.Options, error) {
 	c, err := a.config()
@@ -37,7 +33,7 @@ func (a *app) tasks(_ context.Context, parts commands.TaskParts) (task.Options, 
 	}
 	here := map[string]bool{}
 	for _, p := range c.Profiles {
-		here[p.Name] = p.Type == localType
+		here[p.Name] = p.Here
 	}
 	return task.Options{
 		Ledger:    task.Ledger{Store: task.Queued(parts.Store), LimitMB: parts.BudgetMB},
@@ -46,8 +42,9 @@ func (a *app) tasks(_ context.Context, parts commands.TaskParts) (task.Options, 
 			Git: a.git(), Dir: filepath.Join(c.StateDir, "tasks"), Environ: a.process.Environ, Workdir: a.process.Workdir,
 			Stdout: a.process.Stderr, Stderr: a.process.Stderr, Now: a.process.Now, Secret: parts.Secret, Notice: parts.Notice,
 		}),
-		Breaker: newBreaker(parts.Store, a.owner().Who, parts.Notice), Keeps: keeps{parts.Store, a.process.Now}, Room: room{parts.Fleet},
-		Owner: a.owner(), Alive: a.alive,
+		Breaker: newBreaker(parts.Store, a.owner().Who, parts.Notice), Keeps: task.KeepList{Store: parts.Store}, Room: room{parts.Fleet},
+		Notice: parts.Notice,
+		Owner:  a.owner(), Alive: a.alive,
 		CallbackURL: callbackURL(c),
 		Bound:       func(profile string) bool { return here[profile] },
 		Deletes:     func(profile string) bool { return !here[profile] },
@@ -96,12 +93,8 @@ func (r room) Free(ctx context.Context, profile string, mb int64) error {
 func (a *app) owner() task.Owner {
 	return task.Owner{
 		Host: a.process.Host, PID: a.process.PID, Birth: local.Birth(a.process.PID),
-		Who: fmt.Sprintf("%s@%s (pid %d)", a.who(), a.process.Host, a.process.PID),
+		Who: fmt.Sprintf("%s@%s (pid %d)", a.process.User(), a.process.Host, a.process.PID),
 	}
-}
-
-func (a *app) who() string {
-	return cmp.Or(a.process.Getenv("SUDO_USER"), a.process.Getenv("USER"), a.process.Getenv("LOGNAME"), fmt.Sprintf("uid %d", a.process.UID))
 }
 
 // alive says whether a task's owner lives. Of another host nobody here can tell.

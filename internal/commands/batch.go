@@ -23,9 +23,10 @@ type crew struct {
 	options task.Options
 	pushing map[string]task.Options // by push target: each has credentials of its own
 	stop    <-chan struct{}         // closed: nothing more is launched, and what runs is stopped
-	abroad  bool                    // output does not go to stdout, which is for the document
+	tabled  bool                    // stdout is for a table in every format: no output goes there
 	width   int                     // of the longest label
-	out     sync.Mutex              // whole lines
+	pool    *task.Pool              // of --warm; nil = nothing is made ahead
+	left    error                   // what the pool leaves behind; to be read when all outcomes are there
 }
 
 // outcome is what became of a job.
@@ -49,7 +50,10 @@ func (l *launching) batch(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return l.report(ctx, file.jobs, c.run(ctx, file.jobs, l.o.parallel, func(ctx context.Context, j job) outcome {
+		if err := c.warms(file.jobs); err != nil {
+			return err
+		}
+		return c.report(ctx, file.jobs, c.run(ctx, file.jobs, l.o.parallel, func(ctx context.Context, j job) outcome {
 			return c.once(ctx, j, file.keyOf(j, round))
 		}))
 	})
@@ -79,7 +83,6 @@ func (l *launching) crewed(ctx context.Context, jobs []job, do func(context.Cont
 		return err
 	}
 	c := &crew{l: l, parts: TaskParts{Fleet: f, Notice: l.p.Note, BudgetMB: l.o.budgetMB}, stop: ctx.Done(), pushing: map[string]task.Options{}}
-	c.abroad = !l.p.Format.Human() || len(l.p.Columns) > 0
 	for _, j := range jobs {
 		c.width = max(c.width, len(output.EscapeLine(j.label)))
 	}
@@ -110,21 +113,33 @@ func (c *crew) credentials(ctx context.Context, j job) error {
 // round is which time the batch is launched on purpose: what was completed in an
 // earlier round counts no more.
 func (c *crew) round(ctx context.Context, name string) (int, error) {
+	return c.count(ctx, batchKind, batchKey(name), name, func(round int) int {
+		if c.l.o.again {
+			return round + 1
+		}
+		return round
+	})
+}
+
+// count reads a number that is kept under a key, 1 where none is, and writes what next
+// makes of it, as often as it takes to be the one who does.
+func (c *crew) count(ctx context.Context, kind, key, name string, next func(int) int) (int, error) {
 	for {
-		d, err := c.store.Doc(ctx, batchKind, batchKey(name))
+		d, err := c.store.Doc(ctx, kind, key)
 		if err != nil {
 			return 0, err
 		}
 		state := batchState{Name: name, Round: 1}
 		if d.Version > 0 {
 			if err := json.Unmarshal(d.Body, &state); err != nil || state.Round < 1 {
-				return 0, fault.New(fault.KindUnknown, "what is kept of the batch %s cannot be read", name).WithHint("give the file another name of its own: `batch: NAME`")
+				return 0, fault.New(fault.KindUnknown, "what is kept of %s cannot be read", name).
+					WithHint("give the file a name of its own with `batch: NAME`, or the task another key")
 			}
 		}
-		if !c.l.o.again {
-			return state.Round, nil
+		was := state.Round
+		if state.Round = next(was); state.Round == was {
+			return was, nil
 		}
-		state.Round++
 		if d.Body, err = json.Marshal(state); err != nil {
 			return 0, err
 		}
@@ -132,6 +147,14 @@ func (c *crew) round(ctx context.Context, name string) (int, error) {
 			return state.Round, err
 		}
 	}
+}
+
+// warms checks that something of the batch can be made ahead.
+func (c *crew) warms(jobs []job) error {
+	if c.l.o.warm == 0 || slices.ContainsFunc(jobs, func(j job) bool { return c.options.Warms(j.spec) }) {
+		return nil
+	}
+	return fault.Usage("--warm: nothing is made ahead on this machine, where a sandbox takes milliseconds").WithHint("leave --warm out, or name another --provider")
 }
 
 // run runs the jobs in their order, so many at once, and tells each outcome as it
@@ -154,8 +177,12 @@ func (c *crew) run(ctx context.Context, jobs []job, parallel int, do func(contex
 			}
 		}
 	}()
-	over := make(chan struct{})
-	go c.secondWish(ctx, leave, over)
+	if c.l.o.warm > 0 {
+		c.pool = task.NewPool(ctx, life, c.options, task.KeepList{Store: c.store}, c.l.o.warm, specsOf(jobs))
+	}
+	over := c.l.d.hearWishes(ctx, func() {
+		c.l.p.Warn("stopping what runs, and nothing more is launched; once more leaves it to the next sbx")
+	}, leave)
 	var workers sync.WaitGroup
 	for range min(parallel, len(jobs)) {
 		workers.Go(func() {
@@ -166,34 +193,18 @@ func (c *crew) run(ctx context.Context, jobs []job, parallel int, do func(contex
 	}
 	go func() {
 		workers.Wait()
-		close(over)
+		c.left = c.pool.Close(life)
+		over()
 		leave(nil)
 		close(outcomes)
 	}()
 	return outcomes
 }
 
-// secondWish says what the operator's first wish to stop does, and leaves everything
-// to the next sbx at the second.
-func (c *crew) secondWish(ctx context.Context, leave context.CancelCauseFunc, over <-chan struct{}) {
-	again, done := c.l.d.secondSignal()
-	defer done()
-	select {
-	case <-c.stop:
-		c.l.p.Warn("stopping what runs, and nothing more is launched; once more leaves it to the next sbx")
-	case <-over:
-		return
-	}
-	select {
-	case <-again:
-		leave(context.Cause(ctx))
-	case <-over:
-	}
-}
-
 // once launches a job unless it was done before, or goes on with it where a dead
 // process has left it.
 func (c *crew) once(ctx context.Context, j job, key string) outcome {
+	c.pool.Begins(j.spec)
 	options := c.optionsOf(j)
 	t, added, err := c.enlist(ctx, options, j, key)
 	switch {
@@ -207,6 +218,14 @@ func (c *crew) once(ctx context.Context, j job, key string) outcome {
 		}
 	}
 	return c.bring(ctx, options, j, t)
+}
+
+func specsOf(jobs []job) []task.Spec {
+	specs := make([]task.Spec, len(jobs))
+	for i, j := range jobs {
+		specs[i] = j.spec
+	}
+	return specs
 }
 
 func (c *crew) optionsOf(j job) task.Options {
@@ -247,28 +266,13 @@ func (c *crew) enlist(ctx context.Context, options task.Options, j job, key stri
 // successor is the number of the task that came last under a key; with again the one
 // after it, where n is that.
 func (c *crew) successor(ctx context.Context, key string, n int, again bool) (int, error) {
-	for {
-		d, err := c.store.Doc(ctx, successorKind, key)
-		if err != nil {
-			return 0, err
+	last, err := c.count(ctx, successorKind, key, key, func(last int) int {
+		if last > n || !again {
+			return last
 		}
-		state := batchState{Name: key, Round: 1}
-		if d.Version > 0 {
-			if err := json.Unmarshal(d.Body, &state); err != nil {
-				return 0, fault.New(fault.KindUnknown, "what is kept of the key %s cannot be read: %w", key, err)
-			}
-		}
-		if state.Round > n || !again {
-			return max(n, state.Round), nil
-		}
-		state.Round = n + 1
-		if d.Body, err = json.Marshal(state); err != nil {
-			return 0, err
-		}
-		if _, err = c.store.SwapDoc(ctx, d); !errors.Is(err, store.ErrSwapped) {
-			return state.Round, err
-		}
-	}
+		return n + 1
+	})
+	return max(n, last), err
 }
 
 // join waits for a task that another process runs, or takes it over from a dead one.
@@ -284,17 +288,13 @@ func (c *crew) join(ctx context.Context, options task.Options, t task.Task) (tas
 		case <-over:
 		}
 	}()
-	one := *c.l
-	options0 := *c.l.o
-	options0.key, options0.detach = t.Key, false
-	one.o = &options0
-	return one.join(ctx, options, t)
+	return c.l.join(ctx, options, t, false)
 }
 
 // bring runs a job's task in this process.
 func (c *crew) bring(ctx context.Context, options task.Options, j job, t task.Task) outcome {
 	ear := c.listen(j)
-	options.Ear = ear
+	options.Ear, options.Pool = ear, c.pool
 	now, err := c.l.d.controlled(ctx, c.l.p, options.Ledger, t, func() (task.Task, error) {
 		return task.NewRunner(options, j.env, c.stop).Run(ctx, t)
 	})

@@ -21,25 +21,13 @@ type listener struct {
 }
 
 func (c *crew) listen(j job) *listener {
-	p, d := c.l.p, c.l.d
-	prefix := ""
+	p, prefix := c.l.p, ""
 	if c.width > 0 && c.many() {
 		label := output.EscapeLine(j.label)
 		prefix = label + strings.Repeat(" ", c.width-len(label)) + " | "
 	}
-	e := newEar(d, p)
-	direct, aside := e.stdout, e.stderr
-	if c.abroad {
-		direct = aside
-	}
-	whole := func(write func(string)) func(string) {
-		return func(text string) {
-			c.out.Lock()
-			defer c.out.Unlock()
-			write(prefix + text)
-		}
-	}
-	e.stdout, e.stderr = whole(direct), whole(aside)
+	e := newEar(p)
+	e.pass = func(text string, toStderr bool) { p.Pass(prefix+text, toStderr || c.tabled) }
 	e.note = func(text string) { p.Note(j.label + ": " + text) }
 	return &listener{ear: e}
 }

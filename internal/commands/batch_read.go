@@ -113,7 +113,7 @@ func (l *launching) job(ctx context.Context, e config.TaskEntry, dir string) (jo
 
 // ofBatch are the flags that say how a batch is run, not what a task of it is.
 func ofBatch() []string {
-	return []string{"file", "parallel", "joblog", "again", "retry-failed", "compare"}
+	return []string{"file", "parallel", "warm", "joblog", "again", "retry-failed", "compare"}
 }
 
 // override lays the flags that were typed over those of a file.

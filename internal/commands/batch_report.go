@@ -66,14 +66,13 @@ func (t *tally) words() string {
 
 // report shows the outcomes of a batch as they come: on stderr for people, whose
 // stdout has the programs' output, else as a document.
-func (l *launching) report(ctx context.Context, jobs []job, outcomes <-chan outcome) error {
-	t := &tally{jobs: len(jobs), codes: map[int]int{}}
+func (c *crew) report(ctx context.Context, jobs []job, outcomes <-chan outcome) error {
+	l, t := c.l, &tally{jobs: len(jobs), codes: map[int]int{}}
 	progress := l.p.Progress("tasks")
 	defer progress.Done()
-	if l.p.Format.Human() && len(l.p.Columns) == 0 {
-		return l.reportLines(ctx, t, progress, outcomes)
-	}
-	list, err := output.NewList(l.p, output.ListSpec[taskRow]{Schema: l.schema, Columns: taskItem()})
+	list, err := output.NewList(l.p, output.ListSpec[outcome]{
+		Schema: l.schema, Columns: output.Of(taskItem(), func(o outcome) taskRow { return o.row(l) }), Aside: func(o outcome) string { return o.aside(l) },
+	})
 	if err != nil {
 		return errors.Join(err, drained(outcomes))
 	}
@@ -81,12 +80,15 @@ func (l *launching) report(ctx context.Context, jobs []job, outcomes <-chan outc
 		t.add(o)
 		progress.Update(t.words())
 		list.Fail(l.logged(o))
-		l.listed(list, o)
+		listed(list, o)
 	}
+	progress.Done()
 	list.Set("tasks", t.jobs)
 	list.Set("completed", t.completed)
 	list.Set("not_launched", t.jobs-t.ended)
-	verdict := t.verdict(ctx)
+	list.Remark(t.sum())
+	verdict := cmp.Or(t.verdict(ctx), c.left)
+	list.Fail(c.left)
 	if ctx.Err() != nil || t.ended < t.jobs {
 		list.Fail(verdict)
 	}
@@ -103,36 +105,24 @@ func drained(outcomes <-chan outcome) error {
 }
 
 // listed adds an outcome to the document. A program's own exit is no error of sbx.
-func (l *launching) listed(list *output.List[taskRow], o outcome) {
-	_, own := errors.AsType[ProgramExit](o.verdict)
-	failed := o.verdict != nil && !own
+func listed(list *output.List[outcome], o outcome) {
 	var err error
-	switch {
-	case failed && o.task.ID == "":
-		list.Fail(o.verdict)
+	switch _, own := errors.AsType[ProgramExit](o.verdict); {
+	case o.verdict == nil, own:
+		err = list.Add(o)
+	case o.task.ID == "":
+		list.Fail(fault.Placed(o.verdict, "", o.label))
 		return
-	case failed:
-		err = list.AddFailed(o.row(l), o.verdict)
 	default:
-		err = list.Add(o.row(l))
+		err = list.AddFailed(o, o.verdict)
 	}
 	if err == nil {
 		_ = list.Flush() // a stdout that is gone is told at the end
 	}
 }
 
-func (l *launching) reportLines(ctx context.Context, t *tally, progress *output.Progress, outcomes <-chan outcome) error {
-	for o := range outcomes {
-		t.add(o)
-		progress.Update(t.words())
-		if err := l.logged(o); err != nil {
-			l.p.Warn(err.Error())
-		}
-		if !o.before || o.verdict != nil {
-			l.p.Note(l.line(o))
-		}
-	}
-	progress.Done()
+// sum is the last line for people.
+func (t *tally) sum() string {
 	text := fmt.Sprintf("%d tasks: %d completed", t.jobs, t.completed)
 	if t.before > 0 {
 		text += fmt.Sprintf(" (%d of them before; --again launches them anew)", t.before)
@@ -143,15 +133,19 @@ func (l *launching) reportLines(ctx context.Context, t *tally, progress *output.
 	if n := t.jobs - t.ended; n > 0 {
 		text += fmt.Sprintf(", %d not launched", n)
 	}
-	l.p.Note(text)
-	return t.verdict(ctx)
+	return text
+}
+
+// aside is what people read of an outcome, if anything is new to them.
+func (o outcome) aside(l *launching) string {
+	if o.before && o.verdict == nil {
+		return ""
+	}
+	return l.line(o)
 }
 
 // line is an outcome for people.
 func (l *launching) line(o outcome) string {
-	if o.task.ID == "" {
-		return o.label + ": " + o.verdict.Error()
-	}
 	r := o.row(l)
 	text := o.label + " (" + o.task.ID + "): " + told(string(o.task.State), r.more())
 	if o.before {

@@ -36,8 +36,8 @@ func (l *launching) compare(ctx context.Context) error {
 		jobs = append(jobs, job{seq: i + 1, label: name, spec: spec, env: l.box.Env})
 	}
 	err := l.crewed(ctx, jobs, func(ctx context.Context, c *crew) error {
-		c.abroad = true
-		return l.compared(ctx, jobs, c.run(ctx, jobs, len(jobs), c.anew))
+		c.tabled = true
+		return c.compared(ctx, jobs, c.run(ctx, jobs, len(jobs), c.anew))
 	})
 	return l.refused(err)
 }
@@ -53,7 +53,8 @@ func (c *crew) anew(ctx context.Context, j job) outcome {
 }
 
 // compared shows the outcomes side by side, in the order of --compare.
-func (l *launching) compared(ctx context.Context, jobs []job, outcomes <-chan outcome) error {
+func (c *crew) compared(ctx context.Context, jobs []job, outcomes <-chan outcome) error {
+	l := c.l
 	t := &tally{jobs: len(jobs), codes: map[int]int{}}
 	list, err := output.NewList(l.p, output.ListSpec[outcome]{Schema: l.schema, Columns: l.compareColumns()})
 	if err != nil {
@@ -82,9 +83,7 @@ func (l *launching) compared(ctx context.Context, jobs []job, outcomes <-chan ou
 	}
 	said := difference(all)
 	list.Set("difference", textOrNil(said))
-	if !l.p.Format.Structured() {
-		defer l.p.Note(said)
-	}
+	list.Remark(said)
 	return list.CloseAs(t.verdict(ctx))
 }
 
@@ -108,9 +107,10 @@ func (l *launching) compareColumns() []output.Column[outcome] {
 	for _, c := range own {
 		known[c.Name] = true
 	}
-	for _, c := range taskItem() { // what every item of run has
+	for _, c := range output.Of(taskItem(), func(o outcome) taskRow { return o.row(l) }) { // what every item of run has
 		if !known[c.Name] {
-			own = append(own, output.Column[outcome]{Name: c.Name, Level: output.Extra, Value: func(o outcome) any { return c.Value(o.row(l)) }})
+			c.Level = output.Extra
+			own = append(own, c)
 		}
 	}
 	return own

@@ -59,6 +59,7 @@ func launchArgs(o *launchOptions) cobra.PositionalArgs {
 }
 
 func launch(ctx context.Context, d *Deps, p *output.Printer, command []string, o *launchOptions) error {
+	d.Globals.Settings = o.settings()
 	l, err := newLaunch(d, p, o, command)
 	if err != nil {
 		return err
@@ -101,7 +102,6 @@ func newLaunch(d *Deps, p *output.Printer, o *launchOptions, command []string) (
 		return nil, err
 	}
 	hide(p, box.Env)
-	d.Globals.Settings = o.settings()
 	c, err := d.Config()
 	if err != nil {
 		return nil, err
@@ -149,7 +149,13 @@ func (d *Deps) sweepTasks(ctx context.Context, p *output.Printer, st store.DocSt
 	if err != nil && ctx.Err() == nil {
 		p.Warn("tasks that dead processes left could not be looked at: " + err.Error())
 	}
-	d.endExpired(ctx, p, st, options)
+	ended, err := task.EndKept(ctx, options, task.KeepList{Store: st})
+	for _, ref := range ended {
+		p.Note(ref.String() + " was kept until its time was over: it is gone now")
+	}
+	if err != nil && ctx.Err() == nil {
+		p.Warn("sandboxes that were kept could not be looked at: " + err.Error())
+	}
 }
 
 // one launches one task, or joins the one of the same key.
@@ -161,14 +167,14 @@ func (l *launching) one(ctx context.Context, options task.Options, spec task.Spe
 		return err
 	}
 	if !added {
-		if t, err = l.join(ctx, options, t); err != nil || t.State.Over() || l.o.detach {
+		if t, err = l.join(ctx, options, t, l.o.detach); err != nil || t.State.Over() || l.o.detach {
 			return l.finished(t, err)
 		}
 	}
 	if l.o.detach {
 		return l.detached(ctx, t, added)
 	}
-	ear := newEar(l.d, l.p)
+	ear := newEar(l.p)
 	options.Ear = ear
 	now, err := l.d.bring(ctx, l.p, options, t, l.box.Env)
 	ear.close()
@@ -184,9 +190,9 @@ func ranOut(ctx context.Context, t task.Task) error {
 }
 
 // join waits for a task of the same key that somebody else runs, or takes it over
-// from a dead process.
-func (l *launching) join(ctx context.Context, options task.Options, t task.Task) (task.Task, error) {
-	l.p.Note("the key " + l.o.key + " belongs to task " + t.ID + ": no new one is launched")
+// from a dead process. With leave it is not waited for.
+func (l *launching) join(ctx context.Context, options task.Options, t task.Task, leave bool) (task.Task, error) {
+	l.p.Note("the key " + t.Key + " belongs to task " + t.ID + ": no new one is launched")
 	for !t.State.Over() {
 		now, err := options.Ledger.Change(ctx, t.ID, func(n *task.Task) error {
 			dead := options.Alive != nil && options.Alive(n.Owner) == sandbox.False
@@ -196,7 +202,7 @@ func (l *launching) join(ctx context.Context, options task.Options, t task.Task)
 		case err == nil:
 			l.p.Note("its process is gone: this one goes on with it")
 			return now, nil
-		case l.o.detach, errors.Is(err, task.ErrOver):
+		case leave, errors.Is(err, task.ErrOver):
 			return now, nil
 		case !errors.Is(err, task.ErrHeld):
 			return t, err
@@ -216,23 +222,7 @@ func (l *launching) join(ctx context.Context, options task.Options, t task.Task)
 func (d *Deps) bring(ctx context.Context, p *output.Printer, options task.Options, t task.Task, env []string) (task.Task, error) {
 	life, leave := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer leave(nil)
-	again, done := d.secondSignal()
-	defer done()
-	over := make(chan struct{})
-	defer close(over)
-	go func() {
-		select {
-		case <-ctx.Done():
-			p.Warn("stopping task " + t.ID + "; once more leaves it to the next sbx")
-		case <-over:
-			return
-		}
-		select {
-		case <-again:
-			leave(context.Cause(ctx))
-		case <-over:
-		}
-	}()
+	defer d.hearWishes(ctx, func() { p.Warn("stopping task " + t.ID + "; once more leaves it to the next sbx") }, leave)()
 	now, err := d.controlled(ctx, p, options.Ledger, t, func() (task.Task, error) {
 		return task.NewRunner(options, env, ctx.Done()).Run(life, t)
 	})
@@ -259,8 +249,30 @@ func lastWord(ctx context.Context, p *output.Printer, options task.Options, t ta
 	return now
 }
 
-// secondSignal hears the operator's second wish to be gone: the first has ended the
-// verb's context.
+// hearWishes hears the operator's two wishes to be gone, until the func that it returns
+// is called: the first has ended ctx and is answered, the second leaves everything to
+// the next sbx.
+func (d *Deps) hearWishes(ctx context.Context, first func(), leave context.CancelCauseFunc) (over func()) {
+	again, done := d.secondSignal()
+	end := make(chan struct{})
+	go func() {
+		defer done()
+		select {
+		case <-ctx.Done():
+			first()
+		case <-end:
+			return
+		}
+		select {
+		case <-again:
+			leave(context.Cause(ctx))
+		case <-end:
+		}
+	}()
+	return func() { close(end) }
+}
+
+// secondSignal is closed at the second signal.
 func (d *Deps) secondSignal() (<-chan struct{}, func()) {
 	heard := make(chan struct{})
 	if d.Process.Signals == nil {
@@ -285,17 +297,13 @@ func (d *Deps) secondSignal() (<-chan struct{}, func()) {
 func (l *launching) finished(t task.Task, err error) error {
 	row := taskRow{Task: t, now: l.d.now(), alive: sandbox.Unknown}
 	verdict := taskVerdict(t, err)
-	if l.p.Format.Human() && len(l.p.Columns) == 0 {
-		for _, line := range row.farewell() {
-			l.p.Note(line)
-		}
-		return verdict
-	}
 	var errs []error
 	if _, own := errors.AsType[ProgramExit](verdict); verdict != nil && !own {
 		errs = append(errs, verdict)
 	}
-	return output.ShowItemAs(l.p, output.ItemSpec[taskRow]{Schema: l.schema, Columns: taskItem()}, row, verdict, errs...)
+	return output.ShowItemAs(l.p, output.ItemSpec[taskRow]{
+		Schema: l.schema, Columns: taskItem(), Aside: func(r taskRow) []string { return r.farewell() },
+	}, row, verdict, errs...)
 }
 
 // taskVerdict is the error that a task's end is for the process (CLI.md, exit codes).

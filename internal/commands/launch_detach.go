@@ -80,7 +80,7 @@ func runTask(ctx context.Context, d *Deps, p *output.Printer) error {
 		if err != nil {
 			return err
 		}
-		ear := newEar(d, p)
+		ear := newEar(p)
 		options.Ear = ear
 		now, err := d.bring(ctx, p, options, t, o.Env)
 		ear.close()

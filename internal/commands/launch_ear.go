@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"io"
 	"sync"
 
 	"sbx/internal/output"
@@ -12,38 +11,24 @@ import (
 // ear passes on what a running task shows: its program's output where it belongs,
 // and what becomes of it on stderr.
 type ear struct {
-	p      *output.Printer
-	stdout func(text string)
-	stderr func(text string)
-	note   func(text string)
+	pass func(text string, toStderr bool)
+	note func(text string)
 
 	mu   sync.Mutex
 	told map[string]bool
 	shut bool
 }
 
-func newEar(d *Deps, p *output.Printer) *ear {
-	e := &ear{p: p, told: map[string]bool{}, note: p.Note}
-	e.stderr = func(text string) {
-		_, _ = io.WriteString(d.Process.Stderr, output.EscapeLine(text)+"\n") // who closed it does not want it
-	}
-	e.stdout = func(text string) { _ = p.Line(text) } // likewise
-	if !p.Format.Human() {
-		e.stdout = e.stderr // stdout is for the document
-	}
-	return e
+func newEar(p *output.Printer) *ear {
+	return &ear{told: map[string]bool{}, pass: p.Pass, note: p.Note}
 }
 
 // Output is task.Ear's.
 func (e *ear) Output(l sandbox.LogLine) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	switch {
-	case e.shut:
-	case l.Stream == "stderr":
-		e.stderr(l.Text)
-	default:
-		e.stdout(l.Text)
+	if !e.shut {
+		e.pass(l.Text, l.Stream == "stderr")
 	}
 }
 

@@ -22,7 +22,7 @@ type launchOptions struct {
 	description                       string
 	keep, detach, again, retryFailed  bool
 	keepFor, file, budget, joblog     string
-	parallel                          int
+	parallel, warm                    int
 
 	classes  []sandbox.Class
 	budgetMB int64
@@ -51,13 +51,17 @@ func (o *launchOptions) add(f *pflag.FlagSet) {
 	f.BoolVar(&o.detach, "detach", false, "print the task's id and let it run in the background")
 	f.StringVar(&o.file, "file", "", "launch the tasks of this YAML `FILE`")
 	f.IntVar(&o.parallel, "parallel", defaultParallel, "with --file: run at most `N` at once")
+	f.IntVar(&o.warm, "warm", 0, "with --file: have up to `N` sandboxes made ahead, each used once; not on local")
 	f.BoolVar(&o.again, "again", false, "with --file: launch also what was completed before")
 	f.BoolVar(&o.retryFailed, "retry-failed", false, "with --file: launch also what failed or timed out before")
 	f.StringVar(&o.budget, "memory-budget", "", "let tasks hold no more than this `SIZE` of memory together: 8G")
 	f.StringVar(&o.joblog, "joblog", "", "add a line per attempt to this `FILE`")
 }
 
-const defaultParallel = 4
+const (
+	defaultParallel = 4
+	maxWarm         = 32 // what waits costs money
+)
 
 func (o *launchOptions) complete(d *Deps, cmd *cobra.Command) {
 	complete(cmd, "isolate", func() []string { return []string{"bwrap"} })
@@ -129,7 +133,8 @@ func (o *launchOptions) check() error {
 		both("compare", "fallback", "each provider runs it by itself"), both("compare", "key", "a key launches one task"),
 		both("compare", "detach", "what is compared is waited for"), both("compare", "push", "a task is published once"),
 		both("compare", "publish", "a task is published once"), both("compare", "keep-alive", "what is compared is ended"),
-		needs("keep-for", "keep-alive"), needs("parallel", "file"), needs("again", "file"), needs("retry-failed", "file"),
+		both("warm", "memory-budget", "what waits takes memory that no task answers for"),
+		needs("keep-for", "keep-alive"), needs("parallel", "file"), needs("warm", "file"), needs("again", "file"), needs("retry-failed", "file"),
 	} {
 		if err != nil {
 			return err
@@ -140,6 +145,8 @@ func (o *launchOptions) check() error {
 		return fault.Usage("--base has no meaning without --push or --publish")
 	case given("task"):
 		return fault.Usage("--task: run makes the task's own id").WithHint("use --key for a name of yours")
+	case given("warm") && (o.warm < 1 || o.warm > maxWarm):
+		return fault.Usage("--warm: %d is no number of sandboxes to make ahead", o.warm).WithHint("from 1 to %d", maxWarm)
 	case o.parallel < 1 || o.parallel > 256:
 		return fault.Usage("--parallel: %d is no number of tasks", o.parallel).WithHint("from 1 to 256")
 	}

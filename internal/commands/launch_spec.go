@@ -122,9 +122,6 @@ func (l *launching) publishing(ctx context.Context, s *task.Spec) error {
 		return err
 	}
 	l.secret, s.Push = target, target.String()
-	if !target.HasSecret() {
-		l.secret = target
-	}
 	return nil
 }
 

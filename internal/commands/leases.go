@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -25,6 +26,7 @@ type leases struct {
 	at     time.Time
 	failed error
 	tasks  map[string]string      // a task that is at work, and who runs it
+	rooms  map[sandbox.Ref]string // which of them a sandbox is used by
 	kept   map[sandbox.Ref]string // until when
 }
 
@@ -58,8 +60,9 @@ func (l *leases) holds(s sandbox.Sandbox, byName bool) string {
 		}
 		return "protected: it was made for task " + s.TaskID + ", and whether that is at work could not be read: " + l.failed.Error()
 	}
-	if who, held := l.tasks[s.TaskID]; held && s.TaskID != "" {
-		return "protected: task " + s.TaskID + " is at work in it (" + who + "); `sbx stop " + s.TaskID + "` ends both"
+	id := cmp.Or(l.rooms[s.Ref()], s.TaskID)
+	if who, held := l.tasks[id]; held {
+		return "protected: task " + id + " is at work in it (" + who + "); `sbx stop " + id + "` ends both"
 	}
 	if until, kept := l.kept[s.Ref()]; kept && !byName {
 		return "protected: a task has kept it until " + until
@@ -71,27 +74,27 @@ func (l *leases) holds(s sandbox.Sandbox, byName bool) string {
 func (l *leases) read(ctx context.Context, st store.Store) error {
 	ctx, stop := context.WithTimeout(ctx, memoryLimit)
 	defer stop()
-	l.tasks, l.kept = map[string]string{}, map[sandbox.Ref]string{}
+	l.tasks, l.rooms, l.kept = map[string]string{}, map[sandbox.Ref]string{}, map[sandbox.Ref]string{}
 	tasks, err := task.Ledger{Store: st}.List(ctx, store.TaskQuery{Live: true})
 	if err != nil {
 		return err
 	}
 	for _, t := range tasks {
-		if t.Held() {
-			l.tasks[t.ID] = t.Owner.Who
+		if !t.Held() {
+			continue
+		}
+		l.tasks[t.ID] = t.Owner.Who
+		for _, a := range t.Attempts { // also what another task was made for, and this one goes on in
+			if a.GoneAt.IsZero() && a.Sandbox != "" {
+				l.rooms[a.Ref()] = t.ID
+			}
 		}
 	}
-	docs, err := st.Docs(ctx, KeptKind)
-	if err != nil {
-		return err
+	waiting, err := task.KeepList{Store: st}.Waiting(ctx)
+	for ref, until := range waiting {
+		l.kept[ref] = until.UTC().Format(time.RFC3339)
 	}
-	for _, doc := range docs {
-		ref, bad := sandbox.ParseRef(doc.Key)
-		if k, ok := ReadKept(doc); ok && bad == nil && k.Holds(doc) {
-			l.kept[ref] = k.ExpiresAt.UTC().Format(time.RFC3339)
-		}
-	}
-	return nil
+	return err
 }
 
 // settleTasks brings what dead processes left of tasks further, for a moment at most,
@@ -116,14 +119,4 @@ func (d *Deps) settleTasks(ctx context.Context, p *output.Printer) {
 	if err != nil && ctx.Err() == nil {
 		p.Warn("tasks that dead processes left could not be settled: " + err.Error())
 	}
-}
-
-// KeptKind is under what the sandboxes that outlive their tasks are kept in the store.
-const KeptKind = "kept"
-
-// KeptRow is one of them.
-type KeptRow struct {
-	Task      string    `json:"task"`
-	Session   string    `json:"session,omitempty"`
-	ExpiresAt time.Time `json:"expires_at"`
 }

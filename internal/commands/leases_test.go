@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"encoding/json"
 	"errors"
 	"testing"
 	"time"
@@ -39,6 +38,27 @@ func TestWhatATaskIsAtWorkInStays(t *testing.T) {
 	}
 }
 
+// TestWhatATaskGoesOnInStays also where another task was what it was made for.
+func TestWhatATaskGoesOnInStays(t *testing.T) {
+	t.Parallel()
+	one := running("aaaa", 3*time.Hour)
+	one.Sandbox.TaskID, one.Sandbox.Activity = "t-first", sandbox.False
+	b, _ := oneFake(one)
+	b.configureNothing(t)
+	ledger := task.Ledger{Store: b.kept(atNoon)}
+	owner := task.Owner{Host: "elsewhere", PID: 7, Who: "ann"}
+	work := task.New("t-work", "", task.Spec{Provider: "prod", Command: []string{"true"}, Attempts: 1}, owner, noon)
+	_, _, err := ledger.Add(t.Context(), work)
+	require.NoError(t, err)
+	_, err = ledger.Change(t.Context(), "t-work", func(n *task.Task) error {
+		return n.Assign(owner, task.Attempt{Provider: "prod", Sandbox: "aaaa", Reused: true})
+	})
+	require.NoError(t, err)
+	assert.Contains(t, b.run(t, "cleanup --older-than 1h --unowned -o json").stdout, "task t-work is at work in it")
+	b.run(t, "cleanup --older-than 1h --unowned --yes --max-delete 9")
+	assert.Equal(t, "running", b.run(t, "inspect prod/aaaa -o json").item(t)["state"])
+}
+
 func TestWhatADeadTaskLeftMayGo(t *testing.T) {
 	t.Parallel()
 	b, ledger := leasedBench(t)
@@ -56,10 +76,8 @@ func TestWhatATaskKeptStaysUntilItsTimeIsOver(t *testing.T) {
 		one.Sandbox.Activity = sandbox.False
 		b, _ := oneFake(one)
 		b.configureNothing(t)
-		body, err := json.Marshal(KeptRow{Task: "t-1", ExpiresAt: noon.Add(until)})
-		require.NoError(t, err)
-		_, err = b.kept(atNoon).SwapDoc(t.Context(), store.Doc{Kind: KeptKind, Key: "prod/aaaa", Body: body})
-		require.NoError(t, err)
+		list := task.KeepList{Store: b.kept(atNoon)}
+		require.NoError(t, list.Keep(t.Context(), task.Kept{Ref: sandbox.Ref{Provider: "prod", ID: "aaaa"}, ExpiresAt: noon.Add(until)}, "t-1"))
 		b.run(t, "cleanup --older-than 1h --unowned --yes --max-delete 9")
 		assert.Equal(t, want, b.run(t, "inspect prod/aaaa -o json").item(t)["state"], until)
 		b.run(t, "terminate prod/aaaa")

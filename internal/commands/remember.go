@@ -23,7 +23,7 @@ func (d *Deps) remember(ctx context.Context, p *output.Printer, f *fleet.Fleet, 
 	}
 	d.keep(ctx, p, true, func(ctx context.Context, st store.Store) error {
 		return st.PutRecord(ctx, store.Record{
-			Provider: s.Provider, ID: s.ID, TaskID: s.TaskID, AgentType: s.AgentType, Owner: d.user(), Host: d.Process.Host,
+			Provider: s.Provider, ID: s.ID, TaskID: s.TaskID, AgentType: s.AgentType, Owner: d.Process.User(), Host: d.Process.Host,
 			State: s.State, CreatedAt: s.CreatedAt, UpdatedAt: d.now(),
 		})
 	})

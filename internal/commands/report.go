@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,6 +44,7 @@ func report(ctx context.Context, d *Deps, p *output.Printer, o tasksOptions) err
 	if err != nil {
 		return err
 	}
+	tasks = slices.DeleteFunc(tasks, func(t task.Task) bool { return t.Spec.Warm }) // nobody asked for their work
 	r := newReportPage(tasks, d.now())
 	list, err := output.NewList(p, output.ListSpec[task.Figure]{Schema: reportSchema, Columns: reportColumns(), Human: r.page})
 	if err != nil {

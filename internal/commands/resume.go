@@ -26,8 +26,8 @@ func newResume(d *Deps) *cobra.Command {
 		ValidArgsFunction: d.completeTasks,
 	}
 	o.add(cmd.Flags())
-	for _, flag := range []string{"file", "parallel", "again", "retry-failed", "compare", "detach", "template", "snapshot", "image", "memory", "cpu", "disk", "pids", "isolate", "require-hard-limit", "name"} {
-		_ = cmd.Flags().MarkHidden(flag) // the sandbox is there already, or is made like the first; check refuses them
+	for _, flag := range notOfResume() {
+		_ = cmd.Flags().MarkHidden(flag)
 	}
 	o.complete(d, cmd)
 	return d.verb(cmd, document{schema: "sbx.resume/v1", shape: output.ShapeItem, columns: output.Names(taskItem())},
@@ -36,12 +36,22 @@ func newResume(d *Deps) *cobra.Command {
 		})
 }
 
+// notOfResume are the flags of run that mean nothing where the sandbox is there
+// already, or is made like the first.
+func notOfResume() []string {
+	return []string{
+		"file", "parallel", "warm", "again", "retry-failed", "compare", "detach", "key",
+		"template", "snapshot", "image", "memory", "cpu", "disk", "pids", "isolate", "require-hard-limit", "name",
+	}
+}
+
 func resume(ctx context.Context, d *Deps, p *output.Printer, word string, command []string, o *launchOptions) error {
-	for _, flag := range []string{"file", "parallel", "again", "retry-failed", "compare", "detach", "template", "snapshot", "image", "memory", "cpu", "disk", "pids", "isolate", "require-hard-limit", "name", "key"} {
+	for _, flag := range notOfResume() {
 		if o.flags.Changed(flag) {
 			return fault.Usage("resume: --%s has no meaning here", flag).WithHint("the sandbox is the one that the task has kept, or one made like it")
 		}
 	}
+	d.Globals.Settings = o.settings()
 	l, err := newLaunch(d, p, o, command)
 	if err != nil {
 		return err
@@ -71,7 +81,7 @@ func resume(ctx context.Context, d *Deps, p *output.Printer, word string, comman
 func inherit(s *task.Spec, from task.Task) error {
 	switch {
 	case !from.State.Over():
-		return fault.New(fault.KindRefused, "task %s is still %s", from.ID, from.State).WithHint("`sbx wait` for it, or `sbx stop %s`", from.ID)
+		return fault.New(fault.KindRefused, "task %s is still %s", from.ID, from.State).WithHint("`sbx tasks show %s` says how it goes on; `sbx stop %s` stops it", from.ID, from.ID)
 	case from.Kept == nil:
 		return fault.New(fault.KindGone, "task %s has kept no sandbox", from.ID).WithHint("launch with `sbx run --keep-alive`; to begin anew use `sbx run`")
 	}

@@ -81,7 +81,7 @@ func stopTasks(ctx context.Context, d *Deps, p *output.Printer, args []string) e
 		if err != nil {
 			return err
 		}
-		s := &stopping{d: d, p: p, o: o, stopper: task.NewStopper(o)}
+		s := &stopping{o: o, say: list.Say, stopper: task.NewStopper(o)}
 		for _, r := range s.all(ctx, words) {
 			add := list.Add
 			if r.err != nil {
@@ -110,11 +110,9 @@ func (s stopped) line() string {
 
 // stopping is one `sbx stop`.
 type stopping struct {
-	d       *Deps
-	p       *output.Printer
 	o       task.Options
+	say     func(text string)
 	stopper *task.Stopper
-	mu      sync.Mutex
 }
 
 func (s *stopping) all(ctx context.Context, words []string) []stopped {
@@ -144,10 +142,8 @@ func (s *stopping) one(ctx context.Context, word string) stopped {
 		return r
 	}
 	r.forbade, r.after = true, time.Since(began)
-	if s.p.Format.Human() && !r.finished {
-		s.mu.Lock()
-		_ = s.p.Line(fmt.Sprintf("%s: will not publish (%.1fs)", t.ID, r.after.Seconds())) // the reader's end is told by the list
-		s.mu.Unlock()
+	if !r.finished {
+		s.say(fmt.Sprintf("%s: will not publish (%.1fs)", t.ID, r.after.Seconds()))
 	}
 	now, err := s.stopper.End(ctx, r.task)
 	r.task, r.goneIn = now, time.Since(began)

@@ -34,6 +34,7 @@ func taskSummary() []output.Column[taskRow] {
 func taskRest() []output.Column[taskRow] {
 	return []output.Column[taskRow]{
 		{Name: "publish", Level: output.Extra, Value: taskRow.publishObject},
+		{Name: "warm", Level: output.Extra, Value: func(r taskRow) any { return r.Spec.Warm }},
 		{Name: "terminated_verified", Level: output.Wide, Value: func(r taskRow) any { return !r.VerifiedAt.IsZero() }},
 		{Name: "kept", Level: output.Extra, Value: taskRow.keptObject},
 		{Name: "resumed_from", Level: output.Extra, Value: func(r taskRow) any { return textOrNil(r.ResumedFrom) }},
@@ -168,6 +169,7 @@ func attemptObject(a task.Attempt) output.Fields {
 	return output.Fields{
 		{Key: "n", Value: a.N},
 		{Key: "sandbox", Value: sandboxRef},
+		{Key: "reused", Value: a.Reused},
 		{Key: "exit_code", Value: e.Code},
 		{Key: "raw_exit", Value: textOrNil(e.Raw)},
 		{Key: "signal", Value: textOrNil(e.Signal)},

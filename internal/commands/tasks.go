@@ -157,13 +157,16 @@ func newTasksShow(d *Deps) *cobra.Command {
 		})
 }
 
-// completeTasks offers the tasks that are not over first.
+// completeTasks offers the newest tasks whose ids begin so.
 func (d *Deps) completeTasks(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
 	var words []string
+	ctx, stop := context.WithTimeout(cmd.Context(), completionLimit)
+	defer stop()
 	_ = d.readTasks(func(ledger task.Ledger) error { // without a store there is nothing to offer
-		tasks, err := ledger.List(cmd.Context(), store.TaskQuery{Prefix: word, Limit: 50})
+		tasks, err := ledger.List(ctx, store.TaskQuery{Prefix: word, Limit: 50})
 		for _, t := range tasks {
-			words = append(words, t.ID+"\t"+string(t.State)+" "+strings.Join(t.Spec.Command, " "))
+			about := output.Escape(string(t.State) + " " + strings.Join(t.Spec.Command, " ")) // the shell prints it as it is
+			words = append(words, cobra.CompletionWithDesc(t.ID, about))
 		}
 		return err
 	})

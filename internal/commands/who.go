@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -15,11 +14,7 @@ import (
 
 // by says who asks, for records that outlive this process.
 func (d *Deps) by(verb string) string {
-	return fmt.Sprintf("sbx %s (%s, pid %d)", verb, d.user(), d.Process.PID)
-}
-
-func (d *Deps) user() string {
-	return cmp.Or(d.Process.Getenv("SUDO_USER"), d.Process.Getenv("USER"), d.Process.Getenv("LOGNAME"), fmt.Sprintf("uid %d", d.Process.UID))
+	return fmt.Sprintf("sbx %s (%s, pid %d)", verb, d.Process.User(), d.Process.PID)
 }
 
 // layer names the line of defence that this command line is a run of; "" = none.
@@ -48,7 +43,7 @@ func (d *Deps) alone(ctx context.Context, run string, wait time.Duration, do fun
 
 // actor is who runs, for the journal and the lock.
 func (d *Deps) actor() cleanup.Actor {
-	return cleanup.Actor{Who: d.user(), Host: d.Process.Host, PID: d.Process.PID, Version: d.Version.Version}
+	return cleanup.Actor{Who: d.Process.User(), Host: d.Process.Host, PID: d.Process.PID, Version: d.Version.Version}
 }
 
 // evidence is the JSON form of what backs a claim.

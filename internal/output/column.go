@@ -38,6 +38,21 @@ func Names[T any](columns []Column[T]) []string {
 	return names
 }
 
+// Of makes columns of a T from those of a part of it.
+func Of[T, U any](columns []Column[U], part func(T) U) []Column[T] {
+	out := make([]Column[T], len(columns))
+	for i, c := range columns {
+		out[i] = Column[T]{Name: c.Name, Head: c.Head, Level: c.Level, Spare: c.Spare, Value: func(t T) any { return c.Value(part(t)) }}
+		if c.Text != nil {
+			out[i].Text = func(t T) string { return c.Text(part(t)) }
+		}
+		if c.Tone != nil {
+			out[i].Tone = func(t T) Tone { return c.Tone(part(t)) }
+		}
+	}
+	return out
+}
+
 // choose picks the columns called names, in that order; without names those up
 // to level. An unknown name is fault.KindUsage.
 func choose[T any](columns []Column[T], names []string, level Level) ([]Column[T], error) {

@@ -8,6 +8,9 @@ type ItemSpec[T any] struct {
 	Columns []Column[T]
 	Human   func(s *Sheet, item T) // what people see; nil = one line per column
 	Line    func(T) string         // instead of Human: this line and nothing else
+	// Aside is instead of all of it: notes on stderr, for a verb whose stdout is a
+	// program's. --columns asks for the document again.
+	Aside func(T) []string
 }
 
 // ShowItem prints one object, closes its document and returns the error that
@@ -19,6 +22,12 @@ func ShowItem[T any](p *Printer, spec ItemSpec[T], item T, errs ...error) error 
 
 // ShowItemAs is ShowItem where the caller knows the error that decides the exit code.
 func ShowItemAs[T any](p *Printer, spec ItemSpec[T], item T, verdict error, errs ...error) error {
+	if spec.Aside != nil && p.aside() {
+		for _, line := range spec.Aside(item) {
+			p.Note(line)
+		}
+		return verdict
+	}
 	columns, err := choose(spec.Columns, p.Columns, p.Format.level())
 	if err != nil {
 		p.Report(err)

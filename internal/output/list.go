@@ -18,6 +18,10 @@ type ListSpec[T any] struct {
 	// Human is instead of the table on a terminal: one page about all items,
 	// shown when the list is closed. --columns asks for the table again.
 	Human func(s *Sheet, items []T)
+	// Aside is instead of the table: a note on stderr per item, "" = none, for a verb
+	// whose stdout is for programs. It says what failed, too. --columns asks for the
+	// table again.
+	Aside func(T) string
 }
 
 // List is a document to which items are added as they arrive and which is
@@ -28,6 +32,7 @@ type List[T any] struct {
 	columns []Column[T]
 	encoder encoder
 	ref     func(T) any
+	remark  string
 	paged   []T   // of Human, until the page is made
 	values  []any // of the last record that wants no more
 	items   int
@@ -87,12 +92,20 @@ func (l *List[T]) Add(item T) error {
 // AddFailed adds an item that stands for something that did not succeed, and why. The list
 // stays complete.
 func (l *List[T]) AddFailed(item T, err error) error {
-	l.errs = append(l.errs, err)
+	if !l.aside() { // else its note says it
+		l.errs = append(l.errs, err)
+	}
 	return l.put(item)
 }
 
 func (l *List[T]) put(item T) error {
 	l.items++
+	if l.aside() {
+		if text := l.spec.Aside(item); text != "" {
+			l.printer.Note(text)
+		}
+		return nil
+	}
 	if l.page() {
 		l.paged = append(l.paged, item)
 		return nil
@@ -102,6 +115,21 @@ func (l *List[T]) put(item T) error {
 	}
 	return l.failed
 }
+
+func (l *List[T]) aside() bool { return l.spec.Aside != nil && l.printer.aside() }
+
+// Say writes a line of running text ahead of an item of which there is something to
+// say before it is known as a whole; only where the items are running text, too. Any
+// goroutine may call it.
+func (l *List[T]) Say(text string) {
+	if l.encoder.wants() == wantLine {
+		_ = l.printer.Line(text) // a reader who has gone is told of by what comes next
+	}
+}
+
+// Remark says something about all of the list when it is closed, on stderr: in the
+// formats whose documents have no place for it.
+func (l *List[T]) Remark(text string) { l.remark = text }
 
 // page says that people get one page instead of a table.
 func (l *List[T]) page() bool {
@@ -215,8 +243,15 @@ func (l *List[T]) CloseAs(verdict error) error {
 		return shown(verdict)
 	}
 	l.end.errs, l.end.code = l.errs, fault.ExitCode(verdict)
-	if l.failed == nil {
+	if l.failed == nil && !l.aside() {
 		l.failed = l.finish()
+	}
+	if l.remark != "" && !p.Format.Structured() {
+		p.Note(l.remark)
+	}
+	if l.aside() {
+		p.complain(slices.DeleteFunc(l.errs, func(err error) bool { return err == verdict })) //nolint:errorlint // it is told once, at the end
+		return verdict
 	}
 	if l.items == 0 && len(l.errs) == 0 && l.spec.Empty != "" && !p.Format.Structured() {
 		p.Note(l.spec.Empty)

@@ -67,6 +67,20 @@ func (p *Printer) Line(text string) error {
 	return err
 }
 
+// Pass is one line of a program that runs for the operator, escaped except for tabs: it
+// goes where the program has put it, unless stdout is for a document.
+func (p *Printer) Pass(text string, toStderr bool) {
+	if toStderr || !p.aside() {
+		p.screen.say(EscapeLine(text) + "\n")
+		return
+	}
+	_ = p.Line(text) // a reader who has gone wants no more of it
+}
+
+// aside says that stdout belongs to programs and what is said of them goes to stderr,
+// for the verbs that have an Aside: in the formats for people.
+func (p *Printer) aside() bool { return p.Format.Human() && len(p.Columns) == 0 }
+
 // Note tells the operator something on stderr, in one line; not with Quiet.
 func (p *Printer) Note(text string) {
 	if !p.Quiet {

@@ -6,6 +6,8 @@
 package process
 
 import (
+	"cmp"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -65,6 +67,12 @@ func (p Process) Name() string {
 		name = name[i+1:]
 	}
 	return strings.TrimSuffix(name, ".exe")
+}
+
+// User is who stands behind this process, as journals and leases name them: also
+// where it runs as root for somebody.
+func (p Process) User() string {
+	return cmp.Or(p.Getenv("SUDO_USER"), p.Getenv("USER"), p.Getenv("LOGNAME"), fmt.Sprintf("uid %d", p.UID))
 }
 
 // Lookup reads one environment variable.

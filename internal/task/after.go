@@ -41,7 +41,10 @@ func (t *Task) completed(fence int64) error {
 	if err := t.Conclude(fence, Completed, ReasonNone, ""); err != nil {
 		return err
 	}
-	if t.Spec.KeepAlive > 0 {
+	switch {
+	case t.Spec.Warm: // its life counts, which began before
+		return t.Keep(fence, t.Last().IntentAt.Add(t.Spec.KeepAlive))
+	case t.Spec.KeepAlive > 0:
 		return t.Keep(fence, t.ReadAt.Add(t.Spec.KeepAlive))
 	}
 	return nil

@@ -37,8 +37,10 @@ func (r *Runner) begin(ctx context.Context, t Task) (Task, error) {
 				return err
 			}
 		}
-		next.done, err = r.enter(ctx, t, next.Provider, next.MemoryMB)
-		return err
+		if next.done, err = r.enter(ctx, t, next.Provider, next.MemoryMB); err != nil {
+			return err
+		}
+		return r.ahead(ctx, t, &next)
 	})
 	now := t
 	if err == nil {
@@ -74,7 +76,7 @@ func (r *Runner) first(ctx context.Context, t Task, next *intent) error {
 	if t.Spec.Sandbox.ID == "" {
 		return nil
 	}
-	mine, err := r.claim(ctx, t.Spec.Sandbox)
+	mine, err := r.claim(ctx, t, t.Spec.Sandbox)
 	if err != nil {
 		return err
 	}
@@ -82,6 +84,20 @@ func (r *Runner) first(ctx context.Context, t Task, next *intent) error {
 		next.Provider, next.Sandbox, next.Settled = t.Spec.Sandbox.Provider, t.Spec.Sandbox.ID, true
 	}
 	return nil
+}
+
+// ahead takes a sandbox that was made ahead, where one waits. After one that did not
+// answer the task makes its own: they may all be of one kind.
+func (r *Runner) ahead(ctx context.Context, t Task, next *intent) error {
+	last := t.Last()
+	if next.Reused || next.MemoryMB != t.Spec.MemoryBytes/sandbox.MiB || last != nil && last.neverEntered() {
+		return nil
+	}
+	ref, some, err := r.o.Pool.take(ctx, t, next.Provider)
+	if some {
+		next.Reused, next.Sandbox, next.Settled = true, ref.ID, true
+	}
+	return err
 }
 
 // fresh looks right before a create whether it is still to be asked for: the

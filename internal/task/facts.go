@@ -55,6 +55,9 @@ func (t *Task) Keep(fence int64, until time.Time) error {
 		return ErrMoved
 	}
 	t.Kept = &Kept{Ref: a.Ref(), ExpiresAt: until}
+	if t.Spec.Warm {
+		t.Kept.Owner = t.Owner
+	}
 	t.note("kept", a.Ref().String())
 	return nil
 }

@@ -15,10 +15,10 @@ import (
 type Keeps interface {
 	// Keep puts a sandbox on the list. It may be called more than once for one task,
 	// also late, and never brings back what was claimed.
-	Keep(ctx context.Context, k Kept, task, session string) error
-	// Claim takes a sandbox out of the list; false = somebody else has it, or it was
-	// never on it.
-	Claim(ctx context.Context, ref sandbox.Ref) (bool, error)
+	Keep(ctx context.Context, k Kept, task string) error
+	// Claim gives a sandbox of the list to a task, which then has to end it; false =
+	// somebody else has it, its time is over, or it was never there.
+	Claim(ctx context.Context, ref sandbox.Ref, task string) (bool, error)
 }
 
 // sessionVariable names the agent's earlier session to a command that goes on in the
@@ -44,13 +44,13 @@ func (r *Runner) enterKept(ctx context.Context, t Task) (Task, error) {
 		r.say("a new sandbox is made: " + err.Error())
 		e := Ended{Exit: vanished(err)}
 		return r.change(ctx, t.ID, func(n *Task) error {
-			n.Recreated = true
+			n.Recreated = n.Spec.Sandbox.ID != ""
 			return n.End(t.Fence, e)
 		})
 	}
 	r.entered = a.N
 	return r.change(ctx, t.ID, func(n *Task) error {
-		n.Resumed = true
+		n.Resumed = n.Spec.Sandbox.ID != ""
 		return n.Started(t.Fence)
 	})
 }
@@ -58,11 +58,11 @@ func (r *Runner) enterKept(ctx context.Context, t Task) (Task, error) {
 // claim takes a kept sandbox for the task; false = it is somebody else's, or its time
 // is over. It comes before the attempt that names the sandbox: what an attempt names
 // is ended with it.
-func (r *Runner) claim(ctx context.Context, ref sandbox.Ref) (bool, error) {
+func (r *Runner) claim(ctx context.Context, t Task, ref sandbox.Ref) (bool, error) {
 	if r.o.Keeps == nil {
 		return true, nil
 	}
-	mine, err := r.o.Keeps.Claim(ctx, ref)
+	mine, err := r.o.Keeps.Claim(ctx, ref, t.ID)
 	if err == nil && !mine {
 		r.say("a new sandbox is made: somebody else goes on in " + ref.String() + ", or its time is over")
 	}

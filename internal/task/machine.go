@@ -160,7 +160,11 @@ func (t *Task) Started(fence int64) error {
 	}
 	a.StartedAt = t.ReadAt
 	t.State = Running
-	t.note("resumed", a.Ref().String())
+	if t.Spec.Sandbox.ID == "" {
+		t.note("running", a.Ref().String()+" (made ahead)")
+	} else {
+		t.note("resumed", a.Ref().String())
+	}
 	return nil
 }
 

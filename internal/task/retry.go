@@ -88,7 +88,9 @@ func (t *Task) Next(roll float64) Retry {
 		}
 		out.MemoryMB = 2 * a.MemoryMB
 	}
-	out.Delay = Delay(t.Spec.Delay, len(t.Attempts), roll)
+	if !a.neverEntered() { // else a new one is made at once: nothing was tried yet
+		out.Delay = Delay(t.Spec.Delay, len(t.Attempts), roll)
+	}
 	if !t.DeadlineAt.IsZero() && t.ReadAt.Add(out.Delay).After(t.DeadlineAt) {
 		return Retry{Why: "the deadline leaves no time for another attempt", Free: r.free}
 	}
@@ -119,7 +121,7 @@ func (t *Task) met(class sandbox.Class) (same, free int) {
 		if a.Exit.Class == class {
 			same++
 		}
-		if rule(a.Exit.Class).free {
+		if rule(a.Exit.Class).free && !a.neverEntered() {
 			free++
 		}
 	}

@@ -1,7 +1,6 @@
 package task_test
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -464,24 +463,6 @@ func TestWaiting(t *testing.T) {
 	})
 }
 
-// keeps is the list of kept sandboxes.
-type keeps struct {
-	listed map[sandbox.Ref]bool
-	kept   []task.Kept
-}
-
-func (k *keeps) Keep(_ context.Context, kept task.Kept, _, _ string) error {
-	k.kept = append(k.kept, kept)
-	k.listed[kept.Ref] = true
-	return nil
-}
-
-func (k *keeps) Claim(_ context.Context, ref sandbox.Ref) (bool, error) {
-	mine := k.listed[ref]
-	delete(k.listed, ref)
-	return mine, nil
-}
-
 // TestKeptAndResumed keeps a sandbox beyond its task, and goes on in it.
 func TestKeptAndResumed(t *testing.T) {
 	t.Parallel()
@@ -501,7 +482,7 @@ func TestKeptAndResumed(t *testing.T) {
 			t.Parallel()
 			inWorld(t, func(t *testing.T, s *sim) {
 				t.Helper()
-				list := &keeps{listed: map[sandbox.Ref]bool{}}
+				list := task.KeepList{Store: s.mem}
 				s.probes = c.probes
 				s.tune = func(_ *proc, o *task.Options) { o.Keeps = list }
 				var ran []providers.Command
@@ -514,14 +495,17 @@ func TestKeptAndResumed(t *testing.T) {
 				spec.KeepAlive = 5 * time.Minute
 				_, over := s.begin("t-1", spec, works(5*time.Second, sandbox.ClassOK))
 				require.NoError(t, <-over)
-				require.Len(t, list.kept, 1)
-				before := s.living("t-1")
-				require.Len(t, before, 1)
+				kept := s.now(t, "t-1").Kept
+				require.NotNil(t, kept)
+				require.Len(t, s.living("t-1"), 1)
 				if c.stolen {
-					clear(list.listed)
+					mine, err := list.Claim(t.Context(), kept.Ref, "t-0")
+					require.NoError(t, err)
+					require.True(t, mine)
+					require.NoError(t, list.Keep(t.Context(), *kept, "t-1"), "late, by a process that was frozen")
 				}
 				spec = plain()
-				spec.Sandbox, spec.SessionID = list.kept[0].Ref, "s-1"
+				spec.Sandbox, spec.SessionID = kept.Ref, "s-1"
 				_, over = s.begin("t-2", spec, works(5*time.Second, sandbox.ClassOK))
 				require.NoError(t, <-over)
 				now := s.now(t, "t-2")

@@ -35,9 +35,20 @@ func (s *sim) kept(id string) (task.Task, bool) {
 	return taskOf(row), true
 }
 
+// truth is what is true of a task, also of one that a process has thought of by itself:
+// its programs do nothing, and succeed. The lock is held.
+func (s *sim) truth(id string) *truth {
+	if s.tasks[id] == nil {
+		t := &truth{id: id}
+		s.tasks[id], s.scripts[id] = t, []program{works(time.Second, sandbox.ClassOK)}
+		s.order = append(s.order, t)
+	}
+	return s.tasks[id]
+}
+
 // onCommit judges every change of a task at the moment that it is made.
 func (s *sim) onCommit(p *proc, was, is store.Task) {
-	before, after, t := taskOf(was), taskOf(is), s.tasks[is.ID]
+	before, after, t := taskOf(was), taskOf(is), s.truth(is.ID)
 	s.tell(p, before, after)
 	switch {
 	case was.Over:
@@ -217,7 +228,7 @@ func (s *sim) living(id string) []*box {
 
 // onMade judges a create at the moment that it does something.
 func (s *sim) onMade(b *box) {
-	t := s.tasks[b.task]
+	t := s.truth(b.task)
 	k, found := s.kept(t.id)
 	// No rule can hold back who was frozen between its last look and its request, and
 	// none waits long enough by a clock that leaps: these come late, and their maker

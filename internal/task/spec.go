@@ -53,6 +53,7 @@ type Spec struct {
 	Sandbox   sandbox.Ref `json:"sandbox,omitzero"`
 	SessionID string      `json:"session_id,omitempty"` // the agent's session in it
 	Budget    string      `json:"budget,omitempty"`
+	Warm      bool        `json:"warm,omitempty"` // it makes a sandbox ahead of a task (Pool)
 	// Switches that are off, see Switches.
 	NoInactivity bool `json:"no_inactivity,omitempty"`
 	NoKill       bool `json:"no_kill,omitempty"`

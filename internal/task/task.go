@@ -92,6 +92,9 @@ type Attempt struct {
 	Extended bool `json:"extended,omitempty"`
 }
 
+// neverEntered says that it found the sandbox that was to be there gone.
+func (a Attempt) neverEntered() bool { return a.Reused && a.StartedAt.IsZero() && a.Exit != nil }
+
 // Ref names the attempt's sandbox; without one it has no ID.
 func (a Attempt) Ref() sandbox.Ref { return sandbox.Ref{Provider: a.Provider, ID: a.Sandbox} }
 
@@ -132,6 +135,8 @@ type Publish struct {
 type Kept struct {
 	Ref       sandbox.Ref `json:"ref"`
 	ExpiresAt time.Time   `json:"expires_at"`
+	// Owner is whose stock it waits in (Pool): without that process it is of no use.
+	Owner Owner `json:"owner,omitzero"`
 }
 
 // Last is the latest attempt; nil before the first.

@@ -84,8 +84,11 @@ type Options struct {
 	Breaker   Breaker   // nil = none
 	Keeps     Keeps     // nil = nothing is kept
 	Room      Room      // nil = not looked at
+	Pool      *Pool     // nil = nothing is made ahead
 	Ear       Ear       // nil = nobody listens
 	Owner     Owner
+	// Notice tells the operator what is about no task of his; nil = nobody listens.
+	Notice func(text string)
 	// CallbackURL is where a control plane hears of tasks that have Spec.Callback: their
 	// programs are told of it. "" = they are not.
 	CallbackURL string

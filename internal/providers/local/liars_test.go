@@ -74,12 +74,9 @@ func (l liar) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, e
 
 // Logs may not heed the program's end.
 func (l liar) Logs(ctx context.Context, id string, q providers.LogQuery) iter.Seq2[sandbox.LogLine, error] {
-	if l.early {
-		q.Follow = false
-	}
 	return func(yield func(sandbox.LogLine, error) bool) {
 		for line, err := range l.Client.Logs(ctx, id, q) {
-			if !yield(line, err) {
+			if !yield(line, err) || l.early {
 				return
 			}
 		}

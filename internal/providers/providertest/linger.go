@@ -65,9 +65,10 @@ func lingerFollow(t T, s *Subject) {
 	id := s.linger(t)
 	var got []sandbox.LogLine
 	var err error
+	ctx := s.context(t)
 	require.True(t, s.returns(func() {
-		got, err = logs(s.context(t), ability[providers.LogReader](t, s), id, providers.LogQuery{Follow: true})
-	}), "follow goes on after the program has ended")
+		got, err = logs(ctx, ability[providers.LogReader](t, s), id, providers.LogQuery{Follow: true})
+	}) && ctx.Err() == nil, "follow goes on after the program has ended")
 	require.NoError(t, err, "the end of the program is a plain end of its log")
 	assert.Equal(t, []string{"one", "two"}, texts(got))
 	exit, err := ability[providers.ExitReader](t, s).Exit(s.context(t), id)

@@ -1,0 +1,187 @@
+package task
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/sandbox"
+	"sbx/internal/store"
+)
+
+// keptKind is under what the list is kept in the store.
+const keptKind = "kept"
+
+// claimedFor is how long it is remembered that a sandbox was claimed: a process that
+// was stopped with the whole machine for less cannot bring it back onto the list.
+const claimedFor = 7 * 24 * time.Hour
+
+// KeepList is Keeps in a store.
+type KeepList struct{ Store store.DocStore }
+
+// listed is one sandbox of the list, by its REF.
+type listed struct {
+	Task      string    `json:"task"`
+	ExpiresAt time.Time `json:"expires_at"`
+	// Owner is whose stock it is: without that process nobody comes for it.
+	Owner Owner `json:"owner,omitzero"`
+	// Claimed is when a task was given it, and by that has to end it.
+	Claimed time.Time `json:"claimed_at,omitzero"`
+	By      string    `json:"claimed_by,omitempty"`
+
+	ref sandbox.Ref
+	doc store.Doc
+}
+
+// waits says that it may be claimed, by the store's clock.
+func (e listed) waits() bool { return e.Claimed.IsZero() && e.doc.ReadAt.Before(e.ExpiresAt) }
+
+func readListed(doc store.Doc) (listed, bool) {
+	e := listed{doc: doc}
+	ref, err := sandbox.ParseRef(doc.Key)
+	e.ref = ref
+	return e, err == nil && doc.Version > 0 && json.Unmarshal(doc.Body, &e) == nil
+}
+
+// Keep is Keeps'. What is on the list, or was, stays as it is.
+func (l KeepList) Keep(ctx context.Context, k Kept, task string) error {
+	doc, err := l.Store.Doc(ctx, keptKind, k.Ref.String())
+	if err != nil || doc.Version > 0 {
+		return err
+	}
+	err = l.swap(ctx, listed{Task: task, ExpiresAt: k.ExpiresAt, Owner: k.Owner, doc: doc})
+	if errors.Is(err, store.ErrSwapped) {
+		return nil // somebody else has put it there for the same task
+	}
+	return err
+}
+
+// Claim is Keeps'.
+func (l KeepList) Claim(ctx context.Context, ref sandbox.Ref, task string) (bool, error) {
+	e, ok, err := l.read(ctx, ref)
+	if err != nil || !ok || !e.waits() {
+		return false, err
+	}
+	e.Claimed, e.By = e.doc.ReadAt, task
+	err = l.swap(ctx, e)
+	if errors.Is(err, store.ErrSwapped) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Release ends the time of a sandbox that waits: nobody is given it any more, and the
+// next EndKept ends it. One that was claimed is left to who has it.
+func (l KeepList) Release(ctx context.Context, ref sandbox.Ref) error {
+	e, ok, err := l.read(ctx, ref)
+	if err != nil || !ok || !e.waits() {
+		return err
+	}
+	e.ExpiresAt = e.doc.ReadAt
+	if err = l.swap(ctx, e); errors.Is(err, store.ErrSwapped) {
+		return nil
+	}
+	return err
+}
+
+// Waiting gives the sandboxes that may be claimed, and until when.
+func (l KeepList) Waiting(ctx context.Context) (map[sandbox.Ref]time.Time, error) {
+	all, err := l.all(ctx)
+	waiting := map[sandbox.Ref]time.Time{}
+	for _, e := range all {
+		if e.waits() {
+			waiting[e.ref] = e.ExpiresAt
+		}
+	}
+	return waiting, err
+}
+
+// EndKept ends the kept sandboxes whose time is over, whose owner is dead, or that
+// were claimed by a process which died before it could write that down; within
+// SweepTime. It gives those that were seen to end. What was not stays on the list,
+// for the next one.
+//
+// Their providers give them longer: a life covers all that an attempt may take, and
+// the time of keeping begins with its end.
+func EndKept(ctx context.Context, o Options, l KeepList) ([]sandbox.Ref, error) {
+	ctx, stop := context.WithTimeout(ctx, SweepTime)
+	defer stop()
+	all, err := l.all(ctx)
+	if err != nil {
+		return nil, err
+	}
+	due, targets := map[sandbox.Ref]listed{}, map[bool][]sandbox.Sandbox{}
+	for _, e := range all {
+		if end, forget := o.due(ctx, e); end {
+			deletes := o.Deletes != nil && o.Deletes(e.ref.Provider)
+			due[e.ref] = e
+			targets[deletes] = append(targets[deletes], sandbox.Sandbox{Provider: e.ref.Provider, ID: e.ref.ID, State: sandbox.StateRunning})
+		} else if forget {
+			_ = l.Store.DropDoc(ctx, e.doc) // the next one does it
+		}
+	}
+	var gone []sandbox.Ref
+	for deletes, some := range targets {
+		for e := range o.Sandboxes.Terminate(ctx, some, fleet.EndOptions{Wait: SweepTime, By: o.Owner.Who, Delete: deletes}) {
+			if e.Outcome == sandbox.OutcomeVerified || e.Outcome == sandbox.OutcomeAlreadyGone {
+				gone = append(gone, e.Ref)
+				_ = l.Store.DropDoc(ctx, due[e.Ref].doc) // who has dropped it first has seen the same
+			}
+		}
+	}
+	return gone, nil
+}
+
+// due says whether a listed sandbox is to be ended here, or else need not be
+// remembered any more.
+func (o Options) due(ctx context.Context, e listed) (end, forget bool) {
+	if e.Claimed.IsZero() {
+		return !e.waits() || o.dead(e.Owner), false
+	}
+	t, err := o.Ledger.Read(ctx, e.By)
+	if err != nil {
+		return fault.KindOf(err) == fault.KindNotFound, false
+	}
+	for _, a := range t.Attempts {
+		if a.Ref() == e.ref {
+			return false, e.doc.ReadAt.Sub(e.Claimed) >= claimedFor // it is the task's, which ends it
+		}
+	}
+	return t.State.Over() || !t.Held(), false // else it is about to be written down
+}
+
+func (l KeepList) read(ctx context.Context, ref sandbox.Ref) (listed, bool, error) {
+	doc, err := l.Store.Doc(ctx, keptKind, ref.String())
+	if err != nil {
+		return listed{}, false, err
+	}
+	e, ok := readListed(doc)
+	return e, ok, nil
+}
+
+func (l KeepList) all(ctx context.Context) ([]listed, error) {
+	docs, err := l.Store.Docs(ctx, keptKind)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]listed, 0, len(docs))
+	for _, doc := range docs {
+		if e, ok := readListed(doc); ok {
+			all = append(all, e)
+		}
+	}
+	return all, nil
+}
+
+func (l KeepList) swap(ctx context.Context, e listed) error {
+	body, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	e.doc.Body = body
+	_, err = l.Store.SwapDoc(ctx, e.doc)
+	return err
+}

@@ -1,0 +1,246 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/sandbox"
+)
+
+// Pool has sandboxes made ahead of the tasks that use them, each once (R112, S0-19).
+//
+// One that waits is nothing new: a task of a program that does nothing has made it
+// and kept it. So whatever can happen to a task's sandbox is taken care of as for any
+// other: a create without an answer, a death in the middle, a stop. It waits for half
+// of its life at most and is asked how it is before it is used (tasks.md E3); what
+// nobody has used is ended, and seen to be gone, with the Pool, or by whoever finds
+// that its process is dead.
+type Pool struct {
+	o     Options
+	list  KeepList
+	ahead int
+
+	mu     sync.Mutex
+	wanted []Spec // what is still to be begun, in its order
+	ready  map[string][]sandbox.Ref
+	making map[string]int
+	broken map[string]bool // shapes of which one could not be made
+	begun  bool
+	made   int
+	used   int
+
+	life   context.Context //nolint:containedctx // of the makers, which outlive the calls that ask for more
+	on     context.Context //nolint:containedctx // ends when no more is made, and what is being made is stopped
+	off    context.CancelFunc
+	makers sync.WaitGroup
+}
+
+// warmUp is the program of a sandbox that is made ahead. That it has run shows that
+// the sandbox runs programs.
+const warmUp = "true"
+
+// NewPool makes a Pool that has up to so many sandboxes wait for tasks of these specs,
+// for those that come first. Nothing is made before the first of them asks for one.
+// The end of ctx stops the making; that of life leaves everything as it is.
+func NewPool(ctx, life context.Context, o Options, l KeepList, ahead int, specs []Spec) *Pool {
+	o.Ear, o.Keeps = nil, l
+	on, off := context.WithCancel(ctx)
+	return &Pool{
+		o: o, list: l, ahead: ahead, wanted: slices.DeleteFunc(slices.Clone(specs), func(s Spec) bool { return !o.Warms(s) }),
+		ready: map[string][]sandbox.Ref{}, making: map[string]int{}, broken: map[string]bool{}, life: life, on: on, off: off,
+	}
+}
+
+// Warms says that sandboxes for a spec can be made ahead: not on this machine, where
+// making one takes milliseconds and an idle one takes memory.
+func (o Options) Warms(s Spec) bool {
+	return s.Sandbox.ID == "" && s.Budget == "" && (o.Bound == nil || !o.Bound(s.Provider))
+}
+
+// warm is the spec of a task that makes a sandbox for a task of this one.
+func (s Spec) warm() Spec {
+	life := s.TTL()
+	w := Spec{
+		Provider: s.Provider, Command: []string{warmUp}, Warm: true, Name: s.Name,
+		Template: s.Template, Snapshot: s.Snapshot, Image: s.Image, Isolate: s.Isolate, HardLimit: s.HardLimit,
+		MemoryBytes: s.MemoryBytes, DiskBytes: s.DiskBytes, CPU: s.CPU, PIDs: s.PIDs, Labels: s.Labels,
+		Attempts: 1, KeepAlive: life, MinTTL: 2 * life,
+		NoForeign: s.NoForeign, NoPolling: s.NoPolling, NoProbe: s.NoProbe,
+	}
+	w.Limits.Attempt = s.Limits.Attempt
+	w.Limits.Deadline = s.Limits.Attempt
+	return w
+}
+
+// shape is equal for specs that the same sandbox will do for.
+func (s Spec) shape() string {
+	w := s.warm()
+	w.Name = ""
+	return w.Fingerprint()
+}
+
+// Begins says that a task of the specs is being taken up: nothing need be made for it
+// any more.
+func (p *Pool) Begins(s Spec) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	shape := s.shape()
+	if i := slices.IndexFunc(p.wanted, func(w Spec) bool { return w.shape() == shape }); i >= 0 {
+		p.wanted = slices.Delete(p.wanted, i, i+1)
+	}
+}
+
+// take gives a task a sandbox that waits; false = none does, and it makes its own.
+func (p *Pool) take(ctx context.Context, t Task, place string) (sandbox.Ref, bool, error) {
+	if p == nil || place != t.Spec.Provider || !p.o.Warms(t.Spec) {
+		return sandbox.Ref{}, false, nil
+	}
+	for {
+		ref, some := p.next(t.Spec.shape())
+		if !some {
+			return ref, false, nil
+		}
+		mine, err := p.list.Claim(ctx, ref, t.ID)
+		if err != nil {
+			return ref, false, err
+		}
+		if mine {
+			p.mu.Lock()
+			p.used++
+			p.mu.Unlock()
+			return ref, true, nil
+		}
+	}
+}
+
+func (p *Pool) next(shape string) (sandbox.Ref, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.begun = true
+	defer p.fill()
+	all := p.ready[shape]
+	if len(all) == 0 {
+		return sandbox.Ref{}, false
+	}
+	p.ready[shape] = all[1:] // the oldest first
+	return all[0], true
+}
+
+// fill begins to make what is missing. The lock is held.
+func (p *Pool) fill() {
+	if !p.begun || p.on.Err() != nil {
+		return
+	}
+	have := map[string]int{}
+	total := 0
+	for shape, n := range p.making {
+		have[shape] += n
+		total += n
+	}
+	for shape, all := range p.ready {
+		have[shape] += len(all)
+		total += len(all)
+	}
+	for _, s := range p.wanted {
+		if total >= p.ahead {
+			return
+		}
+		shape := s.shape()
+		if have[shape]--; have[shape] >= 0 || p.broken[shape] {
+			continue // there is one for it
+		}
+		total++
+		p.making[shape]++
+		p.makers.Go(func() { p.make(s, shape) })
+	}
+}
+
+// make makes one sandbox, and the next where there is need.
+func (p *Pool) make(s Spec, shape string) {
+	ref, err := p.one(s)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.making[shape]--
+	switch {
+	case err != nil && p.on.Err() == nil && !p.broken[shape]:
+		p.broken[shape] = true
+		p.say("no sandboxes are made ahead at " + s.Provider + " any more: " + err.Error())
+	case err == nil:
+		p.made++
+		p.ready[shape] = append(p.ready[shape], ref)
+		p.fill()
+	}
+}
+
+func (p *Pool) say(text string) {
+	if p.o.Notice != nil {
+		p.o.Notice(text)
+	}
+}
+
+func (p *Pool) one(s Spec) (sandbox.Ref, error) {
+	t, _, err := p.o.Ledger.Add(p.on, New(NewID(), "", s.warm(), p.o.Owner, time.Now()))
+	if err != nil {
+		return sandbox.Ref{}, err
+	}
+	t, err = NewRunner(p.o, nil, p.on.Done()).Run(p.life, t)
+	switch {
+	case err != nil:
+		return sandbox.Ref{}, err
+	case t.Kept == nil:
+		return sandbox.Ref{}, errors.New("task " + t.ID + " is " + string(t.State) + ": `sbx tasks show " + t.ID + "` has the evidence")
+	}
+	return t.Kept.Ref, nil
+}
+
+// Close ends what nobody has used. fault.KindUnverified where that was not seen: the
+// next sbx goes on with it.
+func (p *Pool) Close(ctx context.Context) error {
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock() // no maker begins after this
+	p.off()
+	p.mu.Unlock()
+	p.makers.Wait()
+	var left []sandbox.Ref
+	for _, some := range p.ready {
+		left = append(left, some...)
+	}
+	for _, ref := range left {
+		if err := p.list.Release(ctx, ref); err != nil {
+			return fault.New(fault.KindUnverified, "what was made ahead and not used could not be given back: %w", err).WithHint("the next sbx ends it")
+		}
+	}
+	for began := time.Now(); len(left) > 0 && time.Since(began) < EndWait; {
+		if _, err := EndKept(ctx, p.o, p.list); err == nil {
+			left = slices.DeleteFunc(left, func(ref sandbox.Ref) bool {
+				_, there, err := p.list.read(ctx, ref)
+				return err == nil && !there
+			})
+		}
+		if len(left) > 0 && !pause(ctx, SettleLook) {
+			break
+		}
+	}
+	if len(left) > 0 {
+		words := make([]string, len(left))
+		for i, ref := range left {
+			words[i] = ref.String()
+		}
+		return fault.New(fault.KindUnverified, "made ahead, not used, and not seen to be gone: %s", strings.Join(words, ", ")).WithHint("the next sbx ends them")
+	}
+	if p.made > 0 {
+		p.say(fmt.Sprintf("%d sandboxes were made ahead; %d of them were used, the others are gone", p.made, p.used))
+	}
+	return nil
+}
