@@ -174,7 +174,8 @@ const settleTries = 10
 // settled says that the create of an attempt can make nothing any more. An API may
 // go on with a request whose sender has given up, so that it takes Settling from then
 // on. Who has not asked for it himself counts from when the one who did lost the
-// right to, and grants him the time in which he notices: a lease.
+// right to, and grants him the time in which he notices, a lease, unless he was known
+// to be dead.
 func (r *Runner) settled(a Attempt, t Task) bool {
 	if a.Settled {
 		return true
@@ -186,5 +187,8 @@ func (r *Runner) settled(a Attempt, t Task) bool {
 	if at, own := r.returned[a.N]; own {
 		return time.Since(at) >= window
 	}
-	return !a.CutAt.IsZero() && t.ReadAt.Sub(a.CutAt) >= window+LeaseFor+RenewEvery
+	if !a.Dead {
+		window += LeaseFor + RenewEvery
+	}
+	return !a.CutAt.IsZero() && t.ReadAt.Sub(a.CutAt) >= window
 }

@@ -374,7 +374,12 @@ func (t *Task) Adopt(o Owner, dead bool) error {
 	case t.Held() && !dead:
 		return ErrHeld
 	}
+	a := t.Last()
+	asked := a != nil && a.CutAt.IsZero()
 	t.take(o)
+	if asked && dead {
+		a.Dead = !a.CutAt.IsZero()
+	}
 	t.note("adopted", o.Who)
 	return nil
 }

@@ -257,8 +257,31 @@ func TestTheRightToCreateIsCutOnce(t *testing.T) {
 	now.ReadAt = noon().Add(time.Hour)
 	require.NoError(t, now.Adopt(bob, true))
 	assert.Equal(t, cut, now.Last().CutAt)
+	assert.False(t, now.Last().Dead, "it was cut while it may have lived")
 	stopped := stopping()
 	assert.True(t, stopped.Last().CutAt.IsZero(), "what was made is known")
+}
+
+// TestADeadMakerGetsNoGrace: who was seen to be dead asks for nothing any more; who may
+// be alive is granted the time in which he notices that he has lost the task.
+func TestADeadMakerGetsNoGrace(t *testing.T) {
+	t.Parallel()
+	r := NewRunner(Options{Settling: func(string) time.Duration { return 3 * time.Second }}, nil, nil)
+	for _, c := range []struct {
+		name    string
+		dead    bool
+		settled time.Duration
+	}{{"dead", true, 3 * time.Second}, {"perhaps alive", false, 3*time.Second + LeaseFor + RenewEvery}} {
+		now := assigned()
+		now.ReadAt = now.LeaseUntil
+		require.NoError(t, now.Adopt(bob, c.dead), c.name)
+		assert.Equal(t, c.dead, now.Last().Dead, c.name)
+		cut := now.ReadAt
+		now.ReadAt = cut.Add(c.settled - time.Millisecond)
+		assert.False(t, r.settled(*now.Last(), now), c.name)
+		now.ReadAt = cut.Add(c.settled)
+		assert.True(t, r.settled(*now.Last(), now), c.name)
+	}
 }
 
 // TestRandomLives applies random rules with random fences at random times, and holds

@@ -69,7 +69,7 @@ func mutations() map[string]planted {
 		"nobody ends what comes after all":    {"create.go", "switch r.endOne(ctx, a).Outcome {", "switch sandbox.OutcomeVerified {", "5:", nil},
 		"an error means that nothing is made": {"create.go", "Nothing: made.ID == \"\" && definite(err)", "Nothing: made.ID == \"\"", "", nil},
 		"an own create settles at once":       {"finish.go", "return time.Since(at) >= window", "return !at.IsZero()", "", nil},
-		"another's create settles at once":    {"finish.go", "return !a.CutAt.IsZero() && t.ReadAt.Sub(a.CutAt) >= window+LeaseFor+RenewEvery", "return true", "", nil},
+		"another's create settles at once":    {"finish.go", "return !a.CutAt.IsZero() && t.ReadAt.Sub(a.CutAt) >= window", "return true", "", nil},
 		"accepted is gone":                    {"finish.go", "	switch ending.Outcome {\n", "	switch sandbox.OutcomeVerified {\n", "5:", nil},
 		"everything is kept":                  {"task.go", "return t.Kept != nil && a.Sandbox != \"\" && t.Kept.Ref == a.Ref()", "return a.Sandbox != \"\"", "5:", nil},
 		"a sweep resolves nothing": {

@@ -97,6 +97,13 @@ func (s *sim) find(id string) *box {
 // cloud is one process's connection to the provider.
 type cloud struct{ p *proc }
 
+// What Settling is about: how late a create may do what it was asked for, and for how
+// long the listing may miss what it has made.
+const (
+	laggards = 35 * time.Second
+	unlisted = 4 * time.Second
+)
+
 // Create makes a box; some come late, after who asked has given up.
 func (c cloud) Create(ctx context.Context, profile string, spec sandbox.Spec) (sandbox.Sandbox, error) {
 	s := c.p.s
@@ -113,7 +120,7 @@ func (c cloud) Create(ctx context.Context, profile string, spec sandbox.Spec) (s
 	err := c.p.call(ctx, "cloud", "create", func() {
 		switch {
 		case laggard:
-			d := time.Duration(s.roll("lags", nonce) * float64(35*time.Second))
+			d := time.Duration(s.roll("lags", nonce) * float64(laggards))
 			s.say("the create of %s for %s will come %s late", spec.TaskID, c.p, d)
 			s.afterwards(d, func() { s.make(c.p, spec) })
 			return
@@ -146,7 +153,7 @@ func (s *sim) make(p *proc, spec sandbox.Spec) *box {
 		ttl: now.Add(spec.TTL), memoryMB: spec.MemoryBytes / sandbox.MiB, linger: spec.Linger,
 	}
 	if !s.quiet {
-		b.listed = now.Add(time.Duration(s.roll("listed", b.nonce) * float64(4*time.Second)))
+		b.listed = now.Add(time.Duration(s.roll("listed", b.nonce) * float64(unlisted)))
 	}
 	s.script(b)
 	s.boxes = append(s.boxes, b)

@@ -182,6 +182,9 @@ func (p *proc) options() task.Options {
 			return "n" + strconv.Itoa(p.n) + "." + strconv.Itoa(p.calls["nonce"])
 		},
 	}
+	if !p.s.quiet {
+		o.Settling = func(string) time.Duration { return laggards + unlisted + time.Second }
+	}
 	if p.s.tune != nil {
 		p.s.tune(p, &o)
 	}

@@ -72,6 +72,7 @@ type Attempt struct {
 
 	IntentAt  time.Time `json:"intent_at"`
 	CutAt     time.Time `json:"cut_at,omitzero"`     // who made it lost the right to, before what it made was known
+	Dead      bool      `json:"dead,omitempty"`      // and was known to be dead by then: it asks for nothing any more
 	StartedAt time.Time `json:"started_at,omitzero"` // the program
 	OutputAt  time.Time `json:"output_at,omitzero"`  // the last output
 	EndedAt   time.Time `json:"ended_at,omitzero"`
