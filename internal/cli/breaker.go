@@ -7,6 +7,7 @@ import (
 	"sbx/internal/policy"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
+	"sbx/internal/task"
 )
 
 // breakerKind is under what the states of shared breakers are kept.
@@ -23,13 +24,19 @@ func newBreaker(docs store.DocStore, who string, notice func(string)) breaker {
 }
 
 // Allow is task.Breaker's.
-func (b breaker) Allow(ctx context.Context, place string) (func(context.Context, sandbox.Class), error) {
+func (b breaker) Allow(ctx context.Context, place string) (task.Leave, error) {
 	permit, err := b.shared.Allow(ctx, place, b.who)
 	if err != nil {
-		return nil, err
+		return task.Leave{}, err
 	}
-	return func(ctx context.Context, class sandbox.Class) {
-		_ = permit.Done(ctx, resultOf(class)) // the notice has told of a store that fails
+	done := func(ctx context.Context, result policy.Result) { _ = permit.Done(ctx, result) } // the notice has told of a store that fails
+	return task.Leave{
+		Runs: func(ctx context.Context) {
+			if permit.Probe() { // it has policy.SharedProbe, a program hours
+				done(ctx, policy.ResultGood)
+			}
+		},
+		Done: func(ctx context.Context, class sandbox.Class) { done(ctx, resultOf(class)) },
 	}, nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"sbx/internal/commands"
 	"sbx/internal/config"
+	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/providers/local"
 	"sbx/internal/publish"
@@ -42,7 +43,7 @@ func (a *app) tasks(_ context.Context, parts commands.TaskParts) (task.Options, 
 			Git: a.git(), Dir: filepath.Join(c.StateDir, "tasks"), Environ: a.process.Environ, Workdir: a.process.Workdir,
 			Stdout: a.process.Stderr, Stderr: a.process.Stderr, Now: a.process.Now, Secret: parts.Secret, Notice: parts.Notice,
 		}),
-		Breaker: newBreaker(parts.Store, a.owner().Who, parts.Notice), Keeps: task.KeepList{Store: parts.Store}, Room: room{parts.Fleet},
+		Breaker: newBreaker(parts.Store, a.owner().Who, parts.Notice), Keeps: &task.KeepList{Store: parts.Store}, Room: room{parts.Fleet},
 		Notice: parts.Notice,
 		Owner:  a.owner(), Alive: a.alive,
 		CallbackURL: callbackURL(c),
@@ -85,8 +86,12 @@ func (a *app) pushTarget(ctx context.Context, text string) (publish.Target, erro
 // room is the memory that a fleet's machine has for one more sandbox.
 type room struct{ *fleet.Fleet }
 
+// Free is task.Room's. What cannot be asked is no lack of memory: the create says why.
 func (r room) Free(ctx context.Context, profile string, mb int64) error {
-	return r.Admit(ctx, profile, mb*sandbox.MiB)
+	if err := r.Admit(ctx, profile, mb*sandbox.MiB); fault.KindOf(err) == fault.KindRefused {
+		return err
+	}
+	return nil
 }
 
 // owner is this process as the owner of tasks.

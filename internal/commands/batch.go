@@ -178,7 +178,7 @@ func (c *crew) run(ctx context.Context, jobs []job, parallel int, do func(contex
 		}
 	}()
 	if c.l.o.warm > 0 {
-		c.pool = task.NewPool(ctx, life, c.options, task.KeepList{Store: c.store}, c.l.o.warm, specsOf(jobs))
+		c.pool = task.NewPool(ctx, life, c.options, c.l.o.warm, specsOf(jobs))
 	}
 	over := c.l.d.hearWishes(ctx, func() {
 		c.l.p.Warn("stopping what runs, and nothing more is launched; once more leaves it to the next sbx")

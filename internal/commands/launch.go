@@ -149,7 +149,7 @@ func (d *Deps) sweepTasks(ctx context.Context, p *output.Printer, st store.DocSt
 	if err != nil && ctx.Err() == nil {
 		p.Warn("tasks that dead processes left could not be looked at: " + err.Error())
 	}
-	ended, err := task.EndKept(ctx, options, task.KeepList{Store: st})
+	ended, err := task.EndKept(ctx, options)
 	for _, ref := range ended {
 		p.Note(ref.String() + " was kept until its time was over: it is gone now")
 	}

@@ -29,9 +29,16 @@ func (r *Runner) conclude(ctx context.Context, t Task, e Ended) (Task, error) {
 
 // tell tells the breaker how the attempt that it let in has ended, once.
 func (r *Runner) tell(ctx context.Context, class sandbox.Class) {
-	if r.done != nil {
-		r.done(ctx, class)
-		r.done = nil
+	if r.leaves.Done != nil {
+		r.leaves.Done(ctx, class)
+		r.leaves = Leave{}
+	}
+}
+
+// runs tells the breaker that a program runs.
+func (r *Runner) runs(ctx context.Context) {
+	if r.leaves.Runs != nil {
+		r.leaves.Runs(ctx)
 	}
 }
 
@@ -53,6 +60,9 @@ func (t *Task) completed(fence int64) error {
 // after decides what comes after an attempt that has ended.
 func (r *Runner) after(ctx context.Context, t Task) (Task, error) {
 	a := t.Last()
+	if a.neverEntered() {
+		r.tell(ctx, "") // that what waited is gone says nothing of what is made now
+	}
 	r.tell(ctx, a.Exit.Class)
 	if a.Exit.Class == sandbox.ClassOK {
 		if t.Spec.Publishes() {

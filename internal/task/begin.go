@@ -22,7 +22,7 @@ type intent struct {
 	Attempt
 
 	recreated bool
-	done      func(context.Context, sandbox.Class) // tells the breaker that let it in
+	leaves    Leave // the breaker's, which let it in
 }
 
 // begin waits until the next attempt may be made, and makes it.
@@ -32,30 +32,31 @@ func (r *Runner) begin(ctx context.Context, t Task) (Task, error) {
 		if wait := left(t.NextAt, t.ReadAt); wait > 0 && !pause(ctx, wait) {
 			return ctx.Err()
 		}
-		if len(t.Attempts) == 0 {
-			if err := r.first(ctx, t, &next); err != nil {
-				return err
+		if len(t.Attempts) == 0 && t.Spec.Publishes() { // what could not be published anyhow is not begun
+			if _, err := r.o.Publisher.Prepare(ctx, t); err != nil {
+				return unpublishable{err}
 			}
 		}
-		if next.done, err = r.enter(ctx, t, next.Provider, next.MemoryMB); err != nil {
+		if next.leaves, err = r.enter(ctx, t, next.Provider, next.MemoryMB); err != nil {
 			return err
 		}
-		return r.ahead(ctx, t, &next)
+		return r.enters(ctx, t, &next)
 	})
 	now := t
 	if err == nil {
 		now, err = r.assign(ctx, t, next.Attempt, next.recreated)
 	}
 	if err != nil {
-		if next.done != nil {
-			next.done(context.WithoutCancel(ctx), "")
+		r.giveBack(ctx, t, next)
+		if next.leaves.Done != nil {
+			next.leaves.Done(context.WithoutCancel(ctx), "")
 		}
 		return r.notBegun(ctx, t, err)
 	}
 	written := time.Now()
 	r.changed(now)
 	r.at("intent")
-	r.done = next.done
+	r.leaves = next.leaves
 	if next.Reused {
 		return r.enterKept(ctx, now)
 	}
@@ -65,41 +66,6 @@ func (r *Runner) begin(ctx context.Context, t Task) (Task, error) {
 	return r.create(ctx, now)
 }
 
-// first does what comes before all attempts: it asks early what could not be
-// published anyhow, and for the kept sandbox that the task is to go on in.
-func (r *Runner) first(ctx context.Context, t Task, next *intent) error {
-	if t.Spec.Publishes() {
-		if _, err := r.o.Publisher.Prepare(ctx, t); err != nil {
-			return unpublishable{err}
-		}
-	}
-	if t.Spec.Sandbox.ID == "" {
-		return nil
-	}
-	mine, err := r.claim(ctx, t, t.Spec.Sandbox)
-	if err != nil {
-		return err
-	}
-	if next.Reused, next.recreated = mine, !mine; mine {
-		next.Provider, next.Sandbox, next.Settled = t.Spec.Sandbox.Provider, t.Spec.Sandbox.ID, true
-	}
-	return nil
-}
-
-// ahead takes a sandbox that was made ahead, where one waits. After one that did not
-// answer the task makes its own: they may all be of one kind.
-func (r *Runner) ahead(ctx context.Context, t Task, next *intent) error {
-	last := t.Last()
-	if next.Reused || next.MemoryMB != t.Spec.MemoryBytes/sandbox.MiB || last != nil && last.neverEntered() {
-		return nil
-	}
-	ref, some, err := r.o.Pool.take(ctx, t, next.Provider)
-	if some {
-		next.Reused, next.Sandbox, next.Settled = true, ref.ID, true
-	}
-	return err
-}
-
 // fresh looks right before a create whether it is still to be asked for: the
 // deadline may have passed while the intent was being written, and who was stopped
 // since then, by a signal or with the whole machine, may have lost the task.
@@ -107,7 +73,7 @@ func (r *Runner) fresh(ctx context.Context, t Task, written time.Time) error {
 	if t.late() {
 		return ErrLate
 	}
-	if time.Since(written) < time.Second {
+	if time.Now().Round(0).Sub(written.Round(0)) < time.Second { // by the wall: a suspended machine's own clock stands still
 		return nil
 	}
 	_, err := r.change(ctx, t.ID, func(n *Task) error {
@@ -160,7 +126,7 @@ func (r *Runner) notBegun(ctx context.Context, t Task, err error) (Task, error) 
 }
 
 // enter waits for the breaker of the place and for memory of the machine.
-func (r *Runner) enter(ctx context.Context, t Task, place string, mb int64) (func(context.Context, sandbox.Class), error) {
+func (r *Runner) enter(ctx context.Context, t Task, place string, mb int64) (Leave, error) {
 	for {
 		why, look := "", roomLook
 		if r.o.Room != nil {
@@ -168,21 +134,21 @@ func (r *Runner) enter(ctx context.Context, t Task, place string, mb int64) (fun
 				why = "memory: " + err.Error()
 			}
 		}
-		var done func(context.Context, sandbox.Class)
+		var leaves Leave
 		if why == "" && r.o.Breaker != nil {
 			var err error
-			if done, err = r.o.Breaker.Allow(ctx, place); err != nil {
+			if leaves, err = r.o.Breaker.Allow(ctx, place); err != nil {
 				why, look = "breaker: "+err.Error(), breakLook
 			}
 		}
 		if why == "" {
-			return done, nil
+			return leaves, nil
 		}
 		if err := r.waits(ctx, t, why); err != nil {
-			return nil, err
+			return Leave{}, err
 		}
 		if !pause(ctx, look) {
-			return nil, ctx.Err()
+			return Leave{}, ctx.Err()
 		}
 	}
 }

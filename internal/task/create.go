@@ -21,6 +21,7 @@ func (r *Runner) create(ctx context.Context, t Task) (Task, error) {
 	}
 	now, err := r.change(ctx, t.ID, func(n *Task) error { return n.Created(t.Fence, made) })
 	r.at("saved")
+	r.runs(ctx)
 	if errors.Is(err, ErrMoved) || errors.Is(err, ErrOver) {
 		return r.found(ctx, t, a, made.ID)
 	}

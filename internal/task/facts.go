@@ -54,7 +54,7 @@ func (t *Task) Keep(fence int64, until time.Time) error {
 	if a == nil || a.Sandbox == "" || !a.GoneAt.IsZero() || t.Phase != Stopping || t.Verdict != Completed {
 		return ErrMoved
 	}
-	t.Kept = &Kept{Ref: a.Ref(), ExpiresAt: until}
+	t.Kept = &Kept{Ref: a.Ref(), ExpiresAt: until, Host: a.Host}
 	if t.Spec.Warm {
 		t.Kept.Owner = t.Owner
 	}

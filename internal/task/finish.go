@@ -16,7 +16,7 @@ import (
 func (r *Runner) finish(ctx context.Context, t Task) (Task, error) {
 	var err error
 	if t.Kept != nil && !t.State.Over() && r.o.Keeps != nil {
-		if err := r.o.Keeps.Keep(ctx, *t.Kept, t.ID); err != nil {
+		if _, err := patiently(ctx, func() (struct{}, error) { return struct{}{}, r.o.Keeps.Keep(ctx, *t.Kept, t.ID) }); err != nil {
 			return t, err
 		}
 	}

@@ -19,13 +19,15 @@ const keptKind = "kept"
 // was stopped with the whole machine for less cannot bring it back onto the list.
 const claimedFor = 7 * 24 * time.Hour
 
-// KeepList is Keeps in a store.
+// KeepList is the list of sandboxes that outlive their tasks, and of those that wait
+// to be used. A claim is given to one task.
 type KeepList struct{ Store store.DocStore }
 
 // listed is one sandbox of the list, by its REF.
 type listed struct {
 	Task      string    `json:"task"`
 	ExpiresAt time.Time `json:"expires_at"`
+	Host      string    `json:"host,omitempty"`
 	// Owner is whose stock it is: without that process nobody comes for it.
 	Owner Owner `json:"owner,omitzero"`
 	// Claimed is when a task was given it, and by that has to end it.
@@ -46,24 +48,26 @@ func readListed(doc store.Doc) (listed, bool) {
 	return e, err == nil && doc.Version > 0 && json.Unmarshal(doc.Body, &e) == nil
 }
 
-// Keep is Keeps'. What is on the list, or was, stays as it is.
+// Keep puts a sandbox on the list. It may be called more than once for one task, also
+// late: what is on the list, or was, stays as it is.
 func (l KeepList) Keep(ctx context.Context, k Kept, task string) error {
 	doc, err := l.Store.Doc(ctx, keptKind, k.Ref.String())
 	if err != nil || doc.Version > 0 {
 		return err
 	}
-	err = l.swap(ctx, listed{Task: task, ExpiresAt: k.ExpiresAt, Owner: k.Owner, doc: doc})
+	err = l.swap(ctx, listed{Task: task, ExpiresAt: k.ExpiresAt, Host: k.Host, Owner: k.Owner, doc: doc})
 	if errors.Is(err, store.ErrSwapped) {
 		return nil // somebody else has put it there for the same task
 	}
 	return err
 }
 
-// Claim is Keeps'.
+// Claim gives a sandbox of the list to a task, which then has to end it; also when it
+// asks again. False = somebody else has it, its time is over, or it was never there.
 func (l KeepList) Claim(ctx context.Context, ref sandbox.Ref, task string) (bool, error) {
 	e, ok, err := l.read(ctx, ref)
 	if err != nil || !ok || !e.waits() {
-		return false, err
+		return err == nil && ok && e.By == task, err
 	}
 	e.Claimed, e.By = e.doc.ReadAt, task
 	err = l.swap(ctx, e)
@@ -71,6 +75,16 @@ func (l KeepList) Claim(ctx context.Context, ref sandbox.Ref, task string) (bool
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// Return takes back what a task was given and has not gone into.
+func (l KeepList) Return(ctx context.Context, ref sandbox.Ref, task string) error {
+	e, ok, err := l.read(ctx, ref)
+	if err != nil || !ok || e.By != task {
+		return err
+	}
+	e.Claimed, e.By = time.Time{}, ""
+	return l.swap(ctx, e)
 }
 
 // Release ends the time of a sandbox that waits: nobody is given it any more, and the
@@ -106,7 +120,11 @@ func (l KeepList) Waiting(ctx context.Context) (map[sandbox.Ref]time.Time, error
 //
 // Their providers give them longer: a life covers all that an attempt may take, and
 // the time of keeping begins with its end.
-func EndKept(ctx context.Context, o Options, l KeepList) ([]sandbox.Ref, error) {
+func EndKept(ctx context.Context, o Options) ([]sandbox.Ref, error) {
+	l := o.Keeps
+	if l == nil {
+		return nil, nil
+	}
 	ctx, stop := context.WithTimeout(ctx, SweepTime)
 	defer stop()
 	all, err := l.all(ctx)
@@ -138,6 +156,9 @@ func EndKept(ctx context.Context, o Options, l KeepList) ([]sandbox.Ref, error) 
 // due says whether a listed sandbox is to be ended here, or else need not be
 // remembered any more.
 func (o Options) due(ctx context.Context, e listed) (end, forget bool) {
+	if o.Bound != nil && e.Host != "" && e.Host != o.Owner.Host && o.Bound(e.ref.Provider) {
+		return false, false // only an sbx of its host can see it
+	}
 	if e.Claimed.IsZero() {
 		return !e.waits() || o.dead(e.Owner), false
 	}

@@ -18,7 +18,7 @@ import (
 func TestAClaimIsGivenOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		list := task.KeepList{Store: store.Memory(time.Now)}
+		list := &task.KeepList{Store: store.Memory(time.Now)}
 		one := task.Kept{Ref: sandbox.Ref{Provider: "cloud", ID: "b1"}, ExpiresAt: time.Now().Add(time.Hour)}
 		claim := func(by string) bool {
 			mine, err := list.Claim(t.Context(), one.Ref, by)
@@ -29,7 +29,14 @@ func TestAClaimIsGivenOnce(t *testing.T) {
 		require.NoError(t, list.Keep(t.Context(), one, "t-1"))
 		require.NoError(t, list.Keep(t.Context(), one, "t-1"))
 		assert.True(t, claim("t-2"))
+		assert.True(t, claim("t-2"), "the answer may have been lost")
 		assert.False(t, claim("t-3"))
+		require.NoError(t, list.Return(t.Context(), one.Ref, "t-3"))
+		assert.False(t, claim("t-3"), "nobody gives back what is somebody else's")
+		require.NoError(t, list.Return(t.Context(), one.Ref, "t-2"))
+		assert.True(t, claim("t-3"))
+		require.NoError(t, list.Return(t.Context(), one.Ref, "t-3"))
+		assert.True(t, claim("t-2"))
 		require.NoError(t, list.Keep(t.Context(), one, "t-1"), "by a process that was frozen")
 		assert.False(t, claim("t-3"))
 		waiting, err := list.Waiting(t.Context())
@@ -50,7 +57,7 @@ func TestWhatIsKeptEnds(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(t *testing.T, s *sim) {
 		t.Helper()
-		list := task.KeepList{Store: s.mem}
+		list := &task.KeepList{Store: s.mem}
 		s.tune = func(_ *proc, o *task.Options) { o.Keeps = list }
 		spec := plain()
 		spec.KeepAlive = 5 * time.Minute
@@ -62,12 +69,20 @@ func TestWhatIsKeptEnds(t *testing.T) {
 		}
 		p := s.boot("sweep", "h1", "any")
 		end := func() (refs []sandbox.Ref) {
-			refs, err := task.EndKept(p.ctx, p.options(), list)
+			refs, err := task.EndKept(p.ctx, p.options())
 			require.NoError(t, err)
 			return refs
 		}
 		old, lost, used := kept("t-1"), kept("t-2"), kept("t-3")
 		assert.Empty(t, end(), "they may be claimed yet")
+		elsewhere := old
+		elsewhere.Ref.ID, elsewhere.Host, elsewhere.ExpiresAt = "b99", "h2", time.Now()
+		o := p.options()
+		o.Bound, o.Keeps = func(string) bool { return true }, &task.KeepList{Store: store.Memory(time.Now)}
+		require.NoError(t, o.Keeps.Keep(t.Context(), elsewhere, "t-1"))
+		gone, err := task.EndKept(p.ctx, o)
+		require.NoError(t, err)
+		assert.Empty(t, gone, "that this host does not see it proves nothing")
 
 		s.probes = func() (providers.Health, error) { return providers.Health{Condition: providers.ConditionHealthy}, nil }
 		running := make(chan struct{})

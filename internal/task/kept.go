@@ -10,17 +10,6 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Keeps is the list of sandboxes that outlive their tasks, and of those that wait
-// to be used. A claim is given once.
-type Keeps interface {
-	// Keep puts a sandbox on the list. It may be called more than once for one task,
-	// also late, and never brings back what was claimed.
-	Keep(ctx context.Context, k Kept, task string) error
-	// Claim gives a sandbox of the list to a task, which then has to end it; false =
-	// somebody else has it, its time is over, or it was never there.
-	Claim(ctx context.Context, ref sandbox.Ref, task string) (bool, error)
-}
-
 // sessionVariable names the agent's earlier session to a command that goes on in the
 // same sandbox (S2-22).
 const sessionVariable = "RESUME_SESSION_ID"
@@ -49,24 +38,62 @@ func (r *Runner) enterKept(ctx context.Context, t Task) (Task, error) {
 		})
 	}
 	r.entered = a.N
+	r.runs(ctx)
 	return r.change(ctx, t.ID, func(n *Task) error {
 		n.Resumed = n.Spec.Sandbox.ID != ""
 		return n.Started(t.Fence)
 	})
 }
 
+// enters settles where an attempt begins that may go on in a sandbox which is there
+// already: the one that the task was launched for, or one that was made ahead.
+func (r *Runner) enters(ctx context.Context, t Task, next *intent) error {
+	if len(t.Attempts) == 0 && t.Spec.Sandbox.ID != "" {
+		mine, err := r.claim(ctx, t, t.Spec.Sandbox)
+		if err != nil {
+			return err
+		}
+		if next.recreated = !mine; mine {
+			next.reuse(t.Spec.Sandbox)
+		}
+		return nil
+	}
+	last := t.Last()
+	if next.MemoryMB != t.Spec.MemoryBytes/sandbox.MiB || last != nil && last.neverEntered() {
+		return nil // after one that did not answer the task makes its own: they may all be of one kind
+	}
+	ref, some, err := r.o.Pool.take(ctx, t, next.Provider)
+	if some {
+		next.reuse(ref)
+	}
+	return err
+}
+
+func (i *intent) reuse(ref sandbox.Ref) {
+	i.Provider, i.Sandbox, i.Reused, i.Settled = ref.Provider, ref.ID, true, true
+}
+
 // claim takes a kept sandbox for the task; false = it is somebody else's, or its time
-// is over. It comes before the attempt that names the sandbox: what an attempt names
-// is ended with it.
+// is over. What an attempt names is ended with it.
 func (r *Runner) claim(ctx context.Context, t Task, ref sandbox.Ref) (bool, error) {
 	if r.o.Keeps == nil {
 		return true, nil
 	}
-	mine, err := r.o.Keeps.Claim(ctx, ref, t.ID)
+	mine, err := patiently(ctx, func() (bool, error) { return r.o.Keeps.Claim(ctx, ref, t.ID) })
 	if err == nil && !mine {
 		r.say("a new sandbox is made: somebody else goes on in " + ref.String() + ", or its time is over")
 	}
 	return mine, err
+}
+
+// giveBack puts a sandbox back onto the list that the task was given, and does not go
+// into after all. Where that cannot be written, it is ended with the task.
+func (r *Runner) giveBack(ctx context.Context, t Task, next intent) {
+	if next.Reused && r.o.Keeps != nil {
+		last, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer stop()
+		_ = r.o.Keeps.Return(last, sandbox.Ref{Provider: next.Provider, ID: next.Sandbox}, t.ID)
+	}
 }
 
 // answers asks a kept sandbox how it is, and waits while it is between two states.

@@ -281,6 +281,18 @@ func (t *Task) Pass(fence int64, p Publish) error {
 	return nil
 }
 
+// Doubt notes why the end of the publication was not seen.
+func (t *Task) Doubt(fence int64, why string) error {
+	if err := t.mine(fence); err != nil {
+		return err
+	}
+	if t.Phase != Publishing {
+		return ErrMoved
+	}
+	t.Publish.Message = why
+	return nil
+}
+
 // Settle ends the publication with what was seen of it.
 func (t *Task) Settle(fence int64, p Publish, verdict State) error {
 	if err := t.mine(fence); err != nil {

@@ -23,7 +23,7 @@ import (
 // that its process is dead.
 type Pool struct {
 	o     Options
-	list  KeepList
+	list  *KeepList
 	ahead int
 
 	mu     sync.Mutex
@@ -48,11 +48,11 @@ const warmUp = "true"
 // NewPool makes a Pool that has up to so many sandboxes wait for tasks of these specs,
 // for those that come first. Nothing is made before the first of them asks for one.
 // The end of ctx stops the making; that of life leaves everything as it is.
-func NewPool(ctx, life context.Context, o Options, l KeepList, ahead int, specs []Spec) *Pool {
-	o.Ear, o.Keeps = nil, l
+func NewPool(ctx, life context.Context, o Options, ahead int, specs []Spec) *Pool {
+	o.Ear = nil
 	on, off := context.WithCancel(ctx)
 	return &Pool{
-		o: o, list: l, ahead: ahead, wanted: slices.DeleteFunc(slices.Clone(specs), func(s Spec) bool { return !o.Warms(s) }),
+		o: o, list: o.Keeps, ahead: ahead, wanted: slices.DeleteFunc(slices.Clone(specs), func(s Spec) bool { return !o.Warms(s) }),
 		ready: map[string][]sandbox.Ref{}, making: map[string]int{}, broken: map[string]bool{}, life: life, on: on, off: off,
 	}
 }
@@ -222,7 +222,7 @@ func (p *Pool) Close(ctx context.Context) error {
 		}
 	}
 	for began := time.Now(); len(left) > 0 && time.Since(began) < EndWait; {
-		if _, err := EndKept(ctx, p.o, p.list); err == nil {
+		if _, err := EndKept(ctx, p.o); err == nil {
 			left = slices.DeleteFunc(left, func(ref sandbox.Ref) bool {
 				_, there, err := p.list.read(ctx, ref)
 				return err == nil && !there

@@ -21,13 +21,13 @@ type pooled struct {
 
 	warmer *proc
 	pool   *task.Pool
-	list   task.KeepList
+	list   *task.KeepList
 }
 
 // withPool opens a pool for so many tasks of one spec.
 func withPool(t *testing.T, s *sim, ahead, tasks int) *pooled {
 	t.Helper()
-	w := &pooled{sim: s, list: task.KeepList{Store: s.mem}}
+	w := &pooled{sim: s, list: &task.KeepList{Store: s.mem}}
 	s.probes = func() (providers.Health, error) { return providers.Health{Condition: providers.ConditionHealthy}, nil }
 	s.execs = func(providers.Command) (sandbox.Exit, error) {
 		code := 0
@@ -43,13 +43,15 @@ func withPool(t *testing.T, s *sim, ahead, tasks int) *pooled {
 	for i := range specs {
 		specs[i] = unbudgeted()
 	}
-	w.pool = task.NewPool(w.warmer.ctx, w.warmer.ctx, w.warmer.options(), w.list, ahead, specs)
+	w.pool = task.NewPool(w.warmer.ctx, w.warmer.ctx, w.warmer.options(), ahead, specs)
 	return w
 }
 
+// unbudgeted is a task that is tried again, and elsewhere, for other reasons than that
+// what was made ahead is gone.
 func unbudgeted() task.Spec {
 	s := plain()
-	s.Budget = ""
+	s.Budget, s.RetryOn, s.Fallback = "", []sandbox.Class{sandbox.ClassOOM}, []string{"other"}
 	return s
 }
 
@@ -125,6 +127,7 @@ func TestPoolThatDoesNotAnswerCostsNoAttemptAndNoTime(t *testing.T) {
 		assert.Equal(t, []sandbox.Class{sandbox.ClassGone, sandbox.ClassOK}, classes(second))
 		assert.False(t, second.Attempts[1].Reused, "the others may be like it")
 		assert.Equal(t, 1, second.Counted())
+		assert.Equal(t, "cloud", second.Attempts[1].Provider, "that it is gone says nothing of the place")
 		assert.Less(t, second.Attempts[1].IntentAt.Sub(second.Attempts[0].EndedAt), 3*time.Second, "no pause: nothing was tried yet")
 		assert.False(t, second.Recreated, "no session was lost")
 		require.NoError(t, w.pool.Close(w.warmer.ctx))
@@ -142,7 +145,7 @@ func TestPoolOfADeadProcessIsEnded(t *testing.T) {
 		w.warmer.die("a kill -9")
 		s.mu.Unlock()
 		p := s.boot("sweep", "h1", "any")
-		gone, err := task.EndKept(p.ctx, p.options(), w.list)
+		gone, err := task.EndKept(p.ctx, p.options())
 		require.NoError(t, err)
 		assert.Len(t, gone, 2, "its time is not over, and nobody will come for it")
 	})
@@ -170,7 +173,7 @@ func TestPoolMakesNoMoreWhereOneCouldNotBeMade(t *testing.T) {
 		var said []string
 		o.Sandboxes, o.Notice = full{o.Sandboxes, &asked}, func(text string) { said = append(said, text) }
 		specs := []task.Spec{unbudgeted(), unbudgeted(), unbudgeted(), unbudgeted()}
-		w.pool = task.NewPool(w.warmer.ctx, w.warmer.ctx, o, w.list, 1, specs)
+		w.pool = task.NewPool(w.warmer.ctx, w.warmer.ctx, o, 1, specs)
 		for _, id := range []string{"t-1", "t-2", "t-3"} {
 			assert.False(t, w.does(t, id).Attempts[0].Reused)
 		}

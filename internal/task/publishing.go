@@ -94,18 +94,48 @@ func (r *Runner) pass(ctx context.Context, t Task, p Publish) (Task, error) {
 	ctx2, stop := context.WithTimeout(ctx, PublishLimit)
 	defer stop()
 	var done Publish
-	err = r.leased(ctx2, t, func(ctx context.Context) (err error) {
-		done, err = r.o.Publisher.Publish(ctx, t)
-		return err
+	err = r.leased(ctx2, t, func(ctx context.Context) error {
+		return r.stoppable(ctx, t, func(ctx context.Context) (err error) {
+			done, err = r.o.Publisher.Publish(ctx, t)
+			return err
+		})
 	})
 	r.at("pushed")
 	if ctx.Err() != nil {
 		return t, ctx.Err()
 	}
-	if err != nil || done.State == PublishBegun {
-		return t, nil // what became of it is for resolve to find out
+	if err != nil { // what became of it is for resolve to find out
+		r.say("publishing: " + err.Error())
+		return r.change(ctx, t.ID, func(n *Task) error { return n.Doubt(t.Fence, err.Error()) })
+	}
+	if done.State == PublishBegun {
+		return t, nil
 	}
 	return r.settle(ctx, t, done)
+}
+
+// stoppable publishes; the operator's own stop meanwhile reaches for the target, as
+// that of anybody else does: who is there first wins.
+func (r *Runner) stoppable(ctx context.Context, t Task, do func(context.Context) error) error {
+	published, over := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(over)
+		select {
+		case <-published:
+			return
+		case <-r.stop:
+		}
+		switch _, err := NewStopper(r.o).Forbid(ctx, t.ID, r.o.Owner.Who); {
+		case errors.Is(err, ErrPublishing), errors.Is(err, ErrPublished):
+			r.say(err.Error())
+		case err != nil:
+			r.say("whether it was held back is not known yet: " + err.Error())
+		}
+	}()
+	err := do(ctx)
+	close(published)
+	<-over
+	return err
 }
 
 // leased keeps the lease while something goes on that nobody may cut short.
@@ -125,6 +155,9 @@ func (r *Runner) leased(ctx context.Context, t Task, do func(context.Context) er
 func (r *Runner) settle(ctx context.Context, t Task, p Publish) (Task, error) {
 	return r.change(ctx, t.ID, func(n *Task) error {
 		p.Target, p.Fence, p.Base = n.Publish.Target, n.Publish.Fence, n.Publish.Base
+		if p.State != PublishDone && n.Publish.Message != "" {
+			p.Message += "; before that: " + n.Publish.Message
+		}
 		verdict := Failed
 		if p.State == PublishDone {
 			verdict = Completed

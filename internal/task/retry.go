@@ -62,6 +62,12 @@ func (t *Task) Next(roll float64) Retry {
 	if a == nil || a.Exit == nil {
 		return Retry{Why: "nothing is known of its end"}
 	}
+	if a.neverEntered() { // nothing was tried: neither an attempt nor a pause, nor another place
+		if t.late() {
+			return Retry{Free: true, Why: "the deadline leaves no time for another attempt"}
+		}
+		return Retry{Again: true, Free: true, Why: "the sandbox that was to be there is gone: a new one is made"}
+	}
 	class := a.Exit.Class
 	r := rule(class)
 	if t.Spec.RetryOn != nil {
@@ -88,9 +94,7 @@ func (t *Task) Next(roll float64) Retry {
 		}
 		out.MemoryMB = 2 * a.MemoryMB
 	}
-	if !a.neverEntered() { // else a new one is made at once: nothing was tried yet
-		out.Delay = Delay(t.Spec.Delay, len(t.Attempts), roll)
-	}
+	out.Delay = Delay(t.Spec.Delay, len(t.Attempts), roll)
 	if !t.DeadlineAt.IsZero() && t.ReadAt.Add(out.Delay).After(t.DeadlineAt) {
 		return Retry{Why: "the deadline leaves no time for another attempt", Free: r.free}
 	}

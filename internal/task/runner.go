@@ -19,11 +19,11 @@ type Runner struct {
 	stop <-chan struct{} // closed: the operator wants it stopped
 	hear sync.Mutex
 
-	entered  int                                  // the attempt that goes on in a kept sandbox, by this process's word
-	sweeps   bool                                 // it settles what is there, and begins nothing
-	gives    bool                                 // it gives up what nobody has begun in its time
-	returned map[int]time.Time                    // when this process's own creates were over, by attempt and by its own clock
-	done     func(context.Context, sandbox.Class) // tells the breaker how the attempt ended
+	entered  int               // the attempt that goes on in a kept sandbox, by this process's word
+	sweeps   bool              // it settles what is there, and begins nothing
+	gives    bool              // it gives up what nobody has begun in its time
+	returned map[int]time.Time // when this process's own creates were over, by attempt and by its own clock
+	leaves   Leave             // the breaker's for the attempt; empty = it has none
 }
 
 // NewRunner makes a Runner. env are KEY=VALUE words for the program; stop asks for a
@@ -92,10 +92,7 @@ func (r *Runner) leave(ctx context.Context, t Task) (Task, error) {
 
 // leaveBreaker frees a probe that nobody has judged.
 func (r *Runner) leaveBreaker(ctx context.Context) {
-	if r.done != nil {
-		r.done(context.WithoutCancel(ctx), "")
-		r.done = nil
-	}
+	r.tell(context.WithoutCancel(ctx), "")
 }
 
 // reread looks at what somebody else has done. What still is to be decided and
@@ -176,12 +173,12 @@ func (r *Runner) read(ctx context.Context, id string) (Task, error) {
 
 // patiently repeats what a store that is away for a moment has refused. Nothing of a
 // task goes on meanwhile: what cannot be written is not done.
-func patiently(ctx context.Context, do func() (Task, error)) (Task, error) {
+func patiently[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	var over *time.Timer
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		t, err := do()
+		got, err := do()
 		if err == nil || !fault.Retryable(err) || ctx.Err() != nil {
-			return t, err
+			return got, err
 		}
 		if over == nil {
 			over = time.NewTimer(LeaseFor)
@@ -191,10 +188,10 @@ func patiently(ctx context.Context, do func() (Task, error)) (Task, error) {
 		select {
 		case <-ctx.Done():
 			again.Stop()
-			return t, err
+			return got, err
 		case <-over.C:
 			again.Stop()
-			return t, err
+			return got, err
 		case <-again.C:
 		}
 	}

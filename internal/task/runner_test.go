@@ -482,7 +482,7 @@ func TestKeptAndResumed(t *testing.T) {
 			t.Parallel()
 			inWorld(t, func(t *testing.T, s *sim) {
 				t.Helper()
-				list := task.KeepList{Store: s.mem}
+				list := &task.KeepList{Store: s.mem}
 				s.probes = c.probes
 				s.tune = func(_ *proc, o *task.Options) { o.Keeps = list }
 				var ran []providers.Command
@@ -682,6 +682,61 @@ func TestTheOperatorsOwnStop(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, task.Stopped, now.State)
 		assert.Less(t, time.Since(s.began), 10*time.Second)
+	})
+}
+
+// TestTheOperatorsOwnStopReachesTheRemote while the push is under way, as that of
+// anybody else does; a command of his own nobody can hold back.
+func TestTheOperatorsOwnStopReachesTheRemote(t *testing.T) {
+	t.Parallel()
+	for _, push := range []bool{true, false} {
+		inWorld(t, func(t *testing.T, s *sim) {
+			t.Helper()
+			spec := plain()
+			if spec.Push = "origin=work"; !push {
+				spec.Push, spec.Publish = "", "make release"
+			}
+			s.hurt("remote", "push", "hangs", 0, time.Hour)
+			s.hurt("remote", "command", "slow", 0, time.Hour)
+			s.tasks["t-1"] = &truth{id: "t-1", spec: spec}
+			s.scripts["t-1"] = []program{works(10*time.Second, sandbox.ClassOK)}
+			p := s.boot("run", "h1", "t-1")
+			o := p.options()
+			kept, _, err := o.Ledger.Add(p.ctx, task.Task{ID: "t-1", Spec: spec, State: task.Pending})
+			require.NoError(t, err)
+			stop := make(chan struct{})
+			o.At = func(point string) {
+				if point == "gate" {
+					time.AfterFunc(time.Second, func() { close(stop) })
+				}
+			}
+			now, err := task.NewRunner(o, nil, stop).Run(p.ctx, kept)
+			require.NoError(t, err)
+			if push {
+				assert.Equal(t, task.Stopped, now.State)
+				assert.Zero(t, s.tasks["t-1"].published)
+			} else {
+				assert.Equal(t, task.Completed, now.State)
+				assert.Equal(t, 1, s.tasks["t-1"].published)
+			}
+		})
+	}
+}
+
+// TestWhyAPublicationWasHeldBackIsKept: the reason is what the push said, and not only
+// who held it back in the end.
+func TestWhyAPublicationWasHeldBackIsKept(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, s *sim) {
+		t.Helper()
+		spec := plain()
+		spec.Push = "origin=work"
+		s.hurt("remote", "push", "lost", 0, time.Hour)
+		_, over := s.begin("t-1", spec, works(time.Second, sandbox.ClassOK))
+		require.NoError(t, <-over)
+		now := s.now(t, "t-1")
+		assert.Equal(t, task.Failed, now.State)
+		assert.Equal(t, "it was stopped; before that: the remote does not answer", now.Publish.Message)
 	})
 }
 

@@ -85,19 +85,19 @@ func (r remote) Remote(t task.Task) bool { return t.Spec.Push != "" }
 // breaker lets attempts in, and counts that each is told of once.
 type breaker struct{ p *proc }
 
-func (b breaker) Allow(_ context.Context, _ string) (func(context.Context, sandbox.Class), error) {
+func (b breaker) Allow(_ context.Context, _ string) (task.Leave, error) {
 	p := b.p
 	if err := p.gate("allow"); err != nil {
-		return nil, err
+		return task.Leave{}, err
 	}
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
 	if p.s.harm("breaker", "allow", "open") != "" {
-		return nil, fault.New(fault.KindRefused, "open")
+		return task.Leave{}, fault.New(fault.KindRefused, "open")
 	}
 	p.open++
 	told := false
-	return func(_ context.Context, class sandbox.Class) {
+	return task.Leave{Done: func(_ context.Context, class sandbox.Class) {
 		p.s.mu.Lock()
 		defer p.s.mu.Unlock()
 		if told {
@@ -106,7 +106,7 @@ func (b breaker) Allow(_ context.Context, _ string) (func(context.Context, sandb
 		told = true
 		p.open--
 		p.s.onTold(p, class)
-	}, nil
+	}}, nil
 }
 
 func isRaw(err error) bool {

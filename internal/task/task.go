@@ -94,7 +94,9 @@ type Attempt struct {
 }
 
 // neverEntered says that it found the sandbox that was to be there gone.
-func (a Attempt) neverEntered() bool { return a.Reused && a.StartedAt.IsZero() && a.Exit != nil }
+func (a Attempt) neverEntered() bool {
+	return a.Reused && a.StartedAt.IsZero() && a.Exit != nil && a.Expired == ReasonNone
+}
 
 // Ref names the attempt's sandbox; without one it has no ID.
 func (a Attempt) Ref() sandbox.Ref { return sandbox.Ref{Provider: a.Provider, ID: a.Sandbox} }
@@ -136,6 +138,8 @@ type Publish struct {
 type Kept struct {
 	Ref       sandbox.Ref `json:"ref"`
 	ExpiresAt time.Time   `json:"expires_at"`
+	// Host is where it runs, of a profile whose sandboxes no other host can see.
+	Host string `json:"host,omitempty"`
 	// Owner is whose stock it waits in (Pool): without that process it is of no use.
 	Owner Owner `json:"owner,omitzero"`
 }

@@ -54,9 +54,17 @@ type Exec func(ctx context.Context, c providers.Command) (sandbox.Exit, error)
 
 // Breaker keeps attempts from a place that fails for everybody.
 type Breaker interface {
-	// Allow is fault.KindRefused while the place is left alone. done takes how the
-	// attempt ended.
-	Allow(ctx context.Context, place string) (done func(ctx context.Context, class sandbox.Class), err error)
+	// Allow is fault.KindRefused while the place is left alone.
+	Allow(ctx context.Context, place string) (Leave, error)
+}
+
+// Leave is a breaker's for one attempt.
+type Leave struct {
+	// Runs hears that a program runs there, which may go on for hours: nobody else need
+	// wait for its end to know that the place works.
+	Runs func(ctx context.Context)
+	// Done hears how the attempt ended, "" = that says nothing of the place.
+	Done func(ctx context.Context, class sandbox.Class)
 }
 
 // Room is live memory of this machine, for sandboxes that run on it.
@@ -82,7 +90,7 @@ type Options struct {
 	Sandboxes Sandboxes
 	Publisher Publisher // nil = nothing can be published
 	Breaker   Breaker   // nil = none
-	Keeps     Keeps     // nil = nothing is kept
+	Keeps     *KeepList // nil = nothing is kept
 	Room      Room      // nil = not looked at
 	Pool      *Pool     // nil = nothing is made ahead
 	Ear       Ear       // nil = nobody listens
