@@ -46,11 +46,11 @@ func (l *launching) batch(ctx context.Context) error {
 		return l.refused(err)
 	}
 	err = l.crewed(ctx, file.jobs, func(ctx context.Context, c *crew) error {
-		round, err := c.round(ctx, file.name)
-		if err != nil {
+		if err := c.warms(file.jobs); err != nil {
 			return err
 		}
-		if err := c.warms(file.jobs); err != nil {
+		round, err := c.round(ctx, file.name)
+		if err != nil {
 			return err
 		}
 		return c.report(ctx, file.jobs, c.run(ctx, file.jobs, l.o.parallel, func(ctx context.Context, j job) outcome {
@@ -288,7 +288,8 @@ func (c *crew) join(ctx context.Context, options task.Options, t task.Task) (tas
 		case <-over:
 		}
 	}()
-	return c.l.join(ctx, options, t, false)
+	now, _, err := c.l.join(ctx, options, t, false)
+	return now, err
 }
 
 // bring runs a job's task in this process.

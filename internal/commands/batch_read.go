@@ -138,7 +138,31 @@ func (o *launchOptions) override(typed *pflag.FlagSet) error {
 		to.Changed = true
 		failed = into.Replace(values)
 	})
+	o.settle(typed)
 	return failed
+}
+
+// settle drops what has no meaning for this task of the file: what was typed for all of
+// them stands above what the file says against it.
+func (o *launchOptions) settle(typed *pflag.FlagSet) {
+	unset := func(name string) {
+		if f := o.flags.Lookup(name); f != nil {
+			_ = f.Value.Set(f.DefValue) // it took it before
+			f.Changed = false
+		}
+	}
+	for name, other := range map[string]string{"push": "publish", "publish": "push"} {
+		if typed.Changed(name) && !typed.Changed(other) {
+			unset(other)
+		}
+	}
+	given := o.flags.Changed
+	if typed.Changed("base") && !given("push") && !given("publish") {
+		unset("base")
+	}
+	if typed.Changed("keep-for") && !given("keep-alive") {
+		unset("keep-for")
+	}
 }
 
 // distinct keeps two tasks from being taken for one: those that differ only in what

@@ -79,7 +79,7 @@ func (c *crew) report(ctx context.Context, jobs []job, outcomes <-chan outcome) 
 	for o := range outcomes {
 		t.add(o)
 		progress.Update(t.words())
-		list.Fail(l.logged(o))
+		l.logged(o)
 		listed(list, o)
 	}
 	progress.Done()
@@ -164,9 +164,8 @@ func (l *launching) line(o outcome) string {
 }
 
 // logged writes what this run did of a job to the joblog.
-func (l *launching) logged(o outcome) error {
-	if o.before || o.task.ID == "" {
-		return nil
+func (l *launching) logged(o outcome) {
+	if !o.before && o.task.ID != "" {
+		l.joblog(o.task, o.seq)
 	}
-	return l.joblogAt(o.task, o.seq)
 }

@@ -67,7 +67,7 @@ func (c *crew) compared(ctx context.Context, jobs []job, outcomes <-chan outcome
 		t.add(o)
 		progress.Update(t.words())
 		all = append(all, o)
-		list.Fail(l.logged(o))
+		l.logged(o)
 	}
 	progress.Done()
 	slices.SortFunc(all, func(a, b outcome) int { return a.seq - b.seq })
@@ -81,7 +81,7 @@ func (c *crew) compared(ctx context.Context, jobs []job, outcomes <-chan outcome
 			break // the reader of stdout is gone
 		}
 	}
-	said := difference(all)
+	said := difference(all, len(jobs))
 	list.Set("difference", textOrNil(said))
 	list.Remark(said)
 	return list.CloseAs(t.verdict(ctx))

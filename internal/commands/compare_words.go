@@ -19,8 +19,8 @@ const noticeable = time.Second
 
 // difference says in one sentence what differs between the providers: whether it is
 // the provider at all (S0-16).
-func difference(all []outcome) string {
-	if slices.ContainsFunc(all, func(o outcome) bool { return o.task.ID == "" || o.task.State == task.Stopped || !o.task.State.Over() }) {
+func difference(all []outcome, jobs int) string {
+	if len(all) < jobs || slices.ContainsFunc(all, func(o outcome) bool { return o.task.ID == "" || o.task.State == task.Stopped || !o.task.State.Over() }) {
 		return "nothing can be said: it did not come to its end everywhere"
 	}
 	groups := endings(all)

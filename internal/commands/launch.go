@@ -1,9 +1,12 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,10 +45,15 @@ func newRun(d *Deps) *cobra.Command {
 	}
 	o.add(cmd.Flags())
 	o.complete(d, cmd)
-	return d.verb(cmd, document{schema: runSchema, shape: output.ShapeItem, columns: output.Names(taskItem())},
+	return d.verb(cmd, document{schema: runSchema, shape: output.ShapeItem, columns: runColumns(d)},
 		func(ctx context.Context, p *output.Printer, args []string) error {
 			return launch(ctx, d, p, args, &o)
 		})
+}
+
+// runColumns are those of a task, and behind them those that only --compare has.
+func runColumns(d *Deps) []string {
+	return eachOnce(slices.Concat(output.Names(taskItem()), output.Names((&launching{d: d}).compareColumns())))
 }
 
 func launchArgs(o *launchOptions) cobra.PositionalArgs {
@@ -62,6 +70,13 @@ func launch(ctx context.Context, d *Deps, p *output.Printer, command []string, o
 	d.Globals.Settings = o.settings()
 	l, err := newLaunch(d, p, o, command)
 	if err != nil {
+		return err
+	}
+	check := output.CheckColumns(taskItem(), p.Columns)
+	if len(o.compare) > 0 {
+		check = output.CheckColumns(l.compareColumns(), p.Columns)
+	}
+	if err := cmp.Or(check, l.openJoblog()); err != nil {
 		return err
 	}
 	switch {
@@ -88,6 +103,7 @@ type launching struct {
 	schema string
 	box    sandbox.Spec   // what the flags of create say, with the values of the environment
 	secret publish.Target // with its credentials
+	kept   sandbox.Ref    // what a resume goes on in
 
 	said    map[string]bool           // what was said once for all tasks
 	configs map[string]*config.Config // by the flags that make a difference
@@ -166,19 +182,21 @@ func (l *launching) one(ctx context.Context, options task.Options, spec task.Spe
 	if err != nil {
 		return err
 	}
+	mine := added
 	if !added {
-		if t, err = l.join(ctx, options, t, l.o.detach); err != nil || t.State.Over() || l.o.detach {
+		if t, mine, err = l.join(ctx, options, t, l.o.detach); err != nil || t.State.Over() {
 			return l.finished(t, err)
 		}
 	}
 	if l.o.detach {
-		return l.detached(ctx, t, added)
+		return l.detached(ctx, t, mine)
 	}
 	ear := newEar(l.p)
 	options.Ear = ear
 	now, err := l.d.bring(ctx, l.p, options, t, l.box.Env)
 	ear.close()
-	return l.finished(now, errors.Join(err, ranOut(ctx, now), l.joblog(now)))
+	l.joblog(now, 0)
+	return l.finished(now, errors.Join(err, ranOut(ctx, now)))
 }
 
 // ranOut is the end of the verb's own time, which stops a task as the operator would.
@@ -190,8 +208,8 @@ func ranOut(ctx context.Context, t task.Task) error {
 }
 
 // join waits for a task of the same key that somebody else runs, or takes it over
-// from a dead process. With leave it is not waited for.
-func (l *launching) join(ctx context.Context, options task.Options, t task.Task, leave bool) (task.Task, error) {
+// from a dead process: then it is mine to go on with. With leave it is not waited for.
+func (l *launching) join(ctx context.Context, options task.Options, t task.Task, leave bool) (now task.Task, mine bool, err error) {
 	l.p.Note("the key " + t.Key + " belongs to task " + t.ID + ": no new one is launched")
 	for !t.State.Over() {
 		now, err := options.Ledger.Change(ctx, t.ID, func(n *task.Task) error {
@@ -201,20 +219,20 @@ func (l *launching) join(ctx context.Context, options task.Options, t task.Task,
 		switch {
 		case err == nil:
 			l.p.Note("its process is gone: this one goes on with it")
-			return now, nil
+			return now, true, nil
+		case !errors.Is(err, task.ErrHeld) && !errors.Is(err, task.ErrOver):
+			return t, false, err
 		case leave, errors.Is(err, task.ErrOver):
-			return now, nil
-		case !errors.Is(err, task.ErrHeld):
-			return t, err
+			return now, false, nil
 		}
 		wait, stop := context.WithTimeout(ctx, task.LeaseFor)
 		t, err = options.Ledger.Await(wait, now)
 		stop()
 		if err != nil && (ctx.Err() != nil || !fault.Interrupted(err)) {
-			return t, err
+			return t, false, err
 		}
 	}
-	return t, nil
+	return t, false, nil
 }
 
 // bring runs a task in this process. The first signal stops it, fenced and verified;
@@ -253,7 +271,11 @@ func lastWord(ctx context.Context, p *output.Printer, options task.Options, t ta
 // is called: the first has ended ctx and is answered, the second leaves everything to
 // the next sbx.
 func (d *Deps) hearWishes(ctx context.Context, first func(), leave context.CancelCauseFunc) (over func()) {
-	again, done := d.secondSignal()
+	var signals <-chan os.Signal
+	done := func() {}
+	if d.Process.Signals != nil {
+		signals, done = d.Process.Signals()
+	}
 	end := make(chan struct{})
 	go func() {
 		defer done()
@@ -263,34 +285,20 @@ func (d *Deps) hearWishes(ctx context.Context, first func(), leave context.Cance
 		case <-end:
 			return
 		}
-		select {
-		case <-again:
-			leave(context.Cause(ctx))
-		case <-end:
+		wishes := 2 // the first is heard here, too
+		if fault.KindOf(context.Cause(ctx)) == fault.KindTimeout {
+			wishes = 1 // nobody has wished for it yet
 		}
-	}()
-	return func() { close(end) }
-}
-
-// secondSignal is closed at the second signal.
-func (d *Deps) secondSignal() (<-chan struct{}, func()) {
-	heard := make(chan struct{})
-	if d.Process.Signals == nil {
-		return heard, func() {}
-	}
-	signals, stop := d.Process.Signals()
-	done := make(chan struct{})
-	go func() {
-		for range 2 {
+		for range wishes {
 			select {
 			case <-signals:
-			case <-done:
+			case <-end:
 				return
 			}
 		}
-		close(heard)
+		leave(context.Cause(ctx))
 	}()
-	return heard, func() { close(done); stop() }
+	return func() { close(end) }
 }
 
 // finished shows the task and turns its end into an exit code.

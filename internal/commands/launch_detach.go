@@ -84,9 +84,7 @@ func runTask(ctx context.Context, d *Deps, p *output.Printer) error {
 		options.Ear = ear
 		now, err := d.bring(ctx, p, options, t, o.Env)
 		ear.close()
-		if logged := l.joblog(now); err == nil {
-			err = logged
-		}
+		l.joblog(now, 0)
 		return l.finished(now, err)
 	})
 }

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"strconv"
 	"sync"
 
 	"sbx/internal/output"
@@ -52,7 +53,7 @@ func (e *ear) Changed(t task.Task) {
 		e.once("waits "+t.Waits, t.ID+" waits: "+t.Waits)
 	}
 	for _, a := range t.Attempts {
-		n := string(rune('0' + a.N%10))
+		n := strconv.Itoa(a.N)
 		if a.Retry != nil && a.Retry.Again {
 			e.once("again "+n, attemptLine(a)+"; again in "+seconds(a.Retry.Delay)+": "+a.Retry.Why)
 		}

@@ -45,7 +45,7 @@ func (o *launchOptions) add(f *pflag.FlagSet) {
 	f.StringVar(&o.key, "key", "", "launch it once: a second run with this `KEY` joins the first")
 	f.StringSliceVar(&o.fallback, "fallback", nil, "after faults of the infrastructure go on at `PROVIDER` (repeatable)")
 	f.StringSliceVar(&o.compare, "compare", nil, "run it at each of these `PROVIDERS` and show the difference")
-	f.BoolVar(&o.keep, "keep-alive", false, "keep the sandbox of a completed task for `sbx resume`")
+	f.BoolVar(&o.keep, "keep-alive", false, "keep the sandbox of a completed task, for sbx resume")
 	f.StringVar(&o.keepFor, "keep-for", "", "with --keep-alive: for this `DURATION` (default 1h)")
 	f.StringVar(&o.session, "session", "", "the agent's session `FILE` in the sandbox: its growth is a sign of life, its messages are counted")
 	f.BoolVar(&o.detach, "detach", false, "print the task's id and let it run in the background")
@@ -127,6 +127,12 @@ func (o *launchOptions) check() error {
 		}
 		return nil
 	}
+	needsHere := func(a, b string) error { // a task of the file may say b
+		if given("file") {
+			return nil
+		}
+		return needs(a, b)
+	}
 	for _, err := range []error{
 		both("push", "publish", "a task is published once"), both("file", "detach", "its tasks are watched here"),
 		both("file", "compare", "one of them says what is run"), both("file", "key", "each task of the file has its own"),
@@ -134,7 +140,7 @@ func (o *launchOptions) check() error {
 		both("compare", "detach", "what is compared is waited for"), both("compare", "push", "a task is published once"),
 		both("compare", "publish", "a task is published once"), both("compare", "keep-alive", "what is compared is ended"),
 		both("warm", "memory-budget", "what waits takes memory that no task answers for"),
-		needs("keep-for", "keep-alive"), needs("parallel", "file"), needs("warm", "file"), needs("again", "file"), needs("retry-failed", "file"),
+		needsHere("keep-for", "keep-alive"), needs("parallel", "file"), needs("warm", "file"), needs("again", "file"), needs("retry-failed", "file"),
 	} {
 		if err != nil {
 			return err
@@ -175,7 +181,9 @@ func (o *launchOptions) words() error {
 		if err != nil {
 			return fault.Usage("--memory-budget: %w", err)
 		}
-		o.budgetMB = n / sandbox.MiB
+		if o.budgetMB = n / sandbox.MiB; o.budgetMB < 1 {
+			return fault.Usage("--memory-budget: %s holds no task", o.budget).WithHint("1M at least")
+		}
 	}
 	return nil
 }

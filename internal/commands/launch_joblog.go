@@ -15,18 +15,38 @@ import (
 // joblogHead is GNU parallel's, and what it loses: each attempt has a line of its own.
 const joblogHead = "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\tAttempt\tClass\tSandbox\tTask\n"
 
-// joblog adds a line for each attempt of a task.
-func (l *launching) joblog(t task.Task) error { return l.joblogAt(t, 0) }
-
-// joblogAt is joblog for the task at a place of a file, which is its Seq; at none it is
-// the attempt's number.
-func (l *launching) joblogAt(t task.Task, seq int) error {
+// openJoblog refuses a file that cannot be written, before hours of work are.
+func (l *launching) openJoblog() error {
 	if l.o.joblog == "" {
 		return nil
 	}
-	f, err := os.OpenFile(l.d.path(l.o.joblog), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644) //nolint:gosec // a log for others to read
+	f, err := l.joblogFile()
 	if err != nil {
-		return fault.New(fault.KindUnknown, "--joblog: %w", err)
+		return fault.Usage("--joblog: %w", err).WithHint("name a file that can be written")
+	}
+	return f.Close()
+}
+
+func (l *launching) joblogFile() (*os.File, error) {
+	return os.OpenFile(l.d.path(l.o.joblog), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644) //nolint:gosec // a log for others to read
+}
+
+// joblog adds a line for each attempt of a task. Its Seq is the task's place in a file;
+// at none it is the attempt's number. That it cannot be written changes nothing of
+// what the task came to.
+func (l *launching) joblog(t task.Task, seq int) {
+	if l.o.joblog == "" {
+		return
+	}
+	if err := l.addLines(t, seq); err != nil {
+		l.p.Warn("--joblog: the lines of task " + t.ID + " could not be added: " + err.Error())
+	}
+}
+
+func (l *launching) addLines(t task.Task, seq int) error {
+	f, err := l.joblogFile()
+	if err != nil {
+		return err
 	}
 	text := joblogLines(t, seq)
 	if info, err := f.Stat(); err == nil && info.Size() == 0 {
@@ -36,10 +56,7 @@ func (l *launching) joblogAt(t task.Task, seq int) error {
 	if closed := f.Close(); err == nil {
 		err = closed
 	}
-	if err != nil {
-		return fault.New(fault.KindUnknown, "--joblog: %w", err)
-	}
-	return nil
+	return err
 }
 
 func joblogLines(t task.Task, seq int) string {

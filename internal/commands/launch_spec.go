@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -40,6 +41,9 @@ func (l *launching) spec(ctx context.Context) (task.Spec, error) {
 	}
 	spec.Session, spec.Description = l.o.session, l.o.description
 	spec.RetryOn = l.o.classes
+	if l.o.budgetMB > 0 && spec.KeepAlive > 0 {
+		return spec, fault.Usage("--keep-alive and --memory-budget exclude each other: what is kept takes memory that no task answers for")
+	}
 	if l.o.budgetMB > 0 {
 		spec.Budget = budgetName(l.d.Process.Host)
 		if spec.MemoryBytes == 0 {
@@ -104,7 +108,7 @@ func (l *launching) places(s *task.Spec) error {
 			return fault.Usage("no provider is called %q", name).WithHint("%s", fault.Meant(name, known))
 		}
 	}
-	if slices.Contains(l.o.fallback, s.Provider) {
+	if slices.Contains(l.o.fallback, cmp.Or(l.kept.Provider, s.Provider)) {
 		return fault.Usage("--fallback: %s is where it is launched in the first place", s.Provider)
 	}
 	s.Fallback = l.o.fallback

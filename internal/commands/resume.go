@@ -40,7 +40,7 @@ func newResume(d *Deps) *cobra.Command {
 // already, or is made like the first.
 func notOfResume() []string {
 	return []string{
-		"file", "parallel", "warm", "again", "retry-failed", "compare", "detach", "key",
+		"file", "parallel", "warm", "again", "retry-failed", "compare", "detach", "key", "memory-budget",
 		"template", "snapshot", "image", "memory", "cpu", "disk", "pids", "isolate", "require-hard-limit", "name",
 	}
 }
@@ -63,6 +63,12 @@ func resume(ctx context.Context, d *Deps, p *output.Printer, word string, comman
 	})
 	if err != nil {
 		return err
+	}
+	if err := l.openJoblog(); err != nil {
+		return err
+	}
+	if from.Kept != nil {
+		l.kept = from.Kept.Ref
 	}
 	spec, err := l.spec(ctx)
 	if err != nil {

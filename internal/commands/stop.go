@@ -25,8 +25,9 @@ func newStop(d *Deps) *cobra.Command {
 		Short:   "Stop tasks: nothing is published any more, and all is gone",
 		Long: "Stop tasks from any process and any host that shares the store.\n\n" +
 			"Each answers with two lines: `will not publish` as soon as that is certain, and\n" +
-			"`gone` when every sandbox made for it was seen to be gone. Exit 0 means both, 8\n" +
-			"the first alone, 11 that it is published already, 5 that there is no such task.\n" +
+			"`gone` when every sandbox made for it was seen to be gone. What a completed\n" +
+			"task has kept is ended, too. Exit 0 means both, 8 the first alone, 11 that it is\n" +
+			"published already, 5 that there is no such task.\n" +
 			"`-` reads TASKs from standard input.",
 		Example:           "sbx stop t-k3v9x2mq7abc\nsbx tasks -o name | sbx stop -",
 		Args:              usageArgs(cobra.MinimumNArgs(1), "name a task: sbx stop TASK"),
@@ -116,7 +117,7 @@ type stopping struct {
 }
 
 func (s *stopping) all(ctx context.Context, words []string) []stopped {
-	words = slices.Compact(slices.Clone(words))
+	words = eachOnce(words)
 	results := make([]stopped, len(words))
 	var wg sync.WaitGroup
 	for i, word := range words {
@@ -124,6 +125,17 @@ func (s *stopping) all(ctx context.Context, words []string) []stopped {
 	}
 	wg.Wait()
 	return results
+}
+
+// eachOnce leaves out what was there before.
+func eachOnce(words []string) []string {
+	var out []string
+	for _, w := range words {
+		if !slices.Contains(out, w) {
+			out = append(out, w)
+		}
+	}
+	return out
 }
 
 // one stops one task: first the publication is made impossible, then everything made
@@ -148,7 +160,7 @@ func (s *stopping) one(ctx context.Context, word string) stopped {
 	now, err := s.stopper.End(ctx, r.task)
 	r.task, r.goneIn = now, time.Since(began)
 	if err != nil {
-		r.err = err
+		r.err = fault.Placed(err, "", "stop "+t.ID)
 		if errors.Is(err, task.ErrUnverified) {
 			r.err = fault.New(fault.KindUnverified, "%w", err).WithHint("the next sbx goes on with it; `sbx tasks show %s` says what is left", t.ID)
 		}

@@ -13,6 +13,7 @@ import (
 type taskRow struct {
 	task.Task
 	alive sandbox.Verdict // its owner
+	spent bool            // what it has kept was used or ended since
 	now   time.Time
 }
 
@@ -128,8 +129,11 @@ func (r taskRow) keptObject() any {
 	if r.Kept == nil {
 		return nil
 	}
-	return output.Fields{{Key: "ref", Value: r.Kept.Ref.String()}, {Key: "expires_at", Value: output.Time(r.Kept.ExpiresAt)}}
+	return output.Fields{{Key: "ref", Value: r.Kept.Ref.String()}, {Key: "expires_at", Value: output.Time(r.Kept.ExpiresAt)}, {Key: "waits", Value: r.waits()}}
 }
+
+// waits says that somebody may go on in what the task has kept.
+func (r taskRow) waits() bool { return r.Kept != nil && !r.spent && r.now.Before(r.Kept.ExpiresAt) }
 
 func (r taskRow) ownerObject() any {
 	if r.Owner.PID == 0 {
@@ -221,7 +225,7 @@ func (r taskRow) timelineList() any {
 func (r taskRow) next() []string {
 	last := r.Last()
 	switch {
-	case r.Kept != nil && r.now.Before(r.Kept.ExpiresAt):
+	case r.waits():
 		return []string{"sbx resume " + r.ID + " -- COMMAND"}
 	case r.State == task.Completed, r.State == task.Stopped:
 		return []string{}

@@ -25,8 +25,11 @@ func (r taskRow) page(s *output.Sheet) {
 		s.Field("publish", r.publishWords())
 	}
 	s.Field("verified gone", r.goneWords())
-	if r.Kept != nil {
+	switch {
+	case r.waits():
 		s.Field("kept", r.Kept.Ref.String()+" until "+r.Kept.ExpiresAt.Format(time.RFC3339))
+	case r.Kept != nil:
+		s.Field("kept", r.Kept.Ref.String()+", until it was used or ended")
 	}
 	moment(s, "created", r.CreatedAt)
 	moment(s, "deadline", r.DeadlineAt)
@@ -70,6 +73,8 @@ func publishWay(t task.Task) string {
 
 func (r taskRow) goneWords() string {
 	switch {
+	case !r.VerifiedAt.IsZero() && r.waits():
+		return "yes, but for what it has kept"
 	case !r.VerifiedAt.IsZero():
 		return "yes"
 	case len(r.Attempts) == 0:

@@ -64,11 +64,12 @@ func listTasks(ctx context.Context, d *Deps, p *output.Printer, o tasksOptions) 
 	if err != nil {
 		return err
 	}
-	return d.readTasks(func(ledger task.Ledger) error {
-		tasks, err := ledger.List(ctx, query)
+	return d.readTaskStore(func(st store.Store) error {
+		tasks, err := task.Ledger{Store: st}.List(ctx, query)
 		if err != nil {
 			return err
 		}
+		rows := d.taskRows(ctx, st)
 		list, err := output.NewList(p, output.ListSpec[taskRow]{
 			Schema: tasksSchema, Columns: taskColumns(), Empty: "no tasks; `sbx run -- COMMAND` launches one",
 		})
@@ -84,7 +85,7 @@ func listTasks(ctx context.Context, d *Deps, p *output.Printer, o tasksOptions) 
 				list.Truncated()
 				break
 			}
-			if err := list.Add(d.taskRow(t)); err != nil {
+			if err := list.Add(rows(t)); err != nil {
 				return list.CloseAs(err)
 			}
 		}
@@ -114,16 +115,29 @@ func (o tasksOptions) query(now time.Time) (store.TaskQuery, error) {
 
 // readTasks opens what is kept of tasks, to be read.
 func (d *Deps) readTasks(do func(task.Ledger) error) error {
+	return d.readTaskStore(func(st store.Store) error { return do(task.Ledger{Store: st}) })
+}
+
+func (d *Deps) readTaskStore(do func(store.Store) error) error {
 	st, err := d.Store(false)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = st.Close() }() // nothing was written
-	return do(task.Ledger{Store: st})
+	return do(st)
 }
 
-func (d *Deps) taskRow(t task.Task) taskRow {
-	return taskRow{Task: t, now: d.now(), alive: d.alive(t.Owner)}
+// taskRows gives tasks as they are shown, with what has become of what they have kept.
+func (d *Deps) taskRows(ctx context.Context, st store.Store) func(task.Task) taskRow {
+	waiting, err := task.KeepList{Store: st}.Waiting(ctx)
+	return func(t task.Task) taskRow {
+		r := taskRow{Task: t, now: d.now(), alive: d.alive(t.Owner)}
+		if t.Kept != nil && err == nil {
+			_, waits := waiting[t.Kept.Ref]
+			r.spent = !waits
+		}
+		return r
+	}
 }
 
 // alive says whether a task's owner lives, where this machine can tell.
@@ -147,12 +161,12 @@ func newTasksShow(d *Deps) *cobra.Command {
 	}
 	return d.verb(cmd, document{schema: tasksShowSchema, shape: output.ShapeItem, columns: output.Names(taskItem())},
 		func(ctx context.Context, p *output.Printer, args []string) error {
-			return d.readTasks(func(ledger task.Ledger) error {
-				t, err := findTask(ctx, ledger, args[0])
+			return d.readTaskStore(func(st store.Store) error {
+				t, err := findTask(ctx, task.Ledger{Store: st}, args[0])
 				if err != nil {
 					return err
 				}
-				return output.ShowItem(p, output.ItemSpec[taskRow]{Schema: tasksShowSchema, Columns: taskItem(), Human: func(s *output.Sheet, r taskRow) { r.page(s) }}, d.taskRow(t))
+				return output.ShowItem(p, output.ItemSpec[taskRow]{Schema: tasksShowSchema, Columns: taskItem(), Human: func(s *output.Sheet, r taskRow) { r.page(s) }}, d.taskRows(ctx, st)(t))
 			})
 		})
 }

@@ -92,7 +92,7 @@ func (l *List[T]) Add(item T) error {
 // AddFailed adds an item that stands for something that did not succeed, and why. The list
 // stays complete.
 func (l *List[T]) AddFailed(item T, err error) error {
-	if !l.aside() { // else its note says it
+	if !l.aside() || l.printer.Quiet { // else its note says it
 		l.errs = append(l.errs, err)
 	}
 	return l.put(item)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"sbx/internal/fault"
@@ -88,17 +89,18 @@ func (l KeepList) Return(ctx context.Context, ref sandbox.Ref, task string) erro
 }
 
 // Release ends the time of a sandbox that waits: nobody is given it any more, and the
-// next EndKept ends it. One that was claimed is left to who has it.
-func (l KeepList) Release(ctx context.Context, ref sandbox.Ref) error {
-	e, ok, err := l.read(ctx, ref)
-	if err != nil || !ok || !e.waits() {
-		return err
+// next EndKept ends it. One that was claimed is left to the task that has it, by.
+func (l KeepList) Release(ctx context.Context, ref sandbox.Ref) (by string, err error) {
+	for {
+		e, ok, err := l.read(ctx, ref)
+		if err != nil || !ok || !e.waits() {
+			return e.By, err
+		}
+		e.ExpiresAt = e.doc.ReadAt
+		if err = l.swap(ctx, e); !errors.Is(err, store.ErrSwapped) {
+			return "", err
+		}
 	}
-	e.ExpiresAt = e.doc.ReadAt
-	if err = l.swap(ctx, e); errors.Is(err, store.ErrSwapped) {
-		return nil
-	}
-	return err
 }
 
 // Waiting gives the sandboxes that may be claimed, and until when.
@@ -151,6 +153,46 @@ func EndKept(ctx context.Context, o Options) ([]sandbox.Ref, error) {
 		}
 	}
 	return gone, nil
+}
+
+// endReleased ends sandboxes whose time was ended, and gives those that were not seen
+// to be gone within EndWait.
+func (o Options) endReleased(ctx context.Context, refs []sandbox.Ref) []sandbox.Ref {
+	for began := time.Now(); len(refs) > 0 && time.Since(began) < EndWait; {
+		if _, err := EndKept(ctx, o); err == nil {
+			refs = slices.DeleteFunc(refs, func(ref sandbox.Ref) bool {
+				_, there, err := o.Keeps.read(ctx, ref)
+				return err == nil && !there
+			})
+		}
+		if len(refs) > 0 && !pause(ctx, SettleLook) {
+			break
+		}
+	}
+	return refs
+}
+
+// endKept ends what a task that is over has kept, and sees it gone. fault.KindRefused
+// where another task goes on in it.
+func (o Options) endKept(ctx context.Context, t Task) error {
+	if t.Kept == nil || o.Keeps == nil {
+		return nil
+	}
+	by, err := o.Keeps.Release(ctx, t.Kept.Ref)
+	if err != nil {
+		return err
+	}
+	if by != "" {
+		other, err := o.Ledger.Read(ctx, by)
+		if err != nil || other.State.Over() {
+			return err // it has ended what it was given
+		}
+		return fault.New(fault.KindRefused, "task %s goes on in %s", by, t.Kept.Ref).WithHint("`sbx stop %s` ends both", by)
+	}
+	if left := o.endReleased(ctx, []sandbox.Ref{t.Kept.Ref}); len(left) > 0 {
+		return unverified(t, "what it has kept, "+t.Kept.Ref.String()+", was not seen to be gone")
+	}
+	return nil
 }
 
 // due says whether a listed sandbox is to be ended here, or else need not be

@@ -217,21 +217,11 @@ func (p *Pool) Close(ctx context.Context) error {
 		left = append(left, some...)
 	}
 	for _, ref := range left {
-		if err := p.list.Release(ctx, ref); err != nil {
+		if _, err := p.list.Release(ctx, ref); err != nil {
 			return fault.New(fault.KindUnverified, "what was made ahead and not used could not be given back: %w", err).WithHint("the next sbx ends it")
 		}
 	}
-	for began := time.Now(); len(left) > 0 && time.Since(began) < EndWait; {
-		if _, err := EndKept(ctx, p.o); err == nil {
-			left = slices.DeleteFunc(left, func(ref sandbox.Ref) bool {
-				_, there, err := p.list.read(ctx, ref)
-				return err == nil && !there
-			})
-		}
-		if len(left) > 0 && !pause(ctx, SettleLook) {
-			break
-		}
-	}
+	left = p.o.endReleased(ctx, left)
 	if len(left) > 0 {
 		words := make([]string, len(left))
 		for i, ref := range left {

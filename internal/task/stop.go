@@ -30,9 +30,9 @@ func (s *Stopper) Forbid(ctx context.Context, id, by string) (Task, error) {
 		case err == nil, errors.Is(err, ErrOver):
 			return t, nil
 		case errors.Is(err, ErrPublished):
-			return t, fault.New(fault.KindRefused, "%w", ErrPublished).At("", "stop "+id)
+			return t, fault.New(fault.KindRefused, "%w", ErrPublished)
 		case errors.Is(err, ErrDoubt):
-			return t, fault.New(fault.KindUnverified, "%w", ErrDoubt).At("", "stop "+id).WithHint("look at %s", t.Publish.Target)
+			return t, fault.New(fault.KindUnverified, "%w", ErrDoubt).WithHint("look at %s", t.Publish.Target)
 		case !errors.Is(err, ErrPublishing):
 			return t, err
 		}
@@ -46,7 +46,7 @@ func (s *Stopper) Forbid(ctx context.Context, id, by string) (Task, error) {
 // whoever is there first wins.
 func (s *Stopper) forbidPublishing(ctx context.Context, t Task, by string) (Task, error) {
 	if s.o.Publisher == nil || !s.o.Publisher.Remote(t) {
-		return t, fault.New(fault.KindRefused, "%w", ErrPublishing).At("", "stop "+t.ID)
+		return t, fault.New(fault.KindRefused, "%w", ErrPublishing)
 	}
 	p, err := s.o.Publisher.Resolve(ctx, t, by)
 	if err != nil {
@@ -54,10 +54,10 @@ func (s *Stopper) forbidPublishing(ctx context.Context, t Task, by string) (Task
 	}
 	switch p.State {
 	case PublishDone:
-		return t, fault.New(fault.KindRefused, "%w", ErrPublished).At("", "stop "+t.ID)
+		return t, fault.New(fault.KindRefused, "%w", ErrPublished)
 	case PublishRefused:
 	case PublishNone, PublishBegun, PublishNothing, PublishDoubt:
-		return t, fault.New(fault.KindUnverified, "%w", ErrDoubt).At("", "stop "+t.ID).WithHint("look at %s", t.Publish.Target)
+		return t, fault.New(fault.KindUnverified, "%w", ErrDoubt).WithHint("look at %s", t.Publish.Target)
 	}
 	now, err := s.o.Ledger.Change(ctx, t.ID, func(n *Task) error { return n.Poisoned(by) })
 	if errors.Is(err, ErrOver) { // its runner has written down that it was refused
@@ -67,7 +67,8 @@ func (s *Stopper) forbidPublishing(ctx context.Context, t Task, by string) (Task
 }
 
 // End makes the end of a stopped task certain: the second line of a stop. nil when
-// everything made for it is gone; fault.KindUnverified otherwise.
+// everything made for it is gone, with what it has kept; fault.KindUnverified
+// otherwise, fault.KindRefused where another task goes on in what it has kept.
 func (s *Stopper) End(ctx context.Context, t Task) (Task, error) {
 	r := NewRunner(s.o, nil, nil)
 	for !t.State.Over() {
@@ -79,5 +80,5 @@ func (s *Stopper) End(ctx context.Context, t Task) (Task, error) {
 			return t, err
 		}
 	}
-	return t, nil
+	return t, s.o.endKept(ctx, t)
 }
