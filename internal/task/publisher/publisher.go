@@ -149,7 +149,8 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Publish pushes, or runs the operator's command.
+// Publish pushes, or runs the operator's command. Once a push was cut, it may still
+// arrive whatever a later try meets: only a stop that the remote holds refuses it then.
 func (p *Publisher) Publish(ctx context.Context, t task.Task) (task.Publish, error) {
 	if !p.Remote(t) {
 		return p.perform(ctx, t)
@@ -159,17 +160,20 @@ func (p *Publisher) Publish(ctx context.Context, t task.Task) (task.Publish, err
 		return refused(err), nil
 	}
 	push := publish.Push{Task: t.ID, Fence: t.Fence, Target: target, Bundle: p.bundle(t), Base: t.Publish.Base}
+	doubt := false
 	for try := 1; ; try++ {
 		done, err := p.o.Git.Publish(ctx, push)
+		doubt = doubt || errors.Is(err, publish.ErrInDoubt)
+		again := fault.KindOf(err) == fault.KindUnavailable
 		switch {
 		case err == nil:
 			p.forget(t)
 			return task.Publish{State: task.PublishDone, Commit: done.Commit}, nil
 		case errors.Is(err, publish.ErrTorn):
 			return task.Publish{State: task.PublishDoubt, Message: err.Error()}, nil
-		case fault.KindOf(err) != fault.KindUnavailable && ctx.Err() == nil:
+		case errors.Is(err, publish.ErrStopped), !again && !doubt && ctx.Err() == nil:
 			return refused(err), nil
-		case try == pushTries || !pause(ctx, time.Duration(try)*pushPause):
+		case !again || try == pushTries || !pause(ctx, time.Duration(try)*pushPause):
 			return task.Publish{State: task.PublishBegun}, err // what became of it is for Resolve to say
 		}
 	}

@@ -60,11 +60,13 @@ func (d *desk) commit(text string) string {
 	return d.git(d.work, "rev-parse", "HEAD")
 }
 
-func (d *desk) publisher() *publisher.Publisher {
-	return publisher.New(publisher.Options{
+func (d *desk) publisher() *publisher.Publisher { return publisher.New(d.options()) }
+
+func (d *desk) options() publisher.Options {
+	return publisher.Options{
 		Git: &publish.Git{Environ: os.Environ(), Now: time.Now, Limit: time.Minute}, Dir: d.dir, Environ: os.Environ(), Workdir: d.work,
 		Stdout: &d.said, Stderr: &d.said, Now: time.Now, Notice: func(text string) { d.said.WriteString(text) },
-	})
+	}
 }
 
 func (d *desk) task(spec task.Spec) task.Task {
@@ -136,6 +138,69 @@ func TestWhoIsHeldBackPublishesNothing(t *testing.T) {
 	late, err := p.Publish(t.Context(), work)
 	require.NoError(t, err)
 	assert.Equal(t, task.PublishRefused, late.State)
+	assert.Empty(t, d.branch())
+}
+
+// cutting makes the publisher's git kill itself at each push, after a line of shell.
+func (d *desk) cutting(line string) (g *publish.Git, cut string) {
+	d.t.Helper()
+	dir := d.t.TempDir()
+	g = &publish.Git{Program: filepath.Join(dir, "git"), Environ: os.Environ(), Dir: filepath.Join(dir, "scratch"), Now: time.Now, Limit: time.Minute}
+	require.NoError(d.t, os.Mkdir(g.Dir, 0o700))
+	cut = filepath.Join(dir, "cut")
+	script := "#!/bin/sh\nd='" + dir + "'\ncase \" $* \" in\n*' push '*) >$d/cut; " + line + "; kill -KILL $$;;\n" +
+		"*' ls-remote '*) if [ -e $d/auth ]; then echo 'fatal: Authentication failed' >&2; exit 128; fi;;\nesac\nexec git \"$@\"\n"
+	require.NoError(d.t, os.WriteFile(g.Program, []byte(script), 0o700))
+	return g, cut
+}
+
+// A push that was cut may arrive after all: what a later try fails of proves nothing.
+func TestDoubtOutlastsWhatALaterTryMeets(t *testing.T) {
+	t.Parallel()
+	for name, line := range map[string]string{
+		"the credentials have ended":  ">$d/auth",
+		"git is gone":                 "rm $d/git",
+		"there is no scratch folder":  "rm -r $d/scratch",
+		"what was collected has gone": `rm -r "$SBX_TEST_KEPT"`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t)
+			d.commit("one")
+			work := d.push("")
+			_, err := d.publisher().Collect(t.Context(), work, d.inside(d.work))
+			require.NoError(t, err)
+			o := d.options()
+			o.Git, _ = d.cutting(line)
+			o.Git.Environ = append(o.Git.Environ, "SBX_TEST_KEPT="+d.dir)
+			done, err := publisher.New(o).Publish(t.Context(), work)
+			require.Error(t, err)
+			assert.Equal(t, task.PublishBegun, done.State, done.Message)
+		})
+	}
+}
+
+// What the remote holds is certain, whatever was in doubt before.
+func TestAStopEndsDoubt(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.commit("one")
+	work := d.push("")
+	_, err := d.publisher().Collect(t.Context(), work, d.inside(d.work))
+	require.NoError(t, err)
+	o := d.options()
+	var cut string
+	o.Git, cut = d.cutting(":")
+	ended := make(chan task.Publish, 1)
+	go func() {
+		done, _ := publisher.New(o).Publish(t.Context(), work)
+		ended <- done
+	}()
+	require.Eventually(t, func() bool { _, err := os.Stat(cut); return err == nil }, 20*time.Second, 5*time.Millisecond)
+	held, err := d.publisher().Resolve(t.Context(), work, "a stop")
+	require.NoError(t, err)
+	require.Equal(t, task.PublishRefused, held.State)
+	assert.Equal(t, task.PublishRefused, (<-ended).State)
 	assert.Empty(t, d.branch())
 }
 
