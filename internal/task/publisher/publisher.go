@@ -205,7 +205,7 @@ func refused(err error) task.Publish {
 // forget drops the bundle of a task that needs it no more.
 func (p *Publisher) forget(t task.Task) { _ = os.RemoveAll(p.folder(t)) } // what is left costs room and nothing else
 
-// perform runs the operator's command, whose word is all there is.
+// perform runs the operator's command, whose word, its exit code, is all there is.
 func (p *Publisher) perform(ctx context.Context, t task.Task) (task.Publish, error) {
 	c := publish.Command{
 		Line: t.Spec.Publish, Task: t.ID, Fence: t.Fence, Dir: p.o.Workdir, Env: p.o.Environ, Stdout: p.o.Stdout, Stderr: p.o.Stderr,
@@ -217,9 +217,9 @@ func (p *Publisher) perform(ctx context.Context, t task.Task) (task.Publish, err
 	switch {
 	case ctx.Err() != nil:
 		return task.Publish{State: task.PublishBegun}, err // it was cut short: what it had done by then nobody knows
-	case err != nil:
+	case exit.Code == nil:
 		return refused(fmt.Errorf("its command could not be run: %w", err)), nil
-	case exit.Code == nil || *exit.Code != 0:
+	case *exit.Code != 0:
 		return refused(errors.New("its command failed: " + words(exit))), nil
 	}
 	p.forget(t)

@@ -263,6 +263,21 @@ func TestTheOperatorsOwnCommand(t *testing.T) {
 	assert.Equal(t, task.PublishDoubt, doubt.State)
 }
 
+// What the command says may be lost; what it did counts.
+func TestACommandWhoseOutputNobodyTakesHasPublished(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	o := d.options()
+	o.Stdout, o.Stderr = full{}, full{}
+	done, err := publisher.New(o).Publish(t.Context(), d.task(task.Spec{Publish: "echo out; echo err >&2; sleep 0.1; echo more"}))
+	require.NoError(t, err)
+	assert.Equal(t, task.PublishDone, done.State, done.Message)
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
 func TestACommandThatIsCutShortIsInDoubt(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
