@@ -32,7 +32,8 @@ type Inside interface {
 // Publisher makes a task's work public, and knows what became of it.
 type Publisher interface {
 	// Prepare refuses early what could never be published, and says what the target
-	// is at before. It changes nothing.
+	// is at before. It publishes nothing; before the first attempt it may try out on
+	// the target what holds a late publisher back, and leaves nothing of that there.
 	Prepare(ctx context.Context, t Task) (base string, err error)
 	// Collect takes out of the sandbox what shall be published; false = there is
 	// nothing. Nothing is public after it.
