@@ -79,5 +79,6 @@ func (s *Stopper) End(ctx context.Context, t Task) (Task, error) {
 			return t, err
 		}
 	}
+	s.o.forget(t)
 	return t, nil
 }

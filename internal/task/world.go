@@ -48,6 +48,9 @@ type Publisher interface {
 	Resolve(ctx context.Context, t Task, by string) (Publish, error)
 	// Remote says that the target itself holds back a late publisher.
 	Remote(t Task) bool
+	// Forget drops what this host keeps of a task that is over. It may be called
+	// more than once, and for a task that nothing is kept of.
+	Forget(t Task)
 }
 
 // Exec runs a command in the task's sandbox.
@@ -75,6 +78,13 @@ type Ear interface {
 	Said(text string)
 	// Output is a line of the program.
 	Output(line sandbox.LogLine)
+}
+
+// forget drops what is kept for the publication of a task that is over.
+func (o Options) forget(t Task) {
+	if o.Publisher != nil && t.State.Over() {
+		o.Publisher.Forget(t)
+	}
 }
 
 // Options are what a Runner works with.

@@ -167,7 +167,6 @@ func (p *Publisher) Publish(ctx context.Context, t task.Task) (task.Publish, err
 		again := fault.KindOf(err) == fault.KindUnavailable
 		switch {
 		case err == nil:
-			p.forget(t)
 			return task.Publish{State: task.PublishDone, Commit: done.Commit}, nil
 		case errors.Is(err, publish.ErrTorn):
 			return task.Publish{State: task.PublishDoubt, Message: err.Error()}, nil
@@ -202,8 +201,11 @@ func refused(err error) task.Publish {
 	return task.Publish{State: task.PublishRefused, Message: err.Error()}
 }
 
-// forget drops the bundle of a task that needs it no more.
-func (p *Publisher) forget(t task.Task) { _ = os.RemoveAll(p.folder(t)) } // what is left costs room and nothing else
+// Forget drops the bundle of a task that is over, and its folder.
+func (p *Publisher) Forget(t task.Task) {
+	_ = os.Remove(p.bundle(t)) // what cannot be removed costs room and nothing else
+	_ = os.Remove(p.folder(t))
+}
 
 // perform runs the operator's command, whose word, its exit code, is all there is.
 func (p *Publisher) perform(ctx context.Context, t task.Task) (task.Publish, error) {
@@ -222,7 +224,6 @@ func (p *Publisher) perform(ctx context.Context, t task.Task) (task.Publish, err
 	case *exit.Code != 0:
 		return refused(errors.New("its command failed: " + words(exit))), nil
 	}
-	p.forget(t)
 	return task.Publish{State: task.PublishDone}, nil
 }
 
@@ -247,7 +248,6 @@ func (p *Publisher) Resolve(ctx context.Context, t task.Task, by string) (task.P
 	if err != nil {
 		return task.Publish{}, err
 	}
-	p.forget(t)
 	if mark.Verdict == publish.Published {
 		return task.Publish{State: task.PublishDone, Commit: mark.Commit}, nil
 	}

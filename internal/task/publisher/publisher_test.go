@@ -116,7 +116,6 @@ func TestWhatASandboxMadeIsPushedOnce(t *testing.T) {
 	again, err := p.Resolve(t.Context(), work, "somebody")
 	require.NoError(t, err)
 	assert.Equal(t, task.PublishDone, again.State, "who comes later sees that it was done")
-	assert.NoDirExists(t, filepath.Join(d.dir, work.ID))
 }
 
 func TestWhoIsHeldBackPublishesNothing(t *testing.T) {
@@ -127,18 +126,43 @@ func TestWhoIsHeldBackPublishesNothing(t *testing.T) {
 	found, err := p.Collect(t.Context(), work, d.inside(d.work))
 	require.NoError(t, err)
 	require.True(t, found)
-	bundle := filepath.Join(d.dir, work.ID, "bundle")
-	kept, err := os.ReadFile(bundle)
-	require.NoError(t, err)
 	held, err := p.Resolve(t.Context(), work, "a stop")
 	require.NoError(t, err)
 	assert.Equal(t, task.PublishRefused, held.State)
-	require.NoError(t, os.MkdirAll(filepath.Dir(bundle), 0o700)) // a frozen publisher still has its bundle
-	require.NoError(t, os.WriteFile(bundle, kept, 0o600))
 	late, err := p.Publish(t.Context(), work)
 	require.NoError(t, err)
 	assert.Equal(t, task.PublishRefused, late.State)
 	assert.Empty(t, d.branch())
+}
+
+// What was collected stays until the task is over, whatever becomes of it, and no
+// longer.
+func TestWhatWasCollectedIsForgotten(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.commit("one")
+	p := d.publisher()
+	for name, work := range map[string]task.Task{"pushed": d.push(""), "refused": d.push(""), "not published": d.push(""), "handed over": d.task(task.Spec{Publish: "exit 1"})} {
+		work.ID = "t-" + strings.ReplaceAll(name, " ", "-")
+		found, err := p.Collect(t.Context(), work, d.inside(d.work))
+		require.NoError(t, err)
+		require.True(t, found)
+		if name == "refused" {
+			_, err = p.Resolve(t.Context(), work, "a stop")
+			require.NoError(t, err)
+		}
+		if name != "not published" {
+			_, err = p.Publish(t.Context(), work)
+			require.NoError(t, err)
+		}
+		assert.FileExists(t, filepath.Join(d.dir, work.ID, "bundle"))
+		p.Forget(work)
+		p.Forget(work)
+		assert.NoDirExists(t, filepath.Join(d.dir, work.ID), name)
+	}
+	left, err := os.ReadDir(d.dir)
+	require.NoError(t, err)
+	assert.Empty(t, left)
 }
 
 // cutting makes the publisher's git kill itself at each push, after a line of shell.
