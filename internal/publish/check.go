@@ -22,30 +22,11 @@ const (
 // the probe waits no more.
 const dropGrace = 10 * time.Second
 
-// Check says early whether a publish could work: git is there and new enough,
-// the remote answers, and it would let these credentials push two refs at once.
-// It changes nothing on the remote; whether refs/sbx is open there, Probe tells.
-func (g *Git) Check(ctx context.Context, t Target) error {
-	s, err := g.ready(ctx, t)
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	marker, err := s.write(ctx, s.probe())
-	if err != nil {
-		return err
-	}
-	p, err := s.far(ctx, "push", "--dry-run", "--porcelain", "--atomic", "--no-verify", "--no-follow-tags", "--no-signed", "--",
-		s.remote, marker+":"+fenceRef(s.probe().Task))
-	if err == nil && (p.cut || p.code != 0) {
-		err = s.failed("push to "+t.String(), p)
-	}
-	return err
-}
-
-// Probe proves on the remote itself that a fence ref can be created, seen and
-// deleted there, with a ref of its own that is gone afterwards, also when ctx ends
-// in between: it then asks for that for up to dropGrace longer.
+// Probe says early whether a publish could work: git is there and new enough, and
+// the remote takes atomic pushes with these credentials. It proves on the remote
+// itself that a fence ref can be created, seen and deleted there, with a ref of its
+// own that is gone afterwards, also when ctx ends in between: it then asks for that
+// for up to dropGrace longer.
 func (g *Git) Probe(ctx context.Context, t Target) error {
 	s, err := g.ready(ctx, t)
 	if err != nil {

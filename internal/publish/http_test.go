@@ -84,7 +84,7 @@ func TestCredentialsInTheAddress(t *testing.T) {
 	h := w.serve(&host{user: "bot", pass: token})
 	p := w.work("t1", "agent/t1")
 	p.Target.Remote = h.with("bot:s3cr%27et$tok%22en%25")
-	require.NoError(t, w.git.Check(t.Context(), p.Target))
+	require.NoError(t, w.git.Probe(t.Context(), p.Target))
 	_, err := w.git.Publish(t.Context(), p)
 	require.NoError(t, err)
 	assert.Equal(t, w.head(), w.at("refs/heads/agent/t1"))
@@ -107,7 +107,7 @@ func TestNoCredentialsInErrors(t *testing.T) {
 			p.Target.Remote = remote
 			_, err := w.git.Publish(t.Context(), p)
 			require.Error(t, err)
-			_, looked := w.git.Look(t.Context(), "t1", p.Target)
+			_, looked := w.look("t1", p.Target)
 			_, parsed := ParseTarget(remote + "=x y")
 			for _, text := range []string{err.Error(), looked.Error(), parsed.Error(), fault.HintOf(err), fault.HintOf(looked), fault.HintOf(parsed)} {
 				for _, secret := range []string{"wr0ng", "t0ken"} {
@@ -234,7 +234,7 @@ func TestCredentialsThatMayReadOnly(t *testing.T) {
 	h := w.serve(&host{refuse: http.StatusForbidden})
 	p := w.work("t1", "agent/t1")
 	p.Target.Remote = h.url
-	assert.Equal(t, fault.KindAuth, fault.KindOf(w.git.Check(t.Context(), p.Target)), "seen before an agent has run for an hour")
+	assert.Equal(t, fault.KindAuth, fault.KindOf(w.git.Probe(t.Context(), p.Target)), "seen before an agent has run for an hour")
 	_, err := w.git.Publish(t.Context(), p)
 	assert.Equal(t, fault.KindAuth, fault.KindOf(err), "%v", err)
 	require.NotErrorIs(t, err, ErrInDoubt)

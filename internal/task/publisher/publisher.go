@@ -121,7 +121,7 @@ func (p *Publisher) fetch(ctx context.Context, t task.Task, run task.Exec) (code
 	}
 	var errs bytes.Buffer
 	text := publish.NewDecoder(file)
-	exit, err := run(ctx, providers.Command{Args: publish.CollectText(t.Spec.Base), Stdout: text, Stderr: &tail{w: &errs}})
+	exit, err := run(ctx, providers.Command{Args: publish.CollectText(t.Spec.Base), Stdout: text, Stderr: &head{w: &errs}})
 	decoded := text.Close()
 	if closed := file.Close(); err == nil {
 		err = cmp.Or(closed, decoded)
@@ -139,12 +139,12 @@ func (p *Publisher) fetch(ctx context.Context, t task.Task, run task.Exec) (code
 	return *exit.Code, said, nil
 }
 
-// tail keeps the first 4 KiB of what a sandbox says.
-type tail struct{ w *bytes.Buffer }
+// head keeps the first 4 KiB of what a sandbox says.
+type head struct{ w *bytes.Buffer }
 
-func (t *tail) Write(b []byte) (int, error) {
-	if room := 4096 - t.w.Len(); room > 0 {
-		t.w.Write(b[:min(len(b), room)])
+func (h *head) Write(b []byte) (int, error) {
+	if room := 4096 - h.w.Len(); room > 0 {
+		h.w.Write(b[:min(len(b), room)])
 	}
 	return len(b), nil
 }
