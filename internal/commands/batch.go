@@ -87,7 +87,7 @@ func (l *launching) crewed(ctx context.Context, jobs []job, do func(context.Cont
 		c.width = max(c.width, len(output.EscapeLine(j.label)))
 	}
 	return l.d.withTasks(ctx, c.parts, func(st store.Store, options task.Options) error {
-		l.d.sweepTasks(ctx, l.p, st, options)
+		l.d.sweepTasks(ctx, l.p, options)
 		c.store, c.options, c.parts.Store = st, options, st
 		for _, j := range jobs {
 			if err := c.credentials(ctx, j); err != nil {

@@ -82,11 +82,13 @@ func TestDifferenceIsSaidInOneSentence(t *testing.T) {
 			[]outcome{endedAt("a", 137, sandbox.ClassOOM, 1, 512), endedAt("b", 0, sandbox.ClassOK, 1, 1024)},
 			"the provider makes a difference: oom (exit 137) at a, completed at b; their memory limits differ: a 512 MB, b 1024 MB",
 		},
+		{"nothing was launched", nil, "nothing can be said: it did not come to its end everywhere"},
+		{"one was not launched", []outcome{ok("a", 1)}, "nothing can be said: it did not come to its end everywhere"},
 		{"not over", []outcome{ok("a", 1), {job: job{label: "b"}}}, "nothing can be said: it did not come to its end everywhere"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			assert.Equal(t, tc.want, difference(tc.all))
+			assert.Equal(t, tc.want, difference(tc.all, max(len(tc.all), 2)))
 		})
 	}
 }

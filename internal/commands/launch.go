@@ -45,14 +45,14 @@ func newRun(d *Deps) *cobra.Command {
 	}
 	o.add(cmd.Flags())
 	o.complete(d, cmd)
-	return d.verb(cmd, document{schema: runSchema, shape: output.ShapeItem, columns: runColumns(d)},
+	return d.verb(cmd, document{schema: runSchema, shape: output.ShapeItem, columns: launchColumns(d)},
 		func(ctx context.Context, p *output.Printer, args []string) error {
 			return launch(ctx, d, p, args, &o)
 		})
 }
 
-// runColumns are those of a task, and behind them those that only --compare has.
-func runColumns(d *Deps) []string {
+// launchColumns are those of a task, and behind them those that only --compare has.
+func launchColumns(d *Deps) []string {
 	return eachOnce(slices.Concat(output.Names(taskItem()), output.Names((&launching{d: d}).compareColumns())))
 }
 
@@ -134,7 +134,7 @@ func (l *launching) with(ctx context.Context, spec task.Spec, do func(context.Co
 		return err
 	}
 	return l.d.withTasks(ctx, TaskParts{Fleet: f, Secret: l.secret, Notice: l.p.Note, BudgetMB: l.o.budgetMB}, func(st store.Store, options task.Options) error {
-		l.d.sweepTasks(ctx, l.p, st, options)
+		l.d.sweepTasks(ctx, l.p, options)
 		return do(ctx, options)
 	})
 }
@@ -157,7 +157,7 @@ func (d *Deps) withTasks(ctx context.Context, parts TaskParts, do func(store.Sto
 
 // sweepTasks settles what dead processes left and ends what was kept for long enough,
 // for a moment at most.
-func (d *Deps) sweepTasks(ctx context.Context, p *output.Printer, st store.DocStore, options task.Options) {
+func (d *Deps) sweepTasks(ctx context.Context, p *output.Printer, options task.Options) {
 	adopted, err := task.Sweep(ctx, options)
 	for _, a := range adopted {
 		p.Note(fmt.Sprintf("task %s was left by a dead process: it is %s now", a.Task.ID, told(string(a.Task.State), string(a.Task.Phase))))

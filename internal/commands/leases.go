@@ -112,7 +112,7 @@ func (d *Deps) settleTasks(ctx context.Context, p *output.Printer) {
 	f, err := d.Only(ctx)
 	if err == nil {
 		err = d.withTasks(ctx, TaskParts{Fleet: f, Notice: p.Note}, func(st store.Store, o task.Options) error {
-			d.sweepTasks(ctx, p, st, o)
+			d.sweepTasks(ctx, p, o)
 			return nil
 		})
 	}

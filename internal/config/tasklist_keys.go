@@ -136,6 +136,9 @@ func (r *taskReader) oneOrMore(p pair) []string {
 	} else {
 		list = r.words(p)
 	}
+	if len(list) == 0 && p.value.Kind == yaml.SequenceNode && len(p.value.Content) == 0 {
+		r.fail(p.value, "%s is empty: leave it out, or name what it is to be", p.key.Value)
+	}
 	for _, w := range list {
 		if strings.ContainsAny(w.text, `,"`) {
 			r.fail(p.value, "%s: write a list, like [one, two], without commas and quotes in a word", p.key.Value)

@@ -90,6 +90,7 @@ func TestMistakesInTaskFilesHaveTheirPlace(t *testing.T) {
 		{"no count", "tasks:\n  - {shell: a, attempts: 0}\n", "2:26: attempts: it must be a whole number from 1"},
 		{"no switch", "tasks:\n  - {shell: a, keep_alive: yes}\n", `2:28: keep_alive: it must be true or false`},
 		{"same key", "tasks:\n  - {shell: a, key: x}\n  - {shell: b, key: x}\n", "3:21: the key \"x\" belongs to the task in line 2"},
+		{"empty list", "defaults: {retry_on: [oom]}\ntasks:\n  - {shell: a, retry_on: []}\n", "retry_on is empty"},
 		{"comma", "tasks:\n  - {shell: a, retry_on: 'oom,crash'}\n", "write a list"},
 		{"tab", "tasks:\n\t- shell: a\n", "2:1: indented with a tab"},
 		{"alias", "tasks: [&a {shell: a}, *a]\n", "anchors are not accepted"},

@@ -55,8 +55,8 @@ func refuseBundle(why string, args ...any) *fault.Error {
 func readHeader(r *bufio.Reader) (Bundle, error) {
 	h := header{}
 	for size := 0; ; {
-		line, err := r.ReadString('\n')
-		if size += len(line); err != nil || size > maxHeader {
+		line, err := readLine(r, maxHeader-size)
+		if size += len(line); err != nil {
 			return Bundle{}, refuseBundle("has no whole header")
 		}
 		if line == "\n" {

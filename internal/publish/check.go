@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"sbx/internal/fault"
 )
@@ -17,29 +18,15 @@ const (
 	oldestMinor = 31
 )
 
-// Check says early whether a publish could work: git is there and new enough,
-// the remote answers, and it would let these credentials push two refs at once.
-// It changes nothing on the remote; whether refs/sbx is open there, Probe tells.
-func (g *Git) Check(ctx context.Context, t Target) error {
-	s, err := g.ready(ctx, t)
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	marker, err := s.write(ctx, s.probe())
-	if err != nil {
-		return err
-	}
-	p, err := s.far(ctx, "push", "--dry-run", "--porcelain", "--atomic", "--no-verify", "--no-follow-tags", "--no-signed", "--",
-		s.remote, marker+":"+fenceRef(s.probe().Task))
-	if err == nil && (p.cut || p.code != 0) {
-		err = s.failed("push to "+t.String(), p)
-	}
-	return err
-}
+// dropGrace is how long the ref of a probe may still be deleted when who asked for
+// the probe waits no more.
+const dropGrace = 10 * time.Second
 
-// Probe proves on the remote itself that a fence ref can be created, seen and
-// deleted there, with a ref of its own that is gone afterwards.
+// Probe says early whether a publish could work: git is there and new enough, and
+// the remote takes atomic pushes with these credentials. It proves on the remote
+// itself that a fence ref can be created, seen and deleted there, with a ref of its
+// own that is gone afterwards, also when ctx ends in between: it then asks for that
+// for up to dropGrace longer.
 func (g *Git) Probe(ctx context.Context, t Target) error {
 	s, err := g.ready(ctx, t)
 	if err != nil {
@@ -48,6 +35,9 @@ func (g *Git) Probe(ctx context.Context, t Target) error {
 	defer s.close()
 	mark := s.probe()
 	f, said, err := s.create(ctx, mark)
+	if f == open {
+		_ = s.drop(ctx, mark) // it may be there; that the probe failed is what counts
+	}
 	if err != nil {
 		return err
 	}
@@ -78,7 +68,10 @@ func (s *scratch) closed(t Target, f fate, said printed) error {
 		WithHint("the host keeps refs/sbx closed, so no stop could hold a publish there; use --publish CMD")
 }
 
+// drop deletes the ref of a probe, for up to dropGrace after ctx has ended.
 func (s *scratch) drop(ctx context.Context, mark Mark) error {
+	ctx, stop := outlasting(ctx, dropGrace)
+	defer stop()
 	marker, err := s.write(ctx, mark)
 	if err != nil {
 		return err
@@ -89,6 +82,24 @@ func (s *scratch) drop(ctx context.Context, mark Mark) error {
 			WithHint("delete it by hand; fence refs work there, and stay")
 	}
 	return err
+}
+
+// outlasting gives a context that ends when ctx has ended for d.
+func outlasting(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	last, stop := context.WithCancel(context.WithoutCancel(ctx))
+	unhook := context.AfterFunc(ctx, func() {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			stop()
+		case <-last.Done():
+		}
+	})
+	return last, func() {
+		unhook()
+		stop()
+	}
 }
 
 // ready opens a scratch repository in the remote's format after git's version

@@ -14,7 +14,7 @@ var (
 	ErrStopped = errors.New("the task was stopped before it was published")
 	// ErrMoved: the branch is not where the work started from; nothing became public.
 	ErrMoved = errors.New("the branch has moved")
-	// ErrInDoubt: a push was cut; only Look, or a Poison that succeeds, tells.
+	// ErrInDoubt: a push was cut; only a Poison that succeeds tells.
 	ErrInDoubt = errors.New("nobody knows whether the push arrived")
 	// ErrTorn: the remote broke its promise of an atomic push.
 	ErrTorn = errors.New("the remote moved one of two refs that it promised to move together")

@@ -24,9 +24,9 @@ type Command struct {
 	Fence  int64  // SBX_FENCE: a token that only grows
 	Bundle string // SBX_BUNDLE: path of the work as a git bundle, or ""
 	Dir    string
-	Env    []string // the environment to start from, KEY=value
-	Stdout io.Writer
-	Stderr io.Writer
+	Env    []string      // the environment to start from, KEY=value
+	Stdout io.Writer     // nil = nowhere; what it cannot take is lost, and the line goes on
+	Stderr io.Writer     // likewise
 	Grace  time.Duration // between TERM and KILL; 0 = 5 s
 }
 
@@ -40,7 +40,7 @@ func (c Command) Run(ctx context.Context) (sandbox.Exit, error) {
 		return sandbox.Exit{}, fault.New(fault.KindLauncher, "publish command: %w", err).WithHint("sbx needs a POSIX sh on this host for --publish")
 	}
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), shell, "-c", c.Line) // runGroup ends it: whole group, TERM first
-	cmd.Dir, cmd.Stdout, cmd.Stderr = c.Dir, c.Stdout, c.Stderr
+	cmd.Dir, cmd.Stdout, cmd.Stderr = c.Dir, heedlessly(c.Stdout), heedlessly(c.Stderr)
 	cmd.Env = withEnv(c.Env, "SBX_TASK="+c.Task, "SBX_FENCE="+strconv.FormatInt(c.Fence, 10), "SBX_BUNDLE="+c.Bundle)
 	grace := c.Grace
 	if grace <= 0 {
@@ -60,4 +60,22 @@ func commandExit(cmd *exec.Cmd, err error) (sandbox.Exit, error) {
 		return exit, nil
 	}
 	return exit, fmt.Errorf("publish command: %w", err)
+}
+
+// heedless is a writer whose errors nobody hears of: a full disk or a closed
+// terminal is no end of what the line does, and says nothing of what it did.
+type heedless struct{ w io.Writer }
+
+func (h heedless) Write(b []byte) (int, error) {
+	_, _ = h.w.Write(b)
+	return len(b), nil
+}
+
+// heedlessly leaves nil as it is: exec knows by that, and by two that are equal, that
+// it has to copy nothing, or both in their order.
+func heedlessly(w io.Writer) io.Writer {
+	if w == nil {
+		return nil
+	}
+	return heedless{w}
 }

@@ -5,6 +5,7 @@ package publish
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -57,6 +58,34 @@ func TestCommandsSurroundings(t *testing.T) {
 	_, err := c.Run(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, "t1 12 /b/work.bundle kept\n"+c.Dir+"\n", out.String())
+}
+
+// full takes nothing, as the file of a log does on a full disk.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+func TestCommandWhoseOutputNobodyTakes(t *testing.T) {
+	t.Parallel()
+	c, _ := command(t, `i=0; while [ $i -lt 2000 ]; do printf '%0100d\n' $i || exit 9; i=$((i+1)); done; touch published`)
+	for _, errs := range []io.Writer{nil, full{}, &bytes.Buffer{}} {
+		c.Stdout, c.Stderr, c.Dir = full{}, errs, t.TempDir()
+		exit, err := c.Run(t.Context())
+		require.NoError(t, err)
+		require.NotNil(t, exit.Code)
+		assert.Equal(t, 0, *exit.Code, "%+v", exit)
+		assert.True(t, exists(c, "published"))
+	}
+}
+
+func TestCommandWithoutWriters(t *testing.T) {
+	t.Parallel()
+	c, _ := command(t, "echo out; echo err >&2; touch published")
+	c.Stdout, c.Stderr = nil, nil
+	exit, err := c.Run(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, 0, *exit.Code)
+	assert.True(t, exists(c, "published"))
 }
 
 func TestCommandThatCannotStart(t *testing.T) {

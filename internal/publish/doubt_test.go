@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -53,12 +54,12 @@ func TestHangingRemoteLeavesDoubtAndLookTells(t *testing.T) {
 	_, err := w.git.Publish(t.Context(), p)
 	require.ErrorIs(t, err, ErrInDoubt)
 	assert.Equal(t, fault.KindUnavailable, fault.KindOf(err))
-	m, err := w.git.Look(t.Context(), "t1", p.Target)
+	m, err := w.look("t1", p.Target)
 	require.NoError(t, err)
 	assert.Equal(t, Absent, m.Verdict, "not yet")
 	gate.open(t)
 	h.busy.Wait()
-	m, err = w.git.Look(t.Context(), "t1", p.Target)
+	m, err = w.look("t1", p.Target)
 	require.NoError(t, err)
 	assert.Equal(t, Published, m.Verdict)
 	assert.Equal(t, w.head(), w.at("refs/heads/agent/t1"))
@@ -82,7 +83,7 @@ func TestStopSettlesDoubt(t *testing.T) {
 	gate.open(t)
 	h.busy.Wait()
 	assert.Empty(t, w.at("refs/heads/agent/t1"))
-	m, err = w.git.Look(t.Context(), "t1", p.Target)
+	m, err = w.look("t1", p.Target)
 	require.NoError(t, err)
 	assert.Equal(t, Stopped, m.Verdict)
 }
@@ -179,7 +180,7 @@ func TestGitKilledInTheMiddleOfThePush(t *testing.T) {
 			err := <-ended
 			require.ErrorIs(t, err, ErrInDoubt)
 			want := settle(w, p, gate, h)
-			m, err := w.git.Look(t.Context(), "t1", p.Target)
+			m, err := w.look("t1", p.Target)
 			require.NoError(t, err)
 			assert.Equal(t, want, m.Verdict)
 			assert.Equal(t, want == Published, w.at("refs/heads/agent/t1") != "")
@@ -205,7 +206,7 @@ func TestCanceledPublishLeavesDoubtAndNoProcess(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	require.Eventually(t, func() bool { return syscall.Kill(-readPid(t, pidFile), 0) == syscall.ESRCH }, 5*time.Second, 5*time.Millisecond)
 	w.git.Program = ""
-	m, err := w.git.Look(t.Context(), "t1", p.Target)
+	m, err := w.look("t1", p.Target)
 	require.NoError(t, err)
 	assert.Equal(t, Absent, m.Verdict)
 	w.empty()
@@ -220,4 +221,64 @@ func TestCanceledBeforeAnything(t *testing.T) {
 	_, err := w.git.Publish(ctx, p)
 	require.ErrorIs(t, err, context.Canceled)
 	assert.NotErrorIs(t, err, ErrInDoubt, "nothing was sent")
+}
+
+// A Ctrl-C during a probe, or a remote that answers too late, leaves no ref there.
+func TestProbeThatIsCutLeavesNothing(t *testing.T) {
+	t.Parallel()
+	refs := func(w *world) string { return w.run(w.remote, "for-each-ref", "refs/sbx") }
+	interrupt := func(t *testing.T, w *world, g gate) {
+		t.Helper()
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- w.git.Probe(ctx, w.target("b")) }()
+		g.await(t)
+		require.NotEmpty(t, refs(w))
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+		assert.Empty(t, refs(w))
+		w.empty()
+	}
+	t.Run("after its ref was created", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		interrupt(t, w, w.gate("post-receive"))
+	})
+	t.Run("while it looks for its ref", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		dir := t.TempDir()
+		w.git.Program = filepath.Join(dir, "git")
+		script := "#!/bin/sh\nd=" + dir + "\ncase \" $* \" in\n*' push '*) >$d/pushed;;\n" +
+			"*' ls-remote '*) if [ -e $d/pushed ]; then >$d/looks; exec sleep 60; fi;;\nesac\nexec git \"$@\"\n"
+		require.NoError(t, os.WriteFile(w.git.Program, []byte(script), 0o700))
+		interrupt(t, w, gate{reached: filepath.Join(dir, "looks")})
+	})
+	t.Run("when the answer is late", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		h := w.serve(&host{})
+		gate := w.gate("post-receive")
+		w.git.Limit = 3 * time.Second
+		err := w.git.Probe(t.Context(), Target{Remote: h.url, Branch: "b"})
+		assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%v", err)
+		assert.Empty(t, refs(w))
+		gate.open(t)
+		h.busy.Wait()
+	})
+}
+
+func TestAContextThatOutlastsAnother(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		last, stop := outlasting(ctx, time.Minute)
+		defer stop()
+		cancel()
+		began := time.Now()
+		<-last.Done()
+		assert.Equal(t, time.Minute, time.Since(began))
+		_, unused := outlasting(ctx, time.Hour) // it leaves no goroutine behind
+		unused()
+	})
 }

@@ -17,7 +17,7 @@ func TestRemoteWithoutAtomicPushes(t *testing.T) {
 	p := w.work("t1", "agent/t1")
 	w.run(w.remote, "config", "receive.advertiseAtomic", "false")
 	for name, err := range map[string]error{
-		"check": w.git.Check(t.Context(), p.Target), "publish": second(w.git.Publish(t.Context(), p)),
+		"probe": w.git.Probe(t.Context(), p.Target), "publish": second(w.git.Publish(t.Context(), p)),
 	} {
 		assert.Equal(t, fault.KindUnsupported, fault.KindOf(err), "%s: %v", name, err)
 	}
@@ -51,10 +51,9 @@ func TestHostThatShowsNoFence(t *testing.T) {
 	assert.Empty(t, w.run(w.remote, "for-each-ref", "refs/sbx"))
 }
 
-func TestCheckAndProbeLeaveNothing(t *testing.T) {
+func TestProbeLeavesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	require.NoError(t, w.git.Check(t.Context(), w.target("agent/t1")))
 	require.NoError(t, w.git.Probe(t.Context(), w.target("agent/t1")))
 	assert.Empty(t, w.run(w.remote, "for-each-ref", "refs/sbx"))
 	w.empty()
@@ -65,11 +64,11 @@ func TestCheckAndProbeLeaveNothing(t *testing.T) {
 		"no repository": {t.TempDir(), fault.KindUsage},
 		"nobody there":  {"http://127.0.0.1:9/x.git", fault.KindUnavailable},
 	} {
-		err := w.git.Check(t.Context(), Target{Remote: tc.remote, Branch: "b"})
+		err := w.git.Probe(t.Context(), Target{Remote: tc.remote, Branch: "b"})
 		assert.Equal(t, tc.kind, fault.KindOf(err), "%s: %v", name, err)
 	}
 	w.git.Program = filepath.Join(t.TempDir(), "no-git")
-	assert.Equal(t, fault.KindLauncher, fault.KindOf(w.git.Check(t.Context(), w.target("b"))))
+	assert.Equal(t, fault.KindLauncher, fault.KindOf(w.git.Probe(t.Context(), w.target("b"))))
 }
 
 func TestGitVersion(t *testing.T) {
@@ -99,7 +98,7 @@ func TestRemoteWithLongObjectNames(t *testing.T) {
 	_, err = w.git.Publish(t.Context(), w.work("t1", "agent/t1"))
 	require.NoError(t, err)
 	assert.Equal(t, w.head(), w.at("refs/heads/agent/t1"))
-	m, err = w.git.Look(t.Context(), "early", w.target("b"))
+	m, err = w.look("early", w.target("b"))
 	require.NoError(t, err)
 	assert.Equal(t, Stopped, m.Verdict)
 }
@@ -136,7 +135,7 @@ func TestReadsAndPushesGoToOneRepository(t *testing.T) {
 	there := Target{Remote: "https://example.com/r.git", Branch: "agent/t1"}
 	_, err := w.git.Poison(t.Context(), "t1", there, "ann", w.git.Now())
 	require.NoError(t, err)
-	m, err := w.git.Look(t.Context(), "t1", there)
+	m, err := w.look("t1", there)
 	require.NoError(t, err)
 	assert.Equal(t, Stopped, m.Verdict)
 }

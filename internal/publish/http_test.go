@@ -84,7 +84,7 @@ func TestCredentialsInTheAddress(t *testing.T) {
 	h := w.serve(&host{user: "bot", pass: token})
 	p := w.work("t1", "agent/t1")
 	p.Target.Remote = h.with("bot:s3cr%27et$tok%22en%25")
-	require.NoError(t, w.git.Check(t.Context(), p.Target))
+	require.NoError(t, w.git.Probe(t.Context(), p.Target))
 	_, err := w.git.Publish(t.Context(), p)
 	require.NoError(t, err)
 	assert.Equal(t, w.head(), w.at("refs/heads/agent/t1"))
@@ -107,7 +107,7 @@ func TestNoCredentialsInErrors(t *testing.T) {
 			p.Target.Remote = remote
 			_, err := w.git.Publish(t.Context(), p)
 			require.Error(t, err)
-			_, looked := w.git.Look(t.Context(), "t1", p.Target)
+			_, looked := w.look("t1", p.Target)
 			_, parsed := ParseTarget(remote + "=x y")
 			for _, text := range []string{err.Error(), looked.Error(), parsed.Error(), fault.HintOf(err), fault.HintOf(looked), fault.HintOf(parsed)} {
 				for _, secret := range []string{"wr0ng", "t0ken"} {
@@ -130,11 +130,7 @@ func TestCredentialsGoNowhereElse(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	h := w.serve(&host{user: "bot", pass: "s3cret"})
-	dir := t.TempDir()
-	w.git.Program = filepath.Join(dir, "git")
-	trace := filepath.Join(dir, "trace")
-	require.NoError(t, os.WriteFile(w.git.Program, []byte("#!/bin/sh\nGIT_TRACE="+trace+" exec git \"$@\"\n"), 0o700))
-	helper := filepath.Join(dir, "asked")
+	trace, helper := w.traced(), filepath.Join(t.TempDir(), "asked")
 	w.run(w.inside, "config", "--file", filepath.Join(filepath.Dir(w.remote), ".gitconfig"), "credential.helper", "!cat >>"+helper+"; :")
 	p := w.work("t1", "agent/t1")
 	p.Target.Remote = h.with("bot:s3cret")
@@ -145,6 +141,63 @@ func TestCredentialsGoNowhereElse(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "git-remote-http")
 	assert.NotContains(t, string(text), "s3cret")
+}
+
+// traced makes git write down what is called with what.
+func (w *world) traced() (trace string) {
+	w.t.Helper()
+	dir := w.t.TempDir()
+	trace = filepath.Join(dir, "trace")
+	w.git.Program = filepath.Join(dir, "git")
+	require.NoError(w.t, os.WriteFile(w.git.Program, []byte("#!/bin/sh\nGIT_TRACE="+trace+" exec git \"$@\"\n"), 0o700))
+	return trace
+}
+
+// The operator's own rewriting of addresses may put a token in: git is called
+// without it, and calls its helpers without it.
+func TestCredentialsOfARewrittenAddress(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		rule, prefix string
+		file         bool // it is in the operator's file, not in the environment
+	}{
+		"of all of a host":       {"insteadOf", "/", false},
+		"of pushes":              {"pushInsteadOf", "/", false},
+		"of this one repository": {"insteadOf", "/remote.git", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			h := w.serve(&host{user: "x-access-token", pass: "s3cret"})
+			root := strings.TrimSuffix(h.url, "/remote.git") + tc.prefix
+			key := "url." + strings.Replace(root, "://", "://x-access-token:s3cret@", 1) + "." + tc.rule
+			if tc.file {
+				w.run(w.inside, "config", "--file", filepath.Join(filepath.Dir(w.remote), ".gitconfig"), key, root)
+			} else {
+				w.git.Environ = append(w.git.Environ, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0="+key, "GIT_CONFIG_VALUE_0="+root)
+			}
+			trace := w.traced()
+			p := w.work("t1", "agent/t1")
+			p.Target.Remote = h.url
+			require.NoError(t, w.git.Probe(t.Context(), p.Target))
+			w.run(w.inside, "remote", "add", "web", h.url)
+			named, err := w.git.Resolve(t.Context(), Target{"web", "agent/t1"}, w.inside)
+			require.NoError(t, err)
+			assert.NotContains(t, named.String(), "s3cret", "what goes into the record of the task")
+			_, err = w.git.Publish(t.Context(), Push{Task: "t1", Target: named, Bundle: p.Bundle})
+			require.NoError(t, err)
+			assert.Equal(t, w.head(), w.at("refs/heads/agent/t1"))
+			text, err := os.ReadFile(trace)
+			require.NoError(t, err)
+			assert.Contains(t, string(text), "git-remote-http")
+			assert.NotContains(t, string(text), "s3cret")
+			s, err := w.git.open(t.Context(), p.Target)
+			require.NoError(t, err)
+			defer s.close()
+			assert.Equal(t, credentials{"x-access-token", "s3cret"}, s.given)
+			assert.NotContains(t, s.remote, "s3cret")
+		})
+	}
 }
 
 func TestSecretsAreInNoArgument(t *testing.T) {
@@ -181,7 +234,7 @@ func TestCredentialsThatMayReadOnly(t *testing.T) {
 	h := w.serve(&host{refuse: http.StatusForbidden})
 	p := w.work("t1", "agent/t1")
 	p.Target.Remote = h.url
-	assert.Equal(t, fault.KindAuth, fault.KindOf(w.git.Check(t.Context(), p.Target)), "seen before an agent has run for an hour")
+	assert.Equal(t, fault.KindAuth, fault.KindOf(w.git.Probe(t.Context(), p.Target)), "seen before an agent has run for an hour")
 	_, err := w.git.Publish(t.Context(), p)
 	assert.Equal(t, fault.KindAuth, fault.KindOf(err), "%v", err)
 	require.NotErrorIs(t, err, ErrInDoubt)

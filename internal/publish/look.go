@@ -18,20 +18,8 @@ func (g *Git) Base(ctx context.Context, t Target) (string, error) {
 	return seen[t.ref()], err
 }
 
-// Look says what the remote holds of a task. Absent is an answer; a remote that
+// look says what the remote holds of a task. Absent is an answer; a remote that
 // cannot be asked is an error.
-func (g *Git) Look(ctx context.Context, task string, t Target) (Mark, error) {
-	if err := checkTask(task); err != nil {
-		return Mark{}, err
-	}
-	s, err := g.open(ctx, t)
-	if err != nil {
-		return Mark{}, err
-	}
-	defer s.close()
-	return s.look(ctx, task)
-}
-
 func (s *scratch) look(ctx context.Context, task string) (Mark, error) {
 	seen, err := s.refs(ctx, fenceRef(task))
 	if err != nil {

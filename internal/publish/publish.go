@@ -29,8 +29,8 @@ type Receipt struct {
 // ref, both or neither. Errors: ErrStopped and ErrMoved in fault.KindRefused,
 // KindAuth, KindUsage for a missing commit, KindUnsupported without atomic
 // pushes, KindUnavailable. ErrInDoubt in KindUnavailable means that the push was
-// cut: only Look or Poison tells. ErrTorn in KindPartial means that the remote is
-// not atomic: somebody has to look.
+// cut: only Poison tells. ErrTorn in KindPartial means that the remote is not
+// atomic: somebody has to look.
 func (g *Git) Publish(ctx context.Context, p Push) (Receipt, error) {
 	if err := p.valid(); err != nil {
 		return Receipt{}, err

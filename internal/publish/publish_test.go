@@ -19,7 +19,7 @@ func TestPublishMovesBranchAndFenceTogether(t *testing.T) {
 	assert.Equal(t, Receipt{Commit: w.head(), Marker: w.at("refs/sbx/fence/t1")}, got)
 	assert.Equal(t, w.head(), w.at("refs/heads/agent/t1"))
 	assert.Equal(t, w.base, w.at("refs/heads/main"))
-	m, err := w.git.Look(t.Context(), "t1", p.Target)
+	m, err := w.look("t1", p.Target)
 	require.NoError(t, err)
 	assert.Equal(t, Mark{Verdict: Published, Task: "t1", Fence: 3, Commit: w.head(), Branch: "agent/t1", At: w.git.Now().UTC()}, m)
 	assert.Empty(t, w.run(w.remote, "ls-tree", "-r", "refs/sbx/fence/t1"), "a marker holds no file")
@@ -244,7 +244,7 @@ func TestFenceRefThatIsNotOurs(t *testing.T) {
 	w := newWorld(t)
 	p := w.work("t1", "agent/t1")
 	w.run(w.remote, "update-ref", "refs/sbx/fence/t1", w.base)
-	_, err := w.git.Look(t.Context(), "t1", p.Target)
+	_, err := w.look("t1", p.Target)
 	assert.Equal(t, fault.KindRefused, fault.KindOf(err), "%v", err)
 	_, err = w.git.Poison(t.Context(), "t1", p.Target, "ann", w.git.Now())
 	require.Error(t, err, "it is no proof of a stop")
@@ -255,22 +255,22 @@ func TestFenceRefThatIsNotOurs(t *testing.T) {
 	_, err = w.git.Poison(t.Context(), "t2", p.Target, "ann", w.git.Now())
 	require.NoError(t, err)
 	w.run(w.remote, "update-ref", "refs/sbx/fence/t1", "refs/sbx/fence/t2")
-	_, err = w.git.Look(t.Context(), "t1", p.Target)
+	_, err = w.look("t1", p.Target)
 	assert.ErrorContains(t, err, "another task")
 }
 
 func TestLookAtNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	m, err := w.git.Look(t.Context(), "t1", w.target("b"))
+	m, err := w.look("t1", w.target("b"))
 	require.NoError(t, err)
 	assert.Equal(t, Mark{Verdict: Absent, Task: "t1"}, m)
-	_, err = w.git.Look(t.Context(), "t1", Target{Remote: "http://127.0.0.1:9/x.git", Branch: "b"})
+	_, err = w.look("t1", Target{Remote: "http://127.0.0.1:9/x.git", Branch: "b"})
 	assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%v", err)
 	_, err = w.git.Poison(t.Context(), "t1", Target{Remote: "http://127.0.0.1:9/x.git", Branch: "b"}, "ann", w.git.Now())
 	assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%v", err)
 	for _, task := range []string{"", "../x", "-x", "a b", "x.lock", "a..b", "a/b"} {
-		_, err = w.git.Look(t.Context(), task, w.target("b"))
+		_, err = w.git.Poison(t.Context(), task, w.target("b"), "ann", w.git.Now())
 		assert.Equal(t, fault.KindUsage, fault.KindOf(err), task)
 	}
 }

@@ -94,20 +94,31 @@ func checkAddress(remote string, refuse func(string) error) error {
 func afterUser(host string) string { return host[strings.LastIndexByte(host, '@')+1:] }
 
 // shown is a remote without what may be secret: the login of an ssh URL stays,
-// because it is a name; that of an http URL may be a token.
+// because it is a name; that of an http URL may be a token. An address without
+// either is shown as it was written.
 func shown(remote string) string {
 	if placeOf(remote) != address {
 		return remote
 	}
-	if u, err := url.Parse(remote); err == nil && u.User != nil && (u.Scheme == "ssh" || u.Scheme == "git") {
+	u, err := url.Parse(remote)
+	switch {
+	case err != nil: // no remote that sbx takes, and a password may be what is wrong with it
+		return withoutUserinfo(remote)
+	case u.User == nil:
+		return remote
+	case u.Scheme == "ssh" || u.Scheme == "git":
 		u.User = url.User(u.User.Username())
-		return u.String()
+	default:
+		u.User = nil
 	}
-	return withoutUserinfo(remote)
+	return u.String()
 }
 
+// withoutUserinfo takes out of free text, as git and hosts write it, what stands
+// before the @ of an address. A password may hold a quote, so only white space, a
+// slash and a double quote end it.
 func withoutUserinfo(text string) string {
-	return regexp.MustCompile(`(://)[^/\s'"]*@`).ReplaceAllString(text, "$1")
+	return regexp.MustCompile(`(://)[^/\s"]*@`).ReplaceAllString(text, "$1")
 }
 
 // absolute makes a folder independent of where git runs.

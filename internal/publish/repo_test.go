@@ -77,6 +77,16 @@ func (w *world) at(ref string) string {
 	return out
 }
 
+// look is what the remote holds of a task, read with the world's git.
+func (w *world) look(task string, t Target) (Mark, error) {
+	s, err := w.git.open(w.t.Context(), t)
+	if err != nil {
+		return Mark{}, err
+	}
+	defer s.close()
+	return s.look(w.t.Context(), task)
+}
+
 func (w *world) target(branch string) Target { return Target{Remote: w.remote, Branch: branch} }
 
 // collect runs the collect command inside, as a provider would, into a bundle.

@@ -15,7 +15,7 @@ type scratch struct {
 	dir    string
 	format string   // sha1 or sha256
 	asked  string   // the remote as the target names it, without credentials
-	remote string   // the same after the operator's rewriting of URLs
+	remote string   // the same after the operator's rewriting of URLs, again without
 	env    []string // how ssh is called
 	given  credentials
 }
@@ -70,16 +70,37 @@ func (s *scratch) quietSSH(ctx context.Context) error {
 
 // pushAddress applies the operator's url.*.insteadOf and pushInsteadOf once, so
 // that what is asked and what is pushed to is the same repository: a mirror that
-// answers reads late must not decide a race.
+// answers reads late must not decide a race. Credentials that the rewriting puts in
+// are taken out again: they go the way of those of the target.
 func (s *scratch) pushAddress(ctx context.Context) error {
 	if _, err := s.local(ctx, "", "config", "remote.target.url", s.asked); err != nil {
 		return err
 	}
 	out, err := s.local(ctx, "", "remote", "get-url", "--push", "target")
-	if address, _, ok := strings.Cut(out, "\n"); ok && err == nil {
-		s.remote = address
+	address, _, ok := strings.Cut(out, "\n")
+	if err != nil || !ok {
+		return err
 	}
-	return err
+	remote, given := splitCredentials(address)
+	if given == (credentials{}) {
+		s.remote = address
+		return nil
+	}
+	s.given = given
+	return s.pin(ctx, remote)
+}
+
+// pin makes an address without credentials the remote, and keeps git from
+// rewriting it once more, which would put them back: the longest rule wins, and one
+// of the operator's ends before the slash, which for http changes nothing.
+func (s *scratch) pin(ctx context.Context, remote string) error {
+	s.remote = strings.TrimSuffix(remote, "/") + "/"
+	for _, rule := range []string{".insteadOf", ".pushInsteadOf"} {
+		if _, err := s.local(ctx, "", "config", "url."+s.remote+rule, s.remote); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // local runs git without the remote and gives its output; that it fails is a

@@ -79,6 +79,11 @@ func TestShownTargets(t *testing.T) {
 		"git@host:r":                    "git@host:r=b",
 		"/srv/r":                        "/srv/r=b",
 		"https://bot:t0ken%zz@host/r":   "https://host/r=b",
+		"https://bot:t0ken'x@host/r":    "https://host/r=b",
+		"HTTP://bot:'t0ken'@host/r":     "http://host/r=b",
+		"https://bot:t0ken'%zz@host/r":  "https://host/r=b",
+		"HTTPS://Host/a b/@c?x=%2f#y":   "HTTPS://Host/a b/@c?x=%2f#y=b",
+		"https://host/%7eo/it's@2.git":  "https://host/%7eo/it's@2.git=b",
 	} {
 		target := Target{Remote: remote, Branch: "b"}
 		assert.Equal(t, want, target.String())
@@ -86,6 +91,19 @@ func TestShownTargets(t *testing.T) {
 			assert.NotContains(t, fmt.Sprintf(verb, target)+fmt.Sprintf(verb, &target)+fmt.Sprintf(verb, Push{Target: target}), "t0ken", verb)
 		}
 		assert.Equal(t, strings.Contains(remote, "t0ken"), target.HasSecret(), remote)
+	}
+}
+
+func TestAddressesInFreeText(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"unable to access 'https://u:p@host/': 403":                "unable to access 'https://host/': 403",
+		"unable to access 'https://u:it's@host/': 403":             "unable to access 'https://host/': 403",
+		"from 'https://host' and 'http://t@host', ask ann@host":    "from 'https://host' and 'http://host', ask ann@host",
+		`of "https://host":"ann@host"`:                             `of "https://host":"ann@host"`,
+		"see https://host/login, or write to 'ann@host' to get in": "see https://host/login, or write to 'ann@host' to get in",
+	} {
+		assert.Equal(t, want, withoutUserinfo(text))
 	}
 }
 

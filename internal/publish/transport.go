@@ -51,8 +51,11 @@ func (d *Decoder) Close() error {
 	return <-d.done
 }
 
+// maxEncoding bounds in bytes the line that names the encoding.
+const maxEncoding = 16
+
 func decode(w io.Writer, r *bufio.Reader) error {
-	head, err := r.ReadString('\n')
+	head, err := readLine(r, maxEncoding)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
@@ -72,6 +75,23 @@ func decode(w io.Writer, r *bufio.Reader) error {
 		return fault.New(fault.KindRefused, "the bundle is damaged or was cut: %w", err)
 	}
 	return err
+}
+
+// readLine reads up to a newline, which it gives too: what is longer than limit bytes
+// is fault.KindRefused, and no more of it is read. Before the newline the input may
+// end, with io.EOF.
+func readLine(r *bufio.Reader, limit int) (string, error) {
+	var line []byte
+	for len(line) < limit {
+		c, err := r.ReadByte()
+		if err != nil {
+			return string(line), err
+		}
+		if line = append(line, c); c == '\n' {
+			return string(line), nil
+		}
+	}
+	return "", fault.New(fault.KindRefused, "the sandbox gave something else than a bundle: a line of more than %d bytes", limit)
 }
 
 // plain leaves out white space.

@@ -1,12 +1,15 @@
 package publish
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/rand"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -61,3 +64,36 @@ func TestWhatIsNoSuchTextIsRefused(t *testing.T) {
 type refusing struct{}
 
 func (refusing) Write([]byte) (int, error) { return 0, context.Canceled }
+
+// xs gives the letter x for as long as it is read, up to most times.
+type xs struct{ read, most int }
+
+func (x *xs) Read(b []byte) (int, error) {
+	if x.read >= x.most {
+		return 0, io.EOF
+	}
+	for i := range b {
+		b[i] = 'x'
+	}
+	x.read += len(b)
+	return len(b), nil
+}
+
+// A sandbox that never ends its line gets no memory of this host.
+func TestALineHasItsLimit(t *testing.T) {
+	t.Parallel()
+	const buffered = 64 << 10
+	text := &xs{most: 8 << 20}
+	err := decode(io.Discard, bufio.NewReader(text))
+	assert.Equal(t, fault.KindRefused, fault.KindOf(err), "%v", err)
+	assert.LessOrEqual(t, text.read, buffered)
+	header := &xs{most: 8 << 20}
+	_, err = readHeader(bufio.NewReader(header))
+	assert.Equal(t, fault.KindRefused, fault.KindOf(err), "%v", err)
+	assert.LessOrEqual(t, header.read, maxHeader+buffered)
+	for text, want := range map[string]string{"": "", "a": "a", "abc\nd": "abc\n", "abcd": ""} {
+		line, err := readLine(bufio.NewReader(strings.NewReader(text)), 4)
+		assert.Equal(t, want, line)
+		assert.Equal(t, strings.Contains(text, "\n"), err == nil, "%q: %v", text, err)
+	}
+}

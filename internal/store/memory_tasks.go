@@ -62,7 +62,7 @@ func (m *InMemory) Tasks(ctx context.Context, q TaskQuery) ([]Task, error) {
 	now, list := kept(m.now()), []Task{}
 	q.Prefix, q.Since = text(q.Prefix), kept(q.Since)
 	for _, t := range m.tasks {
-		if q.holds(t, now) {
+		if q.holds(t) {
 			list = append(list, t.readAt(now))
 		}
 	}

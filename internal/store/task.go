@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"errors"
+	"strings"
 	"time"
 )
 
@@ -30,7 +31,6 @@ type Task struct {
 type TaskQuery struct {
 	Prefix string    // of the id
 	Live   bool      // only those that are not over
-	Unheld bool      // only live ones that nobody holds, or whose lease has ended by the store's clock
 	Since  time.Time // created then or later
 	Limit  int       // 0 = all
 }
@@ -52,16 +52,9 @@ var (
 	ErrBudget  = errors.New("it does not fit into the budget")
 )
 
-// holds says whether a query, except for its limit, wants a task at a time of the
-// store's clock.
-func (q TaskQuery) holds(t Task, now time.Time) bool {
-	switch {
-	case len(t.ID) < len(q.Prefix) || t.ID[:len(q.Prefix)] != q.Prefix, t.CreatedAt.Before(q.Since):
-		return false
-	case (q.Live || q.Unheld) && t.Over:
-		return false
-	}
-	return !q.Unheld || t.Owner == "" || !t.LeaseUntil.After(now)
+// holds says whether a query, except for its limit, wants a task.
+func (q TaskQuery) holds(t Task) bool {
+	return strings.HasPrefix(t.ID, q.Prefix) && !t.CreatedAt.Before(q.Since) && (!q.Live || !t.Over)
 }
 
 // byCreation is newest first.

@@ -116,11 +116,8 @@ func (d *Database) Tasks(ctx context.Context, q TaskQuery) ([]Task, error) {
 	if q.Prefix != "" {
 		asks(`substr(id, 1, length(?)) = ?`, text(q.Prefix))
 	}
-	if q.Live || q.Unheld {
+	if q.Live {
 		asks(`NOT ended`)
-	}
-	if q.Unheld {
-		asks(`(owner = '' OR lease_us <= ` + d.engine.stamp() + `)`)
 	}
 	if !q.Since.IsZero() {
 		asks(`created_us >= ?`, micros(q.Since))

@@ -186,8 +186,8 @@ func read(row store.Task) (Task, error) {
 	return t, nil
 }
 
-// left is how much of a time is left, by the clock of the store at the last read
-// and by this process's own clock since.
+// left is how much of a time was left at the last read, by the clock of the store
+// alone; 0 where there is no such time.
 func left(until, readAt time.Time) time.Duration {
 	if until.IsZero() {
 		return 0

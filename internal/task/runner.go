@@ -47,6 +47,12 @@ var ErrUnverified = errors.New("its end is not verified")
 //   - the end of ctx: it is left as it is, to whoever finds its lease expired;
 //   - an error of the store, when it cannot be written for longer than a lease.
 func (r *Runner) Run(ctx context.Context, t Task) (Task, error) {
+	t, err := r.run(ctx, t)
+	r.o.forget(t)
+	return t, err
+}
+
+func (r *Runner) run(ctx context.Context, t Task) (Task, error) {
 	defer r.leaveBreaker(ctx)
 	t, err := r.hold(ctx, t)
 	if err != nil && !errors.Is(err, ErrOver) {

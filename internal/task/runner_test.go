@@ -1,6 +1,7 @@
 package task_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -608,6 +609,83 @@ func TestASlowCollect(t *testing.T) {
 				_, over := s.begin("t-1", spec, works(5*time.Second, sandbox.ClassOK))
 				require.NoError(t, <-over)
 				assert.Equal(t, want, s.now(t, "t-1").State)
+			})
+		})
+	}
+}
+
+// shelf is a remote that sees what the hosts keep of what was collected.
+type shelf struct {
+	remote
+	kept map[string]bool
+}
+
+func (b shelf) Collect(ctx context.Context, t task.Task, run task.Exec) (bool, error) {
+	found, err := b.remote.Collect(ctx, t, run)
+	b.p.s.mu.Lock()
+	defer b.p.s.mu.Unlock()
+	b.kept[t.ID] = true
+	return found, err
+}
+
+func (b shelf) Forget(t task.Task) {
+	b.p.s.mu.Lock()
+	defer b.p.s.mu.Unlock()
+	if delete(b.kept, t.ID); !t.State.Over() {
+		b.p.s.fail("0: what was collected of %s is forgotten, and it is %s", t.ID, t.State)
+	}
+}
+
+// TestNothingIsKeptOfWhatIsOver whatever became of it, and whoever saw its end.
+func TestNothingIsKeptOfWhatIsOver(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		push   bool
+		fence  string
+		doom   string
+		deadly bool
+		want   task.State
+	}{
+		"pushed":                                {true, "", "", false, task.Completed},
+		"refused by the remote":                 {true, "stopped", "", false, task.Failed},
+		"published by a command":                {false, "", "", false, task.Completed},
+		"stopped before the gate":               {true, "", "before the gate", false, task.Stopped},
+		"stopped when its runner had died":      {true, "", "before the gate", true, task.Stopped},
+		"stopped when its publisher had died":   {true, "", "gate", true, task.Stopped},
+		"stopped while its publisher is frozen": {true, "", "gate", false, task.Stopped},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(t *testing.T, s *sim) {
+				t.Helper()
+				kept, collected := map[string]bool{}, false
+				s.fences["t-1"] = c.fence
+				s.tune = func(p *proc, o *task.Options) {
+					o.Publisher = shelf{remote{p}, kept}
+					o.At = func(point string) {
+						collected = collected || point == "collected"
+						p.at(point)
+					}
+					if p.verb == "run" && c.doom != "" {
+						p.doom, p.stiff, p.deadly = c.doom, time.Minute, c.deadly
+					}
+				}
+				spec := plain()
+				if spec.Publish = "make release"; c.push {
+					spec.Publish, spec.Push = "", "origin=work"
+				}
+				_, over := s.begin("t-1", spec, works(5*time.Second, sandbox.ClassOK))
+				if c.doom != "" {
+					s.rest(40 * time.Second)
+					require.NotEmpty(t, kept)
+					require.NoError(t, errors.Join(s.stop("t-1")))
+				}
+				if err := <-over; !c.deadly {
+					require.NoError(t, err)
+				}
+				assert.Equal(t, c.want, s.now(t, "t-1").State)
+				assert.True(t, collected)
+				assert.Empty(t, kept)
 			})
 		})
 	}

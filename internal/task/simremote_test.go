@@ -82,6 +82,8 @@ func (r remote) Resolve(ctx context.Context, t task.Task, _ string) (task.Publis
 
 func (r remote) Remote(t task.Task) bool { return t.Spec.Push != "" }
 
+func (r remote) Forget(task.Task) {}
+
 // breaker lets attempts in, and counts that each is told of once.
 type breaker struct{ p *proc }
 

@@ -80,5 +80,6 @@ func (s *Stopper) End(ctx context.Context, t Task) (Task, error) {
 			return t, err
 		}
 	}
+	s.o.forget(t)
 	return t, s.o.endKept(ctx, t)
 }

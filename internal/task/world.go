@@ -32,7 +32,8 @@ type Inside interface {
 // Publisher makes a task's work public, and knows what became of it.
 type Publisher interface {
 	// Prepare refuses early what could never be published, and says what the target
-	// is at before. It changes nothing.
+	// is at before. It publishes nothing; before the first attempt it may try out on
+	// the target what holds a late publisher back, and leaves nothing of that there.
 	Prepare(ctx context.Context, t Task) (base string, err error)
 	// Collect takes out of the sandbox what shall be published; false = there is
 	// nothing. Nothing is public after it.
@@ -47,6 +48,9 @@ type Publisher interface {
 	Resolve(ctx context.Context, t Task, by string) (Publish, error)
 	// Remote says that the target itself holds back a late publisher.
 	Remote(t Task) bool
+	// Forget drops what this host keeps of a task that is over. It may be called
+	// more than once, and for a task that nothing is kept of.
+	Forget(t Task)
 }
 
 // Exec runs a command in the task's sandbox.
@@ -82,6 +86,13 @@ type Ear interface {
 	Said(text string)
 	// Output is a line of the program.
 	Output(line sandbox.LogLine)
+}
+
+// forget drops what is kept for the publication of a task that is over.
+func (o Options) forget(t Task) {
+	if o.Publisher != nil && t.State.Over() {
+		o.Publisher.Forget(t)
+	}
 }
 
 // Options are what a Runner works with.

@@ -78,7 +78,9 @@ func (p *Publisher) Prepare(ctx context.Context, t task.Task) (string, error) {
 // folder is what is kept on this host for a task.
 func (p *Publisher) folder(t task.Task) string { return filepath.Join(p.o.Dir, t.ID) }
 
-func (p *Publisher) bundle(t task.Task) string { return filepath.Join(p.folder(t), "bundle") }
+const bundleName = "bundle"
+
+func (p *Publisher) bundle(t task.Task) string { return filepath.Join(p.folder(t), bundleName) }
 
 // Collect has git inside the sandbox write its new commits into a bundle here. A
 // command of the operator's own needs none: where there is no repository it goes
@@ -121,7 +123,7 @@ func (p *Publisher) fetch(ctx context.Context, t task.Task, run task.Exec) (code
 	}
 	var errs bytes.Buffer
 	text := publish.NewDecoder(file)
-	exit, err := run(ctx, providers.Command{Args: publish.CollectText(t.Spec.Base), Stdout: text, Stderr: &tail{w: &errs}})
+	exit, err := run(ctx, providers.Command{Args: publish.CollectText(t.Spec.Base), Stdout: text, Stderr: &head{w: &errs}})
 	decoded := text.Close()
 	if closed := file.Close(); err == nil {
 		err = cmp.Or(closed, decoded)
@@ -139,17 +141,18 @@ func (p *Publisher) fetch(ctx context.Context, t task.Task, run task.Exec) (code
 	return *exit.Code, said, nil
 }
 
-// tail keeps the first 4 KiB of what a sandbox says.
-type tail struct{ w *bytes.Buffer }
+// head keeps the first 4 KiB of what a sandbox says.
+type head struct{ w *bytes.Buffer }
 
-func (t *tail) Write(b []byte) (int, error) {
-	if room := 4096 - t.w.Len(); room > 0 {
-		t.w.Write(b[:min(len(b), room)])
+func (h *head) Write(b []byte) (int, error) {
+	if room := 4096 - h.w.Len(); room > 0 {
+		h.w.Write(b[:min(len(b), room)])
 	}
 	return len(b), nil
 }
 
-// Publish pushes, or runs the operator's command.
+// Publish pushes, or runs the operator's command. Once a push was cut, it may still
+// arrive whatever a later try meets: only a stop that the remote holds refuses it then.
 func (p *Publisher) Publish(ctx context.Context, t task.Task) (task.Publish, error) {
 	if !p.Remote(t) {
 		return p.perform(ctx, t)
@@ -159,17 +162,19 @@ func (p *Publisher) Publish(ctx context.Context, t task.Task) (task.Publish, err
 		return refused(err), nil
 	}
 	push := publish.Push{Task: t.ID, Fence: t.Fence, Target: target, Bundle: p.bundle(t), Base: t.Publish.Base}
+	doubt := false
 	for try := 1; ; try++ {
 		done, err := p.o.Git.Publish(ctx, push)
+		doubt = doubt || errors.Is(err, publish.ErrInDoubt)
+		again := fault.KindOf(err) == fault.KindUnavailable
 		switch {
 		case err == nil:
-			p.forget(t)
 			return task.Publish{State: task.PublishDone, Commit: done.Commit}, nil
 		case errors.Is(err, publish.ErrTorn):
 			return task.Publish{State: task.PublishDoubt, Message: err.Error()}, nil
-		case fault.KindOf(err) != fault.KindUnavailable && ctx.Err() == nil:
+		case errors.Is(err, publish.ErrStopped), !again && !doubt && ctx.Err() == nil:
 			return refused(err), nil
-		case try == pushTries || !pause(ctx, time.Duration(try)*pushPause):
+		case !again || try == pushTries || !pause(ctx, time.Duration(try)*pushPause):
 			return task.Publish{State: task.PublishBegun}, err // what became of it is for Resolve to say
 		}
 	}
@@ -198,10 +203,36 @@ func refused(err error) task.Publish {
 	return task.Publish{State: task.PublishRefused, Message: err.Error()}
 }
 
-// forget drops the bundle of a task that needs it no more.
-func (p *Publisher) forget(t task.Task) { _ = os.RemoveAll(p.folder(t)) } // what is left costs room and nothing else
+// keepRefused is how long work lies here that was done, and that its target has
+// refused: its sandbox is gone, so this may be the last copy of it.
+const keepRefused = 7 * 24 * time.Hour
 
-// perform runs the operator's command, whose word is all there is.
+// Forget drops the bundle of a task that is over, unless its target has refused the
+// work, and what has lain here for keepRefused.
+func (p *Publisher) Forget(t task.Task) {
+	if _, err := os.Stat(p.bundle(t)); err == nil && t.State == task.Failed && t.Publish.State == task.PublishRefused {
+		if p.o.Notice != nil {
+			p.o.Notice("the work of task " + t.ID + " is kept for 7 days: git fetch " + p.bundle(t) + " HEAD")
+		}
+	} else {
+		drop(p.folder(t))
+	}
+	folders, _ := os.ReadDir(p.o.Dir) // without any there is nothing to drop
+	for _, f := range folders {
+		folder := filepath.Join(p.o.Dir, f.Name())
+		if info, err := os.Stat(filepath.Join(folder, bundleName)); err == nil && p.o.Now().Sub(info.ModTime()) > keepRefused {
+			drop(folder)
+		}
+	}
+}
+
+// drop removes a bundle and its folder, and nothing else that somebody put there.
+func drop(folder string) {
+	_ = os.Remove(filepath.Join(folder, bundleName)) // what cannot be removed costs room and nothing else
+	_ = os.Remove(folder)
+}
+
+// perform runs the operator's command, whose word, its exit code, is all there is.
 func (p *Publisher) perform(ctx context.Context, t task.Task) (task.Publish, error) {
 	c := publish.Command{
 		Line: t.Spec.Publish, Task: t.ID, Fence: t.Fence, Dir: p.o.Workdir, Env: p.o.Environ, Stdout: p.o.Stdout, Stderr: p.o.Stderr,
@@ -213,12 +244,11 @@ func (p *Publisher) perform(ctx context.Context, t task.Task) (task.Publish, err
 	switch {
 	case ctx.Err() != nil:
 		return task.Publish{State: task.PublishBegun}, err // it was cut short: what it had done by then nobody knows
-	case err != nil:
+	case exit.Code == nil:
 		return refused(fmt.Errorf("its command could not be run: %w", err)), nil
-	case exit.Code == nil || *exit.Code != 0:
+	case *exit.Code != 0:
 		return refused(errors.New("its command failed: " + words(exit))), nil
 	}
-	p.forget(t)
 	return task.Publish{State: task.PublishDone}, nil
 }
 
@@ -243,7 +273,6 @@ func (p *Publisher) Resolve(ctx context.Context, t task.Task, by string) (task.P
 	if err != nil {
 		return task.Publish{}, err
 	}
-	p.forget(t)
 	if mark.Verdict == publish.Published {
 		return task.Publish{State: task.PublishDone, Commit: mark.Commit}, nil
 	}

@@ -60,11 +60,13 @@ func (d *desk) commit(text string) string {
 	return d.git(d.work, "rev-parse", "HEAD")
 }
 
-func (d *desk) publisher() *publisher.Publisher {
-	return publisher.New(publisher.Options{
+func (d *desk) publisher() *publisher.Publisher { return publisher.New(d.options()) }
+
+func (d *desk) options() publisher.Options {
+	return publisher.Options{
 		Git: &publish.Git{Environ: os.Environ(), Now: time.Now, Limit: time.Minute}, Dir: d.dir, Environ: os.Environ(), Workdir: d.work,
 		Stdout: &d.said, Stderr: &d.said, Now: time.Now, Notice: func(text string) { d.said.WriteString(text) },
-	})
+	}
 }
 
 func (d *desk) task(spec task.Spec) task.Task {
@@ -114,7 +116,6 @@ func TestWhatASandboxMadeIsPushedOnce(t *testing.T) {
 	again, err := p.Resolve(t.Context(), work, "somebody")
 	require.NoError(t, err)
 	assert.Equal(t, task.PublishDone, again.State, "who comes later sees that it was done")
-	assert.NoDirExists(t, filepath.Join(d.dir, work.ID))
 }
 
 func TestWhoIsHeldBackPublishesNothing(t *testing.T) {
@@ -125,17 +126,126 @@ func TestWhoIsHeldBackPublishesNothing(t *testing.T) {
 	found, err := p.Collect(t.Context(), work, d.inside(d.work))
 	require.NoError(t, err)
 	require.True(t, found)
-	bundle := filepath.Join(d.dir, work.ID, "bundle")
-	kept, err := os.ReadFile(bundle)
-	require.NoError(t, err)
 	held, err := p.Resolve(t.Context(), work, "a stop")
 	require.NoError(t, err)
 	assert.Equal(t, task.PublishRefused, held.State)
-	require.NoError(t, os.MkdirAll(filepath.Dir(bundle), 0o700)) // a frozen publisher still has its bundle
-	require.NoError(t, os.WriteFile(bundle, kept, 0o600))
 	late, err := p.Publish(t.Context(), work)
 	require.NoError(t, err)
 	assert.Equal(t, task.PublishRefused, late.State)
+	assert.Empty(t, d.branch())
+}
+
+// What was collected stays until the task is over, whatever becomes of it, and no
+// longer.
+func TestWhatWasCollectedIsForgotten(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.commit("one")
+	p := d.publisher()
+	for name, work := range map[string]task.Task{"pushed": d.push(""), "refused": d.push(""), "not published": d.push(""), "handed over": d.task(task.Spec{Publish: "exit 1"})} {
+		work.ID = "t-" + strings.ReplaceAll(name, " ", "-")
+		found, err := p.Collect(t.Context(), work, d.inside(d.work))
+		require.NoError(t, err)
+		require.True(t, found)
+		if name == "refused" {
+			_, err = p.Resolve(t.Context(), work, "a stop")
+			require.NoError(t, err)
+		}
+		if name != "not published" {
+			_, err = p.Publish(t.Context(), work)
+			require.NoError(t, err)
+		}
+		assert.FileExists(t, filepath.Join(d.dir, work.ID, "bundle"))
+		p.Forget(work)
+		p.Forget(work)
+		assert.NoDirExists(t, filepath.Join(d.dir, work.ID), name)
+	}
+	left, err := os.ReadDir(d.dir)
+	require.NoError(t, err)
+	assert.Empty(t, left)
+}
+
+// What its target has refused may be the last copy of hours of work.
+func TestWorkThatWasRefusedIsKeptForAWhile(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.commit("one")
+	p := d.publisher()
+	work := d.push("")
+	_, err := p.Collect(t.Context(), work, d.inside(d.work))
+	require.NoError(t, err)
+	work.State, work.Publish.State = task.Failed, task.PublishRefused
+	p.Forget(work)
+	kept := filepath.Join(d.dir, work.ID, "bundle")
+	require.FileExists(t, kept)
+	old := time.Now().Add(-8 * 24 * time.Hour)
+	require.NoError(t, os.Chtimes(kept, old, old))
+	other := work
+	other.ID = "t-other"
+	p.Forget(other)
+	assert.NoDirExists(t, filepath.Join(d.dir, work.ID))
+}
+
+// cutting makes the publisher's git kill itself at each push, after a line of shell.
+func (d *desk) cutting(line string) (g *publish.Git, cut string) {
+	d.t.Helper()
+	dir := d.t.TempDir()
+	g = &publish.Git{Program: filepath.Join(dir, "git"), Environ: os.Environ(), Dir: filepath.Join(dir, "scratch"), Now: time.Now, Limit: time.Minute}
+	require.NoError(d.t, os.Mkdir(g.Dir, 0o700))
+	cut = filepath.Join(dir, "cut")
+	script := "#!/bin/sh\nd='" + dir + "'\ncase \" $* \" in\n*' push '*) >$d/cut; " + line + "; kill -KILL $$;;\n" +
+		"*' ls-remote '*) if [ -e $d/auth ]; then echo 'fatal: Authentication failed' >&2; exit 128; fi;;\nesac\nexec git \"$@\"\n"
+	require.NoError(d.t, os.WriteFile(g.Program, []byte(script), 0o700))
+	return g, cut
+}
+
+// A push that was cut may arrive after all: what a later try fails of proves nothing.
+func TestDoubtOutlastsWhatALaterTryMeets(t *testing.T) {
+	t.Parallel()
+	for name, line := range map[string]string{
+		"the credentials have ended":  ">$d/auth",
+		"git is gone":                 "rm $d/git",
+		"there is no scratch folder":  "rm -r $d/scratch",
+		"what was collected has gone": `rm -r "$SBX_TEST_KEPT"`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t)
+			d.commit("one")
+			work := d.push("")
+			_, err := d.publisher().Collect(t.Context(), work, d.inside(d.work))
+			require.NoError(t, err)
+			o := d.options()
+			o.Git, _ = d.cutting(line)
+			o.Git.Environ = append(o.Git.Environ, "SBX_TEST_KEPT="+d.dir)
+			done, err := publisher.New(o).Publish(t.Context(), work)
+			require.Error(t, err)
+			assert.Equal(t, task.PublishBegun, done.State, done.Message)
+		})
+	}
+}
+
+// What the remote holds is certain, whatever was in doubt before.
+func TestAStopEndsDoubt(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.commit("one")
+	work := d.push("")
+	_, err := d.publisher().Collect(t.Context(), work, d.inside(d.work))
+	require.NoError(t, err)
+	o := d.options()
+	var cut string
+	o.Git, cut = d.cutting(":")
+	ended := make(chan task.Publish, 1)
+	go func() {
+		done, _ := publisher.New(o).Publish(t.Context(), work)
+		ended <- done
+	}()
+	require.Eventually(t, func() bool { _, err := os.Stat(cut); return err == nil }, 20*time.Second, 5*time.Millisecond)
+	held, err := d.publisher().Resolve(t.Context(), work, "a stop")
+	require.NoError(t, err)
+	require.Equal(t, task.PublishRefused, held.State)
+	assert.Equal(t, task.PublishRefused, (<-ended).State)
 	assert.Empty(t, d.branch())
 }
 
@@ -197,6 +307,21 @@ func TestTheOperatorsOwnCommand(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, task.PublishDoubt, doubt.State)
 }
+
+// What the command says may be lost; what it did counts.
+func TestACommandWhoseOutputNobodyTakesHasPublished(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	o := d.options()
+	o.Stdout, o.Stderr = full{}, full{}
+	done, err := publisher.New(o).Publish(t.Context(), d.task(task.Spec{Publish: "echo out; echo err >&2; sleep 0.1; echo more"}))
+	require.NoError(t, err)
+	assert.Equal(t, task.PublishDone, done.State, done.Message)
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
 
 func TestACommandThatIsCutShortIsInDoubt(t *testing.T) {
 	t.Parallel()
