@@ -116,6 +116,17 @@ func executable() string {
 	return path
 }
 
+// isLong says that tests may take what .ci/run has: half a minute of waiting, or a
+// second build of everything.
+func isLong() bool { return os.Getenv("SBX_TEST_LONG") != "" }
+
+func long(t *testing.T) {
+	t.Helper()
+	if !isLong() {
+		t.Skip("SBX_TEST_LONG is not set: .ci/run sets it")
+	}
+}
+
 // condition knows what the scripts may ask of the machine.
 func condition(name string) (bool, error) {
 	switch name {
@@ -126,7 +137,7 @@ func condition(name string) (bool, error) {
 	case "mounts":
 		return mayMount(), nil
 	case "long":
-		return os.Getenv("SBX_TEST_LONG") != "", nil
+		return isLong(), nil
 	case "postgres":
 		return os.Getenv("SBX_TEST_POSTGRES") != "", nil
 	}

@@ -16,6 +16,7 @@ import (
 // changes are laid over the checkout, and the package is tested.
 func TestGuideToACommandLeadsToGreen(t *testing.T) {
 	t.Parallel()
+	long(t)
 	goTool(t)
 	overlay := layOver(t, page(t, "docs/ADDING-A-COMMAND.md"))
 	out := mustGo(t, "test", "-v", "-overlay", overlay, "-run", "^TestCount|^TestEvery.*/.*count|^TestEveryVerbIsListed", "./internal/commands")
@@ -28,6 +29,7 @@ func TestGuideToACommandLeadsToGreen(t *testing.T) {
 // has no folder on disk, so its test is built first and run elsewhere.
 func TestGuideToAProviderLeadsToGreen(t *testing.T) {
 	t.Parallel()
+	long(t)
 	goTool(t)
 	overlay := layOver(t, page(t, "docs/ADDING-A-PROVIDER.md"))
 	binary := filepath.Join(t.TempDir(), "folder.test")

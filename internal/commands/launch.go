@@ -133,7 +133,7 @@ func (l *launching) with(ctx context.Context, spec task.Spec, do func(context.Co
 	if err != nil {
 		return err
 	}
-	return l.d.withTasks(ctx, TaskParts{Fleet: f, Secret: l.secret, Notice: l.p.Note, BudgetMB: l.o.budgetMB}, func(st store.Store, options task.Options) error {
+	return l.d.withTasks(ctx, TaskParts{Fleet: f, Secret: l.secret, Notice: l.p.Note, BudgetMB: l.o.budgetMB}, func(_ store.Store, options task.Options) error {
 		l.d.sweepTasks(ctx, l.p, options)
 		return do(ctx, options)
 	})

@@ -111,7 +111,7 @@ func (d *Deps) settleTasks(ctx context.Context, p *output.Printer) {
 	}
 	f, err := d.Only(ctx)
 	if err == nil {
-		err = d.withTasks(ctx, TaskParts{Fleet: f, Notice: p.Note}, func(st store.Store, o task.Options) error {
+		err = d.withTasks(ctx, TaskParts{Fleet: f, Notice: p.Note}, func(_ store.Store, o task.Options) error {
 			d.sweepTasks(ctx, p, o)
 			return nil
 		})

@@ -41,6 +41,9 @@ func newPace(perSecond float64, burst int) *pace {
 	return &pace{bucket: rate.NewLimiter(rate.Limit(perSecond), burst), start: rate.Limit(perSecond), burst: burst}
 }
 
+// lastMoment is how long before its deadline a request has no more time anyhow.
+const lastMoment = 100 * time.Millisecond
+
 // turn waits until a request may be sent.
 func (c *Client) turn(ctx context.Context, r Request) error {
 	err := c.pace.bucket.Wait(ctx)
@@ -50,7 +53,12 @@ func (c *Client) turn(ctx context.Context, r Request) error {
 	case ctx.Err() != nil:
 		return c.broken(ctx, r, err)
 	}
-	// The limiter refuses at once what would outlast the deadline of ctx.
+	// The limiter refuses at once what would outlast the deadline of ctx. So short before
+	// it, it is the deadline that ends the request, and no pace of the API.
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < lastMoment {
+		<-ctx.Done()
+		return c.broken(ctx, r, ctx.Err())
+	}
 	return fault.New(fault.KindUnavailable, "the pace that the API allows (%.1f requests per second) leaves no time for this one", c.pace.bucket.Limit()).
 		At(c.o.Profile, r.Op).WithHint("it throttles: do less at a time, or allow more time")
 }

@@ -70,6 +70,11 @@ func TestThePaceHasAFloor(t *testing.T) {
 		assert.NotEmpty(t, fault.HintOf(err))
 		_, err = c.Stream(ctx, httpx.Request{Op: "get a"})
 		require.ErrorContains(t, err, "the pace that the API allows")
+
+		last, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		_, err = c.Do(last, httpx.Request{Op: "get a", Once: true})
+		assert.Equal(t, fault.KindTimeout, fault.KindOf(err), "its time was over anyhow: %v", err)
 	})
 }
 
