@@ -79,6 +79,9 @@ func resume(ctx context.Context, d *Deps, p *output.Printer, word string, comman
 	}
 	l.schema = "sbx.resume/v1"
 	return l.with(ctx, spec, func(ctx context.Context, options task.Options) error {
+		if !options.Reaches(from.Kept.Ref, from.Kept.Host) {
+			return fault.New(fault.KindRefused, "%s runs on the host %s", from.Kept.Ref, from.Kept.Host).WithHint("resume it there")
+		}
 		return l.one(ctx, options, spec, from.ID)
 	})
 }

@@ -186,7 +186,7 @@ func (r *Runner) assign(ctx context.Context, t Task, a Attempt, recreated bool) 
 				WithHint("give it less with --memory, or raise the budget")
 		}
 		err = r.guarded(ctx, t, t.deadline(), func(ctx context.Context) error {
-			if err := r.waits(ctx, t, "memory_budget"); err != nil {
+			if err := r.waits(ctx, t, waitsForBudget); err != nil {
 				return err
 			}
 			if !pause(ctx, budgetLook) {

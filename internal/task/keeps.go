@@ -195,11 +195,17 @@ func (o Options) endKept(ctx context.Context, t Task) error {
 	return nil
 }
 
+// Reaches says that this host can see what was kept on a host: of a profile whose
+// sandboxes live on the host that made them only an sbx there can.
+func (o Options) Reaches(ref sandbox.Ref, host string) bool {
+	return o.Bound == nil || host == "" || host == o.Owner.Host || !o.Bound(ref.Provider)
+}
+
 // due says whether a listed sandbox is to be ended here, or else need not be
 // remembered any more.
 func (o Options) due(ctx context.Context, e listed) (end, forget bool) {
-	if o.Bound != nil && e.Host != "" && e.Host != o.Owner.Host && o.Bound(e.ref.Provider) {
-		return false, false // only an sbx of its host can see it
+	if !o.Reaches(e.ref, e.Host) {
+		return false, false
 	}
 	if e.Claimed.IsZero() {
 		return !e.waits() || o.dead(e.Owner), false

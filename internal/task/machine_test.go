@@ -233,7 +233,7 @@ func TestReservations(t *testing.T) {
 		want int64
 	}{
 		"pending": {pending(), 0}, "stopped before it began": {after(pending(), stops), 0}, "assigned": {assigned(), 64},
-		"running": {running(), 64}, "waiting": {waiting(), 64}, "stopping": {stopping(), 64}, "over": {over(), 0},
+		"running": {running(), 64}, "waiting": {waiting(), 64}, "waiting for more": {after(waiting(), func(t *Task) error { return t.Wait(waitsForBudget) }), 0}, "stopping": {stopping(), 64}, "over": {over(), 0},
 	} {
 		c.task.Spec.MemoryBytes = 64 * sandbox.MiB
 		assert.Equal(t, c.want, c.task.reserved(), name)

@@ -120,3 +120,25 @@ func TestWorkIsWhatIsDoneAndNotHow(t *testing.T) {
 		assert.NotEqual(t, base().Work(), s.Work(), name)
 	}
 }
+
+// TestTwoThatNeedMoreDoNotWaitForEachOther: what ran out of memory holds none while it
+// waits for more than there is.
+func TestTwoThatNeedMoreDoNotWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, s *sim) {
+		t.Helper()
+		spec := plain()
+		spec.MemoryBytes = limitMB / 2 * sandbox.MiB
+		grows := []program{works(5*time.Second, sandbox.ClassOOM), works(5*time.Second, sandbox.ClassOK)}
+		_, one := s.begin("t-1", spec, grows...)
+		_, two := s.begin("t-2", spec, grows...)
+		require.NoError(t, <-one)
+		require.NoError(t, <-two)
+		for _, id := range []string{"t-1", "t-2"} {
+			now := s.now(t, id)
+			assert.Equal(t, task.Completed, now.State, now.Refused)
+			assert.EqualValues(t, limitMB, now.Last().MemoryMB)
+		}
+		assert.Less(t, time.Since(s.began), 2*time.Minute, "not by its deadline")
+	})
+}
