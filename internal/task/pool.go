@@ -23,7 +23,6 @@ import (
 // that its process is dead.
 type Pool struct {
 	o     Options
-	list  *KeepList
 	ahead int
 
 	mu     sync.Mutex
@@ -52,7 +51,7 @@ func NewPool(ctx, life context.Context, o Options, ahead int, specs []Spec) *Poo
 	o.Ear = nil
 	on, off := context.WithCancel(ctx)
 	return &Pool{
-		o: o, list: o.Keeps, ahead: ahead, wanted: slices.DeleteFunc(slices.Clone(specs), func(s Spec) bool { return !o.Warms(s) }),
+		o: o, ahead: ahead, wanted: slices.DeleteFunc(slices.Clone(specs), func(s Spec) bool { return !o.Warms(s) }),
 		ready: map[string][]sandbox.Ref{}, making: map[string]int{}, broken: map[string]bool{}, life: life, on: on, off: off,
 	}
 }
@@ -109,7 +108,7 @@ func (p *Pool) take(ctx context.Context, t Task, place string) (sandbox.Ref, boo
 		if !some {
 			return ref, false, nil
 		}
-		mine, err := p.list.Claim(ctx, ref, t.ID)
+		mine, err := p.o.Keeps.Claim(ctx, ref, t.ID)
 		if err != nil {
 			return ref, false, err
 		}
@@ -217,7 +216,7 @@ func (p *Pool) Close(ctx context.Context) error {
 		left = append(left, some...)
 	}
 	for _, ref := range left {
-		if _, err := p.list.Release(ctx, ref); err != nil {
+		if _, err := p.o.Keeps.Release(ctx, ref); err != nil {
 			return fault.New(fault.KindUnverified, "what was made ahead and not used could not be given back: %w", err).WithHint("the next sbx ends it")
 		}
 	}
