@@ -32,7 +32,9 @@ func exitCodesPage() string {
 		}
 		fmt.Fprintf(&b, "| %d | %s | %s | %s |\n", row.Code, code(string(row.Kind)), row.Meaning, later)
 	}
-	b.WriteString("\nThe kind also stands in the `errors` of every JSON document.\n\n" +
+	b.WriteString("\nThe kind also stands in the `errors` of every JSON document. A command line that is\n" +
+		"refused before there is one (a wrong flag, a file of tasks with mistakes) says so on\n" +
+		"stderr, as `{\"error\":{...},\"exit_code\":2}`.\n\n" +
 		"`sbx exec` gives the program's own code, 128+n for a death by signal n. A check\n" +
 		"with `-o nagios` gives 0, 1, 2 or 3 as monitoring plugins do.\n")
 	return b.String()

@@ -95,10 +95,13 @@ func (r room) Free(ctx context.Context, profile string, mb int64) error {
 }
 
 // owner is this process as the owner of tasks.
-func (a *app) owner() task.Owner {
+func (a *app) owner() task.Owner { return a.ownerOf(a.process.PID) }
+
+// ownerOf is a process of this machine, that this one has started, as an owner.
+func (a *app) ownerOf(pid int) task.Owner {
 	return task.Owner{
-		Host: a.process.Host, PID: a.process.PID, Birth: local.Birth(a.process.PID),
-		Who: fmt.Sprintf("%s@%s (pid %d)", a.process.User(), a.process.Host, a.process.PID),
+		Host: a.process.Host, PID: pid, Birth: local.Birth(pid),
+		Who: fmt.Sprintf("%s@%s (pid %d)", a.process.User(), a.process.Host, pid),
 	}
 }
 
@@ -110,26 +113,27 @@ func (a *app) alive(o task.Owner) sandbox.Verdict {
 	return local.Lives(o.PID, o.Birth)
 }
 
-// background starts this binary again as the runner of a task. What it says goes to
-// a file of the state directory.
-func (a *app) background(_ context.Context, id string, order []byte) error {
+// background starts this binary again as the runner of a task, and says as which owner.
+// What it says goes to a file of the state directory.
+func (a *app) background(_ context.Context, id string, order []byte) (task.Owner, error) {
 	self, err := self()
 	if err != nil {
-		return err
+		return task.Owner{}, err
 	}
 	dir, err := a.stateFile("tasks")
 	if err != nil {
-		return err
+		return task.Owner{}, err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
+		return task.Owner{}, err
 	}
 	log, err := os.OpenFile(filepath.Join(dir, id+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return err
+		return task.Owner{}, err
 	}
 	defer log.Close() // the runner has its own
-	return a.process.Background(self, append(a.inherited(), commands.RunnerVerb), string(order), log)
+	pid, err := a.process.Background(self, append(a.inherited(), commands.RunnerVerb), string(order), log)
+	return a.ownerOf(pid), err
 }
 
 // self is a path to this binary that works after the file was replaced.

@@ -82,6 +82,11 @@ func (l *launching) crewed(ctx context.Context, jobs []job, do func(context.Cont
 	if err != nil {
 		return err
 	}
+	for _, j := range jobs {
+		if err := f.Vet(j.spec.Provider, j.full); err != nil {
+			return fault.Placed(err, "", j.place)
+		}
+	}
 	c := &crew{l: l, parts: TaskParts{Fleet: f, Notice: l.p.Note, BudgetMB: l.o.budgetMB}, stop: ctx.Done(), pushing: map[string]task.Options{}}
 	for _, j := range jobs {
 		c.width = max(c.width, len(output.EscapeLine(j.label)))

@@ -17,6 +17,7 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/publish"
+	"sbx/internal/sandbox"
 	"sbx/internal/task"
 )
 
@@ -30,6 +31,8 @@ type job struct {
 	spec   task.Spec
 	env    []string
 	secret publish.Target
+	full   sandbox.Spec // what is asked of the provider
+	place  string       // in the file; "" = in none
 }
 
 // batchFile is a file of tasks, read and checked.
@@ -108,7 +111,7 @@ func (l *launching) job(ctx context.Context, e config.TaskEntry, dir string) (jo
 	if err != nil {
 		return job{}, err
 	}
-	return job{key: e.Key, work: spec.Work(), spec: spec, env: one.box.Env, secret: one.secret}, nil
+	return job{key: e.Key, work: spec.Work(), spec: spec, env: one.box.Env, secret: one.secret, full: one.full, place: e.Place}, nil
 }
 
 // ofBatch are the flags that say how a batch is run, not what a task of it is.

@@ -33,7 +33,7 @@ func (l *launching) compare(ctx context.Context) error {
 		if err != nil {
 			return l.refused(err)
 		}
-		jobs = append(jobs, job{seq: i + 1, label: name, spec: spec, env: l.box.Env})
+		jobs = append(jobs, job{seq: i + 1, label: name, spec: spec, env: l.box.Env, full: one.full})
 	}
 	err := l.crewed(ctx, jobs, func(ctx context.Context, c *crew) error {
 		c.tabled = true

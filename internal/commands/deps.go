@@ -75,7 +75,7 @@ type Deps struct {
 	PushTarget func(ctx context.Context, text string) (publish.Target, error)
 	// Background starts this binary again as the runner of a task, which outlives this
 	// process. The order goes through a pipe: it holds values that are never kept.
-	Background func(ctx context.Context, id string, order []byte) error
+	Background func(ctx context.Context, id string, order []byte) (task.Owner, error)
 	// Began is told when a verb starts: what fails before is a wrong use.
 	Began func()
 

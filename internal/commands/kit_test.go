@@ -169,9 +169,9 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 		Tasks:       func(_ context.Context, parts TaskParts) (task.Options, error) { return b.tasks(p, parts), nil },
 		Alive:       func(task.Owner) sandbox.Verdict { return sandbox.Unknown },
 		PushTarget:  func(_ context.Context, text string) (publish.Target, error) { return publish.ParseTarget(text) },
-		Background: func(_ context.Context, id string, order []byte) error {
+		Background: func(_ context.Context, id string, order []byte) (task.Owner, error) {
 			b.background = append(b.background, id+" "+string(order))
-			return nil
+			return task.Owner{Host: "h", PID: 7, Who: "its runner"}, nil
 		},
 		Lock: func(ctx context.Context, h lock.Holder, wait time.Duration) (context.Context, func() error, error) {
 			l, err := lock.Take(ctx, filepath.Join(b.home, "cleanup.lock"), h, wait)

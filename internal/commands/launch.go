@@ -104,6 +104,7 @@ type launching struct {
 	box    sandbox.Spec   // what the flags of create say, with the values of the environment
 	secret publish.Target // with its credentials
 	kept   sandbox.Ref    // what a resume goes on in
+	full   sandbox.Spec   // box with the sizes that the configuration gives
 
 	said    map[string]bool           // what was said once for all tasks
 	configs map[string]*config.Config // by the flags that make a difference
@@ -132,6 +133,11 @@ func (l *launching) with(ctx context.Context, spec task.Spec, do func(context.Co
 	f, err := l.d.Only(ctx, places...)
 	if err != nil {
 		return err
+	}
+	if spec.Sandbox.ID == "" && len(l.full.Command) > 0 { // else nothing is made, or it was vetted before
+		if err := f.Vet(spec.Provider, l.full); err != nil {
+			return err
+		}
 	}
 	return l.d.withTasks(ctx, TaskParts{Fleet: f, Secret: l.secret, Notice: l.p.Note, BudgetMB: l.o.budgetMB}, func(_ store.Store, options task.Options) error {
 		l.d.sweepTasks(ctx, l.p, options)
@@ -184,12 +190,15 @@ func (l *launching) one(ctx context.Context, options task.Options, spec task.Spe
 	}
 	mine := added
 	if !added {
+		if t.State.Over() {
+			l.p.Note("task " + t.ID + " had ended before; another --key launches it anew")
+		}
 		if t, mine, err = l.join(ctx, options, t, l.o.detach); err != nil || t.State.Over() {
 			return l.finished(t, err)
 		}
 	}
 	if l.o.detach {
-		return l.detached(ctx, t, mine)
+		return l.detached(ctx, options.Ledger, t, mine)
 	}
 	ear := newEar(l.p)
 	options.Ear = ear

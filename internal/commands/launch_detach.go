@@ -15,26 +15,33 @@ import (
 // order is what a background runner is told through a pipe: values of the
 // environment are in it, so it is never kept.
 type order struct {
-	Task     string   `json:"task"`
-	Env      []string `json:"env"`
-	Push     string   `json:"push"` // with its credentials
-	BudgetMB int64    `json:"budget_mb"`
-	Joblog   string   `json:"joblog"`
+	Task     string     `json:"task"`
+	From     task.Owner `json:"from"` // who gives it
+	Env      []string   `json:"env"`
+	Push     string     `json:"push"` // with its credentials
+	BudgetMB int64      `json:"budget_mb"`
+	Joblog   string     `json:"joblog"`
 }
 
 // RunnerVerb is the hidden verb of a background runner.
 const RunnerVerb = "run-task"
 
 // detached hands a task to a process of its own, and prints its id.
-func (l *launching) detached(ctx context.Context, t task.Task, added bool) error {
-	if added {
-		raw, err := json.Marshal(order{Task: t.ID, Env: l.box.Env, Push: l.o.push, BudgetMB: l.o.budgetMB, Joblog: l.o.joblog})
+func (l *launching) detached(ctx context.Context, ledger task.Ledger, t task.Task, mine bool) error {
+	if mine {
+		raw, err := json.Marshal(order{Task: t.ID, From: t.Owner, Env: l.box.Env, Push: l.o.push, BudgetMB: l.o.budgetMB, Joblog: l.o.joblog})
 		if err != nil {
 			return err
 		}
-		if err := l.d.Background(ctx, t.ID, raw); err != nil {
+		from := t.Owner
+		runner, err := l.d.Background(ctx, t.ID, raw)
+		if err != nil {
 			return fault.New(fault.KindLauncher, "the background runner of task %s could not be started: %w", t.ID, err).
 				WithHint("`sbx stop %s` ends the task; without --detach it runs here", t.ID)
+		}
+		// From here on nobody takes it for one that a dead process has left.
+		if t, err = ledger.Change(ctx, t.ID, func(n *task.Task) error { return n.Hand(from, runner) }); err != nil {
+			return err
 		}
 	}
 	return output.ShowItem(l.p, output.ItemSpec[taskRow]{
@@ -76,7 +83,7 @@ func runTask(ctx context.Context, d *Deps, p *output.Printer) error {
 		}
 	}
 	return l.with(ctx, t.Spec, func(ctx context.Context, options task.Options) error {
-		t, err := options.Ledger.Change(ctx, o.Task, func(n *task.Task) error { return n.Adopt(options.Owner, true) })
+		t, err := options.Ledger.Change(ctx, o.Task, func(n *task.Task) error { return n.Adopt(options.Owner, n.Owner == o.From || n.Owner == options.Owner) })
 		if err != nil {
 			return err
 		}

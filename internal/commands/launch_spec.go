@@ -23,12 +23,14 @@ func (l *launching) spec(ctx context.Context) (task.Spec, error) {
 		return task.Spec{}, err
 	}
 	size := run.Size(target)
-	spec := specOf(target.Name, size.Fill(l.box))
+	l.full = size.Fill(l.box)
+	spec := specOf(target.Name, l.full)
 	if open := size.Open(); len(open) > 0 && !target.Here && l.box.Template == "" && l.box.Snapshot == "" {
 		l.once(l.p.Note, "nobody has said how much "+strings.Join(open, " and ")+" it gets: the provider decides")
 	}
 	if target.Here {
 		spec.Workdir = l.d.absolute(spec.Workdir) // the task may be gone on with from another folder
+		l.full.Workdir = spec.Workdir
 	}
 	if err := l.limits(&spec, run); err != nil {
 		return spec, err

@@ -17,8 +17,11 @@ const evidenceLines = 3
 // is and by what, what sbx did about it, and what is left. Each is one line.
 func (r taskRow) failure() []string {
 	a := r.Last()
-	if r.State == task.Completed || a == nil || a.Exit == nil {
+	if r.State == task.Completed || a == nil {
 		return nil
+	}
+	if a.Exit == nil {
+		return r.left(nil)
 	}
 	lines := []string{"likely cause: " + r.causeWords()}
 	blamed := a.Exit.Cause != sandbox.CauseNone && a.Exit.Cause != sandbox.CauseUnknown
@@ -30,6 +33,11 @@ func (r taskRow) failure() []string {
 	if a.Retry != nil && !a.Retry.Again && a.Retry.Why != "" {
 		lines = append(lines, "not tried again: "+a.Retry.Why)
 	}
+	return r.left(lines)
+}
+
+// left adds whether anything is.
+func (r taskRow) left(lines []string) []string {
 	if r.VerifiedAt.IsZero() {
 		return append(lines, "not seen to be gone yet: the next sbx goes on with it")
 	}

@@ -24,7 +24,7 @@ func taskSummary() []output.Column[taskRow] {
 		{Name: "key", Level: output.Wide, Value: func(r taskRow) any { return textOrNil(r.Key) }},
 		{Name: "state", Value: func(r taskRow) any { return string(r.State) }, Tone: taskRow.tone},
 		{Name: "phase", Value: func(r taskRow) any { return textOrNil(string(r.Phase)) }},
-		{Name: "stop_reason", Head: "WHY", Value: func(r taskRow) any { return textOrNil(string(r.Reason)) }},
+		{Name: "stop_reason", Head: "WHY", Value: func(r taskRow) any { return textOrNil(string(r.Reason)) }, Text: taskRow.why},
 		{Name: "pending_reason", Head: "WAITS FOR", Value: func(r taskRow) any { return textOrNil(r.Waits) }},
 		{Name: "provider", Value: func(r taskRow) any { return r.place() }},
 		{Name: "sandbox", Value: func(r taskRow) any { return r.sandbox() }, Spare: true},
@@ -85,6 +85,14 @@ func (r taskRow) tone() output.Tone {
 	case task.Pending, task.Assigned, task.Running:
 	}
 	return output.Plain
+}
+
+// why is the reason of a stop; of a task that nobody goes on with, that.
+func (r taskRow) why() string {
+	if !r.State.Over() && r.alive == sandbox.False {
+		return "runner died"
+	}
+	return cmp.Or(string(r.Reason), "-")
 }
 
 func (r taskRow) place() any {

@@ -30,6 +30,19 @@ func (f *Fleet) Admit(ctx context.Context, profile string, memoryBytes int64) er
 	return err
 }
 
+// Vet asks whether a sandbox could ever start on a profile; nil also where the provider
+// cannot know, or could not be opened: the create says why.
+func (f *Fleet) Vet(profile string, spec sandbox.Spec) error {
+	m, err := f.member(profile)
+	if err != nil {
+		return err
+	}
+	if v, ok := providers.As[providers.Vetter](m.Provider); ok {
+		return v.Vet(spec)
+	}
+	return nil
+}
+
 // Labelled reads every sandbox of one profile that carries all of these labels,
 // exactly, whatever its state except ended. It is complete or an error, never a
 // part. No labels are fault.KindUsage: that would be everything. A profile that

@@ -1,6 +1,11 @@
 package output
 
-import "sbx/internal/fault"
+import (
+	"cmp"
+	"errors"
+
+	"sbx/internal/fault"
+)
 
 // ItemSpec says how one object of type T is shown.
 type ItemSpec[T any] struct {
@@ -25,6 +30,9 @@ func ShowItemAs[T any](p *Printer, spec ItemSpec[T], item T, verdict error, errs
 	if spec.Aside != nil && p.aside() {
 		for _, line := range spec.Aside(item) {
 			p.Note(line)
+		}
+		if err := p.screen.flush(); err != nil && !errors.Is(err, ErrClosed) { // of what a program has said
+			return cmp.Or(verdict, err)
 		}
 		return verdict
 	}

@@ -121,6 +121,13 @@ type Admitter interface {
 	Admit(ctx context.Context, memoryBytes int64) error
 }
 
+// Vetter says before anything is made what could never start, where that can be known.
+type Vetter interface {
+	// Vet is fault.KindUsage or fault.KindUnsupported for a spec that Create would refuse
+	// at any time.
+	Vet(spec sandbox.Spec) error
+}
+
 // Commander runs a command inside a running sandbox.
 type Commander interface {
 	// Exec returns how the command ended. An error means that it could not be

@@ -31,7 +31,7 @@ func CollectMeaning(code int) string {
 	case CollectNoGit:
 		return "the sandbox has no git"
 	case CollectNoRepository:
-		return "the work directory is in no git repository"
+		return "the work directory is in no git repository (it is the sandbox's own folder, unless --workdir names another)"
 	case CollectNoCommit:
 		return "the repository has no commit"
 	case CollectNothing:

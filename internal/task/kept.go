@@ -81,7 +81,7 @@ func (r *Runner) claim(ctx context.Context, t Task, ref sandbox.Ref) (bool, erro
 	}
 	mine, err := patiently(ctx, func() (bool, error) { return r.o.Keeps.Claim(ctx, ref, t.ID) })
 	if err == nil && !mine {
-		r.say("a new sandbox is made: somebody else goes on in " + ref.String() + ", or its time is over")
+		r.say("a new sandbox is made: " + ref.String() + " was used, somebody else goes on in it, or its time is over")
 	}
 	return mine, err
 }

@@ -117,6 +117,16 @@ func (t *Task) Hold(o Owner) error {
 	return nil
 }
 
+// Hand gives a task to the process that was started to go on with it, unless that has
+// taken it already.
+func (t *Task) Hand(from, to Owner) error {
+	if t.State.Over() || t.Owner != from {
+		return errNothing
+	}
+	t.take(to)
+	return nil
+}
+
 // Wait notes why a task has not begun.
 func (t *Task) Wait(why string) error {
 	switch {

@@ -677,13 +677,17 @@ func TestNothingIsKeptOfWhatIsOver(t *testing.T) {
 				_, over := s.begin("t-1", spec, works(5*time.Second, sandbox.ClassOK))
 				if c.doom != "" {
 					s.rest(40 * time.Second)
-					require.NotEmpty(t, kept)
+					s.mu.Lock()
+					assert.NotEmpty(t, kept)
+					s.mu.Unlock()
 					require.NoError(t, errors.Join(s.stop("t-1")))
 				}
 				if err := <-over; !c.deadly {
 					require.NoError(t, err)
 				}
 				assert.Equal(t, c.want, s.now(t, "t-1").State)
+				s.mu.Lock()
+				defer s.mu.Unlock()
 				assert.True(t, collected)
 				assert.Empty(t, kept)
 			})

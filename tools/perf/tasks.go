@@ -20,7 +20,7 @@ type errand struct {
 func errands() []errand {
 	return []errand{
 		{"100 tasks of `sleep 0.2`", "sleep 0.2", 100},
-		{"32 tasks of `sleep 2`", "sleep 2", 32},
+		{"100 tasks of `sleep 2`", "sleep 2", 100},
 		{"20 tasks that count to 300,000", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done", 20},
 	}
 }

@@ -47,6 +47,17 @@ func (c *Client) Admit(ctx context.Context, memoryBytes int64) error {
 		WithHint("wait, end sandboxes that nobody needs (`sbx ls --provider %s --sort age`), or ask for less memory", c.name)
 }
 
+// fits refuses a size that this machine never has free.
+func (c *Client) fits(memoryBytes int64) error {
+	for _, r := range look(cgroup.Roots{Proc: "/proc", Owner: c.store.Owner()}).rooms {
+		if most := r.total - r.kept(); memoryBytes > most {
+			return fault.Usage("%s is wanted, and of %s %s no sandbox gets more than %s", sizeText(memoryBytes), r.whose, sizeText(r.total), sizeText(most)).
+				At(c.name, "create").WithHint("give it less with --memory")
+		}
+	}
+	return nil
+}
+
 // checkAdmission says for doctor whether a sandbox of the default size may start
 // now, and what of that cannot be known.
 func (c *Client) checkAdmission() []providers.Check {

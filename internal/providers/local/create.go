@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/providers"
 	"sbx/internal/providers/local/record"
 	"sbx/internal/providers/local/wire"
 	"sbx/internal/sandbox"
@@ -66,6 +67,19 @@ func (c *Client) launch(ctx context.Context, order wire.Order, lock *os.File) (w
 	c.deps.Notice(c.name + ": no systemd scope could be had: " + err.Error())
 	order.InScope = false
 	return c.supervise(ctx, order, lock)
+}
+
+var _ providers.Vetter = (*Client)(nil)
+
+// Vet is providers.Vetter's.
+func (c *Client) Vet(spec sandbox.Spec) error {
+	if err := c.check(spec); err != nil {
+		return err
+	}
+	if _, err := c.wrap(spec, "vet"); err != nil {
+		return err
+	}
+	return c.fits(or(spec.MemoryBytes, c.defaults.memoryBytes))
 }
 
 // check refuses what could never start, before anything is made.
