@@ -6,5 +6,6 @@ import "sbx/internal/providers"
 
 // checkAdmission has nothing to say: what is free is not known here.
 func (c *Client) checkAdmission() []providers.Check { return nil }
+
 // fits refuses nothing: what this machine has is not known here.
 func (c *Client) fits(int64) error { return nil }
