@@ -116,17 +116,6 @@ func executable() string {
 	return path
 }
 
-// isLong says that tests may take what .ci/run has: half a minute of waiting, or a
-// second build of everything.
-func isLong() bool { return os.Getenv("SBX_TEST_LONG") != "" }
-
-func long(t *testing.T) {
-	t.Helper()
-	if !isLong() {
-		t.Skip("SBX_TEST_LONG is not set: .ci/run sets it")
-	}
-}
-
 // condition knows what the scripts may ask of the machine.
 func condition(name string) (bool, error) {
 	switch name {

@@ -12,6 +12,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// isLong says that tests may take what .ci/run has: half a minute of waiting, or a
+// second build of everything.
+func isLong() bool { return os.Getenv("SBX_TEST_LONG") != "" }
+
+func long(t *testing.T) {
+	t.Helper()
+	if !isLong() {
+		t.Skip("SBX_TEST_LONG is not set: .ci/run sets it")
+	}
+}
+
 // TestGuideToACommandLeadsToGreen does what the guide says: its files and
 // changes are laid over the checkout, and the package is tested.
 func TestGuideToACommandLeadsToGreen(t *testing.T) {
