@@ -106,7 +106,7 @@ func TestAPushUnderWayIsHeldBack(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, os.WriteFile(filepath.Join(h.dir, "real"), []byte(git), 0o600))
 			require.NoError(t, os.Mkdir(filepath.Join(h.dir, "bin"), 0o700))
-			require.NoError(t, os.WriteFile(filepath.Join(h.dir, "bin", "git"), []byte(slowGit), 0o700))
+			require.NoError(t, writeProgram(filepath.Join(h.dir, "bin", "git"), slowGit))
 			ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer stop()
 			cmd := h.command(ctx, nil, h.run(true)...)
@@ -153,4 +153,12 @@ func TestAFrozenPublisherGoesOn(t *testing.T) {
 			assert.Equal(t, 11, code, out)
 		})
 	}
+}
+
+// writeProgram writes an executable file. No fork may happen while it is open: the
+// child would hold it open for writing, and nobody could run it ("text file busy").
+func writeProgram(path, text string) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(path, []byte(text), 0o700)
 }

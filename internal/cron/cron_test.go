@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -17,8 +18,12 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
+// write writes a file. No fork may happen while it is open: the child would hold it
+// open for writing, and a program nobody could run ("text file busy").
 func write(t *testing.T, path, text string, mode os.FileMode) {
 	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	require.NoError(t, os.WriteFile(path, []byte(text), mode))
 	require.NoError(t, os.Chmod(path, mode))
 }

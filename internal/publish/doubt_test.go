@@ -134,7 +134,7 @@ func (w *world) tattling() (program, pidFile string) {
 	dir := w.t.TempDir()
 	program, pidFile = filepath.Join(dir, "git"), filepath.Join(dir, "pid")
 	script := "#!/bin/sh\ncase \" $* \" in *' push '*) echo $$ >" + pidFile + ".new; mv " + pidFile + ".new " + pidFile + ";; esac\nexec git \"$@\"\n"
-	require.NoError(w.t, os.WriteFile(program, []byte(script), 0o700))
+	require.NoError(w.t, writeProgram(program, script))
 	return program, pidFile
 }
 
@@ -251,7 +251,7 @@ func TestProbeThatIsCutLeavesNothing(t *testing.T) {
 		w.git.Program = filepath.Join(dir, "git")
 		script := "#!/bin/sh\nd=" + dir + "\ncase \" $* \" in\n*' push '*) >$d/pushed;;\n" +
 			"*' ls-remote '*) if [ -e $d/pushed ]; then >$d/looks; exec sleep 60; fi;;\nesac\nexec git \"$@\"\n"
-		require.NoError(t, os.WriteFile(w.git.Program, []byte(script), 0o700))
+		require.NoError(t, writeProgram(w.git.Program, script))
 		interrupt(t, w, gate{reached: filepath.Join(dir, "looks")})
 	})
 	t.Run("when the answer is late", func(t *testing.T) {

@@ -111,7 +111,7 @@ func TestOperatorsConfigurationPushesNothingMore(t *testing.T) {
 	hooks := filepath.Join(home, "hooks")
 	require.NoError(t, os.MkdirAll(hooks, 0o700))
 	for _, name := range []string{"pre-push", "reference-transaction"} {
-		require.NoError(t, os.WriteFile(filepath.Join(hooks, name), []byte("#!/bin/sh\npwd >>"+home+"/ran\n"), 0o700))
+		require.NoError(t, writeProgram(filepath.Join(hooks, name), "#!/bin/sh\npwd >>"+home+"/ran\n"))
 	}
 	p := w.work("t1", "agent/t1")
 	require.NoError(t, os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[core]\n\thooksPath="+hooks+"\n[push]\n\tfollowTags=true\n\tgpgSign=true\n[commit]\n\tgpgSign=true\n"), 0o600))

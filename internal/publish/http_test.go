@@ -149,7 +149,7 @@ func (w *world) traced() (trace string) {
 	dir := w.t.TempDir()
 	trace = filepath.Join(dir, "trace")
 	w.git.Program = filepath.Join(dir, "git")
-	require.NoError(w.t, os.WriteFile(w.git.Program, []byte("#!/bin/sh\nGIT_TRACE="+trace+" exec git \"$@\"\n"), 0o700))
+	require.NoError(w.t, writeProgram(w.git.Program, "#!/bin/sh\nGIT_TRACE="+trace+" exec git \"$@\"\n"))
 	return trace
 }
 

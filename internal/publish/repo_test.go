@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -118,7 +119,7 @@ func (w *world) hook(name, line string) {
 	w.t.Helper()
 	path := filepath.Join(w.remote, "hooks", name)
 	require.NoError(w.t, os.MkdirAll(filepath.Dir(path), 0o700))
-	require.NoError(w.t, os.WriteFile(path, []byte("#!/bin/sh\n"+line+"\n"), 0o700))
+	require.NoError(w.t, writeProgram(path, "#!/bin/sh\n"+line+"\n"))
 }
 
 // empty asserts that nothing is left in the folder for scratch repositories.
@@ -127,4 +128,12 @@ func (w *world) empty() {
 	left, err := os.ReadDir(w.git.Dir)
 	require.NoError(w.t, err)
 	require.Empty(w.t, left, "scratch repositories are removed")
+}
+
+// writeProgram writes an executable file. No fork may happen while it is open: the
+// child would hold it open for writing, and nobody could run it ("text file busy").
+func writeProgram(path, text string) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(path, []byte(text), 0o700)
 }

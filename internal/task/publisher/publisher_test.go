@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -195,7 +196,7 @@ func (d *desk) cutting(line string) (g *publish.Git, cut string) {
 	cut = filepath.Join(dir, "cut")
 	script := "#!/bin/sh\nd='" + dir + "'\ncase \" $* \" in\n*' push '*) >$d/cut; " + line + "; kill -KILL $$;;\n" +
 		"*' ls-remote '*) if [ -e $d/auth ]; then echo 'fatal: Authentication failed' >&2; exit 128; fi;;\nesac\nexec git \"$@\"\n"
-	require.NoError(d.t, os.WriteFile(g.Program, []byte(script), 0o700))
+	require.NoError(d.t, writeProgram(g.Program, script))
 	return g, cut
 }
 
@@ -330,4 +331,12 @@ func TestACommandThatIsCutShortIsInDoubt(t *testing.T) {
 	defer cancel()
 	done, _ := d.publisher().Publish(ctx, d.task(task.Spec{Publish: "sleep 30"}))
 	assert.Equal(t, task.PublishBegun, done.State)
+}
+
+// writeProgram writes an executable file. No fork may happen while it is open: the
+// child would hold it open for writing, and nobody could run it ("text file busy").
+func writeProgram(path, text string) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(path, []byte(text), 0o700)
 }
