@@ -113,17 +113,16 @@ func use(ctx context.Context, o store.Options) error {
 }
 
 // TestManyProcessesOnAFreshFileAndAnOlderOne runs before the tests that run at once:
-// they write too, and what 64 processes may wait for each other is five seconds.
+// they write too, and what these processes may wait for each other is five seconds.
 func TestManyProcessesOnAFreshFileAndAnOlderOne(t *testing.T) { //nolint:paralleltest // see above
 	manyProcesses(t, store.Options{StateDir: t.TempDir() + "/not/there yet"}, 0)
 	manyProcesses(t, olderFile(t), 1)
 }
 
-// manyProcesses starts 64 at once: none fails, one gets the lease, nothing of any
+// manyProcesses starts them at once: none fails, one gets the lease, nothing of any
 // of them is lost, nor of what was there before.
 func manyProcesses(t *testing.T, o store.Options, before int) {
 	t.Helper()
-	const processes = 64
 	assert.Equal(t, "holder of fence 1\n", together(t, o, "use", processes))
 	d := opened(t, o)
 	records, err := d.Records(t.Context(), "")
