@@ -161,10 +161,10 @@ func (t *Task) row() (store.Task, error) {
 }
 
 // reserved is the memory that the task holds of its budget: from before anything is
-// made until all of it is seen to be gone. Who waits for more than there is holds none:
-// two of them would wait for each other.
+// made until all of it is seen to be gone. Who has waited for more than there is holds
+// none: two of them would wait for each other.
 func (t *Task) reserved() int64 {
-	if len(t.Attempts) == 0 || t.State.Over() || t.Waits == waitsForBudget && t.AllGone() {
+	if len(t.Attempts) == 0 || t.State.Over() || t.Yielded && t.AllGone() {
 		return 0
 	}
 	most := t.Spec.MemoryBytes / sandbox.MiB

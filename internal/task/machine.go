@@ -74,7 +74,7 @@ func (t *Task) Assign(o Owner, a Attempt) error {
 		return ErrNotGone
 	}
 	t.take(o)
-	t.State, t.Waits, t.NextAt, t.admits = Assigned, "", time.Time{}, true
+	t.State, t.Waits, t.NextAt, t.Yielded, t.admits = Assigned, "", time.Time{}, false, true
 	if t.DeadlineAt.IsZero() && t.Spec.Limits.Deadline > 0 {
 		t.DeadlineAt = t.ReadAt.Add(t.Spec.Limits.Deadline) // it holds from the first attempt on
 	}
@@ -138,6 +138,7 @@ func (t *Task) Wait(why string) error {
 		return errNothing
 	}
 	t.Waits = why
+	t.Yielded = t.Yielded || why == waitsForBudget
 	return nil
 }
 

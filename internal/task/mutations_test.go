@@ -64,7 +64,7 @@ func mutations() map[string]planted {
 		"the breaker hears twice":             {"after.go", "		r.leaves.Done(ctx, class)\n		r.leaves = Leave{}\n", "		r.leaves.Done(ctx, class)\n", "11:", nil},
 		"a probe is not given back":           {"runner.go", "	defer r.leaveBreaker(ctx)\n", "", "11:", nil},
 		"who has lost a task goes on":         {"runner.go", "return !t.State.Over() && t.Phase != Stopping && t.Owner != r.o.Owner && t.Owner.PID != 0", "return false", "", nil},
-		"memory is given back early":          {"ledger.go", "if len(t.Attempts) == 0 || t.State.Over() || t.Waits", "if len(t.Attempts) == 0 || t.State.Over() || t.Phase == Stopping || t.Waits", "10:", nil},
+		"memory is given back early":          {"ledger.go", "if len(t.Attempts) == 0 || t.State.Over() || t.Yielded", "if len(t.Attempts) == 0 || t.State.Over() || t.Phase == Stopping || t.Yielded", "10:", nil},
 		"the budget has no limit":             {"ledger.go", "	limit := l.LimitMB\n", "	limit := int64(0)\n", "10:", nil},
 		"nobody ends what comes after all":    {"create.go", "switch r.endOne(ctx, a).Outcome {", "switch sandbox.OutcomeVerified {", "5:", nil},
 		"an error means that nothing is made": {"create.go", "Nothing: made.ID == \"\" && definite(err)", "Nothing: made.ID == \"\"", "", nil},

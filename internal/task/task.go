@@ -20,7 +20,8 @@ type Task struct {
 	Verdict State `json:"verdict,omitempty"`
 	// Waits says why it has not begun: "memory_budget", "retry", "breaker".
 	Waits   string    `json:"waits,omitempty"`
-	NextAt  time.Time `json:"next_at,omitzero"` // of the next attempt
+	Yielded bool      `json:"yielded,omitempty"` // its memory is given back until the next attempt
+	NextAt  time.Time `json:"next_at,omitzero"`  // of the next attempt
 	Owner   Owner     `json:"owner,omitzero"`
 	StopBy  string    `json:"stop_by,omitempty"`
 	StopAt  time.Time `json:"stop_at,omitzero"`
