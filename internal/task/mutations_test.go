@@ -93,7 +93,7 @@ func TestPlantedMistakesFit(t *testing.T) {
 }
 
 // TestPlantedMistakesAreCaught shows that the simulation can fail: with each mistake
-// in the source it finds a rule broken within 3,000 seeds. It compiles the room once
+// in the source it finds a rule broken within 20,000 seeds. It compiles the room once
 // for each, so it runs where SBX_MUTATIONS is set.
 func TestPlantedMistakesAreCaught(t *testing.T) {
 	t.Parallel()
@@ -150,7 +150,7 @@ func simulateWith(t *testing.T, m planted) (string, error) {
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, string(out))
 	run := exec.CommandContext(t.Context(), binary, "-test.run", "^TestSimulation$", "-test.timeout", "2m")
-	run.Env = append(os.Environ(), "SBX_SEEDS=3000", "SBX_SEED=")
+	run.Env = append(os.Environ(), "SBX_SEEDS=20000", "SBX_SEED=")
 	out, err = run.CombinedOutput()
 	return string(out), err
 }
