@@ -26,7 +26,9 @@ func rooms() map[string][]string {
 		// ground floor
 		"sandbox": nil,
 		"fault":   nil,
-		"process": nil,
+		// which schedules a simulation plays, for tests alone
+		"schedule": nil,
+		"process":  nil,
 		// pure rules
 		"selector": words,
 		"triage":   words,
