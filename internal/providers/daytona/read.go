@@ -16,6 +16,11 @@ import (
 	"sbx/internal/sandbox"
 )
 
+// CapturesOutput is true for what sbx created, whose program writes into files. Of
+// any other sandbox the log is that of its image's entrypoint: a command that a client
+// started, or a session's, writes elsewhere.
+func (c *Client) CapturesOutput(s sandbox.Sandbox) bool { return s.Labels[sandbox.LabelRun] != "" }
+
 // Logs reads the output of the program that create started, from its files
 // inside; of any other sandbox what its image's entrypoint writes.
 func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter.Seq2[sandbox.LogLine, error] {

@@ -24,6 +24,10 @@ const (
 // readFirst is the way out of a log that went with its session.
 const readFirst = "output is kept only while the session runs: read it before `sbx terminate`"
 
+// CapturesOutput is true: a program is started through the API, which keeps the
+// output of each command, or by sbx, which keeps it in files.
+func (c *Client) CapturesOutput(sandbox.Sandbox) bool { return true }
+
 // Logs reads the output of the program that create started, from its files inside;
 // of any other session the output of its commands, oldest first. The API keeps that
 // by command, without times, and only while the session runs.
