@@ -25,7 +25,9 @@ func hostLog(change ...func(*fake.Seed)) *scene {
 
 func use(percent float64) func(*fake.Seed) {
 	return func(seed *fake.Seed) {
-		seed.Usage = func(at time.Time) sandbox.Usage { return sandbox.Usage{At: at, CPUPercent: &percent, Source: "metrics"} }
+		seed.Usage = func(at time.Time) sandbox.Usage {
+			return sandbox.Usage{At: at, CPUPercent: &percent, Source: "metrics"}
+		}
 	}
 }
 

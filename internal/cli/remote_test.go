@@ -299,10 +299,19 @@ func daytonaWorld(f *daytonatest.Fake) inhabited {
 	return inhabited{f, map[string]func([]string) string{
 		"seed": func(args []string) string {
 			s := daytonatest.Seed{Age: ago(args), Ephemeral: slices.Contains(args, "ephemeral")}
+			for _, word := range args {
+				if task, ok := strings.CutPrefix(word, "task="); ok { // as OmoiOS's spawner labels it
+					s.Labels = map[string]string{"task_id": task, "project": "demo"}
+				}
+			}
 			if slices.Contains(args, "stopped") {
 				s.State = "stopped"
 			}
 			return f.Add(s)
+		},
+		"rests": func([]string) string {
+			f.Change(func(o *daytonatest.Options) { o.Rests = true })
+			return ""
 		},
 		"deaf": func([]string) string { f.Change(func(o *daytonatest.Options) { o.Deaf = true }); return "" },
 		"slow": func([]string) string {

@@ -116,12 +116,11 @@ func (o *Observation) readLogs(m *triage.Matcher) {
 
 // work counts what a control plane knows as activity; a heartbeat is no work.
 func (o *Observation) work() {
-	if last := o.Work.Got.LastWorkAt; last.After(o.Sandbox.LastActivityAt) {
-		o.Sandbox.LastActivityAt = last
-	}
+	basis := sandbox.BasisUnknown
 	if o.Work.Err == nil && !o.Sandbox.State.Ended() {
-		o.Sandbox.ActivityBasis = sandbox.BasisReports
+		basis = sandbox.BasisReports
 	}
+	o.Sandbox = o.Sandbox.WithActivity(o.Work.Got.LastWorkAt, basis)
 }
 
 // SourceErr is why a source that may have seen the sandbox at work could not be
