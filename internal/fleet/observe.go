@@ -58,6 +58,7 @@ func (f *Fleet) Observe(ctx context.Context, s sandbox.Sandbox) Observation {
 	if o.Exit.Got != nil {
 		o.Sandbox.Exit = o.Exit.Got
 	}
+	o.weighProcesses()
 	o.work()
 	o.readLogs(f.matcher())
 	return o
@@ -70,6 +71,7 @@ func (f *Fleet) ObserveLife(ctx context.Context, s sandbox.Sandbox) Observation 
 	var wg sync.WaitGroup
 	f.observeLife(ctx, &o, &wg, tellsRate)
 	wg.Wait()
+	o.weighProcesses()
 	if !o.CapturesOutput && o.Processes.Err != nil && s.State == sandbox.StateRunning {
 		o.Health.Got, o.Health.Err = f.Probe(ctx, s.Ref())
 	}
@@ -92,8 +94,19 @@ func (f *Fleet) observeLife(ctx context.Context, o *Observation, wg *sync.WaitGr
 		return
 	}
 	wg.Go(func() { o.Work.Got, o.Work.Err = f.Activity(ctx, s) })
-	if !o.CapturesOutput && s.State == sandbox.StateRunning {
+	if s.State == sandbox.StateRunning {
 		wg.Go(func() { o.Processes.Got, o.Processes.Err = f.Processes(ctx, s.Ref()) })
+	}
+}
+
+// weighProcesses takes the word of the log back where a program runs whose output is
+// not in it, or where that could not be asked.
+func (o *Observation) weighProcesses() {
+	switch {
+	case errors.Is(o.Processes.Err, errNotAsked), fault.KindOf(o.Processes.Err) == fault.KindUnsupported:
+	case o.Processes.Err != nil, len(o.Processes.Got) > 0:
+		o.CapturesOutput = false
+		o.Sandbox.ActivityBasis = sandbox.BasisUnknown
 	}
 }
 

@@ -99,15 +99,16 @@ type UsageHistoryReader interface {
 	UsageHistory(ctx context.Context, id string, since time.Time) ([]sandbox.Usage, error)
 }
 
-// ProcessLister lists the programs that the provider started in a sandbox and that
-// run. It need not see what those started in turn: an empty list proves nothing.
+// ProcessLister lists the programs that run in a sandbox for other clients than the
+// create of sbx: what they write reaches their client, and is in no log. It need not
+// see what those started in turn: an empty list proves nothing.
 type ProcessLister interface {
 	Processes(ctx context.Context, id string) ([]Process, error)
 }
 
 // Process is one program that runs in a sandbox.
 type Process struct {
-	PID  int64
+	PID  int64 // 0 = not told
 	Args []string
 }
 

@@ -40,7 +40,8 @@ func (p *Provider) UsageHistory(ctx context.Context, id string, since time.Time)
 	return all, nil
 }
 
-// Processes lists the program of a sandbox that runs.
+// Processes lists the commands that run in a sandbox, and with Options.PartialLogs
+// its program.
 func (p *Provider) Processes(ctx context.Context, id string) ([]providers.Process, error) {
 	if _, err := p.request(ctx, OpProcesses, id, 0); err != nil {
 		return nil, err
@@ -54,5 +55,15 @@ func (p *Provider) Processes(ctx context.Context, id string) ([]providers.Proces
 	if b.view(p.o.Now()).State != sandbox.StateRunning {
 		return nil, nil
 	}
-	return []providers.Process{{PID: 1, Args: []string{"program"}}}, nil
+	found := make([]providers.Process, 0, b.execs+1)
+	for range b.execs {
+		if p.lied(LieHidesCommands) {
+			break
+		}
+		found = append(found, providers.Process{Args: []string{"exec"}})
+	}
+	if p.o.PartialLogs {
+		found = append(found, providers.Process{PID: 1, Args: []string{"program"}})
+	}
+	return found, nil
 }

@@ -28,6 +28,27 @@ const readFirst = "output is kept only while the session runs: read it before `s
 // output of each command, or by sbx, which keeps it in files.
 func (c *Client) CapturesOutput(sandbox.Sandbox) bool { return true }
 
+// Processes lists the commands of a running session that have not ended, without
+// sbx's own looks.
+func (c *Client) Processes(ctx context.Context, id string) ([]providers.Process, error) {
+	op := "processes " + id
+	v, err := c.resolve(ctx, op, id)
+	if err != nil || v.session.Status != "running" {
+		return nil, err
+	}
+	var all wireCommands
+	if err := c.get(ctx, op, session(v.session.ID, "cmd"), &all); err != nil {
+		return nil, err
+	}
+	var found []providers.Process
+	for _, w := range all.Commands {
+		if w.ExitCode == nil && !w.probe() {
+			found = append(found, providers.Process{Args: append([]string{w.Name}, w.Args...)})
+		}
+	}
+	return found, nil
+}
+
 // Logs reads the output of the program that create started, from its files inside;
 // of any other session the output of its commands, oldest first. The API keeps that
 // by command, without times, and only while the session runs.

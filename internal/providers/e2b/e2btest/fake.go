@@ -62,6 +62,7 @@ type box struct {
 	events                      []event
 	logs                        []entry
 	closed                      bool // envd does not answer any more
+	cpu                         *float64
 }
 
 type event struct {
