@@ -224,7 +224,7 @@ func (r *command) feed(ctx context.Context) (string, error) {
 
 // kill ends a command and all it has started, for a caller who is gone.
 func (r *command) kill(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killTime)
+	ctx, cancel := guest.CleanupContext(ctx, killTime)
 	defer cancel()
 	_, _, _ = r.look(ctx, guest.Kill(r.tag, 9)) // nobody is left to hear of it
 	r.forget(ctx)

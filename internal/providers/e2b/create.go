@@ -105,7 +105,7 @@ func (c *Client) start(ctx context.Context, id string, spec sandbox.Spec) error 
 
 // undo ends a sandbox whose program could not be started.
 func (c *Client) undo(ctx context.Context, id string, err error) error {
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), httpx.DefaultTimeout)
+	end, cancel := guest.CleanupContext(ctx, httpx.DefaultTimeout)
 	defer cancel()
 	if undone := c.Terminate(end, id, providers.TerminateOptions{Delete: true}); undone != nil {
 		return fault.Placed(fault.New(fault.KindOf(err), "%w; its sandbox %s still runs", err, id).

@@ -166,7 +166,7 @@ func (c *Client) unsettled(err error, name string) error {
 
 // undo deletes a sandbox whose program could not be started.
 func (c *Client) undo(ctx context.Context, id string, err error) error {
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), httpx.DefaultTimeout)
+	end, cancel := guest.CleanupContext(ctx, httpx.DefaultTimeout)
 	defer cancel()
 	if undone := c.Terminate(end, id, providers.TerminateOptions{Delete: true}); undone != nil {
 		return fault.Placed(fault.New(fault.KindOf(err), "%w; its sandbox %s still runs", err, id).WithHint("end it with `sbx terminate %s/%s`", c.name, id), c.name, "create")

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -23,7 +24,8 @@ const secret = "s3cr3t-k3y"
 // small is a provider of three boxes on two pages. Each field is a promise that
 // it breaks.
 type small struct {
-	c *httpx.Client
+	c      *httpx.Client
+	server *wiretest.Server
 
 	lists    func(error) error // of a failed page
 	gets     func(error) error
@@ -33,6 +35,9 @@ type small struct {
 	insists  bool // DELETE is sent again
 	hasty    bool // GET is not
 	waits    bool // Get comes back when it must
+	recurses bool // what cleans up after Exec cleans up after itself
+	lingers  bool // what cleans up after Exec takes its time
+	deaf     bool // a command whose answer did not come has ended well
 }
 
 func honest(err error) error { return err }
@@ -94,10 +99,32 @@ func (p *small) Terminate(ctx context.Context, id string, _ providers.TerminateO
 	return p.ends(err)
 }
 
+// Exec asks for a command, and for its end where its caller leaves before it.
+func (p *small) Exec(ctx context.Context, id string, _ providers.Command) (sandbox.Exit, error) {
+	_, err := p.c.Do(ctx, httpx.Request{Op: "exec", Method: http.MethodPost, Path: httpx.Path("boxes", id, "exec")})
+	if err != nil && ctx.Err() != nil {
+		most := 500 * time.Millisecond
+		if p.lingers {
+			most = 5 * time.Second
+		}
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
+		defer cancel()
+		if p.recurses && end.Err() == nil && len(p.server.Calls("")) < 10*24 { // bounded, so that the test ends
+			return p.Exec(end, id, providers.Command{})
+		}
+		_, _ = p.c.Do(end, httpx.Request{Op: "kill", Method: http.MethodPost, Path: httpx.Path("boxes", id, "exec")})
+	}
+	if p.deaf {
+		err = nil
+	}
+	return sandbox.Exit{}, err
+}
+
 // smallSubject is small before its fake, on two pages of which the first has two
 // boxes.
 func smallSubject(t wiretest.T, p small) wiretest.Subject {
 	s := wiretest.New(t, wiretest.Options{})
+	p.server = s
 	answer := func(v any) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { wiretest.JSON(w, http.StatusOK, v) }
 	}
@@ -107,6 +134,7 @@ func smallSubject(t wiretest.T, p small) wiretest.Subject {
 			wiretest.JSON(w, http.StatusOK, pages[r.URL.Query().Get("token")])
 		}},
 		wiretest.Route{Method: "GET", Path: "/boxes/{id}", Serve: answer("a")},
+		wiretest.Route{Method: "POST", Path: "/boxes/{id}/exec", Serve: answer("ok")},
 		wiretest.Route{Method: "DELETE", Path: "/boxes/{id}", Changes: true, Serve: answer("ok")},
 	)
 	var err error

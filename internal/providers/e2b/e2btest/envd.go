@@ -188,14 +188,18 @@ func (f *Fake) spawn(b *box, req startRequest, s *frames) (*proc, uint32, error)
 			process.Env = append(process.Env, k+"="+v)
 		}
 	}
+	reader, writer := io.Pipe()
 	if req.Stdin {
-		reader, writer := io.Pipe()
 		process.Stdin, p.stdin = reader, writer
 	}
 	run, err := b.machine.Start(process)
 	if err != nil {
 		return nil, pid, err
 	}
+	go func() {
+		<-run.Done()
+		_ = reader.Close() // nobody reads it any more
+	}()
 	p.run = run
 	b.procs[pid] = p
 	b.logs = append(b.logs, entry{f.o.Now(), "process_start"})

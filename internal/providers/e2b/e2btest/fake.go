@@ -36,7 +36,7 @@ type Options struct {
 	// GET is 404 and the host 502, while the VM runs on until its time is over
 	// (E2B API, delete_instance.go). 0 = the node does what it is told.
 	Orphans int
-	Wire       wiretest.Options
+	Wire    wiretest.Options
 }
 
 // NoAnswer as Orphans lets DELETE hang.

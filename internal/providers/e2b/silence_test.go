@@ -1,0 +1,22 @@
+package e2b_test
+
+import (
+	"testing"
+
+	"sbx/internal/providers/e2b/e2btest"
+	"sbx/internal/providers/wiretest"
+	"sbx/internal/sandbox"
+)
+
+// TestSilence: an envd that is stopped takes connections and answers none of them,
+// and so may the API.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	wiretest.RunSilence(t, func(wt wiretest.T) wiretest.Silent {
+		f := e2btest.New(wt, e2btest.Options{})
+		id := f.Add(e2btest.Seed{Metadata: map[string]string{sandbox.LabelRun: "main"}})
+		return wiretest.Silent{Server: f.Server, P: dialled(wt, f), ID: id, Inside: []string{
+			"GET /health", "GET /metrics", "POST /process.Process/Start", "POST /process.Process/Connect", "POST /process.Process/SendSignal",
+		}}
+	})
+}
