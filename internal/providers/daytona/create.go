@@ -32,6 +32,9 @@ func (c *Client) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 	}
 	var made wireSandbox
 	_, err = c.http.JSON(ctx, httpx.Request{Op: "create", Method: http.MethodPost, Path: "/sandbox", JSON: body, Timeout: createTimeout}, &made)
+	if err == nil && made.ID == "" {
+		err = fault.New(fault.KindUnavailable, "the answer names no sandbox").At(c.name, "create")
+	}
 	if err != nil {
 		return sandbox.Sandbox{}, c.unsettled(err, body.Labels[sandbox.LabelNonce])
 	}

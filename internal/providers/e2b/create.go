@@ -28,6 +28,9 @@ func (c *Client) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 	}
 	var made wireSandbox
 	_, err = c.api.JSON(ctx, httpx.Request{Op: "create", Method: http.MethodPost, Path: "/sandboxes", JSON: body, Timeout: createTimeout}, &made)
+	if err == nil && made.SandboxID == "" {
+		err = fault.New(fault.KindUnavailable, "the answer names no sandbox").At(c.name, "create")
+	}
 	if err != nil {
 		return sandbox.Sandbox{}, c.unsettled(err, nonce)
 	}

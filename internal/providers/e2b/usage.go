@@ -40,14 +40,18 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 }
 
 func (c *Client) samples(ctx context.Context, id string) ([]wireMetric, error) {
-	var samples []wireMetric
+	var samples httpx.List[wireMetric]
 	query := url.Values{}
 	if !c.legacy {
 		query.Set("start", strconv.FormatInt(c.now().Add(-window).Unix(), 10))
 		query.Set("end", strconv.FormatInt(c.now().Unix(), 10))
 	}
 	_, err := c.api.JSON(ctx, httpx.Request{Op: "usage " + id, Path: httpx.Path("sandboxes", id, "metrics"), Query: query}, &samples)
-	return samples, err
+	if err != nil {
+		return nil, err
+	}
+	rows, err := samples.Rows()
+	return rows, fault.Placed(err, c.name, "usage "+id)
 }
 
 // sampled reads a sample of either shape: bytes, or Novita's MiB.

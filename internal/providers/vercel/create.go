@@ -143,6 +143,9 @@ func (c *Client) launch(ctx context.Context, w *wireSession, spec sandbox.Spec) 
 		if err := c.get(waiting, "create", session(w.ID), &one); err != nil {
 			return err
 		}
+		if err := providers.About(c.name, "create", w.ID, one.Session.ID); err != nil {
+			return err
+		}
 		*w = one.Session
 	}
 	sh := func(ctx context.Context, text string) ([]byte, int, error) { return c.shell(ctx, w.ID, text, spec.Env) }

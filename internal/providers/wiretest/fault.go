@@ -28,6 +28,8 @@ type Fault struct {
 	// Other is the id that the route sees where Contains, a whole id, stands in its
 	// path: the API answers about another object than was asked for.
 	Other string
+	// Edit changes the body of the route's own answer.
+	Edit func(body []byte) []byte
 	// Late lets the route do its work first: the effect holds, and only the
 	// answer is replaced or lost.
 	Late bool

@@ -57,6 +57,11 @@ func (s *Server) trouble(f *Fault, route Route, w http.ResponseWriter, req *http
 	if f.Late || f.asks() {
 		route.Serve(answer, f.altered(route, req))
 	}
+	if f.Edit != nil {
+		body := f.Edit(bytes.Clone(answer.body.Bytes()))
+		answer.body.Reset()
+		answer.body.Write(body)
+	}
 	if f.Status != 0 {
 		answer = newMemory()
 		answer.header.Set("Content-Type", "application/json")
