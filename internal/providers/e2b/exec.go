@@ -123,7 +123,12 @@ func (r *run) do(ctx context.Context) (sandbox.Exit, error) {
 	case r.end == nil:
 		return sandbox.Exit{}, fault.New(fault.KindUnavailable, "envd ended the stream without an exit").At(r.c.name, r.op())
 	}
-	return r.exit()
+	exit, err := r.exit()
+	if err == nil && r.gaps > 0 {
+		err = fault.New(fault.KindUnavailable, "the connection was lost while it ran: it ended with %s, and what it wrote in between is missing", exit.Raw).At(r.c.name, r.op()).
+			WithHint("envd keeps no output: let the command write to a file, or run it again if that does no harm")
+	}
+	return exit, err
 }
 
 // stream starts the command and reads its stream to the end. taken says that envd

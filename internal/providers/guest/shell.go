@@ -19,12 +19,15 @@ type Shell func(ctx context.Context, text string) (printed []byte, code int, err
 var ErrNoRun = errors.New("sbx has started no program in it")
 
 // Start launches a program. fault.KindUsage for a tag that is in use,
-// fault.KindUnavailable where its start was not seen and it may run.
+// fault.KindUnavailable where its start was not seen and it may run. Only one launch
+// of a tag can be, so it is asked for again where the answer was lost.
 func Start(ctx context.Context, sh Shell, p Program) error {
-	printed, code, err := sh(ctx, Launch(p))
+	printed, code, lost, err := Repeat(ctx, sh, Launch(p))
 	switch {
 	case err != nil:
 		return err
+	case code == ExitTaken && lost:
+		return nil // by the attempt whose answer was lost
 	case code == ExitTaken:
 		return fault.Usage("a program of this name has been started in it before")
 	case code == ExitUnseen:
@@ -38,7 +41,7 @@ func Start(ctx context.Context, sh Shell, p Program) error {
 // Exit is how a run ended, nil while it runs; ErrNoRun is inside the
 // fault.KindNotFound of one that never was.
 func Exit(ctx context.Context, sh Shell, tag string) (*sandbox.Exit, error) {
-	printed, code, err := sh(ctx, ReadExit(tag))
+	printed, code, _, err := Repeat(ctx, sh, ReadExit(tag))
 	switch {
 	case err != nil:
 		return nil, err
@@ -50,7 +53,7 @@ func Exit(ctx context.Context, sh Shell, tag string) (*sandbox.Exit, error) {
 
 // Usage measures inside the sandbox.
 func Usage(ctx context.Context, sh Shell, now time.Time) (sandbox.Usage, error) {
-	printed, _, err := sh(ctx, Measure())
+	printed, _, _, err := Repeat(ctx, sh, Measure())
 	if err != nil {
 		return sandbox.Usage{}, err
 	}

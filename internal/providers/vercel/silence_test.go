@@ -19,3 +19,12 @@ func TestSilence(t *testing.T) {
 		}}
 	})
 }
+
+func TestLosses(t *testing.T) {
+	t.Parallel()
+	wiretest.RunLosses(t, func(t *testing.T) wiretest.Lossy {
+		t.Helper()
+		f := verceltest.New(t, verceltest.Options{})
+		return wiretest.Lossy{Server: f.Server, P: open(t, f.Listen(), httpx.Net{}), Inside: []string{"POST /v2/sandboxes/sessions/{id}/cmd"}}
+	})
+}

@@ -15,6 +15,7 @@ type Fault struct {
 	// that breaks once it has accepted what was asked.
 	Past  string
 	After int // requests that fit and are let pass first
+	Every int // of those behind them it takes each n-th alone; 0 = each
 	Times int // requests that it takes; 0 = all
 
 	Delay   time.Duration // before anything else

@@ -51,3 +51,14 @@ func TestLiarsTurnSilenceRed(t *testing.T) {
 		})
 	}
 }
+
+func TestALiarTurnsLossesRed(t *testing.T) {
+	t.Parallel()
+	for name, liar := range map[string]small{"": {}, "what was lost was nothing": {deaf: true}} {
+		v := providertest.Record(t.Context(), func(r providertest.T) {
+			s := smallSubject(r, liar)
+			wiretest.JudgeLosses(r.Context(), r, wiretest.Lossy{Server: s.Server, P: s.P, Inside: []string{"POST /boxes/{id}/exec"}})
+		})
+		assert.Equal(t, name != "", v.Failed, "%s: %v", name, v.Messages)
+	}
+}

@@ -136,8 +136,8 @@ func (p *small) Terminate(ctx context.Context, id string, _ providers.TerminateO
 }
 
 // Exec asks for a command, and for its end where its caller leaves before it.
-func (p *small) Exec(ctx context.Context, id string, _ providers.Command) (sandbox.Exit, error) {
-	_, err := p.c.Do(ctx, httpx.Request{Op: "exec", Method: http.MethodPost, Path: httpx.Path("boxes", id, "exec")})
+func (p *small) Exec(ctx context.Context, id string, cmd providers.Command) (sandbox.Exit, error) {
+	res, err := p.c.Do(ctx, httpx.Request{Op: "exec", Method: http.MethodPost, Path: httpx.Path("boxes", id, "exec")})
 	if err != nil && ctx.Err() != nil {
 		most := 500 * time.Millisecond
 		if p.lingers {
@@ -150,10 +150,13 @@ func (p *small) Exec(ctx context.Context, id string, _ providers.Command) (sandb
 		}
 		_, _ = p.c.Do(end, httpx.Request{Op: "kill", Method: http.MethodPost, Path: httpx.Path("boxes", id, "exec")})
 	}
+	if err == nil && cmd.Stdout != nil {
+		_, err = cmd.Stdout.Write(res.Body)
+	}
 	if p.deaf {
 		err = nil
 	}
-	return sandbox.Exit{}, err
+	return sandbox.Exit{Code: new(0)}, err
 }
 
 // smallSubject is small before its fake, on two pages of which the first has two
@@ -173,7 +176,7 @@ func smallSubject(t wiretest.T, p small) wiretest.Subject {
 			wiretest.JSON(w, http.StatusOK, page)
 		}},
 		wiretest.Route{Method: "GET", Path: "/boxes/{id}", Serve: answer(smallBox{"a"})},
-		wiretest.Route{Method: "POST", Path: "/boxes/{id}/exec", Serve: answer("ok")},
+		wiretest.Route{Method: "POST", Path: "/boxes/{id}/exec", Serve: func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("some words\n")) }},
 		wiretest.Route{Method: "DELETE", Path: "/boxes/{id}", Changes: true, Serve: answer("ok")},
 	)
 	var err error

@@ -43,6 +43,9 @@ func (s *Server) fault(route Route, req *http.Request) *Fault {
 		if f.seen <= f.After || (f.Times > 0 && f.seen > f.After+f.Times) {
 			continue
 		}
+		if f.Every > 0 && (f.seen-f.After)%f.Every != 0 {
+			continue
+		}
 		return f
 	}
 	return nil

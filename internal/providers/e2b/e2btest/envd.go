@@ -41,8 +41,8 @@ func (f *Fake) inside() []wiretest.Route {
 	return []wiretest.Route{
 		route("GET", "/health", routing, func(w http.ResponseWriter, _ *http.Request, _ *box) { w.WriteHeader(http.StatusNoContent) }),
 		route("GET", "/metrics", token, f.envdMetrics),
-		route("POST", "/process.Process/Start", token, f.start),
-		route("POST", "/process.Process/Connect", token, f.attach),
+		route("POST", "/process.Process/Start", token, f.lossy(f.start)),
+		route("POST", "/process.Process/Connect", token, f.lossy(f.attach)),
 		route("POST", "/process.Process/SendInput", token, f.sendInput),
 		route("POST", "/process.Process/CloseStdin", token, f.closeStdin),
 		route("POST", "/process.Process/SendSignal", token, f.sendSignal),

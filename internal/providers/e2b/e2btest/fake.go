@@ -36,7 +36,9 @@ type Options struct {
 	// GET is 404 and the host 502, while the VM runs on until its time is over
 	// (E2B API, delete_instance.go). 0 = the node does what it is told.
 	Orphans int
-	Wire    wiretest.Options
+	// LosesEvery lets the edge lose each n-th stream out of a sandbox; 0 = none.
+	LosesEvery int
+	Wire       wiretest.Options
 }
 
 // NoAnswer as Orphans lets DELETE hang.
@@ -56,6 +58,7 @@ type Fake struct {
 	boxes map[string]*box
 	made  int
 	pids  uint32
+	edge  edge
 }
 
 // box is one sandbox. Once killed it is no longer in the API, while its host may
