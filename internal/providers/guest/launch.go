@@ -24,6 +24,10 @@ type Program struct {
 	Args      []string
 	Workdir   string // "" = where the call runs
 	MaxOutput int64  // bytes kept of each stream; 0 = DefaultMaxOutput
+	// HoldsBack lets the program wait for its reader instead of dropping the oldest
+	// output that was not read, as a pipe does. A reader that does not look for a
+	// minute is gone, and the oldest goes.
+	HoldsBack bool
 }
 
 // Launch is a shell text that starts a program and returns, printing "started
@@ -46,7 +50,7 @@ func Launch(p Program) string {
 		limit = DefaultMaxOutput
 	}
 	return enter(p.Tag) +
-		fmt.Sprintf("w=%s\nsizes='%s'\nr=%s\n", Quote(p.Workdir), sizes(limit), Quote(parts+counters+runner)) +
+		fmt.Sprintf("w=%s\nsizes='%s'\nhold=%t\nr=%s\n", Quote(p.Workdir), sizes(limit), p.HoldsBack, Quote(parts+counters+runner)) +
 		"set -- " + Quote(p.Args...) + "\n" + launchText
 }
 
@@ -74,6 +78,7 @@ mkdir "$d" 2>/dev/null || {
   echo "cannot make $d" >&2; exit 125
 }
 printf '%1024s\n' '' > "$d/code.new" || { rm -rf "$d"; exit 125; }
+[ $hold = false ] || : > "$d/hold"
 if command -v setsid >/dev/null 2>&1
 then setsid sh -c "$r" sbx "$d" "$w" "$u" $sizes "$@" </dev/null >/dev/null 2>&1 &
 else
