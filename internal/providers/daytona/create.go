@@ -80,7 +80,13 @@ func (c *Client) creation(spec sandbox.Spec) (wireCreate, error) {
 		ttl = defaultTTL
 	}
 	nonce := strings.ToLower(rand.Text())
-	w := wireCreate{Target: c.target, TTLMinutes: int(math.Ceil(ttl.Minutes())), Labels: spec.Marks(), Snapshot: spec.Snapshot}
+	// A sandbox in which nobody calls the toolbox counts as idle, however hard its
+	// program works, and looks of sbx's own are no activity: with the service's 15
+	// minutes it would be stopped in the middle of a longer run. So it is allowed to be
+	// idle for its whole life. Never would be one limit less: should the end of its life
+	// be lost, a sandbox that is left alone still stops.
+	minutes := int(math.Ceil(ttl.Minutes()))
+	w := wireCreate{Target: c.target, TTLMinutes: minutes, AutoStop: minutes, Labels: spec.Marks(), Snapshot: spec.Snapshot}
 	if w.Snapshot == "" {
 		w.Snapshot = spec.Template
 	}

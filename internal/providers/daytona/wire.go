@@ -46,6 +46,7 @@ type wireCreate struct {
 	Memory     int               `json:"memory,omitempty"` // GiB
 	Disk       int               `json:"disk,omitempty"`   // GiB
 	TTLMinutes int               `json:"ttlMinutes"`
+	AutoStop   int               `json:"autoStopInterval"` // minutes; 0 = never
 	BuildInfo  *wireBuild        `json:"buildInfo,omitempty"`
 }
 
