@@ -10,11 +10,15 @@ const DefaultMaxOutput = 16 << 20
 
 // Exit codes of the texts themselves, apart from what programs use.
 const (
-	ExitTaken   = 17  // Launch: a run of that tag is there already
-	ExitMissing = 44  // ReadOutput, ReadExit, Kill: there is no run of that tag
-	ExitUnseen  = 45  // Launch: the start was not seen within 10 s; List tells what came of it
-	ExitMisuse  = 64  // every text: the tag is not a ValidTag, or there is no program
-	ExitFailed  = 125 // Launch: the folder of the run cannot be made
+	ExitTaken   = 17 // Launch: a run of that tag is there already
+	ExitMissing = 44 // ReadOutput, ReadExit, Kill: there is no run of that tag
+	ExitUnseen  = 45 // Launch: the start was not seen within 10 s; List tells what came of it
+	// Of what Start looks for before Launch.
+	ExitNoWorkdir     = 46
+	ExitNoProgram     = 47
+	ExitNotExecutable = 48
+	ExitMisuse        = 64  // every text: the tag is not a ValidTag, or there is no program
+	ExitFailed        = 125 // Launch: the folder of the run cannot be made
 )
 
 // Program is what Launch starts. Its environment is that of the call that runs
