@@ -103,6 +103,9 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	case err != nil:
 		return sandbox.Usage{}, c.inside(err)
 	}
+	if m.MemUsed == nil && m.CPUUsedPct == nil {
+		return sandbox.Usage{}, fault.New(fault.KindUnavailable, "the toolbox gives no figures").At(c.name, "usage "+id)
+	}
 	u := sandbox.Usage{At: c.now(), Source: "toolbox metrics", MemoryBytes: m.MemUsed, MemoryLimitBytes: m.MemTotal}
 	if m.TimestampUnix > 0 {
 		u.At = time.Unix(m.TimestampUnix, 0).UTC()
@@ -133,8 +136,12 @@ func (c *Client) Events(ctx context.Context, id string) ([]sandbox.Event, error)
 	if err != nil {
 		return nil, err
 	}
+	entries, err := log.Items.Rows()
+	if err != nil {
+		return nil, fault.Placed(err, c.name, "events "+id)
+	}
 	all := []sandbox.Event{{At: w.CreatedAt, Event: "created"}}
-	for _, e := range log.Items {
+	for _, e := range entries {
 		if e.TargetID != w.ID || e.Action == "create" {
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"sbx/internal/httpx"
+	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
 
@@ -22,6 +23,9 @@ func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 func (c *Client) detail(ctx context.Context, op, id string) (wireSandbox, error) {
 	var w wireSandbox
 	_, err := c.http.JSON(ctx, httpx.Request{Op: op + " " + id, Path: httpx.Path("sandbox", id)}, &w)
+	if err == nil {
+		err = providers.About(c.name, op+" "+id, id, w.ID, w.Name)
+	}
 	if err == nil {
 		c.learn(w)
 	}

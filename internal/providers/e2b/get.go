@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"sbx/internal/httpx"
+	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
 
@@ -22,10 +23,24 @@ func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 func (c *Client) detail(ctx context.Context, id string) (wireSandbox, error) {
 	var w wireSandbox
 	_, err := c.api.JSON(ctx, httpx.Request{Op: "get " + id, Path: httpx.Path("sandboxes", id)}, &w)
+	if err == nil {
+		err = c.about("get "+id, id, w)
+	}
 	if err == nil && w.Domain != "" {
 		c.domains.Store(id, w.Domain)
 	}
 	return w, err
+}
+
+// about refuses an answer that names another sandbox than was asked for. Older ids
+// come in two parts, of which the API may give and take the first alone.
+func (c *Client) about(op, id string, w wireSandbox) error {
+	short, _, _ := strings.Cut(id, "-")
+	answered, _, _ := strings.Cut(w.SandboxID, "-")
+	if short == answered {
+		return providers.About(c.name, op, short, answered)
+	}
+	return providers.About(c.name, op, id, w.SandboxID)
 }
 
 // sandbox says in our words what the API said. startedAt is the start of the

@@ -75,12 +75,16 @@ func (c *Client) Processes(ctx context.Context, id string) ([]providers.Process,
 
 // samples reads what the metrics API keeps since then; legacy clouds take no range.
 func (c *Client) samples(ctx context.Context, id string, since time.Time) ([]wireMetric, error) {
-	var samples []wireMetric
+	var samples httpx.List[wireMetric]
 	query := url.Values{}
 	if !c.legacy {
 		query.Set("start", strconv.FormatInt(since.Unix(), 10))
 		query.Set("end", strconv.FormatInt(c.now().Unix(), 10))
 	}
 	_, err := c.api.JSON(ctx, httpx.Request{Op: "usage " + id, Path: httpx.Path("sandboxes", id, "metrics"), Query: query}, &samples)
-	return samples, err
+	if err != nil {
+		return nil, err
+	}
+	rows, err := samples.Rows()
+	return rows, fault.Placed(err, c.name, "usage "+id)
 }

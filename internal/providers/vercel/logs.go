@@ -40,8 +40,12 @@ func (c *Client) Processes(ctx context.Context, id string) ([]providers.Process,
 	if err := c.get(ctx, op, session(v.session.ID, "cmd"), &all); err != nil {
 		return nil, err
 	}
+	rows, err := all.Commands.Rows()
+	if err != nil {
+		return nil, fault.Placed(err, c.name, op)
+	}
 	var found []providers.Process
-	for _, w := range all.Commands {
+	for _, w := range rows {
 		if w.ExitCode == nil && !w.probe() {
 			found = append(found, providers.Process{Args: append([]string{w.Name}, w.Args...)})
 		}
@@ -144,8 +148,12 @@ func (r *commandLogs) commands(ctx context.Context) ([]*output, error) {
 	if err := r.c.get(ctx, r.op, session(r.v.session.ID, "cmd"), &all); err != nil {
 		return nil, err
 	}
+	rows, err := all.Commands.Rows()
+	if err != nil {
+		return nil, fault.Placed(err, r.c.name, r.op)
+	}
 	var fresh []*output
-	for _, w := range slices.Backward(all.Commands) { // the newest come first
+	for _, w := range slices.Backward(rows) { // the newest come first
 		if r.known[w.ID] != nil || w.probe() {
 			continue
 		}

@@ -20,7 +20,7 @@ func (f *Fake) routes() []wiretest.Route {
 		}
 	}
 	create := api("POST", "/sandbox", nil, f.create)
-	create.Fields = []string{"name", "snapshot", "target", "labels", "env", "cpu", "memory", "disk", "ttlMinutes", "buildInfo"}
+	create.Fields = []string{"name", "snapshot", "target", "labels", "env", "cpu", "memory", "disk", "ttlMinutes", "autoStopInterval", "buildInfo"}
 	below := func(method, path string, fields []string, serve func(http.ResponseWriter, *http.Request, *box)) wiretest.Route {
 		return wiretest.Route{Method: method, Path: "/toolbox/{id}" + path, Headers: []string{"Authorization"}, Fields: fields, Serve: f.toolbox(serve)}
 	}
@@ -171,7 +171,8 @@ func (f *Fake) create(w http.ResponseWriter, r *http.Request) {
 		Name, Snapshot    string
 		Labels, Env       map[string]string
 		CPU, Memory, Disk float64
-		TTLMinutes        int `json:"ttlMinutes"` //nolint:tagliatelle // the API's spelling
+		TTLMinutes        int      `json:"ttlMinutes"`       //nolint:tagliatelle // the API's spelling
+		AutoStop          *float64 `json:"autoStopInterval"` //nolint:tagliatelle // as above
 		BuildInfo         *struct{}
 	}
 	wiretest.Decode(r, &body)
@@ -185,6 +186,9 @@ func (f *Fake) create(w http.ResponseWriter, r *http.Request) {
 	}
 	b := f.put(body.Name, body.Labels)
 	b.state, b.desired, b.env = "creating", "started", body.Env
+	if body.AutoStop != nil {
+		b.autoStop = *body.AutoStop
+	}
 	if body.TTLMinutes > 0 {
 		b.destroy = b.created.Add(time.Duration(body.TTLMinutes) * time.Minute)
 	}

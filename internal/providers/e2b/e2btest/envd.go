@@ -42,8 +42,8 @@ func (f *Fake) inside() []wiretest.Route {
 	return []wiretest.Route{
 		route("GET", "/health", routing, func(w http.ResponseWriter, _ *http.Request, _ *box) { w.WriteHeader(http.StatusNoContent) }),
 		route("GET", "/metrics", token, f.envdMetrics),
-		route("POST", "/process.Process/Start", token, f.start),
-		route("POST", "/process.Process/Connect", token, f.attach),
+		route("POST", "/process.Process/Start", token, f.lossy(f.start)),
+		route("POST", "/process.Process/Connect", token, f.lossy(f.attach)),
 		route("POST", "/process.Process/List", token, f.processes),
 		route("POST", "/process.Process/SendInput", token, f.sendInput),
 		route("POST", "/process.Process/CloseStdin", token, f.closeStdin),
@@ -190,14 +190,18 @@ func (f *Fake) spawn(b *box, req startRequest, s *frames) (*proc, uint32, error)
 			process.Env = append(process.Env, k+"="+v)
 		}
 	}
+	reader, writer := io.Pipe()
 	if req.Stdin {
-		reader, writer := io.Pipe()
 		process.Stdin, p.stdin = reader, writer
 	}
 	run, err := b.machine.Start(process)
 	if err != nil {
 		return nil, pid, err
 	}
+	go func() {
+		<-run.Done()
+		_ = reader.Close() // nobody reads it any more
+	}()
 	p.run = run
 	b.procs[pid] = p
 	b.logs = append(b.logs, entry{f.o.Now(), "process_start"})
