@@ -25,6 +25,9 @@ type Fault struct {
 	// Forget is a query name that the route does not get to see. A page token
 	// that is forgotten gives the first page again, and its token with it.
 	Forget string
+	// Other is the id that the route sees where Contains, a whole id, stands in its
+	// path: the API answers about another object than was asked for.
+	Other string
 	// Late lets the route do its work first: the effect holds, and only the
 	// answer is replaced or lost.
 	Late bool

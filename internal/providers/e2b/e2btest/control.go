@@ -156,10 +156,32 @@ func (f *Fake) delete(w http.ResponseWriter, r *http.Request) {
 		missing(w, r.PathValue("id"))
 		return
 	}
-	if !f.o.KeepsAlive {
+	switch {
+	case f.o.Orphans != 0:
+		f.orphan(w, r, b)
+		return
+	case !f.o.KeepsAlive:
 		f.end(b, f.o.Now())
 	}
 	w.WriteHeader(http.StatusNoContent)
+}
+
+// orphan forgets a sandbox whose VM runs on, and answers as Options.Orphans says.
+// The lock is held, and given back while nothing is answered.
+func (f *Fake) orphan(w http.ResponseWriter, r *http.Request, b *box) {
+	b.orphan = true
+	f.end(b, f.o.Now())
+	if f.o.Orphans != NoAnswer {
+		refuse(w, f.o.Orphans, "Error killing sandbox: the node did not answer")
+		return
+	}
+	f.mu.Unlock()
+	defer f.mu.Lock()
+	select {
+	case <-r.Context().Done():
+	case <-f.Ended():
+	}
+	panic(http.ErrAbortHandler)
 }
 
 func (f *Fake) create(w http.ResponseWriter, r *http.Request) {
