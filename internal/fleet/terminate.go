@@ -40,6 +40,11 @@ type EndOptions struct {
 	// Heard says of what Precheck has read, and Still let go on, that a request
 	// from before is at work: it is not asked again, only looked at. Nil = no.
 	Heard func(sandbox.Sandbox) bool
+	// Requested gives the last request to end a sandbox that an earlier run or
+	// process has sent; nil = none is known, and a nil function knows none. What
+	// became of the request of this run is in sandbox.Ending.Request, to be kept
+	// and given here the next time.
+	Requested func(sandbox.Ref) *sandbox.EndRequest
 	// Before is called right before the request, with what is known of the
 	// sandbox then: an error fails it, and nothing is asked. Nil = nothing. It
 	// is called from several goroutines.
