@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"sbx/internal/httpx"
+	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
 
@@ -22,6 +23,9 @@ func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 func (c *Client) detail(ctx context.Context, op, id string) (wireSandbox, error) {
 	var w wireSandbox
 	_, err := c.http.JSON(ctx, httpx.Request{Op: op + " " + id, Path: httpx.Path("sandbox", id)}, &w)
+	if err == nil && w.ID != id { // GET takes names too, and what was selected is an id
+		return wireSandbox{}, providers.OtherSandbox(c.name, op+" "+id, id, w.ID)
+	}
 	if err == nil {
 		c.learn(w)
 	}

@@ -28,6 +28,18 @@ func (p *Provider) find(op Op, id string) (*box, error) {
 	return b, nil
 }
 
+// answers is the id of the box whose record answers a get of id. The lock is held.
+func (p *Provider) answers(id string) string {
+	if p.lied(LieOtherID) {
+		for _, other := range p.order {
+			if other != id {
+				return other
+			}
+		}
+	}
+	return id
+}
+
 // remains says what is left of a box now; a living one is kept. The lock is
 // held.
 func (p *Provider) remains(b *box, now time.Time) After {

@@ -22,6 +22,7 @@ const (
 	LieEmptyLabels    Lie = "empty_labels"     // create drops labels, name and task
 	LieAnswersTwice   Lie = "answers_twice"    // accepts to end what has ended
 	LieListsTwice     Lie = "lists_twice"      // every sandbox is listed twice
+	LieOtherID        Lie = "other_id"         // get answers with the record of another one
 
 	LieEndsWithProgram Lie = "ends_with_program" // a sandbox that shall linger ends with its program
 	LieForgetsExit     Lie = "forgets_exit"      // what ends a lingering sandbox becomes its program's exit
@@ -34,7 +35,7 @@ const (
 func Lies() []Lie {
 	return []Lie{
 		LieResumeOnRead, LieEndOnRead, LieGoneForUnknown, LieLeak, LieDeaf, LieShowEnv, LieEnvInLogs,
-		LieSecretInError, LieZeroUsage, LieMixedStreams, LieTailAll, LieEmptyLabels, LieAnswersTwice, LieListsTwice,
+		LieSecretInError, LieZeroUsage, LieMixedStreams, LieTailAll, LieEmptyLabels, LieAnswersTwice, LieListsTwice, LieOtherID,
 		LieEndsWithProgram, LieForgetsExit, LieFollowsOn, LieShutAfter, LieOwnNonce,
 	}
 }

@@ -63,8 +63,12 @@ func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 	if _, err := c.http.JSON(ctx, r, &w); err != nil {
 		return sandbox.Sandbox{}, err
 	}
-	if w.ID != id { // an unknown name makes an empty object there, which must not pass for a sandbox
+	switch w.ID {
+	case "": // an unknown name makes an empty object there, which must not pass for a sandbox
 		return sandbox.Sandbox{}, fault.New(fault.KindNotFound, "no sandbox %q", id).At(c.name, r.Op)
+	case id:
+	default:
+		return sandbox.Sandbox{}, providers.OtherSandbox(c.name, r.Op, id, w.ID)
 	}
 	return c.sandbox(w), nil
 }

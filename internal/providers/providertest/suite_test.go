@@ -96,6 +96,7 @@ func TestEveryLieTurnsTheSuiteRed(t *testing.T) {
 		fake.LieEmptyLabels:    "create_applies_the_spec",
 		fake.LieAnswersTwice:   "terminate_twice_is_gone",
 		fake.LieListsTwice:     "list_reads_every_page_once",
+		fake.LieOtherID:        "get_answers_about_the_id_that_was_asked",
 
 		fake.LieEndsWithProgram: "linger_keeps_the_sandbox",
 		fake.LieForgetsExit:     "linger_keeps_the_exit",

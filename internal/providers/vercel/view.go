@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
+	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
 
@@ -38,6 +40,8 @@ func (c *Client) judged(ctx context.Context, op, id string) (view, error) {
 		return view{}, err
 	case one.Session.ID == "":
 		return view{}, fault.New(fault.KindUnavailable, "the answer names no session").At(c.name, op+" "+id)
+	case one.Session.ID != id:
+		return view{}, providers.OtherSandbox(c.name, op+" "+id, id, one.Session.ID)
 	}
 	return view{session: &one.Session}, nil
 }
@@ -72,7 +76,16 @@ func (c *Client) named(ctx context.Context, op, name string) (wireNamed, error) 
 	if n.Session.ID == "" || n.Sandbox.Name == "" {
 		return n, fault.New(fault.KindUnavailable, "the answer names no sandbox").At(c.name, op)
 	}
+	if n.Sandbox.Name != name {
+		return wireNamed{}, providers.OtherSandbox(c.name, op, name, n.Sandbox.Name)
+	}
 	return n, nil
+}
+
+// TakesName is true for every word that is no session's id: judged looks for a name
+// where there is no such session.
+func (*Client) TakesName(word string) bool {
+	return !strings.HasPrefix(word, "sbx_")
 }
 
 // Get reads one by the id of its session, or by its name.
