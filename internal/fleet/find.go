@@ -110,9 +110,7 @@ func (f *Fleet) lookUp(ctx context.Context, asked []*query, o FindOptions) {
 }
 
 func (a *query) get(ctx context.Context, o FindOptions) {
-	a.found, a.err = call(ctx, a.at, "get "+a.ref.ID, func(ctx context.Context) (sandbox.Sandbox, error) {
-		return a.at.getByWord(ctx, a.ref.ID)
-	})
+	a.found, a.err = a.at.resolve(ctx, a.ref.ID)
 	bare := sandbox.Sandbox{Provider: a.ref.Provider, ProviderType: a.at.Provider.Type(), ID: a.ref.ID}
 	switch {
 	case !o.Destructive:

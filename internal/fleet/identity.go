@@ -22,6 +22,11 @@ func (m *member) getByID(ctx context.Context, id string) (sandbox.Sandbox, error
 	return got, nil
 }
 
+// resolve is getByWord in a slot.
+func (m *member) resolve(ctx context.Context, word string) (sandbox.Sandbox, error) {
+	return call(ctx, m, "get "+word, func(ctx context.Context) (sandbox.Sandbox, error) { return m.getByWord(ctx, word) })
+}
+
 // getByWord reads what a reference names in which a person has written the profile:
 // an id or, where the provider's Get takes them, a name.
 func (m *member) getByWord(ctx context.Context, word string) (sandbox.Sandbox, error) {

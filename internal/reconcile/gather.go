@@ -105,7 +105,7 @@ func (e *Engine) lookAll(ctx context.Context, s side, pairs []*pair) {
 			continue
 		}
 		all.Go(func() {
-			box, err := e.Fleet.Get(ctx, p.ref())
+			box, err := e.Fleet.Resolve(ctx, p.ref()) // a record may call it by its name
 			p.look = look{asked: true, box: box, err: err, at: e.Now()}
 		})
 	}

@@ -215,6 +215,9 @@ func (c calledOtherwise) Get(ctx context.Context, word string) (sandbox.Sandbox,
 	return c.Provider.Get(ctx, word)
 }
 
+// TakesName is true for the further words.
+func (c calledOtherwise) TakesName(word string) bool { return c.words[word] != "" }
+
 // journal keeps lines in memory; its lines can be made to fail.
 type journal struct {
 	mu    sync.Mutex
