@@ -33,9 +33,10 @@ type Run struct {
 type Target struct {
 	Item    Item
 	Sandbox sandbox.Sandbox
-	Seen    *Judgement      // what the survey made of it; nil = it is looked at before anything is asked
-	Asked   bool            // a run that was cut off may have asked it to end
-	Settled *sandbox.Ending // its outcome, where nothing has to be asked; nil = it is asked
+	Seen    *Judgement          // what the survey made of it; nil = it is looked at before anything is asked
+	Asked   bool                // a run that was cut off may have asked it to end
+	Request *sandbox.EndRequest // the last one that the run has sent before; nil = none is known
+	Settled *sandbox.Ending     // its outcome, where nothing has to be asked; nil = it is asked
 
 	unlisted bool // a complete listing did not show it
 }
@@ -151,6 +152,7 @@ func (r *Run) how() fleet.EndOptions {
 	return fleet.EndOptions{
 		Delete: r.Rule.Delete, Grace: r.Grace, Wait: r.Wait, By: r.By, Precheck: true, Legible: true,
 		Prepare: r.prepare, Still: r.still, Heard: r.heard, Before: r.intend,
+		Requested: func(ref sandbox.Ref) *sandbox.EndRequest { return r.index[ref].Request },
 	}
 }
 

@@ -18,10 +18,13 @@ type History struct {
 	Begin     Begin
 	Intents   map[sandbox.Ref]Intent
 	Results   map[sandbox.Ref]Result // the last one of each
-	End       *End                   // nil = it was cut off
-	Resumed   []Actor
-	Sums      *fleet.Counts // of a run of another host, of which nothing more is known here; nil = by Results
-	Broken    string        // why the journal cannot be trusted; "" = it can
+	// Requests are the last requests to end each that the run has sent, or may have
+	// sent: what has an intent and no result since.
+	Requests map[sandbox.Ref]*sandbox.EndRequest
+	End      *End // nil = it was cut off
+	Resumed  []Actor
+	Sums     *fleet.Counts // of a run of another host, of which nothing more is known here; nil = by Results
+	Broken   string        // why the journal cannot be trusted; "" = it can
 }
 
 // ReadRun reads the journal of a run.
@@ -35,7 +38,7 @@ func ReadRun(d journal.Disk, run string) (History, error) {
 
 // HistoryOf tells what a journal holds.
 func HistoryOf(log journal.Log) (History, error) {
-	h := History{RunID: log.Run, Broken: log.Broken, Intents: map[sandbox.Ref]Intent{}, Results: map[sandbox.Ref]Result{}}
+	h := History{RunID: log.Run, Broken: log.Broken, Intents: map[sandbox.Ref]Intent{}, Results: map[sandbox.Ref]Result{}, Requests: map[sandbox.Ref]*sandbox.EndRequest{}}
 	for _, e := range log.Entries {
 		if err := h.take(e); err != nil {
 			return h, fault.New(fault.KindUnknown, "the journal of %s: %w", log.Run, err).WithHint("was it written by another version of sbx?")
@@ -56,11 +59,12 @@ func (h *History) take(e journal.Entry) error {
 		var i Intent
 		err := e.Into(&i)
 		h.Intents[i.Ref] = i
+		h.Requests[i.Ref] = &sandbox.EndRequest{At: e.At, Detail: "no answer is recorded", Delete: i.Delete, CreatedAt: i.CreatedAt, StartedAt: i.StartedAt}
 		return err
 	case EntryResult:
 		var r Result
 		err := e.Into(&r)
-		h.Results[r.Ref] = r
+		h.Results[r.Ref], h.Requests[r.Ref] = r, r.Request
 		return err
 	case EntryResume:
 		var a Actor
@@ -182,6 +186,7 @@ func (h History) Resume() []Target {
 			}
 		}
 		_, t.Asked = h.Intents[i.Ref]
+		t.Request = h.Requests[i.Ref]
 		targets = append(targets, t)
 	}
 	return targets

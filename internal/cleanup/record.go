@@ -57,6 +57,7 @@ type Intent struct {
 	State          sandbox.State     `json:"state"`
 	RawState       string            `json:"raw_state,omitempty"`
 	CreatedAt      time.Time         `json:"created_at,omitzero"`
+	StartedAt      time.Time         `json:"started_at,omitzero"`
 	LastActivityAt time.Time         `json:"last_activity_at,omitzero"`
 	Template       string            `json:"template,omitempty"`
 	AgentType      string            `json:"agent_type,omitempty"`
@@ -74,6 +75,9 @@ type Result struct {
 	Reason   string             `json:"reason,omitempty"`
 	Seconds  float64            `json:"duration_seconds"`
 	Evidence []sandbox.Evidence `json:"evidence"`
+	// Request is the last request to end it that is known; a later look judges by it
+	// what a missing record proves. Nil = none was sent.
+	Request *sandbox.EndRequest `json:"request,omitempty"`
 }
 
 // End is the last entry of a run.
@@ -91,7 +95,7 @@ const tailKept = 50
 
 func intentOf(s sandbox.Sandbox, logs fleet.Part[[]sandbox.LogLine], del bool, redact func(string) string) Intent {
 	i := Intent{
-		Ref: s.Ref(), Name: s.Name, State: s.State, RawState: s.RawState, CreatedAt: s.CreatedAt.UTC(), LastActivityAt: s.LastActivityAt.UTC(),
+		Ref: s.Ref(), Name: s.Name, State: s.State, RawState: s.RawState, CreatedAt: s.CreatedAt.UTC(), StartedAt: s.StartedAt.UTC(), LastActivityAt: s.LastActivityAt.UTC(),
 		Template: s.Template, AgentType: s.AgentType, TaskID: s.TaskID, Labels: s.Labels, Logs: []string{}, Delete: del,
 	}
 	for _, line := range logs.Got[max(0, len(logs.Got)-tailKept):] {
@@ -117,6 +121,11 @@ func resultOf(e sandbox.Ending, redact func(string) string) Result {
 	r := Result{Ref: e.Ref, Outcome: e.Outcome, Reason: redact(e.Reason), Seconds: e.Duration.Seconds(), Evidence: e.Evidence}
 	if r.Evidence == nil {
 		r.Evidence = []sandbox.Evidence{}
+	}
+	if e.Request != nil {
+		request := *e.Request
+		request.Detail = redact(request.Detail)
+		r.Request = &request
 	}
 	return r
 }

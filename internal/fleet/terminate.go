@@ -118,15 +118,18 @@ func (f *Fleet) endShare(ctx context.Context, m *member, share []sandbox.Sandbox
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(nil)
 	l := newLine(m, cut, len(share), f.o.Poll.Min/2)
-	began := time.Now()
+	began, kept := time.Now(), f.requests()
 	turns := make(chan struct{}, f.o.Slots) // as many ask as may; the first first
 	var all sync.WaitGroup
 	for _, target := range share {
 		turns <- struct{}{}
 		all.Go(func() {
-			e := &end{f: f, line: l, target: target, o: o, began: began, leave: sync.OnceFunc(func() { <-turns; l.left() })}
+			e := &end{f: f, line: l, target: target, o: o, began: began, kept: kept, leave: sync.OnceFunc(func() { <-turns; l.left() })}
 			out := e.run(ctx)
 			e.leave()
+			if err := kept.note(ctx, out); err != nil && out.Request.Unconfirmed() {
+				out.Reason += "; that could not be kept for later looks: " + err.Error()
+			}
 			f.tell(out.Ref, string(out.Outcome), out.Reason)
 			ended <- out
 		})

@@ -110,6 +110,26 @@ func (e *Engine) lookAll(ctx context.Context, s side, pairs []*pair) {
 		})
 	}
 	all.Wait()
+	e.doubt(ctx, pairs)
+}
+
+// doubt turns the absence of a sandbox into a failed read where the last request to
+// end it was not acknowledged: then it proves nothing.
+func (e *Engine) doubt(ctx context.Context, pairs []*pair) {
+	if !slices.ContainsFunc(pairs, func(p *pair) bool { return p.look.gone() }) {
+		return
+	}
+	open, unread := e.Fleet.Unconfirmed(ctx)
+	for _, p := range pairs {
+		request, kept := open[p.ref()]
+		switch {
+		case !p.look.gone():
+		case unread != nil:
+			p.look.err = fault.New(fault.KindUnverified, "it is not there, and whether a request to end it was refused cannot be read: %w", unread).At(p.profile, "get "+p.key)
+		case kept && request.Unconfirmed():
+			p.look.err = fault.New(fault.KindUnverified, "it is not there, and the request to end it was not acknowledged (%s)", request.Detail).At(p.profile, "get "+p.key)
+		}
+	}
 }
 
 // suspects says that some sandbox might be ended for what its records say.

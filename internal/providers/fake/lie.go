@@ -23,6 +23,7 @@ const (
 	LieAnswersTwice   Lie = "answers_twice"    // accepts to end what has ended
 	LieListsTwice     Lie = "lists_twice"      // every sandbox is listed twice
 	LieOtherID        Lie = "other_id"         // get answers with the record of another one
+	LieIndependent    Lie = "independent"      // calls the absence of a record an independent proof of an end
 
 	LieEndsWithProgram Lie = "ends_with_program" // a sandbox that shall linger ends with its program
 	LieForgetsExit     Lie = "forgets_exit"      // what ends a lingering sandbox becomes its program's exit
@@ -35,7 +36,7 @@ const (
 func Lies() []Lie {
 	return []Lie{
 		LieResumeOnRead, LieEndOnRead, LieGoneForUnknown, LieLeak, LieDeaf, LieShowEnv, LieEnvInLogs,
-		LieSecretInError, LieZeroUsage, LieMixedStreams, LieTailAll, LieEmptyLabels, LieAnswersTwice, LieListsTwice, LieOtherID,
+		LieSecretInError, LieZeroUsage, LieMixedStreams, LieTailAll, LieEmptyLabels, LieAnswersTwice, LieListsTwice, LieOtherID, LieIndependent,
 		LieEndsWithProgram, LieForgetsExit, LieFollowsOn, LieShutAfter, LieOwnNonce,
 	}
 }
