@@ -61,6 +61,11 @@ func (h *History) take(e journal.Entry) error {
 		h.Intents[i.Ref] = i
 		h.Requests[i.Ref] = &sandbox.EndRequest{At: e.At, Detail: "no answer is recorded", Delete: i.Delete, CreatedAt: i.CreatedAt, StartedAt: i.StartedAt}
 		return err
+	case EntryAnswer:
+		var a Answer
+		err := e.Into(&a)
+		h.Requests[a.Ref] = &a.Request
+		return err
 	case EntryResult:
 		var r Result
 		err := e.Into(&r)
@@ -101,11 +106,12 @@ func (h History) Counts() fleet.Counts {
 
 // Open lists the items that a resume has to see to: those that are not seen to have
 // ended, and were not left alone on purpose. What lies in a profile that the run
-// could not list whole is not among them: no resume may end it.
+// could not list whole, or what its guards did not count, is not among them: no resume
+// may end it.
 func (h History) Open() []Item {
 	var open []Item
 	for _, i := range h.Begin.Plan.Items {
-		if h.leftOut(i.Ref.Provider) != nil {
+		if i.Excluded != "" || h.leftOut(i.Ref.Provider) != nil {
 			continue
 		}
 		switch h.Outcome(i.Ref) {
@@ -181,6 +187,9 @@ func (h History) Resume() []Target {
 		if !done[i.Ref] {
 			r := h.Results[i.Ref]
 			t.Settled = &sandbox.Ending{Ref: i.Ref, Outcome: h.Outcome(i.Ref), Reason: r.Reason, Duration: time.Duration(r.Seconds * float64(time.Second)), Evidence: r.Evidence}
+			if t.Settled.Outcome == sandbox.OutcomeNotAttempted && i.Excluded != "" && h.leftOut(i.Ref.Provider) == nil {
+				t.Settled.Outcome, t.Settled.Reason = sandbox.OutcomeChanged, i.Excluded
+			}
 			if t.Settled.Outcome == sandbox.OutcomeNotAttempted {
 				t.Settled.Err = h.leftOut(i.Ref.Provider)
 			}

@@ -11,6 +11,7 @@ import (
 const (
 	EntryBegin  = "begin"  // Begin: what is set out to be done
 	EntryIntent = "intent" // Intent: this sandbox is asked to end now
+	EntryAnswer = "answer" // Answer: what the request was answered
 	EntryResult = "result" // Result: what became of it
 	EntryResume = "resume" // Actor: somebody goes on after the run was cut off
 	EntryEnd    = "end"    // End: nothing is left to do
@@ -68,6 +69,13 @@ type Intent struct {
 	Delete         bool              `json:"delete"`               // what is asked
 }
 
+// Answer is what the request to end a sandbox was answered. Without one, a run that
+// was cut off does not know whether its request was refused.
+type Answer struct {
+	Ref     sandbox.Ref        `json:"ref"`
+	Request sandbox.EndRequest `json:"request"`
+}
+
 // Result is what became of one sandbox.
 type Result struct {
 	Ref      sandbox.Ref        `json:"ref"`
@@ -123,9 +131,12 @@ func resultOf(e sandbox.Ending, redact func(string) string) Result {
 		r.Evidence = []sandbox.Evidence{}
 	}
 	if e.Request != nil {
-		request := *e.Request
-		request.Detail = redact(request.Detail)
-		r.Request = &request
+		r.Request = redacted(*e.Request, redact)
 	}
 	return r
+}
+
+func redacted(r sandbox.EndRequest, redact func(string) string) *sandbox.EndRequest {
+	r.Detail = redact(r.Detail)
+	return &r
 }

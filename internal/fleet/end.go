@@ -22,6 +22,7 @@ type end struct {
 	began  time.Time
 	proof  []sandbox.Evidence // that it existed
 	seen   time.Time          // when Precheck read it; zero = it did not
+	sent   bool               // this run has sent a request that may have had an effect
 	kept   *kept              // requests of earlier runs
 	// request is the last request to end it that is known; nil = none yet.
 	request *sandbox.EndRequest
@@ -50,6 +51,9 @@ func (e *end) run(ctx context.Context) sandbox.Ending {
 		}
 	}
 	e.leave()
+	if e.o.After != nil && e.sent {
+		e.o.After(e.target.Ref(), *e.request)
+	}
 	out := e.verify(ctx)
 	if e.gone != "" {
 		return e.went(out)

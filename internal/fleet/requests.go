@@ -106,9 +106,9 @@ func (e *end) answered(before *sandbox.EndRequest, err error) {
 	switch {
 	case e.request == before: // nothing was sent
 	case err == nil:
-		e.request.Acknowledged, e.request.Detail = true, ""
+		e.sent, e.request.Acknowledged, e.request.Detail = true, true, ""
 	case openEnded(err):
-		e.request.Detail = err.Error()
+		e.sent, e.request.Detail = true, err.Error()
 	default:
 		e.request = before
 	}

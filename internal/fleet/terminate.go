@@ -49,6 +49,10 @@ type EndOptions struct {
 	// sandbox then: an error fails it, and nothing is asked. Nil = nothing. It
 	// is called from several goroutines.
 	Before func(context.Context, sandbox.Sandbox) error
+	// After is called when the request was answered or given up, before the end is
+	// looked for, so that the answer can be kept. Nil = nothing. It is called from
+	// several goroutines.
+	After func(sandbox.Ref, sandbox.EndRequest)
 }
 
 // Terminate ends sandboxes and verifies it: each is read (with Precheck), asked

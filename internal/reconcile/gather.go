@@ -135,7 +135,7 @@ func (e *Engine) doubt(ctx context.Context, pairs []*pair) {
 // suspects says that some sandbox might be ended for what its records say.
 func (e *Engine) suspects(pairs []*pair) bool {
 	for _, p := range pairs {
-		if box, ok := p.box(); ok && living(box.State) && !p.claims() {
+		if box, ok := p.box(); ok && e.endable(box.State) && !p.claims() {
 			return true
 		}
 	}
@@ -154,7 +154,7 @@ func (e *Engine) reread(ctx context.Context, s side, pairs []*pair) {
 	for _, p := range pairs {
 		box, ok := p.box()
 		switch {
-		case !ok || p.claims() || !living(box.State):
+		case !ok || p.claims() || !e.endable(box.State):
 		case err != nil:
 			p.look.err = fault.Placed(err, s.profile, "records of "+s.source.Name)
 		default:
