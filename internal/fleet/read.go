@@ -22,6 +22,17 @@ func (f *Fleet) Get(ctx context.Context, ref sandbox.Ref) (sandbox.Sandbox, erro
 	return m.get(ctx, ref.ID)
 }
 
+// Resolve reads the sandbox that a reference means in which somebody else chose the
+// word: Get, which also takes a name where the provider's own read does. The id of
+// what comes back is the provider's.
+func (f *Fleet) Resolve(ctx context.Context, ref sandbox.Ref) (sandbox.Sandbox, error) {
+	m, err := f.member(ref.Provider)
+	if err != nil {
+		return sandbox.Sandbox{}, err
+	}
+	return m.resolve(ctx, ref.ID)
+}
+
 // Logs streams a sandbox's output. A silent provider ends it with an error
 // after its timeout, except while following, where silence is normal.
 func (f *Fleet) Logs(ctx context.Context, ref sandbox.Ref, q providers.LogQuery) iter.Seq2[sandbox.LogLine, error] {

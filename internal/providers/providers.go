@@ -33,7 +33,7 @@ type Provider interface {
 	// partial, looping or capped yields an error; it never just ends. Items
 	// that were read before the error stay valid.
 	List(ctx context.Context, q Query) iter.Seq2[sandbox.Sandbox, error]
-	// Get reads one by its exact id: fault.KindNotFound, or fault.KindGone
+	// Get reads one by its exact id (see IDSpeller, NameReader): fault.KindNotFound, or fault.KindGone
 	// where the provider proves that it existed; an error that is
 	// ErrUnreadable where it is there and nothing can be said about it.
 	Get(ctx context.Context, id string) (sandbox.Sandbox, error)

@@ -22,6 +22,8 @@ const (
 	LieEmptyLabels    Lie = "empty_labels"     // create drops labels, name and task
 	LieAnswersTwice   Lie = "answers_twice"    // accepts to end what has ended
 	LieListsTwice     Lie = "lists_twice"      // every sandbox is listed twice
+	LieOtherID        Lie = "other_id"         // get answers with the record of another one
+	LieIndependent    Lie = "independent"      // calls the absence of a record an independent proof of an end
 
 	LieEndsWithProgram Lie = "ends_with_program" // a sandbox that shall linger ends with its program
 	LieForgetsExit     Lie = "forgets_exit"      // what ends a lingering sandbox becomes its program's exit
@@ -37,7 +39,7 @@ const (
 func Lies() []Lie {
 	return []Lie{
 		LieResumeOnRead, LieEndOnRead, LieGoneForUnknown, LieLeak, LieDeaf, LieShowEnv, LieEnvInLogs,
-		LieSecretInError, LieZeroUsage, LieMixedStreams, LieTailAll, LieEmptyLabels, LieAnswersTwice, LieListsTwice,
+		LieSecretInError, LieZeroUsage, LieMixedStreams, LieTailAll, LieEmptyLabels, LieAnswersTwice, LieListsTwice, LieOtherID, LieIndependent,
 		LieEndsWithProgram, LieForgetsExit, LieFollowsOn, LieShutAfter, LieOwnNonce, LieStaleLog, LieHidesCommands,
 	}
 }
