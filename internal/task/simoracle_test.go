@@ -124,7 +124,7 @@ func (s *sim) onTaken(p *proc, before, after task.Task) {
 // onGone holds the word that nothing of an attempt is left against what is.
 func (s *sim) onGone(a task.Attempt, t *truth) {
 	for _, b := range s.living(t.id) {
-		if b.nonce == a.Nonce && !b.stray {
+		if b.nonce == a.Nonce && (!b.stray || a.Sandbox == b.id) {
 			s.fail("5: attempt %d of %s is gone, and %s lives", a.N, t.id, b)
 		}
 	}
@@ -294,7 +294,7 @@ func (s *sim) onAsked(p *proc, b *box) {
 	if t.Kept != nil && t.Kept.Ref.ID == b.id && (p.task == b.task || p.task == "") {
 		s.fail("5: %s ends %s, which is kept", p, b)
 	}
-	if t.Phase == task.Working && a != nil && a.Sandbox == b.id && a.Exit == nil && a.Expired == "" && t.Owner.PID != p.n {
+	if !t.State.Over() && t.Phase == task.Working && a != nil && a.Sandbox == b.id && a.Exit == nil && a.Expired == "" && t.Owner.PID != p.n {
 		s.fail("4: %s ends %s, at which %d works", p, b, t.Owner.PID)
 	}
 	if t.Phase == task.Publishing {
