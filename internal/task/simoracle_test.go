@@ -24,6 +24,7 @@ type truth struct {
 	published int
 	stopped   time.Time // when a stop was written
 	over      bool
+	ends      []sandbox.Class // every end of an attempt that was ever written
 }
 
 // now reads a task as it is kept.
@@ -50,6 +51,9 @@ func (s *sim) truth(id string) *truth {
 func (s *sim) onCommit(p *proc, was, is store.Task) {
 	before, after, t := taskOf(was), taskOf(is), s.truth(is.ID)
 	s.tell(p, before, after)
+	if a := after.Last(); a != nil && a.Exit != nil {
+		t.ends = append(t.ends, a.Exit.Class)
+	}
 	switch {
 	case was.Over:
 		s.fail("5: %s changes %s, which is over", p, t.id)
@@ -338,11 +342,9 @@ func (s *sim) onTold(p *proc, class sandbox.Class) {
 	if class == "" || p.dead {
 		return
 	}
-	t, found := s.kept(p.task)
-	if !found {
-		return
-	}
-	if a := t.Last(); a == nil || a.Exit == nil || a.Exit.Class != class {
-		s.fail("11: %s tells the breaker of %q, and %s has no such end", p, class, t.ID)
+	// Who is slow may tell of an end that was true when it was written: a limit that
+	// another process saw has replaced it since.
+	if t := s.tasks[p.task]; t != nil && !slices.Contains(t.ends, class) {
+		s.fail("11: %s tells the breaker of %q, and %s never had such an end", p, class, t.id)
 	}
 }

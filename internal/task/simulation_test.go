@@ -25,8 +25,9 @@ import (
 func knownSeeds() []uint64 {
 	return []uint64{
 		9100052761, 145829, 127466, // a stop that was overtaken by the end was acknowledged
-		125239, // a sandbox that was found was written off by who had not found it
-		29836,  // a slow answer hid that the deadline had passed
+		125239,           // a sandbox that was found was written off by who had not found it
+		29836,            // a slow answer hid that the deadline had passed
+		6141648778032630, // an end that was written, and replaced before the breaker was told
 	}
 }
 
@@ -258,6 +259,7 @@ func (p *proc) stops(stopper *task.Stopper) (task.Task, error) {
 	}
 	p.s.mu.Unlock()
 	switch {
+	case task.TooLate(err): // too late, and what is left is ended all the same
 	case fault.KindOf(err) == fault.KindNotFound, fault.KindOf(err) == fault.KindRefused:
 		return t, nil
 	case err != nil:
