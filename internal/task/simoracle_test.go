@@ -59,7 +59,7 @@ func (s *sim) onCommit(p *proc, was, is store.Task) {
 		s.fail("5: %s changes %s, which is over", p, t.id)
 	case is.Fence < was.Fence:
 		s.fail("4: the fence of %s falls from %d to %d", t.id, was.Fence, is.Fence)
-	case is.Fence == was.Fence && before.Phase != task.Stopping && before.Owner.PID != 0 && before.Owner.PID != p.n:
+	case is.Fence == was.Fence && before.Phase != task.Stopping && before.Owner.PID != 0 && !p.is(before.Owner):
 		s.onForeign(p, before, after)
 	}
 	if before.Owner != after.Owner && before.Held() {
@@ -119,7 +119,7 @@ func (s *sim) onForeign(p *proc, before, after task.Task) {
 // onTaken says of a task that was held that its owner was dead.
 func (s *sim) onTaken(p *proc, before, after task.Task) {
 	for _, other := range s.procs {
-		if other.n == before.Owner.PID && !other.dead && !other.done && !s.jumps {
+		if other.is(before.Owner) && !other.dead && !other.done && !s.jumps {
 			s.fail("3: %s takes %s from %s, which holds it and lives", p, after.ID, other)
 		}
 	}
@@ -298,7 +298,7 @@ func (s *sim) onAsked(p *proc, b *box) {
 	if t.Kept != nil && t.Kept.Ref.ID == b.id && (p.task == b.task || p.task == "") {
 		s.fail("5: %s ends %s, which is kept", p, b)
 	}
-	if !t.State.Over() && t.Phase == task.Working && a != nil && a.Sandbox == b.id && a.Exit == nil && a.Expired == "" && t.Owner.PID != p.n {
+	if !t.State.Over() && t.Phase == task.Working && a != nil && a.Sandbox == b.id && a.Exit == nil && a.Expired == "" && !p.is(t.Owner) {
 		s.fail("4: %s ends %s, at which %d works", p, b, t.Owner.PID)
 	}
 	if t.Phase == task.Publishing {

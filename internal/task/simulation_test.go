@@ -163,7 +163,7 @@ func (s *sim) run(e errand) {
 		sleep(context.Background(), e.after)
 	}
 	p := s.boot(e.verb, e.host, e.task)
-	p.fuse, p.doom, p.deadly, p.stiff = e.fuse, e.doom, e.deadly, e.stiff
+	p.fuse, p.ice, p.doom, p.deadly, p.stiff = e.fuse, e.ice, e.doom, e.deadly, e.stiff
 	if e.freeze > 0 {
 		s.late.Go(func() {
 			sleep(p.ctx, e.freeze)
