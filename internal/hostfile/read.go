@@ -2,7 +2,6 @@ package hostfile
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,8 +9,16 @@ import (
 	"sbx/internal/fault"
 )
 
-// ErrTooLarge is what Read says of a file beyond its bound.
-var ErrTooLarge = errors.New("too large")
+// TooLargeError is a file beyond the bound of its reader.
+type TooLargeError struct {
+	Path  string
+	Limit int64 // in bytes
+}
+
+// Error names the bound.
+func (e *TooLargeError) Error() string {
+	return e.Path + ": larger than " + size(e.Limit) + ", which is the bound"
+}
 
 // File is a file that the operator named in a flag.
 type File struct {
@@ -37,7 +44,7 @@ func (f File) Read(ctx context.Context) ([]byte, error) {
 // Read reads the whole of a regular file, a pipe or a device, of at most limit
 // bytes. It returns when ctx ends, with the cause of that; a system call that
 // still blocks, such as opening a pipe without a writer, is abandoned to its
-// goroutine. Other errors name the path; ErrTooLarge names the bound.
+// goroutine. Other errors name the path; beyond limit it is a TooLargeError.
 func Read(ctx context.Context, path string, limit int64) ([]byte, error) {
 	type result struct {
 		content []byte
@@ -70,7 +77,7 @@ func read(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	if int64(len(content)) > limit {
-		return nil, fmt.Errorf("%s: %w: the bound is %s", path, ErrTooLarge, size(limit))
+		return nil, &TooLargeError{Path: path, Limit: limit}
 	}
 	return content, nil
 }

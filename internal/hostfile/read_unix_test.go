@@ -57,6 +57,7 @@ func TestReadBoundsADevice(t *testing.T) {
 		t.Skip("there is no /dev/zero")
 	}
 	_, err := Read(t.Context(), "/dev/zero", 1<<20)
-	require.ErrorIs(t, err, ErrTooLarge)
+	var large *TooLargeError
+	require.ErrorAs(t, err, &large)
 	require.ErrorContains(t, err, "1 MiB")
 }
