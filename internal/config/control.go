@@ -15,7 +15,7 @@ func (l *loader) checkState() {
 		return
 	}
 	if err := hostfile.CheckDirectory(c.StateDir); err != nil {
-		c.stateErr = hostfile.Refused("the state directory "+c.StateDir, err, "name a directory of your own with "+EnvStateDir)
+		c.stateErr = hostfile.Refused("the state directory", c.StateDir, err, "name a directory of your own with "+EnvStateDir)
 	}
 }
 
@@ -30,7 +30,7 @@ func (f File) checkControl() error {
 	if f.Role == RoleUser {
 		instead = "name a file of your own with --config FILE; under sudo, -H gives root's own"
 	}
-	return hostfile.Refused("the configuration "+f.Path, err, instead)
+	return hostfile.Refused("the configuration", f.Path, err, instead)
 }
 
 // findProject is the nearest project file that may be read. One of another user

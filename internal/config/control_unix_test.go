@@ -117,9 +117,9 @@ func TestAStateDirectoryThatOthersControlIsNotUsed(t *testing.T) {
 		change func(t *testing.T, w *world)
 		want   string
 	}{
-		"mode":   {change: func(t *testing.T, w *world) { t.Helper(); require.NoError(t, os.Chmod(w.state, 0o777)) }, want: "the state directory DIR/state is not used: DIR/state can be written by every user (mode 0777)"},
+		"mode":   {change: func(t *testing.T, w *world) { t.Helper(); require.NoError(t, os.Chmod(w.state, 0o777)) }, want: "the state directory is not used: DIR/state can be written by every user (mode 0777)"},
 		"parent": {change: func(t *testing.T, w *world) { t.Helper(); require.NoError(t, os.Chmod(w.root, 0o777)) }, want: "the state directory DIR/state is not used: DIR can be written by every user (mode 0777)"},
-		"owner":  {root: true, change: func(t *testing.T, w *world) { t.Helper(); require.NoError(t, os.Chown(w.state, stranger, 0)) }, want: "the state directory DIR/state is not used: DIR/state is owned by uid 4242, not by uid 0 (root)"},
+		"owner":  {root: true, change: func(t *testing.T, w *world) { t.Helper(); require.NoError(t, os.Chown(w.state, stranger, 0)) }, want: "the state directory is not used: DIR/state is owned by uid 4242, not by uid 0 (root)"},
 		"planted": {root: true, change: func(t *testing.T, w *world) {
 			t.Helper()
 			require.NoError(t, os.Chown(filepath.Join(w.state, trustName), stranger, 0))

@@ -64,13 +64,17 @@ func CheckDirectory(dir string) error {
 }
 
 // Refused is the fault of a path that another user controls, or that could not
-// be judged. Instead says what to do where the path cannot be mended.
-func Refused(what string, err error, instead string) error {
-	refusal := fault.New(fault.KindRefused, "%s is not used: %w", what, err)
-	if unsafe, ok := errors.AsType[*UnsafeError](err); ok {
-		return refusal.WithHint("`%s` mends it; or %s", unsafe.Mend, instead)
+// be judged. What says what the path is for, instead what to do where it cannot be
+// mended.
+func Refused(what, path string, err error, instead string) error {
+	unsafe, ok := errors.AsType[*UnsafeError](err)
+	if !ok {
+		return fault.New(fault.KindRefused, "%s is not used: %w", what, err).WithHint("%s", instead)
 	}
-	return refusal.WithHint("%s", instead)
+	if unsafe.Path != path {
+		what += " " + path
+	}
+	return fault.New(fault.KindRefused, "%s is not used: %w", what, err).WithHint("`%s` mends it; or %s", unsafe.Mend, instead)
 }
 
 // user is who controls paths: itself and root.

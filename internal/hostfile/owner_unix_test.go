@@ -159,7 +159,7 @@ func TestCheckControl(t *testing.T) {
 			}
 			require.Error(t, err)
 			assert.Equal(t, tc.want, strings.ReplaceAll(err.Error(), dir, "DIR"))
-			refusal := Refused("the configuration", err, "do something else")
+			refusal := Refused("the configuration", dir, err, "do something else")
 			assert.Equal(t, fault.KindRefused, fault.KindOf(refusal))
 			if tc.mend != "" {
 				assert.Equal(t, "`"+tc.mend+"` mends it; or do something else", strings.ReplaceAll(fault.HintOf(refusal), dir, "DIR"))
