@@ -12,24 +12,24 @@ import (
 // counts sandboxes needs not look for one.
 var ErrNothingMade = errors.New("nothing was made")
 
-// nothingMade adds ErrNothingMade to an error without a word of it.
-type nothingMade struct{ error }
+// nothingMadeError adds ErrNothingMade to an error without a word of it.
+type nothingMadeError struct{ error }
 
 // Is knows ErrNothingMade.
-func (nothingMade) Is(target error) bool { return target == ErrNothingMade } //nolint:errorlint // errors.Is asks it
+func (nothingMadeError) Is(target error) bool { return target == ErrNothingMade }
 
 // Unwrap gives the error.
-func (n nothingMade) Unwrap() error { return n.error }
+func (n nothingMadeError) Unwrap() error { return n.error }
 
 // NothingMade says that the create which failed has made nothing. It keeps kind, hint
 // and wait.
 func NothingMade(err error) error {
 	known, ok := errors.AsType[*fault.Error](err)
 	if !ok {
-		return nothingMade{err}
+		return nothingMadeError{err}
 	}
 	own := *known
-	own.Err = nothingMade{known.Err}
+	own.Err = nothingMadeError{known.Err}
 	return &own
 }
 
