@@ -26,7 +26,9 @@ func rooms() map[string][]string {
 		// ground floor
 		"sandbox": nil,
 		"fault":   nil,
-		"process": nil,
+		// which schedules a simulation plays, for tests alone
+		"schedule": nil,
+		"process":  nil,
 		// pure rules
 		"selector": words,
 		"triage":   words,
@@ -77,7 +79,7 @@ func rooms() map[string][]string {
 		// what makes a task's work public
 		"publish": words,
 		// what launches
-		"task":           with(words, "fleet", "providers", "store"),
+		"task":           with(words, "fleet", "providers", "store", "schedule"),
 		"task/publisher": with(words, "providers", "publish", "task"),
 		// skins
 		"drill":    with(words, "fleet", "triage", "providers"),
@@ -309,7 +311,7 @@ func testMayImport(room, own string) bool {
 	if room == "cleanup" && (own == "reconcile" || own == "store") {
 		return true // the simulation plays all that ends sandboxes against one disk and one fleet
 	}
-	return own == "providers/fake" || own == "providers/providertest"
+	return own == "providers/fake" || own == "providers/providertest" || own == "schedule"
 }
 
 func underAny(target string, libs []string) bool {

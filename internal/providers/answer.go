@@ -17,6 +17,5 @@ func About(profile, op, asked string, names ...string) error {
 	case len(names) == 0:
 		return fault.New(fault.KindUnavailable, "the answer names no sandbox").At(profile, op)
 	}
-	return fault.New(fault.KindUnavailable, "%q was asked for, and the answer is about %q", asked, names[0]).At(profile, op).
-		WithHint("nothing was done: look again; if it stays so, tell the provider")
+	return OtherSandbox(profile, op, asked, names[0])
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
 
@@ -71,6 +72,26 @@ func Usage(ctx context.Context, sh Shell, now time.Time) (sandbox.Usage, error) 
 		return sandbox.Usage{}, err
 	}
 	return ParseUsage(printed, now)
+}
+
+// Others lists the runs that go on in a sandbox beside that of main: commands whose
+// output reaches their client alone.
+func Others(ctx context.Context, sh Shell, main string) ([]providers.Process, error) {
+	printed, _, err := sh(ctx, List())
+	if err != nil {
+		return nil, err
+	}
+	runs, err := ParseList(printed)
+	if err != nil {
+		return nil, err
+	}
+	var found []providers.Process
+	for _, r := range runs {
+		if r.Tag != main && !r.Ended {
+			found = append(found, providers.Process{Args: []string{"run", r.Tag}})
+		}
+	}
+	return found, nil
 }
 
 // Wait pauses, or returns the end of ctx as a fault.

@@ -27,7 +27,7 @@ func (c *Client) view(r record.Record, alive bool) sandbox.Sandbox {
 		r.State = r.EndState()
 		s.State = r.State
 	}
-	s.LastActivityAt = r.StartedAt
+	s.LastActivityAt, s.ActivityBasis = r.StartedAt, sandbox.BasisOutput
 	if at, ok := runlog.LastActivity(c.store.Dir(r.ID)); ok {
 		s.LastActivityAt = at.UTC()
 	}

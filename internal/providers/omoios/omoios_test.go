@@ -240,7 +240,7 @@ func TestRecordsAreTasksAndWhatElseLives(t *testing.T) {
 	got, err := records(t, open(t, f, omoiostest.Token))
 	require.NoError(t, err)
 	require.Len(t, got, 4)
-	assert.Equal(t, providers.Record{SandboxID: "a", TaskID: "t1", RawState: "running", Live: sandbox.True, CreatedAt: made}, got["a"])
+	assert.Equal(t, providers.Record{SandboxID: "a", Labels: map[string]string{"task_id": "t1"}, TaskID: "t1", RawState: "running", Live: sandbox.True, CreatedAt: made}, got["a"])
 	assert.Equal(t, sandbox.False, got["b"].Live, "a worker waits on after completion: that is the leak")
 	assert.Equal(t, sandbox.Unknown, got["c"].Live)
 	assert.Equal(t, sandbox.True, got["foreign"].Live)

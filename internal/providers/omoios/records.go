@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"sbx/internal/fault"
@@ -22,14 +23,9 @@ const tasksMost = 100
 // nobody takes a missing row for a missing record.
 func (c *Client) Records(ctx context.Context) iter.Seq2[providers.Record, error] {
 	return func(yield func(providers.Record, error) bool) {
-		told := map[string]bool{}
 		rows, failed := c.tasks(ctx)
-		alive, err := c.alive(ctx)
+		alive, err := c.aliveTasks(ctx, rows)
 		for _, r := range append(rows, alive...) {
-			if r.TaskID == "" && told[r.SandboxID] {
-				continue
-			}
-			told[r.SandboxID] = true
 			if !yield(r, nil) {
 				return
 			}
@@ -88,9 +84,30 @@ func (w wireTask) record() providers.Record {
 		live = sandbox.False
 	}
 	return providers.Record{
-		SandboxID: w.SandboxID, TaskID: w.ID, RawState: w.Status, Live: live,
+		SandboxID: w.SandboxID, Labels: map[string]string{labelTask: w.ID}, TaskID: w.ID, RawState: w.Status, Live: live,
 		CreatedAt: w.CreatedAt.Time, UpdatedAt: w.UpdatedAt.Time, EndedAt: w.CompletedAt.Time,
 	}
+}
+
+// aliveTasks lists the sandboxes that were heard of lately and that no row is about,
+// each with the task that it is linked to the provider's sandbox by.
+func (c *Client) aliveTasks(ctx context.Context, rows []providers.Record) ([]providers.Record, error) {
+	alive, failed := c.alive(ctx)
+	var found []providers.Record
+	for _, r := range alive {
+		if slices.ContainsFunc(rows, func(o providers.Record) bool { return o.SandboxID == r.SandboxID }) {
+			continue
+		}
+		task, err := c.taskOf(ctx, r.SandboxID)
+		if err != nil && failed == nil {
+			failed = err
+		}
+		if task != "" {
+			r.Labels = map[string]string{labelTask: task}
+		}
+		found = append(found, r)
+	}
+	return found, failed
 }
 
 // alive lists the sandboxes that were heard of lately; a dead one is not shown.

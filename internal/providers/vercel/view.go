@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"sbx/internal/fault"
@@ -72,6 +73,12 @@ func (c *Client) named(ctx context.Context, op, name string) (wireNamed, error) 
 		return n, fault.New(fault.KindUnavailable, "the answer names no sandbox").At(c.name, op)
 	}
 	return n, providers.About(c.name, op, name, n.Sandbox.Name)
+}
+
+// TakesName is true for every word that is no session's id: judged looks for a name
+// where there is no such session.
+func (*Client) TakesName(word string) bool {
+	return !strings.HasPrefix(word, "sbx_")
 }
 
 // Get reads one by the id of its session, or by its name.

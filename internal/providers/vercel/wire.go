@@ -116,6 +116,7 @@ type wireResources struct {
 // wireCommand is Command of the API; a null exit code means that it runs.
 type wireCommand struct {
 	ID         string   `json:"id"`
+	Name       string   `json:"name"`
 	Args       []string `json:"args"`
 	ExitCode   *int     `json:"exitCode"`
 	StartedAt  millis   `json:"startedAt"`

@@ -329,8 +329,12 @@ func (f *Fake) metrics(w http.ResponseWriter, _ *http.Request, _ *box) {
 		http.Error(w, "404 page not found", http.StatusNotFound)
 		return
 	}
+	used := 12.5
+	if f.o.Rests {
+		used = 0
+	}
 	wiretest.JSON(w, http.StatusOK, map[string]any{
-		"timestamp": f.o.Now().UTC().Format(time.RFC3339), "timestampUnix": f.o.Now().Unix(), "cpuCount": 1, "cpuUsedPct": 12.5,
+		"timestamp": f.o.Now().UTC().Format(time.RFC3339), "timestampUnix": f.o.Now().Unix(), "cpuCount": 1, "cpuUsedPct": used,
 		"memUsed": int64(300 << 20), "memCache": int64(100 << 20), "memTotal": int64(1 << 30), "diskUsed": int64(1 << 30), "diskTotal": int64(3 << 30), "diskFree": int64(2 << 30),
 	})
 }

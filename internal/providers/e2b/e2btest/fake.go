@@ -74,6 +74,7 @@ type box struct {
 	logs                        []entry
 	closed                      bool // envd does not answer any more
 	orphan                      bool // killed in the records alone: its VM runs on
+	cpu                         *float64
 }
 
 type event struct {

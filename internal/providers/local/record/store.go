@@ -25,6 +25,7 @@ type Store struct {
 const (
 	recordFile = "record.json"
 	lockFile   = "lock"
+	execFile   = "exec.lock" // held by the clients of commands that run inside
 	stopFile   = "stop.json"
 	socketFile = "ctl.sock"
 	workDir    = "home"

@@ -1,0 +1,115 @@
+package schedule
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+)
+
+// Choices is one path through the tree of choices. It replays its prefix, then
+// takes the first alternative everywhere.
+type Choices struct {
+	prefix []int
+	taken  []int
+	width  []int
+	limit  int
+}
+
+// Replay gives the path that String printed.
+func Replay(path string) (*Choices, error) {
+	c := &Choices{limit: -1}
+	for word := range strings.SplitSeq(path, ".") {
+		if word == "" {
+			continue
+		}
+		n, err := strconv.Atoi(word)
+		if err != nil || n < 0 {
+			return nil, fmt.Errorf("%q is no path: %q is no choice", path, word)
+		}
+		c.prefix = append(c.prefix, n)
+	}
+	return c, nil
+}
+
+// Pick chooses one of n alternatives, 0 to n-1. Where the path is longer than the
+// bound on depth, the first alternative is taken and not explored further.
+func (c *Choices) Pick(n int) int {
+	if n <= 1 {
+		return 0
+	}
+	depth := len(c.taken)
+	if c.limit >= 0 && depth >= c.limit {
+		return 0
+	}
+	choice := 0
+	if depth < len(c.prefix) {
+		choice = min(c.prefix[depth], n-1)
+	}
+	c.taken, c.width = append(c.taken, choice), append(c.width, n)
+	return choice
+}
+
+// String is the path, to be given to Replay.
+func (c *Choices) String() string {
+	words := make([]string, len(c.taken))
+	for i, n := range c.taken {
+		words[i] = strconv.Itoa(n)
+	}
+	return strings.Join(words, ".")
+}
+
+// Bounds limit an exploration.
+type Bounds struct {
+	Depth int // choices on one path that are explored; further ones take the first alternative
+	// Share and Shares split the tree below its first SplitDepth choices: only the
+	// subtrees of one share are played. Shares 0 or 1 = everything.
+	Share, Shares, SplitDepth int
+}
+
+// Explore calls play for each path through the tree of choices, depth first, until
+// there is none left or play returns false. It returns the number of paths played.
+//
+// play must make the same choices when it is given the same path.
+func Explore(b Bounds, play func(*Choices) bool) int {
+	played := 0
+	for path, left := (&Choices{limit: b.Depth}), true; left; path, left = path.next(len(path.taken)) {
+		if !play(path) {
+			return played + 1
+		}
+		played++
+		for b.skips(path) {
+			if path, left = path.next(b.SplitDepth); !left {
+				return played
+			}
+			// Only a run tells how wide the skipped path is, so one is spent on it.
+			if !play(path) {
+				return played + 1
+			}
+			played++
+		}
+	}
+	return played
+}
+
+// skips says that the subtree of this path belongs to another share.
+func (b Bounds) skips(c *Choices) bool {
+	if b.Shares <= 1 || len(c.taken) < b.SplitDepth {
+		return false
+	}
+	h := fnv.New32a()
+	_, _ = fmt.Fprint(h, c.taken[:b.SplitDepth])
+	return int(h.Sum32()%uint32(b.Shares)) != b.Share //nolint:gosec // a share is small
+}
+
+// next is the path after this one that differs within the first depth choices;
+// false when there is none.
+func (c *Choices) next(depth int) (*Choices, bool) {
+	for i := min(depth, len(c.taken)) - 1; i >= 0; i-- {
+		if c.taken[i]+1 < c.width[i] {
+			prefix := append(append([]int{}, c.taken[:i]...), c.taken[i]+1)
+			return &Choices{prefix: prefix, limit: c.limit}, true
+		}
+	}
+	return nil, false
+}

@@ -1,0 +1,90 @@
+package schedule
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+)
+
+// Seeds are the seeds of one run: those that once failed, then half of Total from
+// 1 upwards, then the other half from From upwards.
+type Seeds struct {
+	Known []uint64 // seeds that once broke a rule; always played
+	Total uint64   // how many are played besides Known
+	From  uint64   // where the half by chance starts
+}
+
+// Names of the environment variables that ReadSeeds reads.
+const (
+	EnvTotal = "SBX_SEEDS"      // how many seeds are played
+	EnvFrom  = "SBX_SEEDS_FROM" // where the half by chance starts
+)
+
+// ReadSeeds makes Seeds from environment variables: total unless EnvTotal is set,
+// From by chance unless EnvFrom is set. chance gives a number of 64 random bits.
+func ReadSeeds(env func(string) string, chance func() uint64, known []uint64, total uint64) (Seeds, error) {
+	// Starts by chance stay below 2^53, so that a seed survives JSON and shells.
+	s := Seeds{Known: known, Total: total, From: chance() >> 11}
+	for _, v := range []struct {
+		name string
+		into *uint64
+	}{{EnvTotal, &s.Total}, {EnvFrom, &s.From}} {
+		word := env(v.name)
+		if word == "" {
+			continue
+		}
+		n, err := strconv.ParseUint(word, 10, 64)
+		if err != nil {
+			return Seeds{}, fmt.Errorf("%s=%q is not a number of seeds: %w", v.name, word, err)
+		}
+		*v.into = n
+	}
+	return s, nil
+}
+
+// All gives every seed of the run once.
+func (s Seeds) All() iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		for _, seed := range s.Known {
+			if !yield(seed) {
+				return
+			}
+		}
+		fixed := s.Total - s.Total/2
+		for seed := uint64(1); seed <= fixed; seed++ {
+			if !slices.Contains(s.Known, seed) && !yield(seed) {
+				return
+			}
+		}
+		for n := range s.Total / 2 {
+			seed := s.From + n
+			if seed > 0 && seed <= fixed || slices.Contains(s.Known, seed) {
+				continue
+			}
+			if !yield(seed) {
+				return
+			}
+		}
+	}
+}
+
+// Batch gives every seed whose place in All is batch modulo batches, so that
+// parallel tests share the run.
+func (s Seeds) Batch(batch, batches int) iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		place := 0
+		for seed := range s.All() {
+			if place%batches == batch && !yield(seed) {
+				return
+			}
+			place++
+		}
+	}
+}
+
+// String says how to play the same seeds again.
+func (s Seeds) String() string {
+	return fmt.Sprintf("%d known seeds, %d from 1, %d from %d (%s=%d)",
+		len(s.Known), s.Total-s.Total/2, s.Total/2, s.From, EnvFrom, s.From)
+}
