@@ -68,6 +68,9 @@ func (c *Client) trajectory(ctx context.Context, id, cursor string) (wireTraject
 	}
 	var w wireTrajectory
 	err := c.json(ctx, below("activity", id, "trajectory", query), &w)
+	if err == nil && w.Events == nil { // an outage, and no silence
+		err = fault.New(fault.KindUnavailable, "the answer has no history").At(c.name, "activity "+id)
+	}
 	return w, err
 }
 

@@ -51,6 +51,9 @@ func (r *history) all(ctx context.Context) error {
 		if err := r.c.json(ctx, below("events", r.id, "events", query), &w); err != nil {
 			return err
 		}
+		if w.Events == nil {
+			return fault.New(fault.KindUnavailable, "the answer has no list of events").At(r.c.name, "events "+r.id)
+		}
 		if offset == 0 && w.Total != nil {
 			total = *w.Total
 		}

@@ -323,8 +323,8 @@ func TestAURLIsNeeded(t *testing.T) {
 func TestBadDays(t *testing.T) {
 	t.Parallel()
 	for _, day := range wiretest.BadDays() {
-		if day.Loops {
-			continue // see TestAListingThatFailsSaysSo
+		if day.Loops || day.Only != "" {
+			continue // see TestAListingThatFailsSaysSo; no object here is of the shape that the day is about
 		}
 		t.Run(day.Name, func(t *testing.T) {
 			t.Parallel()

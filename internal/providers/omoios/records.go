@@ -116,6 +116,9 @@ func (c *Client) alive(ctx context.Context) ([]providers.Record, error) {
 	if err := c.json(ctx, httpx.Request{Op: "records", Path: "/api/v1/sandboxes/monitoring/status"}, &w); err != nil {
 		return nil, err
 	}
+	if w.Sandboxes == nil {
+		return nil, fault.New(fault.KindUnavailable, "the answer has no list of sandboxes").At(c.name, "records")
+	}
 	var found []providers.Record
 	for _, s := range w.Sandboxes {
 		if s.ID == "" {
