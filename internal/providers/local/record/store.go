@@ -34,9 +34,9 @@ const (
 	logFile    = "supervisor.log"
 )
 
-// maxRecordBytes bounds what is read as a record: a garbage file of any size
+// MaxBytes bounds what is read as a record: a garbage file of any size
 // costs no memory.
-const maxRecordBytes = 1 << 20
+const MaxBytes = 1 << 20
 
 // ErrGarbage is what every unreadable record wraps.
 var ErrGarbage = errors.New("not a readable record")
@@ -119,7 +119,7 @@ func (s Store) IDs() ([]string, error) {
 func (s Store) Read(id string) (Record, error) {
 	var r Record
 	path := filepath.Join(s.Dir(id), recordFile)
-	raw, err := plain.Read(path, maxRecordBytes)
+	raw, err := plain.Read(path, MaxBytes)
 	if err != nil {
 		return r, garbage(err)
 	}
@@ -219,7 +219,7 @@ func ignore(err, target error) error {
 
 // Stop reads the request to end; nil when there is none.
 func (s Store) Stop(id string) (*Stop, error) {
-	raw, err := plain.Read(filepath.Join(s.Dir(id), stopFile), maxRecordBytes)
+	raw, err := plain.Read(filepath.Join(s.Dir(id), stopFile), MaxBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil //nolint:nilnil // no request is an answer, not a failure
 	}
