@@ -111,7 +111,14 @@ func (e *Engine) sight(ctx context.Context, row Row, earlier store.Sighting, key
 			return store.Sighting{}, err
 		}
 	}
-	return e.Sightings.Sight(ctx, row.Cause.kind(), key, now, e.Rules.Grace)
+	// The look was taken at some time between row.looked and now, and the one before
+	// until it was counted: a process may have stood still in between. Grace lies
+	// between the two for sure where this one began that long after the other counted.
+	apart := e.Rules.Grace
+	if !row.looked.IsZero() {
+		apart += max(0, now.Sub(row.looked))
+	}
+	return e.Sightings.Sight(ctx, row.Cause.kind(), key, now, apart)
 }
 
 // forget drops what a profile's rows do not show any more. What could not be

@@ -199,3 +199,22 @@ func TestStoppedOnesAreHeldAgainstASecondReadingToo(t *testing.T) {
 	assert.Equal(t, reconcile.ActReport, row.Action, row.Reason)
 	assert.Equal(t, reconcile.CauseUnproved, row.Cause)
 }
+
+// TestALookThatStoodStillIsAsOldAsItBegan: two looks of one moment are one, also where
+// the second process was frozen before it counted its own.
+func TestALookThatStoodStillIsAsOldAsItBegan(t *testing.T) {
+	t.Parallel()
+	s := suspects()
+	s.plan(t)
+	rows := s.records
+	s.later = func(reading int) []reconcile.Record {
+		if reading == 4 { // the second reading of the second plan, after the reads by id
+			s.pass(6 * time.Minute)
+		}
+		return rows
+	}
+	row := only(t, s.pass(time.Second).plan(t), "orphan")
+	assert.Equal(t, 1, row.Observations)
+	assert.Equal(t, reconcile.ActReport, row.Action)
+	assert.Equal(t, 2, only(t, s.pass(time.Second).plan(t), "orphan").Observations, "and the next one is six minutes after the first")
+}
