@@ -79,7 +79,7 @@ func rooms() map[string][]string {
 		// what makes a task's work public
 		"publish": words,
 		// what launches
-		"task":           with(words, "fleet", "providers", "store"),
+		"task":           with(words, "fleet", "providers", "store", "schedule"),
 		"task/publisher": with(words, "providers", "publish", "task"),
 		// skins
 		"drill":    with(words, "fleet", "triage", "providers"),

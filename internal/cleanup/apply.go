@@ -251,11 +251,7 @@ func (r Rule) again(w World, now sandbox.Sandbox, at time.Time, before *Judgemen
 		return r.judge(w, now, at, nil)
 	}
 	o := *before.seen
-	last := o.Sandbox.LastActivityAt
-	o.Sandbox = now
-	if last.After(now.LastActivityAt) {
-		o.Sandbox.LastActivityAt = last
-	}
+	o.Sandbox = now.WithActivity(o.Sandbox.LastActivityAt, o.Sandbox.ActivityBasis)
 	return r.judge(w, now, at, &o)
 }
 

@@ -27,7 +27,8 @@ func newStop(d *Deps) *cobra.Command {
 			"Each answers with two lines: `will not publish` as soon as that is certain, and\n" +
 			"`gone` when every sandbox made for it was seen to be gone. What a completed\n" +
 			"task has kept is ended, too. Exit 0 means both, 8 the first alone, 11 that it is\n" +
-			"published already, 5 that there is no such task.\n" +
+			"published already (it says what and where, and ends what is left), 5 that there\n" +
+			"is no such task.\n" +
 			"`-` reads TASKs from standard input.",
 		Example:           "sbx stop t-k3v9x2mq7abc\nsbx tasks -o name | sbx stop -",
 		Args:              usageArgs(cobra.MinimumNArgs(1), "name a task: sbx stop TASK"),
@@ -154,14 +155,21 @@ func (s *stopping) one(ctx context.Context, word string) stopped {
 	r.word, r.finished = t.ID, t.State.Over()
 	if r.task, err = s.stopper.Forbid(ctx, t.ID, "sbx stop of "+s.o.Owner.Who); err != nil {
 		r.err = fault.Placed(err, "", "stop "+t.ID)
-		return r
-	}
-	r.forbade, r.after = true, time.Since(began)
-	if !r.finished {
-		s.say(fmt.Sprintf("%s: will not publish (%.1fs)", t.ID, r.after.Seconds()))
+		if !task.TooLate(err) {
+			return r
+		}
+	} else {
+		r.forbade, r.after = true, time.Since(began)
+		if !r.finished {
+			s.say(fmt.Sprintf("%s: will not publish (%.1fs)", t.ID, r.after.Seconds()))
+		}
 	}
 	now, err := s.stopper.End(ctx, r.task)
 	r.task, r.goneIn = now, time.Since(began)
+	if err != nil && r.err != nil {
+		s.say(t.ID + ": what is left of it was not seen to be gone: " + err.Error())
+		return r
+	}
 	if err != nil {
 		r.err = fault.Placed(err, "", "stop "+t.ID)
 		if errors.Is(err, task.ErrUnverified) {

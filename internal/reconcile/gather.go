@@ -160,6 +160,11 @@ func (e *Engine) reread(ctx context.Context, s side, pairs []*pair) {
 			p.look.err = fault.Placed(err, s.profile, "records of "+s.source.Name)
 		default:
 			p.records = calling(byWord, p.words(box, unique))
+			for _, r := range again {
+				if r.about(box) && !slices.ContainsFunc(p.records, func(o Record) bool { return o.SandboxID == r.SandboxID && o.TaskID == r.TaskID }) {
+					p.records = append(p.records, r)
+				}
+			}
 		}
 	}
 }

@@ -42,7 +42,7 @@ func (r *Runner) begin(ctx context.Context, t Task) (Task, error) {
 		}
 		return r.enters(ctx, t, &next)
 	})
-	now := t
+	now, asked := t, time.Now()
 	if err == nil {
 		now, err = r.assign(ctx, t, next.Attempt, next.recreated)
 	}
@@ -53,36 +53,45 @@ func (r *Runner) begin(ctx context.Context, t Task) (Task, error) {
 		}
 		return r.notBegun(ctx, t, err)
 	}
-	written := time.Now()
 	r.changed(now)
 	r.at("intent")
 	r.leaves = next.leaves
 	if next.Reused {
 		return r.enterKept(ctx, now)
 	}
-	if err := r.fresh(ctx, now, written); err != nil {
+	if err := r.fresh(ctx, now, asked); err != nil {
 		return r.notAsked(ctx, now, err)
 	}
 	return r.create(ctx, now)
 }
 
 // fresh looks right before a create whether it is still to be asked for: the
-// deadline may have passed while the intent was being written, and who was stopped
-// since then, by a signal or with the whole machine, may have lost the task.
-func (r *Runner) fresh(ctx context.Context, t Task, written time.Time) error {
-	if t.late() {
-		return ErrLate
-	}
-	if time.Now().Round(0).Sub(written.Round(0)) < time.Second { // by the wall: a suspended machine's own clock stands still
-		return nil
-	}
-	_, err := r.change(ctx, t.ID, func(n *Task) error {
-		if n.late() {
+// deadline may have passed while the intent was being written, or while the store
+// took its time to answer, and who was stopped since then, by a signal or with the
+// whole machine, may have lost the task. asked is when the intent was sent to the
+// store.
+func (r *Runner) fresh(ctx context.Context, t Task, asked time.Time) error {
+	for looked := false; ; looked = true {
+		age := time.Now().Round(0).Sub(asked.Round(0)) // by the wall: a suspended machine's own clock stands still
+		overtaken := !t.DeadlineAt.IsZero() && !t.ReadAt.Add(age).Before(t.DeadlineAt)
+		switch {
+		case t.late():
 			return ErrLate
+		case age < time.Second, looked && !overtaken:
+			return nil
 		}
-		return n.Renew(t.Fence)
-	})
-	return err
+		asked = time.Now()
+		now, err := r.change(ctx, t.ID, func(n *Task) error {
+			if n.late() {
+				return ErrLate
+			}
+			return n.Renew(t.Fence)
+		})
+		if err != nil {
+			return err
+		}
+		t = now
+	}
 }
 
 // notAsked notes of an attempt that its create was never asked for.

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -104,6 +105,16 @@ func (r *Runner) endedAlone(ctx context.Context, t Task, a Attempt) (Task, error
 	return t, unverified(t, "its limit was reached, and ending it was switched off (authoritative_timeout): the provider's own limit ends "+a.Ref().String())
 }
 
+// madeNothing is gone for an attempt whose create was seen to have made nothing. Who
+// asked for it may have written down meanwhile what it made after all: then that is to
+// be ended.
+func (t *Task) madeNothing(n int) error {
+	if a, err := t.attempt(n); err != nil || a.Sandbox != "" {
+		return cmp.Or(err, errNothing)
+	}
+	return t.gone(n, "two looks for what its create may have made showed nothing")
+}
+
 // gone is Gone, which another process may have written first, and Finish where that
 // was the last of a decided task: one change instead of two.
 func (t *Task) gone(n int, how string) error {
@@ -149,9 +160,7 @@ func (r *Runner) settleCreate(ctx context.Context, t Task, n int) (Task, error) 
 			return r.change(ctx, t.ID, func(task *Task) error { return task.Found(n, found[0].ID) })
 		case r.settled(a, t):
 			if empty++; empty > 1 {
-				return r.change(ctx, t.ID, func(task *Task) error {
-					return task.gone(n, "two looks for what its create may have made showed nothing")
-				})
+				return r.change(ctx, t.ID, func(task *Task) error { return task.madeNothing(n) })
 			}
 		}
 		if !pause(ctx, SettleLook) {

@@ -106,11 +106,14 @@ func (l Ledger) change(ctx context.Context, id string, rule func(*Task) error, a
 			before.Fence == asked.Fence && bytes.Equal(before.Body, asked.Body) {
 			return t, nil
 		}
+		over := t.State.Over()
 		switch err := rule(&t); {
 		case errors.Is(err, errNothing):
 			return t, nil
 		case err != nil:
 			return t, err
+		case over:
+			return t, ErrOver
 		}
 		kept, again, err := l.swap(ctx, t, asked)
 		if !again {
@@ -119,8 +122,9 @@ func (l Ledger) change(ctx context.Context, id string, rule func(*Task) error, a
 	}
 }
 
-// swap writes a task; true = somebody else has changed it meanwhile. Only what asks
-// for memory is held against the budget: facts are written whatever they cost.
+// swap writes a task; true = somebody else has changed or ended it meanwhile, so that
+// the rule has to judge what it has become. Only what asks for memory is held against
+// the budget: facts are written whatever they cost.
 func (l Ledger) swap(ctx context.Context, t Task, asked *store.Task) (Task, bool, error) {
 	row, err := t.row()
 	if err != nil {
@@ -132,10 +136,8 @@ func (l Ledger) swap(ctx context.Context, t Task, asked *store.Task) (Task, bool
 	}
 	kept, err := l.Store.SwapTask(ctx, row, limit)
 	switch {
-	case errors.Is(err, store.ErrSwapped):
+	case errors.Is(err, store.ErrSwapped), errors.Is(err, store.ErrOver):
 		return t, true, nil
-	case errors.Is(err, store.ErrOver):
-		return t, false, ErrOver
 	case err != nil:
 		*asked = row
 		return t, false, err

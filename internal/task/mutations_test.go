@@ -43,7 +43,7 @@ func mutations() map[string]planted {
 		"what turns up late counts as gone": {"facts.go", "a.Sandbox, a.GoneAt, a.Gone = id, time.Time{}, \"\"", "a.Sandbox = id", "", nil},
 		"the deadline lets attempts begin": {
 			"machine.go", "	case t.late():\n		return ErrLate\n	case t.Counted()", "	case t.Counted()", "6:",
-			&planted{file: "begin.go", old: "	if t.late() {\n		return ErrLate", mistake: "	if false {\n		return ErrLate"},
+			&planted{file: "begin.go", old: "		case t.late():\n			return ErrLate\n		case age", mistake: "		case age"},
 		},
 		"the deadline lets work pass": {
 			"machine.go", "	case t.late():\n		return ErrLate\n	case t.State != Running", "	case t.State != Running", "1:",
@@ -76,7 +76,11 @@ func mutations() map[string]planted {
 			"adopt.go", "	return t.Phase == Stopping || t.Owner.Host == o.Owner.Host", "	return t.Phase == Stopping && t.Owner.Host == o.Owner.Host", "7:",
 			&planted{file: "adopt.go", old: "t.ReadAt.Sub(t.LeaseUntil) >= LostAfter {", mistake: "false {"},
 		},
-		"what nobody goes on with stays": {"adopt.go", "	return t.ReadAt.Sub(since) >= LostAfter\n", "	return false\n", "7:", nil},
+		"a stop that comes too late is acknowledged": {"ledger.go", "	case errors.Is(err, store.ErrSwapped), errors.Is(err, store.ErrOver):\n		return t, true, nil\n",
+			"	case errors.Is(err, store.ErrSwapped):\n		return t, true, nil\n	case errors.Is(err, store.ErrOver):\n		return t, false, ErrOver\n", "1:", nil},
+		"what was found is written off":    {"finish.go", "err != nil || a.Sandbox != \"\" {", "err != nil || a == nil {", "5:", nil},
+		"a slow answer hides the deadline": {"begin.go", "r.fresh(ctx, now, asked)", "r.fresh(ctx, now, asked.Add(time.Since(asked)))", "6:", nil},
+		"what nobody goes on with stays":   {"adopt.go", "	return t.ReadAt.Sub(since) >= LostAfter\n", "	return false\n", "7:", nil},
 	}
 }
 

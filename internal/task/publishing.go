@@ -153,29 +153,46 @@ func (r *Runner) leased(ctx context.Context, t Task, do func(context.Context) er
 
 // settle writes down what became of a publication.
 func (r *Runner) settle(ctx context.Context, t Task, p Publish) (Task, error) {
-	return r.change(ctx, t.ID, func(n *Task) error {
-		p.Target, p.Fence, p.Base = n.Publish.Target, n.Publish.Fence, n.Publish.Base
-		if p.State != PublishDone && n.Publish.Message != "" {
-			p.Message += "; before that: " + n.Publish.Message
-		}
-		verdict := Failed
-		if p.State == PublishDone {
-			verdict = Completed
-		}
-		if err := n.Settle(t.Fence, p, verdict); err != nil {
-			return err
-		}
-		if a := n.Last(); a.Retry == nil {
-			a.Retry = &Retry{}
-		}
-		switch {
-		case verdict == Failed:
-			n.Refused = p.Message
-		case n.Spec.KeepAlive > 0:
-			return n.Keep(t.Fence, n.ReadAt.Add(n.Spec.KeepAlive))
-		}
-		return nil
-	})
+	return r.change(ctx, t.ID, func(n *Task) error { return n.settled(t.Fence, p) })
+}
+
+// settled is Settle with the verdict that follows from what was seen.
+func (t *Task) settled(fence int64, p Publish) error {
+	p.Target, p.Fence, p.Base = t.Publish.Target, t.Publish.Fence, t.Publish.Base
+	if p.State != PublishDone && t.Publish.Message != "" {
+		p.Message += "; before that: " + t.Publish.Message
+	}
+	verdict := Failed
+	if p.State == PublishDone {
+		verdict = Completed
+	}
+	if err := t.Settle(fence, p, verdict); err != nil {
+		return err
+	}
+	if a := t.Last(); a.Retry == nil {
+		a.Retry = &Retry{}
+	}
+	switch {
+	case verdict == Failed:
+		t.Refused = p.Message
+	case t.Spec.KeepAlive > 0:
+		return t.Keep(fence, t.ReadAt.Add(t.Spec.KeepAlive))
+	}
+	return nil
+}
+
+// Witnessed settles the publication of a task that somebody else holds: what its
+// target was seen to hold for ever counts, whoever saw it. Who holds the task has
+// nothing to write about it any more.
+func (t *Task) Witnessed(p Publish) error {
+	switch {
+	case t.State.Over():
+		return ErrOver
+	case t.Phase != Publishing:
+		return ErrMoved
+	}
+	t.Fence++
+	return t.settled(t.Fence, p)
 }
 
 // resolve finds out what became of a publication whose end this process did not see.

@@ -77,6 +77,8 @@ func (s *sim) stop(id string) (forbid, end error) {
 		s.mu.Lock()
 		s.onStop(p, id, true)
 		s.mu.Unlock()
+	}
+	if forbid == nil || task.TooLate(forbid) {
 		_, end = stopper.End(p.ctx, t)
 	}
 	return forbid, end
@@ -360,6 +362,56 @@ func TestATooLateStop(t *testing.T) {
 				assert.Equal(t, fault.KindRefused, fault.KindOf(forbid))
 				require.NoError(t, <-over)
 				assert.Equal(t, task.Completed, s.now(t, "t-1").State)
+			})
+		})
+	}
+}
+
+// TestAStopSettlesWhatADeadRunnerHasPublished writes down what it saw, ends what is
+// left and says what is public where.
+func TestAStopSettlesWhatADeadRunnerHasPublished(t *testing.T) {
+	t.Parallel()
+	command, push, kept := plain(), plain(), plain()
+	command.Publish, push.Push, kept.Push, kept.KeepAlive = "make release", "origin=work", "origin=work", time.Hour
+	for name, c := range map[string]struct {
+		spec    task.Spec
+		rest    time.Duration
+		want    error
+		kind    fault.Kind
+		state   task.State
+		publish task.PublishState
+	}{
+		"pushed":            {push, 0, task.ErrPublished, fault.KindRefused, task.Completed, task.PublishDone},
+		"pushed and kept":   {kept, 0, task.ErrPublished, fault.KindRefused, task.Completed, task.PublishDone},
+		"a command":         {command, time.Minute, task.ErrDoubt, fault.KindUnverified, task.Failed, task.PublishDoubt},
+		"a command, leased": {command, 0, task.ErrPublishing, fault.KindRefused, task.Running, task.PublishBegun},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(t *testing.T, s *sim) {
+				t.Helper()
+				s.tune = func(p *proc, _ *task.Options) {
+					if p.verb == "run" {
+						p.doom, p.deadly = "pushed", true
+					}
+				}
+				_, over := s.begin("t-1", c.spec, works(20*time.Second, sandbox.ClassOK))
+				require.Error(t, <-over)
+				s.rest(c.rest)
+				forbid, end := s.stop("t-1")
+				require.ErrorIs(t, forbid, c.want)
+				assert.Equal(t, c.kind, fault.KindOf(forbid))
+				now := s.now(t, "t-1")
+				assert.Equal(t, c.state, now.State)
+				assert.Equal(t, c.publish, now.Publish.State)
+				if c.state.Over() {
+					require.NoError(t, end)
+					assert.Contains(t, forbid.Error()+fault.HintOf(forbid), now.Publish.Target)
+					assert.Equal(t, c.spec.KeepAlive > 0, len(s.living("t-1")) > 0)
+				}
+				if c.publish == task.PublishDone {
+					assert.ErrorContains(t, forbid, "commit c")
+				}
 			})
 		})
 	}

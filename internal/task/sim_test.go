@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,13 +23,14 @@ import (
 // it, and what they did wrong. Everything follows from the seed, but for the order
 // of what happens at one instant.
 type sim struct {
-	seed  uint64
-	rng   *rand.Rand // for making the scene; what happens concurrently rolls
-	began time.Time
-	mem   *store.InMemory
-	jump  atomic.Int64 // how far the store's clock is off, in nanoseconds
-	jumps bool         // it will be off, or is
-	quiet bool         // nothing goes wrong by itself: ends are held to their times
+	seed   uint64
+	rng    *rand.Rand // for making the scene; what happens concurrently rolls
+	began  time.Time
+	mem    *store.InMemory
+	jump   atomic.Int64 // how far the store's clock is off, in nanoseconds
+	jumps  bool         // it will be off, or is
+	extras bool         // also what was not drawn from the beginning: frozen anywhere, pushes that crawl, process numbers given again
+	quiet  bool         // nothing goes wrong by itself: ends are held to their times
 
 	mu     sync.Mutex
 	boxes  []*box
@@ -111,7 +113,9 @@ type proc struct {
 	ctx  context.Context //nolint:containedctx // it is the life of the process
 	kill context.CancelCauseFunc
 
+	pid    int    // another process may have had it before
 	fuse   int    // gates until it is killed; 0 = it is not
+	ice    int    // gates until it is frozen; 0 = it is not
 	doom   string // the named point where it is hit
 	deadly bool   // it is killed there; else it freezes
 	stiff  time.Duration
@@ -127,17 +131,34 @@ var errDead = errors.New("this process is dead")
 
 func (p *proc) String() string { return fmt.Sprintf("%s#%d@%s(%s)", p.verb, p.n, p.host, p.task) }
 
-func (p *proc) owner() task.Owner { return task.Owner{Host: p.host, PID: p.n, Who: p.String()} }
+func (p *proc) owner() task.Owner {
+	return task.Owner{Host: p.host, PID: p.pid, Birth: strconv.Itoa(p.n), Who: p.String()}
+}
+
+// is says that an owner is this process.
+func (p *proc) is(o task.Owner) bool { return o == p.owner() }
 
 // boot starts a process.
 func (s *sim) boot(verb, host, id string) *proc {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := &proc{s: s, n: len(s.procs) + 1, verb: verb, host: host, task: id, calls: map[string]int{}}
+	n := len(s.procs) + 1
+	p := &proc{s: s, n: n, pid: s.pid(n, host), verb: verb, host: host, task: id, calls: map[string]int{}}
 	p.ctx, p.kill = context.WithCancelCause(context.Background())
 	s.procs = append(s.procs, p)
 	s.say("%s starts", p)
 	return p
+}
+
+// pid is a process number, which a process of the same host that has ended may have
+// had before. The lock is held.
+func (s *sim) pid(n int, host string) int {
+	for _, other := range s.procs {
+		if s.extras && other.host == host && (other.dead || other.done) && s.roll("pid again", n, other.n) < 0.3 {
+			return other.pid
+		}
+	}
+	return n
 }
 
 // die ends a process at once. The lock is held.
@@ -196,6 +217,11 @@ func (p *proc) gate(what string) error {
 	if p.fuse > 0 && !p.dead {
 		if p.fuse--; p.fuse == 0 {
 			p.die(what)
+		}
+	}
+	if p.ice > 0 {
+		if p.ice--; p.ice == 0 {
+			p.freeze(p.stiff, what)
 		}
 	}
 	s.mu.Unlock()
@@ -268,6 +294,8 @@ func (p *proc) call(ctx context.Context, place, op string, effect func()) error 
 		return away(place)
 	case "slow":
 		took += time.Duration(s.roll("slow", key) * float64(8*time.Second))
+	case "crawls": // longer than a sweep may take
+		took += 4*time.Second + time.Duration(s.roll("crawls", key)*float64(40*time.Second))
 	case "hangs":
 		if arrives {
 			s.afterwards(time.Duration(s.roll("late", key)*float64(5*time.Second)), effect)
@@ -333,7 +361,7 @@ func (p *proc) alive(o task.Owner) sandbox.Verdict {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
 	for _, other := range p.s.procs {
-		if other.n == o.PID && !other.dead && !other.done {
+		if other.is(o) && !other.dead && !other.done {
 			return sandbox.True
 		}
 	}

@@ -3,6 +3,7 @@ package task_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"sbx/internal/sandbox"
@@ -18,7 +19,7 @@ func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 type errand struct {
 	verb, host, task string
 	after            time.Duration
-	fuse             int
+	fuse, ice        int
 	doom             string
 	deadly           bool
 	stiff            time.Duration
@@ -64,6 +65,10 @@ func (s *sim) draw() []errand {
 	if !s.quiet {
 		s.curse()
 	}
+	// Known seeds from before there were extras keep their schedules.
+	if s.extras = !s.quiet && !slices.Contains(knownSeeds()[:6], s.seed) && s.roll("extras") < 0.5; s.extras {
+		s.extra(all)
+	}
 	for _, e := range all {
 		s.say("errand %+v", e)
 	}
@@ -71,6 +76,23 @@ func (s *sim) draw() []errand {
 		s.say("harm %+v", h)
 	}
 	return all
+}
+
+// extra draws what can happen between any two steps of any process, and to a push.
+func (s *sim) extra(all []errand) {
+	r := s.rng
+	for i := range all {
+		e := &all[i]
+		if e.fuse == 0 && e.doom == "" && e.freeze == 0 && e.after < chaos && r.Float64() < 0.5 {
+			e.ice, e.stiff = 1+r.IntN(pick(r, 8, 60)), time.Duration(r.ExpFloat64()*float64(pick(r, 5*time.Second, 40*time.Second, 100*time.Second)))
+		}
+	}
+	if r.Float64() < 0.3 {
+		from := time.Duration(r.Int64N(int64(chaos / 2)))
+		s.harms = append(s.harms, harmful{
+			place: "remote", op: pick(r, "", "push", "poison"), harm: "crawls", chance: pick(r, 0.5, 1), from: from, until: min(chaos, from+pick(r, 20*time.Second, 100*time.Second)),
+		})
+	}
 }
 
 func (s *sim) host() string { return pick(s.rng, "h1", "h2") }

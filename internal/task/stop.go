@@ -16,7 +16,8 @@ func NewStopper(o Options) *Stopper { return &Stopper{o} }
 // Forbid makes sure that nothing of a task becomes public any more: the first of the
 // two lines of a stop. After nil nothing will be. fault.KindRefused around
 // ErrPublished: it is public already; around ErrPublishing: it is just being
-// published, and nobody can hold that back (its target knows no fence).
+// published, and nobody can hold that back (its target knows no fence);
+// fault.KindUnverified around ErrDoubt.
 func (s *Stopper) Forbid(ctx context.Context, id, by string) (Task, error) {
 	for {
 		t, err := s.o.Ledger.Change(ctx, id, func(n *Task) error {
@@ -30,43 +31,54 @@ func (s *Stopper) Forbid(ctx context.Context, id, by string) (Task, error) {
 		case err == nil, errors.Is(err, ErrOver):
 			return t, nil
 		case errors.Is(err, ErrPublished):
-			return t, fault.New(fault.KindRefused, "%w", ErrPublished)
+			return t, fault.New(fault.KindRefused, "%w: %s", ErrPublished, t.Publish.where())
 		case errors.Is(err, ErrDoubt):
-			return t, fault.New(fault.KindUnverified, "%w", ErrDoubt).WithHint("look at %s", t.Publish.Target)
+			return t, fault.New(fault.KindUnverified, "%w: %s", ErrDoubt, t.Publish.where()).WithHint("look there")
 		case !errors.Is(err, ErrPublishing):
 			return t, err
 		}
-		if t, err = s.forbidPublishing(ctx, t, by); err == nil || !errors.Is(err, ErrMoved) {
+		if err := s.settlePublication(ctx, t, by); err != nil {
 			return t, err
 		}
 	}
 }
 
-// forbidPublishing reaches for the target of a task that has passed the gate:
-// whoever is there first wins.
-func (s *Stopper) forbidPublishing(ctx context.Context, t Task, by string) (Task, error) {
-	if s.o.Publisher == nil || !s.o.Publisher.Remote(t) {
-		return t, fault.New(fault.KindRefused, "%w", ErrPublishing)
+// TooLate says of an error of Forbid that the task was decided before the stop: End
+// still ends what is left of it.
+func TooLate(err error) bool { return errors.Is(err, ErrPublished) || errors.Is(err, ErrDoubt) }
+
+// where is what a publication has published, and where to.
+func (p Publish) where() string {
+	if p.Commit == "" {
+		return p.Target
+	}
+	return "commit " + p.Commit + " at " + p.Target
+}
+
+// settlePublication reaches for the target of a task that has passed the gate,
+// whoever is there first wins, and writes down what it saw there: its runner may be
+// dead.
+func (s *Stopper) settlePublication(ctx context.Context, t Task, by string) error {
+	if s.o.Publisher == nil || !s.o.Publisher.Remote(t) && !s.o.abandoned(t) {
+		return fault.New(fault.KindRefused, "%w", ErrPublishing)
 	}
 	p, err := s.o.Publisher.Resolve(ctx, t, by)
 	if err != nil {
-		return t, err
+		return err
 	}
-	switch p.State {
-	case PublishDone:
-		return t, fault.New(fault.KindRefused, "%w", ErrPublished)
-	case PublishRefused:
-	case PublishNone, PublishBegun, PublishNothing, PublishDoubt:
-		return t, fault.New(fault.KindUnverified, "%w", ErrDoubt).WithHint("look at %s", t.Publish.Target)
+	_, err = s.o.Ledger.Change(ctx, t.ID, func(n *Task) error {
+		if p.State == PublishRefused {
+			return n.Poisoned(by)
+		}
+		return n.Witnessed(p)
+	})
+	if errors.Is(err, ErrMoved) || errors.Is(err, ErrOver) { // somebody else has settled it meanwhile
+		return nil
 	}
-	now, err := s.o.Ledger.Change(ctx, t.ID, func(n *Task) error { return n.Poisoned(by) })
-	if errors.Is(err, ErrOver) { // its runner has written down that it was refused
-		return now, nil
-	}
-	return now, err
+	return err
 }
 
-// End makes the end of a stopped task certain: the second line of a stop. nil when
+// End makes the end of a decided task certain: the second line of a stop. nil when
 // everything made for it is gone, with what it has kept; fault.KindUnverified
 // otherwise, fault.KindRefused where another task goes on in what it has kept.
 func (s *Stopper) End(ctx context.Context, t Task) (Task, error) {

@@ -27,7 +27,7 @@ func (c *Client) detail(ctx context.Context, id string) (wireSandbox, error) {
 	case err != nil:
 		return w, err
 	case !c.SameID(id, c.idOf(w)):
-		return wireSandbox{}, providers.OtherSandbox(c.name, "get "+id, id, w.SandboxID)
+		return wireSandbox{}, providers.About(c.name, "get "+id, id, w.SandboxID)
 	case w.Domain != "":
 		c.domains.Store(id, w.Domain)
 	}

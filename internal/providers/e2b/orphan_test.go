@@ -1,6 +1,7 @@
 package e2b_test
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"testing"
@@ -68,9 +69,9 @@ func TestAnAnswerAboutAnother(t *testing.T) {
 	})
 }
 
-func dialled(t *testing.T, f *e2btest.Fake) *e2b.Client {
+func dialled(t wiretest.T, f *e2btest.Fake) *e2b.Client {
 	t.Helper()
-	p, err := e2b.Type().Open(t.Context(), providers.Profile{Name: "prod", Settings: e2btest.Settings("http://e2b")},
+	p, err := e2b.Type().Open(context.Background(), providers.Profile{Name: "prod", Settings: e2btest.Settings("http://e2b")},
 		providers.Deps{Now: time.Now, Net: httpx.Net{Dial: f.Dial}})
 	require.NoError(t, err)
 	c, ok := p.(*e2b.Client)

@@ -29,7 +29,12 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 				At(c.name, "terminate "+id).WithHint("`--delete` destroys the snapshot too")
 		}
 	}
-	_, err := c.api.Do(ctx, httpx.Request{Op: "terminate " + id, Method: http.MethodDelete, Path: httpx.Path("sandboxes", id)})
+	op := "terminate " + id
+	res, err := c.api.Do(ctx, httpx.Request{Op: op, Method: http.MethodDelete, Path: httpx.Path("sandboxes", id)})
+	if err == nil && res.Status != http.StatusNoContent {
+		return fault.New(fault.KindUnavailable, "HTTP %d came where 204 is due: whether it was heeded is not known", res.Status).At(c.name, op).
+			WithHint("something between here and the API may answer in its place")
+	}
 	return err
 }
 

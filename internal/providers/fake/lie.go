@@ -30,6 +30,9 @@ const (
 	LieFollowsOn       Lie = "follows_on"        // following a log goes on after the program's end
 	LieShutAfter       Lie = "shut_after"        // no command runs after the program's end
 	LieOwnNonce        Lie = "own_nonce"         // create puts a nonce of its own over the caller's
+
+	LieStaleLog      Lie = "stale_log"      // what is written comes into the log with times of an hour ago
+	LieHidesCommands Lie = "hides_commands" // no command of another client is listed
 )
 
 // Lies lists every lie.
@@ -37,7 +40,7 @@ func Lies() []Lie {
 	return []Lie{
 		LieResumeOnRead, LieEndOnRead, LieGoneForUnknown, LieLeak, LieDeaf, LieShowEnv, LieEnvInLogs,
 		LieSecretInError, LieZeroUsage, LieMixedStreams, LieTailAll, LieEmptyLabels, LieAnswersTwice, LieListsTwice, LieOtherID, LieIndependent,
-		LieEndsWithProgram, LieForgetsExit, LieFollowsOn, LieShutAfter, LieOwnNonce,
+		LieEndsWithProgram, LieForgetsExit, LieFollowsOn, LieShutAfter, LieOwnNonce, LieStaleLog, LieHidesCommands,
 	}
 }
 

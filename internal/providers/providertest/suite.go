@@ -67,7 +67,7 @@ func Checks() []Check {
 	var all []Check
 	for _, group := range [][]Check{
 		listChecks(), getChecks(), endChecks(), contextChecks(), honestyChecks(),
-		logChecks(), followChecks(), usageChecks(), execChecks(), createChecks(), readerChecks(), controlChecks(), lingerChecks(), verifyChecks(),
+		logChecks(), followChecks(), usageChecks(), execChecks(), createChecks(), readerChecks(), controlChecks(), lingerChecks(), verifyChecks(), lifeChecks(),
 	} {
 		all = append(all, group...)
 	}

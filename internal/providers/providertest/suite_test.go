@@ -113,6 +113,9 @@ func TestEveryLieTurnsTheSuiteRed(t *testing.T) {
 		fake.LieFollowsOn:       "linger_ends_a_follow_with_the_program",
 		fake.LieShutAfter:       "linger_lets_commands_in",
 		fake.LieOwnNonce:        "create_keeps_the_callers_marks",
+
+		fake.LieStaleLog:      "what_was_written_is_no_silence",
+		fake.LieHidesCommands: "what_another_client_runs_is_no_silence",
 	}
 	require.Len(t, want, len(fake.Lies()), "every lie is caught by a check")
 	for lie, check := range want {

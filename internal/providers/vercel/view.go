@@ -38,12 +38,8 @@ func (c *Client) judged(ctx context.Context, op, id string) (view, error) {
 		return view{&named.Sandbox, &named.Session}, err
 	case err != nil:
 		return view{}, err
-	case one.Session.ID == "":
-		return view{}, fault.New(fault.KindUnavailable, "the answer names no session").At(c.name, op+" "+id)
-	case one.Session.ID != id:
-		return view{}, providers.OtherSandbox(c.name, op+" "+id, id, one.Session.ID)
 	}
-	return view{session: &one.Session}, nil
+	return view{session: &one.Session}, providers.About(c.name, op+" "+id, id, one.Session.ID)
 }
 
 // resolve is judged with the sandbox of the session. A session whose name is
@@ -76,10 +72,7 @@ func (c *Client) named(ctx context.Context, op, name string) (wireNamed, error) 
 	if n.Session.ID == "" || n.Sandbox.Name == "" {
 		return n, fault.New(fault.KindUnavailable, "the answer names no sandbox").At(c.name, op)
 	}
-	if n.Sandbox.Name != name {
-		return wireNamed{}, providers.OtherSandbox(c.name, op, name, n.Sandbox.Name)
-	}
-	return n, nil
+	return n, providers.About(c.name, op, name, n.Sandbox.Name)
 }
 
 // TakesName is true for every word that is no session's id: judged looks for a name

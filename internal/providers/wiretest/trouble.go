@@ -43,6 +43,9 @@ func (s *Server) fault(route Route, req *http.Request) *Fault {
 		if f.seen <= f.After || (f.Times > 0 && f.seen > f.After+f.Times) {
 			continue
 		}
+		if f.Every > 0 && (f.seen-f.After)%f.Every != 0 {
+			continue
+		}
 		return f
 	}
 	return nil
@@ -56,6 +59,11 @@ func (s *Server) trouble(f *Fault, route Route, w http.ResponseWriter, req *http
 	answer := newMemory()
 	if f.Late || f.asks() {
 		route.Serve(answer, f.altered(route, req))
+	}
+	if f.Edit != nil {
+		body := f.Edit(bytes.Clone(answer.body.Bytes()))
+		answer.body.Reset()
+		answer.body.Write(body)
 	}
 	if f.Status != 0 {
 		answer = newMemory()

@@ -222,30 +222,6 @@ func (f *Fake) connect(w http.ResponseWriter, r *http.Request) {
 	wiretest.JSON(w, http.StatusCreated, map[string]any{"templateID": b.template, "sandboxID": b.id, "clientID": b.client, "envdVersion": "0.4.1"})
 }
 
-func (f *Fake) metrics(w http.ResponseWriter, r *http.Request) {
-	b := f.find(r.PathValue("id"))
-	switch {
-	case b == nil:
-		missing(w, r.PathValue("id"))
-		return
-	case f.o.NoMetrics:
-		http.NotFound(w, r)
-		return
-	case f.o.NoSamples || b.paused:
-		wiretest.JSON(w, http.StatusOK, []any{})
-		return
-	}
-	at := f.o.Now()
-	sample := map[string]any{
-		"timestamp": at, "timestampUnix": at.Unix(), "cpuCount": 2, "cpuUsedPct": 12.5,
-		"memUsed": int64(200 << 20), "memTotal": int64(512 << 20), "memCache": int64(20 << 20), "diskUsed": int64(1 << 30), "diskTotal": int64(10 << 30),
-	}
-	if f.o.Legacy {
-		sample = map[string]any{"timestamp": at, "cpuCount": 2, "cpuUsedPct": 12.5, "memUsedMiB": 200, "memTotalMiB": 512}
-	}
-	wiretest.JSON(w, http.StatusOK, []any{sample})
-}
-
 func (f *Fake) quota(w http.ResponseWriter, _ *http.Request) {
 	wiretest.JSON(w, http.StatusOK, map[string]any{
 		"limit": map[string]any{"concurrentInstances": 100, "concurrentVcpu": 200, "concurrentRamMb": 102400, "maxLengthHours": 3},

@@ -36,6 +36,8 @@ type Options struct {
 	// GET is 404 and the host 502, while the VM runs on until its time is over
 	// (E2B API, delete_instance.go). 0 = the node does what it is told.
 	Orphans int
+	// LosesEvery lets the edge lose each n-th stream out of a sandbox; 0 = none.
+	LosesEvery int
 	Wire       wiretest.Options
 }
 
@@ -56,6 +58,7 @@ type Fake struct {
 	boxes map[string]*box
 	made  int
 	pids  uint32
+	edge  edge
 }
 
 // box is one sandbox. Once killed it is no longer in the API, while its host may
@@ -71,6 +74,7 @@ type box struct {
 	logs                        []entry
 	closed                      bool // envd does not answer any more
 	orphan                      bool // killed in the records alone: its VM runs on
+	cpu                         *float64
 }
 
 type event struct {
