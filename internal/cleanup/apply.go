@@ -33,9 +33,10 @@ type Run struct {
 type Target struct {
 	Item    Item
 	Sandbox sandbox.Sandbox
-	Seen    *Judgement      // what the survey made of it; nil = it is looked at before anything is asked
-	Asked   bool            // a run that was cut off may have asked it to end
-	Settled *sandbox.Ending // its outcome, where nothing has to be asked; nil = it is asked
+	Seen    *Judgement          // what the survey made of it; nil = it is looked at before anything is asked
+	Asked   bool                // a run that was cut off may have asked it to end
+	Request *sandbox.EndRequest // the last one that the run has sent before; nil = none is known
+	Settled *sandbox.Ending     // its outcome, where nothing has to be asked; nil = it is asked
 
 	unlisted bool // a complete listing did not show it
 }
@@ -55,6 +56,7 @@ func (s Survey) Targets() []Target {
 func (s Survey) Within(p Plan) []Target {
 	out := make([]Target, 0, len(p.Items))
 	for _, item := range p.Items {
+		item.Excluded = "" // what another run was kept from is judged anew
 		t := Target{Item: item, Sandbox: sandbox.Sandbox{
 			Provider: item.Ref.Provider, ID: item.Ref.ID, Name: item.Name, State: item.State, CreatedAt: item.CreatedAt,
 		}}
@@ -75,10 +77,19 @@ func (s Survey) Within(p Plan) []Target {
 			t.Settled = s.calm(item.Ref)
 			t.unlisted = t.Settled == nil
 		}
+		switch {
+		case t.unlisted:
+			t.Item.Excluded = unlisted
+		case t.Settled != nil:
+			t.Item.Excluded = t.Settled.Reason
+		}
 		out = append(out, t)
 	}
 	return out
 }
+
+// unlisted is why a sandbox stays that a plan names and the listing does not show.
+const unlisted = "it is there, and the list does not show it: no guard has counted it"
 
 // Narrow makes the survey one of these targets alone, so that the guards speak of
 // what a plan can still end.
@@ -151,6 +162,8 @@ func (r *Run) how() fleet.EndOptions {
 	return fleet.EndOptions{
 		Delete: r.Rule.Delete, Grace: r.Grace, Wait: r.Wait, By: r.By, Precheck: true, Legible: true,
 		Prepare: r.prepare, Still: r.still, Heard: r.heard, Before: r.intend,
+		After:     r.answered,
+		Requested: func(ref sandbox.Ref) *sandbox.EndRequest { return r.index[ref].Request },
 	}
 }
 
@@ -159,6 +172,12 @@ func (r *Run) how() fleet.EndOptions {
 func (r *Run) tell(e sandbox.Ending, yield func(sandbox.Ending) bool) bool {
 	_ = r.Journal.Append(EntryResult, resultOf(e, r.Redact)) // Finish reports it
 	return yield(e)
+}
+
+// answered writes down what a request was answered. A journal that fails now takes
+// nothing back, and then a resume takes the request for one without an answer.
+func (r *Run) answered(ref sandbox.Ref, request sandbox.EndRequest) {
+	_ = r.Journal.Append(EntryAnswer, Answer{Ref: ref, Request: *redacted(request, r.Redact)}) // Finish reports it
 }
 
 // heard says that a request of this run, from before it was cut off, is at work.
@@ -186,7 +205,7 @@ func (r *Run) still(now sandbox.Sandbox) (sandbox.Outcome, string) {
 		return sandbox.OutcomeChanged, "it is not ours any more: it lacks " + p.OwnedRule
 	}
 	if t.unlisted {
-		return sandbox.OutcomeChanged, "it is there, and the list does not show it: no guard has counted it"
+		return sandbox.OutcomeChanged, unlisted
 	}
 	j := r.Rule.again(r.World, now, r.now(now.Provider), t.Seen)
 	switch {
@@ -231,11 +250,7 @@ func (r Rule) again(w World, now sandbox.Sandbox, at time.Time, before *Judgemen
 		return r.judge(w, now, at, nil)
 	}
 	o := *before.seen
-	last := o.Sandbox.LastActivityAt
-	o.Sandbox = now
-	if last.After(now.LastActivityAt) {
-		o.Sandbox.LastActivityAt = last
-	}
+	o.Sandbox = now.WithActivity(o.Sandbox.LastActivityAt, o.Sandbox.ActivityBasis)
 	return r.judge(w, now, at, &o)
 }
 

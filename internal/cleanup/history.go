@@ -18,10 +18,13 @@ type History struct {
 	Begin     Begin
 	Intents   map[sandbox.Ref]Intent
 	Results   map[sandbox.Ref]Result // the last one of each
-	End       *End                   // nil = it was cut off
-	Resumed   []Actor
-	Sums      *fleet.Counts // of a run of another host, of which nothing more is known here; nil = by Results
-	Broken    string        // why the journal cannot be trusted; "" = it can
+	// Requests are the last requests to end each that the run has sent, or may have
+	// sent: what has an intent and no result since.
+	Requests map[sandbox.Ref]*sandbox.EndRequest
+	End      *End // nil = it was cut off
+	Resumed  []Actor
+	Sums     *fleet.Counts // of a run of another host, of which nothing more is known here; nil = by Results
+	Broken   string        // why the journal cannot be trusted; "" = it can
 }
 
 // ReadRun reads the journal of a run.
@@ -35,7 +38,7 @@ func ReadRun(d journal.Disk, run string) (History, error) {
 
 // HistoryOf tells what a journal holds.
 func HistoryOf(log journal.Log) (History, error) {
-	h := History{RunID: log.Run, Broken: log.Broken, Intents: map[sandbox.Ref]Intent{}, Results: map[sandbox.Ref]Result{}}
+	h := History{RunID: log.Run, Broken: log.Broken, Intents: map[sandbox.Ref]Intent{}, Results: map[sandbox.Ref]Result{}, Requests: map[sandbox.Ref]*sandbox.EndRequest{}}
 	for _, e := range log.Entries {
 		if err := h.take(e); err != nil {
 			return h, fault.New(fault.KindUnknown, "the journal of %s: %w", log.Run, err).WithHint("was it written by another version of sbx?")
@@ -56,11 +59,17 @@ func (h *History) take(e journal.Entry) error {
 		var i Intent
 		err := e.Into(&i)
 		h.Intents[i.Ref] = i
+		h.Requests[i.Ref] = &sandbox.EndRequest{At: e.At, Detail: "no answer is recorded", Delete: i.Delete, CreatedAt: i.CreatedAt, StartedAt: i.StartedAt}
+		return err
+	case EntryAnswer:
+		var a Answer
+		err := e.Into(&a)
+		h.Requests[a.Ref] = &a.Request
 		return err
 	case EntryResult:
 		var r Result
 		err := e.Into(&r)
-		h.Results[r.Ref] = r
+		h.Results[r.Ref], h.Requests[r.Ref] = r, r.Request
 		return err
 	case EntryResume:
 		var a Actor
@@ -97,11 +106,12 @@ func (h History) Counts() fleet.Counts {
 
 // Open lists the items that a resume has to see to: those that are not seen to have
 // ended, and were not left alone on purpose. What lies in a profile that the run
-// could not list whole is not among them: no resume may end it.
+// could not list whole, or what its guards did not count, is not among them: no resume
+// may end it.
 func (h History) Open() []Item {
 	var open []Item
 	for _, i := range h.Begin.Plan.Items {
-		if h.leftOut(i.Ref.Provider) != nil {
+		if i.Excluded != "" || h.leftOut(i.Ref.Provider) != nil {
 			continue
 		}
 		switch h.Outcome(i.Ref) {
@@ -177,11 +187,15 @@ func (h History) Resume() []Target {
 		if !done[i.Ref] {
 			r := h.Results[i.Ref]
 			t.Settled = &sandbox.Ending{Ref: i.Ref, Outcome: h.Outcome(i.Ref), Reason: r.Reason, Duration: time.Duration(r.Seconds * float64(time.Second)), Evidence: r.Evidence}
+			if t.Settled.Outcome == sandbox.OutcomeNotAttempted && i.Excluded != "" && h.leftOut(i.Ref.Provider) == nil {
+				t.Settled.Outcome, t.Settled.Reason = sandbox.OutcomeChanged, i.Excluded
+			}
 			if t.Settled.Outcome == sandbox.OutcomeNotAttempted {
 				t.Settled.Err = h.leftOut(i.Ref.Provider)
 			}
 		}
 		_, t.Asked = h.Intents[i.Ref]
+		t.Request = h.Requests[i.Ref]
 		targets = append(targets, t)
 	}
 	return targets

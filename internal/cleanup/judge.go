@@ -187,13 +187,23 @@ func (c *judging) selectors() bool {
 	case m.Verdict == sandbox.Unknown && slices.Contains([]string{"older-than", "younger-than", "before", "after"}, m.Filter):
 		c.j.keep("selectors", GroundAgeUnknown, m.Reason)
 	case m.Verdict == sandbox.Unknown && m.Filter == "stuck":
-		c.j.keep("selectors", GroundActivityUnknown, "nothing tells whether it is stuck: "+m.Reason)
+		c.j.keep("selectors", GroundActivityUnknown, c.notKnownStuck(m.Reason))
 	case m.Verdict == sandbox.Unknown:
 		c.j.keep("selectors", GroundUnknown, m.Reason)
 	default:
 		c.j.keep("selectors", GroundNotSelected, m.Filter+": "+m.Reason)
 	}
 	return false
+}
+
+// notKnownStuck is why the stuck rule knows nothing.
+func (c *judging) notKnownStuck(reason string) string {
+	if c.seen == nil {
+		return "nothing tells whether it is stuck: " + reason
+	}
+	found := triage.Stuck(c.j.Sandbox, c.signals(), c.limits, c.now)
+	c.j.Evidence = found.Evidence
+	return c.unjudged(found.Reasons)
 }
 
 // stuck is the stuck rule, by what was seen so far.
@@ -255,10 +265,25 @@ func (c *judging) life() bool {
 	case c.limits.AgeOnly:
 		c.j.pass("life", "judged by age alone, as the profile says")
 	default:
-		c.j.keep("life", GroundActivityUnknown, "nothing tells whether it is at work; --ignore-activity goes by age alone")
+		c.j.keep("life", GroundActivityUnknown, c.unjudged(reasons))
 		return false
 	}
 	return true
+}
+
+// unjudged says why nothing is known of a sandbox's work, with what was seen of it.
+func (c *judging) unjudged(reasons []triage.Reason) string {
+	why := "nothing tells whether it is at work"
+	if err := c.seen.SourceErr(); err != nil {
+		why = "a source that may have seen it at work does not answer: " + err.Error()
+	}
+	if slices.Contains(reasons, triage.ReasonHungIO) {
+		why += "; it may wait for something outside (a hint)"
+	}
+	if len(c.j.Evidence) > 0 {
+		why += " (" + says(c.j.Evidence) + ")"
+	}
+	return why
 }
 
 // ahead says that the last sign of life lies in the future, as far as a clock may be

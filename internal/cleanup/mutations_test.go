@@ -37,6 +37,7 @@ func mutations() map[string]planted {
 		"a 2xx is an end":                        {mutation{seesEndsAtOnce: true}, 500, "says that"},
 		"a request is repeated":                  {mutation{asksTwice: true}, 500, "twice"},
 		"output is not read":                     {mutation{hearsNothing: true}, 500, "its output shows life"},
+		"a partial log proves silence":           {mutation{trustsPartialLogs: true}, 500, "nothing tells whether it works"},
 		"the journal is not synced":              {mutation{neverSyncs: true}, 500, "the disk holds 0 intents"},
 		"a torn line is kept":                    {mutation{keepsTornLines: true}, 1000, "cannot be trusted"},
 		"the lock always grants":                 {mutation{lockAlwaysGrants: true}, 1000, "acts"},

@@ -29,6 +29,9 @@ type Item struct {
 	Owner     string        `json:"owner,omitempty"`
 	Owned     string        `json:"owned,omitempty"` // by which rule of its profile it was ours; "" = by none
 	Reason    string        `json:"reason"`
+	// Excluded is why the run that applies a plan may not end it: no guard of that run
+	// has counted it. "" = it may. A resume keeps to it.
+	Excluded string `json:"excluded,omitempty"`
 }
 
 // Plan makes the plan of a survey.

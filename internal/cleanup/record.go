@@ -11,6 +11,7 @@ import (
 const (
 	EntryBegin  = "begin"  // Begin: what is set out to be done
 	EntryIntent = "intent" // Intent: this sandbox is asked to end now
+	EntryAnswer = "answer" // Answer: what the request was answered
 	EntryResult = "result" // Result: what became of it
 	EntryResume = "resume" // Actor: somebody goes on after the run was cut off
 	EntryEnd    = "end"    // End: nothing is left to do
@@ -57,6 +58,7 @@ type Intent struct {
 	State          sandbox.State     `json:"state"`
 	RawState       string            `json:"raw_state,omitempty"`
 	CreatedAt      time.Time         `json:"created_at,omitzero"`
+	StartedAt      time.Time         `json:"started_at,omitzero"`
 	LastActivityAt time.Time         `json:"last_activity_at,omitzero"`
 	Template       string            `json:"template,omitempty"`
 	AgentType      string            `json:"agent_type,omitempty"`
@@ -67,6 +69,13 @@ type Intent struct {
 	Delete         bool              `json:"delete"`               // what is asked
 }
 
+// Answer is what the request to end a sandbox was answered. Without one, a run that
+// was cut off does not know whether its request was refused.
+type Answer struct {
+	Ref     sandbox.Ref        `json:"ref"`
+	Request sandbox.EndRequest `json:"request"`
+}
+
 // Result is what became of one sandbox.
 type Result struct {
 	Ref      sandbox.Ref        `json:"ref"`
@@ -74,6 +83,9 @@ type Result struct {
 	Reason   string             `json:"reason,omitempty"`
 	Seconds  float64            `json:"duration_seconds"`
 	Evidence []sandbox.Evidence `json:"evidence"`
+	// Request is the last request to end it that is known; a later look judges by it
+	// what a missing record proves. Nil = none was sent.
+	Request *sandbox.EndRequest `json:"request,omitempty"`
 }
 
 // End is the last entry of a run.
@@ -91,7 +103,7 @@ const tailKept = 50
 
 func intentOf(s sandbox.Sandbox, logs fleet.Part[[]sandbox.LogLine], del bool, redact func(string) string) Intent {
 	i := Intent{
-		Ref: s.Ref(), Name: s.Name, State: s.State, RawState: s.RawState, CreatedAt: s.CreatedAt.UTC(), LastActivityAt: s.LastActivityAt.UTC(),
+		Ref: s.Ref(), Name: s.Name, State: s.State, RawState: s.RawState, CreatedAt: s.CreatedAt.UTC(), StartedAt: s.StartedAt.UTC(), LastActivityAt: s.LastActivityAt.UTC(),
 		Template: s.Template, AgentType: s.AgentType, TaskID: s.TaskID, Labels: s.Labels, Logs: []string{}, Delete: del,
 	}
 	for _, line := range logs.Got[max(0, len(logs.Got)-tailKept):] {
@@ -118,5 +130,13 @@ func resultOf(e sandbox.Ending, redact func(string) string) Result {
 	if r.Evidence == nil {
 		r.Evidence = []sandbox.Evidence{}
 	}
+	if e.Request != nil {
+		r.Request = redacted(*e.Request, redact)
+	}
 	return r
+}
+
+func redacted(r sandbox.EndRequest, redact func(string) string) *sandbox.EndRequest {
+	r.Detail = redact(r.Detail)
+	return &r
 }

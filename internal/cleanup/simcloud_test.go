@@ -10,6 +10,7 @@ import (
 // cloud is one provider as it truly is. It outlives every process.
 type cloud struct {
 	name   string
+	seed   uint64 // of the simulation
 	kind   cloudKind
 	skew   time.Duration // of its clock
 	stops  bool          // what is ended without a delete stays as stopped

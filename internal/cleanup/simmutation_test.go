@@ -14,6 +14,7 @@ type mutation struct {
 	seesEndsAtOnce     bool // whatever was asked to end reads as gone
 	asksTwice          bool
 	hearsNothing       bool // output of what works reads as old
+	trustsPartialLogs  bool // a log that does not hold output counts as one that does
 	neverSyncs         bool
 	keepsTornLines     bool
 	lockAlwaysGrants   bool

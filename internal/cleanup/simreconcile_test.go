@@ -185,13 +185,18 @@ func (b *bulk) compare() error {
 func (s *sim) onSight(inc *incarnation, key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	profile, id, _ := strings.Cut(key, "/")
+	ref, _, _ := strings.Cut(key, " ") // the room's keys say more than the reference
+	profile, id, _ := strings.Cut(ref, "/")
 	seen, read := inc.listings[profile], inc.records[profile]
 	if inc.dead || seen == nil || read == nil || !seen.complete || !read.complete || read.rows == 0 {
 		return
 	}
-	if gen, listed := seen.gens[id]; listed && !read.living[fmt.Sprint(id, gen)] {
-		key = fmt.Sprint(key, gen)
+	gen, listed := seen.gens[id]
+	if v, read := inc.sights[sandbox.Ref{Provider: profile, ID: id}]; read && !v.unreadable {
+		gen = v.gen // the read by id came after the listing, and another may have got the id between them
+	}
+	if listed && !read.living[fmt.Sprint(id, gen)] {
+		key = fmt.Sprint(ref, gen)
 		s.suspect[key] = append(s.suspect[key], s.wall())
 	}
 }

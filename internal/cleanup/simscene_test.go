@@ -17,6 +17,7 @@ func (s *sim) populate() {
 	r := s.rng
 	for i := range 1 + r.IntN(3) {
 		c := &cloud{
+			seed: s.seed,
 			name: string(rune('a' + i)), kind: cloudKind(r.IntN(int(kinds))), stops: r.Float64() < 0.2,
 			leaves: pick(r, "record", "gone", "nothing"), flaps: pick(r, 0, 3*time.Second, time.Minute), page: 2 + r.IntN(4),
 			production: r.Float64() < 0.2, ageOnly: r.Float64() < 0.25, owned: pick(r, "all", "all", "team", "sbx"),

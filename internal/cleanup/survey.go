@@ -31,10 +31,19 @@ type Survey struct {
 	Selected []Judgement // the oldest first, so that a budget cuts the youngest
 	Kept     []Judgement // in order of arrival
 	Shares   []Share     // of every profile that was asked, in their order
+	// Sources are the failures of sources of activity: what they may have seen at work
+	// stays. One error a profile and kind.
+	Sources []error
 }
 
-// Errs are the errors of profiles that are left out.
-func (s Survey) Errs() []error {
+// Unjudged counts the sandboxes that stay because nothing tells whether they work.
+func (s Survey) Unjudged() int { return s.Grounds()[GroundActivityUnknown] }
+
+// Errs are the errors of profiles that are left out, and of sources that failed.
+func (s Survey) Errs() []error { return append(s.unlisted(), s.Sources...) }
+
+// unlisted are the errors of profiles that are left out.
+func (s Survey) unlisted() []error {
 	var errs []error
 	for _, share := range s.Shares {
 		if share.Err != nil {
@@ -78,6 +87,7 @@ func Look(ctx context.Context, f *fleet.Fleet, w World, r Rule) (Survey, error) 
 	}
 	r.lookCloser(ctx, f, w, judged, s.At)
 	s.sort(judged)
+	s.Sources = failedSources(s.Kept)
 	if ctx.Err() != nil {
 		return s, context.Cause(ctx)
 	}
@@ -128,6 +138,32 @@ func (r Rule) lookCloser(ctx context.Context, f *fleet.Fleet, w World, judged []
 		}
 	}
 	all.Wait()
+}
+
+// failedSources sums what could not be asked about the sandboxes that stay for it.
+func failedSources(kept []Judgement) []error {
+	type failure struct {
+		profile string
+		kind    fault.Kind
+	}
+	count, first := map[failure]int{}, map[failure]error{}
+	var order []failure
+	for _, j := range kept {
+		if j.Ground != GroundActivityUnknown || j.seen == nil || j.seen.SourceErr() == nil {
+			continue
+		}
+		err := j.seen.SourceErr()
+		at := failure{j.Sandbox.Provider, fault.KindOf(err)}
+		if count[at]++; count[at] == 1 {
+			order, first[at] = append(order, at), err
+		}
+	}
+	errs := make([]error, 0, len(order))
+	for _, at := range order {
+		errs = append(errs, fault.New(at.kind, "%d sandboxes stay, since a source that may have seen them at work does not answer: %w", count[at], first[at]).
+			At(at.profile, "activity").WithHint("`sbx doctor` checks the source; --ignore-activity judges by age alone"))
+	}
+	return errs
 }
 
 func (s *Survey) sort(judged []Judgement) {

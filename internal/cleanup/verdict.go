@@ -12,7 +12,10 @@ import (
 // seen whole and everything that was selected has ended. What changed or was left
 // alone on purpose is no trouble (DESIGN section 4).
 func (s Survey) Verdict(endings []sandbox.Ending) error {
-	left, ending := s.Errs(), fleet.Verdict(endings, false)
+	left, ending := s.unlisted(), fleet.Verdict(endings, false)
+	if len(left) == 0 && len(s.Sources) > 0 && !fault.Interrupted(ending) {
+		return s.sourcesVerdict(ending)
+	}
 	switch {
 	case len(left) == 0:
 		return ending
@@ -25,6 +28,14 @@ func (s Survey) Verdict(endings []sandbox.Ending) error {
 	}
 	return fault.New(fault.KindPartial, "%d of %d profiles could not be seen whole, and were left out", len(left), len(s.Shares)).
 		WithHint("the others are done; nothing was ended where something might be missing from the list")
+}
+
+// sourcesVerdict is partial: the rest is done, and some could not be judged.
+func (s Survey) sourcesVerdict(ending error) error {
+	if ending != nil {
+		return fault.New(fault.KindPartial, "%w; and a source of activity does not answer", ending)
+	}
+	return fault.New(fault.KindPartial, "%w", s.Sources[0]).WithHint("%s", fault.HintOf(s.Sources[0]))
 }
 
 // Succeeded names the profiles in which nothing is left undone.

@@ -188,7 +188,9 @@ func (a *app) fleet(ctx context.Context, choose func(*config.Config) []config.Pr
 	if err != nil {
 		return nil, err
 	}
-	f := fleet.New(a.opener(c, p).members(ctx, choose(c)), fleet.Options{Now: a.process.Now, Slots: c.Limits.Concurrency})
+	f := fleet.New(a.opener(c, p).members(ctx, choose(c)), fleet.Options{
+		Now: a.process.Now, Slots: c.Limits.Concurrency, EndRequests: endRequests{a.store, a.process.Now},
+	})
 	sweep, stop := context.WithTimeout(ctx, sweepLimit)
 	defer stop()
 	swept, err := f.Sweep(sweep)

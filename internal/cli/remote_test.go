@@ -185,6 +185,8 @@ func trouble(ts *testscript.TestScript, args []string) wiretest.Fault {
 		switch key {
 		case "status":
 			f.Status, f.Body = n, `{"message":"planted"}`
+		case "body":
+			f.Body = value
 		case "hang", "reset", "huge", "truncate", "hang_body":
 			f.Trouble = wiretest.Trouble(key)
 		case "html":
@@ -262,6 +264,12 @@ func e2bWorld(f *e2btest.Fake) inhabited {
 			return ""
 		},
 		"closed": func(args []string) string { f.CloseEnvd(args[0]); return "" },
+		"runs":   func(args []string) string { f.Run(args[0], "sh", "-c", strings.Join(args[1:], " ")); return "" },
+		"uses": func(args []string) string {
+			percent, _ := strconv.ParseFloat(args[1], 64)
+			f.Use(args[0], percent)
+			return ""
+		},
 	}}
 }
 
@@ -299,10 +307,19 @@ func daytonaWorld(f *daytonatest.Fake) inhabited {
 	return inhabited{f, map[string]func([]string) string{
 		"seed": func(args []string) string {
 			s := daytonatest.Seed{Age: ago(args), Ephemeral: slices.Contains(args, "ephemeral")}
+			for _, word := range args {
+				if task, ok := strings.CutPrefix(word, "task="); ok { // as OmoiOS's spawner labels it
+					s.Labels = map[string]string{"task_id": task, "project": "demo"}
+				}
+			}
 			if slices.Contains(args, "stopped") {
 				s.State = "stopped"
 			}
 			return f.Add(s)
+		},
+		"rests": func([]string) string {
+			f.Change(func(o *daytonatest.Options) { o.Rests = true })
+			return ""
 		},
 		"deaf": func([]string) string { f.Change(func(o *daytonatest.Options) { o.Deaf = true }); return "" },
 		"slow": func([]string) string {

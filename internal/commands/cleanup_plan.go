@@ -80,6 +80,19 @@ func (r *cleanupRun) page(s *output.Sheet, selected []planned, kept []keptItem, 
 		rows[i] = []any{g.Name, guardFigure(g, g.Limit), guardFigure(g, g.Value), verdict}
 	}
 	s.Table([]string{"guard", "limit", "value", "verdict"}, rows)
+	if text := r.unjudged(); text != "" {
+		s.Text("\n" + text + ".\n")
+	}
+}
+
+// unjudged says how many stay because nothing tells whether they work, and what would
+// judge them; "" = none.
+func (r *cleanupRun) unjudged() string {
+	n := r.survey.Unjudged()
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d could not be judged and stay: nothing tells whether they work; --ignore-activity, or `activity: age-only` in the profile, judges by age alone", n)
 }
 
 // inBothZones writes a time in UTC, and in the zone of this machine where that is another.

@@ -188,6 +188,7 @@ func (r *cleanupRun) end(ctx context.Context, p *output.Printer, w *runLog, targ
 		addEnding(list, e, false)
 	}
 	r.d.forget(ctx, p, r.fleet, r.endings)
+	r.noteUnjudged(p)
 	return r.finish(ctx, w, list)
 }
 
@@ -226,6 +227,13 @@ func (r *cleanupRun) conclude(list *output.List[sandbox.Ending], verdict error) 
 		list.Succeeded()
 	}
 	return list.CloseAs(verdict)
+}
+
+// noteUnjudged tells people after a run what no rule could judge.
+func (r *cleanupRun) noteUnjudged(p *output.Printer) {
+	if text := r.unjudged(); text != "" {
+		p.Note(text)
+	}
 }
 
 // refuse prints a run that a guard kept from acting.

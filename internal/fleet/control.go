@@ -50,30 +50,55 @@ func (f *Fleet) Quotas(ctx context.Context) []ProviderQuota {
 	return slices.DeleteFunc(all, func(q ProviderQuota) bool { return q.Provider == "" })
 }
 
-// Activity reads when a sandbox last showed life: of the provider, or else of
-// the sources attached to it, the first that knows.
-func (f *Fleet) Activity(ctx context.Context, ref sandbox.Ref) (providers.Activity, error) {
-	m, err := f.member(ref.Provider)
+// Activity reads when a sandbox last showed life, by the provider and every source
+// attached to it; the latest sign counts. An error of one of them stands beside what
+// the others know: as long as a source that may have seen work fails, nothing is
+// known to be silent. fault.KindNotFound or KindUnsupported: none of them knows it.
+func (f *Fleet) Activity(ctx context.Context, s sandbox.Sandbox) (providers.Activity, error) {
+	m, err := f.member(s.Provider)
 	if err != nil {
 		return providers.Activity{}, err
 	}
-	last := providers.Unsupported(m.Provider, "activity", f.providers())
+	var latest providers.Activity
+	var failed []error
+	answered := false
+	none := providers.Unsupported(m.Provider, "activity", f.providers())
 	for _, v := range m.all() {
 		reader, ok := providers.As[providers.ActivityReader](v.of)
 		if !ok {
 			continue
 		}
-		got, err := callBy(ctx, m, v.breaker, "activity "+ref.ID, func(ctx context.Context) (providers.Activity, error) {
-			return reader.Activity(ctx, ref.ID)
-		})
-		if err == nil {
-			return got, nil
-		}
-		if kind := fault.KindOf(last); kind == fault.KindUnsupported || kind == fault.KindNotFound {
-			last = err // who does not know it hides no failure of another
+		got, err := askAbout(ctx, m, v, s, "activity", reader.Activity)
+		switch kind := fault.KindOf(err); kind {
+		case fault.KindNone:
+			answered, latest = true, latest.Later(got)
+		case fault.KindUnsupported:
+		case fault.KindNotFound, fault.KindGone:
+			none = err
+		default:
+			failed = append(failed, err)
 		}
 	}
-	return providers.Activity{}, last
+	if answered || len(failed) > 0 {
+		return latest, errors.Join(failed...)
+	}
+	return providers.Activity{}, none
+}
+
+// askAbout asks the provider, or a source beside it under the id that the source
+// knows the sandbox by.
+func askAbout[T any](ctx context.Context, m *member, v voice, s sandbox.Sandbox, what string, ask func(context.Context, string) (T, error)) (T, error) {
+	return callBy(ctx, m, v.breaker, what+" "+s.ID, func(ctx context.Context) (T, error) {
+		id := s.ID
+		if linker, ok := providers.As[providers.Linker](v.of); ok {
+			var err error
+			if id, err = linker.Link(ctx, s); err != nil {
+				var none T
+				return none, err
+			}
+		}
+		return ask(ctx, id)
+	})
 }
 
 // Records reads what a profile's control planes say should exist: its own, and
@@ -147,7 +172,7 @@ func (m *member) all() []voice {
 // events merges what the provider and its sources tell. What fails is an error
 // beside the rest; who does not know the sandbox says nothing about it, unless
 // nobody knows it.
-func (m *member) events(ctx context.Context, ref sandbox.Ref) ([]sandbox.Event, error) {
+func (m *member) events(ctx context.Context, s sandbox.Sandbox) ([]sandbox.Event, error) {
 	var all []sandbox.Event
 	var unknown, failed []error
 	known := false
@@ -156,9 +181,7 @@ func (m *member) events(ctx context.Context, ref sandbox.Ref) ([]sandbox.Event, 
 		if !ok {
 			continue
 		}
-		got, err := callBy(ctx, m, v.breaker, "events "+ref.ID, func(ctx context.Context) ([]sandbox.Event, error) {
-			return reader.Events(ctx, ref.ID)
-		})
+		got, err := askAbout(ctx, m, v, s, "events", reader.Events)
 		switch {
 		case err == nil:
 			known = true

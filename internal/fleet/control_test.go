@@ -38,6 +38,8 @@ func lived(id string, made, worked int) fake.Seed {
 
 func abcd() sandbox.Ref { return sandbox.Ref{Provider: "prod", ID: "abcd"} }
 
+func boxABCD() sandbox.Sandbox { return sandbox.Sandbox{Provider: "prod", ID: "abcd"} }
+
 func TestExitComesFromItsProvider(t *testing.T) {
 	t.Parallel()
 	p := fake.New(fake.Options{Name: "prod"})
@@ -78,19 +80,20 @@ func TestQuotasComeFromAllAtOnce(t *testing.T) {
 	})
 }
 
-func TestActivityIsTheFirstThatIsKnown(t *testing.T) {
+func TestActivityIsTheLatestThatIsKnown(t *testing.T) {
 	t.Parallel()
 	own, plane := source("prod", lived("abcd", 0, 5)), source("plane", lived("abcd", 0, 9))
 	for name, tc := range map[string]struct {
 		f    *fleet.Fleet
 		want fake.Seed
 	}{
-		"its own":             {beside(own, plane), lived("abcd", 0, 5)},
+		"the later of two":    {beside(own, plane), lived("abcd", 0, 9)},
+		"its own is later":    {beside(source("prod", lived("abcd", 0, 9)), own), lived("abcd", 0, 9)},
 		"a source's":          {beside(own.Bare(), plane), lived("abcd", 0, 9)},
 		"the second's":        {beside(own.Bare(), source("other"), plane), lived("abcd", 0, 9)},
 		"beside a lost one's": {beside(source("prod"), plane), lived("abcd", 0, 9)},
 	} {
-		got, err := tc.f.Activity(t.Context(), abcd())
+		got, err := tc.f.Activity(t.Context(), boxABCD())
 		require.NoError(t, err, name)
 		assert.Equal(t, tc.want.Sandbox.LastActivityAt, got.LastWorkAt, name)
 	}
@@ -109,10 +112,10 @@ func TestActivityThatNobodyTells(t *testing.T) {
 		"one fails, one knows not": {beside(broken, source("plane")), fault.KindUnavailable},
 		"one knows not, one fails": {beside(source("prod"), broken), fault.KindUnavailable},
 	} {
-		_, err := tc.f.Activity(t.Context(), abcd())
+		_, err := tc.f.Activity(t.Context(), boxABCD())
 		assert.Equal(t, tc.want, fault.KindOf(err), "%s: %v", name, err)
 	}
-	_, err := beside(broken).Activity(t.Context(), sandbox.Ref{Provider: "nobody", ID: "abcd"})
+	_, err := beside(broken).Activity(t.Context(), sandbox.Sandbox{Provider: "nobody", ID: "abcd"})
 	assert.Equal(t, fault.KindUsage, fault.KindOf(err))
 }
 
@@ -223,4 +226,44 @@ func TestABrokenSourceCostsItsProviderNothing(t *testing.T) {
 		_, err = f.Events(t.Context(), abcd())
 		require.NoError(t, err)
 	})
+}
+
+// TestAFailingSourceStandsBesideTheOthers: what one source knows does not hide that
+// another, which may have seen later work, could not be asked.
+func TestAFailingSourceStandsBesideTheOthers(t *testing.T) {
+	t.Parallel()
+	own, plane := source("prod", lived("abcd", 0, 5)), source("plane", lived("abcd", 0, 9))
+	plane.Break(fake.Fault{Op: fake.OpActivity, Err: planted(fault.KindUnavailable)})
+	got, err := beside(own, plane).Activity(t.Context(), boxABCD())
+	assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%v", err)
+	assert.Equal(t, lived("abcd", 0, 5).Sandbox.LastActivityAt, got.LastWorkAt)
+	seen := beside(own, plane).ObserveLife(t.Context(), boxABCD())
+	assert.Equal(t, fault.KindUnavailable, fault.KindOf(seen.SourceErr()), "%v", seen.SourceErr())
+}
+
+// linked is a source with ids of its own.
+type linked struct {
+	*fake.Provider
+
+	link func(sandbox.Sandbox) (string, error)
+}
+
+func (l linked) Link(_ context.Context, s sandbox.Sandbox) (string, error) { return l.link(s) }
+
+func TestASourceIsAskedUnderItsOwnID(t *testing.T) {
+	t.Parallel()
+	plane := source("plane", lived("own-0001", 0, 9))
+	by := func(id string, err error) *fleet.Fleet {
+		return beside(source("prod", lived("abcd", 0, 5)).Bare(), linked{plane, func(sandbox.Sandbox) (string, error) { return id, err }})
+	}
+	got, err := by("own-0001", nil).Activity(t.Context(), boxABCD())
+	require.NoError(t, err)
+	assert.Equal(t, lived("", 0, 9).Sandbox.LastActivityAt, got.LastWorkAt)
+	events, err := by("own-0001", nil).Events(t.Context(), abcd())
+	require.NoError(t, err)
+	assert.NotEmpty(t, events)
+	_, err = by("", planted(fault.KindNotFound)).Activity(t.Context(), boxABCD())
+	assert.Equal(t, fault.KindNotFound, fault.KindOf(err), "it is none of the source's: %v", err)
+	seen := by("", planted(fault.KindUnavailable)).ObserveLife(t.Context(), boxABCD())
+	assert.Error(t, seen.SourceErr(), "it may be one, and the link cannot be made")
 }

@@ -22,17 +22,23 @@ type end struct {
 	began  time.Time
 	proof  []sandbox.Evidence // that it existed
 	seen   time.Time          // when Precheck read it; zero = it did not
-	asked  error              // what the request to end it returned
-	since  time.Time          // when a read first showed the end
-	doubt  string             // why an end that a read showed is not proved
-	gone   string             // how it went without being asked; its end is still to be proved
-	heard  bool               // a request from before is at work
-	leave  func()             // lets the next one ask
+	sent   bool               // this run has sent a request that may have had an effect
+	kept   *kept              // requests of earlier runs
+	// request is the last request to end it that is known; nil = none yet.
+	request *sandbox.EndRequest
+	since   time.Time // when a read first showed the end
+	doubt   string    // why an end that a read showed is not proved
+	gone    string    // how it went without being asked; its end is still to be proved
+	heard   bool      // a request from before is at work
+	leave   func()    // lets the next one ask
 }
 
 // run takes the sandbox through its stages; a stage that has the outcome ends
 // it.
 func (e *end) run(ctx context.Context) sandbox.Ending {
+	if e.o.Requested != nil {
+		e.request = e.o.Requested(e.target.Ref())
+	}
 	if e.target.State != "" {
 		e.proof = []sandbox.Evidence{{What: "state", Value: string(e.target.State), Source: "read earlier in this run", At: e.f.o.Now()}}
 	}
@@ -45,6 +51,9 @@ func (e *end) run(ctx context.Context) sandbox.Ending {
 		}
 	}
 	e.leave()
+	if e.o.After != nil && e.sent {
+		e.o.After(e.target.Ref(), *e.request)
+	}
 	out := e.verify(ctx)
 	if e.gone != "" {
 		return e.went(out)
@@ -60,6 +69,10 @@ func (e *end) went(out sandbox.Ending) sandbox.Ending {
 		return out
 	}
 	why := cmp.Or(e.doubt, out.Reason)
+	if e.request.Unconfirmed() && out.Outcome == sandbox.OutcomeAccepted {
+		out.Reason = "asked to end before, and its end is not proved: " + why
+		return out
+	}
 	out.Outcome, out.Reason = sandbox.OutcomeFailed, "a read did not find it, and its end is not proved: "+why
 	if out.Err == nil {
 		out.Err = fault.New(fault.KindUnverified, "%s", out.Reason).At(e.target.Provider, "terminate "+e.target.ID)
@@ -96,7 +109,7 @@ func (e *end) look(ctx context.Context) (sandbox.Ending, bool) {
 	case errors.Is(err, providers.ErrUnreadable) && e.o.Delete && !e.o.Legible:
 		now = e.target // there is nothing else to judge by
 	case err != nil:
-		return e.missing("get", err)
+		return e.missing(ctx, "get", err)
 	case now.State.Ended() && !e.o.Delete:
 		return e.out(sandbox.OutcomeAlreadyGone, "it had ended before", e.fact("state", string(now.State))), true
 	case now.State == sandbox.StateStopped && !e.o.Delete && e.target.State != "" && e.target.State != sandbox.StateStopped:
@@ -139,12 +152,14 @@ func (e *end) ask(ctx context.Context) (sandbox.Ending, bool) {
 			return e.notAttempted(ctx), true
 		}
 	}
-	sent := false
+	sent, before := false, e.request
 	err := e.line.terminate(ctx, e.target.ID, func() providers.TerminateOptions {
 		sent = true
+		e.sending()
 		e.f.tell(e.target.Ref(), "terminate", e.o.By)
 		return e.how()
 	})
+	e.answered(before, err)
 	switch kind := fault.KindOf(err); {
 	case err == nil:
 		return sandbox.Ending{}, false
@@ -153,11 +168,10 @@ func (e *end) ask(ctx context.Context) (sandbox.Ending, bool) {
 	case !sent:
 		return e.notAttempted(ctx), true
 	case kind == fault.KindGone, kind == fault.KindNotFound:
-		return e.missing("terminate", err)
+		return e.missing(ctx, "terminate", err)
 	case kind == fault.KindRefused:
 		return e.out(sandbox.OutcomeSkipped, err.Error()), true
-	case ctx.Err() == nil && (fault.Retryable(err) || kind == fault.KindUnknown):
-		e.asked = err
+	case ctx.Err() == nil && openEnded(err):
 		return e.settle(ctx, err)
 	}
 	return e.failed(err), true
@@ -178,24 +192,31 @@ func (e *end) how() providers.TerminateOptions {
 
 // settle looks once at what a failed request has done.
 func (e *end) settle(ctx context.Context, asked error) (sandbox.Ending, bool) {
-	before := e.target.State
 	now, _, err := e.line.again(ctx, e.target.ID)
-	switch {
-	case e.over(now, err):
+	if err == nil {
+		e.underWay(now)
+	}
+	if e.over(now, err) || !e.request.Unconfirmed() {
 		return sandbox.Ending{}, false // the end is there to be verified
-	case err == nil && now.State == sandbox.StateTerminating && before != sandbox.StateTerminating:
-		return sandbox.Ending{}, false // it was heard after all
 	}
 	return e.failed(asked), true
 }
 
 // missing is the outcome when a call found nothing: already_gone with evidence
 // that it existed, else failed. Other errors are failures. A 404 proves no end where
-// the provider knows a better proof: then that is still to be seen.
-func (e *end) missing(what string, err error) (sandbox.Ending, bool) {
+// the provider knows a better proof: then that is still to be seen, and so it is of a
+// 410 where a request to end it may have been refused.
+func (e *end) missing(ctx context.Context, what string, err error) (sandbox.Ending, bool) {
 	const went = "it went before it was asked to"
 	_, provable := providers.As[providers.Verifier](e.line.m.Provider)
+	request, unread := e.lastRequest(ctx)
+	if request != nil && len(e.proof) == 0 {
+		e.proof = []sandbox.Evidence{{What: "asked to end", Value: cmp.Or(request.Detail, "acknowledged"), Source: "an earlier run", At: request.At}}
+	}
 	switch kind := fault.KindOf(err); {
+	case kind == fault.KindGone && provable && (request.Unconfirmed() || unread != nil):
+		e.gone = went
+		return sandbox.Ending{}, false
 	case kind == fault.KindGone:
 		return e.out(sandbox.OutcomeAlreadyGone, "it was gone before", append(e.proof, e.fact(what, string(kind)))...), true
 	case kind == fault.KindNotFound && len(e.proof) > 0 && provable:
@@ -231,7 +252,7 @@ func (e *end) failed(err error) sandbox.Ending {
 func (e *end) out(outcome sandbox.Outcome, reason string, evidence ...sandbox.Evidence) sandbox.Ending {
 	return sandbox.Ending{
 		Ref: e.target.Ref(), Outcome: outcome, Reason: reason,
-		Duration: time.Since(e.began), Evidence: evidence,
+		Duration: time.Since(e.began), Evidence: evidence, Request: e.request,
 	}
 }
 

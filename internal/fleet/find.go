@@ -19,7 +19,8 @@ type FindOptions struct {
 	Destructive bool
 }
 
-// Find looks words up as references (CLI.md, REF): `profile/id` costs one GET;
+// Find looks words up as references (CLI.md, REF): `profile/id` costs one GET,
+// and where that finds nothing a listing, since a 404 may be a trouble of the API's;
 // all bare words together cost one listing, where an exact id wins over an
 // exact name, and that over a unique id prefix of sandbox.MinPrefix.
 //
@@ -29,7 +30,8 @@ type FindOptions struct {
 // or ambiguous word or an unknown profile is KindUsage, and then no sandbox is
 // returned.
 //
-// With Destructive, one that the provider proves to be gone is returned with
+// With Destructive, one that the provider proves to be gone, or that nobody finds
+// after a request to end it that was not acknowledged, is returned with
 // its reference alone and no state: ending it is already_gone. One of which it
 // can read nothing (providers.ErrUnreadable) comes with the state unknown.
 func (f *Fleet) Find(ctx context.Context, words []string, o FindOptions) ([]sandbox.Sandbox, error) {
@@ -93,24 +95,31 @@ func (f *Fleet) parse(words []string) ([]*query, error) {
 func (f *Fleet) lookUp(ctx context.Context, asked []*query, o FindOptions) {
 	var wg sync.WaitGroup
 	var bare []*query
+	doubts := f.newDoubts()
 	for _, a := range asked {
 		if a.at == nil {
 			bare = append(bare, a)
 			continue
 		}
-		wg.Go(func() { a.get(ctx, o) })
+		wg.Go(func() { a.get(ctx, o, doubts) })
 	}
 	if len(bare) > 0 {
 		l := f.Collect(ctx, providers.Query{All: true})
 		for _, a := range bare {
-			a.found, a.err = f.pick(l, a.ref.ID, o)
+			if a.found, a.err = f.pick(l, a.ref.ID, o); o.Destructive && fault.KindOf(a.err) == fault.KindNotFound {
+				a.askedBefore(ctx, f.members, doubts)
+			}
 		}
 	}
 	wg.Wait()
 }
 
-func (a *query) get(ctx context.Context, o FindOptions) {
-	a.found, a.err = a.at.get(ctx, a.ref.ID)
+func (a *query) get(ctx context.Context, o FindOptions, doubts *doubts) {
+	a.found, a.err = a.at.resolve(ctx, a.ref.ID)
+	if fault.KindOf(a.err) == fault.KindNotFound {
+		a.doubt(ctx, o, doubts)
+		return
+	}
 	bare := sandbox.Sandbox{Provider: a.ref.Provider, ProviderType: a.at.Provider.Type(), ID: a.ref.ID}
 	switch {
 	case !o.Destructive:

@@ -42,7 +42,10 @@ type Options struct {
 	// nothing. Listings, followed logs and running commands take no slot.
 	Slots int
 	Poll  Poll
-	Sink  sandbox.Sink // nil = none; it is called by one goroutine at a time
+	// EndRequests keeps requests to end that nobody has confirmed; nil = nothing does,
+	// beyond what a caller gives and takes by EndOptions and sandbox.Ending.
+	EndRequests EndRequests
+	Sink        sandbox.Sink // nil = none; it is called by one goroutine at a time
 }
 
 // Poll is the pace of looking again: from Min, doubling, to Max.

@@ -109,7 +109,7 @@ func (l *line) read(ctx context.Context, id string, ask asking) (sandbox.Sandbox
 	var began time.Time
 	got, err := ask(ctx, l.m, "get "+id, func(ctx context.Context) (sandbox.Sandbox, error) {
 		began = time.Now()
-		return l.m.Provider.Get(ctx, id)
+		return l.m.getByID(ctx, id)
 	})
 	if !began.IsZero() {
 		l.judge(began, err)

@@ -72,11 +72,7 @@ func unsure(l Listing, word string) error {
 			silent = append(silent, f.Provider)
 		}
 	}
-	kind := fault.KindUnavailable
-	if k := fault.KindOf(l.Err()); k == fault.KindCanceled || k == fault.KindTimeout {
-		kind = k
-	}
-	return fault.New(kind, "%q may be a sandbox of %s, which could not be listed: %w",
+	return fault.New(unavailableOr(l.Err()), "%q may be a sandbox of %s, which could not be listed: %w",
 		word, strings.Join(silent, ", "), errors.New(oneLine(l.Err()))).
 		WithHint("write profile/%s, which asks that profile alone", word)
 }

@@ -85,14 +85,14 @@ func bounded[T any](ctx context.Context, m *member, op string, do func(context.C
 // get reads one sandbox in a slot.
 func (m *member) get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 	return call(ctx, m, "get "+id, func(ctx context.Context) (sandbox.Sandbox, error) {
-		return m.Provider.Get(ctx, id)
+		return m.getByID(ctx, id)
 	})
 }
 
 // again is get without the breaker.
 func (m *member) again(ctx context.Context, id string) (sandbox.Sandbox, error) {
 	return persist(ctx, m, "get "+id, func(ctx context.Context) (sandbox.Sandbox, error) {
-		return m.Provider.Get(ctx, id)
+		return m.getByID(ctx, id)
 	})
 }
 

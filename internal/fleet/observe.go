@@ -2,9 +2,11 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
+	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
@@ -13,6 +15,9 @@ import (
 const (
 	tailLines   = 200                    // read for the rules: four times the 50 that they compare with each other
 	sampleEvery = 300 * time.Millisecond // between two samples: enough for a rate, short enough to wait for
+	// historyWindow is how far back kept samples are read: triage.Thresholds.BusySilence
+	// (5 min) and a step of the widest grid (1 min), so that they span it.
+	historyWindow = 6 * time.Minute
 )
 
 // Part is one thing that was asked of a provider: the answer, or why there is
@@ -29,15 +34,18 @@ type Observation struct {
 	Health  Part[providers.Health]
 	Events  Part[[]sandbox.Event]
 	Logs    Part[[]sandbox.LogLine]
-	Exit    Part[*sandbox.Exit] // of the program that create started, where the record has none
-	Work    Part[providers.Activity]
+	// CapturesOutput says that Logs hold what every program of the sandbox writes.
+	CapturesOutput bool
+	Processes      Part[[]providers.Process]
+	Exit           Part[*sandbox.Exit] // of the program that create started, where the record has none
+	Work           Part[providers.Activity]
 
 	found *triage.LogFindings // what the rules find in Logs; nil = nobody has read them yet
 }
 
 // Observe asks for everything at once. It changes nothing.
 func (f *Fleet) Observe(ctx context.Context, s sandbox.Sandbox) Observation {
-	o := Observation{Sandbox: s}
+	o := unobserved(s)
 	ref := s.Ref()
 	var wg sync.WaitGroup
 	wg.Go(func() { o.Health.Got, o.Health.Err = f.Probe(ctx, ref) })
@@ -50,6 +58,7 @@ func (f *Fleet) Observe(ctx context.Context, s sandbox.Sandbox) Observation {
 	if o.Exit.Got != nil {
 		o.Sandbox.Exit = o.Exit.Got
 	}
+	o.weighProcesses()
 	o.work()
 	o.readLogs(f.matcher())
 	return o
@@ -58,10 +67,14 @@ func (f *Fleet) Observe(ctx context.Context, s sandbox.Sandbox) Observation {
 // ObserveLife asks only for what tells whether a sandbox is at work: usage,
 // output, and what a control plane heard of it. It changes nothing.
 func (f *Fleet) ObserveLife(ctx context.Context, s sandbox.Sandbox) Observation {
-	o := Observation{Sandbox: s}
+	o := unobserved(s)
 	var wg sync.WaitGroup
 	f.observeLife(ctx, &o, &wg, tellsRate)
 	wg.Wait()
+	o.weighProcesses()
+	if !o.CapturesOutput && o.Processes.Err != nil && s.State == sandbox.StateRunning {
+		o.Health.Got, o.Health.Err = f.Probe(ctx, s.Ref())
+	}
 	o.work()
 	o.readLogs(f.matcher())
 	return o
@@ -72,30 +85,79 @@ func tellsRate(u sandbox.Usage) bool { return u.CPUPercent != nil }
 
 func (f *Fleet) observeLife(ctx context.Context, o *Observation, wg *sync.WaitGroup, enough func(sandbox.Usage) bool) {
 	s := o.Sandbox
-	wg.Go(func() { o.Usage = f.sampled(ctx, s, enough) })
-	wg.Go(func() { o.Logs = f.Tail(ctx, s.Ref(), tailLines) })
-	if !s.State.Ended() {
-		wg.Go(func() { o.Work.Got, o.Work.Err = f.Activity(ctx, s.Ref()) })
+	if _, reader, err := able[providers.LogReader](f, s.Provider, "logs"); err == nil {
+		o.CapturesOutput = reader.CapturesOutput(s)
 	}
+	wg.Go(func() { o.Usage = f.sampled(ctx, s, enough, o.CapturesOutput) })
+	wg.Go(func() { o.Logs = f.Tail(ctx, s.Ref(), tailLines) })
+	if s.State.Ended() {
+		return
+	}
+	wg.Go(func() { o.Work.Got, o.Work.Err = f.Activity(ctx, s) })
+	if s.State == sandbox.StateRunning {
+		wg.Go(func() { o.Processes.Got, o.Processes.Err = f.Processes(ctx, s.Ref()) })
+	}
+}
+
+// weighProcesses takes the word of the log back where a program runs whose output is
+// not in it, or where that could not be asked.
+func (o *Observation) weighProcesses() {
+	switch {
+	case errors.Is(o.Processes.Err, errNotAsked), fault.KindOf(o.Processes.Err) == fault.KindUnsupported:
+	case o.Processes.Err != nil, len(o.Processes.Got) > 0:
+		o.CapturesOutput = false
+		o.Sandbox.ActivityBasis = sandbox.BasisUnknown
+	}
+}
+
+// errNotAsked stands for what a look did not need.
+var errNotAsked = errors.New("not asked")
+
+func unobserved(s sandbox.Sandbox) Observation {
+	o := Observation{Sandbox: s}
+	o.Health.Err, o.Processes.Err = errNotAsked, errNotAsked
+	return o
 }
 
 // readLogs holds the output against the rules, once, since a judgement may ask
 // several times and is made twice.
 func (o *Observation) readLogs(m *triage.Matcher) {
 	found := triage.ReadLines(m, o.Logs.Got)
+	found.Complete = o.CapturesOutput
 	o.found = &found
 }
 
-// work counts what a control plane heard as activity; a heartbeat is no work.
+// work counts what a control plane knows as activity; a heartbeat is no work.
 func (o *Observation) work() {
-	if last := o.Work.Got.LastWorkAt; last.After(o.Sandbox.LastActivityAt) {
-		o.Sandbox.LastActivityAt = last
+	basis := sandbox.BasisUnknown
+	if o.Work.Err == nil && !o.Sandbox.State.Ended() {
+		basis = sandbox.BasisReports
+	}
+	o.Sandbox = o.Sandbox.WithActivity(o.Work.Got.LastWorkAt, basis)
+}
+
+// SourceErr is why a source that may have seen the sandbox at work could not be
+// asked; nil where all answered, or none knows it.
+func (o Observation) SourceErr() error {
+	switch fault.KindOf(o.Work.Err) {
+	case fault.KindNone, fault.KindUnsupported, fault.KindNotFound, fault.KindGone:
+		return nil
+	default:
+		return o.Work.Err
 	}
 }
 
 // sampled takes two samples of what runs, so that rates are known, and one of
 // what does not, or where that is enough.
-func (f *Fleet) sampled(ctx context.Context, s sandbox.Sandbox, enough func(sandbox.Usage) bool) Part[[]sandbox.Usage] {
+//
+// Where the log does not capture output, figures are the only witness of work: then
+// the samples that the provider keeps are read instead.
+func (f *Fleet) sampled(ctx context.Context, s sandbox.Sandbox, enough func(sandbox.Usage) bool, captured bool) Part[[]sandbox.Usage] {
+	if !captured && s.State == sandbox.StateRunning {
+		if kept, err := f.UsageHistory(ctx, s.Ref(), f.o.Now().Add(-historyWindow)); err == nil && len(kept) > 1 {
+			return Part[[]sandbox.Usage]{Got: kept}
+		}
+	}
 	n := 1
 	if s.State == sandbox.StateRunning {
 		n = 2
@@ -160,6 +222,10 @@ func (o Observation) Signals(t triage.Thresholds) triage.Signals {
 		}
 		sig.Logs = o.found
 	}
+	if o.Processes.Err == nil {
+		sig.Processes = new(len(o.Processes.Got))
+	}
+	sig.SourceFailed = o.SourceErr() != nil
 	if o.Health.Err == nil {
 		sig.Answers, sig.Agrees = o.Health.Got.Verdict, agrees(o.Sandbox.State, o.Health.Got.Verdict)
 	}

@@ -68,8 +68,10 @@ func TestSignalsUseNothingOfAPartThatFailed(t *testing.T) {
 	assert.Equal(t, []sandbox.Verdict{sandbox.True, sandbox.True, sandbox.True}, []sandbox.Verdict{sig.Answers, sig.Agrees, sig.Exists})
 
 	broken := errors.New("cut off")
-	o.Usage.Err, o.Logs.Err, o.Health.Err = broken, broken, broken
+	o.Usage.Err, o.Logs.Err, o.Health.Err, o.Processes.Err = broken, broken, broken, broken
 	assert.Equal(t, triage.Signals{Exists: sandbox.True}, o.Signals(limits))
+	o.Work.Err = broken
+	assert.Equal(t, triage.Signals{Exists: sandbox.True, SourceFailed: true}, o.Signals(limits))
 }
 
 func TestObserveAsksForWhatItNeeds(t *testing.T) {

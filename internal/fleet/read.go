@@ -22,6 +22,17 @@ func (f *Fleet) Get(ctx context.Context, ref sandbox.Ref) (sandbox.Sandbox, erro
 	return m.get(ctx, ref.ID)
 }
 
+// Resolve reads the sandbox that a reference means in which somebody else chose the
+// word: Get, which also takes a name where the provider's own read does. The id of
+// what comes back is the provider's.
+func (f *Fleet) Resolve(ctx context.Context, ref sandbox.Ref) (sandbox.Sandbox, error) {
+	m, err := f.member(ref.Provider)
+	if err != nil {
+		return sandbox.Sandbox{}, err
+	}
+	return m.resolve(ctx, ref.ID)
+}
+
 // Logs streams a sandbox's output. A silent provider ends it with an error
 // after its timeout, except while following, where silence is normal.
 func (f *Fleet) Logs(ctx context.Context, ref sandbox.Ref, q providers.LogQuery) iter.Seq2[sandbox.LogLine, error] {
@@ -57,6 +68,28 @@ func (f *Fleet) Usage(ctx context.Context, ref sandbox.Ref) (sandbox.Usage, erro
 	})
 }
 
+// UsageHistory reads the samples that the provider keeps of a sandbox, oldest first.
+func (f *Fleet) UsageHistory(ctx context.Context, ref sandbox.Ref, since time.Time) ([]sandbox.Usage, error) {
+	m, reader, err := able[providers.UsageHistoryReader](f, ref.Provider, "history")
+	if err != nil {
+		return nil, err
+	}
+	return call(ctx, m, "usage "+ref.ID, func(ctx context.Context) ([]sandbox.Usage, error) {
+		return reader.UsageHistory(ctx, ref.ID, since)
+	})
+}
+
+// Processes lists the programs that the provider started in a sandbox.
+func (f *Fleet) Processes(ctx context.Context, ref sandbox.Ref) ([]providers.Process, error) {
+	m, lister, err := able[providers.ProcessLister](f, ref.Provider, "processes")
+	if err != nil {
+		return nil, err
+	}
+	return call(ctx, m, "processes "+ref.ID, func(ctx context.Context) ([]providers.Process, error) {
+		return lister.Processes(ctx, ref.ID)
+	})
+}
+
 // Probe asks whether a sandbox answers, without changing its life.
 func (f *Fleet) Probe(ctx context.Context, ref sandbox.Ref) (providers.Health, error) {
 	m, prober, err := able[providers.Prober](f, ref.Provider, "probe")
@@ -79,7 +112,19 @@ func (f *Fleet) Events(ctx context.Context, ref sandbox.Ref) ([]sandbox.Event, e
 	if !slices.ContainsFunc(m.all(), func(v voice) bool { _, ok := providers.As[providers.EventReader](v.of); return ok }) {
 		return nil, providers.Unsupported(m.Provider, "events", f.providers())
 	}
-	return m.events(ctx, ref)
+	s := sandbox.Sandbox{Provider: ref.Provider, ID: ref.ID}
+	if m.links() {
+		if s, err = m.get(ctx, ref.ID); err != nil { // it may be gone: the provider's own events are left
+			s = sandbox.Sandbox{Provider: ref.Provider, ID: ref.ID}
+		}
+	}
+	return m.events(ctx, s)
+}
+
+// links says that a source beside the provider needs the sandbox's record to find
+// its own id for it.
+func (m *member) links() bool {
+	return slices.ContainsFunc(m.beside, func(v voice) bool { _, ok := providers.As[providers.Linker](v.of); return ok })
 }
 
 // Skew is how far the clock of a profile was ahead of this machine's at its last

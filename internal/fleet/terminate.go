@@ -40,10 +40,19 @@ type EndOptions struct {
 	// Heard says of what Precheck has read, and Still let go on, that a request
 	// from before is at work: it is not asked again, only looked at. Nil = no.
 	Heard func(sandbox.Sandbox) bool
+	// Requested gives the last request to end a sandbox that an earlier run or
+	// process has sent; nil = none is known, and a nil function knows none. What
+	// became of the request of this run is in sandbox.Ending.Request, to be kept
+	// and given here the next time.
+	Requested func(sandbox.Ref) *sandbox.EndRequest
 	// Before is called right before the request, with what is known of the
 	// sandbox then: an error fails it, and nothing is asked. Nil = nothing. It
 	// is called from several goroutines.
 	Before func(context.Context, sandbox.Sandbox) error
+	// After is called when the request was answered or given up, before the end is
+	// looked for, so that the answer can be kept. Nil = nothing. It is called from
+	// several goroutines.
+	After func(sandbox.Ref, sandbox.EndRequest)
 }
 
 // Terminate ends sandboxes and verifies it: each is read (with Precheck), asked
@@ -113,15 +122,18 @@ func (f *Fleet) endShare(ctx context.Context, m *member, share []sandbox.Sandbox
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(nil)
 	l := newLine(m, cut, len(share), f.o.Poll.Min/2)
-	began := time.Now()
+	began, kept := time.Now(), f.requests()
 	turns := make(chan struct{}, f.o.Slots) // as many ask as may; the first first
 	var all sync.WaitGroup
 	for _, target := range share {
 		turns <- struct{}{}
 		all.Go(func() {
-			e := &end{f: f, line: l, target: target, o: o, began: began, leave: sync.OnceFunc(func() { <-turns; l.left() })}
+			e := &end{f: f, line: l, target: target, o: o, began: began, kept: kept, leave: sync.OnceFunc(func() { <-turns; l.left() })}
 			out := e.run(ctx)
 			e.leave()
+			if err := kept.note(ctx, out); err != nil && out.Request.Unconfirmed() {
+				out.Reason += "; that could not be kept for later looks: " + err.Error()
+			}
 			f.tell(out.Ref, string(out.Outcome), out.Reason)
 			ended <- out
 		})

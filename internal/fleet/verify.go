@@ -29,20 +29,22 @@ func (e *end) verify(ctx context.Context) sandbox.Ending {
 		}
 		var looked time.Time
 		last, looked, err = e.line.again(ctx, e.target.ID)
+		if err == nil {
+			e.underWay(last)
+		}
 		over := e.over(last, err)
 		e.line.learn(looked.Sub(began), over)
-		var proof []sandbox.Evidence
-		proved := false
+		var p proved
 		if over {
-			proof, proved = e.prove(ctx)
+			p = e.prove(ctx, err != nil)
 		}
 		done()
 		switch {
-		case proved:
-			return e.verified(last, err, proof...)
+		case p.ended:
+			return e.verified(last, err, p.evidence...)
 		case over && ctx.Err() != nil:
 			return e.interrupted(ctx)
-		case over && !time.Now().Before(deadline):
+		case over && (p.final || !time.Now().Before(deadline)):
 			return e.unproved()
 		case over: // its proof may come
 		case err != nil && ctx.Err() != nil:
@@ -69,26 +71,42 @@ func (e *end) over(now sandbox.Sandbox, err error) bool {
 	return now.State.Ended() || (now.State == sandbox.StateStopped && e.target.State != sandbox.StateStopped)
 }
 
+// proved is what one look for a proof has shown.
+type proved struct {
+	ended    bool
+	final    bool // looking again will show nothing else
+	evidence []sandbox.Evidence
+}
+
 // prove looks beyond the read that showed the end, where the provider knows how:
-// an API may forget a sandbox that runs on.
-func (e *end) prove(ctx context.Context) ([]sandbox.Evidence, bool) {
+// an API may forget a sandbox that runs on. missing says that the read found no
+// record, instead of one that tells of the end.
+func (e *end) prove(ctx context.Context, missing bool) proved {
 	v, ok := providers.As[providers.Verifier](e.line.m.Provider)
 	if !ok {
-		return nil, true
+		return proved{ended: true}
 	}
 	if e.since.IsZero() {
 		e.since = e.f.o.Now()
 	}
+	request, _ := e.lastRequest(ctx) // forgetful tells of one that cannot be read
 	proof, err := persist(ctx, e.line.m, "verify "+e.target.ID, func(ctx context.Context) (providers.Proof, error) {
-		return v.VerifyEnd(ctx, e.target.ID, providers.EndQuery{Delete: e.o.Delete, Since: e.since, Now: e.f.o.Now(), Asked: e.asked})
+		return v.VerifyEnd(ctx, e.target.ID, providers.EndQuery{Delete: e.o.Delete, Since: e.since, Now: e.f.o.Now(), Request: request})
 	})
 	switch {
 	case err != nil:
 		e.doubt = err.Error()
 	case proof.Ended != sandbox.True:
 		e.doubt = proof.Reason
+	case missing:
+		if e.doubt = e.forgetful(ctx, proof); e.doubt != "" {
+			return proved{final: true}
+		}
+		fallthrough
+	default:
+		return proved{ended: true, evidence: proof.Evidence}
 	}
-	return proof.Evidence, err == nil && proof.Ended == sandbox.True
+	return proved{}
 }
 
 // unproved is the outcome of an end that a read showed and nothing proved.

@@ -43,11 +43,14 @@ func TestAnEndNeedsItsProof(t *testing.T) {
 			return yes, nil
 		}, nil, sandbox.OutcomeVerified, "", 3175 * time.Millisecond},
 		"after a failed request": {func(_ int, q providers.EndQuery) (providers.Proof, error) {
-			if fault.KindOf(q.Asked) == fault.KindUnavailable {
-				return no, nil
-			}
+			assert.True(t, q.Request.Unconfirmed())
 			return yes, nil
-		}, &fake.Fault{Op: fake.OpTerminate, Err: fault.New(fault.KindUnavailable, "HTTP 500"), Late: true}, sandbox.OutcomeAccepted, "not proved", 10 * time.Second},
+		}, &fake.Fault{Op: fake.OpTerminate, Err: fault.New(fault.KindUnavailable, "HTTP 500"), Late: true}, sandbox.OutcomeAccepted, "not proved: the request to end it was not acknowledged (prod: terminate abcd: HTTP 500)", 0},
+		"after a failed request, an independent witness": {func(int, providers.EndQuery) (providers.Proof, error) {
+			proof := yes
+			proof.Independent = true
+			return proof, nil
+		}, &fake.Fault{Op: fake.OpTerminate, Err: fault.New(fault.KindUnavailable, "HTTP 500"), Late: true}, sandbox.OutcomeVerified, "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

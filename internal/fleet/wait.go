@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
 
@@ -40,6 +41,9 @@ func (f *Fleet) Wait(ctx context.Context, ref sandbox.Ref, goal Goal) (sandbox.S
 		case err == nil:
 			last, heard = got, time.Now()
 		case kind == fault.KindGone, kind == fault.KindNotFound && last.State != "":
+			if err := f.endConfirmed(ctx, m, ref); err != nil {
+				return last, err
+			}
 			last.State, last.RawState = sandbox.StateTerminated, "gone"
 		case ctx.Err() != nil, !fault.Retryable(err), time.Since(heard) >= m.Timeout:
 			return last, err
@@ -51,6 +55,23 @@ func (f *Fleet) Wait(ctx context.Context, ref sandbox.Ref, goal Goal) (sandbox.S
 			return last, m.fault(ctx, ctx.Err(), "wait "+ref.ID+" (it is "+string(last.State)+")")
 		}
 	}
+}
+
+// endConfirmed refuses the absence of a record as an end where the last request to end
+// the sandbox was not acknowledged.
+func (f *Fleet) endConfirmed(ctx context.Context, m *member, ref sandbox.Ref) error {
+	if _, ok := providers.As[providers.Verifier](m.Provider); !ok {
+		return nil
+	}
+	r, err := f.requests().of(ctx, ref)
+	switch {
+	case err != nil:
+		return fault.New(fault.KindUnverified, "it is not there any more, and whether a request to end it was refused cannot be read: %w", err).At(ref.Provider, "wait "+ref.ID)
+	case r.Unconfirmed():
+		return fault.New(fault.KindUnverified, "it is not there any more, and the request to end it was not acknowledged (%s)", r.Detail).At(ref.Provider, "wait "+ref.ID).
+			WithHint("`sbx terminate %s` looks for a proof of its end", ref)
+	}
+	return nil
 }
 
 func reached(s sandbox.Sandbox, goal Goal) (bool, error) {

@@ -18,6 +18,8 @@ func Abilities() []Ability {
 	return []Ability{
 		{"logs", has[LogReader]},
 		{"usage", has[UsageReader]},
+		{"history", has[UsageHistoryReader]},
+		{"processes", has[ProcessLister]},
 		{"stats", has[StatsReader]},
 		{"create", has[Launcher]},
 		{"admit", has[Admitter]},

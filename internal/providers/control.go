@@ -3,6 +3,7 @@ package providers
 import (
 	"context"
 	"iter"
+	"slices"
 	"time"
 
 	"sbx/internal/sandbox"
@@ -49,6 +50,9 @@ type RecordRemover interface {
 // Record is one row of a control plane. Zero values mean "it does not say".
 type Record struct {
 	SandboxID string
+	// Labels are those of the provider's sandbox that the record is about, where the
+	// control plane has ids of its own and the provider's is not known.
+	Labels    map[string]string
 	TaskID    string
 	AgentType string
 	RawState  string          // the control plane's own word
@@ -70,6 +74,28 @@ type Activity struct {
 	LastWorkAt      time.Time
 	LastHeartbeatAt time.Time
 	Evidence        []sandbox.Evidence
+}
+
+// Later joins what two sources know of one sandbox: the later times, all evidence.
+func (a Activity) Later(b Activity) Activity {
+	if b.LastWorkAt.After(a.LastWorkAt) {
+		a.LastWorkAt = b.LastWorkAt
+	}
+	if b.LastHeartbeatAt.After(a.LastHeartbeatAt) {
+		a.LastHeartbeatAt = b.LastHeartbeatAt
+	}
+	a.Evidence = append(slices.Clip(a.Evidence), b.Evidence...)
+	return a
+}
+
+// Linker knows a provider's sandboxes under ids of its own. A Source without it uses
+// the provider's ids.
+type Linker interface {
+	// Link gives the id under which the source knows s, found through what both
+	// sides keep: a label, a name. fault.KindNotFound where s is none of its
+	// sandboxes; any other error where it is one, or may be, and the link cannot
+	// be made: then nothing that the source says is about s.
+	Link(ctx context.Context, s sandbox.Sandbox) (string, error)
 }
 
 // Source is a control plane beside a provider: it knows events, activity and

@@ -33,7 +33,7 @@ type Provider interface {
 	// partial, looping or capped yields an error; it never just ends. Items
 	// that were read before the error stay valid.
 	List(ctx context.Context, q Query) iter.Seq2[sandbox.Sandbox, error]
-	// Get reads one by its exact id: fault.KindNotFound, or fault.KindGone
+	// Get reads one by its exact id (see IDSpeller, NameReader): fault.KindNotFound, or fault.KindGone
 	// where the provider proves that it existed; an error that is
 	// ErrUnreadable where it is there and nothing can be said about it.
 	Get(ctx context.Context, id string) (sandbox.Sandbox, error)
@@ -82,11 +82,34 @@ type LogQuery struct {
 // LogReader reads a sandbox's output.
 type LogReader interface {
 	Logs(ctx context.Context, id string, q LogQuery) iter.Seq2[sandbox.LogLine, error]
+	// CapturesOutput says whether Logs holds what every program of this sandbox
+	// writes. Where it does not, an old or empty log is no silence: a program may
+	// print each second and never appear in it.
+	CapturesOutput(s sandbox.Sandbox) bool
 }
 
 // UsageReader reads one sample of a sandbox's use of resources.
 type UsageReader interface {
 	Usage(ctx context.Context, id string) (sandbox.Usage, error)
+}
+
+// UsageHistoryReader reads the samples that a provider keeps, oldest first, so that
+// one look knows what a sandbox did for minutes.
+type UsageHistoryReader interface {
+	UsageHistory(ctx context.Context, id string, since time.Time) ([]sandbox.Usage, error)
+}
+
+// ProcessLister lists the programs that run in a sandbox for other clients than the
+// create of sbx: what they write reaches their client, and is in no log. It need not
+// see what those started in turn: an empty list proves nothing.
+type ProcessLister interface {
+	Processes(ctx context.Context, id string) ([]Process, error)
+}
+
+// Process is one program that runs in a sandbox.
+type Process struct {
+	PID  int64 // 0 = not told
+	Args []string
 }
 
 // StatsReader gives a provider's own counters. Where it is missing, the fleet

@@ -153,9 +153,7 @@ func (f *fixing) still(r Row, now sandbox.Sandbox) (sandbox.Outcome, string) {
 	if from, _ := born(now, at); !from.Equal(before) {
 		return sandbox.OutcomeChanged, "it was started anew since the plan"
 	}
-	if now.LastActivityAt.Before(r.Box.LastActivityAt) {
-		now.LastActivityAt = r.Box.LastActivityAt
-	}
+	now = now.WithActivity(r.Box.LastActivityAt, r.Box.ActivityBasis)
 	again := r
 	again.Box, again.Reason = now, ""
 	if again = f.e.suspect(again, f.e.Sources[r.Ref.Provider], at, r.Cause == CauseLeak); again.Action != ActTerminate {

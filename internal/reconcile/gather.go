@@ -105,17 +105,37 @@ func (e *Engine) lookAll(ctx context.Context, s side, pairs []*pair) {
 			continue
 		}
 		all.Go(func() {
-			box, err := e.Fleet.Get(ctx, p.ref())
+			box, err := e.Fleet.Resolve(ctx, p.ref()) // a record may call it by its name
 			p.look = look{asked: true, box: box, err: err, at: e.Now()}
 		})
 	}
 	all.Wait()
+	e.doubt(ctx, pairs)
+}
+
+// doubt turns the absence of a sandbox into a failed read where the last request to
+// end it was not acknowledged: then it proves nothing.
+func (e *Engine) doubt(ctx context.Context, pairs []*pair) {
+	if !slices.ContainsFunc(pairs, func(p *pair) bool { return p.look.gone() }) {
+		return
+	}
+	open, unread := e.Fleet.Unconfirmed(ctx)
+	for _, p := range pairs {
+		request, kept := open[p.ref()]
+		switch {
+		case !p.look.gone():
+		case unread != nil:
+			p.look.err = fault.New(fault.KindUnverified, "it is not there, and whether a request to end it was refused cannot be read: %w", unread).At(p.profile, "get "+p.key)
+		case kept && request.Unconfirmed():
+			p.look.err = fault.New(fault.KindUnverified, "it is not there, and the request to end it was not acknowledged (%s)", request.Detail).At(p.profile, "get "+p.key)
+		}
+	}
 }
 
 // suspects says that some sandbox might be ended for what its records say.
 func (e *Engine) suspects(pairs []*pair) bool {
 	for _, p := range pairs {
-		if box, ok := p.box(); ok && living(box.State) && !p.claims() {
+		if box, ok := p.box(); ok && e.endable(box.State) && !p.claims() {
 			return true
 		}
 	}
@@ -134,11 +154,16 @@ func (e *Engine) reread(ctx context.Context, s side, pairs []*pair) {
 	for _, p := range pairs {
 		box, ok := p.box()
 		switch {
-		case !ok || p.claims() || !living(box.State):
+		case !ok || p.claims() || !e.endable(box.State):
 		case err != nil:
 			p.look.err = fault.Placed(err, s.profile, "records of "+s.source.Name)
 		default:
 			p.records = calling(byWord, p.words(box, unique))
+			for _, r := range again {
+				if r.about(box) && !slices.ContainsFunc(p.records, func(o Record) bool { return o.SandboxID == r.SandboxID && o.TaskID == r.TaskID }) {
+					p.records = append(p.records, r)
+				}
+			}
 		}
 	}
 }

@@ -38,6 +38,8 @@ type Result struct {
 	Outcome sandbox.Outcome    `json:"outcome"`
 	Reason  string             `json:"reason"`
 	After   []sandbox.Evidence `json:"evidence"`
+	// Request is the last request to end it that is known; nil = none was sent.
+	Request *sandbox.EndRequest `json:"request,omitempty"`
 }
 
 // scribe writes to the journal.
@@ -81,8 +83,12 @@ func (s *scribe) result(d *Done) {
 	if !d.Row.Action.Acts() {
 		return
 	}
-	err := s.journal.Append(LineResult, Result{
-		Ref: d.Ref.String(), Action: d.Row.Action, Outcome: d.Outcome, Reason: s.hide(d.Reason), After: s.hidden(d.Evidence),
-	})
+	line := Result{Ref: d.Ref.String(), Action: d.Row.Action, Outcome: d.Outcome, Reason: s.hide(d.Reason), After: s.hidden(d.Evidence)}
+	if d.Request != nil {
+		request := *d.Request
+		request.Detail = s.hide(request.Detail)
+		line.Request = &request
+	}
+	err := s.journal.Append(LineResult, line)
 	d.Journal = fault.Placed(err, d.Ref.Provider, "journal of "+d.Ref.ID)
 }

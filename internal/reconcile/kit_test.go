@@ -39,6 +39,7 @@ type scene struct {
 	marked    []sandbox.Ref
 	adopted   []sandbox.Ref
 	others    []*fake.Provider
+	requests  fleet.EndRequests
 	called    map[string]string // what a read by id also knows a sandbox by
 }
 
@@ -113,7 +114,7 @@ func (s *scene) engine(t *testing.T) *reconcile.Engine {
 		sources[p.Name()] = s.source
 	}
 	e, err := reconcile.New(reconcile.Engine{
-		Fleet: fleet.New(members, fleet.Options{Now: s.clock, Poll: fleet.Poll{Min: time.Millisecond, Max: time.Millisecond}}),
+		Fleet: fleet.New(members, fleet.Options{Now: s.clock, EndRequests: s.requests, Poll: fleet.Poll{Min: time.Millisecond, Max: time.Millisecond}}),
 		Now:   s.clock, Rules: s.rules, Sightings: s.sightings, Sources: sources,
 	})
 	require.NoError(t, err)
@@ -214,6 +215,9 @@ func (c calledOtherwise) Get(ctx context.Context, word string) (sandbox.Sandbox,
 	}
 	return c.Provider.Get(ctx, word)
 }
+
+// TakesName is true for the further words.
+func (c calledOtherwise) TakesName(word string) bool { return c.words[word] != "" }
 
 // journal keeps lines in memory; its lines can be made to fail.
 type journal struct {

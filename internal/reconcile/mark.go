@@ -36,7 +36,10 @@ func (f *fixing) mark(ctx context.Context, yield func(Done) bool) bool {
 func (f *fixing) markOne(ctx context.Context, source Source, r Row) Done {
 	began := time.Now()
 	box, err := f.e.Fleet.Get(ctx, r.Ref)
-	gone := look{asked: true, err: err}.gone()
+	again := &pair{profile: r.Ref.Provider, key: r.Ref.ID, look: look{asked: true, box: box, err: err}}
+	f.e.doubt(ctx, []*pair{again})
+	err = again.look.err
+	gone := again.look.gone()
 	switch {
 	case ctx.Err() != nil:
 		return notAttempted(ctx, r)

@@ -3,6 +3,8 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"strings"
+	"time"
 
 	"sbx/internal/fault"
 	"sbx/internal/sandbox"
@@ -46,7 +48,7 @@ func (e *Engine) see(ctx context.Context, cause Cause, earlier map[string]store.
 		if row.Action != ActTerminate || row.Cause != cause {
 			continue
 		}
-		seen, err := e.sight(ctx, row, earlier[row.Ref.String()])
+		seen, err := e.sight(ctx, row, earlier[e.sightingKey(row)])
 		if err != nil {
 			return err
 		}
@@ -59,11 +61,28 @@ func (e *Engine) see(ctx context.Context, cause Cause, earlier map[string]store.
 	return nil
 }
 
+// sightingKey names one run of one sandbox: its reference, and when it began. An id
+// that is given again, or a sandbox that is started anew, has another key, whatever
+// the clocks say.
+func (e *Engine) sightingKey(row Row) string {
+	from, _ := born(row.Box, e.Now())
+	return row.Ref.String() + keySeparator + from.UTC().Format(time.RFC3339Nano)
+}
+
+// keySeparator stands between a reference and a time in a key of the sightings.
+const keySeparator = " "
+
+// refOfKey is the reference in a key of the sightings.
+func refOfKey(key string) string {
+	ref, _, _ := strings.Cut(key, keySeparator)
+	return ref
+}
+
 // sight counts this look, where looks are counted. What was seen before the
 // sandbox began was another of its id.
 func (e *Engine) sight(ctx context.Context, row Row, earlier store.Sighting) (store.Sighting, error) {
 	now := e.Now()
-	key := row.Ref.String()
+	key := e.sightingKey(row)
 	from, _ := born(row.Box, now)
 	other := earlier.Count > 0 && (earlier.First.Before(from) || earlier.Last.After(now))
 	if !e.Rules.Observe {
@@ -83,14 +102,17 @@ func (e *Engine) sight(ctx context.Context, row Row, earlier store.Sighting) (st
 // forget drops what a profile's rows do not show any more. What could not be
 // judged this time keeps its count.
 func (e *Engine) forget(ctx context.Context, profile string, cause Cause, earlier map[string]store.Sighting, rows []Row) error {
-	still := map[string]bool{}
+	counted, unjudged := map[string]bool{}, map[string]bool{}
 	for _, row := range rows {
-		if row.Observations > 0 && row.Cause == cause || row.Cause == CauseUnproved {
-			still[row.Ref.String()] = true
+		switch {
+		case row.Cause == CauseUnproved:
+			unjudged[row.Ref.String()] = true
+		case row.Observations > 0 && row.Cause == cause:
+			counted[e.sightingKey(row)] = true
 		}
 	}
 	for key := range earlier {
-		if of(key, profile) && !still[key] {
+		if of(key, profile) && !counted[key] && !unjudged[refOfKey(key)] {
 			if err := e.Sightings.Forget(ctx, cause.kind(), key); err != nil {
 				return err
 			}

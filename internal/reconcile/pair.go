@@ -76,7 +76,8 @@ func (p *pair) askable(confirm bool) bool {
 }
 
 // join pairs records with the sandboxes of one listing, by id, else by a name that
-// is nobody else's: a control plane may go by either.
+// is nobody else's, else by labels: a control plane may have ids of its own. A record
+// that several sandboxes carry the labels of is about each of them.
 func join(profile string, records []Record, listing []sandbox.Sandbox) []*pair {
 	var pairs []*pair
 	byID, byName := map[string]*pair{}, map[string]*pair{}
@@ -96,6 +97,12 @@ func join(profile string, records []Record, listing []sandbox.Sandbox) []*pair {
 		if p == nil {
 			p = byName[r.SandboxID]
 		}
+		if linked := labelled(pairs, r); p == nil && len(linked) > 0 {
+			for _, p := range linked {
+				p.records = append(p.records, r)
+			}
+			continue
+		}
 		if p == nil {
 			p = &pair{profile: profile, key: r.SandboxID}
 			byID[r.SandboxID], pairs = p, append(pairs, p)
@@ -103,6 +110,27 @@ func join(profile string, records []Record, listing []sandbox.Sandbox) []*pair {
 		p.records = append(p.records, r)
 	}
 	return pairs
+}
+
+// labelled are the pairs whose listed sandbox carries every label of the record.
+func labelled(pairs []*pair, r Record) []*pair {
+	var found []*pair
+	for _, p := range pairs {
+		if p.listed != nil && r.about(*p.listed) {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// about says that the sandbox carries every label that the record names it by.
+func (r Record) about(s sandbox.Sandbox) bool {
+	for key, value := range r.Labels {
+		if s.Labels[key] != value {
+			return false
+		}
+	}
+	return len(r.Labels) > 0
 }
 
 // merge joins the pairs that their reads show to be one sandbox: a record may call

@@ -125,7 +125,7 @@ func (e *Engine) excused(ctx context.Context, row Row) Row {
 	if row.Action != ActTerminate || row.Cause == CauseLeak || row.Box.State != sandbox.StateRunning {
 		return row
 	}
-	got, err := e.Fleet.Activity(ctx, row.Ref)
+	got, err := e.Fleet.Activity(ctx, row.Box)
 	switch kind := fault.KindOf(err); kind {
 	case fault.KindNone:
 	case fault.KindUnsupported, fault.KindNotFound, fault.KindGone:

@@ -32,11 +32,17 @@ func (e *Engine) suspect(row Row, s Source, now time.Time, explicit bool) Row {
 	case row.Action == ActAdopt:
 		return row
 	}
-	return e.endable(row, from, now, explicit)
+	return e.mayEnd(row, from, now, explicit)
 }
 
-// endable applies the rules for what is not only to be put on record.
-func (e *Engine) endable(row Row, from, now time.Time, explicit bool) Row {
+// endable says that a sandbox of this state may be asked to end: one that is stopped
+// only where a delete goes further.
+func (e *Engine) endable(state sandbox.State) bool {
+	return living(state) || state == sandbox.StateStopped && e.Rules.Delete
+}
+
+// mayEnd applies the rules for what is not only to be put on record.
+func (e *Engine) mayEnd(row Row, from, now time.Time, explicit bool) Row {
 	if why := otherGeneration(row, from); why != "" {
 		row.Cause = CauseReused
 		return row.kept(ActReport, why)

@@ -106,5 +106,22 @@ type Ending struct {
 	Reason   string
 	Duration time.Duration
 	Evidence []Evidence
-	Err      error // why, for OutcomeFailed
+	Err      error       // why, for OutcomeFailed
+	Request  *EndRequest // the last request to end it that is known; nil = none
 }
+
+// EndRequest is a request to end a sandbox and whether it was acknowledged. It is
+// kept beyond the process that sent it: a record that is missing after a request
+// which was refused or not answered proves no end, since an API may have dropped the
+// record and left the machine running.
+type EndRequest struct {
+	At           time.Time `json:"at"`
+	Acknowledged bool      `json:"acknowledged"`     // with a 2xx, or by a record that has shown the end under way since
+	Detail       string    `json:"detail,omitempty"` // what came instead
+	Delete       bool      `json:"delete,omitempty"` // what was asked
+	CreatedAt    time.Time `json:"created_at,omitzero"`
+	StartedAt    time.Time `json:"started_at,omitzero"` // of the run that was asked to end; zero = not known
+}
+
+// Unconfirmed says that a request may have been refused or lost; false for none.
+func (r *EndRequest) Unconfirmed() bool { return r != nil && !r.Acknowledged }

@@ -19,6 +19,7 @@ type Sandbox struct {
 	StartedAt      time.Time
 	FirstSeenAt    time.Time // when sbx first saw it; for providers without a creation time
 	LastActivityAt time.Time
+	ActivityBasis  ActivityBasis // what moves LastActivityAt
 	ExpiresAt      time.Time
 	EndedAt        time.Time
 	Activity       Verdict // whether it shows life now; Unknown where nothing can tell

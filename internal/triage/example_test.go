@@ -53,7 +53,7 @@ func ExampleStuck() {
 	alone := triage.Stuck(s, triage.Signals{}, th, now)
 	fmt.Println(alone.Verdict, alone.Say())
 
-	quiet := triage.Signals{Logs: &triage.LogFindings{Lines: 9, Last: now.Add(-2 * time.Minute)}}
+	quiet := triage.Signals{Logs: &triage.LogFindings{Complete: true, Lines: 9, Last: now.Add(-2 * time.Minute)}}
 	silent := triage.Stuck(s, quiet, th, now)
 	fmt.Println(silent.Verdict, silent.Say())
 	// Output:
@@ -80,7 +80,7 @@ func ExampleCauses() {
 	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	s := sandbox.Sandbox{State: sandbox.StateRunning, CreatedAt: now.Add(-time.Hour)}
 	sig := triage.Signals{
-		Logs:  &triage.LogFindings{Lines: 9, Last: now.Add(-time.Hour)},
+		Logs:  &triage.LogFindings{Complete: true, Lines: 9, Last: now.Add(-time.Hour)},
 		Trend: &triage.Trend{CPUPercent: new(0.0), Waiting: "tcp 10.0.0.1:443"},
 	}
 	for _, f := range triage.Causes(s, sig, triage.DefaultThresholds(), now) {

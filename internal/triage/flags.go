@@ -96,13 +96,15 @@ func repeatedTimeouts(sig Signals, t Thresholds) Flag {
 
 func silent(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) Flag {
 	f := Flag{ID: "R41", Severity: Warning, Verdict: sandbox.Unknown, Say: "silent for more than " + spell(t.Inactivity)}
-	quiet, source, known := silence(s, sig, now)
+	sign := silence(s, sig, now)
 	switch {
 	case s.State != sandbox.StateRunning && s.State != sandbox.StateUnknown && s.State != "":
 		f.Verdict = sandbox.False
-	case known:
-		f.Verdict = sandbox.VerdictOf(quiet > t.Inactivity && s.State == sandbox.StateRunning)
-		f.Evidence = []sandbox.Evidence{seconds("silence", quiet, source, now)}
+	case sign.longerThan(t.Inactivity), sign.within(t.Inactivity):
+		f.Verdict = sandbox.VerdictOf(!sign.within(t.Inactivity) && s.State == sandbox.StateRunning)
+		f.Evidence = []sandbox.Evidence{seconds("silence", sign.ago, sign.source, now)}
+	case sign.known:
+		f.Evidence = []sandbox.Evidence{seconds("last sign of life", sign.ago, sign.source, now)}
 	}
 	return f
 }

@@ -27,8 +27,8 @@ func TestFlagsOfOneSandbox(t *testing.T) {
 	in := func(state sandbox.State, age time.Duration) sandbox.Sandbox {
 		return with(old(age), func(s *sandbox.Sandbox) { s.State = state })
 	}
-	warned := &LogFindings{Lines: 1, Hits: []Hit{{Pattern: Pattern{ID: "enomem", Resource: true}, Count: 1}}}
-	other := &LogFindings{Lines: 1, Hits: []Hit{{Pattern: Pattern{ID: "auth"}, Count: 1}}}
+	warned := &LogFindings{Complete: true, Lines: 1, Hits: []Hit{{Pattern: Pattern{ID: "enomem", Resource: true}, Count: 1}}}
+	other := &LogFindings{Complete: true, Lines: 1, Hits: []Hit{{Pattern: Pattern{ID: "auth"}, Count: 1}}}
 	for name, tc := range map[string]struct {
 		id   string
 		s    sandbox.Sandbox

@@ -15,6 +15,10 @@ const (
 
 // LogFindings is what the rules want to know of a log.
 type LogFindings struct {
+	// Complete says that the log holds what every program of the sandbox writes. Only
+	// then is its silence theirs, and its repetition too.
+	Complete bool
+
 	Lines   int       // lines seen, empty ones too
 	Last    time.Time // of the newest line; zero without times
 	Errors  int       // lines that report an error (ACCEPTANCE R35, R61)

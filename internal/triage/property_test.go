@@ -24,11 +24,11 @@ func guess(r *rand.Rand) (sandbox.Sandbox, Signals) {
 	}
 	s := sandbox.Sandbox{
 		State:     append(sandbox.States(), sandbox.StateRunning, sandbox.StateRunning)[r.IntN(10)],
-		CreatedAt: at(), FirstSeenAt: at(), LastActivityAt: at(), Activity: verdict(), TaskID: []string{"", "t-1"}[r.IntN(2)],
+		CreatedAt: at(), FirstSeenAt: at(), LastActivityAt: at(), ActivityBasis: []sandbox.ActivityBasis{"", sandbox.BasisOutput, sandbox.BasisReports, sandbox.BasisRequests}[r.IntN(4)], Activity: verdict(), TaskID: []string{"", "t-1"}[r.IntN(2)],
 	}
 	sig := Signals{Exists: verdict(), Agrees: verdict(), TracksTasks: r.IntN(2) == 0}
 	if r.IntN(2) == 0 {
-		sig.Logs = &LogFindings{Lines: r.IntN(3), Last: at(), Errors: r.IntN(2), Calling: r.IntN(2) == 0, Repeat: Repeat{"x", r.IntN(50)}}
+		sig.Logs = &LogFindings{Complete: r.IntN(2) == 0, Lines: r.IntN(3), Last: at(), Errors: r.IntN(2), Calling: r.IntN(2) == 0, Repeat: Repeat{"x", r.IntN(50)}}
 	}
 	if r.IntN(2) == 0 {
 		sig.Trend = trend([]float64{-1, 0, 0.5, 50, 100}[r.IntN(5)], []float64{-1, 0, 5000}[r.IntN(3)], []string{"", "sleep", "tcp 1.2.3.4:5"}[r.IntN(3)])
@@ -63,9 +63,9 @@ func TestWhatIsStuckIsOldAndShowsNoLife(t *testing.T) {
 		if !sig.busy(th) {
 			require.NotEqual(t, sandbox.True, s.Activity, note)
 			require.False(t, sig.works(th), note)
-			quiet, _, known := silence(s, sig, noon())
-			require.True(t, !known || quiet > th.Inactivity, note)
-			require.True(t, known || s.Activity == sandbox.False, note)
+			sign := silence(s, sig, noon())
+			require.False(t, sign.within(th.Inactivity), note)
+			require.True(t, sign.longerThan(th.Inactivity) || s.Activity == sandbox.False || sig.leaks(th) || sig.Answers == sandbox.False, note)
 		}
 	}
 	require.Greater(t, found, 500, "the guesses must reach the rule")
@@ -118,7 +118,7 @@ func TestRankingsAreInOrder(t *testing.T) {
 func TestALifeMinuteByMinute(t *testing.T) {
 	t.Parallel()
 	s := old(0)
-	sig := Signals{Logs: &LogFindings{Lines: 1, Last: noon()}}
+	sig := Signals{Logs: &LogFindings{Complete: true, Lines: 1, Last: noon()}}
 	for second := range 1_200 {
 		want := sandbox.False
 		if second > 600 {

@@ -31,7 +31,7 @@ func owned(s sandbox.Sandbox) sandbox.Sandbox {
 func scenes() map[string]scene {
 	hour := time.Hour
 	busy := trend(100, 5000, "")
-	slept := &LogFindings{Lines: 4, Last: noon().Add(-hour)}
+	slept := &LogFindings{Complete: true, Lines: 4, Last: noon().Add(-hour)}
 	growing := new(TrendOf([]sandbox.Usage{mem(0, 100), mem(30, 200), mem(60, 300), cpu(0, 0), cpu(60, 58)}, DefaultThresholds()))
 	exit := func(e sandbox.Exit) sandbox.Sandbox {
 		return with(owned(old(hour)), func(s *sandbox.Sandbox) { s.State, s.Exit = sandbox.StateFailed, &e })
@@ -39,11 +39,11 @@ func scenes() map[string]scene {
 	oom := sandbox.Exit{Class: sandbox.ClassOOM, Cause: sandbox.CauseOOM, Confidence: sandbox.Certain, Evidence: []sandbox.Evidence{{What: "oom_kill", Value: "1"}}}
 	return map[string]scene{
 		"busy_loop":      {owned(old(hour)), Signals{Logs: slept, Trend: busy, TracksTasks: true}},
-		"busy_repeating": {owned(old(hour)), Signals{Logs: &LogFindings{Lines: 500, Last: noon(), Repeat: Repeat{"again", 50}}, Trend: trend(100, -1, "")}},
-		"busy_at_work":   {owned(old(hour)), Signals{Logs: &LogFindings{Lines: 500, Last: noon(), Repeat: Repeat{"x", 1}}, Trend: busy}},
-		"busy_and_young": {owned(old(time.Minute)), Signals{Logs: &LogFindings{Lines: 5, Last: noon()}, Trend: busy}},
+		"busy_repeating": {owned(old(hour)), Signals{Logs: &LogFindings{Complete: true, Lines: 500, Last: noon(), Repeat: Repeat{"again", 50}}, Trend: trend(100, -1, "")}},
+		"busy_at_work":   {owned(old(hour)), Signals{Logs: &LogFindings{Complete: true, Lines: 500, Last: noon(), Repeat: Repeat{"x", 1}}, Trend: busy}},
+		"busy_and_young": {owned(old(time.Minute)), Signals{Logs: &LogFindings{Complete: true, Lines: 5, Last: noon()}, Trend: busy}},
 		"hung_io":        {owned(old(hour)), Signals{Logs: slept, Trend: trend(0, -1, "tcp 10.0.0.1:443")}},
-		"hung_remote":    {owned(old(hour)), Signals{Logs: &LogFindings{Lines: 4, Last: noon().Add(-hour), Calling: true, Call: "api.example.com"}, Trend: trend(0, -1, "")}},
+		"hung_remote":    {owned(old(hour)), Signals{Logs: &LogFindings{Complete: true, Lines: 4, Last: noon().Add(-hour), Calling: true, Call: "api.example.com"}, Trend: trend(0, -1, "")}},
 		"silent":         {owned(old(hour)), Signals{Logs: slept, Trend: trend(0, 0, "sleep")}},
 		"silent_blind":   {owned(old(hour)), Signals{Logs: slept, Trend: trend(0, 0, "")}},
 		"leak":           {owned(old(hour)), Signals{Logs: quietFor(0), Trend: growing}},
@@ -51,7 +51,7 @@ func scenes() map[string]scene {
 		"stopped":        {exit(sandbox.Exit{Class: sandbox.ClassKilledByUs, Cause: sandbox.CauseStopped, Confidence: sandbox.Certain}), Signals{}},
 		"killed_unknown": {exit(sandbox.Exit{Class: sandbox.ClassKilledUnknown, Cause: sandbox.CauseUnknown, Confidence: sandbox.ConfidenceUnknown}), Signals{}},
 		"no_task":        {old(hour), Signals{Logs: quietFor(0), Trend: trend(3, -1, ""), TracksTasks: true}},
-		"healthy":        {owned(old(hour)), Signals{Logs: &LogFindings{Lines: 9, Last: noon(), Repeat: Repeat{"x", 2}}, Trend: trend(5, -1, ""), TracksTasks: true}},
+		"healthy":        {owned(old(hour)), Signals{Logs: &LogFindings{Complete: true, Lines: 9, Last: noon(), Repeat: Repeat{"x", 2}}, Trend: trend(5, -1, ""), TracksTasks: true}},
 		"healthy_idle":   {owned(old(hour)), Signals{Logs: quietFor(time.Second), Trend: trend(0, -1, ""), TracksTasks: true}},
 		"log_only":       {owned(old(hour)), Signals{Logs: quietFor(0)}},
 		"record_only":    {with(old(hour), func(s *sandbox.Sandbox) { s.Activity = sandbox.False }), Signals{}},
@@ -66,7 +66,7 @@ func scenes() map[string]scene {
 			History: []ActiveCount{{noon().Add(-hour), 3}, {noon(), 12}},
 		}}},
 		"exhausted": {with(owned(old(hour)), func(s *sandbox.Sandbox) { s.State = sandbox.StateProvisioning }), Signals{
-			Logs:  &LogFindings{Lines: 1, Last: noon(), Hits: []Hit{{Pattern: Pattern{ID: "resource_limit"}, Count: 1, Sample: "Resource limit exceeded"}}},
+			Logs:  &LogFindings{Complete: true, Lines: 1, Last: noon(), Hits: []Hit{{Pattern: Pattern{ID: "resource_limit"}, Count: 1, Sample: "Resource limit exceeded"}}},
 			Fleet: &FleetSignals{Active: new(int64(0)), Provisioning: new(int64(4)), CreateFailures: new(int64(2))},
 		}},
 	}

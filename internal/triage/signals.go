@@ -14,7 +14,13 @@ type Signals struct {
 	Logs  *LogFindings
 	Trend *Trend
 
-	Answers  sandbox.Verdict // a probe got an answer
+	Processes *int // programs that run inside, as far as the provider started them
+
+	// SourceFailed says that a control plane which may have seen work could not be
+	// asked: whatever else was seen, the sandbox is not known to be silent.
+	SourceFailed bool
+
+	Answers  sandbox.Verdict // a probe got an answer; False is definite, never a failed look
 	Exists   sandbox.Verdict // the provider still has it; False takes two observations apart, one proves no orphan (DESIGN section 7)
 	Agrees   sandbox.Verdict // record and real process say the same (ACCEPTANCE R95)
 	Finished sandbox.Verdict // the agent said that it is done and waits (S2-35)
@@ -25,27 +31,64 @@ type Signals struct {
 	Fleet *FleetSignals // of the profile it belongs to
 }
 
-// silence is how long ago the last sign of work was, by log and record, and
-// where that is known from. A sandbox whose log was read and is empty has been
-// silent since it came to be. Times in the future prove nothing.
-func silence(s sandbox.Sandbox, sig Signals, now time.Time) (quiet time.Duration, source string, known bool) {
+// lastSign is the latest sign of work that was observed.
+type lastSign struct {
+	ago    time.Duration
+	source string
+	known  bool // false = no sign, or one in the future: it proves nothing
+	// proof says that a source would have shown a later sign, so that ago is how long
+	// the sandbox has been silent.
+	proof bool
+}
+
+// longerThan says that the sandbox is proved to have been silent for longer.
+func (l lastSign) longerThan(limit time.Duration) bool { return l.known && l.proof && l.ago > limit }
+
+// within says that a sign of work is no older than limit.
+func (l lastSign) within(limit time.Duration) bool { return l.known && l.ago <= limit }
+
+// silence finds the latest sign of work, by log and record. A sandbox whose complete
+// log was read and is empty has been silent since it came to be.
+func silence(s sandbox.Sandbox, sig Signals, now time.Time) lastSign {
+	complete := sig.Logs != nil && sig.Logs.Complete
+	proof := s.ActivityBasis.ProvesSilence() || complete
 	last, source := s.LastActivityAt, "last_activity_at"
 	if sig.Logs != nil && sig.Logs.Last.After(last) {
 		last, source = sig.Logs.Last, "log"
 	}
-	if last.IsZero() && sig.Logs != nil && sig.Logs.Lines == 0 {
+	if last.IsZero() && complete && sig.Logs.Lines == 0 {
 		age, from := s.Age(now)
-		return age, "empty log", from != sandbox.AgeUnknown
+		return lastSign{age, "empty log", from != sandbox.AgeUnknown, true}
 	}
 	if last.IsZero() || last.After(now) {
-		return 0, "", false
+		return lastSign{}
 	}
-	return now.Sub(last), source, true
+	return lastSign{now.Sub(last), source, true, proof}
 }
 
 // busy says that the processor is at its limit.
 func (sig Signals) busy(t Thresholds) bool {
 	return sig.Trend != nil && sig.Trend.atLimit(t)
+}
+
+// busyThroughout says that every sample of the last BusySilence found the processor
+// at its limit. It condemns where no source could have shown other work.
+func (sig Signals) busyThroughout(t Thresholds) bool {
+	return sig.Trend != nil && sig.Trend.BusyFor >= t.BusySilence
+}
+
+// leaks says that memory grows and is near its limit.
+func (sig Signals) leaks(t Thresholds) bool {
+	if sig.Trend == nil {
+		return false
+	}
+	share, known := sig.Trend.near()
+	return known && share >= t.MemoryNear && sig.Trend.grows(t)
+}
+
+// rests says that the processor is known to do nothing.
+func (sig Signals) rests(t Thresholds) bool {
+	return sig.Trend != nil && sig.Trend.CPUPercent != nil && *sig.Trend.CPUPercent < t.CPUIdle
 }
 
 // works says that the processor or the operations move at all.
@@ -59,7 +102,7 @@ func (sig Signals) works(t Thresholds) bool {
 
 // repeats says that the log goes round in a circle.
 func (sig Signals) repeats(t Thresholds) bool {
-	return sig.Logs != nil && sig.Logs.Repeat.Count >= t.RepeatLines
+	return sig.Logs != nil && sig.Logs.Complete && sig.Logs.Repeat.Count >= t.RepeatLines
 }
 
 // Evidence helpers: every figure is written once, in one way.

@@ -2,6 +2,7 @@ package triage
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"sbx/internal/sandbox"
@@ -26,6 +27,30 @@ func cpuPercent(samples []sandbox.Usage) *float64 {
 	}
 	return new(sum / float64(n))
 }
+
+// busyFor is the time from the first to the last of those samples at the end that
+// all report at least so many percent of one core. A gap of more than maxSampleGap
+// breaks the run: nobody saw what the processor did in it.
+func busyFor(samples []sandbox.Usage, least float64) time.Duration {
+	var last, first time.Time
+	for _, s := range slices.Backward(samples) {
+		if s.CPUPercent == nil || !sane(*s.CPUPercent) || *s.CPUPercent < least || s.At.IsZero() {
+			break
+		}
+		if !first.IsZero() && first.Sub(s.At) > maxSampleGap {
+			break
+		}
+		if last.IsZero() {
+			last = s.At
+		}
+		first = s.At
+	}
+	return last.Sub(first)
+}
+
+// maxSampleGap is twice the widest step in which a provider gives samples of a few
+// minutes (E2B: every 5 s; Daytona's telemetry: every minute).
+const maxSampleGap = 2 * time.Minute
 
 // demand is how much of a core the busiest thread wanted. When another thread
 // becomes the busiest for having lived longer, or the account is lost with a

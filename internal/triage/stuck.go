@@ -20,6 +20,10 @@ const (
 	ReasonBusyLoop     Reason = "busy_loop"    // a full processor and nothing to show for it
 	ReasonRepeating    Reason = "repeating"    // the same line again and again
 	ReasonHungIO       Reason = "hung_io"      // waits for something outside
+	ReasonLeak         Reason = "leak"         // memory grows and is near its limit
+	ReasonNoAnswer     Reason = "no_answer"    // nothing inside answers
+
+	ReasonSourceFailed Reason = "source_failed" // a source that may have seen work does not answer
 
 	ReasonAgeOnly         Reason = "age_only"         // the profile judges by age where activity is unknown
 	ReasonYoung           Reason = "young"            // not old enough
@@ -115,7 +119,7 @@ func running(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) Stuckn
 	case t.AgeOnly:
 		reasons = []Reason{ReasonAgeOnly}
 	default:
-		return judged(sandbox.Unknown, ReasonActivityUnknown)
+		return Stuckness{sandbox.Unknown, append([]Reason{ReasonActivityUnknown}, reasons...), evidence}
 	}
 	return Stuckness{
 		Verdict:  sandbox.True,
@@ -124,37 +128,84 @@ func running(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) Stuckn
 	}
 }
 
-// Life says whether a running sandbox shows a sign of life, and by what. A full processor
-// excuses silence only for BusySilence, and not at all when the log goes round
-// in a circle. A resting processor alone proves nothing: agents wait for
-// answers.
+// Life says whether a running sandbox shows a sign of life, and by what. False needs
+// positive evidence: silence that a source would have broken, a provider's word, or
+// figures that no healthy program shows. A full processor excuses silence only for
+// BusySilence, and not at all when the log repeats one line. A resting processor
+// alone proves nothing: agents wait for answers.
 func Life(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) (lives sandbox.Verdict, reasons []Reason, evidence []sandbox.Evidence) {
-	quiet, source, known := silence(s, sig, now)
-	if known {
-		evidence = append(evidence, seconds("silence", quiet, source, now))
+	lives, reasons, evidence = life(s, sig, t, now)
+	if lives != sandbox.True && sig.SourceFailed {
+		return sandbox.Unknown, []Reason{ReasonSourceFailed}, evidence
 	}
-	if sig.Trend != nil && sig.Trend.CPUPercent != nil {
-		evidence = append(evidence, number("cpu", *sig.Trend.CPUPercent, "%", sig.Trend.Source, sig.Trend.At))
-	}
+	return lives, reasons, evidence
+}
+
+func life(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) (lives sandbox.Verdict, reasons []Reason, evidence []sandbox.Evidence) {
+	sign := silence(s, sig, now)
+	evidence = lifeEvidence(sign, sig, now)
 	switch {
-	case sig.busy(t) && known && quiet > t.BusySilence:
+	case sig.busy(t) && sign.longerThan(t.BusySilence):
 		return sandbox.False, []Reason{ReasonSilent, ReasonBusyLoop}, evidence
 	case sig.busy(t) && sig.repeats(t):
 		return sandbox.False, []Reason{ReasonRepeating, ReasonBusyLoop}, evidence
-	case s.Activity == sandbox.True, known && quiet <= t.Inactivity, sig.works(t):
+	case s.Activity == sandbox.True, sign.within(t.Inactivity):
+		return sandbox.True, nil, evidence
+	case sig.busyThroughout(t) && !sign.within(t.BusySilence):
+		return sandbox.False, []Reason{ReasonBusyLoop}, evidence
+	case sig.works(t):
 		return sandbox.True, nil, evidence
 	}
 	if s.Activity == sandbox.False {
 		reasons = append(reasons, ReasonInactive)
 	}
-	if known {
+	if sign.known && sign.proof {
 		reasons = append(reasons, ReasonSilent)
 	}
-	if len(reasons) == 0 {
-		return sandbox.Unknown, nil, nil
+	if sig.leaks(t) {
+		reasons = append(reasons, ReasonLeak)
 	}
-	if sig.Trend != nil && sig.Trend.Pattern == PatternHungIO {
+	if sig.Answers == sandbox.False {
+		reasons = append(reasons, ReasonNoAnswer)
+	}
+	waits := sig.Trend != nil && sig.Trend.Pattern == PatternHungIO || sig.rests(t) && sig.Processes != nil && *sig.Processes > 0
+	if len(reasons) == 0 {
+		if waits {
+			reasons = []Reason{ReasonHungIO} // a hint for the reader, which proves nothing
+		}
+		return sandbox.Unknown, reasons, evidence
+	}
+	if waits {
 		reasons = append(reasons, ReasonHungIO)
 	}
 	return sandbox.False, slices.Clip(reasons), evidence
+}
+
+// lifeEvidence are the figures that Life compares.
+func lifeEvidence(sign lastSign, sig Signals, now time.Time) []sandbox.Evidence {
+	var all []sandbox.Evidence
+	switch {
+	case sign.known && sign.proof:
+		all = append(all, seconds("silence", sign.ago, sign.source, now))
+	case sign.known: // no source would have shown a later sign
+		all = append(all, seconds("last sign of life", sign.ago, sign.source, now))
+	}
+	if tr := sig.Trend; tr != nil && tr.CPUPercent != nil {
+		all = append(all, number("cpu", *tr.CPUPercent, "%", tr.Source, tr.At))
+		if tr.BusyFor > 0 {
+			all = append(all, seconds("busy for", tr.BusyFor, tr.Source, tr.At))
+		}
+	}
+	if sig.Trend != nil {
+		if share, known := sig.Trend.near(); known {
+			all = append(all, number("memory", share*100, "% of its limit", sig.Trend.Source, sig.Trend.At))
+		}
+	}
+	if sig.Processes != nil {
+		all = append(all, number("processes", float64(*sig.Processes), "", "process list", now))
+	}
+	if sig.Answers == sandbox.False {
+		all = append(all, words("answers", "no", "probe", now))
+	}
+	return all
 }

@@ -21,7 +21,7 @@ func with(s sandbox.Sandbox, change func(*sandbox.Sandbox)) sandbox.Sandbox {
 
 // quietFor is a log whose last line is so old.
 func quietFor(d time.Duration) *LogFindings {
-	return &LogFindings{Lines: 3, Last: noon().Add(-d)}
+	return &LogFindings{Complete: true, Lines: 3, Last: noon().Add(-d)}
 }
 
 func trend(cpuPercent, opsRate float64, waiting string) *Trend {
@@ -63,14 +63,14 @@ func TestStuck(t *testing.T) {
 		"inactive, but writes":   {activity(sandbox.False), Signals{Logs: quietFor(time.Second)}, sandbox.False, "shows_life"},
 		"silent exactly":         {old(hour), Signals{Logs: quietFor(time.Minute)}, sandbox.False, "shows_life"},
 		"silent just over":       {old(hour), Signals{Logs: quietFor(time.Minute + 1)}, sandbox.True, "age, silent"},
-		"record is newer":        {with(old(hour), func(s *sandbox.Sandbox) { s.LastActivityAt = noon() }), Signals{Logs: quietFor(hour)}, sandbox.False, "shows_life"},
-		"record only":            {with(old(hour), func(s *sandbox.Sandbox) { s.LastActivityAt = noon().Add(-hour) }), Signals{}, sandbox.True, "age, silent"},
-		"activity in the future": {with(old(hour), func(s *sandbox.Sandbox) { s.LastActivityAt = noon().Add(hour) }), Signals{}, sandbox.Unknown, "activity_unknown"},
-		"log without times":      {old(hour), Signals{Logs: &LogFindings{Lines: 9}}, sandbox.Unknown, "activity_unknown"},
-		"empty log":              {old(hour), Signals{Logs: &LogFindings{}}, sandbox.True, "age, silent"},
+		"record is newer":        {with(old(hour), func(s *sandbox.Sandbox) { s.LastActivityAt, s.ActivityBasis = noon(), sandbox.BasisOutput }), Signals{Logs: quietFor(hour)}, sandbox.False, "shows_life"},
+		"record only":            {with(old(hour), func(s *sandbox.Sandbox) { s.LastActivityAt, s.ActivityBasis = noon().Add(-hour), sandbox.BasisOutput }), Signals{}, sandbox.True, "age, silent"},
+		"activity in the future": {with(old(hour), func(s *sandbox.Sandbox) { s.LastActivityAt, s.ActivityBasis = noon().Add(hour), sandbox.BasisOutput }), Signals{}, sandbox.Unknown, "activity_unknown"},
+		"log without times":      {old(hour), Signals{Logs: &LogFindings{Complete: true, Lines: 9}}, sandbox.Unknown, "activity_unknown"},
+		"empty log":              {old(hour), Signals{Logs: &LogFindings{Complete: true}}, sandbox.True, "age, silent"},
 		"silent, works":          {old(hour), Signals{Logs: quietFor(hour), Trend: trend(20, none, "")}, sandbox.False, "shows_life"},
 		"silent, operations":     {old(hour), Signals{Logs: quietFor(hour), Trend: trend(0, 5, "")}, sandbox.False, "shows_life"},
-		"rests, log unknown":     {old(hour), Signals{Trend: trend(0, none, "")}, sandbox.Unknown, "activity_unknown"},
+		"rests, log unknown":     {old(hour), Signals{Trend: trend(0, none, "")}, sandbox.Unknown, "activity_unknown, hung_io"},
 		"hangs":                  {old(hour), Signals{Logs: quietFor(hour), Trend: trend(0, none, "tcp 1.2.3.4:80")}, sandbox.True, "age, silent, hung_io"},
 
 		// a full processor
@@ -78,9 +78,9 @@ func TestStuck(t *testing.T) {
 		"busy, silent longer":    {old(hour), Signals{Logs: quietFor(5*time.Minute + 1), Trend: trend(100, none, "")}, sandbox.True, "age, silent, busy_loop"},
 		"busy and active":        {activity(sandbox.True), Signals{Logs: quietFor(hour), Trend: trend(100, none, "")}, sandbox.True, "age, silent, busy_loop"},
 		"busy and writing":       {old(hour), Signals{Logs: quietFor(0), Trend: trend(100, none, "")}, sandbox.False, "shows_life"},
-		"busy and repeating":     {old(hour), Signals{Logs: &LogFindings{Lines: 50, Last: noon(), Repeat: Repeat{"x", 20}}, Trend: trend(100, none, "")}, sandbox.True, "age, repeating, busy_loop"},
-		"busy, repeats 19 times": {old(hour), Signals{Logs: &LogFindings{Lines: 50, Last: noon(), Repeat: Repeat{"x", 19}}, Trend: trend(100, none, "")}, sandbox.False, "shows_life"},
-		"repeating at rest":      {old(hour), Signals{Logs: &LogFindings{Lines: 50, Last: noon(), Repeat: Repeat{"x", 50}}, Trend: trend(0, none, "")}, sandbox.False, "shows_life"},
+		"busy and repeating":     {old(hour), Signals{Logs: &LogFindings{Complete: true, Lines: 50, Last: noon(), Repeat: Repeat{"x", 20}}, Trend: trend(100, none, "")}, sandbox.True, "age, repeating, busy_loop"},
+		"busy, repeats 19 times": {old(hour), Signals{Logs: &LogFindings{Complete: true, Lines: 50, Last: noon(), Repeat: Repeat{"x", 19}}, Trend: trend(100, none, "")}, sandbox.False, "shows_life"},
+		"repeating at rest":      {old(hour), Signals{Logs: &LogFindings{Complete: true, Lines: 50, Last: noon(), Repeat: Repeat{"x", 50}}, Trend: trend(0, none, "")}, sandbox.False, "shows_life"},
 		"busy and young":         {old(time.Minute), Signals{Logs: quietFor(hour), Trend: trend(100, none, "")}, sandbox.False, "young"},
 
 		// other states

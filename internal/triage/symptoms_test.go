@@ -16,7 +16,7 @@ func about(sig Signals) matter {
 }
 
 func logged(id string) *LogFindings {
-	return &LogFindings{Lines: 1, Last: noon(), Hits: []Hit{{Pattern: Pattern{ID: id}, Count: 1, Sample: "the line"}}}
+	return &LogFindings{Complete: true, Lines: 1, Last: noon(), Hits: []Hit{{Pattern: Pattern{ID: id}, Count: 1, Sample: "the line"}}}
 }
 
 func TestSymptoms(t *testing.T) {
@@ -41,23 +41,23 @@ func TestSymptoms(t *testing.T) {
 		"over the stuck age":       {about(Signals{}).neverCompletes(), "R60", sandbox.True},
 		"exactly the stuck age":    {young.neverCompletes(), "R60", sandbox.False},
 		"ended":                    {ended.neverCompletes(), "R60", sandbox.False},
-		"no errors":                {about(Signals{Logs: &LogFindings{}}).noErrors(), "R61", sandbox.True},
-		"one error":                {about(Signals{Logs: &LogFindings{Errors: 1}}).noErrors(), "R61", sandbox.False},
+		"no errors":                {about(Signals{Logs: &LogFindings{Complete: true}}).noErrors(), "R61", sandbox.True},
+		"one error":                {about(Signals{Logs: &LogFindings{Complete: true, Errors: 1}}).noErrors(), "R61", sandbox.False},
 		"errors not read":          {about(Signals{}).noErrors(), "R61", sandbox.Unknown},
 		"1000 operations":          {about(Signals{Trend: trend(none, 1000, "")}).manyOperations(), "R62", sandbox.True},
 		"999 operations":           {about(Signals{Trend: trend(none, 999, "")}).manyOperations(), "R62", sandbox.False},
 		"operations not reported":  {about(Signals{Trend: &Trend{}}).manyOperations(), "R62", sandbox.Unknown},
-		"20 of 50 lines":           {about(Signals{Logs: &LogFindings{Last: noon(), Lines: 50, Repeat: Repeat{"x", 20}}}).noProgress(), "R36", sandbox.True},
-		"19 of 50 lines":           {about(Signals{Logs: &LogFindings{Last: noon(), Lines: 50, Repeat: Repeat{"x", 19}}}).noProgress(), "R36", sandbox.False},
+		"20 of 50 lines":           {about(Signals{Logs: &LogFindings{Complete: true, Last: noon(), Lines: 50, Repeat: Repeat{"x", 20}}}).noProgress(), "R36", sandbox.True},
+		"19 of 50 lines":           {about(Signals{Logs: &LogFindings{Complete: true, Last: noon(), Lines: 50, Repeat: Repeat{"x", 19}}}).noProgress(), "R36", sandbox.False},
 		"silent is no progress":    {about(Signals{Logs: quietFor(time.Hour)}).noProgress(), "R36", sandbox.True},
 		"progress not read":        {about(Signals{}).noProgress(), "R36", sandbox.Unknown},
-		"lines without times":      {about(Signals{Logs: &LogFindings{Lines: 9}}).noProgress(), "R36", sandbox.Unknown},
+		"lines without times":      {about(Signals{Logs: &LogFindings{Complete: true, Lines: 9}}).noProgress(), "R36", sandbox.Unknown},
 		"pattern logged":           {about(Signals{Logs: logged("recursion")}).logged("R39", 1, "recursion"), "R39", sandbox.True},
 		"other pattern logged":     {about(Signals{Logs: logged("auth")}).logged("R39", 1, "recursion"), "R39", sandbox.False},
 		"patterns not read":        {about(Signals{}).logged("R39", 1, "recursion"), "R39", sandbox.Unknown},
-		"last line is a call":      {about(Signals{Logs: &LogFindings{Lines: 1, Calling: true, Call: "h"}}).lastCall(), "R73", sandbox.True},
-		"last line is no call":     {about(Signals{Logs: &LogFindings{Lines: 1}}).lastCall(), "R73", sandbox.False},
-		"no last line":             {about(Signals{Logs: &LogFindings{}}).lastCall(), "R73", sandbox.Unknown},
+		"last line is a call":      {about(Signals{Logs: &LogFindings{Complete: true, Lines: 1, Calling: true, Call: "h"}}).lastCall(), "R73", sandbox.True},
+		"last line is no call":     {about(Signals{Logs: &LogFindings{Complete: true, Lines: 1}}).lastCall(), "R73", sandbox.False},
+		"no last line":             {about(Signals{Logs: &LogFindings{Complete: true}}).lastCall(), "R73", sandbox.Unknown},
 		"waits on tcp":             {about(Signals{Trend: &Trend{Waiting: "tcp 1.2.3.4:5"}}).waitsForPeer(), "R74", sandbox.True},
 		"waits on a sleep":         {about(Signals{Trend: &Trend{Waiting: "sleep"}}).waitsForPeer(), "R74", sandbox.False},
 		"waiting cannot be seen":   {about(Signals{Trend: &Trend{}}).waitsForPeer(), "R74", sandbox.Unknown},
@@ -134,7 +134,7 @@ func TestFleetSymptoms(t *testing.T) {
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	at := func(ago time.Duration) sandbox.Sandbox {
-		return with(old(time.Hour), func(s *sandbox.Sandbox) { s.LastActivityAt = noon().Add(-ago) })
+		return with(old(time.Hour), func(s *sandbox.Sandbox) { s.LastActivityAt, s.ActivityBasis = noon().Add(-ago), sandbox.BasisOutput })
 	}
 	for name, tc := range map[string]struct {
 		s      sandbox.Sandbox
@@ -148,20 +148,20 @@ func TestSilence(t *testing.T) {
 		"log":                       {old(time.Hour), quietFor(time.Second), time.Second, "log", true},
 		"the later of both":         {at(time.Minute), quietFor(time.Second), time.Second, "log", true},
 		"the later is the record":   {at(time.Second), quietFor(time.Minute), time.Second, "last_activity_at", true},
-		"record, log without times": {at(time.Second), &LogFindings{Lines: 1}, time.Second, "last_activity_at", true},
-		"log without times":         {old(time.Hour), &LogFindings{Lines: 1}, 0, "", false},
-		"empty log":                 {old(time.Hour), &LogFindings{}, time.Hour, "empty log", true},
-		"empty log, no age":         {sandbox.Sandbox{}, &LogFindings{}, 0, "empty log", false},
+		"record, log without times": {at(time.Second), &LogFindings{Complete: true, Lines: 1}, time.Second, "last_activity_at", true},
+		"log without times":         {old(time.Hour), &LogFindings{Complete: true, Lines: 1}, 0, "", false},
+		"empty log":                 {old(time.Hour), &LogFindings{Complete: true}, time.Hour, "empty log", true},
+		"empty log, no age":         {sandbox.Sandbox{}, &LogFindings{Complete: true}, 0, "empty log", false},
 		"record from the future":    {at(-1), nil, 0, "", false},
 		"log from the future":       {at(time.Minute), quietFor(-1), 0, "", false},
 		"right now":                 {at(0), nil, 0, "last_activity_at", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			quiet, source, known := silence(tc.s, Signals{Logs: tc.logs}, noon())
-			assert.Equal(t, tc.known, known)
-			assert.Equal(t, tc.source, source)
-			assert.Equal(t, tc.quiet, quiet)
+			sign := silence(tc.s, Signals{Logs: tc.logs}, noon())
+			assert.Equal(t, tc.known, sign.known)
+			assert.Equal(t, tc.source, sign.source)
+			assert.Equal(t, tc.quiet, sign.ago)
 		})
 	}
 }

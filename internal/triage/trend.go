@@ -29,6 +29,7 @@ type Trend struct {
 	Span             time.Duration // from the first to the last sample
 	At               time.Time     // of the last sample
 	CPUPercent       *float64      // of one core
+	BusyFor          time.Duration // how long, up to the last sample, each found the processor at its limit
 	CPUDemand        *float64      // of one core: what its busiest thread used and was kept from by others
 	OperationsRate   *float64      // per second
 	MemoryBytes      *int64        // last reported
@@ -57,6 +58,7 @@ func TrendOf(samples []sandbox.Usage, t Thresholds) Trend {
 		trend.Span = trend.At.Sub(samples[0].At)
 	}
 	trend.CPUPercent = cpuPercent(samples)
+	trend.BusyFor = busyFor(samples, t.CPUBusy)
 	trend.CPUDemand = demand(samples)
 	trend.OperationsRate = rate(samples, func(s sandbox.Usage) *float64 { return float(s.Operations) })
 	trend.OOMKills = counted(samples)

@@ -34,19 +34,20 @@ type Client struct {
 }
 
 var (
-	_ providers.Provider    = (*Client)(nil)
-	_ providers.LogReader   = (*Client)(nil)
-	_ providers.UsageReader = (*Client)(nil)
-	_ providers.Launcher    = (*Client)(nil)
-	_ providers.Commander   = (*Client)(nil)
-	_ providers.Prober      = (*Client)(nil)
-	_ providers.EventReader = (*Client)(nil)
-	_ providers.ExitReader  = (*Client)(nil)
-	_ providers.QuotaReader = (*Client)(nil)
-	_ providers.Verifier    = (*Client)(nil)
-	_ providers.Checker     = (*Client)(nil)
-	_ providers.Clock       = (*Client)(nil)
-	_ providers.Explainer   = (*Client)(nil)
+	_ providers.Provider      = (*Client)(nil)
+	_ providers.LogReader     = (*Client)(nil)
+	_ providers.ProcessLister = (*Client)(nil)
+	_ providers.UsageReader   = (*Client)(nil)
+	_ providers.Launcher      = (*Client)(nil)
+	_ providers.Commander     = (*Client)(nil)
+	_ providers.Prober        = (*Client)(nil)
+	_ providers.EventReader   = (*Client)(nil)
+	_ providers.ExitReader    = (*Client)(nil)
+	_ providers.QuotaReader   = (*Client)(nil)
+	_ providers.Verifier      = (*Client)(nil)
+	_ providers.Checker       = (*Client)(nil)
+	_ providers.Clock         = (*Client)(nil)
+	_ providers.Explainer     = (*Client)(nil)
 )
 
 // Type describes Daytona.

@@ -1,6 +1,7 @@
 package daytona_test
 
 import (
+	"context"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -17,8 +18,8 @@ import (
 	"sbx/internal/providers/wiretest"
 )
 
-func open(t providertest.T, address string, n httpx.Net) *daytona.Client {
-	p, err := daytona.Type().Open(t.Context(), providers.Profile{Name: "prod", Type: daytona.TypeName, Settings: daytonatest.Settings(address)},
+func open(t wiretest.T, address string, n httpx.Net) *daytona.Client {
+	p, err := daytona.Type().Open(context.Background(), providers.Profile{Name: "prod", Type: daytona.TypeName, Settings: daytonatest.Settings(address)},
 		providers.Deps{Now: time.Now, Net: n})
 	require.NoError(t, err)
 	c, ok := p.(*daytona.Client)

@@ -32,6 +32,9 @@ func (c *Client) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 	}
 	var made wireSandbox
 	_, err = c.http.JSON(ctx, httpx.Request{Op: "create", Method: http.MethodPost, Path: "/sandbox", JSON: body, Timeout: createTimeout}, &made)
+	if err == nil && made.ID == "" {
+		err = fault.New(fault.KindUnavailable, "the answer names no sandbox").At(c.name, "create")
+	}
 	if err != nil {
 		return sandbox.Sandbox{}, c.unsettled(err, body.Labels[sandbox.LabelNonce])
 	}
@@ -77,7 +80,13 @@ func (c *Client) creation(spec sandbox.Spec) (wireCreate, error) {
 		ttl = defaultTTL
 	}
 	nonce := strings.ToLower(rand.Text())
-	w := wireCreate{Target: c.target, TTLMinutes: int(math.Ceil(ttl.Minutes())), Labels: spec.Marks(), Snapshot: spec.Snapshot}
+	// A sandbox in which nobody calls the toolbox counts as idle, however hard its
+	// program works, and looks of sbx's own are no activity: with the service's 15
+	// minutes it would be stopped in the middle of a longer run. So it is allowed to be
+	// idle for its whole life. Never would be one limit less: should the end of its life
+	// be lost, a sandbox that is left alone still stops.
+	minutes := int(math.Ceil(ttl.Minutes()))
+	w := wireCreate{Target: c.target, TTLMinutes: minutes, AutoStop: minutes, Labels: spec.Marks(), Snapshot: spec.Snapshot}
 	if w.Snapshot == "" {
 		w.Snapshot = spec.Template
 	}
@@ -118,7 +127,7 @@ func (c *Client) unsettled(err error, nonce string) error {
 
 // undo deletes a sandbox whose program could not be started.
 func (c *Client) undo(ctx context.Context, id string, err error) error {
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), httpx.DefaultTimeout)
+	end, cancel := guest.CleanupContext(ctx, httpx.DefaultTimeout)
 	defer cancel()
 	if undone := c.Terminate(end, id, providers.TerminateOptions{Delete: true}); undone != nil {
 		return fault.Placed(fault.New(fault.KindOf(err), "%w; its sandbox %s still runs", err, id).WithHint("end it with `sbx terminate %s/%s --delete`", c.name, id), c.name, "create")

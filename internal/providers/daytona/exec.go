@@ -38,10 +38,13 @@ func (c *Client) shellOf(id string, env []string, look bool) guest.Shell {
 		if err != nil {
 			return nil, -1, c.inside(err)
 		}
-		if done.ExitCode < 0 { // the shell itself was killed, or could not be started
+		if done.ExitCode == nil {
+			return nil, -1, fault.New(fault.KindUnavailable, "the answer has no exit code").At(c.name, "exec "+id)
+		}
+		if *done.ExitCode < 0 { // the shell itself was killed, or could not be started
 			return nil, -1, fault.New(fault.KindUnavailable, "the shell inside was lost").At(c.name, "exec "+id)
 		}
-		return []byte(done.Result), done.ExitCode, nil
+		return []byte(done.Result), *done.ExitCode, nil
 	}
 }
 
@@ -93,7 +96,9 @@ type command struct {
 	act  guest.Shell // for the command itself, with its environment
 	at   guest.Offsets
 
-	unfit error // why the caller takes no more output
+	unfit   error // why the caller takes no more output
+	dropped int64 // bytes of it that were not kept
+	cut     bool  // more could not be written inside
 }
 
 func (r *command) do(ctx context.Context) (sandbox.Exit, error) {
@@ -105,7 +110,7 @@ func (r *command) do(ctx context.Context) (sandbox.Exit, error) {
 		}
 		args = append([]string{"sh", "-c", `f=` + file + `; exec < "$f"; rm -f "$f"; exec "$@"`, "sh"}, args...)
 	}
-	if err := guest.Start(ctx, r.act, guest.Program{Tag: r.tag, Args: args, Workdir: r.cmd.Workdir}); err != nil {
+	if err := guest.Start(ctx, r.act, guest.Program{Tag: r.tag, Args: args, Workdir: r.cmd.Workdir, HoldsBack: true}); err != nil {
 		switch {
 		case ctx.Err() != nil:
 			r.kill(ctx)
@@ -137,7 +142,7 @@ func (r *command) do(ctx context.Context) (sandbox.Exit, error) {
 func (r *command) watch(ctx context.Context) ([]byte, error) {
 	var last []byte
 	for pause := pollMin; ; {
-		printed, _, err := r.look(ctx, guest.ReadOutput(r.tag, r.at))
+		printed, _, _, err := guest.Repeat(ctx, r.look, guest.ReadOutput(r.tag, r.at))
 		if err != nil {
 			return last, err
 		}
@@ -146,6 +151,8 @@ func (r *command) watch(ctx context.Context) ([]byte, error) {
 			return last, fault.New(fault.KindUnavailable, "%w", err)
 		}
 		r.at = o.Next
+		r.dropped += o.DroppedOut + o.DroppedErr
+		r.cut = r.cut || o.Cut
 		last = append(last, o.Err...)
 		last = last[max(0, len(last)-4096):]
 		if r.unfit = errors.Join(write(r.cmd.Stdout, o.Out), write(r.cmd.Stderr, o.Err)); r.unfit != nil {
@@ -179,6 +186,13 @@ func write(to io.Writer, text []byte) error {
 func (r *command) judge(exit sandbox.Exit, last []byte) (sandbox.Exit, error) {
 	if exit.Code == nil {
 		return exit, fault.New(fault.KindUnavailable, "nobody saw its end")
+	}
+	switch {
+	case r.dropped > 0:
+		return exit, fault.New(fault.KindUnavailable, "it ended with %d, and %d bytes of its output are lost: they were not read in time", *exit.Code, r.dropped).
+			WithHint("let it write to a file and fetch that in parts")
+	case r.cut:
+		return exit, fault.New(fault.KindUnavailable, "it ended with %d, and a part of its output could not be kept: is the disk inside full?", *exit.Code)
 	}
 	return exit, guest.Refused(*exit.Code, r.cmd.Args[0], string(last))
 }
@@ -224,7 +238,7 @@ func (r *command) feed(ctx context.Context) (string, error) {
 
 // kill ends a command and all it has started, for a caller who is gone.
 func (r *command) kill(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killTime)
+	ctx, cancel := guest.CleanupContext(ctx, killTime)
 	defer cancel()
 	_, _, _ = r.look(ctx, guest.Kill(r.tag, 9)) // nobody is left to hear of it
 	r.forget(ctx)

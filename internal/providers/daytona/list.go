@@ -41,14 +41,20 @@ func filter(q providers.Query) url.Values {
 
 // rows yields the rows of a query, each once; nil also when take has had enough.
 func (c *Client) rows(ctx context.Context, query url.Values, take func(wireSandbox) bool) error {
-	seen, cursors := map[string]bool{}, map[string]bool{}
+	seen := map[string]bool{}
+	var pages httpx.Pages
 	for {
 		var page wirePage
 		if _, err := c.http.JSON(ctx, httpx.Request{Op: "list", Path: "/sandbox", Query: query}, &page); err != nil {
 			return c.listed(err)
 		}
-		for _, w := range page.Items {
-			if w.ID == "" || seen[w.ID] {
+		rows, err := page.Items.Named(func(w wireSandbox) string { return w.ID })
+		if err != nil {
+			return fault.Placed(err, c.name, "list")
+		}
+		before := len(seen)
+		for _, w := range rows {
+			if seen[w.ID] {
 				continue
 			}
 			seen[w.ID] = true
@@ -57,15 +63,13 @@ func (c *Client) rows(ctx context.Context, query url.Values, take func(wireSandb
 				return nil
 			}
 		}
-		switch next := page.NextCursor; {
-		case next == nil || *next == "":
+		if page.NextCursor == nil || *page.NextCursor == "" {
 			return nil
-		case cursors[*next]:
-			return fault.New(fault.KindUnavailable, "the listing loops: a cursor came twice").At(c.name, "list")
-		default:
-			cursors[*next] = true
-			query.Set("cursor", *next)
 		}
+		if err := pages.Next(*page.NextCursor, len(seen)-before); err != nil {
+			return fault.Placed(err, c.name, "list")
+		}
+		query.Set("cursor", *page.NextCursor)
 	}
 }
 

@@ -88,8 +88,12 @@ func (c *Client) Quota(ctx context.Context) ([]providers.Quota, error) {
 	if _, err := c.http.JSON(ctx, httpx.Request{Op: "quota", Path: httpx.Path("organizations", id, "usage")}, &w); err != nil {
 		return nil, err
 	}
+	regions, err := w.RegionUsage.Rows()
+	if err != nil {
+		return nil, fault.Placed(err, c.name, "quota")
+	}
 	var all []providers.Quota
-	for _, r := range w.RegionUsage {
+	for _, r := range regions {
 		scope := r.RegionID
 		if r.Class != "" {
 			scope += " " + r.Class

@@ -16,6 +16,23 @@ import (
 	"sbx/internal/sandbox"
 )
 
+// CapturesOutput is true for what sbx created, whose program writes into files. Of
+// any other sandbox the log is that of its image's entrypoint: a command that a client
+// started, or a session's, writes elsewhere.
+func (c *Client) CapturesOutput(s sandbox.Sandbox) bool { return s.Labels[sandbox.LabelRun] != "" }
+
+// Processes lists the commands that sbx runs in a sandbox for a client of their own.
+// Those that other clients run through the toolbox it does not see: their calls move
+// the last activity, every 50 s while one is open (Daytona, proxy).
+func (c *Client) Processes(ctx context.Context, id string) ([]providers.Process, error) {
+	w, err := c.detail(ctx, "processes", id)
+	if err != nil || stateOf(w) != sandbox.StateRunning || w.Labels[sandbox.LabelRun] == "" {
+		return nil, err
+	}
+	found, err := guest.Others(ctx, c.shellOf(w.ID, nil, true), w.Labels[sandbox.LabelRun])
+	return found, fault.Placed(err, c.name, "processes "+id)
+}
+
 // Logs reads the output of the program that create started, from its files
 // inside; of any other sandbox what its image's entrypoint writes.
 func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter.Seq2[sandbox.LogLine, error] {
@@ -86,6 +103,9 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	case err != nil:
 		return sandbox.Usage{}, c.inside(err)
 	}
+	if m.MemUsed == nil && m.CPUUsedPct == nil {
+		return sandbox.Usage{}, fault.New(fault.KindUnavailable, "the toolbox gives no figures").At(c.name, "usage "+id)
+	}
 	u := sandbox.Usage{At: c.now(), Source: "toolbox metrics", MemoryBytes: m.MemUsed, MemoryLimitBytes: m.MemTotal}
 	if m.TimestampUnix > 0 {
 		u.At = time.Unix(m.TimestampUnix, 0).UTC()
@@ -116,8 +136,12 @@ func (c *Client) Events(ctx context.Context, id string) ([]sandbox.Event, error)
 	if err != nil {
 		return nil, err
 	}
+	entries, err := log.Items.Rows()
+	if err != nil {
+		return nil, fault.Placed(err, c.name, "events "+id)
+	}
 	all := []sandbox.Event{{At: w.CreatedAt, Event: "created"}}
-	for _, e := range log.Items {
+	for _, e := range entries {
 		if e.TargetID != w.ID || e.Action == "create" {
 			continue
 		}

@@ -31,7 +31,10 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 	case state == sandbox.StateTerminating:
 		return nil // it is on its way already
 	}
-	_, err = c.http.Do(ctx, r)
+	var answer wireSandbox
+	if _, err = c.http.JSON(ctx, r, &answer); err == nil {
+		err = providers.About(c.name, op, w.ID, answer.ID)
+	}
 	if status := httpx.Status(err); status == http.StatusConflict || status == http.StatusBadRequest {
 		return c.conflict(ctx, w, err)
 	}

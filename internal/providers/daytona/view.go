@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"sbx/internal/httpx"
+	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
 
@@ -22,10 +23,14 @@ func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 func (c *Client) detail(ctx context.Context, op, id string) (wireSandbox, error) {
 	var w wireSandbox
 	_, err := c.http.JSON(ctx, httpx.Request{Op: op + " " + id, Path: httpx.Path("sandbox", id)}, &w)
-	if err == nil {
-		c.learn(w)
+	if err == nil { // GET takes names too, and what was selected is an id
+		err = providers.About(c.name, op+" "+id, id, w.ID)
 	}
-	return w, err
+	if err != nil {
+		return wireSandbox{}, err
+	}
+	c.learn(w)
+	return w, nil
 }
 
 // sandbox says in our words what the API said.
@@ -33,7 +38,7 @@ func (c *Client) sandbox(w wireSandbox) sandbox.Sandbox {
 	c.learn(w)
 	s := sandbox.Sandbox{
 		Provider: c.name, ProviderType: TypeName, ID: w.ID, Name: w.Name, RawState: w.State, State: stateOf(w),
-		CreatedAt: w.CreatedAt, LastActivityAt: w.LastActivityAt, ExpiresAt: w.AutoDestroyAt, Activity: sandbox.Unknown,
+		CreatedAt: w.CreatedAt, LastActivityAt: w.LastActivityAt, ActivityBasis: sandbox.BasisRequests, ExpiresAt: w.AutoDestroyAt, Activity: sandbox.Unknown,
 		Template: w.Snapshot, Labels: maps.Clone(w.Labels), TaskID: w.Labels[sandbox.LabelTask], AgentType: w.Labels[sandbox.LabelAgentType],
 		Limits: sandbox.Limits{CPU: w.CPU, MemoryBytes: gibibytes(w.Memory), DiskBytes: gibibytes(w.Disk), Isolation: "container"},
 	}

@@ -1,6 +1,10 @@
 package daytona
 
-import "time"
+import (
+	"time"
+
+	"sbx/internal/httpx"
+)
 
 // wireSandbox is Sandbox and SandboxListItem of the API. Its env is never read.
 type wireSandbox struct {
@@ -27,8 +31,8 @@ type wireSandbox struct {
 }
 
 type wirePage struct {
-	Items      []wireSandbox `json:"items"`
-	NextCursor *string       `json:"nextCursor"`
+	Items      httpx.List[wireSandbox] `json:"items"`
+	NextCursor *string                 `json:"nextCursor"`
 }
 
 // wireCreate is CreateSandbox of the API.
@@ -42,6 +46,7 @@ type wireCreate struct {
 	Memory     int               `json:"memory,omitempty"` // GiB
 	Disk       int               `json:"disk,omitempty"`   // GiB
 	TTLMinutes int               `json:"ttlMinutes"`
+	AutoStop   int               `json:"autoStopInterval"` // minutes; 0 = never
 	BuildInfo  *wireBuild        `json:"buildInfo,omitempty"`
 }
 
@@ -58,7 +63,7 @@ type wireExecute struct {
 }
 
 type wireExecuted struct {
-	ExitCode int    `json:"exitCode"`
+	ExitCode *int   `json:"exitCode"` // an answer without one is none
 	Result   string `json:"result"`
 }
 
@@ -80,7 +85,7 @@ type wireMetrics struct {
 }
 
 type wireUsage struct {
-	RegionUsage []wireRegion `json:"regionUsage"`
+	RegionUsage httpx.List[wireRegion] `json:"regionUsage"`
 }
 
 type wireRegion struct {
@@ -101,7 +106,7 @@ type wireKey struct {
 }
 
 type wireAudit struct {
-	Items []wireAuditLog `json:"items"`
+	Items httpx.List[wireAuditLog] `json:"items"`
 }
 
 type wireAuditLog struct {

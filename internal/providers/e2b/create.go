@@ -28,6 +28,9 @@ func (c *Client) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 	}
 	var made wireSandbox
 	_, err = c.api.JSON(ctx, httpx.Request{Op: "create", Method: http.MethodPost, Path: "/sandboxes", JSON: body, Timeout: createTimeout}, &made)
+	if err == nil && made.SandboxID == "" {
+		err = fault.New(fault.KindUnavailable, "the answer names no sandbox").At(c.name, "create")
+	}
 	if err != nil {
 		return sandbox.Sandbox{}, c.unsettled(err, nonce)
 	}
@@ -105,7 +108,7 @@ func (c *Client) start(ctx context.Context, id string, spec sandbox.Spec) error 
 
 // undo ends a sandbox whose program could not be started.
 func (c *Client) undo(ctx context.Context, id string, err error) error {
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), httpx.DefaultTimeout)
+	end, cancel := guest.CleanupContext(ctx, httpx.DefaultTimeout)
 	defer cancel()
 	if undone := c.Terminate(end, id, providers.TerminateOptions{Delete: true}); undone != nil {
 		return fault.Placed(fault.New(fault.KindOf(err), "%w; its sandbox %s still runs", err, id).

@@ -43,7 +43,7 @@ func (c *Client) Events(ctx context.Context, id string) ([]sandbox.Event, error)
 }
 
 func (c *Client) events(ctx context.Context, id string, offset int) ([]wireEvent, error) {
-	var page []wireEvent
+	var page httpx.List[wireEvent]
 	r := httpx.Request{
 		Op: "events " + id, Path: httpx.Path("events", "sandboxes", id),
 		Query: url.Values{"limit": {strconv.Itoa(pageSize)}, "offset": {strconv.Itoa(offset)}, "orderAsc": {"true"}},
@@ -53,8 +53,12 @@ func (c *Client) events(ctx context.Context, id string, offset int) ([]wireEvent
 		r.Query.Set("sandboxID", id)
 	}
 	_, err := c.api.JSON(ctx, r, &page)
-	if !absent(err) {
-		return page, err
+	switch {
+	case err == nil:
+		rows, err := page.Rows()
+		return rows, fault.Placed(err, c.name, r.Op)
+	case !absent(err):
+		return nil, err
 	}
 	if _, gone := c.detail(ctx, id); gone != nil {
 		return nil, gone

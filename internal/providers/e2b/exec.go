@@ -25,8 +25,11 @@ const (
 	// life that envd is asked for each 20 s.
 	stall     = 60 * time.Second
 	pingEvery = "20" // seconds
-	// killTime bounds what is done for a command whose caller is gone.
+	// killTime bounds what ends a command. backstop is how much later than the
+	// caller's the limit is that envd is told, which kills the command even if no
+	// request reaches it any more.
 	killTime = 5 * time.Second
+	backstop = 2 * time.Second
 	// markVariable is in the environment of a command and of all it starts.
 	markVariable = "SBX_EXEC"
 )
@@ -34,16 +37,26 @@ const (
 // Exec runs a command through envd. When ctx ends the command is killed with all
 // it has started: envd lets it run on when its client leaves.
 func (c *Client) Exec(ctx context.Context, id string, cmd providers.Command) (sandbox.Exit, error) {
+	r, err := c.command(ctx, id, cmd)
+	if err != nil {
+		return sandbox.Exit{}, err
+	}
+	r.users = true
+	return r.do(ctx)
+}
+
+// command prepares a command in a sandbox that runs.
+func (c *Client) command(ctx context.Context, id string, cmd providers.Command) (*run, error) {
 	w, err := c.detail(ctx, id)
 	switch {
 	case err != nil:
-		return sandbox.Exit{}, err
+		return nil, err
 	case w.State != "running":
-		return sandbox.Exit{}, fault.New(fault.KindRefused, "it is %s, and a command would wake it", w.State).At(c.name, "exec "+id)
+		return nil, fault.New(fault.KindRefused, "it is %s, and a command would wake it", w.State).At(c.name, "exec "+id)
 	}
 	r := &run{c: c, id: id, token: w.EnvdAccessToken, mark: "exec-" + strings.ToLower(rand.Text()[:12]), cmd: cmd}
 	r.again = cmd.Stderr != nil && cmd.Stderr != io.Discard // where a gap can be told
-	return r.do(ctx)
+	return r, nil
 }
 
 // shellOf is a guest.Shell for one sandbox.
@@ -51,9 +64,15 @@ func (c *Client) shellOf(id string) guest.Shell {
 	return func(ctx context.Context, text string) ([]byte, int, error) { return c.shell(ctx, id, text, nil) }
 }
 
+// shell runs a text of sbx's own. It ends by itself soon, so nobody kills it when
+// its caller leaves.
 func (c *Client) shell(ctx context.Context, id, text string, env []string) ([]byte, int, error) {
 	var out bytes.Buffer
-	exit, err := c.Exec(ctx, id, providers.Command{Args: []string{"/bin/sh", "-c", text}, Env: env, Stdout: &out, Stderr: io.Discard})
+	r, err := c.command(ctx, id, providers.Command{Args: []string{"/bin/sh", "-c", text}, Env: env, Stdout: &out, Stderr: io.Discard})
+	if err != nil {
+		return nil, -1, err
+	}
+	exit, err := r.do(ctx)
 	if exit.Code == nil {
 		return out.Bytes(), -1, err
 	}
@@ -72,6 +91,7 @@ type run struct {
 	end  *wireEnd
 	last tail // of stderr
 
+	users   bool // a user's command, which may run for long: it is killed with its caller
 	again   bool // look for it again when its stream is lost
 	gaps    int
 	unfit   error  // why the caller takes no more output
@@ -81,20 +101,14 @@ type run struct {
 func (r *run) do(ctx context.Context) (sandbox.Exit, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	body, err := envelope(r.start())
-	if err != nil {
-		return sandbox.Exit{}, fault.New(fault.KindUnknown, "%w", err).At(r.c.name, r.op())
-	}
-	s, err := r.c.hosts.Stream(ctx, r.request("Start", "application/connect+json", body))
-	if err != nil {
-		if ctx.Err() != nil {
-			r.kill(ctx)
-		}
+	taken, err := r.stream(ctx)
+	switch {
+	case !taken && ctx.Err() != nil:
+		r.kill(ctx)
+		return sandbox.Exit{}, err
+	case !taken:
 		return sandbox.Exit{}, r.unreachable(err)
-	}
-	err = r.read(ctx, s.Body)
-	_ = s.Body.Close()
-	if err != nil && r.again {
+	case err != nil && r.again:
 		err = r.reattach(ctx, err)
 	}
 	switch {
@@ -109,7 +123,32 @@ func (r *run) do(ctx context.Context) (sandbox.Exit, error) {
 	case r.end == nil:
 		return sandbox.Exit{}, fault.New(fault.KindUnavailable, "envd ended the stream without an exit").At(r.c.name, r.op())
 	}
-	return r.exit()
+	exit, err := r.exit()
+	if err == nil && r.gaps > 0 {
+		err = fault.New(fault.KindUnavailable, "the connection was lost while it ran: it ended with %s, and what it wrote in between is missing", exit.Raw).At(r.c.name, r.op()).
+			WithHint("envd keeps no output: let the command write to a file, or run it again if that does no harm")
+	}
+	return exit, err
+}
+
+// stream starts the command and reads its stream to the end. taken says that envd
+// has answered at all. It cleans up nothing.
+func (r *run) stream(ctx context.Context) (taken bool, err error) {
+	body, err := envelope(r.start())
+	if err != nil {
+		return false, fault.New(fault.KindUnknown, "%w", err).At(r.c.name, r.op())
+	}
+	request := r.request("Start", "application/connect+json", body)
+	if deadline, ok := ctx.Deadline(); ok {
+		limit := max(0, time.Until(deadline)) + backstop
+		request.Header.Set("Connect-Timeout-Ms", strconv.FormatInt(limit.Milliseconds(), 10))
+	}
+	s, err := r.c.hosts.Stream(ctx, request)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = s.Body.Close() }()
+	return true, r.read(ctx, s.Body)
 }
 
 func (r *run) op() string { return "exec " + r.id }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"sbx/internal/fault"
@@ -20,6 +21,9 @@ import (
 func (r *run) unreachable(err error) error {
 	s := httpx.StatusOf(err)
 	switch {
+	case s == nil && !httpx.NotSent(err) && fault.KindOf(err) == fault.KindUnavailable:
+		return fault.New(fault.KindUnavailable, "%w; the command may run all the same", err).
+			WithHint("`sbx exec %s/%s -- ps` shows whether it does", r.c.name, r.id)
 	case s == nil:
 		return err
 	case s.Status == http.StatusBadGateway && strings.Contains(strings.ToLower(s.Message), "not found"):
@@ -91,15 +95,25 @@ func (r *run) lost(ctx context.Context, err error) (sandbox.Exit, error) {
 		WithHint("`sbx exec %s/%s -- ps` shows whether it does", r.c.name, r.id)
 }
 
-// kill ends the command and all that carries its mark. It is done for a caller
-// who is gone, so errors have nobody to go to.
+// kill ends the command and all that carries its mark, by two ways at once: a
+// program inside that finds them, and envd's own signal to the command alone. It is
+// done for a caller who is gone, so errors have nobody to go to, and nothing that
+// fails here is cleaned up in turn: an envd that answers nothing would be asked
+// without end.
 func (r *run) kill(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killTime)
+	if !r.users {
+		return
+	}
+	ctx, cancel := guest.CleanupContext(ctx, killTime)
 	defer cancel()
 	k := &run{c: r.c, id: r.id, token: r.token, mark: r.mark + "-kill"}
 	k.cmd.Args = []string{"/bin/sh", "-c", guest.KillMarked(markVariable + "=" + r.mark)}
-	_, _ = k.do(ctx)
-	_ = r.call(ctx, "SendSignal", map[string]any{"process": wireSelect{Tag: r.mark}, "signal": "SIGNAL_SIGKILL"})
+	var both sync.WaitGroup
+	both.Go(func() { _, _ = k.stream(ctx) })
+	both.Go(func() {
+		_ = r.call(ctx, "SendSignal", map[string]any{"process": wireSelect{Tag: r.mark}, "signal": "SIGNAL_SIGKILL"})
+	})
+	both.Wait()
 }
 
 // feed sends stdin in order, then closes it.

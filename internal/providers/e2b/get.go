@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"sbx/internal/httpx"
+	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
 
@@ -22,10 +23,31 @@ func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 func (c *Client) detail(ctx context.Context, id string) (wireSandbox, error) {
 	var w wireSandbox
 	_, err := c.api.JSON(ctx, httpx.Request{Op: "get " + id, Path: httpx.Path("sandboxes", id)}, &w)
-	if err == nil && w.Domain != "" {
+	switch {
+	case err != nil:
+		return w, err
+	case !c.SameID(id, c.idOf(w)):
+		return wireSandbox{}, providers.About(c.name, "get "+id, id, w.SandboxID)
+	case w.Domain != "":
 		c.domains.Store(id, w.Domain)
 	}
-	return w, err
+	return w, nil
+}
+
+// SameID takes both spellings of an old id: with its client's, and without, as the
+// API does.
+func (c *Client) SameID(a, b string) bool {
+	short, _, two := strings.Cut(a, "-")
+	other, _, both := strings.Cut(b, "-")
+	return a == b || two != both && short == other
+}
+
+// idOf is the id of a row: in two parts where the domain wants both.
+func (c *Client) idOf(w wireSandbox) string {
+	if c.legacy && w.ClientID != "" && !strings.HasSuffix(w.SandboxID, "-"+w.ClientID) {
+		return w.SandboxID + "-" + w.ClientID
+	}
+	return w.SandboxID
 }
 
 // sandbox says in our words what the API said. startedAt is the start of the
@@ -33,13 +55,10 @@ func (c *Client) detail(ctx context.Context, id string) (wireSandbox, error) {
 // one is the time of its pause, not an expiry.
 func (c *Client) sandbox(w wireSandbox) sandbox.Sandbox {
 	s := sandbox.Sandbox{
-		Provider: c.name, ProviderType: c.dialect.name, ID: w.SandboxID, RawState: w.State,
+		Provider: c.name, ProviderType: c.dialect.name, ID: c.idOf(w), RawState: w.State,
 		StartedAt: w.StartedAt, Template: w.Alias, Labels: w.Metadata,
 		Name: w.Metadata[sandbox.LabelName], TaskID: w.Metadata[sandbox.LabelTask], AgentType: w.Metadata[sandbox.LabelAgentType],
 		Activity: sandbox.Unknown,
-	}
-	if c.legacy && w.ClientID != "" && !strings.HasSuffix(w.SandboxID, "-"+w.ClientID) {
-		s.ID += "-" + w.ClientID
 	}
 	if s.Template == "" {
 		s.Template = w.TemplateID

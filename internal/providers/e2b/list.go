@@ -1,6 +1,7 @@
 package e2b
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"net/http"
@@ -23,7 +24,7 @@ const pageSize = 100
 // or that shows fewer running ones than the API says there are, ends in an error.
 func (c *Client) List(ctx context.Context, q providers.Query) iter.Seq2[sandbox.Sandbox, error] {
 	return func(yield func(sandbox.Sandbox, error) bool) {
-		l := &listing{c: c, query: c.filter(q), seen: map[string]bool{}, tokens: map[string]bool{}}
+		l := &listing{c: c, query: c.filter(q), seen: map[string]bool{}}
 		if err := l.read(ctx, yield); err != nil {
 			yield(sandbox.Sandbox{}, err)
 		}
@@ -63,24 +64,28 @@ type listing struct {
 	c       *Client
 	query   url.Values
 	seen    map[string]bool
-	tokens  map[string]bool
-	running int // rows in state running
-	least   int // what every page said there are of them; -1 = it does not say
+	pages   httpx.Pages
+	paged   bool   // the newer list has answered
+	bare    string // the state of a row that tells none
+	running int    // rows in state running
+	least   int    // what every page said there are of them; -1 = it does not say
 }
 
 // read yields rows until the last page; nil also when the consumer has stopped.
 func (l *listing) read(ctx context.Context, yield func(sandbox.Sandbox, error) bool) error {
 	l.least = -1
 	for {
-		page := make([]wireSandbox, 0, pageSize)
+		var page httpx.List[wireSandbox]
 		res, err := l.c.api.JSON(ctx, httpx.Request{Op: "list", Path: "/v2/sandboxes", Query: l.query}, &page)
 		switch {
-		case absent(err) && len(l.tokens) == 0:
+		case absent(err) && !l.paged:
 			return l.old(ctx, yield)
 		case err != nil:
 			return listed(err)
 		}
+		l.paged = true
 		l.total(res.Header)
+		before := len(l.seen)
 		if goes, err := l.give(page, yield); err != nil || !goes {
 			return err
 		}
@@ -88,10 +93,9 @@ func (l *listing) read(ctx context.Context, yield func(sandbox.Sandbox, error) b
 		if next == "" {
 			return l.complete()
 		}
-		if l.tokens[next] {
-			return fault.New(fault.KindUnavailable, "the listing loops: a page token came twice").At(l.c.name, "list")
+		if err := l.pages.Next(next, len(l.seen)-before); err != nil {
+			return fault.Placed(err, l.c.name, "list")
 		}
-		l.tokens[next] = true
 		l.query.Set("nextToken", next)
 	}
 }
@@ -105,12 +109,14 @@ func listed(err error) error {
 }
 
 // give yields a page's rows; false when the consumer has stopped.
-func (l *listing) give(page []wireSandbox, yield func(sandbox.Sandbox, error) bool) (bool, error) {
-	for _, w := range page {
+func (l *listing) give(page httpx.List[wireSandbox], yield func(sandbox.Sandbox, error) bool) (bool, error) {
+	rows, err := page.Named(func(w wireSandbox) string { return w.SandboxID })
+	if err != nil {
+		return false, fault.Placed(err, l.c.name, "list")
+	}
+	for _, w := range rows {
+		w.State = cmp.Or(w.State, l.bare)
 		s := l.c.sandbox(w)
-		if s.ID == "" {
-			return false, fault.New(fault.KindUnavailable, "a row of the listing names no sandbox").At(l.c.name, "list")
-		}
 		if l.seen[s.ID] {
 			continue
 		}
@@ -147,7 +153,7 @@ func (l *listing) complete() error {
 
 // old reads the first API's list, which has one page and running ones alone.
 func (l *listing) old(ctx context.Context, yield func(sandbox.Sandbox, error) bool) error {
-	var page []wireSandbox
+	var page httpx.List[wireSandbox]
 	query := url.Values{}
 	if m := l.query.Get("metadata"); m != "" {
 		query.Set("metadata", m)
@@ -155,11 +161,7 @@ func (l *listing) old(ctx context.Context, yield func(sandbox.Sandbox, error) bo
 	if _, err := l.c.api.JSON(ctx, httpx.Request{Op: "list", Path: "/sandboxes", Query: query}, &page); err != nil {
 		return listed(err)
 	}
-	for i := range page {
-		if page[i].State == "" {
-			page[i].State = "running"
-		}
-	}
+	l.bare = "running"
 	goes, err := l.give(page, yield)
 	if err != nil || !goes || l.query.Get("state") == "running" {
 		return err

@@ -101,7 +101,7 @@ func (r *apiLog) page(ctx context.Context) ([]wireLog, error) {
 		}
 		_, err := r.c.api.JSON(ctx, httpx.Request{Op: op, Path: httpx.Path("v2", "sandboxes", r.id, "logs"), Query: query}, &got)
 		if !absent(err) {
-			return got.Logs, err
+			return r.entries(got, err)
 		}
 		r.old = true
 	}
@@ -113,7 +113,16 @@ func (r *apiLog) page(ctx context.Context) ([]wireLog, error) {
 	if absent(err) {
 		return nil, fault.New(fault.KindUnsupported, "this API keeps no logs").At(r.c.name, op)
 	}
-	return got.Logs, err
+	return r.entries(got, err)
+}
+
+// entries are those of an answer, which must have a list of them.
+func (r *apiLog) entries(got wireLogs, err error) ([]wireLog, error) {
+	if err != nil {
+		return nil, err
+	}
+	rows, err := got.Logs.Rows()
+	return rows, fault.Placed(err, r.c.name, "logs "+r.id)
 }
 
 // fresh drops what the page before has shown and moves the place on: there is no

@@ -18,7 +18,8 @@ import (
 )
 
 // TestALostCommandIsFoundAgain: envd lets a command run on when its stream breaks,
-// and tells its end to whoever comes back. The gap is told.
+// and tells its end to whoever comes back. Its code is known then, and what it wrote
+// meanwhile is lost, which is an error.
 func TestALostCommandIsFoundAgain(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -28,8 +29,8 @@ func TestALostCommandIsFoundAgain(t *testing.T) {
 		class   sandbox.Class
 		gap     bool
 	}{
-		"found":           {wiretest.Fault{Times: -1}, 3, fault.KindNone, sandbox.ClassAgentError, true},
-		"lost once more":  {wiretest.Fault{Trouble: wiretest.TroubleTruncate, Times: 1}, 3, fault.KindNone, sandbox.ClassAgentError, true},
+		"found":           {wiretest.Fault{Times: -1}, 3, fault.KindUnavailable, sandbox.ClassAgentError, true},
+		"lost once more":  {wiretest.Fault{Trouble: wiretest.TroubleTruncate, Times: 1}, 3, fault.KindUnavailable, sandbox.ClassAgentError, true},
 		"lost for good":   {wiretest.Fault{Trouble: wiretest.TroubleTruncate}, -1, fault.KindUnavailable, sandbox.ClassTransport, true},
 		"not found again": {wiretest.Fault{Status: 404}, -1, fault.KindUnavailable, sandbox.ClassTransport, false},
 	} {

@@ -2,8 +2,6 @@ package e2b
 
 import (
 	"context"
-	"net/url"
-	"strconv"
 	"time"
 
 	"sbx/internal/fault"
@@ -23,7 +21,7 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	if err != nil {
 		return sandbox.Usage{}, err
 	}
-	samples, err := c.samples(ctx, id)
+	samples, err := c.samples(ctx, id, c.now().Add(-window))
 	switch {
 	case err != nil && !absent(err):
 		return sandbox.Usage{}, err
@@ -37,17 +35,6 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	}
 	u, err := guest.Usage(ctx, c.shellOf(id), c.now())
 	return u, fault.Placed(err, c.name, "usage "+id)
-}
-
-func (c *Client) samples(ctx context.Context, id string) ([]wireMetric, error) {
-	var samples []wireMetric
-	query := url.Values{}
-	if !c.legacy {
-		query.Set("start", strconv.FormatInt(c.now().Add(-window).Unix(), 10))
-		query.Set("end", strconv.FormatInt(c.now().Unix(), 10))
-	}
-	_, err := c.api.JSON(ctx, httpx.Request{Op: "usage " + id, Path: httpx.Path("sandboxes", id, "metrics"), Query: query}, &samples)
-	return samples, err
 }
 
 // sampled reads a sample of either shape: bytes, or Novita's MiB.

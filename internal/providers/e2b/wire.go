@@ -1,6 +1,10 @@
 package e2b
 
-import "time"
+import (
+	"time"
+
+	"sbx/internal/httpx"
+)
 
 // wireSandbox is ListedSandbox and SandboxDetail of the API.
 type wireSandbox struct {
@@ -30,7 +34,7 @@ type wireCreate struct {
 
 // wireLogs is SandboxLogsV2Response, or SandboxLogs of the older route.
 type wireLogs struct {
-	Logs []wireLog `json:"logs"`
+	Logs httpx.List[wireLog] `json:"logs"`
 }
 
 type wireLog struct {

@@ -11,6 +11,7 @@ import (
 type box struct {
 	s        sandbox.Sandbox
 	program  program
+	execs    int           // commands that run in it now
 	linger   bool          // it stays when the program has ended
 	finish   time.Time     // when the program was made to end; zero = it ends by itself
 	finishAs *sandbox.Exit // as what

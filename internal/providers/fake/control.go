@@ -135,7 +135,7 @@ func (p *Provider) VerifyEnd(ctx context.Context, id string, q providers.EndQuer
 		s = b.view(now).State
 	}
 	if s.Ended() || (s == sandbox.StateStopped && !q.Delete) {
-		return providers.Proof{Ended: sandbox.True, Evidence: []sandbox.Evidence{{What: "memory", Value: string(s), Source: p.o.Name, At: now}}}, nil
+		return providers.Proof{Ended: sandbox.True, Independent: p.lied(LieIndependent), Evidence: []sandbox.Evidence{{What: "memory", Value: string(s), Source: p.o.Name, At: now}}}, nil
 	}
 	return providers.Proof{Ended: sandbox.False, Reason: "it is " + string(s)}, nil
 }

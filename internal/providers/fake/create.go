@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
@@ -13,7 +14,7 @@ import (
 var _ providers.Launcher = (*Provider)(nil)
 
 // Create makes a sandbox that runs spec.Command; see Exec for what the fake
-// can run.
+// can run. A program whose name begins with "no-such-" is not there.
 func (p *Provider) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
 	f, err := p.request(ctx, OpCreate, "", 0)
 	if err != nil {
@@ -21,6 +22,9 @@ func (p *Provider) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandb
 	}
 	if spec.RequireHardLimit {
 		return sandbox.Sandbox{}, p.refuse(fault.KindRefused, OpCreate, "", "a sandbox in memory has no hard limit")
+	}
+	if len(spec.Command) > 0 && strings.HasPrefix(spec.Command[0], "no-such-") {
+		return sandbox.Sandbox{}, p.refuse(fault.KindCommandNotFound, OpCreate, "", "%q was not found", spec.Command[0])
 	}
 	program := compile(spec.Command, spec.Env)
 	if p.o.Program != nil {

@@ -35,6 +35,7 @@ func (p *Provider) Exec(ctx context.Context, id string, c providers.Command) (sa
 		return sandbox.Exit{}, p.refuse(fault.KindCommandNotFound, OpExec, id, "%q was not found", c.Args)
 	}
 	nth := p.note(Ran{ID: id, Args: c.Args, At: p.o.Now()})
+	defer p.enter(id)()
 	err = p.bounded(ctx, f, func(ctx context.Context) error { return p.run(ctx, id, run, c) })
 	switch {
 	case errors.Is(err, errCut):
@@ -66,6 +67,22 @@ func (p *Provider) bounded(ctx context.Context, f Fault, run func(context.Contex
 		return errCut
 	}
 	return err
+}
+
+// enter counts a command that runs; the func returned ends it.
+func (p *Provider) enter(id string) func() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b, ok := p.boxes[id]
+	if !ok {
+		return func() {}
+	}
+	b.execs++
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		b.execs--
+	}
 }
 
 func (p *Provider) note(r Ran) int {

@@ -32,6 +32,7 @@ type Options struct {
 	Flap         time.Duration    // how long every second listing still shows what is gone
 	ListLag      time.Duration    // how long after its creation listings do not show a sandbox yet
 	Skew         time.Duration    // how far its clock is ahead; 0 = it does not tell
+	PartialLogs  bool             // the log does not hold what programs write
 	Checks       []providers.Check
 	Quotas       []providers.Quota // nil = one, of how many sandboxes there are
 	// Proof answers VerifyEnd; nil = the truth.

@@ -29,6 +29,8 @@ const (
 	OpRecords   Op = "records"
 	OpActivity  Op = "activity"
 	OpCleanup   Op = "cleanup"
+	OpHistory   Op = "history"
+	OpProcesses Op = "processes"
 )
 
 // Fault makes some requests go wrong. The first one that fits is used.

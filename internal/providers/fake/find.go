@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"slices"
 	"time"
 
 	"sbx/internal/fault"
@@ -26,6 +27,28 @@ func (p *Provider) find(op Op, id string) (*box, error) {
 	case AfterKept:
 	}
 	return b, nil
+}
+
+// Orphan forgets a sandbox whose machine runs on, as an API does whose node has
+// refused to end it: no read and no proof shows it any more.
+func (p *Provider) Orphan(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.boxes, id)
+	p.order = slices.DeleteFunc(p.order, func(other string) bool { return other == id })
+	p.broadcast()
+}
+
+// answers is the id of the box whose record answers a get of id. The lock is held.
+func (p *Provider) answers(id string) string {
+	if p.lied(LieOtherID) {
+		for _, other := range p.order {
+			if other != id {
+				return other
+			}
+		}
+	}
+	return id
 }
 
 // remains says what is left of a box now; a living one is kept. The lock is

@@ -22,20 +22,25 @@ const (
 	LieEmptyLabels    Lie = "empty_labels"     // create drops labels, name and task
 	LieAnswersTwice   Lie = "answers_twice"    // accepts to end what has ended
 	LieListsTwice     Lie = "lists_twice"      // every sandbox is listed twice
+	LieOtherID        Lie = "other_id"         // get answers with the record of another one
+	LieIndependent    Lie = "independent"      // calls the absence of a record an independent proof of an end
 
 	LieEndsWithProgram Lie = "ends_with_program" // a sandbox that shall linger ends with its program
 	LieForgetsExit     Lie = "forgets_exit"      // what ends a lingering sandbox becomes its program's exit
 	LieFollowsOn       Lie = "follows_on"        // following a log goes on after the program's end
 	LieShutAfter       Lie = "shut_after"        // no command runs after the program's end
 	LieOwnNonce        Lie = "own_nonce"         // create puts a nonce of its own over the caller's
+
+	LieStaleLog      Lie = "stale_log"      // what is written comes into the log with times of an hour ago
+	LieHidesCommands Lie = "hides_commands" // no command of another client is listed
 )
 
 // Lies lists every lie.
 func Lies() []Lie {
 	return []Lie{
 		LieResumeOnRead, LieEndOnRead, LieGoneForUnknown, LieLeak, LieDeaf, LieShowEnv, LieEnvInLogs,
-		LieSecretInError, LieZeroUsage, LieMixedStreams, LieTailAll, LieEmptyLabels, LieAnswersTwice, LieListsTwice,
-		LieEndsWithProgram, LieForgetsExit, LieFollowsOn, LieShutAfter, LieOwnNonce,
+		LieSecretInError, LieZeroUsage, LieMixedStreams, LieTailAll, LieEmptyLabels, LieAnswersTwice, LieListsTwice, LieOtherID, LieIndependent,
+		LieEndsWithProgram, LieForgetsExit, LieFollowsOn, LieShutAfter, LieOwnNonce, LieStaleLog, LieHidesCommands,
 	}
 }
 

@@ -22,6 +22,16 @@ func (p *Provider) Only(ability string) providers.Provider { //nolint:funlen // 
 			providers.Provider
 			providers.UsageReader
 		}{bare, p}
+	case "history":
+		return struct {
+			providers.Provider
+			providers.UsageHistoryReader
+		}{bare, p}
+	case "processes":
+		return struct {
+			providers.Provider
+			providers.ProcessLister
+		}{bare, p}
 	case "stats":
 		return struct {
 			providers.Provider

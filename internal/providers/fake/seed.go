@@ -34,6 +34,9 @@ func (p *Provider) Add(seeds ...Seed) []string {
 		if b.s.State == "" {
 			b.s.State = sandbox.StateRunning
 		}
+		if b.s.ActivityBasis == sandbox.BasisUnknown && !p.o.PartialLogs {
+			b.s.ActivityBasis = sandbox.BasisReports // as Activity tells it
+		}
 		if b.endFor == 0 {
 			b.endFor = p.o.EndFor
 		}

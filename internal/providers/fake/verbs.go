@@ -109,7 +109,7 @@ func (p *Provider) Get(ctx context.Context, id string) (sandbox.Sandbox, error) 
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	b, err := p.find(OpGet, id)
+	b, err := p.find(OpGet, p.answers(id))
 	if err != nil {
 		return sandbox.Sandbox{}, err
 	}

@@ -10,11 +10,15 @@ const DefaultMaxOutput = 16 << 20
 
 // Exit codes of the texts themselves, apart from what programs use.
 const (
-	ExitTaken   = 17  // Launch: a run of that tag is there already
-	ExitMissing = 44  // ReadOutput, ReadExit, Kill: there is no run of that tag
-	ExitUnseen  = 45  // Launch: the start was not seen within 10 s; List tells what came of it
-	ExitMisuse  = 64  // every text: the tag is not a ValidTag, or there is no program
-	ExitFailed  = 125 // Launch: the folder of the run cannot be made
+	ExitTaken   = 17 // Launch: a run of that tag is there already
+	ExitMissing = 44 // ReadOutput, ReadExit, Kill: there is no run of that tag
+	ExitUnseen  = 45 // Launch: the start was not seen within 10 s; List tells what came of it
+	// Of what Start looks for before Launch.
+	ExitNoWorkdir     = 46
+	ExitNoProgram     = 47
+	ExitNotExecutable = 48
+	ExitMisuse        = 64  // every text: the tag is not a ValidTag, or there is no program
+	ExitFailed        = 125 // Launch: the folder of the run cannot be made
 )
 
 // Program is what Launch starts. Its environment is that of the call that runs
@@ -24,6 +28,10 @@ type Program struct {
 	Args      []string
 	Workdir   string // "" = where the call runs
 	MaxOutput int64  // bytes kept of each stream; 0 = DefaultMaxOutput
+	// HoldsBack lets the program wait for its reader instead of dropping the oldest
+	// output that was not read, as a pipe does. A reader that does not look for a
+	// minute is gone, and the oldest goes.
+	HoldsBack bool
 }
 
 // Launch is a shell text that starts a program and returns, printing "started
@@ -46,7 +54,7 @@ func Launch(p Program) string {
 		limit = DefaultMaxOutput
 	}
 	return enter(p.Tag) +
-		fmt.Sprintf("w=%s\nsizes='%s'\nr=%s\n", Quote(p.Workdir), sizes(limit), Quote(parts+counters+runner)) +
+		fmt.Sprintf("w=%s\nsizes='%s'\nhold=%t\nr=%s\n", Quote(p.Workdir), sizes(limit), p.HoldsBack, Quote(parts+counters+runner)) +
 		"set -- " + Quote(p.Args...) + "\n" + launchText
 }
 
@@ -74,6 +82,7 @@ mkdir "$d" 2>/dev/null || {
   echo "cannot make $d" >&2; exit 125
 }
 printf '%1024s\n' '' > "$d/code.new" || { rm -rf "$d"; exit 125; }
+[ $hold = false ] || : > "$d/hold"
 if command -v setsid >/dev/null 2>&1
 then setsid sh -c "$r" sbx "$d" "$w" "$u" $sizes "$@" </dev/null >/dev/null 2>&1 &
 else

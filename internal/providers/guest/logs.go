@@ -16,6 +16,8 @@ import (
 const (
 	followMin = 250 * time.Millisecond
 	followMax = 4 * time.Second
+	// followOutage is how long nothing may answer before following gives up.
+	followOutage = time.Minute
 )
 
 // Logs reads what a run has written, each stream in its order. The lines carry
@@ -80,7 +82,7 @@ func (r *reading) all(ctx context.Context) error {
 }
 
 func (r *reading) once(ctx context.Context) (more bool, err error) {
-	printed, code, err := r.sh(ctx, ReadOutput(r.tag, r.at))
+	printed, code, _, err := Repeat(ctx, r.sh, ReadOutput(r.tag, r.at))
 	switch {
 	case err != nil:
 		return false, err
@@ -128,8 +130,10 @@ func (r *reading) take() []sandbox.LogLine {
 	return lines
 }
 
-// follow looks again until the end.
+// follow looks again until the end. Where nothing answers for a while it goes on
+// from its place afterwards.
 func (r *reading) follow(ctx context.Context, yield func(sandbox.LogLine, error) bool) {
+	answered := time.Now()
 	for pause := followMin; !r.ended; {
 		if err := Wait(ctx, pause); err != nil {
 			yield(sandbox.LogLine{}, err)
@@ -143,7 +147,10 @@ func (r *reading) follow(ctx context.Context, yield func(sandbox.LogLine, error)
 		if kind := fault.KindOf(err); kind == fault.KindNotFound || kind == fault.KindGone {
 			break
 		}
-		if err != nil {
+		switch {
+		case err == nil:
+			answered = time.Now()
+		case fault.KindOf(err) != fault.KindUnavailable || time.Since(answered) > followOutage:
 			yield(sandbox.LogLine{}, err)
 			return
 		}

@@ -10,7 +10,8 @@ type Offsets struct{ Out, Err int64 }
 const MaxRead = 256 << 10
 
 // ReadOutput is a shell text that prints what a run has written since at, at most
-// MaxRead of each stream; ParseOutput reads it. What it costs inside the sandbox
+// MaxRead of each stream; ParseOutput reads it. A program that holds back learns from
+// it how far its output was read. What it costs inside the sandbox
 // does not depend on how much has been written. Without such a run it exits with
 // ExitMissing.
 func ReadOutput(tag string, at Offsets) string {
@@ -23,6 +24,7 @@ const readText = `[ -d "$d" ] || exit 44
 echo "state $(state "$d")"
 encode() { if command -v base64 >/dev/null 2>&1; then echo base64; base64; else echo hex; od -An -v -tx1; fi; }
 stream() {
+  [ -e "$d/hold" ] && echo "$2" > "$d/$1.seen.new" && mv "$d/$1.seen.new" "$d/$1.seen" && touch "$d/hold"
   from=$2 first= last= file=
   for f in "$d/$1".*; do
     k=${f##*.}

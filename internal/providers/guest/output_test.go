@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -67,6 +68,32 @@ func TestPiecesJoin(t *testing.T) {
 		}
 		assert.Equal(b, count(150000), out.String())
 		assert.Equal(b, count(1000), errs.String())
+	})
+}
+
+// TestAProgramWaitsForItsReader: what holds back loses nothing however slow it is
+// read, and goes on by itself once its reader has been away for a minute.
+func TestAProgramWaitsForItsReader(t *testing.T) {
+	t.Parallel()
+	each(t, func(b box) {
+		b.start(guest.Program{MaxOutput: 256 << 10, HoldsBack: true, Args: []string{"sh", "-c", `seq 1 150000; seq 1 1000 >&2`}})
+		var out, errs strings.Builder
+		for at, ended := (guest.Offsets{}), false; !ended; {
+			got := b.read(at)
+			assert.Zero(b, got.DroppedOut+got.DroppedErr)
+			out.Write(got.Out)
+			errs.Write(got.Err)
+			at, ended = got.Next, got.Ended && !got.More
+		}
+		assert.Equal(b, count(150000), out.String())
+		assert.Equal(b, count(1000), errs.String())
+	})
+	each(t, func(b box) {
+		b.start(guest.Program{MaxOutput: 256 << 10, HoldsBack: true, Args: []string{"sh", "-c", `seq 1 150000`}})
+		long := time.Now().Add(-2 * time.Minute)
+		require.NoError(b, os.Chtimes(filepath.Join(b.home, ".sbx/runs/main/hold"), long, long))
+		require.Equal(b, 0, *b.ended("").Code, "it waits for a reader who is gone")
+		assert.Positive(b, b.read(guest.Offsets{}).DroppedOut)
 	})
 }
 

@@ -3,6 +3,7 @@
 package guest_test
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"sbx/internal/fault"
 	"sbx/internal/providers/guest"
 	"sbx/internal/sandbox"
 )
@@ -211,4 +213,42 @@ func TestListNamesTheRuns(t *testing.T) {
 			assert.False(b, r.Lost)
 		}
 	})
+}
+
+// TestStartLooksForTheProgram: what cannot be run is not started, and leaves nothing.
+func TestStartLooksForTheProgram(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		program guest.Program
+		kind    fault.Kind
+	}{
+		"missing":              {guest.Program{Args: []string{"no-such-program-7f3a"}}, fault.KindCommandNotFound},
+		"a missing path":       {guest.Program{Args: []string{"/no/such/program"}}, fault.KindCommandNotFound},
+		"not executable":       {guest.Program{Args: []string{"/etc/passwd"}}, fault.KindNotExecutable},
+		"a folder":             {guest.Program{Args: []string{"/etc"}}, fault.KindNotExecutable},
+		"no folder":            {guest.Program{Args: []string{"true"}, Workdir: "/no/such/folder"}, fault.KindLauncher},
+		"hostile":              {guest.Program{Args: []string{"$(touch hostile)`touch hostile`"}}, fault.KindCommandNotFound},
+		"a star":               {guest.Program{Args: []string{"*"}}, fault.KindCommandNotFound},
+		"there":                {guest.Program{Args: []string{"sh", "-c", "exit 3"}}, fault.KindNone},
+		"by path":              {guest.Program{Args: []string{"/bin/sh", "-c", "exit 3"}}, fault.KindNone},
+		"by path from workdir": {guest.Program{Args: []string{"bin/sh", "-c", "exit 3"}, Workdir: "/"}, fault.KindNone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			each(t, func(b box) {
+				sh := func(_ context.Context, text string) ([]byte, int, error) {
+					out, code := b.run(text)
+					return out, code, nil
+				}
+				err := guest.Start(t.Context(), sh, tc.program)
+				require.Equal(b, tc.kind, fault.KindOf(err), "%v", err)
+				if tc.kind == fault.KindNone {
+					assert.Equal(b, 3, *b.ended("").Code)
+					return
+				}
+				assert.NoFileExists(b, filepath.Join(b.home, ".sbx"), "it leaves nothing")
+				assert.NoFileExists(b, filepath.Join(b.home, "hostile"))
+			})
+		})
+	}
 }

@@ -32,11 +32,20 @@ finish $c
 // took while there was some. keep copies a stream into files that are named by
 // the offset of their first byte. It reads with dd, which takes no more than it
 // copies and copies what it has; the files are dropped oldest first. Where no
-// byte can be written any more, it says so and lets the program go on.
+// byte can be written any more, it says so and lets the program go on. A program that
+// holds back waits until the file that is to go was read.
 const runnerParts = `finish() {
   { echo "code $1"; echo "ended $(date +%s)"; counters | sed 's/^/after /'; } 1<> "$d/code.new"
   mv -f "$d/code.new" "$d/code"
   exit 0
+}
+hold() {
+  while [ -e "$d/hold" ] && [ -z "$(find "$d/hold" -prune -mmin +1 2>/dev/null)" ]; do
+    seen=0
+    { read -r seen < "$d/$name.seen"; } 2>/dev/null
+    [ "$seen" -lt "$1" ] || return
+    sleep 0.05 2>/dev/null || sleep 1
+  done
 }
 keep() {
   name=$1 at=0 size=0
@@ -49,7 +58,7 @@ keep() {
     [ $size -ge $full ] || continue
     at=$((at+size)) size=0
     set -- "$@" $at
-    [ $# -le 8 ] || { rm -f "$d/$name.$1"; shift; }
+    [ $# -le 8 ] || { hold $2; rm -f "$d/$name.$1"; shift; }
   done
   cat > /dev/null
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
 
@@ -18,15 +19,26 @@ type Shell func(ctx context.Context, text string) (printed []byte, code int, err
 // ErrNoRun says that sbx has started no program of that tag in the sandbox.
 var ErrNoRun = errors.New("sbx has started no program in it")
 
-// Start launches a program. fault.KindUsage for a tag that is in use,
-// fault.KindUnavailable where its start was not seen and it may run.
+// Start launches a program that is there: fault.KindCommandNotFound,
+// fault.KindNotExecutable and, without its workdir, fault.KindLauncher where it is
+// not, and nothing was started. fault.KindUsage for a tag that is in use,
+// fault.KindUnavailable where its start was not seen and it may run. Only one launch
+// of a tag can be, so it is asked for again where the answer was lost.
 func Start(ctx context.Context, sh Shell, p Program) error {
-	printed, code, err := sh(ctx, Launch(p))
+	printed, code, lost, err := Repeat(ctx, sh, findProgram(p)+Launch(p))
 	switch {
 	case err != nil:
 		return err
+	case code == ExitTaken && lost:
+		return nil // by the attempt whose answer was lost
 	case code == ExitTaken:
 		return fault.Usage("a program of this name has been started in it before")
+	case code == ExitNoProgram:
+		return fault.New(fault.KindCommandNotFound, "there is no program %q in it", p.Args[0])
+	case code == ExitNotExecutable:
+		return fault.New(fault.KindNotExecutable, "%q may not be run", p.Args[0])
+	case code == ExitNoWorkdir:
+		return fault.New(fault.KindLauncher, "there is no folder %q in it", p.Workdir)
 	case code == ExitUnseen:
 		return fault.New(fault.KindUnavailable, "the program was asked for, its start was not seen").WithHint("it may run: `sbx inspect` and `sbx logs` tell, once it has begun")
 	case code != 0 || !bytes.HasPrefix(printed, []byte("started")):
@@ -38,7 +50,7 @@ func Start(ctx context.Context, sh Shell, p Program) error {
 // Exit is how a run ended, nil while it runs; ErrNoRun is inside the
 // fault.KindNotFound of one that never was.
 func Exit(ctx context.Context, sh Shell, tag string) (*sandbox.Exit, error) {
-	printed, code, err := sh(ctx, ReadExit(tag))
+	printed, code, _, err := Repeat(ctx, sh, ReadExit(tag))
 	switch {
 	case err != nil:
 		return nil, err
@@ -50,11 +62,31 @@ func Exit(ctx context.Context, sh Shell, tag string) (*sandbox.Exit, error) {
 
 // Usage measures inside the sandbox.
 func Usage(ctx context.Context, sh Shell, now time.Time) (sandbox.Usage, error) {
-	printed, _, err := sh(ctx, Measure())
+	printed, _, _, err := Repeat(ctx, sh, Measure())
 	if err != nil {
 		return sandbox.Usage{}, err
 	}
 	return ParseUsage(printed, now)
+}
+
+// Others lists the runs that go on in a sandbox beside that of main: commands whose
+// output reaches their client alone.
+func Others(ctx context.Context, sh Shell, main string) ([]providers.Process, error) {
+	printed, _, err := sh(ctx, List())
+	if err != nil {
+		return nil, err
+	}
+	runs, err := ParseList(printed)
+	if err != nil {
+		return nil, err
+	}
+	var found []providers.Process
+	for _, r := range runs {
+		if r.Tag != main && !r.Ended {
+			found = append(found, providers.Process{Args: []string{"run", r.Tag}})
+		}
+	}
+	return found, nil
 }
 
 // Wait pauses, or returns the end of ctx as a fault.

@@ -31,17 +31,18 @@ type Client struct {
 }
 
 var (
-	_ providers.Provider    = (*Client)(nil)
-	_ providers.LogReader   = (*Client)(nil)
-	_ providers.UsageReader = (*Client)(nil)
-	_ providers.Launcher    = (*Client)(nil)
-	_ providers.Commander   = (*Client)(nil)
-	_ providers.Prober      = (*Client)(nil)
-	_ providers.EventReader = (*Client)(nil)
-	_ providers.Sweeper     = (*Client)(nil)
-	_ providers.Checker     = (*Client)(nil)
-	_ providers.Recorder    = (*Client)(nil)
-	_ providers.ExitReader  = (*Client)(nil)
+	_ providers.Provider      = (*Client)(nil)
+	_ providers.LogReader     = (*Client)(nil)
+	_ providers.ProcessLister = (*Client)(nil)
+	_ providers.UsageReader   = (*Client)(nil)
+	_ providers.Launcher      = (*Client)(nil)
+	_ providers.Commander     = (*Client)(nil)
+	_ providers.Prober        = (*Client)(nil)
+	_ providers.EventReader   = (*Client)(nil)
+	_ providers.Sweeper       = (*Client)(nil)
+	_ providers.Checker       = (*Client)(nil)
+	_ providers.Recorder      = (*Client)(nil)
+	_ providers.ExitReader    = (*Client)(nil)
 )
 
 // Type describes the local provider and its settings.

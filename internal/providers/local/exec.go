@@ -33,6 +33,11 @@ func (c *Client) Exec(ctx context.Context, id string, cmd providers.Command) (sa
 			WithHint("`sbx inspect %s/%s` shows whether it still runs", c.name, id)
 	}
 	defer conn.Close()
+	held, err := c.store.HoldExec(id)
+	if err != nil {
+		return sandbox.Exit{}, c.trouble(op, err)
+	}
+	defer held.Close()
 	streams, err := openStreams(cmd)
 	if err != nil {
 		return sandbox.Exit{}, c.trouble(op, err)
@@ -45,6 +50,19 @@ func (c *Client) Exec(ctx context.Context, id string, cmd providers.Command) (sa
 	streams.copy(cmd)
 	defer hangUpWith(ctx, conn)()
 	return c.follow(ctx, r, conn, streams)
+}
+
+// Processes tells whether a command runs inside for a client of its own: what that
+// writes goes to the client alone, and is in no log.
+func (c *Client) Processes(ctx context.Context, id string) ([]providers.Process, error) {
+	if _, err := c.load(ctx, "processes", id); err != nil {
+		return nil, err
+	}
+	held, err := c.store.ExecHeld(id)
+	if err != nil || !held {
+		return nil, c.trouble("processes "+id, err)
+	}
+	return []providers.Process{{Args: []string{"exec"}}}, nil
 }
 
 // hangUpWith ends the connection when ctx ends, which ends the command. The

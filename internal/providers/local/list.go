@@ -99,14 +99,15 @@ func (c *Client) read(id string) (sandbox.Sandbox, bool, error) {
 // alive says whether a sandbox's supervisor lives. A lock that was removed or
 // replaced says nothing, and its holder is asked for by its identity: a sandbox
 // that is called dead while it runs would be one that nobody ends.
+//
+// A record that says ended is asked no less: it may lie, and its lock cannot.
 func (c *Client) alive(r record.Record) (bool, error) {
-	if r.State.Ended() {
-		return false, nil
-	}
 	held, err := c.store.Held(r.ID)
 	switch {
 	case held:
 		return true, nil
+	case r.State.Ended() && err == nil: // the lock goes with the last record
+		return false, nil
 	case errors.Is(err, record.ErrGarbage), err == nil && !c.store.Unfinished(r.ID):
 		return r.Supervisor.PID > 0 && stillRuns(r.Supervisor), nil
 	}

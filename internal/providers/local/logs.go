@@ -11,6 +11,9 @@ import (
 	"sbx/internal/sandbox"
 )
 
+// CapturesOutput is true: the supervisor writes down what the program writes.
+func (c *Client) CapturesOutput(sandbox.Sandbox) bool { return true }
+
 // Logs reads a sandbox's output from its files.
 func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter.Seq2[sandbox.LogLine, error] {
 	return func(yield func(sandbox.LogLine, error) bool) {

@@ -1,6 +1,7 @@
 package monotask_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -17,12 +18,17 @@ func TestBadDays(t *testing.T) {
 	t.Parallel()
 	wiretest.RunBadDays(t, func(wt wiretest.T) wiretest.Subject {
 		f := monotasktest.New(wt, monotasktest.Options{})
-		p, err := monotask.Type().Open(t.Context(), providers.Profile{Name: "mono", Settings: map[string]string{"url": "http://worker", "token": monotasktest.Token}},
-			providers.Deps{Now: time.Now, Net: httpx.Net{Dial: f.Dial}})
-		require.NoError(wt, err)
 		return wiretest.Subject{
-			Server: f.Server, P: p, ID: f.Add(monotasktest.Box{}), Rows: 1, Secrets: []string{monotasktest.Token},
+			Server: f.Server, P: dialled(wt, f), ID: f.Add(monotasktest.Box{}), Rows: 1, Secrets: []string{monotasktest.Token},
 			List: "GET /api/sandbox/list", Get: "GET /api/sandbox/{id}", Terminate: "DELETE /api/sandbox/{id}",
 		}
 	})
+}
+
+func dialled(t wiretest.T, f *monotasktest.Fake) providers.Provider {
+	t.Helper()
+	p, err := monotask.Type().Open(context.Background(), providers.Profile{Name: "mono", Settings: map[string]string{"url": "http://worker", "token": monotasktest.Token}},
+		providers.Deps{Now: time.Now, Net: httpx.Net{Dial: f.Dial}})
+	require.NoError(t, err)
+	return p
 }

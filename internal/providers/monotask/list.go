@@ -1,9 +1,7 @@
 package monotask
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"iter"
 	"time"
 
@@ -24,7 +22,7 @@ func (c *Client) List(ctx context.Context, _ providers.Query) iter.Seq2[sandbox.
 		}
 		seen := map[string]bool{}
 		for _, w := range rows {
-			if w.ID == "" || seen[w.ID] {
+			if seen[w.ID] {
 				continue
 			}
 			seen[w.ID] = true
@@ -36,21 +34,16 @@ func (c *Client) List(ctx context.Context, _ providers.Query) iter.Seq2[sandbox.
 }
 
 func (c *Client) rows(ctx context.Context, op string) ([]wireSandbox, error) {
-	res, err := c.http.Do(ctx, httpx.Request{Op: op, Path: "/api/sandbox/list"})
+	var list httpx.List[wireSandbox]
+	_, err := c.http.JSON(ctx, httpx.Request{Op: op, Path: "/api/sandbox/list"}, &list)
 	if kind := fault.KindOf(err); kind == fault.KindNotFound || kind == fault.KindGone {
 		return nil, fault.New(fault.KindUnavailable, "%w", err).WithHint("is the url right? the worker has no list there")
 	}
 	if err != nil {
 		return nil, err
 	}
-	var rows []wireSandbox
-	if body := bytes.TrimSpace(res.Body); len(body) == 0 || body[0] != '[' {
-		return nil, fault.New(fault.KindUnavailable, "the list is no array").At(c.name, op).WithHint("is the url that of the agent worker?")
-	}
-	if err := json.Unmarshal(res.Body, &rows); err != nil {
-		return nil, fault.New(fault.KindUnavailable, "the list is not understood").At(c.name, op)
-	}
-	return rows, nil
+	rows, err := list.Named(func(w wireSandbox) string { return w.ID })
+	return rows, fault.Placed(err, c.name, op)
 }
 
 // Get reads one.
@@ -63,8 +56,10 @@ func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 	if _, err := c.http.JSON(ctx, r, &w); err != nil {
 		return sandbox.Sandbox{}, err
 	}
-	if w.ID != id { // an unknown name makes an empty object there, which must not pass for a sandbox
-		return sandbox.Sandbox{}, fault.New(fault.KindNotFound, "no sandbox %q", id).At(c.name, r.Op)
+	// An unknown name makes an empty object there, which must not pass for a sandbox,
+	// nor for the proof that there is none.
+	if err := providers.About(c.name, r.Op, id, w.ID); err != nil {
+		return sandbox.Sandbox{}, err
 	}
 	return c.sandbox(w), nil
 }

@@ -15,6 +15,9 @@ import (
 	"sbx/internal/sandbox"
 )
 
+// CapturesOutput is false: what the worker writes into its log is not published.
+func (c *Client) CapturesOutput(sandbox.Sandbox) bool { return false }
+
 // Logs reads what the worker keeps. How it writes lines is not published: arrays
 // of texts or of objects, an object that holds one, lines of JSON and plain text
 // are all read.

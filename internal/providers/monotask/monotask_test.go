@@ -131,7 +131,7 @@ func TestAnEmptyObjectIsNoSandbox(t *testing.T) {
 	c := open(t, fake)
 	fake.Break(wiretest.Fault{Status: 200, Body: "{}"})
 	_, err := c.Get(t.Context(), "never-was")
-	assert.Equal(t, fault.KindNotFound, fault.KindOf(err))
+	assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "nor is it the proof that there is none")
 }
 
 func TestVerifyEndHoldsTheListAgainstTheAnswer(t *testing.T) {

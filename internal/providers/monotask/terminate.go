@@ -1,7 +1,9 @@
 package monotask
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"net/http"
 
 	"sbx/internal/fault"
@@ -28,9 +30,27 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 	if s.State.Ended() {
 		return fault.New(fault.KindGone, "it has ended: %s", s.RawState).At(c.name, r.Op)
 	}
+	return c.delete(ctx, r)
+}
+
+// delete sends a DELETE. What a good answer holds is not published: nothing, or an
+// object that does not say that it failed.
+func (c *Client) delete(ctx context.Context, r httpx.Request) error {
 	r.Method = http.MethodDelete
-	_, err = c.http.Do(ctx, r)
-	return err
+	res, err := c.http.Do(ctx, r)
+	if err != nil || len(bytes.TrimSpace(res.Body)) == 0 {
+		return err
+	}
+	var answer *struct {
+		Success *bool `json:"success"`
+	}
+	if json.Unmarshal(res.Body, &answer) != nil || answer == nil {
+		return fault.New(fault.KindUnavailable, "the answer is no object: whether it was heeded is not known").At(c.name, r.Op)
+	}
+	if answer.Success != nil && !*answer.Success {
+		return fault.New(fault.KindUnavailable, "the worker says that it has not done it").At(c.name, r.Op)
+	}
+	return nil
 }
 
 // RemoveRecord sends the DELETE that Terminate does not send to what is gone: the
@@ -41,8 +61,7 @@ func (c *Client) RemoveRecord(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	r.Method = http.MethodDelete
-	_, err = c.http.Do(ctx, r)
+	err = c.delete(ctx, r)
 	if kind := fault.KindOf(err); kind == fault.KindNotFound || kind == fault.KindGone {
 		return fault.New(fault.KindUnsupported, "the worker lists it and answers its DELETE as it answers what is not there: %w", err).At(c.name, r.Op).
 			WithHint("the record has to be removed in the worker itself")
@@ -78,8 +97,8 @@ func (c *Client) Cleanup(ctx context.Context, emergency bool) (providers.Cleaned
 	if err != nil {
 		return providers.Cleaned{}, err
 	}
-	if json := res.Body; len(json) > 0 {
-		w = readCleaned(json)
+	if len(res.Body) > 0 {
+		w = readCleaned(res.Body)
 	}
 	for _, n := range []*int64{w.Cleaned, w.Terminated, w.Count} {
 		if n != nil {

@@ -20,6 +20,7 @@ type Client struct {
 	now   func() time.Time
 	http  *httpx.Client
 	token string // "" = tasks cannot be asked for
+	links links
 }
 
 var (

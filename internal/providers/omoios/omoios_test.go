@@ -240,7 +240,7 @@ func TestRecordsAreTasksAndWhatElseLives(t *testing.T) {
 	got, err := records(t, open(t, f, omoiostest.Token))
 	require.NoError(t, err)
 	require.Len(t, got, 4)
-	assert.Equal(t, providers.Record{SandboxID: "a", TaskID: "t1", RawState: "running", Live: sandbox.True, CreatedAt: made}, got["a"])
+	assert.Equal(t, providers.Record{SandboxID: "a", Labels: map[string]string{"task_id": "t1"}, TaskID: "t1", RawState: "running", Live: sandbox.True, CreatedAt: made}, got["a"])
 	assert.Equal(t, sandbox.False, got["b"].Live, "a worker waits on after completion: that is the leak")
 	assert.Equal(t, sandbox.Unknown, got["c"].Live)
 	assert.Equal(t, sandbox.True, got["foreign"].Live)
@@ -323,8 +323,8 @@ func TestAURLIsNeeded(t *testing.T) {
 func TestBadDays(t *testing.T) {
 	t.Parallel()
 	for _, day := range wiretest.BadDays() {
-		if day.Loops {
-			continue // see TestAListingThatFailsSaysSo
+		if day.Loops || day.Edit != nil {
+			continue // see TestAListingThatFailsSaysSo: an edit is about the rows of a provider
 		}
 		t.Run(day.Name, func(t *testing.T) {
 			t.Parallel()
@@ -350,6 +350,9 @@ func judge(t *testing.T, day wiretest.BadDay) {
 		tasks:   func(ctx context.Context) error { return firstError(c.Records(ctx)) },
 		live:    func(ctx context.Context) error { return firstError(c.Records(ctx)) },
 	} {
+		if route == tasks && day.Fault.Body == "[]" {
+			continue // a token that shows no task: an answer
+		}
 		err := during(t, f, day, route, read)
 		require.Error(t, err, route)
 		assert.Equal(t, want, fault.KindOf(err), "%s: %v", route, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"sbx/internal/fault"
@@ -22,14 +23,9 @@ const tasksMost = 100
 // nobody takes a missing row for a missing record.
 func (c *Client) Records(ctx context.Context) iter.Seq2[providers.Record, error] {
 	return func(yield func(providers.Record, error) bool) {
-		told := map[string]bool{}
 		rows, failed := c.tasks(ctx)
-		alive, err := c.alive(ctx)
+		alive, err := c.aliveTasks(ctx, rows)
 		for _, r := range append(rows, alive...) {
-			if r.TaskID == "" && told[r.SandboxID] {
-				continue
-			}
-			told[r.SandboxID] = true
 			if !yield(r, nil) {
 				return
 			}
@@ -47,16 +43,17 @@ func (c *Client) tasks(ctx context.Context) ([]providers.Record, error) {
 		return nil, fault.New(fault.KindAuth, "without a token only sandboxes that live are known, not those that should").At(c.name, "records").
 			WithHint("set OMOIOS_TOKEN, or token_env: in the profile")
 	}
-	var rows []wireTask
+	var list httpx.List[wireTask]
 	r := httpx.Request{
 		Op: "records", Path: "/api/v1/tasks", Header: c.bearer(),
 		Query: url.Values{"has_sandbox": {"true"}, "limit": {strconv.Itoa(tasksMost)}},
 	}
-	if err := c.json(ctx, r, &rows); err != nil {
+	if err := c.json(ctx, r, &list); err != nil {
 		return nil, err
 	}
-	if rows == nil {
-		return nil, fault.New(fault.KindUnavailable, "the list of tasks is no array").At(c.name, "records")
+	rows, err := list.Rows()
+	if err != nil {
+		return nil, fault.Placed(err, c.name, "records")
 	}
 	var found []providers.Record
 	odd := 0
@@ -88,9 +85,30 @@ func (w wireTask) record() providers.Record {
 		live = sandbox.False
 	}
 	return providers.Record{
-		SandboxID: w.SandboxID, TaskID: w.ID, RawState: w.Status, Live: live,
+		SandboxID: w.SandboxID, Labels: map[string]string{labelTask: w.ID}, TaskID: w.ID, RawState: w.Status, Live: live,
 		CreatedAt: w.CreatedAt.Time, UpdatedAt: w.UpdatedAt.Time, EndedAt: w.CompletedAt.Time,
 	}
+}
+
+// aliveTasks lists the sandboxes that were heard of lately and that no row is about,
+// each with the task that it is linked to the provider's sandbox by.
+func (c *Client) aliveTasks(ctx context.Context, rows []providers.Record) ([]providers.Record, error) {
+	alive, failed := c.alive(ctx)
+	var found []providers.Record
+	for _, r := range alive {
+		if slices.ContainsFunc(rows, func(o providers.Record) bool { return o.SandboxID == r.SandboxID }) {
+			continue
+		}
+		task, err := c.taskOf(ctx, r.SandboxID)
+		if err != nil && failed == nil {
+			failed = err
+		}
+		if task != "" {
+			r.Labels = map[string]string{labelTask: task}
+		}
+		found = append(found, r)
+	}
+	return found, failed
 }
 
 // alive lists the sandboxes that were heard of lately; a dead one is not shown.
@@ -99,8 +117,12 @@ func (c *Client) alive(ctx context.Context) ([]providers.Record, error) {
 	if err := c.json(ctx, httpx.Request{Op: "records", Path: "/api/v1/sandboxes/monitoring/status"}, &w); err != nil {
 		return nil, err
 	}
+	rows, err := w.Sandboxes.Rows()
+	if err != nil {
+		return nil, fault.Placed(err, c.name, "records")
+	}
 	var found []providers.Record
-	for _, s := range w.Sandboxes {
+	for _, s := range rows {
 		if s.ID == "" {
 			continue
 		}

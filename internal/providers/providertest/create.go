@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
@@ -17,6 +18,7 @@ func createChecks() []Check {
 		{"create_gives_each_an_id", "create", createIDs},
 		{"create_hides_env_values", "create", createHides},
 		{"create_keeps_the_callers_marks", "create", createMarks},
+		{"create_of_missing_program", "create", createMissing},
 	}
 }
 
@@ -69,6 +71,23 @@ func createMarks(t T, s *Subject) {
 		}
 		assert.Equal(t, 1, found, "it is not found by %s=%s", key, value)
 	}
+}
+
+// createMissing: a program that is not there is told at once, and no sandbox stays
+// that nobody needs and somebody pays.
+func createMissing(t T, s *Subject) {
+	s.start(t, sandbox.Spec{})
+	before := len(s.list(t))
+	launcher := ability[providers.Launcher](t, s)
+	_, err := launcher.Create(s.context(t), sandbox.Spec{Command: []string{"no-such-program-7f3a"}})
+	assert.Equal(t, fault.KindCommandNotFound, fault.KindOf(err), "%v", err)
+	after := 0
+	for _, b := range s.list(t) {
+		if !b.State.Ended() && b.State != sandbox.StateTerminating {
+			after++
+		}
+	}
+	assert.LessOrEqual(t, after, before, "it leaves a sandbox that idles")
 }
 
 func createHides(t T, s *Subject) {

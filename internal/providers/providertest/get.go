@@ -17,6 +17,7 @@ const unknownID = "no-such-sandbox-7f3a"
 func getChecks() []Check {
 	return []Check{
 		{"get_agrees_with_list", "", getAgrees},
+		{"get_answers_about_the_id_that_was_asked", "", getExact},
 		{"get_of_unknown_is_not_found", "", getUnknown},
 		{"terminate_of_unknown_is_not_found", "", terminateUnknown},
 		{"times_are_not_in_the_future", "", timesPast},
@@ -34,6 +35,14 @@ func getAgrees(t T, s *Subject) {
 		}
 	}
 	assert.Fail(t, "not listed", "%s is not in the listing", id)
+}
+
+func getExact(t T, s *Subject) {
+	for _, id := range []string{s.start(t, sandbox.Spec{}), s.start(t, sandbox.Spec{})} {
+		got, err := s.P.Get(s.context(t), id)
+		require.NoError(t, err)
+		assert.Equal(t, id, got.ID, "the answer is about another sandbox")
+	}
 }
 
 // identity is what does not change while a sandbox runs.

@@ -38,6 +38,9 @@ type Config struct {
 	Write func(t T, p providers.Provider, lines []string) string
 	// Paused gives a paused sandbox; nil = the provider knows no pause.
 	Paused func(t T, p providers.Provider) string
+	// Orphan gives a sandbox whose machine runs on and whose record is gone, as after
+	// a request to end it that its node refused; nil = the provider's cannot be staged.
+	Orphan func(t T, p providers.Provider) string
 	// Many is how many sandboxes exceed one page of a listing; 0 = 3.
 	Many int
 	// Limit bounds each wait for something to happen; 0 = 10 s.
@@ -64,7 +67,7 @@ func Checks() []Check {
 	var all []Check
 	for _, group := range [][]Check{
 		listChecks(), getChecks(), endChecks(), contextChecks(), honestyChecks(),
-		logChecks(), followChecks(), usageChecks(), execChecks(), createChecks(), readerChecks(), controlChecks(), lingerChecks(), verifyChecks(),
+		logChecks(), followChecks(), usageChecks(), execChecks(), createChecks(), readerChecks(), controlChecks(), lingerChecks(), verifyChecks(), lifeChecks(),
 	} {
 		all = append(all, group...)
 	}

@@ -33,6 +33,15 @@ func config(o fake.Options, prepare func(*fake.Provider)) providertest.Config {
 			}
 			return f.Add(fake.Seed{Sandbox: sandbox.Sandbox{State: sandbox.StatePaused}})[0]
 		},
+		Orphan: func(_ providertest.T, p providers.Provider) string {
+			f, ok := p.(*fake.Provider)
+			if !ok {
+				return ""
+			}
+			id := f.Add(fake.Seed{})[0]
+			f.Orphan(id)
+			return id
+		},
 		Many:    5,
 		Limit:   5 * time.Second,
 		Secrets: []string{fake.Secret},
@@ -96,12 +105,17 @@ func TestEveryLieTurnsTheSuiteRed(t *testing.T) {
 		fake.LieEmptyLabels:    "create_applies_the_spec",
 		fake.LieAnswersTwice:   "terminate_twice_is_gone",
 		fake.LieListsTwice:     "list_reads_every_page_once",
+		fake.LieIndependent:    "verify_takes_no_forgetting_for_an_independent_witness",
+		fake.LieOtherID:        "get_answers_about_the_id_that_was_asked",
 
 		fake.LieEndsWithProgram: "linger_keeps_the_sandbox",
 		fake.LieForgetsExit:     "linger_keeps_the_exit",
 		fake.LieFollowsOn:       "linger_ends_a_follow_with_the_program",
 		fake.LieShutAfter:       "linger_lets_commands_in",
 		fake.LieOwnNonce:        "create_keeps_the_callers_marks",
+
+		fake.LieStaleLog:      "what_was_written_is_no_silence",
+		fake.LieHidesCommands: "what_another_client_runs_is_no_silence",
 	}
 	require.Len(t, want, len(fake.Lies()), "every lie is caught by a check")
 	for lie, check := range want {

@@ -15,6 +15,7 @@ func verifyChecks() []Check {
 		{"verify_does_not_prove_what_runs", "verify", verifyRunning},
 		{"verify_proves_an_end", "verify", verifyEnded},
 		{"verify_proves_a_delete", "verify", verifyDeleted},
+		{"verify_takes_no_forgetting_for_an_independent_witness", "verify", verifyForgotten},
 	}
 }
 
@@ -50,6 +51,26 @@ func verifyDeleted(t T, s *Subject) {
 	require.NoError(t, s.P.Terminate(s.context(t), id, providers.TerminateOptions{Delete: true}))
 	s.becomes(t, id, "deleted", func(_ sandbox.Sandbox, err error) bool { return missing(err) })
 	s.proved(t, id, true)
+}
+
+// verifyForgotten: the machine runs, and every record of it is gone. Whatever a look
+// makes of that, it may not call it independent of the records.
+func verifyForgotten(t T, s *Subject) {
+	if s.c.Orphan == nil {
+		t.Skipf("%s cannot be staged to forget what runs", s.P.Type())
+	}
+	v := ability[providers.Verifier](t, s)
+	id := s.c.Orphan(t, s.P)
+	_, err := s.P.Get(s.context(t), id)
+	require.True(t, missing(err), "its record is gone: %v", err)
+	for _, remove := range []bool{false, true} {
+		q := query(remove)
+		q.Request = &sandbox.EndRequest{At: q.Since, Detail: "HTTP 500", Delete: remove, StartedAt: q.Since.Add(-time.Hour)}
+		proof, err := v.VerifyEnd(s.context(t), id, q)
+		if err == nil {
+			assert.False(t, proof.Ended == sandbox.True && proof.Independent, "it runs, and its end is proved beyond its records (delete: %v)", remove)
+		}
+	}
 }
 
 // proved waits for the proof of an end that Get has shown.

@@ -38,6 +38,7 @@ type command struct {
 	cmd   providers.Command
 	mark  string
 	limit time.Duration // that the service is told; 0 = none
+	users bool          // a user's command, which may run for long: it is killed with its caller
 
 	begun time.Time
 	seen  wireCommand // as the service described it last

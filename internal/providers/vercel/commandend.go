@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync"
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
@@ -62,10 +63,15 @@ func (r *command) lost(ctx context.Context, err error) (sandbox.Exit, error) {
 		WithHint("`sbx logs %s/%s` shows what it has written", r.c.name, r.id)
 }
 
-// kill ends the command and all that carries its mark. It is done for a caller who
-// is gone, so errors have nobody to go to.
+// kill ends the command and all that carries its mark, by two ways at once: a
+// program inside that finds them, and the service's own signal to the command alone.
+// It is done for a caller who is gone, so errors have nobody to go to, and nothing
+// that fails here is cleaned up in turn.
 func (r *command) kill(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killTime)
+	if !r.users {
+		return
+	}
+	ctx, cancel := guest.CleanupContext(ctx, killTime)
 	defer cancel()
 	k := &command{c: r.c, id: r.id, mark: mark("kill"), limit: killTime}
 	k.cmd.Args = []string{"sh", "-c", guest.KillMarked(markVariable + "=" + r.mark), probeName}
@@ -73,14 +79,20 @@ func (r *command) kill(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	s, err := r.c.stream(ctx, httpx.Request{Op: r.op(), Method: http.MethodPost, Path: session(r.id, "cmd"), JSON: body})
-	if err == nil {
-		_ = lines(s, func(wireLine) error { return nil })
-		_ = s.Close()
-	}
+	var both sync.WaitGroup
+	both.Go(func() {
+		s, err := r.c.stream(ctx, httpx.Request{Op: r.op(), Method: http.MethodPost, Path: session(r.id, "cmd"), JSON: body})
+		if err == nil {
+			_ = lines(s, func(wireLine) error { return nil })
+			_ = s.Close()
+		}
+	})
 	if r.seen.ID != "" {
-		_, _ = r.c.http.Do(ctx, httpx.Request{
-			Op: r.op(), Method: http.MethodPost, Path: session(r.id, "cmd", r.seen.ID, "kill"), Query: r.c.scoped(), JSON: wireKill{sigKill},
+		both.Go(func() {
+			_, _ = r.c.http.Do(ctx, httpx.Request{
+				Op: r.op(), Method: http.MethodPost, Path: session(r.id, "cmd", r.seen.ID, "kill"), Query: r.c.scoped(), JSON: wireKill{sigKill},
+			})
 		})
 	}
+	both.Wait()
 }

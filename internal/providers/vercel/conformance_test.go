@@ -1,6 +1,7 @@
 package vercel_test
 
 import (
+	"context"
 	"path/filepath"
 	"testing"
 	"time"
@@ -16,8 +17,8 @@ import (
 	"sbx/internal/providers/wiretest"
 )
 
-func open(t providertest.T, address string, n httpx.Net) *vercel.Client {
-	p, err := vercel.Type().Open(t.Context(), providers.Profile{Name: "prod", Type: vercel.TypeName, Settings: verceltest.Settings(address)},
+func open(t wiretest.T, address string, n httpx.Net) *vercel.Client {
+	p, err := vercel.Type().Open(context.Background(), providers.Profile{Name: "prod", Type: vercel.TypeName, Settings: verceltest.Settings(address)},
 		providers.Deps{Now: time.Now, Net: n})
 	require.NoError(t, err)
 	c, ok := p.(*vercel.Client)

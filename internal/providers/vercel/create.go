@@ -143,6 +143,9 @@ func (c *Client) launch(ctx context.Context, w *wireSession, spec sandbox.Spec) 
 		if err := c.get(waiting, "create", session(w.ID), &one); err != nil {
 			return err
 		}
+		if err := providers.About(c.name, "create", w.ID, one.Session.ID); err != nil {
+			return err
+		}
 		*w = one.Session
 	}
 	sh := func(ctx context.Context, text string) ([]byte, int, error) { return c.shell(ctx, w.ID, text, spec.Env) }
@@ -166,7 +169,7 @@ func (c *Client) unsettled(err error, name string) error {
 
 // undo deletes a sandbox whose program could not be started.
 func (c *Client) undo(ctx context.Context, id string, err error) error {
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), httpx.DefaultTimeout)
+	end, cancel := guest.CleanupContext(ctx, httpx.DefaultTimeout)
 	defer cancel()
 	if undone := c.Terminate(end, id, providers.TerminateOptions{Delete: true}); undone != nil {
 		return fault.Placed(fault.New(fault.KindOf(err), "%w; its sandbox %s still runs", err, id).WithHint("end it with `sbx terminate %s/%s`", c.name, id), c.name, "create")

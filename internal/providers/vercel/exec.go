@@ -33,7 +33,7 @@ func (c *Client) Exec(ctx context.Context, id string, cmd providers.Command) (sa
 	if err != nil {
 		return sandbox.Exit{}, err
 	}
-	r := &command{c: c, id: v.session.ID, cwd: v.session.Cwd, cmd: cmd, mark: mark("exec")}
+	r := &command{c: c, id: v.session.ID, cwd: v.session.Cwd, cmd: cmd, mark: mark("exec"), users: true}
 	return r.do(ctx)
 }
 

@@ -1,6 +1,7 @@
 package vercel
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"maps"
@@ -43,17 +44,20 @@ func (c *Client) filter(q providers.Query) url.Values {
 
 // list yields rows until the last page; nil also when the consumer has stopped.
 func (c *Client) list(ctx context.Context, query url.Values, yield func(sandbox.Sandbox, error) bool) error {
-	seen, cursors := map[string]bool{}, map[string]bool{}
+	seen := map[string]bool{}
+	var pages httpx.Pages
 	for {
 		page, err := c.page(ctx, query)
 		if err != nil {
 			return err
 		}
-		for _, w := range page.Sandboxes {
+		rows, err := page.Sandboxes.Named(func(w wireBox) string { return cmp.Or(w.CurrentSessionID, w.Name) })
+		if err != nil {
+			return fault.Placed(err, c.name, "list")
+		}
+		before := len(seen)
+		for _, w := range rows {
 			s := c.sandbox(view{box: &w})
-			if s.ID == "" {
-				return fault.New(fault.KindUnavailable, "a row of the listing names no sandbox").At(c.name, "list")
-			}
 			if seen[s.ID] {
 				continue
 			}
@@ -63,13 +67,12 @@ func (c *Client) list(ctx context.Context, query url.Values, yield func(sandbox.
 			}
 		}
 		next := page.Pagination.Next
-		switch {
-		case next == nil || *next == "":
+		if next == nil || *next == "" {
 			return nil
-		case cursors[*next]:
-			return fault.New(fault.KindUnavailable, "the listing loops: a cursor came twice").At(c.name, "list")
 		}
-		cursors[*next] = true
+		if err := pages.Next(*next, len(seen)-before); err != nil {
+			return fault.Placed(err, c.name, "list")
+		}
 		query.Set("cursor", *next)
 	}
 }
@@ -79,9 +82,6 @@ func (c *Client) page(ctx context.Context, query url.Values) (page wirePage, err
 	if missing(err) {
 		return page, fault.New(fault.KindUnavailable, "%w", err).At(c.name, "list").
 			WithHint("is the team or project gone? `sbx doctor --provider %s` says more", c.name)
-	}
-	if err == nil && page.Sandboxes == nil {
-		return page, fault.New(fault.KindUnavailable, "the answer has no list of sandboxes").At(c.name, "list")
 	}
 	return page, err
 }

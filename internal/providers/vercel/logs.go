@@ -24,6 +24,35 @@ const (
 // readFirst is the way out of a log that went with its session.
 const readFirst = "output is kept only while the session runs: read it before `sbx terminate`"
 
+// CapturesOutput is true: a program is started through the API, which keeps the
+// output of each command, or by sbx, which keeps it in files.
+func (c *Client) CapturesOutput(sandbox.Sandbox) bool { return true }
+
+// Processes lists the commands of a running session that have not ended, without
+// sbx's own looks.
+func (c *Client) Processes(ctx context.Context, id string) ([]providers.Process, error) {
+	op := "processes " + id
+	v, err := c.resolve(ctx, op, id)
+	if err != nil || v.session.Status != "running" {
+		return nil, err
+	}
+	var all wireCommands
+	if err := c.get(ctx, op, session(v.session.ID, "cmd"), &all); err != nil {
+		return nil, err
+	}
+	rows, err := all.Commands.Rows()
+	if err != nil {
+		return nil, fault.Placed(err, c.name, op)
+	}
+	var found []providers.Process
+	for _, w := range rows {
+		if w.ExitCode == nil && !w.probe() {
+			found = append(found, providers.Process{Args: append([]string{w.Name}, w.Args...)})
+		}
+	}
+	return found, nil
+}
+
 // Logs reads the output of the program that create started, from its files inside;
 // of any other session the output of its commands, oldest first. The API keeps that
 // by command, without times, and only while the session runs.
@@ -119,8 +148,12 @@ func (r *commandLogs) commands(ctx context.Context) ([]*output, error) {
 	if err := r.c.get(ctx, r.op, session(r.v.session.ID, "cmd"), &all); err != nil {
 		return nil, err
 	}
+	rows, err := all.Commands.Rows()
+	if err != nil {
+		return nil, fault.Placed(err, r.c.name, r.op)
+	}
 	var fresh []*output
-	for _, w := range slices.Backward(all.Commands) { // the newest come first
+	for _, w := range slices.Backward(rows) { // the newest come first
 		if r.known[w.ID] != nil || w.probe() {
 			continue
 		}

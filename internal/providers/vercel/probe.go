@@ -122,6 +122,8 @@ func (c *Client) kept(ctx context.Context, v view, h *providers.Health) error {
 		h.Condition, said = providers.ConditionRecreate, err.Error()
 	case err != nil:
 		h.Condition, said = providers.ConditionUnknown, err.Error()
+	case said == "":
+		h.Condition, said = providers.ConditionUnknown, "the answer has no status"
 	case said != "created", !expires.IsZero() && expires.Before(c.now()):
 		h.Condition = providers.ConditionRecreate
 	}

@@ -24,7 +24,12 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 	case over(v.session.Status):
 		return fault.New(fault.KindGone, "its session is %s", v.session.Status).At(c.name, "terminate "+id)
 	}
-	_, err = c.http.Do(ctx, httpx.Request{Op: "terminate " + id, Method: http.MethodPost, Path: session(v.session.ID, "stop"), Query: c.scoped()})
+	op := "terminate " + id
+	var one wireOneSession
+	_, err = c.http.JSON(ctx, httpx.Request{Op: op, Method: http.MethodPost, Path: session(v.session.ID, "stop"), Query: c.scoped()}, &one)
+	if err == nil {
+		err = providers.About(c.name, op, v.session.ID, one.Session.ID)
+	}
 	if moving(err) {
 		return nil // it is on its way already
 	}
@@ -48,10 +53,14 @@ func (c *Client) delete(ctx context.Context, id string) error {
 	}
 	c.deleted.note(v.session.ID, v.box.Name)
 	c.deleted.note(id, v.box.Name)
-	_, err = c.http.Do(ctx, httpx.Request{
+	var gone wireNamed
+	_, err = c.http.JSON(ctx, httpx.Request{
 		Op: op, Method: http.MethodDelete, Path: httpx.Path("v2", "sandboxes", v.box.Name), Query: c.scoped("projectId", c.project),
-	})
-	return err
+	}, &gone)
+	if err != nil {
+		return err
+	}
+	return providers.About(c.name, op, v.box.Name, gone.Sandbox.Name)
 }
 
 // VerifyEnd looks at the session once more; after a delete its name must be gone

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
+	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
 
@@ -36,10 +38,8 @@ func (c *Client) judged(ctx context.Context, op, id string) (view, error) {
 		return view{&named.Sandbox, &named.Session}, err
 	case err != nil:
 		return view{}, err
-	case one.Session.ID == "":
-		return view{}, fault.New(fault.KindUnavailable, "the answer names no session").At(c.name, op+" "+id)
 	}
-	return view{session: &one.Session}, nil
+	return view{session: &one.Session}, providers.About(c.name, op+" "+id, id, one.Session.ID)
 }
 
 // resolve is judged with the sandbox of the session. A session whose name is
@@ -72,7 +72,13 @@ func (c *Client) named(ctx context.Context, op, name string) (wireNamed, error) 
 	if n.Session.ID == "" || n.Sandbox.Name == "" {
 		return n, fault.New(fault.KindUnavailable, "the answer names no sandbox").At(c.name, op)
 	}
-	return n, nil
+	return n, providers.About(c.name, op, name, n.Sandbox.Name)
+}
+
+// TakesName is true for every word that is no session's id: judged looks for a name
+// where there is no such session.
+func (*Client) TakesName(word string) bool {
+	return !strings.HasPrefix(word, "sbx_")
 }
 
 // Get reads one by the id of its session, or by its name.

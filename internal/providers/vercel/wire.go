@@ -3,6 +3,8 @@ package vercel
 import (
 	"encoding/json"
 	"time"
+
+	"sbx/internal/httpx"
 )
 
 // millis is a time in milliseconds of Unix time, or a duration in milliseconds; 0
@@ -74,7 +76,7 @@ type wireNamed struct {
 }
 
 type wirePage struct {
-	Sandboxes  []wireBox `json:"sandboxes"`
+	Sandboxes  httpx.List[wireBox] `json:"sandboxes"`
 	Pagination struct {
 		Next *string `json:"next"`
 	} `json:"pagination"`
@@ -114,6 +116,7 @@ type wireResources struct {
 // wireCommand is Command of the API; a null exit code means that it runs.
 type wireCommand struct {
 	ID         string   `json:"id"`
+	Name       string   `json:"name"`
 	Args       []string `json:"args"`
 	ExitCode   *int     `json:"exitCode"`
 	StartedAt  millis   `json:"startedAt"`
@@ -125,7 +128,7 @@ type wireOneCommand struct {
 }
 
 type wireCommands struct {
-	Commands []wireCommand `json:"commands"` // the newest first
+	Commands httpx.List[wireCommand] `json:"commands"` // the newest first
 }
 
 // wireRun is the body of a command.

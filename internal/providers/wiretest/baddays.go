@@ -61,10 +61,19 @@ func (d BadDay) Judge(ctx context.Context, t T, s Subject) {
 		d.page(ctx, t, s)
 		return
 	}
-	d.list(ctx, t, s)
-	d.page(ctx, t, s)
-	d.read(ctx, t, s)
-	d.end(ctx, t, s)
+	if d.Only != "get" {
+		d.list(ctx, t, s)
+		d.page(ctx, t, s)
+	}
+	if d.Only != "list" {
+		d.read(ctx, t, s)
+	}
+	if d.Only == "" {
+		d.end(ctx, t, s)
+	}
+	if d.Edit != nil && d.Only == "get" {
+		d.stranger(ctx, t, s)
+	}
 	if c, ok := s.P.(interface{ Close() }); ok {
 		c.Close()
 	}
@@ -94,6 +103,9 @@ func (d BadDay) during(ctx context.Context, s Subject, route, contains string, f
 	broken.Route, broken.Contains = route, contains
 	if d.Loops {
 		broken.Forget = strings.TrimSuffix(contains, "=")
+	}
+	if d.Edit != nil {
+		broken.Edit = func(body []byte) []byte { return d.Edit(s, body) }
 	}
 	before := len(s.Server.Calls(route))
 	if d.Dial != nil {
@@ -161,6 +173,18 @@ func (d BadDay) read(ctx context.Context, t T, s Subject) {
 		assert.LessOrEqual(t, asked, httpx.DefaultTries+1, "net/http itself tries a reused connection once more")
 	default:
 		assert.Equal(t, 1, asked, "an answer is not asked for again")
+	}
+}
+
+// stranger asks for the end of a sandbox while reads of it answer about another: no
+// request that changes anything may name that one.
+func (d BadDay) stranger(ctx context.Context, t T, s Subject) {
+	t.Helper()
+	for _, o := range []providers.TerminateOptions{{}, {Delete: true}} {
+		d.during(ctx, s, s.Get, "", func(ctx context.Context) { _ = s.P.Terminate(ctx, s.ID, o) }) // what it says is judged elsewhere
+	}
+	for _, call := range s.Server.Calls("") {
+		assert.NotContains(t, call.URL, stranger(s.ID), "%s: something is asked of a sandbox that nobody selected: %s", d.Name, call.Route)
 	}
 }
 

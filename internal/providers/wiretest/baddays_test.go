@@ -67,7 +67,11 @@ func TestLiarsTurnBadDaysRed(t *testing.T) {
 		"a secret is in the hint": {"409", small{ends: func(error) error {
 			return fault.New(fault.KindUnknown, "conflict").WithHint("is %s right?", secret)
 		}}, "quotes a secret"},
-		"a panic": {"html", small{gets: func(error) error { panic("no such page") }}, "panic: no such page"},
+		"no list is an empty one":       {"200 an error", small{empties: true}, "list: no error"},
+		"a row without id is none":      {"a row without id", small{empties: true}, "list: no error"},
+		"no object is an empty one":     {"200 {}", small{empties: true}, "get: no error"},
+		"an answer about another is it": {"an answer about another", small{trusts: true}, "nobody selected"},
+		"a panic":                       {"html", small{gets: func(error) error { panic("no such page") }}, "panic: no such page"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,12 +1,17 @@
 package wiretest
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -19,6 +24,10 @@ type BadDay struct {
 	Fault Fault
 	// Dial is why no connection comes about; the server is then not asked at all.
 	Dial error
+	// Edit changes the API's own answer, which it is asked for.
+	Edit func(s Subject, body []byte) []byte
+	// Only is what the day is about: "list" or "get"; "" = both, and the end.
+	Only string
 	// Loops makes a page token come again. Only a listing of several pages notices.
 	Loops bool
 	// Context is that of a caller who gives up; nil = one who waits.
@@ -40,7 +49,7 @@ const endless = 6
 // BadDays lists what every wire room must survive (issue: providers, bad days).
 func BadDays() []BadDay {
 	var all []BadDay
-	for _, some := range [][]BadDay{refusals(), throttled(), nonsense(), silence(), unreachable(), impatience()} {
+	for _, some := range [][]BadDay{refusals(), throttled(), nonsense(), empty(), strangers(), silence(), unreachable(), impatience()} {
 		all = append(all, some...)
 	}
 	return all
@@ -92,6 +101,76 @@ func nonsense() []BadDay {
 		{Name: "redirect elsewhere", Fault: Redirect("http://elsewhere.example/"), List: down, Get: down, End: down},
 		{Name: "a page token comes again", Fault: Fault{Times: endless}, Loops: true, List: down},
 	}
+}
+
+// empty are answers of 200 that hold nothing of what was asked for: an outage, never
+// "there is nothing", never a proof.
+func empty() []BadDay {
+	const down = fault.KindUnavailable
+	day := func(name, body string) BadDay {
+		return BadDay{Name: "200 " + name, Fault: Fault{Status: http.StatusOK, Body: body}, List: down, Get: down}
+	}
+	rows := func(name string, edit func(rows []any)) BadDay {
+		return BadDay{Name: name, Only: "list", List: down, Get: down, Edit: func(_ Subject, body []byte) []byte { return editRows(body, edit) }}
+	}
+	array := day("[]", "[]")
+	array.Only = "get" // as a list it says that there is none
+	nothing := day("of no bytes", "")
+	return []BadDay{
+		day("null", "null"), day("{}", "{}"), day("an error", `{"error":{"code":"internal","message":"try later"}}`), day("a text", `"fine"`),
+		array, nothing,
+		{Name: "204 where a body is due", Fault: Fault{Status: http.StatusNoContent}, List: down, Get: down},
+		rows("a row is null", func(rows []any) { rows[0] = nil }),
+		rows("a row without id", func(rows []any) {
+			if row, ok := rows[len(rows)-1].(map[string]any); ok {
+				for _, key := range []string{"id", "sandboxID", "name", "currentSessionId"} {
+					delete(row, key)
+				}
+			}
+		}),
+	}
+}
+
+// strangers are answers about another sandbox than was asked for.
+func strangers() []BadDay {
+	const down = fault.KindUnavailable
+	return []BadDay{{Name: "an answer about another", Only: "get", List: down, Get: down, Edit: func(s Subject, body []byte) []byte {
+		return bytes.ReplaceAll(body, []byte(s.ID), []byte(stranger(s.ID)))
+	}}}
+}
+
+// stranger is an id of the same form that nobody has asked for.
+func stranger(id string) string {
+	last := "0"
+	if strings.HasSuffix(id, last) {
+		last = "1"
+	}
+	return id[:len(id)-1] + last
+}
+
+// editRows changes the list that a JSON body is, or holds.
+func editRows(body []byte, edit func(rows []any)) []byte {
+	var whole any
+	if json.Unmarshal(body, &whole) != nil {
+		return body
+	}
+	rows, found := whole.([]any)
+	if held, ok := whole.(map[string]any); ok {
+		for _, key := range slices.Sorted(maps.Keys(held)) {
+			if rows, found = held[key].([]any); found {
+				break
+			}
+		}
+	}
+	if !found || len(rows) == 0 {
+		return body
+	}
+	edit(rows)
+	text, err := json.Marshal(whole)
+	if err != nil {
+		return body
+	}
+	return text
 }
 
 // silence are answers that do not come, or not to their end.

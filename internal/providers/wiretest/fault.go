@@ -15,6 +15,7 @@ type Fault struct {
 	// that breaks once it has accepted what was asked.
 	Past  string
 	After int // requests that fit and are let pass first
+	Every int // of those behind them it takes each n-th alone; 0 = each
 	Times int // requests that it takes; 0 = all
 
 	Delay   time.Duration // before anything else
@@ -25,6 +26,11 @@ type Fault struct {
 	// Forget is a query name that the route does not get to see. A page token
 	// that is forgotten gives the first page again, and its token with it.
 	Forget string
+	// Other is the id that the route sees where Contains, a whole id, stands in its
+	// path: the API answers about another object than was asked for.
+	Other string
+	// Edit changes the body of the route's own answer.
+	Edit func(body []byte) []byte
 	// Late lets the route do its work first: the effect holds, and only the
 	// answer is replaced or lost.
 	Late bool

@@ -3,6 +3,7 @@ package wiretest
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"mime"
 	"net"
 	"net/http"
@@ -32,6 +33,19 @@ type Route struct {
 // Name is how faults and calls name a route: "GET /v2/sandboxes/{id}", with a
 // host "GET api.example.com/v2/sandboxes/{id}".
 func (r Route) Name() string { return r.Method + " " + r.Host + r.Path }
+
+// wildcards gives the names of the parts of the path that differ from call to call.
+func (r Route) wildcards() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for part := range strings.SplitSeq(r.Path, "/") {
+			name, open := strings.CutPrefix(part, "{")
+			name, closed := strings.CutSuffix(name, "}")
+			if open && closed && !yield(name) {
+				return
+			}
+		}
+	}
+}
 
 // Handle adds routes.
 func (s *Server) Handle(routes ...Route) {

@@ -6,7 +6,9 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -23,7 +25,8 @@ const secret = "s3cr3t-k3y"
 // small is a provider of three boxes on two pages. Each field is a promise that
 // it breaks.
 type small struct {
-	c *httpx.Client
+	c      *httpx.Client
+	server *wiretest.Server
 
 	lists    func(error) error // of a failed page
 	gets     func(error) error
@@ -33,6 +36,11 @@ type small struct {
 	insists  bool // DELETE is sent again
 	hasty    bool // GET is not
 	waits    bool // Get comes back when it must
+	recurses bool // what cleans up after Exec cleans up after itself
+	lingers  bool // what cleans up after Exec takes its time
+	empties  bool // what is no list is an empty one, what is no object an empty one
+	trusts   bool // what GET answers about is what was asked for
+	deaf     bool // a command whose answer did not come has ended well
 }
 
 func honest(err error) error { return err }
@@ -41,9 +49,21 @@ func (*small) Name() string { return "small" }
 func (*small) Type() string { return "small" }
 func (p *small) Close()     { p.c.Close() }
 
+type smallBox struct {
+	ID string `json:"id"`
+}
+
+// boxes are those of a page, however little of one there is.
+func (p smallPage) boxes() []smallBox {
+	rows, _ := p.Boxes.Rows()
+	return rows
+}
+
+func (b smallBox) id() string { return b.ID }
+
 type smallPage struct {
-	IDs  []string
-	Next string
+	Boxes httpx.List[smallBox] `json:"boxes"`
+	Next  string               `json:"next"`
 }
 
 func (p *small) List(ctx context.Context, _ providers.Query) iter.Seq2[sandbox.Sandbox, error] {
@@ -58,17 +78,24 @@ func (p *small) List(ctx context.Context, _ providers.Query) iter.Seq2[sandbox.S
 			if err == nil && tokens[page.Next] && !p.anyToken {
 				err = fault.New(fault.KindUnavailable, "the listing loops")
 			}
+			rows, bad := page.Boxes.Named(smallBox.id)
+			if p.empties {
+				rows, bad = slices.DeleteFunc(page.boxes(), func(b smallBox) bool { return b.ID == "" }), nil
+			}
+			if err == nil {
+				err = bad
+			}
 			if err != nil {
 				if err = p.lists(err); err != nil {
 					yield(sandbox.Sandbox{}, err)
 				}
 				return
 			}
-			for _, id := range page.IDs {
-				if (!ids[id] || p.twice) && !yield(sandbox.Sandbox{ID: id}, nil) {
+			for _, box := range rows {
+				if (!ids[box.ID] || p.twice) && !yield(sandbox.Sandbox{ID: box.ID}, nil) {
 					return
 				}
-				ids[id] = true
+				ids[box.ID] = true
 			}
 			if page.Next == "" {
 				return
@@ -84,29 +111,72 @@ func (p *small) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 		<-ctx.Done()
 		return sandbox.Sandbox{}, ctx.Err()
 	}
-	var got string
-	_, err := p.c.JSON(ctx, httpx.Request{Op: "get", Path: httpx.Path("boxes", id), Once: p.hasty}, &got)
-	return sandbox.Sandbox{ID: id}, p.gets(err)
+	got, err := p.box(ctx, id)
+	return sandbox.Sandbox{ID: got.ID}, p.gets(err)
+}
+
+func (p *small) box(ctx context.Context, id string) (got smallBox, err error) {
+	_, err = p.c.JSON(ctx, httpx.Request{Op: "get", Path: httpx.Path("boxes", id), Once: p.hasty}, &got)
+	if err == nil && !p.empties && !p.trusts {
+		err = providers.About("small", "get", id, got.ID)
+	}
+	return got, err
 }
 
 func (p *small) Terminate(ctx context.Context, id string, _ providers.TerminateOptions) error {
+	if p.trusts {
+		got, err := p.box(ctx, id)
+		if err != nil {
+			return p.ends(err)
+		}
+		id = got.ID
+	}
 	_, err := p.c.Do(ctx, httpx.Request{Op: "terminate", Method: http.MethodDelete, Path: httpx.Path("boxes", id), Again: p.insists})
 	return p.ends(err)
+}
+
+// Exec asks for a command, and for its end where its caller leaves before it.
+func (p *small) Exec(ctx context.Context, id string, cmd providers.Command) (sandbox.Exit, error) {
+	res, err := p.c.Do(ctx, httpx.Request{Op: "exec", Method: http.MethodPost, Path: httpx.Path("boxes", id, "exec")})
+	if err != nil && ctx.Err() != nil {
+		most := 500 * time.Millisecond
+		if p.lingers {
+			most = 5 * time.Second
+		}
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
+		defer cancel()
+		if p.recurses && end.Err() == nil && len(p.server.Calls("")) < 10*24 { // bounded, so that the test ends
+			return p.Exec(end, id, providers.Command{})
+		}
+		_, _ = p.c.Do(end, httpx.Request{Op: "kill", Method: http.MethodPost, Path: httpx.Path("boxes", id, "exec")})
+	}
+	if err == nil && cmd.Stdout != nil {
+		_, err = cmd.Stdout.Write(res.Body)
+	}
+	if p.deaf {
+		err = nil
+	}
+	return sandbox.Exit{Code: new(0)}, err
 }
 
 // smallSubject is small before its fake, on two pages of which the first has two
 // boxes.
 func smallSubject(t wiretest.T, p small) wiretest.Subject {
 	s := wiretest.New(t, wiretest.Options{})
+	p.server = s
 	answer := func(v any) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { wiretest.JSON(w, http.StatusOK, v) }
 	}
 	s.Handle(
 		wiretest.Route{Method: "GET", Path: "/boxes", Query: []string{"token"}, Serve: func(w http.ResponseWriter, r *http.Request) {
-			pages := map[string]smallPage{"": {[]string{"a", "b"}, "two"}, "two": {[]string{"c"}, ""}}
-			wiretest.JSON(w, http.StatusOK, pages[r.URL.Query().Get("token")])
+			page := map[string]any{"boxes": []smallBox{{"a"}, {"b"}}, "next": "two"}
+			if r.URL.Query().Get("token") == "two" {
+				page = map[string]any{"boxes": []smallBox{{"c"}}}
+			}
+			wiretest.JSON(w, http.StatusOK, page)
 		}},
-		wiretest.Route{Method: "GET", Path: "/boxes/{id}", Serve: answer("a")},
+		wiretest.Route{Method: "GET", Path: "/boxes/{id}", Serve: answer(smallBox{"a"})},
+		wiretest.Route{Method: "POST", Path: "/boxes/{id}/exec", Serve: func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("some words\n")) }},
 		wiretest.Route{Method: "DELETE", Path: "/boxes/{id}", Changes: true, Serve: answer("ok")},
 	)
 	var err error

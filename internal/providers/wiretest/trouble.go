@@ -43,6 +43,9 @@ func (s *Server) fault(route Route, req *http.Request) *Fault {
 		if f.seen <= f.After || (f.Times > 0 && f.seen > f.After+f.Times) {
 			continue
 		}
+		if f.Every > 0 && (f.seen-f.After)%f.Every != 0 {
+			continue
+		}
 		return f
 	}
 	return nil
@@ -55,7 +58,12 @@ func (s *Server) trouble(f *Fault, route Route, w http.ResponseWriter, req *http
 	}
 	answer := newMemory()
 	if f.Late || f.asks() {
-		route.Serve(answer, f.forgetful(req))
+		route.Serve(answer, f.altered(route, req))
+	}
+	if f.Edit != nil {
+		body := f.Edit(bytes.Clone(answer.body.Bytes()))
+		answer.body.Reset()
+		answer.body.Write(body)
 	}
 	if f.Status != 0 {
 		answer = newMemory()
@@ -77,15 +85,24 @@ func (f *Fault) asks() bool {
 	return f.Status == 0 && f.Body == "" && f.Trouble != TroubleHang && f.Trouble != TroubleReset
 }
 
-// forgetful is a request as the route gets to see it.
-func (f *Fault) forgetful(req *http.Request) *http.Request {
-	if f.Forget == "" {
+// altered is a request as the route gets to see it.
+func (f *Fault) altered(route Route, req *http.Request) *http.Request {
+	if f.Forget == "" && f.Other == "" {
 		return req
 	}
-	query := req.URL.Query()
-	query.Del(f.Forget)
 	seen := req.Clone(req.Context())
-	seen.URL.RawQuery = query.Encode()
+	if f.Forget != "" {
+		query := req.URL.Query()
+		query.Del(f.Forget)
+		seen.URL.RawQuery = query.Encode()
+	}
+	if f.Other != "" {
+		for name := range route.wildcards() {
+			if req.PathValue(name) == f.Contains {
+				seen.SetPathValue(name, f.Other)
+			}
+		}
+	}
 	return seen
 }
 

@@ -28,6 +28,7 @@ type Options struct {
 	EndFor   time.Duration    // from stop or delete to its effect; Forever = never
 	Flap     bool             // the list shows what is deleted once more, as the search index does
 	Old      bool             // the daemon has no metrics
+	Rests    bool             // no sandbox uses the processor
 	NoAudit  bool             // the key may not read the audit log
 	Loops    bool             // lie: a cursor comes again
 	Deaf     bool             // lie: stop and delete answer 200 and do nothing

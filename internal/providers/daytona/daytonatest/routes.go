@@ -20,7 +20,7 @@ func (f *Fake) routes() []wiretest.Route {
 		}
 	}
 	create := api("POST", "/sandbox", nil, f.create)
-	create.Fields = []string{"name", "snapshot", "target", "labels", "env", "cpu", "memory", "disk", "ttlMinutes", "buildInfo"}
+	create.Fields = []string{"name", "snapshot", "target", "labels", "env", "cpu", "memory", "disk", "ttlMinutes", "autoStopInterval", "buildInfo"}
 	below := func(method, path string, fields []string, serve func(http.ResponseWriter, *http.Request, *box)) wiretest.Route {
 		return wiretest.Route{Method: method, Path: "/toolbox/{id}" + path, Headers: []string{"Authorization"}, Fields: fields, Serve: f.toolbox(serve)}
 	}
@@ -171,7 +171,8 @@ func (f *Fake) create(w http.ResponseWriter, r *http.Request) {
 		Name, Snapshot    string
 		Labels, Env       map[string]string
 		CPU, Memory, Disk float64
-		TTLMinutes        int `json:"ttlMinutes"` //nolint:tagliatelle // the API's spelling
+		TTLMinutes        int      `json:"ttlMinutes"`       //nolint:tagliatelle // the API's spelling
+		AutoStop          *float64 `json:"autoStopInterval"` //nolint:tagliatelle // as above
 		BuildInfo         *struct{}
 	}
 	wiretest.Decode(r, &body)
@@ -185,6 +186,9 @@ func (f *Fake) create(w http.ResponseWriter, r *http.Request) {
 	}
 	b := f.put(body.Name, body.Labels)
 	b.state, b.desired, b.env = "creating", "started", body.Env
+	if body.AutoStop != nil {
+		b.autoStop = *body.AutoStop
+	}
 	if body.TTLMinutes > 0 {
 		b.destroy = b.created.Add(time.Duration(body.TTLMinutes) * time.Minute)
 	}
@@ -325,8 +329,12 @@ func (f *Fake) metrics(w http.ResponseWriter, _ *http.Request, _ *box) {
 		http.Error(w, "404 page not found", http.StatusNotFound)
 		return
 	}
+	used := 12.5
+	if f.o.Rests {
+		used = 0
+	}
 	wiretest.JSON(w, http.StatusOK, map[string]any{
-		"timestamp": f.o.Now().UTC().Format(time.RFC3339), "timestampUnix": f.o.Now().Unix(), "cpuCount": 1, "cpuUsedPct": 12.5,
+		"timestamp": f.o.Now().UTC().Format(time.RFC3339), "timestampUnix": f.o.Now().Unix(), "cpuCount": 1, "cpuUsedPct": used,
 		"memUsed": int64(300 << 20), "memCache": int64(100 << 20), "memTotal": int64(1 << 30), "diskUsed": int64(1 << 30), "diskTotal": int64(3 << 30), "diskFree": int64(2 << 30),
 	})
 }

@@ -156,10 +156,32 @@ func (f *Fake) delete(w http.ResponseWriter, r *http.Request) {
 		missing(w, r.PathValue("id"))
 		return
 	}
-	if !f.o.KeepsAlive {
+	switch {
+	case f.o.Orphans != 0:
+		f.orphan(w, r, b)
+		return
+	case !f.o.KeepsAlive:
 		f.end(b, f.o.Now())
 	}
 	w.WriteHeader(http.StatusNoContent)
+}
+
+// orphan forgets a sandbox whose VM runs on, and answers as Options.Orphans says.
+// The lock is held, and given back while nothing is answered.
+func (f *Fake) orphan(w http.ResponseWriter, r *http.Request, b *box) {
+	b.orphan = true
+	f.end(b, f.o.Now())
+	if f.o.Orphans != NoAnswer {
+		refuse(w, f.o.Orphans, "Error killing sandbox: the node did not answer")
+		return
+	}
+	f.mu.Unlock()
+	defer f.mu.Lock()
+	select {
+	case <-r.Context().Done():
+	case <-f.Ended():
+	}
+	panic(http.ErrAbortHandler)
 }
 
 func (f *Fake) create(w http.ResponseWriter, r *http.Request) {
@@ -198,30 +220,6 @@ func (f *Fake) connect(w http.ResponseWriter, r *http.Request) {
 	}
 	b.paused = false
 	wiretest.JSON(w, http.StatusCreated, map[string]any{"templateID": b.template, "sandboxID": b.id, "clientID": b.client, "envdVersion": "0.4.1"})
-}
-
-func (f *Fake) metrics(w http.ResponseWriter, r *http.Request) {
-	b := f.find(r.PathValue("id"))
-	switch {
-	case b == nil:
-		missing(w, r.PathValue("id"))
-		return
-	case f.o.NoMetrics:
-		http.NotFound(w, r)
-		return
-	case f.o.NoSamples || b.paused:
-		wiretest.JSON(w, http.StatusOK, []any{})
-		return
-	}
-	at := f.o.Now()
-	sample := map[string]any{
-		"timestamp": at, "timestampUnix": at.Unix(), "cpuCount": 2, "cpuUsedPct": 12.5,
-		"memUsed": int64(200 << 20), "memTotal": int64(512 << 20), "memCache": int64(20 << 20), "diskUsed": int64(1 << 30), "diskTotal": int64(10 << 30),
-	}
-	if f.o.Legacy {
-		sample = map[string]any{"timestamp": at, "cpuCount": 2, "cpuUsedPct": 12.5, "memUsedMiB": 200, "memTotalMiB": 512}
-	}
-	wiretest.JSON(w, http.StatusOK, []any{sample})
 }
 
 func (f *Fake) quota(w http.ResponseWriter, _ *http.Request) {

@@ -21,6 +21,7 @@ import (
 // proc is one process that envd knows.
 type proc struct {
 	tag   string
+	args  []string
 	run   *wiretest.Running
 	stdin io.WriteCloser
 
@@ -41,8 +42,9 @@ func (f *Fake) inside() []wiretest.Route {
 	return []wiretest.Route{
 		route("GET", "/health", routing, func(w http.ResponseWriter, _ *http.Request, _ *box) { w.WriteHeader(http.StatusNoContent) }),
 		route("GET", "/metrics", token, f.envdMetrics),
-		route("POST", "/process.Process/Start", token, f.start),
-		route("POST", "/process.Process/Connect", token, f.attach),
+		route("POST", "/process.Process/Start", token, f.lossy(f.start)),
+		route("POST", "/process.Process/Connect", token, f.lossy(f.attach)),
+		route("POST", "/process.Process/List", token, f.processes),
 		route("POST", "/process.Process/SendInput", token, f.sendInput),
 		route("POST", "/process.Process/CloseStdin", token, f.closeStdin),
 		route("POST", "/process.Process/SendSignal", token, f.sendSignal),
@@ -180,7 +182,7 @@ func (f *Fake) spawn(b *box, req startRequest, s *frames) (*proc, uint32, error)
 	f.pids++
 	pid := f.pids
 	s.event("start", map[string]any{"pid": pid})
-	p := &proc{tag: req.Tag}
+	p := &proc{tag: req.Tag, args: append([]string{req.Process.Cmd}, req.Process.Args...)}
 	p.listener.Store(s)
 	process := wiretest.Process{Args: append([]string{req.Process.Cmd}, req.Process.Args...), Dir: req.Process.Cwd, Stdout: stream{p, "stdout"}, Stderr: stream{p, "stderr"}}
 	for _, env := range []map[string]string{b.env, req.Process.Envs} {
@@ -188,14 +190,18 @@ func (f *Fake) spawn(b *box, req startRequest, s *frames) (*proc, uint32, error)
 			process.Env = append(process.Env, k+"="+v)
 		}
 	}
+	reader, writer := io.Pipe()
 	if req.Stdin {
-		reader, writer := io.Pipe()
 		process.Stdin, p.stdin = reader, writer
 	}
 	run, err := b.machine.Start(process)
 	if err != nil {
 		return nil, pid, err
 	}
+	go func() {
+		<-run.Done()
+		_ = reader.Close() // nobody reads it any more
+	}()
 	p.run = run
 	b.procs[pid] = p
 	b.logs = append(b.logs, entry{f.o.Now(), "process_start"})

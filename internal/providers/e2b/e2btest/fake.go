@@ -31,8 +31,18 @@ type Options struct {
 	HidesLast  bool             // lie: the list leaves out the last row and says nothing
 	Loops      bool             // lie: a page token comes again
 	KeepsAlive bool             // lie: DELETE says 204 and does nothing
+	// Orphans is what DELETE answers when its node fails: an error status, or
+	// NoAnswer. The API forgets the record and the edge its entry at once, so that
+	// GET is 404 and the host 502, while the VM runs on until its time is over
+	// (E2B API, delete_instance.go). 0 = the node does what it is told.
+	Orphans int
+	// LosesEvery lets the edge lose each n-th stream out of a sandbox; 0 = none.
+	LosesEvery int
 	Wire       wiretest.Options
 }
+
+// NoAnswer as Orphans lets DELETE hang.
+const NoAnswer = -1
 
 // Forever as HostFor keeps a killed sandbox's host answering.
 const Forever time.Duration = -1
@@ -48,6 +58,7 @@ type Fake struct {
 	boxes map[string]*box
 	made  int
 	pids  uint32
+	edge  edge
 }
 
 // box is one sandbox. Once killed it is no longer in the API, while its host may
@@ -62,6 +73,8 @@ type box struct {
 	events                      []event
 	logs                        []entry
 	closed                      bool // envd does not answer any more
+	orphan                      bool // killed in the records alone: its VM runs on
+	cpu                         *float64
 }
 
 type event struct {
@@ -178,7 +191,7 @@ func (f *Fake) known(id string) *box {
 func (f *Fake) end(b *box, at time.Time) {
 	b.killed = at
 	b.events = append(b.events, event{"killed", at})
-	if b.machine != nil && f.o.HostFor == 0 {
+	if b.machine != nil && f.o.HostFor == 0 && !b.orphan {
 		go b.machine.Stop()
 	}
 }
@@ -198,12 +211,27 @@ func (f *Fake) living() []*box {
 // hostAnswers says whether a sandbox's host still does. The lock is held.
 func (f *Fake) hostAnswers(b *box) bool {
 	switch {
-	case b == nil || b.paused:
+	case b == nil || b.paused || b.orphan:
 		return false
 	case b.killed.IsZero(), f.o.HostFor == Forever:
 		return true
 	}
 	return f.o.Now().Before(b.killed.Add(f.o.HostFor))
+}
+
+// VMRuns says whether a sandbox's VM runs, whatever the API and the edge say of
+// it: what its node knows, and what envd answers to who reaches it directly.
+func (f *Fake) VMRuns(id string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	b := f.known(id)
+	switch {
+	case b == nil || b.paused:
+		return false
+	case b.orphan:
+		return b.ends.After(f.o.Now())
+	}
+	return b.killed.IsZero()
 }
 
 // CloseEnvd makes envd of a sandbox deaf while the sandbox runs on.

@@ -14,6 +14,12 @@ func (s Store) lockNew(string) (*os.File, error) { return nil, errors.ErrUnsuppo
 // Held cannot be answered on this system.
 func (s Store) Held(string) (bool, error) { return false, errors.ErrUnsupported }
 
+// HoldExec is not possible on this system.
+func (s Store) HoldExec(string) (*os.File, error) { return nil, errors.ErrUnsupported }
+
+// ExecHeld cannot be answered on this system.
+func (s Store) ExecHeld(string) (bool, error) { return false, errors.ErrUnsupported }
+
 // TryLock is not possible on this system.
 func (s Store) TryLock(string) (*os.File, bool, error) { return nil, false, errors.ErrUnsupported }
 

@@ -93,6 +93,33 @@ func (s Store) Holder(id string) (identity.Process, bool) {
 	return p, true
 }
 
+// HoldExec marks that a command runs in the sandbox for a client of its own, until
+// the file is closed or its process dies. Many may hold it.
+func (s Store) HoldExec(id string) (*os.File, error) {
+	file, err := plain.Open(filepath.Join(s.Dir(id), execFile), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := retryEINTR(func() error { return unix.Flock(int(file.Fd()), unix.LOCK_SH) }); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+// ExecHeld says whether such a command runs.
+func (s Store) ExecHeld(id string) (bool, error) {
+	fd, err := plain.Descriptor(filepath.Join(s.Dir(id), execFile), os.O_RDONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, garbage(err)
+	}
+	defer unix.Close(fd)
+	err = retryEINTR(func() error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) })
+	return errors.Is(err, unix.EWOULDBLOCK), ignore(err, unix.EWOULDBLOCK)
+}
+
 func retryEINTR(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, unix.EINTR) {

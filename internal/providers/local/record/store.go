@@ -25,6 +25,8 @@ type Store struct {
 const (
 	recordFile = "record.json"
 	lockFile   = "lock"
+	execFile   = "exec.lock" // held by the clients of commands that run inside
+	proofFile  = "emptied"
 	stopFile   = "stop.json"
 	socketFile = "ctl.sock"
 	workDir    = "home"
@@ -59,6 +61,16 @@ func (s Store) Temp(id string) string { return filepath.Join(s.Root, id, tempDir
 
 // Socket is where the sandbox's stub takes commands.
 func (s Store) Socket(id string) string { return filepath.Join(s.Root, id, socketFile) }
+
+// Proof is the file in which a stub without a namespace says that it outlived its
+// supervisor and ended everything below it.
+func (s Store) Proof(id string) string { return filepath.Join(s.Root, id, proofFile) }
+
+// Proved says whether such a file is there.
+func (s Store) Proved(id string) bool {
+	info, err := os.Lstat(s.Proof(id))
+	return err == nil && info.Mode().IsRegular()
+}
 
 // SupervisorLog is where the supervisor writes its own troubles.
 func (s Store) SupervisorLog(id string) string { return filepath.Join(s.Root, id, logFile) }

@@ -68,6 +68,7 @@ func New(t wiretest.T, o Options) *Fake {
 	f.Handle(
 		wiretest.Route{Method: "GET", Path: one + "/events", Query: []string{"limit", "offset", "event_type"}, Serve: f.open(f.list)},
 		wiretest.Route{Method: "GET", Path: one + "/trajectory", Query: []string{"limit", "cursor", "direction"}, Serve: f.open(f.trajectory)},
+		wiretest.Route{Method: "GET", Path: one + "/task", Serve: f.open(f.taskOf)},
 		wiretest.Route{Method: "GET", Path: one + "/messages", Changes: true, Serve: f.messages},
 		wiretest.Route{Method: "GET", Path: "/api/v1/sandboxes/monitoring/status", Serve: f.open(f.status)},
 		wiretest.Route{Method: "GET", Path: "/api/v1/sandboxes/health", Serve: f.open(f.health)},
@@ -270,6 +271,20 @@ func (f *Fake) listTasks(w http.ResponseWriter, r *http.Request) {
 		})
 	}
 	wiretest.JSON(w, http.StatusOK, list)
+}
+
+// taskOf is the task that has a sandbox, by OmoiOS's own id of it.
+func (f *Fake) taskOf(w http.ResponseWriter, r *http.Request) {
+	for _, t := range f.tasks {
+		if t.Sandbox == r.PathValue("id") {
+			wiretest.JSON(w, http.StatusOK, map[string]any{
+				"id": t.ID, "ticket_id": "ticket-1", "phase_id": "PHASE_IMPLEMENTATION", "task_type": "implement", "priority": "HIGH",
+				"status": t.Status, "sandbox_id": t.Sandbox, "assigned_agent_id": nil, "created_at": t.Created.UTC().Format(time.RFC3339Nano),
+			})
+			return
+		}
+	}
+	wiretest.JSON(w, http.StatusNotFound, map[string]string{"detail": "No task found for sandbox " + r.PathValue("id")})
 }
 
 // number reads a whole number of the query within bounds.

@@ -1,0 +1,91 @@
+package cleanup_test
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/cleanup"
+	"sbx/internal/fault"
+	"sbx/internal/providers/fake"
+	"sbx/internal/sandbox"
+)
+
+// hostLog is a scene as E2B has it: the log holds what the host of the program did,
+// never what it writes, and no control plane reports.
+func hostLog(change ...func(*fake.Seed)) *scene {
+	s := oneOld(fake.Options{PartialLogs: true}, change...)
+	s.p.Break(fake.Fault{Op: fake.OpActivity, Err: fault.New(fault.KindUnsupported, "no reports")})
+	return s
+}
+
+func use(percent float64) func(*fake.Seed) {
+	return func(seed *fake.Seed) {
+		seed.Usage = func(at time.Time) sandbox.Usage {
+			return sandbox.Usage{At: at, CPUPercent: &percent, Source: "metrics"}
+		}
+	}
+}
+
+// TestALogWithoutOutputCondemnsNothing: a program that prints each second never
+// appears in such a log, and an hour of silence in it is none.
+func TestALogWithoutOutputCondemnsNothing(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		scene func() *scene
+		want  cleanup.Ground
+	}{
+		"an old log":                   {func() *scene { return hostLog() }, cleanup.GroundActivityUnknown},
+		"an empty log":                 {func() *scene { return hostLog(func(s *fake.Seed) { s.Logs = nil }) }, cleanup.GroundActivityUnknown},
+		"a processor at its limit":     {func() *scene { return hostLog(use(100)) }, cleanup.GroundNone},
+		"a processor at work":          {func() *scene { return hostLog(use(30)) }, cleanup.GroundAlive},
+		"age alone, by the profile":    {func() *scene { return hostLog().ageOnly() }, cleanup.GroundNone},
+		"the same with the stuck rule": {func() *scene { s := hostLog(); s.rule = cleanup.Rule{}; s.rule.Selector.Stuck = true; return s }, cleanup.GroundActivityUnknown},
+		"by the operator's word":       {func() *scene { s := hostLog(); s.rule.IgnoreActivity = true; return s }, cleanup.GroundNone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				assert.Equal(t, tc.want, tc.scene().ground(t))
+			})
+		})
+	}
+}
+
+func TestWhatCouldNotBeJudgedIsCountedAndExplained(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		survey := hostLog().look(t)
+		assert.Equal(t, 1, survey.Unjudged())
+		require.Len(t, survey.Kept, 1)
+		assert.Contains(t, survey.Kept[0].Reason, "processes 1")
+		assert.Contains(t, survey.Kept[0].Reason, "a hint")
+		assert.NoError(t, survey.Verdict(nil))
+	})
+}
+
+// TestASourceThatFailsKeeps: what a source may have seen at work stays, and that it
+// does not answer is an error of the run.
+func TestASourceThatFailsKeeps(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := oneOld(fake.Options{})
+		require.Equal(t, cleanup.GroundNone, s.ground(t), "it goes while its source answers")
+		s.p.Break(fake.Fault{Op: fake.OpActivity, Err: fault.New(fault.KindUnavailable, "500")})
+		survey := s.look(t)
+		require.Empty(t, survey.Selected)
+		assert.Equal(t, cleanup.GroundActivityUnknown, survey.Kept[0].Ground)
+		assert.Contains(t, survey.Kept[0].Reason, "does not answer")
+		require.Len(t, survey.Errs(), 1)
+		err := survey.Verdict(nil)
+		assert.Equal(t, fault.KindPartial, fault.KindOf(err))
+		assert.ErrorContains(t, err, "1 sandboxes stay")
+		assert.Equal(t, fault.KindPartial, fault.KindOf(survey.Verdict([]sandbox.Ending{{Outcome: sandbox.OutcomeFailed, Err: errors.New("x")}})))
+		s.rule.IgnoreActivity = true
+		assert.Equal(t, cleanup.GroundNone, s.ground(t))
+	})
+}

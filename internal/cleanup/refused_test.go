@@ -1,0 +1,90 @@
+package cleanup_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/cleanup"
+	"sbx/internal/fault"
+	"sbx/internal/providers/fake"
+	"sbx/internal/sandbox"
+)
+
+// TestAResumeTakesNoForgettingForAnEnd: the run's DELETE was refused, or nobody knows
+// its answer, and the API has forgotten the sandbox since. A resume must not call that
+// an end, however often.
+func TestAResumeTakesNoForgettingForAnEnd(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		lines   func(s *scene, h cleanup.History) []entry
+		outcome sandbox.Outcome
+	}{
+		"refused": {func(s *scene, h cleanup.History) []entry {
+			i, e := h.Begin.Plan.Items[0], sandbox.Ending{Outcome: sandbox.OutcomeAccepted, Request: &sandbox.EndRequest{Detail: "HTTP 500"}}
+			return []entry{{cleanup.EntryIntent, cleanup.Intent{Ref: i.Ref}}, {cleanup.EntryResult, cleanup.Result{Ref: i.Ref, Outcome: e.Outcome, Request: e.Request}}}
+		}, sandbox.OutcomeAccepted},
+		"cut off before the answer": {func(_ *scene, h cleanup.History) []entry {
+			return []entry{{cleanup.EntryIntent, cleanup.Intent{Ref: h.Begin.Plan.Items[0].Ref}}}
+		}, sandbox.OutcomeAccepted},
+		"acknowledged": {func(_ *scene, h cleanup.History) []entry {
+			ref := h.Begin.Plan.Items[0].Ref
+			return []entry{{cleanup.EntryIntent, cleanup.Intent{Ref: ref}}, {cleanup.EntryResult, cleanup.Result{
+				Ref: ref, Outcome: sandbox.OutcomeAccepted, Request: &sandbox.EndRequest{Acknowledged: true},
+			}}}
+		}, sandbox.OutcomeAlreadyGone},
+		"never asked": {func(*scene, cleanup.History) []entry { return nil }, sandbox.OutcomeAlreadyGone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := oneOld(fake.Options{})
+				h := s.cutOff(t)
+				begin := h.Begin
+				h, err := cleanup.HistoryOf(written(t, begin, tc.lines(s, h)...))
+				require.NoError(t, err)
+				require.Len(t, h.Open(), 1)
+				s.p.Orphan("box1")
+				got := s.end(t, h.Resume())
+				assert.Equal(t, tc.outcome, got.Outcome, got.Reason)
+				assert.Zero(t, s.asked())
+				if tc.outcome == sandbox.OutcomeAccepted {
+					assert.True(t, got.Request.Unconfirmed(), "and the next resume knows it too")
+				}
+			})
+		})
+	}
+}
+
+// TestARefusedRequestIsWrittenDown: what a later look needs is in the journal.
+func TestARefusedRequestIsWrittenDown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := oneOld(fake.Options{After: fake.AfterMissing})
+		s.p.Break(fake.Fault{Op: fake.OpTerminate, Err: fault.New(fault.KindUnavailable, "HTTP 500 secret"), Late: true})
+		kept := &lines{}
+		run := &cleanup.Run{
+			Fleet: s.fleet, World: s.world, Rule: s.rule, Journal: kept, Targets: s.look(t).Targets(), Wait: 5 * time.Second,
+			Redact: func(text string) string { return "[" + text + "]" },
+		}
+		for e := range run.Do(t.Context()) {
+			assert.Equal(t, sandbox.OutcomeAccepted, e.Outcome, e.Reason)
+		}
+		require.NotNil(t, kept.result.Request)
+		assert.False(t, kept.result.Request.Acknowledged)
+		assert.Equal(t, "[prod: terminate box1: HTTP 500 secret]", kept.result.Request.Detail)
+	})
+}
+
+// lines keeps the last result.
+type lines struct{ result cleanup.Result }
+
+func (l *lines) Append(_ string, data any) error {
+	if r, ok := data.(cleanup.Result); ok {
+		l.result = r
+	}
+	return nil
+}

@@ -1,0 +1,48 @@
+package fleet
+
+import (
+	"context"
+
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+)
+
+// getByID is the one place where a sandbox is read by its id. An answer about
+// another one is fault.KindUnavailable. The id of what comes back is spelled as it
+// was asked for, so that nothing is asked later of an id that was not selected.
+func (m *member) getByID(ctx context.Context, id string) (sandbox.Sandbox, error) {
+	got, err := m.Provider.Get(ctx, id)
+	switch {
+	case err != nil:
+		return got, err
+	case !m.sameID(id, got.ID):
+		return sandbox.Sandbox{}, providers.OtherSandbox(m.Provider.Name(), "get "+id, id, got.ID)
+	}
+	got.ID = id
+	return got, nil
+}
+
+// resolve is getByWord in a slot.
+func (m *member) resolve(ctx context.Context, word string) (sandbox.Sandbox, error) {
+	return call(ctx, m, "get "+word, func(ctx context.Context) (sandbox.Sandbox, error) { return m.getByWord(ctx, word) })
+}
+
+// getByWord reads what a reference names in which a person has written the profile:
+// an id or, where the provider's Get takes them, a name.
+func (m *member) getByWord(ctx context.Context, word string) (sandbox.Sandbox, error) {
+	got, err := m.Provider.Get(ctx, word)
+	if err != nil || m.sameID(word, got.ID) {
+		return got, err
+	}
+	if n, ok := providers.As[providers.NameReader](m.Provider); ok && n.TakesName(word) {
+		return got, nil
+	}
+	return sandbox.Sandbox{}, providers.OtherSandbox(m.Provider.Name(), "get "+word, word, got.ID)
+}
+
+func (m *member) sameID(asked, answered string) bool {
+	if s, ok := providers.As[providers.IDSpeller](m.Provider); ok {
+		return s.SameID(asked, answered)
+	}
+	return asked == answered
+}

@@ -1,0 +1,30 @@
+package daytona_test
+
+import (
+	"testing"
+
+	"sbx/internal/httpx"
+	"sbx/internal/providers/daytona/daytonatest"
+	"sbx/internal/providers/wiretest"
+	"sbx/internal/sandbox"
+)
+
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	wiretest.RunSilence(t, func(wt wiretest.T) wiretest.Silent {
+		f := daytonatest.New(wt, daytonatest.Options{})
+		id := f.Add(daytonatest.Seed{Labels: map[string]string{sandbox.LabelRun: "main"}})
+		return wiretest.Silent{Server: f.Server, P: open(wt, "http://daytona/api", httpx.Net{Dial: f.Dial}), ID: id, Inside: []string{
+			"POST /toolbox/{id}/process/execute", "GET /toolbox/{id}/process/session/entrypoint/logs", "GET /toolbox/{id}/system/metrics", "GET /toolbox/{id}/version",
+		}}
+	})
+}
+
+func TestLosses(t *testing.T) {
+	t.Parallel()
+	wiretest.RunLosses(t, func(t *testing.T) wiretest.Lossy {
+		t.Helper()
+		f := daytonatest.New(t, daytonatest.Options{})
+		return wiretest.Lossy{Server: f.Server, P: open(t, f.Listen(), httpx.Net{}), Inside: []string{"POST /toolbox/{id}/process/execute", "GET /toolbox/{id}/system/metrics"}}
+	})
+}

@@ -1,0 +1,46 @@
+package e2b_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+
+	"sbx/internal/fault"
+	"sbx/internal/providers"
+	"sbx/internal/providers/e2b/e2btest"
+	"sbx/internal/providers/wiretest"
+)
+
+// TestAnotherSandboxIsNeitherReadNorAsked: the API answers GET of one with the record
+// of another.
+func TestAnotherSandboxIsNeitherReadNorAsked(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := e2btest.New(t, e2btest.Options{})
+		id, other := f.Add(e2btest.Seed{}), f.Add(e2btest.Seed{})
+		f.Break(wiretest.Fault{Route: "GET /sandboxes/{id}", Contains: id, Other: other})
+		p := dialled(t, f)
+		_, err := p.Get(t.Context(), id)
+		assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%v", err)
+		err = p.Terminate(t.Context(), id, providers.TerminateOptions{})
+		assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%v", err)
+		_, err = p.Probe(t.Context(), id)
+		assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%v", err)
+		assert.True(t, f.VMRuns(id))
+		assert.True(t, f.VMRuns(other))
+	})
+}
+
+func TestBothSpellingsOfAnOldIDAreOne(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := dialled(t, e2btest.New(t, e2btest.Options{}))
+		for pair, same := range map[[2]string]bool{
+			{"iabc", "iabc"}: true, {"iabc", "iabc-x1"}: true, {"iabc-x1", "iabc"}: true,
+			{"iabc", "iabd"}: false, {"iabc-x1", "iabc-x2"}: false, {"iabc", "iabcd-x1"}: false, {"iabc", ""}: false,
+		} {
+			assert.Equal(t, same, c.SameID(pair[0], pair[1]), "%v", pair)
+		}
+	})
+}

@@ -1,0 +1,32 @@
+package e2b_test
+
+import (
+	"testing"
+
+	"sbx/internal/providers/e2b"
+	"sbx/internal/providers/e2b/e2btest"
+	"sbx/internal/providers/wiretest"
+	"sbx/internal/sandbox"
+)
+
+// TestSilence: an envd that is stopped takes connections and answers none of them,
+// and so may the API.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	wiretest.RunSilence(t, func(wt wiretest.T) wiretest.Silent {
+		f := e2btest.New(wt, e2btest.Options{})
+		id := f.Add(e2btest.Seed{Metadata: map[string]string{sandbox.LabelRun: "main"}})
+		return wiretest.Silent{Server: f.Server, P: dialled(wt, f), ID: id, Inside: []string{
+			"GET /health", "GET /metrics", "POST /process.Process/Start", "POST /process.Process/Connect", "POST /process.Process/SendSignal",
+		}}
+	})
+}
+
+func TestLosses(t *testing.T) {
+	t.Parallel()
+	wiretest.RunLosses(t, func(t *testing.T) wiretest.Lossy {
+		t.Helper()
+		f := e2btest.New(t, e2btest.Options{})
+		return wiretest.Lossy{Server: f.Server, P: open(t, f, e2b.Type()), Inside: []string{"POST /process.Process/Start", "GET /metrics"}}
+	})
+}

@@ -1,0 +1,18 @@
+package monotask_test
+
+import (
+	"testing"
+
+	"sbx/internal/providers/monotask/monotasktest"
+	"sbx/internal/providers/wiretest"
+)
+
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	wiretest.RunSilence(t, func(wt wiretest.T) wiretest.Silent {
+		f := monotasktest.New(wt, monotasktest.Options{})
+		return wiretest.Silent{Server: f.Server, P: dialled(wt, f), ID: f.Add(monotasktest.Box{}), Inside: []string{
+			"GET /api/sandbox/{id}/logs", "GET /api/sandbox/{id}/resources",
+		}}
+	})
+}

@@ -1,0 +1,30 @@
+package vercel_test
+
+import (
+	"testing"
+
+	"sbx/internal/httpx"
+	"sbx/internal/providers/vercel/verceltest"
+	"sbx/internal/providers/wiretest"
+)
+
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	wiretest.RunSilence(t, func(wt wiretest.T) wiretest.Silent {
+		f := verceltest.New(wt, verceltest.Options{})
+		id := f.Add(verceltest.Seed{Tags: map[string]string{"sbx-owner": "alice"}})
+		return wiretest.Silent{Server: f.Server, P: open(wt, "http://vercel", httpx.Net{Dial: f.Dial}), ID: id, Inside: []string{
+			"POST /v2/sandboxes/sessions/{id}/cmd", "GET /v2/sandboxes/sessions/{id}/cmd", "GET /v2/sandboxes/sessions/{id}/cmd/{cmd}",
+			"GET /v2/sandboxes/sessions/{id}/cmd/{cmd}/logs", "POST /v2/sandboxes/sessions/{id}/cmd/{cmd}/kill", "POST /v2/sandboxes/sessions/{id}/fs/write",
+		}}
+	})
+}
+
+func TestLosses(t *testing.T) {
+	t.Parallel()
+	wiretest.RunLosses(t, func(t *testing.T) wiretest.Lossy {
+		t.Helper()
+		f := verceltest.New(t, verceltest.Options{})
+		return wiretest.Lossy{Server: f.Server, P: open(t, f.Listen(), httpx.Net{}), Inside: []string{"POST /v2/sandboxes/sessions/{id}/cmd"}}
+	})
+}
