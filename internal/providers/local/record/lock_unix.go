@@ -87,7 +87,7 @@ func SignLock(lock *os.File, holder identity.Process) error {
 func (s Store) Holder(id string) (identity.Process, bool) {
 	var p identity.Process
 	raw, err := plain.Read(filepath.Join(s.Dir(id), lockFile), MaxBytes)
-	if err != nil || json.Unmarshal(raw, &p) != nil || p.PID <= 0 {
+	if err != nil || json.Unmarshal(signature(raw), &p) != nil || p.PID <= 0 {
 		return identity.Process{}, false
 	}
 	return p, true
