@@ -41,6 +41,8 @@ type sim struct {
 	harms  []harmful
 	late   sync.WaitGroup // what the world still does for requests whose sender is gone
 
+	turns *turns // who gives each call its turn; nil = calls take time by chance
+
 	scripts map[string][]program // what runs, where a test says so: by task and attempt
 	tune    func(*proc, *task.Options)
 	uses    func(*box) sandbox.Usage
@@ -278,6 +280,9 @@ func (p *proc) call(ctx context.Context, place, op string, effect func()) error 
 		return ctx.Err()
 	}
 	s := p.s
+	if s.turns != nil {
+		return s.turns.call(ctx, p, place, op, effect)
+	}
 	s.mu.Lock()
 	p.calls[op]++
 	key := fmt.Sprint(p.n, op, p.calls[op])

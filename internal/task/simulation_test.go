@@ -247,7 +247,7 @@ func (p *proc) stops(stopper *task.Stopper) (task.Task, error) {
 	began := time.Now()
 	t, err := stopper.Forbid(p.ctx, p.task, p.String())
 	p.s.mu.Lock()
-	took, quiet, dead := time.Since(began), p.s.quiet, p.dead
+	took, quiet, dead := time.Since(began), p.s.quiet && p.s.turns == nil, p.dead
 	if !dead && errors.Is(err, task.ErrPublished) {
 		p.s.onStop(p, p.task, false)
 	}

@@ -34,7 +34,7 @@ func (c *Client) Activity(ctx context.Context, id string) (providers.Activity, e
 			return providers.Activity{}, err
 		}
 		if n == 0 {
-			if w.Total == 0 && w.Heartbeats.Count == 0 && len(w.Events) == 0 {
+			if w.Total == 0 && w.Heartbeats.Count == 0 && len(w.rows) == 0 {
 				return providers.Activity{}, fault.New(fault.KindNotFound, "nothing was ever heard of it").At(c.name, "activity "+id)
 			}
 			found = c.heard(w)
@@ -68,10 +68,10 @@ func (c *Client) trajectory(ctx context.Context, id, cursor string) (wireTraject
 	}
 	var w wireTrajectory
 	err := c.json(ctx, below("activity", id, "trajectory", query), &w)
-	if err == nil && w.Events == nil { // an outage, and no silence
-		err = fault.New(fault.KindUnavailable, "the answer has no history").At(c.name, "activity "+id)
+	if err == nil {
+		w.rows, err = w.Events.Rows()
 	}
-	return w, err
+	return w, fault.Placed(err, c.name, "activity "+id)
 }
 
 // heard is what the heartbeats tell.
@@ -91,7 +91,7 @@ func (c *Client) fact(what, value string, at time.Time) sandbox.Evidence {
 // order; false where a row is not understood.
 func lastWork(w wireTrajectory) (wireEvent, bool) {
 	var last wireEvent
-	for _, row := range w.Events {
+	for _, row := range w.rows {
 		e, ok := readEvent(row)
 		if !ok {
 			return wireEvent{}, false

@@ -51,8 +51,12 @@ func (c *Client) checkToken(ctx context.Context) providers.Check {
 			Hint: "set OMOIOS_TOKEN, or token_env: in the profile",
 		}
 	}
-	var rows []wireTask
-	if err := c.json(ctx, httpx.Request{Op: "doctor", Path: "/api/v1/tasks", Header: c.bearer(), Query: url.Values{"limit": {"1"}}}, &rows); err != nil {
+	var list httpx.List[wireTask]
+	if err := c.json(ctx, httpx.Request{Op: "doctor", Path: "/api/v1/tasks", Header: c.bearer(), Query: url.Values{"limit": {"1"}}}, &list); err != nil {
+		return failed("tasks", err)
+	}
+	rows, err := list.Rows()
+	if err != nil {
 		return failed("tasks", err)
 	}
 	if len(rows) == 0 {

@@ -51,24 +51,25 @@ func (r *history) all(ctx context.Context) error {
 		if err := r.c.json(ctx, below("events", r.id, "events", query), &w); err != nil {
 			return err
 		}
-		if w.Events == nil {
-			return fault.New(fault.KindUnavailable, "the answer has no list of events").At(r.c.name, "events "+r.id)
+		rows, err := w.Events.Rows()
+		if err != nil {
+			return fault.Placed(err, r.c.name, "events "+r.id)
 		}
 		if offset == 0 && w.Total != nil {
 			total = *w.Total
 		}
 		known := len(r.seen) + r.odd
-		r.add(w.Events)
+		r.add(rows)
 		have := int64(len(r.seen) + r.odd)
 		switch {
-		case len(w.Events) < page && have < total:
+		case len(rows) < page && have < total:
 			return fault.New(fault.KindUnavailable, "lists %d of %d events", have, total).At(r.c.name, "events "+r.id)
-		case len(w.Events) < page:
+		case len(rows) < page:
 			return nil
 		case len(r.seen)+r.odd == known:
 			return fault.New(fault.KindUnavailable, "the listing loops").At(r.c.name, "events "+r.id)
 		}
-		offset += len(w.Events)
+		offset += len(rows)
 	}
 }
 
@@ -103,8 +104,8 @@ func (c *Client) confirmNone(ctx context.Context, id string) error {
 	case err != nil:
 		return fault.New(fault.KindUnavailable, "cannot tell whether it has events: %w", err).At(c.name, "events "+id).
 			WithHint("an empty answer of this API also means that its database fails")
-	case w.Total > 0 || w.Heartbeats.Count > 0 || len(w.Events) > 0:
-		return fault.New(fault.KindUnavailable, "shows no events and counts %d", max(w.Total, w.Heartbeats.Count, int64(len(w.Events)))).At(c.name, "events "+id)
+	case w.Total > 0 || w.Heartbeats.Count > 0 || len(w.rows) > 0:
+		return fault.New(fault.KindUnavailable, "shows no events and counts %d", max(w.Total, w.Heartbeats.Count, int64(len(w.rows)))).At(c.name, "events "+id)
 	}
 	return nil
 }

@@ -323,8 +323,8 @@ func TestAURLIsNeeded(t *testing.T) {
 func TestBadDays(t *testing.T) {
 	t.Parallel()
 	for _, day := range wiretest.BadDays() {
-		if day.Loops || day.Only != "" {
-			continue // see TestAListingThatFailsSaysSo; no object here is of the shape that the day is about
+		if day.Loops || day.Edit != nil {
+			continue // see TestAListingThatFailsSaysSo: an edit is about the rows of a provider
 		}
 		t.Run(day.Name, func(t *testing.T) {
 			t.Parallel()
@@ -350,6 +350,9 @@ func judge(t *testing.T, day wiretest.BadDay) {
 		tasks:   func(ctx context.Context) error { return firstError(c.Records(ctx)) },
 		live:    func(ctx context.Context) error { return firstError(c.Records(ctx)) },
 	} {
+		if route == tasks && day.Fault.Body == "[]" {
+			continue // a token that shows no task: an answer
+		}
 		err := during(t, f, day, route, read)
 		require.Error(t, err, route)
 		assert.Equal(t, want, fault.KindOf(err), "%s: %v", route, err)

@@ -43,16 +43,17 @@ func (c *Client) tasks(ctx context.Context) ([]providers.Record, error) {
 		return nil, fault.New(fault.KindAuth, "without a token only sandboxes that live are known, not those that should").At(c.name, "records").
 			WithHint("set OMOIOS_TOKEN, or token_env: in the profile")
 	}
-	var rows []wireTask
+	var list httpx.List[wireTask]
 	r := httpx.Request{
 		Op: "records", Path: "/api/v1/tasks", Header: c.bearer(),
 		Query: url.Values{"has_sandbox": {"true"}, "limit": {strconv.Itoa(tasksMost)}},
 	}
-	if err := c.json(ctx, r, &rows); err != nil {
+	if err := c.json(ctx, r, &list); err != nil {
 		return nil, err
 	}
-	if rows == nil {
-		return nil, fault.New(fault.KindUnavailable, "the list of tasks is no array").At(c.name, "records")
+	rows, err := list.Rows()
+	if err != nil {
+		return nil, fault.Placed(err, c.name, "records")
 	}
 	var found []providers.Record
 	odd := 0
@@ -116,11 +117,12 @@ func (c *Client) alive(ctx context.Context) ([]providers.Record, error) {
 	if err := c.json(ctx, httpx.Request{Op: "records", Path: "/api/v1/sandboxes/monitoring/status"}, &w); err != nil {
 		return nil, err
 	}
-	if w.Sandboxes == nil {
-		return nil, fault.New(fault.KindUnavailable, "the answer has no list of sandboxes").At(c.name, "records")
+	rows, err := w.Sandboxes.Rows()
+	if err != nil {
+		return nil, fault.Placed(err, c.name, "records")
 	}
 	var found []providers.Record
-	for _, s := range w.Sandboxes {
+	for _, s := range rows {
 		if s.ID == "" {
 			continue
 		}

@@ -5,13 +5,15 @@ import (
 	"errors"
 	"strings"
 	"time"
+
+	"sbx/internal/httpx"
 )
 
 // wireEvents is a page of events, newest first. Rows are read one by one, so that
 // a malformed one costs itself alone.
 type wireEvents struct {
-	Events []json.RawMessage `json:"events"`
-	Total  *int64            `json:"total_count"`
+	Events httpx.List[json.RawMessage] `json:"events"`
+	Total  *int64                      `json:"total_count"`
 }
 
 // wireEvent is one row of the table of events.
@@ -25,7 +27,8 @@ type wireEvent struct {
 
 // wireTrajectory is a sandbox's history without heartbeats and other noise.
 type wireTrajectory struct {
-	Events     []json.RawMessage `json:"events"`
+	Events     httpx.List[json.RawMessage] `json:"events"`
+	rows       []json.RawMessage           // of Events
 	Heartbeats struct {
 		Count int64 `json:"count"`
 		Last  beat  `json:"last_heartbeat"`
@@ -37,14 +40,16 @@ type wireTrajectory struct {
 
 // wireStatus lists the sandboxes that sent a heartbeat within two minutes.
 type wireStatus struct {
-	Sandboxes []struct {
-		ID       string `json:"sandbox_id"`
-		Activity *struct {
-			LastBeatAt moment `json:"last_heartbeat_at"`
-			Status     string `json:"heartbeat_status"`
-			Alive      bool   `json:"is_alive"`
-		} `json:"activity"`
-	} `json:"sandboxes"`
+	Sandboxes httpx.List[wireAlive] `json:"sandboxes"`
+}
+
+type wireAlive struct {
+	ID       string `json:"sandbox_id"`
+	Activity *struct {
+		LastBeatAt moment `json:"last_heartbeat_at"`
+		Status     string `json:"heartbeat_status"`
+		Alive      bool   `json:"is_alive"`
+	} `json:"activity"`
 }
 
 // wireTask is one row of the list of tasks.
