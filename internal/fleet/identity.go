@@ -40,6 +40,19 @@ func (m *member) getByWord(ctx context.Context, word string) (sandbox.Sandbox, e
 	return sandbox.Sandbox{}, providers.OtherSandbox(m.Provider.Name(), "get "+word, word, got.ID)
 }
 
+// endsFailed says that a failed sandbox of this provider is ended by a delete.
+func (m *member) endsFailed() bool {
+	e, ok := providers.As[providers.FailedEnder](m.Provider)
+	return ok && e.EndsFailed()
+}
+
+// EndsFailed says that failed sandboxes of a profile stay until they are deleted, and
+// keep nothing that a delete would destroy.
+func (f *Fleet) EndsFailed(profile string) bool {
+	m, err := f.member(profile)
+	return err == nil && m.endsFailed()
+}
+
 func (m *member) sameID(asked, answered string) bool {
 	if s, ok := providers.As[providers.IDSpeller](m.Provider); ok {
 		return s.SameID(asked, answered)

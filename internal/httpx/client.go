@@ -58,7 +58,8 @@ type Request struct {
 	Body   []byte      // the body as it is, with Header's Content-Type
 	// Again allows repeating a request whose effect is the same when it is
 	// sent twice. GET, HEAD and DELETE are repeated without it: DELETE only
-	// when nothing shows that it was received (no connection, 429).
+	// when nothing shows that it was received (no connection, 429). A POST is repeated
+	// without it after a 429 that says when.
 	Again bool
 	// Once forbids repeating, also of a GET.
 	Once    bool

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
 
@@ -113,6 +114,9 @@ func (r *Runner) notCreated(ctx context.Context, t Task, a Attempt, made sandbox
 
 // definite says of a failed create that it has made nothing, for sure.
 func definite(err error) bool {
+	if errors.Is(err, providers.ErrNothingMade) {
+		return true
+	}
 	switch fault.KindOf(err) {
 	case fault.KindUsage, fault.KindAuth, fault.KindUnsupported, fault.KindRefused, fault.KindCommandNotFound, fault.KindNotExecutable, fault.KindNotFound:
 		return true

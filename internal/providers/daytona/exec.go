@@ -142,7 +142,7 @@ func (r *command) do(ctx context.Context) (sandbox.Exit, error) {
 func (r *command) watch(ctx context.Context) ([]byte, error) {
 	var last []byte
 	for pause := pollMin; ; {
-		printed, _, _, err := guest.Repeat(ctx, r.look, guest.ReadOutput(r.tag, r.at))
+		printed, _, err := guest.Repeat(ctx, r.look, guest.ReadOutput(r.tag, r.at))
 		if err != nil {
 			return last, err
 		}

@@ -30,3 +30,11 @@ func TestLosses(t *testing.T) {
 		return wiretest.Lossy{Server: f.Server, P: open(t, f, e2b.Type()), Inside: []string{"POST /process.Process/Start", "GET /metrics"}}
 	})
 }
+
+func TestRefusedCreates(t *testing.T) {
+	t.Parallel()
+	wiretest.RunRefusals(t, func(wt wiretest.T) wiretest.Refusing {
+		f := e2btest.New(wt, e2btest.Options{})
+		return wiretest.Refusing{Server: f.Server, P: dialled(wt, f), Create: "POST /sandboxes"}
+	})
+}

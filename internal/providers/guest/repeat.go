@@ -18,22 +18,20 @@ const (
 )
 
 // Repeat runs a text whose effect is the same when it is run twice, again where its
-// answer was lost. lost says that there was such an attempt: the text may have been
-// run by it.
-func Repeat(ctx context.Context, sh Shell, text string) (printed []byte, code int, lost bool, err error) {
+// answer was lost.
+func Repeat(ctx context.Context, sh Shell, text string) (printed []byte, code int, err error) {
 	began := time.Now()
 	for try, pause := 1, firstPause; ; try, pause = try+1, 2*pause {
 		printed, code, err = sh(ctx, text)
 		if err == nil || fault.KindOf(err) != fault.KindUnavailable {
-			return printed, code, lost, err
+			return printed, code, err
 		}
-		lost = true
 		wait := pause
 		if told, ok := errors.AsType[*fault.Error](err); ok {
 			wait = max(wait, told.RetryAfter)
 		}
 		if try == tries || time.Since(began)+wait > repeatWithin || Wait(ctx, wait) != nil {
-			return printed, code, lost, err
+			return printed, code, err
 		}
 	}
 }

@@ -86,8 +86,8 @@ func SignLock(lock *os.File, holder identity.Process) error {
 // Holder reads who signed the lock; false when nobody did.
 func (s Store) Holder(id string) (identity.Process, bool) {
 	var p identity.Process
-	raw, err := plain.Read(filepath.Join(s.Dir(id), lockFile), maxRecordBytes)
-	if err != nil || json.Unmarshal(raw, &p) != nil || p.PID <= 0 {
+	raw, err := plain.Read(filepath.Join(s.Dir(id), lockFile), MaxBytes)
+	if err != nil || json.Unmarshal(signature(raw), &p) != nil || p.PID <= 0 {
 		return identity.Process{}, false
 	}
 	return p, true
