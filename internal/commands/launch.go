@@ -164,9 +164,13 @@ func (d *Deps) withTasks(ctx context.Context, parts TaskParts, do func(store.Sto
 // sweepTasks settles what dead processes left and ends what was kept for long enough,
 // for a moment at most.
 func (d *Deps) sweepTasks(ctx context.Context, p *output.Printer, options task.Options) {
+	options.Continue = d.continues
 	adopted, err := task.Sweep(ctx, options)
 	for _, a := range adopted {
 		p.Note(fmt.Sprintf("task %s was left by a dead process: it is %s now", a.Task.ID, told(string(a.Task.State), string(a.Task.Phase))))
+		if fault.KindOf(a.Err) == fault.KindLauncher {
+			p.Warn(a.Err.Error())
+		}
 	}
 	if err != nil && ctx.Err() == nil {
 		p.Warn("tasks that dead processes left could not be looked at: " + err.Error())

@@ -23,6 +23,9 @@ type Error struct {
 	Hint       string        // the next thing to try
 	RetryAfter time.Duration // 0 = the source does not say
 	Err        error         // what happened
+	// OneSandbox says that it speaks of one sandbox alone, as an answer of something
+	// inside it: it says nothing about how its provider is.
+	OneSandbox bool
 }
 
 // New makes an Error of a kind from a message.
@@ -174,6 +177,21 @@ func Retryable(err error) bool { return KindOf(err).Row().Retryable }
 func Interrupted(err error) bool {
 	kind := KindOf(err)
 	return kind == KindCanceled || kind == KindTerminated || kind == KindTimeout
+}
+
+// AboutOneSandbox says that an error, or what it wraps, speaks of one sandbox alone.
+func AboutOneSandbox(err error) bool {
+	for err != nil {
+		var f *Error
+		if !errors.As(err, &f) {
+			return false
+		}
+		if f.OneSandbox {
+			return true
+		}
+		err = f.Err
+	}
+	return false
 }
 
 // HintOf gives the first hint in the chain, or "".

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"sbx/internal/fault"
 )
 
 // Timers and caps (DESIGN section 3, Timers; ACCEPTANCE names the accidents).
@@ -68,6 +70,20 @@ type Request struct {
 	Once    bool
 	Timeout time.Duration // 0 = that of the client
 	MaxBody int64         // 0 = that of the client
+	// OneSandbox says that something inside one sandbox answers, or a proxy in front of
+	// it: what goes wrong is fault.Error.OneSandbox.
+	OneSandbox bool
+}
+
+// scoped marks the fault of a request that one sandbox answers.
+func (r Request) scoped(err error) error {
+	f, ok := err.(*fault.Error) //nolint:errorlint // the outermost one is shown
+	if !ok || !r.OneSandbox {
+		return err
+	}
+	own := *f // several requests may share it
+	own.OneSandbox = true
+	return &own
 }
 
 // Response is an answer with a status of 2xx and its whole body.

@@ -40,14 +40,14 @@ func (r *Runner) follow(ctx context.Context, t Task) (Task, error) {
 		return err
 	})
 	r.at("output")
-	return r.followed(ctx, t, a, p, exit, err)
+	return r.afterFollowing(ctx, t, a, p, exit, err)
 }
 
 // drainFor is how long the rest of the output may take after the program's end.
 const drainFor = 5 * time.Second
 
-// followed judges how following ended.
-func (r *Runner) followed(ctx context.Context, t Task, a Attempt, p *pulse, exit sandbox.Exit, err error) (Task, error) {
+// afterFollowing judges how following ended.
+func (r *Runner) afterFollowing(ctx context.Context, t Task, a Attempt, p *pulse, exit sandbox.Exit, err error) (Task, error) {
 	var expired expiredError
 	switch {
 	case errors.As(err, &expired):
@@ -60,6 +60,7 @@ func (r *Runner) followed(ctx context.Context, t Task, a Attempt, p *pulse, exit
 		exit = notRun(err)
 		exit.Class = sandbox.ClassTransport
 	}
+	r.followed = a.N
 	e := p.ended(exit, r.usage(ctx, a.Ref()))
 	if n := r.session(ctx, t, a); n != nil {
 		e.Messages = n

@@ -601,9 +601,55 @@ func TestSweeps(t *testing.T) {
 				published := s.tasks["t-1"].published == 1
 				assert.Equal(t, published, now.Publish.State == task.PublishDone)
 				assert.Equal(t, published, now.State == task.Completed)
-				if point == "saved" || point == "output" || point == "collected" || point == "pushed" {
+				if point != "intent" && point != "created" {
 					assert.True(t, published, "what its owner did is not lost")
 				}
+			})
+		})
+	}
+}
+
+// TestASweepWaitsForNoPublication hands what is to be published to a process that stays,
+// and that publishes what was saved, whether or not the sandbox is still there.
+func TestASweepWaitsForNoPublication(t *testing.T) {
+	t.Parallel()
+	for _, point := range []string{"collected", "before the gate", "gate"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(t *testing.T, s *sim) {
+				t.Helper()
+				s.tune = func(p *proc, _ *task.Options) {
+					if p.verb == "run" {
+						p.doom, p.deadly = point, true
+					}
+				}
+				push := plain()
+				push.Push = "origin=work"
+				_, over := s.begin("t-1", push, works(5*time.Second, sandbox.ClassOK))
+				require.Error(t, <-over)
+				s.mu.Lock()
+				for _, b := range s.boxes {
+					b.ended = time.Now()
+				}
+				s.hurt("remote", "", "crawls", time.Since(s.began), time.Hour)
+				s.mu.Unlock()
+				for range 20 {
+					began := time.Now()
+					s.sweep(t, "h1")
+					require.Less(t, time.Since(began), time.Second, "whoever starts sbx does not wait for a remote")
+					s.rest(10 * time.Second)
+				}
+				s.rest(5 * time.Minute)
+				now := s.now(t, "t-1")
+				assert.Equal(t, task.Completed, now.State)
+				assert.Equal(t, 1, s.tasks["t-1"].published)
+				handed := 0
+				for _, p := range s.procs {
+					if p.verb == "continue" {
+						handed++
+					}
+				}
+				assert.Equal(t, 1, handed, "one process goes on with it")
 			})
 		})
 	}

@@ -62,7 +62,8 @@ func (s *sim) onCommit(p *proc, was, is store.Task) {
 	case is.Fence == was.Fence && before.Phase != task.Stopping && before.Owner.PID != 0 && !p.is(before.Owner):
 		s.onForeign(p, before, after)
 	}
-	if before.Owner != after.Owner && before.Held() {
+	handed := p.is(before.Owner) || p.from == before.Owner && after.Owner == p.owner()
+	if before.Owner != after.Owner && before.Held() && !handed {
 		s.onTaken(p, before, after)
 	}
 	for i, a := range before.Attempts {

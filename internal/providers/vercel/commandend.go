@@ -83,7 +83,7 @@ func (r *command) kill(ctx context.Context) {
 	}
 	var both sync.WaitGroup
 	both.Go(func() {
-		s, err := r.c.stream(ctx, httpx.Request{Op: r.op(), Method: http.MethodPost, Path: session(r.id, "cmd"), JSON: body})
+		s, err := r.c.stream(ctx, httpx.Request{Op: r.op(), Method: http.MethodPost, Path: session(r.id, "cmd"), JSON: body, OneSandbox: true})
 		if err == nil {
 			_ = lines(s, func(wireLine) error { return nil })
 			_ = s.Close()
