@@ -1,7 +1,6 @@
 package e2b_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -51,7 +50,7 @@ func TestNovitaSilence(t *testing.T) {
 	wiretest.RunSilence(t, func(wt wiretest.T) wiretest.Silent {
 		f := e2btest.New(wt, e2btest.Options{Novita: true})
 		id := f.Add(e2btest.Seed{Metadata: map[string]string{sandbox.LabelRun: "main"}})
-		p, err := e2b.NovitaType().Open(context.Background(), providers.Profile{Name: "prod", Settings: e2btest.Settings("http://e2b")},
+		p, err := e2b.NovitaType().Open(t.Context(), providers.Profile{Name: "prod", Settings: e2btest.Settings("http://e2b")},
 			providers.Deps{Now: time.Now, Net: httpx.Net{Dial: f.Dial}})
 		require.NoError(wt, err)
 		return wiretest.Silent{Server: f.Server, P: p, ID: id, Inside: []string{
