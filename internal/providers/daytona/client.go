@@ -53,7 +53,7 @@ var (
 // Type describes Daytona.
 func Type() providers.Type {
 	return providers.Type{
-		Name: TypeName, Help: "Daytona: sandboxes with a disk that outlives a stop", SwitchedOn: []string{"DAYTONA_API_KEY"},
+		Name: TypeName, Help: "Daytona: sandboxes with a disk that outlives a stop", SwitchedOn: []string{"DAYTONA_API_KEY"}, NoGone: true,
 		Options: []providers.Option{
 			{Name: "token", Env: "DAYTONA_API_KEY", Kind: providers.OptionText, Secret: true, Help: "API key; it belongs to one organization"},
 			{Name: "url", Env: "DAYTONA_API_URL", Default: defaultURL, Kind: providers.OptionText, Help: "address of the API, with its /api"},

@@ -50,7 +50,7 @@ func NovitaType() providers.Type {
 
 func (d dialect) typed(as func(*Client) providers.Provider) providers.Type {
 	return providers.Type{
-		Name: d.name, Help: d.help, SwitchedOn: []string{d.prefix + "_API_KEY"},
+		Name: d.name, Help: d.help, SwitchedOn: []string{d.prefix + "_API_KEY"}, NoGone: true,
 		Options: []providers.Option{
 			{Name: "token", Env: d.prefix + "_API_KEY", Kind: providers.OptionText, Secret: true, Help: "API key of a project; it picks the team"},
 			{Name: "domain", Env: d.prefix + "_DOMAIN", Default: d.domain, Kind: providers.OptionText, Account: true, Help: "domain of the API and of the sandboxes' hosts"},

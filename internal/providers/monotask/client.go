@@ -40,7 +40,7 @@ var (
 // Type describes MonoTask.
 func Type() providers.Type {
 	return providers.Type{
-		Name: TypeName, Help: "MonoTask's agent worker on Cloudflare", SwitchedOn: []string{"MONOTASK_URL"},
+		Name: TypeName, Help: "MonoTask's agent worker on Cloudflare", SwitchedOn: []string{"MONOTASK_URL"}, NoGone: true,
 		Options: []providers.Option{
 			{Name: "url", Env: "MONOTASK_URL", Kind: providers.OptionText, Help: "address of the agent worker"},
 			{Name: "token", Env: "MONOTASK_TOKEN", Kind: providers.OptionText, Secret: true, Help: "admin token; cleanups need it"},
