@@ -465,7 +465,41 @@ func TestAnEndThatIsNotSeen(t *testing.T) {
 		s.rest(3 * time.Minute)
 		require.Len(t, s.sweep(t, "h2"), 1)
 		assert.Equal(t, task.Completed, s.now(t, "t-2").State)
+		assert.True(t, s.now(t, "t-2").Attempts[0].EndRequest.Acknowledged)
 	})
+}
+
+// TestWhatWasAskedBeforeIsKnown to whoever takes the task over: a request to end that was
+// not answered, or whose sender died before the answer came.
+func TestWhatWasAskedBeforeIsKnown(t *testing.T) {
+	t.Parallel()
+	for name, dies := range map[string]bool{"it was not answered": false, "who asked has died": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(t *testing.T, s *sim) {
+				t.Helper()
+				spec := plain()
+				spec.Session = "x" // its sandbox lingers
+				s.hurt("cloud", "terminate", "hangs", 0, time.Minute)
+				p, over := s.begin("t-1", spec, works(5*time.Second, sandbox.ClassOK))
+				if dies {
+					s.rest(10 * time.Second)
+					s.mu.Lock()
+					p.die("an ending")
+					s.mu.Unlock()
+				}
+				require.Error(t, <-over)
+				asked := s.now(t, "t-1").Attempts[0].EndRequest
+				require.NotNil(t, asked)
+				assert.False(t, asked.Acknowledged)
+				s.rest(2 * time.Minute)
+				s.sweep(t, "h1")
+				require.NotEmpty(t, s.requested)
+				assert.True(t, s.requested[len(s.requested)-1].Unconfirmed(), "the next one is told of it")
+				assert.Equal(t, task.Completed, s.now(t, "t-1").State)
+			})
+		})
+	}
 }
 
 // TestAStoreThatIsAway is waited for.

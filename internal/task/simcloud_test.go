@@ -288,6 +288,15 @@ func (c cloud) Terminate(ctx context.Context, targets []sandbox.Sandbox, o fleet
 
 func (c cloud) end(ctx context.Context, t sandbox.Sandbox, o fleet.EndOptions) sandbox.Ending {
 	gone := false
+	s := c.p.s
+	if o.Requested != nil {
+		s.mu.Lock()
+		s.requested = append(s.requested, o.Requested(t.Ref()))
+		s.mu.Unlock()
+	}
+	if o.Before != nil {
+		_ = o.Before(ctx, t)
+	}
 	err := c.p.call(ctx, "cloud", "terminate", func() {
 		s, now := c.p.s, time.Now()
 		b := s.find(t.ID)
@@ -305,6 +314,13 @@ func (c cloud) end(ctx context.Context, t sandbox.Sandbox, o fleet.EndOptions) s
 			b.ended, b.how = at, "terminated for "+c.p.String()
 		}
 	})
+	if o.After != nil {
+		answer := sandbox.EndRequest{At: time.Now(), Acknowledged: err == nil}
+		if err != nil {
+			answer.Detail = err.Error()
+		}
+		o.After(t.Ref(), answer)
+	}
 	switch {
 	case err != nil:
 		return sandbox.Ending{Outcome: sandbox.OutcomeFailed, Reason: err.Error(), Err: err}
