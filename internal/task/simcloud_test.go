@@ -210,6 +210,14 @@ func (c cloud) Logs(ctx context.Context, ref sandbox.Ref, q providers.LogQuery) 
 		b := s.find(ref.ID)
 		s.mu.Unlock()
 		end := b.made.Add(b.prog.length)
+		if !q.Follow {
+			for n, at := 1, b.made.Add(b.prog.talks); b.prog.talks > 0 && !at.After(end) && at.Before(time.Now()); n, at = n+1, at.Add(b.prog.talks) {
+				if !yield(sandbox.LogLine{At: at, Text: b.prog.line(n)}, nil) {
+					return
+				}
+			}
+			return
+		}
 		if b.prog.talks == 0 {
 			sleep(ctx, time.Until(end))
 			return
@@ -224,6 +232,12 @@ func (c cloud) Logs(ctx context.Context, ref sandbox.Ref, q providers.LogQuery) 
 			}
 			s.mu.Lock()
 			silent := !b.alive(time.Now()) || b.over(time.Now())
+			if last := end; silent { // what was written before is there to be read
+				if !b.ended.IsZero() && b.ended.Before(end) {
+					last = b.ended
+				}
+				silent = at.After(last)
+			}
 			s.mu.Unlock()
 			if silent || !yield(sandbox.LogLine{At: at, Text: b.prog.line(n)}, nil) {
 				return
