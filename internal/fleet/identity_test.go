@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -116,4 +117,41 @@ func TestSpellingsOfAnIDAndNames(t *testing.T) {
 			assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "what was selected is an id, never a name")
 		}
 	})
+}
+
+// TestDeadSandboxesDoNotStopTheirEnd: looks into sandboxes that answer nothing, or hang,
+// say nothing about the provider, which would end them.
+func TestDeadSandboxesDoNotStopTheirEnd(t *testing.T) {
+	t.Parallel()
+	dead := &fault.Error{Kind: fault.KindUnavailable, OneSandbox: true, Err: errors.New("port is not open")}
+	for name, harm := range map[string]fake.Fault{
+		"they answer that they are dead": {Op: fake.OpUsage, Err: dead},
+		"they answer nothing":            {Op: fake.OpUsage, Hang: true, Err: dead},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p, targets := herd(fake.Options{Name: "prod"}, 30)
+				p.Break(harm)
+				f := of(scoped{p})
+				for _, s := range targets {
+					_, err := f.Usage(t.Context(), s.Ref())
+					require.Error(t, err)
+				}
+				got := endThese(t.Context(), f, fleet.EndOptions{Precheck: true}, targets...)
+				assert.Equal(t, 30, fleet.Count(got).Verified, "%s", got[0].Reason)
+			})
+		})
+	}
+}
+
+// scoped marks every failure of a look inside, as a room does that knows where it asked.
+type scoped struct{ *fake.Provider }
+
+func (s scoped) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
+	u, err := s.Provider.Usage(ctx, id)
+	if err != nil {
+		err = &fault.Error{Kind: fault.KindOf(err), Provider: "prod", OneSandbox: true, Err: err}
+	}
+	return u, err
 }

@@ -134,7 +134,7 @@ func (c *Client) learn(w wireSandbox) {
 func (c *Client) toolbox(r httpx.Request, id string, look bool) httpx.Request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r.URL = c.boxes[id] + r.Path
+	r.URL, r.OneSandbox = c.boxes[id]+r.Path, true
 	if look {
 		r.Header = http.Header{skipActivity: {"true"}}
 	}

@@ -114,5 +114,5 @@ func (c *Client) below(op, id string, more ...string) (httpx.Request, error) {
 	case "list", "stats", "cleanup":
 		return httpx.Request{}, fault.Usage("%q is a word of the API, not a sandbox", id).At(c.name, op+" "+id)
 	}
-	return httpx.Request{Op: op + " " + id, Path: httpx.Path(append([]string{"api", "sandbox", id}, more...)...)}, nil
+	return httpx.Request{Op: op + " " + id, Path: httpx.Path(append([]string{"api", "sandbox", id}, more...)...), OneSandbox: len(more) > 0}, nil
 }

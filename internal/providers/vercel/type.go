@@ -63,7 +63,7 @@ func open(_ context.Context, p providers.Profile, d providers.Deps) (providers.P
 	var err error
 	c.http, err = httpx.New(d.Net, httpx.Options{
 		Profile: p.Name, Base: cmp.Or(s["url"], defaultURL), Secrets: []string{s["token"]},
-		Header: http.Header{"Authorization": {"Bearer " + s["token"]}}, Stall: stall,
+		Header: http.Header{"Authorization": {"Bearer " + s["token"]}}, Stall: stall, Gone: true,
 	})
 	if err != nil {
 		return nil, err
