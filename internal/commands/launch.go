@@ -224,6 +224,7 @@ func ranOut(ctx context.Context, t task.Task) error {
 // from a dead process: then it is mine to go on with. With leave it is not waited for.
 func (l *launching) join(ctx context.Context, options task.Options, t task.Task, leave bool) (now task.Task, mine bool, err error) {
 	l.p.Note("the key " + t.Key + " belongs to task " + t.ID + ": no new one is launched")
+	told := task.Owner{}
 	for !t.State.Over() {
 		now, err := options.Ledger.Change(ctx, t.ID, func(n *task.Task) error {
 			dead := options.Alive != nil && options.Alive(n.Owner) == sandbox.False
@@ -237,6 +238,11 @@ func (l *launching) join(ctx context.Context, options task.Options, t task.Task,
 			return t, false, err
 		case leave, errors.Is(err, task.ErrOver):
 			return now, false, nil
+		}
+		if told != now.Owner {
+			told = now.Owner
+			l.p.Note(fmt.Sprintf("task %s is held by %s (pid %d on %s) until %s, and by its renewals: this one waits for its end, and takes over when they stay away",
+				now.ID, now.Owner.Who, now.Owner.PID, now.Owner.Host, now.LeaseUntil.UTC().Format(time.RFC3339)))
 		}
 		wait, stop := context.WithTimeout(ctx, task.LeaseFor)
 		t, err = options.Ledger.Await(wait, now)

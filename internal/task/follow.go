@@ -138,6 +138,27 @@ func (r *Runner) listen(ctx context.Context, ref sandbox.Ref, p *pulse) {
 	}
 }
 
+// showAgain passes on the output of a program that has ended under another process: whoever
+// reads this one's has not seen that. What still runs is followed from its beginning.
+func (r *Runner) showAgain(ctx context.Context, t Task) {
+	a := t.Last()
+	if r.o.Ear == nil || a == nil || a.Exit == nil || a.Retry != nil && a.Retry.Again || a.Sandbox == "" || a.Reused || a.StartedAt.IsZero() {
+		return
+	}
+	ctx, stop := context.WithTimeout(ctx, showFor)
+	defer stop()
+	for line, err := range r.o.Sandboxes.Logs(ctx, a.Ref(), providers.LogQuery{}) {
+		if err != nil {
+			r.say("the output of its program cannot be shown again: " + err.Error())
+			return
+		}
+		r.o.Ear.Output(line)
+	}
+}
+
+// showFor bounds how long showing output again may keep a task from its end.
+const showFor = 30 * time.Second
+
 // usage is the last sample of an attempt's resources; nothing where it cannot be
 // told within a moment.
 func (r *Runner) usage(ctx context.Context, ref sandbox.Ref) sandbox.Usage {

@@ -78,7 +78,7 @@ func mutations() map[string]planted {
 		"who has lost a task goes on":         {"runner.go", "return !t.State.Over() && t.Phase != Stopping && t.Owner != r.o.Owner && t.Owner.PID != 0", "return false", "", nil, ""},
 		"memory is given back early":          {"ledger.go", "if len(t.Attempts) == 0 || t.State.Over() || t.Yielded", "if len(t.Attempts) == 0 || t.State.Over() || t.Phase == Stopping || t.Yielded", "10:", nil, ""},
 		"the budget has no limit":             {"ledger.go", "	limit := l.LimitMB\n", "	limit := int64(0)\n", "10:", nil, ""},
-		"nobody ends what comes after all":    {"create.go", "switch r.endOne(ctx, a).Outcome {", "switch sandbox.OutcomeVerified {", "5:", nil, ""},
+		"nobody ends what comes after all":    {"create.go", "switch r.endOne(ctx, t.ID, a).Outcome {", "switch sandbox.OutcomeVerified {", "5:", nil, ""},
 		"an error means that nothing is made": {"create.go", "Nothing: made.ID == \"\" && definite(err)", "Nothing: made.ID == \"\"", "", nil, ""},
 		"an own create settles at once":       {"finish.go", "return time.Since(at) >= window", "return !at.IsZero()", "", nil, ""},
 		"another's create settles at once":    {"finish.go", "return !a.CutAt.IsZero() && t.ReadAt.Sub(a.CutAt) >= window", "return true", "", nil, ""},

@@ -60,6 +60,7 @@ func (r *Runner) run(ctx context.Context, t Task) (Task, error) {
 	if err != nil && !errors.Is(err, ErrOver) {
 		return t, err
 	}
+	r.showAgain(ctx, t)
 	for !t.State.Over() {
 		if ctx.Err() != nil {
 			return r.leave(ctx, t)

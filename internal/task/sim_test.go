@@ -50,6 +50,8 @@ type sim struct {
 	execs   func(providers.Command) (sandbox.Exit, error)
 	probes  func() (providers.Health, error)
 
+	requested []*sandbox.EndRequest // what each ending was told of requests before it
+
 	steps []string
 	wrong []string
 }

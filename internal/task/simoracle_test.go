@@ -107,7 +107,7 @@ func (s *sim) onForeign(p *proc, before, after task.Task) {
 		t.Attempts = slices.Clone(t.Attempts)
 		for i := range t.Attempts {
 			a := &t.Attempts[i]
-			a.Sandbox, a.Settled, a.GoneAt, a.Gone, a.EndedAt = "", false, time.Time{}, "", time.Time{}
+			a.Sandbox, a.Settled, a.GoneAt, a.Gone, a.EndedAt, a.EndRequest = "", false, time.Time{}, "", time.Time{}, nil
 		}
 		return t
 	}
