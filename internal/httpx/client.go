@@ -41,6 +41,9 @@ type Options struct {
 	// word for it (its code), both "" when the body is not one. Nil = the
 	// common spellings {"message"}, {"error":{"code","message"}}, {"detail"}.
 	Explain func(status int, body []byte) (code, message string)
+	// Gone says that the API documents 410 for what existed. Elsewhere nobody but
+	// something on the way answers it, and it proves nothing: fault.KindUnavailable.
+	Gone    bool
 	Stall   time.Duration // 0 = DefaultStall
 	MaxBody int64         // bytes; 0 = DefaultMaxBody
 	Tries   int           // 0 = DefaultTries

@@ -79,7 +79,7 @@ func after(ctx context.Context, err error) error {
 // mayRepeat says that sending a request again can neither do anything twice nor
 // is in vain.
 func mayRepeat(r Request, err error) bool {
-	if r.Once || fault.KindOf(err) != fault.KindUnavailable || lasting(err) {
+	if r.Once || fault.KindOf(err) != fault.KindUnavailable || lasting(err) || Status(err) == http.StatusGone {
 		return false
 	}
 	switch r.method() {

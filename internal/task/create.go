@@ -75,7 +75,7 @@ func (r *Runner) found(ctx context.Context, t Task, a Attempt, id string) (Task,
 	}
 	a.Sandbox = id
 	for began := time.Now(); time.Since(began) < EndPatience; {
-		switch r.endOne(ctx, a).Outcome {
+		switch r.endOne(ctx, t.ID, a).Outcome {
 		case sandbox.OutcomeVerified, sandbox.OutcomeAlreadyGone:
 			return now, err
 		case sandbox.OutcomeAccepted, sandbox.OutcomeStuck, sandbox.OutcomeFailed, sandbox.OutcomeChanged,

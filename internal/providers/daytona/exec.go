@@ -114,7 +114,7 @@ func (r *command) do(ctx context.Context) (sandbox.Exit, error) {
 		switch {
 		case ctx.Err() != nil:
 			r.kill(ctx)
-		case fault.KindOf(err) == fault.KindUnavailable:
+		case fault.KindOf(err) == fault.KindUnavailable && !httpx.Refused(httpx.Status(err)):
 			return r.lost(err) // it may have been started
 		}
 		return sandbox.Exit{}, err

@@ -114,3 +114,26 @@ func TestAnEndThatOnlyMarksProveIsUnknown(t *testing.T) {
 		})
 	}
 }
+
+// TestACommandLineThatNoRecordHoldsIsRefused: its program would run, and nobody could
+// read what it is.
+func TestACommandLineThatNoRecordHoldsIsRefused(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	long := []string{"true"}
+	for range 30 {
+		long = append(long, strings.Repeat("\x01", 100<<10))
+	}
+	_, err := b.Create(t.Context(), sandbox.Spec{Command: long})
+	assert.Equal(t, fault.KindUsage, fault.KindOf(err), "%v", err)
+	assert.Contains(t, fault.HintOf(err), "into a file")
+	ids, err := b.store().IDs()
+	require.NoError(t, err)
+	assert.Empty(t, ids, "nothing was made")
+
+	longest := []string{"true", strings.Repeat("\x01", 100<<10)} // one argument may have 128 KiB
+	made, err := b.Create(t.Context(), sandbox.Spec{Command: longest})
+	require.NoError(t, err)
+	_, err = b.Get(t.Context(), made.ID)
+	require.NoError(t, err, "what fits can be read")
+}

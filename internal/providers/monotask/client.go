@@ -41,6 +41,10 @@ var (
 func Type() providers.Type {
 	return providers.Type{
 		Name: TypeName, Help: "MonoTask's agent worker on Cloudflare", SwitchedOn: []string{"MONOTASK_URL"}, NoGone: true,
+		LifeSigns: []providers.LifeSign{
+			{Ability: "logs", Shows: "what the worker keeps; its form is not published", Misses: "whatever the worker does not keep"},
+			{Ability: "usage", Shows: "what the worker reports of itself", Misses: "what waits"},
+		},
 		Options: []providers.Option{
 			{Name: "url", Env: "MONOTASK_URL", Kind: providers.OptionText, Help: "address of the agent worker"},
 			{Name: "token", Env: "MONOTASK_TOKEN", Kind: providers.OptionText, Secret: true, Help: "admin token; cleanups need it"},

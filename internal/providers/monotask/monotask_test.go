@@ -215,7 +215,9 @@ func TestLogsInAnyShape(t *testing.T) {
 		"held":    {`{"logs":["a"]}`, []string{"log a"}},
 		"ndjson":  {"{\"message\":\"a\"}\n{\"message\":\"b\"}\n", []string{"log a", "log b"}},
 		"plain":   {"a\r\n\nb", []string{"log a", "log b"}},
-		"empty":   {``, nil},
+		"empty":   {`[]`, nil},
+		"none":    {`{"entries":[]}`, nil},
+		"a line":  {`{"message":"a"}`, []string{"log a"}},
 		"strange": {`[1,{"x":1},null]`, []string{"log 1", `log {"x":1}`, "log "}},
 	} {
 		t.Run(name, func(t *testing.T) {

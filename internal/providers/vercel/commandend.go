@@ -21,6 +21,8 @@ func (r *command) refused(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		r.kill(ctx)
 		return r.c.over(ctx, r.op())
+	case httpx.Status(err) == http.StatusPaymentRequired:
+		return fault.New(fault.KindRefused, "%w", err).At(r.c.name, r.op()).WithHint("the plan allows no more")
 	case moving(err):
 		return fault.New(fault.KindUnavailable, "%w", err).At(r.c.name, r.op()).WithHint("it is between two states: look again in a moment")
 	case httpx.Status(err) == 0 && !httpx.NotSent(err):
