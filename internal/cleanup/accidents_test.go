@@ -259,3 +259,23 @@ func TestWhatCannotBeReadIsNotDeleted(t *testing.T) {
 func unreadable() error { return fault.New(fault.KindUnavailable, "%w", providers.ErrUnreadable) }
 
 func terminate() providers.TerminateOptions { return providers.TerminateOptions{} }
+
+// TestAResumeEndsNothingThatNoGuardHasCounted: a plan was applied while the list was
+// empty, and the run was cut off before it wrote down that it leaves everything.
+func TestAResumeEndsNothingThatNoGuardHasCounted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := oneOld(fake.Options{})
+		plan := s.look(t).Plan("r-1")
+		s.p.Break(fake.Fault{Op: fake.OpList, Skip: true})
+		survey := s.look(t)
+		targets := survey.Within(plan)
+		survey.Narrow(targets)
+		plan.Items = []cleanup.Item{targets[0].Item}
+		h, err := cleanup.HistoryOf(written(t, cleanup.Begin{Plan: plan, Guards: survey.Guards(s.world), Profiles: survey.Records(hideNothing)}))
+		require.NoError(t, err)
+		s.p.Mend()
+		assert.Empty(t, h.Open())
+		s.kept(t, h, sandbox.OutcomeChanged, "no guard has counted it")
+	})
+}

@@ -136,6 +136,7 @@ func settled(ref sandbox.Ref, outcome sandbox.Outcome, reason string) *sandbox.E
 // looked at until its end is seen. Each comes out exactly once.
 func (r *Run) Do(ctx context.Context) iter.Seq[sandbox.Ending] {
 	return func(yield func(sandbox.Ending) bool) {
+		r.World.endsFailed = r.Fleet.EndsFailed
 		r.lookAgain(ctx)
 		r.index = make(map[sandbox.Ref]Target, len(r.Targets))
 		var asked []sandbox.Sandbox

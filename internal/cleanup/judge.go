@@ -134,6 +134,9 @@ func (c *judging) state() bool {
 	s := c.j.Sandbox.State
 	ground, reason := GroundNone, ""
 	switch {
+	case s == sandbox.StateFailed && c.rule.IncludeFailed && c.world.ends(c.j.Sandbox.Provider):
+	case s == sandbox.StateFailed && c.rule.IncludeFailed && !c.rule.Delete:
+		ground, reason = GroundNeedsDelete, "failed: only --delete goes further, and what is left of it dies with it"
 	case s.Ended() && !c.rule.Delete:
 		ground, reason = GroundEnded, "it has ended: "+string(s)
 	case s == sandbox.StateTerminating:

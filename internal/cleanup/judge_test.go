@@ -14,6 +14,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
+	"sbx/internal/selector"
 )
 
 // ground is on what ground box1 stays; GroundNone = it goes.
@@ -137,10 +138,36 @@ func TestATargetKeepsWhatWasSeenOfItself(t *testing.T) {
 func TestAPlanThatNamesNoProfile(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	plan := cleanup.Plan{Schema: cleanup.PlanSchema, MadeAt: now, Items: []cleanup.Item{{Ref: sandbox.Ref{ID: "box1"}}}}
+	plan := cleanup.Plan{Schema: cleanup.PlanSchema, MadeAt: now, Items: []cleanup.Item{{Ref: sandbox.Ref{ID: "box1"}}}, Rule: cleanup.Rule{Selector: selector.Selector{Stuck: true}}}
 	assert.Equal(t, fault.KindUsage, fault.KindOf(plan.Check(now, time.Hour)))
 	plan.Items[0].Ref.Provider = "prod"
 	assert.NoError(t, plan.Check(now, time.Hour))
+}
+
+// TestAnEditedPlanKeepsToTheFlags: a rule in a file is held against what a command line
+// may say.
+func TestAnEditedPlanKeepsToTheFlags(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for name, edit := range map[string]func(*cleanup.Plan){
+		"a state that is none":     func(p *cleanup.Plan) { p.Rule.Selector.States = []sandbox.State{"everything"} },
+		"a broken pattern":         func(p *cleanup.Plan) { p.Rule.Selector.Name = "[" },
+		"a label without a key":    func(p *cleanup.Plan) { p.Rule.Selector.Labels = []selector.Label{{Values: []string{"x"}}} },
+		"ages with nothing inside": func(p *cleanup.Plan) { p.Rule.Selector.YoungerThan = time.Minute },
+		"a window that is closed":  func(p *cleanup.Plan) { p.Rule.Selector.After, p.Rule.Selector.Before = now, now },
+		"the first N":              func(p *cleanup.Plan) { p.Rule.Selector.Limit = 3 },
+		"no selector":              func(p *cleanup.Plan) { p.Rule.Selector = selector.Selector{} },
+		"a negative notice":        func(p *cleanup.Plan) { p.Rule.NotifyBefore = -time.Hour },
+		"an id that is none":       func(p *cleanup.Plan) { p.Items[0].Ref.ID = ".." },
+	} {
+		plan := cleanup.Plan{
+			Schema: cleanup.PlanSchema, MadeAt: now, Rule: cleanup.Rule{Selector: selector.Selector{OlderThan: 10 * time.Minute}},
+			Items: []cleanup.Item{{Ref: sandbox.Ref{Provider: "prod", ID: "box1"}}},
+		}
+		require.NoError(t, plan.Check(now, time.Hour))
+		edit(&plan)
+		assert.Equal(t, fault.KindUsage, fault.KindOf(plan.Check(now, time.Hour)), name)
+	}
 }
 
 // TestAResumeReopensARun: until it has ended again, it was cut off.

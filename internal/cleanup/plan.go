@@ -5,6 +5,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/sandbox"
+	"sbx/internal/selector"
 )
 
 // PlanSchema marks a plan file.
@@ -62,7 +63,7 @@ func (p Plan) Check(now time.Time, maxAge time.Duration) error {
 	age := now.Sub(p.MadeAt)
 	switch {
 	case p.Schema != PlanSchema:
-		return fault.Usage("this is no plan of sbx cleanup: its schema is %q", p.Schema).WithHint("`sbx cleanup ... --out PLAN` writes one")
+		return fault.Usage("this is no plan of sbx cleanup: its schema is %q", p.Schema).WithHint(hintPlan)
 	case p.MadeAt.IsZero() || age < 0:
 		return fault.New(fault.KindRefused, "the plan says that it was made at %s, which lies in the future", p.MadeAt.Format(time.RFC3339)).
 			WithHint("is the clock of this machine right? if it is, make a new plan")
@@ -72,25 +73,41 @@ func (p Plan) Check(now time.Time, maxAge time.Duration) error {
 	}
 	seen := map[sandbox.Ref]bool{}
 	for _, i := range p.Items {
+		parsed, err := sandbox.ParseRef(i.Ref.String())
 		switch {
 		case i.Ref.Bare():
 			return fault.Usage("the plan names %q without its profile", i.Ref)
+		case err != nil || parsed != i.Ref:
+			return fault.Usage("the plan names %q, which no reference can be", i.Ref.String())
 		case seen[i.Ref]:
 			return fault.Usage("the plan names %s twice", i.Ref).WithHint("each sandbox has one outcome: make a new plan")
 		}
 		seen[i.Ref] = true
 	}
+	if len(p.Items) > 0 && !p.Rule.Chooses() {
+		return fault.Usage("the rule of the plan has no selector").WithHint(hintPlan)
+	}
 	return p.Rule.check()
 }
 
-// check refuses what no command line can say: a negative age would select everything.
+// hintPlan is what to do about a plan that is none.
+const hintPlan = "`sbx cleanup ... --out PLAN` writes a plan"
+
+// check refuses what no command line can say, by the rules of the flags: a negative age
+// would select everything, and so would a rule that chooses nothing.
 func (r Rule) check() error {
 	for name, d := range map[string]time.Duration{
-		"older_than_ns": r.Selector.OlderThan, "younger_than_ns": r.Selector.YoungerThan, "failed_older_than_ns": r.FailedOlderThan, "idle_for_ns": r.IdleFor,
+		"older_than_ns": r.Selector.OlderThan, "younger_than_ns": r.Selector.YoungerThan, "failed_older_than_ns": r.FailedOlderThan, "idle_for_ns": r.IdleFor, "notify_before_ns": r.NotifyBefore,
 	} {
 		if d < 0 {
-			return fault.Usage("the rule of the plan has a negative %s", name).WithHint("`sbx cleanup ... --out PLAN` writes a plan")
+			return fault.Usage("the rule of the plan has a negative %s", name).WithHint(hintPlan)
 		}
+	}
+	if err := r.Selector.Check(); err != nil {
+		return fault.Usage("the rule of the plan: %w", err).WithHint(hintPlan)
+	}
+	if r.Selector.Limit != 0 || r.Selector.Sort != (selector.Order{}) {
+		return fault.Usage("the rule of the plan has a limit or an order, which cleanup does not take: it never ends the first N").WithHint(hintPlan)
 	}
 	return nil
 }

@@ -24,6 +24,7 @@ type Rule struct {
 	IdleFor         time.Duration     `json:"idle_for_ns,omitempty"`          // silence that a running one needs; 0 = DefaultIdleFor
 	IgnoreActivity  bool              `json:"ignore_activity,omitempty"`      // age alone is enough
 	IncludePaused   bool              `json:"include_paused,omitempty"`
+	IncludeFailed   bool              `json:"include_failed,omitempty"`   // also failed ones that stay at their provider, of any age unless FailedOlderThan says one
 	Unowned         bool              `json:"unowned,omitempty"`          // also those that are not ours
 	Unhealthy       bool              `json:"unhealthy,omitempty"`        // only those that do not answer (ACCEPTANCE R138)
 	NotifyBefore    time.Duration     `json:"notify_before_ns,omitempty"` // how long before it goes a sandbox must have been noticed; 0 = not at all
@@ -40,6 +41,10 @@ func (r Rule) Chooses() bool {
 func (r Rule) selector(state sandbox.State) (selector.Selector, bool) {
 	s := r.Selector
 	s.All = true // nothing is hidden from a guard
+	if state == sandbox.StateFailed && r.IncludeFailed {
+		s.Stuck, s.OlderThan = false, max(r.FailedOlderThan, time.Nanosecond) // of any age, but of a known one
+		return s, true
+	}
 	if r.FailedOlderThan == 0 {
 		return s, true
 	}
@@ -80,7 +85,12 @@ type World struct {
 	Noticed    func(sandbox.Sandbox) time.Time
 	Protected  func(sandbox.Sandbox) string            // why it may not be ended by anybody; "" = it may
 	Thresholds func(sandbox.Sandbox) triage.Thresholds // of its profile and agent type
+
+	endsFailed func(profile string) bool // fleet.EndsFailed; nil = no profile does
 }
+
+// ends says that a failed sandbox of a profile can be ended without --delete.
+func (w World) ends(profile string) bool { return w.endsFailed != nil && w.endsFailed(profile) }
 
 func (w World) profile(name string) Profile {
 	i := slices.IndexFunc(w.Profiles, func(p Profile) bool { return p.Name == name })

@@ -66,6 +66,7 @@ func (s Survey) Grounds() map[Ground]int {
 // in part, is left out as a whole: what is missing from it might be what protects
 // the rest. Nothing is changed.
 func Look(ctx context.Context, f *fleet.Fleet, w World, r Rule) (Survey, error) {
+	w.endsFailed = f.EndsFailed
 	listed := f.Collect(ctx, providers.Query{All: true})
 	s := Survey{At: w.Now(), Rule: r}
 	failed := failures(f, listed.Errors)
@@ -86,7 +87,7 @@ func Look(ctx context.Context, f *fleet.Fleet, w World, r Rule) (Survey, error) 
 		judged = append(judged, r.judge(w, sb, younger(f, sb.Provider, s.At), nil))
 	}
 	r.lookCloser(ctx, f, w, judged, s.At)
-	s.sort(judged)
+	s.sort(w, judged)
 	s.Sources = failedSources(s.Kept)
 	if ctx.Err() != nil {
 		return s, context.Cause(ctx)
@@ -166,13 +167,13 @@ func failedSources(kept []Judgement) []error {
 	return errs
 }
 
-func (s *Survey) sort(judged []Judgement) {
+func (s *Survey) sort(w World, judged []Judgement) {
 	for _, j := range judged {
 		i := slices.IndexFunc(s.Shares, func(p Share) bool { return p.Profile == j.Sandbox.Provider })
 		if i < 0 {
 			continue // no member of the fleet listed it
 		}
-		if s.Rule.endable(j) {
+		if s.Rule.endable(w, j) {
 			s.Shares[i].Fleet++
 		}
 		if j.Selected() {
@@ -191,4 +192,7 @@ func (s *Survey) sort(judged []Judgement) {
 
 // endable says that a sandbox counts to the fleet of which a share may end: those
 // that are over count only where what they left may be deleted.
-func (r Rule) endable(j Judgement) bool { return r.Delete || !j.Sandbox.State.Ended() }
+func (r Rule) endable(w World, j Judgement) bool {
+	s := j.Sandbox
+	return r.Delete || !s.State.Ended() || s.State == sandbox.StateFailed && r.IncludeFailed && w.ends(s.Provider)
+}

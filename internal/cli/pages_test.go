@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -69,7 +70,18 @@ func providersPage(t *testing.T) string {
 	}
 	b.WriteString("\nListing, reading one and ending it is what every provider can do; `omoios` is a source\n" +
 		"beside one, can do none of these, and lends its abilities to the profile that it is\nattached to.\n" +
-		"\n## Settings of every provider\n\n")
+		"\n## Signs of life\n\n" +
+		"What tells whether a sandbox works, and what may work on without a sign. Only the\n" +
+		"absence of a sign that misses nothing is silence; with the others alone, activity is\n" +
+		"unknown, and what is unknown stays (`--ignore-activity`, or `activity: age-only` in the\n" +
+		"profile, judges by age alone). A source that is configured and does not answer keeps too.\n\n" +
+		"| type | sign | shows | misses |\n|---|---|---|---|\n")
+	for _, kind := range types {
+		for _, sign := range kind.LifeSigns {
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", kind.Name, cmp.Or(sign.Ability, "the record"), sign.Shows, cmp.Or(sign.Misses, "nothing"))
+		}
+	}
+	b.WriteString("\n## Settings of every provider\n\n")
 	settingsTable(&b, providers.CommonOptions())
 	b.WriteString("\nA secret may stand in the file under its name, be named there as a variable\n" +
 		"(`token_env: NAME`), or be printed by a program (`token_command: [pass, show, prod]`),\n" +

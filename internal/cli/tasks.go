@@ -6,12 +6,15 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"sbx/internal/commands"
 	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/providers"
 	"sbx/internal/providers/local"
 	"sbx/internal/providers/local/plain"
 	"sbx/internal/publish"
@@ -45,7 +48,7 @@ func (a *app) tasks(_ context.Context, parts commands.TaskParts) (task.Options, 
 		Ledger:    task.Ledger{Store: task.Queued(parts.Store), LimitMB: parts.BudgetMB},
 		Sandboxes: parts.Fleet,
 		Publisher: publisher.New(publisher.Options{
-			Git: a.git(), Dir: filepath.Join(dir, "tasks"), Environ: a.process.Environ, Workdir: a.process.Workdir,
+			Git: a.git(), Dir: filepath.Join(dir, "tasks"), Environ: withoutSecrets(a.process.Environ, a.types, c.Secrets()), Workdir: a.process.Workdir,
 			Stdout: a.process.Stderr, Stderr: a.process.Stderr, Now: a.process.Now, Secret: parts.Secret, Notice: parts.Notice,
 		}),
 		Breaker: newBreaker(parts.Store, a.owner().Who, parts.Notice), Keeps: &task.KeepList{Store: parts.Store}, Room: room{parts.Fleet},
@@ -74,6 +77,21 @@ func callbackURL(c *config.Config) string {
 		return ""
 	}
 	return run.CallbackURL
+}
+
+// withoutSecrets is the operator's environment for a publish command of his own, which
+// needs no provider: without the variables of their credentials, and without what a
+// profile has as its secret under another name.
+func withoutSecrets(environ []string, types []providers.Type, secrets []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(word string) bool {
+		name, value, _ := strings.Cut(word, "=")
+		for _, t := range types {
+			if slices.ContainsFunc(t.Options, func(o providers.Option) bool { return o.Secret && o.Env == name }) {
+				return true
+			}
+		}
+		return value != "" && slices.Contains(secrets, value)
+	})
 }
 
 func (a *app) git() *publish.Git {

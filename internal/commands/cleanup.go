@@ -23,8 +23,8 @@ const cleanupSchema = "sbx.cleanup/v1"
 type cleanupOptions struct {
 	selectors selectorFlags
 
-	failedOlderThan, idleFor, notifyBefore            string
-	ignoreActivity, includePaused, unowned, unhealthy bool
+	failedOlderThan, idleFor, notifyBefore                           string
+	ignoreActivity, includePaused, includeFailed, unowned, unhealthy bool
 
 	maxDelete, maxFraction, concurrency string
 	production                          []string
@@ -89,6 +89,7 @@ func (o *cleanupOptions) add(cmd *cobra.Command) {
 	f.BoolVar(&o.ignoreActivity, "ignore-activity", false, "end also what is at work: go by age alone")
 	f.BoolVar(&o.unhealthy, "unhealthy", false, "only those that are listed as running and answer nothing")
 	f.BoolVar(&o.includePaused, "include-paused", false, "also paused ones; with --delete, their snapshots die")
+	f.BoolVar(&o.includeFailed, "include-failed", false, "also failed ones that stay, of any age or of --failed-older-than")
 	f.BoolVar(&o.unowned, "unowned", false, "also those that are not yours")
 	f.StringVar(&o.maxDelete, "max-delete", "20", "refuse to end more than `N`")
 	f.StringVar(&o.maxFraction, "max-fraction", "25%", "refuse to end more than this `SHARE` of a profile's fleet, above 5")
@@ -206,7 +207,7 @@ func optionalDuration(flag, text string) (time.Duration, error) {
 func choosing() []string {
 	return []string{
 		"state", "older-than", "younger-than", "before", "after", "label", "name", "task", "agent-type", "stuck", "failed-older-than",
-		"idle-for", "notify-before", "ignore-activity", "unhealthy", "include-paused", "unowned", "delete",
+		"idle-for", "notify-before", "ignore-activity", "unhealthy", "include-paused", "include-failed", "unowned", "delete",
 	}
 }
 
@@ -253,7 +254,8 @@ func (r *cleanupRun) readRule(cmd *cobra.Command) error {
 		return err
 	}
 	o := r.o
-	r.rule.Selector, r.rule.IgnoreActivity, r.rule.IncludePaused = s, o.ignoreActivity, o.includePaused
+	r.rule.Selector, r.rule.IgnoreActivity = s, o.ignoreActivity
+	r.rule.IncludePaused, r.rule.IncludeFailed = o.includePaused, o.includeFailed
 	r.rule.Unowned, r.rule.Unhealthy, r.rule.Delete = o.unowned, o.unhealthy, o.delete
 	r.named = r.rule.Chooses() || cmd.Flags().Changed("stuck")
 	if !r.named {

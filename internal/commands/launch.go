@@ -164,9 +164,13 @@ func (d *Deps) withTasks(ctx context.Context, parts TaskParts, do func(store.Sto
 // sweepTasks settles what dead processes left and ends what was kept for long enough,
 // for a moment at most.
 func (d *Deps) sweepTasks(ctx context.Context, p *output.Printer, options task.Options) {
+	options.Continue = d.continues
 	adopted, err := task.Sweep(ctx, options)
 	for _, a := range adopted {
 		p.Note(fmt.Sprintf("task %s was left by a dead process: it is %s now", a.Task.ID, told(string(a.Task.State), string(a.Task.Phase))))
+		if fault.KindOf(a.Err) == fault.KindLauncher {
+			p.Warn(a.Err.Error())
+		}
 	}
 	if err != nil && ctx.Err() == nil {
 		p.Warn("tasks that dead processes left could not be looked at: " + err.Error())
@@ -220,6 +224,7 @@ func ranOut(ctx context.Context, t task.Task) error {
 // from a dead process: then it is mine to go on with. With leave it is not waited for.
 func (l *launching) join(ctx context.Context, options task.Options, t task.Task, leave bool) (now task.Task, mine bool, err error) {
 	l.p.Note("the key " + t.Key + " belongs to task " + t.ID + ": no new one is launched")
+	told := task.Owner{}
 	for !t.State.Over() {
 		now, err := options.Ledger.Change(ctx, t.ID, func(n *task.Task) error {
 			dead := options.Alive != nil && options.Alive(n.Owner) == sandbox.False
@@ -233,6 +238,11 @@ func (l *launching) join(ctx context.Context, options task.Options, t task.Task,
 			return t, false, err
 		case leave, errors.Is(err, task.ErrOver):
 			return now, false, nil
+		}
+		if told != now.Owner {
+			told = now.Owner
+			l.p.Note(fmt.Sprintf("task %s is held by %s (pid %d on %s) until %s, and by its renewals: this one waits for its end, and takes over when they stay away",
+				now.ID, now.Owner.Who, now.Owner.PID, now.Owner.Host, now.LeaseUntil.UTC().Format(time.RFC3339)))
 		}
 		wait, stop := context.WithTimeout(ctx, task.LeaseFor)
 		t, err = options.Ledger.Await(wait, now)

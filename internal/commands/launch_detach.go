@@ -29,15 +29,10 @@ const RunnerVerb = "run-task"
 // detached hands a task to a process of its own, and prints its id.
 func (l *launching) detached(ctx context.Context, ledger task.Ledger, t task.Task, mine bool) error {
 	if mine {
-		raw, err := json.Marshal(order{Task: t.ID, From: t.Owner, Env: l.box.Env, Push: l.o.push, BudgetMB: l.o.budgetMB, Joblog: l.o.joblog})
+		from := t.Owner
+		runner, err := l.d.inBackground(ctx, order{Task: t.ID, From: from, Env: l.box.Env, Push: l.o.push, BudgetMB: l.o.budgetMB, Joblog: l.o.joblog})
 		if err != nil {
 			return err
-		}
-		from := t.Owner
-		runner, err := l.d.Background(ctx, t.ID, raw)
-		if err != nil {
-			return fault.New(fault.KindLauncher, "the background runner of task %s could not be started: %w", t.ID, err).
-				WithHint("`sbx stop %s` ends the task; without --detach it runs here", t.ID)
 		}
 		// From here on nobody takes it for one that a dead process has left.
 		if t, err = ledger.Change(ctx, t.ID, func(n *task.Task) error { return n.Hand(from, runner) }); err != nil {
@@ -47,6 +42,25 @@ func (l *launching) detached(ctx context.Context, ledger task.Ledger, t task.Tas
 	return output.ShowItem(l.p, output.ItemSpec[taskRow]{
 		Schema: l.schema, Columns: taskItem(), Line: func(r taskRow) string { return r.ID },
 	}, taskRow{Task: t, now: l.d.now(), alive: l.d.alive(t.Owner)})
+}
+
+// inBackground starts a background runner.
+func (d *Deps) inBackground(ctx context.Context, o order) (task.Owner, error) {
+	raw, err := json.Marshal(o)
+	if err != nil {
+		return task.Owner{}, err
+	}
+	runner, err := d.Background(ctx, o.Task, raw)
+	if err != nil {
+		return runner, fault.New(fault.KindLauncher, "the background runner of task %s could not be started: %w", o.Task, err).
+			WithHint("`sbx stop %s` ends the task", o.Task)
+	}
+	return runner, nil
+}
+
+// continues starts a background runner for a task that a sweep holds.
+func (d *Deps) continues(ctx context.Context, t task.Task) (task.Owner, error) {
+	return d.inBackground(ctx, order{Task: t.ID, From: t.Owner})
 }
 
 // newRunTask is the verb that a background runner is.

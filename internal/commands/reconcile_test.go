@@ -36,11 +36,17 @@ func compared(t *testing.T) (*bench, *fake.Provider) {
 			Provider: "local", ID: id, TaskID: "t-" + id, State: state, CreatedAt: noon.Add(-3 * time.Hour), UpdatedAt: noon.Add(-time.Hour),
 		}))
 	}
-	for kind, key := range map[string]string{"reconcile orphan": "local/orphan", "reconcile leak": "local/leak"} {
+	for kind, key := range map[string]string{"reconcile orphan": seenAs("orphan"), "reconcile leak": seenAs("leak")} {
 		_, err := kept.Sight(t.Context(), kind, key, noon.Add(-earlier), time.Minute)
 		require.NoError(t, err)
 	}
 	return b, p
+}
+
+// seenAs is the key under which a sandbox of the bench is kept among the sightings: its
+// reference, and when it began.
+func seenAs(id string) string {
+	return "local/" + id + " " + noon.Add(-2*time.Hour).Format(time.RFC3339Nano)
 }
 
 const byStore = "reconcile --records store "
@@ -78,7 +84,7 @@ func TestReconcileCheckFindsAndCounts(t *testing.T) {
 	assert.Equal(t, true, r.object(t)["complete"])
 	seen, err := b.store.Sightings(t.Context(), "reconcile orphan")
 	require.NoError(t, err)
-	assert.Equal(t, 2, seen["local/orphan"].Count)
+	assert.Equal(t, 2, seen[seenAs("orphan")].Count)
 	assert.Empty(t, p.Calls(fake.OpTerminate))
 
 	r = b.run(t, byStore+"--check -o nagios")

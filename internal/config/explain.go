@@ -84,22 +84,18 @@ func (l *loader) lists() {
 }
 
 // gathered is a list with the origins of its items.
-type gathered struct{ texts, origins []string }
+type gathered struct{ texts, origins distinct[string] }
 
 func (g *gathered) add(text, origin string) {
-	if !slices.Contains(g.texts, text) {
-		g.texts = append(g.texts, text)
-	}
-	if !slices.Contains(g.origins, origin) {
-		g.origins = append(g.origins, origin)
-	}
+	g.texts.add(text)
+	g.origins.add(origin)
 }
 
 func (g *gathered) entry() entry {
-	if len(g.texts) == 0 {
+	if len(g.texts.list) == 0 {
 		return entry{origin: originDefault}
 	}
-	return entry{text: strings.Join(g.texts, ","), origin: listed(g.origins)}
+	return entry{text: strings.Join(g.texts.list, ","), origin: listed(g.origins.list)}
 }
 
 func (l *loader) explainProfile(p Profile) {

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -48,10 +47,12 @@ func (d *decoder) launch(p pair) {
 // exist is judged when all files are read.
 func (d *decoder) profileNames(p pair) []word {
 	list := d.words(p)
-	for i, w := range list {
-		if slices.ContainsFunc(list[:i], func(o word) bool { return o.text == w.text }) {
+	seen := map[string]bool{}
+	for _, w := range list {
+		if seen[w.text] {
 			d.errs = append(d.errs, mistake(d.doc.path, w.at, "%s names %q twice", p.key.Value, w.text))
 		}
+		seen[w.text] = true
 	}
 	return list
 }

@@ -116,8 +116,8 @@ func TestWhatEachLayerRuns(t *testing.T) {
 	}
 	assert.Equal(t, []string{
 		"/usr/local/bin/sbx cleanup --stuck --yes" + flags("stuck"),
-		"/usr/local/bin/sbx cleanup --older-than 10m --failed-older-than 10m --yes" + flags("age"),
-		"/usr/local/bin/sbx cleanup --if-usage-above 80% --older-than 10m --yes" + flags("usage"),
+		"/usr/local/bin/sbx cleanup --older-than 10m --failed-older-than 10m --include-failed --yes" + flags("age"),
+		"/usr/local/bin/sbx cleanup --if-usage-above 80% --older-than 10m --include-failed --yes" + flags("usage"),
 		"/usr/local/bin/sbx reconcile --fix --yes" + tail + " --lock-timeout 2m --quiet",
 	}, commands)
 	p.CheckOnly, p.Only = true, []cron.Layer{cron.Reconcile}

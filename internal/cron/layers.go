@@ -33,8 +33,8 @@ func jobs() []job {
 	all := []string{flagLock, flagPing, flagTextfile}
 	return []job{
 		{Stuck, 5 * time.Minute, "end what is stuck", []string{"cleanup", "--stuck", "--yes"}, nil, all},
-		{Age, 15 * time.Minute, "end what is older than ten minutes, or failed that long ago", []string{"cleanup", "--older-than", "10m", "--failed-older-than", "10m", "--yes"}, nil, all},
-		{Usage, 5 * time.Minute, "end by age once more than 80% of the quota is in use", []string{"cleanup", "--if-usage-above", "80%", "--older-than", "10m", "--yes"}, nil, all},
+		{Age, 15 * time.Minute, "end what is older than ten minutes, or failed that long ago", []string{"cleanup", "--older-than", "10m", "--failed-older-than", "10m", "--include-failed", "--yes"}, nil, all},
+		{Usage, 5 * time.Minute, "end by age once more than 80% of the quota is in use", []string{"cleanup", "--if-usage-above", "80%", "--older-than", "10m", "--include-failed", "--yes"}, nil, all},
 		{Reconcile, time.Hour, "compare records with reality", []string{"reconcile", "--fix", "--yes"}, []string{"reconcile", "--check"}, []string{flagLock}},
 	}
 }

@@ -23,6 +23,9 @@ type Error struct {
 	Hint       string        // the next thing to try
 	RetryAfter time.Duration // 0 = the source does not say
 	Err        error         // what happened
+	// OneSandbox says that it speaks of one sandbox alone, as an answer of something
+	// inside it: it says nothing about how its provider is.
+	OneSandbox bool
 }
 
 // New makes an Error of a kind from a message.
@@ -51,7 +54,22 @@ func Placed(err error, provider, op string) error {
 	if err == nil {
 		return nil
 	}
-	return &Error{Kind: KindOf(err), Provider: provider, Op: op, Hint: HintOf(err), Err: err}
+	return &Error{Kind: KindOf(err), Provider: provider, Op: op, Hint: HintOf(err), RetryAfter: RetryAfterOf(err), Err: err}
+}
+
+// RetryAfterOf gives the first wait in the chain that a source asks for; 0 for none.
+func RetryAfterOf(err error) time.Duration {
+	for err != nil {
+		var f *Error
+		if !errors.As(err, &f) {
+			return 0
+		}
+		if f.RetryAfter > 0 {
+			return f.RetryAfter
+		}
+		err = f.Err
+	}
+	return 0
 }
 
 // Error joins provider, operation and cause: "prod: terminate abc: refused".
@@ -64,11 +82,22 @@ func (e *Error) Error() string {
 	}
 	switch {
 	case e.Err != nil:
-		parts = append(parts, e.Err.Error())
+		parts = append(parts, e.without(e.Err.Error()))
 	default:
 		parts = append(parts, e.Kind.Row().Meaning)
 	}
 	return strings.Join(parts, ": ")
+}
+
+// without takes off a text what stands before it already: the cause may have been
+// placed as well.
+func (e *Error) without(text string) string {
+	for _, said := range []string{e.Provider, e.Op} {
+		if said != "" {
+			text = strings.TrimPrefix(text, said+": ")
+		}
+	}
+	return text
 }
 
 // Unwrap gives the cause.
@@ -148,6 +177,21 @@ func Retryable(err error) bool { return KindOf(err).Row().Retryable }
 func Interrupted(err error) bool {
 	kind := KindOf(err)
 	return kind == KindCanceled || kind == KindTerminated || kind == KindTimeout
+}
+
+// AboutOneSandbox says that an error, or what it wraps, speaks of one sandbox alone.
+func AboutOneSandbox(err error) bool {
+	for err != nil {
+		var f *Error
+		if !errors.As(err, &f) {
+			return false
+		}
+		if f.OneSandbox {
+			return true
+		}
+		err = f.Err
+	}
+	return false
 }
 
 // HintOf gives the first hint in the chain, or "".

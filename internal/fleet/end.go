@@ -100,6 +100,7 @@ func (e *end) look(ctx context.Context) (sandbox.Ending, bool) {
 	now, err := e.line.get(ctx, e.target.ID)
 	if err == nil {
 		e.seen = time.Now()
+		e.o.Delete = e.o.Delete || now.State == sandbox.StateFailed && e.line.m.endsFailed()
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:

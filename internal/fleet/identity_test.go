@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -114,6 +115,72 @@ func TestSpellingsOfAnIDAndNames(t *testing.T) {
 			}
 			_, err = f.Get(t.Context(), sandbox.Ref{Provider: "prod", ID: "web"})
 			assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "what was selected is an id, never a name")
+		}
+	})
+}
+
+// TestDeadSandboxesDoNotStopTheirEnd: looks into sandboxes that answer nothing, or hang,
+// say nothing about the provider, which would end them.
+func TestDeadSandboxesDoNotStopTheirEnd(t *testing.T) {
+	t.Parallel()
+	dead := &fault.Error{Kind: fault.KindUnavailable, OneSandbox: true, Err: errors.New("port is not open")}
+	for name, harm := range map[string]fake.Fault{
+		"they answer that they are dead": {Op: fake.OpUsage, Err: dead},
+		"they answer nothing":            {Op: fake.OpUsage, Hang: true, Err: dead},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p, targets := herd(fake.Options{Name: "prod"}, 30)
+				p.Break(harm)
+				f := of(scoped{p})
+				for _, s := range targets {
+					_, err := f.Usage(t.Context(), s.Ref())
+					require.Error(t, err)
+				}
+				got := endThese(t.Context(), f, fleet.EndOptions{Precheck: true}, targets...)
+				assert.Equal(t, 30, fleet.Count(got).Verified, "%s", got[0].Reason)
+			})
+		})
+	}
+}
+
+// scoped marks every failure of a look inside, as a room does that knows where it asked.
+type scoped struct{ *fake.Provider }
+
+func (s scoped) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
+	u, err := s.Provider.Usage(ctx, id)
+	if err != nil {
+		err = &fault.Error{Kind: fault.KindOf(err), Provider: "prod", OneSandbox: true, Err: err}
+	}
+	return u, err
+}
+
+// answered is an HTTP answer as a client reports it.
+type answered int
+
+func (a answered) Error() string   { return "HTTP 410" }
+func (a answered) HTTPStatus() int { return int(a) }
+
+// TestA410CountsWhereTheAPIDocumentsIt: elsewhere it is a 404, which the list is asked
+// about.
+func TestA410CountsWhereTheAPIDocumentsIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for _, documented := range []bool{true, false} {
+			p := stocked("prod", "aaaa")
+			p.Break(fake.Fault{Op: fake.OpGet, Err: fault.New(fault.KindGone, "%w", answered(410))})
+			f := fleet.New([]fleet.Member{{Provider: p, NoGone: !documented}}, fleet.Options{})
+			got, err := f.Find(t.Context(), []string{"prod/aaaa"}, fleet.FindOptions{Destructive: true})
+			require.NoError(t, err)
+			ends := endThese(t.Context(), f, fleet.EndOptions{Precheck: true, Wait: time.Second}, got...)
+			if documented {
+				assert.Equal(t, sandbox.OutcomeAlreadyGone, ends[0].Outcome, "%s", ends[0].Reason)
+				continue
+			}
+			assert.Equal(t, sandbox.StateRunning, got[0].State, "the list shows it")
+			assert.Equal(t, sandbox.OutcomeFailed, ends[0].Outcome, "%s", ends[0].Reason)
+			assert.Equal(t, fault.KindUnverified, fault.KindOf(ends[0].Err))
 		}
 	})
 }

@@ -35,7 +35,7 @@ func callBy[T any](ctx context.Context, m *member, b *policy.Breaker, op string,
 			return none, err
 		}
 		got, err := do(ctx)
-		if ctx.Err() != nil { // silence counts, the caller's own end does not
+		if ctx.Err() != nil && !fault.AboutOneSandbox(err) { // silence counts, the caller's own end does not
 			done(m.fault(ctx, ctx.Err(), op))
 			return got, err
 		}
@@ -111,8 +111,10 @@ func (m *member) fault(ctx context.Context, err error, op string) error {
 	kind := fault.KindOf(err)
 	if kind == fault.KindCanceled || kind == fault.KindTimeout {
 		if silent, ok := errors.AsType[silentError](context.Cause(ctx)); ok {
-			return fault.New(fault.KindUnavailable, "%w", silent).At(name, op).
-				WithHint("the others were asked all the same; `sbx doctor --provider %s` says more", name)
+			return &fault.Error{
+				Kind: fault.KindUnavailable, Provider: name, Op: op, Err: silent, OneSandbox: fault.AboutOneSandbox(err),
+				Hint: "the others were asked all the same; `sbx doctor --provider " + name + "` says more",
+			}
 		}
 	}
 	var f *fault.Error

@@ -85,7 +85,7 @@ func TestRefusals(t *testing.T) {
 		code   string
 	}{
 		"message":           {text(404, `{"message":"no box a"}`), fault.KindNotFound, "HTTP 404: no box a", ""},
-		"code and message":  {text(410, `{"code":"sandbox_stopped","message":"it is over"}`), fault.KindGone, "HTTP 410: it is over (sandbox_stopped)", "sandbox_stopped"},
+		"code and message":  {text(410, `{"code":"sandbox_stopped","message":"it is over"}`), fault.KindUnavailable, "HTTP 410: it is over (sandbox_stopped)", "sandbox_stopped"},
 		"a numeric code":    {text(404, `{"code":404,"message":"no box a"}`), fault.KindNotFound, "HTTP 404: no box a", ""},
 		"inside error":      {text(401, `{"error":{"code":"forbidden","message":"bad key"}}`), fault.KindAuth, "HTTP 401: bad key (forbidden)", "forbidden"},
 		"error as text":     {text(500, `{"error":"boom"}`), fault.KindUnavailable, "HTTP 500: boom", ""},

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"sbx/internal/fault"
 )
 
 // Timers and caps (DESIGN section 3, Timers; ACCEPTANCE names the accidents).
@@ -39,6 +41,9 @@ type Options struct {
 	// word for it (its code), both "" when the body is not one. Nil = the
 	// common spellings {"message"}, {"error":{"code","message"}}, {"detail"}.
 	Explain func(status int, body []byte) (code, message string)
+	// Gone says that the API documents 410 for what existed. Elsewhere nobody but
+	// something on the way answers it, and it proves nothing: fault.KindUnavailable.
+	Gone    bool
 	Stall   time.Duration // 0 = DefaultStall
 	MaxBody int64         // bytes; 0 = DefaultMaxBody
 	Tries   int           // 0 = DefaultTries
@@ -58,12 +63,27 @@ type Request struct {
 	Body   []byte      // the body as it is, with Header's Content-Type
 	// Again allows repeating a request whose effect is the same when it is
 	// sent twice. GET, HEAD and DELETE are repeated without it: DELETE only
-	// when nothing shows that it was received (no connection, 429).
+	// when nothing shows that it was received (no connection, 429). A POST is repeated
+	// without it after a 429 that says when.
 	Again bool
 	// Once forbids repeating, also of a GET.
 	Once    bool
 	Timeout time.Duration // 0 = that of the client
 	MaxBody int64         // 0 = that of the client
+	// OneSandbox says that something inside one sandbox answers, or a proxy in front of
+	// it: what goes wrong is fault.Error.OneSandbox.
+	OneSandbox bool
+}
+
+// scoped marks the fault of a request that one sandbox answers.
+func (r Request) scoped(err error) error {
+	f, ok := err.(*fault.Error) //nolint:errorlint // the outermost one is shown
+	if !ok || !r.OneSandbox {
+		return err
+	}
+	own := *f // several requests may share it
+	own.OneSandbox = true
+	return &own
 }
 
 // Response is an answer with a status of 2xx and its whole body.

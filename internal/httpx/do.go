@@ -13,7 +13,8 @@ import (
 // error with a *StatusError inside; a body that is too large, cut short or
 // stalled is fault.KindUnavailable.
 func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
-	return c.repeat(ctx, r, func() (*Response, error) { return c.once(ctx, r) })
+	res, err := c.repeat(ctx, r, func() (*Response, error) { return c.once(ctx, r) })
+	return res, r.scoped(err)
 }
 
 // limit is how long one attempt may take.

@@ -21,7 +21,7 @@ func (c *Client) JSON(ctx context.Context, r Request, out any) (*Response, error
 		return nil, err
 	}
 	if err := json.Unmarshal(res.Body, out); err != nil {
-		return res, c.garbage(r, res, err)
+		return res, r.scoped(c.garbage(r, res, err))
 	}
 	return res, nil
 }

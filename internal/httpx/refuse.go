@@ -30,7 +30,11 @@ func (c *Client) refused(r Request, res *http.Response, body []byte) error {
 	}
 	s.Code, s.Message = c.clean(s.Code), c.clean(s.Message)
 	s.RetryAfter = retryAfter(c.net.Now(), res)
-	e := fault.New(KindOf(s.Status), "%w", s).At(c.o.Profile, r.Op)
+	kind := KindOf(s.Status)
+	if kind == fault.KindGone && !c.o.Gone {
+		kind = fault.KindUnavailable
+	}
+	e := fault.New(kind, "%w", s).At(c.o.Profile, r.Op)
 	e.RetryAfter, e.Hint = s.RetryAfter, c.hint(r, s)
 	return e
 }

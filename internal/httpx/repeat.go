@@ -79,7 +79,7 @@ func after(ctx context.Context, err error) error {
 // mayRepeat says that sending a request again can neither do anything twice nor
 // is in vain.
 func mayRepeat(r Request, err error) bool {
-	if r.Once || fault.KindOf(err) != fault.KindUnavailable || lasting(err) {
+	if r.Once || fault.KindOf(err) != fault.KindUnavailable || lasting(err) || Status(err) == http.StatusGone {
 		return false
 	}
 	switch r.method() {
@@ -88,7 +88,17 @@ func mayRepeat(r Request, err error) bool {
 	case http.MethodDelete:
 		return r.Again || NotSent(err) || Status(err) == http.StatusTooManyRequests
 	}
-	return r.Again
+	return r.Again || throttledFor(err) > 0
+}
+
+// throttledFor is how long a 429 asks to wait, which it says of a rate that will have
+// passed, and by which it has done nothing; 0 where it names no time: an account that
+// holds as much as it may is answered like that.
+func throttledFor(err error) time.Duration {
+	if s := StatusOf(err); s != nil && s.Status == http.StatusTooManyRequests {
+		return s.RetryAfter
+	}
+	return 0
 }
 
 // lasting knows what would come again: a redirect, a body over the cap, a

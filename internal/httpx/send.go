@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strings"
 
 	"sbx/internal/fault"
 )
@@ -39,7 +40,21 @@ func (c *Client) send(ctx context.Context, r Request) (*http.Response, told, err
 	return nil, nil, c.refused(r, res, text)
 }
 
+// dotted says that a path has an empty or dotted part: a server or a proxy reads it as
+// another path, and with it another object.
+func dotted(path string) bool {
+	for part := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
+		if part == "" || part == "." || part == ".." {
+			return path != "" && path != "/"
+		}
+	}
+	return false
+}
+
 func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) {
+	if dotted(r.Path) {
+		return nil, fault.Usage("%q cannot stand in an address: it names something else there", line(r.Path, mostQuoted)).At(c.o.Profile, r.Op)
+	}
 	body, err := payload(r)
 	if err != nil {
 		return nil, fault.New(fault.KindUnknown, "the request cannot be written: %w", err).At(c.o.Profile, r.Op)

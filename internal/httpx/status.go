@@ -20,6 +20,9 @@ type StatusError struct {
 	Header     http.Header
 }
 
+// HTTPStatus is Status, for rooms that know no HTTP.
+func (e *StatusError) HTTPStatus() int { return e.Status }
+
 // Error says the status and what the provider said.
 func (e *StatusError) Error() string {
 	text := e.Message
@@ -63,4 +66,24 @@ func KindOf(status int) fault.Kind {
 		return fault.KindUnavailable
 	}
 	return fault.KindUnknown
+}
+
+// Refused says of an answer that the request has done nothing: it was sent elsewhere,
+// or is wrong as it stands. 408 says that it did not come in time, which is no refusal.
+func Refused(status int) bool {
+	return status >= http.StatusMultipleChoices && status < http.StatusInternalServerError && status != http.StatusRequestTimeout
+}
+
+// KindOfRefusal is KindOf for a request that shall make something: what was asked for
+// is wrong, the account allows no more, or the same may pass a moment later.
+func KindOfRefusal(status int) fault.Kind {
+	switch status {
+	case http.StatusBadRequest, http.StatusLengthRequired, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
+		return fault.KindUsage
+	case http.StatusPaymentRequired:
+		return fault.KindRefused
+	case http.StatusConflict:
+		return fault.KindUnavailable
+	}
+	return KindOf(status)
 }

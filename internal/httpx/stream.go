@@ -13,7 +13,7 @@ import (
 // ends it (fault.KindUnavailable from Read), or ctx. The caller closes Body.
 func (c *Client) Stream(ctx context.Context, r Request) (*Stream, error) {
 	if err := c.turn(ctx, r); err != nil {
-		return nil, err
+		return nil, r.scoped(err)
 	}
 	limit := c.limit(r)
 	inner, cancel := context.WithCancelCause(ctx)
@@ -26,7 +26,7 @@ func (c *Client) Stream(ctx context.Context, r Request) (*Stream, error) {
 	}
 	if err != nil {
 		cancel(nil)
-		return nil, err
+		return nil, r.scoped(err)
 	}
 	tell(res.StatusCode, -1, nil)
 	return &Stream{Status: res.StatusCode, Header: res.Header, Body: c.watch(inner, cancel, r, res.Body)}, nil
@@ -62,7 +62,7 @@ func (w *watched) Read(p []byte) (int, error) {
 	n, err := w.body.Read(p)
 	w.timer.Stop()
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = w.c.broken(w.ctx, w.r, err)
+		err = w.r.scoped(w.c.broken(w.ctx, w.r, err))
 	}
 	return n, err
 }

@@ -34,7 +34,7 @@ func newLine(n httpx.Net, name, address, secret string) (*line, error) {
 	if secret == address {
 		secrets = append(secrets, parts(u)...)
 	}
-	client, err := httpx.New(n, httpx.Options{Profile: name, Base: u.Scheme + "://" + u.Host, Secrets: secrets, Explain: explain})
+	client, err := httpx.New(n, httpx.Options{Profile: name, Base: u.Scheme + "://" + u.Host, Secrets: secrets, Explain: explain, Gone: true})
 	if err != nil {
 		return nil, err
 	}

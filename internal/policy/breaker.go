@@ -18,7 +18,8 @@ const (
 
 // Breaker stops asking a provider that does not answer. Only
 // fault.KindUnavailable counts against it: 404, 401 and 409 are answers, and the
-// end of the caller's own context says nothing of the provider.
+// end of the caller's own context says nothing of the provider. What speaks of one
+// sandbox alone (fault.AboutOneSandbox) counts neither for it nor against it.
 type Breaker struct {
 	name string
 	b    *gobreaker.TwoStepCircuitBreaker[any]
@@ -29,6 +30,7 @@ func NewBreaker(name string) *Breaker {
 	return &Breaker{name: name, b: gobreaker.NewTwoStepCircuitBreaker[any](gobreaker.Settings{
 		Name: name, MaxRequests: 1, Timeout: StaysOpen,
 		ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= OpensAfter },
+		IsExcluded:   fault.AboutOneSandbox,
 		IsSuccessful: func(err error) bool { return fault.KindOf(err) != fault.KindUnavailable },
 	})}
 }

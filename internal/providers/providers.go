@@ -43,6 +43,13 @@ type Provider interface {
 	Terminate(ctx context.Context, id string, o TerminateOptions) error
 }
 
+// FailedEnder is a provider at which a failed sandbox stays in the list, and in the
+// limits, until it is deleted, and keeps nothing that a delete would destroy. Ending a
+// failed one there is a delete.
+type FailedEnder interface {
+	EndsFailed() bool
+}
+
 // ErrUnreadable says that the sandbox is there, but that what is kept of it cannot
 // be read, so that only Terminate with Delete goes further.
 var ErrUnreadable = errors.New("what is kept of it cannot be read")

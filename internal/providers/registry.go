@@ -16,10 +16,21 @@ type Type struct {
 	SwitchedOn []string // the environment variables whose presence, all of them, adds a profile of this type; none = never
 	Always     bool     // present without any configuration
 	Options    []Option
-	Open       func(ctx context.Context, p Profile, d Deps) (Provider, error)
+	LifeSigns  []LifeSign // what tells whether a sandbox works, and what each cannot know
+	// NoGone says that the API's description knows no 410 about a sandbox: one that
+	// comes all the same proves no more than a 404.
+	NoGone bool
+	Open   func(ctx context.Context, p Profile, d Deps) (Provider, error)
 	// Attach opens a source instead of a provider; exactly one of Open and
 	// Attach is set. The profile's setting "attach" names the provider's profile.
 	Attach func(ctx context.Context, p Profile, d Deps) (Source, error)
+}
+
+// LifeSign is one source by which a sandbox shows that it works.
+type LifeSign struct {
+	Ability string // that it is read by; "" = the record itself
+	Shows   string // what a sign of it means
+	Misses  string // what may work on without one; "" = nothing: its absence is silence
 }
 
 // Option is one setting of a provider type.

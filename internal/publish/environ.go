@@ -5,18 +5,41 @@ import (
 	"strings"
 )
 
-// environment is the operator's own, without what binds git to a repository or
-// makes it chatter, and with what keeps it from asking.
+// environment is what git needs of the operator's own, without what binds it to a
+// repository or makes it chatter, and with what keeps it from asking. Git hands all of
+// it to hooks and helpers, which are other people's programs.
 func (g *Git) environment(c call) []string {
 	env := make([]string, 0, len(g.Environ)+len(c.env)+8)
 	for _, kv := range g.Environ {
-		if key, _, _ := strings.Cut(kv, "="); !unwanted(key) {
+		if key, _, _ := strings.Cut(kv, "="); needed(key) && !unwanted(key) {
 			env = append(env, kv)
 		}
 	}
 	env = withEnv(env, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GCM_INTERACTIVE=never", "SSH_ASKPASS_REQUIRE=never",
 		"GIT_ALLOW_PROTOCOL=file:git:http:https:ssh")
 	return withConfig(withEnv(env, c.env...), c.config)
+}
+
+// needed are the variables that git, ssh, the transports and the credential helpers of
+// code hosts go by: who and where the operator is, locale, proxies, certificates, agents
+// and tokens of code hosts. No cloud's or sandbox provider's.
+func needed(key string) bool {
+	switch key {
+	case "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TMP", "TEMP", "TZ", "LANG", "LANGUAGE", "TERM",
+		"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DBUS_SESSION_BUS_ADDRESS", "GNUPGHOME", "GPG_AGENT_INFO", "KRB5CCNAME", "KRB5_CONFIG",
+		"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "CURL_HOME", "GITHUB_TOKEN", "GITLAB_TOKEN", "GITLAB_HOST":
+		return true
+	}
+	switch strings.ToLower(key) {
+	case "http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy":
+		return true
+	}
+	for _, prefix := range []string{"LC_", "SSH_", "GIT_", "XDG_", "GCM_", "GH_"} {
+		if strings.HasPrefix(key, prefix) {
+			return true
+		}
+	}
+	return false
 }
 
 // unwanted are the variables that bind git to another repository (git rev-parse

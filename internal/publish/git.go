@@ -26,7 +26,7 @@ const (
 // at once; each call has a scratch repository of its own.
 type Git struct {
 	Program string           // "" = git of PATH
-	Environ []string         // the operator's environment, KEY=value: credential helpers and ssh agent live there
+	Environ []string         // the operator's environment, KEY=value, of which git gets what it needs
 	Dir     string           // where scratch repositories are made; "" = the system's folder for temporary files
 	Limit   time.Duration    // of one call of git; 0 = 2 minutes
 	Now     func() time.Time // the clock that markers are dated with

@@ -124,6 +124,27 @@ func TestOperatorsConfigurationPushesNothingMore(t *testing.T) {
 	assert.Equal(t, w.head(), w.at("refs/heads/agent/t1"))
 }
 
+// Hooks and helpers are other people's programs: what the operator has beside what git
+// needs is none of their business.
+func TestGitGetsNoCredentialsOfProviders(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	seen := filepath.Join(filepath.Dir(w.remote), "seen")
+	require.NoError(t, writeProgram(filepath.Join(w.remote, "hooks", "post-receive"), "#!/bin/sh\nenv >>"+seen+"\n"))
+	p := w.work("t1", "agent/t1")
+	w.git.Environ = append(w.git.Environ, "E2B_API_KEY=e2b_secret", "DAYTONA_API_KEY=dtn_secret", "VERCEL_TOKEN=secret", "MONOTASK_TOKEN=secret",
+		"OMOIOS_TOKEN=secret", "MY_KEY=secret", "AWS_SECRET_ACCESS_KEY=secret", "SBX_STORE_URL=postgres://u:secret@h/d",
+		"https_proxy=http://proxy:1", "SSH_AUTH_SOCK=/agent", "GH_TOKEN=of-the-code-host", "XDG_CONFIG_HOME=/xdg", "LC_CTYPE=C")
+	_, err := w.git.Publish(t.Context(), p)
+	require.NoError(t, err)
+	env, err := os.ReadFile(seen)
+	require.NoError(t, err)
+	assert.NotContains(t, string(env), "secret")
+	for _, want := range []string{"PATH=", "HOME=", "https_proxy=http://proxy:1", "SSH_AUTH_SOCK=/agent", "GH_TOKEN=of-the-code-host", "XDG_CONFIG_HOME=/xdg", "LC_CTYPE=C"} {
+		assert.Contains(t, string(env), want)
+	}
+}
+
 // A mirror that serves reads must not decide what a push did.
 func TestReadsAndPushesGoToOneRepository(t *testing.T) {
 	t.Parallel()

@@ -105,8 +105,9 @@ func (e *Engine) lookAll(ctx context.Context, s side, pairs []*pair) {
 			continue
 		}
 		all.Go(func() {
+			at := e.Now()
 			box, err := e.Fleet.Resolve(ctx, p.ref()) // a record may call it by its name
-			p.look = look{asked: true, box: box, err: err, at: e.Now()}
+			p.look = look{asked: true, box: box, err: err, at: at}
 		})
 	}
 	all.Wait()

@@ -48,7 +48,8 @@ func (e *Engine) see(ctx context.Context, cause Cause, earlier map[string]store.
 		if row.Action != ActTerminate || row.Cause != cause {
 			continue
 		}
-		seen, err := e.sight(ctx, row, earlier[e.sightingKey(row)])
+		key := e.sightingKey(row, earlier)
+		seen, err := e.sight(ctx, row, earlier[key], key)
 		if err != nil {
 			return err
 		}
@@ -63,11 +64,26 @@ func (e *Engine) see(ctx context.Context, cause Cause, earlier map[string]store.
 
 // sightingKey names one run of one sandbox: its reference, and when it began. An id
 // that is given again, or a sandbox that is started anew, has another key, whatever
-// the clocks say.
-func (e *Engine) sightingKey(row Row) string {
+// the clocks say. It is the key of before where that names the same run.
+func (e *Engine) sightingKey(row Row, earlier map[string]store.Sighting) string {
 	from, _ := born(row.Box, e.Now())
-	return row.Ref.String() + keySeparator + from.UTC().Format(time.RFC3339Nano)
+	key := row.Ref.String() + keySeparator + from.UTC().Format(time.RFC3339Nano)
+	if _, seen := earlier[key]; seen || from.Nanosecond() != 0 {
+		return key
+	}
+	for other := range earlier {
+		ref, began, _ := strings.Cut(other, keySeparator)
+		at, err := time.Parse(time.RFC3339Nano, began)
+		if ref == row.Ref.String() && err == nil && at.Nanosecond() == 0 && from.Sub(at).Abs() <= roundedBy {
+			return other
+		}
+	}
+	return key
 }
+
+// roundedBy is how far two times of one start may lie apart that are told in whole
+// seconds: one may have been computed from an age in minutes.
+const roundedBy = time.Minute
 
 // keySeparator stands between a reference and a time in a key of the sightings.
 const keySeparator = " "
@@ -80,9 +96,8 @@ func refOfKey(key string) string {
 
 // sight counts this look, where looks are counted. What was seen before the
 // sandbox began was another of its id.
-func (e *Engine) sight(ctx context.Context, row Row, earlier store.Sighting) (store.Sighting, error) {
+func (e *Engine) sight(ctx context.Context, row Row, earlier store.Sighting, key string) (store.Sighting, error) {
 	now := e.Now()
-	key := e.sightingKey(row)
 	from, _ := born(row.Box, now)
 	other := earlier.Count > 0 && (earlier.First.Before(from) || earlier.Last.After(now))
 	if !e.Rules.Observe {
@@ -96,7 +111,14 @@ func (e *Engine) sight(ctx context.Context, row Row, earlier store.Sighting) (st
 			return store.Sighting{}, err
 		}
 	}
-	return e.Sightings.Sight(ctx, row.Cause.kind(), key, now, e.Rules.Grace)
+	// The look was taken at some time between row.looked and now, and the one before
+	// until it was counted: a process may have stood still in between. Grace lies
+	// between the two for sure where this one began that long after the other counted.
+	apart := e.Rules.Grace
+	if !row.looked.IsZero() {
+		apart += max(0, now.Sub(row.looked))
+	}
+	return e.Sightings.Sight(ctx, row.Cause.kind(), key, now, apart)
 }
 
 // forget drops what a profile's rows do not show any more. What could not be
@@ -108,7 +130,7 @@ func (e *Engine) forget(ctx context.Context, profile string, cause Cause, earlie
 		case row.Cause == CauseUnproved:
 			unjudged[row.Ref.String()] = true
 		case row.Observations > 0 && row.Cause == cause:
-			counted[e.sightingKey(row)] = true
+			counted[e.sightingKey(row, earlier)] = true
 		}
 	}
 	for key := range earlier {

@@ -157,3 +157,64 @@ func (s *scene) memory(t *testing.T) *store.InMemory {
 	require.True(t, ok)
 	return m
 }
+
+// TestAGivenIDIsSeenAnewWhateverTheClockSays: the clock of this machine has leapt
+// ahead, so that the first look seems younger than the sandbox that came after it.
+func TestAGivenIDIsSeenAnewWhateverTheClockSays(t *testing.T) {
+	t.Parallel()
+	s := suspects()
+	s.pass(10 * time.Minute).plan(t)
+	born := s.now.Add(-9*time.Minute + time.Millisecond) // truly a moment after that look
+	s.prod.Change("orphan", func(b *sandbox.Sandbox) { b.CreatedAt, b.StartedAt = born, born })
+	row := only(t, s.pass(5*time.Minute).plan(t), "orphan")
+	assert.Equal(t, 1, row.Observations)
+	assert.Equal(t, reconcile.ActReport, row.Action)
+}
+
+// TestAComputedStartIsOneStart: an API that tells an age in minutes gives another
+// start at each look.
+func TestAComputedStartIsOneStart(t *testing.T) {
+	t.Parallel()
+	s := suspects()
+	s.plan(t)
+	s.prod.Change("orphan", func(b *sandbox.Sandbox) { b.CreatedAt = b.CreatedAt.Add(40 * time.Second); b.StartedAt = b.CreatedAt })
+	assert.Equal(t, 2, only(t, s.pass(5*time.Minute).plan(t), "orphan").Observations)
+}
+
+// TestStoppedOnesAreHeldAgainstASecondReadingToo: with --delete they end as well.
+func TestStoppedOnesAreHeldAgainstASecondReadingToo(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	s.rules.Delete = true
+	s.on(recorded("a", is)).box("a", old)
+	s.box("orphan", old, state(sandbox.StateStopped))
+	s.plan(t)
+	s.failing = func(reading int) error {
+		if reading == 4 { // the second one of the second plan
+			return planted(fault.KindUnavailable)
+		}
+		return nil
+	}
+	row := only(t, s.pass(5*time.Minute).plan(t), "orphan")
+	assert.Equal(t, reconcile.ActReport, row.Action, row.Reason)
+	assert.Equal(t, reconcile.CauseUnproved, row.Cause)
+}
+
+// TestALookThatStoodStillIsAsOldAsItBegan: two looks of one moment are one, also where
+// the second process was frozen before it counted its own.
+func TestALookThatStoodStillIsAsOldAsItBegan(t *testing.T) {
+	t.Parallel()
+	s := suspects()
+	s.plan(t)
+	rows := s.records
+	s.later = func(reading int) []reconcile.Record {
+		if reading == 4 { // the second reading of the second plan, after the reads by id
+			s.pass(6 * time.Minute)
+		}
+		return rows
+	}
+	row := only(t, s.pass(time.Second).plan(t), "orphan")
+	assert.Equal(t, 1, row.Observations)
+	assert.Equal(t, reconcile.ActReport, row.Action)
+	assert.Equal(t, 2, only(t, s.pass(time.Second).plan(t), "orphan").Observations, "and the next one is six minutes after the first")
+}

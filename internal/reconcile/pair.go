@@ -22,7 +22,7 @@ type look struct {
 	asked bool
 	box   sandbox.Sandbox // where it is there
 	err   error
-	at    time.Time
+	at    time.Time // when it was asked for, so that a process which stands still makes no look younger
 }
 
 // gone says that the provider denies it by id: nothing else proves an absence.

@@ -23,6 +23,8 @@ type Row struct {
 	Record       []sandbox.Evidence
 	Reality      []sandbox.Evidence
 	Err          error // a read by id that failed
+
+	looked time.Time // when the reads by id that it rests on began; zero = there were none
 }
 
 // Found says that the row wants something of somebody: it counts in a check.
@@ -30,7 +32,7 @@ func (r Row) Found() bool { return r.Action != ActNone }
 
 // row begins a row with the evidence of both sides.
 func (p *pair) row(source string, now time.Time) Row {
-	r := Row{Ref: p.ref(), Class: Both, Cause: CauseAgrees, Action: ActNone, Verdict: sandbox.False, Records: p.records}
+	r := Row{Ref: p.ref(), Class: Both, Cause: CauseAgrees, Action: ActNone, Verdict: sandbox.False, Records: p.records, looked: p.look.at}
 	box, there := p.box()
 	if there {
 		r.Ref, r.Box = sandbox.Ref{Provider: p.profile, ID: box.ID}, box

@@ -14,6 +14,7 @@ type Choices struct {
 	taken  []int
 	width  []int
 	limit  int
+	bounds Bounds
 }
 
 // Replay gives the path that String printed.
@@ -50,6 +51,16 @@ func (c *Choices) Pick(n int) int {
 	return choice
 }
 
+// Replaying says that the next choice is one of the path that was given, so that what
+// is met here was met before.
+func (c *Choices) Replaying() bool { return len(c.taken) < len(c.prefix) }
+
+// Depth is how many choices were made.
+func (c *Choices) Depth() int { return len(c.taken) }
+
+// Foreign says that all that follows belongs to another share: play need not go on.
+func (c *Choices) Foreign() bool { return c.bounds.skips(c) }
+
 // String is the path, to be given to Replay.
 func (c *Choices) String() string {
 	words := make([]string, len(c.taken))
@@ -73,7 +84,7 @@ type Bounds struct {
 // play must make the same choices when it is given the same path.
 func Explore(b Bounds, play func(*Choices) bool) int {
 	played := 0
-	for path, left := (&Choices{limit: b.Depth}), true; left; path, left = path.next(len(path.taken)) {
+	for path, left := (&Choices{limit: b.Depth, bounds: b}), true; left; path, left = path.next(len(path.taken)) {
 		if !play(path) {
 			return played + 1
 		}
@@ -82,7 +93,8 @@ func Explore(b Bounds, play func(*Choices) bool) int {
 			if path, left = path.next(b.SplitDepth); !left {
 				return played
 			}
-			// Only a run tells how wide the skipped path is, so one is spent on it.
+			// Only a run tells how wide the skipped path is, so one is spent on it, or
+			// as much of one as it takes to be Foreign.
 			if !play(path) {
 				return played + 1
 			}
@@ -99,7 +111,7 @@ func (b Bounds) skips(c *Choices) bool {
 	}
 	h := fnv.New32a()
 	_, _ = fmt.Fprint(h, c.taken[:b.SplitDepth])
-	return int(h.Sum32()%uint32(b.Shares)) != b.Share //nolint:gosec // a share is small
+	return int(h.Sum32()%uint32(b.Shares)) != b.Share
 }
 
 // next is the path after this one that differs within the first depth choices;
@@ -108,7 +120,7 @@ func (c *Choices) next(depth int) (*Choices, bool) {
 	for i := min(depth, len(c.taken)) - 1; i >= 0; i-- {
 		if c.taken[i]+1 < c.width[i] {
 			prefix := append(append([]int{}, c.taken[:i]...), c.taken[i]+1)
-			return &Choices{prefix: prefix, limit: c.limit}, true
+			return &Choices{prefix: prefix, limit: c.limit, bounds: c.bounds}, true
 		}
 	}
 	return nil, false

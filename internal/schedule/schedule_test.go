@@ -72,11 +72,35 @@ func TestTheSharesCoverTheTree(t *testing.T) {
 	require.Less(t, len(paths(schedule.Bounds{Depth: 10, Share: 1, Shares: 3, SplitDepth: 2})), 10)
 }
 
+func TestForeignSharesNeedNotBePlayed(t *testing.T) {
+	t.Parallel()
+	seen := map[string]int{}
+	for share := range 3 {
+		schedule.Explore(schedule.Bounds{Depth: 10, Share: share, Shares: 3, SplitDepth: 2}, func(c *schedule.Choices) bool {
+			for range 4 {
+				if c.Pick(2); c.Foreign() {
+					require.Equal(t, 2, c.Depth())
+					return true
+				}
+			}
+			seen[c.String()]++
+			return true
+		})
+	}
+	require.Len(t, seen, 16)
+	for path, times := range seen {
+		require.Equal(t, 1, times, path)
+	}
+}
+
 func TestAPathIsReplayed(t *testing.T) {
 	t.Parallel()
 	c, err := schedule.Replay("2.1")
 	require.NoError(t, err)
-	require.Equal(t, []int{2, 1, 0}, []int{c.Pick(3), c.Pick(2), c.Pick(2)})
+	require.True(t, c.Replaying())
+	require.Equal(t, []int{2, 1}, []int{c.Pick(3), c.Pick(2)})
+	require.False(t, c.Replaying())
+	require.Zero(t, c.Pick(2))
 	require.Equal(t, "2.1.0", c.String())
 	_, err = schedule.Replay("2.x")
 	require.Error(t, err)

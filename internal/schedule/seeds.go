@@ -3,7 +3,6 @@ package schedule
 import (
 	"fmt"
 	"iter"
-	"slices"
 	"strconv"
 )
 
@@ -46,21 +45,30 @@ func ReadSeeds(env func(string) string, chance func() uint64, known []uint64, to
 // All gives every seed of the run once.
 func (s Seeds) All() iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
-		for _, seed := range s.Known {
-			if !yield(seed) {
-				return
-			}
-		}
-		fixed := s.Total - s.Total/2
-		for seed := uint64(1); seed <= fixed; seed++ {
-			if !slices.Contains(s.Known, seed) && !yield(seed) {
-				return
-			}
-		}
-		for n := range s.Total / 2 {
-			seed := s.From + n
-			if seed > 0 && seed <= fixed || slices.Contains(s.Known, seed) {
+		seen := map[uint64]bool{}
+		for seed := range s.inOrder() {
+			if seen[seed] || seed == 0 {
 				continue
+			}
+			if seen[seed] = true; !yield(seed) {
+				return
+			}
+		}
+	}
+}
+
+// inOrder gives the three parts of the run, one after the other.
+func (s Seeds) inOrder() iter.Seq[uint64] {
+	half := s.Total / 2
+	count := uint64(len(s.Known)) + s.Total
+	return func(yield func(uint64) bool) {
+		for n := range count {
+			seed := n - uint64(len(s.Known)) + 1
+			switch {
+			case n < uint64(len(s.Known)):
+				seed = s.Known[n]
+			case seed > s.Total-half:
+				seed = s.From + seed - (s.Total - half) - 1
 			}
 			if !yield(seed) {
 				return

@@ -44,17 +44,13 @@ func Compile(o Options) (Selector, error) {
 	note(err)
 	s.YoungerThan, err = duration("--younger-than", o.YoungerThan)
 	note(err)
-	note(window(s.OlderThan, s.YoungerThan))
 	s.Before, err = moment("--before", o.Before)
 	note(err)
 	s.After, err = moment("--after", o.After)
 	note(err)
-	if !s.Before.IsZero() && !s.After.IsZero() && !s.After.Before(s.Before) {
-		note(fault.Usage("nothing came to be after %s and before %s", s.After.Format(time.RFC3339), s.Before.Format(time.RFC3339)).WithHint("--after must name the earlier moment"))
-	}
 	s.Labels, err = ParseLabels(o.Labels)
 	note(err)
-	s.Name, err = glob(o.Name)
+	s.Name, err = word("--name", o.Name)
 	note(err)
 	s.Task, err = word("--task", o.Task)
 	note(err)
@@ -64,6 +60,7 @@ func Compile(o Options) (Selector, error) {
 		s.Limit = *o.Limit
 		note(limit(s.Limit))
 	}
+	note(s.Check())
 	if o.Sort != nil {
 		s.Sort, err = ParseOrder(*o.Sort)
 		note(err)
@@ -72,6 +69,45 @@ func Compile(o Options) (Selector, error) {
 		return Selector{}, err
 	}
 	return s, nil
+}
+
+// Check refuses what no command line can say, each as fault.KindUsage, joined: a
+// selector that was read from a file is held against the same rules as the flags.
+func (s Selector) Check() error {
+	var errs []error
+	for _, state := range s.States {
+		if parsed, known := sandbox.ParseState(string(state)); !known || parsed != state {
+			errs = append(errs, fault.Usage("--state: no state %q", string(state)).WithHint("%s", fault.Meant(string(state), stateNames())))
+		}
+	}
+	for _, d := range []struct {
+		flag string
+		is   time.Duration
+	}{{"--older-than", s.OlderThan}, {"--younger-than", s.YoungerThan}} {
+		if d.is < 0 {
+			errs = append(errs, fault.Usage("%s: %s is negative", d.flag, d.is))
+		}
+	}
+	errs = append(errs, window(s.OlderThan, s.YoungerThan))
+	if !s.Before.IsZero() && !s.After.IsZero() && !s.After.Before(s.Before) {
+		errs = append(errs, fault.Usage("nothing came to be after %s and before %s", s.After.Format(time.RFC3339), s.Before.Format(time.RFC3339)).WithHint("--after must name the earlier moment"))
+	}
+	for _, l := range s.Labels {
+		errs = append(errs, usableKey(l.Key, l.Key))
+	}
+	errs = append(errs, glob(s.Name))
+	if s.Limit < 0 {
+		errs = append(errs, limit(s.Limit))
+	}
+	return errors.Join(errs...)
+}
+
+// usableKey refuses the key of a label filter that was written as text.
+func usableKey(key, text string) error {
+	if key == "" || strings.TrimSpace(key) != key {
+		return fault.Usage("--label: %q has no usable key", text).WithHint("write key=value, or key for any value")
+	}
+	return nil
 }
 
 // ParseStates reads states, each text one or several with commas between, and
@@ -109,8 +145,8 @@ func ParseLabels(texts []string) ([]Label, error) {
 	var errs []error
 	for _, text := range texts {
 		key, value, valued := strings.Cut(text, "=")
-		if key == "" || strings.TrimSpace(key) != key {
-			errs = append(errs, fault.Usage("--label: %q has no usable key", text).WithHint("write key=value, or key for any value"))
+		if err := usableKey(key, text); err != nil {
+			errs = append(errs, err)
 			continue
 		}
 		i := slices.IndexFunc(labels, func(l Label) bool { return l.Key == key })
@@ -171,16 +207,12 @@ func word(flag string, text *string) (string, error) {
 	return *text, nil
 }
 
-func glob(text *string) (string, error) {
-	pattern, err := word("--name", text)
-	if err != nil {
-		return "", err
-	}
+func glob(pattern string) error {
 	if _, err := path.Match(flat(pattern), ""); err != nil {
-		return "", fault.Usage("--name: the pattern %q is broken", pattern).
+		return fault.Usage("--name: the pattern %q is broken", pattern).
 			WithHint("* any text, ? one character, [a-z] a class; a backslash takes the next character as it is")
 	}
-	return pattern, nil
+	return nil
 }
 
 func limit(n int) error {

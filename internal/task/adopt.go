@@ -139,10 +139,10 @@ func adoptOne(ctx context.Context, o Options, t Task) (Task, bool, error) {
 	}
 	r.at("adopted")
 	now, err := r.Run(ctx, taken)
-	if err == nil || ctx.Err() == nil {
-		return now, true, err
+	if errors.Is(err, ErrMoved) || ctx.Err() != nil {
+		return now, true, nil // the rest is for who goes on with it, or for the next sweep
 	}
-	return now, true, nil // the rest is for the next sweep
+	return now, true, err
 }
 
 // stillRuns says that a task's program runs, and may.

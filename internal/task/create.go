@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
 
@@ -74,7 +75,7 @@ func (r *Runner) found(ctx context.Context, t Task, a Attempt, id string) (Task,
 	}
 	a.Sandbox = id
 	for began := time.Now(); time.Since(began) < EndPatience; {
-		switch r.endOne(ctx, a).Outcome {
+		switch r.endOne(ctx, t.ID, a).Outcome {
 		case sandbox.OutcomeVerified, sandbox.OutcomeAlreadyGone:
 			return now, err
 		case sandbox.OutcomeAccepted, sandbox.OutcomeStuck, sandbox.OutcomeFailed, sandbox.OutcomeChanged,
@@ -113,6 +114,9 @@ func (r *Runner) notCreated(ctx context.Context, t Task, a Attempt, made sandbox
 
 // definite says of a failed create that it has made nothing, for sure.
 func definite(err error) bool {
+	if errors.Is(err, providers.ErrNothingMade) {
+		return true
+	}
 	switch fault.KindOf(err) {
 	case fault.KindUsage, fault.KindAuth, fault.KindUnsupported, fault.KindRefused, fault.KindCommandNotFound, fault.KindNotExecutable, fault.KindNotFound:
 		return true

@@ -1,6 +1,10 @@
 package task
 
-import "time"
+import (
+	"time"
+
+	"sbx/internal/sandbox"
+)
 
 // Found notes a sandbox that an attempt's create turned out to have made. It has to
 // be seen to be gone, also where nothing was believed to have been made.
@@ -32,6 +36,20 @@ func (t *Task) Gone(n int, how string) error {
 	}
 	a.Settled, a.GoneAt, a.Gone = true, t.ReadAt, how
 	t.note("gone", how)
+	return nil
+}
+
+// EndAsked notes that an attempt's sandbox is about to be asked to end. An acknowledged
+// request stays what it is: nothing that is asked after it takes that back.
+func (t *Task) EndAsked(n int, r sandbox.EndRequest) error {
+	a, err := t.attempt(n)
+	if err != nil {
+		return err
+	}
+	if a.EndRequest != nil && a.EndRequest.Acknowledged {
+		return errNothing
+	}
+	a.EndRequest = &r
 	return nil
 }
 

@@ -54,7 +54,7 @@ func (r *Runner) endAttempt(ctx context.Context, t Task, n int) (Task, error) {
 	if t.Spec.NoKill && a.Expired != ReasonNone {
 		return r.endedAlone(ctx, t, a)
 	}
-	ending := r.endOne(ctx, a)
+	ending := r.endOne(ctx, t.ID, a)
 	if ctx.Err() != nil {
 		return t, ctx.Err()
 	}
@@ -127,17 +127,36 @@ func (t *Task) gone(n int, how string) error {
 	return nil
 }
 
-// endOne asks for the end of an attempt's sandbox, once, and waits until it is seen.
-func (r *Runner) endOne(ctx context.Context, a Attempt) sandbox.Ending {
+// endOne asks for the end of an attempt's sandbox, once, and waits until it is seen. What
+// was asked and answered is kept with the task.
+func (r *Runner) endOne(ctx context.Context, id string, a Attempt) sandbox.Ending {
 	out := sandbox.Ending{Ref: a.Ref(), Outcome: sandbox.OutcomeNotAttempted}
 	o := fleet.EndOptions{Wait: EndWait, By: r.o.Owner.Who, Delete: r.o.Deletes != nil && r.o.Deletes(a.Provider)}
 	if a.Exit != nil && a.Exit.Class == sandbox.ClassGone {
 		o.Delete = false // that it runs no more is what is left to be seen; what it was kept under nobody can name
 	}
+	if r.o.Bound == nil || !r.o.Bound(a.Provider) {
+		r.keepRequest(ctx, id, a, &o)
+	}
 	for ending := range r.o.Sandboxes.Terminate(ctx, []sandbox.Sandbox{target(a)}, o) {
 		out = ending
 	}
 	return out
+}
+
+// keepRequest has an ending go by the requests that the task knows of, and notes its own:
+// before it is sent, since who sends it may die before the answer comes. What cannot be
+// noted keeps no sandbox alive.
+func (r *Runner) keepRequest(ctx context.Context, id string, a Attempt, o *fleet.EndOptions) {
+	note := func(request sandbox.EndRequest) {
+		_, _ = r.o.Ledger.Change(ctx, id, func(t *Task) error { return t.EndAsked(a.N, request) })
+	}
+	o.Requested = func(sandbox.Ref) *sandbox.EndRequest { return a.EndRequest }
+	o.Before = func(_ context.Context, s sandbox.Sandbox) error {
+		note(sandbox.EndRequest{At: time.Now().UTC(), Detail: "no answer is recorded", Delete: o.Delete, CreatedAt: s.CreatedAt, StartedAt: s.StartedAt})
+		return nil
+	}
+	o.After = func(_ sandbox.Ref, request sandbox.EndRequest) { note(request) }
 }
 
 // settleCreate finds out what a create has made whose answer nobody has: by the

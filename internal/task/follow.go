@@ -40,14 +40,14 @@ func (r *Runner) follow(ctx context.Context, t Task) (Task, error) {
 		return err
 	})
 	r.at("output")
-	return r.followed(ctx, t, a, p, exit, err)
+	return r.afterFollowing(ctx, t, a, p, exit, err)
 }
 
 // drainFor is how long the rest of the output may take after the program's end.
 const drainFor = 5 * time.Second
 
-// followed judges how following ended.
-func (r *Runner) followed(ctx context.Context, t Task, a Attempt, p *pulse, exit sandbox.Exit, err error) (Task, error) {
+// afterFollowing judges how following ended.
+func (r *Runner) afterFollowing(ctx context.Context, t Task, a Attempt, p *pulse, exit sandbox.Exit, err error) (Task, error) {
 	var expired expiredError
 	switch {
 	case errors.As(err, &expired):
@@ -60,6 +60,7 @@ func (r *Runner) followed(ctx context.Context, t Task, a Attempt, p *pulse, exit
 		exit = notRun(err)
 		exit.Class = sandbox.ClassTransport
 	}
+	r.followed = a.N
 	e := p.ended(exit, r.usage(ctx, a.Ref()))
 	if n := r.session(ctx, t, a); n != nil {
 		e.Messages = n
@@ -136,6 +137,27 @@ func (r *Runner) listen(ctx context.Context, ref sandbox.Ref, p *pulse) {
 		}
 	}
 }
+
+// showAgain passes on the output of a program that has ended under another process: whoever
+// reads this one's has not seen that. What still runs is followed from its beginning.
+func (r *Runner) showAgain(ctx context.Context, t Task) {
+	a := t.Last()
+	if r.o.Ear == nil || a == nil || a.Exit == nil || a.Retry != nil && a.Retry.Again || a.Sandbox == "" || a.Reused || a.StartedAt.IsZero() {
+		return
+	}
+	ctx, stop := context.WithTimeout(ctx, showFor)
+	defer stop()
+	for line, err := range r.o.Sandboxes.Logs(ctx, a.Ref(), providers.LogQuery{}) {
+		if err != nil {
+			r.say("the output of its program cannot be shown again: " + err.Error())
+			return
+		}
+		r.o.Ear.Output(line)
+	}
+}
+
+// showFor bounds how long showing output again may keep a task from its end.
+const showFor = 30 * time.Second
 
 // usage is the last sample of an attempt's resources; nothing where it cannot be
 // told within a moment.

@@ -19,6 +19,9 @@ const resolveLook = 2 * time.Second
 
 // publish collects the work, passes the gate and makes it public.
 func (r *Runner) publish(ctx context.Context, t Task) (Task, error) {
+	if r.sweeps {
+		return r.handOver(ctx, t)
+	}
 	var p Publish
 	found := false
 	err := r.guarded(ctx, t, t.limits(false), func(ctx context.Context) error {
@@ -53,7 +56,22 @@ func (r *Runner) publish(ctx context.Context, t Task) (Task, error) {
 // collectTries is how often the work is asked for before it is given up.
 const collectTries = 3
 
-// collect takes the work out of the sandbox, once.
+// handOver gives a task that is to be published, or is being published, to a process
+// that stays: how long a remote takes is no matter for a sweep, which every start of
+// sbx waits for.
+func (r *Runner) handOver(ctx context.Context, t Task) (Task, error) {
+	if r.o.Continue == nil {
+		return t, errSweeping
+	}
+	runner, err := r.o.Continue(ctx, t)
+	if err != nil {
+		return t, err
+	}
+	return r.change(ctx, t.ID, func(n *Task) error { return n.Hand(r.o.Owner, runner) })
+}
+
+// collect takes the work out of the sandbox, once. What another process has taken out
+// of it before it died is not asked for again: the sandbox may be gone by now.
 func (r *Runner) collect(ctx context.Context, t Task) (Publish, bool, error) {
 	base, err := r.o.Publisher.Prepare(ctx, t)
 	if err != nil {
@@ -62,6 +80,9 @@ func (r *Runner) collect(ctx context.Context, t Task) (Publish, bool, error) {
 	p := Publish{Target: t.Spec.target(), Base: base, Fence: "local"}
 	if r.o.Publisher.Remote(t) {
 		p.Fence = "remote"
+	}
+	if r.followed != t.Last().N && r.o.Publisher.Saved(t) {
+		return p, true, nil
 	}
 	found, err := r.o.Publisher.Collect(ctx, t, r.exec(t))
 	return p, found, err
@@ -91,15 +112,7 @@ func (r *Runner) pass(ctx context.Context, t Task, p Publish) (Task, error) {
 		return r.settle(ctx, t, Publish{State: PublishRefused, Message: "its deadline was reached at the gate"})
 	}
 	r.at("gate")
-	ctx2, stop := context.WithTimeout(ctx, PublishLimit)
-	defer stop()
-	var done Publish
-	err = r.leased(ctx2, t, func(ctx context.Context) error {
-		return r.stoppable(ctx, t, func(ctx context.Context) (err error) {
-			done, err = r.o.Publisher.Publish(ctx, t)
-			return err
-		})
-	})
+	done, err := r.push(ctx, t, PublishLimit)
 	r.at("pushed")
 	if ctx.Err() != nil {
 		return t, ctx.Err()
@@ -112,6 +125,44 @@ func (r *Runner) pass(ctx context.Context, t Task, p Publish) (Task, error) {
 		return t, nil
 	}
 	return r.settle(ctx, t, done)
+}
+
+// push makes the work public, or tries to until the limit.
+func (r *Runner) push(ctx context.Context, t Task, limit time.Duration) (done Publish, err error) {
+	ctx, stop := context.WithTimeout(ctx, limit)
+	defer stop()
+	r.pushed = true
+	err = r.leased(ctx, t, func(ctx context.Context) error {
+		return r.stoppable(ctx, t, func(ctx context.Context) (err error) {
+			done, err = r.o.Publisher.Publish(ctx, t)
+			return err
+		})
+	})
+	return done, err
+}
+
+// pushSaved publishes what the process before this one has saved and could not push, or
+// was not seen to push: the target takes it once. What was not published in the time for
+// that, and what another than the target's word is known of, is for resolve.
+func (r *Runner) pushSaved(ctx context.Context, t Task) (Task, bool, error) {
+	left := PublishLimit - t.ReadAt.Sub(t.Publish.At)
+	inTime := t.DeadlineAt.IsZero() || t.Publish.At.Before(t.DeadlineAt)
+	if r.pushed || left <= 0 || !inTime || !r.o.Publisher.Remote(t) || !r.o.Publisher.Saved(t) {
+		return t, false, nil
+	}
+	done, err := r.push(ctx, t, left)
+	switch {
+	case ctx.Err() != nil:
+		return t, true, ctx.Err()
+	case err == nil && done.State == PublishDone:
+		now, err := r.settle(ctx, t, done)
+		return now, true, err
+	case err == nil:
+		err = errors.New(done.Message)
+	}
+	r.say("publishing: " + err.Error())
+	now, err := r.change(ctx, t.ID, func(n *Task) error { return n.Doubt(t.Fence, err.Error()) })
+	return now, true, err
 }
 
 // stoppable publishes; the operator's own stop meanwhile reaches for the target, as
@@ -197,6 +248,14 @@ func (t *Task) Witnessed(p Publish) error {
 
 // resolve finds out what became of a publication whose end this process did not see.
 func (r *Runner) resolve(ctx context.Context, t Task) (Task, error) {
+	if r.sweeps && r.o.Continue != nil {
+		return r.handOver(ctx, t)
+	}
+	if !r.sweeps {
+		if now, did, err := r.pushSaved(ctx, t); did {
+			return now, err
+		}
+	}
 	ctx, stop := context.WithTimeoutCause(ctx, PublishLimit, unverified(t, "nobody can tell yet whether it was published"))
 	defer stop()
 	var p Publish

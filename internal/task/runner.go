@@ -19,8 +19,10 @@ type Runner struct {
 	stop <-chan struct{} // closed: the operator wants it stopped
 	hear sync.Mutex
 
+	followed int               // the attempt whose end this process saw itself
 	entered  int               // the attempt that goes on in a kept sandbox, by this process's word
 	sweeps   bool              // it settles what is there, and begins nothing
+	pushed   bool              // it has tried to publish
 	gives    bool              // it gives up what nobody has begun in its time
 	returned map[int]time.Time // when this process's own creates were over, by attempt and by its own clock
 	leaves   Leave             // the breaker's for the attempt; empty = it has none
@@ -58,6 +60,7 @@ func (r *Runner) run(ctx context.Context, t Task) (Task, error) {
 	if err != nil && !errors.Is(err, ErrOver) {
 		return t, err
 	}
+	r.showAgain(ctx, t)
 	for !t.State.Over() {
 		if ctx.Err() != nil {
 			return r.leave(ctx, t)

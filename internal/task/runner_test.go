@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -465,7 +466,41 @@ func TestAnEndThatIsNotSeen(t *testing.T) {
 		s.rest(3 * time.Minute)
 		require.Len(t, s.sweep(t, "h2"), 1)
 		assert.Equal(t, task.Completed, s.now(t, "t-2").State)
+		assert.True(t, s.now(t, "t-2").Attempts[0].EndRequest.Acknowledged)
 	})
+}
+
+// TestWhatWasAskedBeforeIsKnown to whoever takes the task over: a request to end that was
+// not answered, or whose sender died before the answer came.
+func TestWhatWasAskedBeforeIsKnown(t *testing.T) {
+	t.Parallel()
+	for name, dies := range map[string]bool{"it was not answered": false, "who asked has died": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(t *testing.T, s *sim) {
+				t.Helper()
+				spec := plain()
+				spec.Session = "x" // its sandbox lingers
+				s.hurt("cloud", "terminate", "hangs", 0, time.Minute)
+				p, over := s.begin("t-1", spec, works(5*time.Second, sandbox.ClassOK))
+				if dies {
+					s.rest(10 * time.Second)
+					s.mu.Lock()
+					p.die("an ending")
+					s.mu.Unlock()
+				}
+				require.Error(t, <-over)
+				asked := s.now(t, "t-1").Attempts[0].EndRequest
+				require.NotNil(t, asked)
+				assert.False(t, asked.Acknowledged)
+				s.rest(2 * time.Minute)
+				s.sweep(t, "h1")
+				require.NotEmpty(t, s.requested)
+				assert.True(t, s.requested[len(s.requested)-1].Unconfirmed(), "the next one is told of it")
+				assert.Equal(t, task.Completed, s.now(t, "t-1").State)
+			})
+		})
+	}
 }
 
 // TestAStoreThatIsAway is waited for.
@@ -601,9 +636,99 @@ func TestSweeps(t *testing.T) {
 				published := s.tasks["t-1"].published == 1
 				assert.Equal(t, published, now.Publish.State == task.PublishDone)
 				assert.Equal(t, published, now.State == task.Completed)
-				if point == "saved" || point == "output" || point == "collected" || point == "pushed" {
+				if point != "intent" && point != "created" {
 					assert.True(t, published, "what its owner did is not lost")
 				}
+			})
+		})
+	}
+}
+
+// heard is an Ear that remembers the output.
+type heard struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (h *heard) Changed(task.Task) {}
+func (h *heard) Said(string)       {}
+func (h *heard) Output(line sandbox.LogLine) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lines = append(h.lines, line.Text)
+}
+
+// TestATakeoverShowsTheOutput once, and all of it, whether or not the program has ended
+// under the process before.
+func TestATakeoverShowsTheOutput(t *testing.T) {
+	t.Parallel()
+	for _, point := range []string{"saved", "output", "collected", "pushed", "ending"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(t *testing.T, s *sim) {
+				t.Helper()
+				ear := &heard{}
+				s.tune = func(p *proc, o *task.Options) {
+					if p.verb == "run" {
+						p.doom, p.deadly = point, true
+					} else {
+						o.Ear = ear
+					}
+				}
+				push := plain()
+				push.Push = "origin=work"
+				_, over := s.begin("t-1", push, works(5*time.Second+time.Millisecond, sandbox.ClassOK))
+				require.Error(t, <-over)
+				now, err := s.boot("again", "h1", "t-1").does()
+				require.NoError(t, err)
+				assert.Equal(t, task.Completed, now.State)
+				assert.Equal(t, []string{"line 1", "line 2", "line 3", "line 4", "line 5"}, ear.lines)
+			})
+		})
+	}
+}
+
+// TestASweepWaitsForNoPublication hands what is to be published to a process that stays,
+// and that publishes what was saved, whether or not the sandbox is still there.
+func TestASweepWaitsForNoPublication(t *testing.T) {
+	t.Parallel()
+	for _, point := range []string{"collected", "before the gate", "gate"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(t *testing.T, s *sim) {
+				t.Helper()
+				s.tune = func(p *proc, _ *task.Options) {
+					if p.verb == "run" {
+						p.doom, p.deadly = point, true
+					}
+				}
+				push := plain()
+				push.Push = "origin=work"
+				_, over := s.begin("t-1", push, works(5*time.Second, sandbox.ClassOK))
+				require.Error(t, <-over)
+				s.mu.Lock()
+				for _, b := range s.boxes {
+					b.ended = time.Now()
+				}
+				s.hurt("remote", "", "crawls", time.Since(s.began), time.Hour)
+				s.mu.Unlock()
+				for range 20 {
+					began := time.Now()
+					s.sweep(t, "h1")
+					require.Less(t, time.Since(began), time.Second, "whoever starts sbx does not wait for a remote")
+					s.rest(10 * time.Second)
+				}
+				s.rest(5 * time.Minute)
+				now := s.now(t, "t-1")
+				assert.Equal(t, task.Completed, now.State)
+				assert.Equal(t, 1, s.tasks["t-1"].published)
+				handed := 0
+				for _, p := range s.procs {
+					if p.verb == "continue" {
+						handed++
+					}
+				}
+				assert.Equal(t, 1, handed, "one process goes on with it")
 			})
 		})
 	}

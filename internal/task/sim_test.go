@@ -34,6 +34,7 @@ type sim struct {
 
 	mu     sync.Mutex
 	boxes  []*box
+	saved  map[string]string // what was collected last of a task, and lies on a host
 	fences map[string]string // on the remote, by task: "published" or "stopped"
 	procs  []*proc           // all that ever were
 	tasks  map[string]*truth
@@ -41,11 +42,15 @@ type sim struct {
 	harms  []harmful
 	late   sync.WaitGroup // what the world still does for requests whose sender is gone
 
+	turns *turns // who gives each call its turn; nil = calls take time by chance
+
 	scripts map[string][]program // what runs, where a test says so: by task and attempt
 	tune    func(*proc, *task.Options)
 	uses    func(*box) sandbox.Usage
 	execs   func(providers.Command) (sandbox.Exit, error)
 	probes  func() (providers.Health, error)
+
+	requested []*sandbox.EndRequest // what each ending was told of requests before it
 
 	steps []string
 	wrong []string
@@ -59,7 +64,7 @@ type harmful struct {
 }
 
 func newSim(seed uint64) *sim {
-	s := &sim{seed: seed, rng: rand.New(rand.NewPCG(seed, 0x7a5c)), began: time.Now(), fences: map[string]string{}, tasks: map[string]*truth{}}
+	s := &sim{seed: seed, rng: rand.New(rand.NewPCG(seed, 0x7a5c)), began: time.Now(), fences: map[string]string{}, saved: map[string]string{}, tasks: map[string]*truth{}}
 	s.mem = store.Memory(func() time.Time { return time.Now().Add(time.Duration(s.jump.Load())) })
 	return s
 }
@@ -113,11 +118,12 @@ type proc struct {
 	ctx  context.Context //nolint:containedctx // it is the life of the process
 	kill context.CancelCauseFunc
 
-	pid    int    // another process may have had it before
-	fuse   int    // gates until it is killed; 0 = it is not
-	ice    int    // gates until it is frozen; 0 = it is not
-	doom   string // the named point where it is hit
-	deadly bool   // it is killed there; else it freezes
+	from   task.Owner // who has started it
+	pid    int        // another process may have had it before
+	fuse   int        // gates until it is killed; 0 = it is not
+	ice    int        // gates until it is frozen; 0 = it is not
+	doom   string     // the named point where it is hit
+	deadly bool       // it is killed there; else it freezes
 	stiff  time.Duration
 	thaw   chan struct{} // closed when it goes on; nil = it runs
 	froze  time.Time     // when it was frozen last
@@ -278,6 +284,9 @@ func (p *proc) call(ctx context.Context, place, op string, effect func()) error 
 		return ctx.Err()
 	}
 	s := p.s
+	if s.turns != nil {
+		return s.turns.call(ctx, p, place, op, effect)
+	}
 	s.mu.Lock()
 	p.calls[op]++
 	key := fmt.Sprint(p.n, op, p.calls[op])

@@ -210,6 +210,14 @@ func (c cloud) Logs(ctx context.Context, ref sandbox.Ref, q providers.LogQuery) 
 		b := s.find(ref.ID)
 		s.mu.Unlock()
 		end := b.made.Add(b.prog.length)
+		if !q.Follow {
+			for n, at := 1, b.made.Add(b.prog.talks); b.prog.talks > 0 && !at.After(end) && at.Before(time.Now()); n, at = n+1, at.Add(b.prog.talks) {
+				if !yield(sandbox.LogLine{At: at, Text: b.prog.line(n)}, nil) {
+					return
+				}
+			}
+			return
+		}
 		if b.prog.talks == 0 {
 			sleep(ctx, time.Until(end))
 			return
@@ -224,6 +232,12 @@ func (c cloud) Logs(ctx context.Context, ref sandbox.Ref, q providers.LogQuery) 
 			}
 			s.mu.Lock()
 			silent := !b.alive(time.Now()) || b.over(time.Now())
+			if last := end; silent { // what was written before is there to be read
+				if !b.ended.IsZero() && b.ended.Before(end) {
+					last = b.ended
+				}
+				silent = at.After(last)
+			}
 			s.mu.Unlock()
 			if silent || !yield(sandbox.LogLine{At: at, Text: b.prog.line(n)}, nil) {
 				return
@@ -288,6 +302,15 @@ func (c cloud) Terminate(ctx context.Context, targets []sandbox.Sandbox, o fleet
 
 func (c cloud) end(ctx context.Context, t sandbox.Sandbox, o fleet.EndOptions) sandbox.Ending {
 	gone := false
+	s := c.p.s
+	if o.Requested != nil {
+		s.mu.Lock()
+		s.requested = append(s.requested, o.Requested(t.Ref()))
+		s.mu.Unlock()
+	}
+	if o.Before != nil {
+		_ = o.Before(ctx, t)
+	}
 	err := c.p.call(ctx, "cloud", "terminate", func() {
 		s, now := c.p.s, time.Now()
 		b := s.find(t.ID)
@@ -305,6 +328,13 @@ func (c cloud) end(ctx context.Context, t sandbox.Sandbox, o fleet.EndOptions) s
 			b.ended, b.how = at, "terminated for "+c.p.String()
 		}
 	})
+	if o.After != nil {
+		answer := sandbox.EndRequest{At: time.Now(), Acknowledged: err == nil}
+		if err != nil {
+			answer.Detail = err.Error()
+		}
+		o.After(t.Ref(), answer)
+	}
 	switch {
 	case err != nil:
 		return sandbox.Ending{Outcome: sandbox.OutcomeFailed, Reason: err.Error(), Err: err}

@@ -62,7 +62,8 @@ func (s *sim) onCommit(p *proc, was, is store.Task) {
 	case is.Fence == was.Fence && before.Phase != task.Stopping && before.Owner.PID != 0 && !p.is(before.Owner):
 		s.onForeign(p, before, after)
 	}
-	if before.Owner != after.Owner && before.Held() {
+	handed := p.is(before.Owner) || p.from == before.Owner && after.Owner == p.owner()
+	if before.Owner != after.Owner && before.Held() && !handed {
 		s.onTaken(p, before, after)
 	}
 	for i, a := range before.Attempts {
@@ -106,7 +107,7 @@ func (s *sim) onForeign(p *proc, before, after task.Task) {
 		t.Attempts = slices.Clone(t.Attempts)
 		for i := range t.Attempts {
 			a := &t.Attempts[i]
-			a.Sandbox, a.Settled, a.GoneAt, a.Gone, a.EndedAt = "", false, time.Time{}, "", time.Time{}
+			a.Sandbox, a.Settled, a.GoneAt, a.Gone, a.EndedAt, a.EndRequest = "", false, time.Time{}, "", time.Time{}, nil
 		}
 		return t
 	}

@@ -3,6 +3,7 @@ package task_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"sbx/internal/fault"
@@ -20,11 +21,25 @@ func (r remote) Prepare(ctx context.Context, _ task.Task) (string, error) {
 
 func (r remote) Collect(ctx context.Context, t task.Task, _ task.Exec) (bool, error) {
 	alive, s := false, r.p.s
-	err := r.p.call(ctx, "cloud", "collect", func() { alive = s.find(t.Last().Sandbox).alive(time.Now()) })
+	found := s.roll("nothing", t.ID) > 0.1
+	err := r.p.call(ctx, "cloud", "collect", func() {
+		if alive = s.find(t.Last().Sandbox).alive(time.Now()); alive && found {
+			s.saved[t.ID] = r.bundle(t)
+		}
+	})
 	if err == nil && !alive {
 		err = absent(t.Last().Sandbox)
 	}
-	return s.roll("nothing", t.ID) > 0.1, err
+	return found, err
+}
+
+// bundle names what lies on this host of a task's last attempt.
+func (r remote) bundle(t task.Task) string { return fmt.Sprint(r.p.host, " ", len(t.Attempts)) }
+
+func (r remote) Saved(t task.Task) bool {
+	r.p.s.mu.Lock()
+	defer r.p.s.mu.Unlock()
+	return r.p.s.saved[t.ID] == r.bundle(t)
 }
 
 func (r remote) Publish(ctx context.Context, t task.Task) (task.Publish, error) {

@@ -178,6 +178,9 @@ func (s *sim) script(b *box) {
 	}
 	if all := s.scripts[b.task]; len(all) > 0 {
 		b.prog, b.ends = all[min(n, len(all)-1)], time.Second
+		if s.turns != nil {
+			b.ends = 0
+		}
 		return
 	}
 	roll := func(what string) float64 { return s.roll(what, b.task, n) }

@@ -50,7 +50,7 @@ func (l ledger) SwapTask(ctx context.Context, t store.Task, limitMB int64) (afte
 
 // AwaitTask hears of changes late, as one does that looks at intervals.
 func (l ledger) AwaitTask(ctx context.Context, id string, version int64) (store.Task, error) {
-	if _, err := l.Task(ctx, id); err != nil {
+	if _, err := l.hear(ctx, id); err != nil {
 		return store.Task{}, err
 	}
 	if _, err := l.p.s.mem.AwaitTask(ctx, id, version); err != nil {
@@ -59,8 +59,16 @@ func (l ledger) AwaitTask(ctx context.Context, id string, version int64) (store.
 	if !sleep(ctx, time.Duration(l.p.s.roll("hears", l.p.n, id, version)*float64(2*time.Second))) {
 		return store.Task{}, ctx.Err()
 	}
-	return l.Task(ctx, id)
+	return l.hear(ctx, id)
 }
+
+// hear is Task, for who has waited for a change.
+func (l ledger) hear(ctx context.Context, id string) (store.Task, error) {
+	return l.Task(context.WithValue(ctx, hears{}, true), id)
+}
+
+// hears marks what asks for changes of a task beside all else.
+type hears struct{}
 
 // taskOf reads a row as the room does.
 func taskOf(row store.Task) task.Task {

@@ -172,6 +172,11 @@ func (s *sim) run(e errand) {
 			p.freeze(e.stiff, "some moment")
 		})
 	}
+	s.live(p)
+}
+
+// live is what a process does in its life.
+func (s *sim) live(p *proc) {
 	now, err := p.does()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,6 +204,9 @@ func (p *proc) options() task.Options {
 			return "n" + strconv.Itoa(p.n) + "." + strconv.Itoa(p.calls["nonce"])
 		},
 	}
+	if p.verb == "sweep" {
+		o.Continue = p.continues
+	}
 	if !p.s.quiet {
 		o.Settling = func(string) time.Duration { return laggards + unlisted + time.Second }
 	}
@@ -206,6 +214,28 @@ func (p *proc) options() task.Options {
 		p.s.tune(p, &o)
 	}
 	return o
+}
+
+// continues is Options.Continue: a process that outlives the sweep. It may fare as any
+// other.
+func (p *proc) continues(_ context.Context, t task.Task) (task.Owner, error) {
+	if err := p.gate("continue"); err != nil {
+		return task.Owner{}, err
+	}
+	s := p.s
+	next := s.boot("continue", p.host, t.ID)
+	next.from = t.Owner
+	if s.extras && time.Since(s.began) < chaos {
+		s.mu.Lock()
+		if next.stiff = time.Duration(s.roll("stiff", next.n) * float64(90*time.Second)); s.roll("dies", next.n) < 0.3 {
+			next.fuse = 1 + int(s.roll("fuse", next.n)*20)
+		} else if s.roll("stalls", next.n) < 0.3 {
+			next.ice = 1 + int(s.roll("ice", next.n)*20)
+		}
+		s.mu.Unlock()
+	}
+	s.late.Go(func() { s.live(next) })
+	return next.owner(), nil
 }
 
 func (p *proc) does() (task.Task, error) {
@@ -217,8 +247,10 @@ func (p *proc) does() (task.Task, error) {
 			return t, err
 		}
 		return p.goesOn(o, t)
-	case "again":
-		t, err := o.Ledger.Change(p.ctx, p.task, func(n *task.Task) error { return n.Adopt(p.owner(), p.alive(n.Owner) == "false") })
+	case "again", "continue":
+		t, err := o.Ledger.Change(p.ctx, p.task, func(n *task.Task) error {
+			return n.Adopt(p.owner(), p.alive(n.Owner) == "false" || n.Owner == p.from || n.Owner == p.owner())
+		})
 		switch {
 		case errors.Is(err, task.ErrHeld), errors.Is(err, task.ErrOver), fault.KindOf(err) == fault.KindNotFound:
 			return t, nil
@@ -247,7 +279,7 @@ func (p *proc) stops(stopper *task.Stopper) (task.Task, error) {
 	began := time.Now()
 	t, err := stopper.Forbid(p.ctx, p.task, p.String())
 	p.s.mu.Lock()
-	took, quiet, dead := time.Since(began), p.s.quiet, p.dead
+	took, quiet, dead := time.Since(began), p.s.quiet && p.s.turns == nil, p.dead
 	if !dead && errors.Is(err, task.ErrPublished) {
 		p.s.onStop(p, p.task, false)
 	}

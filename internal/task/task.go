@@ -80,6 +80,11 @@ type Attempt struct {
 	GoneAt    time.Time `json:"gone_at,omitzero"` // its sandbox was seen to be gone
 	Gone      string    `json:"gone,omitempty"`   // by what
 
+	// EndRequest is the last request to end its sandbox, and what was answered: who takes
+	// the task over does not take a record that is missing after one which was refused or
+	// not answered for a proof. Nil where the machine itself proves the end.
+	EndRequest *sandbox.EndRequest `json:"end_request,omitempty"`
+
 	Exit     *Exit  `json:"exit,omitempty"`
 	Fault    string `json:"fault,omitempty"`     // the kind of failure that kept a program from running
 	MemoryMB int64  `json:"memory_mb,omitempty"` // its limit

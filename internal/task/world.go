@@ -46,6 +46,9 @@ type Publisher interface {
 	// from happening where it has not: PublishDone, PublishRefused or, where nobody
 	// can tell, PublishDoubt. An error means that it cannot be asked right now.
 	Resolve(ctx context.Context, t Task, by string) (Publish, error)
+	// Saved says that this host has the whole work of the task's last attempt, so that it
+	// can be published without its sandbox.
+	Saved(t Task) bool
 	// Remote says that the target itself holds back a late publisher.
 	Remote(t Task) bool
 	// Forget drops what this host keeps of a task that is over. It may be called
@@ -106,6 +109,9 @@ type Options struct {
 	Pool      *Pool     // nil = nothing is made ahead
 	Ear       Ear       // nil = nobody listens
 	Owner     Owner
+	// Continue starts a process that goes on with a task to its end, and says as which
+	// owner. Nil = nobody can: what a sweep may not finish is left as it is.
+	Continue func(ctx context.Context, t Task) (Owner, error)
 	// Notice tells the operator what is about no task of his; nil = nobody listens.
 	Notice func(text string)
 	// CallbackURL is where a control plane hears of tasks that have Spec.Callback: their

@@ -108,7 +108,11 @@ func (sig Signals) repeats(t Thresholds) bool {
 // Evidence helpers: every figure is written once, in one way.
 
 func seconds(what string, d time.Duration, source string, at time.Time) sandbox.Evidence {
-	return sandbox.Evidence{What: what, Value: decimal(d.Seconds()) + "s", Source: source, At: at}
+	value := decimal(d.Seconds()) + "s"
+	if d >= time.Hour { // nobody reads thousands of seconds
+		value = sandbox.FormatDuration(d)
+	}
+	return sandbox.Evidence{What: what, Value: value, Source: source, At: at}
 }
 
 func number(what string, v float64, unit, source string, at time.Time) sandbox.Evidence {

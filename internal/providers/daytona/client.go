@@ -53,7 +53,14 @@ var (
 // Type describes Daytona.
 func Type() providers.Type {
 	return providers.Type{
-		Name: TypeName, Help: "Daytona: sandboxes with a disk that outlives a stop", SwitchedOn: []string{"DAYTONA_API_KEY"},
+		Name: TypeName, Help: "Daytona: sandboxes with a disk that outlives a stop", SwitchedOn: []string{"DAYTONA_API_KEY"}, NoGone: true,
+		LifeSigns: []providers.LifeSign{
+			{Ability: "", Shows: "when a client last called (`lastActivityAt`)", Misses: "a program that works without a call from outside"},
+			{Ability: "logs", Shows: "of what sbx created: what the program wrote; of others: what the image's entrypoint writes", Misses: "of others: what commands and sessions write"},
+			{Ability: "usage", Shows: "processor and memory, now", Misses: "what waits"},
+			{Ability: "processes", Shows: "commands of sbx that run inside", Misses: "commands of other clients: their calls move `lastActivityAt` while they are open"},
+			{Ability: "probe", Shows: "whether the toolbox answers; twice 502 is definite", Misses: "whether the program does anything"},
+		},
 		Options: []providers.Option{
 			{Name: "token", Env: "DAYTONA_API_KEY", Kind: providers.OptionText, Secret: true, Help: "API key; it belongs to one organization"},
 			{Name: "url", Env: "DAYTONA_API_URL", Default: defaultURL, Kind: providers.OptionText, Help: "address of the API, with its /api"},
@@ -127,7 +134,7 @@ func (c *Client) learn(w wireSandbox) {
 func (c *Client) toolbox(r httpx.Request, id string, look bool) httpx.Request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r.URL = c.boxes[id] + r.Path
+	r.URL, r.OneSandbox = c.boxes[id]+r.Path, true
 	if look {
 		r.Header = http.Header{skipActivity: {"true"}}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"fmt"
 	"math"
 	"net/http"
 	"strings"
@@ -30,13 +31,9 @@ func (c *Client) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 	if err != nil {
 		return sandbox.Sandbox{}, err
 	}
-	var made wireSandbox
-	_, err = c.http.JSON(ctx, httpx.Request{Op: "create", Method: http.MethodPost, Path: "/sandbox", JSON: body, Timeout: createTimeout}, &made)
-	if err == nil && made.ID == "" {
-		err = fault.New(fault.KindUnavailable, "the answer names no sandbox").At(c.name, "create")
-	}
+	made, err := c.ask(ctx, body)
 	if err != nil {
-		return sandbox.Sandbox{}, c.unsettled(err, body.Labels[sandbox.LabelNonce])
+		return sandbox.Sandbox{}, err
 	}
 	s := c.sandbox(made)
 	if len(spec.Command) == 0 {
@@ -49,6 +46,30 @@ func (c *Client) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 		return s, c.undo(ctx, s.ID, err)
 	}
 	return s, nil
+}
+
+// ask makes the sandbox.
+func (c *Client) ask(ctx context.Context, body wireCreate) (wireSandbox, error) {
+	var made wireSandbox
+	nonce := body.Labels[sandbox.LabelNonce]
+	_, err := c.http.JSON(ctx, httpx.Request{Op: "create", Method: http.MethodPost, Path: "/sandbox", JSON: body, Timeout: createTimeout}, &made)
+	if httpx.Status(err) == http.StatusConflict {
+		found, there, failed := c.marked(ctx, nonce)
+		switch {
+		case there:
+			return found, nil
+		case failed != nil: // it may be there
+			return made, fault.New(fault.KindUnavailable, "%w; whether an earlier try has made it is not known: %w", err, failed).At(c.name, "create").
+				WithHint("look for it with `sbx ls --provider %s --label %s=%s`", c.name, sandbox.LabelNonce, nonce)
+		}
+	}
+	if err == nil && made.ID == "" {
+		err = fault.New(fault.KindUnavailable, "the answer names no sandbox").At(c.name, "create")
+	}
+	if err != nil {
+		return made, c.unsettled(err, nonce)
+	}
+	return made, nil
 }
 
 // started waits until a sandbox runs.
@@ -116,13 +137,21 @@ func (c *Client) creation(spec sandbox.Spec) (wireCreate, error) {
 	return w, nil
 }
 
-// unsettled adds to an error that leaves the outcome open how to find out.
+// unsettled says of a failed create what it leaves open and how to find out.
 func (c *Client) unsettled(err error, nonce string) error {
-	if status := httpx.Status(err); fault.KindOf(err) == fault.KindUnavailable && !httpx.NotSent(err) && status != http.StatusTooManyRequests {
-		return fault.New(fault.KindUnavailable, "%w; it may have been created all the same", err).
-			WithHint("look for it with `sbx ls --provider %s --label %s=%s`", c.name, sandbox.LabelNonce, nonce)
-	}
-	return err
+	return providers.CreateFailed(err, fmt.Sprintf("sbx ls --provider %s --label %s=%s", c.name, sandbox.LabelNonce, nonce))
+}
+
+// marked finds the sandbox that bears the mark of a create which was answered with a
+// conflict: something on the way may have sent it twice, and the first made it.
+func (c *Client) marked(ctx context.Context, nonce string) (found wireSandbox, there bool, err error) {
+	err = c.rows(ctx, filter(providers.Query{Labels: map[string]string{sandbox.LabelNonce: nonce}}), func(w wireSandbox) bool {
+		if w.Labels[sandbox.LabelNonce] == nonce {
+			found, there = w, true
+		}
+		return !there
+	})
+	return found, there, err
 }
 
 // undo deletes a sandbox whose program could not be started.

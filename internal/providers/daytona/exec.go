@@ -114,7 +114,7 @@ func (r *command) do(ctx context.Context) (sandbox.Exit, error) {
 		switch {
 		case ctx.Err() != nil:
 			r.kill(ctx)
-		case fault.KindOf(err) == fault.KindUnavailable:
+		case fault.KindOf(err) == fault.KindUnavailable && !httpx.Refused(httpx.Status(err)):
 			return r.lost(err) // it may have been started
 		}
 		return sandbox.Exit{}, err
@@ -142,7 +142,7 @@ func (r *command) do(ctx context.Context) (sandbox.Exit, error) {
 func (r *command) watch(ctx context.Context) ([]byte, error) {
 	var last []byte
 	for pause := pollMin; ; {
-		printed, _, _, err := guest.Repeat(ctx, r.look, guest.ReadOutput(r.tag, r.at))
+		printed, _, err := guest.Repeat(ctx, r.look, guest.ReadOutput(r.tag, r.at))
 		if err != nil {
 			return last, err
 		}

@@ -106,15 +106,15 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	if m.MemUsed == nil && m.CPUUsedPct == nil {
 		return sandbox.Usage{}, fault.New(fault.KindUnavailable, "the toolbox gives no figures").At(c.name, "usage "+id)
 	}
-	u := sandbox.Usage{At: c.now(), Source: "toolbox metrics", MemoryBytes: m.MemUsed, MemoryLimitBytes: m.MemTotal}
+	u := sandbox.Usage{At: c.now(), Source: "toolbox metrics", MemoryBytes: providers.Bytes(m.MemUsed), MemoryLimitBytes: providers.Bytes(m.MemTotal)}
 	if m.TimestampUnix > 0 {
 		u.At = time.Unix(m.TimestampUnix, 0).UTC()
 	}
-	if m.MemUsed != nil && m.MemCache != nil {
-		u.MemoryBytes = new(max(0, *m.MemUsed-*m.MemCache))
+	if cache := providers.Bytes(m.MemCache); u.MemoryBytes != nil && cache != nil {
+		u.MemoryBytes = new(max(0, *u.MemoryBytes-*cache))
 	}
 	if m.CPUUsedPct != nil && m.CPUCount != nil {
-		u.CPUPercent = new(*m.CPUUsedPct * *m.CPUCount)
+		u.CPUPercent = providers.Percent(new(*m.CPUUsedPct * *m.CPUCount))
 	}
 	return u, nil
 }

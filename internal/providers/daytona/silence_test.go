@@ -28,3 +28,11 @@ func TestLosses(t *testing.T) {
 		return wiretest.Lossy{Server: f.Server, P: open(t, f.Listen(), httpx.Net{}), Inside: []string{"POST /toolbox/{id}/process/execute", "GET /toolbox/{id}/system/metrics"}}
 	})
 }
+
+func TestRefusedCreates(t *testing.T) {
+	t.Parallel()
+	wiretest.RunRefusals(t, func(wt wiretest.T) wiretest.Refusing {
+		f := daytonatest.New(wt, daytonatest.Options{})
+		return wiretest.Refusing{Server: f.Server, P: open(wt, "http://daytona/api", httpx.Net{Dial: f.Dial}), Create: "POST /api/sandbox"}
+	})
+}

@@ -38,7 +38,7 @@ func (c *Client) sandbox(w wireSandbox) sandbox.Sandbox {
 	c.learn(w)
 	s := sandbox.Sandbox{
 		Provider: c.name, ProviderType: TypeName, ID: w.ID, Name: w.Name, RawState: w.State, State: stateOf(w),
-		CreatedAt: w.CreatedAt, LastActivityAt: w.LastActivityAt, ActivityBasis: sandbox.BasisRequests, ExpiresAt: w.AutoDestroyAt, Activity: sandbox.Unknown,
+		CreatedAt: providers.Moment(w.CreatedAt), LastActivityAt: providers.Moment(w.LastActivityAt), ActivityBasis: sandbox.BasisRequests, ExpiresAt: providers.Moment(w.AutoDestroyAt), Activity: sandbox.Unknown,
 		Template: w.Snapshot, Labels: maps.Clone(w.Labels), TaskID: w.Labels[sandbox.LabelTask], AgentType: w.Labels[sandbox.LabelAgentType],
 		Limits: sandbox.Limits{CPU: w.CPU, MemoryBytes: gibibytes(w.Memory), DiskBytes: gibibytes(w.Disk), Isolation: "container"},
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -28,6 +29,11 @@ func (c *Client) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 	}
 	var made wireSandbox
 	_, err = c.api.JSON(ctx, httpx.Request{Op: "create", Method: http.MethodPost, Path: "/sandboxes", JSON: body, Timeout: createTimeout}, &made)
+	if httpx.Status(err) == http.StatusConflict {
+		if made, err = c.marked(ctx, nonce, err); err != nil {
+			return sandbox.Sandbox{}, err
+		}
+	}
 	if err == nil && made.SandboxID == "" {
 		err = fault.New(fault.KindUnavailable, "the answer names no sandbox").At(c.name, "create")
 	}
@@ -85,18 +91,30 @@ func (c *Client) creation(spec sandbox.Spec) (wireCreate, string, error) {
 	return w, nonce, nil
 }
 
-// unsettled adds to an error that leaves the outcome open how to find out. A limit of
-// the account is no such error, nor a reason to try again.
+// unsettled says of a failed create what it leaves open and how to find out. A limit
+// of the account is nothing to try again: it names no time.
 func (c *Client) unsettled(err error, nonce string) error {
-	switch status := httpx.Status(err); {
-	case status == http.StatusTooManyRequests:
-		return fault.New(fault.KindUnavailable, "%w", err).
-			WithHint("the account may hold no more sandboxes: `sbx ls --provider %s` shows what can be ended", c.name)
-	case fault.KindOf(err) == fault.KindUnavailable && !httpx.NotSent(err) && (status == 0 || status >= http.StatusInternalServerError):
-		return fault.New(fault.KindUnavailable, "%w; it may have been created all the same", err).
-			WithHint("look for it with `sbx ls --provider %s --label %s=%s`", c.name, sandbox.LabelNonce, nonce)
+	if s := httpx.StatusOf(err); s != nil && s.Status == http.StatusTooManyRequests && s.RetryAfter == 0 {
+		return providers.NothingMade(fault.New(fault.KindUnavailable, "%w", err).At(c.name, "create").
+			WithHint("the account may hold no more sandboxes: `sbx ls --provider %s` shows what can be ended", c.name))
 	}
-	return err
+	return providers.CreateFailed(err, fmt.Sprintf("sbx ls --provider %s --label %s=%s", c.name, sandbox.LabelNonce, nonce),
+		"sandbox_no_compatible_node", "sandbox_capacity_unavailable")
+}
+
+// marked finds the sandbox that bears the mark of a create which was answered with a
+// conflict: something on the way may have sent it twice, and the first made it.
+func (c *Client) marked(ctx context.Context, nonce string, conflict error) (wireSandbox, error) {
+	for s, err := range c.List(ctx, providers.Query{Labels: map[string]string{sandbox.LabelNonce: nonce}}) {
+		switch {
+		case err != nil:
+			return wireSandbox{}, fault.New(fault.KindUnavailable, "%w; whether an earlier try has made it is not known: %w", conflict, err).At(c.name, "create").
+				WithHint("look for it with `sbx ls --provider %s --label %s=%s`", c.name, sandbox.LabelNonce, nonce)
+		case s.Labels[sandbox.LabelNonce] == nonce:
+			return c.detail(ctx, s.ID)
+		}
+	}
+	return wireSandbox{}, c.unsettled(conflict, nonce)
 }
 
 // start runs the spec's program, with its environment in the call and nowhere

@@ -56,7 +56,7 @@ func (c *Client) idOf(w wireSandbox) string {
 func (c *Client) sandbox(w wireSandbox) sandbox.Sandbox {
 	s := sandbox.Sandbox{
 		Provider: c.name, ProviderType: c.dialect.name, ID: c.idOf(w), RawState: w.State,
-		StartedAt: w.StartedAt, Template: w.Alias, Labels: w.Metadata,
+		StartedAt: providers.Moment(w.StartedAt), Template: w.Alias, Labels: w.Metadata,
 		Name: w.Metadata[sandbox.LabelName], TaskID: w.Metadata[sandbox.LabelTask], AgentType: w.Metadata[sandbox.LabelAgentType],
 		Activity: sandbox.Unknown,
 	}
@@ -65,7 +65,7 @@ func (c *Client) sandbox(w wireSandbox) sandbox.Sandbox {
 	}
 	switch w.State {
 	case "running":
-		s.State, s.ExpiresAt = sandbox.StateRunning, w.EndAt
+		s.State, s.ExpiresAt = sandbox.StateRunning, providers.Moment(w.EndAt)
 	case "paused":
 		s.State = sandbox.StatePaused
 	default:

@@ -32,7 +32,7 @@ func (c *Client) toHost(r httpx.Request, id, token string) httpx.Request {
 	if token != "" {
 		h.Set("X-Access-Token", token)
 	}
-	r.Header = h
+	r.Header, r.OneSandbox = h, true
 	return r
 }
 

@@ -44,3 +44,22 @@ func TestBothSpellingsOfAnOldIDAreOne(t *testing.T) {
 		}
 	})
 }
+
+// TestADeadEnvdIsAboutOneSandbox: the edge's 502 says nothing about the provider, and
+// the API's own does.
+func TestADeadEnvdIsAboutOneSandbox(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := e2btest.New(t, e2btest.Options{})
+		id := f.Add(e2btest.Seed{})
+		f.CloseEnvd(id)
+		c := dialled(t, f)
+		_, err := c.Exec(t.Context(), id, providers.Command{Args: []string{"true"}})
+		assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%v", err)
+		assert.True(t, fault.AboutOneSandbox(err), "%v", err)
+		f.Break(wiretest.Fault{Route: "GET /sandboxes/{id}", Status: 503})
+		_, err = c.Get(t.Context(), id)
+		assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%v", err)
+		assert.False(t, fault.AboutOneSandbox(err), "%v", err)
+	})
+}

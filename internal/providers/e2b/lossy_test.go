@@ -2,7 +2,6 @@ package e2b_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -66,7 +65,7 @@ func TestLostOutputIsAnError(t *testing.T) {
 	whole, failed := strings.Repeat("words\n", 100), 0
 	for range 12 {
 		var out, stderr bytes.Buffer
-		exit, err := c.Exec(context.Background(), id, providers.Command{
+		exit, err := c.Exec(t.Context(), id, providers.Command{
 			Args: []string{"sh", "-c", "i=0; while [ $i -lt 100 ]; do echo words; i=$((i+1)); done"}, Stdout: &out, Stderr: &stderr,
 		})
 		if err != nil {

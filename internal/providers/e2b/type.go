@@ -50,7 +50,14 @@ func NovitaType() providers.Type {
 
 func (d dialect) typed(as func(*Client) providers.Provider) providers.Type {
 	return providers.Type{
-		Name: d.name, Help: d.help, SwitchedOn: []string{d.prefix + "_API_KEY"},
+		Name: d.name, Help: d.help, SwitchedOn: []string{d.prefix + "_API_KEY"}, NoGone: true,
+		LifeSigns: []providers.LifeSign{
+			{Ability: "logs", Shows: "of what sbx created: what the program wrote; of others: what envd did, such as a start", Misses: "of others: whatever programs write. An agent that is one long command never appears"},
+			{Ability: "usage", Shows: "processor and memory of the VM, now", Misses: "what waits"},
+			{Ability: "history", Shows: "the same every 5 s for 7 days: a processor at its limit for 5 minutes, memory that grows", Misses: "what waits"},
+			{Ability: "processes", Shows: "the programs that envd started, whoever asked", Misses: "what those started in turn, and whether any of it works"},
+			{Ability: "probe", Shows: "whether envd answers; 502 `port is not open` is definite", Misses: "an envd that hangs cannot be told from a slow network: unknown"},
+		},
 		Options: []providers.Option{
 			{Name: "token", Env: d.prefix + "_API_KEY", Kind: providers.OptionText, Secret: true, Help: "API key of a project; it picks the team"},
 			{Name: "domain", Env: d.prefix + "_DOMAIN", Default: d.domain, Kind: providers.OptionText, Account: true, Help: "domain of the API and of the sandboxes' hosts"},

@@ -6,6 +6,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
+	"sbx/internal/providers"
 	"sbx/internal/providers/guest"
 	"sbx/internal/sandbox"
 )
@@ -41,13 +42,13 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 func (c *Client) sampled(m wireMetric) sandbox.Usage {
 	u := sandbox.Usage{
 		At: c.now(), Source: "metrics API", CPUPercent: ofOneCore(m.CPUUsedPct, m.CPUCount),
-		MemoryBytes: m.MemUsed, MemoryLimitBytes: m.MemTotal,
+		MemoryBytes: providers.Bytes(m.MemUsed), MemoryLimitBytes: providers.Bytes(m.MemTotal),
 	}
 	if m.TimestampUnix > 0 {
 		u.At = time.Unix(m.TimestampUnix, 0).UTC()
 	}
-	if u.MemoryBytes == nil && m.MemUsedMiB != nil {
-		u.MemoryBytes = new(*m.MemUsedMiB * sandbox.MiB)
+	if u.MemoryBytes == nil && m.MemUsedMiB != nil && *m.MemUsedMiB < 1<<30 {
+		u.MemoryBytes = providers.Bytes(new(*m.MemUsedMiB * sandbox.MiB))
 	}
 	if u.MemoryLimitBytes == nil {
 		u.MemoryLimitBytes = mebibytes(m.MemTotalMiB)
@@ -65,7 +66,8 @@ func (c *Client) measured(ctx context.Context, id, token string) (sandbox.Usage,
 		return sandbox.Usage{}, fault.New(fault.KindUnavailable, "envd gives no figures").At(c.name, "usage "+id)
 	}
 	return sandbox.Usage{
-		At: c.now(), Source: "envd", CPUPercent: ofOneCore(m.CPUUsedPct, m.CPUCount), MemoryBytes: m.MemUsed, MemoryLimitBytes: m.MemTotal,
+		At: c.now(), Source: "envd", CPUPercent: ofOneCore(m.CPUUsedPct, m.CPUCount),
+		MemoryBytes: providers.Bytes(m.MemUsed), MemoryLimitBytes: providers.Bytes(m.MemTotal),
 	}, nil
 }
 
@@ -74,5 +76,5 @@ func ofOneCore(pct, cores *float64) *float64 {
 	if pct == nil || cores == nil || *pct < 0 {
 		return nil
 	}
-	return new(*pct * *cores)
+	return providers.Percent(new(*pct * *cores))
 }

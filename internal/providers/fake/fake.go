@@ -32,6 +32,7 @@ type Options struct {
 	Flap         time.Duration    // how long every second listing still shows what is gone
 	ListLag      time.Duration    // how long after its creation listings do not show a sandbox yet
 	Skew         time.Duration    // how far its clock is ahead; 0 = it does not tell
+	FailedStays  bool             // what has failed is there until it is deleted (providers.FailedEnder)
 	PartialLogs  bool             // the log does not hold what programs write
 	Checks       []providers.Check
 	Quotas       []providers.Quota // nil = one, of how many sandboxes there are
@@ -102,6 +103,9 @@ func (p *Provider) Name() string { return p.o.Name }
 
 // Type is the kind of provider.
 func (p *Provider) Type() string { return p.o.Type }
+
+// EndsFailed is Options.FailedStays.
+func (p *Provider) EndsFailed() bool { return p.o.FailedStays }
 
 // nextID spreads the ids of a profile, so that their prefixes differ; the
 // multiplier is odd, so no two numbers meet.

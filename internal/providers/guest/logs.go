@@ -82,7 +82,7 @@ func (r *reading) all(ctx context.Context) error {
 }
 
 func (r *reading) once(ctx context.Context) (more bool, err error) {
-	printed, code, _, err := Repeat(ctx, r.sh, ReadOutput(r.tag, r.at))
+	printed, code, err := Repeat(ctx, r.sh, ReadOutput(r.tag, r.at))
 	switch {
 	case err != nil:
 		return false, err

@@ -9,31 +9,40 @@ import (
 )
 
 // How often a text is run again whose answer was lost on the way: the proxies before
-// a sandbox lose a few of a hundred short answers. What takes long is not repeated:
-// whoever does not answer now will not a moment later.
+// a sandbox lose a few of a hundred short answers.
 const (
 	tries        = 5
 	firstPause   = 200 * time.Millisecond
-	repeatWithin = 10 * time.Second // from the first attempt on
+	lookTime     = 15 * time.Second // of one attempt: what such a text does takes a moment
+	repeatWithin = 31 * time.Second // from the first attempt on, so that two that hang are repeated
 )
 
 // Repeat runs a text whose effect is the same when it is run twice, again where its
-// answer was lost. lost says that there was such an attempt: the text may have been
-// run by it.
-func Repeat(ctx context.Context, sh Shell, text string) (printed []byte, code int, lost bool, err error) {
+// answer was lost.
+func Repeat(ctx context.Context, sh Shell, text string) (printed []byte, code int, err error) {
 	began := time.Now()
 	for try, pause := 1, firstPause; ; try, pause = try+1, 2*pause {
-		printed, code, err = sh(ctx, text)
+		printed, code, err = attempt(ctx, sh, text)
 		if err == nil || fault.KindOf(err) != fault.KindUnavailable {
-			return printed, code, lost, err
+			return printed, code, err
 		}
-		lost = true
 		wait := pause
 		if told, ok := errors.AsType[*fault.Error](err); ok {
 			wait = max(wait, told.RetryAfter)
 		}
 		if try == tries || time.Since(began)+wait > repeatWithin || Wait(ctx, wait) != nil {
-			return printed, code, lost, err
+			return printed, code, err
 		}
 	}
+}
+
+// attempt runs a text once. One that hangs is lost like one whose answer broke off.
+func attempt(ctx context.Context, sh Shell, text string) ([]byte, int, error) {
+	inner, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	printed, code, err := sh(inner, text)
+	if err != nil && inner.Err() != nil && ctx.Err() == nil {
+		return nil, -1, fault.New(fault.KindUnavailable, "nothing inside answers within %s", lookTime)
+	}
+	return printed, code, err
 }

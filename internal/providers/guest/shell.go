@@ -25,11 +25,16 @@ var ErrNoRun = errors.New("sbx has started no program in it")
 // fault.KindUnavailable where its start was not seen and it may run. Only one launch
 // of a tag can be, so it is asked for again where the answer was lost.
 func Start(ctx context.Context, sh Shell, p Program) error {
-	printed, code, lost, err := Repeat(ctx, sh, findProgram(p)+Launch(p))
+	attempts := 0
+	counted := func(ctx context.Context, text string) ([]byte, int, error) {
+		attempts++
+		return sh(ctx, text)
+	}
+	printed, code, err := Repeat(ctx, counted, findProgram(p)+Launch(p))
 	switch {
 	case err != nil:
 		return err
-	case code == ExitTaken && lost:
+	case code == ExitTaken && attempts > 1:
 		return nil // by the attempt whose answer was lost
 	case code == ExitTaken:
 		return fault.Usage("a program of this name has been started in it before")
@@ -50,7 +55,7 @@ func Start(ctx context.Context, sh Shell, p Program) error {
 // Exit is how a run ended, nil while it runs; ErrNoRun is inside the
 // fault.KindNotFound of one that never was.
 func Exit(ctx context.Context, sh Shell, tag string) (*sandbox.Exit, error) {
-	printed, code, _, err := Repeat(ctx, sh, ReadExit(tag))
+	printed, code, err := Repeat(ctx, sh, ReadExit(tag))
 	switch {
 	case err != nil:
 		return nil, err
@@ -62,7 +67,7 @@ func Exit(ctx context.Context, sh Shell, tag string) (*sandbox.Exit, error) {
 
 // Usage measures inside the sandbox.
 func Usage(ctx context.Context, sh Shell, now time.Time) (sandbox.Usage, error) {
-	printed, _, _, err := Repeat(ctx, sh, Measure())
+	printed, _, err := Repeat(ctx, sh, Measure())
 	if err != nil {
 		return sandbox.Usage{}, err
 	}

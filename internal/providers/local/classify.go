@@ -54,9 +54,7 @@ func classify(m *triage.Matcher, r record.Record, lines []string) sandbox.Exit {
 	if e.StartError != "" {
 		out.Evidence = append(out.Evidence, sandbox.Evidence{What: "start", Value: e.StartError, Source: "supervisor", At: f.At})
 	}
-	if e.Emptied != "" {
-		out.Evidence = append(out.Evidence, sandbox.Evidence{What: "tree", Value: e.Emptied, Source: "kernel", At: f.At})
-	}
+	out.Evidence = append(out.Evidence, treeFacts(e.Emptied, e.Unproven, f.At)...)
 	if r.End != nil {
 		out.Evidence = append(out.Evidence, endFacts(r)...)
 	}
@@ -79,10 +77,21 @@ func endFacts(r record.Record) []sandbox.Evidence {
 		how = "its supervisor or stub was lost"
 	}
 	facts := []sandbox.Evidence{{What: "the sandbox ended later", Value: how, Source: "sbx", At: r.EndedAt}}
-	if end.Emptied != "" {
-		facts = append(facts, sandbox.Evidence{What: "tree", Value: end.Emptied, Source: "kernel", At: r.EndedAt})
+	return append(facts, treeFacts(end.Emptied, end.Unproven, r.EndedAt)...)
+}
+
+// treeFacts is what is known of the processes that a sandbox may have left.
+func treeFacts(emptied string, unproven bool, at time.Time) []sandbox.Evidence {
+	switch {
+	case unproven:
+		return []sandbox.Evidence{{
+			What: "tree", Value: "unknown: its supervisor and its stub were killed, and only processes that carry its mark could be looked for",
+			Source: "process environments", At: at,
+		}}
+	case emptied != "":
+		return []sandbox.Evidence{{What: "tree", Value: emptied, Source: "kernel", At: at}}
 	}
-	return facts
+	return nil
 }
 
 // counterOf names the kernel's file behind the figures of an enforcement.

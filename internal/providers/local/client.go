@@ -51,6 +51,13 @@ func Type() providers.Type {
 		Name:   TypeName,
 		Help:   "real processes of this machine, inside real limits; no account needed, no security boundary",
 		Always: true,
+		LifeSigns: []providers.LifeSign{
+			{Ability: "logs", Shows: "what the program wrote, with times", Misses: ""},
+			{Ability: "", Shows: "when the program wrote last", Misses: ""},
+			{Ability: "usage", Shows: "processor time and operations of the whole tree", Misses: "what waits; a resting processor proves nothing"},
+			{Ability: "processes", Shows: "whether a command of `sbx exec` runs, whose output is in no log", Misses: "other ways into the sandbox"},
+			{Ability: "probe", Shows: "whether supervisor and stub answer", Misses: "whether the program does anything"},
+		},
 		Options: []providers.Option{
 			{Name: "memory", Default: "512M", Kind: providers.OptionSize, Help: "memory limit of a sandbox that names none"},
 			{Name: "cpu", Default: "2", Kind: providers.OptionText, Help: "cores of a sandbox that names none"},

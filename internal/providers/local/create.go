@@ -102,6 +102,9 @@ func (c *Client) check(spec sandbox.Spec) error {
 		return fault.Usage("a memory limit of %d KiB cannot hold any program", spec.MemoryBytes>>10).At(c.name, "create").WithHint("give it 4M or more")
 	case spec.CPU < 0 || spec.CPU > maxCPU || (spec.CPU > 0 && spec.CPU < minCPU):
 		return fault.Usage("%g is no usable number of cores", spec.CPU).At(c.name, "create").WithHint("from %g to %d", minCPU, maxCPU)
+	case described(spec) > maxDescribed:
+		return fault.Usage("command, names and labels take %d KiB, and a record holds %d KiB of them", described(spec)>>10, maxDescribed>>10).At(c.name, "create").
+			WithHint("put long input into a file that the program reads")
 	case spec.PIDs < 0:
 		return fault.Usage("%d is no usable process limit", spec.PIDs).At(c.name, "create").WithHint("give it a number above 0")
 	}
@@ -111,6 +114,24 @@ func (c *Client) check(spec sandbox.Spec) error {
 		}
 	}
 	return nil
+}
+
+// maxDescribed bounds what of a spec goes into the record, in bytes: an eighth of the
+// most that is read as one, since JSON may need six bytes for one byte.
+const maxDescribed = record.MaxBytes / 8
+
+// described is how many bytes of a spec go into the record.
+func described(spec sandbox.Spec) int64 {
+	n := len(spec.Name) + len(spec.TaskID) + len(spec.AgentType) + len(spec.Workdir)
+	for _, words := range [][]string{spec.Command, names(spec.Env)} {
+		for _, w := range words {
+			n += len(w)
+		}
+	}
+	for key, value := range spec.Labels {
+		n += len(key) + len(value)
+	}
+	return int64(n)
 }
 
 // minMemory is below what any dynamic program needs to start; minCPU is the

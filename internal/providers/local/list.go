@@ -19,8 +19,8 @@ import (
 // `--all` shows ended local ones older than 1 h).
 const hiddenAfter = time.Hour
 
-// List reads every record. One that cannot be read is an error in the stream;
-// the others are still listed.
+// List reads every record. A sandbox whose record cannot be read is there all the
+// same: it is listed in an unknown state, and hides none of the others.
 func (c *Client) List(ctx context.Context, q providers.Query) iter.Seq2[sandbox.Sandbox, error] {
 	return func(yield func(sandbox.Sandbox, error) bool) {
 		ids, err := c.store.IDs()
@@ -53,7 +53,18 @@ type reading struct {
 
 func (c *Client) readOne(id string) reading {
 	s, found, err := c.read(id)
+	if errors.Is(err, record.ErrGarbage) {
+		return reading{sandbox: c.unreadable(id, err), found: true}
+	}
 	return reading{s, found, err}
+}
+
+// unreadable is all that is known of a sandbox whose record cannot be read.
+func (c *Client) unreadable(id string, err error) sandbox.Sandbox {
+	return sandbox.Sandbox{
+		Provider: c.name, ProviderType: TypeName, ID: id, Activity: sandbox.Unknown,
+		State: sandbox.StateUnknown, RawState: "unreadable record: " + err.Error(),
+	}
 }
 
 func (c *Client) wanted(s sandbox.Sandbox, q providers.Query) bool {
@@ -99,14 +110,15 @@ func (c *Client) read(id string) (sandbox.Sandbox, bool, error) {
 // alive says whether a sandbox's supervisor lives. A lock that was removed or
 // replaced says nothing, and its holder is asked for by its identity: a sandbox
 // that is called dead while it runs would be one that nobody ends.
+//
+// A record that says ended is asked no less: it may lie, and its lock cannot.
 func (c *Client) alive(r record.Record) (bool, error) {
-	if r.State.Ended() {
-		return false, nil
-	}
 	held, err := c.store.Held(r.ID)
 	switch {
 	case held:
 		return true, nil
+	case r.State.Ended() && err == nil: // the lock goes with the last record
+		return false, nil
 	case errors.Is(err, record.ErrGarbage), err == nil && !c.store.Unfinished(r.ID):
 		return r.Supervisor.PID > 0 && stillRuns(r.Supervisor), nil
 	}

@@ -50,6 +50,17 @@ func newBenchAt(tb testing.TB, state string, settings map[string]string) bench {
 
 func open(tb testing.TB, state string, settings map[string]string) *local.Client {
 	tb.Helper()
+	return openBy(tb, time.Now, state, settings)
+}
+
+// at is the same provider by another wall clock.
+func (b bench) at(tb testing.TB, now func() time.Time) *local.Client {
+	tb.Helper()
+	return openBy(tb, now, b.state, nil)
+}
+
+func openBy(tb testing.TB, now func() time.Time, state string, settings map[string]string) *local.Client {
+	tb.Helper()
 	t := local.Type()
 	p := providers.Profile{Name: "local", Type: t.Name, Settings: map[string]string{}}
 	for _, o := range t.Options {
@@ -57,7 +68,7 @@ func open(tb testing.TB, state string, settings map[string]string) *local.Client
 	}
 	maps.Copy(p.Settings, settings)
 	opened, err := t.Open(tb.Context(), p, providers.Deps{
-		Now: time.Now, StateDir: state, Version: "test", Notice: func(text string) { tb.Log(text) },
+		Now: now, StateDir: state, Version: "test", Notice: func(text string) { tb.Log(text) },
 		Lookup: os.LookupEnv,
 	})
 	require.NoError(tb, err)

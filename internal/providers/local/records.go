@@ -29,6 +29,8 @@ func (c *Client) Records(ctx context.Context) iter.Seq2[providers.Record, error]
 				return
 			case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 				continue // removed, or not there yet, or no record
+			case errors.Is(err, record.ErrGarbage):
+				r = record.Record{ID: id, State: sandbox.StateUnknown}
 			case err != nil:
 				if !yield(providers.Record{}, c.trouble("records", err)) {
 					return
@@ -43,8 +45,12 @@ func (c *Client) Records(ctx context.Context) iter.Seq2[providers.Record, error]
 }
 
 func recordOf(r record.Record) providers.Record {
+	live := sandbox.VerdictOf(!r.State.Ended())
+	if r.State == sandbox.StateUnknown {
+		live = sandbox.Unknown
+	}
 	return providers.Record{
-		SandboxID: r.ID, TaskID: r.TaskID, AgentType: r.AgentType, RawState: string(r.State), Live: sandbox.VerdictOf(!r.State.Ended()),
+		SandboxID: r.ID, TaskID: r.TaskID, AgentType: r.AgentType, RawState: string(r.State), Live: live,
 		CreatedAt: r.CreatedAt, UpdatedAt: r.EndedAt, EndedAt: r.EndedAt,
 	}
 }

@@ -116,19 +116,18 @@ func (c *Client) bury(ctx context.Context, r record.Record) (bool, error) {
 	if r, err = c.store.Read(r.ID); err != nil {
 		return false, ignoreGone(err)
 	}
-	if r.State.Ended() {
+	if r.State.Ended() && !r.MayRun() {
 		return false, c.store.Finish(r.ID)
 	}
-	if err := c.killTree(ctx, r); err != nil {
+	proof, err := c.killTree(ctx, r)
+	if err != nil {
 		return false, err
 	}
 	at := c.now().UTC()
-	exit := &record.Exit{SupervisorLost: true, At: &at, Emptied: "no process of the tree left"}
-	c.postMortem(r, exit)
-	if stop, err := c.store.Stop(r.ID); err == nil && stop != nil {
-		exit.Stop, exit.SupervisorLost, exit.Signal = stop, false, int(syscall.SIGKILL)
-	}
-	r.Close(*exit)
+	exit := c.abandoned(r.ID)
+	exit.At, exit.Emptied, exit.Unproven = &at, proof, proof == ""
+	c.postMortem(r, &exit)
+	r.Close(exit)
 	r.EndedAt, r.State = at, r.EndState()
 	detail := "its supervisor was lost"
 	if exit.Stop != nil {
@@ -139,6 +138,15 @@ func (c *Client) bury(ctx context.Context, r record.Record) (bool, error) {
 		return false, err
 	}
 	return true, c.store.Finish(r.ID)
+}
+
+// abandoned is how a sandbox ended whose supervisor is gone without a last record: by
+// whoever asked for it, else lost.
+func (c *Client) abandoned(id string) record.Exit {
+	if stop, err := c.store.Stop(id); err == nil && stop != nil {
+		return record.Exit{Stop: stop, Signal: int(syscall.SIGKILL)}
+	}
+	return record.Exit{SupervisorLost: true}
 }
 
 // postMortem reads the counters of a cgroup that outlived its supervisor, then
@@ -157,19 +165,53 @@ func (c *Client) postMortem(r record.Record, exit *record.Exit) {
 
 // killTree ends every process of a sandbox without its supervisor's help: by
 // cgroup, by the stub whose namespace dies with it, and by the marker in the
-// environment for what forked away from both.
-func (c *Client) killTree(ctx context.Context, r record.Record) error {
+// environment for what forked away from both. It gives the proof that nothing is
+// left; "" where only the marker was looked for: a process that forked away and
+// cleaned its environment is not seen.
+func (c *Client) killTree(ctx context.Context, r record.Record) (proof string, err error) {
 	if group, err := cgroup.ReopenRecorded(r.Cgroup); err == nil {
 		if _, err := group.Kill(ctx); err != nil {
-			return err
+			return "", err
 		}
+		proof = "no process is left in its control group"
+	}
+	if !isolated(r) {
+		c.awaitStub(ctx, r)
 	}
 	for _, p := range []identity.Process{r.Stub, r.Program} {
 		if err := killVerified(ctx, p); err != nil {
-			return err
+			return "", err
 		}
 	}
-	return c.killMarked(ctx, r.ID)
+	switch {
+	case proof != "":
+	case isolated(r):
+		proof = "its namespace ended with its first process"
+	case c.store.Proved(r.ID):
+		proof = "its stub ended all that was left"
+	}
+	return proof, c.killMarked(ctx, r.ID)
+}
+
+// isolated says that the sandbox's processes cannot outlive its stub.
+func isolated(r record.Record) bool {
+	return r.Limits.Isolation != "" && r.Limits.Isolation != "none" && r.Stub.PID > 0
+}
+
+// awaitStub gives a stub without a namespace the time to end what it adopted: it
+// does so when its supervisor is gone.
+func (c *Client) awaitStub(ctx context.Context, r record.Record) {
+	if alive, err := r.Supervisor.Alive(); r.Stub.PID <= 0 || err != nil || alive {
+		return
+	}
+	h, err := identity.Open(r.Stub)
+	if err != nil {
+		return
+	}
+	defer h.Close()
+	limit, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	_ = h.Wait(limit) // one that does not end is killed next, and leaves no proof
 }
 
 // blink is longer than an exec, during which a process shows no environment.

@@ -31,8 +31,13 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 	case r.Newer():
 		return fault.New(fault.KindRefused, "its record was written by a newer sbx (%s)", r.Version).At(c.name, op).
 			WithHint("use that version, or a newer one")
-	case r.State.Ended():
-		return c.endedAlready(r, o)
+	case r.State.Ended() && !r.MayRun():
+		switch alive, err := c.alive(r); {
+		case err != nil:
+			return c.trouble(op, err)
+		case !alive:
+			return c.endedAlready(r, o)
+		}
 	}
 	if err := c.reachable(r); err != nil {
 		return err
@@ -94,7 +99,7 @@ func (c *Client) persuade(ctx context.Context, r record.Record, grace time.Durat
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if err := c.killTree(ctx, r); err != nil {
+	if _, err := c.killTree(ctx, r); err != nil {
 		return err
 	}
 	if err := kill(ctx, handle); err != nil {
@@ -143,7 +148,8 @@ func (c *Client) discard(ctx context.Context, id string) error {
 			return c.trouble("terminate "+id, err)
 		}
 	}
-	if err := errors.Join(c.killTree(ctx, r), c.dropGroup(ctx, id)); err != nil {
+	_, err := c.killTree(ctx, r)
+	if err := errors.Join(err, c.dropGroup(ctx, id)); err != nil {
 		return c.trouble("terminate "+id, err)
 	}
 	if err := c.unlocked(ctx, id); err != nil {

@@ -40,7 +40,11 @@ var (
 // Type describes MonoTask.
 func Type() providers.Type {
 	return providers.Type{
-		Name: TypeName, Help: "MonoTask's agent worker on Cloudflare", SwitchedOn: []string{"MONOTASK_URL"},
+		Name: TypeName, Help: "MonoTask's agent worker on Cloudflare", SwitchedOn: []string{"MONOTASK_URL"}, NoGone: true,
+		LifeSigns: []providers.LifeSign{
+			{Ability: "logs", Shows: "what the worker keeps; its form is not published", Misses: "whatever the worker does not keep"},
+			{Ability: "usage", Shows: "what the worker reports of itself", Misses: "what waits"},
+		},
 		Options: []providers.Option{
 			{Name: "url", Env: "MONOTASK_URL", Kind: providers.OptionText, Help: "address of the agent worker"},
 			{Name: "token", Env: "MONOTASK_TOKEN", Kind: providers.OptionText, Secret: true, Help: "admin token; cleanups need it"},
@@ -110,5 +114,5 @@ func (c *Client) below(op, id string, more ...string) (httpx.Request, error) {
 	case "list", "stats", "cleanup":
 		return httpx.Request{}, fault.Usage("%q is a word of the API, not a sandbox", id).At(c.name, op+" "+id)
 	}
-	return httpx.Request{Op: op + " " + id, Path: httpx.Path(append([]string{"api", "sandbox", id}, more...)...)}, nil
+	return httpx.Request{Op: op + " " + id, Path: httpx.Path(append([]string{"api", "sandbox", id}, more...)...), OneSandbox: len(more) > 0}, nil
 }

@@ -7,7 +7,11 @@ func FuzzParseLog(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, l := range parseLog(body) {
+		lines, err := parseLog(body)
+		if err != nil && len(lines) > 0 {
+			t.Fatal("an error, and lines")
+		}
+		for _, l := range lines {
 			if l.Stream == "" {
 				t.Fatalf("a line without a stream from %q", body)
 			}

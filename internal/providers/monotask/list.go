@@ -67,14 +67,17 @@ func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 func (c *Client) sandbox(w wireSandbox) sandbox.Sandbox {
 	s := sandbox.Sandbox{
 		Provider: c.name, ProviderType: TypeName, ID: w.ID, State: stateOf(w.Status), RawState: w.Status,
-		CreatedAt: w.CreatedAt, AgentType: w.AgentType, TaskID: w.TaskID, Activity: sandbox.Unknown,
+		CreatedAt: providers.Moment(w.CreatedAt), AgentType: w.AgentType, TaskID: w.TaskID, Activity: sandbox.Unknown,
 	}
-	if s.CreatedAt.IsZero() && w.AgeMinutes != nil && *w.AgeMinutes >= 0 {
+	if s.CreatedAt.IsZero() && w.AgeMinutes != nil && *w.AgeMinutes >= 0 && *w.AgeMinutes <= mostMinutes {
 		s.CreatedAt = c.now().Add(-time.Duration(*w.AgeMinutes * float64(time.Minute))).Truncate(time.Second)
 	}
 	s.Limits.Isolation = "worker isolate"
 	return s
 }
+
+// mostMinutes is an age of ten years: what is older is no age.
+const mostMinutes = 10 * 365 * 24 * 60
 
 func stateOf(status string) sandbox.State {
 	if s, ok := sandbox.ParseState(status); ok {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"strconv"
 	"strings"
@@ -100,7 +101,11 @@ func (c *Client) log(ctx context.Context, id string) ([]sandbox.LogLine, error) 
 	if err != nil {
 		return nil, err
 	}
-	return parseLog(res.Body), nil
+	lines, err := parseLog(res.Body)
+	if err != nil {
+		return nil, fault.New(fault.KindUnavailable, "%w", err).At(c.name, r.Op).WithHint("is the url that of the agent worker?")
+	}
+	return lines, nil
 }
 
 func since(lines []sandbox.LogLine, from time.Time) []sandbox.LogLine {
@@ -113,27 +118,47 @@ func since(lines []sandbox.LogLine, from time.Time) []sandbox.LogLine {
 	return fresh
 }
 
-// parseLog reads lines in any of the shapes that Logs names. What is no JSON is
-// plain text.
-func parseLog(body []byte) []sandbox.LogLine {
+// parseLog reads lines in any of the shapes that Logs names. What is no JSON is plain
+// text. An answer that holds none of that, a web page, half a document, null, is no
+// empty log: fault.KindUnavailable.
+func parseLog(body []byte) ([]sandbox.LogLine, error) {
 	body = bytes.TrimSpace(body)
 	var rows []json.RawMessage
-	if json.Unmarshal(body, &rows) == nil {
-		return linesOf(rows)
-	}
 	var held map[string]json.RawMessage
-	if json.Unmarshal(body, &held) == nil {
+	var whole any
+	isJSON := json.Unmarshal(body, &whole) == nil
+	switch {
+	case len(body) == 0, body[0] == '<', bytes.IndexByte(body, 0) >= 0:
+		return nil, errNoLog
+	case body[0] == '[' && json.Unmarshal(body, &rows) == nil:
+		return linesOf(rows), nil
+	case body[0] == '{' && json.Unmarshal(body, &held) == nil:
 		for _, key := range []string{"logs", "lines", "entries"} {
-			if json.Unmarshal(held[key], &rows) == nil {
-				return linesOf(rows)
+			if text := bytes.TrimSpace(held[key]); len(text) > 0 && text[0] == '[' && json.Unmarshal(text, &rows) == nil {
+				return linesOf(rows), nil
 			}
 		}
+		if line, ok := lineOf(body); ok && line.Text != string(body) { // one line of JSON
+			return []sandbox.LogLine{line}, nil
+		}
+		return nil, errNoLog
+	case isJSON:
+		return nil, errNoLog
 	}
+	good := false
 	for line := range bytes.Lines(body) {
-		rows = append(rows, bytes.TrimRight(line, "\r\n"))
+		line = bytes.TrimRight(line, "\r\n")
+		good = good || json.Valid(line) || (len(line) > 0 && line[0] != '{' && line[0] != '[')
+		rows = append(rows, line)
 	}
-	return linesOf(rows)
+	if !good {
+		return nil, errNoLog
+	}
+	return linesOf(rows), nil
 }
+
+// errNoLog says that an answer is no log of any shape.
+var errNoLog = errors.New("the answer is no log")
 
 func linesOf(rows []json.RawMessage) []sandbox.LogLine {
 	var lines []sandbox.LogLine

@@ -215,7 +215,9 @@ func TestLogsInAnyShape(t *testing.T) {
 		"held":    {`{"logs":["a"]}`, []string{"log a"}},
 		"ndjson":  {"{\"message\":\"a\"}\n{\"message\":\"b\"}\n", []string{"log a", "log b"}},
 		"plain":   {"a\r\n\nb", []string{"log a", "log b"}},
-		"empty":   {``, nil},
+		"empty":   {`[]`, nil},
+		"none":    {`{"entries":[]}`, nil},
+		"a line":  {`{"message":"a"}`, []string{"log a"}},
 		"strange": {`[1,{"x":1},null]`, []string{"log 1", `log {"x":1}`, "log "}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -244,4 +246,22 @@ func TestAgeStandsInForAMissingCreation(t *testing.T) {
 	assert.WithinDuration(t, time.Now().Add(-30*time.Minute), s.CreatedAt, 5*time.Second)
 	assert.Equal(t, sandbox.StateUnknown, s.State)
 	assert.Equal(t, "pondering", s.RawState)
+}
+
+// TestAFailedOneIsDeleted: it stays in the list until its DELETE, which only a delete
+// sends; and while it is listed its end is not proved.
+func TestAFailedOneIsDeleted(t *testing.T) {
+	t.Parallel()
+	f := monotasktest.New(t, monotasktest.Options{})
+	c := open(t, f)
+	id := f.Add(monotasktest.Box{Status: "failed"})
+	assert.True(t, c.EndsFailed())
+	err := c.Terminate(t.Context(), id, providers.TerminateOptions{})
+	assert.Equal(t, fault.KindGone, fault.KindOf(err), "%v", err)
+	proof, err := c.VerifyEnd(t.Context(), id, providers.EndQuery{Delete: true})
+	require.NoError(t, err)
+	assert.Equal(t, sandbox.False, proof.Ended, "it is listed")
+	require.NoError(t, c.Terminate(t.Context(), id, providers.TerminateOptions{Delete: true}))
+	_, err = c.Get(t.Context(), id)
+	assert.Equal(t, fault.KindNotFound, fault.KindOf(err), "%v", err)
 }

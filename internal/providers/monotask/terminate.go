@@ -12,8 +12,11 @@ import (
 	"sbx/internal/sandbox"
 )
 
+// EndsFailed: a failed sandbox stays in the list until its DELETE.
+func (*Client) EndsFailed() bool { return true }
+
 // Terminate deletes a sandbox. One whose record says that it has ended is
-// fault.KindGone.
+// fault.KindGone, unless what is left of it shall go too.
 func (c *Client) Terminate(ctx context.Context, id string, o providers.TerminateOptions) error {
 	r, err := c.below("terminate", id)
 	if err != nil {
@@ -27,7 +30,7 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 		}
 		s = &now
 	}
-	if s.State.Ended() {
+	if s.State.Ended() && !o.Delete {
 		return fault.New(fault.KindGone, "it has ended: %s", s.RawState).At(c.name, r.Op)
 	}
 	return c.delete(ctx, r)
@@ -69,16 +72,17 @@ func (c *Client) RemoveRecord(ctx context.Context, id string) error {
 	return err
 }
 
-// VerifyEnd holds the list against the answer about one: the two are kept apart
+// VerifyEnd holds the list against the answer about one: after a delete it must not hold
+// it at all. The two are kept apart
 // in the worker and disagree when its state is corrupt (DESIGN section 2). Those who
 // hold at the same time share a list that was asked for after all of them came.
-func (c *Client) VerifyEnd(ctx context.Context, id string, _ providers.EndQuery) (providers.Proof, error) {
+func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery) (providers.Proof, error) {
 	rows, err := c.lists.read(ctx, func(ctx context.Context) ([]wireSandbox, error) { return c.rows(ctx, "verify") })
 	if err != nil {
 		return providers.Proof{}, err
 	}
 	for _, w := range rows {
-		if w.ID == id && !stateOf(w.Status).Ended() {
+		if w.ID == id && (q.Delete || !stateOf(w.Status).Ended()) {
 			return providers.Proof{Ended: sandbox.False, Reason: "the list still shows it as " + w.Status}, nil
 		}
 	}

@@ -35,6 +35,10 @@ var (
 func Type() providers.Type {
 	return providers.Type{
 		Name: TypeName, Help: "OmoiOS: events, activity and tasks of sandboxes at Daytona",
+		LifeSigns: []providers.LifeSign{
+			{Ability: "activity", Shows: "the last work that the agent reported; a heartbeat is no work", Misses: "a tool call that runs for long reports nothing until it ends. A sandbox is found by its label task_id or its name; where that fails, nothing is known"},
+			{Ability: "events", Shows: "the same, each with its time", Misses: "as activity"},
+		},
 		Options: []providers.Option{
 			{Name: "url", Env: "OMOIOS_URL", Kind: providers.OptionText, Help: "address of the backend"},
 			{Name: "token", Env: "OMOIOS_TOKEN", Kind: providers.OptionText, Secret: true, Help: "a user's token; the list of tasks needs it, nothing else gets it"},

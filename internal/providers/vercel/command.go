@@ -57,7 +57,7 @@ func (r *command) do(ctx context.Context) (sandbox.Exit, error) {
 		return sandbox.Exit{}, err
 	}
 	r.begun = r.c.now()
-	s, err := r.c.stream(ctx, httpx.Request{Op: r.op(), Method: http.MethodPost, Path: session(r.id, "cmd"), JSON: body})
+	s, err := r.c.stream(ctx, httpx.Request{Op: r.op(), Method: http.MethodPost, Path: session(r.id, "cmd"), JSON: body, OneSandbox: true})
 	if err != nil {
 		return sandbox.Exit{}, r.refused(ctx, err)
 	}

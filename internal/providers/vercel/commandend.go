@@ -21,6 +21,8 @@ func (r *command) refused(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		r.kill(ctx)
 		return r.c.over(ctx, r.op())
+	case httpx.Status(err) == http.StatusPaymentRequired:
+		return fault.New(fault.KindRefused, "%w", err).At(r.c.name, r.op()).WithHint("the plan allows no more")
 	case moving(err):
 		return fault.New(fault.KindUnavailable, "%w", err).At(r.c.name, r.op()).WithHint("it is between two states: look again in a moment")
 	case httpx.Status(err) == 0 && !httpx.NotSent(err):
@@ -81,7 +83,7 @@ func (r *command) kill(ctx context.Context) {
 	}
 	var both sync.WaitGroup
 	both.Go(func() {
-		s, err := r.c.stream(ctx, httpx.Request{Op: r.op(), Method: http.MethodPost, Path: session(r.id, "cmd"), JSON: body})
+		s, err := r.c.stream(ctx, httpx.Request{Op: r.op(), Method: http.MethodPost, Path: session(r.id, "cmd"), JSON: body, OneSandbox: true})
 		if err == nil {
 			_ = lines(s, func(wireLine) error { return nil })
 			_ = s.Close()

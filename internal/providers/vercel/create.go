@@ -36,6 +36,14 @@ func (c *Client) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 	}
 	var made wireNamed
 	_, err = c.http.JSON(ctx, r, &made)
+	if httpx.Status(err) == http.StatusConflict { // something on the way may have sent it twice, and the first made it
+		if there, failed := c.named(ctx, "create", body.Name); failed == nil {
+			made, err = there, nil
+		} else if !missing(failed) {
+			return sandbox.Sandbox{}, fault.New(fault.KindUnavailable, "%w; whether an earlier try has made it is not known: %w", err, failed).At(c.name, "create").
+				WithHint("look for it with `sbx inspect %s/%s`", c.name, body.Name)
+		}
+	}
 	if err == nil && made.Session.ID == "" {
 		err = fault.New(fault.KindUnavailable, "the answer names no session").At(c.name, "create")
 	}
@@ -152,19 +160,17 @@ func (c *Client) launch(ctx context.Context, w *wireSession, spec sandbox.Spec) 
 	return guest.Start(ctx, sh, guest.Program{Args: spec.Command, Workdir: spec.Workdir})
 }
 
-// unsettled adds to an error of create what it leaves open and how to find out.
+// unsettled says of a failed create what it leaves open and how to find out.
 func (c *Client) unsettled(err error, name string) error {
 	switch status := httpx.Status(err); {
 	case status == http.StatusPaymentRequired:
-		return fault.New(fault.KindRefused, "%w", err).At(c.name, "create").
-			WithHint("the plan allows no more; `sbx ls --provider %s` shows what can be ended", c.name)
+		return providers.NothingMade(fault.New(fault.KindRefused, "%w", err).At(c.name, "create").
+			WithHint("the plan allows no more; `sbx ls --provider %s` shows what can be ended", c.name))
 	case codeOf(err) == "snapshot_not_found":
-		return fault.New(fault.KindNotFound, "%w", err).At(c.name, "create").WithHint("the snapshot has expired or was deleted: create without --snapshot")
-	case fault.KindOf(err) == fault.KindUnavailable && !httpx.NotSent(err) && status != http.StatusTooManyRequests:
-		return fault.New(fault.KindUnavailable, "%w; it may have been created all the same", err).At(c.name, "create").
-			WithHint("look for it with `sbx inspect %s/%s`", c.name, name)
+		return providers.NothingMade(fault.New(fault.KindNotFound, "%w", err).At(c.name, "create").
+			WithHint("the snapshot has expired or was deleted: create without --snapshot"))
 	}
-	return err
+	return providers.CreateFailed(err, fmt.Sprintf("sbx inspect %s/%s", c.name, name))
 }
 
 // undo deletes a sandbox whose program could not be started.

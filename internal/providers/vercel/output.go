@@ -68,7 +68,7 @@ func (o *output) read(ctx context.Context, patience time.Duration) error {
 func (o *output) once(ctx context.Context, patience time.Duration) error {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s, err := o.c.stream(inner, httpx.Request{Op: o.op, Path: session(o.id, "cmd", o.cmd.ID, "logs")})
+	s, err := o.c.stream(inner, httpx.Request{Op: o.op, Path: session(o.id, "cmd", o.cmd.ID, "logs"), OneSandbox: true})
 	if err != nil {
 		if moving(err) {
 			return o.early(err)

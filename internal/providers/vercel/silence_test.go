@@ -28,3 +28,11 @@ func TestLosses(t *testing.T) {
 		return wiretest.Lossy{Server: f.Server, P: open(t, f.Listen(), httpx.Net{}), Inside: []string{"POST /v2/sandboxes/sessions/{id}/cmd"}}
 	})
 }
+
+func TestRefusedCreates(t *testing.T) {
+	t.Parallel()
+	wiretest.RunRefusals(t, func(wt wiretest.T) wiretest.Refusing {
+		f := verceltest.New(wt, verceltest.Options{})
+		return wiretest.Refusing{Server: f.Server, P: open(wt, "http://vercel", httpx.Net{Dial: f.Dial}), Create: "POST /v2/sandboxes"}
+	})
+}

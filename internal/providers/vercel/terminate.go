@@ -30,10 +30,24 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 	if err == nil {
 		err = providers.About(c.name, op, v.session.ID, one.Session.ID)
 	}
-	if moving(err) {
+	switch {
+	case moving(err):
 		return nil // it is on its way already
+	case fault.KindOf(err) == fault.KindGone:
+		return c.doubted(ctx, "terminate", id, v.session.ID, err)
 	}
 	return err
+}
+
+// doubted looks whether what a request calls gone is: the session's own record says so
+// too, or the answer is not believed.
+func (c *Client) doubted(ctx context.Context, op, id, sessionID string, gone error) error {
+	var one wireOneSession
+	err := c.get(ctx, op+" "+id, session(sessionID), &one)
+	if missing(err) || (err == nil && over(one.Session.Status)) {
+		return gone
+	}
+	return fault.New(fault.KindUnavailable, "it says that the session is over, and its record does not: %w", gone).At(c.name, op+" "+id)
 }
 
 // delete destroys the name, unless it runs again as another session than the one
@@ -57,7 +71,10 @@ func (c *Client) delete(ctx context.Context, id string) error {
 	_, err = c.http.JSON(ctx, httpx.Request{
 		Op: op, Method: http.MethodDelete, Path: httpx.Path("v2", "sandboxes", v.box.Name), Query: c.scoped("projectId", c.project),
 	}, &gone)
-	if err != nil {
+	switch {
+	case fault.KindOf(err) == fault.KindGone:
+		return c.doubted(ctx, "terminate", id, v.session.ID, err)
+	case err != nil:
 		return err
 	}
 	return providers.About(c.name, op, v.box.Name, gone.Sandbox.Name)

@@ -27,6 +27,12 @@ func Type() providers.Type {
 	return providers.Type{
 		Name: TypeName, Help: "Vercel Sandbox: named sandboxes, each run of which is a session",
 		SwitchedOn: []string{"VERCEL_TOKEN", "VERCEL_TEAM_ID", "VERCEL_PROJECT_ID"},
+		LifeSigns: []providers.LifeSign{
+			{Ability: "logs", Shows: "what every command wrote, without times: an empty log is silence, a line proves neither", Misses: "when a line was written"},
+			{Ability: "processes", Shows: "the commands that have not ended", Misses: "what those started in turn"},
+			{Ability: "usage", Shows: "what a command inside measures", Misses: "what waits"},
+			{Ability: "probe", Shows: "the session's status", Misses: "whether the program does anything"},
+		},
 		Options: []providers.Option{
 			{Name: "token", Env: "VERCEL_TOKEN", Kind: providers.OptionText, Secret: true, Help: "access token, or an OIDC token that names team and project itself"},
 			{Name: "team", Env: "VERCEL_TEAM_ID", Kind: providers.OptionText, Account: true, Help: "team id"},
@@ -57,7 +63,7 @@ func open(_ context.Context, p providers.Profile, d providers.Deps) (providers.P
 	var err error
 	c.http, err = httpx.New(d.Net, httpx.Options{
 		Profile: p.Name, Base: cmp.Or(s["url"], defaultURL), Secrets: []string{s["token"]},
-		Header: http.Header{"Authorization": {"Bearer " + s["token"]}}, Stall: stall,
+		Header: http.Header{"Authorization": {"Bearer " + s["token"]}}, Stall: stall, Gone: true,
 	})
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sbx/internal/httpx"
+	"sbx/internal/providers"
 )
 
 // millis is a time in milliseconds of Unix time, or a duration in milliseconds; 0
@@ -18,7 +19,7 @@ func (m millis) time() time.Time {
 	if m <= 0 || m > mostMillis {
 		return time.Time{}
 	}
-	return time.UnixMilli(int64(m)).UTC()
+	return providers.Moment(time.UnixMilli(int64(m)).UTC())
 }
 
 func (m millis) duration() time.Duration {

@@ -64,7 +64,7 @@ func refusals() []BadDay {
 		{Name: "403", Fault: Status(403), List: auth, Get: auth, End: auth},
 		{Name: "404", Fault: Status(404), List: down, Get: fault.KindNotFound, End: fault.KindNotFound},
 		{Name: "409", Fault: Status(409), List: unknown, Get: unknown},
-		{Name: "410", Fault: Status(410), List: down, Get: fault.KindGone, End: fault.KindGone},
+		{Name: "410", Fault: Status(410), List: down, Get: down, End: down}, // where the API does not document it
 		{Name: "422", Fault: Status(422), List: unknown, Get: unknown},
 	}
 	for _, status := range []int{500, 502, 503, 504} {

@@ -23,6 +23,13 @@ type Fault struct {
 	Header  map[string]string
 	Body    string // with Status 0 it replaces the route's own body
 	Trouble Trouble
+	// HeaderFunc gives more headers for each answer.
+	HeaderFunc func() map[string]string
+	// Flood is how many bytes of FloodOf come in place of a body, with its Length told or
+	// not. Server.Flooded counts what was taken.
+	Flood   int64
+	FloodOf byte
+	Length  bool
 	// Forget is a query name that the route does not get to see. A page token
 	// that is forgotten gives the first page again, and its token with it.
 	Forget string

@@ -44,6 +44,7 @@ type Server struct {
 	faults  []*Fault
 	reading int
 	ended   chan struct{}
+	flooded int64
 }
 
 // New makes a server without routes; it ends with the test.

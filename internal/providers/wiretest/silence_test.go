@@ -62,3 +62,38 @@ func TestALiarTurnsLossesRed(t *testing.T) {
 		assert.Equal(t, name != "", v.Failed, "%s: %v", name, v.Messages)
 	}
 }
+
+func TestRefusedCreates(t *testing.T) {
+	t.Parallel()
+	judge := func(t *testing.T, r wiretest.Refusal, liar small) (v providertest.Verdict) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			v = providertest.Record(t.Context(), func(wt providertest.T) {
+				s := smallSubject(wt, liar)
+				r.Judge(wt.Context(), wt, wiretest.Refusing{Server: s.Server, P: s.P, Create: "POST /boxes"})
+			})
+		})
+		return v
+	}
+	refusals := map[string]wiretest.Refusal{}
+	for _, r := range wiretest.Refusals() {
+		refusals[r.Name] = r
+		v := judge(t, r, small{})
+		assert.False(t, v.Failed, "%s: %v", r.Name, v.Messages)
+	}
+	for name, tc := range map[string]struct {
+		refusal string
+		liar    small
+		said    string
+	}{
+		"it is sent again":                  {"502", small{twiceMade: true}, "how often it is asked"},
+		"it makes two":                      {"reset after it was made", small{twiceMade: true}, "what the server has made"},
+		"a conflict is the end":             {"409 after an earlier try has made it", small{blind: true}, "409 after an earlier try"},
+		"no answer is a proof":              {"no answer after it was made", small{sure: true}, "nothing was made"},
+		"an answer without id is a sandbox": {"an object without id", small{empties: true}, "an object without id"},
+	} {
+		v := judge(t, refusals[tc.refusal], tc.liar)
+		assert.True(t, v.Failed, "%s: nobody notices", name)
+		assert.Contains(t, strings.Join(v.Messages, "\n"), tc.said, name)
+	}
+}

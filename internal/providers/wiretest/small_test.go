@@ -28,19 +28,22 @@ type small struct {
 	c      *httpx.Client
 	server *wiretest.Server
 
-	lists    func(error) error // of a failed page
-	gets     func(error) error
-	ends     func(error) error
-	anyToken bool // a page token may come again
-	twice    bool // rows are not told apart
-	insists  bool // DELETE is sent again
-	hasty    bool // GET is not
-	waits    bool // Get comes back when it must
-	recurses bool // what cleans up after Exec cleans up after itself
-	lingers  bool // what cleans up after Exec takes its time
-	empties  bool // what is no list is an empty one, what is no object an empty one
-	trusts   bool // what GET answers about is what was asked for
-	deaf     bool // a command whose answer did not come has ended well
+	lists     func(error) error // of a failed page
+	gets      func(error) error
+	ends      func(error) error
+	anyToken  bool // a page token may come again
+	twice     bool // rows are not told apart
+	insists   bool // DELETE is sent again
+	hasty     bool // GET is not
+	waits     bool // Get comes back when it must
+	recurses  bool // what cleans up after Exec cleans up after itself
+	lingers   bool // what cleans up after Exec takes its time
+	empties   bool // what is no list is an empty one, what is no object an empty one
+	trusts    bool // what GET answers about is what was asked for
+	twiceMade bool // a create is sent again
+	blind     bool // a conflict is not looked into
+	sure      bool // a failed create has made nothing
+	deaf      bool // a command whose answer did not come has ended well
 }
 
 func honest(err error) error { return err }
@@ -159,11 +162,33 @@ func (p *small) Exec(ctx context.Context, id string, cmd providers.Command) (san
 	return sandbox.Exit{Code: new(0)}, err
 }
 
+// Create makes a box.
+func (p *small) Create(ctx context.Context, _ sandbox.Spec) (sandbox.Sandbox, error) {
+	var made smallBox
+	_, err := p.c.JSON(ctx, httpx.Request{Op: "create", Method: http.MethodPost, Path: "/boxes", Again: p.twiceMade, Timeout: time.Minute}, &made)
+	if err == nil && made.ID == "" && !p.empties {
+		err = fault.New(fault.KindUnavailable, "the answer names nothing")
+	}
+	if httpx.Status(err) == http.StatusConflict && !p.blind {
+		if found, failed := p.box(ctx, "d"); failed == nil {
+			return sandbox.Sandbox{ID: found.ID}, nil
+		}
+	}
+	if err != nil {
+		err = providers.CreateFailed(err, "sbx ls")
+	}
+	if p.sure && err != nil {
+		err = providers.NothingMade(err)
+	}
+	return sandbox.Sandbox{ID: made.ID}, err
+}
+
 // smallSubject is small before its fake, on two pages of which the first has two
 // boxes.
 func smallSubject(t wiretest.T, p small) wiretest.Subject {
 	s := wiretest.New(t, wiretest.Options{})
 	p.server = s
+	var made []smallBox
 	answer := func(v any) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { wiretest.JSON(w, http.StatusOK, v) }
 	}
@@ -171,11 +196,21 @@ func smallSubject(t wiretest.T, p small) wiretest.Subject {
 		wiretest.Route{Method: "GET", Path: "/boxes", Query: []string{"token"}, Serve: func(w http.ResponseWriter, r *http.Request) {
 			page := map[string]any{"boxes": []smallBox{{"a"}, {"b"}}, "next": "two"}
 			if r.URL.Query().Get("token") == "two" {
-				page = map[string]any{"boxes": []smallBox{{"c"}}}
+				page = map[string]any{"boxes": append([]smallBox{{"c"}}, made...)}
 			}
 			wiretest.JSON(w, http.StatusOK, page)
 		}},
-		wiretest.Route{Method: "GET", Path: "/boxes/{id}", Serve: answer(smallBox{"a"})},
+		wiretest.Route{Method: "GET", Path: "/boxes/{id}", Serve: func(w http.ResponseWriter, r *http.Request) {
+			if id := r.PathValue("id"); id == "a" || len(made) > 0 {
+				wiretest.JSON(w, http.StatusOK, smallBox{id})
+				return
+			}
+			http.NotFound(w, r)
+		}},
+		wiretest.Route{Method: "POST", Path: "/boxes", Changes: true, Serve: func(w http.ResponseWriter, _ *http.Request) {
+			made = append(made, smallBox{string(rune('d' + len(made)))})
+			wiretest.JSON(w, http.StatusCreated, made[len(made)-1])
+		}},
 		wiretest.Route{Method: "POST", Path: "/boxes/{id}/exec", Serve: func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("some words\n")) }},
 		wiretest.Route{Method: "DELETE", Path: "/boxes/{id}", Changes: true, Serve: answer("ok")},
 	)

@@ -77,6 +77,15 @@ func (s *Server) trouble(f *Fault, route Route, w http.ResponseWriter, req *http
 	for name, value := range f.Header {
 		answer.header.Set(name, value)
 	}
+	if f.HeaderFunc != nil {
+		for name, value := range f.HeaderFunc() {
+			answer.header.Set(name, value)
+		}
+	}
+	if f.Flood > 0 {
+		s.flood(f, answer, w)
+		return
+	}
 	s.send(f.Trouble, answer, w, req)
 }
 
@@ -141,6 +150,32 @@ func (s *Server) send(trouble Trouble, answer *memory, w http.ResponseWriter, re
 	default:
 		answer.send(w)
 	}
+}
+
+// flood sends bytes until there are enough or the client leaves.
+func (s *Server) flood(f *Fault, answer *memory, w http.ResponseWriter) {
+	if f.Length {
+		answer.header.Set("Content-Length", strconv.FormatInt(f.Flood, 10))
+	}
+	answer.head(w)
+	piece := bytes.Repeat([]byte{f.FloodOf}, 1<<20)
+	for sent := int64(0); sent < f.Flood; {
+		n, err := w.Write(piece)
+		sent += int64(n)
+		s.mu.Lock()
+		s.flooded = max(s.flooded, sent)
+		s.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// Flooded is how many bytes of one flood a client has taken at most.
+func (s *Server) Flooded() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.flooded
 }
 
 // half sends the headers of more than there is, and half of the body.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -80,7 +81,20 @@ func (p *Publisher) folder(t task.Task) string { return filepath.Join(p.o.Dir, t
 
 const bundleName = "bundle"
 
-func (p *Publisher) bundle(t task.Task) string { return filepath.Join(p.folder(t), bundleName) }
+// bundle is where the work of the task's last attempt lies; each attempt has its own.
+func (p *Publisher) bundle(t task.Task) string {
+	name := bundleName
+	if n := len(t.Attempts); n > 1 {
+		name += "-" + strconv.Itoa(n)
+	}
+	return filepath.Join(p.folder(t), name)
+}
+
+// Saved says that this host has the whole work of the task's last attempt.
+func (p *Publisher) Saved(t task.Task) bool {
+	_, err := publish.CheckBundle(p.bundle(t))
+	return err == nil
+}
 
 // Collect has git inside the sandbox write its new commits into a bundle here. A
 // command of the operator's own needs none: where there is no repository it goes
@@ -220,15 +234,26 @@ func (p *Publisher) Forget(t task.Task) {
 	folders, _ := os.ReadDir(p.o.Dir) // without any there is nothing to drop
 	for _, f := range folders {
 		folder := filepath.Join(p.o.Dir, f.Name())
-		if info, err := os.Stat(filepath.Join(folder, bundleName)); err == nil && p.o.Now().Sub(info.ModTime()) > keepRefused {
-			drop(folder)
+		for _, bundle := range bundles(folder) {
+			if info, err := os.Stat(bundle); err == nil && p.o.Now().Sub(info.ModTime()) > keepRefused {
+				drop(folder)
+			}
 		}
 	}
 }
 
-// drop removes a bundle and its folder, and nothing else that somebody put there.
+// bundles are those of all attempts of a task.
+func bundles(folder string) []string {
+	all, _ := filepath.Glob(filepath.Join(folder, bundleName+"*")) // the pattern is a good one
+	return all
+}
+
+// drop removes the bundles of a task and their folder, and nothing else that somebody
+// put there.
 func drop(folder string) {
-	_ = os.Remove(filepath.Join(folder, bundleName)) // what cannot be removed costs room and nothing else
+	for _, bundle := range bundles(folder) {
+		_ = os.Remove(bundle) // what cannot be removed costs room and nothing else
+	}
 	_ = os.Remove(folder)
 }
 

@@ -207,7 +207,7 @@ func TestDoubtOutlastsWhatALaterTryMeets(t *testing.T) {
 		"the credentials have ended":  ">$d/auth",
 		"git is gone":                 "rm $d/git",
 		"there is no scratch folder":  "rm -r $d/scratch",
-		"what was collected has gone": `rm -r "$SBX_TEST_KEPT"`,
+		"what was collected has gone": `rm -r "$GIT_TEST_KEPT"`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -218,7 +218,7 @@ func TestDoubtOutlastsWhatALaterTryMeets(t *testing.T) {
 			require.NoError(t, err)
 			o := d.options()
 			o.Git, _ = d.cutting(line)
-			o.Git.Environ = append(o.Git.Environ, "SBX_TEST_KEPT="+d.dir)
+			o.Git.Environ = append(o.Git.Environ, "GIT_TEST_KEPT="+d.dir)
 			done, err := publisher.New(o).Publish(t.Context(), work)
 			require.Error(t, err)
 			assert.Equal(t, task.PublishBegun, done.State, done.Message)

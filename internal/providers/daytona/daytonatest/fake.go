@@ -179,6 +179,33 @@ func (f *Fake) Processes(id string) []*wiretest.Running {
 	return nil
 }
 
+// Runs says whether a sandbox's runner holds it running, whatever the API shows: a
+// failed delete leaves it there.
+func (f *Fake) Runs(id string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.settle()
+	for _, b := range f.boxes {
+		if b.id == id {
+			return b.state != "destroyed" && b.state != "stopped"
+		}
+	}
+	return false
+}
+
+// Running is how many sandboxes run.
+func (f *Fake) Running() (n int) {
+	f.mu.Lock()
+	boxes := slices.Clone(f.boxes)
+	f.mu.Unlock()
+	for _, b := range boxes {
+		if f.Runs(b.id) {
+			n++
+		}
+	}
+	return n
+}
+
 // find gives a sandbox by id or name, after time has passed for it. The lock is
 // held. What failed and is to be destroyed is hidden.
 func (f *Fake) find(id string) *box {

@@ -230,8 +230,18 @@ func (f *Fake) VMRuns(id string) bool {
 		return false
 	case b.orphan:
 		return b.ends.After(f.o.Now())
+	case b.killed.IsZero():
+		return true
 	}
-	return b.killed.IsZero()
+	return f.hostAnswers(b)
+}
+
+// Running is how many VMs run.
+func (f *Fake) Running() int {
+	f.mu.Lock()
+	ids := slices.Collect(maps.Keys(f.boxes))
+	f.mu.Unlock()
+	return len(slices.DeleteFunc(ids, func(id string) bool { return !f.VMRuns(id) }))
 }
 
 // CloseEnvd makes envd of a sandbox deaf while the sandbox runs on.

@@ -13,7 +13,8 @@ type End struct {
 	PeakBytes      *int64   `json:"peak_bytes,omitempty"`
 	CPUSeconds     *float64 `json:"cpu_seconds,omitempty"`
 	CounterSource  string   `json:"counter_source,omitempty"`
-	Emptied        string   `json:"emptied,omitempty"` // the proof that nothing of it is left
+	Emptied        string   `json:"emptied,omitempty"`  // the proof that nothing of it is left
+	Unproven       bool     `json:"unproven,omitempty"` // nothing proves that: it may have left processes that carry no mark
 }
 
 // ProgramEnded says that the end of the program is on record, whether or not its
@@ -34,9 +35,14 @@ func (r *Record) Close(e Exit) {
 		return
 	}
 	r.End = &End{
-		Stop: e.Stop, TimedOut: e.TimedOut, SupervisorLost: e.SupervisorLost, WatchdogBytes: e.WatchdogBytes, Emptied: e.Emptied,
+		Stop: e.Stop, TimedOut: e.TimedOut, SupervisorLost: e.SupervisorLost, WatchdogBytes: e.WatchdogBytes, Emptied: e.Emptied, Unproven: e.Unproven,
 		OOMKills: e.OOMKills, PeakBytes: e.PeakBytes, CPUSeconds: e.CPUSeconds, CounterSource: e.CounterSource,
 	}
+}
+
+// MayRun says that the record was closed without a proof that nothing is left.
+func (r Record) MayRun() bool {
+	return r.Exit != nil && r.Exit.Unproven || r.End != nil && r.End.Unproven
 }
 
 // EndState is the state of a sandbox that has ended: exit 0 or a stop is

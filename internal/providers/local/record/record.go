@@ -76,7 +76,8 @@ type Exit struct {
 	LastSampleAt   time.Time  `json:"last_sample_at,omitzero"`
 	CPUSeconds     *float64   `json:"cpu_seconds,omitempty"`
 	CounterSource  string     `json:"counter_source,omitempty"`
-	Emptied        string     `json:"emptied,omitempty"` // the proof that nothing of it is left
+	Emptied        string     `json:"emptied,omitempty"`  // the proof that nothing of it is left
+	Unproven       bool       `json:"unproven,omitempty"` // nothing proves that: it may have left processes that carry no mark
 	LeftoverKilled int        `json:"leftover_killed,omitempty"`
 	DroppedBytes   int64      `json:"dropped_output_bytes,omitempty"`
 	At             *time.Time `json:"at,omitempty"`

@@ -26,6 +26,7 @@ const (
 	recordFile = "record.json"
 	lockFile   = "lock"
 	execFile   = "exec.lock" // held by the clients of commands that run inside
+	proofFile  = "emptied"
 	stopFile   = "stop.json"
 	socketFile = "ctl.sock"
 	workDir    = "home"
@@ -33,9 +34,9 @@ const (
 	logFile    = "supervisor.log"
 )
 
-// maxRecordBytes bounds what is read as a record: a garbage file of any size
+// MaxBytes bounds what is read as a record: a garbage file of any size
 // costs no memory.
-const maxRecordBytes = 1 << 20
+const MaxBytes = 1 << 20
 
 // ErrGarbage is what every unreadable record wraps.
 var ErrGarbage = errors.New("not a readable record")
@@ -60,6 +61,16 @@ func (s Store) Temp(id string) string { return filepath.Join(s.Root, id, tempDir
 
 // Socket is where the sandbox's stub takes commands.
 func (s Store) Socket(id string) string { return filepath.Join(s.Root, id, socketFile) }
+
+// Proof is the file in which a stub without a namespace says that it outlived its
+// supervisor and ended everything below it.
+func (s Store) Proof(id string) string { return filepath.Join(s.Root, id, proofFile) }
+
+// Proved says whether such a file is there.
+func (s Store) Proved(id string) bool {
+	info, err := os.Lstat(s.Proof(id))
+	return err == nil && info.Mode().IsRegular()
+}
 
 // SupervisorLog is where the supervisor writes its own troubles.
 func (s Store) SupervisorLog(id string) string { return filepath.Join(s.Root, id, logFile) }
@@ -108,7 +119,7 @@ func (s Store) IDs() ([]string, error) {
 func (s Store) Read(id string) (Record, error) {
 	var r Record
 	path := filepath.Join(s.Dir(id), recordFile)
-	raw, err := plain.Read(path, maxRecordBytes)
+	raw, err := plain.Read(path, MaxBytes)
 	if err != nil {
 		return r, garbage(err)
 	}
@@ -179,17 +190,9 @@ func (s Store) AskStop(id string, stop Stop) (Stop, error) {
 		return stop, err
 	}
 	path := filepath.Join(s.Dir(id), stopFile)
-	temp, err := os.CreateTemp(s.Dir(id), ".stop.*")
-	if err != nil {
-		return stop, err
-	}
-	_, err = temp.Write(raw)
-	err = errors.Join(err, temp.Close())
-	if err == nil {
-		err = os.Link(temp.Name(), path) // unlike a rename, a link refuses to replace
-	}
-	err = errors.Join(ignore(err, fs.ErrExist), os.Remove(temp.Name()))
-	if err != nil {
+	if err := leave(path, raw); noRoom(err) {
+		return stop, s.spareStop(id, raw)
+	} else if err != nil {
 		return stop, err
 	}
 	first, err := s.Stop(id)
@@ -197,6 +200,20 @@ func (s Store) AskStop(id string, stop Stop) (Stop, error) {
 		return stop, err
 	}
 	return *first, nil
+}
+
+// leave puts a file where none is; one that is there stays.
+func leave(path string, raw []byte) error {
+	temp, err := os.CreateTemp(filepath.Dir(path), ".stop.*")
+	if err != nil {
+		return err
+	}
+	_, err = temp.Write(raw)
+	err = errors.Join(err, temp.Close())
+	if err == nil {
+		err = os.Link(temp.Name(), path) // unlike a rename, a link refuses to replace
+	}
+	return errors.Join(ignore(err, fs.ErrExist), os.Remove(temp.Name()))
 }
 
 func ignore(err, target error) error {
@@ -208,9 +225,9 @@ func ignore(err, target error) error {
 
 // Stop reads the request to end; nil when there is none.
 func (s Store) Stop(id string) (*Stop, error) {
-	raw, err := plain.Read(filepath.Join(s.Dir(id), stopFile), maxRecordBytes)
+	raw, err := plain.Read(filepath.Join(s.Dir(id), stopFile), MaxBytes)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil //nolint:nilnil // no request is an answer, not a failure
+		return s.readSpareStop(id), nil
 	}
 	if err != nil {
 		return nil, garbage(err)

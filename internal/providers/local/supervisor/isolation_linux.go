@@ -81,6 +81,9 @@ func startStub(level isolation, p *stubPipes, socket *os.File) (*os.Process, err
 		attr.Sys.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
 		attr.Sys.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN} // to mount /proc; the stub drops it
 	case isolateNothing:
+		// Its death would set free what it adopted. It learns of its supervisor's end
+		// by the life pipe, ends its descendants and then itself.
+		attr.Sys.Pdeathsig = 0
 	}
 	return os.StartProcess("/proc/self/exe", []string{"sbx", wire.StubArg}, attr)
 }

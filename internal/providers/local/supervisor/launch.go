@@ -79,6 +79,9 @@ func (s *supervisor) instruct(level isolation, pipes *stubPipes) (wire.Started, 
 		Argv: s.rec.Command, Wrap: s.order.Wrap, Env: s.order.Env, Dir: s.rec.Workdir,
 		Cgroup: s.rec.Cgroup, Isolated: level.isolated(), OOMScoreAdj: 500, Linger: s.rec.Linger,
 	}
+	if !level.isolated() {
+		order.Proof = s.store.Proof(s.rec.ID)
+	}
 	if s.soft {
 		order.DataBytes = backstop(s.rec.Limits.MemoryBytes)
 	}

@@ -8,9 +8,11 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"syscall"
 
+	"sbx/internal/providers/local/identity"
 	"sbx/internal/providers/local/wire"
 )
 
@@ -63,7 +65,9 @@ func RunStub() int {
 	if !s.order.Isolated && !s.order.Linger {
 		e.Killed = killRest()
 	}
-	_ = wire.Write(s.report, wire.StubReport{Exited: &e}) // without a supervisor nobody is left to tell
+	if err := wire.Write(s.report, wire.StubReport{Exited: &e}); err != nil {
+		s.endAlone() // without a supervisor nobody is left to tell
+	}
 	if s.order.Linger {
 		select {} // its supervisor ends it
 	}
@@ -127,10 +131,16 @@ func (s *stub) dieWithSupervisor(life *os.File) {
 			break
 		}
 	}
-	if !s.order.Isolated {
-		killRest()
-	}
+	s.endAlone()
 	os.Exit(1) //nolint:forbidigo // PID 1 ends here; nothing of it is left to unwind
+}
+
+// endAlone ends everything below a stub whose supervisor is dead, and leaves the proof.
+// In a namespace its own death does both.
+func (s *stub) endAlone() {
+	if !s.order.Isolated && killAllRest() {
+		_ = os.WriteFile(s.order.Proof, []byte("the stub ended all that its programs had left\n"), 0o600) // without it the sweep calls it unknown
+	}
 }
 
 // reap collects every child that ends and hands its status to whoever waits.
@@ -166,4 +176,11 @@ func killRest() int {
 	ctx, cancel := context.WithTimeout(context.Background(), killLimit) //nolint:forbidigo // the end of the process owns its own limit
 	defer cancel()
 	return endDescendants(ctx, os.Getpid())
+}
+
+// killAllRest is killRest, and says whether no descendant is left.
+func killAllRest() bool {
+	killRest()
+	left, err := identity.Host().Offspring(os.Getpid())
+	return err == nil && !slices.ContainsFunc(left, func(p identity.Stat) bool { return !p.Dead() })
 }

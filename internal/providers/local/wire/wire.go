@@ -109,6 +109,7 @@ type StubOrder struct {
 	Isolated    bool            `json:"isolated"`             // the stub is PID 1 of a namespace of its own
 	DataBytes   int64           `json:"data_bytes,omitempty"` // RLIMIT_DATA of each program; 0 = none
 	OOMScoreAdj int             `json:"oom_score_adj,omitempty"`
+	Proof       string          `json:"proof,omitempty"`  // the file that a stub without a namespace writes once its supervisor is dead and nothing of its tree is left
 	Linger      bool            `json:"linger,omitempty"` // the stub stays when the program has ended, and so does what that left behind
 }
 

@@ -23,8 +23,11 @@ type Options struct {
 	Miscount bool             // the counters disagree
 	Lists    bool             // lie: the list shows what has ended as running
 	Forgets  bool             // DELETE removes what the list alone still shows
-	Deaf     bool             // lie: DELETE says 200 and does nothing
-	EndsRead bool             // lie: reading ends it
+	// Orphans is the status with which DELETE is refused; the record is forgotten, and
+	// the sandbox runs on. 0 = none is.
+	Orphans  int
+	Deaf     bool // lie: DELETE says 200 and does nothing
+	EndsRead bool // lie: reading ends it
 	Wire     wiretest.Options
 }
 
@@ -47,6 +50,7 @@ type Box struct {
 	Created                       time.Time
 	Logs                          any // as JSON
 	asked                         time.Time
+	forgotten                     bool // by the API, while it runs on
 }
 
 // New makes a fake that ends with the test.
@@ -93,6 +97,30 @@ func (f *Fake) Add(b Box) string {
 	return b.ID
 }
 
+// Runs says whether a sandbox does, whatever the API says of it.
+func (f *Fake) Runs(id string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.settle()
+	return slices.ContainsFunc(f.boxes, func(b *Box) bool { return b.ID == id && b.Status != "terminated" && b.Status != "failed" })
+}
+
+// Running is how many sandboxes run.
+func (f *Fake) Running() (n int) {
+	f.mu.Lock()
+	ids := make([]string, 0, len(f.boxes))
+	for _, b := range f.boxes {
+		ids = append(ids, b.ID)
+	}
+	f.mu.Unlock()
+	for _, id := range ids {
+		if f.Runs(id) {
+			n++
+		}
+	}
+	return n
+}
+
 // Change edits the fake's options while it runs.
 func (f *Fake) Change(edit func(*Options)) {
 	f.mu.Lock()
@@ -128,7 +156,7 @@ func (f *Fake) settle() {
 func (f *Fake) one(serve func(http.ResponseWriter, *http.Request, *Box)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		for _, b := range f.boxes {
-			if b.ID == r.PathValue("id") && (f.o.Kept || b.Status != "terminated") {
+			if b.ID == r.PathValue("id") && !b.forgotten && (f.o.Kept || b.Status != "terminated") {
 				if f.o.EndsRead && b.asked.IsZero() {
 					b.asked = f.o.Now()
 				}
@@ -175,7 +203,9 @@ func (f *Fake) row(b *Box) map[string]any {
 func (f *Fake) list(w http.ResponseWriter, _ *http.Request) {
 	rows := make([]any, 0, len(f.boxes))
 	for _, b := range f.boxes {
-		rows = append(rows, f.row(b))
+		if !b.forgotten {
+			rows = append(rows, f.row(b))
+		}
 	}
 	wiretest.JSON(w, http.StatusOK, rows)
 }
@@ -214,6 +244,11 @@ func (f *Fake) stats(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (f *Fake) delete(w http.ResponseWriter, _ *http.Request, b *Box) {
+	if f.o.Orphans != 0 {
+		b.forgotten = true
+		wiretest.JSON(w, f.o.Orphans, map[string]string{"error": "the object did not answer"})
+		return
+	}
 	if !f.o.Deaf && b.asked.IsZero() {
 		b.asked, b.Status = f.o.Now(), "terminating"
 		f.settle()

@@ -31,7 +31,10 @@ type Options struct {
 	Wakes    bool             // lie: reading a stopped sandbox resumes it
 	Deaf     bool             // lie: stop answers 200 and does nothing
 	Hides    bool             // lie: what has stopped is listed as running
-	Wire     wiretest.Options
+	// Orphans is the status with which a delete is refused; the name and its sessions
+	// are forgotten, and their VMs run on until their time is over. 0 = none is.
+	Orphans int
+	Wire    wiretest.Options
 }
 
 // Forever as StopFor keeps sessions in stopping.
@@ -63,6 +66,7 @@ type box struct {
 	sessions   []*vm
 
 	sessionless bool
+	forgotten   bool // by the API; its VM runs on
 }
 
 // vm is one session.
@@ -158,6 +162,34 @@ func (f *Fake) Resume(name string) string {
 	return b.current().id
 }
 
+// Runs says whether a session's VM runs, whatever the API says of it.
+func (f *Fake) Runs(id string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, b := range f.boxes {
+		f.settle(b)
+		for _, v := range b.sessions {
+			if v.id == id {
+				return !v.over()
+			}
+		}
+	}
+	return false
+}
+
+// Running is how many VMs run.
+func (f *Fake) Running() (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, b := range f.boxes {
+		f.settle(b)
+		if !b.current().over() {
+			n++
+		}
+	}
+	return n
+}
+
 // Abort kills a session's VM under its commands.
 func (f *Fake) Abort(id string) {
 	f.mu.Lock()
@@ -187,7 +219,7 @@ func (v *vm) over() bool { return slices.Contains([]string{"stopped", "failed", 
 // named finds a name; nil without one. The lock is held.
 func (f *Fake) named(name string) *box {
 	for _, b := range f.boxes {
-		if b.name == name {
+		if b.name == name && !b.forgotten {
 			f.settle(b)
 			return b
 		}
@@ -199,7 +231,7 @@ func (f *Fake) named(name string) *box {
 func (f *Fake) session(id string) (*box, *vm) {
 	for _, b := range f.boxes {
 		for _, v := range b.sessions {
-			if v.id == id {
+			if v.id == id && !b.forgotten {
 				f.settle(b)
 				return b, v
 			}

@@ -73,7 +73,7 @@ func (f *Fake) list(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, "not_found", "no such project")
 		return
 	}
-	rows := slices.Clone(f.boxes)
+	rows := slices.DeleteFunc(slices.Clone(f.boxes), func(b *box) bool { return b.forgotten })
 	for _, b := range rows {
 		f.settle(b)
 	}
@@ -153,6 +153,11 @@ func (f *Fake) delete(w http.ResponseWriter, r *http.Request) {
 	b := f.named(r.PathValue("name"))
 	if b == nil {
 		refuse(w, http.StatusNotFound, "not_found", "no sandbox %s", r.PathValue("name"))
+		return
+	}
+	if f.o.Orphans != 0 {
+		b.forgotten = true
+		refuse(w, f.o.Orphans, "internal", "the region did not answer")
 		return
 	}
 	for _, v := range b.sessions {

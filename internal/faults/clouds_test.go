@@ -1,0 +1,140 @@
+package faults_test
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/httpx"
+	"sbx/internal/providers"
+	"sbx/internal/providers/daytona"
+	"sbx/internal/providers/daytona/daytonatest"
+	"sbx/internal/providers/e2b"
+	"sbx/internal/providers/e2b/e2btest"
+	"sbx/internal/providers/monotask"
+	"sbx/internal/providers/monotask/monotasktest"
+	"sbx/internal/providers/vercel"
+	"sbx/internal/providers/vercel/verceltest"
+	"sbx/internal/providers/wiretest"
+)
+
+// cloud is one provider before its fake, with three sandboxes on two pages.
+type cloud struct {
+	server *wiretest.Server
+	p      providers.Provider
+	id     string // that is read and ended
+	other  string // another one
+	secret string
+
+	list, get, create string // routes
+	stop, destroy     string // without and with --delete
+	second            string // what stands in the address of a second page; "" = there is one
+	inside            map[string]string
+	bare              bool // a list is an array and nothing around it
+	gone              bool // the API documents 410
+
+	runs  func(id string) bool // whether it does, whatever the API says
+	count func() int           // how many run
+	deaf  func()               // from now on an end is accepted and does not happen
+	slow  func()               // from now on it happens 200 ms later
+	// orphans lets a request to end be refused, while the record is forgotten and the
+	// machine runs on; nil = the fake knows no machine beside its records.
+	orphans func()
+}
+
+const late = 200 * time.Millisecond
+
+func open(t wiretest.T, kind providers.Type, settings map[string]string, f *wiretest.Server) providers.Provider {
+	p, err := kind.Open(context.Background(), providers.Profile{Name: "prod", Type: kind.Name, Settings: settings},
+		providers.Deps{Now: time.Now, Net: httpx.Net{Dial: f.Dial}})
+	require.NoError(t, err)
+	return p
+}
+
+func clouds() map[string]func(t wiretest.T) *cloud {
+	return map[string]func(t wiretest.T) *cloud{
+		"e2b": func(t wiretest.T) *cloud { return onE2B(t, e2b.Type(), e2btest.Options{PageSize: 2}) },
+		"novita": func(t wiretest.T) *cloud {
+			return onE2B(t, e2b.NovitaType(), e2btest.Options{PageSize: 2, Novita: true})
+		},
+		"daytona": onDaytona, "vercel": onVercel, "monotask": onMonoTask,
+	}
+}
+
+func onE2B(t wiretest.T, kind providers.Type, o e2btest.Options) *cloud {
+	f := e2btest.New(t, o)
+	c := &cloud{
+		server: f.Server, p: open(t, kind, e2btest.Settings("http://e2b"), f.Server), id: f.Add(e2btest.Seed{}), other: f.Add(e2btest.Seed{}), secret: e2btest.Key,
+		list: "GET /v2/sandboxes", get: "GET /sandboxes/{id}", create: "POST /sandboxes", stop: "DELETE /sandboxes/{id}", destroy: "DELETE /sandboxes/{id}",
+		second: "nextToken=", bare: true,
+		inside:  map[string]string{"exec": "POST /process.Process/Start", "logs": "POST /process.Process/Start", "exit": "POST /process.Process/Start", "usage": "GET /sandboxes/{id}/metrics"},
+		runs:    f.VMRuns,
+		deaf:    func() { f.Change(func(o *e2btest.Options) { o.KeepsAlive = true }) },
+		slow:    func() { f.Change(func(o *e2btest.Options) { o.HostFor = late }) },
+		orphans: func() { f.Change(func(o *e2btest.Options) { o.Orphans = 500 }) },
+	}
+	f.Add(e2btest.Seed{})
+	c.count = f.Running
+	return c
+}
+
+func onDaytona(t wiretest.T) *cloud {
+	f := daytonatest.New(t, daytonatest.Options{PageSize: 2})
+	c := &cloud{
+		server: f.Server, p: open(t, daytona.Type(), daytonatest.Settings("http://daytona/api"), f.Server), id: f.Add(daytonatest.Seed{}), other: f.Add(daytonatest.Seed{}), secret: daytonatest.Token,
+		list: "GET /api/sandbox", get: "GET /api/sandbox/{id}", create: "POST /api/sandbox", stop: "POST /api/sandbox/{id}/stop", destroy: "DELETE /api/sandbox/{id}",
+		second:  "cursor=",
+		inside:  map[string]string{"exec": "POST /toolbox/{id}/process/execute", "logs": "POST /toolbox/{id}/process/execute", "exit": "POST /toolbox/{id}/process/execute", "usage": "GET /toolbox/{id}/system/metrics"},
+		runs:    f.Runs,
+		deaf:    func() { f.Change(func(o *daytonatest.Options) { o.Deaf = true }) },
+		slow:    func() { f.Change(func(o *daytonatest.Options) { o.EndFor = late }) },
+		orphans: func() { f.Change(func(o *daytonatest.Options) { o.Hides = true }) },
+	}
+	f.Add(daytonatest.Seed{})
+	c.count = f.Running
+	return c
+}
+
+func onVercel(t wiretest.T) *cloud {
+	f := verceltest.New(t, verceltest.Options{PageSize: 2})
+	c := &cloud{
+		server: f.Server, p: open(t, vercel.Type(), verceltest.Settings("http://vercel"), f.Server), id: f.Add(verceltest.Seed{}), other: f.Add(verceltest.Seed{}), secret: verceltest.Token,
+		list: "GET /v2/sandboxes", get: "GET /v2/sandboxes/sessions/{id}", create: "POST /v2/sandboxes", stop: "POST /v2/sandboxes/sessions/{id}/stop", destroy: "DELETE /v2/sandboxes/{name}",
+		second: "cursor=", gone: true,
+		inside:  map[string]string{"exec": "POST /v2/sandboxes/sessions/{id}/cmd", "logs": "POST /v2/sandboxes/sessions/{id}/cmd", "exit": "POST /v2/sandboxes/sessions/{id}/cmd", "usage": "POST /v2/sandboxes/sessions/{id}/cmd"},
+		runs:    f.Runs,
+		deaf:    func() { f.Change(func(o *verceltest.Options) { o.Deaf = true }) },
+		slow:    func() { f.Change(func(o *verceltest.Options) { o.StopFor = late }) },
+		orphans: func() { f.Change(func(o *verceltest.Options) { o.Orphans = 500 }) },
+	}
+	f.Add(verceltest.Seed{})
+	c.count = f.Running
+	return c
+}
+
+func onMonoTask(t wiretest.T) *cloud {
+	f := monotasktest.New(t, monotasktest.Options{})
+	c := &cloud{
+		server: f.Server, p: open(t, monotask.Type(), map[string]string{"url": "http://worker", "token": monotasktest.Token}, f.Server), id: f.Add(monotasktest.Box{}), other: f.Add(monotasktest.Box{}), secret: monotasktest.Token,
+		list: "GET /api/sandbox/list", get: "GET /api/sandbox/{id}", stop: "DELETE /api/sandbox/{id}", destroy: "DELETE /api/sandbox/{id}", bare: true,
+		inside:  map[string]string{"logs": "GET /api/sandbox/{id}/logs", "usage": "GET /api/sandbox/{id}/resources"},
+		runs:    f.Runs,
+		deaf:    func() { f.Change(func(o *monotasktest.Options) { o.Deaf = true }) },
+		slow:    func() { f.Change(func(o *monotasktest.Options) { o.EndFor = late }) },
+		orphans: func() { f.Change(func(o *monotasktest.Options) { o.Orphans = 500 }) },
+	}
+	f.Add(monotasktest.Box{})
+	c.count = f.Running
+	return c
+}
+
+// stranger is an id of the same form that nobody has.
+func stranger(id string) string {
+	last := "0"
+	if strings.HasSuffix(id, last) {
+		last = "1"
+	}
+	return id[:len(id)-1] + last
+}

@@ -1,0 +1,78 @@
+package providers
+
+import (
+	"errors"
+	"slices"
+
+	"sbx/internal/fault"
+	"sbx/internal/httpx"
+)
+
+// ErrNothingMade is inside the error of a create that has made nothing, for sure: who
+// counts sandboxes needs not look for one.
+var ErrNothingMade = errors.New("nothing was made")
+
+// nothingMadeError adds ErrNothingMade to an error without a word of it.
+type nothingMadeError struct{ error }
+
+// Is knows ErrNothingMade.
+func (nothingMadeError) Is(target error) bool { return target == ErrNothingMade }
+
+// Unwrap gives the error.
+func (n nothingMadeError) Unwrap() error { return n.error }
+
+// NothingMade says that the create which failed has made nothing. It keeps kind, hint
+// and wait.
+func NothingMade(err error) error {
+	known, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		return nothingMadeError{err}
+	}
+	own := *known
+	own.Err = nothingMadeError{known.Err}
+	return &own
+}
+
+// CreateFailed reads the error of the request that makes a sandbox. An answer of 4xx
+// proves that this request made nothing, and so does a request that was never sent; 408
+// and 5xx, an answer that is none and no answer prove nothing, and look is how to find
+// out. codes are the API's words of a 5xx by which it made nothing either.
+func CreateFailed(err error, look string, codes ...string) error {
+	answer := httpx.StatusOf(err)
+	switch {
+	case httpx.NotSent(err):
+		return NothingMade(err)
+	case answer == nil:
+		return open(err, look)
+	case refusedCreate(answer, codes):
+		return NothingMade(kindOfRefusal(err, answer.Status))
+	}
+	return open(err, look)
+}
+
+func refusedCreate(answer *httpx.StatusError, codes []string) bool {
+	return httpx.Refused(answer.Status) || slices.Contains(codes, answer.Code)
+}
+
+// kindOfRefusal gives a refusal the kind that it has of a create: what was asked for is
+// wrong, or the account allows no more.
+func kindOfRefusal(err error, status int) error {
+	known, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		return err
+	}
+	own := *known
+	own.Kind = httpx.KindOfRefusal(status)
+	return &own
+}
+
+// open is the error of a create whose outcome is not known.
+func open(err error, look string) error {
+	known, ok := errors.AsType[*fault.Error](err)
+	if !ok || known.Kind != fault.KindUnavailable {
+		return err
+	}
+	own := *fault.New(fault.KindUnavailable, "%w; it may have been created all the same", err)
+	own.RetryAfter = known.RetryAfter
+	return own.WithHint("look for it with `%s`", look)
+}

@@ -1,0 +1,29 @@
+package providers_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"sbx/internal/providers"
+)
+
+func TestWhatCannotBeIsNotTold(t *testing.T) {
+	t.Parallel()
+	for at, kept := range map[time.Time]bool{
+		time.Unix(0, 0): false, time.Unix(1, 0): false, {}: false, time.Date(1989, 12, 31, 0, 0, 0, 0, time.UTC): false,
+		time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC): true, time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC): true,
+	} {
+		assert.Equal(t, !kept, providers.Moment(at).IsZero(), "%s", at)
+	}
+	for n, kept := range map[int64]bool{0: true, 1 << 40: true, -1: false, -1 << 53: false, math.MaxInt64: false} {
+		assert.Equal(t, kept, providers.Bytes(&n) != nil, "%d", n)
+	}
+	for v, kept := range map[float64]bool{0: true, 400: true, -1: false, 1e300: false, math.Inf(1): false} {
+		assert.Equal(t, kept, providers.Percent(&v) != nil, "%f", v)
+	}
+	assert.Nil(t, providers.Bytes(nil))
+	assert.Nil(t, providers.Percent(nil))
+}
