@@ -26,7 +26,7 @@ func (a *app) store(write bool) (store.Store, error) { //nolint:ireturn // on th
 		return nil, unusable
 	case unusable != nil:
 		a.withoutState()
-		return store.Memory(a.process.Now), nil
+		return store.Memory(a.process.Now), nil //nolint:nilerr // it was said
 	case !write:
 		if _, err := os.Stat(filepath.Join(dir, store.FileName)); errors.Is(err, fs.ErrNotExist) {
 			return store.Memory(a.process.Now), nil

@@ -17,7 +17,7 @@ type Appended struct{ *os.File }
 // never waits: a pipe that nobody reads is an error.
 func Append(path string, perm fs.FileMode) (Appended, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY|nonBlock, perm)
-	if nonBlock != 0 && errors.Is(err, noReader) {
+	if nonBlock != 0 && errors.Is(err, errNoReader) {
 		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("nobody reads this pipe")}
 	}
 	return Appended{f}, err

@@ -45,8 +45,8 @@ func CheckDirectory(dir string) error {
 		return err
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil { // it does not exist, is no directory or cannot be read: whoever uses it says so
-		return nil
+	if err != nil {
+		return nil //nolint:nilerr // it does not exist, is no directory or cannot be read: whoever uses it says so
 	}
 	for _, entry := range entries {
 		info, err := entry.Info()

@@ -3,7 +3,6 @@
 package hostfile
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,47 +63,54 @@ func TestCheckControl(t *testing.T) {
 		want string // "" = it is accepted; DIR is the directory of the test
 		mend string
 	}{
-		"own file":      {make: func(t *testing.T, dir string) string { return file(t, dir+"/a", 0o600) }},
-		"readable":      {make: func(t *testing.T, dir string) string { return file(t, dir+"/a", 0o644) }},
-		"own folder":    {make: func(t *testing.T, dir string) string { return folder(t, dir+"/a", 0o755) }},
+		"own file":      {make: func(t *testing.T, dir string) string { t.Helper(); return file(t, dir+"/a", 0o600) }},
+		"readable":      {make: func(t *testing.T, dir string) string { t.Helper(); return file(t, dir+"/a", 0o644) }},
+		"own folder":    {make: func(t *testing.T, dir string) string { t.Helper(); return folder(t, dir+"/a", 0o755) }},
 		"not there":     {make: func(_ *testing.T, dir string) string { return dir + "/a/b/c" }},
 		"a device":      {make: func(*testing.T, string) string { return os.DevNull }},
-		"others write":  {make: func(t *testing.T, dir string) string { return file(t, dir+"/a", 0o666) }, want: "DIR/a can be written by every user (mode 0666)", mend: "chmod go-w DIR/a"},
-		"folder of all": {make: func(t *testing.T, dir string) string { return folder(t, dir+"/a", 0o777) }, want: "DIR/a can be written by every user (mode 0777)", mend: "chmod go-w DIR/a"},
+		"others write":  {make: func(t *testing.T, dir string) string { t.Helper(); return file(t, dir+"/a", 0o666) }, want: "DIR/a can be written by every user (mode 0666)", mend: "chmod go-w DIR/a"},
+		"folder of all": {make: func(t *testing.T, dir string) string { t.Helper(); return folder(t, dir+"/a", 0o777) }, want: "DIR/a can be written by every user (mode 0777)", mend: "chmod go-w DIR/a"},
 		"parent of all": {make: func(t *testing.T, dir string) string {
+			t.Helper()
 			f := file(t, dir+"/a/b/c", 0o600)
 			folder(t, dir+"/a", 0o777)
 			return f
 		}, want: "DIR/a can be written by every user (mode 0777)", mend: "chmod go-w DIR/a"},
-		"to be made": {make: func(t *testing.T, dir string) string { return folder(t, dir+"/a", 0o777) + "/b" }, want: "DIR/a can be written by every user (mode 0777)", mend: "chmod go-w DIR/a"},
+		"to be made": {make: func(t *testing.T, dir string) string { t.Helper(); return folder(t, dir+"/a", 0o777) + "/b" }, want: "DIR/a can be written by every user (mode 0777)", mend: "chmod go-w DIR/a"},
 		"sticky parent": {make: func(t *testing.T, dir string) string {
+			t.Helper()
 			f := file(t, dir+"/a/b", 0o600)
 			folder(t, dir+"/a", 0o777|os.ModeSticky)
 			return f
 		}},
-		"own sticky": {make: func(t *testing.T, dir string) string { return folder(t, dir+"/a", 0o777|os.ModeSticky) }},
+		"own sticky": {make: func(t *testing.T, dir string) string { t.Helper(); return folder(t, dir+"/a", 0o777|os.ModeSticky) }},
 		"pipe of all": {make: func(t *testing.T, dir string) string {
+			t.Helper()
 			require.NoError(t, syscall.Mkfifo(dir+"/a", 0o600))
 			require.NoError(t, os.Chmod(dir+"/a", 0o622))
 			return dir + "/a"
 		}, want: "DIR/a can be written by every user (mode 0622)", mend: "chmod go-w DIR/a"},
 		"link": {make: func(t *testing.T, dir string) string {
+			t.Helper()
 			file(t, dir+"/b/c", 0o600)
 			require.NoError(t, os.Symlink("b/c", dir+"/a"))
 			return dir + "/a"
 		}},
 		"link upward": {make: func(t *testing.T, dir string) string {
+			t.Helper()
 			file(t, dir+"/c", 0o600)
 			folder(t, dir+"/b", 0o700)
 			require.NoError(t, os.Symlink("../c", dir+"/b/a"))
 			return dir + "/b/a"
 		}},
 		"link to theirs": {make: func(t *testing.T, dir string) string {
+			t.Helper()
 			file(t, dir+"/b/c", 0o666)
 			require.NoError(t, os.Symlink(dir+"/b/c", dir+"/a"))
 			return dir + "/a"
 		}, want: "DIR/b/c can be written by every user (mode 0666)", mend: "chmod go-w DIR/b/c"},
 		"link in theirs": {make: func(t *testing.T, dir string) string {
+			t.Helper()
 			file(t, dir+"/c", 0o600)
 			folder(t, dir+"/b", 0o700)
 			require.NoError(t, os.Symlink(dir+"/c", dir+"/b/a"))
@@ -112,34 +118,45 @@ func TestCheckControl(t *testing.T) {
 			return dir + "/b/a"
 		}, want: "DIR/b can be written by every user (mode 0777)", mend: "chmod go-w DIR/b"},
 		"circle": {make: func(t *testing.T, dir string) string {
+			t.Helper()
 			require.NoError(t, os.Symlink("a", dir+"/a"))
 			return dir + "/a"
 		}, want: "DIR/a: too many links"},
-		"file in a file": {make: func(t *testing.T, dir string) string { return file(t, dir+"/a", 0o600) + "/b" }},
+		"file in a file": {make: func(t *testing.T, dir string) string { t.Helper(); return file(t, dir+"/a", 0o600) + "/b" }},
 
 		"a group writes": {root: true, make: func(t *testing.T, dir string) string {
+			t.Helper()
 			f := file(t, dir+"/a", 0o660)
 			give(t, f, 0, stranger)
 			return f
 		}, want: "DIR/a can be written by group 4242 (mode 0660)", mend: "chmod g-w DIR/a"},
-		"private group": {root: true, make: func(t *testing.T, dir string) string { f := file(t, dir+"/a", 0o660); give(t, f, 0, 0); return f }},
+		"private group": {root: true, make: func(t *testing.T, dir string) string {
+			t.Helper()
+			f := file(t, dir+"/a", 0o660)
+			give(t, f, 0, 0)
+			return f
+		}},
 		"foreign file": {root: true, make: func(t *testing.T, dir string) string {
+			t.Helper()
 			f := file(t, dir+"/a", 0o600)
 			give(t, f, stranger, 0)
 			return f
 		}, want: "DIR/a is owned by uid 4242, not by uid 0 (root)", mend: "chown 0 DIR/a"},
 		"foreign parent": {root: true, make: func(t *testing.T, dir string) string {
+			t.Helper()
 			f := file(t, dir+"/a/b", 0o600)
 			give(t, dir+"/a", stranger, 0)
 			return f
 		}, want: "DIR/a is owned by uid 4242, not by uid 0 (root)", mend: "chown 0 DIR/a"},
 		"theirs in a sticky": {root: true, make: func(t *testing.T, dir string) string {
+			t.Helper()
 			f := file(t, dir+"/a/b", 0o600)
 			give(t, f, stranger, 0)
 			folder(t, dir+"/a", 0o777|os.ModeSticky)
 			return f
 		}, want: "DIR/a/b is owned by uid 4242, not by uid 0 (root)", mend: "chown 0 DIR/a/b"},
 		"their link": {root: true, make: func(t *testing.T, dir string) string {
+			t.Helper()
 			file(t, dir+"/b", 0o600)
 			require.NoError(t, os.Symlink("b", dir+"/a"))
 			give(t, dir+"/a", stranger, 0)
@@ -225,6 +242,6 @@ func TestPrivateGroup(t *testing.T) {
 	t.Parallel()
 	const groups = "root:x:0:\nadm:x:4:syslog,bob\nbob:x:1000:\nann:x:1001:ann,root\nodd:x:1002\nsys:x:1003:,\n"
 	for gid, want := range map[int]bool{0: true, 4: false, 1000: true, 1001: true, 1002: false, 1003: true, 7: false} {
-		assert.Equal(t, want, privateIn(groups, gid), fmt.Sprint(gid))
+		assert.Equal(t, want, privateIn(groups, gid), "group %d", gid)
 	}
 }

@@ -47,7 +47,7 @@ func TestLinesEndWithTheirStreamTheirReaderAndTheContext(t *testing.T) {
 
 	// a pipe that stays open and gives nothing more
 	reader, writer := io.Pipe()
-	defer writer.Close()
+	defer func() { _ = writer.Close() }()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	go func() { _, _ = io.WriteString(writer, "only\n") }()
 	err := Lines(ctx, reader, func(string) error { cancel(enough); return nil })
