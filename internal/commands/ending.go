@@ -44,7 +44,7 @@ func (d *Deps) runID() string {
 // prepare finds what the words mean. Words that are not found are kept for the
 // end: one of them does not stop the rest.
 func (r *endRun) prepare(ctx context.Context, args []string) error {
-	words, err := r.d.words(args)
+	words, err := r.d.words(ctx, args)
 	if err != nil {
 		return err
 	}
