@@ -494,7 +494,7 @@ func TestEveryInterleaving(t *testing.T) {
 		interventions = max(2, n)
 	}
 	// What is simple comes first: a mistake that needs no bad luck is found at once.
-	for _, left := range rounds(interventions) {
+	for _, left := range rounds(interventions) { //nolint:paralleltest // one after the other: the simple first
 		t.Run(fmt.Sprintf("%d freezes %d crashes %d preemptions", left.Freezes, left.Crashes, left.Preemptions), func(t *testing.T) {
 			bounds := schedule.Bounds{Depth: deepest, SplitDepth: 5}
 			if shares > 1 {
