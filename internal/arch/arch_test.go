@@ -29,6 +29,8 @@ func rooms() map[string][]string {
 		// which schedules a simulation plays, for tests alone
 		"schedule": nil,
 		"process":  nil,
+		// files of this machine
+		"hostfile": {"fault"},
 		// pure rules
 		"selector": words,
 		"triage":   words,
@@ -37,7 +39,7 @@ func rooms() map[string][]string {
 		"policy":   words,
 		// what was done
 		"journal": {"fault"},
-		"lock":    {"fault"},
+		"lock":    {"fault", "providers/local/plain"},
 		// what survives the process
 		"store":           with(words, "store/address"),
 		"store/address":   {"fault"},
@@ -67,8 +69,8 @@ func rooms() map[string][]string {
 		"providers/vercel/verceltest":     wireFake,
 		"providers/monotask/monotasktest": wireFake,
 		"providers/omoios/omoiostest":     wireFake,
-		"config":                          with(words, "process", "providers", "store/address"),
-		"output":                          with(words, "process"),
+		"config":                          with(words, "process", "hostfile", "providers", "providers/local/plain", "store/address"),
+		"output":                          with(words, "process", "hostfile"),
 		"notify":                          {"fault", "httpx"},
 		"metrics":                         words,
 		// many as one
@@ -84,8 +86,8 @@ func rooms() map[string][]string {
 		// skins
 		"faults":   with(words, "fleet", "httpx", "providers", "providers/wiretest", "providers/e2b", "providers/e2b/e2btest", "providers/daytona", "providers/daytona/daytonatest", "providers/vercel", "providers/vercel/verceltest", "providers/monotask", "providers/monotask/monotasktest"),
 		"drill":    with(words, "fleet", "triage", "providers"),
-		"commands": with(words, "process", "providers", "selector", "triage", "config", "output", "notify", "metrics", "cron", "journal", "lock", "store", "fleet", "cleanup", "reconcile", "task", "publish", "drill"),
-		"cli":      with(words, "process", "httpx", "providers", "providers/local", "providers/e2b", "providers/daytona", "providers/vercel", "providers/monotask", "providers/omoios", "config", "output", "notify", "cron", "journal", "lock", "store", "fleet", "policy", "task", "task/publisher", "publish", "drill", "commands"),
+		"commands": with(words, "process", "hostfile", "providers", "selector", "triage", "config", "output", "notify", "metrics", "cron", "journal", "lock", "store", "fleet", "cleanup", "reconcile", "task", "publish", "drill"),
+		"cli":      with(words, "process", "hostfile", "httpx", "providers", "providers/local", "providers/local/plain", "providers/e2b", "providers/daytona", "providers/vercel", "providers/monotask", "providers/omoios", "config", "output", "notify", "cron", "journal", "lock", "store", "fleet", "policy", "task", "task/publisher", "publish", "drill", "commands"),
 		"arch":     nil,
 	}
 }

@@ -24,6 +24,7 @@ type History struct {
 	End      *End // nil = it was cut off
 	Resumed  []Actor
 	Sums     *fleet.Counts // of a run of another host, of which nothing more is known here; nil = by Results
+	newest   sandbox.Ref   // of the last intent
 	Broken   string        // why the journal cannot be trusted; "" = it can
 }
 
@@ -38,16 +39,53 @@ func ReadRun(d journal.Disk, run string) (History, error) {
 
 // HistoryOf tells what a journal holds.
 func HistoryOf(log journal.Log) (History, error) {
-	h := History{RunID: log.Run, Broken: log.Broken, Intents: map[sandbox.Ref]Intent{}, Results: map[sandbox.Ref]Result{}, Requests: map[sandbox.Ref]*sandbox.EndRequest{}}
+	h := newHistory(log.Run)
+	h.Broken = log.Broken
 	for _, e := range log.Entries {
 		if err := h.take(e); err != nil {
-			return h, fault.New(fault.KindUnknown, "the journal of %s: %w", log.Run, err).WithHint("was it written by another version of sbx?")
+			return h, fromAnother(log.Run, err)
 		}
 	}
+	h.close()
+	return h, nil
+}
+
+// ScanRun reads the journal of a run without the output that it keeps of each sandbox,
+// so that a list of runs costs little memory however much they have ended.
+func ScanRun(d journal.Disk, run string) (History, journal.Log, error) {
+	h, odd := newHistory(run), error(nil)
+	log, err := journal.Scan(d, run, func(e journal.Entry) {
+		if odd == nil {
+			odd = h.take(e)
+			if i, ok := h.Intents[h.newest]; ok && e.Kind == EntryIntent {
+				i.Logs = nil
+				h.Intents[h.newest] = i
+			}
+		}
+	})
+	if err != nil {
+		return h, log, err
+	}
+	if h.Broken = log.Broken; odd != nil {
+		return h, log, fromAnother(run, odd)
+	}
+	h.close()
+	return h, log, nil
+}
+
+func fromAnother(run string, err error) error {
+	return fault.New(fault.KindUnknown, "the journal of %s: %w", run, err).WithHint("was it written by another version of sbx?")
+}
+
+func newHistory(run string) History {
+	return History{RunID: run, Intents: map[sandbox.Ref]Intent{}, Results: map[sandbox.Ref]Result{}, Requests: map[sandbox.Ref]*sandbox.EndRequest{}}
+}
+
+// close brings a run to its end that its guards have refused before it was cut off.
+func (h *History) close() {
 	if refused := Refusal(h.Begin.Guards); refused != nil && h.End == nil {
 		h.End = &End{ExitCode: fault.ExitCode(refused), Error: "a guard refused it", Refused: true, Succeeded: []string{}}
 	}
-	return h, nil
 }
 
 func (h *History) take(e journal.Entry) error {
@@ -58,7 +96,7 @@ func (h *History) take(e journal.Entry) error {
 	case EntryIntent:
 		var i Intent
 		err := e.Into(&i)
-		h.Intents[i.Ref] = i
+		h.Intents[i.Ref], h.newest = i, i.Ref
 		h.Requests[i.Ref] = &sandbox.EndRequest{At: e.At, Detail: "no answer is recorded", Delete: i.Delete, CreatedAt: i.CreatedAt, StartedAt: i.StartedAt}
 		return err
 	case EntryAnswer:

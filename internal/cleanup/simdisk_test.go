@@ -1,8 +1,10 @@
 package cleanup_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"maps"
 	"slices"
@@ -74,7 +76,7 @@ func (m mount) Extend(name string, size int64) (journal.File, error) {
 	return &handle{m, name}, nil
 }
 
-func (m mount) Read(name string) ([]byte, error) {
+func (m mount) Open(name string) (io.ReadCloser, error) {
 	if err := m.use("read " + name); err != nil {
 		return nil, err
 	}
@@ -83,7 +85,7 @@ func (m mount) Read(name string) ([]byte, error) {
 	if f == nil {
 		return nil, fs.ErrNotExist
 	}
-	return slices.Clone(f.data), nil
+	return io.NopCloser(bytes.NewReader(slices.Clone(f.data))), nil
 }
 
 func (m mount) Names() ([]string, error) {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -26,13 +27,16 @@ type app struct {
 	types   []providers.Type
 	globals commands.Globals
 	began   bool
+	ctx     context.Context //nolint:containedctx // ends the run: its signals, and once a verb began its --timeout too
+
+	warnState sync.Once
 
 	printer func() (*output.Printer, error)
 	config  func() (*config.Config, error)
 }
 
-func newApp(p process.Process, types []providers.Type) *app {
-	a := &app{process: p, types: types}
+func newApp(ctx context.Context, p process.Process, types []providers.Type) *app {
+	a := &app{process: p, types: types, ctx: ctx}
 	a.printer = sync.OnceValues(a.newPrinter)
 	a.config = sync.OnceValues(a.newConfig)
 	return a
@@ -58,7 +62,7 @@ func (a *app) deps() *commands.Deps {
 		Alive:       a.alive,
 		PushTarget:  a.pushTarget,
 		Background:  a.background,
-		Began:       func() { a.began = true },
+		Began:       func(ctx context.Context) { a.began, a.ctx = true, ctx },
 	}
 }
 
@@ -67,7 +71,7 @@ func (a *app) deps() *commands.Deps {
 func program() (string, error) { return os.Executable() }
 
 func (a *app) newPrinter() (*output.Printer, error) {
-	format, err := output.ParseFormat(a.globals.Output)
+	format, err := output.ParseFormat(a.ctx, a.globals.Output)
 	if err != nil {
 		return nil, err
 	}
@@ -94,16 +98,9 @@ func (a *app) report(err error) {
 }
 
 // wanted is the format that argv asks for, although reading the flags may have
-// ended before it, as after an unknown flag.
+// ended before it, as after an unknown flag. No file of it is read.
 func (a *app) wanted() output.Format {
-	f, err := output.ParseFormat(a.globals.Output)
-	if a.globals.Output == "" || err != nil {
-		f, err = output.ParseFormat(askedFormat(a.process.Args))
-	}
-	if err != nil {
-		f, _ = output.ParseFormat("") // the default always parses
-	}
-	return f
+	return output.FormatOf(cmp.Or(a.globals.Output, askedFormat(a.process.Args)))
 }
 
 // askedFormat finds the last value of -o in argv, in any of its spellings; ""
@@ -130,12 +127,15 @@ func askedFormat(args []string) string {
 }
 
 func (a *app) newConfig() (*config.Config, error) {
-	c, err := config.Load(a.input())
+	c, err := config.Load(a.ctx, a.input())
 	if err != nil {
 		return nil, err
 	}
 	if p, err := a.printer(); err == nil {
 		p.Secrets = c.Secrets()
+		for _, text := range c.Warnings {
+			p.Warn(text)
+		}
 	}
 	return c, nil
 }
@@ -149,13 +149,14 @@ func (a *app) input() config.Input {
 	return in
 }
 
-// stateFile is a path in the state directory.
+// stateFile is a path in the state directory; an error where it cannot be used.
 func (a *app) stateFile(name string) (string, error) {
 	c, err := a.config()
 	if err != nil {
 		return "", err
 	}
-	return filepath.Join(c.StateDir, name), nil
+	dir, err := c.State()
+	return filepath.Join(dir, name), err
 }
 
 func (a *app) journals() (journal.Disk, error) { //nolint:ireturn // a simulation has another disk

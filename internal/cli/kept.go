@@ -7,20 +7,32 @@ import (
 	"os"
 	"path/filepath"
 
+	"sbx/internal/fault"
 	"sbx/internal/store"
 )
 
-// store gives what survives the process. Where nothing is to be written and
-// nothing was written before, an empty one in memory does.
+// store gives what survives the process. Where nothing is to be written, and
+// nothing was written before or the state directory cannot be used, an empty one in
+// memory does.
 func (a *app) store(write bool) (store.Store, error) { //nolint:ireturn // on the disk or in memory
 	c, err := a.config()
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(filepath.Join(c.StateDir, store.FileName)); !write && c.StoreURL == "" && errors.Is(err, fs.ErrNotExist) {
+	dir, unusable := c.State()
+	switch {
+	case c.StoreURL != "":
+	case unusable != nil && write:
+		return nil, unusable
+	case unusable != nil:
+		a.withoutState()
 		return store.Memory(a.process.Now), nil
+	case !write:
+		if _, err := os.Stat(filepath.Join(dir, store.FileName)); errors.Is(err, fs.ErrNotExist) {
+			return store.Memory(a.process.Now), nil
+		}
 	}
-	return store.New(store.Options{URL: c.StoreURL, StateDir: c.StateDir, Now: a.process.Now})
+	return store.New(store.Options{URL: c.StoreURL, StateDir: dir, Now: a.process.Now})
 }
 
 // shared does something with the store that hosts share; without one nothing.
@@ -46,4 +58,18 @@ func (a *app) sharedRuns(ctx context.Context, limit int) (runs []store.Run, err 
 		return err
 	})
 	return runs, err
+}
+
+// withoutState says, once, that nothing of earlier runs is known.
+func (a *app) withoutState() {
+	a.warnState.Do(func() {
+		c, err := a.config()
+		if err != nil {
+			return
+		}
+		_, why := c.State()
+		if p, err := a.printer(); err == nil && why != nil {
+			p.Warn("what earlier runs remembered is not known: " + why.Error() + "; " + fault.HintOf(why))
+		}
+	})
 }

@@ -62,7 +62,7 @@ func Run(p process.Process, types []providers.Type) int {
 	p = complete(p)
 	ctx, signals := watchSignals(p)
 	defer signals.stop()
-	a := newApp(p, types)
+	a := newApp(ctx, p, types)
 	root := commands.NewRoot(a.deps())
 	root.SetArgs(p.Args[min(1, len(p.Args)):])
 	root.SetIn(p.Stdin)

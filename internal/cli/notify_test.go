@@ -35,7 +35,7 @@ func TestTheConfigurationSaysWhoIsTold(t *testing.T) {
 	file := filepath.Join(home, "c.yaml")
 	require.NoError(t, os.WriteFile(file, []byte("notify: {slack_env: A, pagerduty_env: B, pagerduty_url: "+server.URL+"/pd, alertmanager_url: "+server.URL+
 		"/am, webhook_env: C, ping_env: NONE}\n"), 0o600))
-	a := newApp(process.Process{
+	a := newApp(t.Context(), process.Process{
 		Args: []string{"sbx"}, Home: home, Workdir: home, Now: time.Now,
 		Environ: []string{"A=" + server.URL + "/slack", "B=key", "C=" + server.URL + "/hook", "SBX_CONFIG=" + file},
 	}, Types())
@@ -62,7 +62,7 @@ func TestTheControlPlaneIsTheConfigured(t *testing.T) {
 	t.Cleanup(server.Close)
 	home := t.TempDir()
 	with := func(environ ...string) *app {
-		return newApp(process.Process{Args: []string{"sbx"}, Home: home, Workdir: home, Now: time.Now, Environ: environ}, Types())
+		return newApp(t.Context(), process.Process{Args: []string{"sbx"}, Home: home, Workdir: home, Now: time.Now, Environ: environ}, Types())
 	}
 	control, err := with().control()
 	require.NoError(t, err)

@@ -38,13 +38,16 @@ func (a *app) opener(c *config.Config, p *output.Printer) *opener {
 func (o *opener) members(ctx context.Context, profiles []config.Profile) []fleet.Member {
 	members := make([]fleet.Member, 0, len(profiles))
 	for _, p := range profiles {
-		members = append(members, fleet.Member{Provider: o.provider(ctx, p), Timeout: o.config.Limits.ProviderTimeout, Sources: o.sources(ctx, p.Name)})
+		members = append(members, fleet.Member{Provider: o.provider(ctx, p), Timeout: o.config.Limits.ProviderTimeout, NoGone: o.kind(p).NoGone, Sources: o.sources(ctx, p.Name)})
 	}
 	return members
 }
 
 func (o *opener) provider(ctx context.Context, p config.Profile) providers.Provider {
 	t := o.kind(p)
+	if _, err := o.config.State(); err != nil && p.Here { // its sandboxes are in the state directory
+		return providers.NewUnopened(p.Profile, err)
+	}
 	settings, err := o.unlocked(ctx, p)
 	if err != nil {
 		return providers.NewUnopened(p.Profile, err)

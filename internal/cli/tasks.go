@@ -16,6 +16,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
 	"sbx/internal/providers/local"
+	"sbx/internal/providers/local/plain"
 	"sbx/internal/publish"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
@@ -39,11 +40,15 @@ func (a *app) tasks(_ context.Context, parts commands.TaskParts) (task.Options, 
 	for _, p := range c.Profiles {
 		here[p.Name] = p.Here
 	}
+	dir, err := c.State()
+	if err != nil {
+		return task.Options{}, err
+	}
 	return task.Options{
 		Ledger:    task.Ledger{Store: task.Queued(parts.Store), LimitMB: parts.BudgetMB},
 		Sandboxes: parts.Fleet,
 		Publisher: publisher.New(publisher.Options{
-			Git: a.git(), Dir: filepath.Join(c.StateDir, "tasks"), Environ: withoutSecrets(a.process.Environ, a.types, c.Secrets()), Workdir: a.process.Workdir,
+			Git: a.git(), Dir: filepath.Join(dir, "tasks"), Environ: withoutSecrets(a.process.Environ, a.types, c.Secrets()), Workdir: a.process.Workdir,
 			Stdout: a.process.Stderr, Stderr: a.process.Stderr, Now: a.process.Now, Secret: parts.Secret, Notice: parts.Notice,
 		}),
 		Breaker: newBreaker(parts.Store, a.owner().Who, parts.Notice), Keeps: &task.KeepList{Store: parts.Store}, Room: room{parts.Fleet},
@@ -145,7 +150,7 @@ func (a *app) background(_ context.Context, id string, order []byte) (task.Owner
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return task.Owner{}, err
 	}
-	log, err := os.OpenFile(filepath.Join(dir, id+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	log, err := plain.Open(filepath.Join(dir, id+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return task.Owner{}, err
 	}

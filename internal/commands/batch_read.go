@@ -16,6 +16,7 @@ import (
 
 	"sbx/internal/config"
 	"sbx/internal/fault"
+	"sbx/internal/hostfile"
 	"sbx/internal/publish"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
@@ -48,11 +49,11 @@ func (l *launching) readBatch(ctx context.Context) (batchFile, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(l.d.Process.Workdir, path)
 	}
-	text, err := readBounded(path, config.MaxTaskFile)
+	text, err := hostfile.File{Flag: "--file", Path: path, Limit: config.MaxTaskFile, Hint: "name a readable file of tasks; docs/TASKS.md has an example"}.Read(ctx)
 	if err != nil {
-		return batchFile{}, fault.Usage("--file: %w", err).WithHint("name a readable file of tasks; docs/TASKS.md has an example")
+		return batchFile{}, err
 	}
-	list, err := config.ReadTasks(l.o.file, []byte(text))
+	list, err := config.ReadTasks(l.o.file, text)
 	if err != nil {
 		return batchFile{}, err
 	}
@@ -95,7 +96,7 @@ func (l *launching) job(ctx context.Context, e config.TaskEntry, dir string) (jo
 	if err := o.override(l.o.flags); err != nil {
 		return job{}, err
 	}
-	one, err := newLaunch(l.d, l.p, o, e.Command)
+	one, err := newLaunch(ctx, l.d, l.p, o, e.Command)
 	if err != nil {
 		return job{}, err
 	}
@@ -104,7 +105,7 @@ func (l *launching) job(ctx context.Context, e config.TaskEntry, dir string) (jo
 	if typed := l.d.Globals.Providers; len(typed) > 0 {
 		provider = typed[0] // a flag that was typed wins; more than one were refused
 	}
-	if one.config, err = l.configOf(provider, o); err != nil {
+	if one.config, err = l.configOf(ctx, provider, o); err != nil {
 		return job{}, err
 	}
 	spec, err := one.spec(ctx)
@@ -200,7 +201,7 @@ func (b *batchFile) keyOf(j job, round int) string {
 }
 
 // configOf is the configuration as the flags of one task make it.
-func (l *launching) configOf(provider string, o *launchOptions) (*config.Config, error) {
+func (l *launching) configOf(ctx context.Context, provider string, o *launchOptions) (*config.Config, error) {
 	in := l.d.Input()
 	in.Flags = maps.Clone(in.Flags)
 	if in.Flags == nil {
@@ -214,7 +215,7 @@ func (l *launching) configOf(provider string, o *launchOptions) (*config.Config,
 	if c, known := l.configs[name]; known {
 		return c, nil
 	}
-	c, err := config.Load(in)
+	c, err := config.Load(ctx, in)
 	if err == nil {
 		l.configs[name] = c
 	}

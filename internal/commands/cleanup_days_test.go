@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -484,7 +485,7 @@ type fullAfter struct{ file *full }
 
 func (d fullAfter) Create(string) (journal.File, error)        { return d.file, nil }
 func (d fullAfter) Extend(string, int64) (journal.File, error) { return d.file, nil }
-func (d fullAfter) Read(string) ([]byte, error)                { return nil, os.ErrNotExist }
+func (d fullAfter) Open(string) (io.ReadCloser, error)         { return nil, os.ErrNotExist }
 func (d fullAfter) Names() ([]string, error)                   { return nil, nil }
 func (d fullAfter) Remove(string) error                        { return nil }
 
@@ -710,4 +711,19 @@ func TestWhatTellsNoAgeIsOldSinceItWasSeen(t *testing.T) {
 	r := b.run(t, tenMinutes+" -o json")
 	require.Equal(t, 0, r.code, r.stderr)
 	assert.Len(t, r.list(t, "items"), 1)
+}
+
+// TestAnEmptiedJournalIsTold: the newest one has no successor that its absence would
+// show in.
+func TestAnEmptiedJournalIsTold(t *testing.T) {
+	t.Parallel()
+	b, _ := endBench(t, 1)
+	dir := journal.Dir(t.TempDir())
+	b.adjust = func(d *Deps) { d.Journals = func() (journal.Disk, error) { return dir, nil } }
+	w, err := journal.Create(dir, "r-20261120t120000000-aaaaaa", atNoon)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	r := b.run(t, "cleanup runs")
+	assert.Equal(t, 10, r.code, r.stderr)
+	assert.Contains(t, r.stderr, "holds nothing")
 }

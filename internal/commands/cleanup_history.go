@@ -24,11 +24,7 @@ func (r *cleanupRun) goOn(ctx context.Context, p *output.Printer) error {
 		return err
 	}
 	return r.locked(ctx, p, func(ctx context.Context) error {
-		log, err := journal.Read(disk, r.o.resume)
-		if err != nil {
-			return err
-		}
-		h, err := cleanup.HistoryOf(log)
+		h, log, err := cleanup.ScanRun(disk, r.o.resume)
 		if err != nil {
 			return err
 		}
@@ -112,16 +108,15 @@ func (d *Deps) ownHistories(verb string, limit int) ([]cleanup.History, []error)
 		if limit > 0 && len(list) == limit {
 			break
 		}
-		log, err := journal.Read(disk, run)
+		h, log, err := cleanup.ScanRun(disk, run)
+		logs = append(logs, log)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		logs = append(logs, log)
-		h, err := cleanup.HistoryOf(log)
-		if err != nil {
-			errs = append(errs, err)
-			continue
+		if log.Count == 0 && !log.Torn && log.Broken == "" {
+			errs = append(errs, fault.New(fault.KindFound, "the journal of %s holds nothing: it was cut off before its first line, or somebody emptied it", run).
+				WithHint("a run that is beginning right now has none yet; `%s cleanup runs` shows what is left", d.Process.Name()))
 		}
 		if h.Broken != "" {
 			errs = append(errs, fault.New(fault.KindFound, "the journal of %s cannot be trusted: %s", run, h.Broken))

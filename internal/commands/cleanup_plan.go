@@ -14,6 +14,7 @@ import (
 
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
+	"sbx/internal/hostfile"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 )
@@ -220,12 +221,15 @@ func writePlan(path string, plan cleanup.Plan) error {
 	return nil
 }
 
+// maxPlan bounds a plan, in bytes: some hundred thousand sandboxes.
+const maxPlan = 128 << 20
+
 // readPlan refuses what is no plan, key by key.
-func readPlan(path string) (cleanup.Plan, error) {
+func readPlan(ctx context.Context, path string) (cleanup.Plan, error) {
 	var plan cleanup.Plan
-	text, err := os.ReadFile(path)
+	text, err := hostfile.File{Flag: "--apply", Path: path, Limit: maxPlan, Hint: "`sbx cleanup ... --out PLAN` writes one"}.Read(ctx)
 	if err != nil {
-		return plan, fault.Usage("--apply: %w", err)
+		return plan, err
 	}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
@@ -237,7 +241,7 @@ func readPlan(path string) (cleanup.Plan, error) {
 
 // applyPlan ends at most what a plan names, judged anew.
 func (r *cleanupRun) applyPlan(ctx context.Context, p *output.Printer) error {
-	plan, err := readPlan(r.d.path(r.o.apply))
+	plan, err := readPlan(ctx, r.d.path(r.o.apply))
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func (l *launching) compare(ctx context.Context) error {
 	for i, name := range l.o.compare {
 		one := *l
 		var err error
-		if one.config, err = l.configOf(name, l.o); err != nil {
+		if one.config, err = l.configOf(ctx, name, l.o); err != nil {
 			return l.refused(err)
 		}
 		spec, err := one.spec(ctx)

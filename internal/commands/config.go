@@ -43,6 +43,9 @@ func newConfigExplain(d *Deps) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if _, err := c.State(); err != nil {
+			p.Warn(err.Error() + "; " + fault.HintOf(err))
+		}
 		if _, err := c.Run(); err != nil {
 			for _, mistake := range mistakes(err) {
 				p.Warn(mistake.Error() + "; " + fault.HintOf(mistake))
@@ -70,8 +73,8 @@ func newConfigPath(d *Deps) *cobra.Command {
 		Args:    usageArgs(noArgs, "--config names a file to read instead"),
 	}
 	doc := document{schema: "sbx.config.path/v1", shape: output.ShapeList, columns: output.Names(fileColumns())}
-	return d.verb(cmd, doc, func(_ context.Context, p *output.Printer, _ []string) error {
-		files, err := config.Paths(d.Input())
+	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
+		files, err := config.Paths(ctx, d.Input())
 		if err != nil {
 			return err
 		}
@@ -85,6 +88,7 @@ func fileColumns() []output.Column[config.File] {
 		{Name: "role", Value: func(f config.File) any { return f.Role }},
 		{Name: "found", Value: func(f config.File) any { return f.Found }},
 		{Name: "trusted", Value: func(f config.File) any { return f.Trusted }},
+		{Name: "ignored", Level: output.Wide, Value: func(f config.File) any { return f.Ignored }},
 	}
 }
 

@@ -53,8 +53,8 @@ func newConfigTrust(d *Deps) *cobra.Command {
 	}
 	cmd.ValidArgsFunction = completeFiles
 	doc := document{schema: "sbx.config.trust/v1", shape: output.ShapeItem, columns: output.Names(grantColumns())}
-	return d.verb(cmd, doc, func(_ context.Context, p *output.Printer, args []string) error {
-		grant, err := config.Trust(d.Input(), strings.Join(args, ""))
+	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
+		grant, err := config.Trust(ctx, d.Input(), strings.Join(args, ""))
 		if err != nil {
 			return err
 		}

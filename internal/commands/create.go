@@ -77,7 +77,7 @@ func createColumns() []output.Column[sandbox.Sandbox] {
 }
 
 func create(ctx context.Context, d *Deps, p *output.Printer, command []string, o *createOptions) error {
-	spec, err := o.read(d, command)
+	spec, err := o.read(ctx, d, command)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func create(ctx context.Context, d *Deps, p *output.Printer, command []string, o
 
 // read turns the flags into a Spec; every mistake is fault.KindUsage. What was
 // given empty is a mistake (an unset shell variable), not "no limit".
-func (o *createOptions) read(d *Deps, command []string) (sandbox.Spec, error) {
+func (o *createOptions) read(ctx context.Context, d *Deps, command []string) (sandbox.Spec, error) {
 	spec := o.spec
 	spec.Command = command
 	if err := checkTexts(o.flags, "name", "task", "agent-type", "template", "snapshot", "image", "workdir", "isolate"); err != nil {
@@ -130,7 +130,7 @@ func (o *createOptions) read(d *Deps, command []string) (sandbox.Spec, error) {
 	if spec.Labels[sandbox.LabelOwner] == "" {
 		spec.Labels[sandbox.LabelOwner] = user(d.Process.Lookup)
 	}
-	spec.Env, err = o.env.read(d)
+	spec.Env, err = o.env.read(ctx, d)
 	return spec, err
 }
 

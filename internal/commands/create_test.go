@@ -40,7 +40,7 @@ func homely(b *bench) *bench {
 			if len(d.Globals.Providers) > 0 {
 				in.Flags["provider"] = strings.Join(d.Globals.Providers, ",")
 			}
-			return config.Load(in)
+			return config.Load(context.Background(), in)
 		}
 	}
 	return b

@@ -85,7 +85,7 @@ func (d *Deps) cronFiles(plan *cron.Plan, c *config.Config) {
 			if base := filepath.Dir(folder); f.Found && base != home {
 				plan.Env = append(plan.Env, "XDG_CONFIG_HOME="+base)
 			}
-		case f.Found:
+		case f.Found && f.Ignored == "":
 			plan.Dir = filepath.Dir(f.Path)
 		}
 	}

@@ -35,7 +35,7 @@ func cronBench(t *testing.T, yaml string) *bench {
 			}
 			return i
 		}
-		d.Config = func() (*config.Config, error) { return config.Load(d.Input()) }
+		d.Config = func() (*config.Config, error) { return config.Load(t.Context(), d.Input()) }
 	}
 	b.env = []string{"SBX_STATE_DIR=/var/lib/sbx"}
 	return b

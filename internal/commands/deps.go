@@ -76,8 +76,9 @@ type Deps struct {
 	// Background starts this binary again as the runner of a task, which outlives this
 	// process. The order goes through a pipe: it holds values that are never kept.
 	Background func(ctx context.Context, id string, order []byte) (task.Owner, error)
-	// Began is told when a verb starts: what fails before is a wrong use.
-	Began func()
+	// Began is told when a verb starts, with the context that ends it: what fails
+	// before is a wrong use. Printer, Config and Input wait no longer than that.
+	Began func(ctx context.Context)
 
 	once sync.Once
 	book triage.Book

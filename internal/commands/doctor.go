@@ -31,15 +31,15 @@ func newDoctor(d *Deps) *cobra.Command {
 }
 
 func doctor(ctx context.Context, d *Deps, p *output.Printer) error {
-	rows := d.checkFiles()
+	rows := d.checkFiles(ctx)
 	c, err := d.Config()
 	switch {
-	case err != nil && d.flagsAreWrong():
+	case err != nil && d.flagsAreWrong(ctx):
 		return err
 	case err != nil:
 		rows = append(rows, brokenConfig(err)...)
 	default:
-		rows = append(rows, soundConfig(c), checkFolder("state directory", c.StateDir))
+		rows = append(rows, soundConfig(c), checkState(c))
 		rows = append(rows, looseSources(c)...)
 		rows = append(rows, checkLaunch(c)...)
 	}
@@ -70,12 +70,12 @@ func doctor(ctx context.Context, d *Deps, p *output.Printer) error {
 
 // flagsAreWrong says that the configuration loads without the flags: then it is
 // the command line that has to be corrected.
-func (d *Deps) flagsAreWrong() bool {
+func (d *Deps) flagsAreWrong(ctx context.Context) bool {
 	in := d.Input()
 	if len(in.Flags) == 0 {
 		return false
 	}
 	in.Flags = nil
-	_, err := config.Load(in)
+	_, err := config.Load(ctx, in)
 	return err == nil
 }

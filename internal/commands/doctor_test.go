@@ -109,7 +109,7 @@ func TestDoctorTellsAWrongFlagFromAWrongFile(t *testing.T) {
 			in.Flags = map[string]string{"provider": "nope"}
 			return in
 		}
-		d.Config = func() (*config.Config, error) { return config.Load(d.Input()) }
+		d.Config = func() (*config.Config, error) { return config.Load(t.Context(), d.Input()) }
 	}
 	r := b.run(t, "doctor --provider nope -o json")
 	assert.Equal(t, 2, r.code)
@@ -246,10 +246,10 @@ func TestFilesAreToldWithTheirTrust(t *testing.T) {
 	b.workdir = filepath.Join(b.home, "project")
 	require.NoError(t, os.Mkdir(b.workdir, 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(b.workdir, config.ProjectFile), []byte("limits: {max_delete: 5}\n"), 0o600))
-	rows := b.deps(t).checkFiles()
+	rows := b.deps(t).checkFiles(t.Context())
 	require.Len(t, rows, 2)
 	assert.Contains(t, rows[0].Message, "is read")
 	assert.Contains(t, rows[1].Message, "may only narrow")
 	assert.Contains(t, rows[1].Hint, "sbx config trust ")
-	assert.Contains(t, newBench().configureNothing(t).deps(t).checkFiles()[0].Message, "is not there")
+	assert.Contains(t, newBench().configureNothing(t).deps(t).checkFiles(t.Context())[0].Message, "is not there")
 }

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -15,8 +16,8 @@ import (
 
 // checkFiles tells which configuration files are read. It works while one of
 // them is broken.
-func (d *Deps) checkFiles() []checkRow {
-	files, err := config.Paths(d.Input())
+func (d *Deps) checkFiles(ctx context.Context) []checkRow {
+	files, err := config.Paths(ctx, d.Input())
 	if err != nil {
 		return nil // the configuration itself says so
 	}
@@ -26,6 +27,12 @@ func (d *Deps) checkFiles() []checkRow {
 		switch {
 		case !f.Found:
 			message, hint = f.Path+" is not there; nothing has to be configured", ""
+		case f.Ignored != "":
+			row := toolCheck(string(f.Role)+" file", sandbox.False, f.Path+" is not read: "+f.Ignored,
+				fmt.Sprintf("make it yours; or read it, then `%s config trust %s`", d.Process.Name(), f.Path))
+			row.minor = true
+			rows = append(rows, row)
+			continue
 		case !f.Trusted:
 			message = f.Path + " is read and may only narrow: nobody trusted its present content"
 			hint = fmt.Sprintf("read it, then `%s config trust %s`", d.Process.Name(), f.Path)
@@ -71,6 +78,16 @@ func mistakes(err error) []error {
 		return list.Unwrap()
 	}
 	return []error{err}
+}
+
+// checkState says whether the state directory can be used.
+func checkState(c *config.Config) checkRow {
+	const check = "state directory"
+	dir, err := c.State()
+	if err != nil {
+		return toolCheck(check, sandbox.False, err.Error(), fault.HintOf(err))
+	}
+	return checkFolder(check, dir)
 }
 
 // checkFolder makes the folder and writes to it: a full disk, a foreign owner

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,9 +44,12 @@ func (d *Deps) runID() string {
 // prepare finds what the words mean. Words that are not found are kept for the
 // end: one of them does not stop the rest.
 func (r *endRun) prepare(ctx context.Context, args []string) error {
-	words, err := r.d.words(args)
+	words, err := r.d.words(ctx, args)
 	if err != nil {
 		return err
+	}
+	if words, r.lost = wellFormed(words, args); len(words) == 0 {
+		return errors.Join(r.lost...)
 	}
 	if r.config, err = r.d.Config(); err != nil {
 		return err
@@ -69,9 +74,23 @@ func (r *endRun) prepare(ctx context.Context, args []string) error {
 		return err
 	}
 	if err != nil {
-		r.lost = mistakes(err)
+		r.lost = append(r.lost, mistakes(err)...)
 	}
 	return nil
+}
+
+// wellFormed leaves out what standard input brought that no reference can be, and says
+// so of each: one odd id of an API must not keep the others. What was typed is left
+// for Find, which refuses it.
+func wellFormed(words, args []string) (left []string, odd []error) {
+	for _, word := range words {
+		if _, err := sandbox.ParseRef(word); err != nil && !slices.Contains(args, word) {
+			odd = append(odd, fault.Usage("standard input: %w", err).WithHint("it was left out; `sbx ls -o json` shows it as it is"))
+			continue
+		}
+		left = append(left, word)
+	}
+	return left, odd
 }
 
 // still keeps what is protected, by what is read just before the end.

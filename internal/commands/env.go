@@ -1,16 +1,14 @@
 package commands
 
 import (
-	"fmt"
-	"io"
-	"os"
-	"path/filepath"
+	"context"
 	"regexp"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"sbx/internal/fault"
+	"sbx/internal/hostfile"
 	"sbx/internal/output"
 )
 
@@ -32,10 +30,10 @@ func (e *envFlags) addFiles(f *pflag.FlagSet) {
 // read gathers the variables as KEY=VALUE, each name once: a later file wins
 // over an earlier one, and --env over every file. Mistakes are
 // fault.KindUsage and never show what may be a value.
-func (e *envFlags) read(d *Deps) ([]string, error) {
+func (e *envFlags) read(ctx context.Context, d *Deps) ([]string, error) {
 	vars := variables{at: map[string]int{}}
 	for _, name := range e.files {
-		if err := vars.file(d, name); err != nil {
+		if err := vars.file(ctx, d, name); err != nil {
 			return nil, err
 		}
 	}
@@ -79,19 +77,15 @@ func (v *variables) set(key, value string) {
 // variable, and a quarter of the stack limit, 2 MiB by default, in all.
 const maxEnvFile = 2 << 20
 
-func (v *variables) file(d *Deps, name string) error {
+func (v *variables) file(ctx context.Context, d *Deps, name string) error {
 	if name == "" {
 		return fault.Usage("--env-file: no file is named").WithHint("is a shell variable unset?")
 	}
-	path := name
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(d.Process.Workdir, path)
-	}
-	text, err := readBounded(path, maxEnvFile)
+	text, err := hostfile.File{Flag: "--env-file", Path: d.path(name), Limit: maxEnvFile, Hint: "name a readable file of K=V lines"}.Read(ctx)
 	if err != nil {
-		return fault.Usage("--env-file: %w", err).WithHint("name a readable file of K=V lines")
+		return err
 	}
-	return v.parse(name, text)
+	return v.parse(name, string(text))
 }
 
 // parse reads K=V lines. Values stay as they are, quotes included; a carriage
@@ -112,19 +106,6 @@ func (v *variables) parse(name, text string) error {
 		v.set(key, value)
 	}
 	return nil
-}
-
-func readBounded(path string, limit int64) (string, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, limit+1))
-	if int64(len(text)) > limit {
-		return "", fmt.Errorf("%s: larger than %d MiB", path, limit>>20)
-	}
-	return string(text), err
 }
 
 func usableName(key string) bool {

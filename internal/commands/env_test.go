@@ -43,7 +43,7 @@ func TestEnvironmentIsReadInOrder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := tc.flags.read(caller(filepath.Dir(path), "TOKEN=from here", "EMPTY="))
+			got, err := tc.flags.read(t.Context(), caller(filepath.Dir(path), "TOKEN=from here", "EMPTY="))
 			require.NoError(t, err)
 			assert.Equal(t, tc.want, got)
 		})
@@ -76,7 +76,7 @@ func TestEnvironmentMistakesShowNoValue(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := tc.flags.read(caller("/"))
+			got, err := tc.flags.read(t.Context(), caller("/"))
 			require.ErrorContains(t, err, tc.says)
 			assert.Nil(t, got)
 			assert.Equal(t, fault.KindUsage, fault.KindOf(err))

@@ -55,7 +55,7 @@ func execute(ctx context.Context, d *Deps, p *output.Printer, word string, c pro
 	if o.tty && !d.Process.Stdin.TTY {
 		return fault.Usage("exec -t: standard input is no terminal").WithHint("leave -t out")
 	}
-	if c.Env, err = o.env.read(d); err != nil {
+	if c.Env, err = o.env.read(ctx, d); err != nil {
 		return err
 	}
 	f, found, err := d.one(ctx, word)

@@ -30,7 +30,7 @@ func newInspect(d *Deps) *cobra.Command {
 }
 
 func inspect(ctx context.Context, d *Deps, p *output.Printer, args []string) error {
-	words, err := d.words(args)
+	words, err := d.words(ctx, args)
 	if err != nil {
 		return err
 	}

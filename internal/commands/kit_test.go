@@ -143,7 +143,7 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 			if printer != nil {
 				return printer, nil
 			}
-			format, err := output.ParseFormat(globals.Output)
+			format, err := output.ParseFormat(context.Background(), globals.Output)
 			if err != nil {
 				return nil, err
 			}
@@ -153,7 +153,7 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 			return printer, nil
 		},
 		Input:       input,
-		Config:      func() (*config.Config, error) { return config.Load(input()) },
+		Config:      func() (*config.Config, error) { return config.Load(context.Background(), input()) },
 		Fleet:       func(context.Context) (*fleet.Fleet, error) { return open().Narrow(globals.Providers) },
 		Only:        func(_ context.Context, names ...string) (*fleet.Fleet, error) { return open().Narrow(names) },
 		Store:       func(bool) (store.Store, error) { return b.kept(p.Now), nil },
@@ -162,7 +162,7 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 		Program:     func() (string, error) { return "/bin/false", nil },
 		Notifier:    func(string) (*notify.Notifier, error) { return &notify.Notifier{}, nil },
 		Control:     func() (ControlPlane, error) { return b.control, nil },
-		Began:       func() { *began = true },
+		Began:       func(context.Context) { *began = true },
 		Journals:    func() (journal.Disk, error) { return journal.Dir(filepath.Join(b.home, "runs")), nil },
 		ShareRun:    func(context.Context, store.Run) error { return nil },
 		SharedRuns:  func(context.Context, int) ([]store.Run, error) { return b.shared, nil },

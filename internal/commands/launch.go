@@ -68,7 +68,7 @@ func launchArgs(o *launchOptions) cobra.PositionalArgs {
 
 func launch(ctx context.Context, d *Deps, p *output.Printer, command []string, o *launchOptions) error {
 	d.Globals.Settings = o.settings()
-	l, err := newLaunch(d, p, o, command)
+	l, err := newLaunch(ctx, d, p, o, command)
 	if err != nil {
 		return err
 	}
@@ -110,11 +110,11 @@ type launching struct {
 	configs map[string]*config.Config // by the flags that make a difference
 }
 
-func newLaunch(d *Deps, p *output.Printer, o *launchOptions, command []string) (*launching, error) {
+func newLaunch(ctx context.Context, d *Deps, p *output.Printer, o *launchOptions, command []string) (*launching, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	box, err := o.create.read(d, command)
+	box, err := o.create.read(ctx, d, command)
 	if err != nil {
 		return nil, err
 	}

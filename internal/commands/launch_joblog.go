@@ -3,11 +3,11 @@ package commands
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 
 	"sbx/internal/fault"
+	"sbx/internal/hostfile"
 	"sbx/internal/output"
 	"sbx/internal/task"
 )
@@ -27,8 +27,11 @@ func (l *launching) openJoblog() error {
 	return f.Close()
 }
 
-func (l *launching) joblogFile() (*os.File, error) {
-	return os.OpenFile(l.d.path(l.o.joblog), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644) //nolint:gosec // a log for others to read
+// modeJoblog lets others read: it is a log.
+const modeJoblog = 0o644
+
+func (l *launching) joblogFile() (hostfile.Appended, error) {
+	return hostfile.Append(l.d.path(l.o.joblog), modeJoblog)
 }
 
 // joblog adds a line for each attempt of a task. Its Seq is the task's place in a file;
@@ -52,7 +55,7 @@ func (l *launching) addLines(t task.Task, seq int) error {
 	if info, err := f.Stat(); err == nil && info.Size() == 0 {
 		text = joblogHead + text
 	}
-	_, err = f.WriteString(text) // one write: lines of several processes do not mix
+	err = f.Add(text) // one write: lines of several processes do not mix
 	if closed := f.Close(); err == nil {
 		err = closed
 	}

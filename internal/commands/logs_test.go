@@ -262,7 +262,7 @@ func printTo(w io.Writer) func(*Deps) {
 	return func(d *Deps) {
 		d.Process.Stdout.Writer = w
 		d.Printer = sync.OnceValues(func() (*output.Printer, error) {
-			format, err := output.ParseFormat(d.Globals.Output)
+			format, err := output.ParseFormat(context.Background(), d.Globals.Output)
 			return output.New(d.Process, output.Options{Format: format, Columns: d.Globals.Columns}), err
 		})
 	}

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/hostfile"
 	"sbx/internal/reconcile"
 	"sbx/internal/store"
 )
@@ -22,9 +24,9 @@ const (
 
 // sources says for each profile where its records come from. What is ill-formed is
 // fault.KindUsage, before anybody is asked.
-func (r *reconcileRun) sources(f *fleet.Fleet) (map[string]reconcile.Source, error) {
+func (r *reconcileRun) sources(ctx context.Context, f *fleet.Fleet) (map[string]reconcile.Source, error) {
 	if tasks, ok := strings.CutPrefix(r.o.records, fromTasks); ok {
-		return r.tasks(f, tasks)
+		return r.tasks(ctx, f, tasks)
 	}
 	if r.o.records != "" && r.o.records != fromProvider && r.o.records != fromStore {
 		return nil, fault.Usage("--records: %q is no source", r.o.records).WithHint("write provider, store, tasks:FILE.csv, tasks:FILE.jsonl or tasks:postgres://...")
@@ -43,39 +45,39 @@ func (r *reconcileRun) sources(f *fleet.Fleet) (map[string]reconcile.Source, err
 
 // tasks are those of one profile: by them, the sandboxes of every other would be
 // orphans.
-func (r *reconcileRun) tasks(f *fleet.Fleet, from string) (map[string]reconcile.Source, error) {
+func (r *reconcileRun) tasks(ctx context.Context, f *fleet.Fleet, from string) (map[string]reconcile.Source, error) {
 	if names := f.Names(); len(names) != 1 {
 		return nil, fault.Usage("--records: tasks are those of one profile, and %d are selected: %s", len(names), strings.Join(names, ", ")).
 			WithHint("name it with --provider")
 	}
-	source, err := taskSource(from)
+	source, err := taskSource(ctx, from)
 	return map[string]reconcile.Source{f.Names()[0]: source}, err
 }
 
 // taskSource reads a dump at once, so that a broken one is refused before anybody
 // is asked; a database is asked when its turn comes.
-func taskSource(from string) (reconcile.Source, error) {
+func taskSource(ctx context.Context, from string) (reconcile.Source, error) {
 	if strings.Contains(from, "://") {
 		return reconcile.FromTasks("tasks", time.Time{}, func(ctx context.Context) ([]store.TaskRow, error) { return store.ReadTasks(ctx, from) }), nil
 	}
-	rows, taken, err := dump(from)
+	rows, taken, err := dump(ctx, from)
 	return reconcile.FromTasks(fromTasks+filepath.Base(from), taken, func(context.Context) ([]store.TaskRow, error) { return rows, nil }), err
 }
 
 // dump reads a dump whole. It was taken when its file was last written.
-func dump(path string) ([]store.TaskRow, time.Time, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, time.Time{}, fault.Usage("--records: %w", err).WithHint("write tasks:FILE.csv or tasks:FILE.jsonl")
-	}
-	defer file.Close()
-	info, err := file.Stat()
+func dump(ctx context.Context, path string) ([]store.TaskRow, time.Time, error) {
+	const hint = "write tasks:FILE.csv or tasks:FILE.jsonl"
+	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
 		err = fault.Usage("%s: not a file", path)
 	}
 	if err != nil {
-		return nil, time.Time{}, fault.Usage("--records: %w", err)
+		return nil, time.Time{}, fault.Usage("--records: %w", err).WithHint(hint)
 	}
-	rows, err := reconcile.ReadDump(path, file)
+	text, err := hostfile.File{Flag: "--records", Path: path, Limit: reconcile.MaxDump, Hint: hint}.Read(ctx)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	rows, err := reconcile.ReadDump(path, bytes.NewReader(text))
 	return rows, info.ModTime(), err
 }

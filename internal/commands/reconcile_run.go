@@ -137,7 +137,7 @@ func (r *reconcileRun) assemble(ctx context.Context) error {
 	rules.Protected = func(s sandbox.Sandbox) string { return cmp.Or(r.d.protected(r.config, s), held.holds(s, false)) }
 	rules.Owned = r.owned
 	rules.Thresholds = r.d.thresholds
-	sources, err := r.sources(f)
+	sources, err := r.sources(ctx, f)
 	if err == nil {
 		r.engine, err = reconcile.New(reconcile.Engine{Fleet: f, Now: r.d.now, Rules: rules, Sightings: r.store, Sources: sources})
 	}

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"bufio"
 	"context"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/hostfile"
 	"sbx/internal/output"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
@@ -48,24 +48,27 @@ const maxRefs = 100_000
 
 // words gives the references of the command line; a `-` stands for those on
 // standard input, one a line.
-func (d *Deps) words(args []string) ([]string, error) {
+func (d *Deps) words(ctx context.Context, args []string) ([]string, error) {
 	var out []string
 	for _, arg := range args {
 		if arg != "-" {
 			out = append(out, arg)
 			continue
 		}
-		lines := bufio.NewScanner(d.Process.Stdin)
-		for lines.Scan() {
-			word := strings.TrimSpace(lines.Text())
+		err := hostfile.Lines(ctx, d.Process.Stdin, func(line string) error {
+			word := strings.TrimSpace(line)
 			if word == "" || strings.HasPrefix(word, "#") {
-				continue
+				return nil
 			}
 			if out = append(out, word); len(out) > maxRefs {
-				return nil, fault.Usage("more than %d references on standard input", maxRefs)
+				return fault.Usage("there are more than %d", maxRefs)
 			}
-		}
-		if err := lines.Err(); err != nil {
+			return nil
+		})
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return nil, err
+		case err != nil:
 			return nil, fault.Usage("reading references from standard input: %w", err)
 		}
 	}

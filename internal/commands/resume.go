@@ -52,7 +52,7 @@ func resume(ctx context.Context, d *Deps, p *output.Printer, word string, comman
 		}
 	}
 	d.Globals.Settings = o.settings()
-	l, err := newLaunch(d, p, o, command)
+	l, err := newLaunch(ctx, d, p, o, command)
 	if err != nil {
 		return err
 	}

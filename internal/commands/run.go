@@ -38,12 +38,19 @@ func (d *Deps) verb(cmd *cobra.Command, doc document, do work) *cobra.Command {
 	}
 	cmd.Annotations = map[string]string{columnsKey: strings.Join(doc.columns, ",")}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		d.Began()
+		ctx, stop, wrong := d.deadline(cmd.Context())
+		defer stop()
+		d.Began(ctx)
 		p, err := d.Printer()
 		if err != nil {
-			return err
+			return causeOr(ctx, err)
 		}
-		err = d.frame(cmd, p, doc, args, do)
+		if err = d.check(cmd, p, doc); err == nil {
+			err = wrong
+		}
+		if err == nil {
+			err = causeOr(ctx, do(ctx, p, args))
+		}
 		if err == nil || alreadyShown(err) {
 			return err
 		}
@@ -55,28 +62,15 @@ func (d *Deps) verb(cmd *cobra.Command, doc document, do work) *cobra.Command {
 	return cmd
 }
 
-// frame refuses what was given empty and what the verb could not print, then
-// runs it under --timeout.
-func (d *Deps) frame(cmd *cobra.Command, p *output.Printer, doc document, args []string, do work) error {
+// check refuses what was given empty and what the verb could not print.
+func (d *Deps) check(cmd *cobra.Command, p *output.Printer, doc document) error {
 	if err := p.Format.Refuse(cmd.Name(), doc.refuses...); err != nil {
 		return err
 	}
 	if err := refuseEmpty(cmd.Flags()); err != nil {
 		return err
 	}
-	if err := checkColumns(cmd.Name(), doc.columns, p.Columns); err != nil {
-		return err
-	}
-	ctx, stop, err := d.deadline(cmd.Context())
-	if err != nil {
-		return err
-	}
-	defer stop()
-	err = do(ctx, p, args)
-	if cause := ended(ctx, err); cause != nil {
-		return cause
-	}
-	return err
+	return checkColumns(cmd.Name(), doc.columns, p.Columns)
 }
 
 func checkColumns(command string, known, wanted []string) error {
@@ -115,14 +109,15 @@ func alreadyShown(err error) bool {
 	return shown || program || errors.Is(err, output.ErrClosed)
 }
 
-// deadline applies --timeout to the whole verb.
+// deadline applies --timeout to the whole verb. Beside an error the context is
+// the one that was given.
 func (d *Deps) deadline(ctx context.Context) (context.Context, context.CancelFunc, error) {
 	if d.Globals.Timeout == "" {
 		return ctx, func() {}, nil
 	}
 	limit, err := sandbox.ParseDuration(d.Globals.Timeout)
 	if err != nil {
-		return nil, nil, fault.Usage("--timeout: %w", err)
+		return ctx, func() {}, fault.Usage("--timeout: %w", err)
 	}
 	ctx, stop := context.WithTimeoutCause(ctx, limit,
 		fault.New(fault.KindTimeout, "the limit of --timeout %s was reached", d.Globals.Timeout))

@@ -68,7 +68,7 @@ func stopColumns() []output.Column[stopped] {
 }
 
 func stopTasks(ctx context.Context, d *Deps, p *output.Printer, args []string) error {
-	words, err := d.words(args)
+	words, err := d.words(ctx, args)
 	if len(words) == 0 && err != nil && slices.Contains(args, "-") && fault.KindOf(err) == fault.KindUsage {
 		return fault.Usage("no task was given on standard input").WithHint("`sbx tasks` lists them")
 	}

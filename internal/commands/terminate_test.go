@@ -227,3 +227,19 @@ func TestTerminateUnderATimeout(t *testing.T) {
 		assert.Equal(t, "failed", r.list(t, "items")[0]["outcome"])
 	})
 }
+
+// TestOneOddIDDoesNotKeepTheOthers: what a list brought that no reference can be is
+// said, and the rest ends.
+func TestOneOddIDDoesNotKeepTheOthers(t *testing.T) {
+	t.Parallel()
+	b, p := endBench(t, 3)
+	b.stdin = "prod/aaaa\nprod/od d\nprod/bbbb\n"
+	r := b.run(t, "terminate -")
+	assert.Equal(t, 3, r.code, r.stderr)
+	assert.Contains(t, r.stderr, `"prod/od d"`)
+	assert.Len(t, p.Calls(fake.OpTerminate), 2)
+	b.stdin = "prod/od d\n"
+	assert.Equal(t, 2, b.run(t, "terminate -").code)
+	b.stdin = ""
+	assert.Equal(t, 2, b.run(t, "terminate prod/.. prod/aaaa").code, "what was typed is refused as a whole")
+}

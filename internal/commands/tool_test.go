@@ -111,7 +111,7 @@ func TestConfigPathWorksWhileAFileIsBroken(t *testing.T) {
 	r := b.run(t, "config path -o json")
 	require.Equal(t, 0, r.code, r.stderr)
 	item := r.list(t, "items")[0]
-	assert.ElementsMatch(t, strings.Fields("path role found trusted"), keysOf(item))
+	assert.ElementsMatch(t, strings.Fields("path role found trusted ignored"), keysOf(item))
 	assert.Equal(t, true, item["found"])
 	assert.Equal(t, "user", item["role"])
 }

@@ -64,7 +64,7 @@ func top(ctx context.Context, d *Deps, p *output.Printer, o topOptions, args []s
 		return err
 	}
 	if len(args) > 0 {
-		if o.words, err = d.words(args); err != nil {
+		if o.words, err = d.words(ctx, args); err != nil {
 			return err
 		}
 	}

@@ -19,15 +19,18 @@ type Config struct {
 	Protect    Protect
 	Limits     Limits
 	Notify     Notify
-	StateDir   string // absolute; made on first write
+	StateDir   string // absolute; made on first write. State says whether it can be used
 	StoreURL   string // of Postgres, with its password; "" = SQLite in StateDir
 	NoColor    bool
-	Files      []File // weakest first, also those that are not there
+	Files      []File   // weakest first, also those that are not there
+	Warnings   []string // what the operator has to know of the files
 
 	named       []string // what --provider or SBX_PROVIDER names
 	byFlag      bool     // named comes from the flag
 	run         Run
 	runMistakes []error // of environment variables that only launching reads
+
+	stateErr error // why StateDir cannot be used; nil = it can
 
 	values  []Value
 	secrets []string

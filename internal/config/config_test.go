@@ -55,7 +55,7 @@ func TestLaunchTargetWithoutAnyProfile(t *testing.T) {
 	w := newWorld(t)
 	in := w.input()
 	in.Types = nil
-	c, err := Load(in)
+	c, err := Load(t.Context(), in)
 	require.NoError(t, err)
 	_, err = c.LaunchTarget()
 	assert.Equal(t, fault.KindUsage, fault.KindOf(err))
@@ -67,7 +67,7 @@ func TestLaunchIsWhatIsAlwaysThereWhateverTheOrder(t *testing.T) {
 	w.env = append(w.env, "CLOUD_KEY=k")
 	in := w.input()
 	slices.Reverse(in.Types)
-	c, err := Load(in)
+	c, err := Load(t.Context(), in)
 	require.NoError(t, err)
 	assert.Equal(t, "here", c.Launch)
 }

@@ -55,7 +55,7 @@ func FuzzLoad(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) {
 		path := filepath.Join(t.TempDir(), "c.yaml")
 		require.NoError(t, os.WriteFile(path, content, 0o600))
-		c, err := Load(Input{Types: testTypes(), File: path, Process: process.Process{Home: "/home/x"}})
+		c, err := Load(t.Context(), Input{Types: testTypes(), File: path, Process: process.Process{Home: "/home/x"}})
 		if err != nil {
 			require.Nil(t, c)
 			require.Equal(t, fault.KindUsage, fault.KindOf(err))
@@ -96,7 +96,7 @@ func FuzzProject(f *testing.F) {
 		require.NoError(t, os.MkdirAll(work, 0o700))
 		require.NoError(t, os.WriteFile(filepath.Join(user, "config.yaml"), []byte(operator), 0o600))
 		require.NoError(t, os.WriteFile(filepath.Join(work, ProjectFile), content, 0o600))
-		c, err := Load(Input{Types: testTypes(), Process: process.Process{Home: home, Workdir: work}})
+		c, err := Load(t.Context(), Input{Types: testTypes(), Process: process.Process{Home: home, Workdir: work}})
 		if err != nil {
 			require.Nil(t, c)
 			return

@@ -96,7 +96,7 @@ func (w *world) input() Input {
 	}
 }
 
-func (w *world) load() (*Config, error) { return Load(w.input()) }
+func (w *world) load() (*Config, error) { return Load(w.t.Context(), w.input()) }
 
 func (w *world) must() *Config {
 	w.t.Helper()

@@ -105,7 +105,7 @@ func TestBadDefaultOfATypeIsReported(t *testing.T) {
 	t.Parallel()
 	in := newWorld(t).input()
 	in.Types[0].Options[0].Default = "plenty"
-	_, err := Load(in)
+	_, err := Load(t.Context(), in)
 	assert.ErrorContains(t, err, `default: memory: not understood: size "plenty"`)
 }
 

@@ -1,5 +1,11 @@
 package config
 
+import (
+	"context"
+
+	"sbx/internal/fault"
+)
+
 // loader builds one Config. Its steps stand in Load, in their order.
 type loader struct {
 	in      Input
@@ -21,9 +27,11 @@ type loader struct {
 //
 // Mistakes are fault.KindUsage, all of them at once as joined errors with
 // `file:line:column:` each. A project file that widens without trust is
-// fault.KindRefused. No config is returned beside an error.
-func Load(in Input) (*Config, error) {
-	l, err := assemble(in, in.projectFile())
+// fault.KindRefused, and so is a user's or an explicit file that another user
+// controls. When ctx ends, the error is its cause. No config is returned beside an
+// error.
+func Load(ctx context.Context, in Input) (*Config, error) {
+	l, err := assemble(ctx, in, "")
 	if err != nil {
 		return nil, err
 	}
@@ -36,17 +44,17 @@ func Load(in Input) (*Config, error) {
 
 // Paths lists the files that Load would read, weakest first, also those that
 // are not there. It reads no settings, so that it works while a file is broken.
-func Paths(in Input) ([]File, error) {
-	l := &loader{in: in, project: in.projectFile(), config: &Config{}}
-	if err := l.locate(); err != nil {
+func Paths(ctx context.Context, in Input) ([]File, error) {
+	l := &loader{in: in, config: &Config{}}
+	if err := l.locate(ctx); err != nil {
 		return nil, err
 	}
 	for i, f := range l.files {
 		l.files[i].Found = !f.absent()
-		if f.Role != RoleProject {
+		if f.Role != RoleProject || f.Ignored != "" {
 			continue
 		}
-		if content, err := f.read(); err == nil {
+		if content, err := f.read(ctx); err == nil {
 			l.files[i].sum = sum(content)
 			l.files[i].Trusted = l.trusted(l.files[i])
 		}
@@ -54,14 +62,17 @@ func Paths(in Input) ([]File, error) {
 	return l.files, nil
 }
 
-// assemble does all but the question of trust.
-func assemble(in Input, project string) (*loader, error) {
+// assemble does all but the question of trust, with the project file at that path;
+// "" = the one that is found.
+func assemble(ctx context.Context, in Input, project string) (*loader, error) {
 	in.Types = withCommon(in.Types)
 	l := &loader{in: in, project: project, layers: newLayers(), config: &Config{}}
-	if err := l.locate(); err != nil {
+	if err := l.locate(ctx); err != nil {
 		return nil, err
 	}
-	l.read()
+	if err := l.read(ctx); err != nil {
+		return nil, err
+	}
 	if len(l.errs) > 0 {
 		if !l.unparsed { // the names can be judged all the same, so that one run shows all mistakes
 			l.checkNames(l.possible())
@@ -78,22 +89,26 @@ func assemble(in Input, project string) (*loader, error) {
 }
 
 // locate finds the files and the state directory.
-func (l *loader) locate() error {
+func (l *loader) locate(ctx context.Context) error {
 	explicit, err := l.in.explicitFile()
 	if err != nil {
 		return err
 	}
 	state, err := l.in.stateDir()
-	if err != nil {
+	if err != nil && l.in.Process.Getenv(EnvStateDir) != "" {
 		return err
 	}
-	l.config.StateDir = state.text
+	l.config.StateDir, l.config.stateErr = state.text, err
+	l.checkState()
 	if explicit.text != "" {
 		l.files = []File{{Path: explicit.text, Role: RoleExplicit, Trusted: true}}
 		return nil
 	}
 	if user := l.in.userFile(); user != "" {
 		l.files = append(l.files, File{Path: user, Role: RoleUser, Trusted: true})
+	}
+	if l.project == "" {
+		l.project = l.findProject(ctx)
 	}
 	if l.project != "" {
 		l.files = append(l.files, File{Path: l.project, Role: RoleProject})
@@ -102,11 +117,17 @@ func (l *loader) locate() error {
 }
 
 // read decodes the files. A later one is decoded with the profiles of the
-// earlier ones known.
-func (l *loader) read() {
+// earlier ones known. Mistakes go to errs; the error is what forbids to read on.
+func (l *loader) read(ctx context.Context) error {
 	known := map[string]string{}
 	for i, f := range l.files {
-		content, err := f.read()
+		if f.Ignored != "" {
+			continue
+		}
+		content, err := f.read(ctx)
+		if err != nil && (ctx.Err() != nil || fault.KindOf(err) == fault.KindRefused) {
+			return err
+		}
 		if err != nil {
 			l.errs, l.unparsed = append(l.errs, err), true
 			continue
@@ -129,4 +150,5 @@ func (l *loader) read() {
 		l.docs = append(l.docs, doc)
 	}
 	l.config.Files = l.files
+	return nil
 }

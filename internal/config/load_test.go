@@ -177,7 +177,7 @@ func BenchmarkLoadWithoutFiles(b *testing.B) {
 	in := Input{Types: testTypes()}
 	in.Process.Home, in.Process.Workdir = dir, dir
 	for b.Loop() {
-		if _, err := Load(in); err != nil {
+		if _, err := Load(b.Context(), in); err != nil {
 			b.Fatal(err)
 		}
 	}

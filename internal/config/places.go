@@ -41,7 +41,8 @@ type File struct {
 	Path    string // absolute
 	Role    Role
 	Found   bool
-	Trusted bool // it may widen: every file but a project file that nobody trusted in its present content
+	Trusted bool   // it may widen: every file but a project file that nobody trusted in its present content
+	Ignored string // why it is not read although it is there; "" = it is read
 
 	sum string // of the content that was read
 }
@@ -97,26 +98,35 @@ func (in Input) explicitFile() (entry, error) {
 	return entry{text: filepath.Join(in.workdir(), path), origin: origin}, nil
 }
 
-// projectFile is the nearest .sbx.yaml upward from the working directory. The
-// home directory ends the search and is not searched itself: what lies there or
-// above is nobody's project. A directory that cannot be searched counts as one
-// without such a file.
+// projectFile is the nearest of projectFiles; "" = none.
 func (in Input) projectFile() string {
+	if all := in.projectFiles(); len(all) > 0 {
+		return all[0]
+	}
+	return ""
+}
+
+// projectFiles are the .sbx.yaml upward from the working directory, the nearest
+// first. The home directory ends the search and is not searched itself: what lies
+// there or above is nobody's project. A directory that cannot be searched counts as
+// one without such a file.
+func (in Input) projectFiles() []string {
 	dir := in.workdir()
 	if !filepath.IsAbs(dir) {
-		return ""
+		return nil
 	}
+	var found []string
 	home, homeErr := os.Stat(in.home())
 	for dir = filepath.Clean(dir); ; dir = filepath.Dir(dir) {
 		if info, err := os.Stat(dir); err == nil && homeErr == nil && os.SameFile(info, home) {
-			return ""
+			return found
 		}
 		file := filepath.Join(dir, ProjectFile)
 		if _, err := os.Lstat(file); err == nil { // a dangling link is found here and refused when it is read
-			return file
+			found = append(found, file)
 		}
 		if dir == filepath.Dir(dir) {
-			return ""
+			return found
 		}
 	}
 }

@@ -57,7 +57,10 @@ func TestStateDir(t *testing.T) {
 			assert.Equal(t, tc.want, got)
 		})
 	}
-	_, err := Load(Input{})
+	c, err := Load(t.Context(), Input{Types: testTypes()})
+	require.NoError(t, err, "reading verbs work without any state")
+	assert.Empty(t, c.StateDir)
+	_, err = c.State()
 	assert.Equal(t, fault.KindUsage, fault.KindOf(err), "no home at all")
 	assert.Equal(t, "set SBX_STATE_DIR to an absolute path", fault.HintOf(err))
 }
@@ -116,14 +119,14 @@ func TestRelativeFileWithoutAWorkdir(t *testing.T) {
 func TestPathsWorkWhileFilesAreBroken(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	files, err := Paths(w.input())
+	files, err := Paths(t.Context(), w.input())
 	require.NoError(t, err)
 	require.Len(t, files, 1)
 	assert.Equal(t, File{Path: filepath.Join(w.home, ".config", "sbx", "config.yaml"), Role: RoleUser, Trusted: true}, files[0])
 
 	w.user("[broken")
 	path := w.project(widening)
-	files, err = Paths(w.input())
+	files, err = Paths(t.Context(), w.input())
 	require.NoError(t, err)
 	require.Len(t, files, 2)
 	assert.True(t, files[0].Found)
@@ -133,12 +136,12 @@ func TestPathsWorkWhileFilesAreBroken(t *testing.T) {
 
 	w.user("")
 	trust(t, w, path)
-	files, err = Paths(w.input())
+	files, err = Paths(t.Context(), w.input())
 	require.NoError(t, err)
 	assert.True(t, files[1].Trusted)
 
 	w.file = "c.yaml"
-	files, err = Paths(w.input())
+	files, err = Paths(t.Context(), w.input())
 	require.NoError(t, err)
 	assert.Equal(t, []File{{Path: filepath.Join(w.work, "c.yaml"), Role: RoleExplicit, Trusted: true}}, files)
 }

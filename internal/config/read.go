@@ -1,12 +1,13 @@
 package config
 
 import (
+	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 
 	"sbx/internal/fault"
+	"sbx/internal/hostfile"
 )
 
 // maxFile bounds a configuration file, in bytes: a larger one is something else.
@@ -15,9 +16,9 @@ const maxFile = 1 << 20
 const hintFile = "correct the file, or read another instead of it with --config FILE"
 
 // read gives a file's content; nil without an error where a user file is not
-// there. Only an explicit file may be a pipe or a device: a pipe that lies in a
-// project would hold sbx for ever.
-func (f File) read() ([]byte, error) {
+// there. Only an explicit file may be a pipe or a device: the operator has named
+// it. When ctx ends, the error is its cause.
+func (f File) read(ctx context.Context) ([]byte, error) {
 	if f.Role == RoleUser && f.absent() { // one look decides: another process may make it just now
 		return nil, nil
 	}
@@ -30,19 +31,22 @@ func (f File) read() ([]byte, error) {
 	case f.Role != RoleExplicit && !info.Mode().IsRegular():
 		return nil, broken(f.Path, "is not a regular file")
 	}
-	file, err := os.Open(f.Path)
-	if err != nil {
-		return nil, unreadable(f.Path, err)
+	if f.Role != RoleProject {
+		if err := f.checkControl(); err != nil {
+			return nil, err
+		}
 	}
-	defer file.Close()
-	content, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	content, err := hostfile.Read(ctx, f.Path, maxFile)
 	switch {
-	case err != nil:
-		return nil, unreadable(f.Path, err)
-	case len(content) > maxFile:
+	case err == nil:
+		return content, nil
+	case ctx.Err() != nil:
+		return nil, err
+	}
+	if _, large := errors.AsType[*hostfile.TooLargeError](err); large {
 		return nil, broken(f.Path, "is larger than 1 MiB")
 	}
-	return content, nil
+	return nil, unreadable(f.Path, err)
 }
 
 // absent tells a file that is not there from a link that leads nowhere.

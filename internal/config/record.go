@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
 	"sbx/internal/fault"
+	plainfile "sbx/internal/providers/local/plain"
 )
+
+// maxTrust bounds the record of trust, in bytes: some ten thousand files.
+const maxTrust = 4 << 20
 
 const (
 	trustName   = "trust.json"
@@ -31,9 +34,13 @@ type trusted struct {
 }
 
 func (l *loader) readTrust() (trustRecord, error) {
-	path := filepath.Join(l.config.StateDir, trustName)
 	empty := trustRecord{Schema: trustSchema}
-	text, err := os.ReadFile(path)
+	dir, err := l.config.State()
+	if err != nil {
+		return empty, err
+	}
+	path := filepath.Join(dir, trustName)
+	text, err := plainfile.Read(path, maxTrust)
 	if errors.Is(err, fs.ErrNotExist) {
 		return empty, nil
 	}

@@ -221,7 +221,7 @@ func FuzzVariables(f *testing.F) {
 	f.Fuzz(func(t *testing.T, which uint8, text string) {
 		list := runVariables()
 		v := list[int(which)%len(list)]
-		c, err := Load(Input{Types: testTypes(), Process: process.Process{Home: "/nowhere", Environ: []string{v.name + "=" + text}}})
+		c, err := Load(t.Context(), Input{Types: testTypes(), Process: process.Process{Home: "/nowhere", Environ: []string{v.name + "=" + text}}})
 		require.NoError(t, err)
 		r, err := c.Run()
 		if err != nil {

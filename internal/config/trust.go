@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -24,18 +25,18 @@ type Grant struct {
 // fault.KindUsage, a record that cannot be read or written fault.KindRefused or
 // the error of the file system. Of two that trust at the same time one may be
 // lost, and is asked for again.
-func Trust(in Input, path string) (Grant, error) {
+func Trust(ctx context.Context, in Input, path string) (Grant, error) {
 	path, err := in.projectAt(path)
 	if err != nil {
 		return Grant{}, err
 	}
 	in.File, in.Flags = "", nil // the question is about the project file alone
 	in.Process.Environ = append(slices.Clone(in.Process.Environ), EnvConfig+"=", EnvProvider+"=", EnvStoreURL+"=")
-	l, err := assemble(in, path)
+	l, err := assemble(ctx, in, path)
 	if err != nil {
 		return Grant{}, err
 	}
-	i := slices.IndexFunc(l.files, func(f File) bool { return f.Role == RoleProject })
+	i := slices.IndexFunc(l.files, func(f File) bool { return f.Role == RoleProject && f.Ignored == "" })
 	return l.grant(l.files[i])
 }
 

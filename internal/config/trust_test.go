@@ -15,7 +15,7 @@ const widening = "limits: {max_delete: 99}\n"
 
 func trust(t *testing.T, w *world, path string) Grant {
 	t.Helper()
-	grant, err := Trust(w.input(), path)
+	grant, err := Trust(t.Context(), w.input(), path)
 	require.NoError(t, err)
 	return grant
 }
@@ -115,7 +115,7 @@ func TestTrustRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			_, err := Trust(w.input(), tc.make(w))
+			_, err := Trust(t.Context(), w.input(), tc.make(w))
 			require.Error(t, err)
 			assert.Contains(t, w.short(err.Error()), tc.want)
 			assert.Equal(t, tc.kind, fault.KindOf(err))

@@ -100,7 +100,7 @@ func TestManyAtOnceOnAFreshHome(t *testing.T) {
 			}
 		})
 		all.Go(func() {
-			_, err := Trust(w.input(), "")
+			_, err := Trust(t.Context(), w.input(), "")
 			assert.NoError(t, err)
 		})
 	}

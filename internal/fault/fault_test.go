@@ -5,11 +5,33 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
 	"sbx/internal/fault"
 )
+
+// TestNoPrefixComesTwice: an error that is placed on each floor says once where it was.
+func TestNoPrefixComesTwice(t *testing.T) {
+	t.Parallel()
+	for want, err := range map[string]error{
+		"prod: exec a: it is over":                 fault.Placed(fault.New(fault.KindGone, "it is over").At("prod", "exec a"), "prod", "exec a"),
+		"prod: usage a: exec a: it is over":        fault.Placed(fault.New(fault.KindGone, "it is over").At("prod", "exec a"), "prod", "usage a"),
+		"prod: create: no answer; it is there":     fault.Placed(fault.New(fault.KindGone, "%w; it is there", fault.New(fault.KindGone, "no answer").At("prod", "create")), "prod", "create"),
+		"prod: it is over":                         fault.Placed(fault.New(fault.KindGone, "it is over").At("prod", ""), "prod", ""),
+		"prod: exec a: production: exec a is over": fault.New(fault.KindGone, "production: exec a is over").At("prod", "exec a"),
+	} {
+		if got := err.Error(); got != want {
+			t.Errorf("%q, not %q", got, want)
+		}
+	}
+	wait := fault.New(fault.KindUnavailable, "slow down")
+	wait.RetryAfter = time.Minute
+	if got := fault.RetryAfterOf(fault.Placed(fault.Placed(wait, "prod", "a"), "prod", "b")); got != time.Minute {
+		t.Errorf("the wait is lost: %s", got)
+	}
+}
 
 func TestKindOf(t *testing.T) {
 	t.Parallel()

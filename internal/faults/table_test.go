@@ -2,6 +2,7 @@ package faults_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/providers"
 	"sbx/internal/providers/wiretest"
 )
 
@@ -271,7 +273,35 @@ func ends() []row {
 	return []row{
 		{name: "accepted, and nothing happens", on: []string{"stop"}, set: func(c *cloud) { c.deaf() }, outcome: []string{"accepted", "stuck"}},
 		{name: "accepted, and it happens 200 ms later", on: on, set: func(c *cloud) { c.slow() }, outcome: []string{"verified"}},
+		{name: "it happens 200 ms later, and the list flaps", on: on, set: func(c *cloud) { c.slow(); c.flaps() }, outcome: []string{"verified", "accepted"}},
 		{name: "refused, and forgotten", on: []string{"delete"}, set: func(c *cloud) { c.orphans() }, outcome: []string{"accepted", "stuck", "failed"}},
 		{name: "refused, and done", on: on, make: plain(lately(wiretest.Status(500))), may: []fault.Kind{down}, pass: true},
+	}
+}
+
+// flaps lets the list be behind what is read by id, as a search index is (Daytona, issue
+// 5138): at once after a request to end it lacks the sandbox, which still runs; then it
+// shows it once more as it was; at last it agrees.
+func (c *cloud) flaps() {
+	var before []byte
+	var asked time.Time
+	c.server.Break(wiretest.Fault{Route: c.list, Edit: func(body []byte) []byte {
+		if len(c.server.Calls(c.stop))+len(c.server.Calls(c.destroy)) == 0 {
+			before = bytes.Clone(body)
+			return body
+		}
+		if asked.IsZero() {
+			asked = time.Now()
+		}
+		switch since := time.Since(asked); {
+		case since < 100*time.Millisecond:
+			return bytes.ReplaceAll(body, []byte(c.id), []byte(stranger(c.id)))
+		case since < 2700*time.Millisecond && before != nil:
+			return before
+		}
+		return body
+	}})
+	for range c.p.List(context.Background(), providers.Query{}) { // so that there is a list from before
+		continue
 	}
 }

@@ -20,6 +20,9 @@ type StatusError struct {
 	Header     http.Header
 }
 
+// HTTPStatus is Status, for rooms that know no HTTP.
+func (e *StatusError) HTTPStatus() int { return e.Status }
+
 // Error says the status and what the provider said.
 func (e *StatusError) Error() string {
 	text := e.Message

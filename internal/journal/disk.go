@@ -17,8 +17,8 @@ type Disk interface {
 	Create(name string) (File, error)
 	// Extend opens a file at its first size bytes, dropping the rest.
 	Extend(name string, size int64) (File, error)
-	// Read gives a whole file; a missing one is fs.ErrNotExist.
-	Read(name string) ([]byte, error)
+	// Open opens a file for reading; a missing one is fs.ErrNotExist.
+	Open(name string) (io.ReadCloser, error)
 	// Names lists the files, sorted. A folder that does not exist is empty.
 	Names() ([]string, error)
 	// Remove deletes a file.
@@ -72,8 +72,9 @@ func (d Dir) Extend(name string, size int64) (File, error) { //nolint:ireturn //
 	return os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 }
 
-// Read gives a whole file. Only a regular one is opened: a pipe would never answer.
-func (d Dir) Read(name string) ([]byte, error) {
+// Open opens a file for reading. Only a regular one is opened: a pipe would never
+// answer.
+func (d Dir) Open(name string) (io.ReadCloser, error) {
 	path := filepath.Join(string(d), name)
 	info, err := os.Stat(path)
 	if err != nil {
@@ -82,7 +83,7 @@ func (d Dir) Read(name string) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
 	}
-	return os.ReadFile(path)
+	return os.Open(path)
 }
 
 // Names lists the journals in the folder.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -46,12 +47,12 @@ func (m *memory) Extend(name string, size int64) (File, error) {
 	return &handle{m, name}, nil
 }
 
-func (m *memory) Read(name string) ([]byte, error) {
+func (m *memory) Open(name string) (io.ReadCloser, error) {
 	text, there := m.files[name]
 	if !there {
 		return nil, fs.ErrNotExist
 	}
-	return text, nil
+	return io.NopCloser(bytes.NewReader(text)), nil
 }
 
 func (m *memory) Names() ([]string, error) {
@@ -357,4 +358,37 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestAJournalIsReadLineByLine: nothing of it is held but what the chain needs, and a
+// line that this room cannot have written ends the reading.
+func TestAJournalIsReadLineByLine(t *testing.T) {
+	t.Parallel()
+	d := newMemory()
+	w, err := Create(d, "r-1", time.Now)
+	require.NoError(t, err)
+	for range 5 {
+		require.NoError(t, w.Append("intent", map[string]string{"logs": strings.Repeat("x", 100_000)}))
+	}
+	require.NoError(t, w.Close())
+	seen := 0
+	log, err := Scan(d, "r-1", func(e Entry) { seen += len(e.Data) })
+	require.NoError(t, err)
+	assert.Equal(t, 5, log.Count)
+	assert.Greater(t, seen, 500_000)
+	assert.Empty(t, log.Entries)
+	assert.Empty(t, log.last.Data, "what was handed on is not kept")
+	d.files["r-1.jsonl"] = append(d.files["r-1.jsonl"], bytes.Repeat([]byte("y"), maxLine+1)...)
+	log, err = Scan(d, "r-1", nil)
+	require.NoError(t, err)
+	assert.Equal(t, 5, log.Count)
+	assert.Contains(t, log.Broken, "line 6 is longer than")
+}
+
+// parse reads a journal from its text.
+func parse(run string, text []byte) Log {
+	d := newMemory()
+	d.files[run+suffix] = text
+	log, _ := Read(d, run) // a file in memory can be read
+	return log
 }

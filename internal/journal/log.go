@@ -1,10 +1,11 @@
 package journal
 
 import (
-	"bytes"
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"slices"
 	"strings"
@@ -15,63 +16,123 @@ import (
 // Log is a journal that was read.
 type Log struct {
 	Run     string
-	Entries []Entry
-	Torn    bool   // the last line was not written whole: the run was cut off there
-	Broken  string // why the chain does not hold; "" = it does
+	Entries []Entry // by Read; Scan hands them on instead
+	Count   int     // of entries that can be trusted
+	Torn    bool    // the last line was not written whole: the run was cut off there
+	Broken  string  // why the chain does not hold; "" = it does
 
-	size int64 // of what can be trusted
+	size   int64 // of what can be trusted
+	first  Entry
+	last   Entry
+	hashes []string
 }
+
+// maxLine bounds one line, in bytes: what is longer was not written by this room.
+const maxLine = 16 << 20
 
 // hintFolder is what to look at when a journal cannot be read.
 const hintFolder = "may this user read `runs` in the state directory? `sbx config explain` says where that is"
 
-// Read reads the journal of a run; one that does not exist is
+// Read reads the journal of a run with all of its entries; one that does not exist is
 // fault.KindNotFound.
 func Read(d Disk, run string) (Log, error) {
+	var entries []Entry
+	log, err := Scan(d, run, func(e Entry) { entries = append(entries, e) })
+	log.Entries = entries
+	return log, err
+}
+
+// Scan hands on one entry after the other, as far as the chain holds, and keeps none:
+// a journal may be larger than memory. Nil takes none.
+func Scan(d Disk, run string, take func(Entry)) (Log, error) {
 	if strings.ContainsAny(run, `/\`) || strings.HasPrefix(run, ".") {
 		return Log{}, fault.Usage("%q is no run", run).WithHint("`sbx cleanup runs` lists them")
 	}
-	text, err := d.Read(run + suffix)
+	file, err := d.Open(run + suffix)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return Log{}, fault.New(fault.KindNotFound, "no run is called %q", run).WithHint("`sbx cleanup runs` lists them")
 	case err != nil:
-		return Log{}, fault.New(fault.KindUnknown, "the journal of %s cannot be read: %w", run, err).WithHint(hintFolder)
+		return Log{}, unreadable(run, err)
 	}
-	return parse(run, text), nil
+	defer func() { _ = file.Close() }() // it was only read
+	log := Log{Run: run}
+	if err := log.scan(bufio.NewReader(file), take); err != nil {
+		return Log{}, unreadable(run, err)
+	}
+	return log, nil
 }
 
-// parse reads as far as the chain holds.
-func parse(run string, text []byte) Log {
-	log := Log{Run: run}
-	for len(text) > 0 {
-		line, rest, whole := bytes.Cut(text, []byte("\n"))
-		if !whole {
-			log.Torn = true
-			return log
+func unreadable(run string, err error) error {
+	return fault.New(fault.KindUnknown, "the journal of %s cannot be read: %w", run, err).WithHint(hintFolder)
+}
+
+// scan reads as far as the chain holds.
+func (l *Log) scan(lines *bufio.Reader, take func(Entry)) error {
+	for {
+		line, err := readLine(lines)
+		switch {
+		case errors.Is(err, errLong):
+			l.Broken = fmt.Sprintf("line %d is longer than %d bytes", l.Count+1, maxLine)
+			return nil
+		case errors.Is(err, io.EOF):
+			l.Torn = len(line) > 0
+			return nil
+		case err != nil:
+			return err
 		}
 		var e Entry
 		if err := json.Unmarshal(line, &e); err != nil {
-			if len(rest) == 0 { // a line end may be older bytes of the disk
-				log.Torn = true
-				return log
+			if _, more := lines.Peek(1); errors.Is(more, io.EOF) { // a line end may be older bytes of the disk
+				l.Torn = true
+				return nil
 			}
-			log.Broken = fmt.Sprintf("line %d is no entry: %v", len(log.Entries)+1, err)
-			return log
+			l.Broken = fmt.Sprintf("line %d is no entry: %v", l.Count+1, err)
+			return nil
 		}
-		if log.Broken = log.wrong(e); log.Broken != "" {
-			return log
+		if l.Broken = l.wrong(e); l.Broken != "" {
+			return nil
 		}
-		log.Entries = append(log.Entries, e)
-		log.size += int64(len(line)) + 1
-		text = rest
+		l.add(e, int64(len(line))+1)
+		if take != nil {
+			take(e)
+		}
 	}
-	return log
+}
+
+// add notes an entry that continues the chain. What it holds is not kept.
+func (l *Log) add(e Entry, size int64) {
+	bare := Entry{Seq: e.Seq, At: e.At, Hash: e.Hash, Prev: e.Prev}
+	if l.Count == 0 {
+		l.first = bare
+	}
+	l.Count, l.last, l.size = l.Count+1, bare, l.size+size
+	l.hashes = append(l.hashes, e.Hash)
+}
+
+var errLong = errors.New("a line is too long")
+
+// readLine reads up to the next end of a line, without it; io.EOF with what stands
+// before the end of the file.
+func readLine(lines *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := lines.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case len(line) > maxLine:
+			return nil, errLong
+		case err == nil:
+			return line[:len(line)-1], nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return line, err
+		}
+	}
 }
 
 // wrong says why an entry does not continue the chain.
-func (l Log) wrong(e Entry) string {
-	n := len(l.Entries)
+func (l *Log) wrong(e Entry) string {
+	n := l.Count
 	switch {
 	case e.Run != l.Run:
 		return fmt.Sprintf("line %d belongs to %q", n+1, e.Run)
@@ -79,7 +140,7 @@ func (l Log) wrong(e Entry) string {
 		return fmt.Sprintf("line %d says that it is number %d", n+1, e.Seq)
 	case e.Hash != e.digest():
 		return fmt.Sprintf("line %d was changed after it was written", n+1)
-	case n > 0 && e.Prev != l.Entries[n-1].Hash:
+	case n > 0 && e.Prev != l.last.Hash:
 		return fmt.Sprintf("line %d does not follow the one before it", n+1)
 	}
 	return ""
@@ -106,8 +167,8 @@ func lastHash(d Disk) (string, error) {
 		return "", err
 	}
 	for _, run := range slices.Backward(runs) {
-		if log, _ := Read(d, run); len(log.Entries) > 0 { // one odd file does not stop every run to come
-			return log.Entries[len(log.Entries)-1].Hash, nil
+		if log, _ := Scan(d, run, nil); log.Count > 0 { // one odd file does not stop every run to come
+			return log.last.Hash, nil
 		}
 	}
 	return "", nil
@@ -119,17 +180,17 @@ func lastHash(d Disk) (string, error) {
 func Unrooted(logs []Log) []string {
 	stood := map[string]bool{}
 	for _, l := range logs {
-		for _, e := range l.Entries {
-			stood[e.Hash] = true
+		for _, hash := range l.hashes {
+			stood[hash] = true
 		}
 	}
 	var roots []Log
 	for _, l := range logs {
-		if len(l.Entries) > 0 && !stood[l.Entries[0].Prev] {
+		if l.Count > 0 && !stood[l.first.Prev] {
 			roots = append(roots, l)
 		}
 	}
-	slices.SortFunc(roots, func(a, b Log) int { return a.Entries[0].At.Compare(b.Entries[0].At) })
+	slices.SortFunc(roots, func(a, b Log) int { return a.first.At.Compare(b.first.At) })
 	var names []string
 	for _, l := range roots[min(1, len(roots)):] {
 		names = append(names, l.Run)

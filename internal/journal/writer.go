@@ -47,15 +47,14 @@ func Extend(d Disk, log Log, now func() time.Time) (*Writer, error) {
 		return nil, fault.New(fault.KindRefused, "the journal of %s cannot be trusted: %s", log.Run, log.Broken).
 			WithHint("look at what there is with a plain listing, and end it in a new run")
 	}
-	if len(log.Entries) == 0 {
+	if log.Count == 0 {
 		return nil, fault.New(fault.KindRefused, "the journal of %s holds nothing to go on with", log.Run)
 	}
 	file, err := d.Extend(log.Run+suffix, log.size)
 	if err != nil {
 		return nil, unwritable(err)
 	}
-	last := log.Entries[len(log.Entries)-1]
-	return newWriter(log.Run, now, file, last.Seq, last.Hash), nil
+	return newWriter(log.Run, now, file, log.last.Seq, log.last.Hash), nil
 }
 
 func newWriter(run string, now func() time.Time, file File, seq int, prev string) *Writer {

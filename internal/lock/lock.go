@@ -16,10 +16,14 @@ import (
 	"github.com/gofrs/flock"
 
 	"sbx/internal/fault"
+	"sbx/internal/providers/local/plain"
 )
 
 // retryEvery is the pace of asking for a lock that somebody holds.
 const retryEvery = 50 * time.Millisecond
+
+// maxHolder bounds what is read of who holds a lock, in bytes.
+const maxHolder = 64 << 10
 
 // Holder is who holds a lock, for the message that others get.
 type Holder struct {
@@ -39,7 +43,7 @@ func Take(ctx context.Context, path string, h Holder, wait time.Duration) (*Lock
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fault.New(fault.KindUnknown, "the lock cannot be taken: %w", err).WithHint("is the state directory read-only?")
 	}
-	file := flock.New(path, flock.SetPermissions(0o600))
+	file := flock.New(path, flock.SetPermissions(0o600), flock.SetFlag(os.O_CREATE|os.O_RDONLY|noFollow))
 	held, err := take(ctx, file, wait)
 	switch {
 	case ctx.Err() != nil:
@@ -51,7 +55,7 @@ func Take(ctx context.Context, path string, h Holder, wait time.Duration) (*Lock
 	}
 	if err := note(path, h); err != nil {
 		_ = file.Unlock() // the write error says more
-		return nil, fault.New(fault.KindUnknown, "the lock cannot be written: %w", err).WithHint("is the disk of the state directory full?")
+		return nil, fault.New(fault.KindUnknown, "the lock cannot be written: %w", err).WithHint("is the disk of the state directory full? What stands at that path and is no regular file has to be removed")
 	}
 	return &Lock{file}, nil
 }
@@ -80,14 +84,19 @@ func note(path string, h Holder) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path+".holder", append(text, '\n'), 0o600)
+	file, err := plain.Open(path+".holder", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(append(text, '\n'))
+	return errors.Join(err, file.Close())
 }
 
 // busy names who holds the lock, as far as that can be read.
 func busy(path string) error {
 	err := fault.New(fault.KindLocked, "another run is at work").WithHint("wait for it with --lock-timeout 2m")
 	var h Holder
-	if text, readErr := os.ReadFile(path + ".holder"); readErr == nil && json.Unmarshal(text, &h) == nil && h.PID != 0 {
+	if text, readErr := plain.Read(path+".holder", maxHolder); readErr == nil && json.Unmarshal(text, &h) == nil && h.PID != 0 {
 		err.Err = fmt.Errorf("another run is at work: %s of %s on %s (pid %d) since %s", h.Run, h.Who, h.Host, h.PID, h.Since.UTC().Format(time.RFC3339))
 	}
 	return err

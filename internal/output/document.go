@@ -1,6 +1,8 @@
 package output
 
 import (
+	"context"
+
 	"sbx/internal/fault"
 )
 
@@ -106,9 +108,9 @@ func (p *Printer) render(document Fields) ([]byte, error) {
 	case YAML:
 		return appendYAML(nil, document)
 	case Template, TemplateFile:
-		return execute(p.Format.template, document)
+		return evaluate(p.Format.ctx, maxMemory, func(ctx context.Context) ([]byte, error) { return execute(ctx, p.Format.template, document) })
 	case JQ:
-		return query(p.Format.query, document)
+		return evaluate(p.Format.ctx, maxMemory, func(ctx context.Context) ([]byte, error) { return query(ctx, p.Format.query, document) })
 	default:
 		return nil, fault.Usage("this command has no %s output", p.Format.Name()).
 			WithHint("formats: %s", FormatHelp(Table, JSON, NDJSON, YAML, Template, TemplateFile, JQ))

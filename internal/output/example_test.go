@@ -2,6 +2,7 @@ package output_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -29,7 +30,7 @@ func probeColumns() []output.Column[probe] {
 // show runs what a command does with a printer and prints both streams.
 func show(format string, tty bool, run func(p *output.Printer) error) {
 	var out, errs bytes.Buffer
-	f, err := output.ParseFormat(format)
+	f, err := output.ParseFormat(context.Background(), format)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -142,11 +143,11 @@ func ExamplePrinter_Failed() {
 }
 
 func ExampleFormat_Refuse() {
-	f, _ := output.ParseFormat("json")
+	f, _ := output.ParseFormat(context.Background(), "json")
 	err := f.Refuse("logs -f", output.Documents()...)
 	fmt.Println(err)
 	fmt.Println(fault.HintOf(err))
-	_, err = output.ParseFormat("jsno")
+	_, err = output.ParseFormat(context.Background(), "jsno")
 	fmt.Println(err, fault.ExitCode(err))
 	// Output:
 	// logs -f has no json output

@@ -1,7 +1,7 @@
 package output
 
 import (
-	"os"
+	"context"
 	"slices"
 	"strings"
 	"text/template"
@@ -9,6 +9,7 @@ import (
 	"github.com/itchyny/gojq"
 
 	"sbx/internal/fault"
+	"sbx/internal/hostfile"
 )
 
 // FormatName is the word that -o takes.
@@ -48,7 +49,11 @@ type Format struct {
 	name     FormatName
 	template *template.Template
 	query    *gojq.Code
+	ctx      context.Context //nolint:containedctx // of the command, which ends an expression that does not end by itself
 }
+
+// maxTemplate bounds a template file, in bytes.
+const maxTemplate = 1 << 20
 
 // Name is the word before "=".
 func (f Format) Name() FormatName {
@@ -79,10 +84,21 @@ func (f Format) level() Level {
 	}
 }
 
+// FormatOf is the format whose word begins the value of -o, without what follows
+// the word; an unknown word is the table.
+func FormatOf(text string) Format {
+	word, _, _ := strings.Cut(text, "=")
+	if !slices.Contains(Formats(), FormatName(word)) {
+		return Format{}
+	}
+	return Format{name: FormatName(word)}
+}
+
 // ParseFormat reads the value of -o; "" is the table. An unknown word, a
 // template or jq expression with a mistake and an unreadable template file are
-// fault.KindUsage.
-func ParseFormat(text string) (Format, error) {
+// fault.KindUsage. The end of ctx, whose cause is then the error, ends the reading of
+// a template file, and later what an expression computes.
+func ParseFormat(ctx context.Context, text string) (Format, error) {
 	word, argument, given := strings.Cut(text, "=")
 	name := FormatName(word)
 	if text == "" {
@@ -96,19 +112,20 @@ func ParseFormat(text string) (Format, error) {
 	} else if takes != "" && argument == "" {
 		return Format{}, fault.Usage("format %s needs a value", name).WithHint("write -o %s=%s", name, takes)
 	}
-	return compile(name, argument)
+	return compile(ctx, name, argument)
 }
 
-func compile(name FormatName, argument string) (Format, error) {
-	f := Format{name: name}
+func compile(ctx context.Context, name FormatName, argument string) (Format, error) {
+	f := Format{name: name, ctx: ctx}
 	var err error
 	switch name {
 	case Template:
 		f.template, err = parseTemplate(argument)
 	case TemplateFile:
 		var text []byte
-		if text, err = os.ReadFile(argument); err != nil {
-			return Format{}, fault.Usage("template file: %w", err)
+		text, err = hostfile.File{Flag: "template file", Path: argument, Limit: maxTemplate, Hint: "name a readable file with a template"}.Read(ctx)
+		if err != nil {
+			return Format{}, err
 		}
 		f.template, err = parseTemplate(string(text))
 	case JQ:

@@ -19,7 +19,7 @@ func TestParseFormat(t *testing.T) {
 		"": Table, "table": Table, "wide": WideTable, "csv": CSV, "json": JSON, "ndjson": NDJSON, "yaml": YAML,
 		"name": NameOnly, "nagios": Nagios, "template={{.x}}": Template, "template-file=" + file: TemplateFile, "jq=.a=1": JQ,
 	} {
-		f, err := ParseFormat(text)
+		f, err := ParseFormat(t.Context(), text)
 		require.NoError(t, err, text)
 		assert.Equal(t, want, f.Name())
 		assert.Equal(t, want == JSON || want == NDJSON || want == YAML, f.Structured(), text)
@@ -44,7 +44,7 @@ func TestParseFormatRefuses(t *testing.T) {
 		"template={{nosuch}}":       {"bad template", "template="},
 		"template-file=/nonexist/x": {"template file", ""},
 	} {
-		_, err := ParseFormat(text)
+		_, err := ParseFormat(t.Context(), text)
 		require.ErrorContains(t, err, want.message, text)
 		assert.Equal(t, fault.KindUsage, fault.KindOf(err), text)
 		assert.Contains(t, fault.HintOf(err), want.hint, text)
@@ -60,7 +60,7 @@ func FuzzParseFormat(f *testing.F) {
 		if len(text) > 14 && text[:14] == "template-file=" {
 			t.Skip("reads files")
 		}
-		format, err := ParseFormat(text)
+		format, err := ParseFormat(t.Context(), text)
 		if err != nil {
 			assert.Equal(t, fault.KindUsage, fault.KindOf(err))
 			assert.NotContains(t, err.Error(), "\n")
@@ -72,7 +72,7 @@ func FuzzParseFormat(f *testing.F) {
 
 func TestAllowAndRefuse(t *testing.T) {
 	t.Parallel()
-	f, err := ParseFormat("json")
+	f, err := ParseFormat(t.Context(), "json")
 	require.NoError(t, err)
 	require.NoError(t, f.Allow("ls", Formats()...))
 	require.NoError(t, f.Refuse("version", RowFormats()...))
@@ -85,7 +85,7 @@ func TestAllowAndRefuse(t *testing.T) {
 func TestLevels(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]Level{"table": Default, "wide": Wide, "csv": Wide, "json": Extra, "yaml": Extra, "ndjson": Extra, "jq=.": Extra} {
-		f, err := ParseFormat(text)
+		f, err := ParseFormat(t.Context(), text)
 		require.NoError(t, err)
 		assert.Equal(t, want, f.level(), text)
 	}

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"context"
 	"errors"
 	"math/big"
 	"strings"
@@ -30,11 +31,12 @@ func parseQuery(text string) (*gojq.Code, error) {
 
 // query runs the expression over the document and prints one result per line:
 // strings as they are, everything else as compact JSON. A failure of the
-// expression is fault.KindUsage and gives no output at all.
-func query(code *gojq.Code, document Fields) ([]byte, error) {
+// expression, and one that gives too much, is fault.KindUsage and gives no output at
+// all.
+func query(ctx context.Context, code *gojq.Code, document Fields) ([]byte, error) {
 	var out []byte
-	results := code.Run(forQuery(document))
-	for {
+	results := code.RunWithContext(ctx, forQuery(document))
+	for n := 0; ; n++ {
 		v, more := results.Next()
 		if !more {
 			return out, nil
@@ -46,7 +48,12 @@ func query(code *gojq.Code, document Fields) ([]byte, error) {
 			}
 			return nil, fault.Usage("jq: %s", Escape(err.Error())).WithHint("see the document with -o json")
 		}
-		out = append(appendResult(out, v), '\n')
+		if out = append(appendResult(out, v), '\n'); len(out) > maxRendered {
+			return nil, errRendered()
+		}
+		if n == maxResults {
+			return nil, fault.Usage("jq: more than %d results", maxResults).WithHint(hintCost)
+		}
 	}
 }
 

@@ -73,7 +73,7 @@ func newStage(at place) *stage {
 
 func (s *stage) printer(t *testing.T, format string, change ...func(*Options)) *Printer {
 	t.Helper()
-	f, err := ParseFormat(format)
+	f, err := ParseFormat(t.Context(), format)
 	require.NoError(t, err)
 	o := Options{Format: f}
 	for _, c := range change {

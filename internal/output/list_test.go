@@ -398,7 +398,7 @@ func BenchmarkYAML10000(b *testing.B)   { benchmark(b, place{}, "yaml") }
 
 func benchmark(b *testing.B, at place, format string) {
 	b.Helper()
-	f, err := ParseFormat(format)
+	f, err := ParseFormat(b.Context(), format)
 	require.NoError(b, err)
 	many := make([]box, 10000)
 	for i := range many {

@@ -1,7 +1,8 @@
 package output
 
 import (
-	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -33,9 +34,12 @@ func parseTemplate(text string) (*template.Template, error) {
 
 // execute runs the template over the document. Text from outside is escaped
 // before, so that line breaks in the result are the operator's own.
-func execute(t *template.Template, document Fields) ([]byte, error) {
-	var b bytes.Buffer
+func execute(ctx context.Context, t *template.Template, document Fields) ([]byte, error) {
+	b := bounded{done: ctx.Done()}
 	if err := t.Execute(&b, plain(document, Escape)); err != nil {
+		if known, ok := errors.AsType[*fault.Error](err); ok {
+			return nil, known
+		}
 		return nil, fault.Usage("template: %s", Escape(err.Error())).WithHint("see the document with -o json")
 	}
 	if b.Len() > 0 && b.Bytes()[b.Len()-1] != '\n' {

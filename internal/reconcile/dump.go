@@ -13,8 +13,8 @@ import (
 	"sbx/internal/store"
 )
 
-// maxDump is how many bytes a dump may have: some millions of tasks.
-const maxDump = 1 << 29
+// MaxDump is how many bytes a dump may have: some millions of tasks.
+const MaxDump = 1 << 29
 
 // columns are what a dump must hold; others are ignored.
 func columns() []string {
@@ -39,12 +39,12 @@ func ReadDump(name string, r io.Reader) ([]store.TaskRow, error) {
 	default:
 		return nil, fault.Usage("%s: a dump is called .csv or .jsonl", name).WithHint("make one with: %s", query())
 	}
-	text, err := io.ReadAll(io.LimitReader(r, maxDump+1))
+	text, err := io.ReadAll(io.LimitReader(r, MaxDump+1))
 	switch {
 	case err != nil:
 		return nil, fault.Usage("%s: %w", name, err)
-	case len(text) > maxDump:
-		return nil, fault.Usage("%s: larger than %d MiB", name, maxDump>>20)
+	case len(text) > MaxDump:
+		return nil, fault.Usage("%s: larger than %d MiB", name, MaxDump>>20)
 	}
 	return read(name, bytes.TrimPrefix(text, []byte("\ufeff")))
 }

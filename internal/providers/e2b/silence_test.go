@@ -2,7 +2,12 @@ package e2b_test
 
 import (
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/httpx"
+	"sbx/internal/providers"
 	"sbx/internal/providers/e2b"
 	"sbx/internal/providers/e2b/e2btest"
 	"sbx/internal/providers/wiretest"
@@ -36,5 +41,20 @@ func TestRefusedCreates(t *testing.T) {
 	wiretest.RunRefusals(t, func(wt wiretest.T) wiretest.Refusing {
 		f := e2btest.New(wt, e2btest.Options{})
 		return wiretest.Refusing{Server: f.Server, P: dialled(wt, f), Create: "POST /sandboxes"}
+	})
+}
+
+// TestNovitaSilence is TestSilence in the older dialect.
+func TestNovitaSilence(t *testing.T) {
+	t.Parallel()
+	wiretest.RunSilence(t, func(wt wiretest.T) wiretest.Silent {
+		f := e2btest.New(wt, e2btest.Options{Novita: true})
+		id := f.Add(e2btest.Seed{Metadata: map[string]string{sandbox.LabelRun: "main"}})
+		p, err := e2b.NovitaType().Open(t.Context(), providers.Profile{Name: "prod", Settings: e2btest.Settings("http://e2b")},
+			providers.Deps{Now: time.Now, Net: httpx.Net{Dial: f.Dial}})
+		require.NoError(wt, err)
+		return wiretest.Silent{Server: f.Server, P: p, ID: id, Inside: []string{
+			"GET /health", "GET /metrics", "POST /process.Process/Start", "POST /process.Process/Connect", "POST /process.Process/SendSignal",
+		}}
 	})
 }

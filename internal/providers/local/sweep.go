@@ -124,12 +124,10 @@ func (c *Client) bury(ctx context.Context, r record.Record) (bool, error) {
 		return false, err
 	}
 	at := c.now().UTC()
-	exit := &record.Exit{SupervisorLost: true, At: &at, Emptied: proof, Unproven: proof == ""}
-	c.postMortem(r, exit)
-	if stop, err := c.store.Stop(r.ID); err == nil && stop != nil {
-		exit.Stop, exit.SupervisorLost, exit.Signal = stop, false, int(syscall.SIGKILL)
-	}
-	r.Close(*exit)
+	exit := c.abandoned(r.ID)
+	exit.At, exit.Emptied, exit.Unproven = &at, proof, proof == ""
+	c.postMortem(r, &exit)
+	r.Close(exit)
 	r.EndedAt, r.State = at, r.EndState()
 	detail := "its supervisor was lost"
 	if exit.Stop != nil {
@@ -140,6 +138,15 @@ func (c *Client) bury(ctx context.Context, r record.Record) (bool, error) {
 		return false, err
 	}
 	return true, c.store.Finish(r.ID)
+}
+
+// abandoned is how a sandbox ended whose supervisor is gone without a last record: by
+// whoever asked for it, else lost.
+func (c *Client) abandoned(id string) record.Exit {
+	if stop, err := c.store.Stop(id); err == nil && stop != nil {
+		return record.Exit{Stop: stop, Signal: int(syscall.SIGKILL)}
+	}
+	return record.Exit{SupervisorLost: true}
 }
 
 // postMortem reads the counters of a cgroup that outlived its supervisor, then

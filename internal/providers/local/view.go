@@ -24,7 +24,7 @@ func (c *Client) view(r record.Record, alive bool) sandbox.Sandbox {
 		s.State = sandbox.StateUnknown
 	}
 	if !s.State.Ended() && !alive {
-		r.Close(record.Exit{SupervisorLost: true})
+		r.Close(c.abandoned(r.ID))
 		r.State = r.EndState()
 		s.State = r.State
 	}

@@ -96,7 +96,11 @@ func (s Store) Holder(id string) (identity.Process, bool) {
 // HoldExec marks that a command runs in the sandbox for a client of its own, until
 // the file is closed or its process dies. Many may hold it.
 func (s Store) HoldExec(id string) (*os.File, error) {
-	file, err := plain.Open(filepath.Join(s.Dir(id), execFile), os.O_CREATE|os.O_RDWR, 0o600)
+	path := filepath.Join(s.Dir(id), execFile)
+	file, err := plain.Open(path, os.O_RDONLY, 0) // which a read-only file system permits
+	if errors.Is(err, fs.ErrNotExist) {
+		file, err = plain.Open(path, os.O_CREATE|os.O_RDWR, 0o600)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,176 @@
+//go:build unix
+
+package config
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+)
+
+// stranger is a user that is neither root nor this one.
+const stranger = 4242
+
+func needsRoot(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give files to other users")
+	}
+}
+
+// A configuration that another user can write says which programs sbx runs.
+func TestAConfigurationThatOthersControlIsRefused(t *testing.T) {
+	t.Parallel()
+	const text = "providers: {p: {type: cloud, token_command: [touch, /tmp/run]}}"
+	for name, tc := range map[string]struct {
+		root   bool
+		change func(t *testing.T, path string)
+		want   string
+		hint   string
+	}{
+		"mode":      {change: func(t *testing.T, path string) { t.Helper(); require.NoError(t, os.Chmod(path, 0o666)) }, want: "DIR/FILE can be written by every user (mode 0666)", hint: "chmod go-w "},
+		"directory": {change: func(t *testing.T, path string) { t.Helper(); require.NoError(t, os.Chmod(filepath.Dir(path), 0o777)) }, want: "can be written by every user (mode 0777)", hint: "chmod go-w "},
+		"owner":     {root: true, change: func(t *testing.T, path string) { t.Helper(); require.NoError(t, os.Chown(path, stranger, 0)) }, want: "DIR/FILE is owned by uid 4242, not by uid 0 (root)", hint: "chown 0 "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if tc.root {
+				needsRoot(t)
+			}
+			for _, explicit := range []bool{false, true} {
+				w := newWorld(t)
+				path := w.user(text)
+				if explicit {
+					path = w.write(filepath.Join(w.root, "ci", "sbx.yaml"), text)
+					w.file = path
+				}
+				require.Len(t, w.must().Profiles, 2)
+				tc.change(t, path)
+				_, err := w.load()
+				require.Error(t, err)
+				assert.Equal(t, fault.KindRefused, fault.KindOf(err), "a refusal by a guard")
+				want := replaceFile(tc.want, w.short(path))
+				assert.Contains(t, w.short(err.Error()), want)
+				assert.Contains(t, fault.HintOf(err), tc.hint)
+				assert.Contains(t, fault.HintOf(err), "--config FILE")
+			}
+		})
+	}
+}
+
+func replaceFile(text, path string) string {
+	if len(text) > 8 && text[:8] == "DIR/FILE" {
+		return path + text[8:]
+	}
+	return text
+}
+
+// A project file stands where others may write, too: one of theirs is passed over.
+func TestAProjectFileOfAnotherUserIsNotRead(t *testing.T) {
+	t.Parallel()
+	needsRoot(t)
+	w := newWorld(t)
+	outer := w.project("limits: {max_delete: 7}")
+	inner := w.write(filepath.Join(w.work, ProjectFile), "limits: {max_delete: 3}")
+	assert.Equal(t, 3, w.must().Limits.MaxDelete)
+
+	require.NoError(t, os.Chown(inner, stranger, 0))
+	c := w.must()
+	assert.Equal(t, 7, c.Limits.MaxDelete, "the next one upward is read")
+	require.Len(t, c.Warnings, 1)
+	assert.Equal(t, "a project file is not read: DIR/home/project/deep/.sbx.yaml is owned by uid 4242, not by uid 0 (root); "+
+		"`sbx config trust DIR/home/project/deep/.sbx.yaml` has its present content read", w.short(c.Warnings[0]))
+
+	require.NoError(t, os.Chown(outer, stranger, 0))
+	c = w.must()
+	assert.Equal(t, 20, c.Limits.MaxDelete)
+	assert.Len(t, c.Warnings, 2)
+	files, err := Paths(t.Context(), w.input())
+	require.NoError(t, err)
+	require.Len(t, files, 3)
+	assert.Equal(t, RoleUser, files[0].Role)
+	assert.Contains(t, files[1].Ignored, "is owned by uid 4242")
+	assert.True(t, files[1].Found)
+	assert.False(t, files[1].Trusted)
+
+	trust(t, w, inner)
+	c = w.must()
+	assert.Equal(t, 3, c.Limits.MaxDelete, "the operator has read exactly this content")
+	assert.Empty(t, c.Warnings)
+	require.NoError(t, os.WriteFile(inner, []byte("limits: {max_delete: 4}"), 0o600))
+	assert.Len(t, w.must().Warnings, 2, "another content is not trusted")
+}
+
+// A planted record of trust would have a project file run programs.
+func TestAStateDirectoryThatOthersControlIsNotUsed(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		root   bool
+		change func(t *testing.T, w *world)
+		want   string
+	}{
+		"mode":   {change: func(t *testing.T, w *world) { t.Helper(); require.NoError(t, os.Chmod(w.state, 0o777)) }, want: "the state directory is not used: DIR/state can be written by every user (mode 0777)"},
+		"parent": {change: func(t *testing.T, w *world) { t.Helper(); require.NoError(t, os.Chmod(w.root, 0o777)) }, want: "the state directory DIR/state is not used: DIR can be written by every user (mode 0777)"},
+		"owner":  {root: true, change: func(t *testing.T, w *world) { t.Helper(); require.NoError(t, os.Chown(w.state, stranger, 0)) }, want: "the state directory is not used: DIR/state is owned by uid 4242, not by uid 0 (root)"},
+		"planted": {root: true, change: func(t *testing.T, w *world) {
+			t.Helper()
+			require.NoError(t, os.Chown(filepath.Join(w.state, trustName), stranger, 0))
+		}, want: "the state directory DIR/state is not used: DIR/state/trust.json is owned by uid 4242, not by uid 0 (root)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if tc.root {
+				needsRoot(t)
+			}
+			w := newWorld(t)
+			trust(t, w, w.project(widening))
+			require.Equal(t, 99, w.must().Limits.MaxDelete)
+			_, err := w.must().State()
+			require.NoError(t, err)
+			tc.change(t, w)
+			assert.Contains(t, w.fails(), "may not raise", "its record of trust counts for nothing")
+			_, err = Trust(t.Context(), w.input(), "")
+			assert.Equal(t, fault.KindRefused, fault.KindOf(err))
+
+			w.project("limits: {max_delete: 5}")
+			c := w.must()
+			assert.Equal(t, 5, c.Limits.MaxDelete, "what needs no state goes on")
+			_, err = c.State()
+			require.Error(t, err)
+			assert.Equal(t, tc.want, w.short(err.Error()))
+			assert.Equal(t, fault.KindRefused, fault.KindOf(err))
+			assert.Contains(t, fault.HintOf(err), "name a directory of your own with SBX_STATE_DIR")
+		})
+	}
+}
+
+func TestALinkIsNoRecordOfTrust(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	trust(t, w, w.project(widening))
+	record := filepath.Join(w.state, trustName)
+	require.NoError(t, os.Rename(record, filepath.Join(w.root, "elsewhere")))
+	require.NoError(t, os.Symlink(filepath.Join(w.root, "elsewhere"), record))
+	assert.Contains(t, w.fails(), "may not raise")
+}
+
+// Nobody writes to the pipe: only the context ends the wait.
+func TestLoadEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.file = filepath.Join(w.root, "pipe")
+	require.NoError(t, syscall.Mkfifo(w.file, 0o600))
+	why := errors.New("interrupted")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go cancel(why)
+	_, err := Load(ctx, w.input())
+	assert.Equal(t, why, err)
+}

@@ -1,0 +1,111 @@
+//go:build unix
+
+package hostfile
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	osuser "os/user"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// The bits that let a group and others write.
+const (
+	groupWrites fs.FileMode = 0o020
+	othersWrite fs.FileMode = 0o002
+)
+
+const maxGroupFile = 4 << 20
+
+func thisUser() user { return user{uid: os.Geteuid(), private: privateGroup} }
+
+// entry judges one file, directory or link. A device stays what it is whoever
+// opens it.
+func (u user) entry(path string, info fs.FileInfo) error {
+	mode := info.Mode()
+	if mode&fs.ModeDevice != 0 {
+		return nil
+	}
+	st, err := u.owned(path, info)
+	if err != nil {
+		return err
+	}
+	switch {
+	case mode&fs.ModeSymlink != 0: // its mode means nothing
+		return nil
+	case mode.IsDir() && mode&fs.ModeSticky != 0:
+		return nil
+	case mode&othersWrite != 0:
+		return &UnsafeError{Path: path, Reason: fmt.Sprintf("can be written by every user (mode %04o)", mode.Perm()), Mend: "chmod go-w " + path}
+	case mode&groupWrites != 0 && (st.Gid != st.Uid || !u.private(int(st.Gid))):
+		return &UnsafeError{Path: path, Reason: fmt.Sprintf("can be written by group %d (mode %04o)", st.Gid, mode.Perm()), Mend: "chmod g-w " + path}
+	}
+	return nil
+}
+
+// owns judges the owner of a file and of the link that leads to it.
+func (u user) owns(path string) error {
+	for _, look := range []func(string) (fs.FileInfo, error){os.Lstat, os.Stat} {
+		info, err := look(path)
+		if err != nil {
+			return nil //nolint:nilerr // opening the path says so
+		}
+		if _, err := u.owned(path, info); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// owned judges the owner of what was found at path.
+func (u user) owned(path string, info fs.FileInfo) (*syscall.Stat_t, error) {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return nil, fmt.Errorf("%s: its owner is not known", path)
+	}
+	if owner := int(st.Uid); owner != 0 && owner != u.uid {
+		return nil, &UnsafeError{
+			Path: path, Reason: fmt.Sprintf("is owned by %s, not by %s", userName(owner), userName(u.uid)),
+			Mend: fmt.Sprintf("chown %d %s", u.uid, path),
+		}
+	}
+	return st, nil
+}
+
+// userName is how messages name a user: "uid 1000 (bob)".
+func userName(uid int) string {
+	text := "uid " + strconv.Itoa(uid)
+	if known, err := osuser.LookupId(strconv.Itoa(uid)); err == nil {
+		text += " (" + known.Username + ")"
+	}
+	return text
+}
+
+func split(path string) []string {
+	return slices.DeleteFunc(strings.Split(path, "/"), func(part string) bool { return part == "" || part == "." })
+}
+
+// privateGroup says that the local group of that number lists no members but
+// the user that it is named after, and root. A group that is not listed may have
+// any member.
+func privateGroup(gid int) bool {
+	text, err := read("/etc/group", maxGroupFile)
+	return err == nil && privateIn(string(text), gid)
+}
+
+func privateIn(groups string, gid int) bool {
+	for line := range strings.Lines(groups) {
+		fields := strings.Split(strings.TrimSpace(line), ":")
+		if len(fields) != 4 || fields[2] != strconv.Itoa(gid) {
+			continue
+		}
+		return !slices.ContainsFunc(strings.Split(fields[3], ","), func(member string) bool {
+			return member != "" && member != fields[0] && member != "root"
+		})
+	}
+	return false
+}

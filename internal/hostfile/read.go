@@ -1,0 +1,96 @@
+package hostfile
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"sbx/internal/fault"
+)
+
+// TooLargeError is a file beyond the bound of its reader.
+type TooLargeError struct {
+	Path  string
+	Limit int64 // in bytes
+}
+
+// Error names the bound.
+func (e *TooLargeError) Error() string {
+	return e.Path + ": larger than " + size(e.Limit) + ", which is the bound"
+}
+
+// File is a file that the operator named in a flag.
+type File struct {
+	Flag  string // as the operator typed it, for messages: "--env-file"
+	Path  string
+	Limit int64  // the most bytes that are read
+	Hint  string // what to name instead; "" = none
+}
+
+// Read is Read of the file. A file that cannot be read is fault.KindUsage with
+// the name of the flag.
+func (f File) Read(ctx context.Context) ([]byte, error) {
+	content, err := Read(ctx, f.Path, f.Limit)
+	switch {
+	case err == nil:
+		return content, nil
+	case ctx.Err() != nil:
+		return nil, err
+	}
+	return nil, fault.Usage("%s: %w", f.Flag, err).WithHint("%s", f.Hint)
+}
+
+// Read reads the whole of a regular file, a pipe or a device, of at most limit
+// bytes. It returns when ctx ends, with the cause of that; a system call that
+// still blocks, such as opening a pipe without a writer, is abandoned to its
+// goroutine. Other errors name the path; beyond limit it is a TooLargeError.
+func Read(ctx context.Context, path string, limit int64) ([]byte, error) {
+	type result struct {
+		content []byte
+		err     error
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	done := make(chan result, 1)
+	go func() {
+		content, err := read(path, limit)
+		done <- result{content, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case r := <-done:
+		return r.content, r.err
+	}
+}
+
+func read(path string, limit int64) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(content)) > limit {
+		return nil, &TooLargeError{Path: path, Limit: limit}
+	}
+	return content, nil
+}
+
+// size writes a number of bytes in the largest unit that divides it.
+func size(n int64) string {
+	for _, unit := range []struct {
+		bytes int64
+		name  string
+	}{{1 << 20, "MiB"}, {1 << 10, "KiB"}} {
+		if n >= unit.bytes && n%unit.bytes == 0 {
+			return fmt.Sprintf("%d %s", n/unit.bytes, unit.name)
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
