@@ -140,7 +140,7 @@ func adoptOne(ctx context.Context, o Options, t Task) (Task, bool, error) {
 	r.at("adopted")
 	now, err := r.Run(ctx, taken)
 	if errors.Is(err, ErrMoved) || ctx.Err() != nil {
-		return now, true, nil // the rest is for who goes on with it, or for the next sweep
+		err = nil // the rest is for who goes on with it, or for the next sweep
 	}
 	return now, true, err
 }

@@ -143,11 +143,11 @@ func (r *Runner) push(ctx context.Context, t Task, limit time.Duration) (done Pu
 
 // pushSaved publishes what the process before this one has saved and could not push, or
 // was not seen to push: the target takes it once. What was not published in the time for
-// that, and what another than the target's word is known of, is for resolve.
+// that, and what another than the target's word is known of, is for resolve. After the
+// deadline nobody can tell any more whether the gate was written before it.
 func (r *Runner) pushSaved(ctx context.Context, t Task) (Task, bool, error) {
 	left := PublishLimit - t.ReadAt.Sub(t.Publish.At)
-	inTime := t.DeadlineAt.IsZero() || t.Publish.At.Before(t.DeadlineAt)
-	if r.pushed || left <= 0 || !inTime || !r.o.Publisher.Remote(t) || !r.o.Publisher.Saved(t) {
+	if r.pushed || left <= 0 || t.late() || !r.o.Publisher.Remote(t) || !r.o.Publisher.Saved(t) {
 		return t, false, nil
 	}
 	done, err := r.push(ctx, t, left)
@@ -246,16 +246,21 @@ func (t *Task) Witnessed(p Publish) error {
 	return t.settled(t.Fence, p)
 }
 
-// resolve finds out what became of a publication whose end this process did not see.
-func (r *Runner) resolve(ctx context.Context, t Task) (Task, error) {
-	if r.sweeps && r.o.Continue != nil {
+// settleBegun ends a publication that was begun, by this process or one before it.
+func (r *Runner) settleBegun(ctx context.Context, t Task) (Task, error) {
+	switch {
+	case r.sweeps && r.o.Continue != nil:
 		return r.handOver(ctx, t)
-	}
-	if !r.sweeps {
+	case !r.sweeps:
 		if now, did, err := r.pushSaved(ctx, t); did {
 			return now, err
 		}
 	}
+	return r.resolve(ctx, t)
+}
+
+// resolve finds out what became of a publication whose end this process did not see.
+func (r *Runner) resolve(ctx context.Context, t Task) (Task, error) {
 	ctx, stop := context.WithTimeoutCause(ctx, PublishLimit, unverified(t, "nobody can tell yet whether it was published"))
 	defer stop()
 	var p Publish

@@ -149,7 +149,7 @@ func (r *Runner) step(ctx context.Context, t Task) (Task, error) {
 	case t.Phase == Stopping:
 		return r.finish(ctx, t)
 	case t.Phase == Publishing:
-		return r.resolve(ctx, t)
+		return r.settleBegun(ctx, t)
 	case open == nil && !t.AllGone():
 		return r.tidy(ctx, t)
 	case open == nil && r.gives:

@@ -734,6 +734,40 @@ func TestASweepWaitsForNoPublication(t *testing.T) {
 	}
 }
 
+// TestATakeoverPublishesNothingLate: a gate that was judged before the deadline, and
+// written after it by a process that died of it.
+func TestATakeoverPublishesNothingLate(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, s *sim) {
+		t.Helper()
+		s.tune = func(p *proc, o *task.Options) {
+			if p.verb != "run" {
+				return
+			}
+			o.At = func(point string) {
+				if point == "before the gate" {
+					s.mu.Lock()
+					s.hurt("store", "swap", "crawls", time.Since(s.began), 100*time.Millisecond)
+					p.fuse = 4 // it reads, writes, and dies of the answer
+					s.mu.Unlock()
+				}
+			}
+		}
+		push := plain()
+		push.Push, push.Limits.Deadline = "origin=work", 8*time.Second
+		_, over := s.begin("t-1", push, works(5*time.Second, sandbox.ClassOK))
+		require.Error(t, <-over)
+		require.Equal(t, task.Publishing, s.now(t, "t-1").Phase)
+		require.Equal(t, "late", s.tasks["t-1"].closed)
+		for range 5 {
+			s.sweep(t, "h1")
+			s.rest(10 * time.Second)
+		}
+		assert.Zero(t, s.tasks["t-1"].published)
+		assert.Equal(t, task.Failed, s.now(t, "t-1").State)
+	})
+}
+
 // TestAHostThatIsLost leaves nothing either: another one brings its tasks to an end.
 func TestAHostThatIsLost(t *testing.T) {
 	t.Parallel()

@@ -29,8 +29,19 @@ type Inside interface {
 	Usage(ctx context.Context, ref sandbox.Ref) (sandbox.Usage, error)
 }
 
+// Shelf is what a host keeps of work that is to be published.
+type Shelf interface {
+	// Saved says that this host has the whole work of the task's last attempt, so that it
+	// can be published without its sandbox.
+	Saved(t Task) bool
+	// Forget drops what this host keeps of a task that is over. It may be called
+	// more than once, and for a task that nothing is kept of.
+	Forget(t Task)
+}
+
 // Publisher makes a task's work public, and knows what became of it.
 type Publisher interface {
+	Shelf
 	// Prepare refuses early what could never be published, and says what the target
 	// is at before. It publishes nothing; before the first attempt it may try out on
 	// the target what holds a late publisher back, and leaves nothing of that there.
@@ -46,14 +57,8 @@ type Publisher interface {
 	// from happening where it has not: PublishDone, PublishRefused or, where nobody
 	// can tell, PublishDoubt. An error means that it cannot be asked right now.
 	Resolve(ctx context.Context, t Task, by string) (Publish, error)
-	// Saved says that this host has the whole work of the task's last attempt, so that it
-	// can be published without its sandbox.
-	Saved(t Task) bool
 	// Remote says that the target itself holds back a late publisher.
 	Remote(t Task) bool
-	// Forget drops what this host keeps of a task that is over. It may be called
-	// more than once, and for a task that nothing is kept of.
-	Forget(t Task)
 }
 
 // Exec runs a command in the task's sandbox.
