@@ -55,7 +55,7 @@ func TestAnAnswerAboutAnotherSandboxIsNoAnswer(t *testing.T) {
 				defer cancel()
 				err := ask(ctx, of(p))
 				assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%v", err)
-				assert.ErrorContains(t, err, `the answer is about another sandbox, "bbbb"`)
+				require.ErrorContains(t, err, `the answer is about another sandbox, "bbbb"`)
 				assert.Empty(t, p.Calls(fake.OpTerminate), "nothing is asked of an id that was not selected")
 			})
 		})
