@@ -63,8 +63,8 @@ func (l *liar) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 }
 
 func (l *liar) shown(ctx context.Context, id string) bool {
-	for s := range l.Client.List(ctx, providers.Query{}) {
-		if s.ID == id {
+	for s, err := range l.Client.List(ctx, providers.Query{}) {
+		if err == nil && s.ID == id {
 			return true
 		}
 	}

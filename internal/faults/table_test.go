@@ -301,7 +301,9 @@ func (c *cloud) flaps() {
 		}
 		return body
 	}})
-	for range c.p.List(context.Background(), providers.Query{}) { // so that there is a list from before
-		continue
+	for _, err := range c.p.List(context.Background(), providers.Query{}) { // so that there is a list from before
+		if err != nil {
+			panic(err) // nothing stands before it yet
+		}
 	}
 }

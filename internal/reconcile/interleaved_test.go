@@ -210,7 +210,7 @@ const twinsDepth = 120
 
 // twinsShares is into how many shares the tree is split; `go test` plays one of them,
 // SBX_SCHEDULES=N that many, SBX_SCHEDULES=all every path.
-const twinsShares = 64
+const twinsShares = 256
 
 // exploreTwins plays the chosen share and gives how many schedules were whole, how many
 // were cut short as equivalent, and the first that breaks a rule.
@@ -218,7 +218,7 @@ func exploreTwins(t *testing.T, shares int, mistake string) (whole, cut int, bro
 	t.Helper()
 	deepest := 0
 	for share := range shares {
-		b := schedule.Bounds{Depth: twinsDepth, Share: share, Shares: twinsShares, SplitDepth: 6}
+		b := schedule.Bounds{Depth: twinsDepth, Share: share, Shares: twinsShares, SplitDepth: 8}
 		if shares == twinsShares {
 			b.Shares = 1
 		}

@@ -91,7 +91,7 @@ func (e *Engine) recordedEnded(row Row, r Record, box sandbox.Sandbox, there boo
 		return e.keptAlive(row, r, box, s, now), true
 	}
 	row = row.is(Differs, CauseLeak, ActTerminate, sandbox.True, "recorded as %s, and it is %s", r.RawState, box.State)
-	return e.suspect(row, s, now, true), true
+	return e.suspect(row, s, now, e.explicit(row)), true
 }
 
 // keptAlive judges one that outlives its task on purpose, for as long as its

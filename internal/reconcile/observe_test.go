@@ -218,3 +218,27 @@ func TestALookThatStoodStillIsAsOldAsItBegan(t *testing.T) {
 	assert.Equal(t, reconcile.ActReport, row.Action)
 	assert.Equal(t, 2, only(t, s.pass(time.Second).plan(t), "orphan").Observations, "and the next one is six minutes after the first")
 }
+
+// TestARecordOfAnEarlierOneEndsNobodyWhoWorks: the record says ended and is kept fresh,
+// and the id has been given to another since.
+func TestARecordOfAnEarlierOneEndsNobodyWhoWorks(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		made   time.Duration // after its record
+		action reconcile.Action
+	}{
+		"of the record": {time.Minute, reconcile.ActTerminate},
+		"long after it": {30 * time.Minute, reconcile.ActReport},
+	} {
+		s := newScene()
+		s.on(recorded("a", is), recorded("x", isNot)).box("a", old)
+		s.box("x", 2*time.Hour-tc.made)
+		s.plan(t)
+		s.pass(5 * time.Minute)
+		for i := range s.records {
+			s.records[i].UpdatedAt = s.now
+		}
+		s.prod.Change("x", func(b *sandbox.Sandbox) { b.LastActivityAt = s.now })
+		assert.Equal(t, tc.action, only(t, s.plan(t), "x").Action, name)
+	}
+}

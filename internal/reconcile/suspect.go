@@ -35,6 +35,17 @@ func (e *Engine) suspect(row Row, s Source, now time.Time, explicit bool) Row {
 	return e.mayEnd(row, from, now, explicit)
 }
 
+// explicit says that a record has written down the end of this very sandbox. One that
+// came to be long after its record may be another to which the id was given, or one that
+// waited for its turn: then signs of life excuse it.
+func (e *Engine) explicit(row Row) bool {
+	if row.Cause != CauseLeak || len(row.Records) == 0 {
+		return false
+	}
+	made, recorded := row.Box.CreatedAt, row.Records[0].CreatedAt
+	return made.IsZero() || recorded.IsZero() || !made.After(recorded.Add(e.Rules.CreateGrace))
+}
+
 // endable says that a sandbox of this state may be asked to end: one that is stopped
 // only where a delete goes further.
 func (e *Engine) endable(state sandbox.State) bool {

@@ -12,7 +12,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// EndsFailed: a failed sandbox stays in the list until its DELETE.
+// EndsFailed says that a failed sandbox stays in the list until its DELETE.
 func (*Client) EndsFailed() bool { return true }
 
 // Terminate deletes a sandbox. One whose record says that it has ended is
