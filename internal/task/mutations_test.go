@@ -90,7 +90,6 @@ func mutations() map[string]planted {
 		},
 		"a stop that comes too late is acknowledged":                   acknowledgesLate(""),
 		"a stop that comes too late is acknowledged, by interleavings": acknowledgesLate("TestEveryInterleaving"),
-		"what was found is written off":                                {"finish.go", "err != nil || a.Sandbox != \"\" {", "err != nil || a == nil {", "5:", nil, ""},
 		"what nobody goes on with stays":                               {"adopt.go", "	return t.ReadAt.Sub(since) >= LostAfter\n", "	return false\n", "7:", nil, ""},
 	}
 }
