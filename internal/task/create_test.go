@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
@@ -20,4 +21,15 @@ func TestWhatACreateHasMade(t *testing.T) {
 	assert.Equal(t, down.Error(), providers.NothingMade(down).Error(), "not a word more")
 	assert.True(t, definite(fault.New(fault.KindUsage, "no such template")))
 	assert.False(t, definite(fault.New(fault.KindUnknown, "?")))
+}
+
+// TestWhatWasFoundIsNotWrittenOff: two looks showed nothing, and its maker has written down
+// meanwhile what it made.
+func TestWhatWasFoundIsNotWrittenOff(t *testing.T) {
+	t.Parallel()
+	now := Task{State: Running, Phase: Stopping, Verdict: Stopped, Attempts: []Attempt{{N: 1, Provider: "cloud"}}}
+	require.NoError(t, now.Found(1, "b1"))
+	require.ErrorIs(t, now.madeNothing(1), errNothing)
+	assert.True(t, now.Attempts[0].GoneAt.IsZero(), "it is still to be ended")
+	assert.Equal(t, Running, now.State)
 }

@@ -90,8 +90,6 @@ func mutations() map[string]planted {
 		},
 		"a stop that comes too late is acknowledged":                   acknowledgesLate(""),
 		"a stop that comes too late is acknowledged, by interleavings": acknowledgesLate("TestEveryInterleaving"),
-		"what was found is written off":                                {"finish.go", "err != nil || a.Sandbox != \"\" {", "err != nil || a == nil {", "5:", nil, ""},
-		"a slow answer hides the deadline":                             {"begin.go", "r.fresh(ctx, now, asked)", "r.fresh(ctx, now, asked.Add(time.Since(asked)))", "6:", nil, ""},
 		"what nobody goes on with stays":                               {"adopt.go", "	return t.ReadAt.Sub(since) >= LostAfter\n", "	return false\n", "7:", nil, ""},
 	}
 }

@@ -734,6 +734,22 @@ func TestASweepWaitsForNoPublication(t *testing.T) {
 	}
 }
 
+// TestASlowAnswerHidesNoDeadline: an intent that was written in time and answered after
+// the deadline asks for no sandbox.
+func TestASlowAnswerHidesNoDeadline(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, s *sim) {
+		t.Helper()
+		spec := plain()
+		spec.Limits.Deadline = 3 * time.Second
+		s.hurt("store", "swap", "answers late", 0, 2*time.Second)
+		_, over := s.begin("t-1", spec, works(5*time.Second, sandbox.ClassOK))
+		require.NoError(t, <-over)
+		assert.Equal(t, task.TimedOut, s.now(t, "t-1").State)
+		assert.Empty(t, s.boxes)
+	})
+}
+
 // TestATakeoverPublishesNothingLate: a gate that was judged before the deadline, and
 // written after it by a process that died of it.
 func TestATakeoverPublishesNothingLate(t *testing.T) {

@@ -329,6 +329,9 @@ func (p *proc) call(ctx context.Context, place, op string, effect func()) error 
 		effect()
 	}
 	s.mu.Unlock()
+	if harm == "answers late" {
+		took = 10 * time.Second
+	}
 	if !sleep(ctx, took) {
 		return ctx.Err()
 	}
