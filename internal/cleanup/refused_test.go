@@ -23,7 +23,7 @@ func TestAResumeTakesNoForgettingForAnEnd(t *testing.T) {
 		lines   func(s *scene, h cleanup.History) []entry
 		outcome sandbox.Outcome
 	}{
-		"refused": {func(s *scene, h cleanup.History) []entry {
+		"refused": {func(_ *scene, h cleanup.History) []entry {
 			i, e := h.Begin.Plan.Items[0], sandbox.Ending{Outcome: sandbox.OutcomeAccepted, Request: &sandbox.EndRequest{Detail: "HTTP 500"}}
 			return []entry{{cleanup.EntryIntent, cleanup.Intent{Ref: i.Ref}}, {cleanup.EntryResult, cleanup.Result{Ref: i.Ref, Outcome: e.Outcome, Request: e.Request}}}
 		}, sandbox.OutcomeAccepted},

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -79,7 +80,7 @@ func TestDistinctKeepsTheOrder(t *testing.T) {
 // with their number.
 func BenchmarkManyProtected(b *testing.B) {
 	for _, n := range []int{2500, 20000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
 			var d distinct[Label]
 			for range b.N {
 				d = distinct[Label]{}
