@@ -92,6 +92,10 @@ func TestAnEndThatOnlyMarksProveIsUnknown(t *testing.T) {
 				require.NoError(t, record.WriteFile(b.store().Proof(lost.ID), []byte("done")))
 			}
 			require.NoError(t, lock.Close())
+			require.Eventually(t, func() bool { // a child of another test holds it between fork and exec
+				held, err := b.store().Held(lost.ID)
+				return err == nil && !held
+			}, 10*time.Second, time.Millisecond)
 			_, err = b.Sweep(t.Context())
 			require.NoError(t, err)
 			got, err := b.Get(t.Context(), lost.ID)
