@@ -93,7 +93,7 @@ func (r *cleanupRun) unjudged() string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d could not be judged and stay: nothing tells whether they work; --ignore-activity, or `activity: age-only` in the profile, judges by age alone", n)
+	return fmt.Sprintf("not judged, and so kept: %d (no source shows whether they work); --ignore-activity, or `activity: age-only` in the profile, judges by age alone", n)
 }
 
 // inBothZones writes a time in UTC, and in the zone of this machine where that is another.
