@@ -52,6 +52,7 @@ func knownSeeds() []uint64 {
 		35755, 135824, 7700001615, 7700059016, // an id is given again, and the clock jumps: two looks at two sandboxes
 		62889,              // the same, where the oracle took the look for one at the first
 		229765, 7700045146, // the records fail when they are read again for one that is stopped
+		287992, 5130996117865659, // the same, made within minutes, by a clock that is behind
 		244286, // a record that says ended is of the one that had the id before, and its successor works
 		233799, // a resume ends what a plan names and its run did not count
 	}

@@ -227,8 +227,9 @@ func TestARecordOfAnEarlierOneEndsNobodyWhoWorks(t *testing.T) {
 		made   time.Duration // after its record
 		action reconcile.Action
 	}{
-		"of the record": {time.Minute, reconcile.ActTerminate},
-		"long after it": {30 * time.Minute, reconcile.ActReport},
+		"of the record":     {time.Second, reconcile.ActTerminate},
+		"a minute after it": {time.Minute, reconcile.ActReport},
+		"long after it":     {30 * time.Minute, reconcile.ActReport},
 	} {
 		s := newScene()
 		s.on(recorded("a", is), recorded("x", isNot)).box("a", old)

@@ -35,15 +35,23 @@ func (e *Engine) suspect(row Row, s Source, now time.Time, explicit bool) Row {
 	return e.mayEnd(row, from, now, explicit)
 }
 
+// sameStart is how far the start of a sandbox may lie behind that of its own record: two
+// writes of one create, and times in whole seconds.
+const sameStart = 2 * time.Second
+
 // explicit says that a record has written down the end of this very sandbox. One that
-// came to be long after its record may be another to which the id was given, or one that
+// came to be after its record may be another to which the id was given, or one that
 // waited for its turn: then signs of life excuse it.
 func (e *Engine) explicit(row Row) bool {
 	if row.Cause != CauseLeak || len(row.Records) == 0 {
 		return false
 	}
 	made, recorded := row.Box.CreatedAt, row.Records[0].CreatedAt
-	return made.IsZero() || recorded.IsZero() || !made.After(recorded.Add(e.Rules.CreateGrace))
+	// Whose clock the record goes by is not known: the later reading of the start counts.
+	if skew, _ := e.Fleet.Skew(row.Ref.Provider); skew < 0 {
+		made = made.Add(-skew)
+	}
+	return !row.Box.CreatedAt.IsZero() && !recorded.IsZero() && !made.After(recorded.Add(sameStart))
 }
 
 // endable says that a sandbox of this state may be asked to end: one that is stopped
