@@ -179,6 +179,12 @@ func Interrupted(err error) bool {
 	return kind == KindCanceled || kind == KindTerminated || kind == KindTimeout
 }
 
+// Inside marks an error of something inside one sandbox (OneSandbox).
+func (e *Error) Inside() *Error {
+	e.OneSandbox = true
+	return e
+}
+
 // AboutOneSandbox says that an error, or what it wraps, speaks of one sandbox alone.
 func AboutOneSandbox(err error) bool {
 	for err != nil {

@@ -58,8 +58,8 @@ func (f *Fleet) Observe(ctx context.Context, s sandbox.Sandbox) Observation {
 	if o.Exit.Got != nil {
 		o.Sandbox.Exit = o.Exit.Got
 	}
-	o.weighProcesses()
 	o.work()
+	o.weighProcesses()
 	o.readLogs(f.matcher())
 	return o
 }
@@ -71,11 +71,11 @@ func (f *Fleet) ObserveLife(ctx context.Context, s sandbox.Sandbox) Observation 
 	var wg sync.WaitGroup
 	f.observeLife(ctx, &o, &wg, tellsRate)
 	wg.Wait()
+	o.work()
 	o.weighProcesses()
 	if !o.CapturesOutput && o.Processes.Err != nil && s.State == sandbox.StateRunning {
 		o.Health.Got, o.Health.Err = f.Probe(ctx, s.Ref())
 	}
-	o.work()
 	o.readLogs(f.matcher())
 	return o
 }

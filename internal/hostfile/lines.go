@@ -30,7 +30,10 @@ func Lines(ctx context.Context, from io.Reader, add func(line string) error) err
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case line, more := <-lines:
-			if !more {
+			if !more { // closed without an end where the context was seen there first
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
 				return <-ended
 			}
 			if err := add(line); err != nil {

@@ -53,7 +53,7 @@ func (l List[T]) Named(id func(T) string) ([]T, error) {
 	}
 	for i, row := range rows {
 		if id(row) == "" {
-			return nil, fault.New(fault.KindUnavailable, "row %d of the list names nothing", i+1)
+			return nil, fault.New(fault.KindUnavailable, "row %d of the list has no id", i+1)
 		}
 	}
 	return rows, nil

@@ -122,7 +122,7 @@ func (e *Engine) excuse(ctx context.Context, rows []Row) {
 // ended for want of a record. Who cannot tell excuses nobody; who fails to tell
 // does.
 func (e *Engine) excused(ctx context.Context, row Row) Row {
-	if row.Action != ActTerminate || row.Cause == CauseLeak || row.Box.State != sandbox.StateRunning {
+	if row.Action != ActTerminate || e.explicit(row) || row.Box.State != sandbox.StateRunning {
 		return row
 	}
 	got, err := e.Fleet.Activity(ctx, row.Box)

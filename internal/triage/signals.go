@@ -39,10 +39,22 @@ type lastSign struct {
 	// proof says that a source would have shown a later sign, so that ago is how long
 	// the sandbox has been silent.
 	proof bool
+	// reports says that only what an agent reports would have shown it.
+	reports bool
 }
 
+// reportsSilence is how long an agent that reports its work may say nothing: a call of
+// a tool is reported when it ends. OmoiOS's own monitor takes an agent for stuck after
+// as long (OmoiOS, thresholds of its monitor).
+const reportsSilence = 15 * time.Minute
+
 // longerThan says that the sandbox is proved to have been silent for longer.
-func (l lastSign) longerThan(limit time.Duration) bool { return l.known && l.proof && l.ago > limit }
+func (l lastSign) longerThan(limit time.Duration) bool {
+	return l.proven() && l.ago > limit
+}
+
+// proven says that ago is how long the sandbox has been silent.
+func (l lastSign) proven() bool { return l.known && l.proof && (!l.reports || l.ago > reportsSilence) }
 
 // within says that a sign of work is no older than limit.
 func (l lastSign) within(limit time.Duration) bool { return l.known && l.ago <= limit }
@@ -58,12 +70,12 @@ func silence(s sandbox.Sandbox, sig Signals, now time.Time) lastSign {
 	}
 	if last.IsZero() && complete && sig.Logs.Lines == 0 {
 		age, from := s.Age(now)
-		return lastSign{age, "empty log", from != sandbox.AgeUnknown, true}
+		return lastSign{ago: age, source: "empty log", known: from != sandbox.AgeUnknown, proof: true}
 	}
 	if last.IsZero() || last.After(now) {
 		return lastSign{}
 	}
-	return lastSign{now.Sub(last), source, true, proof}
+	return lastSign{ago: now.Sub(last), source: source, known: true, proof: proof, reports: s.ActivityBasis == sandbox.BasisReports && !complete}
 }
 
 // busy says that the processor is at its limit.

@@ -159,7 +159,7 @@ func life(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) (lives sa
 	if s.Activity == sandbox.False {
 		reasons = append(reasons, ReasonInactive)
 	}
-	if sign.known && sign.proof {
+	if sign.proven() {
 		reasons = append(reasons, ReasonSilent)
 	}
 	if sig.leaks(t) {
@@ -185,7 +185,7 @@ func life(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) (lives sa
 func lifeEvidence(sign lastSign, sig Signals, now time.Time) []sandbox.Evidence {
 	var all []sandbox.Evidence
 	switch {
-	case sign.known && sign.proof:
+	case sign.proven():
 		all = append(all, seconds("silence", sign.ago, sign.source, now))
 	case sign.known: // no source would have shown a later sign
 		all = append(all, seconds("last sign of life", sign.ago, sign.source, now))

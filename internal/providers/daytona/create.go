@@ -53,9 +53,11 @@ func (c *Client) ask(ctx context.Context, body wireCreate) (wireSandbox, error) 
 	var made wireSandbox
 	nonce := body.Labels[sandbox.LabelNonce]
 	_, err := c.http.JSON(ctx, httpx.Request{Op: "create", Method: http.MethodPost, Path: "/sandbox", JSON: body, Timeout: createTimeout}, &made)
-	if httpx.Status(err) == http.StatusConflict {
+	if httpx.Status(err) == http.StatusConflict || failedToStart(err) {
 		found, there, failed := c.marked(ctx, nonce)
 		switch {
+		case there && failedToStart(err):
+			return found, c.undo(ctx, found.ID, fault.New(fault.KindLauncher, "%w", err).At(c.name, "create"))
 		case there:
 			return found, nil
 		case failed != nil: // it may be there
@@ -66,10 +68,21 @@ func (c *Client) ask(ctx context.Context, body wireCreate) (wireSandbox, error) 
 	if err == nil && made.ID == "" {
 		err = fault.New(fault.KindUnavailable, "the answer names no sandbox").At(c.name, "create")
 	}
+	if failedToStart(err) { // the listing lags: what failed may be there and is billed
+		return made, fault.New(fault.KindUnavailable, "%w; the sandbox that failed may be there", err).At(c.name, "create").
+			WithHint("look for it with `sbx ls --all --provider %s --label %s=%s`", c.name, sandbox.LabelNonce, nonce)
+	}
 	if err != nil {
 		return made, c.unsettled(err, nonce)
 	}
 	return made, nil
+}
+
+// failedToStart says that the platform made the sandbox and saw it fail while it
+// waited for the start (Daytona, create: 400 "Sandbox failed to start: ...").
+func failedToStart(err error) bool {
+	s := httpx.StatusOf(err)
+	return s != nil && s.Status == http.StatusBadRequest && strings.Contains(strings.ToLower(s.Message), "failed to start")
 }
 
 // started waits until a sandbox runs.

@@ -39,10 +39,10 @@ func (c *Client) shellOf(id string, env []string, look bool) guest.Shell {
 			return nil, -1, c.inside(err)
 		}
 		if done.ExitCode == nil {
-			return nil, -1, fault.New(fault.KindUnavailable, "the answer has no exit code").At(c.name, "exec "+id)
+			return nil, -1, fault.New(fault.KindUnavailable, "the answer has no exit code").At(c.name, "exec "+id).Inside()
 		}
 		if *done.ExitCode < 0 { // the shell itself was killed, or could not be started
-			return nil, -1, fault.New(fault.KindUnavailable, "the shell inside was lost").At(c.name, "exec "+id)
+			return nil, -1, fault.New(fault.KindUnavailable, "the shell inside was lost").At(c.name, "exec "+id).Inside()
 		}
 		return []byte(done.Result), *done.ExitCode, nil
 	}

@@ -26,7 +26,7 @@ func (c *Client) CapturesOutput(s sandbox.Sandbox) bool { return s.Labels[sandbo
 // the last activity, every 50 s while one is open (Daytona, proxy).
 func (c *Client) Processes(ctx context.Context, id string) ([]providers.Process, error) {
 	w, err := c.detail(ctx, "processes", id)
-	if err != nil || stateOf(w) != sandbox.StateRunning || w.Labels[sandbox.LabelRun] == "" {
+	if err != nil || stateOf(w) != sandbox.StateRunning {
 		return nil, err
 	}
 	found, err := guest.Others(ctx, c.shellOf(w.ID, nil, true), w.Labels[sandbox.LabelRun])

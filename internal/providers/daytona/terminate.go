@@ -46,8 +46,8 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 func (c *Client) conflict(ctx context.Context, before wireSandbox, asked error) error {
 	now, err := c.detail(ctx, "terminate", before.ID)
 	switch {
-	case fault.KindOf(err) == fault.KindNotFound:
-		return nil
+	case fault.KindOf(err) == fault.KindNotFound: // an absence after a refusal proves nothing
+		return fault.New(fault.KindUnavailable, "the API does not find it any more, and had refused: %w", asked)
 	case err != nil:
 		return asked
 	case now.DesiredState == "destroyed" || stateOf(now) == sandbox.StateTerminating:

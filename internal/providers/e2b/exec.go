@@ -32,6 +32,8 @@ const (
 	backstop = 2 * time.Second
 	// markVariable is in the environment of a command and of all it starts.
 	markVariable = "SBX_EXEC"
+	userMark     = "exec-"
+	lookMark     = "look-" // of what sbx asks inside for itself: no program of the sandbox
 )
 
 // Exec runs a command through envd. When ctx ends the command is killed with all
@@ -41,7 +43,7 @@ func (c *Client) Exec(ctx context.Context, id string, cmd providers.Command) (sa
 	if err != nil {
 		return sandbox.Exit{}, err
 	}
-	r.users = true
+	r.users, r.mark = true, userMark+strings.TrimPrefix(r.mark, lookMark)
 	return r.do(ctx)
 }
 
@@ -54,7 +56,7 @@ func (c *Client) command(ctx context.Context, id string, cmd providers.Command) 
 	case w.State != "running":
 		return nil, fault.New(fault.KindRefused, "it is %s, and a command would wake it", w.State).At(c.name, "exec "+id)
 	}
-	r := &run{c: c, id: id, token: w.EnvdAccessToken, mark: "exec-" + strings.ToLower(rand.Text()[:12]), cmd: cmd}
+	r := &run{c: c, id: id, token: w.EnvdAccessToken, mark: lookMark + strings.ToLower(rand.Text()[:12]), cmd: cmd}
 	r.again = cmd.Stderr != nil && cmd.Stderr != io.Discard // where a gap can be told
 	return r, nil
 }

@@ -21,6 +21,8 @@ import (
 func (r *run) unreachable(err error) error {
 	s := httpx.StatusOf(err)
 	switch {
+	case !r.users && s == nil:
+		return err
 	case s == nil && !httpx.NotSent(err) && fault.KindOf(err) == fault.KindUnavailable:
 		return fault.New(fault.KindUnavailable, "%w; the command may run all the same", err).
 			WithHint("`sbx exec %s/%s -- ps` shows whether it does", r.c.name, r.id)
@@ -90,6 +92,9 @@ func (r *run) lost(ctx context.Context, err error) (sandbox.Exit, error) {
 	if f.Gone {
 		return exit, fault.New(fault.KindGone, "the sandbox ended while the command ran").At(r.c.name, r.op()).
 			WithHint("`sbx events` may say why; make a new one")
+	}
+	if !r.users {
+		return exit, fault.New(fault.KindUnavailable, "the look inside was lost: %w", err).At(r.c.name, r.op()).WithHint("try again")
 	}
 	return exit, fault.New(fault.KindUnavailable, "the connection was lost; the command may run on, and its end was not seen: %w", err).At(r.c.name, r.op()).
 		WithHint("`sbx exec %s/%s -- ps` shows whether it does", r.c.name, r.id)

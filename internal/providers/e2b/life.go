@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"sbx/internal/fault"
@@ -14,10 +15,11 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// CapturesOutput is true for what sbx created, whose program writes into files. Of
-// any other sandbox the API's log holds what envd did: an agent that is one long
-// command prints each second and never appears in it (measured with envd 0.6.13).
-func (c *Client) CapturesOutput(s sandbox.Sandbox) bool { return s.Labels[sandbox.LabelRun] != "" }
+// CapturesOutput is false: the API's log holds what envd did, and an agent that is one
+// long command prints each second and never appears in it (measured with envd 0.6.13).
+// The files of what sbx created hold that program's output, and not that of commands
+// which other clients ran one after the other: nothing keeps when those ended.
+func (c *Client) CapturesOutput(sandbox.Sandbox) bool { return false }
 
 // UsageHistory reads the samples of the metrics API: every 5 s, kept for about 7
 // days (E2B documentation, metrics). The first one comes 5 to 10 s after the start.
@@ -42,7 +44,8 @@ func (c *Client) UsageHistory(ctx context.Context, id string, since time.Time) (
 // wireProcesses is the answer of envd's process.Process/List.
 type wireProcesses struct {
 	Processes []struct {
-		PID    int64 `json:"pid"`
+		PID    int64  `json:"pid"`
+		Tag    string `json:"tag"`
 		Config struct {
 			Cmd  string   `json:"cmd"`
 			Args []string `json:"args"`
@@ -68,6 +71,9 @@ func (c *Client) Processes(ctx context.Context, id string) ([]providers.Process,
 	}
 	all := make([]providers.Process, 0, len(got.Processes))
 	for _, p := range got.Processes {
+		if strings.HasPrefix(p.Tag, lookMark) {
+			continue
+		}
 		all = append(all, providers.Process{PID: p.PID, Args: append([]string{p.Config.Cmd}, p.Config.Args...)})
 	}
 	return all, nil

@@ -24,6 +24,9 @@ func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error)
 		h.Verdict, h.Condition = sandbox.False, providers.ConditionResumable
 	case "running":
 		look := c.look(ctx, id)
+		if look.closed() && guest.Wait(ctx, betweenLooks) == nil { // envd may be starting anew
+			look = c.look(ctx, id)
+		}
 		if look.err != nil && ctx.Err() != nil {
 			return providers.Health{}, look.err
 		}
@@ -33,14 +36,17 @@ func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error)
 	return h, nil
 }
 
+// betweenLooks is how far two looks at a port that is not open are apart.
+const betweenLooks = 2 * time.Second
+
 // judge says what an answer of the host means for a sandbox that the API calls
 // running (E2B API, edge answers).
 func (h hostLook) judge() (sandbox.Verdict, providers.Condition) {
 	switch {
 	case h.answers():
 		return sandbox.True, providers.ConditionHealthy
-	case h.missing():
-		return sandbox.False, providers.ConditionRecreate
+	case h.missing(): // the edge's catalog lacks it while the API has it: one of them is wrong
+		return sandbox.Unknown, providers.ConditionUnknown
 	case h.closed():
 		return sandbox.False, providers.ConditionBroken
 	case h.status == http.StatusConflict:

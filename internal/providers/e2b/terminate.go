@@ -55,7 +55,7 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 		return providers.Proof{}, h.err
 	case h.missing():
 		proof := providers.Proof{Ended: sandbox.True, Evidence: seen}
-		if r := q.Request; r != nil && !r.StartedAt.IsZero() && q.Now.Sub(r.StartedAt) > maxLifetime {
+		if r := q.Request; r != nil && q.Now.Sub(startedBefore(r)) > maxLifetime {
 			proof.Independent = true
 			proof.Evidence = append(proof.Evidence, sandbox.Evidence{What: "lifetime", Value: "over: no VM runs longer than " + sandbox.FormatDuration(maxLifetime), Source: "limits of the API", At: c.now()})
 		}
@@ -64,6 +64,14 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 		return providers.Proof{Ended: sandbox.False, Reason: "its host still answers", Evidence: seen}, nil
 	}
 	return providers.Proof{Ended: sandbox.Unknown, Reason: "its host says " + h.said, Evidence: seen}, nil
+}
+
+// startedBefore is a moment by which the run of a sandbox that was asked to end had begun.
+func startedBefore(r *sandbox.EndRequest) time.Time {
+	if r.StartedAt.IsZero() {
+		return r.At
+	}
+	return r.StartedAt
 }
 
 // hostLook is what a sandbox's host said to a GET of /health.

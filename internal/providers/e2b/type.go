@@ -52,7 +52,7 @@ func (d dialect) typed(as func(*Client) providers.Provider) providers.Type {
 	return providers.Type{
 		Name: d.name, Help: d.help, SwitchedOn: []string{d.prefix + "_API_KEY"}, NoGone: true,
 		LifeSigns: []providers.LifeSign{
-			{Ability: "logs", Shows: "of what sbx created: what the program wrote; of others: what envd did, such as a start", Misses: "of others: whatever programs write. An agent that is one long command never appears"},
+			{Ability: "logs", Shows: "of what sbx created: what its program wrote; of others: what envd did, such as a start", Misses: "whatever programs of other clients write: an agent that is one long command never appears"},
 			{Ability: "usage", Shows: "processor and memory of the VM, now", Misses: "what waits"},
 			{Ability: "history", Shows: "the same every 5 s for 7 days: a processor at its limit for 5 minutes, memory that grows", Misses: "what waits"},
 			{Ability: "processes", Shows: "the programs that envd started, whoever asked", Misses: "what those started in turn, and whether any of it works"},

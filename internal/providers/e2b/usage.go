@@ -63,7 +63,7 @@ func (c *Client) measured(ctx context.Context, id, token string) (sandbox.Usage,
 		return sandbox.Usage{}, err
 	}
 	if m.MemTotal == nil && m.CPUUsedPct == nil {
-		return sandbox.Usage{}, fault.New(fault.KindUnavailable, "envd gives no figures").At(c.name, "usage "+id)
+		return sandbox.Usage{}, fault.New(fault.KindUnavailable, "envd gives no figures").At(c.name, "usage "+id).Inside()
 	}
 	return sandbox.Usage{
 		At: c.now(), Source: "envd", CPUPercent: ofOneCore(m.CPUUsedPct, m.CPUCount),

@@ -42,7 +42,7 @@ func attempt(ctx context.Context, sh Shell, text string) ([]byte, int, error) {
 	defer cancel()
 	printed, code, err := sh(inner, text)
 	if err != nil && inner.Err() != nil && ctx.Err() == nil {
-		return nil, -1, fault.New(fault.KindUnavailable, "nothing inside answers within %s", lookTime)
+		return nil, -1, fault.New(fault.KindUnavailable, "nothing inside answers within %s", lookTime).Inside()
 	}
 	return printed, code, err
 }

@@ -36,6 +36,7 @@ func (c *Client) Exec(ctx context.Context, id string, cmd providers.Command) (sa
 	held, err := c.store.HoldExec(id)
 	switch {
 	case err == nil:
+		defer c.noteExec(id)()
 		defer held.Close()
 	case !unwritable(err) && !errors.Is(err, errors.ErrUnsupported): // without the mark it runs all the same
 		return sandbox.Exit{}, c.trouble(op, err)
@@ -52,6 +53,14 @@ func (c *Client) Exec(ctx context.Context, id string, cmd providers.Command) (sa
 	streams.copy(cmd)
 	defer hangUpWith(ctx, conn)()
 	return c.follow(ctx, r, conn, streams)
+}
+
+// noteExec notes the beginning of a command; the func returned notes its end. Between
+// two short commands the sandbox is as much at work as in a long one.
+func (c *Client) noteExec(id string) func() {
+	note := func() { _ = c.store.NoteExec(id, c.now()) } // on a read-only disk the commands show while they run
+	note()
+	return note
 }
 
 // Processes tells whether a command runs inside for a client of its own: what that

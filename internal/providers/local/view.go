@@ -32,6 +32,7 @@ func (c *Client) view(r record.Record, alive bool) sandbox.Sandbox {
 	if at, ok := runlog.LastActivity(c.store.Dir(r.ID)); ok {
 		s.LastActivityAt = at.UTC()
 	}
+	s = s.WithActivity(c.store.LastExec(r.ID), sandbox.BasisOutput)
 	if s.State.Ended() {
 		s.Activity = sandbox.False
 	}

@@ -36,7 +36,7 @@ func Type() providers.Type {
 	return providers.Type{
 		Name: TypeName, Help: "OmoiOS: events, activity and tasks of sandboxes at Daytona",
 		LifeSigns: []providers.LifeSign{
-			{Ability: "activity", Shows: "the last work that the agent reported; a heartbeat is no work", Misses: "a tool call that runs for long reports nothing until it ends. A sandbox is found by its label task_id or its name; where that fails, nothing is known"},
+			{Ability: "activity", Shows: "the last work that the agent reported; a heartbeat is no work", Misses: "a tool call that runs for long reports nothing until it ends: 15 minutes without a report count as silence. A sandbox is found by its label task_id or its name; where that fails, nothing is known"},
 			{Ability: "events", Shows: "the same, each with its time", Misses: "as activity"},
 		},
 		Options: []providers.Option{
@@ -57,7 +57,7 @@ func attach(_ context.Context, p providers.Profile, d providers.Deps) (providers
 	if err != nil {
 		return nil, err
 	}
-	return &Client{name: p.Name, now: d.Now, http: c, token: token}, nil
+	return &Client{links: links{turn: make(chan struct{}, 1)}, name: p.Name, now: d.Now, http: c, token: token}, nil
 }
 
 // Name is the profile's name.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"sbx/internal/fault"
@@ -28,7 +27,7 @@ const linksAge = 10 * time.Second
 
 // links is what both sides of the links were when they were last read.
 type links struct {
-	mu     sync.Mutex
+	turn   chan struct{} // held by the one that reads; it is waited for within a context
 	at     time.Time
 	byTask map[string]string // a task's id -> its sandbox, as the list of tasks has it
 	alive  []string          // sandboxes that sent a heartbeat within 2 min
@@ -52,6 +51,9 @@ func (c *Client) Link(ctx context.Context, s sandbox.Sandbox) (string, error) {
 	}
 	byTask, alive, failed := c.readLinks(ctx)
 	if id := byTask[task]; id != "" {
+		if other := second(task, id, alive); other != "" {
+			return "", fault.New(fault.KindUnavailable, "the task %q has %s on record, and %s sends heartbeats", task, id, other).At(c.name, "link "+s.ID)
+		}
 		return id, nil
 	}
 	id, err := c.aliveOf(ctx, task, alive)
@@ -65,14 +67,29 @@ func (c *Client) Link(ctx context.Context, s sandbox.Sandbox) (string, error) {
 		WithHint("a token shows only the tasks of its own projects, and without one only sandboxes with a heartbeat are shown")
 }
 
-// readLinks gives the lists, read again when they are old. A list that could not be
-// read is not kept.
+// second is another sandbox of the task that sends heartbeats: after a retry two carry
+// its label, and nothing tells which is which.
+func second(task, id string, alive []string) string {
+	for _, other := range alive {
+		if len(task) >= shownOf && other != id && strings.HasPrefix(other, idPrefix+task[:shownOf]+"-") {
+			return other
+		}
+	}
+	return ""
+}
+
+// readLinks gives the lists, read again when they are old, with why one of them could
+// not be read whole.
 func (c *Client) readLinks(ctx context.Context) (byTask map[string]string, alive []string, failed error) {
 	l := &c.links
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.err == nil && !l.at.IsZero() && time.Since(l.at) < linksAge {
-		return l.byTask, l.alive, nil
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-ctx.Done():
+		return nil, nil, &fault.Error{Kind: fault.KindOf(ctx.Err()), Err: context.Cause(ctx)}
+	}
+	if !l.at.IsZero() && time.Since(l.at) < linksAge {
+		return l.byTask, l.alive, l.err
 	}
 	l.byTask, l.alive, l.err = map[string]string{}, nil, nil
 	if c.token != "" {
@@ -89,7 +106,9 @@ func (c *Client) readLinks(ctx context.Context) (byTask map[string]string, alive
 	if l.err == nil {
 		l.err = err
 	}
-	l.at = time.Now()
+	if l.at = time.Now(); ctx.Err() != nil {
+		l.at = time.Time{} // the caller gave up: that says nothing about the lists
+	}
 	return l.byTask, l.alive, l.err
 }
 

@@ -24,9 +24,9 @@ const (
 // readFirst is the way out of a log that went with its session.
 const readFirst = "output is kept only while the session runs: read it before `sbx terminate`"
 
-// CapturesOutput is true: a program is started through the API, which keeps the
-// output of each command, or by sbx, which keeps it in files.
-func (c *Client) CapturesOutput(sandbox.Sandbox) bool { return true }
+// CapturesOutput is false: the API keeps the output of each command without times, and
+// what a shell left behind writes nowhere.
+func (c *Client) CapturesOutput(sandbox.Sandbox) bool { return false }
 
 // Processes lists the commands of a running session that have not ended, without
 // sbx's own looks.

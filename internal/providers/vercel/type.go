@@ -28,7 +28,7 @@ func Type() providers.Type {
 		Name: TypeName, Help: "Vercel Sandbox: named sandboxes, each run of which is a session",
 		SwitchedOn: []string{"VERCEL_TOKEN", "VERCEL_TEAM_ID", "VERCEL_PROJECT_ID"},
 		LifeSigns: []providers.LifeSign{
-			{Ability: "logs", Shows: "what every command wrote, without times: an empty log is silence, a line proves neither", Misses: "when a line was written"},
+			{Ability: "logs", Shows: "what every command wrote, without times", Misses: "when a line was written, and what a shell left behind writes"},
 			{Ability: "processes", Shows: "the commands that have not ended", Misses: "what those started in turn"},
 			{Ability: "usage", Shows: "what a command inside measures", Misses: "what waits"},
 			{Ability: "probe", Shows: "the session's status", Misses: "whether the program does anything"},

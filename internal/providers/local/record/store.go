@@ -72,6 +72,20 @@ func (s Store) Proved(id string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
+// LastExec is when a command of a client last began or ended inside; zero = never.
+func (s Store) LastExec(id string) time.Time {
+	info, err := os.Lstat(filepath.Join(s.Dir(id), execFile))
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime().UTC()
+}
+
+// NoteExec notes that a command begins or ends.
+func (s Store) NoteExec(id string, at time.Time) error {
+	return os.Chtimes(filepath.Join(s.Dir(id), execFile), time.Time{}, at)
+}
+
 // SupervisorLog is where the supervisor writes its own troubles.
 func (s Store) SupervisorLog(id string) string { return filepath.Join(s.Root, id, logFile) }
 
