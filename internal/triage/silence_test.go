@@ -51,7 +51,9 @@ func TestWhatCannotShowWorkProvesNoSilence(t *testing.T) {
 		"the same, with a line just now":      {old(hour), Signals{Logs: partial(3, time.Second)}, sandbox.False, "shows_life"},
 		"calls of clients, old":               {basis(sandbox.BasisRequests), Signals{}, sandbox.Unknown, "activity_unknown"},
 		"a time whose basis is not known":     {basis(sandbox.BasisUnknown), Signals{}, sandbox.Unknown, "activity_unknown"},
-		"reports of the agent, old":           {basis(sandbox.BasisReports), Signals{}, sandbox.True, "age, silent"},
+		"reports of the agent, an hour old":   {basis(sandbox.BasisReports), Signals{}, sandbox.True, "age, silent"},
+		"within a long call of a tool":        {with(basis(sandbox.BasisReports), worked(14*time.Minute)), Signals{Trend: trend(0, -1, "")}, sandbox.Unknown, "activity_unknown, hung_io"},
+		"a build within a call of a tool":     {with(basis(sandbox.BasisReports), worked(6*time.Minute)), Signals{Trend: trend(100, -1, "")}, sandbox.False, "shows_life"},
 		"calls, old, and a complete log, old": {basis(sandbox.BasisRequests), Signals{Logs: quietFor(hour)}, sandbox.True, "age, silent"},
 		"repeating lines of the host":         {old(hour), Signals{Logs: &LogFindings{Lines: 50, Last: noon().Add(-hour), Repeat: Repeat{"Starting", 50}}, Trend: trend(100, -1, "")}, sandbox.False, "shows_life"},
 
@@ -79,6 +81,10 @@ func TestWhatCannotShowWorkProvesNoSilence(t *testing.T) {
 			assert.Equal(t, tc.say, got.Say())
 		})
 	}
+}
+
+func worked(ago time.Duration) func(*sandbox.Sandbox) {
+	return func(s *sandbox.Sandbox) { s.LastActivityAt = noon().Add(-ago) }
 }
 
 func TestSilenceOfAPartialSourceIsNoFlag(t *testing.T) {

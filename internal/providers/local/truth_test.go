@@ -4,6 +4,7 @@ package local_test
 
 import (
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -140,4 +141,23 @@ func TestACommandLineThatNoRecordHoldsIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	_, err = b.Get(t.Context(), made.ID)
 	require.NoError(t, err, "what fits can be read")
+}
+
+// TestCommandsThatFollowEachOtherAreWork: between two of them nothing runs, and the
+// sandbox is as much at work as in a long one.
+func TestCommandsThatFollowEachOtherAreWork(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := b.create(t, sandbox.Spec{Command: []string{"sleep", "600"}})
+	later := time.Now().Add(time.Hour)
+	require.NoError(t, os.Chtimes(b.store().Dir(s.ID), later, later)) // nothing but the command's mark may tell
+	before, err := b.Get(t.Context(), s.ID)
+	require.NoError(t, err)
+	began := time.Now().Truncate(time.Millisecond)
+	_, err = b.Exec(t.Context(), s.ID, providers.Command{Args: []string{"true"}})
+	require.NoError(t, err)
+	after, err := b.Get(t.Context(), s.ID)
+	require.NoError(t, err)
+	assert.True(t, after.LastActivityAt.After(before.LastActivityAt), "%s, before %s", after.LastActivityAt, before.LastActivityAt)
+	assert.False(t, after.LastActivityAt.Before(began), "%s, began %s", after.LastActivityAt, began)
 }

@@ -77,3 +77,13 @@ func TestAFleetIsLinkedByOneReading(t *testing.T) {
 	}
 	assert.Len(t, f.Calls(tasks), 1)
 }
+
+// TestTwoSandboxesOfOneTaskAreNotToldApart: after a retry both carry its label.
+func TestTwoSandboxesOfOneTaskAreNotToldApart(t *testing.T) {
+	t.Parallel()
+	f := omoiostest.New(t, omoiostest.Options{})
+	f.AddTask(omoiostest.Task{ID: taskID, Status: "running", Sandbox: box, Created: time.Now()})
+	f.Add(omoiostest.Event{Sandbox: box, Type: "agent.heartbeat"}, omoiostest.Event{Sandbox: "omoios-886da5fe-ffffff", Type: "agent.heartbeat"})
+	_, err := open(t, f, omoiostest.Token).Link(t.Context(), atDaytona(taskID))
+	assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%v", err)
+}
