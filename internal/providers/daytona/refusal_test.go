@@ -38,6 +38,6 @@ func TestACreateThatFailedToStartMayHaveMadeASandbox(t *testing.T) {
 	f.Break(wiretest.Fault{Route: "POST /api/sandbox", Status: http.StatusBadRequest, Body: `{"statusCode":400,"message":"Sandbox failed to start: Timeout while starting sandbox"}`})
 	_, err := c.Create(t.Context(), sandbox.Spec{Command: []string{"true"}})
 	require.Error(t, err)
-	assert.NotErrorIs(t, err, providers.ErrNothingMade)
+	require.NotErrorIs(t, err, providers.ErrNothingMade)
 	assert.Contains(t, fault.HintOf(err), sandbox.LabelNonce)
 }
