@@ -306,7 +306,7 @@ func omoiosWorld(f *omoiostest.Fake) inhabited {
 func daytonaWorld(f *daytonatest.Fake) inhabited {
 	return inhabited{f, map[string]func([]string) string{
 		"seed": func(args []string) string {
-			s := daytonatest.Seed{Age: ago(args), Ephemeral: slices.Contains(args, "ephemeral")}
+			s := daytonatest.Seed{Age: ago(args), Ephemeral: slices.Contains(args, "ephemeral"), Endless: slices.Contains(args, "endless")}
 			for _, word := range args {
 				if task, ok := strings.CutPrefix(word, "task="); ok { // as OmoiOS's spawner labels it
 					s.Labels = map[string]string{"task_id": task, "project": "demo"}
