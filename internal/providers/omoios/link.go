@@ -71,11 +71,16 @@ func (c *Client) Link(ctx context.Context, s sandbox.Sandbox) (string, error) {
 // its label, and nothing tells which is which.
 func second(task, id string, alive []string) string {
 	for _, other := range alive {
-		if len(task) >= shownOf && other != id && strings.HasPrefix(other, idPrefix+task[:shownOf]+"-") {
+		if other != id && showsTask(other, task) {
 			return other
 		}
 	}
 	return ""
+}
+
+// showsTask says that the id of a sandbox holds the part of a task's id that it shows.
+func showsTask(id, task string) bool {
+	return len(task) >= shownOf && strings.HasPrefix(id, idPrefix+task[:shownOf]+"-")
 }
 
 // readLinks gives the lists, read again when they are old, with why one of them could
@@ -115,12 +120,9 @@ func (c *Client) readLinks(ctx context.Context) (byTask map[string]string, alive
 // aliveOf finds the sandbox of a task among those that sent a heartbeat, by the part
 // of the task's id that is in theirs, and confirms it. "" = none; two are an error.
 func (c *Client) aliveOf(ctx context.Context, task string, alive []string) (string, error) {
-	if len(task) < shownOf {
-		return "", nil
-	}
 	found := ""
 	for _, id := range alive {
-		if !strings.HasPrefix(id, idPrefix+task[:shownOf]+"-") {
+		if !showsTask(id, task) {
 			continue
 		}
 		switch of, err := c.taskOf(ctx, id); {
