@@ -3,13 +3,15 @@ package schedule
 import (
 	"fmt"
 	"hash/fnv"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 )
 
 // Choices is one path through the tree of choices. It replays its prefix, then
-// takes the first alternative everywhere.
+// takes the first alternative everywhere, or one by chance.
 type Choices struct {
+	chance *rand.Rand // nil = the first alternative
 	prefix []int
 	taken  []int
 	width  []int
@@ -44,8 +46,11 @@ func (c *Choices) Pick(n int) int {
 		return 0
 	}
 	choice := 0
-	if depth < len(c.prefix) {
+	switch {
+	case depth < len(c.prefix):
 		choice = min(c.prefix[depth], n-1)
+	case c.chance != nil:
+		choice = c.chance.IntN(n)
 	}
 	c.taken, c.width = append(c.taken, choice), append(c.width, n)
 	return choice
@@ -102,6 +107,18 @@ func Explore(b Bounds, play func(*Choices) bool) int {
 		}
 	}
 	return played
+}
+
+// Walk calls play for paths that are chosen by chance from seed, until it has played
+// so many or play returns false. Its cost is known beforehand, which that of a share
+// is not: the subtrees of a tree are of very different sizes.
+func Walk(paths int, seed uint64, play func(*Choices) bool) {
+	chance := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // schedules of a test, to be replayed
+	for range paths {
+		if !play(&Choices{limit: -1, chance: chance}) {
+			return
+		}
+	}
 }
 
 // skips says that the subtree of this path belongs to another share.

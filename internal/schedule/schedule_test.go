@@ -114,3 +114,28 @@ func TestPlayCanStopTheExploration(t *testing.T) {
 		return c.String() != "0.1"
 	}))
 }
+
+func TestAWalkIsReplayedByItsSeed(t *testing.T) {
+	t.Parallel()
+	walk := func(seed uint64, paths int) (seen []string) {
+		schedule.Walk(20, seed, func(c *schedule.Choices) bool {
+			for range 8 {
+				c.Pick(3)
+			}
+			seen = append(seen, c.String())
+			return len(seen) < paths
+		})
+		return seen
+	}
+	seen := walk(7, 20)
+	require.Equal(t, seen, walk(7, 20))
+	require.NotEqual(t, seen, walk(8, 20))
+	require.Len(t, seen, 20)
+	require.Len(t, walk(7, 3), 3, "play ends the walk")
+	replayed, err := schedule.Replay(seen[4])
+	require.NoError(t, err)
+	for range 8 {
+		replayed.Pick(3)
+	}
+	require.Equal(t, seen[4], replayed.String())
+}

@@ -315,7 +315,7 @@ type interleaving struct {
 	seen *visited
 }
 
-// visited are the states that were met, of all workers.
+// visited are the states that were met, of all workers. nil = no state is remembered.
 type visited struct {
 	mu     sync.Mutex
 	split  int
@@ -325,7 +325,7 @@ type visited struct {
 // first says that a state was not met before. Above the split each share goes its own
 // ways through the same states.
 func (v *visited) first(c *schedule.Choices, state uint64) bool {
-	if c.Depth() < v.split {
+	if v == nil || c.Depth() < v.split {
 		return true
 	}
 	v.mu.Lock()
@@ -454,7 +454,7 @@ func interleave(t *testing.T, c *schedule.Choices, left misfortunes, seen *visit
 
 const (
 	// envShares says in how many shares the schedules are cut, of which one is played, by
-	// chance: 1 = all are.
+	// chance: 1 = all are. Where it is not set, some schedules are played by chance.
 	envShares = "SBX_INTERLEAVINGS"
 	// envInterventions is how many freezes, crashes and preemptions one schedule has at
 	// most; 2 where it is not set.
@@ -463,13 +463,12 @@ const (
 	envPath = "SBX_PATH"
 )
 
-// sharesOfATest makes TestEveryInterleaving a matter of seconds.
-const sharesOfATest = 150
-
 // TestEveryInterleaving plays every order in which the calls of one runner, one stopper
 // and one sweep can happen, with at most one freeze and one crash of any of them before
 // any call, and at most so many interventions (freezes, crashes and preemptions) in all.
-// A run plays a share by chance; SBX_INTERLEAVINGS=1 plays all.
+// SBX_INTERLEAVINGS=1 plays them all, SBX_INTERLEAVINGS=N one share of N by chance. Shares
+// are of very different sizes; so a run that sets nothing plays seedsOfATest schedules of
+// each round by chance.
 //
 // What is not told apart, and why that loses nothing:
 //   - two orders of steps after which every process has seen the same, waits for the
@@ -495,7 +494,7 @@ func TestEveryInterleaving(t *testing.T) {
 		}
 		return
 	}
-	shares := sharesOfATest
+	shares := 0
 	if word := os.Getenv(envShares); word != "" {
 		n, err := strconv.Atoi(word)
 		require.NoError(t, err)
@@ -510,6 +509,10 @@ func TestEveryInterleaving(t *testing.T) {
 	// What is simple comes first: a mistake that needs no bad luck is found at once.
 	for _, left := range rounds(interventions) { //nolint:paralleltest // one after the other: the simple first
 		t.Run(fmt.Sprintf("%d freezes %d crashes %d preemptions", left.Freezes, left.Crashes, left.Preemptions), func(t *testing.T) {
+			if shares == 0 {
+				walk(t, left)
+				return
+			}
 			bounds := schedule.Bounds{Depth: deepest, SplitDepth: 5}
 			if shares > 1 {
 				bounds.Shares, bounds.Share = shares, rand.IntN(shares)
@@ -529,8 +532,27 @@ func rounds(interventions int) []misfortunes {
 	return []misfortunes{{0, 0, n}, {1, 0, n - 1}, {0, 1, n - 1}, {1, 1, n - 2}}
 }
 
+// mostOfAShare bounds the schedules of one round of a share, of which some are a hundred
+// times larger than others.
+const mostOfAShare = 40_000
+
 // deepest bounds the choices of one schedule. None comes near.
 const deepest = 1000
+
+// walk plays schedules by chance. A report names the schedule itself.
+func walk(t *testing.T, left misfortunes) {
+	t.Helper()
+	met := &explored{}
+	report := ""
+	schedule.Walk(seedsOfATest, rand.Uint64(), func(c *schedule.Choices) bool {
+		report = interleave(t, c, left, nil, met)
+		return report == ""
+	})
+	t.Logf("%d schedules by chance, at most %d choices in one", met.ends, met.deepest)
+	if report != "" {
+		t.Fatal(report)
+	}
+}
 
 func exploreShare(t *testing.T, bounds schedule.Bounds, left misfortunes) {
 	t.Helper()
@@ -538,17 +560,22 @@ func exploreShare(t *testing.T, bounds schedule.Bounds, left misfortunes) {
 	if bounds.Shares > 1 {
 		seen.split = bounds.SplitDepth
 	}
-	report := ""
+	report, cut := "", false
 	began := time.Now()
 	played := schedule.Explore(bounds, func(c *schedule.Choices) bool {
 		if n := met.ends + met.joined; n > 0 && n%20000 == 0 {
 			t.Logf("%d schedules after %s", n, time.Since(began).Round(time.Second))
 		}
 		report = interleave(t, c, left, seen, met)
-		return report == ""
+		cut = bounds.Shares > 1 && met.ends+met.joined == mostOfAShare
+		return report == "" && !cut
 	})
-	t.Logf("%d schedules (share %d of %d): %d to their end, %d until they joined one that was played; %d states, at most %d choices in a schedule",
-		played, bounds.Share, max(1, bounds.Shares), met.ends, met.joined, len(seen.states), met.deepest)
+	whole := "whole"
+	if cut {
+		whole = "cut short"
+	}
+	t.Logf("%d schedules (share %d of %d, %s): %d to their end, %d until they joined one that was played; %d states, at most %d choices in a schedule",
+		played, bounds.Share, max(1, bounds.Shares), whole, met.ends, met.joined, len(seen.states), met.deepest)
 	if report != "" {
 		t.Fatal(report)
 	}
