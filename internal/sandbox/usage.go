@@ -23,8 +23,23 @@ type LogLine struct {
 	At        time.Time
 	Stream    string // "stdout", "stderr", or the provider's word
 	Text      string // without its line end; untrusted
-	Truncated bool   // the line was longer than is kept
+	Truncated bool   // its beginning or its end is missing: too long, or beside a gap
 	Source    string // set when the lines are not the provider's own
+	// Gap is set where the line is no output but says that output is missing here.
+	Gap *LogGap
+}
+
+// LogGap is how much output is missing at one place of a log.
+type LogGap struct {
+	Lines, Bytes *int64 // nil = not known
+}
+
+// LogNotice is the stream of lines that a log reader adds to those of the program.
+const LogNotice = "sbx"
+
+// MissingOutput makes the line that says what is missing, and why.
+func MissingOutput(why string, gap LogGap) LogLine {
+	return LogLine{Stream: LogNotice, Text: why, Gap: &gap}
 }
 
 // Event is one entry of a sandbox's timeline.

@@ -42,6 +42,12 @@ func (p *pulse) since() time.Time {
 
 // line takes a line of output.
 func (p *pulse) line(l sandbox.LogLine) {
+	if l.Gap != nil { // no word of the program
+		if p.ear != nil {
+			p.ear.Output(l)
+		}
+		return
+	}
 	p.mu.Lock()
 	if p.skip > 0 && !l.At.After(p.written) {
 		p.skip--
