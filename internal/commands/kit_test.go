@@ -52,6 +52,7 @@ type bench struct {
 	store   *store.InMemory
 	now     func() time.Time // nil = noon for ever
 
+	endings    string   // the folder of journals of endings
 	background []string // what background runners were told
 }
 
@@ -91,6 +92,7 @@ func (b *bench) run(tb testing.TB, line string) result {
 
 func (b *bench) runArgs(tb testing.TB, args ...string) result {
 	tb.Helper()
+	b.endings = cmp.Or(b.endings, tb.TempDir())
 	var out, errs bytes.Buffer
 	p := process.Process{
 		Args: append([]string{cmp.Or(b.name, "sbx")}, args...), Home: b.home, Workdir: b.workdir, PID: 4711, Host: "cron-1", Environ: append([]string{"TERM=xterm"}, b.env...), Now: b.clock(),
@@ -127,17 +129,25 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 	began := new(bool)
 	var printer *output.Printer
 	types := []providers.Type{{Name: "local", Always: true}, {Name: "fake"}}
+	var d *Deps
 	open := func() *fleet.Fleet {
 		var list []fleet.Member
 		for _, m := range b.members {
 			list = append(list, fleet.Member{Provider: m})
 		}
-		return fleet.New(list, fleet.Options{Now: p.Now, Poll: fleet.Poll{Min: time.Millisecond, Max: time.Millisecond}})
+		journals := func(ctx context.Context, targets []sandbox.Sandbox, o fleet.EndOptions) fleet.EndJournal {
+			p, err := d.Printer()
+			if err != nil {
+				return nil
+			}
+			return d.EndJournals(p)(ctx, targets, o)
+		}
+		return fleet.New(list, fleet.Options{Now: p.Now, Journal: journals, Poll: fleet.Poll{Min: time.Millisecond, Max: time.Millisecond}})
 	}
 	input := func() config.Input {
 		return config.Input{Process: p, Types: types, File: globals.Config, Flags: globals.Settings}
 	}
-	d := &Deps{
+	d = &Deps{
 		Process: p, Version: Version{Version: "1.2.3", Commit: "abc", Go: "go1.26", OS: "linux", Arch: "amd64"}, Globals: &globals, Types: types,
 		Printer: func() (*output.Printer, error) {
 			if printer != nil {
@@ -163,6 +173,7 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 		Notifier:    func(string) (*notify.Notifier, error) { return &notify.Notifier{}, nil },
 		Control:     func() (ControlPlane, error) { return b.control, nil },
 		Began:       func(context.Context) { *began = true },
+		Endings:     func() (journal.Disk, error) { return journal.Dir(b.endings), nil },
 		Journals:    func() (journal.Disk, error) { return journal.Dir(filepath.Join(b.home, "runs")), nil },
 		ShareRun:    func(context.Context, store.Run) error { return nil },
 		SharedRuns:  func(context.Context, int) ([]store.Run, error) { return b.shared, nil },

@@ -100,5 +100,6 @@ func terminate(ctx context.Context, d *Deps, p *output.Printer, args []string, o
 	}
 	return r.show(ctx, p, fleet.EndOptions{
 		Delete: o.delete, Grace: grace, Patient: o.patient, Wait: wait, By: r.by, Precheck: true, Still: r.still,
+		Origin: fleet.EndOrigin{RunID: r.id, Verb: verbTerminate, Reason: "named by hand"},
 	}, err)
 }
