@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -52,8 +53,9 @@ type bench struct {
 	store   *store.InMemory
 	now     func() time.Time // nil = noon for ever
 
-	endings    string   // the folder of journals of endings
-	background []string // what background runners were told
+	types      []providers.Type // beside local and fake; with some, --provider reaches the configuration
+	endings    string           // the folder of journals of endings
+	background []string         // what background runners were told
 }
 
 // result is what a verb left.
@@ -128,7 +130,7 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 	var globals Globals
 	began := new(bool)
 	var printer *output.Printer
-	types := []providers.Type{{Name: "local", Always: true}, {Name: "fake"}}
+	types := append([]providers.Type{{Name: "local", Always: true}, {Name: "fake"}}, b.types...)
 	var d *Deps
 	open := func() *fleet.Fleet {
 		var list []fleet.Member
@@ -145,7 +147,12 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 		return fleet.New(list, fleet.Options{Now: p.Now, Journal: journals, Poll: fleet.Poll{Min: time.Millisecond, Max: time.Millisecond}})
 	}
 	input := func() config.Input {
-		return config.Input{Process: p, Types: types, File: globals.Config, Flags: globals.Settings}
+		flags := maps.Clone(globals.Settings)
+		if len(b.types) > 0 && len(globals.Providers) > 0 {
+			flags = map[string]string{"provider": strings.Join(globals.Providers, ",")}
+			maps.Copy(flags, globals.Settings)
+		}
+		return config.Input{Process: p, Types: types, File: globals.Config, Flags: flags}
 	}
 	d = &Deps{
 		Process: p, Version: Version{Version: "1.2.3", Commit: "abc", Go: "go1.26", OS: "linux", Arch: "amd64"}, Globals: &globals, Types: types,

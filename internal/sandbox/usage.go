@@ -13,6 +13,7 @@ type Usage struct {
 	MemoryLimitBytes *int64
 	Operations       *int64 // cumulative; what counts as one is Source's business
 	PIDs             *int64
+	Duration         *time.Duration // for how long it has run, by its own account
 	OOMKills         *int64
 	Waiting          string // what the main program waits on, where that can be seen: "tcp 10.0.0.1:443"
 	Source           string // where the figures come from
