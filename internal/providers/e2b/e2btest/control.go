@@ -131,7 +131,7 @@ func (b *box) row() map[string]any {
 	}
 	row := map[string]any{
 		"templateID": b.template, "sandboxID": b.id, "clientID": client, "startedAt": b.started, "endAt": b.ends,
-		"cpuCount": 2, "memoryMB": 512, "diskSizeMB": 1024, "state": b.state(), "envdVersion": "0.4.1",
+		"cpuCount": 2, "memoryMB": b.figures.MemoryTotalMiB, "diskSizeMB": 1024, "state": b.state(), "envdVersion": "0.4.1",
 	}
 	if b.metadata != nil {
 		row["metadata"] = b.metadata
