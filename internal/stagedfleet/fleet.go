@@ -71,7 +71,8 @@ type cast struct {
 
 // casts are the members of each provider: 300, of which 26 are stuck and 10 cannot be judged.
 // MonoTask tells figures of the moment alone, so that nothing but a start that never ends
-// can be proved there; and what it cannot tell is judged by age, as its profile says.
+// can be proved there; what it cannot tell is judged by age, as its profile says. Novita's
+// quota is nearly full: 48 of 50.
 func casts() (e2b, novita, monotask []cast) {
 	e2b = []cast{{Working, 150}, {Young, 62}, {Paused, 5}, {BusyLoop, 9}, {Leak, 4}, {NoAnswer, 4}, {Waiting, 7}}
 	novita = []cast{{Working, 30}, {Young, 9}, {BusyLoop, 3}, {Leak, 2}, {NoAnswer, 1}, {Waiting, 3}}
@@ -85,7 +86,7 @@ func New(t wiretest.T, o Options) *Fleet {
 	seed := max(o.Seed, 1)
 	f := &Fleet{
 		E2B:      e2btest.New(t, e2btest.Options{Wire: wire}),
-		Novita:   e2btest.New(t, e2btest.Options{Wire: wire, Novita: true}),
+		Novita:   e2btest.New(t, e2btest.Options{Wire: wire, Novita: true, Capacity: 50}),
 		MonoTask: monotasktest.New(t, monotasktest.Options{Wire: wire}),
 		random:   rand.New(rand.NewPCG(seed, seed)), //nolint:gosec // the same stage in every run
 		now:      time.Now(), o: o,

@@ -224,7 +224,7 @@ func (f *Fake) connect(w http.ResponseWriter, r *http.Request) {
 
 func (f *Fake) quota(w http.ResponseWriter, _ *http.Request) {
 	wiretest.JSON(w, http.StatusOK, map[string]any{
-		"limit": map[string]any{"concurrentInstances": 100, "concurrentVcpu": 200, "concurrentRamMb": 102400, "maxLengthHours": 3},
+		"limit": map[string]any{"concurrentInstances": cmp.Or(f.o.Capacity, 100), "concurrentVcpu": 200, "concurrentRamMb": 102400, "maxLengthHours": 3},
 		"usage": map[string]any{"concurrentInstances": len(f.living()), "concurrentVcpu": 2 * len(f.living()), "concurrentRamMb": 512 * len(f.living())},
 	})
 }
