@@ -39,8 +39,10 @@ func TestMissingSaysWhy(t *testing.T) {
 
 func TestTracksTasks(t *testing.T) {
 	t.Parallel()
+	plane := fake.New(fake.Options{Name: "plane"})
 	maker, reader := fake.New(fake.Options{Name: "maker"}), fake.New(fake.Options{Name: "reader"})
-	f := fleet.New([]fleet.Member{{Provider: maker}, {Provider: reader.Only("logs")}}, fleet.Options{})
+	f := fleet.New([]fleet.Member{{Provider: maker}, {Provider: reader.Only("logs")}, {Provider: plane.Only("records")}}, fleet.Options{})
+	assert.True(t, tracksTasks(f, "plane"), "its rows name a task where there is one (R29)")
 	assert.True(t, tracksTasks(f, "maker"))
 	assert.False(t, tracksTasks(f, "reader"))
 	assert.False(t, tracksTasks(f, "nobody"))

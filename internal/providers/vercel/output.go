@@ -114,7 +114,7 @@ func (o *output) early(err error) error {
 // left is the end of a look at a command that still runs; one that never rested has
 // written more.
 func (o *output) left(after time.Duration) error {
-	if after >= busy && !o.take(sandbox.LogLine{Stream: "sbx", Text: "it writes without a pause, and what comes now is left out: follow it with -f"}) {
+	if after >= busy && !o.take(sandbox.MissingOutput("it writes without a pause, and what comes now is left out: follow it with -f", sandbox.LogGap{})) {
 		return errEnough
 	}
 	return nil

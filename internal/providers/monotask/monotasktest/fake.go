@@ -20,6 +20,7 @@ type Options struct {
 	Now      func() time.Time // nil = time.Now
 	EndFor   time.Duration    // from DELETE to the end; Forever = never
 	Kept     bool             // what has ended stays, as terminated
+	Guarded  bool             // every call needs the admin token, not the cleanups alone
 	Miscount bool             // the counters disagree
 	Lists    bool             // lie: the list shows what has ended as running
 	Forgets  bool             // DELETE removes what the list alone still shows
@@ -139,6 +140,15 @@ func (f *Fake) Change(edit func(*Options)) {
 
 func (f *Fake) locked(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		cleanup := r.Method == http.MethodPost
+		if r.Header.Get("Authorization") != "" && !cleanup && !f.o.Guarded {
+			wiretest.JSON(w, http.StatusBadRequest, map[string]string{"error": "the admin token does not belong here"})
+			return
+		}
+		if f.o.Guarded && r.Header.Get("Authorization") == "" {
+			wiretest.JSON(w, http.StatusUnauthorized, map[string]string{"error": "token required"})
+			return
+		}
 		if bearer := r.Header.Get("Authorization"); bearer != "" && bearer != "Bearer "+Token {
 			wiretest.JSON(w, http.StatusUnauthorized, map[string]string{"error": "bad token"})
 			return
