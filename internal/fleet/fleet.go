@@ -31,7 +31,6 @@ const (
 type Member struct {
 	Provider providers.Provider
 	Timeout  time.Duration // of no progress; 0 = DefaultTimeout
-	NoGone   bool          // providers.Type.NoGone
 	// Sources are control planes that know more of this provider's sandboxes.
 	Sources []providers.Source
 }
