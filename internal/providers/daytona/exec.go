@@ -58,8 +58,6 @@ func (c *Client) inside(err error) error {
 	case s.Status == http.StatusBadGateway && len(s.Body) == 0:
 		return fault.New(fault.KindUnavailable, "nothing answers inside: its daemon is dead, or memory ran out: %w", err).
 			WithHint("it stays `started` for some minutes: `sbx inspect` says more")
-	case s.Status == http.StatusRequestTimeout:
-		return fault.New(fault.KindTimeout, "%w", err)
 	case s.Status == http.StatusBadRequest && strings.Contains(s.Message, "Is the Sandbox started"):
 		return fault.New(fault.KindGone, "it does not run: %w", err)
 	}
@@ -142,13 +140,9 @@ func (r *command) do(ctx context.Context) (sandbox.Exit, error) {
 func (r *command) watch(ctx context.Context) ([]byte, error) {
 	var last []byte
 	for pause := pollMin; ; {
-		printed, _, err := guest.Repeat(ctx, r.look, guest.ReadOutput(r.tag, r.at))
+		o, err := guest.ReadSoFar(ctx, r.look, r.tag, r.at)
 		if err != nil {
 			return last, err
-		}
-		o, err := guest.ParseOutput(printed, r.at)
-		if err != nil {
-			return last, fault.New(fault.KindUnavailable, "%w", err)
 		}
 		r.at = o.Next
 		r.dropped += o.DroppedOut + o.DroppedErr
@@ -199,7 +193,7 @@ func (r *command) judge(exit sandbox.Exit, last []byte) (sandbox.Exit, error) {
 
 // lost is a command that was started and whose end cannot be read.
 func (r *command) lost(err error) (sandbox.Exit, error) {
-	f := triage.ExitFacts{Provider: TypeName, StreamLost: true, Gone: fault.KindOf(err) == fault.KindNotFound, Source: "toolbox", At: r.c.now()}
+	f := triage.ExitFacts{Provider: TypeName, StreamLost: true, Gone: fault.KindOf(err) == fault.KindNotFound && !errors.Is(err, guest.ErrNoRun), Source: "toolbox", At: r.c.now()}
 	if s := httpx.StatusOf(err); s != nil {
 		f.Raw = cmp.Or(s.Code, strconv.Itoa(s.Status))
 		if _, known := triage.ReadSpelling(TypeName, f.Raw); !known {
