@@ -22,6 +22,7 @@ type Share struct {
 	Selected int           // how many it would end
 	Calm     bool          // too little of its quota is used: it was not looked at, and nothing of it ends
 	Skew     time.Duration // how far its clock is ahead; 0 where that is not known
+	Unowned  int           // how many it would end if somebody owned them, where nobody has decided
 }
 
 // Survey is a look at the whole fleet.
@@ -180,6 +181,9 @@ func (s *Survey) sort(w World, judged []Judgement) {
 			s.Shares[i].Selected++
 			s.Selected = append(s.Selected, j)
 			continue
+		}
+		if j.Ground == GroundNotOwned && w.profile(j.Sandbox.Provider).Undecided {
+			s.Shares[i].Unowned++
 		}
 		s.Kept = append(s.Kept, j)
 	}

@@ -127,7 +127,8 @@ type cleanupRun struct {
 
 	wait, grace, planAge, lockWait, every time.Duration
 
-	usageAbove int // percent; 0 = however much is used
+	usageAbove int  // percent; 0 = however much is used
+	planned    bool // it ends at most what a plan names
 
 	fleet   *fleet.Fleet
 	survey  cleanup.Survey
@@ -294,7 +295,7 @@ func (r *cleanupRun) readWorld(ctx context.Context) error {
 	}
 	for _, p := range c.Selected() {
 		r.world.Profiles = append(r.world.Profiles, cleanup.Profile{
-			Name: p.Name, Production: p.Production || slices.Contains(c.Production, p.Name), Owns: p.Owned.Owns, OwnedRule: p.Owned.String(),
+			Name: p.Name, Production: p.Production || slices.Contains(c.Production, p.Name), Owns: p.Owned.Owns, OwnedRule: p.Owned.String(), Undecided: p.Undecided(),
 		})
 	}
 	return nil

@@ -67,6 +67,7 @@ func (r *cleanupRun) within(ctx context.Context, p *output.Printer, plan cleanup
 		if err := r.look(ctx, p); err != nil {
 			return err
 		}
+		r.planned = true
 		targets := r.survey.Within(plan)
 		r.survey.Narrow(targets)
 		return r.do(ctx, p, targets)
@@ -153,8 +154,9 @@ func (r *cleanupRun) do(ctx context.Context, p *output.Printer, targets []cleanu
 	for _, t := range targets {
 		plan.Items = append(plan.Items, t.Item)
 	}
+	layer, shortfall := r.layer()
 	w, err := r.d.beginRun(ctx, p, r.id, cleanup.Begin{
-		Actor: r.d.actor(), Verb: verbCleanup, Layer: r.d.layer(), Plan: plan, Guards: guards, Profiles: r.survey.Records(p.Redact), Kept: r.survey.Grounds(),
+		Actor: r.d.actor(), Verb: verbCleanup, Layer: layer, Shortfall: shortfall, Plan: plan, Guards: guards, Profiles: r.survey.Records(p.Redact), Kept: r.survey.Grounds(),
 	})
 	if err != nil {
 		return err

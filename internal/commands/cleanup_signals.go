@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sbx/internal/cleanup"
+	"sbx/internal/cron"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/metrics"
@@ -55,7 +56,7 @@ func (r *cleanupRun) message(what notify.Kind, err error) notify.Message {
 		}
 	}
 	return notify.Message{
-		Verb: "cleanup", RunID: r.id, Host: r.d.Process.Host, Kind: what, Key: strings.TrimSpace("cleanup " + r.d.layer()), Text: r.summary(err), Figures: figures, At: r.d.now(),
+		Verb: "cleanup", RunID: r.id, Host: r.d.Process.Host, Kind: what, Key: strings.TrimSpace("cleanup " + r.proven()), Text: r.summary(err), Figures: figures, At: r.d.now(),
 	}
 }
 
@@ -89,19 +90,15 @@ func (r *cleanupRun) figures(ctx context.Context, code int, took time.Duration, 
 	runs, _ := r.d.histories(ctx, verbCleanup, statusRuns) // what cannot be read counts as never: the alert fires
 	m := metrics.Cleanup{
 		Build: metrics.Build{Version: r.d.Version.Version, Commit: r.d.Version.Commit, Go: r.d.Version.Go},
-		Layer: r.d.layer(), ExitCode: code, DurationSeconds: took.Seconds(), Dry: dry, Refused: code == fault.ExitCode(fault.New(fault.KindRefused, "")),
+		Layer: r.proven(), ExitCode: code, DurationSeconds: took.Seconds(), Dry: dry, Refused: code == fault.ExitCode(fault.New(fault.KindRefused, "")),
 	}
 	for _, share := range r.survey.Shares {
-		mine := slices.DeleteFunc(slices.Clone(runs), func(h cleanup.History) bool {
-			return h.Begin.Layer != m.Layer || !slices.Contains(h.Profiles(), share.Profile)
-		})
-		status := cleanup.StatusOf(mine, share.Profile, r.every, r.d.now())
-		m.Profiles = append(m.Profiles, r.profileFigures(share, status))
+		m.Profiles = append(m.Profiles, r.profileFigures(share, r.profileStatus(runs, share.Profile)))
 	}
 	return m
 }
 
-func (r *cleanupRun) profileFigures(share cleanup.Share, status cleanup.Status) metrics.ProfileFigures {
+func (r *cleanupRun) profileFigures(share cleanup.Share, status cron.Status) metrics.ProfileFigures {
 	f := metrics.ProfileFigures{
 		Profile: share.Profile, LastSuccess: status.LastSuccess, LastRun: status.LastRun, Complete: share.Err == nil, Candidates: share.Selected,
 		Outcomes: map[string]int{},

@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -21,9 +20,11 @@ func newCronCheck(d *Deps) *cobra.Command {
 		Use:   "check",
 		Short: "Prove from what is recorded that the cleaning layers run",
 		Long: "Prove from what is recorded that the cleaning layers run.\n\n" +
-			"A layer is in order when it succeeded within two of its periods. One that is overdue\n" +
-			"is exit 10; one of which nothing is recorded is unknown, exit 7. A dry run proves\n" +
-			"nothing. With -o nagios it is a monitoring plugin: one line, exit 0, 1, 2 or 3.\n\n" +
+			"A layer is in order when each of the selected profiles had a run by its rule within\n" +
+			"two of its periods, and nothing stays because nobody owns it; otherwise it is exit\n" +
+			"10. One of which nothing is recorded is unknown, exit 7. A dry run, and a run that\n" +
+			"selects less than its layer (--label, a longer --older-than), prove nothing. With\n" +
+			"-o nagios it is a monitoring plugin: one line, exit 0, 1, 2 or 3.\n\n" +
 			"A run that fails tells of itself; one that never comes cannot. --notify tells of it.",
 		Example: "sbx cron check\nsbx cron check --layer stuck -o nagios\nsbx cron check --notify -q",
 		Args:    usageArgs(noArgs, "`--layer NAME` chooses what is checked"),
@@ -41,6 +42,10 @@ func checkCron(ctx context.Context, d *Deps, p *output.Printer, words []string, 
 	if err != nil {
 		return err
 	}
+	expected, err := d.expectedLayers(wanted)
+	if err != nil {
+		return err
+	}
 	runs, err := d.cronRuns(ctx)
 	if err != nil {
 		return err
@@ -48,7 +53,7 @@ func checkCron(ctx context.Context, d *Deps, p *output.Printer, words []string, 
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	statuses := cron.Judge(wanted, runs, d.now())
+	statuses := cron.Judge(expected, runs, d.now())
 	rows := make([]checkRow, len(statuses))
 	for i, s := range statuses {
 		rows[i] = cronRow(s)
@@ -124,21 +129,4 @@ func cronStatusColumns() []output.Column[cron.Status] {
 		}},
 		{Name: "expected_every_seconds", Level: output.Extra, Value: func(s cron.Status) any { return output.Seconds(s.Every) }},
 	}
-}
-
-// cronRuns are the recorded runs of a layer. A journal that cannot be read or
-// trusted proves no run.
-func (d *Deps) cronRuns(ctx context.Context) ([]cron.Run, error) {
-	list, errs := d.histories(ctx, "", statusRuns)
-	if len(list) == 0 && len(errs) > 0 {
-		return nil, errors.Join(errs...)
-	}
-	var runs []cron.Run
-	for _, h := range list {
-		if h.Begin.Layer == "" || h.Broken != "" {
-			continue
-		}
-		runs = append(runs, cron.Run{Layer: cron.Layer(h.Begin.Layer), StartedAt: h.StartedAt, EndedAt: h.EndedAt, ExitCode: h.ExitCode()})
-	}
-	return runs, nil
 }

@@ -57,7 +57,7 @@ func (d *Deps) cronProfiles(plan *cron.Plan, c *config.Config) {
 			plan.Production = append(plan.Production, p.Name)
 		}
 		plan.Local = plan.Local || p.Type == typeLocal
-		widened = widened || (p.Implicit && !p.Owned.All)
+		widened = widened || p.Undecided()
 	}
 	if widened {
 		plan.Env = append(plan.Env, config.EnvProvider+"="+strings.Join(names, ","))

@@ -75,7 +75,7 @@ func (l *runLog) close() { _ = l.Close() }
 // the run its journal.
 func (l *runLog) share(ctx context.Context, end *cleanup.End) {
 	run := store.Run{
-		ID: l.Run(), Verb: l.begin.Verb, Layer: l.begin.Layer, Host: l.begin.Host, Who: l.begin.Who, StartedAt: l.began,
+		ID: l.Run(), Verb: l.begin.Verb, Layer: l.begin.Proven(), Host: l.begin.Host, Who: l.begin.Who, StartedAt: l.began,
 		Selected: len(l.begin.Plan.Items), Acted: true,
 	}
 	if end != nil {
