@@ -36,6 +36,14 @@ const (
 	GroundNoticed         Ground = "noticed"          // it goes later, if it still fits then
 )
 
+// Grounds lists why a sandbox may stay.
+func Grounds() []Ground {
+	return []Ground{
+		GroundProtected, GroundNotSelected, GroundAgeUnknown, GroundUnknown, GroundAgeLimit, GroundNotOwned, GroundEnded, GroundEnding, GroundPaused,
+		GroundNeedsDelete, GroundStateUnknown, GroundAlive, GroundActivityUnknown, GroundAnswers, GroundNoticed,
+	}
+}
+
 // Judgement is what a rule makes of one sandbox.
 type Judgement struct {
 	Sandbox  sandbox.Sandbox

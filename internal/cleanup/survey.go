@@ -40,6 +40,18 @@ type Survey struct {
 // Unjudged counts the sandboxes that stay because nothing tells whether they work.
 func (s Survey) Unjudged() int { return s.Grounds()[GroundActivityUnknown] }
 
+// Unowned counts what the rule would end if somebody owned it, by profile; profiles
+// without any are left out.
+func (s Survey) Unowned() map[string]int {
+	n := map[string]int{}
+	for _, share := range s.Shares {
+		if share.Unowned > 0 {
+			n[share.Profile] = share.Unowned
+		}
+	}
+	return n
+}
+
 // Errs are the errors of profiles that are left out, and of sources that failed.
 func (s Survey) Errs() []error { return append(s.unlisted(), s.Sources...) }
 

@@ -225,16 +225,23 @@ func (r *cleanupRun) conclude(list *output.List[sandbox.Ending], verdict error) 
 		list.Fail(err)
 	}
 	list.Set("counts", fleet.Count(r.endings))
+	list.Set("kept", r.survey.Grounds())
+	list.Set("unowned", r.survey.Unowned())
 	if len(r.survey.Errs()) == 0 {
 		list.Succeeded()
 	}
 	return list.CloseAs(verdict)
 }
 
-// noteUnjudged tells people after a run what no rule could judge.
+// noteUnjudged tells people after a run what no rule could judge, and warns of what it
+// left because nobody owns it: a run that cron starts is quiet, and would leave it
+// again and again.
 func (r *cleanupRun) noteUnjudged(p *output.Printer) {
 	if text := r.unjudged(); text != "" {
 		p.Note(text)
+	}
+	if text := r.unowned(); text != "" {
+		p.Warn(text)
 	}
 }
 

@@ -66,6 +66,9 @@ func (r *cleanupRun) summary(err error) string {
 	if err != nil {
 		parts = append(parts, err.Error())
 	}
+	if text := r.unowned(); text != "" {
+		parts = append(parts, text)
+	}
 	for _, e := range r.survey.Errs() {
 		parts = append(parts, e.Error())
 	}
@@ -101,7 +104,10 @@ func (r *cleanupRun) figures(ctx context.Context, code int, took time.Duration, 
 func (r *cleanupRun) profileFigures(share cleanup.Share, status cron.Status) metrics.ProfileFigures {
 	f := metrics.ProfileFigures{
 		Profile: share.Profile, LastSuccess: status.LastSuccess, LastRun: status.LastRun, Complete: share.Err == nil, Candidates: share.Selected,
-		Outcomes: map[string]int{},
+		Outcomes: map[string]int{}, Kept: map[string]int{},
+	}
+	for _, g := range cleanup.Grounds() {
+		f.Kept[string(g)] = 0 // a rate over a series that appears late misses its first step
 	}
 	mine := func(s sandbox.Sandbox) bool { return s.Provider == share.Profile }
 	for _, j := range slices.Concat(r.survey.Selected, r.survey.Kept) {
@@ -113,6 +119,11 @@ func (r *cleanupRun) profileFigures(share cleanup.Share, status cron.Status) met
 		}
 		if mine(j.Sandbox) && j.Ground == cleanup.GroundAgeUnknown {
 			f.KeptUnknownAge++
+		}
+	}
+	for _, j := range r.survey.Kept {
+		if mine(j.Sandbox) {
+			f.Kept[string(j.Ground)]++
 		}
 	}
 	for _, e := range r.endings {

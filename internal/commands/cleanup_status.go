@@ -3,6 +3,8 @@ package commands
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,19 +44,13 @@ func newCleanupStatus(d *Deps) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		list, errs := d.histories(ctx, verbCleanup, statusRuns)
-		var runs []cron.Run
-		for _, h := range list {
-			if h.Broken == "" {
-				runs = append(runs, cronRun(h))
-			}
-		}
+		runs, errs := d.cronRuns(ctx, verbCleanup)
 		status := cleanupStatus(runs, names, period, d.now())
 		if p.Format.Name() == output.Nagios {
-			return showPlugin(p, []checkRow{toolCheck("cleanup", status.Verdict, status.Message, "")}, errors.Join(errs...))
+			return showPlugin(p, []checkRow{toolCheck("cleanup", status.Verdict, status.Message, d.statusHint(status))}, errors.Join(errs...))
 		}
 		if status.Verdict != sandbox.True {
-			errs = append(errs, fault.New(fault.KindFound, "%s", status.Message).WithHint("`%s cleanup runs` shows what ran", d.Process.Name()))
+			errs = append(errs, fault.New(fault.KindFound, "%s", status.Message).WithHint("%s", d.statusHint(status)))
 		}
 		return output.ShowItemAs(p, output.ItemSpec[cron.Status]{Schema: doc.schema, Columns: statusColumns()}, status, errors.Join(errs...), errs...)
 	})
@@ -75,6 +71,13 @@ func cleanupStatus(runs []cron.Run, profiles []string, every time.Duration, now 
 		s.Verdict, s.Message = sandbox.False, s.Message+": the job is not running, or it runs elsewhere"
 	}
 	return s
+}
+
+func (d *Deps) statusHint(s cron.Status) string {
+	if len(s.Unowned) > 0 && !s.Overdue {
+		return d.ownHint(slices.Sorted(maps.Keys(s.Unowned)))
+	}
+	return "`" + d.Process.Name() + " cleanup runs` shows what ran"
 }
 
 func statusColumns() []output.Column[cron.Status] {

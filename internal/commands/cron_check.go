@@ -2,6 +2,10 @@ package commands
 
 import (
 	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -42,21 +46,26 @@ func checkCron(ctx context.Context, d *Deps, p *output.Printer, words []string, 
 	if err != nil {
 		return err
 	}
+	c, err := d.Config()
+	if err != nil {
+		return err
+	}
 	expected, err := d.expectedLayers(wanted)
 	if err != nil {
 		return err
 	}
-	runs, err := d.cronRuns(ctx)
-	if err != nil {
-		return err
+	runs, errs := d.cronRuns(ctx, "")
+	if len(runs) == 0 && len(errs) > 0 {
+		return errors.Join(errs...)
 	}
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
 	statuses := cron.Judge(expected, runs, d.now())
 	rows := make([]checkRow, len(statuses))
-	for i, s := range statuses {
-		rows[i] = cronRow(s)
+	for i := range statuses {
+		hint := d.cronHint(&statuses[i], undecided(c))
+		rows[i] = toolCheck("layer "+string(statuses[i].Layer), statuses[i].Verdict, statuses[i].Message, hint)
 	}
 	if tell {
 		d.tellOverdue(ctx, p, statuses)
@@ -90,9 +99,13 @@ func (d *Deps) tellOverdue(ctx context.Context, p *output.Printer, statuses []cr
 		if s.Verdict != sandbox.False {
 			continue
 		}
+		what := " leaves stuck sandboxes on "
+		if s.Overdue {
+			what = " is overdue on "
+		}
 		err := n.Send(ctx, notify.Message{
 			Verb: "cron", Host: d.Process.Host, Kind: notify.KindOverdue, Key: "cron " + string(s.Layer),
-			Title: "sbx layer " + string(s.Layer) + " is overdue on " + d.Process.Host, Text: s.Message,
+			Title: "sbx layer " + string(s.Layer) + what + d.Process.Host, Text: s.Message,
 			Figures: map[string]string{"expected every": sandbox.FormatDuration(s.Every)}, At: d.now(),
 		})
 		if err != nil {
@@ -101,26 +114,39 @@ func (d *Deps) tellOverdue(ctx context.Context, p *output.Printer, statuses []cr
 	}
 }
 
-func cronRow(s cron.Status) checkRow {
-	hint := ""
-	switch s.Verdict {
-	case sandbox.False:
-		hint = "look at cron's mail or `journalctl -u sbx-" + string(s.Layer) + "`, and run it by hand"
-	case sandbox.Unknown:
-		hint = "install it: `sbx cron print --layer " + string(s.Layer) + "`"
-	case sandbox.True:
+// cronHint is what to do about a layer. Of one that has not run yet the message says
+// what it would never end: undecided are the profiles of which nobody has configured
+// whose the sandboxes are.
+func (d *Deps) cronHint(s *cron.Status, undecided []string) string {
+	var hints []string
+	switch {
+	case s.Overdue:
+		hints = append(hints, "look at cron's mail or `journalctl -u sbx-"+string(s.Layer)+"`, and run it by hand")
+	case s.LastRun.IsZero():
+		hints = append(hints, "install it: `"+d.Process.Name()+" cron print --layer "+string(s.Layer)+"`")
+		if len(undecided) > 0 && s.Layer != cron.Reconcile {
+			s.Message += "; of " + strings.Join(undecided, ", ") + " it would end only what has the label " + sandbox.LabelOwner
+			hints = append(hints, d.ownHint(undecided))
+		}
 	}
-	return toolCheck("layer "+string(s.Layer), s.Verdict, s.Message, hint)
+	if len(s.Unowned) > 0 {
+		hints = append(hints, d.ownHint(slices.Sorted(maps.Keys(s.Unowned))))
+	}
+	return strings.Join(hints, "; ")
 }
+
+// statusRow is the verdict alone.
+func statusRow(s cron.Status) checkRow { return toolCheck("", s.Verdict, "", "") }
 
 func cronStatusColumns() []output.Column[cron.Status] {
 	return []output.Column[cron.Status]{
 		{Name: "layer", Value: func(s cron.Status) any { return string(s.Layer) }},
-		{Name: "verdict", Value: func(s cron.Status) any { return s.Verdict }, Text: func(s cron.Status) string { return cronRow(s).word() }, Tone: func(s cron.Status) output.Tone { return cronRow(s).tone() }},
+		{Name: "verdict", Value: func(s cron.Status) any { return s.Verdict }, Text: func(s cron.Status) string { return statusRow(s).word() }, Tone: func(s cron.Status) output.Tone { return statusRow(s).tone() }},
 		{Name: "expected_every", Value: func(s cron.Status) any { return sandbox.FormatDuration(s.Every) }},
 		{Name: "last_run", Value: func(s cron.Status) any { return output.Time(s.LastRun) }},
 		{Name: "last_success", Value: func(s cron.Status) any { return output.Time(s.LastSuccess) }},
 		{Name: "message", Value: func(s cron.Status) any { return s.Message }},
+		{Name: "unowned", Level: output.Extra, Value: func(s cron.Status) any { return s.Unowned }},
 		{Name: "exit_code", Level: output.Wide, Value: func(s cron.Status) any {
 			if s.LastExit == nil {
 				return nil

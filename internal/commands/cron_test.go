@@ -214,7 +214,7 @@ func TestCronCheckJSON(t *testing.T) {
 	items := r.list(t, "items")
 	require.Len(t, items, 4)
 	assert.Equal(t, map[string]any{
-		"layer": "stuck", "verdict": "true", "expected_every": "5m", "expected_every_seconds": 300.0, "exit_code": 0.0,
+		"layer": "stuck", "verdict": "true", "expected_every": "5m", "expected_every_seconds": 300.0, "exit_code": 0.0, "unowned": map[string]any{},
 		"last_run": "2026-11-20T11:58:59Z", "last_success": "2026-11-20T11:59:00Z", "message": "it last succeeded 1m ago",
 	}, items[0])
 	assert.Equal(t, "false", items[1]["verdict"])

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -103,20 +103,25 @@ func cronRun(h cleanup.History) cron.Run {
 	return run
 }
 
-// cronRuns are the recorded runs. A journal that cannot be read or trusted proves no
-// run.
-func (d *Deps) cronRuns(ctx context.Context) ([]cron.Run, error) {
-	list, errs := d.histories(ctx, "", statusRuns)
-	if len(list) == 0 && len(errs) > 0 {
-		return nil, errors.Join(errs...)
+// cronRuns are the recorded runs of a verb, "" of any. A journal that cannot be read or
+// trusted proves no run, and is an error beside the others.
+func (d *Deps) cronRuns(ctx context.Context, verb string) ([]cron.Run, []error) {
+	list, errs := d.histories(ctx, verb, statusRuns)
+	c, err := d.Config()
+	if err != nil {
+		return nil, append(errs, err)
 	}
+	open := undecided(c)
 	var runs []cron.Run
 	for _, h := range list {
-		if h.Broken == "" {
-			runs = append(runs, cronRun(h))
+		if h.Broken != "" {
+			continue
 		}
+		run := cronRun(h)
+		maps.DeleteFunc(run.Unowned, func(profile string, _ int) bool { return !slices.Contains(open, profile) }) // decided since
+		runs = append(runs, run)
 	}
-	return runs, nil
+	return runs, errs
 }
 
 // profileStatus says when a profile was last in order, by the runs of this run's own

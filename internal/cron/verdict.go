@@ -45,10 +45,11 @@ func Expect(l Layer, profiles []string) Expected {
 type Status struct {
 	Layer       Layer
 	Every       time.Duration
-	LastRun     time.Time // when the newest run began; zero = none is recorded
-	LastSuccess time.Time // since when every profile has had a good run; zero = one of them never had
-	LastExit    *int      // of the newest run, if it has ended
-	Unowned     map[string]int
+	LastRun     time.Time      // when the newest run began; zero = none is recorded
+	LastSuccess time.Time      // since when every profile has had a good run; zero = one of them never had
+	LastExit    *int           // of the newest run, if it has ended
+	Unowned     map[string]int // what stays because nobody owns it, by profile
+	Overdue     bool           // the runs are missing or fail
 	Verdict     sandbox.Verdict
 	Message     string
 }
@@ -95,6 +96,7 @@ func (e Expected) judge(runs []Run, now time.Time) Status {
 	default:
 		s.Verdict, s.Message = sandbox.True, "it last succeeded "+ago(since)
 	}
+	s.Overdue = s.Verdict == sandbox.False
 	s.noteUnowned(mine, e.Profiles)
 	return s
 }
@@ -127,22 +129,15 @@ func (e Expected) at(behind []string) string {
 	return " at " + strings.Join(behind, ", ")
 }
 
-// noteUnowned says how many sandboxes stay because nobody owns them, by the newest
-// run of each profile that proves something: a layer that leaves them is not in order.
-func (s *Status) noteUnowned(newestFirst []Run, profiles []string) {
+// noteUnowned says how many sandboxes stay because nobody owns them: a layer that
+// leaves them is not in order.
+func (s *Status) noteUnowned(runs []Run, profiles []string) {
 	var parts []string
 	total := 0
 	for _, p := range profiles {
-		for _, r := range newestFirst {
-			n, seen := r.Unowned[p]
-			if !seen || r.Shortfall != "" {
-				continue
-			}
-			if n > 0 {
-				s.Unowned[p], total = n, total+n
-				parts = append(parts, fmt.Sprintf("%s %d", p, n))
-			}
-			break
+		if n := Unowned(runs, p); n > 0 {
+			s.Unowned[p], total = n, total+n
+			parts = append(parts, fmt.Sprintf("%s %d", p, n))
 		}
 	}
 	if total == 0 {
@@ -154,6 +149,18 @@ func (s *Status) noteUnowned(newestFirst []Run, profiles []string) {
 		return
 	}
 	s.Message += "; " + text
+}
+
+// Unowned is how many sandboxes of a profile stay because nobody owns them, by the
+// newest of these runs that saw it and selected no less than its layer.
+func Unowned(runs []Run, profile string) int {
+	n, at := 0, time.Time{}
+	for _, r := range runs {
+		if left, seen := r.Unowned[profile]; seen && r.Shortfall == "" && r.StartedAt.After(at) {
+			n, at = left, r.StartedAt
+		}
+	}
+	return n
 }
 
 // outcome is how a run ended, and why it is no success all the same.
