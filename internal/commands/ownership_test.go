@@ -183,3 +183,55 @@ func TestPrintedLinesSayWhatTheyLeave(t *testing.T) {
 	require.Equal(t, 0, r.code, r.stderr)
 	assert.NotContains(t, r.stdout+r.stderr, "nobody has said", "--provider makes all of them ours")
 }
+
+// TestConfigOwn goes the way that the hints show: from what nobody owns to what ends.
+func TestConfigOwn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, p := switchedOn(t, 4, map[string]string{"team": "agents"})
+		require.Equal(t, 0, b.run(t, "cleanup --stuck --yes -q").code)
+		require.Empty(t, p.Calls(fake.OpTerminate))
+		require.Equal(t, 10, b.run(t, "cron check --layer stuck").code)
+		file := filepath.Join(b.home, ".config", "sbx", "config.yaml")
+
+		r := b.run(t, "config own --provider cloud --all --dry-run")
+		require.Equal(t, 0, r.code, r.stderr)
+		assert.Equal(t, "Nothing was written; this would change in "+file+":\n+providers:\n+  cloud:\n+    type: cloud\n+    owned: all\n", r.stdout)
+		assert.NoFileExists(t, file)
+		item := b.run(t, "config own --provider cloud --label team=agents -o json").item(t)
+		assert.Equal(t, map[string]any{
+			"path": file, "providers": []any{"cloud"}, "owned": "team=agents", "written": true,
+			"diff": []any{"+providers:", "+  cloud:", "+    type: cloud", "+    owned: {labels: {team: agents}}"},
+		}, item)
+		r = b.run(t, "config own --provider cloud --label team=agents")
+		assert.Contains(t, r.stdout, "says so already: of cloud yours are: team=agents")
+		assert.Equal(t, 0, b.run(t, "cron check --layer stuck").code, "it is decided")
+
+		r = b.run(t, "cleanup --stuck --yes -q --max-fraction 100%")
+		assert.Equal(t, 0, r.code, r.stderr)
+		assert.Empty(t, r.stderr)
+		assert.Len(t, p.Calls(fake.OpTerminate), 4)
+	})
+}
+
+func TestConfigOwnRefusesNonsense(t *testing.T) {
+	t.Parallel()
+	b, _ := switchedOn(t, 0, nil)
+	for line, want := range map[string][2]string{
+		"config own":                  {"no profile is named", "config own --provider cloud --all"},
+		"config own --provider cloud": {"which of its sandboxes are yours?", "--label KEY=VALUE"},
+		"config own --provider cloud --all --label a=b":      {"exclude each other", "--all is every sandbox"},
+		"config own --provider cloud --label team":           {"is not KEY=VALUE", "--label team=agents"},
+		"config own --provider cloud --label team=":          {"has no value", "takes any value"},
+		"config own --provider cloud --label sbx/keep=true":  {"protects a sandbox", "name another label"},
+		"config own --provider clodu --all":                  {`there is no profile "clodu"`, "`sbx providers`"},
+		"config own cloud --all":                             {"", "--provider names the profile"},
+		"config own --provider cloud --all --config /x/y/..": {"", ""},
+	} {
+		r := b.run(t, line)
+		assert.Contains(t, []int{2, 11}, r.code, "%s: %s", line, r.stdout)
+		assert.Contains(t, r.stderr, want[0], line)
+		assert.Contains(t, r.stderr, want[1], line)
+		assert.Empty(t, r.stdout, line)
+	}
+}

@@ -10,6 +10,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
+	"sbx/internal/sandbox"
 )
 
 // Init writes a starter file with every setting as a comment, for the operator
@@ -43,6 +44,7 @@ func Starter(types []providers.Type) string {
 # "sbx config explain" shows every value and where it comes from.
 
 # Provider profiles: a name of your own, its type and the settings of that type.
+# owned says which sandboxes bulk endings may touch; "sbx config own" writes it.
 #providers:
 `)
 	for _, t := range withCommon(types) {
@@ -101,7 +103,11 @@ func examples(types []providers.Type) []string {
 
 func starterProfile(b *strings.Builder, t providers.Type) {
 	fmt.Fprintf(b, "#  %s: # %s\n#    type: %s\n", t.Name, t.Help, t.Name)
-	if t.Attach == nil {
+	switch {
+	case t.Attach != nil:
+	case len(t.SwitchedOn) > 0:
+		b.WriteString("#    owned: all # of a profile in a file; without one only what has the label " + sandbox.LabelOwner + "; or {labels: {key: value}}\n")
+	default:
 		b.WriteString("#    owned: all # or {labels: {key: value}}\n")
 	}
 	for _, o := range t.Options {

@@ -17,6 +17,9 @@ type Type struct {
 	Always     bool     // present without any configuration
 	Options    []Option
 	LifeSigns  []LifeSign // what tells whether a sandbox works, and what each cannot know
+	// NoLabels says that the API keeps no labels of a sandbox, so that none can say whose
+	// it is.
+	NoLabels bool
 	// NoGone says that the API's description knows no 410 about a sandbox: one that
 	// comes all the same proves no more than a 404.
 	NoGone bool
