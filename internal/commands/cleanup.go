@@ -207,7 +207,7 @@ func optionalDuration(flag, text string) (time.Duration, error) {
 // choosing are the flags that make a rule; a plan and a journal have theirs.
 func choosing() []string {
 	return []string{
-		"state", "older-than", "younger-than", "before", "after", "label", "name", "task", "agent-type", "stuck", "failed-older-than",
+		"state", "older-than", "younger-than", "before", "after", "label", "name", "task", "agent-type", "owner", "stuck", "failed-older-than",
 		"idle-for", "notify-before", "ignore-activity", "unhealthy", "include-paused", "include-failed", "unowned", "delete",
 	}
 }

@@ -130,7 +130,7 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 	open := func() *fleet.Fleet {
 		var list []fleet.Member
 		for _, m := range b.members {
-			list = append(list, fleet.Member{Provider: m})
+			list = append(list, fleet.Member{Provider: m, Metadata: sandbox.DefaultMetadata()})
 		}
 		return fleet.New(list, fleet.Options{Now: p.Now, Poll: fleet.Poll{Min: time.Millisecond, Max: time.Millisecond}})
 	}

@@ -58,6 +58,7 @@ func (r *cleanupRun) narrowing() []string {
 		{"--name", s.Name != ""},
 		{"--task", s.Task != ""},
 		{"--agent-type", s.AgentType != ""},
+		{"--owner", s.Owner != ""},
 		{"--unhealthy", r.rule.Unhealthy},
 		{"--notify-before", r.rule.NotifyBefore > 0},
 		{"--idle-for", r.rule.IdleFor > cleanup.DefaultIdleFor},

@@ -25,7 +25,7 @@ func switchedOn(t *testing.T, n int, labels map[string]string) (*bench, *fake.Pr
 	p := fake.New(fake.Options{Name: "cloud", Now: atNoon})
 	seeds := quietHerd("clod", n)
 	for i := range seeds {
-		seeds[i].Sandbox.Labels = labels
+		seeds[i].Sandbox.Labels, seeds[i].Sandbox.TaskID = labels, ""
 	}
 	p.Add(seeds...)
 	b := newBench(p).configureNothing(t)
@@ -234,4 +234,28 @@ func TestConfigOwnRefusesNonsense(t *testing.T) {
 		assert.Contains(t, r.stderr, want[1], line)
 		assert.Empty(t, r.stdout, line)
 	}
+}
+
+// TestWhatSDKsWriteIsRead by everything that knows tasks, agents and owners, and makes
+// nothing ours.
+func TestWhatSDKsWriteIsRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, p := switchedOn(t, 2, map[string]string{"task_id": "job-7", "agent_type": "coder", "owner": "somebody"})
+		p.Add(quietHerd("bare", 1)...)
+		for _, flags := range []string{"--task job-7", "--agent-type coder", "--owner somebody"} {
+			items := b.run(t, "ls "+flags+" -o json").list(t, "items")
+			require.Len(t, items, 2, flags)
+			assert.Equal(t, []any{"job-7", "coder", "somebody"}, []any{items[0]["task_id"], items[0]["agent_type"], items[0]["owner"]})
+		}
+		assert.Empty(t, b.run(t, "ls --owner nobody -o json").list(t, "items"))
+		item := b.run(t, "inspect cloud/clod0000 -o json").item(t)
+		assert.Equal(t, []any{"job-7", "coder", "somebody"}, []any{item["task_id"], item["agent_type"], item["owner"]})
+		assert.Contains(t, b.run(t, "inspect cloud/clod0000").stdout, "somebody")
+		r := b.run(t, "cleanup --stuck --yes -q")
+		assert.Contains(t, r.stderr, "3 stuck sandboxes are kept because nobody owns them", "an owner that is read for people is no ownership")
+		assert.Empty(t, p.Calls(fake.OpTerminate))
+		r = b.run(t, "cleanup --owner somebody --yes --unowned")
+		assert.Equal(t, 0, r.code, r.stderr)
+	})
 }

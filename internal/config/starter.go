@@ -65,6 +65,14 @@ func Starter(types []providers.Type) string {
 #  labels: {sbx/keep: "true"}
 #  ids: []
 
+# Which labels (metadata, tags) of a sandbox mean what: the first that is there counts,
+# after those of sbx itself (` + "sbx/task, sbx/agent-type, sbx/owner" + `). A profile may say it for itself.
+#metadata:
+`)
+	for _, m := range meanings() {
+		fmt.Fprintf(&b, "#  %s: [%s] # %s\n", m.name, strings.Join(m.fallback, ", "), m.help)
+	}
+	b.WriteString(`
 # Where sbx keeps what it must remember: empty is a file in the state directory,
 # postgres://... is a database that several operators and hosts share. The password
 # can stand in SBX_STORE_URL, PGPASSWORD or ~/.pgpass instead.
