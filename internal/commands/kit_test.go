@@ -135,7 +135,7 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 	open := func() *fleet.Fleet {
 		var list []fleet.Member
 		for _, m := range b.members {
-			list = append(list, fleet.Member{Provider: m})
+			list = append(list, fleet.Member{Provider: m, Metadata: sandbox.DefaultMetadata()})
 		}
 		journals := func(ctx context.Context, targets []sandbox.Sandbox, o fleet.EndOptions) fleet.EndJournal {
 			p, err := d.Printer()

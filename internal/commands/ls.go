@@ -125,12 +125,12 @@ func (d *Deps) emptyNote(f *fleet.Fleet, s selector.Selector) string {
 
 // selectorFlags are the selectors of ls, as typed.
 type selectorFlags struct {
-	flags                                               *pflag.FlagSet
-	states, labels                                      []string
-	olderThan, youngerThan, name, task, agentType, sort string
-	before, after                                       string
-	limit                                               int
-	stuck, all                                          bool
+	flags                                                      *pflag.FlagSet
+	states, labels                                             []string
+	olderThan, youngerThan, name, task, agentType, owner, sort string
+	before, after                                              string
+	limit                                                      int
+	stuck, all                                                 bool
 }
 
 func (s *selectorFlags) add(f *pflag.FlagSet) {
@@ -153,6 +153,7 @@ func (s *selectorFlags) choose(f *pflag.FlagSet) {
 	f.StringVar(&s.name, "name", "", "whose name matches `GLOB`")
 	f.StringVar(&s.task, "task", "", "of task `ID`")
 	f.StringVar(&s.agentType, "agent-type", "", "of agent type `TYPE`")
+	f.StringVar(&s.owner, "owner", "", "whose owner is `NAME`, as its labels say")
 	f.BoolVar(&s.stuck, "stuck", false, "only stuck ones: running for more than 10m without a sign of life")
 }
 
@@ -169,7 +170,7 @@ func (s *selectorFlags) options() selector.Options {
 		States: s.states, Labels: s.labels, Stuck: s.stuck, All: s.all,
 		OlderThan: text("older-than", &s.olderThan), YoungerThan: text("younger-than", &s.youngerThan),
 		Before: text("before", &s.before), After: text("after", &s.after),
-		Name: text("name", &s.name), Task: text("task", &s.task), AgentType: text("agent-type", &s.agentType), Sort: text("sort", &s.sort),
+		Name: text("name", &s.name), Task: text("task", &s.task), AgentType: text("agent-type", &s.agentType), Owner: text("owner", &s.owner), Sort: text("sort", &s.sort),
 	}
 	if s.flags.Changed("limit") {
 		o.Limit = &s.limit
