@@ -70,14 +70,24 @@ func lsOnce(ctx context.Context, d *Deps, p *output.Printer, f *fleet.Fleet, s s
 	defer progress.Done()
 	facts := d.facts()
 	var held []sandbox.Sandbox
-	streaming := s.Sort == selector.Order{} && s.Limit == 0
-	for sb, err := range f.List(ctx, providers.Query{All: s.All, States: s.States, Labels: s.ExactLabels()}) {
+	streaming := s.Sort == selector.Order{} // nothing has to be held back, and a limit needs no more pages than it shows
+	shown, pages := 0, 0
+	if streaming {
+		pages = s.Limit
+	}
+	for sb, err := range f.List(ctx, providers.Query{All: s.All, States: s.States, Labels: s.ExactLabels(), Limit: pages}) {
 		switch {
 		case err != nil:
 			list.Fail(err)
 		case !streaming:
 			held = append(held, sb)
-		case s.Judge(sb, facts).Verdict == sandbox.True:
+		case s.Judge(sb, facts).Verdict != sandbox.True:
+		case s.Limit > 0 && shown == s.Limit:
+			list.Truncated()
+			progress.Done()
+			return list.Close()
+		default:
+			shown++
 			if err := list.Add(d.row(sb, facts.Now)); err != nil {
 				return err
 			}

@@ -93,6 +93,7 @@ func classWords(c sandbox.Class) string {
 	words := map[sandbox.Class]string{
 		sandbox.ClassAgentError:    "the program itself failed; its output says why",
 		sandbox.ClassUsage:         "the program was called wrongly, or panicked; its output says why",
+		sandbox.ClassAuth:          "the provider refused the credentials: `sbx doctor` says which",
 		sandbox.ClassEnvironment:   "the command is not there, or cannot be run",
 		sandbox.ClassLauncher:      "the sandbox failed before the program began",
 		sandbox.ClassKilledByUs:    "sbx ended it on purpose",
