@@ -50,6 +50,7 @@ type bench struct {
 	adjust  func(*Deps)                           // last changes, by the test
 	context func(context.Context) context.Context // the operator's signals, by the test
 	store   *store.InMemory
+	sample  time.Duration    // between the samples of a look; 0 = a millisecond
 	now     func() time.Time // nil = noon for ever
 
 	background []string // what background runners were told
@@ -132,7 +133,7 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 		for _, m := range b.members {
 			list = append(list, fleet.Member{Provider: m})
 		}
-		return fleet.New(list, fleet.Options{Now: p.Now, Poll: fleet.Poll{Min: time.Millisecond, Max: time.Millisecond}})
+		return fleet.New(list, fleet.Options{Now: p.Now, Sample: cmp.Or(b.sample, time.Millisecond), Poll: fleet.Poll{Min: time.Millisecond, Max: time.Millisecond}})
 	}
 	input := func() config.Input {
 		return config.Input{Process: p, Types: types, File: globals.Config, Flags: globals.Settings}

@@ -21,7 +21,17 @@ func (m *member) getByID(ctx context.Context, id string) (sandbox.Sandbox, error
 		return sandbox.Sandbox{}, providers.OtherSandbox(m.Provider.Name(), "get "+id, id, got.ID)
 	}
 	got.ID = id
-	return got, nil
+	return m.stamped(got), nil
+}
+
+// stamped notes with a sandbox what its own record does not say: how far the clock is
+// off that its times come from. Every sandbox that a provider lists or reads passes
+// here.
+func (m *member) stamped(s sandbox.Sandbox) sandbox.Sandbox {
+	if clock, ok := providers.As[providers.Clock](m.Provider); ok {
+		s.ClockSkew, _ = clock.Skew()
+	}
+	return s
 }
 
 // resolve is getByWord in a slot.
@@ -34,10 +44,10 @@ func (m *member) resolve(ctx context.Context, word string) (sandbox.Sandbox, err
 func (m *member) getByWord(ctx context.Context, word string) (sandbox.Sandbox, error) {
 	got, err := m.Provider.Get(ctx, word)
 	if err != nil || m.sameID(word, got.ID) {
-		return got, m.doubted(err)
+		return m.stamped(got), m.doubted(err)
 	}
 	if n, ok := providers.As[providers.NameReader](m.Provider); ok && n.TakesName(word) {
-		return got, nil
+		return m.stamped(got), nil
 	}
 	return sandbox.Sandbox{}, providers.OtherSandbox(m.Provider.Name(), "get "+word, word, got.ID)
 }

@@ -62,7 +62,7 @@ func (m *member) list(ctx context.Context, q providers.Query, found chan<- liste
 		return m.Provider.List(ctx, q)
 	}) {
 		select {
-		case found <- listed{item, err}:
+		case found <- listed{m.stamped(item), err}:
 		case <-stop:
 			return
 		}

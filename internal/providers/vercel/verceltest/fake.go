@@ -31,6 +31,7 @@ type Options struct {
 	Wakes    bool             // lie: reading a stopped sandbox resumes it
 	Deaf     bool             // lie: stop answers 200 and does nothing
 	Hides    bool             // lie: what has stopped is listed as running
+	Rests    bool             // the counters of its VMs are those of idle ones, not this machine's
 	// Orphans is the status with which a delete is refused; the name and its sessions
 	// are forgotten, and their VMs run on until their time is over. 0 = none is.
 	Orphans int
