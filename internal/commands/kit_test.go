@@ -51,6 +51,7 @@ type bench struct {
 	adjust  func(*Deps)                           // last changes, by the test
 	context func(context.Context) context.Context // the operator's signals, by the test
 	store   *store.InMemory
+	sample  time.Duration    // between the samples of a look; 0 = a millisecond
 	now     func() time.Time // nil = noon for ever
 
 	types      []providers.Type // beside local and fake; with some, --provider reaches the configuration
@@ -144,7 +145,7 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 			}
 			return d.EndJournals(p)(ctx, targets, o)
 		}
-		return fleet.New(list, fleet.Options{Now: p.Now, Journal: journals, Poll: fleet.Poll{Min: time.Millisecond, Max: time.Millisecond}})
+		return fleet.New(list, fleet.Options{Now: p.Now, Sample: cmp.Or(b.sample, time.Millisecond), Journal: journals, Poll: fleet.Poll{Min: time.Millisecond, Max: time.Millisecond}})
 	}
 	input := func() config.Input {
 		flags := maps.Clone(globals.Settings)

@@ -23,18 +23,27 @@ func (m *member) getByID(ctx context.Context, id string) (sandbox.Sandbox, error
 	return got, nil
 }
 
-// read is the one place where a provider's Get is called. What labels say is read here
-// and in rows, for all providers alike.
+// stamped notes with a sandbox what its own record does not say: how far the clock is
+// off that its times come from.
+func (m *member) stamped(s sandbox.Sandbox) sandbox.Sandbox {
+	if clock, ok := providers.As[providers.Clock](m.Provider); ok {
+		s.ClockSkew, _ = clock.Skew()
+	}
+	return s
+}
+
+// read is the one place where a provider's Get is called. What labels say, and how far the
+// clock is off, is added here and in rows, for all providers alike.
 func (m *member) read(ctx context.Context, word string) (sandbox.Sandbox, error) {
 	got, err := m.Provider.Get(ctx, word)
-	return m.Metadata.Read(got), err
+	return m.stamped(m.Metadata.Read(got)), err
 }
 
 // rows is the one place where a provider's List is called.
 func (m *member) rows(ctx context.Context, q providers.Query) iter.Seq2[sandbox.Sandbox, error] {
 	return func(yield func(sandbox.Sandbox, error) bool) {
 		for s, err := range m.Provider.List(ctx, q) {
-			if !yield(m.Metadata.Read(s), err) {
+			if !yield(m.stamped(m.Metadata.Read(s)), err) {
 				return
 			}
 		}
