@@ -209,7 +209,7 @@ func (r *Run) still(now sandbox.Sandbox) (sandbox.Outcome, string) {
 	if t.unlisted {
 		return sandbox.OutcomeChanged, unlisted
 	}
-	j := r.Rule.again(r.World, now, r.now(now.Provider), t.Seen)
+	j := r.Rule.again(r.World, now, r.World.Now(), t.Seen)
 	switch {
 	case j.Ground != GroundNone:
 		return sandbox.OutcomeChanged, j.Reason
@@ -218,8 +218,6 @@ func (r *Run) still(now sandbox.Sandbox) (sandbox.Outcome, string) {
 	}
 	return "", ""
 }
-
-func (r *Run) now(profile string) time.Time { return younger(r.Fleet, profile, r.World.Now()) }
 
 // lookAgain judges anew what no survey of this process has seen. A run that is gone
 // on with may be hours old, and what it selected may be at work by now.
@@ -235,10 +233,10 @@ func (r *Run) lookAgain(ctx context.Context) {
 			if err != nil {
 				return // the read just before the end says what is to be made of it
 			}
-			j := r.Rule.judge(r.World, now, r.now(now.Provider), nil)
+			j := r.Rule.judge(r.World, now, r.World.Now(), nil)
 			if j.needsLook {
 				o := r.Fleet.ObserveLife(ctx, now)
-				j = r.Rule.judge(r.World, now, r.now(now.Provider), &o)
+				j = r.Rule.judge(r.World, now, r.World.Now(), &o)
 			}
 			t.Seen = &j
 		})

@@ -22,6 +22,7 @@ type Share struct {
 	Selected int           // how many it would end
 	Calm     bool          // too little of its quota is used: it was not looked at, and nothing of it ends
 	Skew     time.Duration // how far its clock is ahead; 0 where that is not known
+	Unowned  int           // how many it would end if somebody owned them, where nobody has decided
 }
 
 // Survey is a look at the whole fleet.
@@ -38,6 +39,18 @@ type Survey struct {
 
 // Unjudged counts the sandboxes that stay because nothing tells whether they work.
 func (s Survey) Unjudged() int { return s.Grounds()[GroundActivityUnknown] }
+
+// Unowned counts what the rule would end if somebody owned it, by profile; profiles
+// without any are left out.
+func (s Survey) Unowned() map[string]int {
+	n := map[string]int{}
+	for _, share := range s.Shares {
+		if share.Unowned > 0 {
+			n[share.Profile] = share.Unowned
+		}
+	}
+	return n
+}
 
 // Errs are the errors of profiles that are left out, and of sources that failed.
 func (s Survey) Errs() []error { return append(s.unlisted(), s.Sources...) }
@@ -84,7 +97,7 @@ func Look(ctx context.Context, f *fleet.Fleet, w World, r Rule) (Survey, error) 
 			continue
 		}
 		seen[sb.Ref()] = true
-		judged = append(judged, r.judge(w, sb, younger(f, sb.Provider, s.At), nil))
+		judged = append(judged, r.judge(w, sb, s.At, nil))
 	}
 	r.lookCloser(ctx, f, w, judged, s.At)
 	s.sort(w, judged)
@@ -93,14 +106,6 @@ func Look(ctx context.Context, f *fleet.Fleet, w World, r Rule) (Survey, error) 
 		return s, context.Cause(ctx)
 	}
 	return s, nil
-}
-
-// younger is the time by which a profile's sandboxes are judged: of this machine's
-// clock and the profile's, the one that makes them younger, and what they did last
-// more recent. A guard refuses clocks that are further apart.
-func younger(f *fleet.Fleet, profile string, now time.Time) time.Time {
-	skew, _ := f.Skew(profile)
-	return now.Add(min(0, skew))
 }
 
 // failures sorts errors of a listing by profile. One that names no profile speaks of
@@ -134,7 +139,7 @@ func (r Rule) lookCloser(ctx context.Context, f *fleet.Fleet, w World, judged []
 				} else {
 					o = f.ObserveLife(ctx, j.Sandbox)
 				}
-				judged[i] = r.judge(w, j.Sandbox, younger(f, j.Sandbox.Provider, now), &o)
+				judged[i] = r.judge(w, j.Sandbox, now, &o)
 			})
 		}
 	}
@@ -180,6 +185,9 @@ func (s *Survey) sort(w World, judged []Judgement) {
 			s.Shares[i].Selected++
 			s.Selected = append(s.Selected, j)
 			continue
+		}
+		if j.Ground == GroundNotOwned && w.profile(j.Sandbox.Provider).Undecided {
+			s.Shares[i].Unowned++
 		}
 		s.Kept = append(s.Kept, j)
 	}

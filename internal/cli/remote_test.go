@@ -345,7 +345,8 @@ func vercelWorld(f *verceltest.Fake) inhabited {
 			}
 			return f.Add(s)
 		},
-		"deaf": func([]string) string { f.Change(func(o *verceltest.Options) { o.Deaf = true }); return "" },
+		"rests": func([]string) string { f.Change(func(o *verceltest.Options) { o.Rests = true }); return "" },
+		"deaf":  func([]string) string { f.Change(func(o *verceltest.Options) { o.Deaf = true }); return "" },
 		"honest": func([]string) string {
 			f.Change(func(o *verceltest.Options) { o.Deaf, o.StopFor = false, 0 })
 			return ""

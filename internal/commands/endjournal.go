@@ -140,7 +140,7 @@ func (l *endLog) share(ctx context.Context, end cleanup.End) {
 // sharedRun is the summary of a run for other hosts; without an end it goes on.
 func (d *Deps) sharedRun(id string, begin cleanup.Begin, began time.Time, end *cleanup.End) store.Run {
 	run := store.Run{
-		ID: id, Verb: begin.Verb, Layer: begin.Layer, Host: begin.Host, Who: begin.Who, StartedAt: began,
+		ID: id, Verb: begin.Verb, Layer: begin.Proven(), Host: begin.Host, Who: begin.Who, StartedAt: began,
 		Selected: len(begin.Plan.Items), Acted: true,
 	}
 	if end == nil {

@@ -61,7 +61,7 @@ func inspect(ctx context.Context, d *Deps, p *output.Printer, args []string) err
 	progress.Done()
 	return output.ShowItem(p, output.ItemSpec[inspection]{
 		Schema: inspectSchema, Columns: inspectColumns(), Human: func(s *output.Sheet, i inspection) { i.page(s) },
-	}, d.judge(f, seen), errs...)
+	}, d.judge(seen), errs...)
 }
 
 // inFull reads the record again where it comes from a listing: one sandbox is
@@ -81,32 +81,23 @@ func inFull(ctx context.Context, f *fleet.Fleet, word string, found sandbox.Sand
 type inspection struct {
 	sandboxRow
 
-	seen       fleet.Observation
-	used       *usageRow // nil where usage is not known
-	flags      []triage.Flag
-	suspicions []triage.Finding // the likeliest first, each a hint at least
-	program    string           // what sbx is called, for the next command
-	ended      *endRecord       // where only the record is left; nil = it is there
+	seen    fleet.Observation
+	used    *usageRow // nil where usage is not known
+	flags   []triage.Flag
+	program string     // what sbx is called, for the next command
+	ended   *endRecord // where only the record is left; nil = it is there
 }
 
 // judge lets every rule look at what was seen.
-func (d *Deps) judge(f *fleet.Fleet, seen fleet.Observation) inspection {
-	now, t := d.now(), d.thresholds(seen.Sandbox)
-	sig := seen.Signals(t)
-	sig.TracksTasks = tracksTasks(f, seen.Sandbox.Provider)
-	stuck := triage.Stuck(seen.Sandbox, sig, t, now)
+func (d *Deps) judge(seen fleet.Observation) inspection {
+	t := d.thresholds(seen.Sandbox)
+	verdict := seen.Judge(t, d.now())
 	i := inspection{
-		sandboxRow: d.row(seen.Sandbox, now), seen: seen,
-		flags: triage.Flags(seen.Sandbox, sig, t, now), program: d.Process.Name(),
-	}
-	i.Stuck, i.Reason = stuck.Verdict, stuck.Say()
-	for _, finding := range triage.Causes(seen.Sandbox, sig, t, now) {
-		if finding.Confidence != sandbox.ConfidenceUnknown {
-			i.suspicions = append(i.suspicions, finding)
-		}
+		sandboxRow: sandboxRow{Sandbox: seen.Sandbox, Verdict: verdict, now: d.now()}, seen: seen,
+		flags: triage.Flags(seen.Sandbox, seen.Signals(t), t, d.now()), program: d.Process.Name(),
 	}
 	if len(seen.Usage.Got) > 0 {
-		used := measured(seen.Sandbox.Ref(), seen.Usage.Got, t)
+		used := measured(seen.Sandbox.Ref(), seen.Usage.Got, t, verdict)
 		i.used = &used
 	}
 	return i

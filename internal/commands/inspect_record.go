@@ -93,7 +93,7 @@ func (d *Deps) onRecord(r endRecord) inspection {
 	for _, text := range r.Logs {
 		seen.Logs.Got = append(seen.Logs.Got, sandbox.LogLine{Text: text})
 	}
-	return inspection{sandboxRow: d.row(s, d.now()), seen: seen, program: d.Process.Name(), ended: &r}
+	return inspection{sandboxRow: d.row(s), seen: seen, program: d.Process.Name(), ended: &r}
 }
 
 func (i inspection) recordPage(s *output.Sheet) {

@@ -251,7 +251,7 @@ func TestInspectInterrupted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b, _ := oneFake(calm())
-			b.context = tc.context
+			b.context, b.sample = tc.context, time.Second
 			r := b.run(t, "inspect prod/calm0001 -o json")
 			assert.Equal(t, 130, r.code)
 			assert.Equal(t, true, r.object(t)["interrupted"])

@@ -51,6 +51,7 @@ type bench struct {
 	adjust  func(*Deps)                           // last changes, by the test
 	context func(context.Context) context.Context // the operator's signals, by the test
 	store   *store.InMemory
+	sample  time.Duration    // between the samples of a look; 0 = a millisecond
 	now     func() time.Time // nil = noon for ever
 
 	types      []providers.Type // beside local and fake; with some, --provider reaches the configuration
@@ -135,7 +136,7 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 	open := func() *fleet.Fleet {
 		var list []fleet.Member
 		for _, m := range b.members {
-			list = append(list, fleet.Member{Provider: m})
+			list = append(list, fleet.Member{Provider: m, Metadata: sandbox.DefaultMetadata()})
 		}
 		journals := func(ctx context.Context, targets []sandbox.Sandbox, o fleet.EndOptions) fleet.EndJournal {
 			p, err := d.Printer()
@@ -144,7 +145,7 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 			}
 			return d.EndJournals(p)(ctx, targets, o)
 		}
-		return fleet.New(list, fleet.Options{Now: p.Now, Journal: journals, Poll: fleet.Poll{Min: time.Millisecond, Max: time.Millisecond}})
+		return fleet.New(list, fleet.Options{Now: p.Now, Sample: cmp.Or(b.sample, time.Millisecond), Journal: journals, Poll: fleet.Poll{Min: time.Millisecond, Max: time.Millisecond}})
 	}
 	input := func() config.Input {
 		flags := maps.Clone(globals.Settings)

@@ -62,7 +62,7 @@ func TestReconcilePlansAsPromised(t *testing.T) {
 	assert.Equal(t, map[string]any{"record_only": 1.0, "real_only": 1.0, "differs": 1.0, "both": 1.0}, o["classes"])
 	actions := map[any]any{}
 	for _, item := range r.list(t, "items") {
-		assert.ElementsMatch(t, strings.Fields("ref provider class cause action verdict record_state state age_seconds task_id observations reason record_evidence real_evidence"), keysOf(item))
+		assert.ElementsMatch(t, strings.Fields("ref provider class cause action verdict record_state state age_seconds task_id observations reason diagnosis record_evidence real_evidence"), keysOf(item))
 		actions[item["ref"]] = item["action"]
 	}
 	assert.Equal(t, map[any]any{"local/fine": "none", "local/ghost": "mark_terminated", "local/orphan": "report", "local/leak": "report"}, actions)

@@ -25,12 +25,15 @@ const (
 	DefaultSlots   = 16                    // requests in flight to one provider
 	DefaultPollMin = 25 * time.Millisecond // between the first two looks
 	DefaultPollMax = 2 * time.Second       // between later ones
+	// DefaultSample is enough for a rate, and short enough to wait for.
+	DefaultSample = 300 * time.Millisecond
 )
 
 // Member is one provider of the fleet.
 type Member struct {
 	Provider providers.Provider
 	Timeout  time.Duration // of no progress; 0 = DefaultTimeout
+	Metadata sandbox.Metadata
 	// Sources are control planes that know more of this provider's sandboxes.
 	Sources []providers.Source
 }
@@ -43,6 +46,8 @@ type Options struct {
 	// nothing. Listings, followed logs and running commands take no slot.
 	Slots int
 	Poll  Poll
+	// Sample is the time between the two samples of a look; 0 = DefaultSample.
+	Sample time.Duration
 	// EndRequests keeps requests to end that nobody has confirmed; nil = nothing does,
 	// beyond what a caller gives and takes by EndOptions and sandbox.Ending.
 	EndRequests EndRequests
@@ -72,6 +77,9 @@ func New(members []Member, o Options) *Fleet {
 	}
 	if o.Slots <= 0 {
 		o.Slots = DefaultSlots
+	}
+	if o.Sample <= 0 {
+		o.Sample = DefaultSample
 	}
 	if o.Poll.Min <= 0 {
 		o.Poll.Min = DefaultPollMin

@@ -60,7 +60,7 @@ func (f *Fleet) Labelled(ctx context.Context, profile string, labels map[string]
 	}
 	var found []sandbox.Sandbox
 	for s, err := range watched(ctx, m, "list", func(ctx context.Context) iter.Seq2[sandbox.Sandbox, error] {
-		return m.Provider.List(ctx, providers.Query{Labels: labels})
+		return m.rows(ctx, providers.Query{Labels: labels})
 	}) {
 		if err != nil {
 			return nil, err

@@ -63,7 +63,7 @@ type listed struct {
 // of ctx does not stop it: then its error still has to be told.
 func (m *member) list(ctx context.Context, q providers.Query, found chan<- listed, stop <-chan struct{}) {
 	for item, err := range watched(ctx, m, "list", func(ctx context.Context) iter.Seq2[sandbox.Sandbox, error] {
-		return m.Provider.List(ctx, q)
+		return m.rows(ctx, q)
 	}) {
 		select {
 		case found <- listed{item, err}:

@@ -156,7 +156,7 @@ func (f *fixing) still(r Row, now sandbox.Sandbox) (sandbox.Outcome, string) {
 	now = now.WithActivity(r.Box.LastActivityAt, r.Box.ActivityBasis)
 	again := r
 	again.Box, again.Reason = now, ""
-	if again = f.e.suspect(again, f.e.Sources[r.Ref.Provider], at, f.e.explicit(again)); again.Action != ActTerminate {
+	if again = f.e.suspect(again, f.e.Sources[r.Ref.Provider], at); again.Action != ActTerminate {
 		return sandbox.OutcomeSkipped, again.Reason
 	}
 	if err := f.scribe.intend(r); err != nil {

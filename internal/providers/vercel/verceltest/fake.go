@@ -32,6 +32,7 @@ type Options struct {
 	Deaf     bool             // lie: stop answers 200 and does nothing
 	Hides    bool             // lie: what has stopped is listed as running
 	Nameless bool             // a session does not tell its sandbox, as the SDK's schema has it
+	Rests    bool             // the counters of its VMs are those of idle ones, not this machine's
 	// Orphans is the status with which a delete is refused; the name and its sessions
 	// are forgotten, and their VMs run on until their time is over. 0 = none is.
 	Orphans int
