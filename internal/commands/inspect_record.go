@@ -113,7 +113,7 @@ func (i inspection) recordPage(s *output.Sheet) {
 	}
 }
 
-// endedByObject is the key ended_by: null for what is there.
+// endedByObject is the key ended_by: null where nothing tells of an end.
 func (i inspection) endedByObject() any {
 	if i.ended == nil {
 		return nil
@@ -144,15 +144,16 @@ func (d *Deps) endOf(ctx context.Context, word string) (endRecord, bool) {
 		}
 		return of.ID == ref.ID || name == ref.ID || len(ref.ID) >= sandbox.MinPrefix && strings.HasPrefix(of.ID, ref.ID)
 	}
-	if r, found := d.endInJournals(ctx, means); found {
+	if r, found := d.endInJournals(ctx, ref.ID, means); found {
 		return r, true
 	}
 	return d.endInStore(ctx, ref.Provider, means)
 }
 
 // endInJournals finds the newest run of this machine that asked a sandbox to end, or saw
-// that it had.
-func (d *Deps) endInJournals(ctx context.Context, means func(sandbox.Ref, string) bool) (endRecord, bool) {
+// that it had. What it goes by, a name or an id or the beginning of one, stands in the
+// journal.
+func (d *Deps) endInJournals(ctx context.Context, word string, means func(sandbox.Ref, string) bool) (endRecord, bool) {
 	type kept struct {
 		disk journal.Disk
 		run  string
@@ -172,6 +173,9 @@ func (d *Deps) endInJournals(ctx context.Context, means func(sandbox.Ref, string
 	for _, k := range all {
 		if ctx.Err() != nil {
 			break
+		}
+		if there, err := journal.Mentions(k.disk, k.run, word); err != nil || !there {
+			continue
 		}
 		if h, err := cleanup.ReadRun(k.disk, k.run); err == nil {
 			if r, found := endInRun(h, means); found {

@@ -80,6 +80,19 @@ func TestAnEndingCanBeLookedUp(t *testing.T) {
 	assert.Nil(t, never.object(t)["item"])
 }
 
+// TestWhatHasEndedSaysByWhom: its record is still there.
+func TestWhatHasEndedSaysByWhom(t *testing.T) {
+	t.Parallel()
+	b, _ := endBench(t, 1)
+	require.Equal(t, 0, b.run(t, "terminate prod/aaaa").code)
+	r := b.run(t, "inspect prod/aaaa -o json")
+	require.Equal(t, 0, r.code, r.stderr)
+	by, _ := r.item(t)["ended_by"].(map[string]any)
+	require.NotNil(t, by, r.stdout)
+	assert.Equal(t, "terminate", by["verb"])
+	assert.Contains(t, b.run(t, "inspect prod/aaaa").stdout, "ended it 0s ago")
+}
+
 // TestATerminateThatIsKilledLeavesATrace: between the request and its answer the intent
 // is on the disk already.
 func TestATerminateThatIsKilledLeavesATrace(t *testing.T) {
@@ -131,7 +144,9 @@ func endInDir(t *testing.T, dir, word string) (endRecord, bool) {
 	t.Helper()
 	none := func() (journal.Disk, error) { return journal.Dir(t.TempDir()), nil }
 	d := &Deps{Journals: none, Endings: func() (journal.Disk, error) { return journal.Dir(dir), nil }}
-	return d.endInJournals(t.Context(), func(ref sandbox.Ref, _ string) bool { return ref.String() == word })
+	parsed, err := sandbox.ParseRef(word)
+	require.NoError(t, err)
+	return d.endInJournals(t.Context(), parsed.ID, func(ref sandbox.Ref, _ string) bool { return ref == parsed })
 }
 
 // TestAFullDiskKeepsNoSandboxAlive: what was named ends, and that it is in no journal
