@@ -74,6 +74,11 @@ func TestAnEndingCanBeLookedUp(t *testing.T) {
 		assert.Contains(t, text.stderr, "on cron-1 ended it 0s ago (terminate "+run+"): verified")
 		assert.Contains(t, text.stderr, "cleanup show "+run)
 	}
+	for _, line := range []string{"terminate prod/aaaa", "logs prod/aaaa"} {
+		again := b.run(t, line)
+		assert.Equal(t, 5, again.code, line)
+		assert.Contains(t, again.stderr, "ended it 0s ago (terminate "+run+"): verified", line)
+	}
 	assert.Nil(t, b.run(t, "inspect bbbb -o json").item(t)["ended_by"], "it is there")
 	never := b.run(t, "inspect prod/never -o json")
 	assert.Equal(t, 5, never.code)
