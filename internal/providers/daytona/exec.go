@@ -25,7 +25,10 @@ const (
 	killTime  = 5 * time.Second  // bounds what is done for a command whose caller is gone
 	pollMin   = 50 * time.Millisecond
 	pollMax   = time.Second
-	inputPart = 48 << 10 // bytes of stdin in one call
+	// execOutage is how long nothing may answer before a command is given up: a proxy
+	// that is started anew takes some seconds, a daemon that is dead stays so.
+	execOutage = 15 * time.Second
+	inputPart  = 48 << 10 // bytes of stdin in one call
 )
 
 // shellOf is a guest.Shell for one sandbox. look says that it is no activity of
@@ -139,11 +142,16 @@ func (r *command) do(ctx context.Context) (sandbox.Exit, error) {
 // watch passes the output on until the end; it gives the end of stderr.
 func (r *command) watch(ctx context.Context) ([]byte, error) {
 	var last []byte
+	answered := time.Now()
 	for pause := pollMin; ; {
 		o, err := guest.ReadSoFar(ctx, r.look, r.tag, r.at)
+		if fault.KindOf(err) == fault.KindUnavailable && time.Since(answered) < execOutage && guest.Wait(ctx, pollMax) == nil {
+			continue // the command runs on, and what it writes is kept
+		}
 		if err != nil {
 			return last, err
 		}
+		answered = time.Now()
 		r.at = o.Next
 		r.dropped += o.DroppedOut + o.DroppedErr
 		r.cut = r.cut || o.Cut

@@ -55,6 +55,20 @@ func TestOneLostLookEndsNoCommand(t *testing.T) {
 	}
 }
 
+// TestAnOutageEndsNoCommand: seconds in which nothing answers.
+func TestAnOutageEndsNoCommand(t *testing.T) {
+	t.Parallel()
+	f := daytonatest.New(t, daytonatest.Options{})
+	c := open(t, f.Listen(), httpx.Net{})
+	id := f.Add(daytonatest.Seed{})
+	f.Break(wiretest.Fault{Route: "POST /toolbox/{id}/process/execute", After: 1, Times: 7, Status: http.StatusBadGateway})
+	var out bytes.Buffer
+	exit, err := c.Exec(t.Context(), id, providers.Command{Args: []string{"sh", "-c", "echo done; exit 3"}, Stdout: &out})
+	require.NoError(t, err)
+	assert.Equal(t, 3, *exit.Code)
+	assert.Equal(t, "done\n", out.String())
+}
+
 // TestOneLostLookEndsNoFollowing: of a program's log, and of the image's own.
 func TestOneLostLookEndsNoFollowing(t *testing.T) {
 	t.Parallel()
@@ -80,8 +94,8 @@ func TestOneLostLookEndsNoFollowing(t *testing.T) {
 	}
 }
 
-// TestOneLostLookEndsNoLogOfAnImage: of a sandbox that sbx has not made.
-func TestOneLostLookEndsNoLogOfAnImage(t *testing.T) {
+// TestAnOutageEndsNoLogOfAnImage: of a sandbox that sbx has not made.
+func TestAnOutageEndsNoLogOfAnImage(t *testing.T) {
 	t.Parallel()
 	for name, trouble := range lostLooks() {
 		if name == "half a text" || name == "408" { // of the texts of sbx alone; a GET of 408 is repeated by the client
@@ -92,11 +106,8 @@ func TestOneLostLookEndsNoLogOfAnImage(t *testing.T) {
 			f := daytonatest.New(t, daytonatest.Options{})
 			c := open(t, f.Listen(), httpx.Net{})
 			id := f.Add(daytonatest.Seed{})
-			for after := range 3 {
-				trouble := trouble
-				trouble.Route, trouble.After, trouble.Times = "GET /toolbox/{id}/process/session/entrypoint/logs", after, 1
-				f.Break(trouble)
-			}
+			trouble.Route, trouble.Times = "GET /toolbox/{id}/process/session/entrypoint/logs", 5 // more than the client repeats
+			f.Break(trouble)
 			ended := false
 			for _, err := range c.Logs(t.Context(), id, providers.LogQuery{Follow: true}) {
 				require.NoError(t, err)
