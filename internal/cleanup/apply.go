@@ -162,6 +162,7 @@ func (r *Run) Do(ctx context.Context) iter.Seq[sandbox.Ending] {
 func (r *Run) how() fleet.EndOptions {
 	return fleet.EndOptions{
 		Delete: r.Rule.Delete, Grace: r.Grace, Wait: r.Wait, By: r.By, Precheck: true, Legible: true,
+		Origin:  fleet.EndOrigin{Journaled: true},
 		Prepare: r.prepare, Still: r.still, Heard: r.heard, Before: r.intend,
 		After:     r.answered,
 		Requested: func(ref sandbox.Ref) *sandbox.EndRequest { return r.index[ref].Request },

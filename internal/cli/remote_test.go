@@ -21,6 +21,7 @@ import (
 	"sbx/internal/providers/omoios/omoiostest"
 	"sbx/internal/providers/vercel/verceltest"
 	"sbx/internal/providers/wiretest"
+	"sbx/internal/stagedfleet"
 )
 
 // world is a fake of one provider's API, as scripts use it.
@@ -51,6 +52,7 @@ type remotes struct {
 	failed bool
 	ends   []func()
 	worlds map[string]inhabited
+	stage  *stagedfleet.Fleet
 }
 
 // remotesKey is where a script keeps them.

@@ -19,15 +19,19 @@ func newInspect(d *Deps) *cobra.Command {
 		Short:   "Show one sandbox in full, and what is suspicious about it",
 		Long: "Show one sandbox in full: record, limits, usage, health, timeline, last output,\n" +
 			"exit with its cause, what is suspicious and why, and what to type next.\n\n" +
+			"Of a sandbox that is gone it shows what is on record (exit 5): who ended it, when,\n" +
+			"by which run, and whether that was seen.\n\n" +
 			"It reads and changes nothing. What the provider cannot tell is null and said so;\n" +
 			"a part that could not be read is an error beside the rest (exit 3).",
 		Example:           "sbx inspect local/k3v9x2mq7a\nsbx inspect k3v9 -o json",
 		Args:              usageArgs(cobra.ExactArgs(1), "`sbx ls -o name` lists the references"),
 		ValidArgsFunction: d.completeRefs(false),
 	}
-	return d.verb(cmd, document{schema: "sbx.inspect/v1", shape: output.ShapeItem, columns: output.Names(inspectColumns())},
+	return d.verb(cmd, document{schema: inspectSchema, shape: output.ShapeItem, columns: output.Names(inspectColumns())},
 		func(ctx context.Context, p *output.Printer, args []string) error { return inspect(ctx, d, p, args) })
 }
+
+const inspectSchema = "sbx.inspect/v1"
 
 func inspect(ctx context.Context, d *Deps, p *output.Printer, args []string) error {
 	words, err := d.words(ctx, args)
@@ -41,11 +45,13 @@ func inspect(ctx context.Context, d *Deps, p *output.Printer, args []string) err
 	defer progress.Done()
 	f, found, err := d.one(ctx, words[0])
 	if err != nil {
-		return err
+		progress.Done()
+		return d.inspectRecord(ctx, p, words[0], err)
 	}
 	s, recordErr := inFull(ctx, f, words[0], found)
 	if kind := fault.KindOf(recordErr); kind == fault.KindGone || kind == fault.KindNotFound {
-		return recordErr
+		progress.Done()
+		return d.inspectRecord(ctx, p, found.Ref().String(), recordErr)
 	}
 	seen := f.Observe(ctx, s)
 	errs := partErrors(ctx, seen)
@@ -54,7 +60,7 @@ func inspect(ctx context.Context, d *Deps, p *output.Printer, args []string) err
 	}
 	progress.Done()
 	return output.ShowItem(p, output.ItemSpec[inspection]{
-		Schema: "sbx.inspect/v1", Columns: inspectColumns(), Human: func(s *output.Sheet, i inspection) { i.page(s) },
+		Schema: inspectSchema, Columns: inspectColumns(), Human: func(s *output.Sheet, i inspection) { i.page(s) },
 	}, d.judge(seen), errs...)
 }
 
@@ -78,7 +84,8 @@ type inspection struct {
 	seen    fleet.Observation
 	used    *usageRow // nil where usage is not known
 	flags   []triage.Flag
-	program string // what sbx is called, for the next command
+	program string     // what sbx is called, for the next command
+	ended   *endRecord // where only the record is left; nil = it is there
 }
 
 // judge lets every rule look at what was seen.

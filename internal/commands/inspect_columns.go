@@ -24,6 +24,7 @@ func inspectColumns() []output.Column[inspection] {
 	extra("timeline", inspection.timelineList)
 	extra("exit", inspection.exitObject)
 	extra("suspicions", inspection.suspicionList)
+	extra("ended_by", inspection.endedByObject)
 	return columns
 }
 

@@ -108,6 +108,9 @@ func (i inspection) pageUsage(s *output.Sheet) {
 		s.Field("memory trend", "too short to tell")
 	}
 	count(s, "operations", u.last.Operations)
+	if u.last.Duration != nil {
+		s.Field("has run for", *u.last.Duration)
+	}
 	count(s, "processes", u.last.PIDs)
 	count(s, "oom kills", u.last.OOMKills)
 	known(s, "waits on", u.last.Waiting)

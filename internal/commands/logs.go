@@ -31,6 +31,8 @@ func newLogs(d *Deps) *cobra.Command {
 			"Control characters are shown escaped; --raw gives the bytes as they are.\n" +
 			"-f goes on until the program or its sandbox ends. --tail counts the lines that\n" +
 			"are shown; with -f it counts all lines, so that new ones come at once.\n" +
+			"What is not kept any more is said: on stderr, and as missing_lines and\n" +
+			"missing_bytes in JSON, whose `complete` is false then.\n" +
 			"--patterns shows only lines that say something known, such as \"out of memory\",\n" +
 			"and what it means. -o wide adds time and stream.",
 		Example: "sbx logs local/k3v9x2mq7a --tail 20\n" +
@@ -80,6 +82,7 @@ func logs(ctx context.Context, d *Deps, p *output.Printer, word string, o *logsO
 	if err := page.copy(ctx, f, found.Ref(), query, filter); err != nil && o.raw {
 		return err // the list has not seen what passed it by
 	}
+	page.sums()
 	return list.Close()
 }
 

@@ -14,6 +14,7 @@ import (
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
 	"sbx/internal/journal"
+	"sbx/internal/providers"
 	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
@@ -252,6 +253,26 @@ func TestReconcileAdopts(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, records, 4)
 	assert.Equal(t, 0, b.run(t, byStore+"--check").code)
+}
+
+// TestWhatReconcileAdvisesWorks: the command in the hint about empty records does put
+// sandboxes on record that no label calls ours.
+func TestWhatReconcileAdvisesWorks(t *testing.T) {
+	t.Parallel()
+	p := fake.New(fake.Options{Name: "cloud", Now: atNoon})
+	p.Add(running("aaaa", 2*time.Hour), running("bbbb", 2*time.Hour))
+	b := newBench(p)
+	b.home, b.env, b.types = t.TempDir(), []string{"CLOUD_KEY=k"}, []providers.Type{{Name: "cloud", SwitchedOn: []string{"CLOUD_KEY"}}}
+	empty := b.run(t, "reconcile --records store")
+	require.Equal(t, 11, empty.code, empty.stderr)
+	_, hint, found := strings.Cut(empty.stderr, "put them on record: `sbx ")
+	require.True(t, found, empty.stderr)
+	line, _, _ := strings.Cut(hint, "`")
+	r := b.run(t, line+" --yes -o json")
+	assert.Equal(t, 0, r.code, r.stderr)
+	records, err := b.store.Records(t.Context(), "cloud")
+	require.NoError(t, err)
+	assert.Len(t, records, 2, r.stdout)
 }
 
 func TestReconcileShowsPeopleWhatWantsAttention(t *testing.T) {

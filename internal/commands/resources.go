@@ -37,6 +37,12 @@ func usageColumns() []output.Column[usageRow] {
 		{Name: "memory_limit_mb", Head: "LIMIT", Level: output.Wide, Value: func(r row) any { return output.MiB(r.trend.MemoryLimitBytes) }},
 		{Name: "memory_slope_mb_per_min", Head: "MIB/MIN", Value: func(r row) any { return tenth(r.trend.MemorySlope) }, Text: row.slopeText},
 		{Name: "operations", Head: "OPS", Value: func(r row) any { return r.last.Operations }, Text: row.operationsText},
+		{Name: "duration_seconds", Head: "RAN", Level: output.Wide, Value: func(r row) any {
+			if r.last.Duration == nil {
+				return nil
+			}
+			return output.Seconds(*r.last.Duration)
+		}},
 		{Name: "pids", Level: output.Wide, Value: func(r row) any { return r.last.PIDs }},
 		{Name: "oom_kills", Head: "OOM", Level: output.Wide, Value: func(r row) any { return r.last.OOMKills }},
 		{Name: "pattern", Value: func(r row) any { return r.verdict.Pattern }, Tone: row.patternTone},

@@ -13,7 +13,7 @@ import (
 
 // usageKeys are U of CLI.md.
 func usageKeys() []string {
-	return strings.Fields("ref at cpu_percent memory_mb memory_limit_mb memory_slope_mb_per_min operations pids oom_kills pattern likely_cause source stuck cause confidence reason looked")
+	return strings.Fields("ref at cpu_percent memory_mb memory_limit_mb memory_slope_mb_per_min operations duration_seconds pids oom_kills pattern likely_cause source stuck cause confidence reason looked")
 }
 
 func TestUsageColumnsAreThePromisedOnes(t *testing.T) {

@@ -27,6 +27,7 @@ func (d *Deps) layer() string {
 const (
 	verbCleanup   = "cleanup"
 	verbReconcile = "reconcile"
+	verbTerminate = "terminate"
 )
 
 // alone runs something while no other run acts, and ends it when that is no longer

@@ -15,15 +15,16 @@ import (
 
 // end is the ending of one sandbox.
 type end struct {
-	f      *Fleet
-	line   *line
-	target sandbox.Sandbox
-	o      EndOptions
-	began  time.Time
-	proof  []sandbox.Evidence // that it existed
-	seen   time.Time          // when Precheck read it; zero = it did not
-	sent   bool               // this run has sent a request that may have had an effect
-	kept   *kept              // requests of earlier runs
+	f       *Fleet
+	line    *line
+	target  sandbox.Sandbox
+	o       EndOptions
+	began   time.Time
+	proof   []sandbox.Evidence // that it existed
+	seen    time.Time          // when Precheck read it; zero = it did not
+	sent    bool               // this run has sent a request that may have had an effect
+	kept    *kept              // requests of earlier runs
+	journal EndJournal
 	// request is the last request to end it that is known; nil = none yet.
 	request *sandbox.EndRequest
 	since   time.Time // when a read first showed the end
@@ -51,6 +52,9 @@ func (e *end) run(ctx context.Context) sandbox.Ending {
 		}
 	}
 	e.leave()
+	if e.sent {
+		e.journal.Answer(e.target.Ref(), *e.request)
+	}
 	if e.o.After != nil && e.sent {
 		e.o.After(e.target.Ref(), *e.request)
 	}
@@ -153,6 +157,7 @@ func (e *end) ask(ctx context.Context) (sandbox.Ending, bool) {
 			return e.notAttempted(ctx), true
 		}
 	}
+	e.journal.Intent(e.target, e.o.Delete)
 	sent, before := false, e.request
 	err := e.line.terminate(ctx, e.target.ID, func() providers.TerminateOptions {
 		sent = true

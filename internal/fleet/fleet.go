@@ -8,6 +8,7 @@
 package fleet
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -32,7 +33,6 @@ const (
 type Member struct {
 	Provider providers.Provider
 	Timeout  time.Duration // of no progress; 0 = DefaultTimeout
-	NoGone   bool          // providers.Type.NoGone
 	// Sources are control planes that know more of this provider's sandboxes.
 	Sources []providers.Source
 }
@@ -50,7 +50,9 @@ type Options struct {
 	// EndRequests keeps requests to end that nobody has confirmed; nil = nothing does,
 	// beyond what a caller gives and takes by EndOptions and sandbox.Ending.
 	EndRequests EndRequests
-	Sink        sandbox.Sink // nil = none; it is called by one goroutine at a time
+	// Journal opens the journal of one call of Terminate; nil = nothing is written down.
+	Journal func(ctx context.Context, targets []sandbox.Sandbox, o EndOptions) EndJournal
+	Sink    sandbox.Sink // nil = none; it is called by one goroutine at a time
 }
 
 // Poll is the pace of looking again: from Min, doubling, to Max.

@@ -2,9 +2,7 @@ package fleet
 
 import (
 	"context"
-	"errors"
 
-	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
@@ -16,7 +14,7 @@ func (m *member) getByID(ctx context.Context, id string) (sandbox.Sandbox, error
 	got, err := m.Provider.Get(ctx, id)
 	switch {
 	case err != nil:
-		return got, m.doubted(err)
+		return got, err
 	case !m.sameID(id, got.ID):
 		return sandbox.Sandbox{}, providers.OtherSandbox(m.Provider.Name(), "get "+id, id, got.ID)
 	}
@@ -44,29 +42,13 @@ func (m *member) resolve(ctx context.Context, word string) (sandbox.Sandbox, err
 func (m *member) getByWord(ctx context.Context, word string) (sandbox.Sandbox, error) {
 	got, err := m.Provider.Get(ctx, word)
 	if err != nil || m.sameID(word, got.ID) {
-		return m.stamped(got), m.doubted(err)
+		return m.stamped(got), err
 	}
 	if n, ok := providers.As[providers.NameReader](m.Provider); ok && n.TakesName(word) {
 		return m.stamped(got), nil
 	}
 	return sandbox.Sandbox{}, providers.OtherSandbox(m.Provider.Name(), "get "+word, word, got.ID)
 }
-
-// doubted takes a 410 of an API that documents none for a 404. What a provider's room
-// says itself to be gone stays so.
-func (m *member) doubted(err error) error {
-	status, answered := errors.AsType[interface {
-		error
-		HTTPStatus() int
-	}](err)
-	if !m.NoGone || fault.KindOf(err) != fault.KindGone || !answered || status.HTTPStatus() != statusGone {
-		return err
-	}
-	return &fault.Error{Kind: fault.KindNotFound, Err: err}
-}
-
-// statusGone is HTTP's 410.
-const statusGone = 410
 
 // endsFailed says that a failed sandbox of this provider is ended by a delete.
 func (m *member) endsFailed() bool {

@@ -120,8 +120,9 @@ func TestEverySandboxCarriesTheClockOfItsProvider(t *testing.T) {
 func TestAProviderThatCreatesTracksTasks(t *testing.T) {
 	t.Parallel()
 	maker, reader := fake.New(fake.Options{Name: "maker"}), fake.New(fake.Options{Name: "reader"})
-	f := fleet.New([]fleet.Member{{Provider: maker}, {Provider: reader.Only("logs")}}, fleet.Options{})
-	for profile, want := range map[string]bool{"maker": true, "reader": false, "nobody": false} {
+	plane := fake.New(fake.Options{Name: "plane"})
+	f := fleet.New([]fleet.Member{{Provider: maker}, {Provider: reader.Only("logs")}, {Provider: plane.Only("records")}}, fleet.Options{})
+	for profile, want := range map[string]bool{"maker": true, "plane": true, "reader": false, "nobody": false} {
 		o := f.ObserveLife(t.Context(), sandbox.Sandbox{Provider: profile, ID: "x", State: sandbox.StateFailed})
 		assert.Equal(t, want, o.Signals(triage.DefaultThresholds()).TracksTasks, profile)
 	}

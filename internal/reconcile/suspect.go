@@ -19,6 +19,9 @@ func (e *Engine) suspect(row Row, s Source, now time.Time) Row {
 	}
 	now = box.Clock(now)
 	if !e.Rules.Owned(row.Ref.Provider, box.Labels) {
+		if row.Action == ActAdopt {
+			return row.kept(ActReport, "it is not owned: --provider "+row.Ref.Provider+" says that all of this profile is yours")
+		}
 		return row.kept(ActReport, "it is not owned: somebody else's records may have it")
 	}
 	from, known := born(box, now)

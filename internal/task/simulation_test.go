@@ -27,6 +27,8 @@ func knownSeeds() []uint64 {
 		9100052761, 145829, 127466, // a stop that was overtaken by the end was acknowledged
 		125239,           // a sandbox that was found was written off by who had not found it
 		29836,            // a slow answer hid that the deadline had passed
+		254942,           // a frozen runner's late sandbox was taken for the one that is published
+		91271,            // what a gone attempt had held was given away, and taken back unasked
 		6141648778032630, // an end that was written, and replaced before the breaker was told
 	}
 }
