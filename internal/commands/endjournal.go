@@ -19,7 +19,7 @@ import (
 // which write their own: those of terminate, of tasks and of drills. They are kept apart
 // from bulk runs, so that many tasks displace no run that a check has to see.
 func (d *Deps) EndJournals(p *output.Printer) func(context.Context, []sandbox.Sandbox, fleet.EndOptions) fleet.EndJournal {
-	return func(ctx context.Context, targets []sandbox.Sandbox, o fleet.EndOptions) fleet.EndJournal {
+	return func(_ context.Context, targets []sandbox.Sandbox, o fleet.EndOptions) fleet.EndJournal {
 		l := &endLog{d: d, p: p, run: cmp.Or(o.Origin.RunID, d.runID()), began: d.now()}
 		disk, err := d.Endings()
 		if err == nil {

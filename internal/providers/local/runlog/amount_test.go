@@ -1,7 +1,7 @@
 package runlog
 
 import (
-	"fmt"
+	"strconv"
 	"math/rand/v2"
 	"os"
 	"strings"
@@ -100,7 +100,7 @@ func TestAFollowerThatFallsBehindIsTold(t *testing.T) {
 func TestALostHeadIsWrittenAgain(t *testing.T) {
 	t.Parallel()
 	for _, after := range []int{0, 1, 30, 44} {
-		t.Run(fmt.Sprint(after), func(t *testing.T) {
+		t.Run(strconv.Itoa(after), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			w := NewWriter(dir, MinCapBytes)
