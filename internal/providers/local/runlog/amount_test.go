@@ -1,9 +1,9 @@
 package runlog
 
 import (
-	"strconv"
 	"math/rand/v2"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
