@@ -120,11 +120,17 @@ var errNotAsked = errors.New("not asked")
 
 func (f *Fleet) unobserved(s sandbox.Sandbox) Observation {
 	o := Observation{Sandbox: s}
-	_, _, creates := able[providers.Launcher](f, s.Provider, "create")
-	_, _, records := able[providers.Recorder](f, s.Provider, "records")
-	o.tracksTasks = creates == nil || records == nil // whoever creates keeps what for, and a control plane's rows name it (R29)
+	o.tracksTasks = f.tracksTasks(s.Provider)
 	o.Health.Err, o.Processes.Err = errNotAsked, errNotAsked
 	return o
+}
+
+// tracksTasks says that a profile would name the task of a sandbox if there were one:
+// whoever creates sandboxes keeps what they were created for, and the rows of a control
+// plane name it (ACCEPTANCE R29).
+func (f *Fleet) tracksTasks(profile string) bool {
+	_, _, err := able[providers.Launcher](f, profile, "create")
+	return err == nil || f.HasRecords(profile)
 }
 
 // readLogs holds the output against the rules, once, since a judgement may ask

@@ -62,6 +62,8 @@ const (
 	CauseHungIO         Cause = "hung_io"
 	CauseLeak           Cause = "leak"
 	CauseSilent         Cause = "silent"
+	CauseNoAnswer       Cause = "no_answer"
+	CauseProvisioning   Cause = "provisioning"
 	CauseOrphan         Cause = "orphan"
 	CauseUnknown        Cause = "unknown"
 )

@@ -128,6 +128,10 @@ func causeWords(c sandbox.Cause) string {
 		return "it waits for something outside"
 	case sandbox.CauseLeak:
 		return "its memory leaks"
+	case sandbox.CauseNoAnswer:
+		return "nothing inside answers"
+	case sandbox.CauseProvisioning:
+		return "it does not start"
 	case sandbox.CauseSilent:
 		return "it is silent and does nothing"
 	case sandbox.CauseUnknown:

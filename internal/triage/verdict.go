@@ -84,10 +84,14 @@ func (v *Verdict) name(s sandbox.Sandbox) {
 	case s.State.Ended():
 		v.take(func(f Finding) bool { return f.ID == exitFinding })
 	case s.State != sandbox.StateRunning && s.State != sandbox.StateProvisioning, slices.Contains(v.Words, ReasonKept):
+	case v.condemned(ReasonProvisioning):
+		v.claim(sandbox.CauseProvisioning)
 	case v.condemned(ReasonLeak):
 		v.claim(sandbox.CauseLeak)
 	case v.condemned(ReasonBusyLoop) || v.condemned(ReasonRepeating):
 		v.claim(sandbox.CauseBusyLoop)
+	case v.condemned(ReasonNoAnswer):
+		v.claim(sandbox.CauseNoAnswer)
 	case v.Activity == sandbox.True:
 		v.take(func(f Finding) bool {
 			return f.Cause == sandbox.CauseLeak || f.Cause == sandbox.CauseBusyLoop && f.Confidence == sandbox.Probable
