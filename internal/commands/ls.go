@@ -125,12 +125,12 @@ func (d *Deps) emptyNote(f *fleet.Fleet, s selector.Selector) string {
 
 // selectorFlags are the selectors of ls, as typed.
 type selectorFlags struct {
-	flags                                               *pflag.FlagSet
-	states, labels                                      []string
+	flags                                                      *pflag.FlagSet
+	states, labels                                             []string
 	olderThan, youngerThan, name, task, agentType, owner, sort string
-	before, after                                       string
-	limit                                               int
-	stuck, all                                          bool
+	before, after                                              string
+	limit                                                      int
+	stuck, all                                                 bool
 }
 
 func (s *selectorFlags) add(f *pflag.FlagSet) {

@@ -82,11 +82,11 @@ func TestWhatNobodyOwnsIsSaid(t *testing.T) {
 
 		r = b.run(t, "cron check --layer stuck")
 		assert.Equal(t, 10, r.code)
-		assert.Contains(t, r.stdout, "it left 4 stuck sandboxes because nobody owns them (cloud 4); it last succeeded 0s ago")
+		assert.Contains(t, r.stdout, "it left 4 stuck because nobody owns them (cloud 4); it last succeeded 0s ago")
 		assert.Contains(t, r.stderr, own)
 		r = b.run(t, "cron check --layer stuck -o nagios")
 		assert.Equal(t, 2, r.code)
-		assert.Contains(t, r.stdout, "SBX CRITICAL: layer stuck: it left 4 stuck sandboxes because nobody owns them (cloud 4)")
+		assert.Contains(t, r.stdout, "SBX CRITICAL: layer stuck: it left 4 stuck because nobody owns them (cloud 4)")
 		assert.Equal(t, map[string]any{"cloud": 4.0}, b.run(t, "cron check --layer stuck -o json").list(t, "items")[0]["unowned"])
 		r = b.run(t, "cleanup status")
 		assert.Equal(t, 10, r.code)
@@ -116,7 +116,7 @@ func TestDoctorSaysWhatCleanupLeaves(t *testing.T) {
 		require.Equal(t, 0, b.run(t, "cleanup --stuck --yes").code)
 		row = find()
 		assert.Equal(t, "false", row["verdict"])
-		assert.Contains(t, row["message"], "the last cleanup left 4 stuck sandboxes because nobody owns them")
+		assert.Contains(t, row["message"], "the last cleanup left 4 stuck because nobody owns them")
 		assert.Contains(t, row["hint"], "`sbx config own --provider cloud --all`")
 	})
 }

@@ -143,7 +143,7 @@ func (s *Status) noteUnowned(runs []Run, profiles []string) {
 	if total == 0 {
 		return
 	}
-	text := fmt.Sprintf("it left %d stuck sandboxes because nobody owns them (%s)", total, strings.Join(parts, ", "))
+	text := fmt.Sprintf("it left %d stuck because nobody owns them (%s)", total, strings.Join(parts, ", "))
 	if s.Verdict == sandbox.True {
 		s.Verdict, s.Message = sandbox.False, text+"; "+s.Message
 		return

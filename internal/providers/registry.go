@@ -20,6 +20,9 @@ type Type struct {
 	// NoLabels says that the API keeps no labels of a sandbox, so that none can say whose
 	// it is.
 	NoLabels bool
+	// LabelsIn is where somebody who makes sandboxes without sbx writes their labels, in
+	// the words of the provider's own SDK.
+	LabelsIn string
 	// NoGone says that the API's description knows no 410 about a sandbox: one that
 	// comes all the same proves no more than a 404.
 	NoGone bool

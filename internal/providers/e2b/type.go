@@ -51,6 +51,7 @@ func NovitaType() providers.Type {
 func (d dialect) typed(as func(*Client) providers.Provider) providers.Type {
 	return providers.Type{
 		Name: d.name, Help: d.help, SwitchedOn: []string{d.prefix + "_API_KEY"}, NoGone: true,
+		LabelsIn: "`metadata` of `Sandbox.create`",
 		LifeSigns: []providers.LifeSign{
 			{Ability: "logs", Shows: "of what sbx created: what its program wrote; of others: what envd did, such as a start", Misses: "whatever programs of other clients write: an agent that is one long command never appears"},
 			{Ability: "usage", Shows: "processor and memory of the VM, now", Misses: "what waits"},
