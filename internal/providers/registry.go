@@ -23,6 +23,10 @@ type Type struct {
 	// LabelsIn is where somebody who makes sandboxes without sbx writes their labels, in
 	// the words of the provider's own SDK.
 	LabelsIn string
+	// TellsQuota says that the API tells how much of an account's limits is used.
+	TellsQuota bool
+	// Emergency says that the provider has an emergency cleanup of its own.
+	Emergency bool
 	// NoGone says that the API's description knows no 410 about a sandbox: one that
 	// comes all the same proves no more than a 404.
 	NoGone bool
@@ -57,6 +61,8 @@ const (
 	OptionActivity   = "activity"    // ActivityAuto or ActivityAgeOnly
 	OptionStuckAfter = "stuck_after" // agent type -> age (OptionLimits); the key OptionDefault is all others
 	OptionDefault    = "default"
+	// OptionMaxSandboxes is how many may run at once, instead of limits.max_sandboxes.
+	OptionMaxSandboxes = "max_sandboxes"
 )
 
 // The words of the option activity (DESIGN section 7).
@@ -74,6 +80,7 @@ func CommonOptions() []Option {
 			Kind: OptionText, Help: "auto keeps what runs and shows no life; age-only judges it by its age",
 		},
 		{Name: OptionStuckAfter, Kind: OptionLimits, Help: "ages from which a silent sandbox counts as stuck, by agent type, and default"},
+		{Name: OptionMaxSandboxes, Kind: OptionCount, Help: "how many may run at once, instead of limits.max_sandboxes"},
 	}
 }
 
