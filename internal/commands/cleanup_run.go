@@ -126,7 +126,7 @@ func (r *cleanupRun) look(ctx context.Context, p *output.Printer) error {
 	if r.fleet, err = r.d.Fleet(ctx); err != nil {
 		return err
 	}
-	left, err := r.pressed(ctx, p)
+	left, err := r.narrowToPressed(ctx, p)
 	if err != nil {
 		return err
 	}

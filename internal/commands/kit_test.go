@@ -52,7 +52,8 @@ type bench struct {
 	store   *store.InMemory
 	now     func() time.Time // nil = noon for ever
 
-	background []string // what background runners were told
+	background []string       // what background runners were told
+	most       map[string]int // max_sandboxes of the profiles
 }
 
 // result is what a verb left.
@@ -130,7 +131,7 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 	open := func() *fleet.Fleet {
 		var list []fleet.Member
 		for _, m := range b.members {
-			list = append(list, fleet.Member{Provider: m, Metadata: sandbox.DefaultMetadata()})
+			list = append(list, fleet.Member{Provider: m, Metadata: sandbox.DefaultMetadata(), MaxSandboxes: b.most[m.Name()]})
 		}
 		return fleet.New(list, fleet.Options{Now: p.Now, Poll: fleet.Poll{Min: time.Millisecond, Max: time.Millisecond}})
 	}
