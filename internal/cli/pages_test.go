@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -124,6 +125,19 @@ func TestEveryTypeSaysWhereLabelsAre(t *testing.T) {
 			assert.NotEmpty(t, kind.LabelsIn, kind.Name)
 			assert.Equal(t, kind.NoLabels, strings.HasPrefix(kind.LabelsIn, "nowhere"), kind.Name)
 		}
+	}
+}
+
+// TestTypesSayWhatTheyCan before they are opened as they do afterwards.
+func TestTypesSayWhatTheyCan(t *testing.T) {
+	t.Parallel()
+	can := func(named providers.Named, ability string) bool {
+		return slices.ContainsFunc(providers.Abilities(), func(a providers.Ability) bool { return a.Name == ability && a.Has(named) })
+	}
+	for _, kind := range cli.Types() {
+		opened := open(t, kind)
+		assert.Equal(t, can(opened, "quota"), kind.TellsQuota, kind.Name)
+		assert.Equal(t, can(opened, "cleanup"), kind.Emergency, kind.Name)
 	}
 }
 

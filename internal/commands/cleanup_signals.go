@@ -92,7 +92,7 @@ func (r *cleanupRun) figures(ctx context.Context, code int, took time.Duration, 
 	runs, _ := r.d.histories(ctx, verbCleanup, statusRuns) // what cannot be read counts as never: the alert fires
 	m := metrics.Cleanup{
 		Build: metrics.Build{Version: r.d.Version.Version, Commit: r.d.Version.Commit, Go: r.d.Version.Go},
-		Layer: r.proven(), ExitCode: code, DurationSeconds: took.Seconds(), Dry: dry, Refused: code == fault.ExitCode(fault.New(fault.KindRefused, "")),
+		Layer: r.series(), ExitCode: code, DurationSeconds: took.Seconds(), Dry: dry, Refused: code == fault.ExitCode(fault.New(fault.KindRefused, "")),
 	}
 	for _, share := range r.survey.Shares {
 		m.Profiles = append(m.Profiles, r.profileFigures(share, r.profileStatus(runs, share.Profile)))

@@ -65,6 +65,9 @@ func checkCron(ctx context.Context, d *Deps, p *output.Printer, words []string, 
 	rows := make([]checkRow, len(statuses))
 	for i := range statuses {
 		hint := d.cronHint(&statuses[i], undecided(c))
+		if len(expected[i].Unmeasured) > 0 {
+			hint = strings.TrimPrefix(hint+"; "+hintMaxSandboxes, "; ")
+		}
 		rows[i] = toolCheck("layer "+string(statuses[i].Layer), statuses[i].Verdict, statuses[i].Message, hint)
 	}
 	if tell {

@@ -127,7 +127,7 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 	var globals Globals
 	began := new(bool)
 	var printer *output.Printer
-	types := []providers.Type{{Name: "local", Always: true}, {Name: "fake"}}
+	types := []providers.Type{{Name: "local", Always: true, TellsQuota: true}, {Name: "fake"}}
 	open := func() *fleet.Fleet {
 		var list []fleet.Member
 		for _, m := range b.members {

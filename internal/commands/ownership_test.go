@@ -31,7 +31,7 @@ func switchedOn(t *testing.T, n int, labels map[string]string) (*bench, *fake.Pr
 	b := newBench(p).configureNothing(t)
 	b.env = []string{"CLOUD_KEY=s3cret", "SBX_PROVIDER=cloud"}
 	b.adjust = func(d *Deps) {
-		d.Types = []providers.Type{{Name: "local", Always: true}, {Name: "cloud", Help: "a cloud", SwitchedOn: []string{"CLOUD_KEY"}, Options: []providers.Option{{Name: "token", Env: "CLOUD_KEY", Secret: true, Kind: providers.OptionText}}}}
+		d.Types = []providers.Type{{Name: "local", Always: true, TellsQuota: true}, {Name: "cloud", Help: "a cloud", SwitchedOn: []string{"CLOUD_KEY"}, Options: []providers.Option{{Name: "token", Env: "CLOUD_KEY", Secret: true, Kind: providers.OptionText}}}}
 		in := d.Input
 		d.Input = func() config.Input {
 			i := in()
@@ -178,7 +178,7 @@ func TestPrintedLinesSayWhatTheyLeave(t *testing.T) {
 		assert.Contains(t, r.stdout, "#   /bin/false config own --provider cloud --all\n", line)
 	}
 	r := b.run(t, "cron print -o json")
-	assert.Contains(t, r.stderr, "sbx: warning: Of cloud they end only what has the label sbx/owner")
+	assert.Contains(t, r.stderr, "Of cloud they end only what has the label sbx/owner")
 	r = b.run(t, "cron print --provider cloud")
 	require.Equal(t, 0, r.code, r.stderr)
 	assert.NotContains(t, r.stdout+r.stderr, "nobody has said", "--provider makes all of them ours")

@@ -1,6 +1,8 @@
 package commands
 
 import (
+	"os"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -114,4 +116,62 @@ func TestCreateAndRunKeepToTheLimit(t *testing.T) {
 		b.most = map[string]int{"prod": 4}
 		assert.Equal(t, 0, b.run(t, "create --provider prod -- true").code)
 	})
+}
+
+// TestTheUsageLayerSaysWhatToConfigure, where no provider tells a quota, instead of a
+// line that fails every five minutes.
+func TestTheUsageLayerSaysWhatToConfigure(t *testing.T) {
+	t.Parallel()
+	b, _ := switchedOn(t, 0, nil)
+	r := b.run(t, "cron print --layer usage")
+	require.Equal(t, 0, r.code, r.stderr)
+	assert.NotContains(t, r.stdout, "--if-usage-above")
+	assert.Contains(t, r.stdout, "# limits.max_sandboxes, or max_sandboxes in the profile, and print the lines again.\n")
+	assert.Empty(t, b.run(t, "cron print --layer usage -o json").list(t, "items"))
+	r = b.run(t, "cron check --layer usage")
+	assert.Equal(t, 7, r.code)
+	assert.Contains(t, r.stdout, "of no profile it is known how much of a quota is used")
+	assert.Contains(t, r.stderr, "set limits.max_sandboxes")
+
+	b.env = append(b.env, "SBX_CONFIG="+b.home+"/c.yaml")
+	write(t, b.home+"/c.yaml", "limits: {max_sandboxes: 50}\n")
+	r = b.run(t, "cron print --layer usage")
+	assert.Contains(t, r.stdout, "SBX_PROVIDER=cloud /bin/false cleanup --if-usage-above 80\\% --older-than 10m --include-failed --yes")
+	assert.NotContains(t, r.stdout, "leaves out")
+}
+
+// TestAnEmergencyIsPrintedForWhoHasOne, and is all ours.
+func TestAnEmergencyIsPrintedForWhoHasOne(t *testing.T) {
+	t.Parallel()
+	b, _ := switchedOn(t, 0, nil)
+	adjust := b.adjust
+	b.adjust = func(d *Deps) { adjust(d); d.Types[1].Emergency = true }
+	b.env = append(b.env, "SBX_CONFIG="+b.home+"/c.yaml")
+	for text, want := range map[string]bool{
+		"limits: {max_sandboxes: 50}\n":                                                            false, // nobody has said whose they are
+		"providers: {cloud: {type: cloud}}\n":                                                      false, // nobody knows how much is used
+		"providers: {cloud: {type: cloud, max_sandboxes: 9, owned: {labels: {team: a}}}}\n":        false, // some are somebody else's
+		"providers: {cloud: {type: cloud, max_sandboxes: 9}}\n":                                    true,
+		"limits: {max_sandboxes: 50}\nproviders: {cloud: {type: cloud, owned: all}}\n":             true,
+		"limits: {max_sandboxes: 50}\nproviders: {cloud: {type: cloud, owned: all}}\nuse: [local]": true, // SBX_PROVIDER goes before
+	} {
+		write(t, b.home+"/c.yaml", text)
+		r := b.run(t, "cron print --layer usage")
+		require.Equal(t, 0, r.code, r.stderr)
+		if assert.Equal(t, want, strings.Contains(r.stdout, "cleanup --emergency --if-usage-above 80\\% --yes --config "+b.home+"/c.yaml --provider cloud --production cloud"), text) && want {
+			assert.Contains(t, r.stdout, "\n#", "it is offered and not switched on")
+		}
+		r = b.run(t, "cron print --emergency")
+		if want {
+			assert.Equal(t, 0, r.code, r.stderr)
+			assert.Regexp(t, `(?m)^[0-4]-59/5 .* cleanup --emergency --if-usage-above`, r.stdout)
+		} else {
+			assert.Equal(t, 2, r.code, text)
+		}
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 }

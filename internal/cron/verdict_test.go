@@ -122,3 +122,17 @@ func TestWhatStaysUnowned(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatCannotBeMeasuredIsNoGreen.
+func TestWhatCannotBeMeasuredIsNoGreen(t *testing.T) {
+	t.Parallel()
+	e := cron.Expect(cron.Usage, []string{"prod"})
+	e.Unmeasured = []string{"eu"}
+	got := cron.Judge([]cron.Expected{e}, []cron.Run{run(cron.Usage, time.Minute, 0)}, noon)[0]
+	assert.Equal(t, sandbox.Unknown, got.Verdict)
+	assert.Equal(t, "it last succeeded 1m ago; how much of a quota is used is not known of eu", got.Message)
+	e.Profiles = nil
+	got = cron.Judge([]cron.Expected{e}, []cron.Run{run(cron.Usage, time.Minute, 0)}, noon)[0]
+	assert.Equal(t, sandbox.Unknown, got.Verdict)
+	assert.Equal(t, "of no profile it is known how much of a quota is used", got.Message)
+}

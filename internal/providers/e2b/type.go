@@ -45,7 +45,9 @@ func Type() providers.Type {
 
 // NovitaType describes Novita.
 func NovitaType() providers.Type {
-	return novita().typed(func(c *Client) providers.Provider { return &Novita{c} })
+	t := novita().typed(func(c *Client) providers.Provider { return &Novita{c} })
+	t.TellsQuota = true
+	return t
 }
 
 func (d dialect) typed(as func(*Client) providers.Provider) providers.Type {
