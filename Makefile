@@ -60,6 +60,10 @@ docs: ## regenerate completions/, man/ and docs/cli/ from the program
 deps: ## measure what each dependency adds to the binary and to the start
 	$(GO) run -C tools/depcost .
 
+.PHONY: incident
+incident: ## serve a staged incident of 300 sandboxes on loopback (CMD="sbx ls" runs one command in it)
+	$(GO) run ./cmd/staged-incident -- $(CMD)
+
 .PHONY: perf
 perf: ## measure start, create, kill, listing and memory against the budgets
 	scripts/perf

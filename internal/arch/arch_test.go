@@ -83,6 +83,9 @@ func rooms() map[string][]string {
 		// what launches
 		"task":           with(words, "fleet", "providers", "store", "schedule"),
 		"task/publisher": with(words, "providers", "publish", "task"),
+		// a staged incident, for tests and demonstrations
+		"stagedfleet":         {"sandbox", "providers/wiretest", "providers/e2b/e2btest", "providers/monotask/monotasktest"},
+		"cmd/staged-incident": {"stagedfleet"},
 		// skins
 		"faults":   with(words, "fleet", "httpx", "providers", "providers/wiretest", "providers/e2b", "providers/e2b/e2btest", "providers/daytona", "providers/daytona/daytonatest", "providers/vercel", "providers/vercel/verceltest", "providers/monotask", "providers/monotask/monotasktest"),
 		"drill":    with(words, "fleet", "triage", "providers"),
@@ -124,7 +127,7 @@ func owners() map[string][]string {
 func standard() map[string][]string {
 	return map[string][]string{
 		"net/http":     with(wireRooms(), "httpx", "providers/providertest", "metrics"),
-		"os/exec":      {"process", "providers/local", "providers/local/supervisor", "providers/local/identity", "providers/wiretest", "publish"},
+		"os/exec":      {"cmd/staged-incident", "process", "providers/local", "providers/local/supervisor", "providers/local/identity", "providers/wiretest", "publish"},
 		"database/sql": {"store"},
 	}
 }

@@ -162,6 +162,7 @@ func (r *Run) Do(ctx context.Context) iter.Seq[sandbox.Ending] {
 func (r *Run) how() fleet.EndOptions {
 	return fleet.EndOptions{
 		Delete: r.Rule.Delete, Grace: r.Grace, Wait: r.Wait, By: r.By, Precheck: true, Legible: true,
+		Origin:  fleet.EndOrigin{Journaled: true},
 		Prepare: r.prepare, Still: r.still, Heard: r.heard, Before: r.intend,
 		After:     r.answered,
 		Requested: func(ref sandbox.Ref) *sandbox.EndRequest { return r.index[ref].Request },
@@ -208,7 +209,7 @@ func (r *Run) still(now sandbox.Sandbox) (sandbox.Outcome, string) {
 	if t.unlisted {
 		return sandbox.OutcomeChanged, unlisted
 	}
-	j := r.Rule.again(r.World, now, r.now(now.Provider), t.Seen)
+	j := r.Rule.again(r.World, now, r.World.Now(), t.Seen)
 	switch {
 	case j.Ground != GroundNone:
 		return sandbox.OutcomeChanged, j.Reason
@@ -217,8 +218,6 @@ func (r *Run) still(now sandbox.Sandbox) (sandbox.Outcome, string) {
 	}
 	return "", ""
 }
-
-func (r *Run) now(profile string) time.Time { return younger(r.Fleet, profile, r.World.Now()) }
 
 // lookAgain judges anew what no survey of this process has seen. A run that is gone
 // on with may be hours old, and what it selected may be at work by now.
@@ -234,10 +233,10 @@ func (r *Run) lookAgain(ctx context.Context) {
 			if err != nil {
 				return // the read just before the end says what is to be made of it
 			}
-			j := r.Rule.judge(r.World, now, r.now(now.Provider), nil)
+			j := r.Rule.judge(r.World, now, r.World.Now(), nil)
 			if j.needsLook {
 				o := r.Fleet.ObserveLife(ctx, now)
-				j = r.Rule.judge(r.World, now, r.now(now.Provider), &o)
+				j = r.Rule.judge(r.World, now, r.World.Now(), &o)
 			}
 			t.Seen = &j
 		})

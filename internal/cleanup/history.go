@@ -23,8 +23,9 @@ type History struct {
 	End      *End // nil = it was cut off
 	Resumed  []Actor
 	Sums     *fleet.Counts // of a run of another host, of which nothing more is known here; nil = by Results
-	newest   sandbox.Ref   // of the last intent
-	Broken   string        // why the journal cannot be trusted; "" = it can
+	asked    map[sandbox.Ref]time.Time
+	newest   sandbox.Ref // of the last intent
+	Broken   string      // why the journal cannot be trusted; "" = it can
 }
 
 // ReadRun reads the journal of a run.
@@ -77,7 +78,7 @@ func fromAnother(run string, err error) error {
 }
 
 func newHistory(run string) History {
-	return History{RunID: run, Intents: map[sandbox.Ref]Intent{}, Results: map[sandbox.Ref]Result{}, Requests: map[sandbox.Ref]*sandbox.EndRequest{}}
+	return History{RunID: run, Intents: map[sandbox.Ref]Intent{}, Results: map[sandbox.Ref]Result{}, Requests: map[sandbox.Ref]*sandbox.EndRequest{}, asked: map[sandbox.Ref]time.Time{}}
 }
 
 // close brings a run to its end that its guards have refused before it was cut off.
@@ -95,7 +96,7 @@ func (h *History) take(e journal.Entry) error {
 	case EntryIntent:
 		var i Intent
 		err := e.Into(&i)
-		h.Intents[i.Ref], h.newest = i, i.Ref
+		h.Intents[i.Ref], h.newest, h.asked[i.Ref] = i, i.Ref, e.At
 		h.Requests[i.Ref] = &sandbox.EndRequest{At: e.At, Detail: "no answer is recorded", Delete: i.Delete, CreatedAt: i.CreatedAt, StartedAt: i.StartedAt}
 		return err
 	case EntryAnswer:
@@ -128,6 +129,9 @@ func (h History) Outcome(ref sandbox.Ref) sandbox.Outcome {
 	}
 	return sandbox.OutcomeNotAttempted
 }
+
+// IntentAt is when a sandbox was asked to end; zero = it was not.
+func (h History) IntentAt(ref sandbox.Ref) time.Time { return h.asked[ref] }
 
 // Counts sums the outcomes of all items.
 func (h History) Counts() fleet.Counts {

@@ -51,6 +51,9 @@ type Judgement struct {
 	Reason   string // one line
 	Trail    []Step // each check that was made, in order; the last one decided
 	Evidence []sandbox.Evidence
+	// Verdict is the one judgement of how the sandbox fares, by what this run knows of
+	// it; the zero value where the rule decided before it was asked for.
+	Verdict triage.Verdict
 
 	needsLook bool               // the record alone does not decide
 	owned     string             // by which rule it is ours; "" = by none
@@ -86,6 +89,7 @@ func (r Rule) judge(w World, s sandbox.Sandbox, now time.Time, seen *fleet.Obser
 	}
 	c := &judging{rule: r, world: w, now: now, seen: seen, limits: w.Thresholds(s), j: &j}
 	c.limits.Inactivity = r.idleFor()
+	j.Verdict = triage.Judge(j.Sandbox, c.signals(), c.limits, now)
 	for _, check := range []func() bool{c.protection, c.state, c.owner, c.selectors, c.ageLimit, c.life, c.health, c.decided, c.notice} {
 		if !check() {
 			return j
@@ -133,6 +137,10 @@ type judging struct {
 func (c *judging) protection() bool {
 	if why := c.world.Protected(c.j.Sandbox); why != "" {
 		c.j.keep("protection", GroundProtected, why)
+		return false
+	}
+	if until := c.j.Sandbox.KeptUntil; until.After(c.now) {
+		c.j.keep("protection", GroundProtected, "protected: sbx keeps it on purpose until "+until.UTC().Format(time.RFC3339))
 		return false
 	}
 	c.j.pass("protection", "not protected")
@@ -212,7 +220,8 @@ func (c *judging) selectors() bool {
 	case m.Verdict == sandbox.Unknown && slices.Contains([]string{"older-than", "younger-than", "before", "after"}, m.Filter):
 		c.j.keep("selectors", GroundAgeUnknown, m.Reason)
 	case m.Verdict == sandbox.Unknown && m.Filter == "stuck":
-		c.j.keep("selectors", GroundActivityUnknown, c.notKnownStuck(m.Reason))
+		c.j.Evidence = c.j.Verdict.Evidence
+		c.j.keep("selectors", GroundActivityUnknown, c.unjudged())
 	case m.Verdict == sandbox.Unknown:
 		c.j.keep("selectors", GroundUnknown, m.Reason)
 	default:
@@ -221,20 +230,9 @@ func (c *judging) selectors() bool {
 	return false
 }
 
-// notKnownStuck is why the stuck rule knows nothing.
-func (c *judging) notKnownStuck(reason string) string {
-	if c.seen == nil {
-		return "nothing tells whether it is stuck: " + reason
-	}
-	found := triage.Stuck(c.j.Sandbox, c.signals(), c.limits, c.now)
-	c.j.Evidence = found.Evidence
-	return c.unjudged(found.Reasons)
-}
-
 // stuck is the stuck rule, by what was seen so far.
-func (c *judging) stuck(s sandbox.Sandbox) (sandbox.Verdict, string) {
-	stuck := triage.Stuck(s, c.signals(), c.limits, c.now)
-	return stuck.Verdict, stuck.Say()
+func (c *judging) stuck(sandbox.Sandbox) (sandbox.Verdict, string) {
+	return c.j.Verdict.Stuck, c.j.Verdict.Reason
 }
 
 func (c *judging) signals() triage.Signals {
@@ -271,66 +269,56 @@ func (c *judging) life() bool {
 		c.j.pass("life", "")
 		return true
 	}
-	sig := c.signals()
-	lives, reasons, evidence := triage.Life(s, sig, c.limits, c.now)
-	c.j.Evidence = evidence
+	v := c.j.Verdict
+	c.j.Evidence = v.Evidence
 	switch {
-	case lives != sandbox.True && c.ahead(s, sig):
+	case v.Activity != sandbox.True && c.ahead(s):
 		c.j.needsLook = false
 		c.j.keep("life", GroundAlive, "it shows life: its last sign of it is younger than this look, or its clock is a little ahead")
 		return false
-	case lives == sandbox.True:
+	case v.Activity == sandbox.True:
 		c.j.needsLook = false
-		c.j.keep("life", GroundAlive, "it shows life: "+says(evidence))
+		c.j.keep("life", GroundAlive, "it shows life"+v.Signs)
 		return false
 	case c.seen == nil:
 		c.j.needsLook = true
-	case lives == sandbox.False:
-		c.j.pass("life", "no sign of life: "+triage.Stuckness{Reasons: reasons}.Say()+" ("+says(evidence)+")")
+	case v.Activity == sandbox.False:
+		c.j.pass("life", c.unlessSelected("no sign of life: "+v.Signs))
 	case c.limits.AgeOnly:
-		c.j.pass("life", "judged by age alone, as the profile says")
+		c.j.pass("life", c.unlessSelected("judged by age alone, as the profile says"))
 	default:
-		c.j.keep("life", GroundActivityUnknown, c.unjudged(reasons))
+		c.j.keep("life", GroundActivityUnknown, c.unjudged())
 		return false
 	}
 	return true
 }
 
+// unlessSelected is a reason that a selection by the stuck rule has given already.
+func (c *judging) unlessSelected(reason string) string {
+	if c.rule.Selector.Stuck {
+		return ""
+	}
+	return reason
+}
+
 // unjudged says why nothing is known of a sandbox's work, with what was seen of it.
-func (c *judging) unjudged(reasons []triage.Reason) string {
-	why := "nothing tells whether it is at work"
-	if err := c.seen.SourceErr(); err != nil {
-		why = "a source that may have seen it at work does not answer: " + err.Error()
+func (c *judging) unjudged() string {
+	if c.seen != nil && c.seen.SourceErr() != nil {
+		return c.j.Verdict.Reason + ": " + c.seen.SourceErr().Error()
 	}
-	if slices.Contains(reasons, triage.ReasonHungIO) {
-		why += "; it may wait for something outside (a hint)"
-	}
-	if len(c.j.Evidence) > 0 {
-		why += " (" + says(c.j.Evidence) + ")"
-	}
-	return why
+	return c.j.Verdict.Reason
 }
 
 // ahead says that the last sign of life lies in the future, as far as a clock may be
 // off or a look takes: what worked a moment ago is at work, and no age-only rule
 // may call that unknown.
-func (c *judging) ahead(s sandbox.Sandbox, sig triage.Signals) bool {
+func (c *judging) ahead(s sandbox.Sandbox) bool {
 	last := s.LastActivityAt
-	if sig.Logs != nil && sig.Logs.Last.After(last) {
+	if sig := c.signals(); sig.Logs != nil && sig.Logs.Last.After(last) {
 		last = sig.Logs.Last
 	}
-	return last.After(c.now) && last.Sub(c.now) <= MaxSkew
-}
-
-func says(evidence []sandbox.Evidence) string {
-	if len(evidence) == 0 {
-		return "the provider says so"
-	}
-	parts := make([]string, len(evidence))
-	for i, e := range evidence {
-		parts[i] = e.What + " " + e.Value
-	}
-	return strings.Join(parts, ", ")
+	now := s.Clock(c.now)
+	return last.After(now) && last.Sub(now) <= MaxSkew
 }
 
 // health keeps what answers, where only the unhealthy were asked for.

@@ -63,7 +63,7 @@ func TestWhatCouldNotBeJudgedIsCountedAndExplained(t *testing.T) {
 		assert.Equal(t, 1, survey.Unjudged())
 		require.Len(t, survey.Kept, 1)
 		assert.Contains(t, survey.Kept[0].Reason, "processes 1")
-		assert.Contains(t, survey.Kept[0].Reason, "a hint")
+		assert.Contains(t, survey.Kept[0].Reason, "perhaps it waits")
 		assert.NoError(t, survey.Verdict(nil))
 	})
 }

@@ -114,6 +114,14 @@ type End struct {
 // feature 14).
 const tailKept = 50
 
+// IntentOf is the intent of an ending that keeps no output of the sandbox.
+func IntentOf(s sandbox.Sandbox, del bool, redact func(string) string) Intent {
+	return intentOf(s, fleet.Part[[]sandbox.LogLine]{}, del, redact)
+}
+
+// ResultOf is what became of a sandbox, as a journal keeps it.
+func ResultOf(e sandbox.Ending, redact func(string) string) Result { return resultOf(e, redact) }
+
 func intentOf(s sandbox.Sandbox, logs fleet.Part[[]sandbox.LogLine], del bool, redact func(string) string) Intent {
 	i := Intent{
 		Ref: s.Ref(), Name: s.Name, State: s.State, RawState: s.RawState, CreatedAt: s.CreatedAt.UTC(), StartedAt: s.StartedAt.UTC(), LastActivityAt: s.LastActivityAt.UTC(),

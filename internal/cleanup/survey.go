@@ -97,7 +97,7 @@ func Look(ctx context.Context, f *fleet.Fleet, w World, r Rule) (Survey, error) 
 			continue
 		}
 		seen[sb.Ref()] = true
-		judged = append(judged, r.judge(w, sb, younger(f, sb.Provider, s.At), nil))
+		judged = append(judged, r.judge(w, sb, s.At, nil))
 	}
 	r.lookCloser(ctx, f, w, judged, s.At)
 	s.sort(w, judged)
@@ -106,14 +106,6 @@ func Look(ctx context.Context, f *fleet.Fleet, w World, r Rule) (Survey, error) 
 		return s, context.Cause(ctx)
 	}
 	return s, nil
-}
-
-// younger is the time by which a profile's sandboxes are judged: of this machine's
-// clock and the profile's, the one that makes them younger, and what they did last
-// more recent. A guard refuses clocks that are further apart.
-func younger(f *fleet.Fleet, profile string, now time.Time) time.Time {
-	skew, _ := f.Skew(profile)
-	return now.Add(min(0, skew))
 }
 
 // failures sorts errors of a listing by profile. One that names no profile speaks of
@@ -147,7 +139,7 @@ func (r Rule) lookCloser(ctx context.Context, f *fleet.Fleet, w World, judged []
 				} else {
 					o = f.ObserveLife(ctx, j.Sandbox)
 				}
-				judged[i] = r.judge(w, j.Sandbox, younger(f, j.Sandbox.Provider, now), &o)
+				judged[i] = r.judge(w, j.Sandbox, now, &o)
 			})
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/providers"
+	"sbx/internal/sandbox"
 )
 
 // app makes the parts of one run, each once and only when a verb asks for it.
@@ -51,7 +52,8 @@ func (a *app) deps() *commands.Deps {
 		Store:       a.store,
 		Size:        a.size,
 		RawTerminal: a.rawTerminal,
-		Journals:    a.journals,
+		Journals:    func() (journal.Disk, error) { return a.journals("runs") },
+		Endings:     func() (journal.Disk, error) { return a.journals("endings") },
 		Lock:        a.lock,
 		ShareRun:    a.shareRun,
 		SharedRuns:  a.sharedRuns,
@@ -159,8 +161,8 @@ func (a *app) stateFile(name string) (string, error) {
 	return filepath.Join(dir, name), err
 }
 
-func (a *app) journals() (journal.Disk, error) { //nolint:ireturn // a simulation has another disk
-	dir, err := a.stateFile("runs")
+func (a *app) journals(folder string) (journal.Disk, error) { //nolint:ireturn // a simulation has another disk
+	dir, err := a.stateFile(folder)
 	return journal.Dir(dir), err
 }
 
@@ -189,8 +191,9 @@ func (a *app) fleet(ctx context.Context, choose func(*config.Config) []config.Pr
 	if err != nil {
 		return nil, err
 	}
+	journals := a.deps().EndJournals(p)
 	f := fleet.New(a.opener(c, p).members(ctx, choose(c)), fleet.Options{
-		Now: a.process.Now, Slots: c.Limits.Concurrency, EndRequests: endRequests{a.store, a.process.Now},
+		Now: a.process.Now, Slots: c.Limits.Concurrency, EndRequests: endRequests{a.store, a.process.Now}, Journal: journals,
 	})
 	sweep, stop := context.WithTimeout(ctx, sweepLimit)
 	defer stop()
@@ -198,10 +201,27 @@ func (a *app) fleet(ctx context.Context, choose func(*config.Config) []config.Pr
 	for _, ref := range swept {
 		p.Note(ref.String() + ": its supervisor was gone; brought to its end")
 	}
+	journalSwept(ctx, journals, swept)
 	if err != nil && ctx.Err() == nil {
 		p.Warn("sweeping leftovers: " + err.Error())
 	}
 	return f, nil
+}
+
+// journalSwept writes down what a sweep has ended, which no verb asked for.
+func journalSwept(ctx context.Context, open func(context.Context, []sandbox.Sandbox, fleet.EndOptions) fleet.EndJournal, swept []sandbox.Ref) {
+	if len(swept) == 0 {
+		return
+	}
+	var targets []sandbox.Sandbox
+	for _, ref := range swept {
+		targets = append(targets, sandbox.Sandbox{Provider: ref.Provider, ID: ref.ID})
+	}
+	j := open(ctx, targets, fleet.EndOptions{Origin: fleet.EndOrigin{Verb: "sweep", Reason: "its supervisor was gone, or its time was over"}})
+	for _, ref := range swept {
+		j.Result(sandbox.Ending{Ref: ref, Outcome: sandbox.OutcomeVerified, Reason: "its supervisor was gone, or its time was over"})
+	}
+	j.Close(ctx)
 }
 
 // trace writes the requests of -v to stderr; nil without it.

@@ -21,6 +21,7 @@ import (
 	"sbx/internal/providers/omoios/omoiostest"
 	"sbx/internal/providers/vercel/verceltest"
 	"sbx/internal/providers/wiretest"
+	"sbx/internal/stagedfleet"
 )
 
 // world is a fake of one provider's API, as scripts use it.
@@ -51,6 +52,7 @@ type remotes struct {
 	failed bool
 	ends   []func()
 	worlds map[string]inhabited
+	stage  *stagedfleet.Fleet
 }
 
 // remotesKey is where a script keeps them.
@@ -343,7 +345,8 @@ func vercelWorld(f *verceltest.Fake) inhabited {
 			}
 			return f.Add(s)
 		},
-		"deaf": func([]string) string { f.Change(func(o *verceltest.Options) { o.Deaf = true }); return "" },
+		"rests": func([]string) string { f.Change(func(o *verceltest.Options) { o.Rests = true }); return "" },
+		"deaf":  func([]string) string { f.Change(func(o *verceltest.Options) { o.Deaf = true }); return "" },
 		"honest": func([]string) string {
 			f.Change(func(o *verceltest.Options) { o.Deaf, o.StopFor = false, 0 })
 			return ""

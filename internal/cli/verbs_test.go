@@ -27,7 +27,7 @@ import (
 func verbs() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
 		"status": status, "jq": jq, "ref": ref, "signal": signalTo, "until": until, "noprocess": noProcess,
-		"interrupt": interrupt, "crowd": crowd, "remote": remote, "mounted": mounted, "readonly": readonly,
+		"interrupt": interrupt, "crowd": crowd, "remote": remote, "staged": staged, "mounted": mounted, "readonly": readonly,
 		"launch": launch, "send": send, "joined": joined, "frozen": frozen, "origin": origin, "locked": locked,
 	}
 }

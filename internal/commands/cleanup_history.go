@@ -189,40 +189,6 @@ func countsText(c fleet.Counts) string {
 	return text
 }
 
-func newCleanupShow(d *Deps) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "show RUN",
-		Short: "Show one bulk ending: its rule, and what became of each sandbox",
-		Long: "Show one bulk ending: its rule, who ran it, and what became of each sandbox, with\n" +
-			"what was known of it before (-o json).",
-		Example:           "sbx cleanup show r-20261120t120000-k3v9x2",
-		Args:              usageArgs(cobra.ExactArgs(1), "`sbx cleanup runs` lists them"),
-		ValidArgsFunction: d.completeRuns,
-	}
-	doc := document{schema: "sbx.cleanup.show/v1", shape: output.ShapeList, columns: output.Names(outcomeColumns())}
-	return d.verb(cmd, doc, func(_ context.Context, p *output.Printer, args []string) error {
-		disk, err := d.Journals()
-		if err != nil {
-			return err
-		}
-		h, err := cleanup.ReadRun(disk, args[0])
-		if err != nil {
-			return err
-		}
-		return showHistory(p, doc.schema, h)
-	})
-}
-
-func (d *Deps) completeRuns(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	disk, err := d.Journals()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	runs, _ := journal.Runs(disk) // what cannot be listed completes nothing
-	slices.Reverse(runs)
-	return runs, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
-}
-
 // outcomeRow is one item of a run.
 type outcomeRow struct {
 	item   cleanup.Item
@@ -257,7 +223,8 @@ func showHistory(p *output.Printer, schema string, h cleanup.History) error {
 	list.Set("profiles", h.Begin.Profiles)
 	list.Set("kept", h.Begin.Kept)
 	list.Set("counts", h.Counts())
-	list.Set("resumable", h.Resumable())
+	list.Set("verb", h.Begin.Verb)
+	list.Set("resumable", h.Begin.Verb == verbCleanup && h.Resumable())
 	for _, i := range h.Begin.Plan.Items {
 		row := outcomeRow{item: i, result: h.Results[i.Ref]}
 		row.result.Outcome = h.Outcome(i.Ref)
@@ -270,6 +237,11 @@ func showHistory(p *output.Printer, schema string, h cleanup.History) error {
 	}
 	if h.Broken != "" {
 		list.Fail(fault.New(fault.KindFound, "the journal of %s cannot be trusted: %s", h.RunID, h.Broken))
+	}
+	if h.Sums != nil {
+		list.Incomplete()
+		list.WhenEmpty("")
+		p.Note("what became of each sandbox is in the journal of " + h.Begin.Host + ", where it ran; together: " + countsText(h.Counts()))
 	}
 	list.Succeeded()
 	return list.Close()

@@ -19,21 +19,45 @@ import (
 	"sbx/internal/sandbox"
 )
 
+// plannedItem is one sandbox of a plan: why it goes or stays, and how it fares.
+type plannedItem struct {
+	Ref        sandbox.Ref     `json:"ref"`
+	Reason     string          `json:"reason"`
+	Stuck      sandbox.Verdict `json:"stuck"`
+	Cause      any             `json:"cause"`
+	Confidence any             `json:"confidence"`
+	Looked     bool            `json:"looked"`
+}
+
 // keptItem is one sandbox that stays, and on what ground.
 type keptItem struct {
-	Ref    sandbox.Ref    `json:"ref"`
-	Reason string         `json:"reason"`
-	Ground cleanup.Ground `json:"ground"`
+	Ref        sandbox.Ref     `json:"ref"`
+	Reason     string          `json:"reason"`
+	Ground     cleanup.Ground  `json:"ground"`
+	Stuck      sandbox.Verdict `json:"stuck"`
+	Cause      any             `json:"cause"`
+	Confidence any             `json:"confidence"`
+	Looked     bool            `json:"looked"`
+}
+
+func plannedOf(j cleanup.Judgement) plannedItem {
+	v := j.Verdict
+	return plannedItem{j.Sandbox.Ref(), j.Reason, v.Stuck, textOrNil(string(v.Cause)), confidenceOf(v), v.Looked}
+}
+
+func keptOf(j cleanup.Judgement) keptItem {
+	i := plannedOf(j)
+	return keptItem{i.Ref, i.Reason, j.Ground, i.Stuck, i.Cause, i.Confidence, i.Looked}
 }
 
 // showPlan prints what would be done; nothing is.
 func (r *cleanupRun) showPlan(p *output.Printer) error {
-	selected, kept := []planned{}, []keptItem{}
+	selected, kept := []plannedItem{}, []keptItem{}
 	for _, j := range r.survey.Selected {
-		selected = append(selected, planned{j.Sandbox.Ref(), j.Reason})
+		selected = append(selected, plannedOf(j))
 	}
 	for _, j := range r.survey.Kept {
-		kept = append(kept, keptItem{j.Sandbox.Ref(), j.Reason, j.Ground})
+		kept = append(kept, keptOf(j))
 	}
 	guards := r.survey.Guards(r.world)
 	errs := r.survey.Errs()
@@ -48,6 +72,7 @@ func (r *cleanupRun) showPlan(p *output.Printer) error {
 			{Key: "cutoff", Value: output.Time(r.survey.Cutoff())},
 			{Key: "selected", Value: selected},
 			{Key: "kept", Value: kept},
+			{Key: "unjudged", Value: r.survey.Unjudged()},
 			{Key: "guards", Value: guards},
 			{Key: "unowned", Value: r.survey.Unowned()},
 		}}, {Key: "complete", Value: len(errs) == 0}},
@@ -55,7 +80,7 @@ func (r *cleanupRun) showPlan(p *output.Printer) error {
 	}, verdict, errs...)
 }
 
-func (r *cleanupRun) page(s *output.Sheet, selected []planned, kept []keptItem, guards []cleanup.Guard) {
+func (r *cleanupRun) page(s *output.Sheet, selected []plannedItem, kept []keptItem, guards []cleanup.Guard) {
 	s.Text("Nothing was done; this is the plan.\n")
 	if at := r.survey.Cutoff(); !at.IsZero() {
 		s.Text("Old enough is what came to be before " + inBothZones(at, r.d.now().Location()) + ".\n")
@@ -164,6 +189,7 @@ func (r *cleanupRun) explain(p *output.Printer) error {
 			{Key: "selected", Value: j.Selected()},
 			{Key: "ground", Value: j.Ground},
 			{Key: "reason", Value: j.Reason},
+			{Key: "diagnosis", Value: diagnosisOf(j.Verdict)},
 			{Key: "checks", Value: j.Trail},
 			{Key: "evidence", Value: evidence(j.Evidence)},
 		}}},

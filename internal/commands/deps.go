@@ -51,6 +51,8 @@ type Deps struct {
 	RawTerminal func() (func(), error)
 	// Journals is where the runs of bulk endings are written down.
 	Journals func() (journal.Disk, error)
+	// Endings is where endings that are no bulk run are written down.
+	Endings func() (journal.Disk, error)
 	// ShareRun tells other hosts of a run, and SharedRuns asks for theirs, the newest
 	// first; without a shared store there are none.
 	ShareRun   func(ctx context.Context, run store.Run) error

@@ -41,6 +41,7 @@ func doctor(ctx context.Context, d *Deps, p *output.Printer) error {
 	default:
 		rows = append(rows, soundConfig(c), checkState(c))
 		rows = append(rows, looseSources(c)...)
+		rows = append(rows, d.halfSwitched(c)...)
 		rows = append(rows, checkLaunch(c)...)
 		runs, _ := d.cronRuns(ctx, verbCleanup) // `cleanup runs` says what cannot be read
 		rows = append(rows, d.ownershipChecks(c, runs)...)

@@ -44,6 +44,31 @@ func note(check string) providers.Check {
 	return providers.Check{Check: check, Verdict: sandbox.False, Message: "so it is", Info: true}
 }
 
+// TestDoctorSaysWhatIsMissingForAProfile: a token without the ids beside it makes no
+// profile.
+func TestDoctorSaysWhatIsMissingForAProfile(t *testing.T) {
+	t.Parallel()
+	types := []providers.Type{{Name: "vercel", SwitchedOn: []string{"VERCEL_TOKEN", "VERCEL_TEAM_ID", "VERCEL_PROJECT_ID"}}}
+	said := func(env ...string) (string, int) {
+		b := checking(t)
+		b.env = env
+		b.adjust = func(d *Deps) { d.Types = types }
+		r := b.run(t, "doctor -o json")
+		for _, item := range r.list(t, "items") {
+			if item["check"] == "vercel" {
+				text, _ := item["message"].(string)
+				return text, r.code
+			}
+		}
+		return "", r.code
+	}
+	message, code := said("VERCEL_TOKEN=v-5ec7e7")
+	assert.Equal(t, "VERCEL_TOKEN is set and makes no profile: VERCEL_TEAM_ID and VERCEL_PROJECT_ID missing", message)
+	assert.Equal(t, 0, code, "it may be there for something else")
+	message, _ = said()
+	assert.Empty(t, message)
+}
+
 func TestDoctorExitsByWhatItFinds(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sbx/internal/config"
@@ -56,6 +57,29 @@ func looseSources(c *config.Config) []checkRow {
 	for _, s := range c.Loose() {
 		rows = append(rows, toolCheck(s.Name, sandbox.Unknown, "is attached to "+s.Settings[providers.OptionAttach]+", which is not there in this run",
 			"switch that profile on, or attach it to another").inform())
+	}
+	return rows
+}
+
+// halfSwitched names the types of which some variables are set and others are not, so
+// that no profile came of them, and nothing else says so.
+func (d *Deps) halfSwitched(c *config.Config) []checkRow {
+	var rows []checkRow
+	for _, t := range d.Types {
+		var set, unset []string
+		for _, name := range t.SwitchedOn {
+			if d.Process.Getenv(name) == "" {
+				unset = append(unset, name)
+			} else {
+				set = append(set, name)
+			}
+		}
+		there := slices.ContainsFunc(c.Profiles, func(p config.Profile) bool { return p.Type == t.Name })
+		if len(set) == 0 || len(unset) == 0 || there {
+			continue
+		}
+		rows = append(rows, toolCheck(t.Name, sandbox.False, strings.Join(set, " and ")+" is set and makes no profile: "+strings.Join(unset, " and ")+" missing",
+			"set what is missing too, or configure a profile of type "+t.Name).inform()) // the token may be there for something else
 	}
 	return rows
 }

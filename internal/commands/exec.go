@@ -28,7 +28,7 @@ func newExec(d *Deps) *cobra.Command {
 			"Its output goes out as it is, and its exit code is that of sbx: 128+n for a\n" +
 			"death by signal n. Where it could not be run: 127 not found, 126 not executable,\n" +
 			"125 otherwise; what keeps sbx from the sandbox itself has the usual codes.\n" +
-			"--timeout ends it (124), and so does Ctrl-C (130).",
+			"--timeout ends the command (124), and so does Ctrl-C (130); the sandbox stays.",
 		Example: "sbx exec local/k3v9x2mq7a -- true\n" +
 			"sbx exec local/k3v9x2mq7a --env MODE=test --timeout 30s -- echo hello",
 		Args:              afterDash(1, "sbx exec REF -- ps aux"),

@@ -19,15 +19,19 @@ func newInspect(d *Deps) *cobra.Command {
 		Short:   "Show one sandbox in full, and what is suspicious about it",
 		Long: "Show one sandbox in full: record, limits, usage, health, timeline, last output,\n" +
 			"exit with its cause, what is suspicious and why, and what to type next.\n\n" +
+			"Of a sandbox that is gone it shows what is on record (exit 5): who ended it, when,\n" +
+			"by which run, and whether that was seen.\n\n" +
 			"It reads and changes nothing. What the provider cannot tell is null and said so;\n" +
 			"a part that could not be read is an error beside the rest (exit 3).",
 		Example:           "sbx inspect local/k3v9x2mq7a\nsbx inspect k3v9 -o json",
 		Args:              usageArgs(cobra.ExactArgs(1), "`sbx ls -o name` lists the references"),
 		ValidArgsFunction: d.completeRefs(false),
 	}
-	return d.verb(cmd, document{schema: "sbx.inspect/v1", shape: output.ShapeItem, columns: output.Names(inspectColumns())},
+	return d.verb(cmd, document{schema: inspectSchema, shape: output.ShapeItem, columns: output.Names(inspectColumns())},
 		func(ctx context.Context, p *output.Printer, args []string) error { return inspect(ctx, d, p, args) })
 }
+
+const inspectSchema = "sbx.inspect/v1"
 
 func inspect(ctx context.Context, d *Deps, p *output.Printer, args []string) error {
 	words, err := d.words(ctx, args)
@@ -41,11 +45,13 @@ func inspect(ctx context.Context, d *Deps, p *output.Printer, args []string) err
 	defer progress.Done()
 	f, found, err := d.one(ctx, words[0])
 	if err != nil {
-		return err
+		progress.Done()
+		return d.inspectRecord(ctx, p, words[0], err)
 	}
 	s, recordErr := inFull(ctx, f, words[0], found)
 	if kind := fault.KindOf(recordErr); kind == fault.KindGone || kind == fault.KindNotFound {
-		return recordErr
+		progress.Done()
+		return d.inspectRecord(ctx, p, found.Ref().String(), recordErr)
 	}
 	seen := f.Observe(ctx, s)
 	errs := partErrors(ctx, seen)
@@ -54,8 +60,8 @@ func inspect(ctx context.Context, d *Deps, p *output.Printer, args []string) err
 	}
 	progress.Done()
 	return output.ShowItem(p, output.ItemSpec[inspection]{
-		Schema: "sbx.inspect/v1", Columns: inspectColumns(), Human: func(s *output.Sheet, i inspection) { i.page(s) },
-	}, d.judge(f, seen), errs...)
+		Schema: inspectSchema, Columns: inspectColumns(), Human: func(s *output.Sheet, i inspection) { i.page(s) },
+	}, d.judge(seen), errs...)
 }
 
 // inFull reads the record again where it comes from a listing: one sandbox is
@@ -75,31 +81,23 @@ func inFull(ctx context.Context, f *fleet.Fleet, word string, found sandbox.Sand
 type inspection struct {
 	sandboxRow
 
-	seen       fleet.Observation
-	used       *usageRow // nil where usage is not known
-	flags      []triage.Flag
-	suspicions []triage.Finding // the likeliest first, each a hint at least
-	program    string           // what sbx is called, for the next command
+	seen    fleet.Observation
+	used    *usageRow // nil where usage is not known
+	flags   []triage.Flag
+	program string     // what sbx is called, for the next command
+	ended   *endRecord // where only the record is left; nil = it is there
 }
 
 // judge lets every rule look at what was seen.
-func (d *Deps) judge(f *fleet.Fleet, seen fleet.Observation) inspection {
-	now, t := d.now(), d.thresholds(seen.Sandbox)
-	sig := seen.Signals(t)
-	sig.TracksTasks = tracksTasks(f, seen.Sandbox.Provider)
-	stuck := triage.Stuck(seen.Sandbox, sig, t, now)
+func (d *Deps) judge(seen fleet.Observation) inspection {
+	t := d.thresholds(seen.Sandbox)
+	verdict := seen.Judge(t, d.now())
 	i := inspection{
-		sandboxRow: d.row(seen.Sandbox, now), seen: seen,
-		flags: triage.Flags(seen.Sandbox, sig, t, now), program: d.Process.Name(),
-	}
-	i.Stuck, i.Reason = stuck.Verdict, stuck.Say()
-	for _, finding := range triage.Causes(seen.Sandbox, sig, t, now) {
-		if finding.Confidence != sandbox.ConfidenceUnknown {
-			i.suspicions = append(i.suspicions, finding)
-		}
+		sandboxRow: sandboxRow{Sandbox: seen.Sandbox, Verdict: verdict, now: d.now()}, seen: seen,
+		flags: triage.Flags(seen.Sandbox, seen.Signals(t), t, d.now()), program: d.Process.Name(),
 	}
 	if len(seen.Usage.Got) > 0 {
-		used := measured(seen.Sandbox.Ref(), seen.Usage.Got, t)
+		used := measured(seen.Sandbox.Ref(), seen.Usage.Got, t, verdict)
 		i.used = &used
 	}
 	return i

@@ -26,8 +26,12 @@ func (i inspection) pageSuspicions(s *output.Sheet) {
 		case sandbox.False:
 		}
 	}
-	for _, c := range i.suspicions {
+	for _, c := range i.Verdict.Findings {
 		s.FieldTone(string(c.Confidence), because(string(c.Cause)+", "+c.Title, c.Evidence), confidenceTone(c.Confidence))
+		calm = false
+	}
+	if v := i.Verdict; v.Confidence != sandbox.ConfidenceUnknown && !slices.ContainsFunc(v.Findings, func(f triage.Finding) bool { return f.Cause == v.Cause }) {
+		s.FieldTone(string(v.Confidence), because(string(v.Cause), v.Evidence), confidenceTone(v.Confidence))
 		calm = false
 	}
 	if calm {
@@ -91,11 +95,14 @@ func (i inspection) next() []step {
 	case sandbox.StateRunning:
 		return i.nextOfRunning(ref, logs, end)
 	case sandbox.StateProvisioning:
-		if i.Stuck == sandbox.True {
+		if i.Verdict.Stuck == sandbox.True {
 			return []step{end, {"check the provider", "doctor --provider " + shellWord(i.Provider)}}
 		}
 		return []step{{"wait until it runs", "wait " + ref + " --for running"}}
 	case sandbox.StateTerminating:
+		if i.Verdict.Stuck == sandbox.True {
+			return []step{{"ask again for its end", "terminate " + ref}, {"check the provider", "doctor --provider " + shellWord(i.Provider)}}
+		}
 		return []step{{"wait for its end", "wait " + ref + " --for ended"}}
 	case sandbox.StateTerminated, sandbox.StateFailed:
 		return append([]step{logs}, i.moreMemory()...)
@@ -110,13 +117,13 @@ func (i inspection) next() []step {
 // watch or end it.
 func (i inspection) nextOfRunning(ref string, logs, end step) []step {
 	watch := step{"see how it develops", "top " + ref + " --samples 10"}
-	misbehaves := slices.ContainsFunc(i.suspicions, func(f triage.Finding) bool { return f.Cause != sandbox.CauseOrphan })
+	misbehaves := slices.ContainsFunc(i.Verdict.Findings, func(f triage.Finding) bool { return f.Cause != sandbox.CauseOrphan })
 	switch {
-	case i.Stuck == sandbox.True:
+	case i.Verdict.Stuck == sandbox.True:
 		return []step{end, logs}
-	case misbehaves && i.suspicions[0].Confidence != sandbox.Hint:
+	case misbehaves && i.Verdict.Findings[0].Confidence != sandbox.Hint:
 		return []step{watch, logs, end}
-	case i.Stuck == sandbox.Unknown || misbehaves:
+	case i.Verdict.Stuck == sandbox.Unknown || misbehaves:
 		return []step{watch, logs}
 	}
 	return []step{{"follow its output", "logs " + ref + " -f"}}

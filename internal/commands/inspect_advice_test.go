@@ -42,9 +42,10 @@ func TestNextCommand(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			i := inspection{suspicions: tc.suspicions}
+			i := inspection{}
+			i.Verdict.Findings = tc.suspicions
 			i.Sandbox = sandbox.Sandbox{Provider: "prod", ID: "x", State: tc.state, Exit: tc.exit, Limits: sandbox.Limits{MemoryBytes: new(int64(64 * sandbox.MiB))}}
-			i.Stuck = tc.stuck
+			i.Verdict.Stuck = tc.stuck
 			var got []string
 			for _, step := range i.next() {
 				got = append(got, step.command)

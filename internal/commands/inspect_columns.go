@@ -24,6 +24,7 @@ func inspectColumns() []output.Column[inspection] {
 	extra("timeline", inspection.timelineList)
 	extra("exit", inspection.exitObject)
 	extra("suspicions", inspection.suspicionList)
+	extra("ended_by", inspection.endedByObject)
 	return columns
 }
 
@@ -58,7 +59,7 @@ func (i inspection) condition() providers.Condition {
 }
 
 func (i inspection) timelineList() any {
-	if i.seen.Events.Err != nil {
+	if i.seen.Events.Err != nil && len(i.seen.Events.Got) == 0 {
 		return nil
 	}
 	list := make([]any, len(i.seen.Events.Got))
@@ -85,8 +86,8 @@ func (i inspection) exitObject() any {
 }
 
 func (i inspection) suspicionList() any {
-	list := make([]any, len(i.suspicions))
-	for n, f := range i.suspicions {
+	list := make([]any, len(i.Verdict.Findings))
+	for n, f := range i.Verdict.Findings {
 		list[n] = output.Fields{
 			{Key: "cause", Value: f.Cause},
 			{Key: "title", Value: f.Title},

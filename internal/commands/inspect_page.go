@@ -31,7 +31,8 @@ func (i inspection) pageRecord(s *output.Sheet) {
 	if i.RawState != string(i.State) {
 		known(s, "raw state", i.RawState)
 	}
-	s.FieldTone("stuck", told(string(i.Stuck), i.Reason), stuckTone(i.Stuck))
+	s.FieldTone("stuck", told(string(i.Verdict.Stuck), i.Verdict.Say()), stuckTone(i.Verdict.Stuck))
+	known(s, "verdict", i.Verdict.Reason)
 	known(s, "name", i.Name)
 	known(s, "provider", told(i.Provider, i.ProviderType))
 	s.Field("age", i.ageText())
@@ -101,15 +102,21 @@ func (i inspection) pageUsage(s *output.Sheet) {
 		s.FieldTone("memory", u.memoryText()+" MiB", u.memoryTone())
 	}
 	amount(s, "memory peak", mebibytes(u.last.MemoryPeakBytes), "MiB")
-	if u.trend.MemorySlope != nil {
+	switch {
+	case u.trend.MemorySlope != nil:
 		s.Field("memory trend", u.slopeText()+" MiB/min")
+	case u.trend.TooShort && u.trend.Samples > 1:
+		s.Field("memory trend", "too short to tell")
 	}
 	count(s, "operations", u.last.Operations)
+	if u.last.Duration != nil {
+		s.Field("has run for", *u.last.Duration)
+	}
 	count(s, "processes", u.last.PIDs)
 	count(s, "oom kills", u.last.OOMKills)
 	known(s, "waits on", u.last.Waiting)
 	if !i.State.Ended() {
-		s.FieldTone("pattern", u.trend.Pattern, u.patternTone())
+		s.FieldTone("pattern", u.verdict.Pattern, u.patternTone())
 	}
 	s.Field("source", u.trend.Source)
 	if i.seen.Usage.Err != nil {

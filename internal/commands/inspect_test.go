@@ -81,7 +81,7 @@ func TestInspectKeysAreThePromisedOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, _ := oneFake(loop(), oomed())
 		item := b.run(t, "inspect prod/loop0001 -o json").item(t)
-		want := append(output.Names(sandboxColumns()), strings.Fields("limits usage health timeline exit suspicions")...)
+		want := append(output.Names(sandboxColumns()), strings.Fields("limits usage health timeline exit suspicions ended_by")...)
 		assert.Equal(t, want, output.Names(inspectColumns()))
 		for _, key := range want {
 			assert.Contains(t, item, key)
@@ -251,7 +251,7 @@ func TestInspectInterrupted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b, _ := oneFake(calm())
-			b.context = tc.context
+			b.context, b.sample = tc.context, time.Second
 			r := b.run(t, "inspect prod/calm0001 -o json")
 			assert.Equal(t, 130, r.code)
 			assert.Equal(t, true, r.object(t)["interrupted"])

@@ -44,14 +44,3 @@ func once(ctx context.Context, errs []error) []error {
 	}
 	return append(slices.DeleteFunc(errs, fault.Interrupted), context.Cause(ctx))
 }
-
-// tracksTasks says that a profile would name the task of a sandbox if there
-// were one: whoever creates sandboxes keeps what they were created for.
-func tracksTasks(f *fleet.Fleet, profile string) bool {
-	for _, row := range f.Abilities() {
-		if row.Provider == profile {
-			return slices.ContainsFunc(row.Abilities, func(a fleet.AbilityCell) bool { return a.Name == "create" && a.Has })
-		}
-	}
-	return false
-}

@@ -9,8 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
-	"sbx/internal/fleet"
-	"sbx/internal/providers/fake"
 )
 
 func TestOnceSaysAnInterruptionOnce(t *testing.T) {
@@ -35,13 +33,4 @@ func TestMissingSaysWhy(t *testing.T) {
 	assert.Equal(t, "cannot be known: a provider of type fake has no probe", missing(unable))
 	assert.Equal(t, "could not be read: 503", missing(fault.New(fault.KindUnavailable, "503").At("prod", "probe x")))
 	assert.Equal(t, "could not be read: odd", missing(errors.New("odd")))
-}
-
-func TestTracksTasks(t *testing.T) {
-	t.Parallel()
-	maker, reader := fake.New(fake.Options{Name: "maker"}), fake.New(fake.Options{Name: "reader"})
-	f := fleet.New([]fleet.Member{{Provider: maker}, {Provider: reader.Only("logs")}}, fleet.Options{})
-	assert.True(t, tracksTasks(f, "maker"))
-	assert.False(t, tracksTasks(f, "reader"))
-	assert.False(t, tracksTasks(f, "nobody"))
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -50,10 +51,13 @@ type bench struct {
 	adjust  func(*Deps)                           // last changes, by the test
 	context func(context.Context) context.Context // the operator's signals, by the test
 	store   *store.InMemory
+	sample  time.Duration    // between the samples of a look; 0 = a millisecond
 	now     func() time.Time // nil = noon for ever
 
-	background []string       // what background runners were told
-	most       map[string]int // max_sandboxes of the profiles
+	types      []providers.Type // beside local and fake; with some, --provider reaches the configuration
+	endings    string           // the folder of journals of endings
+	background []string         // what background runners were told
+	most       map[string]int   // max_sandboxes of the profiles
 }
 
 // result is what a verb left.
@@ -92,6 +96,7 @@ func (b *bench) run(tb testing.TB, line string) result {
 
 func (b *bench) runArgs(tb testing.TB, args ...string) result {
 	tb.Helper()
+	b.endings = cmp.Or(b.endings, tb.TempDir())
 	var out, errs bytes.Buffer
 	p := process.Process{
 		Args: append([]string{cmp.Or(b.name, "sbx")}, args...), Home: b.home, Workdir: b.workdir, PID: 4711, Host: "cron-1", Environ: append([]string{"TERM=xterm"}, b.env...), Now: b.clock(),
@@ -127,18 +132,31 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 	var globals Globals
 	began := new(bool)
 	var printer *output.Printer
-	types := []providers.Type{{Name: "local", Always: true, TellsQuota: true}, {Name: "fake"}}
+	types := append([]providers.Type{{Name: "local", Always: true, TellsQuota: true}, {Name: "fake"}}, b.types...)
+	var d *Deps
 	open := func() *fleet.Fleet {
 		var list []fleet.Member
 		for _, m := range b.members {
 			list = append(list, fleet.Member{Provider: m, Metadata: sandbox.DefaultMetadata(), MaxSandboxes: b.most[m.Name()]})
 		}
-		return fleet.New(list, fleet.Options{Now: p.Now, Poll: fleet.Poll{Min: time.Millisecond, Max: time.Millisecond}})
+		journals := func(ctx context.Context, targets []sandbox.Sandbox, o fleet.EndOptions) fleet.EndJournal {
+			p, err := d.Printer()
+			if err != nil {
+				return nil
+			}
+			return d.EndJournals(p)(ctx, targets, o)
+		}
+		return fleet.New(list, fleet.Options{Now: p.Now, Sample: cmp.Or(b.sample, time.Millisecond), Journal: journals, Poll: fleet.Poll{Min: time.Millisecond, Max: time.Millisecond}})
 	}
 	input := func() config.Input {
-		return config.Input{Process: p, Types: types, File: globals.Config, Flags: globals.Settings}
+		flags := maps.Clone(globals.Settings)
+		if len(b.types) > 0 && len(globals.Providers) > 0 {
+			flags = map[string]string{"provider": strings.Join(globals.Providers, ",")}
+			maps.Copy(flags, globals.Settings)
+		}
+		return config.Input{Process: p, Types: types, File: globals.Config, Flags: flags}
 	}
-	d := &Deps{
+	d = &Deps{
 		Process: p, Version: Version{Version: "1.2.3", Commit: "abc", Go: "go1.26", OS: "linux", Arch: "amd64"}, Globals: &globals, Types: types,
 		Printer: func() (*output.Printer, error) {
 			if printer != nil {
@@ -164,6 +182,7 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 		Notifier:    func(string) (*notify.Notifier, error) { return &notify.Notifier{}, nil },
 		Control:     func() (ControlPlane, error) { return b.control, nil },
 		Began:       func(context.Context) { *began = true },
+		Endings:     func() (journal.Disk, error) { return journal.Dir(b.endings), nil },
 		Journals:    func() (journal.Disk, error) { return journal.Dir(filepath.Join(b.home, "runs")), nil },
 		ShareRun:    func(context.Context, store.Run) error { return nil },
 		SharedRuns:  func(context.Context, int) ([]store.Run, error) { return b.shared, nil },

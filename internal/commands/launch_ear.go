@@ -28,7 +28,11 @@ func newEar(p *output.Printer) *ear {
 func (e *ear) Output(l sandbox.LogLine) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.shut {
+	switch {
+	case e.shut:
+	case l.Gap != nil:
+		e.note(missingOutput(l))
+	default:
 		e.pass(l.Text, l.Stream == "stderr")
 	}
 }

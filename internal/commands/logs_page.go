@@ -97,7 +97,8 @@ type logPage struct {
 	list    *output.List[logRow]
 	o       *logsOptions
 	sources []string
-	cut     bool
+	cut     bool // a line was not whole
+	gaps    []sandbox.LogGap
 }
 
 // copy reads the log to its end. The list keeps what the provider could not
@@ -106,9 +107,18 @@ func (g *logPage) copy(ctx context.Context, f *fleet.Fleet, ref sandbox.Ref, q p
 	progress := g.printer.Progress("reading the log of " + ref.String())
 	defer progress.Done()
 	last := ring[logRow]{size: g.o.kept()}
+	var before []gapBefore // of what the ring holds
 	for line, err := range f.Logs(ctx, ref, q) {
 		if err != nil {
 			g.fail(ctx, err)
+			continue
+		}
+		if line.Gap != nil {
+			if last.size == 0 {
+				g.missing(line)
+			} else {
+				before = append(before, gapBefore{line, last.added})
+			}
 			continue
 		}
 		row, shown := filter.row(line)
@@ -120,6 +130,11 @@ func (g *logPage) copy(ctx context.Context, f *fleet.Fleet, ref sandbox.Ref, q p
 			if err := g.show(row); err != nil {
 				return err
 			}
+		}
+	}
+	for _, gap := range before {
+		if last.added-gap.added < last.size { // else all that was asked for comes after it
+			g.missing(gap.line)
 		}
 	}
 	for row := range last.all() {
@@ -160,7 +175,8 @@ func (g *logPage) tell(line sandbox.LogLine) {
 	}
 	if line.Truncated && !g.cut {
 		g.cut = true
-		g.printer.Note("some lines were longer than is kept and are cut")
+		g.list.Truncated()
+		g.printer.Note("some lines are not whole: they were longer than is kept, or what stood beside them is missing")
 	}
 }
 
@@ -169,10 +185,12 @@ func (g *logPage) tell(line sandbox.LogLine) {
 type ring[T any] struct {
 	size  int
 	next  int
+	added int
 	items []T
 }
 
 func (r *ring[T]) add(item T) {
+	r.added++
 	if len(r.items) < r.size {
 		r.items = append(r.items, item)
 		return

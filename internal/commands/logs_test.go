@@ -177,8 +177,54 @@ func TestLogsNamesItsSourceOnce(t *testing.T) {
 	b, _ := oneFake(seed)
 	r := b.run(t, "logs prod/aaaa")
 	assert.Equal(t, "one\ntwo\nthree\n", r.stdout)
-	assert.Equal(t, "sbx: these lines come from sbx-file, not from the provider\nsbx: some lines were longer than is kept and are cut\n", r.stderr)
+	assert.Equal(t, "sbx: these lines come from sbx-file, not from the provider\nsbx: some lines are not whole: they were longer than is kept, or what stood beside them is missing\n", r.stderr)
 	assert.Empty(t, b.run(t, "logs prod/aaaa -q").stderr)
+}
+
+// TestLogsSayWhatIsMissing: a log whose older lines were dropped is not complete, and
+// says how much there was.
+func TestLogsSayWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	count := func(n int64) *int64 { return &n }
+	seed := written("aaaa", "two error", "three", "four error")
+	gap := sandbox.MissingOutput("older output was dropped", sandbox.LogGap{Lines: count(141722), Bytes: count(3 << 20)})
+	gap.At = seed.Logs[0].At
+	seed.Logs = append([]sandbox.LogLine{gap}, seed.Logs...)
+	for name, tc := range map[string]struct {
+		line    string
+		missing float64
+		lines   int
+	}{
+		"all":                    {"logs prod/aaaa", 141722, 3},
+		"a tail that is there":   {"logs prod/aaaa --tail 3", 0, 3},
+		"a tail that is not":     {"logs prod/aaaa --tail 4", 141722, 3},
+		"a filter":               {"logs prod/aaaa --grep error", 141722, 2},
+		"matches that are there": {"logs prod/aaaa --grep error --tail 2", 0, 2},
+		"matches that are not":   {"logs prod/aaaa --grep error --tail 3", 141722, 2},
+		"since then":             {"logs prod/aaaa --since 1m", 0, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, _ := oneFake(seed)
+			r := b.run(t, tc.line+" -o json")
+			assert.Equal(t, 0, r.code, r.stderr)
+			got := r.object(t)
+			assert.Len(t, r.list(t, "items"), tc.lines)
+			assert.Equal(t, tc.missing == 0, got["complete"])
+			assert.Equal(t, tc.missing > 0, got["truncated"])
+			assert.InDelta(t, tc.missing, got["missing_lines"], 0)
+			text := b.run(t, tc.line)
+			assert.NotContains(t, text.stdout, "dropped", "stdout is the program's")
+			assert.Equal(t, tc.missing > 0, strings.Contains(text.stderr, "sbx: older output was dropped: 141722 lines, 3.0 MiB missing\n"), text.stderr)
+			assert.NotContains(t, text.stderr, "not whole")
+		})
+	}
+
+	only := running("bbbb", time.Minute)
+	only.Logs = []sandbox.LogLine{sandbox.MissingOutput("the disk was full", sandbox.LogGap{})}
+	b, _ := oneFake(only)
+	assert.Equal(t, "sbx: the disk was full\nsbx: none of its output is kept\n", b.run(t, "logs prod/bbbb").stderr)
+	assert.Nil(t, b.run(t, "logs prod/bbbb -o json").object(t)["missing_lines"], "unknown is null")
 }
 
 func TestLogsWhenItCannotBeRead(t *testing.T) {

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,11 +13,11 @@ import (
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
-	"sbx/internal/triage"
 )
 
 type lsOptions struct {
 	selectors selectorFlags
+	look      bool
 	watch     bool
 }
 
@@ -28,11 +29,15 @@ func newLs(d *Deps) *cobra.Command {
 		GroupID: groupLook,
 		Short:   "List sandboxes of all configured providers",
 		Long: "List sandboxes of all configured providers, as they arrive.\n\n" +
+			"Whether a running sandbox is stuck cannot be told from a list: --look asks those\n" +
+			"that are old enough themselves (output, events, processor), as a cleanup does, and\n" +
+			"--stuck looks by itself. What was not judged is counted: `unjudged` in json.\n\n" +
 			"A provider that cannot be listed is an error beside the others' rows (exit 3), never an empty list.",
-		Example: "sbx ls\nsbx ls --state running --older-than 10m\nsbx ls -o json",
+		Example: "sbx ls\nsbx ls --stuck\nsbx ls --state running --older-than 10m\nsbx ls -o json",
 		Args:    usageArgs(noArgs, "`sbx inspect REF` shows one sandbox"),
 	}
 	o.selectors.add(cmd.Flags())
+	cmd.Flags().BoolVar(&o.look, "look", false, "look at those that may be stuck whether they work; --stuck does by itself")
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "list again every 2 s until interrupted")
 	o.selectors.complete(cmd)
 	return d.verb(cmd, document{schema: "sbx.ls/v1", shape: output.ShapeList, columns: output.Names(sandboxColumns())},
@@ -51,15 +56,16 @@ func ls(ctx context.Context, d *Deps, p *output.Printer, o lsOptions) error {
 	if err != nil {
 		return err
 	}
+	look := o.look || s.Stuck
 	if !o.watch {
-		return lsOnce(ctx, d, p, f, s)
+		return lsOnce(ctx, d, p, f, s, look)
 	}
-	return repeat(ctx, p, watchEvery, func(ctx context.Context) error { return lsOnce(ctx, d, p, f, s) })
+	return repeat(ctx, p, watchEvery, func(ctx context.Context) error { return lsOnce(ctx, d, p, f, s, look) })
 }
 
-// lsOnce prints one listing. Rows go out as they arrive, unless they have to
-// be sorted or cut first.
-func lsOnce(ctx context.Context, d *Deps, p *output.Printer, f *fleet.Fleet, s selector.Selector) error {
+// lsOnce prints one listing. Rows go out as they arrive, unless they have to be
+// looked at, sorted or cut first.
+func lsOnce(ctx context.Context, d *Deps, p *output.Printer, f *fleet.Fleet, s selector.Selector, look bool) error {
 	list, err := output.NewList(p, output.ListSpec[sandboxRow]{
 		Schema: "sbx.ls/v1", Columns: sandboxColumns(), Empty: d.emptyNote(f, s),
 	})
@@ -68,47 +74,103 @@ func lsOnce(ctx context.Context, d *Deps, p *output.Printer, f *fleet.Fleet, s s
 	}
 	progress := p.Progress("listing")
 	defer progress.Done()
-	facts := d.facts()
+	l := &lister{d: d, list: list, selector: s}
+	streaming := s.Sort == selector.Order{} && !look
 	var held []sandbox.Sandbox
-	streaming := s.Sort == selector.Order{} && s.Limit == 0
-	for sb, err := range f.List(ctx, providers.Query{All: s.All, States: s.States, Labels: s.ExactLabels()}) {
+	limit := 0
+	if streaming {
+		limit = s.Limit // it needs no more pages than it shows
+	}
+	full := false
+	for sb, err := range f.List(ctx, providers.Query{All: s.All, States: s.States, Labels: s.ExactLabels(), Limit: limit}) {
 		switch {
 		case err != nil:
 			list.Fail(err)
 		case !streaming:
 			held = append(held, sb)
-		case s.Judge(sb, facts).Verdict == sandbox.True:
-			if err := list.Add(d.row(sb, facts.Now)); err != nil {
+		default:
+			if full, err = l.stream(d.row(sb)); err != nil {
 				return err
 			}
 		}
+		if full {
+			list.Truncated()
+			break
+		}
 	}
-	chosen := s.Apply(held, facts)
+	if look {
+		progress.Update("looking at them")
+	}
+	if err := l.apply(ctx, f, held, look); err != nil {
+		return err
+	}
+	progress.Done()
+	list.Set("unjudged", l.census.unjudged)
+	list.Remark(l.census.remark(d.Process.Name() + " ls --look"))
+	return list.Close()
+}
+
+// lister is one listing on its way.
+type lister struct {
+	d        *Deps
+	list     *output.List[sandboxRow]
+	selector selector.Selector
+	census   census // of everything that the other selectors take
+	shown    int    // rows that were printed as they arrived
+}
+
+// facts judge by verdicts that are there already.
+func (l *lister) facts(of func(sandbox.Sandbox) sandboxRow) selector.Facts {
+	return selector.Facts{Now: l.d.now(), Stuck: func(s sandbox.Sandbox) (sandbox.Verdict, string) {
+		v := of(s).Verdict
+		return v.Stuck, v.Reason
+	}}
+}
+
+// unstuck is the selector without the stuck rule: what it takes is what is judged.
+func (l *lister) unstuck() selector.Selector {
+	s := l.selector
+	s.Stuck = false
+	return s
+}
+
+// stream prints a row at once where it is chosen. full = as many are shown as were asked
+// for, and this would be one more.
+func (l *lister) stream(r sandboxRow) (full bool, err error) {
+	facts := l.facts(func(sandbox.Sandbox) sandboxRow { return r })
+	if l.unstuck().Judge(r.Sandbox, facts).Verdict != sandbox.True {
+		return false, nil
+	}
+	l.census.add(r.Verdict)
+	switch {
+	case l.selector.Judge(r.Sandbox, facts).Verdict != sandbox.True:
+		return false, nil
+	case l.selector.Limit > 0 && l.shown == l.selector.Limit:
+		return true, nil
+	}
+	l.shown++
+	return false, l.list.Add(r)
+}
+
+// apply judges what was held back, and prints what is chosen of it.
+func (l *lister) apply(ctx context.Context, f *fleet.Fleet, held []sandbox.Sandbox, look bool) error {
+	rows := map[sandbox.Ref]sandboxRow{}
+	facts := l.facts(func(s sandbox.Sandbox) sandboxRow { return rows[s.Ref()] })
+	held = slices.DeleteFunc(held, func(s sandbox.Sandbox) bool { return l.unstuck().Judge(s, facts).Verdict != sandbox.True })
+	for i, j := range f.Judge(ctx, held, l.d.judging(look)) {
+		rows[j.Sandbox.Ref()], held[i] = l.d.judgedRow(j), j.Sandbox
+		l.census.add(j.Verdict)
+	}
+	chosen := l.selector.Apply(held, facts)
 	for _, j := range chosen.Selected {
-		if err := list.Add(d.row(j.Sandbox, facts.Now)); err != nil {
+		if err := l.list.Add(rows[j.Sandbox.Ref()]); err != nil {
 			return err
 		}
 	}
 	if chosen.Truncated {
-		list.Truncated()
+		l.list.Truncated()
 	}
-	progress.Done()
-	return list.Close()
-}
-
-// row judges one sandbox by what its record alone tells.
-func (d *Deps) row(s sandbox.Sandbox, now time.Time) sandboxRow {
-	t := d.thresholds(s)
-	stuck := triage.Stuck(s, triage.Signals{}, t, now)
-	return sandboxRow{Sandbox: s, Stuck: stuck.Verdict, Reason: stuck.Say(), now: now, inactivity: t.Inactivity}
-}
-
-func (d *Deps) facts() selector.Facts {
-	now := d.now()
-	return selector.Facts{Now: now, Stuck: func(s sandbox.Sandbox) (sandbox.Verdict, string) {
-		stuck := triage.Stuck(s, triage.Signals{}, d.thresholds(s), now)
-		return stuck.Verdict, stuck.Say()
-	}}
+	return nil
 }
 
 // emptyNote teaches what could be done when there is nothing to show.

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"maps"
 	"os"
 	"path/filepath"
@@ -43,7 +42,7 @@ func switchedOn(t *testing.T, n int, labels map[string]string) (*bench, *fake.Pr
 			}
 			return i
 		}
-		d.Config = func() (*config.Config, error) { return config.Load(context.Background(), d.Input()) }
+		d.Config = func() (*config.Config, error) { return config.Load(t.Context(), d.Input()) }
 	}
 	return b, p
 }

@@ -55,7 +55,7 @@ func newReconcile(d *Deps) *cobra.Command {
 	o.flags(cmd, d)
 	doc := document{
 		schema: reconcileSchema, shape: output.ShapeList,
-		columns: union(output.Names(rowColumns(time.Time{})), output.Names(doneColumns())), nagios: true,
+		columns: union(output.Names(rowColumns(time.Time{}, nil)), output.Names(doneColumns())), nagios: true,
 	}
 	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
 		o.given = cmd.Flags().Changed

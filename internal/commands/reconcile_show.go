@@ -11,11 +11,18 @@ import (
 	"sbx/internal/output"
 	"sbx/internal/reconcile"
 	"sbx/internal/sandbox"
+	"sbx/internal/triage"
 )
 
 // rowColumns are one row of a plan.
-func rowColumns(now time.Time) []output.Column[reconcile.Row] {
+func rowColumns(now time.Time, of func(reconcile.Row) triage.Verdict) []output.Column[reconcile.Row] {
 	type row = reconcile.Row
+	diagnosis := func(r row) any {
+		if r.Box.ID == "" {
+			return nil
+		}
+		return diagnosisOf(of(r))
+	}
 	return []output.Column[row]{
 		{Name: "ref", Value: func(r row) any { return r.Ref.String() }},
 		{Name: "provider", Level: output.Extra, Value: func(r row) any { return r.Ref.Provider }},
@@ -29,6 +36,7 @@ func rowColumns(now time.Time) []output.Column[reconcile.Row] {
 		{Name: "task_id", Head: "TASK", Level: output.Wide, Value: func(r row) any { return taskOf(r) }},
 		{Name: "observations", Head: "SEEN", Level: output.Wide, Value: func(r row) any { return r.Observations }},
 		{Name: "reason", Head: "WHY", Value: func(r row) any { return r.Reason }},
+		{Name: "diagnosis", Level: output.Extra, Value: diagnosis},
 		{Name: "record_evidence", Level: output.Extra, Value: func(r row) any { return evidence(r.Record) }},
 		{Name: "real_evidence", Level: output.Extra, Value: func(r row) any { return evidence(r.Reality) }},
 	}
@@ -83,7 +91,7 @@ func (r *reconcileRun) showPlan(p *output.Printer, plan reconcile.Plan) error {
 		return showPlugin(p, planChecks(plan), nil)
 	}
 	list, err := output.NewList(p, output.ListSpec[reconcile.Row]{
-		Schema: reconcileSchema, Columns: rowColumns(plan.At),
+		Schema: reconcileSchema, Columns: rowColumns(plan.At, r.engine.Diagnose),
 		Empty: "nothing lives, by the records and by the providers",
 		Human: func(s *output.Sheet, rows []reconcile.Row) { reconcilePage(s, rows, plan.Guards(r.limits)) },
 	})

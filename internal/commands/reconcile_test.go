@@ -14,6 +14,7 @@ import (
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
 	"sbx/internal/journal"
+	"sbx/internal/providers"
 	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
@@ -61,7 +62,7 @@ func TestReconcilePlansAsPromised(t *testing.T) {
 	assert.Equal(t, map[string]any{"record_only": 1.0, "real_only": 1.0, "differs": 1.0, "both": 1.0}, o["classes"])
 	actions := map[any]any{}
 	for _, item := range r.list(t, "items") {
-		assert.ElementsMatch(t, strings.Fields("ref provider class cause action verdict record_state state age_seconds task_id observations reason record_evidence real_evidence"), keysOf(item))
+		assert.ElementsMatch(t, strings.Fields("ref provider class cause action verdict record_state state age_seconds task_id observations reason diagnosis record_evidence real_evidence"), keysOf(item))
 		actions[item["ref"]] = item["action"]
 	}
 	assert.Equal(t, map[any]any{"local/fine": "none", "local/ghost": "mark_terminated", "local/orphan": "report", "local/leak": "report"}, actions)
@@ -252,6 +253,26 @@ func TestReconcileAdopts(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, records, 4)
 	assert.Equal(t, 0, b.run(t, byStore+"--check").code)
+}
+
+// TestWhatReconcileAdvisesWorks: the command in the hint about empty records does put
+// sandboxes on record that no label calls ours.
+func TestWhatReconcileAdvisesWorks(t *testing.T) {
+	t.Parallel()
+	p := fake.New(fake.Options{Name: "cloud", Now: atNoon})
+	p.Add(running("aaaa", 2*time.Hour), running("bbbb", 2*time.Hour))
+	b := newBench(p)
+	b.home, b.env, b.types = t.TempDir(), []string{"CLOUD_KEY=k"}, []providers.Type{{Name: "cloud", SwitchedOn: []string{"CLOUD_KEY"}}}
+	empty := b.run(t, "reconcile --records store")
+	require.Equal(t, 11, empty.code, empty.stderr)
+	_, hint, found := strings.Cut(empty.stderr, "put them on record: `sbx ")
+	require.True(t, found, empty.stderr)
+	line, _, _ := strings.Cut(hint, "`")
+	r := b.run(t, line+" --yes -o json")
+	assert.Equal(t, 0, r.code, r.stderr)
+	records, err := b.store.Records(t.Context(), "cloud")
+	require.NoError(t, err)
+	assert.Len(t, records, 2, r.stdout)
 }
 
 func TestReconcileShowsPeopleWhatWantsAttention(t *testing.T) {

@@ -43,7 +43,7 @@ func (d *Deps) forget(ctx context.Context, p *output.Printer, f *fleet.Fleet, en
 	}
 	d.keep(ctx, p, false, func(ctx context.Context, st store.Store) error {
 		for _, e := range over {
-			err := st.EndRecord(ctx, e.Ref, sandbox.StateTerminated, "ended by sbx", d.now())
+			err := st.EndRecord(ctx, e.Ref, sandbox.StateTerminated, "ended by "+d.Process.User()+" on "+d.Process.Host, d.now())
 			if err != nil && fault.KindOf(err) != fault.KindNotFound {
 				return err
 			}

@@ -13,22 +13,23 @@ import (
 // usageRow is one line of top: what a sandbox uses, and what its samples say
 // together.
 type usageRow struct {
-	ref    sandbox.Ref
-	last   sandbox.Usage
-	trend  triage.Trend
-	limits triage.Thresholds
+	ref     sandbox.Ref
+	last    sandbox.Usage
+	trend   triage.Trend
+	limits  triage.Thresholds
+	verdict triage.Verdict
 }
 
-// measured judges the samples of one sandbox; there is one at least.
-func measured(ref sandbox.Ref, samples []sandbox.Usage, t triage.Thresholds) usageRow {
+// measured reads the samples of one sandbox; there is one at least.
+func measured(ref sandbox.Ref, samples []sandbox.Usage, t triage.Thresholds, verdict triage.Verdict) usageRow {
 	last := slices.MaxFunc(samples, func(a, b sandbox.Usage) int { return a.At.Compare(b.At) })
-	return usageRow{ref: ref, last: last, trend: triage.TrendOf(samples, t), limits: t}
+	return usageRow{ref: ref, last: last, trend: triage.TrendOf(samples, t), limits: t, verdict: verdict}
 }
 
 // usageColumns are U of CLI.md, in its order.
 func usageColumns() []output.Column[usageRow] {
 	type row = usageRow
-	return []output.Column[row]{
+	return append([]output.Column[row]{
 		{Name: "ref", Value: func(r row) any { return r.ref.String() }},
 		{Name: "at", Level: output.Extra, Value: func(r row) any { return output.Time(r.last.At) }},
 		{Name: "cpu_percent", Head: "CPU", Value: func(r row) any { return tenth(r.trend.CPUPercent) }, Text: row.cpuText, Tone: row.cpuTone},
@@ -36,12 +37,19 @@ func usageColumns() []output.Column[usageRow] {
 		{Name: "memory_limit_mb", Head: "LIMIT", Level: output.Wide, Value: func(r row) any { return output.MiB(r.trend.MemoryLimitBytes) }},
 		{Name: "memory_slope_mb_per_min", Head: "MIB/MIN", Value: func(r row) any { return tenth(r.trend.MemorySlope) }, Text: row.slopeText},
 		{Name: "operations", Head: "OPS", Value: func(r row) any { return r.last.Operations }, Text: row.operationsText},
+		{Name: "duration_seconds", Head: "RAN", Level: output.Wide, Value: func(r row) any {
+			if r.last.Duration == nil {
+				return nil
+			}
+			return output.Seconds(*r.last.Duration)
+		}},
 		{Name: "pids", Level: output.Wide, Value: func(r row) any { return r.last.PIDs }},
 		{Name: "oom_kills", Head: "OOM", Level: output.Wide, Value: func(r row) any { return r.last.OOMKills }},
-		{Name: "pattern", Value: func(r row) any { return r.trend.Pattern }, Tone: row.patternTone},
-		{Name: "likely_cause", Head: "LIKELY", Value: func(r row) any { return r.trend.LikelyCause }},
+		{Name: "pattern", Value: func(r row) any { return r.verdict.Pattern }, Tone: row.patternTone},
+		{Name: "likely_cause", Head: "LIKELY", Value: func(r row) any { return r.verdict.Cause }},
 		{Name: "source", Level: output.Wide, Value: func(r row) any { return r.trend.Source }},
-	}
+		{Name: "stuck", Level: output.Wide, Value: func(r row) any { return r.verdict.Stuck }},
+	}, verdictColumns(output.Extra, func(r row) triage.Verdict { return r.verdict })...)
 }
 
 func (r usageRow) cpuText() string {
@@ -102,10 +110,10 @@ func (r usageRow) operationsText() string {
 }
 
 func (r usageRow) patternTone() output.Tone {
-	switch r.trend.Pattern {
+	switch r.verdict.Pattern {
 	case triage.PatternBusyLoop, triage.PatternLeak:
 		return output.Bad
-	case triage.PatternHungIO:
+	case triage.PatternHungIO, triage.PatternBusy:
 		return output.Warn
 	case triage.PatternSteady:
 		return output.Good

@@ -13,7 +13,7 @@ import (
 
 // usageKeys are U of CLI.md.
 func usageKeys() []string {
-	return strings.Fields("ref at cpu_percent memory_mb memory_limit_mb memory_slope_mb_per_min operations pids oom_kills pattern likely_cause source")
+	return strings.Fields("ref at cpu_percent memory_mb memory_limit_mb memory_slope_mb_per_min operations duration_seconds pids oom_kills pattern likely_cause source stuck cause confidence reason looked")
 }
 
 func TestUsageColumnsAreThePromisedOnes(t *testing.T) {
@@ -67,10 +67,10 @@ func TestFiguresForPeople(t *testing.T) {
 func TestPatternTones(t *testing.T) {
 	t.Parallel()
 	for pattern, want := range map[triage.UsagePattern]output.Tone{
-		triage.PatternBusyLoop: output.Bad, triage.PatternLeak: output.Bad, triage.PatternHungIO: output.Warn,
+		triage.PatternBusyLoop: output.Bad, triage.PatternLeak: output.Bad, triage.PatternHungIO: output.Warn, triage.PatternBusy: output.Warn,
 		triage.PatternSteady: output.Good, triage.PatternIdle: output.Plain, triage.PatternUnknown: output.Plain,
 	} {
-		assert.Equal(t, want, usageRow{trend: triage.Trend{Pattern: pattern}}.patternTone(), pattern)
+		assert.Equal(t, want, usageRow{verdict: triage.Verdict{Pattern: pattern}}.patternTone(), pattern)
 	}
 }
 
@@ -92,7 +92,7 @@ func TestMeasuredTakesTheNewestSample(t *testing.T) {
 	t.Parallel()
 	usage := growing(0.5, 10, 100)
 	first, second := usage(noon), usage(noon)
-	row := measured(sandbox.Ref{Provider: "p", ID: "x"}, []sandbox.Usage{second, first}, triage.DefaultThresholds())
+	row := measured(sandbox.Ref{Provider: "p", ID: "x"}, []sandbox.Usage{second, first}, triage.DefaultThresholds(), triage.Verdict{})
 	assert.Equal(t, second.At, row.last.At)
 	assert.InEpsilon(t, 50, *row.trend.CPUPercent, 0.01)
 	object := fieldsOf(usageColumns(), row)

@@ -74,18 +74,7 @@ func (l *runLog) close() { _ = l.Close() }
 // share tells the other hosts, if there are any. They miss a summary rather than
 // the run its journal.
 func (l *runLog) share(ctx context.Context, end *cleanup.End) {
-	run := store.Run{
-		ID: l.Run(), Verb: l.begin.Verb, Layer: l.begin.Proven(), Host: l.begin.Host, Who: l.begin.Who, StartedAt: l.began,
-		Selected: len(l.begin.Plan.Items), Acted: true,
-	}
-	if end != nil {
-		run.EndedAt, run.ExitCode, run.Profiles = l.d.now(), end.ExitCode, end.Succeeded
-		run.Acted = !end.Refused
-		run.Counts = map[string]int{}
-		for _, o := range sandbox.Outcomes() {
-			run.Counts[string(o)] = end.Counts.Of(o)
-		}
-	}
+	run := l.d.sharedRun(l.Run(), l.begin, l.began, end)
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), shareLimit)
 	defer stop()
 	if err := l.d.ShareRun(ctx, run); err != nil {

@@ -5,25 +5,42 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
+	"time"
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/output"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/triage"
 )
 
 // sampler looks at usage again and again. It keeps the last samples of each
-// sandbox, so that a later look of --watch needs but one more.
+// sandbox, so that a later look of --watch needs but one more, and what else was seen
+// of it.
 type sampler struct {
 	deps    *Deps
 	fleet   *fleet.Fleet
 	options topOptions
 	past    map[sandbox.Ref][]sandbox.Usage
+
+	mu   sync.Mutex
+	seen map[sandbox.Ref]glance
 }
 
+// glance is a look for life, and when it was taken.
+type glance struct {
+	fleet.Observation
+
+	at time.Time
+}
+
+// glanceAge is how old a look for life may be when --watch shows the next figures.
+const glanceAge = 15 * time.Second
+
 func newSampler(d *Deps, f *fleet.Fleet, o topOptions) *sampler {
-	return &sampler{deps: d, fleet: f, options: o, past: map[sandbox.Ref][]sandbox.Usage{}}
+	return &sampler{deps: d, fleet: f, options: o, past: map[sandbox.Ref][]sandbox.Usage{}, seen: map[sandbox.Ref]glance{}}
 }
 
 // look gives the usage of the chosen sandboxes, the busiest first, and what
@@ -35,6 +52,7 @@ func (s *sampler) look(ctx context.Context, progress *output.Progress) ([]usageR
 		return nil, nil, errs[0]
 	}
 	failed := s.sample(ctx, targets, progress)
+	s.observe(ctx, targets)
 	var rows []usageRow
 	kept := map[sandbox.Ref][]sandbox.Usage{}
 	for _, t := range targets {
@@ -44,12 +62,50 @@ func (s *sampler) look(ctx context.Context, progress *output.Progress) ([]usageR
 		}
 		if samples := s.past[ref]; len(samples) > 0 {
 			kept[ref] = samples
-			rows = append(rows, measured(ref, samples, s.deps.thresholds(t)))
+			rows = append(rows, s.judged(t, samples))
 		}
 	}
 	s.past = kept
 	slices.SortStableFunc(rows, busiest)
 	return rows, distinct(once(ctx, errs)), nil
+}
+
+// observe looks at what runs as every verb does that judges it, all at once.
+func (s *sampler) observe(ctx context.Context, targets []sandbox.Sandbox) {
+	var all sync.WaitGroup
+	for _, t := range targets {
+		before, known := s.seen[t.Ref()]
+		samples := s.past[t.Ref()]
+		if t.State != sandbox.StateRunning || len(samples) == 0 || known && time.Since(before.at) < glanceAge {
+			continue
+		}
+		all.Go(func() {
+			g := glance{s.fleet.ObserveLifeBeside(ctx, t, samples), time.Now()}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.seen[t.Ref()] = g
+		})
+	}
+	all.Wait()
+}
+
+// judged is the line of one sandbox: its figures of now, and the judgement by all that
+// was seen of it. Of two series of samples the longer one tells more.
+func (s *sampler) judged(t sandbox.Sandbox, samples []sandbox.Usage) usageRow {
+	limits, now := s.deps.thresholds(t), s.deps.now()
+	g, looked := s.seen[t.Ref()]
+	if !looked {
+		g.Observation = fleet.Observation{Sandbox: t}
+	}
+	longer := triage.TrendOf(g.Usage.Got, limits)
+	if g.Usage.Err != nil || longer.Span <= triage.TrendOf(samples, limits).Span {
+		g.Usage = fleet.Part[[]sandbox.Usage]{Got: samples}
+	}
+	row := measured(t.Ref(), samples, limits, g.Judge(limits, now))
+	if row.trend.TooShort {
+		row.trend.MemorySlope = longer.MemorySlope
+	}
+	return row
 }
 
 // targets are the named sandboxes, or all that run.

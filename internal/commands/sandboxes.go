@@ -5,22 +5,21 @@ import (
 
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
+	"sbx/internal/triage"
 )
 
 // sandboxRow is one line of ls: a sandbox and the judgement over it.
 type sandboxRow struct {
 	sandbox.Sandbox
-	Stuck  sandbox.Verdict
-	Reason string
+	Verdict triage.Verdict
 
-	now        time.Time
-	inactivity time.Duration
+	now time.Time
 }
 
 // sandboxColumns are S of CLI.md, in its order.
 func sandboxColumns() []output.Column[sandboxRow] {
 	type row = sandboxRow
-	return []output.Column[row]{
+	return append([]output.Column[row]{
 		{Name: "ref", Value: func(r row) any { return r.Ref().String() }},
 		{Name: "provider", Level: output.Extra, Value: func(r row) any { return r.Provider }},
 		{Name: "provider_type", Level: output.Extra, Value: func(r row) any { return r.ProviderType }},
@@ -34,7 +33,7 @@ func sandboxColumns() []output.Column[sandboxRow] {
 		{Name: "age_source", Level: output.Extra, Value: func(r row) any { _, s := r.Age(r.now); return s }},
 		{Name: "last_activity_at", Level: output.Extra, Value: func(r row) any { return output.Time(r.LastActivityAt) }},
 		{Name: "idle_seconds", Head: "IDLE", Spare: true, Value: func(r row) any { return r.idle() }},
-		{Name: "activity", Level: output.Wide, Value: func(r row) any { return r.activity() }},
+		{Name: "activity", Level: output.Wide, Value: func(r row) any { return r.Verdict.Activity }},
 		{Name: "expires_at", Head: "EXPIRES", Level: output.Wide, Value: func(r row) any { return output.Time(r.ExpiresAt) }},
 		{Name: "template", Level: output.Wide, Value: func(r row) any { return r.Template }},
 		{Name: "agent_type", Head: "AGENT", Level: output.Wide, Value: func(r row) any { return r.AgentType }},
@@ -45,9 +44,9 @@ func sandboxColumns() []output.Column[sandboxRow] {
 		{Name: "memory_mb", Head: "MEM LIMIT", Level: output.Wide, Value: func(r row) any { return output.MiB(r.Limits.MemoryBytes) }},
 		{Name: "disk_mb", Level: output.Extra, Value: func(r row) any { return output.MiB(r.Limits.DiskBytes) }},
 		{Name: "exit_code", Head: "EXIT", Value: func(r row) any { return r.exitCode() }},
-		{Name: "stuck", Value: func(r row) any { return r.Stuck }},
-		{Name: "stuck_reason", Head: "WHY", Level: output.Wide, Value: func(r row) any { return r.Reason }},
-	}
+		{Name: "stuck", Value: func(r row) any { return r.Verdict.Stuck }},
+		{Name: "stuck_reason", Head: "WHY", Level: output.Wide, Value: func(r row) any { return r.Verdict.Say() }},
+	}, verdictColumns(output.Wide, func(r row) triage.Verdict { return r.Verdict })...)
 }
 
 func (r sandboxRow) age() any {
@@ -64,18 +63,6 @@ func (r sandboxRow) idle() any {
 		return nil
 	}
 	return output.Seconds(idle)
-}
-
-// activity is the provider's own word, else whether the last sign of life is
-// within the inactivity limit.
-func (r sandboxRow) activity() sandbox.Verdict {
-	if r.Activity == sandbox.True || r.Activity == sandbox.False {
-		return r.Activity
-	}
-	if idle, known := r.Idle(r.now); known {
-		return sandbox.VerdictOf(idle <= r.inactivity)
-	}
-	return sandbox.Unknown
 }
 
 func (r sandboxRow) exitCode() *int {

@@ -12,24 +12,31 @@ import (
 	"sbx/internal/triage"
 )
 
+type statsOptions struct{ look bool }
+
 func newStats(d *Deps) *cobra.Command {
+	var o statsOptions
 	cmd := &cobra.Command{
 		Use:     "stats",
 		GroupID: groupLook,
 		Short:   "Count sandboxes per provider, beside the limits of the runbook",
 		Long: "Count sandboxes per provider, beside the limits of the runbook: how many are active,\n" +
 			"how old they are, how many are stuck, how many ran into a time limit.\n\n" +
+			"Whether a running sandbox is stuck cannot be told from a list: `unjudged` counts those\n" +
+			"that are old enough and were not looked at, or cannot be judged. --look asks them\n" +
+			"themselves (output, events, processor), as a cleanup does.\n\n" +
 			"Ages are those of running sandboxes. What a provider does not tell is null, never 0.\n" +
 			"A provider that cannot be asked is an error (exit 3) and in no figure; json, ndjson\n" +
 			"and yaml carry the total of the others.",
-		Example: "sbx stats\nsbx stats -o json\nsbx stats --columns provider,active,stuck",
+		Example: "sbx stats\nsbx stats --look\nsbx stats -o json\nsbx stats --columns provider,active,stuck",
 		Args:    usageArgs(noArgs, "`sbx inspect REF` shows one sandbox"),
 	}
+	cmd.Flags().BoolVar(&o.look, "look", false, "look at those that may be stuck whether they work")
 	return d.verb(cmd, document{schema: "sbx.stats/v1", shape: output.ShapeList, columns: output.Names(statsColumns())},
-		func(ctx context.Context, p *output.Printer, _ []string) error { return stats(ctx, d, p) })
+		func(ctx context.Context, p *output.Printer, _ []string) error { return stats(ctx, d, p, o) })
 }
 
-func stats(ctx context.Context, d *Deps, p *output.Printer) error {
+func stats(ctx context.Context, d *Deps, p *output.Printer, o statsOptions) error {
 	f, err := d.Fleet(ctx)
 	if err != nil {
 		return err
@@ -40,11 +47,14 @@ func stats(ctx context.Context, d *Deps, p *output.Printer) error {
 	}
 	progress := p.Progress(fmt.Sprintf("asking %d providers", len(f.Names())))
 	defer progress.Done()
-	all := f.Stats(ctx)
-	progress.Done()
+	providers := f.Stats(ctx)
+	if o.look {
+		progress.Update("looking at those that may be stuck")
+	}
+	counted := d.take(ctx, f, providers, o.look)
 	var rows []statsRow
 	var errs []error
-	for _, s := range all {
+	for _, s := range providers {
 		if s.Err != nil {
 			errs = append(errs, s.Err)
 			continue
@@ -52,11 +62,17 @@ func stats(ctx context.Context, d *Deps, p *output.Printer) error {
 		if s.ItemsErr != nil {
 			errs = append(errs, s.ItemsErr)
 		}
-		rows = append(rows, d.statsRow(s))
+		rows = append(rows, d.statsRow(s, counted[s.Provider]))
 	}
+	progress.Done()
 	for _, err := range once(ctx, errs) {
 		list.Fail(err)
 	}
+	var all census
+	for _, row := range rows {
+		all.join(row.census)
+	}
+	list.Remark(all.remark(d.Process.Name() + " stats --look"))
 	list.Set("total", fieldsOf(figureColumns(), d.total(rows)))
 	for _, row := range rows {
 		if err := list.Add(row); err != nil {
@@ -67,7 +83,7 @@ func stats(ctx context.Context, d *Deps, p *output.Printer) error {
 }
 
 // statsRow judges what one provider told.
-func (d *Deps) statsRow(s fleet.ProviderStats) statsRow {
+func (d *Deps) statsRow(s fleet.ProviderStats, counted census) statsRow {
 	now := d.now()
 	row := statsRow{
 		provider: s.Provider, providerType: s.ProviderType,
@@ -80,16 +96,30 @@ func (d *Deps) statsRow(s fleet.ProviderStats) statsRow {
 	if s.ItemsErr != nil {
 		return row
 	}
-	row.stuck = new(int64)
 	for _, box := range s.Items {
 		if age, source := box.Age(now); box.State == sandbox.StateRunning && source != sandbox.AgeUnknown {
 			row.ages = append(row.ages, age)
 		}
-		if triage.Stuck(box, triage.Signals{}, d.thresholds(box), now).Verdict == sandbox.True {
-			*row.stuck++
+	}
+	row.census, row.stuck, row.unjudged = counted, &counted.stuck, &counted.unjudged
+	return row
+}
+
+// take judges what all providers list, at once, and counts it for each.
+func (d *Deps) take(ctx context.Context, f *fleet.Fleet, all []fleet.ProviderStats, look bool) map[string]census {
+	var items []sandbox.Sandbox
+	for _, s := range all {
+		if s.ItemsErr == nil {
+			items = append(items, s.Items...)
 		}
 	}
-	return row
+	counted := map[string]census{}
+	for _, j := range f.Judge(ctx, items, d.judging(look)) {
+		c := counted[j.Sandbox.Provider]
+		c.add(j.Verdict)
+		counted[j.Sandbox.Provider] = c
+	}
+	return counted
 }
 
 // total adds up what the providers told. A figure that one of them does not
@@ -119,6 +149,7 @@ func (d *Deps) total(rows []statsRow) statsRow {
 		TimedOut:       add(func(r statsRow) *int64 { return r.counts.TimedOut }),
 	}
 	sum.stuck = add(func(r statsRow) *int64 { return r.stuck })
+	sum.unjudged = add(func(r statsRow) *int64 { return r.unjudged })
 	if sum.stuck == nil {
 		return sum // one listing is missing, so the ages are not all there
 	}

@@ -17,6 +17,8 @@ type statsRow struct {
 	providerType string
 	counts       triage.FleetSignals
 	stuck        *int64          // nil where the listing is missing
+	unjudged     *int64          // of which it is not known whether they are stuck; nil likewise
+	census       census          // what both count
 	ages         []time.Duration // of running ones, where known
 	limits       triage.Thresholds
 }
@@ -44,6 +46,7 @@ func figureColumns() []output.Column[statsRow] {
 		{Name: "age_p95_seconds", Head: "P95", Value: func(r row) any { return r.age(95) }},
 		{Name: "age_max_seconds", Head: "MAX", Value: func(r row) any { return r.age(100) }, Tone: row.ageTone},
 		{Name: "stuck", Value: func(r row) any { return r.stuck }, Text: row.stuckText, Tone: row.stuckTone},
+		{Name: "unjudged", Level: output.Wide, Value: func(r row) any { return r.unjudged }, Tone: row.unjudgedTone},
 		{Name: "timeout_rate", Head: "TIMEOUTS", Value: func(r row) any { return r.rate() }, Text: row.rateText, Tone: row.rateTone},
 		{Name: "thresholds", Level: output.Extra, Value: func(r row) any { return thresholdFields(r.limits) }},
 	}
@@ -120,6 +123,13 @@ func (r statsRow) stuckText() string {
 func (r statsRow) stuckTone() output.Tone {
 	if r.stuck != nil && *r.stuck > 0 {
 		return output.Bad
+	}
+	return output.Plain
+}
+
+func (r statsRow) unjudgedTone() output.Tone {
+	if r.unjudged != nil && *r.unjudged > 0 {
+		return output.Warn
 	}
 	return output.Plain
 }

@@ -18,7 +18,7 @@ import (
 // figureKeys are the figures of stats, as CLI.md promises them.
 func figureKeys() []string {
 	return strings.Fields(`active provisioning terminating total_created total_destroyed age_min_seconds age_p50_seconds
-		age_p95_seconds age_max_seconds stuck timeout_rate thresholds`)
+		age_p95_seconds age_max_seconds stuck unjudged timeout_rate thresholds`)
 }
 
 // total gives the total of a document.
@@ -77,10 +77,17 @@ func TestStatsCountAndAge(t *testing.T) {
 	for key, want := range map[string]float64{
 		"active": 4, "provisioning": 1, "terminating": 1, "total_created": 7, "total_destroyed": 1,
 		"age_min_seconds": 30, "age_p50_seconds": 240, "age_p95_seconds": 1260, "age_max_seconds": 1260, // of the running ones whose age is known
-		"stuck": 2, "timeout_rate": 1,
+		"stuck": 1, "unjudged": 2, "timeout_rate": 1,
 	} {
 		assert.InDelta(t, want, item[key], 0.001, key)
 	}
+	looked := b.run(t, "stats --look -o json")
+	for key, want := range map[string]float64{"stuck": 2, "unjudged": 1} { // what came to be in the future has no age
+		assert.InDelta(t, want, looked.list(t, "items")[0][key], 0.001, key)
+		assert.InDelta(t, want, looked.total(t)[key], 0.001, key)
+	}
+	assert.Contains(t, b.run(t, "stats").stderr, "1 stuck, 2 not judged: `sbx stats --look` looks whether they work")
+	assert.Contains(t, b.run(t, "stats --look").stderr, "2 stuck, 1 not judged: no source shows whether they work")
 }
 
 func TestStatsTellUnknownFromNothing(t *testing.T) {

@@ -31,8 +31,8 @@ func newTerminate(d *Deps) *cobra.Command {
 			"Each is read again just before, asked once, and looked at until its end is seen;\n" +
 			"one that fails does not stop the others. `-` reads references from standard input.\n\n" +
 			"A local program gets TERM and up to 5 s, for as long as it reacts: what ignores\n" +
-			"TERM, or notes it and goes on as before, is killed in milliseconds. `--grace`\n" +
-			"grants the whole time.\n\n" +
+			"TERM, or notes it and goes on as before, is killed in milliseconds. `--grace`,\n" +
+			"given by hand, grants the whole time to any of them.\n\n" +
 			"Protected ones (configuration, label sbx/keep=true) are skipped.",
 		Example: "sbx terminate local/k3v9x2mq7a\n" +
 			"sbx terminate k3v9 --delete --grace 1s\n" +
@@ -100,5 +100,6 @@ func terminate(ctx context.Context, d *Deps, p *output.Printer, args []string, o
 	}
 	return r.show(ctx, p, fleet.EndOptions{
 		Delete: o.delete, Grace: grace, Patient: o.patient, Wait: wait, By: r.by, Precheck: true, Still: r.still,
+		Origin: fleet.EndOrigin{RunID: r.id, Verb: verbTerminate, Reason: "named by hand"},
 	}, err)
 }

@@ -78,9 +78,9 @@ func TestTopItems(t *testing.T) {
 			}
 		}
 		words := func(i int) []any { return []any{items[i]["ref"], items[i]["pattern"], items[i]["likely_cause"]} }
-		assert.Equal(t, []any{"prod/loop0001", "busy_loop", "busy_loop"}, words(0))
+		assert.Equal(t, []any{"prod/loop0001", "busy", ""}, words(0))
 		assert.Equal(t, []any{"prod/leak0001", "leak", "leak"}, words(1))
-		assert.Equal(t, []any{"prod/mute0001", "unknown", "unknown"}, words(2))
+		assert.Equal(t, []any{"prod/mute0001", "unknown", ""}, words(2))
 		assert.InEpsilon(t, 100.0, items[0]["cpu_percent"], 0.01)
 		assert.InEpsilon(t, 180_000.0, items[0]["operations"], 0.01)
 		assert.InEpsilon(t, 1800.0, items[1]["memory_slope_mb_per_min"], 0.01)

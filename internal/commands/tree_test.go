@@ -51,7 +51,9 @@ func examples(t *testing.T) (*bench, []*fake.Provider) {
 	one := running("k3v9x2mq7a", 20*time.Minute)
 	one.Sandbox.Name, one.Sandbox.Activity = "crawler", sandbox.False
 	one.Logs = []sandbox.LogLine{{At: noon.Add(-time.Minute), Stream: "stdout", Text: "error: \x1b[31mred\x1b[0m"}}
-	local.Add(one)
+	stuck := running("q7ak3v9x2m", 20*time.Minute) // and nothing keeps it
+	stuck.Sandbox.Activity = sandbox.False
+	local.Add(one, stuck)
 	prod := fake.New(fake.Options{Name: "prod", Now: atNoon})
 	prod.Add(running("aaaa", time.Minute))
 	b := newBench(local, prod).configureNothing(t)

@@ -64,7 +64,7 @@ func waitFor(ctx context.Context, d *Deps, p *output.Printer, word string, o wai
 	return output.ShowItem(p, output.ItemSpec[sandboxRow]{
 		Schema: "sbx.wait/v1", Columns: sandboxColumns(),
 		Human: func(s *output.Sheet, r sandboxRow) { s.Text(r.ending()) },
-	}, d.row(got, d.now()))
+	}, d.row(got))
 }
 
 // ending says in one line where the sandbox stands and, if it has ended, how.

@@ -20,6 +20,7 @@ func (d *Deps) by(verb string) string {
 const (
 	verbCleanup   = "cleanup"
 	verbReconcile = "reconcile"
+	verbTerminate = "terminate"
 )
 
 // alone runs something while no other run acts, and ends it when that is no longer

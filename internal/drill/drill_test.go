@@ -180,13 +180,14 @@ func TestOnlyTheOrphanHasNoTask(t *testing.T) {
 
 func TestTheHealthyNeedNoName(t *testing.T) {
 	t.Parallel()
-	running := sandbox.Sandbox{State: sandbox.StateRunning, TaskID: "t-1"}
-	guess := []triage.Finding{{Cause: sandbox.CauseBusyLoop, Confidence: sandbox.Probable}}
-	cause, _, _ := name(running, guess, triage.Stuckness{Verdict: sandbox.False})
-	assert.Equal(t, sandbox.CauseNone, cause, "what is not stuck is not accused")
-	cause, _, _ = name(running, guess, triage.Stuckness{Verdict: sandbox.True})
+	orphan := []triage.Finding{{Cause: sandbox.CauseOrphan, Confidence: sandbox.Hint}}
+	cause, _, _ := name(triage.Verdict{Stuck: sandbox.False})
+	assert.Equal(t, sandbox.CauseNone, cause, "what is in order has no cause")
+	cause, _, _ = name(triage.Verdict{Stuck: sandbox.False, Findings: orphan})
+	assert.Equal(t, sandbox.CauseOrphan, cause, "and it may lack an owner")
+	cause, _, _ = name(triage.Verdict{Stuck: sandbox.True, Cause: sandbox.CauseBusyLoop, Confidence: sandbox.Probable, Findings: orphan})
 	assert.Equal(t, sandbox.CauseBusyLoop, cause)
-	cause, confidence, _ := name(running, nil, triage.Stuckness{Verdict: sandbox.True})
+	cause, confidence, _ := name(triage.Verdict{Stuck: sandbox.True, Cause: sandbox.CauseUnknown, Confidence: sandbox.ConfidenceUnknown})
 	assert.Equal(t, sandbox.CauseUnknown, cause)
 	assert.Equal(t, sandbox.ConfidenceUnknown, confidence)
 }

@@ -24,7 +24,7 @@ func (d *drill) end(ctx context.Context) error {
 			targets = append(targets, s.last)
 		}
 	}
-	for e := range d.Fleet.Terminate(ctx, targets, fleet.EndOptions{By: d.By, Precheck: true}) {
+	for e := range d.Fleet.Terminate(ctx, targets, fleet.EndOptions{By: d.By, Origin: fleet.EndOrigin{Verb: "drill", Reason: "a case of the drill"}, Precheck: true}) {
 		d.settle(byRef[e.Ref], e)
 	}
 	if err := ctx.Err(); err != nil {
@@ -98,7 +98,7 @@ func remove(ctx context.Context, f *fleet.Fleet, by string, labels map[string]st
 		if len(fresh) == 0 || ctx.Err() != nil {
 			return endings, left, errors.Join(listing.Err(), ctx.Err())
 		}
-		for e := range f.Terminate(ctx, fresh, fleet.EndOptions{Delete: true, By: by, Precheck: true, Wait: removeWithin}) {
+		for e := range f.Terminate(ctx, fresh, fleet.EndOptions{Delete: true, By: by, Origin: fleet.EndOrigin{Verb: "drill", Reason: "left by a drill"}, Precheck: true, Wait: removeWithin}) {
 			endings = append(endings, e)
 		}
 	}

@@ -213,7 +213,7 @@ func (d *drill) resources(ctx context.Context) ([]string, error) {
 	}
 	var answers []string
 	for _, s := range d.staged {
-		said := describe(*s.signals.Trend)
+		said := describe(*s.signals.Trend, d.judged(s).Pattern)
 		if s.last.State.Ended() {
 			said = "has ended"
 		}
@@ -247,10 +247,11 @@ func (d *drill) sample(ctx context.Context) error {
 // puzzling says that a sandbox is silent and its figures explain nothing.
 func (d *drill) puzzling(s *staged) bool {
 	quiet := s.signals.Logs != nil && d.Now().Sub(s.signals.Logs.Last) > d.thresholds.BusySilence
-	return !s.last.State.Ended() && quiet && (s.signals.Trend.Pattern == triage.PatternSteady || s.signals.Trend.Pattern == triage.PatternUnknown)
+	pattern := d.judged(s).Pattern
+	return !s.last.State.Ended() && quiet && (pattern == triage.PatternSteady || pattern == triage.PatternUnknown)
 }
 
-func describe(t triage.Trend) string {
+func describe(t triage.Trend, pattern triage.UsagePattern) string {
 	var words []string
 	if t.CPUPercent != nil {
 		words = append(words, fmt.Sprintf("cpu %.0f %%", *t.CPUPercent))
@@ -264,7 +265,7 @@ func describe(t triage.Trend) string {
 	if t.Waiting != "" {
 		words = append(words, "waits on "+t.Waiting)
 	}
-	return strings.Join(append(words, "pattern "+string(t.Pattern)), ", ")
+	return strings.Join(append(words, "pattern "+string(pattern)), ", ")
 }
 
 // cleanup answers what can be answered without a journal of cleanups: sbx
@@ -283,11 +284,9 @@ func (d *drill) judge(ctx context.Context) error {
 			return err
 		}
 		s.last = now
-		ranked := triage.Causes(s.last, s.signals, d.thresholds, d.Now())
-		stuck := triage.Stuck(s.last, s.signals, d.thresholds, d.Now())
 		c := &s.result
 		c.Expected = s.scene.expected(d.report.Enforcement)
-		c.Cause, c.Confidence, c.Evidence = name(s.last, ranked, stuck)
+		c.Cause, c.Confidence, c.Evidence = name(d.judged(s))
 		c.OK = c.Cause == c.Expected
 		if !c.OK {
 			c.Why = fmt.Sprintf("expected %q, the rules say %q", c.Expected, c.Cause)
@@ -296,16 +295,22 @@ func (d *drill) judge(ctx context.Context) error {
 	return nil
 }
 
-// name takes the best explanation of what is wrong, and none for what is
-// neither ended, stuck nor ownerless.
-func name(s sandbox.Sandbox, ranked []triage.Finding, stuck triage.Stuckness) (sandbox.Cause, sandbox.Confidence, []sandbox.Evidence) {
-	owned := s.TaskID != "" || s.AgentType != ""
-	if !s.State.Ended() && stuck.Verdict != sandbox.True && owned {
-		return sandbox.CauseNone, sandbox.Probable, stuck.Evidence
+// judged is the judgement of one case by what was seen of it so far.
+func (d *drill) judged(s *staged) triage.Verdict {
+	return triage.Judge(s.last, s.signals, d.thresholds, d.Now())
+}
+
+// name is the cause of a verdict. Of what is in order it still says that nobody owns
+// it, which a verdict leaves to its findings.
+func name(v triage.Verdict) (sandbox.Cause, sandbox.Confidence, []sandbox.Evidence) {
+	i := slices.IndexFunc(v.Findings, func(f triage.Finding) bool {
+		return f.Cause == v.Cause || v.Cause == sandbox.CauseNone && f.Cause == sandbox.CauseOrphan
+	})
+	switch {
+	case i >= 0:
+		return v.Findings[i].Cause, v.Findings[i].Confidence, v.Findings[i].Evidence
+	case v.Cause == sandbox.CauseNone:
+		return sandbox.CauseNone, sandbox.Probable, v.Evidence
 	}
-	i := slices.IndexFunc(ranked, func(f triage.Finding) bool { return f.Confidence != sandbox.ConfidenceUnknown })
-	if i < 0 {
-		return sandbox.CauseUnknown, sandbox.ConfidenceUnknown, stuck.Evidence
-	}
-	return ranked[i].Cause, ranked[i].Confidence, ranked[i].Evidence
+	return v.Cause, v.Confidence, v.Evidence
 }

@@ -15,15 +15,16 @@ import (
 
 // end is the ending of one sandbox.
 type end struct {
-	f      *Fleet
-	line   *line
-	target sandbox.Sandbox
-	o      EndOptions
-	began  time.Time
-	proof  []sandbox.Evidence // that it existed
-	seen   time.Time          // when Precheck read it; zero = it did not
-	sent   bool               // this run has sent a request that may have had an effect
-	kept   *kept              // requests of earlier runs
+	f       *Fleet
+	line    *line
+	target  sandbox.Sandbox
+	o       EndOptions
+	began   time.Time
+	proof   []sandbox.Evidence // that it existed
+	seen    time.Time          // when Precheck read it; zero = it did not
+	sent    bool               // this run has sent a request that may have had an effect
+	kept    *kept              // requests of earlier runs
+	journal EndJournal
 	// request is the last request to end it that is known; nil = none yet.
 	request *sandbox.EndRequest
 	since   time.Time // when a read first showed the end
@@ -51,6 +52,9 @@ func (e *end) run(ctx context.Context) sandbox.Ending {
 		}
 	}
 	e.leave()
+	if e.sent {
+		e.journal.Answer(e.target.Ref(), *e.request)
+	}
 	if e.o.After != nil && e.sent {
 		e.o.After(e.target.Ref(), *e.request)
 	}
@@ -116,7 +120,10 @@ func (e *end) look(ctx context.Context) (sandbox.Ending, bool) {
 	case now.State == sandbox.StateStopped && !e.o.Delete && e.target.State != "" && e.target.State != sandbox.StateStopped:
 		return e.out(sandbox.OutcomeAlreadyGone, "it had stopped before", append(e.proof, e.fact("state", string(now.State)))...), true
 	case now.State == sandbox.StateStopped && !e.o.Delete:
-		return e.out(sandbox.OutcomeSkipped, "needs_delete: it is stopped, and only a delete goes further", e.fact("state", string(now.State))), true
+		out := e.out(sandbox.OutcomeSkipped, "needs_delete: it is stopped, and only a delete goes further", e.fact("state", string(now.State)))
+		out.Err = fault.New(fault.KindRefused, "%s", out.Reason).At(e.target.Provider, "terminate "+e.target.ID).
+			WithHint("`sbx terminate %s --delete` destroys what is kept of it", e.target.Ref())
+		return out, true
 	case replaced(e.target, now):
 		return e.out(sandbox.OutcomeChanged, "another sandbox has its id now", e.fact("created_at", now.CreatedAt.UTC().Format(time.RFC3339))), true
 	}
@@ -153,6 +160,7 @@ func (e *end) ask(ctx context.Context) (sandbox.Ending, bool) {
 			return e.notAttempted(ctx), true
 		}
 	}
+	e.journal.Intent(e.target, e.o.Delete)
 	sent, before := false, e.request
 	err := e.line.terminate(ctx, e.target.ID, func() providers.TerminateOptions {
 		sent = true
@@ -171,7 +179,9 @@ func (e *end) ask(ctx context.Context) (sandbox.Ending, bool) {
 	case kind == fault.KindGone, kind == fault.KindNotFound:
 		return e.missing(ctx, "terminate", err)
 	case kind == fault.KindRefused:
-		return e.out(sandbox.OutcomeSkipped, err.Error()), true
+		out := e.out(sandbox.OutcomeSkipped, err.Error())
+		out.Err = err // for its hint
+		return out, true
 	case ctx.Err() == nil && openEnded(err):
 		return e.settle(ctx, err)
 	}

@@ -8,6 +8,7 @@
 package fleet
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -24,13 +25,14 @@ const (
 	DefaultSlots   = 16                    // requests in flight to one provider
 	DefaultPollMin = 25 * time.Millisecond // between the first two looks
 	DefaultPollMax = 2 * time.Second       // between later ones
+	// DefaultSample is enough for a rate, and short enough to wait for.
+	DefaultSample = 300 * time.Millisecond
 )
 
 // Member is one provider of the fleet.
 type Member struct {
 	Provider providers.Provider
 	Timeout  time.Duration // of no progress; 0 = DefaultTimeout
-	NoGone   bool          // providers.Type.NoGone
 	Metadata sandbox.Metadata
 	// MaxSandboxes is how many may run at once; 0 = the configuration says nothing.
 	MaxSandboxes int
@@ -46,10 +48,14 @@ type Options struct {
 	// nothing. Listings, followed logs and running commands take no slot.
 	Slots int
 	Poll  Poll
+	// Sample is the time between the two samples of a look; 0 = DefaultSample.
+	Sample time.Duration
 	// EndRequests keeps requests to end that nobody has confirmed; nil = nothing does,
 	// beyond what a caller gives and takes by EndOptions and sandbox.Ending.
 	EndRequests EndRequests
-	Sink        sandbox.Sink // nil = none; it is called by one goroutine at a time
+	// Journal opens the journal of one call of Terminate; nil = nothing is written down.
+	Journal func(ctx context.Context, targets []sandbox.Sandbox, o EndOptions) EndJournal
+	Sink    sandbox.Sink // nil = none; it is called by one goroutine at a time
 }
 
 // Poll is the pace of looking again: from Min, doubling, to Max.
@@ -73,6 +79,9 @@ func New(members []Member, o Options) *Fleet {
 	}
 	if o.Slots <= 0 {
 		o.Slots = DefaultSlots
+	}
+	if o.Sample <= 0 {
+		o.Sample = DefaultSample
 	}
 	if o.Poll.Min <= 0 {
 		o.Poll.Min = DefaultPollMin

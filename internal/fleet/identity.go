@@ -2,10 +2,8 @@ package fleet
 
 import (
 	"context"
-	"errors"
 	"iter"
 
-	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
@@ -17,7 +15,7 @@ func (m *member) getByID(ctx context.Context, id string) (sandbox.Sandbox, error
 	got, err := m.read(ctx, id)
 	switch {
 	case err != nil:
-		return got, m.doubted(err)
+		return got, err
 	case !m.sameID(id, got.ID):
 		return sandbox.Sandbox{}, providers.OtherSandbox(m.Provider.Name(), "get "+id, id, got.ID)
 	}
@@ -25,18 +23,27 @@ func (m *member) getByID(ctx context.Context, id string) (sandbox.Sandbox, error
 	return got, nil
 }
 
-// read is the one place where a provider's Get is called. What labels say is read here
-// and in rows, for all providers alike.
+// stamped notes with a sandbox what its own record does not say: how far the clock is
+// off that its times come from.
+func (m *member) stamped(s sandbox.Sandbox) sandbox.Sandbox {
+	if clock, ok := providers.As[providers.Clock](m.Provider); ok {
+		s.ClockSkew, _ = clock.Skew()
+	}
+	return s
+}
+
+// read is the one place where a provider's Get is called. What labels say, and how far the
+// clock is off, is added here and in rows, for all providers alike.
 func (m *member) read(ctx context.Context, word string) (sandbox.Sandbox, error) {
 	got, err := m.Provider.Get(ctx, word)
-	return m.Metadata.Read(got), err
+	return m.stamped(m.Metadata.Read(got)), err
 }
 
 // rows is the one place where a provider's List is called.
 func (m *member) rows(ctx context.Context, q providers.Query) iter.Seq2[sandbox.Sandbox, error] {
 	return func(yield func(sandbox.Sandbox, error) bool) {
 		for s, err := range m.Provider.List(ctx, q) {
-			if !yield(m.Metadata.Read(s), err) {
+			if !yield(m.stamped(m.Metadata.Read(s)), err) {
 				return
 			}
 		}
@@ -53,29 +60,13 @@ func (m *member) resolve(ctx context.Context, word string) (sandbox.Sandbox, err
 func (m *member) getByWord(ctx context.Context, word string) (sandbox.Sandbox, error) {
 	got, err := m.read(ctx, word)
 	if err != nil || m.sameID(word, got.ID) {
-		return got, m.doubted(err)
+		return got, err
 	}
 	if n, ok := providers.As[providers.NameReader](m.Provider); ok && n.TakesName(word) {
 		return got, nil
 	}
 	return sandbox.Sandbox{}, providers.OtherSandbox(m.Provider.Name(), "get "+word, word, got.ID)
 }
-
-// doubted takes a 410 of an API that documents none for a 404. What a provider's room
-// says itself to be gone stays so.
-func (m *member) doubted(err error) error {
-	status, answered := errors.AsType[interface {
-		error
-		HTTPStatus() int
-	}](err)
-	if !m.NoGone || fault.KindOf(err) != fault.KindGone || !answered || status.HTTPStatus() != statusGone {
-		return err
-	}
-	return &fault.Error{Kind: fault.KindNotFound, Err: err}
-}
-
-// statusGone is HTTP's 410.
-const statusGone = 410
 
 // endsFailed says that a failed sandbox of this provider is ended by a delete.
 func (m *member) endsFailed() bool {

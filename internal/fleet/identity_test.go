@@ -155,32 +155,3 @@ func (s scoped) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	}
 	return u, err
 }
-
-// answered is an HTTP answer as a client reports it.
-type answered int
-
-func (a answered) Error() string   { return "HTTP 410" }
-func (a answered) HTTPStatus() int { return int(a) }
-
-// TestA410CountsWhereTheAPIDocumentsIt: elsewhere it is a 404, which the list is asked
-// about.
-func TestA410CountsWhereTheAPIDocumentsIt(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		for _, documented := range []bool{true, false} {
-			p := stocked("prod", "aaaa")
-			p.Break(fake.Fault{Op: fake.OpGet, Err: fault.New(fault.KindGone, "%w", answered(410))})
-			f := fleet.New([]fleet.Member{{Provider: p, NoGone: !documented}}, fleet.Options{})
-			got, err := f.Find(t.Context(), []string{"prod/aaaa"}, fleet.FindOptions{Destructive: true})
-			require.NoError(t, err)
-			ends := endThese(t.Context(), f, fleet.EndOptions{Precheck: true, Wait: time.Second}, got...)
-			if documented {
-				assert.Equal(t, sandbox.OutcomeAlreadyGone, ends[0].Outcome, "%s", ends[0].Reason)
-				continue
-			}
-			assert.Equal(t, sandbox.StateRunning, got[0].State, "the list shows it")
-			assert.Equal(t, sandbox.OutcomeFailed, ends[0].Outcome, "%s", ends[0].Reason)
-			assert.Equal(t, fault.KindUnverified, fault.KindOf(ends[0].Err))
-		}
-	})
-}

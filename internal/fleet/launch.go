@@ -70,6 +70,21 @@ func (f *Fleet) Labelled(ctx context.Context, profile string, labels map[string]
 	return each(found, func(s sandbox.Sandbox) bool { return !s.State.Ended() && carries(s, labels) }), nil
 }
 
+// Marked finds what a create has made that was not answered.
+func (f *Fleet) Marked(ctx context.Context, mark providers.CreateMark) ([]sandbox.Sandbox, error) {
+	if mark.Name == "" {
+		return f.Labelled(ctx, mark.Provider, map[string]string{sandbox.LabelNonce: mark.Nonce})
+	}
+	s, err := f.Resolve(ctx, sandbox.Ref{Provider: mark.Provider, ID: mark.Name})
+	switch kind := fault.KindOf(err); {
+	case kind == fault.KindNotFound || kind == fault.KindGone || err == nil && s.State.Ended():
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return []sandbox.Sandbox{s}, nil
+}
+
 // carries holds the labels against those that were asked for: a provider may list
 // more than that.
 func carries(s sandbox.Sandbox, labels map[string]string) bool {

@@ -121,7 +121,7 @@ func (l *line) read(ctx context.Context, id string, ask asking) (sandbox.Sandbox
 // hang where reads do not, so its silence does not cut the line.
 func (l *line) terminate(ctx context.Context, id string, sending func() providers.TerminateOptions) error {
 	_, err := call(ctx, l.m, "terminate "+id, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, l.m.doubted(l.m.Provider.Terminate(ctx, id, sending()))
+		return struct{}{}, l.m.Provider.Terminate(ctx, id, sending())
 	})
 	return err
 }

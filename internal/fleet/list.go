@@ -26,7 +26,11 @@ func (f *Fleet) List(ctx context.Context, q providers.Query) iter.Seq2[sandbox.S
 	return func(yield func(sandbox.Sandbox, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		stop := make(chan struct{})
-		found := make(chan listed, ahead)
+		buffer := ahead
+		if q.Limit > 0 {
+			buffer = 0
+		}
+		found := make(chan listed, buffer)
 		var readers sync.WaitGroup
 		for _, m := range f.members {
 			readers.Go(func() { m.list(ctx, q, found, stop) })

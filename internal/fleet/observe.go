@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	tailLines   = 200                    // read for the rules: four times the 50 that they compare with each other
-	sampleEvery = 300 * time.Millisecond // between two samples: enough for a rate, short enough to wait for
+	tailLines   = 200         // read for the rules: four times the 50 that they compare with each other
+	longerEvery = time.Second // between the samples of a longer look
 	// historyWindow is how far back kept samples are read: triage.Thresholds.BusySilence
 	// (5 min) and a step of the widest grid (1 min), so that they span it.
 	historyWindow = 6 * time.Minute
@@ -40,12 +40,14 @@ type Observation struct {
 	Exit           Part[*sandbox.Exit] // of the program that create started, where the record has none
 	Work           Part[providers.Activity]
 
-	found *triage.LogFindings // what the rules find in Logs; nil = nobody has read them yet
+	tracksTasks bool                // its provider would name a task or an agent if there were one
+	found       *triage.LogFindings // what the rules find in Logs; nil = nobody has read them yet
 }
 
-// Observe asks for everything at once. It changes nothing.
+// Observe asks for everything at once. It changes nothing. What it adds to ObserveLife
+// is for people to read; both are judged alike.
 func (f *Fleet) Observe(ctx context.Context, s sandbox.Sandbox) Observation {
-	o := unobserved(s)
+	o := f.unobserved(s)
 	ref := s.Ref()
 	var wg sync.WaitGroup
 	wg.Go(func() { o.Health.Got, o.Health.Err = f.Probe(ctx, ref) })
@@ -67,28 +69,31 @@ func (f *Fleet) Observe(ctx context.Context, s sandbox.Sandbox) Observation {
 // ObserveLife asks only for what tells whether a sandbox is at work: usage,
 // output, and what a control plane heard of it. It changes nothing.
 func (f *Fleet) ObserveLife(ctx context.Context, s sandbox.Sandbox) Observation {
-	o := unobserved(s)
+	return f.ObserveLifeBeside(ctx, s, nil)
+}
+
+// ObserveLifeBeside is ObserveLife for a caller that has taken samples of its own: they
+// are used where the provider keeps none that tell more.
+func (f *Fleet) ObserveLifeBeside(ctx context.Context, s sandbox.Sandbox, samples []sandbox.Usage) Observation {
+	o := f.unobserved(s)
 	var wg sync.WaitGroup
-	f.observeLife(ctx, &o, &wg, tellsRate)
+	f.observeLife(ctx, &o, &wg, samples)
 	wg.Wait()
 	o.work()
 	o.weighProcesses()
-	if !o.CapturesOutput && o.Processes.Err != nil && s.State == sandbox.StateRunning {
+	if o.Processes.Err != nil && s.State == sandbox.StateRunning { // nothing inside has answered yet
 		o.Health.Got, o.Health.Err = f.Probe(ctx, s.Ref())
 	}
 	o.readLogs(f.matcher())
 	return o
 }
 
-// tellsRate says that one sample is enough to know what the processor does.
-func tellsRate(u sandbox.Usage) bool { return u.CPUPercent != nil }
-
-func (f *Fleet) observeLife(ctx context.Context, o *Observation, wg *sync.WaitGroup, enough func(sandbox.Usage) bool) {
+func (f *Fleet) observeLife(ctx context.Context, o *Observation, wg *sync.WaitGroup, samples []sandbox.Usage) {
 	s := o.Sandbox
 	if _, reader, err := able[providers.LogReader](f, s.Provider, "logs"); err == nil {
 		o.CapturesOutput = reader.CapturesOutput(s)
 	}
-	wg.Go(func() { o.Usage = f.sampled(ctx, s, enough, o.CapturesOutput) })
+	wg.Go(func() { o.Usage = f.sampled(ctx, s, o.CapturesOutput, samples) })
 	wg.Go(func() { o.Logs = f.Tail(ctx, s.Ref(), tailLines) })
 	if s.State.Ended() {
 		return
@@ -113,10 +118,19 @@ func (o *Observation) weighProcesses() {
 // errNotAsked stands for what a look did not need.
 var errNotAsked = errors.New("not asked")
 
-func unobserved(s sandbox.Sandbox) Observation {
+func (f *Fleet) unobserved(s sandbox.Sandbox) Observation {
 	o := Observation{Sandbox: s}
+	o.tracksTasks = f.tracksTasks(s.Provider)
 	o.Health.Err, o.Processes.Err = errNotAsked, errNotAsked
 	return o
+}
+
+// tracksTasks says that a profile would name the task of a sandbox if there were one:
+// whoever creates sandboxes keeps what they were created for, and the rows of a control
+// plane name it (ACCEPTANCE R29).
+func (f *Fleet) tracksTasks(profile string) bool {
+	_, _, err := able[providers.Launcher](f, profile, "create")
+	return err == nil || f.HasRecords(profile)
 }
 
 // readLogs holds the output against the rules, once, since a judgement may ask
@@ -147,35 +161,51 @@ func (o Observation) SourceErr() error {
 	}
 }
 
-// sampled takes two samples of what runs, so that rates are known, and one of
-// what does not, or where that is enough.
+// sampled takes two samples of what runs, so that rates are known, and one of what
+// does not. Where memory may be filling up, it goes on until the samples span enough
+// to tell.
 //
 // Where the log does not capture output, figures are the only witness of work: then
 // the samples that the provider keeps are read instead.
-func (f *Fleet) sampled(ctx context.Context, s sandbox.Sandbox, enough func(sandbox.Usage) bool, captured bool) Part[[]sandbox.Usage] {
+func (f *Fleet) sampled(ctx context.Context, s sandbox.Sandbox, captured bool, samples []sandbox.Usage) Part[[]sandbox.Usage] {
 	if !captured && s.State == sandbox.StateRunning {
 		if kept, err := f.UsageHistory(ctx, s.Ref(), f.o.Now().Add(-historyWindow)); err == nil && len(kept) > 1 {
 			return Part[[]sandbox.Usage]{Got: kept}
 		}
+	}
+	if len(samples) > 0 {
+		return Part[[]sandbox.Usage]{Got: f.longer(ctx, s.Ref(), samples)}
 	}
 	n := 1
 	if s.State == sandbox.StateRunning {
 		n = 2
 	}
 	var p Part[[]sandbox.Usage]
-	for round := range f.Samples(ctx, []sandbox.Ref{s.Ref()}, n, sampleEvery) {
+	for round := range f.Samples(ctx, []sandbox.Ref{s.Ref()}, n, f.o.Sample) {
 		if p.Err = round.Samples[0].Err; p.Err != nil {
 			return p
 		}
 		p.Got = append(p.Got, round.Samples[0].Usage)
-		if enough != nil && enough(round.Samples[0].Usage) {
-			return p
-		}
 	}
 	if len(p.Got) < n {
 		p.Err = context.Cause(ctx)
+		return p
 	}
+	p.Got = f.longer(ctx, s.Ref(), p.Got)
 	return p
+}
+
+// longer adds samples while memory may be filling up and they span too little time to
+// tell. What cannot be read any more leaves it at that.
+func (f *Fleet) longer(ctx context.Context, ref sandbox.Ref, got []sandbox.Usage) []sandbox.Usage {
+	for triage.NeedsLongerLook(got) && wait(ctx, longerEvery) {
+		usage, err := f.Usage(ctx, ref)
+		if err != nil || !usage.At.After(got[len(got)-1].At) { // a source that gives one sample again would be asked for ever
+			return got
+		}
+		got = append(got, usage)
+	}
+	return got
 }
 
 // Tail reads the last n lines of a sandbox's output, and holds no more than twice
@@ -211,7 +241,7 @@ func (f *Fleet) Tail(ctx context.Context, ref sandbox.Ref, n int) Part[[]sandbox
 // Signals are what the rules may use: nothing of a part that failed, so that
 // what is not known stays unknown.
 func (o Observation) Signals(t triage.Thresholds) triage.Signals {
-	sig := triage.Signals{Exists: sandbox.True}
+	sig := triage.Signals{Looked: true, Exists: sandbox.True, TracksTasks: o.tracksTasks}
 	if o.Usage.Err == nil && len(o.Usage.Got) > 0 {
 		trend := triage.TrendOf(o.Usage.Got, t)
 		sig.Trend = &trend
@@ -230,6 +260,11 @@ func (o Observation) Signals(t triage.Thresholds) triage.Signals {
 		sig.Answers, sig.Agrees = o.Health.Got.Verdict, agrees(o.Sandbox.State, o.Health.Got.Verdict)
 	}
 	return sig
+}
+
+// Judge is the one judgement of the sandbox, by its record and by what was seen.
+func (o Observation) Judge(t triage.Thresholds, now time.Time) triage.Verdict {
+	return triage.Judge(o.Sandbox, o.Signals(t), t, now)
 }
 
 // agrees compares the record with what the probe found (ACCEPTANCE R95).

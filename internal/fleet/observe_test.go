@@ -69,9 +69,9 @@ func TestSignalsUseNothingOfAPartThatFailed(t *testing.T) {
 
 	broken := errors.New("cut off")
 	o.Usage.Err, o.Logs.Err, o.Health.Err, o.Processes.Err = broken, broken, broken, broken
-	assert.Equal(t, triage.Signals{Exists: sandbox.True}, o.Signals(limits))
+	assert.Equal(t, triage.Signals{Looked: true, Exists: sandbox.True}, o.Signals(limits))
 	o.Work.Err = broken
-	assert.Equal(t, triage.Signals{Exists: sandbox.True, SourceFailed: true}, o.Signals(limits))
+	assert.Equal(t, triage.Signals{Looked: true, Exists: sandbox.True, SourceFailed: true}, o.Signals(limits))
 }
 
 func TestObserveAsksForWhatItNeeds(t *testing.T) {

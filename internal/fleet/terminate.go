@@ -21,6 +21,7 @@ type EndOptions struct {
 	Patient bool
 	Wait    time.Duration // for the end to be seen, from the request on; 0 = DefaultWait
 	By      string        // who asks, for the provider's record
+	Origin  EndOrigin     // on whose behalf, for the journal
 	// Asked says that somebody else has asked already: nothing is sent, and the
 	// end is looked for.
 	Asked bool
@@ -98,6 +99,8 @@ func (f *Fleet) Terminate(ctx context.Context, targets []sandbox.Sandbox, o EndO
 // ended after the last outcome.
 func (f *Fleet) endAll(ctx context.Context, targets []sandbox.Sandbox, o EndOptions, ended chan<- sandbox.Ending) {
 	defer close(ended)
+	journal := f.journalOf(ctx, targets, o)
+	defer journal.Close(ctx)
 	shares := map[string][]sandbox.Sandbox{}
 	for _, t := range targets {
 		shares[t.Provider] = append(shares[t.Provider], t)
@@ -107,18 +110,20 @@ func (f *Fleet) endAll(ctx context.Context, targets []sandbox.Sandbox, o EndOpti
 		m, err := f.member(profile)
 		if err != nil {
 			for _, t := range share {
-				ended <- sandbox.Ending{Ref: t.Ref(), Outcome: sandbox.OutcomeFailed, Reason: err.Error(), Err: err}
+				out := sandbox.Ending{Ref: t.Ref(), Outcome: sandbox.OutcomeFailed, Reason: err.Error(), Err: err}
+				journal.Result(out)
+				ended <- out
 			}
 			continue
 		}
-		all.Go(func() { f.endShare(ctx, m, share, o, ended) })
+		all.Go(func() { f.endShare(ctx, m, share, o, journal, ended) })
 	}
 	all.Wait()
 }
 
 // endShare ends the targets of one provider, asking in their order. Each has a
 // goroutine, since most of them wait most of the time, for a slot or for an end.
-func (f *Fleet) endShare(ctx context.Context, m *member, share []sandbox.Sandbox, o EndOptions, ended chan<- sandbox.Ending) {
+func (f *Fleet) endShare(ctx context.Context, m *member, share []sandbox.Sandbox, o EndOptions, journal EndJournal, ended chan<- sandbox.Ending) {
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(nil)
 	l := newLine(m, cut, len(share), f.o.Poll.Min/2)
@@ -128,13 +133,14 @@ func (f *Fleet) endShare(ctx context.Context, m *member, share []sandbox.Sandbox
 	for _, target := range share {
 		turns <- struct{}{}
 		all.Go(func() {
-			e := &end{f: f, line: l, target: target, o: o, began: began, kept: kept, leave: sync.OnceFunc(func() { <-turns; l.left() })}
+			e := &end{f: f, line: l, target: target, o: o, began: began, kept: kept, journal: journal, leave: sync.OnceFunc(func() { <-turns; l.left() })}
 			out := e.run(ctx)
 			e.leave()
 			if err := kept.note(ctx, out); err != nil && out.Request.Unconfirmed() {
 				out.Reason += "; that could not be kept for later looks: " + err.Error()
 			}
 			f.tell(out.Ref, string(out.Outcome), out.Reason)
+			journal.Result(out)
 			ended <- out
 		})
 	}

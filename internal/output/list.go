@@ -127,6 +127,10 @@ func (l *List[T]) Say(text string) {
 	}
 }
 
+// WhenEmpty changes what an empty list says, where what was learnt meanwhile makes that
+// of the spec untrue.
+func (l *List[T]) WhenEmpty(text string) { l.spec.Empty = text }
+
 // Remark says something about all of the list when it is closed, on stderr: in the
 // formats whose documents have no place for it.
 func (l *List[T]) Remark(text string) { l.remark = text }

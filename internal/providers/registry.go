@@ -27,10 +27,7 @@ type Type struct {
 	TellsQuota bool
 	// Emergency says that the provider has an emergency cleanup of its own.
 	Emergency bool
-	// NoGone says that the API's description knows no 410 about a sandbox: one that
-	// comes all the same proves no more than a 404.
-	NoGone bool
-	Open   func(ctx context.Context, p Profile, d Deps) (Provider, error)
+	Open      func(ctx context.Context, p Profile, d Deps) (Provider, error)
 	// Attach opens a source instead of a provider; exactly one of Open and
 	// Attach is set. The profile's setting "attach" names the provider's profile.
 	Attach func(ctx context.Context, p Profile, d Deps) (Source, error)

@@ -125,7 +125,7 @@ func (f *fixing) end(ctx context.Context, yield func(Done) bool) bool {
 		targets = append(targets, r.Box)
 	}
 	how := fleet.EndOptions{
-		Delete: f.e.Rules.Delete, Wait: f.how.Wait, By: f.how.By, Precheck: true, Legible: true,
+		Delete: f.e.Rules.Delete, Wait: f.how.Wait, By: f.how.By, Precheck: true, Legible: true, Origin: fleet.EndOrigin{Journaled: true},
 		Still: func(now sandbox.Sandbox) (sandbox.Outcome, string) { return f.still(rows[now.Ref()], now) },
 	}
 	for ending := range f.e.Fleet.Terminate(ctx, targets, how) {
@@ -156,7 +156,7 @@ func (f *fixing) still(r Row, now sandbox.Sandbox) (sandbox.Outcome, string) {
 	now = now.WithActivity(r.Box.LastActivityAt, r.Box.ActivityBasis)
 	again := r
 	again.Box, again.Reason = now, ""
-	if again = f.e.suspect(again, f.e.Sources[r.Ref.Provider], at, f.e.explicit(again)); again.Action != ActTerminate {
+	if again = f.e.suspect(again, f.e.Sources[r.Ref.Provider], at); again.Action != ActTerminate {
 		return sandbox.OutcomeSkipped, again.Reason
 	}
 	if err := f.scribe.intend(r); err != nil {

@@ -67,7 +67,7 @@ func (e *Engine) believable(s side) error {
 	}
 	or := "name another with --records"
 	if s.source.Adopt != nil {
-		or = "put them on record with --adopt"
+		or = "put them on record: `sbx reconcile --provider " + s.profile + " --adopt --fix` (without --fix it shows the plan)"
 	}
 	return fault.New(fault.KindRefused, "the records of %s are empty, and %d sandboxes are there", s.source.Name, s.fleet).At(s.profile, "reconcile").
 		WithHint("an empty list is no proof that all of them are orphans: look at the source, or %s", or)

@@ -170,6 +170,9 @@ func (w *twins) reconcile(ctx context.Context, p *reconciler) {
 	}
 }
 
+// idle is the use of a program that does nothing.
+func idle(now time.Time) sandbox.Usage { return sandbox.Usage{At: now, CPUSeconds: new(0.0)} }
+
 // playTwins plays one path and gives what it broke; false where it is equivalent to
 // another.
 func playTwins(t *testing.T, c *schedule.Choices, mistake string) (w *twins, whole bool) {
@@ -178,7 +181,7 @@ func playTwins(t *testing.T, c *schedule.Choices, mistake string) (w *twins, who
 		w = &twins{scheduler: &scheduler{c: c}, prod: fake.New(fake.Options{Name: "prod"}), store: store.Memory(nil), looks: map[string][]time.Time{}, mistake: mistake}
 		born := time.Now().Add(-time.Hour)
 		for _, id := range []string{"kept", "new", "seen"} {
-			w.prod.Add(fake.Seed{Sandbox: sandbox.Sandbox{ID: id, CreatedAt: born, StartedAt: born, LastActivityAt: born}})
+			w.prod.Add(fake.Seed{Sandbox: sandbox.Sandbox{ID: id, CreatedAt: born, StartedAt: born, LastActivityAt: born}, Usage: idle})
 		}
 		before := time.Now()
 		key := "prod/seen " + born.UTC().Format(time.RFC3339Nano)

@@ -91,12 +91,13 @@ func (e *Engine) recordedEnded(row Row, r Record, box sandbox.Sandbox, there boo
 		return e.keptAlive(row, r, box, s, now), true
 	}
 	row = row.is(Differs, CauseLeak, ActTerminate, sandbox.True, "recorded as %s, and it is %s", r.RawState, box.State)
-	return e.suspect(row, s, now, e.explicit(row)), true
+	return e.suspect(row, s, now), true
 }
 
 // keptAlive judges one that outlives its task on purpose, for as long as its
 // record allows.
 func (e *Engine) keptAlive(row Row, r Record, box sandbox.Sandbox, s Source, now time.Time) Row {
+	now = box.Clock(now)
 	from, known := born(box, now)
 	if !known {
 		from, known = r.CreatedAt, !r.CreatedAt.IsZero()
@@ -110,7 +111,7 @@ func (e *Engine) keptAlive(row Row, r Record, box sandbox.Sandbox, s Source, now
 		return row.is(Both, CauseKept, ActNone, sandbox.False, "kept alive on purpose until %s", from.Add(r.KeepFor).UTC().Format(time.RFC3339))
 	}
 	row = row.is(Differs, CauseOverdue, ActTerminate, sandbox.True, "kept alive, but for longer than the %s of its record", sandbox.FormatDuration(r.KeepFor))
-	return e.suspect(row, s, now, false)
+	return e.suspect(row, s, now)
 }
 
 // unclear is a record that does not say whether its sandbox should live.
@@ -134,5 +135,5 @@ func (e *Engine) unrecorded(row Row, box sandbox.Sandbox, s Source, now time.Tim
 		action = ActAdopt
 	}
 	row = row.is(RealOnly, CauseOrphan, action, sandbox.True, "it is %s, and on no record", box.State)
-	return e.suspect(row, s, now, false), true
+	return e.suspect(row, s, now), true
 }

@@ -114,7 +114,7 @@ func (s *scene) engine(t *testing.T) *reconcile.Engine {
 		sources[p.Name()] = s.source
 	}
 	e, err := reconcile.New(reconcile.Engine{
-		Fleet: fleet.New(members, fleet.Options{Now: s.clock, EndRequests: s.requests, Poll: fleet.Poll{Min: time.Millisecond, Max: time.Millisecond}}),
+		Fleet: fleet.New(members, fleet.Options{Now: s.clock, Sample: time.Millisecond, EndRequests: s.requests, Poll: fleet.Poll{Min: time.Millisecond, Max: time.Millisecond}}),
 		Now:   s.clock, Rules: s.rules, Sightings: s.sightings, Sources: sources,
 	})
 	require.NoError(t, err)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"sbx/internal/fault"
-	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
 
@@ -109,7 +108,7 @@ func (e *Engine) add(ctx context.Context, plan *Plan, s side) {
 	plan.Rows = append(plan.Rows, rows...)
 }
 
-// excuse asks about all suspects at once: the fleet bounds how many are in flight.
+// excuse looks at all suspects at once: the fleet bounds how many are in flight.
 func (e *Engine) excuse(ctx context.Context, rows []Row) {
 	var all sync.WaitGroup
 	for i, row := range rows {
@@ -118,34 +117,23 @@ func (e *Engine) excuse(ctx context.Context, rows []Row) {
 	all.Wait()
 }
 
-// excused asks the sources beside the provider for signs of life of what would be
-// ended for want of a record. Who cannot tell excuses nobody; who fails to tell
-// does.
+// excused looks at what would be ended for what its records say, as a cleanup does: a
+// sandbox that is at work stays, whatever is written down of it. A source that cannot
+// tell vetoes nothing; one that fails to tell does.
 func (e *Engine) excused(ctx context.Context, row Row) Row {
-	if row.Action != ActTerminate || e.explicit(row) || row.Box.State != sandbox.StateRunning {
+	if row.Action != ActTerminate || row.Box.State != sandbox.StateRunning {
 		return row
 	}
-	got, err := e.Fleet.Activity(ctx, row.Box)
-	switch kind := fault.KindOf(err); kind {
-	case fault.KindNone:
-	case fault.KindUnsupported, fault.KindNotFound, fault.KindGone:
-		return row
-	default:
+	seen := e.Fleet.ObserveLife(ctx, row.Box)
+	row.Box, row.seen = seen.Sandbox, &seen
+	if err := seen.SourceErr(); err != nil {
 		row.Err = err
 		return row.kept(ActReport, "whether it works could not be asked")
 	}
-	row.Box.LastActivityAt = latest(row.Box.LastActivityAt, got)
-	if why := e.alive(row.Box, e.younger(row.Ref.Provider, e.Now())); why != "" {
+	if why := e.alive(row); why != "" {
 		return row.kept(ActReport, why)
 	}
 	return row
-}
-
-func latest(known time.Time, a providers.Activity) time.Time {
-	if a.LastWorkAt.After(known) {
-		return a.LastWorkAt
-	}
-	return known
 }
 
 // of says that a key of the sightings belongs to a profile.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"sbx/internal/fleet"
 	"sbx/internal/sandbox"
 )
 
@@ -24,7 +25,8 @@ type Row struct {
 	Reality      []sandbox.Evidence
 	Err          error // a read by id that failed
 
-	looked time.Time // when the reads by id that it rests on began; zero = there were none
+	seen   *fleet.Observation // what was asked of the sandbox itself; nil = nothing
+	looked time.Time          // when the reads by id that it rests on began; zero = there were none
 }
 
 // Found says that the row wants something of somebody: it counts in a check.

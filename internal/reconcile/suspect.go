@@ -4,17 +4,24 @@ import (
 	"time"
 
 	"sbx/internal/sandbox"
+	"sbx/internal/triage"
 )
 
 // suspect applies every rule that keeps a living sandbox from being ended. What
-// wants no look of anybody becomes ActNone, the rest ActReport. Explicit says that
-// somebody wrote down its end: then signs of life do not excuse it.
-func (e *Engine) suspect(row Row, s Source, now time.Time, explicit bool) Row {
-	box, now := row.Box, e.younger(row.Ref.Provider, now)
+// wants no look of anybody becomes ActNone, the rest ActReport.
+func (e *Engine) suspect(row Row, s Source, now time.Time) Row {
+	box := row.Box
 	if why := e.Rules.Protected(box); why != "" {
 		return row.kept(ActNone, why)
 	}
+	if box.KeptUntil.After(now) {
+		return row.kept(ActNone, "sbx keeps it on purpose until "+box.KeptUntil.UTC().Format(time.RFC3339))
+	}
+	now = box.Clock(now)
 	if !e.Rules.Owned(row.Ref.Provider, box.Labels) {
+		if row.Action == ActAdopt {
+			return row.kept(ActReport, "it is not owned: --provider "+row.Ref.Provider+" says that all of this profile is yours")
+		}
 		return row.kept(ActReport, "it is not owned: somebody else's records may have it")
 	}
 	from, known := born(box, now)
@@ -32,26 +39,7 @@ func (e *Engine) suspect(row Row, s Source, now time.Time, explicit bool) Row {
 	case row.Action == ActAdopt:
 		return row
 	}
-	return e.mayEnd(row, from, now, explicit)
-}
-
-// sameStart is how far the start of a sandbox may lie behind that of its own record: two
-// writes of one create, and times in whole seconds.
-const sameStart = 2 * time.Second
-
-// explicit says that a record has written down the end of this very sandbox. One that
-// came to be after its record may be another to which the id was given, or one that
-// waited for its turn: then signs of life excuse it.
-func (e *Engine) explicit(row Row) bool {
-	if row.Cause != CauseLeak || len(row.Records) == 0 {
-		return false
-	}
-	made, recorded := row.Box.CreatedAt, row.Records[0].CreatedAt
-	// Whose clock the record goes by is not known: the later reading of the start counts.
-	if skew, _ := e.Fleet.Skew(row.Ref.Provider); skew < 0 {
-		made = made.Add(-skew)
-	}
-	return !row.Box.CreatedAt.IsZero() && !recorded.IsZero() && !made.After(recorded.Add(sameStart))
+	return e.mayEnd(row, from)
 }
 
 // endable says that a sandbox of this state may be asked to end: one that is stopped
@@ -61,7 +49,7 @@ func (e *Engine) endable(state sandbox.State) bool {
 }
 
 // mayEnd applies the rules for what is not only to be put on record.
-func (e *Engine) mayEnd(row Row, from, now time.Time, explicit bool) Row {
+func (e *Engine) mayEnd(row Row, from time.Time) Row {
 	if why := otherGeneration(row, from); why != "" {
 		row.Cause = CauseReused
 		return row.kept(ActReport, why)
@@ -69,7 +57,7 @@ func (e *Engine) mayEnd(row Row, from, now time.Time, explicit bool) Row {
 	if row.Box.State == sandbox.StateStopped && !e.Rules.Delete {
 		return row.kept(ActReport, "it is stopped, and only a delete goes further")
 	}
-	if why := e.alive(row.Box, now); why != "" && !explicit {
+	if why := e.alive(row); why != "" {
 		return row.kept(ActReport, why)
 	}
 	return row
@@ -114,28 +102,30 @@ func otherGeneration(row Row, from time.Time) string {
 	return ""
 }
 
-// younger is the time by which a profile's sandboxes are judged: of this machine's
-// clock and the profile's, the one that makes them younger, and what they did last
-// more recent.
-func (e *Engine) younger(profile string, now time.Time) time.Time {
-	skew, _ := e.Fleet.Skew(profile)
-	return now.Add(min(0, skew))
-}
-
-// alive says by what the sandbox shows life now; "" = by nothing that is known.
-func (e *Engine) alive(s sandbox.Sandbox, now time.Time) string {
-	if s.State != sandbox.StateRunning {
+// alive says by what the sandbox shows life now, by its record and by what a look has
+// shown; "" = by nothing that is known.
+func (e *Engine) alive(row Row) string {
+	now := e.Now()
+	switch v := e.Diagnose(row); {
+	case row.Box.State != sandbox.StateRunning:
 		return ""
-	}
-	limit := e.Rules.Thresholds(s).Inactivity
-	idle, known := s.Idle(now)
-	switch {
-	case s.Activity == sandbox.True:
-		return "the provider says that it works"
-	case s.LastActivityAt.After(now):
+	case row.Box.LastActivityAt.After(row.Box.Clock(now)):
 		return "its last activity lies in the future"
-	case known && idle <= limit:
-		return "it showed life " + sandbox.FormatDuration(idle) + " ago"
+	case v.Activity == sandbox.True && v.Signs == "":
+		return "the provider says that it works"
+	case v.Activity == sandbox.True:
+		return "it shows life" + v.Signs
 	}
 	return ""
+}
+
+// Diagnose is the one judgement of how the sandbox of a row fares.
+func (e *Engine) Diagnose(row Row) triage.Verdict {
+	limits, now := e.Rules.Thresholds(row.Box), e.Now()
+	if row.seen == nil {
+		return triage.Judge(row.Box, triage.Signals{}, limits, now)
+	}
+	o := *row.seen
+	o.Sandbox = row.Box
+	return o.Judge(limits, now)
 }

@@ -24,6 +24,13 @@ type Sandbox struct {
 	EndedAt        time.Time
 	Activity       Verdict // whether it shows life now; Unknown where nothing can tell
 
+	// ClockSkew is how far the clock behind these times is ahead of this machine's, as
+	// the provider's last answer showed it; 0 = they agree, or it is not known.
+	ClockSkew time.Duration
+	// KeptUntil is until when sbx itself keeps the sandbox on purpose, by this
+	// machine's clock; zero = it does not.
+	KeptUntil time.Time
+
 	Template  string
 	AgentType string
 	TaskID    string
@@ -47,31 +54,38 @@ type Limits struct {
 // Ref names the sandbox.
 func (s Sandbox) Ref() Ref { return Ref{Provider: s.Provider, ID: s.ID} }
 
-// Age is the time since the sandbox came to be, and what it was counted from.
+// Clock is the time with which the provider's times are compared when it is now on
+// this machine: of the two clocks the one that is behind. It makes the sandbox younger
+// and its last activity more recent, so that a wrong clock ends nothing. It is the one
+// place where clocks are corrected.
+func (s Sandbox) Clock(now time.Time) time.Time { return now.Add(min(0, s.ClockSkew)) }
+
+// Age is the time since the sandbox came to be, by Clock, and what it was counted from.
 // A timestamp in the future gives AgeUnknown: such an age proves nothing
 // (DESIGN section 7).
 func (s Sandbox) Age(now time.Time) (time.Duration, AgeSource) {
 	for _, c := range []struct {
-		at     time.Time
-		source AgeSource
+		at, now time.Time
+		source  AgeSource
 	}{
-		{s.CreatedAt, AgeCreatedAt},
-		{s.StartedAt, AgeStartedAt},
-		{s.FirstSeenAt, AgeFirstSeen},
+		{s.CreatedAt, s.Clock(now), AgeCreatedAt},
+		{s.StartedAt, s.Clock(now), AgeStartedAt},
+		{s.FirstSeenAt, now, AgeFirstSeen},
 	} {
 		if c.at.IsZero() {
 			continue
 		}
-		if c.at.After(now) {
+		if c.at.After(c.now) {
 			return 0, AgeUnknown
 		}
-		return now.Sub(c.at), c.source
+		return c.now.Sub(c.at), c.source
 	}
 	return 0, AgeUnknown
 }
 
-// Idle is the time since the last sign of life; false when none is known.
+// Idle is the time since the last sign of life, by Clock; false when none is known.
 func (s Sandbox) Idle(now time.Time) (time.Duration, bool) {
+	now = s.Clock(now)
 	if s.LastActivityAt.IsZero() || s.LastActivityAt.After(now) {
 		return 0, false
 	}

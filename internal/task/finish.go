@@ -127,11 +127,16 @@ func (t *Task) gone(n int, how string) error {
 	return nil
 }
 
+// origin is what a journal says of the end of a task's sandbox.
+func origin(task string) fleet.EndOrigin {
+	return fleet.EndOrigin{Verb: "task", Reason: "the end of task " + task}
+}
+
 // endOne asks for the end of an attempt's sandbox, once, and waits until it is seen. What
 // was asked and answered is kept with the task.
 func (r *Runner) endOne(ctx context.Context, id string, a Attempt) sandbox.Ending {
 	out := sandbox.Ending{Ref: a.Ref(), Outcome: sandbox.OutcomeNotAttempted}
-	o := fleet.EndOptions{Wait: EndWait, By: r.o.Owner.Who, Delete: r.o.Deletes != nil && r.o.Deletes(a.Provider)}
+	o := fleet.EndOptions{Origin: origin(id), Wait: EndWait, By: r.o.Owner.Who, Delete: r.o.Deletes != nil && r.o.Deletes(a.Provider)}
 	if a.Exit != nil && a.Exit.Class == sandbox.ClassGone {
 		o.Delete = false // that it runs no more is what is left to be seen; what it was kept under nobody can name
 	}

@@ -145,7 +145,7 @@ func EndKept(ctx context.Context, o Options) ([]sandbox.Ref, error) {
 	}
 	var gone []sandbox.Ref
 	for deletes, some := range targets {
-		for e := range o.Sandboxes.Terminate(ctx, some, fleet.EndOptions{Wait: SweepTime, By: o.Owner.Who, Delete: deletes}) {
+		for e := range o.Sandboxes.Terminate(ctx, some, fleet.EndOptions{Origin: fleet.EndOrigin{Verb: "task", Reason: "the time for which its task kept it is over"}, Wait: SweepTime, By: o.Owner.Who, Delete: deletes}) {
 			if e.Outcome == sandbox.OutcomeVerified || e.Outcome == sandbox.OutcomeAlreadyGone {
 				gone = append(gone, e.Ref)
 				_ = l.Store.DropDoc(ctx, due[e.Ref].doc) // who has dropped it first has seen the same

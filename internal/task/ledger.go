@@ -162,18 +162,17 @@ func (t *Task) row() (store.Task, error) {
 	return row, nil
 }
 
-// reserved is the memory that the task holds of its budget: from before anything is
-// made until all of it is seen to be gone. Who has waited for more than there is holds
-// none: two of them would wait for each other.
+// reserved is the memory that the task holds of its budget, from before anything is made
+// until it is over: the most that an attempt was given, since the next one gets as much.
+// It never grows but by a change that is admitted. Who has waited for more than there is
+// holds none: two of them would wait for each other.
 func (t *Task) reserved() int64 {
 	if len(t.Attempts) == 0 || t.State.Over() || t.Yielded && t.AllGone() {
 		return 0
 	}
 	most := t.Spec.MemoryBytes / sandbox.MiB
 	for _, a := range t.Attempts {
-		if a.GoneAt.IsZero() || t.State == Assigned {
-			most = max(most, a.MemoryMB)
-		}
+		most = max(most, a.MemoryMB)
 	}
 	return most
 }

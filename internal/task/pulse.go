@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"sbx/internal/sandbox"
 )
@@ -42,6 +43,12 @@ func (p *pulse) since() time.Time {
 
 // line takes a line of output.
 func (p *pulse) line(l sandbox.LogLine) {
+	if l.Gap != nil { // no word of the program
+		if p.ear != nil {
+			p.ear.Output(l)
+		}
+		return
+	}
 	p.mu.Lock()
 	if p.skip > 0 && !l.At.After(p.written) {
 		p.skip--
@@ -108,7 +115,10 @@ const (
 // type, or the line that names the session (S0-3). The assistant's messages are what
 // counts as progress (S0-24).
 func message(line string) (kind speech, session string) {
-	if name, found := strings.CutPrefix(line, "Session: "); found {
+	marker := strings.TrimLeftFunc(line, func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsSymbol(r) || unicode.IsMark(r) || r == '\u200d'
+	})
+	if name, found := strings.CutPrefix(marker, "Session: "); found { // often behind an emoji
 		return noEvent, named(name)
 	}
 	if !strings.HasPrefix(line, "{") {

@@ -45,10 +45,10 @@ type Symptom struct {
 	Evidence []sandbox.Evidence
 }
 
-// Causes ranks what may be wrong with a sandbox, the likeliest first. What its
+// rankCauses ranks what may be wrong with a sandbox, the likeliest first. What its
 // exit proves stands before every symptom. Causes that nothing speaks for are
 // left out; an empty list means that nothing is known to be wrong.
-func Causes(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) []Finding {
+func rankCauses(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) []Finding {
 	m := matter{s, sig, t, now}
 	var ranked []Finding
 	for _, th := range theories() {
@@ -66,14 +66,6 @@ func Causes(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) []Findi
 		return append([]Finding{f}, ranked...)
 	}
 	return ranked
-}
-
-// Likely is the cause at the top of a ranking, if it is at least a hint.
-func Likely(ranked []Finding) (sandbox.Cause, sandbox.Confidence) {
-	if len(ranked) == 0 || ranked[0].Confidence == sandbox.ConfidenceUnknown {
-		return sandbox.CauseUnknown, sandbox.ConfidenceUnknown
-	}
-	return ranked[0].Cause, ranked[0].Confidence
 }
 
 func compareFindings(a, b Finding) int {
@@ -160,7 +152,7 @@ func fromExit(e *sandbox.Exit) (Finding, bool) {
 		return Finding{}, false
 	}
 	return Finding{
-		ID: "exit", Cause: e.Cause, Title: exitTitle(e.Cause),
+		ID: exitFinding, Cause: e.Cause, Title: exitTitle(e.Cause),
 		Score: 1, Coverage: 1, Confidence: e.Confidence, Evidence: e.Evidence,
 	}, true
 }

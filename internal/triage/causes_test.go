@@ -47,8 +47,8 @@ func TestLikelyCauseOfEachScene(t *testing.T) {
 	for name, w := range want {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ranked := Causes(all[name].s, all[name].sig, DefaultThresholds(), noon())
-			cause, confidence := Likely(ranked)
+			ranked := rankCauses(all[name].s, all[name].sig, DefaultThresholds(), noon())
+			cause, confidence := likely(ranked)
 			assert.Equal(t, w.cause, cause)
 			assert.Equal(t, w.confidence, confidence)
 			if w.id == "" {
@@ -105,11 +105,11 @@ func TestUnknownInputsGiveNoTrue(t *testing.T) {
 	for _, state := range append(sandbox.States(), "") {
 		s := sandbox.Sandbox{State: state, Activity: sandbox.Unknown}
 		for _, sig := range blanks {
-			assert.NotEqual(t, sandbox.True, Stuck(s, sig, th, noon()).Verdict)
+			assert.NotEqual(t, sandbox.True, judgeStuck(s, sig, th, noon()).verdict)
 			for _, f := range Flags(s, sig, th, noon()) {
 				assert.NotEqual(t, sandbox.True, f.Verdict, "%s in state %q", f.ID, state)
 			}
-			assert.Empty(t, Causes(s, sig, th, noon()), "state %q", state)
+			assert.Empty(t, rankCauses(s, sig, th, noon()), "state %q", state)
 		}
 	}
 	for _, f := range FleetFlags(FleetSignals{}, th, noon()) {
@@ -130,14 +130,14 @@ func TestForgettingNeverCondemns(t *testing.T) {
 			if r.IntN(2) == 0 {
 				sc.s.CreatedAt = noon().Add(time.Duration(1+r.IntN(3600)) * time.Second)
 			}
-			require.NotEqual(t, sandbox.True, Stuck(sc.s, sc.sig, th, noon()).Verdict, "%s: without an age nothing is stuck", name)
+			require.NotEqual(t, sandbox.True, judgeStuck(sc.s, sc.sig, th, noon()).verdict, "%s: without an age nothing is stuck", name)
 		}
 		sc.s.CreatedAt = noon().Add(-time.Hour)
 		sc.sig.Logs, sc.sig.Trend = nil, nil
 		if sc.s.State == sandbox.StateRunning {
-			require.Equal(t, sandbox.Unknown, Stuck(sc.s, sc.sig, th, noon()).Verdict, "%s: age alone condemns nothing", name)
+			require.Equal(t, sandbox.Unknown, judgeStuck(sc.s, sc.sig, th, noon()).verdict, "%s: age alone condemns nothing", name)
 		}
-		for _, f := range Causes(sc.s, sc.sig, th, noon()) {
+		for _, f := range rankCauses(sc.s, sc.sig, th, noon()) {
 			require.True(t, f.ID == "exit" || f.Confidence != sandbox.Certain)
 		}
 	}
@@ -147,7 +147,7 @@ func TestExitStandsFirstWhateverElseSpeaks(t *testing.T) {
 	t.Parallel()
 	sc := scenes()["busy_loop"]
 	sc.s.Exit = &sandbox.Exit{Cause: sandbox.CauseOOM, Confidence: sandbox.Hint}
-	ranked := Causes(sc.s, sc.sig, DefaultThresholds(), noon())
+	ranked := rankCauses(sc.s, sc.sig, DefaultThresholds(), noon())
 	assert.Equal(t, sandbox.CauseOOM, ranked[0].Cause)
 	assert.Equal(t, sandbox.Hint, ranked[0].Confidence, "and it stays as sure as it was")
 	assert.Greater(t, len(ranked), 1)
@@ -157,11 +157,19 @@ func TestEveryTheoryIsReachable(t *testing.T) {
 	t.Parallel()
 	reached := map[string]bool{}
 	for _, sc := range scenes() {
-		for _, f := range Causes(sc.s, sc.sig, DefaultThresholds(), noon()) {
+		for _, f := range rankCauses(sc.s, sc.sig, DefaultThresholds(), noon()) {
 			reached[f.ID] = true
 		}
 	}
 	for _, th := range theories() {
 		assert.True(t, reached[th.id], th.id)
 	}
+}
+
+// likely is the cause at the top of a ranking, if it is at least a hint.
+func likely(ranked []Finding) (sandbox.Cause, sandbox.Confidence) {
+	if len(ranked) == 0 || ranked[0].Confidence == sandbox.ConfidenceUnknown {
+		return sandbox.CauseUnknown, sandbox.ConfidenceUnknown
+	}
+	return ranked[0].Cause, ranked[0].Confidence
 }

@@ -204,16 +204,16 @@ func TestThresholdsReachEveryRule(t *testing.T) {
 		if sc.sig.Exists != "" {
 			continue // what does not exist is missing at any threshold
 		}
-		assert.NotEqual(t, sandbox.True, Stuck(sc.s, sc.sig, far, noon()).Verdict, name)
+		assert.NotEqual(t, sandbox.True, judgeStuck(sc.s, sc.sig, far, noon()).verdict, name)
 		for _, id := range []string{"R11", "R27", "R28", "R30", "R41"} {
 			assert.NotEqual(t, sandbox.True, pick(t, Flags(sc.s, sc.sig, far, noon()), id).Verdict, "%s %s", name, id)
 		}
-		for _, f := range Causes(sc.s, sc.sig, far, noon()) {
+		for _, f := range rankCauses(sc.s, sc.sig, far, noon()) {
 			assert.Contains(t, []string{"exit", "no_owner", "cleanup_not_running", "resource_exhaustion", "external_hang"}, f.ID, name)
 		}
 	}
 	samples := []sandbox.Usage{mem(0, 1), mem(60, 1000), cpu(0, 0), cpu(60, 60)}
-	assert.Equal(t, PatternSteady, TrendOf(samples, far).Pattern)
+	assert.Equal(t, PatternSteady, TrendOf(samples, far).pattern(far))
 	many := FleetSignals{Active: new(int64(1000)), TimedOut: new(int64(99)), TotalDestroyed: new(int64(100))}
 	for _, id := range []string{"R4", "R10", "R12"} {
 		assert.NotEqual(t, sandbox.True, pick(t, FleetFlags(many, far, noon()), id).Verdict, id)
@@ -227,11 +227,11 @@ func TestNearThresholdsFindEverything(t *testing.T) {
 	near := DefaultThresholds().Scaled(1e-9)
 	s := old(time.Second)
 	sig := Signals{Logs: quietFor(time.Second), TimeLimitsHit: new(2), Trend: trend(0, 0, "sleep")}
-	assert.Equal(t, sandbox.True, Stuck(s, sig, near, noon()).Verdict)
+	assert.Equal(t, sandbox.True, judgeStuck(s, sig, near, noon()).verdict)
 	for _, id := range []string{"R11", "R27", "R30", "R41"} {
 		assert.Equal(t, sandbox.True, pick(t, Flags(s, sig, near, noon()), id).Verdict, id)
 	}
-	cause, confidence := Likely(Causes(s, sig, near, noon()))
+	cause, confidence := likely(rankCauses(s, sig, near, noon()))
 	assert.Equal(t, sandbox.CauseSilent, cause)
 	assert.Equal(t, sandbox.Probable, confidence)
 }

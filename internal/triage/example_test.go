@@ -38,27 +38,29 @@ func ExampleTrendOf() {
 		{At: start.Add(10 * time.Second), CPUSeconds: new(19.9)},
 	}
 	trend := triage.TrendOf(samples, triage.DefaultThresholds())
-	fmt.Printf("%.0f%% %s\n", *trend.CPUPercent, trend.Pattern)
-	fmt.Println(triage.TrendOf(samples[:1], triage.DefaultThresholds()).Pattern)
+	fmt.Printf("%.0f%%\n", *trend.CPUPercent)
+	fmt.Println(triage.TrendOf(samples[:1], triage.DefaultThresholds()).CPUPercent)
 	// Output:
-	// 99% busy_loop
-	// unknown
+	// 99%
+	// <nil>
 }
 
-func ExampleStuck() {
+func ExampleJudge() {
 	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	s := sandbox.Sandbox{State: sandbox.StateRunning, CreatedAt: now.Add(-11 * time.Minute)}
 	th := triage.DefaultThresholds()
 
-	alone := triage.Stuck(s, triage.Signals{}, th, now)
-	fmt.Println(alone.Verdict, alone.Say())
+	alone := triage.Judge(s, triage.Signals{}, th, now)
+	fmt.Println(alone.Stuck, alone.Say())
 
 	quiet := triage.Signals{Logs: &triage.LogFindings{Complete: true, Lines: 9, Last: now.Add(-2 * time.Minute)}}
-	silent := triage.Stuck(s, quiet, th, now)
-	fmt.Println(silent.Verdict, silent.Say())
+	silent := triage.Judge(s, quiet, th, now)
+	fmt.Println(silent.Stuck, silent.Say(), silent.Cause, silent.Confidence)
+	fmt.Println(silent.Reason)
 	// Output:
-	// unknown activity_unknown
-	// true age, silent
+	// unknown not_looked
+	// true age, silent silent probable
+	// stuck: it is silent and does nothing (age 660s, silence 120s)
 }
 
 func ExampleClassifyExit() {
@@ -76,14 +78,14 @@ func ExampleClassifyExit() {
 	// oom oom certain
 }
 
-func ExampleCauses() {
+func ExampleVerdict_findings() {
 	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	s := sandbox.Sandbox{State: sandbox.StateRunning, CreatedAt: now.Add(-time.Hour)}
 	sig := triage.Signals{
 		Logs:  &triage.LogFindings{Complete: true, Lines: 9, Last: now.Add(-time.Hour)},
 		Trend: &triage.Trend{CPUPercent: new(0.0), Waiting: "tcp 10.0.0.1:443"},
 	}
-	for _, f := range triage.Causes(s, sig, triage.DefaultThresholds(), now) {
+	for _, f := range triage.Judge(s, sig, triage.DefaultThresholds(), now).Findings {
 		fmt.Printf("%s %s %.2f\n", f.Cause, f.Confidence, f.Score)
 	}
 	// Output:

@@ -38,6 +38,7 @@ type ExitFacts struct {
 
 	OOMKills      *int64 // growth of the kernel's counter for its group; nil = not observed
 	CounterSource string // which counter
+	KernelLog     string // the kernel's own line about its kill for want of memory; "" = none was seen
 	UsageSource   string // where peak and last sample come from; "" = CounterSource
 	PeakBytes     *int64
 	LimitBytes    *int64
@@ -65,7 +66,7 @@ func ClassifyExit(m *Matcher, f ExitFacts) sandbox.Exit {
 	}
 	e.Evidence = append(e.Evidence, f.spoken()...)
 	e.Evidence = append(e.Evidence, f.counters()...)
-	for _, rule := range []func(*Matcher, ExitFacts, Spelled, *sandbox.Exit) bool{recorded, killedByKernel, childKilled, ranOut, bySpelling, byNumber} {
+	for _, rule := range []func(*Matcher, ExitFacts, Spelled, *sandbox.Exit) bool{recorded, killedByKernel, childKilled, loggedByKernel, ranOut, bySpelling, byNumber} {
 		if rule(m, f, spelled, &e) {
 			break
 		}

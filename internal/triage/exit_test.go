@@ -205,6 +205,25 @@ func TestEvidenceNamesTheCounter(t *testing.T) {
 	assert.Equal(t, "SIGKILL", got.Signal)
 }
 
+func TestTheKernelLogIsAWitnessWhereNoCounterIs(t *testing.T) {
+	t.Parallel()
+	line := "Out of memory: Killed process 4711 (python3) total-vm:265120kB"
+	facts := ExitFacts{Raw: "signal: killed", At: noon(), Source: "wait status", KernelLog: line}
+	got := ClassifyExit(NewMatcher(), facts)
+	assert.Equal(t, []any{sandbox.ClassOOM, sandbox.CauseOOM, sandbox.Probable}, []any{got.Class, got.Cause, got.Confidence})
+	assert.Contains(t, got.Evidence, sandbox.Evidence{What: "oom kill", Value: line, Source: "kernel log", At: noon()})
+
+	watched := facts
+	watched.OOMKills = new(int64(0))
+	assert.Equal(t, sandbox.ClassKilledUnknown, ClassifyExit(NewMatcher(), watched).Class, "its own counter did not move")
+	stopped := facts
+	stopped.StopBy = "somebody"
+	assert.Equal(t, sandbox.CauseStopped, ClassifyExit(NewMatcher(), stopped).Cause)
+	exited := facts
+	exited.Raw = "exit status 3"
+	assert.Equal(t, sandbox.ClassAgentError, ClassifyExit(NewMatcher(), exited).Class)
+}
+
 // FuzzClassifyExit holds that OOM is never claimed without the counter or the
 // watchdog, whatever an exit is called and whatever the program printed.
 func FuzzClassifyExit(f *testing.F) {

@@ -19,6 +19,7 @@ type Flag struct {
 // Flags answers the runbook's questions about one sandbox, in the order of
 // their rows. What is not observed is Unknown.
 func Flags(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) []Flag {
+	now, s.ClockSkew = s.Clock(now), 0
 	return []Flag{
 		runningOver("R11", Info, t.WatchAge, s, now),
 		warningsInLog(sig),

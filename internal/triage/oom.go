@@ -48,6 +48,17 @@ func childKilled(_ *Matcher, f ExitFacts, spelled Spelled, e *sandbox.Exit) bool
 	return true
 }
 
+// loggedByKernel: no counter was watched, and the kernel's log names the program. Which
+// limit was hit, the machine's or that of a group around it, stands in the line.
+func loggedByKernel(_ *Matcher, f ExitFacts, spelled Spelled, e *sandbox.Exit) bool {
+	if f.KernelLog == "" || f.OOMKills != nil || spelled.Signal != "SIGKILL" {
+		return false
+	}
+	claim(e, sandbox.ClassOOM, sandbox.CauseOOM, sandbox.Probable)
+	e.Evidence = append(e.Evidence, words("oom kill", f.KernelLog, "kernel log", f.At))
+	return true
+}
+
 // nearLimit is the lowest rung: memory was near the limit just before the kill.
 // It is not asked where the counter was watched and did not move.
 func nearLimit(f ExitFacts, e *sandbox.Exit) {

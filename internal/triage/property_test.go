@@ -44,16 +44,16 @@ func TestWhatIsStuckIsOldAndShowsNoLife(t *testing.T) {
 	th, found := DefaultThresholds(), 0
 	for range 20_000 {
 		s, sig := guess(r)
-		got := Stuck(s, sig, th, noon())
-		require.NotEmpty(t, got.Reasons)
-		if got.Verdict != sandbox.True {
+		got := judgeStuck(s, sig, th, noon())
+		require.NotEmpty(t, got.reasons)
+		if got.verdict != sandbox.True {
 			continue
 		}
 		found++
-		note := fmt.Sprintf("%+v\n%+v\n%s", s, sig, got.Say())
+		note := fmt.Sprintf("%+v\n%+v\n%s", s, sig, joined(got.reasons))
 		age, source := s.Age(noon())
 		require.NotEqual(t, sandbox.AgeUnknown, source, note)
-		require.NotEmpty(t, got.Evidence, note)
+		require.NotEmpty(t, got.evidence, note)
 		if s.State == sandbox.StateProvisioning {
 			require.Greater(t, age, th.ProvisioningAge, note)
 			continue
@@ -82,12 +82,12 @@ func TestASignOfLifeSaves(t *testing.T) {
 			continue
 		}
 		s.Activity = sandbox.True
-		require.NotEqual(t, sandbox.True, Stuck(s, sig, th, noon()).Verdict)
+		require.NotEqual(t, sandbox.True, judgeStuck(s, sig, th, noon()).verdict)
 		s.Activity, sig.Trend = sandbox.Unknown, trend(50, -1, "")
-		require.NotEqual(t, sandbox.True, Stuck(s, sig, th, noon()).Verdict)
+		require.NotEqual(t, sandbox.True, judgeStuck(s, sig, th, noon()).verdict)
 		sig.Trend, sig.Logs = nil, quietFor(0)
 		if !s.LastActivityAt.After(noon()) {
-			require.NotEqual(t, sandbox.True, Stuck(s, sig, th, noon()).Verdict)
+			require.NotEqual(t, sandbox.True, judgeStuck(s, sig, th, noon()).verdict)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func TestRankingsAreInOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 14)) // a seed that repeats
 	for range 5_000 {
 		s, sig := guess(r)
-		ranked := Causes(s, sig, DefaultThresholds(), noon())
+		ranked := rankCauses(s, sig, DefaultThresholds(), noon())
 		for i, f := range ranked {
 			require.Positive(t, f.Score)
 			require.LessOrEqual(t, f.Score, 1.0)
@@ -125,6 +125,6 @@ func TestALifeMinuteByMinute(t *testing.T) {
 			want = sandbox.True
 		}
 		at := noon().Add(time.Duration(second) * time.Second)
-		require.Equal(t, want, Stuck(s, sig, DefaultThresholds(), at).Verdict, "second %d", second)
+		require.Equal(t, want, judgeStuck(s, sig, DefaultThresholds(), at).verdict, "second %d", second)
 	}
 }

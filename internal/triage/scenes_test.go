@@ -33,6 +33,7 @@ func scenes() map[string]scene {
 	busy := trend(100, 5000, "")
 	slept := &LogFindings{Complete: true, Lines: 4, Last: noon().Add(-hour)}
 	growing := new(TrendOf([]sandbox.Usage{mem(0, 100), mem(30, 200), mem(60, 300), cpu(0, 0), cpu(60, 58)}, DefaultThresholds()))
+	growing.MemoryLimitBytes = new(int64(450 * sandbox.MiB))
 	exit := func(e sandbox.Exit) sandbox.Sandbox {
 		return with(owned(old(hour)), func(s *sandbox.Sandbox) { s.State, s.Exit = sandbox.StateFailed, &e })
 	}
@@ -99,12 +100,14 @@ func render(t *testing.T, sc scene) string {
 		require.NoError(t, err)
 		b.Write(append(text, '\n'))
 	}
-	stuck := Stuck(sc.s, sc.sig, th, noon())
-	line("stuck", stuck.Verdict, stuck.Say(), stuck.Evidence)
+	stuck := judgeStuck(sc.s, sc.sig, th, noon())
+	line("stuck", stuck.verdict, joined(stuck.reasons), stuck.evidence)
+	v := Judge(sc.s, sc.sig, th, noon())
+	line("verdict", v.Stuck, v.Activity, v.Cause, v.Confidence, v.Pattern, v.Reason)
 	for _, f := range Flags(sc.s, sc.sig, th, noon()) {
 		line("flag", f.ID, f.Severity, f.Verdict, f.Say, f.Evidence)
 	}
-	for _, c := range Causes(sc.s, sc.sig, th, noon()) {
+	for _, c := range rankCauses(sc.s, sc.sig, th, noon()) {
 		line("cause", c.ID, c.Cause, c.Title, decimal(c.Score), decimal(c.Coverage), c.Confidence)
 		for _, s := range c.Symptoms {
 			line("symptom", s.Row, s.Say, s.Weight, s.Verdict, s.Evidence)

@@ -11,6 +11,8 @@ import (
 // Signals is what was observed of one sandbox beside its record. Everything may
 // be missing: nil, zero and the empty verdict mean "not observed".
 type Signals struct {
+	Looked bool // the sandbox itself was asked, although nothing may have come of it
+
 	Logs  *LogFindings
 	Trend *Trend
 
@@ -29,6 +31,11 @@ type Signals struct {
 	TimeLimitsHit *int // how often this sandbox, or its task before, ran into a time limit (R30)
 
 	Fleet *FleetSignals // of the profile it belongs to
+}
+
+// looked says that the sandbox itself was asked.
+func (sig Signals) looked() bool {
+	return sig.Looked || sig.Logs != nil || sig.Trend != nil || sig.Processes != nil || sig.SourceFailed || sig.Answers != ""
 }
 
 // lastSign is the latest sign of work that was observed.
@@ -101,6 +108,17 @@ func (sig Signals) leaks(t Thresholds) bool {
 // rests says that the processor is known to do nothing.
 func (sig Signals) rests(t Thresholds) bool {
 	return sig.Trend != nil && sig.Trend.CPUPercent != nil && *sig.Trend.CPUPercent < t.CPUIdle
+}
+
+// waits says that it does nothing and may wait for something outside: for a peer that
+// is seen, or while programs run that nothing else is known of (ACCEPTANCE R48).
+func (sig Signals) waits(t Thresholds) bool {
+	if !sig.rests(t) {
+		return false
+	}
+	tr := sig.Trend
+	unseen := tr.Waiting == "" && tr.OperationsRate == nil
+	return !tr.grows(t) && (waitsOutside(tr.Waiting) || unseen) || sig.Processes != nil && *sig.Processes > 0
 }
 
 // works says that the processor or the operations move at all.

@@ -76,9 +76,10 @@ func TestWhatCannotShowWorkProvesNoSilence(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := Stuck(tc.s, tc.sig, DefaultThresholds(), noon())
-			assert.Equal(t, tc.want, got.Verdict, got.Evidence)
-			assert.Equal(t, tc.say, got.Say())
+			tc.sig.Looked = true
+			got := judgeStuck(tc.s, tc.sig, DefaultThresholds(), noon())
+			assert.Equal(t, tc.want, got.verdict, got.evidence)
+			assert.Equal(t, tc.say, joined(got.reasons))
 		})
 	}
 }

@@ -105,11 +105,17 @@ func counted(samples []sandbox.Usage) *int64 {
 	return new(*last - *first)
 }
 
-// memory gives the slope in MiB per minute by least squares, and by how many
-// MiB the floor rose from the first half of the samples to the second. The
-// floor tells growth from a garbage collector's saw. Two samples at different
-// times are needed.
-func memory(samples []sandbox.Usage) (slope, growth *float64) {
+// minSlopeSpan is the shortest time over which memory has a slope. A program that
+// allocates in steps, or collects garbage every second or so, looks like a leak of
+// thousands of MiB per minute within a step; 5 s is also the finest step in which any
+// provider keeps samples (E2B), so that a shorter look compares one figure with itself.
+const minSlopeSpan = 5 * time.Second
+
+// memory gives the slope in MiB per minute by least squares, by how many MiB the
+// floor rose from the first half of the samples to the second, and the time that the
+// samples span. The floor tells growth from a garbage collector's saw. Two samples at
+// different times are needed.
+func memory(samples []sandbox.Usage) (slope, growth *float64, span time.Duration) {
 	var minutes, mib []float64
 	var start time.Time
 	for _, s := range samples {
@@ -124,9 +130,51 @@ func memory(samples []sandbox.Usage) (slope, growth *float64) {
 	}
 	n := len(mib)
 	if n < 2 || minutes[n-1] <= minutes[0] {
-		return nil, nil
+		return nil, nil, 0
 	}
-	return new(leastSquares(minutes, mib)), new(floor(mib[n/2:]) - floor(mib[:n/2]))
+	span = time.Duration(minutes[n-1] * float64(time.Minute))
+	return new(leastSquares(minutes, mib)), new(floor(mib[n/2:]) - floor(mib[:n/2])), span
+}
+
+// NeedsLongerLook says that memory may be filling up and the samples span too little
+// time to tell: whoever takes them should go on. It turns false once they span enough.
+func NeedsLongerLook(samples []sandbox.Usage) bool {
+	t := DefaultThresholds()
+	tr := TrendOf(samples, t)
+	slope, _, span := memory(inOrder(samples))
+	if slope == nil || span >= minSlopeSpan || *slope < t.MemorySlope {
+		return false
+	}
+	tr.MemorySlope = slope
+	return tr.fillsUp(t)
+}
+
+// fillsWithin is how soon memory must be full for its growth to be a leak that
+// matters now: a sandbox is judged again within the runbook's stuck age (R26).
+const fillsWithin = 10 * time.Minute
+
+// fullIn is how long it takes until the limit is reached at this slope; false where
+// the slope or the limit is not known, or nothing grows.
+func (tr Trend) fullIn() (time.Duration, bool) {
+	if tr.MemorySlope == nil || tr.MemoryBytes == nil || tr.MemoryLimitBytes == nil || *tr.MemorySlope <= 0 {
+		return 0, false
+	}
+	left := max(0, float64(*tr.MemoryLimitBytes-*tr.MemoryBytes)/sandbox.MiB)
+	minutes := left / *tr.MemorySlope
+	if minutes > (1000 * time.Hour).Minutes() {
+		return 0, false
+	}
+	return time.Duration(minutes * float64(time.Minute)), true
+}
+
+// fillsUp says that memory grows and is near its limit or will soon reach it.
+func (tr Trend) fillsUp(t Thresholds) bool {
+	left, known := tr.fullIn()
+	if !known {
+		return false
+	}
+	share, _ := tr.near()
+	return left <= fillsWithin || share >= t.MemoryNear && *tr.MemorySlope >= t.MemorySlope
 }
 
 // leastSquares is the slope of the line that fits best; x has two different

@@ -23,11 +23,13 @@ const (
 	ReasonLeak         Reason = "leak"         // memory grows and is near its limit
 	ReasonNoAnswer     Reason = "no_answer"    // nothing inside answers
 
+	ReasonNotLooked    Reason = "not_looked"    // the record leaves it open, and nobody has asked the sandbox itself
 	ReasonSourceFailed Reason = "source_failed" // a source that may have seen work does not answer
 
 	ReasonAgeOnly         Reason = "age_only"         // the profile judges by age where activity is unknown
 	ReasonYoung           Reason = "young"            // not old enough
 	ReasonShowsLife       Reason = "shows_life"       // old, but at work
+	ReasonKept            Reason = "kept"             // sbx itself keeps it, for a time that is not over
 	ReasonFinished        Reason = "finished"         // done, and waits: idle, not stuck (ACCEPTANCE S2-35)
 	ReasonNotRunning      Reason = "not_running"      // ended, paused or stopped
 	ReasonAgeUnknown      Reason = "age_unknown"      // no age, so no judgement
@@ -36,27 +38,28 @@ const (
 	ReasonEnding          Reason = "ending" // asked to end; its end is the provider's to finish
 )
 
-// Stuckness is the judgement of one sandbox.
-type Stuckness struct {
-	Verdict  sandbox.Verdict
-	Reasons  []Reason
-	Evidence []sandbox.Evidence
+// stuckness says whether a sandbox is stuck, and why.
+type stuckness struct {
+	verdict  sandbox.Verdict
+	reasons  []Reason
+	evidence []sandbox.Evidence
 }
 
-// Say joins the reasons: "age, silent".
-func (s Stuckness) Say() string {
-	texts := make([]string, len(s.Reasons))
-	for i, r := range s.Reasons {
+// joined writes reasons as one text: "age, silent".
+func joined(reasons []Reason) string {
+	texts := make([]string, len(reasons))
+	for i, r := range reasons {
 		texts[i] = string(r)
 	}
 	return strings.Join(texts, ", ")
 }
 
-// Stuck judges one sandbox: provisioning for too long, or running over the
-// stuck age without a sign of life. Age alone never condemns what shows life
+// judgeStuck says whether a sandbox is stuck: provisioning for too long, or running
+// over the stuck age without a sign of life. Age alone never condemns what shows life
 // (ACCEPTANCE S2-26); what cannot be known is Unknown (DESIGN section 7). A
-// missing task or agent is a flag and no reason here.
-func Stuck(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) Stuckness {
+// missing task or agent is a flag and no reason here. A running sandbox is stuck only
+// once somebody has looked at it: its record cannot tell what a look would show.
+func judgeStuck(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) stuckness {
 	switch s.State {
 	case sandbox.StateProvisioning:
 		return provisioning(s, t, now)
@@ -71,8 +74,8 @@ func Stuck(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) Stucknes
 	return judged(sandbox.Unknown, ReasonStateUnknown)
 }
 
-func judged(v sandbox.Verdict, reasons ...Reason) Stuckness {
-	return Stuckness{Verdict: v, Reasons: reasons}
+func judged(v sandbox.Verdict, reasons ...Reason) stuckness {
+	return stuckness{verdict: v, reasons: reasons}
 }
 
 // over compares an age with a limit, strictly. First sight is a lower bound of
@@ -89,11 +92,11 @@ func over(s sandbox.Sandbox, limit time.Duration, now time.Time) (sandbox.Verdic
 	return sandbox.VerdictOf(age > limit), e
 }
 
-func provisioning(s sandbox.Sandbox, t Thresholds, now time.Time) Stuckness {
+func provisioning(s sandbox.Sandbox, t Thresholds, now time.Time) stuckness {
 	verdict, e := over(s, t.ProvisioningAge, now)
 	switch verdict {
 	case sandbox.True:
-		return Stuckness{verdict, []Reason{ReasonProvisioning}, []sandbox.Evidence{e}}
+		return stuckness{verdict, []Reason{ReasonProvisioning}, []sandbox.Evidence{e}}
 	case sandbox.False:
 		return judged(verdict, ReasonYoung)
 	case sandbox.Unknown:
@@ -101,9 +104,11 @@ func provisioning(s sandbox.Sandbox, t Thresholds, now time.Time) Stuckness {
 	return judged(sandbox.Unknown, ReasonAgeUnknown)
 }
 
-func running(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) Stuckness {
+func running(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) stuckness {
 	verdict, age := over(s, t.StuckAge, now)
 	switch {
+	case s.KeptUntil.After(now):
+		return judged(sandbox.False, ReasonKept)
 	case sig.Finished == sandbox.True:
 		return judged(sandbox.False, ReasonFinished)
 	case verdict == sandbox.False:
@@ -111,29 +116,31 @@ func running(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) Stuckn
 	case verdict == sandbox.Unknown:
 		return judged(sandbox.Unknown, ReasonAgeUnknown)
 	}
-	lives, reasons, evidence := Life(s, sig, t, now)
+	lives, reasons, evidence := judgeLife(s, sig, t, now)
 	switch {
 	case lives == sandbox.True:
-		return Stuckness{sandbox.False, []Reason{ReasonShowsLife}, evidence}
+		return stuckness{sandbox.False, []Reason{ReasonShowsLife}, evidence}
+	case !sig.looked():
+		return stuckness{sandbox.Unknown, append([]Reason{ReasonNotLooked}, reasons...), evidence}
 	case lives == sandbox.False:
 	case t.AgeOnly:
 		reasons = []Reason{ReasonAgeOnly}
 	default:
-		return Stuckness{sandbox.Unknown, append([]Reason{ReasonActivityUnknown}, reasons...), evidence}
+		return stuckness{sandbox.Unknown, append([]Reason{ReasonActivityUnknown}, reasons...), evidence}
 	}
-	return Stuckness{
-		Verdict:  sandbox.True,
-		Reasons:  append([]Reason{ReasonAge}, reasons...),
-		Evidence: append([]sandbox.Evidence{age}, evidence...),
+	return stuckness{
+		verdict:  sandbox.True,
+		reasons:  append([]Reason{ReasonAge}, reasons...),
+		evidence: append([]sandbox.Evidence{age}, evidence...),
 	}
 }
 
-// Life says whether a running sandbox shows a sign of life, and by what. False needs
+// judgeLife says whether a running sandbox shows a sign of life, and by what. False needs
 // positive evidence: silence that a source would have broken, a provider's word, or
 // figures that no healthy program shows. A full processor excuses silence only for
 // BusySilence, and not at all when the log repeats one line. A resting processor
 // alone proves nothing: agents wait for answers.
-func Life(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) (lives sandbox.Verdict, reasons []Reason, evidence []sandbox.Evidence) {
+func judgeLife(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) (lives sandbox.Verdict, reasons []Reason, evidence []sandbox.Evidence) {
 	lives, reasons, evidence = life(s, sig, t, now)
 	if lives != sandbox.True && sig.SourceFailed {
 		return sandbox.Unknown, []Reason{ReasonSourceFailed}, evidence
@@ -168,7 +175,7 @@ func life(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) (lives sa
 	if sig.Answers == sandbox.False {
 		reasons = append(reasons, ReasonNoAnswer)
 	}
-	waits := sig.Trend != nil && sig.Trend.Pattern == PatternHungIO || sig.rests(t) && sig.Processes != nil && *sig.Processes > 0
+	waits := sig.waits(t)
 	if len(reasons) == 0 {
 		if waits {
 			reasons = []Reason{ReasonHungIO} // a hint for the reader, which proves nothing

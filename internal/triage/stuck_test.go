@@ -50,7 +50,8 @@ func TestStuck(t *testing.T) {
 		// age
 		"just over, silent": {old(limit + 1), Signals{Logs: quietFor(limit)}, sandbox.True, "age, silent"},
 		"exactly, silent":   {old(limit), Signals{Logs: quietFor(limit)}, sandbox.False, "young"},
-		"age alone":         {old(hour), Signals{}, sandbox.Unknown, "activity_unknown"},
+		"age alone":         {old(hour), Signals{Looked: true}, sandbox.Unknown, "activity_unknown"},
+		"nobody looked":     {old(hour), Signals{}, sandbox.Unknown, "not_looked"},
 		"no age":            {sandbox.Sandbox{State: sandbox.StateRunning}, Signals{Logs: quietFor(hour)}, sandbox.Unknown, "age_unknown"},
 		"future age":        {old(-hour), Signals{Logs: quietFor(hour)}, sandbox.Unknown, "age_unknown"},
 		"seen long ago":     {seen(sandbox.StateRunning, hour), Signals{Logs: quietFor(hour)}, sandbox.True, "age, silent"},
@@ -58,14 +59,14 @@ func TestStuck(t *testing.T) {
 
 		// signs of life
 		"provider says active":   {activity(sandbox.True), Signals{}, sandbox.False, "shows_life"},
-		"provider says inactive": {activity(sandbox.False), Signals{}, sandbox.True, "age, inactive"},
+		"provider says inactive": {activity(sandbox.False), Signals{Looked: true}, sandbox.True, "age, inactive"},
 		"inactive, but CPU":      {activity(sandbox.False), Signals{Trend: trend(20, none, "")}, sandbox.False, "shows_life"},
 		"inactive, but writes":   {activity(sandbox.False), Signals{Logs: quietFor(time.Second)}, sandbox.False, "shows_life"},
 		"silent exactly":         {old(hour), Signals{Logs: quietFor(time.Minute)}, sandbox.False, "shows_life"},
 		"silent just over":       {old(hour), Signals{Logs: quietFor(time.Minute + 1)}, sandbox.True, "age, silent"},
 		"record is newer":        {with(old(hour), func(s *sandbox.Sandbox) { s.LastActivityAt, s.ActivityBasis = noon(), sandbox.BasisOutput }), Signals{Logs: quietFor(hour)}, sandbox.False, "shows_life"},
-		"record only":            {with(old(hour), func(s *sandbox.Sandbox) { s.LastActivityAt, s.ActivityBasis = noon().Add(-hour), sandbox.BasisOutput }), Signals{}, sandbox.True, "age, silent"},
-		"activity in the future": {with(old(hour), func(s *sandbox.Sandbox) { s.LastActivityAt, s.ActivityBasis = noon().Add(hour), sandbox.BasisOutput }), Signals{}, sandbox.Unknown, "activity_unknown"},
+		"record only":            {with(old(hour), func(s *sandbox.Sandbox) { s.LastActivityAt, s.ActivityBasis = noon().Add(-hour), sandbox.BasisOutput }), Signals{Looked: true}, sandbox.True, "age, silent"},
+		"activity in the future": {with(old(hour), func(s *sandbox.Sandbox) { s.LastActivityAt, s.ActivityBasis = noon().Add(hour), sandbox.BasisOutput }), Signals{Looked: true}, sandbox.Unknown, "activity_unknown"},
 		"log without times":      {old(hour), Signals{Logs: &LogFindings{Complete: true, Lines: 9}}, sandbox.Unknown, "activity_unknown"},
 		"empty log":              {old(hour), Signals{Logs: &LogFindings{Complete: true}}, sandbox.True, "age, silent"},
 		"silent, works":          {old(hour), Signals{Logs: quietFor(hour), Trend: trend(20, none, "")}, sandbox.False, "shows_life"},
@@ -103,10 +104,10 @@ func TestStuck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := Stuck(tc.s, tc.sig, DefaultThresholds(), noon())
-			assert.Equal(t, tc.want, got.Verdict)
-			assert.Equal(t, tc.say, got.Say())
-			assert.Equal(t, got.Verdict == sandbox.True, got.Verdict == sandbox.True && len(got.Evidence) > 0, "stuck needs evidence")
+			got := judgeStuck(tc.s, tc.sig, DefaultThresholds(), noon())
+			assert.Equal(t, tc.want, got.verdict)
+			assert.Equal(t, tc.say, joined(got.reasons))
+			assert.Equal(t, got.verdict == sandbox.True, got.verdict == sandbox.True && len(got.evidence) > 0, "stuck needs evidence")
 		})
 	}
 }
@@ -115,19 +116,20 @@ func TestAgeOnlyJudgesWhatIsUnknown(t *testing.T) {
 	t.Parallel()
 	th := DefaultThresholds()
 	th.AgeOnly = true
-	got := Stuck(old(time.Hour), Signals{}, th, noon())
-	assert.Equal(t, sandbox.True, got.Verdict)
-	assert.Equal(t, "age, age_only", got.Say())
-	assert.Equal(t, sandbox.False, Stuck(with(old(time.Hour), func(s *sandbox.Sandbox) { s.Activity = sandbox.True }), Signals{}, th, noon()).Verdict, "life that shows still saves")
-	assert.Equal(t, sandbox.Unknown, Stuck(sandbox.Sandbox{State: sandbox.StateRunning}, Signals{}, th, noon()).Verdict)
+	got := judgeStuck(old(time.Hour), Signals{Looked: true}, th, noon())
+	assert.Equal(t, sandbox.True, got.verdict)
+	assert.Equal(t, sandbox.Unknown, judgeStuck(old(time.Hour), Signals{}, th, noon()).verdict, "a look may show life")
+	assert.Equal(t, "age, age_only", joined(got.reasons))
+	assert.Equal(t, sandbox.False, judgeStuck(with(old(time.Hour), func(s *sandbox.Sandbox) { s.Activity = sandbox.True }), Signals{}, th, noon()).verdict, "life that shows still saves")
+	assert.Equal(t, sandbox.Unknown, judgeStuck(sandbox.Sandbox{State: sandbox.StateRunning}, Signals{}, th, noon()).verdict)
 }
 
 func TestAHealthyLongRunLives(t *testing.T) {
 	t.Parallel()
 	s := old(1397 * time.Second) // ACCEPTANCE S2-26
 	sig := Signals{Logs: quietFor(25 * time.Second), Trend: trend(3, -1, "")}
-	assert.Equal(t, sandbox.False, Stuck(s, sig, DefaultThresholds(), noon()).Verdict)
-	assert.Equal(t, sandbox.False, Stuck(s, Signals{Logs: quietFor(25 * time.Second)}, DefaultThresholds(), noon()).Verdict)
+	assert.Equal(t, sandbox.False, judgeStuck(s, sig, DefaultThresholds(), noon()).verdict)
+	assert.Equal(t, sandbox.False, judgeStuck(s, Signals{Logs: quietFor(25 * time.Second)}, DefaultThresholds(), noon()).verdict)
 }
 
 func TestStuckFollowsScaledTime(t *testing.T) {
@@ -135,6 +137,6 @@ func TestStuckFollowsScaledTime(t *testing.T) {
 	th := DefaultThresholds().Scaled(0.01)
 	s := old(7 * time.Second)
 	sig := Signals{Logs: quietFor(700 * time.Millisecond)}
-	assert.Equal(t, sandbox.True, Stuck(s, sig, th, noon()).Verdict)
-	assert.Equal(t, sandbox.False, Stuck(s, sig, DefaultThresholds(), noon()).Verdict)
+	assert.Equal(t, sandbox.True, judgeStuck(s, sig, th, noon()).verdict)
+	assert.Equal(t, sandbox.False, judgeStuck(s, sig, DefaultThresholds(), noon()).verdict)
 }

@@ -135,14 +135,18 @@ func (m matter) memoryGrows() Symptom {
 	return s
 }
 
-func (m matter) nearLimit() Symptom {
-	s := Symptom{Row: "R37", Say: "its memory is near the limit", Weight: 1, Support: true, Verdict: sandbox.Unknown}
-	if m.sig.Trend == nil {
+func (m matter) fillsUp() Symptom {
+	s := Symptom{Row: "R37", Say: "its memory is near the limit, or soon at it", Weight: 4, Verdict: sandbox.Unknown}
+	tr := m.sig.Trend
+	if tr == nil {
 		return s
 	}
-	if share, known := m.sig.Trend.near(); known {
-		s.Verdict = sandbox.VerdictOf(share >= m.t.MemoryNear)
-		s.Evidence = []sandbox.Evidence{number("memory", share*100, "% of the limit", m.sig.Trend.Source, m.sig.Trend.At)}
+	if share, known := tr.near(); known && tr.MemorySlope != nil {
+		s.Verdict = sandbox.VerdictOf(tr.fillsUp(m.t))
+		s.Evidence = []sandbox.Evidence{number("memory", share*100, "% of the limit", tr.Source, tr.At)}
+		if left, grows := tr.fullIn(); grows {
+			s.Evidence = append(s.Evidence, words("full", "in about "+sandbox.FormatDuration(left), tr.Source, tr.At))
+		}
 	}
 	return s
 }
@@ -151,6 +155,6 @@ func (m matter) lives() sandbox.Verdict {
 	if !m.running() {
 		return sandbox.Unknown
 	}
-	lives, _, _ := Life(m.s, m.sig, m.t, m.now)
+	lives, _, _ := judgeLife(m.s, m.sig, m.t, m.now)
 	return lives
 }

@@ -22,8 +22,8 @@ func logged(id string) *LogFindings {
 func TestSymptoms(t *testing.T) {
 	t.Parallel()
 	const none = -1
-	near := func(share int64) *Trend {
-		return &Trend{MemoryBytes: new(share), MemoryLimitBytes: new(int64(100))}
+	fills := func(share int64, slope float64) *Trend { // of a limit so high that only the share decides
+		return &Trend{MemoryBytes: new(share * 1000 * sandbox.MiB), MemoryLimitBytes: new(int64(100 * 1000 * sandbox.MiB)), MemorySlope: &slope}
 	}
 	young := matter{old(10 * time.Minute), Signals{}, DefaultThresholds(), noon()}
 	ended := matter{sandbox.Sandbox{State: sandbox.StateFailed}, Signals{}, DefaultThresholds(), noon()}
@@ -64,11 +64,15 @@ func TestSymptoms(t *testing.T) {
 		"memory grows":             {about(Signals{Trend: new(TrendOf([]sandbox.Usage{mem(0, 1), mem(60, 11)}, DefaultThresholds()))}).memoryGrows(), "R49", sandbox.True},
 		"memory stands":            {about(Signals{Trend: new(TrendOf([]sandbox.Usage{mem(0, 1), mem(60, 1)}, DefaultThresholds()))}).memoryGrows(), "R49", sandbox.False},
 		"one sample of memory":     {about(Signals{Trend: new(TrendOf([]sandbox.Usage{mem(0, 1)}, DefaultThresholds()))}).memoryGrows(), "R49", sandbox.Unknown},
-		"90 percent of the limit":  {about(Signals{Trend: near(90)}).nearLimit(), "R37", sandbox.True},
-		"89 percent of the limit":  {about(Signals{Trend: near(89)}).nearLimit(), "R37", sandbox.False},
-		"no limit":                 {about(Signals{Trend: &Trend{MemoryBytes: new(int64(1))}}).nearLimit(), "R37", sandbox.Unknown},
-		"a limit of zero":          {about(Signals{Trend: &Trend{MemoryBytes: new(int64(1)), MemoryLimitBytes: new(int64(0))}}).nearLimit(), "R37", sandbox.Unknown},
-		"memory not sampled":       {about(Signals{}).nearLimit(), "R37", sandbox.Unknown},
+		"90 percent, and grows":    {about(Signals{Trend: fills(90, 10)}).fillsUp(), "R37", sandbox.True},
+		"89 percent, and grows":    {about(Signals{Trend: fills(89, 10)}).fillsUp(), "R37", sandbox.False},
+		"90 percent, and stands":   {about(Signals{Trend: fills(90, 0)}).fillsUp(), "R37", sandbox.False},
+		"full in 10 minutes":       {about(Signals{Trend: fills(50, 5000)}).fillsUp(), "R37", sandbox.True},
+		"full in 11 minutes":       {about(Signals{Trend: fills(50, 4545)}).fillsUp(), "R37", sandbox.False},
+		"90 percent, no slope":     {about(Signals{Trend: &Trend{MemoryBytes: new(int64(90)), MemoryLimitBytes: new(int64(100))}}).fillsUp(), "R37", sandbox.Unknown},
+		"no limit":                 {about(Signals{Trend: &Trend{MemoryBytes: new(int64(1)), MemorySlope: new(50.0)}}).fillsUp(), "R37", sandbox.Unknown},
+		"a limit of zero":          {about(Signals{Trend: &Trend{MemoryBytes: new(int64(1)), MemoryLimitBytes: new(int64(0)), MemorySlope: new(50.0)}}).fillsUp(), "R37", sandbox.Unknown},
+		"memory not sampled":       {about(Signals{}).fillsUp(), "R37", sandbox.Unknown},
 		"silence over the limit":   {about(Signals{Logs: quietFor(61 * time.Second)}).silent("R41", 1), "R41", sandbox.True},
 		"silence at the limit":     {about(Signals{Logs: quietFor(60 * time.Second)}).silent("R41", 1), "R41", sandbox.False},
 		"silence that is not read": {about(Signals{}).silent("R41", 1), "R41", sandbox.Unknown},

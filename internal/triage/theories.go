@@ -47,16 +47,19 @@ func loop(m matter) []Symptom {
 	}
 }
 
+// hang needs more than a resting processor: a machine that has just booted rests too.
 func hang(m matter) []Symptom {
 	return []Symptom{
-		must(m.cpuAtRest("R71", 3)), must(m.silent("R72", 1)), m.lastCall(), m.waitsForPeer(),
-		m.logged("R38", 2, "operation_timed_out"), m.logged("R76", 2, "request_timeout"),
+		must(m.cpuAtRest("R71", 3)), key(must(m.silent("R72", 1))), key(m.lastCall()), key(m.waitsForPeer()),
+		key(m.logged("R38", 2, "operation_timed_out")), key(m.logged("R76", 2, "request_timeout")),
 	}
 }
 
+// leak takes a slope and the share of the limit: growth alone is a hint, since a
+// program that has much room left may be filling a cache.
 func leak(m matter) []Symptom {
 	return []Symptom{
-		m.memoryGrows(), m.nearLimit(),
+		key(must(m.memoryGrows())), m.fillsUp(),
 		m.logged("R40", 2, "out_of_memory"), m.logged("R13", 1, "resource_warning"),
 	}
 }
@@ -69,7 +72,7 @@ func quiet(m matter) []Symptom {
 	if call.Verdict == sandbox.True && nothing.Verdict == sandbox.Unknown {
 		nothing.Verdict = sandbox.False
 	}
-	return []Symptom{must(m.silent("R41", 2)), must(m.cpuAtRest("R50", 2)), nothing}
+	return []Symptom{key(must(m.silent("R41", 2))), must(m.cpuAtRest("R50", 2)), nothing}
 }
 
 func cleanup(m matter) []Symptom {

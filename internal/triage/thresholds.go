@@ -129,5 +129,14 @@ func (b Book) For(s sandbox.Sandbox) Thresholds {
 			}
 		}
 	}
+	return t.within(s.Limits)
+}
+
+// within fits the limits of a processor to a sandbox that may use less than a core:
+// held to a tenth, an endless loop shows 10 %.
+func (t Thresholds) within(l sandbox.Limits) Thresholds {
+	if l.CPU != nil && *l.CPU > 0 && *l.CPU < 1 {
+		t.CPUBusy *= *l.CPU
+	}
 	return t
 }

@@ -9,15 +9,17 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// UsagePattern is what several samples of usage look like together.
+// UsagePattern is what the use of a sandbox looks like. The first three are those of
+// its Verdict, so that a pattern never contradicts it.
 type UsagePattern string
 
 // The closed list of usage patterns.
 const (
-	PatternBusyLoop UsagePattern = "busy_loop" // the processor is at its limit (ACCEPTANCE R47, R59)
+	PatternBusyLoop UsagePattern = "busy_loop" // the processor is at its limit, for nothing (ACCEPTANCE R47, R59)
 	PatternHungIO   UsagePattern = "hung_io"   // the processor rests and something is waited for (R48)
-	PatternLeak     UsagePattern = "leak"      // memory grows (R49)
-	PatternIdle     UsagePattern = "idle"      // no operations (R50)
+	PatternLeak     UsagePattern = "leak"      // memory fills up (R49)
+	PatternBusy     UsagePattern = "busy"      // the processor is at its limit, and nothing says that it is for nothing
+	PatternIdle     UsagePattern = "idle"      // the processor rests, and no operations (R48, R50)
 	PatternSteady   UsagePattern = "steady"
 	PatternUnknown  UsagePattern = "unknown"
 )
@@ -34,19 +36,17 @@ type Trend struct {
 	OperationsRate   *float64      // per second
 	MemoryBytes      *int64        // last reported
 	MemoryLimitBytes *int64        // last reported
-	MemorySlope      *float64      // MiB per minute, by least squares
+	TooShort         bool          // the samples span too little time for a slope of memory
+	MemorySlope      *float64      // MiB per minute, by least squares; nil where TooShort
 	MemoryGrowth     *float64      // MiB by which the floor of the second half lies above that of the first
 	OOMKills         *int64        // counter's growth over the samples
 	Waiting          string        // last reported, see sandbox.Usage
 	Source           string        // last reported
-	Pattern          UsagePattern
-	LikelyCause      sandbox.Cause
 }
 
 // TrendOf reads samples in any order.
 func TrendOf(samples []sandbox.Usage, t Thresholds) Trend {
-	samples = slices.Clone(samples)
-	slices.SortStableFunc(samples, func(a, b sandbox.Usage) int { return a.At.Compare(b.At) })
+	samples = inOrder(samples)
 	trend := Trend{Samples: len(samples)}
 	for _, s := range samples {
 		trend.MemoryBytes = cmp.Or(s.MemoryBytes, trend.MemoryBytes)
@@ -62,53 +62,56 @@ func TrendOf(samples []sandbox.Usage, t Thresholds) Trend {
 	trend.CPUDemand = demand(samples)
 	trend.OperationsRate = rate(samples, func(s sandbox.Usage) *float64 { return float(s.Operations) })
 	trend.OOMKills = counted(samples)
-	trend.MemorySlope, trend.MemoryGrowth = memory(samples)
-	trend.Pattern = trend.pattern(t)
-	trend.LikelyCause = trend.Pattern.cause()
+	slope, growth, span := memory(samples)
+	if span >= minSlopeSpan {
+		trend.MemorySlope, trend.MemoryGrowth = slope, growth
+	}
+	trend.TooShort = trend.MemoryBytes != nil && trend.MemorySlope == nil
 	return trend
 }
 
-// pattern names what the figures look like. Growing memory comes first, since
-// a leak keeps the processor busy too; a wait that was seen outweighs a count
-// of operations.
+// inOrder is a copy of the samples, the oldest first.
+func inOrder(samples []sandbox.Usage) []sandbox.Usage {
+	samples = slices.Clone(samples)
+	slices.SortStableFunc(samples, func(a, b sandbox.Usage) int { return a.At.Compare(b.At) })
+	return samples
+}
+
+// pattern names what the figures look like by themselves: whether it works.
 func (tr Trend) pattern(t Thresholds) UsagePattern {
+	ops := tr.OperationsRate
 	switch {
-	case tr.grows(t):
-		return PatternLeak
+	case tr.CPUPercent == nil && ops != nil && *ops == 0:
+		return PatternIdle
 	case tr.CPUPercent == nil:
-		if tr.OperationsRate != nil && *tr.OperationsRate == 0 {
-			return PatternIdle
-		}
 		return PatternUnknown
 	case tr.atLimit(t):
-		return PatternBusyLoop
-	case *tr.CPUPercent >= t.CPUIdle:
-		return PatternSteady
-	case waitsOutside(tr.Waiting):
-		return PatternHungIO
-	case tr.Waiting != "":
-		return PatternIdle // it waits, and not for the outside: a sleep, a lock, its own child
-	case tr.OperationsRate == nil:
-		return PatternHungIO // the runbook's reading of a bare 0 % (R48)
-	case *tr.OperationsRate > 0:
+		return PatternBusy
+	case *tr.CPUPercent >= t.CPUIdle, ops != nil && *ops > 0 && tr.Waiting == "":
 		return PatternSteady
 	}
 	return PatternIdle
 }
 
-// demandSlack, in percent of a core, is what an account of waiting may miss: the
-// kernel writes a wait down when it ends, so the last one is not in it yet.
-const demandSlack = 10
+// demandBusy, in percent of a core, is from where on a thread is never anything but
+// running or ready to run. It is less than all, since the kernel writes a wait down
+// when it ends: the last one is not in its account yet.
+const demandBusy = 85
 
 // atLimit says that it takes all the processor it can get. On a machine with
 // more work than cores that may be much less than one, so a thread that is never
 // anything but running or ready to run counts as well.
 func (tr Trend) atLimit(t Thresholds) bool {
-	return tr.CPUPercent != nil && *tr.CPUPercent >= t.CPUBusy || tr.CPUDemand != nil && *tr.CPUDemand >= t.CPUBusy-demandSlack
+	return tr.CPUPercent != nil && *tr.CPUPercent >= t.CPUBusy || tr.CPUDemand != nil && *tr.CPUDemand >= demandBusy
 }
 
+// grows says that memory grows by more than noise, and either steeply or so that its
+// limit is near.
 func (tr Trend) grows(t Thresholds) bool {
-	return tr.MemorySlope != nil && tr.MemoryGrowth != nil && *tr.MemorySlope >= t.MemorySlope && *tr.MemoryGrowth >= t.MemoryGrowth
+	if tr.MemorySlope == nil || tr.MemoryGrowth == nil || *tr.MemoryGrowth < t.MemoryGrowth {
+		return false
+	}
+	return *tr.MemorySlope >= t.MemorySlope || tr.fillsUp(t)
 }
 
 // near gives the share of the memory limit that is in use; false when either
@@ -128,22 +131,4 @@ func waitsOutside(waiting string) bool {
 		return true
 	}
 	return false
-}
-
-// cause is what the runbook reads from a pattern. An idle program may be stuck
-// or may wait for work, so it names no cause by itself.
-func (p UsagePattern) cause() sandbox.Cause {
-	switch p {
-	case PatternBusyLoop:
-		return sandbox.CauseBusyLoop
-	case PatternHungIO:
-		return sandbox.CauseHungIO
-	case PatternLeak:
-		return sandbox.CauseLeak
-	case PatternSteady:
-		return sandbox.CauseNone
-	case PatternIdle, PatternUnknown:
-		return sandbox.CauseUnknown
-	}
-	return sandbox.CauseUnknown
 }

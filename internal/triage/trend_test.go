@@ -53,33 +53,31 @@ func TestUsagePatterns(t *testing.T) {
 	for name, tc := range map[string]struct {
 		samples []sandbox.Usage
 		pattern UsagePattern
-		cause   sandbox.Cause
 	}{
-		"nothing":                     {nil, PatternUnknown, sandbox.CauseUnknown},
-		"no figures":                  {[]sandbox.Usage{{}, {}}, PatternUnknown, sandbox.CauseUnknown},
-		"95 percent":                  {at2(95, none, ""), PatternBusyLoop, sandbox.CauseBusyLoop}, // R45
-		"just under 95":               {at2(94.9, none, ""), PatternSteady, sandbox.CauseNone},
-		"two cores":                   {at2(200, none, ""), PatternBusyLoop, sandbox.CauseBusyLoop},
-		"0 percent":                   {at2(0, none, ""), PatternHungIO, sandbox.CauseHungIO}, // R48
-		"just under 1":                {at2(0.9, none, ""), PatternHungIO, sandbox.CauseHungIO},
-		"1 percent":                   {at2(1, none, ""), PatternSteady, sandbox.CauseNone},
-		"no operations":               {at2(0, 0, ""), PatternIdle, sandbox.CauseUnknown}, // R50
-		"no operations, no processor": {at2(none, 0, ""), PatternIdle, sandbox.CauseUnknown},
-		"operations, no processor":    {at2(none, 3, ""), PatternUnknown, sandbox.CauseUnknown},
-		"operations on a low flame":   {at2(0, 3, ""), PatternSteady, sandbox.CauseNone},
-		"waits for a peer":            {at2(0, 0, "tcp 10.0.0.1:443"), PatternHungIO, sandbox.CauseHungIO},
-		"waits, but works":            {at2(50, 0, "tcp 10.0.0.1:443"), PatternSteady, sandbox.CauseNone},
-		"sleeps":                      {at2(0, none, "sleep"), PatternIdle, sandbox.CauseUnknown},
-		"grows and is busy":           {[]sandbox.Usage{mem(0, 10), mem(60, 30), cpu(0, 0), cpu(60, 60)}, PatternLeak, sandbox.CauseLeak}, // R49
-		"given percent":               {[]sandbox.Usage{usage(0, func(u *sandbox.Usage) { u.CPUPercent = new(96.0) })}, PatternBusyLoop, sandbox.CauseBusyLoop},
-		"one cumulative sample":       {[]sandbox.Usage{cpu(0, 100)}, PatternUnknown, sandbox.CauseUnknown},
-		"one memory sample":           {[]sandbox.Usage{mem(0, 100)}, PatternUnknown, sandbox.CauseUnknown},
+		"nothing":                     {nil, PatternUnknown},
+		"no figures":                  {[]sandbox.Usage{{}, {}}, PatternUnknown},
+		"95 percent":                  {at2(95, none, ""), PatternBusy}, // R45
+		"just under 95":               {at2(94.9, none, ""), PatternSteady},
+		"two cores":                   {at2(200, none, ""), PatternBusy},
+		"0 percent":                   {at2(0, none, ""), PatternIdle}, // R48
+		"just under 1":                {at2(0.9, none, ""), PatternIdle},
+		"1 percent":                   {at2(1, none, ""), PatternSteady},
+		"no operations":               {at2(0, 0, ""), PatternIdle}, // R50
+		"no operations, no processor": {at2(none, 0, ""), PatternIdle},
+		"operations, no processor":    {at2(none, 3, ""), PatternUnknown},
+		"operations on a low flame":   {at2(0, 3, ""), PatternSteady},
+		"waits for a peer":            {at2(0, 0, "tcp 10.0.0.1:443"), PatternIdle},
+		"waits, but works":            {at2(50, 0, "tcp 10.0.0.1:443"), PatternSteady},
+		"sleeps":                      {at2(0, none, "sleep"), PatternIdle},
+		"grows and is busy":           {[]sandbox.Usage{mem(0, 10), mem(60, 30), cpu(0, 0), cpu(60, 60)}, PatternBusy}, // R49
+		"given percent":               {[]sandbox.Usage{usage(0, func(u *sandbox.Usage) { u.CPUPercent = new(96.0) })}, PatternBusy},
+		"one cumulative sample":       {[]sandbox.Usage{cpu(0, 100)}, PatternUnknown},
+		"one memory sample":           {[]sandbox.Usage{mem(0, 100)}, PatternUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := TrendOf(tc.samples, DefaultThresholds())
-			assert.Equal(t, tc.pattern, got.Pattern)
-			assert.Equal(t, tc.cause, got.LikelyCause)
+			assert.Equal(t, tc.pattern, got.pattern(DefaultThresholds()))
 			assert.Equal(t, len(tc.samples), got.Samples)
 		})
 	}
@@ -146,7 +144,7 @@ func TestMemorySlope(t *testing.T) {
 			got := TrendOf(tc.samples, th)
 			require.NotNil(t, got.MemorySlope)
 			assert.InDelta(t, tc.slope, *got.MemorySlope, 0.01)
-			assert.Equal(t, tc.leak, got.Pattern == PatternLeak)
+			assert.Equal(t, tc.leak, got.grows(th))
 		})
 	}
 	one := TrendOf([]sandbox.Usage{mem(0, 100)}, th)
@@ -198,10 +196,10 @@ func TestDemandTellsABusyLoopOnACrowdedMachine(t *testing.T) {
 	crowded := TrendOf([]sandbox.Usage{sample(0, 0, 0), sample(1, 0.5, 0.98)}, limits)
 	assert.InDelta(t, 50, *crowded.CPUPercent, 0.01)
 	assert.InDelta(t, 98, *crowded.CPUDemand, 0.01)
-	assert.Equal(t, PatternBusyLoop, crowded.Pattern)
+	assert.True(t, crowded.atLimit(limits))
 
 	working := TrendOf([]sandbox.Usage{sample(0, 0, 0), sample(1, 0.5, 0.8)}, limits)
-	assert.Equal(t, PatternSteady, working.Pattern, "80 % of wanted processor is no busy loop")
+	assert.False(t, working.atLimit(limits), "80 % of wanted processor is no busy loop")
 
 	reset := TrendOf([]sandbox.Usage{sample(0, 0, 5), sample(1, 0.5, 0.1)}, limits)
 	assert.Nil(t, reset.CPUDemand, "a thread that ended took its account along")

@@ -94,11 +94,12 @@ func (r *reading) once(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	if o.DroppedOut+o.DroppedErr > 0 {
-		r.gap("older output was not kept", o.DroppedOut > 0, o.DroppedErr > 0)
+		missing := o.DroppedOut + o.DroppedErr
+		r.gap("older output was not kept", sandbox.LogGap{Bytes: &missing}, o.DroppedOut > 0, o.DroppedErr > 0)
 	}
 	if o.Cut && !r.cut {
 		r.cut = true
-		r.gap("output is missing that could not be written: is the disk full?", false, false)
+		r.gap("output is missing that could not be written: is the disk full?", sandbox.LogGap{}, false, false)
 	}
 	r.at, r.ended = o.Next, o.Ended
 	r.lines = r.out.add(o.Out, r.lines)
@@ -108,14 +109,16 @@ func (r *reading) once(ctx context.Context) (more bool, err error) {
 
 // gap tells of bytes that nobody can read: what was held of a line ends there, and
 // what follows begins within one.
-func (r *reading) gap(why string, out, err bool) {
+func (r *reading) gap(why string, missing sandbox.LogGap, out, err bool) {
 	if out {
 		r.lines = r.out.tear(r.lines)
 	}
 	if err {
 		r.lines = r.err.tear(r.lines)
 	}
-	r.lines = append(r.lines, sandbox.LogLine{Stream: "sbx", Text: why, Source: Source})
+	line := sandbox.MissingOutput(why, missing)
+	line.Source = Source
+	r.lines = append(r.lines, line)
 }
 
 // flush gives up waiting for line ends.

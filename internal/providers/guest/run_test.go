@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -93,6 +94,33 @@ func TestHowProgramsEnd(t *testing.T) {
 			})
 		})
 	}
+}
+
+func nameOf(pid int) string {
+	name, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")
+	return strings.TrimSpace(string(name))
+}
+
+// TestProgramsCanBeInterrupted: a program in the background of a shell ignores SIGINT and
+// SIGQUIT, which nobody expects of what sbx has started.
+func TestProgramsCanBeInterrupted(t *testing.T) {
+	t.Parallel()
+	each(t, func(b box) {
+		if b.shell[0] == "busybox" {
+			b.Skip("its env restores no signal, and it has no perl")
+		}
+		for signal, want := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGQUIT: 131} {
+			tag := "by-" + strconv.Itoa(int(signal))
+			pid := b.start(guest.Program{Tag: tag, Args: []string{"sleep", "600"}})
+			require.Eventually(b, func() bool { return nameOf(pid) == "sleep" }, patient, 10*time.Millisecond)
+			require.NoError(b, syscall.Kill(pid, signal))
+			exit := b.ended(tag)
+			require.NotNil(b, exit.Code)
+			assert.Equal(b, want, *exit.Code, signal)
+		}
+		b.start(guest.Program{Tag: "missing", Args: []string{"no-such-program-7f3a"}})
+		assert.Equal(b, 127, *b.ended("missing").Code)
+	})
 }
 
 func TestTextsRefuseWhatTheyCannotMean(t *testing.T) {

@@ -4,6 +4,10 @@ package guest
 // the folder, the workdir, the caller's umask, the sizes and the program. The
 // program leads a session, so that it can be killed with all it has started and
 // without the runner; whoever leaves that session is known by SBX_RUN.
+//
+// What a shell starts by & ignores SIGINT and SIGQUIT, and no shell can take that back
+// (POSIX, trap): env or perl give the program the default again. Where neither can, it
+// goes on ignoring them.
 const runner = `d=$1 w=$2 u=$3 block=$4 count=$5 full=$6
 shift 6
 umask 077
@@ -14,6 +18,15 @@ echo "$$ $(birth $$) $(boot)" > "$d/runner.new" && mv "$d/runner.new" "$d/runner
 mkfifo "$d/o" "$d/e" 2>> "$d/err.0" || finish 125
 keep out < "$d/o" & a=$!
 keep err < "$d/e" & b=$!
+case $1 in
+*=*) ;;
+*)
+  if env --default-signal=INT,QUIT sh -c : 2>/dev/null
+  then set -- env --default-signal=INT,QUIT "$@"
+  elif command -v perl >/dev/null 2>&1
+  then set -- perl -e '$SIG{INT}=$SIG{QUIT}="DEFAULT"; exec {$ARGV[0]} @ARGV or exit($!{ENOENT}?127:126)' "$@"
+  fi
+esac
 set -- 'umask "$1"; SBX_RUN=$2; export SBX_RUN; shift 2; exec "$@"' sbx "$u" "$d/" "$@"
 if command -v setsid >/dev/null 2>&1
 then setsid sh -c "$@" > "$d/o" 2> "$d/e" & p=$!

@@ -42,7 +42,7 @@ func classify(m *triage.Matcher, r record.Record, lines []string) sandbox.Exit {
 		Raw: rawExit(e), Died: died(e), At: endOf(r), Source: "wait status",
 		TimedOut: e.TimedOut, Watchdog: e.WatchdogBytes > 0, SupervisorLost: e.SupervisorLost,
 		OOMKills: e.OOMKills, CounterSource: counterOf(e.CounterSource), UsageSource: e.CounterSource, PeakBytes: e.PeakBytes, LastBytes: e.LastBytes, LastAt: e.LastSampleAt,
-		Lines: lines,
+		KernelLog: e.KernelLog, Lines: lines,
 	}
 	if e.Stop != nil {
 		f.StopBy = e.Stop.By

@@ -95,6 +95,24 @@ func TestTakingNoteOfTermBuysNoTime(t *testing.T) {
 	}
 }
 
+// TestAGivenGraceIsGrantedWhole: also where every process ignores TERM, as the help of
+// terminate says.
+func TestAGivenGraceIsGrantedWhole(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := b.sh(t, `trap '' TERM; echo up; sleep 600`)
+	b.waitFor(t, s.ID, "up")
+	require.NoError(t, b.Terminate(t.Context(), s.ID, providers.TerminateOptions{Grace: time.Second, Patient: true, By: "test"}))
+	r := b.record(t, s.ID)
+	require.GreaterOrEqual(t, r.EndedAt.Sub(r.Exit.Stop.At), time.Second)
+	nothingLeft(t, s.ID)
+
+	s = b.sh(t, `trap '' TERM; echo up; sleep 0.3; echo finished`)
+	b.waitFor(t, s.ID, "up")
+	require.NoError(t, b.Terminate(t.Context(), s.ID, providers.TerminateOptions{Grace: time.Minute, Patient: true, By: "test"}))
+	require.Contains(t, b.output(t, s.ID), "finished", "what ends within its grace is not killed")
+}
+
 func TestTwoTerminatesAtOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

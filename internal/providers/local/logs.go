@@ -35,8 +35,22 @@ func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter
 			if !yield(line, err) {
 				return
 			}
+			if err != nil {
+				return
+			}
 		}
+		c.unwritten(id, yield)
 	}
+}
+
+// unwritten tells of output that never reached the disk; the record has it once the
+// sandbox has ended.
+func (c *Client) unwritten(id string, yield func(sandbox.LogLine, error) bool) {
+	r, err := c.store.Read(id)
+	if err != nil || r.Exit == nil || r.Exit.DroppedBytes == 0 {
+		return
+	}
+	yield(sandbox.MissingOutput("output is missing that could not be written: was the disk full?", sandbox.LogGap{Bytes: &r.Exit.DroppedBytes}), nil)
 }
 
 // endLook is how often a follower looks whether the program of a lingering sandbox

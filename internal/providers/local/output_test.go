@@ -33,6 +33,16 @@ func TestOutputStaysWithinItsCapAndTheNewestSurvives(t *testing.T) {
 	}
 	require.LessOrEqual(t, size, int64(1<<20))
 	require.True(t, strings.HasSuffix(b.output(t, s.ID), "the last line"))
+	lines, missing := 0, int64(0)
+	for l, err := range b.Logs(t.Context(), s.ID, providers.LogQuery{}) {
+		require.NoError(t, err)
+		if l.Gap != nil {
+			missing += *l.Gap.Lines
+		} else {
+			lines++
+		}
+	}
+	require.EqualValues(t, 100_000_000/41+2, int64(lines)+missing, "each line is given or told to be missing")
 }
 
 func TestHugeAndBinaryLines(t *testing.T) {

@@ -13,11 +13,19 @@ import (
 // TypeName is the provider type's name.
 const TypeName = "monotask"
 
+// Which calls carry the admin token: the runbook shows it with a cleanup alone (R166).
+const (
+	optionTokenScope = "token_scope"
+	scopeCleanup     = "cleanup"
+	scopeAll         = "all"
+)
+
 // Client is one agent worker.
 type Client struct {
-	name string
-	now  func() time.Time
-	http *httpx.Client
+	name  string
+	now   func() time.Time
+	http  *httpx.Client
+	admin http.Header // of the calls that need the admin token
 
 	lists *shared[[]wireSandbox] // for those who verify an end
 }
@@ -40,7 +48,7 @@ var (
 // Type describes MonoTask.
 func Type() providers.Type {
 	return providers.Type{
-		Name: TypeName, Help: "MonoTask's agent worker on Cloudflare", SwitchedOn: []string{"MONOTASK_URL"}, NoGone: true, NoLabels: true, Emergency: true,
+		Name: TypeName, Help: "MonoTask's agent worker on Cloudflare", SwitchedOn: []string{"MONOTASK_URL"}, NoLabels: true, Emergency: true,
 		LabelsIn: "nowhere: it tells task and agent type by itself, and `sbx config own --all` is the only rule",
 		LifeSigns: []providers.LifeSign{
 			{Ability: "logs", Shows: "what the worker keeps; its form is not published", Misses: "whatever the worker does not keep"},
@@ -48,7 +56,11 @@ func Type() providers.Type {
 		},
 		Options: []providers.Option{
 			{Name: "url", Env: "MONOTASK_URL", Kind: providers.OptionText, Help: "address of the agent worker"},
-			{Name: "token", Env: "MONOTASK_TOKEN", Kind: providers.OptionText, Secret: true, Help: "admin token; cleanups need it"},
+			{Name: "token", Env: "MONOTASK_TOKEN", Kind: providers.OptionText, Secret: true, Help: "admin token; the worker's own cleanups need it, and nothing else gets it"},
+			{
+				Name: optionTokenScope, Kind: providers.OptionText, Default: scopeCleanup, Choices: []string{scopeCleanup, scopeAll},
+				Help: "which calls carry the token; all, where the worker stands behind something that wants it with each",
+			},
 			{
 				Name: providers.OptionActivity, Kind: providers.OptionText, Default: providers.ActivityAgeOnly,
 				Choices: []string{providers.ActivityAuto, providers.ActivityAgeOnly}, Help: "it tells no last activity, so that age is all there is to judge by",
@@ -64,18 +76,21 @@ func Type() providers.Type {
 
 func open(_ context.Context, p providers.Profile, d providers.Deps) (providers.Provider, error) {
 	token := p.Settings["token"]
-	header := http.Header{}
+	always, admin := http.Header{}, http.Header{}
 	if token != "" {
-		header.Set("Authorization", "Bearer "+token)
+		admin.Set("Authorization", "Bearer "+token)
+	}
+	if p.Settings[optionTokenScope] == scopeAll {
+		always = admin
 	}
 	if p.Settings["url"] == "" {
 		return nil, fault.Usage("no url is set").At(p.Name, "").WithHint("set MONOTASK_URL, or url: in the profile")
 	}
-	c, err := httpx.New(d.Net, httpx.Options{Profile: p.Name, Base: p.Settings["url"], Header: header, Secrets: []string{token}})
+	c, err := httpx.New(d.Net, httpx.Options{Profile: p.Name, Base: p.Settings["url"], Header: always, Secrets: []string{token}})
 	if err != nil {
 		return nil, err
 	}
-	return &Client{name: p.Name, now: d.Now, http: c, lists: newShared[[]wireSandbox]()}, nil
+	return &Client{name: p.Name, now: d.Now, http: c, admin: admin, lists: newShared[[]wireSandbox]()}, nil
 }
 
 // Name is the profile's name.

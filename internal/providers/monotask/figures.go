@@ -28,6 +28,9 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	if w.MemoryMB != nil && *w.MemoryMB >= 0 && *w.MemoryMB < 1<<30 {
 		u.MemoryBytes = new(int64(*w.MemoryMB * sandbox.MiB))
 	}
+	if w.DurationMS != nil && *w.DurationMS >= 0 && *w.DurationMS <= mostMinutes*60*1000 {
+		u.Duration = new(time.Duration(*w.DurationMS * float64(time.Millisecond)))
+	}
 	return u, nil
 }
 

@@ -204,6 +204,48 @@ func TestCleanupNeedsTheAdminToken(t *testing.T) {
 	assert.Len(t, fake.Calls("POST /api/sandbox/cleanup/emergency"), 2)
 }
 
+// TestUsageSaysHowLongItRan: duration_ms of the worker (R44).
+func TestUsageSaysHowLongItRan(t *testing.T) {
+	t.Parallel()
+	at := time.Now()
+	fake := monotasktest.New(t, monotasktest.Options{Now: func() time.Time { return at }})
+	id := fake.Add(monotasktest.Box{Created: at.Add(-45 * time.Second)})
+	u, err := open(t, fake).Usage(t.Context(), id)
+	require.NoError(t, err)
+	require.NotNil(t, u.Duration)
+	assert.Equal(t, 45*time.Second, *u.Duration)
+	fake.Break(wiretest.Fault{Status: 200, Body: `{"cpu_percent":1,"duration_ms":-5}`})
+	u, err = open(t, fake).Usage(t.Context(), id)
+	require.NoError(t, err)
+	assert.Nil(t, u.Duration, "what cannot be is not known")
+}
+
+// TestTheAdminTokenGoesWithCleanupsAlone: the fake refuses it anywhere else (R166).
+// Where the worker stands behind something that wants it, that can be said.
+func TestTheAdminTokenGoesWithCleanupsAlone(t *testing.T) {
+	t.Parallel()
+	fake := monotasktest.New(t, monotasktest.Options{})
+	id := fake.Add(monotasktest.Box{})
+	c := open(t, fake)
+	_, err := c.Get(t.Context(), id)
+	require.NoError(t, err)
+	_, err = c.Usage(t.Context(), id)
+	require.NoError(t, err)
+	_, err = c.Cleanup(t.Context(), false)
+	require.NoError(t, err)
+
+	guarded := monotasktest.New(t, monotasktest.Options{Guarded: true})
+	id = guarded.Add(monotasktest.Box{})
+	_, err = open(t, guarded).Get(t.Context(), id)
+	assert.Equal(t, fault.KindAuth, fault.KindOf(err))
+	p, err := monotask.Type().Open(t.Context(), providers.Profile{
+		Name: "mono", Settings: map[string]string{"url": guarded.Listen(), "token": monotasktest.Token, "token_scope": "all"},
+	}, providers.Deps{Now: time.Now})
+	require.NoError(t, err)
+	_, err = p.Get(t.Context(), id)
+	require.NoError(t, err)
+}
+
 func TestLogsInAnyShape(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -92,7 +92,7 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 
 // Cleanup starts one of the provider's own cleanups.
 func (c *Client) Cleanup(ctx context.Context, emergency bool) (providers.Cleaned, error) {
-	r := httpx.Request{Op: "cleanup", Method: http.MethodPost, Path: "/api/sandbox/cleanup"}
+	r := httpx.Request{Op: "cleanup", Method: http.MethodPost, Path: "/api/sandbox/cleanup", Header: c.admin}
 	if emergency {
 		r.Op, r.Path = "emergency cleanup", "/api/sandbox/cleanup/emergency"
 	}

@@ -3,6 +3,7 @@ package vercel
 import (
 	"context"
 	"net/url"
+	"sync"
 	"time"
 
 	"sbx/internal/fault"
@@ -19,7 +20,9 @@ type Client struct {
 	expires time.Time // of an OIDC token; zero = it does not tell
 	now     func() time.Time
 	http    *httpx.Client
-	deleted *names
+	names   *sessionNames
+	notice  func(text string)
+	altered sync.Once // the notice that output may have been altered
 }
 
 var (

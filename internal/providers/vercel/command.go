@@ -65,7 +65,7 @@ func (r *command) do(ctx context.Context) (sandbox.Exit, error) {
 	err = lines(s, r.take)
 	switch {
 	case r.seen.ExitCode != nil:
-		return r.exit()
+		return r.exit(ctx)
 	case ctx.Err() != nil:
 		r.kill(ctx)
 		return sandbox.Exit{}, r.c.over(ctx, r.op())
@@ -127,6 +127,7 @@ func (r *command) take(l wireLine) error {
 	if !ok {
 		return nil
 	}
+	r.c.warnAltered(text)
 	to := r.cmd.Stdout
 	if l.Stream == "stderr" {
 		to = r.cmd.Stderr
@@ -142,7 +143,7 @@ func (r *command) take(l wireLine) error {
 
 // exit says how the command ended. A kill by the service's own limit, by the kernel
 // and by anybody all show as 137; how long it ran tells the first one apart.
-func (r *command) exit() (sandbox.Exit, error) {
+func (r *command) exit(ctx context.Context) (sandbox.Exit, error) {
 	f := triage.ExitFacts{Raw: strconv.Itoa(*r.seen.ExitCode), At: r.c.now(), Source: "API", Ran: r.seen.DurationMS.duration(), Limit: r.limit}
 	if f.Ran == 0 {
 		f.Ran = f.At.Sub(r.begun)
@@ -150,5 +151,19 @@ func (r *command) exit() (sandbox.Exit, error) {
 	if len(r.last) > 0 {
 		f.Lines = strings.Split(strings.TrimRight(string(r.last), "\n"), "\n")
 	}
-	return triage.ClassifyExit(triage.NewMatcher(), f), fault.Placed(guest.Refused(*r.seen.ExitCode, r.cmd.Args[0], string(r.last)), r.c.name, r.op())
+	refused := guest.Refused(*r.seen.ExitCode, r.cmd.Args[0], string(r.last))
+	if refused != nil && r.noWorkdir(ctx) {
+		refused = fault.New(fault.KindLauncher, "there is no folder %q in it", r.cmd.Workdir).WithHint("name an existing folder with --workdir")
+	}
+	return triage.ClassifyExit(triage.NewMatcher(), f), fault.Placed(refused, r.c.name, r.op())
+}
+
+// noWorkdir looks whether the folder is missing in which the command was to run: the API
+// answers that as it answers a missing program.
+func (r *command) noWorkdir(ctx context.Context) bool {
+	if r.cmd.Workdir == "" {
+		return false
+	}
+	_, code, err := r.c.shell(ctx, r.id, "test -d "+guest.Quote(r.cmd.Workdir), nil)
+	return err == nil && code == 1
 }

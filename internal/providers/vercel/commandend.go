@@ -43,6 +43,11 @@ func (c *Client) stopped(err error, hint string) error {
 // lost is the end of a stream without the command's: the session's status tells
 // whether the VM died or the connection.
 func (r *command) lost(ctx context.Context, err error) (sandbox.Exit, error) {
+	if errors.Is(err, errLong) {
+		r.kill(ctx)
+		return sandbox.Exit{}, fault.New(fault.KindRefused, "its output cannot be read, and it was ended: %w", err).At(r.c.name, r.op()).
+			WithHint("write it to a file inside, and read that in pieces")
+	}
 	f := triage.ExitFacts{Provider: TypeName, StreamLost: true, At: r.c.now(), Source: "API"}
 	if told, ok := errors.AsType[failure](err); ok {
 		f.Raw = told.Code

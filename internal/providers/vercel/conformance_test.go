@@ -49,6 +49,13 @@ func TestConformance(t *testing.T) {
 	providertest.Run(t, subject(verceltest.Options{}))
 }
 
+// TestConformanceWithoutNames: which sandbox a session belongs to is told by the row of the
+// list alone.
+func TestConformanceWithoutNames(t *testing.T) {
+	t.Parallel()
+	providertest.Run(t, subject(verceltest.Options{Nameless: true}))
+}
+
 // spec is what is published of the API.
 func spec() wiretest.Spec {
 	return wiretest.Spec{

@@ -39,3 +39,28 @@ func TestALostLineTellsWhy(t *testing.T) {
 	}
 	require.ErrorIs(t, lines(strings.NewReader("{"), nil), errStream)
 }
+
+// TestLongLines: a chunk of output may be longer than 8 MiB; what is longer than any
+// buffer is no lost connection.
+func TestLongLines(t *testing.T) {
+	t.Parallel()
+	chunk := strings.Repeat("x", 9<<20)
+	err := lines(strings.NewReader(`{"stream":"stdout","data":"`+chunk+`"}`), func(l wireLine) error {
+		text, ok := l.text()
+		require.True(t, ok)
+		require.Len(t, text, len(chunk))
+		return nil
+	})
+	require.NoError(t, err)
+	require.ErrorIs(t, lines(endless{}, func(wireLine) error { return nil }), errLong)
+}
+
+// endless is a line without an end.
+type endless struct{}
+
+func (endless) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = 'x'
+	}
+	return len(b), nil
+}

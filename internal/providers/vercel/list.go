@@ -1,7 +1,6 @@
 package vercel
 
 import (
-	"cmp"
 	"context"
 	"iter"
 	"maps"
@@ -20,7 +19,8 @@ import (
 // there are no sandboxes.
 func (c *Client) List(ctx context.Context, q providers.Query) iter.Seq2[sandbox.Sandbox, error] {
 	return func(yield func(sandbox.Sandbox, error) bool) {
-		if err := c.list(ctx, c.filter(q), yield); err != nil {
+		err := c.eachRow(ctx, "list", c.filter(q), func(w wireBox) bool { return yield(c.sandbox(view{box: &w}), nil) })
+		if err != nil {
 			yield(sandbox.Sandbox{}, err)
 		}
 	}
@@ -42,45 +42,10 @@ func (c *Client) filter(q providers.Query) url.Values {
 	return query
 }
 
-// list yields rows until the last page; nil also when the consumer has stopped.
-func (c *Client) list(ctx context.Context, query url.Values, yield func(sandbox.Sandbox, error) bool) error {
-	seen := map[string]bool{}
-	var pages httpx.Pages
-	for {
-		page, err := c.page(ctx, query)
-		if err != nil {
-			return err
-		}
-		rows, err := page.Sandboxes.Named(func(w wireBox) string { return cmp.Or(w.CurrentSessionID, w.Name) })
-		if err != nil {
-			return fault.Placed(err, c.name, "list")
-		}
-		before := len(seen)
-		for _, w := range rows {
-			s := c.sandbox(view{box: &w})
-			if seen[s.ID] {
-				continue
-			}
-			seen[s.ID] = true
-			if !yield(s, nil) {
-				return nil
-			}
-		}
-		next := page.Pagination.Next
-		if next == nil || *next == "" {
-			return nil
-		}
-		if err := pages.Next(*next, len(seen)-before); err != nil {
-			return fault.Placed(err, c.name, "list")
-		}
-		query.Set("cursor", *next)
-	}
-}
-
-func (c *Client) page(ctx context.Context, query url.Values) (page wirePage, err error) {
-	_, err = c.http.JSON(ctx, httpx.Request{Op: "list", Path: "/v2/sandboxes", Query: query}, &page)
+func (c *Client) page(ctx context.Context, op string, query url.Values) (page wirePage, err error) {
+	_, err = c.http.JSON(ctx, httpx.Request{Op: op, Path: "/v2/sandboxes", Query: query}, &page)
 	if missing(err) {
-		return page, fault.New(fault.KindUnavailable, "%w", err).At(c.name, "list").
+		return page, fault.New(fault.KindUnavailable, "%w", err).At(c.name, op).
 			WithHint("is the team or project gone? `sbx doctor --provider %s` says more", c.name)
 	}
 	return page, err

@@ -6,10 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
+	"unicode/utf8"
 )
 
-// maxLine is how long one line of a stream may be, in bytes.
-const maxLine = 8 << 20
+// maxLine is how long one line of a stream may be, in bytes. The service writes a chunk
+// of output into one line, and lines of more than 8 MiB were measured.
+const maxLine = 64 << 20
+
+// errLong says that one line of a stream is longer than maxLine. No connection was lost.
+var errLong = fmt.Errorf("%w: one piece of it is longer than %d MiB", errStream, maxLine>>20)
 
 // errEarly says that a stream ended without its last line: what it told of is
 // not known to have ended.
@@ -49,7 +55,20 @@ func lines(r io.Reader, take func(wireLine) error) error {
 			return err
 		}
 	}
+	if errors.Is(scanner.Err(), bufio.ErrTooLong) {
+		return errLong
+	}
 	return scanner.Err()
+}
+
+// alteredText is told once a client: a program may write the sign itself.
+const alteredText = "the API tells output as text: bytes that are not UTF-8 arrive as \"\uFFFD\". Encode them inside (base64) to keep them"
+
+// warnAltered says that output may have been altered on its way.
+func (c *Client) warnAltered(text string) {
+	if strings.ContainsRune(text, utf8.RuneError) {
+		c.altered.Do(func() { c.notice(c.name + ": " + alteredText) })
+	}
 }
 
 // text is what a line of output says; false for other lines.

@@ -98,6 +98,8 @@ func (o *output) once(ctx context.Context, patience time.Duration) error {
 		return o.left(time.Since(began))
 	case inBand && told.Code == "sandbox_stopped":
 		return nil
+	case errors.Is(err, errLong):
+		return fault.New(fault.KindRefused, "%w", err).At(o.c.name, o.op).WithHint("let the program write it to a file, and read that in pieces")
 	case err != nil:
 		return o.early(err)
 	}
@@ -112,7 +114,7 @@ func (o *output) early(err error) error {
 // left is the end of a look at a command that still runs; one that never rested has
 // written more.
 func (o *output) left(after time.Duration) error {
-	if after >= busy && !o.take(sandbox.LogLine{Stream: "sbx", Text: "it writes without a pause, and what comes now is left out: follow it with -f"}) {
+	if after >= busy && !o.take(sandbox.MissingOutput("it writes without a pause, and what comes now is left out: follow it with -f", sandbox.LogGap{})) {
 		return errEnough
 	}
 	return nil
@@ -142,6 +144,7 @@ func (o *output) chunk(l wireLine, skip map[string]int64) error {
 	if !ok {
 		return nil
 	}
+	o.c.warnAltered(text)
 	known := min(skip[l.Stream], int64(len(text)))
 	skip[l.Stream] -= known
 	text = text[known:]

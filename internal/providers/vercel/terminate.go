@@ -60,13 +60,13 @@ func (c *Client) delete(ctx context.Context, id string) error {
 		return err
 	case v.box == nil:
 		return fault.New(fault.KindUnknown, "the API does not tell which sandbox this session belongs to").At(c.name, op).
-			WithHint("name the sandbox: `sbx terminate %s/NAME --delete`", c.name)
+			WithHint("it is the current session of none; `sbx ls --provider %s --all` shows the sandboxes", c.name)
 	case v.followed() && !over(v.box.Status):
 		return fault.New(fault.KindRefused, "it was resumed as %s, which is %s", v.box.CurrentSessionID, v.box.Status).At(c.name, op).
 			WithHint("look at that one first: `sbx inspect %s/%s`", c.name, v.box.CurrentSessionID)
 	}
-	c.deleted.note(v.session.ID, v.box.Name)
-	c.deleted.note(id, v.box.Name)
+	c.names.note(v.session.ID, v.box.Name)
+	c.names.note(id, v.box.Name)
 	var gone wireNamed
 	_, err = c.http.JSON(ctx, httpx.Request{
 		Op: op, Method: http.MethodDelete, Path: httpx.Path("v2", "sandboxes", v.box.Name), Query: c.scoped("projectId", c.project),
@@ -86,7 +86,7 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 	if !q.Delete {
 		return c.halted(ctx, id)
 	}
-	name := c.deleted.get(id)
+	name := c.names.get(id)
 	if name == "" {
 		return providers.Proof{Ended: sandbox.Unknown, Reason: "which sandbox the session belonged to is not known any more"}, nil
 	}

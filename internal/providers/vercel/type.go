@@ -53,10 +53,13 @@ func open(_ context.Context, p providers.Profile, d providers.Deps) (providers.P
 	told := readClaims(s["token"])
 	c := &Client{
 		name: p.Name, now: d.Now, runtime: cmp.Or(s["runtime"], defaultRuntime),
-		team: cmp.Or(s["team"], told.Team), project: cmp.Or(s["project"], told.Project), expires: told.expires(), deleted: &names{},
+		team: cmp.Or(s["team"], told.Team), project: cmp.Or(s["project"], told.Project), expires: told.expires(), names: &sessionNames{}, notice: d.Notice,
 	}
 	if c.team == "" || c.project == "" {
 		return nil, fault.Usage("team and project must both be set").At(p.Name, "").WithHint("set VERCEL_TEAM_ID and VERCEL_PROJECT_ID, or team: and project:")
+	}
+	if c.notice == nil {
+		c.notice = func(string) {}
 	}
 	if c.now == nil {
 		c.now = time.Now

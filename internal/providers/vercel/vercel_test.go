@@ -307,3 +307,58 @@ func (w closing) Write(b []byte) (int, error) {
 	}
 	return len(b), nil
 }
+
+// TestWithoutNamesTheListTells: a session that does not tell its sandbox is found by the
+// row of the list, for a delete and for the log of what sbx has started.
+func TestWithoutNamesTheListTells(t *testing.T) {
+	t.Parallel()
+	f := verceltest.New(t, verceltest.Options{Nameless: true})
+	id := f.Add(verceltest.Seed{Name: "worker"})
+	other := f.Add(verceltest.Seed{Name: "other"})
+	c := open(t, f.Listen(), httpx.Net{}) // and so it has read nothing yet
+	got, err := c.Get(t.Context(), id)
+	require.NoError(t, err)
+	assert.Equal(t, "worker", got.Name)
+	require.NoError(t, c.Terminate(t.Context(), id, providers.TerminateOptions{Delete: true}))
+	proof, err := c.VerifyEnd(t.Context(), id, providers.EndQuery{Delete: true})
+	require.NoError(t, err)
+	assert.Equal(t, sandbox.True, proof.Ended)
+	_, err = c.Get(t.Context(), other)
+	require.NoError(t, err)
+}
+
+// TestAMissingWorkdirIsNoMissingProgram: the API answers both alike.
+func TestAMissingWorkdirIsNoMissingProgram(t *testing.T) {
+	t.Parallel()
+	f := verceltest.New(t, verceltest.Options{})
+	c := open(t, f.Listen(), httpx.Net{})
+	id := f.Add(verceltest.Seed{})
+	_, err := c.Exec(t.Context(), id, providers.Command{Args: []string{"true"}, Workdir: "/nowhere/at all"})
+	assert.Equal(t, fault.KindLauncher, fault.KindOf(err), "%v", err)
+	require.ErrorContains(t, err, `no folder "/nowhere/at all"`)
+	_, err = c.Exec(t.Context(), id, providers.Command{Args: []string{"nosuchprogram"}, Workdir: t.TempDir()})
+	assert.Equal(t, fault.KindCommandNotFound, fault.KindOf(err), "%v", err)
+}
+
+// TestAlteredOutputIsTold: what is not UTF-8 does not come through, and that is said once.
+func TestAlteredOutputIsTold(t *testing.T) {
+	t.Parallel()
+	f := verceltest.New(t, verceltest.Options{})
+	id := f.Add(verceltest.Seed{})
+	var told []string
+	p, err := vercel.Type().Open(t.Context(), providers.Profile{Name: "prod", Type: vercel.TypeName, Settings: verceltest.Settings(f.Listen())},
+		providers.Deps{Now: time.Now, Notice: func(text string) { told = append(told, text) }})
+	require.NoError(t, err)
+	commander, ok := providers.As[providers.Commander](p)
+	require.True(t, ok)
+	run := func(script string) {
+		_, err := commander.Exec(t.Context(), id, shell(script))
+		require.NoError(t, err)
+	}
+	run("echo ordinary, and b\u00fccher")
+	require.Empty(t, told)
+	run(`printf '\377\376'`)
+	run(`printf '\377\376'`)
+	require.Len(t, told, 1)
+	require.Contains(t, told[0], "not UTF-8")
+}

@@ -46,10 +46,13 @@ func (c *Client) judged(ctx context.Context, op, id string) (view, error) {
 // deleted is fault.KindGone.
 func (c *Client) resolve(ctx context.Context, op, id string) (view, error) {
 	v, err := c.judged(ctx, op, id)
-	if err != nil || v.box != nil || v.session.SourceSandboxName == "" {
+	if err != nil || v.box != nil {
 		return v, err
 	}
-	name := v.session.SourceSandboxName
+	name, err := c.nameOf(ctx, op+" "+id, v.session)
+	if err != nil || name == "" {
+		return v, err
+	}
 	named, err := c.named(ctx, op+" "+id, name)
 	switch {
 	case missing(err):
@@ -72,6 +75,7 @@ func (c *Client) named(ctx context.Context, op, name string) (wireNamed, error) 
 	if n.Session.ID == "" || n.Sandbox.Name == "" {
 		return n, fault.New(fault.KindUnavailable, "the answer names no sandbox").At(c.name, op)
 	}
+	c.names.note(n.Session.ID, n.Sandbox.Name)
 	return n, providers.About(c.name, op, name, n.Sandbox.Name)
 }
 

@@ -131,7 +131,7 @@ func (b *box) row() map[string]any {
 	}
 	row := map[string]any{
 		"templateID": b.template, "sandboxID": b.id, "clientID": client, "startedAt": b.started, "endAt": b.ends,
-		"cpuCount": 2, "memoryMB": 512, "diskSizeMB": 1024, "state": b.state(), "envdVersion": "0.4.1",
+		"cpuCount": 2, "memoryMB": b.figures.MemoryTotalMiB, "diskSizeMB": 1024, "state": b.state(), "envdVersion": "0.4.1",
 	}
 	if b.metadata != nil {
 		row["metadata"] = b.metadata
@@ -224,7 +224,7 @@ func (f *Fake) connect(w http.ResponseWriter, r *http.Request) {
 
 func (f *Fake) quota(w http.ResponseWriter, _ *http.Request) {
 	wiretest.JSON(w, http.StatusOK, map[string]any{
-		"limit": map[string]any{"concurrentInstances": 100, "concurrentVcpu": 200, "concurrentRamMb": 102400, "maxLengthHours": 3},
+		"limit": map[string]any{"concurrentInstances": cmp.Or(f.o.Capacity, 100), "concurrentVcpu": 200, "concurrentRamMb": 102400, "maxLengthHours": 3},
 		"usage": map[string]any{"concurrentInstances": len(f.living()), "concurrentVcpu": 2 * len(f.living()), "concurrentRamMb": 512 * len(f.living())},
 	})
 }

@@ -74,10 +74,15 @@ func (f *Fake) host(header, first string, serve func(http.ResponseWriter, *http.
 	}
 }
 
-func (f *Fake) envdMetrics(w http.ResponseWriter, _ *http.Request, _ *box) {
+// envdMetrics is what the VM measures now.
+func (f *Fake) envdMetrics(w http.ResponseWriter, _ *http.Request, b *box) {
+	f.mu.Lock()
+	now := f.o.Now()
+	used, total, cpu := b.memoryAt(now), b.figures.MemoryTotalMiB, b.figures.CPUPercent
+	f.mu.Unlock()
 	wiretest.JSON(w, http.StatusOK, map[string]any{
-		"ts": f.o.Now().Unix(), "cpu_count": 2, "cpu_used_pct": 25.0, "mem_total": int64(512 << 20), "mem_used": int64(100 << 20),
-		"mem_cache": int64(10 << 20), "mem_total_mib": 512, "mem_used_mib": 100, "disk_used": int64(1 << 30), "disk_total": int64(10 << 30),
+		"ts": now.Unix(), "cpu_count": 2, "cpu_used_pct": cpu, "mem_total": total << 20, "mem_used": used,
+		"mem_cache": int64(10 << 20), "mem_total_mib": total, "mem_used_mib": used >> 20, "disk_used": int64(1 << 30), "disk_total": int64(10 << 30),
 	})
 }
 

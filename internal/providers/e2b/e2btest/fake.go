@@ -74,7 +74,23 @@ type box struct {
 	logs                        []entry
 	closed                      bool // envd does not answer any more
 	orphan                      bool // killed in the records alone: its VM runs on
-	cpu                         *float64
+	figures                     Figures
+	since                       time.Time // when the figures were set
+}
+
+// Figures are what the metrics of a sandbox show. They are those of its whole machine,
+// which has two cores.
+type Figures struct {
+	CPUPercent         float64 // of both cores together
+	MemoryMiB          float64 // in use when the figures are set
+	MemoryMiBPerMinute float64 // by which it grows, and has grown
+	MemoryTotalMiB     int64   // 0 = 512
+}
+
+// memoryAt is what is in use at a time, in bytes, which never exceeds the total.
+func (b *box) memoryAt(at time.Time) int64 {
+	used := b.figures.MemoryMiB + b.figures.MemoryMiBPerMinute*at.Sub(b.since).Minutes()
+	return int64(min(max(used, 20), float64(b.figures.MemoryTotalMiB)) * (1 << 20))
 }
 
 type event struct {
@@ -145,6 +161,7 @@ func (f *Fake) put(template string, metadata map[string]string, started, ends ti
 	b := &box{
 		id: fmt.Sprintf("i%020x", 0xab12cd34*uint64(f.made)), template: template, token: fmt.Sprintf("envd-token-%d", f.made),
 		started: started, ends: ends, metadata: metadata, procs: map[uint32]*proc{},
+		figures: Figures{CPUPercent: 12.5, MemoryMiB: 200, MemoryTotalMiB: 512}, since: f.o.Now(),
 	}
 	if f.o.Legacy {
 		b.client = "6532622b"

@@ -30,13 +30,24 @@ func (f *Fake) Run(id string, args ...string) {
 	b.logs[len(b.logs)-1].at = b.started.Add(time.Second)
 }
 
-// Use sets what the samples of a sandbox show, in percent of its whole machine.
+// Use sets the processor's figure of a sandbox, in percent of its whole machine.
 func (f *Fake) Use(id string, cpuPercent float64) {
+	f.Show(id, Figures{CPUPercent: cpuPercent, MemoryMiB: 200})
+}
+
+// Show sets what the metrics of a sandbox show from now on, and what they have shown.
+func (f *Fake) Show(id string, figures Figures) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if b := f.known(id); b != nil {
-		b.cpu = &cpuPercent
+	b := f.known(id)
+	if b == nil {
+		f.t.Errorf("e2b fake: there is no sandbox %s with figures", id)
+		return
 	}
+	if figures.MemoryTotalMiB == 0 {
+		figures.MemoryTotalMiB = 512
+	}
+	b.figures, b.since = figures, f.o.Now()
 }
 
 // processes is envd's process.Process/List: the programs that envd started and that
@@ -96,15 +107,12 @@ func (f *Fake) metrics(w http.ResponseWriter, r *http.Request) {
 }
 
 func (f *Fake) sample(b *box, at time.Time) map[string]any {
-	used := 12.5
-	if b.cpu != nil {
-		used = *b.cpu
-	}
+	used, total := b.memoryAt(at), b.figures.MemoryTotalMiB
 	if f.o.Legacy {
-		return map[string]any{"timestamp": at, "cpuCount": 2, "cpuUsedPct": used, "memUsedMiB": 200, "memTotalMiB": 512}
+		return map[string]any{"timestamp": at, "cpuCount": 2, "cpuUsedPct": b.figures.CPUPercent, "memUsedMiB": used >> 20, "memTotalMiB": total}
 	}
 	return map[string]any{
-		"timestamp": at, "timestampUnix": at.Unix(), "cpuCount": 2, "cpuUsedPct": used,
-		"memUsed": int64(200 << 20), "memTotal": int64(512 << 20), "memCache": int64(20 << 20), "diskUsed": int64(1 << 30), "diskTotal": int64(10 << 30),
+		"timestamp": at, "timestampUnix": at.Unix(), "cpuCount": 2, "cpuUsedPct": b.figures.CPUPercent,
+		"memUsed": used, "memTotal": total << 20, "memCache": int64(20 << 20), "diskUsed": int64(1 << 30), "diskTotal": int64(10 << 30),
 	}
 }

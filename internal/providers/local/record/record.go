@@ -71,6 +71,7 @@ type Exit struct {
 	SupervisorLost bool       `json:"supervisor_lost,omitempty"`
 	WatchdogBytes  int64      `json:"watchdog_bytes,omitempty"` // resident bytes when the watchdog fired
 	OOMKills       *int64     `json:"oom_kills,omitempty"`      // nil = no counter
+	KernelLog      string     `json:"kernel_log,omitempty"`     // the kernel's line about its kill for want of memory
 	PeakBytes      *int64     `json:"peak_bytes,omitempty"`
 	LastBytes      *int64     `json:"last_bytes,omitempty"` // last sample while it ran
 	LastSampleAt   time.Time  `json:"last_sample_at,omitzero"`

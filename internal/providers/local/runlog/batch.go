@@ -14,6 +14,7 @@ func (w *Writer) record(name Stream, tag byte, text []byte) {
 		w.store(false)
 	}
 	w.batch = appendRecord(w.batch, w.stamp, name, tag, text)
+	w.waiting.add(w.at, tag, text)
 	w.lines[name.index()].tag = tag
 }
 
@@ -22,7 +23,7 @@ func (w *Writer) store(force bool) {
 	if len(w.batch) == 0 {
 		return
 	}
-	kept := w.spool.append(w.batch, w.at, force)
+	kept := w.spool.append(w.batch, w.waiting, w.at, force)
 	if kept < len(w.batch) {
 		w.lose(kept)
 	}
@@ -33,7 +34,7 @@ func (w *Writer) store(force bool) {
 		}
 		l.tag = 0
 	}
-	w.batch = w.batch[:0]
+	w.batch, w.waiting = w.batch[:0], amount{}
 }
 
 // lose accounts for a batch of which only the first kept bytes are on disk.

@@ -7,6 +7,9 @@
 //
 //	<RFC 3339 time, UTC> stdout|stderr F|P <bytes>\n
 //
+// A file that follows others begins with a line that says how much output was stored
+// before it (see appendHead), so that a reader knows what rotation has removed.
+//
 // F is a full line or the end of one, P a part whose line goes on in the next
 // record of the same stream.
 //

@@ -19,15 +19,25 @@ const largeCap = 1 << 30
 
 func start() time.Time { return time.Date(2026, 11, 20, 1, 2, 3, 0, time.UTC) }
 
-// lines reads a log to its end and fails on any error.
+// lines reads a log to its end and fails on any error. What is missing is left out.
 func lines(t *testing.T, dir string, q Query) []sandbox.LogLine {
 	t.Helper()
-	var got []sandbox.LogLine
+	got, _ := linesAndGaps(t, dir, q)
+	return got
+}
+
+// linesAndGaps is lines, with the number of lines that are missing at each gap.
+func linesAndGaps(t *testing.T, dir string, q Query) (got []sandbox.LogLine, gaps []int) {
+	t.Helper()
 	for l, err := range Read(t.Context(), dir, q) {
 		require.NoError(t, err)
+		if l.Gap != nil {
+			gaps = append(gaps, int(*l.Gap.Lines))
+			continue
+		}
 		got = append(got, l)
 	}
-	return got
+	return got, gaps
 }
 
 func texts(lines []sandbox.LogLine) []string {

@@ -21,7 +21,7 @@ type Query struct {
 
 // Read gives the lines of a sandbox's output in the order in which they ended,
 // oldest first. Missing files are no lines, records that cannot be read are
-// left out, and a line that is cut short at the end of the files or by a
+// left out, what rotation has removed is told by a line with a Gap, and a line that is cut short at the end of the files or by a
 // rotation is given as far as it is there, marked as truncated. After a rotation
 // the first line may be the end of a longer one.
 //

@@ -18,6 +18,8 @@ type reader struct {
 	emit   func(sandbox.LogLine) error
 	notify *notifier
 	skip   int // lines that end before the first one wanted
+	passed amount
+	placed bool // passed counts from the beginning of the output
 	joiner joiner
 	file   *os.File // the one being read; nil while there is none
 	source *io.SectionReader
@@ -44,6 +46,7 @@ func (r *reader) run(ctx context.Context, tail int, notify func(string) *notifie
 		return err
 	}
 	r.skip = start.skip
+	r.placed = start.offset == 0 && start.inCurrent == (files.older == nil)
 	if !start.inCurrent && files.older != nil {
 		r.turnTo(files.older, start.offset, math.MaxInt64)
 		files.older, start.offset = nil, 0
@@ -131,13 +134,30 @@ func (r *reader) sever(truncated bool) error {
 func (r *reader) record(line []byte, torn bool) error {
 	rec, ok := parseRecord(line)
 	if !ok {
-		return nil
+		return r.head(line)
 	}
+	r.passed.add(rec.at, rec.tag, rec.text)
 	l, ended := r.joiner.add(rec, torn)
 	if !ended {
 		return nil
 	}
 	return r.line(l)
+}
+
+// head takes the head of a file: it says what is missing between what was read before
+// and what follows.
+func (r *reader) head(line []byte) error {
+	before, ok := parseHead(line)
+	if !ok {
+		return nil
+	}
+	gap, found := r.passed.missing(before)
+	placed := r.placed
+	r.passed, r.placed = before, true
+	if !placed || !found {
+		return nil
+	}
+	return r.emit(gap)
 }
 
 func (r *reader) line(l sandbox.LogLine) error {

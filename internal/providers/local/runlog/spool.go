@@ -19,7 +19,10 @@ type spool struct {
 	half    int64 // of the cap: the most that one file holds
 	file    *os.File
 	size    int64
-	torn    bool // the file ends inside a record
+	torn    bool   // the file ends inside a record
+	before  amount // of the output that was stored in the files before this one
+	here    amount // of the output in this one
+	noHead  bool   // the file has to begin with before, which could not be written yet
 	retryAt time.Time
 	err     error                               // of the last attempt
 	write   func(*os.File, []byte) (int, error) // (*os.File).Write, or a test's bad disk
@@ -29,15 +32,15 @@ func newSpool(dir string, capBytes int64) *spool {
 	return &spool{dir: dir, half: max(capBytes, MinCapBytes) / 2, write: (*os.File).Write}
 }
 
-// append stores a batch of whole records and returns how many of its bytes are
-// on disk; after a failure the last record there may be a torn one, which stays,
-// because a reader may have seen it. Within retryAfter of a failure append does
-// not try, unless forced.
-func (s *spool) append(batch []byte, now time.Time, force bool) int {
+// append stores a batch of whole records, which hold the given amount of output, and
+// returns how many of its bytes are on disk; after a failure the last record there may
+// be a torn one, which stays, because a reader may have seen it. Within retryAfter of a
+// failure append does not try, unless forced.
+func (s *spool) append(batch []byte, holds amount, now time.Time, force bool) int {
 	if !force && now.Before(s.retryAt) {
 		return 0
 	}
-	kept, err := s.try(batch)
+	kept, err := s.try(batch, holds)
 	s.err = err
 	if err != nil {
 		s.retryAt = now.Add(retryAfter)
@@ -45,7 +48,7 @@ func (s *spool) append(batch []byte, now time.Time, force bool) int {
 	return kept
 }
 
-func (s *spool) try(batch []byte) (int, error) {
+func (s *spool) try(batch []byte, holds amount) (int, error) {
 	if err := s.open(); err != nil {
 		return 0, err
 	}
@@ -57,10 +60,29 @@ func (s *spool) try(batch []byte) (int, error) {
 	if err := s.mend(); err != nil {
 		return 0, err
 	}
+	if err := s.writeHead(); err != nil {
+		return 0, err
+	}
 	n, err := s.write(s.file, batch)
 	s.size += int64(n)
 	s.torn = n > 0 && batch[n-1] != '\n'
+	if n < len(batch) {
+		holds = amountOf(batch[:n])
+	}
+	s.here.join(holds)
 	return n, err
+}
+
+// writeHead begins a file that follows others with how much was stored before it, so
+// that a reader knows what is missing once those are removed.
+func (s *spool) writeHead() error {
+	if !s.noHead {
+		return nil
+	}
+	n, err := s.write(s.file, appendHead(nil, s.before))
+	s.size += int64(n)
+	s.noHead, s.torn = err != nil, err != nil && n > 0
+	return err
 }
 
 // mend ends a torn record, so that the next one starts on a line of its own.
@@ -89,6 +111,10 @@ func (s *spool) open() error {
 	}
 	s.file, s.size, s.torn = file, info.Size(), false
 	if s.size > 0 {
+		if s.before, s.here, err = measure(file, s.size); err != nil {
+			return errors.Join(err, s.close())
+		}
+		s.noHead = false
 		var last [1]byte
 		_, err := file.ReadAt(last[:], s.size-1)
 		s.torn = err != nil || last[0] != '\n'
@@ -106,6 +132,8 @@ func (s *spool) rotate() error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	s.before.join(s.here)
+	s.here, s.noHead = amount{}, true
 	return s.open()
 }
 

@@ -31,14 +31,14 @@ func findTail(files pair, size int64, n int, follow bool) (place, error) {
 		}
 	}
 	if files.older == nil {
-		return t.place(), nil
+		return t.placeOr(place{inCurrent: true}), nil
 	}
 	size, err := sizeOf(files.older)
 	if err != nil {
 		return place{}, err
 	}
 	_, err = t.walk(files.older, size, false)
-	return t.place(), err
+	return t.placeOr(place{}), err
 }
 
 // tailer counts lines backwards.
@@ -58,6 +58,15 @@ func (t *tailer) place() place {
 	p := t.start
 	p.skip = max(0, t.total-t.want)
 	return p
+}
+
+// placeOr is the beginning of all where there are fewer lines than wanted: what was
+// dropped before them is told there.
+func (t *tailer) placeOr(beginning place) place {
+	if t.found < t.want {
+		return beginning
+	}
+	return t.place()
 }
 
 // walk goes through one file; true when no more has to be looked at.

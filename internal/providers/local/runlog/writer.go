@@ -24,6 +24,7 @@ type Writer struct {
 	spool   *spool
 	lines   [streams]line
 	batch   []byte    // records that wait for the end of the call
+	waiting amount    // what batch holds
 	at      time.Time // of the call
 	stamp   []byte    // at, formatted
 	dropped int64

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"sbx/internal/providers/local/cgroup"
 	"sbx/internal/providers/local/record"
 	"sbx/internal/providers/local/wire"
 	"sbx/internal/sandbox"
@@ -82,6 +83,9 @@ func (s *supervisor) facts(at time.Time) record.Exit {
 	}
 	if c := s.counted; c != nil {
 		e.OOMKills, e.PeakBytes, e.CPUSeconds, e.CounterSource = c.OOMKills, c.PeakBytes, c.CPUSeconds, c.Source
+	}
+	if e.Signal == int(syscall.SIGKILL) && e.OOMKills == nil {
+		e.KernelLog, _ = cgroup.KilledForMemory(s.rec.Program.PID, at.Sub(s.rec.StartedAt))
 	}
 	return e
 }

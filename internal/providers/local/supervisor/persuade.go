@@ -16,9 +16,10 @@ import (
 const stillness = 250 * time.Millisecond
 
 // persuade sends TERM to the whole tree and waits for it to end: for the grace
-// at most, not at all once nobody is left who could hear it, and unless patient
-// no longer than it reacts. A program that ignores TERM, or takes note of it
-// and goes on as before, buys no time with that.
+// at most, and unless patient no longer than it reacts. A program that ignores TERM, or
+// takes note of it and goes on as before, buys no time with that. Patient is what an
+// operator has said: then the whole grace is granted while a process is left, since one
+// that ignores TERM may be about to finish all the same.
 func (s *supervisor) persuade(grace time.Duration, patient bool) {
 	if grace <= 0 {
 		return
@@ -32,10 +33,10 @@ func (s *supervisor) persuade(grace time.Duration, patient bool) {
 		if deaf++; s.anyoneHears(tree) {
 			deaf = 0
 		}
-		if deaf >= deafLooks || (!patient && reaction.none(tree, s.now())) {
+		if deaf >= deafLooks && (!patient || len(tree) == 0) || (!patient && reaction.none(tree, s.now())) {
 			return
 		}
-		if deaf > 0 {
+		if deaf > 0 && !patient {
 			pause = time.Millisecond // it is over soon, one way or the other
 		}
 		again := time.NewTimer(pause)

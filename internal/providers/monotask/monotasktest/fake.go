@@ -20,6 +20,7 @@ type Options struct {
 	Now      func() time.Time // nil = time.Now
 	EndFor   time.Duration    // from DELETE to the end; Forever = never
 	Kept     bool             // what has ended stays, as terminated
+	Guarded  bool             // every call needs the admin token, not the cleanups alone
 	Miscount bool             // the counters disagree
 	Lists    bool             // lie: the list shows what has ended as running
 	Forgets  bool             // DELETE removes what the list alone still shows
@@ -49,8 +50,17 @@ type Box struct {
 	ID, Status, AgentType, TaskID string
 	Created                       time.Time
 	Logs                          any // as JSON
+	Resources                     *Resources
 	asked                         time.Time
 	forgotten                     bool // by the API, while it runs on
+}
+
+// Resources are what an agent says of itself. Where a sandbox has none, it has done a few
+// operations since it began.
+type Resources struct {
+	CPUPercent          float64
+	MemoryMB            float64
+	OperationsPerSecond float64
 }
 
 // New makes a fake that ends with the test.
@@ -130,6 +140,15 @@ func (f *Fake) Change(edit func(*Options)) {
 
 func (f *Fake) locked(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		cleanup := r.Method == http.MethodPost
+		if r.Header.Get("Authorization") != "" && !cleanup && !f.o.Guarded {
+			wiretest.JSON(w, http.StatusBadRequest, map[string]string{"error": "the admin token does not belong here"})
+			return
+		}
+		if f.o.Guarded && r.Header.Get("Authorization") == "" {
+			wiretest.JSON(w, http.StatusUnauthorized, map[string]string{"error": "token required"})
+			return
+		}
 		if bearer := r.Header.Get("Authorization"); bearer != "" && bearer != "Bearer "+Token {
 			wiretest.JSON(w, http.StatusUnauthorized, map[string]string{"error": "bad token"})
 			return
@@ -222,8 +241,13 @@ func (f *Fake) logs(w http.ResponseWriter, _ *http.Request, b *Box) {
 }
 
 func (f *Fake) resources(w http.ResponseWriter, _ *http.Request, b *Box) {
+	age := f.o.Now().Sub(b.Created)
+	figures, operations := Resources{CPUPercent: 12.5, MemoryMB: 120}, int64(42)
+	if b.Resources != nil {
+		figures, operations = *b.Resources, int64(b.Resources.OperationsPerSecond*age.Seconds())
+	}
 	wiretest.JSON(w, http.StatusOK, map[string]any{
-		"cpu_percent": 12.5, "memory_mb": 120, "duration_ms": f.o.Now().Sub(b.Created).Milliseconds(), "operations": 42,
+		"cpu_percent": figures.CPUPercent, "memory_mb": figures.MemoryMB, "duration_ms": age.Milliseconds(), "operations": operations,
 	})
 }
 

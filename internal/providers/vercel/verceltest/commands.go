@@ -164,6 +164,7 @@ func (f *Fake) spawn(r *http.Request, v *vm) *command {
 			p.Env = append(p.Env, k+"="+value)
 		}
 	}
+	f.idleCounters(f.machine(v), p.Args)
 	run, err := f.machine(v).Start(p)
 	if err != nil {
 		c.failed = 127

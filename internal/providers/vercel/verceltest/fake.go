@@ -31,6 +31,8 @@ type Options struct {
 	Wakes    bool             // lie: reading a stopped sandbox resumes it
 	Deaf     bool             // lie: stop answers 200 and does nothing
 	Hides    bool             // lie: what has stopped is listed as running
+	Nameless bool             // a session does not tell its sandbox, as the SDK's schema has it
+	Rests    bool             // the counters of its VMs are those of idle ones, not this machine's
 	// Orphans is the status with which a delete is refused; the name and its sessions
 	// are forgotten, and their VMs run on until their time is over. 0 = none is.
 	Orphans int
@@ -327,8 +329,12 @@ func (f *Fake) boxJSON(b *box) map[string]any {
 }
 
 func (f *Fake) vmJSON(b *box, v *vm) map[string]any {
+	var name any = b.name
+	if f.o.Nameless {
+		name = nil
+	}
 	return without(map[string]any{
-		"id": v.id, "sourceSandboxName": b.name, "status": v.status, "memory": 2048 * b.vcpus, "vcpus": b.vcpus, "region": "iad1", "runtime": b.runtime,
+		"id": v.id, "sourceSandboxName": name, "status": v.status, "memory": 2048 * b.vcpus, "vcpus": b.vcpus, "region": "iad1", "runtime": b.runtime,
 		"timeout": v.timeout.Milliseconds(), "cwd": f.home(v), "requestedAt": v.started.UnixMilli(), "startedAt": milliseconds(v.started),
 		"requestedStopAt": milliseconds(v.stopping), "stoppedAt": milliseconds(v.finished), "createdAt": v.started.UnixMilli(), "updatedAt": v.started.UnixMilli(),
 	})

@@ -1,0 +1,227 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"sbx/internal/cleanup"
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/journal"
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+	"sbx/internal/store"
+)
+
+// endRecord is what is on record of the end of a sandbox.
+type endRecord struct {
+	Sandbox sandbox.Sandbox // as it was last seen
+	At      time.Time
+	Who     string
+	Host    string
+	Verb    string          // "" = not known
+	Run     string          // "" = not known
+	Outcome sandbox.Outcome // not_attempted = it was asked to end, and what became of it is not known
+	Reason  string
+	Logs    []string // its last lines, where they were kept
+}
+
+// inspectRecord shows what is on record of a sandbox that is not there; missing is the
+// error of the look, whose kind stays that of the answer. Without a record it is all.
+func (d *Deps) inspectRecord(ctx context.Context, p *output.Printer, word string, missing error) error {
+	if kind := fault.KindOf(missing); kind != fault.KindNotFound && kind != fault.KindGone {
+		return missing
+	}
+	r, found := d.endOf(ctx, word)
+	if !found {
+		return missing
+	}
+	hint := "nothing more is kept of it"
+	if r.Run != "" {
+		hint = "`" + d.Process.Name() + " cleanup show " + r.Run + "` shows that run"
+	}
+	verdict := fault.New(fault.KindOf(missing), "it is not there any more: %s", r.say(d.now())).At(r.Sandbox.Provider, "inspect "+r.Sandbox.ID).WithHint("%s", hint)
+	return output.ShowItemAs(p, output.ItemSpec[inspection]{
+		Schema: inspectSchema, Columns: inspectColumns(), Human: func(s *output.Sheet, i inspection) { i.recordPage(s) },
+	}, d.onRecord(r), verdict, verdict)
+}
+
+// say tells in one line who ended it, when, and whether that was seen.
+func (r endRecord) say(now time.Time) string {
+	text := cmp.Or(r.Who, "somebody")
+	if r.Host != "" {
+		text += " on " + r.Host
+	}
+	did := " ended it "
+	if !endedOutcome(r.Outcome) {
+		did = " asked it to end "
+	}
+	text += did + sandbox.FormatDuration(max(0, now.Sub(r.At)).Truncate(time.Second)) + " ago"
+	if r.Verb != "" {
+		text += " (" + strings.TrimSpace(r.Verb+" "+r.Run) + ")"
+	}
+	switch {
+	case r.Outcome == sandbox.OutcomeNotAttempted:
+		return text + ", and the run was cut off before it saw the end"
+	case r.Outcome != "":
+		return text + ": " + told(string(r.Outcome), r.Reason)
+	}
+	return text
+}
+
+func endedOutcome(o sandbox.Outcome) bool {
+	return o == "" || o == sandbox.OutcomeVerified || o == sandbox.OutcomeAlreadyGone
+}
+
+// errOnRecord stands for what nobody can ask a sandbox that is gone.
+var errOnRecord = fault.New(fault.KindNotFound, "it is gone")
+
+// onRecord makes the object of inspect of what is on record: what is not there is
+// unknown.
+func (d *Deps) onRecord(r endRecord) inspection {
+	s := r.Sandbox
+	s.RawState, s.State = string(s.State), sandbox.StateUnknown
+	if endedOutcome(r.Outcome) {
+		s.State, s.EndedAt = sandbox.StateTerminated, r.At
+	}
+	seen := fleet.Observation{Sandbox: s}
+	seen.Usage.Err, seen.Health.Err, seen.Events.Err = errOnRecord, errOnRecord, errOnRecord
+	for _, text := range r.Logs {
+		seen.Logs.Got = append(seen.Logs.Got, sandbox.LogLine{Text: text})
+	}
+	return inspection{sandboxRow: d.row(s), seen: seen, program: d.Process.Name(), ended: &r}
+}
+
+func (i inspection) recordPage(s *output.Sheet) {
+	s.Section(i.Ref().String()).Field("state", told(string(i.State), "on record; it is not there any more"))
+	s.Field("ended by", i.ended.say(i.now))
+	known(s, "was", i.RawState)
+	known(s, "name", i.Name)
+	moment(s, "created", i.CreatedAt)
+	known(s, "template", i.Template)
+	known(s, "agent type", i.AgentType)
+	known(s, "task", i.TaskID)
+	if len(i.Labels) > 0 {
+		s.Field("labels", i.Labels)
+	}
+	if len(i.seen.Logs.Got) > 0 {
+		i.pageOutput(s)
+	}
+}
+
+// endedByObject is the key ended_by: null for what is there.
+func (i inspection) endedByObject() any {
+	if i.ended == nil {
+		return nil
+	}
+	r := i.ended
+	return output.Fields{
+		{Key: "at", Value: output.Time(r.At)},
+		{Key: "who", Value: r.Who},
+		{Key: "host", Value: r.Host},
+		{Key: "verb", Value: r.Verb},
+		{Key: "run_id", Value: r.Run},
+		{Key: "outcome", Value: r.Outcome},
+		{Key: "reason", Value: r.Reason},
+	}
+}
+
+// endOf looks a sandbox up in the journals of this machine, the newest first, then in
+// the store, which other hosts may share. What cannot be read is passed by: a look
+// depends on neither.
+func (d *Deps) endOf(ctx context.Context, word string) (endRecord, bool) {
+	ref, err := sandbox.ParseRef(word)
+	if err != nil {
+		return endRecord{}, false
+	}
+	means := func(of sandbox.Ref, name string) bool {
+		if !ref.Bare() {
+			return of == ref || of.Provider == ref.Provider && name == ref.ID
+		}
+		return of.ID == ref.ID || name == ref.ID || len(ref.ID) >= sandbox.MinPrefix && strings.HasPrefix(of.ID, ref.ID)
+	}
+	if r, found := d.endInJournals(ctx, means); found {
+		return r, true
+	}
+	return d.endInStore(ctx, ref.Provider, means)
+}
+
+// endInJournals finds the newest run of this machine that asked a sandbox to end, or saw
+// that it had.
+func (d *Deps) endInJournals(ctx context.Context, means func(sandbox.Ref, string) bool) (endRecord, bool) {
+	type kept struct {
+		disk journal.Disk
+		run  string
+	}
+	var all []kept
+	for _, open := range []func() (journal.Disk, error){d.Journals, d.Endings} {
+		disk, err := open()
+		if err != nil {
+			continue
+		}
+		runs, _ := journal.Runs(disk) // what cannot be listed is not found
+		for _, run := range runs {
+			all = append(all, kept{disk, run})
+		}
+	}
+	slices.SortFunc(all, func(a, b kept) int { return strings.Compare(b.run, a.run) }) // a name begins with its time
+	for _, k := range all {
+		if ctx.Err() != nil {
+			break
+		}
+		if h, err := cleanup.ReadRun(k.disk, k.run); err == nil {
+			if r, found := endInRun(h, means); found {
+				return r, true
+			}
+		}
+	}
+	return endRecord{}, false
+}
+
+func endInRun(h cleanup.History, means func(sandbox.Ref, string) bool) (endRecord, bool) {
+	r := endRecord{Who: h.Begin.Who, Host: h.Begin.Host, Verb: h.Begin.Verb, Run: h.RunID}
+	for ref, i := range h.Intents {
+		if means(ref, i.Name) {
+			r.Sandbox = sandbox.Sandbox{
+				Provider: ref.Provider, ID: ref.ID, Name: i.Name, State: i.State, CreatedAt: i.CreatedAt, StartedAt: i.StartedAt,
+				LastActivityAt: i.LastActivityAt, Template: i.Template, AgentType: i.AgentType, TaskID: i.TaskID, Labels: i.Labels,
+			}
+			r.At, r.Logs = h.IntentAt(ref), i.Logs
+			r.Outcome, r.Reason = h.Outcome(ref), h.Results[ref].Reason
+			return r, true
+		}
+	}
+	for _, item := range h.Begin.Plan.Items {
+		if result, settled := h.Results[item.Ref]; settled && endedOutcome(result.Outcome) && means(item.Ref, item.Name) {
+			r.Sandbox = sandbox.Sandbox{Provider: item.Ref.Provider, ID: item.Ref.ID, Name: item.Name, State: item.State, CreatedAt: item.CreatedAt}
+			r.At, r.Outcome, r.Reason = h.StartedAt, result.Outcome, result.Reason
+			return r, true
+		}
+	}
+	return endRecord{}, false
+}
+
+// endInStore finds the end of a sandbox that sbx created, from whatever host.
+func (d *Deps) endInStore(ctx context.Context, profile string, means func(sandbox.Ref, string) bool) (endRecord, bool) {
+	st, err := d.Store(false)
+	if err != nil {
+		return endRecord{}, false
+	}
+	ctx, stop := context.WithTimeout(ctx, memoryLimit)
+	defer stop()
+	records, err := st.Records(ctx, profile)
+	err = errors.Join(err, st.Close())
+	i := slices.IndexFunc(records, func(k store.Record) bool { return !k.EndedAt.IsZero() && means(k.Ref(), "") })
+	if err != nil || i < 0 {
+		return endRecord{}, false
+	}
+	k := records[i]
+	return endRecord{
+		Sandbox: sandbox.Sandbox{Provider: k.Provider, ID: k.ID, TaskID: k.TaskID, AgentType: k.AgentType, State: k.State, CreatedAt: k.CreatedAt},
+		At:      k.EndedAt, Outcome: sandbox.OutcomeVerified, Reason: k.Reason,
+	}, true
+}

@@ -1,0 +1,128 @@
+package fleet_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fleet"
+	"sbx/internal/providers"
+	"sbx/internal/providers/fake"
+	"sbx/internal/sandbox"
+	"sbx/internal/triage"
+)
+
+// filling is a sandbox whose memory grows by 4 MiB a second.
+func filling(id string, age time.Duration) fake.Seed {
+	made := time.Now().Add(-age)
+	return fake.Seed{Sandbox: sandbox.Sandbox{ID: id, CreatedAt: made, StartedAt: made}, Usage: func(now time.Time) sandbox.Usage {
+		used := 200*sandbox.MiB + int64(now.Sub(made.Add(age)).Seconds()*4*sandbox.MiB)
+		return sandbox.Usage{At: now, CPUSeconds: new(0.0), MemoryBytes: &used, MemoryLimitBytes: new(int64(512 * sandbox.MiB))}
+	}}
+}
+
+// TestALookTakesTheTimeThatATrendNeeds: two samples 0.3 s apart are no slope, so the
+// look goes on where memory may be filling up, and only there.
+func TestALookTakesTheTimeThatATrendNeeds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := fake.New(fake.Options{Name: "prod"})
+		p.Add(filling("leak", time.Hour), atWork(sandbox.StateRunning))
+		for id, want := range map[string]time.Duration{"leak": 5 * time.Second, "abcd": 0} {
+			s, err := p.Get(t.Context(), id)
+			require.NoError(t, err)
+			began := time.Now()
+			o := of(p).ObserveLife(t.Context(), s)
+			trend := o.Signals(triage.DefaultThresholds()).Trend
+			require.NotNil(t, trend, id)
+			assert.GreaterOrEqual(t, time.Since(began), want, id)
+			assert.Less(t, time.Since(began), want+2*time.Second, id)
+			assert.Equal(t, want > 0, trend.MemorySlope != nil, id)
+		}
+	})
+}
+
+// TestALookEndsWhereASourceRepeatsItsSample: it is not asked for ever.
+func TestALookEndsWhereASourceRepeatsItsSample(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := fake.New(fake.Options{Name: "prod"})
+		seed, began := filling("leak", time.Hour), time.Now()
+		grows := seed.Usage
+		seed.Usage = func(now time.Time) sandbox.Usage {
+			if now.Sub(began) > time.Second {
+				now = began.Add(time.Second)
+			}
+			return grows(now)
+		}
+		p.Add(seed)
+		s, err := p.Get(t.Context(), "leak")
+		require.NoError(t, err)
+		o := of(p).ObserveLife(t.Context(), s)
+		require.NoError(t, o.Usage.Err)
+		assert.True(t, o.Signals(triage.DefaultThresholds()).Trend.TooShort)
+	})
+}
+
+func TestJudgeLooksOnlyWhereTheRecordLeavesItOpen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		made := func(id string, age time.Duration) fake.Seed {
+			at := time.Now().Add(-age)
+			return fake.Seed{Sandbox: sandbox.Sandbox{ID: id, CreatedAt: at, StartedAt: at}, Usage: func(now time.Time) sandbox.Usage {
+				return sandbox.Usage{At: now, CPUSeconds: new(0.0)}
+			}}
+		}
+		p := fake.New(fake.Options{Name: "prod"})
+		p.Add(made("young", time.Minute), made("quiet", time.Hour))
+		f := of(p)
+		how := fleet.Judging{Now: time.Now, Thresholds: func(sandbox.Sandbox) triage.Thresholds { return triage.DefaultThresholds() }}
+		items := f.Collect(t.Context(), providers.Query{}).Items
+		for _, j := range f.Judge(t.Context(), items, how) {
+			assert.Nil(t, j.Seen)
+			assert.False(t, j.Verdict.Looked)
+			assert.Equal(t, j.Sandbox.ID == "quiet", j.Verdict.Unjudged())
+		}
+		assert.Empty(t, p.Calls(fake.OpUsage, fake.OpLogs))
+		how.Look = true
+		got := f.Judge(t.Context(), items, how)
+		assert.Nil(t, got[0].Seen, "what is young is not looked at")
+		assert.Equal(t, sandbox.True, got[1].Verdict.Stuck, got[1].Verdict.Reason)
+		assert.True(t, got[1].Verdict.Looked)
+		both := f.Observe(t.Context(), items[1])
+		assert.Equal(t, got[1].Verdict.Cause, both.Judge(triage.DefaultThresholds(), time.Now()).Cause, "a full look says the same")
+	})
+}
+
+// TestEverySandboxCarriesTheClockOfItsProvider: whoever reads its age needs no other
+// correction.
+func TestEverySandboxCarriesTheClockOfItsProvider(t *testing.T) {
+	t.Parallel()
+	p := fake.New(fake.Options{Name: "prod", Skew: -15 * time.Minute})
+	now := time.Now()
+	id := p.Add(fake.Seed{Sandbox: sandbox.Sandbox{CreatedAt: now.Add(-15*time.Minute - 5*time.Second)}})[0]
+	f := of(p)
+	listed := f.Collect(t.Context(), providers.Query{}).Items
+	got, err := f.Get(t.Context(), sandbox.Ref{Provider: "prod", ID: id})
+	require.NoError(t, err)
+	found, err := f.Find(t.Context(), []string{"prod/" + id, id}, fleet.FindOptions{})
+	require.NoError(t, err)
+	for _, s := range append(append(listed, got), found...) {
+		age, _ := s.Age(now)
+		assert.Equal(t, 5*time.Second, age)
+	}
+}
+
+// TestTracksTasks: where nobody would name a task, a missing one says nothing.
+func TestTracksTasks(t *testing.T) {
+	t.Parallel()
+	maker, reader, plane := fake.New(fake.Options{Name: "maker"}), fake.New(fake.Options{Name: "reader"}), fake.New(fake.Options{Name: "plane"})
+	f := fleet.New([]fleet.Member{{Provider: maker}, {Provider: reader.Only("logs")}, {Provider: plane.Only("records")}}, fleet.Options{})
+	for profile, want := range map[string]bool{"maker": true, "plane": true, "reader": false, "nobody": false} {
+		o := f.ObserveLife(t.Context(), sandbox.Sandbox{Provider: profile, ID: "x", State: sandbox.StateFailed})
+		assert.Equal(t, want, o.Signals(triage.DefaultThresholds()).TracksTasks, profile)
+	}
+}
