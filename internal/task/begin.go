@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 )
@@ -141,6 +142,9 @@ func (r *Runner) enter(ctx context.Context, t Task, place string, mb int64) (Lea
 		if r.o.Room != nil {
 			if err := r.o.Room.Free(ctx, place, mb); err != nil {
 				why = "memory: " + err.Error()
+				if errors.Is(err, providers.ErrSandboxLimit) {
+					why = "limit: " + err.Error()
+				}
 			}
 		}
 		var leaves Leave
