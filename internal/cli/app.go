@@ -194,6 +194,7 @@ func (a *app) fleet(ctx context.Context, choose func(*config.Config) []config.Pr
 	journals := a.deps().EndJournals(p)
 	f := fleet.New(a.opener(c, p).members(ctx, choose(c)), fleet.Options{
 		Now: a.process.Now, Slots: c.Limits.Concurrency, EndRequests: endRequests{a.store, a.process.Now}, Journal: journals,
+		KeptUntil: newKeptList(a.store).until,
 	})
 	sweep, stop := context.WithTimeout(ctx, sweepLimit)
 	defer stop()

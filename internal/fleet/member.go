@@ -17,6 +17,8 @@ type member struct {
 	slots   chan struct{}
 	breaker *policy.Breaker
 	beside  []voice // Sources
+
+	keptUntil func(sandbox.Sandbox) time.Time // Options.KeptUntil
 }
 
 // call makes one request about one sandbox: in a slot, unless the breaker is
