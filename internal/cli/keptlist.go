@@ -33,8 +33,8 @@ type keptList struct {
 
 func newKeptList(open func(bool) (store.Store, error)) *keptList { return &keptList{open: open} }
 
-// until is fleet.Options.KeptUntil.
-func (k *keptList) until(s sandbox.Sandbox) time.Time {
+// until is for fleet.Options.KeptUntil.
+func (k *keptList) until(ctx context.Context, s sandbox.Sandbox) time.Time {
 	labelled := sandbox.KeptAtMost(s.Labels)
 	if labelled.IsZero() && !strings.HasPrefix(s.TaskID, task.IDPrefix) {
 		return time.Time{}
@@ -42,7 +42,7 @@ func (k *keptList) until(s sandbox.Sandbox) time.Time {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.at.IsZero() || time.Since(k.at) > keptAge {
-		k.failed, k.known = k.read(func(ctx context.Context, st store.Store) (err error) {
+		k.failed, k.known = k.read(ctx, func(ctx context.Context, st store.Store) (err error) {
 			k.waiting, err = task.KeepList{Store: st}.Waiting(ctx)
 			return err
 		}), map[string]bool{}
@@ -54,17 +54,17 @@ func (k *keptList) until(s sandbox.Sandbox) time.Time {
 		return labelled
 	case kept:
 		return until
-	case labelled.IsZero() || k.knows(s.TaskID):
+	case labelled.IsZero() || k.knows(ctx, s.TaskID):
 		return time.Time{}
 	}
 	return labelled
 }
 
 // knows says that the store has a task: then its list says what is kept.
-func (k *keptList) knows(id string) bool {
+func (k *keptList) knows(ctx context.Context, id string) bool {
 	known, asked := k.known[id]
 	if !asked {
-		err := k.read(func(ctx context.Context, st store.Store) error {
+		err := k.read(ctx, func(ctx context.Context, st store.Store) error {
 			_, err := task.Ledger{Store: st}.Read(ctx, id)
 			return err
 		})
@@ -76,8 +76,8 @@ func (k *keptList) knows(id string) bool {
 	return known
 }
 
-func (k *keptList) read(do func(context.Context, store.Store) error) error {
-	ctx, stop := context.WithTimeout(context.Background(), keptLimit)
+func (k *keptList) read(ctx context.Context, do func(context.Context, store.Store) error) error {
+	ctx, stop := context.WithTimeout(ctx, keptLimit)
 	defer stop()
 	st, err := k.open(false)
 	if err != nil {

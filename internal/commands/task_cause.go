@@ -79,6 +79,8 @@ func causeWords(e task.Exit) string {
 		sandbox.CauseHungIO:         "it waited for something that did not come",
 		sandbox.CauseLeak:           "its memory grew without an end",
 		sandbox.CauseSilent:         "it fell silent",
+		sandbox.CauseNoAnswer:       "nothing inside answered",
+		sandbox.CauseProvisioning:   "it never started",
 		sandbox.CauseOrphan:         "nobody was left to run it",
 		sandbox.CauseNone:           "", // the class says what is known
 		sandbox.CauseUnknown:        "",

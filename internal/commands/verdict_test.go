@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -66,7 +67,7 @@ func TestEveryVerbSaysTheSame(t *testing.T) {
 		words := func(items []map[string]any) map[string][2]any {
 			got := map[string][2]any{}
 			for _, item := range items {
-				got[item["ref"].(string)] = [2]any{item["stuck"], item["cause"]}
+				got[fmt.Sprint(item["ref"])] = [2]any{item["stuck"], item["cause"]}
 			}
 			return got
 		}
@@ -92,15 +93,17 @@ func TestEveryVerbSaysTheSame(t *testing.T) {
 			reasons[item["ref"]] = item["reason"]
 		}
 		for ref, word := range want {
+			said := func(of map[string]any) [2]any { return [2]any{of["stuck"], of["cause"]} }
 			item := b.run(t, "inspect "+ref+" -o json").item(t)
-			assert.Equal(t, word, [2]any{item["stuck"], item["cause"]}, "inspect %s: %v", ref, item["reason"])
+			assert.Equal(t, word, said(item), "inspect %s: %v", ref, item["reason"])
 			if word[0] == "true" {
-				cut := func(reason any) string { before, _, _ := strings.Cut(reason.(string), " ("); return before }
+				cut := func(reason any) string { before, _, _ := strings.Cut(fmt.Sprint(reason), " ("); return before }
 				assert.Equal(t, cut(reasons[ref]), cut(item["reason"]), "the reason is one, too")
 			}
 		}
 		for ref, diagnosis := range b.reconciled(t, want) {
-			assert.Equal(t, want[ref], [2]any{diagnosis["stuck"], diagnosis["cause"]}, "reconcile %s", ref)
+			said := [2]any{diagnosis["stuck"], diagnosis["cause"]}
+			assert.Equal(t, want[ref], said, "reconcile %s", ref)
 		}
 		waited := b.run(t, "wait local/loop0001 --for running -o json").item(t)
 		assert.Equal(t, []any{"unknown", "unknown", false}, []any{waited["stuck"], waited["cause"], waited["looked"]}, "wait has not looked, and says so")
@@ -122,7 +125,7 @@ func (b *bench) reconciled(t *testing.T, refs map[string][2]any) map[string]map[
 	for _, item := range b.run(t, "reconcile --records store --provider local -o json").list(t, "items") {
 		diagnosis, _ := item["diagnosis"].(map[string]any)
 		if diagnosis["looked"] == true {
-			found[item["ref"].(string)] = diagnosis
+			found[fmt.Sprint(item["ref"])] = diagnosis
 		}
 		assert.False(t, item["ref"] == "local/works001" && item["action"] != "report", "what works is not ended: %v", item)
 	}
