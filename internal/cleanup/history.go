@@ -1,7 +1,6 @@
 package cleanup
 
 import (
-	"slices"
 	"time"
 
 	"sbx/internal/fault"
@@ -211,9 +210,23 @@ func (h History) ExitCode() int {
 	return h.End.ExitCode
 }
 
-// Succeeded says whether nothing was left undone in a profile.
-func (h History) Succeeded(profile string) bool {
-	return h.End != nil && !h.End.Refused && slices.Contains(h.End.Succeeded, profile)
+// Succeeded names the profiles in which nothing was left undone.
+func (h History) Succeeded() []string {
+	if h.End == nil || h.End.Refused {
+		return nil
+	}
+	return h.End.Succeeded
+}
+
+// Unowned counts by profile what stayed because nobody owns it.
+func (h History) Unowned() map[string]int {
+	n := make(map[string]int, len(h.Begin.Profiles))
+	for _, p := range h.Begin.Profiles {
+		if p.Complete {
+			n[p.Profile] = p.Unowned
+		}
+	}
+	return n
 }
 
 // Resume makes the targets of what is open. An intent without a result may have been

@@ -36,6 +36,14 @@ const (
 	GroundNoticed         Ground = "noticed"          // it goes later, if it still fits then
 )
 
+// Grounds lists why a sandbox may stay.
+func Grounds() []Ground {
+	return []Ground{
+		GroundProtected, GroundNotSelected, GroundAgeUnknown, GroundUnknown, GroundAgeLimit, GroundNotOwned, GroundEnded, GroundEnding, GroundPaused,
+		GroundNeedsDelete, GroundStateUnknown, GroundAlive, GroundActivityUnknown, GroundAnswers, GroundNoticed,
+	}
+}
+
 // Judgement is what a rule makes of one sandbox.
 type Judgement struct {
 	Sandbox  sandbox.Sandbox
@@ -79,10 +87,10 @@ func (r Rule) judge(w World, s sandbox.Sandbox, now time.Time, seen *fleet.Obser
 	if seen != nil {
 		j.Sandbox = w.aged(seen.Sandbox)
 	}
-	c := &judging{r, w, now, seen, w.Thresholds(s), &j}
+	c := &judging{rule: r, world: w, now: now, seen: seen, limits: w.Thresholds(s), j: &j}
 	c.limits.Inactivity = r.idleFor()
 	j.Verdict = triage.Judge(j.Sandbox, c.signals(), c.limits, now)
-	for _, check := range []func() bool{c.protection, c.state, c.owner, c.selectors, c.ageLimit, c.life, c.health, c.notice} {
+	for _, check := range []func() bool{c.protection, c.state, c.owner, c.selectors, c.ageLimit, c.life, c.health, c.decided, c.notice} {
 		if !check() {
 			return j
 		}
@@ -122,6 +130,8 @@ type judging struct {
 	seen   *fleet.Observation
 	limits triage.Thresholds
 	j      *Judgement
+
+	unowned bool // nobody owns it, and nobody has decided about its profile
 }
 
 func (c *judging) protection() bool {
@@ -174,11 +184,23 @@ func (c *judging) owner() bool {
 		c.j.pass("owner", "owned")
 	case c.rule.Unowned:
 		c.j.pass("owner", "not owned, and --unowned was given")
+	case p.Undecided:
+		c.unowned = true
 	default:
 		c.j.keep("owner", GroundNotOwned, "not owned: it lacks "+p.OwnedRule+"; report only")
 		return false
 	}
 	return true
+}
+
+// decided keeps what the rule would end if somebody owned it. It is judged to here, so
+// that the count of GroundNotOwned is what a decision would change.
+func (c *judging) decided() bool {
+	if !c.unowned || c.j.needsLook {
+		return true
+	}
+	c.j.keep("owner", GroundNotOwned, "nobody owns it: it lacks "+c.world.profile(c.j.Sandbox.Provider).OwnedRule+"; the rule would end it")
+	return false
 }
 
 func (c *judging) selectors() bool {

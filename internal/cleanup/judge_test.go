@@ -248,34 +248,6 @@ func TestNoSecretReachesTheJournal(t *testing.T) {
 	})
 }
 
-func TestOverdueAfterTwoPeriods(t *testing.T) {
-	t.Parallel()
-	now := time.Now()
-	ran := func(ago time.Duration, code int) cleanup.History {
-		return cleanup.History{StartedAt: now.Add(-ago - time.Second), EndedAt: now.Add(-ago), End: &cleanup.End{ExitCode: code, Succeeded: []string{"prod"}}}
-	}
-	for name, tc := range map[string]struct {
-		runs    []cleanup.History
-		verdict sandbox.Verdict
-		says    string
-	}{
-		"none":                {nil, sandbox.False, "no run is recorded"},
-		"exactly two":         {[]cleanup.History{ran(10*time.Minute, 0)}, sandbox.True, "10m ago"},
-		"a second more":       {[]cleanup.History{ran(10*time.Minute+time.Second, 0)}, sandbox.False, "one is expected every 5m"},
-		"runs, and fails":     {[]cleanup.History{ran(time.Minute, 7), ran(time.Hour, 0)}, sandbox.False, "runs since failed: exit 7"},
-		"never succeeded":     {[]cleanup.History{ran(time.Minute, 7)}, sandbox.False, "no recorded run succeeded: exit 7"},
-		"long ago, and never": {[]cleanup.History{ran(time.Hour, 7)}, sandbox.False, "the last run was 1h ago, and no recorded one succeeded"},
-		"cut off":             {[]cleanup.History{{StartedAt: now}}, sandbox.False, "it was cut off"},
-	} {
-		s := cleanup.StatusOf(tc.runs, "", 5*time.Minute, now)
-		assert.Equal(t, tc.verdict, s.Verdict, name)
-		assert.Contains(t, s.Message, tc.says, name)
-	}
-	failed := []cleanup.History{ran(time.Minute, 7)}
-	assert.False(t, cleanup.StatusOf(failed, "prod", 5*time.Minute, now).LastSuccess.IsZero(), "one profile may be in order when the run is not")
-	assert.True(t, cleanup.StatusOf(failed, "other", 5*time.Minute, now).LastSuccess.IsZero())
-}
-
 // TestAnInterruptionGoesBeforeWhatWasLeftOut in the exit code.
 func TestAnInterruptionGoesBeforeWhatWasLeftOut(t *testing.T) {
 	t.Parallel()

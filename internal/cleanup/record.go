@@ -34,12 +34,14 @@ type Actor struct {
 type Begin struct {
 	Actor
 
-	Verb     string         `json:"verb"`
-	Layer    string         `json:"layer,omitempty"` // which layer of defence it is
-	Plan     Plan           `json:"plan"`
-	Guards   []Guard        `json:"guards"`
-	Profiles []ShareRecord  `json:"profiles"`
-	Kept     map[Ground]int `json:"kept"`
+	Verb  string `json:"verb"`
+	Layer string `json:"layer,omitempty"` // which layer of defence it is
+	// Shortfall is why the run is no proof that its layer works; "" = it is one.
+	Shortfall string         `json:"shortfall,omitempty"`
+	Plan      Plan           `json:"plan"`
+	Guards    []Guard        `json:"guards"`
+	Profiles  []ShareRecord  `json:"profiles"`
+	Kept      map[Ground]int `json:"kept"`
 }
 
 // ShareRecord is what a run saw of one profile.
@@ -49,6 +51,17 @@ type ShareRecord struct {
 	Error    string `json:"error,omitempty"`
 	Fleet    int    `json:"fleet"`
 	Selected int    `json:"selected"`
+	// Unowned counts what the rule would end and nobody owns, where nobody has decided
+	// whose the sandboxes of the profile are.
+	Unowned int `json:"unowned,omitempty"`
+}
+
+// Proven is the layer that the run is a proof of; "" = none.
+func (b Begin) Proven() string {
+	if b.Shortfall != "" {
+		return ""
+	}
+	return b.Layer
 }
 
 // Intent is written before a sandbox is asked to end: what it was.

@@ -61,6 +61,9 @@ type Profile struct {
 	Production bool
 	Owns       func(labels map[string]string) bool // nil = all
 	OwnedRule  string                              // in words: "sbx/owner=*"
+	// Undecided says that nobody has configured whose the sandboxes are. Those that are
+	// not ours are then judged to the end, so that a run can say what it leaves.
+	Undecided bool
 }
 
 // Limits are the guards' limits.

@@ -22,6 +22,7 @@ type Share struct {
 	Selected int           // how many it would end
 	Calm     bool          // too little of its quota is used: it was not looked at, and nothing of it ends
 	Skew     time.Duration // how far its clock is ahead; 0 where that is not known
+	Unowned  int           // how many it would end if somebody owned them, where nobody has decided
 }
 
 // Survey is a look at the whole fleet.
@@ -38,6 +39,18 @@ type Survey struct {
 
 // Unjudged counts the sandboxes that stay because nothing tells whether they work.
 func (s Survey) Unjudged() int { return s.Grounds()[GroundActivityUnknown] }
+
+// Unowned counts what the rule would end if somebody owned it, by profile; profiles
+// without any are left out.
+func (s Survey) Unowned() map[string]int {
+	n := map[string]int{}
+	for _, share := range s.Shares {
+		if share.Unowned > 0 {
+			n[share.Profile] = share.Unowned
+		}
+	}
+	return n
+}
 
 // Errs are the errors of profiles that are left out, and of sources that failed.
 func (s Survey) Errs() []error { return append(s.unlisted(), s.Sources...) }
@@ -172,6 +185,9 @@ func (s *Survey) sort(w World, judged []Judgement) {
 			s.Shares[i].Selected++
 			s.Selected = append(s.Selected, j)
 			continue
+		}
+		if j.Ground == GroundNotOwned && w.profile(j.Sandbox.Provider).Undecided {
+			s.Shares[i].Unowned++
 		}
 		s.Kept = append(s.Kept, j)
 	}

@@ -38,9 +38,15 @@ func (s Survey) sourcesVerdict(ending error) error {
 	return fault.New(fault.KindPartial, "%w", s.Sources[0]).WithHint("%s", fault.HintOf(s.Sources[0]))
 }
 
-// Succeeded names the profiles in which nothing is left undone.
+// Succeeded names the profiles in which nothing is left undone: each was seen whole,
+// every source of activity answered, and every ending went well.
 func (s Survey) Succeeded(endings []sandbox.Ending) []string {
 	trouble := map[string]bool{}
+	for _, err := range s.Sources {
+		if known, ok := errors.AsType[*fault.Error](err); ok {
+			trouble[known.Provider] = true
+		}
+	}
 	for _, e := range endings {
 		if fleet.Verdict([]sandbox.Ending{e}, false) != nil {
 			trouble[e.Ref.Provider] = true
@@ -59,7 +65,7 @@ func (s Survey) Succeeded(endings []sandbox.Ending) []string {
 func (s Survey) Records(redact func(string) string) []ShareRecord {
 	records := make([]ShareRecord, 0, len(s.Shares))
 	for _, share := range s.Shares {
-		r := ShareRecord{Profile: share.Profile, Complete: share.Err == nil, Fleet: share.Fleet, Selected: share.Selected}
+		r := ShareRecord{Profile: share.Profile, Complete: share.Err == nil, Fleet: share.Fleet, Selected: share.Selected, Unowned: share.Unowned}
 		if share.Err != nil {
 			r.Error = redact(share.Err.Error())
 		}

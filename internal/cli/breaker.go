@@ -48,7 +48,7 @@ func resultOf(class sandbox.Class) policy.Result {
 		return policy.ResultGood
 	case sandbox.ClassInfra, sandbox.ClassTransport, sandbox.ClassGone, sandbox.ClassLauncher, sandbox.ClassKilledUnknown:
 		return policy.ResultFault
-	case sandbox.ClassUsage, sandbox.ClassEnvironment, sandbox.ClassOOM, sandbox.ClassKilledByUs, sandbox.ClassCrash,
+	case sandbox.ClassUsage, sandbox.ClassAuth, sandbox.ClassEnvironment, sandbox.ClassOOM, sandbox.ClassKilledByUs, sandbox.ClassCrash,
 		sandbox.ClassTimeout, sandbox.ClassStopped, sandbox.ClassUnknown:
 	}
 	return policy.ResultNeutral

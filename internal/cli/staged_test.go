@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/itchyny/gojq"
@@ -43,7 +44,7 @@ func staged(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Setenv("REF", refs[0])
 	case word == "running" && len(args) == 2:
 		running := map[string]func() int{"e2b": stage.E2B.Running, "novita": stage.Novita.Running, "monotask": stage.MonoTask.Running}
-		ts.Setenv("RUNNING", fmt.Sprint(running[args[1]]()))
+		ts.Setenv("RUNNING", strconv.Itoa(running[args[1]]()))
 	case len(args) == 3:
 		compareStage(ts, stage, word, ts.ReadFile(args[1]), args[2])
 	default:

@@ -127,7 +127,8 @@ type cleanupRun struct {
 
 	wait, grace, planAge, lockWait, every time.Duration
 
-	usageAbove int // percent; 0 = however much is used
+	usageAbove int  // percent; 0 = however much is used
+	planned    bool // it ends at most what a plan names
 
 	fleet   *fleet.Fleet
 	survey  cleanup.Survey
@@ -206,7 +207,7 @@ func optionalDuration(flag, text string) (time.Duration, error) {
 // choosing are the flags that make a rule; a plan and a journal have theirs.
 func choosing() []string {
 	return []string{
-		"state", "older-than", "younger-than", "before", "after", "label", "name", "task", "agent-type", "stuck", "failed-older-than",
+		"state", "older-than", "younger-than", "before", "after", "label", "name", "task", "agent-type", "owner", "stuck", "failed-older-than",
 		"idle-for", "notify-before", "ignore-activity", "unhealthy", "include-paused", "include-failed", "unowned", "delete",
 	}
 }
@@ -294,7 +295,7 @@ func (r *cleanupRun) readWorld(ctx context.Context) error {
 	}
 	for _, p := range c.Selected() {
 		r.world.Profiles = append(r.world.Profiles, cleanup.Profile{
-			Name: p.Name, Production: p.Production || slices.Contains(c.Production, p.Name), Owns: p.Owned.Owns, OwnedRule: p.Owned.String(),
+			Name: p.Name, Production: p.Production || slices.Contains(c.Production, p.Name), Owns: p.Owned.Owns, OwnedRule: p.Owned.String(), Undecided: p.Undecided(),
 		})
 	}
 	return nil

@@ -74,6 +74,7 @@ func (r *cleanupRun) showPlan(p *output.Printer) error {
 			{Key: "kept", Value: kept},
 			{Key: "unjudged", Value: r.survey.Unjudged()},
 			{Key: "guards", Value: guards},
+			{Key: "unowned", Value: r.survey.Unowned()},
 		}}, {Key: "complete", Value: len(errs) == 0}},
 		Human: func(s *output.Sheet) { r.page(s, selected, kept, guards) },
 	}, verdict, errs...)
@@ -106,8 +107,10 @@ func (r *cleanupRun) page(s *output.Sheet, selected []plannedItem, kept []keptIt
 		rows[i] = []any{g.Name, guardFigure(g, g.Limit), guardFigure(g, g.Value), verdict}
 	}
 	s.Table([]string{"guard", "limit", "value", "verdict"}, rows)
-	if text := r.unjudged(); text != "" {
-		s.Text("\n" + text + ".\n")
+	for _, text := range []string{r.unjudged(), r.unowned()} {
+		if text != "" {
+			s.Text("\n" + text + ".\n")
+		}
 	}
 }
 
@@ -119,6 +122,15 @@ func (r *cleanupRun) unjudged() string {
 		return ""
 	}
 	return fmt.Sprintf("not judged, and so kept: %d (no source shows whether they work); --ignore-activity, or `activity: age-only` in the profile, judges by age alone", n)
+}
+
+// unowned says how many stay because nobody owns them, and what to type; "" = none.
+func (r *cleanupRun) unowned() string {
+	what := "sandboxes that the rule would end"
+	if r.rule.Selector.Stuck {
+		what = "stuck sandboxes"
+	}
+	return r.d.unownedText(r.survey.Unowned(), what)
 }
 
 // inBothZones writes a time in UTC, and in the zone of this machine where that is another.

@@ -40,7 +40,8 @@ func (r *cleanupRun) letProviders(ctx context.Context, p *output.Printer, names 
 	for _, name := range names {
 		r.survey.Shares = append(r.survey.Shares, cleanup.Share{Profile: name})
 	}
-	w, err := r.d.beginRun(ctx, p, r.id, cleanup.Begin{Actor: r.d.actor(), Verb: verbCleanup, Plan: r.survey.Plan(r.id), Profiles: r.survey.Records(p.Redact)})
+	layer, shortfall := r.layer()
+	w, err := r.d.beginRun(ctx, p, r.id, cleanup.Begin{Actor: r.d.actor(), Verb: verbCleanup, Layer: layer, Shortfall: shortfall, Plan: r.survey.Plan(r.id), Profiles: r.survey.Records(p.Redact)})
 	if err != nil {
 		return err
 	}

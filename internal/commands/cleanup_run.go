@@ -67,6 +67,7 @@ func (r *cleanupRun) within(ctx context.Context, p *output.Printer, plan cleanup
 		if err := r.look(ctx, p); err != nil {
 			return err
 		}
+		r.planned = true
 		targets := r.survey.Within(plan)
 		r.survey.Narrow(targets)
 		return r.do(ctx, p, targets)
@@ -153,8 +154,9 @@ func (r *cleanupRun) do(ctx context.Context, p *output.Printer, targets []cleanu
 	for _, t := range targets {
 		plan.Items = append(plan.Items, t.Item)
 	}
+	layer, shortfall := r.layer()
 	w, err := r.d.beginRun(ctx, p, r.id, cleanup.Begin{
-		Actor: r.d.actor(), Verb: verbCleanup, Layer: r.d.layer(), Plan: plan, Guards: guards, Profiles: r.survey.Records(p.Redact), Kept: r.survey.Grounds(),
+		Actor: r.d.actor(), Verb: verbCleanup, Layer: layer, Shortfall: shortfall, Plan: plan, Guards: guards, Profiles: r.survey.Records(p.Redact), Kept: r.survey.Grounds(),
 	})
 	if err != nil {
 		return err
@@ -223,16 +225,23 @@ func (r *cleanupRun) conclude(list *output.List[sandbox.Ending], verdict error) 
 		list.Fail(err)
 	}
 	list.Set("counts", fleet.Count(r.endings))
+	list.Set("kept", r.survey.Grounds())
+	list.Set("unowned", r.survey.Unowned())
 	if len(r.survey.Errs()) == 0 {
 		list.Succeeded()
 	}
 	return list.CloseAs(verdict)
 }
 
-// noteUnjudged tells people after a run what no rule could judge.
+// noteUnjudged tells people after a run what no rule could judge, and warns of what it
+// left because nobody owns it: a run that cron starts is quiet, and would leave it
+// again and again.
 func (r *cleanupRun) noteUnjudged(p *output.Printer) {
 	if text := r.unjudged(); text != "" {
 		p.Note(text)
+	}
+	if text := r.unowned(); text != "" {
+		p.Warn(text)
 	}
 }
 

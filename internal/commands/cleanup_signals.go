@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sbx/internal/cleanup"
+	"sbx/internal/cron"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/metrics"
@@ -55,7 +56,7 @@ func (r *cleanupRun) message(what notify.Kind, err error) notify.Message {
 		}
 	}
 	return notify.Message{
-		Verb: "cleanup", RunID: r.id, Host: r.d.Process.Host, Kind: what, Key: strings.TrimSpace("cleanup " + r.d.layer()), Text: r.summary(err), Figures: figures, At: r.d.now(),
+		Verb: "cleanup", RunID: r.id, Host: r.d.Process.Host, Kind: what, Key: strings.TrimSpace("cleanup " + r.proven()), Text: r.summary(err), Figures: figures, At: r.d.now(),
 	}
 }
 
@@ -64,6 +65,9 @@ func (r *cleanupRun) summary(err error) string {
 	parts := []string{fmt.Sprintf("%s: %d of %d sandboxes selected; %s", r.id, len(r.survey.Selected), len(r.survey.Selected)+len(r.survey.Kept), countsText(fleet.Count(r.endings)))}
 	if err != nil {
 		parts = append(parts, err.Error())
+	}
+	if text := r.unowned(); text != "" {
+		parts = append(parts, text)
 	}
 	for _, e := range r.survey.Errs() {
 		parts = append(parts, e.Error())
@@ -89,22 +93,21 @@ func (r *cleanupRun) figures(ctx context.Context, code int, took time.Duration, 
 	runs, _ := r.d.histories(ctx, verbCleanup, statusRuns) // what cannot be read counts as never: the alert fires
 	m := metrics.Cleanup{
 		Build: metrics.Build{Version: r.d.Version.Version, Commit: r.d.Version.Commit, Go: r.d.Version.Go},
-		Layer: r.d.layer(), ExitCode: code, DurationSeconds: took.Seconds(), Dry: dry, Refused: code == fault.ExitCode(fault.New(fault.KindRefused, "")),
+		Layer: r.proven(), ExitCode: code, DurationSeconds: took.Seconds(), Dry: dry, Refused: code == fault.ExitCode(fault.New(fault.KindRefused, "")),
 	}
 	for _, share := range r.survey.Shares {
-		mine := slices.DeleteFunc(slices.Clone(runs), func(h cleanup.History) bool {
-			return h.Begin.Layer != m.Layer || !slices.Contains(h.Profiles(), share.Profile)
-		})
-		status := cleanup.StatusOf(mine, share.Profile, r.every, r.d.now())
-		m.Profiles = append(m.Profiles, r.profileFigures(share, status))
+		m.Profiles = append(m.Profiles, r.profileFigures(share, r.profileStatus(runs, share.Profile)))
 	}
 	return m
 }
 
-func (r *cleanupRun) profileFigures(share cleanup.Share, status cleanup.Status) metrics.ProfileFigures {
+func (r *cleanupRun) profileFigures(share cleanup.Share, status cron.Status) metrics.ProfileFigures {
 	f := metrics.ProfileFigures{
 		Profile: share.Profile, LastSuccess: status.LastSuccess, LastRun: status.LastRun, Complete: share.Err == nil, Candidates: share.Selected,
-		Outcomes: map[string]int{},
+		Outcomes: map[string]int{}, Kept: map[string]int{},
+	}
+	for _, g := range cleanup.Grounds() {
+		f.Kept[string(g)] = 0 // a rate over a series that appears late misses its first step
 	}
 	mine := func(s sandbox.Sandbox) bool { return s.Provider == share.Profile }
 	for _, j := range slices.Concat(r.survey.Selected, r.survey.Kept) {
@@ -116,6 +119,11 @@ func (r *cleanupRun) profileFigures(share cleanup.Share, status cleanup.Status) 
 		}
 		if mine(j.Sandbox) && j.Ground == cleanup.GroundAgeUnknown {
 			f.KeptUnknownAge++
+		}
+	}
+	for _, j := range r.survey.Kept {
+		if mine(j.Sandbox) {
+			f.Kept[string(j.Ground)]++
 		}
 	}
 	for _, e := range r.endings {

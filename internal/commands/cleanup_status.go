@@ -3,10 +3,13 @@ package commands
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
-	"sbx/internal/cleanup"
+	"sbx/internal/cron"
 	"sbx/internal/fault"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
@@ -23,9 +26,10 @@ func newCleanupStatus(d *Deps) *cobra.Command {
 		Use:   "status",
 		Short: "Say whether cleanup runs as often as it should",
 		Long: "Say whether cleanup runs as often as it should, by the journals of this machine.\n\n" +
-			"It is in order while the last run that left nothing undone is not older than two\n" +
-			"periods. A dry or refused run is no success. Otherwise it exits 10; with\n" +
-			"-o nagios it is a check for a monitor.",
+			"It is in order while every profile had a run of --stuck or --older-than 10m (or\n" +
+			"less) within two periods that left nothing undone. A run that selects less, a dry\n" +
+			"and a refused one are no success. Otherwise it exits 10; with -o nagios it is a\n" +
+			"check for a monitor.",
 		Example: "sbx cleanup status\nsbx cleanup status --expected-every 15m",
 		Args:    usageArgs(noArgs, "`sbx cleanup runs` lists the runs"),
 	}
@@ -36,20 +40,48 @@ func newCleanupStatus(d *Deps) *cobra.Command {
 		if err != nil {
 			return fault.Usage("--expected-every: %w", err)
 		}
-		runs, errs := d.histories(ctx, verbCleanup, statusRuns)
-		status := cleanup.StatusOf(runs, "", period, d.now())
+		names, err := d.profileNames()
+		if err != nil {
+			return err
+		}
+		runs, errs := d.cronRuns(ctx, verbCleanup)
+		status := cleanupStatus(runs, names, period, d.now())
 		if p.Format.Name() == output.Nagios {
-			return showPlugin(p, []checkRow{toolCheck("cleanup", status.Verdict, status.Message, "")}, errors.Join(errs...))
+			return showPlugin(p, []checkRow{toolCheck("cleanup", status.Verdict, status.Message, d.statusHint(status))}, errors.Join(errs...))
 		}
 		if status.Verdict != sandbox.True {
-			errs = append(errs, fault.New(fault.KindFound, "%s", status.Message).WithHint("`%s cleanup runs` shows what ran", d.Process.Name()))
+			errs = append(errs, fault.New(fault.KindFound, "%s", status.Message).WithHint("%s", d.statusHint(status)))
 		}
-		return output.ShowItemAs(p, output.ItemSpec[cleanup.Status]{Schema: doc.schema, Columns: statusColumns()}, status, errors.Join(errs...), errs...)
+		return output.ShowItemAs(p, output.ItemSpec[cron.Status]{Schema: doc.schema, Columns: statusColumns()}, status, errors.Join(errs...), errs...)
 	})
 }
 
-func statusColumns() []output.Column[cleanup.Status] {
-	type row = cleanup.Status
+// cleanupStatus says whether cleanup runs (ACCEPTANCE R53-R57, R127): a run of the
+// layer stuck or age that left nothing undone, in every profile. A run by another rule
+// is shown as the last one and proves nothing.
+func cleanupStatus(runs []cron.Run, profiles []string, every time.Duration, now time.Time) cron.Status {
+	expected := cron.Expected{Layers: []cron.Layer{cron.Stuck, cron.Age, cron.Usage, ""}, Every: every, Profiles: profiles}
+	for i, r := range runs {
+		if r.Layer == cron.Usage && r.Shortfall == "" {
+			runs[i].Shortfall = "it acts only where a quota runs short"
+		}
+	}
+	s := cron.Judge([]cron.Expected{expected}, runs, now)[0]
+	if s.LastRun.IsZero() {
+		s.Verdict, s.Message = sandbox.False, s.Message+": the job is not running, or it runs elsewhere"
+	}
+	return s
+}
+
+func (d *Deps) statusHint(s cron.Status) string {
+	if len(s.Unowned) > 0 && !s.Overdue {
+		return d.ownHint(slices.Sorted(maps.Keys(s.Unowned)))
+	}
+	return "`" + d.Process.Name() + " cleanup runs` shows what ran"
+}
+
+func statusColumns() []output.Column[cron.Status] {
+	type row = cron.Status
 	return []output.Column[row]{
 		{Name: "last_run", Value: func(s row) any { return output.Time(s.LastRun) }},
 		{Name: "last_success", Value: func(s row) any { return output.Time(s.LastSuccess) }},

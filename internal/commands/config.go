@@ -23,7 +23,7 @@ func newConfig(d *Deps) *cobra.Command {
 		Args:    unknownVerb,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newConfigExplain(d), newConfigInit(d), newConfigPath(d), newConfigTrust(d))
+	cmd.AddCommand(newConfigExplain(d), newConfigInit(d), newConfigOwn(d), newConfigPath(d), newConfigTrust(d))
 	return cmd
 }
 

@@ -2,13 +2,17 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"math"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"sbx/internal/fault"
+	"sbx/internal/fleet"
 	"sbx/internal/output"
+	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
 
@@ -98,7 +102,7 @@ func create(ctx context.Context, d *Deps, p *output.Printer, command []string, o
 	defer progress.Done()
 	made, err := f.Create(ctx, target.Name, spec)
 	if err != nil {
-		return err
+		return whatWasMade(ctx, f, err)
 	}
 	d.remember(ctx, p, f, made)
 	progress.Done()
@@ -110,6 +114,32 @@ func create(ctx context.Context, d *Deps, p *output.Printer, command []string, o
 		p.Warn(made.Ref().String() + " runs; `" + d.Process.Name() + " terminate " + made.Ref().String() + "` ends it")
 	}
 	return err
+}
+
+// lookAfterCreate bounds the look for what a failed create may have made.
+const lookAfterCreate = 5 * time.Second
+
+// whatWasMade looks once for what a create has made whose answer leaves that open, so
+// that it is not left to whoever reads the error. That it does not show proves nothing for
+// good: a listing may lag behind.
+func whatWasMade(ctx context.Context, f *fleet.Fleet, err error) error {
+	open, ok := errors.AsType[*providers.OpenCreateError](err)
+	if !ok || ctx.Err() != nil {
+		return err
+	}
+	ctx, stop := context.WithTimeout(ctx, lookAfterCreate)
+	defer stop()
+	found, lookErr := f.Marked(ctx, open.Mark)
+	switch {
+	case lookErr != nil:
+		return err
+	case len(found) > 0:
+		ref := found[0].Ref().String()
+		return fault.New(fault.KindUnavailable, "%w; it was created all the same: %s", open.Err, ref).
+			WithHint("use it, or end it with `sbx terminate %s`", ref)
+	}
+	return fault.New(fault.KindUnavailable, "%w; a look right after it finds nothing that it made", open.Err).
+		WithHint("try again later; `%s` shows what may appear late", open.Mark.Look())
 }
 
 // read turns the flags into a Spec; every mistake is fault.KindUsage. What was

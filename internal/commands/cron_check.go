@@ -3,6 +3,9 @@ package commands
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,9 +24,11 @@ func newCronCheck(d *Deps) *cobra.Command {
 		Use:   "check",
 		Short: "Prove from what is recorded that the cleaning layers run",
 		Long: "Prove from what is recorded that the cleaning layers run.\n\n" +
-			"A layer is in order when it succeeded within two of its periods. One that is overdue\n" +
-			"is exit 10; one of which nothing is recorded is unknown, exit 7. A dry run proves\n" +
-			"nothing. With -o nagios it is a monitoring plugin: one line, exit 0, 1, 2 or 3.\n\n" +
+			"A layer is in order when each of the selected profiles had a run by its rule within\n" +
+			"two of its periods, and nothing stays because nobody owns it; otherwise it is exit\n" +
+			"10. One of which nothing is recorded is unknown, exit 7. A dry run, and a run that\n" +
+			"selects less than its layer (--label, a longer --older-than), prove nothing. With\n" +
+			"-o nagios it is a monitoring plugin: one line, exit 0, 1, 2 or 3.\n\n" +
 			"A run that fails tells of itself; one that never comes cannot. --notify tells of it.",
 		Example: "sbx cron check\nsbx cron check --layer stuck -o nagios\nsbx cron check --notify -q",
 		Args:    usageArgs(noArgs, "`--layer NAME` chooses what is checked"),
@@ -41,17 +46,26 @@ func checkCron(ctx context.Context, d *Deps, p *output.Printer, words []string, 
 	if err != nil {
 		return err
 	}
-	runs, err := d.cronRuns(ctx)
+	c, err := d.Config()
 	if err != nil {
 		return err
+	}
+	expected, err := d.expectedLayers(wanted)
+	if err != nil {
+		return err
+	}
+	runs, errs := d.cronRuns(ctx, "")
+	if len(runs) == 0 && len(errs) > 0 {
+		return errors.Join(errs...)
 	}
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	statuses := cron.Judge(wanted, runs, d.now())
+	statuses := cron.Judge(expected, runs, d.now())
 	rows := make([]checkRow, len(statuses))
-	for i, s := range statuses {
-		rows[i] = cronRow(s)
+	for i := range statuses {
+		hint := d.cronHint(&statuses[i], undecided(c))
+		rows[i] = toolCheck("layer "+string(statuses[i].Layer), statuses[i].Verdict, statuses[i].Message, hint)
 	}
 	if tell {
 		d.tellOverdue(ctx, p, statuses)
@@ -85,9 +99,13 @@ func (d *Deps) tellOverdue(ctx context.Context, p *output.Printer, statuses []cr
 		if s.Verdict != sandbox.False {
 			continue
 		}
+		what := " leaves stuck sandboxes on "
+		if s.Overdue {
+			what = " is overdue on "
+		}
 		err := n.Send(ctx, notify.Message{
 			Verb: "cron", Host: d.Process.Host, Kind: notify.KindOverdue, Key: "cron " + string(s.Layer),
-			Title: "sbx layer " + string(s.Layer) + " is overdue on " + d.Process.Host, Text: s.Message,
+			Title: "sbx layer " + string(s.Layer) + what + d.Process.Host, Text: s.Message,
 			Figures: map[string]string{"expected every": sandbox.FormatDuration(s.Every)}, At: d.now(),
 		})
 		if err != nil {
@@ -96,26 +114,39 @@ func (d *Deps) tellOverdue(ctx context.Context, p *output.Printer, statuses []cr
 	}
 }
 
-func cronRow(s cron.Status) checkRow {
-	hint := ""
-	switch s.Verdict {
-	case sandbox.False:
-		hint = "look at cron's mail or `journalctl -u sbx-" + string(s.Layer) + "`, and run it by hand"
-	case sandbox.Unknown:
-		hint = "install it: `sbx cron print --layer " + string(s.Layer) + "`"
-	case sandbox.True:
+// cronHint is what to do about a layer. Of one that has not run yet the message says
+// what it would never end: undecided are the profiles of which nobody has configured
+// whose the sandboxes are.
+func (d *Deps) cronHint(s *cron.Status, undecided []string) string {
+	var hints []string
+	switch {
+	case s.Overdue:
+		hints = append(hints, "look at cron's mail or `journalctl -u sbx-"+string(s.Layer)+"`, and run it by hand")
+	case s.LastRun.IsZero():
+		hints = append(hints, "install it: `"+d.Process.Name()+" cron print --layer "+string(s.Layer)+"`")
+		if len(undecided) > 0 && s.Layer != cron.Reconcile {
+			s.Message += "; of " + strings.Join(undecided, ", ") + " it would end only what has the label " + sandbox.LabelOwner
+			hints = append(hints, d.ownHint(undecided))
+		}
 	}
-	return toolCheck("layer "+string(s.Layer), s.Verdict, s.Message, hint)
+	if len(s.Unowned) > 0 {
+		hints = append(hints, d.ownHint(slices.Sorted(maps.Keys(s.Unowned))))
+	}
+	return strings.Join(hints, "; ")
 }
+
+// statusRow is the verdict alone.
+func statusRow(s cron.Status) checkRow { return toolCheck("", s.Verdict, "", "") }
 
 func cronStatusColumns() []output.Column[cron.Status] {
 	return []output.Column[cron.Status]{
 		{Name: "layer", Value: func(s cron.Status) any { return string(s.Layer) }},
-		{Name: "verdict", Value: func(s cron.Status) any { return s.Verdict }, Text: func(s cron.Status) string { return cronRow(s).word() }, Tone: func(s cron.Status) output.Tone { return cronRow(s).tone() }},
+		{Name: "verdict", Value: func(s cron.Status) any { return s.Verdict }, Text: func(s cron.Status) string { return statusRow(s).word() }, Tone: func(s cron.Status) output.Tone { return statusRow(s).tone() }},
 		{Name: "expected_every", Value: func(s cron.Status) any { return sandbox.FormatDuration(s.Every) }},
 		{Name: "last_run", Value: func(s cron.Status) any { return output.Time(s.LastRun) }},
 		{Name: "last_success", Value: func(s cron.Status) any { return output.Time(s.LastSuccess) }},
 		{Name: "message", Value: func(s cron.Status) any { return s.Message }},
+		{Name: "unowned", Level: output.Extra, Value: func(s cron.Status) any { return s.Unowned }},
 		{Name: "exit_code", Level: output.Wide, Value: func(s cron.Status) any {
 			if s.LastExit == nil {
 				return nil
@@ -124,21 +155,4 @@ func cronStatusColumns() []output.Column[cron.Status] {
 		}},
 		{Name: "expected_every_seconds", Level: output.Extra, Value: func(s cron.Status) any { return output.Seconds(s.Every) }},
 	}
-}
-
-// cronRuns are the recorded runs of a layer. A journal that cannot be read or
-// trusted proves no run.
-func (d *Deps) cronRuns(ctx context.Context) ([]cron.Run, error) {
-	list, errs := d.histories(ctx, "", statusRuns)
-	if len(list) == 0 && len(errs) > 0 {
-		return nil, errors.Join(errs...)
-	}
-	var runs []cron.Run
-	for _, h := range list {
-		if h.Begin.Layer == "" || h.Broken != "" {
-			continue
-		}
-		runs = append(runs, cron.Run{Layer: cron.Layer(h.Begin.Layer), StartedAt: h.StartedAt, EndedAt: h.EndedAt, ExitCode: h.ExitCode()})
-	}
-	return runs, nil
 }

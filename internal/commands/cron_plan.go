@@ -10,6 +10,7 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/cron"
 	"sbx/internal/fault"
+	"sbx/internal/sandbox"
 )
 
 // typeLocal is the type of provider whose sandboxes are processes of this machine.
@@ -41,6 +42,7 @@ func (d *Deps) cronPlan(o cronPrintOptions) (cron.Plan, error) {
 	}
 	d.cronProfiles(&plan, c)
 	d.cronFiles(&plan, c)
+	plan.Undecided, plan.OwnerLabel = undecided(c), sandbox.LabelOwner
 	plan.Needs = slices.Sorted(maps.Keys(d.cronNeeds(c, plan)))
 	return plan, nil
 }
@@ -57,7 +59,7 @@ func (d *Deps) cronProfiles(plan *cron.Plan, c *config.Config) {
 			plan.Production = append(plan.Production, p.Name)
 		}
 		plan.Local = plan.Local || p.Type == typeLocal
-		widened = widened || (p.Implicit && !p.Owned.All)
+		widened = widened || p.Undecided()
 	}
 	if widened {
 		plan.Env = append(plan.Env, config.EnvProvider+"="+strings.Join(names, ","))

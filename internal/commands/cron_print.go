@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -68,6 +69,9 @@ func printCron(d *Deps, p *output.Printer, o cronPrintOptions) error {
 		}
 		_, err := io.WriteString(p.Stdout(), text)
 		return err
+	}
+	if remarks := plan.Remarks(); len(remarks) > 0 {
+		p.Warn(strings.Join(remarks, " "))
 	}
 	return showRows(p, output.ListSpec[cron.Entry]{Schema: cronPrintSchema, Columns: cronColumns(plan, o.systemd)}, plan.Entries())
 }

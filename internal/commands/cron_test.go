@@ -156,9 +156,9 @@ func journaled(t *testing.T, runs []cron.Run, err error) *bench {
 		at := r.StartedAt
 		w, err := journal.Create(journal.Dir(dir), fmt.Sprintf("r-%s-%d", at.Format("20060102T150405"), i), func() time.Time { return at })
 		require.NoError(t, err)
-		require.NoError(t, w.Append(cleanup.EntryBegin, cleanup.Begin{Layer: string(r.Layer)}))
+		require.NoError(t, w.Append(cleanup.EntryBegin, cleanup.Begin{Layer: string(r.Layer), Shortfall: r.Shortfall}))
 		if at = r.EndedAt; !at.IsZero() {
-			require.NoError(t, w.Append(cleanup.EntryEnd, cleanup.End{ExitCode: r.ExitCode}))
+			require.NoError(t, w.Append(cleanup.EntryEnd, cleanup.End{ExitCode: r.ExitCode, Succeeded: r.Succeeded}))
 		}
 		require.NoError(t, w.Close())
 	}
@@ -166,7 +166,7 @@ func journaled(t *testing.T, runs []cron.Run, err error) *bench {
 }
 
 func goodRun(l cron.Layer, ago time.Duration) cron.Run {
-	return cron.Run{Layer: l, StartedAt: noon.Add(-ago - time.Second), EndedAt: noon.Add(-ago)}
+	return cron.Run{Layer: l, StartedAt: noon.Add(-ago - time.Second), EndedAt: noon.Add(-ago), Succeeded: []string{"local"}}
 }
 
 func TestCronCheck(t *testing.T) {
@@ -214,7 +214,7 @@ func TestCronCheckJSON(t *testing.T) {
 	items := r.list(t, "items")
 	require.Len(t, items, 4)
 	assert.Equal(t, map[string]any{
-		"layer": "stuck", "verdict": "true", "expected_every": "5m", "expected_every_seconds": 300.0, "exit_code": 0.0,
+		"layer": "stuck", "verdict": "true", "expected_every": "5m", "expected_every_seconds": 300.0, "exit_code": 0.0, "unowned": map[string]any{},
 		"last_run": "2026-11-20T11:58:59Z", "last_success": "2026-11-20T11:59:00Z", "message": "it last succeeded 1m ago",
 	}, items[0])
 	assert.Equal(t, "false", items[1]["verdict"])

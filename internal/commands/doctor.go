@@ -43,6 +43,8 @@ func doctor(ctx context.Context, d *Deps, p *output.Printer) error {
 		rows = append(rows, looseSources(c)...)
 		rows = append(rows, d.halfSwitched(c)...)
 		rows = append(rows, checkLaunch(c)...)
+		runs, _ := d.cronRuns(ctx, verbCleanup) // `cleanup runs` says what cannot be read
+		rows = append(rows, d.ownershipChecks(c, runs)...)
 	}
 	rows = append(rows, d.checkPath()...)
 	if c == nil {

@@ -19,7 +19,7 @@ import (
 // which write their own: those of terminate, of tasks and of drills. They are kept apart
 // from bulk runs, so that many tasks displace no run that a check has to see.
 func (d *Deps) EndJournals(p *output.Printer) func(context.Context, []sandbox.Sandbox, fleet.EndOptions) fleet.EndJournal {
-	return func(ctx context.Context, targets []sandbox.Sandbox, o fleet.EndOptions) fleet.EndJournal {
+	return func(_ context.Context, targets []sandbox.Sandbox, o fleet.EndOptions) fleet.EndJournal {
 		l := &endLog{d: d, p: p, run: cmp.Or(o.Origin.RunID, d.runID()), began: d.now()}
 		disk, err := d.Endings()
 		if err == nil {
@@ -140,7 +140,7 @@ func (l *endLog) share(ctx context.Context, end cleanup.End) {
 // sharedRun is the summary of a run for other hosts; without an end it goes on.
 func (d *Deps) sharedRun(id string, begin cleanup.Begin, began time.Time, end *cleanup.End) store.Run {
 	run := store.Run{
-		ID: id, Verb: begin.Verb, Layer: begin.Layer, Host: begin.Host, Who: begin.Who, StartedAt: began,
+		ID: id, Verb: begin.Verb, Layer: begin.Proven(), Host: begin.Host, Who: begin.Who, StartedAt: began,
 		Selected: len(begin.Plan.Items), Acted: true,
 	}
 	if end == nil {

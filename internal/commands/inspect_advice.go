@@ -100,6 +100,9 @@ func (i inspection) next() []step {
 		}
 		return []step{{"wait until it runs", "wait " + ref + " --for running"}}
 	case sandbox.StateTerminating:
+		if i.Verdict.Stuck == sandbox.True {
+			return []step{{"ask again for its end", "terminate " + ref}, {"check the provider", "doctor --provider " + shellWord(i.Provider)}}
+		}
 		return []step{{"wait for its end", "wait " + ref + " --for ended"}}
 	case sandbox.StateTerminated, sandbox.StateFailed:
 		return append([]step{logs}, i.moreMemory()...)

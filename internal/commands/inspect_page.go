@@ -46,6 +46,7 @@ func (i inspection) pageRecord(s *output.Sheet) {
 	known(s, "template", i.Template)
 	known(s, "agent type", i.AgentType)
 	s.Field("task", i.TaskID)
+	known(s, "owner", i.Owner)
 	if len(i.Labels) > 0 {
 		s.Field("labels", i.Labels)
 	}

@@ -120,8 +120,13 @@ func (i inspection) endedByObject() any {
 	}
 	r := i.ended
 	return output.Fields{
-		{Key: "at", Value: output.Time(r.At)}, {Key: "who", Value: r.Who}, {Key: "host", Value: r.Host}, {Key: "verb", Value: r.Verb},
-		{Key: "run_id", Value: r.Run}, {Key: "outcome", Value: r.Outcome}, {Key: "reason", Value: r.Reason},
+		{Key: "at", Value: output.Time(r.At)},
+		{Key: "who", Value: r.Who},
+		{Key: "host", Value: r.Host},
+		{Key: "verb", Value: r.Verb},
+		{Key: "run_id", Value: r.Run},
+		{Key: "outcome", Value: r.Outcome},
+		{Key: "reason", Value: r.Reason},
 	}
 }
 

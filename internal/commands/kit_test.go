@@ -136,7 +136,7 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 	open := func() *fleet.Fleet {
 		var list []fleet.Member
 		for _, m := range b.members {
-			list = append(list, fleet.Member{Provider: m})
+			list = append(list, fleet.Member{Provider: m, Metadata: sandbox.DefaultMetadata()})
 		}
 		journals := func(ctx context.Context, targets []sandbox.Sandbox, o fleet.EndOptions) fleet.EndJournal {
 			p, err := d.Printer()
@@ -145,7 +145,7 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 			}
 			return d.EndJournals(p)(ctx, targets, o)
 		}
-		return fleet.New(list, fleet.Options{Now: p.Now, Journal: journals, Sample: cmp.Or(b.sample, time.Millisecond), Poll: fleet.Poll{Min: time.Millisecond, Max: time.Millisecond}})
+		return fleet.New(list, fleet.Options{Now: p.Now, Sample: cmp.Or(b.sample, time.Millisecond), Journal: journals, Poll: fleet.Poll{Min: time.Millisecond, Max: time.Millisecond}})
 	}
 	input := func() config.Input {
 		flags := maps.Clone(globals.Settings)

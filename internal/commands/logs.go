@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sbx/internal/fault"
+	"sbx/internal/fleet"
 	"sbx/internal/output"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
@@ -29,6 +30,7 @@ func newLogs(d *Deps) *cobra.Command {
 		Short:   "Show what the program in a sandbox has written",
 		Long: "Show what the program in a sandbox has written.\n\n" +
 			"Control characters are shown escaped; --raw gives the bytes as they are.\n" +
+			"Of a sandbox that is gone the log is shown where its provider still has it.\n" +
 			"-f goes on until the program or its sandbox ends. --tail counts the lines that\n" +
 			"are shown; with -f it counts all lines, so that new ones come at once.\n" +
 			"What is not kept any more is said: on stderr, and as missing_lines and\n" +
@@ -70,20 +72,48 @@ func logs(ctx context.Context, d *Deps, p *output.Printer, word string, o *logsO
 	if err != nil {
 		return err
 	}
-	f, found, err := d.one(ctx, word)
+	f, ref, err := d.logged(ctx, word)
 	if err != nil {
 		return err
 	}
-	list, err := output.NewList(p, logSpec(found.Ref(), o))
+	list, err := output.NewList(p, logSpec(ref, o))
 	if err != nil {
 		return err
 	}
 	page := &logPage{printer: p, list: list, o: o}
-	if err := page.copy(ctx, f, found.Ref(), query, filter); err != nil && o.raw {
+	if err := page.copy(ctx, f, ref, query, filter); err != nil && o.raw {
 		return err // the list has not seen what passed it by
 	}
 	page.sums()
 	return list.Close()
+}
+
+// logged finds the sandbox whose log is meant. One that is gone may have left its log:
+// then it is named as it was, or found in the journals, and its provider says what it
+// still has. What never was is told by the provider, too.
+func (d *Deps) logged(ctx context.Context, word string) (*fleet.Fleet, sandbox.Ref, error) {
+	f, found, err := d.one(ctx, word)
+	if err == nil {
+		return f, found.Ref(), nil
+	}
+	if kind := fault.KindOf(err); f == nil || kind != fault.KindNotFound && kind != fault.KindGone {
+		return f, sandbox.Ref{}, err
+	}
+	ref, wrong := sandbox.ParseRef(word)
+	if wrong != nil {
+		return f, ref, err
+	}
+	if ref.Bare() {
+		r, known := d.endOf(ctx, word)
+		if !known {
+			return f, ref, err
+		}
+		ref = r.Sandbox.Ref()
+	}
+	if !f.KeepsLogs(ref.Provider) {
+		return f, ref, err
+	}
+	return f, ref, nil
 }
 
 // check refuses what cannot be printed or meant.

@@ -75,18 +75,27 @@ func lsOnce(ctx context.Context, d *Deps, p *output.Printer, f *fleet.Fleet, s s
 	progress := p.Progress("listing")
 	defer progress.Done()
 	l := &lister{d: d, list: list, selector: s}
-	streaming := s.Sort == selector.Order{} && s.Limit == 0 && !look
+	streaming := s.Sort == selector.Order{} && !look
 	var held []sandbox.Sandbox
-	for sb, err := range f.List(ctx, providers.Query{All: s.All, States: s.States, Labels: s.ExactLabels()}) {
+	limit := 0
+	if streaming {
+		limit = s.Limit // it needs no more pages than it shows
+	}
+	full := false
+	for sb, err := range f.List(ctx, providers.Query{All: s.All, States: s.States, Labels: s.ExactLabels(), Limit: limit}) {
 		switch {
 		case err != nil:
 			list.Fail(err)
 		case !streaming:
 			held = append(held, sb)
 		default:
-			if err := l.stream(d.row(sb)); err != nil {
+			if full, err = l.stream(d.row(sb)); err != nil {
 				return err
 			}
+		}
+		if full {
+			list.Truncated()
+			break
 		}
 	}
 	if look {
@@ -107,6 +116,7 @@ type lister struct {
 	list     *output.List[sandboxRow]
 	selector selector.Selector
 	census   census // of everything that the other selectors take
+	shown    int    // rows that were printed as they arrived
 }
 
 // facts judge by verdicts that are there already.
@@ -124,17 +134,22 @@ func (l *lister) unstuck() selector.Selector {
 	return s
 }
 
-// stream prints a row at once where it is chosen.
-func (l *lister) stream(r sandboxRow) error {
+// stream prints a row at once where it is chosen. full = as many are shown as were asked
+// for, and this would be one more.
+func (l *lister) stream(r sandboxRow) (full bool, err error) {
 	facts := l.facts(func(sandbox.Sandbox) sandboxRow { return r })
 	if l.unstuck().Judge(r.Sandbox, facts).Verdict != sandbox.True {
-		return nil
+		return false, nil
 	}
 	l.census.add(r.Verdict)
-	if l.selector.Judge(r.Sandbox, facts).Verdict != sandbox.True {
-		return nil
+	switch {
+	case l.selector.Judge(r.Sandbox, facts).Verdict != sandbox.True:
+		return false, nil
+	case l.selector.Limit > 0 && l.shown == l.selector.Limit:
+		return true, nil
 	}
-	return l.list.Add(r)
+	l.shown++
+	return false, l.list.Add(r)
 }
 
 // apply judges what was held back, and prints what is chosen of it.
@@ -172,12 +187,12 @@ func (d *Deps) emptyNote(f *fleet.Fleet, s selector.Selector) string {
 
 // selectorFlags are the selectors of ls, as typed.
 type selectorFlags struct {
-	flags                                               *pflag.FlagSet
-	states, labels                                      []string
-	olderThan, youngerThan, name, task, agentType, sort string
-	before, after                                       string
-	limit                                               int
-	stuck, all                                          bool
+	flags                                                      *pflag.FlagSet
+	states, labels                                             []string
+	olderThan, youngerThan, name, task, agentType, owner, sort string
+	before, after                                              string
+	limit                                                      int
+	stuck, all                                                 bool
 }
 
 func (s *selectorFlags) add(f *pflag.FlagSet) {
@@ -200,6 +215,7 @@ func (s *selectorFlags) choose(f *pflag.FlagSet) {
 	f.StringVar(&s.name, "name", "", "whose name matches `GLOB`")
 	f.StringVar(&s.task, "task", "", "of task `ID`")
 	f.StringVar(&s.agentType, "agent-type", "", "of agent type `TYPE`")
+	f.StringVar(&s.owner, "owner", "", "whose owner is `NAME`, as its labels say")
 	f.BoolVar(&s.stuck, "stuck", false, "only stuck ones: running for more than 10m without a sign of life")
 }
 
@@ -216,7 +232,7 @@ func (s *selectorFlags) options() selector.Options {
 		States: s.states, Labels: s.labels, Stuck: s.stuck, All: s.all,
 		OlderThan: text("older-than", &s.olderThan), YoungerThan: text("younger-than", &s.youngerThan),
 		Before: text("before", &s.before), After: text("after", &s.after),
-		Name: text("name", &s.name), Task: text("task", &s.task), AgentType: text("agent-type", &s.agentType), Sort: text("sort", &s.sort),
+		Name: text("name", &s.name), Task: text("task", &s.task), AgentType: text("agent-type", &s.agentType), Owner: text("owner", &s.owner), Sort: text("sort", &s.sort),
 	}
 	if s.flags.Changed("limit") {
 		o.Limit = &s.limit

@@ -25,6 +25,7 @@ type reconcileRun struct {
 	id     string
 	config *config.Config
 	store  store.Store
+	rules  reconcile.Rules // as the flags say them
 	limits reconcile.Limits
 	engine *reconcile.Engine
 }
@@ -78,7 +79,7 @@ func (r *reconcileRun) recorded(ctx context.Context, p *output.Printer, how reco
 		err = r.showPlan(p, plan)
 	}
 	var succeeded []string
-	if err == nil {
+	if err == nil || !r.o.fix && fault.KindOf(err) == fault.KindFound { // a check that finds something has done its work
 		succeeded = r.profiles(plan)
 	}
 	if lost := w.finish(ctx, w.ended(endings, err, succeeded)); lost != nil {
@@ -99,9 +100,10 @@ func (r *reconcileRun) profiles(plan reconcile.Plan) []string {
 // beginning is the plan as the journal keeps it.
 func (r *reconcileRun) beginning(plan reconcile.Plan, redact func(string) string) cleanup.Begin {
 	b := cleanup.Begin{
-		Actor: r.d.actor(), Verb: verbReconcile, Layer: r.d.layer(),
+		Actor: r.d.actor(), Verb: verbReconcile,
 		Plan: cleanup.Plan{Schema: cleanup.PlanSchema, RunID: r.id, MadeAt: plan.At.UTC(), Items: []cleanup.Item{}},
 	}
+	b.Layer, b.Shortfall = r.o.layer(r.rules)
 	for _, row := range plan.Acting() {
 		b.Plan.Items = append(b.Plan.Items, cleanup.Item{
 			Ref: row.Ref, State: row.Box.State, CreatedAt: row.Box.CreatedAt.UTC(), Reason: redact(string(row.Action) + ": " + row.Reason),
@@ -120,6 +122,7 @@ func (r *reconcileRun) assemble(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.rules = rules
 	if r.config, err = r.d.Config(); err != nil {
 		return err
 	}

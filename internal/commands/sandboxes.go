@@ -38,6 +38,7 @@ func sandboxColumns() []output.Column[sandboxRow] {
 		{Name: "template", Level: output.Wide, Value: func(r row) any { return r.Template }},
 		{Name: "agent_type", Head: "AGENT", Level: output.Wide, Value: func(r row) any { return r.AgentType }},
 		{Name: "task_id", Head: "TASK", Value: func(r row) any { return r.TaskID }},
+		{Name: "owner", Level: output.Wide, Value: func(r row) any { return r.Owner }},
 		{Name: "labels", Level: output.Wide, Value: func(r row) any { return labels(r.Labels) }},
 		{Name: "cpu", Level: output.Wide, Value: func(r row) any { return r.Limits.CPU }},
 		{Name: "memory_mb", Head: "MEM LIMIT", Level: output.Wide, Value: func(r row) any { return output.MiB(r.Limits.MemoryBytes) }},

@@ -79,8 +79,8 @@ func causeWords(e task.Exit) string {
 		sandbox.CauseHungIO:         "it waited for something that did not come",
 		sandbox.CauseLeak:           "its memory grew without an end",
 		sandbox.CauseSilent:         "it fell silent",
-		sandbox.CauseNoAnswer:       "nothing inside answered",
-		sandbox.CauseProvisioning:   "it never started",
+		sandbox.CauseNoAnswer:       "nothing in its sandbox answered any more",
+		sandbox.CauseProvisioning:   "its sandbox did not start",
 		sandbox.CauseOrphan:         "nobody was left to run it",
 		sandbox.CauseNone:           "", // the class says what is known
 		sandbox.CauseUnknown:        "",
@@ -95,6 +95,7 @@ func classWords(c sandbox.Class) string {
 	words := map[sandbox.Class]string{
 		sandbox.ClassAgentError:    "the program itself failed; its output says why",
 		sandbox.ClassUsage:         "the program was called wrongly, or panicked; its output says why",
+		sandbox.ClassAuth:          "the provider refused the credentials: `sbx doctor` says which",
 		sandbox.ClassEnvironment:   "the command is not there, or cannot be run",
 		sandbox.ClassLauncher:      "the sandbox failed before the program began",
 		sandbox.ClassKilledByUs:    "sbx ended it on purpose",

@@ -74,7 +74,9 @@ func TestAnEndingCanBeLookedUp(t *testing.T) {
 		assert.Contains(t, text.stderr, "on cron-1 ended it 0s ago (terminate "+run+"): verified")
 		assert.Contains(t, text.stderr, "cleanup show "+run)
 	}
-	assert.Nil(t, b.run(t, "inspect bbbb -o json").object(t)["item"].(map[string]any)["ended_by"], "it is there")
+	there, ok := b.run(t, "inspect bbbb -o json").object(t)["item"].(map[string]any)
+	require.True(t, ok)
+	assert.Nil(t, there["ended_by"], "it is there")
 	never := b.run(t, "inspect prod/never -o json")
 	assert.Equal(t, 5, never.code)
 	assert.Nil(t, never.object(t)["item"])

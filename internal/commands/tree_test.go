@@ -186,7 +186,7 @@ func documents() map[string]string {
 		"reconcile": "reconcile",
 		"run":       "run -- true", "stop": "stop t-k3v9x2mq7abc", "tasks": "tasks", "report": "report", "tasks show": "tasks show t-k3v9x2mq7abc",
 		"resume":         "resume t-k3v9x2mq7abc -- true",
-		"config explain": "config explain", "config init": "config init", "config path": "config path", "config trust": "config trust",
+		"config explain": "config explain", "config init": "config init", "config own": "config own --provider local --all --dry-run", "config path": "config path", "config trust": "config trust",
 	}
 }
 

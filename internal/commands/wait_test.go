@@ -121,7 +121,7 @@ func TestWaitShowsTheItemOfLs(t *testing.T) {
 
 func sandboxKeys() []string {
 	return strings.Fields(`ref provider provider_type id name state raw_state created_at started_at age_seconds age_source
-		last_activity_at idle_seconds activity expires_at template agent_type task_id labels cpu memory_mb disk_mb exit_code stuck stuck_reason cause confidence reason looked`)
+		last_activity_at idle_seconds activity expires_at template agent_type task_id owner labels cpu memory_mb disk_mb exit_code stuck stuck_reason cause confidence reason looked`)
 }
 
 func TestWaitFailsInADocument(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"sbx/internal/cleanup"
-	"sbx/internal/cron"
 	"sbx/internal/lock"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
@@ -15,12 +14,6 @@ import (
 // by says who asks, for records that outlive this process.
 func (d *Deps) by(verb string) string {
 	return fmt.Sprintf("sbx %s (%s, pid %d)", verb, d.Process.User(), d.Process.PID)
-}
-
-// layer names the line of defence that this command line is a run of; "" = none.
-func (d *Deps) layer() string {
-	layer, _ := cron.LayerOf(d.Process.Args)
-	return string(layer)
 }
 
 // The verbs that journals name.

@@ -44,6 +44,9 @@ func (d *decoder) profile(p pair) {
 		keyType:  func(pair) {},
 		keyOwned: func(p pair) { b.owned, b.at = d.owned(p), placeOf(p.key) },
 	}
+	if kind.Attach == nil {
+		readers[keyMetadata] = d.metadata(name)
+	}
 	for _, o := range kind.Options {
 		readers[o.Name] = func(p pair) { d.option(name, o, p) }
 		if o.Secret {

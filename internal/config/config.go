@@ -5,6 +5,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
+	"sbx/internal/sandbox"
 )
 
 // Config is the effective configuration of one run.
@@ -40,11 +41,16 @@ type Config struct {
 type Profile struct {
 	providers.Profile
 	Owned      Owned
-	Implicit   bool   // switched on by its environment variable, in no file
-	Here       bool   // its sandboxes run on this machine
-	Production bool   // bulk endings need --production with its name
-	Account    string // which account it is, without its secret; "" = none
+	Metadata   sandbox.Metadata // which labels of its sandboxes mean what
+	Implicit   bool             // switched on by its environment variable, in no file
+	Here       bool             // its sandboxes run on this machine
+	Production bool             // bulk endings need --production with its name
+	Account    string           // which account it is, without its secret; "" = none
 }
+
+// Undecided says that nobody has configured whose the sandboxes are: the profile
+// switched itself on, and only those with the label of sbx count as ours.
+func (p Profile) Undecided() bool { return p.Implicit && !p.Owned.All }
 
 // String names the profile and its type, never its settings.
 func (p Profile) String() string { return p.Name + " (" + p.Type + ")" }

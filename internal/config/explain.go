@@ -26,6 +26,7 @@ func (l *loader) explain() {
 		e, _ := l.layers.get(m.key())
 		l.show(m.key(), e, false)
 	}
+	l.explainMetadata("")
 	l.explainRun()
 	l.explainNotify()
 	for _, p := range slices.Concat(l.config.Profiles, l.config.Sources) {
@@ -104,6 +105,7 @@ func (l *loader) explainProfile(p Profile) {
 	if t.Attach == nil {
 		l.show(optionKey(p.Name, keyOwned), entry{text: p.Owned.String(), origin: l.ownedBy(p, t)}, false)
 	}
+	l.explainMetadata(p.Name)
 	for _, o := range t.Options {
 		e := l.resolved(optionKey(p.Name, o.Name), o)
 		if e.origin == "" {

@@ -27,7 +27,7 @@ func (o Owned) Owns(labels map[string]string) bool {
 		return false
 	}
 	for k, want := range o.Labels {
-		if got, ok := labels[k]; !ok || got != want {
+		if got, ok := labels[k]; !ok || got != want && want != AnyValue {
 			return false
 		}
 	}

@@ -52,6 +52,7 @@ func (l *loader) widenings() []word {
 	for _, s := range runSettings() {
 		found = append(found, s.widened(project, user)...)
 	}
+	found = append(found, remapped(project, user)...)
 	found = append(found, notifying(project)...)
 	slices.SortFunc(found, func(a, b word) int { return a.at.line*maxFile + a.at.column - b.at.line*maxFile - b.at.column })
 	return found

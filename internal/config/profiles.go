@@ -23,6 +23,7 @@ func (l *loader) profiles() {
 		if t, ok := findType(l.in.Types, p.Type); ok {
 			l.config.Profiles[i].Account = nameAccount(p.Profile, t)
 			l.config.Profiles[i].Here = t.Always
+			l.config.Profiles[i].Metadata = l.metadataOf(p.Name)
 		}
 	}
 	l.parted()

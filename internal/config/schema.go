@@ -22,6 +22,7 @@ func (d *decoder) top() map[string]reader {
 		keyRun:        d.runs,
 		keyNotify:     d.notify,
 		keyStore:      d.store,
+		keyMetadata:   d.metadata(""),
 	}
 }
 

@@ -15,6 +15,7 @@ func (l *loader) stack() {
 		}
 	}
 	l.runDefaults()
+	l.metadataDefaults()
 	for _, doc := range l.docs {
 		l.merge(doc.scalars)
 	}

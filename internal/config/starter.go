@@ -10,6 +10,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
+	"sbx/internal/sandbox"
 )
 
 // Init writes a starter file with every setting as a comment, for the operator
@@ -43,6 +44,7 @@ func Starter(types []providers.Type) string {
 # "sbx config explain" shows every value and where it comes from.
 
 # Provider profiles: a name of your own, its type and the settings of that type.
+# owned says which sandboxes bulk endings may touch; "sbx config own" writes it.
 #providers:
 `)
 	for _, t := range withCommon(types) {
@@ -63,6 +65,14 @@ func Starter(types []providers.Type) string {
 #  labels: {sbx/keep: "true"}
 #  ids: []
 
+# Which labels (metadata, tags) of a sandbox mean what: the first that is there counts,
+# after those of sbx itself (` + "sbx/task, sbx/agent-type, sbx/owner" + `). A profile may say it for itself.
+#metadata:
+`)
+	for _, m := range meanings() {
+		fmt.Fprintf(&b, "#  %s: [%s] # %s\n", m.name, strings.Join(m.fallback, ", "), m.help)
+	}
+	b.WriteString(`
 # Where sbx keeps what it must remember: empty is a file in the state directory,
 # postgres://... is a database that several operators and hosts share. The password
 # can stand in SBX_STORE_URL, PGPASSWORD or ~/.pgpass instead.
@@ -101,7 +111,11 @@ func examples(types []providers.Type) []string {
 
 func starterProfile(b *strings.Builder, t providers.Type) {
 	fmt.Fprintf(b, "#  %s: # %s\n#    type: %s\n", t.Name, t.Help, t.Name)
-	if t.Attach == nil {
+	switch {
+	case t.Attach != nil:
+	case len(t.SwitchedOn) > 0:
+		b.WriteString("#    owned: all # of a profile in a file; without one only what has the label " + sandbox.LabelOwner + "; or {labels: {key: value}}\n")
+	default:
 		b.WriteString("#    owned: all # or {labels: {key: value}}\n")
 	}
 	for _, o := range t.Options {

@@ -14,7 +14,10 @@ const (
 
 // writeWhole replaces a file so that a reader and a crash see the old or the
 // new content, never a part: write, fsync, rename, fsync of the folder.
-func writeWhole(path string, content []byte) error {
+func writeWhole(path string, content []byte) error { return writeAs(path, content, modeFile) }
+
+// writeAs is writeWhole for a file of this mode.
+func writeAs(path string, content []byte, mode os.FileMode) error {
 	folder := filepath.Dir(path)
 	if err := os.MkdirAll(folder, modeFolder); err != nil {
 		return err
@@ -25,7 +28,7 @@ func writeWhole(path string, content []byte) error {
 	}
 	defer os.Remove(draft.Name()) //nolint:errcheck // after the rename it is gone already
 	_, err = draft.Write(content)
-	if err := errors.Join(err, draft.Sync(), draft.Close()); err != nil {
+	if err := errors.Join(err, draft.Chmod(mode), draft.Sync(), draft.Close()); err != nil {
 		return err
 	}
 	if err := os.Rename(draft.Name(), path); err != nil {

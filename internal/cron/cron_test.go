@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -107,8 +108,6 @@ func TestWhatEachLayerRuns(t *testing.T) {
 	var commands []string
 	for _, e := range p.Entries() {
 		commands = append(commands, strings.Join(e.Argv, " "))
-		layer, ok := cron.LayerOf(e.Argv)
-		assert.True(t, ok && layer == e.Layer, "a printed line is known as its own layer: %s", e.Argv)
 	}
 	tail := " --config /etc/sbx/config.yaml --provider prod --provider daytona --production prod"
 	flags := func(l string) string {
@@ -138,42 +137,33 @@ func TestWhatNoLineHolds(t *testing.T) {
 	require.ErrorContains(t, p.Check(), "cron takes 990")
 }
 
-func TestLayerOf(t *testing.T) {
+func TestLayerOfARule(t *testing.T) {
 	t.Parallel()
-	for line, want := range map[string]cron.Layer{
-		"sbx cleanup --stuck --yes":                          cron.Stuck,
-		"cleanup --stuck --yes -q":                           cron.Stuck,
-		"sbx --provider prod cleanup --older-than=30m --yes": cron.Age,
-		"sbx cleanup --failed-older-than 10m":                cron.Age,
-		"sbx cleanup --older-than 10m --if-usage-above=90%":  cron.Usage,
-		"sbx cleanup --if-usage-above 80%":                   cron.Usage,
-		"sbx cleanup --stuck --if-usage-above 80%":           "",
-		"sbx cleanup --stuck --older-than 1d":                "",
-		"sbx reconcile --fix --yes":                          cron.Reconcile,
-		"sbx reconcile --check":                              cron.Reconcile,
-		"sbx reconcile":                                      "",
-		"sbx cleanup":                                        "",
-		"sbx cleanup --yes":                                  "",
-		"sbx cleanup status --stuck":                         "",
-		"sbx cleanup --stuck=false":                          "",
-		"sbx cleanup --stuck --label team=a":                 "",
-		"sbx cleanup --older-than 10m --name 'a*' --yes":     "",
-		"sbx cleanup --older-than 10m --apply plan.json":     "",
-		"sbx cleanup --resume r-1":                           "",
-		"sbx ls --stuck":                                     "",
-		"":                                                   "",
+	const m = time.Minute
+	for name, tc := range map[string]struct {
+		rule  cron.Rule
+		layer cron.Layer
+		short string
+	}{
+		"stuck":                 {cron.Rule{Stuck: true}, cron.Stuck, ""},
+		"stuck, of a label":     {cron.Rule{Stuck: true, Narrowing: []string{"--label"}}, cron.Stuck, "it selected less, by --label"},
+		"age":                   {cron.Rule{OlderThan: 10 * m}, cron.Age, ""},
+		"a shorter age":         {cron.Rule{OlderThan: 5 * m}, cron.Age, ""},
+		"a longer age":          {cron.Rule{OlderThan: 11 * m}, cron.Age, "it selected less, by --older-than 11m"},
+		"both":                  {cron.Rule{Stuck: true, OlderThan: 10 * m}, "", "it had the rule of no layer"},
+		"usage":                 {cron.Rule{UsageAbove: 80, OlderThan: 10 * m}, cron.Usage, ""},
+		"usage, emergency":      {cron.Rule{UsageAbove: 80, Emergency: true}, cron.Usage, ""},
+		"usage, later":          {cron.Rule{UsageAbove: 95, OlderThan: 10 * m}, cron.Usage, "it selected less, by --if-usage-above 95%"},
+		"usage, of old ones":    {cron.Rule{UsageAbove: 80, OlderThan: 20 * m}, cron.Usage, "it selected less, by --older-than 20m"},
+		"usage, of stuck ones":  {cron.Rule{UsageAbove: 80, Stuck: true}, "", "it had the rule of no layer"},
+		"usage, by a state":     {cron.Rule{UsageAbove: 80}, "", "it had the rule of no layer"},
+		"emergency, whenever":   {cron.Rule{Emergency: true}, "", "it had the rule of no layer"},
+		"reconcile":             {cron.Rule{Reconcile: true}, cron.Reconcile, ""},
+		"reconcile that adopts": {cron.Rule{Reconcile: true, Narrowing: []string{"--adopt"}}, cron.Reconcile, "it selected less, by --adopt"},
+		"nothing":               {cron.Rule{}, "", "it had the rule of no layer"},
 	} {
-		got, ok := cron.LayerOf(strings.Fields(line))
-		assert.Equal(t, want, got, line)
-		assert.Equal(t, want != "", ok, line)
+		layer, short := tc.rule.Layer()
+		assert.Equal(t, tc.layer, layer, name)
+		assert.Equal(t, tc.short, short, name)
 	}
-}
-
-func FuzzLayerOf(f *testing.F) {
-	f.Add("sbx cleanup --stuck --yes")
-	f.Add("reconcile -- --fix")
-	f.Fuzz(func(t *testing.T, line string) {
-		layer, ok := cron.LayerOf(strings.Fields(line))
-		require.Equal(t, ok, cron.Every(layer) > 0)
-	})
 }

@@ -31,6 +31,7 @@ func (p Plan) Crontab() string {
 	if len(p.Needs) > 0 {
 		fmt.Fprintf(&b, "# They read %s from %s,\n# one NAME=value per line, for its owner alone (chmod 600).\n", strings.Join(p.Needs, " "), comment(p.EnvFile))
 	}
+	b.WriteString(p.remarks())
 	for _, e := range p.Entries() {
 		fmt.Fprintf(&b, "\n# %s: %s\n%s\n", e.Layer, e.Say, p.line(e))
 	}

@@ -31,6 +31,8 @@ type Plan struct {
 	User       string // name or number, for units of the system
 	Local      bool   // the provider of this machine is among the profiles
 
+	Undecided   []string // of the profiles: only what has the label OwnerLabel is ended
+	OwnerLabel  string
 	LockTimeout string
 	Ping        string // may hold Placeholder
 	Textfile    string // absolute, may hold Placeholder
@@ -47,6 +49,29 @@ type Entry struct {
 	Argv     []string // with the binary first
 	Unit     string   // the name of the service
 	job      job
+}
+
+// Remarks are what the operator has to know of the lines, a line of text each.
+func (p Plan) Remarks() []string {
+	if len(p.Undecided) == 0 {
+		return nil
+	}
+	names := strings.Join(p.Undecided, ", ")
+	return []string{
+		"Of " + names + " they end only what has the label " + p.OwnerLabel + ": nobody has said whose the rest is.",
+		"To own all of it, or what has a label of yours:",
+		"  " + p.Binary + " config own --provider " + strings.Join(p.Undecided, " --provider ") + " --all",
+		"  " + p.Binary + " config own --provider " + strings.Join(p.Undecided, " --provider ") + " --label KEY=VALUE",
+	}
+}
+
+// remarks are Remarks as comments.
+func (p Plan) remarks() string {
+	var b strings.Builder
+	for _, line := range p.Remarks() {
+		b.WriteString("# " + comment(line) + "\n")
+	}
+	return b.String()
 }
 
 // Command is what a shell runs for an entry, whatever else its environment holds. A

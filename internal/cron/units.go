@@ -38,7 +38,7 @@ func (p Plan) Systemd() string {
 	var b strings.Builder
 	b.WriteString("# The cleaning layers of sbx. Put each part into the file that its first line names, then:\n" +
 		"#   systemctl daemon-reload && systemctl enable --now sbx-LAYER.timer\n" +
-		"# `sbx cron check` proves that they ran.\n")
+		"# `sbx cron check` proves that they ran.\n" + p.remarks())
 	for _, f := range p.Units() {
 		fmt.Fprintf(&b, "\n# /etc/systemd/system/%s\n%s", f.Name, f.Text)
 	}

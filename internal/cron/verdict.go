@@ -2,36 +2,54 @@ package cron
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"sbx/internal/sandbox"
 )
 
-// Run is one recorded run of a layer, as a journal tells it.
+// Run is one recorded run of cleanup or reconcile.
 type Run struct {
-	Layer     Layer // LayerOf its command line
+	Layer     Layer  // Rule.Layer of its rule; "" = none
+	Shortfall string // why it is no proof of its layer; "" = it is one
 	StartedAt time.Time
 	EndedAt   time.Time // zero = it runs, or died
 	ExitCode  int
+	Error     string   // how it failed; "" = it did not, or that is not known
+	Succeeded []string // the profiles in which it left nothing undone
+	// Unowned counts, by profile, the sandboxes that its rule would end and that stay
+	// because nobody owns them. A profile that it did not see has no entry.
+	Unowned map[string]int
 }
 
-// found is the exit code of a check that found something (the table of fault).
-const found = 10
+// proves says that a run did what its layer is for, in a profile.
+func (r Run) proves(profile string) bool {
+	return r.Shortfall == "" && !r.EndedAt.IsZero() && slices.Contains(r.Succeeded, profile)
+}
 
-// succeeded says that a run did what its layer is for. Reconcile may only look
-// (--check-only): then what it found is an answer as well, and nothing but a look
-// ends with that code.
-func (r Run) succeeded() bool {
-	return !r.EndedAt.IsZero() && (r.ExitCode == 0 || r.Layer == Reconcile && r.ExitCode == found)
+// Expected is what should run, how often, and for which profiles.
+type Expected struct {
+	Name     Layer   // as Status shows it
+	Layers   []Layer // runs of any of these count
+	Every    time.Duration
+	Profiles []string // a success is one in all of them, by one run or by several
+}
+
+// Expect is the expectation of one layer.
+func Expect(l Layer, profiles []string) Expected {
+	return Expected{Name: l, Layers: []Layer{l}, Every: Every(l), Profiles: profiles}
 }
 
 // Status is how a layer stands.
 type Status struct {
 	Layer       Layer
 	Every       time.Duration
-	LastRun     time.Time // when the newest run began; zero = none is recorded
-	LastSuccess time.Time // when the newest good one ended; zero = none is recorded
-	LastExit    *int      // of the newest run that ended
+	LastRun     time.Time      // when the newest run began; zero = none is recorded
+	LastSuccess time.Time      // since when every profile has had a good run; zero = one of them never had
+	LastExit    *int           // of the newest run, if it has ended
+	Unowned     map[string]int // what stays because nobody owns it, by profile
+	Overdue     bool           // the runs are missing or fail
 	Verdict     sandbox.Verdict
 	Message     string
 }
@@ -39,62 +57,123 @@ type Status struct {
 // skewed is how far a record may lie in the future.
 const skewed = time.Minute
 
-// Judge says of each layer whether it runs: true with a success within two of its
-// periods, false without one, unknown where nothing is recorded of it.
-func Judge(layers []Layer, runs []Run, now time.Time) []Status {
-	list := make([]Status, 0, len(layers))
-	for _, l := range layers {
-		s := Status{Layer: l, Every: Every(l)}
-		for _, r := range runs {
-			if r.Layer == l {
-				s.note(r)
-			}
-		}
-		s.judge(now)
-		list = append(list, s)
+// Judge says of each layer whether it runs: true when each of its profiles had a
+// success within two of its periods and nothing stays because nobody owns it, false
+// otherwise, unknown where nothing is recorded of it. Runs come in any order.
+func Judge(expected []Expected, runs []Run, now time.Time) []Status {
+	list := make([]Status, 0, len(expected))
+	for _, e := range expected {
+		list = append(list, e.judge(runs, now))
 	}
 	return list
 }
 
-// note takes a run into account; runs come in any order.
-func (s *Status) note(r Run) {
-	if r.StartedAt.After(s.LastRun) {
-		s.LastRun = r.StartedAt
-		s.LastExit = nil
-		if !r.EndedAt.IsZero() {
-			s.LastExit = &r.ExitCode
-		}
+func (e Expected) judge(runs []Run, now time.Time) Status {
+	s := Status{Layer: e.Name, Every: e.Every, Unowned: map[string]int{}}
+	mine := slices.DeleteFunc(slices.Clone(runs), func(r Run) bool { return !slices.Contains(e.Layers, r.Layer) })
+	slices.SortStableFunc(mine, func(a, b Run) int { return b.StartedAt.Compare(a.StartedAt) })
+	if len(mine) == 0 {
+		s.Verdict, s.Message = sandbox.Unknown, "no run is recorded"
+		return s
 	}
-	if r.succeeded() && r.EndedAt.After(s.LastSuccess) {
-		s.LastSuccess = r.EndedAt
+	last := mine[0]
+	s.LastRun = last.StartedAt
+	if !last.EndedAt.IsZero() {
+		s.LastExit = &last.ExitCode
 	}
-}
-
-func (s *Status) judge(now time.Time) {
+	behind := e.successes(&s, mine, now)
 	since := now.Sub(s.LastSuccess)
 	switch {
-	case s.LastRun.IsZero():
-		s.Verdict, s.Message = sandbox.Unknown, "no run is recorded"
 	case s.LastSuccess.IsZero():
-		s.Verdict, s.Message = sandbox.False, "it has never succeeded; it last ran "+ago(now.Sub(s.LastRun))+s.how()
+		s.Verdict, s.Message = sandbox.False, "it has never succeeded"+e.at(behind)+"; it last ran "+ago(now.Sub(s.LastRun))+last.outcome()
 	case since < -skewed:
 		s.Verdict, s.Message = sandbox.Unknown, "the last success is recorded in the future: is the clock of this machine right?"
-	case since > 2*s.Every:
-		s.Verdict, s.Message = sandbox.False, fmt.Sprintf("overdue: it last succeeded %s, and should every %s", ago(since), period(s.Every))
+	case since > 2*e.Every:
+		s.Verdict, s.Message = sandbox.False, fmt.Sprintf("overdue: it last succeeded%s %s, and should every %s", e.at(behind), ago(since), period(e.Every))
 		if s.LastRun.After(s.LastSuccess) {
-			s.Message += "; it last ran " + ago(now.Sub(s.LastRun)) + s.how()
+			s.Message += "; it last ran " + ago(now.Sub(s.LastRun)) + last.outcome()
 		}
 	default:
 		s.Verdict, s.Message = sandbox.True, "it last succeeded "+ago(since)
 	}
+	s.Overdue = s.Verdict == sandbox.False
+	s.noteUnowned(mine, e.Profiles)
+	return s
 }
 
-// how is how the newest run ended.
-func (s *Status) how() string {
-	if s.LastExit == nil {
-		return " and has not ended"
+// successes sets LastSuccess to the oldest of the profiles' newest successes and
+// gives the profiles that are overdue.
+func (e Expected) successes(s *Status, newestFirst []Run, now time.Time) (behind []string) {
+	for i, p := range e.Profiles {
+		var at time.Time
+		for _, r := range newestFirst {
+			if r.proves(p) && r.EndedAt.After(at) {
+				at = r.EndedAt
+			}
+		}
+		if at.IsZero() || now.Sub(at) > 2*e.Every {
+			behind = append(behind, p)
+		}
+		if i == 0 || at.Before(s.LastSuccess) {
+			s.LastSuccess = at
+		}
 	}
-	return fmt.Sprintf(" and ended with exit %d", *s.LastExit)
+	return behind
+}
+
+// at names the profiles that are overdue, unless all of them are.
+func (e Expected) at(behind []string) string {
+	if len(behind) == 0 || len(behind) == len(e.Profiles) {
+		return ""
+	}
+	return " at " + strings.Join(behind, ", ")
+}
+
+// noteUnowned says how many sandboxes stay because nobody owns them: a layer that
+// leaves them is not in order.
+func (s *Status) noteUnowned(runs []Run, profiles []string) {
+	var parts []string
+	total := 0
+	for _, p := range profiles {
+		if n := Unowned(runs, p); n > 0 {
+			s.Unowned[p], total = n, total+n
+			parts = append(parts, fmt.Sprintf("%s %d", p, n))
+		}
+	}
+	if total == 0 {
+		return
+	}
+	text := fmt.Sprintf("it left %d stuck sandboxes because nobody owns them (%s)", total, strings.Join(parts, ", "))
+	if s.Verdict == sandbox.True {
+		s.Verdict, s.Message = sandbox.False, text+"; "+s.Message
+		return
+	}
+	s.Message += "; " + text
+}
+
+// Unowned is how many sandboxes of a profile stay because nobody owns them, by the
+// newest of these runs that saw it and selected no less than its layer.
+func Unowned(runs []Run, profile string) int {
+	n, at := 0, time.Time{}
+	for _, r := range runs {
+		if left, seen := r.Unowned[profile]; seen && r.Shortfall == "" && r.StartedAt.After(at) {
+			n, at = left, r.StartedAt
+		}
+	}
+	return n
+}
+
+// outcome is how a run ended, and why it is no success all the same.
+func (r Run) outcome() string {
+	switch {
+	case r.EndedAt.IsZero():
+		return " and has not ended"
+	case r.Shortfall != "":
+		return ", which proves nothing: " + r.Shortfall
+	case r.Error != "":
+		return fmt.Sprintf(" and ended with exit %d: %s", r.ExitCode, r.Error)
+	}
+	return fmt.Sprintf(" and ended with exit %d", r.ExitCode)
 }
 
 func ago(d time.Duration) string { return sandbox.FormatDuration(max(0, d)) + " ago" }

@@ -23,6 +23,8 @@ type Error struct {
 	Hint       string        // the next thing to try
 	RetryAfter time.Duration // 0 = the source does not say
 	Err        error         // what happened
+	// Final says that the same call does not succeed later, whatever its kind says.
+	Final bool
 	// OneSandbox says that it speaks of one sandbox alone, as an answer of something
 	// inside it: it says nothing about how its provider is.
 	OneSandbox bool
@@ -170,7 +172,12 @@ func common(errs []error) Kind {
 func ExitCode(err error) int { return KindOf(err).Row().Code }
 
 // Retryable says that the same call may succeed later.
-func Retryable(err error) bool { return KindOf(err).Row().Retryable }
+func Retryable(err error) bool {
+	if f, ok := errors.AsType[*Error](err); ok && f.Final {
+		return false
+	}
+	return KindOf(err).Row().Retryable
+}
 
 // Interrupted says that somebody's signal, or the operator's time limit, ended it: an
 // exit code that goes before any result (DESIGN section 4).

@@ -17,6 +17,7 @@ func (f *Fleet) Create(ctx context.Context, profile string, spec sandbox.Spec) (
 		return sandbox.Sandbox{}, err
 	}
 	made, err := launcher.Create(ctx, spec)
+	made = m.Metadata.Read(made)
 	if err != nil {
 		return made, m.fault(ctx, err, "create")
 	}

@@ -120,7 +120,10 @@ func (e *end) look(ctx context.Context) (sandbox.Ending, bool) {
 	case now.State == sandbox.StateStopped && !e.o.Delete && e.target.State != "" && e.target.State != sandbox.StateStopped:
 		return e.out(sandbox.OutcomeAlreadyGone, "it had stopped before", append(e.proof, e.fact("state", string(now.State)))...), true
 	case now.State == sandbox.StateStopped && !e.o.Delete:
-		return e.out(sandbox.OutcomeSkipped, "needs_delete: it is stopped, and only a delete goes further", e.fact("state", string(now.State))), true
+		out := e.out(sandbox.OutcomeSkipped, "needs_delete: it is stopped, and only a delete goes further", e.fact("state", string(now.State)))
+		out.Err = fault.New(fault.KindRefused, "%s", out.Reason).At(e.target.Provider, "terminate "+e.target.ID).
+			WithHint("`sbx terminate %s --delete` destroys what is kept of it", e.target.Ref())
+		return out, true
 	case replaced(e.target, now):
 		return e.out(sandbox.OutcomeChanged, "another sandbox has its id now", e.fact("created_at", now.CreatedAt.UTC().Format(time.RFC3339))), true
 	}
@@ -176,7 +179,9 @@ func (e *end) ask(ctx context.Context) (sandbox.Ending, bool) {
 	case kind == fault.KindGone, kind == fault.KindNotFound:
 		return e.missing(ctx, "terminate", err)
 	case kind == fault.KindRefused:
-		return e.out(sandbox.OutcomeSkipped, err.Error()), true
+		out := e.out(sandbox.OutcomeSkipped, err.Error())
+		out.Err = err // for its hint
+		return out, true
 	case ctx.Err() == nil && openEnded(err):
 		return e.settle(ctx, err)
 	}

@@ -33,6 +33,7 @@ const (
 type Member struct {
 	Provider providers.Provider
 	Timeout  time.Duration // of no progress; 0 = DefaultTimeout
+	Metadata sandbox.Metadata
 	// Sources are control planes that know more of this provider's sandboxes.
 	Sources []providers.Source
 }

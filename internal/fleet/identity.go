@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"iter"
 
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
@@ -11,7 +12,7 @@ import (
 // another one is fault.KindUnavailable. The id of what comes back is spelled as it
 // was asked for, so that nothing is asked later of an id that was not selected.
 func (m *member) getByID(ctx context.Context, id string) (sandbox.Sandbox, error) {
-	got, err := m.Provider.Get(ctx, id)
+	got, err := m.read(ctx, id)
 	switch {
 	case err != nil:
 		return got, err
@@ -19,7 +20,7 @@ func (m *member) getByID(ctx context.Context, id string) (sandbox.Sandbox, error
 		return sandbox.Sandbox{}, providers.OtherSandbox(m.Provider.Name(), "get "+id, id, got.ID)
 	}
 	got.ID = id
-	return m.stamped(got), nil
+	return got, nil
 }
 
 // stamped notes with a sandbox what its own record does not say: how far the clock is
@@ -35,6 +36,24 @@ func (m *member) stamped(s sandbox.Sandbox) sandbox.Sandbox {
 	return s
 }
 
+// read is the one place where a provider's Get is called. What labels say, and how far the
+// clock is off, is added here and in rows, for all providers alike.
+func (m *member) read(ctx context.Context, word string) (sandbox.Sandbox, error) {
+	got, err := m.Provider.Get(ctx, word)
+	return m.stamped(m.Metadata.Read(got)), err
+}
+
+// rows is the one place where a provider's List is called.
+func (m *member) rows(ctx context.Context, q providers.Query) iter.Seq2[sandbox.Sandbox, error] {
+	return func(yield func(sandbox.Sandbox, error) bool) {
+		for s, err := range m.Provider.List(ctx, q) {
+			if !yield(m.stamped(m.Metadata.Read(s)), err) {
+				return
+			}
+		}
+	}
+}
+
 // resolve is getByWord in a slot.
 func (m *member) resolve(ctx context.Context, word string) (sandbox.Sandbox, error) {
 	return call(ctx, m, "get "+word, func(ctx context.Context) (sandbox.Sandbox, error) { return m.getByWord(ctx, word) })
@@ -43,12 +62,12 @@ func (m *member) resolve(ctx context.Context, word string) (sandbox.Sandbox, err
 // getByWord reads what a reference names in which a person has written the profile:
 // an id or, where the provider's Get takes them, a name.
 func (m *member) getByWord(ctx context.Context, word string) (sandbox.Sandbox, error) {
-	got, err := m.Provider.Get(ctx, word)
+	got, err := m.read(ctx, word)
 	if err != nil || m.sameID(word, got.ID) {
-		return m.stamped(got), err
+		return got, err
 	}
 	if n, ok := providers.As[providers.NameReader](m.Provider); ok && n.TakesName(word) {
-		return m.stamped(got), nil
+		return got, nil
 	}
 	return sandbox.Sandbox{}, providers.OtherSandbox(m.Provider.Name(), "get "+word, word, got.ID)
 }

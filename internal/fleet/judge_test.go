@@ -116,11 +116,10 @@ func TestEverySandboxCarriesTheClockOfItsProvider(t *testing.T) {
 	}
 }
 
-// TestAProviderThatCreatesTracksTasks: only there does a missing task say something.
-func TestAProviderThatCreatesTracksTasks(t *testing.T) {
+// TestTracksTasks: where nobody would name a task, a missing one says nothing.
+func TestTracksTasks(t *testing.T) {
 	t.Parallel()
-	maker, reader := fake.New(fake.Options{Name: "maker"}), fake.New(fake.Options{Name: "reader"})
-	plane := fake.New(fake.Options{Name: "plane"})
+	maker, reader, plane := fake.New(fake.Options{Name: "maker"}), fake.New(fake.Options{Name: "reader"}), fake.New(fake.Options{Name: "plane"})
 	f := fleet.New([]fleet.Member{{Provider: maker}, {Provider: reader.Only("logs")}, {Provider: plane.Only("records")}}, fleet.Options{})
 	for profile, want := range map[string]bool{"maker": true, "plane": true, "reader": false, "nobody": false} {
 		o := f.ObserveLife(t.Context(), sandbox.Sandbox{Provider: profile, ID: "x", State: sandbox.StateFailed})

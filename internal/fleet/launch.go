@@ -60,7 +60,7 @@ func (f *Fleet) Labelled(ctx context.Context, profile string, labels map[string]
 	}
 	var found []sandbox.Sandbox
 	for s, err := range watched(ctx, m, "list", func(ctx context.Context) iter.Seq2[sandbox.Sandbox, error] {
-		return m.Provider.List(ctx, providers.Query{Labels: labels})
+		return m.rows(ctx, providers.Query{Labels: labels})
 	}) {
 		if err != nil {
 			return nil, err
@@ -68,6 +68,21 @@ func (f *Fleet) Labelled(ctx context.Context, profile string, labels map[string]
 		found = append(found, s)
 	}
 	return each(found, func(s sandbox.Sandbox) bool { return !s.State.Ended() && carries(s, labels) }), nil
+}
+
+// Marked finds what a create has made that was not answered.
+func (f *Fleet) Marked(ctx context.Context, mark providers.CreateMark) ([]sandbox.Sandbox, error) {
+	if mark.Name == "" {
+		return f.Labelled(ctx, mark.Provider, map[string]string{sandbox.LabelNonce: mark.Nonce})
+	}
+	s, err := f.Resolve(ctx, sandbox.Ref{Provider: mark.Provider, ID: mark.Name})
+	switch kind := fault.KindOf(err); {
+	case kind == fault.KindNotFound || kind == fault.KindGone || err == nil && s.State.Ended():
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return []sandbox.Sandbox{s}, nil
 }
 
 // carries holds the labels against those that were asked for: a provider may list

@@ -26,7 +26,11 @@ func (f *Fleet) List(ctx context.Context, q providers.Query) iter.Seq2[sandbox.S
 	return func(yield func(sandbox.Sandbox, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		stop := make(chan struct{})
-		found := make(chan listed, ahead)
+		buffer := ahead
+		if q.Limit > 0 {
+			buffer = 0
+		}
+		found := make(chan listed, buffer)
 		var readers sync.WaitGroup
 		for _, m := range f.members {
 			readers.Go(func() { m.list(ctx, q, found, stop) })
@@ -59,10 +63,10 @@ type listed struct {
 // of ctx does not stop it: then its error still has to be told.
 func (m *member) list(ctx context.Context, q providers.Query, found chan<- listed, stop <-chan struct{}) {
 	for item, err := range watched(ctx, m, "list", func(ctx context.Context) iter.Seq2[sandbox.Sandbox, error] {
-		return m.Provider.List(ctx, q)
+		return m.rows(ctx, q)
 	}) {
 		select {
-		case found <- listed{m.stamped(item), err}:
+		case found <- listed{item, err}:
 		case <-stop:
 			return
 		}

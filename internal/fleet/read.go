@@ -57,6 +57,16 @@ func (f *Fleet) Logs(ctx context.Context, ref sandbox.Ref, q providers.LogQuery)
 	}
 }
 
+// KeepsLogs says that a profile may show the log of a sandbox that is gone.
+func (f *Fleet) KeepsLogs(profile string) bool {
+	m, err := f.member(profile)
+	if err != nil {
+		return false
+	}
+	k, ok := providers.As[providers.LogKeeper](m.Provider)
+	return ok && k.KeepsLogs()
+}
+
 // Usage reads one sample of a sandbox's use of resources.
 func (f *Fleet) Usage(ctx context.Context, ref sandbox.Ref) (sandbox.Usage, error) {
 	m, reader, err := able[providers.UsageReader](f, ref.Provider, "usage")

@@ -91,7 +91,7 @@ func cases() map[string]one {
 		"heard before":               {slow, running, nil, heard, false, sandbox.OutcomeAccepted, "still running after 10s", "", 10 * time.Second, 0},
 		"look hangs":                 {slow, running, []fake.Fault{{Op: get, Hang: true}}, pre, false, sandbox.OutcomeNotAttempted, "no answer within 20s", fault.KindUnavailable, 20 * time.Second, 0},
 		"no right":                   {slow, running, []fake.Fault{{Op: ask, Err: planted(fault.KindAuth)}}, pre, false, failed, "planted", fault.KindAuth, 0, 1},
-		"provider refuses":           {slow, running, []fake.Fault{{Op: ask, Err: planted(fault.KindRefused)}}, pre, false, sandbox.OutcomeSkipped, "planted", "", 0, 1},
+		"provider refuses":           {slow, running, []fake.Fault{{Op: ask, Err: planted(fault.KindRefused)}}, pre, false, sandbox.OutcomeSkipped, "planted", fault.KindRefused, 0, 1},
 		"ask fails":                  {slow, running, []fake.Fault{{Op: ask, Err: planted(fault.KindUnavailable)}}, pre, false, failed, "planted", fault.KindUnavailable, 0, 1},
 		"answer lost, it ends":       {slow, running, []fake.Fault{{Op: ask, Err: planted(fault.KindUnavailable), Late: true}}, pre, false, verified, "", "", 375 * time.Millisecond, 1},
 		"answer lost, it ended":      {fake.Options{}, running, []fake.Fault{{Op: ask, Err: planted(fault.KindUnavailable), Late: true}}, pre, false, verified, "", "", 0, 1},

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"sbx/internal/fault"
@@ -84,7 +85,16 @@ func Verdict(endings []sandbox.Ending, named bool) error {
 	if hint := hintOf(trouble); hint != "" {
 		err.Hint = hint
 	}
+	err.Final = leftAlone(trouble)
 	return err
+}
+
+// leftAlone says that all of them were kept on purpose, so that asking in the same way
+// again ends none of them.
+func leftAlone(endings []sandbox.Ending) bool {
+	return !slices.ContainsFunc(endings, func(e sandbox.Ending) bool {
+		return e.Outcome != sandbox.OutcomeSkipped && e.Outcome != sandbox.OutcomeChanged
+	})
 }
 
 // kindOf is what is wrong with one ending; KindNone = nothing.
@@ -133,7 +143,7 @@ func single(e sandbox.Ending, kind fault.Kind) error {
 		return e.Err
 	}
 	err := fault.New(kind, "%s", e.Reason).At(e.Ref.Provider, "terminate "+e.Ref.ID)
-	err.Hint = hintOf([]sandbox.Ending{e})
+	err.Hint, err.Final = hintOf([]sandbox.Ending{e}), leftAlone([]sandbox.Ending{e})
 	return err
 }
 
@@ -161,8 +171,12 @@ func hintOf(trouble []sandbox.Ending) string {
 		}
 	}
 	for _, e := range trouble {
-		if e.Outcome == sandbox.OutcomeAccepted || e.Outcome == sandbox.OutcomeStuck {
-			return "look again with `sbx wait " + e.Ref.String() + " --for ended`, or give more time with --wait"
+		switch ref := e.Ref.String(); {
+		case e.Outcome != sandbox.OutcomeAccepted && e.Outcome != sandbox.OutcomeStuck:
+		case e.Request.Unconfirmed():
+			return "its provider may have dropped the request and shows no more: `sbx terminate " + ref + "` asks and looks again; until its end is proved it counts as running"
+		default:
+			return "look again with `sbx wait " + ref + " --for ended`, or give more time with --wait"
 		}
 	}
 	return ""

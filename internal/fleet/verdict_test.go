@@ -74,6 +74,18 @@ func TestVerdictHints(t *testing.T) {
 		fault.HintOf(fleet.Verdict(endings("verified stuck"), true)))
 	assert.Contains(t, fault.HintOf(fleet.Verdict(endings("accepted"), true)), "sbx wait prod/box-a")
 	assert.Empty(t, fault.HintOf(fleet.Verdict(endings("changed changed"), true)))
+	lost := endings("accepted")
+	lost[0].Request = &sandbox.EndRequest{Detail: "503"}
+	assert.NotContains(t, fault.HintOf(fleet.Verdict(lost, true)), "sbx wait", "waiting proves nothing where the provider has forgotten it")
+	assert.Contains(t, fault.HintOf(fleet.Verdict(lost, true)), "`sbx terminate prod/box-a` asks and looks again")
+}
+
+// TestWhatWasKeptOnPurposeIsNotToBeRepeated: the same call ends none of it later.
+func TestWhatWasKeptOnPurposeIsNotToBeRepeated(t *testing.T) {
+	t.Parallel()
+	assert.False(t, fault.Retryable(fleet.Verdict(endings("skipped"), true)))
+	assert.False(t, fault.Retryable(fleet.Verdict(endings("verified changed skipped"), true)))
+	assert.True(t, fault.Retryable(fleet.Verdict(endings("skipped failed:unavailable"), true)))
 }
 
 func TestCount(t *testing.T) {

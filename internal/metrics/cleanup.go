@@ -35,6 +35,7 @@ type ProfileFigures struct {
 	Complete       bool      // the listing was
 	Candidates     int       // what the rule selected
 	KeptUnknownAge int
+	Kept           map[string]int // what the rule left alone, by reason
 	Unverified     int            // asked to end and not seen to
 	Outcomes       map[string]int // by sandbox.Outcome; those that are missing are 0
 	// OldestEligibleSeconds is the age of the oldest sandbox that was selected;
@@ -77,6 +78,9 @@ func (p ProfileFigures) add(s *Set, mine []Label) {
 		s.Gauge("sbx_cleanup_outcomes", "Selected sandboxes of the last run by how their ending went.", float64(p.Outcomes[name]), append(slices.Clip(mine), Label{"outcome", name})...)
 	}
 	s.Gauge("sbx_cleanup_kept_unknown_age", "Sandboxes that the last run left alone since their age is unknown.", float64(p.KeptUnknownAge), mine...)
+	for _, reason := range slices.Sorted(maps.Keys(p.Kept)) {
+		s.Gauge("sbx_cleanup_kept", "Sandboxes that the last run left alone, by reason; not_owned would end if somebody owned them.", float64(p.Kept[reason]), append(slices.Clip(mine), Label{"reason", reason})...)
+	}
 	s.Gauge("sbx_cleanup_unverified", "Sandboxes that the last run asked to end and did not see end.", float64(p.Unverified), mine...)
 	if p.OldestEligibleSeconds != nil {
 		s.Gauge("sbx_cleanup_oldest_eligible_age_seconds", "Age of the oldest sandbox that the last run selected; absent = none.", *p.OldestEligibleSeconds, mine...)

@@ -27,7 +27,7 @@ func (p *Printer) errorObject(err error) Fields {
 		{"kind", string(row.Kind)},
 		{"message", Redact(message, p.Secrets)},
 		{"hint", Redact(p.hint(err), p.Secrets)},
-		{"retryable", row.Retryable},
+		{"retryable", fault.Retryable(err)},
 		{"retry_after_seconds", retryAfter},
 	}
 }

@@ -60,6 +60,9 @@ type Query struct {
 	All    bool // also what ended long ago, where the provider keeps it
 	States []sandbox.State
 	Labels map[string]string
+	// Limit is how many rows the caller is likely to take; 0 = all. Nothing is read
+	// ahead then, since the caller stops.
+	Limit int
 }
 
 // TerminateOptions say how to end a sandbox.
@@ -93,6 +96,11 @@ type LogReader interface {
 	// writes. Where it does not, an old or empty log is no silence: a program may
 	// print each second and never appear in it.
 	CapturesOutput(s sandbox.Sandbox) bool
+}
+
+// LogKeeper is a provider whose logs outlive their sandboxes.
+type LogKeeper interface {
+	KeepsLogs() bool
 }
 
 // UsageReader reads one sample of a sandbox's use of resources.

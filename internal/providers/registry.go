@@ -17,7 +17,10 @@ type Type struct {
 	Always     bool     // present without any configuration
 	Options    []Option
 	LifeSigns  []LifeSign // what tells whether a sandbox works, and what each cannot know
-	Open       func(ctx context.Context, p Profile, d Deps) (Provider, error)
+	// NoLabels says that the API keeps no labels of a sandbox, so that none can say whose
+	// it is.
+	NoLabels bool
+	Open     func(ctx context.Context, p Profile, d Deps) (Provider, error)
 	// Attach opens a source instead of a provider; exactly one of Open and
 	// Attach is set. The profile's setting "attach" names the provider's profile.
 	Attach func(ctx context.Context, p Profile, d Deps) (Source, error)

@@ -29,6 +29,7 @@ const (
 	ClassOK            Class = "ok"
 	ClassAgentError    Class = "agent_error"
 	ClassUsage         Class = "usage"
+	ClassAuth          Class = "auth" // the provider refused the credentials: nothing was run
 	ClassEnvironment   Class = "environment"
 	ClassLauncher      Class = "launcher"
 	ClassOOM           Class = "oom"

@@ -43,6 +43,43 @@ func KeptAtMost(labels map[string]string) time.Time {
 	return until
 }
 
+// Metadata says which labels of a provider mean what, beside those of sbx itself. Of
+// several the first that is there counts.
+type Metadata struct {
+	Task      []string
+	AgentType []string
+	Owner     []string // for people; it makes nobody's sandbox ours
+}
+
+// DefaultMetadata are the keys that users of the providers' SDKs commonly write.
+func DefaultMetadata() Metadata {
+	return Metadata{Task: []string{"task_id"}, AgentType: []string{"agent_type"}, Owner: []string{"owner"}}
+}
+
+// Read gives a sandbox the task, agent type and owner that its labels name. What its
+// provider says of itself, and what sbx has written, counts first.
+func (m Metadata) Read(s Sandbox) Sandbox {
+	for _, meaning := range []struct {
+		field *string
+		own   string
+		keys  []string
+	}{
+		{&s.TaskID, LabelTask, m.Task},
+		{&s.AgentType, LabelAgentType, m.AgentType},
+		{&s.Owner, LabelOwner, m.Owner},
+	} {
+		if *meaning.field == "" {
+			*meaning.field = s.Labels[meaning.own]
+		}
+		for _, key := range meaning.keys {
+			if *meaning.field == "" {
+				*meaning.field = s.Labels[key]
+			}
+		}
+	}
+	return s
+}
+
 // Kept says why the label LabelKeep protects a sandbox now; "" = it does not. The
 // value is "true" or the time until which it holds; a value that is neither, and a key
 // that is only spelled oddly, protect, since somebody meant something by it.

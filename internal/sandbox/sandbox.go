@@ -34,6 +34,7 @@ type Sandbox struct {
 	Template  string
 	AgentType string
 	TaskID    string
+	Owner     string // whose it is, as its labels tell people
 	Labels    map[string]string
 
 	Limits Limits

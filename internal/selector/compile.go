@@ -25,6 +25,7 @@ type Options struct {
 	Name        *string  // a glob: * ? [a-z], over the whole name
 	Task        *string
 	AgentType   *string
+	Owner       *string
 	Stuck       bool
 	All         bool
 	Limit       *int
@@ -55,6 +56,8 @@ func Compile(o Options) (Selector, error) {
 	s.Task, err = word("--task", o.Task)
 	note(err)
 	s.AgentType, err = word("--agent-type", o.AgentType)
+	note(err)
+	s.Owner, err = word("--owner", o.Owner)
 	note(err)
 	if o.Limit != nil {
 		s.Limit = *o.Limit

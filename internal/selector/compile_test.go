@@ -17,13 +17,13 @@ func TestCompile(t *testing.T) {
 	s, err := Compile(Options{
 		States: []string{"running,failed", "running"}, OlderThan: new("10m"), YoungerThan: new("1h"),
 		Labels: []string{"team=a", "b", "team=b", "team=a", "team"}, Name: new("a*"), Task: new("t-1"),
-		AgentType: new("coder"), Stuck: true, All: true, Limit: new(3), Sort: new("-age"),
+		AgentType: new("coder"), Owner: new("me"), Stuck: true, All: true, Limit: new(3), Sort: new("-age"),
 	})
 	require.NoError(t, err)
 	assert.Equal(t, Selector{
 		States: []sandbox.State{sandbox.StateRunning, sandbox.StateFailed}, OlderThan: 10 * time.Minute, YoungerThan: time.Hour,
 		Labels: []Label{{"b", nil}, {"team", []string{"a", "b"}}}, Name: "a*", Task: "t-1",
-		AgentType: "coder", Stuck: true, All: true, Limit: 3, Sort: Order{"age", true},
+		AgentType: "coder", Owner: "me", Stuck: true, All: true, Limit: 3, Sort: Order{"age", true},
 	}, s)
 	assert.False(t, s.Empty())
 	assert.Empty(t, s.ExactLabels(), "two alternatives and a bare key cannot narrow at the source")
@@ -42,7 +42,7 @@ func TestEachFilterMakesItNotEmpty(t *testing.T) {
 	for name, o := range map[string]Options{
 		"state": {States: []string{"failed"}}, "older": {OlderThan: new("1s")}, "younger": {YoungerThan: new("1s")},
 		"before": {Before: new("2026-11-20T12:00:00Z")}, "after": {After: new("2026-11-20T12:00:00Z")},
-		"label": {Labels: []string{"k"}}, "name": {Name: new("*")}, "task": {Task: new("t")}, "agent": {AgentType: new("a")},
+		"label": {Labels: []string{"k"}}, "name": {Name: new("*")}, "task": {Task: new("t")}, "agent": {AgentType: new("a")}, "owner": {Owner: new("o")},
 		"stuck": {Stuck: true},
 	} {
 		s, err := Compile(o)
@@ -77,6 +77,7 @@ func TestCompileRefuses(t *testing.T) {
 		"name broken":     {Options{Name: new("a[")}, `--name: the pattern "a[" is broken`, "class"},
 		"name broken end": {Options{Name: new(`a\`)}, "is broken", "backslash"},
 		"task empty":      {Options{Task: new("")}, "--task: the value is empty", "unset"},
+		"owner empty":     {Options{Owner: new("")}, "--owner: the value is empty", "unset"},
 		"agent empty":     {Options{AgentType: new("")}, "--agent-type: the value is empty", "unset"},
 		"limit zero":      {Options{Limit: new(0)}, "--limit: 0 is less than 1", "leave it out"},
 		"limit negative":  {Options{Limit: new(-1)}, "--limit: -1 is less than 1", "leave it out"},

@@ -61,6 +61,7 @@ func (s Selector) checks() []check {
 		{len(s.States) > 0, check{"state", Selector.inState}},
 		{s.Task != "", check{"task", Selector.ofTask}},
 		{s.AgentType != "", check{"agent-type", Selector.ofAgentType}},
+		{s.Owner != "", check{"owner", Selector.ofOwner}},
 		{s.Name != "", check{"name", Selector.named}},
 		{len(s.Labels) > 0, check{"label", Selector.labelled}},
 		{s.OlderThan > 0, check{"older-than", Selector.older}},
@@ -99,6 +100,10 @@ func (s Selector) inState(sb sandbox.Sandbox, _ Facts) (sandbox.Verdict, string)
 
 func (s Selector) ofTask(sb sandbox.Sandbox, _ Facts) (sandbox.Verdict, string) {
 	return sandbox.VerdictOf(sb.TaskID == s.Task), fmt.Sprintf("task %q", sb.TaskID)
+}
+
+func (s Selector) ofOwner(sb sandbox.Sandbox, _ Facts) (sandbox.Verdict, string) {
+	return sandbox.VerdictOf(sb.Owner == s.Owner), fmt.Sprintf("owner %q", sb.Owner)
 }
 
 func (s Selector) ofAgentType(sb sandbox.Sandbox, _ Facts) (sandbox.Verdict, string) {

@@ -70,7 +70,7 @@ func TestAgesAreStrictAndNeverGuessed(t *testing.T) {
 func TestEachFilter(t *testing.T) {
 	t.Parallel()
 	sb := sandbox.Sandbox{
-		Name: "team/build-7", State: sandbox.StateRunning, TaskID: "t-1", AgentType: "coder",
+		Name: "team/build-7", State: sandbox.StateRunning, TaskID: "t-1", AgentType: "coder", Owner: "me",
 		Labels: map[string]string{"team": "a", "empty": ""},
 	}
 	label := func(key string, values ...string) Selector { return Selector{Labels: []Label{{key, values}}} }
@@ -86,6 +86,8 @@ func TestEachFilter(t *testing.T) {
 		"task":                 {Selector{Task: "t-1"}, sandbox.True, ""},
 		"task is no prefix":    {Selector{Task: "t-"}, sandbox.False, "task"},
 		"agent type":           {Selector{AgentType: "coder"}, sandbox.True, ""},
+		"owner":                {Selector{Owner: "me"}, sandbox.True, ""},
+		"other owner":          {Selector{Owner: "Me"}, sandbox.False, "owner"},
 		"other agent type":     {Selector{AgentType: "Coder"}, sandbox.False, "agent-type"},
 		"star takes a slash":   {Selector{Name: "team*7"}, sandbox.True, ""},
 		"class":                {Selector{Name: "*-[0-9]"}, sandbox.True, ""},

@@ -20,6 +20,7 @@ type Selector struct {
 	Name        string          `json:"name,omitempty"`       // glob, see Options.Name; "" = no such filter
 	Task        string          `json:"task,omitempty"`       // exact task id; "" = no such filter
 	AgentType   string          `json:"agent_type,omitempty"` // exact; "" = no such filter
+	Owner       string          `json:"owner,omitempty"`      // exact, as labels tell people; "" = no such filter
 	Stuck       bool            `json:"stuck,omitempty"`      // only what the stuck rule holds to be stuck
 	All         bool            `json:"all,omitempty"`        // also local sandboxes that ended long ago
 	Limit       int             `json:"limit,omitempty"`      // at most so many; 0 = no limit
@@ -52,7 +53,7 @@ type Facts struct {
 // All, Limit and Sort are no filters.
 func (s Selector) Empty() bool {
 	return len(s.States) == 0 && s.OlderThan == 0 && s.YoungerThan == 0 && s.Before.IsZero() && s.After.IsZero() && len(s.Labels) == 0 &&
-		s.Name == "" && s.Task == "" && s.AgentType == "" && !s.Stuck
+		s.Name == "" && s.Task == "" && s.AgentType == "" && s.Owner == "" && !s.Stuck
 }
 
 // ExactLabels gives the labels that ask for exactly one value, for providers

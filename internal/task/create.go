@@ -143,7 +143,9 @@ func notRun(err error) sandbox.Exit {
 	case fault.KindNotExecutable:
 		code := 126
 		e.Class, e.Code = sandbox.ClassEnvironment, &code
-	case fault.KindUsage, fault.KindAuth, fault.KindUnsupported, fault.KindRefused, fault.KindNotFound:
+	case fault.KindAuth:
+		e.Class = sandbox.ClassAuth
+	case fault.KindUsage, fault.KindUnsupported, fault.KindRefused, fault.KindNotFound:
 		e.Class = sandbox.ClassUsage
 	default: // something of the launcher's own
 	}

@@ -13,7 +13,7 @@ func (a Attempt) killed() bool {
 		return true
 	case sandbox.ClassKilledByUs, sandbox.ClassStopped, sandbox.ClassTimeout:
 		return false
-	case sandbox.ClassOK, sandbox.ClassAgentError, sandbox.ClassUsage, sandbox.ClassEnvironment, sandbox.ClassLauncher,
+	case sandbox.ClassOK, sandbox.ClassAgentError, sandbox.ClassUsage, sandbox.ClassAuth, sandbox.ClassEnvironment, sandbox.ClassLauncher,
 		sandbox.ClassCrash, sandbox.ClassTransport, sandbox.ClassGone, sandbox.ClassInfra, sandbox.ClassUnknown:
 	}
 	return a.Exit.Signal == "SIGKILL"

@@ -32,7 +32,7 @@ func (t *Task) failure() int {
 		return CodeNotRun
 	}
 	switch a.Exit.Class {
-	case sandbox.ClassLauncher, sandbox.ClassInfra, sandbox.ClassTransport, sandbox.ClassGone:
+	case sandbox.ClassLauncher, sandbox.ClassAuth, sandbox.ClassInfra, sandbox.ClassTransport, sandbox.ClassGone:
 		return CodeNotRun
 	case sandbox.ClassOOM, sandbox.ClassKilledUnknown, sandbox.ClassKilledByUs:
 		if a.Exit.Code == nil {

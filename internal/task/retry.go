@@ -34,6 +34,8 @@ func rule(c sandbox.Class) again {
 		return again{why: "the program itself failed, and would again"}
 	case sandbox.ClassUsage:
 		return again{why: "the program was called wrongly, or panicked"}
+	case sandbox.ClassAuth:
+		return again{why: "the provider refused the credentials"}
 	case sandbox.ClassEnvironment:
 		return again{why: "the command is not there, or cannot be run"}
 	case sandbox.ClassTimeout:

@@ -16,7 +16,7 @@ type Ruling struct {
 // Rulings are the rules that hold without --retry-on, class by class.
 func Rulings() []Ruling {
 	var list []Ruling
-	never := []sandbox.Class{sandbox.ClassAgentError, sandbox.ClassUsage, sandbox.ClassEnvironment, sandbox.ClassTimeout, sandbox.ClassKilledByUs, sandbox.ClassStopped}
+	never := []sandbox.Class{sandbox.ClassAgentError, sandbox.ClassUsage, sandbox.ClassAuth, sandbox.ClassEnvironment, sandbox.ClassTimeout, sandbox.ClassKilledByUs, sandbox.ClassStopped}
 	for _, c := range append(RetryOn(), never...) {
 		r := rule(c)
 		list = append(list, Ruling{c, r.often(), r.why})

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"fmt"
 	"math"
 	"net/http"
 	"strings"
@@ -152,7 +151,7 @@ func (c *Client) creation(spec sandbox.Spec) (wireCreate, error) {
 
 // unsettled says of a failed create what it leaves open and how to find out.
 func (c *Client) unsettled(err error, nonce string) error {
-	return providers.CreateFailed(err, fmt.Sprintf("sbx ls --provider %s --label %s=%s", c.name, sandbox.LabelNonce, nonce))
+	return providers.CreateFailed(err, providers.CreateMark{Provider: c.name, Nonce: nonce})
 }
 
 // marked finds the sandbox that bears the mark of a create which was answered with a

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -98,7 +97,7 @@ func (c *Client) unsettled(err error, nonce string) error {
 		return providers.NothingMade(fault.New(fault.KindUnavailable, "%w", err).At(c.name, "create").
 			WithHint("the account may hold no more sandboxes: `sbx ls --provider %s` shows what can be ended", c.name))
 	}
-	return providers.CreateFailed(err, fmt.Sprintf("sbx ls --provider %s --label %s=%s", c.name, sandbox.LabelNonce, nonce),
+	return providers.CreateFailed(err, providers.CreateMark{Provider: c.name, Nonce: nonce},
 		"sandbox_no_compatible_node", "sandbox_capacity_unavailable")
 }
 

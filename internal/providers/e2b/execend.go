@@ -29,7 +29,7 @@ func (r *run) unreachable(err error) error {
 	case s == nil:
 		return err
 	case s.Status == http.StatusBadGateway && strings.Contains(strings.ToLower(s.Message), "not found"):
-		return fault.New(fault.KindGone, "its host is gone: %w", err).At(r.c.name, r.op()).WithHint("its time may be over: `sbx events` tells; make a new one")
+		return fault.New(fault.KindGone, "its host is gone: %w", err).At(r.c.name, r.op()).WithHint("its time may be over: `sbx inspect %s/%s` shows when it ends; make a new one", r.c.name, r.id)
 	case s.Status == http.StatusBadGateway:
 		return fault.New(fault.KindUnavailable, "it runs, but nothing answers inside: %w", err).At(r.c.name, r.op()).
 			WithHint("`sbx inspect %s/%s` says more", r.c.name, r.id)
@@ -91,7 +91,7 @@ func (r *run) lost(ctx context.Context, err error) (sandbox.Exit, error) {
 	exit.Evidence = append(exit.Evidence, r.c.fact("stream", err.Error(), "envd"), r.c.fact("host", look.said, "sandbox host"))
 	if f.Gone {
 		return exit, fault.New(fault.KindGone, "the sandbox ended while the command ran").At(r.c.name, r.op()).
-			WithHint("`sbx events` may say why; make a new one")
+			WithHint("the timeline of `sbx inspect %s/%s` may say why; make a new one", r.c.name, r.id)
 	}
 	if !r.users {
 		return exit, fault.New(fault.KindUnavailable, "the look inside was lost: %w", err).At(r.c.name, r.op()).WithHint("try again")

@@ -20,6 +20,9 @@ import (
 // what programs wrote, and an empty one does not tell quiet from broken.
 const envdSource = "envd events (the API keeps no output of programs)"
 
+// KeepsLogs is true: the API answers for what is gone, too.
+func (c *Client) KeepsLogs() bool { return true }
+
 // Logs reads the output of the program that create started, from its files
 // inside; of any other sandbox the API's log, which survives the sandbox.
 func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter.Seq2[sandbox.LogLine, error] {

@@ -48,7 +48,7 @@ var (
 // Type describes MonoTask.
 func Type() providers.Type {
 	return providers.Type{
-		Name: TypeName, Help: "MonoTask's agent worker on Cloudflare", SwitchedOn: []string{"MONOTASK_URL"},
+		Name: TypeName, Help: "MonoTask's agent worker on Cloudflare", SwitchedOn: []string{"MONOTASK_URL"}, NoLabels: true,
 		LifeSigns: []providers.LifeSign{
 			{Ability: "logs", Shows: "what the worker keeps; its form is not published", Misses: "whatever the worker does not keep"},
 			{Ability: "usage", Shows: "what the worker reports of itself", Misses: "what waits"},

@@ -170,7 +170,7 @@ func (c *Client) unsettled(err error, name string) error {
 		return providers.NothingMade(fault.New(fault.KindNotFound, "%w", err).At(c.name, "create").
 			WithHint("the snapshot has expired or was deleted: create without --snapshot"))
 	}
-	return providers.CreateFailed(err, fmt.Sprintf("sbx inspect %s/%s", c.name, name))
+	return providers.CreateFailed(err, providers.CreateMark{Provider: c.name, Name: name})
 }
 
 // undo deletes a sandbox whose program could not be started.

@@ -175,7 +175,7 @@ func (p *small) Create(ctx context.Context, _ sandbox.Spec) (sandbox.Sandbox, er
 		}
 	}
 	if err != nil {
-		err = providers.CreateFailed(err, "sbx ls")
+		err = providers.CreateFailed(err, providers.CreateMark{})
 	}
 	if p.sure && err != nil {
 		err = providers.NothingMade(err)

@@ -1,9 +1,9 @@
 package runlog
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -100,7 +100,7 @@ func TestAFollowerThatFallsBehindIsTold(t *testing.T) {
 func TestALostHeadIsWrittenAgain(t *testing.T) {
 	t.Parallel()
 	for _, after := range []int{0, 1, 30, 44} {
-		t.Run(fmt.Sprint(after), func(t *testing.T) {
+		t.Run(strconv.Itoa(after), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			w := NewWriter(dir, MinCapBytes)

@@ -31,8 +31,8 @@ type Options struct {
 	Wakes    bool             // lie: reading a stopped sandbox resumes it
 	Deaf     bool             // lie: stop answers 200 and does nothing
 	Hides    bool             // lie: what has stopped is listed as running
-	Rests    bool             // the counters of its VMs are those of idle ones, not this machine's
 	Nameless bool             // a session does not tell its sandbox, as the SDK's schema has it
+	Rests    bool             // the counters of its VMs are those of idle ones, not this machine's
 	// Orphans is the status with which a delete is refused; the name and its sessions
 	// are forgotten, and their VMs run on until their time is over. 0 = none is.
 	Orphans int

@@ -1,0 +1,260 @@
+package commands
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/config"
+	"sbx/internal/providers"
+	"sbx/internal/providers/fake"
+	"sbx/internal/sandbox"
+)
+
+// switchedOn is a bench over the profile "cloud", which its variable has switched on,
+// with this many silent sandboxes that are an hour old and carry these labels.
+func switchedOn(t *testing.T, n int, labels map[string]string) (*bench, *fake.Provider) {
+	t.Helper()
+	p := fake.New(fake.Options{Name: "cloud", Now: atNoon})
+	seeds := quietHerd("clod", n)
+	for i := range seeds {
+		seeds[i].Sandbox.Labels, seeds[i].Sandbox.TaskID = labels, ""
+	}
+	p.Add(seeds...)
+	b := newBench(p).configureNothing(t)
+	b.env = []string{"CLOUD_KEY=s3cret", "SBX_PROVIDER=cloud"}
+	b.adjust = func(d *Deps) {
+		d.Types = []providers.Type{{Name: "local", Always: true}, {Name: "cloud", Help: "a cloud", SwitchedOn: []string{"CLOUD_KEY"}, Options: []providers.Option{{Name: "token", Env: "CLOUD_KEY", Secret: true, Kind: providers.OptionText}}}}
+		in := d.Input
+		d.Input = func() config.Input {
+			i := in()
+			i.Types = d.Types
+			i.Flags = map[string]string{}
+			maps.Copy(i.Flags, d.Globals.Settings)
+			if len(d.Globals.Providers) > 0 {
+				i.Flags["provider"] = strings.Join(d.Globals.Providers, ",")
+			}
+			return i
+		}
+		d.Config = func() (*config.Config, error) { return config.Load(t.Context(), d.Input()) }
+	}
+	return b, p
+}
+
+// TestWhatNobodyOwnsIsSaid, everywhere where somebody would look.
+func TestWhatNobodyOwnsIsSaid(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, p := switchedOn(t, 4, nil)
+		const own = "`sbx config own --provider cloud --all` makes all of them yours, `--label KEY=VALUE` those that carry it"
+
+		r := b.run(t, "cron check --layer stuck")
+		assert.Equal(t, 7, r.code)
+		assert.Contains(t, r.stdout, "no run is recorded; of cloud it would end only what has the label sbx/owner")
+		assert.Contains(t, r.stderr, own, "before the first run")
+
+		r = b.run(t, "cleanup --stuck")
+		assert.Equal(t, 0, r.code)
+		assert.Contains(t, r.stdout, "Would end: 0")
+		assert.Contains(t, r.stdout, "4 stuck sandboxes are kept because nobody owns them (cloud 4): "+own)
+		plan, _ := b.run(t, "cleanup --stuck -o json").object(t)["plan"].(map[string]any)
+		assert.Equal(t, map[string]any{"cloud": 4.0}, plan["unowned"])
+
+		file := filepath.Join(b.home, "sbx.prom")
+		r = b.run(t, "cleanup --stuck --yes -q --textfile "+file)
+		assert.Equal(t, 0, r.code)
+		assert.Equal(t, "sbx: warning: 4 stuck sandboxes are kept because nobody owns them (cloud 4): "+own+"\n", r.stderr)
+		assert.Empty(t, p.Calls(fake.OpTerminate))
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		assert.Contains(t, string(text), `sbx_cleanup_kept{layer="stuck",provider="cloud",reason="not_owned"} 4`)
+		assert.Contains(t, string(text), `sbx_cleanup_kept{layer="stuck",provider="cloud",reason="alive"} 0`)
+		acted := b.run(t, "cleanup --stuck --yes -o json").object(t)
+		assert.Equal(t, map[string]any{"cloud": 4.0}, acted["unowned"])
+		assert.Equal(t, map[string]any{"not_owned": 4.0}, acted["kept"])
+
+		r = b.run(t, "cron check --layer stuck")
+		assert.Equal(t, 10, r.code)
+		assert.Contains(t, r.stdout, "it left 4 stuck sandboxes because nobody owns them (cloud 4); it last succeeded 0s ago")
+		assert.Contains(t, r.stderr, own)
+		r = b.run(t, "cron check --layer stuck -o nagios")
+		assert.Equal(t, 2, r.code)
+		assert.Contains(t, r.stdout, "SBX CRITICAL: layer stuck: it left 4 stuck sandboxes because nobody owns them (cloud 4)")
+		assert.Equal(t, map[string]any{"cloud": 4.0}, b.run(t, "cron check --layer stuck -o json").list(t, "items")[0]["unowned"])
+		r = b.run(t, "cleanup status")
+		assert.Equal(t, 10, r.code)
+		assert.Contains(t, r.stderr, own)
+	})
+}
+
+// TestDoctorSaysWhatCleanupLeaves once a run has left something, and before that what
+// it would end.
+func TestDoctorSaysWhatCleanupLeaves(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := switchedOn(t, 4, nil)
+		find := func() map[string]any {
+			for _, item := range b.run(t, "doctor -o json").list(t, "items") {
+				if item["check"] == "ownership" {
+					return item
+				}
+			}
+			t.Fatal("doctor has no row about ownership")
+			return nil
+		}
+		row := find()
+		assert.Equal(t, "cloud", row["provider"])
+		assert.Equal(t, "true", row["verdict"])
+		assert.Contains(t, row["message"], "cleanup ends only what has the label sbx/owner")
+		require.Equal(t, 0, b.run(t, "cleanup --stuck --yes").code)
+		row = find()
+		assert.Equal(t, "false", row["verdict"])
+		assert.Contains(t, row["message"], "the last cleanup left 4 stuck sandboxes because nobody owns them")
+		assert.Contains(t, row["hint"], "`sbx config own --provider cloud --all`")
+	})
+}
+
+// TestWhatIsKeptForOtherReasonsIsNotUnowned: a decision about ownership would change
+// nothing about it.
+func TestWhatIsKeptForOtherReasonsIsNotUnowned(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		labels map[string]string
+		line   string
+		ended  int
+	}{
+		"ours":            {map[string]string{sandbox.LabelOwner: "me"}, "cleanup --stuck --yes --max-fraction 100%", 4},
+		"kept":            {map[string]string{sandbox.LabelKeep: "true"}, "cleanup --stuck --yes", 0},
+		"too young":       {nil, "cleanup --older-than 2h --yes", 0},
+		"named by a flag": {nil, "cleanup --stuck --yes --provider cloud --max-fraction 100%", 4},
+		"unowned too":     {nil, "cleanup --stuck --yes --unowned --max-fraction 100%", 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b, p := switchedOn(t, 4, tc.labels)
+				r := b.run(t, tc.line)
+				assert.Equal(t, 0, r.code, r.stderr)
+				assert.NotContains(t, r.stderr, "nobody owns them")
+				assert.Len(t, p.Calls(fake.OpTerminate), tc.ended)
+			})
+		})
+	}
+}
+
+// TestADecisionIsADecision: what a profile's own rule leaves to others is no trouble.
+func TestADecisionIsADecision(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, p := switchedOn(t, 4, nil)
+		require.Equal(t, 0, b.run(t, "cleanup --stuck --yes -q").code)
+		require.Equal(t, 10, b.run(t, "cron check --layer stuck").code)
+		file := filepath.Join(b.home, ".config", "sbx", "config.yaml")
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		require.NoError(t, os.WriteFile(file, []byte("providers:\n  cloud: {type: cloud, owned: {labels: {team: agents}}}\n"), 0o600))
+		assert.Equal(t, 0, b.run(t, "cron check --layer stuck").code, "it was decided since")
+		r := b.run(t, "cleanup --stuck --yes -q")
+		assert.Empty(t, r.stderr)
+		assert.Empty(t, p.Calls(fake.OpTerminate))
+		assert.Equal(t, 0, b.run(t, "cron check --layer stuck").code)
+	})
+}
+
+// TestPrintedLinesSayWhatTheyLeave, before anybody installs them.
+func TestPrintedLinesSayWhatTheyLeave(t *testing.T) {
+	t.Parallel()
+	b, _ := switchedOn(t, 0, nil)
+	for _, line := range []string{"cron print", "cron print --systemd"} {
+		r := b.run(t, line)
+		require.Equal(t, 0, r.code, r.stderr)
+		assert.Contains(t, r.stdout, "# Of cloud they end only what has the label sbx/owner: nobody has said whose the rest is.\n", line)
+		assert.Contains(t, r.stdout, "#   /bin/false config own --provider cloud --all\n", line)
+	}
+	r := b.run(t, "cron print -o json")
+	assert.Contains(t, r.stderr, "sbx: warning: Of cloud they end only what has the label sbx/owner")
+	r = b.run(t, "cron print --provider cloud")
+	require.Equal(t, 0, r.code, r.stderr)
+	assert.NotContains(t, r.stdout+r.stderr, "nobody has said", "--provider makes all of them ours")
+}
+
+// TestConfigOwn goes the way that the hints show: from what nobody owns to what ends.
+func TestConfigOwn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, p := switchedOn(t, 4, map[string]string{"team": "agents"})
+		require.Equal(t, 0, b.run(t, "cleanup --stuck --yes -q").code)
+		require.Empty(t, p.Calls(fake.OpTerminate))
+		require.Equal(t, 10, b.run(t, "cron check --layer stuck").code)
+		file := filepath.Join(b.home, ".config", "sbx", "config.yaml")
+
+		r := b.run(t, "config own --provider cloud --all --dry-run")
+		require.Equal(t, 0, r.code, r.stderr)
+		assert.Equal(t, "Nothing was written; this would change in "+file+":\n+providers:\n+  cloud:\n+    type: cloud\n+    owned: all\n", r.stdout)
+		assert.NoFileExists(t, file)
+		item := b.run(t, "config own --provider cloud --label team=agents -o json").item(t)
+		assert.Equal(t, map[string]any{
+			"path": file, "providers": []any{"cloud"}, "owned": "team=agents", "written": true,
+			"diff": []any{"+providers:", "+  cloud:", "+    type: cloud", "+    owned: {labels: {team: agents}}"},
+		}, item)
+		r = b.run(t, "config own --provider cloud --label team=agents")
+		assert.Contains(t, r.stdout, "says so already: of cloud yours are: team=agents")
+		assert.Equal(t, 0, b.run(t, "cron check --layer stuck").code, "it is decided")
+
+		r = b.run(t, "cleanup --stuck --yes -q --max-fraction 100%")
+		assert.Equal(t, 0, r.code, r.stderr)
+		assert.Empty(t, r.stderr)
+		assert.Len(t, p.Calls(fake.OpTerminate), 4)
+	})
+}
+
+func TestConfigOwnRefusesNonsense(t *testing.T) {
+	t.Parallel()
+	b, _ := switchedOn(t, 0, nil)
+	for line, want := range map[string][2]string{
+		"config own":                  {"no profile is named", "config own --provider cloud --all"},
+		"config own --provider cloud": {"which of its sandboxes are yours?", "--label KEY=VALUE"},
+		"config own --provider cloud --all --label a=b":      {"exclude each other", "--all is every sandbox"},
+		"config own --provider cloud --label team":           {"is not KEY=VALUE", "--label team=agents"},
+		"config own --provider cloud --label team=":          {"has no value", "takes any value"},
+		"config own --provider cloud --label sbx/keep=true":  {"protects a sandbox", "name another label"},
+		"config own --provider clodu --all":                  {`there is no profile "clodu"`, "`sbx providers`"},
+		"config own cloud --all":                             {"", "--provider names the profile"},
+		"config own --provider cloud --all --config /x/y/..": {"", ""},
+	} {
+		r := b.run(t, line)
+		assert.Contains(t, []int{2, 11}, r.code, "%s: %s", line, r.stdout)
+		assert.Contains(t, r.stderr, want[0], line)
+		assert.Contains(t, r.stderr, want[1], line)
+		assert.Empty(t, r.stdout, line)
+	}
+}
+
+// TestWhatSDKsWriteIsRead by everything that knows tasks, agents and owners, and makes
+// nothing ours.
+func TestWhatSDKsWriteIsRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, p := switchedOn(t, 2, map[string]string{"task_id": "job-7", "agent_type": "coder", "owner": "somebody"})
+		p.Add(quietHerd("bare", 1)...)
+		for _, flags := range []string{"--task job-7", "--agent-type coder", "--owner somebody"} {
+			items := b.run(t, "ls "+flags+" -o json").list(t, "items")
+			require.Len(t, items, 2, flags)
+			assert.Equal(t, []any{"job-7", "coder", "somebody"}, []any{items[0]["task_id"], items[0]["agent_type"], items[0]["owner"]})
+		}
+		assert.Empty(t, b.run(t, "ls --owner nobody -o json").list(t, "items"))
+		item := b.run(t, "inspect cloud/clod0000 -o json").item(t)
+		assert.Equal(t, []any{"job-7", "coder", "somebody"}, []any{item["task_id"], item["agent_type"], item["owner"]})
+		assert.Contains(t, b.run(t, "inspect cloud/clod0000").stdout, "somebody")
+		r := b.run(t, "cleanup --stuck --yes -q")
+		assert.Contains(t, r.stderr, "3 stuck sandboxes are kept because nobody owns them", "an owner that is read for people is no ownership")
+		assert.Empty(t, p.Calls(fake.OpTerminate))
+		r = b.run(t, "cleanup --owner somebody --yes --unowned")
+		assert.Equal(t, 0, r.code, r.stderr)
+	})
+}

@@ -1,0 +1,134 @@
+package config
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"sbx/internal/sandbox"
+)
+
+const keyMetadata = "metadata"
+
+// meaning is what a label of a provider may say of a sandbox.
+type meaning struct {
+	name     string
+	fallback []string // the keys that are read without configuration
+	own      string   // the key of sbx itself, which is always read first
+	help     string
+}
+
+func meanings() []meaning {
+	d := sandbox.DefaultMetadata()
+	return []meaning{
+		{"task", d.Task, sandbox.LabelTask, "the task that it works on"},
+		{"agent_type", d.AgentType, sandbox.LabelAgentType, "the kind of its agent, as in stuck_after"},
+		{"owner", d.Owner, sandbox.LabelOwner, "whose it is, for people; `owned` says what cleanup may end"},
+	}
+}
+
+// key is that of a meaning: of all profiles, or of one.
+func (m meaning) key(profile string) string {
+	if profile == "" {
+		return keyMetadata + "." + m.name
+	}
+	return optionKey(profile, keyMetadata+"."+m.name)
+}
+
+// metadata reads which labels mean what, for one profile or, without a name, for all.
+func (d *decoder) metadata(profile string) reader {
+	return func(p pair) {
+		readers := map[string]reader{}
+		for _, m := range meanings() {
+			readers[m.name] = func(p pair) {
+				if text, ok := d.labelKeys(p); ok {
+					d.doc.set(m.key(profile), text, placeOf(p.value))
+				}
+			}
+		}
+		d.table(p.value, keyMetadata, readers)
+	}
+}
+
+// labelKeys reads one key or a list of them into JSON.
+func (d *decoder) labelKeys(p pair) (string, bool) {
+	var keys []string
+	if p.value.Kind == yaml.ScalarNode {
+		key, ok := d.text(p.value, p.key.Value)
+		if !ok {
+			return "", false
+		}
+		keys = []string{key}
+	} else if keys = texts(d.words(p)); len(keys) == 0 {
+		if p.value.Kind == yaml.SequenceNode && len(p.value.Content) == 0 {
+			d.fail(p.value, "%s names no label; remove the key", p.key.Value)
+		}
+		return "", false
+	}
+	text, err := json.Marshal(keys)
+	return string(text), err == nil
+}
+
+// metadataDefaults are the labels that are read without configuration.
+func (l *loader) metadataDefaults() {
+	for _, m := range meanings() {
+		if text, err := json.Marshal(m.fallback); err == nil {
+			l.layers.byDefault(m.key(""), entry{text: string(text), origin: originDefault})
+		}
+	}
+}
+
+// metadataOf are the labels that mean something in a profile.
+func (l *loader) metadataOf(profile string) sandbox.Metadata {
+	read := func(m meaning) []string {
+		e, ok := l.layers.get(m.key(profile))
+		if !ok {
+			e, _ = l.layers.get(m.key(""))
+		}
+		var keys []string
+		if json.Unmarshal([]byte(e.text), &keys) != nil {
+			return nil // it was checked as it was read
+		}
+		return keys
+	}
+	all := meanings()
+	return sandbox.Metadata{Task: read(all[0]), AgentType: read(all[1]), Owner: read(all[2])}
+}
+
+// remapped finds what a project file says of labels: the type of an agent decides how
+// old it may grow.
+func remapped(project, user *document) []word {
+	var found []word
+	for _, m := range meanings() {
+		if e, ok := project.scalars[m.key("")]; ok && e.text != user.scalars[m.key("")].text {
+			found = append(found, word{"a project file may not say which labels mean what, here with " + m.key(""), project.places[m.key("")]})
+		}
+	}
+	return found
+}
+
+// explainMetadata shows which labels mean what, for all profiles or for one.
+func (l *loader) explainMetadata(profile string) {
+	for _, m := range meanings() {
+		if e, ok := l.layers.get(m.key(profile)); ok {
+			l.show(m.key(profile), e, false)
+		}
+	}
+}
+
+// MetadataRow is one line of a page about labels.
+type MetadataRow struct {
+	Name, Own, Default, Help string
+}
+
+// MetadataRows lists what labels may say, the label of sbx itself and those that are
+// read without configuration.
+func MetadataRows() []MetadataRow {
+	var rows []MetadataRow
+	for _, m := range meanings() {
+		rows = append(rows, MetadataRow{m.name, m.own, strings.Join(m.fallback, ", "), m.help})
+	}
+	return slices.Clip(rows)
+}
