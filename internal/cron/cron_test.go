@@ -184,12 +184,12 @@ func TestTheUsageLayerIsAboutWhatCanBeMeasured(t *testing.T) {
 	const leaves = "# Layer usage leaves out prod: how much of a quota is used is not known there. Set\n# limits.max_sandboxes"
 
 	p := remote()
-	names, usage := layers(p)
+	names, _ := layers(p)
 	assert.Equal(t, all, names)
 	assert.NotContains(t, p.Crontab(), "leaves out")
 
 	p.Measured = []string{"daytona"}
-	names, usage = layers(p)
+	names, usage := layers(p)
 	assert.Equal(t, all, names)
 	assert.Contains(t, strings.Join(usage.Argv, " "), " --provider daytona --lock-timeout")
 	assert.NotContains(t, strings.Join(usage.Argv, " "), "prod", "nor as production")

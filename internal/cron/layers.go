@@ -47,7 +47,9 @@ func jobs() []job {
 func emergency() job {
 	return job{
 		"usage-emergency", Usage, 4, 5 * time.Minute, "let the provider end all that it holds not to be critical, once more than 80% of the quota is in use",
-		[]string{"cleanup", "--emergency", "--if-usage-above", "80%", "--yes"}, nil, []string{flagLock, flagPing, flagTextfile},
+		[]string{"cleanup", "--emergency", "--if-usage-above", "80%", "--yes"},
+		nil,
+		[]string{flagLock, flagPing, flagTextfile},
 	}
 }
 

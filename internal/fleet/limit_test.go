@@ -94,7 +94,7 @@ func TestTheLimitIsAQuota(t *testing.T) {
 		assert.InDelta(t, 1, *got[0].Quotas[0].Used, 0)
 		assert.InDelta(t, 4, *got[0].Quotas[0].Limit, 0)
 		assert.True(t, got[0].Known())
-		assert.NoError(t, got[1].Err)
+		require.NoError(t, got[1].Err)
 		assert.True(t, got[1].Known())
 		assert.Equal(t, fault.KindAuth, fault.KindOf(got[2].Err), "a quota that fails is not replaced")
 	})
