@@ -38,7 +38,7 @@ func (a *app) opener(c *config.Config, p *output.Printer) *opener {
 func (o *opener) members(ctx context.Context, profiles []config.Profile) []fleet.Member {
 	members := make([]fleet.Member, 0, len(profiles))
 	for _, p := range profiles {
-		members = append(members, fleet.Member{Provider: o.provider(ctx, p), Timeout: o.config.Limits.ProviderTimeout, Metadata: p.Metadata, Sources: o.sources(ctx, p.Name)})
+		members = append(members, fleet.Member{Provider: o.provider(ctx, p), Timeout: o.config.Limits.ProviderTimeout, Metadata: p.Metadata, MaxSandboxes: p.MaxSandboxes, Sources: o.sources(ctx, p.Name)})
 	}
 	return members
 }

@@ -4,13 +4,16 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/cli"
+	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
@@ -81,6 +84,7 @@ func providersPage(t *testing.T) string {
 			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", kind.Name, cmp.Or(sign.Ability, "the record"), sign.Shows, cmp.Or(sign.Misses, "nothing"))
 		}
 	}
+	labelsSection(&b, types)
 	b.WriteString("\n## Settings of every provider\n\n")
 	settingsTable(&b, providers.CommonOptions())
 	b.WriteString("\nA secret may stand in the file under its name, be named there as a variable\n" +
@@ -90,6 +94,51 @@ func providersPage(t *testing.T) string {
 		writeSettings(&b, kind)
 	}
 	return b.String()
+}
+
+// labelsSection says which labels sbx reads, and where somebody else writes them.
+func labelsSection(b *strings.Builder, types []providers.Type) {
+	b.WriteString("\n## Labels\n\n" +
+		"`sbx create` and `sbx run` write `" + sandbox.LabelOwner + "`, `" + sandbox.LabelTask + "` and `" + sandbox.LabelAgentType + "`. Whoever makes sandboxes\n" +
+		"without sbx can write the same, and `" + sandbox.LabelKeep + "` with `true` or a time until which nothing may\n" +
+		"end it (`sbx help labels`). A profile that its environment variable alone has switched on\n" +
+		"lets cleanup end only what has `" + sandbox.LabelOwner + "`; `sbx config own` says something else.\n\n" +
+		"| type | written in |\n|---|---|\n")
+	for _, kind := range types {
+		if kind.Attach == nil {
+			fmt.Fprintf(b, "| `%s` | %s |\n", kind.Name, kind.LabelsIn)
+		}
+	}
+	b.WriteString("\n| in `metadata` | sbx's own | also read | what it is |\n|---|---|---|---|\n")
+	for _, m := range config.MetadataRows() {
+		fmt.Fprintf(b, "| `%s` | `%s` | `%s` | %s |\n", m.Name, m.Own, m.Default, m.Help)
+	}
+	b.WriteString("\nOf several keys the first that is there counts. `metadata` stands at the top of the\n" +
+		"configuration for all profiles, or in one of them.\n")
+}
+
+// TestEveryTypeSaysWhereLabelsAre, and one that keeps none says so.
+func TestEveryTypeSaysWhereLabelsAre(t *testing.T) {
+	t.Parallel()
+	for _, kind := range cli.Types() {
+		if kind.Attach == nil {
+			assert.NotEmpty(t, kind.LabelsIn, kind.Name)
+			assert.Equal(t, kind.NoLabels, strings.HasPrefix(kind.LabelsIn, "nowhere"), kind.Name)
+		}
+	}
+}
+
+// TestTypesSayWhatTheyCan before they are opened as they do afterwards.
+func TestTypesSayWhatTheyCan(t *testing.T) {
+	t.Parallel()
+	can := func(named providers.Named, ability string) bool {
+		return slices.ContainsFunc(providers.Abilities(), func(a providers.Ability) bool { return a.Name == ability && a.Has(named) })
+	}
+	for _, kind := range cli.Types() {
+		opened := open(t, kind)
+		assert.Equal(t, can(opened, "quota"), kind.TellsQuota, kind.Name)
+		assert.Equal(t, can(opened, "cleanup"), kind.Emergency, kind.Name)
+	}
 }
 
 func writeSettings(b *strings.Builder, kind providers.Type) {

@@ -106,12 +106,16 @@ func (a *app) pushTarget(ctx context.Context, text string) (publish.Target, erro
 	return a.git().Resolve(ctx, t, a.process.Workdir)
 }
 
-// room is the memory that a fleet's machine has for one more sandbox.
+// room is the memory that a fleet's machine has for one more sandbox, and the places
+// that the configuration leaves.
 type room struct{ *fleet.Fleet }
 
 // Free is task.Room's. What cannot be asked is no lack of memory: the create says why.
 func (r room) Free(ctx context.Context, profile string, mb int64) error {
 	if err := r.Admit(ctx, profile, mb*sandbox.MiB); fault.KindOf(err) == fault.KindRefused {
+		return err
+	}
+	if err := r.Capacity(ctx, profile); fault.KindOf(err) == fault.KindRefused {
 		return err
 	}
 	return nil

@@ -55,8 +55,9 @@ func newCleanup(d *Deps) *cobra.Command {
 			"A running sandbox goes only if it is old enough and shows no life: its output,\n" +
 			"events and processor are looked at. What is not known keeps it: no age, no sign\n" +
 			"either way, a provider whose list has a hole. Protected ones (sbx/keep, the\n" +
-			"configuration) and those that are not yours stay. Over --max-delete or\n" +
-			"--max-fraction the whole run is refused (exit 11), never cut to the first N.\n\n" +
+			"configuration) and those that are not yours stay (`sbx help labels`,\n" +
+			"`sbx config own`). Over --max-delete or --max-fraction the whole run\n" +
+			"is refused (exit 11), never cut to the first N.\n\n" +
 			"Each sandbox is read again just before, written to the run's journal, asked once\n" +
 			"and looked at until its end is seen.",
 		Example: "sbx cleanup --older-than 10m\n" +

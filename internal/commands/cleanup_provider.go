@@ -31,15 +31,28 @@ func (r *cleanupRun) byProvider(ctx context.Context, p *output.Printer) error {
 		if r.fleet, err = r.d.Fleet(ctx); err != nil {
 			return err
 		}
-		return r.letProviders(ctx, p, names)
+		whole := r.fleet
+		left, err := r.narrowToPressed(ctx, p)
+		if err != nil {
+			return err
+		}
+		if r.fleet != nil {
+			names = r.fleet.Names()
+		} else {
+			names, r.fleet = nil, whole
+		}
+		return r.letProviders(ctx, p, names, left)
 	})
 }
 
-func (r *cleanupRun) letProviders(ctx context.Context, p *output.Printer, names []string) error {
+// letProviders lets these profiles clean up; the shares that are left are of those that
+// have nothing to do.
+func (r *cleanupRun) letProviders(ctx context.Context, p *output.Printer, names []string, left []cleanup.Share) error {
 	r.survey = cleanup.Survey{At: r.d.now()}
 	for _, name := range names {
 		r.survey.Shares = append(r.survey.Shares, cleanup.Share{Profile: name})
 	}
+	r.survey.Shares = append(r.survey.Shares, left...)
 	layer, shortfall := r.layer()
 	w, err := r.d.beginRun(ctx, p, r.id, cleanup.Begin{Actor: r.d.actor(), Verb: verbCleanup, Layer: layer, Shortfall: shortfall, Plan: r.survey.Plan(r.id), Profiles: r.survey.Records(p.Redact)})
 	if err != nil {

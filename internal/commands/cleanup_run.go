@@ -49,6 +49,9 @@ func (r *cleanupRun) propose(ctx context.Context, p *output.Printer) error {
 	if warn := r.textfile(ctx, fault.ExitCode(err), 0, true); warn != nil {
 		p.Warn(warn.Error())
 	}
+	if r.o.out == "" && !r.d.attended() && ctx.Err() == nil {
+		p.Warn("nothing was done; --yes acts") // also with -q: the line of a crontab that acts for nobody
+	}
 	if !asks || ctx.Err() != nil {
 		return err
 	}
@@ -126,7 +129,7 @@ func (r *cleanupRun) look(ctx context.Context, p *output.Printer) error {
 	if r.fleet, err = r.d.Fleet(ctx); err != nil {
 		return err
 	}
-	left, err := r.pressed(ctx, p)
+	left, err := r.narrowToPressed(ctx, p)
 	if err != nil {
 		return err
 	}

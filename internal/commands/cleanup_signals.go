@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -93,7 +92,7 @@ func (r *cleanupRun) figures(ctx context.Context, code int, took time.Duration, 
 	runs, _ := r.d.histories(ctx, verbCleanup, statusRuns) // what cannot be read counts as never: the alert fires
 	m := metrics.Cleanup{
 		Build: metrics.Build{Version: r.d.Version.Version, Commit: r.d.Version.Commit, Go: r.d.Version.Go},
-		Layer: r.proven(), ExitCode: code, DurationSeconds: took.Seconds(), Dry: dry, Refused: code == fault.ExitCode(fault.New(fault.KindRefused, "")),
+		Layer: r.series(), ExitCode: code, DurationSeconds: took.Seconds(), Dry: dry, Refused: code == fault.ExitCode(fault.New(fault.KindRefused, "")),
 	}
 	for _, share := range r.survey.Shares {
 		m.Profiles = append(m.Profiles, r.profileFigures(share, r.profileStatus(runs, share.Profile)))
@@ -133,46 +132,4 @@ func (r *cleanupRun) profileFigures(share cleanup.Share, status cron.Status) met
 	}
 	f.Unverified = f.Outcomes[string(sandbox.OutcomeAccepted)] + f.Outcomes[string(sandbox.OutcomeStuck)]
 	return f
-}
-
-// pressed narrows the fleet to the profiles whose use is above the share; the others
-// have nothing to do. One that cannot tell is no reason to end anything.
-func (r *cleanupRun) pressed(ctx context.Context, p *output.Printer) (left []cleanup.Share, err error) {
-	if r.usageAbove == 0 {
-		return nil, nil
-	}
-	quotas := r.fleet.Quotas(ctx)
-	if len(quotas) == 0 {
-		return nil, fault.New(fault.KindUnsupported, "no selected provider tells what it uses of what it may").WithHint("leave --if-usage-above out, or name a provider with the ability quota (`%s providers`)", r.d.Process.Name())
-	}
-	var over []string
-	for _, q := range quotas {
-		used, what := highest(q)
-		switch {
-		case q.Err != nil:
-			left = append(left, cleanup.Share{Profile: q.Provider, Err: q.Err})
-		case used > float64(r.usageAbove)/100:
-			p.Note(fmt.Sprintf("%s uses %.0f%% of its %s", q.Provider, used*100, what))
-			over = append(over, q.Provider)
-		default:
-			p.Note(fmt.Sprintf("%s uses %.0f%% of its %s: nothing to do", q.Provider, used*100, cmp.Or(what, "quota")))
-			left = append(left, cleanup.Share{Profile: q.Provider, Calm: true})
-		}
-	}
-	if len(over) == 0 {
-		r.fleet = nil
-		return left, nil
-	}
-	r.fleet, err = r.fleet.Narrow(over)
-	return left, err
-}
-
-// highest is the largest used share of any of a profile's limits.
-func highest(q fleet.ProviderQuota) (used float64, what string) {
-	for _, one := range q.Quotas {
-		if one.Used != nil && one.Limit != nil && *one.Limit > 0 && *one.Used / *one.Limit > used {
-			used, what = *one.Used / *one.Limit, one.Name
-		}
-	}
-	return used, what
 }

@@ -68,7 +68,7 @@ func cleanupStatus(runs []cron.Run, profiles []string, every time.Duration, now 
 	}
 	s := cron.Judge([]cron.Expected{expected}, runs, now)[0]
 	if s.LastRun.IsZero() {
-		s.Verdict, s.Message = sandbox.False, s.Message+": the job is not running, or it runs elsewhere"
+		s.Verdict, s.Message = sandbox.False, s.Message+": the job is not running, runs elsewhere, or lacks --yes"
 	}
 	return s
 }

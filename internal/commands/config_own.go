@@ -28,7 +28,8 @@ func newConfigOwn(d *Deps) *cobra.Command {
 			"file; comments and other settings stay.\n\n" +
 			"A profile that its environment variable alone has switched on owns only what has the\n" +
 			"label " + sandbox.LabelOwner + ", which `create` and `run` put on what they make. Whatever made\n" +
-			"the others can put a label into the provider's metadata; a value of * takes any.",
+			"the others can put a label into the provider's metadata; a value of * takes any.\n\n" +
+			labelsHelp(d.Types),
 		Example: "sbx config own --provider local --all --dry-run\n" +
 			"sbx config own --provider local --label team=agents --dry-run",
 		Args: usageArgs(noArgs, "--provider names the profile"),

@@ -65,6 +65,9 @@ func checkCron(ctx context.Context, d *Deps, p *output.Printer, words []string, 
 	rows := make([]checkRow, len(statuses))
 	for i := range statuses {
 		hint := d.cronHint(&statuses[i], undecided(c))
+		if len(expected[i].Unmeasured) > 0 {
+			hint = strings.TrimPrefix(hint+"; "+hintMaxSandboxes, "; ")
+		}
 		rows[i] = toolCheck("layer "+string(statuses[i].Layer), statuses[i].Verdict, statuses[i].Message, hint)
 	}
 	if tell {
@@ -123,7 +126,7 @@ func (d *Deps) cronHint(s *cron.Status, undecided []string) string {
 	case s.Overdue:
 		hints = append(hints, "look at cron's mail or `journalctl -u sbx-"+string(s.Layer)+"`, and run it by hand")
 	case s.LastRun.IsZero():
-		hints = append(hints, "install it: `"+d.Process.Name()+" cron print --layer "+string(s.Layer)+"`")
+		hints = append(hints, "install it: `"+d.Process.Name()+" cron print --layer "+string(s.Layer)+"`; a line without --yes does nothing and leaves no record")
 		if len(undecided) > 0 && s.Layer != cron.Reconcile {
 			s.Message += "; of " + strings.Join(undecided, ", ") + " it would end only what has the label " + sandbox.LabelOwner
 			hints = append(hints, d.ownHint(undecided))

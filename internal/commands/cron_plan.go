@@ -10,6 +10,7 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/cron"
 	"sbx/internal/fault"
+	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
 
@@ -42,6 +43,11 @@ func (d *Deps) cronPlan(o cronPrintOptions) (cron.Plan, error) {
 	}
 	d.cronProfiles(&plan, c)
 	d.cronFiles(&plan, c)
+	plan.Emergency = o.emergency
+	if o.emergency && len(plan.MayEmergency) == 0 {
+		return plan, fault.Usage("--emergency: no selected provider has an emergency cleanup of its own, is all yours and tells its quota").
+			WithHint("%s; `%s config own --provider PROFILE --all` makes all of its sandboxes yours", hintMaxSandboxes, d.Process.Name())
+	}
 	plan.Undecided, plan.OwnerLabel = undecided(c), sandbox.LabelOwner
 	plan.Needs = slices.Sorted(maps.Keys(d.cronNeeds(c, plan)))
 	return plan, nil
@@ -61,11 +67,37 @@ func (d *Deps) cronProfiles(plan *cron.Plan, c *config.Config) {
 		plan.Local = plan.Local || p.Type == typeLocal
 		widened = widened || p.Undecided()
 	}
-	if widened {
-		plan.Env = append(plan.Env, config.EnvProvider+"="+strings.Join(names, ","))
-		return
-	}
 	plan.Providers = names
+	if widened {
+		plan.ByEnv = config.EnvProvider
+	}
+	plan.Measured, _ = d.measured(c.Selected())
+	for _, p := range c.Selected() {
+		if d.typeOf(p).Emergency && p.Owned.All && slices.Contains(plan.Measured, p.Name) {
+			plan.MayEmergency = append(plan.MayEmergency, p.Name)
+		}
+	}
+}
+
+// measured parts profiles by whether it can be known how much of a quota they use.
+func (d *Deps) measured(profiles []config.Profile) (known, unknown []string) {
+	for _, p := range profiles {
+		if d.typeOf(p).TellsQuota || p.MaxSandboxes > 0 {
+			known = append(known, p.Name)
+		} else {
+			unknown = append(unknown, p.Name)
+		}
+	}
+	return known, unknown
+}
+
+// typeOf is the type of a profile.
+func (d *Deps) typeOf(p config.Profile) providers.Type {
+	i := slices.IndexFunc(d.Types, func(t providers.Type) bool { return t.Name == p.Type })
+	if i < 0 {
+		return providers.Type{}
+	}
+	return d.Types[i]
 }
 
 // cronFiles has a run find the same files: cron starts in the home of the passwd

@@ -18,6 +18,7 @@ import (
 type cronPrintOptions struct {
 	systemd   bool
 	checkOnly bool
+	emergency bool
 	layers    []string
 	lock      string
 	ping      string
@@ -45,6 +46,7 @@ func newCronPrint(d *Deps) *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVar(&o.systemd, "systemd", false, "services and timers instead of crontab lines")
 	f.BoolVar(&o.checkOnly, "check-only", false, "reconcile only looks and changes nothing")
+	f.BoolVar(&o.emergency, "emergency", false, "have layer usage also start the providers' own emergency cleanup, which ends what works")
 	layerFlag(cmd, &o.layers, "only this `LAYER` (repeatable)")
 	f.StringVar(&o.lock, "lock-timeout", "2m", "let a run wait this `DURATION` for another one")
 	f.StringVar(&o.ping, "ping", "", "have cleanup ping this `URL`; notify.ping_env keeps it out of the crontab")

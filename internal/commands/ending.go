@@ -75,6 +75,9 @@ func (r *endRun) prepare(ctx context.Context, args []string) error {
 	if fault.KindOf(err) == fault.KindUsage {
 		return err
 	}
+	if err != nil && len(words) == 1 {
+		_, err = r.d.recall(ctx, words[0], err)
+	}
 	if err != nil {
 		r.lost = append(r.lost, mistakes(err)...)
 	}

@@ -58,10 +58,16 @@ func inspect(ctx context.Context, d *Deps, p *output.Printer, args []string) err
 	if recordErr != nil {
 		errs = once(ctx, append([]error{recordErr}, errs...))
 	}
+	i := d.judge(seen)
+	if ref := s.Ref(); s.State.Ended() {
+		if r, found := d.endInJournals(ctx, ref.ID, func(of sandbox.Ref, _ string) bool { return of == ref }); found {
+			i.ended = &r
+		}
+	}
 	progress.Done()
 	return output.ShowItem(p, output.ItemSpec[inspection]{
 		Schema: inspectSchema, Columns: inspectColumns(), Human: func(s *output.Sheet, i inspection) { i.page(s) },
-	}, d.judge(seen), errs...)
+	}, i, errs...)
 }
 
 // inFull reads the record again where it comes from a listing: one sandbox is
@@ -85,7 +91,7 @@ type inspection struct {
 	used    *usageRow // nil where usage is not known
 	flags   []triage.Flag
 	program string     // what sbx is called, for the next command
-	ended   *endRecord // where only the record is left; nil = it is there
+	ended   *endRecord // what the journals tell of its end; nil = nothing
 }
 
 // judge lets every rule look at what was seen.

@@ -43,6 +43,9 @@ func (i inspection) pageRecord(s *output.Sheet) {
 		moment(s, "expires", i.ExpiresAt)
 	}
 	moment(s, "ended", i.EndedAt)
+	if i.ended != nil {
+		s.Field("ended by", i.ended.say(i.now))
+	}
 	known(s, "template", i.Template)
 	known(s, "agent type", i.AgentType)
 	s.Field("task", i.TaskID)

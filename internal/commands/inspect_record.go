@@ -33,21 +33,30 @@ type endRecord struct {
 // inspectRecord shows what is on record of a sandbox that is not there; missing is the
 // error of the look, whose kind stays that of the answer. Without a record it is all.
 func (d *Deps) inspectRecord(ctx context.Context, p *output.Printer, word string, missing error) error {
-	if kind := fault.KindOf(missing); kind != fault.KindNotFound && kind != fault.KindGone {
+	r, verdict := d.recall(ctx, word, missing)
+	if r == nil {
 		return missing
+	}
+	return output.ShowItemAs(p, output.ItemSpec[inspection]{
+		Schema: inspectSchema, Columns: inspectColumns(), Human: func(s *output.Sheet, i inspection) { i.recordPage(s) },
+	}, d.onRecord(*r), verdict, verdict)
+}
+
+// recall adds to the error of a look that found nothing who ended the sandbox, when and
+// by which run, where that is on record; nil and the error as it is where it is not.
+func (d *Deps) recall(ctx context.Context, word string, missing error) (*endRecord, error) {
+	if kind := fault.KindOf(missing); kind != fault.KindNotFound && kind != fault.KindGone {
+		return nil, missing
 	}
 	r, found := d.endOf(ctx, word)
 	if !found {
-		return missing
+		return nil, missing
 	}
-	hint := "nothing more is kept of it"
+	hint := "`" + d.Process.Name() + " inspect " + r.Sandbox.Ref().String() + "` shows what is on record"
 	if r.Run != "" {
-		hint = "`" + d.Process.Name() + " cleanup show " + r.Run + "` shows that run"
+		hint += "; `" + d.Process.Name() + " cleanup show " + r.Run + "` shows that run"
 	}
-	verdict := fault.New(fault.KindOf(missing), "it is not there any more: %s", r.say(d.now())).At(r.Sandbox.Provider, "inspect "+r.Sandbox.ID).WithHint("%s", hint)
-	return output.ShowItemAs(p, output.ItemSpec[inspection]{
-		Schema: inspectSchema, Columns: inspectColumns(), Human: func(s *output.Sheet, i inspection) { i.recordPage(s) },
-	}, d.onRecord(r), verdict, verdict)
+	return &r, fault.New(fault.KindOf(missing), "it is not there any more: %s", r.say(d.now())).At(r.Sandbox.Provider, r.Sandbox.ID).WithHint("%s", hint)
 }
 
 // say tells in one line who ended it, when, and whether that was seen.
@@ -113,7 +122,7 @@ func (i inspection) recordPage(s *output.Sheet) {
 	}
 }
 
-// endedByObject is the key ended_by: null for what is there.
+// endedByObject is the key ended_by: null where nothing tells of an end.
 func (i inspection) endedByObject() any {
 	if i.ended == nil {
 		return nil
@@ -144,15 +153,16 @@ func (d *Deps) endOf(ctx context.Context, word string) (endRecord, bool) {
 		}
 		return of.ID == ref.ID || name == ref.ID || len(ref.ID) >= sandbox.MinPrefix && strings.HasPrefix(of.ID, ref.ID)
 	}
-	if r, found := d.endInJournals(ctx, means); found {
+	if r, found := d.endInJournals(ctx, ref.ID, means); found {
 		return r, true
 	}
 	return d.endInStore(ctx, ref.Provider, means)
 }
 
 // endInJournals finds the newest run of this machine that asked a sandbox to end, or saw
-// that it had.
-func (d *Deps) endInJournals(ctx context.Context, means func(sandbox.Ref, string) bool) (endRecord, bool) {
+// that it had. What it goes by, a name or an id or the beginning of one, stands in the
+// journal.
+func (d *Deps) endInJournals(ctx context.Context, word string, means func(sandbox.Ref, string) bool) (endRecord, bool) {
 	type kept struct {
 		disk journal.Disk
 		run  string
@@ -172,6 +182,9 @@ func (d *Deps) endInJournals(ctx context.Context, means func(sandbox.Ref, string
 	for _, k := range all {
 		if ctx.Err() != nil {
 			break
+		}
+		if there, err := journal.Mentions(k.disk, k.run, word); err != nil || !there {
+			continue
 		}
 		if h, err := cleanup.ReadRun(k.disk, k.run); err == nil {
 			if r, found := endInRun(h, means); found {

@@ -57,6 +57,7 @@ type bench struct {
 	types      []providers.Type // beside local and fake; with some, --provider reaches the configuration
 	endings    string           // the folder of journals of endings
 	background []string         // what background runners were told
+	most       map[string]int   // max_sandboxes of the profiles
 }
 
 // result is what a verb left.
@@ -131,12 +132,12 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 	var globals Globals
 	began := new(bool)
 	var printer *output.Printer
-	types := append([]providers.Type{{Name: "local", Always: true}, {Name: "fake"}}, b.types...)
+	types := append([]providers.Type{{Name: "local", Always: true, TellsQuota: true}, {Name: "fake"}}, b.types...)
 	var d *Deps
 	open := func() *fleet.Fleet {
 		var list []fleet.Member
 		for _, m := range b.members {
-			list = append(list, fleet.Member{Provider: m, Metadata: sandbox.DefaultMetadata()})
+			list = append(list, fleet.Member{Provider: m, Metadata: sandbox.DefaultMetadata(), MaxSandboxes: b.most[m.Name()]})
 		}
 		journals := func(ctx context.Context, targets []sandbox.Sandbox, o fleet.EndOptions) fleet.EndJournal {
 			p, err := d.Printer()

@@ -139,10 +139,35 @@ func (l *launching) with(ctx context.Context, spec task.Spec, do func(context.Co
 			return err
 		}
 	}
+	full := l.refusedByLimit(ctx, f, spec)
 	return l.d.withTasks(ctx, TaskParts{Fleet: f, Secret: l.secret, Notice: l.p.Note, BudgetMB: l.o.budgetMB}, func(_ store.Store, options task.Options) error {
 		l.d.sweepTasks(ctx, l.p, options)
+		if full != nil && !l.joins(ctx, options.Ledger) {
+			return full
+		}
 		return do(ctx, options)
 	})
+}
+
+// refusedByLimit says why no sandbox may be made for a task now (ACCEPTANCE R111);
+// nil where one may, none is made, or they cannot be counted: then the create says why.
+func (l *launching) refusedByLimit(ctx context.Context, f *fleet.Fleet, spec task.Spec) error {
+	if spec.Sandbox.ID != "" {
+		return nil
+	}
+	if err := f.Capacity(ctx, spec.Provider); fault.KindOf(err) == fault.KindRefused {
+		return err
+	}
+	return nil
+}
+
+// joins says that the key belongs to a task that is there, so that none is made.
+func (l *launching) joins(ctx context.Context, ledger task.Ledger) bool {
+	if l.o.key == "" {
+		return false
+	}
+	tasks, err := ledger.List(ctx, store.TaskQuery{})
+	return err == nil && slices.ContainsFunc(tasks, func(t task.Task) bool { return t.Key == l.o.key })
 }
 
 // one launches one task, or joins the one of the same key.

@@ -32,6 +32,16 @@ func (r *cleanupRun) proven() string {
 	return ""
 }
 
+// series is what tells the metrics of this run from those of other layers: the two
+// lines of layer usage have files of their own.
+func (r *cleanupRun) series() string {
+	layer := r.proven()
+	if r.o.emergency && layer != "" {
+		layer += "-emergency"
+	}
+	return layer
+}
+
 // cronRule is the rule of the run as the layers know rules.
 func (r *cleanupRun) cronRule() cron.Rule {
 	rule := cron.Rule{Emergency: r.o.emergency, UsageAbove: r.usageAbove, Narrowing: r.narrowing()}
@@ -174,9 +184,16 @@ func (d *Deps) expectedLayers(wanted []cron.Layer) ([]cron.Expected, error) {
 	if err != nil {
 		return nil, err
 	}
+	c, err := d.Config()
+	if err != nil {
+		return nil, err
+	}
 	list := make([]cron.Expected, len(wanted))
 	for i, l := range wanted {
 		list[i] = cron.Expect(l, names)
+		if l == cron.Usage {
+			list[i].Profiles, list[i].Unmeasured = d.measured(c.Selected())
+		}
 	}
 	return list, nil
 }

@@ -163,3 +163,37 @@ func TestARunOfAnotherHostIsAProof(t *testing.T) {
 	here.shared = slices.Collect(maps.Values(kept))
 	assert.Equal(t, 0, here.run(t, "cron check --layer age").code)
 }
+
+// TestALineWithoutYesSaysThatItDoesNothing: it is what people put into cron first.
+func TestALineWithoutYesSaysThatItDoesNothing(t *testing.T) {
+	t.Parallel()
+	const says = "sbx: warning: nothing was done; --yes acts\n"
+	for line, code := range map[string]int{
+		"cleanup --older-than 10m":                      0,
+		"cleanup --older-than 10m -q":                   0,
+		"cleanup --older-than 10m -o json":              0,
+		"cleanup --older-than 10m --detailed-exitcode":  10,
+		"cleanup --older-than 3h --detailed-exitcode":   0,
+		"cleanup --stuck --textfile /dev/null/none -q":  0,
+		"cleanup --older-than 10m --if-usage-above 80%": 0,
+	} {
+		b, p := herdBench(t, 4)
+		b.most = map[string]int{"prod": 4}
+		r := b.run(t, line)
+		assert.Equal(t, code, r.code, line)
+		assert.Contains(t, r.stderr, says, line)
+		assert.Empty(t, p.Calls(fake.OpTerminate), line)
+		r = b.run(t, "cron check --layer age")
+		assert.Equal(t, 7, r.code, "it has left no record")
+		assert.Contains(t, r.stderr, "a line without --yes does nothing and leaves no record")
+		assert.Contains(t, b.run(t, "cleanup status").stdout+b.run(t, "cleanup status").stderr, "or lacks --yes")
+	}
+	for _, line := range []string{"cleanup --older-than 10m --yes --max-fraction 100%", "cleanup --older-than 10m --out plan.json", "cleanup --older-than 10m --explain prod/prod0000"} {
+		b, _ := herdBench(t, 4)
+		b.workdir = b.home
+		assert.NotContains(t, b.run(t, line).stderr, "--yes acts", line)
+	}
+	b, _ := herdBench(t, 4)
+	b.tty, b.stdin = true, "no\n"
+	assert.NotContains(t, b.run(t, "cleanup --older-than 10m").stderr, "--yes acts", "somebody was asked")
+}

@@ -111,6 +111,7 @@ func (d *Deps) logged(ctx context.Context, word string) (*fleet.Fleet, sandbox.R
 		ref = r.Sandbox.Ref()
 	}
 	if !f.KeepsLogs(ref.Provider) {
+		_, err = d.recall(ctx, ref.String(), err)
 		return f, ref, err
 	}
 	return f, ref, nil

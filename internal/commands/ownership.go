@@ -41,6 +41,9 @@ func (d *Deps) unownedText(unowned map[string]int, what string) string {
 	if total == 0 {
 		return ""
 	}
+	if total == 1 {
+		return fmt.Sprintf("1 %s is kept because nobody owns it (%s): %s", strings.Replace(what, "sandboxes", "sandbox", 1), names[0], d.ownHint(names))
+	}
 	return fmt.Sprintf("%d %s are kept because nobody owns them (%s): %s", total, what, strings.Join(parts, ", "), d.ownHint(names))
 }
 
@@ -52,7 +55,7 @@ func (d *Deps) ownershipChecks(c *config.Config, runs []cron.Run) []checkRow {
 	for _, name := range undecided(c) {
 		row := toolCheck("ownership", sandbox.True, "cleanup ends only what has the label "+sandbox.LabelOwner+": this profile switched itself on", d.ownHint([]string{name})).inform()
 		if n := cron.Unowned(runs, name); n > 0 {
-			row = toolCheck("ownership", sandbox.False, fmt.Sprintf("the last cleanup left %d stuck sandboxes because nobody owns them", n), d.ownHint([]string{name}))
+			row = toolCheck("ownership", sandbox.False, fmt.Sprintf("the last cleanup left %d stuck because nobody owns them", n), d.ownHint([]string{name}))
 			row.minor = true
 		}
 		row.Provider = name

@@ -30,7 +30,7 @@ func switchedOn(t *testing.T, n int, labels map[string]string) (*bench, *fake.Pr
 	b := newBench(p).configureNothing(t)
 	b.env = []string{"CLOUD_KEY=s3cret", "SBX_PROVIDER=cloud"}
 	b.adjust = func(d *Deps) {
-		d.Types = []providers.Type{{Name: "local", Always: true}, {Name: "cloud", Help: "a cloud", SwitchedOn: []string{"CLOUD_KEY"}, Options: []providers.Option{{Name: "token", Env: "CLOUD_KEY", Secret: true, Kind: providers.OptionText}}}}
+		d.Types = []providers.Type{{Name: "local", Always: true, TellsQuota: true}, {Name: "cloud", Help: "a cloud", SwitchedOn: []string{"CLOUD_KEY"}, Options: []providers.Option{{Name: "token", Env: "CLOUD_KEY", Secret: true, Kind: providers.OptionText}}}}
 		in := d.Input
 		d.Input = func() config.Input {
 			i := in()
@@ -81,11 +81,11 @@ func TestWhatNobodyOwnsIsSaid(t *testing.T) {
 
 		r = b.run(t, "cron check --layer stuck")
 		assert.Equal(t, 10, r.code)
-		assert.Contains(t, r.stdout, "it left 4 stuck sandboxes because nobody owns them (cloud 4); it last succeeded 0s ago")
+		assert.Contains(t, r.stdout, "it left 4 stuck because nobody owns them (cloud 4); it last succeeded 0s ago")
 		assert.Contains(t, r.stderr, own)
 		r = b.run(t, "cron check --layer stuck -o nagios")
 		assert.Equal(t, 2, r.code)
-		assert.Contains(t, r.stdout, "SBX CRITICAL: layer stuck: it left 4 stuck sandboxes because nobody owns them (cloud 4)")
+		assert.Contains(t, r.stdout, "SBX CRITICAL: layer stuck: it left 4 stuck because nobody owns them (cloud 4)")
 		assert.Equal(t, map[string]any{"cloud": 4.0}, b.run(t, "cron check --layer stuck -o json").list(t, "items")[0]["unowned"])
 		r = b.run(t, "cleanup status")
 		assert.Equal(t, 10, r.code)
@@ -115,7 +115,7 @@ func TestDoctorSaysWhatCleanupLeaves(t *testing.T) {
 		require.Equal(t, 0, b.run(t, "cleanup --stuck --yes").code)
 		row = find()
 		assert.Equal(t, "false", row["verdict"])
-		assert.Contains(t, row["message"], "the last cleanup left 4 stuck sandboxes because nobody owns them")
+		assert.Contains(t, row["message"], "the last cleanup left 4 stuck because nobody owns them")
 		assert.Contains(t, row["hint"], "`sbx config own --provider cloud --all`")
 	})
 }
@@ -177,7 +177,7 @@ func TestPrintedLinesSayWhatTheyLeave(t *testing.T) {
 		assert.Contains(t, r.stdout, "#   /bin/false config own --provider cloud --all\n", line)
 	}
 	r := b.run(t, "cron print -o json")
-	assert.Contains(t, r.stderr, "sbx: warning: Of cloud they end only what has the label sbx/owner")
+	assert.Contains(t, r.stderr, "Of cloud they end only what has the label sbx/owner")
 	r = b.run(t, "cron print --provider cloud")
 	require.Equal(t, 0, r.code, r.stderr)
 	assert.NotContains(t, r.stdout+r.stderr, "nobody has said", "--provider makes all of them ours")

@@ -47,7 +47,7 @@ func NewRoot(d *Deps) *cobra.Command {
 	for _, construct := range verbs() {
 		root.AddCommand(construct(d))
 	}
-	root.AddCommand(newExitCodes())
+	root.AddCommand(newExitCodes(), newLabels(d))
 	knowTopics(root)
 	layOut(root, d.Process.Name())
 	return root

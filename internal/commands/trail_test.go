@@ -74,12 +74,28 @@ func TestAnEndingCanBeLookedUp(t *testing.T) {
 		assert.Contains(t, text.stderr, "on cron-1 ended it 0s ago (terminate "+run+"): verified")
 		assert.Contains(t, text.stderr, "cleanup show "+run)
 	}
-	there, ok := b.run(t, "inspect bbbb -o json").object(t)["item"].(map[string]any)
-	require.True(t, ok)
-	assert.Nil(t, there["ended_by"], "it is there")
+	for _, line := range []string{"terminate prod/aaaa", "logs prod/aaaa"} {
+		again := b.run(t, line)
+		assert.Equal(t, 5, again.code, line)
+		assert.Contains(t, again.stderr, "ended it 0s ago (terminate "+run+"): verified", line)
+	}
+	assert.Nil(t, b.run(t, "inspect bbbb -o json").item(t)["ended_by"], "it is there")
 	never := b.run(t, "inspect prod/never -o json")
 	assert.Equal(t, 5, never.code)
 	assert.Nil(t, never.object(t)["item"])
+}
+
+// TestWhatHasEndedSaysByWhom: its record is still there.
+func TestWhatHasEndedSaysByWhom(t *testing.T) {
+	t.Parallel()
+	b, _ := endBench(t, 1)
+	require.Equal(t, 0, b.run(t, "terminate prod/aaaa").code)
+	r := b.run(t, "inspect prod/aaaa -o json")
+	require.Equal(t, 0, r.code, r.stderr)
+	by, _ := r.item(t)["ended_by"].(map[string]any)
+	require.NotNil(t, by, r.stdout)
+	assert.Equal(t, "terminate", by["verb"])
+	assert.Contains(t, b.run(t, "inspect prod/aaaa").stdout, "ended it 0s ago")
 }
 
 // TestATerminateThatIsKilledLeavesATrace: between the request and its answer the intent
@@ -133,7 +149,9 @@ func endInDir(t *testing.T, dir, word string) (endRecord, bool) {
 	t.Helper()
 	none := func() (journal.Disk, error) { return journal.Dir(t.TempDir()), nil }
 	d := &Deps{Journals: none, Endings: func() (journal.Disk, error) { return journal.Dir(dir), nil }}
-	return d.endInJournals(t.Context(), func(ref sandbox.Ref, _ string) bool { return ref.String() == word })
+	parsed, err := sandbox.ParseRef(word)
+	require.NoError(t, err)
+	return d.endInJournals(t.Context(), parsed.ID, func(ref sandbox.Ref, _ string) bool { return ref == parsed })
 }
 
 // TestAFullDiskKeepsNoSandboxAlive: what was named ends, and that it is in no journal

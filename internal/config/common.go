@@ -33,6 +33,14 @@ func (p Profile) AgeOnly() bool {
 	return p.Settings[providers.OptionActivity] == providers.ActivityAgeOnly
 }
 
+// maxSandboxes is how many may run at once: by the profile, else by the limits of all.
+func (p Profile) maxSandboxes(all Limits) int {
+	if n, err := parseCount(p.Settings[providers.OptionMaxSandboxes]); err == nil {
+		return int(n)
+	}
+	return all.MaxSandboxes
+}
+
 // StuckAfter gives the ages from which a silent sandbox counts as stuck, by agent
 // type; the type "" is all others. Nil where the profile says nothing.
 func (p Profile) StuckAfter() map[string]time.Duration {

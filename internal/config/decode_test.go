@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"testing"
 
@@ -105,10 +106,10 @@ use: [local]      # default for --provider; absent = all
 launch: local
 production: [local]               # needs --production
 protect: {labels: {sbx/keep: "true"}, ids: []}
-limits: {max_delete: 20, max_fraction: 25%, concurrency: 16, request_timeout: 10s, provider_timeout: 20s}   # the latter: one provider's share of a verb
+limits: {max_delete: 20, max_fraction: 25%, concurrency: 16, request_timeout: 10s, provider_timeout: 20s, max_sandboxes: 50}   # one provider's share of a verb
 `, map[string]string{})
-	assert.Len(t, doc.scalars, 7)
+	assert.Len(t, doc.scalars, 8)
 	for _, m := range limits() {
-		assert.Equal(t, m.fallback, doc.scalars[m.key()].text, "the surface shows the default of %s", m.name)
+		assert.Equal(t, cmp.Or(m.fallback, m.sample), doc.scalars[m.key()].text, "the surface shows the default of %s", m.name)
 	}
 }

@@ -27,4 +27,7 @@ func (l *loader) guards() {
 		c.Profiles[i].Production = slices.Contains(c.Production, p.Name)
 	}
 	c.Limits = l.limits()
+	for i, p := range c.Profiles {
+		c.Profiles[i].MaxSandboxes = p.maxSandboxes(c.Limits)
+	}
 }

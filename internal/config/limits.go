@@ -13,6 +13,7 @@ type Limits struct {
 	MaxFraction     Percent       // of a profile's complete fleet, 25%
 	Concurrency     int           // requests in flight, 16
 	RequestTimeout  time.Duration // one HTTP request, 10s (DESIGN section 3)
+	MaxSandboxes    int           // that may run at once at one profile; 0 = nobody has said
 	ProviderTimeout time.Duration // one provider's share of a verb without progress, 20s (DESIGN section 3)
 }
 
@@ -24,17 +25,20 @@ type limit struct {
 	fallback string
 	kind     providers.OptionKind
 	help     string
+	sample   string // where there is no default
 }
 
 func (l limit) key() string { return "limits." + l.name }
 
 func limits() []limit {
 	return []limit{
-		{"max_delete", "max-delete", "20", providers.OptionCount, "sandboxes per bulk ending"},
-		{"max_fraction", "max-fraction", "25%", kindPercent, "of a profile's complete fleet per bulk ending"},
-		{"concurrency", "concurrency", "16", providers.OptionCount, "requests in flight"},
-		{"request_timeout", "", "10s", providers.OptionDuration, "one HTTP request"},
-		{"provider_timeout", "", "20s", providers.OptionDuration, "one provider's share of a verb without progress"},
+		{name: "max_delete", flag: "max-delete", fallback: "20", kind: providers.OptionCount, help: "sandboxes per bulk ending"},
+		{name: "max_fraction", flag: "max-fraction", fallback: "25%", kind: kindPercent, help: "of a profile's complete fleet per bulk ending"},
+		{name: "concurrency", flag: "concurrency", fallback: "16", kind: providers.OptionCount, help: "requests in flight"},
+		{name: "request_timeout", fallback: "10s", kind: providers.OptionDuration, help: "one HTTP request"},
+		{name: "provider_timeout", fallback: "20s", kind: providers.OptionDuration, help: "one provider's share of a verb without progress"},
+		{name: "max_sandboxes", kind: providers.OptionCount, sample: "50", help: "that run at one profile: create and run refuse more, and it is a quota where the provider tells none; " +
+			"a profile may have its own"},
 	}
 }
 
@@ -55,5 +59,6 @@ func (l *loader) limits() Limits {
 		Concurrency:     int(read("concurrency")),
 		RequestTimeout:  time.Duration(read("request_timeout")),
 		ProviderTimeout: time.Duration(read("provider_timeout")),
+		MaxSandboxes:    int(read("max_sandboxes")),
 	}
 }

@@ -18,7 +18,7 @@ func TestLoadWithoutAnything(t *testing.T) {
 	require.Equal(t, []string{"here"}, c.names())
 	assert.Equal(t, "here", c.Launch)
 	assert.Nil(t, c.Use)
-	assert.Equal(t, Limits{20, 25, 16, 10 * time.Second, 20 * time.Second}, c.Limits)
+	assert.Equal(t, Limits{MaxDelete: 20, MaxFraction: 25, Concurrency: 16, RequestTimeout: 10 * time.Second, ProviderTimeout: 20 * time.Second}, c.Limits)
 	assert.Equal(t, w.state, c.StateDir)
 	assert.Empty(t, c.Secrets())
 	assert.False(t, c.NoColor)

@@ -89,6 +89,9 @@ func raised(m limit, project, user *document) []word {
 	if mine, ok := user.scalars[m.key()]; ok {
 		before = mine.text
 	}
+	if before == "" {
+		return nil // without a limit, any narrows
+	}
 	was, errWas := amount(m.kind, before)
 	is, errIs := amount(m.kind, e.text)
 	if errWas == nil && errIs == nil && is <= was {

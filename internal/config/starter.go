@@ -83,7 +83,7 @@ func Starter(types []providers.Type) string {
 #limits:
 `)
 	for _, m := range limits() {
-		fmt.Fprintf(&b, "#  %s: %s # %s\n", m.name, m.fallback, m.help)
+		fmt.Fprintf(&b, "#  %s: %s # %s\n", m.name, cmp.Or(m.fallback, m.sample), m.help)
 	}
 	starterRun(&b)
 	b.WriteString("\n# Whom a run without an operator tells of trouble. Secrets are not written here but in\n# the environment variables that are named.\n#notify:\n")

@@ -24,7 +24,9 @@ func TestStarterIsReadAsItIsAndWithEverySettingSet(t *testing.T) {
 	settings := regexp.MustCompile(`(?m)^#(\S|  )`).ReplaceAllString(Starter(testTypes()), "$1")
 	w.user(settings)
 	c := w.must()
-	assert.Equal(t, before.Limits, c.Limits, "the shown limits are the defaults")
+	shown := before.Limits
+	shown.MaxSandboxes = 50 // which has no default
+	assert.Equal(t, shown, c.Limits, "the shown limits are the defaults")
 	r, err := c.Run()
 	require.NoError(t, err)
 	assert.Equal(t, Size{MemoryBytes: 4 * gib, CPU: 2, DiskBytes: 8 * gib, Snapshot: "ai-agent-dev-light", Image: "registry.example/agent:1"}, r.Remote)

@@ -43,7 +43,7 @@ func golden(t *testing.T, name, got string) {
 // remote is a plan over services alone, local one with this machine's sandboxes.
 func remote() cron.Plan {
 	return cron.Plan{
-		Binary: "/usr/local/bin/sbx", Config: "/etc/sbx/config.yaml", Providers: []string{"prod", "daytona"}, Production: []string{"prod"},
+		Binary: "/usr/local/bin/sbx", Config: "/etc/sbx/config.yaml", Providers: []string{"prod", "daytona"}, Measured: []string{"prod", "daytona"}, Production: []string{"prod"},
 		EnvFile: "/etc/sbx/cron.env", Needs: []string{"DAYTONA_API_KEY", "E2B_API_KEY"}, StateDir: "/var/lib/sbx", Env: []string{"SBX_STATE_DIR=/var/lib/sbx"},
 		Host: "cron-1", User: "1000", LockTimeout: "2m", Ping: "https://hc.example/key/sbx-{layer}", Textfile: "/var/lib/node_exporter/sbx-{layer}.prom",
 	}
@@ -51,7 +51,7 @@ func remote() cron.Plan {
 
 func local() cron.Plan {
 	return cron.Plan{
-		Binary: "/opt/my tools/sbx", Dir: "/srv/100% agents", Providers: []string{"local"}, Local: true,
+		Binary: "/opt/my tools/sbx", Dir: "/srv/100% agents", Providers: []string{"local"}, Measured: []string{"local"}, Local: true,
 		StateDir: "/home/ops/.local/state/sbx", Host: "cron-1", User: "1000", LockTimeout: "30s", CheckOnly: true,
 	}
 }
@@ -70,11 +70,11 @@ func TestLayersNeverBeginTogether(t *testing.T) {
 	t.Parallel()
 	first := map[string]bool{}
 	for host := range 200 {
-		p := cron.Plan{Host: "host-" + strconv.Itoa(host), Binary: "/sbx"}
+		p := cron.Plan{Host: "host-" + strconv.Itoa(host), Binary: "/sbx", MayEmergency: []string{"a"}, Emergency: true}
 		taken := map[int]cron.Layer{}
 		for _, e := range p.Entries() {
 			for _, minute := range minutes(t, e.Schedule) {
-				assert.Empty(t, taken[minute], "%s and %s at minute %d of %s", taken[minute], e.Layer, minute, p.Host)
+				assert.Empty(t, taken[minute], "%s and %s at minute %d of %s", taken[minute], e.Unit, minute, p.Host)
 				taken[minute] = e.Layer
 			}
 			assert.Len(t, minutes(t, e.Schedule), int(60*60/cron.Every(e.Layer).Seconds()), "%s: %s", e.Layer, e.Schedule)
@@ -166,4 +166,72 @@ func TestLayerOfARule(t *testing.T) {
 		assert.Equal(t, tc.layer, layer, name)
 		assert.Equal(t, tc.short, short, name)
 	}
+}
+
+// TestTheUsageLayerIsAboutWhatCanBeMeasured, and says what it leaves out.
+func TestTheUsageLayerIsAboutWhatCanBeMeasured(t *testing.T) {
+	t.Parallel()
+	layers := func(p cron.Plan) (names []string, usage cron.Entry) {
+		for _, e := range p.Entries() {
+			names = append(names, e.Unit)
+			if e.Layer == cron.Usage {
+				usage = e
+			}
+		}
+		return names, usage
+	}
+	all := []string{"sbx-stuck.service", "sbx-age.service", "sbx-usage.service", "sbx-reconcile.service"}
+	const leaves = "# Layer usage leaves out prod: how much of a quota is used is not known there. Set\n# limits.max_sandboxes"
+
+	p := remote()
+	names, _ := layers(p)
+	assert.Equal(t, all, names)
+	assert.NotContains(t, p.Crontab(), "leaves out")
+
+	p.Measured = []string{"daytona"}
+	names, usage := layers(p)
+	assert.Equal(t, all, names)
+	assert.Contains(t, strings.Join(usage.Argv, " "), " --provider daytona --lock-timeout")
+	assert.NotContains(t, strings.Join(usage.Argv, " "), "prod", "nor as production")
+	assert.Contains(t, p.Crontab(), leaves)
+	assert.Contains(t, p.Systemd(), leaves)
+
+	p.ByEnv = "SBX_PROVIDER"
+	_, usage = layers(p)
+	assert.NotContains(t, strings.Join(usage.Argv, " "), "--provider")
+	assert.Contains(t, p.Command(usage), " SBX_PROVIDER=daytona ")
+	assert.Contains(t, p.Command(p.Entries()[0]), " SBX_PROVIDER=prod,daytona ")
+	assert.Contains(t, p.Systemd(), "Environment=SBX_PROVIDER=daytona\n")
+
+	p.Measured = nil
+	names, _ = layers(p)
+	assert.Equal(t, []string{"sbx-stuck.service", "sbx-age.service", "sbx-reconcile.service"}, names, "a line that is exit 9 every five minutes helps nobody")
+	assert.NotContains(t, p.Crontab(), "--if-usage-above")
+	assert.Contains(t, p.Crontab(), "# Layer usage leaves out prod, daytona:")
+	p.Only = []cron.Layer{cron.Stuck}
+	assert.NotContains(t, p.Crontab(), "Layer usage")
+}
+
+// TestAnEmergencyIsOffered (R135), and switched on by a word.
+func TestAnEmergencyIsOffered(t *testing.T) {
+	t.Parallel()
+	p := remote()
+	p.MayEmergency = []string{"daytona"}
+	const line = "cleanup --emergency --if-usage-above 80%s --yes --config /etc/sbx/config.yaml --provider daytona --production daytona --lock-timeout 2m --ping https://hc.example/key/sbx-usage-emergency --textfile /var/lib/node_exporter/sbx-usage-emergency.prom --quiet"
+	assert.Len(t, p.Entries(), 4)
+	assert.Contains(t, p.Crontab(), "# That ends also what works; without the # of the next line you have it.\n#")
+	assert.Contains(t, p.Crontab(), fmt.Sprintf(line, `\%`))
+	assert.NotContains(t, p.Systemd(), "--emergency")
+	p.Emergency = true
+	require.Len(t, p.Entries(), 5)
+	e := p.Entries()[4]
+	assert.Equal(t, cron.Usage, e.Layer)
+	assert.Equal(t, "sbx-usage-emergency.service", e.Unit)
+	assert.Equal(t, "/usr/local/bin/sbx "+fmt.Sprintf(line, "%"), strings.Join(e.Argv, " "))
+	assert.NotContains(t, p.Crontab(), "That ends also what works")
+	assert.Contains(t, p.Systemd(), "# /etc/systemd/system/sbx-usage-emergency.timer")
+	p.ByEnv = "SBX_PROVIDER"
+	assert.Contains(t, strings.Join(p.Entries()[4].Argv, " "), "--provider daytona", "a provider's own cleanup is named, whatever chooses the rest")
+	p.Only = []cron.Layer{cron.Age}
+	assert.Len(t, p.Entries(), 1)
 }

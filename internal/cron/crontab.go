@@ -33,7 +33,10 @@ func (p Plan) Crontab() string {
 	}
 	b.WriteString(p.remarks())
 	for _, e := range p.Entries() {
-		fmt.Fprintf(&b, "\n# %s: %s\n%s\n", e.Layer, e.Say, p.line(e))
+		fmt.Fprintf(&b, "\n# %s: %s\n%s\n", e.job.name, e.Say, p.line(e))
+	}
+	for _, e := range p.offered() {
+		fmt.Fprintf(&b, "\n# %s: %s.\n# That ends also what works; without the # of the next line you have it.\n#%s\n", e.job.name, e.Say, p.line(e))
 	}
 	return b.String()
 }

@@ -19,9 +19,11 @@ const (
 // Layers lists every layer.
 func Layers() []Layer { return []Layer{Stuck, Age, Usage, Reconcile} }
 
-// job is what a layer runs and when.
+// job is one line of a layer: what it runs and when.
 type job struct {
+	name  string // of its unit, and what Placeholder stands for
 	layer Layer
+	place int // of its minutes: no two lines begin in the same one
 	every time.Duration
 	say   string
 	args  []string
@@ -31,11 +33,23 @@ type job struct {
 
 func jobs() []job {
 	all := []string{flagLock, flagPing, flagTextfile}
+	old := []string{"--older-than", "10m", "--include-failed", "--yes"}
 	return []job{
-		{Stuck, 5 * time.Minute, "end what is stuck", []string{"cleanup", "--stuck", "--yes"}, nil, all},
-		{Age, 15 * time.Minute, "end what is older than ten minutes, or failed that long ago", []string{"cleanup", "--older-than", "10m", "--failed-older-than", "10m", "--include-failed", "--yes"}, nil, all},
-		{Usage, 5 * time.Minute, "end by age once more than 80% of the quota is in use", []string{"cleanup", "--if-usage-above", "80%", "--older-than", "10m", "--include-failed", "--yes"}, nil, all},
-		{Reconcile, time.Hour, "compare records with reality", []string{"reconcile", "--fix", "--yes"}, []string{"reconcile", "--check"}, []string{flagLock}},
+		{"stuck", Stuck, 0, 5 * time.Minute, "end what is stuck", []string{"cleanup", "--stuck", "--yes"}, nil, all},
+		{"age", Age, 1, 15 * time.Minute, "end what is older than ten minutes, or failed that long ago", []string{"cleanup", "--older-than", "10m", "--failed-older-than", "10m", "--include-failed", "--yes"}, nil, all},
+		{"usage", Usage, 2, 5 * time.Minute, "end by age once more than 80% of the quota is in use", slices.Concat([]string{"cleanup", "--if-usage-above", "80%"}, old), nil, all},
+		{"reconcile", Reconcile, 3, time.Hour, "compare records with reality", []string{"reconcile", "--fix", "--yes"}, []string{"reconcile", "--check"}, []string{flagLock}},
+	}
+}
+
+// emergency is the line of layer usage that leaves it to the provider (R135): it ends
+// also what works, so it is offered and not switched on.
+func emergency() job {
+	return job{
+		"usage-emergency", Usage, 4, 5 * time.Minute, "let the provider end all that it holds not to be critical, once more than 80% of the quota is in use",
+		[]string{"cleanup", "--emergency", "--if-usage-above", "80%", "--yes"},
+		nil,
+		[]string{flagLock, flagPing, flagTextfile},
 	}
 }
 
@@ -49,15 +63,14 @@ func Every(l Layer) time.Duration {
 	return 0
 }
 
-// offset is the minute at which a layer first runs in its period. It follows from
-// the host, so that a fleet of cron hosts does not ask a provider all at once; and
-// no two layers of one host begin in the same minute, since one lock is theirs.
+// offset is the minute at which a line first runs in its period. It follows from the
+// host, so that a fleet of cron hosts does not ask a provider all at once; and no two
+// lines of one host begin in the same minute, since one lock is theirs.
 func (j job) offset(host string) int {
-	place := slices.Index(Layers(), j.layer)
 	seed := hash(host)
 	const apart = 5 // minutes, the shortest period
 	slots := int(j.every/time.Minute) / apart
-	return (seed+place)%apart + apart*(hash(host+"/"+string(j.layer))%slots)
+	return (seed+j.place)%apart + apart*(hash(host+"/"+j.name)%slots)
 }
 
 // hash is FNV-1a, which stays the same from release to release: a printed line

@@ -21,15 +21,22 @@ type Plan struct {
 	Binary     string   // absolute
 	Config     string   // absolute, for --config; "" = the user's file is found
 	Dir        string   // of the project's file, which is found from there; "" = none
-	Providers  []string // by --provider
-	Production []string // of these the ones that need --production
-	Env        []string // NAME=value, none of them secret
-	EnvFile    string   // absolute; holds what Needs names
-	Needs      []string // variables that the configuration reads and a cron line has not
-	StateDir   string   // absolute
-	Host       string
-	User       string // name or number, for units of the system
-	Local      bool   // the provider of this machine is among the profiles
+	Providers  []string // the profiles; none = those that the configuration selects
+	ByEnv      string   // the variable that chooses them instead of --provider, which would make all of their sandboxes ours; "" = none
+	Production []string // of the profiles those that need --production
+	// Measured are those of the profiles of which it is known how much of a quota they
+	// use: layer usage is about them. MayEmergency are those of them that have an
+	// emergency cleanup of their own, and Emergency switches it on.
+	Measured     []string
+	MayEmergency []string
+	Emergency    bool
+	Env          []string // NAME=value, none of them secret
+	EnvFile      string   // absolute; holds what Needs names
+	Needs        []string // variables that the configuration reads and a cron line has not
+	StateDir     string   // absolute
+	Host         string
+	User         string // name or number, for units of the system
+	Local        bool   // the provider of this machine is among the profiles
 
 	Undecided   []string // of the profiles: only what has the label OwnerLabel is ended
 	OwnerLabel  string
@@ -47,22 +54,33 @@ type Entry struct {
 	Schedule string   // of a crontab
 	Calendar string   // of a timer
 	Argv     []string // with the binary first
+	Env      []string // NAME=value
 	Unit     string   // the name of the service
 	job      job
 }
 
 // Remarks are what the operator has to know of the lines, a line of text each.
 func (p Plan) Remarks() []string {
+	var lines []string
+	if out := p.unmeasured(); len(out) > 0 && p.wants(job{layer: Usage}) {
+		lines = append(lines,
+			"Layer usage leaves out "+strings.Join(out, ", ")+": how much of a quota is used is not known there. Set",
+			"limits.max_sandboxes, or max_sandboxes in the profile, and print the lines again.")
+	}
 	if len(p.Undecided) == 0 {
-		return nil
+		return lines
 	}
 	names := strings.Join(p.Undecided, ", ")
-	return []string{
-		"Of " + names + " they end only what has the label " + p.OwnerLabel + ": nobody has said whose the rest is.",
+	return append(lines,
+		"Of "+names+" they end only what has the label "+p.OwnerLabel+": nobody has said whose the rest is.",
 		"To own all of it, or what has a label of yours:",
-		"  " + p.Binary + " config own --provider " + strings.Join(p.Undecided, " --provider ") + " --all",
-		"  " + p.Binary + " config own --provider " + strings.Join(p.Undecided, " --provider ") + " --label KEY=VALUE",
-	}
+		"  "+p.Binary+" config own --provider "+strings.Join(p.Undecided, " --provider ")+" --all",
+		"  "+p.Binary+" config own --provider "+strings.Join(p.Undecided, " --provider ")+" --label KEY=VALUE")
+}
+
+// unmeasured are the profiles that layer usage cannot be about.
+func (p Plan) unmeasured() []string {
+	return slices.DeleteFunc(slices.Clone(p.Providers), func(name string) bool { return slices.Contains(p.Measured, name) })
 }
 
 // remarks are Remarks as comments.
@@ -80,8 +98,8 @@ func (p Plan) remarks() string {
 func (p Plan) Command(e Entry) string { return p.command(e, shellWord) }
 
 func (p Plan) command(e Entry, quote func(string) string) string {
-	words := make([]string, 0, len(p.Env)+len(e.Argv))
-	for _, pair := range p.Env {
+	words := make([]string, 0, len(e.Env)+len(e.Argv))
+	for _, pair := range e.Env {
 		words = append(words, assignment(pair, quote))
 	}
 	for _, w := range e.Argv {
@@ -98,22 +116,61 @@ func (p Plan) command(e Entry, quote func(string) string) string {
 	return line
 }
 
-// Entries are the layers of a plan, each with its words and its times.
+// Entries are the lines of a plan, each with its words and its times. Layer usage has
+// none where nothing can be measured.
 func (p Plan) Entries() []Entry {
 	var list []Entry
 	for _, j := range jobs() {
-		if len(p.Only) > 0 && !slices.Contains(p.Only, j.layer) {
-			continue
+		if p.wants(j) && (j.layer != Usage || len(p.Providers) == 0 || len(p.Measured) > 0) {
+			list = append(list, p.entry(j))
 		}
-		list = append(list, Entry{
-			Layer: j.layer, Say: j.say, Schedule: j.schedule(p.Host), Calendar: j.calendar(),
-			Argv: p.argv(j), Unit: "sbx-" + string(j.layer) + ".service", job: j,
-		})
+	}
+	if p.Emergency {
+		list = append(list, p.emergencies()...)
 	}
 	return list
 }
 
-// argv is the command of a layer. It is quiet: what cron mails is worth reading.
+// offered are lines that are shown and not switched on.
+func (p Plan) offered() []Entry {
+	if p.Emergency {
+		return nil
+	}
+	return p.emergencies()
+}
+
+func (p Plan) emergencies() []Entry {
+	if j := emergency(); p.wants(j) && len(p.MayEmergency) > 0 {
+		return []Entry{p.entry(j)}
+	}
+	return nil
+}
+
+func (p Plan) wants(j job) bool { return len(p.Only) == 0 || slices.Contains(p.Only, j.layer) }
+
+func (p Plan) entry(j job) Entry {
+	e := Entry{
+		Layer: j.layer, Say: j.say, Schedule: j.schedule(p.Host), Calendar: j.calendar(),
+		Argv: p.argv(j), Env: slices.Clone(p.Env), Unit: "sbx-" + j.name + ".service", job: j,
+	}
+	if p.ByEnv != "" && j.name != emergency().name {
+		e.Env = append(e.Env, p.ByEnv+"="+strings.Join(p.profiles(j), ","))
+	}
+	return e
+}
+
+// profiles are those that a line is about.
+func (p Plan) profiles(j job) []string {
+	switch {
+	case j.name == emergency().name:
+		return p.MayEmergency
+	case j.layer == Usage && len(p.Providers) > 0:
+		return p.Measured
+	}
+	return p.Providers
+}
+
+// argv is the command of a line. It is quiet: what cron mails is worth reading.
 func (p Plan) argv(j job) []string {
 	acts := !p.CheckOnly || j.check == nil
 	argv := []string{p.Binary}
@@ -128,17 +185,20 @@ func (p Plan) argv(j job) []string {
 		}
 	}
 	add("config", p.Config)
-	for _, name := range p.Providers {
-		add("provider", name)
+	own := j.name == emergency().name // which takes no selection: each profile is named twice
+	for _, name := range p.profiles(j) {
+		if p.ByEnv == "" || own {
+			add("provider", name)
+		}
 	}
-	for _, name := range p.Production {
-		if acts {
+	for _, name := range p.profiles(j) {
+		if acts && (own || slices.Contains(p.Production, name)) {
 			add("production", name)
 		}
 	}
 	for _, f := range []struct{ flag, value string }{{flagLock, p.LockTimeout}, {flagPing, p.Ping}, {flagTextfile, p.Textfile}} {
 		if slices.Contains(j.takes, f.flag) {
-			add(f.flag, strings.ReplaceAll(f.value, Placeholder, string(j.layer)))
+			add(f.flag, strings.ReplaceAll(f.value, Placeholder, j.name))
 		}
 	}
 	return append(argv, "--quiet")
@@ -157,7 +217,7 @@ func (p Plan) writable() []string {
 func (p Plan) Check() error {
 	words := slices.Concat([]string{p.Dir, p.EnvFile, p.StateDir, p.Host, p.User}, p.Env)
 	for _, e := range p.Entries() {
-		words = append(words, e.Argv...)
+		words = append(append(words, e.Argv...), e.Env...)
 	}
 	for _, w := range words {
 		if err := CheckWord(w); err != nil {

@@ -12,16 +12,10 @@ type File struct{ Name, Text string }
 // calendar is the times of a timer. Layers of one host begin in different
 // minutes; the delay, which a machine keeps, tells hosts apart.
 func (j job) calendar() string {
-	for place, l := range Layers() {
-		if l != j.layer {
-			continue
-		}
-		if j.every >= time.Hour {
-			return fmt.Sprintf("*:%02d", place)
-		}
-		return fmt.Sprintf("*:%d/%d", place, int(j.every/time.Minute))
+	if j.every >= time.Hour {
+		return fmt.Sprintf("*:%02d", j.place)
 	}
-	return ""
+	return fmt.Sprintf("*:%d/%d", j.place, int(j.every/time.Minute))
 }
 
 // Units are a service and a timer for each layer, for the system's manager.
@@ -81,7 +75,7 @@ func (p Plan) service(e Entry) string {
 	if p.Dir != "" {
 		b.WriteString("# the project's .sbx.yaml is found from here\nWorkingDirectory=" + unitPath(p.Dir) + "\n")
 	}
-	for _, pair := range p.Env {
+	for _, pair := range e.Env {
 		b.WriteString("Environment=" + unitWord(pair, false) + "\n")
 	}
 	if len(p.Needs) > 0 {

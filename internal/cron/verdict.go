@@ -34,6 +34,9 @@ type Expected struct {
 	Layers   []Layer // runs of any of these count
 	Every    time.Duration
 	Profiles []string // a success is one in all of them, by one run or by several
+	// Unmeasured are profiles that the layer cannot be about, since nobody can tell how
+	// much of a quota they use.
+	Unmeasured []string
 }
 
 // Expect is the expectation of one layer.
@@ -72,6 +75,10 @@ func (e Expected) judge(runs []Run, now time.Time) Status {
 	s := Status{Layer: e.Name, Every: e.Every, Unowned: map[string]int{}}
 	mine := slices.DeleteFunc(slices.Clone(runs), func(r Run) bool { return !slices.Contains(e.Layers, r.Layer) })
 	slices.SortStableFunc(mine, func(a, b Run) int { return b.StartedAt.Compare(a.StartedAt) })
+	if len(e.Profiles) == 0 {
+		s.Verdict, s.Message = sandbox.Unknown, "of no profile it is known how much of a quota is used"
+		return s
+	}
 	if len(mine) == 0 {
 		s.Verdict, s.Message = sandbox.Unknown, "no run is recorded"
 		return s
@@ -97,6 +104,10 @@ func (e Expected) judge(runs []Run, now time.Time) Status {
 		s.Verdict, s.Message = sandbox.True, "it last succeeded "+ago(since)
 	}
 	s.Overdue = s.Verdict == sandbox.False
+	if s.Verdict == sandbox.True && len(e.Unmeasured) > 0 {
+		s.Verdict = sandbox.Unknown
+		s.Message += "; how much of a quota is used is not known of " + strings.Join(e.Unmeasured, ", ")
+	}
 	s.noteUnowned(mine, e.Profiles)
 	return s
 }
@@ -143,7 +154,7 @@ func (s *Status) noteUnowned(runs []Run, profiles []string) {
 	if total == 0 {
 		return
 	}
-	text := fmt.Sprintf("it left %d stuck sandboxes because nobody owns them (%s)", total, strings.Join(parts, ", "))
+	text := fmt.Sprintf("it left %d stuck because nobody owns them (%s)", total, strings.Join(parts, ", "))
 	if s.Verdict == sandbox.True {
 		s.Verdict, s.Message = sandbox.False, text+"; "+s.Message
 		return

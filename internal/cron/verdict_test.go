@@ -108,10 +108,10 @@ func TestWhatStaysUnowned(t *testing.T) {
 		says    string
 	}{
 		"none":                       {[]cron.Run{left(good, map[string]int{"prod": 0, "eu": 0})}, sandbox.True, "it last succeeded 1m ago"},
-		"some":                       {[]cron.Run{left(good, map[string]int{"prod": 20, "eu": 6})}, sandbox.False, "it left 26 stuck sandboxes because nobody owns them (prod 20, eu 6); it last succeeded 1m ago"},
+		"some":                       {[]cron.Run{left(good, map[string]int{"prod": 20, "eu": 6})}, sandbox.False, "it left 26 stuck because nobody owns them (prod 20, eu 6); it last succeeded 1m ago"},
 		"before, and not any more":   {[]cron.Run{left(good, map[string]int{"prod": 0}), left(before, map[string]int{"prod": 3})}, sandbox.True, "it last succeeded 1m ago"},
-		"the newest did not see eu":  {[]cron.Run{left(good, map[string]int{"prod": 0}), left(before, map[string]int{"eu": 3})}, sandbox.False, "it left 3 stuck sandboxes because nobody owns them (eu 3); it last succeeded 1m ago"},
-		"a narrower run saw none":    {[]cron.Run{left(short(good), map[string]int{"prod": 0}), left(before, map[string]int{"prod": 3})}, sandbox.False, "it left 3 stuck sandboxes because nobody owns them (prod 3); it last succeeded 6m ago"},
+		"the newest did not see eu":  {[]cron.Run{left(good, map[string]int{"prod": 0}), left(before, map[string]int{"eu": 3})}, sandbox.False, "it left 3 stuck because nobody owns them (eu 3); it last succeeded 1m ago"},
+		"a narrower run saw none":    {[]cron.Run{left(short(good), map[string]int{"prod": 0}), left(before, map[string]int{"prod": 3})}, sandbox.False, "it left 3 stuck because nobody owns them (prod 3); it last succeeded 6m ago"},
 		"of a profile of no concern": {[]cron.Run{left(good, map[string]int{"other": 3})}, sandbox.True, "it last succeeded 1m ago"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -121,4 +121,18 @@ func TestWhatStaysUnowned(t *testing.T) {
 			assert.Equal(t, tc.says, got.Message)
 		})
 	}
+}
+
+// TestWhatCannotBeMeasuredIsNoGreen.
+func TestWhatCannotBeMeasuredIsNoGreen(t *testing.T) {
+	t.Parallel()
+	e := cron.Expect(cron.Usage, []string{"prod"})
+	e.Unmeasured = []string{"eu"}
+	got := cron.Judge([]cron.Expected{e}, []cron.Run{run(cron.Usage, time.Minute, 0)}, noon)[0]
+	assert.Equal(t, sandbox.Unknown, got.Verdict)
+	assert.Equal(t, "it last succeeded 1m ago; how much of a quota is used is not known of eu", got.Message)
+	e.Profiles = nil
+	got = cron.Judge([]cron.Expected{e}, []cron.Run{run(cron.Usage, time.Minute, 0)}, noon)[0]
+	assert.Equal(t, sandbox.Unknown, got.Verdict)
+	assert.Equal(t, "of no profile it is known how much of a quota is used", got.Message)
 }

@@ -10,13 +10,18 @@ import (
 
 // Create starts one sandbox on a profile. It is sent once and never again: an
 // error may leave the outcome open, and then says so. It has no deadline but
-// that of ctx.
+// that of ctx. Over Member.MaxSandboxes it is fault.KindRefused, and nothing was sent.
 func (f *Fleet) Create(ctx context.Context, profile string, spec sandbox.Spec) (sandbox.Sandbox, error) {
 	m, launcher, err := able[providers.Launcher](f, profile, "create")
 	if err != nil {
 		return sandbox.Sandbox{}, err
 	}
+	done, err := m.reserve(ctx, f.o.Now)
+	if err != nil {
+		return sandbox.Sandbox{}, err
+	}
 	made, err := launcher.Create(ctx, spec)
+	done(made.ID)
 	made = m.Metadata.Read(made)
 	if err != nil {
 		return made, m.fault(ctx, err, "create")

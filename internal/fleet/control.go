@@ -33,21 +33,47 @@ type ProviderQuota struct {
 	Err      error
 }
 
-// Quotas asks every provider that can tell, all at once, in the order of the
-// fleet.
+// Quotas asks every provider that can tell, all at once, in the order of the fleet;
+// the limit of the configuration (Member.MaxSandboxes) is one more quota. A profile
+// with neither is left out.
 func (f *Fleet) Quotas(ctx context.Context) []ProviderQuota {
 	all := make([]ProviderQuota, len(f.members))
 	var wg sync.WaitGroup
 	for i, m := range f.members {
-		if reader, ok := providers.As[providers.QuotaReader](m.Provider); ok {
-			wg.Go(func() {
-				all[i].Provider = m.Provider.Name()
-				all[i].Quotas, all[i].Err = bounded(ctx, m, "quota", reader.Quota)
-			})
+		reader, tells := providers.As[providers.QuotaReader](m.Provider)
+		if !tells && m.MaxSandboxes == 0 {
+			continue
 		}
+		wg.Go(func() {
+			all[i] = ProviderQuota{Provider: m.Provider.Name()}
+			if tells {
+				all[i].Quotas, all[i].Err = bounded(ctx, m, "quota", reader.Quota)
+			}
+			if m.MaxSandboxes > 0 {
+				all[i].addLimit(m.limitQuota(ctx))
+			}
+		})
 	}
 	wg.Wait()
 	return slices.DeleteFunc(all, func(q ProviderQuota) bool { return q.Provider == "" })
+}
+
+// addLimit adds the limit of the configuration, which also serves where the provider
+// cannot tell its own.
+func (q *ProviderQuota) addLimit(limit providers.Quota, err error) {
+	if fault.KindOf(q.Err) == fault.KindUnsupported {
+		q.Err = nil
+	}
+	if err != nil {
+		q.Err = errors.Join(q.Err, err)
+		return
+	}
+	q.Quotas = append(q.Quotas, limit)
+}
+
+// Known says that at least one limit is told with what is used of it.
+func (q ProviderQuota) Known() bool {
+	return slices.ContainsFunc(q.Quotas, func(one providers.Quota) bool { return one.Used != nil && one.Limit != nil && *one.Limit > 0 })
 }
 
 // Activity reads when a sandbox last showed life, by the provider and every source

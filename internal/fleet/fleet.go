@@ -34,6 +34,8 @@ type Member struct {
 	Provider providers.Provider
 	Timeout  time.Duration // of no progress; 0 = DefaultTimeout
 	Metadata sandbox.Metadata
+	// MaxSandboxes is how many may run at once; 0 = the configuration says nothing.
+	MaxSandboxes int
 	// Sources are control planes that know more of this provider's sandboxes.
 	Sources []providers.Source
 }
@@ -98,7 +100,10 @@ func New(members []Member, o Options) *Fleet {
 		if m.Timeout <= 0 {
 			m.Timeout = DefaultTimeout
 		}
-		one := &member{Member: m, slots: make(chan struct{}, o.Slots), breaker: policy.NewBreaker(m.Provider.Name()), keptUntil: o.KeptUntil}
+		one := &member{
+			Member: m, slots: make(chan struct{}, o.Slots), breaker: policy.NewBreaker(m.Provider.Name()),
+			keptUntil: o.KeptUntil, capacity: capacity{made: map[string]time.Time{}},
+		}
 		for _, s := range m.Sources {
 			one.beside = append(one.beside, voice{s, policy.NewBreaker(s.Name())})
 		}

@@ -13,6 +13,10 @@ import (
 // counts sandboxes needs not look for one.
 var ErrNothingMade = errors.New("nothing was made")
 
+// ErrSandboxLimit is inside the error of a create that max_sandboxes of the
+// configuration has refused: one may start when another has ended.
+var ErrSandboxLimit = errors.New("maximum sandbox limit reached")
+
 // nothingMadeError adds ErrNothingMade to an error without a word of it.
 type nothingMadeError struct{ error }
 

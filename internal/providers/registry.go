@@ -20,7 +20,14 @@ type Type struct {
 	// NoLabels says that the API keeps no labels of a sandbox, so that none can say whose
 	// it is.
 	NoLabels bool
-	Open     func(ctx context.Context, p Profile, d Deps) (Provider, error)
+	// LabelsIn is where somebody who makes sandboxes without sbx writes their labels, in
+	// the words of the provider's own SDK.
+	LabelsIn string
+	// TellsQuota says that the API tells how much of an account's limits is used.
+	TellsQuota bool
+	// Emergency says that the provider has an emergency cleanup of its own.
+	Emergency bool
+	Open      func(ctx context.Context, p Profile, d Deps) (Provider, error)
 	// Attach opens a source instead of a provider; exactly one of Open and
 	// Attach is set. The profile's setting "attach" names the provider's profile.
 	Attach func(ctx context.Context, p Profile, d Deps) (Source, error)
@@ -51,6 +58,8 @@ const (
 	OptionActivity   = "activity"    // ActivityAuto or ActivityAgeOnly
 	OptionStuckAfter = "stuck_after" // agent type -> age (OptionLimits); the key OptionDefault is all others
 	OptionDefault    = "default"
+	// OptionMaxSandboxes is how many may run at once, instead of limits.max_sandboxes.
+	OptionMaxSandboxes = "max_sandboxes"
 )
 
 // The words of the option activity (DESIGN section 7).
@@ -68,6 +77,7 @@ func CommonOptions() []Option {
 			Kind: OptionText, Help: "auto keeps what runs and shows no life; age-only judges it by its age",
 		},
 		{Name: OptionStuckAfter, Kind: OptionLimits, Help: "ages from which a silent sandbox counts as stuck, by agent type, and default"},
+		{Name: OptionMaxSandboxes, Kind: OptionCount, Help: "how many may run at once, instead of limits.max_sandboxes"},
 	}
 }
 

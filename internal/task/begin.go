@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 )
@@ -137,12 +138,7 @@ func (r *Runner) notBegun(ctx context.Context, t Task, err error) (Task, error) 
 // enter waits for the breaker of the place and for memory of the machine.
 func (r *Runner) enter(ctx context.Context, t Task, place string, mb int64) (Leave, error) {
 	for {
-		why, look := "", roomLook
-		if r.o.Room != nil {
-			if err := r.o.Room.Free(ctx, place, mb); err != nil {
-				why = "memory: " + err.Error()
-			}
-		}
+		why, look := r.noRoom(ctx, place, mb), roomLook
 		var leaves Leave
 		if why == "" && r.o.Breaker != nil {
 			var err error
@@ -160,6 +156,21 @@ func (r *Runner) enter(ctx context.Context, t Task, place string, mb int64) (Lea
 			return Leave{}, ctx.Err()
 		}
 	}
+}
+
+// noRoom is why the place has no room for one sandbox more; "" = it has.
+func (r *Runner) noRoom(ctx context.Context, place string, mb int64) string {
+	if r.o.Room == nil {
+		return ""
+	}
+	err := r.o.Room.Free(ctx, place, mb)
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, providers.ErrSandboxLimit):
+		return "limit: " + err.Error()
+	}
+	return "memory: " + err.Error()
 }
 
 // waits shows why a task has not begun.

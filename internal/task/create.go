@@ -134,6 +134,10 @@ func notRun(err error) sandbox.Exit {
 		return e
 	}
 	e.Evidence = []sandbox.Evidence{{What: "create", Value: err.Error(), Source: "sbx"}}
+	if errors.Is(err, providers.ErrSandboxLimit) { // another attempt may find a place
+		e.Class = sandbox.ClassInfra
+		return e
+	}
 	switch fault.KindOf(err) {
 	case fault.KindUnavailable, fault.KindTimeout, fault.KindPartial:
 		e.Class = sandbox.ClassInfra

@@ -16,6 +16,9 @@ import (
 const (
 	followFirst = 500 * time.Millisecond // between two looks at a log that is followed
 	followMost  = 5 * time.Second
+	// followOutage is how long nothing may answer before following gives up, as for the
+	// logs of programs that sbx has started.
+	followOutage = time.Minute
 )
 
 // entrypoint is one reader's place in the log of the image's own program, which
@@ -36,8 +39,13 @@ func (e *entrypoint) give(ctx context.Context, q providers.LogQuery, yield func(
 	if q.Tail > 0 {
 		fresh = fresh[max(0, len(fresh)-q.Tail):]
 	}
+	answered := time.Now()
 	for pause := followFirst; ; pause = min(2*pause, followMost) {
-		if err != nil {
+		outage := q.Follow && fault.KindOf(err) == fault.KindUnavailable && time.Since(answered) < followOutage
+		if err == nil {
+			answered = time.Now()
+		}
+		if err != nil && !outage {
 			yield(sandbox.LogLine{}, e.c.inside(err))
 			return
 		}

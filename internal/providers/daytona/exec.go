@@ -25,7 +25,10 @@ const (
 	killTime  = 5 * time.Second  // bounds what is done for a command whose caller is gone
 	pollMin   = 50 * time.Millisecond
 	pollMax   = time.Second
-	inputPart = 48 << 10 // bytes of stdin in one call
+	// execOutage is how long nothing may answer before a command is given up: a proxy
+	// that is started anew takes some seconds, a daemon that is dead stays so.
+	execOutage = 15 * time.Second
+	inputPart  = 48 << 10 // bytes of stdin in one call
 )
 
 // shellOf is a guest.Shell for one sandbox. look says that it is no activity of
@@ -58,8 +61,6 @@ func (c *Client) inside(err error) error {
 	case s.Status == http.StatusBadGateway && len(s.Body) == 0:
 		return fault.New(fault.KindUnavailable, "nothing answers inside: its daemon is dead, or memory ran out: %w", err).
 			WithHint("it stays `started` for some minutes: `sbx inspect` says more")
-	case s.Status == http.StatusRequestTimeout:
-		return fault.New(fault.KindTimeout, "%w", err)
 	case s.Status == http.StatusBadRequest && strings.Contains(s.Message, "Is the Sandbox started"):
 		return fault.New(fault.KindGone, "it does not run: %w", err)
 	}
@@ -141,15 +142,16 @@ func (r *command) do(ctx context.Context) (sandbox.Exit, error) {
 // watch passes the output on until the end; it gives the end of stderr.
 func (r *command) watch(ctx context.Context) ([]byte, error) {
 	var last []byte
+	answered := time.Now()
 	for pause := pollMin; ; {
-		printed, _, err := guest.Repeat(ctx, r.look, guest.ReadOutput(r.tag, r.at))
+		o, err := guest.ReadSoFar(ctx, r.look, r.tag, r.at)
+		if fault.KindOf(err) == fault.KindUnavailable && time.Since(answered) < execOutage && guest.Wait(ctx, pollMax) == nil {
+			continue // the command runs on, and what it writes is kept
+		}
 		if err != nil {
 			return last, err
 		}
-		o, err := guest.ParseOutput(printed, r.at)
-		if err != nil {
-			return last, fault.New(fault.KindUnavailable, "%w", err)
-		}
+		answered = time.Now()
 		r.at = o.Next
 		r.dropped += o.DroppedOut + o.DroppedErr
 		r.cut = r.cut || o.Cut
@@ -199,7 +201,7 @@ func (r *command) judge(exit sandbox.Exit, last []byte) (sandbox.Exit, error) {
 
 // lost is a command that was started and whose end cannot be read.
 func (r *command) lost(err error) (sandbox.Exit, error) {
-	f := triage.ExitFacts{Provider: TypeName, StreamLost: true, Gone: fault.KindOf(err) == fault.KindNotFound, Source: "toolbox", At: r.c.now()}
+	f := triage.ExitFacts{Provider: TypeName, StreamLost: true, Gone: fault.KindOf(err) == fault.KindNotFound && !errors.Is(err, guest.ErrNoRun), Source: "toolbox", At: r.c.now()}
 	if s := httpx.StatusOf(err); s != nil {
 		f.Raw = cmp.Or(s.Code, strconv.Itoa(s.Status))
 		if _, known := triage.ReadSpelling(TypeName, f.Raw); !known {

@@ -45,12 +45,15 @@ func Type() providers.Type {
 
 // NovitaType describes Novita.
 func NovitaType() providers.Type {
-	return novita().typed(func(c *Client) providers.Provider { return &Novita{c} })
+	t := novita().typed(func(c *Client) providers.Provider { return &Novita{c} })
+	t.TellsQuota = true
+	return t
 }
 
 func (d dialect) typed(as func(*Client) providers.Provider) providers.Type {
 	return providers.Type{
 		Name: d.name, Help: d.help, SwitchedOn: []string{d.prefix + "_API_KEY"},
+		LabelsIn: "`metadata` of `Sandbox.create`",
 		LifeSigns: []providers.LifeSign{
 			{Ability: "logs", Shows: "of what sbx created: what its program wrote; of others: what envd did, such as a start", Misses: "whatever programs of other clients write: an agent that is one long command never appears"},
 			{Ability: "usage", Shows: "processor and memory of the VM, now", Misses: "what waits"},

@@ -82,14 +82,7 @@ func (r *reading) all(ctx context.Context) error {
 }
 
 func (r *reading) once(ctx context.Context) (more bool, err error) {
-	printed, code, err := Repeat(ctx, r.sh, ReadOutput(r.tag, r.at))
-	switch {
-	case err != nil:
-		return false, err
-	case code == ExitMissing:
-		return false, fault.New(fault.KindNotFound, "%w", ErrNoRun)
-	}
-	o, err := ParseOutput(printed, r.at)
+	o, err := ReadSoFar(ctx, r.sh, r.tag, r.at)
 	if err != nil {
 		return false, err
 	}

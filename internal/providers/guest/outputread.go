@@ -2,6 +2,7 @@ package guest
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
@@ -26,6 +27,17 @@ type Output struct {
 	// behind can still write.
 	Ended bool
 	Lost  bool // nobody is left who could see its end
+}
+
+// ReadSoFar reads what a run has written behind a place; ErrNoRun is inside the
+// fault.KindNotFound of one that never was.
+func ReadSoFar(ctx context.Context, sh Shell, tag string, at Offsets) (Output, error) {
+	return Look(ctx, sh, ReadOutput(tag, at), func(printed []byte, code int) (Output, error) {
+		if code == ExitMissing {
+			return Output{}, fault.New(fault.KindNotFound, "%w", ErrNoRun)
+		}
+		return ParseOutput(printed, at)
+	})
 }
 
 // ErrOutput is what every refused answer of a text wraps.

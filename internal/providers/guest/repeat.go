@@ -36,6 +36,23 @@ func Repeat(ctx context.Context, sh Shell, text string) (printed []byte, code in
 	}
 }
 
+// Look runs a text that changes nothing and reads what it printed; again where the
+// answer was lost, and once more where what came cannot be read: half an answer is none,
+// and a shell that prints into everything does so again.
+func Look[T any](ctx context.Context, sh Shell, text string, read func(printed []byte, code int) (T, error)) (T, error) {
+	for again := false; ; again = true {
+		printed, code, err := Repeat(ctx, sh, text)
+		if err != nil {
+			var none T
+			return none, err
+		}
+		got, err := read(printed, code)
+		if again || !errors.Is(err, ErrOutput) || Wait(ctx, firstPause) != nil {
+			return got, err
+		}
+	}
+}
+
 // attempt runs a text once. One that hangs is lost like one whose answer broke off.
 func attempt(ctx context.Context, sh Shell, text string) ([]byte, int, error) {
 	inner, cancel := context.WithTimeout(ctx, lookTime)

@@ -55,33 +55,23 @@ func Start(ctx context.Context, sh Shell, p Program) error {
 // Exit is how a run ended, nil while it runs; ErrNoRun is inside the
 // fault.KindNotFound of one that never was.
 func Exit(ctx context.Context, sh Shell, tag string) (*sandbox.Exit, error) {
-	printed, code, err := Repeat(ctx, sh, ReadExit(tag))
-	switch {
-	case err != nil:
-		return nil, err
-	case code == ExitMissing:
-		return nil, fault.New(fault.KindNotFound, "%w", ErrNoRun)
-	}
-	return ParseExit(printed)
+	return Look(ctx, sh, ReadExit(tag), func(printed []byte, code int) (*sandbox.Exit, error) {
+		if code == ExitMissing {
+			return nil, fault.New(fault.KindNotFound, "%w", ErrNoRun)
+		}
+		return ParseExit(printed)
+	})
 }
 
 // Usage measures inside the sandbox.
 func Usage(ctx context.Context, sh Shell, now time.Time) (sandbox.Usage, error) {
-	printed, _, err := Repeat(ctx, sh, Measure())
-	if err != nil {
-		return sandbox.Usage{}, err
-	}
-	return ParseUsage(printed, now)
+	return Look(ctx, sh, Measure(), func(printed []byte, _ int) (sandbox.Usage, error) { return ParseUsage(printed, now) })
 }
 
 // Others lists the runs that go on in a sandbox beside that of main: commands whose
 // output reaches their client alone.
 func Others(ctx context.Context, sh Shell, main string) ([]providers.Process, error) {
-	printed, _, err := sh(ctx, List())
-	if err != nil {
-		return nil, err
-	}
-	runs, err := ParseList(printed)
+	runs, err := Look(ctx, sh, List(), func(printed []byte, _ int) ([]Run, error) { return ParseList(printed) })
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,9 @@ import (
 
 var _ providers.QuotaReader = (*Client)(nil)
 
+// tellsQuota says that this system tells how much of its memory is used.
+const tellsQuota = true
+
 // Quota is what this machine has for all sandboxes together and for everything else
 // on it: its memory, as the kernel counts what could still be had.
 func (c *Client) Quota(ctx context.Context) ([]providers.Quota, error) {

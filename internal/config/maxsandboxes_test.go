@@ -1,0 +1,34 @@
+package config
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestHowManyMayRun at one profile: by all, or by its own word.
+func TestHowManyMayRun(t *testing.T) {
+	t.Parallel()
+	most := func(w *world, name string) int {
+		p, ok := w.must().Find(name)
+		require.True(t, ok)
+		return p.MaxSandboxes
+	}
+	w := newWorld(t)
+	assert.Zero(t, most(w, "here"), "nobody has said")
+	w.user("limits: {max_sandboxes: 50}\nproviders: {here: {type: here, max_sandboxes: 3}, prod: {type: cloud, token: x}}\n")
+	assert.Equal(t, 3, most(w, "here"))
+	assert.Equal(t, 50, most(w, "prod"))
+	w.project("limits: {max_sandboxes: 20}\n")
+	assert.Equal(t, 20, most(w, "prod"), "a project may lower it")
+	w.project("limits: {max_sandboxes: 51}\n")
+	assert.Contains(t, w.fails(), "a project file may not raise limits.max_sandboxes above 50, here to 51")
+	w.user("{}\n")
+	assert.Equal(t, 51, w.must().Profiles[0].MaxSandboxes, "where nobody has set one, any is lower")
+	for _, text := range []string{"limits: {max_sandboxes: 0}\n", "limits: {max_sandboxes: many}\n", "providers: {here: {type: here, max_sandboxes: -1}}\n"} {
+		w := newWorld(t)
+		w.user(text)
+		assert.Contains(t, w.fails(), "must be a whole number from 1", text)
+	}
+}
