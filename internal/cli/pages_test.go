@@ -138,6 +138,9 @@ func TestTypesSayWhatTheyCan(t *testing.T) {
 		opened := open(t, kind)
 		assert.Equal(t, can(opened, "quota"), kind.TellsQuota, kind.Name)
 		assert.Equal(t, can(opened, "cleanup"), kind.Emergency, kind.Name)
+		if kind.Attach == nil {
+			assert.Equal(t, can(opened, "records"), kind.KeepsRecords, kind.Name)
+		}
 	}
 }
 

@@ -49,6 +49,14 @@ func (d *Deps) cronPlan(o cronPrintOptions) (cron.Plan, error) {
 			WithHint("%s; `%s config own --provider PROFILE --all` makes all of its sandboxes yours", hintMaxSandboxes, d.Process.Name())
 	}
 	plan.Undecided, plan.OwnerLabel = undecided(c), sandbox.LabelOwner
+	for _, p := range c.Selected() {
+		if p.Undecided() && d.typeOf(p).NoLabels {
+			plan.Unlabelled = append(plan.Unlabelled, p.Name)
+		}
+		if !d.typeOf(p).KeepsRecords && len(c.SourcesOf(p.Name)) == 0 {
+			plan.Unrecorded = append(plan.Unrecorded, p.Name)
+		}
+	}
 	plan.Needs = slices.Sorted(maps.Keys(d.cronNeeds(c, plan)))
 	return plan, nil
 }

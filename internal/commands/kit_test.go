@@ -132,7 +132,7 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 	var globals Globals
 	began := new(bool)
 	var printer *output.Printer
-	types := append([]providers.Type{{Name: "local", Always: true, TellsQuota: true}, {Name: "fake"}}, b.types...)
+	types := append([]providers.Type{{Name: "local", Always: true, TellsQuota: true, KeepsRecords: true}, {Name: "fake"}}, b.types...)
 	var d *Deps
 	open := func() *fleet.Fleet {
 		var list []fleet.Member

@@ -176,6 +176,8 @@ func TestPrintedLinesSayWhatTheyLeave(t *testing.T) {
 		assert.Contains(t, r.stdout, "# Of cloud they end only what has the label sbx/owner: nobody has said whose the rest is.\n", line)
 		assert.Contains(t, r.stdout, "#   /bin/false config own --provider cloud --all\n", line)
 	}
+	assert.Contains(t, b.run(t, "cron print").stdout, "#   /bin/false reconcile --provider cloud --adopt --fix\n")
+	assert.NotContains(t, b.run(t, "cron print --layer stuck").stdout, "reconcile")
 	r := b.run(t, "cron print -o json")
 	assert.Contains(t, r.stderr, "Of cloud they end only what has the label sbx/owner")
 	r = b.run(t, "cron print --provider cloud")

@@ -53,7 +53,7 @@ func Own(ctx context.Context, in Input, profiles []string, owned Owned) (OwnChan
 		return none, err
 	}
 	c := OwnChange{Path: target.Path, Profiles: profiles, Owned: owned, before: string(content), after: string(content), mode: mode}
-	for _, name := range profiles {
+	for _, name := range slices.Backward(profiles) { // each goes before what is there
 		kind, err := l.ownable(name, owned, target)
 		if err != nil {
 			return none, err

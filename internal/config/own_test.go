@@ -134,7 +134,7 @@ func TestOwnSeesThroughItsOwnFlag(t *testing.T) {
 	w.file = link
 	c, err := Own(t.Context(), w.input(), []string{"cloud", "far"}, Owned{All: true})
 	require.NoError(t, err)
-	assert.Equal(t, []string{"+providers:", "+  far:", "+    type: far", "+    owned: all", "+  cloud:", "+    type: cloud", "+    owned: all"}, c.Diff)
+	assert.Equal(t, []string{"+providers:", "+  cloud:", "+    type: cloud", "+    owned: all", "+  far:", "+    type: far", "+    owned: all"}, c.Diff)
 	require.NoError(t, c.Write())
 	info, err := os.Lstat(link)
 	require.NoError(t, err)

@@ -40,6 +40,8 @@ type Plan struct {
 
 	Undecided   []string // of the profiles: only what has the label OwnerLabel is ended
 	OwnerLabel  string
+	Unlabelled  []string // of the undecided ones those whose provider keeps no labels
+	Unrecorded  []string // of the profiles: what is there is compared with the records of sbx alone
 	LockTimeout string
 	Ping        string // may hold Placeholder
 	Textfile    string // absolute, may hold Placeholder
@@ -67,21 +69,35 @@ func (p Plan) Remarks() []string {
 			"Layer usage leaves out "+strings.Join(out, ", ")+": how much of a quota is used is not known there. Set",
 			"limits.max_sandboxes, or max_sandboxes in the profile, and print the lines again.")
 	}
+	if len(p.Unrecorded) > 0 && p.wants(job{layer: Reconcile}) {
+		lines = append(lines,
+			"Layer reconcile compares "+strings.Join(p.Unrecorded, ", ")+" with what sbx has on record. What others have",
+			"made there is put on record by:",
+			"  "+p.Binary+" reconcile"+named(p.Unrecorded)+" --adopt --fix")
+	}
 	if len(p.Undecided) == 0 {
 		return lines
 	}
-	names := strings.Join(p.Undecided, ", ")
-	return append(lines,
-		"Of "+names+" they end only what has the label "+p.OwnerLabel+": nobody has said whose the rest is.",
+	lines = append(lines,
+		"Of "+strings.Join(p.Undecided, ", ")+" they end only what has the label "+p.OwnerLabel+": nobody has said whose the rest is.",
 		"To own all of it, or what has a label of yours:",
-		"  "+p.Binary+" config own --provider "+strings.Join(p.Undecided, " --provider ")+" --all",
-		"  "+p.Binary+" config own --provider "+strings.Join(p.Undecided, " --provider ")+" --label KEY=VALUE")
+		"  "+p.Binary+" config own"+named(p.Undecided)+" --all")
+	if labelled := without(p.Undecided, p.Unlabelled); len(labelled) > 0 {
+		lines = append(lines, "  "+p.Binary+" config own"+named(labelled)+" --label KEY=VALUE")
+	}
+	return lines
+}
+
+// named chooses profiles on a command line.
+func named(profiles []string) string { return " --provider " + strings.Join(profiles, " --provider ") }
+
+// without gives the words that are not among others.
+func without(words, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(others, w) })
 }
 
 // unmeasured are the profiles that layer usage cannot be about.
-func (p Plan) unmeasured() []string {
-	return slices.DeleteFunc(slices.Clone(p.Providers), func(name string) bool { return slices.Contains(p.Measured, name) })
-}
+func (p Plan) unmeasured() []string { return without(p.Providers, p.Measured) }
 
 // remarks are Remarks as comments.
 func (p Plan) remarks() string {

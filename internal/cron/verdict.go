@@ -104,11 +104,11 @@ func (e Expected) judge(runs []Run, now time.Time) Status {
 		s.Verdict, s.Message = sandbox.True, "it last succeeded "+ago(since)
 	}
 	s.Overdue = s.Verdict == sandbox.False
+	s.noteUnowned(mine, e.Profiles)
 	if s.Verdict == sandbox.True && len(e.Unmeasured) > 0 {
 		s.Verdict = sandbox.Unknown
 		s.Message += "; how much of a quota is used is not known of " + strings.Join(e.Unmeasured, ", ")
 	}
-	s.noteUnowned(mine, e.Profiles)
 	return s
 }
 

@@ -131,6 +131,10 @@ func TestWhatCannotBeMeasuredIsNoGreen(t *testing.T) {
 	got := cron.Judge([]cron.Expected{e}, []cron.Run{run(cron.Usage, time.Minute, 0)}, noon)[0]
 	assert.Equal(t, sandbox.Unknown, got.Verdict)
 	assert.Equal(t, "it last succeeded 1m ago; how much of a quota is used is not known of eu", got.Message)
+	r := run(cron.Usage, time.Minute, 0)
+	r.Unowned = map[string]int{"prod": 2}
+	got = cron.Judge([]cron.Expected{e}, []cron.Run{r}, noon)[0]
+	assert.Equal(t, sandbox.False, got.Verdict, "what is known to be wrong goes before what is not known")
 	e.Profiles = nil
 	got = cron.Judge([]cron.Expected{e}, []cron.Run{run(cron.Usage, time.Minute, 0)}, noon)[0]
 	assert.Equal(t, sandbox.Unknown, got.Verdict)

@@ -23,6 +23,9 @@ type Type struct {
 	// LabelsIn is where somebody who makes sandboxes without sbx writes their labels, in
 	// the words of the provider's own SDK.
 	LabelsIn string
+	// KeepsRecords says that a control plane behind the API has records of what should
+	// exist.
+	KeepsRecords bool
 	// TellsQuota says that the API tells how much of an account's limits is used.
 	TellsQuota bool
 	// Emergency says that the provider has an emergency cleanup of its own.

@@ -48,11 +48,12 @@ var (
 // Type describes the local provider and its settings.
 func Type() providers.Type {
 	return providers.Type{
-		Name:       TypeName,
-		Help:       "real processes of this machine, inside real limits; no account needed, no security boundary",
-		Always:     true,
-		TellsQuota: tellsQuota,
-		LabelsIn:   "`--label` of `sbx create` and `sbx run`",
+		Name:         TypeName,
+		Help:         "real processes of this machine, inside real limits; no account needed, no security boundary",
+		Always:       true,
+		KeepsRecords: true,
+		TellsQuota:   tellsQuota,
+		LabelsIn:     "`--label` of `sbx create` and `sbx run`",
 		LifeSigns: []providers.LifeSign{
 			{Ability: "logs", Shows: "what the program wrote, with times", Misses: ""},
 			{Ability: "", Shows: "when the program wrote last", Misses: ""},

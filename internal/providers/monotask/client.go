@@ -48,7 +48,7 @@ var (
 // Type describes MonoTask.
 func Type() providers.Type {
 	return providers.Type{
-		Name: TypeName, Help: "MonoTask's agent worker on Cloudflare", SwitchedOn: []string{"MONOTASK_URL"}, NoLabels: true, Emergency: true,
+		Name: TypeName, Help: "MonoTask's agent worker on Cloudflare", SwitchedOn: []string{"MONOTASK_URL"}, NoLabels: true, Emergency: true, KeepsRecords: true,
 		LabelsIn: "nowhere: it tells task and agent type by itself, and `sbx config own --all` is the only rule",
 		LifeSigns: []providers.LifeSign{
 			{Ability: "logs", Shows: "what the worker keeps; its form is not published", Misses: "whatever the worker does not keep"},
