@@ -141,10 +141,7 @@ func (r *Runner) enter(ctx context.Context, t Task, place string, mb int64) (Lea
 		why, look := "", roomLook
 		if r.o.Room != nil {
 			if err := r.o.Room.Free(ctx, place, mb); err != nil {
-				why = "memory: " + err.Error()
-				if errors.Is(err, providers.ErrSandboxLimit) {
-					why = "limit: " + err.Error()
-				}
+				why = noRoom(err)
 			}
 		}
 		var leaves Leave
@@ -164,6 +161,14 @@ func (r *Runner) enter(ctx context.Context, t Task, place string, mb int64) (Lea
 			return Leave{}, ctx.Err()
 		}
 	}
+}
+
+// noRoom says what a task waits for.
+func noRoom(err error) string {
+	if errors.Is(err, providers.ErrSandboxLimit) {
+		return "limit: " + err.Error()
+	}
+	return "memory: " + err.Error()
 }
 
 // waits shows why a task has not begun.
