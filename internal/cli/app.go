@@ -191,9 +191,10 @@ func (a *app) fleet(ctx context.Context, choose func(*config.Config) []config.Pr
 	if err != nil {
 		return nil, err
 	}
-	journals := a.deps().EndJournals(p)
+	journals, kept := a.deps().EndJournals(p), newKeptList(a.store)
 	f := fleet.New(a.opener(c, p).members(ctx, choose(c)), fleet.Options{
 		Now: a.process.Now, Slots: c.Limits.Concurrency, EndRequests: endRequests{a.store, a.process.Now}, Journal: journals,
+		KeptUntil: func(s sandbox.Sandbox) time.Time { return kept.until(ctx, s) },
 	})
 	sweep, stop := context.WithTimeout(ctx, sweepLimit)
 	defer stop()

@@ -28,6 +28,7 @@ type endRun struct {
 	targets []sandbox.Sandbox
 	held    *leases // by tasks
 	lost    []error // words that were not found, each with its kind
+	piped   bool    // references came from standard input: nobody has named what sbx keeps
 }
 
 func (d *Deps) newEndRun(verb string, o terminateOptions) *endRun {
@@ -48,6 +49,7 @@ func (r *endRun) prepare(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	r.piped = slices.Contains(args, "-")
 	if words, r.lost = wellFormed(words, args); len(words) == 0 {
 		return errors.Join(r.lost...)
 	}
@@ -104,9 +106,17 @@ func (r *endRun) still(s sandbox.Sandbox) (sandbox.Outcome, string) {
 	return "", ""
 }
 
+// keeps says that sbx itself keeps a sandbox which only a pipe has named.
+func (r *endRun) keeps(s sandbox.Sandbox) string {
+	if !r.piped || !s.KeptUntil.After(r.d.now()) {
+		return ""
+	}
+	return "protected: sbx keeps it on purpose until " + s.KeptUntil.UTC().Format(time.RFC3339) + "; named by hand it ends"
+}
+
 // protected says why a sandbox may not be ended; "" = it may.
 func (r *endRun) protected(s sandbox.Sandbox) string {
-	return cmp.Or(r.d.protected(r.config, s), r.held.holds(s, true))
+	return cmp.Or(r.d.protected(r.config, s), r.held.holds(s, !r.piped), r.keeps(s))
 }
 
 // show ends the targets, unless refused says why not, and prints what became of

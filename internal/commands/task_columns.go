@@ -36,7 +36,7 @@ func taskRest() []output.Column[taskRow] {
 	return []output.Column[taskRow]{
 		{Name: "publish", Level: output.Extra, Value: taskRow.publishObject},
 		{Name: "warm", Level: output.Extra, Value: func(r taskRow) any { return r.Spec.Warm }},
-		{Name: "terminated_verified", Level: output.Wide, Value: func(r taskRow) any { return !r.VerifiedAt.IsZero() }},
+		{Name: "terminated_verified", Level: output.Wide, Value: func(r taskRow) any { return !r.VerifiedAt.IsZero() && !r.waits() }},
 		{Name: "kept", Level: output.Extra, Value: taskRow.keptObject},
 		{Name: "resumed_from", Level: output.Extra, Value: func(r taskRow) any { return textOrNil(r.ResumedFrom) }},
 		{Name: "created_at", Head: "AGE", Value: func(r taskRow) any { return output.Time(r.CreatedAt) }, Text: taskRow.age},

@@ -74,7 +74,7 @@ func publishWay(t task.Task) string {
 func (r taskRow) goneWords() string {
 	switch {
 	case !r.VerifiedAt.IsZero() && r.waits():
-		return "yes, but for what it has kept"
+		return "no: it has kept one"
 	case !r.VerifiedAt.IsZero():
 		return "yes"
 	case len(r.Attempts) == 0:

@@ -53,6 +53,9 @@ type Options struct {
 	// EndRequests keeps requests to end that nobody has confirmed; nil = nothing does,
 	// beyond what a caller gives and takes by EndOptions and sandbox.Ending.
 	EndRequests EndRequests
+	// KeptUntil says until when sbx itself keeps a running sandbox on purpose; zero = it
+	// does not. Nil = only the sandbox's labels say it.
+	KeptUntil func(sandbox.Sandbox) time.Time
 	// Journal opens the journal of one call of Terminate; nil = nothing is written down.
 	Journal func(ctx context.Context, targets []sandbox.Sandbox, o EndOptions) EndJournal
 	Sink    sandbox.Sink // nil = none; it is called by one goroutine at a time
@@ -83,6 +86,9 @@ func New(members []Member, o Options) *Fleet {
 	if o.Sample <= 0 {
 		o.Sample = DefaultSample
 	}
+	if o.KeptUntil == nil {
+		o.KeptUntil = func(s sandbox.Sandbox) time.Time { return sandbox.KeptAtMost(s.Labels) }
+	}
 	if o.Poll.Min <= 0 {
 		o.Poll.Min = DefaultPollMin
 	}
@@ -94,7 +100,10 @@ func New(members []Member, o Options) *Fleet {
 		if m.Timeout <= 0 {
 			m.Timeout = DefaultTimeout
 		}
-		one := &member{Member: m, slots: make(chan struct{}, o.Slots), breaker: policy.NewBreaker(m.Provider.Name()), capacity: capacity{made: map[string]time.Time{}}}
+		one := &member{
+			Member: m, slots: make(chan struct{}, o.Slots), breaker: policy.NewBreaker(m.Provider.Name()),
+			keptUntil: o.KeptUntil, capacity: capacity{made: map[string]time.Time{}},
+		}
 		for _, s := range m.Sources {
 			one.beside = append(one.beside, voice{s, policy.NewBreaker(s.Name())})
 		}

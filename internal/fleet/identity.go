@@ -24,8 +24,12 @@ func (m *member) getByID(ctx context.Context, id string) (sandbox.Sandbox, error
 }
 
 // stamped notes with a sandbox what its own record does not say: how far the clock is
-// off that its times come from.
+// off that its times come from, and until when sbx keeps it. Every sandbox that a
+// provider lists or reads passes here.
 func (m *member) stamped(s sandbox.Sandbox) sandbox.Sandbox {
+	if s.State == sandbox.StateRunning {
+		s.KeptUntil = m.keptUntil(s)
+	}
 	if clock, ok := providers.As[providers.Clock](m.Provider); ok {
 		s.ClockSkew, _ = clock.Skew()
 	}

@@ -18,7 +18,8 @@ type member struct {
 	breaker *policy.Breaker
 	beside  []voice // Sources
 
-	capacity capacity
+	capacity  capacity
+	keptUntil func(sandbox.Sandbox) time.Time // Options.KeptUntil
 }
 
 // call makes one request about one sandbox: in a slot, unless the breaker is

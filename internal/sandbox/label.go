@@ -15,6 +15,7 @@ const (
 	LabelKeep      = "sbx/keep"       // protects it from being ended, see Kept
 	LabelRun       = "sbx/run"        // the tag of the program that create started
 	LabelNonce     = "sbx/nonce"      // finds a sandbox whose creation was not answered
+	LabelKeptUntil = "sbx/kept-until" // until when `run --keep-alive` keeps it at most, see KeptAtMost
 )
 
 // Marks are the labels of a new sandbox where the provider keeps nothing but
@@ -28,6 +29,18 @@ func (s Spec) Marks() map[string]string {
 		}
 	}
 	return marks
+}
+
+// KeptAtMost is until when sbx itself may keep a sandbox, by what its launch has written
+// into its labels: it ends before where its task fails or somebody ends it, which the
+// task's own record knows. Zero = it is not kept, or the label is no time. Unlike
+// LabelKeep it protects from nobody who names the sandbox.
+func KeptAtMost(labels map[string]string) time.Time {
+	until, err := time.Parse(time.RFC3339, labels[LabelKeptUntil])
+	if err != nil {
+		return time.Time{}
+	}
+	return until
 }
 
 // Metadata says which labels of a provider mean what, beside those of sbx itself. Of

@@ -138,12 +138,7 @@ func (r *Runner) notBegun(ctx context.Context, t Task, err error) (Task, error) 
 // enter waits for the breaker of the place and for memory of the machine.
 func (r *Runner) enter(ctx context.Context, t Task, place string, mb int64) (Leave, error) {
 	for {
-		why, look := "", roomLook
-		if r.o.Room != nil {
-			if err := r.o.Room.Free(ctx, place, mb); err != nil {
-				why = noRoom(err)
-			}
-		}
+		why, look := r.noRoom(ctx, place, mb), roomLook
 		var leaves Leave
 		if why == "" && r.o.Breaker != nil {
 			var err error
@@ -163,9 +158,16 @@ func (r *Runner) enter(ctx context.Context, t Task, place string, mb int64) (Lea
 	}
 }
 
-// noRoom says what a task waits for.
-func noRoom(err error) string {
-	if errors.Is(err, providers.ErrSandboxLimit) {
+// noRoom is why the place has no room for one sandbox more; "" = it has.
+func (r *Runner) noRoom(ctx context.Context, place string, mb int64) string {
+	if r.o.Room == nil {
+		return ""
+	}
+	err := r.o.Room.Free(ctx, place, mb)
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, providers.ErrSandboxLimit):
 		return "limit: " + err.Error()
 	}
 	return "memory: " + err.Error()

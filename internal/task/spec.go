@@ -102,6 +102,9 @@ func (t *Task) box(a Attempt, env []string) sandbox.Spec {
 	labels := map[string]string{}
 	maps.Copy(labels, s.Labels)
 	labels[sandbox.LabelNonce] = a.Nonce
+	if s.KeepAlive > 0 && !a.IntentAt.IsZero() { // hosts without this store know it by nothing else
+		labels[sandbox.LabelKeptUntil] = a.IntentAt.Add(s.TTL()).UTC().Format(time.RFC3339)
+	}
 	box := sandbox.Spec{
 		Name: s.Name, Command: s.Command, Env: env, Template: s.Template, Snapshot: s.Snapshot, Image: s.Image, Labels: labels,
 		TaskID: t.ID, AgentType: s.AgentType, MemoryBytes: s.MemoryBytes, CPU: s.CPU, DiskBytes: s.DiskBytes, PIDs: s.PIDs,
@@ -118,5 +121,8 @@ func newName(prefix string, length int) string {
 	return prefix + strings.ToLower(rand.Text())[:length]
 }
 
+// IDPrefix begins the id of every task.
+const IDPrefix = "t-"
+
 // NewID makes the id of a task.
-func NewID() string { return newName("t-", 12) }
+func NewID() string { return newName(IDPrefix, 12) }

@@ -17,7 +17,7 @@ const mostTags = 5
 func spellings() map[string]string {
 	return map[string]string{
 		sandbox.LabelOwner: "sbx-owner", sandbox.LabelName: "sbx-name", sandbox.LabelTask: "sbx-task", sandbox.LabelAgentType: "sbx-agent-type", sandbox.LabelKeep: "sbx-keep",
-		sandbox.LabelNonce: "sbx-nonce",
+		sandbox.LabelNonce: "sbx-nonce", sandbox.LabelKeptUntil: "sbx-kept-until",
 	}
 }
 
@@ -51,6 +51,9 @@ func labels(tags map[string]string) map[string]string {
 // tagged gives the tags of a new sandbox; fault.KindUsage where there are too many.
 func (c *Client) tagged(spec sandbox.Spec) (map[string]string, error) {
 	out := tags(spec.Marks())
+	if len(out) > mostTags { // the task's own record says it, too
+		delete(out, spellings()[sandbox.LabelKeptUntil])
+	}
 	if len(out) > mostTags {
 		return nil, fault.Usage("a sandbox has %d tags at most, and these are %d: labels, owner, name, task and agent type", mostTags, len(out)).
 			At(c.name, "create").WithHint("leave out a --label")
