@@ -38,7 +38,11 @@ func newCronPrint(d *Deps) *cobra.Command {
 			"state, by absolute paths, also in an empty environment. What the configuration reads\n" +
 			"from the environment is named and read from a file (--env-file); no secret is printed.\n" +
 			"{layer} in --ping and --textfile stands for the name of the layer. The minutes follow\n" +
-			"from the name of the host.",
+			"from the name of the host.\n\n" +
+			"Comments say what the lines would leave: profiles of which nobody has said whose the\n" +
+			"sandboxes are, and those that tell no quota and have no max_sandboxes, which layer\n" +
+			"usage cannot watch. A provider's own emergency cleanup above 80% is printed as a\n" +
+			"comment, since it ends also what works; --emergency switches it on.",
 		Example: "sbx cron print\nsbx cron print --systemd --textfile /var/lib/node_exporter/sbx-{layer}.prom\n" +
 			"sbx cron print --provider prod --check-only -o json",
 		Args: usageArgs(noArgs, "`--layer NAME` chooses what is printed"),

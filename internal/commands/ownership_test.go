@@ -1,9 +1,11 @@
 package commands
 
 import (
+	"context"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,6 +17,7 @@ import (
 	"sbx/internal/providers"
 	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
+	"sbx/internal/store"
 )
 
 // switchedOn is a bench over the profile "cloud", which its variable has switched on,
@@ -259,5 +262,26 @@ func TestWhatSDKsWriteIsRead(t *testing.T) {
 		assert.Empty(t, p.Calls(fake.OpTerminate))
 		r = b.run(t, "cleanup --owner somebody --yes --unowned")
 		assert.Equal(t, 0, r.code, r.stderr)
+	})
+}
+
+// TestAnotherHostSeesNoGreenEither: it knows no counts of a run, only what it proves.
+func TestAnotherHostSeesNoGreenEither(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		kept := map[string]store.Run{}
+		there, _ := switchedOn(t, 4, nil)
+		adjust := there.adjust
+		there.adjust = func(d *Deps) {
+			adjust(d)
+			d.ShareRun = func(_ context.Context, run store.Run) error { kept[run.ID] = run; return nil }
+		}
+		require.Equal(t, 0, there.run(t, "cleanup --stuck --yes -q").code)
+		here, _ := switchedOn(t, 4, nil)
+		here.shared = slices.Collect(maps.Values(kept))
+		assert.Equal(t, 10, here.run(t, "cron check --layer stuck").code)
+		require.Equal(t, 0, there.run(t, "cleanup --stuck --yes -q --unowned --max-fraction 100%").code)
+		here.shared = slices.Collect(maps.Values(kept))
+		assert.Equal(t, 0, here.run(t, "cron check --layer stuck").code)
 	})
 }
