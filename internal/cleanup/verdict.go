@@ -39,7 +39,8 @@ func (s Survey) sourcesVerdict(ending error) error {
 }
 
 // Succeeded names the profiles in which nothing is left undone: each was seen whole,
-// every source of activity answered, and every ending went well.
+// every source of activity answered, every ending went well, and nothing stayed because
+// nobody has said whose it is.
 func (s Survey) Succeeded(endings []sandbox.Ending) []string {
 	trouble := map[string]bool{}
 	for _, err := range s.Sources {
@@ -54,7 +55,7 @@ func (s Survey) Succeeded(endings []sandbox.Ending) []string {
 	}
 	names := []string{}
 	for _, share := range s.Shares {
-		if share.Err == nil && !trouble[share.Profile] {
+		if share.Err == nil && share.Unowned == 0 && !trouble[share.Profile] {
 			names = append(names, share.Profile)
 		}
 	}

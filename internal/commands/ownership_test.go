@@ -84,7 +84,7 @@ func TestWhatNobodyOwnsIsSaid(t *testing.T) {
 
 		r = b.run(t, "cron check --layer stuck")
 		assert.Equal(t, 10, r.code)
-		assert.Contains(t, r.stdout, "it left 4 stuck because nobody owns them (cloud 4); it last succeeded 0s ago")
+		assert.Contains(t, r.stdout, "it left 4 stuck because nobody owns them (cloud 4); it has never succeeded; it last ran 0s ago")
 		assert.Contains(t, r.stderr, own)
 		r = b.run(t, "cron check --layer stuck -o nagios")
 		assert.Equal(t, 2, r.code)
@@ -161,7 +161,7 @@ func TestADecisionIsADecision(t *testing.T) {
 		file := filepath.Join(b.home, ".config", "sbx", "config.yaml")
 		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
 		require.NoError(t, os.WriteFile(file, []byte("providers:\n  cloud: {type: cloud, owned: {labels: {team: agents}}}\n"), 0o600))
-		assert.Equal(t, 0, b.run(t, "cron check --layer stuck").code, "it was decided since")
+		assert.Equal(t, 10, b.run(t, "cron check --layer stuck").code, "it was decided since, and the run that left them proves nothing")
 		r := b.run(t, "cleanup --stuck --yes -q")
 		assert.Empty(t, r.stderr)
 		assert.Empty(t, p.Calls(fake.OpTerminate))
@@ -209,12 +209,13 @@ func TestConfigOwn(t *testing.T) {
 		}, item)
 		r = b.run(t, "config own --provider cloud --label team=agents")
 		assert.Contains(t, r.stdout, "says so already: of cloud yours are: team=agents")
-		assert.Equal(t, 0, b.run(t, "cron check --layer stuck").code, "it is decided")
+		assert.Equal(t, 10, b.run(t, "cron check --layer stuck").code, "it is decided, and no run has proved it")
 
 		r = b.run(t, "cleanup --stuck --yes -q --max-fraction 100%")
 		assert.Equal(t, 0, r.code, r.stderr)
 		assert.Empty(t, r.stderr)
 		assert.Len(t, p.Calls(fake.OpTerminate), 4)
+		assert.Equal(t, 0, b.run(t, "cron check --layer stuck").code)
 	})
 }
 

@@ -84,7 +84,10 @@ func (r usageRow) memoryTone() output.Tone {
 }
 
 func (r usageRow) slopeText() string {
-	if r.trend.MemorySlope == nil {
+	switch {
+	case r.trend.MemorySlope == nil && r.trend.TooShort && r.trend.Samples > 1:
+		return "short"
+	case r.trend.MemorySlope == nil:
 		return "-"
 	}
 	slope := math.Round(*r.trend.MemorySlope)

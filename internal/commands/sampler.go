@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -66,6 +67,7 @@ func (s *sampler) look(ctx context.Context, progress *output.Progress) ([]usageR
 		}
 	}
 	s.past = kept
+	maps.DeleteFunc(s.seen, func(ref sandbox.Ref, _ glance) bool { return kept[ref] == nil })
 	slices.SortStableFunc(rows, busiest)
 	return rows, distinct(once(ctx, errs)), nil
 }
@@ -73,8 +75,9 @@ func (s *sampler) look(ctx context.Context, progress *output.Progress) ([]usageR
 // observe looks at what runs as every verb does that judges it, all at once.
 func (s *sampler) observe(ctx context.Context, targets []sandbox.Sandbox) {
 	var all sync.WaitGroup
+	earlier := maps.Clone(s.seen)
 	for _, t := range targets {
-		before, known := s.seen[t.Ref()]
+		before, known := earlier[t.Ref()]
 		samples := s.past[t.Ref()]
 		if t.State != sandbox.StateRunning || len(samples) == 0 || known && time.Since(before.at) < glanceAge {
 			continue

@@ -32,8 +32,11 @@ func newTop(d *Deps) *cobra.Command {
 		Short:   "Show what sandboxes use, and what that looks like",
 		Long: "Show cpu, memory, operations and their trend, of the given sandboxes or of all that\n" +
 			"run, the busiest first, with the pattern and its likely cause.\n\n" +
-			"Rates need two samples; more samples, further apart, tell a leak from noise. CPU is\n" +
-			"in percent of one core, operations are counted from the start of the sandbox.",
+			"Rates need two samples. A trend of memory needs 5 s of them: where memory may be\n" +
+			"filling up they are taken, and elsewhere MIB/MIN says \"short\". The likely cause is the\n" +
+			"verdict of ls --stuck, inspect and cleanup: output, events and processes are looked\n" +
+			"at, too. CPU is in percent of one core, operations are counted from the start of the\n" +
+			"sandbox.",
 		Example:           "sbx top\nsbx top local/k3v9x2mq7a --samples 5 --interval 2s\nsbx top -o json",
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: d.completeRefs(true),

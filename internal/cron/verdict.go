@@ -104,7 +104,7 @@ func (e Expected) judge(runs []Run, now time.Time) Status {
 		s.Verdict, s.Message = sandbox.True, "it last succeeded "+ago(since)
 	}
 	s.Overdue = s.Verdict == sandbox.False
-	s.noteUnowned(mine, e.Profiles)
+	s.noteUnowned(mine, e.Profiles, now.Sub(s.LastRun))
 	if s.Verdict == sandbox.True && len(e.Unmeasured) > 0 {
 		s.Verdict = sandbox.Unknown
 		s.Message += "; how much of a quota is used is not known of " + strings.Join(e.Unmeasured, ", ")
@@ -141,8 +141,8 @@ func (e Expected) at(behind []string) string {
 }
 
 // noteUnowned says how many sandboxes stay because nobody owns them: a layer that
-// leaves them is not in order.
-func (s *Status) noteUnowned(runs []Run, profiles []string) {
+// leaves them is not in order. age is that of its last run.
+func (s *Status) noteUnowned(runs []Run, profiles []string, age time.Duration) {
 	var parts []string
 	total := 0
 	for _, p := range profiles {
@@ -154,12 +154,11 @@ func (s *Status) noteUnowned(runs []Run, profiles []string) {
 	if total == 0 {
 		return
 	}
-	text := fmt.Sprintf("it left %d stuck because nobody owns them (%s)", total, strings.Join(parts, ", "))
-	if s.Verdict == sandbox.True {
-		s.Verdict, s.Message = sandbox.False, text+"; "+s.Message
-		return
+	s.Verdict = sandbox.False
+	s.Message = fmt.Sprintf("it left %d stuck because nobody owns them (%s); %s", total, strings.Join(parts, ", "), s.Message)
+	if s.LastExit != nil && *s.LastExit == 0 && age <= 2*s.Every {
+		s.Overdue = false // it runs: what it lacks is an owner
 	}
-	s.Message += "; " + text
 }
 
 // Unowned is how many sandboxes of a profile stay because nobody owns them, by the

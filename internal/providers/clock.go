@@ -21,6 +21,6 @@ func CheckClock(c *httpx.Client) Check {
 	}
 	return Check{
 		Check: "clock", Verdict: sandbox.False, Message: "the API's clock is " + sandbox.FormatDuration(ahead.Abs()) + " " + way + " this machine's",
-		Hint: "ages are counted with this machine's clock; set it right",
+		Hint: "ages are counted by the clock that is behind; set this machine's right",
 	}
 }
