@@ -1,7 +1,6 @@
 package cleanup
 
 import (
-	"slices"
 	"time"
 
 	"sbx/internal/fleet"
@@ -63,14 +62,6 @@ func (b Begin) Proven() string {
 		return ""
 	}
 	return b.Layer
-}
-
-// Proves names the profiles that a run is a proof for to those who see no more of it
-// than their names: it left nothing undone there, and nothing because nobody owns it.
-func (b Begin) Proves(end End) []string {
-	return slices.DeleteFunc(slices.Clone(end.Succeeded), func(name string) bool {
-		return slices.ContainsFunc(b.Profiles, func(p ShareRecord) bool { return p.Profile == name && p.Unowned > 0 })
-	})
 }
 
 // Intent is written before a sandbox is asked to end: what it was.

@@ -146,7 +146,7 @@ func (d *Deps) sharedRun(id string, begin cleanup.Begin, began time.Time, end *c
 	if end == nil {
 		return run
 	}
-	run.EndedAt, run.ExitCode, run.Profiles = d.now(), end.ExitCode, begin.Proves(*end)
+	run.EndedAt, run.ExitCode, run.Profiles = d.now(), end.ExitCode, end.Succeeded
 	run.Acted = !end.Refused
 	run.Counts = map[string]int{}
 	for _, o := range sandbox.Outcomes() {
