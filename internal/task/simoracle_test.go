@@ -299,13 +299,19 @@ func (s *sim) onAsked(p *proc, b *box) {
 	if t.Kept != nil && t.Kept.Ref.ID == b.id && (p.task == b.task || p.task == "") {
 		s.fail("5: %s ends %s, which is kept", p, b)
 	}
-	if !t.State.Over() && t.Phase == task.Working && a != nil && a.Sandbox == b.id && a.Exit == nil && a.Expired == "" && !p.is(t.Owner) {
+	if !t.State.Over() && t.Phase == task.Working && a != nil && a.Sandbox == b.id && a.Exit == nil && a.Expired == "" && !p.is(t.Owner) && s.lives(t.Owner) {
 		s.fail("4: %s ends %s, at which %d works", p, b, t.Owner.PID)
 	}
 	// What a frozen runner has made too late, for an earlier attempt, is its own to end.
 	if t.Phase == task.Publishing && a != nil && a.Sandbox == b.id {
 		s.fail("4: %s ends %s, which is being published", p, b)
 	}
+}
+
+// lives says that the process of an owner has not come to its end: only then does
+// somebody work at what it owns.
+func (s *sim) lives(o task.Owner) bool {
+	return slices.ContainsFunc(s.procs, func(p *proc) bool { return p.is(o) && !p.dead && !p.done })
 }
 
 // onPublished is the branch's change.

@@ -28,6 +28,7 @@ func knownSeeds() []uint64 {
 		125239,           // a sandbox that was found was written off by who had not found it
 		29836,            // a slow answer hid that the deadline had passed
 		254942,           // a frozen runner's late sandbox was taken for the one that is published
+		1758327946017398, // an owner that had given up was taken for one that works
 		1758327946092739, // a create that was slow was counted to the stop's own time
 		91271,            // what a gone attempt had held was given away, and taken back unasked
 		6141648778032630, // an end that was written, and replaced before the breaker was told
