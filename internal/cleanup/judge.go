@@ -224,6 +224,8 @@ func (c *judging) selectors() bool {
 		c.j.keep("selectors", GroundActivityUnknown, c.unjudged())
 	case m.Verdict == sandbox.Unknown:
 		c.j.keep("selectors", GroundUnknown, m.Reason)
+	case m.Filter == "stuck": // the judgement says it whole: "not stuck: not older than 10m"
+		c.j.keep("selectors", GroundNotSelected, m.Reason)
 	default:
 		c.j.keep("selectors", GroundNotSelected, m.Filter+": "+m.Reason)
 	}

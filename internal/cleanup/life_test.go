@@ -83,7 +83,7 @@ func TestASourceThatFailsKeeps(t *testing.T) {
 		require.Len(t, survey.Errs(), 1)
 		err := survey.Verdict(nil)
 		assert.Equal(t, fault.KindPartial, fault.KindOf(err))
-		require.ErrorContains(t, err, "1 sandboxes stay")
+		require.ErrorContains(t, err, "1 sandbox stays")
 		assert.Equal(t, fault.KindPartial, fault.KindOf(survey.Verdict([]sandbox.Ending{{Outcome: sandbox.OutcomeFailed, Err: errors.New("x")}})))
 		s.rule.IgnoreActivity = true
 		assert.Equal(t, cleanup.GroundNone, s.ground(t))

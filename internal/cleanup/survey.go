@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -166,10 +167,18 @@ func failedSources(kept []Judgement) []error {
 	}
 	errs := make([]error, 0, len(order))
 	for _, at := range order {
-		errs = append(errs, fault.New(at.kind, "%d sandboxes stay, since a source that may have seen them at work does not answer: %w", count[at], first[at]).
+		errs = append(errs, fault.New(at.kind, "%s, since a source that may have seen work does not answer: %w", stay(count[at]), first[at]).
 			At(at.profile, "activity").WithHint("`sbx doctor` checks the source; --ignore-activity judges by age alone"))
 	}
 	return errs
+}
+
+// stay counts sandboxes that are kept.
+func stay(n int) string {
+	if n == 1 {
+		return "1 sandbox stays"
+	}
+	return strconv.Itoa(n) + " sandboxes stay"
 }
 
 func (s *Survey) sort(w World, judged []Judgement) {
