@@ -182,7 +182,7 @@ func (h History) leftOut(profile string) error {
 func (h History) Survey(at time.Time) Survey {
 	s := Survey{At: at, Rule: h.Begin.Plan.Rule}
 	for _, p := range h.Begin.Profiles {
-		s.Shares = append(s.Shares, Share{Profile: p.Profile, Err: h.leftOut(p.Profile), Fleet: p.Fleet, Selected: p.Selected})
+		s.Shares = append(s.Shares, Share{Profile: p.Profile, Err: h.leftOut(p.Profile), Fleet: p.Fleet, Selected: p.Selected, Unowned: p.Unowned})
 	}
 	return s
 }

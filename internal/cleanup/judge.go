@@ -286,7 +286,7 @@ func (c *judging) life() bool {
 		c.j.needsLook = true
 	case v.Activity == sandbox.False:
 		c.j.pass("life", c.unlessSelected("no sign of life: "+v.Signs))
-	case c.limits.AgeOnly:
+	case c.limits.AgeOnly && c.seen.FailedErr() == nil:
 		c.j.pass("life", c.unlessSelected("judged by age alone, as the profile says"))
 	default:
 		c.j.keep("life", GroundActivityUnknown, c.unjudged())
@@ -305,8 +305,8 @@ func (c *judging) unlessSelected(reason string) string {
 
 // unjudged says why nothing is known of a sandbox's work, with what was seen of it.
 func (c *judging) unjudged() string {
-	if c.seen != nil && c.seen.SourceErr() != nil {
-		return c.j.Verdict.Reason + ": " + c.seen.SourceErr().Error()
+	if c.seen != nil && c.seen.FailedErr() != nil {
+		return c.j.Verdict.Reason + ": " + c.seen.FailedErr().Error()
 	}
 	return c.j.Verdict.Reason
 }

@@ -83,9 +83,32 @@ func TestASourceThatFailsKeeps(t *testing.T) {
 		require.Len(t, survey.Errs(), 1)
 		err := survey.Verdict(nil)
 		assert.Equal(t, fault.KindPartial, fault.KindOf(err))
-		require.ErrorContains(t, err, "1 sandbox stays")
+		require.ErrorContains(t, err, "1 sandbox is not judged")
 		assert.Equal(t, fault.KindPartial, fault.KindOf(survey.Verdict([]sandbox.Ending{{Outcome: sandbox.OutcomeFailed, Err: errors.New("x")}})))
 		s.rule.IgnoreActivity = true
 		assert.Equal(t, cleanup.GroundNone, s.ground(t))
 	})
+}
+
+// TestLooksThatFailAreNoJudgement: where every look at a sandbox fails it stays, also where
+// the profile judges by age alone; and the run is no proof that all is well.
+func TestLooksThatFailAreNoJudgement(t *testing.T) {
+	t.Parallel()
+	for _, ageOnly := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := hostLog()
+			if ageOnly {
+				s = s.ageOnly()
+			}
+			for _, op := range []fake.Op{fake.OpUsage, fake.OpHistory, fake.OpLogs, fake.OpProcesses, fake.OpProbe} {
+				s.p.Break(fake.Fault{Op: op, Err: fault.New(fault.KindUnavailable, "503")})
+			}
+			survey := s.look(t)
+			require.Empty(t, survey.Selected)
+			require.Len(t, survey.Errs(), 1)
+			require.ErrorContains(t, survey.Errs()[0], "1 sandbox is not judged")
+			assert.Equal(t, fault.KindPartial, fault.KindOf(survey.Verdict(nil)))
+			assert.Empty(t, survey.Succeeded(nil))
+		})
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -149,36 +148,13 @@ func (r Rule) lookCloser(ctx context.Context, f *fleet.Fleet, w World, judged []
 
 // failedSources sums what could not be asked about the sandboxes that stay for it.
 func failedSources(kept []Judgement) []error {
-	type failure struct {
-		profile string
-		kind    fault.Kind
-	}
-	count, first := map[failure]int{}, map[failure]error{}
-	var order []failure
+	var unjudged []fleet.Observation
 	for _, j := range kept {
-		if j.Ground != GroundActivityUnknown || j.seen == nil || j.seen.SourceErr() == nil {
-			continue
-		}
-		err := j.seen.SourceErr()
-		at := failure{j.Sandbox.Provider, fault.KindOf(err)}
-		if count[at]++; count[at] == 1 {
-			order, first[at] = append(order, at), err
+		if j.Ground == GroundActivityUnknown && j.seen != nil {
+			unjudged = append(unjudged, *j.seen)
 		}
 	}
-	errs := make([]error, 0, len(order))
-	for _, at := range order {
-		errs = append(errs, fault.New(at.kind, "%s, since a source that may have seen work does not answer: %w", stay(count[at]), first[at]).
-			At(at.profile, "activity").WithHint("`sbx doctor` checks the source; --ignore-activity judges by age alone"))
-	}
-	return errs
-}
-
-// stay counts sandboxes that are kept.
-func stay(n int) string {
-	if n == 1 {
-		return "1 sandbox stays"
-	}
-	return strconv.Itoa(n) + " sandboxes stay"
+	return fleet.FailedLooks(unjudged)
 }
 
 func (s *Survey) sort(w World, judged []Judgement) {

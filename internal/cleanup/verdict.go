@@ -44,9 +44,11 @@ func (s Survey) sourcesVerdict(ending error) error {
 func (s Survey) Succeeded(endings []sandbox.Ending) []string {
 	trouble := map[string]bool{}
 	for _, err := range s.Sources {
-		if known, ok := errors.AsType[*fault.Error](err); ok {
-			trouble[known.Provider] = true
+		known, ok := errors.AsType[*fault.Error](err)
+		if !ok || known.Provider == "" {
+			return []string{} // it is about all of them
 		}
+		trouble[known.Provider] = true
 	}
 	for _, e := range endings {
 		if fleet.Verdict([]sandbox.Ending{e}, false) != nil {

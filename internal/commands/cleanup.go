@@ -132,6 +132,7 @@ type cleanupRun struct {
 	planned    bool // it ends at most what a plan names
 
 	fleet   *fleet.Fleet
+	held    *leases // by tasks
 	survey  cleanup.Survey
 	endings []sandbox.Ending
 }
@@ -278,7 +279,7 @@ func (r *cleanupRun) unspoken() error {
 // readWorld takes the guards from the configuration, of the profiles that the run is
 // about.
 func (r *cleanupRun) readWorld(ctx context.Context) error {
-	held := r.d.leases(ctx)
+	r.held = r.d.leases(ctx)
 	c, err := r.d.Config()
 	if err != nil {
 		return err
@@ -292,7 +293,7 @@ func (r *cleanupRun) readWorld(ctx context.Context) error {
 		Now:        r.d.now,
 		Limits:     cleanup.Limits{MaxDelete: c.Limits.MaxDelete, MaxFraction: int(c.Limits.MaxFraction), Production: r.o.production},
 		Thresholds: r.d.thresholds,
-		Protected:  func(s sandbox.Sandbox) string { return cmp.Or(r.d.protected(c, s), held.holds(s, false)) },
+		Protected:  func(s sandbox.Sandbox) string { return cmp.Or(r.d.protected(c, s), r.held.holds(s, false)) },
 	}
 	for _, p := range c.Selected() {
 		r.world.Profiles = append(r.world.Profiles, cleanup.Profile{

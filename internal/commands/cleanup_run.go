@@ -143,6 +143,9 @@ func (r *cleanupRun) look(ctx context.Context, p *output.Printer) error {
 		return err
 	}
 	r.survey.Shares = append(r.survey.Shares, left...)
+	if err := r.held.err(); err != nil {
+		r.survey.Sources = append(r.survey.Sources, err)
+	}
 	progress.Done()
 	p.Note(fmt.Sprintf("found %d of %d sandboxes to clean up", len(r.survey.Selected), len(r.survey.Selected)+len(r.survey.Kept)))
 	return nil

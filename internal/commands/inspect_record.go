@@ -66,7 +66,10 @@ func (r endRecord) say(now time.Time) string {
 		text += " on " + r.Host
 	}
 	did := " ended it "
-	if !endedOutcome(r.Outcome) {
+	switch {
+	case r.found():
+		did = " found it ended "
+	case !endedOutcome(r.Outcome):
 		did = " asked it to end "
 	}
 	text += did + sandbox.FormatDuration(max(0, now.Sub(r.At)).Truncate(time.Second)) + " ago"
@@ -81,6 +84,9 @@ func (r endRecord) say(now time.Time) string {
 	}
 	return text
 }
+
+// found says that the run only found it ended: who ended it is not on this record.
+func (r endRecord) found() bool { return r.Outcome == sandbox.OutcomeAlreadyGone }
 
 func endedOutcome(o sandbox.Outcome) bool {
 	return o == "" || o == sandbox.OutcomeVerified || o == sandbox.OutcomeAlreadyGone

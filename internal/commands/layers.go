@@ -111,6 +111,9 @@ func cronRun(h cleanup.History) cron.Run {
 	if h.End != nil {
 		run.Error = h.End.Error
 	}
+	if run.Layer == "" && run.Shortfall == "" {
+		run.Shortfall = "it had the rule of no layer"
+	}
 	return run
 }
 

@@ -3,9 +3,11 @@ package commands
 import (
 	"cmp"
 	"context"
+	"strings"
 	"sync"
 	"time"
 
+	"sbx/internal/fault"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
@@ -55,7 +57,7 @@ func (l *leases) holds(s sandbox.Sandbox, byName bool) string {
 		l.at = l.now()
 	}
 	if l.failed != nil {
-		if s.TaskID == "" || byName {
+		if !madeForTask(s) || byName {
 			return ""
 		}
 		return "protected: it was made for task " + s.TaskID + ", and whether that is at work could not be read: " + l.failed.Error()
@@ -68,6 +70,24 @@ func (l *leases) holds(s sandbox.Sandbox, byName bool) string {
 		return "protected: a task has kept it until " + until
 	}
 	return ""
+}
+
+// madeForTask says that sbx itself may have made the sandbox for a task: an SDK's own task
+// names in its metadata are none of the store's.
+func madeForTask(s sandbox.Sandbox) bool {
+	return s.Labels[sandbox.LabelTask] != "" || strings.HasPrefix(s.TaskID, task.IDPrefix)
+}
+
+// err is why the leases could not be read when they were last asked for; nil = they could,
+// or nobody has asked.
+func (l *leases) err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed == nil {
+		return nil
+	}
+	return fault.New(fault.KindOf(l.failed), "in which sandboxes tasks are at work could not be read: %w", l.failed).
+		WithHint("`sbx doctor` checks the store; what was made for a task stays until it can be read")
 }
 
 // read takes in what the store knows.

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/task"
@@ -93,4 +94,22 @@ func TestLeasesThatCannotBeReadProtectWhatTasksMade(t *testing.T) {
 	}
 	r := b.run(t, "cleanup --older-than 1h --unowned -o json")
 	assert.Contains(t, r.stdout, "could not be read")
+}
+
+// TestAStoreThatCannotBeReadIsNoSuccess: what an SDK has written into its metadata is no
+// task of the store's, and a run that could not ask for leases is told as such.
+func TestAStoreThatCannotBeReadIsNoSuccess(t *testing.T) {
+	t.Parallel()
+	theirs := running("aaaa", 3*time.Hour)
+	theirs.Sandbox.Activity, theirs.Sandbox.TaskID, theirs.Sandbox.Labels = sandbox.False, "", map[string]string{"task_id": "T-4711"}
+	b, p := oneFake(theirs)
+	b.configureNothing(t)
+	b.adjust = func(d *Deps) {
+		d.Store = func(bool) (store.Store, error) { return nil, errors.New("the disk is gone") }
+	}
+	r := b.run(t, "cleanup --older-than 1h --unowned --yes --max-delete 9 --max-fraction 100% -o json")
+	assert.Equal(t, 3, r.code)
+	assert.Contains(t, r.stdout, "in which sandboxes tasks are at work could not be read")
+	assert.Len(t, p.Calls(fake.OpTerminate), 1)
+	assert.NotEqual(t, 0, b.run(t, "cleanup status").code)
 }

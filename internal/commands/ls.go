@@ -105,6 +105,10 @@ func lsOnce(ctx context.Context, d *Deps, p *output.Printer, f *fleet.Fleet, s s
 		return err
 	}
 	progress.Done()
+	if full {
+		list.Set("unjudged", nil) // the rest was not counted
+		return list.Close()
+	}
 	list.Set("unjudged", l.census.unjudged)
 	list.Remark(l.census.remark(d.Process.Name() + " ls --look"))
 	return list.Close()
@@ -157,9 +161,13 @@ func (l *lister) apply(ctx context.Context, f *fleet.Fleet, held []sandbox.Sandb
 	rows := map[sandbox.Ref]sandboxRow{}
 	facts := l.facts(func(s sandbox.Sandbox) sandboxRow { return rows[s.Ref()] })
 	held = slices.DeleteFunc(held, func(s sandbox.Sandbox) bool { return l.unstuck().Judge(s, facts).Verdict != sandbox.True })
-	for i, j := range f.Judge(ctx, held, l.d.judging(look)) {
+	judged := f.Judge(ctx, held, l.d.judging(look))
+	for i, j := range judged {
 		rows[j.Sandbox.Ref()], held[i] = l.d.judgedRow(j), j.Sandbox
 		l.census.add(j.Verdict)
+	}
+	for _, err := range failedLooks(judged) {
+		l.list.Fail(err)
 	}
 	chosen := l.selector.Apply(held, facts)
 	for _, j := range chosen.Selected {

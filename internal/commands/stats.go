@@ -51,9 +51,8 @@ func stats(ctx context.Context, d *Deps, p *output.Printer, o statsOptions) erro
 	if o.look {
 		progress.Update("looking at those that may be stuck")
 	}
-	counted := d.take(ctx, f, providers, o.look)
+	counted, errs := d.take(ctx, f, providers, o.look)
 	var rows []statsRow
-	var errs []error
 	for _, s := range providers {
 		if s.Err != nil {
 			errs = append(errs, s.Err)
@@ -105,8 +104,9 @@ func (d *Deps) statsRow(s fleet.ProviderStats, counted census) statsRow {
 	return row
 }
 
-// take judges what all providers list, at once, and counts it for each.
-func (d *Deps) take(ctx context.Context, f *fleet.Fleet, all []fleet.ProviderStats, look bool) map[string]census {
+// take judges what all providers list, at once, and counts it for each; errors are why
+// some could not be judged.
+func (d *Deps) take(ctx context.Context, f *fleet.Fleet, all []fleet.ProviderStats, look bool) (map[string]census, []error) {
 	var items []sandbox.Sandbox
 	for _, s := range all {
 		if s.ItemsErr == nil {
@@ -114,12 +114,13 @@ func (d *Deps) take(ctx context.Context, f *fleet.Fleet, all []fleet.ProviderSta
 		}
 	}
 	counted := map[string]census{}
-	for _, j := range f.Judge(ctx, items, d.judging(look)) {
+	judged := f.Judge(ctx, items, d.judging(look))
+	for _, j := range judged {
 		c := counted[j.Sandbox.Provider]
 		c.add(j.Verdict)
 		counted[j.Sandbox.Provider] = c
 	}
-	return counted
+	return counted, failedLooks(judged)
 }
 
 // total adds up what the providers told. A figure that one of them does not

@@ -57,6 +57,17 @@ func diagnosisOf(v triage.Verdict) output.Fields {
 	}
 }
 
+// failedLooks sums up why some of what was looked at could not be judged.
+func failedLooks(judged []fleet.Judged) []error {
+	var unjudged []fleet.Observation
+	for _, j := range judged {
+		if j.Seen != nil && j.Verdict.Unjudged() {
+			unjudged = append(unjudged, *j.Seen)
+		}
+	}
+	return fleet.FailedLooks(unjudged)
+}
+
 // census counts what judgements say, so that no figure hides what nobody has judged.
 type census struct{ stuck, unjudged, unlooked int64 }
 

@@ -26,6 +26,8 @@ type limit struct {
 	kind     providers.OptionKind
 	help     string
 	sample   string // where there is no default
+	// widens says that a lower value may widen what ends: a project file cannot set it.
+	widens bool
 }
 
 func (l limit) key() string { return "limits." + l.name }
@@ -37,7 +39,7 @@ func limits() []limit {
 		{name: "concurrency", flag: "concurrency", fallback: "16", kind: providers.OptionCount, help: "requests in flight"},
 		{name: "request_timeout", fallback: "10s", kind: providers.OptionDuration, help: "one HTTP request"},
 		{name: "provider_timeout", fallback: "20s", kind: providers.OptionDuration, help: "one provider's share of a verb without progress"},
-		{name: "max_sandboxes", kind: providers.OptionCount, sample: "50", help: "that run at one profile: create and run refuse more, and it is a quota where the provider tells none; " +
+		{name: "max_sandboxes", kind: providers.OptionCount, sample: "50", widens: true, help: "that run at one profile: create and run refuse more, and it is a quota where the provider tells none; " +
 			"a profile may have its own"},
 	}
 }

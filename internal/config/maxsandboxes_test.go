@@ -20,12 +20,12 @@ func TestHowManyMayRun(t *testing.T) {
 	w.user("limits: {max_sandboxes: 50}\nproviders: {here: {type: here, max_sandboxes: 3}, prod: {type: cloud, token: x}}\n")
 	assert.Equal(t, 3, most(w, "here"))
 	assert.Equal(t, 50, most(w, "prod"))
-	w.project("limits: {max_sandboxes: 20}\n")
-	assert.Equal(t, 20, most(w, "prod"), "a project may lower it")
-	w.project("limits: {max_sandboxes: 51}\n")
-	assert.Contains(t, w.fails(), "a project file may not raise limits.max_sandboxes above 50, here to 51")
-	w.user("{}\n")
-	assert.Equal(t, 51, w.must().Profiles[0].MaxSandboxes, "where nobody has set one, any is lower")
+	for _, text := range []string{"20", "51"} { // a lower one would turn "nothing to do" into "the quota is full"
+		w.project("limits: {max_sandboxes: " + text + "}\n")
+		assert.Contains(t, w.fails(), "a project file may not set limits.max_sandboxes: it is the quota that --if-usage-above goes by")
+	}
+	w.project("limits: {max_sandboxes: 50}\n")
+	assert.Equal(t, 50, most(w, "prod"), "the operator says the same")
 	for _, text := range []string{"limits: {max_sandboxes: 0}\n", "limits: {max_sandboxes: many}\n", "providers: {here: {type: here, max_sandboxes: -1}}\n"} {
 		w := newWorld(t)
 		w.user(text)

@@ -89,7 +89,10 @@ func raised(m limit, project, user *document) []word {
 	if mine, ok := user.scalars[m.key()]; ok {
 		before = mine.text
 	}
-	if before == "" {
+	switch {
+	case m.widens && e.text != before:
+		return []word{{"a project file may not set " + m.key() + ": it is the quota that --if-usage-above goes by", project.places[m.key()]}}
+	case before == "":
 		return nil // without a limit, any narrows
 	}
 	was, errWas := amount(m.kind, before)

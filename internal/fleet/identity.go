@@ -27,7 +27,7 @@ func (m *member) getByID(ctx context.Context, id string) (sandbox.Sandbox, error
 // off that its times come from, and until when sbx keeps it. Every sandbox that a
 // provider lists or reads passes here.
 func (m *member) stamped(s sandbox.Sandbox) sandbox.Sandbox {
-	if s.State == sandbox.StateRunning {
+	if !s.State.Ended() { // what stopped or was paused meanwhile is kept as well
 		s.KeptUntil = m.keptUntil(s)
 	}
 	if clock, ok := providers.As[providers.Clock](m.Provider); ok {

@@ -1,8 +1,10 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"time"
 
@@ -161,6 +163,60 @@ func (o Observation) SourceErr() error {
 	}
 }
 
+// LookErr is why one of the looks at the sandbox itself failed that may have shown work:
+// at its figures, its output, its programs, or by a probe. What its provider cannot tell
+// is no failure, nor what is said of this one sandbox alone.
+func (o Observation) LookErr() error {
+	for _, err := range []error{o.Usage.Err, o.Logs.Err, o.Processes.Err, o.Health.Err} {
+		if err == nil || errors.Is(err, errNotAsked) || fault.AboutOneSandbox(err) {
+			continue
+		}
+		switch fault.KindOf(err) {
+		case fault.KindUnsupported, fault.KindNotFound, fault.KindGone:
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// FailedErr is why something that may have seen the sandbox at work could not be asked: a
+// control plane, or the sandbox itself.
+func (o Observation) FailedErr() error { return cmp.Or(o.SourceErr(), o.LookErr()) }
+
+// FailedLooks sums up why sandboxes could not be judged: one error a profile and kind.
+func FailedLooks(unjudged []Observation) []error {
+	type failure struct {
+		profile string
+		kind    fault.Kind
+	}
+	count, first := map[failure]int{}, map[failure]error{}
+	var order []failure
+	for _, o := range unjudged {
+		err := o.FailedErr()
+		if err == nil {
+			continue
+		}
+		at := failure{o.Sandbox.Provider, fault.KindOf(err)}
+		if count[at]++; count[at] == 1 {
+			order, first[at] = append(order, at), err
+		}
+	}
+	errs := make([]error, 0, len(order))
+	for _, at := range order {
+		errs = append(errs, fault.New(at.kind, "%s, since a source that may have seen work does not answer: %w", notJudged(count[at]), first[at]).
+			At(at.profile, "activity").WithHint("`sbx doctor` checks the source; `sbx cleanup --ignore-activity` judges by age alone"))
+	}
+	return errs
+}
+
+func notJudged(n int) string {
+	if n == 1 {
+		return "1 sandbox is not judged"
+	}
+	return strconv.Itoa(n) + " sandboxes are not judged"
+}
+
 // sampled takes two samples of what runs, so that rates are known, and one of what
 // does not. Where memory may be filling up, it goes on until the samples span enough
 // to tell.
@@ -255,7 +311,7 @@ func (o Observation) Signals(t triage.Thresholds) triage.Signals {
 	if o.Processes.Err == nil {
 		sig.Processes = new(len(o.Processes.Got))
 	}
-	sig.SourceFailed = o.SourceErr() != nil
+	sig.SourceFailed, sig.LookFailed = o.SourceErr() != nil, o.LookErr() != nil
 	if o.Health.Err == nil {
 		sig.Answers, sig.Agrees = o.Health.Got.Verdict, agrees(o.Sandbox.State, o.Health.Got.Verdict)
 	}

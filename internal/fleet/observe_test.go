@@ -69,9 +69,15 @@ func TestSignalsUseNothingOfAPartThatFailed(t *testing.T) {
 
 	broken := errors.New("cut off")
 	o.Usage.Err, o.Logs.Err, o.Health.Err, o.Processes.Err = broken, broken, broken, broken
-	assert.Equal(t, triage.Signals{Looked: true, Exists: sandbox.True}, o.Signals(limits))
+	assert.Equal(t, triage.Signals{Looked: true, Exists: sandbox.True, LookFailed: true}, o.Signals(limits))
 	o.Work.Err = broken
-	assert.Equal(t, triage.Signals{Looked: true, Exists: sandbox.True, SourceFailed: true}, o.Signals(limits))
+	assert.Equal(t, triage.Signals{Looked: true, Exists: sandbox.True, LookFailed: true, SourceFailed: true}, o.Signals(limits))
+
+	dead := fault.New(fault.KindUnavailable, "the port is not open").Inside()
+	for _, err := range []error{nil, dead, fault.New(fault.KindUnsupported, "no such API"), fault.New(fault.KindNotFound, "404")} {
+		o.Usage.Err, o.Logs.Err, o.Health.Err, o.Processes.Err = err, err, err, err
+		require.NoError(t, o.LookErr(), "it fails no source: %v", err)
+	}
 }
 
 func TestObserveAsksForWhatItNeeds(t *testing.T) {

@@ -46,20 +46,26 @@ func matrix() map[string]cell {
 	}
 	busy := func(b *sandbox.Sandbox) { b.Activity = is }
 	return map[string]cell{
-		"both live":                   {there(is, old), reconcile.Both, reconcile.CauseAgrees, reconcile.ActNone, isNot, ""},
-		"lives, paused":               {there(is, old, state(sandbox.StatePaused)), reconcile.Both, reconcile.CauseAgrees, reconcile.ActNone, isNot, ""},
-		"lives, on its way down":      {there(is, old, state(sandbox.StateTerminating)), reconcile.Differs, reconcile.CauseEnding, reconcile.ActNone, mayBe, "on its way"},
-		"lives, state unknown":        {there(is, old, state(sandbox.StateUnknown)), reconcile.Differs, reconcile.CauseUnclear, reconcile.ActReport, mayBe, "does not know"},
-		"lives, stopped":              {there(is, old, state(sandbox.StateStopped)), reconcile.Differs, reconcile.CauseStopped, reconcile.ActReport, is, "could go on"},
-		"lives, ended":                {there(is, old, state(sandbox.StateFailed)), reconcile.Differs, reconcile.CauseStale, reconcile.ActMark, is, "it is failed"},
-		"lives, gone":                 {missing(nil), reconcile.RecordOnly, reconcile.CauseGhost, reconcile.ActMark, is, "denies it by its id"},
-		"lives, gone, young record":   {missing(func(r *reconcile.Record) { r.CreatedAt = noon }), reconcile.RecordOnly, reconcile.CauseUnclear, reconcile.ActNone, mayBe, "may still be made"},
-		"lives, gone, not ours":       {func(s *scene) { missing(nil)(s); s.source.Mark = nil }, reconcile.RecordOnly, reconcile.CauseGhost, reconcile.ActReport, is, "may not write"},
-		"task at work, gone":          {func(s *scene) { missing(nil)(s); s.source.Tasks = true }, reconcile.RecordOnly, reconcile.CauseZombie, reconcile.ActReport, is, "in its application"},
-		"task at work, stopped":       {func(s *scene) { there(is, old, state(sandbox.StateStopped))(s); s.source.Tasks = true }, reconcile.Differs, reconcile.CauseZombie, reconcile.ActReport, is, "it is stopped"},
-		"lives, ended before it":      {there(is, 9*time.Hour, state(sandbox.StateTerminated), func(b *sandbox.Sandbox) { b.EndedAt = noon.Add(-8 * time.Hour) }), reconcile.Differs, reconcile.CauseReused, reconcile.ActReport, mayBe, "not the same"},
-		"ended, lives":                {there(isNot, old), reconcile.Differs, reconcile.CauseLeak, reconcile.ActTerminate, is, "recorded as completed"},
-		"ended, works":                {there(isNot, old, busy), reconcile.Differs, reconcile.CauseLeak, reconcile.ActReport, mayBe, "says that it works"},
+		"both live":                 {there(is, old), reconcile.Both, reconcile.CauseAgrees, reconcile.ActNone, isNot, ""},
+		"lives, paused":             {there(is, old, state(sandbox.StatePaused)), reconcile.Both, reconcile.CauseAgrees, reconcile.ActNone, isNot, ""},
+		"lives, on its way down":    {there(is, old, state(sandbox.StateTerminating)), reconcile.Differs, reconcile.CauseEnding, reconcile.ActNone, mayBe, "on its way"},
+		"lives, state unknown":      {there(is, old, state(sandbox.StateUnknown)), reconcile.Differs, reconcile.CauseUnclear, reconcile.ActReport, mayBe, "does not know"},
+		"lives, stopped":            {there(is, old, state(sandbox.StateStopped)), reconcile.Differs, reconcile.CauseStopped, reconcile.ActReport, is, "could go on"},
+		"lives, ended":              {there(is, old, state(sandbox.StateFailed)), reconcile.Differs, reconcile.CauseStale, reconcile.ActMark, is, "it is failed"},
+		"lives, gone":               {missing(nil), reconcile.RecordOnly, reconcile.CauseGhost, reconcile.ActMark, is, "denies it by its id"},
+		"lives, gone, young record": {missing(func(r *reconcile.Record) { r.CreatedAt = noon }), reconcile.RecordOnly, reconcile.CauseUnclear, reconcile.ActNone, mayBe, "may still be made"},
+		"lives, gone, not ours":     {func(s *scene) { missing(nil)(s); s.source.Mark = nil }, reconcile.RecordOnly, reconcile.CauseGhost, reconcile.ActReport, is, "may not write"},
+		"task at work, gone":        {func(s *scene) { missing(nil)(s); s.source.Tasks = true }, reconcile.RecordOnly, reconcile.CauseZombie, reconcile.ActReport, is, "in its application"},
+		"task at work, stopped":     {func(s *scene) { there(is, old, state(sandbox.StateStopped))(s); s.source.Tasks = true }, reconcile.Differs, reconcile.CauseZombie, reconcile.ActReport, is, "it is stopped"},
+		"lives, ended before it":    {there(is, 9*time.Hour, state(sandbox.StateTerminated), func(b *sandbox.Sandbox) { b.EndedAt = noon.Add(-8 * time.Hour) }), reconcile.Differs, reconcile.CauseReused, reconcile.ActReport, mayBe, "not the same"},
+		"ended, lives":              {there(isNot, old), reconcile.Differs, reconcile.CauseLeak, reconcile.ActTerminate, is, "recorded as completed"},
+		"ended, works":              {there(isNot, old, busy), reconcile.Differs, reconcile.CauseLeak, reconcile.ActReport, mayBe, "says that it works"},
+		"ended, looks fail": {func(s *scene) {
+			there(isNot, old)(s)
+			for _, op := range []fake.Op{fake.OpUsage, fake.OpLogs, fake.OpProcesses, fake.OpProbe} {
+				s.prod.Break(fake.Fault{Op: op, Err: fault.New(fault.KindUnavailable, "503")})
+			}
+		}, reconcile.Differs, reconcile.CauseLeak, reconcile.ActReport, mayBe, "could not be looked at"},
 		"ended, worked 8 s ago":       {there(isNot, old, func(b *sandbox.Sandbox) { b.LastActivityAt = noon.Add(5*time.Minute - 8*time.Second) }), reconcile.Differs, reconcile.CauseLeak, reconcile.ActReport, mayBe, " 8s)"},
 		"ended, lives, protected":     {there(isNot, old, label(sandbox.LabelKeep, "true")), reconcile.Differs, reconcile.CauseLeak, reconcile.ActNone, mayBe, "protected"},
 		"ended, lives, not owned":     {there(isNot, old, label("team", "others")), reconcile.Differs, reconcile.CauseLeak, reconcile.ActReport, mayBe, "not owned"},

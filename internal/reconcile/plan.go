@@ -133,6 +133,10 @@ func (e *Engine) excused(ctx context.Context, row Row) Row {
 	if why := e.alive(row); why != "" {
 		return row.kept(ActReport, why)
 	}
+	if err := seen.LookErr(); err != nil && e.Diagnose(row).Activity == sandbox.Unknown {
+		row.Err = err
+		return row.kept(ActReport, "whether it works could not be looked at")
+	}
 	return row
 }
 

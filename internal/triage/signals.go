@@ -22,6 +22,10 @@ type Signals struct {
 	// asked: whatever else was seen, the sandbox is not known to be silent.
 	SourceFailed bool
 
+	// LookFailed says that a look at the sandbox itself failed which may have shown work:
+	// what is not known of it then is no reason to judge by age alone.
+	LookFailed bool
+
 	Answers  sandbox.Verdict // a probe got an answer; False is definite, never a failed look
 	Exists   sandbox.Verdict // the provider still has it; False takes two observations apart, one proves no orphan (DESIGN section 7)
 	Agrees   sandbox.Verdict // record and real process say the same (ACCEPTANCE R95)

@@ -123,7 +123,7 @@ func running(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) stuckn
 	case !sig.looked():
 		return stuckness{sandbox.Unknown, append([]Reason{ReasonNotLooked}, reasons...), evidence}
 	case lives == sandbox.False:
-	case t.AgeOnly:
+	case t.AgeOnly && !sig.LookFailed && !sig.SourceFailed:
 		reasons = []Reason{ReasonAgeOnly}
 	default:
 		return stuckness{sandbox.Unknown, append([]Reason{ReasonActivityUnknown}, reasons...), evidence}
