@@ -102,7 +102,7 @@ func New(members []Member, o Options) *Fleet {
 		}
 		one := &member{
 			Member: m, slots: make(chan struct{}, o.Slots), breaker: policy.NewBreaker(m.Provider.Name()),
-			keptUntil: o.KeptUntil, capacity: capacity{made: map[string]time.Time{}},
+			keptUntil: o.KeptUntil, capacity: newCapacity(),
 		}
 		for _, s := range m.Sources {
 			one.beside = append(one.beside, voice{s, policy.NewBreaker(s.Name())})

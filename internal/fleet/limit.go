@@ -16,9 +16,42 @@ const listingLag = 10 * time.Second
 
 // capacity counts the sandboxes of one profile against the limit of its configuration.
 type capacity struct {
-	mu      sync.Mutex // held while a listing is counted, so that two creates see each other
+	// counting is taken while a listing is counted, so that two creates see each other. A
+	// channel, since who waits for it may be interrupted.
+	counting chan struct{}
+
+	mu      sync.Mutex // of what follows; never held while anything is asked
 	pending int        // creates that have not been answered
 	made    map[string]time.Time
+}
+
+func newCapacity() *capacity {
+	return &capacity{counting: make(chan struct{}, 1), made: map[string]time.Time{}}
+}
+
+// alone waits until nobody else counts; leave has to be called.
+func (c *capacity) alone(ctx context.Context) (leave func(), err error) {
+	select {
+	case c.counting <- struct{}{}:
+		return func() { <-c.counting }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// taken adds what no listing shows yet to those that one shows, and gives how many there
+// are with the creates that have not been answered.
+func (c *capacity) taken(ids map[string]bool, now time.Time) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, at := range c.made {
+		if now.Sub(at) > listingLag {
+			delete(c.made, id)
+		} else {
+			ids[id] = true
+		}
+	}
+	return len(ids) + c.pending
 }
 
 // occupies says that a sandbox counts against a limit: it runs, or nobody can say that
@@ -64,12 +97,15 @@ func (f *Fleet) Capacity(ctx context.Context, profile string) error {
 	if err != nil {
 		return err
 	}
-	m.capacity.mu.Lock()
-	defer m.capacity.mu.Unlock()
+	leave, err := m.capacity.alone(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	return m.refuseFull(ctx, f.o.Now())
 }
 
-// refuseFull is Capacity, under the lock of the capacity.
+// refuseFull is Capacity, for who counts alone.
 func (m *member) refuseFull(ctx context.Context, now time.Time) error {
 	if m.MaxSandboxes == 0 {
 		return nil
@@ -79,14 +115,7 @@ func (m *member) refuseFull(ctx context.Context, now time.Time) error {
 		return fault.New(fault.KindOf(err), "%w: max_sandboxes could not be checked; %w", err, providers.ErrNothingMade).
 			At(m.Provider.Name(), "create").WithHint("try again, or raise the limit in the configuration")
 	}
-	for id, at := range m.capacity.made {
-		if now.Sub(at) > listingLag {
-			delete(m.capacity.made, id)
-		} else {
-			ids[id] = true
-		}
-	}
-	if n := len(ids) + m.capacity.pending; n >= m.MaxSandboxes {
+	if n := m.capacity.taken(ids, now); n >= m.MaxSandboxes {
 		return fault.New(fault.KindRefused, "%w: %d of %d run; %w", providers.ErrSandboxLimit, n, m.MaxSandboxes, providers.ErrNothingMade).
 			At(m.Provider.Name(), "create").WithHint("`sbx ls --provider %s --sort age` shows what can be ended; max_sandboxes in the configuration is the limit", m.Provider.Name())
 	}
@@ -96,18 +125,24 @@ func (m *member) refuseFull(ctx context.Context, now time.Time) error {
 // reserve takes one place of the capacity; what it gives has to be told which sandbox
 // was made, "" for none.
 func (m *member) reserve(ctx context.Context, now func() time.Time) (done func(id string), err error) {
-	m.capacity.mu.Lock()
-	defer m.capacity.mu.Unlock()
+	c := m.capacity
+	leave, err := c.alone(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	if err := m.refuseFull(ctx, now()); err != nil {
 		return nil, err
 	}
-	m.capacity.pending++
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pending++
 	return func(id string) {
-		m.capacity.mu.Lock()
-		defer m.capacity.mu.Unlock()
-		m.capacity.pending--
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.pending--
 		if id != "" && m.MaxSandboxes > 0 {
-			m.capacity.made[id] = now()
+			c.made[id] = now()
 		}
 	}, nil
 }

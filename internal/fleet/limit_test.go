@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"context"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -97,5 +98,28 @@ func TestTheLimitIsAQuota(t *testing.T) {
 		require.NoError(t, got[1].Err)
 		assert.True(t, got[1].Known())
 		assert.Equal(t, fault.KindAuth, fault.KindOf(got[2].Err), "a quota that fails is not replaced")
+	})
+}
+
+// TestACountHoldsUpNobodyForEver: who waits for another's count can be interrupted, and a
+// create that is answered waits for nobody's.
+func TestACountHoldsUpNobodyForEver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := fake.New(fake.Options{Name: "prod"})
+		f := limited(p, 9)
+		p.Break(fake.Fault{Op: fake.OpList, Hang: true})
+		counting, stop := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		all.Go(func() { assert.Error(t, f.Capacity(counting, "prod")) })
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		_, err := f.Create(ctx, "prod", sandbox.Spec{Command: []string{"true"}})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.Equal(t, time.Second, time.Since(began))
+		stop()
+		all.Wait()
 	})
 }

@@ -18,7 +18,7 @@ type member struct {
 	breaker *policy.Breaker
 	beside  []voice // Sources
 
-	capacity  capacity
+	capacity  *capacity
 	keptUntil func(sandbox.Sandbox) time.Time // Options.KeptUntil
 }
 
