@@ -185,6 +185,7 @@ func (d *Deps) endInJournals(ctx context.Context, word string, means func(sandbo
 		}
 	}
 	slices.SortFunc(all, func(a, b kept) int { return strings.Compare(b.run, a.run) }) // a name begins with its time
+	met, known := endRecord{}, false
 	for _, k := range all {
 		if ctx.Err() != nil {
 			break
@@ -193,18 +194,51 @@ func (d *Deps) endInJournals(ctx context.Context, word string, means func(sandbo
 			continue
 		}
 		if h, err := cleanup.ReadRun(k.disk, k.run); err == nil {
-			if r, found := endInRun(h, means); found {
+			r, found := endInRun(h, word, means)
+			switch {
+			case found && !r.found():
 				return r, true
+			case found && !known: // an older run may be the one that ended it
+				met, known = r, true
 			}
 		}
 	}
-	return endRecord{}, false
+	return met, known
 }
 
-func endInRun(h cleanup.History, means func(sandbox.Ref, string) bool) (endRecord, bool) {
-	r := endRecord{Who: h.Begin.Who, Host: h.Begin.Host, Verb: h.Begin.Verb, Run: h.RunID}
+// chosenIn gives the one sandbox of a run that a word means: by its whole id or name, else
+// the only one whose id begins so.
+func chosenIn(h cleanup.History, word string, means func(sandbox.Ref, string) bool) (sandbox.Ref, bool) {
+	meant := map[sandbox.Ref]bool{}
+	var only sandbox.Ref
+	take := func(ref sandbox.Ref, name string) (whole bool) {
+		if !means(ref, name) {
+			return false
+		}
+		only, meant[ref] = ref, true
+		return ref.ID == word || name == word
+	}
 	for ref, i := range h.Intents {
-		if means(ref, i.Name) {
+		if take(ref, i.Name) {
+			return ref, true
+		}
+	}
+	for _, item := range h.Begin.Plan.Items {
+		if take(item.Ref, item.Name) {
+			return item.Ref, true
+		}
+	}
+	return only, len(meant) == 1
+}
+
+func endInRun(h cleanup.History, word string, means func(sandbox.Ref, string) bool) (endRecord, bool) {
+	r := endRecord{Who: h.Begin.Who, Host: h.Begin.Host, Verb: h.Begin.Verb, Run: h.RunID}
+	chosen, one := chosenIn(h, word, means)
+	if !one {
+		return endRecord{}, false
+	}
+	for ref, i := range h.Intents {
+		if ref == chosen {
 			r.Sandbox = sandbox.Sandbox{
 				Provider: ref.Provider, ID: ref.ID, Name: i.Name, State: i.State, CreatedAt: i.CreatedAt, StartedAt: i.StartedAt,
 				LastActivityAt: i.LastActivityAt, Template: i.Template, AgentType: i.AgentType, TaskID: i.TaskID, Labels: i.Labels,
@@ -215,7 +249,7 @@ func endInRun(h cleanup.History, means func(sandbox.Ref, string) bool) (endRecor
 		}
 	}
 	for _, item := range h.Begin.Plan.Items {
-		if result, settled := h.Results[item.Ref]; settled && endedOutcome(result.Outcome) && means(item.Ref, item.Name) {
+		if result, settled := h.Results[item.Ref]; settled && endedOutcome(result.Outcome) && item.Ref == chosen {
 			r.Sandbox = sandbox.Sandbox{Provider: item.Ref.Provider, ID: item.Ref.ID, Name: item.Name, State: item.State, CreatedAt: item.CreatedAt}
 			r.At, r.Outcome, r.Reason = h.StartedAt, result.Outcome, result.Reason
 			return r, true

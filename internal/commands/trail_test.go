@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"sbx/internal/cleanup"
 	"sbx/internal/journal"
 	"sbx/internal/providers"
 	"sbx/internal/providers/fake"
@@ -211,4 +212,19 @@ func TestCleanupShowTakesLastAndPrefixes(t *testing.T) {
 	assert.Contains(t, twice.stderr, "is the beginning of 2 runs")
 	assert.Equal(t, 5, b.run(t, "cleanup show r-2020").code)
 	assert.Equal(t, 5, b.run(t, "cleanup show r-2").code, "that is too short to mean one")
+}
+
+// TestAPrefixNamesOneSandboxOrNone: the record of another is never told as a fact.
+func TestAPrefixNamesOneSandboxOrNone(t *testing.T) {
+	t.Parallel()
+	one, two := sandbox.Ref{Provider: "prod", ID: "abcd1"}, sandbox.Ref{Provider: "prod", ID: "abcd2"}
+	h := cleanup.History{Intents: map[sandbox.Ref]cleanup.Intent{one: {}, two: {Name: "abcd"}}}
+	for word, want := range map[string]sandbox.Ref{"abcd1": one, "abcd2": two, "abcd": two, "abc": {}} {
+		means := func(of sandbox.Ref, name string) bool { return name == word || strings.HasPrefix(of.ID, word) }
+		got, found := chosenIn(h, word, means)
+		assert.Equal(t, want != sandbox.Ref{}, found, word)
+		if found {
+			assert.Equal(t, want, got, word)
+		}
+	}
 }
