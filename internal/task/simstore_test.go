@@ -12,7 +12,13 @@ import (
 // ledger is one process's connection to the store.
 type ledger struct{ p *proc }
 
-func (l ledger) AddTask(ctx context.Context, t store.Task) (kept store.Task, added bool, err error) {
+// What a request does may come after its sender has given up: so results stand in
+// variables that nobody reads then, and are never named.
+
+func (l ledger) AddTask(ctx context.Context, t store.Task) (store.Task, bool, error) {
+	var kept store.Task
+	var added bool
+	var err error
 	failed := l.p.call(ctx, "store", "add", func() { kept, added, err = l.p.s.mem.AddTask(context.Background(), t) })
 	if failed != nil {
 		return store.Task{}, false, failed
@@ -20,21 +26,27 @@ func (l ledger) AddTask(ctx context.Context, t store.Task) (kept store.Task, add
 	return kept, added, err
 }
 
-func (l ledger) Task(ctx context.Context, id string) (t store.Task, err error) {
+func (l ledger) Task(ctx context.Context, id string) (store.Task, error) {
+	var t store.Task
+	var err error
 	if failed := l.p.call(ctx, "store", "read", func() { t, err = l.p.s.mem.Task(context.Background(), id) }); failed != nil {
 		return store.Task{}, failed
 	}
 	return t, err
 }
 
-func (l ledger) Tasks(ctx context.Context, q store.TaskQuery) (t []store.Task, err error) {
+func (l ledger) Tasks(ctx context.Context, q store.TaskQuery) ([]store.Task, error) {
+	var t []store.Task
+	var err error
 	if failed := l.p.call(ctx, "store", "list", func() { t, err = l.p.s.mem.Tasks(context.Background(), q) }); failed != nil {
 		return nil, failed
 	}
 	return t, err
 }
 
-func (l ledger) SwapTask(ctx context.Context, t store.Task, limitMB int64) (after store.Task, err error) {
+func (l ledger) SwapTask(ctx context.Context, t store.Task, limitMB int64) (store.Task, error) {
+	var after store.Task
+	var err error
 	failed := l.p.call(ctx, "store", "swap", func() {
 		before, lost := l.p.s.mem.Task(context.Background(), t.ID)
 		after, err = l.p.s.mem.SwapTask(context.Background(), t, limitMB)

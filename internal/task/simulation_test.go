@@ -86,11 +86,12 @@ func simulate(t *testing.T, seed uint64) *sim {
 // play lets everything happen, then lets sweeps bring it to its end.
 func (s *sim) play() {
 	errands := s.draw()
+	s.jumps = !s.quiet && s.roll("jumps") < 0.15
 	var all sync.WaitGroup
 	for _, e := range errands {
 		all.Go(func() { s.run(e) })
 	}
-	if s.jumps = !s.quiet && s.roll("jumps") < 0.15; s.jumps {
+	if s.jumps {
 		all.Go(func() {
 			sleep(context.Background(), time.Duration(s.roll("jump at")*float64(chaos)))
 			by := time.Duration((s.roll("jump by") - 0.5) * float64(4*time.Minute))
