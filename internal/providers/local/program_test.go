@@ -20,6 +20,8 @@ func program(args []string) int {
 		return hog()
 	case "count":
 		return count()
+	case "blocked":
+		return blocked()
 	}
 	fmt.Fprintln(os.Stderr, "unknown test program", args[0])
 	return 2

@@ -3,6 +3,7 @@
 package local_test
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,20 @@ func TestTermComesOnce(t *testing.T) {
 	b.waitFor(t, s.ID, "up")
 	require.NoError(t, b.Terminate(t.Context(), s.ID, providers.TerminateOptions{Grace: 500 * time.Millisecond, Patient: true, By: "test"}))
 	assert.Equal(t, 1, strings.Count(b.output(t, s.ID), "asked"))
+}
+
+// A shell blocks all signals while it forks, and on a machine under load it may stay so for
+// long: that is no program that ignores TERM.
+func TestABlockedTermIsNotIgnored(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("the program that blocks TERM needs Linux")
+	}
+	b := newBench(t)
+	s := b.create(t, sandbox.Spec{Command: []string{self(), programArg, "blocked"}})
+	b.waitFor(t, s.ID, "up")
+	require.NoError(t, b.Terminate(t.Context(), s.ID, providers.TerminateOptions{Grace: 10 * time.Second, By: "test"}))
+	assert.Contains(t, b.output(t, s.ID), "bye")
 }
 
 // A tree of both kinds gets its grace as long as one of it can hear.

@@ -83,11 +83,11 @@ func (p Proc) IsMarked(pid int, key, value string) bool {
 	return key != "" && p.hasEntry(pid, key+"="+value)
 }
 
-// IgnoresTerm says that SIGTERM will not end the process: it is ignored,
-// blocked in every thread, or left at its default by the init of a PID
-// namespace, to which the kernel then does not deliver it. A handler that does
-// nothing cannot be seen, and a shell blocks everything for the moment of a
-// fork, so one yes may be a coincidence. Errors: ErrDead, fs.ErrPermission,
+// IgnoresTerm says that SIGTERM will not end the process: it is ignored, or left at its
+// default by the init of a PID namespace, to which the kernel then does not deliver it. A
+// handler that does nothing cannot be seen. A blocked TERM is not an ignored one: a shell
+// blocks all signals while it forks, and a program that waits for signals with sigwait or
+// signalfd blocks them all its life. Errors: ErrDead, fs.ErrPermission,
 // errors.ErrUnsupported.
 func (p Proc) IgnoresTerm(pid int) (bool, error) { return p.ignoresTerm(pid) }
 

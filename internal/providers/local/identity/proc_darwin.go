@@ -107,7 +107,7 @@ func (p Proc) ignoresTerm(pid int) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return (k.Proc.P_sigignore|k.Proc.P_sigmask)&sigterm != 0, nil
+	return k.Proc.P_sigignore&sigterm != 0, nil
 }
 
 func (p Proc) operations(int) (int64, bool) { return 0, false }

@@ -115,20 +115,7 @@ func (p Proc) ignoresTerm(pid int) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if d.ignoresTerm() || d.blocked&sigterm == 0 {
-		return d.ignoresTerm(), nil
-	}
-	threads, err := numbers(p.path(pid, "task"))
-	if err != nil {
-		return false, vanished(err)
-	}
-	for _, tid := range threads {
-		d, err := dispositionsIn(p.path(pid, "task/"+strconv.Itoa(tid)+"/status"))
-		if err == nil && d.blocked&sigterm == 0 {
-			return false, nil
-		}
-	}
-	return true, nil
+	return d.ignoresTerm(), nil
 }
 
 func dispositionsIn(path string) (dispositions, error) {

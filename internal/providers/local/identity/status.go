@@ -8,8 +8,8 @@ import (
 // dispositions is what /proc/PID/status says of signals; bit n-1 stands for
 // signal n.
 type dispositions struct {
-	blocked, ignored, caught uint64
-	innerPID                 int // its number in the PID namespace that it lives in
+	ignored, caught uint64
+	innerPID        int // its number in the PID namespace that it lives in
 }
 
 // sigterm is the bit of SIGTERM, signal 15 on Linux and macOS.
@@ -23,8 +23,6 @@ func (d *dispositions) read(line []byte) {
 		return
 	}
 	switch string(key) {
-	case "SigBlk":
-		d.blocked = hexWord(value)
 	case "SigIgn":
 		d.ignored = hexWord(value)
 	case "SigCgt":
@@ -41,8 +39,7 @@ func hexWord(text []byte) uint64 {
 	return n
 }
 
-// ignoresTerm leaves out what is blocked, which is each thread's own business.
-// The init of a PID namespace gets no signal that it has no handler for.
+// ignoresTerm: the init of a PID namespace gets no signal that it has no handler for.
 func (d *dispositions) ignoresTerm() bool {
 	return d.ignored&sigterm != 0 || (d.innerPID == 1 && d.caught&sigterm == 0)
 }

@@ -27,16 +27,16 @@ func (s *supervisor) persuade(grace time.Duration, patient bool) {
 	s.signalTree(syscall.SIGTERM)
 	over := time.NewTimer(grace)
 	defer over.Stop()
-	deaf, reaction := 0, newReaction(s.now())
+	ignoring, reaction := 0, newReaction(s.now())
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		tree := s.tree()
-		if deaf++; s.anyoneHears(tree) {
-			deaf = 0
+		if ignoring++; s.anyoneTakesTerm(tree) {
+			ignoring = 0
 		}
-		if deaf >= deafLooks && (!patient || len(tree) == 0) || (!patient && reaction.none(tree, s.now())) {
+		if ignoring >= ignoringLooks && (!patient || len(tree) == 0) || (!patient && reaction.none(tree, s.now())) {
 			return
 		}
-		if deaf > 0 && !patient {
+		if ignoring > 0 && !patient {
 			pause = time.Millisecond // it is over soon, one way or the other
 		}
 		again := time.NewTimer(pause)

@@ -60,8 +60,8 @@ func signalOne(d identity.Stat, sig syscall.Signal) {
 	_ = h.Signal(sig) // a process that is gone needs no signal; the kill that follows verifies
 }
 
-// anyoneHears says whether a process is left that does not ignore TERM.
-func (s *supervisor) anyoneHears(tree []identity.Stat) bool {
+// anyoneTakesTerm says whether a process is left that does not ignore TERM.
+func (s *supervisor) anyoneTakesTerm(tree []identity.Stat) bool {
 	pids := s.inGroup()
 	for _, d := range tree {
 		if !slices.Contains(pids, d.PID) {
@@ -69,8 +69,8 @@ func (s *supervisor) anyoneHears(tree []identity.Stat) bool {
 		}
 	}
 	return slices.ContainsFunc(pids, func(pid int) bool {
-		deaf, err := identity.Host().IgnoresTerm(pid)
-		return err == nil && !deaf
+		ignores, err := identity.Host().IgnoresTerm(pid)
+		return err == nil && !ignores
 	})
 }
 

@@ -25,9 +25,9 @@ const tidyEvery = 200
 // ttlGrace is what a program that can hear TERM gets when its time is over.
 const ttlGrace = 2 * time.Second
 
-// deafLooks is how many looks in a row must find nobody who hears TERM: a shell
-// blocks all signals for the moment of a fork, so one look may be chance.
-const deafLooks = 5
+// ignoringLooks is how many looks in a row must find that every process ignores TERM: one
+// look may miss a process that starts at that moment.
+const ignoringLooks = 5
 
 // watchSignals: TERM asks to read the stop request; the others that a closing
 // terminal or a key press may send are not for a detached process.
