@@ -26,9 +26,9 @@ import (
 	"sbx/internal/stagedfleet"
 )
 
-func main() { os.Exit(run(os.Args, os.Stdout, os.Stderr)) }
+func main() { os.Exit(runTool(os.Args, os.Stdout, os.Stderr)) }
 
-func run(args []string, out, errOut io.Writer) int {
+func runTool(args []string, out, errOut io.Writer) int {
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	flags.SetOutput(errOut)
 	seed := flags.Uint64("seed", 1, "another number stages other ages, teams and tasks")
@@ -40,7 +40,7 @@ func run(args []string, out, errOut io.Writer) int {
 		}
 		return 2
 	}
-	code, err := serve(stagedfleet.Options{Seed: *seed, Idle: *idle, Latency: *latency}, flags.Args(), out, errOut)
+	code, err := serveIncident(stagedfleet.Options{Seed: *seed, Idle: *idle, Latency: *latency}, flags.Args(), out, errOut)
 	if err != nil {
 		_, _ = fmt.Fprintln(errOut, "staged-incident: error:", err)
 		return 1
@@ -48,8 +48,8 @@ func run(args []string, out, errOut io.Writer) int {
 	return code
 }
 
-// serve sets the stage, and runs a command on it or waits for a signal.
-func serve(o stagedfleet.Options, command []string, out, errOut io.Writer) (code int, err error) {
+// serveIncident sets the stage, and runs a command on it or waits for a signal.
+func serveIncident(o stagedfleet.Options, command []string, out, errOut io.Writer) (code int, err error) {
 	dir, err := os.MkdirTemp("", "staged-incident")
 	if err != nil {
 		return 0, err

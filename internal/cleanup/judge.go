@@ -139,8 +139,8 @@ func (c *judging) protection() bool {
 		c.j.keep("protection", GroundProtected, why)
 		return false
 	}
-	if until := c.j.Sandbox.KeptUntil; until.After(c.now) {
-		c.j.keep("protection", GroundProtected, "protected: sbx keeps it on purpose until "+until.UTC().Format(time.RFC3339))
+	if c.j.Sandbox.KeptUntil.After(c.now) {
+		c.j.keep("protection", GroundProtected, "protected: "+c.j.Sandbox.KeptReason())
 		return false
 	}
 	c.j.pass("protection", "not protected")

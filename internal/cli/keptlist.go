@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"time"
 
@@ -36,7 +35,7 @@ func newKeptList(open func(bool) (store.Store, error)) *keptList { return &keptL
 // until is for fleet.Options.KeptUntil.
 func (k *keptList) until(ctx context.Context, s sandbox.Sandbox) time.Time {
 	labelled := sandbox.KeptAtMost(s.Labels)
-	if labelled.IsZero() && !strings.HasPrefix(s.TaskID, task.IDPrefix) {
+	if labelled.IsZero() && !task.IsID(s.TaskID) {
 		return time.Time{}
 	}
 	k.mu.Lock()

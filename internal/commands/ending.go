@@ -111,7 +111,7 @@ func (r *endRun) keeps(s sandbox.Sandbox) string {
 	if !r.piped || !s.KeptUntil.After(r.d.now()) {
 		return ""
 	}
-	return "protected: sbx keeps it on purpose until " + s.KeptUntil.UTC().Format(time.RFC3339) + "; named by hand it ends"
+	return "protected: " + s.KeptReason() + "; named by hand it ends"
 }
 
 // protected says why a sandbox may not be ended; "" = it may.

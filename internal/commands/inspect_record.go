@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -162,7 +163,7 @@ func (d *Deps) endOf(ctx context.Context, word string) (endRecord, bool) {
 	if r, found := d.endInJournals(ctx, ref.ID, means); found {
 		return r, true
 	}
-	return d.endInStore(ctx, ref.Provider, means)
+	return d.endInStore(ctx, ref, means)
 }
 
 // endInJournals finds the newest run of this machine that asked a sandbox to end, or saw
@@ -206,73 +207,93 @@ func (d *Deps) endInJournals(ctx context.Context, word string, means func(sandbo
 	return met, known
 }
 
-// chosenIn gives the one sandbox of a run that a word means: by its whole id or name, else
-// the only one whose id begins so.
-func chosenIn(h cleanup.History, word string, means func(sandbox.Ref, string) bool) (sandbox.Ref, bool) {
+// namedRef is one sandbox that a record may be about.
+type namedRef struct {
+	ref  sandbox.Ref
+	name string
+}
+
+// chosenOf gives the one sandbox that a word means: by its whole id or name, else the only
+// one whose id begins so.
+func chosenOf(word string, all iter.Seq[namedRef], means func(sandbox.Ref, string) bool) (sandbox.Ref, bool) {
 	meant := map[sandbox.Ref]bool{}
 	var only sandbox.Ref
-	take := func(ref sandbox.Ref, name string) (whole bool) {
-		if !means(ref, name) {
-			return false
+	for one := range all {
+		if !means(one.ref, one.name) {
+			continue
 		}
-		only, meant[ref] = ref, true
-		return ref.ID == word || name == word
-	}
-	for ref, i := range h.Intents {
-		if take(ref, i.Name) {
-			return ref, true
+		if one.ref.ID == word || one.name == word {
+			return one.ref, true
 		}
-	}
-	for _, item := range h.Begin.Plan.Items {
-		if take(item.Ref, item.Name) {
-			return item.Ref, true
-		}
+		only, meant[one.ref] = one.ref, true
 	}
 	return only, len(meant) == 1
 }
 
+// recordedIn are the sandboxes that a run was about.
+func recordedIn(h cleanup.History) iter.Seq[namedRef] {
+	return func(yield func(namedRef) bool) {
+		for ref, i := range h.Intents {
+			if !yield(namedRef{ref, i.Name}) {
+				return
+			}
+		}
+		for _, item := range h.Begin.Plan.Items {
+			if !yield(namedRef{item.Ref, item.Name}) {
+				return
+			}
+		}
+	}
+}
+
 func endInRun(h cleanup.History, word string, means func(sandbox.Ref, string) bool) (endRecord, bool) {
 	r := endRecord{Who: h.Begin.Who, Host: h.Begin.Host, Verb: h.Begin.Verb, Run: h.RunID}
-	chosen, one := chosenIn(h, word, means)
+	ref, one := chosenOf(word, recordedIn(h), means)
 	if !one {
 		return endRecord{}, false
 	}
-	for ref, i := range h.Intents {
-		if ref == chosen {
-			r.Sandbox = sandbox.Sandbox{
-				Provider: ref.Provider, ID: ref.ID, Name: i.Name, State: i.State, CreatedAt: i.CreatedAt, StartedAt: i.StartedAt,
-				LastActivityAt: i.LastActivityAt, Template: i.Template, AgentType: i.AgentType, TaskID: i.TaskID, Labels: i.Labels,
-			}
-			r.At, r.Logs = h.IntentAt(ref), i.Logs
-			r.Outcome, r.Reason = h.Outcome(ref), h.Results[ref].Reason
-			return r, true
+	result, settled := h.Results[ref]
+	if i, asked := h.Intents[ref]; asked {
+		r.Sandbox = sandbox.Sandbox{
+			Provider: ref.Provider, ID: ref.ID, Name: i.Name, State: i.State, CreatedAt: i.CreatedAt, StartedAt: i.StartedAt,
+			LastActivityAt: i.LastActivityAt, Template: i.Template, AgentType: i.AgentType, TaskID: i.TaskID, Labels: i.Labels,
 		}
+		r.At, r.Logs = h.IntentAt(ref), i.Logs
+		r.Outcome, r.Reason = h.Outcome(ref), result.Reason
+		return r, true
 	}
-	for _, item := range h.Begin.Plan.Items {
-		if result, settled := h.Results[item.Ref]; settled && endedOutcome(result.Outcome) && item.Ref == chosen {
-			r.Sandbox = sandbox.Sandbox{Provider: item.Ref.Provider, ID: item.Ref.ID, Name: item.Name, State: item.State, CreatedAt: item.CreatedAt}
-			r.At, r.Outcome, r.Reason = h.StartedAt, result.Outcome, result.Reason
-			return r, true
-		}
+	i := slices.IndexFunc(h.Begin.Plan.Items, func(item cleanup.Item) bool { return item.Ref == ref })
+	if i < 0 || !settled || !endedOutcome(result.Outcome) {
+		return endRecord{}, false
 	}
-	return endRecord{}, false
+	item := h.Begin.Plan.Items[i]
+	r.Sandbox = sandbox.Sandbox{Provider: ref.Provider, ID: ref.ID, Name: item.Name, State: item.State, CreatedAt: item.CreatedAt}
+	r.At, r.Outcome, r.Reason = h.StartedAt, result.Outcome, result.Reason
+	return r, true
 }
 
 // endInStore finds the end of a sandbox that sbx created, from whatever host.
-func (d *Deps) endInStore(ctx context.Context, profile string, means func(sandbox.Ref, string) bool) (endRecord, bool) {
+func (d *Deps) endInStore(ctx context.Context, word sandbox.Ref, means func(sandbox.Ref, string) bool) (endRecord, bool) {
 	st, err := d.Store(false)
 	if err != nil {
 		return endRecord{}, false
 	}
 	ctx, stop := context.WithTimeout(ctx, memoryLimit)
 	defer stop()
-	records, err := st.Records(ctx, profile)
+	records, err := st.Records(ctx, word.Provider)
 	err = errors.Join(err, st.Close())
-	i := slices.IndexFunc(records, func(k store.Record) bool { return !k.EndedAt.IsZero() && means(k.Ref(), "") })
-	if err != nil || i < 0 {
+	records = slices.DeleteFunc(records, func(k store.Record) bool { return k.EndedAt.IsZero() })
+	chosen, one := chosenOf(word.ID, func(yield func(namedRef) bool) {
+		for _, k := range records {
+			if !yield(namedRef{k.Ref(), ""}) {
+				return
+			}
+		}
+	}, means)
+	if err != nil || !one {
 		return endRecord{}, false
 	}
-	k := records[i]
+	k := records[slices.IndexFunc(records, func(k store.Record) bool { return k.Ref() == chosen })]
 	return endRecord{
 		Sandbox: sandbox.Sandbox{Provider: k.Provider, ID: k.ID, TaskID: k.TaskID, AgentType: k.AgentType, State: k.State, CreatedAt: k.CreatedAt},
 		At:      k.EndedAt, Outcome: sandbox.OutcomeVerified, Reason: k.Reason,

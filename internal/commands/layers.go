@@ -112,7 +112,7 @@ func cronRun(h cleanup.History) cron.Run {
 		run.Error = h.End.Error
 	}
 	if run.Layer == "" && run.Shortfall == "" {
-		run.Shortfall = "it had the rule of no layer"
+		run.Shortfall = cron.ShortfallNoLayer
 	}
 	return run
 }

@@ -3,7 +3,6 @@ package commands
 import (
 	"cmp"
 	"context"
-	"strings"
 	"sync"
 	"time"
 
@@ -75,12 +74,15 @@ func (l *leases) holds(s sandbox.Sandbox, byName bool) string {
 // madeForTask says that sbx itself may have made the sandbox for a task: an SDK's own task
 // names in its metadata are none of the store's.
 func madeForTask(s sandbox.Sandbox) bool {
-	return s.Labels[sandbox.LabelTask] != "" || strings.HasPrefix(s.TaskID, task.IDPrefix)
+	return s.Labels[sandbox.LabelTask] != "" || task.IsID(s.TaskID)
 }
 
 // err is why the leases could not be read when they were last asked for; nil = they could,
 // or nobody has asked.
 func (l *leases) err() error {
+	if l == nil {
+		return nil
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.failed == nil {

@@ -25,7 +25,7 @@ func undecided(c *config.Config) []string {
 
 // ownHint is what to type so that the sandboxes of these profiles are somebody's.
 func (d *Deps) ownHint(profiles []string) string {
-	return "`" + d.Process.Name() + " config own --provider " + strings.Join(profiles, " --provider ") + " --all` makes all of them yours, `--label KEY=VALUE` those that carry it"
+	return "`" + d.Process.Name() + " config own" + cron.ProviderFlags(profiles) + " --all` makes all of them yours, `--label KEY=VALUE` those that carry it"
 }
 
 // unownedText says how many sandboxes stay because nobody owns them, and what to type;

@@ -63,7 +63,7 @@ func (s *sampler) look(ctx context.Context, progress *output.Progress) ([]usageR
 		}
 		if samples := s.past[ref]; len(samples) > 0 {
 			kept[ref] = samples
-			rows = append(rows, s.judged(t, samples))
+			rows = append(rows, s.usageRowOf(t, samples))
 		}
 	}
 	s.past = kept
@@ -92,9 +92,9 @@ func (s *sampler) observe(ctx context.Context, targets []sandbox.Sandbox) {
 	all.Wait()
 }
 
-// judged is the line of one sandbox: its figures of now, and the judgement by all that
+// usageRowOf is the line of one sandbox: its figures of now, and the judgement by all that
 // was seen of it. Of two series of samples the longer one tells more.
-func (s *sampler) judged(t sandbox.Sandbox, samples []sandbox.Usage) usageRow {
+func (s *sampler) usageRowOf(t sandbox.Sandbox, samples []sandbox.Usage) usageRow {
 	limits, now := s.deps.thresholds(t), s.deps.now()
 	g, looked := s.seen[t.Ref()]
 	if !looked {

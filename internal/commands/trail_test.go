@@ -221,7 +221,7 @@ func TestAPrefixNamesOneSandboxOrNone(t *testing.T) {
 	h := cleanup.History{Intents: map[sandbox.Ref]cleanup.Intent{one: {}, two: {Name: "abcd"}}}
 	for word, want := range map[string]sandbox.Ref{"abcd1": one, "abcd2": two, "abcd": two, "abc": {}} {
 		means := func(of sandbox.Ref, name string) bool { return name == word || strings.HasPrefix(of.ID, word) }
-		got, found := chosenIn(h, word, means)
+		got, found := chosenOf(word, recordedIn(h), means)
 		assert.Equal(t, want != sandbox.Ref{}, found, word)
 		if found {
 			assert.Equal(t, want, got, word)

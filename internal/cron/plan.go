@@ -73,7 +73,7 @@ func (p Plan) Remarks() []string {
 		lines = append(lines,
 			"Layer reconcile compares "+strings.Join(p.Unrecorded, ", ")+" with what sbx has on record. What others have",
 			"made there is put on record by:",
-			"  "+p.Binary+" reconcile"+named(p.Unrecorded)+" --adopt --fix")
+			"  "+p.Binary+" reconcile"+ProviderFlags(p.Unrecorded)+" --adopt --fix")
 	}
 	if len(p.Undecided) == 0 {
 		return lines
@@ -81,15 +81,17 @@ func (p Plan) Remarks() []string {
 	lines = append(lines,
 		"Of "+strings.Join(p.Undecided, ", ")+" they end only what has the label "+p.OwnerLabel+": nobody has said whose the rest is.",
 		"To own all of it, or what has a label of yours:",
-		"  "+p.Binary+" config own"+named(p.Undecided)+" --all")
+		"  "+p.Binary+" config own"+ProviderFlags(p.Undecided)+" --all")
 	if labelled := without(p.Undecided, p.Unlabelled); len(labelled) > 0 {
-		lines = append(lines, "  "+p.Binary+" config own"+named(labelled)+" --label KEY=VALUE")
+		lines = append(lines, "  "+p.Binary+" config own"+ProviderFlags(labelled)+" --label KEY=VALUE")
 	}
 	return lines
 }
 
-// named chooses profiles on a command line.
-func named(profiles []string) string { return " --provider " + strings.Join(profiles, " --provider ") }
+// ProviderFlags chooses profiles on a command line: " --provider a --provider b".
+func ProviderFlags(profiles []string) string {
+	return " --provider " + strings.Join(profiles, " --provider ")
+}
 
 // without gives the words that are not among others.
 func without(words, others []string) []string {

@@ -28,13 +28,13 @@ func (r Rule) Layer() (layer Layer, shortfall string) {
 	case r.UsageAbove > 0 && !r.Stuck && (r.Emergency || r.OlderThan > 0):
 		layer = Usage
 	case r.UsageAbove > 0 || r.Emergency || r.Stuck && r.OlderThan > 0:
-		return "", shortfallNone
+		return "", ShortfallNoLayer
 	case r.Stuck:
 		layer = Stuck
 	case r.OlderThan > 0:
 		layer = Age
 	default:
-		return "", shortfallNone
+		return "", ShortfallNoLayer
 	}
 	switch {
 	case len(r.Narrowing) > 0:
@@ -48,7 +48,9 @@ func (r Rule) Layer() (layer Layer, shortfall string) {
 }
 
 const (
-	shortfallNone = "it had the rule of no layer"
-	oldEnough     = 10 * time.Minute // of the layers age and usage (R134)
-	usageAbove    = 80               // percent (R135)
+	// ShortfallNoLayer is why a run proves no layer: its rule is that of none.
+	ShortfallNoLayer = "it had the rule of no layer"
+
+	oldEnough  = 10 * time.Minute // of the layers age and usage (R134)
+	usageAbove = 80               // percent (R135)
 )

@@ -155,11 +155,20 @@ func (o *Observation) work() {
 // SourceErr is why a source that may have seen the sandbox at work could not be
 // asked; nil where all answered, or none knows it.
 func (o Observation) SourceErr() error {
-	switch fault.KindOf(o.Work.Err) {
-	case fault.KindNone, fault.KindUnsupported, fault.KindNotFound, fault.KindGone:
-		return nil
-	default:
+	if couldNotBeAsked(o.Work.Err) {
 		return o.Work.Err
+	}
+	return nil
+}
+
+// couldNotBeAsked says that a source failed. One that cannot tell, or does not know the
+// sandbox, has answered.
+func couldNotBeAsked(err error) bool {
+	switch fault.KindOf(err) {
+	case fault.KindNone, fault.KindUnsupported, fault.KindNotFound, fault.KindGone:
+		return false
+	default:
+		return true
 	}
 }
 
@@ -168,12 +177,7 @@ func (o Observation) SourceErr() error {
 // is no failure, nor what is said of this one sandbox alone.
 func (o Observation) LookErr() error {
 	for _, err := range []error{o.Usage.Err, o.Logs.Err, o.Processes.Err, o.Health.Err} {
-		if err == nil || errors.Is(err, errNotAsked) || fault.AboutOneSandbox(err) {
-			continue
-		}
-		switch fault.KindOf(err) {
-		case fault.KindUnsupported, fault.KindNotFound, fault.KindGone:
-		default:
+		if couldNotBeAsked(err) && !errors.Is(err, errNotAsked) && !fault.AboutOneSandbox(err) {
 			return err
 		}
 	}

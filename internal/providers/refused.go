@@ -48,11 +48,11 @@ func CreateFailed(err error, mark CreateMark, codes ...string) error {
 	case httpx.NotSent(err):
 		return NothingMade(err)
 	case answer == nil:
-		return open(err, mark)
+		return createUnsettled(err, mark)
 	case refusedCreate(answer, codes):
 		return NothingMade(kindOfRefusal(err, answer.Status))
 	}
-	return open(err, mark)
+	return createUnsettled(err, mark)
 }
 
 func refusedCreate(answer *httpx.StatusError, codes []string) bool {
@@ -101,8 +101,8 @@ func (o *OpenCreateError) Error() string {
 // Unwrap gives what happened.
 func (o *OpenCreateError) Unwrap() error { return o.Err }
 
-// open is the error of a create whose outcome is not known.
-func open(err error, mark CreateMark) error {
+// createUnsettled is the error of a create whose outcome is not known.
+func createUnsettled(err error, mark CreateMark) error {
 	known, ok := errors.AsType[*fault.Error](err)
 	if !ok || known.Kind != fault.KindUnavailable {
 		return err

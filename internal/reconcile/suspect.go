@@ -15,7 +15,7 @@ func (e *Engine) suspect(row Row, s Source, now time.Time) Row {
 		return row.kept(ActNone, why)
 	}
 	if box.KeptUntil.After(now) {
-		return row.kept(ActNone, "sbx keeps it on purpose until "+box.KeptUntil.UTC().Format(time.RFC3339))
+		return row.kept(ActNone, box.KeptReason())
 	}
 	now = box.Clock(now)
 	if !e.Rules.Owned(row.Ref.Provider, box.Labels) {

@@ -51,6 +51,11 @@ type Limits struct {
 	Isolation   string // what separates it from the host, in the provider's words
 }
 
+// KeptReason says that sbx itself keeps the sandbox, and until when.
+func (s Sandbox) KeptReason() string {
+	return "sbx keeps it on purpose until " + s.KeptUntil.UTC().Format(time.RFC3339)
+}
+
 // Ref names the sandbox.
 func (s Sandbox) Ref() Ref { return Ref{Provider: s.Provider, ID: s.ID} }
 

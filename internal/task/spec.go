@@ -124,5 +124,9 @@ func newName(prefix string, length int) string {
 // IDPrefix begins the id of every task.
 const IDPrefix = "t-"
 
+// IsID says that an id is one that NewID makes, and not the name that somebody else has for
+// a task of his own.
+func IsID(id string) bool { return strings.HasPrefix(id, IDPrefix) }
+
 // NewID makes the id of a task.
 func NewID() string { return newName(IDPrefix, 12) }

@@ -13,9 +13,9 @@ func (v *Verdict) sentence(s sandbox.Sandbox, t Thresholds, now time.Time) strin
 	cause := causeWords(v.Cause)
 	switch {
 	case s.State.Ended():
-		return "it has ended" + after(": ", cause)
+		return "it has ended" + joinIfAny(": ", cause)
 	case slices.Contains(v.Words, ReasonKept):
-		return "sbx keeps it on purpose until " + s.KeptUntil.UTC().Format(time.RFC3339)
+		return s.KeptReason()
 	case slices.Contains(v.Words, ReasonFinished):
 		return "its work is done, and it waits"
 	case slices.Contains(v.Words, ReasonProvisioning):
@@ -25,15 +25,15 @@ func (v *Verdict) sentence(s sandbox.Sandbox, t Thresholds, now time.Time) strin
 	case v.Stuck == sandbox.True:
 		return "stuck: " + v.grade() + cause + v.seen()
 	case v.Stuck == sandbox.False && s.State == sandbox.StateRunning:
-		return v.healthy(t, cause)
+		return v.healthySentence(t, cause)
 	case v.Stuck == sandbox.False:
 		return "it is " + string(s.State)
 	}
-	return v.open(s, now, cause)
+	return v.unjudgedSentence(s, now, cause)
 }
 
-// healthy is the sentence of what runs and is not stuck.
-func (v *Verdict) healthy(t Thresholds, cause string) string {
+// healthySentence is the sentence of what runs and is not stuck.
+func (v *Verdict) healthySentence(t Thresholds, cause string) string {
 	text := "not stuck: it is at work"
 	if slices.Contains(v.Words, ReasonYoung) {
 		text = "not stuck: not older than " + spell(t.StuckAge)
@@ -44,8 +44,8 @@ func (v *Verdict) healthy(t Thresholds, cause string) string {
 	return text + v.seen()
 }
 
-// open is the sentence of what cannot be judged.
-func (v *Verdict) open(s sandbox.Sandbox, now time.Time, cause string) string {
+// unjudgedSentence is the sentence of what cannot be judged.
+func (v *Verdict) unjudgedSentence(s sandbox.Sandbox, now time.Time, cause string) string {
 	has := func(r Reason) bool { return slices.Contains(v.Words, r) }
 	switch {
 	case has(ReasonEnding):
@@ -106,11 +106,11 @@ func evidenceOf(evidence []sandbox.Evidence) string {
 			parts = append(parts, part)
 		}
 	}
-	return after(" (", strings.Join(parts, ", "), ")")
+	return joinIfAny(" (", strings.Join(parts, ", "), ")")
 }
 
-// after joins a text that may be empty; then nothing is left of it.
-func after(before, text string, end ...string) string {
+// joinIfAny joins a text that may be empty; then nothing is left of it.
+func joinIfAny(before, text string, end ...string) string {
 	if text == "" {
 		return ""
 	}

@@ -66,15 +66,15 @@ func judgeStuck(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) stu
 	case sandbox.StateRunning:
 		return running(s, sig, t, now)
 	case sandbox.StateTerminating:
-		return judged(sandbox.Unknown, ReasonEnding)
+		return stuckBecause(sandbox.Unknown, ReasonEnding)
 	case sandbox.StatePaused, sandbox.StateStopped, sandbox.StateTerminated, sandbox.StateFailed:
-		return judged(sandbox.False, ReasonNotRunning)
+		return stuckBecause(sandbox.False, ReasonNotRunning)
 	case sandbox.StateUnknown:
 	}
-	return judged(sandbox.Unknown, ReasonStateUnknown)
+	return stuckBecause(sandbox.Unknown, ReasonStateUnknown)
 }
 
-func judged(v sandbox.Verdict, reasons ...Reason) stuckness {
+func stuckBecause(v sandbox.Verdict, reasons ...Reason) stuckness {
 	return stuckness{verdict: v, reasons: reasons}
 }
 
@@ -98,23 +98,23 @@ func provisioning(s sandbox.Sandbox, t Thresholds, now time.Time) stuckness {
 	case sandbox.True:
 		return stuckness{verdict, []Reason{ReasonProvisioning}, []sandbox.Evidence{e}}
 	case sandbox.False:
-		return judged(verdict, ReasonYoung)
+		return stuckBecause(verdict, ReasonYoung)
 	case sandbox.Unknown:
 	}
-	return judged(sandbox.Unknown, ReasonAgeUnknown)
+	return stuckBecause(sandbox.Unknown, ReasonAgeUnknown)
 }
 
 func running(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) stuckness {
 	verdict, age := over(s, t.StuckAge, now)
 	switch {
 	case s.KeptUntil.After(now):
-		return judged(sandbox.False, ReasonKept)
+		return stuckBecause(sandbox.False, ReasonKept)
 	case sig.Finished == sandbox.True:
-		return judged(sandbox.False, ReasonFinished)
+		return stuckBecause(sandbox.False, ReasonFinished)
 	case verdict == sandbox.False:
-		return judged(sandbox.False, ReasonYoung)
+		return stuckBecause(sandbox.False, ReasonYoung)
 	case verdict == sandbox.Unknown:
-		return judged(sandbox.Unknown, ReasonAgeUnknown)
+		return stuckBecause(sandbox.Unknown, ReasonAgeUnknown)
 	}
 	lives, reasons, evidence := judgeLife(s, sig, t, now)
 	switch {

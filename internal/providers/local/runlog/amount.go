@@ -42,9 +42,9 @@ func amountOf(piece []byte) amount {
 	return a
 }
 
-// measure counts a file that somebody else has begun: what was stored before it, and
+// countStored counts a file that somebody else has begun: what was stored before it, and
 // what it holds.
-func measure(file io.ReaderAt, size int64) (before, here amount, err error) {
+func countStored(file io.ReaderAt, size int64) (before, here amount, err error) {
 	lines := newScanner(io.NewSectionReader(file, 0, size))
 	take := func(line []byte) {
 		if head, ok := parseHead(line); ok {

@@ -111,7 +111,7 @@ func (s *spool) open() error {
 	}
 	s.file, s.size, s.torn = file, info.Size(), false
 	if s.size > 0 {
-		if s.before, s.here, err = measure(file, s.size); err != nil {
+		if s.before, s.here, err = countStored(file, s.size); err != nil {
 			return errors.Join(err, s.close())
 		}
 		s.noHead = false
