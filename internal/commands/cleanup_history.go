@@ -38,7 +38,7 @@ func (r *cleanupRun) goOn(ctx context.Context, p *output.Printer) error {
 		if err != nil {
 			return err
 		}
-		w := &runLog{Writer: extended, d: r.d, p: p, begin: h.Begin, began: h.StartedAt}
+		w := &runLog{Writer: extended, env: r.d.Env, watch: p, begin: h.Begin, began: h.StartedAt}
 		defer w.close()
 		if err := w.Append(cleanup.EntryResume, r.d.actor()); err != nil {
 			return err
@@ -71,9 +71,9 @@ func (r *cleanupRun) mayGoOn(ctx context.Context, p *output.Printer, h cleanup.H
 
 // histories reads the newest runs of a verb, at most limit of them; 0 = all, "" = any
 // verb. One that cannot be read is an error beside the others.
-func (d *Deps) histories(ctx context.Context, verb string, limit int) ([]cleanup.History, []error) {
-	list, errs := d.ownHistories(verb, limit)
-	shared, err := d.SharedRuns(ctx, limit)
+func (e *Env) histories(ctx context.Context, verb string, limit int) ([]cleanup.History, []error) {
+	list, errs := e.ownHistories(verb, limit)
+	shared, err := e.SharedRuns(ctx, limit)
 	if err != nil {
 		errs = append(errs, err)
 	}
@@ -91,8 +91,8 @@ func (d *Deps) histories(ctx context.Context, verb string, limit int) ([]cleanup
 }
 
 // ownHistories are those of this machine.
-func (d *Deps) ownHistories(verb string, limit int) ([]cleanup.History, []error) {
-	disk, err := d.Journals()
+func (e *Env) ownHistories(verb string, limit int) ([]cleanup.History, []error) {
+	disk, err := e.Journals()
 	if err != nil {
 		return nil, []error{err}
 	}
@@ -116,7 +116,7 @@ func (d *Deps) ownHistories(verb string, limit int) ([]cleanup.History, []error)
 		}
 		if log.Count == 0 && !log.Torn && log.Broken == "" {
 			errs = append(errs, fault.New(fault.KindFound, "the journal of %s holds nothing: it was cut off before its first line, or somebody emptied it", run).
-				WithHint("a run that is beginning right now has none yet; `%s cleanup runs` shows what is left", d.Process.Name()))
+				WithHint("a run that is beginning right now has none yet; `%s cleanup runs` shows what is left", e.Process.Name()))
 		}
 		if h.Broken != "" {
 			errs = append(errs, fault.New(fault.KindFound, "the journal of %s cannot be trusted: %s", run, h.Broken))
@@ -127,7 +127,7 @@ func (d *Deps) ownHistories(verb string, limit int) ([]cleanup.History, []error)
 	}
 	for _, run := range journal.Unrooted(logs) {
 		errs = append(errs, fault.New(fault.KindFound, "the journal of the run before %s is missing", run).
-			WithHint("somebody removed it, or what it said; `%s cleanup runs` shows what is left", d.Process.Name()))
+			WithHint("somebody removed it, or what it said; `%s cleanup runs` shows what is left", e.Process.Name()))
 	}
 	return list, errs
 }

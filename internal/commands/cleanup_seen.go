@@ -23,9 +23,9 @@ const (
 
 // seenBefore reads the sightings of a kind when they are first asked for. What cannot
 // be read was never seen, which keeps a sandbox.
-func (d *Deps) seenBefore(ctx context.Context, p *output.Printer, kind string) func() map[string]store.Sighting {
+func (e *Env) seenBefore(ctx context.Context, watch Observer, kind string) func() map[string]store.Sighting {
 	return sync.OnceValue(func() (seen map[string]store.Sighting) {
-		d.keep(ctx, p, false, func(ctx context.Context, st store.Store) (err error) {
+		e.keep(ctx, watch, false, func(ctx context.Context, st store.Store) (err error) {
 			seen, err = st.Sightings(ctx, kind)
 			return err
 		})

@@ -44,7 +44,7 @@ const lastRun = "last"
 const minRunPrefix = 4
 
 // findRun reads the run that a word means: of this machine, else of another host.
-func (d *Deps) findRun(ctx context.Context, word string) (cleanup.History, error) {
+func (e *Env) findRun(ctx context.Context, word string) (cleanup.History, error) {
 	var found []func() (cleanup.History, error)
 	var names []string
 	match := func(name string, read func() (cleanup.History, error)) {
@@ -52,10 +52,10 @@ func (d *Deps) findRun(ctx context.Context, word string) (cleanup.History, error
 			names, found = append(names, name), append(found, read)
 		}
 	}
-	if err := d.ownRuns(word, match); err != nil {
+	if err := e.ownRuns(word, match); err != nil {
 		return cleanup.History{}, err
 	}
-	shared, sharedErr := d.SharedRuns(ctx, 0)
+	shared, sharedErr := e.SharedRuns(ctx, 0)
 	for _, run := range shared {
 		if meansRun(word, run.ID) {
 			match(run.ID, func() (cleanup.History, error) { return historyOfShared(run), nil })
@@ -75,17 +75,17 @@ func (d *Deps) findRun(ctx context.Context, word string) (cleanup.History, error
 		if sharedErr != nil {
 			return cleanup.History{}, sharedErr
 		}
-		return cleanup.History{}, fault.New(fault.KindNotFound, "no run is called %q", word).WithHint("`%s cleanup runs` lists the bulk runs", d.Process.Name())
+		return cleanup.History{}, fault.New(fault.KindNotFound, "no run is called %q", word).WithHint("`%s cleanup runs` lists the bulk runs", e.Process.Name())
 	}
 	return cleanup.History{}, fault.Usage("%q is the beginning of %d runs", word, len(names)).WithHint("%s", fewOf(names))
 }
 
 // ownRuns offers the runs of this machine that a word may mean. `last` means bulk runs
 // alone.
-func (d *Deps) ownRuns(word string, match func(string, func() (cleanup.History, error))) error {
-	disks := []func() (journal.Disk, error){d.Journals}
+func (e *Env) ownRuns(word string, match func(string, func() (cleanup.History, error))) error {
+	disks := []func() (journal.Disk, error){e.Journals}
 	if word != lastRun {
-		disks = append(disks, d.Endings)
+		disks = append(disks, e.Endings)
 	}
 	for _, open := range disks {
 		disk, err := open()

@@ -73,11 +73,11 @@ func cleanupStatus(runs []cron.Run, profiles []string, every time.Duration, now 
 	return s
 }
 
-func (d *Deps) statusHint(s cron.Status) string {
+func (e *Env) statusHint(s cron.Status) string {
 	if len(s.Unowned) > 0 && !s.Overdue {
-		return d.ownHint(slices.Sorted(maps.Keys(s.Unowned)))
+		return e.ownHint(slices.Sorted(maps.Keys(s.Unowned)))
 	}
-	return "`" + d.Process.Name() + " cleanup runs` shows what ran"
+	return "`" + e.Process.Name() + " cleanup runs` shows what ran"
 }
 
 func statusColumns() []output.Column[cron.Status] {

@@ -92,10 +92,10 @@ func checkCron(ctx context.Context, d *Deps, p *output.Printer, words []string, 
 
 // tellOverdue tells people of each layer that should have run and did not. Who cannot
 // be told is a warning.
-func (d *Deps) tellOverdue(ctx context.Context, p *output.Printer, statuses []cron.Status) {
-	n, err := d.Notifier("")
+func (e *Env) tellOverdue(ctx context.Context, watch Observer, statuses []cron.Status) {
+	n, err := e.Notifier("")
 	if err != nil {
-		p.Warn(err.Error())
+		watch.Warn(err.Error())
 	}
 	defer n.Close()
 	for _, s := range statuses {
@@ -107,12 +107,12 @@ func (d *Deps) tellOverdue(ctx context.Context, p *output.Printer, statuses []cr
 			what = " is overdue on "
 		}
 		err := n.Send(ctx, notify.Message{
-			Verb: "cron", Host: d.Process.Host, Kind: notify.KindOverdue, Key: "cron " + string(s.Layer),
-			Title: "sbx layer " + string(s.Layer) + what + d.Process.Host, Text: s.Message,
-			Figures: map[string]string{"expected every": sandbox.FormatDuration(s.Every)}, At: d.now(),
+			Verb: "cron", Host: e.Process.Host, Kind: notify.KindOverdue, Key: "cron " + string(s.Layer),
+			Title: "sbx layer " + string(s.Layer) + what + e.Process.Host, Text: s.Message,
+			Figures: map[string]string{"expected every": sandbox.FormatDuration(s.Every)}, At: e.now(),
 		})
 		if err != nil {
-			p.Warn(err.Error())
+			watch.Warn(err.Error())
 		}
 	}
 }
@@ -120,20 +120,20 @@ func (d *Deps) tellOverdue(ctx context.Context, p *output.Printer, statuses []cr
 // cronHint is what to do about a layer. Of one that has not run yet the message says
 // what it would never end: undecided are the profiles of which nobody has configured
 // whose the sandboxes are.
-func (d *Deps) cronHint(s *cron.Status, undecided []string) string {
+func (e *Env) cronHint(s *cron.Status, undecided []string) string {
 	var hints []string
 	switch {
 	case s.Overdue:
 		hints = append(hints, "look at cron's mail or `journalctl -u sbx-"+string(s.Layer)+"`, and run it by hand")
 	case s.LastRun.IsZero():
-		hints = append(hints, "install it: `"+d.Process.Name()+" cron print --layer "+string(s.Layer)+"`; a line without --yes does nothing and leaves no record")
+		hints = append(hints, "install it: `"+e.Process.Name()+" cron print --layer "+string(s.Layer)+"`; a line without --yes does nothing and leaves no record")
 		if len(undecided) > 0 && s.Layer != cron.Reconcile {
 			s.Message += "; of " + strings.Join(undecided, ", ") + " it would end only what has the label " + sandbox.LabelOwner
-			hints = append(hints, d.ownHint(undecided))
+			hints = append(hints, e.ownHint(undecided))
 		}
 	}
 	if len(s.Unowned) > 0 {
-		hints = append(hints, d.ownHint(slices.Sorted(maps.Keys(s.Unowned))))
+		hints = append(hints, e.ownHint(slices.Sorted(maps.Keys(s.Unowned))))
 	}
 	return strings.Join(hints, "; ")
 }

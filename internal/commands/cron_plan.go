@@ -88,9 +88,9 @@ func (d *Deps) cronProfiles(plan *cron.Plan, c *config.Config) {
 }
 
 // measured parts profiles by whether it can be known how much of a quota they use.
-func (d *Deps) measured(profiles []config.Profile) (known, unknown []string) {
+func (e *Env) measured(profiles []config.Profile) (known, unknown []string) {
 	for _, p := range profiles {
-		if d.typeOf(p).TellsQuota || p.MaxSandboxes > 0 {
+		if e.typeOf(p).TellsQuota || p.MaxSandboxes > 0 {
 			known = append(known, p.Name)
 		} else {
 			unknown = append(unknown, p.Name)
@@ -100,12 +100,12 @@ func (d *Deps) measured(profiles []config.Profile) (known, unknown []string) {
 }
 
 // typeOf is the type of a profile.
-func (d *Deps) typeOf(p config.Profile) providers.Type {
-	i := slices.IndexFunc(d.Types, func(t providers.Type) bool { return t.Name == p.Type })
+func (e *Env) typeOf(p config.Profile) providers.Type {
+	i := slices.IndexFunc(e.Types, func(t providers.Type) bool { return t.Name == p.Type })
 	if i < 0 {
 		return providers.Type{}
 	}
-	return d.Types[i]
+	return e.Types[i]
 }
 
 // cronFiles has a run find the same files: cron starts in the home of the passwd

@@ -37,8 +37,8 @@ func (d *Deps) newEndRun(verb string, o terminateOptions) *endRun {
 
 // runID names a run: its time to the millisecond, so that runs sort, and chance, so
 // that two of one moment differ.
-func (d *Deps) runID() string {
-	at := strings.ReplaceAll(d.now().UTC().Format("20060102T150405.000"), ".", "")
+func (e *Env) runID() string {
+	at := strings.ReplaceAll(e.now().UTC().Format("20060102T150405.000"), ".", "")
 	return "r-" + at + "-" + strings.ToLower(rand.Text()[:6])
 }
 

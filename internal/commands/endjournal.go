@@ -10,7 +10,6 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/journal"
-	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 )
@@ -18,15 +17,15 @@ import (
 // EndJournals gives the journals of endings that are no run of cleanup or reconcile,
 // which write their own: those of terminate, of tasks and of drills. They are kept apart
 // from bulk runs, so that many tasks displace no run that a check has to see.
-func (d *Deps) EndJournals(p *output.Printer) func(context.Context, []sandbox.Sandbox, fleet.EndOptions) fleet.EndJournal {
+func (e *Env) EndJournals(watch Observer) func(context.Context, []sandbox.Sandbox, fleet.EndOptions) fleet.EndJournal {
 	return func(_ context.Context, targets []sandbox.Sandbox, o fleet.EndOptions) fleet.EndJournal {
-		l := &endLog{d: d, p: p, run: cmp.Or(o.Origin.RunID, d.runID()), began: d.now()}
-		disk, err := d.Endings()
+		l := &endLog{env: e, watch: watch, run: cmp.Or(o.Origin.RunID, e.runID()), began: e.now()}
+		disk, err := e.Endings()
 		if err == nil {
-			l.w, err = journal.Create(disk, l.run, d.now)
+			l.w, err = journal.Create(disk, l.run, e.now)
 		}
 		if err == nil {
-			l.begin = d.beginningOf(l.run, targets, o)
+			l.begin = e.beginningOf(l.run, targets, o)
 			l.append(cleanup.EntryBegin, l.begin)
 			err = journal.Prune(disk, keptRuns)
 		}
@@ -36,10 +35,10 @@ func (d *Deps) EndJournals(p *output.Printer) func(context.Context, []sandbox.Sa
 }
 
 // beginningOf is the first entry of such a journal.
-func (d *Deps) beginningOf(run string, targets []sandbox.Sandbox, o fleet.EndOptions) cleanup.Begin {
+func (e *Env) beginningOf(run string, targets []sandbox.Sandbox, o fleet.EndOptions) cleanup.Begin {
 	b := cleanup.Begin{
-		Actor: d.actor(), Verb: cmp.Or(o.Origin.Verb, verbTerminate),
-		Plan: cleanup.Plan{Schema: cleanup.PlanSchema, RunID: run, MadeAt: d.now().UTC(), Items: []cleanup.Item{}},
+		Actor: e.actor(), Verb: cmp.Or(o.Origin.Verb, verbTerminate),
+		Plan: cleanup.Plan{Schema: cleanup.PlanSchema, RunID: run, MadeAt: e.now().UTC(), Items: []cleanup.Item{}},
 	}
 	sums := map[string]int{}
 	for _, s := range targets {
@@ -60,8 +59,8 @@ func (d *Deps) beginningOf(run string, targets []sandbox.Sandbox, o fleet.EndOpt
 // said once and keeps nothing from ending: whoever named a sandbox, or a task whose time
 // is over, must not depend on a disk.
 type endLog struct {
-	d     *Deps
-	p     *output.Printer
+	env   *Env
+	watch Observer
 	run   string
 	began time.Time
 	begin cleanup.Begin
@@ -80,7 +79,7 @@ func (l *endLog) warn(err error) {
 	defer l.mu.Unlock()
 	if !l.warned {
 		l.warned = true
-		l.p.Warn("this ending is not in the journal: " + err.Error())
+		l.watch.Warn("this ending is not in the journal: " + err.Error())
 	}
 }
 
@@ -92,18 +91,18 @@ func (l *endLog) append(kind string, data any) {
 
 // Intent is fleet.EndJournal's.
 func (l *endLog) Intent(s sandbox.Sandbox, del bool) {
-	l.append(cleanup.EntryIntent, cleanup.IntentOf(s, del, l.p.Redact))
+	l.append(cleanup.EntryIntent, cleanup.IntentOf(s, del, l.watch.Redact))
 }
 
 // Answer is fleet.EndJournal's.
 func (l *endLog) Answer(ref sandbox.Ref, r sandbox.EndRequest) {
-	r.Detail = l.p.Redact(r.Detail)
+	r.Detail = l.watch.Redact(r.Detail)
 	l.append(cleanup.EntryAnswer, cleanup.Answer{Ref: ref, Request: r})
 }
 
 // Result is fleet.EndJournal's.
 func (l *endLog) Result(e sandbox.Ending) {
-	l.append(cleanup.EntryResult, cleanup.ResultOf(e, l.p.Redact))
+	l.append(cleanup.EntryResult, cleanup.ResultOf(e, l.watch.Redact))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.endings = append(l.endings, e)
@@ -117,7 +116,7 @@ func (l *endLog) Close(ctx context.Context) {
 	verdict := fleet.Verdict(l.endings, true)
 	end := cleanup.End{Counts: fleet.Count(l.endings), ExitCode: fault.ExitCode(verdict), Succeeded: []string{}}
 	if verdict != nil {
-		end.Error = l.p.Redact(verdict.Error())
+		end.Error = l.watch.Redact(verdict.Error())
 	}
 	l.append(cleanup.EntryEnd, end)
 	_ = l.w.Close() // every line is on the disk already
@@ -129,16 +128,16 @@ func (l *endLog) Close(ctx context.Context) {
 // share tells the other hosts of what an operator ended by name. Tasks are in the shared
 // store themselves.
 func (l *endLog) share(ctx context.Context, end cleanup.End) {
-	run := l.d.sharedRun(l.run, l.begin, l.began, &end)
+	run := l.env.sharedRun(l.run, l.begin, l.began, &end)
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), shareLimit)
 	defer stop()
-	if err := l.d.ShareRun(ctx, run); err != nil {
-		l.p.Warn("other hosts will not see this run: " + err.Error())
+	if err := l.env.ShareRun(ctx, run); err != nil {
+		l.watch.Warn("other hosts will not see this run: " + err.Error())
 	}
 }
 
 // sharedRun is the summary of a run for other hosts; without an end it goes on.
-func (d *Deps) sharedRun(id string, begin cleanup.Begin, began time.Time, end *cleanup.End) store.Run {
+func (e *Env) sharedRun(id string, begin cleanup.Begin, began time.Time, end *cleanup.End) store.Run {
 	run := store.Run{
 		ID: id, Verb: begin.Verb, Layer: begin.Proven(), Host: begin.Host, Who: begin.Who, StartedAt: began,
 		Selected: len(begin.Plan.Items), Acted: true,
@@ -146,7 +145,7 @@ func (d *Deps) sharedRun(id string, begin cleanup.Begin, began time.Time, end *c
 	if end == nil {
 		return run
 	}
-	run.EndedAt, run.ExitCode, run.Profiles = d.now(), end.ExitCode, end.Succeeded
+	run.EndedAt, run.ExitCode, run.Profiles = e.now(), end.ExitCode, end.Succeeded
 	run.Acted = !end.Refused
 	run.Counts = map[string]int{}
 	for _, o := range sandbox.Outcomes() {

@@ -22,7 +22,7 @@ func writeFile(t *testing.T, name, text string) string {
 }
 
 func caller(workdir string, env ...string) *Deps {
-	return &Deps{Process: process.Process{Environ: env, Workdir: workdir}}
+	return &Deps{Env: &Env{Process: process.Process{Environ: env, Workdir: workdir}}}
 }
 
 func TestEnvironmentIsReadInOrder(t *testing.T) {

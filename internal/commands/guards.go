@@ -27,8 +27,8 @@ type guard struct {
 }
 
 // protected says why a sandbox may not be ended by anybody; "" = it may.
-func (d *Deps) protected(c *config.Config, s sandbox.Sandbox) string {
-	if why := sandbox.Kept(s.Labels, d.now()); why != "" {
+func (e *Env) protected(c *config.Config, s sandbox.Sandbox) string {
+	if why := sandbox.Kept(s.Labels, e.now()); why != "" {
 		return why
 	}
 	if c.Protect.Covers(s.Ref(), s.Labels) {

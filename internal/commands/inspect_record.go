@@ -45,19 +45,19 @@ func (d *Deps) inspectRecord(ctx context.Context, p *output.Printer, word string
 
 // recall adds to the error of a look that found nothing who ended the sandbox, when and
 // by which run, where that is on record; nil and the error as it is where it is not.
-func (d *Deps) recall(ctx context.Context, word string, missing error) (*endRecord, error) {
+func (e *Env) recall(ctx context.Context, word string, missing error) (*endRecord, error) {
 	if kind := fault.KindOf(missing); kind != fault.KindNotFound && kind != fault.KindGone {
 		return nil, missing
 	}
-	r, found := d.endOf(ctx, word)
+	r, found := e.endOf(ctx, word)
 	if !found {
 		return nil, missing
 	}
-	hint := "`" + d.Process.Name() + " inspect " + r.Sandbox.Ref().String() + "` shows what is on record"
+	hint := "`" + e.Process.Name() + " inspect " + r.Sandbox.Ref().String() + "` shows what is on record"
 	if r.Run != "" {
-		hint += "; `" + d.Process.Name() + " cleanup show " + r.Run + "` shows that run"
+		hint += "; `" + e.Process.Name() + " cleanup show " + r.Run + "` shows that run"
 	}
-	return &r, fault.New(fault.KindOf(missing), "it is not there any more: %s", r.say(d.now())).At(r.Sandbox.Provider, r.Sandbox.ID).WithHint("%s", hint)
+	return &r, fault.New(fault.KindOf(missing), "it is not there any more: %s", r.say(e.now())).At(r.Sandbox.Provider, r.Sandbox.ID).WithHint("%s", hint)
 }
 
 // say tells in one line who ended it, when, and whether that was seen.
@@ -149,7 +149,7 @@ func (i inspection) endedByObject() any {
 // endOf looks a sandbox up in the journals of this machine, the newest first, then in
 // the store, which other hosts may share. What cannot be read is passed by: a look
 // depends on neither.
-func (d *Deps) endOf(ctx context.Context, word string) (endRecord, bool) {
+func (e *Env) endOf(ctx context.Context, word string) (endRecord, bool) {
 	ref, err := sandbox.ParseRef(word)
 	if err != nil {
 		return endRecord{}, false
@@ -160,22 +160,22 @@ func (d *Deps) endOf(ctx context.Context, word string) (endRecord, bool) {
 		}
 		return of.ID == ref.ID || name == ref.ID || len(ref.ID) >= sandbox.MinPrefix && strings.HasPrefix(of.ID, ref.ID)
 	}
-	if r, found := d.endInJournals(ctx, ref.ID, means); found {
+	if r, found := e.endInJournals(ctx, ref.ID, means); found {
 		return r, true
 	}
-	return d.endInStore(ctx, ref, means)
+	return e.endInStore(ctx, ref, means)
 }
 
 // endInJournals finds the newest run of this machine that asked a sandbox to end, or saw
 // that it had. What it goes by, a name or an id or the beginning of one, stands in the
 // journal.
-func (d *Deps) endInJournals(ctx context.Context, word string, means func(sandbox.Ref, string) bool) (endRecord, bool) {
+func (e *Env) endInJournals(ctx context.Context, word string, means func(sandbox.Ref, string) bool) (endRecord, bool) {
 	type kept struct {
 		disk journal.Disk
 		run  string
 	}
 	var all []kept
-	for _, open := range []func() (journal.Disk, error){d.Journals, d.Endings} {
+	for _, open := range []func() (journal.Disk, error){e.Journals, e.Endings} {
 		disk, err := open()
 		if err != nil {
 			continue
@@ -273,8 +273,8 @@ func endInRun(h cleanup.History, word string, means func(sandbox.Ref, string) bo
 }
 
 // endInStore finds the end of a sandbox that sbx created, from whatever host.
-func (d *Deps) endInStore(ctx context.Context, word sandbox.Ref, means func(sandbox.Ref, string) bool) (endRecord, bool) {
-	st, err := d.Store(false)
+func (e *Env) endInStore(ctx context.Context, word sandbox.Ref, means func(sandbox.Ref, string) bool) (endRecord, bool) {
+	st, err := e.Store(false)
 	if err != nil {
 		return endRecord{}, false
 	}

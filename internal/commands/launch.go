@@ -242,15 +242,15 @@ func (l *launching) join(ctx context.Context, options task.Options, t task.Task,
 
 // bring runs a task in this process. The first signal stops it, fenced and verified;
 // the second leaves what is still to be ended to whoever comes next.
-func (d *Deps) bring(ctx context.Context, p *output.Printer, options task.Options, t task.Task, env []string) (task.Task, error) {
+func (e *Env) bring(ctx context.Context, watch Observer, options task.Options, t task.Task, env []string) (task.Task, error) {
 	life, leave := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer leave(nil)
-	defer d.hearWishes(ctx, func() { p.Warn("stopping task " + t.ID + "; once more leaves it to the next sbx") }, leave)()
-	now, err := d.controlled(ctx, p, options.Ledger, t, func() (task.Task, error) {
+	defer e.hearWishes(ctx, func() { watch.Warn("stopping task " + t.ID + "; once more leaves it to the next sbx") }, leave)()
+	now, err := e.controlled(ctx, watch, options.Ledger, t, func() (task.Task, error) {
 		return task.NewRunner(options, env, ctx.Done()).Run(life, t)
 	})
 	if ctx.Err() != nil && err != nil && !now.State.Over() {
-		now = lastWord(ctx, p, options, now)
+		now = lastWord(ctx, watch, options, now)
 	}
 	return now, err
 }
@@ -258,16 +258,16 @@ func (d *Deps) bring(ctx context.Context, p *output.Printer, options task.Option
 // lastWord closes the gate of a task that is left in the middle, where the stop was
 // not written yet: nobody who goes on with it shall publish what the operator has
 // given up.
-func lastWord(ctx context.Context, p *output.Printer, options task.Options, t task.Task) task.Task {
+func lastWord(ctx context.Context, watch Observer, options task.Options, t task.Task) task.Task {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer stop()
 	now, err := options.Ledger.Change(ctx, t.ID, func(n *task.Task) error { return n.Stop(options.Owner.Who) })
 	switch {
 	case err != nil && !errors.Is(err, task.ErrOver):
-		p.Warn("task " + t.ID + " is left as it is: the next sbx goes on with it, and `sbx stop " + t.ID + "` stops it")
+		watch.Warn("task " + t.ID + " is left as it is: the next sbx goes on with it, and `sbx stop " + t.ID + "` stops it")
 		return t
 	case !now.State.Over():
-		p.Warn("task " + t.ID + " will not publish; what was made for it is left to the next sbx, and to `sbx stop " + t.ID + "`")
+		watch.Warn("task " + t.ID + " will not publish; what was made for it is left to the next sbx, and to `sbx stop " + t.ID + "`")
 	}
 	return now
 }
@@ -275,11 +275,11 @@ func lastWord(ctx context.Context, p *output.Printer, options task.Options, t ta
 // hearWishes hears the operator's two wishes to be gone, until the func that it returns
 // is called: the first has ended ctx and is answered, the second leaves everything to
 // the next sbx.
-func (d *Deps) hearWishes(ctx context.Context, first func(), leave context.CancelCauseFunc) (over func()) {
+func (e *Env) hearWishes(ctx context.Context, first func(), leave context.CancelCauseFunc) (over func()) {
 	var signals <-chan os.Signal
 	done := func() {}
-	if d.Process.Signals != nil {
-		signals, done = d.Process.Signals()
+	if e.Process.Signals != nil {
+		signals, done = e.Process.Signals()
 	}
 	end := make(chan struct{})
 	go func() {

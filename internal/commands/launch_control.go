@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"sbx/internal/output"
 	"sbx/internal/task"
 )
 
@@ -84,13 +83,13 @@ func callbackOf(t task.Task, now time.Time) callback {
 
 // controlled runs a task, and tells its control plane that it goes on and how it
 // ended. What cannot be told is a warning, and changes nothing.
-func (d *Deps) controlled(ctx context.Context, p *output.Printer, ledger task.Ledger, t task.Task, run func() (task.Task, error)) (task.Task, error) {
+func (e *Env) controlled(ctx context.Context, watch Observer, ledger task.Ledger, t task.Task, run func() (task.Task, error)) (task.Task, error) {
 	if !t.Spec.Callback {
 		return run()
 	}
-	control, err := d.Control()
+	control, err := e.Control()
 	if err != nil {
-		p.Warn(err.Error())
+		watch.Warn(err.Error())
 	}
 	if control == nil {
 		return run()
@@ -100,14 +99,14 @@ func (d *Deps) controlled(ctx context.Context, p *output.Printer, ledger task.Le
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		d.beat(beats, p, ledger, control, t.ID)
+		e.beat(beats, watch, ledger, control, t.ID)
 	}()
 	now, err := run()
 	stop()
 	<-over
 	if now.State.Over() {
-		if lost := control.Ended(ctx, now.ID, callbackOf(now, d.now())); lost != nil {
-			p.Warn(lost.Error())
+		if lost := control.Ended(ctx, now.ID, callbackOf(now, e.now())); lost != nil {
+			watch.Warn(lost.Error())
 		}
 	}
 	return now, err
@@ -115,7 +114,7 @@ func (d *Deps) controlled(ctx context.Context, p *output.Printer, ledger task.Le
 
 // beat tells a control plane again and again that a task goes on. The first trouble
 // is told, the rest is the same.
-func (d *Deps) beat(ctx context.Context, p *output.Printer, ledger task.Ledger, control ControlPlane, id string) {
+func (e *Env) beat(ctx context.Context, watch Observer, ledger task.Ledger, control ControlPlane, id string) {
 	every := time.NewTicker(beatEvery)
 	defer every.Stop()
 	told := false
@@ -127,11 +126,11 @@ func (d *Deps) beat(ctx context.Context, p *output.Printer, ledger task.Ledger, 
 		}
 		t, err := ledger.Read(ctx, id)
 		if err == nil {
-			err = control.Beat(ctx, callbackOf(t, d.now()))
+			err = control.Beat(ctx, callbackOf(t, e.now()))
 		}
 		if err != nil && ctx.Err() == nil && !told {
 			told = true
-			p.Warn(err.Error())
+			watch.Warn(err.Error())
 		}
 	}
 }

@@ -45,12 +45,12 @@ func (l *launching) detached(ctx context.Context, ledger task.Ledger, t task.Tas
 }
 
 // inBackground starts a background runner.
-func (d *Deps) inBackground(ctx context.Context, o order) (task.Owner, error) {
+func (e *Env) inBackground(ctx context.Context, o order) (task.Owner, error) {
 	raw, err := json.Marshal(o)
 	if err != nil {
 		return task.Owner{}, err
 	}
-	runner, err := d.Background(ctx, o.Task, raw)
+	runner, err := e.Background(ctx, o.Task, raw)
 	if err != nil {
 		return runner, fault.New(fault.KindLauncher, "the background runner of task %s could not be started: %w", o.Task, err).
 			WithHint("`sbx stop %s` ends the task", o.Task)
@@ -59,8 +59,8 @@ func (d *Deps) inBackground(ctx context.Context, o order) (task.Owner, error) {
 }
 
 // continues starts a background runner for a task that a sweep holds.
-func (d *Deps) continues(ctx context.Context, t task.Task) (task.Owner, error) {
-	return d.inBackground(ctx, order{Task: t.ID, From: t.Owner})
+func (e *Env) continues(ctx context.Context, t task.Task) (task.Owner, error) {
+	return e.inBackground(ctx, order{Task: t.ID, From: t.Owner})
 }
 
 // newRunTask is the verb that a background runner is.

@@ -119,9 +119,9 @@ func cronRun(h cleanup.History) cron.Run {
 
 // cronRuns are the recorded runs of a verb, "" of any. A journal that cannot be read or
 // trusted proves no run, and is an error beside the others.
-func (d *Deps) cronRuns(ctx context.Context, verb string) ([]cron.Run, []error) {
-	list, errs := d.histories(ctx, verb, statusRuns)
-	c, err := d.Config()
+func (e *Env) cronRuns(ctx context.Context, verb string) ([]cron.Run, []error) {
+	list, errs := e.histories(ctx, verb, statusRuns)
+	c, err := e.Config()
 	if err != nil {
 		return nil, append(errs, err)
 	}
@@ -166,8 +166,8 @@ func sameRule(a, b cleanup.Rule) bool {
 }
 
 // profileNames are the names of the profiles that verbs work on.
-func (d *Deps) profileNames() ([]string, error) {
-	c, err := d.Config()
+func (e *Env) profileNames() ([]string, error) {
+	c, err := e.Config()
 	if err != nil {
 		return nil, err
 	}
@@ -176,18 +176,18 @@ func (d *Deps) profileNames() ([]string, error) {
 		names = append(names, p.Name)
 	}
 	if len(names) == 0 {
-		return nil, fault.Usage("no profile is selected").WithHint("`%s providers` lists them", d.Process.Name())
+		return nil, fault.Usage("no profile is selected").WithHint("`%s providers` lists them", e.Process.Name())
 	}
 	return names, nil
 }
 
 // expectedLayers are the layers that should run, over the profiles that verbs work on.
-func (d *Deps) expectedLayers(wanted []cron.Layer) ([]cron.Expected, error) {
-	names, err := d.profileNames()
+func (e *Env) expectedLayers(wanted []cron.Layer) ([]cron.Expected, error) {
+	names, err := e.profileNames()
 	if err != nil {
 		return nil, err
 	}
-	c, err := d.Config()
+	c, err := e.Config()
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +195,7 @@ func (d *Deps) expectedLayers(wanted []cron.Layer) ([]cron.Expected, error) {
 	for i, l := range wanted {
 		list[i] = cron.Expect(l, names)
 		if l == cron.Usage {
-			list[i].Profiles, list[i].Unmeasured = d.measured(c.Selected())
+			list[i].Profiles, list[i].Unmeasured = e.measured(c.Selected())
 		}
 	}
 	return list, nil

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"sbx/internal/fault"
-	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/task"
@@ -32,9 +31,9 @@ type leases struct {
 }
 
 // leases reads them when they are first asked for.
-func (d *Deps) leases(ctx context.Context) *leases {
+func (e *Env) leases(ctx context.Context) *leases {
 	return &leases{now: time.Now, load: func(l *leases) error {
-		st, err := d.Store(false)
+		st, err := e.Store(false)
 		if err != nil {
 			return err
 		}
@@ -121,9 +120,9 @@ func (l *leases) read(ctx context.Context, st store.Store) error {
 
 // settleTasks brings what dead processes left of tasks further, for a moment at most,
 // as everything that ends sandboxes does (tasks.md E3).
-func (d *Deps) settleTasks(ctx context.Context, p *output.Printer) {
+func (e *Env) settleTasks(ctx context.Context, watch Observer) {
 	live := 0
-	err := d.readTasks(func(ledger task.Ledger) error {
+	err := e.readTasks(func(ledger task.Ledger) error {
 		tasks, err := ledger.List(ctx, store.TaskQuery{Live: true})
 		live = len(tasks)
 		return err
@@ -131,14 +130,14 @@ func (d *Deps) settleTasks(ctx context.Context, p *output.Printer) {
 	if err != nil || live == 0 {
 		return
 	}
-	f, err := d.Only(ctx)
+	f, err := e.Only(ctx)
 	if err == nil {
-		err = d.withTasks(ctx, TaskParts{Fleet: f, Notice: p.Note}, func(_ store.Store, o task.Options) error {
-			d.sweepTasks(ctx, p, o)
+		err = e.withTasks(ctx, TaskParts{Fleet: f, Notice: watch.Note}, func(_ store.Store, o task.Options) error {
+			e.sweepTasks(ctx, watch, o)
 			return nil
 		})
 	}
 	if err != nil && ctx.Err() == nil {
-		p.Warn("tasks that dead processes left could not be settled: " + err.Error())
+		watch.Warn("tasks that dead processes left could not be settled: " + err.Error())
 	}
 }

@@ -24,13 +24,13 @@ func undecided(c *config.Config) []string {
 }
 
 // ownHint is what to type so that the sandboxes of these profiles are somebody's.
-func (d *Deps) ownHint(profiles []string) string {
-	return "`" + d.Process.Name() + " config own" + cron.ProviderFlags(profiles) + " --all` makes all of them yours, `--label KEY=VALUE` those that carry it"
+func (e *Env) ownHint(profiles []string) string {
+	return "`" + e.Process.Name() + " config own" + cron.ProviderFlags(profiles) + " --all` makes all of them yours, `--label KEY=VALUE` those that carry it"
 }
 
 // unownedText says how many sandboxes stay because nobody owns them, and what to type;
 // "" = none.
-func (d *Deps) unownedText(unowned map[string]int, what string) string {
+func (e *Env) unownedText(unowned map[string]int, what string) string {
 	names := slices.Sorted(maps.Keys(unowned))
 	total := 0
 	parts := make([]string, len(names))
@@ -42,9 +42,9 @@ func (d *Deps) unownedText(unowned map[string]int, what string) string {
 		return ""
 	}
 	if total == 1 {
-		return fmt.Sprintf("1 %s is kept because nobody owns it (%s): %s", strings.Replace(what, "sandboxes", "sandbox", 1), names[0], d.ownHint(names))
+		return fmt.Sprintf("1 %s is kept because nobody owns it (%s): %s", strings.Replace(what, "sandboxes", "sandbox", 1), names[0], e.ownHint(names))
 	}
-	return fmt.Sprintf("%d %s are kept because nobody owns them (%s): %s", total, what, strings.Join(parts, ", "), d.ownHint(names))
+	return fmt.Sprintf("%d %s are kept because nobody owns them (%s): %s", total, what, strings.Join(parts, ", "), e.ownHint(names))
 }
 
 // ownershipChecks say of each undecided profile what cleanup never ends, by its newest

@@ -6,7 +6,6 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
-	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 )
@@ -17,21 +16,21 @@ const memoryLimit = 5 * time.Second
 // remember puts a new sandbox on sbx's own record, so that `reconcile` knows it,
 // unless its provider keeps records. The sandbox is there in any case, so a store
 // that fails is a warning.
-func (d *Deps) remember(ctx context.Context, p *output.Printer, f *fleet.Fleet, s sandbox.Sandbox) {
+func (e *Env) remember(ctx context.Context, watch Observer, f *fleet.Fleet, s sandbox.Sandbox) {
 	if f.HasRecords(s.Provider) {
 		return
 	}
-	d.keep(ctx, p, true, func(ctx context.Context, st store.Store) error {
+	e.keep(ctx, watch, true, func(ctx context.Context, st store.Store) error {
 		return st.PutRecord(ctx, store.Record{
-			Provider: s.Provider, ID: s.ID, TaskID: s.TaskID, AgentType: s.AgentType, Owner: d.Process.User(), Host: d.Process.Host,
-			State: s.State, CreatedAt: s.CreatedAt, UpdatedAt: d.now(),
+			Provider: s.Provider, ID: s.ID, TaskID: s.TaskID, AgentType: s.AgentType, Owner: e.Process.User(), Host: e.Process.Host,
+			State: s.State, CreatedAt: s.CreatedAt, UpdatedAt: e.now(),
 		})
 	})
 }
 
 // forget brings the records of what was seen to end to their end. What has no record
 // needs none.
-func (d *Deps) forget(ctx context.Context, p *output.Printer, f *fleet.Fleet, endings []sandbox.Ending) {
+func (e *Env) forget(ctx context.Context, watch Observer, f *fleet.Fleet, endings []sandbox.Ending) {
 	var over []sandbox.Ending
 	for _, e := range endings {
 		if (e.Outcome == sandbox.OutcomeVerified || e.Outcome == sandbox.OutcomeAlreadyGone) && !f.HasRecords(e.Ref.Provider) {
@@ -41,9 +40,9 @@ func (d *Deps) forget(ctx context.Context, p *output.Printer, f *fleet.Fleet, en
 	if len(over) == 0 {
 		return
 	}
-	d.keep(ctx, p, false, func(ctx context.Context, st store.Store) error {
-		for _, e := range over {
-			err := st.EndRecord(ctx, e.Ref, sandbox.StateTerminated, "ended by "+d.Process.User()+" on "+d.Process.Host, d.now())
+	e.keep(ctx, watch, false, func(ctx context.Context, st store.Store) error {
+		for _, ending := range over {
+			err := st.EndRecord(ctx, ending.Ref, sandbox.StateTerminated, "ended by "+e.Process.User()+" on "+e.Process.Host, e.now())
 			if err != nil && fault.KindOf(err) != fault.KindNotFound {
 				return err
 			}
@@ -53,15 +52,15 @@ func (d *Deps) forget(ctx context.Context, p *output.Printer, f *fleet.Fleet, en
 }
 
 // keep does something with the store; write makes one where there is none.
-func (d *Deps) keep(ctx context.Context, p *output.Printer, write bool, do func(context.Context, store.Store) error) {
+func (e *Env) keep(ctx context.Context, watch Observer, write bool, do func(context.Context, store.Store) error) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), memoryLimit)
 	defer stop()
-	st, err := d.Store(write)
+	st, err := e.Store(write)
 	if err == nil {
 		err = do(ctx, st)
 		_ = st.Close() // what had to be kept was kept by its own call
 	}
 	if err != nil {
-		p.Warn("sbx's own record could not be written: " + err.Error())
+		watch.Warn("sbx's own record could not be written: " + err.Error())
 	}
 }

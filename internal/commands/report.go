@@ -62,8 +62,8 @@ func report(ctx context.Context, d *Deps, p *output.Printer, o tasksOptions) err
 }
 
 // listedTasks reads all tasks that a query names.
-func (d *Deps) listedTasks(ctx context.Context, query store.TaskQuery) (tasks []task.Task, err error) {
-	err = d.readTasks(func(ledger task.Ledger) (err error) {
+func (e *Env) listedTasks(ctx context.Context, query store.TaskQuery) (tasks []task.Task, err error) {
+	err = e.readTasks(func(ledger task.Ledger) (err error) {
 		tasks, err = ledger.List(ctx, query)
 		return err
 	})

@@ -8,7 +8,6 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/journal"
-	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 )
@@ -18,28 +17,28 @@ import (
 type runLog struct {
 	*journal.Writer
 
-	d     *Deps
-	p     *output.Printer
+	env   *Env
+	watch Observer
 	begin cleanup.Begin
 	began time.Time
 }
 
 // beginRun begins the journal of a run. Nothing may be done without it.
-func (d *Deps) beginRun(ctx context.Context, p *output.Printer, run string, begin cleanup.Begin) (*runLog, error) {
-	disk, err := d.Journals()
+func (e *Env) beginRun(ctx context.Context, watch Observer, run string, begin cleanup.Begin) (*runLog, error) {
+	disk, err := e.Journals()
 	if err != nil {
 		return nil, err
 	}
-	w, err := journal.Create(disk, run, d.now)
+	w, err := journal.Create(disk, run, e.now)
 	if err != nil {
 		return nil, err
 	}
-	l := &runLog{Writer: w, d: d, p: p, begin: begin, began: d.now()}
+	l := &runLog{Writer: w, env: e, watch: watch, begin: begin, began: e.now()}
 	if err := w.Append(cleanup.EntryBegin, begin); err != nil {
 		return nil, err
 	}
 	if err := journal.Prune(disk, keptRuns); err != nil {
-		p.Warn(err.Error())
+		watch.Warn(err.Error())
 	}
 	l.share(ctx, nil)
 	return l, nil
@@ -60,7 +59,7 @@ func (l *runLog) finish(ctx context.Context, end cleanup.End) error {
 func (l *runLog) ended(endings []sandbox.Ending, verdict error, succeeded []string) cleanup.End {
 	end := cleanup.End{Counts: fleet.Count(endings), ExitCode: fault.ExitCode(verdict), Refused: fault.KindOf(verdict) == fault.KindRefused, Succeeded: succeeded}
 	if verdict != nil {
-		end.Error = l.p.Redact(verdict.Error())
+		end.Error = l.watch.Redact(verdict.Error())
 	}
 	if end.Refused {
 		end.Succeeded = []string{}
@@ -74,11 +73,11 @@ func (l *runLog) close() { _ = l.Close() }
 // share tells the other hosts, if there are any. They miss a summary rather than
 // the run its journal.
 func (l *runLog) share(ctx context.Context, end *cleanup.End) {
-	run := l.d.sharedRun(l.Run(), l.begin, l.began, end)
+	run := l.env.sharedRun(l.Run(), l.begin, l.began, end)
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), shareLimit)
 	defer stop()
-	if err := l.d.ShareRun(ctx, run); err != nil {
-		l.p.Warn("other hosts will not see this run: " + err.Error())
+	if err := l.env.ShareRun(ctx, run); err != nil {
+		l.watch.Warn("other hosts will not see this run: " + err.Error())
 	}
 }
 

@@ -106,7 +106,7 @@ func (d *Deps) statsRow(s fleet.ProviderStats, counted census) statsRow {
 
 // take judges what all providers list, at once, and counts it for each; errors are why
 // some could not be judged.
-func (d *Deps) take(ctx context.Context, f *fleet.Fleet, all []fleet.ProviderStats, look bool) (map[string]census, []error) {
+func (e *Env) take(ctx context.Context, f *fleet.Fleet, all []fleet.ProviderStats, look bool) (map[string]census, []error) {
 	var items []sandbox.Sandbox
 	for _, s := range all {
 		if s.ItemsErr == nil {
@@ -114,7 +114,7 @@ func (d *Deps) take(ctx context.Context, f *fleet.Fleet, all []fleet.ProviderSta
 		}
 	}
 	counted := map[string]census{}
-	judged := f.Judge(ctx, items, d.judging(look))
+	judged := f.Judge(ctx, items, e.judging(look))
 	for _, j := range judged {
 		c := counted[j.Sandbox.Provider]
 		c.add(j.Verdict)

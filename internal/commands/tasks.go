@@ -114,12 +114,12 @@ func (o tasksOptions) query(now time.Time) (store.TaskQuery, error) {
 }
 
 // readTasks opens what is kept of tasks, to be read.
-func (d *Deps) readTasks(do func(task.Ledger) error) error {
-	return d.readTaskStore(func(st store.Store) error { return do(task.Ledger{Store: st}) })
+func (e *Env) readTasks(do func(task.Ledger) error) error {
+	return e.readTaskStore(func(st store.Store) error { return do(task.Ledger{Store: st}) })
 }
 
-func (d *Deps) readTaskStore(do func(store.Store) error) error {
-	st, err := d.Store(false)
+func (e *Env) readTaskStore(do func(store.Store) error) error {
+	st, err := e.Store(false)
 	if err != nil {
 		return err
 	}
@@ -141,11 +141,11 @@ func (d *Deps) taskRows(ctx context.Context, st store.Store) func(task.Task) tas
 }
 
 // alive says whether a task's owner lives, where this machine can tell.
-func (d *Deps) alive(o task.Owner) sandbox.Verdict {
-	if d.Alive == nil || o.PID == 0 {
+func (e *Env) alive(o task.Owner) sandbox.Verdict {
+	if e.Alive == nil || o.PID == 0 {
 		return sandbox.Unknown
 	}
-	return d.Alive(o)
+	return e.Alive(o)
 }
 
 func newTasksShow(d *Deps) *cobra.Command {

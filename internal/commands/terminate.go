@@ -58,8 +58,8 @@ func newTerminate(d *Deps) *cobra.Command {
 
 const terminateSchema = "sbx.terminate/v1"
 
-func (d *Deps) productionNames() []string {
-	c, err := d.Config()
+func (e *Env) productionNames() []string {
+	c, err := e.Config()
 	if err != nil {
 		return nil
 	}

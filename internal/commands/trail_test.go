@@ -149,7 +149,7 @@ func TestTheEndOfATaskIsOnRecord(t *testing.T) {
 func endInDir(t *testing.T, dir, word string) (endRecord, bool) {
 	t.Helper()
 	none := func() (journal.Disk, error) { return journal.Dir(t.TempDir()), nil }
-	d := &Deps{Journals: none, Endings: func() (journal.Disk, error) { return journal.Dir(dir), nil }}
+	d := &Env{Journals: none, Endings: func() (journal.Disk, error) { return journal.Dir(dir), nil }}
 	parsed, err := sandbox.ParseRef(word)
 	require.NoError(t, err)
 	return d.endInJournals(t.Context(), parsed.ID, func(ref sandbox.Ref, _ string) bool { return ref == parsed })

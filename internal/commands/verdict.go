@@ -11,8 +11,8 @@ import (
 
 // judging is how every verb of this room judges sandboxes; look asks those themselves
 // that their record leaves open.
-func (d *Deps) judging(look bool) fleet.Judging {
-	return fleet.Judging{Now: d.now, Thresholds: d.thresholds, Look: look}
+func (e *Env) judging(look bool) fleet.Judging {
+	return fleet.Judging{Now: e.now, Thresholds: e.thresholds, Look: look}
 }
 
 // row is a sandbox with the judgement that its record alone allows.

@@ -12,8 +12,8 @@ import (
 )
 
 // by says who asks, for records that outlive this process.
-func (d *Deps) by(verb string) string {
-	return fmt.Sprintf("sbx %s (%s, pid %d)", verb, d.Process.User(), d.Process.PID)
+func (e *Env) by(verb string) string {
+	return fmt.Sprintf("sbx %s (%s, pid %d)", verb, e.Process.User(), e.Process.PID)
 }
 
 // The verbs that journals name.
@@ -25,9 +25,9 @@ const (
 
 // alone runs something while no other run acts, and ends it when that is no longer
 // sure.
-func (d *Deps) alone(ctx context.Context, run string, wait time.Duration, do func(context.Context) error) error {
-	a := d.actor()
-	ctx, release, err := d.Lock(ctx, lock.Holder{Run: run, Who: a.Who, Host: a.Host, PID: a.PID, Since: d.now()}, wait)
+func (e *Env) alone(ctx context.Context, run string, wait time.Duration, do func(context.Context) error) error {
+	a := e.actor()
+	ctx, release, err := e.Lock(ctx, lock.Holder{Run: run, Who: a.Who, Host: a.Host, PID: a.PID, Since: e.now()}, wait)
 	if err != nil {
 		return err
 	}
@@ -36,8 +36,8 @@ func (d *Deps) alone(ctx context.Context, run string, wait time.Duration, do fun
 }
 
 // actor is who runs, for the journal and the lock.
-func (d *Deps) actor() cleanup.Actor {
-	return cleanup.Actor{Who: d.Process.User(), Host: d.Process.Host, PID: d.Process.PID, Version: d.Version.Version}
+func (e *Env) actor() cleanup.Actor {
+	return cleanup.Actor{Who: e.Process.User(), Host: e.Process.Host, PID: e.Process.PID, Version: e.Version.Version}
 }
 
 // evidence is the JSON form of what backs a claim.
