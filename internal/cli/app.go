@@ -16,6 +16,7 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/fleet"
 	"sbx/internal/journal"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/providers"
@@ -54,8 +55,8 @@ func (a *app) deps() *commands.Deps {
 }
 
 // env is what operations need from outside, whichever skin asks for them.
-func (a *app) env() *commands.Env {
-	return &commands.Env{
+func (a *app) env() *ops.Env {
+	return &ops.Env{
 		Process: a.process, Version: version(), Types: a.types,
 		Config:     a.config,
 		Fleet:      func(ctx context.Context) (*fleet.Fleet, error) { return a.fleet(ctx, (*config.Config).Selected) },

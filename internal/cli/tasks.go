@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"sbx/internal/commands"
 	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/providers"
 	"sbx/internal/providers/local"
 	"sbx/internal/providers/local/plain"
@@ -31,7 +31,7 @@ const (
 )
 
 // tasks joins what launching and stopping need.
-func (a *app) tasks(_ context.Context, parts commands.TaskParts) (task.Options, error) {
+func (a *app) tasks(_ context.Context, parts ops.TaskParts) (task.Options, error) {
 	c, err := a.config()
 	if err != nil {
 		return task.Options{}, err
@@ -159,7 +159,7 @@ func (a *app) background(_ context.Context, id string, order []byte) (task.Owner
 		return task.Owner{}, err
 	}
 	defer log.Close() // the runner has its own
-	pid, err := a.process.Background(self, append(a.inherited(), commands.RunnerVerb), string(order), log)
+	pid, err := a.process.Background(self, append(a.inherited(), ops.RunnerVerb), string(order), log)
 	return a.ownerOf(pid), err
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
@@ -18,7 +19,7 @@ import (
 // crew runs the jobs of a batch, some of them at once.
 type crew struct {
 	l       *launching
-	parts   TaskParts
+	parts   ops.TaskParts
 	store   store.Store
 	options task.Options
 	pushing map[string]task.Options // by push target: each has credentials of its own
@@ -87,12 +88,12 @@ func (l *launching) crewed(ctx context.Context, jobs []job, do func(context.Cont
 			return fault.Placed(err, "", j.place)
 		}
 	}
-	c := &crew{l: l, parts: TaskParts{Fleet: f, Notice: l.p.Note, BudgetMB: l.o.budgetMB}, stop: ctx.Done(), pushing: map[string]task.Options{}}
+	c := &crew{l: l, parts: ops.TaskParts{Fleet: f, Notice: l.p.Note, BudgetMB: l.o.budgetMB}, stop: ctx.Done(), pushing: map[string]task.Options{}}
 	for _, j := range jobs {
 		c.width = max(c.width, len(output.EscapeLine(j.label)))
 	}
-	return l.d.withTasks(ctx, c.parts, func(st store.Store, options task.Options) error {
-		l.d.sweepTasks(ctx, l.p, options)
+	return l.d.WithTasks(ctx, c.parts, func(st store.Store, options task.Options) error {
+		l.d.SweepTasks(ctx, l.p, options)
 		c.store, c.options, c.parts.Store = st, options, st
 		for _, j := range jobs {
 			if err := c.credentials(ctx, j); err != nil {
@@ -185,7 +186,7 @@ func (c *crew) run(ctx context.Context, jobs []job, parallel int, do func(contex
 	if c.l.o.warm > 0 {
 		c.pool = task.NewPool(ctx, life, c.options, c.l.o.warm, specsOf(jobs))
 	}
-	over := c.l.d.hearWishes(ctx, func() {
+	over := c.l.d.OnInterrupts(ctx, func() {
 		c.l.p.Warn("stopping what runs, and nothing more is launched; once more leaves it to the next sbx")
 	}, leave)
 	var workers sync.WaitGroup
@@ -218,11 +219,11 @@ func (c *crew) once(ctx context.Context, j job, key string) outcome {
 	case !added && t.State.Over():
 		return outcome{job: j, task: t, before: true, verdict: taskVerdict(t, nil)}
 	case !added:
-		if t, err = c.join(ctx, options, t); err != nil || t.State.Over() {
+		if t, err = c.Join(ctx, options, t); err != nil || t.State.Over() {
 			return outcome{job: j, task: t, err: err, verdict: taskVerdict(t, err)}
 		}
 	}
-	return c.bring(ctx, options, j, t)
+	return c.Bring(ctx, options, j, t)
 }
 
 func specsOf(jobs []job) []task.Spec {
@@ -248,7 +249,7 @@ func (c *crew) enlist(ctx context.Context, options task.Options, j job, key stri
 		if n > 1 {
 			name = fmt.Sprintf("%s~%d", key, n)
 		}
-		t, added, err := options.Ledger.Enlist(ctx, task.New(task.NewID(), name, j.spec, options.Owner, c.l.d.now()))
+		t, added, err := options.Ledger.Enlist(ctx, task.New(task.NewID(), name, j.spec, options.Owner, c.l.d.Now()))
 		if err != nil || added {
 			return t, added, err
 		}
@@ -280,8 +281,8 @@ func (c *crew) successor(ctx context.Context, key string, n int, again bool) (in
 	return max(n, last), err
 }
 
-// join waits for a task that another process runs, or takes it over from a dead one.
-func (c *crew) join(ctx context.Context, options task.Options, t task.Task) (task.Task, error) {
+// Join waits for a task that another process runs, or takes it over from a dead one.
+func (c *crew) Join(ctx context.Context, options task.Options, t task.Task) (task.Task, error) {
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(nil)
 	over := make(chan struct{})
@@ -293,18 +294,18 @@ func (c *crew) join(ctx context.Context, options task.Options, t task.Task) (tas
 		case <-over:
 		}
 	}()
-	now, _, err := c.l.join(ctx, options, t, false)
+	now, _, err := c.l.Join(ctx, options, t, false)
 	return now, err
 }
 
-// bring runs a job's task in this process.
-func (c *crew) bring(ctx context.Context, options task.Options, j job, t task.Task) outcome {
+// Bring runs a job's task in this process.
+func (c *crew) Bring(ctx context.Context, options task.Options, j job, t task.Task) outcome {
 	ear := c.listen(j)
 	options.Ear, options.Pool = ear, c.pool
-	now, err := c.l.d.controlled(ctx, c.l.p, options.Ledger, t, func() (task.Task, error) {
+	now, err := c.l.d.RunControlled(ctx, c.l.p, options.Ledger, t, func() (task.Task, error) {
 		return task.NewRunner(options, j.env, c.stop).Run(ctx, t)
 	})
-	ear.close()
+	ear.Close()
 	return outcome{job: j, task: now, err: err, verdict: taskVerdict(now, err), heard: ear}
 }
 
@@ -330,5 +331,5 @@ func batchKey(name string) string {
 
 // row is an outcome as it is shown.
 func (o outcome) row(l *launching) taskRow {
-	return taskRow{Task: o.task, now: l.d.now(), alive: sandbox.Unknown}
+	return taskRow{Task: o.task, now: l.d.Now(), alive: sandbox.Unknown}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/task"
 )
@@ -19,7 +20,7 @@ type tally struct {
 	first                                  error       // a verdict of the first that failed
 }
 
-func (t *tally) add(o outcome) {
+func (t *tally) Add(o outcome) {
 	t.ended++
 	switch {
 	case o.verdict == nil && o.before:
@@ -77,7 +78,7 @@ func (c *crew) report(ctx context.Context, jobs []job, outcomes <-chan outcome) 
 		return errors.Join(err, drained(outcomes))
 	}
 	for o := range outcomes {
-		t.add(o)
+		t.Add(o)
 		progress.Update(t.words())
 		l.logged(o)
 		listed(list, o)
@@ -147,7 +148,7 @@ func (o outcome) aside(l *launching) string {
 // line is an outcome for people.
 func (l *launching) line(o outcome) string {
 	r := o.row(l)
-	text := o.label + " (" + o.task.ID + "): " + told(string(o.task.State), r.more())
+	text := o.label + " (" + o.task.ID + "): " + ops.WithDetail(string(o.task.State), r.more())
 	if o.before {
 		text += " before"
 	}

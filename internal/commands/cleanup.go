@@ -12,6 +12,7 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
@@ -66,7 +67,7 @@ func newCleanup(d *Deps) *cobra.Command {
 			"sbx cleanup --older-than 10m --explain local/k3v9x2mq7a",
 		Args: usageArgs(noArgs, "selectors choose; `"+d.Process.Name()+" terminate REF` ends one by name"),
 	}
-	o.add(cmd)
+	o.Add(cmd)
 	cmd.AddCommand(newCleanupStatus(d), newCleanupRuns(d), newCleanupShow(d))
 	doc := document{schema: cleanupSchema, shape: output.ShapeList, columns: output.Names(endingColumns())}
 	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
@@ -81,7 +82,7 @@ func newCleanup(d *Deps) *cobra.Command {
 	})
 }
 
-func (o *cleanupOptions) add(cmd *cobra.Command) {
+func (o *cleanupOptions) Add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	o.selectors.choose(f)
 	f.StringVar(&o.failedOlderThan, "failed-older-than", "", "for failed ones this `AGE` instead of --older-than")
@@ -132,7 +133,7 @@ type cleanupRun struct {
 	planned    bool // it ends at most what a plan names
 
 	fleet   *fleet.Fleet
-	held    *leases // by tasks
+	held    *ops.Leases // by tasks
 	survey  cleanup.Survey
 	endings []sandbox.Ending
 }
@@ -140,7 +141,7 @@ type cleanupRun struct {
 // read reads every flag and the configuration; nothing has been called when it
 // refuses.
 func (o *cleanupOptions) read(ctx context.Context, cmd *cobra.Command, d *Deps) (*cleanupRun, error) {
-	r := &cleanupRun{d: d, o: o, id: d.runID()}
+	r := &cleanupRun{d: d, o: o, id: d.RunID()}
 	if err := r.measures(); err != nil {
 		return nil, err
 	}
@@ -279,7 +280,7 @@ func (r *cleanupRun) unspoken() error {
 // readWorld takes the guards from the configuration, of the profiles that the run is
 // about.
 func (r *cleanupRun) readWorld(ctx context.Context) error {
-	r.held = r.d.leases(ctx)
+	r.held = r.d.Leases(ctx)
 	c, err := r.d.Config()
 	if err != nil {
 		return err
@@ -290,10 +291,10 @@ func (r *cleanupRun) readWorld(ctx context.Context) error {
 		}
 	}
 	r.world = cleanup.World{
-		Now:        r.d.now,
+		Now:        r.d.Now,
 		Limits:     cleanup.Limits{MaxDelete: c.Limits.MaxDelete, MaxFraction: int(c.Limits.MaxFraction), Production: r.o.production},
-		Thresholds: r.d.thresholds,
-		Protected:  func(s sandbox.Sandbox) string { return cmp.Or(r.d.protected(c, s), r.held.holds(s, false)) },
+		Thresholds: r.d.Thresholds,
+		Protected:  func(s sandbox.Sandbox) string { return cmp.Or(r.d.Protected(c, s), r.held.Holds(s, false)) },
 	}
 	for _, p := range c.Selected() {
 		r.world.Profiles = append(r.world.Profiles, cleanup.Profile{

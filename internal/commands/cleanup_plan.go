@@ -83,7 +83,7 @@ func (r *cleanupRun) showPlan(p *output.Printer) error {
 func (r *cleanupRun) page(s *output.Sheet, selected []plannedItem, kept []keptItem, guards []cleanup.Guard) {
 	s.Text("Nothing was done; this is the plan.\n")
 	if at := r.survey.Cutoff(); !at.IsZero() {
-		s.Text("Old enough is what came to be before " + inBothZones(at, r.d.now().Location()) + ".\n")
+		s.Text("Old enough is what came to be before " + inBothZones(at, r.d.Now().Location()) + ".\n")
 	}
 	s.Section(fmt.Sprintf("Would end: %d", len(selected)))
 	rows := make([][]any, len(selected))
@@ -130,7 +130,7 @@ func (r *cleanupRun) unowned() string {
 	if r.rule.Selector.Stuck {
 		what = "stuck sandboxes"
 	}
-	return r.d.unownedText(r.survey.Unowned(), what)
+	return r.d.UnownedText(r.survey.Unowned(), what)
 }
 
 // inBothZones writes a time in UTC, and in the zone of this machine where that is another.
@@ -283,7 +283,7 @@ func (r *cleanupRun) applyPlan(ctx context.Context, p *output.Printer) error {
 	if err != nil {
 		return err
 	}
-	if err := plan.Check(r.d.now(), r.planAge); err != nil {
+	if err := plan.Check(r.d.Now(), r.planAge); err != nil {
 		return err
 	}
 	if err := r.mayAct(ctx, p, fmt.Sprintf("the plan of %s names %d sandboxes", plan.MadeAt.Format("15:04:05 UTC"), len(plan.Items)), len(plan.Items)); err != nil {

@@ -45,11 +45,11 @@ func (l *launching) compare(ctx context.Context) error {
 // anew launches a job as a task without a key.
 func (c *crew) anew(ctx context.Context, j job) outcome {
 	options := c.optionsOf(j)
-	t, _, err := options.Ledger.Add(ctx, task.New(task.NewID(), "", j.spec, options.Owner, c.l.d.now()))
+	t, _, err := options.Ledger.Add(ctx, task.New(task.NewID(), "", j.spec, options.Owner, c.l.d.Now()))
 	if err != nil {
 		return outcome{job: j, err: err, verdict: err}
 	}
-	return c.bring(ctx, options, j, t)
+	return c.Bring(ctx, options, j, t)
 }
 
 // compared shows the outcomes side by side, in the order of --compare.
@@ -64,7 +64,7 @@ func (c *crew) compared(ctx context.Context, jobs []job, outcomes <-chan outcome
 	defer progress.Done()
 	var all []outcome
 	for o := range outcomes {
-		t.add(o)
+		t.Add(o)
 		progress.Update(t.words())
 		all = append(all, o)
 		l.logged(o)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"sbx/internal/ops"
 	"sbx/internal/task"
 )
 
@@ -48,7 +49,7 @@ func (o outcome) ending() string {
 	case e.Code != nil && *e.Code != 0:
 		return fmt.Sprintf("%s (exit %d)", e.Class, *e.Code)
 	}
-	return told(string(o.task.State), string(e.Class))
+	return ops.WithDetail(string(o.task.State), string(e.Class))
 }
 
 type group struct {

@@ -8,6 +8,7 @@ import (
 
 	"sbx/internal/config"
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 )
@@ -61,8 +62,8 @@ func (o *ownOptions) plan(ctx context.Context, d *Deps) (config.OwnChange, error
 	switch {
 	case len(d.Globals.Providers) == 0:
 		err := fault.Usage("whose sandboxes? no profile is named")
-		if c, loadErr := d.Config(); loadErr == nil && len(undecided(c)) > 0 {
-			return none, err.WithHint("%s", d.ownHint(undecided(c)))
+		if c, loadErr := d.Config(); loadErr == nil && len(ops.Undecided(c)) > 0 {
+			return none, err.WithHint("%s", d.OwnHint(ops.Undecided(c)))
 		}
 		return none, err.WithHint("%s", own)
 	case o.all && len(o.labels) > 0:

@@ -45,13 +45,13 @@ func newCreate(d *Deps) *cobra.Command {
 		Args:              afterDash(0, "sbx create --memory 256M -- sleep 60"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	o.add(cmd.Flags())
+	o.Add(cmd.Flags())
 	complete(cmd, "isolate", func() []string { return []string{"bwrap"} })
 	return d.verb(cmd, document{schema: "sbx.create/v1", shape: output.ShapeItem, columns: output.Names(createColumns())},
 		func(ctx context.Context, p *output.Printer, args []string) error { return create(ctx, d, p, args, &o) })
 }
 
-func (o *createOptions) add(f *pflag.FlagSet) {
+func (o *createOptions) Add(f *pflag.FlagSet) {
 	o.flags = f
 	f.SortFlags = false
 	f.StringVar(&o.spec.Name, "name", "", "call it `NAME`")
@@ -63,7 +63,7 @@ func (o *createOptions) add(f *pflag.FlagSet) {
 	f.StringVar(&o.spec.Template, "template", "", "from the provider's template `ID`")
 	f.StringVar(&o.spec.Snapshot, "snapshot", "", "from snapshot `ID`")
 	f.StringVar(&o.spec.Image, "image", "", "from container `IMAGE`")
-	o.env.add(f)
+	o.env.Add(f)
 	o.env.addFiles(f)
 	f.StringArrayVar(&o.labels, "label", nil, "put label `K=V` on it (repeatable)")
 	f.StringVar(&o.spec.TaskID, "task", "", "it works on task `ID`")
@@ -104,7 +104,7 @@ func create(ctx context.Context, d *Deps, p *output.Printer, command []string, o
 	if err != nil {
 		return whatWasMade(ctx, f, err)
 	}
-	d.remember(ctx, p, f, made)
+	d.RecordCreated(ctx, p, f, made)
 	progress.Done()
 	err = output.ShowItem(p, output.ItemSpec[sandbox.Sandbox]{
 		Schema: "sbx.create/v1", Columns: createColumns(),

@@ -3,14 +3,12 @@ package commands
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"sbx/internal/cron"
-	"sbx/internal/notify"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 )
@@ -50,28 +48,28 @@ func checkCron(ctx context.Context, d *Deps, p *output.Printer, words []string, 
 	if err != nil {
 		return err
 	}
-	expected, err := d.expectedLayers(wanted)
+	expected, err := d.ExpectedLayers(wanted)
 	if err != nil {
 		return err
 	}
-	runs, errs := d.cronRuns(ctx, "")
+	runs, errs := d.CronRuns(ctx, "")
 	if len(runs) == 0 && len(errs) > 0 {
 		return errors.Join(errs...)
 	}
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	statuses := cron.Judge(expected, runs, d.now())
+	statuses := cron.Judge(expected, runs, d.Now())
 	rows := make([]checkRow, len(statuses))
 	for i := range statuses {
-		hint := d.cronHint(&statuses[i], undecided(c))
+		hint := d.LayerHint(&statuses[i], ops.Undecided(c))
 		if len(expected[i].Unmeasured) > 0 {
-			hint = strings.TrimPrefix(hint+"; "+hintMaxSandboxes, "; ")
+			hint = strings.TrimPrefix(hint+"; "+ops.HintMaxSandboxes, "; ")
 		}
 		rows[i] = toolCheck("layer "+string(statuses[i].Layer), statuses[i].Verdict, statuses[i].Message, hint)
 	}
 	if tell {
-		d.tellOverdue(ctx, p, statuses)
+		d.NotifyOverdue(ctx, p, statuses)
 	}
 	if p.Format.Name() == output.Nagios {
 		return showPlugin(p, rows, nil)
@@ -81,61 +79,13 @@ func checkCron(ctx context.Context, d *Deps, p *output.Printer, words []string, 
 		return err
 	}
 	for i, s := range statuses {
-		if trouble := rows[i].err(); trouble != nil {
+		if trouble := rows[i].Err(); trouble != nil {
 			_ = list.AddFailed(s, trouble) // Close gives the error of stdout
 			continue
 		}
 		_ = list.Add(s) // Close gives the error of stdout
 	}
 	return list.CloseAs(checkVerdict(rows))
-}
-
-// tellOverdue tells people of each layer that should have run and did not. Who cannot
-// be told is a warning.
-func (e *Env) tellOverdue(ctx context.Context, watch Observer, statuses []cron.Status) {
-	n, err := e.Notifier("")
-	if err != nil {
-		watch.Warn(err.Error())
-	}
-	defer n.Close()
-	for _, s := range statuses {
-		if s.Verdict != sandbox.False {
-			continue
-		}
-		what := " leaves stuck sandboxes on "
-		if s.Overdue {
-			what = " is overdue on "
-		}
-		err := n.Send(ctx, notify.Message{
-			Verb: "cron", Host: e.Process.Host, Kind: notify.KindOverdue, Key: "cron " + string(s.Layer),
-			Title: "sbx layer " + string(s.Layer) + what + e.Process.Host, Text: s.Message,
-			Figures: map[string]string{"expected every": sandbox.FormatDuration(s.Every)}, At: e.now(),
-		})
-		if err != nil {
-			watch.Warn(err.Error())
-		}
-	}
-}
-
-// cronHint is what to do about a layer. Of one that has not run yet the message says
-// what it would never end: undecided are the profiles of which nobody has configured
-// whose the sandboxes are.
-func (e *Env) cronHint(s *cron.Status, undecided []string) string {
-	var hints []string
-	switch {
-	case s.Overdue:
-		hints = append(hints, "look at cron's mail or `journalctl -u sbx-"+string(s.Layer)+"`, and run it by hand")
-	case s.LastRun.IsZero():
-		hints = append(hints, "install it: `"+e.Process.Name()+" cron print --layer "+string(s.Layer)+"`; a line without --yes does nothing and leaves no record")
-		if len(undecided) > 0 && s.Layer != cron.Reconcile {
-			s.Message += "; of " + strings.Join(undecided, ", ") + " it would end only what has the label " + sandbox.LabelOwner
-			hints = append(hints, e.ownHint(undecided))
-		}
-	}
-	if len(s.Unowned) > 0 {
-		hints = append(hints, e.ownHint(slices.Sorted(maps.Keys(s.Unowned))))
-	}
-	return strings.Join(hints, "; ")
 }
 
 // statusRow is the verdict alone.

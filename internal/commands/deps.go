@@ -10,6 +10,7 @@ import (
 	"context"
 
 	"sbx/internal/config"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/providers"
 )
@@ -18,7 +19,7 @@ import (
 // costly parts are functions, so that help and version touch neither configuration nor
 // provider.
 type Deps struct {
-	*Env
+	*ops.Env
 
 	Globals *Globals
 

@@ -10,6 +10,7 @@ import (
 
 	"sbx/internal/config"
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 )
@@ -43,7 +44,7 @@ func doctor(ctx context.Context, d *Deps, p *output.Printer) error {
 		rows = append(rows, looseSources(c)...)
 		rows = append(rows, d.halfSwitched(c)...)
 		rows = append(rows, checkLaunch(c)...)
-		runs, _ := d.cronRuns(ctx, verbCleanup) // `cleanup runs` says what cannot be read
+		runs, _ := d.CronRuns(ctx, ops.VerbCleanup) // `cleanup runs` says what cannot be read
 		rows = append(rows, d.ownershipChecks(c, runs)...)
 	}
 	rows = append(rows, d.checkPath()...)

@@ -65,7 +65,7 @@ func runDrill(ctx context.Context, d *Deps, p *output.Printer, o drillOptions) e
 	progress := p.Progress("drill")
 	defer progress.Done()
 	report, err := drill.Run(ctx, drill.Options{
-		Fleet: f, Profile: profile, Binary: binary, Scenarios: o.scenarios, Keep: o.keep, By: d.by("drill"), Now: d.now, Say: progress.Update,
+		Fleet: f, Profile: profile, Binary: binary, Scenarios: o.scenarios, Keep: o.keep, By: d.ActsAs("drill"), Now: d.Now, Say: progress.Update,
 	})
 	if fault.KindOf(err) == fault.KindUsage {
 		return err
@@ -188,7 +188,7 @@ func causeWord(c drill.Case) string {
 func short(d time.Duration) string { return d.Round(time.Millisecond).String() }
 
 func cleanDrills(ctx context.Context, d *Deps, p *output.Printer, f *fleet.Fleet) error {
-	endings, left, err := drill.Clean(ctx, f, d.by("drill --clean"))
+	endings, left, err := drill.Clean(ctx, f, d.ActsAs("drill --clean"))
 	r := drill.Report{LeftBehind: left}
 	for _, e := range endings {
 		r.Cases = append(r.Cases, drill.Case{Ref: e.Ref, Outcome: e.Outcome, OK: e.Err == nil})

@@ -3,16 +3,15 @@ package commands
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 )
@@ -26,20 +25,13 @@ type endRun struct {
 	config  *config.Config
 	fleet   *fleet.Fleet
 	targets []sandbox.Sandbox
-	held    *leases // by tasks
-	lost    []error // words that were not found, each with its kind
-	piped   bool    // references came from standard input: nobody has named what sbx keeps
+	held    *ops.Leases // by tasks
+	lost    []error     // words that were not found, each with its kind
+	piped   bool        // references came from standard input: nobody has named what sbx keeps
 }
 
 func (d *Deps) newEndRun(verb string, o terminateOptions) *endRun {
-	return &endRun{d: d, o: o, id: d.runID(), by: d.by(verb)}
-}
-
-// runID names a run: its time to the millisecond, so that runs sort, and chance, so
-// that two of one moment differ.
-func (e *Env) runID() string {
-	at := strings.ReplaceAll(e.now().UTC().Format("20060102T150405.000"), ".", "")
-	return "r-" + at + "-" + strings.ToLower(rand.Text()[:6])
+	return &endRun{d: d, o: o, id: d.RunID(), by: d.ActsAs(verb)}
 }
 
 // prepare finds what the words mean. Words that are not found are kept for the
@@ -67,7 +59,7 @@ func (r *endRun) prepare(ctx context.Context, args []string) error {
 	if r.fleet, err = r.d.Fleet(ctx); err != nil {
 		return err
 	}
-	r.held = r.d.leases(ctx)
+	r.held = r.d.Leases(ctx)
 	r.targets, err = r.fleet.Find(ctx, words, fleet.FindOptions{Destructive: true})
 	if cause := ended(ctx, err); cause != nil {
 		return cause
@@ -76,7 +68,7 @@ func (r *endRun) prepare(ctx context.Context, args []string) error {
 		return err
 	}
 	if err != nil && len(words) == 1 {
-		_, err = r.d.recall(ctx, words[0], err)
+		_, err = r.d.WhoEnded(ctx, words[0], err)
 	}
 	if err != nil {
 		r.lost = append(r.lost, mistakes(err)...)
@@ -100,7 +92,7 @@ func wellFormed(words, args []string) (left []string, odd []error) {
 
 // still keeps what is protected, by what is read just before the end.
 func (r *endRun) still(s sandbox.Sandbox) (sandbox.Outcome, string) {
-	if why := r.protected(s); why != "" {
+	if why := r.Protected(s); why != "" {
 		return sandbox.OutcomeSkipped, why
 	}
 	return "", ""
@@ -108,15 +100,15 @@ func (r *endRun) still(s sandbox.Sandbox) (sandbox.Outcome, string) {
 
 // keeps says that sbx itself keeps a sandbox which only a pipe has named.
 func (r *endRun) keeps(s sandbox.Sandbox) string {
-	if !r.piped || !s.KeptUntil.After(r.d.now()) {
+	if !r.piped || !s.KeptUntil.After(r.d.Now()) {
 		return ""
 	}
 	return "protected: " + s.KeptReason() + "; named by hand it ends"
 }
 
-// protected says why a sandbox may not be ended; "" = it may.
-func (r *endRun) protected(s sandbox.Sandbox) string {
-	return cmp.Or(r.d.protected(r.config, s), r.held.holds(s, !r.piped), r.keeps(s))
+// Protected says why a sandbox may not be ended; "" = it may.
+func (r *endRun) Protected(s sandbox.Sandbox) string {
+	return cmp.Or(r.d.Protected(r.config, s), r.held.Holds(s, !r.piped), r.keeps(s))
 }
 
 // show ends the targets, unless refused says why not, and prints what became of
@@ -142,7 +134,7 @@ func (r *endRun) show(ctx context.Context, p *output.Printer, how fleet.EndOptio
 			list.Fail(err)
 		}
 		endings = r.end(ctx, p, list, how)
-		r.d.forget(ctx, p, r.fleet, endings)
+		r.d.RecordEnds(ctx, p, r.fleet, endings)
 	}
 	list.Set("counts", fleet.Count(endings))
 	if refused != nil {

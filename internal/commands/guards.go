@@ -8,10 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/output"
-	"sbx/internal/sandbox"
 )
 
 // maxUnasked is how many sandboxes are ended by name without a question or
@@ -24,17 +22,6 @@ type guard struct {
 	Limit int    `json:"limit"`
 	Value int    `json:"value"`
 	OK    bool   `json:"ok"`
-}
-
-// protected says why a sandbox may not be ended by anybody; "" = it may.
-func (e *Env) protected(c *config.Config, s sandbox.Sandbox) string {
-	if why := sandbox.Kept(s.Labels, e.now()); why != "" {
-		return why
-	}
-	if c.Protect.Covers(s.Ref(), s.Labels) {
-		return "protected: the configuration says so"
-	}
-	return ""
 }
 
 // attended says that somebody can be asked.

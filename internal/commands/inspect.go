@@ -7,6 +7,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
@@ -54,13 +55,13 @@ func inspect(ctx context.Context, d *Deps, p *output.Printer, args []string) err
 		return d.inspectRecord(ctx, p, found.Ref().String(), recordErr)
 	}
 	seen := f.Observe(ctx, s)
-	errs := partErrors(ctx, seen)
+	errs := ops.PartErrors(ctx, seen)
 	if recordErr != nil {
-		errs = once(ctx, append([]error{recordErr}, errs...))
+		errs = ops.CauseOnce(ctx, append([]error{recordErr}, errs...))
 	}
 	i := d.judge(seen)
 	if ref := s.Ref(); s.State.Ended() {
-		if r, found := d.endInJournals(ctx, ref.ID, func(of sandbox.Ref, _ string) bool { return of == ref }); found {
+		if r, found := d.EndInJournals(ctx, ref.ID, func(of sandbox.Ref, _ string) bool { return of == ref }); found {
 			i.ended = &r
 		}
 	}
@@ -90,17 +91,17 @@ type inspection struct {
 	seen    fleet.Observation
 	used    *usageRow // nil where usage is not known
 	flags   []triage.Flag
-	program string     // what sbx is called, for the next command
-	ended   *endRecord // what the journals tell of its end; nil = nothing
+	program string         // what sbx is called, for the next command
+	ended   *ops.EndRecord // what the journals tell of its end; nil = nothing
 }
 
 // judge lets every rule look at what was seen.
 func (d *Deps) judge(seen fleet.Observation) inspection {
-	t := d.thresholds(seen.Sandbox)
-	verdict := seen.Judge(t, d.now())
+	t := d.Thresholds(seen.Sandbox)
+	verdict := seen.Judge(t, d.Now())
 	i := inspection{
-		sandboxRow: sandboxRow{Sandbox: seen.Sandbox, Verdict: verdict, now: d.now()}, seen: seen,
-		flags: triage.Flags(seen.Sandbox, seen.Signals(t), t, d.now()), program: d.Process.Name(),
+		sandboxRow: sandboxRow{Sandbox: seen.Sandbox, Verdict: verdict, now: d.Now()}, seen: seen,
+		flags: triage.Flags(seen.Sandbox, seen.Signals(t), t, d.Now()), program: d.Process.Name(),
 	}
 	if len(seen.Usage.Got) > 0 {
 		used := measured(seen.Sandbox.Ref(), seen.Usage.Got, t, verdict)

@@ -3,6 +3,7 @@ package commands
 import (
 	"time"
 
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
@@ -31,10 +32,10 @@ func (i inspection) pageRecord(s *output.Sheet) {
 	if i.RawState != string(i.State) {
 		known(s, "raw state", i.RawState)
 	}
-	s.FieldTone("stuck", told(string(i.Verdict.Stuck), i.Verdict.Say()), stuckTone(i.Verdict.Stuck))
+	s.FieldTone("stuck", ops.WithDetail(string(i.Verdict.Stuck), i.Verdict.Say()), stuckTone(i.Verdict.Stuck))
 	known(s, "verdict", i.Verdict.Reason)
 	known(s, "name", i.Name)
-	known(s, "provider", told(i.Provider, i.ProviderType))
+	known(s, "provider", ops.WithDetail(i.Provider, i.ProviderType))
 	s.Field("age", i.ageText())
 	moment(s, "created", i.CreatedAt)
 	moment(s, "started", i.StartedAt)
@@ -44,7 +45,7 @@ func (i inspection) pageRecord(s *output.Sheet) {
 	}
 	moment(s, "ended", i.EndedAt)
 	if i.ended != nil {
-		s.Field("ended by", i.ended.say(i.now))
+		s.Field("ended by", i.ended.Sentence(i.now))
 	}
 	known(s, "template", i.Template)
 	known(s, "agent type", i.AgentType)
@@ -60,7 +61,7 @@ func (i inspection) ageText() string {
 	if source == sandbox.AgeUnknown {
 		return "unknown"
 	}
-	return told(sandbox.FormatDuration(age), "since "+string(source))
+	return ops.WithDetail(sandbox.FormatDuration(age), "since "+string(source))
 }
 
 func (i inspection) pageLimits(s *output.Sheet) {
@@ -81,11 +82,11 @@ func enforcementText(e sandbox.Enforcement) string {
 	case e == "":
 		return "not told by the provider"
 	case e == sandbox.EnforcementNone:
-		return told(string(e), "nothing holds the memory limit")
+		return ops.WithDetail(string(e), "nothing holds the memory limit")
 	case e.Hard():
-		return told(string(e), "hard: the kernel holds the memory limit")
+		return ops.WithDetail(string(e), "hard: the kernel holds the memory limit")
 	}
-	return told(string(e), "soft: memory may pass the limit for a moment")
+	return ops.WithDetail(string(e), "soft: memory may pass the limit for a moment")
 }
 
 func (i inspection) pageUsage(s *output.Sheet) {
@@ -138,7 +139,7 @@ func (i inspection) pageHealth(s *output.Sheet) {
 		s.Field("condition", c)
 	}
 	for _, e := range i.seen.Health.Got.Evidence {
-		s.Field(e.What, told(e.Value, e.Source))
+		s.Field(e.What, ops.WithDetail(e.Value, e.Source))
 	}
 }
 
@@ -194,7 +195,7 @@ func (i inspection) pageExit(s *output.Sheet) {
 	case sandbox.CauseUnknown:
 		s.FieldTone("cause", e.Cause, output.Warn)
 	default:
-		s.FieldTone("cause", told(string(e.Cause), string(e.Confidence)), output.Bad)
+		s.FieldTone("cause", ops.WithDetail(string(e.Cause), string(e.Confidence)), output.Bad)
 	}
 	for _, item := range e.Evidence {
 		s.Field("evidence", evidenceText(item))

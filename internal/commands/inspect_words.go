@@ -4,17 +4,10 @@ import (
 	"strings"
 	"time"
 
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 )
-
-// told writes "what (more)".
-func told(what, more string) string {
-	if more == "" {
-		return what
-	}
-	return what + " (" + more + ")"
-}
 
 func known(s *output.Sheet, name, value string) {
 	if value != "" {
@@ -53,7 +46,7 @@ func clock(at, now time.Time) string {
 }
 
 func evidenceText(e sandbox.Evidence) string {
-	return told(strings.TrimSpace(e.What+" "+e.Value), e.Source)
+	return ops.WithDetail(strings.TrimSpace(e.What+" "+e.Value), e.Source)
 }
 
 func stuckTone(v sandbox.Verdict) output.Tone {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 )
 
 func TestOnceSaysAnInterruptionOnce(t *testing.T) {
@@ -17,11 +18,11 @@ func TestOnceSaysAnInterruptionOnce(t *testing.T) {
 	cut := func() []error {
 		return []error{down, context.Canceled, fault.New(fault.KindTimeout, "late"), fault.New(fault.KindTerminated, "SIGTERM")}
 	}
-	assert.Equal(t, cut(), once(t.Context(), cut()), "nothing ended: every error stands for itself")
+	assert.Equal(t, cut(), ops.CauseOnce(t.Context(), cut()), "nothing ended: every error stands for itself")
 
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(fault.New(fault.KindCanceled, "interrupted"))
-	got := once(ctx, cut())
+	got := ops.CauseOnce(ctx, cut())
 	require.Len(t, got, 2)
 	assert.Equal(t, down, got[0])
 	require.EqualError(t, got[1], "interrupted")

@@ -21,6 +21,7 @@ import (
 	"sbx/internal/journal"
 	"sbx/internal/lock"
 	"sbx/internal/notify"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/providers"
@@ -43,7 +44,7 @@ type bench struct {
 	stdin   string
 	tty     bool
 	width   int
-	control ControlPlane // nil = there is no control plane
+	control ops.ControlPlane // nil = there is no control plane
 	env     []string
 	name    string                                // what the program is called by; "" = sbx
 	home    string                                // with the state directory and the user's file
@@ -183,20 +184,20 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 }
 
 // operations is what operations get in a test.
-func (b *bench) operations(p process.Process, types []providers.Type, globals *Globals, input func() config.Input, open func() *fleet.Fleet) *Env {
-	return &Env{
-		Process: p, Version: Version{Version: "1.2.3", Commit: "abc", Go: "go1.26", OS: "linux", Arch: "amd64"}, Types: types,
+func (b *bench) operations(p process.Process, types []providers.Type, globals *Globals, input func() config.Input, open func() *fleet.Fleet) *ops.Env {
+	return &ops.Env{
+		Process: p, Version: ops.Version{Version: "1.2.3", Commit: "abc", Go: "go1.26", OS: "linux", Arch: "amd64"}, Types: types,
 		Config:     func() (*config.Config, error) { return config.Load(context.Background(), input()) },
 		Fleet:      func(context.Context) (*fleet.Fleet, error) { return open().Narrow(globals.Providers) },
 		Only:       func(_ context.Context, names ...string) (*fleet.Fleet, error) { return open().Narrow(names) },
 		Store:      func(bool) (store.Store, error) { return b.kept(p.Now), nil },
 		Notifier:   func(string) (*notify.Notifier, error) { return &notify.Notifier{}, nil },
-		Control:    func() (ControlPlane, error) { return b.control, nil },
+		Control:    func() (ops.ControlPlane, error) { return b.control, nil },
 		Endings:    func() (journal.Disk, error) { return journal.Dir(b.endings), nil },
 		Journals:   func() (journal.Disk, error) { return journal.Dir(filepath.Join(b.home, "runs")), nil },
 		ShareRun:   func(context.Context, store.Run) error { return nil },
 		SharedRuns: func(context.Context, int) ([]store.Run, error) { return b.shared, nil },
-		Tasks:      func(_ context.Context, parts TaskParts) (task.Options, error) { return b.tasks(p, parts), nil },
+		Tasks:      func(_ context.Context, parts ops.TaskParts) (task.Options, error) { return b.tasks(p, parts), nil },
 		Alive:      func(task.Owner) sandbox.Verdict { return sandbox.Unknown },
 		PushTarget: func(_ context.Context, text string) (publish.Target, error) { return publish.ParseTarget(text) },
 		Background: func(_ context.Context, id string, order []byte) (task.Owner, error) {
@@ -264,7 +265,7 @@ func (s sandboxes) Labelled(ctx context.Context, profile string, labels map[stri
 }
 
 // tasks is what tasks are run with in a test; nothing is published.
-func (b *bench) tasks(p process.Process, parts TaskParts) task.Options {
+func (b *bench) tasks(p process.Process, parts ops.TaskParts) task.Options {
 	return task.Options{
 		Ledger: task.Ledger{Store: parts.Store, LimitMB: parts.BudgetMB}, Sandboxes: sandboxes{parts.Fleet},
 		Owner: task.Owner{Host: p.Host, PID: p.PID, Who: "test"},

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/publish"
 	"sbx/internal/sandbox"
@@ -43,7 +43,7 @@ func newRun(d *Deps) *cobra.Command {
 		Args:              launchArgs(&o),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	o.add(cmd.Flags())
+	o.Add(cmd.Flags())
 	o.complete(d, cmd)
 	return d.verb(cmd, document{schema: runSchema, shape: output.ShapeItem, columns: launchColumns(d)},
 		func(ctx context.Context, p *output.Printer, args []string) error {
@@ -140,8 +140,8 @@ func (l *launching) with(ctx context.Context, spec task.Spec, do func(context.Co
 		}
 	}
 	full := l.refusedByLimit(ctx, f, spec)
-	return l.d.withTasks(ctx, TaskParts{Fleet: f, Secret: l.secret, Notice: l.p.Note, BudgetMB: l.o.budgetMB}, func(_ store.Store, options task.Options) error {
-		l.d.sweepTasks(ctx, l.p, options)
+	return l.d.WithTasks(ctx, ops.TaskParts{Fleet: f, Secret: l.secret, Notice: l.p.Note, BudgetMB: l.o.budgetMB}, func(_ store.Store, options task.Options) error {
+		l.d.SweepTasks(ctx, l.p, options)
 		if full != nil && !l.joins(ctx, options.Ledger) {
 			return full
 		}
@@ -172,7 +172,7 @@ func (l *launching) joins(ctx context.Context, ledger task.Ledger) bool {
 
 // one launches one task, or joins the one of the same key.
 func (l *launching) one(ctx context.Context, options task.Options, spec task.Spec, from string) error {
-	fresh := task.New(task.NewID(), l.o.key, spec, options.Owner, l.d.now())
+	fresh := task.New(task.NewID(), l.o.key, spec, options.Owner, l.d.Now())
 	fresh.ResumedFrom = from
 	t, added, err := options.Ledger.Add(ctx, fresh)
 	if err != nil {
@@ -183,7 +183,7 @@ func (l *launching) one(ctx context.Context, options task.Options, spec task.Spe
 		if t.State.Over() {
 			l.p.Note("task " + t.ID + " had ended before; another --key launches it anew")
 		}
-		if t, mine, err = l.join(ctx, options, t, l.o.detach); err != nil || t.State.Over() {
+		if t, mine, err = l.Join(ctx, options, t, l.o.detach); err != nil || t.State.Over() {
 			return l.finished(t, err)
 		}
 	}
@@ -192,8 +192,8 @@ func (l *launching) one(ctx context.Context, options task.Options, spec task.Spe
 	}
 	ear := newEar(l.p)
 	options.Ear = ear
-	now, err := l.d.bring(ctx, l.p, options, t, l.box.Env)
-	ear.close()
+	now, err := l.d.RunTask(ctx, l.p, options, t, l.box.Env)
+	ear.Close()
 	l.joblog(now, 0)
 	return l.finished(now, errors.Join(err, ranOut(ctx, now)))
 }
@@ -206,9 +206,9 @@ func ranOut(ctx context.Context, t task.Task) error {
 	return nil
 }
 
-// join waits for a task of the same key that somebody else runs, or takes it over
+// Join waits for a task of the same key that somebody else runs, or takes it over
 // from a dead process: then it is mine to go on with. With leave it is not waited for.
-func (l *launching) join(ctx context.Context, options task.Options, t task.Task, leave bool) (now task.Task, mine bool, err error) {
+func (l *launching) Join(ctx context.Context, options task.Options, t task.Task, leave bool) (now task.Task, mine bool, err error) {
 	l.p.Note("the key " + t.Key + " belongs to task " + t.ID + ": no new one is launched")
 	told := task.Owner{}
 	for !t.State.Over() {
@@ -240,75 +240,9 @@ func (l *launching) join(ctx context.Context, options task.Options, t task.Task,
 	return t, false, nil
 }
 
-// bring runs a task in this process. The first signal stops it, fenced and verified;
-// the second leaves what is still to be ended to whoever comes next.
-func (e *Env) bring(ctx context.Context, watch Observer, options task.Options, t task.Task, env []string) (task.Task, error) {
-	life, leave := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer leave(nil)
-	defer e.hearWishes(ctx, func() { watch.Warn("stopping task " + t.ID + "; once more leaves it to the next sbx") }, leave)()
-	now, err := e.controlled(ctx, watch, options.Ledger, t, func() (task.Task, error) {
-		return task.NewRunner(options, env, ctx.Done()).Run(life, t)
-	})
-	if ctx.Err() != nil && err != nil && !now.State.Over() {
-		now = lastWord(ctx, watch, options, now)
-	}
-	return now, err
-}
-
-// lastWord closes the gate of a task that is left in the middle, where the stop was
-// not written yet: nobody who goes on with it shall publish what the operator has
-// given up.
-func lastWord(ctx context.Context, watch Observer, options task.Options, t task.Task) task.Task {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-	defer stop()
-	now, err := options.Ledger.Change(ctx, t.ID, func(n *task.Task) error { return n.Stop(options.Owner.Who) })
-	switch {
-	case err != nil && !errors.Is(err, task.ErrOver):
-		watch.Warn("task " + t.ID + " is left as it is: the next sbx goes on with it, and `sbx stop " + t.ID + "` stops it")
-		return t
-	case !now.State.Over():
-		watch.Warn("task " + t.ID + " will not publish; what was made for it is left to the next sbx, and to `sbx stop " + t.ID + "`")
-	}
-	return now
-}
-
-// hearWishes hears the operator's two wishes to be gone, until the func that it returns
-// is called: the first has ended ctx and is answered, the second leaves everything to
-// the next sbx.
-func (e *Env) hearWishes(ctx context.Context, first func(), leave context.CancelCauseFunc) (over func()) {
-	var signals <-chan os.Signal
-	done := func() {}
-	if e.Process.Signals != nil {
-		signals, done = e.Process.Signals()
-	}
-	end := make(chan struct{})
-	go func() {
-		defer done()
-		select {
-		case <-ctx.Done():
-			first()
-		case <-end:
-			return
-		}
-		wishes := 2 // the first is heard here, too
-		if fault.KindOf(context.Cause(ctx)) == fault.KindTimeout {
-			wishes = 1 // nobody has wished for it yet
-		}
-		for range wishes {
-			select {
-			case <-signals:
-			case <-end:
-				return
-			}
-		}
-		leave(context.Cause(ctx))
-	}()
-	return func() { close(end) }
-}
-
 // finished shows the task and turns its end into an exit code.
 func (l *launching) finished(t task.Task, err error) error {
-	row := taskRow{Task: t, now: l.d.now(), alive: sandbox.Unknown}
+	row := taskRow{Task: t, now: l.d.Now(), alive: sandbox.Unknown}
 	verdict := taskVerdict(t, err)
 	var errs []error
 	if _, own := errors.AsType[ProgramExit](verdict); verdict != nil && !own {
@@ -362,7 +296,7 @@ func notRunWords(t task.Task) string {
 
 // farewell is what the operator of a foreground run reads at its end.
 func (r taskRow) farewell() []string {
-	lines := []string{"task " + r.ID + ": " + told(string(r.State), r.more())}
+	lines := []string{"task " + r.ID + ": " + ops.WithDetail(string(r.State), r.more())}
 	if a := r.Last(); a != nil && r.State != task.Completed {
 		lines = append(lines, attemptLine(*a))
 		lines = append(lines, r.failure()...)
@@ -379,13 +313,4 @@ func (r taskRow) farewell() []string {
 		}
 	}
 	return lines
-}
-
-// TaskParts are what tasks are joined with.
-type TaskParts struct {
-	Fleet    *fleet.Fleet
-	Store    store.Store
-	Secret   publish.Target // the push target with its credentials; zero = none
-	BudgetMB int64          // what all tasks of a budget may hold together; 0 = no bound
-	Notice   func(text string)
 }

@@ -77,8 +77,8 @@ func (e *ear) once(key, text string) {
 	}
 }
 
-// close ends the hearing: a stream that is cut off late says nothing any more.
-func (e *ear) close() {
+// Close ends the hearing: a stream that is cut off late says nothing any more.
+func (e *ear) Close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.shut = true

@@ -44,13 +44,13 @@ func newLogs(d *Deps) *cobra.Command {
 		Args:              usageArgs(cobra.ExactArgs(1), "name one sandbox: sbx logs REF"),
 		ValidArgsFunction: d.completeRefs(false),
 	}
-	o.add(cmd.Flags())
+	o.Add(cmd.Flags())
 	return d.verb(cmd, document{
 		schema: "sbx.logs/v1", shape: output.ShapeList, columns: output.Names(logColumns()), refuses: []output.FormatName{output.NameOnly},
 	}, func(ctx context.Context, p *output.Printer, args []string) error { return logs(ctx, d, p, args[0], &o) })
 }
 
-func (o *logsOptions) add(f *pflag.FlagSet) {
+func (o *logsOptions) Add(f *pflag.FlagSet) {
 	o.flags = f
 	f.BoolVarP(&o.follow, "follow", "f", false, "go on with what comes, until the program or its sandbox ends")
 	f.StringVar(&o.since, "since", "", "not older than `AGE` (10m), or since a time (2026-11-20T12:00:00Z)")
@@ -64,7 +64,7 @@ func logs(ctx context.Context, d *Deps, p *output.Printer, word string, o *logsO
 	if err := o.check(p); err != nil {
 		return err
 	}
-	query, err := o.query(d.now())
+	query, err := o.query(d.Now())
 	if err != nil {
 		return err
 	}
@@ -104,14 +104,14 @@ func (d *Deps) logged(ctx context.Context, word string) (*fleet.Fleet, sandbox.R
 		return f, ref, err
 	}
 	if ref.Bare() {
-		r, known := d.endOf(ctx, word)
+		r, known := d.EndOf(ctx, word)
 		if !known {
 			return f, ref, err
 		}
 		ref = r.Sandbox.Ref()
 	}
 	if !f.KeepsLogs(ref.Provider) {
-		_, err = d.recall(ctx, ref.String(), err)
+		_, err = d.WhoEnded(ctx, ref.String(), err)
 		return f, ref, err
 	}
 	return f, ref, nil

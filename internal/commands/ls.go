@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
@@ -36,7 +37,7 @@ func newLs(d *Deps) *cobra.Command {
 		Example: "sbx ls\nsbx ls --stuck\nsbx ls --state running --older-than 10m\nsbx ls -o json",
 		Args:    usageArgs(noArgs, "`sbx inspect REF` shows one sandbox"),
 	}
-	o.selectors.add(cmd.Flags())
+	o.selectors.Add(cmd.Flags())
 	cmd.Flags().BoolVar(&o.look, "look", false, "look at those that may be stuck whether they work; --stuck does by itself")
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "list again every 2 s until interrupted")
 	o.selectors.complete(cmd)
@@ -109,8 +110,8 @@ func lsOnce(ctx context.Context, d *Deps, p *output.Printer, f *fleet.Fleet, s s
 		list.Set("unjudged", nil) // the rest was not counted
 		return list.Close()
 	}
-	list.Set("unjudged", l.census.unjudged)
-	list.Remark(l.census.remark(d.Process.Name() + " ls --look"))
+	list.Set("unjudged", l.census.Unjudged)
+	list.Remark(l.census.Remark(d.Process.Name() + " ls --look"))
 	return list.Close()
 }
 
@@ -119,13 +120,13 @@ type lister struct {
 	d        *Deps
 	list     *output.List[sandboxRow]
 	selector selector.Selector
-	census   census // of everything that the other selectors take
-	shown    int    // rows that were printed as they arrived
+	census   ops.Census // of everything that the other selectors take
+	shown    int        // rows that were printed as they arrived
 }
 
 // facts judge by verdicts that are there already.
 func (l *lister) facts(of func(sandbox.Sandbox) sandboxRow) selector.Facts {
-	return selector.Facts{Now: l.d.now(), Stuck: func(s sandbox.Sandbox) (sandbox.Verdict, string) {
+	return selector.Facts{Now: l.d.Now(), Stuck: func(s sandbox.Sandbox) (sandbox.Verdict, string) {
 		v := of(s).Verdict
 		return v.Stuck, v.Reason
 	}}
@@ -145,7 +146,7 @@ func (l *lister) stream(r sandboxRow) (full bool, err error) {
 	if l.unstuck().Judge(r.Sandbox, facts).Verdict != sandbox.True {
 		return false, nil
 	}
-	l.census.add(r.Verdict)
+	l.census.Add(r.Verdict)
 	switch {
 	case l.selector.Judge(r.Sandbox, facts).Verdict != sandbox.True:
 		return false, nil
@@ -161,12 +162,12 @@ func (l *lister) apply(ctx context.Context, f *fleet.Fleet, held []sandbox.Sandb
 	rows := map[sandbox.Ref]sandboxRow{}
 	facts := l.facts(func(s sandbox.Sandbox) sandboxRow { return rows[s.Ref()] })
 	held = slices.DeleteFunc(held, func(s sandbox.Sandbox) bool { return l.unstuck().Judge(s, facts).Verdict != sandbox.True })
-	judged := f.Judge(ctx, held, l.d.judging(look))
+	judged := f.Judge(ctx, held, l.d.Judging(look))
 	for i, j := range judged {
 		rows[j.Sandbox.Ref()], held[i] = l.d.judgedRow(j), j.Sandbox
-		l.census.add(j.Verdict)
+		l.census.Add(j.Verdict)
 	}
-	for _, err := range failedLooks(judged) {
+	for _, err := range ops.FailedLooks(judged) {
 		l.list.Fail(err)
 	}
 	chosen := l.selector.Apply(held, facts)
@@ -203,7 +204,7 @@ type selectorFlags struct {
 	stuck, all                                                 bool
 }
 
-func (s *selectorFlags) add(f *pflag.FlagSet) {
+func (s *selectorFlags) Add(f *pflag.FlagSet) {
 	s.choose(f)
 	f.StringVar(&s.sort, "sort", "", "by `KEY`, -KEY for falling order")
 	f.IntVar(&s.limit, "limit", 0, "at most `N`")

@@ -17,7 +17,7 @@ type planned struct {
 func (r *endRun) plan() (selected, kept []planned) {
 	selected, kept = []planned{}, []planned{}
 	for _, s := range r.targets {
-		why := r.protected(s)
+		why := r.Protected(s)
 		switch {
 		case why != "":
 		case s.State == "":

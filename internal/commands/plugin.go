@@ -27,7 +27,7 @@ func showPlugin(p *output.Printer, rows []checkRow, trouble error) error {
 		return err
 	}
 	for _, r := range rows {
-		if r.err() == nil {
+		if r.Err() == nil {
 			continue
 		}
 		if err := p.Line(r.word() + ": " + pluginText(r.title())); err != nil {

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sbx/internal/output"
-	"sbx/internal/store"
 	"sbx/internal/task"
 )
 
@@ -36,16 +35,16 @@ func newReport(d *Deps) *cobra.Command {
 }
 
 func report(ctx context.Context, d *Deps, p *output.Printer, o tasksOptions) error {
-	query, err := o.query(d.now())
+	query, err := o.query(d.Now())
 	if err != nil {
 		return err
 	}
-	tasks, err := d.listedTasks(ctx, query)
+	tasks, err := d.ListTasks(ctx, query)
 	if err != nil {
 		return err
 	}
 	tasks = slices.DeleteFunc(tasks, func(t task.Task) bool { return t.Spec.Warm }) // nobody asked for their work
-	r := newReportPage(tasks, d.now())
+	r := newReportPage(tasks, d.Now())
 	list, err := output.NewList(p, output.ListSpec[task.Figure]{Schema: reportSchema, Columns: reportColumns(), Human: r.page})
 	if err != nil {
 		return err
@@ -59,15 +58,6 @@ func report(ctx context.Context, d *Deps, p *output.Printer, o tasksOptions) err
 		}
 	}
 	return list.Close()
-}
-
-// listedTasks reads all tasks that a query names.
-func (e *Env) listedTasks(ctx context.Context, query store.TaskQuery) (tasks []task.Task, err error) {
-	err = e.readTasks(func(ledger task.Ledger) (err error) {
-		tasks, err = ledger.List(ctx, query)
-		return err
-	})
-	return tasks, err
 }
 
 // newReportPage measures by the store's clock, which the tasks' times are from.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
@@ -117,7 +118,7 @@ func (r reportPage) look() []lookAt {
 	})
 	add(r.tasks, func(t task.Task) string {
 		if t.State == task.Failed || t.State == task.TimedOut {
-			return told(string(t.State), string(taskRow{Task: t}.lastExit().Class))
+			return ops.WithDetail(string(t.State), string(taskRow{Task: t}.lastExit().Class))
 		}
 		return ""
 	})

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/task"
 )
@@ -25,7 +26,7 @@ func newResume(d *Deps) *cobra.Command {
 		Args:              afterDash(1, "sbx resume TASK -- COMMAND"),
 		ValidArgsFunction: d.completeTasks,
 	}
-	o.add(cmd.Flags())
+	o.Add(cmd.Flags())
 	for _, flag := range notOfResume() {
 		_ = cmd.Flags().MarkHidden(flag)
 	}
@@ -57,8 +58,8 @@ func resume(ctx context.Context, d *Deps, p *output.Printer, word string, comman
 		return err
 	}
 	var from task.Task
-	err = d.readTasks(func(ledger task.Ledger) (err error) {
-		from, err = findTask(ctx, ledger, word)
+	err = d.ReadTasks(func(ledger task.Ledger) (err error) {
+		from, err = ops.FindTask(ctx, ledger, word)
 		return err
 	})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
@@ -69,7 +70,7 @@ func (s *sampler) look(ctx context.Context, progress *output.Progress) ([]usageR
 	s.past = kept
 	maps.DeleteFunc(s.seen, func(ref sandbox.Ref, _ glance) bool { return kept[ref] == nil })
 	slices.SortStableFunc(rows, busiest)
-	return rows, distinct(once(ctx, errs)), nil
+	return rows, distinct(ops.CauseOnce(ctx, errs)), nil
 }
 
 // observe looks at what runs as every verb does that judges it, all at once.
@@ -95,7 +96,7 @@ func (s *sampler) observe(ctx context.Context, targets []sandbox.Sandbox) {
 // usageRowOf is the line of one sandbox: its figures of now, and the judgement by all that
 // was seen of it. Of two series of samples the longer one tells more.
 func (s *sampler) usageRowOf(t sandbox.Sandbox, samples []sandbox.Usage) usageRow {
-	limits, now := s.deps.thresholds(t), s.deps.now()
+	limits, now := s.deps.Thresholds(t), s.deps.Now()
 	g, looked := s.seen[t.Ref()]
 	if !looked {
 		g.Observation = fleet.Observation{Sandbox: t}
@@ -144,7 +145,7 @@ func (s *sampler) sample(ctx context.Context, targets []sandbox.Sandbox, progres
 	for round := range s.fleet.Samples(ctx, refs, rounds, s.options.every) {
 		for _, sample := range round.Samples {
 			if failed[sample.Ref] = sample.Err; sample.Err == nil {
-				s.keep(sample)
+				s.Keep(sample)
 			}
 		}
 		n++
@@ -153,9 +154,9 @@ func (s *sampler) sample(ctx context.Context, targets []sandbox.Sandbox, progres
 	return failed
 }
 
-// keep never holds less than two samples, so that a watch knows rates from its
+// Keep never holds less than two samples, so that a watch knows rates from its
 // second look on.
-func (s *sampler) keep(sample fleet.Sample) {
+func (s *sampler) Keep(sample fleet.Sample) {
 	samples := append(s.past[sample.Ref], sample.Usage)
 	s.past[sample.Ref] = samples[max(0, len(samples)-max(2, s.options.samples)):]
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
@@ -51,7 +52,7 @@ func stats(ctx context.Context, d *Deps, p *output.Printer, o statsOptions) erro
 	if o.look {
 		progress.Update("looking at those that may be stuck")
 	}
-	counted, errs := d.take(ctx, f, providers, o.look)
+	counted, errs := d.TakeCensus(ctx, f, providers, o.look)
 	var rows []statsRow
 	for _, s := range providers {
 		if s.Err != nil {
@@ -64,14 +65,14 @@ func stats(ctx context.Context, d *Deps, p *output.Printer, o statsOptions) erro
 		rows = append(rows, d.statsRow(s, counted[s.Provider]))
 	}
 	progress.Done()
-	for _, err := range once(ctx, errs) {
+	for _, err := range ops.CauseOnce(ctx, errs) {
 		list.Fail(err)
 	}
-	var all census
+	var all ops.Census
 	for _, row := range rows {
-		all.join(row.census)
+		all.Join(row.census)
 	}
-	list.Remark(all.remark(d.Process.Name() + " stats --look"))
+	list.Remark(all.Remark(d.Process.Name() + " stats --look"))
 	list.Set("total", fieldsOf(figureColumns(), d.total(rows)))
 	for _, row := range rows {
 		if err := list.Add(row); err != nil {
@@ -82,11 +83,11 @@ func stats(ctx context.Context, d *Deps, p *output.Printer, o statsOptions) erro
 }
 
 // statsRow judges what one provider told.
-func (d *Deps) statsRow(s fleet.ProviderStats, counted census) statsRow {
-	now := d.now()
+func (d *Deps) statsRow(s fleet.ProviderStats, counted ops.Census) statsRow {
+	now := d.Now()
 	row := statsRow{
 		provider: s.Provider, providerType: s.ProviderType,
-		limits: d.thresholds(sandbox.Sandbox{Provider: s.Provider, ProviderType: s.ProviderType}),
+		limits: d.Thresholds(sandbox.Sandbox{Provider: s.Provider, ProviderType: s.ProviderType}),
 		counts: triage.FleetSignals{
 			Active: s.Stats.Active, Provisioning: s.Stats.Provisioning, Terminating: s.Stats.Terminating,
 			TotalCreated: s.Stats.TotalCreated, TotalDestroyed: s.Stats.TotalDestroyed, TimedOut: s.Stats.TimedOut,
@@ -100,33 +101,14 @@ func (d *Deps) statsRow(s fleet.ProviderStats, counted census) statsRow {
 			row.ages = append(row.ages, age)
 		}
 	}
-	row.census, row.stuck, row.unjudged = counted, &counted.stuck, &counted.unjudged
+	row.census, row.stuck, row.unjudged = counted, &counted.Stuck, &counted.Unjudged
 	return row
-}
-
-// take judges what all providers list, at once, and counts it for each; errors are why
-// some could not be judged.
-func (e *Env) take(ctx context.Context, f *fleet.Fleet, all []fleet.ProviderStats, look bool) (map[string]census, []error) {
-	var items []sandbox.Sandbox
-	for _, s := range all {
-		if s.ItemsErr == nil {
-			items = append(items, s.Items...)
-		}
-	}
-	counted := map[string]census{}
-	judged := f.Judge(ctx, items, e.judging(look))
-	for _, j := range judged {
-		c := counted[j.Sandbox.Provider]
-		c.add(j.Verdict)
-		counted[j.Sandbox.Provider] = c
-	}
-	return counted, failedLooks(judged)
 }
 
 // total adds up what the providers told. A figure that one of them does not
 // tell has no total.
 func (d *Deps) total(rows []statsRow) statsRow {
-	sum := statsRow{limits: d.thresholds(sandbox.Sandbox{})}
+	sum := statsRow{limits: d.Thresholds(sandbox.Sandbox{})}
 	if len(rows) == 0 {
 		return sum
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
@@ -18,7 +19,7 @@ type statsRow struct {
 	counts       triage.FleetSignals
 	stuck        *int64          // nil where the listing is missing
 	unjudged     *int64          // of which it is not known whether they are stuck; nil likewise
-	census       census          // what both count
+	census       ops.Census      // what both count
 	ages         []time.Duration // of running ones, where known
 	limits       triage.Thresholds
 }

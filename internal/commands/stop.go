@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/store"
 	"sbx/internal/task"
@@ -79,7 +80,7 @@ func stopTasks(ctx context.Context, d *Deps, p *output.Printer, args []string) e
 	if err != nil {
 		return err
 	}
-	return d.withTasks(ctx, TaskParts{Fleet: f, Notice: p.Note}, func(_ store.Store, o task.Options) error {
+	return d.WithTasks(ctx, ops.TaskParts{Fleet: f, Notice: p.Note}, func(_ store.Store, o task.Options) error {
 		list, err := output.NewList(p, output.ListSpec[stopped]{
 			Schema: stopSchema, Columns: stopColumns(), Line: func(s stopped) string { return s.line() },
 		})
@@ -147,7 +148,7 @@ func eachOnce(words []string) []string {
 func (s *stopping) one(ctx context.Context, word string) stopped {
 	began := time.Now()
 	r := stopped{word: word}
-	t, err := findTask(ctx, s.o.Ledger, word)
+	t, err := ops.FindTask(ctx, s.o.Ledger, word)
 	if err != nil {
 		r.err = err
 		return r

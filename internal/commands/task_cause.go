@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
@@ -27,7 +28,7 @@ func (r taskRow) failure() []string {
 	blamed := a.Exit.Cause != sandbox.CauseNone && a.Exit.Cause != sandbox.CauseUnknown
 	for i, e := range a.Exit.Evidence {
 		if i < evidenceLines && (blamed || e.What == "create") { // without a cause, the counters say only that all is well
-			lines = append(lines, "evidence: "+e.What+" = "+told(e.Value, e.Source))
+			lines = append(lines, "evidence: "+e.What+" = "+ops.WithDetail(e.Value, e.Source))
 		}
 	}
 	if a.Retry != nil && !a.Retry.Again && a.Retry.Why != "" {
@@ -86,7 +87,7 @@ func causeWords(e task.Exit) string {
 		sandbox.CauseUnknown:        "",
 	}[e.Cause]
 	if words != "" {
-		return told(words, string(e.Confidence))
+		return ops.WithDetail(words, string(e.Confidence))
 	}
 	return classWords(e.Class)
 }
@@ -143,7 +144,7 @@ func (r taskRow) pageFailure(s *output.Sheet) {
 			if one.Retry.Again {
 				did = "tried again"
 			}
-			s.Field(fmt.Sprintf("after attempt %d", one.N), told(did, one.Retry.Why))
+			s.Field(fmt.Sprintf("after attempt %d", one.N), ops.WithDetail(did, one.Retry.Why))
 		}
 	}
 }

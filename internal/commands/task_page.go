@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
@@ -14,7 +15,7 @@ import (
 
 // page is a task for people: how it stands, what was tried, and what to type.
 func (r taskRow) page(s *output.Sheet) {
-	s.Section(r.ID).FieldTone("state", told(string(r.State), r.more()), r.tone())
+	s.Section(r.ID).FieldTone("state", ops.WithDetail(string(r.State), r.more()), r.tone())
 	known(s, "why", r.Refused)
 	known(s, "waits for", r.Waits)
 	known(s, "key", r.Key)
@@ -56,7 +57,7 @@ func (r taskRow) publishWords() string {
 	if r.State.Over() {
 		none = "not published"
 	}
-	words := told(cmp.Or(string(p.State), none), p.Message)
+	words := ops.WithDetail(cmp.Or(string(p.State), none), p.Message)
 	if p.Commit != "" {
 		words += ", commit " + p.Commit
 	}
@@ -113,7 +114,7 @@ func attemptCells(a task.Attempt) []any {
 	if a.Sandbox != "" {
 		ref = a.Ref().String()
 	}
-	return []any{a.N, ref, cmp.Or(e.Signal, e.Raw), string(e.Class), told(string(e.Cause), string(e.Confidence)), took, messages, gone}
+	return []any{a.N, ref, cmp.Or(e.Signal, e.Raw), string(e.Class), ops.WithDetail(string(e.Cause), string(e.Confidence)), took, messages, gone}
 }
 
 func (r taskRow) pageEvidence(s *output.Sheet) {
@@ -123,7 +124,7 @@ func (r taskRow) pageEvidence(s *output.Sheet) {
 	}
 	s.Section("Evidence")
 	for _, item := range e.Evidence {
-		s.Field(item.What, told(item.Value, item.Source))
+		s.Field(item.What, ops.WithDetail(item.Value, item.Source))
 	}
 }
 
@@ -150,7 +151,7 @@ func attemptLine(a task.Attempt) string {
 	if a.Exit != nil {
 		e = *a.Exit
 	}
-	text := fmt.Sprintf("attempt %d: %s", a.N, told(cmp.Or(string(e.Class), "no exit"), cmp.Or(e.Signal, e.Raw)))
+	text := fmt.Sprintf("attempt %d: %s", a.N, ops.WithDetail(cmp.Or(string(e.Class), "no exit"), cmp.Or(e.Signal, e.Raw)))
 	if e.Cause != sandbox.CauseNone && e.Cause != sandbox.CauseUnknown {
 		text += fmt.Sprintf(", cause %s (%s)", e.Cause, e.Confidence)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 )
@@ -48,7 +49,7 @@ func newTerminate(d *Deps) *cobra.Command {
 	f.BoolVar(&o.dry, "dry-run", false, "print the plan and do nothing")
 	f.BoolVar(&o.yes, "yes", false, "end more than 5 without being asked")
 	f.StringSliceVar(&o.production, "production", nil, "end more than one of production profile `NAME` (repeatable)")
-	complete(cmd, "production", func() []string { return d.productionNames() })
+	complete(cmd, "production", func() []string { return d.ProductionNames() })
 	doc := document{schema: terminateSchema, shape: output.ShapeList, columns: output.Names(endingColumns())}
 	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
 		o.patient = f.Changed("grace")
@@ -57,14 +58,6 @@ func newTerminate(d *Deps) *cobra.Command {
 }
 
 const terminateSchema = "sbx.terminate/v1"
-
-func (e *Env) productionNames() []string {
-	c, err := e.Config()
-	if err != nil {
-		return nil
-	}
-	return c.Production
-}
 
 // limits reads the durations as typed.
 func (o terminateOptions) limits() (wait, grace time.Duration, err error) {
@@ -100,6 +93,6 @@ func terminate(ctx context.Context, d *Deps, p *output.Printer, args []string, o
 	}
 	return r.show(ctx, p, fleet.EndOptions{
 		Delete: o.delete, Grace: grace, Patient: o.patient, Wait: wait, By: r.by, Precheck: true, Still: r.still,
-		Origin: fleet.EndOrigin{RunID: r.id, Verb: verbTerminate, Reason: "named by hand"},
+		Origin: fleet.EndOrigin{RunID: r.id, Verb: ops.VerbTerminate, Reason: "named by hand"},
 	}, err)
 }

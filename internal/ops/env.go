@@ -1,4 +1,4 @@
-package commands
+package ops
 
 import (
 	"context"
@@ -75,10 +75,10 @@ type Version struct {
 	Arch    string
 }
 
-func (e *Env) now() time.Time { return e.Process.Now() }
+func (e *Env) Now() time.Time { return e.Process.Now() }
 
-// thresholds are those of one sandbox: what its profile says of its agent type.
-func (e *Env) thresholds(s sandbox.Sandbox) triage.Thresholds {
+// Thresholds are those of one sandbox: what its profile says of its agent type.
+func (e *Env) Thresholds(s sandbox.Sandbox) triage.Thresholds {
 	e.once.Do(func() { e.book = e.thresholdBook() })
 	return e.book.For(s)
 }

@@ -1,4 +1,4 @@
-package commands
+package ops
 
 import (
 	"cmp"
@@ -16,10 +16,10 @@ import (
 // plan waits for its answer.
 const leaseAge = 2 * time.Second
 
-// leases knows which sandboxes tasks are at work in, and which ones they have kept:
+// Leases knows which sandboxes tasks are at work in, and which ones they have kept:
 // nobody may end those but by `sbx stop` (DESIGN section 7).
-type leases struct {
-	load func(*leases) error // with the verb's own context: a rule of protection is asked without one
+type Leases struct {
+	load func(*Leases) error // with the verb's own context: a rule of protection is asked without one
 	now  func() time.Time
 
 	mu     sync.Mutex
@@ -30,9 +30,9 @@ type leases struct {
 	kept   map[sandbox.Ref]string // until when
 }
 
-// leases reads them when they are first asked for.
-func (e *Env) leases(ctx context.Context) *leases {
-	return &leases{now: time.Now, load: func(l *leases) error {
+// Leases reads them when they are first asked for.
+func (e *Env) Leases(ctx context.Context) *Leases {
+	return &Leases{now: time.Now, load: func(l *Leases) error {
 		st, err := e.Store(false)
 		if err != nil {
 			return err
@@ -42,9 +42,9 @@ func (e *Env) leases(ctx context.Context) *leases {
 	}}
 }
 
-// holds says why a sandbox is not to be ended; "" = no task holds it. Where leases
+// Holds says why a sandbox is not to be ended; "" = no task holds it. Where leases
 // cannot be read, whatever was made for a task stays.
-func (l *leases) holds(s sandbox.Sandbox, byName bool) string {
+func (l *Leases) Holds(s sandbox.Sandbox, byName bool) string {
 	if l == nil {
 		return ""
 	}
@@ -76,9 +76,9 @@ func madeForTask(s sandbox.Sandbox) bool {
 	return s.Labels[sandbox.LabelTask] != "" || task.IsID(s.TaskID)
 }
 
-// err is why the leases could not be read when they were last asked for; nil = they could,
+// Err is why the leases could not be read when they were last asked for; nil = they could,
 // or nobody has asked.
-func (l *leases) err() error {
+func (l *Leases) Err() error {
 	if l == nil {
 		return nil
 	}
@@ -92,7 +92,7 @@ func (l *leases) err() error {
 }
 
 // read takes in what the store knows.
-func (l *leases) read(ctx context.Context, st store.Store) error {
+func (l *Leases) read(ctx context.Context, st store.Store) error {
 	ctx, stop := context.WithTimeout(ctx, memoryLimit)
 	defer stop()
 	l.tasks, l.rooms, l.kept = map[string]string{}, map[sandbox.Ref]string{}, map[sandbox.Ref]string{}
@@ -118,11 +118,11 @@ func (l *leases) read(ctx context.Context, st store.Store) error {
 	return err
 }
 
-// settleTasks brings what dead processes left of tasks further, for a moment at most,
+// SettleTasks brings what dead processes left of tasks further, for a moment at most,
 // as everything that ends sandboxes does (tasks.md E3).
-func (e *Env) settleTasks(ctx context.Context, watch Observer) {
+func (e *Env) SettleTasks(ctx context.Context, watch Observer) {
 	live := 0
-	err := e.readTasks(func(ledger task.Ledger) error {
+	err := e.ReadTasks(func(ledger task.Ledger) error {
 		tasks, err := ledger.List(ctx, store.TaskQuery{Live: true})
 		live = len(tasks)
 		return err
@@ -132,8 +132,8 @@ func (e *Env) settleTasks(ctx context.Context, watch Observer) {
 	}
 	f, err := e.Only(ctx)
 	if err == nil {
-		err = e.withTasks(ctx, TaskParts{Fleet: f, Notice: watch.Note}, func(_ store.Store, o task.Options) error {
-			e.sweepTasks(ctx, watch, o)
+		err = e.WithTasks(ctx, TaskParts{Fleet: f, Notice: watch.Note}, func(_ store.Store, o task.Options) error {
+			e.SweepTasks(ctx, watch, o)
 			return nil
 		})
 	}

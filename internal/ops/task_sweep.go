@@ -1,4 +1,4 @@
-package commands
+package ops
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 	"sbx/internal/task"
 )
 
-// withTasks opens the store and joins it with a fleet. Launching and stopping fail
+// WithTasks opens the store and joins it with a fleet. Launching and stopping fail
 // closed: without a store nothing of it is done.
-func (e *Env) withTasks(ctx context.Context, parts TaskParts, do func(store.Store, task.Options) error) error {
+func (e *Env) WithTasks(ctx context.Context, parts TaskParts, do func(store.Store, task.Options) error) error {
 	st, err := e.Store(true)
 	if err != nil {
 		return err
@@ -25,13 +25,13 @@ func (e *Env) withTasks(ctx context.Context, parts TaskParts, do func(store.Stor
 	return do(st, options)
 }
 
-// sweepTasks settles what dead processes left and ends what was kept for long enough,
+// SweepTasks settles what dead processes left and ends what was kept for long enough,
 // for a moment at most.
-func (e *Env) sweepTasks(ctx context.Context, watch Observer, options task.Options) {
+func (e *Env) SweepTasks(ctx context.Context, watch Observer, options task.Options) {
 	options.Continue = e.continues
 	adopted, err := task.Sweep(ctx, options)
 	for _, a := range adopted {
-		watch.Note(fmt.Sprintf("task %s was left by a dead process: it is %s now", a.Task.ID, told(string(a.Task.State), string(a.Task.Phase))))
+		watch.Note(fmt.Sprintf("task %s was left by a dead process: it is %s now", a.Task.ID, WithDetail(string(a.Task.State), string(a.Task.Phase))))
 		if fault.KindOf(a.Err) == fault.KindLauncher {
 			watch.Warn(a.Err.Error())
 		}

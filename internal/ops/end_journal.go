@@ -1,4 +1,4 @@
-package commands
+package ops
 
 import (
 	"cmp"
@@ -19,10 +19,10 @@ import (
 // from bulk runs, so that many tasks displace no run that a check has to see.
 func (e *Env) EndJournals(watch Observer) func(context.Context, []sandbox.Sandbox, fleet.EndOptions) fleet.EndJournal {
 	return func(_ context.Context, targets []sandbox.Sandbox, o fleet.EndOptions) fleet.EndJournal {
-		l := &endLog{env: e, watch: watch, run: cmp.Or(o.Origin.RunID, e.runID()), began: e.now()}
+		l := &endLog{env: e, watch: watch, run: cmp.Or(o.Origin.RunID, e.RunID()), began: e.Now()}
 		disk, err := e.Endings()
 		if err == nil {
-			l.w, err = journal.Create(disk, l.run, e.now)
+			l.w, err = journal.Create(disk, l.run, e.Now)
 		}
 		if err == nil {
 			l.begin = e.beginningOf(l.run, targets, o)
@@ -37,8 +37,8 @@ func (e *Env) EndJournals(watch Observer) func(context.Context, []sandbox.Sandbo
 // beginningOf is the first entry of such a journal.
 func (e *Env) beginningOf(run string, targets []sandbox.Sandbox, o fleet.EndOptions) cleanup.Begin {
 	b := cleanup.Begin{
-		Actor: e.actor(), Verb: cmp.Or(o.Origin.Verb, verbTerminate),
-		Plan: cleanup.Plan{Schema: cleanup.PlanSchema, RunID: run, MadeAt: e.now().UTC(), Items: []cleanup.Item{}},
+		Actor: e.Actor(), Verb: cmp.Or(o.Origin.Verb, VerbTerminate),
+		Plan: cleanup.Plan{Schema: cleanup.PlanSchema, RunID: run, MadeAt: e.Now().UTC(), Items: []cleanup.Item{}},
 	}
 	sums := map[string]int{}
 	for _, s := range targets {
@@ -120,7 +120,7 @@ func (l *endLog) Close(ctx context.Context) {
 	}
 	l.append(cleanup.EntryEnd, end)
 	_ = l.w.Close() // every line is on the disk already
-	if l.begin.Verb == verbTerminate {
+	if l.begin.Verb == VerbTerminate {
 		l.share(ctx, end)
 	}
 }
@@ -145,7 +145,7 @@ func (e *Env) sharedRun(id string, begin cleanup.Begin, began time.Time, end *cl
 	if end == nil {
 		return run
 	}
-	run.EndedAt, run.ExitCode, run.Profiles = e.now(), end.ExitCode, end.Succeeded
+	run.EndedAt, run.ExitCode, run.Profiles = e.Now(), end.ExitCode, end.Succeeded
 	run.Acted = !end.Refused
 	run.Counts = map[string]int{}
 	for _, o := range sandbox.Outcomes() {

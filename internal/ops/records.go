@@ -1,4 +1,4 @@
-package commands
+package ops
 
 import (
 	"context"
@@ -13,24 +13,24 @@ import (
 // memoryLimit bounds what a slow store may cost a verb that does without.
 const memoryLimit = 5 * time.Second
 
-// remember puts a new sandbox on sbx's own record, so that `reconcile` knows it,
+// RecordCreated puts a new sandbox on sbx's own record, so that `reconcile` knows it,
 // unless its provider keeps records. The sandbox is there in any case, so a store
 // that fails is a warning.
-func (e *Env) remember(ctx context.Context, watch Observer, f *fleet.Fleet, s sandbox.Sandbox) {
+func (e *Env) RecordCreated(ctx context.Context, watch Observer, f *fleet.Fleet, s sandbox.Sandbox) {
 	if f.HasRecords(s.Provider) {
 		return
 	}
-	e.keep(ctx, watch, true, func(ctx context.Context, st store.Store) error {
+	e.WriteStore(ctx, watch, true, func(ctx context.Context, st store.Store) error {
 		return st.PutRecord(ctx, store.Record{
 			Provider: s.Provider, ID: s.ID, TaskID: s.TaskID, AgentType: s.AgentType, Owner: e.Process.User(), Host: e.Process.Host,
-			State: s.State, CreatedAt: s.CreatedAt, UpdatedAt: e.now(),
+			State: s.State, CreatedAt: s.CreatedAt, UpdatedAt: e.Now(),
 		})
 	})
 }
 
-// forget brings the records of what was seen to end to their end. What has no record
+// RecordEnds brings the records of what was seen to end to their end. What has no record
 // needs none.
-func (e *Env) forget(ctx context.Context, watch Observer, f *fleet.Fleet, endings []sandbox.Ending) {
+func (e *Env) RecordEnds(ctx context.Context, watch Observer, f *fleet.Fleet, endings []sandbox.Ending) {
 	var over []sandbox.Ending
 	for _, e := range endings {
 		if (e.Outcome == sandbox.OutcomeVerified || e.Outcome == sandbox.OutcomeAlreadyGone) && !f.HasRecords(e.Ref.Provider) {
@@ -40,9 +40,9 @@ func (e *Env) forget(ctx context.Context, watch Observer, f *fleet.Fleet, ending
 	if len(over) == 0 {
 		return
 	}
-	e.keep(ctx, watch, false, func(ctx context.Context, st store.Store) error {
+	e.WriteStore(ctx, watch, false, func(ctx context.Context, st store.Store) error {
 		for _, ending := range over {
-			err := st.EndRecord(ctx, ending.Ref, sandbox.StateTerminated, "ended by "+e.Process.User()+" on "+e.Process.Host, e.now())
+			err := st.EndRecord(ctx, ending.Ref, sandbox.StateTerminated, "ended by "+e.Process.User()+" on "+e.Process.Host, e.Now())
 			if err != nil && fault.KindOf(err) != fault.KindNotFound {
 				return err
 			}
@@ -51,8 +51,8 @@ func (e *Env) forget(ctx context.Context, watch Observer, f *fleet.Fleet, ending
 	})
 }
 
-// keep does something with the store; write makes one where there is none.
-func (e *Env) keep(ctx context.Context, watch Observer, write bool, do func(context.Context, store.Store) error) {
+// WriteStore does something with the store; write makes one where there is none.
+func (e *Env) WriteStore(ctx context.Context, watch Observer, write bool, do func(context.Context, store.Store) error) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), memoryLimit)
 	defer stop()
 	st, err := e.Store(write)

@@ -1,4 +1,4 @@
-package commands
+package ops
 
 import (
 	"context"
@@ -36,7 +36,7 @@ type callback struct {
 	Why      string            `json:"why,omitempty"`
 	ExitCode *int              `json:"exit_code"` // of `sbx run`; null while it goes on
 	Attempts []callbackAttempt `json:"attempts"`
-	Publish  *callbackPublish  `json:"publish"`
+	Publish  *CallbackPublish  `json:"publish"`
 	Verified bool              `json:"terminated_verified"`
 	At       time.Time         `json:"at"`
 }
@@ -49,14 +49,14 @@ type callbackAttempt struct {
 	ExitCode *int   `json:"exit_code"`
 }
 
-type callbackPublish struct {
+type CallbackPublish struct {
 	State  task.PublishState `json:"state"`
 	Target string            `json:"target"`
 	Commit string            `json:"commit,omitempty"`
 }
 
-// callbackOf is a task as a control plane sees it.
-func callbackOf(t task.Task, now time.Time) callback {
+// CallbackOf is a task as a control plane sees it.
+func CallbackOf(t task.Task, now time.Time) callback {
 	c := callback{
 		Schema: callbackSchema, Event: "heartbeat", Task: t.ID, Key: t.Key, State: t.State, Phase: t.Phase, Reason: t.Reason, Why: t.Refused,
 		Attempts: []callbackAttempt{}, Verified: !t.VerifiedAt.IsZero(), At: now.UTC(),
@@ -72,7 +72,7 @@ func callbackOf(t task.Task, now time.Time) callback {
 		c.Attempts = append(c.Attempts, one)
 	}
 	if t.Publish.State != task.PublishNone {
-		c.Publish = &callbackPublish{t.Publish.State, t.Publish.Target, t.Publish.Commit}
+		c.Publish = &CallbackPublish{t.Publish.State, t.Publish.Target, t.Publish.Commit}
 	}
 	if t.State.Over() {
 		code := t.ExitCode()
@@ -81,9 +81,9 @@ func callbackOf(t task.Task, now time.Time) callback {
 	return c
 }
 
-// controlled runs a task, and tells its control plane that it goes on and how it
+// RunControlled runs a task, and tells its control plane that it goes on and how it
 // ended. What cannot be told is a warning, and changes nothing.
-func (e *Env) controlled(ctx context.Context, watch Observer, ledger task.Ledger, t task.Task, run func() (task.Task, error)) (task.Task, error) {
+func (e *Env) RunControlled(ctx context.Context, watch Observer, ledger task.Ledger, t task.Task, run func() (task.Task, error)) (task.Task, error) {
 	if !t.Spec.Callback {
 		return run()
 	}
@@ -105,7 +105,7 @@ func (e *Env) controlled(ctx context.Context, watch Observer, ledger task.Ledger
 	stop()
 	<-over
 	if now.State.Over() {
-		if lost := control.Ended(ctx, now.ID, callbackOf(now, e.now())); lost != nil {
+		if lost := control.Ended(ctx, now.ID, CallbackOf(now, e.Now())); lost != nil {
 			watch.Warn(lost.Error())
 		}
 	}
@@ -126,7 +126,7 @@ func (e *Env) beat(ctx context.Context, watch Observer, ledger task.Ledger, cont
 		}
 		t, err := ledger.Read(ctx, id)
 		if err == nil {
-			err = control.Beat(ctx, callbackOf(t, e.now()))
+			err = control.Beat(ctx, CallbackOf(t, e.Now()))
 		}
 		if err != nil && ctx.Err() == nil && !told {
 			told = true
