@@ -83,7 +83,7 @@ func CallbackOf(t task.Task, now time.Time) callback {
 
 // RunControlled runs a task, and tells its control plane that it goes on and how it
 // ended. What cannot be told is a warning, and changes nothing.
-func (e *Env) RunControlled(ctx context.Context, watch Observer, ledger task.Ledger, t task.Task, run func() (task.Task, error)) (task.Task, error) {
+func (e *Env) RunControlled(ctx context.Context, watch Reporter, ledger task.Ledger, t task.Task, run func() (task.Task, error)) (task.Task, error) {
 	if !t.Spec.Callback {
 		return run()
 	}
@@ -114,7 +114,7 @@ func (e *Env) RunControlled(ctx context.Context, watch Observer, ledger task.Led
 
 // beat tells a control plane again and again that a task goes on. The first trouble
 // is told, the rest is the same.
-func (e *Env) beat(ctx context.Context, watch Observer, ledger task.Ledger, control ControlPlane, id string) {
+func (e *Env) beat(ctx context.Context, watch Reporter, ledger task.Ledger, control ControlPlane, id string) {
 	every := time.NewTicker(beatEvery)
 	defer every.Stop()
 	told := false

@@ -17,7 +17,7 @@ import (
 // EndJournals gives the journals of endings that are no run of cleanup or reconcile,
 // which write their own: those of terminate, of tasks and of drills. They are kept apart
 // from bulk runs, so that many tasks displace no run that a check has to see.
-func (e *Env) EndJournals(watch Observer) func(context.Context, []sandbox.Sandbox, fleet.EndOptions) fleet.EndJournal {
+func (e *Env) EndJournals(watch Reporter) func(context.Context, []sandbox.Sandbox, fleet.EndOptions) fleet.EndJournal {
 	return func(_ context.Context, targets []sandbox.Sandbox, o fleet.EndOptions) fleet.EndJournal {
 		l := &endLog{env: e, watch: watch, run: cmp.Or(o.Origin.RunID, e.RunID()), began: e.Now()}
 		disk, err := e.Endings()
@@ -60,7 +60,7 @@ func (e *Env) beginningOf(run string, targets []sandbox.Sandbox, o fleet.EndOpti
 // is over, must not depend on a disk.
 type endLog struct {
 	env   *Env
-	watch Observer
+	watch Reporter
 	run   string
 	began time.Time
 	begin cleanup.Begin

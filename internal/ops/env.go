@@ -99,13 +99,3 @@ func (e *Env) thresholdBook() triage.Book {
 	}
 	return book
 }
-
-// Observer is what an operation reports to while it works, and asks what only people can
-// answer. A command line, a dashboard and a test each have their own.
-type Observer interface {
-	// Note is what goes on, Warn what went wrong beside the operation.
-	Note(text string)
-	Warn(text string)
-	// Redact takes secrets out of a text that is kept.
-	Redact(text string) string
-}

@@ -120,7 +120,7 @@ func (l *Leases) read(ctx context.Context, st store.Store) error {
 
 // SettleTasks brings what dead processes left of tasks further, for a moment at most,
 // as everything that ends sandboxes does (tasks.md E3).
-func (e *Env) SettleTasks(ctx context.Context, watch Observer) {
+func (e *Env) SettleTasks(ctx context.Context, watch Reporter) {
 	live := 0
 	err := e.ReadTasks(func(ledger task.Ledger) error {
 		tasks, err := ledger.List(ctx, store.TaskQuery{Live: true})

@@ -16,7 +16,7 @@ const memoryLimit = 5 * time.Second
 // RecordCreated puts a new sandbox on sbx's own record, so that `reconcile` knows it,
 // unless its provider keeps records. The sandbox is there in any case, so a store
 // that fails is a warning.
-func (e *Env) RecordCreated(ctx context.Context, watch Observer, f *fleet.Fleet, s sandbox.Sandbox) {
+func (e *Env) RecordCreated(ctx context.Context, watch Reporter, f *fleet.Fleet, s sandbox.Sandbox) {
 	if f.HasRecords(s.Provider) {
 		return
 	}
@@ -30,7 +30,7 @@ func (e *Env) RecordCreated(ctx context.Context, watch Observer, f *fleet.Fleet,
 
 // RecordEnds brings the records of what was seen to end to their end. What has no record
 // needs none.
-func (e *Env) RecordEnds(ctx context.Context, watch Observer, f *fleet.Fleet, endings []sandbox.Ending) {
+func (e *Env) RecordEnds(ctx context.Context, watch Reporter, f *fleet.Fleet, endings []sandbox.Ending) {
 	var over []sandbox.Ending
 	for _, e := range endings {
 		if (e.Outcome == sandbox.OutcomeVerified || e.Outcome == sandbox.OutcomeAlreadyGone) && !f.HasRecords(e.Ref.Provider) {
@@ -52,7 +52,7 @@ func (e *Env) RecordEnds(ctx context.Context, watch Observer, f *fleet.Fleet, en
 }
 
 // WriteStore does something with the store; write makes one where there is none.
-func (e *Env) WriteStore(ctx context.Context, watch Observer, write bool, do func(context.Context, store.Store) error) {
+func (e *Env) WriteStore(ctx context.Context, watch Reporter, write bool, do func(context.Context, store.Store) error) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), memoryLimit)
 	defer stop()
 	st, err := e.Store(write)

@@ -17,13 +17,13 @@ type RunJournal struct {
 	*journal.Writer
 
 	Env   *Env
-	Watch Observer
+	Watch Reporter
 	Begin cleanup.Begin
 	Began time.Time
 }
 
 // BeginRun begins the journal of a run. Nothing may be done without it.
-func (e *Env) BeginRun(ctx context.Context, watch Observer, run string, begin cleanup.Begin) (*RunJournal, error) {
+func (e *Env) BeginRun(ctx context.Context, watch Reporter, run string, begin cleanup.Begin) (*RunJournal, error) {
 	disk, err := e.Journals()
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ const (
 
 // Sightings reads the sightings of a kind when they are first asked for. What cannot
 // be read was never seen, which keeps a sandbox.
-func (e *Env) Sightings(ctx context.Context, watch Observer, kind string) func() map[string]store.Sighting {
+func (e *Env) Sightings(ctx context.Context, watch Reporter, kind string) func() map[string]store.Sighting {
 	return sync.OnceValue(func() (seen map[string]store.Sighting) {
 		e.WriteStore(ctx, watch, false, func(ctx context.Context, st store.Store) (err error) {
 			seen, err = st.Sightings(ctx, kind)

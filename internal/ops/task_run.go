@@ -15,7 +15,7 @@ import (
 
 // RunTask runs a task in this process. The first signal stops it, fenced and verified;
 // the second leaves what is still to be ended to whoever comes next.
-func (e *Env) RunTask(ctx context.Context, watch Observer, options task.Options, t task.Task, env []string) (task.Task, error) {
+func (e *Env) RunTask(ctx context.Context, watch Reporter, options task.Options, t task.Task, env []string) (task.Task, error) {
 	life, leave := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer leave(nil)
 	defer e.OnInterrupts(ctx, func() { watch.Warn("stopping task " + t.ID + "; once more leaves it to the next sbx") }, leave)()
@@ -31,7 +31,7 @@ func (e *Env) RunTask(ctx context.Context, watch Observer, options task.Options,
 // lastWord closes the gate of a task that is left in the middle, where the stop was
 // not written yet: nobody who goes on with it shall publish what the operator has
 // given up.
-func lastWord(ctx context.Context, watch Observer, options task.Options, t task.Task) task.Task {
+func lastWord(ctx context.Context, watch Reporter, options task.Options, t task.Task) task.Task {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer stop()
 	now, err := options.Ledger.Change(ctx, t.ID, func(n *task.Task) error { return n.Stop(options.Owner.Who) })

@@ -27,7 +27,7 @@ func (e *Env) WithTasks(ctx context.Context, parts TaskParts, do func(store.Stor
 
 // SweepTasks settles what dead processes left and ends what was kept for long enough,
 // for a moment at most.
-func (e *Env) SweepTasks(ctx context.Context, watch Observer, options task.Options) {
+func (e *Env) SweepTasks(ctx context.Context, watch Reporter, options task.Options) {
 	options.Continue = e.continues
 	adopted, err := task.Sweep(ctx, options)
 	for _, a := range adopted {
