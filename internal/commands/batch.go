@@ -219,11 +219,11 @@ func (c *crew) once(ctx context.Context, j job, key string) outcome {
 	case !added && t.State.Over():
 		return outcome{job: j, task: t, before: true, verdict: taskVerdict(t, nil)}
 	case !added:
-		if t, err = c.Join(ctx, options, t); err != nil || t.State.Over() {
+		if t, err = c.join(ctx, options, t); err != nil || t.State.Over() {
 			return outcome{job: j, task: t, err: err, verdict: taskVerdict(t, err)}
 		}
 	}
-	return c.Bring(ctx, options, j, t)
+	return c.bring(ctx, options, j, t)
 }
 
 func specsOf(jobs []job) []task.Spec {
@@ -281,8 +281,8 @@ func (c *crew) successor(ctx context.Context, key string, n int, again bool) (in
 	return max(n, last), err
 }
 
-// Join waits for a task that another process runs, or takes it over from a dead one.
-func (c *crew) Join(ctx context.Context, options task.Options, t task.Task) (task.Task, error) {
+// join waits for a task that another process runs, or takes it over from a dead one.
+func (c *crew) join(ctx context.Context, options task.Options, t task.Task) (task.Task, error) {
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(nil)
 	over := make(chan struct{})
@@ -294,18 +294,18 @@ func (c *crew) Join(ctx context.Context, options task.Options, t task.Task) (tas
 		case <-over:
 		}
 	}()
-	now, _, err := c.l.Join(ctx, options, t, false)
+	now, _, err := c.l.join(ctx, options, t, false)
 	return now, err
 }
 
-// Bring runs a job's task in this process.
-func (c *crew) Bring(ctx context.Context, options task.Options, j job, t task.Task) outcome {
+// bring runs a job's task in this process.
+func (c *crew) bring(ctx context.Context, options task.Options, j job, t task.Task) outcome {
 	ear := c.listen(j)
 	options.Ear, options.Pool = ear, c.pool
 	now, err := c.l.d.RunControlled(ctx, c.l.p, options.Ledger, t, func() (task.Task, error) {
 		return task.NewRunner(options, j.env, c.stop).Run(ctx, t)
 	})
-	ear.Close()
+	ear.close()
 	return outcome{job: j, task: now, err: err, verdict: taskVerdict(now, err), heard: ear}
 }
 

@@ -82,7 +82,7 @@ func (l *launching) readBatch(ctx context.Context) (batchFile, error) {
 // over the file.
 func (l *launching) job(ctx context.Context, e config.TaskEntry, dir string) (job, error) {
 	o := &launchOptions{}
-	o.Add(pflag.NewFlagSet("task", pflag.ContinueOnError))
+	o.add(pflag.NewFlagSet("task", pflag.ContinueOnError))
 	for _, s := range e.Settings {
 		for _, v := range s.Values {
 			if s.Flag == "env-file" && !filepath.IsAbs(v) {

@@ -20,7 +20,7 @@ type tally struct {
 	first                                  error       // a verdict of the first that failed
 }
 
-func (t *tally) Add(o outcome) {
+func (t *tally) add(o outcome) {
 	t.ended++
 	switch {
 	case o.verdict == nil && o.before:
@@ -78,7 +78,7 @@ func (c *crew) report(ctx context.Context, jobs []job, outcomes <-chan outcome) 
 		return errors.Join(err, drained(outcomes))
 	}
 	for o := range outcomes {
-		t.Add(o)
+		t.add(o)
 		progress.Update(t.words())
 		l.logged(o)
 		listed(list, o)

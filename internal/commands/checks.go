@@ -83,9 +83,9 @@ func (r checkRow) tone() output.Tone {
 	return output.Muted
 }
 
-// Err is what the row counts as; nil for what is in order or only informs.
+// err is what the row counts as; nil for what is in order or only informs.
 // What could not be asked may be in order: try later.
-func (r checkRow) Err() error {
+func (r checkRow) err() error {
 	var kind fault.Kind
 	switch r.word() {
 	case wordProblem, wordWarning:
@@ -105,7 +105,7 @@ func (r checkRow) Err() error {
 func checkVerdict(rows []checkRow) error {
 	var found, unknown []error
 	for _, r := range rows {
-		switch err := r.Err(); fault.KindOf(err) {
+		switch err := r.err(); fault.KindOf(err) {
 		case fault.KindNone:
 		case fault.KindFound:
 			found = append(found, err)
@@ -150,7 +150,7 @@ func showChecks(p *output.Printer, schema string, rows []checkRow, trouble error
 		return err
 	}
 	for _, r := range rows {
-		if err := r.Err(); err != nil {
+		if err := r.err(); err != nil {
 			_ = list.AddFailed(r, err) // Close gives the error of stdout
 			continue
 		}

@@ -67,7 +67,7 @@ func newCleanup(d *Deps) *cobra.Command {
 			"sbx cleanup --older-than 10m --explain local/k3v9x2mq7a",
 		Args: usageArgs(noArgs, "selectors choose; `"+d.Process.Name()+" terminate REF` ends one by name"),
 	}
-	o.Add(cmd)
+	o.add(cmd)
 	cmd.AddCommand(newCleanupStatus(d), newCleanupRuns(d), newCleanupShow(d))
 	doc := document{schema: cleanupSchema, shape: output.ShapeList, columns: output.Names(endingColumns())}
 	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
@@ -82,7 +82,7 @@ func newCleanup(d *Deps) *cobra.Command {
 	})
 }
 
-func (o *cleanupOptions) Add(cmd *cobra.Command) {
+func (o *cleanupOptions) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	o.selectors.choose(f)
 	f.StringVar(&o.failedOlderThan, "failed-older-than", "", "for failed ones this `AGE` instead of --older-than")

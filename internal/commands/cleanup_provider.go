@@ -74,5 +74,5 @@ func (r *cleanupRun) letProviders(ctx context.Context, p *output.Printer, names 
 			addEnding(list, e, false)
 		}
 	}
-	return r.Finish(ctx, w, list)
+	return r.finish(ctx, w, list)
 }

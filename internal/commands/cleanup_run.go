@@ -198,12 +198,12 @@ func (r *cleanupRun) end(ctx context.Context, p *output.Printer, w *ops.RunJourn
 	}
 	r.d.RecordEnds(ctx, p, r.fleet, r.endings)
 	r.noteUnjudged(p)
-	return r.Finish(ctx, w, list)
+	return r.finish(ctx, w, list)
 }
 
-// Finish closes the journal and the list of what has ended. A run whose last line is
+// finish closes the journal and the list of what has ended. A run whose last line is
 // not in the journal is no success.
-func (r *cleanupRun) Finish(ctx context.Context, w *ops.RunJournal, list *output.List[sandbox.Ending]) error {
+func (r *cleanupRun) finish(ctx context.Context, w *ops.RunJournal, list *output.List[sandbox.Ending]) error {
 	verdict := causeOr(ctx, r.survey.Verdict(r.endings))
 	if err := w.Finish(ctx, w.EndEntry(r.endings, verdict, r.survey.Succeeded(r.endings))); err != nil {
 		list.Fail(err)

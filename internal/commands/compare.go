@@ -49,7 +49,7 @@ func (c *crew) anew(ctx context.Context, j job) outcome {
 	if err != nil {
 		return outcome{job: j, err: err, verdict: err}
 	}
-	return c.Bring(ctx, options, j, t)
+	return c.bring(ctx, options, j, t)
 }
 
 // compared shows the outcomes side by side, in the order of --compare.
@@ -64,7 +64,7 @@ func (c *crew) compared(ctx context.Context, jobs []job, outcomes <-chan outcome
 	defer progress.Done()
 	var all []outcome
 	for o := range outcomes {
-		t.Add(o)
+		t.add(o)
 		progress.Update(t.words())
 		all = append(all, o)
 		l.logged(o)

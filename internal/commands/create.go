@@ -45,13 +45,13 @@ func newCreate(d *Deps) *cobra.Command {
 		Args:              afterDash(0, "sbx create --memory 256M -- sleep 60"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	o.Add(cmd.Flags())
+	o.add(cmd.Flags())
 	complete(cmd, "isolate", func() []string { return []string{"bwrap"} })
 	return d.verb(cmd, document{schema: "sbx.create/v1", shape: output.ShapeItem, columns: output.Names(createColumns())},
 		func(ctx context.Context, p *output.Printer, args []string) error { return create(ctx, d, p, args, &o) })
 }
 
-func (o *createOptions) Add(f *pflag.FlagSet) {
+func (o *createOptions) add(f *pflag.FlagSet) {
 	o.flags = f
 	f.SortFlags = false
 	f.StringVar(&o.spec.Name, "name", "", "call it `NAME`")
@@ -63,7 +63,7 @@ func (o *createOptions) Add(f *pflag.FlagSet) {
 	f.StringVar(&o.spec.Template, "template", "", "from the provider's template `ID`")
 	f.StringVar(&o.spec.Snapshot, "snapshot", "", "from snapshot `ID`")
 	f.StringVar(&o.spec.Image, "image", "", "from container `IMAGE`")
-	o.env.Add(f)
+	o.env.add(f)
 	o.env.addFiles(f)
 	f.StringArrayVar(&o.labels, "label", nil, "put label `K=V` on it (repeatable)")
 	f.StringVar(&o.spec.TaskID, "task", "", "it works on task `ID`")

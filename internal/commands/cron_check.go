@@ -79,7 +79,7 @@ func checkCron(ctx context.Context, d *Deps, p *output.Printer, words []string, 
 		return err
 	}
 	for i, s := range statuses {
-		if trouble := rows[i].Err(); trouble != nil {
+		if trouble := rows[i].err(); trouble != nil {
 			_ = list.AddFailed(s, trouble) // Close gives the error of stdout
 			continue
 		}

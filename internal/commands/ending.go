@@ -92,7 +92,7 @@ func wellFormed(words, args []string) (left []string, odd []error) {
 
 // still keeps what is protected, by what is read just before the end.
 func (r *endRun) still(s sandbox.Sandbox) (sandbox.Outcome, string) {
-	if why := r.Protected(s); why != "" {
+	if why := r.protected(s); why != "" {
 		return sandbox.OutcomeSkipped, why
 	}
 	return "", ""
@@ -106,8 +106,8 @@ func (r *endRun) keeps(s sandbox.Sandbox) string {
 	return "protected: " + s.KeptReason() + "; named by hand it ends"
 }
 
-// Protected says why a sandbox may not be ended; "" = it may.
-func (r *endRun) Protected(s sandbox.Sandbox) string {
+// protected says why a sandbox may not be ended; "" = it may.
+func (r *endRun) protected(s sandbox.Sandbox) string {
 	return cmp.Or(r.d.Protected(r.config, s), r.held.Holds(s, !r.piped), r.keeps(s))
 }
 

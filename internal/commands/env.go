@@ -19,7 +19,7 @@ type envFlags struct {
 	files   []string // of --env-file
 }
 
-func (e *envFlags) Add(f *pflag.FlagSet) {
+func (e *envFlags) add(f *pflag.FlagSet) {
 	f.StringArrayVar(&e.entries, "env", nil, "give the program `K=V`, or K with its value here (repeatable)")
 }
 

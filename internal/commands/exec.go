@@ -37,7 +37,7 @@ func newExec(d *Deps) *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVarP(&o.stdin, "stdin", "i", false, "pass standard input on")
 	f.BoolVarP(&o.tty, "tty", "t", false, "give it a terminal; with -i the keys go to it")
-	o.env.Add(f)
+	o.env.add(f)
 	f.String("workdir", "", "run it in this `FOLDER` of the sandbox")
 	refused := append(output.Documents(), output.NDJSON, output.CSV, output.NameOnly)
 	return d.verb(cmd, document{schema: "sbx.exec/v1", shape: output.ShapeFree, refuses: refused},

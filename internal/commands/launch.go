@@ -43,7 +43,7 @@ func newRun(d *Deps) *cobra.Command {
 		Args:              launchArgs(&o),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	o.Add(cmd.Flags())
+	o.add(cmd.Flags())
 	o.complete(d, cmd)
 	return d.verb(cmd, document{schema: runSchema, shape: output.ShapeItem, columns: launchColumns(d)},
 		func(ctx context.Context, p *output.Printer, args []string) error {
@@ -183,7 +183,7 @@ func (l *launching) one(ctx context.Context, options task.Options, spec task.Spe
 		if t.State.Over() {
 			l.p.Note("task " + t.ID + " had ended before; another --key launches it anew")
 		}
-		if t, mine, err = l.Join(ctx, options, t, l.o.detach); err != nil || t.State.Over() {
+		if t, mine, err = l.join(ctx, options, t, l.o.detach); err != nil || t.State.Over() {
 			return l.finished(t, err)
 		}
 	}
@@ -193,7 +193,7 @@ func (l *launching) one(ctx context.Context, options task.Options, spec task.Spe
 	ear := newEar(l.p)
 	options.Ear = ear
 	now, err := l.d.RunTask(ctx, l.p, options, t, l.box.Env)
-	ear.Close()
+	ear.close()
 	l.joblog(now, 0)
 	return l.finished(now, errors.Join(err, ranOut(ctx, now)))
 }
@@ -206,9 +206,9 @@ func ranOut(ctx context.Context, t task.Task) error {
 	return nil
 }
 
-// Join waits for a task of the same key that somebody else runs, or takes it over
+// join waits for a task of the same key that somebody else runs, or takes it over
 // from a dead process: then it is mine to go on with. With leave it is not waited for.
-func (l *launching) Join(ctx context.Context, options task.Options, t task.Task, leave bool) (now task.Task, mine bool, err error) {
+func (l *launching) join(ctx context.Context, options task.Options, t task.Task, leave bool) (now task.Task, mine bool, err error) {
 	l.p.Note("the key " + t.Key + " belongs to task " + t.ID + ": no new one is launched")
 	told := task.Owner{}
 	for !t.State.Over() {

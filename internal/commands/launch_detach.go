@@ -72,7 +72,7 @@ func runTask(ctx context.Context, d *Deps, p *output.Printer) error {
 		ear := newEar(p)
 		options.Ear = ear
 		now, err := d.RunTask(ctx, p, options, t, o.Env)
-		ear.Close()
+		ear.close()
 		l.joblog(now, 0)
 		return l.finished(now, err)
 	})

@@ -77,8 +77,8 @@ func (e *ear) once(key, text string) {
 	}
 }
 
-// Close ends the hearing: a stream that is cut off late says nothing any more.
-func (e *ear) Close() {
+// close ends the hearing: a stream that is cut off late says nothing any more.
+func (e *ear) close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.shut = true

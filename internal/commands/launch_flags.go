@@ -28,9 +28,9 @@ type launchOptions struct {
 	budgetMB int64
 }
 
-func (o *launchOptions) Add(f *pflag.FlagSet) {
+func (o *launchOptions) add(f *pflag.FlagSet) {
 	o.flags = f
-	o.create.Add(f)
+	o.create.add(f)
 	f.String("attempts", "", "try at most `N` times; what the infrastructure breaks does not count (default 3)")
 	f.String("retry-delay", "", "pause `DURATION` before the second attempt, twice as long before each next (default 6s)")
 	f.StringSliceVar(&o.retryOn, "retry-on", nil, "try again after exits of these `CLASSES` and no others: oom,killed_unknown")

@@ -44,13 +44,13 @@ func newLogs(d *Deps) *cobra.Command {
 		Args:              usageArgs(cobra.ExactArgs(1), "name one sandbox: sbx logs REF"),
 		ValidArgsFunction: d.completeRefs(false),
 	}
-	o.Add(cmd.Flags())
+	o.add(cmd.Flags())
 	return d.verb(cmd, document{
 		schema: "sbx.logs/v1", shape: output.ShapeList, columns: output.Names(logColumns()), refuses: []output.FormatName{output.NameOnly},
 	}, func(ctx context.Context, p *output.Printer, args []string) error { return logs(ctx, d, p, args[0], &o) })
 }
 
-func (o *logsOptions) Add(f *pflag.FlagSet) {
+func (o *logsOptions) add(f *pflag.FlagSet) {
 	o.flags = f
 	f.BoolVarP(&o.follow, "follow", "f", false, "go on with what comes, until the program or its sandbox ends")
 	f.StringVar(&o.since, "since", "", "not older than `AGE` (10m), or since a time (2026-11-20T12:00:00Z)")

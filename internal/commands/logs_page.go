@@ -125,7 +125,7 @@ func (g *logPage) copy(ctx context.Context, f *fleet.Fleet, ref sandbox.Ref, q p
 		switch {
 		case !shown:
 		case last.size > 0:
-			last.Add(row)
+			last.add(row)
 		default:
 			if err := g.show(row); err != nil {
 				return err
@@ -189,7 +189,7 @@ type ring[T any] struct {
 	items []T
 }
 
-func (r *ring[T]) Add(item T) {
+func (r *ring[T]) add(item T) {
 	r.added++
 	if len(r.items) < r.size {
 		r.items = append(r.items, item)

@@ -441,7 +441,7 @@ func TestRing(t *testing.T) {
 			t.Parallel()
 			r := ring[int]{size: tc.size}
 			for _, v := range tc.add {
-				r.Add(v)
+				r.add(v)
 			}
 			var got []int
 			for v := range r.all() {

@@ -37,7 +37,7 @@ func newLs(d *Deps) *cobra.Command {
 		Example: "sbx ls\nsbx ls --stuck\nsbx ls --state running --older-than 10m\nsbx ls -o json",
 		Args:    usageArgs(noArgs, "`sbx inspect REF` shows one sandbox"),
 	}
-	o.selectors.Add(cmd.Flags())
+	o.selectors.add(cmd.Flags())
 	cmd.Flags().BoolVar(&o.look, "look", false, "look at those that may be stuck whether they work; --stuck does by itself")
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "list again every 2 s until interrupted")
 	o.selectors.complete(cmd)
@@ -204,7 +204,7 @@ type selectorFlags struct {
 	stuck, all                                                 bool
 }
 
-func (s *selectorFlags) Add(f *pflag.FlagSet) {
+func (s *selectorFlags) add(f *pflag.FlagSet) {
 	s.choose(f)
 	f.StringVar(&s.sort, "sort", "", "by `KEY`, -KEY for falling order")
 	f.IntVar(&s.limit, "limit", 0, "at most `N`")

@@ -17,7 +17,7 @@ type planned struct {
 func (r *endRun) plan() (selected, kept []planned) {
 	selected, kept = []planned{}, []planned{}
 	for _, s := range r.targets {
-		why := r.Protected(s)
+		why := r.protected(s)
 		switch {
 		case why != "":
 		case s.State == "":

@@ -27,7 +27,7 @@ func showPlugin(p *output.Printer, rows []checkRow, trouble error) error {
 		return err
 	}
 	for _, r := range rows {
-		if r.Err() == nil {
+		if r.err() == nil {
 			continue
 		}
 		if err := p.Line(r.word() + ": " + pluginText(r.title())); err != nil {

@@ -26,7 +26,7 @@ func newResume(d *Deps) *cobra.Command {
 		Args:              afterDash(1, "sbx resume TASK -- COMMAND"),
 		ValidArgsFunction: d.completeTasks,
 	}
-	o.Add(cmd.Flags())
+	o.add(cmd.Flags())
 	for _, flag := range notOfResume() {
 		_ = cmd.Flags().MarkHidden(flag)
 	}

@@ -145,7 +145,7 @@ func (s *sampler) sample(ctx context.Context, targets []sandbox.Sandbox, progres
 	for round := range s.fleet.Samples(ctx, refs, rounds, s.options.every) {
 		for _, sample := range round.Samples {
 			if failed[sample.Ref] = sample.Err; sample.Err == nil {
-				s.Keep(sample)
+				s.keep(sample)
 			}
 		}
 		n++
@@ -154,9 +154,9 @@ func (s *sampler) sample(ctx context.Context, targets []sandbox.Sandbox, progres
 	return failed
 }
 
-// Keep never holds less than two samples, so that a watch knows rates from its
+// keep never holds less than two samples, so that a watch knows rates from its
 // second look on.
-func (s *sampler) Keep(sample fleet.Sample) {
+func (s *sampler) keep(sample fleet.Sample) {
 	samples := append(s.past[sample.Ref], sample.Usage)
 	s.past[sample.Ref] = samples[max(0, len(samples)-max(2, s.options.samples)):]
 }
