@@ -14,6 +14,7 @@ import (
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/task"
+	"sbx/internal/views"
 )
 
 // crew runs the jobs of a batch, some of them at once.
@@ -66,7 +67,7 @@ func (l *launching) refused(err error) error {
 	if err == nil || alreadyShown(err) {
 		return err
 	}
-	if _, own := errors.AsType[ProgramExit](err); own {
+	if _, own := errors.AsType[views.ProgramExit](err); own {
 		return err
 	}
 	return l.p.Failed(l.schema, output.ShapeList, err)
@@ -217,10 +218,10 @@ func (c *crew) once(ctx context.Context, j job, key string) outcome {
 	case err != nil:
 		return outcome{job: j, err: err, verdict: err}
 	case !added && t.State.Over():
-		return outcome{job: j, task: t, before: true, verdict: taskVerdict(t, nil)}
+		return outcome{job: j, task: t, before: true, verdict: views.TaskVerdict(t, nil)}
 	case !added:
 		if t, err = c.join(ctx, options, t); err != nil || t.State.Over() {
-			return outcome{job: j, task: t, err: err, verdict: taskVerdict(t, err)}
+			return outcome{job: j, task: t, err: err, verdict: views.TaskVerdict(t, err)}
 		}
 	}
 	return c.bring(ctx, options, j, t)
@@ -305,8 +306,8 @@ func (c *crew) bring(ctx context.Context, options task.Options, j job, t task.Ta
 	now, err := c.l.d.RunControlled(ctx, c.l.p, options.Ledger, t, func() (task.Task, error) {
 		return task.NewRunner(options, j.env, c.stop).Run(ctx, t)
 	})
-	ear.close()
-	return outcome{job: j, task: now, err: err, verdict: taskVerdict(now, err), heard: ear}
+	ear.Close()
+	return outcome{job: j, task: now, err: err, verdict: views.TaskVerdict(now, err), heard: ear}
 }
 
 // Under what it is kept how often a batch was launched on purpose, and how many tasks
@@ -330,6 +331,6 @@ func batchKey(name string) string {
 }
 
 // row is an outcome as it is shown.
-func (o outcome) row(l *launching) taskRow {
-	return taskRow{Task: o.task, now: l.d.Now(), alive: sandbox.Unknown}
+func (o outcome) row(l *launching) views.TaskRow {
+	return views.TaskRow{Task: o.task, Now: l.d.Now(), Alive: sandbox.Unknown}
 }

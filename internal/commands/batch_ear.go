@@ -8,11 +8,12 @@ import (
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
+	"sbx/internal/views"
 )
 
 // listener hears one task of several: each line says whose it is.
 type listener struct {
-	*ear
+	*views.TaskReporter
 
 	mu      sync.Mutex
 	began   time.Time // when the first attempt's program ran, by this process's clock
@@ -26,10 +27,10 @@ func (c *crew) listen(j job) *listener {
 		label := output.EscapeLine(j.label)
 		prefix = label + strings.Repeat(" ", c.width-len(label)) + " | "
 	}
-	e := newEar(p)
-	e.pass = func(text string, toStderr bool) { p.Pass(prefix+text, toStderr || c.tabled) }
-	e.note = func(text string) { p.Note(j.label + ": " + text) }
-	return &listener{ear: e}
+	e := views.NewTaskReporter(p)
+	e.Pass = func(text string, toStderr bool) { p.Pass(prefix+text, toStderr || c.tabled) }
+	e.Note = func(text string) { p.Note(j.label + ": " + text) }
+	return &listener{TaskReporter: e}
 }
 
 // many says that several tasks may speak at once.
@@ -42,7 +43,7 @@ func (e *listener) Output(line sandbox.LogLine) {
 		e.spoke = time.Now()
 	}
 	e.mu.Unlock()
-	e.ear.Output(line)
+	e.TaskReporter.Output(line)
 }
 
 // Changed is task.Ear's.
@@ -52,7 +53,7 @@ func (e *listener) Changed(t task.Task) {
 		e.attempt, e.began, e.spoke = a.N, time.Now(), time.Time{}
 	}
 	e.mu.Unlock()
-	e.ear.Changed(t)
+	e.TaskReporter.Changed(t)
 }
 
 // firstOutput is how long the last attempt's program was silent at first.

@@ -11,6 +11,7 @@ import (
 	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/task"
+	"sbx/internal/views"
 )
 
 // tally counts what became of a batch.
@@ -36,7 +37,7 @@ func (t *tally) add(o outcome) {
 }
 
 func exitCode(err error) int {
-	if own, ok := errors.AsType[ProgramExit](err); ok {
+	if own, ok := errors.AsType[views.ProgramExit](err); ok {
 		return own.Code
 	}
 	return fault.ExitCode(err)
@@ -72,7 +73,7 @@ func (c *crew) report(ctx context.Context, jobs []job, outcomes <-chan outcome) 
 	progress := l.p.Progress("tasks")
 	defer progress.Done()
 	list, err := output.NewList(l.p, output.ListSpec[outcome]{
-		Schema: l.schema, Columns: output.Of(taskItem(), func(o outcome) taskRow { return o.row(l) }), Aside: func(o outcome) string { return o.aside(l) },
+		Schema: l.schema, Columns: output.Of(views.TaskItem(), func(o outcome) views.TaskRow { return o.row(l) }), Aside: func(o outcome) string { return o.aside(l) },
 	})
 	if err != nil {
 		return errors.Join(err, drained(outcomes))
@@ -108,7 +109,7 @@ func drained(outcomes <-chan outcome) error {
 // listed adds an outcome to the document. A program's own exit is no error of sbx.
 func listed(list *output.List[outcome], o outcome) {
 	var err error
-	switch _, own := errors.AsType[ProgramExit](o.verdict); {
+	switch _, own := errors.AsType[views.ProgramExit](o.verdict); {
 	case o.verdict == nil, own:
 		err = list.Add(o)
 	case o.task.ID == "":
@@ -148,12 +149,12 @@ func (o outcome) aside(l *launching) string {
 // line is an outcome for people.
 func (l *launching) line(o outcome) string {
 	r := o.row(l)
-	text := o.label + " (" + o.task.ID + "): " + ops.WithDetail(string(o.task.State), r.more())
+	text := o.label + " (" + o.task.ID + "): " + ops.WithDetail(string(o.task.State), r.Detail())
 	if o.before {
 		text += " before"
 	}
 	if a := o.task.Last(); a != nil && o.task.State != task.Completed {
-		text += ", " + attemptLine(*a)
+		text += ", " + views.AttemptLine(*a)
 	}
 	if len(o.task.Attempts) > 1 {
 		text += fmt.Sprintf(", %d attempts", len(o.task.Attempts))

@@ -16,6 +16,7 @@ import (
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
+	"sbx/internal/views"
 )
 
 const cleanupSchema = "sbx.cleanup/v1"
@@ -69,7 +70,7 @@ func newCleanup(d *Deps) *cobra.Command {
 	}
 	o.add(cmd)
 	cmd.AddCommand(newCleanupStatus(d), newCleanupRuns(d), newCleanupShow(d))
-	doc := document{schema: cleanupSchema, shape: output.ShapeList, columns: output.Names(endingColumns())}
+	doc := document{schema: cleanupSchema, shape: output.ShapeList, columns: output.Names(views.EndingColumns())}
 	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
 		r, err := o.read(ctx, cmd, d)
 		if err != nil {

@@ -3,7 +3,6 @@ package commands
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +11,7 @@ import (
 	"sbx/internal/journal"
 	"sbx/internal/ops"
 	"sbx/internal/output"
+	"sbx/internal/views"
 )
 
 // goOn resumes a run that was cut off: what its journal shows to be done is left
@@ -79,88 +79,11 @@ func newCleanupRuns(d *Deps) *cobra.Command {
 		Args:    usageArgs(noArgs, "`sbx cleanup show RUN` shows one"),
 	}
 	cmd.Flags().IntVar(&limit, "limit", limit, "at most `N`; 0 = all")
-	doc := document{schema: "sbx.cleanup.runs/v1", shape: output.ShapeList, columns: output.Names(runColumns())}
+	doc := document{schema: "sbx.cleanup.runs/v1", shape: output.ShapeList, columns: output.Names(views.RunColumns())}
 	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
 		list, errs := d.Histories(ctx, ops.VerbCleanup, limit)
-		return showRows(p, output.ListSpec[cleanup.History]{
-			Schema: doc.schema, Columns: runColumns(), Empty: "no run is recorded yet; `" + d.Process.Name() + " cleanup --yes` writes one",
+		return views.ShowRows(p, output.ListSpec[cleanup.History]{
+			Schema: doc.schema, Columns: views.RunColumns(), Empty: "no run is recorded yet; `" + d.Process.Name() + " cleanup --yes` writes one",
 		}, list, errs...)
 	})
-}
-
-func runColumns() []output.Column[cleanup.History] {
-	type row = cleanup.History
-	return []output.Column[row]{
-		{Name: "run_id", Head: "RUN", Value: func(h row) any { return h.RunID }},
-		{Name: "started_at", Value: func(h row) any { return output.Time(h.StartedAt) }},
-		{Name: "ended_at", Level: output.Wide, Value: func(h row) any { return output.Time(h.EndedAt) }},
-		{Name: "host", Level: output.Wide, Value: func(h row) any { return h.Begin.Host }},
-		{Name: "selected", Value: func(h row) any { return h.Counts().Selected }},
-		{Name: "counts", Value: func(h row) any { return h.Counts() }, Text: func(h row) string { return ops.CountsText(h.Counts()) }},
-		{Name: "exit_code", Head: "EXIT", Value: func(h row) any {
-			if h.End == nil {
-				return nil
-			}
-			return h.End.ExitCode
-		}},
-		{Name: "resumable", Value: func(h row) any { return h.Resumable() }},
-	}
-}
-
-// outcomeRow is one item of a run.
-type outcomeRow struct {
-	item   cleanup.Item
-	result cleanup.Result
-	before *cleanup.Intent
-}
-
-func outcomeColumns() []output.Column[outcomeRow] {
-	type row = outcomeRow
-	return []output.Column[row]{
-		{Name: "ref", Value: func(r row) any { return r.item.Ref.String() }},
-		{Name: "outcome", Value: func(r row) any { return r.result.Outcome }},
-		{Name: "reason", Value: func(r row) any { return r.result.Reason }},
-		{Name: "duration_seconds", Head: "TOOK", Value: func(r row) any { return output.Seconds(time.Duration(r.result.Seconds * float64(time.Second))) }},
-		{Name: "selected_because", Head: "WHY", Value: func(r row) any { return r.item.Reason }},
-		{Name: "evidence", Level: output.Extra, Value: func(r row) any { return evidence(r.result.Evidence) }},
-		{Name: "before", Level: output.Extra, Value: func(r row) any { return r.before }},
-	}
-}
-
-func showHistory(p *output.Printer, schema string, h cleanup.History) error {
-	list, err := output.NewList(p, output.ListSpec[outcomeRow]{Schema: schema, Columns: outcomeColumns(), Empty: "this run selected nothing"})
-	if err != nil {
-		return err
-	}
-	list.Set("run_id", h.RunID)
-	list.Set("started_at", output.Time(h.StartedAt))
-	list.Set("ended_at", output.Time(h.EndedAt))
-	list.Set("actor", h.Begin.Actor)
-	list.Set("rule", h.Begin.Plan.Rule)
-	list.Set("guards", h.Begin.Guards)
-	list.Set("profiles", h.Begin.Profiles)
-	list.Set("kept", h.Begin.Kept)
-	list.Set("counts", h.Counts())
-	list.Set("verb", h.Begin.Verb)
-	list.Set("resumable", h.Begin.Verb == ops.VerbCleanup && h.Resumable())
-	for _, i := range h.Begin.Plan.Items {
-		row := outcomeRow{item: i, result: h.Results[i.Ref]}
-		row.result.Outcome = h.Outcome(i.Ref)
-		if before, ok := h.Intents[i.Ref]; ok {
-			row.before = &before
-		}
-		if err := list.Add(row); err != nil {
-			return err
-		}
-	}
-	if h.Broken != "" {
-		list.Fail(fault.New(fault.KindFound, "the journal of %s cannot be trusted: %s", h.RunID, h.Broken))
-	}
-	if h.Sums != nil {
-		list.Incomplete()
-		list.WhenEmpty("")
-		p.Note("what became of each sandbox is in the journal of " + h.Begin.Host + ", where it ran; together: " + ops.CountsText(h.Counts()))
-	}
-	list.Succeeded()
-	return list.Close()
 }

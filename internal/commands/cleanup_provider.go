@@ -8,6 +8,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/ops"
 	"sbx/internal/output"
+	"sbx/internal/views"
 )
 
 // byProvider starts the providers' own cleanups, behind a gate of their own: they
@@ -71,7 +72,7 @@ func (r *cleanupRun) letProviders(ctx context.Context, p *output.Printer, names 
 		r.survey.Shares[i].Err = err
 		for _, e := range endings {
 			r.endings = append(r.endings, e)
-			addEnding(list, e, false)
+			views.AddEnding(list, e, false)
 		}
 	}
 	return r.finish(ctx, w, list)

@@ -11,6 +11,7 @@ import (
 	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
+	"sbx/internal/views"
 )
 
 // run looks, and acts where it may.
@@ -194,7 +195,7 @@ func (r *cleanupRun) end(ctx context.Context, p *output.Printer, w *ops.RunJourn
 	for e := range run.Do(ctx) {
 		r.endings = append(r.endings, e)
 		progress.Update(fmt.Sprintf("%d of %d", len(r.endings), len(targets)))
-		addEnding(list, e, false)
+		views.AddEnding(list, e, false)
 	}
 	r.d.RecordEnds(ctx, p, r.fleet, r.endings)
 	r.noteUnjudged(p)
@@ -214,9 +215,9 @@ func (r *cleanupRun) finish(ctx context.Context, w *ops.RunJournal, list *output
 
 // list opens the list of endings.
 func (r *cleanupRun) list(p *output.Printer) (*output.List[sandbox.Ending], error) {
-	spec := output.ListSpec[sandbox.Ending]{Schema: cleanupSchema, Columns: endingColumns()}
+	spec := output.ListSpec[sandbox.Ending]{Schema: cleanupSchema, Columns: views.EndingColumns()}
 	if len(p.Columns) == 0 {
-		spec.Line = cleanedLine
+		spec.Line = views.BulkEndingLine
 	}
 	list, err := output.NewList(p, spec)
 	if err != nil {
@@ -260,12 +261,4 @@ func (r *cleanupRun) refuse(p *output.Printer, refused error) error {
 	}
 	list.Fail(refused)
 	return r.conclude(list, refused)
-}
-
-// cleanedLine is one ending for people: what stays says why, since nobody named it.
-func cleanedLine(e sandbox.Ending) string {
-	if e.Outcome == sandbox.OutcomeChanged || e.Outcome == sandbox.OutcomeSkipped {
-		return string(e.Outcome) + " " + e.Ref.String() + ": " + e.Reason
-	}
-	return endingLine(e)
 }

@@ -8,6 +8,7 @@ import (
 
 	"sbx/internal/journal"
 	"sbx/internal/output"
+	"sbx/internal/views"
 )
 
 func newCleanupShow(d *Deps) *cobra.Command {
@@ -24,13 +25,13 @@ func newCleanupShow(d *Deps) *cobra.Command {
 		Args:              usageArgs(cobra.ExactArgs(1), "`sbx cleanup runs` lists them"),
 		ValidArgsFunction: d.completeRuns,
 	}
-	doc := document{schema: "sbx.cleanup.show/v1", shape: output.ShapeList, columns: output.Names(outcomeColumns())}
+	doc := document{schema: "sbx.cleanup.show/v1", shape: output.ShapeList, columns: output.Names(views.RunOutcomeColumns())}
 	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
 		h, err := d.FindRun(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		return showHistory(p, doc.schema, h)
+		return views.ShowRun(p, doc.schema, h)
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
+	"sbx/internal/views"
 )
 
 func newCleanupStatus(d *Deps) *cobra.Command {
@@ -28,7 +29,7 @@ func newCleanupStatus(d *Deps) *cobra.Command {
 		Args:    usageArgs(noArgs, "`sbx cleanup runs` lists the runs"),
 	}
 	cmd.Flags().StringVar(&every, "expected-every", sandbox.FormatDuration(triage.DefaultThresholds().CleanupEvery), "how often it should run: a `DURATION`")
-	doc := document{schema: "sbx.cleanup.status/v1", shape: output.ShapeItem, columns: output.Names(statusColumns()), nagios: true}
+	doc := document{schema: "sbx.cleanup.status/v1", shape: output.ShapeItem, columns: output.Names(views.CleanupStatusColumns()), nagios: true}
 	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
 		period, err := sandbox.ParseDuration(every)
 		if err != nil {
@@ -41,23 +42,11 @@ func newCleanupStatus(d *Deps) *cobra.Command {
 		runs, errs := d.CronRuns(ctx, ops.VerbCleanup)
 		status := ops.CleanupStatus(runs, names, period, d.Now())
 		if p.Format.Name() == output.Nagios {
-			return showPlugin(p, []checkRow{toolCheck("cleanup", status.Verdict, status.Message, d.StatusHint(status))}, errors.Join(errs...))
+			return views.ShowPlugin(p, []views.CheckRow{views.ToolCheck("cleanup", status.Verdict, status.Message, d.StatusHint(status))}, errors.Join(errs...))
 		}
 		if status.Verdict != sandbox.True {
 			errs = append(errs, fault.New(fault.KindFound, "%s", status.Message).WithHint("%s", d.StatusHint(status)))
 		}
-		return output.ShowItemAs(p, output.ItemSpec[cron.Status]{Schema: doc.schema, Columns: statusColumns()}, status, errors.Join(errs...), errs...)
+		return output.ShowItemAs(p, output.ItemSpec[cron.Status]{Schema: doc.schema, Columns: views.CleanupStatusColumns()}, status, errors.Join(errs...), errs...)
 	})
-}
-
-func statusColumns() []output.Column[cron.Status] {
-	type row = cron.Status
-	return []output.Column[row]{
-		{Name: "last_run", Value: func(s row) any { return output.Time(s.LastRun) }},
-		{Name: "last_success", Value: func(s row) any { return output.Time(s.LastSuccess) }},
-		{Name: "expected_every", Value: func(s row) any { return sandbox.FormatDuration(s.Every) }},
-		{Name: "expected_every_seconds", Level: output.Extra, Value: func(s row) any { return output.Seconds(s.Every) }},
-		{Name: "verdict", Value: func(s row) any { return s.Verdict }},
-		{Name: "message", Value: func(s row) any { return s.Message }},
-	}
 }

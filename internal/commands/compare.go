@@ -10,6 +10,7 @@ import (
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
+	"sbx/internal/views"
 )
 
 // compare runs the same task at several providers at once, and shows what differs.
@@ -72,7 +73,7 @@ func (c *crew) compared(ctx context.Context, jobs []job, outcomes <-chan outcome
 	progress.Done()
 	slices.SortFunc(all, func(a, b outcome) int { return a.seq - b.seq })
 	for _, o := range all {
-		_, own := errors.AsType[ProgramExit](o.verdict)
+		_, own := errors.AsType[views.ProgramExit](o.verdict)
 		add := list.Add
 		if o.verdict != nil && !own {
 			add = func(o outcome) error { return list.AddFailed(o, o.verdict) }
@@ -82,7 +83,7 @@ func (c *crew) compared(ctx context.Context, jobs []job, outcomes <-chan outcome
 		}
 	}
 	said := difference(all, len(jobs))
-	list.Set("difference", textOrNil(said))
+	list.Set("difference", views.TextOrNil(said))
 	list.Remark(said)
 	return list.CloseAs(t.verdict(ctx))
 }
@@ -91,15 +92,15 @@ func (c *crew) compared(ctx context.Context, jobs []job, outcomes <-chan outcome
 func (l *launching) compareColumns() []output.Column[outcome] {
 	own := []output.Column[outcome]{
 		{Name: "compared", Head: "PROVIDER", Value: func(o outcome) any { return o.label }},
-		{Name: "state", Value: func(o outcome) any { return textOrNil(string(o.task.State)) }, Tone: func(o outcome) output.Tone { return o.row(l).tone() }},
+		{Name: "state", Value: func(o outcome) any { return views.TextOrNil(string(o.task.State)) }, Tone: func(o outcome) output.Tone { return o.row(l).Tone() }},
 		{Name: "exit_code", Head: "EXIT", Value: func(o outcome) any { return o.exit().Code }},
-		{Name: "class", Value: func(o outcome) any { return textOrNil(string(o.exit().Class)) }},
-		{Name: "cause", Value: func(o outcome) any { return textOrNil(string(o.exit().Cause)) }},
+		{Name: "class", Value: func(o outcome) any { return views.TextOrNil(string(o.exit().Class)) }},
+		{Name: "cause", Value: func(o outcome) any { return views.TextOrNil(string(o.exit().Cause)) }},
 		{Name: "create_seconds", Head: "CREATE", Value: func(o outcome) any { return secondsOrNil(o.created()) }},
 		{Name: "first_output_seconds", Head: "FIRST OUTPUT", Value: func(o outcome) any { return secondsOrNil(o.firstOutput()) }},
 		{Name: "duration_seconds", Head: "TOOK", Value: func(o outcome) any { return secondsOrNil(o.took()) }},
 		{Name: "peak_mb", Value: func(o outcome) any { return o.attempt().PeakMB }},
-		{Name: "memory_mb", Head: "LIMIT MB", Value: func(o outcome) any { return positiveOrNil(o.attempt().MemoryMB) }},
+		{Name: "memory_mb", Head: "LIMIT MB", Value: func(o outcome) any { return views.PositiveOrNil(o.attempt().MemoryMB) }},
 		{Name: "messages", Value: func(o outcome) any { return o.attempt().Messages }},
 		{Name: "oom_kills", Head: "KILLS", Value: func(o outcome) any { return o.attempt().OOMKills }},
 	}
@@ -107,7 +108,7 @@ func (l *launching) compareColumns() []output.Column[outcome] {
 	for _, c := range own {
 		known[c.Name] = true
 	}
-	for _, c := range output.Of(taskItem(), func(o outcome) taskRow { return o.row(l) }) { // what every item of run has
+	for _, c := range output.Of(views.TaskItem(), func(o outcome) views.TaskRow { return o.row(l) }) { // what every item of run has
 		if !known[c.Name] {
 			c.Level = output.Extra
 			own = append(own, c)
@@ -144,7 +145,7 @@ func (o outcome) created() (time.Duration, bool) {
 	return a.StartedAt.Sub(a.IntentAt), !a.StartedAt.IsZero()
 }
 
-func (o outcome) took() (time.Duration, bool) { return attemptLength(o.attempt()) }
+func (o outcome) took() (time.Duration, bool) { return views.AttemptLength(o.attempt()) }
 
 func (o outcome) firstOutput() (time.Duration, bool) {
 	if o.heard == nil {

@@ -9,6 +9,7 @@ import (
 
 	"sbx/internal/ops"
 	"sbx/internal/task"
+	"sbx/internal/views"
 )
 
 // slower is from what share on a difference of durations is told: less is what two
@@ -109,7 +110,7 @@ func paceWords(all []outcome) string {
 	if slow-quick < noticeable || float64(slow) < slower*float64(quick) {
 		return ", and none was much slower"
 	}
-	return fmt.Sprintf("; %s took %s, %s %s", most.label, seconds(slow), least.label, seconds(quick))
+	return fmt.Sprintf("; %s took %s, %s %s", most.label, views.DurationText(slow), least.label, views.DurationText(quick))
 }
 
 func joinedNames(names []string) string { return strings.Join(names, " and ") }

@@ -84,17 +84,6 @@ func (o *ownOptions) plan(ctx context.Context, d *Deps) (config.OwnChange, error
 	return config.Own(ctx, d.Input(), d.Globals.Providers, owned)
 }
 
-func ownColumns(o ownOptions) []output.Column[config.OwnChange] {
-	type row = config.OwnChange
-	return []output.Column[row]{
-		{Name: "path", Value: func(c row) any { return c.Path }},
-		{Name: "providers", Value: func(c row) any { return c.Profiles }},
-		{Name: "owned", Value: func(c row) any { return c.Owned.String() }},
-		{Name: "written", Value: func(c row) any { return !o.dry && len(c.Diff) > 0 }},
-		{Name: "diff", Value: func(c row) any { return c.Diff }},
-	}
-}
-
 func (o *ownOptions) page(s *output.Sheet, c config.OwnChange) {
 	switch {
 	case len(c.Diff) == 0:
@@ -107,5 +96,16 @@ func (o *ownOptions) page(s *output.Sheet, c config.OwnChange) {
 	}
 	for _, line := range c.Diff {
 		s.Text(line + "\n")
+	}
+}
+
+func ownColumns(o ownOptions) []output.Column[config.OwnChange] {
+	type row = config.OwnChange
+	return []output.Column[row]{
+		{Name: "path", Value: func(c row) any { return c.Path }},
+		{Name: "providers", Value: func(c row) any { return c.Profiles }},
+		{Name: "owned", Value: func(c row) any { return c.Owned.String() }},
+		{Name: "written", Value: func(c row) any { return !o.dry && len(c.Diff) > 0 }},
+		{Name: "diff", Value: func(c row) any { return c.Diff }},
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"sbx/internal/cron"
 	"sbx/internal/ops"
 	"sbx/internal/output"
-	"sbx/internal/sandbox"
+	"sbx/internal/views"
 )
 
 const cronCheckSchema = "sbx.cron.check/v1"
@@ -33,7 +33,7 @@ func newCronCheck(d *Deps) *cobra.Command {
 	}
 	layerFlag(cmd, &words, "only this `LAYER` (repeatable); without one all four are expected")
 	cmd.Flags().BoolVar(&tell, "notify", false, "tell whom the configuration names under notify of what is overdue")
-	return d.verb(cmd, document{schema: cronCheckSchema, shape: output.ShapeList, columns: output.Names(cronStatusColumns()), nagios: true},
+	return d.verb(cmd, document{schema: cronCheckSchema, shape: output.ShapeList, columns: output.Names(views.CronStatusColumns()), nagios: true},
 		func(ctx context.Context, p *output.Printer, _ []string) error {
 			return checkCron(ctx, d, p, words, tell)
 		})
@@ -60,52 +60,30 @@ func checkCron(ctx context.Context, d *Deps, p *output.Printer, words []string, 
 		return err
 	}
 	statuses := cron.Judge(expected, runs, d.Now())
-	rows := make([]checkRow, len(statuses))
+	rows := make([]views.CheckRow, len(statuses))
 	for i := range statuses {
 		hint := d.LayerHint(&statuses[i], ops.Undecided(c))
 		if len(expected[i].Unmeasured) > 0 {
 			hint = strings.TrimPrefix(hint+"; "+ops.HintMaxSandboxes, "; ")
 		}
-		rows[i] = toolCheck("layer "+string(statuses[i].Layer), statuses[i].Verdict, statuses[i].Message, hint)
+		rows[i] = views.ToolCheck("layer "+string(statuses[i].Layer), statuses[i].Verdict, statuses[i].Message, hint)
 	}
 	if tell {
 		d.NotifyOverdue(ctx, p, statuses)
 	}
 	if p.Format.Name() == output.Nagios {
-		return showPlugin(p, rows, nil)
+		return views.ShowPlugin(p, rows, nil)
 	}
-	list, err := output.NewList(p, output.ListSpec[cron.Status]{Schema: cronCheckSchema, Columns: cronStatusColumns()})
+	list, err := output.NewList(p, output.ListSpec[cron.Status]{Schema: cronCheckSchema, Columns: views.CronStatusColumns()})
 	if err != nil {
 		return err
 	}
 	for i, s := range statuses {
-		if trouble := rows[i].err(); trouble != nil {
+		if trouble := rows[i].Err(); trouble != nil {
 			_ = list.AddFailed(s, trouble) // Close gives the error of stdout
 			continue
 		}
 		_ = list.Add(s) // Close gives the error of stdout
 	}
-	return list.CloseAs(checkVerdict(rows))
-}
-
-// statusRow is the verdict alone.
-func statusRow(s cron.Status) checkRow { return toolCheck("", s.Verdict, "", "") }
-
-func cronStatusColumns() []output.Column[cron.Status] {
-	return []output.Column[cron.Status]{
-		{Name: "layer", Value: func(s cron.Status) any { return string(s.Layer) }},
-		{Name: "verdict", Value: func(s cron.Status) any { return s.Verdict }, Text: func(s cron.Status) string { return statusRow(s).word() }, Tone: func(s cron.Status) output.Tone { return statusRow(s).tone() }},
-		{Name: "expected_every", Value: func(s cron.Status) any { return sandbox.FormatDuration(s.Every) }},
-		{Name: "last_run", Value: func(s cron.Status) any { return output.Time(s.LastRun) }},
-		{Name: "last_success", Value: func(s cron.Status) any { return output.Time(s.LastSuccess) }},
-		{Name: "message", Value: func(s cron.Status) any { return s.Message }},
-		{Name: "unowned", Level: output.Extra, Value: func(s cron.Status) any { return s.Unowned }},
-		{Name: "exit_code", Level: output.Wide, Value: func(s cron.Status) any {
-			if s.LastExit == nil {
-				return nil
-			}
-			return *s.LastExit
-		}},
-		{Name: "expected_every_seconds", Level: output.Extra, Value: func(s cron.Status) any { return output.Seconds(s.Every) }},
-	}
+	return list.CloseAs(views.CheckVerdict(rows))
 }

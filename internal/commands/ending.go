@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"sbx/internal/config"
 	"sbx/internal/fault"
@@ -14,6 +13,7 @@ import (
 	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
+	"sbx/internal/views"
 )
 
 // endRun is one run that ends sandboxes which the operator named.
@@ -114,9 +114,9 @@ func (r *endRun) protected(s sandbox.Sandbox) string {
 // show ends the targets, unless refused says why not, and prints what became of
 // each.
 func (r *endRun) show(ctx context.Context, p *output.Printer, how fleet.EndOptions, refused error) error {
-	spec := output.ListSpec[sandbox.Ending]{Schema: terminateSchema, Columns: endingColumns()}
+	spec := output.ListSpec[sandbox.Ending]{Schema: terminateSchema, Columns: views.EndingColumns()}
 	if len(p.Columns) == 0 {
-		spec.Line = endingLine
+		spec.Line = views.EndingLine
 	}
 	list, err := output.NewList(p, spec)
 	if err != nil {
@@ -151,18 +151,9 @@ func (r *endRun) end(ctx context.Context, p *output.Printer, list *output.List[s
 	for e := range r.fleet.Terminate(ctx, r.targets, how) {
 		endings = append(endings, e)
 		progress.Update(fmt.Sprintf("%d of %d", len(endings), len(r.targets)))
-		addEnding(list, e, true)
+		views.AddEnding(list, e, true)
 	}
 	return endings
-}
-
-// addEnding prints one ending, with its trouble beside it.
-func addEnding(list *output.List[sandbox.Ending], e sandbox.Ending, named bool) {
-	if err := fleet.Verdict([]sandbox.Ending{e}, named); err != nil {
-		_ = list.AddFailed(e, err) // Close gives the error of stdout
-		return
-	}
-	_ = list.Add(e) // Close gives the error of stdout
 }
 
 // verdict counts a word that was not found like a sandbox that did not end.
@@ -171,36 +162,4 @@ func (r *endRun) verdict(endings []sandbox.Ending) error {
 		endings = append(endings, sandbox.Ending{Outcome: sandbox.OutcomeFailed, Reason: err.Error(), Err: err})
 	}
 	return fleet.Verdict(endings, true)
-}
-
-func endingColumns() []output.Column[sandbox.Ending] {
-	type row = sandbox.Ending
-	return []output.Column[row]{
-		{Name: "ref", Value: func(e row) any { return e.Ref.String() }},
-		{Name: "outcome", Value: func(e row) any { return e.Outcome }},
-		{Name: "reason", Value: func(e row) any { return e.Reason }},
-		{Name: "duration_seconds", Head: "TOOK", Value: func(e row) any { return output.Seconds(e.Duration) }},
-		{Name: "evidence", Level: output.Extra, Value: func(e row) any { return evidence(e.Evidence) }},
-	}
-}
-
-// endingLine is one ending for people. Why something did not end stands in the
-// error beside it.
-func endingLine(e sandbox.Ending) string {
-	line := string(e.Outcome) + " " + e.Ref.String()
-	switch {
-	case e.Outcome == sandbox.OutcomeVerified:
-		return line + " in " + shortly(e.Duration)
-	case e.Reason != "" && e.Outcome == sandbox.OutcomeAlreadyGone:
-		return line + ": " + e.Reason
-	}
-	return line
-}
-
-// shortly writes how long something took: milliseconds below a second.
-func shortly(d time.Duration) string {
-	if d < time.Second {
-		return fmt.Sprintf("%dms", d.Milliseconds())
-	}
-	return d.Round(100 * time.Millisecond).String()
 }

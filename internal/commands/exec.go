@@ -11,6 +11,7 @@ import (
 	"sbx/internal/process"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/views"
 )
 
 type execOptions struct {
@@ -140,5 +141,5 @@ func programExit(ref sandbox.Ref, e sandbox.Exit) error {
 	case *e.Code == 0:
 		return nil
 	}
-	return ProgramExit{Code: *e.Code}
+	return views.ProgramExit{Code: *e.Code}
 }

@@ -10,6 +10,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/ops"
+	"sbx/internal/views"
 )
 
 func TestOnceSaysAnInterruptionOnce(t *testing.T) {
@@ -31,7 +32,7 @@ func TestOnceSaysAnInterruptionOnce(t *testing.T) {
 func TestMissingSaysWhy(t *testing.T) {
 	t.Parallel()
 	unable := fault.New(fault.KindUnsupported, "a provider of type fake has no probe").At("prod", "")
-	assert.Equal(t, "cannot be known: a provider of type fake has no probe", missing(unable))
-	assert.Equal(t, "could not be read: 503", missing(fault.New(fault.KindUnavailable, "503").At("prod", "probe x")))
-	assert.Equal(t, "could not be read: odd", missing(errors.New("odd")))
+	assert.Equal(t, "cannot be known: a provider of type fake has no probe", views.UnknownReason(unable))
+	assert.Equal(t, "could not be read: 503", views.UnknownReason(fault.New(fault.KindUnavailable, "503").At("prod", "probe x")))
+	assert.Equal(t, "could not be read: odd", views.UnknownReason(errors.New("odd")))
 }

@@ -19,6 +19,7 @@ import (
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/task"
+	"sbx/internal/views"
 )
 
 const runSchema = "sbx.run/v1"
@@ -53,7 +54,7 @@ func newRun(d *Deps) *cobra.Command {
 
 // launchColumns are those of a task, and behind them those that only --compare has.
 func launchColumns(d *Deps) []string {
-	return eachOnce(slices.Concat(output.Names(taskItem()), output.Names((&launching{d: d}).compareColumns())))
+	return eachOnce(slices.Concat(output.Names(views.TaskItem()), output.Names((&launching{d: d}).compareColumns())))
 }
 
 func launchArgs(o *launchOptions) cobra.PositionalArgs {
@@ -72,7 +73,7 @@ func launch(ctx context.Context, d *Deps, p *output.Printer, command []string, o
 	if err != nil {
 		return err
 	}
-	check := output.CheckColumns(taskItem(), p.Columns)
+	check := output.CheckColumns(views.TaskItem(), p.Columns)
 	if len(o.compare) > 0 {
 		check = output.CheckColumns(l.compareColumns(), p.Columns)
 	}
@@ -190,10 +191,10 @@ func (l *launching) one(ctx context.Context, options task.Options, spec task.Spe
 	if l.o.detach {
 		return l.detached(ctx, options.Ledger, t, mine)
 	}
-	ear := newEar(l.p)
+	ear := views.NewTaskReporter(l.p)
 	options.Ear = ear
 	now, err := l.d.RunTask(ctx, l.p, options, t, l.box.Env)
-	ear.close()
+	ear.Close()
 	l.joblog(now, 0)
 	return l.finished(now, errors.Join(err, ranOut(ctx, now)))
 }
@@ -242,75 +243,13 @@ func (l *launching) join(ctx context.Context, options task.Options, t task.Task,
 
 // finished shows the task and turns its end into an exit code.
 func (l *launching) finished(t task.Task, err error) error {
-	row := taskRow{Task: t, now: l.d.Now(), alive: sandbox.Unknown}
-	verdict := taskVerdict(t, err)
+	row := views.TaskRow{Task: t, Now: l.d.Now(), Alive: sandbox.Unknown}
+	verdict := views.TaskVerdict(t, err)
 	var errs []error
-	if _, own := errors.AsType[ProgramExit](verdict); verdict != nil && !own {
+	if _, own := errors.AsType[views.ProgramExit](verdict); verdict != nil && !own {
 		errs = append(errs, verdict)
 	}
-	return output.ShowItemAs(l.p, output.ItemSpec[taskRow]{
-		Schema: l.schema, Columns: taskItem(), Aside: func(r taskRow) []string { return r.farewell() },
+	return output.ShowItemAs(l.p, output.ItemSpec[views.TaskRow]{
+		Schema: l.schema, Columns: views.TaskItem(), Aside: func(r views.TaskRow) []string { return r.ExitSummary() },
 	}, row, verdict, errs...)
-}
-
-// taskVerdict is the error that a task's end is for the process (CLI.md, exit codes).
-func taskVerdict(t task.Task, err error) error {
-	if err != nil && (!errors.Is(err, task.ErrUnverified) || t.Verdict == task.Completed || t.Verdict == "") {
-		return err
-	}
-	over := t
-	if !over.State.Over() {
-		over.State = t.Verdict
-	}
-	op := "task " + t.ID
-	switch code := over.ExitCode(); {
-	case code == 0:
-		return nil
-	case over.State == task.TimedOut:
-		return fault.New(fault.KindTimeout, "its %s limit was reached", t.Reason).At("", op).WithHint("`sbx tasks show %s` has the evidence", t.ID)
-	case over.State == task.Stopped:
-		return fault.New(fault.KindCanceled, "stopped by %s", t.StopBy).At("", op)
-	case code == task.CodeNotRun:
-		return fault.New(fault.KindLauncher, "%s", notRunWords(t)).At("", op).WithHint("`sbx tasks show %s` has the evidence", t.ID)
-	}
-	if a := over.Last(); a != nil && a.Fault != "" { // sbx says it: no program was there to
-		return fault.New(fault.Kind(a.Fault), "%s", notRunWords(t)).At("", op)
-	}
-	return ProgramExit{Code: over.ExitCode()}
-}
-
-func notRunWords(t task.Task) string {
-	why := t.Refused
-	if a := t.Last(); a != nil && a.Exit != nil {
-		for _, e := range a.Exit.Evidence {
-			if e.What == "create" {
-				return e.Value
-			}
-		}
-	}
-	if why == "" {
-		why = "it did not run"
-	}
-	return why
-}
-
-// farewell is what the operator of a foreground run reads at its end.
-func (r taskRow) farewell() []string {
-	lines := []string{"task " + r.ID + ": " + ops.WithDetail(string(r.State), r.more())}
-	if a := r.Last(); a != nil && r.State != task.Completed {
-		lines = append(lines, attemptLine(*a))
-		lines = append(lines, r.failure()...)
-	}
-	if r.Spec.Publishes() {
-		lines = append(lines, "publish: "+r.publishWords())
-	}
-	if r.Kept != nil {
-		lines = append(lines, "kept: "+r.Kept.Ref.String()+" for "+seconds(r.Kept.ExpiresAt.Sub(r.now).Round(time.Second)))
-	}
-	if r.State != task.Completed || r.Kept != nil {
-		for _, next := range r.next() {
-			lines = append(lines, "next: "+next)
-		}
-	}
-	return lines
 }

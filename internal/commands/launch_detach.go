@@ -11,6 +11,7 @@ import (
 	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/task"
+	"sbx/internal/views"
 )
 
 // detached hands a task to a process of its own, and prints its id.
@@ -26,9 +27,9 @@ func (l *launching) detached(ctx context.Context, ledger task.Ledger, t task.Tas
 			return err
 		}
 	}
-	return output.ShowItem(l.p, output.ItemSpec[taskRow]{
-		Schema: l.schema, Columns: taskItem(), Line: func(r taskRow) string { return r.ID },
-	}, taskRow{Task: t, now: l.d.Now(), alive: l.d.OwnerAlive(t.Owner)})
+	return output.ShowItem(l.p, output.ItemSpec[views.TaskRow]{
+		Schema: l.schema, Columns: views.TaskItem(), Line: func(r views.TaskRow) string { return r.ID },
+	}, views.TaskRow{Task: t, Now: l.d.Now(), Alive: l.d.OwnerAlive(t.Owner)})
 }
 
 // newRunTask is the verb that a background runner is.
@@ -37,7 +38,7 @@ func newRunTask(d *Deps) *cobra.Command {
 		Use: ops.RunnerVerb, Hidden: true, Short: "Run a task that `sbx run --detach` has launched", Args: noArgs,
 		Long: "Run a task that `sbx run --detach` has launched; the order comes on standard input.", Example: "sbx run --detach -- true",
 	}
-	return d.verb(cmd, document{schema: runSchema, shape: output.ShapeItem, columns: output.Names(taskItem())},
+	return d.verb(cmd, document{schema: runSchema, shape: output.ShapeItem, columns: output.Names(views.TaskItem())},
 		func(ctx context.Context, p *output.Printer, _ []string) error { return runTask(ctx, d, p) })
 }
 
@@ -69,10 +70,10 @@ func runTask(ctx context.Context, d *Deps, p *output.Printer) error {
 		if err != nil {
 			return err
 		}
-		ear := newEar(p)
+		ear := views.NewTaskReporter(p)
 		options.Ear = ear
 		now, err := d.RunTask(ctx, p, options, t, o.Env)
-		ear.close()
+		ear.Close()
 		l.joblog(now, 0)
 		return l.finished(now, err)
 	})

@@ -12,6 +12,7 @@ import (
 	"sbx/internal/output"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/views"
 )
 
 // logsOptions are the flags of logs, as typed.
@@ -46,7 +47,7 @@ func newLogs(d *Deps) *cobra.Command {
 	}
 	o.add(cmd.Flags())
 	return d.verb(cmd, document{
-		schema: "sbx.logs/v1", shape: output.ShapeList, columns: output.Names(logColumns()), refuses: []output.FormatName{output.NameOnly},
+		schema: "sbx.logs/v1", shape: output.ShapeList, columns: output.Names(views.LogColumns()), refuses: []output.FormatName{output.NameOnly},
 	}, func(ctx context.Context, p *output.Printer, args []string) error { return logs(ctx, d, p, args[0], &o) })
 }
 

@@ -14,6 +14,7 @@ import (
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
+	"sbx/internal/views"
 )
 
 type lsOptions struct {
@@ -41,7 +42,7 @@ func newLs(d *Deps) *cobra.Command {
 	cmd.Flags().BoolVar(&o.look, "look", false, "look at those that may be stuck whether they work; --stuck does by itself")
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "list again every 2 s until interrupted")
 	o.selectors.complete(cmd)
-	return d.verb(cmd, document{schema: "sbx.ls/v1", shape: output.ShapeList, columns: output.Names(sandboxColumns())},
+	return d.verb(cmd, document{schema: "sbx.ls/v1", shape: output.ShapeList, columns: output.Names(views.SandboxColumns())},
 		func(ctx context.Context, p *output.Printer, _ []string) error { return ls(ctx, d, p, o) })
 }
 
@@ -67,8 +68,8 @@ func ls(ctx context.Context, d *Deps, p *output.Printer, o lsOptions) error {
 // lsOnce prints one listing. Rows go out as they arrive, unless they have to be
 // looked at, sorted or cut first.
 func lsOnce(ctx context.Context, d *Deps, p *output.Printer, f *fleet.Fleet, s selector.Selector, look bool) error {
-	list, err := output.NewList(p, output.ListSpec[sandboxRow]{
-		Schema: "sbx.ls/v1", Columns: sandboxColumns(), Empty: d.emptyNote(f, s),
+	list, err := output.NewList(p, output.ListSpec[views.SandboxRow]{
+		Schema: "sbx.ls/v1", Columns: views.SandboxColumns(), Empty: d.emptyNote(f, s),
 	})
 	if err != nil {
 		return err
@@ -118,14 +119,14 @@ func lsOnce(ctx context.Context, d *Deps, p *output.Printer, f *fleet.Fleet, s s
 // lister is one listing on its way.
 type lister struct {
 	d        *Deps
-	list     *output.List[sandboxRow]
+	list     *output.List[views.SandboxRow]
 	selector selector.Selector
 	census   ops.Census // of everything that the other selectors take
 	shown    int        // rows that were printed as they arrived
 }
 
 // facts judge by verdicts that are there already.
-func (l *lister) facts(of func(sandbox.Sandbox) sandboxRow) selector.Facts {
+func (l *lister) facts(of func(sandbox.Sandbox) views.SandboxRow) selector.Facts {
 	return selector.Facts{Now: l.d.Now(), Stuck: func(s sandbox.Sandbox) (sandbox.Verdict, string) {
 		v := of(s).Verdict
 		return v.Stuck, v.Reason
@@ -141,8 +142,8 @@ func (l *lister) unstuck() selector.Selector {
 
 // stream prints a row at once where it is chosen. full = as many are shown as were asked
 // for, and this would be one more.
-func (l *lister) stream(r sandboxRow) (full bool, err error) {
-	facts := l.facts(func(sandbox.Sandbox) sandboxRow { return r })
+func (l *lister) stream(r views.SandboxRow) (full bool, err error) {
+	facts := l.facts(func(sandbox.Sandbox) views.SandboxRow { return r })
 	if l.unstuck().Judge(r.Sandbox, facts).Verdict != sandbox.True {
 		return false, nil
 	}
@@ -159,8 +160,8 @@ func (l *lister) stream(r sandboxRow) (full bool, err error) {
 
 // apply judges what was held back, and prints what is chosen of it.
 func (l *lister) apply(ctx context.Context, f *fleet.Fleet, held []sandbox.Sandbox, look bool) error {
-	rows := map[sandbox.Ref]sandboxRow{}
-	facts := l.facts(func(s sandbox.Sandbox) sandboxRow { return rows[s.Ref()] })
+	rows := map[sandbox.Ref]views.SandboxRow{}
+	facts := l.facts(func(s sandbox.Sandbox) views.SandboxRow { return rows[s.Ref()] })
 	held = slices.DeleteFunc(held, func(s sandbox.Sandbox) bool { return l.unstuck().Judge(s, facts).Verdict != sandbox.True })
 	judged := f.Judge(ctx, held, l.d.Judging(look))
 	for i, j := range judged {

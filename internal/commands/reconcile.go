@@ -12,6 +12,7 @@ import (
 	"sbx/internal/output"
 	"sbx/internal/reconcile"
 	"sbx/internal/sandbox"
+	"sbx/internal/views"
 )
 
 const reconcileSchema = "sbx.reconcile/v1"
@@ -55,7 +56,7 @@ func newReconcile(d *Deps) *cobra.Command {
 	o.flags(cmd, d)
 	doc := document{
 		schema: reconcileSchema, shape: output.ShapeList,
-		columns: union(output.Names(rowColumns(time.Time{}, nil)), output.Names(doneColumns())), nagios: true,
+		columns: union(output.Names(views.ReconcileColumns(time.Time{}, nil)), output.Names(views.ReconcileDoneColumns())), nagios: true,
 	}
 	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
 		o.given = cmd.Flags().Changed

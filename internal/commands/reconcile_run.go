@@ -17,6 +17,7 @@ import (
 	"sbx/internal/reconcile"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
+	"sbx/internal/views"
 )
 
 // reconcileRun is one comparison, and what may follow it.
@@ -170,9 +171,9 @@ func (r *reconcileRun) act(ctx context.Context, p *output.Printer, plan reconcil
 		list.Succeeded()
 	}
 	endings, trouble := r.carryOut(ctx, p, plan, how, list)
-	list.Set("classes", classes(plan))
+	list.Set("classes", views.ReconcileClasses(plan))
 	list.Set("counts", fleet.Count(endings))
-	p.Note(closing(plan, endings))
+	p.Note(views.ReconcileSummary(plan, endings))
 	if trouble != nil {
 		list.Fail(trouble)
 		return endings, list.CloseAs(trouble)

@@ -9,6 +9,7 @@ import (
 	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/task"
+	"sbx/internal/views"
 )
 
 func newResume(d *Deps) *cobra.Command {
@@ -31,7 +32,7 @@ func newResume(d *Deps) *cobra.Command {
 		_ = cmd.Flags().MarkHidden(flag)
 	}
 	o.complete(d, cmd)
-	return d.verb(cmd, document{schema: "sbx.resume/v1", shape: output.ShapeItem, columns: output.Names(taskItem())},
+	return d.verb(cmd, document{schema: "sbx.resume/v1", shape: output.ShapeItem, columns: output.Names(views.TaskItem())},
 		func(ctx context.Context, p *output.Printer, args []string) error {
 			return resume(ctx, d, p, args[0], args[1:], &o)
 		})

@@ -10,6 +10,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/ops"
 	"sbx/internal/output"
+	"sbx/internal/views"
 )
 
 const stopSchema = "sbx.stop/v1"
@@ -30,25 +31,8 @@ func newStop(d *Deps) *cobra.Command {
 		Args:              usageArgs(cobra.MinimumNArgs(1), "name a task: sbx stop TASK"),
 		ValidArgsFunction: d.completeTasks,
 	}
-	return d.verb(cmd, document{schema: stopSchema, shape: output.ShapeList, columns: output.Names(stopColumns())},
+	return d.verb(cmd, document{schema: stopSchema, shape: output.ShapeList, columns: output.Names(views.StopColumns())},
 		func(ctx context.Context, p *output.Printer, args []string) error { return stopTasks(ctx, d, p, args) })
-}
-
-func stopColumns() []output.Column[ops.Stopped] {
-	return []output.Column[ops.Stopped]{
-		{Name: "task", Value: func(s ops.Stopped) any { return s.Word }},
-		{Name: "will_not_publish", Value: func(s ops.Stopped) any { return s.Forbidden }},
-		{Name: "gone", Value: func(s ops.Stopped) any { return s.Gone }},
-		{Name: "state", Value: func(s ops.Stopped) any { return textOrNil(string(s.Task.State)) }},
-		{Name: "forbidden_seconds", Value: func(s ops.Stopped) any { return output.Seconds(s.ForbiddenAfter) }},
-		{Name: "gone_seconds", Value: func(s ops.Stopped) any { return output.Seconds(s.GoneAfter) }},
-		{Name: "reason", Value: func(s ops.Stopped) any {
-			if s.Err != nil {
-				return s.Err.Error()
-			}
-			return nil
-		}},
-	}
 }
 
 func stopTasks(ctx context.Context, d *Deps, p *output.Printer, args []string) error {
@@ -59,7 +43,7 @@ func stopTasks(ctx context.Context, d *Deps, p *output.Printer, args []string) e
 	if err != nil {
 		return err
 	}
-	list, err := output.NewList(p, output.ListSpec[ops.Stopped]{Schema: stopSchema, Columns: stopColumns(), Line: stopLine})
+	list, err := output.NewList(p, output.ListSpec[ops.Stopped]{Schema: stopSchema, Columns: views.StopColumns(), Line: views.StopLine})
 	if err != nil {
 		return err
 	}
@@ -85,19 +69,6 @@ func stopTasks(ctx context.Context, d *Deps, p *output.Printer, args []string) e
 		}
 	}
 	return list.Close()
-}
-
-// stopLine is the second line of a stop; the first was said when it was true.
-func stopLine(s ops.Stopped) string {
-	switch {
-	case s.Gone && s.WasOver:
-		return s.Word + ": had ended before (" + string(s.Task.State) + "), nothing of it is left"
-	case s.Gone:
-		return fmt.Sprintf("%s: gone (%.1fs)", s.Word, s.GoneAfter.Seconds())
-	case s.Forbidden:
-		return s.Word + ": not seen to be gone"
-	}
-	return s.Word + ": not stopped"
 }
 
 // eachOnce leaves out what was there before.

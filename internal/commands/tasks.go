@@ -14,6 +14,7 @@ import (
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/task"
+	"sbx/internal/views"
 )
 
 const (
@@ -46,7 +47,7 @@ func newTasks(d *Deps) *cobra.Command {
 	f.StringVar(&o.since, "since", "", "only those of the last `DURATION`: 24h")
 	f.IntVar(&o.limit, "limit", 0, "the newest `N` alone")
 	complete(cmd, "state", taskStates)
-	d.verb(cmd, document{schema: tasksSchema, shape: output.ShapeList, columns: output.Names(taskColumns())},
+	d.verb(cmd, document{schema: tasksSchema, shape: output.ShapeList, columns: output.Names(views.TaskColumns())},
 		func(ctx context.Context, p *output.Printer, _ []string) error { return listTasks(ctx, d, p, o) })
 	cmd.AddCommand(newTasksShow(d))
 	return cmd
@@ -71,8 +72,8 @@ func listTasks(ctx context.Context, d *Deps, p *output.Printer, o tasksOptions) 
 			return err
 		}
 		rows := d.taskRows(ctx, st)
-		list, err := output.NewList(p, output.ListSpec[taskRow]{
-			Schema: tasksSchema, Columns: taskColumns(), Empty: "no tasks; `sbx run -- COMMAND` launches one",
+		list, err := output.NewList(p, output.ListSpec[views.TaskRow]{
+			Schema: tasksSchema, Columns: views.TaskColumns(), Empty: "no tasks; `sbx run -- COMMAND` launches one",
 		})
 		if err != nil {
 			return err
@@ -115,13 +116,13 @@ func (o tasksOptions) query(now time.Time) (store.TaskQuery, error) {
 }
 
 // taskRows gives tasks as they are shown, with what has become of what they have kept.
-func (d *Deps) taskRows(ctx context.Context, st store.Store) func(task.Task) taskRow {
+func (d *Deps) taskRows(ctx context.Context, st store.Store) func(task.Task) views.TaskRow {
 	waiting, err := task.KeepList{Store: st}.Waiting(ctx)
-	return func(t task.Task) taskRow {
-		r := taskRow{Task: t, now: d.Now(), alive: d.OwnerAlive(t.Owner)}
+	return func(t task.Task) views.TaskRow {
+		r := views.TaskRow{Task: t, Now: d.Now(), Alive: d.OwnerAlive(t.Owner)}
 		if t.Kept != nil && err == nil {
 			_, waits := waiting[t.Kept.Ref]
-			r.spent = !waits
+			r.Spent = !waits
 		}
 		return r
 	}
@@ -138,14 +139,14 @@ func newTasksShow(d *Deps) *cobra.Command {
 		Args:              usageArgs(cobra.ExactArgs(1), "name one task: sbx tasks show TASK"),
 		ValidArgsFunction: d.completeTasks,
 	}
-	return d.verb(cmd, document{schema: tasksShowSchema, shape: output.ShapeItem, columns: output.Names(taskItem())},
+	return d.verb(cmd, document{schema: tasksShowSchema, shape: output.ShapeItem, columns: output.Names(views.TaskItem())},
 		func(ctx context.Context, p *output.Printer, args []string) error {
 			return d.ReadTaskStore(func(st store.Store) error {
 				t, err := ops.FindTask(ctx, task.Ledger{Store: st}, args[0])
 				if err != nil {
 					return err
 				}
-				return output.ShowItem(p, output.ItemSpec[taskRow]{Schema: tasksShowSchema, Columns: taskItem(), Human: func(s *output.Sheet, r taskRow) { r.page(s) }}, d.taskRows(ctx, st)(t))
+				return output.ShowItem(p, output.ItemSpec[views.TaskRow]{Schema: tasksShowSchema, Columns: views.TaskItem(), Human: func(s *output.Sheet, r views.TaskRow) { r.Page(s) }}, d.taskRows(ctx, st)(t))
 			})
 		})
 }

@@ -11,6 +11,7 @@ import (
 	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
+	"sbx/internal/views"
 )
 
 type terminateOptions struct {
@@ -50,7 +51,7 @@ func newTerminate(d *Deps) *cobra.Command {
 	f.BoolVar(&o.yes, "yes", false, "end more than 5 without being asked")
 	f.StringSliceVar(&o.production, "production", nil, "end more than one of production profile `NAME` (repeatable)")
 	complete(cmd, "production", func() []string { return d.ProductionNames() })
-	doc := document{schema: terminateSchema, shape: output.ShapeList, columns: output.Names(endingColumns())}
+	doc := document{schema: terminateSchema, shape: output.ShapeList, columns: output.Names(views.EndingColumns())}
 	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
 		o.patient = f.Changed("grace")
 		return terminate(ctx, d, p, args, o)

@@ -1,4 +1,4 @@
-package commands
+package views
 
 import (
 	"strings"
@@ -33,9 +33,9 @@ func amount(s *output.Sheet, name, figure, unit string) {
 	}
 }
 
-// clock writes the time of a line as short as it stays clear: without the day
+// ClockTime writes the time of a line as short as it stays clear: without the day
 // within the last day, UTC.
-func clock(at, now time.Time) string {
+func ClockTime(at, now time.Time) string {
 	switch age := now.Sub(at); {
 	case at.IsZero():
 		return "-"
@@ -49,7 +49,7 @@ func evidenceText(e sandbox.Evidence) string {
 	return ops.WithDetail(strings.TrimSpace(e.What+" "+e.Value), e.Source)
 }
 
-func stuckTone(v sandbox.Verdict) output.Tone {
+func StuckTone(v sandbox.Verdict) output.Tone {
 	switch v {
 	case sandbox.True:
 		return output.Bad
@@ -60,14 +60,14 @@ func stuckTone(v sandbox.Verdict) output.Tone {
 	return output.Plain
 }
 
-// healthTone is bad only where an answer is due: what has ended gives none.
-func (i inspection) healthTone() output.Tone {
+// HealthTone is bad only where an answer is due: what has ended gives none.
+func (i Inspection) HealthTone() output.Tone {
 	switch {
-	case i.seen.Health.Got.Verdict == sandbox.True:
+	case i.Seen.Health.Got.Verdict == sandbox.True:
 		return output.Good
 	case i.State != sandbox.StateRunning:
 		return output.Plain
-	case i.seen.Health.Got.Verdict == sandbox.False:
+	case i.Seen.Health.Got.Verdict == sandbox.False:
 		return output.Bad
 	}
 	return output.Warn

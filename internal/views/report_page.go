@@ -1,4 +1,4 @@
-package commands
+package views
 
 import (
 	"cmp"
@@ -13,14 +13,14 @@ import (
 // reportRows is how many causes and tasks a report names.
 const reportRows = 5
 
-// reportPage is a report: what was measured, why attempts fail, and where to look.
-type reportPage struct {
-	tasks []task.Task
-	now   time.Time
+// ReportPage is a report: what was measured, why attempts fail, and where to look.
+type ReportPage struct {
+	Tasks []task.Task
+	Now   time.Time
 }
 
-// page groups the figures, each once.
-func (r reportPage) page(s *output.Sheet, figures []task.Figure) {
+// Page groups the figures, each once.
+func (r ReportPage) Page(s *output.Sheet, figures []task.Figure) {
 	group, rows := "", [][]any(nil)
 	head := []string{"id", "figure", "value", "target", "verdict", "samples"}
 	flush := func() {
@@ -58,8 +58,8 @@ func figureVerdict(f task.Figure) string {
 	return "MISSED"
 }
 
-func (r reportPage) causes() []task.Blame {
-	list := task.Causes(r.tasks)
+func (r ReportPage) causes() []task.Blame {
+	list := task.Causes(r.Tasks)
 	return list[:min(len(list), reportRows)]
 }
 
@@ -70,7 +70,7 @@ func blameWord(b task.Blame) string {
 	return cmp.Or(string(b.Cause), "-")
 }
 
-func (r reportPage) pageCauses(s *output.Sheet) {
+func (r ReportPage) pageCauses(s *output.Sheet) {
 	var rows [][]any
 	for _, b := range r.causes() {
 		rows = append(rows, []any{b.Attempts, string(b.Class), blameWord(b), "sbx tasks show " + b.Latest})
@@ -80,11 +80,11 @@ func (r reportPage) pageCauses(s *output.Sheet) {
 	}
 }
 
-func (r reportPage) causeObjects() []any {
+func (r ReportPage) CauseObjects() []any {
 	list := []any{}
 	for _, b := range r.causes() {
 		list = append(list, output.Fields{
-			{Key: "class", Value: string(b.Class)}, {Key: "cause", Value: textOrNil(string(b.Cause))}, {Key: "attempts", Value: b.Attempts}, {Key: "latest", Value: b.Latest},
+			{Key: "class", Value: string(b.Class)}, {Key: "cause", Value: TextOrNil(string(b.Cause))}, {Key: "attempts", Value: b.Attempts}, {Key: "latest", Value: b.Latest},
 		})
 	}
 	return list
@@ -94,7 +94,7 @@ func (r reportPage) causeObjects() []any {
 type lookAt struct{ id, why string }
 
 // look gives the tasks to look at, the most pressing first.
-func (r reportPage) look() []lookAt {
+func (r ReportPage) look() []lookAt {
 	var list []lookAt
 	add := func(tasks []task.Task, is func(task.Task) string) {
 		for _, t := range tasks {
@@ -103,29 +103,29 @@ func (r reportPage) look() []lookAt {
 			}
 		}
 	}
-	add(task.Incidents(r.tasks), func(task.Task) string { return "two things are true of it that must never be" })
-	add(r.tasks, func(t task.Task) string {
+	add(task.Incidents(r.Tasks), func(task.Task) string { return "two things are true of it that must never be" })
+	add(r.Tasks, func(t task.Task) string {
 		if t.Publish.State == task.PublishDoubt {
 			return "nobody knows whether it was published"
 		}
 		return ""
 	})
-	add(r.tasks, func(t task.Task) string {
-		if !t.StopAt.IsZero() && !t.State.Over() && r.now.Sub(t.StopAt) > task.EndWait {
-			return "stopped " + sandbox.FormatDuration(r.now.Sub(t.StopAt)) + " ago, and not seen to be gone"
+	add(r.Tasks, func(t task.Task) string {
+		if !t.StopAt.IsZero() && !t.State.Over() && r.Now.Sub(t.StopAt) > task.EndWait {
+			return "stopped " + sandbox.FormatDuration(r.Now.Sub(t.StopAt)) + " ago, and not seen to be gone"
 		}
 		return ""
 	})
-	add(r.tasks, func(t task.Task) string {
+	add(r.Tasks, func(t task.Task) string {
 		if t.State == task.Failed || t.State == task.TimedOut {
-			return ops.WithDetail(string(t.State), string(taskRow{Task: t}.lastExit().Class))
+			return ops.WithDetail(string(t.State), string(TaskRow{Task: t}.lastExit().Class))
 		}
 		return ""
 	})
 	return list
 }
 
-func (r reportPage) pageLook(s *output.Sheet) {
+func (r ReportPage) pageLook(s *output.Sheet) {
 	var rows [][]any
 	for _, l := range r.look() {
 		rows = append(rows, []any{"sbx tasks show " + l.id, l.why})
@@ -135,7 +135,7 @@ func (r reportPage) pageLook(s *output.Sheet) {
 	}
 }
 
-func (r reportPage) lookObjects() []any {
+func (r ReportPage) LookObjects() []any {
 	list := []any{}
 	for _, l := range r.look() {
 		list = append(list, output.Fields{{Key: "task", Value: l.id}, {Key: "why", Value: l.why}})

@@ -1,4 +1,4 @@
-package commands
+package views
 
 import (
 	"fmt"
@@ -12,14 +12,14 @@ import (
 
 // pageSuspicions says what is wrong and why: the runbook's flags that hold,
 // those that could not be answered, and the causes by rank.
-func (i inspection) pageSuspicions(s *output.Sheet) {
+func (i Inspection) pageSuspicions(s *output.Sheet) {
 	s.Section("Suspicious")
 	var unknown []string
 	calm := true
-	for _, f := range i.flags {
+	for _, f := range i.Flags {
 		switch f.Verdict {
 		case sandbox.True:
-			s.FieldTone(f.ID+" "+string(f.Severity), because(f.Say, f.Evidence), severityTone(f.Severity))
+			s.FieldTone(f.ID+" "+string(f.Severity), ClaimWithEvidence(f.Say, f.Evidence), SeverityTone(f.Severity))
 			calm = false
 		case sandbox.Unknown:
 			unknown = append(unknown, f.ID+" "+f.Say)
@@ -27,11 +27,11 @@ func (i inspection) pageSuspicions(s *output.Sheet) {
 		}
 	}
 	for _, c := range i.Verdict.Findings {
-		s.FieldTone(string(c.Confidence), because(string(c.Cause)+", "+c.Title, c.Evidence), confidenceTone(c.Confidence))
+		s.FieldTone(string(c.Confidence), ClaimWithEvidence(string(c.Cause)+", "+c.Title, c.Evidence), ConfidenceTone(c.Confidence))
 		calm = false
 	}
 	if v := i.Verdict; v.Confidence != sandbox.ConfidenceUnknown && !slices.ContainsFunc(v.Findings, func(f triage.Finding) bool { return f.Cause == v.Cause }) {
-		s.FieldTone(string(v.Confidence), because(string(v.Cause), v.Evidence), confidenceTone(v.Confidence))
+		s.FieldTone(string(v.Confidence), ClaimWithEvidence(string(v.Cause), v.Evidence), ConfidenceTone(v.Confidence))
 		calm = false
 	}
 	if calm {
@@ -42,8 +42,8 @@ func (i inspection) pageSuspicions(s *output.Sheet) {
 	}
 }
 
-// because joins a claim and what was seen of it.
-func because(claim string, evidence []sandbox.Evidence) string {
+// ClaimWithEvidence joins a claim and what was seen of it.
+func ClaimWithEvidence(claim string, evidence []sandbox.Evidence) string {
 	texts := make([]string, 0, len(evidence))
 	for _, e := range evidence {
 		texts = append(texts, evidenceText(e))
@@ -54,7 +54,7 @@ func because(claim string, evidence []sandbox.Evidence) string {
 	return claim + ": " + strings.Join(texts, ", ")
 }
 
-func severityTone(s triage.Severity) output.Tone {
+func SeverityTone(s triage.Severity) output.Tone {
 	switch s {
 	case triage.Critical:
 		return output.Bad
@@ -65,7 +65,7 @@ func severityTone(s triage.Severity) output.Tone {
 	return output.Plain
 }
 
-func confidenceTone(c sandbox.Confidence) output.Tone {
+func ConfidenceTone(c sandbox.Confidence) output.Tone {
 	switch c {
 	case sandbox.Certain, sandbox.Probable:
 		return output.Bad
@@ -77,18 +77,18 @@ func confidenceTone(c sandbox.Confidence) output.Tone {
 }
 
 // step is a command that helps on, and what for.
-type step struct{ why, command string }
+type step struct{ Why, Command string }
 
-func (i inspection) pageNext(s *output.Sheet) {
+func (i Inspection) pageNext(s *output.Sheet) {
 	s.Section("Next")
-	for _, n := range i.next() {
-		s.Field(n.why, i.program+" "+n.command)
+	for _, n := range i.Next() {
+		s.Field(n.Why, i.Program+" "+n.Command)
 	}
 }
 
-// next is what to type, the best first.
-func (i inspection) next() []step {
-	ref := shellWord(i.Ref().String())
+// Next is what to type, the best first.
+func (i Inspection) Next() []step {
+	ref := ShellWord(i.Ref().String())
 	logs := step{"read its output", "logs " + ref + " --tail 100"}
 	end := step{"end it", "terminate " + ref}
 	switch i.State {
@@ -96,26 +96,26 @@ func (i inspection) next() []step {
 		return i.nextOfRunning(ref, logs, end)
 	case sandbox.StateProvisioning:
 		if i.Verdict.Stuck == sandbox.True {
-			return []step{end, {"check the provider", "doctor --provider " + shellWord(i.Provider)}}
+			return []step{end, {"check the provider", "doctor --provider " + ShellWord(i.Provider)}}
 		}
 		return []step{{"wait until it runs", "wait " + ref + " --for running"}}
 	case sandbox.StateTerminating:
 		if i.Verdict.Stuck == sandbox.True {
-			return []step{{"ask again for its end", "terminate " + ref}, {"check the provider", "doctor --provider " + shellWord(i.Provider)}}
+			return []step{{"ask again for its end", "terminate " + ref}, {"check the provider", "doctor --provider " + ShellWord(i.Provider)}}
 		}
 		return []step{{"wait for its end", "wait " + ref + " --for ended"}}
 	case sandbox.StateTerminated, sandbox.StateFailed:
-		return append([]step{logs}, i.moreMemory()...)
+		return append([]step{logs}, i.MoreMemory()...)
 	case sandbox.StatePaused, sandbox.StateStopped:
 		return []step{logs, {"destroy what is kept of it", "terminate " + ref + " --delete"}}
 	case sandbox.StateUnknown:
 	}
-	return []step{{"check the provider", "doctor --provider " + shellWord(i.Provider)}, logs}
+	return []step{{"check the provider", "doctor --provider " + ShellWord(i.Provider)}, logs}
 }
 
 // nextOfRunning goes by how it behaves: that nobody owns it is no reason to
 // watch or end it.
-func (i inspection) nextOfRunning(ref string, logs, end step) []step {
+func (i Inspection) nextOfRunning(ref string, logs, end step) []step {
 	watch := step{"see how it develops", "top " + ref + " --samples 10"}
 	misbehaves := slices.ContainsFunc(i.Verdict.Findings, func(f triage.Finding) bool { return f.Cause != sandbox.CauseOrphan })
 	switch {
@@ -129,8 +129,8 @@ func (i inspection) nextOfRunning(ref string, logs, end step) []step {
 	return []step{{"follow its output", "logs " + ref + " -f"}}
 }
 
-// moreMemory is the way on after a death by memory: twice the limit.
-func (i inspection) moreMemory() []step {
+// MoreMemory is the way on after a death by memory: twice the limit.
+func (i Inspection) MoreMemory() []step {
 	if i.Exit == nil || i.Limits.MemoryBytes == nil {
 		return nil
 	}
@@ -142,9 +142,9 @@ func (i inspection) moreMemory() []step {
 	}
 }
 
-// shellWord quotes what a shell would not take as it is: ids are the
+// ShellWord quotes what a shell would not take as it is: ids are the
 // provider's, and the line is meant to be pasted.
-func shellWord(word string) string {
+func ShellWord(word string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/_.:@%+-", r)
 	}

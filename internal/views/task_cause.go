@@ -1,4 +1,4 @@
-package commands
+package views
 
 import (
 	"cmp"
@@ -16,7 +16,7 @@ const evidenceLines = 3
 
 // failure is what an operator needs of a task that did not succeed: why, how sure that
 // is and by what, what sbx did about it, and what is left. Each is one line.
-func (r taskRow) failure() []string {
+func (r TaskRow) failure() []string {
 	a := r.Last()
 	if r.State == task.Completed || a == nil {
 		return nil
@@ -38,7 +38,7 @@ func (r taskRow) failure() []string {
 }
 
 // left adds whether anything is.
-func (r taskRow) left(lines []string) []string {
+func (r TaskRow) left(lines []string) []string {
 	if r.VerifiedAt.IsZero() {
 		return append(lines, "not seen to be gone yet: the next sbx goes on with it")
 	}
@@ -46,10 +46,10 @@ func (r taskRow) left(lines []string) []string {
 }
 
 // causeWords says why the task did not succeed: a program that did is not to blame.
-func (r taskRow) causeWords() string {
+func (r TaskRow) causeWords() string {
 	e := r.lastExit()
 	if e.Class != sandbox.ClassOK {
-		return causeWords(e)
+		return CauseWords(e)
 	}
 	switch r.Publish.State {
 	case task.PublishRefused:
@@ -64,9 +64,9 @@ func (r taskRow) causeWords() string {
 	return cmp.Or(r.Refused, "unknown")
 }
 
-// causeWords says why a program ended, and how sure that is. What is not known is said
+// CauseWords says why a program ended, and how sure that is. What is not known is said
 // to be, with who may have done it.
-func causeWords(e task.Exit) string {
+func CauseWords(e task.Exit) string {
 	words := map[sandbox.Cause]string{
 		sandbox.CauseOOM:            "it ran out of memory",
 		sandbox.CauseOOMChild:       "a process that it had started ran out of memory",
@@ -117,13 +117,13 @@ func classWords(c sandbox.Class) string {
 }
 
 // outOfMemory says that more memory would have helped.
-func (r taskRow) outOfMemory() bool {
+func (r TaskRow) outOfMemory() bool {
 	e := r.lastExit()
 	return e.Class == sandbox.ClassOOM || slices.Contains([]sandbox.Cause{sandbox.CauseOOM, sandbox.CauseOOMChild, sandbox.CauseMemoryWatchdog}, e.Cause)
 }
 
 // moreMemory is the launch again with twice of what the last attempt had.
-func (r taskRow) moreMemory() string {
+func (r TaskRow) moreMemory() string {
 	size := "SIZE"
 	if a := r.Last(); a != nil && a.MemoryMB > 0 {
 		size = fmt.Sprintf("%dM", 2*a.MemoryMB)
@@ -132,7 +132,7 @@ func (r taskRow) moreMemory() string {
 }
 
 // pageFailure is failure on the page, before the attempts that it sums up.
-func (r taskRow) pageFailure(s *output.Sheet) {
+func (r TaskRow) pageFailure(s *output.Sheet) {
 	a := r.Last()
 	if !r.State.Over() || r.State == task.Completed || a == nil || a.Exit == nil {
 		return

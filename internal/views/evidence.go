@@ -1,12 +1,12 @@
-package commands
+package views
 
 import (
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 )
 
-// evidence is the JSON form of what backs a claim.
-func evidence(list []sandbox.Evidence) []any {
+// EvidenceList is the JSON form of what backs a claim.
+func EvidenceList(list []sandbox.Evidence) []any {
 	out := make([]any, 0, len(list))
 	for _, e := range list {
 		out = append(out, output.Fields{

@@ -1,4 +1,4 @@
-package commands
+package views
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"sbx/internal/fault"
 )
 
-// exitCodes is the help topic, made from the table that decides the codes.
-func exitCodes() string {
+// ExitCodesHelp is the help topic, made from the table that decides the codes.
+func ExitCodesHelp() string {
 	var b strings.Builder
 	b.WriteString("Exit codes\n\n")
 	for _, row := range fault.Table() {
@@ -27,10 +27,3 @@ could not be run, 126 when it is not executable, 127 when it was not found.
 `)
 	return b.String()
 }
-
-// ProgramExit is the exit of a program that sbx ran for the operator: the
-// process returns its code, and nothing is printed about it.
-type ProgramExit struct{ Code int } //nolint:errname // no error of sbx, but a result
-
-// Error says how the program ended.
-func (e ProgramExit) Error() string { return fmt.Sprintf("the program exited with %d", e.Code) }

@@ -1,4 +1,4 @@
-package commands
+package views
 
 import (
 	"cmp"
@@ -13,9 +13,9 @@ import (
 	"sbx/internal/task"
 )
 
-// page is a task for people: how it stands, what was tried, and what to type.
-func (r taskRow) page(s *output.Sheet) {
-	s.Section(r.ID).FieldTone("state", ops.WithDetail(string(r.State), r.more()), r.tone())
+// Page is a task for people: how it stands, what was tried, and what to type.
+func (r TaskRow) Page(s *output.Sheet) {
+	s.Section(r.ID).FieldTone("state", ops.WithDetail(string(r.State), r.Detail()), r.Tone())
 	known(s, "why", r.Refused)
 	known(s, "waits for", r.Waits)
 	known(s, "key", r.Key)
@@ -36,7 +36,7 @@ func (r taskRow) page(s *output.Sheet) {
 	moment(s, "deadline", r.DeadlineAt)
 	moment(s, "ended", r.EndedAt)
 	if !r.State.Over() && r.Owner.PID != 0 {
-		s.Field("owner", fmt.Sprintf("pid %d on %s, alive: %s", r.Owner.PID, r.Owner.Host, r.alive))
+		s.Field("owner", fmt.Sprintf("pid %d on %s, alive: %s", r.Owner.PID, r.Owner.Host, r.Alive))
 	}
 	r.pageFailure(s)
 	r.pageEvidence(s)
@@ -47,11 +47,11 @@ func (r taskRow) page(s *output.Sheet) {
 	}
 }
 
-func (r taskRow) more() string {
+func (r TaskRow) Detail() string {
 	return strings.Trim(strings.Join([]string{string(r.Phase), string(r.Reason)}, " "), " ")
 }
 
-func (r taskRow) publishWords() string {
+func (r TaskRow) publishWords() string {
 	p := r.Publish
 	none := "not yet"
 	if r.State.Over() {
@@ -72,7 +72,7 @@ func publishWay(t task.Task) string {
 	return "to " + cmp.Or(t.Publish.Target, t.Spec.Push)
 }
 
-func (r taskRow) goneWords() string {
+func (r TaskRow) goneWords() string {
 	switch {
 	case !r.VerifiedAt.IsZero() && r.waits():
 		return "no: it has kept one"
@@ -84,7 +84,7 @@ func (r taskRow) goneWords() string {
 	return "no"
 }
 
-func (r taskRow) pageAttempts(s *output.Sheet) {
+func (r TaskRow) pageAttempts(s *output.Sheet) {
 	if len(r.Attempts) == 0 {
 		return
 	}
@@ -101,8 +101,8 @@ func attemptCells(a task.Attempt) []any {
 	if a.Exit != nil {
 		e = *a.Exit
 	}
-	if d, known := attemptLength(a); known {
-		took = seconds(d)
+	if d, known := AttemptLength(a); known {
+		took = DurationText(d)
 	}
 	if a.Messages != nil {
 		messages = strconv.Itoa(*a.Messages)
@@ -117,7 +117,7 @@ func attemptCells(a task.Attempt) []any {
 	return []any{a.N, ref, cmp.Or(e.Signal, e.Raw), string(e.Class), ops.WithDetail(string(e.Cause), string(e.Confidence)), took, messages, gone}
 }
 
-func (r taskRow) pageEvidence(s *output.Sheet) {
+func (r TaskRow) pageEvidence(s *output.Sheet) {
 	e := r.lastExit()
 	if len(e.Evidence) == 0 {
 		return
@@ -128,7 +128,7 @@ func (r taskRow) pageEvidence(s *output.Sheet) {
 	}
 }
 
-func (r taskRow) pageNotes(s *output.Sheet) {
+func (r TaskRow) pageNotes(s *output.Sheet) {
 	s.Section("Timeline")
 	rows := make([][]any, len(r.Notes))
 	for i, n := range r.Notes {
@@ -137,8 +137,8 @@ func (r taskRow) pageNotes(s *output.Sheet) {
 	s.Table([]string{"at", "event", "detail"}, rows)
 }
 
-// seconds is a duration as short as a person wants it, with tenths where they count.
-func seconds(d time.Duration) string {
+// DurationText is a duration as short as a person wants it, with tenths where they count.
+func DurationText(d time.Duration) string {
 	if d < time.Minute {
 		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + "s"
 	}
@@ -146,7 +146,7 @@ func seconds(d time.Duration) string {
 }
 
 // ended is one attempt in one line, for the operator who watches.
-func attemptLine(a task.Attempt) string {
+func AttemptLine(a task.Attempt) string {
 	e := task.Exit{}
 	if a.Exit != nil {
 		e = *a.Exit
@@ -155,8 +155,8 @@ func attemptLine(a task.Attempt) string {
 	if e.Cause != sandbox.CauseNone && e.Cause != sandbox.CauseUnknown {
 		text += fmt.Sprintf(", cause %s (%s)", e.Cause, e.Confidence)
 	}
-	if d, known := attemptLength(a); known {
-		text += " after " + seconds(d)
+	if d, known := AttemptLength(a); known {
+		text += " after " + DurationText(d)
 	}
 	if a.Messages != nil {
 		text += fmt.Sprintf(", %d messages", *a.Messages)

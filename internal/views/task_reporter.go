@@ -1,4 +1,4 @@
-package commands
+package views
 
 import (
 	"strconv"
@@ -9,45 +9,45 @@ import (
 	"sbx/internal/task"
 )
 
-// ear passes on what a running task shows: its program's output where it belongs,
+// TaskReporter passes on what a running task shows: its program's output where it belongs,
 // and what becomes of it on stderr.
-type ear struct {
-	pass func(text string, toStderr bool)
-	note func(text string)
+type TaskReporter struct {
+	Pass func(text string, toStderr bool)
+	Note func(text string)
 
 	mu   sync.Mutex
 	told map[string]bool
 	shut bool
 }
 
-func newEar(p *output.Printer) *ear {
-	return &ear{told: map[string]bool{}, pass: p.Pass, note: p.Note}
+func NewTaskReporter(p *output.Printer) *TaskReporter {
+	return &TaskReporter{told: map[string]bool{}, Pass: p.Pass, Note: p.Note}
 }
 
 // Output is task.Ear's.
-func (e *ear) Output(l sandbox.LogLine) {
+func (e *TaskReporter) Output(l sandbox.LogLine) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
 	case e.shut:
 	case l.Gap != nil:
-		e.note(missingOutput(l))
+		e.Note(MissingOutput(l))
 	default:
-		e.pass(l.Text, l.Stream == "stderr")
+		e.Pass(l.Text, l.Stream == "stderr")
 	}
 }
 
 // Said is task.Ear's.
-func (e *ear) Said(text string) {
+func (e *TaskReporter) Said(text string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.shut {
-		e.note(text)
+		e.Note(text)
 	}
 }
 
 // Changed is task.Ear's: each thing is said once.
-func (e *ear) Changed(t task.Task) {
+func (e *TaskReporter) Changed(t task.Task) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.shut {
@@ -59,7 +59,7 @@ func (e *ear) Changed(t task.Task) {
 	for _, a := range t.Attempts {
 		n := strconv.Itoa(a.N)
 		if a.Retry != nil && a.Retry.Again {
-			e.once("again "+n, attemptLine(a)+"; again in "+seconds(a.Retry.Delay)+": "+a.Retry.Why)
+			e.once("again "+n, AttemptLine(a)+"; again in "+DurationText(a.Retry.Delay)+": "+a.Retry.Why)
 		}
 	}
 	if t.Phase == task.Publishing {
@@ -70,15 +70,15 @@ func (e *ear) Changed(t task.Task) {
 	}
 }
 
-func (e *ear) once(key, text string) {
+func (e *TaskReporter) once(key, text string) {
 	if !e.told[key] {
 		e.told[key] = true
-		e.note(text)
+		e.Note(text)
 	}
 }
 
-// close ends the hearing: a stream that is cut off late says nothing any more.
-func (e *ear) close() {
+// Close ends the hearing: a stream that is cut off late says nothing any more.
+func (e *TaskReporter) Close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.shut = true

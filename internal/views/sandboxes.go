@@ -1,24 +1,26 @@
-package commands
+package views
 
 import (
 	"time"
+
+	"strconv"
 
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
 
-// sandboxRow is one line of ls: a sandbox and the judgement over it.
-type sandboxRow struct {
+// SandboxRow is one line of ls: a sandbox and the judgement over it.
+type SandboxRow struct {
 	sandbox.Sandbox
 	Verdict triage.Verdict
 
-	now time.Time
+	Now time.Time
 }
 
-// sandboxColumns are S of CLI.md, in its order.
-func sandboxColumns() []output.Column[sandboxRow] {
-	type row = sandboxRow
+// SandboxColumns are S of CLI.md, in its order.
+func SandboxColumns() []output.Column[SandboxRow] {
+	type row = SandboxRow
 	return append([]output.Column[row]{
 		{Name: "ref", Value: func(r row) any { return r.Ref().String() }},
 		{Name: "provider", Level: output.Extra, Value: func(r row) any { return r.Provider }},
@@ -30,7 +32,7 @@ func sandboxColumns() []output.Column[sandboxRow] {
 		{Name: "created_at", Level: output.Wide, Value: func(r row) any { return output.Time(r.CreatedAt) }},
 		{Name: "started_at", Level: output.Extra, Value: func(r row) any { return output.Time(r.StartedAt) }},
 		{Name: "age_seconds", Head: "AGE", Value: func(r row) any { return r.age() }},
-		{Name: "age_source", Level: output.Extra, Value: func(r row) any { _, s := r.Age(r.now); return s }},
+		{Name: "age_source", Level: output.Extra, Value: func(r row) any { _, s := r.Age(r.Now); return s }},
 		{Name: "last_activity_at", Level: output.Extra, Value: func(r row) any { return output.Time(r.LastActivityAt) }},
 		{Name: "idle_seconds", Head: "IDLE", Spare: true, Value: func(r row) any { return r.idle() }},
 		{Name: "activity", Level: output.Wide, Value: func(r row) any { return r.Verdict.Activity }},
@@ -49,23 +51,23 @@ func sandboxColumns() []output.Column[sandboxRow] {
 	}, verdictColumns(output.Wide, func(r row) triage.Verdict { return r.Verdict })...)
 }
 
-func (r sandboxRow) age() any {
-	age, source := r.Age(r.now)
+func (r SandboxRow) age() any {
+	age, source := r.Age(r.Now)
 	if source == sandbox.AgeUnknown {
 		return nil
 	}
 	return output.Seconds(age)
 }
 
-func (r sandboxRow) idle() any {
-	idle, known := r.Idle(r.now)
+func (r SandboxRow) idle() any {
+	idle, known := r.Idle(r.Now)
 	if !known || r.State.Ended() {
 		return nil
 	}
 	return output.Seconds(idle)
 }
 
-func (r sandboxRow) exitCode() *int {
+func (r SandboxRow) exitCode() *int {
 	if r.Exit == nil {
 		return nil
 	}
@@ -77,4 +79,33 @@ func labels(l map[string]string) map[string]string {
 		return map[string]string{}
 	}
 	return l
+}
+
+// Ending says in one line where the sandbox stands and, if it has ended, how.
+func (r SandboxRow) Ending() string {
+	if !r.State.Ended() {
+		return r.Ref().String() + " is " + string(r.State)
+	}
+	text := r.Ref().String() + " has ended: " + string(r.State)
+	if e := r.Exit; e != nil {
+		text += exitWords(*e)
+	}
+	if lived := r.EndedAt.Sub(r.CreatedAt); !r.CreatedAt.IsZero() && lived >= time.Second {
+		text += ", after " + sandbox.FormatDuration(lived)
+	}
+	return text
+}
+
+func exitWords(e sandbox.Exit) string {
+	text := ""
+	if e.Code != nil {
+		text += ", exit code " + strconv.Itoa(*e.Code)
+	}
+	if e.Signal != "" {
+		text += " by " + e.Signal
+	}
+	if e.Cause != sandbox.CauseNone {
+		text += ", cause " + string(e.Cause) + " (" + string(e.Confidence) + ")"
+	}
+	return text
 }

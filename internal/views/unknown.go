@@ -1,4 +1,4 @@
-package commands
+package views
 
 import (
 	"errors"
@@ -6,8 +6,8 @@ import (
 	"sbx/internal/fault"
 )
 
-// missing says in one line why a part of an observation has no answer.
-func missing(err error) string {
+// UnknownReason says in one line why a part of an observation has no answer.
+func UnknownReason(err error) string {
 	text := err.Error()
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Err != nil {
 		text = f.Err.Error()

@@ -1,4 +1,4 @@
-package commands
+package views
 
 import (
 	"math"
@@ -9,9 +9,9 @@ import (
 	"sbx/internal/task"
 )
 
-// reportColumns are those of a figure. A target is told in the unit of the value: for
+// ReportColumns are those of a figure. A target is told in the unit of the value: for
 // people in percent, else as it is.
-func reportColumns() []output.Column[task.Figure] {
+func ReportColumns() []output.Column[task.Figure] {
 	type row = task.Figure
 	return []output.Column[row]{
 		{Name: "id", Value: func(f row) any { return f.ID }},
@@ -22,7 +22,7 @@ func reportColumns() []output.Column[task.Figure] {
 		{Name: "target", Value: targetValue, Text: targetText},
 		{Name: "verdict", Value: func(f row) any { return f.Verdict() }, Tone: figureTone},
 		{Name: "samples", Value: func(f row) any { return f.Samples }},
-		{Name: "why", Level: output.Wide, Value: func(f row) any { return textOrNil(f.Why) }},
+		{Name: "why", Level: output.Wide, Value: func(f row) any { return TextOrNil(f.Why) }},
 	}
 }
 
@@ -55,12 +55,12 @@ func figureText(f task.Figure) string {
 func unitText(v float64, unit task.Unit) string {
 	switch unit {
 	case task.UnitShare:
-		return decimal(v*100, 1) + "%"
+		return Decimal(v*100, 1) + "%"
 	case task.UnitSeconds:
-		return decimal(v, 3) + "s"
+		return Decimal(v, 3) + "s"
 	case task.UnitMessages, task.UnitCount:
 	}
-	return decimal(v, 1)
+	return Decimal(v, 1)
 }
 
 func targetValue(f task.Figure) any {

@@ -1,4 +1,4 @@
-package commands
+package views
 
 import (
 	"time"
@@ -13,9 +13,9 @@ import (
 // pageLines is how much of the output a page shows.
 const pageLines = 10
 
-// page is what an operator reads: what it is, how it fares, and at the end,
+// Page is what an operator reads: what it is, how it fares, and at the end,
 // where the eye rests, what is wrong and what to type.
-func (i inspection) page(s *output.Sheet) {
+func (i Inspection) Page(s *output.Sheet) {
 	i.pageRecord(s)
 	i.pageLimits(s)
 	i.pageUsage(s)
@@ -27,12 +27,12 @@ func (i inspection) page(s *output.Sheet) {
 	i.pageNext(s)
 }
 
-func (i inspection) pageRecord(s *output.Sheet) {
+func (i Inspection) pageRecord(s *output.Sheet) {
 	s.Section(i.Ref().String()).Field("state", i.State)
 	if i.RawState != string(i.State) {
 		known(s, "raw state", i.RawState)
 	}
-	s.FieldTone("stuck", ops.WithDetail(string(i.Verdict.Stuck), i.Verdict.Say()), stuckTone(i.Verdict.Stuck))
+	s.FieldTone("stuck", ops.WithDetail(string(i.Verdict.Stuck), i.Verdict.Say()), StuckTone(i.Verdict.Stuck))
 	known(s, "verdict", i.Verdict.Reason)
 	known(s, "name", i.Name)
 	known(s, "provider", ops.WithDetail(i.Provider, i.ProviderType))
@@ -44,8 +44,8 @@ func (i inspection) pageRecord(s *output.Sheet) {
 		moment(s, "expires", i.ExpiresAt)
 	}
 	moment(s, "ended", i.EndedAt)
-	if i.ended != nil {
-		s.Field("ended by", i.ended.Sentence(i.now))
+	if i.Ended != nil {
+		s.Field("ended by", i.Ended.Sentence(i.Now))
 	}
 	known(s, "template", i.Template)
 	known(s, "agent type", i.AgentType)
@@ -56,28 +56,28 @@ func (i inspection) pageRecord(s *output.Sheet) {
 	}
 }
 
-func (i inspection) ageText() string {
-	age, source := i.Age(i.now)
+func (i Inspection) ageText() string {
+	age, source := i.Age(i.Now)
 	if source == sandbox.AgeUnknown {
 		return "unknown"
 	}
 	return ops.WithDetail(sandbox.FormatDuration(age), "since "+string(source))
 }
 
-func (i inspection) pageLimits(s *output.Sheet) {
+func (i Inspection) pageLimits(s *output.Sheet) {
 	l := i.Limits
 	s.Section("Limits")
-	amount(s, "memory", mebibytes(l.MemoryBytes), "MiB")
+	amount(s, "memory", MebibytesText(l.MemoryBytes), "MiB")
 	if l.CPU != nil {
-		s.Field("cpu", decimal(*l.CPU, 2)+" cores")
+		s.Field("cpu", Decimal(*l.CPU, 2)+" cores")
 	}
 	count(s, "processes", l.PIDs)
-	amount(s, "disk", mebibytes(l.DiskBytes), "MiB")
+	amount(s, "disk", MebibytesText(l.DiskBytes), "MiB")
 	known(s, "isolation", l.Isolation)
-	s.Field("enforcement", enforcementText(l.Enforcement))
+	s.Field("enforcement", EnforcementText(l.Enforcement))
 }
 
-func enforcementText(e sandbox.Enforcement) string {
+func EnforcementText(e sandbox.Enforcement) string {
 	switch {
 	case e == "":
 		return "not told by the provider"
@@ -89,81 +89,81 @@ func enforcementText(e sandbox.Enforcement) string {
 	return ops.WithDetail(string(e), "soft: memory may pass the limit for a moment")
 }
 
-func (i inspection) pageUsage(s *output.Sheet) {
+func (i Inspection) pageUsage(s *output.Sheet) {
 	s.Section("Usage")
-	if i.used == nil {
-		s.Text(missing(i.seen.Usage.Err))
+	if i.Used == nil {
+		s.Text(UnknownReason(i.Seen.Usage.Err))
 		return
 	}
-	u := *i.used
-	if u.trend.CPUPercent != nil {
-		s.FieldTone("cpu", decimal(*u.trend.CPUPercent, 1)+"% of one core", u.cpuTone())
+	u := *i.Used
+	if u.Trend.CPUPercent != nil {
+		s.FieldTone("cpu", Decimal(*u.Trend.CPUPercent, 1)+"% of one core", u.CpuTone())
 	}
-	if u.last.CPUSeconds != nil {
-		s.Field("cpu time", time.Duration(*u.last.CPUSeconds*float64(time.Second)))
+	if u.Last.CPUSeconds != nil {
+		s.Field("cpu time", time.Duration(*u.Last.CPUSeconds*float64(time.Second)))
 	}
-	if u.trend.MemoryBytes != nil {
-		s.FieldTone("memory", u.memoryText()+" MiB", u.memoryTone())
+	if u.Trend.MemoryBytes != nil {
+		s.FieldTone("memory", u.MemoryText()+" MiB", u.MemoryTone())
 	}
-	amount(s, "memory peak", mebibytes(u.last.MemoryPeakBytes), "MiB")
+	amount(s, "memory peak", MebibytesText(u.Last.MemoryPeakBytes), "MiB")
 	switch {
-	case u.trend.MemorySlope != nil:
-		s.Field("memory trend", u.slopeText()+" MiB/min")
-	case u.trend.TooShort && u.trend.Samples > 1:
+	case u.Trend.MemorySlope != nil:
+		s.Field("memory trend", u.SlopeText()+" MiB/min")
+	case u.Trend.TooShort && u.Trend.Samples > 1:
 		s.Field("memory trend", "too short to tell")
 	}
-	count(s, "operations", u.last.Operations)
-	if u.last.Duration != nil {
-		s.Field("has run for", *u.last.Duration)
+	count(s, "operations", u.Last.Operations)
+	if u.Last.Duration != nil {
+		s.Field("has run for", *u.Last.Duration)
 	}
-	count(s, "processes", u.last.PIDs)
-	count(s, "oom kills", u.last.OOMKills)
-	known(s, "waits on", u.last.Waiting)
+	count(s, "processes", u.Last.PIDs)
+	count(s, "oom kills", u.Last.OOMKills)
+	known(s, "waits on", u.Last.Waiting)
 	if !i.State.Ended() {
-		s.FieldTone("pattern", u.verdict.Pattern, u.patternTone())
+		s.FieldTone("pattern", u.Verdict.Pattern, u.PatternTone())
 	}
-	s.Field("source", u.trend.Source)
-	if i.seen.Usage.Err != nil {
-		s.Field("incomplete", missing(i.seen.Usage.Err))
+	s.Field("source", u.Trend.Source)
+	if i.Seen.Usage.Err != nil {
+		s.Field("incomplete", UnknownReason(i.Seen.Usage.Err))
 	}
 }
 
-func (i inspection) pageHealth(s *output.Sheet) {
+func (i Inspection) pageHealth(s *output.Sheet) {
 	s.Section("Health")
-	if i.seen.Health.Err != nil {
-		s.Text(missing(i.seen.Health.Err))
+	if i.Seen.Health.Err != nil {
+		s.Text(UnknownReason(i.Seen.Health.Err))
 		return
 	}
-	s.FieldTone("answers", i.seen.Health.Got.Verdict, i.healthTone())
+	s.FieldTone("answers", i.Seen.Health.Got.Verdict, i.HealthTone())
 	if c := i.condition(); c != providers.ConditionUnknown {
 		s.Field("condition", c)
 	}
-	for _, e := range i.seen.Health.Got.Evidence {
+	for _, e := range i.Seen.Health.Got.Evidence {
 		s.Field(e.What, ops.WithDetail(e.Value, e.Source))
 	}
 }
 
-func (i inspection) pageTimeline(s *output.Sheet) {
+func (i Inspection) pageTimeline(s *output.Sheet) {
 	s.Section("Timeline")
 	switch {
-	case i.seen.Events.Err != nil:
-		s.Text(missing(i.seen.Events.Err))
-	case len(i.seen.Events.Got) == 0:
+	case i.Seen.Events.Err != nil:
+		s.Text(UnknownReason(i.Seen.Events.Err))
+	case len(i.Seen.Events.Got) == 0:
 		s.Text("no events")
 	}
-	rows := make([][]any, len(i.seen.Events.Got))
-	for n, e := range i.seen.Events.Got {
+	rows := make([][]any, len(i.Seen.Events.Got))
+	for n, e := range i.Seen.Events.Got {
 		rows[n] = []any{e.At, e.Event, e.Detail}
 	}
 	s.Table([]string{"at", "event", "detail"}, rows)
 }
 
-func (i inspection) pageOutput(s *output.Sheet) {
-	last := i.seen.Logs.Got[max(0, len(i.seen.Logs.Got)-pageLines):]
+func (i Inspection) pageOutput(s *output.Sheet) {
+	last := i.Seen.Logs.Got[max(0, len(i.Seen.Logs.Got)-pageLines):]
 	s.Section("Last output")
 	switch {
-	case i.seen.Logs.Err != nil:
-		s.Text(missing(i.seen.Logs.Err))
+	case i.Seen.Logs.Err != nil:
+		s.Text(UnknownReason(i.Seen.Logs.Err))
 	case len(last) == 0:
 		s.Text("it has written nothing")
 	}
@@ -171,12 +171,12 @@ func (i inspection) pageOutput(s *output.Sheet) {
 	rows := make([][]any, len(last))
 	for n, l := range last {
 		pattern, _ := m.Match(l.Text)
-		rows[n] = []any{clock(l.At, i.now), l.Stream, l.Text, pattern.ID}
+		rows[n] = []any{ClockTime(l.At, i.Now), l.Stream, l.Text, pattern.ID}
 	}
 	s.Table([]string{"at", "stream", "line", "pattern"}, rows)
 }
 
-func (i inspection) pageExit(s *output.Sheet) {
+func (i Inspection) pageExit(s *output.Sheet) {
 	e := i.Exit
 	if e == nil {
 		return

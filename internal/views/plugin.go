@@ -1,4 +1,4 @@
-package commands
+package views
 
 import (
 	"fmt"
@@ -16,29 +16,29 @@ const (
 	pluginUnknown  = 3
 )
 
-// showPlugin prints a check as a monitoring plugin does and returns its exit
+// ShowPlugin prints a check as a monitoring plugin does and returns its exit
 // code: one line for the state, then one for each row that is not in order.
-func showPlugin(p *output.Printer, rows []checkRow, trouble error) error {
+func ShowPlugin(p *output.Printer, rows []CheckRow, trouble error) error {
 	if trouble != nil {
-		return pluginFailed(p, trouble)
+		return PluginFailed(p, trouble)
 	}
-	line, code := pluginLine(rows)
+	line, code := PluginLine(rows)
 	if err := p.Line(line); err != nil {
 		return err
 	}
 	for _, r := range rows {
-		if r.err() == nil {
+		if r.Err() == nil {
 			continue
 		}
-		if err := p.Line(r.word() + ": " + pluginText(r.title())); err != nil {
+		if err := p.Line(r.Word() + ": " + pluginText(r.title())); err != nil {
 			return err
 		}
 	}
 	return pluginExit(code)
 }
 
-// pluginFailed is the plugin's answer when it could not ask at all.
-func pluginFailed(p *output.Printer, err error) error {
+// PluginFailed is the plugin's answer when it could not ask at all.
+func PluginFailed(p *output.Printer, err error) error {
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	if err := p.Line("SBX UNKNOWN: " + pluginText(text)); err != nil {
 		return err
@@ -53,26 +53,26 @@ func pluginExit(code int) error {
 	return ProgramExit{Code: code}
 }
 
-// pluginLine is what a monitor shows: the state, the first thing that is
+// PluginLine is what a monitor shows: the state, the first thing that is
 // wrong, and figures behind the bar. What is wrong weighs more than what is
 // unknown, and that more than a warning.
-func pluginLine(rows []checkRow) (string, int) {
+func PluginLine(rows []CheckRow) (string, int) {
 	n, first := map[string]int{}, map[string]string{}
 	for _, r := range rows {
-		if n[r.word()]++; n[r.word()] == 1 {
-			first[r.word()] = r.title()
+		if n[r.Word()]++; n[r.Word()] == 1 {
+			first[r.Word()] = r.title()
 		}
 	}
-	code, state, text := pluginOK, "OK", fmt.Sprintf("%d of %d checks in order", n[wordOK], len(rows)-n[wordNote])
+	code, state, text := pluginOK, "OK", fmt.Sprintf("%d of %d checks in order", n[WordOK], len(rows)-n[WordNote])
 	for _, s := range []struct {
 		code        int
 		state, word string
-	}{{pluginWarning, "WARNING", wordWarning}, {pluginUnknown, "UNKNOWN", wordUnknown}, {pluginCritical, "CRITICAL", wordProblem}} {
+	}{{pluginWarning, "WARNING", WordWarning}, {pluginUnknown, "UNKNOWN", wordUnknown}, {pluginCritical, "CRITICAL", WordProblem}} {
 		if n[s.word] > 0 {
 			code, state, text = s.code, s.state, first[s.word]
 		}
 	}
-	figures := fmt.Sprintf("checks=%d problems=%d warnings=%d unknown=%d", len(rows), n[wordProblem], n[wordWarning], n[wordUnknown])
+	figures := fmt.Sprintf("checks=%d problems=%d warnings=%d unknown=%d", len(rows), n[WordProblem], n[WordWarning], n[wordUnknown])
 	return "SBX " + state + ": " + pluginText(text) + " | " + figures, code
 }
 
