@@ -21,7 +21,6 @@ import (
 	"sbx/internal/process"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
-	"sbx/internal/views"
 )
 
 // app makes the parts of one run, each once and only when a verb asks for it.
@@ -98,7 +97,7 @@ func (a *app) newPrinter() (*output.Printer, error) {
 // report prints an error that no document has shown. A program's own exit code
 // needs no words.
 func (a *app) report(err error) {
-	if _, own := errors.AsType[views.ProgramExit](err); own {
+	if _, own := errors.AsType[ops.ProgramExit](err); own {
 		return
 	}
 	p, printerErr := a.printer()

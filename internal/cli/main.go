@@ -15,6 +15,7 @@ import (
 	"sbx/internal/commands"
 	"sbx/internal/drill"
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/providers"
@@ -24,7 +25,6 @@ import (
 	"sbx/internal/providers/monotask"
 	"sbx/internal/providers/omoios"
 	"sbx/internal/providers/vercel"
-	"sbx/internal/views"
 )
 
 // verbGarbage is how much a verb's memory may grow between two collections, in
@@ -80,7 +80,7 @@ func Run(p process.Process, types []providers.Type) int {
 	if code := signals.code(); code != 0 && err != nil {
 		return code
 	}
-	if own, ok := errors.AsType[views.ProgramExit](err); ok {
+	if own, ok := errors.AsType[ops.ProgramExit](err); ok {
 		return own.Code
 	}
 	return fault.ExitCode(err)

@@ -159,14 +159,6 @@ func (r *cleanupRun) find(word string) (cleanup.Judgement, error) {
 	return cleanup.Judgement{}, fault.New(fault.KindNotFound, "no sandbox is called %q", word).WithHint("`%s ls --all` shows what there is", r.d.Process.Name())
 }
 
-// path is a file as the operator means it: from where the process stands.
-func (d *Deps) path(name string) string {
-	if filepath.IsAbs(name) || d.Process.Workdir == "" {
-		return name
-	}
-	return filepath.Join(d.Process.Workdir, name)
-}
-
 // writePlan writes the file whole or not at all.
 func writePlan(path string, plan cleanup.Plan) error {
 	text, err := json.MarshalIndent(plan, "", "  ")
@@ -210,7 +202,7 @@ func readPlan(ctx context.Context, path string) (cleanup.Plan, error) {
 
 // applyPlan ends at most what a plan names, judged anew.
 func (r *cleanupRun) applyPlan(ctx context.Context, p *output.Printer) error {
-	plan, err := readPlan(ctx, r.d.path(r.o.apply))
+	plan, err := readPlan(ctx, r.d.Path(r.o.apply))
 	if err != nil {
 		return err
 	}

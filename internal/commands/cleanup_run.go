@@ -42,7 +42,7 @@ func (r *cleanupRun) propose(ctx context.Context, p *output.Printer) error {
 	}
 	plan := r.survey.Plan(r.id)
 	if r.o.out != "" {
-		if err := writePlan(r.d.path(r.o.out), plan); err != nil {
+		if err := writePlan(r.d.Path(r.o.out), plan); err != nil {
 			return err
 		}
 	}

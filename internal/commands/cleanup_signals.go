@@ -81,7 +81,7 @@ func (r *cleanupRun) textfile(ctx context.Context, code int, took time.Duration,
 		return nil
 	}
 	figures := r.figures(ctx, code, took, dry)
-	if err := metrics.WriteTextfile(r.d.path(r.o.textfile), figures.Set()); err != nil {
+	if err := metrics.WriteTextfile(r.d.Path(r.o.textfile), figures.Set()); err != nil {
 		return fmt.Errorf("--textfile: %w", err)
 	}
 	return nil

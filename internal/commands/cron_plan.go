@@ -36,7 +36,7 @@ func (d *Deps) cronPlan(o cronPrintOptions) (cron.Plan, error) {
 	}
 	plan := cron.Plan{
 		Binary: binary, StateDir: c.StateDir, Host: d.Process.Host, Only: only, CheckOnly: o.checkOnly,
-		LockTimeout: o.lock, Ping: o.ping, Textfile: d.absolute(o.textfile), EnvFile: d.absolute(o.envFile),
+		LockTimeout: o.lock, Ping: o.ping, Textfile: d.Path(o.textfile), EnvFile: d.Path(o.envFile),
 	}
 	if d.Process.UID != 0 {
 		plan.User = strconv.Itoa(d.Process.UID)

@@ -3,7 +3,6 @@ package commands
 import (
 	"context"
 	"io"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -92,12 +91,4 @@ func (o cronPrintOptions) check() error {
 		return metrics.CheckTextfile(o.textfile)
 	}
 	return nil
-}
-
-// absolute makes a path one that holds in any folder.
-func (d *Deps) absolute(path string) string {
-	if path == "" || filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(d.Process.Workdir, path)
 }

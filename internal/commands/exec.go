@@ -7,11 +7,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
-	"sbx/internal/views"
 )
 
 type execOptions struct {
@@ -141,5 +141,5 @@ func programExit(ref sandbox.Ref, e sandbox.Exit) error {
 	case *e.Code == 0:
 		return nil
 	}
-	return views.ProgramExit{Code: *e.Code}
+	return ops.ProgramExit{Code: *e.Code}
 }

@@ -30,7 +30,6 @@ import (
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/task"
-	"sbx/internal/views"
 )
 
 // noon is the time in every test of this room.
@@ -119,7 +118,7 @@ func (b *bench) runArgs(tb testing.TB, args ...string) result {
 	if _, known := errors.AsType[*fault.Error](err); err != nil && !known && !*began {
 		err = fault.Usage("%w", err)
 	}
-	own, program := errors.AsType[views.ProgramExit](err)
+	own, program := errors.AsType[ops.ProgramExit](err)
 	if printer, printerErr := d.Printer(); printerErr == nil && !program {
 		printer.Report(err)
 	}

@@ -7,12 +7,18 @@ import (
 	"sbx/internal/views"
 )
 
-// openJoblog refuses a file that cannot be written, before hours of work are.
-func (l *launching) openJoblog() error {
-	if l.o.joblog == "" {
+// joblog is the file of --joblog, with a line for each attempt.
+type joblog struct {
+	path string // "" = there is none
+	warn func(text string)
+}
+
+// open refuses a file that cannot be written, before hours of work are.
+func (l *joblog) open() error {
+	if l.path == "" {
 		return nil
 	}
-	f, err := l.joblogFile()
+	f, err := hostfile.Append(l.path, modeJoblog)
 	if err != nil {
 		return fault.Usage("--joblog: %w", err).WithHint("name a file that can be written")
 	}
@@ -22,24 +28,20 @@ func (l *launching) openJoblog() error {
 // modeJoblog lets others read: it is a log.
 const modeJoblog = 0o644
 
-func (l *launching) joblogFile() (hostfile.Appended, error) {
-	return hostfile.Append(l.d.path(l.o.joblog), modeJoblog)
-}
-
-// joblog adds a line for each attempt of a task. Its Seq is the task's place in a file;
+// add adds a line for each attempt of a task. Its Seq is the task's place in a file;
 // at none it is the attempt's number. That it cannot be written changes nothing of
 // what the task came to.
-func (l *launching) joblog(t task.Task, seq int) {
-	if l.o.joblog == "" {
+func (l *joblog) add(t task.Task, seq int) {
+	if l.path == "" {
 		return
 	}
 	if err := l.addLines(t, seq); err != nil {
-		l.p.Warn("--joblog: the lines of task " + t.ID + " could not be added: " + err.Error())
+		l.warn("--joblog: the lines of task " + t.ID + " could not be added: " + err.Error())
 	}
 }
 
-func (l *launching) addLines(t task.Task, seq int) error {
-	f, err := l.joblogFile()
+func (l *joblog) addLines(t task.Task, seq int) error {
+	f, err := hostfile.Append(l.path, modeJoblog)
 	if err != nil {
 		return err
 	}

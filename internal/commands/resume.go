@@ -54,7 +54,7 @@ func resume(ctx context.Context, d *Deps, p *output.Printer, word string, comman
 		}
 	}
 	d.Globals.Settings = o.settings()
-	l, err := newLaunch(ctx, d, p, o, command)
+	req, err := o.request(ctx, d, p, command)
 	if err != nil {
 		return err
 	}
@@ -66,48 +66,10 @@ func resume(ctx context.Context, d *Deps, p *output.Printer, word string, comman
 	if err != nil {
 		return err
 	}
-	if err := l.openJoblog(); err != nil {
+	log := &joblog{path: d.Path(o.joblog), warn: p.Warn}
+	if err := log.open(); err != nil {
 		return err
 	}
-	if from.Kept != nil {
-		l.kept = from.Kept.Ref
-	}
-	spec, err := l.spec(ctx)
-	if err != nil {
-		return err
-	}
-	if err := inherit(&spec, from); err != nil {
-		return err
-	}
-	l.schema = "sbx.resume/v1"
-	return l.with(ctx, spec, func(ctx context.Context, options task.Options) error {
-		if !options.Reaches(from.Kept.Ref, from.Kept.Host) {
-			return fault.New(fault.KindRefused, "%s runs on the host %s", from.Kept.Ref, from.Kept.Host).WithHint("resume it there")
-		}
-		return l.one(ctx, options, spec, from.ID)
-	})
-}
-
-// inherit makes a spec go on where another task has ended.
-func inherit(s *task.Spec, from task.Task) error {
-	switch {
-	case !from.State.Over():
-		return fault.New(fault.KindRefused, "task %s is still %s", from.ID, from.State).WithHint("`sbx tasks show %s` says how it goes on; `sbx stop %s` stops it", from.ID, from.ID)
-	case from.Kept == nil:
-		return fault.New(fault.KindGone, "task %s has kept no sandbox", from.ID).WithHint("launch with `sbx run --keep-alive`; to begin anew use `sbx run`")
-	}
-	old := from.Spec
-	s.Provider, s.Sandbox = from.Kept.Ref.Provider, from.Kept.Ref
-	s.Template, s.Snapshot, s.Image, s.MemoryBytes, s.CPU = old.Template, old.Snapshot, old.Image, old.MemoryBytes, old.CPU
-	s.DiskBytes, s.PIDs, s.HardLimit, s.Isolate = old.DiskBytes, old.PIDs, old.HardLimit, old.Isolate
-	if s.Workdir == "" {
-		s.Workdir = old.Workdir
-	}
-	if s.Session == "" {
-		s.Session = old.Session
-	}
-	if a := from.Last(); a != nil {
-		s.SessionID = a.Session
-	}
-	return nil
+	req.Resumed = &from
+	return launchOne(ctx, d, p, o, req, log, "sbx.resume/v1")
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/views"
@@ -106,7 +107,7 @@ func causeOr(ctx context.Context, err error) error {
 // needs no words.
 func alreadyShown(err error) bool {
 	_, shown := errors.AsType[output.ShownError](err)
-	_, program := errors.AsType[views.ProgramExit](err)
+	_, program := errors.AsType[ops.ProgramExit](err)
 	return shown || program || errors.Is(err, output.ErrClosed)
 }
 

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"context"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -98,4 +99,25 @@ func (e *Env) thresholdBook() triage.Book {
 		}
 	}
 	return book
+}
+
+// Path is a file as the operator means it: from where the process stands. "" stays "".
+func (e *Env) Path(name string) string {
+	if name == "" || filepath.IsAbs(name) || e.Process.Workdir == "" {
+		return name
+	}
+	return filepath.Join(e.Process.Workdir, name)
+}
+
+// ConfiguredNames are the names of all configured profiles.
+func (e *Env) ConfiguredNames() []string {
+	c, err := e.Config()
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, p := range c.Profiles {
+		names = append(names, p.Name)
+	}
+	return names
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"sbx/internal/ops"
 	"sbx/internal/output"
 )
 
@@ -50,7 +51,7 @@ func pluginExit(code int) error {
 	if code == pluginOK {
 		return nil
 	}
-	return ProgramExit{Code: code}
+	return ops.ProgramExit{Code: code}
 }
 
 // PluginLine is what a monitor shows: the state, the first thing that is
