@@ -16,6 +16,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/hostfile"
 	"sbx/internal/output"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 )
 
@@ -80,7 +81,7 @@ func (r *cleanupRun) showPlan(p *output.Printer) error {
 	}, verdict, errs...)
 }
 
-func (r *cleanupRun) page(s *output.Sheet, selected []plannedItem, kept []keptItem, guards []cleanup.Guard) {
+func (r *cleanupRun) page(s *output.Sheet, selected []plannedItem, kept []keptItem, guards []safety.Guard) {
 	s.Text("Nothing was done; this is the plan.\n")
 	if at := r.survey.Cutoff(); !at.IsZero() {
 		s.Text("Old enough is what came to be before " + inBothZones(at, r.d.now().Location()) + ".\n")
@@ -104,7 +105,8 @@ func (r *cleanupRun) page(s *output.Sheet, selected []plannedItem, kept []keptIt
 		if !g.OK {
 			verdict = "would refuse"
 		}
-		rows[i] = []any{g.Name, guardFigure(g, g.Limit), guardFigure(g, g.Value), verdict}
+		value, limit := g.Figures()
+		rows[i] = []any{g.Name, limit, value, verdict}
 	}
 	s.Table([]string{"guard", "limit", "value", "verdict"}, rows)
 	for _, text := range []string{r.unjudged(), r.unowned()} {
@@ -140,14 +142,6 @@ func inBothZones(at time.Time, here *time.Location) string {
 		text += " (" + local.Format("15:04:05 MST") + " here)"
 	}
 	return text
-}
-
-// guardFigure writes a share as one, and anything else as it is.
-func guardFigure(g cleanup.Guard, v float64) string {
-	if strings.HasPrefix(g.Name, "max_fraction") {
-		return strconv.Itoa(int(v*100+0.5)) + "%"
-	}
-	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
 // grounds sums why sandboxes stay: ": 3 protected, 5 not_selected".

@@ -9,6 +9,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/output"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 )
 
@@ -85,7 +86,7 @@ func (r *cleanupRun) ask(ctx context.Context, p *output.Printer) (bool, error) {
 		running = running || j.Sandbox.State == sandbox.StateRunning
 	}
 	word, question := "y", fmt.Sprintf("end these %d? type y: ", n)
-	if n > maxUnasked || running {
+	if n > safety.MaxUnasked || running {
 		word = strconv.Itoa(n)
 		question = fmt.Sprintf("type %s to end them, anything else to do nothing: ", word)
 	}

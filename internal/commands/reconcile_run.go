@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -126,7 +125,7 @@ func (r *reconcileRun) assemble(ctx context.Context) error {
 	if r.config, err = r.d.Config(); err != nil {
 		return err
 	}
-	if r.limits, err = r.o.limits(r.config, rules); err != nil {
+	if r.limits, err = r.o.limits(r.d, r.config, rules); err != nil {
 		return err
 	}
 	f, err := r.d.Fleet(ctx)
@@ -137,7 +136,7 @@ func (r *reconcileRun) assemble(ctx context.Context) error {
 		return err
 	}
 	held := r.d.leases(ctx)
-	rules.Protected = func(s sandbox.Sandbox) string { return cmp.Or(r.d.protected(r.config, s), held.holds(s, false)) }
+	rules.Protected = r.d.protection(r.config, held).ByRule
 	rules.Owned = r.owned
 	rules.Thresholds = r.d.thresholds
 	sources, err := r.sources(ctx, f)

@@ -10,6 +10,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/output"
 	"sbx/internal/reconcile"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
@@ -216,7 +217,7 @@ func closing(plan reconcile.Plan, endings []sandbox.Ending) string {
 }
 
 // reconcilePage shows people what wants attention; what agrees is a number.
-func reconcilePage(s *output.Sheet, rows []reconcile.Row, guards []reconcile.Guard) {
+func reconcilePage(s *output.Sheet, rows []reconcile.Row, guards []safety.Guard) {
 	agree := 0
 	for _, c := range reconcile.Classes() {
 		var table [][]any
