@@ -18,6 +18,7 @@ import (
 	"sbx/internal/providers/local"
 	"sbx/internal/providers/local/plain"
 	"sbx/internal/publish"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
 	"sbx/internal/task/publisher"
@@ -57,8 +58,11 @@ func (a *app) tasks(_ context.Context, parts ops.TaskParts) (task.Options, error
 		CallbackURL: callbackURL(c),
 		Bound:       func(profile string) bool { return here[profile] },
 		Deletes:     func(profile string) bool { return !here[profile] },
-		Roll:        rand.Float64,
-		At:          a.process.At,
+		Protected: func(s sandbox.Sandbox) string {
+			return safety.Protection{Now: a.process.Now, Configured: c.Protect.Covers}.Keeps(s, safety.ByWord)
+		},
+		Roll: rand.Float64,
+		At:   a.process.At,
 		Settling: func(profile string) time.Duration {
 			if here[profile] {
 				return settlesHere

@@ -1,9 +1,7 @@
 package commands
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -286,20 +284,19 @@ func (r *cleanupRun) readWorld(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range r.o.production {
-		if _, known := c.Find(name); !known {
-			return fault.Usage("--production: there is no profile %q", name)
-		}
+	limits, err := r.d.limits(c, r.o.production)
+	if err != nil {
+		return err
 	}
 	r.world = cleanup.World{
 		Now:        r.d.Now,
-		Limits:     cleanup.Limits{MaxDelete: c.Limits.MaxDelete, MaxFraction: int(c.Limits.MaxFraction), Production: r.o.production},
+		Limits:     limits,
 		Thresholds: r.d.Thresholds,
-		Protected:  func(s sandbox.Sandbox) string { return cmp.Or(r.d.Protected(c, s), r.held.Holds(s, false)) },
+		Protected:  r.d.protection(c, r.held).ByRule,
 	}
 	for _, p := range c.Selected() {
 		r.world.Profiles = append(r.world.Profiles, cleanup.Profile{
-			Name: p.Name, Production: p.Production || slices.Contains(c.Production, p.Name), Owns: p.Owned.Owns, OwnedRule: p.Owned.String(), Undecided: p.Undecided(),
+			Name: p.Name, Owns: p.Owned.Owns, OwnedRule: p.Owned.String(), Undecided: p.Undecided(),
 		})
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/hostfile"
 	"sbx/internal/output"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/views"
 )
@@ -49,7 +50,7 @@ func (r *cleanupRun) showPlan(p *output.Printer) error {
 	}, verdict, errs...)
 }
 
-func (r *cleanupRun) page(s *output.Sheet, selected []views.PlannedItem, kept []views.KeptItem, guards []cleanup.Guard) {
+func (r *cleanupRun) page(s *output.Sheet, selected []views.PlannedItem, kept []views.KeptItem, guards []safety.Guard) {
 	s.Text("Nothing was done; this is the plan.\n")
 	if at := r.survey.Cutoff(); !at.IsZero() {
 		s.Text("Old enough is what came to be before " + views.TimeInBothZones(at, r.d.Now().Location()) + ".\n")
@@ -73,7 +74,8 @@ func (r *cleanupRun) page(s *output.Sheet, selected []views.PlannedItem, kept []
 		if !g.OK {
 			verdict = "would refuse"
 		}
-		rows[i] = []any{g.Name, views.GuardFigure(g, g.Limit), views.GuardFigure(g, g.Value), verdict}
+		value, limit := g.Figures()
+		rows[i] = []any{g.Name, limit, value, verdict}
 	}
 	s.Table([]string{"guard", "limit", "value", "verdict"}, rows)
 	for _, text := range []string{r.unjudged(), r.unowned()} {

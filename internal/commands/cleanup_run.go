@@ -10,6 +10,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
 	"sbx/internal/output"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/views"
 )
@@ -87,7 +88,7 @@ func (r *cleanupRun) ask(ctx context.Context, p *output.Printer) (bool, error) {
 		running = running || j.Sandbox.State == sandbox.StateRunning
 	}
 	word, question := "y", fmt.Sprintf("end these %d? type y: ", n)
-	if n > maxUnasked || running {
+	if n > safety.MaxUnasked || running {
 		word = strconv.Itoa(n)
 		question = fmt.Sprintf("type %s to end them, anything else to do nothing: ", word)
 	}

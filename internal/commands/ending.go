@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
 	"sbx/internal/output"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/views"
 )
@@ -27,7 +27,9 @@ type endRun struct {
 	targets []sandbox.Sandbox
 	held    *ops.Leases // by tasks
 	lost    []error     // words that were not found, each with its kind
-	piped   bool        // references came from standard input: nobody has named what sbx keeps
+	limits  safety.Limits
+	chosen  map[sandbox.Ref]safety.Choice // how each target was named; none = by a pipe
+	blank   map[sandbox.Ref]bool          // targets of which nothing could be read
 }
 
 func (d *Deps) newEndRun(verb string, o terminateOptions) *endRun {
@@ -41,17 +43,14 @@ func (r *endRun) prepare(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	r.piped = slices.Contains(args, "-")
 	if words, r.lost = wellFormed(words, args); len(words) == 0 {
 		return errors.Join(r.lost...)
 	}
 	if r.config, err = r.d.Config(); err != nil {
 		return err
 	}
-	for _, name := range r.o.production {
-		if _, known := r.config.Find(name); !known {
-			return fault.Usage("--production: there is no profile %q", name)
-		}
+	if r.limits, err = r.d.limits(r.config, r.o.production); err != nil {
+		return err
 	}
 	if err := r.unattended(words); err != nil {
 		return err
@@ -60,7 +59,8 @@ func (r *endRun) prepare(ctx context.Context, args []string) error {
 		return err
 	}
 	r.held = r.d.Leases(ctx)
-	r.targets, err = r.fleet.Find(ctx, words, fleet.FindOptions{Destructive: true})
+	found, err := r.fleet.FindEach(ctx, words, fleet.FindOptions{Destructive: true})
+	r.take(found, args)
 	if cause := ended(ctx, err); cause != nil {
 		return cause
 	}
@@ -76,6 +76,29 @@ func (r *endRun) prepare(ctx context.Context, args []string) error {
 	return nil
 }
 
+// take makes targets of what was found, and notes how each was named in args.
+func (r *endRun) take(found []fleet.Found, args []string) {
+	r.chosen, r.blank = map[sandbox.Ref]safety.Choice{}, map[sandbox.Ref]bool{}
+	for _, f := range found {
+		choice := safety.ByRule
+		for _, word := range f.Words {
+			ref, err := sandbox.ParseRef(word)
+			switch {
+			case err != nil || !slices.Contains(args, word):
+			case ref.Bare():
+				choice = max(choice, safety.ByWord)
+			default:
+				choice = safety.ByReference
+			}
+		}
+		r.targets = append(r.targets, f.Sandbox)
+		r.chosen[f.Ref()], r.blank[f.Ref()] = choice, f.Unreadable
+	}
+}
+
+// choice says how a target was named.
+func (r *endRun) choice(ref sandbox.Ref) safety.Choice { return r.chosen[ref] }
+
 // wellFormed leaves out what standard input brought that no reference can be, and says
 // so of each: one odd id of an API must not keep the others. What was typed is left
 // for Find, which refuses it.
@@ -90,25 +113,9 @@ func wellFormed(words, args []string) (left []string, odd []error) {
 	return left, odd
 }
 
-// still keeps what is protected, by what is read just before the end.
-func (r *endRun) still(s sandbox.Sandbox) (sandbox.Outcome, string) {
-	if why := r.protected(s); why != "" {
-		return sandbox.OutcomeSkipped, why
-	}
-	return "", ""
-}
-
-// keeps says that sbx itself keeps a sandbox which only a pipe has named.
-func (r *endRun) keeps(s sandbox.Sandbox) string {
-	if !r.piped || !s.KeptUntil.After(r.d.Now()) {
-		return ""
-	}
-	return "protected: " + s.KeptReason() + "; named by hand it ends"
-}
-
 // protected says why a sandbox may not be ended; "" = it may.
 func (r *endRun) protected(s sandbox.Sandbox) string {
-	return cmp.Or(r.d.Protected(r.config, s), r.held.Holds(s, !r.piped), r.keeps(s))
+	return r.d.protection(r.config, r.held).Keeps(s, r.choice(s.Ref()))
 }
 
 // show ends the targets, unless refused says why not, and prints what became of
@@ -148,7 +155,7 @@ func (r *endRun) end(ctx context.Context, p *output.Printer, list *output.List[s
 	progress := p.Progress(fmt.Sprintf("ending %d sandboxes", len(r.targets)))
 	defer progress.Done()
 	var endings []sandbox.Ending
-	for e := range r.fleet.Terminate(ctx, r.targets, how) {
+	for e := range safety.End(ctx, r.fleet, r.targets, safety.Options{Verb: safety.VerbTerminate, How: how, Protected: r.protected, Choice: r.choice}) {
 		endings = append(endings, e)
 		progress.Update(fmt.Sprintf("%d of %d", len(endings), len(r.targets)))
 		views.AddEnding(list, e, true)

@@ -125,10 +125,11 @@ func (o *reconcileOptions) rules() (reconcile.Rules, error) {
 }
 
 // limits are those of the configuration, unless a flag says otherwise.
-func (o *reconcileOptions) limits(c *config.Config, r reconcile.Rules) (reconcile.Limits, error) {
-	l := reconcile.Limits{
-		MaxDelete: c.Limits.MaxDelete, MaxFraction: int(c.Limits.MaxFraction), RecordsAge: r.RecordsAge,
-		Production: c.Production, Allowed: o.production,
+func (o *reconcileOptions) limits(d *Deps, c *config.Config, r reconcile.Rules) (reconcile.Limits, error) {
+	common, err := d.limits(c, o.production)
+	l := reconcile.Limits{Limits: common, RecordsAge: r.RecordsAge}
+	if err != nil {
+		return l, err
 	}
 	if o.given("max-delete") {
 		l.MaxDelete = o.maxDelete
@@ -139,11 +140,6 @@ func (o *reconcileOptions) limits(c *config.Config, r reconcile.Rules) (reconcil
 			return l, fault.Usage("--max-fraction: %w", err)
 		}
 		l.MaxFraction = int(percent)
-	}
-	for _, name := range o.production {
-		if _, known := c.Find(name); !known {
-			return l, fault.Usage("--production: there is no profile %q", name)
-		}
 	}
 	return l, nil
 }

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -128,7 +127,7 @@ func (r *reconcileRun) assemble(ctx context.Context) error {
 	if r.config, err = r.d.Config(); err != nil {
 		return err
 	}
-	if r.limits, err = r.o.limits(r.config, rules); err != nil {
+	if r.limits, err = r.o.limits(r.d, r.config, rules); err != nil {
 		return err
 	}
 	f, err := r.d.Fleet(ctx)
@@ -139,7 +138,7 @@ func (r *reconcileRun) assemble(ctx context.Context) error {
 		return err
 	}
 	held := r.d.Leases(ctx)
-	rules.Protected = func(s sandbox.Sandbox) string { return cmp.Or(r.d.Protected(r.config, s), held.Holds(s, false)) }
+	rules.Protected = r.d.protection(r.config, held).ByRule
 	rules.Owned = r.owned
 	rules.Thresholds = r.d.Thresholds
 	sources, err := r.sources(ctx, f)

@@ -49,7 +49,7 @@ func newTerminate(d *Deps) *cobra.Command {
 	f.StringVar(&o.grace, "grace", "5s", "`DURATION` from asking a program to killing it; when given, all of it")
 	f.BoolVar(&o.dry, "dry-run", false, "print the plan and do nothing")
 	f.BoolVar(&o.yes, "yes", false, "end more than 5 without being asked")
-	f.StringSliceVar(&o.production, "production", nil, "end more than one of production profile `NAME` (repeatable)")
+	f.StringSliceVar(&o.production, "production", nil, "end sandboxes of production profile `NAME` (repeatable); a single NAME/ID needs none")
 	complete(cmd, "production", func() []string { return d.ProductionNames() })
 	doc := document{schema: terminateSchema, shape: output.ShapeList, columns: output.Names(views.EndingColumns())}
 	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
@@ -93,7 +93,8 @@ func terminate(ctx context.Context, d *Deps, p *output.Printer, args []string, o
 		err = r.allow(ctx, p)
 	}
 	return r.show(ctx, p, fleet.EndOptions{
-		Delete: o.delete, Grace: grace, Patient: o.patient, Wait: wait, By: r.by, Precheck: true, Still: r.still,
-		Origin: fleet.EndOrigin{RunID: r.id, Verb: ops.VerbTerminate, Reason: "named by hand"},
+		Delete: o.delete, Grace: grace, Patient: o.patient, Wait: wait, By: r.by,
+		Origin:  fleet.EndOrigin{RunID: r.id, Verb: ops.VerbTerminate, Reason: "named by hand"},
+		Recheck: fleet.Recheck{AllowUnreadable: func(s sandbox.Sandbox) bool { return r.blank[s.Ref()] }},
 	}, err)
 }

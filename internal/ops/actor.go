@@ -9,10 +9,8 @@ import (
 	"strings"
 
 	"sbx/internal/cleanup"
-	"sbx/internal/config"
 	"sbx/internal/fleet"
 	"sbx/internal/lock"
-	"sbx/internal/sandbox"
 )
 
 // ActsAs says who asks, for records that outlive this process.
@@ -48,17 +46,6 @@ func (e *Env) Actor() cleanup.Actor {
 // that their record leaves open.
 func (e *Env) Judging(look bool) fleet.Judging {
 	return fleet.Judging{Now: e.Now, Thresholds: e.Thresholds, Look: look}
-}
-
-// Protected says why a sandbox may not be ended by anybody; "" = it may.
-func (e *Env) Protected(c *config.Config, s sandbox.Sandbox) string {
-	if why := sandbox.Kept(s.Labels, e.Now()); why != "" {
-		return why
-	}
-	if c.Protect.Covers(s.Ref(), s.Labels) {
-		return "protected: the configuration says so"
-	}
-	return ""
 }
 
 // RunID names a run: its time to the millisecond, so that runs sort, and chance, so

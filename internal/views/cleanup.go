@@ -3,7 +3,6 @@ package views
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -49,14 +48,6 @@ func TimeInBothZones(at time.Time, here *time.Location) string {
 		text += " (" + local.Format("15:04:05 MST") + " here)"
 	}
 	return text
-}
-
-// GuardFigure writes a share as one, and anything else as it is.
-func GuardFigure(g cleanup.Guard, v float64) string {
-	if strings.HasPrefix(g.Name, "max_fraction") {
-		return strconv.Itoa(int(v*100+0.5)) + "%"
-	}
-	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
 // KeptSums sums why sandboxes stay: ": 3 protected, 5 not_selected".

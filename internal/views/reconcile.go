@@ -9,6 +9,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/output"
 	"sbx/internal/reconcile"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
@@ -149,7 +150,7 @@ func ReconcileSummary(plan reconcile.Plan, endings []sandbox.Ending) string {
 }
 
 // ReconcilePage shows people what wants attention; what agrees is a number.
-func ReconcilePage(s *output.Sheet, rows []reconcile.Row, guards []reconcile.Guard) {
+func ReconcilePage(s *output.Sheet, rows []reconcile.Row, guards []safety.Guard) {
 	agree := 0
 	for _, c := range reconcile.Classes() {
 		var table [][]any
