@@ -14,9 +14,6 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// typeLocal is the type of provider whose sandboxes are processes of this machine.
-const typeLocal = "local"
-
 // cronPlan says what a cron line needs to do what this run would do.
 func (d *Deps) cronPlan(o cronPrintOptions) (cron.Plan, error) {
 	only, err := layers(o.layers)
@@ -72,7 +69,9 @@ func (d *Deps) cronProfiles(plan *cron.Plan, c *config.Config) {
 		if p.Production {
 			plan.Production = append(plan.Production, p.Name)
 		}
-		plan.Local = plan.Local || p.Type == typeLocal
+		if p.HostProcesses {
+			plan.HostProcesses = p.Type
+		}
 		widened = widened || p.Undecided()
 	}
 	plan.Providers = names
@@ -100,13 +99,28 @@ func (d *Deps) measured(profiles []config.Profile) (known, unknown []string) {
 }
 
 // typeOf is the type of a profile.
-func (d *Deps) typeOf(p config.Profile) providers.Type {
-	i := slices.IndexFunc(d.Types, func(t providers.Type) bool { return t.Name == p.Type })
+func (d *Deps) typeOf(p config.Profile) providers.Type { return d.typeNamed(p.Type) }
+
+func (d *Deps) typeNamed(name string) providers.Type {
+	i := slices.IndexFunc(d.Types, func(t providers.Type) bool { return t.Name == name })
 	if i < 0 {
 		return providers.Type{}
 	}
 	return d.Types[i]
 }
+
+// profileFacts are those of a profile's type; none where it is not configured.
+func (d *Deps) profileFacts(name string) providers.Facts {
+	c, err := d.Config()
+	if err != nil {
+		return providers.Facts{}
+	}
+	p, _ := c.Find(name)
+	return p.Facts
+}
+
+// hidesEnded is selector.Facts.HidesEnded.
+func (d *Deps) hidesEnded(s sandbox.Sandbox) bool { return d.typeNamed(s.ProviderType).HidesEnded }
 
 // cronFiles has a run find the same files: cron starts in the home of the passwd
 // entry, with next to nothing in its environment.

@@ -43,7 +43,7 @@ func launchMistakes(err error) []checkRow {
 // memory that nobody asked for is hard to explain later.
 func openSizes(c *config.Config, r config.Run) []checkRow {
 	target, err := c.LaunchTarget()
-	if err != nil || target.Here { // local has sizes of its own
+	if err != nil || target.SizedByProfile {
 		return nil
 	}
 	open := r.Size(target).Open()

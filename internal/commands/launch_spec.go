@@ -25,10 +25,10 @@ func (l *launching) spec(ctx context.Context) (task.Spec, error) {
 	size := run.Size(target)
 	l.full = size.Fill(l.box)
 	spec := specOf(target.Name, l.full)
-	if open := size.Open(); len(open) > 0 && !target.Here && l.box.Template == "" && l.box.Snapshot == "" {
+	if open := size.Open(); len(open) > 0 && !target.SizedByProfile && l.box.Template == "" && l.box.Snapshot == "" {
 		l.once(l.p.Note, "nobody has said how much "+strings.Join(open, " and ")+" it gets: the provider decides")
 	}
-	if target.Here {
+	if target.HostProcesses {
 		spec.Workdir = l.d.absolute(spec.Workdir) // the task may be gone on with from another folder
 		l.full.Workdir = spec.Workdir
 	}
