@@ -132,7 +132,7 @@ func (b *bench) runArgs(tb testing.TB, args ...string) result {
 func hostType() providers.Type {
 	return providers.Type{
 		Name: "local", Always: true, TellsQuota: true, KeepsRecords: true,
-		Facts: providers.Facts{HostBound: true, HostProcesses: true, InStateDir: true, SizedByProfile: true, OwnsAll: true, HidesEnded: true, EndKeeps: providers.EndKeepsRecord},
+		Facts: providers.Facts{HostBound: true, HostProcesses: true, InStateDir: true, SizedByProfile: true, OwnsAll: true, LaunchDefault: true, HidesEnded: true, EndKeeps: providers.EndKeepsRecord},
 	}
 }
 

@@ -24,6 +24,9 @@ type Facts struct {
 	// OwnsAll says that nobody but sbx makes sandboxes here, so that all of them are ours
 	// in a profile that no file configures.
 	OwnsAll bool
+	// LaunchDefault says that a sandbox here needs no account and costs nothing, so that
+	// creates go here where nobody names a profile.
+	LaunchDefault bool
 	// HidesEnded says that ended sandboxes stay listed without an end, so that `ls` leaves
 	// out the older ones unless --all is given.
 	HidesEnded bool

@@ -55,7 +55,7 @@ func Type() providers.Type {
 		Help:   "real processes of this machine, inside real limits; no account needed, no security boundary",
 		Always: true,
 		Facts: providers.Facts{
-			HostBound: true, HostProcesses: true, InStateDir: true, SizedByProfile: true, OwnsAll: true, HidesEnded: true,
+			HostBound: true, HostProcesses: true, InStateDir: true, SizedByProfile: true, OwnsAll: true, LaunchDefault: true, HidesEnded: true,
 			CreateSettles: createSettles, EndKeeps: providers.EndKeepsRecord,
 		},
 		KeepsRecords: true,
