@@ -24,22 +24,15 @@ import (
 	"sbx/internal/task/publisher"
 )
 
-// How long a create of a process that is gone may still make something: a local one
-// needs milliseconds, a VM has to be placed.
-const (
-	settlesHere = 3 * time.Second
-	settlesAway = 60 * time.Second
-)
-
 // tasks joins what launching and stopping need.
 func (a *app) tasks(_ context.Context, parts ops.TaskParts) (task.Options, error) {
 	c, err := a.config()
 	if err != nil {
 		return task.Options{}, err
 	}
-	here := map[string]bool{}
-	for _, p := range c.Profiles {
-		here[p.Name] = p.Here
+	facts := func(profile string) providers.Facts {
+		p, _ := c.Find(profile) // of one that is not configured any more nothing is known
+		return p.Facts
 	}
 	dir, err := c.State()
 	if err != nil {
@@ -55,19 +48,15 @@ func (a *app) tasks(_ context.Context, parts ops.TaskParts) (task.Options, error
 		Breaker: newBreaker(parts.Store, a.owner().Who, parts.Notice), Keeps: &task.KeepList{Store: parts.Store}, Room: room{parts.Fleet},
 		Notice: parts.Notice,
 		Owner:  a.owner(), Alive: a.alive,
-		CallbackURL: callbackURL(c),
-		Bound:       func(profile string) bool { return here[profile] },
-		Deletes:     func(profile string) bool { return !here[profile] },
+		CallbackURL:    callbackURL(c),
+		Bound:          func(profile string) bool { return facts(profile).HostBound },
+		ReadsProveEnds: parts.Fleet.ReadsProveEnds,
+		Deletes:        func(profile string) bool { return facts(profile).DeletesForTask() },
+		Settling:       func(profile string) time.Duration { return facts(profile).SettleTime() },
+		Roll:           rand.Float64,
+		At:             a.process.At,
 		Protected: func(s sandbox.Sandbox) string {
 			return safety.Protection{Now: a.process.Now, Configured: c.Protect.Covers}.Keeps(s, safety.ByWord)
-		},
-		Roll: rand.Float64,
-		At:   a.process.At,
-		Settling: func(profile string) time.Duration {
-			if here[profile] {
-				return settlesHere
-			}
-			return settlesAway
 		},
 	}, nil
 }

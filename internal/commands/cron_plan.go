@@ -14,9 +14,6 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// typeLocal is the type of provider whose sandboxes are processes of this machine.
-const typeLocal = "local"
-
 // cronPlan says what a cron line needs to do what this run would do.
 func (d *Deps) cronPlan(o cronPrintOptions) (cron.Plan, error) {
 	only, err := layers(o.layers)
@@ -72,7 +69,9 @@ func (d *Deps) cronProfiles(plan *cron.Plan, c *config.Config) {
 		if p.Production {
 			plan.Production = append(plan.Production, p.Name)
 		}
-		plan.Local = plan.Local || p.Type == typeLocal
+		if p.HostProcesses {
+			plan.HostProcesses = p.Type
+		}
 		widened = widened || p.Undecided()
 	}
 	plan.Providers = names

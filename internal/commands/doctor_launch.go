@@ -44,7 +44,7 @@ func launchMistakes(err error) []views.CheckRow {
 // memory that nobody asked for is hard to explain later.
 func openSizes(c *config.Config, r config.Run) []views.CheckRow {
 	target, err := c.LaunchTarget()
-	if err != nil || target.Here { // local has sizes of its own
+	if err != nil || target.SizedByProfile {
 		return nil
 	}
 	open := r.Size(target).Open()

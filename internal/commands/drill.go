@@ -80,7 +80,7 @@ func runDrill(ctx context.Context, d *Deps, p *output.Printer, o drillOptions) e
 	return p.Show(doc)
 }
 
-// local narrows the fleet to the profile of the local provider.
+// local narrows the fleet to a profile whose sandboxes are processes of this machine.
 func (d *Deps) local(ctx context.Context) (*fleet.Fleet, string, error) {
 	c, err := d.Config()
 	if err != nil {
@@ -96,7 +96,7 @@ func (d *Deps) local(ctx context.Context) (*fleet.Fleet, string, error) {
 
 func localProfile(c *config.Config) (string, error) {
 	for _, p := range c.Profiles {
-		if p.Type == "local" {
+		if p.HostProcesses {
 			return p.Name, nil
 		}
 	}

@@ -129,11 +129,19 @@ func (b *bench) runArgs(tb testing.TB, args ...string) result {
 	return r
 }
 
+// hostType is a type whose sandboxes are processes of this machine.
+func hostType() providers.Type {
+	return providers.Type{
+		Name: "local", Always: true, TellsQuota: true, KeepsRecords: true,
+		Facts: providers.Facts{HostBound: true, HostProcesses: true, InStateDir: true, SizedByProfile: true, OwnsAll: true, LaunchDefault: true, HidesEnded: true, EndKeeps: providers.EndKeepsRecord},
+	}
+}
+
 func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 	var globals Globals
 	began := new(bool)
 	var printer *output.Printer
-	types := append([]providers.Type{{Name: "local", Always: true, TellsQuota: true, KeepsRecords: true}, {Name: "fake"}}, b.types...)
+	types := append([]providers.Type{hostType(), {Name: "fake"}}, b.types...)
 	var d *Deps
 	open := func() *fleet.Fleet {
 		var list []fleet.Member

@@ -127,7 +127,7 @@ type lister struct {
 
 // facts judge by verdicts that are there already.
 func (l *lister) facts(of func(sandbox.Sandbox) views.SandboxRow) selector.Facts {
-	return selector.Facts{Now: l.d.Now(), Stuck: func(s sandbox.Sandbox) (sandbox.Verdict, string) {
+	return selector.Facts{Now: l.d.Now(), HidesEnded: l.d.HidesEnded, Stuck: func(s sandbox.Sandbox) (sandbox.Verdict, string) {
 		v := of(s).Verdict
 		return v.Stuck, v.Reason
 	}}
@@ -189,8 +189,8 @@ func (d *Deps) emptyNote(f *fleet.Fleet, s selector.Selector) string {
 	switch {
 	case !s.Empty():
 		return "no sandbox matches; `" + sbx + " ls` without selectors shows what there is"
-	case len(names) == 1 && names[0] == "local":
-		return "no sandboxes; only `local` is configured: start one with `" + sbx + " create -- COMMAND`, or stage an incident with `" + sbx + " drill`"
+	case len(names) == 1 && d.ProfileFacts(names[0]).HostProcesses:
+		return "no sandboxes; only `" + names[0] + "` is configured: start one with `" + sbx + " create -- COMMAND`, or stage an incident with `" + sbx + " drill`"
 	}
 	return "no sandboxes; `" + sbx + " ls --all` shows what ended more than an hour ago"
 }

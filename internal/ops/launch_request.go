@@ -75,10 +75,10 @@ func (p *preparing) prepare(ctx context.Context) error {
 	p.Sandbox = size.Fill(p.req.Sandbox)
 	p.Spec = specOf(target.Name, p.Sandbox)
 	spec := &p.Spec
-	if open := size.Open(); len(open) > 0 && !target.Here && p.req.Sandbox.Template == "" && p.req.Sandbox.Snapshot == "" {
+	if open := size.Open(); len(open) > 0 && !target.SizedByProfile && p.req.Sandbox.Template == "" && p.req.Sandbox.Snapshot == "" {
 		p.watch.Note("nobody has said how much " + strings.Join(open, " and ") + " it gets: the provider decides")
 	}
-	if target.Here {
+	if target.HostProcesses {
 		spec.Workdir = p.env.Path(spec.Workdir) // the task may be gone on with from another folder
 		p.Sandbox.Workdir = spec.Workdir
 	}

@@ -51,13 +51,28 @@ func (e *Env) SplitByQuota(profiles []config.Profile) (known, unknown []string) 
 }
 
 // TypeOf is the type of a profile.
-func (e *Env) TypeOf(p config.Profile) providers.Type {
-	i := slices.IndexFunc(e.Types, func(t providers.Type) bool { return t.Name == p.Type })
+func (e *Env) TypeOf(p config.Profile) providers.Type { return e.typeNamed(p.Type) }
+
+func (e *Env) typeNamed(name string) providers.Type {
+	i := slices.IndexFunc(e.Types, func(t providers.Type) bool { return t.Name == name })
 	if i < 0 {
 		return providers.Type{}
 	}
 	return e.Types[i]
 }
+
+// ProfileFacts are those of a profile's type; none where it is not configured.
+func (e *Env) ProfileFacts(name string) providers.Facts {
+	c, err := e.Config()
+	if err != nil {
+		return providers.Facts{}
+	}
+	p, _ := c.Find(name)
+	return p.Facts
+}
+
+// HidesEnded is selector.Facts.HidesEnded.
+func (e *Env) HidesEnded(s sandbox.Sandbox) bool { return e.typeNamed(s.ProviderType).HidesEnded }
 
 // CronRun is a recorded run as the layers judge it. One that cannot be trusted has
 // succeeded nowhere.
