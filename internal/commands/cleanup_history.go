@@ -90,6 +90,13 @@ func (d *Deps) histories(ctx context.Context, verb string, limit int) ([]cleanup
 	return list, errs
 }
 
+// CleanupRuns are the newest cleanup runs on record, the newest first, as far as they can
+// be read.
+func (d *Deps) CleanupRuns(ctx context.Context, limit int) []cleanup.History {
+	runs, _ := d.histories(ctx, verbCleanup, limit) // what cannot be read is not known; `cleanup runs` says why
+	return runs
+}
+
 // ownHistories are those of this machine.
 func (d *Deps) ownHistories(verb string, limit int) ([]cleanup.History, []error) {
 	disk, err := d.Journals()

@@ -3,6 +3,8 @@ package commands
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -71,7 +73,11 @@ func stats(ctx context.Context, d *Deps, p *output.Printer, o statsOptions) erro
 	for _, row := range rows {
 		all.join(row.census)
 	}
-	list.Remark(all.remark(d.Process.Name() + " stats --look"))
+	remarks := []string{all.remark(d.Process.Name() + " stats --look")}
+	for _, row := range rows {
+		remarks = append(remarks, row.raised()...)
+	}
+	list.Remark(strings.Join(slices.DeleteFunc(remarks, func(r string) bool { return r == "" }), "; "))
 	list.Set("total", fieldsOf(figureColumns(), d.total(rows)))
 	for _, row := range rows {
 		if err := list.Add(row); err != nil {
@@ -87,11 +93,9 @@ func (d *Deps) statsRow(s fleet.ProviderStats, counted census) statsRow {
 	row := statsRow{
 		provider: s.Provider, providerType: s.ProviderType,
 		limits: d.thresholds(sandbox.Sandbox{Provider: s.Provider, ProviderType: s.ProviderType}),
-		counts: triage.FleetSignals{
-			Active: s.Stats.Active, Provisioning: s.Stats.Provisioning, Terminating: s.Stats.Terminating,
-			TotalCreated: s.Stats.TotalCreated, TotalDestroyed: s.Stats.TotalDestroyed, TimedOut: s.Stats.TimedOut,
-		},
 	}
+	row.counts = s.Signals(row.limits.StuckAge, now)
+	row.flags = triage.FleetFlags(row.counts, row.limits, now)
 	if s.ItemsErr != nil {
 		return row
 	}

@@ -21,14 +21,43 @@ type statsRow struct {
 	census       census          // what both count
 	ages         []time.Duration // of running ones, where known
 	limits       triage.Thresholds
+	flags        []triage.Flag // of one provider; none of all together
 }
 
 // statsColumns are the items of CLI.md: the figures, and whose they are.
 func statsColumns() []output.Column[statsRow] {
-	return append([]output.Column[statsRow]{
+	columns := append([]output.Column[statsRow]{
 		{Name: "provider", Value: func(r statsRow) any { return r.provider }},
 		{Name: "provider_type", Level: output.Wide, Head: "TYPE", Value: func(r statsRow) any { return r.providerType }},
 	}, figureColumns()...)
+	return append(columns, output.Column[statsRow]{Name: "flags", Level: output.Extra, Value: func(r statsRow) any { return flagList(r.flags) }})
+}
+
+// flagList are the answers to questions of the runbook as data.
+func flagList(flags []triage.Flag) any {
+	list := make([]any, len(flags))
+	for i, f := range flags {
+		list[i] = output.Fields{
+			{Key: "id", Value: f.ID},
+			{Key: "severity", Value: f.Severity},
+			{Key: "verdict", Value: f.Verdict},
+			{Key: "say", Value: f.Say},
+			{Key: "evidence", Value: evidence(f.Evidence)},
+		}
+	}
+	return list
+}
+
+// raised are the flags that are true, a line each: "prod: R14 cleanup fails (cleanup
+// failures 2)". What the table shows in a column of its own is left out.
+func (r statsRow) raised() []string {
+	var lines []string
+	for _, f := range r.flags {
+		if f.Verdict == sandbox.True && f.ID != "R4" && f.ID != "R12" {
+			lines = append(lines, because(r.provider+": "+f.ID+" "+f.Say, f.Evidence))
+		}
+	}
+	return lines
 }
 
 // figureColumns are the figures themselves, with their limits beside them for
