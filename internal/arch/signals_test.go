@@ -136,7 +136,8 @@ func unsetFields(root string, of []input) ([]string, error) {
 		}
 		set := m.setFields(func(file string) bool { return !in.outside || file != home })
 		for _, t := range nested(named.Type()) {
-			for field := range t.Underlying().(*types.Struct).Fields() { //nolint:forcetypeassert // nested gives no others
+			_, fields := structOf(t)
+			for field := range fields.Fields() {
 				if name := in.room + "." + t.Obj().Name() + "." + field.Name(); !set[name] {
 					unset = append(unset, name)
 				}
@@ -187,7 +188,7 @@ func (m module) Import(dir string) (*types.Package, error) {
 		return p, nil
 	}
 	c := types.Config{Importer: m, Error: func(error) {}, FakeImportC: true}
-	p, _ := c.Check(dir, m.fset, files, &m.info) //nolint:errcheck // what libraries give has no type, which is an error each
+	p, _ := c.Check(dir, m.fset, files, &m.info) // what libraries give has no type, which is an error each
 	m.done[dir] = p
 	return p, nil
 }

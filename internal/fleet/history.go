@@ -52,6 +52,8 @@ type listingCount struct {
 	since []time.Time
 }
 
+func newListingCount() listingCount { return listingCount{items: make(map[sandbox.State]int64)} }
+
 func (c *listingCount) add(s sandbox.Sandbox, now time.Time) {
 	c.items[s.State]++
 	if age, source := s.Age(now); s.State == sandbox.StateRunning && source != sandbox.AgeUnknown {
@@ -181,7 +183,7 @@ func (s ProviderStats) Signals(stuckAge time.Duration, now time.Time) triage.Fle
 	if s.ItemsErr != nil {
 		return sig
 	}
-	c := listingCount{items: map[sandbox.State]int64{}}
+	c := newListingCount()
 	for _, box := range s.Items {
 		c.add(box, now)
 	}

@@ -47,7 +47,7 @@ func (m *member) read(ctx context.Context, word string) (sandbox.Sandbox, error)
 // listing that was read to its end.
 func (m *member) rows(ctx context.Context, q providers.Query) iter.Seq2[sandbox.Sandbox, error] {
 	return func(yield func(sandbox.Sandbox, error) bool) {
-		count, complete, now := listingCount{items: map[sandbox.State]int64{}}, everything(q), m.now()
+		count, complete, now := newListingCount(), everything(q), m.now()
 		for s, err := range m.Provider.List(ctx, q) {
 			s = m.stamped(m.Metadata.Read(s))
 			if err != nil {

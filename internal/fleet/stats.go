@@ -57,7 +57,7 @@ func (f *Fleet) stats(ctx context.Context, m *member) ProviderStats {
 
 // count is what a complete listing says; how many there ever were it cannot.
 func count(items []sandbox.Sandbox) providers.Stats {
-	states := map[sandbox.State]int64{}
+	states := make(map[sandbox.State]int64)
 	for _, s := range items {
 		states[s.State]++
 	}

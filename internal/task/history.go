@@ -147,32 +147,39 @@ type ProfileHistory struct {
 
 // Profile tells how creates and attempts on one profile went.
 func (h History) Profile(name string) ProfileHistory {
-	var creates, failed, ended, timedOut int64
+	var all attemptCounts
 	for _, t := range h.tasks {
 		for _, a := range t.Attempts {
-			if a.Provider != name {
-				continue
-			}
-			if made, refused := a.created(); (made || refused) && h.now.Sub(a.IntentAt) <= createWindow {
-				creates++
-				if refused {
-					failed++
-				}
-			}
-			if !a.StartedAt.IsZero() && !a.EndedAt.IsZero() && h.now.Sub(a.EndedAt) <= historyWindow {
-				ended++
-				if a.hitLimit() {
-					timedOut++
-				}
+			if a.Provider == name {
+				all.add(a, h.now)
 			}
 		}
 	}
 	var p ProfileHistory
-	if creates > 0 {
-		p.CreateFailures = &failed
+	if all.creates > 0 {
+		p.CreateFailures = &all.refused
 	}
-	if ended > 0 {
-		p.Attempts, p.TimedOut = &ended, &timedOut
+	if all.ended > 0 {
+		p.Attempts, p.TimedOut = &all.ended, &all.timedOut
 	}
 	return p
+}
+
+// attemptCounts counts attempts of one profile.
+type attemptCounts struct{ creates, refused, ended, timedOut int64 }
+
+func (c *attemptCounts) add(a Attempt, now time.Time) {
+	if made, refused := a.created(); (made || refused) && now.Sub(a.IntentAt) <= createWindow {
+		c.creates++
+		if refused {
+			c.refused++
+		}
+	}
+	if a.StartedAt.IsZero() || a.EndedAt.IsZero() || now.Sub(a.EndedAt) > historyWindow {
+		return
+	}
+	c.ended++
+	if a.hitLimit() {
+		c.timedOut++
+	}
 }

@@ -46,10 +46,7 @@ func (c *Client) Activity(ctx context.Context, id string) (providers.Activity, e
 		}
 		if newest.Type == "" {
 			newest = newestReport(w)
-			if newest.Type == "agent.waiting" {
-				found.WaitsSince = newest.CreatedAt.Time
-				found.Evidence = append(found.Evidence, c.fact("waits for a message", newest.Type, newest.CreatedAt.Time))
-			}
+			c.noteWaiting(&found, newest)
 		}
 		if last.Type != "" {
 			found.LastWorkAt = last.CreatedAt.Time
@@ -109,6 +106,16 @@ func lastWork(w wireTrajectory) (wireEvent, bool) {
 		}
 	}
 	return last, true
+}
+
+// noteWaiting notes that the agent waits for its next message, where that is its newest
+// report.
+func (c *Client) noteWaiting(found *providers.Activity, newest wireEvent) {
+	if newest.Type != "agent.waiting" {
+		return
+	}
+	found.WaitsSince = newest.CreatedAt.Time
+	found.Evidence = append(found.Evidence, c.fact("waits for a message", newest.Type, newest.CreatedAt.Time))
 }
 
 // newestReport is the newest event of a page that is no heartbeat; the zero value
