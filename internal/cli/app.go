@@ -203,6 +203,7 @@ func (a *app) fleet(ctx context.Context, choose func(*config.Config) []config.Pr
 	f := fleet.New(a.opener(c, p).members(ctx, choose(c)), fleet.Options{
 		Now: a.process.Now, Slots: c.Limits.Concurrency, EndRequests: endRequests{a.store, a.process.Now}, Journal: journals,
 		KeptUntil: func(s sandbox.Sandbox) time.Time { return kept.until(ctx, s) },
+		History:   a.records(), Sink: a.sink(),
 	})
 	sweep, stop := context.WithTimeout(ctx, sweepLimit)
 	defer stop()
@@ -231,6 +232,26 @@ func journalSwept(ctx context.Context, open func(context.Context, []sandbox.Sand
 		j.Result(sandbox.Ending{Ref: ref, Outcome: sandbox.OutcomeVerified, Reason: "its supervisor was gone, or its time was over"})
 	}
 	j.Close(ctx)
+}
+
+// sink writes what a verb does to sandboxes to stderr, with -v; nil without it.
+func (a *app) sink() sandbox.Sink { //nolint:ireturn // nil means none
+	if trace := a.trace(); trace != nil {
+		return eventTrace(trace)
+	}
+	return nil
+}
+
+// eventTrace is a sandbox.Sink that writes a line an event.
+type eventTrace func(string)
+
+// Note is sandbox.Sink's.
+func (t eventTrace) Note(e sandbox.Event, ref sandbox.Ref) {
+	line := ref.String() + " " + e.Event
+	if e.Detail != "" {
+		line += ": " + e.Detail
+	}
+	t(line)
 }
 
 // trace writes the requests of -v to stderr; nil without it.

@@ -3,6 +3,8 @@ package commands
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -73,7 +75,11 @@ func stats(ctx context.Context, d *Deps, p *output.Printer, o statsOptions) erro
 	for _, row := range rows {
 		all.Join(row.Census)
 	}
-	list.Remark(all.Remark(d.Process.Name() + " stats --look"))
+	remarks := []string{all.Remark(d.Process.Name() + " stats --look")}
+	for _, row := range rows {
+		remarks = append(remarks, row.Raised()...)
+	}
+	list.Remark(strings.Join(slices.DeleteFunc(remarks, func(r string) bool { return r == "" }), "; "))
 	list.Set("total", views.Object(views.FigureColumns(), d.total(rows)))
 	for _, row := range rows {
 		if err := list.Add(row); err != nil {
@@ -89,11 +95,9 @@ func (d *Deps) statsRow(s fleet.ProviderStats, counted ops.Census) views.StatsRo
 	row := views.StatsRow{
 		Provider: s.Provider, ProviderType: s.ProviderType,
 		Limits: d.Thresholds(sandbox.Sandbox{Provider: s.Provider, ProviderType: s.ProviderType}),
-		Counts: triage.FleetSignals{
-			Active: s.Stats.Active, Provisioning: s.Stats.Provisioning, Terminating: s.Stats.Terminating,
-			TotalCreated: s.Stats.TotalCreated, TotalDestroyed: s.Stats.TotalDestroyed, TimedOut: s.Stats.TimedOut,
-		},
 	}
+	row.Counts = s.Signals(row.Limits.StuckAge, now)
+	row.Flags = triage.FleetFlags(row.Counts, row.Limits, now)
 	if s.ItemsErr != nil {
 		return row
 	}

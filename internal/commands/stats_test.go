@@ -50,8 +50,8 @@ func TestStatsKeysAreThePromisedOnes(t *testing.T) {
 	r := b.run(t, "stats -o json")
 	assert.Equal(t, figureKeys(), output.Names(views.FigureColumns()))
 	item := r.list(t, "items")[0]
-	assert.Len(t, item, len(figureKeys())+2)
-	for _, key := range append(figureKeys(), "provider", "provider_type") {
+	assert.Len(t, item, len(figureKeys())+3)
+	for _, key := range append(figureKeys(), "provider", "provider_type", "flags") {
 		assert.Contains(t, item, key)
 	}
 	total := r.total(t)

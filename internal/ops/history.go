@@ -33,6 +33,13 @@ func (e *Env) Histories(ctx context.Context, verb string, limit int) ([]cleanup.
 	return list, errs
 }
 
+// CleanupRuns are the newest cleanup runs on record, the newest first, as far as they can
+// be read.
+func (e *Env) CleanupRuns(ctx context.Context, limit int) []cleanup.History {
+	runs, _ := e.Histories(ctx, VerbCleanup, limit) // what cannot be read is not known; `cleanup runs` says why
+	return runs
+}
+
 // ownHistories are those of this machine.
 func (e *Env) ownHistories(verb string, limit int) ([]cleanup.History, []error) {
 	disk, err := e.Journals()

@@ -22,14 +22,43 @@ type StatsRow struct {
 	Census       ops.Census      // what both count
 	Ages         []time.Duration // of running ones, where known
 	Limits       triage.Thresholds
+	Flags        []triage.Flag // of one provider; none of all together
 }
 
 // StatsColumns are the items of CLI.md: the figures, and whose they are.
 func StatsColumns() []output.Column[StatsRow] {
-	return append([]output.Column[StatsRow]{
+	columns := append([]output.Column[StatsRow]{
 		{Name: "provider", Value: func(r StatsRow) any { return r.Provider }},
 		{Name: "provider_type", Level: output.Wide, Head: "TYPE", Value: func(r StatsRow) any { return r.ProviderType }},
 	}, FigureColumns()...)
+	return append(columns, output.Column[StatsRow]{Name: "flags", Level: output.Extra, Value: func(r StatsRow) any { return flagList(r.Flags) }})
+}
+
+// flagList are the answers to questions of the runbook as data.
+func flagList(flags []triage.Flag) any {
+	list := make([]any, len(flags))
+	for i, f := range flags {
+		list[i] = output.Fields{
+			{Key: "id", Value: f.ID},
+			{Key: "severity", Value: f.Severity},
+			{Key: "verdict", Value: f.Verdict},
+			{Key: "say", Value: f.Say},
+			{Key: "evidence", Value: EvidenceList(f.Evidence)},
+		}
+	}
+	return list
+}
+
+// Raised are the flags that are true, a line each: "prod: R14 cleanup fails (cleanup
+// failures 2)". What the table shows in a column of its own is left out.
+func (r StatsRow) Raised() []string {
+	var lines []string
+	for _, f := range r.Flags {
+		if f.Verdict == sandbox.True && f.ID != "R4" && f.ID != "R12" {
+			lines = append(lines, ClaimWithEvidence(r.Provider+": "+f.ID+" "+f.Say, f.Evidence))
+		}
+	}
+	return lines
 }
 
 // FigureColumns are the figures themselves, with their limits beside them for
