@@ -284,7 +284,7 @@ func (r *cleanupRun) readWorld(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	limits, err := r.d.limits(c, r.o.production)
+	limits, err := r.d.Limits(c, r.o.production)
 	if err != nil {
 		return err
 	}
@@ -292,7 +292,7 @@ func (r *cleanupRun) readWorld(ctx context.Context) error {
 		Now:        r.d.Now,
 		Limits:     limits,
 		Thresholds: r.d.Thresholds,
-		Protected:  r.d.protection(c, r.held).ByRule,
+		Protected:  r.d.Protection(c, r.held).ByRule,
 	}
 	for _, p := range c.Selected() {
 		r.world.Profiles = append(r.world.Profiles, cleanup.Profile{
