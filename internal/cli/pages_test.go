@@ -108,12 +108,10 @@ func factsSection(types []providers.Type) string {
 	b.WriteString("\n## Facts\n\n" +
 		"What differs between the types and decides how their sandboxes are treated. A type\n" +
 		"states its facts (`providers.Facts`); no rule of sbx asks for the name of a type.\n\n| fact |")
-	rule := "|---|"
 	for _, kind := range types {
 		b.WriteString(" `" + kind.Name + "` |")
-		rule += "---|"
 	}
-	b.WriteString("\n" + rule + "\n")
+	b.WriteString("\n" + strings.Repeat("|---", len(types)+1) + "|\n")
 	for _, row := range []struct {
 		fact string
 		cell func(providers.Facts) string
