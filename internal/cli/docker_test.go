@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/commands"
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 	"sbx/internal/process"
 	"sbx/internal/providers"
 	"sbx/internal/providers/fake"
@@ -126,7 +126,7 @@ func TestDockerTasksGoByTheFacts(t *testing.T) {
 			a := newDockerWorld(t, tc.kind).app()
 			f, err := a.only(t.Context(), "box")
 			require.NoError(t, err)
-			o, err := a.tasks(t.Context(), commands.TaskParts{Fleet: f, Store: store.Memory(dockerNoon)})
+			o, err := a.tasks(t.Context(), ops.TaskParts{Fleet: f, Store: store.Memory(dockerNoon)})
 			require.NoError(t, err)
 			assert.Equal(t, tc.bound, o.Bound("box"))
 			assert.Equal(t, tc.deletes, o.Deletes("box"))

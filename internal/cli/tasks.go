@@ -10,21 +10,22 @@ import (
 	"strings"
 	"time"
 
-	"sbx/internal/commands"
 	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/providers"
 	"sbx/internal/providers/local"
 	"sbx/internal/providers/local/plain"
 	"sbx/internal/publish"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
 	"sbx/internal/task/publisher"
 )
 
 // tasks joins what launching and stopping need.
-func (a *app) tasks(_ context.Context, parts commands.TaskParts) (task.Options, error) {
+func (a *app) tasks(_ context.Context, parts ops.TaskParts) (task.Options, error) {
 	c, err := a.config()
 	if err != nil {
 		return task.Options{}, err
@@ -54,6 +55,9 @@ func (a *app) tasks(_ context.Context, parts commands.TaskParts) (task.Options, 
 		Settling:       func(profile string) time.Duration { return facts(profile).SettleTime() },
 		Roll:           rand.Float64,
 		At:             a.process.At,
+		Protected: func(s sandbox.Sandbox) string {
+			return safety.Protection{Now: a.process.Now, Configured: c.Protect.Covers}.Keeps(s, safety.ByWord)
+		},
 	}, nil
 }
 
@@ -148,7 +152,7 @@ func (a *app) background(_ context.Context, id string, order []byte) (task.Owner
 		return task.Owner{}, err
 	}
 	defer log.Close() // the runner has its own
-	pid, err := a.process.Background(self, append(a.inherited(), commands.RunnerVerb), string(order), log)
+	pid, err := a.process.Background(self, append(a.inherited(), ops.RunnerVerb), string(order), log)
 	return a.ownerOf(pid), err
 }
 

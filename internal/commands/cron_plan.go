@@ -10,7 +10,7 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/cron"
 	"sbx/internal/fault"
-	"sbx/internal/providers"
+	"sbx/internal/ops"
 	"sbx/internal/sandbox"
 )
 
@@ -33,7 +33,7 @@ func (d *Deps) cronPlan(o cronPrintOptions) (cron.Plan, error) {
 	}
 	plan := cron.Plan{
 		Binary: binary, StateDir: c.StateDir, Host: d.Process.Host, Only: only, CheckOnly: o.checkOnly,
-		LockTimeout: o.lock, Ping: o.ping, Textfile: d.absolute(o.textfile), EnvFile: d.absolute(o.envFile),
+		LockTimeout: o.lock, Ping: o.ping, Textfile: d.Path(o.textfile), EnvFile: d.Path(o.envFile),
 	}
 	if d.Process.UID != 0 {
 		plan.User = strconv.Itoa(d.Process.UID)
@@ -43,14 +43,14 @@ func (d *Deps) cronPlan(o cronPrintOptions) (cron.Plan, error) {
 	plan.Emergency = o.emergency
 	if o.emergency && len(plan.MayEmergency) == 0 {
 		return plan, fault.Usage("--emergency: no selected provider has an emergency cleanup of its own, is all yours and tells its quota").
-			WithHint("%s; `%s config own --provider PROFILE --all` makes all of its sandboxes yours", hintMaxSandboxes, d.Process.Name())
+			WithHint("%s; `%s config own --provider PROFILE --all` makes all of its sandboxes yours", ops.HintMaxSandboxes, d.Process.Name())
 	}
-	plan.Undecided, plan.OwnerLabel = undecided(c), sandbox.LabelOwner
+	plan.Undecided, plan.OwnerLabel = ops.Undecided(c), sandbox.LabelOwner
 	for _, p := range c.Selected() {
-		if p.Undecided() && d.typeOf(p).NoLabels {
+		if p.Undecided() && d.TypeOf(p).NoLabels {
 			plan.Unlabelled = append(plan.Unlabelled, p.Name)
 		}
-		if !d.typeOf(p).KeepsRecords && len(c.SourcesOf(p.Name)) == 0 {
+		if !d.TypeOf(p).KeepsRecords && len(c.SourcesOf(p.Name)) == 0 {
 			plan.Unrecorded = append(plan.Unrecorded, p.Name)
 		}
 	}
@@ -78,49 +78,13 @@ func (d *Deps) cronProfiles(plan *cron.Plan, c *config.Config) {
 	if widened {
 		plan.ByEnv = config.EnvProvider
 	}
-	plan.Measured, _ = d.measured(c.Selected())
+	plan.Measured, _ = d.SplitByQuota(c.Selected())
 	for _, p := range c.Selected() {
-		if d.typeOf(p).Emergency && p.Owned.All && slices.Contains(plan.Measured, p.Name) {
+		if d.TypeOf(p).Emergency && p.Owned.All && slices.Contains(plan.Measured, p.Name) {
 			plan.MayEmergency = append(plan.MayEmergency, p.Name)
 		}
 	}
 }
-
-// measured parts profiles by whether it can be known how much of a quota they use.
-func (d *Deps) measured(profiles []config.Profile) (known, unknown []string) {
-	for _, p := range profiles {
-		if d.typeOf(p).TellsQuota || p.MaxSandboxes > 0 {
-			known = append(known, p.Name)
-		} else {
-			unknown = append(unknown, p.Name)
-		}
-	}
-	return known, unknown
-}
-
-// typeOf is the type of a profile.
-func (d *Deps) typeOf(p config.Profile) providers.Type { return d.typeNamed(p.Type) }
-
-func (d *Deps) typeNamed(name string) providers.Type {
-	i := slices.IndexFunc(d.Types, func(t providers.Type) bool { return t.Name == name })
-	if i < 0 {
-		return providers.Type{}
-	}
-	return d.Types[i]
-}
-
-// profileFacts are those of a profile's type; none where it is not configured.
-func (d *Deps) profileFacts(name string) providers.Facts {
-	c, err := d.Config()
-	if err != nil {
-		return providers.Facts{}
-	}
-	p, _ := c.Find(name)
-	return p.Facts
-}
-
-// hidesEnded is selector.Facts.HidesEnded.
-func (d *Deps) hidesEnded(s sandbox.Sandbox) bool { return d.typeNamed(s.ProviderType).HidesEnded }
 
 // cronFiles has a run find the same files: cron starts in the home of the passwd
 // entry, with next to nothing in its environment.

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/process"
 	"sbx/internal/providers"
 	"sbx/internal/providers/fake"
@@ -93,20 +95,26 @@ func TestWhereATaskRunsDecidesItsFolderAndItsSize(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b, d, c := factsBench(t, tc.facts)
-			p, err := d.Printer()
-			require.NoError(t, err)
-			l := &launching{d: d, p: p, o: &launchOptions{}, config: c, box: sandbox.Spec{Command: []string{"true"}, Workdir: "work"}, said: map[string]bool{}}
-			spec, err := l.spec(t.Context())
+			said := &saidNotes{}
+			req := ops.LaunchRequest{Config: c, Sandbox: sandbox.Spec{Command: []string{"true"}, Workdir: "work"}}
+			prepared, err := req.Prepare(t.Context(), d.Env, said)
 			require.NoError(t, err)
 			want := "work"
 			if tc.absolute {
 				want = filepath.Join(b.workdir, "work")
 			}
-			assert.Equal(t, want, spec.Workdir)
-			assert.Equal(t, want, l.full.Workdir)
-			assert.Equal(t, tc.says, l.said["nobody has said how much memory and cpu it gets: the provider decides"], l.said)
+			assert.Equal(t, want, prepared.Spec.Workdir)
+			assert.Equal(t, want, prepared.Sandbox.Workdir)
+			assert.Equal(t, tc.says, slices.Contains(said.notes, "nobody has said how much memory and cpu it gets: the provider decides"), said.notes)
 			r := b.run(t, "doctor -o json")
 			assert.Equal(t, tc.says, strings.Contains(r.stdout, "memory and cpu of a task at box is what the provider chooses"), r.stdout)
 		})
 	}
 }
+
+// saidNotes keeps what an operation says.
+type saidNotes struct{ notes []string }
+
+func (s *saidNotes) Note(text string)          { s.notes = append(s.notes, text) }
+func (s *saidNotes) Warn(text string)          { s.notes = append(s.notes, text) }
+func (s *saidNotes) Redact(text string) string { return text }

@@ -37,7 +37,7 @@ func (r *reconcileRun) sources(ctx context.Context, f *fleet.Fleet) (map[string]
 			all[name] = reconcile.FromProvider(f, name)
 		} else {
 			all[name] = reconcile.FromStore(r.store, name, reconcile.Owner{
-				Who: r.d.by("reconcile"), Host: r.d.Process.Host, Now: r.d.now, HostBound: r.d.profileFacts(name).HostBound,
+				Who: r.d.ActsAs("reconcile"), Host: r.d.Process.Host, Now: r.d.Now, HostBound: r.d.ProfileFacts(name).HostBound,
 			})
 		}
 	}

@@ -134,6 +134,9 @@ type Options struct {
 	// Deletes says that a profile's terminate keeps what costs money, so that a
 	// task's sandboxes are to be deleted. Nil = none does.
 	Deletes func(profile string) bool
+	// Protected says why the operator keeps a sandbox (safety.Protection): one that a task
+	// has kept stays then, although its time is over. Nil = nothing is protected.
+	Protected func(sandbox.Sandbox) string
 	// Roll gives the jitter, in [0,1); nil = none (0.5).
 	Roll func() float64
 	// Nonce makes names that nobody else has; nil = random ones.
