@@ -10,13 +10,9 @@ import (
 	"context"
 
 	"sbx/internal/config"
-	"sbx/internal/fleet"
 	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/providers"
-	"sbx/internal/sandbox"
-	"sbx/internal/triage"
-	"sbx/internal/views"
 )
 
 // Deps is what every verb is handed: what operations need, and the command line's own. The
@@ -54,14 +50,4 @@ type Globals struct {
 	// Settings are flags of a verb that stand above the configuration, by their
 	// names; a verb sets them before it asks for Config.
 	Settings map[string]string
-}
-
-// row is a sandbox with the judgement that its record alone allows.
-func (d *Deps) row(s sandbox.Sandbox) views.SandboxRow {
-	return views.SandboxRow{Sandbox: s, Verdict: triage.Judge(s, triage.Signals{}, d.Thresholds(s), d.Now()), Now: d.Now()}
-}
-
-// judgedRow is a sandbox with its judgement.
-func (d *Deps) judgedRow(j fleet.Judged) views.SandboxRow {
-	return views.SandboxRow{Sandbox: j.Sandbox, Verdict: j.Verdict, Now: d.Now()}
 }
