@@ -9,7 +9,6 @@ package commands
 import (
 	"context"
 
-	"sbx/internal/config"
 	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/providers"
@@ -24,14 +23,11 @@ type Deps struct {
 	Globals *Globals
 
 	Printer func() (*output.Printer, error)
-	Input   func() config.Input // what the configuration is read from
 	// Size reads the size of the terminal and, after it, every change; the
 	// func stops it. Zero sizes mean that there is no terminal.
 	Size func() (providers.Size, <-chan providers.Size, func())
 	// RawTerminal puts the terminal into raw mode; the func puts it back.
 	RawTerminal func() (func(), error)
-	// Program is this binary's own path, for programs that the drill stages.
-	Program func() (string, error)
 	// Began is told when a verb starts, with the context that ends it: what fails
 	// before is a wrong use. Printer, Config and Input wait no longer than that.
 	Began func(ctx context.Context)
