@@ -18,7 +18,6 @@ import (
 	"sbx/internal/providers/local"
 	"sbx/internal/providers/local/plain"
 	"sbx/internal/publish"
-	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
 	"sbx/internal/task/publisher"
@@ -58,11 +57,9 @@ func (a *app) tasks(_ context.Context, parts commands.TaskParts) (task.Options, 
 		CallbackURL: callbackURL(c),
 		Bound:       func(profile string) bool { return here[profile] },
 		Deletes:     func(profile string) bool { return !here[profile] },
-		Protected: func(s sandbox.Sandbox) string {
-			return safety.Protection{Now: a.process.Now, Configured: c.Protect.Covers}.Keeps(s, safety.ByWord)
-		},
-		Roll: rand.Float64,
-		At:   a.process.At,
+		Protected:   parts.Protected,
+		Roll:        rand.Float64,
+		At:          a.process.At,
 		Settling: func(profile string) time.Duration {
 			if here[profile] {
 				return settlesHere

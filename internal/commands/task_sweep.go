@@ -6,6 +6,8 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/output"
+	"sbx/internal/safety"
+	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/task"
 )
@@ -18,7 +20,11 @@ func (d *Deps) withTasks(ctx context.Context, parts TaskParts, do func(store.Sto
 		return err
 	}
 	defer func() { _ = st.Close() }() // what had to be kept was kept by its own call
-	parts.Store = st
+	c, err := d.Config()
+	if err != nil {
+		return err
+	}
+	parts.Store, parts.Protected = st, func(s sandbox.Sandbox) string { return d.protection(c, nil).Keeps(s, safety.ByWord) }
 	options, err := d.Tasks(ctx, parts)
 	if err != nil {
 		return err
