@@ -144,6 +144,7 @@ func exceptions() []exception {
 		{RuleAtWork, only(VerbDrill), No, "the drill knows what it has staged"},
 
 		{RuleListed, named(), Yes, "for a bare word; `profile/id` costs one read and no listing"},
+		{RuleListed, only(VerbResume), NotApplicable, "it lists nothing: what its run could not list whole is not among what is left"},
 		{RuleListed, only(VerbTask), NotApplicable, "its id is known from its create; what a create without an answer has made is looked for until listings are whole"},
 		{RuleListed, only(VerbKept), NotApplicable, "its id is known from its create"},
 		{RuleListed, only(VerbDrill), No, "it ends what carries its label, and says that the listing was not whole"},
