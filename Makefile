@@ -34,6 +34,10 @@ postgres: ## hold the store to its contract on a Postgres of its own
 lint: bin/golangci-lint ## run the pinned golangci-lint
 	bin/golangci-lint run $(PKG)
 
+.PHONY: deadcode
+deadcode: bin/deadcode ## list the functions that nothing reaches
+	scripts/deadcode bin/deadcode
+
 .PHONY: fmt
 fmt: bin/golangci-lint ## format with gofumpt and goimports
 	bin/golangci-lint fmt
@@ -81,3 +85,6 @@ bin/golangci-lint: tools/golangci-lint/go.mod tools/golangci-lint/go.sum
 
 bin/goreleaser: tools/goreleaser/go.mod tools/goreleaser/go.sum
 	CGO_ENABLED=0 $(GO) build -C tools/goreleaser -trimpath -ldflags '-s -w' -o ../../bin/goreleaser github.com/goreleaser/goreleaser/v2
+
+bin/deadcode: tools/deadcode/go.mod tools/deadcode/go.sum
+	CGO_ENABLED=0 $(GO) build -C tools/deadcode -trimpath -ldflags '-s -w' -o ../../bin/deadcode golang.org/x/tools/cmd/deadcode

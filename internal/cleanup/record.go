@@ -51,6 +51,7 @@ type ShareRecord struct {
 	Complete bool   `json:"complete"`
 	Error    string `json:"error,omitempty"`
 	Fleet    int    `json:"fleet"`
+	Active   *int   `json:"active,omitempty"` // how many ran; nil = not counted, or the listing was incomplete
 	Selected int    `json:"selected"`
 	// Unowned counts what the rule would end and nobody owns, where nobody has decided
 	// whose the sandboxes of the profile are.

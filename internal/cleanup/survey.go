@@ -19,6 +19,7 @@ type Share struct {
 	Profile  string
 	Err      error         // why its listing cannot be acted on; nil = it is complete
 	Fleet    int           // how many the rule could end at most: what the share of the fleet is taken of
+	Active   int           // how many run
 	Selected int           // how many it would end
 	Calm     bool          // too little of its quota is used: it was not looked at, and nothing of it ends
 	Skew     time.Duration // how far its clock is ahead; 0 where that is not known
@@ -162,6 +163,9 @@ func (s *Survey) sort(w World, judged []Judgement) {
 		i := slices.IndexFunc(s.Shares, func(p Share) bool { return p.Profile == j.Sandbox.Provider })
 		if i < 0 {
 			continue // no member of the fleet listed it
+		}
+		if j.Sandbox.State == sandbox.StateRunning {
+			s.Shares[i].Active++
 		}
 		if s.Rule.endable(w, j) {
 			s.Shares[i].Fleet++

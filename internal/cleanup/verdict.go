@@ -69,6 +69,9 @@ func (s Survey) Records(redact func(string) string) []ShareRecord {
 	records := make([]ShareRecord, 0, len(s.Shares))
 	for _, share := range s.Shares {
 		r := ShareRecord{Profile: share.Profile, Complete: share.Err == nil, Fleet: share.Fleet, Selected: share.Selected, Unowned: share.Unowned}
+		if share.Err == nil {
+			r.Active = new(share.Active)
+		}
 		if share.Err != nil {
 			r.Error = redact(share.Err.Error())
 		}

@@ -95,7 +95,7 @@ func TestCronFindsWhatThisRunFinds(t *testing.T) {
 	t.Parallel()
 	b, _ := examples(t)
 	r := b.run(t, "cron print --layer stuck")
-	assert.Contains(t, r.stdout, " cd "+cron.Shell(b.workdir)+" && ", "a project's file protects in cron as well")
+	assert.Contains(t, r.stdout, " cd "+b.workdir+" && ", "a project's file protects in cron as well")
 
 	b = cronBench(t, "{}\n")
 	b.env = []string{"XDG_CONFIG_HOME=" + b.home + "/.config", "HTTPS_PROXY=http://me:s3cret@proxy.example"}

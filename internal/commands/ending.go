@@ -2,19 +2,18 @@ package commands
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
+	"sbx/internal/views"
 )
 
 // endRun is one run that ends sandboxes which the operator named.
@@ -26,22 +25,15 @@ type endRun struct {
 	config  *config.Config
 	fleet   *fleet.Fleet
 	targets []sandbox.Sandbox
-	held    *leases // by tasks
-	lost    []error // words that were not found, each with its kind
+	held    *ops.Leases // by tasks
+	lost    []error     // words that were not found, each with its kind
 	limits  safety.Limits
 	chosen  map[sandbox.Ref]safety.Choice // how each target was named; none = by a pipe
 	blank   map[sandbox.Ref]bool          // targets of which nothing could be read
 }
 
 func (d *Deps) newEndRun(verb string, o terminateOptions) *endRun {
-	return &endRun{d: d, o: o, id: d.runID(), by: d.by(verb)}
-}
-
-// runID names a run: its time to the millisecond, so that runs sort, and chance, so
-// that two of one moment differ.
-func (d *Deps) runID() string {
-	at := strings.ReplaceAll(d.now().UTC().Format("20060102T150405.000"), ".", "")
-	return "r-" + at + "-" + strings.ToLower(rand.Text()[:6])
+	return &endRun{d: d, o: o, id: d.RunID(), by: d.ActsAs(verb)}
 }
 
 // prepare finds what the words mean. Words that are not found are kept for the
@@ -66,7 +58,7 @@ func (r *endRun) prepare(ctx context.Context, args []string) error {
 	if r.fleet, err = r.d.Fleet(ctx); err != nil {
 		return err
 	}
-	r.held = r.d.leases(ctx)
+	r.held = r.d.Leases(ctx)
 	found, err := r.fleet.FindEach(ctx, words, fleet.FindOptions{Destructive: true})
 	r.take(found, args)
 	if cause := ended(ctx, err); cause != nil {
@@ -76,7 +68,7 @@ func (r *endRun) prepare(ctx context.Context, args []string) error {
 		return err
 	}
 	if err != nil && len(words) == 1 {
-		_, err = r.d.recall(ctx, words[0], err)
+		_, err = r.d.WhoEnded(ctx, words[0], err)
 	}
 	if err != nil {
 		r.lost = append(r.lost, mistakes(err)...)
@@ -123,15 +115,15 @@ func wellFormed(words, args []string) (left []string, odd []error) {
 
 // protected says why a sandbox may not be ended; "" = it may.
 func (r *endRun) protected(s sandbox.Sandbox) string {
-	return r.d.protection(r.config, r.held).Keeps(s, r.choice(s.Ref()))
+	return r.d.Protection(r.config, r.held).Keeps(s, r.choice(s.Ref()))
 }
 
 // show ends the targets, unless refused says why not, and prints what became of
 // each.
 func (r *endRun) show(ctx context.Context, p *output.Printer, how fleet.EndOptions, refused error) error {
-	spec := output.ListSpec[sandbox.Ending]{Schema: terminateSchema, Columns: endingColumns()}
+	spec := output.ListSpec[sandbox.Ending]{Schema: terminateSchema, Columns: views.EndingColumns()}
 	if len(p.Columns) == 0 {
-		spec.Line = endingLine
+		spec.Line = views.EndingLine
 	}
 	list, err := output.NewList(p, spec)
 	if err != nil {
@@ -149,7 +141,7 @@ func (r *endRun) show(ctx context.Context, p *output.Printer, how fleet.EndOptio
 			list.Fail(err)
 		}
 		endings = r.end(ctx, p, list, how)
-		r.d.forget(ctx, p, r.fleet, endings)
+		r.d.RecordEnds(ctx, p, r.fleet, endings)
 	}
 	list.Set("counts", fleet.Count(endings))
 	if refused != nil {
@@ -166,18 +158,9 @@ func (r *endRun) end(ctx context.Context, p *output.Printer, list *output.List[s
 	for e := range safety.End(ctx, r.fleet, r.targets, safety.Options{Verb: safety.VerbTerminate, How: how, Protected: r.protected, Choice: r.choice}) {
 		endings = append(endings, e)
 		progress.Update(fmt.Sprintf("%d of %d", len(endings), len(r.targets)))
-		addEnding(list, e, true)
+		views.AddEnding(list, e, true)
 	}
 	return endings
-}
-
-// addEnding prints one ending, with its trouble beside it.
-func addEnding(list *output.List[sandbox.Ending], e sandbox.Ending, named bool) {
-	if err := fleet.Verdict([]sandbox.Ending{e}, named); err != nil {
-		_ = list.AddFailed(e, err) // Close gives the error of stdout
-		return
-	}
-	_ = list.Add(e) // Close gives the error of stdout
 }
 
 // verdict counts a word that was not found like a sandbox that did not end.
@@ -186,36 +169,4 @@ func (r *endRun) verdict(endings []sandbox.Ending) error {
 		endings = append(endings, sandbox.Ending{Outcome: sandbox.OutcomeFailed, Reason: err.Error(), Err: err})
 	}
 	return fleet.Verdict(endings, true)
-}
-
-func endingColumns() []output.Column[sandbox.Ending] {
-	type row = sandbox.Ending
-	return []output.Column[row]{
-		{Name: "ref", Value: func(e row) any { return e.Ref.String() }},
-		{Name: "outcome", Value: func(e row) any { return e.Outcome }},
-		{Name: "reason", Value: func(e row) any { return e.Reason }},
-		{Name: "duration_seconds", Head: "TOOK", Value: func(e row) any { return output.Seconds(e.Duration) }},
-		{Name: "evidence", Level: output.Extra, Value: func(e row) any { return evidence(e.Evidence) }},
-	}
-}
-
-// endingLine is one ending for people. Why something did not end stands in the
-// error beside it.
-func endingLine(e sandbox.Ending) string {
-	line := string(e.Outcome) + " " + e.Ref.String()
-	switch {
-	case e.Outcome == sandbox.OutcomeVerified:
-		return line + " in " + shortly(e.Duration)
-	case e.Reason != "" && e.Outcome == sandbox.OutcomeAlreadyGone:
-		return line + ": " + e.Reason
-	}
-	return line
-}
-
-// shortly writes how long something took: milliseconds below a second.
-func shortly(d time.Duration) string {
-	if d < time.Second {
-		return fmt.Sprintf("%dms", d.Milliseconds())
-	}
-	return d.Round(100 * time.Millisecond).String()
 }

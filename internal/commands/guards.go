@@ -13,11 +13,6 @@ import (
 	"sbx/internal/safety"
 )
 
-// protection is what keeps sandboxes from being ended.
-func (d *Deps) protection(c *config.Config, held *leases) safety.Protection {
-	return safety.Protection{Now: d.now, Configured: c.Protect.Covers, Leased: held.holds}
-}
-
 // limits are those of the configuration; allowed are the production profiles that the
 // operator has named.
 func (d *Deps) limits(c *config.Config, allowed []string) (safety.Limits, error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 	"sbx/internal/process"
 	"sbx/internal/providers"
 	"sbx/internal/providers/fake"
@@ -274,8 +275,8 @@ func (s *scene) sweep() {
 	require.NoError(s.t, err)
 	f, err := d.Only(s.t.Context())
 	require.NoError(s.t, err)
-	require.NoError(s.t, d.withTasks(s.t.Context(), TaskParts{Fleet: f, Notice: p.Note}, func(_ store.Store, o task.Options) error {
-		d.sweepTasks(s.t.Context(), p, o)
+	require.NoError(s.t, d.WithTasks(s.t.Context(), ops.TaskParts{Fleet: f, Notice: p.Note}, func(_ store.Store, o task.Options) error {
+		d.SweepTasks(s.t.Context(), p, o)
 		return nil
 	}))
 }

@@ -20,7 +20,7 @@ type Input struct {
 	// user and project file. Empty = SBX_CONFIG.
 	File string
 	// Flags are the flags that were set, by name without dashes; the values of
-	// a repeated flag are joined by commas. Names that FlagNames does not list
+	// a repeated flag are joined by commas. Names that Load does not know
 	// are the business of others.
 	Flags   map[string]string
 	Workdir string // empty = that of the process

@@ -151,5 +151,16 @@ func TestFlagNamesAreThoseThatLoadReads(t *testing.T) {
 	assert.Equal(t, []string{
 		"config", "provider", "no-color", "max-delete", "max-fraction", "concurrency",
 		"command-timeout", "attempt-timeout", "deadline", "inactivity", "attempts", "retry-delay",
-	}, FlagNames())
+	}, flagNames())
+}
+
+// flagNames lists the flags that Load reads from Input.Flags.
+func flagNames() []string {
+	names := []string{flagConfig, flagProvider, flagNoColor}
+	for _, l := range limits() {
+		if l.flag != "" {
+			names = append(names, l.flag)
+		}
+	}
+	return append(names, RunFlagNames()...)
 }

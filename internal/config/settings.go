@@ -23,17 +23,6 @@ const (
 	flagNoColor   = "no-color"
 )
 
-// FlagNames lists the flags that Load reads from Input.Flags.
-func FlagNames() []string {
-	names := []string{flagConfig, flagProvider, flagNoColor}
-	for _, l := range limits() {
-		if l.flag != "" {
-			names = append(names, l.flag)
-		}
-	}
-	return append(names, RunFlagNames()...)
-}
-
 // RunFlagNames lists the flags of task launch that stand above the
 // configuration. A launching verb hands them over as typed, and only those that
 // were set.

@@ -14,15 +14,6 @@ func odd(word string) bool {
 	return word == "" || strings.ContainsFunc(word, func(r rune) bool { return !bare(r) })
 }
 
-// Shell writes words for a POSIX shell.
-func Shell(words ...string) string {
-	out := make([]string, len(words))
-	for i, w := range words {
-		out[i] = shellWord(w)
-	}
-	return strings.Join(out, " ")
-}
-
 func shellWord(word string) string {
 	if !odd(word) {
 		return word

@@ -58,6 +58,8 @@ type Options struct {
 	KeptUntil func(sandbox.Sandbox) time.Time
 	// Journal opens the journal of one call of Terminate; nil = nothing is written down.
 	Journal func(ctx context.Context, targets []sandbox.Sandbox, o EndOptions) EndJournal
+	// History tells what tasks and earlier runs have recorded; nil = nothing is on record.
+	History History
 	Sink    sandbox.Sink // nil = none; it is called by one goroutine at a time
 }
 
@@ -89,6 +91,9 @@ func New(members []Member, o Options) *Fleet {
 	if o.KeptUntil == nil {
 		o.KeptUntil = func(s sandbox.Sandbox) time.Time { return sandbox.KeptAtMost(s.Labels) }
 	}
+	if o.History == nil {
+		o.History = noHistory{}
+	}
 	if o.Poll.Min <= 0 {
 		o.Poll.Min = DefaultPollMin
 	}
@@ -102,7 +107,7 @@ func New(members []Member, o Options) *Fleet {
 		}
 		one := &member{
 			Member: m, slots: make(chan struct{}, o.Slots), breaker: policy.NewBreaker(m.Provider.Name()),
-			keptUntil: o.KeptUntil, capacity: newCapacity(),
+			keptUntil: o.KeptUntil, capacity: newCapacity(), listing: &lastListing{}, quota: &quotaUsed{}, now: o.Now,
 		}
 		for _, s := range m.Sources {
 			one.beside = append(one.beside, voice{s, policy.NewBreaker(s.Name())})

@@ -43,13 +43,24 @@ func (m *member) read(ctx context.Context, word string) (sandbox.Sandbox, error)
 	return m.stamped(m.Metadata.Read(got)), err
 }
 
-// rows is the one place where a provider's List is called.
+// rows is the one place where a provider's List is called. It keeps the counts of a
+// listing that was read to its end.
 func (m *member) rows(ctx context.Context, q providers.Query) iter.Seq2[sandbox.Sandbox, error] {
 	return func(yield func(sandbox.Sandbox, error) bool) {
+		count, complete, now := newListingCount(), everything(q), m.now()
 		for s, err := range m.Provider.List(ctx, q) {
-			if !yield(m.stamped(m.Metadata.Read(s)), err) {
+			s = m.stamped(m.Metadata.Read(s))
+			if err != nil {
+				complete = false
+			} else {
+				count.add(s, now)
+			}
+			if !yield(s, err) {
 				return
 			}
+		}
+		if complete {
+			m.listing.keep(count)
 		}
 	}
 }
@@ -83,6 +94,20 @@ func (m *member) endsFailed() bool {
 func (f *Fleet) EndsFailed(profile string) bool {
 	m, err := f.member(profile)
 	return err == nil && m.endsFailed()
+}
+
+// ReadsProveEnds says that what the reads of a profile say of an end is the state of the
+// machine itself: there is no providers.Verifier, and nothing to be proved beside.
+func (f *Fleet) ReadsProveEnds(profile string) bool {
+	m, err := f.member(profile)
+	if err != nil {
+		return false
+	}
+	if _, closed := m.Provider.(*providers.Unopened); closed {
+		return false
+	}
+	_, needsProof := providers.As[providers.Verifier](m.Provider)
+	return !needsProof
 }
 
 func (m *member) sameID(asked, answered string) bool {

@@ -19,6 +19,9 @@ type member struct {
 	beside  []voice // Sources
 
 	capacity  *capacity
+	listing   *lastListing
+	quota     *quotaUsed
+	now       func() time.Time
 	keptUntil func(sandbox.Sandbox) time.Time // Options.KeptUntil
 }
 

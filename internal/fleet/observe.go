@@ -42,6 +42,9 @@ type Observation struct {
 	Exit           Part[*sandbox.Exit] // of the program that create started, where the record has none
 	Work           Part[providers.Activity]
 
+	past    SandboxHistory                           // what is on record of it
+	profile func(time.Duration) *triage.FleetSignals // and of its profile, by the stuck age; nil = nobody asked
+
 	tracksTasks bool                // its provider would name a task or an agent if there were one
 	found       *triage.LogFindings // what the rules find in Logs; nil = nobody has read them yet
 }
@@ -79,6 +82,9 @@ func (f *Fleet) ObserveLife(ctx context.Context, s sandbox.Sandbox) Observation 
 func (f *Fleet) ObserveLifeBeside(ctx context.Context, s sandbox.Sandbox, samples []sandbox.Usage) Observation {
 	o := f.unobserved(s)
 	var wg sync.WaitGroup
+	if s.State == sandbox.StateRunning && s.Labels[sandbox.LabelRun] != "" { // create started a program in it, which may have exited
+		wg.Go(func() { o.Exit.Got, o.Exit.Err = f.Exit(ctx, s.Ref()) })
+	}
 	f.observeLife(ctx, &o, &wg, samples)
 	wg.Wait()
 	o.work()
@@ -95,6 +101,7 @@ func (f *Fleet) observeLife(ctx context.Context, o *Observation, wg *sync.WaitGr
 	if _, reader, err := able[providers.LogReader](f, s.Provider, "logs"); err == nil {
 		o.CapturesOutput = reader.CapturesOutput(s)
 	}
+	wg.Go(func() { f.observeHistory(ctx, o) })
 	wg.Go(func() { o.Usage = f.sampled(ctx, s, o.CapturesOutput, samples) })
 	wg.Go(func() { o.Logs = f.Tail(ctx, s.Ref(), tailLines) })
 	if s.State.Ended() {
@@ -314,6 +321,11 @@ func (o Observation) Signals(t triage.Thresholds) triage.Signals {
 	}
 	if o.Processes.Err == nil {
 		sig.Processes = new(len(o.Processes.Got))
+	}
+	sig.Finished, sig.FinishedBy = o.finished()
+	sig.Waits, sig.TimeLimitsHit = o.waits(), o.past.TimeLimitsHit
+	if o.profile != nil {
+		sig.Fleet = o.profile(t.StuckAge)
 	}
 	sig.SourceFailed, sig.LookFailed = o.SourceErr() != nil, o.LookErr() != nil
 	if o.Health.Err == nil {

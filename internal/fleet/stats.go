@@ -6,6 +6,7 @@ import (
 
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/triage"
 )
 
 // ProviderStats are the figures of one profile.
@@ -19,6 +20,7 @@ type ProviderStats struct {
 	// where ItemsErr says why it could not be read to its end.
 	Items    []sandbox.Sandbox
 	ItemsErr error
+	History  triage.FleetSignals // what is on record of the profile: Options.History
 }
 
 // Stats reads the figures of every provider at once, in the order of the
@@ -35,7 +37,7 @@ func (f *Fleet) Stats(ctx context.Context) []ProviderStats {
 }
 
 func (f *Fleet) stats(ctx context.Context, m *member) ProviderStats {
-	s := ProviderStats{Provider: m.Provider.Name(), ProviderType: m.Provider.Type()}
+	s := ProviderStats{Provider: m.Provider.Name(), ProviderType: m.Provider.Type(), History: f.o.History.OfProfile(ctx, m.Provider.Name())}
 	alone := &Fleet{members: []*member{m}, o: f.o, note: f.note, matcher: f.matcher}
 	if l := alone.Collect(ctx, providers.Query{}); l.Complete() {
 		s.Items = l.Items
@@ -55,17 +57,15 @@ func (f *Fleet) stats(ctx context.Context, m *member) ProviderStats {
 
 // count is what a complete listing says; how many there ever were it cannot.
 func count(items []sandbox.Sandbox) providers.Stats {
-	var active, provisioning, terminating int64
+	states := make(map[sandbox.State]int64)
 	for _, s := range items {
-		switch s.State {
-		case sandbox.StateRunning:
-			active++
-		case sandbox.StateProvisioning:
-			provisioning++
-		case sandbox.StateTerminating:
-			terminating++
-		default:
-		}
+		states[s.State]++
 	}
-	return providers.Stats{Active: &active, Provisioning: &provisioning, Terminating: &terminating}
+	return countStates(states)
+}
+
+func countStates(n map[sandbox.State]int64) providers.Stats {
+	return providers.Stats{
+		Active: new(n[sandbox.StateRunning]), Provisioning: new(n[sandbox.StateProvisioning]), Terminating: new(n[sandbox.StateTerminating]),
+	}
 }

@@ -73,6 +73,7 @@ type ActivityReader interface {
 type Activity struct {
 	LastWorkAt      time.Time
 	LastHeartbeatAt time.Time
+	WaitsSince      time.Time // the agent reported that it is done and waits, and no work since; zero = it did not
 	Evidence        []sandbox.Evidence
 }
 
@@ -83,6 +84,12 @@ func (a Activity) Later(b Activity) Activity {
 	}
 	if b.LastHeartbeatAt.After(a.LastHeartbeatAt) {
 		a.LastHeartbeatAt = b.LastHeartbeatAt
+	}
+	if b.WaitsSince.After(a.WaitsSince) {
+		a.WaitsSince = b.WaitsSince
+	}
+	if a.LastWorkAt.After(a.WaitsSince) {
+		a.WaitsSince = time.Time{}
 	}
 	a.Evidence = append(slices.Clip(a.Evidence), b.Evidence...)
 	return a

@@ -98,15 +98,6 @@ func New(o Options) (*Database, error) {
 	return &Database{engine: server}, nil
 }
 
-// Open is New and the first use: it fails where the store cannot be used.
-func Open(ctx context.Context, o Options) (*Database, error) {
-	d, err := New(o)
-	if err != nil {
-		return nil, err
-	}
-	return d, d.Ready(ctx)
-}
-
 // Ready opens the store unless it is open, for verbs that must not begin without.
 func (d *Database) Ready(ctx context.Context) error {
 	_, err := d.opened(ctx)

@@ -1,6 +1,18 @@
 package store
 
-import "time"
+import (
+	"context"
+	"time"
+)
+
+// Open is New and the first use: it fails where the store cannot be used.
+func Open(ctx context.Context, o Options) (*Database, error) {
+	d, err := New(o)
+	if err != nil {
+		return nil, err
+	}
+	return d, d.Ready(ctx)
+}
 
 // LookEvery sets how long AwaitTask goes without news before it looks.
 func LookEvery(d *Database, interval time.Duration) {

@@ -141,7 +141,7 @@ func (r *Runner) endOne(ctx context.Context, id string, a Attempt) sandbox.Endin
 	if a.Exit != nil && a.Exit.Class == sandbox.ClassGone {
 		o.Delete = false // that it runs no more is what is left to be seen; what it was kept under nobody can name
 	}
-	if r.o.Bound == nil || !r.o.Bound(a.Provider) {
+	if r.o.ReadsProveEnds == nil || !r.o.ReadsProveEnds(a.Provider) {
 		r.keepRequest(ctx, id, a, &o)
 	}
 	for ending := range safety.End(ctx, r.o.Sandboxes, []sandbox.Sandbox{target(a)}, safety.Options{Verb: safety.VerbTask, How: o}) {

@@ -115,8 +115,13 @@ func finished(s sandbox.Sandbox, sig Signals) Flag {
 	switch {
 	case s.State != sandbox.StateRunning && s.State != sandbox.StateUnknown && s.State != "":
 		f.Verdict = sandbox.False
+	case s.State == sandbox.StateRunning && sig.Waits == sandbox.True:
+		f.Verdict = sandbox.True
 	case s.State == sandbox.StateRunning && sig.Finished != "":
 		f.Verdict = sig.Finished
+	}
+	if f.Verdict == sandbox.True && sig.FinishedBy.What != "" {
+		f.Evidence = []sandbox.Evidence{sig.FinishedBy}
 	}
 	return f
 }

@@ -61,6 +61,8 @@ func TestFlagsOfOneSandbox(t *testing.T) {
 		"silent, not read":      {"R41", old(hour), Signals{}, sandbox.Unknown},
 		"silent, ended":         {"R41", in(sandbox.StateFailed, hour), Signals{Logs: quietFor(hour)}, sandbox.False},
 		"finished and running":  {"S2-35", old(hour), Signals{Finished: sandbox.True}, sandbox.True},
+		"waiting":               {"S2-35", old(hour), Signals{Waits: sandbox.True}, sandbox.True},
+		"waits for nothing":     {"S2-35", old(hour), Signals{Waits: sandbox.False}, sandbox.Unknown},
 		"not finished":          {"S2-35", old(hour), Signals{Finished: sandbox.False}, sandbox.False},
 		"finished, not known":   {"S2-35", old(hour), Signals{}, sandbox.Unknown},
 		"finished and ended":    {"S2-35", in(sandbox.StateTerminated, hour), Signals{Finished: sandbox.True}, sandbox.False},

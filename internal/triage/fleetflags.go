@@ -17,6 +17,10 @@ type FleetSignals struct {
 	TotalCreated   *int64
 	TotalDestroyed *int64
 	TimedOut       *int64 // of TotalDestroyed, how many ended by a time limit
+	// Attempts and AttemptsTimedOut count the runs of tasks that ended lately; they stand
+	// for the rate of time-outs where the provider has no counters.
+	Attempts         *int64
+	AttemptsTimedOut *int64
 
 	History []ActiveCount // samples of Active, in any order
 
@@ -24,7 +28,8 @@ type FleetSignals struct {
 	CleanupSeen     time.Time // of the newest cleanup line or run; zero with CleanupRead = none seen
 	CleanupRead     bool      // the cleanup log or journal was read
 	CleanupFailures *int64    // failed runs or items since the last good run
-	CreateFailures  *int64    // creates that failed lately
+	CreateFailures  *int64    // creates that failed lately; nil = none was tried
+	QuotaUsed       *float64  // of the quota that is used most, 0..1 and above
 }
 
 // ActiveCount is one sample of how many sandboxes were active.
@@ -79,13 +84,28 @@ func ordered(history []ActiveCount, now time.Time) []ActiveCount {
 	return past
 }
 
-// TimeoutRate is the share of ended sandboxes that a time limit ended, 0 to 1;
-// nil while none has ended or the figures contradict each other.
+// fewAttempts are too few for a rate: one of them that timed out would be over the
+// limit of 5 %.
+const fewAttempts = 20
+
+// TimeoutRate is the share of ended sandboxes that a time limit ended, 0 to 1, by the
+// provider's counters, else of the attempts of tasks; nil while too few have ended or the
+// figures contradict each other.
 func (f FleetSignals) TimeoutRate() *float64 {
-	if f.TimedOut == nil || f.TotalDestroyed == nil || *f.TotalDestroyed <= 0 || *f.TimedOut < 0 || *f.TimedOut > *f.TotalDestroyed {
+	if f.TimedOut != nil && f.TotalDestroyed != nil {
+		return countShare(*f.TimedOut, *f.TotalDestroyed)
+	}
+	if f.AttemptsTimedOut == nil || f.Attempts == nil || *f.Attempts < fewAttempts {
 		return nil
 	}
-	return new(float64(*f.TimedOut) / float64(*f.TotalDestroyed))
+	return countShare(*f.AttemptsTimedOut, *f.Attempts)
+}
+
+func countShare(part, whole int64) *float64 {
+	if whole <= 0 || part < 0 || part > whole {
+		return nil
+	}
+	return new(float64(part) / float64(whole))
 }
 
 // timeoutRate is R12; between the two limits the rate is neither an alert nor

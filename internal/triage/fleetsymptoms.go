@@ -23,6 +23,19 @@ func (m matter) cannotCreate() Symptom {
 	return m.counter("R106", "creates that failed", 2, func(f *FleetSignals) *int64 { return f.CreateFailures })
 }
 
+// quotaRunsShort is R109: a limit of the account is nearly used up. Room that is left in
+// those limits that are told proves nothing about the others.
+func (m matter) quotaRunsShort() Symptom {
+	s := Symptom{Row: "R109", Say: "a quota of the account is nearly used up", Weight: 3, Support: true, Verdict: sandbox.Unknown}
+	if m.sig.Fleet == nil || m.sig.Fleet.QuotaUsed == nil {
+		return s
+	}
+	used := *m.sig.Fleet.QuotaUsed
+	s.Verdict = sandbox.VerdictOf(used >= m.t.QuotaNear)
+	s.Evidence = []sandbox.Evidence{number("quota used", used*100, "%", "quota", m.now)}
+	return s
+}
+
 // noCleanupSeen gives cleanup two intervals before it is missed, so that one
 // late run is no finding.
 func (m matter) noCleanupSeen() Symptom {

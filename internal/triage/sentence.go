@@ -16,14 +16,14 @@ func (v *Verdict) sentence(s sandbox.Sandbox, t Thresholds, now time.Time) strin
 		return "it has ended" + joinIfAny(": ", cause)
 	case slices.Contains(v.Words, ReasonKept):
 		return s.KeptReason()
-	case slices.Contains(v.Words, ReasonFinished):
-		return "its work is done, and it waits"
+	case slices.Contains(v.Words, ReasonWaiting):
+		return "not stuck: its agent is done, and waits"
 	case slices.Contains(v.Words, ReasonProvisioning):
 		return "stuck in provisioning for more than " + spell(t.ProvisioningAge) + v.seen()
 	case slices.Contains(v.Words, ReasonAgeOnly):
 		return "stuck by age alone, as the profile says: over " + spell(t.StuckAge) + v.seen()
 	case v.Stuck == sandbox.True:
-		return "stuck: " + v.grade() + cause + v.seen()
+		return "stuck: " + v.done() + v.grade() + cause + v.seen()
 	case v.Stuck == sandbox.False && s.State == sandbox.StateRunning:
 		return v.healthySentence(t, cause)
 	case v.Stuck == sandbox.False:
@@ -62,11 +62,19 @@ func (v *Verdict) unjudgedSentence(s sandbox.Sandbox, now time.Time, cause strin
 	case has(ReasonSourceFailed):
 		return "not judged: a source that may have seen it at work does not answer" + v.seen()
 	}
-	text := "not judged: nothing tells whether it is at work"
+	text := "not judged: " + v.done() + "nothing tells whether it is at work"
 	if v.Confidence == sandbox.Hint || v.Confidence == sandbox.Probable {
 		text += "; " + v.grade() + cause
 	}
 	return text + v.seen()
+}
+
+// done says that its work is over, where a record shows it.
+func (v *Verdict) done() string {
+	if slices.Contains(v.Words, ReasonFinished) {
+		return "its work is done, and it runs on; "
+	}
+	return ""
 }
 
 // grade is the confidence before a cause.

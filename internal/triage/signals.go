@@ -26,13 +26,20 @@ type Signals struct {
 	// what is not known of it then is no reason to judge by age alone.
 	LookFailed bool
 
-	Answers  sandbox.Verdict // a probe got an answer; False is definite, never a failed look
-	Exists   sandbox.Verdict // the provider still has it; False takes two observations apart, one proves no orphan (DESIGN section 7)
-	Agrees   sandbox.Verdict // record and real process say the same (ACCEPTANCE R95)
-	Finished sandbox.Verdict // the agent said that it is done and waits (S2-35)
+	Answers sandbox.Verdict // a probe got an answer; False is definite, never a failed look
+	Exists  sandbox.Verdict // the provider still has it; False takes two observations apart, one proves no orphan (DESIGN section 7)
+	Agrees  sandbox.Verdict // record and real process say the same (ACCEPTANCE R95)
+
+	// Finished says that its work is over by a record: its task has ended, or the program
+	// that it was created for has exited. FinishedBy is that record, where it is true.
+	Finished   sandbox.Verdict
+	FinishedBy sandbox.Evidence
+	// Waits says that the agent itself reported the end of its work and waits for its next
+	// message: it is idle and not stuck (ACCEPTANCE S2-35).
+	Waits sandbox.Verdict
 
 	TracksTasks   bool // the source would name a task or an agent if there were one
-	TimeLimitsHit *int // how often this sandbox, or its task before, ran into a time limit (R30)
+	TimeLimitsHit *int // how often its task, or the task that this one resumes, ran into a time limit (R30)
 
 	Fleet *FleetSignals // of the profile it belongs to
 }

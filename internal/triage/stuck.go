@@ -30,7 +30,8 @@ const (
 	ReasonYoung           Reason = "young"            // not old enough
 	ReasonShowsLife       Reason = "shows_life"       // old, but at work
 	ReasonKept            Reason = "kept"             // sbx itself keeps it, for a time that is not over
-	ReasonFinished        Reason = "finished"         // done, and waits: idle, not stuck (ACCEPTANCE S2-35)
+	ReasonFinished        Reason = "finished"         // its task is over, or its program has exited, and it runs on
+	ReasonWaiting         Reason = "waiting"          // its agent is done and waits: idle, not stuck (ACCEPTANCE S2-35)
 	ReasonNotRunning      Reason = "not_running"      // ended, paused or stopped
 	ReasonAgeUnknown      Reason = "age_unknown"      // no age, so no judgement
 	ReasonActivityUnknown Reason = "activity_unknown" // old, and nothing tells whether it works
@@ -109,14 +110,19 @@ func running(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) stuckn
 	switch {
 	case s.KeptUntil.After(now):
 		return stuckBecause(sandbox.False, ReasonKept)
-	case sig.Finished == sandbox.True:
-		return stuckBecause(sandbox.False, ReasonFinished)
+	case sig.Waits == sandbox.True:
+		return stuckBecause(sandbox.False, ReasonWaiting)
 	case verdict == sandbox.False:
 		return stuckBecause(sandbox.False, ReasonYoung)
 	case verdict == sandbox.Unknown:
 		return stuckBecause(sandbox.Unknown, ReasonAgeUnknown)
 	}
 	lives, reasons, evidence := judgeLife(s, sig, t, now)
+	if sig.Finished == sandbox.True && lives != sandbox.True {
+		// It says why nothing happens, and condemns nothing by itself: somebody may go on
+		// inside. What condemns are the signs of life, as without it.
+		reasons, evidence = append(reasons, ReasonFinished), append(evidence, sig.FinishedBy)
+	}
 	switch {
 	case lives == sandbox.True:
 		return stuckness{sandbox.False, []Reason{ReasonShowsLife}, evidence}
@@ -124,7 +130,7 @@ func running(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) stuckn
 		return stuckness{sandbox.Unknown, append([]Reason{ReasonNotLooked}, reasons...), evidence}
 	case lives == sandbox.False:
 	case t.AgeOnly && !sig.LookFailed && !sig.SourceFailed:
-		reasons = []Reason{ReasonAgeOnly}
+		reasons = slices.Concat([]Reason{ReasonAgeOnly}, slices.DeleteFunc(reasons, func(r Reason) bool { return r != ReasonFinished }))
 	default:
 		return stuckness{sandbox.Unknown, append([]Reason{ReasonActivityUnknown}, reasons...), evidence}
 	}

@@ -98,9 +98,14 @@ func TestStuck(t *testing.T) {
 		"no state":               {inState("", hour), Signals{Logs: quietFor(hour)}, sandbox.Unknown, "state_unknown"},
 
 		// S2-35 and R29
-		"finished":        {old(hour), Signals{Logs: quietFor(hour), Finished: sandbox.True}, sandbox.False, "finished"},
-		"not finished":    {old(hour), Signals{Logs: quietFor(hour), Finished: sandbox.False}, sandbox.True, "age, silent"},
-		"nothing owns it": {old(hour), Signals{TracksTasks: true, Logs: quietFor(0)}, sandbox.False, "shows_life"},
+		"waiting":                    {old(hour), Signals{Logs: quietFor(hour), Waits: sandbox.True}, sandbox.False, "waiting"},
+		"finished, silent":           {old(hour), Signals{Logs: quietFor(hour), Finished: sandbox.True}, sandbox.True, "age, silent, finished"},
+		"finished, nothing is known": {old(hour), Signals{Looked: true, Finished: sandbox.True}, sandbox.Unknown, "activity_unknown, finished"},
+		"finished, a source failed":  {old(hour), Signals{Logs: quietFor(hour), SourceFailed: true, Finished: sandbox.True}, sandbox.Unknown, "activity_unknown, source_failed, finished"},
+		"finished, at work":          {old(hour), Signals{Logs: quietFor(0), Finished: sandbox.True}, sandbox.False, "shows_life"},
+		"finished, young":            {old(time.Minute), Signals{Logs: quietFor(hour), Finished: sandbox.True}, sandbox.False, "young"},
+		"not finished":               {old(hour), Signals{Logs: quietFor(hour), Finished: sandbox.False}, sandbox.True, "age, silent"},
+		"nothing owns it":            {old(hour), Signals{TracksTasks: true, Logs: quietFor(0)}, sandbox.False, "shows_life"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -120,6 +125,7 @@ func TestAgeOnlyJudgesWhatIsUnknown(t *testing.T) {
 	assert.Equal(t, sandbox.True, got.verdict)
 	assert.Equal(t, sandbox.Unknown, judgeStuck(old(time.Hour), Signals{}, th, noon()).verdict, "a look may show life")
 	assert.Equal(t, "age, age_only", joined(got.reasons))
+	assert.Equal(t, "age, age_only, finished", joined(judgeStuck(old(time.Hour), Signals{Looked: true, Finished: sandbox.True}, th, noon()).reasons))
 	assert.Equal(t, sandbox.False, judgeStuck(with(old(time.Hour), func(s *sandbox.Sandbox) { s.Activity = sandbox.True }), Signals{}, th, noon()).verdict, "life that shows still saves")
 	assert.Equal(t, sandbox.Unknown, judgeStuck(sandbox.Sandbox{State: sandbox.StateRunning}, Signals{}, th, noon()).verdict)
 }

@@ -188,7 +188,7 @@ func TestSymptomRowsAreTheRunbooks(t *testing.T) {
 		"external_hang":       {"R71", "R72", "R73", "R74", "R38", "R76"},
 		"cleanup_not_running": {"R82", "R83", "R84", "R56"},
 		"state_corruption":    {"R94", "R95", "R96"},
-		"resource_exhaustion": {"R106", "R108", "R107", "R111"},
+		"resource_exhaustion": {"R106", "R108", "R109", "R107", "R111"},
 	}
 	ids := map[string]bool{}
 	for _, p := range Patterns() {

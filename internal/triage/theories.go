@@ -89,7 +89,7 @@ func corruption(m matter) []Symptom {
 
 func exhaustion(m matter) []Symptom {
 	return []Symptom{
-		m.cannotCreate(), m.allProvisioning(),
+		m.cannotCreate(), m.allProvisioning(), m.quotaRunsShort(),
 		m.logged("R107", 3, "resource_limit"), m.logged("R111", 3, "sandbox_limit"),
 	}
 }

@@ -30,6 +30,8 @@ type Thresholds struct {
 	MemoryGrowth   float64 // MiB; growth below is noise (an opinion)
 	MemoryNear     float64 // share of the limit from which a sandbox is near it (B4 rung 5: 90 %)
 
+	QuotaNear float64 // share of a quota from which it is nearly used up (R109; the usage layer's 80 %)
+
 	RepeatLines     int     // the same line so often within the last 50 is a loop (R36; an opinion)
 	RepeatTimeouts  int     // so many time limits hit by one sandbox are repeated (R30)
 	ActiveMax       int     // more active sandboxes are critical (strict >; R4, R10)
@@ -53,6 +55,7 @@ func DefaultThresholds() Thresholds {
 		MemorySlope:     10,
 		MemoryGrowth:    4,
 		MemoryNear:      0.9,
+		QuotaNear:       0.8,
 		RepeatLines:     20,
 		RepeatTimeouts:  2,
 		ActiveMax:       20,
@@ -92,6 +95,7 @@ func (t Thresholds) With(o Thresholds) Thresholds {
 		MemorySlope:     cmp.Or(o.MemorySlope, t.MemorySlope),
 		MemoryGrowth:    cmp.Or(o.MemoryGrowth, t.MemoryGrowth),
 		MemoryNear:      cmp.Or(o.MemoryNear, t.MemoryNear),
+		QuotaNear:       cmp.Or(o.QuotaNear, t.QuotaNear),
 		RepeatLines:     cmp.Or(o.RepeatLines, t.RepeatLines),
 		RepeatTimeouts:  cmp.Or(o.RepeatTimeouts, t.RepeatTimeouts),
 		ActiveMax:       cmp.Or(o.ActiveMax, t.ActiveMax),

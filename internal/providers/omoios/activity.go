@@ -26,6 +26,7 @@ const (
 // fault.KindUnavailable where a row is not understood, for it may be the last work.
 func (c *Client) Activity(ctx context.Context, id string) (providers.Activity, error) {
 	var found providers.Activity
+	var newest wireEvent // beside heartbeats
 	seen := map[string]bool{}
 	cursor := ""
 	for n := range trajectoryMost {
@@ -42,6 +43,10 @@ func (c *Client) Activity(ctx context.Context, id string) (providers.Activity, e
 		last, ok := lastWork(w)
 		if !ok {
 			return providers.Activity{}, fault.New(fault.KindUnavailable, "an event is not understood").At(c.name, "activity "+id)
+		}
+		if newest.Type == "" {
+			newest = newestReport(w)
+			c.noteWaiting(&found, newest)
 		}
 		if last.Type != "" {
 			found.LastWorkAt = last.CreatedAt.Time
@@ -101,6 +106,29 @@ func lastWork(w wireTrajectory) (wireEvent, bool) {
 		}
 	}
 	return last, true
+}
+
+// noteWaiting notes that the agent waits for its next message, where that is its newest
+// report.
+func (c *Client) noteWaiting(found *providers.Activity, newest wireEvent) {
+	if newest.Type != "agent.waiting" {
+		return
+	}
+	found.WaitsSince = newest.CreatedAt.Time
+	found.Evidence = append(found.Evidence, c.fact("waits for a message", newest.Type, newest.CreatedAt.Time))
+}
+
+// newestReport is the newest event of a page that is no heartbeat; the zero value
+// without one. The rows have been read before.
+func newestReport(w wireTrajectory) wireEvent {
+	var last wireEvent
+	for _, row := range w.rows {
+		e, ok := readEvent(row)
+		if ok && !strings.HasSuffix(e.Type, ".heartbeat") && e.CreatedAt.After(last.CreatedAt.Time) {
+			last = e
+		}
+	}
+	return last
 }
 
 // isWork tells work from life signs and failures, as OmoiOS itself does (its list

@@ -152,12 +152,14 @@ func TestActivityTellsWorkFromLife(t *testing.T) {
 		events []omoiostest.Event
 		work   time.Duration // ago; 0 = none
 		beat   time.Duration
+		waits  time.Duration
 	}{
-		"at work":             {[]omoiostest.Event{ago(time.Hour, "agent.started"), ago(3*time.Minute, "agent.tool_use"), ago(time.Second, "agent.heartbeat")}, 3 * time.Minute, time.Second},
-		"done and waiting":    {[]omoiostest.Event{ago(time.Hour, "agent.completed"), ago(time.Minute, "agent.waiting"), ago(30*time.Second, "agent.heartbeat")}, time.Hour, 30 * time.Second},
-		"hung from the start": {[]omoiostest.Event{ago(time.Hour, "agent.started"), ago(time.Minute, "agent.heartbeat")}, 0, time.Minute},
-		"only failures":       {[]omoiostest.Event{ago(time.Hour, "agent.error"), ago(time.Minute, "iteration.failed"), ago(time.Minute, "agent.stream_error")}, 0, 0},
-		"unknown words work":  {[]omoiostest.Event{ago(time.Minute, "agent.dreamt")}, time.Minute, 0},
+		"at work":             {[]omoiostest.Event{ago(time.Hour, "agent.started"), ago(3*time.Minute, "agent.tool_use"), ago(time.Second, "agent.heartbeat")}, 3 * time.Minute, time.Second, 0},
+		"done and waiting":    {[]omoiostest.Event{ago(time.Hour, "agent.completed"), ago(time.Minute, "agent.waiting"), ago(30*time.Second, "agent.heartbeat")}, time.Hour, 30 * time.Second, time.Minute},
+		"hung from the start": {[]omoiostest.Event{ago(time.Hour, "agent.started"), ago(time.Minute, "agent.heartbeat")}, 0, time.Minute, 0},
+		"only failures":       {[]omoiostest.Event{ago(time.Hour, "agent.error"), ago(time.Minute, "iteration.failed"), ago(time.Minute, "agent.stream_error")}, 0, 0, 0},
+		"unknown words work":  {[]omoiostest.Event{ago(time.Minute, "agent.dreamt")}, time.Minute, 0, 0},
+		"waited, works again": {[]omoiostest.Event{ago(time.Hour, "agent.waiting"), ago(time.Minute, "agent.tool_use")}, time.Minute, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -173,6 +175,7 @@ func TestActivityTellsWorkFromLife(t *testing.T) {
 			}
 			assert.Equal(t, when(tc.work), got.LastWorkAt)
 			assert.Equal(t, when(tc.beat), got.LastHeartbeatAt)
+			assert.Equal(t, when(tc.waits), got.WaitsSince)
 			if tc.work != 0 || tc.beat != 0 {
 				assert.NotEmpty(t, got.Evidence)
 			}

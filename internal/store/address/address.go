@@ -71,9 +71,6 @@ func spans(raw string) []span {
 	return found
 }
 
-// Raw is the URL with its secrets, for the driver.
-func (p Postgres) Raw() string { return p.raw }
-
 // Secrets are the parts that no text may show, each as it is written and as it
 // is meant.
 func (p Postgres) Secrets() []string {

@@ -12,7 +12,7 @@ import (
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if h, err := Detect(Roots{Proc: "/proc"}, 0); err == nil {
-		_ = h.Tidy()
+		_ = h.tidy()
 	}
 	os.Exit(code)
 }

@@ -176,24 +176,6 @@ func TestRemoveSparesASuccessor(t *testing.T) {
 	assert.DirExists(t, dir)
 }
 
-func TestTidy(t *testing.T) {
-	t.Parallel()
-	k, g := made(t, hybrid)
-	h := k.host()
-	require.NoError(t, h.Tidy())
-	assert.Empty(t, k.log, "holders in use stay")
-	require.NoError(t, g.Remove())
-	k.refuse["rmdir v2/sbx"] = syscall.EACCES
-	require.NoError(t, h.Tidy(), "the holder of another user is not ours")
-	k.refuse["rmdir v2/sbx"] = syscall.EIO
-	require.ErrorIs(t, h.Tidy(), syscall.EIO)
-	delete(k.refuse, "rmdir v2/sbx")
-	require.NoError(t, h.Tidy())
-	assert.NoDirExists(t, filepath.Join(k.root, "v2/sbx"))
-	assert.NoDirExists(t, filepath.Join(k.root, "memory/sbx"))
-	require.NoError(t, h.Tidy())
-}
-
 func TestOrphans(t *testing.T) {
 	t.Parallel()
 	k := newKernel(t)

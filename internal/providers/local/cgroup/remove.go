@@ -3,7 +3,6 @@ package cgroup
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 	"time"
@@ -69,19 +68,6 @@ func (g *Group) pruneBelow(dir string, depth int) {
 		g.pruneBelow(child, depth-1)
 		_ = g.tree.rmdir(child)
 	}
-}
-
-// Tidy removes the shared holders named `sbx` that are empty. Groups in them
-// keep them; a Create that runs at the same time makes them again. The holder of
-// another user is not ours to tidy and no error.
-func (h Host) Tidy() error {
-	var failed error
-	for _, holder := range h.holders() {
-		if err := h.tree.rmdir(holder.path); err != nil && !gone(err) && !busy(err) && !errors.Is(err, fs.ErrPermission) {
-			failed = fmt.Errorf("tidy control groups: %w", err)
-		}
-	}
-	return failed
 }
 
 // holder is a directory `sbx` with the hierarchy that it stands in.

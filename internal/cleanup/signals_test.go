@@ -1,0 +1,51 @@
+package cleanup
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"sbx/internal/fleet"
+	"sbx/internal/triage"
+)
+
+func TestSignalsOf(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	run := func(ago time.Duration, share ShareRecord, end *End) History {
+		h := History{StartedAt: now.Add(-ago), End: end}
+		h.Begin.Plan.MadeAt = h.StartedAt
+		share.Profile = "prod"
+		h.Begin.Profiles = []ShareRecord{share}
+		return h
+	}
+	good, failed := &End{Succeeded: []string{"prod"}}, &End{ExitCode: 7}
+	full := func(active int) ShareRecord { return ShareRecord{Complete: true, Active: &active} }
+	sample := func(ago time.Duration, n int64) triage.ActiveCount {
+		return triage.ActiveCount{At: now.Add(-ago), Active: n}
+	}
+	seen := func(ago time.Duration, failures int64, history ...triage.ActiveCount) triage.FleetSignals {
+		return triage.FleetSignals{CleanupRead: true, CleanupSeen: now.Add(-ago), CleanupFailures: &failures, History: history}
+	}
+	shared := History{StartedAt: now.Add(-time.Minute), End: good, Sums: &fleet.Counts{}}
+	broken := run(time.Minute, full(1), good)
+	broken.Broken = "a line was changed"
+	for name, tc := range map[string]struct {
+		runs []History
+		want triage.FleetSignals
+	}{
+		"no run is recorded":           {nil, triage.FleetSignals{}},
+		"of another profile":           {[]History{{Begin: Begin{Profiles: []ShareRecord{{Profile: "other"}}}, End: failed}}, triage.FleetSignals{}},
+		"a good one":                   {[]History{run(time.Minute, full(3), good)}, seen(time.Minute, 0, sample(time.Minute, 3))},
+		"failed since the last good":   {[]History{run(1, full(5), failed), run(2, full(4), failed), run(3, full(3), good), run(4, full(2), failed)}, seen(1, 2, sample(1, 5), sample(2, 4), sample(3, 3), sample(4, 2))},
+		"it runs":                      {[]History{run(1, full(5), nil), run(2, full(4), failed)}, seen(1, 1, sample(1, 5), sample(2, 4))},
+		"what nobody owns is left":     {[]History{run(1, ShareRecord{Complete: true, Unowned: 3}, failed)}, seen(1, 0)},
+		"an incomplete listing":        {[]History{run(1, ShareRecord{Active: new(2)}, failed)}, seen(1, 1)},
+		"of another host":              {[]History{shared}, seen(time.Minute, 0)},
+		"it cannot be trusted":         {[]History{broken}, triage.FleetSignals{}},
+		"an older journal counts none": {[]History{run(1, ShareRecord{Complete: true, Fleet: 7}, good)}, seen(1, 0)},
+	} {
+		assert.Equal(t, tc.want, SignalsOf(tc.runs, "prod"), name)
+	}
+}

@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/cleanup"
+	"sbx/internal/fleet"
+	"sbx/internal/sandbox"
+	"sbx/internal/store"
+	"sbx/internal/task"
+	"sbx/internal/triage"
+)
+
+// TestRecords: one reading serves many looks, and what cannot be read is unknown.
+func TestRecords(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	opened, read := 0, 0
+	open := func(bool) (store.Store, error) {
+		opened++
+		return store.New(store.Options{StateDir: dir, Now: time.Now})
+	}
+	runs := func(context.Context) []cleanup.History {
+		read++
+		h := cleanup.History{StartedAt: time.Now(), End: &cleanup.End{}}
+		h.Begin.Profiles = []cleanup.ShareRecord{{Profile: "prod"}}
+		return []cleanup.History{h}
+	}
+	st, err := open(true)
+	require.NoError(t, err)
+	over := task.New("t-over", "", task.Spec{Provider: "prod", Command: []string{"true"}, Attempts: 1}, task.Owner{Host: "h", PID: 1, Who: "w"}, time.Now())
+	_, _, err = task.Ledger{Store: st}.Add(t.Context(), over)
+	require.NoError(t, err)
+	_, err = task.Ledger{Store: st}.Change(t.Context(), "t-over", func(n *task.Task) error { n.State = task.Completed; return nil })
+	require.NoError(t, err)
+	require.NoError(t, st.Close())
+
+	opened = 0
+	r := newRecords(open, runs, time.Now)
+	mine := sandbox.Sandbox{Provider: "prod", ID: "x", TaskID: "t-over"}
+	for range 3 {
+		assert.Equal(t, sandbox.True, r.OfSandbox(t.Context(), mine).Finished)
+		assert.Equal(t, new(int64(1)), r.OfProfile(t.Context(), "prod").CleanupFailures)
+		assert.Equal(t, fleet.SandboxHistory{}, r.OfSandbox(t.Context(), sandbox.Sandbox{Provider: "prod", ID: "y", TaskID: "t-foreign"}))
+	}
+	assert.Equal(t, []int{2, 1}, []int{opened, read}, "the list of tasks, the one that it lacks, and the runs: each once")
+
+	broken := newRecords(func(bool) (store.Store, error) { return nil, errors.New("the disk is gone") }, func(context.Context) []cleanup.History { return nil }, time.Now)
+	assert.Equal(t, fleet.SandboxHistory{}, broken.OfSandbox(t.Context(), mine))
+	assert.Equal(t, triage.FleetSignals{}, broken.OfProfile(t.Context(), "prod"))
+}

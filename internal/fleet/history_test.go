@@ -1,0 +1,137 @@
+package fleet_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/providers"
+	"sbx/internal/providers/fake"
+	"sbx/internal/sandbox"
+	"sbx/internal/triage"
+)
+
+// fixedHistory is a History that says the same of every sandbox and profile.
+type fixedHistory struct {
+	box     fleet.SandboxHistory
+	profile triage.FleetSignals
+}
+
+func (r fixedHistory) OfSandbox(context.Context, sandbox.Sandbox) fleet.SandboxHistory { return r.box }
+
+func (r fixedHistory) OfProfile(context.Context, string) triage.FleetSignals { return r.profile }
+
+// idle is a running sandbox that does nothing, and whose log would show it.
+func idle(id string, age time.Duration, labels map[string]string) fake.Seed {
+	made := time.Now().Add(-age)
+	return fake.Seed{Sandbox: sandbox.Sandbox{ID: id, CreatedAt: made, StartedAt: made, Labels: labels}, Usage: func(now time.Time) sandbox.Usage {
+		return sandbox.Usage{At: now, CPUSeconds: new(0.0)}
+	}}
+}
+
+// TestEveryLookHearsTheHistory: whichever way a sandbox is looked at, the signals are the
+// same, and the verdict with them.
+func TestEveryLookHearsTheHistory(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := fake.New(fake.Options{Name: "prod"})
+		p.Add(idle("abcd", time.Hour, nil))
+		over := sandbox.Evidence{What: "task", Value: "completed", Source: "t-1"}
+		f := with(fleet.Options{History: fixedHistory{
+			fleet.SandboxHistory{Finished: sandbox.True, FinishedBy: over, TimeLimitsHit: new(2)},
+			triage.FleetSignals{CleanupRead: true, CreateFailures: new(int64(3))},
+		}}, p)
+		items := f.Collect(t.Context(), providers.Query{}).Items
+		require.Len(t, items, 1)
+		limits := triage.DefaultThresholds()
+		for name, o := range map[string]fleet.Observation{
+			"in full":        f.Observe(t.Context(), items[0]),
+			"for life":       f.ObserveLife(t.Context(), items[0]),
+			"beside samples": f.ObserveLifeBeside(t.Context(), items[0], []sandbox.Usage{{At: time.Now(), CPUSeconds: new(0.0)}}),
+		} {
+			sig := o.Signals(limits)
+			assert.Equal(t, sandbox.True, sig.Finished, name)
+			assert.Equal(t, over, sig.FinishedBy, name)
+			assert.Equal(t, new(2), sig.TimeLimitsHit, name)
+			require.NotNil(t, sig.Fleet, name)
+			assert.Equal(t, []*int64{new(int64(3)), new(int64(1)), new(int64(1))}, []*int64{sig.Fleet.CreateFailures, sig.Fleet.Active, sig.Fleet.OverStuckAge}, name)
+			assert.Contains(t, o.Judge(limits, time.Now()).Say(), "finished", name)
+		}
+		how := fleet.Judging{Now: time.Now, Thresholds: func(sandbox.Sandbox) triage.Thresholds { return limits }, Look: true}
+		assert.Contains(t, f.Judge(t.Context(), items, how)[0].Verdict.Say(), "finished")
+	})
+}
+
+// TestAListingThatWasCutOffCountsNobody: its counts are not known.
+func TestAListingThatWasCutOffCountsNobody(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := fake.New(fake.Options{Name: "prod"})
+		p.Add(idle("aaaa", time.Hour, nil), idle("bbbb", time.Minute, nil))
+		f := of(p)
+		s, err := p.Get(t.Context(), "aaaa")
+		require.NoError(t, err)
+		limits := triage.DefaultThresholds()
+		active := func() *int64 { return f.ObserveLife(t.Context(), s).Signals(limits).Fleet.Active }
+		assert.Nil(t, active(), "nobody has listed yet")
+		f.Collect(t.Context(), providers.Query{Limit: 1})
+		p.Break(fake.Fault{Op: fake.OpList, Err: fault.New(fault.KindUnavailable, "503")})
+		f.Collect(t.Context(), providers.Query{})
+		p.Mend()
+		f.Collect(t.Context(), providers.Query{States: []sandbox.State{sandbox.StateRunning}})
+		assert.Nil(t, active(), "no listing showed everything")
+		f.Collect(t.Context(), providers.Query{})
+		assert.Equal(t, new(int64(2)), active())
+		assert.Equal(t, new(int64(1)), f.ObserveLife(t.Context(), s).Signals(limits).Fleet.OverStuckAge)
+	})
+}
+
+// TestAProgramThatHasExitedFinishesItsSandbox, by a look for life too, and only where
+// create started a program.
+func TestAProgramThatHasExitedFinishesItsSandbox(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := fake.New(fake.Options{Name: "prod"})
+		spec := sandbox.Spec{Linger: true, Labels: map[string]string{sandbox.LabelRun: "main"}}
+		f := of(p)
+		made, err := f.Create(t.Context(), "prod", spec)
+		require.NoError(t, err)
+		require.True(t, p.Finish(made.ID, sandbox.Exit{Code: new(0), Raw: "0", Class: sandbox.ClassOK}))
+		s, err := f.Get(t.Context(), made.Ref())
+		require.NoError(t, err)
+		require.Equal(t, sandbox.StateRunning, s.State)
+		sig := f.ObserveLife(t.Context(), s).Signals(triage.DefaultThresholds())
+		assert.Equal(t, sandbox.True, sig.Finished)
+		assert.Equal(t, "its program", sig.FinishedBy.What)
+		assert.Len(t, p.Calls(fake.OpExit), 1, "it is asked where the record may not tell")
+		assert.Equal(t, sandbox.True, f.Observe(t.Context(), s).Signals(triage.DefaultThresholds()).Finished)
+	})
+}
+
+// TestTheQuotaIsAskedWhereSomethingDoesNotStart, once, and nowhere else.
+func TestTheQuotaIsAskedWhereSomethingDoesNotStart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := fake.New(fake.Options{Name: "prod", Quotas: []providers.Quota{
+			{Name: "cpu", Used: new(1.0), Limit: new(10.0)}, {Name: "sandboxes", Used: new(19.0), Limit: new(20.0)}, {Name: "odd", Used: new(1.0)},
+		}})
+		p.Add(idle("runs", time.Hour, nil))
+		f := of(p)
+		limits := triage.DefaultThresholds()
+		s, err := p.Get(t.Context(), "runs")
+		require.NoError(t, err)
+		f.Observe(t.Context(), s)
+		assert.Empty(t, p.Calls(fake.OpQuota))
+		s.State = sandbox.StateProvisioning
+		for range 2 {
+			assert.InDelta(t, 0.95, *f.ObserveLife(t.Context(), s).Signals(limits).Fleet.QuotaUsed, 0.001)
+		}
+		assert.Len(t, p.Calls(fake.OpQuota), 1)
+	})
+}

@@ -1,0 +1,185 @@
+package task
+
+import (
+	"context"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/sandbox"
+	"sbx/internal/store"
+)
+
+const (
+	// historyWindow and historyLimit bound what a look reads of earlier tasks.
+	historyWindow = 24 * time.Hour
+	historyLimit  = 500
+	// createWindow is how far back failed creates count: the escalation window of DESIGN
+	// section 3.
+	createWindow = 30 * time.Minute
+)
+
+// History is what tasks tell of their sandboxes and of the profiles: those that are not
+// over, and those of the last day.
+type History struct {
+	tasks   map[string]Task
+	holders map[sandbox.Ref]string // which task that is not over has the sandbox now
+	now     time.Time
+}
+
+// ReadHistory reads it from what is kept.
+func ReadHistory(ctx context.Context, l Ledger, now time.Time) (History, error) {
+	live, err := l.List(ctx, store.TaskQuery{Live: true})
+	if err != nil {
+		return History{}, err
+	}
+	recent, err := l.List(ctx, store.TaskQuery{Since: now.Add(-historyWindow), Limit: historyLimit})
+	if err != nil {
+		return History{}, err
+	}
+	h := History{tasks: map[string]Task{}, holders: map[sandbox.Ref]string{}, now: now}
+	for _, t := range append(recent, live...) {
+		h.tasks[t.ID] = t
+	}
+	for _, t := range live {
+		for _, a := range t.Attempts {
+			if a.Sandbox != "" && a.GoneAt.IsZero() {
+				h.holders[a.Ref()] = t.ID
+			}
+		}
+	}
+	return h, nil
+}
+
+// Sandbox tells what tasks know of one sandbox: whether the work that it serves is over,
+// and how often a limit ended an attempt of its task and of the task that this one
+// resumes. A task that is not over and has the sandbox now goes before the one that it
+// was made for, since a kept sandbox serves several. older reads a task that is over for
+// longer than a day; false = it is not known.
+func (h History) Sandbox(s sandbox.Sandbox, older func(id string) (Task, bool)) fleet.SandboxHistory {
+	id := h.holders[s.Ref()]
+	if id == "" && IsID(s.TaskID) {
+		id = s.TaskID
+	}
+	t, known := h.task(id, older)
+	if !known {
+		return fleet.SandboxHistory{}
+	}
+	found := fleet.SandboxHistory{Finished: sandbox.False, TimeLimitsHit: new(t.limitsHit())}
+	if before, known := h.task(t.ResumedFrom, older); known {
+		*found.TimeLimitsHit += before.limitsHit()
+	}
+	if what, at, over := t.doneWith(s.Ref()); over {
+		found.Finished = sandbox.True
+		found.FinishedBy = sandbox.Evidence{What: "task", Value: what, Source: t.ID, At: at}
+	}
+	return found
+}
+
+func (h History) task(id string, older func(id string) (Task, bool)) (Task, bool) {
+	if id == "" {
+		return Task{}, false
+	}
+	if t, known := h.tasks[id]; known {
+		return t, true
+	}
+	return older(id)
+}
+
+// doneWith says that nothing of the task goes on in a sandbox: the task is over, or its
+// program in there has ended.
+func (t *Task) doneWith(ref sandbox.Ref) (what string, at time.Time, over bool) {
+	if t.State.Over() {
+		return string(t.State), t.EndedAt, true
+	}
+	for _, a := range t.Attempts {
+		if a.Sandbox != "" && a.Ref() == ref && !a.EndedAt.IsZero() {
+			return "its program has ended", a.EndedAt, true
+		}
+	}
+	return "", time.Time{}, false
+}
+
+// limitsHit counts the attempts that a time limit ended: one of sbx, or the provider's.
+func (t *Task) limitsHit() int {
+	n := 0
+	for _, a := range t.Attempts {
+		if a.hitLimit() {
+			n++
+		}
+	}
+	return n
+}
+
+func (a Attempt) hitLimit() bool {
+	switch a.Expired {
+	case ReasonCommand, ReasonAttempt, ReasonDeadline, ReasonInactivity:
+		return true
+	case ReasonNone, ReasonStopped, ReasonLost:
+	}
+	return a.Exit != nil && a.Exit.Class == sandbox.ClassTimeout
+}
+
+// created says whether the attempt's own create gave a sandbox, or that the provider, the
+// machine or a limit refused it one. A create that was wrong in itself says neither.
+func (a Attempt) created() (made, refused bool) {
+	switch {
+	case a.Reused:
+		return false, false
+	case a.Sandbox != "":
+		return true, false
+	}
+	switch fault.Kind(a.Fault) {
+	case fault.KindUnavailable, fault.KindRefused, fault.KindUnknown, fault.KindTimeout, fault.KindPartial:
+		return false, true
+	default:
+		return false, false
+	}
+}
+
+// ProfileHistory is what the tasks of the last day tell of one profile. Nil = nothing was
+// tried.
+type ProfileHistory struct {
+	CreateFailures *int64 // creates that gave no sandbox, of those of the last half hour
+	Attempts       *int64 // that ran a program and ended
+	TimedOut       *int64 // of Attempts
+}
+
+// Profile tells how creates and attempts on one profile went.
+func (h History) Profile(name string) ProfileHistory {
+	var all attemptCounts
+	for _, t := range h.tasks {
+		for _, a := range t.Attempts {
+			if a.Provider == name {
+				all.add(a, h.now)
+			}
+		}
+	}
+	var p ProfileHistory
+	if all.creates > 0 {
+		p.CreateFailures = &all.refused
+	}
+	if all.ended > 0 {
+		p.Attempts, p.TimedOut = &all.ended, &all.timedOut
+	}
+	return p
+}
+
+// attemptCounts counts attempts of one profile.
+type attemptCounts struct{ creates, refused, ended, timedOut int64 }
+
+func (c *attemptCounts) add(a Attempt, now time.Time) {
+	if made, refused := a.created(); (made || refused) && now.Sub(a.IntentAt) <= createWindow {
+		c.creates++
+		if refused {
+			c.refused++
+		}
+	}
+	if a.StartedAt.IsZero() || a.EndedAt.IsZero() || now.Sub(a.EndedAt) > historyWindow {
+		return
+	}
+	c.ended++
+	if a.hitLimit() {
+		c.timedOut++
+	}
+}
