@@ -114,6 +114,33 @@ func TestAProgramThatHasExitedFinishesItsSandbox(t *testing.T) {
 	})
 }
 
+// TestCausesOfTheProfile: what is on record of a profile names the runbook's causes 3 and 5.
+func TestCausesOfTheProfile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := fake.New(fake.Options{Name: "prod"})
+		p.Add(idle("runs", time.Hour, nil))
+		f := with(fleet.Options{History: fixedHistory{profile: triage.FleetSignals{
+			CleanupRead: true, CleanupSeen: time.Now().Add(-time.Hour), CreateFailures: new(int64(2)),
+		}}}, p)
+		s := f.Collect(t.Context(), providers.Query{}).Items[0]
+		graded := func(s sandbox.Sandbox) map[string]sandbox.Confidence {
+			found := map[string]sandbox.Confidence{}
+			for _, finding := range f.ObserveLife(t.Context(), s).Judge(triage.DefaultThresholds(), time.Now()).Findings {
+				found[finding.ID] = finding.Confidence
+			}
+			return found
+		}
+		assert.Equal(t, sandbox.Probable, graded(s)["cleanup_not_running"])
+		assert.Equal(t, sandbox.Hint, graded(s)["resource_exhaustion"], "what runs has its resources")
+		s.State = sandbox.StateProvisioning
+		assert.Equal(t, sandbox.Hint, graded(s)["resource_exhaustion"], "another one runs")
+		p.Change("runs", func(b *sandbox.Sandbox) { b.State = sandbox.StateProvisioning })
+		f.Collect(t.Context(), providers.Query{})
+		assert.Equal(t, sandbox.Probable, graded(s)["resource_exhaustion"])
+	})
+}
+
 // TestTheQuotaIsAskedWhereSomethingDoesNotStart, once, and nowhere else.
 func TestTheQuotaIsAskedWhereSomethingDoesNotStart(t *testing.T) {
 	t.Parallel()

@@ -102,6 +102,7 @@ func TestStuck(t *testing.T) {
 		"finished, silent":           {old(hour), Signals{Logs: quietFor(hour), Finished: sandbox.True}, sandbox.True, "age, silent, finished"},
 		"finished, nothing is known": {old(hour), Signals{Looked: true, Finished: sandbox.True}, sandbox.Unknown, "activity_unknown, finished"},
 		"finished, a source failed":  {old(hour), Signals{Logs: quietFor(hour), SourceFailed: true, Finished: sandbox.True}, sandbox.Unknown, "activity_unknown, source_failed, finished"},
+		"finished, rests":            {old(hour), Signals{Trend: trend(0, none, ""), Finished: sandbox.True}, sandbox.Unknown, "activity_unknown, finished"},
 		"finished, at work":          {old(hour), Signals{Logs: quietFor(0), Finished: sandbox.True}, sandbox.False, "shows_life"},
 		"finished, young":            {old(time.Minute), Signals{Logs: quietFor(hour), Finished: sandbox.True}, sandbox.False, "young"},
 		"not finished":               {old(hour), Signals{Logs: quietFor(hour), Finished: sandbox.False}, sandbox.True, "age, silent"},
