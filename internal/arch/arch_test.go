@@ -75,22 +75,30 @@ func rooms() map[string][]string {
 		"metrics":                         words,
 		// many as one
 		"fleet": with(words, "providers", "selector", "triage", "policy"),
+		// who may end what
+		"safety": with(words, "fleet"),
 		// what ends and repairs
-		"cleanup":   with(words, "fleet", "journal", "selector", "triage", "providers"),
-		"reconcile": with(words, "fleet", "providers", "store", "triage"),
+		"cleanup":   with(words, "fleet", "safety", "journal", "selector", "triage", "providers"),
+		"reconcile": with(words, "fleet", "safety", "providers", "store", "triage"),
 		// what makes a task's work public
 		"publish": words,
 		// what launches
-		"task":           with(words, "fleet", "providers", "store", "schedule"),
+		"task":           with(words, "fleet", "safety", "providers", "store", "schedule"),
 		"task/publisher": with(words, "providers", "publish", "task"),
 		// a staged incident, for tests and demonstrations
 		"stagedfleet":         {"sandbox", "providers/wiretest", "providers/e2b/e2btest", "providers/monotask/monotasktest"},
 		"cmd/staged-incident": {"stagedfleet"},
+		// operations: what the skins do, once
+		"ops": with(words, "process", "providers", "triage", "config", "notify", "cron", "journal", "lock", "metrics", "store", "fleet", "safety", "cleanup", "reconcile", "task", "publish"),
+
+		// what results look like, for every skin
+		"views": with(words, "providers", "triage", "config", "output", "cron", "fleet", "safety", "cleanup", "reconcile", "task", "ops", "drill"),
+
 		// skins
 		"faults":   with(words, "fleet", "httpx", "providers", "providers/wiretest", "providers/e2b", "providers/e2b/e2btest", "providers/daytona", "providers/daytona/daytonatest", "providers/vercel", "providers/vercel/verceltest", "providers/monotask", "providers/monotask/monotasktest"),
-		"drill":    with(words, "fleet", "triage", "providers"),
-		"commands": with(words, "process", "hostfile", "providers", "selector", "triage", "config", "output", "notify", "metrics", "cron", "journal", "lock", "store", "fleet", "cleanup", "reconcile", "task", "publish", "drill"),
-		"cli":      with(words, "process", "hostfile", "httpx", "providers", "providers/local", "providers/local/plain", "providers/e2b", "providers/daytona", "providers/vercel", "providers/monotask", "providers/omoios", "config", "output", "notify", "cron", "journal", "lock", "store", "fleet", "policy", "cleanup", "triage", "task", "task/publisher", "publish", "drill", "commands"),
+		"drill":    with(words, "fleet", "safety", "triage", "providers"),
+		"commands": with(words, "process", "hostfile", "providers", "selector", "triage", "config", "output", "notify", "metrics", "cron", "journal", "lock", "store", "fleet", "safety", "cleanup", "reconcile", "task", "publish", "ops", "drill", "views"),
+		"cli":      with(words, "process", "hostfile", "httpx", "providers", "providers/local", "providers/local/plain", "providers/e2b", "providers/daytona", "providers/vercel", "providers/monotask", "providers/omoios", "config", "output", "notify", "cron", "journal", "lock", "store", "fleet", "safety", "policy", "cleanup", "triage", "task", "task/publisher", "publish", "ops", "drill", "views", "commands"),
 		"arch":     nil,
 	}
 }

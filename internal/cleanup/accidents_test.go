@@ -15,6 +15,7 @@ import (
 	"sbx/internal/journal"
 	"sbx/internal/providers"
 	"sbx/internal/providers/fake"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
 	"sbx/internal/triage"
@@ -56,7 +57,7 @@ func oneOld(o fake.Options, change ...func(*fake.Seed)) *scene {
 		p: p, fleet: fleet.New([]fleet.Member{{Provider: p}}, fleet.Options{}), notes: notes{},
 		rule: cleanup.Rule{Selector: selector.Selector{OlderThan: 10 * time.Minute}},
 		world: cleanup.World{
-			Now: time.Now, Profiles: []cleanup.Profile{{Name: "prod"}}, Limits: cleanup.Limits{MaxDelete: 20, MaxFraction: 25},
+			Now: time.Now, Profiles: []cleanup.Profile{{Name: "prod"}}, Limits: safety.Limits{MaxDelete: 20, MaxFraction: 25},
 			Protected:  func(sandbox.Sandbox) string { return "" },
 			Thresholds: func(sandbox.Sandbox) triage.Thresholds { return triage.DefaultThresholds() },
 		},

@@ -9,6 +9,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 )
 
@@ -151,7 +152,7 @@ func (r *Run) Do(ctx context.Context) iter.Seq[sandbox.Ending] {
 				return
 			}
 		}
-		for e := range r.Fleet.Terminate(ctx, asked, r.how()) {
+		for e := range safety.End(ctx, r.Fleet, asked, safety.Options{Verb: safety.VerbCleanup, How: r.how(), Protected: r.World.Protected}) {
 			if !r.tell(e, yield) {
 				return
 			}
@@ -161,11 +162,12 @@ func (r *Run) Do(ctx context.Context) iter.Seq[sandbox.Ending] {
 
 func (r *Run) how() fleet.EndOptions {
 	return fleet.EndOptions{
-		Delete: r.Rule.Delete, Grace: r.Grace, Wait: r.Wait, By: r.By, Precheck: true, Legible: true,
-		Origin:  fleet.EndOrigin{Journaled: true},
-		Prepare: r.prepare, Still: r.still, Heard: r.heard, Before: r.intend,
-		After:     r.answered,
-		Requested: func(ref sandbox.Ref) *sandbox.EndRequest { return r.index[ref].Request },
+		Delete: r.Rule.Delete, Grace: r.Grace, Wait: r.Wait, By: r.By, Origin: fleet.EndOrigin{Journaled: true},
+		Recheck: fleet.Recheck{Prepare: r.prepare, AlreadyAsked: r.alreadyAsked, Judge: r.recheck},
+		Record: fleet.EndRecord{
+			Earlier:       func(ref sandbox.Ref) *sandbox.EndRequest { return r.index[ref].Request },
+			BeforeRequest: r.intend, AfterRequest: r.answered,
+		},
 	}
 }
 
@@ -182,24 +184,15 @@ func (r *Run) answered(ref sandbox.Ref, request sandbox.EndRequest) {
 	_ = r.Journal.Append(EntryAnswer, Answer{Ref: ref, Request: *redacted(request, r.Redact)}) // Finish reports it
 }
 
-// heard says that a request of this run, from before it was cut off, is at work.
-func (r *Run) heard(now sandbox.Sandbox) bool {
+// alreadyAsked says that a request of this run, from before it was cut off, is at work.
+func (r *Run) alreadyAsked(now sandbox.Sandbox) bool {
 	return r.index[now.Ref()].Asked && now.State == sandbox.StateTerminating
 }
 
-// still judges what was read just before the end: anything that is not as planned
+// recheck judges what was read just before the end: anything that is not as planned
 // keeps the sandbox.
-func (r *Run) still(now sandbox.Sandbox) (sandbox.Outcome, string) {
+func (r *Run) recheck(now sandbox.Sandbox) (sandbox.Outcome, string) {
 	t := r.index[now.Ref()]
-	if r.heard(now) {
-		return "", ""
-	}
-	if why := r.World.Protected(now); why != "" {
-		return sandbox.OutcomeSkipped, why
-	}
-	if skew, _ := r.Fleet.Skew(now.Provider); skew.Abs() > MaxSkew {
-		return sandbox.OutcomeNotAttempted, "not asked: the clocks are " + sandbox.FormatDuration(skew.Abs()) + " apart, so that no age can be trusted"
-	}
 	if why := t.Item.holds(now); why != "" {
 		return sandbox.OutcomeChanged, why
 	}

@@ -8,6 +8,7 @@ import (
 
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
 	"sbx/internal/triage"
@@ -137,10 +138,6 @@ type judging struct {
 func (c *judging) protection() bool {
 	if why := c.world.Protected(c.j.Sandbox); why != "" {
 		c.j.keep("protection", GroundProtected, why)
-		return false
-	}
-	if c.j.Sandbox.KeptUntil.After(c.now) {
-		c.j.keep("protection", GroundProtected, "protected: "+c.j.Sandbox.KeptReason())
 		return false
 	}
 	c.j.pass("protection", "not protected")
@@ -320,7 +317,7 @@ func (c *judging) ahead(s sandbox.Sandbox) bool {
 		last = sig.Logs.Last
 	}
 	now := s.Clock(c.now)
-	return last.After(now) && last.Sub(now) <= MaxSkew
+	return last.After(now) && last.Sub(now) <= safety.MaxSkew
 }
 
 // health keeps what answers, where only the unhealthy were asked for.

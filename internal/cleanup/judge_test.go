@@ -13,6 +13,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/providers/fake"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
 )
@@ -72,7 +73,7 @@ func TestASignFromTheFarFutureIsNoLife(t *testing.T) {
 				seed.Logs = []sandbox.LogLine{{At: time.Now().Add(d), Text: "thinking"}}
 			})
 		}
-		assert.Equal(t, cleanup.GroundAlive, ahead(cleanup.MaxSkew-time.Minute).ageOnly().ground(t))
+		assert.Equal(t, cleanup.GroundAlive, ahead(safety.MaxSkew-time.Minute).ageOnly().ground(t))
 		assert.NotEqual(t, cleanup.GroundAlive, ahead(time.Hour).ageOnly().ground(t))
 	})
 }

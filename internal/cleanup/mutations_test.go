@@ -73,11 +73,7 @@ func ownAll(w *cleanup.World) {
 	}
 }
 
-func noProduction(w *cleanup.World) {
-	for i := range w.Profiles {
-		w.Profiles[i].Production = false
-	}
-}
+func noProduction(w *cleanup.World) { w.Limits.Production = nil }
 
 func sameLimits(w *cleanup.World) {
 	was := w.Thresholds

@@ -8,6 +8,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 )
 
@@ -73,7 +74,7 @@ func (r *Run) settle(ctx context.Context, one *fleet.Fleet, there []sandbox.Sand
 		}
 		gone = append(gone, s)
 	}
-	for e := range one.Terminate(ctx, gone, fleet.EndOptions{Asked: true}) {
+	for e := range safety.Verify(ctx, one, gone) {
 		endings = append(endings, e)
 	}
 	for _, e := range endings {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"sbx/internal/fleet"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 )
 
@@ -39,7 +40,7 @@ type Begin struct {
 	// Shortfall is why the run is no proof that its layer works; "" = it is one.
 	Shortfall string         `json:"shortfall,omitempty"`
 	Plan      Plan           `json:"plan"`
-	Guards    []Guard        `json:"guards"`
+	Guards    []safety.Guard `json:"guards"`
 	Profiles  []ShareRecord  `json:"profiles"`
 	Kept      map[Ground]int `json:"kept"`
 }

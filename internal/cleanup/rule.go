@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
 	"sbx/internal/triage"
@@ -12,10 +13,6 @@ import (
 // DefaultIdleFor is how long a running sandbox must have been silent (DESIGN
 // section 3, Timers: inactivity).
 const DefaultIdleFor = 60 * time.Second
-
-// MaxSkew is how far a provider's clock may be off before ages mean nothing
-// (facts of hygiene, feature 3).
-const MaxSkew = 2 * time.Minute
 
 // Rule says which sandboxes a run is about, as the operator asked for it.
 type Rule struct {
@@ -57,36 +54,24 @@ func (r Rule) selector(state sandbox.State) (selector.Selector, bool) {
 
 // Profile is what the configuration says of one profile.
 type Profile struct {
-	Name       string
-	Production bool
-	Owns       func(labels map[string]string) bool // nil = all
-	OwnedRule  string                              // in words: "sbx/owner=*"
+	Name      string
+	Owns      func(labels map[string]string) bool // nil = all
+	OwnedRule string                              // in words: "sbx/owner=*"
 	// Undecided says that nobody has configured whose the sandboxes are. Those that are
 	// not ours are then judged to the end, so that a run can say what it leaves.
 	Undecided bool
 }
 
-// Limits are the guards' limits.
-type Limits struct {
-	MaxDelete   int      // sandboxes of one run
-	MaxFraction int      // percent of a profile's complete fleet, above FractionFrom selected ones
-	Production  []string // production profiles that the operator named
-}
-
-// FractionFrom is how many sandboxes of a profile may be selected before the share
-// of its fleet counts (CLI.md, cleanup).
-const FractionFrom = 5
-
 // World is everything outside: nothing is read ambiently.
 type World struct {
 	Now      func() time.Time
 	Profiles []Profile
-	Limits   Limits
+	Limits   safety.Limits
 	// FirstSeen is when an earlier run first saw a sandbox that tells no age, and
 	// Noticed when one first held it for a candidate; zero = never. Nil = never.
 	FirstSeen  func(sandbox.Sandbox) time.Time
 	Noticed    func(sandbox.Sandbox) time.Time
-	Protected  func(sandbox.Sandbox) string            // why it may not be ended by anybody; "" = it may
+	Protected  func(sandbox.Sandbox) string            // why a rule may not end it (safety.Protection.ByRule); "" = it may
 	Thresholds func(sandbox.Sandbox) triage.Thresholds // of its profile and agent type
 
 	endsFailed func(profile string) bool // fleet.EndsFailed; nil = no profile does

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sbx/internal/cleanup"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
 	"sbx/internal/triage"
@@ -52,21 +53,19 @@ func (s *sim) world(inc *incarnation, o order) cleanup.World {
 	book := triage.Book{Default: triage.DefaultThresholds()}
 	w := cleanup.World{
 		Now:        inc.now,
-		Limits:     cleanup.Limits{MaxDelete: o.maxDelete, MaxFraction: o.maxFraction, Production: o.production},
+		Limits:     safety.Limits{MaxDelete: o.maxDelete, MaxFraction: o.maxFraction, Allowed: o.production},
 		Thresholds: func(sb sandbox.Sandbox) triage.Thresholds { return book.For(sb) },
-		Protected: func(sb sandbox.Sandbox) string {
-			if s.protect[sb.Ref()] {
-				return "protected: the configuration says so"
-			}
-			return sandbox.Kept(sb.Labels, inc.now())
-		},
+		Protected:  safety.Protection{Now: inc.now, Configured: func(ref sandbox.Ref, _ map[string]string) bool { return s.protect[ref] }}.ByRule,
 	}
 	for _, c := range s.clouds {
-		p := cleanup.Profile{Name: c.name, Production: c.production, OwnedRule: c.owned}
+		p := cleanup.Profile{Name: c.name, OwnedRule: c.owned}
 		if c.owned != "all" {
 			p.Owns = c.owns
 		}
 		w.Profiles = append(w.Profiles, p)
+		if c.production {
+			w.Limits.Production = append(w.Limits.Production, c.name)
+		}
 		if c.ageOnly {
 			book.Overrides = append(book.Overrides, triage.Override{Profile: c.name, Set: triage.Thresholds{AgeOnly: true}})
 		}

@@ -13,6 +13,7 @@ import (
 	"sbx/internal/journal"
 	"sbx/internal/providers"
 	"sbx/internal/reconcile"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 )
@@ -157,7 +158,7 @@ func (b *bulk) compare() error {
 		if err := w.Append(cleanup.EntryBegin, cleanup.Begin{Verb: "reconcile"}); err != nil {
 			return err
 		}
-		limits := reconcile.Limits{MaxDelete: b.order.maxDelete, MaxFraction: b.order.maxFraction, Allowed: b.order.production, RecordsAge: time.Hour}
+		limits := reconcile.Limits{Limits: safety.Limits{MaxDelete: b.order.maxDelete, MaxFraction: b.order.maxFraction, Allowed: b.order.production}, RecordsAge: time.Hour}
 		for _, c := range b.inc.s.clouds {
 			if c.production {
 				limits.Production = append(limits.Production, c.name)

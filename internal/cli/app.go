@@ -16,6 +16,7 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/fleet"
 	"sbx/internal/journal"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/providers"
@@ -45,26 +46,33 @@ func newApp(ctx context.Context, p process.Process, types []providers.Type) *app
 
 func (a *app) deps() *commands.Deps {
 	return &commands.Deps{
-		Process: a.process, Version: version(), Types: a.types, Globals: &a.globals,
-		Printer: a.printer, Input: a.input, Config: a.config,
-		Fleet:       func(ctx context.Context) (*fleet.Fleet, error) { return a.fleet(ctx, (*config.Config).Selected) },
-		Only:        a.only,
-		Store:       a.store,
+		Env: a.env(), Globals: &a.globals, Printer: a.printer, Input: a.input,
 		Size:        a.size,
 		RawTerminal: a.rawTerminal,
-		Journals:    func() (journal.Disk, error) { return a.journals("runs") },
-		Endings:     func() (journal.Disk, error) { return a.journals("endings") },
-		Lock:        a.lock,
-		ShareRun:    a.shareRun,
-		SharedRuns:  a.sharedRuns,
 		Program:     program,
-		Notifier:    a.notifier,
-		Control:     a.control,
-		Tasks:       a.tasks,
-		Alive:       a.alive,
-		PushTarget:  a.pushTarget,
-		Background:  a.background,
 		Began:       func(ctx context.Context) { a.began, a.ctx = true, ctx },
+	}
+}
+
+// env is what operations need from outside, whichever skin asks for them.
+func (a *app) env() *ops.Env {
+	return &ops.Env{
+		Process: a.process, Version: version(), Types: a.types,
+		Config:     a.config,
+		Fleet:      func(ctx context.Context) (*fleet.Fleet, error) { return a.fleet(ctx, (*config.Config).Selected) },
+		Only:       a.only,
+		Store:      a.store,
+		Journals:   func() (journal.Disk, error) { return a.journals("runs") },
+		Endings:    func() (journal.Disk, error) { return a.journals("endings") },
+		Lock:       a.lock,
+		ShareRun:   a.shareRun,
+		SharedRuns: a.sharedRuns,
+		Notifier:   a.notifier,
+		Control:    a.control,
+		Tasks:      a.tasks,
+		Alive:      a.alive,
+		PushTarget: a.pushTarget,
+		Background: a.background,
 	}
 }
 
@@ -89,7 +97,7 @@ func (a *app) newPrinter() (*output.Printer, error) {
 // report prints an error that no document has shown. A program's own exit code
 // needs no words.
 func (a *app) report(err error) {
-	if _, own := errors.AsType[commands.ProgramExit](err); own {
+	if _, own := errors.AsType[ops.ProgramExit](err); own {
 		return
 	}
 	p, printerErr := a.printer()

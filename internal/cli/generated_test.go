@@ -20,6 +20,7 @@ import (
 
 	"sbx/internal/cli"
 	"sbx/internal/commands"
+	"sbx/internal/ops"
 	"sbx/internal/process"
 )
 
@@ -104,7 +105,7 @@ func addCompletions(t *testing.T, want map[string]string) {
 // tree is the command tree for documents that are made from it and not run.
 func tree() *cobra.Command {
 	top := commands.NewRoot(&commands.Deps{
-		Process: process.Process{Args: []string{"sbx"}}, Types: cli.Types(), Globals: &commands.Globals{},
+		Env: &ops.Env{Process: process.Process{Args: []string{"sbx"}}, Types: cli.Types()}, Globals: &commands.Globals{},
 	})
 	top.DisableAutoGenTag = true
 	forEach(top, func(c *cobra.Command) { c.Long = keepColumns(c.Long) })

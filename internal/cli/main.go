@@ -15,6 +15,7 @@ import (
 	"sbx/internal/commands"
 	"sbx/internal/drill"
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/providers"
@@ -79,7 +80,7 @@ func Run(p process.Process, types []providers.Type) int {
 	if code := signals.code(); code != 0 && err != nil {
 		return code
 	}
-	if own, ok := errors.AsType[commands.ProgramExit](err); ok {
+	if own, ok := errors.AsType[ops.ProgramExit](err); ok {
 		return own.Code
 	}
 	return fault.ExitCode(err)

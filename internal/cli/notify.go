@@ -3,10 +3,10 @@ package cli
 import (
 	"errors"
 
-	"sbx/internal/commands"
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/notify"
+	"sbx/internal/ops"
 )
 
 // notifier tells whom the configuration names, and pings the given address
@@ -38,7 +38,7 @@ func (a *app) notifier(ping string) (*notify.Notifier, error) {
 }
 
 // control tells the control plane that the configuration names; nil without one.
-func (a *app) control() (commands.ControlPlane, error) { //nolint:ireturn // the verbs ask for one
+func (a *app) control() (ops.ControlPlane, error) { //nolint:ireturn // the verbs ask for one
 	c, err := a.config()
 	if err != nil {
 		return nil, err

@@ -45,7 +45,7 @@ func (o *opener) members(ctx context.Context, profiles []config.Profile) []fleet
 
 func (o *opener) provider(ctx context.Context, p config.Profile) providers.Provider {
 	t := o.kind(p)
-	if _, err := o.config.State(); err != nil && p.Here { // its sandboxes are in the state directory
+	if _, err := o.config.State(); err != nil && p.InStateDir {
 		return providers.NewUnopened(p.Profile, err)
 	}
 	settings, err := o.unlocked(ctx, p)

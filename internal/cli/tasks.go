@@ -10,35 +10,29 @@ import (
 	"strings"
 	"time"
 
-	"sbx/internal/commands"
 	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/providers"
 	"sbx/internal/providers/local"
 	"sbx/internal/providers/local/plain"
 	"sbx/internal/publish"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
 	"sbx/internal/task/publisher"
 )
 
-// How long a create of a process that is gone may still make something: a local one
-// needs milliseconds, a VM has to be placed.
-const (
-	settlesHere = 3 * time.Second
-	settlesAway = 60 * time.Second
-)
-
 // tasks joins what launching and stopping need.
-func (a *app) tasks(_ context.Context, parts commands.TaskParts) (task.Options, error) {
+func (a *app) tasks(_ context.Context, parts ops.TaskParts) (task.Options, error) {
 	c, err := a.config()
 	if err != nil {
 		return task.Options{}, err
 	}
-	here := map[string]bool{}
-	for _, p := range c.Profiles {
-		here[p.Name] = p.Here
+	facts := func(profile string) providers.Facts {
+		p, _ := c.Find(profile) // of one that is not configured any more nothing is known
+		return p.Facts
 	}
 	dir, err := c.State()
 	if err != nil {
@@ -54,16 +48,15 @@ func (a *app) tasks(_ context.Context, parts commands.TaskParts) (task.Options, 
 		Breaker: newBreaker(parts.Store, a.owner().Who, parts.Notice), Keeps: &task.KeepList{Store: parts.Store}, Room: room{parts.Fleet},
 		Notice: parts.Notice,
 		Owner:  a.owner(), Alive: a.alive,
-		CallbackURL: callbackURL(c),
-		Bound:       func(profile string) bool { return here[profile] },
-		Deletes:     func(profile string) bool { return !here[profile] },
-		Roll:        rand.Float64,
-		At:          a.process.At,
-		Settling: func(profile string) time.Duration {
-			if here[profile] {
-				return settlesHere
-			}
-			return settlesAway
+		CallbackURL:    callbackURL(c),
+		Bound:          func(profile string) bool { return facts(profile).HostBound },
+		ReadsProveEnds: parts.Fleet.ReadsProveEnds,
+		Deletes:        func(profile string) bool { return facts(profile).DeletesForTask() },
+		Settling:       func(profile string) time.Duration { return facts(profile).SettleTime() },
+		Roll:           rand.Float64,
+		At:             a.process.At,
+		Protected: func(s sandbox.Sandbox) string {
+			return safety.Protection{Now: a.process.Now, Configured: c.Protect.Covers}.Keeps(s, safety.ByWord)
 		},
 	}, nil
 }
@@ -159,7 +152,7 @@ func (a *app) background(_ context.Context, id string, order []byte) (task.Owner
 		return task.Owner{}, err
 	}
 	defer log.Close() // the runner has its own
-	pid, err := a.process.Background(self, append(a.inherited(), commands.RunnerVerb), string(order), log)
+	pid, err := a.process.Background(self, append(a.inherited(), ops.RunnerVerb), string(order), log)
 	return a.ownerOf(pid), err
 }
 

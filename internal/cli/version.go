@@ -4,13 +4,13 @@ import (
 	"runtime"
 	"runtime/debug"
 
-	"sbx/internal/commands"
+	"sbx/internal/ops"
 )
 
 // version reads what the linker recorded: the module's version and the commit
 // of the checkout, so that no build flag has to name them.
-func version() commands.Version {
-	v := commands.Version{Version: "devel", Commit: "unknown", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+func version() ops.Version {
+	v := ops.Version{Version: "devel", Commit: "unknown", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v

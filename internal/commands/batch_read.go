@@ -3,13 +3,10 @@ package commands
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -17,70 +14,54 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/hostfile"
-	"sbx/internal/publish"
-	"sbx/internal/sandbox"
-	"sbx/internal/task"
+	"sbx/internal/ops"
+	"sbx/internal/output"
 )
 
-// job is one task of a batch.
-type job struct {
-	seq    int    // its place, from 1
-	label  string // what it is called where several run at once
-	key    string // of its own; "" = work and twin are its key
-	work   string
-	twin   int // how many jobs before it are the same
-	spec   task.Spec
-	env    []string
-	secret publish.Target
-	full   sandbox.Spec // what is asked of the provider
-	place  string       // in the file; "" = in none
+// batchReader reads the tasks of --file.
+type batchReader struct {
+	d       *Deps
+	p       *output.Printer
+	typed   *launchOptions
+	watch   ops.Reporter
+	configs map[string]*config.Config // by the flags that make a difference
 }
 
-// batchFile is a file of tasks, read and checked.
-type batchFile struct {
-	name string // of the batch
-	jobs []job
+func newBatchReader(d *Deps, p *output.Printer, typed *launchOptions) *batchReader {
+	return &batchReader{d: d, p: p, typed: typed, watch: &onceReporter{Reporter: p, said: map[string]bool{}}, configs: map[string]*config.Config{}}
 }
 
-// readBatch reads the file of --file, and checks all of it before anything is
-// launched.
-func (l *launching) readBatch(ctx context.Context) (batchFile, error) {
-	path := l.o.file
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(l.d.Process.Workdir, path)
-	}
+// read reads the file, and checks all of it before anything is launched.
+func (b *batchReader) read(ctx context.Context, req *ops.BatchRequest) error {
+	path := b.d.Path(b.typed.file)
 	text, err := hostfile.File{Flag: "--file", Path: path, Limit: config.MaxTaskFile, Hint: "name a readable file of tasks; docs/TASKS.md has an example"}.Read(ctx)
 	if err != nil {
-		return batchFile{}, err
+		return err
 	}
-	list, err := config.ReadTasks(l.o.file, text)
+	list, err := config.ReadTasks(b.typed.file, text)
 	if err != nil {
-		return batchFile{}, err
+		return err
 	}
-	if len(l.d.Globals.Providers) > 1 {
-		return batchFile{}, fault.Usage("--file: a task is launched at one provider, not at %s", strings.Join(l.d.Globals.Providers, ", ")).
+	if names := b.d.Globals.Providers; len(names) > 1 {
+		return fault.Usage("--file: a task is launched at one provider, not at %s", strings.Join(names, ", ")).
 			WithHint("the file may name one for each task: `provider: NAME`")
 	}
-	l.said, l.configs = map[string]bool{}, map[string]*config.Config{}
-	b := batchFile{name: cmp.Or(list.Batch, l.d.Process.Host+":"+path)}
-	for i, e := range list.Tasks {
-		j, err := l.job(ctx, e, filepath.Dir(path))
+	req.Name = cmp.Or(list.Batch, b.d.Process.Host+":"+path)
+	for _, e := range list.Tasks {
+		j, err := b.job(ctx, e, filepath.Dir(path))
 		if err != nil {
-			return b, fault.Placed(err, "", e.Place)
+			return fault.Placed(err, "", e.Place)
 		}
-		j.seq = i + 1
-		j.label = cmp.Or(j.spec.Name, j.key, strconv.Itoa(j.seq))
-		if err := b.distinct(&j); err != nil {
-			return b, fault.Placed(err, "", e.Place)
+		if err := req.Add(j); err != nil {
+			return err
 		}
-		b.jobs = append(b.jobs, j)
 	}
-	return b, nil
+	return nil
 }
 
 // job reads one entry as if its settings had been typed. A flag that was typed wins
 // over the file.
-func (l *launching) job(ctx context.Context, e config.TaskEntry, dir string) (job, error) {
+func (b *batchReader) job(ctx context.Context, e config.TaskEntry, dir string) (ops.BatchJob, error) {
 	o := &launchOptions{}
 	o.add(pflag.NewFlagSet("task", pflag.ContinueOnError))
 	for _, s := range e.Settings {
@@ -89,30 +70,26 @@ func (l *launching) job(ctx context.Context, e config.TaskEntry, dir string) (jo
 				v = filepath.Join(dir, v)
 			}
 			if err := o.flags.Set(s.Flag, v); err != nil {
-				return job{}, fault.Usage("%s: it is not as --%s wants it", strings.ReplaceAll(s.Flag, "-", "_"), s.Flag)
+				return ops.BatchJob{}, fault.Usage("%s: it is not as --%s wants it", strings.ReplaceAll(s.Flag, "-", "_"), s.Flag)
 			}
 		}
 	}
-	if err := o.override(l.o.flags); err != nil {
-		return job{}, err
+	if err := o.override(b.typed.flags); err != nil {
+		return ops.BatchJob{}, err
 	}
-	one, err := newLaunch(ctx, l.d, l.p, o, e.Command)
+	req, err := o.request(ctx, b.d, b.p, e.Command)
 	if err != nil {
-		return job{}, err
+		return ops.BatchJob{}, err
 	}
-	one.said = l.said
 	provider := e.Provider
-	if typed := l.d.Globals.Providers; len(typed) > 0 {
+	if typed := b.d.Globals.Providers; len(typed) > 0 {
 		provider = typed[0] // a flag that was typed wins; more than one were refused
 	}
-	if one.config, err = l.configOf(ctx, provider, o); err != nil {
-		return job{}, err
+	if req.Config, err = b.configOf(ctx, provider, o); err != nil {
+		return ops.BatchJob{}, err
 	}
-	spec, err := one.spec(ctx)
-	if err != nil {
-		return job{}, err
-	}
-	return job{key: e.Key, work: spec.Work(), spec: spec, env: one.box.Env, secret: one.secret, full: one.full, place: e.Place}, nil
+	prepared, err := req.Prepare(ctx, b.d.Env, b.watch)
+	return ops.BatchJob{PreparedTask: prepared, Key: e.Key, Place: e.Place}, err
 }
 
 // ofBatch are the flags that say how a batch is run, not what a task of it is.
@@ -169,40 +146,9 @@ func (o *launchOptions) settle(typed *pflag.FlagSet) {
 	}
 }
 
-// distinct keeps two tasks from being taken for one: those that differ only in what
-// their variables are set to, which is kept nowhere. The same task written twice is
-// two tasks.
-func (b *batchFile) distinct(j *job) error {
-	for _, other := range b.jobs {
-		if other.key != "" || j.key != "" || other.work != j.work {
-			continue
-		}
-		if !slices.Equal(other.env, j.env) {
-			return fault.Usage("it differs from task %d by the values of its environment alone", other.seq).
-				WithHint("give each of them a name or a key, so that a second run knows them apart")
-		}
-		j.twin++
-	}
-	return nil
-}
-
-// keyOf is under what a job is kept: its own key, or one that its work makes. round
-// grows with each --again.
-func (b *batchFile) keyOf(j job, round int) string {
-	if j.key != "" {
-		if round > 1 {
-			return j.key + "." + strconv.Itoa(round)
-		}
-		return j.key
-	}
-	text := strings.Join([]string{b.name, strconv.Itoa(round), j.work, strconv.Itoa(j.twin)}, "\x00")
-	sum := sha256.Sum256([]byte(text))
-	return "file-" + hex.EncodeToString(sum[:10])
-}
-
 // configOf is the configuration as the flags of one task make it.
-func (l *launching) configOf(ctx context.Context, provider string, o *launchOptions) (*config.Config, error) {
-	in := l.d.Input()
+func (b *batchReader) configOf(ctx context.Context, provider string, o *launchOptions) (*config.Config, error) {
+	in := b.d.Input()
 	in.Flags = maps.Clone(in.Flags)
 	if in.Flags == nil {
 		in.Flags = map[string]string{}
@@ -212,23 +158,35 @@ func (l *launching) configOf(ctx context.Context, provider string, o *launchOpti
 		in.Flags["provider"] = provider
 	}
 	name := fmt.Sprintf("%q", in.Flags)
-	if c, known := l.configs[name]; known {
+	if c, known := b.configs[name]; known {
 		return c, nil
 	}
 	c, err := config.Load(ctx, in)
 	if err == nil {
-		l.configs[name] = c
+		b.configs[name] = c
 	}
 	return c, err
 }
 
-// once says something once, however many tasks give the occasion.
-func (l *launching) once(say func(string), text string) {
-	if l.said == nil {
-		l.said = map[string]bool{}
+// onceReporter says each thing once, however many tasks give the occasion.
+type onceReporter struct {
+	ops.Reporter
+
+	said map[string]bool
+}
+
+// Note is ops.Reporter's.
+func (o *onceReporter) Note(text string) {
+	if !o.said[text] {
+		o.said[text] = true
+		o.Reporter.Note(text)
 	}
-	if !l.said[text] {
-		l.said[text] = true
-		say(text)
+}
+
+// Warn is ops.Reporter's.
+func (o *onceReporter) Warn(text string) {
+	if !o.said[text] {
+		o.said[text] = true
+		o.Reporter.Warn(text)
 	}
 }

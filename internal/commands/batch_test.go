@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 	"sbx/internal/providers"
 	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
@@ -132,7 +133,7 @@ func TestBatchGoesByFlagsBeforeItsFile(t *testing.T) {
 		ledger := task.Ledger{Store: b.kept(time.Now)}
 		of := func(key string) task.Task {
 			t.Helper()
-			found, err := findTask(t.Context(), ledger, key)
+			found, err := ops.FindTask(t.Context(), ledger, key)
 			require.NoError(t, err)
 			return found
 		}

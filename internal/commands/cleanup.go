@@ -1,9 +1,7 @@
 package commands
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,9 +10,11 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
+	"sbx/internal/views"
 )
 
 const cleanupSchema = "sbx.cleanup/v1"
@@ -68,7 +68,7 @@ func newCleanup(d *Deps) *cobra.Command {
 	}
 	o.add(cmd)
 	cmd.AddCommand(newCleanupStatus(d), newCleanupRuns(d), newCleanupShow(d))
-	doc := document{schema: cleanupSchema, shape: output.ShapeList, columns: output.Names(endingColumns())}
+	doc := document{schema: cleanupSchema, shape: output.ShapeList, columns: output.Names(views.EndingColumns())}
 	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
 		r, err := o.read(ctx, cmd, d)
 		if err != nil {
@@ -132,7 +132,7 @@ type cleanupRun struct {
 	planned    bool // it ends at most what a plan names
 
 	fleet   *fleet.Fleet
-	held    *leases // by tasks
+	held    *ops.Leases // by tasks
 	survey  cleanup.Survey
 	endings []sandbox.Ending
 }
@@ -140,7 +140,7 @@ type cleanupRun struct {
 // read reads every flag and the configuration; nothing has been called when it
 // refuses.
 func (o *cleanupOptions) read(ctx context.Context, cmd *cobra.Command, d *Deps) (*cleanupRun, error) {
-	r := &cleanupRun{d: d, o: o, id: d.runID()}
+	r := &cleanupRun{d: d, o: o, id: d.RunID()}
 	if err := r.measures(); err != nil {
 		return nil, err
 	}
@@ -279,25 +279,24 @@ func (r *cleanupRun) unspoken() error {
 // readWorld takes the guards from the configuration, of the profiles that the run is
 // about.
 func (r *cleanupRun) readWorld(ctx context.Context) error {
-	r.held = r.d.leases(ctx)
+	r.held = r.d.Leases(ctx)
 	c, err := r.d.Config()
 	if err != nil {
 		return err
 	}
-	for _, name := range r.o.production {
-		if _, known := c.Find(name); !known {
-			return fault.Usage("--production: there is no profile %q", name)
-		}
+	limits, err := r.d.limits(c, r.o.production)
+	if err != nil {
+		return err
 	}
 	r.world = cleanup.World{
-		Now:        r.d.now,
-		Limits:     cleanup.Limits{MaxDelete: c.Limits.MaxDelete, MaxFraction: int(c.Limits.MaxFraction), Production: r.o.production},
-		Thresholds: r.d.thresholds,
-		Protected:  func(s sandbox.Sandbox) string { return cmp.Or(r.d.protected(c, s), r.held.holds(s, false)) },
+		Now:        r.d.Now,
+		Limits:     limits,
+		Thresholds: r.d.Thresholds,
+		Protected:  r.d.protection(c, r.held).ByRule,
 	}
 	for _, p := range c.Selected() {
 		r.world.Profiles = append(r.world.Profiles, cleanup.Profile{
-			Name: p.Name, Production: p.Production || slices.Contains(c.Production, p.Name), Owns: p.Owned.Owns, OwnedRule: p.Owned.String(), Undecided: p.Undecided(),
+			Name: p.Name, Owns: p.Owned.Owns, OwnedRule: p.Owned.String(), Undecided: p.Undecided(),
 		})
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
 	"sbx/internal/journal"
+	"sbx/internal/ops"
 	"sbx/internal/providers"
 	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
@@ -187,7 +188,7 @@ func TestRunsOfOtherHostsStandBesideOurs(t *testing.T) {
 	here := b.run(t, "cleanup runs -o json").list(t, "items")
 	require.Len(t, here, 2, "each once")
 	elsewhere, _ := herdBench(t, 0)
-	elsewhere.shared = append(b.shared, store.Run{ID: "r-other", Verb: verbReconcile, StartedAt: noon, Acted: true})
+	elsewhere.shared = append(b.shared, store.Run{ID: "r-other", Verb: ops.VerbReconcile, StartedAt: noon, Acted: true})
 	there := elsewhere.run(t, "cleanup runs -o json").list(t, "items")
 	require.Len(t, there, 2, "reconcile is another verb")
 	for i := range there {

@@ -10,54 +10,24 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
 	"sbx/internal/hostfile"
 	"sbx/internal/output"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
+	"sbx/internal/views"
 )
-
-// plannedItem is one sandbox of a plan: why it goes or stays, and how it fares.
-type plannedItem struct {
-	Ref        sandbox.Ref     `json:"ref"`
-	Reason     string          `json:"reason"`
-	Stuck      sandbox.Verdict `json:"stuck"`
-	Cause      any             `json:"cause"`
-	Confidence any             `json:"confidence"`
-	Looked     bool            `json:"looked"`
-}
-
-// keptItem is one sandbox that stays, and on what ground.
-type keptItem struct {
-	Ref        sandbox.Ref     `json:"ref"`
-	Reason     string          `json:"reason"`
-	Ground     cleanup.Ground  `json:"ground"`
-	Stuck      sandbox.Verdict `json:"stuck"`
-	Cause      any             `json:"cause"`
-	Confidence any             `json:"confidence"`
-	Looked     bool            `json:"looked"`
-}
-
-func plannedOf(j cleanup.Judgement) plannedItem {
-	v := j.Verdict
-	return plannedItem{j.Sandbox.Ref(), j.Reason, v.Stuck, textOrNil(string(v.Cause)), confidenceOf(v), v.Looked}
-}
-
-func keptOf(j cleanup.Judgement) keptItem {
-	i := plannedOf(j)
-	return keptItem{i.Ref, i.Reason, j.Ground, i.Stuck, i.Cause, i.Confidence, i.Looked}
-}
 
 // showPlan prints what would be done; nothing is.
 func (r *cleanupRun) showPlan(p *output.Printer) error {
-	selected, kept := []plannedItem{}, []keptItem{}
+	selected, kept := []views.PlannedItem{}, []views.KeptItem{}
 	for _, j := range r.survey.Selected {
-		selected = append(selected, plannedOf(j))
+		selected = append(selected, views.PlannedOf(j))
 	}
 	for _, j := range r.survey.Kept {
-		kept = append(kept, keptOf(j))
+		kept = append(kept, views.KeptOf(j))
 	}
 	guards := r.survey.Guards(r.world)
 	errs := r.survey.Errs()
@@ -80,10 +50,10 @@ func (r *cleanupRun) showPlan(p *output.Printer) error {
 	}, verdict, errs...)
 }
 
-func (r *cleanupRun) page(s *output.Sheet, selected []plannedItem, kept []keptItem, guards []cleanup.Guard) {
+func (r *cleanupRun) page(s *output.Sheet, selected []views.PlannedItem, kept []views.KeptItem, guards []safety.Guard) {
 	s.Text("Nothing was done; this is the plan.\n")
 	if at := r.survey.Cutoff(); !at.IsZero() {
-		s.Text("Old enough is what came to be before " + inBothZones(at, r.d.now().Location()) + ".\n")
+		s.Text("Old enough is what came to be before " + views.TimeInBothZones(at, r.d.Now().Location()) + ".\n")
 	}
 	s.Section(fmt.Sprintf("Would end: %d", len(selected)))
 	rows := make([][]any, len(selected))
@@ -91,7 +61,7 @@ func (r *cleanupRun) page(s *output.Sheet, selected []plannedItem, kept []keptIt
 		rows[i] = []any{e.Ref, e.Reason}
 	}
 	s.Table([]string{"ref", "why"}, rows)
-	s.Section(fmt.Sprintf("Would stay: %d%s", len(kept), grounds(kept)))
+	s.Section(fmt.Sprintf("Would stay: %d%s", len(kept), views.KeptSums(kept)))
 	rows = make([][]any, len(kept))
 	for i, e := range kept {
 		rows[i] = []any{e.Ref, e.Ground, e.Reason}
@@ -104,7 +74,8 @@ func (r *cleanupRun) page(s *output.Sheet, selected []plannedItem, kept []keptIt
 		if !g.OK {
 			verdict = "would refuse"
 		}
-		rows[i] = []any{g.Name, guardFigure(g, g.Limit), guardFigure(g, g.Value), verdict}
+		value, limit := g.Figures()
+		rows[i] = []any{g.Name, limit, value, verdict}
 	}
 	s.Table([]string{"guard", "limit", "value", "verdict"}, rows)
 	for _, text := range []string{r.unjudged(), r.unowned()} {
@@ -130,45 +101,7 @@ func (r *cleanupRun) unowned() string {
 	if r.rule.Selector.Stuck {
 		what = "stuck sandboxes"
 	}
-	return r.d.unownedText(r.survey.Unowned(), what)
-}
-
-// inBothZones writes a time in UTC, and in the zone of this machine where that is another.
-func inBothZones(at time.Time, here *time.Location) string {
-	text := at.UTC().Format("2006-01-02 15:04:05 UTC")
-	if local := at.In(here); local.Format("15:04:05") != at.UTC().Format("15:04:05") {
-		text += " (" + local.Format("15:04:05 MST") + " here)"
-	}
-	return text
-}
-
-// guardFigure writes a share as one, and anything else as it is.
-func guardFigure(g cleanup.Guard, v float64) string {
-	if strings.HasPrefix(g.Name, "max_fraction") {
-		return strconv.Itoa(int(v*100+0.5)) + "%"
-	}
-	return strconv.FormatFloat(v, 'f', -1, 64)
-}
-
-// grounds sums why sandboxes stay: ": 3 protected, 5 not_selected".
-func grounds(kept []keptItem) string {
-	n := make(map[cleanup.Ground]int)
-	var order []cleanup.Ground
-	for _, k := range kept {
-		if n[k.Ground] == 0 {
-			order = append(order, k.Ground)
-		}
-		n[k.Ground]++
-	}
-	slices.Sort(order)
-	parts := make([]string, len(order))
-	for i, g := range order {
-		parts[i] = fmt.Sprintf("%d %s", n[g], g)
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(parts, ", ") + ")"
+	return r.d.UnownedText(r.survey.Unowned(), what)
 }
 
 // explain shows what each check makes of one sandbox.
@@ -189,9 +122,9 @@ func (r *cleanupRun) explain(p *output.Printer) error {
 			{Key: "selected", Value: j.Selected()},
 			{Key: "ground", Value: j.Ground},
 			{Key: "reason", Value: j.Reason},
-			{Key: "diagnosis", Value: diagnosisOf(j.Verdict)},
+			{Key: "diagnosis", Value: views.Diagnosis(j.Verdict)},
 			{Key: "checks", Value: j.Trail},
-			{Key: "evidence", Value: evidence(j.Evidence)},
+			{Key: "evidence", Value: views.EvidenceList(j.Evidence)},
 		}}},
 		Human: func(s *output.Sheet) {
 			s.Text(fmt.Sprintf("%s %s: %s\n", ref, says, j.Reason))
@@ -226,14 +159,6 @@ func (r *cleanupRun) find(word string) (cleanup.Judgement, error) {
 		return cleanup.Judgement{}, r.survey.Verdict(nil)
 	}
 	return cleanup.Judgement{}, fault.New(fault.KindNotFound, "no sandbox is called %q", word).WithHint("`%s ls --all` shows what there is", r.d.Process.Name())
-}
-
-// path is a file as the operator means it: from where the process stands.
-func (d *Deps) path(name string) string {
-	if filepath.IsAbs(name) || d.Process.Workdir == "" {
-		return name
-	}
-	return filepath.Join(d.Process.Workdir, name)
 }
 
 // writePlan writes the file whole or not at all.
@@ -279,11 +204,11 @@ func readPlan(ctx context.Context, path string) (cleanup.Plan, error) {
 
 // applyPlan ends at most what a plan names, judged anew.
 func (r *cleanupRun) applyPlan(ctx context.Context, p *output.Printer) error {
-	plan, err := readPlan(ctx, r.d.path(r.o.apply))
+	plan, err := readPlan(ctx, r.d.Path(r.o.apply))
 	if err != nil {
 		return err
 	}
-	if err := plan.Check(r.d.now(), r.planAge); err != nil {
+	if err := plan.Check(r.d.Now(), r.planAge); err != nil {
 		return err
 	}
 	if err := r.mayAct(ctx, p, fmt.Sprintf("the plan of %s names %d sandboxes", plan.MadeAt.Format("15:04:05 UTC"), len(plan.Items)), len(plan.Items)); err != nil {

@@ -6,7 +6,9 @@ import (
 
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 	"sbx/internal/output"
+	"sbx/internal/views"
 )
 
 // byProvider starts the providers' own cleanups, behind a gate of their own: they
@@ -48,17 +50,17 @@ func (r *cleanupRun) byProvider(ctx context.Context, p *output.Printer) error {
 // letProviders lets these profiles clean up; the shares that are left are of those that
 // have nothing to do.
 func (r *cleanupRun) letProviders(ctx context.Context, p *output.Printer, names []string, left []cleanup.Share) error {
-	r.survey = cleanup.Survey{At: r.d.now()}
+	r.survey = cleanup.Survey{At: r.d.Now()}
 	for _, name := range names {
 		r.survey.Shares = append(r.survey.Shares, cleanup.Share{Profile: name})
 	}
 	r.survey.Shares = append(r.survey.Shares, left...)
 	layer, shortfall := r.layer()
-	w, err := r.d.beginRun(ctx, p, r.id, cleanup.Begin{Actor: r.d.actor(), Verb: verbCleanup, Layer: layer, Shortfall: shortfall, Plan: r.survey.Plan(r.id), Profiles: r.survey.Records(p.Redact)})
+	w, err := r.d.BeginRun(ctx, p, r.id, cleanup.Begin{Actor: r.d.Actor(), Verb: ops.VerbCleanup, Layer: layer, Shortfall: shortfall, Plan: r.survey.Plan(r.id), Profiles: r.survey.Records(p.Redact)})
 	if err != nil {
 		return err
 	}
-	defer w.close()
+	defer w.Release()
 	list, err := r.list(p)
 	if err != nil {
 		return err
@@ -70,7 +72,7 @@ func (r *cleanupRun) letProviders(ctx context.Context, p *output.Printer, names 
 		r.survey.Shares[i].Err = err
 		for _, e := range endings {
 			r.endings = append(r.endings, e)
-			addEnding(list, e, false)
+			views.AddEnding(list, e, false)
 		}
 	}
 	return r.finish(ctx, w, list)

@@ -8,8 +8,11 @@ import (
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/output"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
+	"sbx/internal/views"
 )
 
 // run looks, and acts where it may.
@@ -40,7 +43,7 @@ func (r *cleanupRun) propose(ctx context.Context, p *output.Printer) error {
 	}
 	plan := r.survey.Plan(r.id)
 	if r.o.out != "" {
-		if err := writePlan(r.d.path(r.o.out), plan); err != nil {
+		if err := writePlan(r.d.Path(r.o.out), plan); err != nil {
 			return err
 		}
 	}
@@ -85,7 +88,7 @@ func (r *cleanupRun) ask(ctx context.Context, p *output.Printer) (bool, error) {
 		running = running || j.Sandbox.State == sandbox.StateRunning
 	}
 	word, question := "y", fmt.Sprintf("end these %d? type y: ", n)
-	if n > maxUnasked || running {
+	if n > safety.MaxUnasked || running {
 		word = strconv.Itoa(n)
 		question = fmt.Sprintf("type %s to end them, anything else to do nothing: ", word)
 	}
@@ -114,8 +117,8 @@ func (r *cleanupRun) act(ctx context.Context, p *output.Printer) error {
 // how it went.
 func (r *cleanupRun) locked(ctx context.Context, p *output.Printer, do func(context.Context) error) error {
 	return r.announced(ctx, p, func() error {
-		return r.d.alone(ctx, r.id, r.lockWait, func(ctx context.Context) error {
-			r.d.settleTasks(ctx, p)
+		return r.d.Exclusively(ctx, r.id, r.lockWait, func(ctx context.Context) error {
+			r.d.SettleTasks(ctx, p)
 			return do(ctx)
 		})
 	})
@@ -134,7 +137,7 @@ func (r *cleanupRun) look(ctx context.Context, p *output.Printer) error {
 		return err
 	}
 	if r.fleet == nil { // nothing is pressed
-		r.survey = cleanup.Survey{At: r.d.now(), Rule: r.rule, Shares: left}
+		r.survey = cleanup.Survey{At: r.d.Now(), Rule: r.rule, Shares: left}
 		return nil
 	}
 	r.remembering(ctx, p)
@@ -143,7 +146,7 @@ func (r *cleanupRun) look(ctx context.Context, p *output.Printer) error {
 		return err
 	}
 	r.survey.Shares = append(r.survey.Shares, left...)
-	if err := r.held.err(); err != nil {
+	if err := r.held.Err(); err != nil {
 		r.survey.Sources = append(r.survey.Sources, err)
 	}
 	progress.Done()
@@ -161,15 +164,15 @@ func (r *cleanupRun) do(ctx context.Context, p *output.Printer, targets []cleanu
 		plan.Items = append(plan.Items, t.Item)
 	}
 	layer, shortfall := r.layer()
-	w, err := r.d.beginRun(ctx, p, r.id, cleanup.Begin{
-		Actor: r.d.actor(), Verb: verbCleanup, Layer: layer, Shortfall: shortfall, Plan: plan, Guards: guards, Profiles: r.survey.Records(p.Redact), Kept: r.survey.Grounds(),
+	w, err := r.d.BeginRun(ctx, p, r.id, cleanup.Begin{
+		Actor: r.d.Actor(), Verb: ops.VerbCleanup, Layer: layer, Shortfall: shortfall, Plan: plan, Guards: guards, Profiles: r.survey.Records(p.Redact), Kept: r.survey.Grounds(),
 	})
 	if err != nil {
 		return err
 	}
-	defer w.close()
+	defer w.Release()
 	if refused := cleanup.Refusal(guards); refused != nil {
-		if err := w.finish(ctx, w.ended(nil, refused, nil)); err != nil {
+		if err := w.Finish(ctx, w.EndEntry(nil, refused, nil)); err != nil {
 			p.Warn(err.Error())
 		}
 		return r.refuse(p, refused)
@@ -179,10 +182,10 @@ func (r *cleanupRun) do(ctx context.Context, p *output.Printer, targets []cleanu
 
 // end ends the targets, prints what became of each as it is known, and closes the
 // journal.
-func (r *cleanupRun) end(ctx context.Context, p *output.Printer, w *runLog, targets []cleanup.Target) error {
+func (r *cleanupRun) end(ctx context.Context, p *output.Printer, w *ops.RunJournal, targets []cleanup.Target) error {
 	run := &cleanup.Run{
 		Fleet: r.fleet, World: r.world, Rule: r.rule, Journal: w, Targets: targets,
-		Wait: r.wait, Grace: r.grace, By: r.d.by("cleanup"), Redact: p.Redact,
+		Wait: r.wait, Grace: r.grace, By: r.d.ActsAs("cleanup"), Redact: p.Redact,
 	}
 	progress := p.Progress(fmt.Sprintf("ending %d sandboxes", len(targets)))
 	defer progress.Done()
@@ -193,18 +196,18 @@ func (r *cleanupRun) end(ctx context.Context, p *output.Printer, w *runLog, targ
 	for e := range run.Do(ctx) {
 		r.endings = append(r.endings, e)
 		progress.Update(fmt.Sprintf("%d of %d", len(r.endings), len(targets)))
-		addEnding(list, e, false)
+		views.AddEnding(list, e, false)
 	}
-	r.d.forget(ctx, p, r.fleet, r.endings)
+	r.d.RecordEnds(ctx, p, r.fleet, r.endings)
 	r.noteUnjudged(p)
 	return r.finish(ctx, w, list)
 }
 
 // finish closes the journal and the list of what has ended. A run whose last line is
 // not in the journal is no success.
-func (r *cleanupRun) finish(ctx context.Context, w *runLog, list *output.List[sandbox.Ending]) error {
+func (r *cleanupRun) finish(ctx context.Context, w *ops.RunJournal, list *output.List[sandbox.Ending]) error {
 	verdict := causeOr(ctx, r.survey.Verdict(r.endings))
-	if err := w.finish(ctx, w.ended(r.endings, verdict, r.survey.Succeeded(r.endings))); err != nil {
+	if err := w.Finish(ctx, w.EndEntry(r.endings, verdict, r.survey.Succeeded(r.endings))); err != nil {
 		list.Fail(err)
 		verdict = first(verdict, err)
 	}
@@ -213,9 +216,9 @@ func (r *cleanupRun) finish(ctx context.Context, w *runLog, list *output.List[sa
 
 // list opens the list of endings.
 func (r *cleanupRun) list(p *output.Printer) (*output.List[sandbox.Ending], error) {
-	spec := output.ListSpec[sandbox.Ending]{Schema: cleanupSchema, Columns: endingColumns()}
+	spec := output.ListSpec[sandbox.Ending]{Schema: cleanupSchema, Columns: views.EndingColumns()}
 	if len(p.Columns) == 0 {
-		spec.Line = cleanedLine
+		spec.Line = views.BulkEndingLine
 	}
 	list, err := output.NewList(p, spec)
 	if err != nil {
@@ -259,12 +262,4 @@ func (r *cleanupRun) refuse(p *output.Printer, refused error) error {
 	}
 	list.Fail(refused)
 	return r.conclude(list, refused)
-}
-
-// cleanedLine is one ending for people: what stays says why, since nobody named it.
-func cleanedLine(e sandbox.Ending) string {
-	if e.Outcome == sandbox.OutcomeChanged || e.Outcome == sandbox.OutcomeSkipped {
-		return string(e.Outcome) + " " + e.Ref.String() + ": " + e.Reason
-	}
-	return endingLine(e)
 }

@@ -5,44 +5,21 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"sbx/internal/cleanup"
 	"sbx/internal/notify"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 )
 
-// The kinds of sightings that cleanup keeps in the store.
-const (
-	sightFirst     = "first seen"        // of what tells no age
-	sightCandidate = "cleanup candidate" // under --notify-before
-)
-
-// seenBefore reads the sightings of a kind when they are first asked for. What cannot
-// be read was never seen, which keeps a sandbox.
-func (d *Deps) seenBefore(ctx context.Context, p *output.Printer, kind string) func() map[string]store.Sighting {
-	return sync.OnceValue(func() (seen map[string]store.Sighting) {
-		d.keep(ctx, p, false, func(ctx context.Context, st store.Store) (err error) {
-			seen, err = st.Sightings(ctx, kind)
-			return err
-		})
-		return seen
-	})
-}
-
 // remembering lets the world know what earlier runs have seen.
 func (r *cleanupRun) remembering(ctx context.Context, p *output.Printer) {
-	first, candidates := r.d.seenBefore(ctx, p, sightFirst), r.d.seenBefore(ctx, p, sightCandidate)
+	first, candidates := r.d.Sightings(ctx, p, ops.SightFirst), r.d.Sightings(ctx, p, ops.SightCandidate)
 	r.world.FirstSeen = func(s sandbox.Sandbox) time.Time { return first()[s.Ref().String()].First }
-	r.world.Noticed = func(s sandbox.Sandbox) time.Time { return candidates()[candidateKey(s)].First }
-}
-
-// candidateKey tells a sandbox from another one that gets its id.
-func candidateKey(s sandbox.Sandbox) string {
-	return s.Ref().String() + " " + s.CreatedAt.UTC().Format(time.RFC3339Nano)
+	r.world.Noticed = func(s sandbox.Sandbox) time.Time { return candidates()[ops.CandidateKey(s)].First }
 }
 
 // notice writes down what this run saw, for those to come, and tells people of new
@@ -62,9 +39,9 @@ func (r *cleanupRun) notice(ctx context.Context, p *output.Printer) {
 	if len(ageless) == 0 && r.rule.NotifyBefore == 0 {
 		return
 	}
-	r.d.keep(ctx, p, true, func(ctx context.Context, st store.Store) error {
+	r.d.WriteStore(ctx, p, true, func(ctx context.Context, st store.Store) error {
 		for _, ref := range ageless {
-			if _, err := st.Sight(ctx, sightFirst, ref, r.d.now(), time.Second); err != nil {
+			if _, err := st.Sight(ctx, ops.SightFirst, ref, r.d.Now(), time.Second); err != nil {
 				return err
 			}
 		}
@@ -76,23 +53,23 @@ func (r *cleanupRun) noticeCandidates(ctx context.Context, p *output.Printer, st
 	if r.rule.NotifyBefore == 0 {
 		return nil
 	}
-	before, err := st.Sightings(ctx, sightCandidate)
+	before, err := st.Sightings(ctx, ops.SightCandidate)
 	if err != nil {
 		return err
 	}
 	var fresh []string
 	for _, s := range candidates {
-		if _, known := before[candidateKey(s)]; !known {
+		if _, known := before[ops.CandidateKey(s)]; !known {
 			fresh = append(fresh, s.Ref().String())
 		}
-		if _, err := st.Sight(ctx, sightCandidate, candidateKey(s), r.d.now(), time.Second); err != nil {
+		if _, err := st.Sight(ctx, ops.SightCandidate, ops.CandidateKey(s), r.d.Now(), time.Second); err != nil {
 			return err
 		}
-		delete(before, candidateKey(s))
+		delete(before, ops.CandidateKey(s))
 	}
 	for key := range before { // no candidate any more: its time begins anew
 		if r.sees(key) {
-			if err := st.Forget(ctx, sightCandidate, key); err != nil {
+			if err := st.Forget(ctx, ops.SightCandidate, key); err != nil {
 				return err
 			}
 		}
@@ -120,9 +97,9 @@ func (r *cleanupRun) announce(ctx context.Context, p *output.Printer, fresh []st
 	}
 	defer n.Close()
 	err = n.Send(ctx, notify.Message{
-		Verb: verbCleanup, RunID: r.id, Host: r.d.Process.Host, Kind: notify.KindFound, Key: "cleanup notice",
+		Verb: ops.VerbCleanup, RunID: r.id, Host: r.d.Process.Host, Kind: notify.KindFound, Key: "cleanup notice",
 		Title: fmt.Sprintf("sbx will end %d sandboxes after %s", len(fresh), after),
-		Text:  "the label " + sandbox.LabelKeep + "=true keeps one:\n" + strings.Join(fresh, "\n"), At: r.d.now(),
+		Text:  "the label " + sandbox.LabelKeep + "=true keeps one:\n" + strings.Join(fresh, "\n"), At: r.d.Now(),
 	})
 	if err != nil {
 		p.Warn(err.Error())

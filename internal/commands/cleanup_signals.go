@@ -14,6 +14,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/metrics"
 	"sbx/internal/notify"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 )
@@ -55,13 +56,13 @@ func (r *cleanupRun) message(what notify.Kind, err error) notify.Message {
 		}
 	}
 	return notify.Message{
-		Verb: "cleanup", RunID: r.id, Host: r.d.Process.Host, Kind: what, Key: strings.TrimSpace("cleanup " + r.proven()), Text: r.summary(err), Figures: figures, At: r.d.now(),
+		Verb: "cleanup", RunID: r.id, Host: r.d.Process.Host, Kind: what, Key: strings.TrimSpace("cleanup " + r.proven()), Text: r.summary(err), Figures: figures, At: r.d.Now(),
 	}
 }
 
 // summary is the run in some lines.
 func (r *cleanupRun) summary(err error) string {
-	parts := []string{fmt.Sprintf("%s: %d of %d sandboxes selected; %s", r.id, len(r.survey.Selected), len(r.survey.Selected)+len(r.survey.Kept), countsText(fleet.Count(r.endings)))}
+	parts := []string{fmt.Sprintf("%s: %d of %d sandboxes selected; %s", r.id, len(r.survey.Selected), len(r.survey.Selected)+len(r.survey.Kept), ops.CountsText(fleet.Count(r.endings)))}
 	if err != nil {
 		parts = append(parts, err.Error())
 	}
@@ -80,7 +81,7 @@ func (r *cleanupRun) textfile(ctx context.Context, code int, took time.Duration,
 		return nil
 	}
 	figures := r.figures(ctx, code, took, dry)
-	if err := metrics.WriteTextfile(r.d.path(r.o.textfile), figures.Set()); err != nil {
+	if err := metrics.WriteTextfile(r.d.Path(r.o.textfile), figures.Set()); err != nil {
 		return fmt.Errorf("--textfile: %w", err)
 	}
 	return nil
@@ -89,7 +90,7 @@ func (r *cleanupRun) textfile(ctx context.Context, code int, took time.Duration,
 // figures are those of this run. When a profile was last in order comes from the
 // journals, which a dry or refused run cannot move.
 func (r *cleanupRun) figures(ctx context.Context, code int, took time.Duration, dry bool) metrics.Cleanup {
-	runs, _ := r.d.histories(ctx, verbCleanup, statusRuns) // what cannot be read counts as never: the alert fires
+	runs, _ := r.d.Histories(ctx, ops.VerbCleanup, ops.StatusRuns) // what cannot be read counts as never: the alert fires
 	m := metrics.Cleanup{
 		Build: metrics.Build{Version: r.d.Version.Version, Commit: r.d.Version.Commit, Go: r.d.Version.Go},
 		Layer: r.series(), ExitCode: code, DurationSeconds: took.Seconds(), Dry: dry, Refused: code == fault.ExitCode(fault.New(fault.KindRefused, "")),

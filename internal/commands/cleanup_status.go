@@ -3,22 +3,17 @@ package commands
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"sbx/internal/cron"
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
+	"sbx/internal/views"
 )
-
-// statusRuns is how many of the newest runs are looked at: two days of one every
-// five minutes.
-const statusRuns = 600
 
 func newCleanupStatus(d *Deps) *cobra.Command {
 	var every string
@@ -34,60 +29,24 @@ func newCleanupStatus(d *Deps) *cobra.Command {
 		Args:    usageArgs(noArgs, "`sbx cleanup runs` lists the runs"),
 	}
 	cmd.Flags().StringVar(&every, "expected-every", sandbox.FormatDuration(triage.DefaultThresholds().CleanupEvery), "how often it should run: a `DURATION`")
-	doc := document{schema: "sbx.cleanup.status/v1", shape: output.ShapeItem, columns: output.Names(statusColumns()), nagios: true}
+	doc := document{schema: "sbx.cleanup.status/v1", shape: output.ShapeItem, columns: output.Names(views.CleanupStatusColumns()), nagios: true}
 	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
 		period, err := sandbox.ParseDuration(every)
 		if err != nil {
 			return fault.Usage("--expected-every: %w", err)
 		}
-		names, err := d.profileNames()
+		names, err := d.ProfileNames()
 		if err != nil {
 			return err
 		}
-		runs, errs := d.cronRuns(ctx, verbCleanup)
-		status := cleanupStatus(runs, names, period, d.now())
+		runs, errs := d.CronRuns(ctx, ops.VerbCleanup)
+		status := ops.CleanupStatus(runs, names, period, d.Now())
 		if p.Format.Name() == output.Nagios {
-			return showPlugin(p, []checkRow{toolCheck("cleanup", status.Verdict, status.Message, d.statusHint(status))}, errors.Join(errs...))
+			return views.ShowPlugin(p, []views.CheckRow{views.ToolCheck("cleanup", status.Verdict, status.Message, d.StatusHint(status))}, errors.Join(errs...))
 		}
 		if status.Verdict != sandbox.True {
-			errs = append(errs, fault.New(fault.KindFound, "%s", status.Message).WithHint("%s", d.statusHint(status)))
+			errs = append(errs, fault.New(fault.KindFound, "%s", status.Message).WithHint("%s", d.StatusHint(status)))
 		}
-		return output.ShowItemAs(p, output.ItemSpec[cron.Status]{Schema: doc.schema, Columns: statusColumns()}, status, errors.Join(errs...), errs...)
+		return output.ShowItemAs(p, output.ItemSpec[cron.Status]{Schema: doc.schema, Columns: views.CleanupStatusColumns()}, status, errors.Join(errs...), errs...)
 	})
-}
-
-// cleanupStatus says whether cleanup runs (ACCEPTANCE R53-R57, R127): a run of the
-// layer stuck or age that left nothing undone, in every profile. A run by another rule
-// is shown as the last one and proves nothing.
-func cleanupStatus(runs []cron.Run, profiles []string, every time.Duration, now time.Time) cron.Status {
-	expected := cron.Expected{Layers: []cron.Layer{cron.Stuck, cron.Age, cron.Usage, ""}, Every: every, Profiles: profiles}
-	for i, r := range runs {
-		if r.Layer == cron.Usage && r.Shortfall == "" {
-			runs[i].Shortfall = "it acts only where a quota runs short"
-		}
-	}
-	s := cron.Judge([]cron.Expected{expected}, runs, now)[0]
-	if s.LastRun.IsZero() {
-		s.Verdict, s.Message = sandbox.False, s.Message+": the job is not running, runs elsewhere, or lacks --yes"
-	}
-	return s
-}
-
-func (d *Deps) statusHint(s cron.Status) string {
-	if len(s.Unowned) > 0 && !s.Overdue {
-		return d.ownHint(slices.Sorted(maps.Keys(s.Unowned)))
-	}
-	return "`" + d.Process.Name() + " cleanup runs` shows what ran"
-}
-
-func statusColumns() []output.Column[cron.Status] {
-	type row = cron.Status
-	return []output.Column[row]{
-		{Name: "last_run", Value: func(s row) any { return output.Time(s.LastRun) }},
-		{Name: "last_success", Value: func(s row) any { return output.Time(s.LastSuccess) }},
-		{Name: "expected_every", Value: func(s row) any { return sandbox.FormatDuration(s.Every) }},
-		{Name: "expected_every_seconds", Level: output.Extra, Value: func(s row) any { return output.Seconds(s.Every) }},
-		{Name: "verdict", Value: func(s row) any { return s.Verdict }},
-		{Name: "message", Value: func(s row) any { return s.Message }},
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 )
 
@@ -26,7 +27,7 @@ func (r *cleanupRun) pressed(ctx context.Context, p *output.Printer) (over []str
 		case !q.Known():
 			silent++
 			left = append(left, cleanup.Share{Profile: name, Err: fault.New(fault.KindUnsupported, "it does not tell what it uses of what it may, and max_sandboxes is not set").
-				At(name, "quota").WithHint("%s", hintMaxSandboxes)})
+				At(name, "quota").WithHint("%s", ops.HintMaxSandboxes)})
 		case used > float64(r.usageAbove)/100:
 			p.Note(fmt.Sprintf("%s uses %.0f%% of its %s", name, used*100, what))
 			over = append(over, name)
@@ -36,13 +37,10 @@ func (r *cleanupRun) pressed(ctx context.Context, p *output.Printer) (over []str
 		}
 	}
 	if silent > 0 && silent == len(r.fleet.Names()) {
-		return nil, nil, fault.New(fault.KindUnsupported, "no selected provider tells what it uses of what it may").WithHint("%s; `%s providers` shows which providers tell a quota", hintMaxSandboxes, r.d.Process.Name())
+		return nil, nil, fault.New(fault.KindUnsupported, "no selected provider tells what it uses of what it may").WithHint("%s; `%s providers` shows which providers tell a quota", ops.HintMaxSandboxes, r.d.Process.Name())
 	}
 	return over, left, nil
 }
-
-// hintMaxSandboxes is what stands in for a quota.
-const hintMaxSandboxes = "set limits.max_sandboxes, or max_sandboxes in the profile: what runs is then counted against it"
 
 // narrowToPressed leaves in the fleet what is under pressure, and gives the others; a
 // fleet that is nil has nothing to do.

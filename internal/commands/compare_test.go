@@ -10,8 +10,6 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/providers/fake"
-	"sbx/internal/sandbox"
-	"sbx/internal/task"
 )
 
 func TestCompareRunsTheSameEverywhere(t *testing.T) {
@@ -48,47 +46,4 @@ func TestCompareRunsTheSameEverywhere(t *testing.T) {
 		r = b.run(t, "run --compare one,nowhere -- true")
 		assert.Equal(t, fault.KindUsage.Row().Code, r.code)
 	})
-}
-
-// endedAt is an outcome at a provider.
-func endedAt(name string, code int, class sandbox.Class, took time.Duration, limitMB int64) outcome {
-	state := task.Failed
-	if class == sandbox.ClassOK {
-		state = task.Completed
-	}
-	return outcome{job: job{label: name}, task: task.Task{ID: "t-" + name, State: state, Attempts: []task.Attempt{{
-		N: 1, Provider: name, MemoryMB: limitMB, StartedAt: noon, EndedAt: noon.Add(took), Exit: &task.Exit{Code: &code, Class: class},
-	}}}}
-}
-
-func TestDifferenceIsSaidInOneSentence(t *testing.T) {
-	t.Parallel()
-	ok := func(name string, took time.Duration) outcome { return endedAt(name, 0, sandbox.ClassOK, took, 0) }
-	for _, tc := range []struct {
-		name string
-		all  []outcome
-		want string
-	}{
-		{"the same", []outcome{ok("a", time.Second), ok("b", 1400*time.Millisecond)}, "it completed at all 2, and none was much slower"},
-		{"slow", []outcome{ok("a", time.Second), ok("b", 9*time.Second)}, "it completed at all 2; b took 9.0s, a 1.0s"},
-		{"fails everywhere", []outcome{endedAt("a", 3, sandbox.ClassAgentError, 1, 0), endedAt("b", 3, sandbox.ClassAgentError, 1, 0)}, "it is not the provider: agent_error (exit 3) at all 2"},
-		{
-			"one kills it",
-			[]outcome{endedAt("a", 137, sandbox.ClassOOM, 1, 512), ok("b", 1), ok("c", 1)},
-			"the provider makes a difference: oom (exit 137) at a, completed at b and c",
-		},
-		{
-			"one gives less memory",
-			[]outcome{endedAt("a", 137, sandbox.ClassOOM, 1, 512), endedAt("b", 0, sandbox.ClassOK, 1, 1024)},
-			"the provider makes a difference: oom (exit 137) at a, completed at b; their memory limits differ: a 512 MB, b 1024 MB",
-		},
-		{"nothing was launched", nil, "nothing can be said: it did not come to its end everywhere"},
-		{"one was not launched", []outcome{ok("a", 1)}, "nothing can be said: it did not come to its end everywhere"},
-		{"not over", []outcome{ok("a", 1), {job: job{label: "b"}}}, "nothing can be said: it did not come to its end everywhere"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			assert.Equal(t, tc.want, difference(tc.all, max(len(tc.all), 2)))
-		})
-	}
 }

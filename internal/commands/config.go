@@ -8,6 +8,7 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/output"
+	"sbx/internal/views"
 )
 
 func newConfig(d *Deps) *cobra.Command {
@@ -37,7 +38,7 @@ func newConfigExplain(d *Deps) *cobra.Command {
 		Example: "sbx config explain\nsbx config explain -o json",
 		Args:    usageArgs(noArgs, "it shows every setting"),
 	}
-	doc := document{schema: "sbx.config.explain/v1", shape: output.ShapeList, columns: output.Names(settingColumns())}
+	doc := document{schema: "sbx.config.explain/v1", shape: output.ShapeList, columns: output.Names(views.SettingColumns())}
 	return d.verb(cmd, doc, func(_ context.Context, p *output.Printer, _ []string) error {
 		c, err := d.Config()
 		if err != nil {
@@ -51,16 +52,8 @@ func newConfigExplain(d *Deps) *cobra.Command {
 				p.Warn(mistake.Error() + "; " + fault.HintOf(mistake))
 			}
 		}
-		return showRows(p, output.ListSpec[config.Value]{Schema: doc.schema, Columns: settingColumns()}, c.Values())
+		return views.ShowRows(p, output.ListSpec[config.Value]{Schema: doc.schema, Columns: views.SettingColumns()}, c.Values())
 	})
-}
-
-func settingColumns() []output.Column[config.Value] {
-	return []output.Column[config.Value]{
-		{Name: "key", Value: func(v config.Value) any { return v.Key }},
-		{Name: "value", Value: func(v config.Value) any { return v.Value }},
-		{Name: "origin", Value: func(v config.Value) any { return v.Origin }},
-	}
 }
 
 func newConfigPath(d *Deps) *cobra.Command {
@@ -72,39 +65,12 @@ func newConfigPath(d *Deps) *cobra.Command {
 		Example: "sbx config path\nsbx config path -o name",
 		Args:    usageArgs(noArgs, "--config names a file to read instead"),
 	}
-	doc := document{schema: "sbx.config.path/v1", shape: output.ShapeList, columns: output.Names(fileColumns())}
+	doc := document{schema: "sbx.config.path/v1", shape: output.ShapeList, columns: output.Names(views.FileColumns())}
 	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
 		files, err := config.Paths(ctx, d.Input())
 		if err != nil {
 			return err
 		}
-		return showRows(p, output.ListSpec[config.File]{Schema: doc.schema, Columns: fileColumns()}, files)
+		return views.ShowRows(p, output.ListSpec[config.File]{Schema: doc.schema, Columns: views.FileColumns()}, files)
 	})
-}
-
-func fileColumns() []output.Column[config.File] {
-	return []output.Column[config.File]{
-		{Name: "path", Value: func(f config.File) any { return f.Path }},
-		{Name: "role", Value: func(f config.File) any { return f.Role }},
-		{Name: "found", Value: func(f config.File) any { return f.Found }},
-		{Name: "trusted", Value: func(f config.File) any { return f.Trusted }},
-		{Name: "ignored", Level: output.Wide, Value: func(f config.File) any { return f.Ignored }},
-	}
-}
-
-// showRows prints a list whose items are all there.
-func showRows[T any](p *output.Printer, spec output.ListSpec[T], rows []T, errs ...error) error {
-	list, err := output.NewList(p, spec)
-	if err != nil {
-		return err
-	}
-	for _, row := range rows {
-		if err := list.Add(row); err != nil {
-			break // Close gives the error of stdout
-		}
-	}
-	for _, err := range errs {
-		list.Fail(err)
-	}
-	return list.Close()
 }

@@ -8,6 +8,7 @@ import (
 
 	"sbx/internal/config"
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 )
@@ -61,8 +62,8 @@ func (o *ownOptions) plan(ctx context.Context, d *Deps) (config.OwnChange, error
 	switch {
 	case len(d.Globals.Providers) == 0:
 		err := fault.Usage("whose sandboxes? no profile is named")
-		if c, loadErr := d.Config(); loadErr == nil && len(undecided(c)) > 0 {
-			return none, err.WithHint("%s", d.ownHint(undecided(c)))
+		if c, loadErr := d.Config(); loadErr == nil && len(ops.Undecided(c)) > 0 {
+			return none, err.WithHint("%s", d.OwnHint(ops.Undecided(c)))
 		}
 		return none, err.WithHint("%s", own)
 	case o.all && len(o.labels) > 0:
@@ -83,17 +84,6 @@ func (o *ownOptions) plan(ctx context.Context, d *Deps) (config.OwnChange, error
 	return config.Own(ctx, d.Input(), d.Globals.Providers, owned)
 }
 
-func ownColumns(o ownOptions) []output.Column[config.OwnChange] {
-	type row = config.OwnChange
-	return []output.Column[row]{
-		{Name: "path", Value: func(c row) any { return c.Path }},
-		{Name: "providers", Value: func(c row) any { return c.Profiles }},
-		{Name: "owned", Value: func(c row) any { return c.Owned.String() }},
-		{Name: "written", Value: func(c row) any { return !o.dry && len(c.Diff) > 0 }},
-		{Name: "diff", Value: func(c row) any { return c.Diff }},
-	}
-}
-
 func (o *ownOptions) page(s *output.Sheet, c config.OwnChange) {
 	switch {
 	case len(c.Diff) == 0:
@@ -106,5 +96,16 @@ func (o *ownOptions) page(s *output.Sheet, c config.OwnChange) {
 	}
 	for _, line := range c.Diff {
 		s.Text(line + "\n")
+	}
+}
+
+func ownColumns(o ownOptions) []output.Column[config.OwnChange] {
+	type row = config.OwnChange
+	return []output.Column[row]{
+		{Name: "path", Value: func(c row) any { return c.Path }},
+		{Name: "providers", Value: func(c row) any { return c.Profiles }},
+		{Name: "owned", Value: func(c row) any { return c.Owned.String() }},
+		{Name: "written", Value: func(c row) any { return !o.dry && len(c.Diff) > 0 }},
+		{Name: "diff", Value: func(c row) any { return c.Diff }},
 	}
 }

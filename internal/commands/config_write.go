@@ -8,6 +8,7 @@ import (
 
 	"sbx/internal/config"
 	"sbx/internal/output"
+	"sbx/internal/views"
 )
 
 func newConfigInit(d *Deps) *cobra.Command {
@@ -21,7 +22,7 @@ func newConfigInit(d *Deps) *cobra.Command {
 		Args:    usageArgs(cobra.MaximumNArgs(1), "name one file"),
 	}
 	cmd.ValidArgsFunction = completeFiles
-	doc := document{schema: "sbx.config.init/v1", shape: output.ShapeItem, columns: output.Names(writtenColumns())}
+	doc := document{schema: "sbx.config.init/v1", shape: output.ShapeItem, columns: output.Names(views.WrittenColumns())}
 	return d.verb(cmd, doc, func(_ context.Context, p *output.Printer, args []string) error {
 		path := d.Globals.Config
 		if len(args) > 0 {
@@ -32,13 +33,9 @@ func newConfigInit(d *Deps) *cobra.Command {
 			return err
 		}
 		return output.ShowItem(p, output.ItemSpec[string]{
-			Schema: doc.schema, Columns: writtenColumns(), Line: func(path string) string { return "wrote " + path },
+			Schema: doc.schema, Columns: views.WrittenColumns(), Line: func(path string) string { return "wrote " + path },
 		}, path)
 	})
-}
-
-func writtenColumns() []output.Column[string] {
-	return []output.Column[string]{{Name: "path", Value: func(path string) any { return path }}}
 }
 
 func newConfigTrust(d *Deps) *cobra.Command {
@@ -52,34 +49,14 @@ func newConfigTrust(d *Deps) *cobra.Command {
 		Args:    usageArgs(cobra.MaximumNArgs(1), "name one file"),
 	}
 	cmd.ValidArgsFunction = completeFiles
-	doc := document{schema: "sbx.config.trust/v1", shape: output.ShapeItem, columns: output.Names(grantColumns())}
+	doc := document{schema: "sbx.config.trust/v1", shape: output.ShapeItem, columns: output.Names(views.GrantColumns())}
 	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
 		grant, err := config.Trust(ctx, d.Input(), strings.Join(args, ""))
 		if err != nil {
 			return err
 		}
-		return output.ShowItem(p, output.ItemSpec[config.Grant]{Schema: doc.schema, Columns: grantColumns(), Human: grantPage}, grant)
+		return output.ShowItem(p, output.ItemSpec[config.Grant]{Schema: doc.schema, Columns: views.GrantColumns(), Human: views.GrantPage}, grant)
 	})
-}
-
-func grantColumns() []output.Column[config.Grant] {
-	return []output.Column[config.Grant]{
-		{Name: "path", Value: func(g config.Grant) any { return g.Path }},
-		{Name: "sha256", Value: func(g config.Grant) any { return g.SHA256 }},
-		{Name: "allows", Value: func(g config.Grant) any { return g.Allows }},
-	}
-}
-
-func grantPage(s *output.Sheet, g config.Grant) {
-	s.Text("trusted " + g.Path + "\n")
-	if len(g.Allows) == 0 {
-		s.Text("It only narrows, which needs no trust.\n")
-		return
-	}
-	s.Section("It may now")
-	for _, line := range g.Allows {
-		s.Text(line + "\n")
-	}
 }
 
 // completeFiles leaves the word to the shell, which knows the files.

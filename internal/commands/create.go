@@ -14,6 +14,7 @@ import (
 	"sbx/internal/output"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/views"
 )
 
 // createOptions are the flags of create, as typed.
@@ -47,7 +48,7 @@ func newCreate(d *Deps) *cobra.Command {
 	}
 	o.add(cmd.Flags())
 	complete(cmd, "isolate", func() []string { return []string{"bwrap"} })
-	return d.verb(cmd, document{schema: "sbx.create/v1", shape: output.ShapeItem, columns: output.Names(createColumns())},
+	return d.verb(cmd, document{schema: "sbx.create/v1", shape: output.ShapeItem, columns: output.Names(views.CreateColumns())},
 		func(ctx context.Context, p *output.Printer, args []string) error { return create(ctx, d, p, args, &o) })
 }
 
@@ -71,13 +72,6 @@ func (o *createOptions) add(f *pflag.FlagSet) {
 	f.StringVar(&o.spec.Workdir, "workdir", "", "run the command in this `FOLDER`")
 	f.BoolVar(&o.spec.RequireHardLimit, "require-hard-limit", false, "refuse (exit 11) where the kernel would not hold the limits")
 	f.StringVar(&o.spec.Isolate, "isolate", "", "put `TOOL` around it: bwrap, where it is installed")
-}
-
-// createColumns is the item of CLI.md: a REF and nothing else.
-func createColumns() []output.Column[sandbox.Sandbox] {
-	return []output.Column[sandbox.Sandbox]{
-		{Name: "ref", Value: func(s sandbox.Sandbox) any { return s.Ref().String() }},
-	}
 }
 
 func create(ctx context.Context, d *Deps, p *output.Printer, command []string, o *createOptions) error {
@@ -104,10 +98,10 @@ func create(ctx context.Context, d *Deps, p *output.Printer, command []string, o
 	if err != nil {
 		return whatWasMade(ctx, f, err)
 	}
-	d.remember(ctx, p, f, made)
+	d.RecordCreated(ctx, p, f, made)
 	progress.Done()
 	err = output.ShowItem(p, output.ItemSpec[sandbox.Sandbox]{
-		Schema: "sbx.create/v1", Columns: createColumns(),
+		Schema: "sbx.create/v1", Columns: views.CreateColumns(),
 		Line: func(s sandbox.Sandbox) string { return s.Ref().String() },
 	}, made)
 	if err != nil { // nobody else knows its reference

@@ -3,16 +3,14 @@ package commands
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"sbx/internal/cron"
-	"sbx/internal/notify"
+	"sbx/internal/ops"
 	"sbx/internal/output"
-	"sbx/internal/sandbox"
+	"sbx/internal/views"
 )
 
 const cronCheckSchema = "sbx.cron.check/v1"
@@ -35,7 +33,7 @@ func newCronCheck(d *Deps) *cobra.Command {
 	}
 	layerFlag(cmd, &words, "only this `LAYER` (repeatable); without one all four are expected")
 	cmd.Flags().BoolVar(&tell, "notify", false, "tell whom the configuration names under notify of what is overdue")
-	return d.verb(cmd, document{schema: cronCheckSchema, shape: output.ShapeList, columns: output.Names(cronStatusColumns()), nagios: true},
+	return d.verb(cmd, document{schema: cronCheckSchema, shape: output.ShapeList, columns: output.Names(views.CronStatusColumns()), nagios: true},
 		func(ctx context.Context, p *output.Printer, _ []string) error {
 			return checkCron(ctx, d, p, words, tell)
 		})
@@ -50,112 +48,42 @@ func checkCron(ctx context.Context, d *Deps, p *output.Printer, words []string, 
 	if err != nil {
 		return err
 	}
-	expected, err := d.expectedLayers(wanted)
+	expected, err := d.ExpectedLayers(wanted)
 	if err != nil {
 		return err
 	}
-	runs, errs := d.cronRuns(ctx, "")
+	runs, errs := d.CronRuns(ctx, "")
 	if len(runs) == 0 && len(errs) > 0 {
 		return errors.Join(errs...)
 	}
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	statuses := cron.Judge(expected, runs, d.now())
-	rows := make([]checkRow, len(statuses))
+	statuses := cron.Judge(expected, runs, d.Now())
+	rows := make([]views.CheckRow, len(statuses))
 	for i := range statuses {
-		hint := d.cronHint(&statuses[i], undecided(c))
+		hint := d.LayerHint(&statuses[i], ops.Undecided(c))
 		if len(expected[i].Unmeasured) > 0 {
-			hint = strings.TrimPrefix(hint+"; "+hintMaxSandboxes, "; ")
+			hint = strings.TrimPrefix(hint+"; "+ops.HintMaxSandboxes, "; ")
 		}
-		rows[i] = toolCheck("layer "+string(statuses[i].Layer), statuses[i].Verdict, statuses[i].Message, hint)
+		rows[i] = views.ToolCheck("layer "+string(statuses[i].Layer), statuses[i].Verdict, statuses[i].Message, hint)
 	}
 	if tell {
-		d.tellOverdue(ctx, p, statuses)
+		d.NotifyOverdue(ctx, p, statuses)
 	}
 	if p.Format.Name() == output.Nagios {
-		return showPlugin(p, rows, nil)
+		return views.ShowPlugin(p, rows, nil)
 	}
-	list, err := output.NewList(p, output.ListSpec[cron.Status]{Schema: cronCheckSchema, Columns: cronStatusColumns()})
+	list, err := output.NewList(p, output.ListSpec[cron.Status]{Schema: cronCheckSchema, Columns: views.CronStatusColumns()})
 	if err != nil {
 		return err
 	}
 	for i, s := range statuses {
-		if trouble := rows[i].err(); trouble != nil {
+		if trouble := rows[i].Err(); trouble != nil {
 			_ = list.AddFailed(s, trouble) // Close gives the error of stdout
 			continue
 		}
 		_ = list.Add(s) // Close gives the error of stdout
 	}
-	return list.CloseAs(checkVerdict(rows))
-}
-
-// tellOverdue tells people of each layer that should have run and did not. Who cannot
-// be told is a warning.
-func (d *Deps) tellOverdue(ctx context.Context, p *output.Printer, statuses []cron.Status) {
-	n, err := d.Notifier("")
-	if err != nil {
-		p.Warn(err.Error())
-	}
-	defer n.Close()
-	for _, s := range statuses {
-		if s.Verdict != sandbox.False {
-			continue
-		}
-		what := " leaves stuck sandboxes on "
-		if s.Overdue {
-			what = " is overdue on "
-		}
-		err := n.Send(ctx, notify.Message{
-			Verb: "cron", Host: d.Process.Host, Kind: notify.KindOverdue, Key: "cron " + string(s.Layer),
-			Title: "sbx layer " + string(s.Layer) + what + d.Process.Host, Text: s.Message,
-			Figures: map[string]string{"expected every": sandbox.FormatDuration(s.Every)}, At: d.now(),
-		})
-		if err != nil {
-			p.Warn(err.Error())
-		}
-	}
-}
-
-// cronHint is what to do about a layer. Of one that has not run yet the message says
-// what it would never end: undecided are the profiles of which nobody has configured
-// whose the sandboxes are.
-func (d *Deps) cronHint(s *cron.Status, undecided []string) string {
-	var hints []string
-	switch {
-	case s.Overdue:
-		hints = append(hints, "look at cron's mail or `journalctl -u sbx-"+string(s.Layer)+"`, and run it by hand")
-	case s.LastRun.IsZero():
-		hints = append(hints, "install it: `"+d.Process.Name()+" cron print --layer "+string(s.Layer)+"`; a line without --yes does nothing and leaves no record")
-		if len(undecided) > 0 && s.Layer != cron.Reconcile {
-			s.Message += "; of " + strings.Join(undecided, ", ") + " it would end only what has the label " + sandbox.LabelOwner
-			hints = append(hints, d.ownHint(undecided))
-		}
-	}
-	if len(s.Unowned) > 0 {
-		hints = append(hints, d.ownHint(slices.Sorted(maps.Keys(s.Unowned))))
-	}
-	return strings.Join(hints, "; ")
-}
-
-// statusRow is the verdict alone.
-func statusRow(s cron.Status) checkRow { return toolCheck("", s.Verdict, "", "") }
-
-func cronStatusColumns() []output.Column[cron.Status] {
-	return []output.Column[cron.Status]{
-		{Name: "layer", Value: func(s cron.Status) any { return string(s.Layer) }},
-		{Name: "verdict", Value: func(s cron.Status) any { return s.Verdict }, Text: func(s cron.Status) string { return statusRow(s).word() }, Tone: func(s cron.Status) output.Tone { return statusRow(s).tone() }},
-		{Name: "expected_every", Value: func(s cron.Status) any { return sandbox.FormatDuration(s.Every) }},
-		{Name: "last_run", Value: func(s cron.Status) any { return output.Time(s.LastRun) }},
-		{Name: "last_success", Value: func(s cron.Status) any { return output.Time(s.LastSuccess) }},
-		{Name: "message", Value: func(s cron.Status) any { return s.Message }},
-		{Name: "unowned", Level: output.Extra, Value: func(s cron.Status) any { return s.Unowned }},
-		{Name: "exit_code", Level: output.Wide, Value: func(s cron.Status) any {
-			if s.LastExit == nil {
-				return nil
-			}
-			return *s.LastExit
-		}},
-		{Name: "expected_every_seconds", Level: output.Extra, Value: func(s cron.Status) any { return output.Seconds(s.Every) }},
-	}
+	return list.CloseAs(views.CheckVerdict(rows))
 }

@@ -10,12 +10,9 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/cron"
 	"sbx/internal/fault"
-	"sbx/internal/providers"
+	"sbx/internal/ops"
 	"sbx/internal/sandbox"
 )
-
-// typeLocal is the type of provider whose sandboxes are processes of this machine.
-const typeLocal = "local"
 
 // cronPlan says what a cron line needs to do what this run would do.
 func (d *Deps) cronPlan(o cronPrintOptions) (cron.Plan, error) {
@@ -36,7 +33,7 @@ func (d *Deps) cronPlan(o cronPrintOptions) (cron.Plan, error) {
 	}
 	plan := cron.Plan{
 		Binary: binary, StateDir: c.StateDir, Host: d.Process.Host, Only: only, CheckOnly: o.checkOnly,
-		LockTimeout: o.lock, Ping: o.ping, Textfile: d.absolute(o.textfile), EnvFile: d.absolute(o.envFile),
+		LockTimeout: o.lock, Ping: o.ping, Textfile: d.Path(o.textfile), EnvFile: d.Path(o.envFile),
 	}
 	if d.Process.UID != 0 {
 		plan.User = strconv.Itoa(d.Process.UID)
@@ -46,14 +43,14 @@ func (d *Deps) cronPlan(o cronPrintOptions) (cron.Plan, error) {
 	plan.Emergency = o.emergency
 	if o.emergency && len(plan.MayEmergency) == 0 {
 		return plan, fault.Usage("--emergency: no selected provider has an emergency cleanup of its own, is all yours and tells its quota").
-			WithHint("%s; `%s config own --provider PROFILE --all` makes all of its sandboxes yours", hintMaxSandboxes, d.Process.Name())
+			WithHint("%s; `%s config own --provider PROFILE --all` makes all of its sandboxes yours", ops.HintMaxSandboxes, d.Process.Name())
 	}
-	plan.Undecided, plan.OwnerLabel = undecided(c), sandbox.LabelOwner
+	plan.Undecided, plan.OwnerLabel = ops.Undecided(c), sandbox.LabelOwner
 	for _, p := range c.Selected() {
-		if p.Undecided() && d.typeOf(p).NoLabels {
+		if p.Undecided() && d.TypeOf(p).NoLabels {
 			plan.Unlabelled = append(plan.Unlabelled, p.Name)
 		}
-		if !d.typeOf(p).KeepsRecords && len(c.SourcesOf(p.Name)) == 0 {
+		if !d.TypeOf(p).KeepsRecords && len(c.SourcesOf(p.Name)) == 0 {
 			plan.Unrecorded = append(plan.Unrecorded, p.Name)
 		}
 	}
@@ -72,40 +69,21 @@ func (d *Deps) cronProfiles(plan *cron.Plan, c *config.Config) {
 		if p.Production {
 			plan.Production = append(plan.Production, p.Name)
 		}
-		plan.Local = plan.Local || p.Type == typeLocal
+		if p.HostProcesses {
+			plan.HostProcesses = p.Type
+		}
 		widened = widened || p.Undecided()
 	}
 	plan.Providers = names
 	if widened {
 		plan.ByEnv = config.EnvProvider
 	}
-	plan.Measured, _ = d.measured(c.Selected())
+	plan.Measured, _ = d.SplitByQuota(c.Selected())
 	for _, p := range c.Selected() {
-		if d.typeOf(p).Emergency && p.Owned.All && slices.Contains(plan.Measured, p.Name) {
+		if d.TypeOf(p).Emergency && p.Owned.All && slices.Contains(plan.Measured, p.Name) {
 			plan.MayEmergency = append(plan.MayEmergency, p.Name)
 		}
 	}
-}
-
-// measured parts profiles by whether it can be known how much of a quota they use.
-func (d *Deps) measured(profiles []config.Profile) (known, unknown []string) {
-	for _, p := range profiles {
-		if d.typeOf(p).TellsQuota || p.MaxSandboxes > 0 {
-			known = append(known, p.Name)
-		} else {
-			unknown = append(unknown, p.Name)
-		}
-	}
-	return known, unknown
-}
-
-// typeOf is the type of a profile.
-func (d *Deps) typeOf(p config.Profile) providers.Type {
-	i := slices.IndexFunc(d.Types, func(t providers.Type) bool { return t.Name == p.Type })
-	if i < 0 {
-		return providers.Type{}
-	}
-	return d.Types[i]
 }
 
 // cronFiles has a run find the same files: cron starts in the home of the passwd

@@ -3,7 +3,6 @@ package commands
 import (
 	"context"
 	"io"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +12,7 @@ import (
 	"sbx/internal/metrics"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
+	"sbx/internal/views"
 )
 
 type cronPrintOptions struct {
@@ -56,7 +56,7 @@ func newCronPrint(d *Deps) *cobra.Command {
 	f.StringVar(&o.ping, "ping", "", "have cleanup ping this `URL`; notify.ping_env keeps it out of the crontab")
 	f.StringVar(&o.textfile, "textfile", "", "have cleanup write its metrics to this `FILE` (.prom)")
 	f.StringVar(&o.envFile, "env-file", "", "read secrets from this `FILE`; cron.env beside the user's configuration unless given")
-	return d.verb(cmd, document{schema: cronPrintSchema, shape: output.ShapeList, columns: output.Names(cronColumns(cron.Plan{}, false))},
+	return d.verb(cmd, document{schema: cronPrintSchema, shape: output.ShapeList, columns: output.Names(views.CronColumns(cron.Plan{}, false))},
 		func(_ context.Context, p *output.Printer, _ []string) error { return printCron(d, p, o) })
 }
 
@@ -79,26 +79,7 @@ func printCron(d *Deps, p *output.Printer, o cronPrintOptions) error {
 	if remarks := plan.Remarks(); len(remarks) > 0 {
 		p.Warn(strings.Join(remarks, " "))
 	}
-	return showRows(p, output.ListSpec[cron.Entry]{Schema: cronPrintSchema, Columns: cronColumns(plan, o.systemd)}, plan.Entries())
-}
-
-func cronColumns(plan cron.Plan, systemd bool) []output.Column[cron.Entry] {
-	return []output.Column[cron.Entry]{
-		{Name: "layer", Value: func(e cron.Entry) any { return string(e.Layer) }},
-		{Name: "schedule", Value: func(e cron.Entry) any {
-			if systemd {
-				return e.Calendar
-			}
-			return e.Schedule
-		}},
-		{Name: "command", Value: func(e cron.Entry) any { return plan.Command(e) }},
-		{Name: "unit", Value: func(e cron.Entry) any {
-			if systemd {
-				return e.Unit
-			}
-			return nil
-		}},
-	}
+	return views.ShowRows(p, output.ListSpec[cron.Entry]{Schema: cronPrintSchema, Columns: views.CronColumns(plan, o.systemd)}, plan.Entries())
 }
 
 // check refuses flags before anything is looked up.
@@ -110,12 +91,4 @@ func (o cronPrintOptions) check() error {
 		return metrics.CheckTextfile(o.textfile)
 	}
 	return nil
-}
-
-// absolute makes a path one that holds in any folder.
-func (d *Deps) absolute(path string) string {
-	if path == "" || filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(d.Process.Workdir, path)
 }

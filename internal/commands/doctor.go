@@ -10,8 +10,10 @@ import (
 
 	"sbx/internal/config"
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
+	"sbx/internal/views"
 )
 
 func newDoctor(d *Deps) *cobra.Command {
@@ -26,7 +28,7 @@ func newDoctor(d *Deps) *cobra.Command {
 		Example: "sbx doctor\nsbx doctor --provider local\nsbx doctor -o nagios",
 		Args:    usageArgs(noArgs, "--provider names the profiles to check"),
 	}
-	doc := document{schema: "sbx.doctor/v1", shape: output.ShapeList, columns: output.Names(findingColumns()), nagios: true}
+	doc := document{schema: "sbx.doctor/v1", shape: output.ShapeList, columns: output.Names(views.FindingColumns()), nagios: true}
 	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error { return doctor(ctx, d, p) })
 }
 
@@ -43,32 +45,32 @@ func doctor(ctx context.Context, d *Deps, p *output.Printer) error {
 		rows = append(rows, looseSources(c)...)
 		rows = append(rows, d.halfSwitched(c)...)
 		rows = append(rows, checkLaunch(c)...)
-		runs, _ := d.cronRuns(ctx, verbCleanup) // `cleanup runs` says what cannot be read
+		runs, _ := d.CronRuns(ctx, ops.VerbCleanup) // `cleanup runs` says what cannot be read
 		rows = append(rows, d.ownershipChecks(c, runs)...)
 	}
 	rows = append(rows, d.checkPath()...)
 	if c == nil {
-		return showChecks(p, "sbx.doctor/v1", rows, nil)
+		return views.ShowChecks(p, "sbx.doctor/v1", rows, nil)
 	}
 	f, err := d.Fleet(ctx)
 	switch {
 	case fault.KindOf(err) == fault.KindUsage:
 		return err
 	case err != nil:
-		rows = append(rows, toolCheck("providers", sandbox.False, err.Error(), fault.HintOf(err)))
-		return showChecks(p, "sbx.doctor/v1", rows, nil)
+		rows = append(rows, views.ToolCheck("providers", sandbox.False, err.Error(), fault.HintOf(err)))
+		return views.ShowChecks(p, "sbx.doctor/v1", rows, nil)
 	}
 	progress := p.Progress("checking")
 	for _, check := range f.Checks(ctx) {
 		check.Message = strings.TrimPrefix(check.Message, check.Provider+": ") // it stands in a column of its own
-		rows = append(rows, checkRow{ProviderCheck: check})
+		rows = append(rows, views.CheckRow{ProviderCheck: check})
 	}
 	for _, q := range f.Quotas(ctx) {
 		rows = append(rows, quotaChecks(q)...)
 	}
 	progress.Done()
-	slices.SortStableFunc(rows, func(a, b checkRow) int { return cmp.Compare(a.Provider, b.Provider) })
-	return showChecks(p, "sbx.doctor/v1", rows, context.Cause(ctx))
+	slices.SortStableFunc(rows, func(a, b views.CheckRow) int { return cmp.Compare(a.Provider, b.Provider) })
+	return views.ShowChecks(p, "sbx.doctor/v1", rows, context.Cause(ctx))
 }
 
 // flagsAreWrong says that the configuration loads without the flags: then it is

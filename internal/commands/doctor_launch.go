@@ -7,33 +7,34 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/sandbox"
+	"sbx/internal/views"
 )
 
 const checkLaunching = "task launch"
 
 // checkLaunch tells what stands in the way of launching tasks. No sandbox is out
 // of reach for it, so what is wrong is a warning to a monitor.
-func checkLaunch(c *config.Config) []checkRow {
+func checkLaunch(c *config.Config) []views.CheckRow {
 	r, err := c.Run()
 	if err != nil {
 		return launchMistakes(err)
 	}
 	warnings, refused := r.Contradictions()
-	var rows []checkRow
+	var rows []views.CheckRow
 	if refused != nil {
 		rows = launchMistakes(refused)
 	}
 	for _, text := range append(r.Warnings, warnings...) {
-		rows = append(rows, toolCheck(checkLaunching, sandbox.False, text, "").inform())
+		rows = append(rows, views.ToolCheck(checkLaunching, sandbox.False, text, "").Inform())
 	}
 	return append(rows, openSizes(c, r)...)
 }
 
-func launchMistakes(err error) []checkRow {
-	var rows []checkRow
+func launchMistakes(err error) []views.CheckRow {
+	var rows []views.CheckRow
 	for _, mistake := range mistakes(err) {
-		row := toolCheck(checkLaunching, sandbox.False, mistake.Error(), fault.HintOf(mistake))
-		row.minor = true
+		row := views.ToolCheck(checkLaunching, sandbox.False, mistake.Error(), fault.HintOf(mistake))
+		row.Minor = true
 		rows = append(rows, row)
 	}
 	return rows
@@ -41,15 +42,15 @@ func launchMistakes(err error) []checkRow {
 
 // openSizes names what a service chooses for the sandbox of a task: a kill for
 // memory that nobody asked for is hard to explain later.
-func openSizes(c *config.Config, r config.Run) []checkRow {
+func openSizes(c *config.Config, r config.Run) []views.CheckRow {
 	target, err := c.LaunchTarget()
-	if err != nil || target.Here { // local has sizes of its own
+	if err != nil || target.SizedByProfile {
 		return nil
 	}
 	open := r.Size(target).Open()
 	if len(open) == 0 {
 		return nil
 	}
-	return []checkRow{toolCheck(checkLaunching, sandbox.Unknown, fmt.Sprintf("%s of a task at %s is what the provider chooses", strings.Join(open, " and "), target.Name),
-		"set run."+strings.Join(open, " and run.")+" where the provider takes them; at others the template decides").inform()}
+	return []views.CheckRow{views.ToolCheck(checkLaunching, sandbox.Unknown, fmt.Sprintf("%s of a task at %s is what the provider chooses", strings.Join(open, " and "), target.Name),
+		"set run."+strings.Join(open, " and run.")+" where the provider takes them; at others the template decides").Inform()}
 }

@@ -8,6 +8,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/views"
 )
 
 // quotaNear is the share of a limit from which it is called near.
@@ -15,19 +16,19 @@ const quotaNear = 0.8
 
 // quotaChecks says which limits of an account are near. A provider that knows
 // none is no finding.
-func quotaChecks(q fleet.ProviderQuota) []checkRow {
-	row := func(verdict sandbox.Verdict, message, hint string) checkRow {
-		r := toolCheck("quota", verdict, message, hint)
+func quotaChecks(q fleet.ProviderQuota) []views.CheckRow {
+	row := func(verdict sandbox.Verdict, message, hint string) views.CheckRow {
+		r := views.ToolCheck("quota", verdict, message, hint)
 		r.Provider = q.Provider
 		return r
 	}
 	switch {
 	case fault.KindOf(q.Err) == fault.KindUnsupported:
-		return []checkRow{row(sandbox.Unknown, strings.TrimPrefix(q.Err.Error(), q.Provider+": "), fault.HintOf(q.Err)).inform()}
+		return []views.CheckRow{row(sandbox.Unknown, strings.TrimPrefix(q.Err.Error(), q.Provider+": "), fault.HintOf(q.Err)).Inform()}
 	case q.Err != nil:
-		return []checkRow{row(sandbox.Unknown, strings.TrimPrefix(q.Err.Error(), q.Provider+": "), fault.HintOf(q.Err))}
+		return []views.CheckRow{row(sandbox.Unknown, strings.TrimPrefix(q.Err.Error(), q.Provider+": "), fault.HintOf(q.Err))}
 	}
-	var near []checkRow
+	var near []views.CheckRow
 	known := 0
 	for _, one := range q.Quotas {
 		if one.Used == nil || one.Limit == nil || *one.Limit <= 0 {
@@ -38,7 +39,7 @@ func quotaChecks(q fleet.ProviderQuota) []checkRow {
 		}
 	}
 	if len(near) == 0 && known > 0 {
-		return []checkRow{row(sandbox.True, fmt.Sprintf("%d limits, none of them near", known), "")}
+		return []views.CheckRow{row(sandbox.True, fmt.Sprintf("%d limits, none of them near", known), "")}
 	}
 	return near
 }

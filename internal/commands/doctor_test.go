@@ -16,6 +16,7 @@ import (
 	"sbx/internal/providers"
 	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
+	"sbx/internal/views"
 )
 
 // checking is a bench over providers that answer these checks.
@@ -173,16 +174,16 @@ func TestPluginAnswersWhateverFails(t *testing.T) {
 
 func TestPluginLineWeighs(t *testing.T) {
 	t.Parallel()
-	warning := toolCheck("path", sandbox.False, "another", "")
-	warning.minor = true
-	unknown := checkRow{ProviderCheck: fleet.ProviderCheck{Provider: "p", Check: mute("answers")}}
-	for want, rows := range map[string][]checkRow{
-		"OK 0":       {toolCheck("a", sandbox.True, "", "")},
-		"WARNING 1":  {toolCheck("a", sandbox.True, "", ""), warning},
+	warning := views.ToolCheck("path", sandbox.False, "another", "")
+	warning.Minor = true
+	unknown := views.CheckRow{ProviderCheck: fleet.ProviderCheck{Provider: "p", Check: mute("answers")}}
+	for want, rows := range map[string][]views.CheckRow{
+		"OK 0":       {views.ToolCheck("a", sandbox.True, "", "")},
+		"WARNING 1":  {views.ToolCheck("a", sandbox.True, "", ""), warning},
 		"UNKNOWN 3":  {warning, unknown},
-		"CRITICAL 2": {warning, unknown, toolCheck("b", sandbox.False, "", "")},
+		"CRITICAL 2": {warning, unknown, views.ToolCheck("b", sandbox.False, "", "")},
 	} {
-		line, code := pluginLine(rows)
+		line, code := views.PluginLine(rows)
 		state, number, _ := strings.Cut(want, " ")
 		assert.True(t, strings.HasPrefix(line, "SBX "+state+": "), line)
 		assert.Equal(t, number, string(rune('0'+code)))
@@ -225,16 +226,16 @@ func TestOtherProgramsOfThatName(t *testing.T) {
 		path []string
 		want string // words of the rows
 	}{
-		"alone":              {[]string{none, mine}, wordOK},
-		"not on PATH":        {[]string{none}, wordOK},
-		"through a link":     {[]string{link, mine}, wordOK},
-		"first":              {[]string{mine, other}, wordOK},
-		"behind another":     {[]string{other, mine}, wordWarning},
-		"instead of":         {[]string{other}, wordWarning},
-		"twice the same":     {[]string{other, other, mine}, wordWarning},
-		"a text is no rival": {[]string{text, mine}, wordOK},
-		"relative folders":   {[]string{relative, "", mine}, wordOK},
-		"no PATH":            {nil, wordOK},
+		"alone":              {[]string{none, mine}, views.WordOK},
+		"not on PATH":        {[]string{none}, views.WordOK},
+		"through a link":     {[]string{link, mine}, views.WordOK},
+		"first":              {[]string{mine, other}, views.WordOK},
+		"behind another":     {[]string{other, mine}, views.WordWarning},
+		"instead of":         {[]string{other}, views.WordWarning},
+		"twice the same":     {[]string{other, other, mine}, views.WordWarning},
+		"a text is no rival": {[]string{text, mine}, views.WordOK},
+		"relative folders":   {[]string{relative, "", mine}, views.WordOK},
+		"no PATH":            {nil, views.WordOK},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -243,12 +244,12 @@ func TestOtherProgramsOfThatName(t *testing.T) {
 			b.adjust = func(d *Deps) { d.Program = func() (string, error) { return filepath.Join(mine, "sbx"), nil } }
 			rows := b.deps(t).checkPath()
 			require.Len(t, rows, 1)
-			assert.Equal(t, tc.want, rows[0].word())
+			assert.Equal(t, tc.want, rows[0].Word())
 		})
 	}
 	b := newBench()
 	b.adjust = func(d *Deps) { d.Program = func() (string, error) { return "", errors.New("no such file") } }
-	assert.Equal(t, wordNote, b.deps(t).checkPath()[0].word())
+	assert.Equal(t, views.WordNote, b.deps(t).checkPath()[0].Word())
 }
 
 func TestFolderThatCannotBeWritten(t *testing.T) {
@@ -256,10 +257,10 @@ func TestFolderThatCannotBeWritten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	row := checkFolder("state directory", filepath.Join(file, "state"))
-	assert.Equal(t, wordProblem, row.word())
+	assert.Equal(t, views.WordProblem, row.Word())
 	assert.Contains(t, row.Hint, "SBX_STATE_DIR")
 	dir := filepath.Join(t.TempDir(), "new")
-	assert.Equal(t, wordOK, checkFolder("state directory", dir).word())
+	assert.Equal(t, views.WordOK, checkFolder("state directory", dir).Word())
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	assert.Empty(t, left, "the probe is gone")

@@ -13,58 +13,59 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/views"
 )
 
 // checkFiles tells which configuration files are read. It works while one of
 // them is broken.
-func (d *Deps) checkFiles(ctx context.Context) []checkRow {
+func (d *Deps) checkFiles(ctx context.Context) []views.CheckRow {
 	files, err := config.Paths(ctx, d.Input())
 	if err != nil {
 		return nil // the configuration itself says so
 	}
-	var rows []checkRow
+	var rows []views.CheckRow
 	for _, f := range files {
 		message, hint := f.Path+" is read", ""
 		switch {
 		case !f.Found:
 			message, hint = f.Path+" is not there; nothing has to be configured", ""
 		case f.Ignored != "":
-			row := toolCheck(string(f.Role)+" file", sandbox.False, f.Path+" is not read: "+f.Ignored,
+			row := views.ToolCheck(string(f.Role)+" file", sandbox.False, f.Path+" is not read: "+f.Ignored,
 				fmt.Sprintf("make it yours; or read it, then `%s config trust %s`", d.Process.Name(), f.Path))
-			row.minor = true
+			row.Minor = true
 			rows = append(rows, row)
 			continue
 		case !f.Trusted:
 			message = f.Path + " is read and may only narrow: nobody trusted its present content"
 			hint = fmt.Sprintf("read it, then `%s config trust %s`", d.Process.Name(), f.Path)
 		}
-		rows = append(rows, toolCheck(string(f.Role)+" file", sandbox.True, message, hint).inform())
+		rows = append(rows, views.ToolCheck(string(f.Role)+" file", sandbox.True, message, hint).Inform())
 	}
 	return rows
 }
 
-func soundConfig(c *config.Config) checkRow {
+func soundConfig(c *config.Config) views.CheckRow {
 	names := make([]string, len(c.Profiles))
 	for i, p := range c.Profiles {
 		names[i] = p.Name
 	}
-	return toolCheck("configuration", sandbox.True, "is valid; profiles: "+strings.Join(names, ", "), "")
+	return views.ToolCheck("configuration", sandbox.True, "is valid; profiles: "+strings.Join(names, ", "), "")
 }
 
 // looseSources are those that nobody asks, since their profile is not there.
-func looseSources(c *config.Config) []checkRow {
-	var rows []checkRow
+func looseSources(c *config.Config) []views.CheckRow {
+	var rows []views.CheckRow
 	for _, s := range c.Loose() {
-		rows = append(rows, toolCheck(s.Name, sandbox.Unknown, "is attached to "+s.Settings[providers.OptionAttach]+", which is not there in this run",
-			"switch that profile on, or attach it to another").inform())
+		rows = append(rows, views.ToolCheck(s.Name, sandbox.Unknown, "is attached to "+s.Settings[providers.OptionAttach]+", which is not there in this run",
+			"switch that profile on, or attach it to another").Inform())
 	}
 	return rows
 }
 
 // halfSwitched names the types of which some variables are set and others are not, so
 // that no profile came of them, and nothing else says so.
-func (d *Deps) halfSwitched(c *config.Config) []checkRow {
-	var rows []checkRow
+func (d *Deps) halfSwitched(c *config.Config) []views.CheckRow {
+	var rows []views.CheckRow
 	for _, t := range d.Types {
 		var set, unset []string
 		for _, name := range t.SwitchedOn {
@@ -78,17 +79,17 @@ func (d *Deps) halfSwitched(c *config.Config) []checkRow {
 		if len(set) == 0 || len(unset) == 0 || there {
 			continue
 		}
-		rows = append(rows, toolCheck(t.Name, sandbox.False, strings.Join(set, " and ")+" is set and makes no profile: "+strings.Join(unset, " and ")+" missing",
-			"set what is missing too, or configure a profile of type "+t.Name).inform()) // the token may be there for something else
+		rows = append(rows, views.ToolCheck(t.Name, sandbox.False, strings.Join(set, " and ")+" is set and makes no profile: "+strings.Join(unset, " and ")+" missing",
+			"set what is missing too, or configure a profile of type "+t.Name).Inform()) // the token may be there for something else
 	}
 	return rows
 }
 
 // brokenConfig is a row for every mistake.
-func brokenConfig(err error) []checkRow {
-	var rows []checkRow
+func brokenConfig(err error) []views.CheckRow {
+	var rows []views.CheckRow
 	for _, mistake := range mistakes(err) {
-		rows = append(rows, toolCheck("configuration", sandbox.False, mistake.Error(), fault.HintOf(mistake)))
+		rows = append(rows, views.ToolCheck("configuration", sandbox.False, mistake.Error(), fault.HintOf(mistake)))
 	}
 	return rows
 }
@@ -105,18 +106,18 @@ func mistakes(err error) []error {
 }
 
 // checkState says whether the state directory can be used.
-func checkState(c *config.Config) checkRow {
+func checkState(c *config.Config) views.CheckRow {
 	const check = "state directory"
 	dir, err := c.State()
 	if err != nil {
-		return toolCheck(check, sandbox.False, err.Error(), fault.HintOf(err))
+		return views.ToolCheck(check, sandbox.False, err.Error(), fault.HintOf(err))
 	}
 	return checkFolder(check, dir)
 }
 
 // checkFolder makes the folder and writes to it: a full disk, a foreign owner
 // and a read-only file system show in no other way.
-func checkFolder(check, folder string) checkRow {
+func checkFolder(check, folder string) views.CheckRow {
 	err := os.MkdirAll(folder, 0o700)
 	if err == nil {
 		var probe *os.File
@@ -126,9 +127,9 @@ func checkFolder(check, folder string) checkRow {
 		}
 	}
 	if err != nil {
-		return toolCheck(check, sandbox.False, err.Error(), "make it yours to write, or name another with "+config.EnvStateDir)
+		return views.ToolCheck(check, sandbox.False, err.Error(), "make it yours to write, or name another with "+config.EnvStateDir)
 	}
-	return toolCheck(check, sandbox.True, folder+" can be written", "")
+	return views.ToolCheck(check, sandbox.True, folder+" can be written", "")
 }
 
 // commonName is what people type; other tools carry the name too.
@@ -136,28 +137,28 @@ const commonName = "sbx"
 
 // checkPath looks for other programs called sbx on PATH. One that comes first
 // is what the shell runs instead of this one.
-func (d *Deps) checkPath() []checkRow {
+func (d *Deps) checkPath() []views.CheckRow {
 	own, err := d.Program()
 	if err != nil {
-		return []checkRow{toolCheck("name on PATH", sandbox.Unknown, "this program's own file is not known: "+err.Error(), "").inform()}
+		return []views.CheckRow{views.ToolCheck("name on PATH", sandbox.Unknown, "this program's own file is not known: "+err.Error(), "").Inform()}
 	}
 	found := programs(d.Process.Getenv("PATH"))
-	var rows []checkRow
+	var rows []views.CheckRow
 	for i, path := range found {
 		switch {
 		case sameFile(path, own):
 			continue
 		case i == 0:
-			row := toolCheck("name on PATH", sandbox.False, fmt.Sprintf("%s is another program, and `%s` runs it instead of %s", path, commonName, own),
+			row := views.ToolCheck("name on PATH", sandbox.False, fmt.Sprintf("%s is another program, and `%s` runs it instead of %s", path, commonName, own),
 				"Docker Sandboxes has a command of that name; put this one first on PATH, or install it under another name: help and messages follow")
-			row.minor = true
+			row.Minor = true
 			rows = append(rows, row)
 		default:
-			rows = append(rows, toolCheck("name on PATH", sandbox.True, path+" is another program of that name, later on PATH", "").inform())
+			rows = append(rows, views.ToolCheck("name on PATH", sandbox.True, path+" is another program of that name, later on PATH", "").Inform())
 		}
 	}
 	if len(rows) == 0 {
-		return []checkRow{toolCheck("name on PATH", sandbox.True, "no other program is called "+commonName, "")}
+		return []views.CheckRow{views.ToolCheck("name on PATH", sandbox.True, "no other program is called "+commonName, "")}
 	}
 	return rows
 }

@@ -11,6 +11,7 @@ import (
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/sandbox"
+	"sbx/internal/views"
 )
 
 func TestDrillVerdictWords(t *testing.T) {
@@ -27,8 +28,8 @@ func TestDrillVerdictWords(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			assert.Equal(t, tc.cause, causeWord(tc.given))
-			assert.Equal(t, tc.verdict, verdictWord(tc.given))
+			assert.Equal(t, tc.cause, views.DrillCauseWord(tc.given))
+			assert.Equal(t, tc.verdict, views.DrillVerdictWord(tc.given))
 		})
 	}
 }
@@ -55,6 +56,6 @@ func drillPage(t *testing.T, r drill.Report) string {
 	p := output.New(process.Process{
 		Args: []string{"sbx"}, Now: atNoon, Stdout: process.Stream{Writer: &out}, Stderr: process.Stream{Writer: &out},
 	}, output.Options{})
-	require.NoError(t, p.Show(output.Document{Schema: drillSchema, Fields: drillFields(r), Human: func(s *output.Sheet) { drillSheet(s, r) }}))
+	require.NoError(t, p.Show(output.Document{Schema: drillSchema, Fields: views.DrillFields(r), Human: func(s *output.Sheet) { views.DrillPage(s, r) }}))
 	return out.String()
 }

@@ -1,20 +1,19 @@
 package commands
 
 import (
-	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/output"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
+	"sbx/internal/views"
 )
 
 // endRun is one run that ends sandboxes which the operator named.
@@ -26,20 +25,15 @@ type endRun struct {
 	config  *config.Config
 	fleet   *fleet.Fleet
 	targets []sandbox.Sandbox
-	held    *leases // by tasks
-	lost    []error // words that were not found, each with its kind
-	piped   bool    // references came from standard input: nobody has named what sbx keeps
+	held    *ops.Leases // by tasks
+	lost    []error     // words that were not found, each with its kind
+	limits  safety.Limits
+	chosen  map[sandbox.Ref]safety.Choice // how each target was named; none = by a pipe
+	blank   map[sandbox.Ref]bool          // targets of which nothing could be read
 }
 
 func (d *Deps) newEndRun(verb string, o terminateOptions) *endRun {
-	return &endRun{d: d, o: o, id: d.runID(), by: d.by(verb)}
-}
-
-// runID names a run: its time to the millisecond, so that runs sort, and chance, so
-// that two of one moment differ.
-func (d *Deps) runID() string {
-	at := strings.ReplaceAll(d.now().UTC().Format("20060102T150405.000"), ".", "")
-	return "r-" + at + "-" + strings.ToLower(rand.Text()[:6])
+	return &endRun{d: d, o: o, id: d.RunID(), by: d.ActsAs(verb)}
 }
 
 // prepare finds what the words mean. Words that are not found are kept for the
@@ -49,17 +43,14 @@ func (r *endRun) prepare(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	r.piped = slices.Contains(args, "-")
 	if words, r.lost = wellFormed(words, args); len(words) == 0 {
 		return errors.Join(r.lost...)
 	}
 	if r.config, err = r.d.Config(); err != nil {
 		return err
 	}
-	for _, name := range r.o.production {
-		if _, known := r.config.Find(name); !known {
-			return fault.Usage("--production: there is no profile %q", name)
-		}
+	if r.limits, err = r.d.limits(r.config, r.o.production); err != nil {
+		return err
 	}
 	if err := r.unattended(words); err != nil {
 		return err
@@ -67,8 +58,9 @@ func (r *endRun) prepare(ctx context.Context, args []string) error {
 	if r.fleet, err = r.d.Fleet(ctx); err != nil {
 		return err
 	}
-	r.held = r.d.leases(ctx)
-	r.targets, err = r.fleet.Find(ctx, words, fleet.FindOptions{Destructive: true})
+	r.held = r.d.Leases(ctx)
+	found, err := r.fleet.FindEach(ctx, words, fleet.FindOptions{Destructive: true})
+	r.take(found, args)
 	if cause := ended(ctx, err); cause != nil {
 		return cause
 	}
@@ -76,13 +68,36 @@ func (r *endRun) prepare(ctx context.Context, args []string) error {
 		return err
 	}
 	if err != nil && len(words) == 1 {
-		_, err = r.d.recall(ctx, words[0], err)
+		_, err = r.d.WhoEnded(ctx, words[0], err)
 	}
 	if err != nil {
 		r.lost = append(r.lost, mistakes(err)...)
 	}
 	return nil
 }
+
+// take makes targets of what was found, and notes how each was named in args.
+func (r *endRun) take(found []fleet.Found, args []string) {
+	r.chosen, r.blank = map[sandbox.Ref]safety.Choice{}, map[sandbox.Ref]bool{}
+	for _, f := range found {
+		choice := safety.ByRule
+		for _, word := range f.Words {
+			ref, err := sandbox.ParseRef(word)
+			switch {
+			case err != nil || !slices.Contains(args, word):
+			case ref.Bare():
+				choice = max(choice, safety.ByWord)
+			default:
+				choice = safety.ByReference
+			}
+		}
+		r.targets = append(r.targets, f.Sandbox)
+		r.chosen[f.Ref()], r.blank[f.Ref()] = choice, f.Unreadable
+	}
+}
+
+// choice says how a target was named.
+func (r *endRun) choice(ref sandbox.Ref) safety.Choice { return r.chosen[ref] }
 
 // wellFormed leaves out what standard input brought that no reference can be, and says
 // so of each: one odd id of an API must not keep the others. What was typed is left
@@ -98,33 +113,17 @@ func wellFormed(words, args []string) (left []string, odd []error) {
 	return left, odd
 }
 
-// still keeps what is protected, by what is read just before the end.
-func (r *endRun) still(s sandbox.Sandbox) (sandbox.Outcome, string) {
-	if why := r.protected(s); why != "" {
-		return sandbox.OutcomeSkipped, why
-	}
-	return "", ""
-}
-
-// keeps says that sbx itself keeps a sandbox which only a pipe has named.
-func (r *endRun) keeps(s sandbox.Sandbox) string {
-	if !r.piped || !s.KeptUntil.After(r.d.now()) {
-		return ""
-	}
-	return "protected: " + s.KeptReason() + "; named by hand it ends"
-}
-
 // protected says why a sandbox may not be ended; "" = it may.
 func (r *endRun) protected(s sandbox.Sandbox) string {
-	return cmp.Or(r.d.protected(r.config, s), r.held.holds(s, !r.piped), r.keeps(s))
+	return r.d.protection(r.config, r.held).Keeps(s, r.choice(s.Ref()))
 }
 
 // show ends the targets, unless refused says why not, and prints what became of
 // each.
 func (r *endRun) show(ctx context.Context, p *output.Printer, how fleet.EndOptions, refused error) error {
-	spec := output.ListSpec[sandbox.Ending]{Schema: terminateSchema, Columns: endingColumns()}
+	spec := output.ListSpec[sandbox.Ending]{Schema: terminateSchema, Columns: views.EndingColumns()}
 	if len(p.Columns) == 0 {
-		spec.Line = endingLine
+		spec.Line = views.EndingLine
 	}
 	list, err := output.NewList(p, spec)
 	if err != nil {
@@ -142,7 +141,7 @@ func (r *endRun) show(ctx context.Context, p *output.Printer, how fleet.EndOptio
 			list.Fail(err)
 		}
 		endings = r.end(ctx, p, list, how)
-		r.d.forget(ctx, p, r.fleet, endings)
+		r.d.RecordEnds(ctx, p, r.fleet, endings)
 	}
 	list.Set("counts", fleet.Count(endings))
 	if refused != nil {
@@ -156,21 +155,12 @@ func (r *endRun) end(ctx context.Context, p *output.Printer, list *output.List[s
 	progress := p.Progress(fmt.Sprintf("ending %d sandboxes", len(r.targets)))
 	defer progress.Done()
 	var endings []sandbox.Ending
-	for e := range r.fleet.Terminate(ctx, r.targets, how) {
+	for e := range safety.End(ctx, r.fleet, r.targets, safety.Options{Verb: safety.VerbTerminate, How: how, Protected: r.protected, Choice: r.choice}) {
 		endings = append(endings, e)
 		progress.Update(fmt.Sprintf("%d of %d", len(endings), len(r.targets)))
-		addEnding(list, e, true)
+		views.AddEnding(list, e, true)
 	}
 	return endings
-}
-
-// addEnding prints one ending, with its trouble beside it.
-func addEnding(list *output.List[sandbox.Ending], e sandbox.Ending, named bool) {
-	if err := fleet.Verdict([]sandbox.Ending{e}, named); err != nil {
-		_ = list.AddFailed(e, err) // Close gives the error of stdout
-		return
-	}
-	_ = list.Add(e) // Close gives the error of stdout
 }
 
 // verdict counts a word that was not found like a sandbox that did not end.
@@ -179,36 +169,4 @@ func (r *endRun) verdict(endings []sandbox.Ending) error {
 		endings = append(endings, sandbox.Ending{Outcome: sandbox.OutcomeFailed, Reason: err.Error(), Err: err})
 	}
 	return fleet.Verdict(endings, true)
-}
-
-func endingColumns() []output.Column[sandbox.Ending] {
-	type row = sandbox.Ending
-	return []output.Column[row]{
-		{Name: "ref", Value: func(e row) any { return e.Ref.String() }},
-		{Name: "outcome", Value: func(e row) any { return e.Outcome }},
-		{Name: "reason", Value: func(e row) any { return e.Reason }},
-		{Name: "duration_seconds", Head: "TOOK", Value: func(e row) any { return output.Seconds(e.Duration) }},
-		{Name: "evidence", Level: output.Extra, Value: func(e row) any { return evidence(e.Evidence) }},
-	}
-}
-
-// endingLine is one ending for people. Why something did not end stands in the
-// error beside it.
-func endingLine(e sandbox.Ending) string {
-	line := string(e.Outcome) + " " + e.Ref.String()
-	switch {
-	case e.Outcome == sandbox.OutcomeVerified:
-		return line + " in " + shortly(e.Duration)
-	case e.Reason != "" && e.Outcome == sandbox.OutcomeAlreadyGone:
-		return line + ": " + e.Reason
-	}
-	return line
-}
-
-// shortly writes how long something took: milliseconds below a second.
-func shortly(d time.Duration) string {
-	if d < time.Second {
-		return fmt.Sprintf("%dms", d.Milliseconds())
-	}
-	return d.Round(100 * time.Millisecond).String()
 }

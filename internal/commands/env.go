@@ -81,7 +81,7 @@ func (v *variables) file(ctx context.Context, d *Deps, name string) error {
 	if name == "" {
 		return fault.Usage("--env-file: no file is named").WithHint("is a shell variable unset?")
 	}
-	text, err := hostfile.File{Flag: "--env-file", Path: d.path(name), Limit: maxEnvFile, Hint: "name a readable file of K=V lines"}.Read(ctx)
+	text, err := hostfile.File{Flag: "--env-file", Path: d.Path(name), Limit: maxEnvFile, Hint: "name a readable file of K=V lines"}.Read(ctx)
 	if err != nil {
 		return err
 	}

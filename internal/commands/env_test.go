@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/process"
 )
@@ -22,7 +23,7 @@ func writeFile(t *testing.T, name, text string) string {
 }
 
 func caller(workdir string, env ...string) *Deps {
-	return &Deps{Process: process.Process{Environ: env, Workdir: workdir}}
+	return &Deps{Env: &ops.Env{Process: process.Process{Environ: env, Workdir: workdir}}}
 }
 
 func TestEnvironmentIsReadInOrder(t *testing.T) {

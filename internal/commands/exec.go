@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/providers"
@@ -140,5 +141,5 @@ func programExit(ref sandbox.Ref, e sandbox.Exit) error {
 	case *e.Code == 0:
 		return nil
 	}
-	return ProgramExit{Code: *e.Code}
+	return ops.ProgramExit{Code: *e.Code}
 }

@@ -5,36 +5,29 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"sbx/internal/config"
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 	"sbx/internal/output"
-	"sbx/internal/sandbox"
+	"sbx/internal/safety"
 )
 
-// maxUnasked is how many sandboxes are ended by name without a question or
-// --yes (CLI.md, terminate).
-const maxUnasked = 5
-
-// guard is one limit on what a run may do, as the plan shows it.
-type guard struct {
-	Name  string `json:"name"`
-	Limit int    `json:"limit"`
-	Value int    `json:"value"`
-	OK    bool   `json:"ok"`
+// protection is what keeps sandboxes from being ended.
+func (d *Deps) protection(c *config.Config, held *ops.Leases) safety.Protection {
+	return safety.Protection{Now: d.Now, Configured: c.Protect.Covers, Leased: held.Holds}
 }
 
-// protected says why a sandbox may not be ended by anybody; "" = it may.
-func (d *Deps) protected(c *config.Config, s sandbox.Sandbox) string {
-	if why := sandbox.Kept(s.Labels, d.now()); why != "" {
-		return why
+// limits are those of the configuration; allowed are the production profiles that the
+// operator has named.
+func (d *Deps) limits(c *config.Config, allowed []string) (safety.Limits, error) {
+	for _, name := range allowed {
+		if _, known := c.Find(name); !known {
+			return safety.Limits{}, fault.Usage("--production: there is no profile %q", name)
+		}
 	}
-	if c.Protect.Covers(s.Ref(), s.Labels) {
-		return "protected: the configuration says so"
-	}
-	return ""
+	return safety.Limits{MaxDelete: c.Limits.MaxDelete, MaxFraction: int(c.Limits.MaxFraction), Production: c.Production, Allowed: allowed}, nil
 }
 
 // attended says that somebody can be asked.
@@ -44,45 +37,49 @@ func (d *Deps) attended() bool { return d.Process.Stdin.TTY && d.Process.Stderr.
 // called.
 func (r *endRun) unattended(words []string) error {
 	n := len(slices.Compact(slices.Sorted(slices.Values(words))))
-	if r.o.dry || r.o.yes || n <= maxUnasked || r.d.attended() {
+	if r.o.dry || r.o.yes || n <= safety.MaxUnasked || r.d.attended() {
 		return nil
 	}
-	return fault.New(fault.KindRefused, "%d sandboxes are more than %d, and nobody can be asked", n, maxUnasked).
+	return fault.New(fault.KindRefused, "%d sandboxes are more than %d, and nobody can be asked", n, safety.MaxUnasked).
 		WithHint("look at the plan with --dry-run, then repeat with --yes")
 }
 
 // guards are the limits of this run. What a terminal could still allow by an
 // answer is not ok before that.
-func (r *endRun) guards() []guard {
-	n := len(r.targets)
-	out := []guard{{Name: "unasked", Limit: maxUnasked, Value: n, OK: r.o.yes || n <= maxUnasked}}
-	for _, name := range r.production() {
-		n := r.of(name)
-		out = append(out, guard{Name: "production " + name, Limit: 1, Value: n, OK: n <= 1 || slices.Contains(r.o.production, name)})
+func (r *endRun) guards() []safety.Guard {
+	out := []safety.Guard{safety.UnaskedGuard(len(r.targets), r.o.yes, r.spread())}
+	for _, name := range r.profiles() {
+		chosen := r.chosenOf(name)
+		if r.limits.IsProduction(name) {
+			out = append(out, r.limits.ProductionGuard(name, safety.Unnamed(chosen), safety.Ending()))
+		}
+		if skew, _ := r.fleet.Skew(name); skew != 0 && slices.Contains(chosen, safety.ByRule) {
+			g := safety.ClockGuard(name, skew)
+			g.Advice += ", or name each by hand"
+			out = append(out, g)
+		}
 	}
 	return out
 }
 
-// production names the production profiles among the targets.
-func (r *endRun) production() []string {
+// profiles names those of the targets, in the order of their names.
+func (r *endRun) profiles() []string {
 	var names []string
-	for _, name := range r.config.Production {
-		if r.of(name) > 0 {
-			names = append(names, name)
-		}
+	for _, s := range r.targets {
+		names = append(names, s.Provider)
 	}
-	return names
+	return slices.Compact(slices.Sorted(slices.Values(names)))
 }
 
-// of counts the targets of one profile.
-func (r *endRun) of(profile string) int {
-	n := 0
+// chosenOf says how each target of a profile was chosen.
+func (r *endRun) chosenOf(profile string) []safety.Choice {
+	var chosen []safety.Choice
 	for _, s := range r.targets {
 		if s.Provider == profile {
-			n++
+			chosen = append(chosen, r.choice(s.Ref()))
 		}
 	}
-	return n
+	return chosen
 }
 
 // allow asks what a terminal can answer and refuses the whole run where a guard
@@ -93,45 +90,31 @@ func (r *endRun) allow(ctx context.Context, p *output.Printer) error {
 		if g.OK {
 			continue
 		}
-		name, production := strings.CutPrefix(g.Name, "production ")
-		word, hint := strconv.Itoa(g.Value), "repeat with --yes"
-		if production {
-			word, hint = name, "repeat with --production "+name
+		hint := g.Advice
+		if g.Override != "" {
+			hint = "repeat with " + g.Override
 		}
-		refusal := fault.New(fault.KindRefused, "%s", r.objection(g, name, production)).WithHint("%s", hint)
-		if !r.d.attended() {
+		refusal := fault.New(fault.KindRefused, "%s", g.Objection).WithHint("%s", hint)
+		if g.Answer == "" || !r.d.attended() {
 			return refusal
 		}
 		p.Warn(refusal.Err.Error())
-		answer, err := r.d.ask(ctx, answers, "type "+word+" to go on: ")
+		answer, err := r.d.ask(ctx, answers, "type "+g.Answer+" to go on: ")
 		if err != nil {
 			return err
 		}
-		if answer != word {
+		if answer != g.Answer {
 			return refusal
 		}
 	}
 	return nil
 }
 
-func (r *endRun) objection(g guard, name string, production bool) string {
-	if production {
-		return fmt.Sprintf("%d sandboxes of %s, which is production, would end", g.Value, name)
-	}
-	return fmt.Sprintf("%d sandboxes would end: %s", g.Value, r.spread())
-}
-
 // spread counts the targets by profile: "local 2, prod 5".
 func (r *endRun) spread() string {
-	var names []string
-	for _, s := range r.targets {
-		if !slices.Contains(names, s.Provider) {
-			names = append(names, s.Provider)
-		}
-	}
-	slices.Sort(names)
+	names := r.profiles()
 	for i, name := range names {
-		names[i] = fmt.Sprintf("%s %d", name, r.of(name))
+		names[i] = fmt.Sprintf("%s %d", name, len(r.chosenOf(name)))
 	}
 	return strings.Join(names, ", ")
 }

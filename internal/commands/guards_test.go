@@ -21,23 +21,28 @@ func TestGuardsRefuseTheWholeRun(t *testing.T) {
 		tty                 bool
 		code, asked         int
 	}{
-		"five":                        {line: "terminate aaaa bbbb cccc dddd eeee", asked: 5},
-		"six unattended":              {line: six, code: 11},
-		"six with yes":                {line: six + " --yes", asked: 6},
-		"six times one":               {line: "terminate aaaa aaaa aaaa aaaa aaaa aaaa", asked: 1},
-		"six confirmed":               {line: six, tty: true, stdin: "6\n", asked: 6},
-		"six, the wrong number":       {line: six, tty: true, stdin: "5\n", code: 11},
-		"six, yes is no number":       {line: six, tty: true, stdin: "yes\n", code: 11},
-		"six, no answer":              {line: six, tty: true, code: 11},
-		"one of production":           {line: "terminate prod/aaaa", config: production, asked: 1},
-		"two of production":           {line: "terminate prod/aaaa prod/bbbb", config: production, code: 11},
-		"two of production with yes":  {line: "terminate prod/aaaa prod/bbbb --yes", config: production, code: 11},
-		"two of production, named":    {line: "terminate aaaa bbbb --production prod", config: production, asked: 2},
-		"two of production, typed":    {line: "terminate aaaa bbbb", config: production, tty: true, stdin: "prod\n", asked: 2},
-		"two of production, mistyped": {line: "terminate aaaa bbbb", config: production, tty: true, stdin: "2\n", code: 11},
-		"six of production, both":     {line: six, config: production, tty: true, stdin: "6\nprod\n", asked: 6},
-		"six of production, one":      {line: six, config: production, tty: true, stdin: "6\n", code: 11},
-		"six of production, named":    {line: six + " --production prod", config: production, code: 11},
+		"five":                               {line: "terminate aaaa bbbb cccc dddd eeee", asked: 5},
+		"six unattended":                     {line: six, code: 11},
+		"six with yes":                       {line: six + " --yes", asked: 6},
+		"six times one":                      {line: "terminate aaaa aaaa aaaa aaaa aaaa aaaa", asked: 1},
+		"six confirmed":                      {line: six, tty: true, stdin: "6\n", asked: 6},
+		"six, the wrong number":              {line: six, tty: true, stdin: "5\n", code: 11},
+		"six, yes is no number":              {line: six, tty: true, stdin: "yes\n", code: 11},
+		"six, no answer":                     {line: six, tty: true, code: 11},
+		"one of production":                  {line: "terminate prod/aaaa", config: production, asked: 1},
+		"one of production, by a word":       {line: "terminate aaaa", config: production, code: 11},
+		"one of production, piped":           {line: "terminate -", stdin: "prod/aaaa\n", config: production, code: 11},
+		"one of production, a word, named":   {line: "terminate aaaa --production prod", config: production, asked: 1},
+		"one of production, a word, typed":   {line: "terminate aaaa", config: production, tty: true, stdin: "prod\n", asked: 1},
+		"one of production, typed and piped": {line: "terminate prod/aaaa -", stdin: "prod/aaaa\n", config: production, asked: 1},
+		"two of production":                  {line: "terminate prod/aaaa prod/bbbb", config: production, code: 11},
+		"two of production with yes":         {line: "terminate prod/aaaa prod/bbbb --yes", config: production, code: 11},
+		"two of production, named":           {line: "terminate aaaa bbbb --production prod", config: production, asked: 2},
+		"two of production, typed":           {line: "terminate aaaa bbbb", config: production, tty: true, stdin: "prod\n", asked: 2},
+		"two of production, mistyped":        {line: "terminate aaaa bbbb", config: production, tty: true, stdin: "2\n", code: 11},
+		"six of production, both":            {line: six, config: production, tty: true, stdin: "6\nprod\n", asked: 6},
+		"six of production, one":             {line: six, config: production, tty: true, stdin: "6\n", code: 11},
+		"six of production, named":           {line: six + " --production prod", config: production, code: 11},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -113,7 +118,7 @@ func TestPlanWritesNothing(t *testing.T) {
 	assert.Equal(t, []any{map[string]any{"ref": "prod/bbbb", "reason": "protected: the configuration says so"}}, plan["kept"])
 	assert.Equal(t, []any{
 		map[string]any{"name": "unasked", "limit": 5.0, "value": 6.0, "ok": false},
-		map[string]any{"name": "production prod", "limit": 1.0, "value": 6.0, "ok": false},
+		map[string]any{"name": "production prod", "limit": 0.0, "value": 6.0, "ok": false},
 	}, plan["guards"])
 }
 

@@ -7,9 +7,11 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
+	"sbx/internal/views"
 )
 
 func newInspect(d *Deps) *cobra.Command {
@@ -27,7 +29,7 @@ func newInspect(d *Deps) *cobra.Command {
 		Args:              usageArgs(cobra.ExactArgs(1), "`sbx ls -o name` lists the references"),
 		ValidArgsFunction: d.completeRefs(false),
 	}
-	return d.verb(cmd, document{schema: inspectSchema, shape: output.ShapeItem, columns: output.Names(inspectColumns())},
+	return d.verb(cmd, document{schema: inspectSchema, shape: output.ShapeItem, columns: output.Names(views.InspectColumns())},
 		func(ctx context.Context, p *output.Printer, args []string) error { return inspect(ctx, d, p, args) })
 }
 
@@ -54,57 +56,33 @@ func inspect(ctx context.Context, d *Deps, p *output.Printer, args []string) err
 		return d.inspectRecord(ctx, p, found.Ref().String(), recordErr)
 	}
 	seen := f.Observe(ctx, s)
-	errs := partErrors(ctx, seen)
+	errs := ops.PartErrors(ctx, seen)
 	if recordErr != nil {
-		errs = once(ctx, append([]error{recordErr}, errs...))
+		errs = ops.CauseOnce(ctx, append([]error{recordErr}, errs...))
 	}
 	i := d.judge(seen)
 	if ref := s.Ref(); s.State.Ended() {
-		if r, found := d.endInJournals(ctx, ref.ID, func(of sandbox.Ref, _ string) bool { return of == ref }); found {
-			i.ended = &r
+		if r, found := d.EndInJournals(ctx, ref.ID, func(of sandbox.Ref, _ string) bool { return of == ref }); found {
+			i.Ended = &r
 		}
 	}
 	progress.Done()
-	return output.ShowItem(p, output.ItemSpec[inspection]{
-		Schema: inspectSchema, Columns: inspectColumns(), Human: func(s *output.Sheet, i inspection) { i.page(s) },
+	return output.ShowItem(p, output.ItemSpec[views.Inspection]{
+		Schema: inspectSchema, Columns: views.InspectColumns(), Human: func(s *output.Sheet, i views.Inspection) { i.Page(s) },
 	}, i, errs...)
 }
 
-// inFull reads the record again where it comes from a listing: one sandbox is
-// described better than many.
-func inFull(ctx context.Context, f *fleet.Fleet, word string, found sandbox.Sandbox) (sandbox.Sandbox, error) {
-	if ref, err := sandbox.ParseRef(word); err == nil && !ref.Bare() {
-		return found, nil
-	}
-	s, err := f.Get(ctx, found.Ref())
-	if err != nil {
-		return found, err
-	}
-	return s, nil
-}
-
-// inspection is one sandbox with all that is known and thought of it.
-type inspection struct {
-	sandboxRow
-
-	seen    fleet.Observation
-	used    *usageRow // nil where usage is not known
-	flags   []triage.Flag
-	program string     // what sbx is called, for the next command
-	ended   *endRecord // what the journals tell of its end; nil = nothing
-}
-
 // judge lets every rule look at what was seen.
-func (d *Deps) judge(seen fleet.Observation) inspection {
-	t := d.thresholds(seen.Sandbox)
-	verdict := seen.Judge(t, d.now())
-	i := inspection{
-		sandboxRow: sandboxRow{Sandbox: seen.Sandbox, Verdict: verdict, now: d.now()}, seen: seen,
-		flags: triage.Flags(seen.Sandbox, seen.Signals(t), t, d.now()), program: d.Process.Name(),
+func (d *Deps) judge(seen fleet.Observation) views.Inspection {
+	t := d.Thresholds(seen.Sandbox)
+	verdict := seen.Judge(t, d.Now())
+	i := views.Inspection{
+		SandboxRow: views.SandboxRow{Sandbox: seen.Sandbox, Verdict: verdict, Now: d.Now()}, Seen: seen,
+		Flags: triage.Flags(seen.Sandbox, seen.Signals(t), t, d.Now()), Program: d.Process.Name(),
 	}
 	if len(seen.Usage.Got) > 0 {
-		used := measured(seen.Sandbox.Ref(), seen.Usage.Got, t, verdict)
-		i.used = &used
+		used := views.UsageRowOf(seen.Sandbox.Ref(), seen.Usage.Got, t, verdict)
+		i.Used = &used
 	}
 	return i
 }

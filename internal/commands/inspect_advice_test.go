@@ -10,6 +10,7 @@ import (
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
+	"sbx/internal/views"
 )
 
 func TestNextCommand(t *testing.T) {
@@ -42,14 +43,14 @@ func TestNextCommand(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			i := inspection{}
+			i := views.Inspection{}
 			i.Verdict.Findings = tc.suspicions
 			i.Sandbox = sandbox.Sandbox{Provider: "prod", ID: "x", State: tc.state, Exit: tc.exit, Limits: sandbox.Limits{MemoryBytes: new(int64(64 * sandbox.MiB))}}
 			i.Verdict.Stuck = tc.stuck
 			var got []string
-			for _, step := range i.next() {
-				got = append(got, step.command)
-				assert.NotEmpty(t, step.why)
+			for _, step := range i.Next() {
+				got = append(got, step.Command)
+				assert.NotEmpty(t, step.Why)
 			}
 			assert.Equal(t, tc.want, strings.Join(got, "; "))
 		})
@@ -62,18 +63,18 @@ func TestMoreMemoryNeedsACauseAndALimit(t *testing.T) {
 		sandbox.CauseOOM: true, sandbox.CauseOOMChild: true, sandbox.CauseMemoryWatchdog: true,
 		sandbox.CauseRuntimeHeap: false, sandbox.CauseUnknown: false, sandbox.CauseTimeout: false, sandbox.CauseNone: false,
 	} {
-		i := inspection{}
+		i := views.Inspection{}
 		i.Exit = &sandbox.Exit{Cause: cause}
-		assert.Empty(t, i.moreMemory(), "no limit is known")
+		assert.Empty(t, i.MoreMemory(), "no limit is known")
 		i.Limits.MemoryBytes = new(int64(512 * sandbox.MiB))
-		assert.Equal(t, more, len(i.moreMemory()) == 1, cause)
+		assert.Equal(t, more, len(i.MoreMemory()) == 1, cause)
 	}
 }
 
 func TestBecause(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, "it is old", because("it is old", nil))
-	assert.Equal(t, "it is old: age 1200s (created_at), no source", because("it is old", []sandbox.Evidence{
+	assert.Equal(t, "it is old", views.ClaimWithEvidence("it is old", nil))
+	assert.Equal(t, "it is old: age 1200s (created_at), no source", views.ClaimWithEvidence("it is old", []sandbox.Evidence{
 		{What: "age", Value: "1200s", Source: "created_at"}, {What: "no source"},
 	}))
 }
@@ -81,16 +82,16 @@ func TestBecause(t *testing.T) {
 func TestTonesFollowTheWords(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, []output.Tone{output.Bad, output.Warn, output.Plain},
-		[]output.Tone{severityTone(triage.Critical), severityTone(triage.Warning), severityTone(triage.Info)})
+		[]output.Tone{views.SeverityTone(triage.Critical), views.SeverityTone(triage.Warning), views.SeverityTone(triage.Info)})
 	assert.Equal(t, []output.Tone{output.Bad, output.Bad, output.Warn, output.Plain}, []output.Tone{
-		confidenceTone(sandbox.Certain), confidenceTone(sandbox.Probable), confidenceTone(sandbox.Hint), confidenceTone(sandbox.ConfidenceUnknown),
+		views.ConfidenceTone(sandbox.Certain), views.ConfidenceTone(sandbox.Probable), views.ConfidenceTone(sandbox.Hint), views.ConfidenceTone(sandbox.ConfidenceUnknown),
 	})
 	assert.Equal(t, []output.Tone{output.Bad, output.Warn, output.Plain},
-		[]output.Tone{stuckTone(sandbox.True), stuckTone(sandbox.Unknown), stuckTone(sandbox.False)})
+		[]output.Tone{views.StuckTone(sandbox.True), views.StuckTone(sandbox.Unknown), views.StuckTone(sandbox.False)})
 	for state, want := range map[sandbox.State]output.Tone{sandbox.StateRunning: output.Bad, sandbox.StateFailed: output.Plain} {
-		i := inspection{}
-		i.State, i.seen.Health.Got.Verdict = state, sandbox.False
-		assert.Equal(t, want, i.healthTone(), "what has ended owes no answer")
+		i := views.Inspection{}
+		i.State, i.Seen.Health.Got.Verdict = state, sandbox.False
+		assert.Equal(t, want, i.HealthTone(), "what has ended owes no answer")
 	}
 }
 
@@ -104,7 +105,7 @@ func TestClock(t *testing.T) {
 		noon.Add(-24*time.Hour + 1):        "12:00:00",
 		noon.In(time.FixedZone("x", 3600)): "12:00:00",
 	} {
-		assert.Equal(t, want, clock(at, noon))
+		assert.Equal(t, want, views.ClockTime(at, noon))
 	}
 }
 
@@ -114,7 +115,7 @@ func TestShellWord(t *testing.T) {
 		"prod/i-77_a.b": "prod/i-77_a.b", "": "''", "a b": "'a b'", "x;rm -rf /": "'x;rm -rf /'",
 		"it's": `'it'\''s'`, "$(id)": "'$(id)'", "日本": "'日本'",
 	} {
-		assert.Equal(t, want, shellWord(word))
+		assert.Equal(t, want, views.ShellWord(word))
 	}
 }
 
@@ -127,7 +128,7 @@ func FuzzShellWord(f *testing.F) {
 	f.Fuzz(func(t *testing.T, word string) {
 		var back strings.Builder
 		quoted, escaped := false, false
-		for _, r := range []byte(shellWord(word)) {
+		for _, r := range []byte(views.ShellWord(word)) {
 			switch {
 			case escaped:
 				back.WriteByte(r)
@@ -152,6 +153,6 @@ func TestEnforcementIsLabelledHonestly(t *testing.T) {
 		"": "not told", sandbox.EnforcementNone: "nothing holds", sandbox.EnforcementWatch: "watchdog (soft", sandbox.EnforcementCgroup1: "cgroup1 (hard",
 		sandbox.EnforcementHybrid: "hybrid (hard", sandbox.EnforcementScope: "systemd-scope (",
 	} {
-		assert.Contains(t, enforcementText(e), want)
+		assert.Contains(t, views.EnforcementText(e), want)
 	}
 }

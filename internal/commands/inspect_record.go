@@ -1,96 +1,26 @@
 package commands
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"iter"
-	"slices"
-	"strings"
-	"time"
 
-	"sbx/internal/cleanup"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
-	"sbx/internal/journal"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
-	"sbx/internal/store"
+	"sbx/internal/views"
 )
-
-// endRecord is what is on record of the end of a sandbox.
-type endRecord struct {
-	Sandbox sandbox.Sandbox // as it was last seen
-	At      time.Time
-	Who     string
-	Host    string
-	Verb    string          // "" = not known
-	Run     string          // "" = not known
-	Outcome sandbox.Outcome // not_attempted = it was asked to end, and what became of it is not known
-	Reason  string
-	Logs    []string // its last lines, where they were kept
-}
 
 // inspectRecord shows what is on record of a sandbox that is not there; missing is the
 // error of the look, whose kind stays that of the answer. Without a record it is all.
 func (d *Deps) inspectRecord(ctx context.Context, p *output.Printer, word string, missing error) error {
-	r, verdict := d.recall(ctx, word, missing)
+	r, verdict := d.WhoEnded(ctx, word, missing)
 	if r == nil {
 		return missing
 	}
-	return output.ShowItemAs(p, output.ItemSpec[inspection]{
-		Schema: inspectSchema, Columns: inspectColumns(), Human: func(s *output.Sheet, i inspection) { i.recordPage(s) },
+	return output.ShowItemAs(p, output.ItemSpec[views.Inspection]{
+		Schema: inspectSchema, Columns: views.InspectColumns(), Human: func(s *output.Sheet, i views.Inspection) { i.RecordPage(s) },
 	}, d.onRecord(*r), verdict, verdict)
-}
-
-// recall adds to the error of a look that found nothing who ended the sandbox, when and
-// by which run, where that is on record; nil and the error as it is where it is not.
-func (d *Deps) recall(ctx context.Context, word string, missing error) (*endRecord, error) {
-	if kind := fault.KindOf(missing); kind != fault.KindNotFound && kind != fault.KindGone {
-		return nil, missing
-	}
-	r, found := d.endOf(ctx, word)
-	if !found {
-		return nil, missing
-	}
-	hint := "`" + d.Process.Name() + " inspect " + r.Sandbox.Ref().String() + "` shows what is on record"
-	if r.Run != "" {
-		hint += "; `" + d.Process.Name() + " cleanup show " + r.Run + "` shows that run"
-	}
-	return &r, fault.New(fault.KindOf(missing), "it is not there any more: %s", r.say(d.now())).At(r.Sandbox.Provider, r.Sandbox.ID).WithHint("%s", hint)
-}
-
-// say tells in one line who ended it, when, and whether that was seen.
-func (r endRecord) say(now time.Time) string {
-	text := cmp.Or(r.Who, "somebody")
-	if r.Host != "" {
-		text += " on " + r.Host
-	}
-	did := " ended it "
-	switch {
-	case r.found():
-		did = " found it ended "
-	case !endedOutcome(r.Outcome):
-		did = " asked it to end "
-	}
-	text += did + sandbox.FormatDuration(max(0, now.Sub(r.At)).Truncate(time.Second)) + " ago"
-	if r.Verb != "" {
-		text += " (" + strings.TrimSpace(r.Verb+" "+r.Run) + ")"
-	}
-	switch {
-	case r.Outcome == sandbox.OutcomeNotAttempted:
-		return text + ", and the run was cut off before it saw the end"
-	case r.Outcome != "":
-		return text + ": " + told(string(r.Outcome), r.Reason)
-	}
-	return text
-}
-
-// found says that the run only found it ended: who ended it is not on this record.
-func (r endRecord) found() bool { return r.Outcome == sandbox.OutcomeAlreadyGone }
-
-func endedOutcome(o sandbox.Outcome) bool {
-	return o == "" || o == sandbox.OutcomeVerified || o == sandbox.OutcomeAlreadyGone
 }
 
 // errOnRecord stands for what nobody can ask a sandbox that is gone.
@@ -98,10 +28,10 @@ var errOnRecord = fault.New(fault.KindNotFound, "it is gone")
 
 // onRecord makes the object of inspect of what is on record: what is not there is
 // unknown.
-func (d *Deps) onRecord(r endRecord) inspection {
+func (d *Deps) onRecord(r ops.EndRecord) views.Inspection {
 	s := r.Sandbox
 	s.RawState, s.State = string(s.State), sandbox.StateUnknown
-	if endedOutcome(r.Outcome) {
+	if ops.EndedOutcome(r.Outcome) {
 		s.State, s.EndedAt = sandbox.StateTerminated, r.At
 	}
 	seen := fleet.Observation{Sandbox: s}
@@ -109,193 +39,5 @@ func (d *Deps) onRecord(r endRecord) inspection {
 	for _, text := range r.Logs {
 		seen.Logs.Got = append(seen.Logs.Got, sandbox.LogLine{Text: text})
 	}
-	return inspection{sandboxRow: d.row(s), seen: seen, program: d.Process.Name(), ended: &r}
-}
-
-func (i inspection) recordPage(s *output.Sheet) {
-	s.Section(i.Ref().String()).Field("state", told(string(i.State), "on record; it is not there any more"))
-	s.Field("ended by", i.ended.say(i.now))
-	known(s, "was", i.RawState)
-	known(s, "name", i.Name)
-	moment(s, "created", i.CreatedAt)
-	known(s, "template", i.Template)
-	known(s, "agent type", i.AgentType)
-	known(s, "task", i.TaskID)
-	if len(i.Labels) > 0 {
-		s.Field("labels", i.Labels)
-	}
-	if len(i.seen.Logs.Got) > 0 {
-		i.pageOutput(s)
-	}
-}
-
-// endedByObject is the key ended_by: null where nothing tells of an end.
-func (i inspection) endedByObject() any {
-	if i.ended == nil {
-		return nil
-	}
-	r := i.ended
-	return output.Fields{
-		{Key: "at", Value: output.Time(r.At)},
-		{Key: "who", Value: r.Who},
-		{Key: "host", Value: r.Host},
-		{Key: "verb", Value: r.Verb},
-		{Key: "run_id", Value: r.Run},
-		{Key: "outcome", Value: r.Outcome},
-		{Key: "reason", Value: r.Reason},
-	}
-}
-
-// endOf looks a sandbox up in the journals of this machine, the newest first, then in
-// the store, which other hosts may share. What cannot be read is passed by: a look
-// depends on neither.
-func (d *Deps) endOf(ctx context.Context, word string) (endRecord, bool) {
-	ref, err := sandbox.ParseRef(word)
-	if err != nil {
-		return endRecord{}, false
-	}
-	means := func(of sandbox.Ref, name string) bool {
-		if !ref.Bare() {
-			return of == ref || of.Provider == ref.Provider && name == ref.ID
-		}
-		return of.ID == ref.ID || name == ref.ID || len(ref.ID) >= sandbox.MinPrefix && strings.HasPrefix(of.ID, ref.ID)
-	}
-	if r, found := d.endInJournals(ctx, ref.ID, means); found {
-		return r, true
-	}
-	return d.endInStore(ctx, ref, means)
-}
-
-// endInJournals finds the newest run of this machine that asked a sandbox to end, or saw
-// that it had. What it goes by, a name or an id or the beginning of one, stands in the
-// journal.
-func (d *Deps) endInJournals(ctx context.Context, word string, means func(sandbox.Ref, string) bool) (endRecord, bool) {
-	type kept struct {
-		disk journal.Disk
-		run  string
-	}
-	var all []kept
-	for _, open := range []func() (journal.Disk, error){d.Journals, d.Endings} {
-		disk, err := open()
-		if err != nil {
-			continue
-		}
-		runs, _ := journal.Runs(disk) // what cannot be listed is not found
-		for _, run := range runs {
-			all = append(all, kept{disk, run})
-		}
-	}
-	slices.SortFunc(all, func(a, b kept) int { return strings.Compare(b.run, a.run) }) // a name begins with its time
-	met, known := endRecord{}, false
-	for _, k := range all {
-		if ctx.Err() != nil {
-			break
-		}
-		if there, err := journal.Mentions(k.disk, k.run, word); err != nil || !there {
-			continue
-		}
-		if h, err := cleanup.ReadRun(k.disk, k.run); err == nil {
-			r, found := endInRun(h, word, means)
-			switch {
-			case found && !r.found():
-				return r, true
-			case found && !known: // an older run may be the one that ended it
-				met, known = r, true
-			}
-		}
-	}
-	return met, known
-}
-
-// namedRef is one sandbox that a record may be about.
-type namedRef struct {
-	ref  sandbox.Ref
-	name string
-}
-
-// chosenOf gives the one sandbox that a word means: by its whole id or name, else the only
-// one whose id begins so.
-func chosenOf(word string, all iter.Seq[namedRef], means func(sandbox.Ref, string) bool) (sandbox.Ref, bool) {
-	meant := map[sandbox.Ref]bool{}
-	var only sandbox.Ref
-	for one := range all {
-		if !means(one.ref, one.name) {
-			continue
-		}
-		if one.ref.ID == word || one.name == word {
-			return one.ref, true
-		}
-		only, meant[one.ref] = one.ref, true
-	}
-	return only, len(meant) == 1
-}
-
-// recordedIn are the sandboxes that a run was about.
-func recordedIn(h cleanup.History) iter.Seq[namedRef] {
-	return func(yield func(namedRef) bool) {
-		for ref, i := range h.Intents {
-			if !yield(namedRef{ref, i.Name}) {
-				return
-			}
-		}
-		for _, item := range h.Begin.Plan.Items {
-			if !yield(namedRef{item.Ref, item.Name}) {
-				return
-			}
-		}
-	}
-}
-
-func endInRun(h cleanup.History, word string, means func(sandbox.Ref, string) bool) (endRecord, bool) {
-	r := endRecord{Who: h.Begin.Who, Host: h.Begin.Host, Verb: h.Begin.Verb, Run: h.RunID}
-	ref, one := chosenOf(word, recordedIn(h), means)
-	if !one {
-		return endRecord{}, false
-	}
-	result, settled := h.Results[ref]
-	if i, asked := h.Intents[ref]; asked {
-		r.Sandbox = sandbox.Sandbox{
-			Provider: ref.Provider, ID: ref.ID, Name: i.Name, State: i.State, CreatedAt: i.CreatedAt, StartedAt: i.StartedAt,
-			LastActivityAt: i.LastActivityAt, Template: i.Template, AgentType: i.AgentType, TaskID: i.TaskID, Labels: i.Labels,
-		}
-		r.At, r.Logs = h.IntentAt(ref), i.Logs
-		r.Outcome, r.Reason = h.Outcome(ref), result.Reason
-		return r, true
-	}
-	i := slices.IndexFunc(h.Begin.Plan.Items, func(item cleanup.Item) bool { return item.Ref == ref })
-	if i < 0 || !settled || !endedOutcome(result.Outcome) {
-		return endRecord{}, false
-	}
-	item := h.Begin.Plan.Items[i]
-	r.Sandbox = sandbox.Sandbox{Provider: ref.Provider, ID: ref.ID, Name: item.Name, State: item.State, CreatedAt: item.CreatedAt}
-	r.At, r.Outcome, r.Reason = h.StartedAt, result.Outcome, result.Reason
-	return r, true
-}
-
-// endInStore finds the end of a sandbox that sbx created, from whatever host.
-func (d *Deps) endInStore(ctx context.Context, word sandbox.Ref, means func(sandbox.Ref, string) bool) (endRecord, bool) {
-	st, err := d.Store(false)
-	if err != nil {
-		return endRecord{}, false
-	}
-	ctx, stop := context.WithTimeout(ctx, memoryLimit)
-	defer stop()
-	records, err := st.Records(ctx, word.Provider)
-	err = errors.Join(err, st.Close())
-	records = slices.DeleteFunc(records, func(k store.Record) bool { return k.EndedAt.IsZero() })
-	chosen, one := chosenOf(word.ID, func(yield func(namedRef) bool) {
-		for _, k := range records {
-			if !yield(namedRef{k.Ref(), ""}) {
-				return
-			}
-		}
-	}, means)
-	if err != nil || !one {
-		return endRecord{}, false
-	}
-	k := records[slices.IndexFunc(records, func(k store.Record) bool { return k.Ref() == chosen })]
-	return endRecord{
-		Sandbox: sandbox.Sandbox{Provider: k.Provider, ID: k.ID, TaskID: k.TaskID, AgentType: k.AgentType, State: k.State, CreatedAt: k.CreatedAt},
-		At:      k.EndedAt, Outcome: sandbox.OutcomeVerified, Reason: k.Reason,
-	}, true
+	return views.Inspection{SandboxRow: d.row(s), Seen: seen, Program: d.Process.Name(), Ended: &r}
 }

@@ -17,6 +17,7 @@ import (
 	"sbx/internal/providers"
 	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
+	"sbx/internal/views"
 )
 
 func TestInspectExits(t *testing.T) {
@@ -81,8 +82,8 @@ func TestInspectKeysAreThePromisedOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, _ := oneFake(loop(), oomed())
 		item := b.run(t, "inspect prod/loop0001 -o json").item(t)
-		want := append(output.Names(sandboxColumns()), strings.Fields("limits usage health timeline exit suspicions ended_by")...)
-		assert.Equal(t, want, output.Names(inspectColumns()))
+		want := append(output.Names(views.SandboxColumns()), strings.Fields("limits usage health timeline exit suspicions ended_by")...)
+		assert.Equal(t, want, output.Names(views.InspectColumns()))
 		for _, key := range want {
 			assert.Contains(t, item, key)
 		}

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
+	"sbx/internal/ops"
+	"sbx/internal/views"
 )
 
 func TestOnceSaysAnInterruptionOnce(t *testing.T) {
@@ -17,11 +19,11 @@ func TestOnceSaysAnInterruptionOnce(t *testing.T) {
 	cut := func() []error {
 		return []error{down, context.Canceled, fault.New(fault.KindTimeout, "late"), fault.New(fault.KindTerminated, "SIGTERM")}
 	}
-	assert.Equal(t, cut(), once(t.Context(), cut()), "nothing ended: every error stands for itself")
+	assert.Equal(t, cut(), ops.CauseOnce(t.Context(), cut()), "nothing ended: every error stands for itself")
 
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(fault.New(fault.KindCanceled, "interrupted"))
-	got := once(ctx, cut())
+	got := ops.CauseOnce(ctx, cut())
 	require.Len(t, got, 2)
 	assert.Equal(t, down, got[0])
 	require.EqualError(t, got[1], "interrupted")
@@ -30,7 +32,7 @@ func TestOnceSaysAnInterruptionOnce(t *testing.T) {
 func TestMissingSaysWhy(t *testing.T) {
 	t.Parallel()
 	unable := fault.New(fault.KindUnsupported, "a provider of type fake has no probe").At("prod", "")
-	assert.Equal(t, "cannot be known: a provider of type fake has no probe", missing(unable))
-	assert.Equal(t, "could not be read: 503", missing(fault.New(fault.KindUnavailable, "503").At("prod", "probe x")))
-	assert.Equal(t, "could not be read: odd", missing(errors.New("odd")))
+	assert.Equal(t, "cannot be known: a provider of type fake has no probe", views.UnknownReason(unable))
+	assert.Equal(t, "could not be read: 503", views.UnknownReason(fault.New(fault.KindUnavailable, "503").At("prod", "probe x")))
+	assert.Equal(t, "could not be read: odd", views.UnknownReason(errors.New("odd")))
 }

@@ -21,6 +21,7 @@ import (
 	"sbx/internal/journal"
 	"sbx/internal/lock"
 	"sbx/internal/notify"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/providers"
@@ -43,7 +44,7 @@ type bench struct {
 	stdin   string
 	tty     bool
 	width   int
-	control ControlPlane // nil = there is no control plane
+	control ops.ControlPlane // nil = there is no control plane
 	env     []string
 	name    string                                // what the program is called by; "" = sbx
 	home    string                                // with the state directory and the user's file
@@ -117,7 +118,7 @@ func (b *bench) runArgs(tb testing.TB, args ...string) result {
 	if _, known := errors.AsType[*fault.Error](err); err != nil && !known && !*began {
 		err = fault.Usage("%w", err)
 	}
-	own, program := errors.AsType[ProgramExit](err)
+	own, program := errors.AsType[ops.ProgramExit](err)
 	if printer, printerErr := d.Printer(); printerErr == nil && !program {
 		printer.Report(err)
 	}
@@ -128,11 +129,19 @@ func (b *bench) runArgs(tb testing.TB, args ...string) result {
 	return r
 }
 
+// hostType is a type whose sandboxes are processes of this machine.
+func hostType() providers.Type {
+	return providers.Type{
+		Name: "local", Always: true, TellsQuota: true, KeepsRecords: true,
+		Facts: providers.Facts{HostBound: true, HostProcesses: true, InStateDir: true, SizedByProfile: true, OwnsAll: true, LaunchDefault: true, HidesEnded: true, EndKeeps: providers.EndKeepsRecord},
+	}
+}
+
 func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 	var globals Globals
 	began := new(bool)
 	var printer *output.Printer
-	types := append([]providers.Type{{Name: "local", Always: true, TellsQuota: true, KeepsRecords: true}, {Name: "fake"}}, b.types...)
+	types := append([]providers.Type{hostType(), {Name: "fake"}}, b.types...)
 	var d *Deps
 	open := func() *fleet.Fleet {
 		var list []fleet.Member
@@ -157,7 +166,7 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 		return config.Input{Process: p, Types: types, File: globals.Config, Flags: flags}
 	}
 	d = &Deps{
-		Process: p, Version: Version{Version: "1.2.3", Commit: "abc", Go: "go1.26", OS: "linux", Arch: "amd64"}, Globals: &globals, Types: types,
+		Env: b.operations(p, types, &globals, input, open), Globals: &globals, Input: input,
 		Printer: func() (*output.Printer, error) {
 			if printer != nil {
 				return printer, nil
@@ -171,24 +180,34 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 			})
 			return printer, nil
 		},
-		Input:       input,
-		Config:      func() (*config.Config, error) { return config.Load(context.Background(), input()) },
-		Fleet:       func(context.Context) (*fleet.Fleet, error) { return open().Narrow(globals.Providers) },
-		Only:        func(_ context.Context, names ...string) (*fleet.Fleet, error) { return open().Narrow(names) },
-		Store:       func(bool) (store.Store, error) { return b.kept(p.Now), nil },
 		Size:        func() (providers.Size, <-chan providers.Size, func()) { return providers.Size{}, nil, func() {} },
 		RawTerminal: func() (func(), error) { return func() {}, nil },
 		Program:     func() (string, error) { return "/bin/false", nil },
-		Notifier:    func(string) (*notify.Notifier, error) { return &notify.Notifier{}, nil },
-		Control:     func() (ControlPlane, error) { return b.control, nil },
 		Began:       func(context.Context) { *began = true },
-		Endings:     func() (journal.Disk, error) { return journal.Dir(b.endings), nil },
-		Journals:    func() (journal.Disk, error) { return journal.Dir(filepath.Join(b.home, "runs")), nil },
-		ShareRun:    func(context.Context, store.Run) error { return nil },
-		SharedRuns:  func(context.Context, int) ([]store.Run, error) { return b.shared, nil },
-		Tasks:       func(_ context.Context, parts TaskParts) (task.Options, error) { return b.tasks(p, parts), nil },
-		Alive:       func(task.Owner) sandbox.Verdict { return sandbox.Unknown },
-		PushTarget:  func(_ context.Context, text string) (publish.Target, error) { return publish.ParseTarget(text) },
+	}
+	if b.adjust != nil {
+		b.adjust(d)
+	}
+	return d, began
+}
+
+// operations is what operations get in a test.
+func (b *bench) operations(p process.Process, types []providers.Type, globals *Globals, input func() config.Input, open func() *fleet.Fleet) *ops.Env {
+	return &ops.Env{
+		Process: p, Version: ops.Version{Version: "1.2.3", Commit: "abc", Go: "go1.26", OS: "linux", Arch: "amd64"}, Types: types,
+		Config:     func() (*config.Config, error) { return config.Load(context.Background(), input()) },
+		Fleet:      func(context.Context) (*fleet.Fleet, error) { return open().Narrow(globals.Providers) },
+		Only:       func(_ context.Context, names ...string) (*fleet.Fleet, error) { return open().Narrow(names) },
+		Store:      func(bool) (store.Store, error) { return b.kept(p.Now), nil },
+		Notifier:   func(string) (*notify.Notifier, error) { return &notify.Notifier{}, nil },
+		Control:    func() (ops.ControlPlane, error) { return b.control, nil },
+		Endings:    func() (journal.Disk, error) { return journal.Dir(b.endings), nil },
+		Journals:   func() (journal.Disk, error) { return journal.Dir(filepath.Join(b.home, "runs")), nil },
+		ShareRun:   func(context.Context, store.Run) error { return nil },
+		SharedRuns: func(context.Context, int) ([]store.Run, error) { return b.shared, nil },
+		Tasks:      func(_ context.Context, parts ops.TaskParts) (task.Options, error) { return b.tasks(p, parts), nil },
+		Alive:      func(task.Owner) sandbox.Verdict { return sandbox.Unknown },
+		PushTarget: func(_ context.Context, text string) (publish.Target, error) { return publish.ParseTarget(text) },
 		Background: func(_ context.Context, id string, order []byte) (task.Owner, error) {
 			b.background = append(b.background, id+" "+string(order))
 			return task.Owner{Host: "h", PID: 7, Who: "its runner"}, nil
@@ -201,10 +220,6 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 			return ctx, l.Release, nil
 		},
 	}
-	if b.adjust != nil {
-		b.adjust(d)
-	}
-	return d, began
 }
 
 func (b *bench) clock() func() time.Time {
@@ -258,7 +273,7 @@ func (s sandboxes) Labelled(ctx context.Context, profile string, labels map[stri
 }
 
 // tasks is what tasks are run with in a test; nothing is published.
-func (b *bench) tasks(p process.Process, parts TaskParts) task.Options {
+func (b *bench) tasks(p process.Process, parts ops.TaskParts) task.Options {
 	return task.Options{
 		Ledger: task.Ledger{Store: parts.Store, LimitMB: parts.BudgetMB}, Sandboxes: sandboxes{parts.Fleet},
 		Owner: task.Owner{Host: p.Host, PID: p.PID, Who: "test"},

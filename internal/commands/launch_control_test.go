@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
 )
@@ -114,15 +115,15 @@ func TestWhatAControlPlaneSees(t *testing.T) {
 	one.Spec.EnvNames = []string{"TOKEN"}
 	one.Attempts[0].Exit.Evidence = []sandbox.Evidence{{What: "last line", Value: "password"}}
 	one.Publish = task.Publish{State: task.PublishRefused, Target: "origin=fix"}
-	got := callbackOf(one, noon)
+	got := ops.CallbackOf(one, noon)
 	assert.Equal(t, 125, *got.ExitCode, "what was refused is not published")
-	assert.Equal(t, &callbackPublish{task.PublishRefused, "origin=fix", ""}, got.Publish)
+	assert.Equal(t, &ops.CallbackPublish{State: task.PublishRefused, Target: "origin=fix"}, got.Publish)
 	raw, err := json.Marshal(got)
 	require.NoError(t, err)
 	assert.NotContains(t, string(raw), "password")
 	assert.NotContains(t, string(raw), "TOKEN")
 	one.State = task.Running
-	got = callbackOf(one, noon)
+	got = ops.CallbackOf(one, noon)
 	assert.Equal(t, "heartbeat", got.Event)
 	assert.Nil(t, got.ExitCode)
 }

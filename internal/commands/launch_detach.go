@@ -8,104 +8,30 @@ import (
 	"github.com/spf13/cobra"
 
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 	"sbx/internal/output"
-	"sbx/internal/task"
+	"sbx/internal/views"
 )
-
-// order is what a background runner is told through a pipe: values of the
-// environment are in it, so it is never kept.
-type order struct {
-	Task     string     `json:"task"`
-	From     task.Owner `json:"from"` // who gives it
-	Env      []string   `json:"env"`
-	Push     string     `json:"push"` // with its credentials
-	BudgetMB int64      `json:"budget_mb"`
-	Joblog   string     `json:"joblog"`
-}
-
-// RunnerVerb is the hidden verb of a background runner.
-const RunnerVerb = "run-task"
-
-// detached hands a task to a process of its own, and prints its id.
-func (l *launching) detached(ctx context.Context, ledger task.Ledger, t task.Task, mine bool) error {
-	if mine {
-		from := t.Owner
-		runner, err := l.d.inBackground(ctx, order{Task: t.ID, From: from, Env: l.box.Env, Push: l.o.push, BudgetMB: l.o.budgetMB, Joblog: l.o.joblog})
-		if err != nil {
-			return err
-		}
-		// From here on nobody takes it for one that a dead process has left.
-		if t, err = ledger.Change(ctx, t.ID, func(n *task.Task) error { return n.Hand(from, runner) }); err != nil {
-			return err
-		}
-	}
-	return output.ShowItem(l.p, output.ItemSpec[taskRow]{
-		Schema: l.schema, Columns: taskItem(), Line: func(r taskRow) string { return r.ID },
-	}, taskRow{Task: t, now: l.d.now(), alive: l.d.alive(t.Owner)})
-}
-
-// inBackground starts a background runner.
-func (d *Deps) inBackground(ctx context.Context, o order) (task.Owner, error) {
-	raw, err := json.Marshal(o)
-	if err != nil {
-		return task.Owner{}, err
-	}
-	runner, err := d.Background(ctx, o.Task, raw)
-	if err != nil {
-		return runner, fault.New(fault.KindLauncher, "the background runner of task %s could not be started: %w", o.Task, err).
-			WithHint("`sbx stop %s` ends the task", o.Task)
-	}
-	return runner, nil
-}
-
-// continues starts a background runner for a task that a sweep holds.
-func (d *Deps) continues(ctx context.Context, t task.Task) (task.Owner, error) {
-	return d.inBackground(ctx, order{Task: t.ID, From: t.Owner})
-}
 
 // newRunTask is the verb that a background runner is.
 func newRunTask(d *Deps) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: RunnerVerb, Hidden: true, Short: "Run a task that `sbx run --detach` has launched", Args: noArgs,
+		Use: ops.RunnerVerb, Hidden: true, Short: "Run a task that `sbx run --detach` has launched", Args: noArgs,
 		Long: "Run a task that `sbx run --detach` has launched; the order comes on standard input.", Example: "sbx run --detach -- true",
 	}
-	return d.verb(cmd, document{schema: runSchema, shape: output.ShapeItem, columns: output.Names(taskItem())},
+	return d.verb(cmd, document{schema: runSchema, shape: output.ShapeItem, columns: output.Names(views.TaskItem())},
 		func(ctx context.Context, p *output.Printer, _ []string) error { return runTask(ctx, d, p) })
 }
 
 func runTask(ctx context.Context, d *Deps, p *output.Printer) error {
-	var o order
+	var o ops.RunnerOrder
 	if err := json.NewDecoder(io.LimitReader(d.Process.Stdin, 4<<20)).Decode(&o); err != nil || o.Task == "" {
-		return fault.Usage("%s: there is no order on standard input", RunnerVerb).WithHint("`sbx run --detach -- COMMAND` starts it")
+		return fault.Usage("%s: there is no order on standard input", ops.RunnerVerb).WithHint("`sbx run --detach -- COMMAND` starts it")
 	}
-	c, err := d.Config()
-	if err != nil {
+	if _, err := d.Config(); err != nil {
 		return err
 	}
-	l := &launching{d: d, p: p, o: &launchOptions{joblog: o.Joblog, budgetMB: o.BudgetMB}, config: c, schema: runSchema}
-	var t task.Task
-	err = d.readTasks(func(ledger task.Ledger) (err error) {
-		t, err = ledger.Read(ctx, o.Task)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if o.Push != "" {
-		if l.secret, err = d.PushTarget(ctx, o.Push); err != nil {
-			return err
-		}
-	}
-	return l.with(ctx, t.Spec, func(ctx context.Context, options task.Options) error {
-		t, err := options.Ledger.Change(ctx, o.Task, func(n *task.Task) error { return n.Adopt(options.Owner, n.Owner == o.From || n.Owner == options.Owner) })
-		if err != nil {
-			return err
-		}
-		ear := newEar(p)
-		options.Ear = ear
-		now, err := d.bring(ctx, p, options, t, o.Env)
-		ear.close()
-		l.joblog(now, 0)
-		return l.finished(now, err)
-	})
+	log := &joblog{path: d.Path(o.Joblog), warn: p.Warn}
+	launched, err := ops.RunOrder(ctx, d.Env, o, d.observe(p, nil), views.NewTaskReporter(p))
+	return endLaunch(p, launched, d.Now(), runSchema, log, err)
 }

@@ -67,21 +67,8 @@ func (o *launchOptions) complete(d *Deps, cmd *cobra.Command) {
 	complete(cmd, "isolate", func() []string { return []string{"bwrap"} })
 	complete(cmd, "retry-on", retryWords)
 	for _, flag := range []string{"fallback", "compare"} {
-		complete(cmd, flag, d.profileWords)
+		complete(cmd, flag, d.ConfiguredNames)
 	}
-}
-
-// profileWords are the names of the configured profiles, for completion.
-func (d *Deps) profileWords() []string {
-	c, err := d.Config()
-	if err != nil {
-		return nil
-	}
-	var names []string
-	for _, p := range c.Profiles {
-		names = append(names, p.Name)
-	}
-	return names
 }
 
 // settings are the flags that stand above the configuration, by their names there.

@@ -1,16 +1,12 @@
 package commands
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
-	"maps"
 	"slices"
 	"time"
 
 	"sbx/internal/cleanup"
 	"sbx/internal/cron"
-	"sbx/internal/fault"
+	"sbx/internal/ops"
 	"sbx/internal/reconcile"
 )
 
@@ -101,43 +97,6 @@ func (o *reconcileOptions) layer(r reconcile.Rules) (layer, shortfall string) {
 	return string(l), shortfall
 }
 
-// cronRun is a recorded run as the layers judge it. One that cannot be trusted has
-// succeeded nowhere.
-func cronRun(h cleanup.History) cron.Run {
-	run := cron.Run{
-		Layer: cron.Layer(h.Begin.Layer), Shortfall: h.Begin.Shortfall, StartedAt: h.StartedAt, EndedAt: h.EndedAt,
-		ExitCode: h.ExitCode(), Succeeded: h.Succeeded(), Unowned: h.Unowned(),
-	}
-	if h.End != nil {
-		run.Error = h.End.Error
-	}
-	if run.Layer == "" && run.Shortfall == "" {
-		run.Shortfall = cron.ShortfallNoLayer
-	}
-	return run
-}
-
-// cronRuns are the recorded runs of a verb, "" of any. A journal that cannot be read or
-// trusted proves no run, and is an error beside the others.
-func (d *Deps) cronRuns(ctx context.Context, verb string) ([]cron.Run, []error) {
-	list, errs := d.histories(ctx, verb, statusRuns)
-	c, err := d.Config()
-	if err != nil {
-		return nil, append(errs, err)
-	}
-	open := undecided(c)
-	var runs []cron.Run
-	for _, h := range list {
-		if h.Broken != "" {
-			continue
-		}
-		run := cronRun(h)
-		maps.DeleteFunc(run.Unowned, func(profile string, _ int) bool { return !slices.Contains(open, profile) }) // decided since
-		runs = append(runs, run)
-	}
-	return runs, errs
-}
-
 // profileStatus says when a profile was last in order, by the runs of this run's own
 // layer; of a run without a layer, by those of the same rule.
 func (r *cleanupRun) profileStatus(runs []cleanup.History, profile string) cron.Status {
@@ -147,56 +106,13 @@ func (r *cleanupRun) profileStatus(runs []cleanup.History, profile string) cron.
 		if !slices.Contains(h.Profiles(), profile) || h.Begin.Proven() != layer {
 			continue
 		}
-		if layer == "" && !sameRule(h.Begin.Plan.Rule, r.rule) {
+		if layer == "" && !ops.SameRule(h.Begin.Plan.Rule, r.rule) {
 			continue
 		}
-		run := cronRun(h)
+		run := ops.CronRun(h)
 		run.Layer, run.Shortfall = cron.Layer(layer), "" // it is held against its own rule alone
 		mine = append(mine, run)
 	}
 	expected := cron.Expected{Layers: []cron.Layer{cron.Layer(layer)}, Every: max(r.every, time.Minute), Profiles: []string{profile}}
-	return cron.Judge([]cron.Expected{expected}, mine, r.d.now())[0]
-}
-
-// sameRule compares rules as the journal keeps them.
-func sameRule(a, b cleanup.Rule) bool {
-	x, errX := json.Marshal(a)
-	y, errY := json.Marshal(b)
-	return errX == nil && errY == nil && bytes.Equal(x, y)
-}
-
-// profileNames are the names of the profiles that verbs work on.
-func (d *Deps) profileNames() ([]string, error) {
-	c, err := d.Config()
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, p := range c.Selected() {
-		names = append(names, p.Name)
-	}
-	if len(names) == 0 {
-		return nil, fault.Usage("no profile is selected").WithHint("`%s providers` lists them", d.Process.Name())
-	}
-	return names, nil
-}
-
-// expectedLayers are the layers that should run, over the profiles that verbs work on.
-func (d *Deps) expectedLayers(wanted []cron.Layer) ([]cron.Expected, error) {
-	names, err := d.profileNames()
-	if err != nil {
-		return nil, err
-	}
-	c, err := d.Config()
-	if err != nil {
-		return nil, err
-	}
-	list := make([]cron.Expected, len(wanted))
-	for i, l := range wanted {
-		list[i] = cron.Expect(l, names)
-		if l == cron.Usage {
-			list[i].Profiles, list[i].Unmeasured = d.measured(c.Selected())
-		}
-	}
-	return list, nil
+	return cron.Judge([]cron.Expected{expected}, mine, r.d.Now())[0]
 }

@@ -12,6 +12,7 @@ import (
 	"sbx/internal/output"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/views"
 )
 
 // logsOptions are the flags of logs, as typed.
@@ -46,7 +47,7 @@ func newLogs(d *Deps) *cobra.Command {
 	}
 	o.add(cmd.Flags())
 	return d.verb(cmd, document{
-		schema: "sbx.logs/v1", shape: output.ShapeList, columns: output.Names(logColumns()), refuses: []output.FormatName{output.NameOnly},
+		schema: "sbx.logs/v1", shape: output.ShapeList, columns: output.Names(views.LogColumns()), refuses: []output.FormatName{output.NameOnly},
 	}, func(ctx context.Context, p *output.Printer, args []string) error { return logs(ctx, d, p, args[0], &o) })
 }
 
@@ -64,7 +65,7 @@ func logs(ctx context.Context, d *Deps, p *output.Printer, word string, o *logsO
 	if err := o.check(p); err != nil {
 		return err
 	}
-	query, err := o.query(d.now())
+	query, err := o.query(d.Now())
 	if err != nil {
 		return err
 	}
@@ -104,14 +105,14 @@ func (d *Deps) logged(ctx context.Context, word string) (*fleet.Fleet, sandbox.R
 		return f, ref, err
 	}
 	if ref.Bare() {
-		r, known := d.endOf(ctx, word)
+		r, known := d.EndOf(ctx, word)
 		if !known {
 			return f, ref, err
 		}
 		ref = r.Sandbox.Ref()
 	}
 	if !f.KeepsLogs(ref.Provider) {
-		_, err = d.recall(ctx, ref.String(), err)
+		_, err = d.WhoEnded(ctx, ref.String(), err)
 		return f, ref, err
 	}
 	return f, ref, nil

@@ -13,55 +13,26 @@ import (
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
+	"sbx/internal/views"
 )
 
-// logRow is one line with what is known about it.
-type logRow struct {
-	sandbox.LogLine
-	pattern triage.Pattern // without ID: nothing
-}
-
-// logColumns are the keys of CLI.md, logs.
-func logColumns() []output.Column[logRow] {
-	return []output.Column[logRow]{
-		{Name: "at", Value: func(r logRow) any { return output.Time(r.At) }},
-		{Name: "stream", Value: func(r logRow) any { return r.Stream }},
-		{Name: "line", Value: func(r logRow) any { return r.Text }},
-		{Name: "pattern", Value: func(r logRow) any { return r.pattern.ID }},
-	}
-}
-
-func logSpec(ref sandbox.Ref, o *logsOptions) output.ListSpec[logRow] {
-	spec := output.ListSpec[logRow]{
-		Schema: "sbx.logs/v1", Columns: logColumns(), Empty: ref.String() + ": no such lines",
-		Line: func(r logRow) string { return r.Text },
+func logSpec(ref sandbox.Ref, o *logsOptions) output.ListSpec[views.LogRow] {
+	spec := output.ListSpec[views.LogRow]{
+		Schema: "sbx.logs/v1", Columns: views.LogColumns(), Empty: ref.String() + ": no such lines",
+		Line: func(r views.LogRow) string { return r.Text },
 	}
 	switch {
 	case o.raw:
 		spec.Empty = "" // raw lines pass the list by
 	case o.patterns:
-		spec.Line = logRow.explained
+		spec.Line = views.LogRow.Explained
 	case !o.filters() && o.since == "":
 		spec.Empty = ref.String() + ": it has written nothing"
 	}
 	line := spec.Line
-	spec.WideLine = func(r logRow) string { return r.origin() + line(r) }
+	spec.WideLine = func(r views.LogRow) string { return r.Origin() + line(r) }
 	return spec
 }
-
-func (r logRow) explained() string { return "[" + r.pattern.ID + ": " + r.pattern.Say + "] " + r.Text }
-
-// origin is the time, to the millisecond, and the stream of a line.
-func (r logRow) origin() string {
-	at := strings.Repeat(" ", len(logTime)-1) + "-"
-	if !r.At.IsZero() {
-		at = r.At.UTC().Format(logTime)
-	}
-	return at + "  " + r.Stream + strings.Repeat(" ", max(0, len("stdout")-len(r.Stream))) + "  "
-}
-
-// logTime has a fixed width, so that lines stand below each other.
-const logTime = "2006-01-02T15:04:05.000Z"
 
 // logFilter says which lines are shown and what they mean.
 type logFilter struct {
@@ -83,18 +54,18 @@ func newLogFilter(o *logsOptions) (logFilter, error) {
 	return f, nil
 }
 
-func (f logFilter) row(line sandbox.LogLine) (logRow, bool) {
+func (f logFilter) row(line sandbox.LogLine) (views.LogRow, bool) {
 	if f.re != nil && !f.re.MatchString(line.Text) {
-		return logRow{}, false
+		return views.LogRow{}, false
 	}
 	pattern, known := f.matcher.Match(line.Text)
-	return logRow{LogLine: line, pattern: pattern}, known || !f.patterns
+	return views.LogRow{LogLine: line, Pattern: pattern}, known || !f.patterns
 }
 
 // logPage shows lines and tells once where they come from.
 type logPage struct {
 	printer *output.Printer
-	list    *output.List[logRow]
+	list    *output.List[views.LogRow]
 	o       *logsOptions
 	sources []string
 	cut     bool // a line was not whole
@@ -106,7 +77,7 @@ type logPage struct {
 func (g *logPage) copy(ctx context.Context, f *fleet.Fleet, ref sandbox.Ref, q providers.LogQuery, filter logFilter) error {
 	progress := g.printer.Progress("reading the log of " + ref.String())
 	defer progress.Done()
-	last := ring[logRow]{size: g.o.kept()}
+	last := ring[views.LogRow]{size: g.o.kept()}
 	var before []gapBefore // of what the ring holds
 	for line, err := range f.Logs(ctx, ref, q) {
 		if err != nil {
@@ -153,7 +124,7 @@ func (g *logPage) fail(ctx context.Context, err error) {
 }
 
 // show puts out one line; the error is that of stdout, which the list keeps.
-func (g *logPage) show(r logRow) error {
+func (g *logPage) show(r views.LogRow) error {
 	g.tell(r.LogLine)
 	if g.o.raw {
 		g.list.Succeeded()
@@ -208,4 +179,30 @@ func (r *ring[T]) all() iter.Seq[T] {
 			}
 		}
 	}
+}
+
+// missing tells of output that is not there.
+func (g *logPage) missing(line sandbox.LogLine) {
+	g.gaps = append(g.gaps, *line.Gap)
+	g.list.Truncated()
+	g.list.Incomplete()
+	g.list.WhenEmpty("none of its output is kept")
+	g.printer.Note(views.MissingOutput(line))
+}
+
+// sums are the keys of a log's document that say how much is missing; null = that is
+// not known.
+func (g *logPage) sums() {
+	lines, size := new(int64), new(int64)
+	for _, gap := range g.gaps {
+		lines, size = views.AddKnown(lines, gap.Lines), views.AddKnown(size, gap.Bytes)
+	}
+	g.list.Set("missing_lines", lines)
+	g.list.Set("missing_bytes", size)
+}
+
+// gapBefore is a gap before the rows that are held back for --tail.
+type gapBefore struct {
+	line  sandbox.LogLine
+	added int // rows that came before it
 }

@@ -9,10 +9,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
+	"sbx/internal/views"
 )
 
 type lsOptions struct {
@@ -40,7 +42,7 @@ func newLs(d *Deps) *cobra.Command {
 	cmd.Flags().BoolVar(&o.look, "look", false, "look at those that may be stuck whether they work; --stuck does by itself")
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "list again every 2 s until interrupted")
 	o.selectors.complete(cmd)
-	return d.verb(cmd, document{schema: "sbx.ls/v1", shape: output.ShapeList, columns: output.Names(sandboxColumns())},
+	return d.verb(cmd, document{schema: "sbx.ls/v1", shape: output.ShapeList, columns: output.Names(views.SandboxColumns())},
 		func(ctx context.Context, p *output.Printer, _ []string) error { return ls(ctx, d, p, o) })
 }
 
@@ -66,8 +68,8 @@ func ls(ctx context.Context, d *Deps, p *output.Printer, o lsOptions) error {
 // lsOnce prints one listing. Rows go out as they arrive, unless they have to be
 // looked at, sorted or cut first.
 func lsOnce(ctx context.Context, d *Deps, p *output.Printer, f *fleet.Fleet, s selector.Selector, look bool) error {
-	list, err := output.NewList(p, output.ListSpec[sandboxRow]{
-		Schema: "sbx.ls/v1", Columns: sandboxColumns(), Empty: d.emptyNote(f, s),
+	list, err := output.NewList(p, output.ListSpec[views.SandboxRow]{
+		Schema: "sbx.ls/v1", Columns: views.SandboxColumns(), Empty: d.emptyNote(f, s),
 	})
 	if err != nil {
 		return err
@@ -109,23 +111,23 @@ func lsOnce(ctx context.Context, d *Deps, p *output.Printer, f *fleet.Fleet, s s
 		list.Set("unjudged", nil) // the rest was not counted
 		return list.Close()
 	}
-	list.Set("unjudged", l.census.unjudged)
-	list.Remark(l.census.remark(d.Process.Name() + " ls --look"))
+	list.Set("unjudged", l.census.Unjudged)
+	list.Remark(l.census.Remark(d.Process.Name() + " ls --look"))
 	return list.Close()
 }
 
 // lister is one listing on its way.
 type lister struct {
 	d        *Deps
-	list     *output.List[sandboxRow]
+	list     *output.List[views.SandboxRow]
 	selector selector.Selector
-	census   census // of everything that the other selectors take
-	shown    int    // rows that were printed as they arrived
+	census   ops.Census // of everything that the other selectors take
+	shown    int        // rows that were printed as they arrived
 }
 
 // facts judge by verdicts that are there already.
-func (l *lister) facts(of func(sandbox.Sandbox) sandboxRow) selector.Facts {
-	return selector.Facts{Now: l.d.now(), Stuck: func(s sandbox.Sandbox) (sandbox.Verdict, string) {
+func (l *lister) facts(of func(sandbox.Sandbox) views.SandboxRow) selector.Facts {
+	return selector.Facts{Now: l.d.Now(), HidesEnded: l.d.HidesEnded, Stuck: func(s sandbox.Sandbox) (sandbox.Verdict, string) {
 		v := of(s).Verdict
 		return v.Stuck, v.Reason
 	}}
@@ -140,12 +142,12 @@ func (l *lister) unstuck() selector.Selector {
 
 // stream prints a row at once where it is chosen. full = as many are shown as were asked
 // for, and this would be one more.
-func (l *lister) stream(r sandboxRow) (full bool, err error) {
-	facts := l.facts(func(sandbox.Sandbox) sandboxRow { return r })
+func (l *lister) stream(r views.SandboxRow) (full bool, err error) {
+	facts := l.facts(func(sandbox.Sandbox) views.SandboxRow { return r })
 	if l.unstuck().Judge(r.Sandbox, facts).Verdict != sandbox.True {
 		return false, nil
 	}
-	l.census.add(r.Verdict)
+	l.census.Add(r.Verdict)
 	switch {
 	case l.selector.Judge(r.Sandbox, facts).Verdict != sandbox.True:
 		return false, nil
@@ -158,15 +160,15 @@ func (l *lister) stream(r sandboxRow) (full bool, err error) {
 
 // apply judges what was held back, and prints what is chosen of it.
 func (l *lister) apply(ctx context.Context, f *fleet.Fleet, held []sandbox.Sandbox, look bool) error {
-	rows := map[sandbox.Ref]sandboxRow{}
-	facts := l.facts(func(s sandbox.Sandbox) sandboxRow { return rows[s.Ref()] })
+	rows := map[sandbox.Ref]views.SandboxRow{}
+	facts := l.facts(func(s sandbox.Sandbox) views.SandboxRow { return rows[s.Ref()] })
 	held = slices.DeleteFunc(held, func(s sandbox.Sandbox) bool { return l.unstuck().Judge(s, facts).Verdict != sandbox.True })
-	judged := f.Judge(ctx, held, l.d.judging(look))
+	judged := f.Judge(ctx, held, l.d.Judging(look))
 	for i, j := range judged {
 		rows[j.Sandbox.Ref()], held[i] = l.d.judgedRow(j), j.Sandbox
-		l.census.add(j.Verdict)
+		l.census.Add(j.Verdict)
 	}
-	for _, err := range failedLooks(judged) {
+	for _, err := range ops.FailedLooks(judged) {
 		l.list.Fail(err)
 	}
 	chosen := l.selector.Apply(held, facts)
@@ -187,8 +189,8 @@ func (d *Deps) emptyNote(f *fleet.Fleet, s selector.Selector) string {
 	switch {
 	case !s.Empty():
 		return "no sandbox matches; `" + sbx + " ls` without selectors shows what there is"
-	case len(names) == 1 && names[0] == "local":
-		return "no sandboxes; only `local` is configured: start one with `" + sbx + " create -- COMMAND`, or stage an incident with `" + sbx + " drill`"
+	case len(names) == 1 && d.ProfileFacts(names[0]).HostProcesses:
+		return "no sandboxes; only `" + names[0] + "` is configured: start one with `" + sbx + " create -- COMMAND`, or stage an incident with `" + sbx + " drill`"
 	}
 	return "no sandboxes; `" + sbx + " ls --all` shows what ended more than an hour ago"
 }

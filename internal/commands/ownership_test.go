@@ -33,7 +33,7 @@ func switchedOn(t *testing.T, n int, labels map[string]string) (*bench, *fake.Pr
 	b := newBench(p).configureNothing(t)
 	b.env = []string{"CLOUD_KEY=s3cret", "SBX_PROVIDER=cloud"}
 	b.adjust = func(d *Deps) {
-		d.Types = []providers.Type{{Name: "local", Always: true, TellsQuota: true}, {Name: "cloud", Help: "a cloud", SwitchedOn: []string{"CLOUD_KEY"}, Options: []providers.Option{{Name: "token", Env: "CLOUD_KEY", Secret: true, Kind: providers.OptionText}}}}
+		d.Types = []providers.Type{hostType(), {Name: "cloud", Help: "a cloud", SwitchedOn: []string{"CLOUD_KEY"}, Options: []providers.Option{{Name: "token", Env: "CLOUD_KEY", Secret: true, Kind: providers.OptionText}}}}
 		in := d.Input
 		d.Input = func() config.Input {
 			i := in()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"sbx/internal/output"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 )
 
@@ -39,7 +40,7 @@ func (r *endRun) plan() (selected, kept []planned) {
 // was chosen by age.
 func (r *endRun) showPlan(p *output.Printer, failed error) error {
 	selected, kept := r.plan()
-	guards := []guard{}
+	guards := []safety.Guard{}
 	if failed == nil {
 		guards = r.guards()
 	}
@@ -69,7 +70,7 @@ func (r *endRun) planVerdict(failed error) error {
 	return r.verdict(seen)
 }
 
-func planPage(s *output.Sheet, selected, kept []planned, guards []guard) {
+func planPage(s *output.Sheet, selected, kept []planned, guards []safety.Guard) {
 	part := func(title string, list []planned) {
 		s.Section(fmt.Sprintf("%s: %d", title, len(list)))
 		rows := make([][]any, len(list))
@@ -88,7 +89,8 @@ func planPage(s *output.Sheet, selected, kept []planned, guards []guard) {
 		if !g.OK {
 			verdict = "would refuse or ask"
 		}
-		rows[i] = []any{g.Name, g.Limit, g.Value, verdict}
+		value, limit := g.Figures()
+		rows[i] = []any{g.Name, limit, value, verdict}
 	}
 	s.Table([]string{"guard", "limit", "value", "verdict"}, rows)
 }

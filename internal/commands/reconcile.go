@@ -12,6 +12,7 @@ import (
 	"sbx/internal/output"
 	"sbx/internal/reconcile"
 	"sbx/internal/sandbox"
+	"sbx/internal/views"
 )
 
 const reconcileSchema = "sbx.reconcile/v1"
@@ -55,7 +56,7 @@ func newReconcile(d *Deps) *cobra.Command {
 	o.flags(cmd, d)
 	doc := document{
 		schema: reconcileSchema, shape: output.ShapeList,
-		columns: union(output.Names(rowColumns(time.Time{}, nil)), output.Names(doneColumns())), nagios: true,
+		columns: union(output.Names(views.ReconcileColumns(time.Time{}, nil)), output.Names(views.ReconcileDoneColumns())), nagios: true,
 	}
 	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
 		o.given = cmd.Flags().Changed
@@ -87,7 +88,7 @@ func (o *reconcileOptions) flags(cmd *cobra.Command, d *Deps) {
 	f.StringVar(&o.wait, "wait", sandbox.FormatDuration(fleet.DefaultWait), "look for an end for this `DURATION`, then exit 8")
 	f.StringVar(&o.lockWait, "lock-timeout", "", "wait this `DURATION` for another run to end, then exit 12")
 	f.BoolVar(&o.writeRecords, "write-records", false, "write into the tasks of another application (not supported: that table is read only)")
-	complete(cmd, "production", func() []string { return d.productionNames() })
+	complete(cmd, "production", func() []string { return d.ProductionNames() })
 	complete(cmd, "records", func() []string { return []string{"provider", "store", "tasks:"} })
 }
 
@@ -124,10 +125,11 @@ func (o *reconcileOptions) rules() (reconcile.Rules, error) {
 }
 
 // limits are those of the configuration, unless a flag says otherwise.
-func (o *reconcileOptions) limits(c *config.Config, r reconcile.Rules) (reconcile.Limits, error) {
-	l := reconcile.Limits{
-		MaxDelete: c.Limits.MaxDelete, MaxFraction: int(c.Limits.MaxFraction), RecordsAge: r.RecordsAge,
-		Production: c.Production, Allowed: o.production,
+func (o *reconcileOptions) limits(d *Deps, c *config.Config, r reconcile.Rules) (reconcile.Limits, error) {
+	common, err := d.limits(c, o.production)
+	l := reconcile.Limits{Limits: common, RecordsAge: r.RecordsAge}
+	if err != nil {
+		return l, err
 	}
 	if o.given("max-delete") {
 		l.MaxDelete = o.maxDelete
@@ -138,11 +140,6 @@ func (o *reconcileOptions) limits(c *config.Config, r reconcile.Rules) (reconcil
 			return l, fault.Usage("--max-fraction: %w", err)
 		}
 		l.MaxFraction = int(percent)
-	}
-	for _, name := range o.production {
-		if _, known := c.Find(name); !known {
-			return l, fault.Usage("--production: there is no profile %q", name)
-		}
 	}
 	return l, nil
 }

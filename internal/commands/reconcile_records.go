@@ -31,13 +31,14 @@ func (r *reconcileRun) sources(ctx context.Context, f *fleet.Fleet) (map[string]
 	if r.o.records != "" && r.o.records != fromProvider && r.o.records != fromStore {
 		return nil, fault.Usage("--records: %q is no source", r.o.records).WithHint("write provider, store, tasks:FILE.csv, tasks:FILE.jsonl or tasks:postgres://...")
 	}
-	owner := reconcile.Owner{Who: r.d.by("reconcile"), Host: r.d.Process.Host, Now: r.d.now}
 	all := map[string]reconcile.Source{}
 	for _, name := range f.Names() {
 		if r.o.records == fromProvider || r.o.records == "" && f.HasRecords(name) && !r.o.adopt {
 			all[name] = reconcile.FromProvider(f, name)
 		} else {
-			all[name] = reconcile.FromStore(r.store, name, owner)
+			all[name] = reconcile.FromStore(r.store, name, reconcile.Owner{
+				Who: r.d.ActsAs("reconcile"), Host: r.d.Process.Host, Now: r.d.Now, HostBound: r.d.ProfileFacts(name).HostBound,
+			})
 		}
 	}
 	return all, nil

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,10 +11,12 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/reconcile"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
+	"sbx/internal/views"
 )
 
 // reconcileRun is one comparison, and what may follow it.
@@ -31,7 +32,7 @@ type reconcileRun struct {
 }
 
 func reconcileAll(ctx context.Context, d *Deps, p *output.Printer, o reconcileOptions) error {
-	r := &reconcileRun{d: d, o: o, id: d.runID()}
+	r := &reconcileRun{d: d, o: o, id: d.RunID()}
 	if err := o.contradictions(); err != nil {
 		return err
 	}
@@ -54,11 +55,11 @@ func reconcileAll(ctx context.Context, d *Deps, p *output.Printer, o reconcileOp
 	if !o.fix && !o.check {
 		return r.showPlan(p, r.engine.Plan(ctx))
 	}
-	return d.alone(ctx, r.id, lockWait, func(ctx context.Context) error {
+	return d.Exclusively(ctx, r.id, lockWait, func(ctx context.Context) error {
 		if o.fix {
-			d.settleTasks(ctx, p)
+			d.SettleTasks(ctx, p)
 		}
-		return r.recorded(ctx, p, reconcile.How{Limits: r.limits, Wait: wait, By: d.by("reconcile")})
+		return r.recorded(ctx, p, reconcile.How{Limits: r.limits, Wait: wait, By: d.ActsAs("reconcile")})
 	})
 }
 
@@ -66,11 +67,11 @@ func reconcileAll(ctx context.Context, d *Deps, p *output.Printer, o reconcileOp
 // counts what it saw, so it is no plain look.
 func (r *reconcileRun) recorded(ctx context.Context, p *output.Printer, how reconcile.How) error {
 	plan := r.engine.Plan(ctx)
-	w, err := r.d.beginRun(ctx, p, r.id, r.beginning(plan, p.Redact))
+	w, err := r.d.BeginRun(ctx, p, r.id, r.beginning(plan, p.Redact))
 	if err != nil {
 		return err
 	}
-	defer w.close()
+	defer w.Release()
 	how.Journal, how.Redact = w, p.Redact
 	var endings []sandbox.Ending
 	if r.o.fix {
@@ -82,7 +83,7 @@ func (r *reconcileRun) recorded(ctx context.Context, p *output.Printer, how reco
 	if err == nil || !r.o.fix && fault.KindOf(err) == fault.KindFound { // a check that finds something has done its work
 		succeeded = r.profiles(plan)
 	}
-	if lost := w.finish(ctx, w.ended(endings, err, succeeded)); lost != nil {
+	if lost := w.Finish(ctx, w.EndEntry(endings, err, succeeded)); lost != nil {
 		p.Warn(lost.Error())
 	}
 	return err
@@ -100,7 +101,7 @@ func (r *reconcileRun) profiles(plan reconcile.Plan) []string {
 // beginning is the plan as the journal keeps it.
 func (r *reconcileRun) beginning(plan reconcile.Plan, redact func(string) string) cleanup.Begin {
 	b := cleanup.Begin{
-		Actor: r.d.actor(), Verb: verbReconcile,
+		Actor: r.d.Actor(), Verb: ops.VerbReconcile,
 		Plan: cleanup.Plan{Schema: cleanup.PlanSchema, RunID: r.id, MadeAt: plan.At.UTC(), Items: []cleanup.Item{}},
 	}
 	b.Layer, b.Shortfall = r.o.layer(r.rules)
@@ -126,7 +127,7 @@ func (r *reconcileRun) assemble(ctx context.Context) error {
 	if r.config, err = r.d.Config(); err != nil {
 		return err
 	}
-	if r.limits, err = r.o.limits(r.config, rules); err != nil {
+	if r.limits, err = r.o.limits(r.d, r.config, rules); err != nil {
 		return err
 	}
 	f, err := r.d.Fleet(ctx)
@@ -136,13 +137,13 @@ func (r *reconcileRun) assemble(ctx context.Context) error {
 	if r.store, err = r.d.Store(rules.Observe); err != nil {
 		return err
 	}
-	held := r.d.leases(ctx)
-	rules.Protected = func(s sandbox.Sandbox) string { return cmp.Or(r.d.protected(r.config, s), held.holds(s, false)) }
+	held := r.d.Leases(ctx)
+	rules.Protected = r.d.protection(r.config, held).ByRule
 	rules.Owned = r.owned
-	rules.Thresholds = r.d.thresholds
+	rules.Thresholds = r.d.Thresholds
 	sources, err := r.sources(ctx, f)
 	if err == nil {
-		r.engine, err = reconcile.New(reconcile.Engine{Fleet: f, Now: r.d.now, Rules: rules, Sightings: r.store, Sources: sources})
+		r.engine, err = reconcile.New(reconcile.Engine{Fleet: f, Now: r.d.Now, Rules: rules, Sightings: r.store, Sources: sources})
 	}
 	if err != nil {
 		return errors.Join(err, r.store.Close())
@@ -169,9 +170,9 @@ func (r *reconcileRun) act(ctx context.Context, p *output.Printer, plan reconcil
 		list.Succeeded()
 	}
 	endings, trouble := r.carryOut(ctx, p, plan, how, list)
-	list.Set("classes", classes(plan))
+	list.Set("classes", views.ReconcileClasses(plan))
 	list.Set("counts", fleet.Count(endings))
-	p.Note(closing(plan, endings))
+	p.Note(views.ReconcileSummary(plan, endings))
 	if trouble != nil {
 		list.Fail(trouble)
 		return endings, list.CloseAs(trouble)

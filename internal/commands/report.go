@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"sbx/internal/output"
-	"sbx/internal/store"
 	"sbx/internal/task"
+	"sbx/internal/views"
 )
 
 const reportSchema = "sbx.report/v1"
@@ -31,29 +31,29 @@ func newReport(d *Deps) *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.Flags().StringVar(&o.since, "since", "", "only tasks of the last `DURATION`: 7d")
-	return d.verb(cmd, document{schema: reportSchema, shape: output.ShapeList, columns: output.Names(reportColumns())},
+	return d.verb(cmd, document{schema: reportSchema, shape: output.ShapeList, columns: output.Names(views.ReportColumns())},
 		func(ctx context.Context, p *output.Printer, _ []string) error { return report(ctx, d, p, o) })
 }
 
 func report(ctx context.Context, d *Deps, p *output.Printer, o tasksOptions) error {
-	query, err := o.query(d.now())
+	query, err := o.query(d.Now())
 	if err != nil {
 		return err
 	}
-	tasks, err := d.listedTasks(ctx, query)
+	tasks, err := d.ListTasks(ctx, query)
 	if err != nil {
 		return err
 	}
 	tasks = slices.DeleteFunc(tasks, func(t task.Task) bool { return t.Spec.Warm }) // nobody asked for their work
-	r := newReportPage(tasks, d.now())
-	list, err := output.NewList(p, output.ListSpec[task.Figure]{Schema: reportSchema, Columns: reportColumns(), Human: r.page})
+	r := newReportPage(tasks, d.Now())
+	list, err := output.NewList(p, output.ListSpec[task.Figure]{Schema: reportSchema, Columns: views.ReportColumns(), Human: r.Page})
 	if err != nil {
 		return err
 	}
 	list.Set("tasks", len(tasks))
-	list.Set("causes", r.causeObjects())
-	list.Set("look_at", r.lookObjects())
-	for _, f := range task.Figures(tasks, r.now) {
+	list.Set("causes", r.CauseObjects())
+	list.Set("look_at", r.LookObjects())
+	for _, f := range task.Figures(tasks, r.Now) {
 		if err := list.Add(f); err != nil {
 			return list.CloseAs(err)
 		}
@@ -61,19 +61,10 @@ func report(ctx context.Context, d *Deps, p *output.Printer, o tasksOptions) err
 	return list.Close()
 }
 
-// listedTasks reads all tasks that a query names.
-func (d *Deps) listedTasks(ctx context.Context, query store.TaskQuery) (tasks []task.Task, err error) {
-	err = d.readTasks(func(ledger task.Ledger) (err error) {
-		tasks, err = ledger.List(ctx, query)
-		return err
-	})
-	return tasks, err
-}
-
 // newReportPage measures by the store's clock, which the tasks' times are from.
-func newReportPage(tasks []task.Task, now time.Time) reportPage {
+func newReportPage(tasks []task.Task, now time.Time) views.ReportPage {
 	if len(tasks) > 0 {
 		now = tasks[0].ReadAt
 	}
-	return reportPage{tasks: tasks, now: now}
+	return views.ReportPage{Tasks: tasks, Now: now}
 }

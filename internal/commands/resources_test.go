@@ -9,6 +9,7 @@ import (
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
+	"sbx/internal/views"
 )
 
 // usageKeys are U of CLI.md.
@@ -18,7 +19,7 @@ func usageKeys() []string {
 
 func TestUsageColumnsAreThePromisedOnes(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, usageKeys(), output.Names(usageColumns()))
+	assert.Equal(t, usageKeys(), output.Names(views.UsageColumns()))
 }
 
 func TestFiguresForPeople(t *testing.T) {
@@ -53,13 +54,13 @@ func TestFiguresForPeople(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := usageRow{trend: tc.trend, last: sandbox.Usage{Operations: tc.operations}, limits: limits}
-			assert.Equal(t, tc.cpu, r.cpuText())
-			assert.Equal(t, tc.memory, r.memoryText())
-			assert.Equal(t, tc.slope, r.slopeText())
-			assert.Equal(t, tc.counts, r.operationsText())
-			assert.Equal(t, tc.cpuTone, r.cpuTone())
-			assert.Equal(t, tc.memoryTone, r.memoryTone())
+			r := views.UsageRow{Trend: tc.trend, Last: sandbox.Usage{Operations: tc.operations}, Limits: limits}
+			assert.Equal(t, tc.cpu, r.CpuText())
+			assert.Equal(t, tc.memory, r.MemoryText())
+			assert.Equal(t, tc.slope, r.SlopeText())
+			assert.Equal(t, tc.counts, r.OperationsText())
+			assert.Equal(t, tc.cpuTone, r.CpuTone())
+			assert.Equal(t, tc.memoryTone, r.MemoryTone())
 		})
 	}
 }
@@ -70,32 +71,32 @@ func TestPatternTones(t *testing.T) {
 		triage.PatternBusyLoop: output.Bad, triage.PatternLeak: output.Bad, triage.PatternHungIO: output.Warn, triage.PatternBusy: output.Warn,
 		triage.PatternSteady: output.Good, triage.PatternIdle: output.Plain, triage.PatternUnknown: output.Plain,
 	} {
-		assert.Equal(t, want, usageRow{verdict: triage.Verdict{Pattern: pattern}}.patternTone(), pattern)
+		assert.Equal(t, want, views.UsageRow{Verdict: triage.Verdict{Pattern: pattern}}.PatternTone(), pattern)
 	}
 }
 
 func TestFiguresForMachines(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[float64]any{0: 0.0, -0.01: 0.0, 0.05: 0.1, 99.94: 99.9, 100: 100.0} {
-		got := tenth(&in)
+		got := views.Tenth(&in)
 		assert.Equal(t, want, got)
-		assert.NotContains(t, decimal(in, 0), "-0")
+		assert.NotContains(t, views.Decimal(in, 0), "-0")
 	}
-	assert.Nil(t, tenth(nil))
-	assert.Equal(t, "2", decimal(2, 2))
-	assert.Equal(t, "0.25", decimal(0.251, 2))
-	assert.Equal(t, "-", mebibytes(nil))
-	assert.Equal(t, "2", mebibytes(new(int64(3*sandbox.MiB/2))))
+	assert.Nil(t, views.Tenth(nil))
+	assert.Equal(t, "2", views.Decimal(2, 2))
+	assert.Equal(t, "0.25", views.Decimal(0.251, 2))
+	assert.Equal(t, "-", views.MebibytesText(nil))
+	assert.Equal(t, "2", views.MebibytesText(new(int64(3*sandbox.MiB/2))))
 }
 
 func TestMeasuredTakesTheNewestSample(t *testing.T) {
 	t.Parallel()
 	usage := growing(0.5, 10, 100)
 	first, second := usage(noon), usage(noon)
-	row := measured(sandbox.Ref{Provider: "p", ID: "x"}, []sandbox.Usage{second, first}, triage.DefaultThresholds(), triage.Verdict{})
-	assert.Equal(t, second.At, row.last.At)
-	assert.InEpsilon(t, 50, *row.trend.CPUPercent, 0.01)
-	object := fieldsOf(usageColumns(), row)
+	row := views.UsageRowOf(sandbox.Ref{Provider: "p", ID: "x"}, []sandbox.Usage{second, first}, triage.DefaultThresholds(), triage.Verdict{})
+	assert.Equal(t, second.At, row.Last.At)
+	assert.InEpsilon(t, 50, *row.Trend.CPUPercent, 0.01)
+	object := views.Object(views.UsageColumns(), row)
 	assert.Equal(t, output.Field{Key: "ref", Value: "p/x"}, object[0])
 	assert.Len(t, object, len(usageKeys()))
 }

@@ -6,8 +6,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/task"
+	"sbx/internal/views"
 )
 
 func newResume(d *Deps) *cobra.Command {
@@ -30,7 +32,7 @@ func newResume(d *Deps) *cobra.Command {
 		_ = cmd.Flags().MarkHidden(flag)
 	}
 	o.complete(d, cmd)
-	return d.verb(cmd, document{schema: "sbx.resume/v1", shape: output.ShapeItem, columns: output.Names(taskItem())},
+	return d.verb(cmd, document{schema: "sbx.resume/v1", shape: output.ShapeItem, columns: output.Names(views.TaskItem())},
 		func(ctx context.Context, p *output.Printer, args []string) error {
 			return resume(ctx, d, p, args[0], args[1:], &o)
 		})
@@ -52,60 +54,22 @@ func resume(ctx context.Context, d *Deps, p *output.Printer, word string, comman
 		}
 	}
 	d.Globals.Settings = o.settings()
-	l, err := newLaunch(ctx, d, p, o, command)
+	req, err := o.request(ctx, d, p, command)
 	if err != nil {
 		return err
 	}
 	var from task.Task
-	err = d.readTasks(func(ledger task.Ledger) (err error) {
-		from, err = findTask(ctx, ledger, word)
+	err = d.ReadTasks(func(ledger task.Ledger) (err error) {
+		from, err = ops.FindTask(ctx, ledger, word)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if err := l.openJoblog(); err != nil {
+	log := &joblog{path: d.Path(o.joblog), warn: p.Warn}
+	if err := log.open(); err != nil {
 		return err
 	}
-	if from.Kept != nil {
-		l.kept = from.Kept.Ref
-	}
-	spec, err := l.spec(ctx)
-	if err != nil {
-		return err
-	}
-	if err := inherit(&spec, from); err != nil {
-		return err
-	}
-	l.schema = "sbx.resume/v1"
-	return l.with(ctx, spec, func(ctx context.Context, options task.Options) error {
-		if !options.Reaches(from.Kept.Ref, from.Kept.Host) {
-			return fault.New(fault.KindRefused, "%s runs on the host %s", from.Kept.Ref, from.Kept.Host).WithHint("resume it there")
-		}
-		return l.one(ctx, options, spec, from.ID)
-	})
-}
-
-// inherit makes a spec go on where another task has ended.
-func inherit(s *task.Spec, from task.Task) error {
-	switch {
-	case !from.State.Over():
-		return fault.New(fault.KindRefused, "task %s is still %s", from.ID, from.State).WithHint("`sbx tasks show %s` says how it goes on; `sbx stop %s` stops it", from.ID, from.ID)
-	case from.Kept == nil:
-		return fault.New(fault.KindGone, "task %s has kept no sandbox", from.ID).WithHint("launch with `sbx run --keep-alive`; to begin anew use `sbx run`")
-	}
-	old := from.Spec
-	s.Provider, s.Sandbox = from.Kept.Ref.Provider, from.Kept.Ref
-	s.Template, s.Snapshot, s.Image, s.MemoryBytes, s.CPU = old.Template, old.Snapshot, old.Image, old.MemoryBytes, old.CPU
-	s.DiskBytes, s.PIDs, s.HardLimit, s.Isolate = old.DiskBytes, old.PIDs, old.HardLimit, old.Isolate
-	if s.Workdir == "" {
-		s.Workdir = old.Workdir
-	}
-	if s.Session == "" {
-		s.Session = old.Session
-	}
-	if a := from.Last(); a != nil {
-		s.SessionID = a.Session
-	}
-	return nil
+	req.Resumed = &from
+	return launchOne(ctx, d, p, o, req, log, "sbx.resume/v1")
 }

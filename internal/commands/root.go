@@ -9,6 +9,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/output"
+	"sbx/internal/views"
 )
 
 // The groups of the help page, in its order.
@@ -185,6 +186,6 @@ func newExitCodes() *cobra.Command {
 	return &cobra.Command{
 		Use:   "exit-codes",
 		Short: "What each exit code means to a script or a cron line",
-		Long:  exitCodes(),
+		Long:  views.ExitCodesHelp(),
 	}
 }

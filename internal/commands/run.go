@@ -10,8 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
+	"sbx/internal/views"
 )
 
 // document is the frame around a verb: the schema of what it prints, the columns
@@ -55,7 +57,7 @@ func (d *Deps) verb(cmd *cobra.Command, doc document, do work) *cobra.Command {
 			return err
 		}
 		if p.Format.Name() == output.Nagios && doc.nagios {
-			return pluginFailed(p, err)
+			return views.PluginFailed(p, err)
 		}
 		return p.Failed(doc.schema, doc.shape, err)
 	}
@@ -105,7 +107,7 @@ func causeOr(ctx context.Context, err error) error {
 // needs no words.
 func alreadyShown(err error) bool {
 	_, shown := errors.AsType[output.ShownError](err)
-	_, program := errors.AsType[ProgramExit](err)
+	_, program := errors.AsType[ops.ProgramExit](err)
 	return shown || program || errors.Is(err, output.ErrClosed)
 }
 

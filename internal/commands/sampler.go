@@ -11,10 +11,12 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
+	"sbx/internal/views"
 )
 
 // sampler looks at usage again and again. It keeps the last samples of each
@@ -47,14 +49,14 @@ func newSampler(d *Deps, f *fleet.Fleet, o topOptions) *sampler {
 // look gives the usage of the chosen sandboxes, the busiest first, and what
 // could not be read. The error is that of the choice: a word that names no
 // single sandbox.
-func (s *sampler) look(ctx context.Context, progress *output.Progress) ([]usageRow, []error, error) {
+func (s *sampler) look(ctx context.Context, progress *output.Progress) ([]views.UsageRow, []error, error) {
 	targets, errs := s.targets(ctx)
 	if len(targets) == 0 && len(errs) == 1 && fault.KindOf(errs[0]) == fault.KindUsage {
 		return nil, nil, errs[0]
 	}
 	failed := s.sample(ctx, targets, progress)
 	s.observe(ctx, targets)
-	var rows []usageRow
+	var rows []views.UsageRow
 	kept := map[sandbox.Ref][]sandbox.Usage{}
 	for _, t := range targets {
 		ref := t.Ref()
@@ -69,7 +71,7 @@ func (s *sampler) look(ctx context.Context, progress *output.Progress) ([]usageR
 	s.past = kept
 	maps.DeleteFunc(s.seen, func(ref sandbox.Ref, _ glance) bool { return kept[ref] == nil })
 	slices.SortStableFunc(rows, busiest)
-	return rows, distinct(once(ctx, errs)), nil
+	return rows, distinct(ops.CauseOnce(ctx, errs)), nil
 }
 
 // observe looks at what runs as every verb does that judges it, all at once.
@@ -94,8 +96,8 @@ func (s *sampler) observe(ctx context.Context, targets []sandbox.Sandbox) {
 
 // usageRowOf is the line of one sandbox: its figures of now, and the judgement by all that
 // was seen of it. Of two series of samples the longer one tells more.
-func (s *sampler) usageRowOf(t sandbox.Sandbox, samples []sandbox.Usage) usageRow {
-	limits, now := s.deps.thresholds(t), s.deps.now()
+func (s *sampler) usageRowOf(t sandbox.Sandbox, samples []sandbox.Usage) views.UsageRow {
+	limits, now := s.deps.Thresholds(t), s.deps.Now()
 	g, looked := s.seen[t.Ref()]
 	if !looked {
 		g.Observation = fleet.Observation{Sandbox: t}
@@ -104,9 +106,9 @@ func (s *sampler) usageRowOf(t sandbox.Sandbox, samples []sandbox.Usage) usageRo
 	if g.Usage.Err != nil || longer.Span <= triage.TrendOf(samples, limits).Span {
 		g.Usage = fleet.Part[[]sandbox.Usage]{Got: samples}
 	}
-	row := measured(t.Ref(), samples, limits, g.Judge(limits, now))
-	if row.trend.TooShort {
-		row.trend.MemorySlope = longer.MemorySlope
+	row := views.UsageRowOf(t.Ref(), samples, limits, g.Judge(limits, now))
+	if row.Trend.TooShort {
+		row.Trend.MemorySlope = longer.MemorySlope
 	}
 	return row
 }
@@ -168,14 +170,14 @@ func (s *sampler) vanished(err error) bool {
 }
 
 // busiest sorts by falling cpu; what is not known stands last.
-func busiest(a, b usageRow) int {
-	cpu := func(r usageRow) float64 {
-		if r.trend.CPUPercent == nil {
+func busiest(a, b views.UsageRow) int {
+	cpu := func(r views.UsageRow) float64 {
+		if r.Trend.CPUPercent == nil {
 			return -1
 		}
-		return *r.trend.CPUPercent
+		return *r.Trend.CPUPercent
 	}
-	return cmp.Or(cmp.Compare(cpu(b), cpu(a)), cmp.Compare(a.ref.String(), b.ref.String()))
+	return cmp.Or(cmp.Compare(cpu(b), cpu(a)), cmp.Compare(a.Ref.String(), b.Ref.String()))
 }
 
 // distinct says a thing once that is true of many sandboxes, such as an

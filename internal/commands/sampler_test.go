@@ -14,6 +14,7 @@ import (
 	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
+	"sbx/internal/views"
 )
 
 // sampling is a sampler over one provider, without a command around it.
@@ -37,7 +38,7 @@ func TestSamplerForgets(t *testing.T) {
 			require.NoError(t, err)
 			assert.Empty(t, errs)
 			assert.Len(t, rows, 2)
-			assert.Equal(t, 3, rows[0].trend.Samples, "the last three")
+			assert.Equal(t, 3, rows[0].Trend.Samples, "the last three")
 		}
 		assert.Len(t, p.Calls(fake.OpUsage), 2*(3+4))
 		p.Change("loop0001", func(s *sandbox.Sandbox) { s.State = sandbox.StateTerminated })
@@ -56,10 +57,10 @@ func TestSamplerOfOneStillLearnsRates(t *testing.T) {
 		s, progress := sampling(t, b, topOptions{samples: 1, every: time.Second})
 		rows, _, err := s.look(t.Context(), progress)
 		require.NoError(t, err)
-		assert.Nil(t, rows[0].trend.CPUPercent)
+		assert.Nil(t, rows[0].Trend.CPUPercent)
 		rows, _, err = s.look(t.Context(), progress)
 		require.NoError(t, err)
-		assert.NotNil(t, rows[0].trend.CPUPercent)
+		assert.NotNil(t, rows[0].Trend.CPUPercent)
 	})
 }
 
@@ -92,8 +93,8 @@ func TestWhatEndsBetweenTwoLooks(t *testing.T) {
 
 func TestBusiest(t *testing.T) {
 	t.Parallel()
-	row := func(id string, cpu *float64) usageRow {
-		return usageRow{ref: sandbox.Ref{Provider: "p", ID: id}, trend: triage.Trend{CPUPercent: cpu}}
+	row := func(id string, cpu *float64) views.UsageRow {
+		return views.UsageRow{Ref: sandbox.Ref{Provider: "p", ID: id}, Trend: triage.Trend{CPUPercent: cpu}}
 	}
 	assert.Negative(t, busiest(row("b", new(9.0)), row("a", new(8.0))))
 	assert.Negative(t, busiest(row("b", new(0.0)), row("a", nil)), "not known stands last")

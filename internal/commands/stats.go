@@ -9,9 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
+	"sbx/internal/views"
 )
 
 type statsOptions struct{ look bool }
@@ -37,7 +39,7 @@ func newStats(d *Deps) *cobra.Command {
 		Args:    usageArgs(noArgs, "`sbx inspect REF` shows one sandbox"),
 	}
 	cmd.Flags().BoolVar(&o.look, "look", false, "look at those that may be stuck whether they work")
-	return d.verb(cmd, document{schema: "sbx.stats/v1", shape: output.ShapeList, columns: output.Names(statsColumns())},
+	return d.verb(cmd, document{schema: "sbx.stats/v1", shape: output.ShapeList, columns: output.Names(views.StatsColumns())},
 		func(ctx context.Context, p *output.Printer, _ []string) error { return stats(ctx, d, p, o) })
 }
 
@@ -46,7 +48,7 @@ func stats(ctx context.Context, d *Deps, p *output.Printer, o statsOptions) erro
 	if err != nil {
 		return err
 	}
-	list, err := output.NewList(p, output.ListSpec[statsRow]{Schema: "sbx.stats/v1", Columns: statsColumns()})
+	list, err := output.NewList(p, output.ListSpec[views.StatsRow]{Schema: "sbx.stats/v1", Columns: views.StatsColumns()})
 	if err != nil {
 		return err
 	}
@@ -56,8 +58,8 @@ func stats(ctx context.Context, d *Deps, p *output.Printer, o statsOptions) erro
 	if o.look {
 		progress.Update("looking at those that may be stuck")
 	}
-	counted, errs := d.take(ctx, f, providers, o.look)
-	var rows []statsRow
+	counted, errs := d.TakeCensus(ctx, f, providers, o.look)
+	var rows []views.StatsRow
 	for _, s := range providers {
 		if s.Err != nil {
 			errs = append(errs, s.Err)
@@ -69,19 +71,19 @@ func stats(ctx context.Context, d *Deps, p *output.Printer, o statsOptions) erro
 		rows = append(rows, d.statsRow(s, counted[s.Provider]))
 	}
 	progress.Done()
-	for _, err := range once(ctx, errs) {
+	for _, err := range ops.CauseOnce(ctx, errs) {
 		list.Fail(err)
 	}
-	var all census
+	var all ops.Census
 	for _, row := range rows {
-		all.join(row.census)
+		all.Join(row.Census)
 	}
-	remarks := []string{all.remark(d.Process.Name() + " stats --look")}
+	remarks := []string{all.Remark(d.Process.Name() + " stats --look")}
 	for _, row := range rows {
-		remarks = append(remarks, row.raised()...)
+		remarks = append(remarks, row.Raised()...)
 	}
 	list.Remark(strings.Join(slices.DeleteFunc(remarks, func(r string) bool { return r == "" }), "; "))
-	list.Set("total", fieldsOf(figureColumns(), d.total(rows)))
+	list.Set("total", views.Object(views.FigureColumns(), d.total(rows)))
 	for _, row := range rows {
 		if err := list.Add(row); err != nil {
 			return err
@@ -91,53 +93,34 @@ func stats(ctx context.Context, d *Deps, p *output.Printer, o statsOptions) erro
 }
 
 // statsRow judges what one provider told.
-func (d *Deps) statsRow(s fleet.ProviderStats, counted census) statsRow {
-	now := d.now()
-	row := statsRow{
-		provider: s.Provider, providerType: s.ProviderType,
-		limits: d.thresholds(sandbox.Sandbox{Provider: s.Provider, ProviderType: s.ProviderType}),
+func (d *Deps) statsRow(s fleet.ProviderStats, counted ops.Census) views.StatsRow {
+	now := d.Now()
+	row := views.StatsRow{
+		Provider: s.Provider, ProviderType: s.ProviderType,
+		Limits: d.Thresholds(sandbox.Sandbox{Provider: s.Provider, ProviderType: s.ProviderType}),
 	}
-	row.counts = s.Signals(row.limits.StuckAge, now)
-	row.flags = triage.FleetFlags(row.counts, row.limits, now)
+	row.Counts = s.Signals(row.Limits.StuckAge, now)
+	row.Flags = triage.FleetFlags(row.Counts, row.Limits, now)
 	if s.ItemsErr != nil {
 		return row
 	}
 	for _, box := range s.Items {
 		if age, source := box.Age(now); box.State == sandbox.StateRunning && source != sandbox.AgeUnknown {
-			row.ages = append(row.ages, age)
+			row.Ages = append(row.Ages, age)
 		}
 	}
-	row.census, row.stuck, row.unjudged = counted, &counted.stuck, &counted.unjudged
+	row.Census, row.Stuck, row.Unjudged = counted, &counted.Stuck, &counted.Unjudged
 	return row
-}
-
-// take judges what all providers list, at once, and counts it for each; errors are why
-// some could not be judged.
-func (d *Deps) take(ctx context.Context, f *fleet.Fleet, all []fleet.ProviderStats, look bool) (map[string]census, []error) {
-	var items []sandbox.Sandbox
-	for _, s := range all {
-		if s.ItemsErr == nil {
-			items = append(items, s.Items...)
-		}
-	}
-	counted := map[string]census{}
-	judged := f.Judge(ctx, items, d.judging(look))
-	for _, j := range judged {
-		c := counted[j.Sandbox.Provider]
-		c.add(j.Verdict)
-		counted[j.Sandbox.Provider] = c
-	}
-	return counted, failedLooks(judged)
 }
 
 // total adds up what the providers told. A figure that one of them does not
 // tell has no total.
-func (d *Deps) total(rows []statsRow) statsRow {
-	sum := statsRow{limits: d.thresholds(sandbox.Sandbox{})}
+func (d *Deps) total(rows []views.StatsRow) views.StatsRow {
+	sum := views.StatsRow{Limits: d.Thresholds(sandbox.Sandbox{})}
 	if len(rows) == 0 {
 		return sum
 	}
-	add := func(of func(statsRow) *int64) *int64 {
+	add := func(of func(views.StatsRow) *int64) *int64 {
 		total := new(int64)
 		for _, row := range rows {
 			n := of(row)
@@ -148,21 +131,21 @@ func (d *Deps) total(rows []statsRow) statsRow {
 		}
 		return total
 	}
-	sum.counts = triage.FleetSignals{
-		Active:         add(func(r statsRow) *int64 { return r.counts.Active }),
-		Provisioning:   add(func(r statsRow) *int64 { return r.counts.Provisioning }),
-		Terminating:    add(func(r statsRow) *int64 { return r.counts.Terminating }),
-		TotalCreated:   add(func(r statsRow) *int64 { return r.counts.TotalCreated }),
-		TotalDestroyed: add(func(r statsRow) *int64 { return r.counts.TotalDestroyed }),
-		TimedOut:       add(func(r statsRow) *int64 { return r.counts.TimedOut }),
+	sum.Counts = triage.FleetSignals{
+		Active:         add(func(r views.StatsRow) *int64 { return r.Counts.Active }),
+		Provisioning:   add(func(r views.StatsRow) *int64 { return r.Counts.Provisioning }),
+		Terminating:    add(func(r views.StatsRow) *int64 { return r.Counts.Terminating }),
+		TotalCreated:   add(func(r views.StatsRow) *int64 { return r.Counts.TotalCreated }),
+		TotalDestroyed: add(func(r views.StatsRow) *int64 { return r.Counts.TotalDestroyed }),
+		TimedOut:       add(func(r views.StatsRow) *int64 { return r.Counts.TimedOut }),
 	}
-	sum.stuck = add(func(r statsRow) *int64 { return r.stuck })
-	sum.unjudged = add(func(r statsRow) *int64 { return r.unjudged })
-	if sum.stuck == nil {
+	sum.Stuck = add(func(r views.StatsRow) *int64 { return r.Stuck })
+	sum.Unjudged = add(func(r views.StatsRow) *int64 { return r.Unjudged })
+	if sum.Stuck == nil {
 		return sum // one listing is missing, so the ages are not all there
 	}
 	for _, row := range rows {
-		sum.ages = append(sum.ages, row.ages...)
+		sum.Ages = append(sum.Ages, row.Ages...)
 	}
 	return sum
 }

@@ -8,6 +8,7 @@ import (
 
 	"sbx/internal/output"
 	"sbx/internal/triage"
+	"sbx/internal/views"
 )
 
 func TestAgesByNearestRank(t *testing.T) {
@@ -27,8 +28,8 @@ func TestAgesByNearestRank(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := statsRow{ages: tc.ages}
-			assert.Equal(t, []any{tc.low, tc.mid, tc.high, tc.up}, []any{r.age(0), r.age(50), r.age(95), r.age(100)})
+			r := views.StatsRow{Ages: tc.ages}
+			assert.Equal(t, []any{tc.low, tc.mid, tc.high, tc.up}, []any{r.Age(0), r.Age(50), r.Age(95), r.Age(100)})
 		})
 	}
 }
@@ -61,12 +62,12 @@ func TestFiguresBesideTheirLimits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := statsRow{limits: triage.DefaultThresholds(), stuck: tc.stuck, counts: triage.FleetSignals{Active: tc.active, TotalDestroyed: tc.ended, TimedOut: tc.late}}
+			r := views.StatsRow{Limits: triage.DefaultThresholds(), Stuck: tc.stuck, Counts: triage.FleetSignals{Active: tc.active, TotalDestroyed: tc.ended, TimedOut: tc.late}}
 			if tc.oldest > 0 {
-				r.ages = []time.Duration{time.Second, tc.oldest}
+				r.Ages = []time.Duration{time.Second, tc.oldest}
 			}
-			assert.Equal(t, []string{tc.activeText, tc.stuckText, tc.rateText}, []string{r.activeText(), r.stuckText(), r.rateText()})
-			assert.Equal(t, []output.Tone{tc.activeTone, tc.stuckTone, tc.rateTone, tc.ageTone}, []output.Tone{r.activeTone(), r.stuckTone(), r.rateTone(), r.ageTone()})
+			assert.Equal(t, []string{tc.activeText, tc.stuckText, tc.rateText}, []string{r.ActiveText(), r.StuckText(), r.RateText()})
+			assert.Equal(t, []output.Tone{tc.activeTone, tc.stuckTone, tc.rateTone, tc.ageTone}, []output.Tone{r.ActiveTone(), r.StuckTone(), r.RateTone(), r.AgeTone()})
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"sbx/internal/providers"
 	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
+	"sbx/internal/views"
 )
 
 // figureKeys are the figures of stats, as CLI.md promises them.
@@ -47,7 +48,7 @@ func TestStatsKeysAreThePromisedOnes(t *testing.T) {
 	t.Parallel()
 	b, _ := oneFake(running("aaaa", time.Minute))
 	r := b.run(t, "stats -o json")
-	assert.Equal(t, figureKeys(), output.Names(figureColumns()))
+	assert.Equal(t, figureKeys(), output.Names(views.FigureColumns()))
 	item := r.list(t, "items")[0]
 	assert.Len(t, item, len(figureKeys())+3)
 	for _, key := range append(figureKeys(), "provider", "provider_type", "flags") {

@@ -2,18 +2,15 @@ package commands
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 	"sbx/internal/output"
-	"sbx/internal/store"
-	"sbx/internal/task"
+	"sbx/internal/views"
 )
 
 const stopSchema = "sbx.stop/v1"
@@ -34,37 +31,8 @@ func newStop(d *Deps) *cobra.Command {
 		Args:              usageArgs(cobra.MinimumNArgs(1), "name a task: sbx stop TASK"),
 		ValidArgsFunction: d.completeTasks,
 	}
-	return d.verb(cmd, document{schema: stopSchema, shape: output.ShapeList, columns: output.Names(stopColumns())},
+	return d.verb(cmd, document{schema: stopSchema, shape: output.ShapeList, columns: output.Names(views.StopColumns())},
 		func(ctx context.Context, p *output.Printer, args []string) error { return stopTasks(ctx, d, p, args) })
-}
-
-// stopped is what a stop has reached for one task.
-type stopped struct {
-	task     task.Task
-	word     string
-	forbade  bool
-	gone     bool
-	after    time.Duration // to the first line
-	goneIn   time.Duration // to the second
-	err      error
-	finished bool // it had ended before
-}
-
-func stopColumns() []output.Column[stopped] {
-	return []output.Column[stopped]{
-		{Name: "task", Value: func(s stopped) any { return s.word }},
-		{Name: "will_not_publish", Value: func(s stopped) any { return s.forbade }},
-		{Name: "gone", Value: func(s stopped) any { return s.gone }},
-		{Name: "state", Value: func(s stopped) any { return textOrNil(string(s.task.State)) }},
-		{Name: "forbidden_seconds", Value: func(s stopped) any { return output.Seconds(s.after) }},
-		{Name: "gone_seconds", Value: func(s stopped) any { return output.Seconds(s.goneIn) }},
-		{Name: "reason", Value: func(s stopped) any {
-			if s.err != nil {
-				return s.err.Error()
-			}
-			return nil
-		}},
-	}
 }
 
 func stopTasks(ctx context.Context, d *Deps, p *output.Printer, args []string) error {
@@ -75,60 +43,32 @@ func stopTasks(ctx context.Context, d *Deps, p *output.Printer, args []string) e
 	if err != nil {
 		return err
 	}
-	f, err := d.Only(ctx)
+	list, err := output.NewList(p, output.ListSpec[ops.Stopped]{Schema: stopSchema, Columns: views.StopColumns(), Line: views.StopLine})
 	if err != nil {
 		return err
 	}
-	return d.withTasks(ctx, TaskParts{Fleet: f, Notice: p.Note}, func(_ store.Store, o task.Options) error {
-		list, err := output.NewList(p, output.ListSpec[stopped]{
-			Schema: stopSchema, Columns: stopColumns(), Line: func(s stopped) string { return s.line() },
-		})
-		if err != nil {
-			return err
+	watch := d.observe(p, func(item any) {
+		switch i := item.(type) {
+		case ops.Forbidden:
+			list.Say(fmt.Sprintf("%s: will not publish (%.1fs)", i.Task, i.After.Seconds()))
+		case ops.NotGone:
+			list.Say(i.Task + ": what is left of it was not seen to be gone: " + i.Err.Error())
 		}
-		s := &stopping{o: o, say: list.Say, stopper: task.NewStopper(o)}
-		for _, r := range s.all(ctx, words) {
-			add := list.Add
-			if r.err != nil {
-				add = func(r stopped) error { return list.AddFailed(r, r.err) }
-			}
-			if err := add(r); err != nil {
-				return list.CloseAs(err)
-			}
-		}
-		return list.Close()
 	})
-}
-
-// line is the second line of a stop; the first was said when it was true.
-func (s stopped) line() string {
-	switch {
-	case s.gone && s.finished:
-		return s.word + ": had ended before (" + string(s.task.State) + "), nothing of it is left"
-	case s.gone:
-		return fmt.Sprintf("%s: gone (%.1fs)", s.word, s.goneIn.Seconds())
-	case s.forbade:
-		return s.word + ": not seen to be gone"
+	results, err := ops.Stop(ctx, d.Env, ops.StopRequest{Tasks: words}, watch)
+	if err != nil {
+		return err
 	}
-	return s.word + ": not stopped"
-}
-
-// stopping is one `sbx stop`.
-type stopping struct {
-	o       task.Options
-	say     func(text string)
-	stopper *task.Stopper
-}
-
-func (s *stopping) all(ctx context.Context, words []string) []stopped {
-	words = eachOnce(words)
-	results := make([]stopped, len(words))
-	var wg sync.WaitGroup
-	for i, word := range words {
-		wg.Go(func() { results[i] = s.one(ctx, word) })
+	for _, r := range results {
+		add := list.Add
+		if r.Err != nil {
+			add = func(r ops.Stopped) error { return list.AddFailed(r, r.Err) }
+		}
+		if err := add(r); err != nil {
+			return list.CloseAs(err)
+		}
 	}
-	wg.Wait()
-	return results
+	return list.Close()
 }
 
 // eachOnce leaves out what was there before.
@@ -140,43 +80,4 @@ func eachOnce(words []string) []string {
 		}
 	}
 	return out
-}
-
-// one stops one task: first the publication is made impossible, then everything made
-// for it is ended and seen to be gone.
-func (s *stopping) one(ctx context.Context, word string) stopped {
-	began := time.Now()
-	r := stopped{word: word}
-	t, err := findTask(ctx, s.o.Ledger, word)
-	if err != nil {
-		r.err = err
-		return r
-	}
-	r.word, r.finished = t.ID, t.State.Over()
-	if r.task, err = s.stopper.Forbid(ctx, t.ID, "sbx stop of "+s.o.Owner.Who); err != nil {
-		r.err = fault.Placed(err, "", "stop "+t.ID)
-		if !task.TooLate(err) {
-			return r
-		}
-	} else {
-		r.forbade, r.after = true, time.Since(began)
-		if !r.finished {
-			s.say(fmt.Sprintf("%s: will not publish (%.1fs)", t.ID, r.after.Seconds()))
-		}
-	}
-	now, err := s.stopper.End(ctx, r.task)
-	r.task, r.goneIn = now, time.Since(began)
-	if err != nil && r.err != nil {
-		s.say(t.ID + ": what is left of it was not seen to be gone: " + err.Error())
-		return r
-	}
-	if err != nil {
-		r.err = fault.Placed(err, "", "stop "+t.ID)
-		if errors.Is(err, task.ErrUnverified) {
-			r.err = fault.New(fault.KindUnverified, "%w", err).WithHint("the next sbx goes on with it; `sbx tasks show %s` says what is left", t.ID)
-		}
-		return r
-	}
-	r.gone = true
-	return r
 }

@@ -9,6 +9,7 @@ import (
 
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
+	"sbx/internal/views"
 )
 
 // TestTheFailurePageFitsAndTells shows a task that ran out of memory twice, as it is
@@ -48,7 +49,7 @@ func TestCauseWords(t *testing.T) {
 		"it showed no sign of life, and sbx ended it (certain)":                  {Class: sandbox.ClassTimeout, Cause: sandbox.CauseInactivity, Confidence: sandbox.Certain},
 		"unknown": {Class: sandbox.ClassUnknown},
 	} {
-		assert.Equal(t, want, causeWords(e))
+		assert.Equal(t, want, views.CauseWords(e))
 	}
 }
 
@@ -57,7 +58,7 @@ func TestFarewellOfAFailure(t *testing.T) {
 	one := failedTask("t-leak00000001", noon)
 	one.Attempts[0].MemoryMB = 512
 	one.Attempts[0].Retry = &task.Retry{Why: "all 3 attempts are used up"}
-	text := strings.Join(taskRow{Task: one, now: noon}.farewell(), "\n")
+	text := strings.Join(views.TaskRow{Task: one, Now: noon}.ExitSummary(), "\n")
 	for _, want := range []string{
 		"likely cause: it ran out of memory (certain)", "not tried again: all 3 attempts are used up", "gone: everything made for it",
 		"next: sbx run --memory 1024M ...",
@@ -65,7 +66,7 @@ func TestFarewellOfAFailure(t *testing.T) {
 		assert.Contains(t, text, want)
 	}
 	one.VerifiedAt = time.Time{}
-	assert.Contains(t, strings.Join(taskRow{Task: one, now: noon}.farewell(), "\n"), "not seen to be gone yet")
+	assert.Contains(t, strings.Join(views.TaskRow{Task: one, Now: noon}.ExitSummary(), "\n"), "not seen to be gone yet")
 }
 
 func TestAProgramThatSucceededIsNotBlamed(t *testing.T) {
@@ -73,7 +74,7 @@ func TestAProgramThatSucceededIsNotBlamed(t *testing.T) {
 	one := failedTask("t-push00000001", noon)
 	one.Attempts[0].Exit = &task.Exit{Class: sandbox.ClassOK, Evidence: []sandbox.Evidence{{What: "oom_kill", Value: "0", Source: "kernel"}}}
 	one.Spec.Push, one.Publish = "origin=fix", task.Publish{State: task.PublishRefused, Target: "origin=fix", Message: "the branch has moved"}
-	text := strings.Join(taskRow{Task: one, now: noon}.farewell(), "\n")
+	text := strings.Join(views.TaskRow{Task: one, Now: noon}.ExitSummary(), "\n")
 	assert.Contains(t, text, "likely cause: the program succeeded, and its work was not published")
 	assert.Contains(t, text, "publish: refused (the branch has moved)")
 	assert.NotContains(t, text, "evidence:")

@@ -9,10 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/task"
+	"sbx/internal/views"
 )
 
 const (
@@ -45,7 +47,7 @@ func newTasks(d *Deps) *cobra.Command {
 	f.StringVar(&o.since, "since", "", "only those of the last `DURATION`: 24h")
 	f.IntVar(&o.limit, "limit", 0, "the newest `N` alone")
 	complete(cmd, "state", taskStates)
-	d.verb(cmd, document{schema: tasksSchema, shape: output.ShapeList, columns: output.Names(taskColumns())},
+	d.verb(cmd, document{schema: tasksSchema, shape: output.ShapeList, columns: output.Names(views.TaskColumns())},
 		func(ctx context.Context, p *output.Printer, _ []string) error { return listTasks(ctx, d, p, o) })
 	cmd.AddCommand(newTasksShow(d))
 	return cmd
@@ -60,18 +62,18 @@ func taskStates() []string {
 }
 
 func listTasks(ctx context.Context, d *Deps, p *output.Printer, o tasksOptions) error {
-	query, err := o.query(d.now())
+	query, err := o.query(d.Now())
 	if err != nil {
 		return err
 	}
-	return d.readTaskStore(func(st store.Store) error {
+	return d.ReadTaskStore(func(st store.Store) error {
 		tasks, err := task.Ledger{Store: st}.List(ctx, query)
 		if err != nil {
 			return err
 		}
 		rows := d.taskRows(ctx, st)
-		list, err := output.NewList(p, output.ListSpec[taskRow]{
-			Schema: tasksSchema, Columns: taskColumns(), Empty: "no tasks; `sbx run -- COMMAND` launches one",
+		list, err := output.NewList(p, output.ListSpec[views.TaskRow]{
+			Schema: tasksSchema, Columns: views.TaskColumns(), Empty: "no tasks; `sbx run -- COMMAND` launches one",
 		})
 		if err != nil {
 			return err
@@ -113,39 +115,17 @@ func (o tasksOptions) query(now time.Time) (store.TaskQuery, error) {
 	return q, nil
 }
 
-// readTasks opens what is kept of tasks, to be read.
-func (d *Deps) readTasks(do func(task.Ledger) error) error {
-	return d.readTaskStore(func(st store.Store) error { return do(task.Ledger{Store: st}) })
-}
-
-func (d *Deps) readTaskStore(do func(store.Store) error) error {
-	st, err := d.Store(false)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = st.Close() }() // nothing was written
-	return do(st)
-}
-
 // taskRows gives tasks as they are shown, with what has become of what they have kept.
-func (d *Deps) taskRows(ctx context.Context, st store.Store) func(task.Task) taskRow {
+func (d *Deps) taskRows(ctx context.Context, st store.Store) func(task.Task) views.TaskRow {
 	waiting, err := task.KeepList{Store: st}.Waiting(ctx)
-	return func(t task.Task) taskRow {
-		r := taskRow{Task: t, now: d.now(), alive: d.alive(t.Owner)}
+	return func(t task.Task) views.TaskRow {
+		r := views.TaskRow{Task: t, Now: d.Now(), Alive: d.OwnerAlive(t.Owner)}
 		if t.Kept != nil && err == nil {
 			_, waits := waiting[t.Kept.Ref]
-			r.spent = !waits
+			r.Spent = !waits
 		}
 		return r
 	}
-}
-
-// alive says whether a task's owner lives, where this machine can tell.
-func (d *Deps) alive(o task.Owner) sandbox.Verdict {
-	if d.Alive == nil || o.PID == 0 {
-		return sandbox.Unknown
-	}
-	return d.Alive(o)
 }
 
 func newTasksShow(d *Deps) *cobra.Command {
@@ -159,14 +139,14 @@ func newTasksShow(d *Deps) *cobra.Command {
 		Args:              usageArgs(cobra.ExactArgs(1), "name one task: sbx tasks show TASK"),
 		ValidArgsFunction: d.completeTasks,
 	}
-	return d.verb(cmd, document{schema: tasksShowSchema, shape: output.ShapeItem, columns: output.Names(taskItem())},
+	return d.verb(cmd, document{schema: tasksShowSchema, shape: output.ShapeItem, columns: output.Names(views.TaskItem())},
 		func(ctx context.Context, p *output.Printer, args []string) error {
-			return d.readTaskStore(func(st store.Store) error {
-				t, err := findTask(ctx, task.Ledger{Store: st}, args[0])
+			return d.ReadTaskStore(func(st store.Store) error {
+				t, err := ops.FindTask(ctx, task.Ledger{Store: st}, args[0])
 				if err != nil {
 					return err
 				}
-				return output.ShowItem(p, output.ItemSpec[taskRow]{Schema: tasksShowSchema, Columns: taskItem(), Human: func(s *output.Sheet, r taskRow) { r.page(s) }}, d.taskRows(ctx, st)(t))
+				return output.ShowItem(p, output.ItemSpec[views.TaskRow]{Schema: tasksShowSchema, Columns: views.TaskItem(), Human: func(s *output.Sheet, r views.TaskRow) { r.Page(s) }}, d.taskRows(ctx, st)(t))
 			})
 		})
 }
@@ -176,7 +156,7 @@ func (d *Deps) completeTasks(cmd *cobra.Command, _ []string, word string) ([]str
 	var words []string
 	ctx, stop := context.WithTimeout(cmd.Context(), completionLimit)
 	defer stop()
-	_ = d.readTasks(func(ledger task.Ledger) error { // without a store there is nothing to offer
+	_ = d.ReadTasks(func(ledger task.Ledger) error { // without a store there is nothing to offer
 		tasks, err := ledger.List(ctx, store.TaskQuery{Prefix: word, Limit: 50})
 		for _, t := range tasks {
 			about := output.Escape(string(t.State) + " " + strings.Join(t.Spec.Command, " ")) // the shell prints it as it is
@@ -185,42 +165,4 @@ func (d *Deps) completeTasks(cmd *cobra.Command, _ []string, word string) ([]str
 		return err
 	})
 	return words, cobra.ShellCompDirectiveNoFileComp
-}
-
-// findTask finds a task by its id, a prefix that is its alone, or its key.
-func findTask(ctx context.Context, ledger task.Ledger, word string) (task.Task, error) {
-	_, bad := sandbox.ParseRef(word)
-	if bad != nil || strings.Contains(word, "/") {
-		return findKey(ctx, ledger, word, fault.Usage("%q is no id and no key of a task", word).WithHint("`sbx tasks` lists them"))
-	}
-	t, err := ledger.Read(ctx, word)
-	if fault.KindOf(err) != fault.KindNotFound {
-		return t, err
-	}
-	if strings.HasPrefix(word, "t-") && len(word) >= 2+sandbox.MinPrefix {
-		found, err := ledger.List(ctx, store.TaskQuery{Prefix: word})
-		switch {
-		case err != nil:
-			return t, err
-		case len(found) == 1:
-			return found[0], nil
-		case len(found) > 1:
-			return t, fault.Usage("%q is the beginning of %d tasks", word, len(found)).WithHint("%s, %s, ...", found[0].ID, found[1].ID)
-		}
-	}
-	return findKey(ctx, ledger, word, fault.New(fault.KindNotFound, "no task is called %q", word).WithHint("`sbx tasks` lists them"))
-}
-
-// findKey finds a task by its key, which may be any text; none where no task has it.
-func findKey(ctx context.Context, ledger task.Ledger, key string, none error) (task.Task, error) {
-	all, err := ledger.List(ctx, store.TaskQuery{})
-	if err != nil {
-		return task.Task{}, err
-	}
-	for _, one := range all {
-		if one.Key != "" && one.Key == key {
-			return one, nil
-		}
-	}
-	return task.Task{}, none
 }

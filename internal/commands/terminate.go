@@ -8,8 +8,10 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
+	"sbx/internal/views"
 )
 
 type terminateOptions struct {
@@ -47,9 +49,9 @@ func newTerminate(d *Deps) *cobra.Command {
 	f.StringVar(&o.grace, "grace", "5s", "`DURATION` from asking a program to killing it; when given, all of it")
 	f.BoolVar(&o.dry, "dry-run", false, "print the plan and do nothing")
 	f.BoolVar(&o.yes, "yes", false, "end more than 5 without being asked")
-	f.StringSliceVar(&o.production, "production", nil, "end more than one of production profile `NAME` (repeatable)")
-	complete(cmd, "production", func() []string { return d.productionNames() })
-	doc := document{schema: terminateSchema, shape: output.ShapeList, columns: output.Names(endingColumns())}
+	f.StringSliceVar(&o.production, "production", nil, "end sandboxes of production profile `NAME` (repeatable); a single NAME/ID needs none")
+	complete(cmd, "production", func() []string { return d.ProductionNames() })
+	doc := document{schema: terminateSchema, shape: output.ShapeList, columns: output.Names(views.EndingColumns())}
 	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
 		o.patient = f.Changed("grace")
 		return terminate(ctx, d, p, args, o)
@@ -57,14 +59,6 @@ func newTerminate(d *Deps) *cobra.Command {
 }
 
 const terminateSchema = "sbx.terminate/v1"
-
-func (d *Deps) productionNames() []string {
-	c, err := d.Config()
-	if err != nil {
-		return nil
-	}
-	return c.Production
-}
 
 // limits reads the durations as typed.
 func (o terminateOptions) limits() (wait, grace time.Duration, err error) {
@@ -99,7 +93,8 @@ func terminate(ctx context.Context, d *Deps, p *output.Printer, args []string, o
 		err = r.allow(ctx, p)
 	}
 	return r.show(ctx, p, fleet.EndOptions{
-		Delete: o.delete, Grace: grace, Patient: o.patient, Wait: wait, By: r.by, Precheck: true, Still: r.still,
-		Origin: fleet.EndOrigin{RunID: r.id, Verb: verbTerminate, Reason: "named by hand"},
+		Delete: o.delete, Grace: grace, Patient: o.patient, Wait: wait, By: r.by,
+		Origin:  fleet.EndOrigin{RunID: r.id, Verb: ops.VerbTerminate, Reason: "named by hand"},
+		Recheck: fleet.Recheck{AllowUnreadable: func(s sandbox.Sandbox) bool { return r.blank[s.Ref()] }},
 	}, err)
 }

@@ -9,6 +9,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
+	"sbx/internal/views"
 )
 
 // maxSamples bounds what top holds in memory.
@@ -45,7 +46,7 @@ func newTop(d *Deps) *cobra.Command {
 	f.IntVar(&o.samples, "samples", 2, "judge `N` samples; 1 tells no rates")
 	f.StringVar(&o.interval, "interval", "1s", "`DURATION` between two samples")
 	f.BoolVarP(&o.watch, "watch", "w", false, "sample again every interval until interrupted")
-	return d.verb(cmd, document{schema: "sbx.top/v1", shape: output.ShapeList, columns: output.Names(usageColumns())},
+	return d.verb(cmd, document{schema: "sbx.top/v1", shape: output.ShapeList, columns: output.Names(views.UsageColumns())},
 		func(ctx context.Context, p *output.Printer, args []string) error { return top(ctx, d, p, o, args) })
 }
 
@@ -85,8 +86,8 @@ func top(ctx context.Context, d *Deps, p *output.Printer, o topOptions, args []s
 
 // topOnce prints one look.
 func topOnce(ctx context.Context, d *Deps, p *output.Printer, s *sampler) error {
-	list, err := output.NewList(p, output.ListSpec[usageRow]{
-		Schema: "sbx.top/v1", Columns: usageColumns(),
+	list, err := output.NewList(p, output.ListSpec[views.UsageRow]{
+		Schema: "sbx.top/v1", Columns: views.UsageColumns(),
 		Empty: "no sandbox runs; `" + d.Process.Name() + " ls` shows what there is",
 	})
 	if err != nil {

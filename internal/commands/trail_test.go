@@ -13,8 +13,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/cleanup"
+	"sbx/internal/fault"
 	"sbx/internal/journal"
+	"sbx/internal/ops"
+	"sbx/internal/process"
 	"sbx/internal/providers"
 	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
@@ -140,19 +142,24 @@ func TestTheEndOfATaskIsOnRecord(t *testing.T) {
 		h, found := endInDir(t, b.endings, ref)
 		require.True(t, found)
 		assert.Equal(t, "task", h.Verb)
-		assert.True(t, endedOutcome(h.Outcome), h.Outcome)
+		assert.True(t, ops.EndedOutcome(h.Outcome), h.Outcome)
 		assert.Contains(t, h.Run, "r-")
 	})
 }
 
 // endInDir reads what a folder of journals holds of the end of a sandbox.
-func endInDir(t *testing.T, dir, word string) (endRecord, bool) {
+func endInDir(t *testing.T, dir, word string) (ops.EndRecord, bool) {
 	t.Helper()
 	none := func() (journal.Disk, error) { return journal.Dir(t.TempDir()), nil }
-	d := &Deps{Journals: none, Endings: func() (journal.Disk, error) { return journal.Dir(dir), nil }}
-	parsed, err := sandbox.ParseRef(word)
-	require.NoError(t, err)
-	return d.endInJournals(t.Context(), parsed.ID, func(ref sandbox.Ref, _ string) bool { return ref == parsed })
+	d := &ops.Env{
+		Process: process.Process{Now: time.Now}, Journals: none, Endings: func() (journal.Disk, error) { return journal.Dir(dir), nil },
+		Store: func(bool) (store.Store, error) { return nil, errors.New("no store") },
+	}
+	r, _ := d.WhoEnded(t.Context(), word, fault.New(fault.KindNotFound, "it is not there"))
+	if r == nil {
+		return ops.EndRecord{}, false
+	}
+	return *r, true
 }
 
 // TestAFullDiskKeepsNoSandboxAlive: what was named ends, and that it is in no journal
@@ -182,7 +189,7 @@ func TestWhatAnotherHostEnded(t *testing.T) {
 	assert.Equal(t, 5, r.code)
 	assert.Contains(t, r.stderr, "ended by alice on cron-2")
 
-	b.shared = []store.Run{{ID: "r-20261120115900000-zzzzzz", Verb: verbCleanup, Host: "cron-2", Who: "alice", StartedAt: noon.Add(-time.Minute), EndedAt: noon, Selected: 3, Acted: true, Counts: map[string]int{"verified": 3}}}
+	b.shared = []store.Run{{ID: "r-20261120115900000-zzzzzz", Verb: ops.VerbCleanup, Host: "cron-2", Who: "alice", StartedAt: noon.Add(-time.Minute), EndedAt: noon, Selected: 3, Acted: true, Counts: map[string]int{"verified": 3}}}
 	for _, word := range []string{"last", "r-20261120115900000-zzzzzz", "r-20261120115900"} {
 		shown := b.run(t, "cleanup show "+word+" -o json")
 		require.Equal(t, 0, shown.code, shown.stderr)
@@ -212,19 +219,4 @@ func TestCleanupShowTakesLastAndPrefixes(t *testing.T) {
 	assert.Contains(t, twice.stderr, "is the beginning of 2 runs")
 	assert.Equal(t, 5, b.run(t, "cleanup show r-2020").code)
 	assert.Equal(t, 5, b.run(t, "cleanup show r-2").code, "that is too short to mean one")
-}
-
-// TestAPrefixNamesOneSandboxOrNone: the record of another is never told as a fact.
-func TestAPrefixNamesOneSandboxOrNone(t *testing.T) {
-	t.Parallel()
-	one, two := sandbox.Ref{Provider: "prod", ID: "abcd1"}, sandbox.Ref{Provider: "prod", ID: "abcd2"}
-	h := cleanup.History{Intents: map[sandbox.Ref]cleanup.Intent{one: {}, two: {Name: "abcd"}}}
-	for word, want := range map[string]sandbox.Ref{"abcd1": one, "abcd2": two, "abcd": two, "abc": {}} {
-		means := func(of sandbox.Ref, name string) bool { return name == word || strings.HasPrefix(of.ID, word) }
-		got, found := chosenOf(word, recordedIn(h), means)
-		assert.Equal(t, want != sandbox.Ref{}, found, word)
-		if found {
-			assert.Equal(t, want, got, word)
-		}
-	}
 }

@@ -13,6 +13,7 @@ import (
 	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
+	"sbx/internal/views"
 )
 
 // incident is a fleet with one sandbox of each cause, all of them old but the last, and
@@ -191,10 +192,10 @@ func TestAWrongClockMakesNothingOld(t *testing.T) {
 // TestInspectShowsTheTimelineThatItHas: a source that fails hides nothing of the others.
 func TestInspectShowsTheTimelineThatItHas(t *testing.T) {
 	t.Parallel()
-	i := inspection{}
-	i.seen.Events.Got = []sandbox.Event{{At: noon, Event: "created"}}
-	i.seen.Events.Err = assert.AnError
-	assert.Len(t, i.timelineList(), 1)
-	i.seen.Events.Got = nil
-	assert.Nil(t, i.timelineList())
+	i := views.Inspection{}
+	i.Seen.Events.Got = []sandbox.Event{{At: noon, Event: "created"}}
+	i.Seen.Events.Err = assert.AnError
+	assert.Len(t, i.TimelineList(), 1)
+	i.Seen.Events.Got = nil
+	assert.Nil(t, i.TimelineList())
 }

@@ -6,7 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sbx/internal/ops"
 	"sbx/internal/output"
+	"sbx/internal/views"
 )
 
 func newVersion(d *Deps) *cobra.Command {
@@ -19,23 +21,13 @@ func newVersion(d *Deps) *cobra.Command {
 		Example: "sbx version\nsbx version -o json",
 		Args:    usageArgs(noArgs, "it takes flags only"),
 	}
-	doc := document{schema: "sbx.version/v1", shape: output.ShapeItem, columns: output.Names(versionColumns())}
+	doc := document{schema: "sbx.version/v1", shape: output.ShapeItem, columns: output.Names(views.VersionColumns())}
 	return d.verb(cmd, doc, func(_ context.Context, p *output.Printer, _ []string) error {
-		return output.ShowItem(p, output.ItemSpec[Version]{
-			Schema: "sbx.version/v1", Columns: versionColumns(),
-			Line: func(v Version) string {
+		return output.ShowItem(p, output.ItemSpec[ops.Version]{
+			Schema: "sbx.version/v1", Columns: views.VersionColumns(),
+			Line: func(v ops.Version) string {
 				return fmt.Sprintf("%s %s (%s, %s, %s/%s)", d.Process.Name(), v.Version, v.Commit, v.Go, v.OS, v.Arch)
 			},
 		}, d.Version)
 	})
-}
-
-func versionColumns() []output.Column[Version] {
-	return []output.Column[Version]{
-		{Name: "version", Value: func(v Version) any { return v.Version }},
-		{Name: "commit", Value: func(v Version) any { return v.Commit }},
-		{Name: "go", Value: func(v Version) any { return v.Go }},
-		{Name: "os", Value: func(v Version) any { return v.OS }},
-		{Name: "arch", Value: func(v Version) any { return v.Arch }},
-	}
 }

@@ -3,15 +3,13 @@ package commands
 import (
 	"context"
 	"slices"
-	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/output"
-	"sbx/internal/sandbox"
+	"sbx/internal/views"
 )
 
 type waitOptions struct{ goal string }
@@ -32,7 +30,7 @@ func newWait(d *Deps) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&o.goal, "for", string(fleet.GoalEnded), "what to wait for: `GOAL` ended or running")
 	complete(cmd, "for", goalWords)
-	return d.verb(cmd, document{schema: "sbx.wait/v1", shape: output.ShapeItem, columns: output.Names(sandboxColumns())},
+	return d.verb(cmd, document{schema: "sbx.wait/v1", shape: output.ShapeItem, columns: output.Names(views.SandboxColumns())},
 		func(ctx context.Context, p *output.Printer, args []string) error {
 			return waitFor(ctx, d, p, args[0], o)
 		})
@@ -61,37 +59,8 @@ func waitFor(ctx context.Context, d *Deps, p *output.Printer, word string, o wai
 		return err
 	}
 	progress.Done()
-	return output.ShowItem(p, output.ItemSpec[sandboxRow]{
-		Schema: "sbx.wait/v1", Columns: sandboxColumns(),
-		Human: func(s *output.Sheet, r sandboxRow) { s.Text(r.ending()) },
+	return output.ShowItem(p, output.ItemSpec[views.SandboxRow]{
+		Schema: "sbx.wait/v1", Columns: views.SandboxColumns(),
+		Human: func(s *output.Sheet, r views.SandboxRow) { s.Text(r.Ending()) },
 	}, d.row(got))
-}
-
-// ending says in one line where the sandbox stands and, if it has ended, how.
-func (r sandboxRow) ending() string {
-	if !r.State.Ended() {
-		return r.Ref().String() + " is " + string(r.State)
-	}
-	text := r.Ref().String() + " has ended: " + string(r.State)
-	if e := r.Exit; e != nil {
-		text += exitWords(*e)
-	}
-	if lived := r.EndedAt.Sub(r.CreatedAt); !r.CreatedAt.IsZero() && lived >= time.Second {
-		text += ", after " + sandbox.FormatDuration(lived)
-	}
-	return text
-}
-
-func exitWords(e sandbox.Exit) string {
-	text := ""
-	if e.Code != nil {
-		text += ", exit code " + strconv.Itoa(*e.Code)
-	}
-	if e.Signal != "" {
-		text += " by " + e.Signal
-	}
-	if e.Cause != sandbox.CauseNone {
-		text += ", cause " + string(e.Cause) + " (" + string(e.Confidence) + ")"
-	}
-	return text
 }

@@ -118,10 +118,10 @@ func (l *loader) own(names []string) {
 }
 
 // ground is where creates go without any configuration: the profile of the
-// first type that is always there, under whatever name it is configured.
+// first type that is a default of launching, under whatever name it is configured.
 func (l *loader) ground() string {
 	for _, t := range l.in.Types {
-		i := slices.IndexFunc(l.config.Profiles, func(p Profile) bool { return t.Always && p.Type == t.Name })
+		i := slices.IndexFunc(l.config.Profiles, func(p Profile) bool { return t.LaunchDefault && p.Type == t.Name })
 		if i >= 0 {
 			return l.config.Profiles[i].Name
 		}

@@ -40,12 +40,12 @@ type Config struct {
 // Profile is one provider profile with what sbx may do to its sandboxes.
 type Profile struct {
 	providers.Profile
-	Owned Owned
+	providers.Facts // of its type
+	Owned           Owned
 	// MaxSandboxes is how many of it may run at once; 0 = nobody has said.
 	MaxSandboxes int
 	Metadata     sandbox.Metadata // which labels of its sandboxes mean what
 	Implicit     bool             // switched on by its environment variable, in no file
-	Here         bool             // its sandboxes run on this machine
 	Production   bool             // bulk endings need --production with its name
 	Account      string           // which account it is, without its secret; "" = none
 }

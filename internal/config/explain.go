@@ -135,7 +135,7 @@ func (l *loader) ownedBy(p Profile, t providers.Type) string {
 			}
 		}
 	}
-	if p.Implicit && !t.Always && p.Owned.All {
+	if p.Implicit && !t.OwnsAll && p.Owned.All {
 		return "flag --" + flagProvider
 	}
 	return originDefault

@@ -18,7 +18,7 @@ import (
 // testTypes are made up: no test depends on a provider of the product.
 func testTypes() []providers.Type {
 	return []providers.Type{
-		{Name: "here", Help: "this machine", Always: true, Options: []providers.Option{
+		{Name: "here", Help: "this machine", Always: true, Facts: providers.Facts{HostBound: true, HostProcesses: true, InStateDir: true, SizedByProfile: true, OwnsAll: true, LaunchDefault: true}, Options: []providers.Option{
 			{Name: "memory", Kind: providers.OptionSize, Default: "512M", Env: "HERE_MEMORY", Help: "memory of a sandbox"},
 			{Name: "ttl", Kind: providers.OptionDuration, Help: "longest life"},
 			{Name: "shell", Kind: providers.OptionArgs, Default: "[sh, -c]", Help: "the shell"},

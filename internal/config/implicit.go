@@ -22,7 +22,7 @@ func (l *loader) implicit(t providers.Type) {
 		return
 	}
 	p := Profile{Profile: l.settings(t.Name, t, true), Implicit: true, Owned: Owned{Has: sandbox.LabelOwner}}
-	if t.Always {
+	if t.OwnsAll {
 		p.Owned = Owned{All: true}
 	}
 	mine, known := accountOf(p.Profile, t)

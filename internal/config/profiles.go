@@ -22,7 +22,7 @@ func (l *loader) profiles() {
 	for i, p := range l.config.Profiles {
 		if t, ok := findType(l.in.Types, p.Type); ok {
 			l.config.Profiles[i].Account = nameAccount(p.Profile, t)
-			l.config.Profiles[i].Here = t.Always
+			l.config.Profiles[i].Facts = t.Facts
 			l.config.Profiles[i].Metadata = l.metadataOf(p.Name)
 		}
 	}

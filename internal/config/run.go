@@ -22,7 +22,7 @@ type Run struct {
 	KeepAliveTTL   time.Duration // how long a sandbox that is kept after its task may wait, 1h
 	CallbackURL    string        // where a control plane hears of the task; "" = nowhere
 	Switches       Switches
-	Here, Remote   Size // what a sandbox on this machine and one elsewhere gets, as far as somebody said it
+	Here, Remote   Size // what a sandbox of a profile with sizes of its own and one elsewhere gets, as far as somebody said it
 
 	// Origins says where each value comes from, by its name below `run:`; a name
 	// that is missing has its default.

@@ -14,9 +14,9 @@ type Size struct {
 
 // Size gives what a sandbox of that profile gets. The environment variables of
 // the sources, snapshots and images are meant for services: a variable that one
-// agent needs there does not resize what runs here.
+// agent needs there does not resize what a profile with sizes of its own runs.
 func (r Run) Size(p Profile) Size {
-	if p.Here {
+	if p.SizedByProfile {
 		return r.Here
 	}
 	return r.Remote

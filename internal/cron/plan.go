@@ -36,7 +36,9 @@ type Plan struct {
 	StateDir     string   // absolute
 	Host         string
 	User         string // name or number, for units of the system
-	Local        bool   // the provider of this machine is among the profiles
+	// HostProcesses is the type of one of the profiles whose sandboxes are processes of
+	// this machine; "" = none is.
+	HostProcesses string
 
 	Undecided   []string // of the profiles: only what has the label OwnerLabel is ended
 	OwnerLabel  string

@@ -98,8 +98,8 @@ func execLine(argv []string) string {
 	return strings.Join(words, " ")
 }
 
-// walls are what a run may not do. The runs of local need more: they end the
-// user's own processes and remove their control groups.
+// walls are what a run may not do. Where sandboxes are processes of this
+// machine they need more: they end them and remove their control groups.
 func (p Plan) walls() string {
 	var b strings.Builder
 	b.WriteString("NoNewPrivileges=yes\nUMask=0077\nProtectSystem=strict\nProtectHome=read-only\n")
@@ -109,8 +109,8 @@ func (p Plan) walls() string {
 	}
 	b.WriteString("ProtectClock=yes\nProtectHostname=yes\nProtectKernelModules=yes\nRestrictRealtime=yes\nRestrictSUIDSGID=yes\nLockPersonality=yes\n" +
 		"MemoryDenyWriteExecute=yes\nSystemCallArchitectures=native\nRestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX\n")
-	if p.Local {
-		b.WriteString("# not here, since the profile of type local ends processes of this machine and removes\n" +
+	if p.HostProcesses != "" {
+		b.WriteString("# not here, since the profile of type " + p.HostProcesses + " ends processes of this machine and removes\n" +
 			"# their control groups: PrivateTmp, PrivateDevices, ProtectControlGroups,\n" +
 			"# ProtectKernelTunables, ProtectKernelLogs, ProtectProc, RestrictNamespaces,\n" +
 			"# CapabilityBoundingSet, SystemCallFilter\n")

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strconv"
 	"time"
 
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 )
 
@@ -24,7 +26,7 @@ func (d *drill) end(ctx context.Context) error {
 			targets = append(targets, s.last)
 		}
 	}
-	for e := range d.Fleet.Terminate(ctx, targets, fleet.EndOptions{By: d.By, Origin: fleet.EndOrigin{Verb: "drill", Reason: "a case of the drill"}, Precheck: true}) {
+	for e := range end(ctx, d.Fleet, targets, fleet.EndOptions{By: d.By, Origin: fleet.EndOrigin{Verb: "drill", Reason: "a case of the drill"}}) {
 		d.settle(byRef[e.Ref], e)
 	}
 	if err := ctx.Err(); err != nil {
@@ -98,10 +100,15 @@ func remove(ctx context.Context, f *fleet.Fleet, by string, labels map[string]st
 		if len(fresh) == 0 || ctx.Err() != nil {
 			return endings, left, errors.Join(listing.Err(), ctx.Err())
 		}
-		for e := range f.Terminate(ctx, fresh, fleet.EndOptions{Delete: true, By: by, Origin: fleet.EndOrigin{Verb: "drill", Reason: "left by a drill"}, Precheck: true, Wait: removeWithin}) {
+		for e := range end(ctx, f, fresh, fleet.EndOptions{Delete: true, By: by, Origin: fleet.EndOrigin{Verb: "drill", Reason: "left by a drill"}, Wait: removeWithin}) {
 			endings = append(endings, e)
 		}
 	}
+}
+
+// end ends what a drill has staged.
+func end(ctx context.Context, f *fleet.Fleet, targets []sandbox.Sandbox, how fleet.EndOptions) iter.Seq[sandbox.Ending] {
+	return safety.End(ctx, f, targets, safety.Options{Verb: safety.VerbDrill, How: how})
 }
 
 // marked picks what carries all labels; an empty value stands for any.

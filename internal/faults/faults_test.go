@@ -273,7 +273,7 @@ func (c *cloud) end(ctx context.Context, t wiretest.T, destroy bool) sandbox.End
 	target, err := c.p.Get(ctx, c.id)
 	require.NoError(t, err)
 	var last sandbox.Ending
-	for e := range f.Terminate(ctx, []sandbox.Sandbox{target}, fleet.EndOptions{Delete: destroy, Precheck: true, Wait: wait, By: "test"}) {
+	for e := range f.Terminate(ctx, []sandbox.Sandbox{target}, fleet.EndOptions{Delete: destroy, Wait: wait, By: "test"}) {
 		last = e
 	}
 	return last

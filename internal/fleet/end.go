@@ -21,7 +21,7 @@ type end struct {
 	o       EndOptions
 	began   time.Time
 	proof   []sandbox.Evidence // that it existed
-	seen    time.Time          // when Precheck read it; zero = it did not
+	seen    time.Time          // when it was read before the request; zero = it was not
 	sent    bool               // this run has sent a request that may have had an effect
 	kept    *kept              // requests of earlier runs
 	journal EndJournal
@@ -37,8 +37,8 @@ type end struct {
 // run takes the sandbox through its stages; a stage that has the outcome ends
 // it.
 func (e *end) run(ctx context.Context) sandbox.Ending {
-	if e.o.Requested != nil {
-		e.request = e.o.Requested(e.target.Ref())
+	if e.o.Record.Earlier != nil {
+		e.request = e.o.Record.Earlier(e.target.Ref())
 	}
 	if e.target.State != "" {
 		e.proof = []sandbox.Evidence{{What: "state", Value: string(e.target.State), Source: "read earlier in this run", At: e.f.o.Now()}}
@@ -55,8 +55,8 @@ func (e *end) run(ctx context.Context) sandbox.Ending {
 	if e.sent {
 		e.journal.Answer(e.target.Ref(), *e.request)
 	}
-	if e.o.After != nil && e.sent {
-		e.o.After(e.target.Ref(), *e.request)
+	if e.o.Record.AfterRequest != nil && e.sent {
+		e.o.Record.AfterRequest(e.target.Ref(), *e.request)
 	}
 	out := e.verify(ctx)
 	if e.gone != "" {
@@ -86,10 +86,10 @@ func (e *end) went(out sandbox.Ending) sandbox.Ending {
 
 // prepare lets the caller take what it needs while the sandbox is there.
 func (e *end) prepare(ctx context.Context) (sandbox.Ending, bool) {
-	if e.o.Prepare == nil {
+	if e.o.Recheck.Prepare == nil {
 		return sandbox.Ending{}, false
 	}
-	e.o.Prepare(ctx, e.target)
+	e.o.Recheck.Prepare(ctx, e.target)
 	if ctx.Err() != nil {
 		return e.notAttempted(ctx), true
 	}
@@ -98,7 +98,7 @@ func (e *end) prepare(ctx context.Context) (sandbox.Ending, bool) {
 
 // look reads the sandbox just before it is asked to end.
 func (e *end) look(ctx context.Context) (sandbox.Ending, bool) {
-	if !e.o.Precheck {
+	if e.o.VerifyOnly || e.o.Recheck.Skip != "" {
 		return sandbox.Ending{}, false
 	}
 	now, err := e.line.get(ctx, e.target.ID)
@@ -111,8 +111,11 @@ func (e *end) look(ctx context.Context) (sandbox.Ending, bool) {
 		return e.notAttempted(ctx), true
 	case errors.Is(err, policy.ErrOpen):
 		return e.leftAlone(err), true
-	case errors.Is(err, providers.ErrUnreadable) && e.o.Delete && !e.o.Legible:
+	case errors.Is(err, providers.ErrUnreadable) && e.o.Delete && e.mayBeUnreadable():
 		now = e.target // there is nothing else to judge by
+	case errors.Is(err, providers.ErrUnreadable) && e.o.Delete:
+		return e.failed(fault.New(fault.KindOf(err), "%w: it was not deleted", err).At(e.target.Provider, "terminate "+e.target.ID).
+			WithHint("`sbx terminate %s --delete`, typed with the whole reference, deletes what cannot be read", e.target.Ref())), true
 	case err != nil:
 		return e.missing(ctx, "get", err)
 	case now.State.Ended() && !e.o.Delete:
@@ -127,8 +130,9 @@ func (e *end) look(ctx context.Context) (sandbox.Ending, bool) {
 	case replaced(e.target, now):
 		return e.out(sandbox.OutcomeChanged, "another sandbox has its id now", e.fact("created_at", now.CreatedAt.UTC().Format(time.RFC3339))), true
 	}
-	if e.o.Still != nil {
-		if outcome, reason := e.o.Still(now); outcome != "" {
+	e.heard = e.o.Recheck.AlreadyAsked != nil && e.o.Recheck.AlreadyAsked(now)
+	if e.o.Recheck.Judge != nil && !e.heard {
+		if outcome, reason := e.o.Recheck.Judge(now); outcome != "" {
 			out := e.out(outcome, reason, e.fact("state", string(now.State)))
 			if outcome == sandbox.OutcomeNotAttempted {
 				out.Err = fault.New(fault.KindUnavailable, "%s", reason).At(e.target.Provider, "terminate "+e.target.ID)
@@ -137,8 +141,12 @@ func (e *end) look(ctx context.Context) (sandbox.Ending, bool) {
 		}
 	}
 	e.target, e.proof = now, []sandbox.Evidence{e.fact("state", string(now.State))}
-	e.heard = e.o.Heard != nil && e.o.Heard(now)
 	return sandbox.Ending{}, false
+}
+
+// mayBeUnreadable says that a delete of this target may go on without its record.
+func (e *end) mayBeUnreadable() bool {
+	return e.o.Recheck.AllowUnreadable != nil && e.o.Recheck.AllowUnreadable(e.target)
 }
 
 // replaced says that an id has been given to another sandbox.
@@ -149,11 +157,11 @@ func replaced(before, now sandbox.Sandbox) bool {
 // ask sends the request, once. An error that leaves its effect open is settled
 // by one look.
 func (e *end) ask(ctx context.Context) (sandbox.Ending, bool) {
-	if e.o.Asked {
+	if e.o.VerifyOnly {
 		return sandbox.Ending{}, false
 	}
-	if e.o.Before != nil {
-		if err := e.o.Before(ctx, e.target); err != nil && ctx.Err() == nil {
+	if e.o.Record.BeforeRequest != nil {
+		if err := e.o.Record.BeforeRequest(ctx, e.target); err != nil && ctx.Err() == nil {
 			return e.failed(err), true
 		}
 		if ctx.Err() != nil {

@@ -39,7 +39,7 @@ func (noJournal) Close(context.Context)                  {}
 
 // journalOf opens the journal of one call of Terminate.
 func (f *Fleet) journalOf(ctx context.Context, targets []sandbox.Sandbox, o EndOptions) EndJournal { //nolint:ireturn // kept or not
-	if len(targets) == 0 || f.o.Journal == nil || o.Origin.Journaled || o.Asked {
+	if len(targets) == 0 || f.o.Journal == nil || o.Origin.Journaled || o.VerifyOnly {
 		return noJournal{}
 	}
 	if j := f.o.Journal(ctx, targets, o); j != nil {

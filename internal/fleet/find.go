@@ -35,19 +35,41 @@ type FindOptions struct {
 // its reference alone and no state: ending it is already_gone. One of which it
 // can read nothing (providers.ErrUnreadable) comes with the state unknown.
 func (f *Fleet) Find(ctx context.Context, words []string, o FindOptions) ([]sandbox.Sandbox, error) {
+	found, err := f.FindEach(ctx, words, o)
+	var sandboxes []sandbox.Sandbox
+	for _, one := range found {
+		sandboxes = append(sandboxes, one.Sandbox)
+	}
+	return sandboxes, err
+}
+
+// Found is a sandbox that words mean.
+type Found struct {
+	sandbox.Sandbox
+
+	Words []string // all that mean it, in their order
+	// Unreadable says that it is there and that nothing of it could be read but its id.
+	Unreadable bool
+}
+
+// FindEach is Find with the words that mean each sandbox.
+func (f *Fleet) FindEach(ctx context.Context, words []string, o FindOptions) ([]Found, error) {
 	asked, err := f.parse(words)
 	if err != nil {
 		return nil, err
 	}
 	f.lookUp(ctx, asked, o)
-	var found []sandbox.Sandbox
+	var found []Found
 	var refused, errs []error
 	for _, a := range asked {
 		switch {
 		case a.err == nil:
-			if !slices.ContainsFunc(found, func(s sandbox.Sandbox) bool { return s.Ref() == a.found.Ref() }) {
-				found = append(found, a.found)
+			i := slices.IndexFunc(found, func(s Found) bool { return s.Ref() == a.found.Ref() })
+			if i < 0 {
+				i, found = len(found), append(found, Found{Sandbox: a.found})
 			}
+			found[i].Words = append(found[i].Words, a.word)
+			found[i].Unreadable = found[i].Unreadable || a.unreadable
 		case fault.KindOf(a.err) == fault.KindUsage:
 			refused = append(refused, a.err)
 		default:
@@ -62,10 +84,13 @@ func (f *Fleet) Find(ctx context.Context, words []string, o FindOptions) ([]sand
 
 // query is one word and what became of it.
 type query struct {
+	word  string
 	ref   sandbox.Ref
 	at    *member // nil for a bare word
 	found sandbox.Sandbox
 	err   error
+
+	unreadable bool // found holds its reference alone
 }
 
 // parse checks every word before anything is called.
@@ -78,7 +103,7 @@ func (f *Fleet) parse(words []string) ([]*query, error) {
 			errs = append(errs, fault.Usage("%w", err).WithHint("write an id, a name or profile/id; `sbx ls -o name` prints them"))
 			continue
 		}
-		q := &query{ref: ref}
+		q := &query{word: word, ref: ref}
 		if !ref.Bare() {
 			if q.at, err = f.member(ref.Provider); err != nil {
 				errs = append(errs, err)
@@ -127,7 +152,7 @@ func (a *query) get(ctx context.Context, o FindOptions, doubts *doubts) {
 		a.found, a.err = bare, nil
 	case errors.Is(a.err, providers.ErrUnreadable):
 		bare.State = sandbox.StateUnknown
-		a.found, a.err = bare, nil
+		a.found, a.err, a.unreadable = bare, nil, true
 	}
 }
 

@@ -148,7 +148,7 @@ func TestFindOfWhatIsGone(t *testing.T) {
 	p := fake.New(fake.Options{Name: "prod", After: fake.AfterGone})
 	p.Add(box("abcd", ""))
 	f := of(p)
-	end(t, f, fleet.EndOptions{}, "prod/abcd")
+	end(t, f, fleet.EndOptions{Recheck: unread()}, "prod/abcd")
 	_, err := f.Find(t.Context(), []string{"prod/abcd"}, fleet.FindOptions{})
 	assert.Equal(t, fault.KindGone, fault.KindOf(err))
 

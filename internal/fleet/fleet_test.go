@@ -116,7 +116,7 @@ func TestSinkHearsWhatIsDone(t *testing.T) {
 		f := with(fleet.Options{Sink: sink}, p)
 		_, err := f.Sweep(t.Context())
 		require.NoError(t, err)
-		end(t, f, fleet.EndOptions{By: "alice"}, "prod/aaaa", "prod/bbbb")
+		end(t, f, fleet.EndOptions{By: "alice", Recheck: unread()}, "prod/aaaa", "prod/bbbb")
 		assert.ElementsMatch(t, []string{
 			"prod/lost sweep its control process had died",
 			"prod/aaaa terminate alice", "prod/bbbb terminate alice",

@@ -96,6 +96,20 @@ func (f *Fleet) EndsFailed(profile string) bool {
 	return err == nil && m.endsFailed()
 }
 
+// ReadsProveEnds says that what the reads of a profile say of an end is the state of the
+// machine itself: there is no providers.Verifier, and nothing to be proved beside.
+func (f *Fleet) ReadsProveEnds(profile string) bool {
+	m, err := f.member(profile)
+	if err != nil {
+		return false
+	}
+	if _, closed := m.Provider.(*providers.Unopened); closed {
+		return false
+	}
+	_, needsProof := providers.As[providers.Verifier](m.Provider)
+	return !needsProof
+}
+
 func (m *member) sameID(asked, answered string) bool {
 	if s, ok := providers.As[providers.IDSpeller](m.Provider); ok {
 		return s.SameID(asked, answered)

@@ -40,7 +40,7 @@ func TestAnAnswerAboutAnotherSandboxIsNoAnswer(t *testing.T) {
 			return err
 		},
 		"precheck": func(ctx context.Context, f *fleet.Fleet) error {
-			got := endThese(ctx, f, fleet.EndOptions{Precheck: true, Wait: time.Second}, listed)
+			got := endThese(ctx, f, fleet.EndOptions{Wait: time.Second}, listed)
 			require.Len(t, got, 1)
 			assert.Equal(t, sandbox.OutcomeFailed, got[0].Outcome)
 			return got[0].Err
@@ -70,7 +70,7 @@ func TestAnEndIsNotSeenInAnotherSandbox(t *testing.T) {
 		p := fake.New(fake.Options{Name: "prod", EndFor: fake.Forever})
 		p.Add(fake.Seed{Sandbox: sandbox.Sandbox{ID: "bbbb", State: sandbox.StateTerminated}}, box("aaaa", ""))
 		p.Tell(fake.LieOtherID)
-		got := endThese(t.Context(), of(p.Bare()), fleet.EndOptions{Wait: 10 * time.Second}, sandbox.Sandbox{Provider: "prod", ID: "aaaa", State: sandbox.StateRunning})
+		got := endThese(t.Context(), of(p.Bare()), fleet.EndOptions{Wait: 10 * time.Second, Recheck: unread()}, sandbox.Sandbox{Provider: "prod", ID: "aaaa", State: sandbox.StateRunning})
 		require.Len(t, got, 1)
 		assert.Equal(t, sandbox.OutcomeAccepted, got[0].Outcome, "%s", got[0].Reason)
 		assert.Equal(t, "aaaa", p.Calls(fake.OpTerminate)[0].ID)
@@ -138,7 +138,7 @@ func TestDeadSandboxesDoNotStopTheirEnd(t *testing.T) {
 					_, err := f.Usage(t.Context(), s.Ref())
 					require.Error(t, err)
 				}
-				got := endThese(t.Context(), f, fleet.EndOptions{Precheck: true}, targets...)
+				got := endThese(t.Context(), f, fleet.EndOptions{}, targets...)
 				assert.Equal(t, 30, fleet.Count(got).Verified, "%s", got[0].Reason)
 			})
 		})

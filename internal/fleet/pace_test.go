@@ -33,7 +33,7 @@ func crowd(n int) (*fake.Provider, []sandbox.Sandbox) {
 
 // bulk ends as cleanup does: the log is kept, the sandbox read again, then asked.
 func bulk(f *fleet.Fleet) fleet.EndOptions {
-	return fleet.EndOptions{Precheck: true, Prepare: func(ctx context.Context, s sandbox.Sandbox) { f.Tail(ctx, s.Ref(), 50) }}
+	return fleet.EndOptions{Recheck: fleet.Recheck{Prepare: func(ctx context.Context, s sandbox.Sandbox) { f.Tail(ctx, s.Ref(), 50) }}}
 }
 
 // TestAHundredEndingsKeepTheirBudget is the arithmetic of DESIGN section 11, in
@@ -85,9 +85,9 @@ func TestAProviderGoesOnlyByWhatWasReadJustNow(t *testing.T) {
 		how  fleet.EndOptions
 		told bool
 	}{
-		"read just before": {fleet.EndOptions{Precheck: true}, true},
-		"not read":         {fleet.EndOptions{}, false},
-		"read long before": {fleet.EndOptions{Precheck: true, Before: slow}, false},
+		"read just before": {fleet.EndOptions{}, true},
+		"not read":         {fleet.EndOptions{Recheck: unread()}, false},
+		"read long before": {fleet.EndOptions{Record: fleet.EndRecord{BeforeRequest: slow}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -108,16 +108,16 @@ func TestAProviderGoesOnlyByWhatWasReadJustNow(t *testing.T) {
 func TestWhatIsKeptIsReadBeforeTheLastLook(t *testing.T) {
 	t.Parallel()
 	p := stocked("prod", "a")
-	how := fleet.EndOptions{Precheck: true, Prepare: func(context.Context, sandbox.Sandbox) {
+	how := fleet.EndOptions{Recheck: fleet.Recheck{Prepare: func(context.Context, sandbox.Sandbox) {
 		assert.Empty(t, p.Calls(fake.OpGet))
-	}}
+	}}}
 	got := endThese(t.Context(), of(p), how, sandbox.Sandbox{Provider: "prod", ID: "a"})
 	require.Len(t, got, 1)
 	assert.Equal(t, sandbox.OutcomeVerified, got[0].Outcome)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	p = stocked("prod", "a")
-	how.Prepare = func(context.Context, sandbox.Sandbox) { cancel() }
+	how.Recheck.Prepare = func(context.Context, sandbox.Sandbox) { cancel() }
 	got = endThese(ctx, of(p), how, sandbox.Sandbox{Provider: "prod", ID: "a"})
 	require.Len(t, got, 1)
 	assert.Equal(t, sandbox.OutcomeNotAttempted, got[0].Outcome)

@@ -52,7 +52,10 @@ func randomRun(t *testing.T, r *rand.Rand) {
 	if r.IntN(2) == 0 {
 		time.AfterFunc(time.Duration(r.IntN(2000))*time.Millisecond, cancel)
 	}
-	o := fleet.EndOptions{Precheck: r.IntN(2) == 0, Delete: r.IntN(3) == 0, Wait: time.Duration(1+r.IntN(5)) * time.Second}
+	o := fleet.EndOptions{Delete: r.IntN(3) == 0, Wait: time.Duration(1+r.IntN(5)) * time.Second}
+	if r.IntN(2) == 0 {
+		o.Recheck = unread()
+	}
 	endings := endThese(ctx, with(fleet.Options{Slots: slots}, members...), o, targets...)
 
 	seen := map[sandbox.Ref]int{}

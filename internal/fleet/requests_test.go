@@ -56,7 +56,7 @@ func TestWhatWasRefusedIsNotProvedByForgetting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, store := forgetful(), &requests{}
-		look := fleet.EndOptions{Precheck: true, Wait: 10 * time.Second}
+		look := fleet.EndOptions{Wait: 10 * time.Second}
 		process := func() *fleet.Fleet { return with(fleet.Options{EndRequests: store}, p) }
 		ref := sandbox.Ref{Provider: "prod", ID: "abcd"}
 
@@ -126,7 +126,7 @@ func TestOpenRequests(t *testing.T) {
 				if tc.gone != "" {
 					p.Break(fake.Fault{Op: fake.OpGet, Err: planted(tc.gone)})
 				}
-				o := fleet.EndOptions{Precheck: true, Wait: 10 * time.Second, Requested: func(sandbox.Ref) *sandbox.EndRequest { return tc.before }}
+				o := fleet.EndOptions{Wait: 10 * time.Second, Record: fleet.EndRecord{Earlier: func(sandbox.Ref) *sandbox.EndRequest { return tc.before }}}
 				got := endThese(t.Context(), with(fleet.Options{EndRequests: store}, p), o, sandbox.Sandbox{Provider: "prod", ID: "abcd", State: sandbox.StateRunning})
 				assert.Equal(t, tc.outcome, got[0].Outcome, "%s", got[0].Reason)
 				assert.Equal(t, tc.open, got[0].Request.Unconfirmed(), "%+v", got[0].Request)
@@ -145,7 +145,7 @@ func TestAnInterruptedRequestIsKept(t *testing.T) {
 		p.Break(fake.Fault{Op: fake.OpTerminate, Hang: true})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		endThese(ctx, with(fleet.Options{EndRequests: store}, p), fleet.EndOptions{}, sandbox.Sandbox{Provider: "prod", ID: "abcd", State: sandbox.StateRunning})
+		endThese(ctx, with(fleet.Options{EndRequests: store}, p), fleet.EndOptions{Recheck: unread()}, sandbox.Sandbox{Provider: "prod", ID: "abcd", State: sandbox.StateRunning})
 		assert.Len(t, store.all, 1)
 	})
 }

@@ -13,7 +13,8 @@ import (
 // DefaultWait is how long an end is waited for (CLI.md, terminate).
 const DefaultWait = 30 * time.Second
 
-// EndOptions say how sandboxes shall end.
+// EndOptions say how sandboxes shall end. Who may end them is not decided here: every
+// caller comes through the room safety.
 type EndOptions struct {
 	Delete bool          // also destroy what the provider would keep
 	Grace  time.Duration // for a program that can hear TERM
@@ -22,41 +23,48 @@ type EndOptions struct {
 	Wait    time.Duration // for the end to be seen, from the request on; 0 = DefaultWait
 	By      string        // who asks, for the provider's record
 	Origin  EndOrigin     // on whose behalf, for the journal
-	// Asked says that somebody else has asked already: nothing is sent, and the
-	// end is looked for.
-	Asked bool
-	// Precheck reads each sandbox just before it is asked to end.
-	Precheck bool
-	// Prepare is called before Precheck, for what has to be known of the sandbox
-	// while it is there: so nothing slow lies between the read and the request.
-	// Nil = nothing. It is called from several goroutines.
-	Prepare func(context.Context, sandbox.Sandbox)
-	// Still judges what Precheck has read: "" goes on, anything else is the
-	// outcome (changed, skipped or not_attempted), with its reason. Nil = goes on. It is
-	// called from several goroutines.
-	Still func(sandbox.Sandbox) (sandbox.Outcome, string)
-	// Legible leaves alone what Precheck cannot read: with Delete it would be
-	// ended by what was known of it before.
-	Legible bool
-	// Heard says of what Precheck has read, and Still let go on, that a request
-	// from before is at work: it is not asked again, only looked at. Nil = no.
-	Heard func(sandbox.Sandbox) bool
-	// Requested gives the last request to end a sandbox that an earlier run or
-	// process has sent; nil = none is known, and a nil function knows none. What
-	// became of the request of this run is in sandbox.Ending.Request, to be kept
-	// and given here the next time.
-	Requested func(sandbox.Ref) *sandbox.EndRequest
-	// Before is called right before the request, with what is known of the
-	// sandbox then: an error fails it, and nothing is asked. Nil = nothing. It
-	// is called from several goroutines.
-	Before func(context.Context, sandbox.Sandbox) error
-	// After is called when the request was answered or given up, before the end is
-	// looked for, so that the answer can be kept. Nil = nothing. It is called from
-	// several goroutines.
-	After func(sandbox.Ref, sandbox.EndRequest)
+	// VerifyOnly says that somebody else has asked already: nothing is read before and
+	// nothing is sent, and the end is looked for.
+	VerifyOnly bool
+	Recheck    Recheck
+	Record     EndRecord
 }
 
-// Terminate ends sandboxes and verifies it: each is read (with Precheck), asked
+// Recheck is the read just before the request, and what is made of it. Its functions
+// are called from several goroutines.
+type Recheck struct {
+	// Skip is why the sandbox is not read before it is asked to end; "" = it is read.
+	Skip string
+	// Prepare is called before the read, for what has to be known of the sandbox while
+	// it is there: so nothing slow lies between the read and the request. Nil = nothing.
+	Prepare func(context.Context, sandbox.Sandbox)
+	// AlreadyAsked says of what was read that an earlier request to end it is at work: it
+	// is not judged and not asked again, only looked at. Nil = no.
+	AlreadyAsked func(sandbox.Sandbox) bool
+	// Judge judges what was read: "" goes on, anything else is the outcome (changed,
+	// skipped or not_attempted), with its reason. Nil = goes on.
+	Judge func(sandbox.Sandbox) (sandbox.Outcome, string)
+	// AllowUnreadable says that a delete may go on although the record cannot be read, by
+	// what is known of the target. Nil = what cannot be read is left alone.
+	AllowUnreadable func(target sandbox.Sandbox) bool
+}
+
+// EndRecord is what a caller keeps of requests to end. Its functions are called from
+// several goroutines; each may be nil.
+type EndRecord struct {
+	// Earlier gives the last request to end a sandbox that an earlier run or process has
+	// sent; nil = none is known. What became of the request of this run is in
+	// sandbox.Ending.Request, to be kept and given here the next time.
+	Earlier func(sandbox.Ref) *sandbox.EndRequest
+	// BeforeRequest is called right before the request, with what is known of the
+	// sandbox then: an error fails it, and nothing is asked.
+	BeforeRequest func(context.Context, sandbox.Sandbox) error
+	// AfterRequest is called when the request was answered or given up, before the end is
+	// looked for, so that the answer can be kept.
+	AfterRequest func(sandbox.Ref, sandbox.EndRequest)
+}
+
+// Terminate ends sandboxes and verifies it: each is read (see Recheck), asked
 // to end exactly once, and read again, at the pace of Options.Poll, until it
 // has ended or Wait is over. Each distinct target comes out exactly once, with
 // its outcome, in the order of completion.

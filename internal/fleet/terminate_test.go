@@ -36,6 +36,9 @@ func endThese(ctx context.Context, f *fleet.Fleet, o fleet.EndOptions, targets .
 
 func planted(kind fault.Kind) error { return fault.New(kind, "planted") }
 
+// unread has a sandbox asked to end as it was found.
+func unread() fleet.Recheck { return fleet.Recheck{Skip: "a test of what follows"} }
+
 func unreadable() error { return fault.New(fault.KindUnavailable, "%w", providers.ErrUnreadable) }
 
 // one is what happens to one sandbox, prod/abcd, that was listed.
@@ -53,11 +56,11 @@ type one struct {
 }
 
 func cases() map[string]one {
-	pre := fleet.EndOptions{Precheck: true, Wait: 10 * time.Second}
-	drop := fleet.EndOptions{Precheck: true, Wait: 10 * time.Second, Delete: true}
-	legible, heard := drop, pre
-	legible.Legible = true
-	heard.Heard = func(sandbox.Sandbox) bool { return true }
+	pre := fleet.EndOptions{Wait: 10 * time.Second}
+	drop := fleet.EndOptions{Wait: 10 * time.Second, Delete: true}
+	illegible, heard := drop, pre
+	illegible.Recheck.AllowUnreadable = func(sandbox.Sandbox) bool { return true }
+	heard.Recheck.AlreadyAsked = func(sandbox.Sandbox) bool { return true }
 	get, ask := fake.OpGet, fake.OpTerminate
 	slow := fake.Options{EndFor: 200 * time.Millisecond}
 	proved := fake.Options{Proof: func(string, providers.EndQuery) (providers.Proof, error) {
@@ -73,7 +76,7 @@ func cases() map[string]one {
 		"deleted":                    {slow, running, nil, drop, false, verified, "", "", 375 * time.Millisecond, 1},
 		"had ended":                  {slow, state(sandbox.StateFailed), nil, pre, false, gone, "it had ended before", "", 0, 0},
 		"had ended, kept, deleted":   {slow, state(sandbox.StateFailed), nil, drop, false, verified, "", "", 0, 1},
-		"had ended, no precheck":     {slow, state(sandbox.StateFailed), nil, fleet.EndOptions{}, false, gone, "it was gone before", "", 0, 1},
+		"had ended, no precheck":     {slow, state(sandbox.StateFailed), nil, fleet.EndOptions{Recheck: unread()}, false, gone, "it was gone before", "", 0, 1},
 		"stopped since":              {slow, state(sandbox.StateStopped), nil, pre, false, sandbox.OutcomeAlreadyGone, "it had stopped before", "", 0, 0},
 		"stopped, deleted":           {slow, state(sandbox.StateStopped), nil, drop, false, verified, "", "", 375 * time.Millisecond, 1},
 		"went before the look":       {proved, running, []fake.Fault{{Op: get, Err: planted(fault.KindNotFound)}}, pre, false, gone, "it went before", "", 0, 0},
@@ -82,12 +85,12 @@ func cases() map[string]one {
 		"410 at the look":            {slow, running, []fake.Fault{{Op: get, Err: planted(fault.KindGone)}}, pre, true, gone, "it was gone before", "", 0, 0},
 		"404, never seen":            {slow, running, []fake.Fault{{Op: get, Err: planted(fault.KindNotFound)}}, pre, true, failed, "planted", fault.KindNotFound, 0, 0},
 		"404 at ask, seen":           {proved, running, []fake.Fault{{Op: ask, Err: planted(fault.KindNotFound)}, {Op: get, After: 1, Err: planted(fault.KindNotFound)}}, pre, true, gone, "it went before", "", 0, 1},
-		"404 at ask, never seen":     {slow, running, []fake.Fault{{Op: ask, Err: planted(fault.KindNotFound)}}, fleet.EndOptions{}, true, failed, "planted", fault.KindNotFound, 0, 1},
-		"404 after, never seen":      {fake.Options{After: fake.AfterMissing}, running, nil, fleet.EndOptions{}, true, failed, "no such sandbox", fault.KindNotFound, 0, 1},
+		"404 at ask, never seen":     {slow, running, []fake.Fault{{Op: ask, Err: planted(fault.KindNotFound)}}, fleet.EndOptions{Recheck: unread()}, true, failed, "planted", fault.KindNotFound, 0, 1},
+		"404 after, never seen":      {fake.Options{After: fake.AfterMissing}, running, nil, fleet.EndOptions{Recheck: unread()}, true, failed, "no such sandbox", fault.KindNotFound, 0, 1},
 		"look fails":                 {slow, running, []fake.Fault{{Op: get, Err: planted(fault.KindUnavailable)}}, pre, false, failed, "planted", fault.KindUnavailable, 0, 0},
 		"unreadable":                 {slow, running, []fake.Fault{{Op: get, Err: unreadable()}}, pre, false, failed, "cannot be read", fault.KindUnavailable, 0, 0},
-		"unreadable, deleted":        {fake.Options{}, running, []fake.Fault{{Op: get, Times: 1, Err: unreadable()}}, drop, false, verified, "", "", 0, 1},
-		"unreadable, to be read":     {fake.Options{}, running, []fake.Fault{{Op: get, Times: 1, Err: unreadable()}}, legible, false, failed, "cannot be read", fault.KindUnavailable, 0, 0},
+		"unreadable, allowed":        {fake.Options{}, running, []fake.Fault{{Op: get, Times: 1, Err: unreadable()}}, illegible, false, verified, "", "", 0, 1},
+		"unreadable, deleted":        {fake.Options{}, running, []fake.Fault{{Op: get, Times: 1, Err: unreadable()}}, drop, false, failed, "cannot be read", fault.KindUnavailable, 0, 0},
 		"heard before":               {slow, running, nil, heard, false, sandbox.OutcomeAccepted, "still running after 10s", "", 10 * time.Second, 0},
 		"look hangs":                 {slow, running, []fake.Fault{{Op: get, Hang: true}}, pre, false, sandbox.OutcomeNotAttempted, "no answer within 20s", fault.KindUnavailable, 20 * time.Second, 0},
 		"no right":                   {slow, running, []fake.Fault{{Op: ask, Err: planted(fault.KindAuth)}}, pre, false, failed, "planted", fault.KindAuth, 0, 1},
@@ -101,11 +104,11 @@ func cases() map[string]one {
 		"blind for a while":          {slow, running, []fake.Fault{{Op: get, After: 1, Times: 3, Err: planted(fault.KindUnavailable)}}, pre, false, verified, "", "", 375 * time.Millisecond, 1},
 		"blind for ever":             {slow, running, []fake.Fault{{Op: get, After: 1, Err: planted(fault.KindUnavailable)}}, pre, false, sandbox.OutcomeAccepted, "its end cannot be seen", "", 10 * time.Second, 1},
 		"right lost after ask":       {slow, running, []fake.Fault{{Op: get, After: 1, Err: planted(fault.KindAuth)}}, pre, false, sandbox.OutcomeAccepted, "its end cannot be seen", "", 0, 1},
-		"the default wait is 30s":    {slow, fake.Seed{EndFor: fake.Forever}, nil, fleet.EndOptions{}, false, sandbox.OutcomeStuck, "after 30s", "", 30 * time.Second, 1},
+		"the default wait is 30s":    {slow, fake.Seed{EndFor: fake.Forever}, nil, fleet.EndOptions{Recheck: unread()}, false, sandbox.OutcomeStuck, "after 30s", "", 30 * time.Second, 1},
 		"delete that leaves a trace": {slow, state(sandbox.StateFailed), []fake.Fault{{Op: ask, Skip: true}}, drop, false, sandbox.OutcomeAccepted, "it has ended, but what it leaves is still there", "", 10 * time.Second, 1},
-		"judged changed": {slow, running, nil, fleet.EndOptions{Precheck: true, Still: func(sandbox.Sandbox) (sandbox.Outcome, string) {
+		"judged changed": {slow, running, nil, fleet.EndOptions{Recheck: fleet.Recheck{Judge: func(sandbox.Sandbox) (sandbox.Outcome, string) {
 			return sandbox.OutcomeChanged, "it works again"
-		}}, false, sandbox.OutcomeChanged, "it works again", "", 0, 0},
+		}}}, false, sandbox.OutcomeChanged, "it works again", "", 0, 0},
 	}
 }
 
@@ -114,7 +117,7 @@ func TestWhatIsStoppedNeedsADelete(t *testing.T) {
 	p := fake.New(fake.Options{Name: "prod"})
 	target, err := p.Get(t.Context(), p.Add(fake.Seed{Sandbox: sandbox.Sandbox{State: sandbox.StateStopped}})[0])
 	require.NoError(t, err)
-	got := endThese(t.Context(), of(p), fleet.EndOptions{Precheck: true}, target)
+	got := endThese(t.Context(), of(p), fleet.EndOptions{}, target)
 	require.Len(t, got, 1)
 	assert.Equal(t, sandbox.OutcomeSkipped, got[0].Outcome)
 	assert.Contains(t, got[0].Reason, "needs_delete")
@@ -126,11 +129,11 @@ func TestNothingIsAskedBeforeItIsWrittenDown(t *testing.T) {
 	p := stocked("prod", "a", "b")
 	full := errors.New("no space left on device")
 	var seen []sandbox.State
-	how := fleet.EndOptions{Precheck: true, Before: func(_ context.Context, s sandbox.Sandbox) error {
+	how := fleet.EndOptions{Record: fleet.EndRecord{BeforeRequest: func(_ context.Context, s sandbox.Sandbox) error {
 		assert.Empty(t, p.Calls(fake.OpTerminate))
 		seen = append(seen, s.State)
 		return full
-	}}
+	}}}
 	got := endThese(t.Context(), of(p), how, sandbox.Sandbox{Provider: "prod", ID: "a"})
 	require.Len(t, got, 1)
 	assert.Equal(t, sandbox.OutcomeFailed, got[0].Outcome)
@@ -154,7 +157,7 @@ func TestTheFirstAreAskedFirst(t *testing.T) {
 		defer cancel()
 		f := fleet.New([]fleet.Member{{Provider: p}}, fleet.Options{Slots: slots})
 		asked := map[string]bool{}
-		for e := range f.Terminate(ctx, targets, fleet.EndOptions{Precheck: true}) {
+		for e := range f.Terminate(ctx, targets, fleet.EndOptions{}) {
 			asked[e.Ref.ID] = e.Outcome != sandbox.OutcomeNotAttempted
 		}
 		const apart = 2 * slots // those that ask at once have no order among them
@@ -220,7 +223,7 @@ func TestTerminateLooksAtWhoHasTheIDNow(t *testing.T) {
 	p := fake.New(fake.Options{Name: "prod"})
 	p.Add(fake.Seed{Sandbox: sandbox.Sandbox{ID: "abcd", CreatedAt: now}})
 	before := sandbox.Sandbox{Provider: "prod", ID: "abcd", State: sandbox.StateRunning, CreatedAt: now.Add(-time.Hour)}
-	got := endThese(t.Context(), of(p), fleet.EndOptions{Precheck: true}, before)
+	got := endThese(t.Context(), of(p), fleet.EndOptions{}, before)
 	require.Len(t, got, 1)
 	assert.Equal(t, sandbox.OutcomeChanged, got[0].Outcome)
 	assert.Empty(t, p.Calls(fake.OpTerminate))
@@ -233,7 +236,7 @@ func TestTerminateCountsEachTargetOnce(t *testing.T) {
 	seen := func(profile, id string) sandbox.Sandbox {
 		return sandbox.Sandbox{Provider: profile, ID: id, State: sandbox.StateRunning}
 	}
-	seq := f.Terminate(t.Context(), []sandbox.Sandbox{seen("prod", "a"), seen("nowhere", "a"), seen("prod", "a"), seen("prod", "b")}, fleet.EndOptions{})
+	seq := f.Terminate(t.Context(), []sandbox.Sandbox{seen("prod", "a"), seen("nowhere", "a"), seen("prod", "a"), seen("prod", "b")}, fleet.EndOptions{Recheck: unread()})
 	got := map[string]sandbox.Outcome{}
 	for e := range seq {
 		got[e.Ref.String()] = e.Outcome
@@ -266,7 +269,7 @@ func TestASilentProviderCostsItsTimeoutOnce(t *testing.T) {
 		began := time.Now()
 		counts := map[string]int{}
 		var goodDone time.Duration
-		for e := range of(hung, good).Terminate(t.Context(), append(lost, fine...), fleet.EndOptions{Precheck: true}) {
+		for e := range of(hung, good).Terminate(t.Context(), append(lost, fine...), fleet.EndOptions{}) {
 			counts[e.Ref.Provider+" "+string(e.Outcome)]++
 			if e.Ref.Provider == "good" {
 				goodDone = time.Since(began)
@@ -286,7 +289,7 @@ func TestOneHungSandboxDoesNotGiveUpItsProvider(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, targets := herd(fake.Options{Name: "prod", Latency: time.Second}, 200)
 		p.Break(fake.Fault{Op: fake.OpGet, ID: targets[0].ID, Hang: true})
-		got := fleet.Count(endThese(t.Context(), of(p), fleet.EndOptions{Precheck: true}, targets...))
+		got := fleet.Count(endThese(t.Context(), of(p), fleet.EndOptions{}, targets...))
 		assert.Equal(t, fleet.Counts{Selected: 200, Verified: 199, Failed: 1}, got)
 	})
 }
@@ -298,7 +301,7 @@ func TestInterruptedRunsAreHonest(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 110*time.Millisecond)
 		defer cancel()
 		began := time.Now()
-		endings := endThese(ctx, of(p), fleet.EndOptions{Precheck: true}, targets...)
+		endings := endThese(ctx, of(p), fleet.EndOptions{}, targets...)
 		assert.Equal(t, 110*time.Millisecond, time.Since(began))
 		c := fleet.Count(endings)
 		assert.Equal(t, 100, c.Accepted+c.Failed+c.NotAttempted, "%+v", c)
@@ -310,11 +313,11 @@ func TestInterruptedRunsAreHonest(t *testing.T) {
 
 func TestARunThatIsOverBeforeItBeginsAsksNothing(t *testing.T) {
 	t.Parallel()
-	for _, precheck := range []bool{true, false} {
+	for _, recheck := range []fleet.Recheck{{}, unread()} {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		p, targets := herd(fake.Options{Name: "prod"}, 100)
-		endings := endThese(ctx, of(p), fleet.EndOptions{Precheck: precheck}, targets...)
+		endings := endThese(ctx, of(p), fleet.EndOptions{Recheck: recheck}, targets...)
 		assert.Equal(t, fleet.Counts{Selected: 100, NotAttempted: 100}, fleet.Count(endings))
 		assert.Empty(t, p.Calls(), "a free slot is no reason to send anything")
 		assert.Equal(t, fault.KindCanceled, fault.KindOf(fleet.Verdict(endings, true)))
@@ -326,7 +329,7 @@ func TestAConsumerThatStopsEndsTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, targets := herd(fake.Options{Name: "prod", Latency: 20 * time.Millisecond}, 200)
 		targets = append(targets, sandbox.Sandbox{Provider: "nowhere", ID: "x"}) // fails at once
-		for e := range of(p).Terminate(t.Context(), targets, fleet.EndOptions{}) {
+		for e := range of(p).Terminate(t.Context(), targets, fleet.EndOptions{Recheck: unread()}) {
 			assert.Equal(t, sandbox.OutcomeFailed, e.Outcome)
 			break
 		}
@@ -344,7 +347,7 @@ func TestBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, targets := herd(fake.Options{Name: "prod", Latency: 20 * time.Millisecond, EndFor: 200 * time.Millisecond}, 100)
 		began := time.Now()
-		got := fleet.Count(endThese(t.Context(), of(p), fleet.EndOptions{Precheck: true}, targets...))
+		got := fleet.Count(endThese(t.Context(), of(p), fleet.EndOptions{}, targets...))
 		took := time.Since(began)
 		assert.Equal(t, fleet.Counts{Selected: 100, Verified: 100}, got)
 		assert.LessOrEqual(t, took, 800*time.Millisecond)
@@ -357,7 +360,7 @@ func TestBudget(t *testing.T) {
 func BenchmarkTerminate(b *testing.B) {
 	for b.Loop() {
 		p, targets := herd(fake.Options{Name: "prod", Latency: 20 * time.Millisecond, EndFor: 200 * time.Millisecond}, 100)
-		if c := fleet.Count(endThese(b.Context(), of(p), fleet.EndOptions{Precheck: true}, targets...)); c.Verified != 100 {
+		if c := fleet.Count(endThese(b.Context(), of(p), fleet.EndOptions{}, targets...)); c.Verified != 100 {
 			b.Fatalf("%+v", c)
 		}
 	}

@@ -64,7 +64,7 @@ func TestAnEndNeedsItsProof(t *testing.T) {
 				if tc.fault != nil {
 					p.Break(*tc.fault)
 				}
-				got := endThese(t.Context(), of(p), fleet.EndOptions{Precheck: true, Wait: 10 * time.Second}, sandbox.Sandbox{Provider: "prod", ID: "abcd"})
+				got := endThese(t.Context(), of(p), fleet.EndOptions{Wait: 10 * time.Second}, sandbox.Sandbox{Provider: "prod", ID: "abcd"})
 				require.Len(t, got, 1)
 				assert.Equal(t, tc.outcome, got[0].Outcome, "%s", got[0].Reason)
 				assert.Contains(t, got[0].Reason, tc.reason)
@@ -85,7 +85,7 @@ func TestAnOpenBreakerAsksNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, targets := herd(fake.Options{Name: "prod", Latency: time.Second}, 100)
 		p.Break(fake.Fault{Op: fake.OpGet, Err: planted(fault.KindUnavailable)})
-		endings := endThese(t.Context(), with(fleet.Options{Slots: 1}, p), fleet.EndOptions{Precheck: true}, targets...)
+		endings := endThese(t.Context(), with(fleet.Options{Slots: 1}, p), fleet.EndOptions{}, targets...)
 		c := fleet.Count(endings)
 		assert.Equal(t, fleet.Counts{Selected: 100, Failed: 5, NotAttempted: 95}, c)
 		assert.Empty(t, p.Calls(fake.OpTerminate))

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sbx/internal/httpx"
+	"sbx/internal/sandbox"
 )
 
 // Type is a kind of provider as data: what it is called, which settings it
@@ -14,9 +15,11 @@ type Type struct {
 	Name       string
 	Help       string
 	SwitchedOn []string // the environment variables whose presence, all of them, adds a profile of this type; none = never
-	Always     bool     // present without any configuration
-	Options    []Option
-	LifeSigns  []LifeSign // what tells whether a sandbox works, and what each cannot know
+	Always     bool     // present without any configuration, and nothing else: see Facts
+	Facts
+	Options   []Option
+	ExitWords []sandbox.ExitWord // what it says of an end where others give an exit code
+	LifeSigns []LifeSign         // what tells whether a sandbox works, and what each cannot know
 	// NoLabels says that the API keeps no labels of a sandbox, so that none can say whose
 	// it is.
 	NoLabels bool

@@ -7,6 +7,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 )
 
@@ -125,13 +126,11 @@ func (f *fixing) end(ctx context.Context, yield func(Done) bool) bool {
 		targets = append(targets, r.Box)
 	}
 	how := fleet.EndOptions{
-		Delete: f.e.Rules.Delete, Wait: f.how.Wait, By: f.how.By, Precheck: true, Legible: true, Origin: fleet.EndOrigin{Journaled: true},
-		Still: func(now sandbox.Sandbox) (sandbox.Outcome, string) { return f.still(rows[now.Ref()], now) },
+		Delete: f.e.Rules.Delete, Wait: f.how.Wait, By: f.how.By, Origin: fleet.EndOrigin{Journaled: true},
+		Recheck: fleet.Recheck{Judge: func(now sandbox.Sandbox) (sandbox.Outcome, string) { return f.recheckOrphan(rows[now.Ref()], now) }},
+		Record:  fleet.EndRecord{BeforeRequest: func(_ context.Context, s sandbox.Sandbox) error { return f.scribe.intend(rows[s.Ref()]) }},
 	}
-	for ending := range f.e.Fleet.Terminate(ctx, targets, how) {
-		if ending.Outcome == sandbox.OutcomeFailed && ending.Err == nil {
-			ending.Err = fault.New(fault.KindUnknown, "%s", ending.Reason).At(ending.Ref.Provider, "terminate "+ending.Ref.ID)
-		}
+	for ending := range safety.End(ctx, f.e.Fleet, targets, safety.Options{Verb: safety.VerbReconcile, How: how, Protected: f.e.Rules.Protected}) {
 		if !yield(Done{Ending: ending, Row: rows[ending.Ref]}) {
 			return false
 		}
@@ -139,14 +138,10 @@ func (f *fixing) end(ctx context.Context, yield func(Done) bool) bool {
 	return true
 }
 
-// still applies every rule again to what was read just before the end, and then
-// makes the intent durable: it is the last thing before the request.
-func (f *fixing) still(r Row, now sandbox.Sandbox) (sandbox.Outcome, string) {
+// recheckOrphan applies every rule again to what was read just before the end.
+func (f *fixing) recheckOrphan(r Row, now sandbox.Sandbox) (sandbox.Outcome, string) {
 	if r.Action != ActTerminate {
 		return sandbox.OutcomeChanged, "it is not what was planned"
-	}
-	if skew, _ := f.e.Fleet.Skew(r.Ref.Provider); skew.Abs() > maxSkew {
-		return sandbox.OutcomeNotAttempted, "not asked: the clocks are " + sandbox.FormatDuration(skew.Abs()) + " apart, so that no age can be trusted"
 	}
 	at := f.e.Now()
 	before, _ := born(r.Box, at)
@@ -159,9 +154,6 @@ func (f *fixing) still(r Row, now sandbox.Sandbox) (sandbox.Outcome, string) {
 	if again = f.e.suspect(again, f.e.Sources[r.Ref.Provider], at); again.Action != ActTerminate {
 		return sandbox.OutcomeSkipped, again.Reason
 	}
-	if err := f.scribe.intend(r); err != nil {
-		return sandbox.OutcomeFailed, err.Error()
-	}
 	return "", ""
 }
 
@@ -172,7 +164,3 @@ func done(r Row, outcome sandbox.Outcome, reason string, err error) Done {
 func notAttempted(ctx context.Context, r Row) Done {
 	return done(r, sandbox.OutcomeNotAttempted, "not asked: "+context.Cause(ctx).Error(), fault.Placed(ctx.Err(), r.Ref.Provider, "reconcile "+r.Ref.ID))
 }
-
-// maxSkew is how far a provider's clock may be off before ages mean nothing (facts of
-// hygiene, feature 3).
-const maxSkew = 2 * time.Minute

@@ -14,6 +14,7 @@ import (
 	"sbx/internal/providers"
 	"sbx/internal/providers/fake"
 	"sbx/internal/reconcile"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/triage"
@@ -46,7 +47,7 @@ type scene struct {
 func newScene() *scene {
 	s := &scene{now: noon, sightings: store.Memory(nil), journal: &journal{}}
 	s.prod = fake.New(fake.Options{Name: "prod", Now: s.clock})
-	s.limits = reconcile.Limits{MaxDelete: 20, MaxFraction: 25, RecordsAge: time.Hour}
+	s.limits = reconcile.Limits{Limits: safety.Limits{MaxDelete: 20, MaxFraction: 25}, RecordsAge: time.Hour}
 	s.rules = reconcile.Rules{
 		Observations: 2, Grace: 5 * time.Minute, CreateGrace: 10 * time.Minute, RecordsAge: time.Hour, Observe: true,
 		Protected: func(b sandbox.Sandbox) string {

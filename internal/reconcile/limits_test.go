@@ -11,6 +11,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/reconcile"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 )
 
@@ -39,23 +40,26 @@ func TestWhatIsTooMuchIsRefusedWhole(t *testing.T) {
 		guard string // "" = allowed
 	}{
 		"within the limits":           {crowd(60, 20, 0), nil, ""},
-		"one too many":                {crowd(100, 21, 0), nil, "max_delete:"},
+		"one too many":                {crowd(100, 21, 0), nil, "21 sandboxes would end, more than --max-delete 20"},
 		"a larger limit":              {crowd(100, 21, 0), func(s *scene) { s.limits.MaxDelete = 21 }, ""},
-		"a quarter and one":           {crowd(17, 6, 0), nil, "max_fraction prod"},
+		"a quarter and one":           {crowd(17, 6, 0), nil, "6 of the 23 sandboxes of prod would end"},
 		"five of six":                 {crowd(1, 5, 0), nil, ""},
 		"a larger share":              {crowd(17, 6, 0), func(s *scene) { s.limits.MaxFraction = 27 }, ""},
-		"records: one too many":       {crowd(100, 0, 21), nil, "max_delete records"},
-		"records: a quarter and one":  {crowd(17, 0, 6), nil, "max_fraction records prod"},
-		"records: all, and none left": {crowd(0, 0, 6), nil, "max_fraction records prod"},
+		"records: one too many":       {crowd(100, 0, 21), nil, "21 records would be marked as ended, more than --max-delete 20"},
+		"records: a quarter and one":  {crowd(17, 0, 6), nil, "6 of the 23 records of prod would be marked as ended"},
+		"records: all, and none left": {crowd(0, 0, 6), nil, "6 of the 6 records of prod would be marked as ended"},
 		"production":                  {crowd(60, 1, 0), func(s *scene) { s.limits.Production = []string{"prod"} }, "which is production"},
 		"production, named": {crowd(60, 1, 0), func(s *scene) {
 			s.limits.Production, s.limits.Allowed = []string{"prod"}, []string{"prod"}
 		}, ""},
-		"production, in order": {crowd(60, 0, 0), func(s *scene) { s.limits.Production = []string{"prod"} }, ""},
-		"another production":   {crowd(60, 1, 0), func(s *scene) { s.limits.Production = []string{"live"} }, ""},
-		"an old dump":          {crowd(60, 1, 0), func(s *scene) { s.source.AsOf = noon.Add(-61 * time.Minute) }, "records_age"},
-		"a dump of tomorrow":   {crowd(60, 1, 0), func(s *scene) { s.source.AsOf = noon.Add(24 * time.Hour) }, "records_age"},
-		"a fresh dump":         {crowd(60, 1, 0), func(s *scene) { s.source.AsOf = noon.Add(-50 * time.Minute) }, ""},
+		"production, in order":       {crowd(60, 0, 0), func(s *scene) { s.limits.Production = []string{"prod"} }, ""},
+		"another production":         {crowd(60, 1, 0), func(s *scene) { s.limits.Production = []string{"live"} }, ""},
+		"clocks far apart":           {crowd(60, 1, 0), func(s *scene) { s.prod.SetSkew(-3 * time.Minute) }, "no age can be trusted"},
+		"clocks a little off":        {crowd(60, 1, 0), func(s *scene) { s.prod.SetSkew(-time.Minute) }, ""},
+		"clocks far apart, in order": {crowd(60, 0, 0), func(s *scene) { s.prod.SetSkew(3 * time.Minute) }, ""},
+		"an old dump":                {crowd(60, 1, 0), func(s *scene) { s.source.AsOf = noon.Add(-61 * time.Minute) }, "records_age"},
+		"a dump of tomorrow":         {crowd(60, 1, 0), func(s *scene) { s.source.AsOf = noon.Add(24 * time.Hour) }, "records_age"},
+		"a fresh dump":               {crowd(60, 1, 0), func(s *scene) { s.source.AsOf = noon.Add(-50 * time.Minute) }, ""},
 		"an old dump, in order": {crowd(60, 0, 0), func(s *scene) {
 			s.source.AsOf = noon.Add(-9 * time.Hour)
 		}, ""},
@@ -85,7 +89,7 @@ func TestWhatIsTooMuchIsRefusedWhole(t *testing.T) {
 func TestGuardsShowTheirFigures(t *testing.T) {
 	t.Parallel()
 	s := crowd(17, 6, 1)
-	byName := map[string]reconcile.Guard{}
+	byName := map[string]safety.Guard{}
 	for _, g := range s.proved(t).Guards(s.limits) {
 		byName[g.Name] = g
 	}
@@ -109,5 +113,5 @@ func TestTheWholeFleetIsCountedWithoutWhatHasEnded(t *testing.T) {
 		s.on(reconcile.Record{Record: providers.Record{SandboxID: id, Live: isNot}}).box(id, old, state(sandbox.StateTerminated))
 	}
 	_, err := s.engine(t).Fix(t.Context(), s.proved(t), s.how())
-	assert.ErrorContains(t, err, "max_fraction prod")
+	assert.ErrorContains(t, err, "6 of the 23 sandboxes of prod would end")
 }

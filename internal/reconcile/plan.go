@@ -30,7 +30,8 @@ type Side struct {
 	AsOf    time.Time // of the records; zero = read as they are
 	Fleet   int       // sandboxes that have not ended, by a complete listing
 	Records int
-	Claims  int // records that do not take their sandbox for ended
+	Claims  int           // records that do not take their sandbox for ended
+	Skew    time.Duration // how far its clock is ahead; 0 where that is not known
 }
 
 // Counts gives the rows of each class.
@@ -85,7 +86,8 @@ func (e *Engine) Plan(ctx context.Context) Plan {
 
 // add judges one profile.
 func (e *Engine) add(ctx context.Context, plan *Plan, s side) {
-	plan.Sides = append(plan.Sides, Side{Profile: s.profile, Source: s.source.Name, AsOf: s.source.AsOf, Fleet: s.fleet, Records: s.records, Claims: s.claims})
+	skew, _ := e.Fleet.Skew(s.profile)
+	plan.Sides = append(plan.Sides, Side{Profile: s.profile, Source: s.source.Name, AsOf: s.source.AsOf, Fleet: s.fleet, Records: s.records, Claims: s.claims, Skew: skew})
 	var rows []Row
 	for _, p := range s.pairs {
 		row, compared := e.judge(p, s.source, plan.At)

@@ -12,6 +12,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/providers/fake"
 	"sbx/internal/reconcile"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 )
 
@@ -61,7 +62,7 @@ func TestNothingThatARuleKeepsIsEverActedOn(t *testing.T) {
 	for seed := range uint64(1500) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		s := randomly(r)
-		s.limits = reconcile.Limits{MaxDelete: 1000, MaxFraction: 100, RecordsAge: time.Hour}
+		s.limits = reconcile.Limits{Limits: safety.Limits{MaxDelete: 1000, MaxFraction: 100}, RecordsAge: time.Hour}
 		truth := map[string]sandbox.Sandbox{}
 		first := s.plan(t)
 		assert.Zero(t, s.asked())

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"iter"
+	"slices"
 	"time"
 
 	"sbx/internal/fleet"
@@ -33,7 +34,13 @@ type Owner struct {
 	Who  string
 	Host string
 	Now  func() time.Time
+	// HostBound says that the sandboxes of the profile live on the machine that made them:
+	// the records of another host are about sandboxes that no listing here can show.
+	HostBound bool
 }
+
+// sees says that the sandbox of a record could be in a listing of this host.
+func (o Owner) sees(r store.Record) bool { return !o.HostBound || r.Host == "" || r.Host == o.Host }
 
 // FromStore are the records of what sbx created.
 func FromStore(records store.RecordStore, profile string, by Owner) Source {
@@ -41,6 +48,7 @@ func FromStore(records store.RecordStore, profile string, by Owner) Source {
 		Name: "store",
 		Read: read(func(ctx context.Context) ([]Record, error) {
 			rows, err := records.Records(ctx, profile)
+			rows = slices.DeleteFunc(rows, func(r store.Record) bool { return !by.sees(r) })
 			return each(rows, stored), err
 		}),
 		Mark: func(ctx context.Context, ref sandbox.Ref, why string) error {

@@ -14,9 +14,6 @@ func (e *Engine) suspect(row Row, s Source, now time.Time) Row {
 	if why := e.Rules.Protected(box); why != "" {
 		return row.kept(ActNone, why)
 	}
-	if box.KeptUntil.After(now) {
-		return row.kept(ActNone, box.KeptReason())
-	}
 	now = box.Clock(now)
 	if !e.Rules.Owned(row.Ref.Provider, box.Labels) {
 		if row.Action == ActAdopt {

@@ -82,7 +82,8 @@ func (s Selector) checks() []check {
 // recent keeps what has not ended, and what ended within HideEndedAfter. An
 // ended sandbox without an end time is shown: hiding needs proof.
 func (Selector) recent(sb sandbox.Sandbox, f Facts) (sandbox.Verdict, string) {
-	if sb.ProviderType != hiding || !sb.State.Ended() || sb.EndedAt.IsZero() || f.Now.Sub(sb.EndedAt) <= HideEndedAfter {
+	hides := f.HidesEnded != nil && f.HidesEnded(sb)
+	if !hides || !sb.State.Ended() || sb.EndedAt.IsZero() || f.Now.Sub(sb.EndedAt) <= HideEndedAfter {
 		return sandbox.True, ""
 	}
 	return sandbox.False, fmt.Sprintf("ended %s ago", sandbox.FormatDuration(f.Now.Sub(sb.EndedAt)))

@@ -133,7 +133,12 @@ func TestStuckAsksTheRule(t *testing.T) {
 	}
 }
 
-func TestEndedLocalOnesHide(t *testing.T) {
+// hiding are facts under which one type of provider hides what ended long ago.
+func hiding() Facts {
+	return Facts{Now: noon(), HidesEnded: func(s sandbox.Sandbox) bool { return s.ProviderType == "keeps" }}
+}
+
+func TestEndedOnesHideWhereTheProviderKeepsThem(t *testing.T) {
 	t.Parallel()
 	ended := func(kind string, state sandbox.State, ago time.Duration) sandbox.Sandbox {
 		return sandbox.Sandbox{ProviderType: kind, State: state, EndedAt: noon().Add(-ago)}
@@ -142,18 +147,19 @@ func TestEndedLocalOnesHide(t *testing.T) {
 		sandbox sandbox.Sandbox
 		hidden  bool
 	}{
-		"just ended":      {ended("local", sandbox.StateTerminated, time.Minute), false},
-		"exactly an hour": {ended("local", sandbox.StateTerminated, time.Hour), false},
-		"over an hour":    {ended("local", sandbox.StateTerminated, time.Hour+1), true},
-		"failed":          {ended("local", sandbox.StateFailed, 2*time.Hour), true},
-		"stopped":         {ended("local", sandbox.StateStopped, 2*time.Hour), false},
-		"somewhere else":  {ended("e2b", sandbox.StateTerminated, 2*time.Hour), false},
-		"no end time":     {sandbox.Sandbox{ProviderType: "local", State: sandbox.StateFailed}, false},
+		"just ended":      {ended("keeps", sandbox.StateTerminated, time.Minute), false},
+		"exactly an hour": {ended("keeps", sandbox.StateTerminated, time.Hour), false},
+		"over an hour":    {ended("keeps", sandbox.StateTerminated, time.Hour+1), true},
+		"failed":          {ended("keeps", sandbox.StateFailed, 2*time.Hour), true},
+		"stopped":         {ended("keeps", sandbox.StateStopped, 2*time.Hour), false},
+		"somewhere else":  {ended("forgets", sandbox.StateTerminated, 2*time.Hour), false},
+		"no end time":     {sandbox.Sandbox{ProviderType: "keeps", State: sandbox.StateFailed}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			assert.Equal(t, sandbox.VerdictOf(!tc.hidden), Selector{}.Judge(tc.sandbox, Facts{Now: noon()}).Verdict)
-			assert.Equal(t, sandbox.True, Selector{All: true}.Judge(tc.sandbox, Facts{Now: noon()}).Verdict)
+			assert.Equal(t, sandbox.VerdictOf(!tc.hidden), Selector{}.Judge(tc.sandbox, hiding()).Verdict)
+			assert.Equal(t, sandbox.True, Selector{All: true}.Judge(tc.sandbox, hiding()).Verdict)
+			assert.Equal(t, sandbox.True, Selector{}.Judge(tc.sandbox, Facts{Now: noon()}).Verdict, "hiding needs proof")
 		})
 	}
 }
@@ -222,7 +228,7 @@ func randomSandbox(r *rand.Rand) sandbox.Sandbox {
 	}
 	verdicts := []sandbox.Verdict{sandbox.True, sandbox.False, sandbox.Unknown}
 	sb := sandbox.Sandbox{
-		ProviderType: []string{"local", "e2b"}[r.IntN(2)], State: sandbox.States()[r.IntN(8)],
+		ProviderType: []string{"keeps", "forgets"}[r.IntN(2)], State: sandbox.States()[r.IntN(8)],
 		CreatedAt: at(), FirstSeenAt: at(), EndedAt: at().Add(-time.Duration(r.IntN(2)) * 2 * time.Hour),
 		Name: []string{"", "a", "ab", "b"}[r.IntN(4)], TaskID: []string{"", "t-1"}[r.IntN(2)],
 		Activity: verdicts[r.IntN(3)], Labels: map[string]string{},

@@ -15,7 +15,9 @@ import (
 func random() *rand.Rand { return rand.New(rand.NewPCG(7, 8)) } // a seed that repeats
 
 func byActivity() Facts {
-	return Facts{Now: noon(), Stuck: func(s sandbox.Sandbox) (sandbox.Verdict, string) { return s.Activity, "" }}
+	f := hiding()
+	f.Stuck = func(s sandbox.Sandbox) (sandbox.Verdict, string) { return s.Activity, "" }
+	return f
 }
 
 // TestJudgingIsTheAndOfItsFilters compares a selector with each of its filters

@@ -22,7 +22,7 @@ type Selector struct {
 	AgentType   string          `json:"agent_type,omitempty"` // exact; "" = no such filter
 	Owner       string          `json:"owner,omitempty"`      // exact, as labels tell people; "" = no such filter
 	Stuck       bool            `json:"stuck,omitempty"`      // only what the stuck rule holds to be stuck
-	All         bool            `json:"all,omitempty"`        // also local sandboxes that ended long ago
+	All         bool            `json:"all,omitempty"`        // also sandboxes that ended long ago, see Facts.HidesEnded
 	Limit       int             `json:"limit,omitempty"`      // at most so many; 0 = no limit
 	Sort        Order           `json:"sort,omitzero"`
 }
@@ -33,13 +33,9 @@ type Label struct {
 	Values []string `json:"values,omitempty"` // alternatives; none = the key must be present, with any value
 }
 
-// HideEndedAfter is how long ended local sandboxes stay visible without All
-// (the surface's "ended local ones older than 1 h").
+// HideEndedAfter is how long ended sandboxes of a provider that hides them stay visible
+// without All.
 const HideEndedAfter = time.Hour
-
-// hiding is the provider type whose ended sandboxes are hidden. Others either
-// forget what ended or keep it on purpose.
-const hiding = "local"
 
 // Facts is what a judgement needs beside the sandbox itself.
 type Facts struct {
@@ -47,6 +43,9 @@ type Facts struct {
 	// Stuck is the stuck rule, with the reason in words. Nil makes every
 	// answer of the stuck filter unknown.
 	Stuck func(sandbox.Sandbox) (sandbox.Verdict, string)
+	// HidesEnded says that the provider of a sandbox lists ended ones without an end, so
+	// that All alone shows the older ones. Nil = none does: hiding needs proof.
+	HidesEnded func(sandbox.Sandbox) bool
 }
 
 // Empty says that the selector names no sandboxes by itself: it has no filter.

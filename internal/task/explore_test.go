@@ -388,7 +388,7 @@ func (u *turns) active() bool {
 type noteless struct{ cloud }
 
 func (n noteless) Terminate(ctx context.Context, targets []sandbox.Sandbox, o fleet.EndOptions) iter.Seq[sandbox.Ending] {
-	o.Requested, o.Before, o.After = nil, nil, nil
+	o.Record = fleet.EndRecord{}
 	return n.cloud.Terminate(ctx, targets, o)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 )
 
@@ -140,10 +141,10 @@ func (r *Runner) endOne(ctx context.Context, id string, a Attempt) sandbox.Endin
 	if a.Exit != nil && a.Exit.Class == sandbox.ClassGone {
 		o.Delete = false // that it runs no more is what is left to be seen; what it was kept under nobody can name
 	}
-	if r.o.Bound == nil || !r.o.Bound(a.Provider) {
+	if r.o.ReadsProveEnds == nil || !r.o.ReadsProveEnds(a.Provider) {
 		r.keepRequest(ctx, id, a, &o)
 	}
-	for ending := range r.o.Sandboxes.Terminate(ctx, []sandbox.Sandbox{target(a)}, o) {
+	for ending := range safety.End(ctx, r.o.Sandboxes, []sandbox.Sandbox{target(a)}, safety.Options{Verb: safety.VerbTask, How: o}) {
 		out = ending
 	}
 	return out
@@ -156,12 +157,12 @@ func (r *Runner) keepRequest(ctx context.Context, id string, a Attempt, o *fleet
 	note := func(request sandbox.EndRequest) {
 		_, _ = r.o.Ledger.Change(ctx, id, func(t *Task) error { return t.EndAsked(a.N, request) })
 	}
-	o.Requested = func(sandbox.Ref) *sandbox.EndRequest { return a.EndRequest }
-	o.Before = func(_ context.Context, s sandbox.Sandbox) error {
+	o.Record.Earlier = func(sandbox.Ref) *sandbox.EndRequest { return a.EndRequest }
+	o.Record.BeforeRequest = func(_ context.Context, s sandbox.Sandbox) error {
 		note(sandbox.EndRequest{At: time.Now().UTC(), Detail: "no answer is recorded", Delete: o.Delete, CreatedAt: s.CreatedAt, StartedAt: s.StartedAt})
 		return nil
 	}
-	o.After = func(_ sandbox.Ref, request sandbox.EndRequest) { note(request) }
+	o.Record.AfterRequest = func(_ sandbox.Ref, request sandbox.EndRequest) { note(request) }
 }
 
 // settleCreate finds out what a create has made whose answer nobody has: by the

@@ -9,6 +9,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 )
@@ -118,20 +119,26 @@ func (l KeepList) Waiting(ctx context.Context) (map[sandbox.Ref]time.Time, error
 // EndKept ends the kept sandboxes whose time is over, whose owner is dead, or that
 // were claimed by a process which died before it could write that down; within
 // SweepTime. It gives those that were seen to end. What was not stays on the list,
-// for the next one.
+// for the next one, and so does what the operator protects.
 //
 // Their providers give them longer: a life covers all that an attempt may take, and
 // the time of keeping begins with its end.
 func EndKept(ctx context.Context, o Options) ([]sandbox.Ref, error) {
+	gone, _, err := o.endDue(ctx)
+	return gone, err
+}
+
+// endDue is EndKept, with why sandboxes of the list stay that are due.
+func (o Options) endDue(ctx context.Context) (gone []sandbox.Ref, stay map[sandbox.Ref]string, err error) {
 	l := o.Keeps
 	if l == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	ctx, stop := context.WithTimeout(ctx, SweepTime)
 	defer stop()
 	all, err := l.all(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	due, targets := map[sandbox.Ref]listed{}, map[bool][]sandbox.Sandbox{}
 	for _, e := range all {
@@ -143,33 +150,42 @@ func EndKept(ctx context.Context, o Options) ([]sandbox.Ref, error) {
 			_ = l.Store.DropDoc(ctx, e.doc) // the next one does it
 		}
 	}
-	var gone []sandbox.Ref
+	stay = map[sandbox.Ref]string{}
 	for deletes, some := range targets {
-		for e := range o.Sandboxes.Terminate(ctx, some, fleet.EndOptions{Origin: fleet.EndOrigin{Verb: "task", Reason: "the time for which its task kept it is over"}, Wait: SweepTime, By: o.Owner.Who, Delete: deletes}) {
-			if e.Outcome == sandbox.OutcomeVerified || e.Outcome == sandbox.OutcomeAlreadyGone {
+		how := fleet.EndOptions{Origin: fleet.EndOrigin{Verb: "task", Reason: "the time for which its task kept it is over"}, Wait: SweepTime, By: o.Owner.Who, Delete: deletes}
+		for e := range safety.End(ctx, o.Sandboxes, some, safety.Options{Verb: safety.VerbKept, How: how, Protected: o.protected}) {
+			switch e.Outcome {
+			case sandbox.OutcomeVerified, sandbox.OutcomeAlreadyGone:
 				gone = append(gone, e.Ref)
 				_ = l.Store.DropDoc(ctx, due[e.Ref].doc) // who has dropped it first has seen the same
+			case sandbox.OutcomeSkipped:
+				stay[e.Ref] = e.Reason
+			case sandbox.OutcomeAccepted, sandbox.OutcomeStuck, sandbox.OutcomeFailed, sandbox.OutcomeChanged, sandbox.OutcomeNotAttempted:
 			}
 		}
 	}
-	return gone, nil
+	return gone, stay, nil
 }
 
 // endReleased ends sandboxes whose time was ended, and gives those that were not seen
-// to be gone within EndWait.
-func (o Options) endReleased(ctx context.Context, refs []sandbox.Ref) []sandbox.Ref {
+// to be gone within EndWait, and why one of them stays that is not to end.
+func (o Options) endReleased(ctx context.Context, refs []sandbox.Ref) (left []sandbox.Ref, why string) {
 	for began := time.Now(); len(refs) > 0 && time.Since(began) < EndWait; {
-		if _, err := EndKept(ctx, o); err == nil {
+		_, stay, err := o.endDue(ctx)
+		if err == nil {
 			refs = slices.DeleteFunc(refs, func(ref sandbox.Ref) bool {
 				_, there, err := o.Keeps.read(ctx, ref)
 				return err == nil && !there
 			})
 		}
+		if i := slices.IndexFunc(refs, func(ref sandbox.Ref) bool { return stay[ref] == "" }); i < 0 && len(refs) > 0 {
+			return refs, stay[refs[0]] // more time changes nothing
+		}
 		if len(refs) > 0 && !pause(ctx, SettleLook) {
 			break
 		}
 	}
-	return refs
+	return refs, ""
 }
 
 // endKept ends what a task that is over has kept, and sees it gone. fault.KindRefused
@@ -189,7 +205,10 @@ func (o Options) endKept(ctx context.Context, t Task) error {
 		}
 		return fault.New(fault.KindRefused, "task %s goes on in %s", by, t.Kept.Ref).WithHint("`sbx stop %s` ends both", by)
 	}
-	if left := o.endReleased(ctx, []sandbox.Ref{t.Kept.Ref}); len(left) > 0 {
+	switch left, why := o.endReleased(ctx, []sandbox.Ref{t.Kept.Ref}); {
+	case why != "":
+		return fault.New(fault.KindRefused, "what it has kept, %s, stays: %s", t.Kept.Ref, why).WithHint("take the protection away, and stop it again")
+	case len(left) > 0:
 		return unverified(t, "what it has kept, "+t.Kept.Ref.String()+", was not seen to be gone")
 	}
 	return nil
@@ -199,6 +218,14 @@ func (o Options) endKept(ctx context.Context, t Task) error {
 // sandboxes live on the host that made them only an sbx there can.
 func (o Options) Reaches(ref sandbox.Ref, host string) bool {
 	return o.Bound == nil || host == "" || host == o.Owner.Host || !o.Bound(ref.Provider)
+}
+
+// protected says why a kept sandbox stays although its time is over; "" = it does not.
+func (o Options) protected(s sandbox.Sandbox) string {
+	if o.Protected == nil {
+		return ""
+	}
+	return o.Protected(s)
 }
 
 // due says whether a listed sandbox is to be ended here, or else need not be

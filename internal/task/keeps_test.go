@@ -101,6 +101,11 @@ func TestWhatIsKeptEnds(t *testing.T) {
 		require.True(t, mine)
 		assert.Equal(t, []sandbox.Ref{lost.Ref}, end(), "nobody else would end it")
 		<-time.After(6 * time.Minute)
+		o = p.options()
+		o.Protected = func(b sandbox.Sandbox) string { return "protected: " + b.ID }
+		gone, err = task.EndKept(p.ctx, o)
+		require.NoError(t, err)
+		assert.Empty(t, gone, "the operator keeps it")
 		assert.Equal(t, []sandbox.Ref{old.Ref}, end(), "its time is over; that of t-3's is, too, and a task works in it")
 		require.NoError(t, <-over)
 		assert.Equal(t, task.Completed, s.now(t, "t-4").State)

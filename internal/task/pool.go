@@ -220,7 +220,7 @@ func (p *Pool) Close(ctx context.Context) error {
 			return fault.New(fault.KindUnverified, "what was made ahead and not used could not be given back: %w", err).WithHint("the next sbx ends it")
 		}
 	}
-	left = p.o.endReleased(ctx, left)
+	left, _ = p.o.endReleased(ctx, left)
 	if len(left) > 0 {
 		words := make([]string, len(left))
 		for i, ref := range left {

@@ -503,6 +503,31 @@ func TestWhatWasAskedBeforeIsKnown(t *testing.T) {
 	}
 }
 
+// TestRequestsAreKeptWhereAReadProvesNoEnd, whether or not a sandbox lives on this host:
+// containers of this machine have a daemon that may lose a request too.
+func TestRequestsAreKeptWhereAReadProvesNoEnd(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ bound, proves, kept bool }{
+		"a service":                  {false, false, true},
+		"containers of this machine": {true, false, true},
+		"processes of this machine":  {true, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(t *testing.T, s *sim) {
+				t.Helper()
+				s.tune = func(_ *proc, o *task.Options) {
+					o.Bound = func(string) bool { return tc.bound }
+					o.ReadsProveEnds = func(string) bool { return tc.proves }
+				}
+				_, over := s.begin("t-1", plain(), works(5*time.Second, sandbox.ClassOK))
+				require.NoError(t, <-over)
+				assert.Equal(t, tc.kept, s.now(t, "t-1").Attempts[0].EndRequest != nil)
+			})
+		})
+	}
+}
+
 // TestAStoreThatIsAway is waited for.
 func TestAStoreThatIsAway(t *testing.T) {
 	t.Parallel()

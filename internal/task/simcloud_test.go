@@ -300,16 +300,34 @@ func (c cloud) Terminate(ctx context.Context, targets []sandbox.Sandbox, o fleet
 	}
 }
 
+// recheck is the read just before the request; true = it has the outcome.
+func (c cloud) recheck(ctx context.Context, t sandbox.Sandbox, o fleet.EndOptions) (sandbox.Ending, bool) {
+	now, err := c.Get(ctx, t.Ref())
+	switch kind := fault.KindOf(err); {
+	case kind == fault.KindGone:
+		return sandbox.Ending{Outcome: sandbox.OutcomeAlreadyGone}, true
+	case err != nil:
+		return sandbox.Ending{Outcome: sandbox.OutcomeFailed, Reason: err.Error(), Err: err}, true
+	}
+	outcome, why := o.Recheck.Judge(now)
+	return sandbox.Ending{Outcome: outcome, Reason: why}, outcome != ""
+}
+
 func (c cloud) end(ctx context.Context, t sandbox.Sandbox, o fleet.EndOptions) sandbox.Ending {
 	gone := false
 	s := c.p.s
-	if o.Requested != nil {
+	if o.Record.Earlier != nil {
 		s.mu.Lock()
-		s.requested = append(s.requested, o.Requested(t.Ref()))
+		s.requested = append(s.requested, o.Record.Earlier(t.Ref()))
 		s.mu.Unlock()
 	}
-	if o.Before != nil {
-		_ = o.Before(ctx, t)
+	if o.Recheck.Skip == "" {
+		if e, over := c.recheck(ctx, t, o); over {
+			return e
+		}
+	}
+	if o.Record.BeforeRequest != nil {
+		_ = o.Record.BeforeRequest(ctx, t)
 	}
 	err := c.p.call(ctx, "cloud", "terminate", func() {
 		s, now := c.p.s, time.Now()
@@ -328,12 +346,12 @@ func (c cloud) end(ctx context.Context, t sandbox.Sandbox, o fleet.EndOptions) s
 			b.ended, b.how = at, "terminated for "+c.p.String()
 		}
 	})
-	if o.After != nil {
+	if o.Record.AfterRequest != nil {
 		answer := sandbox.EndRequest{At: time.Now(), Acknowledged: err == nil}
 		if err != nil {
 			answer.Detail = err.Error()
 		}
-		o.After(t.Ref(), answer)
+		o.Record.AfterRequest(t.Ref(), answer)
 	}
 	switch {
 	case err != nil:

@@ -128,9 +128,15 @@ type Options struct {
 	// Bound says that a profile's sandboxes live on the host that made them, where no
 	// other can see them: that it finds none proves nothing. Nil = none do.
 	Bound func(profile string) bool
+	// ReadsProveEnds says that what the reads of a profile say of an end is the state of
+	// the machine itself, so that no request to end one need be kept. Nil = none do.
+	ReadsProveEnds func(profile string) bool
 	// Deletes says that a profile's terminate keeps what costs money, so that a
 	// task's sandboxes are to be deleted. Nil = none does.
 	Deletes func(profile string) bool
+	// Protected says why the operator keeps a sandbox (safety.Protection): one that a task
+	// has kept stays then, although its time is over. Nil = nothing is protected.
+	Protected func(sandbox.Sandbox) string
 	// Roll gives the jitter, in [0,1); nil = none (0.5).
 	Roll func() float64
 	// Nonce makes names that nobody else has; nil = random ones.

@@ -17,7 +17,9 @@ type ExitFacts struct {
 	At     time.Time
 	Source string // where Raw comes from
 
-	// Provider is the type whose spelling Raw is, see Spellings; "" = nobody's own.
+	// Words are those of the provider that has written Raw, and Provider its name for the
+	// evidence; none = Raw reads as everywhere.
+	Words    []sandbox.ExitWord
 	Provider string
 	// StreamLost says that the connection ended before the end was told.
 	StreamLost bool
@@ -26,7 +28,7 @@ type ExitFacts struct {
 	// for time as the kernel does for memory, they tell the two apart.
 	Ran, Limit time.Duration
 
-	said *Spelling // Raw, looked up
+	said *sandbox.ExitWord // Raw, looked up
 
 	// What the journal of sbx says. The first that is set decides the class.
 	StopBy         string // who asked to stop it; "" = nobody
@@ -54,7 +56,7 @@ type ExitFacts struct {
 // (DESIGN sections 3 and 7). What a provider says in words of its own has no code.
 func ClassifyExit(m *Matcher, f ExitFacts) sandbox.Exit {
 	spelled := ParseExit(f.Raw)
-	if said, known := ReadSpelling(f.Provider, f.Raw); known {
+	if said, known := FindExitWord(f.Words, f.Raw); known {
 		f.said, spelled = &said, Spelled{Death: sandbox.Unknown}
 	}
 	if f.Died == sandbox.True || f.Died == sandbox.False {

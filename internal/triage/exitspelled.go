@@ -2,6 +2,8 @@ package triage
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"sbx/internal/sandbox"
@@ -10,6 +12,18 @@ import (
 // limitSlack is how much less than the limit a run may have taken that was ended
 // by it: duration and limit are measured at different ends.
 const limitSlack = 100 * time.Millisecond
+
+// FindExitWord looks up what a provider says of an end in its own words; letter case
+// and a leading "HTTP" do not count. Signals, exit codes and "exit code -9" are not among
+// them: they read alike everywhere, see ParseExit.
+func FindExitWord(words []sandbox.ExitWord, raw string) (sandbox.ExitWord, bool) {
+	word := strings.TrimPrefix(strings.ToLower(strings.TrimSpace(raw)), "http ")
+	i := slices.IndexFunc(words, func(w sandbox.ExitWord) bool { return w.Raw == word })
+	if i < 0 {
+		return sandbox.ExitWord{}, false
+	}
+	return words[i], true
+}
 
 // ranOut: a kill, or a session's end, at the moment at which the limit was over.
 // Where the counter did not move, that is what probably ended it.

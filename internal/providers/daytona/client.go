@@ -54,7 +54,9 @@ var (
 func Type() providers.Type {
 	return providers.Type{
 		Name: TypeName, Help: "Daytona: sandboxes with a disk that outlives a stop", SwitchedOn: []string{"DAYTONA_API_KEY"}, TellsQuota: true,
-		LabelsIn: "`labels` of the parameters of `create`",
+		Facts:     providers.Facts{EndKeeps: providers.EndKeepsState}, // its disk
+		LabelsIn:  "`labels` of the parameters of `create`",
+		ExitWords: exitWords(),
 		LifeSigns: []providers.LifeSign{
 			{Ability: "", Shows: "when a client last called (`lastActivityAt`)", Misses: "a program that works without a call from outside"},
 			{Ability: "logs", Shows: "of what sbx created: what the program wrote; of others: what the image's entrypoint writes", Misses: "of others: what commands and sessions write"},

@@ -201,10 +201,10 @@ func (r *command) judge(exit sandbox.Exit, last []byte) (sandbox.Exit, error) {
 
 // lost is a command that was started and whose end cannot be read.
 func (r *command) lost(err error) (sandbox.Exit, error) {
-	f := triage.ExitFacts{Provider: TypeName, StreamLost: true, Gone: fault.KindOf(err) == fault.KindNotFound && !errors.Is(err, guest.ErrNoRun), Source: "toolbox", At: r.c.now()}
+	f := triage.ExitFacts{Words: exitWords(), Provider: TypeName, StreamLost: true, Gone: fault.KindOf(err) == fault.KindNotFound && !errors.Is(err, guest.ErrNoRun), Source: "toolbox", At: r.c.now()}
 	if s := httpx.StatusOf(err); s != nil {
 		f.Raw = cmp.Or(s.Code, strconv.Itoa(s.Status))
-		if _, known := triage.ReadSpelling(TypeName, f.Raw); !known {
+		if _, known := triage.FindExitWord(f.Words, f.Raw); !known {
 			f.Raw = strconv.Itoa(s.Status)
 		}
 	}

@@ -266,7 +266,7 @@ func (r *run) over(payload []byte) error {
 
 // exit says how the command ended. -1 stands for any signal; the status names it.
 func (r *run) exit() (sandbox.Exit, error) {
-	f := triage.ExitFacts{Provider: r.c.dialect.name, Raw: strconv.Itoa(r.end.ExitCode), At: r.c.now(), Source: "envd", Lines: r.last.lines(), Died: sandbox.VerdictOf(!r.end.Exited)}
+	f := triage.ExitFacts{Words: exitWords(), Provider: r.c.dialect.name, Raw: strconv.Itoa(r.end.ExitCode), At: r.c.now(), Source: "envd", Lines: r.last.lines(), Died: sandbox.VerdictOf(!r.end.Exited)}
 	if strings.HasPrefix(r.end.Status, "signal:") {
 		f.Raw = r.end.Status
 	}

@@ -77,7 +77,7 @@ func (r *run) reattach(ctx context.Context, first error) error {
 // lost is the end of a stream without the command's end: the host tells whether
 // the sandbox died or the connection.
 func (r *run) lost(ctx context.Context, err error) (sandbox.Exit, error) {
-	f := triage.ExitFacts{Provider: r.c.dialect.name, Raw: r.refused, StreamLost: true, Source: "envd", At: r.c.now()}
+	f := triage.ExitFacts{Words: exitWords(), Provider: r.c.dialect.name, Raw: r.refused, StreamLost: true, Source: "envd", At: r.c.now()}
 	if known, ok := errors.AsType[*fault.Error](err); ok && known.Kind != fault.KindUnavailable {
 		if known.Kind == fault.KindTimeout { // what it has started runs on without this
 			r.kill(ctx)

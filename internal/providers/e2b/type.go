@@ -53,7 +53,9 @@ func NovitaType() providers.Type {
 func (d dialect) typed(as func(*Client) providers.Provider) providers.Type {
 	return providers.Type{
 		Name: d.name, Help: d.help, SwitchedOn: []string{d.prefix + "_API_KEY"},
-		LabelsIn: "`metadata` of `Sandbox.create`",
+		Facts:     providers.Facts{EndKeeps: providers.EndKeepsState}, // of a paused one its snapshot; of a running one nothing
+		LabelsIn:  "`metadata` of `Sandbox.create`",
+		ExitWords: exitWords(),
 		LifeSigns: []providers.LifeSign{
 			{Ability: "logs", Shows: "of what sbx created: what its program wrote; of others: what envd did, such as a start", Misses: "whatever programs of other clients write: an agent that is one long command never appears"},
 			{Ability: "usage", Shows: "processor and memory of the VM, now", Misses: "what waits"},

@@ -21,6 +21,9 @@ import (
 // otherwise.
 const TypeName = "local"
 
+// createSettles is far more than a create takes, which is milliseconds.
+const createSettles = 3 * time.Second
+
 // Client is the local provider.
 type Client struct {
 	name     string
@@ -48,9 +51,13 @@ var (
 // Type describes the local provider and its settings.
 func Type() providers.Type {
 	return providers.Type{
-		Name:         TypeName,
-		Help:         "real processes of this machine, inside real limits; no account needed, no security boundary",
-		Always:       true,
+		Name:   TypeName,
+		Help:   "real processes of this machine, inside real limits; no account needed, no security boundary",
+		Always: true,
+		Facts: providers.Facts{
+			HostBound: true, HostProcesses: true, InStateDir: true, SizedByProfile: true, OwnsAll: true, LaunchDefault: true, HidesEnded: true,
+			CreateSettles: createSettles, EndKeeps: providers.EndKeepsRecord,
+		},
 		KeepsRecords: true,
 		TellsQuota:   tellsQuota,
 		LabelsIn:     "`--label` of `sbx create` and `sbx run`",

@@ -49,7 +49,9 @@ var (
 func Type() providers.Type {
 	return providers.Type{
 		Name: TypeName, Help: "MonoTask's agent worker on Cloudflare", SwitchedOn: []string{"MONOTASK_URL"}, NoLabels: true, Emergency: true, KeepsRecords: true,
-		LabelsIn: "nowhere: it tells task and agent type by itself, and `sbx config own --all` is the only rule",
+		Facts:     providers.Facts{EndKeeps: providers.EndKeepsNothing}, // both are one DELETE
+		LabelsIn:  "nowhere: it tells task and agent type by itself, and `sbx config own --all` is the only rule",
+		ExitWords: exitWords(),
 		LifeSigns: []providers.LifeSign{
 			{Ability: "logs", Shows: "what the worker keeps; its form is not published", Misses: "whatever the worker does not keep"},
 			{Ability: "usage", Shows: "what the worker reports of itself", Misses: "what waits"},

@@ -48,7 +48,7 @@ func (r *command) lost(ctx context.Context, err error) (sandbox.Exit, error) {
 		return sandbox.Exit{}, fault.New(fault.KindRefused, "its output cannot be read, and it was ended: %w", err).At(r.c.name, r.op()).
 			WithHint("write it to a file inside, and read that in pieces")
 	}
-	f := triage.ExitFacts{Provider: TypeName, StreamLost: true, At: r.c.now(), Source: "API"}
+	f := triage.ExitFacts{Words: exitWords(), Provider: TypeName, StreamLost: true, At: r.c.now(), Source: "API"}
 	if told, ok := errors.AsType[failure](err); ok {
 		f.Raw = told.Code
 	}

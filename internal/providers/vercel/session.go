@@ -41,7 +41,7 @@ func (w *wireSession) timed() (ran, limit time.Duration) {
 // sessionExit is how a session that is over has ended; w is nil where only the
 // name's status is known.
 func sessionExit(status string, w *wireSession, at time.Time) *sandbox.Exit {
-	f := triage.ExitFacts{Provider: TypeName, Raw: status, Source: "API", At: at}
+	f := triage.ExitFacts{Words: exitWords(), Provider: TypeName, Raw: status, Source: "API", At: at}
 	if w != nil {
 		f.Ran, f.Limit = w.timed()
 	}

@@ -27,7 +27,9 @@ func Type() providers.Type {
 	return providers.Type{
 		Name: TypeName, Help: "Vercel Sandbox: named sandboxes, each run of which is a session",
 		SwitchedOn: []string{"VERCEL_TOKEN", "VERCEL_TEAM_ID", "VERCEL_PROJECT_ID"},
+		Facts:      providers.Facts{EndKeeps: providers.EndKeepsState}, // its name, and the snapshot that the next session begins with
 		LabelsIn:   "`tags` of `Sandbox.create`, five at most, with a dash for the slash: `sbx-owner`, `sbx-task`, `sbx-agent-type`, `sbx-keep`",
+		ExitWords:  exitWords(),
 		LifeSigns: []providers.LifeSign{
 			{Ability: "logs", Shows: "what every command wrote, without times", Misses: "when a line was written, and what a shell left behind writes"},
 			{Ability: "processes", Shows: "the commands that have not ended", Misses: "what those started in turn"},

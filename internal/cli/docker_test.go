@@ -1,0 +1,226 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+	"sbx/internal/ops"
+	"sbx/internal/process"
+	"sbx/internal/providers"
+	"sbx/internal/providers/fake"
+	"sbx/internal/sandbox"
+	"sbx/internal/store"
+)
+
+// dockerWorld is a program that has one more type of provider, of which no code has
+// heard: what happens to its profile "box" follows from its facts alone.
+type dockerWorld struct {
+	t     *testing.T
+	fake  *fake.Provider
+	types []providers.Type
+	state string
+	home  string
+}
+
+func newDockerWorld(t *testing.T, kind providers.Type) *dockerWorld {
+	t.Helper()
+	root := t.TempDir()
+	w := &dockerWorld{t: t, home: filepath.Join(root, "home"), state: filepath.Join(root, "state"), fake: fake.New(fake.Options{Name: "box", Type: "docker", Now: dockerNoon})}
+	require.NoError(t, os.MkdirAll(filepath.Join(w.home, ".config", "sbx"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(w.home, ".config", "sbx", "config.yaml"), []byte("providers: {box: {type: docker}}\nuse: [box]\n"), 0o600))
+	kind.Name, kind.Help = "docker", "containers"
+	kind.Open = func(context.Context, providers.Profile, providers.Deps) (providers.Provider, error) {
+		return daemon{w.fake.Bare(), w.fake}, nil
+	}
+	w.types = append(Types(), kind)
+	return w
+}
+
+// daemon keeps no records of its own, and lists all that it has.
+type daemon struct {
+	providers.Provider
+	providers.Verifier
+}
+
+func (d daemon) List(ctx context.Context, q providers.Query) iter.Seq2[sandbox.Sandbox, error] {
+	q.All = true
+	return d.Provider.List(ctx, q)
+}
+
+// docker is what the facts of a remote daemon are: no host is special to it, an end
+// destroys everything, and what has ended by itself stays listed.
+func docker() providers.Facts {
+	return providers.Facts{HidesEnded: true, EndKeeps: providers.EndKeepsNothing, CreateSettles: 7 * time.Second}
+}
+
+func dockerNoon() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }
+
+func (w *dockerWorld) process(line string, out, errs *bytes.Buffer) process.Process {
+	return process.Process{
+		Args: append([]string{"sbx"}, strings.Fields(line)...), Home: w.home, Workdir: w.home, PID: 4711, Host: "h1", Now: dockerNoon,
+		Environ: []string{"SBX_STATE_DIR=" + w.state, "HOME=" + w.home, "TERM=xterm"}, Stdin: process.Stream{Reader: strings.NewReader("")},
+		Stdout: process.Stream{Writer: out}, Stderr: process.Stream{Writer: errs},
+	}
+}
+
+func (w *dockerWorld) run(line string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	code = Run(w.process(line, &out, &errs), w.types)
+	return code, out.String(), errs.String()
+}
+
+func (w *dockerWorld) app() *app {
+	var out, errs bytes.Buffer
+	return newApp(w.t.Context(), complete(w.process("ls", &out, &errs)), w.types)
+}
+
+func TestDockerHidesWhatEndedLongAgo(t *testing.T) {
+	t.Parallel()
+	for name, hides := range map[string]bool{"where it stays listed": true, "where it is forgotten": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			facts := docker()
+			facts.HidesEnded = hides
+			w := newDockerWorld(t, providers.Type{Facts: facts})
+			w.fake.Add(
+				fake.Seed{Sandbox: sandbox.Sandbox{ID: "runs"}},
+				fake.Seed{Sandbox: sandbox.Sandbox{ID: "over", State: sandbox.StateTerminated, EndedAt: dockerNoon().Add(-2 * time.Hour)}},
+			)
+			code, shown, stderr := w.run("ls -o name")
+			require.Equal(t, 0, code, stderr)
+			assert.Equal(t, !hides, strings.Contains(shown, "box/over"), shown)
+			assert.Contains(t, shown, "box/runs")
+			_, shown, _ = w.run("ls --all -o name")
+			assert.Contains(t, shown, "box/over")
+		})
+	}
+}
+
+func TestDockerTasksGoByTheFacts(t *testing.T) {
+	t.Parallel()
+	here := docker()
+	here.HostBound = true
+	for name, tc := range map[string]struct {
+		kind           providers.Type
+		bound, deletes bool
+		settles        time.Duration
+	}{
+		"a remote daemon":             {providers.Type{Facts: docker()}, false, true, 7 * time.Second},
+		"this machine's":              {providers.Type{Facts: here}, true, true, 7 * time.Second},
+		"a cluster, always there":     {providers.Type{Always: true, Facts: docker()}, false, true, 7 * time.Second},
+		"one that states nothing":     {providers.Type{}, false, true, time.Minute},
+		"one that keeps records only": {providers.Type{Facts: providers.Facts{EndKeeps: providers.EndKeepsRecord}}, false, false, time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := newDockerWorld(t, tc.kind).app()
+			f, err := a.only(t.Context(), "box")
+			require.NoError(t, err)
+			o, err := a.tasks(t.Context(), ops.TaskParts{Fleet: f, Store: store.Memory(dockerNoon)})
+			require.NoError(t, err)
+			assert.Equal(t, tc.bound, o.Bound("box"))
+			assert.Equal(t, tc.deletes, o.Deletes("box"))
+			assert.Equal(t, tc.settles, o.Settling("box"))
+			assert.False(t, o.ReadsProveEnds("box"), "it has a proof of its own")
+			assert.Equal(t, []any{true, false, 3 * time.Second}, []any{o.Bound("local"), o.Deletes("local"), o.Settling("local")})
+			assert.Equal(t, []any{false, true, time.Minute}, []any{o.Bound("gone"), o.Deletes("gone"), o.Settling("gone")}, "of what is not configured nothing is known")
+		})
+	}
+}
+
+// TestLocalEndsNeedNoProof: the kernel is asked, so that no request need be kept.
+func TestLocalEndsNeedNoProof(t *testing.T) {
+	t.Parallel()
+	a := newDockerWorld(t, providers.Type{Facts: docker()}).app()
+	f, err := a.only(t.Context(), "local")
+	require.NoError(t, err)
+	assert.True(t, f.ReadsProveEnds("local"))
+	assert.False(t, f.ReadsProveEnds("box"), "it is no member")
+}
+
+func TestDockerUnitsAreWalledInUnlessItsSandboxesAreProcesses(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		facts providers.Facts
+		open  bool
+	}{
+		"a remote daemon":        {docker(), false},
+		"this machine's":         {providers.Facts{HostBound: true}, false},
+		"processes of this host": {providers.Facts{HostBound: true, HostProcesses: true}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, units, stderr := newDockerWorld(t, providers.Type{Facts: tc.facts}).run("cron print --systemd --provider box")
+			require.Equal(t, 0, code, stderr)
+			assert.Equal(t, tc.open, strings.Contains(units, "since the profile of type docker ends processes of this machine"), units)
+			assert.Equal(t, !tc.open, strings.Contains(units, "ProtectProc=invisible"))
+		})
+	}
+}
+
+// TestDockerNeedsNoStateDirectory unless it says so, even where it is always there.
+func TestDockerNeedsNoStateDirectory(t *testing.T) {
+	t.Parallel()
+	for name, kept := range map[string]bool{"in the daemon": false, "in the state directory": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newDockerWorld(t, providers.Type{Always: true, Facts: providers.Facts{InStateDir: kept}})
+			w.fake.Add(fake.Seed{Sandbox: sandbox.Sandbox{ID: "runs"}})
+			require.NoError(t, os.MkdirAll(w.state, 0o700))
+			require.NoError(t, os.Chmod(w.state, 0o777)) //nolint:gosec // anybody could write there, which is refused
+			code, shown, stderr := w.run("ls -o name")
+			assert.Equal(t, !kept, strings.Contains(shown, "box/runs"), shown+stderr)
+			if kept {
+				assert.NotEqual(t, 0, code)
+			}
+		})
+	}
+}
+
+// TestDockerRecordsOfAnotherHost are compared where every host sees the same sandboxes,
+// and prove nothing where each sees its own.
+func TestDockerRecordsOfAnotherHost(t *testing.T) {
+	t.Parallel()
+	for name, bound := range map[string]bool{"a remote daemon": false, "this machine's": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			facts := docker()
+			facts.HostBound = bound
+			w := newDockerWorld(t, providers.Type{Facts: facts})
+			w.fake.Add(fake.Seed{Sandbox: sandbox.Sandbox{ID: "mine", CreatedAt: dockerNoon().Add(-3 * time.Hour)}})
+			st, err := w.app().store(true)
+			require.NoError(t, err)
+			for id, host := range map[string]string{"mine": "h1", "ghost": "h1", "theirs": "h2"} {
+				require.NoError(t, st.PutRecord(t.Context(), store.Record{
+					Provider: "box", ID: id, Host: host, State: sandbox.StateRunning, CreatedAt: dockerNoon().Add(-3 * time.Hour), UpdatedAt: dockerNoon().Add(-time.Hour),
+				}))
+			}
+			require.NoError(t, st.Close())
+			code, shown, stderr := w.run("reconcile --records store --check -o json")
+			assert.Equal(t, fault.ExitCode(fault.New(fault.KindFound, "")), code, stderr)
+			assert.Contains(t, shown, `"box/ghost"`)
+			assert.Equal(t, !bound, strings.Contains(shown, `"box/theirs"`), shown)
+			code, _, stderr = w.run("reconcile --records store --fix --yes -o json")
+			assert.Equal(t, 0, code, stderr)
+			st, err = w.app().store(true)
+			require.NoError(t, err)
+			defer st.Close()
+			records, err := st.Records(t.Context(), "box")
+			require.NoError(t, err)
+			for _, r := range records {
+				ended := r.ID == "ghost" || r.ID == "theirs" && !bound
+				assert.Equal(t, ended, !r.EndedAt.IsZero(), r.ID)
+			}
+		})
+	}
+}

@@ -1,0 +1,93 @@
+package commands
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+	"sbx/internal/providers"
+	"sbx/internal/providers/fake"
+	"sbx/internal/sandbox"
+)
+
+// TestAWrongClockEndsNothingThatAPipeHasNamed: what a rule of ls has chosen may have been
+// chosen by its age. What a person types is not chosen by any age.
+func TestAWrongClockEndsNothingThatAPipeHasNamed(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		line, stdin string
+		skew        time.Duration
+		code, asked int
+	}{
+		"piped":                 {"terminate - -o json", "prod/aaaa\n", 3 * time.Minute, 11, 0},
+		"piped, the other way":  {"terminate - -o json", "prod/aaaa\n", -3 * time.Minute, 11, 0},
+		"piped, a little off":   {"terminate -", "prod/aaaa\n", time.Minute, 0, 1},
+		"typed":                 {"terminate prod/aaaa", "", 3 * time.Minute, 0, 1},
+		"typed as a word":       {"terminate aaaa", "", 3 * time.Minute, 0, 1},
+		"one of each":           {"terminate prod/aaaa -", "prod/bbbb\n", 3 * time.Minute, 11, 0},
+		"piped and typed, both": {"terminate prod/aaaa -", "prod/aaaa\n", 3 * time.Minute, 0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, p := endBench(t, 2)
+			p.SetSkew(tc.skew)
+			b.stdin = tc.stdin
+			r := b.run(t, tc.line)
+			assert.Equal(t, tc.code, r.code, r.stdout+r.stderr)
+			assert.Len(t, p.Calls(fake.OpTerminate), tc.asked)
+			if tc.code == 11 {
+				assert.Contains(t, r.stdout+r.stderr, "name each by hand")
+			}
+		})
+	}
+}
+
+// TestAWrongClockEndsNoProtection: this machine's clock is an hour ahead, and by the
+// provider's the label still holds.
+func TestAWrongClockEndsNoProtection(t *testing.T) {
+	t.Parallel()
+	seed := running("aaaa", time.Hour)
+	seed.Sandbox.Labels = map[string]string{sandbox.LabelKeep: noon.Add(-30 * time.Minute).Format(time.RFC3339)}
+	b, p := oneFake(seed)
+	p.SetSkew(-time.Hour)
+	assert.Equal(t, 3, b.run(t, "terminate prod/aaaa").code)
+	assert.Empty(t, p.Calls(fake.OpTerminate))
+}
+
+// TestWhatCannotBeReadIsDeletedByItsWholeReferenceAlone: what was readable a moment ago is
+// not deleted by what was known of it then.
+func TestWhatCannotBeReadIsDeletedByItsWholeReferenceAlone(t *testing.T) {
+	t.Parallel()
+	unreadable := fault.New(fault.KindUnavailable, "%w", providers.ErrUnreadable)
+	for name, tc := range map[string]struct {
+		line, stdin string
+		broken      fake.Fault
+		asked       int
+	}{
+		"from the start, typed":        {"terminate prod/aaaa --delete", "", fake.Fault{Op: fake.OpGet, Times: 2, Err: unreadable}, 1},
+		"from the start, piped":        {"terminate - --delete", "prod/aaaa\n", fake.Fault{Op: fake.OpGet, Times: 2, Err: unreadable}, 0},
+		"from the start, as a word":    {"terminate aaaa --delete", "", fake.Fault{Op: fake.OpGet, Err: unreadable}, 0},
+		"from the start, not --delete": {"terminate prod/aaaa", "", fake.Fault{Op: fake.OpGet, Err: unreadable}, 0},
+		"since it was found":           {"terminate prod/aaaa --delete", "", fake.Fault{Op: fake.OpGet, After: 1, Times: 1, Err: unreadable}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, p := endBench(t, 1)
+			b.stdin = tc.stdin
+			p.Break(tc.broken)
+			r := b.run(t, tc.line)
+			assert.Len(t, p.Calls(fake.OpTerminate), tc.asked, r.stdout+r.stderr)
+			if tc.asked > 0 {
+				require.Equal(t, 0, r.code, r.stdout+r.stderr)
+				return
+			}
+			assert.Equal(t, 7, r.code, r.stdout+r.stderr)
+			if name != "from the start, not --delete" { // what is missing there, the provider says
+				assert.Contains(t, r.stderr, "whole reference")
+			}
+		})
+	}
+}

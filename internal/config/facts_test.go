@@ -1,0 +1,67 @@
+package config
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/providers"
+)
+
+// withDocker adds a type that is always there, and two that a file names: containers of
+// a remote daemon, and containers of this machine's.
+func (w *world) withDocker() Input {
+	in := w.input()
+	in.Types = slices.Concat([]providers.Type{
+		{Name: "swarm", Help: "containers of a cluster", Always: true, Facts: providers.Facts{EndKeeps: providers.EndKeepsNothing}},
+		{Name: "docker", Help: "containers of a remote daemon", Facts: providers.Facts{HidesEnded: true, EndKeeps: providers.EndKeepsNothing}},
+		{Name: "moby", Help: "containers of this machine", Facts: providers.Facts{HostBound: true, SizedByProfile: true}},
+	}, in.Types)
+	return in
+}
+
+// TestAlwaysSaysNothingElse: a type that needs no configuration is not for that reason
+// on this machine, ours, sized by its profile, or where creates go; and one that a file
+// names may be all of it.
+func TestAlwaysSaysNothingElse(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.env = append(w.env, "SANDBOX_MEMORY_GB=4")
+	w.user("run: {image: agent:1}\nproviders: {box: {type: docker}, near: {type: moby}}\n")
+	c, err := Load(t.Context(), w.withDocker())
+	require.NoError(t, err)
+	run, err := c.Run()
+	require.NoError(t, err)
+	for name, want := range map[string]struct {
+		facts providers.Facts
+		owned string
+		size  Size
+	}{
+		"here":  {providers.Facts{HostBound: true, HostProcesses: true, InStateDir: true, SizedByProfile: true, OwnsAll: true, LaunchDefault: true}, "all", run.Here},
+		"swarm": {providers.Facts{EndKeeps: providers.EndKeepsNothing}, "sbx/owner=*", run.Remote},
+		"box":   {providers.Facts{HidesEnded: true, EndKeeps: providers.EndKeepsNothing}, "all", run.Remote},
+		"near":  {providers.Facts{HostBound: true, SizedByProfile: true}, "all", run.Here},
+	} {
+		p, found := c.Find(name)
+		require.True(t, found, name)
+		assert.Equal(t, want.facts, p.Facts, name)
+		assert.Equal(t, want.owned, p.Owned.String(), name)
+		assert.Equal(t, want.size, run.Size(p), name)
+	}
+	assert.NotEqual(t, run.Here, run.Remote)
+	assert.Equal(t, "here", c.Launch, "the first type that is always there is another one")
+	assert.Equal(t, "swarm <- default", w.origin(c, "providers.swarm.type"))
+}
+
+// TestNamingAProfileThatIsAlwaysThereOwnsIt, as it does for one that a variable adds.
+func TestNamingAProfileThatIsAlwaysThereOwnsIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.flags["provider"] = "swarm"
+	c, err := Load(t.Context(), w.withDocker())
+	require.NoError(t, err)
+	assert.Equal(t, "all <- flag --provider", w.origin(c, "providers.swarm.owned"))
+	assert.Equal(t, "all <- default", w.origin(c, "providers.here.owned"))
+}

@@ -1,0 +1,123 @@
+package ops
+
+import (
+	"context"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"sbx/internal/config"
+	"sbx/internal/fleet"
+	"sbx/internal/journal"
+	"sbx/internal/lock"
+	"sbx/internal/notify"
+	"sbx/internal/process"
+	"sbx/internal/providers"
+	"sbx/internal/publish"
+	"sbx/internal/sandbox"
+	"sbx/internal/store"
+	"sbx/internal/task"
+	"sbx/internal/triage"
+)
+
+// Env is what operations need from outside. The costly parts are functions: nothing is
+// read or opened before an operation asks for it.
+type Env struct {
+	Process process.Process // its clock, host, user and signals; operations print nothing
+	Version Version
+	Types   []providers.Type
+
+	Config func() (*config.Config, error)
+	// Fleet opens the selected providers and has leftovers swept.
+	Fleet func(ctx context.Context) (*fleet.Fleet, error)
+	// Only opens the profiles of these names, without any all, whatever is selected.
+	Only func(ctx context.Context, names ...string) (*fleet.Fleet, error)
+	// Store is what survives the process. One that is only read is not made: then
+	// a missing one is empty. It opens at its first use.
+	Store func(write bool) (store.Store, error)
+	// Journals is where the runs of bulk endings are written down.
+	Journals func() (journal.Disk, error)
+	// Endings is where endings that are no bulk run are written down.
+	Endings func() (journal.Disk, error)
+	// ShareRun tells other hosts of a run, and SharedRuns asks for theirs, the newest
+	// first; without a shared store there are none.
+	ShareRun   func(ctx context.Context, run store.Run) error
+	SharedRuns func(ctx context.Context, limit int) ([]store.Run, error)
+	// Lock keeps a second bulk ending from acting, on this machine and, with a
+	// shared store, on others. The context that it gives ends when the lock is lost.
+	Lock func(ctx context.Context, h lock.Holder, wait time.Duration) (held context.Context, release func() error, err error)
+	// Notifier tells people how a run went, and pings this address where it is not
+	// "" instead of the configured one. Beside an error it tells those that can be
+	// told; the error is a warning.
+	Notifier func(ping string) (*notify.Notifier, error)
+	// Control tells the control plane of `run.callback_url` how tasks go; nil without one.
+	Control func() (ControlPlane, error)
+	// Tasks joins what launching and stopping tasks need.
+	Tasks func(ctx context.Context, parts TaskParts) (task.Options, error)
+	// Alive says whether the owner of a task lives; unknown where nobody here can tell.
+	Alive func(o task.Owner) sandbox.Verdict
+	// PushTarget reads REMOTE=BRANCH; the name of a remote of the repository here
+	// becomes its address.
+	PushTarget func(ctx context.Context, text string) (publish.Target, error)
+	// Background starts this binary again as the runner of a task, which outlives this
+	// process. The order goes through a pipe: it holds values that are never kept.
+	Background func(ctx context.Context, id string, order []byte) (task.Owner, error)
+
+	once sync.Once
+	book triage.Book
+}
+
+// Version is what `sbx version` tells.
+type Version struct {
+	Version string
+	Commit  string
+	Go      string
+	OS      string
+	Arch    string
+}
+
+func (e *Env) Now() time.Time { return e.Process.Now() }
+
+// Thresholds are those of one sandbox: what its profile says of its agent type.
+func (e *Env) Thresholds(s sandbox.Sandbox) triage.Thresholds {
+	e.once.Do(func() { e.book = e.thresholdBook() })
+	return e.book.For(s)
+}
+
+func (e *Env) thresholdBook() triage.Book {
+	book := triage.Book{Default: triage.DefaultThresholds()}
+	c, err := e.Config()
+	if err != nil {
+		return book
+	}
+	for _, p := range c.Profiles {
+		if p.AgeOnly() {
+			book.Overrides = append(book.Overrides, triage.Override{Profile: p.Name, Set: triage.Thresholds{AgeOnly: true}})
+		}
+		for kind, age := range p.StuckAfter() {
+			book.Overrides = append(book.Overrides, triage.Override{Profile: p.Name, AgentType: kind, Set: triage.Thresholds{StuckAge: age}})
+		}
+	}
+	return book
+}
+
+// Path is a file as the operator means it: from where the process stands. "" stays "".
+func (e *Env) Path(name string) string {
+	if name == "" || filepath.IsAbs(name) || e.Process.Workdir == "" {
+		return name
+	}
+	return filepath.Join(e.Process.Workdir, name)
+}
+
+// ConfiguredNames are the names of all configured profiles.
+func (e *Env) ConfiguredNames() []string {
+	c, err := e.Config()
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, p := range c.Profiles {
+		names = append(names, p.Name)
+	}
+	return names
+}

@@ -1,0 +1,159 @@
+package ops
+
+import (
+	"context"
+	"slices"
+
+	"sbx/internal/cleanup"
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/journal"
+	"sbx/internal/sandbox"
+	"sbx/internal/store"
+)
+
+// Histories reads the newest runs of a verb, at most limit of them; 0 = all, "" = any
+// verb. One that cannot be read is an error beside the others.
+func (e *Env) Histories(ctx context.Context, verb string, limit int) ([]cleanup.History, []error) {
+	list, errs := e.ownHistories(verb, limit)
+	shared, err := e.SharedRuns(ctx, limit)
+	if err != nil {
+		errs = append(errs, err)
+	}
+	for _, run := range shared {
+		here := slices.ContainsFunc(list, func(h cleanup.History) bool { return h.RunID == run.ID })
+		if !here && (verb == "" || run.Verb == verb) {
+			list = append(list, historyOfShared(run))
+		}
+	}
+	slices.SortStableFunc(list, func(a, b cleanup.History) int { return b.StartedAt.Compare(a.StartedAt) })
+	if limit > 0 && len(list) > limit {
+		list = list[:limit]
+	}
+	return list, errs
+}
+
+// CleanupRuns are the newest cleanup runs on record, the newest first, as far as they can
+// be read.
+func (e *Env) CleanupRuns(ctx context.Context, limit int) []cleanup.History {
+	runs, _ := e.Histories(ctx, VerbCleanup, limit) // what cannot be read is not known; `cleanup runs` says why
+	return runs
+}
+
+// ownHistories are those of this machine.
+func (e *Env) ownHistories(verb string, limit int) ([]cleanup.History, []error) {
+	disk, err := e.Journals()
+	if err != nil {
+		return nil, []error{err}
+	}
+	runs, err := journal.Runs(disk)
+	if err != nil {
+		return nil, []error{err}
+	}
+	slices.Reverse(runs)
+	var list []cleanup.History
+	var errs []error
+	var logs []journal.Log
+	for _, run := range runs {
+		if limit > 0 && len(list) == limit {
+			break
+		}
+		h, log, err := cleanup.ScanRun(disk, run)
+		logs = append(logs, log)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if log.Count == 0 && !log.Torn && log.Broken == "" {
+			errs = append(errs, fault.New(fault.KindFound, "the journal of %s holds nothing: it was cut off before its first line, or somebody emptied it", run).
+				WithHint("a run that is beginning right now has none yet; `%s cleanup runs` shows what is left", e.Process.Name()))
+		}
+		if h.Broken != "" {
+			errs = append(errs, fault.New(fault.KindFound, "the journal of %s cannot be trusted: %s", run, h.Broken))
+		}
+		if verb == "" || h.Begin.Verb == verb {
+			list = append(list, h)
+		}
+	}
+	for _, run := range journal.Unrooted(logs) {
+		errs = append(errs, fault.New(fault.KindFound, "the journal of the run before %s is missing", run).
+			WithHint("somebody removed it, or what it said; `%s cleanup runs` shows what is left", e.Process.Name()))
+	}
+	return list, errs
+}
+
+// FindRun reads the run that a word means: of this machine, else of another host.
+func (e *Env) FindRun(ctx context.Context, word string) (cleanup.History, error) {
+	var found []func() (cleanup.History, error)
+	var names []string
+	match := func(name string, read func() (cleanup.History, error)) {
+		if !slices.Contains(names, name) {
+			names, found = append(names, name), append(found, read)
+		}
+	}
+	if err := e.ownRuns(word, match); err != nil {
+		return cleanup.History{}, err
+	}
+	shared, sharedErr := e.SharedRuns(ctx, 0)
+	for _, run := range shared {
+		if meansRun(word, run.ID) {
+			match(run.ID, func() (cleanup.History, error) { return historyOfShared(run), nil })
+		}
+	}
+	if word == lastRun && len(names) > 0 {
+		newest := slices.Index(names, slices.Max(names)) // a name begins with its time
+		return found[newest]()
+	}
+	if i := slices.Index(names, word); i >= 0 {
+		return found[i]()
+	}
+	switch len(names) {
+	case 1:
+		return found[0]()
+	case 0:
+		if sharedErr != nil {
+			return cleanup.History{}, sharedErr
+		}
+		return cleanup.History{}, fault.New(fault.KindNotFound, "no run is called %q", word).WithHint("`%s cleanup runs` lists the bulk runs", e.Process.Name())
+	}
+	return cleanup.History{}, fault.Usage("%q is the beginning of %d runs", word, len(names)).WithHint("%s", fewOf(names))
+}
+
+// ownRuns offers the runs of this machine that a word may mean. `last` means bulk runs
+// alone.
+func (e *Env) ownRuns(word string, match func(string, func() (cleanup.History, error))) error {
+	disks := []func() (journal.Disk, error){e.Journals}
+	if word != lastRun {
+		disks = append(disks, e.Endings)
+	}
+	for _, open := range disks {
+		disk, err := open()
+		if err != nil {
+			return err
+		}
+		runs, err := journal.Runs(disk)
+		if err != nil {
+			return err
+		}
+		for _, run := range runs {
+			if meansRun(word, run) {
+				match(run, func() (cleanup.History, error) { return cleanup.ReadRun(disk, run) })
+			}
+		}
+	}
+	return nil
+}
+
+// historyOfShared is what another host's run looks like from here: its sums, and no
+// items.
+func historyOfShared(run store.Run) cleanup.History {
+	h := cleanup.History{RunID: run.ID, StartedAt: run.StartedAt, EndedAt: run.EndedAt, Sums: &fleet.Counts{Selected: run.Selected}}
+	h.Begin.Verb, h.Begin.Layer, h.Begin.Host, h.Begin.Who = run.Verb, run.Layer, run.Host, run.Who
+	for o, n := range run.Counts {
+		h.Sums.Add(sandbox.Outcome(o), n)
+	}
+	if !run.EndedAt.IsZero() {
+		h.End = &cleanup.End{Counts: *h.Sums, ExitCode: run.ExitCode, Refused: !run.Acted, Succeeded: run.Profiles}
+	}
+	return h
+}

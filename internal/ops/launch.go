@@ -1,0 +1,234 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/sandbox"
+	"sbx/internal/store"
+	"sbx/internal/task"
+)
+
+// TaskObserver is told how one running task goes on, and shows its program's output.
+type TaskObserver interface {
+	task.Ear
+	// Close ends it: a stream that is cut off late reports nothing any more.
+	Close()
+}
+
+// Launched is what became of a launch.
+type Launched struct {
+	Task    task.Task
+	RanHere bool // by this process, until its end or an interrupt
+}
+
+// Launch launches a task, runs it in this process, and says how it ended; TaskVerdict makes
+// an exit of that. A key that a task has already joins that task instead. Beside nil
+// nothing was launched.
+func Launch(ctx context.Context, env *Env, req LaunchRequest, watch Observer, show TaskObserver) (*Launched, error) {
+	return launchOrDetach(ctx, env, req, watch, show, false)
+}
+
+// LaunchDetached launches a task, and hands it to a process of its own. Joblog is the
+// runner's to write.
+func LaunchDetached(ctx context.Context, env *Env, req LaunchRequest, watch Observer, joblog string) (*Launched, error) {
+	req.joblog = joblog
+	return launchOrDetach(ctx, env, req, watch, nil, true)
+}
+
+func launchOrDetach(ctx context.Context, env *Env, req LaunchRequest, watch Observer, show TaskObserver, detach bool) (launched *Launched, err error) {
+	prepared, err := req.Prepare(ctx, env, watch)
+	if err != nil {
+		return nil, err
+	}
+	l := &launch{env: env, watch: watch, req: req, PreparedTask: prepared}
+	err = l.withTasks(ctx, func(ctx context.Context, options task.Options) (err error) {
+		if from := req.Resumed; from != nil && !options.Reaches(from.Kept.Ref, from.Kept.Host) {
+			return fault.New(fault.KindRefused, "%s runs on the host %s", from.Kept.Ref, from.Kept.Host).WithHint("resume it there")
+		}
+		launched, err = l.start(ctx, options, show, detach)
+		return err
+	})
+	return launched, err
+}
+
+// RunOrder runs the task of an order in this process: it is what a background runner does.
+func RunOrder(ctx context.Context, env *Env, order RunnerOrder, watch Observer, show TaskObserver) (launched *Launched, err error) {
+	l := &launch{env: env, watch: watch, req: LaunchRequest{BudgetMB: order.BudgetMB}}
+	err = env.ReadTasks(func(ledger task.Ledger) error {
+		t, err := ledger.Read(ctx, order.Task)
+		l.Spec = t.Spec
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if order.Push != "" {
+		if l.Secret, err = env.PushTarget(ctx, order.Push); err != nil {
+			return nil, err
+		}
+	}
+	l.Env = order.Env
+	err = l.withTasks(ctx, func(ctx context.Context, options task.Options) error {
+		t, err := options.Ledger.Change(ctx, order.Task, func(n *task.Task) error {
+			return n.Adopt(options.Owner, n.Owner == order.From || n.Owner == options.Owner)
+		})
+		if err != nil {
+			return err
+		}
+		launched, err = l.run(ctx, options, t, show)
+		return err
+	})
+	return launched, err
+}
+
+// launch is one task on its way.
+type launch struct {
+	PreparedTask
+
+	env   *Env
+	watch Observer
+	req   LaunchRequest
+}
+
+// withTasks opens what the task needs, takes over what dead processes left, and goes on.
+func (l *launch) withTasks(ctx context.Context, do func(context.Context, task.Options) error) error {
+	places := append([]string{l.Spec.Provider}, l.Spec.Fallback...)
+	f, err := l.env.Only(ctx, places...)
+	if err != nil {
+		return err
+	}
+	if l.Spec.Sandbox.ID == "" && len(l.Sandbox.Command) > 0 { // else nothing is made, or it was vetted before
+		if err := f.Vet(l.Spec.Provider, l.Sandbox); err != nil {
+			return err
+		}
+	}
+	atLimit := l.refusedByLimit(ctx, f)
+	parts := TaskParts{Fleet: f, Secret: l.Secret, Notice: l.watch.Note, BudgetMB: l.req.BudgetMB}
+	return l.env.WithTasks(ctx, parts, func(_ store.Store, options task.Options) error {
+		l.env.SweepTasks(ctx, l.watch, options)
+		if atLimit != nil && !l.keyIsKnown(ctx, options.Ledger) {
+			return atLimit
+		}
+		return do(ctx, options)
+	})
+}
+
+// refusedByLimit says why no sandbox may be made for the task now (ACCEPTANCE R111);
+// nil where one may, none is made, or they cannot be counted: then the create says why.
+func (l *launch) refusedByLimit(ctx context.Context, f *fleet.Fleet) error {
+	if l.Spec.Sandbox.ID != "" {
+		return nil
+	}
+	if err := f.Capacity(ctx, l.Spec.Provider); fault.KindOf(err) == fault.KindRefused {
+		return err
+	}
+	return nil
+}
+
+// keyIsKnown says that the key belongs to a task that is there, so that none is made.
+func (l *launch) keyIsKnown(ctx context.Context, ledger task.Ledger) bool {
+	if l.req.Key == "" {
+		return false
+	}
+	tasks, err := ledger.List(ctx, store.TaskQuery{})
+	return err == nil && slices.ContainsFunc(tasks, func(t task.Task) bool { return t.Key == l.req.Key })
+}
+
+// start launches the task, or joins the one of the same key.
+func (l *launch) start(ctx context.Context, options task.Options, show TaskObserver, detach bool) (*Launched, error) {
+	fresh := task.New(task.NewID(), l.req.Key, l.Spec, options.Owner, l.env.Now())
+	if l.req.Resumed != nil {
+		fresh.ResumedFrom = l.req.Resumed.ID
+	}
+	t, added, err := options.Ledger.Add(ctx, fresh)
+	if err != nil {
+		return nil, err
+	}
+	mine := added
+	if !added {
+		if t.State.Over() {
+			l.watch.Note("task " + t.ID + " had ended before; another --key launches it anew")
+		}
+		if t, mine, err = joinTask(ctx, l.watch, options, t, detach); err != nil || t.State.Over() {
+			return &Launched{Task: t}, err
+		}
+	}
+	if !detach {
+		return l.run(ctx, options, t, show)
+	}
+	if t, err = l.hand(ctx, options.Ledger, t, mine); err != nil {
+		return nil, err
+	}
+	return &Launched{Task: t}, nil
+}
+
+// run runs the task in this process.
+func (l *launch) run(ctx context.Context, options task.Options, t task.Task, show TaskObserver) (*Launched, error) {
+	options.Ear = show
+	now, err := l.env.RunTask(ctx, l.watch, options, t, l.Env)
+	show.Close()
+	return &Launched{Task: now, RanHere: true}, errors.Join(err, timedOut(ctx, now))
+}
+
+// timedOut is the end of the operation's own time, which stops a task as the operator
+// would.
+func timedOut(ctx context.Context, t task.Task) error {
+	if cause := context.Cause(ctx); t.State == task.Stopped && fault.KindOf(cause) == fault.KindTimeout {
+		return cause
+	}
+	return nil
+}
+
+// hand gives a task that is mine to a process of its own.
+func (l *launch) hand(ctx context.Context, ledger task.Ledger, t task.Task, mine bool) (task.Task, error) {
+	if !mine {
+		return t, nil
+	}
+	from := t.Owner
+	runner, err := l.env.StartRunner(ctx, RunnerOrder{Task: t.ID, From: from, Env: l.Env, Push: l.req.Push, BudgetMB: l.req.BudgetMB, Joblog: l.req.joblog})
+	if err != nil {
+		return t, err
+	}
+	// From here on nobody takes it for one that a dead process has left.
+	return ledger.Change(ctx, t.ID, func(n *task.Task) error { return n.Hand(from, runner) })
+}
+
+// joinTask waits for a task of the same key that somebody else runs, or takes it over
+// from a dead process: then it is mine to go on with. With leave it is not waited for.
+func joinTask(ctx context.Context, watch Reporter, options task.Options, t task.Task, leave bool) (now task.Task, mine bool, err error) {
+	watch.Note("the key " + t.Key + " belongs to task " + t.ID + ": no new one is launched")
+	reported := task.Owner{}
+	for !t.State.Over() {
+		now, err := options.Ledger.Change(ctx, t.ID, func(n *task.Task) error {
+			dead := options.Alive != nil && options.Alive(n.Owner) == sandbox.False
+			return n.Adopt(options.Owner, dead)
+		})
+		switch {
+		case err == nil:
+			watch.Note("its process is gone: this one goes on with it")
+			return now, true, nil
+		case !errors.Is(err, task.ErrHeld) && !errors.Is(err, task.ErrOver):
+			return t, false, err
+		case leave, errors.Is(err, task.ErrOver):
+			return now, false, nil
+		}
+		if reported != now.Owner {
+			reported = now.Owner
+			watch.Note(fmt.Sprintf("task %s is held by %s (pid %d on %s) until %s, and by its renewals: this one waits for its end, and takes over when they stay away",
+				now.ID, now.Owner.Who, now.Owner.PID, now.Owner.Host, now.LeaseUntil.UTC().Format(time.RFC3339)))
+		}
+		wait, stop := context.WithTimeout(ctx, task.LeaseFor)
+		t, err = options.Ledger.Await(wait, now)
+		stop()
+		if err != nil && (ctx.Err() != nil || !fault.Interrupted(err)) {
+			return t, false, err
+		}
+	}
+	return t, false, nil
+}

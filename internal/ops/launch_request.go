@@ -1,0 +1,233 @@
+package ops
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"sbx/internal/config"
+	"sbx/internal/fault"
+	"sbx/internal/publish"
+	"sbx/internal/sandbox"
+	"sbx/internal/task"
+)
+
+// LaunchRequest is what is asked of a launch.
+type LaunchRequest struct {
+	Config  *config.Config // with what stands above its files
+	Sandbox sandbox.Spec   // sizes that are left open are those of Config
+	Key     string         // "" = the task has none, and joins none
+
+	Publish, Push, Base  string
+	Session, Description string
+
+	KeepAlive bool
+	KeepFor   time.Duration // 0 = as Config says
+	RetryOn   []sandbox.Class
+	Fallback  []string // profiles, in their order
+	Compared  []string // profiles beside which it runs; they have to be configured
+	BudgetMB  int64    // 0 = no bound
+	Resumed   *task.Task
+
+	joblog string
+}
+
+// PreparedTask is a task that is ready to be launched.
+type PreparedTask struct {
+	Spec    task.Spec
+	Sandbox sandbox.Spec   // what is asked of the provider
+	Env     []string       // with values, which are kept nowhere
+	Secret  publish.Target // with its credentials
+}
+
+// preparing is one request on its way to a spec.
+type preparing struct {
+	PreparedTask
+
+	env   *Env
+	watch Reporter
+	req   LaunchRequest
+}
+
+// Prepare turns a request and the configuration into a task; a mistake is fault.KindUsage,
+// and nothing was called.
+func (req LaunchRequest) Prepare(ctx context.Context, env *Env, watch Reporter) (PreparedTask, error) {
+	p := &preparing{env: env, watch: watch, req: req}
+	p.Env = req.Sandbox.Env
+	err := p.prepare(ctx)
+	if err == nil && req.Resumed != nil {
+		err = inherit(&p.Spec, *req.Resumed)
+	}
+	return p.PreparedTask, err
+}
+
+func (p *preparing) prepare(ctx context.Context) error {
+	target, err := p.req.Config.LaunchTarget()
+	if err != nil {
+		return err
+	}
+	run, err := p.req.Config.Run()
+	if err != nil {
+		return err
+	}
+	size := run.Size(target)
+	p.Sandbox = size.Fill(p.req.Sandbox)
+	p.Spec = specOf(target.Name, p.Sandbox)
+	spec := &p.Spec
+	if open := size.Open(); len(open) > 0 && !target.SizedByProfile && p.req.Sandbox.Template == "" && p.req.Sandbox.Snapshot == "" {
+		p.watch.Note("nobody has said how much " + strings.Join(open, " and ") + " it gets: the provider decides")
+	}
+	if target.HostProcesses {
+		spec.Workdir = p.env.Path(spec.Workdir) // the task may be gone on with from another folder
+		p.Sandbox.Workdir = spec.Workdir
+	}
+	if err := p.limits(spec, run); err != nil {
+		return err
+	}
+	if err := p.places(spec); err != nil {
+		return err
+	}
+	if err := p.publishing(ctx, spec); err != nil {
+		return err
+	}
+	spec.Session, spec.Description = p.req.Session, p.req.Description
+	spec.RetryOn = p.req.RetryOn
+	if p.req.BudgetMB > 0 && spec.KeepAlive > 0 {
+		return fault.Usage("--keep-alive and --memory-budget exclude each other: what is kept takes memory that no task answers for")
+	}
+	if p.req.BudgetMB > 0 {
+		spec.Budget = budgetName(p.env.Process.Host)
+		if spec.MemoryBytes == 0 {
+			return fault.Usage("--memory-budget needs --memory: what a task may take is not known otherwise")
+		}
+		if spec.MemoryBytes/sandbox.MiB > p.req.BudgetMB {
+			return fault.Usage("--memory is more than --memory-budget: the task could never begin")
+		}
+	}
+	return p.refusals(*spec)
+}
+
+// budgetName is whose memory a budget is about: this machine's.
+func budgetName(host string) string { return "host/" + host }
+
+// specOf takes over what a sandbox and a task have in common.
+func specOf(provider string, box sandbox.Spec) task.Spec {
+	s := task.Spec{
+		Provider: provider, Command: box.Command, Template: box.Template, Snapshot: box.Snapshot, Image: box.Image, Name: box.Name,
+		AgentType: box.AgentType, Workdir: box.Workdir, Isolate: box.Isolate, HardLimit: box.RequireHardLimit,
+		MemoryBytes: box.MemoryBytes, DiskBytes: box.DiskBytes, CPU: box.CPU, PIDs: box.PIDs, Labels: box.Labels, MinTTL: box.TTL,
+	}
+	for _, entry := range box.Env {
+		name, _, _ := strings.Cut(entry, "=")
+		s.EnvNames = append(s.EnvNames, name)
+	}
+	slices.Sort(s.EnvNames)
+	return s
+}
+
+// limits reads how long everything may take, and how large it may be.
+func (p *preparing) limits(s *task.Spec, run config.Run) error {
+	warnings, refused := run.Contradictions()
+	for _, w := range append(run.Warnings, warnings...) {
+		p.watch.Warn(w)
+	}
+	if refused != nil {
+		return refused
+	}
+	s.Limits = task.Limits{Command: run.CommandTimeout, Attempt: run.AttemptTimeout, Deadline: run.Deadline, Inactivity: run.Inactivity}
+	s.Attempts, s.Delay, s.Callback = run.Attempts, run.RetryDelay, run.CallbackURL != ""
+	if p.req.KeepAlive {
+		s.KeepAlive = run.KeepAliveTTL
+	}
+	if p.req.KeepFor > 0 {
+		s.KeepAlive = p.req.KeepFor
+	}
+	s.NoForeign, s.NoPolling, s.NoProbe = !run.Switches.DBBackedStop, !run.Switches.CancellationChecks, !run.Switches.HealthProbe
+	s.NoInactivity, s.NoKill = !run.Switches.InactivityTimeout, !run.Switches.AuthoritativeTimeout
+	return nil
+}
+
+// places checks the providers that a task may fall back to.
+func (p *preparing) places(s *task.Spec) error {
+	known := p.env.ConfiguredNames()
+	for _, name := range slices.Concat(p.req.Fallback, p.req.Compared) {
+		if !slices.Contains(known, name) {
+			return fault.Usage("no provider is called %q", name).WithHint("%s", fault.Meant(name, known))
+		}
+	}
+	if slices.Contains(p.req.Fallback, p.launchedAt(s.Provider)) {
+		return fault.Usage("--fallback: %s is where it is launched in the first place", s.Provider)
+	}
+	s.Fallback = p.req.Fallback
+	return nil
+}
+
+// launchedAt is the profile in which the first attempt runs.
+func (p *preparing) launchedAt(configured string) string {
+	if p.req.Resumed != nil && p.req.Resumed.Kept != nil {
+		return p.req.Resumed.Kept.Ref.Provider
+	}
+	return configured
+}
+
+// publishing reads where the work goes.
+func (p *preparing) publishing(ctx context.Context, s *task.Spec) error {
+	s.Publish, s.Base = p.req.Publish, p.req.Base
+	if p.req.Push == "" {
+		return nil
+	}
+	target, err := p.env.PushTarget(ctx, p.req.Push)
+	if err != nil {
+		return err
+	}
+	p.Secret, s.Push = target, target.String()
+	return nil
+}
+
+// refusals are contradictions of a whole spec.
+func (p *preparing) refusals(s task.Spec) error {
+	if s.MinTTL > 0 && s.MinTTL < s.Limits.Attempt+task.DeadManGrace {
+		return fault.Usage("--ttl %s is shorter than an attempt may take: the sandbox would be gone under it", sandbox.FormatDuration(s.MinTTL)).
+			WithHint("leave --ttl out, or give at least %s", sandbox.FormatDuration(s.Limits.Attempt+task.DeadManGrace))
+	}
+	if secret := pushesItself(s.EnvNames); secret != "" && s.Publishes() {
+		p.watch.Warn("the agent is given " + secret + ", with which it may push by itself: the gate cannot hold that back")
+	}
+	return nil
+}
+
+// pushesItself names a variable by which an agent could publish without the gate.
+func pushesItself(names []string) string {
+	for _, n := range names {
+		upper := strings.ToUpper(n)
+		if slices.Contains([]string{"GITHUB_TOKEN", "GH_TOKEN", "GITLAB_TOKEN", "GIT_TOKEN", "GIT_ASKPASS", "GIT_PASSWORD", "SSH_AUTH_SOCK", "BITBUCKET_TOKEN"}, upper) {
+			return n
+		}
+	}
+	return ""
+}
+
+// inherit makes a spec go on where another task has ended.
+func inherit(s *task.Spec, from task.Task) error {
+	switch {
+	case !from.State.Over():
+		return fault.New(fault.KindRefused, "task %s is still %s", from.ID, from.State).WithHint("`sbx tasks show %s` says how it goes on; `sbx stop %s` stops it", from.ID, from.ID)
+	case from.Kept == nil:
+		return fault.New(fault.KindGone, "task %s has kept no sandbox", from.ID).WithHint("launch with `sbx run --keep-alive`; to begin anew use `sbx run`")
+	}
+	old := from.Spec
+	s.Provider, s.Sandbox = from.Kept.Ref.Provider, from.Kept.Ref
+	s.Template, s.Snapshot, s.Image, s.MemoryBytes, s.CPU = old.Template, old.Snapshot, old.Image, old.MemoryBytes, old.CPU
+	s.DiskBytes, s.PIDs, s.HardLimit, s.Isolate = old.DiskBytes, old.PIDs, old.HardLimit, old.Isolate
+	if s.Workdir == "" {
+		s.Workdir = old.Workdir
+	}
+	if s.Session == "" {
+		s.Session = old.Session
+	}
+	if a := from.Last(); a != nil {
+		s.SessionID = a.Session
+	}
+	return nil
+}

@@ -1,0 +1,235 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"cmp"
+
+	"sbx/internal/cleanup"
+	"sbx/internal/fault"
+	"sbx/internal/journal"
+	"sbx/internal/sandbox"
+	"sbx/internal/store"
+)
+
+// EndRecord is what is on record of the end of a sandbox.
+type EndRecord struct {
+	Sandbox sandbox.Sandbox // as it was last seen
+	At      time.Time
+	Who     string
+	Host    string
+	Verb    string          // "" = not known
+	Run     string          // "" = not known
+	Outcome sandbox.Outcome // not_attempted = it was asked to end, and what became of it is not known
+	Reason  string
+	Logs    []string // its last lines, where they were kept
+}
+
+// WhoEnded adds to the error of a look that found nothing who ended the sandbox, when and
+// by which run, where that is on record; nil and the error as it is where it is not.
+func (e *Env) WhoEnded(ctx context.Context, word string, missing error) (*EndRecord, error) {
+	if kind := fault.KindOf(missing); kind != fault.KindNotFound && kind != fault.KindGone {
+		return nil, missing
+	}
+	r, found := e.EndOf(ctx, word)
+	if !found {
+		return nil, missing
+	}
+	hint := "`" + e.Process.Name() + " inspect " + r.Sandbox.Ref().String() + "` shows what is on record"
+	if r.Run != "" {
+		hint += "; `" + e.Process.Name() + " cleanup show " + r.Run + "` shows that run"
+	}
+	return &r, fault.New(fault.KindOf(missing), "it is not there any more: %s", r.Sentence(e.Now())).At(r.Sandbox.Provider, r.Sandbox.ID).WithHint("%s", hint)
+}
+
+// EndOf looks a sandbox up in the journals of this machine, the newest first, then in
+// the store, which other hosts may share. What cannot be read is passed by: a look
+// depends on neither.
+func (e *Env) EndOf(ctx context.Context, word string) (EndRecord, bool) {
+	ref, err := sandbox.ParseRef(word)
+	if err != nil {
+		return EndRecord{}, false
+	}
+	means := func(of sandbox.Ref, name string) bool {
+		if !ref.Bare() {
+			return of == ref || of.Provider == ref.Provider && name == ref.ID
+		}
+		return of.ID == ref.ID || name == ref.ID || len(ref.ID) >= sandbox.MinPrefix && strings.HasPrefix(of.ID, ref.ID)
+	}
+	if r, found := e.EndInJournals(ctx, ref.ID, means); found {
+		return r, true
+	}
+	return e.endInStore(ctx, ref, means)
+}
+
+// EndInJournals finds the newest run of this machine that asked a sandbox to end, or saw
+// that it had. What it goes by, a name or an id or the beginning of one, stands in the
+// journal.
+func (e *Env) EndInJournals(ctx context.Context, word string, means func(sandbox.Ref, string) bool) (EndRecord, bool) {
+	type kept struct {
+		disk journal.Disk
+		run  string
+	}
+	var all []kept
+	for _, open := range []func() (journal.Disk, error){e.Journals, e.Endings} {
+		disk, err := open()
+		if err != nil {
+			continue
+		}
+		runs, _ := journal.Runs(disk) // what cannot be listed is not found
+		for _, run := range runs {
+			all = append(all, kept{disk, run})
+		}
+	}
+	slices.SortFunc(all, func(a, b kept) int { return strings.Compare(b.run, a.run) }) // a name begins with its time
+	met, known := EndRecord{}, false
+	for _, k := range all {
+		if ctx.Err() != nil {
+			break
+		}
+		if there, err := journal.Mentions(k.disk, k.run, word); err != nil || !there {
+			continue
+		}
+		if h, err := cleanup.ReadRun(k.disk, k.run); err == nil {
+			r, found := endInRun(h, word, means)
+			switch {
+			case found && !r.found():
+				return r, true
+			case found && !known: // an older run may be the one that ended it
+				met, known = r, true
+			}
+		}
+	}
+	return met, known
+}
+
+// namedRef is one sandbox that a record may be about.
+type namedRef struct {
+	ref  sandbox.Ref
+	name string
+}
+
+// chosenOf gives the one sandbox that a word means: by its whole id or name, else the only
+// one whose id begins so.
+func chosenOf(word string, all iter.Seq[namedRef], means func(sandbox.Ref, string) bool) (sandbox.Ref, bool) {
+	meant := map[sandbox.Ref]bool{}
+	var only sandbox.Ref
+	for one := range all {
+		if !means(one.ref, one.name) {
+			continue
+		}
+		if one.ref.ID == word || one.name == word {
+			return one.ref, true
+		}
+		only, meant[one.ref] = one.ref, true
+	}
+	return only, len(meant) == 1
+}
+
+// recordedIn are the sandboxes that a run was about.
+func recordedIn(h cleanup.History) iter.Seq[namedRef] {
+	return func(yield func(namedRef) bool) {
+		for ref, i := range h.Intents {
+			if !yield(namedRef{ref, i.Name}) {
+				return
+			}
+		}
+		for _, item := range h.Begin.Plan.Items {
+			if !yield(namedRef{item.Ref, item.Name}) {
+				return
+			}
+		}
+	}
+}
+
+func endInRun(h cleanup.History, word string, means func(sandbox.Ref, string) bool) (EndRecord, bool) {
+	r := EndRecord{Who: h.Begin.Who, Host: h.Begin.Host, Verb: h.Begin.Verb, Run: h.RunID}
+	ref, one := chosenOf(word, recordedIn(h), means)
+	if !one {
+		return EndRecord{}, false
+	}
+	result, settled := h.Results[ref]
+	if i, asked := h.Intents[ref]; asked {
+		r.Sandbox = sandbox.Sandbox{
+			Provider: ref.Provider, ID: ref.ID, Name: i.Name, State: i.State, CreatedAt: i.CreatedAt, StartedAt: i.StartedAt,
+			LastActivityAt: i.LastActivityAt, Template: i.Template, AgentType: i.AgentType, TaskID: i.TaskID, Labels: i.Labels,
+		}
+		r.At, r.Logs = h.IntentAt(ref), i.Logs
+		r.Outcome, r.Reason = h.Outcome(ref), result.Reason
+		return r, true
+	}
+	i := slices.IndexFunc(h.Begin.Plan.Items, func(item cleanup.Item) bool { return item.Ref == ref })
+	if i < 0 || !settled || !EndedOutcome(result.Outcome) {
+		return EndRecord{}, false
+	}
+	item := h.Begin.Plan.Items[i]
+	r.Sandbox = sandbox.Sandbox{Provider: ref.Provider, ID: ref.ID, Name: item.Name, State: item.State, CreatedAt: item.CreatedAt}
+	r.At, r.Outcome, r.Reason = h.StartedAt, result.Outcome, result.Reason
+	return r, true
+}
+
+// endInStore finds the end of a sandbox that sbx created, from whatever host.
+func (e *Env) endInStore(ctx context.Context, word sandbox.Ref, means func(sandbox.Ref, string) bool) (EndRecord, bool) {
+	st, err := e.Store(false)
+	if err != nil {
+		return EndRecord{}, false
+	}
+	ctx, stop := context.WithTimeout(ctx, memoryLimit)
+	defer stop()
+	records, err := st.Records(ctx, word.Provider)
+	err = errors.Join(err, st.Close())
+	records = slices.DeleteFunc(records, func(k store.Record) bool { return k.EndedAt.IsZero() })
+	chosen, one := chosenOf(word.ID, func(yield func(namedRef) bool) {
+		for _, k := range records {
+			if !yield(namedRef{k.Ref(), ""}) {
+				return
+			}
+		}
+	}, means)
+	if err != nil || !one {
+		return EndRecord{}, false
+	}
+	k := records[slices.IndexFunc(records, func(k store.Record) bool { return k.Ref() == chosen })]
+	return EndRecord{
+		Sandbox: sandbox.Sandbox{Provider: k.Provider, ID: k.ID, TaskID: k.TaskID, AgentType: k.AgentType, State: k.State, CreatedAt: k.CreatedAt},
+		At:      k.EndedAt, Outcome: sandbox.OutcomeVerified, Reason: k.Reason,
+	}, true
+}
+
+// Sentence tells in one line who ended it, when, and whether that was seen.
+func (r EndRecord) Sentence(now time.Time) string {
+	text := cmp.Or(r.Who, "somebody")
+	if r.Host != "" {
+		text += " on " + r.Host
+	}
+	did := " ended it "
+	switch {
+	case r.found():
+		did = " found it ended "
+	case !EndedOutcome(r.Outcome):
+		did = " asked it to end "
+	}
+	text += did + sandbox.FormatDuration(max(0, now.Sub(r.At)).Truncate(time.Second)) + " ago"
+	if r.Verb != "" {
+		text += " (" + strings.TrimSpace(r.Verb+" "+r.Run) + ")"
+	}
+	switch {
+	case r.Outcome == sandbox.OutcomeNotAttempted:
+		return text + ", and the run was cut off before it saw the end"
+	case r.Outcome != "":
+		return text + ": " + WithDetail(string(r.Outcome), r.Reason)
+	}
+	return text
+}
+
+// found says that the run only found it ended: who ended it is not on this record.
+func (r EndRecord) found() bool { return r.Outcome == sandbox.OutcomeAlreadyGone }
+
+func EndedOutcome(o sandbox.Outcome) bool {
+	return o == "" || o == sandbox.OutcomeVerified || o == sandbox.OutcomeAlreadyGone
+}

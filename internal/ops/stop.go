@@ -1,0 +1,128 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/store"
+	"sbx/internal/task"
+)
+
+// StopRequest says which tasks are stopped: by id, by the beginning of one, or by key.
+type StopRequest struct {
+	Tasks []string
+}
+
+// Forbidden is an item of Stop: from now on the task publishes nothing.
+type Forbidden struct {
+	Task  string
+	After time.Duration // since the stop began
+}
+
+// NotGone is an item of Stop: what is left of a task that is published already, or over,
+// was not seen to be gone.
+type NotGone struct {
+	Task string
+	Err  error
+}
+
+// Stopped is what a stop has reached for one task.
+type Stopped struct {
+	Task           task.Task
+	Word           string // the id, else the word that named no task
+	WasOver        bool   // it had ended before
+	Forbidden      bool   // it will not publish
+	ForbiddenAfter time.Duration
+	Gone           bool // every sandbox made for it was seen to be gone
+	GoneAfter      time.Duration
+	Err            error
+}
+
+// Stop stops tasks: first the publication is made impossible, then everything made for
+// them is ended and seen to be gone. Items are of types Forbidden and
+// NotGone. The error says that
+// nothing was tried; that of one task stands in its result.
+func Stop(ctx context.Context, env *Env, req StopRequest, watch Observer) (results []Stopped, err error) {
+	f, err := env.Only(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = env.WithTasks(ctx, TaskParts{Fleet: f, Notice: watch.Note}, func(_ store.Store, o task.Options) error {
+		s := &stopping{options: o, watch: watch, stopper: task.NewStopper(o)}
+		results = s.all(ctx, req.Tasks)
+		return nil
+	})
+	return results, err
+}
+
+type stopping struct {
+	options task.Options
+	stopper *task.Stopper
+
+	mu    sync.Mutex
+	watch Observer
+}
+
+func (s *stopping) all(ctx context.Context, words []string) []Stopped {
+	var distinct []string
+	for _, w := range words {
+		if !slices.Contains(distinct, w) {
+			distinct = append(distinct, w)
+		}
+	}
+	results := make([]Stopped, len(distinct))
+	var wg sync.WaitGroup
+	for i, word := range distinct {
+		wg.Go(func() { results[i] = s.stop(ctx, word) })
+	}
+	wg.Wait()
+	return results
+}
+
+func (s *stopping) stop(ctx context.Context, word string) Stopped {
+	began := time.Now()
+	r := Stopped{Word: word}
+	t, err := FindTask(ctx, s.options.Ledger, word)
+	if err != nil {
+		r.Err = err
+		return r
+	}
+	r.Word, r.WasOver = t.ID, t.State.Over()
+	if r.Task, err = s.stopper.Forbid(ctx, t.ID, "sbx stop of "+s.options.Owner.Who); err != nil {
+		r.Err = fault.Placed(err, "", "stop "+t.ID)
+		if !task.TooLate(err) {
+			return r
+		}
+	} else {
+		r.Forbidden, r.ForbiddenAfter = true, time.Since(began)
+		if !r.WasOver {
+			s.report(Forbidden{Task: t.ID, After: r.ForbiddenAfter})
+		}
+	}
+	now, err := s.stopper.End(ctx, r.Task)
+	r.Task, r.GoneAfter = now, time.Since(began)
+	if err != nil && r.Err != nil {
+		s.report(NotGone{Task: t.ID, Err: err})
+		return r
+	}
+	if err != nil {
+		r.Err = fault.Placed(err, "", "stop "+t.ID)
+		if errors.Is(err, task.ErrUnverified) {
+			r.Err = fault.New(fault.KindUnverified, "%w", err).WithHint("the next sbx goes on with it; `sbx tasks show %s` says what is left", t.ID)
+		}
+		return r
+	}
+	r.Gone = true
+	return r
+}
+
+// report keeps an observer to one goroutine at a time.
+func (s *stopping) report(item any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watch.Item(item)
+}

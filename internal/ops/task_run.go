@@ -1,0 +1,89 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/publish"
+	"sbx/internal/store"
+	"sbx/internal/task"
+)
+
+// RunTask runs a task in this process. The first signal stops it, fenced and verified;
+// the second leaves what is still to be ended to whoever comes next.
+func (e *Env) RunTask(ctx context.Context, watch Reporter, options task.Options, t task.Task, env []string) (task.Task, error) {
+	life, leave := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer leave(nil)
+	defer e.OnInterrupts(ctx, func() { watch.Warn("stopping task " + t.ID + "; once more leaves it to the next sbx") }, leave)()
+	now, err := e.RunControlled(ctx, watch, options.Ledger, t, func() (task.Task, error) {
+		return task.NewRunner(options, env, ctx.Done()).Run(life, t)
+	})
+	if ctx.Err() != nil && err != nil && !now.State.Over() {
+		now = lastWord(ctx, watch, options, now)
+	}
+	return now, err
+}
+
+// lastWord closes the gate of a task that is left in the middle, where the stop was
+// not written yet: nobody who goes on with it shall publish what the operator has
+// given up.
+func lastWord(ctx context.Context, watch Reporter, options task.Options, t task.Task) task.Task {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer stop()
+	now, err := options.Ledger.Change(ctx, t.ID, func(n *task.Task) error { return n.Stop(options.Owner.Who) })
+	switch {
+	case err != nil && !errors.Is(err, task.ErrOver):
+		watch.Warn("task " + t.ID + " is left as it is: the next sbx goes on with it, and `sbx stop " + t.ID + "` stops it")
+		return t
+	case !now.State.Over():
+		watch.Warn("task " + t.ID + " will not publish; what was made for it is left to the next sbx, and to `sbx stop " + t.ID + "`")
+	}
+	return now
+}
+
+// OnInterrupts hears the operator's two wishes to be gone, until the func that it returns
+// is called: the first has ended ctx and is answered, the second leaves everything to
+// the next sbx.
+func (e *Env) OnInterrupts(ctx context.Context, first func(), leave context.CancelCauseFunc) (over func()) {
+	var signals <-chan os.Signal
+	done := func() {}
+	if e.Process.Signals != nil {
+		signals, done = e.Process.Signals()
+	}
+	end := make(chan struct{})
+	go func() {
+		defer done()
+		select {
+		case <-ctx.Done():
+			first()
+		case <-end:
+			return
+		}
+		wishes := 2 // the first is heard here, too
+		if fault.KindOf(context.Cause(ctx)) == fault.KindTimeout {
+			wishes = 1 // nobody has wished for it yet
+		}
+		for range wishes {
+			select {
+			case <-signals:
+			case <-end:
+				return
+			}
+		}
+		leave(context.Cause(ctx))
+	}()
+	return func() { close(end) }
+}
+
+// TaskParts are what tasks are joined with.
+type TaskParts struct {
+	Fleet    *fleet.Fleet
+	Store    store.Store
+	Secret   publish.Target // the push target with its credentials; zero = none
+	BudgetMB int64          // what all tasks of a budget may hold together; 0 = no bound
+	Notice   func(text string)
+}

@@ -1,0 +1,87 @@
+package views
+
+import (
+	"strings"
+
+	"sbx/internal/fleet"
+	"sbx/internal/output"
+)
+
+// AbilityRow is what one profile can do, and whose it is.
+type AbilityRow struct {
+	fleet.AbilityRow
+	Account string
+}
+
+func AbilityColumns() []output.Column[AbilityRow] {
+	type row = AbilityRow
+	return []output.Column[row]{
+		{Name: "provider", Value: func(r row) any { return r.Provider }},
+		{Name: "provider_type", Head: "TYPE", Value: func(r row) any { return r.ProviderType }},
+		{Name: "abilities", Value: func(r row) any { return abilityFields(r) }, Text: abilityWords},
+		{Name: "account", Value: func(r row) any { return r.Account }},
+	}
+}
+
+func abilityFields(r AbilityRow) output.Fields {
+	fields := make(output.Fields, len(r.Abilities))
+	for i, a := range r.Abilities {
+		fields[i] = output.Field{Key: a.Name, Value: output.Fields{{Key: "has", Value: a.Has}, {Key: "reason", Value: a.Reason}}}
+	}
+	return fields
+}
+
+// abilityWords names what a provider has.
+func abilityWords(r AbilityRow) string {
+	var has []string
+	for _, a := range r.Abilities {
+		if a.Has {
+			has = append(has, a.Name)
+		}
+	}
+	return strings.Join(has, " ")
+}
+
+// AbilityPage has a row for each ability and a column for each provider.
+func AbilityPage(s *output.Sheet, rows []AbilityRow) {
+	headers, types := []string{"ability"}, []any{"(type)"}
+	for _, r := range rows {
+		headers, types = append(headers, r.Provider), append(types, r.ProviderType)
+	}
+	lines := [][]any{types}
+	for i, a := range rows[0].Abilities {
+		line := []any{a.Name}
+		for _, r := range rows {
+			if r.Abilities[i].Has {
+				line = append(line, "yes")
+			} else {
+				line = append(line, "no")
+			}
+		}
+		lines = append(lines, line)
+	}
+	s.Table(headers, lines)
+	for _, r := range rows {
+		whyNot(s, r)
+	}
+}
+
+// whyNot lists the reasons of one profile, where it knows any.
+func whyNot(s *output.Sheet, r AbilityRow) {
+	head := r.Provider
+	if r.Account != "" {
+		head += " (" + r.Account + ")"
+	}
+	began := false
+	for _, a := range r.Abilities {
+		_, reason, known := strings.Cut(a.Reason, ": ")
+		if a.Has || !known {
+			continue
+		}
+		if !began {
+			s.Section(head)
+			began = true
+		}
+		s.Field(a.Name, reason)
+	}
+}

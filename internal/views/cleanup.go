@@ -1,0 +1,72 @@
+package views
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"sbx/internal/cleanup"
+	"sbx/internal/sandbox"
+)
+
+// PlannedItem is one sandbox of a plan: why it goes or stays, and how it fares.
+type PlannedItem struct {
+	Ref        sandbox.Ref     `json:"ref"`
+	Reason     string          `json:"reason"`
+	Stuck      sandbox.Verdict `json:"stuck"`
+	Cause      any             `json:"cause"`
+	Confidence any             `json:"confidence"`
+	Looked     bool            `json:"looked"`
+}
+
+// KeptItem is one sandbox that stays, and on what ground.
+type KeptItem struct {
+	Ref        sandbox.Ref     `json:"ref"`
+	Reason     string          `json:"reason"`
+	Ground     cleanup.Ground  `json:"ground"`
+	Stuck      sandbox.Verdict `json:"stuck"`
+	Cause      any             `json:"cause"`
+	Confidence any             `json:"confidence"`
+	Looked     bool            `json:"looked"`
+}
+
+func PlannedOf(j cleanup.Judgement) PlannedItem {
+	v := j.Verdict
+	return PlannedItem{j.Sandbox.Ref(), j.Reason, v.Stuck, TextOrNil(string(v.Cause)), confidenceOf(v), v.Looked}
+}
+
+func KeptOf(j cleanup.Judgement) KeptItem {
+	i := PlannedOf(j)
+	return KeptItem{i.Ref, i.Reason, j.Ground, i.Stuck, i.Cause, i.Confidence, i.Looked}
+}
+
+// TimeInBothZones writes a time in UTC, and in the zone of this machine where that is another.
+func TimeInBothZones(at time.Time, here *time.Location) string {
+	text := at.UTC().Format("2006-01-02 15:04:05 UTC")
+	if local := at.In(here); local.Format("15:04:05") != at.UTC().Format("15:04:05") {
+		text += " (" + local.Format("15:04:05 MST") + " here)"
+	}
+	return text
+}
+
+// KeptSums sums why sandboxes stay: ": 3 protected, 5 not_selected".
+func KeptSums(kept []KeptItem) string {
+	n := make(map[cleanup.Ground]int)
+	var order []cleanup.Ground
+	for _, k := range kept {
+		if n[k.Ground] == 0 {
+			order = append(order, k.Ground)
+		}
+		n[k.Ground]++
+	}
+	slices.Sort(order)
+	parts := make([]string, len(order))
+	for i, g := range order {
+		parts[i] = fmt.Sprintf("%d %s", n[g], g)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}

@@ -1,0 +1,184 @@
+package views
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sbx/internal/ops"
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+	"sbx/internal/task"
+)
+
+// CompareColumns are those of a comparison: its own, and behind them those of a task.
+func CompareColumns(now time.Time) []output.Column[ops.BatchOutcome] {
+	own := []output.Column[ops.BatchOutcome]{
+		{Name: "compared", Head: "PROVIDER", Value: func(o ops.BatchOutcome) any { return o.Label }},
+		{Name: "state", Value: func(o ops.BatchOutcome) any { return TextOrNil(string(o.Task.State)) }, Tone: func(o ops.BatchOutcome) output.Tone { return outcomeRow(o, now).Tone() }},
+		{Name: "exit_code", Head: "EXIT", Value: func(o ops.BatchOutcome) any { return exitOf(o).Code }},
+		{Name: "class", Value: func(o ops.BatchOutcome) any { return TextOrNil(string(exitOf(o).Class)) }},
+		{Name: "cause", Value: func(o ops.BatchOutcome) any { return TextOrNil(string(exitOf(o).Cause)) }},
+		{Name: "create_seconds", Head: "CREATE", Value: func(o ops.BatchOutcome) any { return secondsOrNil(createdOf(o)) }},
+		{Name: "first_output_seconds", Head: "FIRST OUTPUT", Value: func(o ops.BatchOutcome) any { return secondsOrNil(o.FirstOutput()) }},
+		{Name: "duration_seconds", Head: "TOOK", Value: func(o ops.BatchOutcome) any { return secondsOrNil(tookOf(o)) }},
+		{Name: "peak_mb", Value: func(o ops.BatchOutcome) any { return attemptOf(o).PeakMB }},
+		{Name: "memory_mb", Head: "LIMIT MB", Value: func(o ops.BatchOutcome) any { return PositiveOrNil(attemptOf(o).MemoryMB) }},
+		{Name: "messages", Value: func(o ops.BatchOutcome) any { return attemptOf(o).Messages }},
+		{Name: "oom_kills", Head: "KILLS", Value: func(o ops.BatchOutcome) any { return attemptOf(o).OOMKills }},
+	}
+	known := map[string]bool{}
+	for _, c := range own {
+		known[c.Name] = true
+	}
+	for _, c := range output.Of(TaskItem(), func(o ops.BatchOutcome) TaskRow { return outcomeRow(o, now) }) { // what every item of run has
+		if !known[c.Name] {
+			c.Level = output.Extra
+			own = append(own, c)
+		}
+	}
+	return own
+}
+
+func secondsOrNil(d time.Duration, known bool) any {
+	if !known {
+		return nil
+	}
+	return output.Seconds(d)
+}
+
+// attempt is the last one; an empty one before the first.
+func attemptOf(o ops.BatchOutcome) task.Attempt {
+	if a := o.Task.Last(); a != nil {
+		return *a
+	}
+	return task.Attempt{}
+}
+
+func exitOf(o ops.BatchOutcome) task.Exit {
+	if a := attemptOf(o); a.Exit != nil {
+		return *a.Exit
+	}
+	return task.Exit{Class: sandbox.Class("")}
+}
+
+// created is how long it took until the program ran.
+func createdOf(o ops.BatchOutcome) (time.Duration, bool) {
+	a := attemptOf(o)
+	return a.StartedAt.Sub(a.IntentAt), !a.StartedAt.IsZero()
+}
+
+func tookOf(o ops.BatchOutcome) (time.Duration, bool) { return AttemptLength(attemptOf(o)) }
+
+// slower is from what share on a difference of durations is told: less is what two
+// runs at one provider differ by.
+const slower = 1.5
+
+// noticeable is the least difference of durations that is told.
+const noticeable = time.Second
+
+// CompareDifference says in one sentence what differs between the providers: whether it is
+// the provider at all (S0-16).
+func CompareDifference(all []ops.BatchOutcome, jobs int) string {
+	if len(all) < jobs || slices.ContainsFunc(all, func(o ops.BatchOutcome) bool {
+		return o.Task.ID == "" || o.Task.State == task.Stopped || !o.Task.State.Over()
+	}) {
+		return "nothing can be said: it did not come to its end everywhere"
+	}
+	groups := endings(all)
+	if len(groups) > 1 {
+		var parts []string
+		for _, g := range groups {
+			parts = append(parts, g.ending+" at "+joinedNames(g.names))
+		}
+		return "the provider makes a difference: " + strings.Join(parts, ", ") + memoryWords(all)
+	}
+	if all[0].Task.State != task.Completed {
+		return "it is not the provider: " + groups[0].ending + " at all " + strconv.Itoa(len(all)) + memoryWords(all)
+	}
+	return "it completed at all " + strconv.Itoa(len(all)) + paceWords(all)
+}
+
+// ending is how a task ended, as far as two of them are compared.
+func endingOf(o ops.BatchOutcome) string {
+	e := exitOf(o)
+	switch {
+	case o.Task.State == task.Completed:
+		return "completed"
+	case o.Task.State == task.TimedOut:
+		return "timed out (" + string(o.Task.Reason) + ")"
+	case e.Code != nil && *e.Code != 0:
+		return fmt.Sprintf("%s (exit %d)", e.Class, *e.Code)
+	}
+	return ops.WithDetail(string(o.Task.State), string(e.Class))
+}
+
+type group struct {
+	ending string
+	names  []string
+}
+
+// endings are the different ends with their providers, in the order of --compare.
+func endings(all []ops.BatchOutcome) []group {
+	var groups []group
+	for _, o := range all {
+		i := slices.IndexFunc(groups, func(g group) bool { return g.ending == endingOf(o) })
+		if i < 0 {
+			i = len(groups)
+			groups = append(groups, group{ending: endingOf(o)})
+		}
+		groups[i].names = append(groups[i].names, o.Label)
+	}
+	return groups
+}
+
+// memoryWords tell memory limits that are not the same: the likeliest reason why one
+// provider kills what another lets run.
+func memoryWords(all []ops.BatchOutcome) string {
+	var words []string
+	same := true
+	for _, o := range all {
+		limit := attemptOf(o).MemoryMB
+		same = same && limit == attemptOf(all[0]).MemoryMB
+		if limit > 0 {
+			words = append(words, fmt.Sprintf("%s %d MB", o.Label, limit))
+		}
+	}
+	if same || len(words) < len(all) {
+		return ""
+	}
+	return "; their memory limits differ: " + strings.Join(words, ", ")
+}
+
+// paceWords tell the slowest, where it is slow.
+func paceWords(all []ops.BatchOutcome) string {
+	least, most := all[0], all[0]
+	for _, o := range all {
+		d, known := tookOf(o)
+		if !known {
+			return ""
+		}
+		if quick, _ := tookOf(least); d < quick {
+			least = o
+		}
+		if slow, _ := tookOf(most); d > slow {
+			most = o
+		}
+	}
+	quick, _ := tookOf(least)
+	slow, _ := tookOf(most)
+	if slow-quick < noticeable || float64(slow) < slower*float64(quick) {
+		return ", and none was much slower"
+	}
+	return fmt.Sprintf("; %s took %s, %s %s", most.Label, DurationText(slow), least.Label, DurationText(quick))
+}
+
+func joinedNames(names []string) string { return strings.Join(names, " and ") }
+
+// InOrder puts outcomes into the order of their jobs.
+func InOrder(all []ops.BatchOutcome) []ops.BatchOutcome {
+	slices.SortFunc(all, func(a, b ops.BatchOutcome) int { return a.Seq - b.Seq })
+	return all
+}

@@ -1,0 +1,87 @@
+package views
+
+import (
+	"sbx/internal/config"
+	"sbx/internal/cron"
+	"sbx/internal/ops"
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+)
+
+func SettingColumns() []output.Column[config.Value] {
+	return []output.Column[config.Value]{
+		{Name: "key", Value: func(v config.Value) any { return v.Key }},
+		{Name: "value", Value: func(v config.Value) any { return v.Value }},
+		{Name: "origin", Value: func(v config.Value) any { return v.Origin }},
+	}
+}
+
+func FileColumns() []output.Column[config.File] {
+	return []output.Column[config.File]{
+		{Name: "path", Value: func(f config.File) any { return f.Path }},
+		{Name: "role", Value: func(f config.File) any { return f.Role }},
+		{Name: "found", Value: func(f config.File) any { return f.Found }},
+		{Name: "trusted", Value: func(f config.File) any { return f.Trusted }},
+		{Name: "ignored", Level: output.Wide, Value: func(f config.File) any { return f.Ignored }},
+	}
+}
+
+func WrittenColumns() []output.Column[string] {
+	return []output.Column[string]{{Name: "path", Value: func(path string) any { return path }}}
+}
+
+func GrantColumns() []output.Column[config.Grant] {
+	return []output.Column[config.Grant]{
+		{Name: "path", Value: func(g config.Grant) any { return g.Path }},
+		{Name: "sha256", Value: func(g config.Grant) any { return g.SHA256 }},
+		{Name: "allows", Value: func(g config.Grant) any { return g.Allows }},
+	}
+}
+
+func GrantPage(s *output.Sheet, g config.Grant) {
+	s.Text("trusted " + g.Path + "\n")
+	if len(g.Allows) == 0 {
+		s.Text("It only narrows, which needs no trust.\n")
+		return
+	}
+	s.Section("It may now")
+	for _, line := range g.Allows {
+		s.Text(line + "\n")
+	}
+}
+
+// CreateColumns is the item of CLI.md: a REF and nothing else.
+func CreateColumns() []output.Column[sandbox.Sandbox] {
+	return []output.Column[sandbox.Sandbox]{
+		{Name: "ref", Value: func(s sandbox.Sandbox) any { return s.Ref().String() }},
+	}
+}
+
+func CronColumns(plan cron.Plan, systemd bool) []output.Column[cron.Entry] {
+	return []output.Column[cron.Entry]{
+		{Name: "layer", Value: func(e cron.Entry) any { return string(e.Layer) }},
+		{Name: "schedule", Value: func(e cron.Entry) any {
+			if systemd {
+				return e.Calendar
+			}
+			return e.Schedule
+		}},
+		{Name: "command", Value: func(e cron.Entry) any { return plan.Command(e) }},
+		{Name: "unit", Value: func(e cron.Entry) any {
+			if systemd {
+				return e.Unit
+			}
+			return nil
+		}},
+	}
+}
+
+func VersionColumns() []output.Column[ops.Version] {
+	return []output.Column[ops.Version]{
+		{Name: "version", Value: func(v ops.Version) any { return v.Version }},
+		{Name: "commit", Value: func(v ops.Version) any { return v.Commit }},
+		{Name: "go", Value: func(v ops.Version) any { return v.Go }},
+		{Name: "os", Value: func(v ops.Version) any { return v.OS }},
+		{Name: "arch", Value: func(v ops.Version) any { return v.Arch }},
+	}
+}

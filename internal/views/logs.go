@@ -1,0 +1,39 @@
+package views
+
+import (
+	"strings"
+
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+	"sbx/internal/triage"
+)
+
+// LogRow is one line with what is known about it.
+type LogRow struct {
+	sandbox.LogLine
+	Pattern triage.Pattern // without ID: nothing
+}
+
+// LogColumns are the keys of CLI.md, logs.
+func LogColumns() []output.Column[LogRow] {
+	return []output.Column[LogRow]{
+		{Name: "at", Value: func(r LogRow) any { return output.Time(r.At) }},
+		{Name: "stream", Value: func(r LogRow) any { return r.Stream }},
+		{Name: "line", Value: func(r LogRow) any { return r.Text }},
+		{Name: "pattern", Value: func(r LogRow) any { return r.Pattern.ID }},
+	}
+}
+
+func (r LogRow) Explained() string { return "[" + r.Pattern.ID + ": " + r.Pattern.Say + "] " + r.Text }
+
+// Origin is the time, to the millisecond, and the stream of a line.
+func (r LogRow) Origin() string {
+	at := strings.Repeat(" ", len(logTime)-1) + "-"
+	if !r.At.IsZero() {
+		at = r.At.UTC().Format(logTime)
+	}
+	return at + "  " + r.Stream + strings.Repeat(" ", max(0, len("stdout")-len(r.Stream))) + "  "
+}
+
+// logTime has a fixed width, so that lines stand below each other.
+const logTime = "2006-01-02T15:04:05.000Z"

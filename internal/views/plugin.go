@@ -1,0 +1,81 @@
+package views
+
+import (
+	"fmt"
+	"strings"
+
+	"sbx/internal/ops"
+	"sbx/internal/output"
+)
+
+// The exit codes of a monitoring plugin (Nagios plugin guidelines); they stand
+// apart from those of sbx.
+const (
+	pluginOK       = 0
+	pluginWarning  = 1
+	pluginCritical = 2
+	pluginUnknown  = 3
+)
+
+// ShowPlugin prints a check as a monitoring plugin does and returns its exit
+// code: one line for the state, then one for each row that is not in order.
+func ShowPlugin(p *output.Printer, rows []CheckRow, trouble error) error {
+	if trouble != nil {
+		return PluginFailed(p, trouble)
+	}
+	line, code := PluginLine(rows)
+	if err := p.Line(line); err != nil {
+		return err
+	}
+	for _, r := range rows {
+		if r.Err() == nil {
+			continue
+		}
+		if err := p.Line(r.Word() + ": " + pluginText(r.title())); err != nil {
+			return err
+		}
+	}
+	return pluginExit(code)
+}
+
+// PluginFailed is the plugin's answer when it could not ask at all.
+func PluginFailed(p *output.Printer, err error) error {
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	if err := p.Line("SBX UNKNOWN: " + pluginText(text)); err != nil {
+		return err
+	}
+	return pluginExit(pluginUnknown)
+}
+
+func pluginExit(code int) error {
+	if code == pluginOK {
+		return nil
+	}
+	return ops.ProgramExit{Code: code}
+}
+
+// PluginLine is what a monitor shows: the state, the first thing that is
+// wrong, and figures behind the bar. What is wrong weighs more than what is
+// unknown, and that more than a warning.
+func PluginLine(rows []CheckRow) (string, int) {
+	n, first := map[string]int{}, map[string]string{}
+	for _, r := range rows {
+		if n[r.Word()]++; n[r.Word()] == 1 {
+			first[r.Word()] = r.title()
+		}
+	}
+	code, state, text := pluginOK, "OK", fmt.Sprintf("%d of %d checks in order", n[WordOK], len(rows)-n[WordNote])
+	for _, s := range []struct {
+		code        int
+		state, word string
+	}{{pluginWarning, "WARNING", WordWarning}, {pluginUnknown, "UNKNOWN", wordUnknown}, {pluginCritical, "CRITICAL", WordProblem}} {
+		if n[s.word] > 0 {
+			code, state, text = s.code, s.state, first[s.word]
+		}
+	}
+	figures := fmt.Sprintf("checks=%d problems=%d warnings=%d unknown=%d", len(rows), n[WordProblem], n[WordWarning], n[wordUnknown])
+	return "SBX " + state + ": " + pluginText(text) + " | " + figures, code
+}
+
+// pluginText keeps a text out of the figures: monitors cut lines at the bar.
+func pluginText(text string) string { return strings.ReplaceAll(text, "|", "/") }

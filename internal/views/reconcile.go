@@ -1,0 +1,202 @@
+package views
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/output"
+	"sbx/internal/reconcile"
+	"sbx/internal/safety"
+	"sbx/internal/sandbox"
+	"sbx/internal/triage"
+)
+
+// ReconcileColumns are one row of a plan.
+func ReconcileColumns(now time.Time, of func(reconcile.Row) triage.Verdict) []output.Column[reconcile.Row] {
+	type row = reconcile.Row
+	diagnosis := func(r row) any {
+		if r.Box.ID == "" {
+			return nil
+		}
+		return Diagnosis(of(r))
+	}
+	return []output.Column[row]{
+		{Name: "ref", Value: func(r row) any { return r.Ref.String() }},
+		{Name: "provider", Level: output.Extra, Value: func(r row) any { return r.Ref.Provider }},
+		{Name: "class", Value: func(r row) any { return string(r.Class) }},
+		{Name: "cause", Value: func(r row) any { return string(r.Cause) }},
+		{Name: "action", Value: func(r row) any { return string(r.Action) }, Tone: actionTone},
+		{Name: "verdict", Level: output.Wide, Value: func(r row) any { return r.Verdict }},
+		{Name: "record_state", Head: "RECORD", Level: output.Wide, Value: func(r row) any { return recordState(r) }},
+		{Name: "state", Level: output.Wide, Value: func(r row) any { return said(string(r.Box.State)) }},
+		{Name: "age_seconds", Head: "AGE", Level: output.Wide, Value: func(r row) any { return AgeValue(r.Box, now) }},
+		{Name: "task_id", Head: "TASK", Level: output.Wide, Value: func(r row) any { return taskOf(r) }},
+		{Name: "observations", Head: "SEEN", Level: output.Wide, Value: func(r row) any { return r.Observations }},
+		{Name: "reason", Head: "WHY", Value: func(r row) any { return r.Reason }},
+		{Name: "diagnosis", Level: output.Extra, Value: diagnosis},
+		{Name: "record_evidence", Level: output.Extra, Value: func(r row) any { return EvidenceList(r.Record) }},
+		{Name: "real_evidence", Level: output.Extra, Value: func(r row) any { return EvidenceList(r.Reality) }},
+	}
+}
+
+func actionTone(r reconcile.Row) output.Tone {
+	switch {
+	case r.Action.Acts():
+		return output.Bad
+	case r.Action == reconcile.ActReport:
+		return output.Warn
+	}
+	return output.Muted
+}
+
+// said is nil for what nobody says.
+func said(word string) any {
+	if word == "" {
+		return nil
+	}
+	return word
+}
+
+func recordState(r reconcile.Row) any {
+	var words []string
+	for _, record := range r.Records {
+		words = append(words, record.RawState)
+	}
+	return said(strings.Join(words, ", "))
+}
+
+func taskOf(r reconcile.Row) any {
+	for _, record := range r.Records {
+		if record.TaskID != "" {
+			return record.TaskID
+		}
+	}
+	return said(r.Box.TaskID)
+}
+
+func AgeValue(s sandbox.Sandbox, now time.Time) any {
+	age, source := s.Age(now)
+	if source == sandbox.AgeUnknown {
+		return nil
+	}
+	return output.Seconds(age)
+}
+
+// ReconcileChecks is a plan as a monitor reads it: what sbx would repair is a problem,
+// what people shall look at a warning, and what could not be compared unknown.
+func ReconcileChecks(plan reconcile.Plan) []CheckRow {
+	var rows []CheckRow
+	for _, err := range plan.Errors {
+		rows = append(rows, ToolCheck("compared", sandbox.Unknown, err.Error(), fault.HintOf(err)))
+	}
+	for _, r := range plan.Rows {
+		row := ToolCheck(r.Ref.String(), sandbox.VerdictOf(!r.Found()), string(r.Cause)+": "+r.Reason, "")
+		row.Minor = !r.Action.Acts()
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// ReconcileRowErr is what a row counts as in a check.
+func ReconcileRowErr(row reconcile.Row) error {
+	if !row.Found() {
+		return nil
+	}
+	return fault.New(fault.KindFound, "%s, %s: %s", row.Class, row.Cause, row.Reason).At(row.Ref.Provider, row.Ref.ID)
+}
+
+// ReconcileClasses are the runbook's counts, of both kinds of orphans among them.
+func ReconcileClasses(plan reconcile.Plan) output.Fields {
+	counts := plan.Counts()
+	var fields output.Fields
+	for _, c := range reconcile.Classes() {
+		fields = append(fields, output.Field{Key: string(c), Value: counts[c]})
+	}
+	return fields
+}
+
+// ReconcileSummary is the last line of the procedure, for people.
+func ReconcileSummary(plan reconcile.Plan, endings []sandbox.Ending) string {
+	n := plan.Counts()
+	text := fmt.Sprintf("Reconciliation complete: %d only on record, %d only real, %d differ, %d on both sides",
+		n[reconcile.RecordOnly], n[reconcile.RealOnly], n[reconcile.Differs], n[reconcile.Both])
+	if len(plan.Errors) > 0 {
+		text = strings.Replace(text, "complete", "incomplete", 1) + fmt.Sprintf("; %d errors", len(plan.Errors))
+	}
+	c := fleet.Count(endings)
+	var b strings.Builder
+	b.WriteString(text)
+	for _, part := range []struct {
+		n    int
+		word sandbox.Outcome
+	}{
+		{c.Verified, sandbox.OutcomeVerified},
+		{c.AlreadyGone, sandbox.OutcomeAlreadyGone},
+		{c.Accepted, sandbox.OutcomeAccepted},
+		{c.Stuck, sandbox.OutcomeStuck},
+		{c.Failed, sandbox.OutcomeFailed},
+		{c.Changed, sandbox.OutcomeChanged},
+		{c.Skipped, sandbox.OutcomeSkipped},
+		{c.NotAttempted, sandbox.OutcomeNotAttempted},
+	} {
+		if part.n > 0 {
+			fmt.Fprintf(&b, "; %d %s", part.n, part.word)
+		}
+	}
+	return b.String()
+}
+
+// ReconcilePage shows people what wants attention; what agrees is a number.
+func ReconcilePage(s *output.Sheet, rows []reconcile.Row, guards []safety.Guard) {
+	agree := 0
+	for _, c := range reconcile.Classes() {
+		var table [][]any
+		for _, r := range rows {
+			switch {
+			case r.Class != c:
+			case r.Class == reconcile.Both && !r.Found():
+				agree++
+			default:
+				table = append(table, []any{r.Ref, string(r.Cause), string(r.Action), r.Reason})
+			}
+		}
+		if len(table) > 0 {
+			s.Section(fmt.Sprintf("%s: %d", c, len(table)))
+			s.Table([]string{"ref", "cause", "action", "why"}, table)
+		}
+	}
+	s.Section(fmt.Sprintf("In order: %d", agree))
+	for _, g := range guards {
+		if !g.OK {
+			value, limit := g.Figures()
+			s.FieldTone(g.Name, fmt.Sprintf("%s, and the limit is %s: --fix would refuse", value, limit), output.Bad)
+		}
+	}
+}
+
+// ReconcileDoneColumns are what became of one row.
+func ReconcileDoneColumns() []output.Column[reconcile.Done] {
+	type row = reconcile.Done
+	return []output.Column[row]{
+		{Name: "ref", Value: func(d row) any { return d.Ref.String() }},
+		{Name: "outcome", Value: func(d row) any { return d.Outcome }},
+		{Name: "action", Value: func(d row) any { return string(d.Row.Action) }},
+		{Name: "class", Level: output.Wide, Value: func(d row) any { return string(d.Row.Class) }},
+		{Name: "cause", Value: func(d row) any { return string(d.Row.Cause) }},
+		{Name: "reason", Value: func(d row) any { return d.Reason }},
+		{Name: "duration_seconds", Head: "TOOK", Value: func(d row) any { return output.Seconds(d.Duration) }},
+		{Name: "evidence", Level: output.Extra, Value: func(d row) any { return EvidenceList(d.Evidence) }},
+	}
+}
+
+// ReconcileDoneLine is one removed record, ended orphan or reconciled state, for people.
+func ReconcileDoneLine(d reconcile.Done) string {
+	line := fmt.Sprintf("%s %s: %s, %s", d.Outcome, d.Ref, d.Row.Action, d.Row.Cause)
+	if d.Reason != "" && d.Outcome != sandbox.OutcomeVerified {
+		return line + ": " + d.Reason
+	}
+	return line
+}

@@ -1,0 +1,144 @@
+package views
+
+import (
+	"cmp"
+	"time"
+
+	"sbx/internal/ops"
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+	"sbx/internal/task"
+)
+
+// reportRows is how many causes and tasks a report names.
+const reportRows = 5
+
+// ReportPage is a report: what was measured, why attempts fail, and where to look.
+type ReportPage struct {
+	Tasks []task.Task
+	Now   time.Time
+}
+
+// Page groups the figures, each once.
+func (r ReportPage) Page(s *output.Sheet, figures []task.Figure) {
+	group, rows := "", [][]any(nil)
+	head := []string{"id", "figure", "value", "target", "verdict", "samples"}
+	flush := func() {
+		if len(rows) > 0 {
+			s.Section(group).Table(head, rows)
+		}
+		rows = nil
+	}
+	for _, f := range figures {
+		if f.Same != "" {
+			continue
+		}
+		if f.Group != group {
+			flush()
+			group = f.Group
+		}
+		rows = append(rows, []any{f.ID, f.Title, figureText(f), targetText(f), figureVerdict(f), f.Samples})
+	}
+	flush()
+	r.pageCauses(s)
+	r.pageLook(s)
+	s.Text("`sbx report -o wide` says of each figure what it is taken from")
+}
+
+// figureVerdict tells a figure without a target from one without a sample.
+func figureVerdict(f task.Figure) string {
+	switch {
+	case f.Samples == 0:
+		return "no sample"
+	case f.Target.Sign == "":
+		return "no target"
+	case f.Verdict() == sandbox.True:
+		return "met"
+	}
+	return "MISSED"
+}
+
+func (r ReportPage) causes() []task.Blame {
+	list := task.Causes(r.Tasks)
+	return list[:min(len(list), reportRows)]
+}
+
+func blameWord(b task.Blame) string {
+	if b.Cause == sandbox.CauseUnknown {
+		return "-"
+	}
+	return cmp.Or(string(b.Cause), "-")
+}
+
+func (r ReportPage) pageCauses(s *output.Sheet) {
+	var rows [][]any
+	for _, b := range r.causes() {
+		rows = append(rows, []any{b.Attempts, string(b.Class), blameWord(b), "sbx tasks show " + b.Latest})
+	}
+	if len(rows) > 0 {
+		s.Section("Why attempts failed").Table([]string{"attempts", "class", "cause", "the latest"}, rows)
+	}
+}
+
+func (r ReportPage) CauseObjects() []any {
+	list := []any{}
+	for _, b := range r.causes() {
+		list = append(list, output.Fields{
+			{Key: "class", Value: string(b.Class)}, {Key: "cause", Value: TextOrNil(string(b.Cause))}, {Key: "attempts", Value: b.Attempts}, {Key: "latest", Value: b.Latest},
+		})
+	}
+	return list
+}
+
+// lookAt is a task that somebody has to look at, and why.
+type lookAt struct{ id, why string }
+
+// look gives the tasks to look at, the most pressing first.
+func (r ReportPage) look() []lookAt {
+	var list []lookAt
+	add := func(tasks []task.Task, is func(task.Task) string) {
+		for _, t := range tasks {
+			if why := is(t); why != "" && len(list) < reportRows {
+				list = append(list, lookAt{t.ID, why})
+			}
+		}
+	}
+	add(task.Incidents(r.Tasks), func(task.Task) string { return "two things are true of it that must never be" })
+	add(r.Tasks, func(t task.Task) string {
+		if t.Publish.State == task.PublishDoubt {
+			return "nobody knows whether it was published"
+		}
+		return ""
+	})
+	add(r.Tasks, func(t task.Task) string {
+		if !t.StopAt.IsZero() && !t.State.Over() && r.Now.Sub(t.StopAt) > task.EndWait {
+			return "stopped " + sandbox.FormatDuration(r.Now.Sub(t.StopAt)) + " ago, and not seen to be gone"
+		}
+		return ""
+	})
+	add(r.Tasks, func(t task.Task) string {
+		if t.State == task.Failed || t.State == task.TimedOut {
+			return ops.WithDetail(string(t.State), string(TaskRow{Task: t}.lastExit().Class))
+		}
+		return ""
+	})
+	return list
+}
+
+func (r ReportPage) pageLook(s *output.Sheet) {
+	var rows [][]any
+	for _, l := range r.look() {
+		rows = append(rows, []any{"sbx tasks show " + l.id, l.why})
+	}
+	if len(rows) > 0 {
+		s.Section("Look at").Table([]string{"command", "why"}, rows)
+	}
+}
+
+func (r ReportPage) LookObjects() []any {
+	list := []any{}
+	for _, l := range r.look() {
+		list = append(list, output.Fields{{Key: "task", Value: l.id}, {Key: "why", Value: l.why}})
+	}
+	return list
+}

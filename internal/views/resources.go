@@ -1,0 +1,157 @@
+package views
+
+import (
+	"math"
+	"slices"
+	"strconv"
+
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+	"sbx/internal/triage"
+)
+
+// UsageRow is one line of top: what a sandbox uses, and what its samples say
+// together.
+type UsageRow struct {
+	Ref     sandbox.Ref
+	Last    sandbox.Usage
+	Trend   triage.Trend
+	Limits  triage.Thresholds
+	Verdict triage.Verdict
+}
+
+// UsageRowOf reads the samples of one sandbox; there is one at least.
+func UsageRowOf(ref sandbox.Ref, samples []sandbox.Usage, t triage.Thresholds, verdict triage.Verdict) UsageRow {
+	last := slices.MaxFunc(samples, func(a, b sandbox.Usage) int { return a.At.Compare(b.At) })
+	return UsageRow{Ref: ref, Last: last, Trend: triage.TrendOf(samples, t), Limits: t, Verdict: verdict}
+}
+
+// UsageColumns are U of CLI.md, in its order.
+func UsageColumns() []output.Column[UsageRow] {
+	type row = UsageRow
+	return append([]output.Column[row]{
+		{Name: "ref", Value: func(r row) any { return r.Ref.String() }},
+		{Name: "at", Level: output.Extra, Value: func(r row) any { return output.Time(r.Last.At) }},
+		{Name: "cpu_percent", Head: "CPU", Value: func(r row) any { return Tenth(r.Trend.CPUPercent) }, Text: row.CpuText, Tone: row.CpuTone},
+		{Name: "memory_mb", Head: "MEMORY", Value: func(r row) any { return output.MiB(r.Trend.MemoryBytes) }, Text: row.MemoryText, Tone: row.MemoryTone},
+		{Name: "memory_limit_mb", Head: "LIMIT", Level: output.Wide, Value: func(r row) any { return output.MiB(r.Trend.MemoryLimitBytes) }},
+		{Name: "memory_slope_mb_per_min", Head: "MIB/MIN", Value: func(r row) any { return Tenth(r.Trend.MemorySlope) }, Text: row.SlopeText},
+		{Name: "operations", Head: "OPS", Value: func(r row) any { return r.Last.Operations }, Text: row.OperationsText},
+		{Name: "duration_seconds", Head: "RAN", Level: output.Wide, Value: func(r row) any {
+			if r.Last.Duration == nil {
+				return nil
+			}
+			return output.Seconds(*r.Last.Duration)
+		}},
+		{Name: "pids", Level: output.Wide, Value: func(r row) any { return r.Last.PIDs }},
+		{Name: "oom_kills", Head: "OOM", Level: output.Wide, Value: func(r row) any { return r.Last.OOMKills }},
+		{Name: "pattern", Value: func(r row) any { return r.Verdict.Pattern }, Tone: row.PatternTone},
+		{Name: "likely_cause", Head: "LIKELY", Value: func(r row) any { return r.Verdict.Cause }},
+		{Name: "source", Level: output.Wide, Value: func(r row) any { return r.Trend.Source }},
+		{Name: "stuck", Level: output.Wide, Value: func(r row) any { return r.Verdict.Stuck }},
+	}, verdictColumns(output.Extra, func(r row) triage.Verdict { return r.Verdict })...)
+}
+
+func (r UsageRow) CpuText() string {
+	if r.Trend.CPUPercent == nil {
+		return "-"
+	}
+	return Decimal(*r.Trend.CPUPercent, 0) + "%"
+}
+
+func (r UsageRow) CpuTone() output.Tone {
+	if cpu := r.Trend.CPUPercent; cpu != nil && *cpu >= r.Limits.CPUBusy {
+		return output.Bad
+	}
+	return output.Plain
+}
+
+// MemoryText puts the limit beside the figure: "120 of 256".
+func (r UsageRow) MemoryText() string {
+	used := MebibytesText(r.Trend.MemoryBytes)
+	if r.Trend.MemoryLimitBytes == nil || r.Trend.MemoryBytes == nil {
+		return used
+	}
+	return used + " of " + MebibytesText(r.Trend.MemoryLimitBytes)
+}
+
+func (r UsageRow) MemoryTone() output.Tone {
+	used, limit := r.Trend.MemoryBytes, r.Trend.MemoryLimitBytes
+	if used != nil && limit != nil && *limit > 0 && float64(*used) >= r.Limits.MemoryNear*float64(*limit) {
+		return output.Bad
+	}
+	return output.Plain
+}
+
+func (r UsageRow) SlopeText() string {
+	switch {
+	case r.Trend.MemorySlope == nil && r.Trend.TooShort && r.Trend.Samples > 1:
+		return "short"
+	case r.Trend.MemorySlope == nil:
+		return "-"
+	}
+	slope := math.Round(*r.Trend.MemorySlope)
+	if slope > 0 {
+		return "+" + Decimal(slope, 0)
+	}
+	return Decimal(slope, 0)
+}
+
+// OperationsText writes a count that nobody reads to the last digit: "150k".
+func (r UsageRow) OperationsText() string {
+	if r.Last.Operations == nil {
+		return "-"
+	}
+	switch n := *r.Last.Operations; {
+	case n >= 10_000_000:
+		return strconv.FormatInt(n/1_000_000, 10) + "M"
+	case n >= 10_000:
+		return strconv.FormatInt(n/1000, 10) + "k"
+	default:
+		return strconv.FormatInt(n, 10)
+	}
+}
+
+func (r UsageRow) PatternTone() output.Tone {
+	switch r.Verdict.Pattern {
+	case triage.PatternBusyLoop, triage.PatternLeak:
+		return output.Bad
+	case triage.PatternHungIO, triage.PatternBusy:
+		return output.Warn
+	case triage.PatternSteady:
+		return output.Good
+	case triage.PatternIdle, triage.PatternUnknown:
+	}
+	return output.Plain
+}
+
+// MebibytesText writes a count of bytes in whole MiB, "-" when it is not known.
+func MebibytesText(bytes *int64) string {
+	if bytes == nil {
+		return "-"
+	}
+	return Decimal(float64(*bytes)/sandbox.MiB, 0)
+}
+
+// Decimal writes a number with at most so many digits behind the point.
+func Decimal(v float64, digits int) string {
+	scale := math.Pow10(digits)
+	return strconv.FormatFloat(math.Round(v*scale)/scale+0, 'f', -1, 64)
+}
+
+// Tenth rounds a figure for machines; nil stays unknown.
+func Tenth(v *float64) any {
+	if v == nil {
+		return nil
+	}
+	return math.Round(*v*10)/10 + 0 // + 0 turns -0 into 0
+}
+
+// Object is an item as one object, with every column as a key.
+func Object[T any](columns []output.Column[T], item T) output.Fields {
+	object := make(output.Fields, len(columns))
+	for i, c := range columns {
+		object[i] = output.Field{Key: c.Name, Value: c.Value(item)}
+	}
+	return object
+}

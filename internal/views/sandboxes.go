@@ -1,0 +1,111 @@
+package views
+
+import (
+	"time"
+
+	"strconv"
+
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+	"sbx/internal/triage"
+)
+
+// SandboxRow is one line of ls: a sandbox and the judgement over it.
+type SandboxRow struct {
+	sandbox.Sandbox
+	Verdict triage.Verdict
+
+	Now time.Time
+}
+
+// SandboxColumns are S of CLI.md, in its order.
+func SandboxColumns() []output.Column[SandboxRow] {
+	type row = SandboxRow
+	return append([]output.Column[row]{
+		{Name: "ref", Value: func(r row) any { return r.Ref().String() }},
+		{Name: "provider", Level: output.Extra, Value: func(r row) any { return r.Provider }},
+		{Name: "provider_type", Level: output.Extra, Value: func(r row) any { return r.ProviderType }},
+		{Name: "id", Level: output.Extra, Value: func(r row) any { return r.ID }},
+		{Name: "name", Value: func(r row) any { return r.Name }},
+		{Name: "state", Value: func(r row) any { return r.State }},
+		{Name: "raw_state", Level: output.Extra, Value: func(r row) any { return r.RawState }},
+		{Name: "created_at", Level: output.Wide, Value: func(r row) any { return output.Time(r.CreatedAt) }},
+		{Name: "started_at", Level: output.Extra, Value: func(r row) any { return output.Time(r.StartedAt) }},
+		{Name: "age_seconds", Head: "AGE", Value: func(r row) any { return r.age() }},
+		{Name: "age_source", Level: output.Extra, Value: func(r row) any { _, s := r.Age(r.Now); return s }},
+		{Name: "last_activity_at", Level: output.Extra, Value: func(r row) any { return output.Time(r.LastActivityAt) }},
+		{Name: "idle_seconds", Head: "IDLE", Spare: true, Value: func(r row) any { return r.idle() }},
+		{Name: "activity", Level: output.Wide, Value: func(r row) any { return r.Verdict.Activity }},
+		{Name: "expires_at", Head: "EXPIRES", Level: output.Wide, Value: func(r row) any { return output.Time(r.ExpiresAt) }},
+		{Name: "template", Level: output.Wide, Value: func(r row) any { return r.Template }},
+		{Name: "agent_type", Head: "AGENT", Level: output.Wide, Value: func(r row) any { return r.AgentType }},
+		{Name: "task_id", Head: "TASK", Value: func(r row) any { return r.TaskID }},
+		{Name: "owner", Level: output.Wide, Value: func(r row) any { return r.Owner }},
+		{Name: "labels", Level: output.Wide, Value: func(r row) any { return labels(r.Labels) }},
+		{Name: "cpu", Level: output.Wide, Value: func(r row) any { return r.Limits.CPU }},
+		{Name: "memory_mb", Head: "MEM LIMIT", Level: output.Wide, Value: func(r row) any { return output.MiB(r.Limits.MemoryBytes) }},
+		{Name: "disk_mb", Level: output.Extra, Value: func(r row) any { return output.MiB(r.Limits.DiskBytes) }},
+		{Name: "exit_code", Head: "EXIT", Value: func(r row) any { return r.exitCode() }},
+		{Name: "stuck", Value: func(r row) any { return r.Verdict.Stuck }},
+		{Name: "stuck_reason", Head: "WHY", Level: output.Wide, Value: func(r row) any { return r.Verdict.Say() }},
+	}, verdictColumns(output.Wide, func(r row) triage.Verdict { return r.Verdict })...)
+}
+
+func (r SandboxRow) age() any {
+	age, source := r.Age(r.Now)
+	if source == sandbox.AgeUnknown {
+		return nil
+	}
+	return output.Seconds(age)
+}
+
+func (r SandboxRow) idle() any {
+	idle, known := r.Idle(r.Now)
+	if !known || r.State.Ended() {
+		return nil
+	}
+	return output.Seconds(idle)
+}
+
+func (r SandboxRow) exitCode() *int {
+	if r.Exit == nil {
+		return nil
+	}
+	return r.Exit.Code
+}
+
+func labels(l map[string]string) map[string]string {
+	if l == nil {
+		return map[string]string{}
+	}
+	return l
+}
+
+// Ending says in one line where the sandbox stands and, if it has ended, how.
+func (r SandboxRow) Ending() string {
+	if !r.State.Ended() {
+		return r.Ref().String() + " is " + string(r.State)
+	}
+	text := r.Ref().String() + " has ended: " + string(r.State)
+	if e := r.Exit; e != nil {
+		text += exitWords(*e)
+	}
+	if lived := r.EndedAt.Sub(r.CreatedAt); !r.CreatedAt.IsZero() && lived >= time.Second {
+		text += ", after " + sandbox.FormatDuration(lived)
+	}
+	return text
+}
+
+func exitWords(e sandbox.Exit) string {
+	text := ""
+	if e.Code != nil {
+		text += ", exit code " + strconv.Itoa(*e.Code)
+	}
+	if e.Signal != "" {
+		text += " by " + e.Signal
+	}
+	if e.Cause != sandbox.CauseNone {
+		text += ", cause " + string(e.Cause) + " (" + string(e.Confidence) + ")"
+	}
+	return text
+}

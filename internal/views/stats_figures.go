@@ -1,0 +1,195 @@
+package views
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"sbx/internal/ops"
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+	"sbx/internal/triage"
+)
+
+// StatsRow is the figures of one provider, or of all together.
+type StatsRow struct {
+	Provider     string
+	ProviderType string
+	Counts       triage.FleetSignals
+	Stuck        *int64          // nil where the listing is missing
+	Unjudged     *int64          // of which it is not known whether they are stuck; nil likewise
+	Census       ops.Census      // what both count
+	Ages         []time.Duration // of running ones, where known
+	Limits       triage.Thresholds
+	Flags        []triage.Flag // of one provider; none of all together
+}
+
+// StatsColumns are the items of CLI.md: the figures, and whose they are.
+func StatsColumns() []output.Column[StatsRow] {
+	columns := append([]output.Column[StatsRow]{
+		{Name: "provider", Value: func(r StatsRow) any { return r.Provider }},
+		{Name: "provider_type", Level: output.Wide, Head: "TYPE", Value: func(r StatsRow) any { return r.ProviderType }},
+	}, FigureColumns()...)
+	return append(columns, output.Column[StatsRow]{Name: "flags", Level: output.Extra, Value: func(r StatsRow) any { return flagList(r.Flags) }})
+}
+
+// flagList are the answers to questions of the runbook as data.
+func flagList(flags []triage.Flag) any {
+	list := make([]any, len(flags))
+	for i, f := range flags {
+		list[i] = output.Fields{
+			{Key: "id", Value: f.ID},
+			{Key: "severity", Value: f.Severity},
+			{Key: "verdict", Value: f.Verdict},
+			{Key: "say", Value: f.Say},
+			{Key: "evidence", Value: EvidenceList(f.Evidence)},
+		}
+	}
+	return list
+}
+
+// Raised are the flags that are true, a line each: "prod: R14 cleanup fails (cleanup
+// failures 2)". What the table shows in a column of its own is left out.
+func (r StatsRow) Raised() []string {
+	var lines []string
+	for _, f := range r.Flags {
+		if f.Verdict == sandbox.True && f.ID != "R4" && f.ID != "R12" {
+			lines = append(lines, ClaimWithEvidence(r.Provider+": "+f.ID+" "+f.Say, f.Evidence))
+		}
+	}
+	return lines
+}
+
+// FigureColumns are the figures themselves, with their limits beside them for
+// people.
+func FigureColumns() []output.Column[StatsRow] {
+	type row = StatsRow
+	return []output.Column[row]{
+		{Name: "active", Value: func(r row) any { return r.Counts.Active }, Text: row.ActiveText, Tone: row.ActiveTone},
+		{Name: "provisioning", Head: "PROV", Value: func(r row) any { return r.Counts.Provisioning }},
+		{Name: "terminating", Head: "TERM", Value: func(r row) any { return r.Counts.Terminating }},
+		{Name: "total_created", Head: "CREATED", Level: output.Wide, Value: func(r row) any { return r.Counts.TotalCreated }},
+		{Name: "total_destroyed", Head: "DESTROYED", Level: output.Wide, Value: func(r row) any { return r.Counts.TotalDestroyed }},
+		{Name: "age_min_seconds", Head: "MIN", Level: output.Wide, Value: func(r row) any { return r.Age(0) }},
+		{Name: "age_p50_seconds", Head: "P50", Level: output.Wide, Value: func(r row) any { return r.Age(50) }},
+		{Name: "age_p95_seconds", Head: "P95", Value: func(r row) any { return r.Age(95) }},
+		{Name: "age_max_seconds", Head: "MAX", Value: func(r row) any { return r.Age(100) }, Tone: row.AgeTone},
+		{Name: "stuck", Value: func(r row) any { return r.Stuck }, Text: row.StuckText, Tone: row.StuckTone},
+		{Name: "unjudged", Level: output.Wide, Value: func(r row) any { return r.Unjudged }, Tone: row.unjudgedTone},
+		{Name: "timeout_rate", Head: "TIMEOUTS", Value: func(r row) any { return r.rate() }, Text: row.RateText, Tone: row.RateTone},
+		{Name: "thresholds", Level: output.Extra, Value: func(r row) any { return thresholdFields(r.Limits) }},
+	}
+}
+
+// thresholdFields are the limits as data, so that a script need not know them.
+func thresholdFields(t triage.Thresholds) output.Fields {
+	return output.Fields{
+		{Key: "active_max", Value: t.ActiveMax},
+		{Key: "stuck_age_seconds", Value: output.Seconds(t.StuckAge)},
+		{Key: "watch_age_seconds", Value: output.Seconds(t.WatchAge)},
+		{Key: "timeout_rate_high", Value: t.TimeoutRateHigh},
+		{Key: "timeout_rate_good", Value: t.TimeoutRateGood},
+	}
+}
+
+// Age is a percentile of the ages of running sandboxes, by nearest rank, so
+// that it is the age of a real one; nil where there is none.
+func (r StatsRow) Age(percent int) any {
+	if len(r.Ages) == 0 {
+		return nil
+	}
+	ages := slices.Sorted(slices.Values(r.Ages))
+	rank := (percent*len(ages) + 99) / 100
+	return output.Seconds(ages[max(rank, 1)-1])
+}
+
+// rate is the share of ended sandboxes that a time limit ended, to four digits.
+func (r StatsRow) rate() any {
+	rate := r.Counts.TimeoutRate()
+	if rate == nil {
+		return nil
+	}
+	return math.Round(*rate*1e4) / 1e4
+}
+
+// over says that more are active than may be (strictly; ACCEPTANCE R4).
+func (r StatsRow) over() bool {
+	return r.Counts.Active != nil && *r.Counts.Active > int64(r.Limits.ActiveMax)
+}
+
+func (r StatsRow) ActiveText() string {
+	if r.Counts.Active == nil {
+		return "-"
+	}
+	text := strconv.FormatInt(*r.Counts.Active, 10) + " of " + strconv.Itoa(r.Limits.ActiveMax)
+	if r.over() {
+		return text + " OVER"
+	}
+	return text
+}
+
+func (r StatsRow) ActiveTone() output.Tone {
+	if r.over() {
+		return output.Bad
+	}
+	return output.Plain
+}
+
+func (r StatsRow) AgeTone() output.Tone {
+	if len(r.Ages) > 0 && slices.Max(r.Ages) > r.Limits.StuckAge {
+		return output.Warn
+	}
+	return output.Plain
+}
+
+func (r StatsRow) StuckText() string {
+	if r.Stuck == nil {
+		return "-"
+	}
+	return strconv.FormatInt(*r.Stuck, 10) + " over " + sandbox.FormatDuration(r.Limits.StuckAge)
+}
+
+func (r StatsRow) StuckTone() output.Tone {
+	if r.Stuck != nil && *r.Stuck > 0 {
+		return output.Bad
+	}
+	return output.Plain
+}
+
+func (r StatsRow) unjudgedTone() output.Tone {
+	if r.Unjudged != nil && *r.Unjudged > 0 {
+		return output.Warn
+	}
+	return output.Plain
+}
+
+// RateText grades the rate: between healthy and alert it is to be watched
+// (ACCEPTANCE R3, R128).
+func (r StatsRow) RateText() string {
+	rate := r.Counts.TimeoutRate()
+	if rate == nil {
+		return "-"
+	}
+	text := Decimal(*rate*100, 1) + "% of " + Decimal(r.Limits.TimeoutRateHigh*100, 1) + "%"
+	switch {
+	case *rate > r.Limits.TimeoutRateHigh:
+		return text + " OVER"
+	case *rate >= r.Limits.TimeoutRateGood:
+		return text + " watch"
+	}
+	return text
+}
+
+func (r StatsRow) RateTone() output.Tone {
+	rate := r.Counts.TimeoutRate()
+	switch {
+	case rate == nil:
+		return output.Plain
+	case *rate > r.Limits.TimeoutRateHigh:
+		return output.Bad
+	case *rate >= r.Limits.TimeoutRateGood:
+		return output.Warn
+	}
+	return output.Good
+}
