@@ -162,3 +162,25 @@ func TestTheQuotaIsAskedWhereSomethingDoesNotStart(t *testing.T) {
 		assert.Len(t, p.Calls(fake.OpQuota), 1)
 	})
 }
+
+// TestAnAgentThatWaitsIsIdle until it works again, and only by its own report.
+func TestAnAgentThatWaitsIsIdle(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for name, tc := range map[string]struct {
+		work providers.Activity
+		err  error
+		want sandbox.Verdict
+	}{
+		"it waits":            {providers.Activity{LastWorkAt: now.Add(-time.Hour), WaitsSince: now.Add(-time.Minute)}, nil, sandbox.True},
+		"it worked after":     {providers.Activity{LastWorkAt: now, WaitsSince: now.Add(-time.Minute)}, nil, sandbox.False},
+		"it reported nothing": {providers.Activity{LastWorkAt: now}, nil, ""},
+		"a source failed":     {providers.Activity{WaitsSince: now}, fault.New(fault.KindUnavailable, "500"), ""},
+	} {
+		o := fleet.Observation{Sandbox: sandbox.Sandbox{State: sandbox.StateRunning}, Work: fleet.Part[providers.Activity]{Got: tc.work, Err: tc.err}}
+		assert.Equal(t, tc.want, o.Signals(triage.DefaultThresholds()).Waits, name)
+	}
+	earlier, later := providers.Activity{WaitsSince: now.Add(-time.Minute)}, providers.Activity{LastWorkAt: now}
+	assert.Zero(t, earlier.Later(later).WaitsSince, "another source saw it at work since")
+	assert.Equal(t, earlier.WaitsSince, later.Later(providers.Activity{WaitsSince: now.Add(time.Second)}).WaitsSince.Add(-61*time.Second))
+}

@@ -1,6 +1,7 @@
 package triage
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -146,4 +147,33 @@ func TestStuckFollowsScaledTime(t *testing.T) {
 	sig := Signals{Logs: quietFor(700 * time.Millisecond)}
 	assert.Equal(t, sandbox.True, judgeStuck(s, sig, th, noon()).verdict)
 	assert.Equal(t, sandbox.False, judgeStuck(s, sig, DefaultThresholds(), noon()).verdict)
+}
+
+// TestFinishedChangesNoVerdict: that its work is done by a record is said, and neither
+// condemns nor excuses.
+func TestFinishedChangesNoVerdict(t *testing.T) {
+	t.Parallel()
+	limits := DefaultThresholds()
+	ageOnly := limits
+	ageOnly.AgeOnly = true
+	said := 0
+	for name, sc := range scenes() {
+		for _, th := range []Thresholds{limits, ageOnly} {
+			for _, failed := range []bool{false, true} {
+				sig := sc.sig
+				sig.Looked, sig.LookFailed = true, failed
+				without := Judge(sc.s, sig, th, noon())
+				sig.Finished, sig.FinishedBy = sandbox.True, sandbox.Evidence{What: "task", Value: "completed", Source: "t-1"}
+				with := Judge(sc.s, sig, th, noon())
+				assert.Equal(t, without.Stuck, with.Stuck, name)
+				assert.Equal(t, without.Activity, with.Activity, name)
+				assert.Equal(t, without.NeedsLook(), with.NeedsLook(), name)
+				if slices.Contains(with.Words, ReasonFinished) {
+					said++
+					assert.Contains(t, with.Evidence, sig.FinishedBy, name)
+				}
+			}
+		}
+	}
+	assert.Greater(t, said, 10)
 }
