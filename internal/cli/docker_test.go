@@ -177,7 +177,7 @@ func TestDockerNeedsNoStateDirectory(t *testing.T) {
 			w := newDockerWorld(t, providers.Type{Always: true, Facts: providers.Facts{InStateDir: kept}})
 			w.fake.Add(fake.Seed{Sandbox: sandbox.Sandbox{ID: "runs"}})
 			require.NoError(t, os.MkdirAll(w.state, 0o700))
-			require.NoError(t, os.Chmod(w.state, 0o777)) //nolint:gosec // anybody could write there, which is refused
+			require.NoError(t, os.Chmod(w.state, 0o777)) // anybody could write there, which is refused
 			code, shown, stderr := w.run("ls -o name")
 			assert.Equal(t, !kept, strings.Contains(shown, "box/runs"), shown+stderr)
 			if kept {
@@ -214,7 +214,7 @@ func TestDockerRecordsOfAnotherHost(t *testing.T) {
 			assert.Equal(t, 0, code, stderr)
 			st, err = w.app().store(true)
 			require.NoError(t, err)
-			defer st.Close()
+			t.Cleanup(func() { require.NoError(t, st.Close()) })
 			records, err := st.Records(t.Context(), "box")
 			require.NoError(t, err)
 			for _, r := range records {

@@ -73,6 +73,7 @@ func providersPage(t *testing.T) string {
 	}
 	b.WriteString("\nListing, reading one and ending it is what every provider can do; `omoios` is a source\n" +
 		"beside one, can do none of these, and lends its abilities to the profile that it is\nattached to.\n" +
+		factsSection(types) +
 		"\n## Signs of life\n\n" +
 		"What tells whether a sandbox works, and what may work on without a sign. Only the\n" +
 		"absence of a sign that misses nothing is silence; with the others alone, activity is\n" +
@@ -84,6 +85,7 @@ func providersPage(t *testing.T) string {
 			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", kind.Name, cmp.Or(sign.Ability, "the record"), sign.Shows, cmp.Or(sign.Misses, "nothing"))
 		}
 	}
+	exitWordsSection(&b, types)
 	labelsSection(&b, types)
 	b.WriteString("\n## Settings of every provider\n\n")
 	settingsTable(&b, providers.CommonOptions())
@@ -94,6 +96,81 @@ func providersPage(t *testing.T) string {
 		writeSettings(&b, kind)
 	}
 	return b.String()
+}
+
+// factsSection shows what differs between types and decides how their sandboxes are
+// treated.
+func factsSection(types []providers.Type) string {
+	is := func(of func(providers.Facts) bool) func(providers.Facts) string {
+		return func(f providers.Facts) string { return map[bool]string{true: "yes", false: "-"}[of(f)] }
+	}
+	var b strings.Builder
+	b.WriteString("\n## Facts\n\n" +
+		"What differs between the types and decides how their sandboxes are treated. A type\n" +
+		"states its facts (`providers.Facts`); no rule of sbx asks for the name of a type.\n\n| fact |")
+	for _, kind := range types {
+		b.WriteString(" `" + kind.Name + "` |")
+	}
+	b.WriteString("\n" + strings.Repeat("|---", len(types)+1) + "|\n")
+	for _, row := range []struct {
+		fact string
+		cell func(providers.Facts) string
+	}{
+		{"its sandboxes live on the host that made them, and no other host sees them", is(func(f providers.Facts) bool { return f.HostBound })},
+		{"they are processes of that host and see its files", is(func(f providers.Facts) bool { return f.HostProcesses })},
+		{"they are kept in the state directory of sbx", is(func(f providers.Facts) bool { return f.InStateDir })},
+		{"the profile gives a size to what names none; images and snapshots do not apply", is(func(f providers.Facts) bool { return f.SizedByProfile })},
+		{"all of them are ours where no file configures the profile", is(func(f providers.Facts) bool { return f.OwnsAll })},
+		{"creates go here where nobody names a profile", is(func(f providers.Facts) bool { return f.LaunchDefault })},
+		{"ended ones stay listed; `sbx ls` shows those of the last hour, `--all` the others", is(func(f providers.Facts) bool { return f.HidesEnded })},
+		{"an end without `--delete` keeps", func(f providers.Facts) string { return string(f.EndKeeps) }},
+		{"a create whose answer was lost may still show up for", func(f providers.Facts) string { return sandbox.FormatDuration(f.SettleTime()) }},
+	} {
+		b.WriteString("| " + row.fact + " |")
+		for _, kind := range types {
+			cell := "-"
+			if kind.Attach == nil {
+				cell = row.cell(kind.Facts)
+			}
+			b.WriteString(" " + cell + " |")
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("\nWhat an end keeps: `nothing` is left, and `--delete` adds nothing; `record` is a record and\n" +
+		"logs, which cost nothing; `state` is a disk, a snapshot or a name, which may cost until\n" +
+		"`--delete`, and which a task therefore deletes with its sandbox.\n")
+	return b.String()
+}
+
+// exitWordsSection shows what the types say of an end where others give an exit code.
+func exitWordsSection(b *strings.Builder, types []providers.Type) {
+	b.WriteString("\n## Words for an exit\n\n" +
+		"What a provider writes where others give an exit code. A word means something at its\n" +
+		"own provider alone; signals and exit codes read alike everywhere. None proves that memory\n" +
+		"ran out.\n\n| type | word | class | what it proves |\n|---|---|---|---|\n")
+	for _, kind := range types {
+		for _, w := range kind.ExitWords {
+			fmt.Fprintf(b, "| `%s` | `%s` | `%s` | %s |\n", kind.Name, w.Raw, w.Class, w.Says)
+		}
+	}
+}
+
+// TestEveryTypeStatesItsFacts, and none that contradict each other.
+func TestEveryTypeStatesItsFacts(t *testing.T) {
+	t.Parallel()
+	for _, kind := range cli.Types() {
+		if kind.Attach != nil {
+			assert.Equal(t, providers.Facts{}, kind.Facts, "%s has no sandboxes", kind.Name)
+			continue
+		}
+		assert.Contains(t, []providers.EndKeeps{providers.EndKeepsNothing, providers.EndKeepsRecord, providers.EndKeepsState}, kind.EndKeeps, kind.Name)
+		if kind.HostProcesses || kind.InStateDir {
+			assert.True(t, kind.HostBound, "%s: what is on this machine no other host sees", kind.Name)
+		}
+		if kind.LaunchDefault {
+			assert.True(t, kind.Always, "%s: a default has to be there", kind.Name)
+		}
+	}
 }
 
 // labelsSection says which labels sbx reads, and where somebody else writes them.

@@ -70,14 +70,12 @@ func newCleanup(d *Deps) *cobra.Command {
 	cmd.AddCommand(newCleanupStatus(d), newCleanupRuns(d), newCleanupShow(d))
 	doc := document{schema: cleanupSchema, shape: output.ShapeList, columns: output.Names(views.EndingColumns())}
 	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
-		r, err := o.read(ctx, cmd, d)
-		if err != nil {
-			return err
+		c := &cleanupCommand{d: d, p: p, o: &o, cmd: cmd}
+		if o.every != "" {
+			return c.repeat(ctx)
 		}
-		if r.every > 0 {
-			return r.again(ctx, p, func() (*cleanupRun, error) { return o.read(ctx, cmd, d) })
-		}
-		return r.run(ctx, p)
+		_, err := c.run(ctx)
+		return err
 	})
 }
 
@@ -117,38 +115,21 @@ func (o *cleanupOptions) add(cmd *cobra.Command) {
 	o.selectors.complete(cmd)
 }
 
-// cleanupRun is one run of the verb.
-type cleanupRun struct {
-	d     *Deps
-	o     *cleanupOptions
-	id    string
-	rule  cleanup.Rule
-	world cleanup.World
-	named bool // the operator chose by flags, and not the default rule
-
-	wait, grace, planAge, lockWait, every time.Duration
-
-	usageAbove int  // percent; 0 = however much is used
-	planned    bool // it ends at most what a plan names
-
-	fleet   *fleet.Fleet
-	held    *ops.Leases // by tasks
-	survey  cleanup.Survey
-	endings []sandbox.Ending
-}
-
-// read reads every flag and the configuration; nothing has been called when it
-// refuses.
-func (o *cleanupOptions) read(ctx context.Context, cmd *cobra.Command, d *Deps) (*cleanupRun, error) {
-	r := &cleanupRun{d: d, o: o, id: d.RunID()}
-	if err := r.measures(); err != nil {
-		return nil, err
+// request reads every flag; nothing has been called when it refuses. Spelled = the operator
+// chose by flags, and not the default rule.
+func (o *cleanupOptions) request(cmd *cobra.Command, d *Deps) (req ops.CleanupRequest, spelled bool, err error) {
+	req = ops.CleanupRequest{
+		Production: o.production, Profiles: d.Globals.Providers, Resume: o.resume, ProviderSide: o.providerSide, Emergency: o.emergency,
+		Yes: o.yes, Textfile: d.Path(o.textfile), Ping: o.ping,
+	}
+	if err := o.durations(&req); err != nil {
+		return req, false, err
 	}
 	if err := o.exclusive(cmd); err != nil {
-		return nil, err
+		return req, false, err
 	}
-	if err := r.readRule(cmd); err != nil {
-		return nil, err
+	if spelled, err = o.rule(cmd, &req.Rule); err != nil {
+		return req, spelled, err
 	}
 	d.Globals.Settings = map[string]string{}
 	for _, name := range []string{"max-delete", "max-fraction", "concurrency"} {
@@ -156,25 +137,33 @@ func (o *cleanupOptions) read(ctx context.Context, cmd *cobra.Command, d *Deps) 
 			d.Globals.Settings[name] = f.Value.String()
 		}
 	}
-	if err := r.readWorld(ctx); err != nil {
-		return nil, err
+	c, err := d.Config()
+	if err == nil {
+		_, err = d.Limits(c, o.production)
 	}
-	return r, r.unspoken()
+	if err != nil {
+		return req, spelled, err
+	}
+	if o.yes && !spelled && !o.emergency && !o.providerSide && o.apply == "" && o.resume == "" {
+		return req, spelled, fault.New(fault.KindRefused, "no selector was given, and acting by the default rule needs it spelled out").
+			WithHint("look at the plan without --yes; then repeat with --stuck --yes, or with --older-than")
+	}
+	return req, spelled, nil
 }
 
-func (r *cleanupRun) measures() error {
+func (o *cleanupOptions) durations(req *ops.CleanupRequest) error {
 	for _, m := range []struct {
 		flag, text string
 		to         *time.Duration
 	}{
-		{"--wait", r.o.wait, &r.wait},
-		{"--grace", r.o.grace, &r.grace},
-		{"--max-plan-age", r.o.maxPlanAge, &r.planAge},
-		{"--lock-timeout", r.o.lockWait, &r.lockWait},
-		{"--every", r.o.every, &r.every},
-		{"--idle-for", r.o.idleFor, &r.rule.IdleFor},
-		{"--failed-older-than", r.o.failedOlderThan, &r.rule.FailedOlderThan},
-		{"--notify-before", r.o.notifyBefore, &r.rule.NotifyBefore},
+		{"--wait", o.wait, &req.Wait},
+		{"--grace", o.grace, &req.Grace},
+		{"--max-plan-age", o.maxPlanAge, &req.MaxPlanAge},
+		{"--lock-timeout", o.lockWait, &req.LockWait},
+		{"--every", o.every, &req.Every},
+		{"--idle-for", o.idleFor, &req.Rule.IdleFor},
+		{"--failed-older-than", o.failedOlderThan, &req.Rule.FailedOlderThan},
+		{"--notify-before", o.notifyBefore, &req.Rule.NotifyBefore},
 	} {
 		d, err := optionalDuration(m.flag, m.text)
 		if err != nil {
@@ -182,14 +171,14 @@ func (r *cleanupRun) measures() error {
 		}
 		*m.to = d
 	}
-	if r.o.usageAbove == "" {
+	if o.usageAbove == "" {
 		return nil
 	}
-	share, err := config.ParsePercent(r.o.usageAbove)
+	share, err := config.ParsePercent(o.usageAbove)
 	if err != nil {
 		return fault.Usage("--if-usage-above: %w", err)
 	}
-	r.usageAbove = int(share)
+	req.UsageAbove = int(share)
 	return nil
 }
 
@@ -251,53 +240,17 @@ func (o *cleanupOptions) exclusive(cmd *cobra.Command) error {
 	return nil
 }
 
-func (r *cleanupRun) readRule(cmd *cobra.Command) error {
-	s, err := selector.Compile(r.o.selectors.options())
-	if err != nil {
-		return err
+// rule reads the flags that choose. Spelled = there is one.
+func (o *cleanupOptions) rule(cmd *cobra.Command, rule *cleanup.Rule) (spelled bool, err error) {
+	if rule.Selector, err = selector.Compile(o.selectors.options()); err != nil {
+		return false, err
 	}
-	o := r.o
-	r.rule.Selector, r.rule.IgnoreActivity = s, o.ignoreActivity
-	r.rule.IncludePaused, r.rule.IncludeFailed = o.includePaused, o.includeFailed
-	r.rule.Unowned, r.rule.Unhealthy, r.rule.Delete = o.unowned, o.unhealthy, o.delete
-	r.named = r.rule.Chooses() || cmd.Flags().Changed("stuck")
-	if !r.named {
-		r.rule.Selector.Stuck = true
+	rule.IgnoreActivity = o.ignoreActivity
+	rule.IncludePaused, rule.IncludeFailed = o.includePaused, o.includeFailed
+	rule.Unowned, rule.Unhealthy, rule.Delete = o.unowned, o.unhealthy, o.delete
+	spelled = rule.Chooses() || cmd.Flags().Changed("stuck")
+	if !spelled {
+		rule.Selector.Stuck = true
 	}
-	return nil
-}
-
-// unspoken refuses to act by a rule that nobody spelled out.
-func (r *cleanupRun) unspoken() error {
-	if !r.o.yes || r.named || r.o.emergency || r.o.providerSide || r.o.apply != "" || r.o.resume != "" {
-		return nil
-	}
-	return fault.New(fault.KindRefused, "no selector was given, and acting by the default rule needs it spelled out").
-		WithHint("look at the plan without --yes; then repeat with --stuck --yes, or with --older-than")
-}
-
-// readWorld takes the guards from the configuration, of the profiles that the run is
-// about.
-func (r *cleanupRun) readWorld(ctx context.Context) error {
-	r.held = r.d.Leases(ctx)
-	c, err := r.d.Config()
-	if err != nil {
-		return err
-	}
-	limits, err := r.d.limits(c, r.o.production)
-	if err != nil {
-		return err
-	}
-	r.world = cleanup.World{
-		Now:        r.d.Now,
-		Limits:     limits,
-		Thresholds: r.d.Thresholds,
-		Protected:  r.d.protection(c, r.held).ByRule,
-	}
-	for _, p := range c.Selected() {
-		r.world.Profiles = append(r.world.Profiles, cleanup.Profile{
-			Name: p.Name, Owns: p.Owned.Owns, OwnedRule: p.Owned.String(), Undecided: p.Undecided(),
-		})
-	}
-	return nil
+	return spelled, nil
 }

@@ -11,34 +11,42 @@ import (
 	"sbx/internal/output"
 )
 
-// again runs one cleanup after the other until it is interrupted, which is how it is
+// repeat runs one cleanup after the other until it is interrupted, which is how it is
 // meant to end. A run that fails is told of and does not end the others.
-func (r *cleanupRun) again(ctx context.Context, p *output.Printer, next func() (*cleanupRun, error)) error {
-	if err := p.Format.Refuse("cleanup --every", output.Documents()...); err != nil {
-		return err
-	}
-	shown, err := r.listen(ctx, p)
+func (c *cleanupCommand) repeat(ctx context.Context) error {
+	req, _, err := c.o.request(c.cmd, c.d)
 	if err != nil {
 		return err
 	}
-	pace := time.NewTicker(r.every)
+	if err := c.p.Format.Refuse("cleanup --every", output.Documents()...); err != nil {
+		return err
+	}
+	shown, err := c.listen(ctx)
+	if err != nil {
+		return err
+	}
+	pace := time.NewTicker(req.Every)
 	defer pace.Stop()
 	for {
 		began := time.Now()
-		err := r.run(ctx, p)
+		result, err := c.run(ctx)
 		if cause := ended(ctx, err); cause != nil {
 			return cause
 		}
+		if result == nil && fault.KindOf(err) == fault.KindUsage {
+			return err
+		}
 		code := fault.ExitCode(err)
-		shown.set(r.figures(ctx, code, time.Since(began), false).Set())
-		p.Note(fmt.Sprintf("%s ended with exit code %d; the next one comes within %s", r.id, code, r.every))
+		run := "the run"
+		if result != nil {
+			run = result.RunID
+			shown.set(result.Figures(ctx, code, time.Since(began)).Set())
+		}
+		c.p.Note(fmt.Sprintf("%s ended with exit code %d; the next one comes within %s", run, code, req.Every))
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-pace.C:
-		}
-		if r, err = next(); err != nil {
-			return err
 		}
 	}
 }
@@ -62,19 +70,19 @@ func (b *board) get() metrics.Set {
 }
 
 // listen answers /metrics, if an address was named.
-func (r *cleanupRun) listen(ctx context.Context, p *output.Printer) (*board, error) {
+func (c *cleanupCommand) listen(ctx context.Context) (*board, error) {
 	shown := &board{}
-	if r.o.listen == "" {
+	if c.o.listen == "" {
 		return shown, nil
 	}
-	l, err := metrics.Listen(ctx, r.o.listen)
+	l, err := metrics.Listen(ctx, c.o.listen)
 	if err != nil {
 		return nil, err
 	}
-	p.Note("answering at http://" + l.Addr().String() + "/metrics")
+	c.p.Note("answering at http://" + l.Addr().String() + "/metrics")
 	go func() {
 		if err := metrics.Serve(ctx, l, shown.get); err != nil {
-			p.Warn(err.Error())
+			c.p.Warn(err.Error())
 		}
 	}()
 	return shown, nil

@@ -7,6 +7,7 @@ import (
 
 	"sbx/internal/config"
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/views"
 )
@@ -48,7 +49,7 @@ func newConfigExplain(d *Deps) *cobra.Command {
 			p.Warn(err.Error() + "; " + fault.HintOf(err))
 		}
 		if _, err := c.Run(); err != nil {
-			for _, mistake := range mistakes(err) {
+			for _, mistake := range ops.Mistakes(err) {
 				p.Warn(mistake.Error() + "; " + fault.HintOf(mistake))
 			}
 		}

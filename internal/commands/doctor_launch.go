@@ -6,6 +6,7 @@ import (
 
 	"sbx/internal/config"
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 	"sbx/internal/sandbox"
 	"sbx/internal/views"
 )
@@ -32,7 +33,7 @@ func checkLaunch(c *config.Config) []views.CheckRow {
 
 func launchMistakes(err error) []views.CheckRow {
 	var rows []views.CheckRow
-	for _, mistake := range mistakes(err) {
+	for _, mistake := range ops.Mistakes(err) {
 		row := views.ToolCheck(checkLaunching, sandbox.False, mistake.Error(), fault.HintOf(mistake))
 		row.Minor = true
 		rows = append(rows, row)

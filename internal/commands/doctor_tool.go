@@ -11,6 +11,7 @@ import (
 
 	"sbx/internal/config"
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/views"
@@ -88,21 +89,10 @@ func (d *Deps) halfSwitched(c *config.Config) []views.CheckRow {
 // brokenConfig is a row for every mistake.
 func brokenConfig(err error) []views.CheckRow {
 	var rows []views.CheckRow
-	for _, mistake := range mistakes(err) {
+	for _, mistake := range ops.Mistakes(err) {
 		rows = append(rows, views.ToolCheck("configuration", sandbox.False, mistake.Error(), fault.HintOf(mistake)))
 	}
 	return rows
-}
-
-// mistakes takes joined errors apart.
-func mistakes(err error) []error {
-	if list, ok := errors.AsType[interface {
-		error
-		Unwrap() []error
-	}](err); ok {
-		return list.Unwrap()
-	}
-	return []error{err}
 }
 
 // checkState says whether the state directory can be used.

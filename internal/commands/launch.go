@@ -41,15 +41,16 @@ func newRun(d *Deps) *cobra.Command {
 	}
 	o.add(cmd.Flags())
 	o.complete(d, cmd)
-	return d.verb(cmd, document{schema: runSchema, shape: output.ShapeItem, columns: launchColumns(d)},
+	return d.verb(cmd, document{schema: runSchema, shape: output.ShapeItem, columns: launchColumns()},
 		func(ctx context.Context, p *output.Printer, args []string) error {
 			return launch(ctx, d, p, args, &o)
 		})
 }
 
-// launchColumns are those of a task, and behind them those that only --compare has.
-func launchColumns(d *Deps) []string {
-	return eachOnce(slices.Concat(output.Names(views.TaskItem()), output.Names(views.CompareColumns(d.Now()))))
+// launchColumns are those of a task, and behind them those that only --compare has. Names
+// need no clock.
+func launchColumns() []string {
+	return eachOnce(slices.Concat(output.Names(views.TaskItem()), output.Names(views.CompareColumns(time.Time{}))))
 }
 
 func launchArgs(o *launchOptions) cobra.PositionalArgs {

@@ -3,6 +3,8 @@ package commands
 import (
 	"bufio"
 	"context"
+	"fmt"
+	"strings"
 
 	"sbx/internal/ops"
 	"sbx/internal/output"
@@ -44,4 +46,27 @@ func (o *observer) Confirm(ctx context.Context, q ops.Question) (bool, error) {
 	}
 	answer, err := o.d.ask(ctx, o.answers, q.Prompt)
 	return err == nil && answer == q.Word, err
+}
+
+// attended says that somebody can be asked.
+func (d *Deps) attended() bool { return d.Process.Stdin.TTY && d.Process.Stderr.TTY }
+
+// newAnswers reads what is typed, a line at a time; one reader serves a whole run.
+func newAnswers(d *Deps) *bufio.Reader { return bufio.NewReader(d.Process.Stdin) }
+
+// ask puts a question to the terminal and waits for a line or the end of ctx. An
+// input that ends has the empty answer.
+func (d *Deps) ask(ctx context.Context, answers *bufio.Reader, question string) (string, error) {
+	fmt.Fprint(d.Process.Stderr, question)
+	line := make(chan string, 1)
+	go func() {
+		text, _ := answers.ReadString('\n') // an end without an answer is the empty one
+		line <- strings.TrimSpace(text)
+	}()
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case text := <-line:
+		return text, nil
+	}
 }

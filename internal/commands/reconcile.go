@@ -126,7 +126,7 @@ func (o *reconcileOptions) rules() (reconcile.Rules, error) {
 
 // limits are those of the configuration, unless a flag says otherwise.
 func (o *reconcileOptions) limits(d *Deps, c *config.Config, r reconcile.Rules) (reconcile.Limits, error) {
-	common, err := d.limits(c, o.production)
+	common, err := d.Limits(c, o.production)
 	l := reconcile.Limits{Limits: common, RecordsAge: r.RecordsAge}
 	if err != nil {
 		return l, err

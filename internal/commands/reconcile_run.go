@@ -138,7 +138,7 @@ func (r *reconcileRun) assemble(ctx context.Context) error {
 		return err
 	}
 	held := r.d.Leases(ctx)
-	rules.Protected = r.d.protection(r.config, held).ByRule
+	rules.Protected = r.d.Protection(r.config, held).ByRule
 	rules.Owned = r.owned
 	rules.Thresholds = r.d.Thresholds
 	sources, err := r.sources(ctx, f)

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/reconcile"
 	"sbx/internal/views"
@@ -58,12 +59,12 @@ func (r *reconcileRun) checked(plan reconcile.Plan) error {
 // planFields is the plan as every verb that ends sandboxes shows it. Nothing was
 // chosen by age alone, so there is no cutoff.
 func (r *reconcileRun) planFields(plan reconcile.Plan) output.Fields {
-	selected, kept := []planned{}, []planned{}
+	selected, kept := []ops.PlannedEnd{}, []ops.PlannedEnd{}
 	for _, row := range plan.Rows {
 		if row.Action.Acts() {
-			selected = append(selected, planned{row.Ref, string(row.Action) + ": " + row.Reason})
+			selected = append(selected, ops.PlannedEnd{Ref: row.Ref, Reason: string(row.Action) + ": " + row.Reason})
 		} else {
-			kept = append(kept, planned{row.Ref, row.Reason})
+			kept = append(kept, ops.PlannedEnd{Ref: row.Ref, Reason: row.Reason})
 		}
 	}
 	return output.Fields{

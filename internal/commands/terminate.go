@@ -81,20 +81,68 @@ func terminate(ctx context.Context, d *Deps, p *output.Printer, args []string, o
 			return err
 		}
 	}
-	r := d.newEndRun("terminate", o)
-	err = r.prepare(ctx, args)
-	if fault.KindOf(err) == fault.KindUsage {
+	words, err := d.words(ctx, args)
+	if err != nil {
 		return err
 	}
+	req := ops.TerminateRequest{
+		Words: words, Typed: args, Production: o.production, Delete: o.delete, Patient: o.patient, Yes: o.yes, Grace: grace, Wait: wait,
+	}
 	if o.dry {
-		return r.showPlan(p, err)
+		return planTerminate(ctx, d, p, req)
 	}
-	if err == nil {
-		err = r.allow(ctx, p)
+	spec := output.ListSpec[sandbox.Ending]{Schema: terminateSchema, Columns: views.EndingColumns()}
+	if len(p.Columns) == 0 {
+		spec.Line = views.EndingLine
 	}
-	return r.show(ctx, p, fleet.EndOptions{
-		Delete: o.delete, Grace: grace, Patient: o.patient, Wait: wait, By: r.by,
-		Origin:  fleet.EndOrigin{RunID: r.id, Verb: ops.VerbTerminate, Reason: "named by hand"},
-		Recheck: fleet.Recheck{AllowUnreadable: func(s sandbox.Sandbox) bool { return r.blank[s.Ref()] }},
-	}, err)
+	list, err := output.NewList(p, spec)
+	if err != nil {
+		return err
+	}
+	result, err := ops.Terminate(ctx, d.Env, req, d.observe(p, showEndings(list, true)))
+	if err != nil {
+		return err
+	}
+	if result.Refused != nil {
+		list.Fail(result.Refused)
+	}
+	list.Set("counts", fleet.Count(result.Endings))
+	if result.Refused != nil {
+		return list.Close()
+	}
+	return list.CloseAs(result.Verdict)
+}
+
+// showEndings adds what an operation ends to a list, as it is known. Named = the operator
+// has named each of them.
+func showEndings(list *output.List[sandbox.Ending], named bool) func(item any) {
+	return func(item any) {
+		switch i := item.(type) {
+		case ops.RunStarted:
+			list.Set("run_id", i.RunID)
+		case sandbox.Ending:
+			views.AddEnding(list, i, named)
+		case error:
+			list.Fail(i)
+		}
+	}
+}
+
+// planTerminate prints what would be done. There is no cutoff: nothing was chosen by age.
+func planTerminate(ctx context.Context, d *Deps, p *output.Printer, req ops.TerminateRequest) error {
+	plan, err := ops.PlanTerminate(ctx, d.Env, req, d.observe(p, nil))
+	if err != nil {
+		return err
+	}
+	return p.ShowAs(output.Document{
+		Schema: terminateSchema,
+		Fields: output.Fields{{Key: "plan", Value: output.Fields{
+			{Key: "run_id", Value: plan.RunID},
+			{Key: "cutoff", Value: nil},
+			{Key: "selected", Value: plan.Selected},
+			{Key: "kept", Value: plan.Kept},
+			{Key: "guards", Value: plan.Guards},
+		}}},
+		Human: func(s *output.Sheet) { views.TerminatePlanPage(s, plan) },
+	}, plan.Verdict, plan.Errors...)
 }

@@ -74,9 +74,9 @@ func (e *Env) ProfileFacts(name string) providers.Facts {
 // HidesEnded is selector.Facts.HidesEnded.
 func (e *Env) HidesEnded(s sandbox.Sandbox) bool { return e.typeNamed(s.ProviderType).HidesEnded }
 
-// CronRun is a recorded run as the layers judge it. One that cannot be trusted has
+// cronRun is a recorded run as the layers judge it. One that cannot be trusted has
 // succeeded nowhere.
-func CronRun(h cleanup.History) cron.Run {
+func cronRun(h cleanup.History) cron.Run {
 	run := cron.Run{
 		Layer: cron.Layer(h.Begin.Layer), Shortfall: h.Begin.Shortfall, StartedAt: h.StartedAt, EndedAt: h.EndedAt,
 		ExitCode: h.ExitCode(), Succeeded: h.Succeeded(), Unowned: h.Unowned(),
@@ -104,15 +104,15 @@ func (e *Env) CronRuns(ctx context.Context, verb string) ([]cron.Run, []error) {
 		if h.Broken != "" {
 			continue
 		}
-		run := CronRun(h)
+		run := cronRun(h)
 		maps.DeleteFunc(run.Unowned, func(profile string, _ int) bool { return !slices.Contains(open, profile) }) // decided since
 		runs = append(runs, run)
 	}
 	return runs, errs
 }
 
-// SameRule compares rules as the journal keeps them.
-func SameRule(a, b cleanup.Rule) bool {
+// sameRule compares rules as the journal keeps them.
+func sameRule(a, b cleanup.Rule) bool {
 	x, errX := json.Marshal(a)
 	y, errY := json.Marshal(b)
 	return errX == nil && errY == nil && bytes.Equal(x, y)

@@ -11,8 +11,8 @@ import (
 
 // The kinds of sightings that cleanup keeps in the store.
 const (
-	SightFirst     = "first seen"        // of what tells no age
-	SightCandidate = "cleanup candidate" // under --notify-before
+	sightFirst     = "first seen"        // of what tells no age
+	sightCandidate = "cleanup candidate" // under --notify-before
 )
 
 // Sightings reads the sightings of a kind when they are first asked for. What cannot
@@ -27,7 +27,7 @@ func (e *Env) Sightings(ctx context.Context, watch Reporter, kind string) func()
 	})
 }
 
-// CandidateKey tells a sandbox from another one that gets its id.
-func CandidateKey(s sandbox.Sandbox) string {
+// candidateKey tells a sandbox from another one that gets its id.
+func candidateKey(s sandbox.Sandbox) string {
 	return s.Ref().String() + " " + s.CreatedAt.UTC().Format(time.RFC3339Nano)
 }

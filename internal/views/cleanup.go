@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"sbx/internal/cleanup"
+	"sbx/internal/ops"
+	"sbx/internal/output"
 	"sbx/internal/sandbox"
 )
 
@@ -69,4 +71,40 @@ func KeptSums(kept []KeptItem) string {
 		return ""
 	}
 	return " (" + strings.Join(parts, ", ") + ")"
+}
+
+// CleanupPlanPage shows people what a cleanup would end. Here is the zone of this machine.
+func CleanupPlanPage(s *output.Sheet, r *ops.CleanupResult, selected []PlannedItem, kept []KeptItem, here *time.Location) {
+	s.Text("Nothing was done; this is the plan.\n")
+	if at := r.Survey.Cutoff(); !at.IsZero() {
+		s.Text("Old enough is what came to be before " + TimeInBothZones(at, here) + ".\n")
+	}
+	s.Section(fmt.Sprintf("Would end: %d", len(selected)))
+	rows := make([][]any, len(selected))
+	for i, e := range selected {
+		rows[i] = []any{e.Ref, e.Reason}
+	}
+	s.Table([]string{"ref", "why"}, rows)
+	s.Section(fmt.Sprintf("Would stay: %d%s", len(kept), KeptSums(kept)))
+	rows = make([][]any, len(kept))
+	for i, e := range kept {
+		rows[i] = []any{e.Ref, e.Ground, e.Reason}
+	}
+	s.Table([]string{"ref", "ground", "why"}, rows)
+	s.Section("Guards")
+	rows = make([][]any, len(r.Guards))
+	for i, g := range r.Guards {
+		verdict := "ok"
+		if !g.OK {
+			verdict = "would refuse"
+		}
+		value, limit := g.Figures()
+		rows[i] = []any{g.Name, limit, value, verdict}
+	}
+	s.Table([]string{"guard", "limit", "value", "verdict"}, rows)
+	for _, text := range []string{r.UnjudgedText(), r.UnownedText()} {
+		if text != "" {
+			s.Text("\n" + text + ".\n")
+		}
+	}
 }

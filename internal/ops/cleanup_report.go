@@ -1,4 +1,4 @@
-package commands
+package ops
 
 import (
 	"context"
@@ -14,22 +14,20 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/metrics"
 	"sbx/internal/notify"
-	"sbx/internal/ops"
-	"sbx/internal/output"
 	"sbx/internal/sandbox"
 )
 
 // announced runs something that acts, and tells watchdogs, people and machines how
 // it went. What cannot be told is a warning and changes nothing.
-func (r *cleanupRun) announced(ctx context.Context, p *output.Printer, do func() error) error {
-	n, err := r.d.Notifier(r.o.ping)
+func (r *cleanupRun) announced(ctx context.Context, do func() error) error {
+	n, err := r.env.Notifier(r.req.Ping)
 	if err != nil {
-		p.Warn(err.Error())
+		r.watch.Warn(err.Error())
 	}
 	defer n.Close()
 	warn := func(err error) {
 		if err != nil {
-			p.Warn(err.Error())
+			r.watch.Warn(err.Error())
 		}
 	}
 	warn(n.PingStart(ctx, r.id))
@@ -56,17 +54,17 @@ func (r *cleanupRun) message(what notify.Kind, err error) notify.Message {
 		}
 	}
 	return notify.Message{
-		Verb: "cleanup", RunID: r.id, Host: r.d.Process.Host, Kind: what, Key: strings.TrimSpace("cleanup " + r.proven()), Text: r.summary(err), Figures: figures, At: r.d.Now(),
+		Verb: "cleanup", RunID: r.id, Host: r.env.Process.Host, Kind: what, Key: strings.TrimSpace("cleanup " + r.proven()), Text: r.summary(err), Figures: figures, At: r.env.Now(),
 	}
 }
 
 // summary is the run in some lines.
 func (r *cleanupRun) summary(err error) string {
-	parts := []string{fmt.Sprintf("%s: %d of %d sandboxes selected; %s", r.id, len(r.survey.Selected), len(r.survey.Selected)+len(r.survey.Kept), ops.CountsText(fleet.Count(r.endings)))}
+	parts := []string{fmt.Sprintf("%s: %d of %d sandboxes selected; %s", r.id, len(r.survey.Selected), len(r.survey.Selected)+len(r.survey.Kept), CountsText(fleet.Count(r.endings)))}
 	if err != nil {
 		parts = append(parts, err.Error())
 	}
-	if text := r.unowned(); text != "" {
+	if text := r.unownedText(); text != "" {
 		parts = append(parts, text)
 	}
 	for _, e := range r.survey.Errs() {
@@ -77,11 +75,11 @@ func (r *cleanupRun) summary(err error) string {
 
 // textfile writes the figures of this run, if a file was named.
 func (r *cleanupRun) textfile(ctx context.Context, code int, took time.Duration, dry bool) error {
-	if r.o.textfile == "" {
+	if r.req.Textfile == "" {
 		return nil
 	}
 	figures := r.figures(ctx, code, took, dry)
-	if err := metrics.WriteTextfile(r.d.Path(r.o.textfile), figures.Set()); err != nil {
+	if err := metrics.WriteTextfile(r.env.Path(r.req.Textfile), figures.Set()); err != nil {
 		return fmt.Errorf("--textfile: %w", err)
 	}
 	return nil
@@ -90,9 +88,9 @@ func (r *cleanupRun) textfile(ctx context.Context, code int, took time.Duration,
 // figures are those of this run. When a profile was last in order comes from the
 // journals, which a dry or refused run cannot move.
 func (r *cleanupRun) figures(ctx context.Context, code int, took time.Duration, dry bool) metrics.Cleanup {
-	runs, _ := r.d.Histories(ctx, ops.VerbCleanup, ops.StatusRuns) // what cannot be read counts as never: the alert fires
+	runs, _ := r.env.Histories(ctx, VerbCleanup, StatusRuns) // what cannot be read counts as never: the alert fires
 	m := metrics.Cleanup{
-		Build: metrics.Build{Version: r.d.Version.Version, Commit: r.d.Version.Commit, Go: r.d.Version.Go},
+		Build: metrics.Build{Version: r.env.Version.Version, Commit: r.env.Version.Commit, Go: r.env.Version.Go},
 		Layer: r.series(), ExitCode: code, DurationSeconds: took.Seconds(), Dry: dry, Refused: code == fault.ExitCode(fault.New(fault.KindRefused, "")),
 	}
 	for _, share := range r.survey.Shares {
@@ -133,4 +131,14 @@ func (r *cleanupRun) profileFigures(share cleanup.Share, status cron.Status) met
 	}
 	f.Unverified = f.Outcomes[string(sandbox.OutcomeAccepted)] + f.Outcomes[string(sandbox.OutcomeStuck)]
 	return f
+}
+
+// Figures are those of the run for machines. A dry one moves no time of a last success.
+func (r *CleanupResult) Figures(ctx context.Context, code int, took time.Duration) metrics.Cleanup {
+	return r.run.figures(ctx, code, took, false)
+}
+
+// WriteDryTextfile writes the figures of a plan, if the request named a file.
+func (r *CleanupResult) WriteDryTextfile(ctx context.Context, code int) error {
+	return r.run.textfile(ctx, code, 0, true)
 }

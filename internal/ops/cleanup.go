@@ -1,0 +1,333 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"sbx/internal/cleanup"
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/safety"
+	"sbx/internal/sandbox"
+)
+
+// CleanupRequest is what is asked of a bulk ending.
+type CleanupRequest struct {
+	RunID      string // of the run whose plan this is; "" = a new one
+	Rule       cleanup.Rule
+	Production []string // production profiles that the operator has named
+	Profiles   []string // profiles that the operator has named; none = those of the configuration
+	UsageAbove int      // percent of a quota above which a profile is cleaned; 0 = however much is used
+
+	// Plan, if any, is what the run ends at most, by its own rule.
+	Plan         *cleanup.Plan
+	PlanFromFile bool // it was written and read, and is no plan of this request
+	// Resume names a run that was cut off, and that this one goes on with.
+	Resume string
+	// ProviderSide and Emergency let the named providers clean up by their own rules.
+	ProviderSide, Emergency bool
+
+	Yes         bool          // act without being asked
+	Wait, Grace time.Duration // as in TerminateRequest
+	LockWait    time.Duration // how long another run is waited for
+	Every       time.Duration // the time between two runs of one process; 0 = one run
+	MaxPlanAge  time.Duration
+	Textfile    string // where the figures of the run are written; "" = nowhere
+	Ping        string // the address that is told how the run began and ended; "" = as configured
+}
+
+// CleanupResult is what a bulk ending saw and did.
+type CleanupResult struct {
+	RunID   string
+	Survey  cleanup.Survey
+	Guards  []safety.Guard
+	Endings []sandbox.Ending
+	Refused error // a guard kept the whole run from acting
+	Lost    error // the last line of the journal could not be written
+	Verdict error
+
+	run *cleanupRun
+}
+
+// PlanCleanup looks at everything and says what Cleanup would do; it does nothing.
+func PlanCleanup(ctx context.Context, env *Env, req CleanupRequest, watch Observer) (*CleanupResult, error) {
+	r, err := newCleanupRun(ctx, env, req, watch)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.look(ctx); err != nil {
+		return nil, err
+	}
+	return r.result(r.survey.Verdict(nil)), nil
+}
+
+// Cleanup ends what its rule chooses, within the guards, under the lock of bulk runs, with
+// a journal, and tells watchdogs and people how it went. Items are of types RunStarted and
+// sandbox.Ending. Beside an error nothing was begun.
+func Cleanup(ctx context.Context, env *Env, req CleanupRequest, watch Observer) (*CleanupResult, error) {
+	r, err := newCleanupRun(ctx, env, req, watch)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case req.Emergency, req.ProviderSide:
+		return r.byProvider(ctx)
+	case req.Resume != "":
+		return r.goOn(ctx)
+	case req.Plan != nil:
+		return r.within(ctx, *req.Plan)
+	}
+	return r.locked(ctx, func(ctx context.Context) (*CleanupResult, error) {
+		if err := r.look(ctx); err != nil {
+			return nil, err
+		}
+		return r.do(ctx, r.survey.Targets())
+	})
+}
+
+// cleanupRun is one bulk ending.
+type cleanupRun struct {
+	env   *Env
+	req   CleanupRequest
+	watch Observer
+	id    string
+	rule  cleanup.Rule
+	world cleanup.World
+
+	narrowed bool // it ends at most what a plan names
+
+	fleet   *fleet.Fleet
+	held    *Leases // by tasks
+	survey  cleanup.Survey
+	endings []sandbox.Ending
+}
+
+// newCleanupRun takes the guards from the configuration, of the profiles that the run is
+// about.
+func newCleanupRun(ctx context.Context, env *Env, req CleanupRequest, watch Observer) (*cleanupRun, error) {
+	r := &cleanupRun{env: env, req: req, watch: watch, id: cmp.Or(req.RunID, env.RunID()), rule: req.Rule}
+	r.held = r.env.Leases(ctx)
+	c, err := r.env.Config()
+	if err != nil {
+		return nil, err
+	}
+	limits, err := r.env.Limits(c, r.req.Production)
+	if err != nil {
+		return nil, err
+	}
+	r.world = cleanup.World{
+		Now:        r.env.Now,
+		Limits:     limits,
+		Thresholds: r.env.Thresholds,
+		Protected:  r.env.Protection(c, r.held).ByRule,
+	}
+	for _, p := range c.Selected() {
+		r.world.Profiles = append(r.world.Profiles, cleanup.Profile{
+			Name: p.Name, Owns: p.Owned.Owns, OwnedRule: p.Owned.String(), Undecided: p.Undecided(),
+		})
+	}
+	return r, nil
+}
+
+// locked runs something while no other run of this state directory acts, and tells
+// how it went.
+func (r *cleanupRun) locked(ctx context.Context, do func(context.Context) (*CleanupResult, error)) (*CleanupResult, error) {
+	var result *CleanupResult
+	err := r.announced(ctx, func() error {
+		err := r.env.Exclusively(ctx, r.id, r.req.LockWait, func(ctx context.Context) (err error) {
+			r.env.SettleTasks(ctx, r.watch)
+			result, err = do(ctx)
+			return err
+		})
+		if err == nil && result != nil {
+			return result.Verdict
+		}
+		return err
+	})
+	if result != nil {
+		return result, nil
+	}
+	return nil, err
+}
+
+// within looks again and ends at most what a plan names: while somebody read it,
+// what it names may have gone to work.
+func (r *cleanupRun) within(ctx context.Context, plan cleanup.Plan) (*CleanupResult, error) {
+	if err := plan.Check(r.env.Now(), r.req.MaxPlanAge); err != nil {
+		return nil, err
+	}
+	what := fmt.Sprintf("the plan of %s names %d sandboxes", plan.MadeAt.Format("15:04:05 UTC"), len(plan.Items))
+	if err := r.mayAct(ctx, what, len(plan.Items)); err != nil {
+		return nil, err
+	}
+	r.rule = plan.Rule
+	return r.locked(ctx, func(ctx context.Context) (*CleanupResult, error) {
+		if err := r.look(ctx); err != nil {
+			return nil, err
+		}
+		r.narrowed = true
+		targets := r.survey.Within(plan)
+		r.survey.Narrow(targets)
+		return r.do(ctx, targets)
+	})
+}
+
+// look lists and judges everything.
+func (r *cleanupRun) look(ctx context.Context) error {
+	progress := r.watch.Progress("looking at every sandbox")
+	defer progress.Done()
+	var err error
+	if r.fleet, err = r.env.Fleet(ctx); err != nil {
+		return err
+	}
+	left, err := r.narrowToPressed(ctx)
+	if err != nil {
+		return err
+	}
+	if r.fleet == nil { // nothing is pressed
+		r.survey = cleanup.Survey{At: r.env.Now(), Rule: r.rule, Shares: left}
+		return nil
+	}
+	r.remembering(ctx)
+	r.survey, err = cleanup.Look(ctx, r.fleet, r.world, r.rule)
+	if err != nil {
+		return err
+	}
+	r.survey.Shares = append(r.survey.Shares, left...)
+	if err := r.held.Err(); err != nil {
+		r.survey.Sources = append(r.survey.Sources, err)
+	}
+	progress.Done()
+	r.watch.Note(fmt.Sprintf("found %d of %d sandboxes to clean up", len(r.survey.Selected), len(r.survey.Selected)+len(r.survey.Kept)))
+	return nil
+}
+
+// do begins the journal, holds the run against the guards and ends the targets.
+func (r *cleanupRun) do(ctx context.Context, targets []cleanup.Target) (*CleanupResult, error) {
+	r.notice(ctx)
+	guards := r.survey.Guards(r.world)
+	plan := r.survey.Plan(r.id)
+	plan.Items = plan.Items[:0]
+	for _, t := range targets {
+		plan.Items = append(plan.Items, t.Item)
+	}
+	layer, shortfall := r.layer()
+	w, err := r.env.BeginRun(ctx, r.watch, r.id, cleanup.Begin{
+		Actor: r.env.Actor(), Verb: VerbCleanup, Layer: layer, Shortfall: shortfall, Plan: plan, Guards: guards, Profiles: r.survey.Records(r.watch.Redact), Kept: r.survey.Grounds(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer w.Release()
+	if refused := cleanup.Refusal(guards); refused != nil {
+		if err := w.Finish(ctx, w.EndEntry(nil, refused, nil)); err != nil {
+			r.watch.Warn(err.Error())
+		}
+		r.watch.Item(RunStarted{RunID: r.id})
+		result := r.result(refused)
+		result.Refused = refused
+		return result, nil
+	}
+	return r.end(ctx, w, targets)
+}
+
+// end ends the targets, reports what became of each as it is known, and closes the
+// journal.
+func (r *cleanupRun) end(ctx context.Context, w *RunJournal, targets []cleanup.Target) (*CleanupResult, error) {
+	run := &cleanup.Run{
+		Fleet: r.fleet, World: r.world, Rule: r.rule, Journal: w, Targets: targets,
+		Wait: r.req.Wait, Grace: r.req.Grace, By: r.env.ActsAs(VerbCleanup), Redact: r.watch.Redact,
+	}
+	progress := r.watch.Progress(fmt.Sprintf("ending %d sandboxes", len(targets)))
+	defer progress.Done()
+	r.watch.Item(RunStarted{RunID: r.id})
+	for e := range run.Do(ctx) {
+		r.endings = append(r.endings, e)
+		progress.Update(fmt.Sprintf("%d of %d", len(r.endings), len(targets)))
+		r.watch.Item(e)
+	}
+	r.env.RecordEnds(ctx, r.watch, r.fleet, r.endings)
+	r.reportKept()
+	return r.finish(ctx, w), nil
+}
+
+// finish closes the journal. A run whose last line is not in the journal is no success.
+func (r *cleanupRun) finish(ctx context.Context, w *RunJournal) *CleanupResult {
+	result := r.result(causeOr(ctx, r.survey.Verdict(r.endings)))
+	if err := w.Finish(ctx, w.EndEntry(r.endings, result.Verdict, r.survey.Succeeded(r.endings))); err != nil {
+		result.Lost = err
+		result.Verdict = cmp.Or(result.Verdict, err)
+	}
+	return result
+}
+
+// result is what the run came to.
+func (r *cleanupRun) result(verdict error) *CleanupResult {
+	return &CleanupResult{RunID: r.id, Survey: r.survey, Guards: r.survey.Guards(r.world), Endings: r.endings, Verdict: verdict, run: r}
+}
+
+// reportKept tells people after a run what no rule could judge, and warns of what it left
+// because nobody owns it: a run that cron starts is quiet, and would leave it again and
+// again.
+func (r *cleanupRun) reportKept() {
+	if text := r.unjudgedText(); text != "" {
+		r.watch.Note(text)
+	}
+	if text := r.unownedText(); text != "" {
+		r.watch.Warn(text)
+	}
+}
+
+// UnjudgedText says how many stay because nothing tells whether they work, and what would
+// judge them; "" = none.
+func (r *CleanupResult) UnjudgedText() string { return r.run.unjudgedText() }
+
+// UnownedText says how many stay because nobody owns them, and what to type; "" = none.
+func (r *CleanupResult) UnownedText() string { return r.run.unownedText() }
+
+// unjudgedText says how many stay because nothing tells whether they work, and what would
+// judge them; "" = none.
+func (r *cleanupRun) unjudgedText() string {
+	n := r.survey.Unjudged()
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("not judged, and so kept: %d (no source shows whether they work); --ignore-activity, or `activity: age-only` in the profile, judges by age alone", n)
+}
+
+// unownedText says how many stay because nobody owns them, and what to type; "" = none.
+func (r *cleanupRun) unownedText() string {
+	what := "sandboxes that the rule would end"
+	if r.rule.Selector.Stuck {
+		what = "stuck sandboxes"
+	}
+	return r.env.UnownedText(r.survey.Unowned(), what)
+}
+
+// Find looks a word up among everything that was judged.
+func (r *CleanupResult) Find(word string) (cleanup.Judgement, error) {
+	ref, err := sandbox.ParseRef(word)
+	if err != nil {
+		return cleanup.Judgement{}, fault.Usage("--explain: %w", err)
+	}
+	var found []cleanup.Judgement
+	for _, j := range slices.Concat(r.Survey.Selected, r.Survey.Kept) {
+		s := j.Sandbox
+		if s.Ref() == ref || ref.Bare() && (s.ID == ref.ID || s.Name == ref.ID || len(ref.ID) >= sandbox.MinPrefix && strings.HasPrefix(s.ID, ref.ID)) {
+			found = append(found, j)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return cleanup.Judgement{}, fault.Usage("--explain: %q means %d sandboxes", word, len(found)).WithHint("write it as profile/id")
+	case len(r.Survey.Errs()) > 0:
+		return cleanup.Judgement{}, r.Survey.Verdict(nil)
+	}
+	return cleanup.Judgement{}, fault.New(fault.KindNotFound, "no sandbox is called %q", word).WithHint("`%s ls --all` shows what there is", r.run.env.Process.Name())
+}

@@ -1,0 +1,144 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"sbx/internal/cleanup"
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+)
+
+// byProvider starts the providers' own cleanups, behind a gate of their own: they
+// choose by themselves, so each profile is named, whether it is production or not.
+func (r *cleanupRun) byProvider(ctx context.Context) (*CleanupResult, error) {
+	what, flag := "its own cleanup", "--provider-side"
+	if r.req.Emergency {
+		what, flag = "its emergency cleanup, which ends all that it holds not to be critical", "--emergency"
+	}
+	names := r.req.Profiles
+	if len(names) == 0 {
+		return nil, fault.Usage("%s needs the profile named: it takes no selection", flag).WithHint("name it with --provider")
+	}
+	for _, name := range names {
+		if !slices.Contains(r.req.Production, name) || !r.req.Yes {
+			return nil, fault.New(fault.KindRefused, "%s would start %s; nothing was done", name, what).
+				WithHint("if that is what you want: --provider %s %s --production %s --yes", name, flag, name)
+		}
+	}
+	return r.locked(ctx, func(ctx context.Context) (*CleanupResult, error) {
+		var err error
+		if r.fleet, err = r.env.Fleet(ctx); err != nil {
+			return nil, err
+		}
+		whole := r.fleet
+		left, err := r.narrowToPressed(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if r.fleet != nil {
+			names = r.fleet.Names()
+		} else {
+			names, r.fleet = nil, whole
+		}
+		return r.letProviders(ctx, names, left)
+	})
+}
+
+// letProviders lets these profiles clean up; the shares that are left are of those that
+// have nothing to do.
+func (r *cleanupRun) letProviders(ctx context.Context, names []string, left []cleanup.Share) (*CleanupResult, error) {
+	r.survey = cleanup.Survey{At: r.env.Now()}
+	for _, name := range names {
+		r.survey.Shares = append(r.survey.Shares, cleanup.Share{Profile: name})
+	}
+	r.survey.Shares = append(r.survey.Shares, left...)
+	layer, shortfall := r.layer()
+	w, err := r.env.BeginRun(ctx, r.watch, r.id, cleanup.Begin{Actor: r.env.Actor(), Verb: VerbCleanup, Layer: layer, Shortfall: shortfall, Plan: r.survey.Plan(r.id), Profiles: r.survey.Records(r.watch.Redact)})
+	if err != nil {
+		return nil, err
+	}
+	defer w.Release()
+	r.watch.Item(RunStarted{RunID: r.id})
+	run := &cleanup.Run{Fleet: r.fleet, World: r.world, Journal: w, Redact: r.watch.Redact}
+	for i, name := range names {
+		r.watch.Note(name + " cleans up by its own rule")
+		endings, err := run.ByProvider(ctx, name, r.req.Emergency)
+		r.survey.Shares[i].Err = err
+		for _, e := range endings {
+			r.endings = append(r.endings, e)
+			r.watch.Item(e)
+		}
+	}
+	return r.finish(ctx, w), nil
+}
+
+// pressed gives the profiles of which more than --if-usage-above of a quota is used,
+// and the shares of the others: those have nothing to do. One that cannot tell is no
+// reason to end anything, and an error beside the others.
+func (r *cleanupRun) pressed(ctx context.Context) (over []string, left []cleanup.Share, err error) {
+	quotas := r.fleet.Quotas(ctx)
+	silent := 0
+	for _, name := range r.fleet.Names() {
+		q := QuotaOf(quotas, name)
+		used, what := HighestUse(q)
+		switch {
+		case q.Err != nil && fault.KindOf(q.Err) != fault.KindUnsupported:
+			left = append(left, cleanup.Share{Profile: name, Err: q.Err})
+		case !q.Known():
+			silent++
+			left = append(left, cleanup.Share{Profile: name, Err: fault.New(fault.KindUnsupported, "it does not tell what it uses of what it may, and max_sandboxes is not set").
+				At(name, "quota").WithHint("%s", HintMaxSandboxes)})
+		case used > float64(r.req.UsageAbove)/100:
+			r.watch.Note(fmt.Sprintf("%s uses %.0f%% of its %s", name, used*100, what))
+			over = append(over, name)
+		default:
+			r.watch.Note(fmt.Sprintf("%s uses %.0f%% of its %s: nothing to do", name, used*100, what))
+			left = append(left, cleanup.Share{Profile: name, Calm: true})
+		}
+	}
+	if silent > 0 && silent == len(r.fleet.Names()) {
+		return nil, nil, fault.New(fault.KindUnsupported, "no selected provider tells what it uses of what it may").WithHint("%s; `%s providers` shows which providers tell a quota", HintMaxSandboxes, r.env.Process.Name())
+	}
+	return over, left, nil
+}
+
+// narrowToPressed leaves in the fleet what is under pressure, and gives the others; a
+// fleet that is nil has nothing to do.
+func (r *cleanupRun) narrowToPressed(ctx context.Context) (left []cleanup.Share, err error) {
+	if r.req.UsageAbove == 0 {
+		return nil, nil
+	}
+	over, left, err := r.pressed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(over) == 0 {
+		r.fleet = nil
+		return left, nil
+	}
+	r.fleet, err = r.fleet.Narrow(over)
+	return left, err
+}
+
+// QuotaOf is what was told of a profile.
+func QuotaOf(quotas []fleet.ProviderQuota, name string) fleet.ProviderQuota {
+	if i := slices.IndexFunc(quotas, func(q fleet.ProviderQuota) bool { return q.Provider == name }); i >= 0 {
+		return quotas[i]
+	}
+	return fleet.ProviderQuota{Provider: name}
+}
+
+// HighestUse is the largest used share of any of a profile's limits.
+func HighestUse(q fleet.ProviderQuota) (used float64, what string) {
+	for _, one := range q.Quotas {
+		if one.Used == nil || one.Limit == nil || *one.Limit <= 0 {
+			continue
+		}
+		if share := *one.Used / *one.Limit; what == "" || share > used {
+			used, what = share, one.Name
+		}
+	}
+	return used, what
+}

@@ -1,0 +1,57 @@
+package ops
+
+import (
+	"context"
+	"errors"
+
+	"sbx/internal/config"
+	"sbx/internal/fault"
+	"sbx/internal/safety"
+)
+
+// Protection is what keeps sandboxes from being ended.
+func (e *Env) Protection(c *config.Config, held *Leases) safety.Protection {
+	return safety.Protection{Now: e.Now, Configured: c.Protect.Covers, Leased: held.Holds}
+}
+
+// Limits are those of the configuration; allowed are the production profiles that the
+// operator has named.
+func (e *Env) Limits(c *config.Config, allowed []string) (safety.Limits, error) {
+	for _, name := range allowed {
+		if _, known := c.Find(name); !known {
+			return safety.Limits{}, fault.Usage("--production: there is no profile %q", name)
+		}
+	}
+	return safety.Limits{MaxDelete: c.Limits.MaxDelete, MaxFraction: int(c.Limits.MaxFraction), Production: c.Production, Allowed: allowed}, nil
+}
+
+// RunStarted is an item of operations that end sandboxes: from now on it acts.
+type RunStarted struct{ RunID string }
+
+// endCause names why ctx ended, where that is what made an operation fail: a signal and the
+// operator's limit say more than "context canceled".
+func endCause(ctx context.Context, err error) error {
+	if ctx.Err() == nil || !fault.Interrupted(err) {
+		return nil
+	}
+	return context.Cause(ctx)
+}
+
+// causeOr is what ended ctx, where that is behind an error, else the error.
+func causeOr(ctx context.Context, err error) error {
+	if cause := endCause(ctx, err); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// Mistakes takes joined errors apart.
+func Mistakes(err error) []error {
+	if list, ok := errors.AsType[interface {
+		error
+		Unwrap() []error
+	}](err); ok {
+		return list.Unwrap()
+	}
+	return []error{err}
+}

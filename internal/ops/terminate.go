@@ -1,0 +1,334 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"sbx/internal/config"
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/safety"
+	"sbx/internal/sandbox"
+)
+
+// TerminateRequest is what is asked of an end by name.
+type TerminateRequest struct {
+	Words      []string // what names the sandboxes
+	Typed      []string // those of Words that a person typed; a pipe brought the others
+	Production []string // production profiles that the operator has named
+	Delete     bool     // also destroy what the provider would keep
+	Patient    bool     // grant all of Grace, also to what does not react
+	Yes        bool     // end many without being asked
+	Grace      time.Duration
+	Wait       time.Duration // how long an end is looked for; 0 = fleet.DefaultWait
+}
+
+// TerminateResult is what became of an end by name.
+type TerminateResult struct {
+	RunID   string
+	Endings []sandbox.Ending
+	Refused error // why nothing was ended; nil = it was tried
+	Verdict error // of the endings, and of words that named nothing
+}
+
+// Terminate ends the sandboxes that words name: each is read again just before, asked once,
+// and looked at until its end is seen. Items are of types RunStarted, error (a word that
+// named nothing) and sandbox.Ending. An error is a wrong use: nothing was called, or no word
+// can be a reference.
+func Terminate(ctx context.Context, env *Env, req TerminateRequest, watch Observer) (*TerminateResult, error) {
+	t := newTermination(env, req, watch)
+	err := t.find(ctx)
+	if fault.KindOf(err) == fault.KindUsage {
+		return nil, err
+	}
+	if err == nil {
+		err = t.allow(ctx)
+	}
+	watch.Item(RunStarted{RunID: t.id})
+	if err != nil {
+		return &TerminateResult{RunID: t.id, Refused: causeOr(ctx, err)}, nil
+	}
+	for _, err := range t.lost {
+		watch.Item(err)
+	}
+	endings := t.end(ctx)
+	env.RecordEnds(ctx, watch, t.fleet, endings)
+	return &TerminateResult{RunID: t.id, Endings: endings, Verdict: t.verdict(endings)}, nil
+}
+
+// PlannedEnd is one sandbox of a plan, and why it would end or stay.
+type PlannedEnd struct {
+	Ref    sandbox.Ref `json:"ref"`
+	Reason string      `json:"reason"`
+}
+
+// TerminatePlan is what Terminate would do.
+type TerminatePlan struct {
+	RunID          string
+	Selected, Kept []PlannedEnd
+	Guards         []safety.Guard
+	Errors         []error // words that named nothing, and what else failed
+	Verdict        error
+}
+
+// PlanTerminate says what Terminate would do, and does nothing. An error is a wrong use.
+func PlanTerminate(ctx context.Context, env *Env, req TerminateRequest, watch Observer) (*TerminatePlan, error) {
+	t := newTermination(env, req, watch)
+	t.planning = true
+	failed := t.find(ctx)
+	if fault.KindOf(failed) == fault.KindUsage {
+		return nil, failed
+	}
+	p := &TerminatePlan{RunID: t.id, Guards: []safety.Guard{}, Errors: append(t.lost, failed), Verdict: failed}
+	p.Selected, p.Kept = t.plan()
+	if failed == nil {
+		p.Guards = t.guards()
+		p.Verdict = t.planVerdict()
+	}
+	return p, nil
+}
+
+// termination is one run that ends sandboxes by name.
+type termination struct {
+	env      *Env
+	req      TerminateRequest
+	watch    Observer
+	id       string
+	config   *config.Config
+	fleet    *fleet.Fleet
+	limits   safety.Limits
+	targets  []sandbox.Sandbox
+	held     *Leases // by tasks
+	planning bool    // nothing is done, so a plan may have any size
+	lost     []error // words that were not found, each with its kind
+
+	chosen     map[sandbox.Ref]safety.Choice // how each target was named; none = by a pipe
+	unreadable map[sandbox.Ref]bool          // targets of which nothing could be read
+}
+
+func newTermination(env *Env, req TerminateRequest, watch Observer) *termination {
+	return &termination{env: env, req: req, watch: watch, id: env.RunID()}
+}
+
+// find finds what the words mean. Words that are not found are kept for the end: one of
+// them does not stop the rest.
+func (t *termination) find(ctx context.Context) (err error) {
+	words := t.wellFormed()
+	if len(words) == 0 {
+		return errors.Join(t.lost...)
+	}
+	if t.config, err = t.env.Config(); err != nil {
+		return err
+	}
+	if t.limits, err = t.env.Limits(t.config, t.req.Production); err != nil {
+		return err
+	}
+	if err := t.unattended(words); err != nil {
+		return err
+	}
+	if t.fleet, err = t.env.Fleet(ctx); err != nil {
+		return err
+	}
+	t.held = t.env.Leases(ctx)
+	found, err := t.fleet.FindEach(ctx, words, fleet.FindOptions{Destructive: true})
+	t.take(found)
+	if cause := endCause(ctx, err); cause != nil {
+		return cause
+	}
+	if fault.KindOf(err) == fault.KindUsage {
+		return err
+	}
+	if err != nil && len(words) == 1 {
+		_, err = t.env.WhoEnded(ctx, words[0], err)
+	}
+	if err != nil {
+		t.lost = append(t.lost, Mistakes(err)...)
+	}
+	return nil
+}
+
+// wellFormed leaves out what a pipe brought that no reference can be, and notes each: one
+// odd id of an API must not keep the others. What was typed is left for the fleet, which
+// refuses it.
+func (t *termination) wellFormed() (left []string) {
+	for _, word := range t.req.Words {
+		if _, err := sandbox.ParseRef(word); err != nil && !slices.Contains(t.req.Typed, word) {
+			t.lost = append(t.lost, fault.Usage("standard input: %w", err).WithHint("it was left out; `sbx ls -o json` shows it as it is"))
+			continue
+		}
+		left = append(left, word)
+	}
+	return left
+}
+
+// unattended refuses many words without somebody to ask, before anything is called.
+func (t *termination) unattended(words []string) error {
+	n := len(slices.Compact(slices.Sorted(slices.Values(words))))
+	if t.planning || t.req.Yes || n <= safety.MaxUnasked || t.watch.Attended() {
+		return nil
+	}
+	return fault.New(fault.KindRefused, "%d sandboxes are more than %d, and nobody can be asked", n, safety.MaxUnasked).
+		WithHint("look at the plan with --dry-run, then repeat with --yes")
+}
+
+// take makes targets of what was found, and notes how each was named.
+func (t *termination) take(found []fleet.Found) {
+	t.chosen, t.unreadable = map[sandbox.Ref]safety.Choice{}, map[sandbox.Ref]bool{}
+	for _, f := range found {
+		choice := safety.ByRule
+		for _, word := range f.Words {
+			ref, err := sandbox.ParseRef(word)
+			switch {
+			case err != nil || !slices.Contains(t.req.Typed, word):
+			case ref.Bare():
+				choice = max(choice, safety.ByWord)
+			default:
+				choice = safety.ByReference
+			}
+		}
+		t.targets = append(t.targets, f.Sandbox)
+		t.chosen[f.Ref()], t.unreadable[f.Ref()] = choice, f.Unreadable
+	}
+}
+
+func (t *termination) choice(ref sandbox.Ref) safety.Choice { return t.chosen[ref] }
+
+// protected says why a sandbox may not be ended; "" = it may.
+func (t *termination) protected(s sandbox.Sandbox) string {
+	return t.env.Protection(t.config, t.held).Keeps(s, t.choice(s.Ref()))
+}
+
+// guards are the limits of this run. What a person could still allow by an answer is not
+// ok before that.
+func (t *termination) guards() []safety.Guard {
+	out := []safety.Guard{safety.UnaskedGuard(len(t.targets), t.req.Yes, t.countsByProfile())}
+	for _, name := range t.profiles() {
+		chosen := t.choicesOf(name)
+		if t.limits.IsProduction(name) {
+			out = append(out, t.limits.ProductionGuard(name, safety.Unnamed(chosen), safety.Ending()))
+		}
+		if skew, _ := t.fleet.Skew(name); skew != 0 && slices.Contains(chosen, safety.ByRule) {
+			g := safety.ClockGuard(name, skew)
+			g.Advice += ", or name each by hand"
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// profiles names those of the targets, in the order of their names.
+func (t *termination) profiles() []string {
+	var names []string
+	for _, s := range t.targets {
+		names = append(names, s.Provider)
+	}
+	return slices.Compact(slices.Sorted(slices.Values(names)))
+}
+
+// choicesOf says how each target of a profile was chosen.
+func (t *termination) choicesOf(profile string) []safety.Choice {
+	var chosen []safety.Choice
+	for _, s := range t.targets {
+		if s.Provider == profile {
+			chosen = append(chosen, t.choice(s.Ref()))
+		}
+	}
+	return chosen
+}
+
+// countsByProfile counts the targets: "local 2, prod 5".
+func (t *termination) countsByProfile() string {
+	names := t.profiles()
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%s %d", name, len(t.choicesOf(name)))
+	}
+	return strings.Join(names, ", ")
+}
+
+// allow asks what people can answer, and refuses the whole run where a guard still says
+// no.
+func (t *termination) allow(ctx context.Context) error {
+	for _, g := range t.guards() {
+		if g.OK {
+			continue
+		}
+		hint := g.Advice
+		if g.Override != "" {
+			hint = "repeat with " + g.Override
+		}
+		refusal := fault.New(fault.KindRefused, "%s", g.Objection).WithHint("%s", hint)
+		if g.Answer == "" {
+			return refusal
+		}
+		allowed, err := t.watch.Confirm(ctx, Question{Objection: g.Objection, Prompt: "type " + g.Answer + " to go on: ", Word: g.Answer})
+		if err != nil {
+			return err
+		}
+		if !allowed {
+			return refusal
+		}
+	}
+	return nil
+}
+
+// end ends the targets.
+func (t *termination) end(ctx context.Context) []sandbox.Ending {
+	progress := t.watch.Progress(fmt.Sprintf("ending %d sandboxes", len(t.targets)))
+	defer progress.Done()
+	how := fleet.EndOptions{
+		Delete: t.req.Delete, Grace: t.req.Grace, Patient: t.req.Patient, Wait: t.req.Wait, By: t.env.ActsAs(VerbTerminate),
+		Origin:  fleet.EndOrigin{RunID: t.id, Verb: VerbTerminate, Reason: "named by hand"},
+		Recheck: fleet.Recheck{AllowUnreadable: func(s sandbox.Sandbox) bool { return t.unreadable[s.Ref()] }},
+	}
+	var endings []sandbox.Ending
+	for e := range safety.End(ctx, t.fleet, t.targets, safety.Options{Verb: safety.VerbTerminate, How: how, Protected: t.protected, Choice: t.choice}) {
+		endings = append(endings, e)
+		progress.Update(fmt.Sprintf("%d of %d", len(endings), len(t.targets)))
+		t.watch.Item(e)
+	}
+	return endings
+}
+
+// verdict counts a word that was not found like a sandbox that did not end.
+func (t *termination) verdict(endings []sandbox.Ending) error {
+	for _, err := range t.lost {
+		endings = append(endings, sandbox.Ending{Outcome: sandbox.OutcomeFailed, Reason: err.Error(), Err: err})
+	}
+	return fleet.Verdict(endings, true)
+}
+
+// plan sorts the targets by what would become of them.
+func (t *termination) plan() (selected, kept []PlannedEnd) {
+	selected, kept = []PlannedEnd{}, []PlannedEnd{}
+	for _, s := range t.targets {
+		why := t.protected(s)
+		switch {
+		case why != "":
+		case s.State == "":
+			why = "it is gone already"
+		case s.State.Ended() && !t.req.Delete:
+			why = "it has ended already"
+		case s.State == sandbox.StateStopped && !t.req.Delete:
+			why = "needs_delete: it is stopped, and only a delete goes further"
+		default:
+			selected = append(selected, PlannedEnd{s.Ref(), "named by hand; " + string(s.State)})
+			continue
+		}
+		kept = append(kept, PlannedEnd{s.Ref(), why})
+	}
+	return selected, kept
+}
+
+// planVerdict is about what could not be found: a plan that a guard would refuse is a
+// good plan.
+func (t *termination) planVerdict() error {
+	seen := make([]sandbox.Ending, len(t.targets))
+	for i, s := range t.targets {
+		seen[i] = sandbox.Ending{Ref: s.Ref(), Outcome: sandbox.OutcomeVerified}
+	}
+	return t.verdict(seen)
+}
