@@ -78,6 +78,7 @@ func taskOf(r reconcile.Row) any {
 	return said(r.Box.TaskID)
 }
 
+// AgeValue is the age in seconds; nil = unknown.
 func AgeValue(s sandbox.Sandbox, now time.Time) any {
 	age, source := s.Age(now)
 	if source == sandbox.AgeUnknown {
