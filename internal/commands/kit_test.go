@@ -55,6 +55,7 @@ type bench struct {
 	sample  time.Duration    // between the samples of a look; 0 = a millisecond
 	now     func() time.Time // nil = noon for ever
 
+	keeps      *task.KeepList   // nil = tasks keep nothing
 	types      []providers.Type // beside local and fake; with some, --provider reaches the configuration
 	endings    string           // the folder of journals of endings
 	background []string         // what background runners were told
@@ -277,7 +278,7 @@ func (s sandboxes) Labelled(ctx context.Context, profile string, labels map[stri
 func (b *bench) tasks(p process.Process, parts ops.TaskParts) task.Options {
 	return task.Options{
 		Ledger: task.Ledger{Store: parts.Store, LimitMB: parts.BudgetMB}, Sandboxes: sandboxes{parts.Fleet},
-		Owner: task.Owner{Host: p.Host, PID: p.PID, Who: "test"},
+		Owner: task.Owner{Host: p.Host, PID: p.PID, Who: "test"}, Protected: parts.Protected, Keeps: b.keeps,
 	}
 }
 

@@ -116,6 +116,7 @@ func (e *Env) UnownedText(unowned map[string]int, what string) string {
 // hintMaxSandboxes is what stands in for a quota.
 const hintMaxSandboxes = "set limits.max_sandboxes, or max_sandboxes in the profile: what runs is then counted against it"
 
+// ProductionNames are the names of the production profiles; none where the configuration cannot be read.
 func (e *Env) ProductionNames() []string {
 	c, err := e.Config()
 	if err != nil {

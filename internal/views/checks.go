@@ -37,6 +37,7 @@ func checkTone(r ops.Check) output.Tone {
 	return output.Muted
 }
 
+// FindingColumns are those of a check.
 func FindingColumns() []output.Column[ops.Check] {
 	type row = ops.Check
 	return []output.Column[row]{

@@ -39,6 +39,7 @@ func ShowInspection(p *output.Printer, schema string, r *ops.InspectResult, prog
 	return output.ShowItem(p, spec, i, r.Errors...)
 }
 
+// recordPage shows people what is on record of a sandbox that is gone.
 func (i Inspection) recordPage(s *output.Sheet) {
 	s.Section(i.Ref().String()).Field("state", ops.WithDetail(string(i.State), "on record; it is not there any more"))
 	s.Field("ended by", i.Ended.Sentence(i.Now))

@@ -12,6 +12,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
+// RunColumns are those of recorded runs.
 func RunColumns() []output.Column[cleanup.History] {
 	type row = cleanup.History
 	return []output.Column[row]{
@@ -38,6 +39,7 @@ type RunOutcome struct {
 	before *cleanup.Intent
 }
 
+// RunOutcomeColumns are those of what one run did.
 func RunOutcomeColumns() []output.Column[RunOutcome] {
 	type row = RunOutcome
 	return []output.Column[row]{
@@ -51,6 +53,7 @@ func RunOutcomeColumns() []output.Column[RunOutcome] {
 	}
 }
 
+// ShowRun shows one recorded run.
 func ShowRun(p *output.Printer, schema string, h cleanup.History) error {
 	list, err := output.NewList(p, output.ListSpec[RunOutcome]{Schema: schema, Columns: RunOutcomeColumns(), Empty: "this run selected nothing"})
 	if err != nil {
@@ -89,6 +92,7 @@ func ShowRun(p *output.Printer, schema string, h cleanup.History) error {
 	return list.Close()
 }
 
+// CleanupStatusColumns are those of `sbx cleanup status`.
 func CleanupStatusColumns() []output.Column[cron.Status] {
 	type row = cron.Status
 	return []output.Column[row]{
@@ -121,6 +125,7 @@ func ShowRows[T any](p *output.Printer, spec output.ListSpec[T], rows []T, errs 
 // layerCheck is the verdict alone.
 func layerCheck(s cron.Status) ops.Check { return ops.ToolCheck("", s.Verdict, "", "") }
 
+// CronStatusColumns are those of `sbx cron check`.
 func CronStatusColumns() []output.Column[cron.Status] {
 	return []output.Column[cron.Status]{
 		{Name: "layer", Value: func(s cron.Status) any { return string(s.Layer) }},

@@ -108,6 +108,7 @@ func (r StatsRow) over() bool {
 	return r.Counts.Active != nil && *r.Counts.Active > int64(r.Limits.ActiveMax)
 }
 
+// ActiveText is the count of running sandboxes.
 func (r StatsRow) ActiveText() string {
 	if r.Counts.Active == nil {
 		return "-"
@@ -119,6 +120,7 @@ func (r StatsRow) ActiveText() string {
 	return text
 }
 
+// ActiveTone is its tone.
 func (r StatsRow) ActiveTone() output.Tone {
 	if r.over() {
 		return output.Bad
@@ -126,6 +128,7 @@ func (r StatsRow) ActiveTone() output.Tone {
 	return output.Plain
 }
 
+// AgeTone is the tone of the ages.
 func (r StatsRow) AgeTone() output.Tone {
 	if len(r.Ages) > 0 && slices.Max(r.Ages) > r.Limits.StuckAge {
 		return output.Warn
@@ -133,6 +136,7 @@ func (r StatsRow) AgeTone() output.Tone {
 	return output.Plain
 }
 
+// StuckText is the count of stuck sandboxes.
 func (r StatsRow) StuckText() string {
 	if r.Stuck == nil {
 		return "-"
@@ -140,6 +144,7 @@ func (r StatsRow) StuckText() string {
 	return strconv.FormatInt(*r.Stuck, 10) + " over " + sandbox.FormatDuration(r.Limits.StuckAge)
 }
 
+// StuckTone is its tone.
 func (r StatsRow) StuckTone() output.Tone {
 	if r.Stuck != nil && *r.Stuck > 0 {
 		return output.Bad
@@ -171,6 +176,7 @@ func (r StatsRow) RateText() string {
 	return text
 }
 
+// RateTone is the tone of the time-out rate.
 func (r StatsRow) RateTone() output.Tone {
 	rate := r.Counts.TimeoutRate()
 	switch {
