@@ -89,7 +89,7 @@ func rooms() map[string][]string {
 		"stagedfleet":         {"sandbox", "providers/wiretest", "providers/e2b/e2btest", "providers/monotask/monotasktest"},
 		"cmd/staged-incident": {"stagedfleet"},
 		// operations: what the skins do, once
-		"ops": with(words, "process", "hostfile", "providers", "triage", "config", "notify", "cron", "journal", "lock", "metrics", "store", "fleet", "safety", "cleanup", "reconcile", "task", "publish"),
+		"ops": with(words, "process", "hostfile", "providers", "selector", "triage", "config", "notify", "cron", "journal", "lock", "metrics", "store", "fleet", "safety", "cleanup", "reconcile", "task", "publish"),
 
 		// what results look like, for every skin
 		"views": with(words, "providers", "triage", "config", "output", "cron", "fleet", "safety", "cleanup", "reconcile", "task", "ops", "drill"),

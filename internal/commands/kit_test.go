@@ -167,7 +167,7 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 		return config.Input{Process: p, Types: types, File: globals.Config, Flags: flags}
 	}
 	d = &Deps{
-		Env: b.operations(p, types, &globals, input, open), Globals: &globals, Input: input,
+		Env: b.operations(p, types, &globals, input, open), Globals: &globals,
 		Printer: func() (*output.Printer, error) {
 			if printer != nil {
 				return printer, nil
@@ -183,7 +183,6 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 		},
 		Size:        func() (providers.Size, <-chan providers.Size, func()) { return providers.Size{}, nil, func() {} },
 		RawTerminal: func() (func(), error) { return func() {}, nil },
-		Program:     func() (string, error) { return "/bin/false", nil },
 		Began:       func(context.Context) { *began = true },
 	}
 	if b.adjust != nil {
@@ -197,6 +196,8 @@ func (b *bench) operations(p process.Process, types []providers.Type, globals *G
 	return &ops.Env{
 		Process: p, Version: ops.Version{Version: "1.2.3", Commit: "abc", Go: "go1.26", OS: "linux", Arch: "amd64"}, Types: types,
 		Config:     func() (*config.Config, error) { return config.Load(context.Background(), input()) },
+		Input:      input,
+		Program:    func() (string, error) { return "/bin/false", nil },
 		Fleet:      func(context.Context) (*fleet.Fleet, error) { return open().Narrow(globals.Providers) },
 		Only:       func(_ context.Context, names ...string) (*fleet.Fleet, error) { return open().Narrow(names) },
 		Store:      func(bool) (store.Store, error) { return b.kept(p.Now), nil },
