@@ -3,13 +3,16 @@ package commands
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"io"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"sbx/internal/fault"
+	"sbx/internal/hostfile"
 	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
@@ -155,4 +158,76 @@ func (o *launchOptions) request(ctx context.Context, d *Deps, p *output.Printer,
 		}
 	}
 	return req, nil
+}
+
+// newRunTask is the verb that a background runner is.
+func newRunTask(d *Deps) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: ops.RunnerVerb, Hidden: true, Short: "Run a task that `sbx run --detach` has launched", Args: noArgs,
+		Long: "Run a task that `sbx run --detach` has launched; the order comes on standard input.", Example: "sbx run --detach -- true",
+	}
+	return d.verb(cmd, document{schema: runSchema, shape: output.ShapeItem, columns: output.Names(views.TaskItem())},
+		func(ctx context.Context, p *output.Printer, _ []string) error { return runTask(ctx, d, p) })
+}
+
+func runTask(ctx context.Context, d *Deps, p *output.Printer) error {
+	var o ops.RunnerOrder
+	if err := json.NewDecoder(io.LimitReader(d.Process.Stdin, 4<<20)).Decode(&o); err != nil || o.Task == "" {
+		return fault.Usage("%s: there is no order on standard input", ops.RunnerVerb).WithHint("`sbx run --detach -- COMMAND` starts it")
+	}
+	if _, err := d.Config(); err != nil {
+		return err
+	}
+	log := &joblog{path: d.Path(o.Joblog), warn: p.Warn}
+	launched, err := ops.RunOrder(ctx, d.Env, o, d.observe(p, nil), views.NewTaskReporter(p))
+	return endLaunch(p, launched, d.Now(), runSchema, log, err)
+}
+
+// joblog is the file of --joblog, with a line for each attempt.
+type joblog struct {
+	path string // "" = there is none
+	warn func(text string)
+}
+
+// open refuses a file that cannot be written, before hours of work are.
+func (l *joblog) open() error {
+	if l.path == "" {
+		return nil
+	}
+	f, err := hostfile.Append(l.path, modeJoblog)
+	if err != nil {
+		return fault.Usage("--joblog: %w", err).WithHint("name a file that can be written")
+	}
+	return f.Close()
+}
+
+// modeJoblog lets others read: it is a log.
+const modeJoblog = 0o644
+
+// add adds a line for each attempt of a task. Its Seq is the task's place in a file;
+// at none it is the attempt's number. That it cannot be written changes nothing of
+// what the task came to.
+func (l *joblog) add(t task.Task, seq int) {
+	if l.path == "" {
+		return
+	}
+	if err := l.addLines(t, seq); err != nil {
+		l.warn("--joblog: the lines of task " + t.ID + " could not be added: " + err.Error())
+	}
+}
+
+func (l *joblog) addLines(t task.Task, seq int) error {
+	f, err := hostfile.Append(l.path, modeJoblog)
+	if err != nil {
+		return err
+	}
+	text := views.JoblogLines(t, seq)
+	if info, err := f.Stat(); err == nil && info.Size() == 0 {
+		text = views.JoblogHead + text
+	}
+	err = f.Add(text) // one write: lines of several processes do not mix
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	return err
 }

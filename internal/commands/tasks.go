@@ -10,7 +10,6 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/ops"
 	"sbx/internal/output"
-	"sbx/internal/store"
 	"sbx/internal/task"
 	"sbx/internal/views"
 )
@@ -128,13 +127,12 @@ func (d *Deps) completeTasks(cmd *cobra.Command, _ []string, word string) ([]str
 	var words []string
 	ctx, stop := context.WithTimeout(cmd.Context(), completionLimit)
 	defer stop()
-	_ = d.ReadTasks(func(ledger task.Ledger) error { // without a store there is nothing to offer
-		tasks, err := ledger.List(ctx, store.TaskQuery{Prefix: word, Limit: 50})
-		for _, t := range tasks {
-			about := output.Escape(string(t.State) + " " + strings.Join(t.Spec.Command, " ")) // the shell prints it as it is
-			words = append(words, cobra.CompletionWithDesc(t.ID, about))
-		}
-		return err
-	})
+	for _, t := range ops.TasksWithPrefix(ctx, d.Env, word, maxCompletions) {
+		about := output.Escape(string(t.State) + " " + strings.Join(t.Spec.Command, " ")) // the shell prints it as it is
+		words = append(words, cobra.CompletionWithDesc(t.ID, about))
+	}
 	return words, cobra.ShellCompDirectiveNoFileComp
 }
+
+// maxCompletions is how many tasks a TAB offers.
+const maxCompletions = 50

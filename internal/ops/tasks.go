@@ -54,6 +54,15 @@ func ListTasks(ctx context.Context, env *Env, req TasksRequest) (*TasksResult, e
 	})
 }
 
+// TasksWithPrefix are the newest tasks whose ids begin so, as far as they can be read.
+func TasksWithPrefix(ctx context.Context, env *Env, prefix string, limit int) (tasks []task.Task) {
+	_ = env.ReadTasks(func(ledger task.Ledger) (err error) { // without a store there are none
+		tasks, err = ledger.List(ctx, store.TaskQuery{Prefix: prefix, Limit: limit})
+		return err
+	})
+	return tasks
+}
+
 // GetTask reads the task that a word means, as FindTask finds it.
 func GetTask(ctx context.Context, env *Env, word string) (state TaskState, err error) {
 	err = env.readTaskStore(func(st store.Store) error {

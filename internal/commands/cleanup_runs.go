@@ -1,0 +1,92 @@
+package commands
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"sbx/internal/cleanup"
+	"sbx/internal/fault"
+	"sbx/internal/ops"
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+	"sbx/internal/triage"
+	"sbx/internal/views"
+)
+
+func newCleanupStatus(d *Deps) *cobra.Command {
+	var every string
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Say whether cleanup runs as often as it should",
+		Long: "Say whether cleanup runs as often as it should, by the journals of this machine.\n\n" +
+			"It is in order while every profile had a run of --stuck or --older-than 10m (or\n" +
+			"less) within two periods that left nothing undone. A run that selects less, a dry\n" +
+			"and a refused one are no success. Otherwise it exits 10; with -o nagios it is a\n" +
+			"check for a monitor.",
+		Example: "sbx cleanup status\nsbx cleanup status --expected-every 15m",
+		Args:    usageArgs(noArgs, "`sbx cleanup runs` lists the runs"),
+	}
+	cmd.Flags().StringVar(&every, "expected-every", sandbox.FormatDuration(triage.DefaultThresholds().CleanupEvery), "how often it should run: a `DURATION`")
+	doc := document{schema: "sbx.cleanup.status/v1", shape: output.ShapeItem, columns: output.Names(views.CleanupStatusColumns()), nagios: true}
+	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
+		period, err := sandbox.ParseDuration(every)
+		if err != nil {
+			return fault.Usage("--expected-every: %w", err)
+		}
+		r, err := ops.CleanupStatus(ctx, d.Env, ops.CleanupStatusRequest{Every: period})
+		if err != nil {
+			return err
+		}
+		return views.ShowCleanupStatus(p, doc.schema, r)
+	})
+}
+
+func newCleanupRuns(d *Deps) *cobra.Command {
+	limit := 20
+	cmd := &cobra.Command{
+		Use:   "runs",
+		Short: "List the bulk endings of this machine, the newest first",
+		Long: "List the bulk endings of this machine, the newest first.\n\n" +
+			"Every run that was allowed to act has a journal, also one that a guard refused.\n" +
+			"A journal that was changed afterwards is said to be (exit 10).",
+		Example: "sbx cleanup runs\nsbx cleanup runs -o json",
+		Args:    usageArgs(noArgs, "`sbx cleanup show RUN` shows one"),
+	}
+	cmd.Flags().IntVar(&limit, "limit", limit, "at most `N`; 0 = all")
+	doc := document{schema: "sbx.cleanup.runs/v1", shape: output.ShapeList, columns: output.Names(views.RunColumns())}
+	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
+		list, errs := d.Histories(ctx, ops.VerbCleanup, limit)
+		return views.ShowRows(p, output.ListSpec[cleanup.History]{
+			Schema: doc.schema, Columns: views.RunColumns(), Empty: "no run is recorded yet; `" + d.Process.Name() + " cleanup --yes` writes one",
+		}, list, errs...)
+	})
+}
+
+func newCleanupShow(d *Deps) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "show RUN",
+		Short: "Show one run that ended sandboxes: its rule, and what became of each",
+		Long: "Show one run that ended sandboxes: its rule, who ran it, and what became of each\n" +
+			"sandbox, with what was known of it before (-o json).\n\n" +
+			"RUN is the run_id that cleanup, reconcile and terminate print, or a beginning of\n" +
+			"it that only one run has; `last` is the newest bulk run. The endings of tasks and\n" +
+			"drills have runs too, which `sbx inspect` names. Of a run of another host the\n" +
+			"sums are known (store.url).",
+		Example:           "sbx cleanup show last\nsbx cleanup show r-20261120120000000-k3v9x2",
+		Args:              usageArgs(cobra.ExactArgs(1), "`sbx cleanup runs` lists them"),
+		ValidArgsFunction: d.completeRuns,
+	}
+	doc := document{schema: "sbx.cleanup.show/v1", shape: output.ShapeList, columns: output.Names(views.RunOutcomeColumns())}
+	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
+		h, err := d.FindRun(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return views.ShowRun(p, doc.schema, h)
+	})
+}
+
+func (d *Deps) completeRuns(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return d.RunIDs(), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
