@@ -91,6 +91,8 @@ func rooms() map[string][]string {
 		// operations: what the skins do, once
 		"ops": with(words, "process", "providers", "triage", "config", "notify", "cron", "journal", "lock", "metrics", "store", "fleet", "safety", "cleanup", "reconcile", "task", "publish"),
 
+		// the environment of operations for tests, composed of fakes and temporary directories
+		"ops/opstest": with(words, "process", "providers", "config", "fleet", "journal", "lock", "notify", "ops", "publish", "store", "task"),
 		// what results look like, for every skin
 		"views": with(words, "providers", "triage", "config", "output", "cron", "fleet", "safety", "cleanup", "reconcile", "task", "ops", "drill"),
 
@@ -321,6 +323,9 @@ func testMayImport(room, own string) bool {
 	}
 	if own == "providers/wiretest" || own == room+"/"+path.Base(room)+"test" {
 		return slices.Contains(wireRooms(), room) || room == "providers/guest"
+	}
+	if own == "ops/opstest" {
+		return room == "ops" || room == "commands"
 	}
 	if room == "cleanup" && (own == "reconcile" || own == "store") {
 		return true // the simulation plays all that ends sandboxes against one disk and one fleet
