@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sbx/internal/config"
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
 	"sbx/internal/ops/opstest"
@@ -130,9 +131,13 @@ const oneProfile = "providers:\n  prod: {type: fake}\nlaunch: prod\n"
 func (s *site) env(t *testing.T, r ops.Reporter) *ops.Env {
 	t.Helper()
 	s.pid++
+	p := process.Process{Args: []string{"sbx"}, Home: s.dir, Workdir: s.dir, PID: s.pid, Host: "host-1", Now: time.Now}
+	types := []providers.Type{{Name: "fake"}}
 	return opstest.NewEnv(opstest.Parts{
-		Process: process.Process{Args: []string{"sbx"}, Home: s.dir, Workdir: s.dir, PID: s.pid, Host: "host-1", Now: time.Now},
-		Types:   []providers.Type{{Name: "fake"}},
+		Process: p, Types: types,
+		Config: func() (*config.Config, error) {
+			return config.Load(t.Context(), config.Input{Process: p, Types: types})
+		},
 		Members: func() []fleet.Member {
 			var list []fleet.Member
 			for _, f := range s.fakes {

@@ -125,7 +125,9 @@ func TestACleanupThatNobodyAllows(t *testing.T) {
 			result, err := ops.Cleanup(t.Context(), env, req, r)
 			assert.Equal(t, fault.KindRefused, fault.KindOf(err))
 			assert.NotEmpty(t, fault.HintOf(err))
-			assert.True(t, result == nil)
+			if result != nil { // its text is long
+				t.Error("something was begun")
+			}
 			assert.Len(t, r.questions, tc.asked)
 			assert.Empty(t, asked(p))
 			assert.Empty(t, r.started())

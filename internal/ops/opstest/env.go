@@ -28,23 +28,18 @@ import (
 type Parts struct {
 	Process  process.Process
 	Types    []providers.Type
-	Config   func() (*config.Config, error) // nil = as the process finds it
-	Members  func() []fleet.Member          // the opened profiles
-	Selected func() []string                // those that the operator has named; nil or empty = all
-	Store    func() store.Store             // closing it must not end it where a test uses it again
-	Reporter func() ops.Reporter            // of journals that cannot be written; nil, or a nil result = no journal
-	Runs     string                         // the directory of the journals of bulk runs, with their lock beside it
-	Endings  string                         // the directory of the journals of all other endings
-	Sample   time.Duration                  // between the samples of a look; 0 = a millisecond
+	Config   func() (*config.Config, error)
+	Members  func() []fleet.Member // the opened profiles
+	Selected func() []string       // those that the operator has named; nil or empty = all
+	Store    func() store.Store    // opens it; an operation closes what it has opened
+	Reporter func() ops.Reporter   // of journals that cannot be written; nil, or a nil result = no journal
+	Runs     string                // the directory of the journals of bulk runs, with their lock beside it
+	Endings  string                // the directory of the journals of all other endings
+	Sample   time.Duration         // between the samples of a look; 0 = a millisecond
 }
 
 // NewEnv composes the environment.
 func NewEnv(p Parts) *ops.Env {
-	if p.Config == nil {
-		p.Config = func() (*config.Config, error) {
-			return config.Load(context.Background(), config.Input{Process: p.Process, Types: p.Types})
-		}
-	}
 	if p.Selected == nil {
 		p.Selected = func() []string { return nil }
 	}
