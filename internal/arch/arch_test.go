@@ -89,7 +89,7 @@ func rooms() map[string][]string {
 		"stagedfleet":         {"sandbox", "providers/wiretest", "providers/e2b/e2btest", "providers/monotask/monotasktest"},
 		"cmd/staged-incident": {"stagedfleet"},
 		// operations: what the skins do, once
-		"ops": with(words, "process", "providers", "triage", "config", "notify", "cron", "journal", "lock", "metrics", "store", "fleet", "safety", "cleanup", "reconcile", "task", "publish"),
+		"ops": with(words, "process", "hostfile", "providers", "triage", "config", "notify", "cron", "journal", "lock", "metrics", "store", "fleet", "safety", "cleanup", "reconcile", "task", "publish"),
 
 		// the environment of operations for tests, composed of fakes and temporary directories
 		"ops/opstest": with(words, "process", "providers", "config", "fleet", "journal", "lock", "notify", "ops", "publish", "store", "task"),
@@ -100,7 +100,7 @@ func rooms() map[string][]string {
 		"faults":   with(words, "fleet", "httpx", "providers", "providers/wiretest", "providers/e2b", "providers/e2b/e2btest", "providers/daytona", "providers/daytona/daytonatest", "providers/vercel", "providers/vercel/verceltest", "providers/monotask", "providers/monotask/monotasktest"),
 		"drill":    with(words, "fleet", "safety", "triage", "providers"),
 		"commands": with(words, "process", "hostfile", "providers", "selector", "triage", "config", "output", "notify", "metrics", "cron", "journal", "lock", "store", "fleet", "safety", "cleanup", "reconcile", "task", "publish", "ops", "drill", "views"),
-		"cli":      with(words, "process", "hostfile", "httpx", "providers", "providers/local", "providers/local/plain", "providers/e2b", "providers/daytona", "providers/vercel", "providers/monotask", "providers/omoios", "config", "output", "notify", "cron", "journal", "lock", "store", "fleet", "safety", "policy", "cleanup", "triage", "task", "task/publisher", "publish", "ops", "drill", "views", "commands"),
+		"cli":      with(words, "process", "hostfile", "httpx", "providers", "providers/local", "providers/local/plain", "providers/e2b", "providers/daytona", "providers/vercel", "providers/monotask", "providers/omoios", "config", "output", "notify", "cron", "journal", "lock", "store", "fleet", "policy", "cleanup", "triage", "task", "task/publisher", "publish", "ops", "drill", "views", "commands"),
 		"arch":     nil,
 	}
 }

@@ -294,6 +294,10 @@ func omoiosWorld(f *omoiostest.Fake) inhabited {
 			)
 			return ""
 		},
+		"waits": func(args []string) string {
+			f.Add(omoiostest.Event{Sandbox: args[0], Type: "agent.waiting", At: time.Now().Add(-ago(args))})
+			return ""
+		},
 		"task": func(args []string) string {
 			f.AddTask(omoiostest.Task{ID: args[0], Sandbox: args[1], Status: args[2], Created: time.Now().Add(-ago(args))})
 			return ""

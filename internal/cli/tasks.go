@@ -18,7 +18,6 @@ import (
 	"sbx/internal/providers/local"
 	"sbx/internal/providers/local/plain"
 	"sbx/internal/publish"
-	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
 	"sbx/internal/task/publisher"
@@ -55,9 +54,7 @@ func (a *app) tasks(_ context.Context, parts ops.TaskParts) (task.Options, error
 		Settling:       func(profile string) time.Duration { return facts(profile).SettleTime() },
 		Roll:           rand.Float64,
 		At:             a.process.At,
-		Protected: func(s sandbox.Sandbox) string {
-			return safety.Protection{Now: a.process.Now, Configured: c.Protect.Covers}.Keeps(s, safety.ByWord)
-		},
+		Protected:      parts.Protected,
 	}, nil
 }
 

@@ -53,6 +53,7 @@ type bench struct {
 	sample  time.Duration    // between the samples of a look; 0 = a millisecond
 	now     func() time.Time // nil = noon for ever
 
+	keeps      *task.KeepList   // nil = tasks keep nothing
 	types      []providers.Type // beside local and fake; with some, --provider reaches the configuration
 	endings    string           // the folder of journals of endings
 	background []string         // what background runners were told
@@ -194,6 +195,12 @@ func (b *bench) operations(p process.Process, types []providers.Type, d *Deps) *
 	})
 	env.Control = func() (ops.ControlPlane, error) { return b.control, nil }
 	env.SharedRuns = func(context.Context, int) ([]store.Run, error) { return b.shared, nil }
+	tasks := env.Tasks
+	env.Tasks = func(ctx context.Context, parts ops.TaskParts) (task.Options, error) {
+		options, err := tasks(ctx, parts)
+		options.Keeps = b.keeps
+		return options, err
+	}
 	env.Background = func(_ context.Context, id string, order []byte) (task.Owner, error) {
 		b.background = append(b.background, id+" "+string(order))
 		return task.Owner{Host: "h", PID: 7, Who: "its runner"}, nil

@@ -83,11 +83,12 @@ func launch(ctx context.Context, d *Deps, p *output.Printer, command []string, o
 	case len(o.compare) > 0:
 		return compareProviders(ctx, d, p, o, req, log)
 	}
-	return launchOne(ctx, d, p, o, req, log, runSchema)
+	return launchOne(ctx, d, p, o, req, runSchema)
 }
 
 // launchOne launches one task and shows what became of it.
-func launchOne(ctx context.Context, d *Deps, p *output.Printer, o *launchOptions, req ops.LaunchRequest, log *joblog, schema string) error {
+func launchOne(ctx context.Context, d *Deps, p *output.Printer, o *launchOptions, req ops.LaunchRequest, schema string) error {
+	log := &joblog{path: d.Path(o.joblog), warn: p.Warn}
 	watch := d.observe(p, nil)
 	if o.detach {
 		launched, err := ops.LaunchDetached(ctx, d.Env, req, watch, o.joblog)

@@ -51,9 +51,6 @@ func (o *observer) Confirm(ctx context.Context, q ops.Question) (bool, error) {
 // attended says that somebody can be asked.
 func (d *Deps) attended() bool { return d.Process.Stdin.TTY && d.Process.Stderr.TTY }
 
-// newAnswers reads what is typed, a line at a time; one reader serves a whole run.
-func newAnswers(d *Deps) *bufio.Reader { return bufio.NewReader(d.Process.Stdin) }
-
 // ask puts a question to the terminal and waits for a line or the end of ctx. An
 // input that ends has the empty answer.
 func (d *Deps) ask(ctx context.Context, answers *bufio.Reader, question string) (string, error) {

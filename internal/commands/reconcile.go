@@ -9,6 +9,7 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/reconcile"
 	"sbx/internal/sandbox"
@@ -65,7 +66,7 @@ func newReconcile(d *Deps) *cobra.Command {
 				return err
 			}
 		}
-		return reconcileAll(ctx, d, p, o)
+		return reconcileRecords(ctx, d, p, &o)
 	})
 }
 
@@ -124,24 +125,32 @@ func (o *reconcileOptions) rules() (reconcile.Rules, error) {
 	return r, nil
 }
 
-// limits are those of the configuration, unless a flag says otherwise.
-func (o *reconcileOptions) limits(d *Deps, c *config.Config, r reconcile.Rules) (reconcile.Limits, error) {
-	common, err := d.Limits(c, o.production)
-	l := reconcile.Limits{Limits: common, RecordsAge: r.RecordsAge}
-	if err != nil {
-		return l, err
+// request reads the flags; every mistake is fault.KindUsage.
+func (o *reconcileOptions) request() (req ops.ReconcileRequest, err error) {
+	if err := o.contradictions(); err != nil {
+		return req, err
+	}
+	req = ops.ReconcileRequest{Records: o.records, Check: o.check, Fix: o.fix, Yes: o.yes, Production: o.production}
+	if req.Wait, err = sandbox.ParseDuration(o.wait); err != nil {
+		return req, fault.Usage("--wait: %w", err)
+	}
+	if req.LockWait, err = optionalDuration("--lock-timeout", o.lockWait); err != nil {
+		return req, err
+	}
+	if req.Rules, err = o.rules(); err != nil {
+		return req, err
 	}
 	if o.given("max-delete") {
-		l.MaxDelete = o.maxDelete
+		req.MaxDelete = &o.maxDelete
 	}
 	if o.given("max-fraction") {
 		percent, err := config.ParsePercent(o.maxFraction)
 		if err != nil {
-			return l, fault.Usage("--max-fraction: %w", err)
+			return req, fault.Usage("--max-fraction: %w", err)
 		}
-		l.MaxFraction = int(percent)
+		req.MaxFraction = new(int(percent))
 	}
-	return l, nil
+	return req, nil
 }
 
 // union gives every word once, in the order of their first.

@@ -55,11 +55,11 @@ func TestFiguresForPeople(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := views.UsageRow{Trend: tc.trend, Last: sandbox.Usage{Operations: tc.operations}, Limits: limits}
-			assert.Equal(t, tc.cpu, r.CpuText())
+			assert.Equal(t, tc.cpu, r.CPUText())
 			assert.Equal(t, tc.memory, r.MemoryText())
 			assert.Equal(t, tc.slope, r.SlopeText())
 			assert.Equal(t, tc.counts, r.OperationsText())
-			assert.Equal(t, tc.cpuTone, r.CpuTone())
+			assert.Equal(t, tc.cpuTone, r.CPUTone())
 			assert.Equal(t, tc.memoryTone, r.MemoryTone())
 		})
 	}

@@ -71,5 +71,5 @@ func resume(ctx context.Context, d *Deps, p *output.Printer, word string, comman
 		return err
 	}
 	req.Resumed = &from
-	return launchOne(ctx, d, p, o, req, log, "sbx.resume/v1")
+	return launchOne(ctx, d, p, o, req, "sbx.resume/v1")
 }

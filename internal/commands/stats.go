@@ -29,6 +29,9 @@ func newStats(d *Deps) *cobra.Command {
 			"Whether a running sandbox is stuck cannot be told from a list: `unjudged` counts those\n" +
 			"that are old enough and were not looked at, or cannot be judged. --look asks them\n" +
 			"themselves (output, events, processor), as a cleanup does.\n\n" +
+			"Below the table stand the questions of the runbook whose answer is yes, by what the\n" +
+			"runs of cleanup have recorded; `flags` in json has all of them. Where a provider has no\n" +
+			"counter of time-outs, the rate is that of the last day's tasks, from 20 attempts on.\n\n" +
 			"Ages are those of running sandboxes. What a provider does not tell is null, never 0.\n" +
 			"A provider that cannot be asked is an error (exit 3) and in no figure; json, ndjson\n" +
 			"and yaml carry the total of the others.",

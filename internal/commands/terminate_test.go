@@ -23,6 +23,12 @@ import (
 func (b *bench) configure(t *testing.T, yaml string) *bench {
 	t.Helper()
 	b.home = t.TempDir()
+	return b.configureAnew(t, yaml)
+}
+
+// configureAnew changes the user file of a bench that has run something already.
+func (b *bench) configureAnew(t *testing.T, yaml string) *bench {
+	t.Helper()
 	file := filepath.Join(b.home, ".config", "sbx", "config.yaml")
 	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
 	require.NoError(t, os.WriteFile(file, []byte(yaml), 0o600))

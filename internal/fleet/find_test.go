@@ -182,3 +182,18 @@ func FuzzFind(f *testing.F) {
 		assert.LessOrEqual(t, len(got), 1+strings.Count(words, "\n"), "a word never means more than one")
 	})
 }
+
+// TestWhoHasNamedWhat: each sandbox comes once, with all the words that mean it, and says
+// whether anything but its id could be read.
+func TestWhoHasNamedWhat(t *testing.T) {
+	t.Parallel()
+	p := stocked("prod", "abcd1234", "efgh5678")
+	p.Break(fake.Fault{Op: fake.OpGet, ID: "efgh5678", Err: unreadable()})
+	found, err := of(p).FindEach(t.Context(), []string{"abcd", "prod/efgh5678", "prod/abcd1234"}, fleet.FindOptions{Destructive: true})
+	require.NoError(t, err)
+	require.Len(t, found, 2)
+	assert.Equal(t, []string{"abcd", "prod/abcd1234"}, found[0].Words)
+	assert.False(t, found[0].Unreadable)
+	assert.Equal(t, []string{"prod/efgh5678"}, found[1].Words)
+	assert.True(t, found[1].Unreadable)
+}

@@ -114,6 +114,33 @@ func TestAProgramThatHasExitedFinishesItsSandbox(t *testing.T) {
 	})
 }
 
+// TestCausesOfTheProfile: what is on record of a profile names the runbook's causes 3 and 5.
+func TestCausesOfTheProfile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := fake.New(fake.Options{Name: "prod"})
+		p.Add(idle("runs", time.Hour, nil))
+		f := with(fleet.Options{History: fixedHistory{profile: triage.FleetSignals{
+			CleanupRead: true, CleanupSeen: time.Now().Add(-time.Hour), CreateFailures: new(int64(2)),
+		}}}, p)
+		s := f.Collect(t.Context(), providers.Query{}).Items[0]
+		graded := func(s sandbox.Sandbox) map[string]sandbox.Confidence {
+			found := map[string]sandbox.Confidence{}
+			for _, finding := range f.ObserveLife(t.Context(), s).Judge(triage.DefaultThresholds(), time.Now()).Findings {
+				found[finding.ID] = finding.Confidence
+			}
+			return found
+		}
+		assert.Equal(t, sandbox.Probable, graded(s)["cleanup_not_running"])
+		assert.Equal(t, sandbox.Hint, graded(s)["resource_exhaustion"], "what runs has its resources")
+		s.State = sandbox.StateProvisioning
+		assert.Equal(t, sandbox.Hint, graded(s)["resource_exhaustion"], "another one runs")
+		p.Change("runs", func(b *sandbox.Sandbox) { b.State = sandbox.StateProvisioning })
+		f.Collect(t.Context(), providers.Query{})
+		assert.Equal(t, sandbox.Probable, graded(s)["resource_exhaustion"])
+	})
+}
+
 // TestTheQuotaIsAskedWhereSomethingDoesNotStart, once, and nowhere else.
 func TestTheQuotaIsAskedWhereSomethingDoesNotStart(t *testing.T) {
 	t.Parallel()
@@ -134,4 +161,26 @@ func TestTheQuotaIsAskedWhereSomethingDoesNotStart(t *testing.T) {
 		}
 		assert.Len(t, p.Calls(fake.OpQuota), 1)
 	})
+}
+
+// TestAnAgentThatWaitsIsIdle until it works again, and only by its own report.
+func TestAnAgentThatWaitsIsIdle(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for name, tc := range map[string]struct {
+		work providers.Activity
+		err  error
+		want sandbox.Verdict
+	}{
+		"it waits":            {providers.Activity{LastWorkAt: now.Add(-time.Hour), WaitsSince: now.Add(-time.Minute)}, nil, sandbox.True},
+		"it worked after":     {providers.Activity{LastWorkAt: now, WaitsSince: now.Add(-time.Minute)}, nil, sandbox.False},
+		"it reported nothing": {providers.Activity{LastWorkAt: now}, nil, ""},
+		"a source failed":     {providers.Activity{WaitsSince: now}, fault.New(fault.KindUnavailable, "500"), ""},
+	} {
+		o := fleet.Observation{Sandbox: sandbox.Sandbox{State: sandbox.StateRunning}, Work: fleet.Part[providers.Activity]{Got: tc.work, Err: tc.err}}
+		assert.Equal(t, tc.want, o.Signals(triage.DefaultThresholds()).Waits, name)
+	}
+	earlier, later := providers.Activity{WaitsSince: now.Add(-time.Minute)}, providers.Activity{LastWorkAt: now}
+	assert.Zero(t, earlier.Later(later).WaitsSince, "another source saw it at work since")
+	assert.Equal(t, earlier.WaitsSince, later.Later(providers.Activity{WaitsSince: now.Add(time.Second)}).WaitsSince.Add(-61*time.Second))
 }

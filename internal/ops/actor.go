@@ -2,11 +2,10 @@ package ops
 
 import (
 	"context"
-	"fmt"
-	"time"
-
 	"crypto/rand"
+	"fmt"
 	"strings"
+	"time"
 
 	"sbx/internal/cleanup"
 	"sbx/internal/fleet"

@@ -68,6 +68,7 @@ func FailedLooks(judged []fleet.Judged) []error {
 // Census counts what judgements say, so that no figure hides what nobody has judged.
 type Census struct{ Stuck, Unjudged, unlooked int64 }
 
+// Add counts one verdict.
 func (c *Census) Add(v triage.Verdict) {
 	switch {
 	case v.Stuck == sandbox.True:
@@ -80,6 +81,7 @@ func (c *Census) Add(v triage.Verdict) {
 	}
 }
 
+// Join adds the counts of another census.
 func (c *Census) Join(o Census) {
 	c.Stuck, c.Unjudged, c.unlooked = c.Stuck+o.Stuck, c.Unjudged+o.Unjudged, c.unlooked+o.unlooked
 }

@@ -49,6 +49,7 @@ type callbackAttempt struct {
 	ExitCode *int   `json:"exit_code"`
 }
 
+// CallbackPublish is how far the publication of a task is.
 type CallbackPublish struct {
 	State  task.PublishState `json:"state"`
 	Target string            `json:"target"`

@@ -76,6 +76,7 @@ type Version struct {
 	Arch    string
 }
 
+// Now is the wall clock of this process.
 func (e *Env) Now() time.Time { return e.Process.Now() }
 
 // Thresholds are those of one sandbox: what its profile says of its agent type.

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
 	"time"
 
 	"sbx/internal/cleanup"
@@ -211,6 +210,7 @@ func CleanupStatus(runs []cron.Run, profiles []string, every time.Duration, now 
 	return s
 }
 
+// StatusHint is what to do about the status of cleanup.
 func (e *Env) StatusHint(s cron.Status) string {
 	if len(s.Unowned) > 0 && !s.Overdue {
 		return e.OwnHint(slices.Sorted(maps.Keys(s.Unowned)))
@@ -242,6 +242,7 @@ func (e *Env) LayerHint(s *cron.Status, undecided []string) string {
 	return strings.Join(hints, "; ")
 }
 
+// ProductionNames are the names of the production profiles; none where the configuration cannot be read.
 func (e *Env) ProductionNames() []string {
 	c, err := e.Config()
 	if err != nil {

@@ -1,14 +1,13 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
 	"slices"
 	"strings"
 	"time"
-
-	"cmp"
 
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
@@ -230,6 +229,7 @@ func (r EndRecord) Sentence(now time.Time) string {
 // found says that the run only found it ended: who ended it is not on this record.
 func (r EndRecord) found() bool { return r.Outcome == sandbox.OutcomeAlreadyGone }
 
+// EndedOutcome says that an outcome stands for a sandbox that has ended.
 func EndedOutcome(o sandbox.Outcome) bool {
 	return o == "" || o == sandbox.OutcomeVerified || o == sandbox.OutcomeAlreadyGone
 }

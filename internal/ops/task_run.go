@@ -9,6 +9,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/publish"
+	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/task"
 )
@@ -86,4 +87,6 @@ type TaskParts struct {
 	Secret   publish.Target // the push target with its credentials; zero = none
 	BudgetMB int64          // what all tasks of a budget may hold together; 0 = no bound
 	Notice   func(text string)
+	// Protected says why the operator keeps a sandbox; WithTasks knows it.
+	Protected func(sandbox.Sandbox) string
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"sbx/internal/fault"
+	"sbx/internal/safety"
+	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/task"
 )
@@ -17,7 +19,11 @@ func (e *Env) WithTasks(ctx context.Context, parts TaskParts, do func(store.Stor
 		return err
 	}
 	defer func() { _ = st.Close() }() // what had to be kept was kept by its own call
-	parts.Store = st
+	c, err := e.Config()
+	if err != nil {
+		return err
+	}
+	parts.Store, parts.Protected = st, func(s sandbox.Sandbox) string { return e.Protection(c, nil).Keeps(s, safety.ByWord) }
 	options, err := e.Tasks(ctx, parts)
 	if err != nil {
 		return err

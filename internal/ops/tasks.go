@@ -24,6 +24,7 @@ func (e *Env) ReadTasks(do func(task.Ledger) error) error {
 	return e.ReadTaskStore(func(st store.Store) error { return do(task.Ledger{Store: st}) })
 }
 
+// ReadTaskStore opens the store of tasks, to be read.
 func (e *Env) ReadTaskStore(do func(store.Store) error) error {
 	st, err := e.Store(false)
 	if err != nil {

@@ -223,9 +223,6 @@ func (l *List[T]) Set(key string, value any) {
 	l.end.extra = append(l.end.extra, Field{key, shape(value)})
 }
 
-// Items counts what was added.
-func (l *List[T]) Items() int { return l.items }
-
 // Flush shows what has been added so far. The widths of a table are fixed by the
 // first Flush.
 func (l *List[T]) Flush() error {

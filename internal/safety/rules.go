@@ -1,5 +1,7 @@
 package safety
 
+import "slices"
+
 // Verb is a column of the table: one way in which sandboxes end.
 type Verb string
 
@@ -94,125 +96,102 @@ func (c Cell) Binds() bool { return c.Kind == Yes }
 
 // Binding says whether a rule binds a verb. What the table does not name binds.
 func Binding(v Verb, r Rule) Cell {
-	if c, ok := exceptions()[r][v]; ok {
-		return c
+	for _, e := range append(exceptions(), exceptionsOfRuns()...) {
+		if e.rule == r && slices.Contains(e.verbs, v) {
+			return Cell{e.kind, e.why}
+		}
 	}
 	return Cell{Kind: Yes}
 }
 
-type row map[Verb]Cell
+// exception is one field of the table, or several alike, that is no plain Yes.
+type exception struct {
+	rule  Rule
+	verbs []Verb
+	kind  Kind
+	why   string
+}
 
-// exceptions are all fields that are no plain Yes.
-func exceptions() map[Rule]row {
-	return map[Rule]row{
-		RuleProtected: {
-			VerbTask:  {No, "the task has made it and is not over before it is gone; `--keep-alive` is how a task keeps its sandbox"},
-			VerbDrill: {No, "it ends what it has staged itself, by a label of its own, and its load must not stay"},
-		},
-		RuleLeased: {
-			VerbTask:  {NotApplicable, "the lease is its own: a fence in the store keeps any other process out"},
-			VerbKept:  {No, "the list itself says which task was given it, and that one ends it"},
-			VerbDrill: {NotApplicable, "no task is given a sandbox of a drill"},
-		},
-		RuleKept: {
-			VerbTerminate:       {No, "a person who types its name is how it ends early"},
-			VerbTerminateDelete: {No, "a person who types its name is how it ends early"},
-			VerbDrill:           {NotApplicable, "nothing keeps a sandbox of a drill"},
-		},
-		RuleOwned: byHand(row{
-			VerbTerminatePiped: {No, "each one is named; what a rule has listed is held against `protected`, `leased`, `kept on purpose`, `clock` and `production`"},
-			VerbTask:           {No, "the task has made it"},
-			VerbKept:           {No, "a task of this store has made it"},
-			VerbDrill:          {No, "the label of the drill says whose it is"},
-		}, "who names a sandbox decides"),
-		RuleAtWork: byHand(row{
-			VerbTerminatePiped: {No, "each one is named, and `ls --stuck` has looked"},
-			VerbTask:           {No, "a limit or a stop ends it while it works"},
-			VerbKept:           {No, "the time for which it was kept is over"},
-			VerbDrill:          {No, "the drill knows what it has staged"},
-		}, "who names a sandbox decides"),
-		RuleConfirmed: byHand(row{
-			VerbTerminatePiped: {Yes, "more than 5"},
-			VerbTask:           {NotApplicable, "`run` and `stop` are the order"},
-			VerbKept:           {NotApplicable, "`--keep-alive` and `stop` are the order"},
-			VerbDrill:          {NotApplicable, "`drill` is the order"},
-		}, ""),
-		RuleProduction: {
-			VerbTerminate:       {Yes, "one, typed as `profile/id`, is named"},
-			VerbTerminateDelete: {Yes, "one, typed as `profile/id`, is named"},
-			VerbResume:          {NotApplicable, "the guards of its run have said yes to the same plan, and it cannot grow"},
-			VerbTask:            {No, "launching there needed its name, and it ends what it has made"},
-			VerbKept:            {No, "launching there needed its name, and it ends what a task has made"},
-			VerbDrill:           {NotApplicable, "it runs on `local` alone"},
-		},
-		RuleMaxDelete: byHand(row{
-			VerbTerminatePiped: {No, "`confirmed` counts instead: more than 5 want `--yes`"},
-			VerbResume:         {NotApplicable, "the guards of its run have said yes to the same plan, and it cannot grow"},
-			VerbTask:           {NotApplicable, "an attempt has one sandbox"},
-			VerbKept:           {NotApplicable, "each has a time of its own"},
-			VerbDrill:          {NotApplicable, "it ends all that it has staged"},
-		}, "`confirmed` counts instead: more than 5 want `--yes`"),
-		RuleFraction: byHand(row{
-			VerbTerminatePiped: {No, "it lists no fleet that a share could be taken of; `confirmed` counts instead"},
-			VerbResume:         {NotApplicable, "the guards of its run have said yes to the same plan, and it cannot grow"},
-			VerbTask:           {NotApplicable, "an attempt has one sandbox"},
-			VerbKept:           {NotApplicable, "each has a time of its own"},
-			VerbDrill:          {NotApplicable, "it ends all that it has staged"},
-		}, "it lists no fleet that a share could be taken of; `confirmed` counts instead"),
-		RuleClock:    clock(),
-		RuleListed:   listed(),
-		RuleRecheck:  recheck(),
-		RuleReplaced: replaced(),
-		RuleReadable: readable(),
+// only names the verbs of an exception.
+func only(verbs ...Verb) []Verb { return verbs }
+
+// typed are the columns of what a person has typed.
+func typed() []Verb { return []Verb{VerbTerminate, VerbTerminateDelete} }
+
+// named are the columns of what was named, by hand or by a pipe.
+func named() []Verb { return append(typed(), VerbTerminatePiped) }
+
+// exceptions are those of the rules about one sandbox.
+func exceptions() []exception {
+	return []exception{
+		{RuleProtected, only(VerbTask), No, "the task has made it and is not over before it is gone; `--keep-alive` is how a task keeps its sandbox"},
+		{RuleProtected, only(VerbDrill), No, "it ends what it has staged itself, by a label of its own, and its load must not stay"},
+
+		{RuleLeased, only(VerbTask), NotApplicable, "the lease is its own: a fence in the store keeps any other process out"},
+		{RuleLeased, only(VerbDrill), NotApplicable, "no task is given a sandbox of a drill"},
+
+		{RuleKept, typed(), No, "a person who types its name is how it ends early"},
+		{RuleKept, only(VerbDrill), NotApplicable, "nothing keeps a sandbox of a drill"},
+
+		{RuleOwned, named(), No, "who names a sandbox decides"},
+		{RuleOwned, only(VerbTask), No, "the task has made it"},
+		{RuleOwned, only(VerbKept), No, "a task of this store has made it"},
+		{RuleOwned, only(VerbDrill), No, "the label of the drill says whose it is"},
+
+		{RuleAtWork, named(), No, "who names a sandbox decides; `ls --stuck` has looked"},
+		{RuleAtWork, only(VerbTask), No, "a limit or a stop ends it while it works"},
+		{RuleAtWork, only(VerbKept), No, "the time for which it was kept is over"},
+		{RuleAtWork, only(VerbDrill), No, "the drill knows what it has staged"},
+
+		{RuleListed, named(), Yes, "for a bare word; `profile/id` costs one read and no listing"},
+		{RuleListed, only(VerbResume), NotApplicable, "it lists nothing: what its run could not list whole is not among what is left"},
+		{RuleListed, only(VerbTask), NotApplicable, "its id is known from its create; what a create without an answer has made is looked for until listings are whole"},
+		{RuleListed, only(VerbKept), NotApplicable, "its id is known from its create"},
+		{RuleListed, only(VerbDrill), No, "it ends what carries its label, and says that the listing was not whole"},
+
+		{RuleRecheck, only(VerbTask), No, "nothing that a read could show would keep it, and a provider whose reads hang must not keep a stopped task at work"},
+
+		{RuleReplaced, only(VerbTask), No, "the id is from the answer of its own create, and nothing is read"},
+		{RuleReplaced, only(VerbKept), No, "the list keeps its id, not when it was made"},
+
+		{RuleReadable, only(VerbTerminateDelete), Yes, "but what could not be read from the start, and was typed as `profile/id`, is deleted: nothing else removes it"},
+		{RuleReadable, only(VerbTask), No, "nothing is read"},
 	}
 }
 
-// byHand adds the columns of what a person has typed; without a reason the rule binds
-// them as it binds what a pipe has named.
-func byHand(r row, why string) row {
-	c := Cell{No, why}
-	if why == "" {
-		c = r[VerbTerminatePiped]
-	}
-	r[VerbTerminate], r[VerbTerminateDelete] = c, c
-	return r
-}
+// exceptionsOfRuns are those of the rules about a whole run.
+func exceptionsOfRuns() []exception {
+	const (
+		counted = "`confirmed` counts instead: more than 5 want `--yes`"
+		allowed = "the guards of its run have said yes to the same plan, and it cannot grow"
+	)
+	return []exception{
+		{RuleConfirmed, named(), Yes, "more than 5"},
+		{RuleConfirmed, only(VerbTask), NotApplicable, "`run` and `stop` are the order"},
+		{RuleConfirmed, only(VerbKept), NotApplicable, "`--keep-alive` and `stop` are the order"},
+		{RuleConfirmed, only(VerbDrill), NotApplicable, "`drill` is the order"},
 
-func clock() row {
-	return byHand(row{
-		VerbTask:  {NotApplicable, "its limits count by the store's clock and by this process's own"},
-		VerbKept:  {NotApplicable, "its time counts by the store's clock"},
-		VerbDrill: {NotApplicable, "it runs on this machine alone, and no age decides"},
-	}, "no age decides: a person has named it, and the read just before the end compares times of one clock")
-}
+		{RuleProduction, typed(), Yes, "one, typed as `profile/id`, is named"},
+		{RuleProduction, only(VerbResume), NotApplicable, allowed},
+		{RuleProduction, only(VerbTask), No, "launching there needed its name, and it ends what it has made"},
+		{RuleProduction, only(VerbKept), No, "launching there needed its name, and it ends what a task has made"},
+		{RuleProduction, only(VerbDrill), NotApplicable, "it runs on `local` alone"},
 
-func listed() row {
-	return row{
-		VerbTerminate:       {Yes, "for a bare word; `profile/id` costs one read and no listing"},
-		VerbTerminatePiped:  {Yes, "for a bare word; `profile/id` costs one read and no listing"},
-		VerbTerminateDelete: {Yes, "for a bare word; `profile/id` costs one read and no listing"},
-		VerbTask:            {NotApplicable, "its id is known from its create; what a create without an answer has made is looked for until listings are whole"},
-		VerbKept:            {NotApplicable, "its id is known from its create"},
-		VerbDrill:           {No, "it ends what carries its label, and says that the listing was not whole"},
-	}
-}
+		{RuleMaxDelete, named(), No, counted},
+		{RuleMaxDelete, only(VerbResume), NotApplicable, allowed},
+		{RuleMaxDelete, only(VerbTask), NotApplicable, "an attempt has one sandbox"},
+		{RuleMaxDelete, only(VerbKept), NotApplicable, "each has a time of its own"},
+		{RuleMaxDelete, only(VerbDrill), NotApplicable, "it ends all that it has staged"},
 
-func recheck() row {
-	return row{
-		VerbTask: {No, "nothing that a read could show would keep it, and a provider whose reads hang must not keep a stopped task at work"},
-	}
-}
+		{RuleFraction, named(), No, counted + ", and no fleet is listed that a share could be taken of"},
+		{RuleFraction, only(VerbResume), NotApplicable, allowed},
+		{RuleFraction, only(VerbTask), NotApplicable, "an attempt has one sandbox"},
+		{RuleFraction, only(VerbKept), NotApplicable, "each has a time of its own"},
+		{RuleFraction, only(VerbDrill), NotApplicable, "it ends all that it has staged"},
 
-func replaced() row {
-	return row{
-		VerbTask: {No, "the id is from the answer of its own create, and nothing is read"},
-		VerbKept: {No, "the list keeps its id, not when it was made"},
-	}
-}
-
-func readable() row {
-	return row{
-		VerbTerminateDelete: {Yes, "but what could not be read from the start, and was typed as `profile/id`, is deleted: nothing else removes it"},
-		VerbTask:            {No, "nothing is read"},
+		{RuleClock, typed(), No, "no age decides: a person has named it, and the read just before the end compares times of one clock"},
+		{RuleClock, only(VerbTask), NotApplicable, "its limits count by the store's clock and by this process's own"},
+		{RuleClock, only(VerbKept), NotApplicable, "its time counts by the store's clock"},
+		{RuleClock, only(VerbDrill), NotApplicable, "it runs on this machine alone, and no age decides"},
 	}
 }

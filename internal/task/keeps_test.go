@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
@@ -106,6 +107,10 @@ func TestWhatIsKeptEnds(t *testing.T) {
 		gone, err = task.EndKept(p.ctx, o)
 		require.NoError(t, err)
 		assert.Empty(t, gone, "the operator keeps it")
+		asked := time.Now()
+		_, err = task.NewStopper(o).End(p.ctx, s.now(t, "t-1"))
+		assert.Equal(t, fault.KindRefused, fault.KindOf(err), "%v", err)
+		assert.Less(t, time.Since(asked), task.EndWait, "waiting takes no protection away")
 		assert.Equal(t, []sandbox.Ref{old.Ref}, end(), "its time is over; that of t-3's is, too, and a task works in it")
 		require.NoError(t, <-over)
 		assert.Equal(t, task.Completed, s.now(t, "t-4").State)

@@ -124,7 +124,11 @@ func timeoutRate(f FleetSignals, t Thresholds, now time.Time) Flag {
 	case *rate >= t.TimeoutRateGood:
 		grade = "degraded"
 	}
-	flag.Evidence = []sandbox.Evidence{number("timeout rate", *rate*100, "% "+grade, "stats", now)}
+	source := "stats"
+	if f.TimedOut == nil || f.TotalDestroyed == nil {
+		source = "tasks"
+	}
+	flag.Evidence = []sandbox.Evidence{number("timeout rate", *rate*100, "% "+grade, source, now)}
 	return flag
 }
 

@@ -79,6 +79,10 @@ func (m matter) activeGrows() Symptom {
 func (m matter) allProvisioning() Symptom {
 	s := Symptom{Row: "R108", Say: "all sandboxes are stuck in provisioning", Weight: 2, Verdict: sandbox.Unknown}
 	f := m.sig.Fleet
+	if m.running() { // so not all are
+		s.Verdict = sandbox.False
+		return s
+	}
 	if f == nil || f.Active == nil || f.Provisioning == nil {
 		return s
 	}

@@ -181,7 +181,7 @@ func life(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) (lives sa
 	if sig.Answers == sandbox.False {
 		reasons = append(reasons, ReasonNoAnswer)
 	}
-	waits := sig.waits(t)
+	waits := sig.waits(t) && sig.Finished != sandbox.True // what is done rests because of it
 	if len(reasons) == 0 {
 		if waits {
 			reasons = []Reason{ReasonHungIO} // a hint for the reader, which proves nothing

@@ -1,6 +1,7 @@
 package triage
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -102,6 +103,7 @@ func TestStuck(t *testing.T) {
 		"finished, silent":           {old(hour), Signals{Logs: quietFor(hour), Finished: sandbox.True}, sandbox.True, "age, silent, finished"},
 		"finished, nothing is known": {old(hour), Signals{Looked: true, Finished: sandbox.True}, sandbox.Unknown, "activity_unknown, finished"},
 		"finished, a source failed":  {old(hour), Signals{Logs: quietFor(hour), SourceFailed: true, Finished: sandbox.True}, sandbox.Unknown, "activity_unknown, source_failed, finished"},
+		"finished, rests":            {old(hour), Signals{Trend: trend(0, none, ""), Finished: sandbox.True}, sandbox.Unknown, "activity_unknown, finished"},
 		"finished, at work":          {old(hour), Signals{Logs: quietFor(0), Finished: sandbox.True}, sandbox.False, "shows_life"},
 		"finished, young":            {old(time.Minute), Signals{Logs: quietFor(hour), Finished: sandbox.True}, sandbox.False, "young"},
 		"not finished":               {old(hour), Signals{Logs: quietFor(hour), Finished: sandbox.False}, sandbox.True, "age, silent"},
@@ -145,4 +147,33 @@ func TestStuckFollowsScaledTime(t *testing.T) {
 	sig := Signals{Logs: quietFor(700 * time.Millisecond)}
 	assert.Equal(t, sandbox.True, judgeStuck(s, sig, th, noon()).verdict)
 	assert.Equal(t, sandbox.False, judgeStuck(s, sig, DefaultThresholds(), noon()).verdict)
+}
+
+// TestFinishedChangesNoVerdict: that its work is done by a record is said, and neither
+// condemns nor excuses.
+func TestFinishedChangesNoVerdict(t *testing.T) {
+	t.Parallel()
+	limits := DefaultThresholds()
+	ageOnly := limits
+	ageOnly.AgeOnly = true
+	said := 0
+	for name, sc := range scenes() {
+		for _, th := range []Thresholds{limits, ageOnly} {
+			for _, failed := range []bool{false, true} {
+				sig := sc.sig
+				sig.Looked, sig.LookFailed = true, failed
+				without := Judge(sc.s, sig, th, noon())
+				sig.Finished, sig.FinishedBy = sandbox.True, sandbox.Evidence{What: "task", Value: "completed", Source: "t-1"}
+				with := Judge(sc.s, sig, th, noon())
+				assert.Equal(t, without.Stuck, with.Stuck, name)
+				assert.Equal(t, without.Activity, with.Activity, name)
+				assert.Equal(t, without.NeedsLook(), with.NeedsLook(), name)
+				if slices.Contains(with.Words, ReasonFinished) {
+					said++
+					assert.Contains(t, with.Evidence, sig.FinishedBy, name)
+				}
+			}
+		}
+	}
+	assert.Greater(t, said, 10)
 }

@@ -96,6 +96,8 @@ func TestFleetSymptoms(t *testing.T) {
 		m.s.State, m.s.CreatedAt = sandbox.StateProvisioning, noon().Add(-age)
 		return m
 	}
+	uncounted := starting(time.Hour, 0, 1)
+	uncounted.sig.Fleet.Active = nil
 	history := func(counts ...ActiveCount) matter { return fleet(FleetSignals{History: counts}) }
 	ago := func(d time.Duration, active int64) ActiveCount { return ActiveCount{noon().Add(-d), active} }
 	for name, tc := range map[string]struct {
@@ -125,7 +127,11 @@ func TestFleetSymptoms(t *testing.T) {
 		"one is active":             {starting(time.Hour, 1, 9).allProvisioning(), "R108", sandbox.False},
 		"this one runs":             {fleet(FleetSignals{Active: n(0), Provisioning: n(1)}).allProvisioning(), "R108", sandbox.False},
 		"none at all":               {starting(time.Hour, 0, 0).allProvisioning(), "R108", sandbox.False},
-		"active not counted":        {fleet(FleetSignals{Provisioning: n(1)}).allProvisioning(), "R108", sandbox.Unknown},
+		"active not counted":        {uncounted.allProvisioning(), "R108", sandbox.Unknown},
+		"this one runs, uncounted":  {fleet(FleetSignals{}).allProvisioning(), "R108", sandbox.False},
+		"a quota is nearly used up": {fleet(FleetSignals{QuotaUsed: new(0.8)}).quotaRunsShort(), "R109", sandbox.True},
+		"the quotas have room":      {fleet(FleetSignals{QuotaUsed: new(0.79)}).quotaRunsShort(), "R109", sandbox.False},
+		"no quota is told":          {fleet(FleetSignals{}).quotaRunsShort(), "R109", sandbox.Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -13,6 +13,7 @@ type AbilityRow struct {
 	Account string
 }
 
+// AbilityColumns are those of `sbx providers`.
 func AbilityColumns() []output.Column[AbilityRow] {
 	type row = AbilityRow
 	return []output.Column[row]{

@@ -119,6 +119,7 @@ func CheckVerdict(rows []CheckRow) error {
 	return errors.Join(unknown...)
 }
 
+// FindingColumns are those of a check.
 func FindingColumns() []output.Column[CheckRow] {
 	return []output.Column[CheckRow]{
 		{Name: "check", Value: func(r CheckRow) any { return r.Check.Check }},

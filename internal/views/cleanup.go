@@ -33,11 +33,13 @@ type KeptItem struct {
 	Looked     bool            `json:"looked"`
 }
 
+// PlannedOf is a judged sandbox as one that would end.
 func PlannedOf(j cleanup.Judgement) PlannedItem {
 	v := j.Verdict
 	return PlannedItem{j.Sandbox.Ref(), j.Reason, v.Stuck, TextOrNil(string(v.Cause)), confidenceOf(v), v.Looked}
 }
 
+// KeptOf is a judged sandbox as one that would stay.
 func KeptOf(j cleanup.Judgement) KeptItem {
 	i := PlannedOf(j)
 	return KeptItem{i.Ref, i.Reason, j.Ground, i.Stuck, i.Cause, i.Confidence, i.Looked}

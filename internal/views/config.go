@@ -8,6 +8,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
+// SettingColumns are those of `sbx config explain`.
 func SettingColumns() []output.Column[config.Value] {
 	return []output.Column[config.Value]{
 		{Name: "key", Value: func(v config.Value) any { return v.Key }},
@@ -16,6 +17,7 @@ func SettingColumns() []output.Column[config.Value] {
 	}
 }
 
+// FileColumns are those of `sbx config path`.
 func FileColumns() []output.Column[config.File] {
 	return []output.Column[config.File]{
 		{Name: "path", Value: func(f config.File) any { return f.Path }},
@@ -26,10 +28,12 @@ func FileColumns() []output.Column[config.File] {
 	}
 }
 
+// WrittenColumns are those of a configuration file that was written.
 func WrittenColumns() []output.Column[string] {
 	return []output.Column[string]{{Name: "path", Value: func(path string) any { return path }}}
 }
 
+// GrantColumns are those of what a project file may do.
 func GrantColumns() []output.Column[config.Grant] {
 	return []output.Column[config.Grant]{
 		{Name: "path", Value: func(g config.Grant) any { return g.Path }},
@@ -38,6 +42,7 @@ func GrantColumns() []output.Column[config.Grant] {
 	}
 }
 
+// GrantPage shows people what a project file may do.
 func GrantPage(s *output.Sheet, g config.Grant) {
 	s.Text("trusted " + g.Path + "\n")
 	if len(g.Allows) == 0 {
@@ -57,6 +62,7 @@ func CreateColumns() []output.Column[sandbox.Sandbox] {
 	}
 }
 
+// CronColumns are those of `sbx cron print`.
 func CronColumns(plan cron.Plan, systemd bool) []output.Column[cron.Entry] {
 	return []output.Column[cron.Entry]{
 		{Name: "layer", Value: func(e cron.Entry) any { return string(e.Layer) }},
@@ -76,6 +82,7 @@ func CronColumns(plan cron.Plan, systemd bool) []output.Column[cron.Entry] {
 	}
 }
 
+// VersionColumns are those of `sbx version`.
 func VersionColumns() []output.Column[ops.Version] {
 	return []output.Column[ops.Version]{
 		{Name: "version", Value: func(v ops.Version) any { return v.Version }},

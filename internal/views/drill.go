@@ -9,6 +9,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
+// DrillFields are a drill as data.
 func DrillFields(r drill.Report) output.Fields {
 	cases := make([]any, 0, len(r.Cases))
 	for _, c := range r.Cases {
@@ -42,6 +43,7 @@ func DrillFields(r drill.Report) output.Fields {
 	}
 }
 
+// DrillPage shows people how a drill went.
 func DrillPage(s *output.Sheet, r drill.Report) {
 	s.Section("Investigation")
 	for _, step := range r.Steps {
@@ -73,6 +75,7 @@ func DrillPage(s *output.Sheet, r drill.Report) {
 // judged says that the rules were asked: not so in a drill that was interrupted.
 func judged(c drill.Case) bool { return c.Confidence != "" }
 
+// DrillVerdictWord says in one word how a case went.
 func DrillVerdictWord(c drill.Case) string {
 	switch {
 	case c.OK:
@@ -83,6 +86,7 @@ func DrillVerdictWord(c drill.Case) string {
 	return "WRONG: " + c.Why
 }
 
+// DrillCauseWord is the cause that was found, or why none was.
 func DrillCauseWord(c drill.Case) string {
 	if judged(c) && c.Cause == sandbox.CauseNone {
 		return "none"

@@ -26,6 +26,7 @@ func AddEnding(list *output.List[sandbox.Ending], e sandbox.Ending, named bool) 
 	_ = list.Add(e) // Close gives the error of stdout
 }
 
+// EndingColumns are those of what became of each sandbox.
 func EndingColumns() []output.Column[sandbox.Ending] {
 	type row = sandbox.Ending
 	return []output.Column[row]{

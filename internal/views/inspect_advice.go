@@ -54,6 +54,7 @@ func ClaimWithEvidence(claim string, evidence []sandbox.Evidence) string {
 	return claim + ": " + strings.Join(texts, ", ")
 }
 
+// SeverityTone is the tone of a severity.
 func SeverityTone(s triage.Severity) output.Tone {
 	switch s {
 	case triage.Critical:
@@ -65,6 +66,7 @@ func SeverityTone(s triage.Severity) output.Tone {
 	return output.Plain
 }
 
+// ConfidenceTone is the tone of a confidence.
 func ConfidenceTone(c sandbox.Confidence) output.Tone {
 	switch c {
 	case sandbox.Certain, sandbox.Probable:

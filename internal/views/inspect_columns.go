@@ -58,6 +58,7 @@ func (i Inspection) condition() providers.Condition {
 	return cmp.Or(i.Seen.Health.Got.Condition, providers.ConditionUnknown)
 }
 
+// TimelineList is the timeline as data.
 func (i Inspection) TimelineList() any {
 	if i.Seen.Events.Err != nil && len(i.Seen.Events.Got) == 0 {
 		return nil

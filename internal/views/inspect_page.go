@@ -77,6 +77,7 @@ func (i Inspection) pageLimits(s *output.Sheet) {
 	s.Field("enforcement", EnforcementText(l.Enforcement))
 }
 
+// EnforcementText says what holds the limits of a sandbox.
 func EnforcementText(e sandbox.Enforcement) string {
 	switch {
 	case e == "":
@@ -97,7 +98,7 @@ func (i Inspection) pageUsage(s *output.Sheet) {
 	}
 	u := *i.Used
 	if u.Trend.CPUPercent != nil {
-		s.FieldTone("cpu", Decimal(*u.Trend.CPUPercent, 1)+"% of one core", u.CpuTone())
+		s.FieldTone("cpu", Decimal(*u.Trend.CPUPercent, 1)+"% of one core", u.CPUTone())
 	}
 	if u.Last.CPUSeconds != nil {
 		s.Field("cpu time", time.Duration(*u.Last.CPUSeconds*float64(time.Second)))

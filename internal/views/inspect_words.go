@@ -49,6 +49,7 @@ func evidenceText(e sandbox.Evidence) string {
 	return ops.WithDetail(strings.TrimSpace(e.What+" "+e.Value), e.Source)
 }
 
+// StuckTone is the tone of the verdict whether a sandbox is stuck.
 func StuckTone(v sandbox.Verdict) output.Tone {
 	switch v {
 	case sandbox.True:

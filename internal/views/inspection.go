@@ -18,6 +18,7 @@ type Inspection struct {
 	Ended   *ops.EndRecord // what the journals tell of its end; nil = nothing
 }
 
+// RecordPage shows people what is on record of a sandbox that is gone.
 func (i Inspection) RecordPage(s *output.Sheet) {
 	s.Section(i.Ref().String()).Field("state", ops.WithDetail(string(i.State), "on record; it is not there any more"))
 	s.Field("ended by", i.Ended.Sentence(i.Now))

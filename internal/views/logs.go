@@ -24,6 +24,7 @@ func LogColumns() []output.Column[LogRow] {
 	}
 }
 
+// Explained is a line with the meaning of the pattern that it shows.
 func (r LogRow) Explained() string { return "[" + r.Pattern.ID + ": " + r.Pattern.Say + "] " + r.Text }
 
 // Origin is the time, to the millisecond, and the stream of a line.

@@ -7,6 +7,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/reconcile"
 	"sbx/internal/safety"
@@ -77,6 +78,7 @@ func taskOf(r reconcile.Row) any {
 	return said(r.Box.TaskID)
 }
 
+// AgeValue is the age in seconds; nil = unknown.
 func AgeValue(s sandbox.Sandbox, now time.Time) any {
 	age, source := s.Age(now)
 	if source == sandbox.AgeUnknown {
@@ -199,4 +201,24 @@ func ReconcileDoneLine(d reconcile.Done) string {
 		return line + ": " + d.Reason
 	}
 	return line
+}
+
+// ReconcilePlanFields are the plan as every verb that ends sandboxes shows it. Nothing was
+// chosen by age alone, so there is no cutoff.
+func ReconcilePlanFields(result *ops.ReconcileResult) output.Fields {
+	selected, kept := []ops.PlannedEnd{}, []ops.PlannedEnd{}
+	for _, row := range result.Plan.Rows {
+		if row.Action.Acts() {
+			selected = append(selected, ops.PlannedEnd{Ref: row.Ref, Reason: string(row.Action) + ": " + row.Reason})
+		} else {
+			kept = append(kept, ops.PlannedEnd{Ref: row.Ref, Reason: row.Reason})
+		}
+	}
+	return output.Fields{
+		{Key: "run_id", Value: result.RunID},
+		{Key: "cutoff", Value: nil},
+		{Key: "selected", Value: selected},
+		{Key: "kept", Value: kept},
+		{Key: "guards", Value: result.Plan.Guards(result.Limits)},
+	}
 }

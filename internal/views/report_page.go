@@ -80,6 +80,7 @@ func (r ReportPage) pageCauses(s *output.Sheet) {
 	}
 }
 
+// CauseObjects are the causes as data.
 func (r ReportPage) CauseObjects() []any {
 	list := []any{}
 	for _, b := range r.causes() {
@@ -135,6 +136,7 @@ func (r ReportPage) pageLook(s *output.Sheet) {
 	}
 }
 
+// LookObjects are the tasks to look at as data.
 func (r ReportPage) LookObjects() []any {
 	list := []any{}
 	for _, l := range r.look() {

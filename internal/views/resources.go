@@ -32,7 +32,7 @@ func UsageColumns() []output.Column[UsageRow] {
 	return append([]output.Column[row]{
 		{Name: "ref", Value: func(r row) any { return r.Ref.String() }},
 		{Name: "at", Level: output.Extra, Value: func(r row) any { return output.Time(r.Last.At) }},
-		{Name: "cpu_percent", Head: "CPU", Value: func(r row) any { return Tenth(r.Trend.CPUPercent) }, Text: row.CpuText, Tone: row.CpuTone},
+		{Name: "cpu_percent", Head: "CPU", Value: func(r row) any { return Tenth(r.Trend.CPUPercent) }, Text: row.CPUText, Tone: row.CPUTone},
 		{Name: "memory_mb", Head: "MEMORY", Value: func(r row) any { return output.MiB(r.Trend.MemoryBytes) }, Text: row.MemoryText, Tone: row.MemoryTone},
 		{Name: "memory_limit_mb", Head: "LIMIT", Level: output.Wide, Value: func(r row) any { return output.MiB(r.Trend.MemoryLimitBytes) }},
 		{Name: "memory_slope_mb_per_min", Head: "MIB/MIN", Value: func(r row) any { return Tenth(r.Trend.MemorySlope) }, Text: row.SlopeText},
@@ -52,14 +52,16 @@ func UsageColumns() []output.Column[UsageRow] {
 	}, verdictColumns(output.Extra, func(r row) triage.Verdict { return r.Verdict })...)
 }
 
-func (r UsageRow) CpuText() string {
+// CPUText is the use of the processor.
+func (r UsageRow) CPUText() string {
 	if r.Trend.CPUPercent == nil {
 		return "-"
 	}
 	return Decimal(*r.Trend.CPUPercent, 0) + "%"
 }
 
-func (r UsageRow) CpuTone() output.Tone {
+// CPUTone is its tone.
+func (r UsageRow) CPUTone() output.Tone {
 	if cpu := r.Trend.CPUPercent; cpu != nil && *cpu >= r.Limits.CPUBusy {
 		return output.Bad
 	}
@@ -75,6 +77,7 @@ func (r UsageRow) MemoryText() string {
 	return used + " of " + MebibytesText(r.Trend.MemoryLimitBytes)
 }
 
+// MemoryTone is the tone of the use of memory.
 func (r UsageRow) MemoryTone() output.Tone {
 	used, limit := r.Trend.MemoryBytes, r.Trend.MemoryLimitBytes
 	if used != nil && limit != nil && *limit > 0 && float64(*used) >= r.Limits.MemoryNear*float64(*limit) {
@@ -83,6 +86,7 @@ func (r UsageRow) MemoryTone() output.Tone {
 	return output.Plain
 }
 
+// SlopeText is the trend of memory.
 func (r UsageRow) SlopeText() string {
 	switch {
 	case r.Trend.MemorySlope == nil && r.Trend.TooShort && r.Trend.Samples > 1:
@@ -112,6 +116,7 @@ func (r UsageRow) OperationsText() string {
 	}
 }
 
+// PatternTone is the tone of the pattern.
 func (r UsageRow) PatternTone() output.Tone {
 	switch r.Verdict.Pattern {
 	case triage.PatternBusyLoop, triage.PatternLeak:

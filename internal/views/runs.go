@@ -11,6 +11,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
+// RunColumns are those of recorded runs.
 func RunColumns() []output.Column[cleanup.History] {
 	type row = cleanup.History
 	return []output.Column[row]{
@@ -37,6 +38,7 @@ type RunOutcome struct {
 	before *cleanup.Intent
 }
 
+// RunOutcomeColumns are those of what one run did.
 func RunOutcomeColumns() []output.Column[RunOutcome] {
 	type row = RunOutcome
 	return []output.Column[row]{
@@ -50,6 +52,7 @@ func RunOutcomeColumns() []output.Column[RunOutcome] {
 	}
 }
 
+// ShowRun shows one recorded run.
 func ShowRun(p *output.Printer, schema string, h cleanup.History) error {
 	list, err := output.NewList(p, output.ListSpec[RunOutcome]{Schema: schema, Columns: RunOutcomeColumns(), Empty: "this run selected nothing"})
 	if err != nil {
@@ -88,6 +91,7 @@ func ShowRun(p *output.Printer, schema string, h cleanup.History) error {
 	return list.Close()
 }
 
+// CleanupStatusColumns are those of `sbx cleanup status`.
 func CleanupStatusColumns() []output.Column[cron.Status] {
 	type row = cron.Status
 	return []output.Column[row]{
@@ -120,6 +124,7 @@ func ShowRows[T any](p *output.Printer, spec output.ListSpec[T], rows []T, errs 
 // layerCheck is the verdict alone.
 func layerCheck(s cron.Status) CheckRow { return ToolCheck("", s.Verdict, "", "") }
 
+// CronStatusColumns are those of `sbx cron check`.
 func CronStatusColumns() []output.Column[cron.Status] {
 	return []output.Column[cron.Status]{
 		{Name: "layer", Value: func(s cron.Status) any { return string(s.Layer) }},

@@ -1,9 +1,8 @@
 package views
 
 import (
-	"time"
-
 	"strconv"
+	"time"
 
 	"sbx/internal/output"
 	"sbx/internal/sandbox"

@@ -118,6 +118,7 @@ func (r StatsRow) over() bool {
 	return r.Counts.Active != nil && *r.Counts.Active > int64(r.Limits.ActiveMax)
 }
 
+// ActiveText is the count of running sandboxes.
 func (r StatsRow) ActiveText() string {
 	if r.Counts.Active == nil {
 		return "-"
@@ -129,6 +130,7 @@ func (r StatsRow) ActiveText() string {
 	return text
 }
 
+// ActiveTone is its tone.
 func (r StatsRow) ActiveTone() output.Tone {
 	if r.over() {
 		return output.Bad
@@ -136,6 +138,7 @@ func (r StatsRow) ActiveTone() output.Tone {
 	return output.Plain
 }
 
+// AgeTone is the tone of the ages.
 func (r StatsRow) AgeTone() output.Tone {
 	if len(r.Ages) > 0 && slices.Max(r.Ages) > r.Limits.StuckAge {
 		return output.Warn
@@ -143,6 +146,7 @@ func (r StatsRow) AgeTone() output.Tone {
 	return output.Plain
 }
 
+// StuckText is the count of stuck sandboxes.
 func (r StatsRow) StuckText() string {
 	if r.Stuck == nil {
 		return "-"
@@ -150,6 +154,7 @@ func (r StatsRow) StuckText() string {
 	return strconv.FormatInt(*r.Stuck, 10) + " over " + sandbox.FormatDuration(r.Limits.StuckAge)
 }
 
+// StuckTone is its tone.
 func (r StatsRow) StuckTone() output.Tone {
 	if r.Stuck != nil && *r.Stuck > 0 {
 		return output.Bad
@@ -181,6 +186,7 @@ func (r StatsRow) RateText() string {
 	return text
 }
 
+// RateTone is the tone of the time-out rate.
 func (r StatsRow) RateTone() output.Tone {
 	rate := r.Counts.TimeoutRate()
 	switch {

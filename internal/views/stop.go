@@ -7,6 +7,7 @@ import (
 	"sbx/internal/output"
 )
 
+// StopColumns are those of `sbx stop`.
 func StopColumns() []output.Column[ops.Stopped] {
 	return []output.Column[ops.Stopped]{
 		{Name: "task", Value: func(s ops.Stopped) any { return s.Word }},

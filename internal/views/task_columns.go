@@ -67,6 +67,7 @@ func TaskItem() []output.Column[TaskRow] {
 	)
 }
 
+// TextOrNil is nil for the empty text.
 func TextOrNil(text string) any {
 	if text == "" {
 		return nil
@@ -74,6 +75,7 @@ func TextOrNil(text string) any {
 	return text
 }
 
+// Tone is that of a task's state.
 func (r TaskRow) Tone() output.Tone {
 	switch r.State {
 	case task.Completed:
@@ -201,6 +203,7 @@ func attemptObject(a task.Attempt) output.Fields {
 	}
 }
 
+// PositiveOrNil is nil for what is not above zero.
 func PositiveOrNil(n int64) any {
 	if n <= 0 {
 		return nil

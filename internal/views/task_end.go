@@ -36,6 +36,7 @@ func (r TaskRow) ExitSummary() []string {
 // JoblogHead is GNU parallel's, and what it loses: each attempt has a line of its own.
 const JoblogHead = "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\tAttempt\tClass\tSandbox\tTask\n"
 
+// JoblogLines are the lines of a task, one for each attempt.
 func JoblogLines(t task.Task, seq int) string {
 	var b strings.Builder
 	for _, a := range t.Attempts {

@@ -47,6 +47,7 @@ func (r TaskRow) Page(s *output.Sheet) {
 	}
 }
 
+// Detail is what there is to say beside the state.
 func (r TaskRow) Detail() string {
 	return strings.Trim(strings.Join([]string{string(r.Phase), string(r.Reason)}, " "), " ")
 }
@@ -145,7 +146,7 @@ func DurationText(d time.Duration) string {
 	return sandbox.FormatDuration(d)
 }
 
-// ended is one attempt in one line, for the operator who watches.
+// AttemptLine is one attempt in one line, for the operator who watches.
 func AttemptLine(a task.Attempt) string {
 	e := task.Exit{}
 	if a.Exit != nil {

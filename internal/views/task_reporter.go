@@ -20,6 +20,7 @@ type TaskReporter struct {
 	shut bool
 }
 
+// NewTaskReporter shows one task on the streams of a printer.
 func NewTaskReporter(p *output.Printer) *TaskReporter {
 	return &TaskReporter{told: map[string]bool{}, Pass: p.Pass, Note: p.Note}
 }

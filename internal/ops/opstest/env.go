@@ -91,6 +91,6 @@ func (p Parts) lock(ctx context.Context, h lock.Holder, wait time.Duration) (con
 func (p Parts) tasks(_ context.Context, parts ops.TaskParts) (task.Options, error) {
 	return task.Options{
 		Ledger: task.Ledger{Store: parts.Store, LimitMB: parts.BudgetMB}, Sandboxes: parts.Fleet,
-		Owner: task.Owner{Host: p.Process.Host, PID: p.Process.PID, Who: "test"},
+		Owner: task.Owner{Host: p.Process.Host, PID: p.Process.PID, Who: "test"}, Protected: parts.Protected,
 	}, nil
 }

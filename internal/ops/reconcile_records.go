@@ -1,4 +1,4 @@
-package commands
+package ops
 
 import (
 	"bytes"
@@ -25,19 +25,19 @@ const (
 // sources says for each profile where its records come from. What is ill-formed is
 // fault.KindUsage, before anybody is asked.
 func (r *reconcileRun) sources(ctx context.Context, f *fleet.Fleet) (map[string]reconcile.Source, error) {
-	if tasks, ok := strings.CutPrefix(r.o.records, fromTasks); ok {
+	if tasks, ok := strings.CutPrefix(r.req.Records, fromTasks); ok {
 		return r.tasks(ctx, f, tasks)
 	}
-	if r.o.records != "" && r.o.records != fromProvider && r.o.records != fromStore {
-		return nil, fault.Usage("--records: %q is no source", r.o.records).WithHint("write provider, store, tasks:FILE.csv, tasks:FILE.jsonl or tasks:postgres://...")
+	if r.req.Records != "" && r.req.Records != fromProvider && r.req.Records != fromStore {
+		return nil, fault.Usage("--records: %q is no source", r.req.Records).WithHint("write provider, store, tasks:FILE.csv, tasks:FILE.jsonl or tasks:postgres://...")
 	}
 	all := map[string]reconcile.Source{}
 	for _, name := range f.Names() {
-		if r.o.records == fromProvider || r.o.records == "" && f.HasRecords(name) && !r.o.adopt {
+		if r.req.Records == fromProvider || r.req.Records == "" && f.HasRecords(name) && !r.req.Rules.Adopt {
 			all[name] = reconcile.FromProvider(f, name)
 		} else {
 			all[name] = reconcile.FromStore(r.store, name, reconcile.Owner{
-				Who: r.d.ActsAs("reconcile"), Host: r.d.Process.Host, Now: r.d.Now, HostBound: r.d.ProfileFacts(name).HostBound,
+				Who: r.env.ActsAs(VerbReconcile), Host: r.env.Process.Host, Now: r.env.Now, HostBound: r.env.ProfileFacts(name).HostBound,
 			})
 		}
 	}

@@ -1,0 +1,299 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"sbx/internal/cleanup"
+	"sbx/internal/config"
+	"sbx/internal/cron"
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/reconcile"
+	"sbx/internal/sandbox"
+	"sbx/internal/store"
+	"sbx/internal/triage"
+)
+
+// ReconcileRequest is what is asked of a comparison of records with what really runs.
+type ReconcileRequest struct {
+	Rules   reconcile.Rules // what is judged, and how; what comes from the configuration is added
+	Records string          // where the records come from: provider, store, tasks:...; "" = the profile's default
+
+	Check bool // it counts as a look, and finding something is its verdict
+	Fix   bool // it acts on the plan
+	Yes   bool // it acts without being asked
+
+	Production  []string // production profiles that the operator has named
+	MaxDelete   *int     // nil = as configured
+	MaxFraction *int     // percent; nil = as configured
+	Wait        time.Duration
+	LockWait    time.Duration
+}
+
+// ReconcileResult is what was compared, and what was done about it.
+type ReconcileResult struct {
+	RunID   string
+	Plan    reconcile.Plan
+	Limits  reconcile.Limits
+	Endings []sandbox.Ending // of Fix
+	Refused error            // why Fix began nothing; nil = it did
+	// Verdict is that of Fix; of Check where something was found, else of what could not
+	// be compared.
+	Verdict error
+
+	diagnose func(reconcile.Row) triage.Verdict
+}
+
+// Diagnose is the judgement of the sandbox of a row.
+func (r *ReconcileResult) Diagnose(row reconcile.Row) triage.Verdict { return r.diagnose(row) }
+
+// Reconcile compares what is on record with what the providers really run; with Fix it acts
+// on the plan, each end verified. A plain plan writes nothing and needs no lock. Items of
+// Fix are of types ReconcilePlanned, error (a line that is not in the journal) and
+// reconcile.Done. Beside an error nothing was compared.
+func Reconcile(ctx context.Context, env *Env, req ReconcileRequest, watch Observer) (result *ReconcileResult, err error) {
+	r := &reconcileRun{env: env, req: req, watch: watch, id: env.RunID()}
+	if req.Fix && !req.Yes && !watch.Attended() {
+		return nil, fault.New(fault.KindRefused, "--fix acts, and nobody can be asked").WithHint("look at the plan without --fix, then repeat with --yes")
+	}
+	if err := r.assemble(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { _ = r.store.Close() }() // what had to be kept was kept by its own call
+	watch.Note("Starting state reconciliation...")
+	if !req.Fix && !req.Check {
+		return r.compared(r.engine.Plan(ctx)), nil
+	}
+	err = env.Exclusively(ctx, r.id, req.LockWait, func(ctx context.Context) (err error) {
+		if req.Fix {
+			env.SettleTasks(ctx, watch)
+		}
+		result, err = r.recorded(ctx)
+		return err
+	})
+	return result, err
+}
+
+// ReconcilePlanned is an item of Reconcile: this is what Fix is about to act on.
+type ReconcilePlanned struct{ Result *ReconcileResult }
+
+// reconcileRun is one comparison, and what may follow it.
+type reconcileRun struct {
+	env    *Env
+	req    ReconcileRequest
+	watch  Observer
+	id     string
+	config *config.Config
+	store  store.Store
+	limits reconcile.Limits
+	engine *reconcile.Engine
+}
+
+// assemble hands the engine everything that it takes from outside. It is the one
+// place where store, configuration and fleet meet it.
+func (r *reconcileRun) assemble(ctx context.Context) (err error) {
+	if r.config, err = r.env.Config(); err != nil {
+		return err
+	}
+	if err := r.setLimits(); err != nil {
+		return err
+	}
+	f, err := r.env.Fleet(ctx)
+	if err != nil {
+		return err
+	}
+	if r.store, err = r.env.Store(r.req.Rules.Observe); err != nil {
+		return err
+	}
+	rules := r.req.Rules
+	rules.Protected = r.env.Protection(r.config, r.env.Leases(ctx)).ByRule
+	rules.Owned = r.owned
+	rules.Thresholds = r.env.Thresholds
+	sources, err := r.sources(ctx, f)
+	if err == nil {
+		r.engine, err = reconcile.New(reconcile.Engine{Fleet: f, Now: r.env.Now, Rules: rules, Sightings: r.store, Sources: sources})
+	}
+	if err != nil {
+		return errors.Join(err, r.store.Close())
+	}
+	return nil
+}
+
+// setLimits takes those of the configuration, unless the request says otherwise.
+func (r *reconcileRun) setLimits() error {
+	common, err := r.env.Limits(r.config, r.req.Production)
+	if err != nil {
+		return err
+	}
+	r.limits = reconcile.Limits{Limits: common, RecordsAge: r.req.Rules.RecordsAge}
+	if r.req.MaxDelete != nil {
+		r.limits.MaxDelete = *r.req.MaxDelete
+	}
+	if r.req.MaxFraction != nil {
+		r.limits.MaxFraction = *r.req.MaxFraction
+	}
+	return nil
+}
+
+func (r *reconcileRun) owned(profile string, labels map[string]string) bool {
+	p, known := r.config.Find(profile)
+	return known && p.Owned.Owns(labels)
+}
+
+// compared is the result of a plan on which nothing is done.
+func (r *reconcileRun) compared(plan reconcile.Plan) *ReconcileResult {
+	result := &ReconcileResult{RunID: r.id, Plan: plan, Limits: r.limits, diagnose: r.engine.Diagnose}
+	result.Verdict = fixVerdict(plan, nil)
+	if r.req.Check && plan.Found() > 0 {
+		result.Verdict = r.foundVerdict(plan)
+	}
+	return result
+}
+
+// foundVerdict is that of a check that found something. An interruption says more.
+func (r *reconcileRun) foundVerdict(plan reconcile.Plan) error {
+	if err := errors.Join(plan.Errors...); fault.Interrupted(err) {
+		return err
+	}
+	return fault.New(fault.KindFound, "%d of %d rows want attention", plan.Found(), len(plan.Rows)).
+		WithHint("`%s reconcile --fix` acts on what is proved; the rest is for people", r.env.Process.Name())
+}
+
+// recorded compares, acts if it may, and writes down what came of it: also a check
+// counts what it saw, so it is no plain look.
+func (r *reconcileRun) recorded(ctx context.Context) (*ReconcileResult, error) {
+	plan := r.engine.Plan(ctx)
+	w, err := r.env.BeginRun(ctx, r.watch, r.id, r.journalBegin(plan))
+	if err != nil {
+		return nil, err
+	}
+	defer w.Release()
+	result := r.compared(plan)
+	if r.req.Fix {
+		r.watch.Item(ReconcilePlanned{Result: result})
+		r.fix(ctx, result, w)
+	}
+	var succeeded []string
+	if result.Verdict == nil || !r.req.Fix && fault.KindOf(result.Verdict) == fault.KindFound { // a check that finds something has done its work
+		for _, side := range plan.Sides {
+			succeeded = append(succeeded, side.Profile)
+		}
+	}
+	if lost := w.Finish(ctx, w.EndEntry(result.Endings, result.Verdict, succeeded)); lost != nil {
+		r.watch.Warn(lost.Error())
+	}
+	return result, nil
+}
+
+// journalBegin is the plan as the journal keeps it.
+func (r *reconcileRun) journalBegin(plan reconcile.Plan) cleanup.Begin {
+	b := cleanup.Begin{
+		Actor: r.env.Actor(), Verb: VerbReconcile,
+		Plan: cleanup.Plan{Schema: cleanup.PlanSchema, RunID: r.id, MadeAt: plan.At.UTC(), Items: []cleanup.Item{}},
+	}
+	b.Layer, b.Shortfall = reconcileLayer(r.req.Rules)
+	for _, row := range plan.Acting() {
+		b.Plan.Items = append(b.Plan.Items, cleanup.Item{
+			Ref: row.Ref, State: row.Box.State, CreatedAt: row.Box.CreatedAt.UTC(), Reason: r.watch.Redact(string(row.Action) + ": " + row.Reason),
+		})
+	}
+	for _, side := range plan.Sides {
+		b.Profiles = append(b.Profiles, cleanup.ShareRecord{Profile: side.Profile, Complete: true, Fleet: side.Fleet})
+	}
+	return b
+}
+
+// reconcileLayer is the layer of a run that looks or acts.
+func reconcileLayer(r reconcile.Rules) (layer, shortfall string) {
+	rule := cron.Rule{Reconcile: true}
+	for _, f := range []struct {
+		flag string
+		set  bool
+	}{
+		{"--adopt", r.Adopt},
+		{"--observations", r.Observations > reconcile.DefaultObservations},
+		{"--grace", r.Grace > reconcile.DefaultGrace},
+		{"--create-grace", r.CreateGrace > reconcile.DefaultCreateGrace},
+		{"--max-records-age", r.RecordsAge < reconcile.DefaultRecordsAge},
+	} {
+		if f.set {
+			rule.Narrowing = append(rule.Narrowing, f.flag)
+		}
+	}
+	l, shortfall := rule.Layer()
+	return string(l), shortfall
+}
+
+// fix carries the plan out and reports how every row that was found has ended.
+func (r *reconcileRun) fix(ctx context.Context, result *ReconcileResult, w *RunJournal) {
+	refuse := func(err error) { result.Refused, result.Verdict = err, err }
+	for _, may := range []func() error{
+		func() error { return endCause(ctx, ctx.Err()) },
+		func() error { return result.Plan.Refusal(r.limits) },
+		func() error { return r.allowed(ctx, result.Plan) },
+	} {
+		if err := may(); err != nil {
+			refuse(err)
+			return
+		}
+	}
+	done, err := r.engine.Fix(ctx, result.Plan, reconcile.How{
+		Limits: r.limits, Wait: r.req.Wait, By: r.env.ActsAs(VerbReconcile), Journal: w, Redact: r.watch.Redact,
+	})
+	if err != nil {
+		refuse(err)
+		return
+	}
+	for d := range done {
+		result.Endings = append(result.Endings, d.Ending)
+		if d.Journal != nil {
+			r.watch.Item(d.Journal)
+		}
+		r.watch.Item(d)
+	}
+	result.Verdict = causeOr(ctx, fixVerdict(result.Plan, result.Endings))
+}
+
+// allowed asks for the number of rows where somebody can be asked.
+func (r *reconcileRun) allowed(ctx context.Context, plan reconcile.Plan) error {
+	n := len(plan.Acting())
+	if r.req.Yes || n == 0 {
+		return nil
+	}
+	word := strconv.Itoa(n)
+	allowed, err := r.watch.Confirm(ctx, Question{Objection: actingText(plan), Prompt: "type " + word + " to go on: ", Word: word})
+	if err != nil {
+		return err
+	}
+	if !allowed {
+		return fault.New(fault.KindRefused, "%d rows would be acted on, and the answer was not %s", n, word).WithHint("repeat with --yes")
+	}
+	return nil
+}
+
+// actingText counts in words what would be done.
+func actingText(plan reconcile.Plan) string {
+	n := func(a reconcile.Action) int {
+		return len(slices.DeleteFunc(plan.Acting(), func(r reconcile.Row) bool { return r.Action != a }))
+	}
+	return fmt.Sprintf("%d sandboxes would end, %d records would be marked, %d sandboxes would be put on record",
+		n(reconcile.ActTerminate), n(reconcile.ActMark), n(reconcile.ActAdopt))
+}
+
+// fixVerdict decides the exit code: endings that went wrong, then profiles that
+// were left out.
+func fixVerdict(plan reconcile.Plan, endings []sandbox.Ending) error {
+	verdict := fleet.Verdict(endings, false)
+	switch {
+	case len(plan.Errors) == 0, fault.Interrupted(verdict):
+		return verdict
+	case len(plan.Sides) == 0:
+		return errors.Join(plan.Errors...)
+	}
+	return fault.New(fault.KindPartial, "not everything could be compared: %d errors", len(plan.Errors))
+}
