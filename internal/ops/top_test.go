@@ -56,7 +56,7 @@ type unwatched struct{}
 func (unwatched) Note(string)                                     {}
 func (unwatched) Warn(string)                                     {}
 func (unwatched) Redact(text string) string                       { return text }
-func (unwatched) Progress(string) Progress                        { return unwatched{} } //nolint:ireturn // the operation's
+func (unwatched) Progress(string) Progress                        { return unwatched{} }
 func (unwatched) Item(any)                                        {}
 func (unwatched) Attended() bool                                  { return false }
 func (unwatched) Confirm(context.Context, Question) (bool, error) { return false, nil }

@@ -58,7 +58,7 @@ func pluginExit(code int) error {
 // wrong, and figures behind the bar. What is wrong weighs more than what is
 // unknown, and that more than a warning.
 func PluginLine(rows []ops.Check) (string, int) {
-	n, first := map[ops.CheckStatus]int{}, map[ops.CheckStatus]string{}
+	n, first := make(map[ops.CheckStatus]int), make(map[ops.CheckStatus]string)
 	for _, r := range rows {
 		if n[r.Status()]++; n[r.Status()] == 1 {
 			first[r.Status()] = checkTitle(r)
