@@ -64,6 +64,10 @@ docs: ## regenerate completions/, man/, docs/cli/ and tables of docs/ from the p
 deps: ## measure what each dependency adds to the binary and to the start
 	$(GO) run -C tools/depcost .
 
+.PHONY: house
+house: ## measure the rooms: sizes, names of functions, arrows between files
+	$(GO) run -C tools/house .
+
 .PHONY: incident
 incident: ## serve a staged incident of 300 sandboxes on loopback (CMD="sbx ls" runs one command in it)
 	$(GO) run ./cmd/staged-incident -- $(CMD)

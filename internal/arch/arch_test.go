@@ -91,6 +91,8 @@ func rooms() map[string][]string {
 		// operations: what the skins do, once
 		"ops": with(words, "process", "hostfile", "providers", "selector", "triage", "config", "notify", "cron", "journal", "lock", "metrics", "store", "fleet", "safety", "cleanup", "reconcile", "task", "publish"),
 
+		// the environment of operations for tests, composed of fakes and temporary directories
+		"ops/opstest": with(words, "process", "providers", "config", "fleet", "journal", "lock", "notify", "ops", "publish", "store", "task"),
 		// what results look like, for every skin
 		"views": with(words, "providers", "triage", "config", "output", "cron", "fleet", "safety", "cleanup", "reconcile", "task", "ops", "drill"),
 
@@ -319,6 +321,12 @@ func testMayImport(room, own string) bool {
 	}
 	if room == "store" {
 		return own == "store/storetest"
+	}
+	if own == "ops/opstest" {
+		return room == "ops" || room == "commands"
+	}
+	if room == "ops" && own == "selector" {
+		return true // of the rules that its tests give to cleanup
 	}
 	if own == "providers/wiretest" || own == room+"/"+path.Base(room)+"test" {
 		return slices.Contains(wireRooms(), room) || room == "providers/guest"

@@ -19,14 +19,12 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/journal"
-	"sbx/internal/lock"
-	"sbx/internal/notify"
 	"sbx/internal/ops"
+	"sbx/internal/ops/opstest"
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/providers"
 	"sbx/internal/providers/fake"
-	"sbx/internal/publish"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/task"
@@ -144,20 +142,6 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 	var printer *output.Printer
 	types := append([]providers.Type{hostType(), {Name: "fake"}}, b.types...)
 	var d *Deps
-	open := func() *fleet.Fleet {
-		var list []fleet.Member
-		for _, m := range b.members {
-			list = append(list, fleet.Member{Provider: m, Metadata: sandbox.DefaultMetadata(), MaxSandboxes: b.most[m.Name()]})
-		}
-		journals := func(ctx context.Context, targets []sandbox.Sandbox, o fleet.EndOptions) fleet.EndJournal {
-			p, err := d.Printer()
-			if err != nil {
-				return nil
-			}
-			return d.EndJournals(p)(ctx, targets, o)
-		}
-		return fleet.New(list, fleet.Options{Now: p.Now, Sample: cmp.Or(b.sample, time.Millisecond), Journal: journals, Poll: fleet.Poll{Min: time.Millisecond, Max: time.Millisecond}})
-	}
 	input := func() config.Input {
 		flags := maps.Clone(globals.Settings)
 		if len(b.types) > 0 && len(globals.Providers) > 0 {
@@ -167,7 +151,7 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 		return config.Input{Process: p, Types: types, File: globals.Config, Flags: flags}
 	}
 	d = &Deps{
-		Env: b.operations(p, types, &globals, input, open), Globals: &globals,
+		Globals: &globals,
 		Printer: func() (*output.Printer, error) {
 			if printer != nil {
 				return printer, nil
@@ -185,6 +169,7 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 		RawTerminal: func() (func(), error) { return func() {}, nil },
 		Began:       func(context.Context) { *began = true },
 	}
+	d.Env = b.operations(p, types, d, input)
 	if b.adjust != nil {
 		b.adjust(d)
 	}
@@ -192,36 +177,44 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 }
 
 // operations is what operations get in a test.
-func (b *bench) operations(p process.Process, types []providers.Type, globals *Globals, input func() config.Input, open func() *fleet.Fleet) *ops.Env {
-	return &ops.Env{
-		Process: p, Version: ops.Version{Version: "1.2.3", Commit: "abc", Go: "go1.26", OS: "linux", Arch: "amd64"}, Types: types,
-		Config:     func() (*config.Config, error) { return config.Load(context.Background(), input()) },
-		Input:      input,
-		Program:    func() (string, error) { return "/bin/false", nil },
-		Fleet:      func(context.Context) (*fleet.Fleet, error) { return open().Narrow(globals.Providers) },
-		Only:       func(_ context.Context, names ...string) (*fleet.Fleet, error) { return open().Narrow(names) },
-		Store:      func(bool) (store.Store, error) { return b.kept(p.Now), nil },
-		Notifier:   func(string) (*notify.Notifier, error) { return &notify.Notifier{}, nil },
-		Control:    func() (ops.ControlPlane, error) { return b.control, nil },
-		Endings:    func() (journal.Disk, error) { return journal.Dir(b.endings), nil },
-		Journals:   func() (journal.Disk, error) { return journal.Dir(filepath.Join(b.home, "runs")), nil },
-		ShareRun:   func(context.Context, store.Run) error { return nil },
-		SharedRuns: func(context.Context, int) ([]store.Run, error) { return b.shared, nil },
-		Tasks:      func(_ context.Context, parts ops.TaskParts) (task.Options, error) { return b.tasks(p, parts), nil },
-		Alive:      func(task.Owner) sandbox.Verdict { return sandbox.Unknown },
-		PushTarget: func(_ context.Context, text string) (publish.Target, error) { return publish.ParseTarget(text) },
-		Background: func(_ context.Context, id string, order []byte) (task.Owner, error) {
-			b.background = append(b.background, id+" "+string(order))
-			return task.Owner{Host: "h", PID: 7, Who: "its runner"}, nil
-		},
-		Lock: func(ctx context.Context, h lock.Holder, wait time.Duration) (context.Context, func() error, error) {
-			l, err := lock.Take(ctx, filepath.Join(b.home, "cleanup.lock"), h, wait)
+func (b *bench) operations(p process.Process, types []providers.Type, d *Deps, input func() config.Input) *ops.Env {
+	env := opstest.NewEnv(opstest.Parts{
+		Process: p, Types: types, Runs: filepath.Join(b.home, "runs"), Endings: b.endings, Sample: b.sample,
+		Config:   func() (*config.Config, error) { return config.Load(context.Background(), input()) },
+		Members:  b.opened,
+		Selected: func() []string { return d.Globals.Providers },
+		Store:    func() store.Store { return b.kept(p.Now) },
+		Reporter: func() ops.Reporter {
+			p, err := d.Printer()
 			if err != nil {
-				return nil, nil, err
+				return nil
 			}
-			return ctx, l.Release, nil
+			return p
 		},
+	})
+	env.Input = input
+	env.Program = func() (string, error) { return "/bin/false", nil }
+	env.Control = func() (ops.ControlPlane, error) { return b.control, nil }
+	env.SharedRuns = func(context.Context, int) ([]store.Run, error) { return b.shared, nil }
+	tasks := env.Tasks
+	env.Tasks = func(ctx context.Context, parts ops.TaskParts) (task.Options, error) {
+		options, err := tasks(ctx, parts)
+		options.Keeps = b.keeps
+		return options, err
 	}
+	env.Background = func(_ context.Context, id string, order []byte) (task.Owner, error) {
+		b.background = append(b.background, id+" "+string(order))
+		return task.Owner{Host: "h", PID: 7, Who: "its runner"}, nil
+	}
+	return env
+}
+
+func (b *bench) opened() []fleet.Member {
+	var list []fleet.Member
+	for _, m := range b.members {
+		list = append(list, fleet.Member{Provider: m, Metadata: sandbox.DefaultMetadata(), MaxSandboxes: b.most[m.Name()]})
+	}
+	return list
 }
 
 func (b *bench) clock() func() time.Time {
@@ -260,26 +253,6 @@ func (r result) item(tb testing.TB) map[string]any {
 	item, ok := r.object(tb)["item"].(map[string]any)
 	require.True(tb, ok, "no item: %s", r.stdout)
 	return item
-}
-
-// sandboxes is a fleet as tasks see it.
-type sandboxes struct{ *fleet.Fleet }
-
-func (s sandboxes) Labelled(ctx context.Context, profile string, labels map[string]string) ([]sandbox.Sandbox, error) {
-	f, err := s.Narrow([]string{profile})
-	if err != nil {
-		return nil, err
-	}
-	l := f.Collect(ctx, providers.Query{Labels: labels})
-	return l.Items, l.Err()
-}
-
-// tasks is what tasks are run with in a test; nothing is published.
-func (b *bench) tasks(p process.Process, parts ops.TaskParts) task.Options {
-	return task.Options{
-		Ledger: task.Ledger{Store: parts.Store, LimitMB: parts.BudgetMB}, Sandboxes: sandboxes{parts.Fleet},
-		Owner: task.Owner{Host: p.Host, PID: p.PID, Who: "test"}, Protected: parts.Protected, Keeps: b.keeps,
-	}
 }
 
 // kept is the store of all runs over this bench.

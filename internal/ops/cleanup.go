@@ -66,8 +66,10 @@ func PlanCleanup(ctx context.Context, env *Env, req CleanupRequest, watch Observ
 }
 
 // Cleanup ends what its rule chooses, within the guards, under the lock of bulk runs, with
-// a journal, and tells watchdogs and people how it went. Items are of types RunStarted and
-// sandbox.Ending. Beside an error nothing was begun.
+// a journal, and tells watchdogs and people how it went. Without Yes it asks first, and then
+// ends at most what it has asked about. Items are of types cleanup.Plan (what it is about to
+// ask about, where the request has none), RunStarted and sandbox.Ending. Beside an error
+// nothing was begun.
 func Cleanup(ctx context.Context, env *Env, req CleanupRequest, watch Observer) (*CleanupResult, error) {
 	r, err := newCleanupRun(ctx, env, req, watch)
 	if err != nil {
@@ -80,6 +82,8 @@ func Cleanup(ctx context.Context, env *Env, req CleanupRequest, watch Observer) 
 		return r.goOn(ctx)
 	case req.Plan != nil:
 		return r.within(ctx, *req.Plan)
+	case !req.Yes:
+		return r.byAnswer(ctx)
 	}
 	return r.locked(ctx, func(ctx context.Context) (*CleanupResult, error) {
 		if err := r.look(ctx); err != nil {
@@ -154,8 +158,7 @@ func (r *cleanupRun) locked(ctx context.Context, do func(context.Context) (*Clea
 	return nil, err
 }
 
-// within looks again and ends at most what a plan names: while somebody read it,
-// what it names may have gone to work.
+// within ends at most what a plan of the request names, if that is allowed.
 func (r *cleanupRun) within(ctx context.Context, plan cleanup.Plan) (*CleanupResult, error) {
 	if err := plan.Check(r.env.Now(), r.req.MaxPlanAge); err != nil {
 		return nil, err
@@ -164,6 +167,33 @@ func (r *cleanupRun) within(ctx context.Context, plan cleanup.Plan) (*CleanupRes
 	if err := r.mayAct(ctx, what, len(plan.Items)); err != nil {
 		return nil, err
 	}
+	return r.endWithin(ctx, plan)
+}
+
+// byAnswer makes a plan, asks about it, and ends at most what it names.
+func (r *cleanupRun) byAnswer(ctx context.Context) (*CleanupResult, error) {
+	if !r.watch.Attended() {
+		return nil, fault.New(fault.KindRefused, "a cleanup ends sandboxes, and nobody allowed it").WithHint("look at its plan, then repeat with --yes")
+	}
+	if err := r.look(ctx); err != nil {
+		return nil, err
+	}
+	if refused := cleanup.Refusal(r.survey.Guards(r.world)); refused != nil {
+		return nil, refused // no answer could allow it
+	}
+	plan := r.survey.Plan(r.id)
+	if n := len(plan.Items); n > 0 {
+		r.watch.Item(plan)
+		if err := r.mayAct(ctx, fmt.Sprintf("the plan names %d sandboxes", n), n); err != nil {
+			return nil, err
+		}
+	}
+	return r.endWithin(ctx, plan)
+}
+
+// endWithin looks again and ends at most what an allowed plan names: while somebody read it,
+// what it names may have gone to work.
+func (r *cleanupRun) endWithin(ctx context.Context, plan cleanup.Plan) (*CleanupResult, error) {
 	r.rule = plan.Rule
 	return r.locked(ctx, func(ctx context.Context) (*CleanupResult, error) {
 		if err := r.look(ctx); err != nil {

@@ -1,0 +1,250 @@
+package ops_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/cleanup"
+	"sbx/internal/fault"
+	"sbx/internal/ops"
+	"sbx/internal/providers/fake"
+	"sbx/internal/sandbox"
+	"sbx/internal/selector"
+)
+
+// tenMinutes is a cleanup of what is older than ten minutes, whatever it does.
+func tenMinutes() ops.CleanupRequest {
+	return ops.CleanupRequest{Rule: cleanup.Rule{Selector: selector.Selector{OlderThan: 10 * time.Minute}, IgnoreActivity: true}, MaxPlanAge: time.Hour}
+}
+
+func yes(ops.Question) bool { return true }
+
+func asked(p *fake.Provider) []string {
+	var ids []string
+	for _, call := range p.Calls(fake.OpTerminate) {
+		ids = append(ids, call.ID)
+	}
+	return ids
+}
+
+// journalOf reads the one run that a site has on record.
+func journalOf(t *testing.T, env *ops.Env, run string) cleanup.History {
+	t.Helper()
+	list, errs := env.Histories(t.Context(), ops.VerbCleanup, 0)
+	require.Empty(t, errs)
+	require.Len(t, list, 1)
+	require.Equal(t, run, list[0].RunID)
+	disk, err := env.Journals()
+	require.NoError(t, err)
+	h, log, err := cleanup.ScanRun(disk, run)
+	require.NoError(t, err)
+	assert.Empty(t, log.Broken)
+	assert.Equal(t, list[0].Counts(), h.Counts())
+	return h
+}
+
+// TestACleanupWithoutACommandLine: plan, question, act, verify, journal.
+func TestACleanupWithoutACommandLine(t *testing.T) {
+	t.Parallel()
+	p := prod("aaaa0001", "bbbb0001", "cccc0001")
+	r := &recorder{answer: yes}
+	env := newSite(t, oneProfile, p).env(t, r)
+
+	planned, err := ops.PlanCleanup(t.Context(), env, tenMinutes(), r)
+	require.NoError(t, err)
+	require.NoError(t, planned.Verdict)
+	require.NoError(t, cleanup.Refusal(planned.Guards))
+	plan := planned.Survey.Plan(planned.RunID)
+	require.Len(t, plan.Items, 3)
+	kept := map[string]cleanup.Ground{}
+	for _, j := range planned.Survey.Kept {
+		kept[j.Sandbox.ID] = j.Ground
+	}
+	assert.Equal(t, map[string]cleanup.Ground{"young001": cleanup.GroundNotSelected, "label001": cleanup.GroundProtected}, kept)
+	assert.Empty(t, asked(p), "a plan does nothing")
+	assert.Empty(t, r.items)
+
+	req := tenMinutes()
+	req.RunID, req.Plan = planned.RunID, &plan
+	result, err := ops.Cleanup(t.Context(), env, req, r)
+	require.NoError(t, err)
+	require.NoError(t, result.Verdict)
+	require.Len(t, r.questions, 1)
+	assert.Equal(t, "3", r.questions[0].Word)
+	assert.ElementsMatch(t, []string{"aaaa0001", "bbbb0001", "cccc0001"}, asked(p))
+	want := map[string]string{"aaaa0001": "verified", "bbbb0001": "verified", "cccc0001": "verified"}
+	assert.Equal(t, want, outcomes(result.Endings))
+	assert.Equal(t, want, r.outcomes(), "each was told as it was known")
+	assert.Equal(t, []ops.RunStarted{{RunID: planned.RunID}}, r.started())
+	assert.IsType(t, ops.RunStarted{}, r.items[0])
+	assert.Empty(t, r.warnings)
+	assert.NotEmpty(t, r.progress)
+	assert.Zero(t, r.open, "every progress is done")
+
+	h := journalOf(t, env, planned.RunID)
+	assert.Equal(t, ops.VerbCleanup, h.Begin.Verb)
+	assert.Len(t, h.Intents, 3)
+	require.NotNil(t, h.End)
+	assert.Equal(t, 0, h.End.ExitCode)
+	assert.Equal(t, 3, h.Counts().Verified)
+	assert.Empty(t, h.Open())
+}
+
+// TestACleanupThatNobodyAllows: --yes or an answer is what allows a run, whoever drives it.
+func TestACleanupThatNobodyAllows(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		config  string
+		answer  func(ops.Question) bool
+		planned bool
+		asked   int
+	}{
+		"nobody there, by a plan":    {planned: true},
+		"nobody there, by a rule":    {},
+		"answered no, by a plan":     {planned: true, answer: func(ops.Question) bool { return false }, asked: 1},
+		"answered no, by a rule":     {answer: func(ops.Question) bool { return false }, asked: 1},
+		"a guard says no, by a rule": {config: "limits: {max_delete: 1}\n", answer: yes},
+		"what it asks is the count":  {answer: func(q ops.Question) bool { return q.Word != "2" }, asked: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := prod("aaaa0001", "bbbb0001")
+			r := &recorder{answer: tc.answer}
+			env := newSite(t, oneProfile+tc.config, p).env(t, r)
+			req := tenMinutes()
+			if tc.planned {
+				planned, err := ops.PlanCleanup(t.Context(), env, req, r)
+				require.NoError(t, err)
+				plan := planned.Survey.Plan(planned.RunID)
+				req.Plan = &plan
+			}
+			result, err := ops.Cleanup(t.Context(), env, req, r)
+			assert.Equal(t, fault.KindRefused, fault.KindOf(err))
+			assert.NotEmpty(t, fault.HintOf(err))
+			if result != nil { // its text is long
+				t.Error("something was begun")
+			}
+			assert.Len(t, r.questions, tc.asked)
+			assert.Empty(t, asked(p))
+			assert.Empty(t, r.started())
+		})
+	}
+}
+
+// TestACleanupByARuleAsksAboutItsPlan: what is asked about is shown, and is a ceiling.
+func TestACleanupByARuleAsksAboutItsPlan(t *testing.T) {
+	t.Parallel()
+	p := prod("aaaa0001", "bbbb0001")
+	r := &recorder{}
+	r.answer = func(ops.Question) bool {
+		p.Add(seeds("late0001")...) // while the question stands
+		return true
+	}
+	env := newSite(t, oneProfile, p).env(t, r)
+	result, err := ops.Cleanup(t.Context(), env, tenMinutes(), r)
+	require.NoError(t, err)
+	require.NoError(t, result.Verdict)
+	plans := itemsOf[cleanup.Plan](r)
+	require.Len(t, plans, 1)
+	assert.Len(t, plans[0].Items, 2)
+	assert.Equal(t, result.RunID, plans[0].RunID)
+	assert.ElementsMatch(t, []string{"aaaa0001", "bbbb0001"}, asked(p))
+}
+
+// TestACleanupThatAGuardRefuses ends nothing, and the journal says why.
+func TestACleanupThatAGuardRefuses(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ config, guard string }{
+		"max_delete": {oneProfile + "limits: {max_delete: 2}\n", "max_delete"},
+		"production": {oneProfile + "production: [prod]\n", "production prod"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := prod("aaaa0001", "bbbb0001", "cccc0001")
+			r := &recorder{answer: yes}
+			env := newSite(t, tc.config, p).env(t, r)
+			req := tenMinutes()
+			req.Yes = true
+			result, err := ops.Cleanup(t.Context(), env, req, r)
+			require.NoError(t, err)
+			assert.Equal(t, fault.KindRefused, fault.KindOf(result.Refused))
+			assert.Equal(t, result.Refused, result.Verdict)
+			var failed []string
+			for _, g := range result.Guards {
+				if !g.OK {
+					failed = append(failed, g.Name)
+				}
+			}
+			assert.Equal(t, []string{tc.guard}, failed)
+			assert.Empty(t, r.questions, "no answer allows a whole run")
+			assert.Empty(t, asked(p))
+			assert.Empty(t, r.endings())
+			h := journalOf(t, env, result.RunID)
+			require.NotNil(t, h.End)
+			assert.True(t, h.End.Refused)
+			assert.False(t, h.Resumable())
+		})
+	}
+}
+
+// TestACleanupIsStoppedAndResumed: the context ends when half is done; another process
+// goes on by the journal and asks for nothing twice that has ended.
+func TestACleanupIsStoppedAndResumed(t *testing.T) {
+	t.Parallel()
+	p := prod("done0001", "done0002", "hung0001", "read0001")
+	p.Break(
+		fake.Fault{Op: fake.OpTerminate, ID: "hung0001", Hang: true}, // asked, and its answer is not known
+		fake.Fault{Op: fake.OpGet, ID: "read0001", Hang: true},       // not asked: the read before hangs
+	)
+	place := newSite(t, oneProfile, p)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	r := &recorder{}
+	r.onItem = func(any) {
+		if len(r.endings()) == 2 {
+			assert.Eventually(t, func() bool { return slices.Contains(asked(p), "hung0001") }, time.Minute, time.Millisecond)
+			cancel(fault.New(fault.KindCanceled, "the operator has left"))
+		}
+	}
+	env := place.env(t, r)
+	req := tenMinutes()
+	req.Yes = true
+	result, err := ops.Cleanup(ctx, env, req, r)
+	require.NoError(t, err)
+	assert.Equal(t, fault.KindCanceled, fault.KindOf(result.Verdict))
+	got := r.outcomes()
+	assert.Equal(t, "verified", got["done0001"])
+	assert.Equal(t, "verified", got["done0002"])
+	assert.Equal(t, "not_attempted", got["read0001"])
+	assert.Len(t, got, 4, "each has an outcome: %v", got)
+	h := journalOf(t, env, result.RunID)
+	require.NotNil(t, h.End)
+	assert.Equal(t, 130, h.End.ExitCode)
+	assert.Len(t, h.Open(), 2)
+	require.True(t, h.Resumable())
+
+	p.Mend()
+	again := &recorder{answer: yes}
+	env = place.env(t, again)
+	resumed, err := ops.Cleanup(t.Context(), env, ops.CleanupRequest{Resume: result.RunID}, again)
+	require.NoError(t, err)
+	require.NoError(t, resumed.Verdict)
+	assert.Equal(t, result.RunID, resumed.RunID)
+	require.Len(t, again.questions, 1)
+	assert.Equal(t, "2", again.questions[0].Word)
+	all := map[string]string{"done0001": "verified", "done0002": "verified", "hung0001": "verified", "read0001": "verified"}
+	assert.Equal(t, all, again.outcomes())
+	assert.ElementsMatch(t, []string{"done0001", "done0002", "hung0001", "hung0001", "read0001"}, asked(p))
+	h = journalOf(t, env, result.RunID)
+	require.NotNil(t, h.End)
+	assert.Equal(t, 0, h.End.ExitCode)
+	assert.Equal(t, 4, h.Counts().Verified)
+	assert.Len(t, h.Resumed, 1)
+	assert.Empty(t, h.Open())
+	assert.Equal(t, sandbox.OutcomeVerified, h.Outcome(sandbox.Ref{Provider: "prod", ID: "hung0001"}))
+}

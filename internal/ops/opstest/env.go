@@ -1,0 +1,96 @@
+// Package opstest composes the environment of operations over given providers, for the
+// tests of operations and of what stands on them. Fleet, configuration, journals and lock
+// are the real ones; nothing is published, notified or shared with other hosts. Assertions
+// and provider fakes stay in the tests.
+package opstest
+
+import (
+	"cmp"
+	"context"
+	"path/filepath"
+	"time"
+
+	"sbx/internal/config"
+	"sbx/internal/fleet"
+	"sbx/internal/journal"
+	"sbx/internal/lock"
+	"sbx/internal/notify"
+	"sbx/internal/ops"
+	"sbx/internal/process"
+	"sbx/internal/providers"
+	"sbx/internal/publish"
+	"sbx/internal/sandbox"
+	"sbx/internal/store"
+	"sbx/internal/task"
+)
+
+// Parts are what a test decides. The rest can be replaced in the Env.
+type Parts struct {
+	Process  process.Process
+	Types    []providers.Type
+	Config   func() (*config.Config, error)
+	Members  func() []fleet.Member // the opened profiles
+	Selected func() []string       // those that the operator has named; nil or empty = all
+	Store    func() store.Store    // opens it; an operation closes what it has opened
+	Reporter func() ops.Reporter   // of journals that cannot be written; nil, or a nil result = no journal
+	Runs     string                // the directory of the journals of bulk runs, with their lock beside it
+	Endings  string                // the directory of the journals of all other endings
+	Sample   time.Duration         // between the samples of a look; 0 = a millisecond
+}
+
+// NewEnv composes the environment.
+func NewEnv(p Parts) *ops.Env {
+	if p.Selected == nil {
+		p.Selected = func() []string { return nil }
+	}
+	env := &ops.Env{
+		Process: p.Process, Version: ops.Version{Version: "1.2.3", Commit: "abc", Go: "go1.26", OS: "linux", Arch: "amd64"}, Types: p.Types,
+		Config:     p.Config,
+		Store:      func(bool) (store.Store, error) { return p.Store(), nil },
+		Journals:   func() (journal.Disk, error) { return journal.Dir(p.Runs), nil },
+		Endings:    func() (journal.Disk, error) { return journal.Dir(p.Endings), nil },
+		ShareRun:   func(context.Context, store.Run) error { return nil },
+		SharedRuns: func(context.Context, int) ([]store.Run, error) { return nil, nil },
+		Lock:       p.lock,
+		Notifier:   func(string) (*notify.Notifier, error) { return &notify.Notifier{}, nil },
+		Control:    func() (ops.ControlPlane, error) { return nil, nil }, //nolint:nilnil // without one
+		Tasks:      p.tasks,
+		Alive:      func(task.Owner) sandbox.Verdict { return sandbox.Unknown },
+		PushTarget: func(_ context.Context, text string) (publish.Target, error) { return publish.ParseTarget(text) },
+	}
+	env.Fleet = func(context.Context) (*fleet.Fleet, error) { return p.fleet(env).Narrow(p.Selected()) }
+	env.Only = func(_ context.Context, names ...string) (*fleet.Fleet, error) { return p.fleet(env).Narrow(names) }
+	return env
+}
+
+// fleet opens the members; ends are looked for every millisecond.
+func (p Parts) fleet(env *ops.Env) *fleet.Fleet {
+	journals := func(ctx context.Context, targets []sandbox.Sandbox, o fleet.EndOptions) fleet.EndJournal {
+		if p.Reporter == nil {
+			return nil
+		}
+		watch := p.Reporter()
+		if watch == nil {
+			return nil
+		}
+		return env.EndJournals(watch)(ctx, targets, o)
+	}
+	return fleet.New(p.Members(), fleet.Options{
+		Now: p.Process.Now, Sample: cmp.Or(p.Sample, time.Millisecond), Journal: journals, Poll: fleet.Poll{Min: time.Millisecond, Max: time.Millisecond},
+	})
+}
+
+func (p Parts) lock(ctx context.Context, h lock.Holder, wait time.Duration) (context.Context, func() error, error) {
+	l, err := lock.Take(ctx, filepath.Join(filepath.Dir(p.Runs), "cleanup.lock"), h, wait)
+	if err != nil {
+		return nil, nil, err
+	}
+	return ctx, l.Release, nil
+}
+
+func (p Parts) tasks(_ context.Context, parts ops.TaskParts) (task.Options, error) {
+	return task.Options{
+		Ledger: task.Ledger{Store: parts.Store, LimitMB: parts.BudgetMB}, Sandboxes: parts.Fleet,
+		Owner: task.Owner{Host: p.Process.Host, PID: p.Process.PID, Who: "test"}, Protected: parts.Protected,
+	}, nil
+}

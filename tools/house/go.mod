@@ -1,0 +1,3 @@
+module sbx/tools/house
+
+go 1.26.0

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// room is one package, parsed and typed.
+type room struct {
+	name         string // its folder, as internal/fleet
+	files, lines int    // also of other platforms
+	fset         *token.FileSet
+	syntax       []*ast.File // of this platform
+	pkg          *types.Package
+	info         *types.Info
+}
+
+// listed is a package as the go command lists it.
+type listed struct {
+	ImportPath, Dir, Export string
+	GoFiles, IgnoredGoFiles []string
+	DepOnly                 bool
+	Error                   *struct{ Err string }
+}
+
+// load reads the rooms in these folders of a module; without any, all below internal and cmd.
+// Types of imported packages are read from the build cache, which the go command fills.
+func load(root string, folders []string) ([]*room, error) {
+	patterns := []string{"./internal/...", "./cmd/..."}
+	if len(folders) > 0 {
+		patterns = nil
+		for _, f := range folders {
+			patterns = append(patterns, "./"+filepath.ToSlash(filepath.Clean(f)))
+		}
+	}
+	packages, err := list(root, patterns)
+	if err != nil {
+		return nil, err
+	}
+	exports := map[string]string{}
+	for _, p := range packages {
+		exports[p.ImportPath] = p.Export
+	}
+	var rooms []*room
+	for _, p := range packages {
+		if p.DepOnly || len(p.GoFiles)+len(p.IgnoredGoFiles) == 0 {
+			continue
+		}
+		r, err := read(root, p, exports)
+		if err != nil {
+			return nil, err
+		}
+		if r.files > 0 {
+			rooms = append(rooms, r)
+		}
+	}
+	return rooms, nil
+}
+
+// list asks the go command for packages and everything that they import.
+func list(root string, patterns []string) ([]listed, error) {
+	args := append([]string{"list", "-C", root, "-deps", "-export", "-json=ImportPath,Dir,Export,GoFiles,IgnoredGoFiles,DepOnly,Error"}, patterns...)
+	var errs bytes.Buffer
+	cmd := exec.Command("go", args...)
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w: %s", err, strings.TrimSpace(errs.String()))
+	}
+	var packages []listed
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		switch err := d.Decode(&p); {
+		case errors.Is(err, io.EOF):
+			return packages, nil
+		case err != nil:
+			return nil, err
+		case p.Error != nil:
+			return nil, errors.New(p.Error.Err)
+		}
+		packages = append(packages, p)
+	}
+}
+
+// read parses and types one package.
+func read(root string, p listed, exports map[string]string) (*room, error) {
+	name := p.Dir
+	if abs, err := filepath.Abs(root); err == nil {
+		if rel, err := filepath.Rel(abs, p.Dir); err == nil {
+			name = filepath.ToSlash(rel)
+		}
+	}
+	r := &room{name: name, fset: token.NewFileSet(), info: &types.Info{Uses: map[*ast.Ident]types.Object{}}}
+	for _, file := range append(p.GoFiles, p.IgnoredGoFiles...) {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(p.Dir, file))
+		if err != nil {
+			return nil, err
+		}
+		r.files++
+		r.lines += bytes.Count(text, []byte("\n"))
+	}
+	for _, file := range p.GoFiles {
+		parsed, err := parser.ParseFile(r.fset, filepath.Join(p.Dir, file), nil, parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		r.syntax = append(r.syntax, parsed)
+	}
+	imports := importer.ForCompiler(r.fset, "gc", func(path string) (io.ReadCloser, error) {
+		if exports[path] == "" {
+			return nil, fmt.Errorf("no export data of %s", path)
+		}
+		return os.Open(exports[path])
+	})
+	config := types.Config{Importer: imports}
+	var err error
+	r.pkg, err = config.Check(p.ImportPath, r.fset, r.syntax, r.info)
+	return r, err
+}
