@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,13 +9,6 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/output"
 	"sbx/internal/views"
-)
-
-// The groups of the help page, in its order.
-const (
-	groupLook = "look"
-	groupAct  = "act"
-	groupTool = "tool"
 )
 
 // NewRoot is the whole command tree.
@@ -102,35 +94,6 @@ func knowTopics(root *cobra.Command) {
 	root.RemoveCommand(help) // cobra adds it when it is asked for
 }
 
-func unknownVerb(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	err := fault.Usage("unknown command %q", args[0])
-	if near := nearVerb(cmd, args[0]); near != "" {
-		return err.WithHint("did you mean `%s %s`?", cmd.CommandPath(), near)
-	}
-	return err.WithHint("`%s --help` lists the commands", cmd.CommandPath())
-}
-
-// nearVerb is what a mistyped verb most likely meant: the fewest edits away, else
-// one that it begins; "" when none is near.
-func nearVerb(cmd *cobra.Command, word string) string {
-	var names []string
-	for _, c := range cmd.Commands() {
-		if c.IsAvailableCommand() {
-			names = append(append(names, c.Name()), c.Aliases...)
-		}
-	}
-	if near := fault.Nearest(word, names); near != "" {
-		return near
-	}
-	if begun := cmd.SuggestionsFor(word); len(begun) > 0 {
-		return begun[0]
-	}
-	return ""
-}
-
 func addGlobals(f *pflag.FlagSet, g *Globals) {
 	f.SortFlags = false
 	f.StringSliceVar(&g.Providers, "provider", nil, "only this `PROFILE` (repeatable)")
@@ -168,17 +131,6 @@ func completeGlobals(root *cobra.Command, d *Deps) {
 		}
 		return names
 	})
-}
-
-// complete offers fixed words for a flag. A flag that is not there is a bug
-// that the test of the tree finds.
-func complete(cmd *cobra.Command, flag string, words func() []string) {
-	err := cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return words(), cobra.ShellCompDirectiveNoFileComp
-	})
-	if err != nil {
-		panic(errors.Join(errors.New(cmd.Name()+": completion of --"+flag), err))
-	}
 }
 
 // newExitCodes is a help topic: `sbx help exit-codes`.
