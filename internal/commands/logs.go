@@ -78,20 +78,11 @@ func logs(ctx context.Context, d *Deps, p *output.Printer, word string, o *logsO
 	if err != nil {
 		return err
 	}
-	reading, stop := context.WithCancel(ctx)
-	defer stop()
-	var broken error // stdout
-	r, err := ops.Logs(reading, d.Env, req, d.observe(p, func(item any) {
-		if broken != nil {
-			return
-		}
-		if broken = page.Add(item); broken != nil {
-			stop()
-		}
-	}))
-	switch {
-	case broken != nil && o.raw:
-		return broken // the list has not seen what passed it by
+	reading, watch, broken := d.observeWhileWritable(ctx, p, page.Add)
+	r, err := ops.Logs(reading, d.Env, req, watch)
+	switch lost := broken(); {
+	case lost != nil && o.raw:
+		return lost // the list has not seen what passed it by
 	case err != nil:
 		return err
 	}

@@ -287,6 +287,36 @@ func TestLogsKeepsWhatCameBeforeAnError(t *testing.T) {
 	}
 }
 
+// endless writes lines until nobody wants more, a million at most.
+type endless struct {
+	*fake.Provider
+
+	lines int
+}
+
+func (p *endless) Logs(ctx context.Context, _ string, _ providers.LogQuery) iter.Seq2[sandbox.LogLine, error] {
+	return func(yield func(sandbox.LogLine, error) bool) {
+		for ; p.lines < 1_000_000 && ctx.Err() == nil; p.lines++ {
+			if !yield(sandbox.LogLine{Stream: "stdout", Text: "step"}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func TestAClosedStdoutEndsTheReadingOfALog(t *testing.T) {
+	t.Parallel()
+	for _, flags := range []string{"", "--raw", "-f"} {
+		_, fakes := oneFake(running("aaaa", time.Minute))
+		p := &endless{Provider: fakes}
+		b := &bench{members: []providers.Provider{p}}
+		b.adjust = printTo(closedPipe{})
+		r := b.run(t, "logs prod/aaaa "+flags)
+		require.ErrorIs(t, r.err, output.ErrClosed, flags)
+		assert.Less(t, p.lines, 500_000, flags)
+	}
+}
+
 func TestLogsWhereStdoutFails(t *testing.T) {
 	t.Parallel()
 	for _, flags := range []string{"", "--raw", "--grep . --tail 2", "-o json"} {

@@ -73,24 +73,18 @@ func lsOnce(ctx context.Context, d *Deps, p *output.Printer, lister *ops.Lister,
 	if err != nil {
 		return err
 	}
-	reading, stop := context.WithCancel(ctx)
-	defer stop()
-	var broken error // stdout
-	r := lister.List(reading, d.observe(p, func(item any) {
-		if broken != nil {
-			return
-		}
+	reading, watch, broken := d.observeWhileWritable(ctx, p, func(item any) error {
 		switch i := item.(type) {
 		case fleet.Judged:
-			if broken = list.Add(views.SandboxRowOf(i, d.Now())); broken != nil {
-				stop()
-			}
+			return list.Add(views.SandboxRowOf(i, d.Now()))
 		case error:
 			list.Fail(i)
 		}
-	}))
-	if broken != nil {
-		return broken
+		return nil
+	})
+	r := lister.List(reading, watch)
+	if err := broken(); err != nil {
+		return err
 	}
 	return views.FinishSandboxList(list, r, d.Process.Name())
 }

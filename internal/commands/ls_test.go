@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
+	"sbx/internal/output"
 	"sbx/internal/providers/fake"
 )
 
@@ -85,4 +87,20 @@ func TestLsEmptyTeaches(t *testing.T) {
 	assert.Contains(t, r.stderr, "no sandboxes")
 	assert.Empty(t, b.run(t, "ls -q").stderr)
 	assert.Contains(t, b.run(t, "ls --stuck").stderr, "no sandbox matches")
+}
+
+// TestAClosedStdoutEndsTheListing: whoever reads `sbx ls | head -1` does not wait for all
+// pages, and providers are not asked for them.
+func TestAClosedStdoutEndsTheListing(t *testing.T) {
+	t.Parallel()
+	p := fake.New(fake.Options{Name: "prod", Now: atNoon, PageSize: 10})
+	for i := range 5000 {
+		p.Add(running(fmt.Sprintf("id%06d", i), time.Minute))
+	}
+	b := newBench(p)
+	b.adjust = printTo(closedPipe{})
+	r := b.run(t, "ls")
+	require.ErrorIs(t, r.err, output.ErrClosed)
+	assert.Empty(t, r.stderr)
+	assert.Less(t, len(p.Calls(fake.OpList)), 250, "half of the pages")
 }

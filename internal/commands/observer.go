@@ -23,6 +23,25 @@ func (d *Deps) observe(p *output.Printer, items func(item any)) *observer {
 	return &observer{Printer: p, d: d, items: items, answers: bufio.NewReader(d.Process.Stdin)}
 }
 
+// observeWhileWritable shows each item as it comes. One that cannot be written ends the
+// context that it gives, and broken says so afterwards: nobody reads what is read on.
+func (d *Deps) observeWhileWritable(ctx context.Context, p *output.Printer, show func(item any) error) (reading context.Context, watch *observer, broken func() error) {
+	reading, stop := context.WithCancel(ctx)
+	var failed error
+	watch = d.observe(p, func(item any) {
+		if failed != nil {
+			return
+		}
+		if failed = show(item); failed != nil {
+			stop()
+		}
+	})
+	return reading, watch, func() error {
+		stop()
+		return failed
+	}
+}
+
 // Progress is ops.Observer's.
 func (o *observer) Progress(label string) ops.Progress { return o.Printer.Progress(label) } //nolint:ireturn // the operation's
 
