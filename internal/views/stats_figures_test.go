@@ -1,4 +1,4 @@
-package commands
+package views_test
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package commands
+package views_test
 
 import (
 	"strings"
@@ -98,14 +98,14 @@ func TestTonesFollowTheWords(t *testing.T) {
 func TestClock(t *testing.T) {
 	t.Parallel()
 	for at, want := range map[time.Time]string{
-		{}:                                 "-",
-		noon.Add(-time.Minute):             "11:59:00",
-		noon.Add(-24 * time.Hour):          "2026-11-19T12:00:00Z",
-		noon.Add(time.Minute):              "2026-11-20T12:01:00Z",
-		noon.Add(-24*time.Hour + 1):        "12:00:00",
-		noon.In(time.FixedZone("x", 3600)): "12:00:00",
+		{}:                                   "-",
+		noon().Add(-time.Minute):             "11:59:00",
+		noon().Add(-24 * time.Hour):          "2026-11-19T12:00:00Z",
+		noon().Add(time.Minute):              "2026-11-20T12:01:00Z",
+		noon().Add(-24*time.Hour + 1):        "12:00:00",
+		noon().In(time.FixedZone("x", 3600)): "12:00:00",
 	} {
-		assert.Equal(t, want, views.ClockTime(at, noon))
+		assert.Equal(t, want, views.ClockTime(at, noon()))
 	}
 }
 
