@@ -11,8 +11,8 @@ import (
 	"sbx/internal/triage"
 )
 
-// PartErrors are those of the parts that failed; an ability that is missing is no failure.
-func PartErrors(ctx context.Context, o fleet.Observation) []error {
+// partErrors are those of the parts that failed; an ability that is missing is no failure.
+func partErrors(ctx context.Context, o fleet.Observation) []error {
 	exit, work := o.Exit.Err, o.Work.Err
 	if fault.KindOf(exit) == fault.KindNotFound {
 		exit = nil // sbx started no program in it
@@ -21,23 +21,23 @@ func PartErrors(ctx context.Context, o fleet.Observation) []error {
 		work = nil // nobody ever heard of it
 	}
 	all := []error{o.Usage.Err, o.Health.Err, o.Events.Err, o.Logs.Err, exit, work}
-	return CauseOnce(ctx, slices.DeleteFunc(all, func(err error) bool {
+	return causeOnce(ctx, slices.DeleteFunc(all, func(err error) bool {
 		return err == nil || fault.KindOf(err) == fault.KindUnsupported
 	}))
 }
 
-// CauseOnce says a single time that ctx ended, instead of once for each thing that
+// causeOnce says a single time that ctx ended, instead of once for each thing that
 // failed because of it.
-func CauseOnce(ctx context.Context, errs []error) []error {
+func causeOnce(ctx context.Context, errs []error) []error {
 	if ctx.Err() == nil {
 		return errs
 	}
 	return append(slices.DeleteFunc(errs, fault.Interrupted), context.Cause(ctx))
 }
 
-// TakeCensus judges what all providers list, at once, and counts it for each; errors are why
+// takeCensus judges what all providers list, at once, and counts it for each; errors are why
 // some could not be judged.
-func (e *Env) TakeCensus(ctx context.Context, f *fleet.Fleet, all []fleet.ProviderStats, look bool) (map[string]Census, []error) {
+func (e *Env) takeCensus(ctx context.Context, f *fleet.Fleet, all []fleet.ProviderStats, look bool) (map[string]Census, []error) {
 	var items []sandbox.Sandbox
 	for _, s := range all {
 		if s.ItemsErr == nil {
@@ -51,11 +51,11 @@ func (e *Env) TakeCensus(ctx context.Context, f *fleet.Fleet, all []fleet.Provid
 		c.Add(j.Verdict)
 		counted[j.Sandbox.Provider] = c
 	}
-	return counted, FailedLooks(judged)
+	return counted, failedLooks(judged)
 }
 
-// FailedLooks sums up why some of what was looked at could not be judged.
-func FailedLooks(judged []fleet.Judged) []error {
+// failedLooks sums up why some of what was looked at could not be judged.
+func failedLooks(judged []fleet.Judged) []error {
 	var unjudged []fleet.Observation
 	for _, j := range judged {
 		if j.Seen != nil && j.Verdict.Unjudged() {

@@ -143,7 +143,7 @@ func (r *cleanupRun) locked(ctx context.Context, do func(context.Context) (*Clea
 	var result *CleanupResult
 	err := r.announced(ctx, func() error {
 		err := r.env.Exclusively(ctx, r.id, r.req.LockWait, func(ctx context.Context) (err error) {
-			r.env.SettleTasks(ctx, r.watch)
+			r.env.settleTasks(ctx, r.watch)
 			result, err = do(ctx)
 			return err
 		})
@@ -280,7 +280,7 @@ func (r *cleanupRun) end(ctx context.Context, w *RunJournal, targets []cleanup.T
 		progress.Update(fmt.Sprintf("%d of %d", len(r.endings), len(targets)))
 		r.watch.Item(e)
 	}
-	r.env.RecordEnds(ctx, r.watch, r.fleet, r.endings)
+	r.env.recordEnds(ctx, r.watch, r.fleet, r.endings)
 	r.reportKept()
 	return r.finish(ctx, w), nil
 }

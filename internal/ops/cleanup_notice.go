@@ -37,7 +37,7 @@ func (r *cleanupRun) notice(ctx context.Context) {
 	if len(ageless) == 0 && r.rule.NotifyBefore == 0 {
 		return
 	}
-	r.env.WriteStore(ctx, r.watch, true, func(ctx context.Context, st store.Store) error {
+	r.env.writeStore(ctx, r.watch, true, func(ctx context.Context, st store.Store) error {
 		for _, ref := range ageless {
 			if _, err := st.Sight(ctx, sightFirst, ref, r.env.Now(), time.Second); err != nil {
 				return err

@@ -81,8 +81,8 @@ func (r *cleanupRun) pressed(ctx context.Context) (over []string, left []cleanup
 	quotas := r.fleet.Quotas(ctx)
 	silent := 0
 	for _, name := range r.fleet.Names() {
-		q := QuotaOf(quotas, name)
-		used, what := HighestUse(q)
+		q := quotaOf(quotas, name)
+		used, what := highestUse(q)
 		switch {
 		case q.Err != nil && fault.KindOf(q.Err) != fault.KindUnsupported:
 			left = append(left, cleanup.Share{Profile: name, Err: q.Err})
@@ -122,16 +122,16 @@ func (r *cleanupRun) narrowToPressed(ctx context.Context) (left []cleanup.Share,
 	return left, err
 }
 
-// QuotaOf is what was told of a profile.
-func QuotaOf(quotas []fleet.ProviderQuota, name string) fleet.ProviderQuota {
+// quotaOf is what was told of a profile.
+func quotaOf(quotas []fleet.ProviderQuota, name string) fleet.ProviderQuota {
 	if i := slices.IndexFunc(quotas, func(q fleet.ProviderQuota) bool { return q.Provider == name }); i >= 0 {
 		return quotas[i]
 	}
 	return fleet.ProviderQuota{Provider: name}
 }
 
-// HighestUse is the largest used share of any of a profile's limits.
-func HighestUse(q fleet.ProviderQuota) (used float64, what string) {
+// highestUse is the largest used share of any of a profile's limits.
+func highestUse(q fleet.ProviderQuota) (used float64, what string) {
 	for _, one := range q.Quotas {
 		if one.Used == nil || one.Limit == nil || *one.Limit <= 0 {
 			continue

@@ -36,7 +36,7 @@ func Create(ctx context.Context, env *Env, req CreateRequest, watch Observer) (s
 	if err != nil {
 		return sandbox.Sandbox{}, findCreated(ctx, f, err)
 	}
-	env.RecordCreated(ctx, watch, f, made)
+	env.recordCreated(ctx, watch, f, made)
 	return made, nil
 }
 

@@ -50,10 +50,10 @@ func PlanCron(env *Env, req CronPlanRequest) (cron.Plan, error) {
 	}
 	plan.Undecided, plan.OwnerLabel = Undecided(c), sandbox.LabelOwner
 	for _, p := range c.Selected() {
-		if p.Undecided() && env.TypeOf(p).NoLabels {
+		if p.Undecided() && env.typeOf(p).NoLabels {
 			plan.Unlabelled = append(plan.Unlabelled, p.Name)
 		}
-		if !env.TypeOf(p).KeepsRecords && len(c.SourcesOf(p.Name)) == 0 {
+		if !env.typeOf(p).KeepsRecords && len(c.SourcesOf(p.Name)) == 0 {
 			plan.Unrecorded = append(plan.Unrecorded, p.Name)
 		}
 	}
@@ -86,7 +86,7 @@ func (e *Env) cronProfiles(plan *cron.Plan, c *config.Config) {
 	}
 	plan.Measured, _ = e.splitByQuota(c.Selected())
 	for _, p := range c.Selected() {
-		if e.TypeOf(p).Emergency && p.Owned.All && slices.Contains(plan.Measured, p.Name) {
+		if e.typeOf(p).Emergency && p.Owned.All && slices.Contains(plan.Measured, p.Name) {
 			plan.MayEmergency = append(plan.MayEmergency, p.Name)
 		}
 	}

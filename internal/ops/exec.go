@@ -20,7 +20,7 @@ type ExecRequest struct {
 // Exec runs a command inside a sandbox. A code of the command other than 0 is an error of
 // type ProgramExit.
 func Exec(ctx context.Context, env *Env, req ExecRequest) error {
-	f, found, err := env.FindOne(ctx, req.Word)
+	f, found, err := env.findOne(ctx, req.Word)
 	if err != nil {
 		return err
 	}

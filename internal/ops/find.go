@@ -8,9 +8,9 @@ import (
 	"sbx/internal/triage"
 )
 
-// FindOne finds the sandbox that a word means, and gives the fleet that was asked. Beside
+// findOne finds the sandbox that a word means, and gives the fleet that was asked. Beside
 // an error the fleet is nil where none could be opened.
-func (e *Env) FindOne(ctx context.Context, word string) (*fleet.Fleet, sandbox.Sandbox, error) {
+func (e *Env) findOne(ctx context.Context, word string) (*fleet.Fleet, sandbox.Sandbox, error) {
 	f, err := e.Fleet(ctx)
 	if err != nil {
 		return nil, sandbox.Sandbox{}, err
@@ -22,7 +22,7 @@ func (e *Env) FindOne(ctx context.Context, word string) (*fleet.Fleet, sandbox.S
 	return f, found[0], nil
 }
 
-// JudgeRecord judges a sandbox by its record alone.
-func (e *Env) JudgeRecord(s sandbox.Sandbox) fleet.Judged {
+// judgeRecord judges a sandbox by its record alone.
+func (e *Env) judgeRecord(s sandbox.Sandbox) fleet.Judged {
 	return fleet.Judged{Sandbox: s, Verdict: triage.Judge(s, triage.Signals{}, e.Thresholds(s), e.Now())}
 }

@@ -32,7 +32,7 @@ type InspectResult struct {
 func Inspect(ctx context.Context, env *Env, req InspectRequest, watch Observer) (*InspectResult, error) {
 	progress := watch.Progress("inspecting " + req.Word)
 	defer progress.Done()
-	f, found, err := env.FindOne(ctx, req.Word)
+	f, found, err := env.findOne(ctx, req.Word)
 	if err != nil {
 		return env.inspectRecord(ctx, req.Word, err)
 	}
@@ -41,12 +41,12 @@ func Inspect(ctx context.Context, env *Env, req InspectRequest, watch Observer) 
 		return env.inspectRecord(ctx, found.Ref().String(), recordErr)
 	}
 	r := env.judgeObservation(f.Observe(ctx, s))
-	r.Errors = PartErrors(ctx, r.Seen)
+	r.Errors = partErrors(ctx, r.Seen)
 	if recordErr != nil {
-		r.Errors = CauseOnce(ctx, append([]error{recordErr}, r.Errors...))
+		r.Errors = causeOnce(ctx, append([]error{recordErr}, r.Errors...))
 	}
 	if ref := s.Ref(); s.State.Ended() {
-		if end, found := env.EndInJournals(ctx, ref.ID, func(of sandbox.Ref, _ string) bool { return of == ref }); found {
+		if end, found := env.endInJournals(ctx, ref.ID, func(of sandbox.Ref, _ string) bool { return of == ref }); found {
 			r.End = &end
 		}
 	}
@@ -98,5 +98,5 @@ func (e *Env) inspectRecord(ctx context.Context, word string, missing error) (*I
 	for _, text := range end.Logs {
 		seen.Logs.Got = append(seen.Logs.Got, sandbox.LogLine{Text: text})
 	}
-	return &InspectResult{Seen: seen, Verdict: e.JudgeRecord(s).Verdict, At: e.Now(), End: end, Missing: missing}, nil
+	return &InspectResult{Seen: seen, Verdict: e.judgeRecord(s).Verdict, At: e.Now(), End: end, Missing: missing}, nil
 }

@@ -37,7 +37,7 @@ func fewOf(names []string) string {
 // splitByQuota parts profiles by whether it can be known how much of a quota they use.
 func (e *Env) splitByQuota(profiles []config.Profile) (known, unknown []string) {
 	for _, p := range profiles {
-		if e.TypeOf(p).TellsQuota || p.MaxSandboxes > 0 {
+		if e.typeOf(p).TellsQuota || p.MaxSandboxes > 0 {
 			known = append(known, p.Name)
 		} else {
 			unknown = append(unknown, p.Name)
@@ -46,8 +46,8 @@ func (e *Env) splitByQuota(profiles []config.Profile) (known, unknown []string) 
 	return known, unknown
 }
 
-// TypeOf is the type of a profile.
-func (e *Env) TypeOf(p config.Profile) providers.Type { return e.typeNamed(p.Type) }
+// typeOf is the type of a profile.
+func (e *Env) typeOf(p config.Profile) providers.Type { return e.typeNamed(p.Type) }
 
 func (e *Env) typeNamed(name string) providers.Type {
 	i := slices.IndexFunc(e.Types, func(t providers.Type) bool { return t.Name == name })

@@ -118,9 +118,9 @@ func (l *Leases) read(ctx context.Context, st store.Store) error {
 	return err
 }
 
-// SettleTasks brings what dead processes left of tasks further, for a moment at most,
+// settleTasks brings what dead processes left of tasks further, for a moment at most,
 // as everything that ends sandboxes does (tasks.md E3).
-func (e *Env) SettleTasks(ctx context.Context, watch Reporter) {
+func (e *Env) settleTasks(ctx context.Context, watch Reporter) {
 	live := 0
 	err := e.ReadTasks(func(ledger task.Ledger) error {
 		tasks, err := ledger.List(ctx, store.TaskQuery{Live: true})

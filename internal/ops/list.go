@@ -99,7 +99,7 @@ func (l *listing) stream(ctx context.Context, f *fleet.Fleet) {
 			l.watch.Item(err)
 			continue
 		}
-		judged := l.env.JudgeRecord(s)
+		judged := l.env.judgeRecord(s)
 		facts := l.facts(func(sandbox.Sandbox) fleet.Judged { return judged })
 		if l.unstuck().Judge(s, facts).Verdict != sandbox.True {
 			continue
@@ -140,7 +140,7 @@ func (l *listing) choose(ctx context.Context, f *fleet.Fleet, held []sandbox.San
 		all[j.Sandbox.Ref()], held[i] = j, j.Sandbox
 		l.result.Census.Add(j.Verdict)
 	}
-	for _, err := range FailedLooks(judged) {
+	for _, err := range failedLooks(judged) {
 		l.watch.Item(err)
 	}
 	chosen := l.selector.Apply(held, facts)

@@ -62,7 +62,7 @@ func Logs(ctx context.Context, env *Env, req LogsRequest, watch Observer) (*Logs
 // then it is named as it was, or found in the journals, and its provider says what it
 // still has. What never was is told by the provider, too.
 func (e *Env) findLog(ctx context.Context, word string) (*fleet.Fleet, sandbox.Ref, error) {
-	f, found, err := e.FindOne(ctx, word)
+	f, found, err := e.findOne(ctx, word)
 	if err == nil {
 		return f, found.Ref(), nil
 	}
@@ -74,7 +74,7 @@ func (e *Env) findLog(ctx context.Context, word string) (*fleet.Fleet, sandbox.R
 		return f, ref, err
 	}
 	if ref.Bare() {
-		r, known := e.EndOf(ctx, word)
+		r, known := e.endOf(ctx, word)
 		if !known {
 			return f, ref, err
 		}

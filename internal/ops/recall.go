@@ -35,7 +35,7 @@ func (e *Env) WhoEnded(ctx context.Context, word string, missing error) (*EndRec
 	if kind := fault.KindOf(missing); kind != fault.KindNotFound && kind != fault.KindGone {
 		return nil, missing
 	}
-	r, found := e.EndOf(ctx, word)
+	r, found := e.endOf(ctx, word)
 	if !found {
 		return nil, missing
 	}
@@ -46,10 +46,10 @@ func (e *Env) WhoEnded(ctx context.Context, word string, missing error) (*EndRec
 	return &r, fault.New(fault.KindOf(missing), "it is not there any more: %s", r.Sentence(e.Now())).At(r.Sandbox.Provider, r.Sandbox.ID).WithHint("%s", hint)
 }
 
-// EndOf looks a sandbox up in the journals of this machine, the newest first, then in
+// endOf looks a sandbox up in the journals of this machine, the newest first, then in
 // the store, which other hosts may share. What cannot be read is passed by: a look
 // depends on neither.
-func (e *Env) EndOf(ctx context.Context, word string) (EndRecord, bool) {
+func (e *Env) endOf(ctx context.Context, word string) (EndRecord, bool) {
 	ref, err := sandbox.ParseRef(word)
 	if err != nil {
 		return EndRecord{}, false
@@ -60,16 +60,16 @@ func (e *Env) EndOf(ctx context.Context, word string) (EndRecord, bool) {
 		}
 		return of.ID == ref.ID || name == ref.ID || len(ref.ID) >= sandbox.MinPrefix && strings.HasPrefix(of.ID, ref.ID)
 	}
-	if r, found := e.EndInJournals(ctx, ref.ID, means); found {
+	if r, found := e.endInJournals(ctx, ref.ID, means); found {
 		return r, true
 	}
 	return e.endInStore(ctx, ref, means)
 }
 
-// EndInJournals finds the newest run of this machine that asked a sandbox to end, or saw
+// endInJournals finds the newest run of this machine that asked a sandbox to end, or saw
 // that it had. What it goes by, a name or an id or the beginning of one, stands in the
 // journal.
-func (e *Env) EndInJournals(ctx context.Context, word string, means func(sandbox.Ref, string) bool) (EndRecord, bool) {
+func (e *Env) endInJournals(ctx context.Context, word string, means func(sandbox.Ref, string) bool) (EndRecord, bool) {
 	type kept struct {
 		disk journal.Disk
 		run  string

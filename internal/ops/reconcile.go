@@ -71,7 +71,7 @@ func Reconcile(ctx context.Context, env *Env, req ReconcileRequest, watch Observ
 	}
 	err = env.Exclusively(ctx, r.id, req.LockWait, func(ctx context.Context) (err error) {
 		if req.Fix {
-			env.SettleTasks(ctx, watch)
+			env.settleTasks(ctx, watch)
 		}
 		result, err = r.recorded(ctx)
 		return err

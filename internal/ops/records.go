@@ -13,14 +13,14 @@ import (
 // memoryLimit bounds what a slow store may cost a verb that does without.
 const memoryLimit = 5 * time.Second
 
-// RecordCreated puts a new sandbox on sbx's own record, so that `reconcile` knows it,
+// recordCreated puts a new sandbox on sbx's own record, so that `reconcile` knows it,
 // unless its provider keeps records. The sandbox is there in any case, so a store
 // that fails is a warning.
-func (e *Env) RecordCreated(ctx context.Context, watch Reporter, f *fleet.Fleet, s sandbox.Sandbox) {
+func (e *Env) recordCreated(ctx context.Context, watch Reporter, f *fleet.Fleet, s sandbox.Sandbox) {
 	if f.HasRecords(s.Provider) {
 		return
 	}
-	e.WriteStore(ctx, watch, true, func(ctx context.Context, st store.Store) error {
+	e.writeStore(ctx, watch, true, func(ctx context.Context, st store.Store) error {
 		return st.PutRecord(ctx, store.Record{
 			Provider: s.Provider, ID: s.ID, TaskID: s.TaskID, AgentType: s.AgentType, Owner: e.Process.User(), Host: e.Process.Host,
 			State: s.State, CreatedAt: s.CreatedAt, UpdatedAt: e.Now(),
@@ -28,9 +28,9 @@ func (e *Env) RecordCreated(ctx context.Context, watch Reporter, f *fleet.Fleet,
 	})
 }
 
-// RecordEnds brings the records of what was seen to end to their end. What has no record
+// recordEnds brings the records of what was seen to end to their end. What has no record
 // needs none.
-func (e *Env) RecordEnds(ctx context.Context, watch Reporter, f *fleet.Fleet, endings []sandbox.Ending) {
+func (e *Env) recordEnds(ctx context.Context, watch Reporter, f *fleet.Fleet, endings []sandbox.Ending) {
 	var over []sandbox.Ending
 	for _, e := range endings {
 		if (e.Outcome == sandbox.OutcomeVerified || e.Outcome == sandbox.OutcomeAlreadyGone) && !f.HasRecords(e.Ref.Provider) {
@@ -40,7 +40,7 @@ func (e *Env) RecordEnds(ctx context.Context, watch Reporter, f *fleet.Fleet, en
 	if len(over) == 0 {
 		return
 	}
-	e.WriteStore(ctx, watch, false, func(ctx context.Context, st store.Store) error {
+	e.writeStore(ctx, watch, false, func(ctx context.Context, st store.Store) error {
 		for _, ending := range over {
 			err := st.EndRecord(ctx, ending.Ref, sandbox.StateTerminated, "ended by "+e.Process.User()+" on "+e.Process.Host, e.Now())
 			if err != nil && fault.KindOf(err) != fault.KindNotFound {
@@ -51,8 +51,8 @@ func (e *Env) RecordEnds(ctx context.Context, watch Reporter, f *fleet.Fleet, en
 	})
 }
 
-// WriteStore does something with the store; write makes one where there is none.
-func (e *Env) WriteStore(ctx context.Context, watch Reporter, write bool, do func(context.Context, store.Store) error) {
+// writeStore does something with the store; write makes one where there is none.
+func (e *Env) writeStore(ctx context.Context, watch Reporter, write bool, do func(context.Context, store.Store) error) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), memoryLimit)
 	defer stop()
 	st, err := e.Store(write)

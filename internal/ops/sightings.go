@@ -19,7 +19,7 @@ const (
 // be read was never seen, which keeps a sandbox.
 func (e *Env) Sightings(ctx context.Context, watch Reporter, kind string) func() map[string]store.Sighting {
 	return sync.OnceValue(func() (seen map[string]store.Sighting) {
-		e.WriteStore(ctx, watch, false, func(ctx context.Context, st store.Store) (err error) {
+		e.writeStore(ctx, watch, false, func(ctx context.Context, st store.Store) (err error) {
 			seen, err = st.Sightings(ctx, kind)
 			return err
 		})

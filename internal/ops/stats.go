@@ -48,7 +48,7 @@ func Stats(ctx context.Context, env *Env, req StatsRequest, watch Observer) (*St
 	if req.Look {
 		progress.Update("looking at those that may be stuck")
 	}
-	counted, errs := env.TakeCensus(ctx, f, providers, req.Look)
+	counted, errs := env.takeCensus(ctx, f, providers, req.Look)
 	r := &StatsResult{}
 	for _, s := range providers {
 		if s.Err != nil {
@@ -62,7 +62,7 @@ func Stats(ctx context.Context, env *Env, req StatsRequest, watch Observer) (*St
 		r.Providers = append(r.Providers, figures)
 		r.Census.Join(figures.Census)
 	}
-	r.Errors = CauseOnce(ctx, errs)
+	r.Errors = causeOnce(ctx, errs)
 	r.Total = env.totalFigures(r.Providers)
 	return r, nil
 }

@@ -56,7 +56,7 @@ func Terminate(ctx context.Context, env *Env, req TerminateRequest, watch Observ
 		watch.Item(err)
 	}
 	endings := t.end(ctx)
-	env.RecordEnds(ctx, watch, t.fleet, endings)
+	env.recordEnds(ctx, watch, t.fleet, endings)
 	return &TerminateResult{RunID: t.id, Endings: endings, Verdict: t.verdict(endings)}, nil
 }
 

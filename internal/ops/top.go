@@ -101,7 +101,7 @@ func (s *Sampler) Look(ctx context.Context, watch Observer) (*TopResult, error) 
 	s.past = kept
 	maps.DeleteFunc(s.seen, func(ref sandbox.Ref, _ lifeSigns) bool { return kept[ref] == nil })
 	slices.SortStableFunc(r.Usage, busiest)
-	r.Errors = withoutDuplicates(CauseOnce(ctx, errs))
+	r.Errors = withoutDuplicates(causeOnce(ctx, errs))
 	return r, nil
 }
 

@@ -14,7 +14,7 @@ type WaitRequest struct {
 
 // Wait waits until a sandbox has reached the goal, and gives it as it is then.
 func Wait(ctx context.Context, env *Env, req WaitRequest, watch Observer) (fleet.Judged, error) {
-	f, found, err := env.FindOne(ctx, req.Word)
+	f, found, err := env.findOne(ctx, req.Word)
 	if err != nil {
 		return fleet.Judged{}, err
 	}
@@ -24,5 +24,5 @@ func Wait(ctx context.Context, env *Env, req WaitRequest, watch Observer) (fleet
 	if err != nil {
 		return fleet.Judged{}, err
 	}
-	return env.JudgeRecord(got), nil
+	return env.judgeRecord(got), nil
 }
