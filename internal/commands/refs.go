@@ -10,8 +10,8 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/hostfile"
+	"sbx/internal/ops"
 	"sbx/internal/output"
-	"sbx/internal/providers"
 )
 
 // completionLimit bounds what a TAB may cost.
@@ -26,13 +26,13 @@ func (d *Deps) completeRefs(many bool) cobra.CompletionFunc {
 		}
 		ctx, stop := context.WithTimeout(cmd.Context(), completionLimit)
 		defer stop()
-		f, err := d.Fleet(ctx)
+		known, err := ops.ListKnown(ctx, d.Env)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
 		var words []string
-		for s, err := range f.List(ctx, providers.Query{}) {
-			if err == nil && !slices.Contains(args, s.Ref().String()) {
+		for _, s := range known {
+			if !slices.Contains(args, s.Ref().String()) {
 				about := output.Escape(strings.TrimSpace(s.Name + " " + string(s.State))) // the shell prints it as it is
 				words = append(words, cobra.CompletionWithDesc(s.Ref().String(), about))
 			}

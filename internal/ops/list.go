@@ -61,6 +61,16 @@ func (l *Lister) List(ctx context.Context, watch Observer) *ListResult {
 	return &one.result
 }
 
+// ListKnown gives everything that can be listed, for somebody who completes a word: what
+// cannot be listed completes nothing.
+func ListKnown(ctx context.Context, env *Env) ([]sandbox.Sandbox, error) {
+	f, err := env.Fleet(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return f.Collect(ctx, providers.Query{}).Items, nil
+}
+
 // listing is one listing under way.
 type listing struct {
 	env      *Env
