@@ -96,15 +96,15 @@ func prints(t *testing.T, root string) []string {
 	return found
 }
 
-type print struct {
+type printing struct {
 	pos  token.Pos
 	what string
 }
 
 // printsOf finds by syntax what prints in one file. Streams are told by the name of the
 // field, whatever the value is called that has them.
-func printsOf(file *ast.File) []print {
-	var found []print
+func printsOf(file *ast.File) []printing {
+	var found []printing
 	names := map[string]string{} // how the file calls packages
 	for _, spec := range file.Imports {
 		target, err := strconv.Unquote(spec.Path.Value)
@@ -118,9 +118,9 @@ func printsOf(file *ast.File) []print {
 		names[name] = target
 		switch {
 		case underAny(target, printingImports()):
-			found = append(found, print{spec.Pos(), "imports " + target})
+			found = append(found, printing{spec.Pos(), "imports " + target})
 		case name == "." && (target == "fmt" || target == "os" || target == "sbx/internal/process"):
-			found = append(found, print{spec.Pos(), "imports all names of " + target})
+			found = append(found, printing{spec.Pos(), "imports all names of " + target})
 		}
 	}
 	own := map[string]bool{}
@@ -133,11 +133,11 @@ func printsOf(file *ast.File) []print {
 		switch n := n.(type) {
 		case *ast.SelectorExpr:
 			if what := printingSelector(n, names); what != "" {
-				found = append(found, print{n.Pos(), what})
+				found = append(found, printing{n.Pos(), what})
 			}
 		case *ast.CallExpr:
 			if f, ok := n.Fun.(*ast.Ident); ok && (f.Name == "print" || f.Name == "println") && !own[f.Name] {
-				found = append(found, print{n.Pos(), "calls " + f.Name})
+				found = append(found, printing{n.Pos(), "calls " + f.Name})
 			}
 		}
 		return true
