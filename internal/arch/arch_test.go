@@ -89,7 +89,7 @@ func rooms() map[string][]string {
 		"stagedfleet":         {"sandbox", "providers/wiretest", "providers/e2b/e2btest", "providers/monotask/monotasktest"},
 		"cmd/staged-incident": {"stagedfleet"},
 		// operations: what the skins do, once
-		"ops": with(words, "process", "hostfile", "providers", "triage", "config", "notify", "cron", "journal", "lock", "metrics", "store", "fleet", "safety", "cleanup", "reconcile", "task", "publish"),
+		"ops": with(words, "process", "hostfile", "providers", "selector", "triage", "config", "notify", "cron", "journal", "lock", "metrics", "store", "fleet", "safety", "cleanup", "reconcile", "task", "publish"),
 
 		// the environment of operations for tests, composed of fakes and temporary directories
 		"ops/opstest": with(words, "process", "providers", "config", "fleet", "journal", "lock", "notify", "ops", "publish", "store", "task"),

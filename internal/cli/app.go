@@ -46,10 +46,9 @@ func newApp(ctx context.Context, p process.Process, types []providers.Type) *app
 
 func (a *app) deps() *commands.Deps {
 	return &commands.Deps{
-		Env: a.env(), Globals: &a.globals, Printer: a.printer, Input: a.input,
+		Env: a.env(), Globals: &a.globals, Printer: a.printer,
 		Size:        a.size,
 		RawTerminal: a.rawTerminal,
-		Program:     program,
 		Began:       func(ctx context.Context) { a.began, a.ctx = true, ctx },
 	}
 }
@@ -59,6 +58,8 @@ func (a *app) env() *ops.Env {
 	return &ops.Env{
 		Process: a.process, Version: version(), Types: a.types,
 		Config:     a.config,
+		Input:      a.input,
+		Program:    program,
 		Fleet:      func(ctx context.Context) (*fleet.Fleet, error) { return a.fleet(ctx, (*config.Config).Selected) },
 		Only:       a.only,
 		Store:      a.store,

@@ -2,11 +2,9 @@ package commands
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
-	"sbx/internal/cron"
 	"sbx/internal/fault"
 	"sbx/internal/ops"
 	"sbx/internal/output"
@@ -35,18 +33,10 @@ func newCleanupStatus(d *Deps) *cobra.Command {
 		if err != nil {
 			return fault.Usage("--expected-every: %w", err)
 		}
-		names, err := d.ProfileNames()
+		r, err := ops.CleanupStatus(ctx, d.Env, ops.CleanupStatusRequest{Every: period})
 		if err != nil {
 			return err
 		}
-		runs, errs := d.CronRuns(ctx, ops.VerbCleanup)
-		status := ops.CleanupStatus(runs, names, period, d.Now())
-		if p.Format.Name() == output.Nagios {
-			return views.ShowPlugin(p, []views.CheckRow{views.ToolCheck("cleanup", status.Verdict, status.Message, d.StatusHint(status))}, errors.Join(errs...))
-		}
-		if status.Verdict != sandbox.True {
-			errs = append(errs, fault.New(fault.KindFound, "%s", status.Message).WithHint("%s", d.StatusHint(status)))
-		}
-		return output.ShowItemAs(p, output.ItemSpec[cron.Status]{Schema: doc.schema, Columns: views.CleanupStatusColumns()}, status, errors.Join(errs...), errs...)
+		return views.ShowCleanupStatus(p, doc.schema, r)
 	})
 }

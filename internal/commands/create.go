@@ -2,20 +2,19 @@ package commands
 
 import (
 	"context"
-	"errors"
 	"math"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"sbx/internal/fault"
-	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/output"
-	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/views"
 )
+
+const createSchema = "sbx.create/v1"
 
 // createOptions are the flags of create, as typed.
 type createOptions struct {
@@ -48,7 +47,7 @@ func newCreate(d *Deps) *cobra.Command {
 	}
 	o.add(cmd.Flags())
 	complete(cmd, "isolate", func() []string { return []string{"bwrap"} })
-	return d.verb(cmd, document{schema: "sbx.create/v1", shape: output.ShapeItem, columns: output.Names(views.CreateColumns())},
+	return d.verb(cmd, document{schema: createSchema, shape: output.ShapeItem, columns: output.Names(views.CreateColumns())},
 		func(ctx context.Context, p *output.Printer, args []string) error { return create(ctx, d, p, args, &o) })
 }
 
@@ -79,61 +78,19 @@ func create(ctx context.Context, d *Deps, p *output.Printer, command []string, o
 	if err != nil {
 		return err
 	}
-	c, err := d.Config()
-	if err != nil {
-		return err
-	}
-	target, err := c.LaunchTarget()
-	if err != nil {
-		return err
-	}
-	f, err := d.Only(ctx, target.Name) // --provider and `use` choose what is looked at, `launch` may be another
-	if err != nil {
-		return err
-	}
 	hide(p, spec.Env)
-	progress := p.Progress("creating a sandbox at " + target.Name)
-	defer progress.Done()
-	made, err := f.Create(ctx, target.Name, spec)
+	made, err := ops.Create(ctx, d.Env, ops.CreateRequest{Spec: spec}, d.observe(p, nil))
 	if err != nil {
-		return whatWasMade(ctx, f, err)
+		return err
 	}
-	d.RecordCreated(ctx, p, f, made)
-	progress.Done()
 	err = output.ShowItem(p, output.ItemSpec[sandbox.Sandbox]{
-		Schema: "sbx.create/v1", Columns: views.CreateColumns(),
+		Schema: createSchema, Columns: views.CreateColumns(),
 		Line: func(s sandbox.Sandbox) string { return s.Ref().String() },
 	}, made)
 	if err != nil { // nobody else knows its reference
 		p.Warn(made.Ref().String() + " runs; `" + d.Process.Name() + " terminate " + made.Ref().String() + "` ends it")
 	}
 	return err
-}
-
-// lookAfterCreate bounds the look for what a failed create may have made.
-const lookAfterCreate = 5 * time.Second
-
-// whatWasMade looks once for what a create has made whose answer leaves that open, so
-// that it is not left to whoever reads the error. That it does not show proves nothing for
-// good: a listing may lag behind.
-func whatWasMade(ctx context.Context, f *fleet.Fleet, err error) error {
-	open, ok := errors.AsType[*providers.OpenCreateError](err)
-	if !ok || ctx.Err() != nil {
-		return err
-	}
-	ctx, stop := context.WithTimeout(ctx, lookAfterCreate)
-	defer stop()
-	found, lookErr := f.Marked(ctx, open.Mark)
-	switch {
-	case lookErr != nil:
-		return err
-	case len(found) > 0:
-		ref := found[0].Ref().String()
-		return fault.New(fault.KindUnavailable, "%w; it was created all the same: %s", open.Err, ref).
-			WithHint("use it, or end it with `sbx terminate %s`", ref)
-	}
-	return fault.New(fault.KindUnavailable, "%w; a look right after it finds nothing that it made", open.Err).
-		WithHint("try again later; `%s` shows what may appear late", open.Mark.Look())
 }
 
 // read turns the flags into a Spec; every mistake is fault.KindUsage. What was

@@ -9,14 +9,9 @@ package commands
 import (
 	"context"
 
-	"sbx/internal/config"
-	"sbx/internal/fleet"
 	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/providers"
-	"sbx/internal/sandbox"
-	"sbx/internal/triage"
-	"sbx/internal/views"
 )
 
 // Deps is what every verb is handed: what operations need, and the command line's own. The
@@ -28,14 +23,11 @@ type Deps struct {
 	Globals *Globals
 
 	Printer func() (*output.Printer, error)
-	Input   func() config.Input // what the configuration is read from
 	// Size reads the size of the terminal and, after it, every change; the
 	// func stops it. Zero sizes mean that there is no terminal.
 	Size func() (providers.Size, <-chan providers.Size, func())
 	// RawTerminal puts the terminal into raw mode; the func puts it back.
 	RawTerminal func() (func(), error)
-	// Program is this binary's own path, for programs that the drill stages.
-	Program func() (string, error)
 	// Began is told when a verb starts, with the context that ends it: what fails
 	// before is a wrong use. Printer, Config and Input wait no longer than that.
 	Began func(ctx context.Context)
@@ -54,14 +46,4 @@ type Globals struct {
 	// Settings are flags of a verb that stand above the configuration, by their
 	// names; a verb sets them before it asks for Config.
 	Settings map[string]string
-}
-
-// row is a sandbox with the judgement that its record alone allows.
-func (d *Deps) row(s sandbox.Sandbox) views.SandboxRow {
-	return views.SandboxRow{Sandbox: s, Verdict: triage.Judge(s, triage.Signals{}, d.Thresholds(s), d.Now()), Now: d.Now()}
-}
-
-// judgedRow is a sandbox with its judgement.
-func (d *Deps) judgedRow(j fleet.Judged) views.SandboxRow {
-	return views.SandboxRow{Sandbox: j.Sandbox, Verdict: j.Verdict, Now: d.Now()}
 }

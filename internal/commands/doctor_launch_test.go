@@ -45,7 +45,7 @@ func TestDoctorTellsWhatStopsLaunching(t *testing.T) {
 			assert.Equal(t, tc.code, r.code, r.stdout)
 			var got []string
 			for _, item := range r.list(t, "items") {
-				if item["check"] == checkLaunching {
+				if item["check"] == "task launch" {
 					got = append(got, fmt.Sprint(item["verdict"], " ", item["message"]))
 				}
 			}

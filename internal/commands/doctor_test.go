@@ -1,18 +1,15 @@
 package commands
 
 import (
-	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/providers"
 	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
@@ -174,14 +171,13 @@ func TestPluginAnswersWhateverFails(t *testing.T) {
 
 func TestPluginLineWeighs(t *testing.T) {
 	t.Parallel()
-	warning := views.ToolCheck("path", sandbox.False, "another", "")
-	warning.Minor = true
-	unknown := views.CheckRow{ProviderCheck: fleet.ProviderCheck{Provider: "p", Check: mute("answers")}}
-	for want, rows := range map[string][]views.CheckRow{
-		"OK 0":       {views.ToolCheck("a", sandbox.True, "", "")},
-		"WARNING 1":  {views.ToolCheck("a", sandbox.True, "", ""), warning},
+	warning := ops.ToolCheck("path", sandbox.False, "another", "").AsWarning()
+	unknown := ops.Check{ProviderCheck: fleet.ProviderCheck{Provider: "p", Check: mute("answers")}}
+	for want, rows := range map[string][]ops.Check{
+		"OK 0":       {ops.ToolCheck("a", sandbox.True, "", "")},
+		"WARNING 1":  {ops.ToolCheck("a", sandbox.True, "", ""), warning},
 		"UNKNOWN 3":  {warning, unknown},
-		"CRITICAL 2": {warning, unknown, views.ToolCheck("b", sandbox.False, "", "")},
+		"CRITICAL 2": {warning, unknown, ops.ToolCheck("b", sandbox.False, "", "")},
 	} {
 		line, code := views.PluginLine(rows)
 		state, number, _ := strings.Cut(want, " ")
@@ -205,77 +201,4 @@ func TestDoctorForPeople(t *testing.T) {
 
 func withoutFleet(err error) func(*Deps) {
 	return func(d *Deps) { d.Fleet = failingFleet(err) }
-}
-
-func TestOtherProgramsOfThatName(t *testing.T) {
-	t.Parallel()
-	folder := func(t *testing.T, mode os.FileMode) string {
-		t.Helper()
-		dir := t.TempDir()
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "sbx"), nil, mode))
-		return dir
-	}
-	mine, other, text, none := folder(t, 0o755), folder(t, 0o755), folder(t, 0o600), t.TempDir()
-	link := t.TempDir()
-	require.NoError(t, os.Symlink(filepath.Join(mine, "sbx"), filepath.Join(link, "sbx")))
-	here, err := os.Getwd()
-	require.NoError(t, err)
-	relative, err := filepath.Rel(here, other)
-	require.NoError(t, err)
-	for name, tc := range map[string]struct {
-		path []string
-		want string // words of the rows
-	}{
-		"alone":              {[]string{none, mine}, views.WordOK},
-		"not on PATH":        {[]string{none}, views.WordOK},
-		"through a link":     {[]string{link, mine}, views.WordOK},
-		"first":              {[]string{mine, other}, views.WordOK},
-		"behind another":     {[]string{other, mine}, views.WordWarning},
-		"instead of":         {[]string{other}, views.WordWarning},
-		"twice the same":     {[]string{other, other, mine}, views.WordWarning},
-		"a text is no rival": {[]string{text, mine}, views.WordOK},
-		"relative folders":   {[]string{relative, "", mine}, views.WordOK},
-		"no PATH":            {nil, views.WordOK},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := newBench()
-			b.env = []string{"PATH=" + strings.Join(tc.path, string(os.PathListSeparator))}
-			b.adjust = func(d *Deps) { d.Program = func() (string, error) { return filepath.Join(mine, "sbx"), nil } }
-			rows := b.deps(t).checkPath()
-			require.Len(t, rows, 1)
-			assert.Equal(t, tc.want, rows[0].Word())
-		})
-	}
-	b := newBench()
-	b.adjust = func(d *Deps) { d.Program = func() (string, error) { return "", errors.New("no such file") } }
-	assert.Equal(t, views.WordNote, b.deps(t).checkPath()[0].Word())
-}
-
-func TestFolderThatCannotBeWritten(t *testing.T) {
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "file")
-	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	row := checkFolder("state directory", filepath.Join(file, "state"))
-	assert.Equal(t, views.WordProblem, row.Word())
-	assert.Contains(t, row.Hint, "SBX_STATE_DIR")
-	dir := filepath.Join(t.TempDir(), "new")
-	assert.Equal(t, views.WordOK, checkFolder("state directory", dir).Word())
-	left, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	assert.Empty(t, left, "the probe is gone")
-}
-
-func TestFilesAreToldWithTheirTrust(t *testing.T) {
-	t.Parallel()
-	b := newBench().configure(t, "")
-	b.workdir = filepath.Join(b.home, "project")
-	require.NoError(t, os.Mkdir(b.workdir, 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(b.workdir, config.ProjectFile), []byte("limits: {max_delete: 5}\n"), 0o600))
-	rows := b.deps(t).checkFiles(t.Context())
-	require.Len(t, rows, 2)
-	assert.Contains(t, rows[0].Message, "is read")
-	assert.Contains(t, rows[1].Message, "may only narrow")
-	assert.Contains(t, rows[1].Hint, "sbx config trust ")
-	assert.Contains(t, newBench().configureNothing(t).deps(t).checkFiles(t.Context())[0].Message, "is not there")
 }

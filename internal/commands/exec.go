@@ -11,7 +11,6 @@ import (
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/providers"
-	"sbx/internal/sandbox"
 )
 
 type execOptions struct {
@@ -59,24 +58,8 @@ func execute(ctx context.Context, d *Deps, p *output.Printer, word string, c pro
 	if c.Env, err = o.env.read(ctx, d); err != nil {
 		return err
 	}
-	f, found, err := d.one(ctx, word)
-	if err != nil {
-		return err
-	}
 	hide(p, c.Env)
-	stop, err := d.connect(p, &c, o)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	exit, err := f.Exec(ctx, found.Ref(), c)
-	switch {
-	case err != nil:
-		return unclassifiedIsLauncher(err)
-	case ctx.Err() != nil && exit.Signal != "":
-		return ctx.Err() // killed because the time was over
-	}
-	return programExit(found.Ref(), exit)
+	return ops.Exec(ctx, d.Env, ops.ExecRequest{Word: word, Command: c, Connect: func(c *providers.Command) (func(), error) { return d.connect(p, c, o) }})
 }
 
 // connect joins the command with the streams of this process: real descriptors
@@ -116,30 +99,4 @@ func readerOf(s process.Stream) io.Reader {
 		return s.File
 	}
 	return s
-}
-
-// unclassifiedIsLauncher gives an error that nobody could sort the code that
-// `timeout` and `docker run` have for it (DESIGN section 4).
-func unclassifiedIsLauncher(err error) error {
-	if fault.KindOf(err) != fault.KindUnknown {
-		return err
-	}
-	return &fault.Error{Kind: fault.KindLauncher, Hint: fault.HintOf(err), Err: err}
-}
-
-// maxExit is the largest code that a process can return.
-const maxExit = 255
-
-// programExit hands the program's own code on. One that nobody saw, or that
-// would become another on its way out, is never taken for success.
-func programExit(ref sandbox.Ref, e sandbox.Exit) error {
-	switch {
-	case e.Code == nil:
-		return fault.New(fault.KindLauncher, "the command ended, but nobody saw its code").At(ref.Provider, "exec "+ref.ID)
-	case *e.Code < 0 || *e.Code > maxExit:
-		return fault.New(fault.KindLauncher, "the command ended with %d, which is no exit code", *e.Code).At(ref.Provider, "exec "+ref.ID)
-	case *e.Code == 0:
-		return nil
-	}
-	return ops.ProgramExit{Code: *e.Code}
 }

@@ -6,11 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"sbx/internal/fault"
-	"sbx/internal/fleet"
 	"sbx/internal/ops"
 	"sbx/internal/output"
-	"sbx/internal/sandbox"
-	"sbx/internal/triage"
 	"sbx/internal/views"
 )
 
@@ -43,46 +40,9 @@ func inspect(ctx context.Context, d *Deps, p *output.Printer, args []string) err
 	if len(words) > 1 {
 		return fault.Usage("inspect shows one sandbox, and %d were given", len(words)).WithHint("`%s ls` shows many", d.Process.Name())
 	}
-	progress := p.Progress("inspecting " + words[0])
-	defer progress.Done()
-	f, found, err := d.one(ctx, words[0])
+	r, err := ops.Inspect(ctx, d.Env, ops.InspectRequest{Word: words[0]}, d.observe(p, nil))
 	if err != nil {
-		progress.Done()
-		return d.inspectRecord(ctx, p, words[0], err)
+		return err
 	}
-	s, recordErr := inFull(ctx, f, words[0], found)
-	if kind := fault.KindOf(recordErr); kind == fault.KindGone || kind == fault.KindNotFound {
-		progress.Done()
-		return d.inspectRecord(ctx, p, found.Ref().String(), recordErr)
-	}
-	seen := f.Observe(ctx, s)
-	errs := ops.PartErrors(ctx, seen)
-	if recordErr != nil {
-		errs = ops.CauseOnce(ctx, append([]error{recordErr}, errs...))
-	}
-	i := d.judge(seen)
-	if ref := s.Ref(); s.State.Ended() {
-		if r, found := d.EndInJournals(ctx, ref.ID, func(of sandbox.Ref, _ string) bool { return of == ref }); found {
-			i.Ended = &r
-		}
-	}
-	progress.Done()
-	return output.ShowItem(p, output.ItemSpec[views.Inspection]{
-		Schema: inspectSchema, Columns: views.InspectColumns(), Human: func(s *output.Sheet, i views.Inspection) { i.Page(s) },
-	}, i, errs...)
-}
-
-// judge lets every rule look at what was seen.
-func (d *Deps) judge(seen fleet.Observation) views.Inspection {
-	t := d.Thresholds(seen.Sandbox)
-	verdict := seen.Judge(t, d.Now())
-	i := views.Inspection{
-		SandboxRow: views.SandboxRow{Sandbox: seen.Sandbox, Verdict: verdict, Now: d.Now()}, Seen: seen,
-		Flags: triage.Flags(seen.Sandbox, seen.Signals(t), t, d.Now()), Program: d.Process.Name(),
-	}
-	if len(seen.Usage.Got) > 0 {
-		used := views.UsageRowOf(seen.Sandbox.Ref(), seen.Usage.Got, t, verdict)
-		i.Used = &used
-	}
-	return i
+	return views.ShowInspection(p, inspectSchema, r, d.Process.Name())
 }

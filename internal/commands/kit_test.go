@@ -151,7 +151,7 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 		return config.Input{Process: p, Types: types, File: globals.Config, Flags: flags}
 	}
 	d = &Deps{
-		Globals: &globals, Input: input,
+		Globals: &globals,
 		Printer: func() (*output.Printer, error) {
 			if printer != nil {
 				return printer, nil
@@ -167,10 +167,9 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 		},
 		Size:        func() (providers.Size, <-chan providers.Size, func()) { return providers.Size{}, nil, func() {} },
 		RawTerminal: func() (func(), error) { return func() {}, nil },
-		Program:     func() (string, error) { return "/bin/false", nil },
 		Began:       func(context.Context) { *began = true },
 	}
-	d.Env = b.operations(p, types, d)
+	d.Env = b.operations(p, types, d, input)
 	if b.adjust != nil {
 		b.adjust(d)
 	}
@@ -178,10 +177,10 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 }
 
 // operations is what operations get in a test.
-func (b *bench) operations(p process.Process, types []providers.Type, d *Deps) *ops.Env {
+func (b *bench) operations(p process.Process, types []providers.Type, d *Deps, input func() config.Input) *ops.Env {
 	env := opstest.NewEnv(opstest.Parts{
 		Process: p, Types: types, Runs: filepath.Join(b.home, "runs"), Endings: b.endings, Sample: b.sample,
-		Config:   func() (*config.Config, error) { return config.Load(context.Background(), d.Input()) },
+		Config:   func() (*config.Config, error) { return config.Load(context.Background(), input()) },
 		Members:  b.opened,
 		Selected: func() []string { return d.Globals.Providers },
 		Store:    func() store.Store { return b.kept(p.Now) },
@@ -193,6 +192,8 @@ func (b *bench) operations(p process.Process, types []providers.Type, d *Deps) *
 			return p
 		},
 	})
+	env.Input = input
+	env.Program = func() (string, error) { return "/bin/false", nil }
 	env.Control = func() (ops.ControlPlane, error) { return b.control, nil }
 	env.SharedRuns = func(context.Context, int) ([]store.Run, error) { return b.shared, nil }
 	tasks := env.Tasks

@@ -2,18 +2,21 @@ package commands
 
 import (
 	"context"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"sbx/internal/fault"
-	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/output"
-	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/views"
 )
+
+const logsSchema = "sbx.logs/v1"
 
 // logsOptions are the flags of logs, as typed.
 type logsOptions struct {
@@ -47,7 +50,7 @@ func newLogs(d *Deps) *cobra.Command {
 	}
 	o.add(cmd.Flags())
 	return d.verb(cmd, document{
-		schema: "sbx.logs/v1", shape: output.ShapeList, columns: output.Names(views.LogColumns()), refuses: []output.FormatName{output.NameOnly},
+		schema: logsSchema, shape: output.ShapeList, columns: output.Names(views.LogColumns()), refuses: []output.FormatName{output.NameOnly},
 	}, func(ctx context.Context, p *output.Printer, args []string) error { return logs(ctx, d, p, args[0], &o) })
 }
 
@@ -65,57 +68,34 @@ func logs(ctx context.Context, d *Deps, p *output.Printer, word string, o *logsO
 	if err := o.check(p); err != nil {
 		return err
 	}
-	query, err := o.query(d.Now())
+	req, err := o.request(word, d.Now())
 	if err != nil {
 		return err
 	}
-	filter, err := newLogFilter(o)
+	page, err := views.NewLogPage(p, logsSchema, views.LogPageOptions{
+		Raw: o.raw, Patterns: o.patterns, Follow: o.follow, Chosen: o.grep != "" || o.patterns || o.since != "",
+	})
 	if err != nil {
 		return err
 	}
-	f, ref, err := d.logged(ctx, word)
-	if err != nil {
-		return err
-	}
-	list, err := output.NewList(p, logSpec(ref, o))
-	if err != nil {
-		return err
-	}
-	page := &logPage{printer: p, list: list, o: o}
-	if err := page.copy(ctx, f, ref, query, filter); err != nil && o.raw {
-		return err // the list has not seen what passed it by
-	}
-	page.sums()
-	return list.Close()
-}
-
-// logged finds the sandbox whose log is meant. One that is gone may have left its log:
-// then it is named as it was, or found in the journals, and its provider says what it
-// still has. What never was is told by the provider, too.
-func (d *Deps) logged(ctx context.Context, word string) (*fleet.Fleet, sandbox.Ref, error) {
-	f, found, err := d.one(ctx, word)
-	if err == nil {
-		return f, found.Ref(), nil
-	}
-	if kind := fault.KindOf(err); f == nil || kind != fault.KindNotFound && kind != fault.KindGone {
-		return f, sandbox.Ref{}, err
-	}
-	ref, wrong := sandbox.ParseRef(word)
-	if wrong != nil {
-		return f, ref, err
-	}
-	if ref.Bare() {
-		r, known := d.EndOf(ctx, word)
-		if !known {
-			return f, ref, err
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	var broken error // stdout
+	r, err := ops.Logs(reading, d.Env, req, d.observe(p, func(item any) {
+		if broken != nil {
+			return
 		}
-		ref = r.Sandbox.Ref()
+		if broken = page.Add(item); broken != nil {
+			stop()
+		}
+	}))
+	switch {
+	case broken != nil && o.raw:
+		return broken // the list has not seen what passed it by
+	case err != nil:
+		return err
 	}
-	if !f.KeepsLogs(ref.Provider) {
-		_, err = d.WhoEnded(ctx, ref.String(), err)
-		return f, ref, err
-	}
-	return f, ref, nil
+	return page.Close(r)
 }
 
 // check refuses what cannot be printed or meant.
@@ -139,29 +119,22 @@ func (o *logsOptions) check(p *output.Printer) error {
 	return nil
 }
 
-// query is what the provider is asked for. Tail counts what is shown, so a
-// filter takes it over, except while following.
-func (o *logsOptions) query(now time.Time) (providers.LogQuery, error) {
-	q := providers.LogQuery{Follow: o.follow}
-	if o.follow || !o.filters() {
-		q.Tail = o.tail
-	}
+// request reads the flags.
+func (o *logsOptions) request(word string, now time.Time) (ops.LogsRequest, error) {
+	req := ops.LogsRequest{Word: word, Follow: o.follow, Patterns: o.patterns, Tail: o.tail}
 	var err error
 	if o.since != "" {
-		q.Since, err = parseSince(o.since, now)
+		if req.Since, err = parseSince(o.since, now); err != nil {
+			return req, err
+		}
 	}
-	return q, err
-}
-
-func (o *logsOptions) filters() bool { return o.grep != "" || o.patterns }
-
-// kept is how many lines have to be held back until the end of the log is
-// known; 0 = none.
-func (o *logsOptions) kept() int {
-	if o.filters() && !o.follow {
-		return o.tail
+	if o.grep == "" {
+		return req, nil
 	}
-	return 0
+	if req.Grep, err = regexp.Compile(o.grep); err != nil {
+		return req, fault.Usage("--grep: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: ")).WithHint(`the syntax is that of RE2 (go.dev/s/re2syntax); a backslash makes ( [ * + ? . plain`)
+	}
+	return req, nil
 }
 
 // parseSince reads an age or an RFC 3339 time.

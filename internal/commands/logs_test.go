@@ -423,35 +423,6 @@ func TestLogsReadsALongLogInOrder(t *testing.T) {
 	assert.Equal(t, "line 49979\nline 49989\nline 49999\n", r.stdout)
 }
 
-func TestRing(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		size int
-		add  []int
-		want []int
-	}{
-		"empty":  {3, nil, nil},
-		"fewer":  {3, []int{1, 2}, []int{1, 2}},
-		"full":   {3, []int{1, 2, 3}, []int{1, 2, 3}},
-		"turned": {3, []int{1, 2, 3, 4, 5}, []int{3, 4, 5}},
-		"twice":  {2, []int{1, 2, 3, 4, 5}, []int{4, 5}},
-		"one":    {1, []int{1, 2}, []int{2}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := ring[int]{size: tc.size}
-			for _, v := range tc.add {
-				r.add(v)
-			}
-			var got []int
-			for v := range r.all() {
-				got = append(got, v)
-			}
-			assert.Equal(t, tc.want, got)
-		})
-	}
-}
-
 func FuzzParseSince(f *testing.F) {
 	for _, seed := range []string{"10m", "1h30m", "2026-11-20T12:00:00Z", "2026-11-20T12:00:00.5+01:00", "", "10", "-1m", "yesterday"} {
 		f.Add(seed)

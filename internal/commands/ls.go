@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,7 +10,6 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
 	"sbx/internal/output"
-	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
 	"sbx/internal/views"
@@ -42,9 +40,11 @@ func newLs(d *Deps) *cobra.Command {
 	cmd.Flags().BoolVar(&o.look, "look", false, "look at those that may be stuck whether they work; --stuck does by itself")
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "list again every 2 s until interrupted")
 	o.selectors.complete(cmd)
-	return d.verb(cmd, document{schema: "sbx.ls/v1", shape: output.ShapeList, columns: output.Names(views.SandboxColumns())},
+	return d.verb(cmd, document{schema: lsSchema, shape: output.ShapeList, columns: output.Names(views.SandboxColumns())},
 		func(ctx context.Context, p *output.Printer, _ []string) error { return ls(ctx, d, p, o) })
 }
+
+const lsSchema = "sbx.ls/v1"
 
 // watchEvery is the pace of --watch.
 const watchEvery = 2 * time.Second
@@ -54,145 +54,45 @@ func ls(ctx context.Context, d *Deps, p *output.Printer, o lsOptions) error {
 	if err != nil {
 		return err
 	}
-	f, err := d.Fleet(ctx)
+	lister, err := ops.NewLister(ctx, d.Env, ops.ListRequest{Selector: s, Look: o.look})
 	if err != nil {
 		return err
 	}
-	look := o.look || s.Stuck
+	names := lister.Profiles()
+	empty := views.EmptyListHint(d.Process.Name(), names, !s.Empty(), len(names) == 1 && d.ProfileFacts(names[0]).HostProcesses)
+	look := func(ctx context.Context) error { return lsOnce(ctx, d, p, lister, empty) }
 	if !o.watch {
-		return lsOnce(ctx, d, p, f, s, look)
+		return look(ctx)
 	}
-	return repeat(ctx, p, watchEvery, func(ctx context.Context) error { return lsOnce(ctx, d, p, f, s, look) })
+	return repeat(ctx, p, watchEvery, look)
 }
 
-// lsOnce prints one listing. Rows go out as they arrive, unless they have to be
-// looked at, sorted or cut first.
-func lsOnce(ctx context.Context, d *Deps, p *output.Printer, f *fleet.Fleet, s selector.Selector, look bool) error {
-	list, err := output.NewList(p, output.ListSpec[views.SandboxRow]{
-		Schema: "sbx.ls/v1", Columns: views.SandboxColumns(), Empty: d.emptyNote(f, s),
-	})
+// lsOnce prints one listing as it arrives. What cannot be written any more ends it.
+func lsOnce(ctx context.Context, d *Deps, p *output.Printer, lister *ops.Lister, empty string) error {
+	list, err := output.NewList(p, output.ListSpec[views.SandboxRow]{Schema: lsSchema, Columns: views.SandboxColumns(), Empty: empty})
 	if err != nil {
 		return err
 	}
-	progress := p.Progress("listing")
-	defer progress.Done()
-	l := &lister{d: d, list: list, selector: s}
-	streaming := s.Sort == selector.Order{} && !look
-	var held []sandbox.Sandbox
-	limit := 0
-	if streaming {
-		limit = s.Limit // it needs no more pages than it shows
-	}
-	full := false
-	for sb, err := range f.List(ctx, providers.Query{All: s.All, States: s.States, Labels: s.ExactLabels(), Limit: limit}) {
-		switch {
-		case err != nil:
-			list.Fail(err)
-		case !streaming:
-			held = append(held, sb)
-		default:
-			if full, err = l.stream(d.row(sb)); err != nil {
-				return err
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	var broken error // stdout
+	r := lister.List(reading, d.observe(p, func(item any) {
+		if broken != nil {
+			return
+		}
+		switch i := item.(type) {
+		case fleet.Judged:
+			if broken = list.Add(views.SandboxRowOf(i, d.Now())); broken != nil {
+				stop()
 			}
+		case error:
+			list.Fail(i)
 		}
-		if full {
-			list.Truncated()
-			break
-		}
+	}))
+	if broken != nil {
+		return broken
 	}
-	if look {
-		progress.Update("looking at them")
-	}
-	if err := l.apply(ctx, f, held, look); err != nil {
-		return err
-	}
-	progress.Done()
-	if full {
-		list.Set("unjudged", nil) // the rest was not counted
-		return list.Close()
-	}
-	list.Set("unjudged", l.census.Unjudged)
-	list.Remark(l.census.Remark(d.Process.Name() + " ls --look"))
-	return list.Close()
-}
-
-// lister is one listing on its way.
-type lister struct {
-	d        *Deps
-	list     *output.List[views.SandboxRow]
-	selector selector.Selector
-	census   ops.Census // of everything that the other selectors take
-	shown    int        // rows that were printed as they arrived
-}
-
-// facts judge by verdicts that are there already.
-func (l *lister) facts(of func(sandbox.Sandbox) views.SandboxRow) selector.Facts {
-	return selector.Facts{Now: l.d.Now(), HidesEnded: l.d.HidesEnded, Stuck: func(s sandbox.Sandbox) (sandbox.Verdict, string) {
-		v := of(s).Verdict
-		return v.Stuck, v.Reason
-	}}
-}
-
-// unstuck is the selector without the stuck rule: what it takes is what is judged.
-func (l *lister) unstuck() selector.Selector {
-	s := l.selector
-	s.Stuck = false
-	return s
-}
-
-// stream prints a row at once where it is chosen. full = as many are shown as were asked
-// for, and this would be one more.
-func (l *lister) stream(r views.SandboxRow) (full bool, err error) {
-	facts := l.facts(func(sandbox.Sandbox) views.SandboxRow { return r })
-	if l.unstuck().Judge(r.Sandbox, facts).Verdict != sandbox.True {
-		return false, nil
-	}
-	l.census.Add(r.Verdict)
-	switch {
-	case l.selector.Judge(r.Sandbox, facts).Verdict != sandbox.True:
-		return false, nil
-	case l.selector.Limit > 0 && l.shown == l.selector.Limit:
-		return true, nil
-	}
-	l.shown++
-	return false, l.list.Add(r)
-}
-
-// apply judges what was held back, and prints what is chosen of it.
-func (l *lister) apply(ctx context.Context, f *fleet.Fleet, held []sandbox.Sandbox, look bool) error {
-	rows := map[sandbox.Ref]views.SandboxRow{}
-	facts := l.facts(func(s sandbox.Sandbox) views.SandboxRow { return rows[s.Ref()] })
-	held = slices.DeleteFunc(held, func(s sandbox.Sandbox) bool { return l.unstuck().Judge(s, facts).Verdict != sandbox.True })
-	judged := f.Judge(ctx, held, l.d.Judging(look))
-	for i, j := range judged {
-		rows[j.Sandbox.Ref()], held[i] = l.d.judgedRow(j), j.Sandbox
-		l.census.Add(j.Verdict)
-	}
-	for _, err := range ops.FailedLooks(judged) {
-		l.list.Fail(err)
-	}
-	chosen := l.selector.Apply(held, facts)
-	for _, j := range chosen.Selected {
-		if err := l.list.Add(rows[j.Sandbox.Ref()]); err != nil {
-			return err
-		}
-	}
-	if chosen.Truncated {
-		l.list.Truncated()
-	}
-	return nil
-}
-
-// emptyNote teaches what could be done when there is nothing to show.
-func (d *Deps) emptyNote(f *fleet.Fleet, s selector.Selector) string {
-	names, sbx := f.Names(), d.Process.Name()
-	switch {
-	case !s.Empty():
-		return "no sandbox matches; `" + sbx + " ls` without selectors shows what there is"
-	case len(names) == 1 && d.ProfileFacts(names[0]).HostProcesses:
-		return "no sandboxes; only `" + names[0] + "` is configured: start one with `" + sbx + " create -- COMMAND`, or stage an incident with `" + sbx + " drill`"
-	}
-	return "no sandboxes; `" + sbx + " ls --all` shows what ended more than an hour ago"
+	return views.FinishSandboxList(list, r, d.Process.Name())
 }
 
 // selectorFlags are the selectors of ls, as typed.

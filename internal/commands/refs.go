@@ -9,11 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"sbx/internal/fault"
-	"sbx/internal/fleet"
 	"sbx/internal/hostfile"
 	"sbx/internal/output"
 	"sbx/internal/providers"
-	"sbx/internal/sandbox"
 )
 
 // completionLimit bounds what a TAB may cost.
@@ -76,17 +74,4 @@ func (d *Deps) words(ctx context.Context, args []string) ([]string, error) {
 		return nil, fault.Usage("no reference was given").WithHint("`%s ls` lists them", d.Process.Name())
 	}
 	return out, nil
-}
-
-// one looks a single reference up and gives the fleet that knows it.
-func (d *Deps) one(ctx context.Context, word string) (*fleet.Fleet, sandbox.Sandbox, error) {
-	f, err := d.Fleet(ctx)
-	if err != nil {
-		return nil, sandbox.Sandbox{}, err
-	}
-	found, err := f.Find(ctx, []string{word}, fleet.FindOptions{})
-	if err != nil {
-		return f, sandbox.Sandbox{}, err
-	}
-	return f, found[0], nil
 }

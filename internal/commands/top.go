@@ -2,15 +2,17 @@ package commands
 
 import (
 	"context"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/views"
 )
+
+const topSchema = "sbx.top/v1"
 
 // maxSamples bounds what top holds in memory.
 const maxSamples = 1000
@@ -19,9 +21,6 @@ type topOptions struct {
 	samples  int
 	interval string
 	watch    bool
-
-	words []string      // none = every running sandbox
-	every time.Duration // interval, read
 }
 
 func newTop(d *Deps) *cobra.Command {
@@ -46,67 +45,45 @@ func newTop(d *Deps) *cobra.Command {
 	f.IntVar(&o.samples, "samples", 2, "judge `N` samples; 1 tells no rates")
 	f.StringVar(&o.interval, "interval", "1s", "`DURATION` between two samples")
 	f.BoolVarP(&o.watch, "watch", "w", false, "sample again every interval until interrupted")
-	return d.verb(cmd, document{schema: "sbx.top/v1", shape: output.ShapeList, columns: output.Names(views.UsageColumns())},
+	return d.verb(cmd, document{schema: topSchema, shape: output.ShapeList, columns: output.Names(views.UsageColumns())},
 		func(ctx context.Context, p *output.Printer, args []string) error { return top(ctx, d, p, o, args) })
 }
 
-func (o topOptions) validate() (topOptions, error) {
+// request reads the flags.
+func (o topOptions) request() (ops.TopRequest, error) {
 	if o.samples < 1 || o.samples > maxSamples {
-		return o, fault.Usage("--samples: %d is not between 1 and %d", o.samples, maxSamples)
+		return ops.TopRequest{}, fault.Usage("--samples: %d is not between 1 and %d", o.samples, maxSamples)
 	}
 	every, err := sandbox.ParseDuration(o.interval)
 	if err != nil {
-		return o, fault.Usage("--interval: %w", err)
+		return ops.TopRequest{}, fault.Usage("--interval: %w", err)
 	}
-	o.every = every
-	return o, nil
+	return ops.TopRequest{Samples: o.samples, Every: every}, nil
 }
 
 func top(ctx context.Context, d *Deps, p *output.Printer, o topOptions, args []string) error {
-	o, err := o.validate()
+	req, err := o.request()
 	if err != nil {
 		return err
 	}
 	if len(args) > 0 {
-		if o.words, err = d.words(ctx, args); err != nil {
+		if req.Words, err = d.words(ctx, args); err != nil {
 			return err
 		}
 	}
-	f, err := d.Fleet(ctx)
+	s, err := ops.NewSampler(ctx, d.Env, req)
 	if err != nil {
 		return err
 	}
-	s := newSampler(d, f, o)
-	look := func(ctx context.Context) error { return topOnce(ctx, d, p, s) }
+	look := func(ctx context.Context) error {
+		r, err := s.Look(ctx, d.observe(p, nil))
+		if err != nil {
+			return err
+		}
+		return views.ShowUsage(p, topSchema, r, d.Process.Name())
+	}
 	if !o.watch {
 		return look(ctx)
 	}
-	return repeat(ctx, p, o.every, look)
-}
-
-// topOnce prints one look.
-func topOnce(ctx context.Context, d *Deps, p *output.Printer, s *sampler) error {
-	list, err := output.NewList(p, output.ListSpec[views.UsageRow]{
-		Schema: "sbx.top/v1", Columns: views.UsageColumns(),
-		Empty: "no sandbox runs; `" + d.Process.Name() + " ls` shows what there is",
-	})
-	if err != nil {
-		return err
-	}
-	progress := p.Progress("sampling")
-	defer progress.Done()
-	rows, errs, err := s.look(ctx, progress)
-	if err != nil {
-		return err
-	}
-	progress.Done()
-	for _, err := range errs {
-		list.Fail(err)
-	}
-	for _, row := range rows {
-		if err := list.Add(row); err != nil {
-			return err
-		}
-	}
-	return list.Close()
+	return repeat(ctx, p, req.Every, look)
 }

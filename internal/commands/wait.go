@@ -8,14 +8,15 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/views"
 )
 
-type waitOptions struct{ goal string }
+const waitSchema = "sbx.wait/v1"
 
 func newWait(d *Deps) *cobra.Command {
-	var o waitOptions
+	var goal string
 	cmd := &cobra.Command{
 		Use:     "wait REF",
 		GroupID: groupAct,
@@ -28,11 +29,11 @@ func newWait(d *Deps) *cobra.Command {
 		Args:              usageArgs(cobra.ExactArgs(1), "name one sandbox: sbx wait REF --for ended"),
 		ValidArgsFunction: d.completeRefs(false),
 	}
-	cmd.Flags().StringVar(&o.goal, "for", string(fleet.GoalEnded), "what to wait for: `GOAL` ended or running")
+	cmd.Flags().StringVar(&goal, "for", string(fleet.GoalEnded), "what to wait for: `GOAL` ended or running")
 	complete(cmd, "for", goalWords)
-	return d.verb(cmd, document{schema: "sbx.wait/v1", shape: output.ShapeItem, columns: output.Names(views.SandboxColumns())},
+	return d.verb(cmd, document{schema: waitSchema, shape: output.ShapeItem, columns: output.Names(views.SandboxColumns())},
 		func(ctx context.Context, p *output.Printer, args []string) error {
-			return waitFor(ctx, d, p, args[0], o)
+			return waitFor(ctx, d, p, args[0], goal)
 		})
 }
 
@@ -44,23 +45,16 @@ func goalWords() []string {
 	return words
 }
 
-func waitFor(ctx context.Context, d *Deps, p *output.Printer, word string, o waitOptions) error {
-	if !slices.Contains(goalWords(), o.goal) {
-		return fault.Usage("--for: %q is nothing to wait for", o.goal).WithHint("%s", fault.Meant(o.goal, goalWords()))
+func waitFor(ctx context.Context, d *Deps, p *output.Printer, word, goal string) error {
+	if !slices.Contains(goalWords(), goal) {
+		return fault.Usage("--for: %q is nothing to wait for", goal).WithHint("%s", fault.Meant(goal, goalWords()))
 	}
-	f, found, err := d.one(ctx, word)
+	reached, err := ops.Wait(ctx, d.Env, ops.WaitRequest{Word: word, Goal: fleet.Goal(goal)}, d.observe(p, nil))
 	if err != nil {
 		return err
 	}
-	progress := p.Progress("waiting for " + found.Ref().String() + " to be " + o.goal)
-	defer progress.Done()
-	got, err := f.Wait(ctx, found.Ref(), fleet.Goal(o.goal))
-	if err != nil {
-		return err
-	}
-	progress.Done()
 	return output.ShowItem(p, output.ItemSpec[views.SandboxRow]{
-		Schema: "sbx.wait/v1", Columns: views.SandboxColumns(),
+		Schema: waitSchema, Columns: views.SandboxColumns(),
 		Human: func(s *output.Sheet, r views.SandboxRow) { s.Text(r.Ending()) },
-	}, d.row(got))
+	}, views.SandboxRowOf(reached, d.Now()))
 }

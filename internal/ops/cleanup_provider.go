@@ -89,7 +89,7 @@ func (r *cleanupRun) pressed(ctx context.Context) (over []string, left []cleanup
 		case !q.Known():
 			silent++
 			left = append(left, cleanup.Share{Profile: name, Err: fault.New(fault.KindUnsupported, "it does not tell what it uses of what it may, and max_sandboxes is not set").
-				At(name, "quota").WithHint("%s", HintMaxSandboxes)})
+				At(name, "quota").WithHint("%s", hintMaxSandboxes)})
 		case used > float64(r.req.UsageAbove)/100:
 			r.watch.Note(fmt.Sprintf("%s uses %.0f%% of its %s", name, used*100, what))
 			over = append(over, name)
@@ -99,7 +99,7 @@ func (r *cleanupRun) pressed(ctx context.Context) (over []string, left []cleanup
 		}
 	}
 	if silent > 0 && silent == len(r.fleet.Names()) {
-		return nil, nil, fault.New(fault.KindUnsupported, "no selected provider tells what it uses of what it may").WithHint("%s; `%s providers` shows which providers tell a quota", HintMaxSandboxes, r.env.Process.Name())
+		return nil, nil, fault.New(fault.KindUnsupported, "no selected provider tells what it uses of what it may").WithHint("%s; `%s providers` shows which providers tell a quota", hintMaxSandboxes, r.env.Process.Name())
 	}
 	return over, left, nil
 }

@@ -88,7 +88,7 @@ func (r *cleanupRun) textfile(ctx context.Context, code int, took time.Duration,
 // figures are those of this run. When a profile was last in order comes from the
 // journals, which a dry or refused run cannot move.
 func (r *cleanupRun) figures(ctx context.Context, code int, took time.Duration, dry bool) metrics.Cleanup {
-	runs, _ := r.env.Histories(ctx, VerbCleanup, StatusRuns) // what cannot be read counts as never: the alert fires
+	runs, _ := r.env.Histories(ctx, VerbCleanup, statusRuns) // what cannot be read counts as never: the alert fires
 	m := metrics.Cleanup{
 		Build: metrics.Build{Version: r.env.Version.Version, Commit: r.env.Version.Commit, Go: r.env.Version.Go},
 		Layer: r.series(), ExitCode: code, DurationSeconds: took.Seconds(), Dry: dry, Refused: code == fault.ExitCode(fault.New(fault.KindRefused, "")),

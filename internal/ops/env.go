@@ -28,6 +28,9 @@ type Env struct {
 	Types   []providers.Type
 
 	Config func() (*config.Config, error)
+	Input  func() config.Input // what the configuration is read from
+	// Program is this binary's own path, for cron lines and for programs that a drill stages.
+	Program func() (string, error)
 	// Fleet opens the selected providers and has leftovers swept.
 	Fleet func(ctx context.Context) (*fleet.Fleet, error)
 	// Only opens the profiles of these names, without any all, whatever is selected.

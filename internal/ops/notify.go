@@ -8,9 +8,9 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// NotifyOverdue tells people of each layer that should have run and did not. Who cannot
+// notifyOverdue tells people of each layer that should have run and did not. Who cannot
 // be told is a warning.
-func (e *Env) NotifyOverdue(ctx context.Context, watch Reporter, statuses []cron.Status) {
+func (e *Env) notifyOverdue(ctx context.Context, watch Reporter, statuses []cron.Status) {
 	n, err := e.Notifier("")
 	if err != nil {
 		watch.Warn(err.Error())

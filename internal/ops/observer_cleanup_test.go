@@ -2,6 +2,7 @@ package ops_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -206,6 +207,7 @@ func TestACleanupIsStoppedAndResumed(t *testing.T) {
 	r := &recorder{}
 	r.onItem = func(any) {
 		if len(r.endings()) == 2 {
+			assert.Eventually(t, func() bool { return slices.Contains(asked(p), "hung0001") }, time.Minute, time.Millisecond)
 			cancel(fault.New(fault.KindCanceled, "the operator has left"))
 		}
 	}

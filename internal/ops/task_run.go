@@ -14,8 +14,8 @@ import (
 	"sbx/internal/task"
 )
 
-// RunTask runs a task in this process. The first signal stops it, fenced and verified;
-// the second leaves what is still to be ended to whoever comes next.
+// RunTask runs a task in this process. The first interrupt stops it, fenced and verified;
+// the second one leaves what is still to be ended to the next process.
 func (e *Env) RunTask(ctx context.Context, watch Reporter, options task.Options, t task.Task, env []string) (task.Task, error) {
 	life, leave := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer leave(nil)
@@ -24,15 +24,15 @@ func (e *Env) RunTask(ctx context.Context, watch Reporter, options task.Options,
 		return task.NewRunner(options, env, ctx.Done()).Run(life, t)
 	})
 	if ctx.Err() != nil && err != nil && !now.State.Over() {
-		now = lastWord(ctx, watch, options, now)
+		now = revokeOnAbandon(ctx, watch, options, now)
 	}
 	return now, err
 }
 
-// lastWord closes the gate of a task that is left in the middle, where the stop was
-// not written yet: nobody who goes on with it shall publish what the operator has
-// given up.
-func lastWord(ctx context.Context, watch Reporter, options task.Options, t task.Task) task.Task {
+// revokeOnAbandon forbids the publication of a task that is left before its end, where the
+// stop was not written yet: whoever resumes it must not publish what the operator has given
+// up.
+func revokeOnAbandon(ctx context.Context, watch Reporter, options task.Options, t task.Task) task.Task {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer stop()
 	now, err := options.Ledger.Change(ctx, t.ID, func(n *task.Task) error { return n.Stop(options.Owner.Who) })
@@ -46,9 +46,10 @@ func lastWord(ctx context.Context, watch Reporter, options task.Options, t task.
 	return now
 }
 
-// OnInterrupts hears the operator's two wishes to be gone, until the func that it returns
-// is called: the first has ended ctx and is answered, the second leaves everything to
-// the next sbx.
+// OnInterrupts handles the interrupts of an operator until the func that it returns is
+// called: the first one has ended ctx, and first is called; the second one calls leave, so
+// that the rest is left to the next process. Where a time limit has ended ctx, the next
+// interrupt does that.
 func (e *Env) OnInterrupts(ctx context.Context, first func(), leave context.CancelCauseFunc) (over func()) {
 	var signals <-chan os.Signal
 	done := func() {}
@@ -64,11 +65,11 @@ func (e *Env) OnInterrupts(ctx context.Context, first func(), leave context.Canc
 		case <-end:
 			return
 		}
-		wishes := 2 // the first is heard here, too
+		interrupts := 2 // the one that ended ctx is received here, too
 		if fault.KindOf(context.Cause(ctx)) == fault.KindTimeout {
-			wishes = 1 // nobody has wished for it yet
+			interrupts = 1
 		}
-		for range wishes {
+		for range interrupts {
 			select {
 			case <-signals:
 			case <-end:

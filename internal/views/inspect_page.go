@@ -15,7 +15,7 @@ const pageLines = 10
 
 // Page is what an operator reads: what it is, how it fares, and at the end,
 // where the eye rests, what is wrong and what to type.
-func (i Inspection) Page(s *output.Sheet) {
+func (i Inspection) page(s *output.Sheet) {
 	i.pageRecord(s)
 	i.pageLimits(s)
 	i.pageUsage(s)

@@ -18,8 +18,29 @@ type Inspection struct {
 	Ended   *ops.EndRecord // what the journals tell of its end; nil = nothing
 }
 
-// RecordPage shows people what is on record of a sandbox that is gone.
-func (i Inspection) RecordPage(s *output.Sheet) {
+// InspectionOf is what an inspection found, as it is shown. Program is what sbx is called.
+func InspectionOf(r *ops.InspectResult, program string) Inspection {
+	return Inspection{
+		SandboxRow: SandboxRow{Sandbox: r.Seen.Sandbox, Verdict: r.Verdict, Now: r.At},
+		Seen:       r.Seen, Used: (*UsageRow)(r.Used), Flags: r.Flags, Program: program, Ended: r.End,
+	}
+}
+
+// ShowInspection shows one sandbox in full; of one that is gone what is on record, as an
+// error.
+func ShowInspection(p *output.Printer, schema string, r *ops.InspectResult, program string) error {
+	i := InspectionOf(r, program)
+	spec := output.ItemSpec[Inspection]{Schema: schema, Columns: InspectColumns()}
+	if r.Missing != nil {
+		spec.Human = func(s *output.Sheet, i Inspection) { i.recordPage(s) }
+		return output.ShowItemAs(p, spec, i, r.Missing, r.Missing)
+	}
+	spec.Human = func(s *output.Sheet, i Inspection) { i.page(s) }
+	return output.ShowItem(p, spec, i, r.Errors...)
+}
+
+// recordPage shows people what is on record of a sandbox that is gone.
+func (i Inspection) recordPage(s *output.Sheet) {
 	s.Section(i.Ref().String()).Field("state", ops.WithDetail(string(i.State), "on record; it is not there any more"))
 	s.Field("ended by", i.Ended.Sentence(i.Now))
 	known(s, "was", i.RawState)

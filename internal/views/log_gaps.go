@@ -22,15 +22,6 @@ func MissingOutput(line sandbox.LogLine) string {
 	return line.Text + ": " + strings.Join(parts, ", ") + " missing"
 }
 
-// AddKnown adds figures of which each may be unknown.
-func AddKnown(a, b *int64) *int64 {
-	if a == nil || b == nil {
-		return nil
-	}
-	sum := *a + *b
-	return &sum
-}
-
 // sizeText writes a size for people.
 func sizeText(bytes int64) string {
 	if bytes < 1<<20 {

@@ -3,16 +3,12 @@ package views
 import (
 	"strings"
 
+	"sbx/internal/ops"
 	"sbx/internal/output"
-	"sbx/internal/sandbox"
-	"sbx/internal/triage"
 )
 
 // LogRow is one line with what is known about it.
-type LogRow struct {
-	sandbox.LogLine
-	Pattern triage.Pattern // without ID: nothing
-}
+type LogRow ops.LogLine
 
 // LogColumns are the keys of CLI.md, logs.
 func LogColumns() []output.Column[LogRow] {

@@ -19,7 +19,7 @@ const (
 
 // ShowPlugin prints a check as a monitoring plugin does and returns its exit
 // code: one line for the state, then one for each row that is not in order.
-func ShowPlugin(p *output.Printer, rows []CheckRow, trouble error) error {
+func ShowPlugin(p *output.Printer, rows []ops.Check, trouble error) error {
 	if trouble != nil {
 		return PluginFailed(p, trouble)
 	}
@@ -31,7 +31,7 @@ func ShowPlugin(p *output.Printer, rows []CheckRow, trouble error) error {
 		if r.Err() == nil {
 			continue
 		}
-		if err := p.Line(r.Word() + ": " + pluginText(r.title())); err != nil {
+		if err := p.Line(string(r.Status()) + ": " + pluginText(checkTitle(r))); err != nil {
 			return err
 		}
 	}
@@ -57,23 +57,24 @@ func pluginExit(code int) error {
 // PluginLine is what a monitor shows: the state, the first thing that is
 // wrong, and figures behind the bar. What is wrong weighs more than what is
 // unknown, and that more than a warning.
-func PluginLine(rows []CheckRow) (string, int) {
-	n, first := map[string]int{}, map[string]string{}
+func PluginLine(rows []ops.Check) (string, int) {
+	n, first := make(map[ops.CheckStatus]int), make(map[ops.CheckStatus]string)
 	for _, r := range rows {
-		if n[r.Word()]++; n[r.Word()] == 1 {
-			first[r.Word()] = r.title()
+		if n[r.Status()]++; n[r.Status()] == 1 {
+			first[r.Status()] = checkTitle(r)
 		}
 	}
-	code, state, text := pluginOK, "OK", fmt.Sprintf("%d of %d checks in order", n[WordOK], len(rows)-n[WordNote])
+	code, state, text := pluginOK, "OK", fmt.Sprintf("%d of %d checks in order", n[ops.CheckOK], len(rows)-n[ops.CheckNote])
 	for _, s := range []struct {
-		code        int
-		state, word string
-	}{{pluginWarning, "WARNING", WordWarning}, {pluginUnknown, "UNKNOWN", wordUnknown}, {pluginCritical, "CRITICAL", WordProblem}} {
-		if n[s.word] > 0 {
-			code, state, text = s.code, s.state, first[s.word]
+		code   int
+		state  string
+		status ops.CheckStatus
+	}{{pluginWarning, "WARNING", ops.CheckWarning}, {pluginUnknown, "UNKNOWN", ops.CheckUnknown}, {pluginCritical, "CRITICAL", ops.CheckProblem}} {
+		if n[s.status] > 0 {
+			code, state, text = s.code, s.state, first[s.status]
 		}
 	}
-	figures := fmt.Sprintf("checks=%d problems=%d warnings=%d unknown=%d", len(rows), n[WordProblem], n[WordWarning], n[wordUnknown])
+	figures := fmt.Sprintf("checks=%d problems=%d warnings=%d unknown=%d", len(rows), n[ops.CheckProblem], n[ops.CheckWarning], n[ops.CheckUnknown])
 	return "SBX " + state + ": " + pluginText(text) + " | " + figures, code
 }
 

@@ -89,13 +89,13 @@ func AgeValue(s sandbox.Sandbox, now time.Time) any {
 
 // ReconcileChecks is a plan as a monitor reads it: what sbx would repair is a problem,
 // what people shall look at a warning, and what could not be compared unknown.
-func ReconcileChecks(plan reconcile.Plan) []CheckRow {
-	var rows []CheckRow
+func ReconcileChecks(plan reconcile.Plan) []ops.Check {
+	var rows []ops.Check
 	for _, err := range plan.Errors {
-		rows = append(rows, ToolCheck("compared", sandbox.Unknown, err.Error(), fault.HintOf(err)))
+		rows = append(rows, ops.ToolCheck("compared", sandbox.Unknown, err.Error(), fault.HintOf(err)))
 	}
 	for _, r := range plan.Rows {
-		row := ToolCheck(r.Ref.String(), sandbox.VerdictOf(!r.Found()), string(r.Cause)+": "+r.Reason, "")
+		row := ops.ToolCheck(r.Ref.String(), sandbox.VerdictOf(!r.Found()), string(r.Cause)+": "+r.Reason, "")
 		row.Minor = !r.Action.Acts()
 		rows = append(rows, row)
 	}

@@ -2,9 +2,9 @@ package views
 
 import (
 	"math"
-	"slices"
 	"strconv"
 
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
@@ -12,19 +12,7 @@ import (
 
 // UsageRow is one line of top: what a sandbox uses, and what its samples say
 // together.
-type UsageRow struct {
-	Ref     sandbox.Ref
-	Last    sandbox.Usage
-	Trend   triage.Trend
-	Limits  triage.Thresholds
-	Verdict triage.Verdict
-}
-
-// UsageRowOf reads the samples of one sandbox; there is one at least.
-func UsageRowOf(ref sandbox.Ref, samples []sandbox.Usage, t triage.Thresholds, verdict triage.Verdict) UsageRow {
-	last := slices.MaxFunc(samples, func(a, b sandbox.Usage) int { return a.At.Compare(b.At) })
-	return UsageRow{Ref: ref, Last: last, Trend: triage.TrendOf(samples, t), Limits: t, Verdict: verdict}
-}
+type UsageRow ops.SandboxUsage
 
 // UsageColumns are U of CLI.md, in its order.
 func UsageColumns() []output.Column[UsageRow] {
@@ -159,4 +147,23 @@ func Object[T any](columns []output.Column[T], item T) output.Fields {
 		object[i] = output.Field{Key: c.Name, Value: c.Value(item)}
 	}
 	return object
+}
+
+// ShowUsage shows one look at what sandboxes use. Program is what sbx is called.
+func ShowUsage(p *output.Printer, schema string, r *ops.TopResult, program string) error {
+	list, err := output.NewList(p, output.ListSpec[UsageRow]{
+		Schema: schema, Columns: UsageColumns(), Empty: "no sandbox runs; `" + program + " ls` shows what there is",
+	})
+	if err != nil {
+		return err
+	}
+	for _, err := range r.Errors {
+		list.Fail(err)
+	}
+	for _, u := range r.Usage {
+		if err := list.Add(UsageRow(u)); err != nil {
+			return err
+		}
+	}
+	return list.Close()
 }

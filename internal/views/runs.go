@@ -1,6 +1,7 @@
 package views
 
 import (
+	"errors"
 	"time"
 
 	"sbx/internal/cleanup"
@@ -122,13 +123,13 @@ func ShowRows[T any](p *output.Printer, spec output.ListSpec[T], rows []T, errs 
 }
 
 // layerCheck is the verdict alone.
-func layerCheck(s cron.Status) CheckRow { return ToolCheck("", s.Verdict, "", "") }
+func layerCheck(s cron.Status) ops.Check { return ops.ToolCheck("", s.Verdict, "", "") }
 
 // CronStatusColumns are those of `sbx cron check`.
 func CronStatusColumns() []output.Column[cron.Status] {
 	return []output.Column[cron.Status]{
 		{Name: "layer", Value: func(s cron.Status) any { return string(s.Layer) }},
-		{Name: "verdict", Value: func(s cron.Status) any { return s.Verdict }, Text: func(s cron.Status) string { return layerCheck(s).Word() }, Tone: func(s cron.Status) output.Tone { return layerCheck(s).tone() }},
+		{Name: "verdict", Value: func(s cron.Status) any { return s.Verdict }, Text: func(s cron.Status) string { return string(layerCheck(s).Status()) }, Tone: func(s cron.Status) output.Tone { return checkTone(layerCheck(s)) }},
 		{Name: "expected_every", Value: func(s cron.Status) any { return sandbox.FormatDuration(s.Every) }},
 		{Name: "last_run", Value: func(s cron.Status) any { return output.Time(s.LastRun) }},
 		{Name: "last_success", Value: func(s cron.Status) any { return output.Time(s.LastSuccess) }},
@@ -142,4 +143,35 @@ func CronStatusColumns() []output.Column[cron.Status] {
 		}},
 		{Name: "expected_every_seconds", Level: output.Extra, Value: func(s cron.Status) any { return output.Seconds(s.Every) }},
 	}
+}
+
+// ShowCronCheck shows how each layer stands, in every format that a check has.
+func ShowCronCheck(p *output.Printer, schema string, r *ops.CronCheckResult) error {
+	if p.Format.Name() == output.Nagios {
+		return ShowPlugin(p, r.Checks, nil)
+	}
+	list, err := output.NewList(p, output.ListSpec[cron.Status]{Schema: schema, Columns: CronStatusColumns()})
+	if err != nil {
+		return err
+	}
+	for i, s := range r.Statuses {
+		if trouble := r.Checks[i].Err(); trouble != nil {
+			_ = list.AddFailed(s, trouble) // Close gives the error of stdout
+			continue
+		}
+		_ = list.Add(s) // Close gives the error of stdout
+	}
+	return list.CloseAs(ops.CheckVerdict(r.Checks))
+}
+
+// ShowCleanupStatus shows how cleanup stands.
+func ShowCleanupStatus(p *output.Printer, schema string, r *ops.CleanupStatusResult) error {
+	errs := r.Errors
+	if p.Format.Name() == output.Nagios {
+		return ShowPlugin(p, []ops.Check{r.Check}, errors.Join(errs...))
+	}
+	if r.Status.Verdict != sandbox.True {
+		errs = append(errs, fault.New(fault.KindFound, "%s", r.Status.Message).WithHint("%s", r.Check.Hint))
+	}
+	return output.ShowItemAs(p, output.ItemSpec[cron.Status]{Schema: schema, Columns: CleanupStatusColumns()}, r.Status, errors.Join(errs...), errs...)
 }

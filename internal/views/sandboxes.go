@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"time"
 
+	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
@@ -15,6 +17,11 @@ type SandboxRow struct {
 	Verdict triage.Verdict
 
 	Now time.Time
+}
+
+// SandboxRowOf is a judged sandbox as a line of ls.
+func SandboxRowOf(j fleet.Judged, now time.Time) SandboxRow {
+	return SandboxRow{Sandbox: j.Sandbox, Verdict: j.Verdict, Now: now}
 }
 
 // SandboxColumns are S of CLI.md, in its order.
@@ -107,4 +114,32 @@ func exitWords(e sandbox.Exit) string {
 		text += ", cause " + string(e.Cause) + " (" + string(e.Confidence) + ")"
 	}
 	return text
+}
+
+// EmptyListHint says what could be done where a listing has nothing to show: of which
+// profiles it is, whether selectors chose, and whether the only profile runs its sandboxes
+// on this machine.
+func EmptyListHint(program string, profiles []string, selected, here bool) string {
+	switch {
+	case selected:
+		return "no sandbox matches; `" + program + " ls` without selectors shows what there is"
+	case len(profiles) == 1 && here:
+		return "no sandboxes; only `" + profiles[0] + "` is configured: start one with `" + program + " create -- COMMAND`, or stage an incident with `" + program + " drill`"
+	}
+	return "no sandboxes; `" + program + " ls --all` shows what ended more than an hour ago"
+}
+
+// FinishSandboxList closes a listing, and says what was not judged. Program is what sbx is
+// called.
+func FinishSandboxList(list *output.List[SandboxRow], r *ops.ListResult, program string) error {
+	if r.Truncated {
+		list.Truncated()
+	}
+	if !r.Counted {
+		list.Set("unjudged", nil) // the rest was not counted
+		return list.Close()
+	}
+	list.Set("unjudged", r.Census.Unjudged)
+	list.Remark(r.Census.Remark(program + " ls --look"))
+	return list.Close()
 }

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"time"
+	"strings"
 
 	"sbx/internal/ops"
 	"sbx/internal/output"
@@ -12,18 +12,8 @@ import (
 	"sbx/internal/triage"
 )
 
-// StatsRow is the figures of one provider, or of all together.
-type StatsRow struct {
-	Provider     string
-	ProviderType string
-	Counts       triage.FleetSignals
-	Stuck        *int64          // nil where the listing is missing
-	Unjudged     *int64          // of which it is not known whether they are stuck; nil likewise
-	Census       ops.Census      // what both count
-	Ages         []time.Duration // of running ones, where known
-	Limits       triage.Thresholds
-	Flags        []triage.Flag // of one provider; none of all together
-}
+// StatsRow is the figures of one provider, or of all together, beside their limits.
+type StatsRow ops.Figures
 
 // StatsColumns are the items of CLI.md: the figures, and whose they are.
 func StatsColumns() []output.Column[StatsRow] {
@@ -198,4 +188,28 @@ func (r StatsRow) RateTone() output.Tone {
 		return output.Warn
 	}
 	return output.Good
+}
+
+// ShowStats shows the figures of every provider, and in documents those of all together.
+// Program is what sbx is called.
+func ShowStats(p *output.Printer, schema string, r *ops.StatsResult, program string) error {
+	list, err := output.NewList(p, output.ListSpec[StatsRow]{Schema: schema, Columns: StatsColumns()})
+	if err != nil {
+		return err
+	}
+	for _, err := range r.Errors {
+		list.Fail(err)
+	}
+	remarks := []string{r.Census.Remark(program + " stats --look")}
+	for _, f := range r.Providers {
+		remarks = append(remarks, StatsRow(f).Raised()...)
+	}
+	list.Remark(strings.Join(slices.DeleteFunc(remarks, func(r string) bool { return r == "" }), "; "))
+	list.Set("total", Object(FigureColumns(), StatsRow(r.Total)))
+	for _, f := range r.Providers {
+		if err := list.Add(StatsRow(f)); err != nil {
+			return err
+		}
+	}
+	return list.Close()
 }

@@ -1,4 +1,4 @@
-package commands
+package ops
 
 import (
 	"maps"
@@ -10,58 +10,64 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/cron"
 	"sbx/internal/fault"
-	"sbx/internal/ops"
 	"sbx/internal/sandbox"
 )
 
-// cronPlan says what a cron line needs to do what this run would do.
-func (d *Deps) cronPlan(o cronPrintOptions) (cron.Plan, error) {
-	only, err := layers(o.layers)
-	if err == nil {
-		err = o.check()
-	}
+// CronPlanRequest says what cron lines shall do.
+type CronPlanRequest struct {
+	Layers      []cron.Layer
+	CheckOnly   bool // reconcile only looks
+	Emergency   bool // layer usage also starts the providers' own emergency cleanup
+	LockTimeout string
+	Ping        string // "" = as configured
+	Textfile    string
+	EnvFile     string // "" = beside the user's configuration
+}
+
+// PlanCron says what cron lines need to do what this process would do.
+func PlanCron(env *Env, req CronPlanRequest) (cron.Plan, error) {
+	c, err := env.Config()
 	if err != nil {
 		return cron.Plan{}, err
 	}
-	c, err := d.Config()
-	if err != nil {
-		return cron.Plan{}, err
-	}
-	binary, err := d.Program()
+	binary, err := env.Program()
 	if err != nil {
 		return cron.Plan{}, fault.New(fault.KindUnknown, "the path of this program is not known: %w", err)
 	}
 	plan := cron.Plan{
-		Binary: binary, StateDir: c.StateDir, Host: d.Process.Host, Only: only, CheckOnly: o.checkOnly,
-		LockTimeout: o.lock, Ping: o.ping, Textfile: d.Path(o.textfile), EnvFile: d.Path(o.envFile),
+		Binary: binary, StateDir: c.StateDir, Host: env.Process.Host, Only: req.Layers, CheckOnly: req.CheckOnly,
+		LockTimeout: req.LockTimeout, Ping: req.Ping, Textfile: env.Path(req.Textfile), EnvFile: env.Path(req.EnvFile),
 	}
-	if d.Process.UID != 0 {
-		plan.User = strconv.Itoa(d.Process.UID)
+	if env.Process.UID != 0 {
+		plan.User = strconv.Itoa(env.Process.UID)
 	}
-	d.cronProfiles(&plan, c)
-	d.cronFiles(&plan, c)
-	plan.Emergency = o.emergency
-	if o.emergency && len(plan.MayEmergency) == 0 {
+	env.cronProfiles(&plan, c)
+	env.cronFiles(&plan, c)
+	plan.Emergency = req.Emergency
+	if req.Emergency && len(plan.MayEmergency) == 0 {
 		return plan, fault.Usage("--emergency: no selected provider has an emergency cleanup of its own, is all yours and tells its quota").
-			WithHint("%s; `%s config own --provider PROFILE --all` makes all of its sandboxes yours", ops.HintMaxSandboxes, d.Process.Name())
+			WithHint("%s; `%s config own --provider PROFILE --all` makes all of its sandboxes yours", hintMaxSandboxes, env.Process.Name())
 	}
-	plan.Undecided, plan.OwnerLabel = ops.Undecided(c), sandbox.LabelOwner
+	plan.Undecided, plan.OwnerLabel = Undecided(c), sandbox.LabelOwner
 	for _, p := range c.Selected() {
-		if p.Undecided() && d.TypeOf(p).NoLabels {
+		if p.Undecided() && env.TypeOf(p).NoLabels {
 			plan.Unlabelled = append(plan.Unlabelled, p.Name)
 		}
-		if !d.TypeOf(p).KeepsRecords && len(c.SourcesOf(p.Name)) == 0 {
+		if !env.TypeOf(p).KeepsRecords && len(c.SourcesOf(p.Name)) == 0 {
 			plan.Unrecorded = append(plan.Unrecorded, p.Name)
 		}
 	}
-	plan.Needs = slices.Sorted(maps.Keys(d.cronNeeds(c, plan)))
+	plan.Needs = slices.Sorted(maps.Keys(env.cronNeeds(c, plan)))
+	if err := plan.Check(); err != nil {
+		return plan, fault.Usage("%w", err).WithHint("choose shorter or plainer names, fewer profiles, or systemd units")
+	}
 	return plan, nil
 }
 
 // cronProfiles names the profiles, so that one that is missing later is an error
 // and not a shorter run. One that an environment variable switched on is chosen by
 // SBX_PROVIDER instead: --provider would make all of its sandboxes ours.
-func (d *Deps) cronProfiles(plan *cron.Plan, c *config.Config) {
+func (e *Env) cronProfiles(plan *cron.Plan, c *config.Config) {
 	var names []string
 	widened := false
 	for _, p := range c.Selected() {
@@ -78,9 +84,9 @@ func (d *Deps) cronProfiles(plan *cron.Plan, c *config.Config) {
 	if widened {
 		plan.ByEnv = config.EnvProvider
 	}
-	plan.Measured, _ = d.SplitByQuota(c.Selected())
+	plan.Measured, _ = e.splitByQuota(c.Selected())
 	for _, p := range c.Selected() {
-		if d.TypeOf(p).Emergency && p.Owned.All && slices.Contains(plan.Measured, p.Name) {
+		if e.TypeOf(p).Emergency && p.Owned.All && slices.Contains(plan.Measured, p.Name) {
 			plan.MayEmergency = append(plan.MayEmergency, p.Name)
 		}
 	}
@@ -88,13 +94,13 @@ func (d *Deps) cronProfiles(plan *cron.Plan, c *config.Config) {
 
 // cronFiles has a run find the same files: cron starts in the home of the passwd
 // entry, with next to nothing in its environment.
-func (d *Deps) cronFiles(plan *cron.Plan, c *config.Config) {
+func (e *Env) cronFiles(plan *cron.Plan, c *config.Config) {
 	for _, v := range c.Values() {
 		if v.Key == "state_dir" && strings.HasPrefix(v.Origin, "env ") {
 			plan.Env = append(plan.Env, config.EnvStateDir+"="+c.StateDir)
 		}
 	}
-	home := filepath.Join(d.Process.Home, ".config")
+	home := filepath.Join(e.Process.Home, ".config")
 	folder := filepath.Join(home, "sbx")
 	for _, f := range c.Files {
 		switch {
@@ -116,7 +122,7 @@ func (d *Deps) cronFiles(plan *cron.Plan, c *config.Config) {
 
 // cronNeeds are the variables that these profiles and their way to the network come
 // from.
-func (d *Deps) cronNeeds(c *config.Config, plan cron.Plan) map[string]bool {
+func (e *Env) cronNeeds(c *config.Config, plan cron.Plan) map[string]bool {
 	names := map[string]bool{}
 	for _, v := range c.Values() {
 		rest, fromEnv := strings.CutPrefix(v.Origin, "env ")
@@ -127,7 +133,7 @@ func (d *Deps) cronNeeds(c *config.Config, plan cron.Plan) map[string]bool {
 		names[name] = true
 	}
 	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR"} {
-		if d.Process.Getenv(name) != "" {
+		if e.Process.Getenv(name) != "" {
 			names[name] = true
 		}
 	}

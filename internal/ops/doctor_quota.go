@@ -1,4 +1,4 @@
-package commands
+package ops
 
 import (
 	"fmt"
@@ -8,7 +8,6 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
-	"sbx/internal/views"
 )
 
 // quotaNear is the share of a limit from which it is called near.
@@ -16,19 +15,19 @@ const quotaNear = 0.8
 
 // quotaChecks says which limits of an account are near. A provider that knows
 // none is no finding.
-func quotaChecks(q fleet.ProviderQuota) []views.CheckRow {
-	row := func(verdict sandbox.Verdict, message, hint string) views.CheckRow {
-		r := views.ToolCheck("quota", verdict, message, hint)
+func quotaChecks(q fleet.ProviderQuota) []Check {
+	row := func(verdict sandbox.Verdict, message, hint string) Check {
+		r := ToolCheck("quota", verdict, message, hint)
 		r.Provider = q.Provider
 		return r
 	}
 	switch {
 	case fault.KindOf(q.Err) == fault.KindUnsupported:
-		return []views.CheckRow{row(sandbox.Unknown, strings.TrimPrefix(q.Err.Error(), q.Provider+": "), fault.HintOf(q.Err)).Inform()}
+		return []Check{row(sandbox.Unknown, strings.TrimPrefix(q.Err.Error(), q.Provider+": "), fault.HintOf(q.Err)).AsNote()}
 	case q.Err != nil:
-		return []views.CheckRow{row(sandbox.Unknown, strings.TrimPrefix(q.Err.Error(), q.Provider+": "), fault.HintOf(q.Err))}
+		return []Check{row(sandbox.Unknown, strings.TrimPrefix(q.Err.Error(), q.Provider+": "), fault.HintOf(q.Err))}
 	}
-	var near []views.CheckRow
+	var near []Check
 	known := 0
 	for _, one := range q.Quotas {
 		if one.Used == nil || one.Limit == nil || *one.Limit <= 0 {
@@ -39,7 +38,7 @@ func quotaChecks(q fleet.ProviderQuota) []views.CheckRow {
 		}
 	}
 	if len(near) == 0 && known > 0 {
-		return []views.CheckRow{row(sandbox.True, fmt.Sprintf("%d limits, none of them near", known), "")}
+		return []Check{row(sandbox.True, fmt.Sprintf("%d limits, none of them near", known), "")}
 	}
 	return near
 }

@@ -1,0 +1,97 @@
+package ops
+
+import (
+	"errors"
+
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/sandbox"
+)
+
+// Check is one question that a check asks, with its answer.
+type Check struct {
+	fleet.ProviderCheck
+	Minor bool // wrong, but no sandbox is out of reach: a warning to a monitor
+}
+
+// ToolCheck is a check of sbx itself.
+func ToolCheck(check string, verdict sandbox.Verdict, message, hint string) Check {
+	c := Check{}
+	c.Check.Check, c.Verdict, c.Message, c.Hint = check, verdict, message, hint
+	return c
+}
+
+// AsNote marks a check as good to know and nothing to repair.
+func (c Check) AsNote() Check {
+	c.Info = true
+	return c
+}
+
+// AsWarning marks a check as one whose failure keeps no sandbox out of reach.
+func (c Check) AsWarning() Check {
+	c.Minor = true
+	return c
+}
+
+// CheckStatus is what a check comes to. A note may have any verdict and counts as nothing.
+type CheckStatus string
+
+// The statuses, in the words that people see.
+const (
+	CheckOK      CheckStatus = "ok"
+	CheckNote    CheckStatus = "note"
+	CheckUnknown CheckStatus = "unknown"
+	CheckWarning CheckStatus = "warning"
+	CheckProblem CheckStatus = "problem"
+)
+
+// Status is what the check comes to.
+func (c Check) Status() CheckStatus {
+	switch {
+	case c.Verdict == sandbox.True:
+		return CheckOK
+	case c.Info:
+		return CheckNote
+	case c.Verdict == sandbox.Unknown:
+		return CheckUnknown
+	case c.Minor:
+		return CheckWarning
+	}
+	return CheckProblem
+}
+
+// Err is what the check counts as; nil for what is in order or only informs.
+// What could not be asked may be in order: try later.
+func (c Check) Err() error {
+	var kind fault.Kind
+	switch c.Status() {
+	case CheckProblem, CheckWarning:
+		kind = fault.KindFound
+	case CheckUnknown:
+		kind = fault.KindUnavailable
+	case CheckOK, CheckNote:
+		return nil
+	}
+	err := fault.New(kind, "%s: %s", c.Check.Check, c.Message).At(c.Provider, "")
+	err.Hint = c.Hint
+	return err
+}
+
+// CheckVerdict decides the exit code: what was found before what could not be
+// asked.
+func CheckVerdict(checks []Check) error {
+	var found, unknown []error
+	for _, c := range checks {
+		switch err := c.Err(); fault.KindOf(err) {
+		case fault.KindNone:
+		case fault.KindFound:
+			found = append(found, err)
+		default:
+			unknown = append(unknown, err)
+		}
+	}
+	if len(found) > 0 {
+		return errors.Join(found...)
+	}
+	return errors.Join(unknown...)
+}

@@ -1,0 +1,71 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"sbx/internal/config"
+	"sbx/internal/fault"
+	"sbx/internal/sandbox"
+)
+
+// DoctorResult is what the doctor has checked, of this tool first, then of each provider.
+type DoctorResult struct {
+	Checks  []Check
+	Trouble error // what ended it before all were checked
+}
+
+// Doctor checks this tool, its configuration and its providers. It also runs while the
+// configuration is broken. An error is a wrong use.
+func Doctor(ctx context.Context, env *Env, watch Observer) (*DoctorResult, error) {
+	r := &DoctorResult{Checks: env.checkFiles(ctx)}
+	c, err := env.Config()
+	switch {
+	case err != nil && env.flagsAreWrong(ctx):
+		return nil, err
+	case err != nil:
+		r.add(brokenConfig(err)...)
+	default:
+		r.add(env.checkConfig(ctx, c)...)
+	}
+	r.add(env.checkPath()...)
+	if c == nil {
+		return r, nil
+	}
+	f, err := env.Fleet(ctx)
+	switch {
+	case fault.KindOf(err) == fault.KindUsage:
+		return nil, err
+	case err != nil:
+		r.add(ToolCheck("providers", sandbox.False, err.Error(), fault.HintOf(err)))
+		return r, nil
+	}
+	progress := watch.Progress("checking")
+	defer progress.Done()
+	for _, check := range f.Checks(ctx) {
+		check.Message = strings.TrimPrefix(check.Message, check.Provider+": ") // it stands in a column of its own
+		r.add(Check{ProviderCheck: check})
+	}
+	for _, q := range f.Quotas(ctx) {
+		r.add(quotaChecks(q)...)
+	}
+	slices.SortStableFunc(r.Checks, func(a, b Check) int { return cmp.Compare(a.Provider, b.Provider) })
+	r.Trouble = context.Cause(ctx)
+	return r, nil
+}
+
+func (r *DoctorResult) add(checks ...Check) { r.Checks = append(r.Checks, checks...) }
+
+// flagsAreWrong says that the configuration loads without the flags: then it is
+// the command line that has to be corrected.
+func (e *Env) flagsAreWrong(ctx context.Context) bool {
+	in := e.Input()
+	if len(in.Flags) == 0 {
+		return false
+	}
+	in.Flags = nil
+	_, err := config.Load(ctx, in)
+	return err == nil
+}

@@ -1,0 +1,67 @@
+package ops
+
+import (
+	"context"
+
+	"sbx/internal/fault"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+)
+
+// ExecRequest is a command that runs inside a sandbox.
+type ExecRequest struct {
+	Word    string
+	Command providers.Command
+	// Connect joins the command with its streams once the sandbox is found; the func that it
+	// gives releases them.
+	Connect func(*providers.Command) (release func(), err error)
+}
+
+// Exec runs a command inside a sandbox. A code of the command other than 0 is an error of
+// type ProgramExit.
+func Exec(ctx context.Context, env *Env, req ExecRequest) error {
+	f, found, err := env.FindOne(ctx, req.Word)
+	if err != nil {
+		return err
+	}
+	c := req.Command
+	release, err := req.Connect(&c)
+	if err != nil {
+		return err
+	}
+	defer release()
+	exit, err := f.Exec(ctx, found.Ref(), c)
+	switch {
+	case err != nil:
+		return unclassifiedIsLauncher(err)
+	case ctx.Err() != nil && exit.Signal != "":
+		return ctx.Err() // killed because the time was over
+	}
+	return programExit(found.Ref(), exit)
+}
+
+// unclassifiedIsLauncher gives an error that nobody could sort the code that
+// `timeout` and `docker run` have for it (DESIGN section 4).
+func unclassifiedIsLauncher(err error) error {
+	if fault.KindOf(err) != fault.KindUnknown {
+		return err
+	}
+	return &fault.Error{Kind: fault.KindLauncher, Hint: fault.HintOf(err), Err: err}
+}
+
+// maxExit is the largest code that a process can return.
+const maxExit = 255
+
+// programExit hands the program's own code on. One that nobody saw, or that
+// would become another on its way out, is never taken for success.
+func programExit(ref sandbox.Ref, e sandbox.Exit) error {
+	switch {
+	case e.Code == nil:
+		return fault.New(fault.KindLauncher, "the command ended, but nobody saw its code").At(ref.Provider, "exec "+ref.ID)
+	case *e.Code < 0 || *e.Code > maxExit:
+		return fault.New(fault.KindLauncher, "the command ended with %d, which is no exit code", *e.Code).At(ref.Provider, "exec "+ref.ID)
+	case *e.Code == 0:
+		return nil
+	}
+	return ProgramExit{Code: *e.Code}
+}

@@ -1,0 +1,126 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"sbx/internal/fleet"
+	"sbx/internal/sandbox"
+	"sbx/internal/triage"
+)
+
+// StatsRequest says how the figures are taken.
+type StatsRequest struct {
+	Look bool // ask those that may be stuck themselves
+}
+
+// Figures are those of one provider, or of all together.
+type Figures struct {
+	Provider     string
+	ProviderType string
+	Counts       triage.FleetSignals
+	Stuck        *int64          // nil where the listing is missing
+	Unjudged     *int64          // of which it is not known whether they are stuck; nil likewise
+	Census       Census          // what both count
+	Ages         []time.Duration // of running ones, where known
+	Limits       triage.Thresholds
+	Flags        []triage.Flag // of one provider; none of all together
+}
+
+// StatsResult are the figures of all providers that could be asked.
+type StatsResult struct {
+	Providers []Figures
+	Total     Figures
+	Census    Census // of all together
+	Errors    []error
+}
+
+// Stats counts sandboxes at every provider.
+func Stats(ctx context.Context, env *Env, req StatsRequest, watch Observer) (*StatsResult, error) {
+	f, err := env.Fleet(ctx)
+	if err != nil {
+		return nil, err
+	}
+	progress := watch.Progress(fmt.Sprintf("asking %d providers", len(f.Names())))
+	defer progress.Done()
+	providers := f.Stats(ctx)
+	if req.Look {
+		progress.Update("looking at those that may be stuck")
+	}
+	counted, errs := env.TakeCensus(ctx, f, providers, req.Look)
+	r := &StatsResult{}
+	for _, s := range providers {
+		if s.Err != nil {
+			errs = append(errs, s.Err)
+			continue
+		}
+		if s.ItemsErr != nil {
+			errs = append(errs, s.ItemsErr)
+		}
+		figures := env.figures(s, counted[s.Provider])
+		r.Providers = append(r.Providers, figures)
+		r.Census.Join(figures.Census)
+	}
+	r.Errors = CauseOnce(ctx, errs)
+	r.Total = env.totalFigures(r.Providers)
+	return r, nil
+}
+
+// figures judges what one provider told.
+func (e *Env) figures(s fleet.ProviderStats, counted Census) Figures {
+	now := e.Now()
+	f := Figures{
+		Provider: s.Provider, ProviderType: s.ProviderType,
+		Limits: e.Thresholds(sandbox.Sandbox{Provider: s.Provider, ProviderType: s.ProviderType}),
+	}
+	f.Counts = s.Signals(f.Limits.StuckAge, now)
+	f.Flags = triage.FleetFlags(f.Counts, f.Limits, now)
+	if s.ItemsErr != nil {
+		return f
+	}
+	for _, box := range s.Items {
+		if age, source := box.Age(now); box.State == sandbox.StateRunning && source != sandbox.AgeUnknown {
+			f.Ages = append(f.Ages, age)
+		}
+	}
+	f.Census, f.Stuck, f.Unjudged = counted, &counted.Stuck, &counted.Unjudged
+	return f
+}
+
+// totalFigures adds up what the providers told. A figure that one of them does not
+// tell has no total.
+func (e *Env) totalFigures(all []Figures) Figures {
+	sum := Figures{Limits: e.Thresholds(sandbox.Sandbox{})}
+	if len(all) == 0 {
+		return sum
+	}
+	add := func(of func(Figures) *int64) *int64 {
+		total := new(int64)
+		for _, f := range all {
+			n := of(f)
+			if n == nil {
+				return nil
+			}
+			*total += *n
+		}
+		return total
+	}
+	sum.Counts = triage.FleetSignals{
+		Active:         add(func(f Figures) *int64 { return f.Counts.Active }),
+		Provisioning:   add(func(f Figures) *int64 { return f.Counts.Provisioning }),
+		Terminating:    add(func(f Figures) *int64 { return f.Counts.Terminating }),
+		TotalCreated:   add(func(f Figures) *int64 { return f.Counts.TotalCreated }),
+		TotalDestroyed: add(func(f Figures) *int64 { return f.Counts.TotalDestroyed }),
+		TimedOut:       add(func(f Figures) *int64 { return f.Counts.TimedOut }),
+	}
+	sum.Stuck = add(func(f Figures) *int64 { return f.Stuck })
+	sum.Unjudged = add(func(f Figures) *int64 { return f.Unjudged })
+	if sum.Stuck == nil {
+		return sum // one listing is missing, so the ages are not all there
+	}
+	for _, f := range all {
+		sum.Ages = append(sum.Ages, f.Ages...)
+	}
+	return sum
+}

@@ -1,0 +1,223 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+	"sbx/internal/triage"
+)
+
+// TopRequest says whose usage is sampled, and how often.
+type TopRequest struct {
+	Words   []string      // none = every running sandbox
+	Samples int           // that are judged together
+	Every   time.Duration // from one sample to the next
+}
+
+// SandboxUsage is what a sandbox uses, and what its samples say together.
+type SandboxUsage struct {
+	Ref     sandbox.Ref
+	Last    sandbox.Usage
+	Trend   triage.Trend
+	Limits  triage.Thresholds
+	Verdict triage.Verdict
+}
+
+// UsageOf reads the samples of one sandbox; there is one at least.
+func UsageOf(ref sandbox.Ref, samples []sandbox.Usage, t triage.Thresholds, verdict triage.Verdict) SandboxUsage {
+	last := slices.MaxFunc(samples, func(a, b sandbox.Usage) int { return a.At.Compare(b.At) })
+	return SandboxUsage{Ref: ref, Last: last, Trend: triage.TrendOf(samples, t), Limits: t, Verdict: verdict}
+}
+
+// TopResult is one look: the busiest sandbox first, and what could not be read.
+type TopResult struct {
+	Usage  []SandboxUsage
+	Errors []error
+}
+
+// Sampler samples usage again and again. It keeps the last samples of each sandbox, so that
+// a later look needs but one more, and what else was seen of it.
+type Sampler struct {
+	env   *Env
+	fleet *fleet.Fleet
+	req   TopRequest
+	past  map[sandbox.Ref][]sandbox.Usage
+
+	mu   sync.Mutex
+	seen map[sandbox.Ref]lifeSigns
+}
+
+// lifeSigns is what showed whether a sandbox works, and when that was read.
+type lifeSigns struct {
+	fleet.Observation
+
+	at time.Time
+}
+
+// lifeSignsAge is how old signs of life may be beside the figures of a later look.
+const lifeSignsAge = 15 * time.Second
+
+// NewSampler opens the fleet whose usage is sampled.
+func NewSampler(ctx context.Context, env *Env, req TopRequest) (*Sampler, error) {
+	f, err := env.Fleet(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Sampler{env: env, fleet: f, req: req, past: map[sandbox.Ref][]sandbox.Usage{}, seen: map[sandbox.Ref]lifeSigns{}}, nil
+}
+
+// Look gives the usage of the chosen sandboxes. The error is that of the choice: a word
+// that names no single sandbox.
+func (s *Sampler) Look(ctx context.Context, watch Observer) (*TopResult, error) {
+	progress := watch.Progress("sampling")
+	defer progress.Done()
+	targets, errs := s.targets(ctx)
+	if len(targets) == 0 && len(errs) == 1 && fault.KindOf(errs[0]) == fault.KindUsage {
+		return nil, errs[0]
+	}
+	failed := s.sample(ctx, targets, progress)
+	s.observe(ctx, targets)
+	r := &TopResult{}
+	kept := map[sandbox.Ref][]sandbox.Usage{}
+	for _, t := range targets {
+		ref := t.Ref()
+		if err := failed[ref]; err != nil && !s.vanished(err) {
+			errs = append(errs, err)
+		}
+		if samples := s.past[ref]; len(samples) > 0 {
+			kept[ref] = samples
+			r.Usage = append(r.Usage, s.usageOf(t, samples))
+		}
+	}
+	s.past = kept
+	maps.DeleteFunc(s.seen, func(ref sandbox.Ref, _ lifeSigns) bool { return kept[ref] == nil })
+	slices.SortStableFunc(r.Usage, busiest)
+	r.Errors = withoutDuplicates(CauseOnce(ctx, errs))
+	return r, nil
+}
+
+// observe looks at what runs as every verb does that judges it, all at once.
+func (s *Sampler) observe(ctx context.Context, targets []sandbox.Sandbox) {
+	var all sync.WaitGroup
+	earlier := maps.Clone(s.seen)
+	for _, t := range targets {
+		before, known := earlier[t.Ref()]
+		samples := s.past[t.Ref()]
+		if t.State != sandbox.StateRunning || len(samples) == 0 || known && time.Since(before.at) < lifeSignsAge {
+			continue
+		}
+		all.Go(func() {
+			signs := lifeSigns{s.fleet.ObserveLifeBeside(ctx, t, samples), time.Now()}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.seen[t.Ref()] = signs
+		})
+	}
+	all.Wait()
+}
+
+// usageOf gives the figures of one sandbox now, and the judgement by all that was seen of
+// it. Of two series of samples the longer one tells more.
+func (s *Sampler) usageOf(t sandbox.Sandbox, samples []sandbox.Usage) SandboxUsage {
+	limits, now := s.env.Thresholds(t), s.env.Now()
+	signs, looked := s.seen[t.Ref()]
+	if !looked {
+		signs.Observation = fleet.Observation{Sandbox: t}
+	}
+	longer := triage.TrendOf(signs.Usage.Got, limits)
+	if signs.Usage.Err != nil || longer.Span <= triage.TrendOf(samples, limits).Span {
+		signs.Usage = fleet.Part[[]sandbox.Usage]{Got: samples}
+	}
+	u := UsageOf(t.Ref(), samples, limits, signs.Judge(limits, now))
+	if u.Trend.TooShort {
+		u.Trend.MemorySlope = longer.MemorySlope
+	}
+	return u
+}
+
+// targets are the named sandboxes, or all that run.
+func (s *Sampler) targets(ctx context.Context) ([]sandbox.Sandbox, []error) {
+	if len(s.req.Words) > 0 {
+		found, err := s.fleet.Find(ctx, s.req.Words, fleet.FindOptions{})
+		if err != nil {
+			return found, []error{err}
+		}
+		return found, nil
+	}
+	l := s.fleet.Collect(ctx, providers.Query{States: []sandbox.State{sandbox.StateRunning}})
+	return slices.DeleteFunc(l.Items, func(b sandbox.Sandbox) bool { return b.State != sandbox.StateRunning }), l.Errors
+}
+
+// sample adds the next samples of each target to the past ones and gives the
+// last error of each.
+func (s *Sampler) sample(ctx context.Context, targets []sandbox.Sandbox, progress Progress) map[sandbox.Ref]error {
+	refs := make([]sandbox.Ref, len(targets))
+	rounds := 1
+	for i, t := range targets {
+		refs[i] = t.Ref()
+		if t.State == sandbox.StateRunning {
+			rounds = max(rounds, s.req.Samples-len(s.past[refs[i]]))
+		}
+	}
+	failed := map[sandbox.Ref]error{}
+	if len(refs) == 0 {
+		return failed
+	}
+	n := 1
+	progress.Update(fmt.Sprintf("1 of %d", rounds))
+	for round := range s.fleet.Samples(ctx, refs, rounds, s.req.Every) {
+		for _, sample := range round.Samples {
+			if failed[sample.Ref] = sample.Err; sample.Err == nil {
+				s.keep(sample)
+			}
+		}
+		n++
+		progress.Update(fmt.Sprintf("%d of %d", min(n, rounds), rounds))
+	}
+	return failed
+}
+
+// keep never holds less than two samples, so that rates are known from the second look on.
+func (s *Sampler) keep(sample fleet.Sample) {
+	samples := append(s.past[sample.Ref], sample.Usage)
+	s.past[sample.Ref] = samples[max(0, len(samples)-max(2, s.req.Samples)):]
+}
+
+// vanished says that a sandbox which nobody named has ended between two looks:
+// that is life, and no failure.
+func (s *Sampler) vanished(err error) bool {
+	kind := fault.KindOf(err)
+	return len(s.req.Words) == 0 && (kind == fault.KindGone || kind == fault.KindNotFound)
+}
+
+// busiest sorts by falling cpu; what is not known stands last.
+func busiest(a, b SandboxUsage) int {
+	cpu := func(u SandboxUsage) float64 {
+		if u.Trend.CPUPercent == nil {
+			return -1
+		}
+		return *u.Trend.CPUPercent
+	}
+	return cmp.Or(cmp.Compare(cpu(b), cpu(a)), cmp.Compare(a.Ref.String(), b.Ref.String()))
+}
+
+// withoutDuplicates says a thing once that is true of many sandboxes, such as an
+// ability that their provider lacks.
+func withoutDuplicates(errs []error) []error {
+	var out []error
+	for _, err := range errs {
+		if !slices.ContainsFunc(out, func(o error) bool { return o.Error() == err.Error() }) {
+			out = append(out, err)
+		}
+	}
+	return out
+}
