@@ -60,7 +60,7 @@ func TestAReconcileAsksTheObserver(t *testing.T) {
 			require.NoError(t, result.Verdict)
 			var refs []string
 			for _, d := range done {
-				refs = append(refs, d.Ending.Ref.ID+" "+string(d.Row.Action))
+				refs = append(refs, d.Ref.ID+" "+string(d.Row.Action))
 			}
 			assert.Equal(t, []string{"gone0001 mark_terminated"}, refs)
 			list, errs := env.Histories(t.Context(), ops.VerbReconcile, 0)
