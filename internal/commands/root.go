@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,13 +9,6 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/output"
 	"sbx/internal/views"
-)
-
-// The groups of the help page, in its order.
-const (
-	groupLook = "look"
-	groupAct  = "act"
-	groupTool = "tool"
 )
 
 // NewRoot is the whole command tree.
@@ -168,17 +160,6 @@ func completeGlobals(root *cobra.Command, d *Deps) {
 		}
 		return names
 	})
-}
-
-// complete offers fixed words for a flag. A flag that is not there is a bug
-// that the test of the tree finds.
-func complete(cmd *cobra.Command, flag string, words func() []string) {
-	err := cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return words(), cobra.ShellCompDirectiveNoFileComp
-	})
-	if err != nil {
-		panic(errors.Join(errors.New(cmd.Name()+": completion of --"+flag), err))
-	}
 }
 
 // newExitCodes is a help topic: `sbx help exit-codes`.

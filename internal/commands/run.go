@@ -16,6 +16,13 @@ import (
 	"sbx/internal/views"
 )
 
+// The groups of the help page, in its order.
+const (
+	groupLook = "look"
+	groupAct  = "act"
+	groupTool = "tool"
+)
+
 // document is the frame around a verb: the schema of what it prints, the columns
 // that --columns may name, and the formats that make no sense for it.
 type document struct {
