@@ -2,15 +2,10 @@ package commands
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
-	"sbx/internal/cleanup"
 	"sbx/internal/fault"
-	"sbx/internal/fleet"
 	"sbx/internal/ops"
 	"sbx/internal/output"
-	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/views"
 
@@ -33,7 +28,7 @@ func (c *cleanupCommand) run(ctx context.Context) (*ops.CleanupResult, error) {
 	}
 	switch {
 	case c.o.apply != "":
-		plan, err := readPlan(ctx, c.d.Path(c.o.apply))
+		plan, err := ops.ReadCleanupPlan(ctx, c.d.Path(c.o.apply))
 		if err != nil {
 			return nil, err
 		}
@@ -58,19 +53,7 @@ func (c *cleanupCommand) act(ctx context.Context, req ops.CleanupRequest) (*ops.
 	if err != nil {
 		return result, err
 	}
-	for _, err := range []error{result.Refused, result.Lost} {
-		list.Fail(err)
-	}
-	for _, err := range result.Survey.Errs() {
-		list.Fail(err)
-	}
-	list.Set("counts", fleet.Count(result.Endings))
-	list.Set("kept", result.Survey.Grounds())
-	list.Set("unowned", result.Survey.Unowned())
-	if len(result.Survey.Errs()) == 0 {
-		list.Succeeded()
-	}
-	return result, list.CloseAs(result.Verdict)
+	return result, views.FinishCleanup(list, result)
 }
 
 // propose shows the plan. A terminal may allow it by an answer.
@@ -84,16 +67,17 @@ func (c *cleanupCommand) propose(ctx context.Context, req ops.CleanupRequest, sp
 		return err
 	}
 	if c.o.explain != "" {
-		return c.explain(result)
+		return views.ShowCleanupExplanation(c.p, cleanupSchema, result, c.o.explain)
 	}
-	plan := result.Survey.Plan(result.RunID)
+	plan := result.Plan()
 	if c.o.out != "" {
-		if err := writePlan(c.d.Path(c.o.out), plan); err != nil {
+		if err := ops.WriteCleanupPlan(c.d.Path(c.o.out), plan); err != nil {
 			return err
 		}
 	}
-	asks := c.d.attended() && c.p.Format.Human() && c.o.out == "" && len(plan.Items) > 0 && cleanup.Refusal(result.Guards) == nil && spelled
-	err = c.showPlan(result)
+	question, askable := result.Question()
+	asks := askable && c.d.attended() && c.p.Format.Human() && c.o.out == "" && spelled
+	err = views.ShowCleanupPlan(c.p, cleanupSchema, result, c.o.detailed, c.d.Now().Location())
 	if warn := result.WriteDryTextfile(ctx, fault.ExitCode(err)); warn != nil {
 		c.p.Warn(warn.Error())
 	}
@@ -103,7 +87,7 @@ func (c *cleanupCommand) propose(ctx context.Context, req ops.CleanupRequest, sp
 	if !asks || ctx.Err() != nil {
 		return err
 	}
-	allowed, askErr := watch.Confirm(ctx, planQuestion(result.Survey))
+	allowed, askErr := watch.Confirm(ctx, question)
 	if askErr != nil {
 		return askErr
 	}
@@ -114,18 +98,4 @@ func (c *cleanupCommand) propose(ctx context.Context, req ops.CleanupRequest, sp
 	req.RunID, req.Plan, req.Yes = result.RunID, &plan, true
 	_, err = c.act(ctx, req)
 	return err
-}
-
-// planQuestion lets a terminal allow the plan: by the count when it is more than a few or
-// something runs, else by y.
-func planQuestion(survey cleanup.Survey) ops.Question {
-	n, running := len(survey.Selected), false
-	for _, j := range survey.Selected {
-		running = running || j.Sandbox.State == sandbox.StateRunning
-	}
-	if n > safety.MaxUnasked || running {
-		word := strconv.Itoa(n)
-		return ops.Question{Word: word, Prompt: fmt.Sprintf("type %s to end them, anything else to do nothing: ", word)}
-	}
-	return ops.Question{Word: "y", Prompt: fmt.Sprintf("end these %d? type y: ", n)}
 }

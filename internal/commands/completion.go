@@ -10,8 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"errors"
-
 	"sbx/internal/output"
 )
 
@@ -78,15 +76,4 @@ __%[1]s_init_completion()
 // own.
 func allBut(one output.FormatName) []output.FormatName {
 	return slices.DeleteFunc(output.Formats(), func(f output.FormatName) bool { return f == one })
-}
-
-// complete offers fixed words for a flag. A flag that is not there is a bug
-// that the test of the tree finds.
-func complete(cmd *cobra.Command, flag string, words func() []string) {
-	err := cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return words(), cobra.ShellCompDirectiveNoFileComp
-	})
-	if err != nil {
-		panic(errors.Join(errors.New(cmd.Name()+": completion of --"+flag), err))
-	}
 }

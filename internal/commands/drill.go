@@ -2,14 +2,11 @@ package commands
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
-	"sbx/internal/config"
 	"sbx/internal/drill"
 	"sbx/internal/fault"
-	"sbx/internal/fleet"
 	"sbx/internal/output"
 	"sbx/internal/views"
 )
@@ -50,12 +47,13 @@ func runDrill(ctx context.Context, d *Deps, p *output.Printer, o drillOptions) e
 	if o.clean && (o.keep || len(o.scenarios) > 0) {
 		return fault.Usage("--clean stages nothing, so --keep and --scenario mean nothing with it")
 	}
-	f, profile, err := d.local(ctx)
+	f, profile, err := d.HostFleet(ctx)
 	if err != nil {
 		return err
 	}
 	if o.clean {
-		return cleanDrills(ctx, d, p, f)
+		report, err := drill.Clean(ctx, f, d.ActsAs("drill --clean"))
+		return views.ShowDrillCleaning(p, drillSchema, report, err)
 	}
 	binary, err := d.Program()
 	if err != nil {
@@ -70,54 +68,5 @@ func runDrill(ctx context.Context, d *Deps, p *output.Printer, o drillOptions) e
 		return err
 	}
 	progress.Done()
-	if cause := ended(ctx, err); cause != nil {
-		err = cause
-	}
-	doc := output.Document{Schema: drillSchema, Fields: views.DrillFields(report), Human: func(s *output.Sheet) { views.DrillPage(s, report) }}
-	if err != nil {
-		return p.ShowAs(doc, err, err)
-	}
-	return p.Show(doc)
-}
-
-// local narrows the fleet to a profile whose sandboxes are processes of this machine.
-func (d *Deps) local(ctx context.Context) (*fleet.Fleet, string, error) {
-	c, err := d.Config()
-	if err != nil {
-		return nil, "", err
-	}
-	name, err := localProfile(c)
-	if err != nil {
-		return nil, "", err
-	}
-	f, err := d.Only(ctx, name)
-	return f, name, err
-}
-
-func localProfile(c *config.Config) (string, error) {
-	for _, p := range c.Profiles {
-		if p.HostProcesses {
-			return p.Name, nil
-		}
-	}
-	return "", fault.New(fault.KindUnsupported, "no local profile is configured, and a drill is staged on this machine only")
-}
-
-func cleanDrills(ctx context.Context, d *Deps, p *output.Printer, f *fleet.Fleet) error {
-	endings, left, err := drill.Clean(ctx, f, d.ActsAs("drill --clean"))
-	r := drill.Report{LeftBehind: left}
-	for _, e := range endings {
-		r.Cases = append(r.Cases, drill.Case{Ref: e.Ref, Outcome: e.Outcome, OK: e.Err == nil})
-	}
-	doc := output.Document{Schema: drillSchema, Fields: views.DrillFields(r), Human: func(s *output.Sheet) {
-		s.Text("removed " + strconv.Itoa(len(endings)) + ", left behind " + strconv.Itoa(len(left)))
-	}}
-	switch {
-	case err != nil:
-		return p.ShowAs(doc, err, err)
-	case len(left) > 0:
-		found := fault.New(fault.KindFound, "%d sandboxes of drills could not be removed", len(left))
-		return p.ShowAs(doc, found, found)
-	}
-	return p.Show(doc)
+	return views.ShowDrill(p, drillSchema, report, causeOr(ctx, err))
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/config"
-	"sbx/internal/fault"
 	"sbx/internal/ops"
 	"sbx/internal/process"
 	"sbx/internal/providers"
@@ -33,30 +32,6 @@ func factsBench(t *testing.T, facts providers.Facts) (*bench, *Deps, *config.Con
 // ended by itself.
 func remoteDocker() providers.Facts {
 	return providers.Facts{HidesEnded: true, EndKeeps: providers.EndKeepsNothing}
-}
-
-func TestADrillIsStagedWhereSandboxesAreProcesses(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		facts providers.Facts
-		want  string
-	}{
-		"containers elsewhere":       {remoteDocker(), ""},
-		"containers of this machine": {providers.Facts{HostBound: true}, ""},
-		"processes of this machine":  {providers.Facts{HostBound: true, HostProcesses: true}, "box"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			_, _, c := factsBench(t, tc.facts)
-			i, _ := c.Find("box")
-			c.Profiles = []config.Profile{i} // without the one that is always there
-			got, err := localProfile(c)
-			assert.Equal(t, tc.want, got)
-			if tc.want == "" {
-				assert.Equal(t, fault.KindUnsupported, fault.KindOf(err))
-			}
-		})
-	}
 }
 
 func TestAnEmptyListAdvisesADrillWhereOneCanBeStaged(t *testing.T) {

@@ -1,15 +1,16 @@
 package commands
 
 import (
-	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
-	"slices"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"sbx/internal/fault"
+	"sbx/internal/hostfile"
 	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
@@ -18,73 +19,6 @@ import (
 )
 
 const runSchema = "sbx.run/v1"
-
-func newRun(d *Deps) *cobra.Command {
-	o := launchOptions{create: createOptions{}}
-	cmd := &cobra.Command{
-		Use:     "run [flags] -- COMMAND...",
-		GroupID: groupAct,
-		Short:   "Launch a task: run, retry, publish, and never after a stop",
-		Long: "Launch a task: run a command in a sandbox of its own, try again what was an\n" +
-			"accident, publish what it made, and end every sandbox that was made for it.\n\n" +
-			"Its exit code is that of the program. 124: a time limit ended it. 125: sbx could\n" +
-			"not run or not publish it. 126, 127: not executable, not found. 130: stopped.\n" +
-			"137: killed. 8: it completed, and some sandbox was not seen to be gone.\n" +
-			"Ctrl-C stops the task; a second one leaves it to the next sbx. With --push the\n" +
-			"commits since --base are pulled out of the work directory and pushed from here,\n" +
-			"in one step with a fence that a stop can close (docs/PUBLISHING.md).",
-		Example: "sbx run -- true\n" +
-			"sbx run --memory 512M --attempts 3 --inactivity 60s -- sh -c 'echo hello'\n" +
-			"sbx run --key nightly-7 --deadline 20m --joblog jobs.tsv -- true",
-		Args:              launchArgs(&o),
-		ValidArgsFunction: cobra.NoFileCompletions,
-	}
-	o.add(cmd.Flags())
-	o.complete(d, cmd)
-	return d.verb(cmd, document{schema: runSchema, shape: output.ShapeItem, columns: launchColumns()},
-		func(ctx context.Context, p *output.Printer, args []string) error {
-			return launch(ctx, d, p, args, &o)
-		})
-}
-
-// launchColumns are those of a task, and behind them those that only --compare has. Names
-// need no clock.
-func launchColumns() []string {
-	return eachOnce(slices.Concat(output.Names(views.TaskItem()), output.Names(views.CompareColumns(time.Time{}))))
-}
-
-func launchArgs(o *launchOptions) cobra.PositionalArgs {
-	one := afterDash(0, "sbx run --memory 512M -- sh -c 'echo hello'")
-	return func(cmd *cobra.Command, args []string) error {
-		if o.file != "" {
-			return noArgs(cmd, args)
-		}
-		return one(cmd, args)
-	}
-}
-
-func launch(ctx context.Context, d *Deps, p *output.Printer, command []string, o *launchOptions) error {
-	d.Globals.Settings = o.settings()
-	req, err := o.request(ctx, d, p, command)
-	if err != nil {
-		return err
-	}
-	check := output.CheckColumns(views.TaskItem(), p.Columns)
-	if len(o.compare) > 0 {
-		check = output.CheckColumns(views.CompareColumns(d.Now()), p.Columns)
-	}
-	log := &joblog{path: d.Path(o.joblog), warn: p.Warn}
-	if err := cmp.Or(check, log.open()); err != nil {
-		return err
-	}
-	switch {
-	case o.file != "":
-		return launchBatch(ctx, d, p, o, log)
-	case len(o.compare) > 0:
-		return compareProviders(ctx, d, p, o, req, log)
-	}
-	return launchOne(ctx, d, p, o, req, runSchema)
-}
 
 // launchOne launches one task and shows what became of it.
 func launchOne(ctx context.Context, d *Deps, p *output.Printer, o *launchOptions, req ops.LaunchRequest, schema string) error {
@@ -155,4 +89,76 @@ func (o *launchOptions) request(ctx context.Context, d *Deps, p *output.Printer,
 		}
 	}
 	return req, nil
+}
+
+// newRunTask is the verb that a background runner is.
+func newRunTask(d *Deps) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: ops.RunnerVerb, Hidden: true, Short: "Run a task that `sbx run --detach` has launched", Args: noArgs,
+		Long: "Run a task that `sbx run --detach` has launched; the order comes on standard input.", Example: "sbx run --detach -- true",
+	}
+	return d.verb(cmd, document{schema: runSchema, shape: output.ShapeItem, columns: output.Names(views.TaskItem())},
+		func(ctx context.Context, p *output.Printer, _ []string) error { return runTask(ctx, d, p) })
+}
+
+func runTask(ctx context.Context, d *Deps, p *output.Printer) error {
+	var o ops.RunnerOrder
+	if err := json.NewDecoder(io.LimitReader(d.Process.Stdin, 4<<20)).Decode(&o); err != nil || o.Task == "" {
+		return fault.Usage("%s: there is no order on standard input", ops.RunnerVerb).WithHint("`sbx run --detach -- COMMAND` starts it")
+	}
+	if _, err := d.Config(); err != nil {
+		return err
+	}
+	log := &joblog{path: d.Path(o.Joblog), warn: p.Warn}
+	launched, err := ops.RunOrder(ctx, d.Env, o, d.observe(p, nil), views.NewTaskReporter(p))
+	return endLaunch(p, launched, d.Now(), runSchema, log, err)
+}
+
+// joblog is the file of --joblog, with a line for each attempt.
+type joblog struct {
+	path string // "" = there is none
+	warn func(text string)
+}
+
+// open refuses a file that cannot be written, before hours of work are.
+func (l *joblog) open() error {
+	if l.path == "" {
+		return nil
+	}
+	f, err := hostfile.Append(l.path, modeJoblog)
+	if err != nil {
+		return fault.Usage("--joblog: %w", err).WithHint("name a file that can be written")
+	}
+	return f.Close()
+}
+
+// modeJoblog lets others read: it is a log.
+const modeJoblog = 0o644
+
+// add adds a line for each attempt of a task. Its Seq is the task's place in a file;
+// at none it is the attempt's number. That it cannot be written changes nothing of
+// what the task came to.
+func (l *joblog) add(t task.Task, seq int) {
+	if l.path == "" {
+		return
+	}
+	if err := l.addLines(t, seq); err != nil {
+		l.warn("--joblog: the lines of task " + t.ID + " could not be added: " + err.Error())
+	}
+}
+
+func (l *joblog) addLines(t task.Task, seq int) error {
+	f, err := hostfile.Append(l.path, modeJoblog)
+	if err != nil {
+		return err
+	}
+	text := views.JoblogLines(t, seq)
+	if info, err := f.Stat(); err == nil && info.Size() == 0 {
+		text = views.JoblogHead + text
+	}
+	err = f.Add(text) // one write: lines of several processes do not mix
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	return err
 }

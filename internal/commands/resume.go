@@ -8,7 +8,6 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/ops"
 	"sbx/internal/output"
-	"sbx/internal/task"
 	"sbx/internal/views"
 )
 
@@ -58,11 +57,7 @@ func resume(ctx context.Context, d *Deps, p *output.Printer, word string, comman
 	if err != nil {
 		return err
 	}
-	var from task.Task
-	err = d.ReadTasks(func(ledger task.Ledger) (err error) {
-		from, err = ops.FindTask(ctx, ledger, word)
-		return err
-	})
+	from, err := ops.GetTask(ctx, d.Env, word)
 	if err != nil {
 		return err
 	}
@@ -70,6 +65,6 @@ func resume(ctx context.Context, d *Deps, p *output.Printer, word string, comman
 	if err := log.open(); err != nil {
 		return err
 	}
-	req.Resumed = &from
+	req.Resumed = &from.Task
 	return launchOne(ctx, d, p, o, req, "sbx.resume/v1")
 }

@@ -94,35 +94,6 @@ func knowTopics(root *cobra.Command) {
 	root.RemoveCommand(help) // cobra adds it when it is asked for
 }
 
-func unknownVerb(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	err := fault.Usage("unknown command %q", args[0])
-	if near := nearVerb(cmd, args[0]); near != "" {
-		return err.WithHint("did you mean `%s %s`?", cmd.CommandPath(), near)
-	}
-	return err.WithHint("`%s --help` lists the commands", cmd.CommandPath())
-}
-
-// nearVerb is what a mistyped verb most likely meant: the fewest edits away, else
-// one that it begins; "" when none is near.
-func nearVerb(cmd *cobra.Command, word string) string {
-	var names []string
-	for _, c := range cmd.Commands() {
-		if c.IsAvailableCommand() {
-			names = append(append(names, c.Name()), c.Aliases...)
-		}
-	}
-	if near := fault.Nearest(word, names); near != "" {
-		return near
-	}
-	if begun := cmd.SuggestionsFor(word); len(begun) > 0 {
-		return begun[0]
-	}
-	return ""
-}
-
 func addGlobals(f *pflag.FlagSet, g *Globals) {
 	f.SortFlags = false
 	f.StringSliceVar(&g.Providers, "provider", nil, "only this `PROFILE` (repeatable)")

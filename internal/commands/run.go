@@ -1,179 +1,80 @@
 package commands
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"sbx/internal/fault"
-	"sbx/internal/ops"
 	"sbx/internal/output"
-	"sbx/internal/sandbox"
 	"sbx/internal/views"
 )
 
-// The groups of the help page, in its order.
-const (
-	groupLook = "look"
-	groupAct  = "act"
-	groupTool = "tool"
-)
-
-// document is the frame around a verb: the schema of what it prints, the columns
-// that --columns may name, and the formats that make no sense for it.
-type document struct {
-	schema  string
-	shape   output.Shape
-	columns []string            // nil = --columns is refused
-	refuses []output.FormatName // beside nagios, which only checks print
-	nagios  bool                // it is a check
+func newRun(d *Deps) *cobra.Command {
+	o := launchOptions{create: createOptions{}}
+	cmd := &cobra.Command{
+		Use:     "run [flags] -- COMMAND...",
+		GroupID: groupAct,
+		Short:   "Launch a task: run, retry, publish, and never after a stop",
+		Long: "Launch a task: run a command in a sandbox of its own, try again what was an\n" +
+			"accident, publish what it made, and end every sandbox that was made for it.\n\n" +
+			"Its exit code is that of the program. 124: a time limit ended it. 125: sbx could\n" +
+			"not run or not publish it. 126, 127: not executable, not found. 130: stopped.\n" +
+			"137: killed. 8: it completed, and some sandbox was not seen to be gone.\n" +
+			"Ctrl-C stops the task; a second one leaves it to the next sbx. With --push the\n" +
+			"commits since --base are pulled out of the work directory and pushed from here,\n" +
+			"in one step with a fence that a stop can close (docs/PUBLISHING.md).",
+		Example: "sbx run -- true\n" +
+			"sbx run --memory 512M --attempts 3 --inactivity 60s -- sh -c 'echo hello'\n" +
+			"sbx run --key nightly-7 --deadline 20m --joblog jobs.tsv -- true",
+		Args:              launchArgs(&o),
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	o.add(cmd.Flags())
+	o.complete(d, cmd)
+	return d.verb(cmd, document{schema: runSchema, shape: output.ShapeItem, columns: launchColumns()},
+		func(ctx context.Context, p *output.Printer, args []string) error {
+			return launch(ctx, d, p, args, &o)
+		})
 }
 
-// work is a verb's own part. It gets the operator's deadline in ctx.
-type work func(ctx context.Context, p *output.Printer, args []string) error
-
-// columnsKey is where a command keeps its column names for completion.
-const columnsKey = "columns"
-
-// verb completes a command: its document, its formats, --timeout, and one valid
-// document whatever goes wrong.
-func (d *Deps) verb(cmd *cobra.Command, doc document, do work) *cobra.Command {
-	if !doc.nagios {
-		doc.refuses = append(doc.refuses, output.Nagios)
-	}
-	cmd.Annotations = map[string]string{columnsKey: strings.Join(doc.columns, ",")}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		ctx, stop, wrong := d.deadline(cmd.Context())
-		defer stop()
-		d.Began(ctx)
-		p, err := d.Printer()
-		if err != nil {
-			return causeOr(ctx, err)
-		}
-		if err = d.check(cmd, p, doc); err == nil {
-			err = wrong
-		}
-		if err == nil {
-			err = causeOr(ctx, do(ctx, p, args))
-		}
-		if err == nil || alreadyShown(err) {
-			return err
-		}
-		if p.Format.Name() == output.Nagios && doc.nagios {
-			return views.PluginFailed(p, err)
-		}
-		return p.Failed(doc.schema, doc.shape, err)
-	}
-	return cmd
+// launchColumns are those of a task, and behind them those that only --compare has. Names
+// need no clock.
+func launchColumns() []string {
+	return eachOnce(slices.Concat(output.Names(views.TaskItem()), output.Names(views.CompareColumns(time.Time{}))))
 }
 
-// check refuses what was given empty and what the verb could not print.
-func (d *Deps) check(cmd *cobra.Command, p *output.Printer, doc document) error {
-	if err := p.Format.Refuse(cmd.Name(), doc.refuses...); err != nil {
-		return err
-	}
-	if err := refuseEmpty(cmd.Flags()); err != nil {
-		return err
-	}
-	return checkColumns(cmd.Name(), doc.columns, p.Columns)
-}
-
-func checkColumns(command string, known, wanted []string) error {
-	if len(wanted) > 0 && len(known) == 0 {
-		return fault.Usage("%s has no columns", command).WithHint("leave --columns out")
-	}
-	columns := make([]output.Column[any], len(known))
-	for i, name := range known {
-		columns[i].Name = name
-	}
-	return output.CheckColumns(columns, wanted)
-}
-
-// ended names why ctx ended, where that is what made the verb fail: a signal
-// and the operator's limit say more than "context canceled".
-func ended(ctx context.Context, err error) error {
-	if ctx.Err() == nil || alreadyShown(err) || !fault.Interrupted(err) {
-		return nil
-	}
-	return context.Cause(ctx)
-}
-
-// causeOr is what ended ctx, where that is behind an error, else the error.
-func causeOr(ctx context.Context, err error) error {
-	if cause := ended(ctx, err); cause != nil {
-		return cause
-	}
-	return err
-}
-
-// alreadyShown says that nothing is left to print; a program's own exit code
-// needs no words.
-func alreadyShown(err error) bool {
-	_, shown := errors.AsType[output.ShownError](err)
-	_, program := errors.AsType[ops.ProgramExit](err)
-	return shown || program || errors.Is(err, output.ErrClosed)
-}
-
-// deadline applies --timeout to the whole verb. Beside an error the context is
-// the one that was given.
-func (d *Deps) deadline(ctx context.Context) (context.Context, context.CancelFunc, error) {
-	if d.Globals.Timeout == "" {
-		return ctx, func() {}, nil
-	}
-	limit, err := sandbox.ParseDuration(d.Globals.Timeout)
-	if err != nil {
-		return ctx, func() {}, fault.Usage("--timeout: %w", err)
-	}
-	ctx, stop := context.WithTimeoutCause(ctx, limit,
-		fault.New(fault.KindTimeout, "the limit of --timeout %s was reached", d.Globals.Timeout))
-	return ctx, stop, nil
-}
-
-// noArgs refuses arguments in words of its own: cobra takes them for commands.
-func noArgs(_ *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return fmt.Errorf("it takes no arguments, and was given %q", args[0])
-	}
-	return nil
-}
-
-// usageArgs turns cobra's complaints about arguments into wrong use.
-func usageArgs(check cobra.PositionalArgs, hint string) cobra.PositionalArgs {
+func launchArgs(o *launchOptions) cobra.PositionalArgs {
+	one := afterDash(0, "sbx run --memory 512M -- sh -c 'echo hello'")
 	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return fault.Usage("%s: %w", cmd.Name(), err).WithHint("%s", hint)
+		if o.file != "" {
+			return noArgs(cmd, args)
 		}
-		return nil
+		return one(cmd, args)
 	}
 }
 
-// repeat runs a look again and again until ctx ends, which is how it is meant
-// to end. On a terminal each look replaces the one before.
-func repeat(ctx context.Context, p *output.Printer, every time.Duration, look func(context.Context) error) error {
-	if err := p.Format.Refuse("--watch", output.Documents()...); err != nil {
+func launch(ctx context.Context, d *Deps, p *output.Printer, command []string, o *launchOptions) error {
+	d.Globals.Settings = o.settings()
+	req, err := o.request(ctx, d, p, command)
+	if err != nil {
 		return err
 	}
-	pace := time.NewTicker(every)
-	defer pace.Stop()
-	for {
-		p.ClearScreen()
-		if err := look(ctx); err != nil && !watchable(err) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-pace.C:
-		}
+	check := output.CheckColumns(views.TaskItem(), p.Columns)
+	if len(o.compare) > 0 {
+		check = output.CheckColumns(views.CompareColumns(d.Now()), p.Columns)
 	}
-}
-
-// watchable says that the next look may go better: one provider that does not
-// answer ends no watch.
-func watchable(err error) bool {
-	return fault.Retryable(err) && !fault.Interrupted(err)
+	log := &joblog{path: d.Path(o.joblog), warn: p.Warn}
+	if err := cmp.Or(check, log.open()); err != nil {
+		return err
+	}
+	switch {
+	case o.file != "":
+		return launchBatch(ctx, d, p, o, log)
+	case len(o.compare) > 0:
+		return compareProviders(ctx, d, p, o, req, log)
+	}
+	return launchOne(ctx, d, p, o, req, runSchema)
 }

@@ -4,15 +4,12 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"sbx/internal/fault"
 	"sbx/internal/ops"
 	"sbx/internal/output"
-	"sbx/internal/sandbox"
-	"sbx/internal/store"
 	"sbx/internal/task"
 	"sbx/internal/views"
 )
@@ -62,70 +59,44 @@ func taskStates() []string {
 }
 
 func listTasks(ctx context.Context, d *Deps, p *output.Printer, o tasksOptions) error {
-	query, err := o.query(d.Now())
+	req, err := o.request()
 	if err != nil {
 		return err
 	}
-	return d.ReadTaskStore(func(st store.Store) error {
-		tasks, err := task.Ledger{Store: st}.List(ctx, query)
-		if err != nil {
-			return err
-		}
-		rows := d.taskRows(ctx, st)
-		list, err := output.NewList(p, output.ListSpec[views.TaskRow]{
-			Schema: tasksSchema, Columns: views.TaskColumns(), Empty: "no tasks; `sbx run -- COMMAND` launches one",
-		})
-		if err != nil {
-			return err
-		}
-		n := 0
-		for _, t := range tasks {
-			if len(o.states) > 0 && !slices.Contains(o.states, string(t.State)) {
-				continue
-			}
-			if n++; o.limit > 0 && n > o.limit {
-				list.Truncated()
-				break
-			}
-			if err := list.Add(rows(t)); err != nil {
-				return list.CloseAs(err)
-			}
-		}
-		return list.Close()
+	r, err := ops.ListTasks(ctx, d.Env, req)
+	if err != nil {
+		return err
+	}
+	list, err := output.NewList(p, output.ListSpec[views.TaskRow]{
+		Schema: tasksSchema, Columns: views.TaskColumns(), Empty: "no tasks; `sbx run -- COMMAND` launches one",
 	})
+	if err != nil {
+		return err
+	}
+	for _, t := range r.Tasks {
+		if err := list.Add(views.TaskRowOf(t, d.Now())); err != nil {
+			return list.CloseAs(err)
+		}
+	}
+	if r.Truncated {
+		list.Truncated()
+	}
+	return list.Close()
 }
 
-func (o tasksOptions) query(now time.Time) (store.TaskQuery, error) {
-	var q store.TaskQuery
+// request reads the flags.
+func (o tasksOptions) request() (req ops.TasksRequest, err error) {
 	for _, word := range o.states {
 		if !slices.Contains(taskStates(), word) {
-			return q, fault.Usage("--state: %q is no state of a task", word).WithHint("%s", fault.Meant(word, taskStates()))
+			return req, fault.Usage("--state: %q is no state of a task", word).WithHint("%s", fault.Meant(word, taskStates()))
 		}
+		req.States = append(req.States, task.State(word))
 	}
-	if o.limit < 0 {
-		return q, fault.Usage("--limit: %d is no number of tasks", o.limit)
+	if req.Limit = o.limit; o.limit < 0 {
+		return req, fault.Usage("--limit: %d is no number of tasks", o.limit)
 	}
-	if o.since != "" {
-		d, err := sandbox.ParseDuration(o.since)
-		if err != nil {
-			return q, fault.Usage("--since: %w", err)
-		}
-		q.Since = now.Add(-d)
-	}
-	return q, nil
-}
-
-// taskRows gives tasks as they are shown, with what has become of what they have kept.
-func (d *Deps) taskRows(ctx context.Context, st store.Store) func(task.Task) views.TaskRow {
-	waiting, err := task.KeepList{Store: st}.Waiting(ctx)
-	return func(t task.Task) views.TaskRow {
-		r := views.TaskRow{Task: t, Now: d.Now(), Alive: d.OwnerAlive(t.Owner)}
-		if t.Kept != nil && err == nil {
-			_, waits := waiting[t.Kept.Ref]
-			r.Spent = !waits
-		}
-		return r
-	}
+	req.Since, err = optionalDuration("--since", o.since)
+	return req, err
 }
 
 func newTasksShow(d *Deps) *cobra.Command {
@@ -141,13 +112,13 @@ func newTasksShow(d *Deps) *cobra.Command {
 	}
 	return d.verb(cmd, document{schema: tasksShowSchema, shape: output.ShapeItem, columns: output.Names(views.TaskItem())},
 		func(ctx context.Context, p *output.Printer, args []string) error {
-			return d.ReadTaskStore(func(st store.Store) error {
-				t, err := ops.FindTask(ctx, task.Ledger{Store: st}, args[0])
-				if err != nil {
-					return err
-				}
-				return output.ShowItem(p, output.ItemSpec[views.TaskRow]{Schema: tasksShowSchema, Columns: views.TaskItem(), Human: func(s *output.Sheet, r views.TaskRow) { r.Page(s) }}, d.taskRows(ctx, st)(t))
-			})
+			t, err := ops.GetTask(ctx, d.Env, args[0])
+			if err != nil {
+				return err
+			}
+			return output.ShowItem(p, output.ItemSpec[views.TaskRow]{
+				Schema: tasksShowSchema, Columns: views.TaskItem(), Human: func(s *output.Sheet, r views.TaskRow) { r.Page(s) },
+			}, views.TaskRowOf(t, d.Now()))
 		})
 }
 
@@ -156,13 +127,12 @@ func (d *Deps) completeTasks(cmd *cobra.Command, _ []string, word string) ([]str
 	var words []string
 	ctx, stop := context.WithTimeout(cmd.Context(), completionLimit)
 	defer stop()
-	_ = d.ReadTasks(func(ledger task.Ledger) error { // without a store there is nothing to offer
-		tasks, err := ledger.List(ctx, store.TaskQuery{Prefix: word, Limit: 50})
-		for _, t := range tasks {
-			about := output.Escape(string(t.State) + " " + strings.Join(t.Spec.Command, " ")) // the shell prints it as it is
-			words = append(words, cobra.CompletionWithDesc(t.ID, about))
-		}
-		return err
-	})
+	for _, t := range ops.TasksWithPrefix(ctx, d.Env, word, maxCompletions) {
+		about := output.Escape(string(t.State) + " " + strings.Join(t.Spec.Command, " ")) // the shell prints it as it is
+		words = append(words, cobra.CompletionWithDesc(t.ID, about))
+	}
 	return words, cobra.ShellCompDirectiveNoFileComp
 }
+
+// maxCompletions is how many tasks a TAB offers.
+const maxCompletions = 50

@@ -99,10 +99,10 @@ func TestCleanTakesWhatStartsMeanwhile(t *testing.T) {
 		seed := fake.Seed{Sandbox: sandbox.Sandbox{Labels: map[string]string{label: "run"}}}
 		p.Add(seed)
 		f := fleet.New([]fleet.Member{{Provider: p}}, fleet.Options{Sink: &latecomer{start: func() { p.Add(seed) }}})
-		removed, left, err := Clean(t.Context(), f, "test")
+		r, err := Clean(t.Context(), f, "test")
 		require.NoError(t, err)
-		assert.Len(t, removed, 2)
-		assert.Empty(t, left)
+		assert.Len(t, r.Cases, 2)
+		assert.Empty(t, r.LeftBehind)
 		assert.Zero(t, leftOn(p))
 	})
 }
@@ -128,10 +128,10 @@ func TestKeepLeavesEverythingAndCleanTakesIt(t *testing.T) {
 		assert.Equal(t, fault.KindFound, fault.KindOf(err), "%v", err)
 		assert.True(t, report.Kept)
 		assert.Equal(t, 2, leftOn(p))
-		removed, left, err := Clean(t.Context(), o.Fleet, "test")
+		r, err := Clean(t.Context(), o.Fleet, "test")
 		require.NoError(t, err)
-		assert.Len(t, removed, 2)
-		assert.Empty(t, left)
+		assert.Len(t, r.Cases, 2)
+		assert.Empty(t, r.LeftBehind)
 		assert.Zero(t, leftOn(p))
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
 	"sbx/internal/safety"
@@ -71,10 +72,18 @@ func (d *drill) cleanUp(ctx context.Context) error {
 	return err
 }
 
-// Clean removes everything that any drill left, and says what it removed and
-// what it could not.
-func Clean(ctx context.Context, f *fleet.Fleet, by string) (removed []sandbox.Ending, left []sandbox.Ref, err error) {
-	return remove(ctx, f, by, map[string]string{label: ""})
+// Clean removes everything that any drill left. The report has a case for each that was
+// removed; an error beside it says what was not.
+func Clean(ctx context.Context, f *fleet.Fleet, by string) (Report, error) {
+	endings, left, err := remove(ctx, f, by, map[string]string{label: ""})
+	r := Report{LeftBehind: left}
+	for _, e := range endings {
+		r.Cases = append(r.Cases, Case{Ref: e.Ref, Outcome: e.Outcome, OK: e.Err == nil})
+	}
+	if err == nil && len(left) > 0 {
+		err = fault.New(fault.KindFound, "%d sandboxes of drills could not be removed", len(left))
+	}
+	return r, err
 }
 
 // removeWithin is how long one ending of the clean-up may take: less than the

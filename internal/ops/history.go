@@ -82,6 +82,17 @@ func (e *Env) ownHistories(verb string, limit int) ([]cleanup.History, []error) 
 	return list, errs
 }
 
+// RunIDs names the runs of this machine, the newest first, as far as they can be listed.
+func (e *Env) RunIDs() []string {
+	disk, err := e.Journals()
+	if err != nil {
+		return nil
+	}
+	runs, _ := journal.Runs(disk)
+	slices.Reverse(runs)
+	return runs
+}
+
 // FindRun reads the run that a word means: of this machine, else of another host.
 func (e *Env) FindRun(ctx context.Context, word string) (cleanup.History, error) {
 	var found []func() (cleanup.History, error)

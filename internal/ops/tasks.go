@@ -2,7 +2,9 @@ package ops
 
 import (
 	"context"
+	"slices"
 	"strings"
+	"time"
 
 	"sbx/internal/fault"
 	"sbx/internal/sandbox"
@@ -10,22 +12,122 @@ import (
 	"sbx/internal/task"
 )
 
-// ListTasks reads all tasks that a query names.
-func (e *Env) ListTasks(ctx context.Context, query store.TaskQuery) (tasks []task.Task, err error) {
-	err = e.ReadTasks(func(ledger task.Ledger) (err error) {
-		tasks, err = ledger.List(ctx, query)
+// TaskState is a task and what is known beside its record.
+type TaskState struct {
+	task.Task
+	Alive sandbox.Verdict // its owner
+	Spent bool            // what it has kept was used or ended since
+}
+
+// TasksRequest says which tasks are listed.
+type TasksRequest struct {
+	States []task.State  // none = any
+	Since  time.Duration // how long ago at most they were launched; 0 = any time
+	Limit  int           // the newest alone; 0 = all
+}
+
+// TasksResult are the tasks, the newest first.
+type TasksResult struct {
+	Tasks     []TaskState
+	Truncated bool // there are more than the limit allows
+}
+
+// ListTasks lists the tasks on record.
+func ListTasks(ctx context.Context, env *Env, req TasksRequest) (*TasksResult, error) {
+	r := &TasksResult{}
+	return r, env.readTaskStore(func(st store.Store) error {
+		tasks, err := task.Ledger{Store: st}.List(ctx, env.taskQuery(req))
+		if err != nil {
+			return err
+		}
+		state := env.taskStates(ctx, st)
+		for _, t := range tasks {
+			if len(req.States) > 0 && !slices.Contains(req.States, t.State) {
+				continue
+			}
+			if r.Truncated = req.Limit > 0 && len(r.Tasks) == req.Limit; r.Truncated {
+				break
+			}
+			r.Tasks = append(r.Tasks, state(t))
+		}
+		return nil
+	})
+}
+
+// TasksWithPrefix are the newest tasks whose ids begin so, as far as they can be read.
+func TasksWithPrefix(ctx context.Context, env *Env, prefix string, limit int) (tasks []task.Task) {
+	_ = env.ReadTasks(func(ledger task.Ledger) (err error) { // without a store there are none
+		tasks, err = ledger.List(ctx, store.TaskQuery{Prefix: prefix, Limit: limit})
 		return err
 	})
-	return tasks, err
+	return tasks
+}
+
+// GetTask reads the task that a word means, as FindTask finds it.
+func GetTask(ctx context.Context, env *Env, word string) (state TaskState, err error) {
+	err = env.readTaskStore(func(st store.Store) error {
+		t, err := FindTask(ctx, task.Ledger{Store: st}, word)
+		if err != nil {
+			return err
+		}
+		state = env.taskStates(ctx, st)(t)
+		return nil
+	})
+	return state, err
+}
+
+// ReportResult are figures of tasks beside their targets.
+type ReportResult struct {
+	Tasks   []task.Task // without those that only make sandboxes ahead
+	Figures []task.Figure
+	At      time.Time // by the store's clock, which the tasks' times are from
+}
+
+// Report measures the tasks of the last while; 0 = of all time.
+func Report(ctx context.Context, env *Env, since time.Duration) (*ReportResult, error) {
+	r := &ReportResult{At: env.Now()}
+	err := env.ReadTasks(func(ledger task.Ledger) (err error) {
+		r.Tasks, err = ledger.List(ctx, env.taskQuery(TasksRequest{Since: since}))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.Tasks = slices.DeleteFunc(r.Tasks, func(t task.Task) bool { return t.Spec.Warm }) // nobody asked for their work
+	if len(r.Tasks) > 0 {
+		r.At = r.Tasks[0].ReadAt
+	}
+	r.Figures = task.Figures(r.Tasks, r.At)
+	return r, nil
+}
+
+func (e *Env) taskQuery(req TasksRequest) store.TaskQuery {
+	if req.Since == 0 {
+		return store.TaskQuery{}
+	}
+	return store.TaskQuery{Since: e.Now().Add(-req.Since)}
+}
+
+// taskStates gives tasks with what has become of their owners and of what they have kept.
+func (e *Env) taskStates(ctx context.Context, st store.Store) func(task.Task) TaskState {
+	waiting, err := task.KeepList{Store: st}.Waiting(ctx)
+	return func(t task.Task) TaskState {
+		s := TaskState{Task: t, Alive: e.OwnerAlive(t.Owner)}
+		if t.Kept != nil && err == nil {
+			_, waits := waiting[t.Kept.Ref]
+			s.Spent = !waits
+		}
+		return s
+	}
 }
 
 // ReadTasks opens what is kept of tasks, to be read.
 func (e *Env) ReadTasks(do func(task.Ledger) error) error {
-	return e.ReadTaskStore(func(st store.Store) error { return do(task.Ledger{Store: st}) })
+	return e.readTaskStore(func(st store.Store) error { return do(task.Ledger{Store: st}) })
 }
 
-// ReadTaskStore opens the store of tasks, to be read.
-func (e *Env) ReadTaskStore(do func(store.Store) error) error {
+// readTaskStore opens the store of tasks, to be read.
+func (e *Env) readTaskStore(do func(store.Store) error) error {
 	st, err := e.Store(false)
 	if err != nil {
 		return err

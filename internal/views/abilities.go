@@ -3,19 +3,13 @@ package views
 import (
 	"strings"
 
-	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 )
 
-// AbilityRow is what one profile can do, and whose it is.
-type AbilityRow struct {
-	fleet.AbilityRow
-	Account string
-}
-
 // AbilityColumns are those of `sbx providers`.
-func AbilityColumns() []output.Column[AbilityRow] {
-	type row = AbilityRow
+func AbilityColumns() []output.Column[ops.ProviderAbilities] {
+	type row = ops.ProviderAbilities
 	return []output.Column[row]{
 		{Name: "provider", Value: func(r row) any { return r.Provider }},
 		{Name: "provider_type", Head: "TYPE", Value: func(r row) any { return r.ProviderType }},
@@ -24,7 +18,7 @@ func AbilityColumns() []output.Column[AbilityRow] {
 	}
 }
 
-func abilityFields(r AbilityRow) output.Fields {
+func abilityFields(r ops.ProviderAbilities) output.Fields {
 	fields := make(output.Fields, len(r.Abilities))
 	for i, a := range r.Abilities {
 		fields[i] = output.Field{Key: a.Name, Value: output.Fields{{Key: "has", Value: a.Has}, {Key: "reason", Value: a.Reason}}}
@@ -33,7 +27,7 @@ func abilityFields(r AbilityRow) output.Fields {
 }
 
 // abilityWords names what a provider has.
-func abilityWords(r AbilityRow) string {
+func abilityWords(r ops.ProviderAbilities) string {
 	var has []string
 	for _, a := range r.Abilities {
 		if a.Has {
@@ -44,7 +38,7 @@ func abilityWords(r AbilityRow) string {
 }
 
 // AbilityPage has a row for each ability and a column for each provider.
-func AbilityPage(s *output.Sheet, rows []AbilityRow) {
+func AbilityPage(s *output.Sheet, rows []ops.ProviderAbilities) {
 	headers, types := []string{"ability"}, []any{"(type)"}
 	for _, r := range rows {
 		headers, types = append(headers, r.Provider), append(types, r.ProviderType)
@@ -68,7 +62,7 @@ func AbilityPage(s *output.Sheet, rows []AbilityRow) {
 }
 
 // whyNot lists the reasons of one profile, where it knows any.
-func whyNot(s *output.Sheet, r AbilityRow) {
+func whyNot(s *output.Sheet, r ops.ProviderAbilities) {
 	head := r.Provider
 	if r.Account != "" {
 		head += " (" + r.Account + ")"

@@ -33,15 +33,15 @@ type KeptItem struct {
 	Looked     bool            `json:"looked"`
 }
 
-// PlannedOf is a judged sandbox as one that would end.
-func PlannedOf(j cleanup.Judgement) PlannedItem {
+// plannedOf is a judged sandbox as one that would end.
+func plannedOf(j cleanup.Judgement) PlannedItem {
 	v := j.Verdict
 	return PlannedItem{j.Sandbox.Ref(), j.Reason, v.Stuck, TextOrNil(string(v.Cause)), confidenceOf(v), v.Looked}
 }
 
-// KeptOf is a judged sandbox as one that would stay.
-func KeptOf(j cleanup.Judgement) KeptItem {
-	i := PlannedOf(j)
+// keptOf is a judged sandbox as one that would stay.
+func keptOf(j cleanup.Judgement) KeptItem {
+	i := plannedOf(j)
 	return KeptItem{i.Ref, i.Reason, j.Ground, i.Stuck, i.Cause, i.Confidence, i.Looked}
 }
 
@@ -75,8 +75,8 @@ func KeptSums(kept []KeptItem) string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// CleanupPlanPage shows people what a cleanup would end. Here is the zone of this machine.
-func CleanupPlanPage(s *output.Sheet, r *ops.CleanupResult, selected []PlannedItem, kept []KeptItem, here *time.Location) {
+// cleanupPlanPage shows people what a cleanup would end. Here is the zone of this machine.
+func cleanupPlanPage(s *output.Sheet, r *ops.CleanupResult, selected []PlannedItem, kept []KeptItem, here *time.Location) {
 	s.Text("Nothing was done; this is the plan.\n")
 	if at := r.Survey.Cutoff(); !at.IsZero() {
 		s.Text("Old enough is what came to be before " + TimeInBothZones(at, here) + ".\n")

@@ -1,6 +1,8 @@
 package views
 
 import (
+	"strings"
+
 	"sbx/internal/config"
 	"sbx/internal/cron"
 	"sbx/internal/ops"
@@ -90,5 +92,40 @@ func VersionColumns() []output.Column[ops.Version] {
 		{Name: "go", Value: func(v ops.Version) any { return v.Go }},
 		{Name: "os", Value: func(v ops.Version) any { return v.OS }},
 		{Name: "arch", Value: func(v ops.Version) any { return v.Arch }},
+	}
+}
+
+// ShowOwnChange shows what configuration names as ours of a profile, and what was or would
+// be written for it.
+func ShowOwnChange(p *output.Printer, schema string, change config.OwnChange, written bool) error {
+	return output.ShowItem(p, output.ItemSpec[config.OwnChange]{
+		Schema: schema, Columns: OwnChangeColumns(written), Human: func(s *output.Sheet, c config.OwnChange) { ownChangePage(s, c, written) },
+	}, change)
+}
+
+func ownChangePage(s *output.Sheet, c config.OwnChange, written bool) {
+	switch {
+	case len(c.Diff) == 0:
+		s.Text(c.Path + " says so already: of " + strings.Join(c.Profiles, ", ") + " yours are: " + c.Owned.String() + "\n")
+		return
+	case !written:
+		s.Text("Nothing was written; this would change in " + c.Path + ":\n")
+	default:
+		s.Text("wrote " + c.Path + ":\n")
+	}
+	for _, line := range c.Diff {
+		s.Text(line + "\n")
+	}
+}
+
+// OwnChangeColumns are those of `config own`.
+func OwnChangeColumns(written bool) []output.Column[config.OwnChange] {
+	type row = config.OwnChange
+	return []output.Column[row]{
+		{Name: "path", Value: func(c row) any { return c.Path }},
+		{Name: "providers", Value: func(c row) any { return c.Profiles }},
+		{Name: "owned", Value: func(c row) any { return c.Owned.String() }},
+		{Name: "written", Value: func(c row) any { return written && len(c.Diff) > 0 }},
+		{Name: "diff", Value: func(c row) any { return c.Diff }},
 	}
 }

@@ -95,3 +95,23 @@ func DrillCauseWord(c drill.Case) string {
 }
 
 func short(d time.Duration) string { return d.Round(time.Millisecond).String() }
+
+// ShowDrill shows how a drill went; err is its verdict, or what kept it from one.
+func ShowDrill(p *output.Printer, schema string, r drill.Report, err error) error {
+	return showDrill(p, schema, r, err, func(s *output.Sheet) { DrillPage(s, r) })
+}
+
+// ShowDrillCleaning shows what was removed of earlier drills.
+func ShowDrillCleaning(p *output.Printer, schema string, r drill.Report, err error) error {
+	return showDrill(p, schema, r, err, func(s *output.Sheet) {
+		s.Text("removed " + strconv.Itoa(len(r.Cases)) + ", left behind " + strconv.Itoa(len(r.LeftBehind)))
+	})
+}
+
+func showDrill(p *output.Printer, schema string, r drill.Report, err error, page func(*output.Sheet)) error {
+	doc := output.Document{Schema: schema, Fields: DrillFields(r), Human: page}
+	if err != nil {
+		return p.ShowAs(doc, err, err)
+	}
+	return p.Show(doc)
+}

@@ -144,3 +144,21 @@ func (r ReportPage) LookObjects() []any {
 	}
 	return list
 }
+
+// ShowReport shows the figures of tasks beside their targets.
+func ShowReport(p *output.Printer, schema string, r *ops.ReportResult) error {
+	page := ReportPage{Tasks: r.Tasks, Now: r.At}
+	list, err := output.NewList(p, output.ListSpec[task.Figure]{Schema: schema, Columns: ReportColumns(), Human: page.Page})
+	if err != nil {
+		return err
+	}
+	list.Set("tasks", len(r.Tasks))
+	list.Set("causes", page.CauseObjects())
+	list.Set("look_at", page.LookObjects())
+	for _, f := range r.Figures {
+		if err := list.Add(f); err != nil {
+			return list.CloseAs(err)
+		}
+	}
+	return list.Close()
+}

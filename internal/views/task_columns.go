@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
@@ -15,6 +16,11 @@ type TaskRow struct {
 	Alive sandbox.Verdict // its owner
 	Spent bool            // what it has kept was used or ended since
 	Now   time.Time
+}
+
+// TaskRowOf is a task as it is shown.
+func TaskRowOf(s ops.TaskState, now time.Time) TaskRow {
+	return TaskRow{Task: s.Task, Alive: s.Alive, Spent: s.Spent, Now: now}
 }
 
 // taskSummary are the columns that `tasks` and `run` have in common (CLI.md, JSON).

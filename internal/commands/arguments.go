@@ -1,6 +1,8 @@
 package commands
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -9,6 +11,53 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/output"
 )
+
+// noArgs refuses arguments in words of its own: cobra takes them for commands.
+func noArgs(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("it takes no arguments, and was given %q", args[0])
+	}
+	return nil
+}
+
+// usageArgs turns cobra's complaints about arguments into wrong use.
+func usageArgs(check cobra.PositionalArgs, hint string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return fault.Usage("%s: %w", cmd.Name(), err).WithHint("%s", hint)
+		}
+		return nil
+	}
+}
+
+func unknownVerb(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	err := fault.Usage("unknown command %q", args[0])
+	if near := nearVerb(cmd, args[0]); near != "" {
+		return err.WithHint("did you mean `%s %s`?", cmd.CommandPath(), near)
+	}
+	return err.WithHint("`%s --help` lists the commands", cmd.CommandPath())
+}
+
+// nearVerb is what a mistyped verb most likely meant: the fewest edits away, else
+// one that it begins; "" when none is near.
+func nearVerb(cmd *cobra.Command, word string) string {
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(append(names, c.Name()), c.Aliases...)
+		}
+	}
+	if near := fault.Nearest(word, names); near != "" {
+		return near
+	}
+	if begun := cmd.SuggestionsFor(word); len(begun) > 0 {
+		return begun[0]
+	}
+	return ""
+}
 
 // afterDash takes exactly refs words before the two dashes and a command after
 // them: without the dashes a flag of the command would be read as one of sbx.
@@ -76,3 +125,14 @@ func readLabels(entries []string) (map[string]string, error) {
 }
 
 func printable(text string) bool { return output.Escape(text) == text }
+
+// complete offers fixed words for a flag. A flag that is not there is a bug
+// that the test of the tree finds.
+func complete(cmd *cobra.Command, flag string, words func() []string) {
+	err := cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return words(), cobra.ShellCompDirectiveNoFileComp
+	})
+	if err != nil {
+		panic(errors.Join(errors.New(cmd.Name()+": completion of --"+flag), err))
+	}
+}

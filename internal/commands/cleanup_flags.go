@@ -1,0 +1,216 @@
+package commands
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sbx/internal/cleanup"
+	"sbx/internal/config"
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/ops"
+	"sbx/internal/sandbox"
+	"sbx/internal/selector"
+)
+
+const cleanupSchema = "sbx.cleanup/v1"
+
+// cleanupOptions are the flags as typed.
+type cleanupOptions struct {
+	selectors selectorFlags
+
+	failedOlderThan, idleFor, notifyBefore                           string
+	ignoreActivity, includePaused, includeFailed, unowned, unhealthy bool
+
+	maxDelete, maxFraction, concurrency string
+	production                          []string
+
+	delete               bool
+	wait, grace          string
+	yes, detailed        bool
+	out, apply, resume   string
+	maxPlanAge, lockWait string
+	explain              string
+	usageAbove           string
+	textfile, ping       string
+	every, listen        string
+
+	emergency, providerSide bool
+}
+
+func (o *cleanupOptions) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	o.selectors.choose(f)
+	f.StringVar(&o.failedOlderThan, "failed-older-than", "", "for failed ones this `AGE` instead of --older-than")
+	f.StringVar(&o.idleFor, "idle-for", sandbox.FormatDuration(cleanup.DefaultIdleFor), "a running one must have been silent for this `DURATION`")
+	f.StringVar(&o.notifyBefore, "notify-before", "", "tell of a sandbox first, and end it this `DURATION` later if it still fits")
+	f.BoolVar(&o.ignoreActivity, "ignore-activity", false, "end also what is at work: go by age alone")
+	f.BoolVar(&o.unhealthy, "unhealthy", false, "only those that are listed as running and answer nothing")
+	f.BoolVar(&o.includePaused, "include-paused", false, "also paused ones; with --delete, their snapshots die")
+	f.BoolVar(&o.includeFailed, "include-failed", false, "also failed ones that stay, of any age or of --failed-older-than")
+	f.BoolVar(&o.unowned, "unowned", false, "also those that are not yours")
+	f.StringVar(&o.maxDelete, "max-delete", "20", "refuse to end more than `N`")
+	f.StringVar(&o.maxFraction, "max-fraction", "25%", "refuse to end more than this `SHARE` of a profile's fleet, above 5")
+	f.StringSliceVar(&o.production, "production", nil, "allow production profile `NAME` (repeatable)")
+	f.BoolVar(&o.delete, "delete", false, "also destroy what the provider would keep: record, logs, snapshot")
+	f.StringVar(&o.concurrency, "concurrency", "16", "at most `N` requests in flight to one provider")
+	f.StringVar(&o.wait, "wait", sandbox.FormatDuration(fleet.DefaultWait), "look for each end for this `DURATION`, then exit 8")
+	f.StringVar(&o.grace, "grace", "5s", "`DURATION` from asking a program to killing it")
+	f.BoolVar(&o.yes, "yes", false, "do it")
+	f.StringVar(&o.out, "out", "", "write the plan to `FILE`, and do nothing")
+	f.StringVar(&o.apply, "apply", "", "end at most what the plan in `FILE` names")
+	f.StringVar(&o.maxPlanAge, "max-plan-age", "1h", "refuse a plan that is older than this `DURATION`")
+	f.StringVar(&o.resume, "resume", "", "go on with `RUN`, which was cut off")
+	f.StringVar(&o.explain, "explain", "", "say what each check makes of `REF`, and do nothing")
+	f.StringVar(&o.usageAbove, "if-usage-above", "", "act only where more than this `SHARE` of a provider's quota is used")
+	f.BoolVar(&o.providerSide, "provider-side", false, "let the named provider clean up by its own rule")
+	f.BoolVar(&o.emergency, "emergency", false, "let the named provider end all that it holds not to be critical")
+	f.StringVar(&o.every, "every", "", "go on and on, with this `DURATION` between two runs")
+	f.StringVar(&o.listen, "listen", "", "with --every: answer /metrics at this `ADDRESS` of this machine")
+	f.StringVar(&o.textfile, "textfile", "", "write figures for Prometheus to `FILE`")
+	f.StringVar(&o.ping, "ping", "", "tell the check at `URL` how each run began and ended")
+	f.StringVar(&o.lockWait, "lock-timeout", "", "wait this `DURATION` for another run to end, then exit 12")
+	f.BoolVar(&o.detailed, "detailed-exitcode", false, "exit 10 when a plan is not empty")
+	o.selectors.complete(cmd)
+}
+
+// request reads every flag; nothing has been called when it refuses. Spelled = the operator
+// chose by flags, and not the default rule.
+func (o *cleanupOptions) request(cmd *cobra.Command, d *Deps) (req ops.CleanupRequest, spelled bool, err error) {
+	req = ops.CleanupRequest{
+		Production: o.production, Profiles: d.Globals.Providers, Resume: o.resume, ProviderSide: o.providerSide, Emergency: o.emergency,
+		Yes: o.yes, Textfile: d.Path(o.textfile), Ping: o.ping,
+	}
+	if err := o.durations(&req); err != nil {
+		return req, false, err
+	}
+	if err := o.exclusive(cmd); err != nil {
+		return req, false, err
+	}
+	if spelled, err = o.rule(cmd, &req.Rule); err != nil {
+		return req, spelled, err
+	}
+	d.Globals.Settings = map[string]string{}
+	for _, name := range []string{"max-delete", "max-fraction", "concurrency"} {
+		if f := cmd.Flags().Lookup(name); f.Changed {
+			d.Globals.Settings[name] = f.Value.String()
+		}
+	}
+	c, err := d.Config()
+	if err == nil {
+		_, err = d.Limits(c, o.production)
+	}
+	if err != nil {
+		return req, spelled, err
+	}
+	if o.yes && !spelled && !o.emergency && !o.providerSide && o.apply == "" && o.resume == "" {
+		return req, spelled, fault.New(fault.KindRefused, "no selector was given, and acting by the default rule needs it spelled out").
+			WithHint("look at the plan without --yes; then repeat with --stuck --yes, or with --older-than")
+	}
+	return req, spelled, nil
+}
+
+func (o *cleanupOptions) durations(req *ops.CleanupRequest) error {
+	for _, m := range []struct {
+		flag, text string
+		to         *time.Duration
+	}{
+		{"--wait", o.wait, &req.Wait},
+		{"--grace", o.grace, &req.Grace},
+		{"--max-plan-age", o.maxPlanAge, &req.MaxPlanAge},
+		{"--lock-timeout", o.lockWait, &req.LockWait},
+		{"--every", o.every, &req.Every},
+		{"--idle-for", o.idleFor, &req.Rule.IdleFor},
+		{"--failed-older-than", o.failedOlderThan, &req.Rule.FailedOlderThan},
+		{"--notify-before", o.notifyBefore, &req.Rule.NotifyBefore},
+	} {
+		d, err := optionalDuration(m.flag, m.text)
+		if err != nil {
+			return err
+		}
+		*m.to = d
+	}
+	if o.usageAbove == "" {
+		return nil
+	}
+	share, err := config.ParsePercent(o.usageAbove)
+	if err != nil {
+		return fault.Usage("--if-usage-above: %w", err)
+	}
+	req.UsageAbove = int(share)
+	return nil
+}
+
+// optionalDuration reads a duration that may be left out; one that was given empty
+// is refused before.
+func optionalDuration(flag, text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := sandbox.ParseDuration(text)
+	if err != nil {
+		return 0, fault.Usage("%s: %w", flag, err)
+	}
+	return d, nil
+}
+
+// choosing are the flags that make a rule; a plan and a journal have theirs.
+func choosing() []string {
+	return []string{
+		"state", "older-than", "younger-than", "before", "after", "label", "name", "task", "agent-type", "owner", "stuck", "failed-older-than",
+		"idle-for", "notify-before", "ignore-activity", "unhealthy", "include-paused", "include-failed", "unowned", "delete",
+	}
+}
+
+// exclusive refuses flags that contradict each other: to add a filter to a plan
+// could be read as widening it.
+func (o *cleanupOptions) exclusive(cmd *cobra.Command) error {
+	f := cmd.Flags()
+	var modes []string
+	for _, name := range []string{"out", "apply", "resume", "explain", "provider-side", "emergency"} {
+		if f.Changed(name) {
+			modes = append(modes, "--"+name)
+		}
+	}
+	if len(modes) > 1 {
+		return fault.Usage("%s and %s do not go together", modes[0], modes[1])
+	}
+	if (o.out != "" || o.explain != "") && o.yes {
+		return fault.Usage("%s does nothing, so --yes has no meaning with it", modes[0])
+	}
+	if o.every != "" && (!o.yes || len(modes) > 0) {
+		return fault.Usage("--every needs --yes, and goes with no other mode: nobody is asked again and again")
+	}
+	if o.listen != "" && o.every == "" {
+		return fault.Usage("--listen needs --every: a run that ends answers nobody").WithHint("--textfile leaves the figures behind")
+	}
+	if o.resume != "" && o.usageAbove != "" {
+		return fault.Usage("--resume has its own rule, so --if-usage-above has no meaning with it").WithHint("start a new run with it")
+	}
+	if o.apply == "" && o.resume == "" && !o.emergency && !o.providerSide {
+		return nil
+	}
+	for _, name := range choosing() {
+		if f.Changed(name) {
+			return fault.Usage("%s has its own rule, so --%s has no meaning with it", modes[0], name).
+				WithHint("make a new plan with the selectors that you want")
+		}
+	}
+	return nil
+}
+
+// rule reads the flags that choose. Spelled = there is one.
+func (o *cleanupOptions) rule(cmd *cobra.Command, rule *cleanup.Rule) (spelled bool, err error) {
+	if rule.Selector, err = selector.Compile(o.selectors.options()); err != nil {
+		return false, err
+	}
+	rule.IgnoreActivity = o.ignoreActivity
+	rule.IncludePaused, rule.IncludeFailed = o.includePaused, o.includeFailed
+	rule.Unowned, rule.Unhealthy, rule.Delete = o.unowned, o.unhealthy, o.delete
+	spelled = rule.Chooses() || cmd.Flags().Changed("stuck")
+	if !spelled {
+		rule.Selector.Stuck = true
+	}
+	return spelled, nil
+}

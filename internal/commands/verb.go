@@ -1,0 +1,160 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sbx/internal/fault"
+	"sbx/internal/ops"
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+	"sbx/internal/views"
+)
+
+// The groups of the help page, in its order.
+const (
+	groupLook = "look"
+	groupAct  = "act"
+	groupTool = "tool"
+)
+
+// document is the frame around a verb: the schema of what it prints, the columns
+// that --columns may name, and the formats that make no sense for it.
+type document struct {
+	schema  string
+	shape   output.Shape
+	columns []string            // nil = --columns is refused
+	refuses []output.FormatName // beside nagios, which only checks print
+	nagios  bool                // it is a check
+}
+
+// work is a verb's own part. It gets the operator's deadline in ctx.
+type work func(ctx context.Context, p *output.Printer, args []string) error
+
+// columnsKey is where a command keeps its column names for completion.
+const columnsKey = "columns"
+
+// verb completes a command: its document, its formats, --timeout, and one valid
+// document whatever goes wrong.
+func (d *Deps) verb(cmd *cobra.Command, doc document, do work) *cobra.Command {
+	if !doc.nagios {
+		doc.refuses = append(doc.refuses, output.Nagios)
+	}
+	cmd.Annotations = map[string]string{columnsKey: strings.Join(doc.columns, ",")}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		ctx, stop, wrong := d.deadline(cmd.Context())
+		defer stop()
+		d.Began(ctx)
+		p, err := d.Printer()
+		if err != nil {
+			return causeOr(ctx, err)
+		}
+		if err = d.check(cmd, p, doc); err == nil {
+			err = wrong
+		}
+		if err == nil {
+			err = causeOr(ctx, do(ctx, p, args))
+		}
+		if err == nil || alreadyShown(err) {
+			return err
+		}
+		if p.Format.Name() == output.Nagios && doc.nagios {
+			return views.PluginFailed(p, err)
+		}
+		return p.Failed(doc.schema, doc.shape, err)
+	}
+	return cmd
+}
+
+// check refuses what was given empty and what the verb could not print.
+func (d *Deps) check(cmd *cobra.Command, p *output.Printer, doc document) error {
+	if err := p.Format.Refuse(cmd.Name(), doc.refuses...); err != nil {
+		return err
+	}
+	if err := refuseEmpty(cmd.Flags()); err != nil {
+		return err
+	}
+	return checkColumns(cmd.Name(), doc.columns, p.Columns)
+}
+
+func checkColumns(command string, known, wanted []string) error {
+	if len(wanted) > 0 && len(known) == 0 {
+		return fault.Usage("%s has no columns", command).WithHint("leave --columns out")
+	}
+	columns := make([]output.Column[any], len(known))
+	for i, name := range known {
+		columns[i].Name = name
+	}
+	return output.CheckColumns(columns, wanted)
+}
+
+// ended names why ctx ended, where that is what made the verb fail: a signal
+// and the operator's limit say more than "context canceled".
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() == nil || alreadyShown(err) || !fault.Interrupted(err) {
+		return nil
+	}
+	return context.Cause(ctx)
+}
+
+// causeOr is what ended ctx, where that is behind an error, else the error.
+func causeOr(ctx context.Context, err error) error {
+	if cause := ended(ctx, err); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// alreadyShown says that nothing is left to print; a program's own exit code
+// needs no words.
+func alreadyShown(err error) bool {
+	_, shown := errors.AsType[output.ShownError](err)
+	_, program := errors.AsType[ops.ProgramExit](err)
+	return shown || program || errors.Is(err, output.ErrClosed)
+}
+
+// deadline applies --timeout to the whole verb. Beside an error the context is
+// the one that was given.
+func (d *Deps) deadline(ctx context.Context) (context.Context, context.CancelFunc, error) {
+	if d.Globals.Timeout == "" {
+		return ctx, func() {}, nil
+	}
+	limit, err := sandbox.ParseDuration(d.Globals.Timeout)
+	if err != nil {
+		return ctx, func() {}, fault.Usage("--timeout: %w", err)
+	}
+	ctx, stop := context.WithTimeoutCause(ctx, limit,
+		fault.New(fault.KindTimeout, "the limit of --timeout %s was reached", d.Globals.Timeout))
+	return ctx, stop, nil
+}
+
+// repeat runs a look again and again until ctx ends, which is how it is meant
+// to end. On a terminal each look replaces the one before.
+func repeat(ctx context.Context, p *output.Printer, every time.Duration, look func(context.Context) error) error {
+	if err := p.Format.Refuse("--watch", output.Documents()...); err != nil {
+		return err
+	}
+	pace := time.NewTicker(every)
+	defer pace.Stop()
+	for {
+		p.ClearScreen()
+		if err := look(ctx); err != nil && !watchable(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-pace.C:
+		}
+	}
+}
+
+// watchable says that the next look may go better: one provider that does not
+// answer ends no watch.
+func watchable(err error) bool {
+	return fault.Retryable(err) && !fault.Interrupted(err)
+}
