@@ -325,9 +325,6 @@ func testMayImport(room, own string) bool {
 	if own == "ops/opstest" {
 		return room == "ops" || room == "commands"
 	}
-	if room == "ops" && own == "selector" {
-		return true // of the rules that its tests give to cleanup
-	}
 	if own == "providers/wiretest" || own == room+"/"+path.Base(room)+"test" {
 		return slices.Contains(wireRooms(), room) || room == "providers/guest"
 	}

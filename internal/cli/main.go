@@ -101,7 +101,8 @@ type signalWatch struct {
 }
 
 // watchSignals: the first signal ends the context with its name as the cause;
-// a second one ends the process at once, as everywhere.
+// a second one ends the process at once, unless an operation has asked for signals itself
+// (ops.Env.OnInterrupts, while a task runs in this process).
 func watchSignals(p process.Process) (context.Context, signalWatch) {
 	ctx, cancel := context.WithCancelCause(context.Background()) //nolint:forbidigo // the root of every other context
 	w := signalWatch{stop: func() { cancel(nil) }, first: make(chan os.Signal, 1)}

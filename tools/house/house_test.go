@@ -149,7 +149,7 @@ func TestWhatCannotBeMeasured(t *testing.T) {
 // draw makes a graph of words such as "a>b".
 func draw(arrows string) graph {
 	g := graph{}
-	for _, arrow := range strings.Fields(arrows) {
+	for arrow := range strings.FieldsSeq(arrows) {
 		from, to, _ := strings.Cut(arrow, ">")
 		g.add(from, to)
 	}

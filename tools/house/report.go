@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -109,7 +110,7 @@ func printTable(out io.Writer, r report) {
 	fmt.Fprintln(out, "|---|---:|---:|---:|---:|---:|---:|---:|---:|")
 	rows := r.Rooms
 	if r.Total != nil {
-		rows = append(rows[:len(rows):len(rows)], *r.Total)
+		rows = append(slices.Clip(rows), *r.Total)
 	}
 	for _, f := range rows {
 		fmt.Fprintf(out, "| %s | %d | %d | %d | %s | %s | %d | %s | %d |\n", f.Room, f.Files, f.Lines, f.Functions,

@@ -3,6 +3,7 @@ package wiretest
 import (
 	"context"
 	"io"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -22,6 +23,20 @@ type Victim struct {
 	ID        string
 	Processes func() []*Running // the real processes that run in it
 	Stream    string            // the route that streams a command
+
+	output chan struct{} // closed at the first output that the client has seen
+}
+
+// firstOutput closes a channel at the first output.
+type firstOutput struct {
+	once sync.Once
+	seen chan struct{}
+}
+
+// Write is io.Writer's.
+func (f *firstOutput) Write(p []byte) (int, error) {
+	f.once.Do(func() { close(f.seen) })
+	return len(p), nil
 }
 
 // death is one way in which a command ends, and what may be said of it.
@@ -57,9 +72,8 @@ func RunKills(t *testing.T, open func(t *testing.T) Victim) {
 			r := first(t, v)
 			require.Eventually(t, r.KillChild, 10*time.Second, 5*time.Millisecond)
 		}, 137, sandbox.ClassKilledUnknown, ""},
-		{"a time limit of ours", "sleep 600", func(t *testing.T, v Victim, cancel func()) {
-			t.Helper()
-			first(t, v)
+		{"a time limit of ours", "echo up; sleep 600", func(_ *testing.T, v Victim, cancel func()) {
+			<-v.output // before that the client need not know which command to end
 			cancel()
 		}, -1, "", fault.KindCanceled},
 	} {
@@ -99,9 +113,12 @@ func (k death) run(t *testing.T, v Victim) {
 		exit sandbox.Exit
 		err  error
 	}
+	v.output = make(chan struct{})
+	command := shellCommand(k.script)
+	command.Stdout = &firstOutput{seen: v.output}
 	done := make(chan result, 1)
 	go func() {
-		exit, err := v.P.Exec(ctx, v.ID, shellCommand(k.script))
+		exit, err := v.P.Exec(ctx, v.ID, command)
 		done <- result{exit, err}
 	}()
 	if k.end != nil {

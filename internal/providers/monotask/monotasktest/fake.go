@@ -140,12 +140,15 @@ func (f *Fake) Change(edit func(*Options)) {
 
 func (f *Fake) locked(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		f.mu.Lock()
+		guarded := f.o.Guarded
+		f.mu.Unlock()
 		cleanup := r.Method == http.MethodPost
-		if r.Header.Get("Authorization") != "" && !cleanup && !f.o.Guarded {
+		if r.Header.Get("Authorization") != "" && !cleanup && !guarded {
 			wiretest.JSON(w, http.StatusBadRequest, map[string]string{"error": "the admin token does not belong here"})
 			return
 		}
-		if f.o.Guarded && r.Header.Get("Authorization") == "" {
+		if guarded && r.Header.Get("Authorization") == "" {
 			wiretest.JSON(w, http.StatusUnauthorized, map[string]string{"error": "token required"})
 			return
 		}

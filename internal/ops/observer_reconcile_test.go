@@ -1,0 +1,73 @@
+package ops_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+	"sbx/internal/ops"
+	"sbx/internal/reconcile"
+	"sbx/internal/sandbox"
+	"sbx/internal/store"
+)
+
+// TestAReconcileAsksTheObserver: a record of a sandbox that is not there is marked after an
+// answer, and not without one.
+func TestAReconcileAsksTheObserver(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		answer    func(ops.Question) bool
+		questions int
+		marked    bool
+	}{
+		"answered yes":        {answer: yes, questions: 1, marked: true},
+		"answered no":         {answer: func(ops.Question) bool { return false }, questions: 1},
+		"nobody can be asked": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			place := newSite(t, oneProfile, prod("live0001"))
+			kept := place.store(t)
+			at := time.Now().Add(-time.Hour)
+			for _, id := range []string{"live0001", "young001", "label001", "gone0001"} {
+				require.NoError(t, kept.PutRecord(t.Context(), store.Record{Provider: "prod", ID: id, State: sandbox.StateRunning, CreatedAt: at, UpdatedAt: at}))
+			}
+			require.NoError(t, kept.Close())
+			r := &recorder{answer: tc.answer}
+			req := ops.ReconcileRequest{Records: "store", Fix: true, Rules: reconcile.Rules{
+				Observations: reconcile.DefaultObservations, Grace: reconcile.DefaultGrace, CreateGrace: reconcile.DefaultCreateGrace,
+				RecordsAge: reconcile.DefaultRecordsAge, Observe: true,
+			}}
+			env := place.env(t, r)
+			result, err := ops.Reconcile(t.Context(), env, req, r)
+			assert.Len(t, r.questions, tc.questions)
+			if tc.answer == nil {
+				assert.Equal(t, fault.KindRefused, fault.KindOf(err))
+				assert.Empty(t, r.items)
+				return
+			}
+			require.NoError(t, err)
+			assert.Len(t, itemsOf[ops.ReconcilePlanned](r), 1, "what is asked about is shown first")
+			done := itemsOf[reconcile.Done](r)
+			if !tc.marked {
+				assert.Equal(t, fault.KindRefused, fault.KindOf(result.Refused))
+				assert.Empty(t, done)
+				return
+			}
+			require.NoError(t, result.Verdict)
+			var refs []string
+			for _, d := range done {
+				refs = append(refs, d.Ref.ID+" "+string(d.Row.Action))
+			}
+			assert.Equal(t, []string{"gone0001 mark_terminated"}, refs)
+			list, errs := env.Histories(t.Context(), ops.VerbReconcile, 0)
+			assert.Empty(t, errs)
+			require.Len(t, list, 1)
+			require.NotNil(t, list[0].End)
+			assert.Equal(t, 0, list[0].End.ExitCode)
+		})
+	}
+}
