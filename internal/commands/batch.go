@@ -79,8 +79,12 @@ func compareProviders(ctx context.Context, d *Deps, p *output.Printer, o *launch
 	if err != nil {
 		return failedAsList(p, err)
 	}
-	for _, b := range views.InOrder(all) {
-		addOutcome(list, b)
+	for _, b := range views.InOrder(all) { // each provider has a row, and all rows make the table
+		if _, own := errors.AsType[ops.ProgramExit](b.Verdict); b.Verdict == nil || own {
+			_ = list.Add(b) // Close gives the error of stdout
+			continue
+		}
+		_ = list.AddFailed(b, b.Verdict) // Close gives the error of stdout
 	}
 	difference := views.CompareDifference(all, len(batch.Jobs))
 	list.Set("difference", views.TextOrNil(difference))

@@ -33,16 +33,12 @@ func (c *cleanupCommand) repeat(ctx context.Context) error {
 		if cause := ended(ctx, err); cause != nil {
 			return cause
 		}
-		if result == nil && fault.KindOf(err) == fault.KindUsage {
+		if result == nil { // flags or configuration are wrong, so each run would fail
 			return err
 		}
 		code := fault.ExitCode(err)
-		run := "the run"
-		if result != nil {
-			run = result.RunID
-			shown.set(result.Figures(ctx, code, time.Since(began)).Set())
-		}
-		c.p.Note(fmt.Sprintf("%s ended with exit code %d; the next one comes within %s", run, code, req.Every))
+		shown.set(result.Figures(ctx, code, time.Since(began)).Set())
+		c.p.Note(fmt.Sprintf("%s ended with exit code %d; the next one comes within %s", result.RunID, code, req.Every))
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)

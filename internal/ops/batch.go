@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -97,7 +98,7 @@ func (b *batch) collect(ctx context.Context, outcomes <-chan BatchOutcome) Batch
 		b.watch.Item(o)
 	}
 	r.Left = b.left
-	r.Verdict = r.Tally.verdict(ctx)
+	r.Verdict = cmp.Or(r.Tally.verdict(ctx), b.left)
 	return r
 }
 
@@ -135,7 +136,8 @@ func (b *batch) with(ctx context.Context, do func(context.Context) error) error 
 	b.parts = TaskParts{Fleet: f, Notice: b.watch.Note, BudgetMB: b.req.BudgetMB}
 	return b.env.WithTasks(ctx, b.parts, func(st store.Store, options task.Options) error {
 		b.env.SweepTasks(ctx, b.watch, options)
-		b.store, b.options, b.parts.Store = st, options, st
+		b.store, b.options = st, options
+		b.parts.Store, b.parts.Protected = st, options.Protected
 		for _, j := range jobs {
 			if err := b.credentials(ctx, j); err != nil {
 				return err

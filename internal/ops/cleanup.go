@@ -69,20 +69,30 @@ func PlanCleanup(ctx context.Context, env *Env, req CleanupRequest, watch Observ
 // a journal, and tells watchdogs and people how it went. Without Yes it asks first, and then
 // ends at most what it has asked about. Items are of types cleanup.Plan (what it is about to
 // ask about, where the request has none), RunStarted and sandbox.Ending. Beside an error
-// nothing was begun.
+// nothing was begun; a result is there all the same where the run had come to be, for its
+// figures.
 func Cleanup(ctx context.Context, env *Env, req CleanupRequest, watch Observer) (*CleanupResult, error) {
 	r, err := newCleanupRun(ctx, env, req, watch)
 	if err != nil {
 		return nil, err
 	}
+	result, err := r.act(ctx)
+	if err != nil {
+		return r.result(err), err
+	}
+	return result, nil
+}
+
+// act takes the way that the request asks for.
+func (r *cleanupRun) act(ctx context.Context) (*CleanupResult, error) {
 	switch {
-	case req.Emergency, req.ProviderSide:
+	case r.req.Emergency, r.req.ProviderSide:
 		return r.byProvider(ctx)
-	case req.Resume != "":
+	case r.req.Resume != "":
 		return r.goOn(ctx)
-	case req.Plan != nil:
-		return r.within(ctx, *req.Plan)
-	case !req.Yes:
+	case r.req.Plan != nil:
+		return r.within(ctx, *r.req.Plan)
+	case !r.req.Yes:
 		return r.byAnswer(ctx)
 	}
 	return r.locked(ctx, func(ctx context.Context) (*CleanupResult, error) {
@@ -160,8 +170,10 @@ func (r *cleanupRun) locked(ctx context.Context, do func(context.Context) (*Clea
 
 // within ends at most what a plan of the request names, if that is allowed.
 func (r *cleanupRun) within(ctx context.Context, plan cleanup.Plan) (*CleanupResult, error) {
-	if err := plan.Check(r.env.Now(), r.req.MaxPlanAge); err != nil {
-		return nil, err
+	if r.req.PlanFromFile {
+		if err := plan.Check(r.env.Now(), r.req.MaxPlanAge); err != nil {
+			return nil, err
+		}
 	}
 	what := fmt.Sprintf("the plan of %s names %d sandboxes", plan.MadeAt.Format("15:04:05 UTC"), len(plan.Items))
 	if err := r.mayAct(ctx, what, len(plan.Items)); err != nil {

@@ -2,6 +2,7 @@ package ops_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
+	"sbx/internal/journal"
 	"sbx/internal/ops"
 	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
@@ -126,14 +128,52 @@ func TestACleanupThatNobodyAllows(t *testing.T) {
 			result, err := ops.Cleanup(t.Context(), env, req, r)
 			assert.Equal(t, fault.KindRefused, fault.KindOf(err))
 			assert.NotEmpty(t, fault.HintOf(err))
-			if result != nil { // its text is long
-				t.Error("something was begun")
-			}
+			require.NotNil(t, result, "it has figures all the same")
+			assert.Empty(t, result.Endings)
 			assert.Len(t, r.questions, tc.asked)
 			assert.Empty(t, asked(p))
 			assert.Empty(t, r.started())
 		})
 	}
+}
+
+// TestOnlyAPlanOfAFileGrowsOld: one that somebody was asked about is judged anew.
+func TestOnlyAPlanOfAFileGrowsOld(t *testing.T) {
+	t.Parallel()
+	for _, fromFile := range []bool{true, false} {
+		r := &recorder{}
+		env := newSite(t, oneProfile, prod("aaaa0001")).env(t, r)
+		planned, err := ops.PlanCleanup(t.Context(), env, tenMinutes(), r)
+		require.NoError(t, err)
+		plan := planned.Survey.Plan(planned.RunID)
+		plan.MadeAt = plan.MadeAt.Add(-2 * time.Hour)
+		req := tenMinutes()
+		req.Plan, req.PlanFromFile, req.Yes, req.MaxPlanAge = &plan, fromFile, true, time.Hour
+		result, err := ops.Cleanup(t.Context(), env, req, r)
+		if fromFile {
+			assert.Equal(t, fault.KindRefused, fault.KindOf(err))
+			continue
+		}
+		require.NoError(t, err)
+		assert.Len(t, result.Endings, 1)
+	}
+}
+
+// TestACleanupThatFailsHasFigures: who watches the figures must not see those of the last
+// good run.
+func TestACleanupThatFailsHasFigures(t *testing.T) {
+	t.Parallel()
+	r := &recorder{}
+	env := newSite(t, oneProfile, prod("aaaa0001")).env(t, r)
+	env.Journals = func() (journal.Disk, error) { return nil, errors.New("the disk is full") }
+	req := tenMinutes()
+	req.Yes = true
+	result, err := ops.Cleanup(t.Context(), env, req, r)
+	require.ErrorContains(t, err, "the disk is full")
+	require.NotNil(t, result)
+	assert.Empty(t, r.started())
+	assert.Equal(t, 1, result.Figures(t.Context(), fault.ExitCode(err), time.Second).ExitCode)
+	assert.NotEmpty(t, result.RunID)
 }
 
 // TestACleanupByARuleAsksAboutItsPlan: what is asked about is shown, and is a ceiling.
