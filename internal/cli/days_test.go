@@ -33,11 +33,14 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // interrupter: a shell starts background commands with SIGINT ignored, so that
-// the bit of SIGINT among the caught signals shows when the command listens.
+// the bit of SIGINT among the caught signals shows when the command listens. Until it
+// has been executed the process is a copy of the shell, which catches SIGINT, too.
 const interrupter = `
 sig=$1 when=$2; shift 2
 "$@" & pid=$!
-listens() { grep -q '^SigCgt:.*[2367abef]$' /proc/$pid/status 2>/dev/null; }
+listens() {
+	[ "$(readlink /proc/$pid/exe)" != "$(readlink /proc/$$/exe)" ] && grep -q '^SigCgt:.*[2367abef]$' /proc/$pid/status 2>/dev/null
+}
 until listens && eval "$when" >/dev/null 2>&1; do
 	kill -0 $pid || break
 	sleep 0.02
