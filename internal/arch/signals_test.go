@@ -44,7 +44,7 @@ func TestEveryInputHasAProducer(t *testing.T) {
 	}
 	for _, field := range found {
 		if seams()[field] == "" {
-			t.Errorf("no line outside tests sets %s: what goes by it never happens", field)
+			t.Errorf("no line outside tests sets %s: a rule that reads it can never apply", field)
 		}
 	}
 	for field := range seams() {

@@ -6,11 +6,11 @@ import (
 	"sbx/internal/triage"
 )
 
-// SignalsOf is what the journals of cleanup runs tell of one profile, for the rules of
-// triage: when a run last looked at it, how many runs in a row have failed there, and how
-// many sandboxes ran at each of them. Runs come newest first, each with its whole
-// journal. A journal that cannot be trusted tells nothing. Where no run is recorded,
-// nothing is known: cleanup may run on another machine.
+// SignalsOf reads the journals of cleanup runs for the rules of triage: when a run last
+// looked at a profile, how many runs in a row have failed there, and how many sandboxes ran
+// at each of them. Runs come newest first, each with its whole journal. A journal that
+// cannot be trusted is left out. Without a recorded run all signals are unknown: cleanup may
+// run on another machine.
 func SignalsOf(newestFirst []History, profile string) triage.FleetSignals {
 	var sig triage.FleetSignals
 	failures, counting := int64(0), true

@@ -77,7 +77,7 @@ func (r *records) recent(ctx context.Context) *task.History {
 		return r.tasks
 	}
 	r.tasks, r.older = nil, map[string]*task.Task{}
-	err := r.read(ctx, func(ctx context.Context, l task.Ledger) error {
+	err := r.readTasks(ctx, func(ctx context.Context, l task.Ledger) error {
 		tasks, err := task.ReadHistory(ctx, l, r.now())
 		r.tasks = &tasks
 		return err
@@ -93,7 +93,7 @@ func (r *records) recent(ctx context.Context) *task.History {
 func (r *records) byID(ctx context.Context, id string) (task.Task, bool) {
 	t, asked := r.older[id]
 	if !asked {
-		err := r.read(ctx, func(ctx context.Context, l task.Ledger) error {
+		err := r.readTasks(ctx, func(ctx context.Context, l task.Ledger) error {
 			got, err := l.Read(ctx, id)
 			t = &got
 			return err
@@ -109,7 +109,7 @@ func (r *records) byID(ctx context.Context, id string) (task.Task, bool) {
 	return *t, true
 }
 
-func (r *records) read(ctx context.Context, do func(context.Context, task.Ledger) error) error {
+func (r *records) readTasks(ctx context.Context, do func(context.Context, task.Ledger) error) error {
 	ctx, stop := context.WithTimeout(ctx, historyLimit)
 	defer stop()
 	st, err := r.open(false)

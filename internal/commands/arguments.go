@@ -126,9 +126,9 @@ func readLabels(entries []string) (map[string]string, error) {
 
 func printable(text string) bool { return output.Escape(text) == text }
 
-// complete offers fixed words for a flag. A flag that is not there is a bug
+// completeFlag offers fixed words for a flag. A flag that is not there is a bug
 // that the test of the tree finds.
-func complete(cmd *cobra.Command, flag string, words func() []string) {
+func completeFlag(cmd *cobra.Command, flag string, words func() []string) {
 	err := cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return words(), cobra.ShellCompDirectiveNoFileComp
 	})

@@ -15,7 +15,7 @@ import (
 // for people, whose stdout has the programs' output, else as a document.
 func launchBatch(ctx context.Context, d *Deps, p *output.Printer, o *launchOptions, log *joblog) error {
 	req := ops.BatchRequest{Parallel: o.parallel, Warm: o.warm, Again: o.again, RetryFailed: o.retryFailed, BudgetMB: o.budgetMB}
-	if err := newBatchReader(d, p, o).read(ctx, &req); err != nil {
+	if err := newBatchReader(d, p, o).readFile(ctx, &req); err != nil {
 		return failedAsList(p, err)
 	}
 	req.Show = taskReporters(p, req.Jobs, false, o.parallel > 1)

@@ -31,8 +31,8 @@ func newBatchReader(d *Deps, p *output.Printer, typed *launchOptions) *batchRead
 	return &batchReader{d: d, p: p, typed: typed, watch: &onceReporter{Reporter: p, said: map[string]bool{}}, configs: map[string]*config.Config{}}
 }
 
-// read reads the file, and checks all of it before anything is launched.
-func (b *batchReader) read(ctx context.Context, req *ops.BatchRequest) error {
+// readFile reads the file, and checks all of it before anything is launched.
+func (b *batchReader) readFile(ctx context.Context, req *ops.BatchRequest) error {
 	path := b.d.Path(b.typed.file)
 	text, err := hostfile.File{Flag: "--file", Path: path, Limit: config.MaxTaskFile, Hint: "name a readable file of tasks; docs/TASKS.md has an example"}.Read(ctx)
 	if err != nil {

@@ -46,7 +46,7 @@ func newCleanup(d *Deps) *cobra.Command {
 		if o.every != "" {
 			return c.repeat(ctx)
 		}
-		_, err := c.run(ctx)
+		_, err := c.runOnce(ctx)
 		return err
 	})
 }

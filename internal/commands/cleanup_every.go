@@ -29,8 +29,8 @@ func (c *cleanupCommand) repeat(ctx context.Context) error {
 	defer pace.Stop()
 	for {
 		began := time.Now()
-		result, err := c.run(ctx)
-		if cause := ended(ctx, err); cause != nil {
+		result, err := c.runOnce(ctx)
+		if cause := unshownCause(ctx, err); cause != nil {
 			return cause
 		}
 		if result == nil { // flags or configuration are wrong, so each run would fail

@@ -20,8 +20,8 @@ type cleanupCommand struct {
 	cmd *cobra.Command
 }
 
-// run looks, and acts where it may. The result is nil where nothing was looked at.
-func (c *cleanupCommand) run(ctx context.Context) (*ops.CleanupResult, error) {
+// runOnce looks, and acts where it may. The result is nil where nothing was looked at.
+func (c *cleanupCommand) runOnce(ctx context.Context) (*ops.CleanupResult, error) {
 	req, spelled, err := c.o.request(c.cmd, c.d)
 	if err != nil {
 		return nil, err

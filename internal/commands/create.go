@@ -46,7 +46,7 @@ func newCreate(d *Deps) *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	o.add(cmd.Flags())
-	complete(cmd, "isolate", func() []string { return []string{"bwrap"} })
+	completeFlag(cmd, "isolate", func() []string { return []string{"bwrap"} })
 	return d.verb(cmd, document{schema: createSchema, shape: output.ShapeItem, columns: output.Names(views.CreateColumns())},
 		func(ctx context.Context, p *output.Printer, args []string) error { return create(ctx, d, p, args, &o) })
 }

@@ -45,7 +45,7 @@ func layerWords() []string {
 // layerFlag adds --layer to a verb.
 func layerFlag(cmd *cobra.Command, words *[]string, help string) {
 	cmd.Flags().StringSliceVar(words, "layer", nil, help)
-	complete(cmd, "layer", layerWords)
+	completeFlag(cmd, "layer", layerWords)
 }
 
 // layers reads --layer; without one all are meant, in their order.

@@ -64,10 +64,10 @@ const (
 )
 
 func (o *launchOptions) complete(d *Deps, cmd *cobra.Command) {
-	complete(cmd, "isolate", func() []string { return []string{"bwrap"} })
-	complete(cmd, "retry-on", retryWords)
+	completeFlag(cmd, "isolate", func() []string { return []string{"bwrap"} })
+	completeFlag(cmd, "retry-on", retryWords)
 	for _, flag := range []string{"fallback", "compare"} {
-		complete(cmd, flag, d.ConfiguredNames)
+		completeFlag(cmd, flag, d.ConfiguredNames)
 	}
 }
 

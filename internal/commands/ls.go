@@ -145,7 +145,7 @@ func (s *selectorFlags) options() selector.Options {
 }
 
 func (s *selectorFlags) complete(cmd *cobra.Command) {
-	complete(cmd, "state", func() []string {
+	completeFlag(cmd, "state", func() []string {
 		var words []string
 		for _, st := range sandbox.States() {
 			words = append(words, string(st))
@@ -153,6 +153,6 @@ func (s *selectorFlags) complete(cmd *cobra.Command) {
 		return words
 	})
 	if cmd.Flags().Lookup("sort") != nil {
-		complete(cmd, "sort", selector.SortKeys)
+		completeFlag(cmd, "sort", selector.SortKeys)
 	}
 }

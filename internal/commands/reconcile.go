@@ -89,8 +89,8 @@ func (o *reconcileOptions) flags(cmd *cobra.Command, d *Deps) {
 	f.StringVar(&o.wait, "wait", sandbox.FormatDuration(fleet.DefaultWait), "look for an end for this `DURATION`, then exit 8")
 	f.StringVar(&o.lockWait, "lock-timeout", "", "wait this `DURATION` for another run to end, then exit 12")
 	f.BoolVar(&o.writeRecords, "write-records", false, "write into the tasks of another application (not supported: that table is read only)")
-	complete(cmd, "production", func() []string { return d.ProductionNames() })
-	complete(cmd, "records", func() []string { return []string{"provider", "store", "tasks:"} })
+	completeFlag(cmd, "production", func() []string { return d.ProductionNames() })
+	completeFlag(cmd, "records", func() []string { return []string{"provider", "store", "tasks:"} })
 }
 
 // contradictions refuses what contradicts itself, before anything is read.

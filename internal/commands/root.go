@@ -107,7 +107,7 @@ func addGlobals(f *pflag.FlagSet, g *Globals) {
 }
 
 func completeGlobals(root *cobra.Command, d *Deps) {
-	complete(root, "output", func() []string {
+	completeFlag(root, "output", func() []string {
 		words := strings.Split(output.FormatHelp(output.Formats()...), "|")
 		for i, w := range words {
 			words[i], _, _ = strings.Cut(w, "=")
@@ -120,7 +120,7 @@ func completeGlobals(root *cobra.Command, d *Deps) {
 	if err != nil {
 		panic(err)
 	}
-	complete(root, "provider", func() []string {
+	completeFlag(root, "provider", func() []string {
 		c, err := d.Config()
 		if err != nil {
 			return nil

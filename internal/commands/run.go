@@ -36,7 +36,7 @@ func newRun(d *Deps) *cobra.Command {
 	o.complete(d, cmd)
 	return d.verb(cmd, document{schema: runSchema, shape: output.ShapeItem, columns: launchColumns()},
 		func(ctx context.Context, p *output.Printer, args []string) error {
-			return launch(ctx, d, p, args, &o)
+			return launchTasks(ctx, d, p, args, &o)
 		})
 }
 
@@ -56,7 +56,7 @@ func launchArgs(o *launchOptions) cobra.PositionalArgs {
 	}
 }
 
-func launch(ctx context.Context, d *Deps, p *output.Printer, command []string, o *launchOptions) error {
+func launchTasks(ctx context.Context, d *Deps, p *output.Printer, command []string, o *launchOptions) error {
 	d.Globals.Settings = o.settings()
 	req, err := o.request(ctx, d, p, command)
 	if err != nil {

@@ -43,7 +43,7 @@ func newTasks(d *Deps) *cobra.Command {
 	f.StringSliceVar(&o.states, "state", nil, "only tasks in this `STATE` (repeatable)")
 	f.StringVar(&o.since, "since", "", "only those of the last `DURATION`: 24h")
 	f.IntVar(&o.limit, "limit", 0, "the newest `N` alone")
-	complete(cmd, "state", taskStates)
+	completeFlag(cmd, "state", taskStates)
 	d.verb(cmd, document{schema: tasksSchema, shape: output.ShapeList, columns: output.Names(views.TaskColumns())},
 		func(ctx context.Context, p *output.Printer, _ []string) error { return listTasks(ctx, d, p, o) })
 	cmd.AddCommand(newTasksShow(d))

@@ -50,7 +50,7 @@ func newTerminate(d *Deps) *cobra.Command {
 	f.BoolVar(&o.dry, "dry-run", false, "print the plan and do nothing")
 	f.BoolVar(&o.yes, "yes", false, "end more than 5 without being asked")
 	f.StringSliceVar(&o.production, "production", nil, "end sandboxes of production profile `NAME` (repeatable); a single NAME/ID needs none")
-	complete(cmd, "production", func() []string { return d.ProductionNames() })
+	completeFlag(cmd, "production", func() []string { return d.ProductionNames() })
 	doc := document{schema: terminateSchema, shape: output.ShapeList, columns: output.Names(views.EndingColumns())}
 	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
 		o.patient = f.Changed("grace")

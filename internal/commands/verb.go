@@ -92,18 +92,17 @@ func checkColumns(command string, known, wanted []string) error {
 	return output.CheckColumns(columns, wanted)
 }
 
-// ended names why ctx ended, where that is what made the verb fail: a signal
-// and the operator's limit say more than "context canceled".
-func ended(ctx context.Context, err error) error {
-	if ctx.Err() == nil || alreadyShown(err) || !fault.Interrupted(err) {
+// unshownCause is ops.EndCause of an error that is not printed yet.
+func unshownCause(ctx context.Context, err error) error {
+	if alreadyShown(err) {
 		return nil
 	}
-	return context.Cause(ctx)
+	return ops.EndCause(ctx, err)
 }
 
 // causeOr is what ended ctx, where that is behind an error, else the error.
 func causeOr(ctx context.Context, err error) error {
-	if cause := ended(ctx, err); cause != nil {
+	if cause := unshownCause(ctx, err); cause != nil {
 		return cause
 	}
 	return err

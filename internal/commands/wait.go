@@ -30,7 +30,7 @@ func newWait(d *Deps) *cobra.Command {
 		ValidArgsFunction: d.completeRefs(false),
 	}
 	cmd.Flags().StringVar(&goal, "for", string(fleet.GoalEnded), "what to wait for: `GOAL` ended or running")
-	complete(cmd, "for", goalWords)
+	completeFlag(cmd, "for", goalWords)
 	return d.verb(cmd, document{schema: waitSchema, shape: output.ShapeItem, columns: output.Names(views.SandboxColumns())},
 		func(ctx context.Context, p *output.Printer, args []string) error {
 			return waitFor(ctx, d, p, args[0], goal)

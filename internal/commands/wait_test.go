@@ -15,7 +15,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// ended is a sandbox that ended five minutes before noon, an hour old.
+// endedSeed is a sandbox that ended five minutes before noon, an hour old.
 func endedSeed(id string, state sandbox.State, exit *sandbox.Exit) fake.Seed {
 	seed := running(id, time.Hour)
 	seed.Sandbox.State, seed.Sandbox.Exit, seed.Sandbox.EndedAt = state, exit, noon.Add(-5*time.Minute)

@@ -27,7 +27,7 @@ func (d *drill) end(ctx context.Context) error {
 			targets = append(targets, s.last)
 		}
 	}
-	for e := range end(ctx, d.Fleet, targets, fleet.EndOptions{By: d.By, Origin: fleet.EndOrigin{Verb: "drill", Reason: "a case of the drill"}}) {
+	for e := range endStaged(ctx, d.Fleet, targets, fleet.EndOptions{By: d.By, Origin: fleet.EndOrigin{Verb: "drill", Reason: "a case of the drill"}}) {
 		d.settle(byRef[e.Ref], e)
 	}
 	if err := ctx.Err(); err != nil {
@@ -109,14 +109,14 @@ func remove(ctx context.Context, f *fleet.Fleet, by string, labels map[string]st
 		if len(fresh) == 0 || ctx.Err() != nil {
 			return endings, left, errors.Join(listing.Err(), ctx.Err())
 		}
-		for e := range end(ctx, f, fresh, fleet.EndOptions{Delete: true, By: by, Origin: fleet.EndOrigin{Verb: "drill", Reason: "left by a drill"}, Wait: removeWithin}) {
+		for e := range endStaged(ctx, f, fresh, fleet.EndOptions{Delete: true, By: by, Origin: fleet.EndOrigin{Verb: "drill", Reason: "left by a drill"}, Wait: removeWithin}) {
 			endings = append(endings, e)
 		}
 	}
 }
 
-// end ends what a drill has staged.
-func end(ctx context.Context, f *fleet.Fleet, targets []sandbox.Sandbox, how fleet.EndOptions) iter.Seq[sandbox.Ending] {
+// endStaged ends what a drill has staged.
+func endStaged(ctx context.Context, f *fleet.Fleet, targets []sandbox.Sandbox, how fleet.EndOptions) iter.Seq[sandbox.Ending] {
 	return safety.End(ctx, f, targets, safety.Options{Verb: safety.VerbDrill, How: how})
 }
 

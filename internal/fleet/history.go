@@ -121,13 +121,8 @@ func (m *member) quotaShare(ctx context.Context) *float64 {
 	if err != nil {
 		return nil
 	}
-	for _, one := range quotas {
-		if one.Used == nil || one.Limit == nil || *one.Limit <= 0 {
-			continue
-		}
-		if share := *one.Used / *one.Limit; used == nil || share > *used {
-			used = &share
-		}
+	if share, _, known := providers.HighestUse(quotas); known {
+		used = &share
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -3,37 +3,11 @@ package ops
 import (
 	"context"
 	"fmt"
-	"slices"
 
-	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
-
-// partErrors are those of the parts that failed; an ability that is missing is no failure.
-func partErrors(ctx context.Context, o fleet.Observation) []error {
-	exit, work := o.Exit.Err, o.Work.Err
-	if fault.KindOf(exit) == fault.KindNotFound {
-		exit = nil // sbx started no program in it
-	}
-	if fault.KindOf(work) == fault.KindNotFound {
-		work = nil // nobody ever heard of it
-	}
-	all := []error{o.Usage.Err, o.Health.Err, o.Events.Err, o.Logs.Err, exit, work}
-	return causeOnce(ctx, slices.DeleteFunc(all, func(err error) bool {
-		return err == nil || fault.KindOf(err) == fault.KindUnsupported
-	}))
-}
-
-// causeOnce says a single time that ctx ended, instead of once for each thing that
-// failed because of it.
-func causeOnce(ctx context.Context, errs []error) []error {
-	if ctx.Err() == nil {
-		return errs
-	}
-	return append(slices.DeleteFunc(errs, fault.Interrupted), context.Cause(ctx))
-}
 
 // takeCensus judges what all providers list, at once, and counts it for each; errors are why
 // some could not be judged.
@@ -52,17 +26,6 @@ func (e *Env) takeCensus(ctx context.Context, f *fleet.Fleet, all []fleet.Provid
 		counted[j.Sandbox.Provider] = c
 	}
 	return counted, failedLooks(judged)
-}
-
-// failedLooks sums up why some of what was looked at could not be judged.
-func failedLooks(judged []fleet.Judged) []error {
-	var unjudged []fleet.Observation
-	for _, j := range judged {
-		if j.Seen != nil && j.Verdict.Unjudged() {
-			unjudged = append(unjudged, *j.Seen)
-		}
-	}
-	return fleet.FailedLooks(unjudged)
 }
 
 // Census counts what judgements say, so that no figure hides what nobody has judged.

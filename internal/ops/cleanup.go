@@ -91,7 +91,7 @@ func (r *cleanupRun) act(ctx context.Context) (*CleanupResult, error) {
 	case r.req.Resume != "":
 		return r.goOn(ctx)
 	case r.req.Plan != nil:
-		return r.within(ctx, *r.req.Plan)
+		return r.endPlanOfRequest(ctx, *r.req.Plan)
 	case !r.req.Yes:
 		return r.byAnswer(ctx)
 	}
@@ -168,8 +168,8 @@ func (r *cleanupRun) locked(ctx context.Context, do func(context.Context) (*Clea
 	return nil, err
 }
 
-// within ends at most what a plan of the request names, if that is allowed.
-func (r *cleanupRun) within(ctx context.Context, plan cleanup.Plan) (*CleanupResult, error) {
+// endPlanOfRequest ends at most what a plan of the request names, if that is allowed.
+func (r *cleanupRun) endPlanOfRequest(ctx context.Context, plan cleanup.Plan) (*CleanupResult, error) {
 	if r.req.PlanFromFile {
 		if err := plan.Check(r.env.Now(), r.req.MaxPlanAge); err != nil {
 			return nil, err
@@ -179,7 +179,7 @@ func (r *cleanupRun) within(ctx context.Context, plan cleanup.Plan) (*CleanupRes
 	if err := r.mayAct(ctx, what, len(plan.Items)); err != nil {
 		return nil, err
 	}
-	return r.endWithin(ctx, plan)
+	return r.endPlan(ctx, plan)
 }
 
 // byAnswer makes a plan, asks about it, and ends at most what it names.
@@ -200,12 +200,12 @@ func (r *cleanupRun) byAnswer(ctx context.Context) (*CleanupResult, error) {
 			return nil, err
 		}
 	}
-	return r.endWithin(ctx, plan)
+	return r.endPlan(ctx, plan)
 }
 
-// endWithin looks again and ends at most what an allowed plan names: while somebody read it,
+// endPlan looks again and ends at most what an allowed plan names: while somebody read it,
 // what it names may have gone to work.
-func (r *cleanupRun) endWithin(ctx context.Context, plan cleanup.Plan) (*CleanupResult, error) {
+func (r *cleanupRun) endPlan(ctx context.Context, plan cleanup.Plan) (*CleanupResult, error) {
 	r.rule = plan.Rule
 	return r.locked(ctx, func(ctx context.Context) (*CleanupResult, error) {
 		if err := r.look(ctx); err != nil {
@@ -274,12 +274,12 @@ func (r *cleanupRun) do(ctx context.Context, targets []cleanup.Target) (*Cleanup
 		result.Refused = refused
 		return result, nil
 	}
-	return r.end(ctx, w, targets)
+	return r.endTargets(ctx, w, targets)
 }
 
-// end ends the targets, reports what became of each as it is known, and closes the
+// endTargets ends the targets, reports what became of each as it is known, and closes the
 // journal.
-func (r *cleanupRun) end(ctx context.Context, w *RunJournal, targets []cleanup.Target) (*CleanupResult, error) {
+func (r *cleanupRun) endTargets(ctx context.Context, w *RunJournal, targets []cleanup.Target) (*CleanupResult, error) {
 	run := &cleanup.Run{
 		Fleet: r.fleet, World: r.world, Rule: r.rule, Journal: w, Targets: targets,
 		Wait: r.req.Wait, Grace: r.req.Grace, By: r.env.ActsAs(VerbCleanup), Redact: r.watch.Redact,

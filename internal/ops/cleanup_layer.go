@@ -1,6 +1,8 @@
 package ops
 
 import (
+	"bytes"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -92,4 +94,11 @@ func (r *cleanupRun) profileStatus(runs []cleanup.History, profile string) cron.
 	}
 	expected := cron.Expected{Layers: []cron.Layer{cron.Layer(layer)}, Every: max(r.req.Every, time.Minute), Profiles: []string{profile}}
 	return cron.Judge([]cron.Expected{expected}, mine, r.env.Now())[0]
+}
+
+// sameRule compares rules as the journal keeps them.
+func sameRule(a, b cleanup.Rule) bool {
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
 }

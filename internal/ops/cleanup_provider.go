@@ -8,6 +8,7 @@ import (
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/providers"
 )
 
 // byProvider starts the providers' own cleanups, behind a gate of their own: they
@@ -82,7 +83,7 @@ func (r *cleanupRun) pressed(ctx context.Context) (over []string, left []cleanup
 	silent := 0
 	for _, name := range r.fleet.Names() {
 		q := quotaOf(quotas, name)
-		used, what := highestUse(q)
+		used, what, _ := providers.HighestUse(q.Quotas)
 		switch {
 		case q.Err != nil && fault.KindOf(q.Err) != fault.KindUnsupported:
 			left = append(left, cleanup.Share{Profile: name, Err: q.Err})
@@ -130,15 +131,5 @@ func quotaOf(quotas []fleet.ProviderQuota, name string) fleet.ProviderQuota {
 	return fleet.ProviderQuota{Provider: name}
 }
 
-// highestUse is the largest used share of any of a profile's limits.
-func highestUse(q fleet.ProviderQuota) (used float64, what string) {
-	for _, one := range q.Quotas {
-		if one.Used == nil || one.Limit == nil || *one.Limit <= 0 {
-			continue
-		}
-		if share := *one.Used / *one.Limit; what == "" || share > used {
-			used, what = share, one.Name
-		}
-	}
-	return used, what
-}
+// hintMaxSandboxes is what stands in for a quota.
+const hintMaxSandboxes = "set limits.max_sandboxes, or max_sandboxes in the profile: what runs is then counted against it"

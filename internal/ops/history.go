@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
@@ -167,4 +168,23 @@ func historyOfShared(run store.Run) cleanup.History {
 		h.End = &cleanup.End{Counts: *h.Sums, ExitCode: run.ExitCode, Refused: !run.Acted, Succeeded: run.Profiles}
 	}
 	return h
+}
+
+// lastRun stands for the newest bulk run.
+const lastRun = "last"
+
+// minRunPrefix is how much of a run's name must be given: less is hardly meant.
+const minRunPrefix = 4
+
+func meansRun(word, run string) bool {
+	return word == lastRun || word == run || len(word) >= minRunPrefix && strings.HasPrefix(run, word)
+}
+
+// fewOf names some of many.
+func fewOf(names []string) string {
+	const most = 5
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + ", ..."
+	}
+	return strings.Join(names, ", ")
 }

@@ -81,7 +81,7 @@ func RunOrder(ctx context.Context, env *Env, order RunnerOrder, watch Observer, 
 		if err != nil {
 			return err
 		}
-		launched, err = l.run(ctx, options, t, show)
+		launched, err = l.runHere(ctx, options, t, show)
 		return err
 	})
 	return launched, err
@@ -160,7 +160,7 @@ func (l *launch) start(ctx context.Context, options task.Options, show TaskObser
 		}
 	}
 	if !detach {
-		return l.run(ctx, options, t, show)
+		return l.runHere(ctx, options, t, show)
 	}
 	if t, err = l.hand(ctx, options.Ledger, t, mine); err != nil {
 		return nil, err
@@ -168,8 +168,8 @@ func (l *launch) start(ctx context.Context, options task.Options, show TaskObser
 	return &Launched{Task: t}, nil
 }
 
-// run runs the task in this process.
-func (l *launch) run(ctx context.Context, options task.Options, t task.Task, show TaskObserver) (*Launched, error) {
+// runHere runs the task in this process.
+func (l *launch) runHere(ctx context.Context, options task.Options, t task.Task, show TaskObserver) (*Launched, error) {
 	options.Ear = show
 	now, err := l.env.RunTask(ctx, l.watch, options, t, l.Env)
 	show.Close()

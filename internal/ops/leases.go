@@ -38,7 +38,7 @@ func (e *Env) Leases(ctx context.Context) *Leases {
 			return err
 		}
 		defer func() { _ = st.Close() }() // nothing was written
-		return l.read(ctx, st)
+		return l.readStore(ctx, st)
 	}}
 }
 
@@ -91,8 +91,8 @@ func (l *Leases) Err() error {
 		WithHint("`sbx doctor` checks the store; what was made for a task stays until it can be read")
 }
 
-// read takes in what the store knows.
-func (l *Leases) read(ctx context.Context, st store.Store) error {
+// readStore takes in what the store knows.
+func (l *Leases) readStore(ctx context.Context, st store.Store) error {
 	ctx, stop := context.WithTimeout(ctx, memoryLimit)
 	defer stop()
 	l.tasks, l.rooms, l.kept = map[string]string{}, map[sandbox.Ref]string{}, map[sandbox.Ref]string{}

@@ -54,7 +54,7 @@ func Logs(ctx context.Context, env *Env, req LogsRequest, watch Observer) (*Logs
 		req: req, watch: watch, matcher: triage.NewMatcher(), last: ring[LogLine]{size: req.held()},
 		result: LogsResult{MissingLines: new(int64), MissingBytes: new(int64)},
 	}
-	r.read(ctx, f, ref)
+	r.readLog(ctx, f, ref)
 	return &r.result, nil
 }
 
@@ -123,7 +123,7 @@ type heldGap struct {
 	added int // lines that came before it
 }
 
-func (r *logReader) read(ctx context.Context, f *fleet.Fleet, ref sandbox.Ref) {
+func (r *logReader) readLog(ctx context.Context, f *fleet.Fleet, ref sandbox.Ref) {
 	for line, err := range f.Logs(ctx, ref, r.req.query()) {
 		switch {
 		case err != nil:

@@ -7,6 +7,8 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
 )
 
 // ProviderAbilities are what a provider can do, and whose account it is.
@@ -55,4 +57,49 @@ func hostProfile(c *config.Config) (string, error) {
 		return "", fault.New(fault.KindUnsupported, "no local profile is configured, and a drill is staged on this machine only")
 	}
 	return c.Profiles[i].Name, nil
+}
+
+// splitByQuota parts profiles by whether it can be known how much of a quota they use.
+func (e *Env) splitByQuota(profiles []config.Profile) (known, unknown []string) {
+	for _, p := range profiles {
+		if e.typeOf(p).TellsQuota || p.MaxSandboxes > 0 {
+			known = append(known, p.Name)
+		} else {
+			unknown = append(unknown, p.Name)
+		}
+	}
+	return known, unknown
+}
+
+// typeOf is the type of a profile.
+func (e *Env) typeOf(p config.Profile) providers.Type { return e.typeNamed(p.Type) }
+
+func (e *Env) typeNamed(name string) providers.Type {
+	i := slices.IndexFunc(e.Types, func(t providers.Type) bool { return t.Name == name })
+	if i < 0 {
+		return providers.Type{}
+	}
+	return e.Types[i]
+}
+
+// ProfileFacts are those of a profile's type; none where it is not configured.
+func (e *Env) ProfileFacts(name string) providers.Facts {
+	c, err := e.Config()
+	if err != nil {
+		return providers.Facts{}
+	}
+	p, _ := c.Find(name)
+	return p.Facts
+}
+
+// HidesEnded is selector.Facts.HidesEnded.
+func (e *Env) HidesEnded(s sandbox.Sandbox) bool { return e.typeNamed(s.ProviderType).HidesEnded }
+
+// ProductionNames are the names of the production profiles; none where the configuration cannot be read.
+func (e *Env) ProductionNames() []string {
+	c, err := e.Config()
+	if err != nil {
+		return nil
+	}
+	return c.Production
 }

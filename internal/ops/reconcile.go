@@ -233,7 +233,7 @@ func reconcileLayer(r reconcile.Rules) (layer, shortfall string) {
 func (r *reconcileRun) fix(ctx context.Context, result *ReconcileResult, w *RunJournal) {
 	refuse := func(err error) { result.Refused, result.Verdict = err, err }
 	for _, may := range []func() error{
-		func() error { return endCause(ctx, ctx.Err()) },
+		func() error { return EndCause(ctx, ctx.Err()) },
 		func() error { return result.Plan.Refusal(r.limits) },
 		func() error { return r.allowed(ctx, result.Plan) },
 	} {

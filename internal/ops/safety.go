@@ -1,9 +1,6 @@
 package ops
 
 import (
-	"context"
-	"errors"
-
 	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/safety"
@@ -27,31 +24,3 @@ func (e *Env) Limits(c *config.Config, allowed []string) (safety.Limits, error) 
 
 // RunStarted is an item of operations that end sandboxes: from now on it acts.
 type RunStarted struct{ RunID string }
-
-// endCause names why ctx ended, where that is what made an operation fail: a signal and the
-// operator's limit say more than "context canceled".
-func endCause(ctx context.Context, err error) error {
-	if ctx.Err() == nil || !fault.Interrupted(err) {
-		return nil
-	}
-	return context.Cause(ctx)
-}
-
-// causeOr is what ended ctx, where that is behind an error, else the error.
-func causeOr(ctx context.Context, err error) error {
-	if cause := endCause(ctx, err); cause != nil {
-		return cause
-	}
-	return err
-}
-
-// Mistakes takes joined errors apart.
-func Mistakes(err error) []error {
-	if list, ok := errors.AsType[interface {
-		error
-		Unwrap() []error
-	}](err); ok {
-		return list.Unwrap()
-	}
-	return []error{err}
-}

@@ -55,7 +55,7 @@ func Terminate(ctx context.Context, env *Env, req TerminateRequest, watch Observ
 	for _, err := range t.lost {
 		watch.Item(err)
 	}
-	endings := t.end(ctx)
+	endings := t.endTargets(ctx)
 	env.recordEnds(ctx, watch, t.fleet, endings)
 	return &TerminateResult{RunID: t.id, Endings: endings, Verdict: t.verdict(endings)}, nil
 }
@@ -136,7 +136,7 @@ func (t *termination) find(ctx context.Context) (err error) {
 	t.held = t.env.Leases(ctx)
 	found, err := t.fleet.FindEach(ctx, words, fleet.FindOptions{Destructive: true})
 	t.take(found)
-	if cause := endCause(ctx, err); cause != nil {
+	if cause := EndCause(ctx, err); cause != nil {
 		return cause
 	}
 	if fault.KindOf(err) == fault.KindUsage {
@@ -275,8 +275,8 @@ func (t *termination) allow(ctx context.Context) error {
 	return nil
 }
 
-// end ends the targets.
-func (t *termination) end(ctx context.Context) []sandbox.Ending {
+// endTargets ends the targets.
+func (t *termination) endTargets(ctx context.Context) []sandbox.Ending {
 	progress := t.watch.Progress(fmt.Sprintf("ending %d sandboxes", len(t.targets)))
 	defer progress.Done()
 	how := fleet.EndOptions{

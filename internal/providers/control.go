@@ -32,6 +32,20 @@ type Quota struct {
 	Limit *float64
 }
 
+// HighestUse is the largest share of a limit that is in use, and the name of that limit;
+// false where no limit comes with its use.
+func HighestUse(quotas []Quota) (share float64, name string, known bool) {
+	for _, q := range quotas {
+		if q.Used == nil || q.Limit == nil || *q.Limit <= 0 {
+			continue
+		}
+		if used := *q.Used / *q.Limit; !known || used > share {
+			share, name, known = used, q.Name, true
+		}
+	}
+	return share, name, known
+}
+
 // Recorder gives a control plane's own records of what should exist, for a
 // comparison with what does. A failed or partial reading is an error.
 type Recorder interface {

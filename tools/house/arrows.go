@@ -85,13 +85,13 @@ func upward(g graph) [][2]string {
 func order(g graph) []string {
 	var all []string
 	for _, group := range components(g) {
-		all = append(all, greedy(within(g, group))...)
+		all = append(all, greedy(subgraph(g, group))...)
 	}
 	return all
 }
 
-// within is the part of a graph that these files are.
-func within(g graph, files []string) graph {
+// subgraph is the part of a graph that these files are.
+func subgraph(g graph, files []string) graph {
 	part := graph{}
 	for _, from := range files {
 		part.add(from, from)

@@ -71,7 +71,7 @@ func sum(all []struct{ cents int }) (n int) {
 
 func TestArrowsOfAPlantedRoom(t *testing.T) {
 	t.Parallel()
-	rooms, err := load(planted(t), []string{"internal/shop/"})
+	rooms, err := loadRooms(planted(t), []string{"internal/shop/"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestArrowsOfAPlantedRoom(t *testing.T) {
 func TestFiguresOfPlantedRooms(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := run([]string{"-C", planted(t), "-json"}, &out); err != nil {
+	if err := runTool([]string{"-C", planted(t), "-json"}, &out); err != nil {
 		t.Fatal(err)
 	}
 	var r report
@@ -119,7 +119,7 @@ func TestFiguresOfPlantedRooms(t *testing.T) {
 		t.Errorf("got %+v", *r.Total)
 	}
 	out.Reset()
-	if err := run([]string{"-C", planted(t), "-room", "internal/shop", "-arrows"}, &out); err != nil {
+	if err := runTool([]string{"-C", planted(t), "-room", "internal/shop", "-arrows"}, &out); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"| internal/shop | 6 | ", " | 5 | 3 (60 %) | 0 (0 %) | 5 | 1 (20 %) | 3 |\n", "internal/shop: till.go uses goods.go\n"} {
@@ -140,7 +140,7 @@ func TestWhatCannotBeMeasured(t *testing.T) {
 		"no such module":   {"-C", t.TempDir()},
 		"does not compile": {"-C", broken},
 	} {
-		if err := run(args, &bytes.Buffer{}); err == nil {
+		if err := runTool(args, &bytes.Buffer{}); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

@@ -35,9 +35,9 @@ type listed struct {
 	Error                   *struct{ Err string }
 }
 
-// load reads the rooms in these folders of a module; without any, all below internal and cmd.
+// loadRooms reads the rooms in these folders of a module; without any, all below internal and cmd.
 // Types of imported packages are read from the build cache, which the go command fills.
-func load(root string, folders []string) ([]*room, error) {
+func loadRooms(root string, folders []string) ([]*room, error) {
 	patterns := []string{"./internal/...", "./cmd/..."}
 	if len(folders) > 0 {
 		patterns = nil
@@ -45,7 +45,7 @@ func load(root string, folders []string) ([]*room, error) {
 			patterns = append(patterns, "./"+filepath.ToSlash(filepath.Clean(f)))
 		}
 	}
-	packages, err := list(root, patterns)
+	packages, err := listPackages(root, patterns)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func load(root string, folders []string) ([]*room, error) {
 		if p.DepOnly || len(p.GoFiles)+len(p.IgnoredGoFiles) == 0 {
 			continue
 		}
-		r, err := read(root, p, exports)
+		r, err := readRoom(root, p, exports)
 		if err != nil {
 			return nil, err
 		}
@@ -69,8 +69,8 @@ func load(root string, folders []string) ([]*room, error) {
 	return rooms, nil
 }
 
-// list asks the go command for packages and everything that they import.
-func list(root string, patterns []string) ([]listed, error) {
+// listPackages asks the go command for packages and everything that they import.
+func listPackages(root string, patterns []string) ([]listed, error) {
 	args := append([]string{"list", "-C", root, "-deps", "-export", "-json=ImportPath,Dir,Export,GoFiles,IgnoredGoFiles,DepOnly,Error"}, patterns...)
 	var errs bytes.Buffer
 	cmd := exec.Command("go", args...)
@@ -94,8 +94,8 @@ func list(root string, patterns []string) ([]listed, error) {
 	}
 }
 
-// read parses and types one package.
-func read(root string, p listed, exports map[string]string) (*room, error) {
+// readRoom parses and types one package.
+func readRoom(root string, p listed, exports map[string]string) (*room, error) {
 	name := p.Dir
 	if abs, err := filepath.Abs(root); err == nil {
 		if rel, err := filepath.Rel(abs, p.Dir); err == nil {

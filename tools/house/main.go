@@ -36,13 +36,13 @@ import (
 )
 
 func main() {
-	if err := run(os.Args[1:], os.Stdout); err != nil {
+	if err := runTool(os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "house: error:", err)
 		os.Exit(1)
 	}
 }
 
-func run(args []string, out io.Writer) error {
+func runTool(args []string, out io.Writer) error {
 	var rooms []string
 	flags := flag.NewFlagSet("house", flag.ContinueOnError)
 	root := flags.String("C", "../..", "folder of the go.mod of the product")
@@ -55,11 +55,11 @@ func run(args []string, out io.Writer) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	packages, err := load(*root, rooms)
+	packages, err := loadRooms(*root, rooms)
 	if err != nil {
 		return err
 	}
-	report := measure(packages)
+	report := measureRooms(packages)
 	if *asJSON {
 		encoder := json.NewEncoder(out)
 		encoder.SetIndent("", "  ")

@@ -32,7 +32,7 @@ type report struct {
 // sharedFrom is how many functions make a name a shared one.
 const sharedFrom = 3
 
-func measure(rooms []*room) report {
+func measureRooms(rooms []*room) report {
 	var r report
 	total, everywhere := figures{Room: "total"}, []string{}
 	for _, one := range rooms {
