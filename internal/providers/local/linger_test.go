@@ -15,6 +15,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
+	"sbx/internal/providers/local/identity"
 	"sbx/internal/sandbox"
 )
 
@@ -144,11 +145,43 @@ func TestStopOfALingeringProgramIsItsReason(t *testing.T) {
 	b := newBench(t)
 	s := b.stays(t, "trap 'exit 7' TERM; echo up; while :; do sleep 0.01; done")
 	b.waitFor(t, s.ID, "up")
-	require.NoError(t, b.Terminate(t.Context(), s.ID, providers.TerminateOptions{By: "alice", Grace: 10 * time.Second}))
+	require.NoError(t, b.Terminate(t.Context(), s.ID, providers.TerminateOptions{By: "alice", Grace: time.Minute}))
 	last := b.ended(t, s.ID)
 	assert.Equal(t, 7, *last.Exit.Code)
 	assert.Equal(t, sandbox.ClassStopped, last.Exit.Class)
 	assert.Nil(t, b.record(t, s.ID).End)
+}
+
+// A busy machine may let the stub wait before it reports the program's end; the stop
+// waits for the report, so that the program's own exit code is not lost.
+func TestStopWaitsForTheReportOfASlowStub(t *testing.T) {
+	t.Parallel()
+	for name, linger := range map[string]bool{"lingering": true, "ending with its program": false} {
+		for how, patient := range map[string]bool{"patient": true, "by default": false} {
+			t.Run(name+", "+how, func(t *testing.T) {
+				t.Parallel()
+				b := newBench(t)
+				s := b.stays(t, "trap 'exit 7' TERM; echo up; while :; do sleep 0.01; done", func(s *sandbox.Spec) { s.Linger = linger })
+				b.waitFor(t, s.ID, "up")
+				rec := b.record(t, s.ID)
+				require.NoError(t, syscall.Kill(rec.Stub.PID, syscall.SIGSTOP))
+				stopped := make(chan error, 1)
+				go func() {
+					stopped <- b.Terminate(t.Context(), s.ID, providers.TerminateOptions{By: "alice", Grace: time.Minute, Patient: patient})
+				}()
+				require.Eventually(t, func() bool {
+					program, err := identity.Host().Stat(rec.Program.PID)
+					return err != nil || program.Dead()
+				}, 20*time.Second, time.Millisecond)
+				time.Sleep(100 * time.Millisecond) // longer than the looks that find nobody who takes TERM
+				require.NoError(t, syscall.Kill(rec.Stub.PID, syscall.SIGCONT))
+				require.NoError(t, <-stopped)
+				last := b.ended(t, s.ID)
+				assert.Equal(t, 7, *last.Exit.Code)
+				assert.Equal(t, sandbox.ClassStopped, last.Exit.Class)
+			})
+		}
+	}
 }
 
 func TestWhatTheProgramLeftLivesOn(t *testing.T) {

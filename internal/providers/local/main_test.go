@@ -110,7 +110,7 @@ func (b bench) ended(tb testing.TB, id string) sandbox.Sandbox {
 		var err error
 		s, err = b.Get(tb.Context(), id)
 		return err == nil && s.State.Ended()
-	}, 20*time.Second, 5*time.Millisecond, "sandbox %s does not end", id)
+	}, time.Minute, 5*time.Millisecond, "sandbox %s does not end", id)
 	return s
 }
 

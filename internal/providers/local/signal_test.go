@@ -46,11 +46,11 @@ func TestOneThatHearsBuysTimeForAll(t *testing.T) {
 	b := newBench(t)
 	s := b.sh(t, `trap "" TERM; (trap 'sleep 0.02; echo bye; exit 0' TERM; echo up; while :; do sleep 0.01; done); echo alone; sleep 600`)
 	b.waitFor(t, s.ID, "up")
-	require.NoError(t, b.Terminate(t.Context(), s.ID, providers.TerminateOptions{Grace: 10 * time.Second, By: "test"}))
+	require.NoError(t, b.Terminate(t.Context(), s.ID, providers.TerminateOptions{Grace: time.Minute, By: "test"}))
 	assert.Contains(t, b.output(t, s.ID), "bye")
 	got, err := b.Get(t.Context(), s.ID)
 	require.NoError(t, err)
 	assert.Equal(t, sandbox.StateTerminated, got.State)
-	assert.Less(t, got.EndedAt.Sub(b.record(t, s.ID).Exit.Stop.At), 5*time.Second, "who is deaf buys none for itself")
+	assert.Less(t, got.EndedAt.Sub(b.record(t, s.ID).Exit.Stop.At), 50*time.Second, "a process that ignores TERM buys no time for itself")
 	nothingLeft(t, s.ID)
 }

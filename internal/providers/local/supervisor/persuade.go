@@ -27,16 +27,12 @@ func (s *supervisor) persuade(grace time.Duration, patient bool) {
 	s.signalTree(syscall.SIGTERM)
 	over := time.NewTimer(grace)
 	defer over.Stop()
-	ignoring, reaction := 0, newReaction(s.now())
+	w := termWait{reaction: newReaction(s.now()), patient: patient}
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		tree := s.tree()
-		if ignoring++; s.anyoneTakesTerm(tree) {
-			ignoring = 0
-		}
-		if ignoring >= ignoringLooks && (!patient || len(tree) == 0) || (!patient && reaction.none(tree, s.now())) {
+		if s.waitedEnough(&w) {
 			return
 		}
-		if ignoring > 0 && !patient {
+		if w.ignoring > 0 && !patient {
 			pause = time.Millisecond // it is over soon, one way or the other
 		}
 		again := time.NewTimer(pause)
@@ -53,6 +49,30 @@ func (s *supervisor) persuade(grace time.Duration, patient bool) {
 		case <-again.C:
 		}
 	}
+}
+
+// termWait is what the wait for the effect of TERM has seen so far.
+type termWait struct {
+	reaction *reaction
+	patient  bool
+	ignoring int // looks in a row that found only processes that ignore TERM
+}
+
+// waitedEnough looks once more at the tree; true when a longer wait promises nothing.
+func (s *supervisor) waitedEnough(w *termWait) bool {
+	tree := s.tree()
+	still := w.reaction.none(tree, s.now())
+	if len(tree) == 0 && !s.rec.ProgramEnded() { // its stub has yet to report the end
+		w.ignoring = 0
+		return s.now().Sub(w.reaction.since) >= drainLimit
+	}
+	if w.ignoring++; s.anyoneTakesTerm(tree) {
+		w.ignoring = 0
+	}
+	if w.patient {
+		return w.ignoring >= ignoringLooks && len(tree) == 0
+	}
+	return w.ignoring >= ignoringLooks || still
 }
 
 // reaction watches a tree for any sign that TERM has an effect.
