@@ -18,14 +18,15 @@ import (
 // rooms says which rooms of this module a room may import. What is not written
 // here is forbidden; a room without a row is an error.
 func rooms() map[string][]string {
-	words := []string{"sandbox", "fault"}
+	words := []string{"sandbox", "fault", "poll"}
 	local := []string{"providers/local/cgroup", "providers/local/identity", "providers/local/plain", "providers/local/record", "providers/local/runlog", "providers/local/wire"}
 	wire := with(words, "providers", "httpx", "triage", "providers/guest")
-	wireFake := []string{"sandbox", "providers/wiretest"}
+	wireFake := []string{"sandbox", "poll", "providers/wiretest"}
 	return map[string][]string{
 		// ground floor
 		"sandbox": nil,
 		"fault":   nil,
+		"poll":    nil,
 		// which schedules a simulation plays, for tests alone
 		"schedule": nil,
 		"process":  nil,
@@ -35,7 +36,7 @@ func rooms() map[string][]string {
 		"selector": words,
 		"triage":   words,
 		"cron":     {"sandbox"},
-		"httpx":    {"fault"},
+		"httpx":    {"fault", "poll"},
 		"policy":   words,
 		// what was done
 		"journal": {"fault"},
@@ -48,14 +49,14 @@ func rooms() map[string][]string {
 		"providers":                  with(words, "httpx"),
 		"providers/fake":             with(words, "providers"),
 		"providers/providertest":     with(words, "providers"),
-		"providers/local":            with(local, "sandbox", "fault", "providers", "triage", "providers/local/supervisor"),
-		"providers/local/cgroup":     {"sandbox"},
+		"providers/local":            with(local, "sandbox", "fault", "poll", "providers", "triage", "providers/local/supervisor"),
+		"providers/local/cgroup":     {"sandbox", "poll"},
 		"providers/local/identity":   nil,
 		"providers/local/plain":      nil,
 		"providers/local/record":     with(words, "providers/local/identity", "providers/local/plain"),
-		"providers/local/runlog":     {"sandbox", "providers/local/plain"},
+		"providers/local/runlog":     {"sandbox", "poll", "providers/local/plain"},
 		"providers/local/wire":       {"providers/local/record"},
-		"providers/local/supervisor": with(local, "sandbox"),
+		"providers/local/supervisor": with(local, "sandbox", "poll"),
 		"providers/guest":            with(words, "providers", "triage"),
 		"providers/e2b":              wire,
 		"providers/daytona":          wire,
@@ -121,7 +122,7 @@ func owners() map[string][]string {
 		"github.com/fsnotify/fsnotify":      {"providers/local", "providers/local/runlog"},
 		"github.com/creack/pty":             {"providers/local"},
 		"github.com/stretchr/testify":       {"providers/providertest", "providers/wiretest", "store/storetest"},
-		"github.com/cenkalti/backoff/v5":    {"httpx"},
+		"github.com/cenkalti/backoff/v5":    {"httpx", "poll"},
 		"golang.org/x/time":                 {"httpx"},
 		"golang.org/x/net":                  {"httpx"},
 		"github.com/gofrs/flock":            {"lock"},
