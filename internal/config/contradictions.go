@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/sandbox"
 )
 
 // The waits between attempts: RetryDelay, then RetryFactor times the one before,
@@ -100,8 +100,8 @@ func (r Run) shortDeadline() (clash, bool) {
 		return clash{}, false
 	}
 	return clash{
-		fmt.Sprintf("%s is shorter than %s, which can take %s", r.shown(nameDeadline), what, span(need)),
-		"raise deadline to " + span(need) + ", or lower the others", among,
+		fmt.Sprintf("%s is shorter than %s, which can take %s", r.shown(nameDeadline), what, sandbox.FormatExactDuration(need)),
+		"raise deadline to " + sandbox.FormatExactDuration(need) + ", or lower the others", among,
 	}, true
 }
 
@@ -117,27 +117,15 @@ func (r Run) shown(name string) string {
 func (r Run) valueOf(name string) string {
 	switch name {
 	case nameCommand:
-		return span(r.CommandTimeout)
+		return sandbox.FormatExactDuration(r.CommandTimeout)
 	case nameAttempt:
-		return span(r.AttemptTimeout)
+		return sandbox.FormatExactDuration(r.AttemptTimeout)
 	case nameDeadline:
-		return span(r.Deadline)
+		return sandbox.FormatExactDuration(r.Deadline)
 	case nameInactivity:
-		return span(r.Inactivity)
+		return sandbox.FormatExactDuration(r.Inactivity)
 	case nameRetryDelay:
-		return span(r.RetryDelay)
+		return sandbox.FormatExactDuration(r.RetryDelay)
 	}
 	return strconv.Itoa(r.Attempts)
-}
-
-// span writes a duration in full, without units that say zero.
-func span(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
 }

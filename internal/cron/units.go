@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"sbx/internal/sandbox"
 )
 
 // File is one unit.
@@ -52,14 +54,7 @@ Persistent=yes
 
 [Install]
 WantedBy=timers.target
-`, e.Layer, period(e.job.every), e.Calendar)
-}
-
-func period(d time.Duration) string {
-	if d >= time.Hour {
-		return fmt.Sprintf("%dh", int(d/time.Hour))
-	}
-	return fmt.Sprintf("%dm", int(d/time.Minute))
+`, e.Layer, sandbox.FormatDuration(e.job.every), e.Calendar)
 }
 
 // service is one run. Twice its period ends a run that hangs, with TERM, so that
@@ -71,7 +66,7 @@ func (p Plan) service(e Entry) string {
 		b.WriteString("User=" + p.User + "\n")
 	}
 	b.WriteString("ExecStart=" + execLine(e.Argv) + "\n")
-	fmt.Fprintf(&b, "TimeoutStartSec=%s\n", period(2*e.job.every))
+	fmt.Fprintf(&b, "TimeoutStartSec=%s\n", sandbox.FormatDuration(2*e.job.every))
 	if p.Dir != "" {
 		b.WriteString("# the project's .sbx.yaml is found from here\nWorkingDirectory=" + unitPath(p.Dir) + "\n")
 	}

@@ -96,7 +96,7 @@ func (e Expected) judge(runs []Run, now time.Time) Status {
 	case since < -skewed:
 		s.Verdict, s.Message = sandbox.Unknown, "the last success is recorded in the future: is the clock of this machine right?"
 	case since > 2*e.Every:
-		s.Verdict, s.Message = sandbox.False, fmt.Sprintf("overdue: it last succeeded%s %s, and should every %s", e.at(behind), ago(since), period(e.Every))
+		s.Verdict, s.Message = sandbox.False, fmt.Sprintf("overdue: it last succeeded%s %s, and should every %s", e.at(behind), ago(since), sandbox.FormatDuration(e.Every))
 		if s.LastRun.After(s.LastSuccess) {
 			s.Message += "; it last ran " + ago(now.Sub(s.LastRun)) + last.outcome()
 		}

@@ -65,11 +65,11 @@ func humanText(v any, key string, now time.Time) string {
 		return relative(at, now)
 	}
 	if d, ok := v.(time.Duration); ok {
-		return humanDuration(d)
+		return sandbox.FormatElapsed(d)
 	}
 	shaped := shape(v)
 	if f, ok := number(shaped); ok && strings.HasSuffix(key, "_seconds") {
-		return humanDuration(time.Duration(f * float64(time.Second)))
+		return sandbox.FormatElapsed(time.Duration(f * float64(time.Second)))
 	}
 	if f, ok := shaped.(float64); ok {
 		return strconv.FormatFloat(math.Round(f*100)/100, 'f', -1, 64)
@@ -111,18 +111,4 @@ func relative(at, now time.Time) string {
 		return "in " + sandbox.FormatDuration(-d)
 	}
 	return "now"
-}
-
-// humanDuration is sandbox.FormatDuration with milliseconds below a second and
-// tenths below ten, where endings and starts are measured.
-func humanDuration(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "-" + humanDuration(-d)
-	case d < time.Second:
-		return strconv.FormatInt(d.Milliseconds(), 10) + "ms"
-	case d < 10*time.Second:
-		return strconv.FormatFloat(d.Truncate(100*time.Millisecond).Seconds(), 'f', -1, 64) + "s"
-	}
-	return sandbox.FormatDuration(d)
 }

@@ -22,7 +22,7 @@ func (r *Runner) watchSilence(ctx context.Context, t Task, p *pulse, cut context
 	}
 	for r.silentFor(ctx, p, limit/2) {
 		before := r.sign(ctx, t)
-		r.say(fmt.Sprintf("no output for %s; at %s it is ended, unless it is at work", short(limit/2), short(limit)))
+		r.say(fmt.Sprintf("no output for %s; at %s it is ended, unless it is at work", sandbox.FormatElapsed(limit/2), sandbox.FormatElapsed(limit)))
 		if !r.silentOrHeard(ctx, p, limit) {
 			return
 		}
@@ -160,11 +160,4 @@ func (l *limited) Write(b []byte) (int, error) {
 	l.left -= n
 	_, _ = l.w.Write(b[:n]) // a buffer takes everything
 	return len(b), nil
-}
-
-func short(d time.Duration) string {
-	if d < time.Minute {
-		return d.String()
-	}
-	return sandbox.FormatDuration(d)
 }

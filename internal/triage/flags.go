@@ -35,12 +35,12 @@ func Flags(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) []Flag {
 // runningOver is R11 (a symptom, to watch) and R27 (a red flag) with their two
 // limits; see ACCEPTANCE conflict a.
 func runningOver(id string, severity Severity, limit time.Duration, s sandbox.Sandbox, now time.Time) Flag {
-	f := Flag{ID: id, Severity: severity, Verdict: sandbox.False, Say: "running for more than " + spell(limit)}
+	f := Flag{ID: id, Severity: severity, Verdict: sandbox.False, Say: "running for more than " + sandbox.FormatElapsed(limit)}
 	return f.aged(s, sandbox.StateRunning, limit, now)
 }
 
 func stuckProvisioning(s sandbox.Sandbox, t Thresholds, now time.Time) Flag {
-	f := Flag{ID: "R28", Severity: Critical, Verdict: sandbox.False, Say: "in provisioning for more than " + spell(t.ProvisioningAge)}
+	f := Flag{ID: "R28", Severity: Critical, Verdict: sandbox.False, Say: "in provisioning for more than " + sandbox.FormatElapsed(t.ProvisioningAge)}
 	return f.aged(s, sandbox.StateProvisioning, t.ProvisioningAge, now)
 }
 
@@ -96,7 +96,7 @@ func repeatedTimeouts(sig Signals, t Thresholds) Flag {
 }
 
 func silent(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) Flag {
-	f := Flag{ID: "R41", Severity: Warning, Verdict: sandbox.Unknown, Say: "silent for more than " + spell(t.Inactivity)}
+	f := Flag{ID: "R41", Severity: Warning, Verdict: sandbox.Unknown, Say: "silent for more than " + sandbox.FormatElapsed(t.Inactivity)}
 	sign := silence(s, sig, now)
 	switch {
 	case s.State != sandbox.StateRunning && s.State != sandbox.StateUnknown && s.State != "":

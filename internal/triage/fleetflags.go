@@ -58,7 +58,7 @@ func activeOver(f FleetSignals, t Thresholds, now time.Time) Flag {
 // until the newest. One sample proves no duration, and a history that does not
 // reach back that far proves nothing.
 func sustained(f FleetSignals, t Thresholds, now time.Time) Flag {
-	flag := Flag{ID: "R10", Severity: Critical, Verdict: sandbox.Unknown, Say: fmt.Sprintf("more than %d active for %s or longer", t.ActiveMax, spell(t.Sustained))}
+	flag := Flag{ID: "R10", Severity: Critical, Verdict: sandbox.Unknown, Say: fmt.Sprintf("more than %d active for %s or longer", t.ActiveMax, sandbox.FormatElapsed(t.Sustained))}
 	history := ordered(f.History, now)
 	since := len(history)
 	for since > 0 && history[since-1].Active > int64(t.ActiveMax) {

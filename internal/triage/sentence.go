@@ -19,9 +19,9 @@ func (v *Verdict) sentence(s sandbox.Sandbox, t Thresholds, now time.Time) strin
 	case slices.Contains(v.Words, ReasonWaiting):
 		return "not stuck: its agent is done, and waits"
 	case slices.Contains(v.Words, ReasonProvisioning):
-		return "stuck in provisioning for more than " + spell(t.ProvisioningAge) + v.seen()
+		return "stuck in provisioning for more than " + sandbox.FormatElapsed(t.ProvisioningAge) + v.seen()
 	case slices.Contains(v.Words, ReasonAgeOnly):
-		return "stuck by age alone, as the profile says: over " + spell(t.StuckAge) + v.seen()
+		return "stuck by age alone, as the profile says: over " + sandbox.FormatElapsed(t.StuckAge) + v.seen()
 	case v.Stuck == sandbox.True:
 		return "stuck: " + v.done() + v.grade() + cause + v.seen()
 	case v.Stuck == sandbox.False && s.State == sandbox.StateRunning:
@@ -36,7 +36,7 @@ func (v *Verdict) sentence(s sandbox.Sandbox, t Thresholds, now time.Time) strin
 func (v *Verdict) healthySentence(t Thresholds, cause string) string {
 	text := "not stuck: it is at work"
 	if slices.Contains(v.Words, ReasonYoung) {
-		text = "not stuck: not older than " + spell(t.StuckAge)
+		text = "not stuck: not older than " + sandbox.FormatElapsed(t.StuckAge)
 	}
 	if cause != "" {
 		return text + "; but " + v.grade() + cause + evidenceOf(v.evidenceFor())

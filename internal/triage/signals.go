@@ -168,12 +168,3 @@ func words(what, value, source string, at time.Time) sandbox.Evidence {
 func decimal(v float64) string {
 	return strconv.FormatFloat(math.Round(v*100)/100, 'f', -1, 64)
 }
-
-// spell writes an age or a limit for a sentence; it shows what is under a
-// second too, since a drill compresses time.
-func spell(d time.Duration) string {
-	if d < time.Second {
-		return d.Round(time.Millisecond).String()
-	}
-	return sandbox.FormatDuration(d)
-}

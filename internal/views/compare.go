@@ -172,7 +172,7 @@ func paceWords(all []ops.BatchOutcome) string {
 	if slow-quick < noticeable || float64(slow) < slower*float64(quick) {
 		return ", and none was much slower"
 	}
-	return fmt.Sprintf("; %s took %s, %s %s", most.Label, DurationText(slow), least.Label, DurationText(quick))
+	return fmt.Sprintf("; %s took %s, %s %s", most.Label, sandbox.FormatElapsed(slow), least.Label, sandbox.FormatElapsed(quick))
 }
 
 func joinedNames(names []string) string { return strings.Join(names, " and ") }

@@ -2,7 +2,6 @@ package views
 
 import (
 	"strconv"
-	"time"
 
 	"sbx/internal/drill"
 	"sbx/internal/output"
@@ -47,7 +46,7 @@ func DrillFields(r drill.Report) output.Fields {
 func DrillPage(s *output.Sheet, r drill.Report) {
 	s.Section("Investigation")
 	for _, step := range r.Steps {
-		s.Text(step.Title + " (took " + short(step.Took) + ", the runbook allows " + sandbox.FormatDuration(step.ETA) + ")")
+		s.Text(step.Title + " (took " + sandbox.FormatElapsed(step.Took) + ", the runbook allows " + sandbox.FormatDuration(step.ETA) + ")")
 		for _, a := range step.Answers {
 			s.Text("  " + a)
 		}
@@ -93,8 +92,6 @@ func DrillCauseWord(c drill.Case) string {
 	}
 	return string(c.Cause)
 }
-
-func short(d time.Duration) string { return d.Round(time.Millisecond).String() }
 
 // ShowDrill shows how a drill went; err is its verdict, or what kept it from one.
 func ShowDrill(p *output.Printer, schema string, r drill.Report, err error) error {

@@ -9,6 +9,7 @@ import (
 
 	"sbx/internal/ops"
 	"sbx/internal/output"
+	"sbx/internal/sandbox"
 	"sbx/internal/task"
 )
 
@@ -23,7 +24,7 @@ func (r TaskRow) ExitSummary() []string {
 		lines = append(lines, "publish: "+r.publishWords())
 	}
 	if r.Kept != nil {
-		lines = append(lines, "kept: "+r.Kept.Ref.String()+" for "+DurationText(r.Kept.ExpiresAt.Sub(r.Now).Round(time.Second)))
+		lines = append(lines, "kept: "+r.Kept.Ref.String()+" for "+sandbox.FormatElapsed(r.Kept.ExpiresAt.Sub(r.Now).Round(time.Second)))
 	}
 	if r.State != task.Completed || r.Kept != nil {
 		for _, next := range r.next() {

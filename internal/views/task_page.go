@@ -103,7 +103,7 @@ func attemptCells(a task.Attempt) []any {
 		e = *a.Exit
 	}
 	if d, known := AttemptLength(a); known {
-		took = DurationText(d)
+		took = sandbox.FormatElapsed(d)
 	}
 	if a.Messages != nil {
 		messages = strconv.Itoa(*a.Messages)
@@ -138,14 +138,6 @@ func (r TaskRow) pageNotes(s *output.Sheet) {
 	s.Table([]string{"at", "event", "detail"}, rows)
 }
 
-// DurationText is a duration as short as a person wants it, with tenths where they count.
-func DurationText(d time.Duration) string {
-	if d < time.Minute {
-		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + "s"
-	}
-	return sandbox.FormatDuration(d)
-}
-
 // AttemptLine is one attempt in one line, for the operator who watches.
 func AttemptLine(a task.Attempt) string {
 	e := task.Exit{}
@@ -157,7 +149,7 @@ func AttemptLine(a task.Attempt) string {
 		text += fmt.Sprintf(", cause %s (%s)", e.Cause, e.Confidence)
 	}
 	if d, known := AttemptLength(a); known {
-		text += " after " + DurationText(d)
+		text += " after " + sandbox.FormatElapsed(d)
 	}
 	if a.Messages != nil {
 		text += fmt.Sprintf(", %d messages", *a.Messages)

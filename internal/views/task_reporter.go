@@ -60,7 +60,7 @@ func (e *TaskReporter) Changed(t task.Task) {
 	for _, a := range t.Attempts {
 		n := strconv.Itoa(a.N)
 		if a.Retry != nil && a.Retry.Again {
-			e.once("again "+n, AttemptLine(a)+"; again in "+DurationText(a.Retry.Delay)+": "+a.Retry.Why)
+			e.once("again "+n, AttemptLine(a)+"; again in "+sandbox.FormatElapsed(a.Retry.Delay)+": "+a.Retry.Why)
 		}
 	}
 	if t.Phase == task.Publishing {
