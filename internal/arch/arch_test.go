@@ -53,7 +53,7 @@ func rooms() map[string][]string {
 		"providers/local/cgroup":     {"sandbox", "poll"},
 		"providers/local/identity":   nil,
 		"providers/local/plain":      nil,
-		"providers/local/record":     with(words, "providers/local/identity", "providers/local/plain"),
+		"providers/local/record":     with(words, "hostfile", "providers/local/identity", "providers/local/plain"),
 		"providers/local/runlog":     {"sandbox", "poll", "providers/local/plain"},
 		"providers/local/wire":       {"providers/local/record"},
 		"providers/local/supervisor": with(local, "sandbox", "poll"),
@@ -73,7 +73,7 @@ func rooms() map[string][]string {
 		"config":                          with(words, "process", "hostfile", "providers", "providers/local/plain", "store/address"),
 		"output":                          with(words, "process", "hostfile"),
 		"notify":                          {"fault", "httpx"},
-		"metrics":                         words,
+		"metrics":                         with(words, "hostfile"),
 		// many as one
 		"fleet": with(words, "providers", "selector", "triage", "policy"),
 		// who may end what

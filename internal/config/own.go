@@ -130,7 +130,7 @@ func (c OwnChange) Write() error {
 	if len(c.Diff) == 0 {
 		return nil
 	}
-	if err := writeAs(plain(c.Path), []byte(c.after), c.mode); err != nil { // a link stays one
+	if err := writeFile(plain(c.Path), []byte(c.after), c.mode); err != nil { // a link stays one
 		return fault.New(fault.KindUnknown, "%s cannot be written: %w", c.Path, pathless(err)).WithHint("may this user write there? --config FILE names another file")
 	}
 	return nil

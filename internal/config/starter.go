@@ -26,7 +26,7 @@ func Init(in Input, path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(in.workdir(), path)
 	}
-	switch err := writeNew(path, []byte(Starter(in.Types))); {
+	switch err := createFile(path, []byte(Starter(in.Types))); {
 	case errors.Is(err, fs.ErrExist):
 		return "", fault.New(fault.KindRefused, "%s is there already and stays as it is", path).WithHint("edit it, or move it away first")
 	case err != nil:

@@ -77,7 +77,7 @@ func (l *loader) grant(f File) (Grant, error) {
 	if err != nil {
 		return Grant{}, err
 	}
-	if err := writeWhole(filepath.Join(l.config.StateDir, trustName), append(text, '\n')); err != nil {
+	if err := writeFile(filepath.Join(l.config.StateDir, trustName), append(text, '\n'), modeFile); err != nil {
 		return Grant{}, fault.New(fault.KindUnknown, "trust cannot be recorded: %w", err).WithHint("is the state directory %s writable?", l.config.StateDir)
 	}
 	return Grant{Path: f.Path, SHA256: f.sum, Allows: l.allowed()}, nil
