@@ -122,6 +122,7 @@ func owners() map[string][]string {
 		"github.com/fsnotify/fsnotify":      {"providers/local", "providers/local/runlog"},
 		"github.com/creack/pty":             {"providers/local"},
 		"github.com/stretchr/testify":       {"providers/providertest", "providers/wiretest", "store/storetest"},
+		"al.essio.dev/pkg/shellescape":      {"cron", "providers/daytona", "providers/vercel", "providers/guest"},
 		"github.com/cenkalti/backoff/v5":    {"httpx", "poll"},
 		"golang.org/x/time":                 {"httpx"},
 		"golang.org/x/net":                  {"httpx"},

@@ -7,18 +7,6 @@ import (
 	"sbx/internal/fault"
 )
 
-// closest gives the candidate that a misspelt word most likely meant, or "".
-// Case does not count; a third of the word may differ.
-func closest(word string, candidates []string) string {
-	best, least := "", max(1, len(word)/3)+1
-	for _, c := range slices.Sorted(slices.Values(candidates)) {
-		if d := fault.Distance(strings.ToLower(word), c); d < least {
-			best, least = c, d
-		}
-	}
-	return best
-}
-
 // meant writes what may be meant by a wrong word and what is allowed:
 // ` (did you mean "x"?; allowed: ...)`.
 func meant(word string, allowed []string) string {
@@ -26,7 +14,7 @@ func meant(word string, allowed []string) string {
 	if len(allowed) == 0 {
 		all = "nothing is allowed here"
 	}
-	if near := closest(word, allowed); near != "" {
+	if near := fault.Nearest(word, slices.Sorted(slices.Values(allowed))); near != "" {
 		return ` (did you mean "` + near + `"?; ` + all + ")"
 	}
 	return " (" + all + ")"

@@ -9,18 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestClosest(t *testing.T) {
-	t.Parallel()
-	words := []string{"use", "launch", "limits", "protect", "providers"}
-	for word, want := range map[string]string{
-		"Use": "use", "LIMITS": "limits", "lunch": "launch", "provider": "providers", "xyz": "", "": "", "run": "", "us": "use",
-	} {
-		assert.Equal(t, want, closest(word, words), word)
-	}
-	assert.Empty(t, closest("a", nil))
-	assert.Equal(t, "ab", closest("aa", []string{"ac", "ab"}), "the first by name among equals")
-}
-
 func TestShownStopsWhereASecretMayBegin(t *testing.T) {
 	t.Parallel()
 	for key, want := range map[string]string{

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"al.essio.dev/pkg/shellescape"
 )
 
 const (
@@ -115,7 +117,7 @@ func (p Plan) remarks() string {
 // Command is what a shell runs for an entry, whatever else its environment holds. A
 // file of variables that is missing keeps nothing from running: sbx itself says
 // which key it has not, and cleans the rest.
-func (p Plan) Command(e Entry) string { return p.command(e, shellWord) }
+func (p Plan) Command(e Entry) string { return p.command(e, shellescape.Quote) }
 
 func (p Plan) command(e Entry, quote func(string) string) string {
 	words := make([]string, 0, len(e.Env)+len(e.Argv))

@@ -3,6 +3,8 @@ package cron
 import (
 	"fmt"
 	"strings"
+
+	"al.essio.dev/pkg/shellescape"
 )
 
 // bare says that neither a shell nor systemd gives a character any meaning.
@@ -14,24 +16,17 @@ func odd(word string) bool {
 	return word == "" || strings.ContainsFunc(word, func(r rune) bool { return !bare(r) })
 }
 
-func shellWord(word string) string {
-	if !odd(word) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
-// crontabWord is shellWord in a crontab, where a % ends the command unless a
+// crontabWord quotes a word for the shell of a crontab, where a % ends the command unless a
 // backslash stands before it. The pair stands outside quotes: a cron that takes
 // the backslash away leaves a %, and one that does not leaves it to the shell.
 func crontabWord(word string) string {
 	parts := strings.Split(word, "%")
 	if len(parts) == 1 {
-		return shellWord(word)
+		return shellescape.Quote(word)
 	}
 	for i, part := range parts {
 		if part != "" {
-			parts[i] = shellWord(part)
+			parts[i] = shellescape.Quote(part)
 		}
 	}
 	return strings.Join(parts, `\%`)

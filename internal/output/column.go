@@ -80,7 +80,7 @@ func CheckColumns[T any](columns []Column[T], wanted []string) error {
 func unknownColumn(name string, known []string) error {
 	list := strings.Join(known, ", ")
 	err := fault.Usage("unknown column %q", Escape(name))
-	if guess := nearest(name, known); guess != "" {
+	if guess := fault.Nearest(name, known); guess != "" {
 		return err.WithHint("did you mean %s? columns: %s", guess, list)
 	}
 	return err.WithHint("columns: %s", list)

@@ -1,7 +1,6 @@
 package output
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -50,19 +49,6 @@ func TestCheckColumns(t *testing.T) {
 	require.NoError(t, CheckColumns(boxColumns(), nil))
 	require.NoError(t, CheckColumns(boxColumns(), []string{"cpu"}))
 	require.ErrorContains(t, CheckColumns(boxColumns(), []string{"ref", "x\x1b"}), `unknown column "x\\x1b"`)
-}
-
-func TestNearest(t *testing.T) {
-	t.Parallel()
-	known := []string{"json", "ndjson", "yaml", "table", "csv"}
-	for word, want := range map[string]string{
-		"jsno": "json", "jsn": "json", "ymal": "yaml", "tabel": "table", "cvs": "csv", "toml": "", "xml": "", "": "", "tble": "table", "nsjon": "ndjson", "ndjsn": "ndjson",
-	} {
-		assert.Equal(t, want, nearest(word, known), word)
-	}
-	long := strings.Repeat("a", longestWord)
-	assert.Equal(t, long, nearest(long, []string{long}))
-	assert.Empty(t, nearest(long+"a", []string{long, long + "a"}), "what is longer is not compared")
 }
 
 func TestHeading(t *testing.T) {

@@ -167,7 +167,7 @@ func unknownFormat(word string) error {
 		known = append(known, string(name))
 	}
 	err := fault.Usage("unknown format %q", Escape(word))
-	if guess := nearest(word, known); guess != "" {
+	if guess := fault.Nearest(word, known); guess != "" {
 		return err.WithHint("did you mean %s? formats: %s", guess, FormatHelp(Formats()...))
 	}
 	return err.WithHint("formats: %s", FormatHelp(Formats()...))

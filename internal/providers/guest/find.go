@@ -1,5 +1,7 @@
 package guest
 
+import "al.essio.dev/pkg/shellescape"
+
 // findProgram is a shell text that goes on only where a program can be run at all, as
 // exec would find it: by its path from the workdir, or in PATH. It exits with
 // ExitNoWorkdir, ExitNoProgram or ExitNotExecutable. A shell that knows programs
@@ -8,7 +10,7 @@ func findProgram(p Program) string {
 	if len(p.Args) == 0 {
 		return ""
 	}
-	return findText + "find_program " + Quote(p.Workdir, p.Args[0]) + " || exit $?\n"
+	return findText + "find_program " + shellescape.QuoteCommand([]string{p.Workdir, p.Args[0]}) + " || exit $?\n"
 }
 
 const findText = `find_program() (

@@ -1,6 +1,10 @@
 package guest
 
-import "fmt"
+import (
+	"fmt"
+
+	"al.essio.dev/pkg/shellescape"
+)
 
 // Kill is a shell text that sends a signal, by number, to a run's whole group and
 // to what of it has left the group, and prints "signalled N". It notes for
@@ -14,7 +18,7 @@ func Kill(tag string, signal int) string {
 // KillMarked is a shell text that kills every process whose environment has this
 // KEY=VALUE, but for the shell that runs it, and prints "signalled N".
 func KillMarked(mark string) string {
-	return "signal=9 group= told= n=0 mark=" + Quote(mark) + "\n" + parts + strays + strayText
+	return "signal=9 group= told= n=0 mark=" + shellescape.Quote(mark) + "\n" + parts + strays + strayText
 }
 
 // killText looks whether the number still is the program's before it signals.

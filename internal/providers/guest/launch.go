@@ -1,6 +1,10 @@
 package guest
 
-import "fmt"
+import (
+	"fmt"
+
+	"al.essio.dev/pkg/shellescape"
+)
 
 // Main is the tag of the program that `sbx create -- CMD` starts.
 const Main = "main"
@@ -54,8 +58,8 @@ func Launch(p Program) string {
 		limit = DefaultMaxOutput
 	}
 	return enter(p.Tag) +
-		fmt.Sprintf("w=%s\nsizes='%s'\nhold=%t\nr=%s\n", Quote(p.Workdir), sizes(limit), p.HoldsBack, Quote(parts+counters+runner)) +
-		"set -- " + Quote(p.Args...) + "\n" + launchText
+		fmt.Sprintf("w=%s\nsizes='%s'\nhold=%t\nr=%s\n", shellescape.Quote(p.Workdir), sizes(limit), p.HoldsBack, shellescape.Quote(parts+counters+runner)) +
+		"set -- " + shellescape.QuoteCommand(p.Args) + "\n" + launchText
 }
 
 // kept is how many files a stream is spread over; the oldest goes first.

@@ -1,6 +1,10 @@
 package guest
 
-import "regexp"
+import (
+	"regexp"
+
+	"al.essio.dev/pkg/shellescape"
+)
 
 // ValidTag says that a word may name a run: letters, digits, dots and dashes, at
 // most 64, the first no dot or dash.
@@ -20,11 +24,11 @@ func enter(tag string) string {
 	if !ValidTag(tag) {
 		return misuse("this cannot name a run: " + tag)
 	}
-	return "d=" + folder + "/" + Quote(tag) + "\n"
+	return "d=" + folder + "/" + shellescape.Quote(tag) + "\n"
 }
 
 func misuse(why string) string {
-	return "echo " + Quote(why) + " >&2; exit 64\n"
+	return "echo " + shellescape.Quote(why) + " >&2; exit 64\n"
 }
 
 // parts are the shell functions that the texts share.

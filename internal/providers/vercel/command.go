@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
@@ -164,6 +166,6 @@ func (r *command) noWorkdir(ctx context.Context) bool {
 	if r.cmd.Workdir == "" {
 		return false
 	}
-	_, code, err := r.c.shell(ctx, r.id, "test -d "+guest.Quote(r.cmd.Workdir), nil)
+	_, code, err := r.c.shell(ctx, r.id, "test -d "+shellescape.Quote(r.cmd.Workdir), nil)
 	return err == nil && code == 1
 }
