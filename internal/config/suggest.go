@@ -7,10 +7,10 @@ import (
 	"sbx/internal/fault"
 )
 
-// meant writes what may be meant by a wrong word and what is allowed:
+// suggestAllowed writes what may be meant by a wrong word and what is allowed:
 // ` (did you mean "x"?; allowed: ...)`.
-func meant(word string, allowed []string) string {
-	all := "allowed: " + listed(slices.Compact(slices.Sorted(slices.Values(allowed))))
+func suggestAllowed(word string, allowed []string) string {
+	all := "allowed: " + joinWords(slices.Compact(slices.Sorted(slices.Values(allowed))))
 	if len(allowed) == 0 {
 		all = "nothing is allowed here"
 	}
@@ -20,12 +20,12 @@ func meant(word string, allowed []string) string {
 	return " (" + all + ")"
 }
 
-func listed(words []string) string { return strings.Join(words, ", ") }
+func joinWords(words []string) string { return strings.Join(words, ", ") }
 
-// shown gives the part of a misplaced key that may be printed: up to the first
+// printableKey gives the part of a misplaced key that may be printed: up to the first
 // character that no key has. In `{token:s3cret}` the whole text is one key, and
 // what follows the colon is a secret.
-func shown(key string) string {
+func printableKey(key string) string {
 	const longest = 40
 	end := strings.IndexFunc(key, func(r rune) bool { return !keyRune(r) })
 	if end < 0 {

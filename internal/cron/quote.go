@@ -7,13 +7,13 @@ import (
 	"al.essio.dev/pkg/shellescape"
 )
 
-// bare says that neither a shell nor systemd gives a character any meaning.
-func bare(r rune) bool {
+// isBareRune says that neither a shell nor systemd gives a character any meaning.
+func isBareRune(r rune) bool {
 	return (r >= '0' && r <= '9') || (r >= 'A' && r <= 'Z') || (r >= 'a' && r <= 'z') || strings.ContainsRune("_-+=:,./@", r)
 }
 
-func odd(word string) bool {
-	return word == "" || strings.ContainsFunc(word, func(r rune) bool { return !bare(r) })
+func needsQuotes(word string) bool {
+	return word == "" || strings.ContainsFunc(word, func(r rune) bool { return !isBareRune(r) })
 }
 
 // crontabWord quotes a word for the shell of a crontab, where a % ends the command unless a
@@ -32,8 +32,8 @@ func crontabWord(word string) string {
 	return strings.Join(parts, `\%`)
 }
 
-// assignment is NAME=word for a shell.
-func assignment(pair string, quote func(string) string) string {
+// shellAssignment is NAME=word for a shell.
+func shellAssignment(pair string, quote func(string) string) string {
 	name, value, _ := strings.Cut(pair, "=")
 	return name + "=" + quote(value)
 }
@@ -41,7 +41,7 @@ func assignment(pair string, quote func(string) string) string {
 // unitWord writes one word of a command line in a unit; dollars says that systemd
 // would put a variable there.
 func unitWord(word string, dollars bool) string {
-	quoted := odd(word)
+	quoted := needsQuotes(word)
 	word = strings.ReplaceAll(word, "%", "%%")
 	if dollars {
 		word = strings.ReplaceAll(word, "$", "$$")

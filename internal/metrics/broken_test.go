@@ -16,9 +16,9 @@ func TestWhatTheFileSystemSays(t *testing.T) {
 	for cause, want := range map[error]string{
 		syscall.EROFS: "ReadWritePaths", syscall.EDQUOT: "full", syscall.EISDIR: "not a folder", syscall.EACCES: "may this user write",
 	} {
-		err := unwritable(&fs.PathError{Op: "open", Path: "p", Err: cause})
+		err := unwritableFile(&fs.PathError{Op: "open", Path: "p", Err: cause})
 		assert.Contains(t, fault.HintOf(err), want)
 		require.ErrorIs(t, err, cause)
 	}
-	assert.Equal(t, fault.KindUnavailable, fault.KindOf(unwritable(syscall.ENOSPC)))
+	assert.Equal(t, fault.KindUnavailable, fault.KindOf(unwritableFile(syscall.ENOSPC)))
 }

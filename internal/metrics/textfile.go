@@ -24,7 +24,7 @@ func WriteTextfile(path string, s Set) error {
 		return err
 	}
 	if err := hostfile.Replace(path, []byte(s.Text()), modeTextfile); err != nil {
-		return unwritable(err)
+		return unwritableFile(err)
 	}
 	return nil
 }
@@ -38,7 +38,7 @@ func CheckTextfile(path string) error {
 	return nil
 }
 
-func unwritable(err error) error {
+func unwritableFile(err error) error {
 	kind, hint := fault.KindUnknown, "is the folder there, and may this user write in it?"
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):

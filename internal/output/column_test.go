@@ -32,7 +32,7 @@ func TestChoose(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			chosen, err := choose(boxColumns(), tc.names, tc.level)
+			chosen, err := chooseColumns(boxColumns(), tc.names, tc.level)
 			if tc.hint == "" {
 				require.NoError(t, err)
 				assert.Equal(t, tc.want, Names(chosen))
@@ -53,6 +53,6 @@ func TestCheckColumns(t *testing.T) {
 
 func TestHeading(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, "AGE", Column[box]{Name: "age_seconds", Head: "AGE"}.heading())
-	assert.Equal(t, "STATE", Column[box]{Name: "state"}.heading())
+	assert.Equal(t, "AGE", Column[box]{Name: "age_seconds", Head: "AGE"}.columnTitle())
+	assert.Equal(t, "STATE", Column[box]{Name: "state"}.columnTitle())
 }
