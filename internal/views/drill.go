@@ -71,15 +71,15 @@ func DrillPage(s *output.Sheet, r drill.Report) {
 	}
 }
 
-// judged says that the rules were asked: not so in a drill that was interrupted.
-func judged(c drill.Case) bool { return c.Confidence != "" }
+// wasJudged says that the rules were asked: not so in a drill that was interrupted.
+func wasJudged(c drill.Case) bool { return c.Confidence != "" }
 
 // DrillVerdictWord says in one word how a case went.
 func DrillVerdictWord(c drill.Case) string {
 	switch {
 	case c.OK:
 		return "right"
-	case !judged(c) && c.Why == "":
+	case !wasJudged(c) && c.Why == "":
 		return "not judged"
 	}
 	return "WRONG: " + c.Why
@@ -87,7 +87,7 @@ func DrillVerdictWord(c drill.Case) string {
 
 // DrillCauseWord is the cause that was found, or why none was.
 func DrillCauseWord(c drill.Case) string {
-	if judged(c) && c.Cause == sandbox.CauseNone {
+	if wasJudged(c) && c.Cause == sandbox.CauseNone {
 		return "none"
 	}
 	return string(c.Cause)
