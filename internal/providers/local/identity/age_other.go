@@ -4,5 +4,5 @@ package identity
 
 import "time"
 
-// sinceBoot is not known: start times are not counted from there.
+// sinceBoot is unknown: start times are not counted from the boot.
 func sinceBoot() (time.Duration, bool) { return 0, false }

@@ -7,12 +7,11 @@ import (
 	"strings"
 )
 
-// ErrBirth says that a text was not written by Birth, or that it tells of a
-// number in another PID namespace: it says nothing about who runs here.
-var ErrBirth = errors.New("who the process was cannot be held against who runs now")
+// ErrBirth says that a text was not written by Birth, or that it is of another PID
+// namespace: it is no evidence of which process runs here.
 
-// birth is a process without its number, with the PID namespace that the number
-// counts in: containers of one machine share the boot and not the numbers.
+// birth identifies a process without its PID, in the PID namespace of that PID: containers
+// of one machine share the boot and not the PIDs.
 type birth struct {
 	boot      string
 	namespace uint64 // 0 where there are none
@@ -20,9 +19,9 @@ type birth struct {
 	inode     uint64
 }
 
-// Birth is a short text that tells a process from every other one of its number,
-// for those who keep no Process: its boot, PID namespace, start time and pidfd
-// inode. Errors as of Of.
+// Birth is a short text that distinguishes a process from every other one with its PID, for
+// callers that store no Process: boot, PID namespace, start time and pidfd inode. Errors as
+// of Of.
 func Birth(pid int) (string, error) {
 	p, err := Of(pid)
 	if err != nil {
@@ -35,11 +34,10 @@ func Birth(pid int) (string, error) {
 	return birth{p.BootID, space, p.StartTicks, p.PidfdInode}.String(), nil
 }
 
-// Lives says whether the process with this number and birth still runs; no for a
-// zombie, for another process of that number and for one of an earlier boot. An
-// error (ErrBirth among them) means that it cannot be known, never that it is
-// dead. The two are of this machine: another machine's have another boot, and
-// would be called dead.
+// Lives reports whether the process with this PID and birth still runs; false for a zombie,
+// for another process with that PID and for one of an earlier boot. An error (ErrBirth among
+// them) means that it is unknown, never that it is dead. PID and birth must be of this
+// machine: another machine's boot differs, and the process would count as dead.
 func Lives(pid int, text string) (bool, error) {
 	b, err := parseBirth(text)
 	if err != nil {
@@ -65,13 +63,13 @@ func Lives(pid int, text string) (bool, error) {
 	return Process{BootID: b.boot, PID: pid, StartTicks: b.ticks, PidfdInode: b.inode}.Alive()
 }
 
-// String writes what parseBirth reads.
+// String formats what parseBirth reads.
 func (b birth) String() string {
 	n := func(n uint64) string { return strconv.FormatUint(n, 10) }
 	return strings.Join([]string{b.boot, n(b.namespace), n(b.ticks), n(b.inode)}, "/")
 }
 
-// parseBirth takes what String writes and nothing else.
+// parseBirth accepts only what String writes.
 func parseBirth(text string) (birth, error) {
 	parts := strings.Split(text, "/")
 	if len(parts) != 4 || parts[0] == "" {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// namespace is the number of the PID namespace that this process counts in.
+// pidNamespace is the inode of this process's PID namespace.
 func namespace() (uint64, error) {
 	const file = "/proc/self/ns/pid"
 	var st unix.Stat_t

@@ -2,5 +2,5 @@
 
 package identity
 
-// namespace is always the same: there are no PID namespaces.
+// pidNamespace is constant: there are no PID namespaces.
 func namespace() (uint64, error) { return 0, nil }

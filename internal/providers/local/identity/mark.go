@@ -5,12 +5,12 @@ import (
 	"encoding/binary"
 )
 
-// entryMatcher looks for one entry in a list of entries that end in NUL, fed in
+// entryMatcher searches for one entry in a list of entries that end in NUL and arrive in
 // pieces, so that an environment of any size is read with one small buffer.
 type entryMatcher struct {
 	want  string
-	at    int  // how much of the current entry was read
-	wrong bool // the current entry differs already
+	at    int  // matched bytes of the current entry
+	wrong bool // the current entry differs
 	found bool
 }
 
@@ -28,15 +28,15 @@ func (m *entryMatcher) feed(piece []byte) {
 	}
 }
 
-// end closes an entry; the last one may lack its NUL.
+// endEntry completes an entry; the last one may lack its NUL.
 func (m *entryMatcher) end() {
 	m.found = m.found || (!m.wrong && m.at == len(m.want))
 	m.at, m.wrong = 0, false
 }
 
-// procargsHave looks for an entry in the environment part of what macOS answers
-// to kern.procargs2: argc, the path of the program, padding, argc arguments, the
-// environment; all but the first end in NUL.
+// procargsHave searches for an entry in the environment part of macOS's kern.procargs2: argc,
+// the path of the program, padding, argc arguments, the environment; all but the first end in
+// NUL.
 func procargsHave(answer []byte, entry string) bool {
 	if len(answer) < 4 {
 		return false

@@ -7,9 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// numbers lists the entries of a directory that are numbers: processes,
-// threads, descriptors. A watchdog lists dozens of times a second for as long as
-// its sandbox lives, so it makes no garbage but the list.
+// listNumbers lists the entries of a directory that are numbers: processes, threads,
+// descriptors. A watchdog calls it dozens of times a second, so it allocates only the list.
 func numbers(dir string) ([]int, error) {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -51,10 +50,10 @@ func appendNumbers(list []int, entries []byte) []int {
 	return list
 }
 
-// maxDigits is enough for any process number.
+// maxDigits is enough for any PID.
 const maxDigits = 10
 
-// number reads a name up to its NUL; false unless it is digits alone, and few.
+// parseNumber reads a name up to its NUL; false unless it consists of at most maxDigits digits.
 func number(name []byte) (n int, ok bool) {
 	for i, c := range name {
 		switch {

@@ -5,10 +5,13 @@ import (
 	"strconv"
 )
 
-// offspring follows the lists that the kernel keeps of each thread's children.
-func (p Proc) offspring(pid int) ([]Stat, error) {
+// Offspring is Descendants by the kernel's lists of children, at the cost of the tree instead
+// of the machine. A list that is read while a child ends may lack one of its siblings: enough
+// for a check that is repeated, no proof that no process is left. Without such lists it is
+// Descendants.
+func (p Proc) Offspring(pid int) ([]Stat, error) {
 	if _, err := os.Lstat(p.path(pid, "task/"+strconv.Itoa(pid)+"/children")); err != nil {
-		return p.Descendants(pid) // a kernel without lists, or nobody there
+		return p.Descendants(pid) // a kernel without lists, or no such process
 	}
 	var found []Stat
 	seen := map[int]bool{pid: true}
@@ -18,7 +21,7 @@ func (p Proc) offspring(pid int) ([]Stat, error) {
 				continue
 			}
 			seen[child] = true
-			if s, err := p.stat(child); err == nil {
+			if s, err := p.Stat(child); err == nil {
 				found = append(found, s)
 				queue = append(queue, child)
 			}
@@ -27,8 +30,8 @@ func (p Proc) offspring(pid int) ([]Stat, error) {
 	return found, nil
 }
 
-// children is empty for a process that has ended, and lacks those of a thread
-// that has: they have another parent.
+// childPIDs is empty for a process that has ended, and lacks the children of a thread that
+// has: they have another parent.
 func (p Proc) children(pid int) []int {
 	threads, err := numbers(p.path(pid, "task"))
 	if err != nil {
@@ -57,7 +60,7 @@ func appendChildren(list []int, path string) []int {
 	return appendWords(list, whole)
 }
 
-// appendWords reads numbers between blanks.
+// appendWords parses numbers separated by blanks.
 func appendWords(list []int, text []byte) []int {
 	n, digits := 0, 0
 	for _, c := range text {

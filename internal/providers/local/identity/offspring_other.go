@@ -2,4 +2,5 @@
 
 package identity
 
-func (p Proc) offspring(pid int) ([]Stat, error) { return p.Descendants(pid) }
+// Offspring is Descendants: there are no lists of children.
+func (p Proc) Offspring(pid int) ([]Stat, error) { return p.Descendants(pid) }

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sigstop halts a process; not every system that compiles this room has it.
+// sigstop stops a process; it does not exist on all systems of this package.
 const sigstop = syscall.SIGSTOP
 
-// pin holds nothing: macOS has no descriptor that means one process.
+// pin is empty: macOS has no descriptor for a process.
 type pin struct{}
 
 func pinned(pid int) (pin, error) {
@@ -70,7 +70,7 @@ type watcher struct {
 	over  bool // it had exited before the queue could watch it
 }
 
-// wake is the identifier of the event by which a context ends a wait.
+// wake is the identifier of the event by which a context interrupts a wait.
 const wake = 1
 
 func (at pin) watch(p Process) (watcher, error) {
@@ -85,7 +85,7 @@ func (at pin) watch(p Process) (watcher, error) {
 	changes[1].Fflags = unix.NOTE_EXIT
 	err = retry(func() error { _, err := unix.Kevent(queue, changes, nil, nil); return err })
 	if err == nil {
-		err = at.verify(p) // after it is watched, so that an exit in between is seen
+		err = at.verify(p) // after it is watched, so that an exit in between is detected
 	}
 	over := errors.Is(err, unix.ESRCH) || errors.Is(err, ErrDead) || errors.Is(err, ErrForeign)
 	if err != nil && !over {
@@ -110,7 +110,7 @@ func (w watcher) wait(ctx context.Context) error {
 	})
 	defer func() {
 		if !stop() {
-			<-woken // the queue must not be closed under it
+			<-woken // the queue must not be closed before
 		}
 	}()
 	events := make([]unix.Kevent_t, 1)
@@ -124,11 +124,3 @@ func (w watcher) wait(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// retry repeats a system call that a signal interrupted.
-func retry(call func() error) error {
-	for {
-		if err := call(); !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
-}

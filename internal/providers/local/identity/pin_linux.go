@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sigstop halts a process; not every system that compiles this room has it.
+// sigstop stops a process; it does not exist on all systems of this package.
 const sigstop = syscall.SIGSTOP
 
-// pin is a pidfd: as long as it is open it means one process and no other.
+// pin is a pidfd: while it is open it refers to one process.
 type pin struct{ fd int }
 
 func pinned(pid int) (pin, error) {
@@ -29,7 +29,7 @@ func pinned(pid int) (pin, error) {
 	case errors.Is(err, unix.ESRCH):
 		return pin{fd: -1}, ErrDead
 	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOENT):
-		// The number is that of a thread: its process has another one.
+		// The number is the id of a thread.
 		return pin{fd: -1}, ErrForeign
 	}
 	return pin{fd: -1}, os.NewSyscallError("pidfd_open", err) // ENOSYS is errors.ErrUnsupported: older than 5.3
@@ -37,8 +37,8 @@ func pinned(pid int) (pin, error) {
 
 func (at pin) close() { _ = unix.Close(at.fd) }
 
-// inode is the process's own number for this boot, or 0 where pidfds are
-// anonymous files that all share one inode (before Linux 6.9).
+// pidfdInode identifies the process within this boot; 0 where pidfds are anonymous files that
+// all share one inode (before Linux 6.9).
 func (at pin) inode() (uint64, error) {
 	var fs unix.Statfs_t
 	if err := retry(func() error { return unix.Fstatfs(at.fd, &fs) }); err != nil {
@@ -54,7 +54,7 @@ func (at pin) inode() (uint64, error) {
 	return st.Ino, nil
 }
 
-// identify reads the identity of the pinned process, zombie or not.
+// readIdentity reads the identity of the pinned process, zombie or not.
 func (at pin) identify(pid int) (Process, error) {
 	ino, err := at.inode()
 	if err != nil {
@@ -68,8 +68,8 @@ func (at pin) identify(pid int) (Process, error) {
 	return Process{BootID: boot, PID: pid, StartTicks: ticks, PidfdInode: ino}, err
 }
 
-// verify says whether the pinned process is p and has not exited. The start
-// time is read only where there is no inode: /proc may hide it (hidepid).
+// verifyIdentity checks whether the pinned process is p and has not exited. The start time is
+// read only where there is no inode: /proc may hide it (hidepid).
 func (at pin) verify(p Process) error {
 	boot, err := bootID()
 	if err != nil {
@@ -90,8 +90,8 @@ func (at pin) verify(p Process) error {
 	return at.deadIfExited()
 }
 
-// ticks reads the start time. The file is found by number, so afterwards the
-// pinned process must still own that number, which it does until it is reaped.
+// startTicks reads the start time. The file is found by PID, so afterwards the pinned process
+// must still have that PID, which it has until it is reaped.
 func (at pin) ticks(pid int) (uint64, error) {
 	stat, err := Host().Stat(pid)
 	if reaped := unix.PidfdSendSignal(at.fd, 0, nil, 0); errors.Is(reaped, unix.ESRCH) {
@@ -103,9 +103,8 @@ func (at pin) ticks(pid int) (uint64, error) {
 	return stat.StartTicks, err
 }
 
-// deadIfExited asks the pidfd: it is readable from the moment the last thread
-// has exited. State Z in /proc says less: it is also that of a main thread that
-// ended before the others.
+// deadIfExited polls the pidfd: it is readable from the exit of the last thread on. State Z in
+// /proc is less precise: it is also the state of a main thread that ended before the others.
 func (at pin) deadIfExited() error {
 	poll := []unix.PollFd{{Fd: int32(at.fd), Events: unix.POLLIN}}
 	err := retry(func() error { _, err := unix.Poll(poll, 0); return err })
@@ -129,8 +128,8 @@ func (at pin) signal(_ Process, sig syscall.Signal) error {
 	return os.NewSyscallError("pidfd_send_signal", err)
 }
 
-// watcher waits on a descriptor of its own, so that each wait has its own
-// deadline and outlives the handle.
+// watcher waits on a duplicate of the descriptor, so that each wait has its own deadline and
+// outlives the handle.
 type watcher struct{ file *os.File }
 
 func (at pin) watch(Process) (watcher, error) {
@@ -145,7 +144,7 @@ func (at pin) watch(Process) (watcher, error) {
 	return watcher{file: os.NewFile(uintptr(fd), "pidfd")}, nil
 }
 
-// wait parks the goroutine in the runtime's poller; no thread is held.
+// waitExit parks the goroutine in the runtime's poller; no thread is blocked.
 func (w watcher) wait(ctx context.Context) error {
 	defer w.file.Close()
 	raw, err := w.file.SyscallConn()
@@ -174,12 +173,4 @@ func bootID() (string, error) {
 	text, err := small("/proc/sys/kernel/random/boot_id", room[:])
 	return strings.TrimSpace(string(text)), err
 }
-
-// retry repeats a system call that a signal interrupted.
-func retry(call func() error) error {
-	for {
-		if err := call(); !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
 }

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The states of sys/proc.h; the letters of Stat.State stand for them.
+// The states of sys/proc.h, for the letters of Stat.State.
 const (
 	stateStopped = 4
 	stateZombie  = 5
@@ -34,7 +34,8 @@ func startOf(k *unix.KinfoProc) uint64 {
 	return uint64(t.Sec)*1e6 + uint64(t.Usec)
 }
 
-func (p Proc) stat(pid int) (Stat, error) {
+// Stat reads one process. Errors: ErrDead when there is none.
+func (p Proc) Stat(pid int) (Stat, error) {
 	k, err := kinfo(pid)
 	if err != nil {
 		return Stat{}, err
@@ -64,8 +65,7 @@ type taskInfo struct {
 	priority              int32
 }
 
-// measure fills memory, CPU time and threads; another user's process keeps
-// zeroes.
+// addTaskInfo fills memory, CPU time and threads; of another user's process they stay zero.
 func (s *Stat) measure() {
 	const callPIDInfo, flavorTaskInfo = 2, 4
 	var info taskInfo
@@ -102,7 +102,8 @@ func (p Proc) hasEntry(pid int, entry string) bool {
 	return err == nil && procargsHave(answer, entry)
 }
 
-func (p Proc) ignoresTerm(pid int) (bool, error) {
+// IgnoresTerm reports whether the process ignores SIGTERM.
+func (p Proc) IgnoresTerm(pid int) (bool, error) {
 	k, err := kinfo(pid)
 	if err != nil {
 		return false, err
@@ -110,8 +111,11 @@ func (p Proc) ignoresTerm(pid int) (bool, error) {
 	return k.Proc.P_sigignore&sigterm != 0, nil
 }
 
-func (p Proc) operations(int) (int64, bool) { return 0, false }
+// IOOperations is unknown.
+func (p Proc) IOOperations(int) (int64, bool) { return 0, false }
 
-func (p Proc) busiest(int) (int64, bool) { return 0, false }
+// Busiest is unknown.
+func (p Proc) Busiest(int) (int64, bool) { return 0, false }
 
-func (p Proc) waiting(int) string { return "" }
+// Waiting is unknown.
+func (p Proc) Waiting(int) string { return "" }

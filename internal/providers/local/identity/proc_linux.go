@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// smallFile is room for the files of one short record: the longest, stat, is
-// below 700 bytes with every number at its widest.
+// smallFile is the buffer size for files of one short record: the longest, stat, is below 700
+// bytes with the widest numbers.
 const smallFile = 1024
 
 func (p Proc) path(pid int, name string) string {
@@ -23,8 +23,8 @@ func (p Proc) path(pid int, name string) string {
 	return root + "/" + strconv.Itoa(pid) + "/" + name
 }
 
-// small reads a short file in one call, without an os.File: the watchdog walks
-// the whole table ten times a second.
+// readSmall reads a short file in one call, without an os.File: the watchdog reads the whole
+// table ten times a second.
 func small(path string, room []byte) ([]byte, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -38,8 +38,7 @@ func small(path string, room []byte) ([]byte, error) {
 	return room[:n], nil
 }
 
-// vanished turns the two ways in which procfs says "no such process" into
-// ErrDead.
+// asErrDead turns the two errors of procfs for "no such process" into ErrDead.
 func vanished(err error) error {
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) {
 		return ErrDead
@@ -47,7 +46,8 @@ func vanished(err error) error {
 	return err
 }
 
-func (p Proc) stat(pid int) (Stat, error) {
+// Stat reads one process. Errors: ErrDead when there is none (or the mount hides it).
+func (p Proc) Stat(pid int) (Stat, error) {
 	var room [smallFile]byte
 	text, err := small(p.path(pid, "stat"), room[:])
 	if err != nil {
@@ -64,8 +64,8 @@ func (p Proc) pids() ([]int, error) {
 	return numbers(root)
 }
 
-// lines hands on each line of a file until more says no. Lines beyond 4 KiB
-// are passed over.
+// readLines calls more for each line of a file until it returns false. Lines beyond 4 KiB are
+// skipped.
 func lines(path string, more func(line []byte) bool) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -110,12 +110,14 @@ func (p Proc) hasEntry(pid int, entry string) bool {
 	return m.found
 }
 
-func (p Proc) ignoresTerm(pid int) (bool, error) {
+// IgnoresTerm reports whether SIGTERM will not end the process: it is ignored, or left at its
+// default by the init of a PID namespace, to which the kernel then does not deliver it. A
+// handler that does nothing is not visible. A blocked TERM is not an ignored one: a shell
+// blocks all signals while it forks, and a program that waits for signals with sigwait or
+// signalfd always blocks them. Errors: ErrDead, fs.ErrPermission, errors.ErrUnsupported.
+func (p Proc) IgnoresTerm(pid int) (bool, error) {
 	d, err := dispositionsIn(p.path(pid, "status"))
-	if err != nil {
-		return false, err
-	}
-	return d.ignoresTerm(), nil
+	return err == nil && d.ignoresTerm(), err
 }
 
 func dispositionsIn(path string) (dispositions, error) {
@@ -124,7 +126,10 @@ func dispositionsIn(path string) (dispositions, error) {
 	return d, err
 }
 
-func (p Proc) operations(pid int) (int64, bool) {
+// IOOperations counts the read and write calls of the process since its start, with its
+// threads and without its children; false when that is unknown (another user's process, or
+// not Linux). Traffic by send and recv is not included.
+func (p Proc) IOOperations(pid int) (int64, bool) {
 	var room [smallFile]byte
 	text, err := small(p.path(pid, "io"), room[:])
 	if err != nil {
@@ -133,8 +138,7 @@ func (p Proc) operations(pid int) (int64, bool) {
 	return parseOperations(text)
 }
 
-// parseOperations adds up syscr and syscw of one /proc/PID/io; false unless both
-// are there.
+// parseOperations adds syscr and syscw of /proc/PID/io; false unless both are present.
 func parseOperations(text []byte) (int64, bool) {
 	var sum int64
 	found := 0
@@ -156,9 +160,10 @@ func parseOperations(text []byte) (int64, bool) {
 	return sum, true
 }
 
-// busiest adds up the first two figures of each thread's schedstat and takes
-// the largest sum.
-func (p Proc) busiest(pid int) (int64, bool) {
+// Busiest is how long, in nanoseconds since its start, the busiest living thread of a process
+// has run or was ready to run and waited for a processor, by the first two figures of each
+// thread's schedstat; false when that is unknown (not Linux, or a kernel without accounting).
+func (p Proc) Busiest(pid int) (int64, bool) {
 	threads, err := os.ReadDir(p.path(pid, "task"))
 	if err != nil {
 		return 0, false
@@ -167,7 +172,7 @@ func (p Proc) busiest(pid int) (int64, bool) {
 	for _, thread := range threads {
 		raw, err := os.ReadFile(p.path(pid, "task/"+thread.Name()+"/schedstat"))
 		if err != nil {
-			continue // it has ended
+			continue // the thread has ended
 		}
 		fields := bytes.Fields(raw)
 		if len(fields) < 2 {

@@ -6,20 +6,19 @@ import (
 	"time"
 )
 
-// The two ways in which a recorded process is no more. Both mean that it has
-// ended; they differ in who owns its number now.
+// The two ways in which a recorded process no longer exists. Both mean that it has ended;
+// they differ in whether its PID is in use.
 var (
-	// ErrDead says that nobody runs under this identity: the number is free,
-	// its process has exited (a zombie counts as dead), or the host was booted
-	// since.
+	// ErrDead says that no process has this identity: the PID is free, its process has
+	// exited (a zombie counts as dead), or the host was booted since.
 	ErrDead = errors.New("the process has ended")
-	// ErrForeign says that the number belongs to another process now.
+	// ErrForeign says that the PID belongs to another process now.
 	ErrForeign = errors.New("the process id belongs to another process now")
 )
+)
 
-// Process is the identity of one process. A number alone is reused, and even
-// number and start time are not unique: a start time is counted in ticks of
-// 10 ms, and a number can come back within one.
+// Process is the identity of one process. A PID is reused, and even PID and start time are
+// not unique: the start time has a resolution of 10 ms, within which a PID can come back.
 type Process struct {
 	BootID     string `json:"boot_id"`
 	PID        int    `json:"pid"`
@@ -30,10 +29,9 @@ type Process struct {
 // Self is the identity of the calling process.
 func Self() (Process, error) { return Of(os.Getpid()) }
 
-// Of is the identity of a process that exists, be it a zombie. Who calls it has
-// to know that the number is still the one that is meant: true for a child that
-// is not waited for yet. Errors: ErrDead, ErrForeign (the number is a thread's),
-// or that the identity cannot be read.
+// Of is the identity of an existing process, possibly a zombie. The caller must know that the
+// PID is still that of the intended process: true for a child that has not been waited for.
+// Errors: ErrDead, ErrForeign (the PID is a thread's), or that the identity cannot be read.
 func Of(pid int) (Process, error) {
 	at, err := pinned(pid)
 	if err != nil {
@@ -43,10 +41,9 @@ func Of(pid int) (Process, error) {
 	return at.identify(pid)
 }
 
-// Alive says whether this very process still runs: same boot, same number, same
-// inode (or start time where either side has none), and not exited. A zombie is
-// dead; a process whose main thread alone has ended is not. An error means that
-// it cannot be known, never that it is dead.
+// Alive reports whether this process still runs: same boot, same PID, same inode (or start
+// time where either side has none), and not exited. A zombie is dead; a process of which only
+// the main thread has ended is not. An error means that it is unknown, never that it is dead.
 func (p Process) Alive() (bool, error) {
 	at, err := pinned(p.PID)
 	if err == nil {
@@ -59,9 +56,8 @@ func (p Process) Alive() (bool, error) {
 	return err == nil, err
 }
 
-// Age is how long ago the process started, by a clock that nobody sets: a wall
-// clock that jumps makes nothing older. False where that is unknown, as for a
-// process of another boot.
+// Age is how long ago the process started, by a monotonic clock. False where that is unknown,
+// as for a process of another boot.
 func (p Process) Age() (time.Duration, bool) {
 	up, known := sinceBoot()
 	self, err := Self()

@@ -11,7 +11,7 @@ import (
 // USER_HZ, which is 100 on every architecture that Go supports.
 const TicksPerSecond = 100
 
-// Stat is what the process table says of one process.
+// Stat is the entry of one process in the process table.
 type Stat struct {
 	PID             int
 	PPID            int
@@ -23,12 +23,11 @@ type Stat struct {
 	Comm            string // untrusted: the program chooses it, up to 15 bytes, any but NUL
 }
 
-// Dead says that it has ended and waits for its parent. A main thread that
-// ended before the others is shown as Z too; its process lives.
+// Dead reports whether the process has ended and waits for its parent. A main thread that
+// ended before the others is shown as Z too; its process is alive.
 func (s Stat) Dead() bool { return (s.State == 'Z' || s.State == 'X') && s.Threads <= 1 }
 
-// The fields of /proc/PID/stat that are read, counted from the state, which is
-// field 3 in proc(5).
+// The fields of /proc/PID/stat that are read, counted from the state (field 3 in proc(5)).
 const (
 	fieldState   = 0
 	fieldPPID    = 1
@@ -41,9 +40,8 @@ const (
 
 var errStat = errors.New("this is no line of /proc/PID/stat")
 
-// parseStat reads one /proc/PID/stat. The name stands between the first opening
-// and the last closing parenthesis and may itself hold both, blanks and line
-// ends. pageSize is in bytes.
+// parseStat reads one /proc/PID/stat. The name is between the first opening and the last
+// closing parenthesis and may itself contain both, blanks and line ends. pageSize is in bytes.
 func parseStat(text []byte, pageSize int64) (Stat, error) {
 	open, shut := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
 	if open < 1 || shut < open {
@@ -58,7 +56,7 @@ func parseStat(text []byte, pageSize int64) (Stat, error) {
 	for n := range fieldRSS + 1 {
 		var field []byte
 		if field, rest = nextField(rest); len(field) == 0 {
-			return Stat{}, errStat // torn
+			return Stat{}, errStat // truncated
 		}
 		if err := s.set(n, field, pageSize); err != nil {
 			return Stat{}, err
@@ -67,8 +65,8 @@ func parseStat(text []byte, pageSize int64) (Stat, error) {
 	return s, nil
 }
 
-// nextField cuts off one field. Unlike bytes.FieldsSeq it lets the caller's
-// buffer stay on the stack.
+// nextField cuts off one field. Unlike bytes.FieldsSeq it leaves the caller's buffer on the
+// stack.
 func nextField(text []byte) (field, rest []byte) {
 	text = bytes.TrimLeft(text, " \n")
 	if end := bytes.IndexAny(text, " \n"); end >= 0 {
@@ -108,8 +106,7 @@ func (s *Stat) set(n int, field []byte, pageSize int64) error {
 	return nil
 }
 
-// scaled turns pages into bytes; the kernel's count can be a little below zero
-// for a moment, which is shown as none.
+// pagesToBytes converts; the kernel's count can be slightly negative for a moment, which gives 0.
 func scaled(pages, pageSize int64) int64 {
 	switch {
 	case pages <= 0 || pageSize <= 0:

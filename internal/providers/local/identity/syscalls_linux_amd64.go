@@ -2,7 +2,7 @@ package identity
 
 import "golang.org/x/sys/unix"
 
-// oldKindOf knows the calls that newer architectures never had.
+// oldKindOf knows the system calls that newer architectures never had.
 func oldKindOf(number uintptr) waitKind {
 	switch number {
 	case unix.SYS_EPOLL_WAIT:

@@ -2,9 +2,9 @@ package identity
 
 import "slices"
 
-// below lists everyone whose parents lead to pid, nearest first, without pid
-// itself. A list that was read while processes came and went may hold a ring of
-// parents; nobody is visited twice.
+// descendantsOf lists all processes with pid as an ancestor, nearest first, without pid
+// itself. A list that was read while processes came and went may have a cycle of parents; no
+// process is visited twice.
 func below(all []Stat, pid int) []Stat {
 	children := make(map[int][]int, len(all))
 	for i, s := range all {

@@ -10,12 +10,12 @@ import (
 	"syscall"
 )
 
-// unsupported is what every question is answered with here.
+// unsupported is the error of every function here.
 func unsupported() error {
 	return fmt.Errorf("processes cannot be told apart on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }
 
-// sigstop is never sent: no process can be taken hold of.
+// sigstop is never sent: no process can be opened.
 const sigstop = syscall.Signal(0)
 
 type pin struct{}
@@ -36,16 +36,21 @@ func (pin) watch(Process) (watcher, error) { return watcher{}, unsupported() }
 
 func (watcher) wait(context.Context) error { return unsupported() }
 
-func (p Proc) stat(int) (Stat, error) { return Stat{}, unsupported() }
+// Stat is not supported.
+func (p Proc) Stat(int) (Stat, error) { return Stat{}, unsupported() }
 
 func (p Proc) pids() ([]int, error) { return nil, unsupported() }
 
 func (p Proc) hasEntry(int, string) bool { return false }
 
-func (p Proc) ignoresTerm(int) (bool, error) { return false, unsupported() }
+// IgnoresTerm is not supported.
+func (p Proc) IgnoresTerm(int) (bool, error) { return false, unsupported() }
 
-func (p Proc) operations(int) (int64, bool) { return 0, false }
+// IOOperations is unknown.
+func (p Proc) IOOperations(int) (int64, bool) { return 0, false }
 
-func (p Proc) busiest(int) (int64, bool) { return 0, false }
+// Busiest is unknown.
+func (p Proc) Busiest(int) (int64, bool) { return 0, false }
 
-func (p Proc) waiting(int) string { return "" }
+// Waiting is unknown.
+func (p Proc) Waiting(int) string { return "" }

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wait is what one thread is blocked in.
+// threadWait is what one thread is blocked in.
 type wait struct {
 	kind waitKind
 	fd   int // of the socket, or of the epoll set
@@ -19,13 +19,17 @@ type waitKind int
 
 const (
 	waitNone  waitKind = iota // in something else
-	waitRun                   // not blocked at all
-	waitRead                  // in a read from, or a connect of, one descriptor
+	waitRun                   // not blocked
+	waitRead                  // in a read or connect of one descriptor
 	waitEpoll                 // for a set of descriptors that procfs lists
-	waitAny                   // for descriptors that procfs does not tell
+	waitAny                   // for descriptors that procfs does not list
 )
 
-func (p Proc) waiting(pid int) string {
+// Waiting is the peer of the TCP connection that a thread of the process waits for, "tcp
+// 127.0.0.1:443" or "tcp [::1]:443"; "" when it waits for something else or it is unknown. An
+// event loop waits for many connections: that of the lowest descriptor is returned, and only
+// while no thread runs.
+func (p Proc) Waiting(pid int) string {
 	waits := p.waits(pid)
 	if !slices.ContainsFunc(waits, func(w wait) bool { return w.kind >= waitRead }) {
 		return ""
@@ -45,8 +49,8 @@ func (p Proc) waiting(pid int) string {
 	return ""
 }
 
-// lowestWatched finds the lowest descriptor with a peer that some thread waits
-// for together with others, or -1.
+// lowestWatched finds the lowest descriptor with a peer that some thread waits for together
+// with others, or -1.
 func (p Proc) lowestWatched(pid int, waits []wait, peers map[int]string) int {
 	lowest := -1
 	consider := func(fd int) {
@@ -68,7 +72,7 @@ func (p Proc) lowestWatched(pid int, waits []wait, peers map[int]string) int {
 	return lowest
 }
 
-// watched hands on the descriptors in an epoll set: "tfd:   5 events: ...".
+// eachWatched calls each for the descriptors in an epoll set: "tfd:   5 events: ...".
 func (p Proc) watched(pid, epoll int, each func(fd int)) {
 	_ = lines(p.path(pid, "fdinfo/"+strconv.Itoa(epoll)), func(line []byte) bool {
 		if rest, ok := bytes.CutPrefix(line, []byte("tfd:")); ok {
@@ -80,10 +84,10 @@ func (p Proc) watched(pid, epoll int, each func(fd int)) {
 			}
 		}
 		return true
-	}) // what cannot be read is not waited for
+	}) // an unreadable set counts as empty
 }
 
-// waits tells what each thread is blocked in.
+// threadWaits lists what each thread is blocked in.
 func (p Proc) waits(pid int) []wait {
 	threads, err := numbers(p.path(pid, "task"))
 	if err != nil {
@@ -97,8 +101,8 @@ func (p Proc) waits(pid int) []wait {
 	return list
 }
 
-// waitOf prefers the system call; where ptrace rules hide it (Yama, for who is
-// no ancestor), the kernel function that the thread sleeps in tells the kind.
+// waitOf prefers the system call; where ptrace rules hide it (Yama, from a process that is no
+// ancestor), the kernel function in which the thread sleeps shows the kind.
 func (p Proc) waitOf(pid int, task string) wait {
 	var room [smallFile]byte
 	if text, err := small(p.path(pid, task+"/syscall"), room[:]); err == nil {
@@ -115,8 +119,8 @@ func sleepsOnSockets() []string {
 	return []string{"wait_woken", "sk_wait_data", "ep_poll", "do_epoll_wait", "poll_schedule_timeout", "do_poll", "do_select", "inet_stream_connect", "__inet_stream_connect"}
 }
 
-// parseSyscall reads /proc/PID/task/TID/syscall: "running", or the number of the
-// call and its arguments, the first of which is the descriptor.
+// parseSyscall reads /proc/PID/task/TID/syscall: "running", or the number of the call and its
+// arguments, the first of which is the descriptor.
 func parseSyscall(text string) wait {
 	fields := strings.Fields(text)
 	if len(fields) == 1 && fields[0] == "running" {
@@ -132,7 +136,7 @@ func parseSyscall(text string) wait {
 	}
 	w := wait{kind: kindOf(uintptr(number))}
 	if w.kind == waitRead || w.kind == waitEpoll {
-		w.fd = int(int32(first)) // the kernel takes the low 32 bits for a descriptor
+		w.fd = int(int32(first)) // the kernel uses the low 32 bits
 	}
 	return w
 }
@@ -149,7 +153,7 @@ func kindOf(number uintptr) waitKind {
 	return oldKindOf(number)
 }
 
-// peers maps each descriptor that is a TCP connection to the other end.
+// tcpPeers maps each descriptor that is a TCP connection to its peer.
 func (p Proc) peers(pid int) map[int]string {
 	byInode := map[uint64]string{}
 	for _, name := range []string{"net/tcp", "net/tcp6"} {
@@ -173,7 +177,7 @@ func (p Proc) peers(pid int) map[int]string {
 	return found
 }
 
-// socket is the inode of the socket behind a descriptor, or 0.
+// socketInode is the inode of the socket of a descriptor, or 0.
 func (p Proc) socket(pid, fd int) uint64 {
 	var room [64]byte
 	n, err := unix.Readlink(p.path(pid, "fd/"+strconv.Itoa(fd)), room[:])
