@@ -22,18 +22,18 @@ var ErrTooWide = errors.New("the search names init or an ancestor of the caller:
 func (p Proc) End(ctx context.Context, find func() ([]Stat, error)) (int, error) {
 	met := map[Stat]bool{}
 	for {
-		living, err := p.others(find)
+		living, err := p.livingOthers(find)
 		if err != nil || len(living) == 0 {
 			return len(met), err
 		}
-		if p.halt(living, met) && ctx.Err() == nil {
+		if p.stopNew(living, met) && ctx.Err() == nil {
 			continue // search again: stopped processes fork no more
 		}
-		held, err := p.each(living, func(h *Handle) error { return h.Signal(syscall.SIGKILL) })
+		held, err := p.withHandles(living, func(h *Handle) error { return h.Signal(syscall.SIGKILL) })
 		if err != nil || held == 0 { // 0: all of them have ended
 			return len(met), err
 		}
-		if _, err := p.each(living, func(h *Handle) error { return h.Wait(ctx) }); err != nil {
+		if _, err := p.withHandles(living, func(h *Handle) error { return h.Wait(ctx) }); err != nil {
 			return len(met), err
 		}
 	}
@@ -42,12 +42,12 @@ func (p Proc) End(ctx context.Context, find func() ([]Stat, error)) (int, error)
 // livingOthers leaves out dead processes and the caller. It refuses the whole search when it
 // returned init or an ancestor of the caller: no sandbox contains those, so the search is
 // wrong, and its other results are not trusted either.
-func (p Proc) others(find func() ([]Stat, error)) ([]Stat, error) {
+func (p Proc) livingOthers(find func() ([]Stat, error)) ([]Stat, error) {
 	all, err := find()
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
-	above, err := p.ancestors(os.Getpid())
+	above, err := p.ancestorSet(os.Getpid())
 	if err != nil {
 		return nil, err
 	}
@@ -65,9 +65,9 @@ func (p Proc) others(find func() ([]Stat, error)) ([]Stat, error) {
 }
 
 // ancestorSet is the set of the ancestors of pid, and init in any case.
-func (p Proc) ancestors(pid int) (map[int]bool, error) {
+func (p Proc) ancestorSet(pid int) (map[int]bool, error) {
 	above := map[int]bool{1: true}
-	for s, err := p.stat(pid); ; s, err = p.stat(s.PPID) {
+	for s, err := p.Stat(pid); ; s, err = p.Stat(s.PPID) {
 		switch {
 		case errors.Is(err, ErrDead): // it ended meanwhile, or /proc hides it
 			return above, nil
@@ -82,7 +82,7 @@ func (p Proc) ancestors(pid int) (map[int]bool, error) {
 
 // stopNew stops the processes that were not met before and reports whether there was one. A
 // process that cannot be stopped is left to the kill, which reports it.
-func (p Proc) halt(living []Stat, met map[Stat]bool) bool {
+func (p Proc) stopNew(living []Stat, met map[Stat]bool) bool {
 	fresh := false
 	for _, s := range living {
 		who := Stat{PID: s.PID, StartTicks: s.StartTicks}
@@ -90,14 +90,14 @@ func (p Proc) halt(living []Stat, met map[Stat]bool) bool {
 			continue
 		}
 		met[who], fresh = true, true
-		_, _ = p.each([]Stat{s}, func(h *Handle) error { return h.Signal(sigstop) })
+		_, _ = p.withHandles([]Stat{s}, func(h *Handle) error { return h.Signal(sigstop) })
 	}
 	return fresh
 }
 
 // withHandles opens every process in turn and returns how many it could open; processes that
 // have ended meanwhile are skipped.
-func (p Proc) each(list []Stat, do func(*Handle) error) (held int, failed error) {
+func (p Proc) withHandles(list []Stat, do func(*Handle) error) (held int, failed error) {
 	for _, s := range list {
 		h, err := p.Open(s)
 		if err == nil {

@@ -2,6 +2,7 @@ package identity
 
 import (
 	"context"
+	"errors"
 	"os"
 	"sync"
 	"syscall"
@@ -23,12 +24,12 @@ type Handle struct {
 // a reuse of the PID at any moment is detected. Errors: ErrDead, ErrForeign, or that it is
 // unknown.
 func Open(p Process) (*Handle, error) {
-	at, err := pinned(p.PID)
+	at, err := openPin(p.PID)
 	if err != nil {
 		return nil, err
 	}
-	if err := at.verify(p); err != nil {
-		at.close()
+	if err := at.verifyIdentity(p); err != nil {
+		at.closePin()
 		return nil, err
 	}
 	return &Handle{process: p, at: at}, nil
@@ -39,20 +40,20 @@ func Open(p Process) (*Handle, error) {
 // search is thus distinguished from one that has reused its PID. Errors: ErrDead, ErrForeign
 // (holds returned false), or that it is unknown.
 func OpenWhere(pid int, holds func() bool) (*Handle, error) {
-	at, err := pinned(pid)
+	at, err := openPin(pid)
 	if err != nil {
 		return nil, err
 	}
 	yes := holds()
-	p, err := at.identify(pid)
+	p, err := at.readIdentity(pid)
 	if err == nil {
-		err = at.verify(p)
+		err = at.verifyIdentity(p)
 	}
 	if err == nil {
 		err = foreignUnless(yes)
 	}
 	if err != nil {
-		at.close()
+		at.closePin()
 		return nil, err
 	}
 	return &Handle{process: p, at: at}, nil
@@ -69,7 +70,7 @@ func (h *Handle) Signal(sig syscall.Signal) error {
 	if h.closed {
 		return os.ErrClosed
 	}
-	return h.at.signal(h.process, sig)
+	return h.at.sendSignal(h.process, sig)
 }
 
 // Wait returns nil once the process has exited, whatever its parent and whether or not it was
@@ -81,12 +82,12 @@ func (h *Handle) Wait(ctx context.Context) error {
 		h.mu.RUnlock()
 		return os.ErrClosed
 	}
-	w, err := h.at.watch(h.process)
+	w, err := h.at.newWatcher(h.process)
 	h.mu.RUnlock()
 	if err != nil {
 		return err
 	}
-	return w.wait(ctx)
+	return w.waitExit(ctx)
 }
 
 // Close releases the process; a Wait that has begun continues. Closing twice is allowed.
@@ -97,15 +98,15 @@ func (h *Handle) Close() error {
 		return nil
 	}
 	h.closed = true
-	h.at.close()
+	h.at.closePin()
 	return nil
+}
 
-// retry repeats a system call that a signal interrupted.
-func retry(call func() error) error {
+// retryInterrupted repeats a system call that a signal interrupted.
+func retryInterrupted(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, syscall.EINTR) {
 			return err
 		}
 	}
-}
 }

@@ -15,7 +15,7 @@ const (
 	stateZombie  = 5
 )
 
-func kinfo(pid int) (*unix.KinfoProc, error) {
+func readKinfo(pid int) (*unix.KinfoProc, error) {
 	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	switch {
 	case errors.Is(err, unix.EIO), errors.Is(err, unix.ESRCH): // no entry for that number
@@ -36,7 +36,7 @@ func startOf(k *unix.KinfoProc) uint64 {
 
 // Stat reads one process. Errors: ErrDead when there is none.
 func (p Proc) Stat(pid int) (Stat, error) {
-	k, err := kinfo(pid)
+	k, err := readKinfo(pid)
 	if err != nil {
 		return Stat{}, err
 	}
@@ -49,7 +49,7 @@ func (p Proc) Stat(pid int) (Stat, error) {
 	case stateZombie:
 		s.State = 'Z'
 	default:
-		s.measure()
+		s.addTaskInfo()
 	}
 	return s, nil
 }
@@ -66,7 +66,7 @@ type taskInfo struct {
 }
 
 // addTaskInfo fills memory, CPU time and threads; of another user's process they stay zero.
-func (s *Stat) measure() {
+func (s *Stat) addTaskInfo() {
 	const callPIDInfo, flavorTaskInfo = 2, 4
 	var info taskInfo
 	n, _, errno := unix.Syscall6(unix.SYS_PROC_INFO, callPIDInfo, uintptr(s.PID), flavorTaskInfo, 0,
@@ -83,7 +83,7 @@ func (s *Stat) measure() {
 	}
 }
 
-func (p Proc) pids() ([]int, error) {
+func (p Proc) listPIDs() ([]int, error) {
 	all, err := unix.SysctlKinfoProcSlice("kern.proc.all")
 	if err != nil {
 		return nil, os.NewSyscallError("sysctl kern.proc.all", err)
@@ -104,7 +104,7 @@ func (p Proc) hasEntry(pid int, entry string) bool {
 
 // IgnoresTerm reports whether the process ignores SIGTERM.
 func (p Proc) IgnoresTerm(pid int) (bool, error) {
-	k, err := kinfo(pid)
+	k, err := readKinfo(pid)
 	if err != nil {
 		return false, err
 	}

@@ -55,11 +55,11 @@ func parsePeer(text string) (string, bool) {
 		}
 		raw = binary.NativeEndian.AppendUint32(raw, uint32(word))
 	}
-	return host(raw) + ":" + strconv.FormatUint(number, 10), true
+	return formatIP(raw) + ":" + strconv.FormatUint(number, 10), true
 }
 
 // formatIP formats an address of 4 or 16 bytes. net and net/netip would run code at init.
-func host(raw []byte) string {
+func formatIP(raw []byte) string {
 	if len(raw) == 16 && bytes.Equal(raw[:12], []byte{10: 0xff, 11: 0xff}) {
 		raw = raw[12:] // IPv4 inside IPv6
 	}
@@ -70,11 +70,11 @@ func host(raw []byte) string {
 		}
 		return strings.Join(parts, ".")
 	}
-	return "[" + host6(raw) + "]"
+	return "[" + formatIPv6(raw) + "]"
 }
 
 // formatIPv6 follows RFC 5952: the first longest run of two or more zero groups becomes "::".
-func host6(raw []byte) string {
+func formatIPv6(raw []byte) string {
 	from, to := longestZeros(raw)
 	var b strings.Builder
 	for i := 0; i < 8; i++ {

@@ -58,7 +58,7 @@ func parseStat(text []byte, pageSize int64) (Stat, error) {
 		if field, rest = nextField(rest); len(field) == 0 {
 			return Stat{}, errStat // truncated
 		}
-		if err := s.set(n, field, pageSize); err != nil {
+		if err := s.setField(n, field, pageSize); err != nil {
 			return Stat{}, err
 		}
 	}
@@ -75,7 +75,7 @@ func nextField(text []byte) (field, rest []byte) {
 	return text, nil
 }
 
-func (s *Stat) set(n int, field []byte, pageSize int64) error {
+func (s *Stat) setField(n int, field []byte, pageSize int64) error {
 	if n == fieldState {
 		s.State = field[0]
 		if len(field) != 1 {
@@ -98,7 +98,7 @@ func (s *Stat) set(n int, field []byte, pageSize int64) error {
 	case fieldRSS:
 		var pages int64
 		pages, err = strconv.ParseInt(string(field), 10, 64)
-		s.RSSBytes = scaled(pages, pageSize)
+		s.RSSBytes = pagesToBytes(pages, pageSize)
 	}
 	if err != nil {
 		return errStat
@@ -107,7 +107,7 @@ func (s *Stat) set(n int, field []byte, pageSize int64) error {
 }
 
 // pagesToBytes converts; the kernel's count can be slightly negative for a moment, which gives 0.
-func scaled(pages, pageSize int64) int64 {
+func pagesToBytes(pages, pageSize int64) int64 {
 	switch {
 	case pages <= 0 || pageSize <= 0:
 		return 0
@@ -115,4 +115,41 @@ func scaled(pages, pageSize int64) int64 {
 		return math.MaxInt64
 	}
 	return pages * pageSize
+}
+
+// dispositions is what /proc/PID/status says of signals; bit n-1 is signal n.
+type dispositions struct {
+	ignored, caught uint64
+	innerPID        int // its PID in its own PID namespace
+}
+
+// sigterm is the bit of SIGTERM, signal 15 on Linux and macOS.
+const sigterm = 1 << (15 - 1)
+
+// parseLine reads one line of the file; lines about other things change nothing.
+func (d *dispositions) parseLine(line []byte) {
+	key, value, ok := bytes.Cut(line, []byte{':'})
+	if !ok {
+		return
+	}
+	switch string(key) {
+	case "SigIgn":
+		d.ignored = hexWord(value)
+	case "SigCgt":
+		d.caught = hexWord(value)
+	case "NSpid":
+		for field := range bytes.FieldsSeq(value) {
+			d.innerPID, _ = strconv.Atoi(string(field)) // 0 for a malformed number
+		}
+	}
+}
+
+func hexWord(text []byte) uint64 {
+	n, _ := strconv.ParseUint(string(bytes.TrimSpace(text)), 16, 64) // malformed = no signal
+	return n
+}
+
+// ignoresTerm: the init of a PID namespace gets no signal without a handler.
+func (d *dispositions) ignoresTerm() bool {
+	return d.ignored&sigterm != 0 || (d.innerPID == 1 && d.caught&sigterm == 0)
 }

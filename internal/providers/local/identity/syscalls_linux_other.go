@@ -3,4 +3,4 @@
 package identity
 
 // oldKindOf knows none: poll, select and epoll_wait are implemented by their newer forms here.
-func oldKindOf(uintptr) waitKind { return waitNone }
+func oldWaitKindOf(uintptr) waitKind { return waitNone }
