@@ -116,7 +116,7 @@ func (s *Sampler) observeRunning(ctx context.Context, targets []sandbox.Sandbox)
 			continue
 		}
 		all.Go(func() {
-			signs := lifeSigns{s.fleet.ObserveLifeBeside(ctx, t, samples), time.Now()}
+			signs := lifeSigns{s.fleet.ObserveLifeWithSamples(ctx, t, samples), time.Now()}
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.seen[t.Ref()] = signs
