@@ -37,7 +37,7 @@ func Sweep(ctx context.Context, o Options) ([]Adopted, error) {
 	if err != nil {
 		return nil, err
 	}
-	tasks = slices.DeleteFunc(tasks, func(t Task) bool { return !o.abandoned(t) || !o.mayAdopt(t) || t.waitsForOwner() })
+	tasks = slices.DeleteFunc(tasks, func(t Task) bool { return !o.isAbandoned(t) || !o.mayAdopt(t) || t.awaitsOwner() })
 	slices.SortStableFunc(tasks, func(a, b Task) int { return a.LeaseUntil.Compare(b.LeaseUntil) })
 	return adoptAll(ctx, o, tasks), nil
 }
@@ -70,42 +70,42 @@ func adoptAll(ctx context.Context, o Options, tasks []Task) []Adopted {
 	return all
 }
 
-// waitsForOwner says that what comes next is an attempt, which a sweep does not
+// awaitsOwner says that what comes next is an attempt, which a sweep does not
 // begin, and that there is time for it yet.
-func (t *Task) waitsForOwner() bool {
+func (t *Task) awaitsOwner() bool {
 	a := t.Last()
 	if t.Phase != Working || a != nil && a.Retry == nil || !t.AllGone() {
 		return false
 	}
-	return !t.overdue()
+	return !t.isOverdue()
 }
 
-// overdue says of a task that nobody holds that there is no more use in waiting for
+// isOverdue says of a task that nobody holds that there is no more use in waiting for
 // somebody.
-func (t *Task) overdue() bool {
+func (t *Task) isOverdue() bool {
 	since := t.CreatedAt
 	if t.LeaseUntil.After(since) {
 		since = t.LeaseUntil
 	}
 	switch limit := t.Spec.Limits.Deadline; {
 	case !t.DeadlineAt.IsZero():
-		return t.late()
+		return t.pastDeadline()
 	case limit > 0:
 		return t.ReadAt.Sub(t.CreatedAt) >= limit
 	}
 	return t.ReadAt.Sub(since) >= LostAfter
 }
 
-// abandoned says that nobody goes on with a task: its lease is over, or its owner
+// isAbandoned says that nobody goes on with a task: its lease is over, or its owner
 // is known to be dead.
-func (o Options) abandoned(t Task) bool {
+func (o Options) isAbandoned(t Task) bool {
 	if !t.Held() {
 		return !t.LeaseUntil.IsZero() || t.ReadAt.Sub(t.CreatedAt) > LeaseFor
 	}
-	return o.dead(t.Owner)
+	return o.ownerDead(t.Owner)
 }
 
-func (o Options) dead(owner Owner) bool {
+func (o Options) ownerDead(owner Owner) bool {
 	return o.Alive != nil && o.Alive(owner) == sandbox.False
 }
 
@@ -116,7 +116,7 @@ func (o Options) mayAdopt(t Task) bool {
 	if !t.LeaseUntil.IsZero() && t.ReadAt.Sub(t.LeaseUntil) >= LostAfter {
 		return true
 	}
-	if slices.ContainsFunc(t.Attempts, o.elsewhere) {
+	if slices.ContainsFunc(t.Attempts, o.onOtherHost) {
 		return false
 	}
 	return t.Phase == Stopping || t.Owner.Host == o.Owner.Host || t.Owner.Host == ""
@@ -126,32 +126,32 @@ func (o Options) mayAdopt(t Task) bool {
 // be waited for. false = there was nothing to do.
 func adoptOne(ctx context.Context, o Options, t Task) (Task, bool, error) {
 	r := NewRunner(o, nil, nil)
-	r.sweeps, r.gives = true, t.overdue()
-	if waiting, err := r.stillRuns(ctx, t); waiting || err != nil {
+	r.settleOnly, r.giveUp = true, t.isOverdue()
+	if waiting, err := r.programRuns(ctx, t); waiting || err != nil {
 		return t, false, err
 	}
-	taken, err := o.Ledger.Change(ctx, t.ID, func(n *Task) error { return n.Adopt(o.Owner, o.dead(n.Owner) && n.Owner == t.Owner) })
+	taken, err := o.Ledger.Change(ctx, t.ID, func(n *Task) error { return n.Adopt(o.Owner, o.ownerDead(n.Owner) && n.Owner == t.Owner) })
 	switch {
-	case errors.Is(err, ErrHeld), errors.Is(err, ErrOver):
+	case errors.Is(err, ErrHeld), errors.Is(err, ErrFinal):
 		return t, false, nil
 	case err != nil:
 		return t, true, err
 	}
-	r.at("adopted")
+	r.reachPoint("adopted")
 	now, err := r.Run(ctx, taken)
-	if errors.Is(err, ErrMoved) || ctx.Err() != nil {
+	if errors.Is(err, ErrNotOwner) || ctx.Err() != nil {
 		err = nil // the rest is for who goes on with it, or for the next sweep
 	}
 	return now, true, err
 }
 
-// stillRuns says that a task's program runs, and may.
-func (r *Runner) stillRuns(ctx context.Context, t Task) (bool, error) {
+// programRuns says that a task's program runs, and may.
+func (r *Runner) programRuns(ctx context.Context, t Task) (bool, error) {
 	a := t.Last()
 	if t.Phase != Working || t.State != Running || a == nil || a.Exit != nil || a.Sandbox == "" || a.Expired != ReasonNone {
 		return false, nil
 	}
-	for _, l := range t.limits(true) {
+	for _, l := range t.attemptLimits(true) {
 		if l.left <= 0 {
 			return false, nil
 		}

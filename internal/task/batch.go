@@ -11,7 +11,7 @@ import (
 // of the key is given back with false although its limits are others by now. Whether
 // it is the same work is for the caller to judge, by Spec.Work.
 func (l Ledger) Enlist(ctx context.Context, t Task) (Task, bool, error) {
-	row, err := t.row()
+	row, err := t.encodeRow()
 	if err != nil {
 		return t, false, err
 	}
@@ -20,7 +20,7 @@ func (l Ledger) Enlist(ctx context.Context, t Task) (Task, bool, error) {
 	if err != nil {
 		return t, false, err
 	}
-	got, err := read(kept)
+	got, err := decodeRow(kept)
 	return got, added, err
 }
 

@@ -13,77 +13,77 @@ import (
 
 // How often what a task waits for is looked at again.
 const (
-	budgetLook = 200 * time.Millisecond
-	roomLook   = time.Second
-	breakLook  = 5 * time.Second
+	budgetInterval  = 200 * time.Millisecond
+	memoryInterval  = time.Second
+	breakerInterval = 5 * time.Second
 )
 
-// intent is an attempt that is about to begin.
-type intent struct {
+// plannedAttempt is an attempt that is about to begin.
+type plannedAttempt struct {
 	Attempt
 
 	recreated bool
-	leaves    Leave // the breaker's, which let it in
+	permit    Permit // the breaker's, which let it in
 }
 
-// begin waits until the next attempt may be made, and makes it.
-func (r *Runner) begin(ctx context.Context, t Task) (Task, error) {
-	next := intent{Attempt: Attempt{Provider: t.Place(), Nonce: r.nonce(), MemoryMB: t.memoryMB()}, recreated: t.Recreated}
-	err := r.guarded(ctx, t, t.deadline(), func(ctx context.Context) (err error) {
-		if wait := left(t.NextAt, t.ReadAt); wait > 0 && !pause(ctx, wait) {
+// beginAttempt waits until the next attempt may be made, and makes it.
+func (r *Runner) beginAttempt(ctx context.Context, t Task) (Task, error) {
+	next := plannedAttempt{Attempt: Attempt{Provider: t.Place(), Nonce: r.newNonce(), MemoryMB: t.nextMemoryMB()}, recreated: t.Recreated}
+	err := r.guarded(ctx, t, t.deadlineLimit(), func(ctx context.Context) (err error) {
+		if wait := timeLeft(t.NextAt, t.ReadAt); wait > 0 && !pause(ctx, wait) {
 			return ctx.Err()
 		}
 		if len(t.Attempts) == 0 && t.Spec.Publishes() { // what could not be published anyhow is not begun
 			if _, err := r.o.Publisher.Prepare(ctx, t); err != nil {
-				return unpublishable{err}
+				return unpublishableError{err}
 			}
 		}
-		if next.leaves, err = r.enter(ctx, t, next.Provider, next.MemoryMB); err != nil {
+		if next.permit, err = r.awaitAdmission(ctx, t, next.Provider, next.MemoryMB); err != nil {
 			return err
 		}
-		return r.enters(ctx, t, &next)
+		return r.chooseSandbox(ctx, t, &next)
 	})
 	now, asked := t, time.Now()
 	if err == nil {
-		now, err = r.assign(ctx, t, next.Attempt, next.recreated)
+		now, err = r.assignAttempt(ctx, t, next.Attempt, next.recreated)
 	}
 	if err != nil {
-		r.giveBack(ctx, t, next)
-		if next.leaves.Done != nil {
-			next.leaves.Done(context.WithoutCancel(ctx), "")
+		r.returnClaim(ctx, t, next)
+		if next.permit.Done != nil {
+			next.permit.Done(context.WithoutCancel(ctx), "")
 		}
-		return r.notBegun(ctx, t, err)
+		return r.concludeUnbegun(ctx, t, err)
 	}
-	r.changed(now)
-	r.at("intent")
-	r.leaves = next.leaves
+	r.notifyChanged(now)
+	r.reachPoint("intent")
+	r.permit = next.permit
 	if next.Reused {
-		return r.enterKept(ctx, now)
+		return r.enterSandbox(ctx, now)
 	}
-	if err := r.fresh(ctx, now, asked); err != nil {
-		return r.notAsked(ctx, now, err)
+	if err := r.confirmIntent(ctx, now, asked); err != nil {
+		return r.withdrawIntent(ctx, now, err)
 	}
-	return r.create(ctx, now)
+	return r.createSandbox(ctx, now)
 }
 
-// fresh looks right before a create whether it is still to be asked for: the
+// confirmIntent looks right before a create whether it is still to be asked for: the
 // deadline may have passed while the intent was being written, or while the store
 // took its time to answer, and who was stopped since then, by a signal or with the
 // whole machine, may have lost the task. asked is when the intent was sent to the
 // store.
-func (r *Runner) fresh(ctx context.Context, t Task, asked time.Time) error {
+func (r *Runner) confirmIntent(ctx context.Context, t Task, asked time.Time) error {
 	for looked := false; ; looked = true {
 		age := time.Now().Round(0).Sub(asked.Round(0)) // by the wall: a suspended machine's own clock stands still
 		overtaken := !t.DeadlineAt.IsZero() && !t.ReadAt.Add(age).Before(t.DeadlineAt)
 		switch {
-		case t.late():
+		case t.pastDeadline():
 			return ErrLate
 		case age < time.Second, looked && !overtaken:
 			return nil
 		}
 		asked = time.Now()
-		now, err := r.change(ctx, t.ID, func(n *Task) error {
-			if n.late() {
+		now, err := r.changeTask(ctx, t.ID, func(n *Task) error {
+			if n.pastDeadline() {
 				return ErrLate
 			}
 			return n.Renew(t.Fence)
@@ -95,75 +95,75 @@ func (r *Runner) fresh(ctx context.Context, t Task, asked time.Time) error {
 	}
 }
 
-// notAsked notes of an attempt that its create was never asked for.
-func (r *Runner) notAsked(ctx context.Context, t Task, err error) (Task, error) {
+// withdrawIntent notes of an attempt that its create was never asked for.
+func (r *Runner) withdrawIntent(ctx context.Context, t Task, err error) (Task, error) {
 	n := t.Last().N
-	now, failed := r.change(ctx, t.ID, func(task *Task) error { return task.gone(n, "its create was never asked for") })
-	if failed != nil && !errors.Is(failed, ErrOver) {
+	now, failed := r.changeTask(ctx, t.ID, func(task *Task) error { return task.recordGone(n, "its create was never asked for") })
+	if failed != nil && !errors.Is(failed, ErrFinal) {
 		return now, failed
 	}
 	if errors.Is(err, ErrLate) {
-		return r.change(ctx, t.ID, func(n *Task) error { return n.Expire(t.Fence, ReasonDeadline) })
+		return r.changeTask(ctx, t.ID, func(n *Task) error { return n.Expire(t.Fence, ReasonDeadline) })
 	}
 	return now, err
 }
 
-// unpublishable says that there is no use in beginning: what comes of it could not be
+// unpublishableError says that there is no use in beginning: what comes of it could not be
 // published.
-type unpublishable struct{ error }
+type unpublishableError struct{ error }
 
-func (u unpublishable) Unwrap() error { return u.error }
+func (u unpublishableError) Unwrap() error { return u.error }
 
-// notBegun judges why no attempt could be made.
-func (r *Runner) notBegun(ctx context.Context, t Task, err error) (Task, error) {
+// concludeUnbegun judges why no attempt could be made.
+func (r *Runner) concludeUnbegun(ctx context.Context, t Task, err error) (Task, error) {
 	var expired expiredError
-	var unfit unpublishable
+	var unfit unpublishableError
 	switch {
-	case errors.As(err, &unfit) && !ceded(ctx, err):
-		return r.unpublished(ctx, t, unfit.error)
+	case errors.As(err, &unfit) && !decidedElsewhere(ctx, err):
+		return r.concludeUnpublished(ctx, t, unfit.error)
 	case errors.As(err, &expired), errors.Is(err, ErrLate):
-		return r.change(ctx, t.ID, func(n *Task) error {
+		return r.changeTask(ctx, t.ID, func(n *Task) error {
 			return n.Conclude(t.Fence, TimedOut, ReasonDeadline, "its deadline was reached before another attempt could begin")
 		})
 	case errors.Is(err, errTooBig):
-		return r.change(ctx, t.ID, func(n *Task) error { return n.Conclude(t.Fence, Failed, ReasonNone, err.Error()) })
-	case errors.Is(err, ErrSpent):
-		return r.change(ctx, t.ID, func(n *Task) error {
+		return r.changeTask(ctx, t.ID, func(n *Task) error { return n.Conclude(t.Fence, Failed, ReasonNone, err.Error()) })
+	case errors.Is(err, ErrAttemptsUsed):
+		return r.changeTask(ctx, t.ID, func(n *Task) error {
 			return n.Conclude(t.Fence, Failed, ReasonNone, "all attempts are used up")
 		})
 	}
 	return t, err
 }
 
-// enter waits for the breaker of the place and for memory of the machine.
-func (r *Runner) enter(ctx context.Context, t Task, place string, mb int64) (Leave, error) {
+// awaitAdmission waits for the breaker of the place and for memory of the machine.
+func (r *Runner) awaitAdmission(ctx context.Context, t Task, place string, mb int64) (Permit, error) {
 	for {
-		why, look := r.noRoom(ctx, place, mb), roomLook
-		var leaves Leave
+		why, look := r.admissionObstacle(ctx, place, mb), memoryInterval
+		var leaves Permit
 		if why == "" && r.o.Breaker != nil {
 			var err error
 			if leaves, err = r.o.Breaker.Allow(ctx, place); err != nil {
-				why, look = "breaker: "+err.Error(), breakLook
+				why, look = "breaker: "+err.Error(), breakerInterval
 			}
 		}
 		if why == "" {
 			return leaves, nil
 		}
-		if err := r.waits(ctx, t, why); err != nil {
-			return Leave{}, err
+		if err := r.showWaiting(ctx, t, why); err != nil {
+			return Permit{}, err
 		}
 		if !pause(ctx, look) {
-			return Leave{}, ctx.Err()
+			return Permit{}, ctx.Err()
 		}
 	}
 }
 
-// noRoom is why the place has no room for one sandbox more; "" = it has.
-func (r *Runner) noRoom(ctx context.Context, place string, mb int64) string {
-	if r.o.Room == nil {
+// admissionObstacle is why the place has no room for one sandbox more; "" = it has.
+func (r *Runner) admissionObstacle(ctx context.Context, place string, mb int64) string {
+	if r.o.Memory == nil {
 		return ""
 	}
-	err := r.o.Room.Free(ctx, place, mb)
+	err := r.o.Memory.CheckFree(ctx, place, mb)
 	switch {
 	case err == nil:
 		return ""
@@ -173,26 +173,26 @@ func (r *Runner) noRoom(ctx context.Context, place string, mb int64) string {
 	return "memory: " + err.Error()
 }
 
-// waits shows why a task has not begun.
-func (r *Runner) waits(ctx context.Context, t Task, why string) error {
-	now, err := r.change(ctx, t.ID, func(n *Task) error {
-		if err := n.works(t.Fence); err != nil {
+// showWaiting shows why a task has not begun.
+func (r *Runner) showWaiting(ctx context.Context, t Task, why string) error {
+	now, err := r.changeTask(ctx, t.ID, func(n *Task) error {
+		if err := n.checkWorking(t.Fence); err != nil {
 			return err
 		}
 		return n.Wait(why)
 	})
 	if err == nil {
-		r.changed(now)
+		r.notifyChanged(now)
 	}
 	return err
 }
 
-// assign takes the task, and of its budget what the attempt needs. It is outside of
+// assignAttempt takes the task, and of its budget what the attempt needs. It is outside of
 // the guards, which would take its own new fence for somebody else's.
-func (r *Runner) assign(ctx context.Context, t Task, a Attempt, recreated bool) (Task, error) {
+func (r *Runner) assignAttempt(ctx context.Context, t Task, a Attempt, recreated bool) (Task, error) {
 	for {
-		now, err := r.change(ctx, t.ID, func(n *Task) error {
-			if err := n.works(t.Fence); err != nil {
+		now, err := r.changeTask(ctx, t.ID, func(n *Task) error {
+			if err := n.checkWorking(t.Fence); err != nil {
 				return err
 			}
 			n.Recreated = recreated
@@ -205,11 +205,11 @@ func (r *Runner) assign(ctx context.Context, t Task, a Attempt, recreated bool) 
 			return t, fault.New(fault.KindRefused, "%w: it needs %d MB, and the budget of all is %d MB", errTooBig, a.MemoryMB, most).
 				WithHint("give it less with --memory, or raise the budget")
 		}
-		err = r.guarded(ctx, t, t.deadline(), func(ctx context.Context) error {
-			if err := r.waits(ctx, t, waitsForBudget); err != nil {
+		err = r.guarded(ctx, t, t.deadlineLimit(), func(ctx context.Context) error {
+			if err := r.showWaiting(ctx, t, waitsForBudget); err != nil {
 				return err
 			}
-			if !pause(ctx, budgetLook) {
+			if !pause(ctx, budgetInterval) {
 				return ctx.Err()
 			}
 			return nil

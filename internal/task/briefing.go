@@ -21,9 +21,9 @@ func (s Spec) Branch() string {
 	return s.Push[strings.LastIndexByte(s.Push, '=')+1:]
 }
 
-// environment is what a task's program gets: the operator's own variables, and what it
+// programEnvironment is what a task's program gets: the operator's own variables, and what it
 // works on where they do not say it themselves.
-func (r *Runner) environment(t Task) []string {
+func (r *Runner) programEnvironment(t Task) []string {
 	env := slices.Clone(r.env)
 	add := func(name, value string) {
 		own := slices.ContainsFunc(env, func(entry string) bool { return strings.HasPrefix(entry, name+"=") })
@@ -36,13 +36,13 @@ func (r *Runner) environment(t Task) []string {
 	if t.Spec.Callback {
 		add(variableCallback, r.o.CallbackURL)
 	}
-	add(variableData, t.data())
+	add(variableData, t.encodedData())
 	return env
 }
 
-// data is what the task is about in one word; "" where nobody said more than the
+// encodedData is what the task is about in one word; "" where nobody said more than the
 // command.
-func (t *Task) data() string {
+func (t *Task) encodedData() string {
 	if t.Spec.Description == "" && t.Spec.Branch() == "" && !t.Spec.Callback {
 		return ""
 	}

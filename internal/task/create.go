@@ -10,41 +10,41 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// create makes the attempt's sandbox, once. What it has made is known to this
+// createSandbox makes the attempt's sandbox, once. What it has made is known to this
 // process alone until it is written down; who finds the intent without it looks for
 // the nonce.
-func (r *Runner) create(ctx context.Context, t Task) (Task, error) {
+func (r *Runner) createSandbox(ctx context.Context, t Task) (Task, error) {
 	a := *t.Last()
-	made, err := r.make(ctx, t, a)
-	r.at("created")
+	made, err := r.requestSandbox(ctx, t, a)
+	r.reachPoint("created")
 	if made.ID == "" || err != nil {
-		return r.notCreated(ctx, t, a, made, err)
+		return r.recordFailedCreate(ctx, t, a, made, err)
 	}
-	now, err := r.change(ctx, t.ID, func(n *Task) error { return n.Created(t.Fence, made) })
-	r.at("saved")
-	r.runs(ctx)
-	if errors.Is(err, ErrMoved) || errors.Is(err, ErrOver) {
-		return r.found(ctx, t, a, made.ID)
+	now, err := r.changeTask(ctx, t.ID, func(n *Task) error { return n.Created(t.Fence, made) })
+	r.reachPoint("saved")
+	r.reportRunning(ctx)
+	if errors.Is(err, ErrNotOwner) || errors.Is(err, ErrFinal) {
+		return r.recordLateSandbox(ctx, t, a, made.ID)
 	}
 	return now, err
 }
 
-// make asks for the attempt's sandbox. When the step is over before the answer is
+// requestSandbox asks for the attempt's sandbox. When the step is over before the answer is
 // there, it is waited for CreateGrace longer: the answer is the only sure word on
 // what was made, without it there is but a long look at the listing. A process that
 // cannot hear the store asks for nothing longer than a lease, so that others know
 // when it has given up.
-func (r *Runner) make(ctx context.Context, t Task, a Attempt) (sandbox.Sandbox, error) {
+func (r *Runner) requestSandbox(ctx context.Context, t Task, a Attempt) (sandbox.Sandbox, error) {
 	asked, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
 	var made sandbox.Sandbox
 	var failed error
-	request := r.alongside(asked, func(ctx context.Context) {
-		spec := t.box(a, r.environment(t))
-		spec.Linger = t.Spec.Lingers()
+	request := r.startBackground(asked, func(ctx context.Context) {
+		spec := t.sandboxSpec(a, r.programEnvironment(t))
+		spec.Linger = t.Spec.NeedsSandboxAfterEnd()
 		made, failed = r.o.Sandboxes.Create(ctx, a.Provider, spec)
 	})
-	err := r.guard(ctx, t, t.limits(false), LeaseFor, func(ctx context.Context) error {
+	err := r.guard(ctx, t, t.attemptLimits(false), LeaseFor, func(ctx context.Context) error {
 		select {
 		case <-request.over:
 			return failed
@@ -52,30 +52,30 @@ func (r *Runner) make(ctx context.Context, t Task, a Attempt) (sandbox.Sandbox, 
 			return context.Cause(ctx)
 		}
 	})
-	request.wait(ctx, CreateGrace)
+	request.waitFor(ctx, CreateGrace)
 	giveUp()
 	<-request.over
-	r.returned[a.N] = time.Now()
+	r.createEnded[a.N] = time.Now()
 	if err == nil {
 		err = failed
 	}
 	return made, err
 }
 
-// found writes down a sandbox that was made for a task which somebody has decided
+// recordLateSandbox writes down a sandbox that was made for a task which somebody has decided
 // about meanwhile, so that it is ended with the rest. Where even that cannot be
 // written, it is ended by the one who made it.
-func (r *Runner) found(ctx context.Context, t Task, a Attempt, id string) (Task, error) {
-	now, err := r.change(ctx, t.ID, func(task *Task) error { return task.Found(a.N, id) })
+func (r *Runner) recordLateSandbox(ctx context.Context, t Task, a Attempt, id string) (Task, error) {
+	now, err := r.changeTask(ctx, t.ID, func(task *Task) error { return task.Found(a.N, id) })
 	if err == nil {
-		if r.lostIt(now) && now.Last().N != a.N { // another works at the next attempt: this one is for its maker to end
+		if r.ownedByOther(now) && now.Last().N != a.N { // another works at the next attempt: this one is for its maker to end
 			return r.endAttempt(ctx, now, a.N)
 		}
 		return now, nil
 	}
 	a.Sandbox = id
 	for began := time.Now(); time.Since(began) < EndPatience; {
-		switch r.endOne(ctx, t.ID, a).Outcome {
+		switch r.endSandbox(ctx, t.ID, a).Outcome {
 		case sandbox.OutcomeVerified, sandbox.OutcomeAlreadyGone:
 			return now, err
 		case sandbox.OutcomeAccepted, sandbox.OutcomeStuck, sandbox.OutcomeFailed, sandbox.OutcomeChanged,
@@ -88,22 +88,22 @@ func (r *Runner) found(ctx context.Context, t Task, a Attempt, id string) (Task,
 	return now, err
 }
 
-// notCreated judges a create that gave no sandbox, or one that comes too late.
-func (r *Runner) notCreated(ctx context.Context, t Task, a Attempt, made sandbox.Sandbox, err error) (Task, error) {
+// recordFailedCreate judges a create that gave no sandbox, or one that comes too late.
+func (r *Runner) recordFailedCreate(ctx context.Context, t Task, a Attempt, made sandbox.Sandbox, err error) (Task, error) {
 	if made.ID != "" {
-		if now, err := r.found(ctx, t, a, made.ID); err != nil {
+		if now, err := r.recordLateSandbox(ctx, t, a, made.ID); err != nil {
 			return now, err
 		}
 	}
 	var expired expiredError
 	switch {
 	case errors.As(err, &expired):
-		return r.change(ctx, t.ID, func(n *Task) error { return n.Expire(t.Fence, expired.why) })
-	case ceded(ctx, err):
+		return r.changeTask(ctx, t.ID, func(n *Task) error { return n.Expire(t.Fence, expired.why) })
+	case decidedElsewhere(ctx, err):
 		return t, err
 	}
-	e := Ended{Exit: notRun(err), Nothing: made.ID == "" && definite(err)}
-	return r.change(ctx, t.ID, func(n *Task) error {
+	e := Ended{Exit: exitWithoutRun(err), Nothing: made.ID == "" && provesNothingMade(err)}
+	return r.changeTask(ctx, t.ID, func(n *Task) error {
 		if err := n.End(t.Fence, e); err != nil {
 			return err
 		}
@@ -112,8 +112,8 @@ func (r *Runner) notCreated(ctx context.Context, t Task, a Attempt, made sandbox
 	})
 }
 
-// definite says of a failed create that it has made nothing, for sure.
-func definite(err error) bool {
+// provesNothingMade says of a failed create that it has made nothing, for sure.
+func provesNothingMade(err error) bool {
 	if errors.Is(err, providers.ErrNothingMade) {
 		return true
 	}
@@ -125,8 +125,8 @@ func definite(err error) bool {
 	}
 }
 
-// notRun is the exit of a program that was never seen to run.
-func notRun(err error) sandbox.Exit {
+// exitWithoutRun is the exit of a program that was never seen to run.
+func exitWithoutRun(err error) sandbox.Exit {
 	e := sandbox.Exit{
 		Class: sandbox.ClassLauncher, Cause: sandbox.CauseUnknown, Confidence: sandbox.Certain,
 	}

@@ -45,10 +45,10 @@ func (f Figure) Verdict() sandbox.Verdict {
 	if f.Value == nil || f.Samples == 0 || f.Target.Sign == "" {
 		return sandbox.Unknown
 	}
-	return sandbox.VerdictOf(f.Target.met(*f.Value))
+	return sandbox.VerdictOf(f.Target.isMet(*f.Value))
 }
 
-func (t Target) met(v float64) bool {
+func (t Target) isMet(v float64) bool {
 	switch t.Sign {
 	case ">":
 		return v > t.Bound
@@ -72,18 +72,18 @@ const (
 // Figures measures tasks. A task that is not over counts where its figure is about
 // what has happened to it already. now is the store's clock.
 func Figures(tasks []Task, now time.Time) []Figure {
-	m := measured{tasks, now}
-	return slices.Concat(m.success(), m.stops(), m.resumes(), m.silences(), m.timeouts())
+	m := measuredTasks{tasks, now}
+	return slices.Concat(m.successFigures(), m.stopFigures(), m.resumeFigures(), m.inactivityFigures(), m.timeoutFigures())
 }
 
-// measured is what the figures are taken from.
-type measured struct {
+// measuredTasks is what the figures are taken from.
+type measuredTasks struct {
 	tasks []Task
 	now   time.Time
 }
 
-// share is a figure that says how many of those that count pass; 0 <= pass <= of.
-func share(f Figure, pass, of int) Figure {
+// shareFigure is a figure that says how many of those that count pass; 0 <= pass <= of.
+func shareFigure(f Figure, pass, of int) Figure {
 	f.Unit, f.Samples = UnitShare, of
 	if of > 0 {
 		v := float64(pass) / float64(of)
@@ -92,15 +92,15 @@ func share(f Figure, pass, of int) Figure {
 	return f
 }
 
-// same is a figure under the ID of another source.
-func same(id string, f Figure) Figure {
+// repeatFigure is a figure under the ID of another source.
+func repeatFigure(id string, f Figure) Figure {
 	f.ID, f.Same = id, f.ID
 	return f
 }
 
-// rank is a figure that is a percentile by nearest rank, so that it is one of the
+// percentileFigure is a figure that is a percentile by nearest rank, so that it is one of the
 // samples: percent of 100.
-func rank(f Figure, unit Unit, values []float64, percent int) Figure {
+func percentileFigure(f Figure, unit Unit, values []float64, percent int) Figure {
 	f.Unit, f.Samples = unit, len(values)
 	if len(values) > 0 {
 		sorted := slices.Sorted(slices.Values(values))
@@ -111,8 +111,8 @@ func rank(f Figure, unit Unit, values []float64, percent int) Figure {
 	return f
 }
 
-// counts goes over tasks: yes and of say whether one counts, and whether it passes.
-func (m measured) counts(of, yes func(Task) bool) (pass, all int) {
+// countTasks goes over tasks: yes and of say whether one counts, and whether it passes.
+func (m measuredTasks) countTasks(of, yes func(Task) bool) (pass, all int) {
 	for _, t := range m.tasks {
 		if !of(t) {
 			continue
@@ -125,8 +125,8 @@ func (m measured) counts(of, yes func(Task) bool) (pass, all int) {
 	return pass, all
 }
 
-// attempts gives the attempts that have ended.
-func (m measured) attempts() []Attempt {
+// endedAttempts gives the attempts that have ended.
+func (m measuredTasks) endedAttempts() []Attempt {
 	var all []Attempt
 	for _, t := range m.tasks {
 		for _, a := range t.Attempts {

@@ -7,11 +7,11 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// silences are the figures of the inactivity limit.
-func (m measured) silences() []Figure {
+// inactivityFigures are the figures of the inactivity limit.
+func (m measuredTasks) inactivityFigures() []Figure {
 	ran, silent, judged, wrong := 0, 0, 0, 0
 	var detection []float64
-	for _, a := range m.attempts() {
+	for _, a := range m.endedAttempts() {
 		if a.StartedAt.IsZero() {
 			continue
 		}
@@ -22,7 +22,7 @@ func (m measured) silences() []Figure {
 			if a.Extended {
 				wrong++
 			} else {
-				detection = append(detection, a.EndedAt.Sub(lastSign(a)).Seconds())
+				detection = append(detection, a.EndedAt.Sub(lastActivity(a)).Seconds())
 			}
 		} else if a.Extended && a.Exit.Class == sandbox.ClassOK {
 			judged++
@@ -31,30 +31,30 @@ func (m measured) silences() []Figure {
 	in := func(id, title string, t Target, why string) Figure {
 		return Figure{ID: id, Group: groupInactivity, Title: title, Target: t, Why: why}
 	}
-	rate := share(in("S1-28", "ended for inactivity", Target{"<", 0.05}, "of attempts whose program began"), silent, ran)
+	rate := shareFigure(in("S1-28", "ended for inactivity", Target{"<", 0.05}, "of attempts whose program began"), silent, ran)
 	return []Figure{
 		rate,
-		same("S1-42", rate),
-		share(in("S1-43", "ended, though it had worked", Target{"<", 0.02},
+		repeatFigure("S1-42", rate),
+		shareFigure(in("S1-43", "ended, though it had worked", Target{"<", 0.02},
 			"of those that were silent too long; whether a still one would have gone on cannot be known"), wrong, judged),
-		rank(in("S1-44", "from silence to its end (p99)", Target{"<", 61},
+		percentileFigure(in("S1-44", "from silence to its end (p99)", Target{"<", 61},
 			"the limit's 60 s, and one to see it; a longer --inactivity misses it"), UnitSeconds, detection, 99),
-		share(in("S1-53", "alert: ended for inactivity", Target{"<=", 0.20}, "over the target: look at the agents"), silent, ran),
+		shareFigure(in("S1-53", "alert: ended for inactivity", Target{"<=", 0.20}, "over the target: look at the agents"), silent, ran),
 	}
 }
 
-// lastSign is when an attempt was last heard of.
-func lastSign(a Attempt) time.Time {
+// lastActivity is when an attempt was last heard of.
+func lastActivity(a Attempt) time.Time {
 	if a.OutputAt.After(a.StartedAt) {
 		return a.OutputAt
 	}
 	return a.StartedAt
 }
 
-// timeouts are the figures of the other limits, and of what must never meet.
-func (m measured) timeouts() []Figure {
-	done, owed := m.seen(m.expiries())
-	quiet, published := m.counts(func(t Task) bool { return t.timedOut() && t.Spec.Publishes() }, func(t Task) bool { return t.Publish.State != PublishDone })
+// timeoutFigures are the figures of the other limits, and of what must never meet.
+func (m measuredTasks) timeoutFigures() []Figure {
+	done, owed := m.countSeen(m.limitEnds())
+	quiet, published := m.countTasks(func(t Task) bool { return t.hasTimedOut() && t.Spec.Publishes() }, func(t Task) bool { return t.Publish.State != PublishDone })
 	incidents := float64(len(Incidents(m.tasks)))
 	races := Figure{
 		ID: "S1-47", Group: groupTimeout, Title: "incidents of races", Target: Target{"<=", 0}, Unit: UnitCount, Samples: len(m.tasks),
@@ -67,23 +67,23 @@ func (m measured) timeouts() []Figure {
 		return Figure{ID: id, Group: groupTimeout, Title: title, Target: t, Why: why}
 	}
 	return []Figure{
-		share(in("S1-45", "limits that ended it", Target{">", 0.95}, "not seen within 30 s counts as failed"), done, owed),
-		share(in("S1-46", "no push after a limit", Target{">=", 1}, "of timed out tasks that were to publish"), quiet, published),
+		shareFigure(in("S1-45", "limits that ended it", Target{">", 0.95}, "not seen within 30 s counts as failed"), done, owed),
+		shareFigure(in("S1-46", "no push after a limit", Target{">=", 1}, "of timed out tasks that were to publish"), quiet, published),
 		races,
 	}
 }
 
-func (t *Task) timedOut() bool { return t.State == TimedOut || t.Verdict == TimedOut }
+func (t *Task) hasTimedOut() bool { return t.State == TimedOut || t.Verdict == TimedOut }
 
 // Incidents gives the tasks of which two things are known that must never be true
 // together.
 func Incidents(tasks []Task) []Task {
-	return slices.DeleteFunc(slices.Clone(tasks), func(t Task) bool { return !t.contradicts() })
+	return slices.DeleteFunc(slices.Clone(tasks), func(t Task) bool { return !t.isContradictory() })
 }
 
-func (t *Task) contradicts() bool {
-	ended := !t.StopAt.IsZero() || t.timedOut()
-	if ended && t.Publish.State == PublishDone || t.State.Over() && !t.AllGone() {
+func (t *Task) isContradictory() bool {
+	ended := !t.StopAt.IsZero() || t.hasTimedOut()
+	if ended && t.Publish.State == PublishDone || t.State.Final() && !t.AllGone() {
 		return true
 	}
 	for i := 1; i < len(t.Attempts); i++ {

@@ -61,13 +61,13 @@ func (h History) Sandbox(s sandbox.Sandbox, older func(id string) (Task, bool)) 
 	if id == "" && IsID(s.TaskID) {
 		id = s.TaskID
 	}
-	t, known := h.task(id, older)
+	t, known := h.lookUpTask(id, older)
 	if !known {
 		return fleet.SandboxHistory{}
 	}
-	found := fleet.SandboxHistory{Finished: sandbox.False, TimeLimitsHit: new(t.limitsHit())}
-	if before, known := h.task(t.ResumedFrom, older); known {
-		*found.TimeLimitsHit += before.limitsHit()
+	found := fleet.SandboxHistory{Finished: sandbox.False, TimeLimitsHit: new(t.countLimitsHit())}
+	if before, known := h.lookUpTask(t.ResumedFrom, older); known {
+		*found.TimeLimitsHit += before.countLimitsHit()
 	}
 	if what, at, over := t.doneWith(s.Ref()); over {
 		found.Finished = sandbox.True
@@ -76,7 +76,7 @@ func (h History) Sandbox(s sandbox.Sandbox, older func(id string) (Task, bool)) 
 	return found
 }
 
-func (h History) task(id string, older func(id string) (Task, bool)) (Task, bool) {
+func (h History) lookUpTask(id string, older func(id string) (Task, bool)) (Task, bool) {
 	if id == "" {
 		return Task{}, false
 	}
@@ -89,7 +89,7 @@ func (h History) task(id string, older func(id string) (Task, bool)) (Task, bool
 // doneWith says that nothing of the task goes on in a sandbox: the task is over, or its
 // program in there has ended.
 func (t *Task) doneWith(ref sandbox.Ref) (what string, at time.Time, over bool) {
-	if t.State.Over() {
+	if t.State.Final() {
 		return string(t.State), t.EndedAt, true
 	}
 	for _, a := range t.Attempts {
@@ -100,8 +100,8 @@ func (t *Task) doneWith(ref sandbox.Ref) (what string, at time.Time, over bool) 
 	return "", time.Time{}, false
 }
 
-// limitsHit counts the attempts that a time limit ended: one of sbx, or the provider's.
-func (t *Task) limitsHit() int {
+// countLimitsHit counts the attempts that a time limit ended: one of sbx, or the provider's.
+func (t *Task) countLimitsHit() int {
 	n := 0
 	for _, a := range t.Attempts {
 		if a.hitLimit() {
@@ -120,9 +120,9 @@ func (a Attempt) hitLimit() bool {
 	return a.Exit != nil && a.Exit.Class == sandbox.ClassTimeout
 }
 
-// created says whether the attempt's own create gave a sandbox, or that the provider, the
+// createOutcome says whether the attempt's own create gave a sandbox, or that the provider, the
 // machine or a limit refused it one. A create that was wrong in itself says neither.
-func (a Attempt) created() (made, refused bool) {
+func (a Attempt) createOutcome() (made, refused bool) {
 	switch {
 	case a.Reused:
 		return false, false
@@ -169,7 +169,7 @@ func (h History) Profile(name string) ProfileHistory {
 type attemptCounts struct{ creates, refused, ended, timedOut int64 }
 
 func (c *attemptCounts) add(a Attempt, now time.Time) {
-	if made, refused := a.created(); (made || refused) && now.Sub(a.IntentAt) <= createWindow {
+	if made, refused := a.createOutcome(); (made || refused) && now.Sub(a.IntentAt) <= createWindow {
 		c.creates++
 		if refused {
 			c.refused++

@@ -17,44 +17,44 @@ const sessionVariable = "RESUME_SESSION_ID"
 // errRecreate says that a kept sandbox is of no use any more.
 var errRecreate = errors.New("the kept sandbox is gone")
 
-// enterKept goes on in a sandbox that another task has kept: only when it answers.
+// enterSandbox goes on in a sandbox that another task has kept: only when it answers.
 // One that is gone is replaced by a new one, and the agent's session is not spoken
 // of again; nothing is ever installed anew in an old one.
-func (r *Runner) enterKept(ctx context.Context, t Task) (Task, error) {
+func (r *Runner) enterSandbox(ctx context.Context, t Task) (Task, error) {
 	a := *t.Last()
-	err := r.guarded(ctx, t, t.limits(false), func(ctx context.Context) error { return r.answers(ctx, t, a) })
+	err := r.guarded(ctx, t, t.attemptLimits(false), func(ctx context.Context) error { return r.awaitHealthy(ctx, t, a) })
 	var expired expiredError
 	switch {
 	case errors.As(err, &expired):
-		return r.change(ctx, t.ID, func(n *Task) error { return n.Expire(t.Fence, expired.why) })
-	case ceded(ctx, err):
+		return r.changeTask(ctx, t.ID, func(n *Task) error { return n.Expire(t.Fence, expired.why) })
+	case decidedElsewhere(ctx, err):
 		return t, err
 	case err != nil:
-		r.say("a new sandbox is made: " + err.Error())
-		e := Ended{Exit: vanished(err)}
-		return r.change(ctx, t.ID, func(n *Task) error {
+		r.sendMessage("a new sandbox is made: " + err.Error())
+		e := Ended{Exit: vanishedExit(err)}
+		return r.changeTask(ctx, t.ID, func(n *Task) error {
 			n.Recreated = n.Spec.Sandbox.ID != ""
 			return n.End(t.Fence, e)
 		})
 	}
-	r.entered = a.N
-	r.runs(ctx)
-	return r.change(ctx, t.ID, func(n *Task) error {
+	r.enteredAttempt = a.N
+	r.reportRunning(ctx)
+	return r.changeTask(ctx, t.ID, func(n *Task) error {
 		n.Resumed = n.Spec.Sandbox.ID != ""
 		return n.Started(t.Fence)
 	})
 }
 
-// enters settles where an attempt begins that may go on in a sandbox which is there
+// chooseSandbox settles where an attempt begins that may go on in a sandbox which is there
 // already: the one that the task was launched for, or one that was made ahead.
-func (r *Runner) enters(ctx context.Context, t Task, next *intent) error {
+func (r *Runner) chooseSandbox(ctx context.Context, t Task, next *plannedAttempt) error {
 	if len(t.Attempts) == 0 && t.Spec.Sandbox.ID != "" {
-		mine, err := r.claim(ctx, t, t.Spec.Sandbox)
+		mine, err := r.claimKept(ctx, t, t.Spec.Sandbox)
 		if err != nil {
 			return err
 		}
 		if next.recreated = !mine; mine {
-			next.reuse(t.Spec.Sandbox)
+			next.reuseSandbox(t.Spec.Sandbox)
 		}
 		return nil
 	}
@@ -62,42 +62,42 @@ func (r *Runner) enters(ctx context.Context, t Task, next *intent) error {
 	if next.MemoryMB != t.Spec.MemoryBytes/sandbox.MiB || last != nil && last.neverEntered() {
 		return nil // after one that did not answer the task makes its own: they may all be of one kind
 	}
-	ref, some, err := r.o.Pool.take(ctx, t, next.Provider)
+	ref, some, err := r.o.Pool.takeReady(ctx, t, next.Provider)
 	if some {
-		next.reuse(ref)
+		next.reuseSandbox(ref)
 	}
 	return err
 }
 
-func (i *intent) reuse(ref sandbox.Ref) {
+func (i *plannedAttempt) reuseSandbox(ref sandbox.Ref) {
 	i.Provider, i.Sandbox, i.Reused, i.Settled = ref.Provider, ref.ID, true, true
 }
 
-// claim takes a kept sandbox for the task; false = it is somebody else's, or its time
+// claimKept takes a kept sandbox for the task; false = it is somebody else's, or its time
 // is over. What an attempt names is ended with it.
-func (r *Runner) claim(ctx context.Context, t Task, ref sandbox.Ref) (bool, error) {
-	if r.o.Keeps == nil {
+func (r *Runner) claimKept(ctx context.Context, t Task, ref sandbox.Ref) (bool, error) {
+	if r.o.KeepList == nil {
 		return true, nil
 	}
-	mine, err := patiently(ctx, func() (bool, error) { return r.o.Keeps.Claim(ctx, ref, t.ID) })
+	mine, err := retryUntilStored(ctx, func() (bool, error) { return r.o.KeepList.Claim(ctx, ref, t.ID) })
 	if err == nil && !mine {
-		r.say("a new sandbox is made: " + ref.String() + " was used, somebody else goes on in it, or its time is over")
+		r.sendMessage("a new sandbox is made: " + ref.String() + " was used, somebody else goes on in it, or its time is over")
 	}
 	return mine, err
 }
 
-// giveBack puts a sandbox back onto the list that the task was given, and does not go
+// returnClaim puts a sandbox back onto the list that the task was given, and does not go
 // into after all. Where that cannot be written, it is ended with the task.
-func (r *Runner) giveBack(ctx context.Context, t Task, next intent) {
-	if next.Reused && r.o.Keeps != nil {
+func (r *Runner) returnClaim(ctx context.Context, t Task, next plannedAttempt) {
+	if next.Reused && r.o.KeepList != nil {
 		last, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer stop()
-		_ = r.o.Keeps.Return(last, sandbox.Ref{Provider: next.Provider, ID: next.Sandbox}, t.ID)
+		_ = r.o.KeepList.Return(last, sandbox.Ref{Provider: next.Provider, ID: next.Sandbox}, t.ID)
 	}
 }
 
-// answers asks a kept sandbox how it is, and waits while it is between two states.
-func (r *Runner) answers(ctx context.Context, t Task, a Attempt) error {
+// awaitHealthy asks a kept sandbox how it is, and waits while it is between two states.
+func (r *Runner) awaitHealthy(ctx context.Context, t Task, a Attempt) error {
 	if t.Spec.NoProbe {
 		return nil
 	}
@@ -119,7 +119,7 @@ func (r *Runner) answers(ctx context.Context, t Task, a Attempt) error {
 			case providers.ConditionRecreate, providers.ConditionBroken:
 				return fault.New(fault.KindGone, "%w: %s", errRecreate, health.Condition)
 			case providers.ConditionUnknown, "":
-				r.say("whether " + a.Ref().String() + " answers is not known")
+				r.sendMessage("whether " + a.Ref().String() + " answers is not known")
 				return nil
 			case providers.ConditionWait:
 			}
@@ -130,11 +130,11 @@ func (r *Runner) answers(ctx context.Context, t Task, a Attempt) error {
 	}
 }
 
-// perform runs the task's command inside a sandbox that was there before. Its end
+// runInside runs the task's command inside a sandbox that was there before. Its end
 // comes over the same stream as its output: a stream that is lost leaves both open.
-func (r *Runner) perform(ctx context.Context, t Task, p *pulse) (sandbox.Exit, error) {
+func (r *Runner) runInside(ctx context.Context, t Task, p *outputTracker) (sandbox.Exit, error) {
 	a := t.Last()
-	env := r.environment(t)
+	env := r.programEnvironment(t)
 	if t.Spec.SessionID != "" && t.Resumed {
 		env = append(env, sessionVariable+"="+t.Spec.SessionID)
 	}
@@ -142,8 +142,8 @@ func (r *Runner) perform(ctx context.Context, t Task, p *pulse) (sandbox.Exit, e
 	exit, err := r.o.Sandboxes.Exec(ctx, a.Ref(), providers.Command{
 		Args: t.Spec.Command, Env: env, Workdir: t.Spec.Workdir, Stdout: out, Stderr: errs,
 	})
-	out.flush()
-	errs.flush()
+	out.flushRest()
+	errs.flushRest()
 	if err == nil && ctx.Err() != nil {
 		return exit, ctx.Err()
 	}

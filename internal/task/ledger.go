@@ -34,7 +34,7 @@ type Ledger struct {
 // Add keeps a new task. One of the same key that asks for the same is given back
 // instead, with false; one that asks for something else is fault.KindUsage.
 func (l Ledger) Add(ctx context.Context, t Task) (Task, bool, error) {
-	row, err := t.row()
+	row, err := t.encodeRow()
 	if err != nil {
 		return t, false, err
 	}
@@ -47,7 +47,7 @@ func (l Ledger) Add(ctx context.Context, t Task) (Task, bool, error) {
 		return t, false, fault.Usage("the key %q belongs to task %s, which asks for something else", t.Key, kept.ID).
 			WithHint("`sbx tasks show %s` says what; use another --key", kept.ID)
 	}
-	got, err := read(kept)
+	got, err := decodeRow(kept)
 	return got, added, err
 }
 
@@ -57,7 +57,7 @@ func (l Ledger) Read(ctx context.Context, id string) (Task, error) {
 	if err != nil {
 		return Task{}, err
 	}
-	return read(row)
+	return decodeRow(row)
 }
 
 // List gives tasks, the newest first.
@@ -68,7 +68,7 @@ func (l Ledger) List(ctx context.Context, q store.TaskQuery) ([]Task, error) {
 	}
 	tasks := make([]Task, 0, len(rows))
 	for _, row := range rows {
-		t, err := read(row)
+		t, err := decodeRow(row)
 		if err != nil {
 			return nil, err
 		}
@@ -83,55 +83,55 @@ func (l Ledger) Await(ctx context.Context, t Task) (Task, error) {
 	if err != nil {
 		return t, err
 	}
-	return read(row)
+	return decodeRow(row)
 }
 
 // Change applies a rule to what is kept and writes the result, as often as it takes
 // to be the one who does. The rule's own error ends it, and nothing is written. After
 // an error of the store it is open whether it was.
 func (l Ledger) Change(ctx context.Context, id string, rule func(*Task) error) (Task, error) {
-	return l.change(ctx, id, rule, new(store.Task))
+	return l.changeFrom(ctx, id, rule, new(store.Task))
 }
 
-// change is Change, which may be called again after an error of the store: asked is
+// changeFrom is Change, which may be called again after an error of the store: asked is
 // what was to be written then. Where it was written after all, that is the answer,
 // and not that somebody else was faster.
-func (l Ledger) change(ctx context.Context, id string, rule func(*Task) error, asked *store.Task) (Task, error) {
+func (l Ledger) changeFrom(ctx context.Context, id string, rule func(*Task) error, asked *store.Task) (Task, error) {
 	for {
 		t, err := l.Read(ctx, id)
 		if err != nil {
 			return t, err
 		}
-		if before, err := t.row(); err == nil && asked.ID != "" && before.Version > asked.Version &&
+		if before, err := t.encodeRow(); err == nil && asked.ID != "" && before.Version > asked.Version &&
 			before.Fence == asked.Fence && bytes.Equal(before.Body, asked.Body) {
 			return t, nil
 		}
-		over := t.State.Over()
+		over := t.State.Final()
 		switch err := rule(&t); {
-		case errors.Is(err, errNothing):
+		case errors.Is(err, errUnchanged):
 			return t, nil
 		case err != nil:
 			return t, err
 		case over:
-			return t, ErrOver
+			return t, ErrFinal
 		}
-		kept, again, err := l.swap(ctx, t, asked)
+		kept, again, err := l.swapTask(ctx, t, asked)
 		if !again {
 			return kept, err
 		}
 	}
 }
 
-// swap writes a task; true = somebody else has changed or ended it meanwhile, so that
+// swapTask writes a task; true = somebody else has changed or ended it meanwhile, so that
 // the rule has to judge what it has become. Only what asks for memory is held against
 // the budget: facts are written whatever they cost.
-func (l Ledger) swap(ctx context.Context, t Task, asked *store.Task) (Task, bool, error) {
-	row, err := t.row()
+func (l Ledger) swapTask(ctx context.Context, t Task, asked *store.Task) (Task, bool, error) {
+	row, err := t.encodeRow()
 	if err != nil {
 		return t, false, err
 	}
 	limit := l.LimitMB
-	if !t.admits {
+	if !t.needsAdmission {
 		limit = 0
 	}
 	kept, err := l.Store.SwapTask(ctx, row, limit)
@@ -142,19 +142,19 @@ func (l Ledger) swap(ctx context.Context, t Task, asked *store.Task) (Task, bool
 		*asked = row
 		return t, false, err
 	}
-	now, err := read(kept)
+	now, err := decodeRow(kept)
 	return now, false, err
 }
 
-// row is how a task is kept.
-func (t *Task) row() (store.Task, error) {
+// encodeRow is how a task is kept.
+func (t *Task) encodeRow() (store.Task, error) {
 	body, err := json.Marshal(t)
 	if err != nil {
 		return store.Task{}, fault.New(fault.KindUnknown, "task %s cannot be written: %w", t.ID, err)
 	}
 	row := store.Task{
-		ID: t.ID, Key: t.Key, State: string(t.State), Over: t.State.Over(), Version: t.version, Fence: t.Fence,
-		LeaseUntil: t.LeaseUntil, Budget: t.Spec.Budget, ReserveMB: t.reserved(), CreatedAt: t.CreatedAt, Body: body,
+		ID: t.ID, Key: t.Key, State: string(t.State), Over: t.State.Final(), Version: t.version, Fence: t.Fence,
+		LeaseUntil: t.LeaseUntil, Budget: t.Spec.Budget, ReserveMB: t.reservedMB(), CreatedAt: t.CreatedAt, Body: body,
 	}
 	if !row.Over && t.Owner.PID != 0 {
 		row.Owner = t.Owner.Host + ":" + number(t.Owner.PID)
@@ -162,12 +162,12 @@ func (t *Task) row() (store.Task, error) {
 	return row, nil
 }
 
-// reserved is the memory that the task holds of its budget, from before anything is made
+// reservedMB is the memory that the task holds of its budget, from before anything is made
 // until it is over: the most that an attempt was given, since the next one gets as much.
 // It never grows but by a change that is admitted. Who has waited for more than there is
 // holds none: two of them would wait for each other.
-func (t *Task) reserved() int64 {
-	if len(t.Attempts) == 0 || t.State.Over() || t.Yielded && t.AllGone() {
+func (t *Task) reservedMB() int64 {
+	if len(t.Attempts) == 0 || t.State.Final() || t.Yielded && t.AllGone() {
 		return 0
 	}
 	most := t.Spec.MemoryBytes / sandbox.MiB
@@ -177,8 +177,8 @@ func (t *Task) reserved() int64 {
 	return most
 }
 
-// read is the way back.
-func read(row store.Task) (Task, error) {
+// decodeRow is the way back.
+func decodeRow(row store.Task) (Task, error) {
 	var t Task
 	if err := json.Unmarshal(row.Body, &t); err != nil {
 		return t, fault.New(fault.KindUnknown, "what is kept of task %s cannot be read: %w", row.ID, err).
@@ -188,9 +188,9 @@ func read(row store.Task) (Task, error) {
 	return t, nil
 }
 
-// left is how much of a time was left at the last read, by the clock of the store
+// timeLeft is how much of a time was left at the last read, by the clock of the store
 // alone; 0 where there is no such time.
-func left(until, readAt time.Time) time.Duration {
+func timeLeft(until, readAt time.Time) time.Duration {
 	if until.IsZero() {
 		return 0
 	}

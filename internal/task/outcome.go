@@ -20,15 +20,15 @@ func (t *Task) ExitCode() int {
 	case TimedOut:
 		return CodeTimedOut
 	case Failed:
-		return t.failure()
+		return t.failureCode()
 	case Pending, Assigned, Running:
 	}
 	return CodeNotRun
 }
 
-func (t *Task) failure() int {
+func (t *Task) failureCode() int {
 	a := t.Last()
-	if a == nil || a.Exit == nil || t.Publish.State == PublishRefused || t.Publish.State == PublishDoubt {
+	if a == nil || a.Exit == nil || t.Publish.State == PublishRefused || t.Publish.State == PublishUnknown {
 		return CodeNotRun
 	}
 	switch a.Exit.Class {

@@ -1,40 +1,40 @@
 package task
 
-// take gives the right to go on to a process, and to nobody else.
-func (t *Task) take(o Owner) {
+// transferTo gives the right to go on to a process, and to nobody else.
+func (t *Task) transferTo(o Owner) {
 	t.Fence++
 	t.Owner, t.LeaseUntil = o, t.ReadAt.Add(LeaseFor)
-	t.cut()
+	t.markRequesterLost()
 }
 
-// Hold takes a task that nobody holds, for the process that goes on with it: also
+// Acquire takes a task that nobody holds, for the process that goes on with it: also
 // one that waits and has no attempt yet is somebody's. ErrHeld when it is another's.
-func (t *Task) Hold(o Owner) error {
+func (t *Task) Acquire(o Owner) error {
 	switch {
-	case t.State.Over():
-		return ErrOver
+	case t.State.Final():
+		return ErrFinal
 	case t.Phase == Stopping, t.Owner == o && t.Held():
-		return errNothing
+		return errUnchanged
 	case t.Held():
 		return ErrHeld
 	}
-	t.take(o)
+	t.transferTo(o)
 	return nil
 }
 
-// Hand gives a task to the process that was started to go on with it, unless that has
+// HandOver gives a task to the process that was started to go on with it, unless that has
 // taken it already.
-func (t *Task) Hand(from, to Owner) error {
-	if t.State.Over() || t.Owner != from {
-		return errNothing
+func (t *Task) HandOver(from, to Owner) error {
+	if t.State.Final() || t.Owner != from {
+		return errUnchanged
 	}
-	t.take(to)
+	t.transferTo(to)
 	return nil
 }
 
 // Renew says that the owner is alive.
 func (t *Task) Renew(fence int64) error {
-	if err := t.mine(fence); err != nil {
+	if err := t.checkFence(fence); err != nil {
 		return err
 	}
 	t.LeaseUntil = t.ReadAt.Add(LeaseFor)
@@ -45,17 +45,17 @@ func (t *Task) Renew(fence int64) error {
 // be dead, so that its lease need not be waited for.
 func (t *Task) Adopt(o Owner, dead bool) error {
 	switch {
-	case t.State.Over():
-		return ErrOver
+	case t.State.Final():
+		return ErrFinal
 	case t.Held() && !dead:
 		return ErrHeld
 	}
 	a := t.Last()
 	asked := a != nil && a.CutAt.IsZero()
-	t.take(o)
+	t.transferTo(o)
 	if asked && dead {
 		a.Dead = !a.CutAt.IsZero()
 	}
-	t.note("adopted", o.Who)
+	t.addNote("adopted", o.Who)
 	return nil
 }

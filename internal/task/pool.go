@@ -48,22 +48,22 @@ const warmUp = "true"
 // for those that come first. Nothing is made before the first of them asks for one.
 // The end of ctx stops the making; that of life leaves everything as it is.
 func NewPool(ctx, life context.Context, o Options, ahead int, specs []Spec) *Pool {
-	o.Ear = nil
+	o.Observer = nil
 	on, off := context.WithCancel(ctx)
 	return &Pool{
-		o: o, ahead: ahead, wanted: slices.DeleteFunc(slices.Clone(specs), func(s Spec) bool { return !o.Warms(s) }),
+		o: o, ahead: ahead, wanted: slices.DeleteFunc(slices.Clone(specs), func(s Spec) bool { return !o.CanPrewarm(s) }),
 		ready: map[string][]sandbox.Ref{}, making: map[string]int{}, broken: map[string]bool{}, life: life, on: on, off: off,
 	}
 }
 
-// Warms says that sandboxes for a spec can be made ahead: not on this machine, where
+// CanPrewarm says that sandboxes for a spec can be made ahead: not on this machine, where
 // making one takes milliseconds and an idle one takes memory.
-func (o Options) Warms(s Spec) bool {
-	return s.Sandbox.ID == "" && s.Budget == "" && (o.Bound == nil || !o.Bound(s.Provider))
+func (o Options) CanPrewarm(s Spec) bool {
+	return s.Sandbox.ID == "" && s.Budget == "" && (o.HostBound == nil || !o.HostBound(s.Provider))
 }
 
-// warm is the spec of a task that makes a sandbox for a task of this one.
-func (s Spec) warm() Spec {
+// prewarmSpec is the spec of a task that makes a sandbox for a task of this one.
+func (s Spec) prewarmSpec() Spec {
 	life := s.TTL()
 	w := Spec{
 		Provider: s.Provider, Command: []string{warmUp}, Warm: true, Name: s.Name,
@@ -77,38 +77,38 @@ func (s Spec) warm() Spec {
 	return w
 }
 
-// shape is equal for specs that the same sandbox will do for.
-func (s Spec) shape() string {
-	w := s.warm()
+// shapeKey is equal for specs that the same sandbox will do for.
+func (s Spec) shapeKey() string {
+	w := s.prewarmSpec()
 	w.Name = ""
 	return w.Fingerprint()
 }
 
-// Begins says that a task of the specs is being taken up: nothing need be made for it
+// TaskBegins says that a task of the specs is being taken up: nothing need be made for it
 // any more.
-func (p *Pool) Begins(s Spec) {
+func (p *Pool) TaskBegins(s Spec) {
 	if p == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	shape := s.shape()
-	if i := slices.IndexFunc(p.wanted, func(w Spec) bool { return w.shape() == shape }); i >= 0 {
+	shape := s.shapeKey()
+	if i := slices.IndexFunc(p.wanted, func(w Spec) bool { return w.shapeKey() == shape }); i >= 0 {
 		p.wanted = slices.Delete(p.wanted, i, i+1)
 	}
 }
 
-// take gives a task a sandbox that waits; false = none does, and it makes its own.
-func (p *Pool) take(ctx context.Context, t Task, place string) (sandbox.Ref, bool, error) {
-	if p == nil || place != t.Spec.Provider || !p.o.Warms(t.Spec) {
+// takeReady gives a task a sandbox that waits; false = none does, and it makes its own.
+func (p *Pool) takeReady(ctx context.Context, t Task, place string) (sandbox.Ref, bool, error) {
+	if p == nil || place != t.Spec.Provider || !p.o.CanPrewarm(t.Spec) {
 		return sandbox.Ref{}, false, nil
 	}
 	for {
-		ref, some := p.next(t.Spec.shape())
+		ref, some := p.nextReady(t.Spec.shapeKey())
 		if !some {
 			return ref, false, nil
 		}
-		mine, err := p.o.Keeps.Claim(ctx, ref, t.ID)
+		mine, err := p.o.KeepList.Claim(ctx, ref, t.ID)
 		if err != nil {
 			return ref, false, err
 		}
@@ -121,11 +121,11 @@ func (p *Pool) take(ctx context.Context, t Task, place string) (sandbox.Ref, boo
 	}
 }
 
-func (p *Pool) next(shape string) (sandbox.Ref, bool) {
+func (p *Pool) nextReady(shape string) (sandbox.Ref, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.begun = true
-	defer p.fill()
+	defer p.startMakers()
 	all := p.ready[shape]
 	if len(all) == 0 {
 		return sandbox.Ref{}, false
@@ -134,8 +134,8 @@ func (p *Pool) next(shape string) (sandbox.Ref, bool) {
 	return all[0], true
 }
 
-// fill begins to make what is missing. The lock is held.
-func (p *Pool) fill() {
+// startMakers begins to make what is missing. The lock is held.
+func (p *Pool) startMakers() {
 	if !p.begun || p.on.Err() != nil {
 		return
 	}
@@ -153,41 +153,41 @@ func (p *Pool) fill() {
 		if total >= p.ahead {
 			return
 		}
-		shape := s.shape()
+		shape := s.shapeKey()
 		if have[shape]--; have[shape] >= 0 || p.broken[shape] {
 			continue // there is one for it
 		}
 		total++
 		p.making[shape]++
-		p.makers.Go(func() { p.make(s, shape) })
+		p.makers.Go(func() { p.makeSandbox(s, shape) })
 	}
 }
 
-// make makes one sandbox, and the next where there is need.
-func (p *Pool) make(s Spec, shape string) {
-	ref, err := p.one(s)
+// makeSandbox makes one sandbox, and the next where there is need.
+func (p *Pool) makeSandbox(s Spec, shape string) {
+	ref, err := p.runMaker(s)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.making[shape]--
 	switch {
 	case err != nil && p.on.Err() == nil && !p.broken[shape]:
 		p.broken[shape] = true
-		p.say("no sandboxes are made ahead at " + s.Provider + " any more: " + err.Error())
+		p.noticeOperator("no sandboxes are made ahead at " + s.Provider + " any more: " + err.Error())
 	case err == nil:
 		p.made++
 		p.ready[shape] = append(p.ready[shape], ref)
-		p.fill()
+		p.startMakers()
 	}
 }
 
-func (p *Pool) say(text string) {
+func (p *Pool) noticeOperator(text string) {
 	if p.o.Notice != nil {
 		p.o.Notice(text)
 	}
 }
 
-func (p *Pool) one(s Spec) (sandbox.Ref, error) {
-	t, _, err := p.o.Ledger.Add(p.on, New(NewID(), "", s.warm(), p.o.Owner, time.Now()))
+func (p *Pool) runMaker(s Spec) (sandbox.Ref, error) {
+	t, _, err := p.o.Ledger.Add(p.on, New(NewID(), "", s.prewarmSpec(), p.o.Owner, time.Now()))
 	if err != nil {
 		return sandbox.Ref{}, err
 	}
@@ -216,7 +216,7 @@ func (p *Pool) Close(ctx context.Context) error {
 		left = append(left, some...)
 	}
 	for _, ref := range left {
-		if _, err := p.o.Keeps.Release(ctx, ref); err != nil {
+		if _, err := p.o.KeepList.Release(ctx, ref); err != nil {
 			return fault.New(fault.KindUnverified, "what was made ahead and not used could not be given back: %w", err).WithHint("the next sbx ends it")
 		}
 	}
@@ -229,7 +229,7 @@ func (p *Pool) Close(ctx context.Context) error {
 		return fault.New(fault.KindUnverified, "made ahead, not used, and not seen to be gone: %s", strings.Join(words, ", ")).WithHint("the next sbx ends them")
 	}
 	if p.made > 0 {
-		p.say(fmt.Sprintf("%d sandboxes were made ahead; %d of them were used, the others are gone", p.made, p.used))
+		p.noticeOperator(fmt.Sprintf("%d sandboxes were made ahead; %d of them were used, the others are gone", p.made, p.used))
 	}
 	return nil
 }

@@ -12,41 +12,41 @@ import (
 // MaxDelay bounds the pause between two attempts (tasks.md A4).
 const MaxDelay = 60 * time.Second
 
-// again is what a class of exits means for a next attempt (tasks.md A3).
-type again struct {
-	times  int    // how often it may be met; 0 = never again, -1 = as long as there are attempts
+// retryPolicy is what a class of exits means for a next attempt (tasks.md A3).
+type retryPolicy struct {
+	limit  int    // how often it may be met; 0 = never again, -1 = as long as there are attempts
 	free   bool   // the infrastructure failed: no attempt is burnt
 	memory bool   // only with more memory
 	why    string // in words, for the report
 }
 
-func rule(c sandbox.Class) again {
+func retryPolicyOf(c sandbox.Class) retryPolicy {
 	switch c {
 	case sandbox.ClassOOM:
-		return again{times: 1, memory: true, why: "it ran out of memory: once more with twice as much"}
+		return retryPolicy{limit: 1, memory: true, why: "it ran out of memory: once more with twice as much"}
 	case sandbox.ClassKilledUnknown:
-		return again{times: -1, why: "it was killed, and nobody knows by whom"}
+		return retryPolicy{limit: -1, why: "it was killed, and nobody knows by whom"}
 	case sandbox.ClassCrash, sandbox.ClassUnknown:
-		return again{times: 1, why: "it may have been an accident: once more"}
+		return retryPolicy{limit: 1, why: "it may have been an accident: once more"}
 	case sandbox.ClassInfra, sandbox.ClassLauncher, sandbox.ClassTransport, sandbox.ClassGone:
-		return again{times: -1, free: true, why: "the infrastructure failed, not the program"}
+		return retryPolicy{limit: -1, free: true, why: "the infrastructure failed, not the program"}
 	case sandbox.ClassAgentError:
-		return again{why: "the program itself failed, and would again"}
+		return retryPolicy{why: "the program itself failed, and would again"}
 	case sandbox.ClassUsage:
-		return again{why: "the program was called wrongly, or panicked"}
+		return retryPolicy{why: "the program was called wrongly, or panicked"}
 	case sandbox.ClassAuth:
-		return again{why: "the provider refused the credentials"}
+		return retryPolicy{why: "the provider refused the credentials"}
 	case sandbox.ClassEnvironment:
-		return again{why: "the command is not there, or cannot be run"}
+		return retryPolicy{why: "the command is not there, or cannot be run"}
 	case sandbox.ClassTimeout:
-		return again{why: "a limit of sbx ended it"}
+		return retryPolicy{why: "a limit of sbx ended it"}
 	case sandbox.ClassKilledByUs:
-		return again{why: "sbx ended it on purpose"}
+		return retryPolicy{why: "sbx ended it on purpose"}
 	case sandbox.ClassStopped:
-		return again{why: "somebody stopped it"}
+		return retryPolicy{why: "somebody stopped it"}
 	case sandbox.ClassOK:
 	}
-	return again{why: "a " + string(c) + " is not tried again"}
+	return retryPolicy{why: "a " + string(c) + " is not tried again"}
 }
 
 // RetryOn lists the classes that may be tried again by the rules alone.
@@ -65,25 +65,25 @@ func (t *Task) Next(roll float64) Retry {
 		return Retry{Why: "nothing is known of its end"}
 	}
 	if a.neverEntered() { // nothing was tried: neither an attempt nor a pause, nor another place
-		if t.late() {
+		if t.pastDeadline() {
 			return Retry{Free: true, Why: "the deadline leaves no time for another attempt"}
 		}
 		return Retry{Again: true, Free: true, Why: "the sandbox that was to be there is gone: a new one is made"}
 	}
 	class := a.Exit.Class
-	r := rule(class)
+	r := retryPolicyOf(class)
 	if t.Spec.RetryOn != nil {
-		r = t.asked(class, r)
+		r = t.requestedPolicy(class, r)
 	}
 	if class == sandbox.ClassKilledUnknown && a.Exit.Cause == sandbox.CauseOOMChild {
 		r.why = "it was killed when a process of it ran out of memory"
 	}
 	out := Retry{Why: r.why, Free: r.free}
-	switch before, free := t.met(class); {
-	case r.times == 0:
+	switch before, free := t.countClass(class); {
+	case r.limit == 0:
 		out.Free = false
 		return out
-	case r.times > 0 && before > r.times:
+	case r.limit > 0 && before > r.limit:
 		return Retry{Why: fmt.Sprintf("it ended so a second time (%s)", class)}
 	case r.free && free >= InfraAttempts:
 		return Retry{Why: fmt.Sprintf("the infrastructure failed %d times", free), Free: true}
@@ -105,21 +105,21 @@ func (t *Task) Next(roll float64) Retry {
 	return out
 }
 
-// asked is the rule where the operator has said which classes to try again.
-func (t *Task) asked(class sandbox.Class, r again) again {
+// requestedPolicy is the rule where the operator has said which classes to try again.
+func (t *Task) requestedPolicy(class sandbox.Class, r retryPolicy) retryPolicy {
 	if !slices.Contains(t.Spec.RetryOn, class) {
-		return again{why: "a " + string(class) + " is not among those to try again"}
+		return retryPolicy{why: "a " + string(class) + " is not among those to try again"}
 	}
-	if r.times == 0 {
-		r.times = -1
+	if r.limit == 0 {
+		r.limit = -1
 		r.why = "--retry-on names " + string(class)
 	}
 	return r
 }
 
-// met counts the attempts that ended in a class, and those that burnt nothing, the
+// countClass counts the attempts that ended in a class, and those that burnt nothing, the
 // last included.
-func (t *Task) met(class sandbox.Class) (same, free int) {
+func (t *Task) countClass(class sandbox.Class) (same, free int) {
 	for _, a := range t.Attempts {
 		if a.Exit == nil {
 			continue
@@ -127,7 +127,7 @@ func (t *Task) met(class sandbox.Class) (same, free int) {
 		if a.Exit.Class == class {
 			same++
 		}
-		if rule(a.Exit.Class).free && !a.neverEntered() {
+		if retryPolicyOf(a.Exit.Class).free && !a.neverEntered() {
 			free++
 		}
 	}
@@ -153,8 +153,8 @@ func (t *Task) Place() string {
 	return places[min(n, len(places)-1)]
 }
 
-// memoryMB is the limit of the next attempt; 0 = as the spec says.
-func (t *Task) memoryMB() int64 {
+// nextMemoryMB is the limit of the next attempt; 0 = as the spec says.
+func (t *Task) nextMemoryMB() int64 {
 	if a := t.Last(); a != nil && a.Retry != nil && a.Retry.MemoryMB > 0 {
 		return a.Retry.MemoryMB
 	}

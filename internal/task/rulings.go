@@ -18,19 +18,19 @@ func Rulings() []Ruling {
 	var list []Ruling
 	never := []sandbox.Class{sandbox.ClassAgentError, sandbox.ClassUsage, sandbox.ClassAuth, sandbox.ClassEnvironment, sandbox.ClassTimeout, sandbox.ClassKilledByUs, sandbox.ClassStopped}
 	for _, c := range append(RetryOn(), never...) {
-		r := rule(c)
-		list = append(list, Ruling{c, r.often(), r.why})
+		r := retryPolicyOf(c)
+		list = append(list, Ruling{c, r.frequencyText(), r.why})
 	}
 	return list
 }
 
-func (r again) often() string {
+func (r retryPolicy) frequencyText() string {
 	switch {
-	case r.times == 0:
+	case r.limit == 0:
 		return "never"
 	case r.free:
 		return "up to " + strconv.Itoa(InfraAttempts-1) + " times, burning no attempt"
-	case r.times < 0:
+	case r.limit < 0:
 		return "while there are attempts"
 	}
 	return "once"

@@ -15,47 +15,47 @@ import (
 // watchSilence ends the attempt when it shows no life for its inactivity limit.
 // Silence alone is no stillness: who works without a word, by the processor or by
 // its session file, is given up to MaxExtension times the limit (tasks.md E4).
-func (r *Runner) watchSilence(ctx context.Context, t Task, p *pulse, cut context.CancelCauseFunc) {
+func (r *Runner) watchSilence(ctx context.Context, t Task, p *outputTracker, cut context.CancelCauseFunc) {
 	limit := t.Spec.Limits.Inactivity
 	if limit <= 0 || t.Spec.NoInactivity {
 		return
 	}
-	for r.silentFor(ctx, p, limit/2) {
-		before := r.sign(ctx, t)
-		r.say(fmt.Sprintf("no output for %s; at %s it is ended, unless it is at work", short(limit/2), short(limit)))
-		if !r.silentOrHeard(ctx, p, limit) {
+	for r.awaitSilence(ctx, p, limit/2) {
+		before := r.readActivity(ctx, t)
+		r.sendMessage(fmt.Sprintf("no output for %s; at %s it is ended, unless it is at work", shortDuration(limit/2), shortDuration(limit)))
+		if !r.awaitLimit(ctx, p, limit) {
 			return
 		}
-		if !r.extends(ctx, t, p, before) {
+		if !r.extendWhileBusy(ctx, t, p, before) {
 			return
 		}
-		if p.silence() >= limit {
+		if p.silentTime() >= limit {
 			cut(expiredError{ReasonInactivity})
 			return
 		}
 	}
 }
 
-// silentOrHeard waits until the limit of silence is reached, or something was heard;
+// awaitLimit waits until the limit of silence is reached, or something was heard;
 // false = ctx ended.
-func (r *Runner) silentOrHeard(ctx context.Context, p *pulse, limit time.Duration) bool {
-	for p.silence() >= limit/2 && p.silence() < limit {
-		if !pause(ctx, min(limit-p.silence(), time.Second)) {
+func (r *Runner) awaitLimit(ctx context.Context, p *outputTracker, limit time.Duration) bool {
+	for p.silentTime() >= limit/2 && p.silentTime() < limit {
+		if !pause(ctx, min(limit-p.silentTime(), time.Second)) {
 			return false
 		}
 	}
 	return ctx.Err() == nil
 }
 
-// extends waits on while there is life without a word; false = ctx ended.
-func (r *Runner) extends(ctx context.Context, t Task, p *pulse, before sign) bool {
+// extendWhileBusy waits on while there is life without a word; false = ctx ended.
+func (r *Runner) extendWhileBusy(ctx context.Context, t Task, p *outputTracker, before activitySign) bool {
 	limit := t.Spec.Limits.Inactivity
-	for p.silence() >= limit && p.silence() < MaxExtension*limit {
-		now := r.sign(ctx, t)
-		if !now.works(before) {
+	for p.silentTime() >= limit && p.silentTime() < MaxExtension*limit {
+		now := r.readActivity(ctx, t)
+		if !now.showsWork(before) {
 			break
 		}
-		p.extend()
+		p.markExtended()
 		before = now
 		if !pause(ctx, limit/2) {
 			return false
@@ -64,10 +64,10 @@ func (r *Runner) extends(ctx context.Context, t Task, p *pulse, before sign) boo
 	return true
 }
 
-// silentFor returns when nothing was heard for so long; false = ctx ended.
-func (r *Runner) silentFor(ctx context.Context, p *pulse, d time.Duration) bool {
+// awaitSilence returns when nothing was heard for so long; false = ctx ended.
+func (r *Runner) awaitSilence(ctx context.Context, p *outputTracker, d time.Duration) bool {
 	for {
-		silent := p.silence()
+		silent := p.silentTime()
 		if silent >= d {
 			return true
 		}
@@ -77,21 +77,21 @@ func (r *Runner) silentFor(ctx context.Context, p *pulse, d time.Duration) bool 
 	}
 }
 
-// sign is a look at what shows life without a word.
-type sign struct {
+// activitySign is a look at what shows life without a word.
+type activitySign struct {
 	at      time.Time
 	cpu     *float64 // seconds
 	session int64    // bytes; -1 = not known
 }
 
-func (r *Runner) sign(ctx context.Context, t Task) sign {
+func (r *Runner) readActivity(ctx context.Context, t Task) activitySign {
 	ref := t.Last().Ref()
-	u := r.usage(ctx, ref)
-	return sign{at: time.Now(), cpu: u.CPUSeconds, session: r.sessionSize(ctx, t, ref)}
+	u := r.lastUsage(ctx, ref)
+	return activitySign{at: time.Now(), cpu: u.CPUSeconds, session: r.sessionSize(ctx, t, ref)}
 }
 
-// works says that there was life between two looks.
-func (s sign) works(before sign) bool {
+// showsWork says that there was life between two looks.
+func (s activitySign) showsWork(before activitySign) bool {
 	if s.session >= 0 && before.session >= 0 && s.session > before.session {
 		return true
 	}
@@ -107,7 +107,7 @@ func (r *Runner) sessionSize(ctx context.Context, t Task, ref sandbox.Ref) int64
 	if t.Spec.Session == "" {
 		return -1
 	}
-	out := r.inside(ctx, ref, t.Spec.Workdir, "wc -c < \"$1\"", t.Spec.Session)
+	out := r.runShell(ctx, ref, t.Spec.Workdir, "wc -c < \"$1\"", t.Spec.Session)
 	n, err := strconv.ParseInt(strings.TrimSpace(out), 10, 64)
 	if err != nil {
 		return -1
@@ -115,17 +115,17 @@ func (r *Runner) sessionSize(ctx context.Context, t Task, ref sandbox.Ref) int64
 	return n
 }
 
-// session counts the agent's messages in its session file; nil where there is none.
-func (r *Runner) session(ctx context.Context, t Task, a Attempt) *int {
+// countMessages counts the agent's messages in its session file; nil where there is none.
+func (r *Runner) countMessages(ctx context.Context, t Task, a Attempt) *int {
 	if t.Spec.Session == "" {
 		return nil
 	}
-	out := r.inside(ctx, a.Ref(), t.Spec.Workdir, fmt.Sprintf("tail -c %d \"$1\"", sessionLimit), t.Spec.Session)
+	out := r.runShell(ctx, a.Ref(), t.Spec.Workdir, fmt.Sprintf("tail -c %d \"$1\"", sessionLimit), t.Spec.Session)
 	n, spoke := 0, false
 	for line := range strings.Lines(out) {
-		kind, _ := message(strings.TrimSpace(line))
-		spoke = spoke || kind != noEvent
-		if kind == aMessage {
+		kind, _ := parseAgentLine(strings.TrimSpace(line))
+		spoke = spoke || kind != plainLine
+		if kind == agentMessage {
 			n++
 		}
 	}
@@ -135,13 +135,13 @@ func (r *Runner) session(ctx context.Context, t Task, a Attempt) *int {
 	return &n
 }
 
-// inside runs a short shell text in the sandbox; "" where that fails.
-func (r *Runner) inside(ctx context.Context, ref sandbox.Ref, workdir, text string, args ...string) string {
+// runShell runs a short shell text in the sandbox; "" where that fails.
+func (r *Runner) runShell(ctx context.Context, ref sandbox.Ref, workdir, text string, args ...string) string {
 	ctx, stop := context.WithTimeout(ctx, 5*time.Second)
 	defer stop()
 	var out bytes.Buffer
 	exit, err := r.o.Sandboxes.Exec(ctx, ref, providers.Command{
-		Args: append([]string{"sh", "-c", text, "sbx"}, args...), Workdir: workdir, Stdout: &limited{w: &out, left: sessionLimit},
+		Args: append([]string{"sh", "-c", text, "sbx"}, args...), Workdir: workdir, Stdout: &limitedBuffer{w: &out, left: sessionLimit},
 	})
 	if err != nil || exit.Code == nil || *exit.Code != 0 {
 		return ""
@@ -149,20 +149,20 @@ func (r *Runner) inside(ctx context.Context, ref sandbox.Ref, workdir, text stri
 	return out.String()
 }
 
-// limited keeps the first bytes of a stream and swallows the rest.
-type limited struct {
+// limitedBuffer keeps the first bytes of a stream and swallows the rest.
+type limitedBuffer struct {
 	w    *bytes.Buffer
 	left int
 }
 
-func (l *limited) Write(b []byte) (int, error) {
+func (l *limitedBuffer) Write(b []byte) (int, error) {
 	n := min(len(b), l.left)
 	l.left -= n
 	_, _ = l.w.Write(b[:n]) // a buffer takes everything
 	return len(b), nil
 }
 
-func short(d time.Duration) string {
+func shortDuration(d time.Duration) string {
 	if d < time.Minute {
 		return d.String()
 	}

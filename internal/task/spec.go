@@ -73,8 +73,8 @@ type Limits struct {
 // Publishes says that something shall become public.
 func (s Spec) Publishes() bool { return s.Push != "" || s.Publish != "" }
 
-// Lingers says that the sandbox is needed after the program's end.
-func (s Spec) Lingers() bool { return s.Publishes() || s.KeepAlive > 0 || s.Session != "" }
+// NeedsSandboxAfterEnd says that the sandbox is needed after the program's end.
+func (s Spec) NeedsSandboxAfterEnd() bool { return s.Publishes() || s.KeepAlive > 0 || s.Session != "" }
 
 // Fingerprint tells two different specs of one key apart.
 func (s Spec) Fingerprint() string {
@@ -96,8 +96,8 @@ func (s Spec) TTL() time.Duration {
 	return max(longest+DeadManGrace+s.KeepAlive, s.MinTTL)
 }
 
-// box is what the provider is asked to make for an attempt.
-func (t *Task) box(a Attempt, env []string) sandbox.Spec {
+// sandboxSpec is what the provider is asked to make for an attempt.
+func (t *Task) sandboxSpec(a Attempt, env []string) sandbox.Spec {
 	s := t.Spec
 	labels := map[string]string{}
 	maps.Copy(labels, s.Labels)
@@ -116,8 +116,8 @@ func (t *Task) box(a Attempt, env []string) sandbox.Spec {
 	return box
 }
 
-// newName makes an id that nobody else has.
-func newName(prefix string, length int) string {
+// randomName makes an id that nobody else has.
+func randomName(prefix string, length int) string {
 	return prefix + strings.ToLower(rand.Text())[:length]
 }
 
@@ -129,4 +129,4 @@ const IDPrefix = "t-"
 func IsID(id string) bool { return strings.HasPrefix(id, IDPrefix) }
 
 // NewID makes the id of a task.
-func NewID() string { return newName(IDPrefix, 12) }
+func NewID() string { return randomName(IDPrefix, 12) }

@@ -21,8 +21,8 @@ func States() []State {
 	return []State{Pending, Assigned, Running, Completed, Failed, Stopped, TimedOut}
 }
 
-// Over says that the task has ended and never changes again.
-func (s State) Over() bool {
+// Final says that the task has ended and never changes again.
+func (s State) Final() bool {
 	switch s {
 	case Completed, Failed, Stopped, TimedOut:
 		return true
@@ -65,7 +65,7 @@ const (
 	PublishDone    PublishState = "published" // seen to be done
 	PublishRefused PublishState = "refused"   // seen not to be done, and it never will
 	PublishNothing PublishState = "nothing"   // there was nothing to publish
-	PublishDoubt   PublishState = "unknown"   // it was begun, and nobody can tell any more
+	PublishUnknown PublishState = "unknown"   // it was begun, and nobody can tell any more
 )
 
 // Timers of DESIGN section 3 and tasks.md A4.

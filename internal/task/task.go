@@ -43,10 +43,10 @@ type Task struct {
 	EndedAt    time.Time `json:"ended_at,omitzero"`
 	VerifiedAt time.Time `json:"verified_at,omitzero"` // everything made for it was seen to be gone
 
-	LeaseUntil time.Time `json:"-"`
-	ReadAt     time.Time `json:"-"` // the store's clock when this was read
-	version    int64
-	admits     bool // this change asks for memory of the budget
+	LeaseUntil     time.Time `json:"-"`
+	ReadAt         time.Time `json:"-"` // the store's clock when this was read
+	version        int64
+	needsAdmission bool // this change asks for memory of the budget
 }
 
 // Owner is the process that runs a task.
@@ -175,14 +175,14 @@ func (t *Task) Held() bool { return t.Owner.PID != 0 && t.ReadAt.Before(t.LeaseU
 // AllGone says that nothing made for the task is left, but for what was kept.
 func (t *Task) AllGone() bool {
 	for _, a := range t.Attempts {
-		if a.GoneAt.IsZero() && !t.keeps(a) {
+		if a.GoneAt.IsZero() && !t.keepsSandbox(a) {
 			return false
 		}
 	}
 	return true
 }
 
-func (t *Task) keeps(a Attempt) bool {
+func (t *Task) keepsSandbox(a Attempt) bool {
 	return t.Kept != nil && a.Sandbox != "" && t.Kept.Ref == a.Ref()
 }
 

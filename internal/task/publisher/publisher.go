@@ -185,7 +185,7 @@ func (p *Publisher) Publish(ctx context.Context, t task.Task) (task.Publish, err
 		case err == nil:
 			return task.Publish{State: task.PublishDone, Commit: done.Commit}, nil
 		case errors.Is(err, publish.ErrTorn):
-			return task.Publish{State: task.PublishDoubt, Message: err.Error()}, nil
+			return task.Publish{State: task.PublishUnknown, Message: err.Error()}, nil
 		case errors.Is(err, publish.ErrStopped), !again && !doubt && ctx.Err() == nil:
 			return refused(err), nil
 		case !again || try == pushTries || !pause(ctx, time.Duration(try)*pushPause):
@@ -288,7 +288,7 @@ func words(e sandbox.Exit) string {
 // yet. Of a command nobody can tell.
 func (p *Publisher) Resolve(ctx context.Context, t task.Task, by string) (task.Publish, error) {
 	if !p.Remote(t) {
-		return task.Publish{State: task.PublishDoubt, Message: "its command was begun, and who saw its end is gone"}, nil
+		return task.Publish{State: task.PublishUnknown, Message: "its command was begun, and who saw its end is gone"}, nil
 	}
 	target, err := p.target(t)
 	if err != nil {
