@@ -9,6 +9,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/poll"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
@@ -181,7 +182,7 @@ func (o Options) endReleased(ctx context.Context, refs []sandbox.Ref) (left []sa
 		if i := slices.IndexFunc(refs, func(ref sandbox.Ref) bool { return stay[ref] == "" }); i < 0 && len(refs) > 0 {
 			return refs, stay[refs[0]] // more time changes nothing
 		}
-		if len(refs) > 0 && !pause(ctx, SettleLook) {
+		if len(refs) > 0 && poll.Sleep(ctx, SettleLook) != nil {
 			break
 		}
 	}

@@ -6,14 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
-	"time"
 
 	"sbx/internal/fault"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 )
-
-func number(n int) string { return strconv.Itoa(n) }
 
 // Store is what tasks need of the place where they are kept.
 type Store interface {
@@ -34,21 +31,37 @@ type Ledger struct {
 // Add keeps a new task. One of the same key that asks for the same is given back
 // instead, with false; one that asks for something else is fault.KindUsage.
 func (l Ledger) Add(ctx context.Context, t Task) (Task, bool, error) {
-	row, err := t.encodeRow()
+	kept, added, err := l.addRow(ctx, t)
 	if err != nil {
 		return t, false, err
 	}
-	row.Spec = t.Spec.Fingerprint()
-	kept, added, err := l.Store.AddTask(ctx, row)
-	if err != nil {
-		return t, false, err
-	}
-	if !added && kept.Spec != row.Spec {
+	if !added && kept.Spec != t.Spec.Fingerprint() {
 		return t, false, fault.Usage("the key %q belongs to task %s, which asks for something else", t.Key, kept.ID).
 			WithHint("`sbx tasks show %s` says what; use another --key", kept.ID)
 	}
 	got, err := decodeRow(kept)
 	return got, added, err
+}
+
+// Enlist is Add for a task of a batch, whose key names the work: a task of the same key is
+// given back with false although its limits differ. The caller compares the work itself, by
+// Spec.Work.
+func (l Ledger) Enlist(ctx context.Context, t Task) (Task, bool, error) {
+	kept, added, err := l.addRow(ctx, t)
+	if err != nil {
+		return t, false, err
+	}
+	got, err := decodeRow(kept)
+	return got, added, err
+}
+
+func (l Ledger) addRow(ctx context.Context, t Task) (store.Task, bool, error) {
+	row, err := t.encodeRow()
+	if err != nil {
+		return row, false, err
+	}
+	row.Spec = t.Spec.Fingerprint()
+	return l.Store.AddTask(ctx, row)
 }
 
 // Read gives a task by its exact id; fault.KindNotFound.
@@ -157,7 +170,7 @@ func (t *Task) encodeRow() (store.Task, error) {
 		LeaseUntil: t.LeaseUntil, Budget: t.Spec.Budget, ReserveMB: t.reservedMB(), CreatedAt: t.CreatedAt, Body: body,
 	}
 	if !row.Over && t.Owner.PID != 0 {
-		row.Owner = t.Owner.Host + ":" + number(t.Owner.PID)
+		row.Owner = t.Owner.Host + ":" + strconv.Itoa(t.Owner.PID)
 	}
 	return row, nil
 }
@@ -188,11 +201,65 @@ func decodeRow(row store.Task) (Task, error) {
 	return t, nil
 }
 
-// timeLeft is how much of a time was left at the last read, by the clock of the store
-// alone; 0 where there is no such time.
-func timeLeft(until, readAt time.Time) time.Duration {
-	if until.IsZero() {
-		return 0
+// waitsForBudget is what a task waits for that does not fit into its budget now.
+const waitsForBudget = "memory_budget"
+
+// FairStore is a Store that gives the memory of a budget in the order in which tasks
+// were created: who takes of it for the first time comes after every older task that
+// waits, so that a big one is not overtaken for ever by small ones. A task that
+// holds some already does not queue: who waits may be waiting for just that.
+func FairStore(s Store) Store { return fairStore{s} } //nolint:ireturn // it is one, with a rule more
+
+type fairStore struct{ Store }
+
+// SwapTask is Store's; store.ErrBudget inside fault.KindRefused also where an older
+// task of the budget waits.
+func (q fairStore) SwapTask(ctx context.Context, t store.Task, limitMB int64) (store.Task, error) {
+	if t.Budget != "" && limitMB > 0 && t.ReserveMB > 0 && t.State == string(Assigned) {
+		if err := q.checkTurn(ctx, t); err != nil {
+			return store.Task{}, err
+		}
 	}
-	return until.Sub(readAt)
+	return q.Store.SwapTask(ctx, t, limitMB)
+}
+
+// checkTurn is nil when no older task waits for the same memory.
+func (q fairStore) checkTurn(ctx context.Context, t store.Task) error {
+	before, err := q.Task(ctx, t.ID)
+	if err != nil {
+		return err
+	}
+	if before.ReserveMB > 0 {
+		return nil
+	}
+	live, err := q.Tasks(ctx, store.TaskQuery{Live: true})
+	if err != nil {
+		return err
+	}
+	for _, other := range live {
+		if other.Budget == t.Budget && createdBefore(other, before) && waitsForMemory(other) {
+			return fault.New(fault.KindRefused, "%w: %s waits for longer", store.ErrBudget, other.ID)
+		}
+	}
+	return nil
+}
+
+// createdBefore is the order of creation.
+func createdBefore(a, b store.Task) bool {
+	if c := a.CreatedAt.Compare(b.CreatedAt); c != 0 {
+		return c < 0
+	}
+	return a.ID < b.ID
+}
+
+// waitsForMemory says that a living process waits for memory for a task that has none. One
+// whose process is gone does not hold up others: its lease ends.
+func waitsForMemory(t store.Task) bool {
+	if t.ReserveMB > 0 || !t.LeaseUntil.After(t.ReadAt) {
+		return false
+	}
+	var body struct {
+		Waits string `json:"waits"`
+	}
+	return json.Unmarshal(t.Body, &body) == nil && body.Waits == waitsForBudget
 }

@@ -2,6 +2,7 @@ package task
 
 import (
 	"errors"
+	"strconv"
 	"time"
 
 	"sbx/internal/sandbox"
@@ -80,7 +81,7 @@ func (t *Task) Assign(o Owner, a Attempt) error {
 	}
 	a.N, a.Fence, a.IntentAt, a.Host = len(t.Attempts)+1, t.Fence, t.ReadAt, o.Host
 	t.Attempts = append(t.Attempts, a)
-	t.addNote("assigned", "attempt "+number(a.N)+" at "+a.Provider)
+	t.addNote("assigned", "attempt "+strconv.Itoa(a.N)+" at "+a.Provider)
 	return nil
 }
 
@@ -306,43 +307,64 @@ func (t *Task) decideVerdict(verdict State, why Reason) {
 	t.markRequesterLost()
 }
 
-// Stop is asked for by anybody, at any time. When it returns nil, nothing of the
-// task becomes public any more. ErrPublishing and ErrPublished mean too late,
-// ErrDoubt that it may be.
-func (t *Task) Stop(by string) error {
-	switch {
-	case t.Publish.State == PublishDone:
-		return ErrPublished
-	case t.Publish.State == PublishUnknown:
-		return ErrPublicationUnknown
-	case t.State.Final():
-		return ErrFinal
-	case t.Phase == Publishing:
-		return ErrPublishing
-	case t.Phase == Stopping:
-		return errUnchanged
+// concludeCompleted decides a task whose program did its work and that publishes nothing
+// more.
+func (t *Task) concludeCompleted(fence int64) error {
+	if err := t.Conclude(fence, Completed, ReasonNone, ""); err != nil {
+		return err
 	}
-	t.recordStop(by)
+	switch {
+	case t.Spec.Warm: // its life counts, which began before
+		return t.Keep(fence, t.Last().IntentAt.Add(t.Spec.KeepAlive))
+	case t.Spec.KeepAlive > 0:
+		return t.Keep(fence, t.ReadAt.Add(t.Spec.KeepAlive))
+	}
 	return nil
 }
 
-func (t *Task) recordStop(by string) {
-	t.Fence++
-	t.StopBy, t.StopAt = by, t.ReadAt
-	t.decideVerdict(Stopped, ReasonStopped)
-	t.addNote("stop", by)
+// failureVerdict is what a task becomes whose last attempt did not succeed.
+func (t *Task) failureVerdict() State {
+	if a := t.Last(); a != nil && a.Expired != ReasonNone {
+		return TimedOut
+	}
+	return Failed
 }
 
-// StopAfterRefusal is Stop for a task that is publishing, after the remote was seen to
-// refuse any publication for ever.
-func (t *Task) StopAfterRefusal(by string) error {
+// applyPublication is Settle with the verdict that follows from what was seen.
+func (t *Task) applyPublication(fence int64, p Publish) error {
+	p.Target, p.Fence, p.Base = t.Publish.Target, t.Publish.Fence, t.Publish.Base
+	if p.State != PublishDone && t.Publish.Message != "" {
+		p.Message += "; before that: " + t.Publish.Message
+	}
+	verdict := Failed
+	if p.State == PublishDone {
+		verdict = Completed
+	}
+	if err := t.EndPublication(fence, p, verdict); err != nil {
+		return err
+	}
+	if a := t.Last(); a.Retry == nil {
+		a.Retry = &Retry{}
+	}
+	switch {
+	case verdict == Failed:
+		t.Refused = p.Message
+	case t.Spec.KeepAlive > 0:
+		return t.Keep(fence, t.ReadAt.Add(t.Spec.KeepAlive))
+	}
+	return nil
+}
+
+// RecordSeenPublication settles the publication of a task that somebody else holds: what its
+// target was seen to hold for ever counts, whoever saw it. Who holds the task has
+// nothing to write about it any more.
+func (t *Task) RecordSeenPublication(p Publish) error {
 	switch {
 	case t.State.Final():
 		return ErrFinal
 	case t.Phase != Publishing:
 		return ErrNotOwner
 	}
-	t.Publish.State, t.Publish.At, t.Publish.Message = PublishRefused, t.ReadAt, "a stop reached the remote first"
-	t.recordStop(by)
-	return nil
+	t.Fence++
+	return t.applyPublication(t.Fence, p)
 }

@@ -3,6 +3,7 @@ package task
 import (
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -377,7 +378,7 @@ func step(t *Task, r *rand.Rand, fence int64) (string, error) {
 	case n < 6:
 		return "assign", t.Assign(owner, Attempt{Provider: "p", Nonce: "n", MemoryMB: 64})
 	case n < 11:
-		return "created", t.Created(fence, sandbox.Sandbox{Provider: "p", ID: "s" + number(len(t.Attempts))})
+		return "created", t.Created(fence, sandbox.Sandbox{Provider: "p", ID: "s" + strconv.Itoa(len(t.Attempts))})
 	case n < 16:
 		return "end", t.End(fence, Ended{Exit: sandbox.Exit{Class: classes[r.IntN(len(classes))]}})
 	case n < 17:

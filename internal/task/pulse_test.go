@@ -99,7 +99,7 @@ func TestAStreamIsTakenUpAgainWhereItWas(t *testing.T) {
 func TestLinesOfAStreamOfBytes(t *testing.T) {
 	t.Parallel()
 	ear := &heard{}
-	l := newLines(newOutputTracker(noon(), ear), "stdout")
+	l := &lineWriter{p: newOutputTracker(noon(), ear), stream: "stdout"}
 	for _, part := range []string{"a", "b\nc\n", "", "\n", "d", strings.Repeat("x", longestLine), "e\n", "rest"} {
 		n, err := l.Write([]byte(part))
 		require.NoError(t, err)

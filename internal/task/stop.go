@@ -97,3 +97,44 @@ func (s *Stopper) End(ctx context.Context, t Task) (Task, error) {
 	s.o.forgetWork(t)
 	return t, s.o.endKept(ctx, t)
 }
+
+// Stop is asked for by anybody, at any time. When it returns nil, nothing of the
+// task becomes public any more. ErrPublishing and ErrPublished mean too late,
+// ErrDoubt that it may be.
+func (t *Task) Stop(by string) error {
+	switch {
+	case t.Publish.State == PublishDone:
+		return ErrPublished
+	case t.Publish.State == PublishUnknown:
+		return ErrPublicationUnknown
+	case t.State.Final():
+		return ErrFinal
+	case t.Phase == Publishing:
+		return ErrPublishing
+	case t.Phase == Stopping:
+		return errUnchanged
+	}
+	t.recordStop(by)
+	return nil
+}
+
+func (t *Task) recordStop(by string) {
+	t.Fence++
+	t.StopBy, t.StopAt = by, t.ReadAt
+	t.decideVerdict(Stopped, ReasonStopped)
+	t.addNote("stop", by)
+}
+
+// StopAfterRefusal is Stop for a task that is publishing, after the remote was seen to
+// refuse any publication for ever.
+func (t *Task) StopAfterRefusal(by string) error {
+	switch {
+	case t.State.Final():
+		return ErrFinal
+	case t.Phase != Publishing:
+		return ErrNotOwner
+	}
+	t.Publish.State, t.Publish.At, t.Publish.Message = PublishRefused, t.ReadAt, "a stop reached the remote first"
+	t.recordStop(by)
+	return nil
+}
