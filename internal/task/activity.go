@@ -73,7 +73,6 @@ type activitySign struct {
 	session int64    // bytes of the session file; -1 = not known
 }
 
-// readActivity takes a sample.
 func (r *Runner) readActivity(ctx context.Context, t Task) activitySign {
 	ref, size := t.Last().Ref(), int64(-1)
 	u := r.lastUsage(ctx, ref)
@@ -96,7 +95,7 @@ func (s activitySign) showsWork(before activitySign) bool {
 	return s.cpu != nil && before.cpu != nil && length > 0 && (*s.cpu-*before.cpu)/length > BusyShare
 }
 
-// sessionLimit bounds what is read of a session file.
+// sessionLimit bounds how many bytes are read from a session file.
 const sessionLimit = 4 << 20
 
 // countMessages counts the agent's messages in its session file; nil where there is none.
@@ -133,7 +132,7 @@ func (r *Runner) runShell(ctx context.Context, ref sandbox.Ref, workdir, text st
 	return out.String()
 }
 
-// limitedBuffer keeps the first bytes of a stream and swallows the rest.
+// limitedBuffer keeps the first bytes of a stream and discards the rest.
 type limitedBuffer struct {
 	w    *bytes.Buffer
 	left int
@@ -142,7 +141,7 @@ type limitedBuffer struct {
 func (l *limitedBuffer) Write(b []byte) (int, error) {
 	n := min(len(b), l.left)
 	l.left -= n
-	_, _ = l.w.Write(b[:n]) // a buffer takes everything
+	_, _ = l.w.Write(b[:n]) // a bytes.Buffer never fails
 	return len(b), nil
 }
 
@@ -153,7 +152,7 @@ func shortDuration(d time.Duration) string {
 	return sandbox.FormatDuration(d)
 }
 
-// outputTracker is what an attempt shows of its life while it is followed.
+// outputTracker records the output of an attempt while it is followed.
 type outputTracker struct {
 	observer Observer
 	readAt   time.Time // the store's clock when following began
@@ -161,11 +160,11 @@ type outputTracker struct {
 
 	mu         sync.Mutex
 	lastOutput time.Time // this process's clock at the last output
-	written    time.Time // the provider's clock of the last line
-	repeated   int       // lines of exactly that time
-	skip       int       // of them, how many come once more after a cut
+	written    time.Time // the provider's clock at the last line
+	repeated   int       // lines with exactly that time
+	skip       int       // of these lines, how many a resumed stream repeats
 	messages   int
-	agentSeen  bool // as an agent does: lines that are messages
+	agentSeen  bool // some lines were events of an agent
 	session    string
 	extended   bool
 }
@@ -175,7 +174,7 @@ func newOutputTracker(readAt time.Time, ear Observer) *outputTracker {
 	return &outputTracker{observer: ear, readAt: readAt, began: now, lastOutput: now}
 }
 
-// resumeTime is where a stream that was cut is to be taken up again.
+// resumeTime is the time from which a cut stream is resumed.
 func (p *outputTracker) resumeTime() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -183,9 +182,8 @@ func (p *outputTracker) resumeTime() time.Time {
 	return p.written
 }
 
-// addLine takes a line of output.
 func (p *outputTracker) addLine(l sandbox.LogLine) {
-	if l.Gap != nil { // no word of the program
+	if l.Gap != nil { // not output of the program
 		if p.observer != nil {
 			p.observer.Output(l)
 		}
@@ -215,21 +213,22 @@ func (p *outputTracker) addLine(l sandbox.LogLine) {
 	}
 }
 
-// silentTime is for how long nothing was heard.
+// silentTime is the time since the last output.
 func (p *outputTracker) silentTime() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return time.Since(p.lastOutput)
 }
 
-// markExtended notes that silence was longer than its limit and no stillness.
+// markExtended records that the program was silent for longer than its limit and yet
+// active.
 func (p *outputTracker) markExtended() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.extended = true
 }
 
-// endReport is what is known at the end.
+// endReport is what the output shows at the end of the attempt.
 func (p *outputTracker) endReport(exit sandbox.Exit, u sandbox.Usage) Ended {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -244,7 +243,7 @@ func (p *outputTracker) endReport(exit sandbox.Exit, u sandbox.Usage) Ended {
 	return e
 }
 
-// lineKind is what a line of an agent's output is.
+// lineKind classifies a line of an agent's output.
 type lineKind int
 
 const (
@@ -254,13 +253,13 @@ const (
 )
 
 // parseAgentLine reads a line of an agent's stream or session file: a JSON object with a
-// type, or the line that names the session (S0-3). The assistant's messages are what
-// counts as progress (S0-24).
+// type, or the line that names the session (S0-3). Progress counts the assistant's messages
+// (S0-24).
 func parseAgentLine(line string) (kind lineKind, session string) {
 	marker := strings.TrimLeftFunc(line, func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsSymbol(r) || unicode.IsMark(r) || r == '\u200d'
 	})
-	if name, found := strings.CutPrefix(marker, "Session: "); found { // often behind an emoji
+	if name, found := strings.CutPrefix(marker, "Session: "); found { // an emoji often precedes it
 		return plainLine, sessionName(name)
 	}
 	if !strings.HasPrefix(line, "{") {
@@ -283,7 +282,8 @@ func parseAgentLine(line string) (kind lineKind, session string) {
 	return agentEvent, sessionName(event.Session)
 }
 
-// sessionName is a session's name, where it is one that may be handed on.
+// sessionName returns the name of a session, or "" where it contains characters that are
+// not safe to hand on.
 func sessionName(word string) string {
 	word = strings.TrimSpace(word)
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:"
@@ -293,17 +293,17 @@ func sessionName(word string) string {
 	return word
 }
 
-// longestLine is where a line without an end is cut, in bytes.
+// longestLine is the length in bytes at which a line without an end is cut.
 const longestLine = 64 << 10
 
-// lineWriter turns a stream of bytes into lines for a pulse. One goroutine writes.
+// lineWriter splits a stream of bytes into lines for an outputTracker. One goroutine
+// writes.
 type lineWriter struct {
 	p      *outputTracker
 	stream string
 	rest   []byte
 }
 
-// Write takes bytes as they come.
 func (l *lineWriter) Write(b []byte) (int, error) {
 	n := len(b)
 	for len(b) > 0 {
@@ -322,7 +322,7 @@ func (l *lineWriter) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// flushRest tells what has no end.
+// flushRest emits the last line where it has no line end.
 func (l *lineWriter) flushRest() {
 	if len(l.rest) > 0 {
 		l.emitLine()

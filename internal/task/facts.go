@@ -8,8 +8,8 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Found notes a sandbox that an attempt's create turned out to have made. It has to
-// be seen to be gone, also where nothing was believed to have been made.
+// Found records a sandbox that an attempt's create turned out to have made. Its end has to
+// be seen, also where the create was believed to have made nothing.
 func (t *Task) Found(n int, id string) error {
 	a, err := t.attemptNumber(n)
 	if err != nil {
@@ -18,13 +18,13 @@ func (t *Task) Found(n int, id string) error {
 	if a.Sandbox != "" {
 		return errUnchanged
 	}
-	a.Sandbox, a.GoneAt, a.Gone = id, time.Time{}, "" // what was taken for nothing is there after all
+	a.Sandbox, a.GoneAt, a.Gone = id, time.Time{}, "" // the attempt is not gone after all
 	t.addNote("found", a.Ref().String())
 	return nil
 }
 
-// Gone notes that nothing of an attempt is left. It takes no fence: it is a fact,
-// and takes nobody's right away.
+// Gone records that nothing of an attempt is left. It needs no fence, because it is a fact
+// and takes no right from any process.
 func (t *Task) Gone(n int, how string) error {
 	a, err := t.attemptNumber(n)
 	if err != nil {
@@ -41,8 +41,8 @@ func (t *Task) Gone(n int, how string) error {
 	return nil
 }
 
-// EndAsked notes that an attempt's sandbox is about to be asked to end. An acknowledged
-// request stays what it is: nothing that is asked after it takes that back.
+// EndAsked records a request to end an attempt's sandbox, before it is sent. It does not
+// replace an acknowledged request.
 func (t *Task) EndAsked(n int, r sandbox.EndRequest) error {
 	a, err := t.attemptNumber(n)
 	if err != nil {
@@ -65,7 +65,7 @@ func (t *Task) attemptNumber(n int) (*Attempt, error) {
 	return &t.Attempts[n-1], nil
 }
 
-// Keep takes the last attempt's sandbox out of the task: it lives on by itself.
+// Keep detaches the last attempt's sandbox from the task, so that it outlives it.
 func (t *Task) Keep(fence int64, until time.Time) error {
 	if err := t.checkFence(fence); err != nil {
 		return err
@@ -82,7 +82,7 @@ func (t *Task) Keep(fence int64, until time.Time) error {
 	return nil
 }
 
-// Finish makes the verdict final, once nothing of the task is left.
+// Finish makes the verdict final once nothing of the task is left.
 func (t *Task) Finish() error {
 	switch {
 	case t.State.Final():
@@ -99,9 +99,8 @@ func (t *Task) Finish() error {
 	return nil
 }
 
-// recordNothingMade is gone for an attempt whose create was seen to have made nothing. Who
-// asked for it may have written down meanwhile what it made after all: then that is to
-// be ended.
+// recordNothingMade records that an attempt's create was seen to have made nothing, unless
+// its maker has recorded a sandbox meanwhile, which then has to be ended.
 func (t *Task) recordNothingMade(n int) error {
 	if a, err := t.attemptNumber(n); err != nil || a.Sandbox != "" {
 		return cmp.Or(err, errUnchanged)
@@ -109,8 +108,8 @@ func (t *Task) recordNothingMade(n int) error {
 	return t.recordGone(n, "two looks for what its create may have made showed nothing")
 }
 
-// recordGone is Gone, which another process may have written first, and Finish where that
-// was the last of a decided task: one change instead of two.
+// recordGone is Gone, which another process may have recorded first, and in the same change
+// Finish where this was the last sandbox of a decided task.
 func (t *Task) recordGone(n int, how string) error {
 	if err := t.Gone(n, how); err != nil && !errors.Is(err, errUnchanged) {
 		return err
@@ -121,15 +120,15 @@ func (t *Task) recordGone(n int, how string) error {
 	return nil
 }
 
-// transferTo gives the right to go on to a process, and to nobody else.
+// transferTo makes o the only owner.
 func (t *Task) transferTo(o Owner) {
 	t.Fence++
 	t.Owner, t.LeaseUntil = o, t.ReadAt.Add(LeaseFor)
 	t.markRequesterLost()
 }
 
-// Acquire takes a task that nobody holds, for the process that goes on with it: also
-// one that waits and has no attempt yet is somebody's. ErrHeld when it is another's.
+// Acquire takes a task without a holder for the process that works on it, also a task that
+// waits and has no attempt yet. ErrHeld when another process holds it.
 func (t *Task) Acquire(o Owner) error {
 	switch {
 	case t.State.Final():
@@ -143,8 +142,8 @@ func (t *Task) Acquire(o Owner) error {
 	return nil
 }
 
-// HandOver gives a task to the process that was started to go on with it, unless that has
-// taken it already.
+// HandOver gives a task to the process that was started to finish it, unless that process
+// has taken it already.
 func (t *Task) HandOver(from, to Owner) error {
 	if t.State.Final() || t.Owner != from {
 		return errUnchanged
@@ -153,7 +152,7 @@ func (t *Task) HandOver(from, to Owner) error {
 	return nil
 }
 
-// Renew says that the owner is alive.
+// Renew extends the lease of a living owner.
 func (t *Task) Renew(fence int64) error {
 	if err := t.checkFence(fence); err != nil {
 		return err
@@ -162,8 +161,8 @@ func (t *Task) Renew(fence int64) error {
 	return nil
 }
 
-// Adopt takes over what a dead process left. dead says that the owner is known to
-// be dead, so that its lease need not be waited for.
+// Adopt takes over the task of a dead process. dead reports that the owner is known to be
+// dead, so that its lease need not expire first.
 func (t *Task) Adopt(o Owner, dead bool) error {
 	switch {
 	case t.State.Final():

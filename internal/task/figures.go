@@ -8,10 +8,9 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Unit says what a figure's value counts.
+// Unit is what a figure's value counts.
 type Unit string
 
-// The units.
 const (
 	UnitShare    Unit = "share" // 0..1
 	UnitSeconds  Unit = "seconds"
@@ -19,28 +18,28 @@ const (
 	UnitCount    Unit = "count"
 )
 
-// Figure is one measure of many tasks beside its target.
+// Figure is one measure of many tasks, with its target.
 type Figure struct {
-	ID      string // of the source that asks for it
+	ID      string // of the requirement
 	Group   string
 	Title   string
 	Value   *float64 // nil = there is nothing to measure
 	Unit    Unit
 	Target  Target
-	Samples int    // what the value was taken from
+	Samples int    // how many samples the value was computed from
 	Same    string // the ID of the figure that this one repeats; "" = none
-	Why     string // what the value is of, and what it cannot know; "" = the title says all
+	Why     string // what the value covers, and what it cannot know; "" = the title says all
 }
 
-// Target is what a figure is to be. The zero value is none: a figure to compare
-// with itself over time.
+// Target is the bound of a figure. The zero value is no bound: the figure is compared with
+// itself over time.
 type Target struct {
 	Sign  string // ">", ">=", "<", "<="
 	Bound float64
 }
 
 // Verdict is true for a target that is met, false for one that is missed, and unknown
-// where there is no sample or no target.
+// without a sample or a target.
 func (f Figure) Verdict() sandbox.Verdict {
 	if f.Value == nil || f.Samples == 0 || f.Target.Sign == "" {
 		return sandbox.Unknown
@@ -69,20 +68,19 @@ const (
 	groupTimeout    = "timeout"
 )
 
-// Figures measures tasks. A task that is not over counts where its figure is about
-// what has happened to it already. now is the store's clock.
+// Figures measures tasks. A task that is not over counts in the figures about what has
+// already happened to it. now is the store's clock.
 func Figures(tasks []Task, now time.Time) []Figure {
 	m := measuredTasks{tasks, now}
 	return slices.Concat(m.successFigures(), m.stopFigures(), m.resumeFigures(), m.inactivityFigures(), m.timeoutFigures())
 }
 
-// measuredTasks is what the figures are taken from.
 type measuredTasks struct {
 	tasks []Task
 	now   time.Time
 }
 
-// shareFigure is a figure that says how many of those that count pass; 0 <= pass <= of.
+// shareFigure is the figure pass/of; 0 <= pass <= of.
 func shareFigure(f Figure, pass, of int) Figure {
 	f.Unit, f.Samples = UnitShare, of
 	if of > 0 {
@@ -92,14 +90,14 @@ func shareFigure(f Figure, pass, of int) Figure {
 	return f
 }
 
-// repeatFigure is a figure under the ID of another source.
+// repeatFigure is a figure under the ID of another requirement.
 func repeatFigure(id string, f Figure) Figure {
 	f.ID, f.Same = id, f.ID
 	return f
 }
 
-// percentileFigure is a figure that is a percentile by nearest rank, so that it is one of the
-// samples: percent of 100.
+// percentileFigure is a figure that is a percentile (0..100) by nearest rank, so that it is
+// one of the samples.
 func percentileFigure(f Figure, unit Unit, values []float64, percent int) Figure {
 	f.Unit, f.Samples = unit, len(values)
 	if len(values) > 0 {
@@ -111,7 +109,8 @@ func percentileFigure(f Figure, unit Unit, values []float64, percent int) Figure
 	return f
 }
 
-// countTasks goes over tasks: yes and of say whether one counts, and whether it passes.
+// countTasks counts the tasks for which of is true, and those among them for which yes is
+// true.
 func (m measuredTasks) countTasks(of, yes func(Task) bool) (pass, all int) {
 	for _, t := range m.tasks {
 		if !of(t) {
@@ -125,7 +124,6 @@ func (m measuredTasks) countTasks(of, yes func(Task) bool) (pass, all int) {
 	return pass, all
 }
 
-// endedAttempts gives the attempts that have ended.
 func (m measuredTasks) endedAttempts() []Attempt {
 	var all []Attempt
 	for _, t := range m.tasks {
@@ -138,7 +136,7 @@ func (m measuredTasks) endedAttempts() []Attempt {
 	return all
 }
 
-// wasKilled says that a SIGKILL nobody here has sent ended the attempt's program.
+// wasKilled reports whether a SIGKILL that sbx did not send ended the attempt's program.
 func (a Attempt) wasKilled() bool {
 	switch a.Exit.Class {
 	case sandbox.ClassOOM, sandbox.ClassKilledUnknown:
@@ -151,11 +149,11 @@ func (a Attempt) wasKilled() bool {
 	return a.Exit.Signal == "SIGKILL"
 }
 
-// ranToEnd says that a task is over, and that nobody stopped it.
+// ranToEnd reports whether a task is over and was not stopped.
 func ranToEnd(t Task) bool { return t.State.Final() && t.State != Stopped }
 
-// wasRetried says that there was a second attempt; the one that found a kept sandbox
-// gone is no first.
+// wasRetried reports whether there was a second attempt. An attempt that found a kept
+// sandbox gone is not counted.
 func wasRetried(t Task) bool {
 	n := len(t.Attempts)
 	if t.Recreated && n > 0 && t.Attempts[0].Reused {
@@ -164,7 +162,7 @@ func wasRetried(t Task) bool {
 	return n > 1
 }
 
-// successFigures are the figures of source 000.
+// successFigures are the figures of success and retries.
 func (m measuredTasks) successFigures() []Figure {
 	clean, over := m.countTasks(ranToEnd, func(t Task) bool {
 		return t.State == Completed && !slices.ContainsFunc(t.Attempts, func(a Attempt) bool { return a.Exit != nil && a.wasKilled() })
@@ -193,7 +191,7 @@ func (m measuredTasks) successFigures() []Figure {
 	}
 }
 
-// resumeFigures are the figures of going on in kept sandboxes.
+// resumeFigures are the figures of tasks that go on in kept sandboxes.
 func (m measuredTasks) resumeFigures() []Figure {
 	probed := func(t Task) bool { return t.Spec.Sandbox.ID != "" && (t.Resumed || t.Recreated) && !t.Spec.NoProbe }
 	sick, all := m.countTasks(probed, func(t Task) bool { return t.Recreated })
@@ -215,7 +213,7 @@ func (m measuredTasks) resumeFigures() []Figure {
 	}
 }
 
-// reusedTwice says that a kept sandbox was used once more after it was found to be gone.
+// reusedTwice reports whether a kept sandbox was used again after it was found to be gone.
 func reusedTwice(t Task) bool {
 	n := 0
 	for _, a := range t.Attempts {

@@ -7,15 +7,15 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// forcedEnd is an end that sbx was to bring about: since when, and when it was seen.
+// forcedEnd is the end of a sandbox that sbx had to bring about.
 type forcedEnd struct {
-	since, gone time.Time // gone is zero where it was not seen yet
+	since, gone time.Time // gone is zero until it is seen
 }
 
-// isLate says that an end has been owed for longer than it is waited for.
+// isLate reports whether the end was awaited in vain for EndWait.
 func (f forcedEnd) isLate(now time.Time) bool { return f.gone.IsZero() && now.Sub(f.since) > EndWait }
 
-// secondsTaken is how long it has taken, so far where it is not over.
+// secondsTaken is the time until the end was seen, or until now.
 func (f forcedEnd) secondsTaken(now time.Time) float64 {
 	end := f.gone
 	if end.IsZero() {
@@ -24,7 +24,7 @@ func (f forcedEnd) secondsTaken(now time.Time) float64 {
 	return max(end.Sub(f.since), 0).Seconds()
 }
 
-// stopEnds gives the ends of tasks that somebody stopped.
+// stopEnds are the ends of tasks that were stopped.
 func (m measuredTasks) stopEnds() []forcedEnd {
 	var ends []forcedEnd
 	for _, t := range m.tasks {
@@ -45,7 +45,7 @@ func (m measuredTasks) stopEnds() []forcedEnd {
 	return ends
 }
 
-// limitEnds gives the ends of attempts that a limit ended, and that had a sandbox.
+// limitEnds are the ends of attempts with a sandbox that a limit ended.
 func (m measuredTasks) limitEnds() []forcedEnd {
 	var ends []forcedEnd
 	for _, t := range m.tasks {
@@ -58,7 +58,7 @@ func (m measuredTasks) limitEnds() []forcedEnd {
 	return ends
 }
 
-// countSeen counts the ends that were seen; those that are not owed for long do not count.
+// countSeen counts the ends that were seen, of those that were seen or are late.
 func (m measuredTasks) countSeen(ends []forcedEnd) (pass, all int) {
 	for _, f := range ends {
 		switch {
@@ -104,7 +104,7 @@ func (m measuredTasks) stopFigures() []Figure {
 	}
 }
 
-// wasCancelled says that a task or the program of one of its attempts was taken for
+// wasCancelled reports whether a task, or the program of one of its attempts, was taken for
 // stopped.
 func wasCancelled(t Task) bool {
 	return t.State == Stopped || t.Verdict == Stopped ||
@@ -147,7 +147,7 @@ func (m measuredTasks) inactivityFigures() []Figure {
 	}
 }
 
-// lastActivity is when an attempt was last heard of.
+// lastActivity is the time of the attempt's last output, or of its start.
 func lastActivity(a Attempt) time.Time {
 	if a.OutputAt.After(a.StartedAt) {
 		return a.OutputAt
@@ -155,7 +155,8 @@ func lastActivity(a Attempt) time.Time {
 	return a.StartedAt
 }
 
-// timeoutFigures are the figures of the other limits, and of what must never meet.
+// timeoutFigures are the figures of the other limits, and of contradictions between
+// records.
 func (m measuredTasks) timeoutFigures() []Figure {
 	done, owed := m.countSeen(m.limitEnds())
 	quiet, published := m.countTasks(func(t Task) bool { return t.hasTimedOut() && t.Spec.Publishes() }, func(t Task) bool { return t.Publish.State != PublishDone })
@@ -179,8 +180,7 @@ func (m measuredTasks) timeoutFigures() []Figure {
 
 func (t *Task) hasTimedOut() bool { return t.State == TimedOut || t.Verdict == TimedOut }
 
-// Incidents gives the tasks of which two things are known that must never be true
-// together.
+// Incidents are the tasks whose records contradict each other.
 func Incidents(tasks []Task) []Task {
 	return slices.DeleteFunc(slices.Clone(tasks), func(t Task) bool { return !t.isContradictory() })
 }
@@ -199,7 +199,7 @@ func (t *Task) isContradictory() bool {
 	return false
 }
 
-// Blame is how often attempts failed in one way.
+// Blame counts the attempts that failed in one way.
 type Blame struct {
 	Class    sandbox.Class
 	Cause    sandbox.Cause
@@ -208,7 +208,7 @@ type Blame struct {
 	at       time.Time
 }
 
-// Causes counts how attempts failed, the most frequent way first. Those that somebody
+// Causes counts how attempts failed, the most frequent way first. An attempt that was
 // stopped did not fail.
 func Causes(tasks []Task) []Blame {
 	var list []Blame

@@ -15,25 +15,26 @@ import (
 	"sbx/internal/store"
 )
 
-// keptKind is under what the list is kept in the store.
+// keptKind is the kind of the list's documents in the store.
 const keptKind = "kept"
 
-// claimMemory is how long it is remembered that a sandbox was claimed: a process that
-// was stopped with the whole machine for less cannot bring it back onto the list.
+// claimMemory is how long a claim is remembered. A process that was suspended for less
+// cannot put a claimed sandbox back onto the list.
 const claimMemory = 7 * 24 * time.Hour
 
-// KeepList is the list of sandboxes that outlive their tasks, and of those that wait
-// to be used. A claim is given to one task.
+// KeepList is the list of sandboxes that outlive their tasks, and of those made ahead. Each
+// is claimed by one task only.
 type KeepList struct{ Store store.DocStore }
 
-// keptEntry is one sandbox of the list, by its REF.
+// keptEntry is one sandbox of the list; its key is the REF.
 type keptEntry struct {
 	Task      string    `json:"task"`
 	ExpiresAt time.Time `json:"expires_at"`
 	Host      string    `json:"host,omitempty"`
-	// Owner is whose stock it is: without that process nobody comes for it.
+	// Owner is the process in whose Pool it is; without that process it is not used any
+	// more.
 	Owner Owner `json:"owner,omitzero"`
-	// Claimed is when a task was given it, and by that has to end it.
+	// Claimed is when a task claimed it, which then has to end it.
 	Claimed time.Time `json:"claimed_at,omitzero"`
 	By      string    `json:"claimed_by,omitempty"`
 
@@ -41,7 +42,7 @@ type keptEntry struct {
 	doc store.Doc
 }
 
-// claimable says that it may be claimed, by the store's clock.
+// claimable reports whether it may be claimed, by the store's clock.
 func (e keptEntry) claimable() bool { return e.Claimed.IsZero() && e.doc.ReadAt.Before(e.ExpiresAt) }
 
 func decodeKeptEntry(doc store.Doc) (keptEntry, bool) {
@@ -51,8 +52,8 @@ func decodeKeptEntry(doc store.Doc) (keptEntry, bool) {
 	return e, err == nil && doc.Version > 0 && json.Unmarshal(doc.Body, &e) == nil
 }
 
-// Keep puts a sandbox on the list. It may be called more than once for one task, also
-// late: what is on the list, or was, stays as it is.
+// Keep puts a sandbox on the list. It may be called more than once for one task, also late:
+// an entry that exists or existed is not changed.
 func (l KeepList) Keep(ctx context.Context, k Kept, task string) error {
 	doc, err := l.Store.Doc(ctx, keptKind, k.Ref.String())
 	if err != nil || doc.Version > 0 {
@@ -60,13 +61,13 @@ func (l KeepList) Keep(ctx context.Context, k Kept, task string) error {
 	}
 	err = l.writeEntry(ctx, keptEntry{Task: task, ExpiresAt: k.ExpiresAt, Host: k.Host, Owner: k.Owner, doc: doc})
 	if errors.Is(err, store.ErrSwapped) {
-		return nil // somebody else has put it there for the same task
+		return nil // another process has put it there for the same task
 	}
 	return err
 }
 
-// Claim gives a sandbox of the list to a task, which then has to end it; also when it
-// asks again. False = somebody else has it, its time is over, or it was never there.
+// Claim gives a sandbox of the list to a task, which then has to end it. It may be
+// repeated. False = another task has it, its time is over, or it was never there.
 func (l KeepList) Claim(ctx context.Context, ref sandbox.Ref, task string) (bool, error) {
 	e, ok, err := l.readEntry(ctx, ref)
 	if err != nil || !ok || !e.claimable() {
@@ -80,7 +81,7 @@ func (l KeepList) Claim(ctx context.Context, ref sandbox.Ref, task string) (bool
 	return err == nil, err
 }
 
-// Return takes back what a task was given and has not gone into.
+// Return puts back a sandbox that a task claimed and did not enter.
 func (l KeepList) Return(ctx context.Context, ref sandbox.Ref, task string) error {
 	e, ok, err := l.readEntry(ctx, ref)
 	if err != nil || !ok || e.By != task {
@@ -90,8 +91,8 @@ func (l KeepList) Return(ctx context.Context, ref sandbox.Ref, task string) erro
 	return l.writeEntry(ctx, e)
 }
 
-// Release ends the time of a sandbox that waits: nobody is given it any more, and the
-// next EndKept ends it. One that was claimed is left to the task that has it, by.
+// Release ends the time of an unclaimed sandbox: it cannot be claimed any more, and the
+// next EndKept ends it. A claimed one is left to the task by.
 func (l KeepList) Release(ctx context.Context, ref sandbox.Ref) (by string, err error) {
 	for {
 		e, ok, err := l.readEntry(ctx, ref)
@@ -105,7 +106,7 @@ func (l KeepList) Release(ctx context.Context, ref sandbox.Ref) (by string, err 
 	}
 }
 
-// Waiting gives the sandboxes that may be claimed, and until when.
+// Waiting lists the sandboxes that may be claimed, and until when.
 func (l KeepList) Waiting(ctx context.Context) (map[sandbox.Ref]time.Time, error) {
 	all, err := l.readEntries(ctx)
 	waiting := map[sandbox.Ref]time.Time{}
@@ -117,19 +118,19 @@ func (l KeepList) Waiting(ctx context.Context) (map[sandbox.Ref]time.Time, error
 	return waiting, err
 }
 
-// EndKept ends the kept sandboxes whose time is over, whose owner is dead, or that
-// were claimed by a process which died before it could write that down; within
-// SweepTime. It gives those that were seen to end. What was not stays on the list,
-// for the next one, and so does what the operator protects.
+// EndKept ends, within SweepTime, the kept sandboxes whose time is over, whose owner is
+// dead, or whose claimer died before it recorded the claim. It returns those that were seen
+// to end. The others stay on the list for the next call, and so do those that the operator
+// protects.
 //
-// Their providers give them longer: a life covers all that an attempt may take, and
-// the time of keeping begins with its end.
+// The lifetime at the provider is longer: it covers all that an attempt may take, and the
+// time of keeping begins when the attempt ends.
 func EndKept(ctx context.Context, o Options) ([]sandbox.Ref, error) {
 	gone, _, err := o.endDue(ctx)
 	return gone, err
 }
 
-// endDue is EndKept, with why sandboxes of the list stay that are due.
+// endDue is EndKept, with the reasons for which due sandboxes stay.
 func (o Options) endDue(ctx context.Context) (gone []sandbox.Ref, stay map[sandbox.Ref]string, err error) {
 	l := o.KeepList
 	if l == nil {
@@ -148,7 +149,7 @@ func (o Options) endDue(ctx context.Context) (gone []sandbox.Ref, stay map[sandb
 			due[e.ref] = e
 			targets[deletes] = append(targets[deletes], sandbox.Sandbox{Provider: e.ref.Provider, ID: e.ref.ID, State: sandbox.StateRunning})
 		} else if forget {
-			_ = l.Store.DropDoc(ctx, e.doc) // the next one does it
+			_ = l.Store.DropDoc(ctx, e.doc) // the next call repeats it
 		}
 	}
 	stay = map[sandbox.Ref]string{}
@@ -158,7 +159,7 @@ func (o Options) endDue(ctx context.Context) (gone []sandbox.Ref, stay map[sandb
 			switch e.Outcome {
 			case sandbox.OutcomeVerified, sandbox.OutcomeAlreadyGone:
 				gone = append(gone, e.Ref)
-				_ = l.Store.DropDoc(ctx, due[e.Ref].doc) // who has dropped it first has seen the same
+				_ = l.Store.DropDoc(ctx, due[e.Ref].doc) // another process that dropped it has seen the same end
 			case sandbox.OutcomeSkipped:
 				stay[e.Ref] = e.Reason
 			case sandbox.OutcomeAccepted, sandbox.OutcomeStuck, sandbox.OutcomeFailed, sandbox.OutcomeChanged, sandbox.OutcomeNotAttempted:
@@ -168,8 +169,8 @@ func (o Options) endDue(ctx context.Context) (gone []sandbox.Ref, stay map[sandb
 	return gone, stay, nil
 }
 
-// endReleased ends sandboxes whose time was ended, and gives those that were not seen
-// to be gone within EndWait, and why one of them stays that is not to end.
+// endReleased ends released sandboxes. It returns those that were not seen to be gone
+// within EndWait, and why one of them may not be ended.
 func (o Options) endReleased(ctx context.Context, refs []sandbox.Ref) (left []sandbox.Ref, why string) {
 	for began := time.Now(); len(refs) > 0 && time.Since(began) < EndWait; {
 		_, stay, err := o.endDue(ctx)
@@ -180,7 +181,7 @@ func (o Options) endReleased(ctx context.Context, refs []sandbox.Ref) (left []sa
 			})
 		}
 		if i := slices.IndexFunc(refs, func(ref sandbox.Ref) bool { return stay[ref] == "" }); i < 0 && len(refs) > 0 {
-			return refs, stay[refs[0]] // more time changes nothing
+			return refs, stay[refs[0]] // waiting would change nothing
 		}
 		if len(refs) > 0 && poll.Sleep(ctx, SettleLook) != nil {
 			break
@@ -189,8 +190,8 @@ func (o Options) endReleased(ctx context.Context, refs []sandbox.Ref) (left []sa
 	return refs, ""
 }
 
-// endKept ends what a task that is over has kept, and sees it gone. fault.KindRefused
-// where another task goes on in it.
+// endKept ends the sandbox that a finished task has kept. fault.KindRefused where another
+// task uses it.
 func (o Options) endKept(ctx context.Context, t Task) error {
 	if t.Kept == nil || o.KeepList == nil {
 		return nil
@@ -202,7 +203,7 @@ func (o Options) endKept(ctx context.Context, t Task) error {
 	if by != "" {
 		other, err := o.Ledger.Read(ctx, by)
 		if err != nil || other.State.Final() {
-			return err // it has ended what it was given
+			return err // the other task has ended the sandbox
 		}
 		return fault.New(fault.KindRefused, "task %s goes on in %s", by, t.Kept.Ref).WithHint("`sbx stop %s` ends both", by)
 	}
@@ -215,13 +216,13 @@ func (o Options) endKept(ctx context.Context, t Task) error {
 	return nil
 }
 
-// CanReach says that this host can see what was kept on a host: of a profile whose
-// sandboxes live on the host that made them only an sbx there can.
+// CanReach reports whether this host can see a sandbox that was made on host: the sandboxes
+// of a host-bound profile are visible there only.
 func (o Options) CanReach(ref sandbox.Ref, host string) bool {
 	return o.HostBound == nil || host == "" || host == o.Owner.Host || !o.HostBound(ref.Provider)
 }
 
-// protectionReason says why a kept sandbox stays although its time is over; "" = it does not.
+// protectionReason is why a kept sandbox may not be ended; "" = it may.
 func (o Options) protectionReason(s sandbox.Sandbox) string {
 	if o.Protected == nil {
 		return ""
@@ -229,8 +230,8 @@ func (o Options) protectionReason(s sandbox.Sandbox) string {
 	return o.Protected(s)
 }
 
-// isDue says whether a listed sandbox is to be ended here, or else need not be
-// remembered any more.
+// isDue reports whether a sandbox of the list is to be ended here, or its entry may be
+// forgotten.
 func (o Options) isDue(ctx context.Context, e keptEntry) (end, forget bool) {
 	if !o.CanReach(e.ref, e.Host) {
 		return false, false
@@ -244,10 +245,10 @@ func (o Options) isDue(ctx context.Context, e keptEntry) (end, forget bool) {
 	}
 	for _, a := range t.Attempts {
 		if a.Ref() == e.ref {
-			return false, e.doc.ReadAt.Sub(e.Claimed) >= claimMemory // it is the task's, which ends it
+			return false, e.doc.ReadAt.Sub(e.Claimed) >= claimMemory // the claimer records it, and so ends it
 		}
 	}
-	return t.State.Final() || !t.Held(), false // else it is about to be written down
+	return t.State.Final() || !t.Held(), false // otherwise the claimer is about to record it
 }
 
 func (l KeepList) readEntry(ctx context.Context, ref sandbox.Ref) (keptEntry, bool, error) {

@@ -12,7 +12,7 @@ import (
 	"sbx/internal/store"
 )
 
-// Store is what tasks need of the place where they are kept.
+// Store is what tasks need of the store.
 type Store interface {
 	AddTask(ctx context.Context, t store.Task) (kept store.Task, added bool, err error)
 	Task(ctx context.Context, id string) (store.Task, error)
@@ -21,15 +21,15 @@ type Store interface {
 	AwaitTask(ctx context.Context, id string, version int64) (store.Task, error)
 }
 
-// Ledger keeps tasks, and changes them by their rules alone.
+// Ledger stores tasks, and changes them by their rules alone.
 type Ledger struct {
 	Store Store
-	// LimitMB bounds what all tasks of one budget hold together; 0 = nothing does.
+	// LimitMB bounds the memory that all tasks of one budget reserve; 0 = no limit.
 	LimitMB int64
 }
 
-// Add keeps a new task. One of the same key that asks for the same is given back
-// instead, with false; one that asks for something else is fault.KindUsage.
+// Add stores a new task. A task of the same key and spec is returned instead, with false;
+// one of the same key and another spec is fault.KindUsage.
 func (l Ledger) Add(ctx context.Context, t Task) (Task, bool, error) {
 	kept, added, err := l.addRow(ctx, t)
 	if err != nil {
@@ -64,7 +64,7 @@ func (l Ledger) addRow(ctx context.Context, t Task) (store.Task, bool, error) {
 	return l.Store.AddTask(ctx, row)
 }
 
-// Read gives a task by its exact id; fault.KindNotFound.
+// Read reads a task by its exact id; fault.KindNotFound.
 func (l Ledger) Read(ctx context.Context, id string) (Task, error) {
 	row, err := l.Store.Task(ctx, id)
 	if err != nil {
@@ -73,7 +73,7 @@ func (l Ledger) Read(ctx context.Context, id string) (Task, error) {
 	return decodeRow(row)
 }
 
-// List gives tasks, the newest first.
+// List lists tasks, the newest first.
 func (l Ledger) List(ctx context.Context, q store.TaskQuery) ([]Task, error) {
 	rows, err := l.Store.Tasks(ctx, q)
 	if err != nil {
@@ -90,7 +90,7 @@ func (l Ledger) List(ctx context.Context, q store.TaskQuery) ([]Task, error) {
 	return tasks, nil
 }
 
-// Await gives the task as soon as it differs from what was read.
+// Await returns the task as soon as it differs from t.
 func (l Ledger) Await(ctx context.Context, t Task) (Task, error) {
 	row, err := l.Store.AwaitTask(ctx, t.ID, t.version)
 	if err != nil {
@@ -99,16 +99,15 @@ func (l Ledger) Await(ctx context.Context, t Task) (Task, error) {
 	return decodeRow(row)
 }
 
-// Change applies a rule to what is kept and writes the result, as often as it takes
-// to be the one who does. The rule's own error ends it, and nothing is written. After
-// an error of the store it is open whether it was.
+// Change applies a rule to the stored task and writes the result. It is repeated when
+// another process has changed the task meanwhile. An error of the rule ends it, and nothing
+// is written. After an error of the store it is unknown whether the change was written.
 func (l Ledger) Change(ctx context.Context, id string, rule func(*Task) error) (Task, error) {
 	return l.changeFrom(ctx, id, rule, new(store.Task))
 }
 
-// changeFrom is Change, which may be called again after an error of the store: asked is
-// what was to be written then. Where it was written after all, that is the answer,
-// and not that somebody else was faster.
+// changeFrom is Change that may be called again after an error of the store. asked is what
+// the earlier call tried to write: where it was written after all, that is the result.
 func (l Ledger) changeFrom(ctx context.Context, id string, rule func(*Task) error, asked *store.Task) (Task, error) {
 	for {
 		t, err := l.Read(ctx, id)
@@ -135,9 +134,9 @@ func (l Ledger) changeFrom(ctx context.Context, id string, rule func(*Task) erro
 	}
 }
 
-// swapTask writes a task; true = somebody else has changed or ended it meanwhile, so that
-// the rule has to judge what it has become. Only what asks for memory is held against
-// the budget: facts are written whatever they cost.
+// swapTask writes a task; true = another process has changed or ended it meanwhile, so that
+// the rule has to be applied again. Only changes that ask for memory are checked against
+// the budget.
 func (l Ledger) swapTask(ctx context.Context, t Task, asked *store.Task) (Task, bool, error) {
 	row, err := t.encodeRow()
 	if err != nil {
@@ -159,7 +158,6 @@ func (l Ledger) swapTask(ctx context.Context, t Task, asked *store.Task) (Task, 
 	return now, false, err
 }
 
-// encodeRow is how a task is kept.
 func (t *Task) encodeRow() (store.Task, error) {
 	body, err := json.Marshal(t)
 	if err != nil {
@@ -175,10 +173,10 @@ func (t *Task) encodeRow() (store.Task, error) {
 	return row, nil
 }
 
-// reservedMB is the memory that the task holds of its budget, from before anything is made
-// until it is over: the most that an attempt was given, since the next one gets as much.
-// It never grows but by a change that is admitted. Who has waited for more than there is
-// holds none: two of them would wait for each other.
+// reservedMB is the memory that the task reserves in its budget, from its first attempt
+// until it is over: the most that an attempt was given, since the next one gets as much. It
+// grows only with a change that is admitted. A task that waited for more than there is
+// reserves none, or two such tasks would wait for each other.
 func (t *Task) reservedMB() int64 {
 	if len(t.Attempts) == 0 || t.State.Final() || t.Yielded && t.AllGone() {
 		return 0
@@ -190,7 +188,6 @@ func (t *Task) reservedMB() int64 {
 	return most
 }
 
-// decodeRow is the way back.
 func decodeRow(row store.Task) (Task, error) {
 	var t Task
 	if err := json.Unmarshal(row.Body, &t); err != nil {
@@ -201,19 +198,19 @@ func decodeRow(row store.Task) (Task, error) {
 	return t, nil
 }
 
-// waitsForBudget is what a task waits for that does not fit into its budget now.
+// waitsForBudget is why a task waits whose memory does not fit into the budget now.
 const waitsForBudget = "memory_budget"
 
-// FairStore is a Store that gives the memory of a budget in the order in which tasks
-// were created: who takes of it for the first time comes after every older task that
-// waits, so that a big one is not overtaken for ever by small ones. A task that
-// holds some already does not queue: who waits may be waiting for just that.
+// FairStore is a Store that gives the memory of a budget in the order in which tasks were
+// created: the first reservation of a task comes after every older task that waits, so that
+// small tasks do not overtake a big one for ever. A task that holds memory already does not
+// queue, because an older task may wait for that memory.
 func FairStore(s Store) Store { return fairStore{s} } //nolint:ireturn // it is one, with a rule more
 
 type fairStore struct{ Store }
 
-// SwapTask is Store's; store.ErrBudget inside fault.KindRefused also where an older
-// task of the budget waits.
+// SwapTask is Store's. It also returns store.ErrBudget inside fault.KindRefused where an
+// older task of the budget waits.
 func (q fairStore) SwapTask(ctx context.Context, t store.Task, limitMB int64) (store.Task, error) {
 	if t.Budget != "" && limitMB > 0 && t.ReserveMB > 0 && t.State == string(Assigned) {
 		if err := q.checkTurn(ctx, t); err != nil {
@@ -223,7 +220,7 @@ func (q fairStore) SwapTask(ctx context.Context, t store.Task, limitMB int64) (s
 	return q.Store.SwapTask(ctx, t, limitMB)
 }
 
-// checkTurn is nil when no older task waits for the same memory.
+// checkTurn returns an error when an older task waits for the same memory.
 func (q fairStore) checkTurn(ctx context.Context, t store.Task) error {
 	before, err := q.Task(ctx, t.ID)
 	if err != nil {
@@ -244,7 +241,6 @@ func (q fairStore) checkTurn(ctx context.Context, t store.Task) error {
 	return nil
 }
 
-// createdBefore is the order of creation.
 func createdBefore(a, b store.Task) bool {
 	if c := a.CreatedAt.Compare(b.CreatedAt); c != 0 {
 		return c < 0
@@ -252,8 +248,8 @@ func createdBefore(a, b store.Task) bool {
 	return a.ID < b.ID
 }
 
-// waitsForMemory says that a living process waits for memory for a task that has none. One
-// whose process is gone does not hold up others: its lease ends.
+// waitsForMemory reports whether a living process waits for memory for a task that has
+// none. A dead process does not hold up others: its lease expires.
 func waitsForMemory(t store.Task) bool {
 	if t.ReserveMB > 0 || !t.LeaseUntil.After(t.ReadAt) {
 		return false

@@ -8,19 +8,19 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Why a change is not allowed. None of them has changed anything.
+// Reasons why a change is not allowed. The task is unchanged then.
 var (
-	ErrNotOwner           = errors.New("the task is somebody else's by now")    // the fence grew, or its state is another
-	ErrFinal              = errors.New("the task has ended")                    // it never changes again
-	ErrPublishing         = errors.New("too late: it is publishing")            // the gate was passed before
-	ErrPublished          = errors.New("too late: it has been published")       //
-	ErrPublicationUnknown = errors.New("nobody can tell whether it is public")  // its publication was begun, and its end not seen
-	ErrStopped            = errors.New("a stop was asked for")                  //
-	ErrLate               = errors.New("the task's time is over")               // its deadline has passed
-	ErrAttemptsUsed       = errors.New("all attempts are used up")              //
-	ErrNotGone            = errors.New("what was made before is not gone yet")  //
-	ErrHeld               = errors.New("its owner is alive")                    //
-	errUnchanged          = errors.New("there is nothing to change about that") // a change that need not be written
+	ErrNotOwner           = errors.New("the task is somebody else's by now") // the fence grew, or its state is another
+	ErrFinal              = errors.New("the task has ended")                 // it never changes again
+	ErrPublishing         = errors.New("too late: it is publishing")         // the gate was passed before
+	ErrPublished          = errors.New("too late: it has been published")
+	ErrPublicationUnknown = errors.New("nobody can tell whether it is public") // it was begun, and its end was not seen
+	ErrStopped            = errors.New("a stop was asked for")
+	ErrLate               = errors.New("the task's time is over") // its deadline has passed
+	ErrAttemptsUsed       = errors.New("all attempts are used up")
+	ErrNotGone            = errors.New("what was made before is not gone yet")
+	ErrHeld               = errors.New("its owner is alive")
+	errUnchanged          = errors.New("there is nothing to change about that") // the change need not be written
 )
 
 // Note is one line of a task's timeline.
@@ -34,7 +34,7 @@ func (t *Task) addNote(event, detail string) {
 	t.Notes = append(t.Notes, Note{At: t.ReadAt, Event: event, Detail: detail})
 }
 
-// checkFence is the rule of fencing: who holds an old fence writes nothing.
+// checkFence allows no change by a process with an old fence.
 func (t *Task) checkFence(fence int64) error {
 	switch {
 	case t.State.Final():
@@ -45,7 +45,7 @@ func (t *Task) checkFence(fence int64) error {
 	return nil
 }
 
-// checkWorking is mine for changes that only an undecided task takes.
+// checkWorking is checkFence for changes of an undecided task.
 func (t *Task) checkWorking(fence int64) error {
 	if err := t.checkFence(fence); err != nil {
 		return err
@@ -56,8 +56,8 @@ func (t *Task) checkWorking(fence int64) error {
 	return nil
 }
 
-// Assign begins the next attempt: what is about to be made is written down before
-// anything is. It takes the task from whoever has it no more.
+// Assign begins the next attempt and takes the task: the intent is written down before a
+// sandbox is requested.
 func (t *Task) Assign(o Owner, a Attempt) error {
 	last := t.Last()
 	switch {
@@ -77,7 +77,7 @@ func (t *Task) Assign(o Owner, a Attempt) error {
 	t.transferTo(o)
 	t.State, t.Waits, t.NextAt, t.Yielded, t.needsAdmission = Assigned, "", time.Time{}, false, true
 	if t.DeadlineAt.IsZero() && t.Spec.Limits.Deadline > 0 {
-		t.DeadlineAt = t.ReadAt.Add(t.Spec.Limits.Deadline) // it holds from the first attempt on
+		t.DeadlineAt = t.ReadAt.Add(t.Spec.Limits.Deadline) // it starts with the first attempt
 	}
 	a.N, a.Fence, a.IntentAt, a.Host = len(t.Attempts)+1, t.Fence, t.ReadAt, o.Host
 	t.Attempts = append(t.Attempts, a)
@@ -85,18 +85,17 @@ func (t *Task) Assign(o Owner, a Attempt) error {
 	return nil
 }
 
-// pastDeadline says that the deadline has passed.
 func (t *Task) pastDeadline() bool { return !t.DeadlineAt.IsZero() && !t.ReadAt.Before(t.DeadlineAt) }
 
-// markRequesterLost notes since when whoever asked for the last attempt's sandbox has no right to
-// ask for it any more.
+// markRequesterLost records when the requester of the last attempt's sandbox lost the right
+// to request it.
 func (t *Task) markRequesterLost() {
 	if a := t.Last(); a != nil && a.Sandbox == "" && a.GoneAt.IsZero() && a.CutAt.IsZero() {
 		a.CutAt = t.ReadAt
 	}
 }
 
-// Wait notes why a task has not begun.
+// Wait records why a task has not begun.
 func (t *Task) Wait(why string) error {
 	switch {
 	case t.State.Final():
@@ -111,7 +110,7 @@ func (t *Task) Wait(why string) error {
 	return nil
 }
 
-// Created notes what the create has made.
+// Created records the sandbox that the create has made.
 func (t *Task) Created(fence int64, made sandbox.Sandbox) error {
 	if err := t.checkWorking(fence); err != nil {
 		return err
@@ -129,7 +128,7 @@ func (t *Task) Created(fence int64, made sandbox.Sandbox) error {
 	return nil
 }
 
-// Started notes that the program runs in a sandbox that was there before.
+// Started records that the program runs in a sandbox that existed before.
 func (t *Task) Started(fence int64) error {
 	if err := t.checkWorking(fence); err != nil {
 		return err
@@ -148,7 +147,7 @@ func (t *Task) Started(fence int64) error {
 	return nil
 }
 
-// ReleaseLease gives the lease back without an end: the next one goes on at once.
+// ReleaseLease gives the lease back, so that another process can go on at once.
 func (t *Task) ReleaseLease(fence int64) error {
 	if err := t.checkFence(fence); err != nil {
 		return err
@@ -158,7 +157,7 @@ func (t *Task) ReleaseLease(fence int64) error {
 	return nil
 }
 
-// Ended is what is known of an attempt when it is over.
+// Ended is what is known of an attempt that has ended.
 type Ended struct {
 	Exit     sandbox.Exit
 	Usage    sandbox.Usage
@@ -169,7 +168,7 @@ type Ended struct {
 	Nothing  bool // the create is known to have made nothing
 }
 
-// End notes how the attempt's program ended, or why none ran.
+// End records how the attempt's program ended, or why none ran.
 func (t *Task) End(fence int64, e Ended) error {
 	if err := t.checkWorking(fence); err != nil {
 		return err
@@ -204,8 +203,8 @@ func (a *Attempt) recordEnd(at time.Time, e Ended) {
 	}
 }
 
-// Expire ends the attempt because a limit was reached. The fence grows, so that
-// nothing that was under way for it can pass the gate.
+// Expire ends the attempt because a limit was reached. The fence grows, so that no step in
+// progress can pass the gate.
 func (t *Task) Expire(fence int64, why Reason) error {
 	if err := t.checkWorking(fence); err != nil {
 		return err
@@ -222,7 +221,8 @@ func (t *Task) Expire(fence int64, why Reason) error {
 	return nil
 }
 
-// ScheduleRetry lets a new attempt begin later. The one before must be over and gone.
+// ScheduleRetry sets the time of the next attempt. The one before must have ended and be
+// gone.
 func (t *Task) ScheduleRetry(fence int64, r Retry) error {
 	if err := t.checkWorking(fence); err != nil {
 		return err
@@ -240,8 +240,8 @@ func (t *Task) ScheduleRetry(fence int64, r Retry) error {
 	return nil
 }
 
-// PassGate is the gate: the one point where it is decided that a task's work becomes
-// public. No stop, no limit and no other process can be on this side of it.
+// PassGate is the gate: the one change that decides that a task's work becomes public.
+// Stops, limits and takeovers have no effect on the publication after it.
 func (t *Task) PassGate(fence int64, p Publish) error {
 	if err := t.checkWorking(fence); err != nil {
 		return err
@@ -261,7 +261,7 @@ func (t *Task) PassGate(fence int64, p Publish) error {
 	return nil
 }
 
-// RecordPublishError notes why the end of the publication was not seen.
+// RecordPublishError records why the end of the publication was not seen.
 func (t *Task) RecordPublishError(fence int64, why string) error {
 	if err := t.checkFence(fence); err != nil {
 		return err
@@ -273,7 +273,7 @@ func (t *Task) RecordPublishError(fence int64, why string) error {
 	return nil
 }
 
-// EndPublication ends the publication with what was seen of it.
+// EndPublication records the result of the publication, and decides the task.
 func (t *Task) EndPublication(fence int64, p Publish, verdict State) error {
 	if err := t.checkFence(fence); err != nil {
 		return err
@@ -288,7 +288,7 @@ func (t *Task) EndPublication(fence int64, p Publish, verdict State) error {
 	return nil
 }
 
-// Conclude decides the end of a task that publishes nothing (any more).
+// Conclude decides the end of a task that publishes nothing, or nothing more.
 func (t *Task) Conclude(fence int64, verdict State, why Reason, said string) error {
 	if err := t.checkWorking(fence); err != nil {
 		return err
@@ -307,14 +307,14 @@ func (t *Task) decideVerdict(verdict State, why Reason) {
 	t.markRequesterLost()
 }
 
-// concludeCompleted decides a task whose program did its work and that publishes nothing
+// concludeCompleted concludes a task whose program succeeded and that publishes nothing
 // more.
 func (t *Task) concludeCompleted(fence int64) error {
 	if err := t.Conclude(fence, Completed, ReasonNone, ""); err != nil {
 		return err
 	}
 	switch {
-	case t.Spec.Warm: // its life counts, which began before
+	case t.Spec.Warm: // its lifetime began with the intent
 		return t.Keep(fence, t.Last().IntentAt.Add(t.Spec.KeepAlive))
 	case t.Spec.KeepAlive > 0:
 		return t.Keep(fence, t.ReadAt.Add(t.Spec.KeepAlive))
@@ -322,7 +322,7 @@ func (t *Task) concludeCompleted(fence int64) error {
 	return nil
 }
 
-// failureVerdict is what a task becomes whose last attempt did not succeed.
+// failureVerdict is the verdict after a last attempt that did not succeed.
 func (t *Task) failureVerdict() State {
 	if a := t.Last(); a != nil && a.Expired != ReasonNone {
 		return TimedOut
@@ -330,7 +330,7 @@ func (t *Task) failureVerdict() State {
 	return Failed
 }
 
-// applyPublication is Settle with the verdict that follows from what was seen.
+// applyPublication is EndPublication with the verdict that follows from the result.
 func (t *Task) applyPublication(fence int64, p Publish) error {
 	p.Target, p.Fence, p.Base = t.Publish.Target, t.Publish.Fence, t.Publish.Base
 	if p.State != PublishDone && t.Publish.Message != "" {
@@ -355,9 +355,9 @@ func (t *Task) applyPublication(fence int64, p Publish) error {
 	return nil
 }
 
-// RecordSeenPublication settles the publication of a task that somebody else holds: what its
-// target was seen to hold for ever counts, whoever saw it. Who holds the task has
-// nothing to write about it any more.
+// RecordSeenPublication records the publication of a task that another process holds: what
+// the target holds for ever is a fact, whichever process saw it. The holder cannot write
+// the result any more.
 func (t *Task) RecordSeenPublication(p Publish) error {
 	switch {
 	case t.State.Final():

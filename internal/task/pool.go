@@ -13,23 +13,21 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Pool has sandboxes made ahead of the tasks that use them, each once (R112, S0-19).
+// Pool makes sandboxes ahead of the tasks that use them, each for one task (R112, S0-19).
 //
-// One that waits is nothing new: a task of a program that does nothing has made it
-// and kept it. So whatever can happen to a task's sandbox is taken care of as for any
-// other: a create without an answer, a death in the middle, a stop. It waits for half
-// of its life at most and is asked how it is before it is used (tasks.md E3); what
-// nobody has used is ended, and seen to be gone, with the Pool, or by whoever finds
-// that its process is dead.
+// Such a sandbox is made and kept by a task whose program does nothing, so that lost
+// answers, crashes and stops are handled as for any other task. It waits for at most half
+// of its lifetime and is probed before it is used. Unused ones are ended, and seen to be
+// gone, when the Pool closes, or by another process when that of the Pool is dead.
 type Pool struct {
 	o     Options
 	ahead int
 
 	mu     sync.Mutex
-	wanted []Spec // what is still to be begun, in its order
+	wanted []Spec // specs of tasks that have not begun, in order
 	ready  map[string][]sandbox.Ref
 	making map[string]int
-	broken map[string]bool // shapes of which one could not be made
+	broken map[string]bool // shapes that could not be made
 	begun  bool
 	made   int
 	used   int
@@ -40,13 +38,13 @@ type Pool struct {
 	makers sync.WaitGroup
 }
 
-// warmUp is the program of a sandbox that is made ahead. That it has run shows that
-// the sandbox runs programs.
+// warmUp is the program of a sandbox that is made ahead. Its run shows that the sandbox
+// runs programs.
 const warmUp = "true"
 
-// NewPool makes a Pool that has up to so many sandboxes wait for tasks of these specs,
-// for those that come first. Nothing is made before the first of them asks for one.
-// The end of ctx stops the making; that of life leaves everything as it is.
+// NewPool makes a Pool that keeps up to ahead sandboxes ready for tasks of these specs, in
+// order. Nothing is made before the first task asks for one. The end of ctx stops the
+// making; the end of life leaves everything as it is.
 func NewPool(ctx, life context.Context, o Options, ahead int, specs []Spec) *Pool {
 	o.Observer = nil
 	on, off := context.WithCancel(ctx)
@@ -56,13 +54,13 @@ func NewPool(ctx, life context.Context, o Options, ahead int, specs []Spec) *Poo
 	}
 }
 
-// CanPrewarm says that sandboxes for a spec can be made ahead: not on this machine, where
-// making one takes milliseconds and an idle one takes memory.
+// CanPrewarm reports whether sandboxes for a spec can be made ahead. They are not on this
+// machine, where a create takes milliseconds and an idle sandbox takes memory.
 func (o Options) CanPrewarm(s Spec) bool {
 	return s.Sandbox.ID == "" && s.Budget == "" && (o.HostBound == nil || !o.HostBound(s.Provider))
 }
 
-// prewarmSpec is the spec of a task that makes a sandbox for a task of this one.
+// prewarmSpec is the spec of a task that makes a sandbox for a task of this spec.
 func (s Spec) prewarmSpec() Spec {
 	life := s.TTL()
 	w := Spec{
@@ -77,15 +75,14 @@ func (s Spec) prewarmSpec() Spec {
 	return w
 }
 
-// shapeKey is equal for specs that the same sandbox will do for.
+// shapeKey is equal for specs that can use the same sandbox.
 func (s Spec) shapeKey() string {
 	w := s.prewarmSpec()
 	w.Name = ""
 	return w.Fingerprint()
 }
 
-// TaskBegins says that a task of the specs is being taken up: nothing need be made for it
-// any more.
+// TaskBegins removes one task of the spec from those for which a sandbox is to be made.
 func (p *Pool) TaskBegins(s Spec) {
 	if p == nil {
 		return
@@ -98,7 +95,7 @@ func (p *Pool) TaskBegins(s Spec) {
 	}
 }
 
-// takeReady gives a task a sandbox that waits; false = none does, and it makes its own.
+// takeReady claims a ready sandbox for a task; false = none is ready.
 func (p *Pool) takeReady(ctx context.Context, t Task, place string) (sandbox.Ref, bool, error) {
 	if p == nil || place != t.Spec.Provider || !p.o.CanPrewarm(t.Spec) {
 		return sandbox.Ref{}, false, nil
@@ -134,7 +131,7 @@ func (p *Pool) nextReady(shape string) (sandbox.Ref, bool) {
 	return all[0], true
 }
 
-// startMakers begins to make what is missing. The lock is held.
+// startMakers starts to make the missing sandboxes. The lock is held.
 func (p *Pool) startMakers() {
 	if !p.begun || p.on.Err() != nil {
 		return
@@ -155,7 +152,7 @@ func (p *Pool) startMakers() {
 		}
 		shape := s.shapeKey()
 		if have[shape]--; have[shape] >= 0 || p.broken[shape] {
-			continue // there is one for it
+			continue // one is ready or being made for it
 		}
 		total++
 		p.making[shape]++
@@ -163,7 +160,7 @@ func (p *Pool) startMakers() {
 	}
 }
 
-// makeSandbox makes one sandbox, and the next where there is need.
+// makeSandbox makes one sandbox, and starts the next where one is missing.
 func (p *Pool) makeSandbox(s Spec, shape string) {
 	ref, err := p.runMaker(s)
 	p.mu.Lock()
@@ -201,13 +198,13 @@ func (p *Pool) runMaker(s Spec) (sandbox.Ref, error) {
 	return t.Kept.Ref, nil
 }
 
-// Close ends what nobody has used. fault.KindUnverified where that was not seen: the
-// next sbx goes on with it.
+// Close ends the unused sandboxes. fault.KindUnverified where that was not seen: the next
+// sbx goes on with it.
 func (p *Pool) Close(ctx context.Context) error {
 	if p == nil {
 		return nil
 	}
-	p.mu.Lock() // no maker begins after this
+	p.mu.Lock() // no maker starts after this
 	p.off()
 	p.mu.Unlock()
 	p.makers.Wait()

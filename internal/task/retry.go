@@ -10,15 +10,15 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// MaxDelay bounds the pause between two attempts (tasks.md A4).
+// MaxDelay bounds the pause between two attempts.
 const MaxDelay = 60 * time.Second
 
-// retryPolicy is what a class of exits means for a next attempt (tasks.md A3).
+// retryPolicy is whether and how an attempt is repeated after a class of exits.
 type retryPolicy struct {
-	limit  int    // how often it may be met; 0 = never again, -1 = as long as there are attempts
-	free   bool   // the infrastructure failed: no attempt is burnt
+	limit  int    // how many exits of the class are retried; 0 = none, -1 = all
+	free   bool   // the infrastructure failed: the attempt is not counted
 	memory bool   // only with more memory
-	why    string // in words, for the report
+	why    string // for the report
 }
 
 func retryPolicyOf(c sandbox.Class) retryPolicy {
@@ -50,7 +50,7 @@ func retryPolicyOf(c sandbox.Class) retryPolicy {
 	return retryPolicy{why: "a " + string(c) + " is not tried again"}
 }
 
-// RetryOn lists the classes that may be tried again by the rules alone.
+// RetryOn lists the classes that are retried without --retry-on.
 func RetryOn() []sandbox.Class {
 	return []sandbox.Class{
 		sandbox.ClassOOM, sandbox.ClassKilledUnknown, sandbox.ClassCrash, sandbox.ClassUnknown,
@@ -58,14 +58,14 @@ func RetryOn() []sandbox.Class {
 	}
 }
 
-// Next decides what comes after the last attempt, which has ended. roll in [0,1)
-// is the jitter.
+// Next decides what comes after the last attempt, which has ended. roll in [0,1) is the
+// jitter.
 func (t *Task) Next(roll float64) Retry {
 	a := t.Last()
 	if a == nil || a.Exit == nil {
 		return Retry{Why: "nothing is known of its end"}
 	}
-	if a.neverEntered() { // nothing was tried: neither an attempt nor a pause, nor another place
+	if a.neverEntered() { // nothing was tried: no attempt is counted, no pause is made, and the place stays
 		if t.pastDeadline() {
 			return Retry{Free: true, Why: "the deadline leaves no time for another attempt"}
 		}
@@ -106,7 +106,7 @@ func (t *Task) Next(roll float64) Retry {
 	return out
 }
 
-// requestedPolicy is the rule where the operator has said which classes to try again.
+// requestedPolicy is the policy where the operator has named the classes to retry.
 func (t *Task) requestedPolicy(class sandbox.Class, r retryPolicy) retryPolicy {
 	if !slices.Contains(t.Spec.RetryOn, class) {
 		return retryPolicy{why: "a " + string(class) + " is not among those to try again"}
@@ -118,8 +118,8 @@ func (t *Task) requestedPolicy(class sandbox.Class, r retryPolicy) retryPolicy {
 	return r
 }
 
-// countClass counts the attempts that ended in a class, and those that burnt nothing, the
-// last included.
+// countClass counts the attempts that ended in a class, and those that were not counted,
+// including the last.
 func (t *Task) countClass(class sandbox.Class) (same, free int) {
 	for _, a := range t.Attempts {
 		if a.Exit == nil {
@@ -135,14 +135,14 @@ func (t *Task) countClass(class sandbox.Class) (same, free int) {
 	return same, free
 }
 
-// Delay is the pause after the n-th attempt, from 1: base, doubling, half of it
-// more or less, and at most MaxDelay.
+// Delay is the pause after the n-th attempt (from 1): base, doubled with each attempt,
+// times 0.5 to 1.5, at most MaxDelay.
 func Delay(base time.Duration, n int, roll float64) time.Duration {
 	d := float64(base) * math.Pow(2, float64(n-1)) * (0.5 + roll)
 	return time.Duration(min(d, float64(MaxDelay)))
 }
 
-// Place is where the next attempt goes.
+// Place is the provider of the next attempt.
 func (t *Task) Place() string {
 	places := append([]string{t.Spec.Provider}, t.Spec.Fallback...)
 	n := 0
@@ -154,25 +154,25 @@ func (t *Task) Place() string {
 	return places[min(n, len(places)-1)]
 }
 
-// nextMemoryMB is the limit of the next attempt; 0 = as the spec says.
+// nextMemoryMB is the memory limit of the next attempt; 0 = as the spec says.
 func (t *Task) nextMemoryMB() int64 {
 	if a := t.Last(); a != nil && a.Retry != nil && a.Retry.MemoryMB > 0 {
 		return a.Retry.MemoryMB
 	}
 	if a := t.Last(); a != nil && a.MemoryMB > 0 && t.Spec.MemoryBytes > 0 {
-		return a.MemoryMB // what an earlier attempt was given stays
+		return a.MemoryMB // the limit of an earlier attempt stays
 	}
 	return t.Spec.MemoryBytes / sandbox.MiB
 }
 
-// Ruling is what a class of exits means for a next attempt, in words, for a page.
+// Ruling describes the retries after a class of exits, for documentation.
 type Ruling struct {
 	Class sandbox.Class
 	Again string // how often
 	Why   string
 }
 
-// Rulings are the rules that hold without --retry-on, class by class.
+// Rulings describes the retries without --retry-on, class by class.
 func Rulings() []Ruling {
 	var list []Ruling
 	never := []sandbox.Class{sandbox.ClassAgentError, sandbox.ClassUsage, sandbox.ClassAuth, sandbox.ClassEnvironment, sandbox.ClassTimeout, sandbox.ClassKilledByUs, sandbox.ClassStopped}

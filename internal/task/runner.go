@@ -11,34 +11,34 @@ import (
 	"sbx/internal/store"
 )
 
-// Runner brings one task to its end. It goes by what is kept alone: after a crash
-// another Runner goes on from the same place with the same steps.
+// Runner brings one task to its end. Its only input is the stored task, so another Runner
+// can resume after a crash with the same steps.
 type Runner struct {
 	o          Options
-	env        []string        // values for the program; never kept
-	stop       <-chan struct{} // closed: the operator wants it stopped
+	env        []string        // values for the program; never stored
+	stop       <-chan struct{} // closed when the operator wants the task stopped
 	observerMu sync.Mutex
 
 	followedAttempt int               // the attempt whose end this process saw itself
-	enteredAttempt  int               // the attempt that goes on in a kept sandbox, by this process's word
-	settleOnly      bool              // it settles what is there, and begins nothing
-	pushTried       bool              // it has tried to publish
-	giveUp          bool              // it gives up what nobody has begun in its time
-	createEnded     map[int]time.Time // when this process's own creates were over, by attempt and by its own clock
-	permit          Permit            // the breaker's for the attempt; empty = it has none
+	enteredAttempt  int               // the attempt with an existing sandbox that this process has entered
+	settleOnly      bool              // it settles what exists, and begins no attempt
+	pushTried       bool              // this process has tried to publish
+	giveUp          bool              // it concludes a task that no process began in its time
+	createEnded     map[int]time.Time // when this process's own creates ended, by attempt and by its own clock
+	permit          Permit            // of the breaker, for the attempt; zero = none
 }
 
-// NewRunner makes a Runner. env are KEY=VALUE words for the program; stop asks for a
-// stop when it is closed, nil = never.
+// NewRunner makes a Runner. env are KEY=VALUE words for the program; closing stop asks for
+// a stop, nil = never.
 func NewRunner(o Options, env []string, stop <-chan struct{}) *Runner {
 	return &Runner{o: o, env: env, stop: stop, createEnded: map[int]time.Time{}}
 }
 
-// errSweeping says that what comes next needs a process that stays.
+// errSweeping reports that the next step needs a process that stays.
 var errSweeping = errors.New("it waits for somebody to go on with it")
 
-// ErrUnverified says that a task's end is decided and not yet made certain: some
-// sandbox was not seen to be gone, or nobody can tell yet whether it was published.
+// ErrUnverified reports that the task is decided and its end is not verified: some sandbox
+// was not seen to be gone, or it is unknown whether the work was published.
 var ErrUnverified = errors.New("its end is not verified")
 
 // Run brings a task to its end. It returns

@@ -78,7 +78,7 @@ func (s Spec) Publishes() bool { return s.Push != "" || s.Publish != "" }
 // NeedsSandboxAfterEnd says that the sandbox is needed after the program's end.
 func (s Spec) NeedsSandboxAfterEnd() bool { return s.Publishes() || s.KeepAlive > 0 || s.Session != "" }
 
-// Fingerprint tells two different specs of one key apart.
+// Fingerprint distinguishes different specs of one key.
 func (s Spec) Fingerprint() string {
 	raw, err := json.Marshal(s)
 	if err != nil {
@@ -88,8 +88,8 @@ func (s Spec) Fingerprint() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// TTL is the life that the provider gives the sandbox of an attempt: a dead man's
-// switch behind the attempt's own limit, and behind the time that it is kept.
+// TTL is the lifetime that the provider gives the sandbox of an attempt. It ends after the
+// attempt's own limit and the time of keeping, and takes effect only when sbx is dead.
 func (s Spec) TTL() time.Duration {
 	longest := s.Limits.Attempt
 	if longest <= 0 {
@@ -98,13 +98,13 @@ func (s Spec) TTL() time.Duration {
 	return max(longest+DeadManGrace+s.KeepAlive, s.MinTTL)
 }
 
-// sandboxSpec is what the provider is asked to make for an attempt.
+// sandboxSpec is the provider's request for an attempt.
 func (t *Task) sandboxSpec(a Attempt, env []string) sandbox.Spec {
 	s := t.Spec
 	labels := map[string]string{}
 	maps.Copy(labels, s.Labels)
 	labels[sandbox.LabelNonce] = a.Nonce
-	if s.KeepAlive > 0 && !a.IntentAt.IsZero() { // hosts without this store know it by nothing else
+	if s.KeepAlive > 0 && !a.IntentAt.IsZero() { // the only information for hosts without this store
 		labels[sandbox.LabelKeptUntil] = a.IntentAt.Add(s.TTL()).UTC().Format(time.RFC3339)
 	}
 	box := sandbox.Spec{
@@ -118,7 +118,7 @@ func (t *Task) sandboxSpec(a Attempt, env []string) sandbox.Spec {
 	return box
 }
 
-// randomName makes an id that nobody else has.
+// randomName makes a unique id.
 func randomName(prefix string, length int) string {
 	return prefix + strings.ToLower(rand.Text())[:length]
 }
@@ -126,16 +126,13 @@ func randomName(prefix string, length int) string {
 // IDPrefix begins the id of every task.
 const IDPrefix = "t-"
 
-// IsID says that an id is one that NewID makes, and not the name that somebody else has for
-// a task of his own.
+// IsID reports whether an id has the form of NewID, and is not another program's task id.
 func IsID(id string) bool { return strings.HasPrefix(id, IDPrefix) }
 
-// NewID makes the id of a task.
 func NewID() string { return randomName(IDPrefix, 12) }
 
-// Work is a fingerprint of what a spec has done: the program, what it runs in and
-// what becomes public. Where it runs, how much it may take and how often it is tried
-// are not in it, and no value of its environment.
+// Work is a fingerprint of the work itself: the program, what it runs in and what becomes
+// public. Provider, limits, attempts and values of the environment are not in it.
 func (s Spec) Work() string {
 	work := [][]string{s.Command, s.EnvNames, {
 		s.Template, s.Snapshot, s.Image, s.Name, s.Workdir, s.AgentType, s.Push, s.Base, s.Publish, s.Session, s.Isolate,
@@ -148,8 +145,8 @@ func (s Spec) Work() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// The variables that tell an agent what it works on (S2-6, S2-7). They are made from
-// what is kept of the task, so that a process that takes it over can tell them too.
+// The variables that describe the work to an agent (S2-6, S2-7). They are made from the
+// stored task, so that a process that takes it over can set them too.
 const (
 	variableCallback    = "CALLBACK_URL"
 	variableBranch      = "BRANCH_NAME"
@@ -157,13 +154,13 @@ const (
 	variableData        = "TASK_DATA_BASE64"
 )
 
-// Branch is the branch that the work goes to; "" where it is not pushed.
+// Branch is the branch to which the work is pushed; "" where it is not.
 func (s Spec) Branch() string {
 	return s.Push[strings.LastIndexByte(s.Push, '=')+1:]
 }
 
-// programEnvironment is what a task's program gets: the operator's own variables, and what it
-// works on where they do not say it themselves.
+// programEnvironment is the environment of a task's program: the operator's variables, and
+// those that describe the work where the operator does not set them.
 func (r *Runner) programEnvironment(t Task) []string {
 	env := slices.Clone(r.env)
 	add := func(name, value string) {
@@ -181,7 +178,7 @@ func (r *Runner) programEnvironment(t Task) []string {
 	return env
 }
 
-// encodedData is what the task is about in one word; "" where nobody said more than the
+// encodedData is the description of the work as base64 JSON; "" where there is only the
 // command.
 func (t *Task) encodedData() string {
 	if t.Spec.Description == "" && t.Spec.Branch() == "" && !t.Spec.Callback {
@@ -192,7 +189,7 @@ func (t *Task) encodedData() string {
 		Description string `json:"description"`
 		Branch      string `json:"branch"`
 	}{t.ID, t.Spec.Description, t.Spec.Branch()})
-	if err != nil { // three texts have no way to fail
+	if err != nil { // three strings always marshal
 		return ""
 	}
 	return base64.StdEncoding.EncodeToString(raw)

@@ -10,14 +10,13 @@ import (
 // Stopper stops tasks from any process and any host.
 type Stopper struct{ o Options }
 
-// NewStopper makes a Stopper.
 func NewStopper(o Options) *Stopper { return &Stopper{o} }
 
-// ForbidPublication makes sure that nothing of a task becomes public any more: the first of the
-// two lines of a stop. After nil nothing will be. fault.KindRefused around
-// ErrPublished: it is public already; around ErrPublishing: it is just being
-// published, and nobody can hold that back (its target knows no fence);
-// fault.KindUnverified around ErrDoubt.
+// ForbidPublication makes sure that nothing of a task becomes public any more: the first
+// part of a stop. It returns nil when nothing will be published; fault.KindRefused around
+// ErrPublished when it is public already, and around ErrPublishing when it is being
+// published and the target has no fence to prevent it; fault.KindUnverified around
+// ErrPublicationUnknown.
 func (s *Stopper) ForbidPublication(ctx context.Context, id, by string) (Task, error) {
 	for {
 		t, err := s.o.Ledger.Change(ctx, id, func(n *Task) error {
@@ -43,13 +42,13 @@ func (s *Stopper) ForbidPublication(ctx context.Context, id, by string) (Task, e
 	}
 }
 
-// TooLate says of an error of Forbid that the task was decided before the stop: End
-// still ends what is left of it.
+// TooLate reports whether an error of ForbidPublication means that the task was decided
+// before the stop. End still ends what is left of it.
 func TooLate(err error) bool {
 	return errors.Is(err, ErrPublished) || errors.Is(err, ErrPublicationUnknown)
 }
 
-// describeTarget is what a publication has published, and where to.
+// describeTarget is what a publication has published, and where.
 func (p Publish) describeTarget() string {
 	if p.Commit == "" {
 		return p.Target
@@ -57,9 +56,9 @@ func (p Publish) describeTarget() string {
 	return "commit " + p.Commit + " at " + p.Target
 }
 
-// settlePublication reaches for the target of a task that has passed the gate,
-// whoever is there first wins, and writes down what it saw there: its runner may be
-// dead.
+// settlePublication tries to forbid the publication of a task that has passed the gate at
+// its target, and records the result: whichever of push and stop reaches the target first
+// wins. The runner of the task may be dead.
 func (s *Stopper) settlePublication(ctx context.Context, t Task, by string) error {
 	if s.o.Publisher == nil || !s.o.Publisher.Remote(t) && !s.o.isAbandoned(t) {
 		return fault.New(fault.KindRefused, "%w", ErrPublishing)
@@ -74,15 +73,15 @@ func (s *Stopper) settlePublication(ctx context.Context, t Task, by string) erro
 		}
 		return n.RecordSeenPublication(p)
 	})
-	if errors.Is(err, ErrNotOwner) || errors.Is(err, ErrFinal) { // somebody else has settled it meanwhile
+	if errors.Is(err, ErrNotOwner) || errors.Is(err, ErrFinal) { // another process has settled it meanwhile
 		return nil
 	}
 	return err
 }
 
-// End makes the end of a decided task certain: the second line of a stop. nil when
-// everything made for it is gone, with what it has kept; fault.KindUnverified
-// otherwise, fault.KindRefused where another task goes on in what it has kept.
+// End verifies the end of a decided task: the second part of a stop. It returns nil when
+// everything made for the task is gone, including what it has kept; fault.KindUnverified
+// otherwise, fault.KindRefused where another task uses what it has kept.
 func (s *Stopper) End(ctx context.Context, t Task) (Task, error) {
 	r := NewRunner(s.o, nil, nil)
 	for !t.State.Final() {
@@ -98,9 +97,9 @@ func (s *Stopper) End(ctx context.Context, t Task) (Task, error) {
 	return t, s.o.endKept(ctx, t)
 }
 
-// Stop is asked for by anybody, at any time. When it returns nil, nothing of the
+// Stop may be asked for by any process at any time. When it returns nil, nothing of the
 // task becomes public any more. ErrPublishing and ErrPublished mean too late,
-// ErrDoubt that it may be.
+// ErrPublicationUnknown that it may be public.
 func (t *Task) Stop(by string) error {
 	switch {
 	case t.Publish.State == PublishDone:
@@ -125,7 +124,7 @@ func (t *Task) recordStop(by string) {
 	t.addNote("stop", by)
 }
 
-// StopAfterRefusal is Stop for a task that is publishing, after the remote was seen to
+// StopAfterRefusal is Stop for a task that is publishing, after its remote was seen to
 // refuse any publication for ever.
 func (t *Task) StopAfterRefusal(by string) error {
 	switch {
