@@ -11,6 +11,7 @@ import (
 // Unit is what a figure's value counts.
 type Unit string
 
+// The units.
 const (
 	UnitShare    Unit = "share" // 0..1
 	UnitSeconds  Unit = "seconds"

@@ -26,7 +26,7 @@ func breaks(says string, edits ...edit) planted { return planted{says: says, edi
 // lateStop acknowledges a stop although the task has ended meanwhile.
 func lateStop(by string) planted {
 	return planted{says: "1:", by: by, edits: []edit{
-		swap(Ledger.swapTask, "if errors.Is(err, store.ErrOver) { return t, false, ErrOver }; return t, true, nil", "t", "true"),
+		swap(Ledger.swapTask, "if errors.Is(err, store.ErrOver) { return t, false, ErrFinal }; return t, true, nil", "t", "true"),
 	}}
 }
 
@@ -44,7 +44,7 @@ func mutations() map[string]planted {
 		"the deadline lets work pass":                                  breaks("1:", never((*Task).PassGate, (*Task).pastDeadline), never((*Runner).passGate, (*Task).pastDeadline)),
 		"a takeover leaves the fence":                                  breaks("", drop((*Task).transferTo, "Fence")),
 		"a living owner is robbed":                                     breaks("", never((*Task).Adopt, (*Task).Held)),
-		"a stop does not see a publication":                            breaks("", swap((*Task).Stop, "return errNothing", "ErrPublishing")),
+		"a stop does not see a publication":                            breaks("", swap((*Task).Stop, "return errUnchanged", "ErrPublishing")),
 		"a doubt is acknowledged":                                      breaks("1:", never((*Task).Stop, "PublishUnknown")),
 		"a stop asks no remote":                                        breaks("1:", call((*Stopper).settlePublication, Publisher.Resolve, "("+refused+"), error(nil)")),
 		"a resolver guesses done":                                      breaks("2:", call((*Runner).resolvePublication, Publisher.Resolve, "(Publish{State: PublishDone}), error(nil)")),

@@ -129,6 +129,7 @@ const IDPrefix = "t-"
 // IsID reports whether an id has the form of NewID, and is not another program's task id.
 func IsID(id string) bool { return strings.HasPrefix(id, IDPrefix) }
 
+// NewID makes the id of a task.
 func NewID() string { return randomName(IDPrefix, 12) }
 
 // Work is a fingerprint of the work itself: the program, what it runs in and what becomes

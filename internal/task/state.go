@@ -20,6 +20,7 @@ const (
 	TimedOut  State = "timed_out"
 )
 
+// States lists all states in the order of a task's life.
 func States() []State {
 	return []State{Pending, Assigned, Running, Completed, Failed, Stopped, TimedOut}
 }
@@ -37,6 +38,7 @@ func (s State) Final() bool {
 // Phase divides the state running.
 type Phase string
 
+// The phases of running.
 const (
 	Working    Phase = ""           // the program runs, or its work is being collected
 	Publishing Phase = "publishing" // the gate was passed
@@ -46,6 +48,7 @@ const (
 // Reason is why a task was ended before its program ended.
 type Reason string
 
+// The reasons.
 const (
 	ReasonNone       Reason = ""
 	ReasonStopped    Reason = "stopped"    // a stop was asked for
@@ -59,6 +62,7 @@ const (
 // PublishState is the progress of a publication.
 type PublishState string
 
+// The states of a publication.
 const (
 	PublishNone    PublishState = ""          // the gate was not passed
 	PublishBegun   PublishState = "begun"     // the gate was passed, and the result is not known yet

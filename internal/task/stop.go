@@ -10,6 +10,7 @@ import (
 // Stopper stops tasks from any process and any host.
 type Stopper struct{ o Options }
 
+// NewStopper makes a Stopper.
 func NewStopper(o Options) *Stopper { return &Stopper{o} }
 
 // ForbidPublication makes sure that nothing of a task becomes public any more: the first
