@@ -128,12 +128,12 @@ func TestDockerTasksGoByTheFacts(t *testing.T) {
 			require.NoError(t, err)
 			o, err := a.taskOptions(t.Context(), ops.TaskParts{Fleet: f, Store: store.Memory(dockerNoon)})
 			require.NoError(t, err)
-			assert.Equal(t, tc.bound, o.Bound("box"))
-			assert.Equal(t, tc.deletes, o.Deletes("box"))
-			assert.Equal(t, tc.settles, o.Settling("box"))
+			assert.Equal(t, tc.bound, o.HostBound("box"))
+			assert.Equal(t, tc.deletes, o.DeleteOnEnd("box"))
+			assert.Equal(t, tc.settles, o.SettleTime("box"))
 			assert.False(t, o.ReadsProveEnds("box"), "it has a proof of its own")
-			assert.Equal(t, []any{true, false, 3 * time.Second}, []any{o.Bound("local"), o.Deletes("local"), o.Settling("local")})
-			assert.Equal(t, []any{false, true, time.Minute}, []any{o.Bound("gone"), o.Deletes("gone"), o.Settling("gone")}, "of what is not configured nothing is known")
+			assert.Equal(t, []any{true, false, 3 * time.Second}, []any{o.HostBound("local"), o.DeleteOnEnd("local"), o.SettleTime("local")})
+			assert.Equal(t, []any{false, true, time.Minute}, []any{o.HostBound("gone"), o.DeleteOnEnd("gone"), o.SettleTime("gone")}, "of what is not configured nothing is known")
 		})
 	}
 }

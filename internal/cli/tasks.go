@@ -38,22 +38,22 @@ func (a *app) taskOptions(_ context.Context, parts ops.TaskParts) (task.Options,
 		return task.Options{}, err
 	}
 	return task.Options{
-		Ledger:    task.Ledger{Store: task.Queued(parts.Store), LimitMB: parts.BudgetMB},
+		Ledger:    task.Ledger{Store: task.FairStore(parts.Store), LimitMB: parts.BudgetMB},
 		Sandboxes: parts.Fleet,
 		Publisher: publisher.New(publisher.Options{
 			Git: a.newGit(), Dir: filepath.Join(dir, "tasks"), Environ: withoutSecrets(a.process.Environ, a.types, c.Secrets()), Workdir: a.process.Workdir,
 			Stdout: a.process.Stderr, Stderr: a.process.Stderr, Now: a.process.Now, Secret: parts.Secret, Notice: parts.Notice,
 		}),
-		Breaker: newBreaker(parts.Store, a.thisOwner().Who, parts.Notice), Keeps: &task.KeepList{Store: parts.Store}, Room: room{parts.Fleet},
+		Breaker: newBreaker(parts.Store, a.thisOwner().Who, parts.Notice), KeepList: &task.KeepList{Store: parts.Store}, Memory: room{parts.Fleet},
 		Notice: parts.Notice,
 		Owner:  a.thisOwner(), Alive: a.ownerAlive,
 		CallbackURL:    callbackURL(c),
-		Bound:          func(profile string) bool { return facts(profile).HostBound },
+		HostBound:      func(profile string) bool { return facts(profile).HostBound },
 		ReadsProveEnds: parts.Fleet.ReadsProveEnds,
-		Deletes:        func(profile string) bool { return facts(profile).DeletesForTask() },
-		Settling:       func(profile string) time.Duration { return facts(profile).SettleTime() },
-		Roll:           rand.Float64,
-		At:             a.process.At,
+		DeleteOnEnd:    func(profile string) bool { return facts(profile).DeletesForTask() },
+		SettleTime:     func(profile string) time.Duration { return facts(profile).SettleTime() },
+		Jitter:         rand.Float64,
+		CrashPoint:     a.process.At,
 		Protected:      parts.Protected,
 	}, nil
 }
@@ -101,7 +101,7 @@ func (a *app) pushTarget(ctx context.Context, text string) (publish.Target, erro
 type room struct{ *fleet.Fleet }
 
 // Free is task.Room's. What cannot be asked is no lack of memory: the create says why.
-func (r room) Free(ctx context.Context, profile string, mb int64) error {
+func (r room) CheckFree(ctx context.Context, profile string, mb int64) error {
 	if err := r.Admit(ctx, profile, mb*sandbox.MiB); fault.KindOf(err) == fault.KindRefused {
 		return err
 	}

@@ -29,7 +29,7 @@ func launchOne(ctx context.Context, d *Deps, p *output.Printer, o *launchOptions
 		if launched == nil {
 			return err
 		}
-		if err != nil || launched.Task.State.Over() {
+		if err != nil || launched.Task.State.Final() {
 			return showTaskEnd(p, schema, launched.Task, d.Now(), err)
 		}
 		return output.ShowItem(p, output.ItemSpec[views.TaskRow]{

@@ -200,7 +200,7 @@ func (b *batch) counterUnder(ctx context.Context, kind, key, name string, next f
 
 // checkWarm checks that something of the batch can be made ahead.
 func (b *batch) checkWarm() error {
-	if b.req.Warm == 0 || slices.ContainsFunc(b.req.Jobs, func(j BatchJob) bool { return b.options.Warms(j.Spec) }) {
+	if b.req.Warm == 0 || slices.ContainsFunc(b.req.Jobs, func(j BatchJob) bool { return b.options.CanPrewarm(j.Spec) }) {
 		return nil
 	}
 	return fault.Usage("--warm: nothing is made ahead on this machine, where a sandbox takes milliseconds").WithHint("leave --warm out, or name another --provider")
@@ -254,16 +254,16 @@ func (b *batch) startJobs(ctx context.Context, do func(context.Context, BatchJob
 // launchOnce launches a job unless it was done before, or goes on with it where a dead
 // process has left it.
 func (b *batch) launchOnce(ctx context.Context, j BatchJob, key string) BatchOutcome {
-	b.pool.Begins(j.Spec)
+	b.pool.TaskBegins(j.Spec)
 	options := b.optionsOf(j)
 	t, added, err := b.enlistTask(ctx, options, j, key)
 	switch {
 	case err != nil:
 		return BatchOutcome{BatchJob: j, Err: err, Verdict: err}
-	case !added && t.State.Over():
+	case !added && t.State.Final():
 		return BatchOutcome{BatchJob: j, Task: t, Before: true, Verdict: TaskVerdict(t, nil)}
 	case !added:
-		if t, err = b.joinTask(ctx, options, t); err != nil || t.State.Over() {
+		if t, err = b.joinTask(ctx, options, t); err != nil || t.State.Final() {
 			return BatchOutcome{BatchJob: j, Task: t, Err: err, Verdict: TaskVerdict(t, err)}
 		}
 	}
@@ -301,7 +301,7 @@ func (b *batch) enlistTask(ctx context.Context, options task.Options, j BatchJob
 			return t, false, fault.Usage("the key %q belongs to task %s, which does something else", name, t.ID).
 				WithHint("`sbx tasks show %s` says what; give this one another key", t.ID)
 		}
-		if !t.State.Over() || t.State == task.Completed {
+		if !t.State.Final() || t.State == task.Completed {
 			return t, false, nil
 		}
 		again := t.State == task.Stopped || b.req.RetryFailed
@@ -345,7 +345,7 @@ func (b *batch) joinTask(ctx context.Context, options task.Options, t task.Task)
 // runTask runs a job's task in this process.
 func (b *batch) runTask(ctx context.Context, options task.Options, j BatchJob, t task.Task) BatchOutcome {
 	show := &outputTimes{TaskObserver: b.req.Show(j)}
-	options.Ear, options.Pool = show, b.pool
+	options.Observer, options.Pool = show, b.pool
 	now, err := b.env.RunControlled(ctx, b.watch, options.Ledger, t, func() (task.Task, error) {
 		return task.NewRunner(options, j.Env, b.stop).Run(ctx, t)
 	})

@@ -110,7 +110,7 @@ type cleanupRun struct {
 	watch Observer
 	id    string
 	rule  cleanup.Rule
-	world cleanup.World
+	world cleanup.Environment
 
 	narrowed bool // it ends at most what a plan names
 
@@ -133,7 +133,7 @@ func newCleanupRun(ctx context.Context, env *Env, req CleanupRequest, watch Obse
 	if err != nil {
 		return nil, err
 	}
-	r.world = cleanup.World{
+	r.world = cleanup.Environment{
 		Now:        r.env.Now,
 		Limits:     limits,
 		Thresholds: r.env.Thresholds,
@@ -235,7 +235,7 @@ func (r *cleanupRun) listAndJudge(ctx context.Context) error {
 		return nil
 	}
 	r.shareSightings(ctx)
-	r.survey, err = cleanup.Look(ctx, r.fleet, r.world, r.rule)
+	r.survey, err = cleanup.TakeSurvey(ctx, r.fleet, r.world, r.rule)
 	if err != nil {
 		return err
 	}
@@ -259,7 +259,7 @@ func (r *cleanupRun) runJournaled(ctx context.Context, targets []cleanup.Target)
 	}
 	layer, shortfall := r.layerAndShortfall()
 	w, err := r.env.BeginRun(ctx, r.watch, r.id, cleanup.Begin{
-		Actor: r.env.Actor(), Verb: VerbCleanup, Layer: layer, Shortfall: shortfall, Plan: plan, Guards: guards, Profiles: r.survey.Records(r.watch.Redact), Kept: r.survey.Grounds(),
+		Actor: r.env.Actor(), Verb: VerbCleanup, Layer: layer, Shortfall: shortfall, Plan: plan, Guards: guards, Profiles: r.survey.Records(r.watch.Redact), Kept: r.survey.KeepReasons(),
 	})
 	if err != nil {
 		return nil, err
@@ -281,13 +281,13 @@ func (r *cleanupRun) runJournaled(ctx context.Context, targets []cleanup.Target)
 // journal.
 func (r *cleanupRun) endTargets(ctx context.Context, w *RunJournal, targets []cleanup.Target) (*CleanupResult, error) {
 	run := &cleanup.Run{
-		Fleet: r.fleet, World: r.world, Rule: r.rule, Journal: w, Targets: targets,
+		Fleet: r.fleet, Environment: r.world, Rule: r.rule, Journal: w, Targets: targets,
 		Wait: r.req.Wait, Grace: r.req.Grace, By: r.env.ActsAs(VerbCleanup), Redact: r.watch.Redact,
 	}
 	progress := r.watch.Progress(fmt.Sprintf("ending %d sandboxes", len(targets)))
 	defer progress.Done()
 	r.watch.Item(RunStarted{RunID: r.id})
-	for e := range run.Do(ctx) {
+	for e := range run.EndTargets(ctx) {
 		r.endings = append(r.endings, e)
 		progress.Update(fmt.Sprintf("%d of %d", len(r.endings), len(targets)))
 		r.watch.Item(e)

@@ -30,7 +30,7 @@ func (r *cleanupRun) recordCandidates(ctx context.Context) {
 		if _, source := j.Sandbox.Age(r.survey.At); source == sandbox.AgeUnknown || source == sandbox.AgeFirstSeen {
 			ageless = append(ageless, j.Sandbox.Ref().String())
 		}
-		if r.rule.NotifyBefore > 0 && (j.Selected() || j.Ground == cleanup.GroundNoticed) {
+		if r.rule.NotifyBefore > 0 && (j.Selected() || j.KeepReason == cleanup.KeepNoticed) {
 			candidates = append(candidates, j.Sandbox)
 		}
 	}

@@ -62,7 +62,7 @@ func (r *cleanupRun) letProviders(ctx context.Context, names []string, left []cl
 	}
 	defer w.Release()
 	r.watch.Item(RunStarted{RunID: r.id})
-	run := &cleanup.Run{Fleet: r.fleet, World: r.world, Journal: w, Redact: r.watch.Redact}
+	run := &cleanup.Run{Fleet: r.fleet, Environment: r.world, Journal: w, Redact: r.watch.Redact}
 	for i, name := range names {
 		r.watch.Note(name + " cleans up by its own rule")
 		endings, err := run.ByProvider(ctx, name, r.req.Emergency)
@@ -96,7 +96,7 @@ func (r *cleanupRun) profilesOverUsage(ctx context.Context) (over []string, left
 			over = append(over, name)
 		default:
 			r.watch.Note(fmt.Sprintf("%s uses %.0f%% of its %s: nothing to do", name, used*100, what))
-			left = append(left, cleanup.Share{Profile: name, Calm: true})
+			left = append(left, cleanup.Share{Profile: name, BelowQuota: true})
 		}
 	}
 	if silent > 0 && silent == len(r.fleet.Names()) {

@@ -104,7 +104,7 @@ func (r *cleanupRun) profileFigures(share cleanup.Share, status cron.Status) met
 		Profile: share.Profile, LastSuccess: status.LastSuccess, LastRun: status.LastRun, Complete: share.Err == nil, Candidates: share.Selected,
 		Outcomes: map[string]int{}, Kept: map[string]int{},
 	}
-	for _, g := range cleanup.Grounds() {
+	for _, g := range cleanup.KeepReasons() {
 		f.Kept[string(g)] = 0 // a rate over a series that appears late misses its first step
 	}
 	mine := func(s sandbox.Sandbox) bool { return s.Provider == share.Profile }
@@ -115,13 +115,13 @@ func (r *cleanupRun) profileFigures(share cleanup.Share, status cron.Status) met
 				f.OldestEligibleSeconds = new(age.Seconds())
 			}
 		}
-		if mine(j.Sandbox) && j.Ground == cleanup.GroundAgeUnknown {
+		if mine(j.Sandbox) && j.KeepReason == cleanup.KeepAgeUnknown {
 			f.KeptUnknownAge++
 		}
 	}
 	for _, j := range r.survey.Kept {
 		if mine(j.Sandbox) {
-			f.Kept[string(j.Ground)]++
+			f.Kept[string(j.KeepReason)]++
 		}
 	}
 	for _, e := range r.endings {

@@ -75,7 +75,7 @@ func CallbackOf(t task.Task, now time.Time) callback {
 	if t.Publish.State != task.PublishNone {
 		c.Publish = &CallbackPublish{t.Publish.State, t.Publish.Target, t.Publish.Commit}
 	}
-	if t.State.Over() {
+	if t.State.Final() {
 		code := t.ExitCode()
 		c.Event, c.ExitCode = "completed", &code
 	}
@@ -105,7 +105,7 @@ func (e *Env) RunControlled(ctx context.Context, watch Reporter, ledger task.Led
 	now, err := run()
 	stop()
 	<-over
-	if now.State.Over() {
+	if now.State.Final() {
 		if lost := control.Ended(ctx, now.ID, CallbackOf(now, e.Now())); lost != nil {
 			watch.Warn(lost.Error())
 		}

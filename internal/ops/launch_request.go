@@ -211,7 +211,7 @@ func pushesItself(names []string) string {
 // inheritFrom makes a spec go on where another task has ended.
 func inheritFrom(s *task.Spec, from task.Task) error {
 	switch {
-	case !from.State.Over():
+	case !from.State.Final():
 		return fault.New(fault.KindRefused, "task %s is still %s", from.ID, from.State).WithHint("`sbx tasks show %s` says how it goes on; `sbx stop %s` stops it", from.ID, from.ID)
 	case from.Kept == nil:
 		return fault.New(fault.KindGone, "task %s has kept no sandbox", from.ID).WithHint("launch with `sbx run --keep-alive`; to begin anew use `sbx run`")

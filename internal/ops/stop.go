@@ -91,8 +91,8 @@ func (s *stopping) stopOne(ctx context.Context, word string) Stopped {
 		r.Err = err
 		return r
 	}
-	r.Word, r.WasOver = t.ID, t.State.Over()
-	if r.Task, err = s.stopper.Forbid(ctx, t.ID, "sbx stop of "+s.options.Owner.Who); err != nil {
+	r.Word, r.WasOver = t.ID, t.State.Final()
+	if r.Task, err = s.stopper.ForbidPublication(ctx, t.ID, "sbx stop of "+s.options.Owner.Who); err != nil {
 		r.Err = fault.Placed(err, "", "stop "+t.ID)
 		if !task.TooLate(err) {
 			return r

@@ -83,7 +83,7 @@ const noticeable = time.Second
 // the provider at all (S0-16).
 func CompareDifference(all []ops.BatchOutcome, jobs int) string {
 	if len(all) < jobs || slices.ContainsFunc(all, func(o ops.BatchOutcome) bool {
-		return o.Task.ID == "" || o.Task.State == task.Stopped || !o.Task.State.Over()
+		return o.Task.ID == "" || o.Task.State == task.Stopped || !o.Task.State.Final()
 	}) {
 		return "nothing can be said: it did not come to its end everywhere"
 	}

@@ -106,13 +106,13 @@ func (r ReportPage) tasksToLookAt() []lookAt {
 	}
 	add(task.Incidents(r.Tasks), func(task.Task) string { return "two things are true of it that must never be" })
 	add(r.Tasks, func(t task.Task) string {
-		if t.Publish.State == task.PublishDoubt {
+		if t.Publish.State == task.PublishUnknown {
 			return "nobody knows whether it was published"
 		}
 		return ""
 	})
 	add(r.Tasks, func(t task.Task) string {
-		if !t.StopAt.IsZero() && !t.State.Over() && r.Now.Sub(t.StopAt) > task.EndWait {
+		if !t.StopAt.IsZero() && !t.State.Final() && r.Now.Sub(t.StopAt) > task.EndWait {
 			return "stopped " + sandbox.FormatDuration(r.Now.Sub(t.StopAt)) + " ago, and not seen to be gone"
 		}
 		return ""

@@ -54,7 +54,7 @@ func (r TaskRow) causeWords() string {
 	switch r.Publish.State {
 	case task.PublishRefused:
 		return "the program succeeded, and its work was not published"
-	case task.PublishDoubt:
+	case task.PublishUnknown:
 		return "the program succeeded, and nobody knows whether its work was published"
 	case task.PublishNone, task.PublishBegun, task.PublishDone, task.PublishNothing:
 	}
@@ -134,7 +134,7 @@ func (r TaskRow) moreMemory() string {
 // pageFailure is failure on the page, before the attempts that it sums up.
 func (r TaskRow) pageFailure(s *output.Sheet) {
 	a := r.Last()
-	if !r.State.Over() || r.State == task.Completed || a == nil || a.Exit == nil {
+	if !r.State.Final() || r.State == task.Completed || a == nil || a.Exit == nil {
 		return
 	}
 	s.Section("Why").Field("likely cause", r.causeWords())

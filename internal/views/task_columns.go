@@ -97,7 +97,7 @@ func (r TaskRow) Tone() output.Tone {
 
 // endReason is the reason of a stop; of a task that nobody goes on with, that.
 func (r TaskRow) endReason() string {
-	if !r.State.Over() && r.Alive == sandbox.False {
+	if !r.State.Final() && r.Alive == sandbox.False {
 		return "runner died"
 	}
 	return cmp.Or(string(r.Reason), "-")
@@ -246,9 +246,9 @@ func (r TaskRow) nextCommands() []string {
 		return []string{"sbx resume " + r.ID + " -- COMMAND"}
 	case r.State == task.Completed, r.State == task.Stopped:
 		return []string{}
-	case !r.State.Over() && r.Phase == task.Stopping:
+	case !r.State.Final() && r.Phase == task.Stopping:
 		return []string{"sbx stop " + r.ID}
-	case !r.State.Over():
+	case !r.State.Final():
 		return []string{"sbx stop " + r.ID}
 	case last != nil && last.Sandbox != "" && r.outOfMemory():
 		return []string{"sbx logs " + last.Ref().String() + " --tail 50", r.moreMemory()}

@@ -35,7 +35,7 @@ func (r TaskRow) Page(s *output.Sheet) {
 	addMoment(s, "created", r.CreatedAt)
 	addMoment(s, "deadline", r.DeadlineAt)
 	addMoment(s, "ended", r.EndedAt)
-	if !r.State.Over() && r.Owner.PID != 0 {
+	if !r.State.Final() && r.Owner.PID != 0 {
 		s.Field("owner", fmt.Sprintf("pid %d on %s, alive: %s", r.Owner.PID, r.Owner.Host, r.Alive))
 	}
 	r.pageFailure(s)
@@ -55,7 +55,7 @@ func (r TaskRow) Detail() string {
 func (r TaskRow) publishWords() string {
 	p := r.Publish
 	none := "not yet"
-	if r.State.Over() {
+	if r.State.Final() {
 		none = "not published"
 	}
 	words := ops.WithDetail(cmp.Or(string(p.State), none), p.Message)

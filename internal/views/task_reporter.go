@@ -39,7 +39,7 @@ func (e *TaskReporter) Output(l sandbox.LogLine) {
 }
 
 // Said is task.Ear's.
-func (e *TaskReporter) Said(text string) {
+func (e *TaskReporter) Message(text string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.shut {
