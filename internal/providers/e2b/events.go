@@ -1,6 +1,7 @@
 package e2b
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
+	"sbx/internal/providers/wirekit"
 	"sbx/internal/sandbox"
 )
 
@@ -19,28 +21,26 @@ import (
 // who ended it. Clones lack it.
 func (c *Client) Events(ctx context.Context, id string) ([]sandbox.Event, error) {
 	var all []sandbox.Event
-	seen := map[string]bool{}
-	for offset := 0; ; offset += pageSize {
-		page, err := c.readEvents(ctx, id, strconv.Itoa(offset))
-		if err != nil {
-			return nil, err
+	read := func(offset string) (rows []wireEvent, next string, err error) {
+		rows, err = c.readEvents(ctx, id, cmp.Or(offset, "0"))
+		if len(rows) >= pageSize {
+			before, _ := strconv.Atoi(offset)
+			next = strconv.Itoa(before + pageSize)
 		}
-		for _, e := range page {
-			if !seen[e.ID] {
-				seen[e.ID] = true
-				all = append(all, sandbox.Event{At: e.Timestamp, Event: strings.TrimPrefix(e.Type, "sandbox.lifecycle."), Detail: formatEventData(e.EventData)})
-			}
-		}
-		if len(page) < pageSize {
-			break
-		}
+		return rows, next, err
+	}
+	err := wirekit.EachRow(c.Profile, "events "+id, read, func(e wireEvent) string { return e.ID }, func(e wireEvent) bool {
+		all = append(all, sandbox.Event{At: e.Timestamp, Event: strings.TrimPrefix(e.Type, "sandbox.lifecycle."), Detail: formatEventData(e.EventData)})
+		return true
+	})
+	if err != nil {
+		return nil, err
 	}
 	slices.SortStableFunc(all, func(a, b sandbox.Event) int { return a.At.Compare(b.At) })
 	if len(all) == 0 { // the API answers alike for an unknown id and for a sandbox without events
-		_, err := c.detail(ctx, id)
-		return nil, err
+		_, err = c.detail(ctx, id)
 	}
-	return all, nil
+	return all, err
 }
 
 func (c *Client) readEvents(ctx context.Context, id, offset string) ([]wireEvent, error) {
