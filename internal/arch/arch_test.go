@@ -20,7 +20,7 @@ import (
 func rooms() map[string][]string {
 	words := []string{"sandbox", "fault", "poll"}
 	local := []string{"providers/local/cgroup", "providers/local/identity", "providers/local/plain", "providers/local/record", "providers/local/runlog", "providers/local/wire"}
-	wire := with(words, "providers", "httpx", "triage", "providers/guest")
+	wire := with(words, "providers", "httpx", "triage", "providers/guest", "providers/wirekit")
 	wireFake := []string{"sandbox", "poll", "providers/wiretest"}
 	return map[string][]string{
 		// ground floor
@@ -57,7 +57,8 @@ func rooms() map[string][]string {
 		"providers/local/runlog":     {"sandbox", "poll", "providers/local/plain"},
 		"providers/local/wire":       {"providers/local/record"},
 		"providers/local/supervisor": with(local, "sandbox", "poll"),
-		"providers/guest":            with(words, "providers", "triage"),
+		"providers/guest":            with(words, "providers", "triage", "providers/wirekit"),
+		"providers/wirekit":          with(words, "providers", "httpx"),
 		"providers/e2b":              wire,
 		"providers/daytona":          wire,
 		"providers/vercel":           wire,

@@ -8,27 +8,28 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
+	"sbx/internal/providers/wirekit"
 	"sbx/internal/sandbox"
 )
 
-// Usage is what the agent says of itself.
+// Usage is what the agent reports about itself.
 func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
-	r, err := c.below("usage", id, "resources")
+	r, err := c.sandboxRequest("usage", id, "resources")
 	if err != nil {
 		return sandbox.Usage{}, err
 	}
 	var w wireResources
-	if _, err := c.http.JSON(ctx, r, &w); err != nil {
+	if _, err := c.API.JSON(ctx, r, &w); err != nil {
 		return sandbox.Usage{}, err
 	}
 	if w.CPUPercent == nil && w.MemoryMB == nil && w.Operations == nil && w.DurationMS == nil {
-		return sandbox.Usage{}, fault.New(fault.KindUnavailable, "the agent gives no figures").At(c.name, r.Op)
+		return sandbox.Usage{}, c.Fault(fault.KindUnavailable, r.Op, "the agent gives no figures")
 	}
-	u := sandbox.Usage{At: c.now(), Source: "self-reported by the agent", CPUPercent: providers.Percent(w.CPUPercent), Operations: w.Operations}
+	u := sandbox.Usage{At: c.Now(), Source: "self-reported by the agent", CPUPercent: providers.Percent(w.CPUPercent), Operations: w.Operations}
 	if w.MemoryMB != nil && *w.MemoryMB >= 0 && *w.MemoryMB < 1<<30 {
 		u.MemoryBytes = new(int64(*w.MemoryMB * sandbox.MiB))
 	}
-	if w.DurationMS != nil && *w.DurationMS >= 0 && *w.DurationMS <= mostMinutes*60*1000 {
+	if w.DurationMS != nil && *w.DurationMS >= 0 && *w.DurationMS <= maxAgeMinutes*60*1000 {
 		u.Duration = new(time.Duration(*w.DurationMS * float64(time.Millisecond)))
 	}
 	return u, nil
@@ -36,27 +37,27 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 
 // Stats are the worker's own counters.
 func (c *Client) Stats(ctx context.Context) (providers.Stats, error) {
-	w, err := c.stats(ctx)
+	w, err := c.readStats(ctx)
 	return providers.Stats{
 		Active: w.Active, Provisioning: w.Provisioning, Terminating: w.Terminating,
 		TotalCreated: w.TotalCreated, TotalDestroyed: w.TotalDestroyed,
 	}, err
 }
 
-func (c *Client) stats(ctx context.Context) (wireStats, error) {
+func (c *Client) readStats(ctx context.Context) (wireStats, error) {
 	var w wireStats
-	_, err := c.http.JSON(ctx, httpx.Request{Op: "stats", Path: "/api/sandbox/stats"}, &w)
+	_, err := c.API.JSON(ctx, httpx.Request{Op: "stats", Path: "/api/sandbox/stats"}, &w)
 	return w, err
 }
 
-// Records is the worker's own list, as rows of a control plane: with Cloudflare
-// nothing else lists what exists.
+// Records is the worker's own list as records of a control plane: Cloudflare has no other list
+// of its sandboxes.
 func (c *Client) Records(ctx context.Context) iter.Seq2[providers.Record, error] {
 	return func(yield func(providers.Record, error) bool) {
 		for s, err := range c.List(ctx, providers.Query{All: true}) {
 			r := providers.Record{
 				SandboxID: s.ID, TaskID: s.TaskID, AgentType: s.AgentType, RawState: s.RawState, CreatedAt: s.CreatedAt,
-				Live: live(s.State),
+				Live: shouldLive(s.State),
 			}
 			if !yield(r, err) {
 				return
@@ -65,22 +66,21 @@ func (c *Client) Records(ctx context.Context) iter.Seq2[providers.Record, error]
 	}
 }
 
-func live(s sandbox.State) sandbox.Verdict {
+func shouldLive(s sandbox.State) sandbox.Verdict {
 	if s == sandbox.StateUnknown {
 		return sandbox.Unknown
 	}
 	return sandbox.VerdictOf(!s.Ended())
 }
 
-// Probe judges by the record alone: nothing inside can be asked.
+// Probe reads the record; nothing inside can be asked.
 func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error) {
 	s, err := c.Get(ctx, id)
 	if err != nil {
 		return providers.Health{}, err
 	}
 	h := providers.Health{
-		Verdict: sandbox.Unknown, Condition: providers.ConditionUnknown,
-		Evidence: []sandbox.Evidence{{What: "status", Value: s.RawState, Source: c.name, At: c.now()}},
+		Verdict: sandbox.Unknown, Condition: providers.ConditionUnknown, Evidence: []sandbox.Evidence{c.Evidence("status", s.RawState, c.Profile)},
 	}
 	switch {
 	case s.State.Ended():
@@ -91,18 +91,18 @@ func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error)
 	return h, nil
 }
 
-// Check holds the counters against each other: what was created and not
-// destroyed must be what there is (ACCEPTANCE R18).
+// Check compares the counters: created less destroyed must be the number of sandboxes
+// (ACCEPTANCE R18).
 func (c *Client) Check(ctx context.Context) []providers.Check {
-	w, err := c.stats(ctx)
+	w, err := c.readStats(ctx)
 	if err != nil {
-		return []providers.Check{{Check: "api", Verdict: sandbox.False, Message: err.Error(), Hint: fault.HintOf(err)}}
+		return []providers.Check{wirekit.FailedCheck("api", err)}
 	}
-	found := []providers.Check{{Check: "api", Verdict: sandbox.True, Message: "answers; " + number(w.Active) + " active"}, w.balance()}
-	return append(found, providers.CheckClock(c.http))
+	found := []providers.Check{{Check: "api", Verdict: sandbox.True, Message: "answers; " + formatCount(w.Active) + " active"}, w.checkCounters()}
+	return append(found, providers.CheckClock(c.API))
 }
 
-func (w wireStats) balance() providers.Check {
+func (w wireStats) checkCounters() providers.Check {
 	check := providers.Check{Check: "counters", Verdict: sandbox.Unknown, Message: "the worker does not tell all of them"}
 	if w.Active == nil || w.Provisioning == nil || w.Terminating == nil || w.TotalCreated == nil || w.TotalDestroyed == nil {
 		return check
@@ -113,10 +113,10 @@ func (w wireStats) balance() providers.Check {
 	}
 	return providers.Check{
 		Check: "counters", Verdict: sandbox.False,
-		Message: "the worker counts " + number(&here) + " sandboxes, but created less destroyed is " + number(&ever),
+		Message: "the worker counts " + formatCount(&here) + " sandboxes, but created less destroyed is " + formatCount(&ever),
 		Hint:    "its state may be corrupt (the runbook's cause 4): compare `sbx ls` with the task queue",
 	}
 }
 
-// Skew tells how far the API's clock is ahead of this machine's.
-func (c *Client) Skew() (time.Duration, bool) { return c.http.Skew() }
+// Skew is how far the API's clock is ahead of this machine's.
+func (c *Client) Skew() (time.Duration, bool) { return c.API.Skew() }

@@ -1,4 +1,4 @@
-package guest_test
+package wirekit_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"sbx/internal/providers/guest"
+	"sbx/internal/providers/wirekit"
 )
 
 func TestACleanupEndsSoonAfterItsCaller(t *testing.T) {
@@ -18,8 +18,8 @@ func TestACleanupEndsSoonAfterItsCaller(t *testing.T) {
 		most   time.Duration
 		lasts  time.Duration
 	}{
-		"the caller has left":    {-1, 10 * time.Second, guest.CleanupGrace},
-		"the caller leaves":      {2 * time.Second, 10 * time.Second, 2*time.Second + guest.CleanupGrace},
+		"the caller has left":    {-1, 10 * time.Second, wirekit.CleanupGrace},
+		"the caller leaves":      {2 * time.Second, 10 * time.Second, 2*time.Second + wirekit.CleanupGrace},
 		"the caller stays":       {time.Hour, 10 * time.Second, 10 * time.Second},
 		"the most is a moment":   {-1, 100 * time.Millisecond, 100 * time.Millisecond},
 		"the caller leaves late": {9500 * time.Millisecond, 10 * time.Second, 10 * time.Second},
@@ -30,7 +30,7 @@ func TestACleanupEndsSoonAfterItsCaller(t *testing.T) {
 				caller, leave := context.WithTimeout(t.Context(), max(tc.caller, 0))
 				defer leave()
 				began := time.Now()
-				ctx, cancel := guest.CleanupContext(caller, tc.most)
+				ctx, cancel := wirekit.CleanupContext(caller, tc.most)
 				defer cancel()
 				<-ctx.Done()
 				assert.Equal(t, tc.lasts, time.Since(began))
