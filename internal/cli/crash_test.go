@@ -229,7 +229,7 @@ func TestARunnerMayDieAnywhere(t *testing.T) {
 					require.Zero(t, code, errs)
 					r := h.report(t)
 					return r.over() || c.waits && r.gone() && r.Waits != nil
-				}, 90*time.Second, 100*time.Millisecond, "nobody settles it")
+				}, time.Minute, 100*time.Millisecond, "nobody settles it")
 				if c.waits {
 					r := h.report(t)
 					assert.Equal(t, "retry", *r.Waits)

@@ -38,7 +38,7 @@ func (b bench) exited(tb testing.TB, id string) sandbox.Exit {
 		exit, err = b.Exit(tb.Context(), id)
 		require.NoError(tb, err)
 		return exit != nil
-	}, 20*time.Second, 2*time.Millisecond, "no exit of %s", id)
+	}, time.Minute, 2*time.Millisecond, "no exit of %s", id)
 	return *exit
 }
 
@@ -172,7 +172,7 @@ func TestStopWaitsForTheReportOfASlowStub(t *testing.T) {
 				require.Eventually(t, func() bool {
 					program, err := identity.Host().Stat(rec.Program.PID)
 					return err != nil || program.Dead()
-				}, 20*time.Second, time.Millisecond)
+				}, time.Minute, time.Millisecond)
 				time.Sleep(100 * time.Millisecond) // longer than the looks that find nobody who takes TERM
 				require.NoError(t, syscall.Kill(rec.Stub.PID, syscall.SIGCONT))
 				require.NoError(t, <-stopped)
