@@ -5,6 +5,8 @@ package local_test
 import (
 	"context"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -83,10 +85,12 @@ func TestLingeringOutlivesItsProgram(t *testing.T) {
 func TestWithoutLingerNothingStays(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	s := b.sh(t, "(setsid sleep 600 &) ; sleep 0.1; exit 3")
+	gate := filepath.Join(t.TempDir(), "go")
+	s := b.sh(t, "(setsid sleep 600 &) ; while [ ! -e "+gate+" ]; do sleep 0.01; done; exit 3")
 	exit, err := b.Exit(t.Context(), s.ID)
 	require.NoError(t, err)
 	assert.Nil(t, exit)
+	require.NoError(t, os.WriteFile(gate, nil, 0o600))
 	last := b.ended(t, s.ID)
 	assert.Equal(t, sandbox.StateFailed, last.State)
 	nothingLeft(t, s.ID)
