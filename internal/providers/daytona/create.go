@@ -119,7 +119,7 @@ func (c *Client) creation(spec sandbox.Spec) (wireCreate, error) {
 	// idle for its whole life. Never would be one limit less: should the end of its life
 	// be lost, a sandbox that is left alone still stops.
 	minutes := int(math.Ceil(ttl.Minutes()))
-	w := wireCreate{Target: c.target, TTLMinutes: minutes, AutoStop: minutes, Labels: spec.Marks(), Snapshot: spec.Snapshot}
+	w := wireCreate{Target: c.target, TTLMinutes: minutes, AutoStop: minutes, Labels: spec.CreateLabels(), Snapshot: spec.Snapshot}
 	if w.Snapshot == "" {
 		w.Snapshot = spec.Template
 	}

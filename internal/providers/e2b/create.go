@@ -65,7 +65,7 @@ func (c *Client) creation(spec sandbox.Spec) (wireCreate, string, error) {
 				WithHint("name a template with --template")
 		}
 	}
-	labels := spec.Marks()
+	labels := spec.CreateLabels()
 	nonce := cmp.Or(labels[sandbox.LabelNonce], strings.ToLower(rand.Text()))
 	labels[sandbox.LabelNonce] = nonce
 	if len(spec.Command) > 0 {

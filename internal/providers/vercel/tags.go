@@ -50,7 +50,7 @@ func labels(tags map[string]string) map[string]string {
 
 // tagged gives the tags of a new sandbox; fault.KindUsage where there are too many.
 func (c *Client) tagged(spec sandbox.Spec) (map[string]string, error) {
-	out := tags(spec.Marks())
+	out := tags(spec.CreateLabels())
 	if len(out) > mostTags { // the task's own record says it, too
 		delete(out, spellings()[sandbox.LabelKeptUntil])
 	}
