@@ -24,7 +24,7 @@ type planted struct {
 
 func mutations() map[string]planted {
 	rule := func(change func(*cleanup.Rule)) mutation { return mutation{rule: change} }
-	world := func(change func(*cleanup.World)) mutation { return mutation{world: change} }
+	world := func(change func(*cleanup.Environment)) mutation { return mutation{world: change} }
 	compare := func(change func(*reconcile.Rules)) mutation { return mutation{compare: change} }
 	return map[string]planted{
 		"one look proves an orphan": {mutation{oneLookProves: true}, 500, "seen once only"},
@@ -57,25 +57,25 @@ func mutations() map[string]planted {
 		"half the age is enough":                 {rule(func(r *cleanup.Rule) { r.Selector.OlderThan /= 2 }), 500, "is not over"},
 		"states do not matter":                   {rule(func(r *cleanup.Rule) { r.Selector.States = nil }), 500, "not in the state"},
 		"labels do not matter":                   {rule(func(r *cleanup.Rule) { r.Selector.Labels = nil }), 500, "the label that was asked for"},
-		"nothing is protected":                   {world(func(w *cleanup.World) { w.Protected = func(sandbox.Sandbox) string { return "" } }), 500, "protects it"},
+		"nothing is protected":                   {world(func(w *cleanup.Environment) { w.Protected = func(sandbox.Sandbox) string { return "" } }), 500, "protects it"},
 		"every profile owns everything":          {world(ownAll), 500, "not ours"},
 		"no profile is production":               {world(noProduction), 500, "production"},
 		"agent types have no limits":             {world(sameLimits), 500, "agent type"},
 		"unknown activity counts as none":        {world(ageOnly), 500, "nothing tells"},
-		"the share of the fleet does not matter": {world(func(w *cleanup.World) { w.Limits.MaxFraction = 100 }), 2000, "%"},
+		"the share of the fleet does not matter": {world(func(w *cleanup.Environment) { w.Limits.MaxFraction = 100 }), 2000, "%"},
 		"the clock of the machine is an hour on": {world(hourAhead), 500, "asks"},
 	}
 }
 
-func ownAll(w *cleanup.World) {
+func ownAll(w *cleanup.Environment) {
 	for i := range w.Profiles {
 		w.Profiles[i].Owns = nil
 	}
 }
 
-func noProduction(w *cleanup.World) { w.Limits.Production = nil }
+func noProduction(w *cleanup.Environment) { w.Limits.Production = nil }
 
-func sameLimits(w *cleanup.World) {
+func sameLimits(w *cleanup.Environment) {
 	was := w.Thresholds
 	w.Thresholds = func(s sandbox.Sandbox) triage.Thresholds {
 		t := was(s)
@@ -84,7 +84,7 @@ func sameLimits(w *cleanup.World) {
 	}
 }
 
-func ageOnly(w *cleanup.World) {
+func ageOnly(w *cleanup.Environment) {
 	was := w.Thresholds
 	w.Thresholds = func(s sandbox.Sandbox) triage.Thresholds {
 		t := was(s)
@@ -93,7 +93,7 @@ func ageOnly(w *cleanup.World) {
 	}
 }
 
-func hourAhead(w *cleanup.World) {
+func hourAhead(w *cleanup.Environment) {
 	was := w.Now
 	w.Now = func() time.Time { return was().Add(time.Hour) }
 }

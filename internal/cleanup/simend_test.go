@@ -18,7 +18,7 @@ func (s *sim) onSurvey(b *bulk) {
 	if b.inc.dead {
 		return
 	}
-	grounds, selected := map[sandbox.Ref]cleanup.Ground{}, 0
+	grounds, selected := map[sandbox.Ref]cleanup.KeepReason{}, 0
 	for _, j := range b.survey.Selected {
 		selected++
 		b.inc.first[j.Sandbox.Ref()] = j.Sandbox
@@ -27,7 +27,7 @@ func (s *sim) onSurvey(b *bulk) {
 		}
 	}
 	for _, j := range b.survey.Kept {
-		grounds[j.Sandbox.Ref()] = j.Ground
+		grounds[j.Sandbox.Ref()] = j.KeepReason
 	}
 	total := 0
 	for name, seen := range b.inc.listings {
@@ -45,19 +45,19 @@ func (s *sim) onSurvey(b *bulk) {
 			}
 			_, marked := sb.Labels["sbx/keep"]
 			plain := sb.State == sandbox.StateRunning && b.order.state == "" && b.order.label == "" && !marked && !s.protect[sb.Ref()] && c.owns(sb.Labels)
-			if unknown && b.order.olderThan > 0 && plain && kept != cleanup.GroundAgeUnknown {
+			if unknown && b.order.olderThan > 0 && plain && kept != cleanup.KeepAgeUnknown {
 				s.fail("%s: the age of %s is not known, and it is counted as %q", b.inc, sb.Ref(), kept)
 			}
 		}
 	}
 	counted := 0
-	for _, n := range b.survey.Grounds() {
+	for _, n := range b.survey.KeepReasons() {
 		counted += n
 	}
 	if total != selected+counted {
 		s.fail("%s saw %d sandboxes, selects %d and keeps %d", b.inc, total, selected, counted)
 	}
-	s.say("%s: %d selected, kept %v, %d profiles left out", b.inc, selected, b.survey.Grounds(), len(b.survey.Errs()))
+	s.say("%s: %d selected, kept %v, %d profiles left out", b.inc, selected, b.survey.KeepReasons(), len(b.survey.Errs()))
 }
 
 // onBegin notes what a run sets out to do.

@@ -49,9 +49,9 @@ func (o order) rule(m mutation) cleanup.Rule {
 }
 
 // world is what the configuration says, for one process.
-func (s *sim) world(inc *incarnation, o order) cleanup.World {
+func (s *sim) world(inc *incarnation, o order) cleanup.Environment {
 	book := triage.ThresholdBook{Default: triage.DefaultThresholds()}
-	w := cleanup.World{
+	w := cleanup.Environment{
 		Now:        inc.now,
 		Limits:     safety.Limits{MaxDelete: o.maxDelete, MaxFraction: o.maxFraction, Allowed: o.production},
 		Thresholds: func(sb sandbox.Sandbox) triage.Thresholds { return book.For(sb) },

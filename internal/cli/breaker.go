@@ -24,14 +24,14 @@ func newBreaker(docs store.DocStore, who string, notice func(string)) breaker {
 }
 
 // Allow is task.Breaker's.
-func (b breaker) Allow(ctx context.Context, place string) (task.Leave, error) {
+func (b breaker) Allow(ctx context.Context, place string) (task.Permit, error) {
 	permit, err := b.shared.Allow(ctx, place, b.who)
 	if err != nil {
-		return task.Leave{}, err
+		return task.Permit{}, err
 	}
 	done := func(ctx context.Context, result policy.Result) { _ = permit.Done(ctx, result) } // the notice has told of a store that fails
-	return task.Leave{
-		Runs: func(ctx context.Context) {
+	return task.Permit{
+		Started: func(ctx context.Context) {
 			if permit.Probe() { // it has policy.SharedProbe, a program hours
 				done(ctx, policy.ResultGood)
 			}

@@ -149,5 +149,3 @@ func figure(n *int64) string {
 	}
 	return strconv.FormatInt(*n, 10)
 }
-
-func brief(d time.Duration) string { return d.Round(10 * time.Millisecond).String() }

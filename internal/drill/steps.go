@@ -77,7 +77,7 @@ func (d *drill) count(ctx context.Context) ([]string, error) {
 		}
 	}
 	return append(answers,
-		fmt.Sprintf("the oldest runs for %s (R21)", brief(oldest)),
+		fmt.Sprintf("the oldest runs for %s (R21)", sandbox.FormatElapsed(oldest)),
 		"growing or stable: unknown, one count says nothing about a trend (R22)"), nil
 }
 
@@ -179,7 +179,7 @@ func (d *drill) logs(ctx context.Context) ([]string, error) {
 func (d *drill) tell(f triage.LogFindings) string {
 	words := []string{plural(f.Lines, "line", "lines")}
 	if !f.Last.IsZero() {
-		words = append(words, "last "+brief(d.Now().Sub(f.Last))+" ago")
+		words = append(words, "last "+sandbox.FormatElapsed(d.Now().Sub(f.Last))+" ago")
 	}
 	if f.Errors > 0 {
 		words = append(words, plural(f.Errors, "error", "errors"))

@@ -272,13 +272,13 @@ func TestAContextThatOutlastsAnother(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		last, stop := outlasting(ctx, time.Minute)
+		last, stop := withGrace(ctx, time.Minute)
 		defer stop()
 		cancel()
 		began := time.Now()
 		<-last.Done()
 		assert.Equal(t, time.Minute, time.Since(began))
-		_, unused := outlasting(ctx, time.Hour) // it leaves no goroutine behind
+		_, unused := withGrace(ctx, time.Hour) // it leaves no goroutine behind
 		unused()
 	})
 }

@@ -154,11 +154,11 @@ func (s Selector) older(sb sandbox.Sandbox, f Facts) (sandbox.Verdict, string) {
 	case source == sandbox.AgeUnknown:
 		return sandbox.Unknown, noAge(sb, f.Now)
 	case age > s.OlderThan:
-		return sandbox.True, "age " + spell(age) + " over " + spell(s.OlderThan)
+		return sandbox.True, "age " + sandbox.FormatDuration(age) + " over " + sandbox.FormatDuration(s.OlderThan)
 	case source == sandbox.AgeFirstSeen:
-		return sandbox.Unknown, "first seen " + spell(age) + " ago, its real age is not known"
+		return sandbox.Unknown, "first seen " + sandbox.FormatDuration(age) + " ago, its real age is not known"
 	}
-	return sandbox.False, "age " + spell(age) + " not over " + spell(s.OlderThan)
+	return sandbox.False, "age " + sandbox.FormatDuration(age) + " not over " + sandbox.FormatDuration(s.OlderThan)
 }
 
 // younger is strict, and needs a real age: first sight proves no upper bound.
@@ -168,11 +168,11 @@ func (s Selector) younger(sb sandbox.Sandbox, f Facts) (sandbox.Verdict, string)
 	case source == sandbox.AgeUnknown:
 		return sandbox.Unknown, noAge(sb, f.Now)
 	case age >= s.YoungerThan:
-		return sandbox.False, "age " + spell(age) + " not under " + spell(s.YoungerThan)
+		return sandbox.False, "age " + sandbox.FormatDuration(age) + " not under " + sandbox.FormatDuration(s.YoungerThan)
 	case source == sandbox.AgeFirstSeen:
-		return sandbox.Unknown, "first seen " + spell(age) + " ago, its real age is not known"
+		return sandbox.Unknown, "first seen " + sandbox.FormatDuration(age) + " ago, its real age is not known"
 	}
-	return sandbox.True, "age " + spell(age) + " under " + spell(s.YoungerThan)
+	return sandbox.True, "age " + sandbox.FormatDuration(age) + " under " + sandbox.FormatDuration(s.YoungerThan)
 }
 
 // before and after go by when the sandbox came to be.
@@ -194,7 +194,7 @@ func since(sb sandbox.Sandbox, f Facts, fits func(born time.Time) bool, proved s
 	born := f.Now.Add(-age)
 	verdict := sandbox.VerdictOf(fits(born))
 	if source == sandbox.AgeFirstSeen && verdict != proved {
-		return sandbox.Unknown, "first seen " + spell(age) + " ago, its real age is not known"
+		return sandbox.Unknown, "first seen " + sandbox.FormatDuration(age) + " ago, its real age is not known"
 	}
 	return verdict, "there since " + born.UTC().Format(time.RFC3339)
 }
@@ -207,5 +207,3 @@ func noAge(sb sandbox.Sandbox, now time.Time) string {
 	}
 	return "age unknown: the provider does not say"
 }
-
-func spell(d time.Duration) string { return sandbox.FormatDuration(d) }

@@ -397,7 +397,7 @@ func scene(left misfortunes, seen *visited) *interleaving {
 	s := newSim(1)
 	s.quiet = true
 	s.tune = func(p *proc, o *task.Options) {
-		o.Settling = func(string) time.Duration { return 2 * time.Second }
+		o.SettleTime = func(string) time.Duration { return 2 * time.Second }
 		o.Sandboxes = noteless{cloud{p}}
 	}
 	spec := task.Spec{

@@ -77,7 +77,7 @@ func (s *sim) onCommit(p *proc, was, is store.Task) {
 	if before.Phase != task.Publishing && after.Phase == task.Publishing {
 		s.onGate(t, before, after)
 	}
-	if after.Phase == task.Stopping && before.Phase != task.Stopping && after.Publish.State != task.PublishDone && after.Publish.State != task.PublishDoubt {
+	if after.Phase == task.Stopping && before.Phase != task.Stopping && after.Publish.State != task.PublishDone && after.Publish.State != task.PublishUnknown {
 		t.closed = string(after.Verdict)
 		if t.published > 0 {
 			s.fail("1: %s is decided to be %s, and is public", t.id, after.Verdict)
@@ -194,7 +194,7 @@ func (s *sim) onOver(t *truth, after task.Task) {
 	switch done := after.Publish.State == task.PublishDone; {
 	case done && t.published != 1:
 		s.fail("2: %s says that it is public, and was published %d times", t.id, t.published)
-	case !done && after.Publish.State != task.PublishDoubt && t.published != 0:
+	case !done && after.Publish.State != task.PublishUnknown && t.published != 0:
 		s.fail("2: %s was published, and says %q", t.id, after.Publish.State)
 	}
 }
@@ -299,7 +299,7 @@ func (s *sim) onAsked(p *proc, b *box) {
 	if t.Kept != nil && t.Kept.Ref.ID == b.id && (p.task == b.task || p.task == "") {
 		s.fail("5: %s ends %s, which is kept", p, b)
 	}
-	if !t.State.Over() && t.Phase == task.Working && a != nil && a.Sandbox == b.id && a.Exit == nil && a.Expired == "" && !p.is(t.Owner) && s.lives(t.Owner) {
+	if !t.State.Final() && t.Phase == task.Working && a != nil && a.Sandbox == b.id && a.Exit == nil && a.Expired == "" && !p.is(t.Owner) && s.lives(t.Owner) {
 		s.fail("4: %s ends %s, at which %d works", p, b, t.Owner.PID)
 	}
 	// What a frozen runner has made too late, for an earlier attempt, is its own to end.

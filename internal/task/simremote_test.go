@@ -79,7 +79,7 @@ func verdict(seen string) task.Publish {
 
 func (r remote) Resolve(ctx context.Context, t task.Task, _ string) (task.Publish, error) {
 	if !r.Remote(t) {
-		return task.Publish{State: task.PublishDoubt}, nil
+		return task.Publish{State: task.PublishUnknown}, nil
 	}
 	s, seen := r.p.s, ""
 	err := r.p.call(ctx, "remote", "poison", func() {
@@ -102,19 +102,19 @@ func (r remote) Forget(task.Task) {}
 // breaker lets attempts in, and counts that each is told of once.
 type breaker struct{ p *proc }
 
-func (b breaker) Allow(_ context.Context, _ string) (task.Leave, error) {
+func (b breaker) Allow(_ context.Context, _ string) (task.Permit, error) {
 	p := b.p
 	if err := p.gate("allow"); err != nil {
-		return task.Leave{}, err
+		return task.Permit{}, err
 	}
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
 	if p.s.harm("breaker", "allow", "open") != "" {
-		return task.Leave{}, fault.New(fault.KindRefused, "open")
+		return task.Permit{}, fault.New(fault.KindRefused, "open")
 	}
 	p.open++
 	told := false
-	return task.Leave{Done: func(_ context.Context, class sandbox.Class) {
+	return task.Permit{Done: func(_ context.Context, class sandbox.Class) {
 		p.s.mu.Lock()
 		defer p.s.mu.Unlock()
 		if told {

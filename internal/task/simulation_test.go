@@ -143,14 +143,14 @@ func (s *sim) atTheEnd() {
 		if !found {
 			continue // nobody lived to add it
 		}
-		if !k.State.Over() {
+		if !k.State.Final() {
 			s.fail("7: %s is still %s %q, owner %d, waits %q, refused %q", t.id, k.State, k.Phase, k.Owner.PID, k.Waits, k.Refused)
 		}
 		if t.acked && t.refused {
 			s.fail("3: one stop of %s was acknowledged, another was told that it is public", t.id)
 		}
 		for _, b := range s.living(t.id) {
-			if k.State.Over() && (k.Kept == nil || k.Kept.Ref.ID != b.id) && !b.stray {
+			if k.State.Final() && (k.Kept == nil || k.Kept.Ref.ID != b.id) && !b.stray {
 				s.fail("7: %s outlives its task", b)
 			}
 		}
@@ -201,9 +201,9 @@ func (s *sim) live(p *proc) {
 
 func (p *proc) options() task.Options {
 	o := task.Options{
-		Ledger: task.Ledger{Store: task.Queued(ledger{p}), LimitMB: limitMB}, Sandboxes: cloud{p}, Publisher: remote{p}, Breaker: breaker{p},
-		Owner: p.owner(), Alive: p.alive, At: p.at,
-		Roll: func() float64 { return p.s.roll("delay", p.n) },
+		Ledger: task.Ledger{Store: task.FairStore(ledger{p}), LimitMB: limitMB}, Sandboxes: cloud{p}, Publisher: remote{p}, Breaker: breaker{p},
+		Owner: p.owner(), Alive: p.alive, CrashPoint: p.at,
+		Jitter: func() float64 { return p.s.roll("delay", p.n) },
 		Nonce: func() string {
 			p.calls["nonce"]++
 			return "n" + strconv.Itoa(p.n) + "." + strconv.Itoa(p.calls["nonce"])
@@ -213,7 +213,7 @@ func (p *proc) options() task.Options {
 		o.Continue = p.continues
 	}
 	if !p.s.quiet {
-		o.Settling = func(string) time.Duration { return laggards + unlisted + time.Second }
+		o.SettleTime = func(string) time.Duration { return laggards + unlisted + time.Second }
 	}
 	if p.s.tune != nil {
 		p.s.tune(p, &o)
@@ -257,7 +257,7 @@ func (p *proc) does() (task.Task, error) {
 			return n.Adopt(p.owner(), p.alive(n.Owner) == "false" || n.Owner == p.from || n.Owner == p.owner())
 		})
 		switch {
-		case errors.Is(err, task.ErrHeld), errors.Is(err, task.ErrOver), fault.KindOf(err) == fault.KindNotFound:
+		case errors.Is(err, task.ErrHeld), errors.Is(err, task.ErrFinal), fault.KindOf(err) == fault.KindNotFound:
 			return t, nil
 		case err != nil:
 			return t, err
@@ -274,7 +274,7 @@ func (p *proc) goesOn(o task.Options, t task.Task) (task.Task, error) {
 	t, err := task.NewRunner(o, nil, nil).Run(p.ctx, t)
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
-	if err == nil && !t.State.Over() && !p.dead {
+	if err == nil && !t.State.Final() && !p.dead {
 		p.s.fail("0: %s says that all is well, and %s is %s", p, t.ID, t.State)
 	}
 	return t, err
@@ -293,7 +293,7 @@ func (s *sim) lastMade(id string, after time.Time) time.Time {
 
 func (p *proc) stops(stopper *task.Stopper) (task.Task, error) {
 	began := time.Now()
-	t, err := stopper.Forbid(p.ctx, p.task, p.String())
+	t, err := stopper.ForbidPublication(p.ctx, p.task, p.String())
 	p.s.mu.Lock()
 	took, quiet, dead := time.Since(began), p.s.quiet && p.s.turns == nil, p.dead
 	if !dead && errors.Is(err, task.ErrPublished) {

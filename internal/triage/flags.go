@@ -35,12 +35,12 @@ func Flags(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) []Flag {
 
 // runningOver is R11 (a symptom, to watch) and R27 (a red flag), which have two limits.
 func runningOver(id string, severity Severity, limit time.Duration, s sandbox.Sandbox, now time.Time) Flag {
-	f := Flag{ID: id, Severity: severity, Verdict: sandbox.False, Say: "running for more than " + spell(limit)}
+	f := Flag{ID: id, Severity: severity, Verdict: sandbox.False, Say: "running for more than " + sandbox.FormatElapsed(limit)}
 	return f.checkAge(s, sandbox.StateRunning, limit, now)
 }
 
 func stuckProvisioning(s sandbox.Sandbox, t Thresholds, now time.Time) Flag {
-	f := Flag{ID: "R28", Severity: Critical, Verdict: sandbox.False, Say: "in provisioning for more than " + spell(t.ProvisioningAge)}
+	f := Flag{ID: "R28", Severity: Critical, Verdict: sandbox.False, Say: "in provisioning for more than " + sandbox.FormatElapsed(t.ProvisioningAge)}
 	return f.checkAge(s, sandbox.StateProvisioning, t.ProvisioningAge, now)
 }
 
@@ -96,7 +96,7 @@ func repeatedTimeouts(sig Signals, t Thresholds) Flag {
 }
 
 func flagSilent(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) Flag {
-	f := Flag{ID: "R41", Severity: Warning, Verdict: sandbox.Unknown, Say: "silent for more than " + spell(t.Inactivity)}
+	f := Flag{ID: "R41", Severity: Warning, Verdict: sandbox.Unknown, Say: "silent for more than " + sandbox.FormatElapsed(t.Inactivity)}
 	sign := latestSign(s, sig, now)
 	switch {
 	case s.State != sandbox.StateRunning && s.State != sandbox.StateUnknown && s.State != "":
@@ -181,7 +181,7 @@ func (f Flag) countOver(count *int64, limit int, what, source string, now time.T
 // flagSustained is R10: every sample since Sustained or longer ago is over the limit. One
 // sample proves no duration, and a shorter history proves nothing.
 func flagSustained(f FleetSignals, t Thresholds, now time.Time) Flag {
-	flag := Flag{ID: "R10", Severity: Critical, Verdict: sandbox.Unknown, Say: fmt.Sprintf("more than %d active for %s or longer", t.ActiveMax, spell(t.Sustained))}
+	flag := Flag{ID: "R10", Severity: Critical, Verdict: sandbox.Unknown, Say: fmt.Sprintf("more than %d active for %s or longer", t.ActiveMax, sandbox.FormatElapsed(t.Sustained))}
 	history := sortedHistory(f.History, now)
 	since := len(history)
 	for since > 0 && history[since-1].Active > int64(t.ActiveMax) {

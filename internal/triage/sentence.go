@@ -19,9 +19,9 @@ func (v *Verdict) formatSentence(s sandbox.Sandbox, t Thresholds, now time.Time)
 	case slices.Contains(v.Reasons, ReasonWaiting):
 		return "not stuck: its agent is done, and waits"
 	case slices.Contains(v.Reasons, ReasonProvisioning):
-		return "stuck in provisioning for more than " + spell(t.ProvisioningAge) + v.evidenceText()
+		return "stuck in provisioning for more than " + sandbox.FormatElapsed(t.ProvisioningAge) + v.evidenceText()
 	case slices.Contains(v.Reasons, ReasonAgeOnly):
-		return "stuck by age alone, as the profile says: over " + spell(t.StuckAge) + v.evidenceText()
+		return "stuck by age alone, as the profile says: over " + sandbox.FormatElapsed(t.StuckAge) + v.evidenceText()
 	case v.Stuck == sandbox.True:
 		return "stuck: " + v.finishedPrefix() + v.confidencePrefix() + cause + v.evidenceText()
 	case v.Stuck == sandbox.False && s.State == sandbox.StateRunning:
@@ -36,7 +36,7 @@ func (v *Verdict) formatSentence(s sandbox.Sandbox, t Thresholds, now time.Time)
 func (v *Verdict) healthySentence(t Thresholds, cause string) string {
 	text := "not stuck: it is at work"
 	if slices.Contains(v.Reasons, ReasonYoung) {
-		text = "not stuck: not older than " + spell(t.StuckAge)
+		text = "not stuck: not older than " + sandbox.FormatElapsed(t.StuckAge)
 	}
 	if cause != "" {
 		return text + "; but " + v.confidencePrefix() + cause + formatEvidence(v.causeEvidence())

@@ -169,12 +169,3 @@ func textEvidence(what, value, source string, at time.Time) sandbox.Evidence {
 func formatDecimal(v float64) string {
 	return strconv.FormatFloat(math.Round(v*100)/100, 'f', -1, 64)
 }
-
-// spell formats an age or a limit for a sentence, below a second in milliseconds, since a
-// drill compresses time.
-func spell(d time.Duration) string {
-	if d < time.Second {
-		return d.Round(time.Millisecond).String()
-	}
-	return sandbox.FormatDuration(d)
-}

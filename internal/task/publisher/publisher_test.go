@@ -306,7 +306,7 @@ func TestTheOperatorsOwnCommand(t *testing.T) {
 	assert.True(t, found, "it may publish something else than commits")
 	doubt, err := p.Resolve(t.Context(), d.task(task.Spec{Publish: "true"}), "somebody")
 	require.NoError(t, err)
-	assert.Equal(t, task.PublishDoubt, doubt.State)
+	assert.Equal(t, task.PublishUnknown, doubt.State)
 }
 
 // What the command says may be lost; what it did counts.

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"sbx/internal/hostfile"
 	"sbx/internal/providers/local/plain"
 )
 
@@ -157,39 +158,7 @@ func (s Store) Write(r Record) error {
 	if err != nil {
 		return err
 	}
-	return WriteFile(filepath.Join(s.Dir(r.ID), recordFile), append(raw, '\n'))
-}
-
-// WriteFile replaces a file by write, fsync and rename.
-func WriteFile(path string, data []byte) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = temp.Write(data)
-	if err == nil {
-		err = temp.Sync()
-	}
-	err = errors.Join(err, temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temp.Name()))
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	if err := d.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, os.ErrInvalid) {
-		return err
-	}
-	return nil
+	return hostfile.Replace(filepath.Join(s.Dir(r.ID), recordFile), append(raw, '\n'), 0o600)
 }
 
 // AskStop stores a stop request. The first request stays and is returned to later callers.
