@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"strings"
 	"time"
 )
@@ -60,25 +59,22 @@ func Placed(err error, provider, op string) error {
 
 // RetryAfterOf is the first wait in the chain that a source requests; 0 for none.
 func RetryAfterOf(err error) time.Duration {
-	for f := range faultsIn(err) {
-		if f.RetryAfter > 0 {
-			return f.RetryAfter
-		}
+	if f := findFault(err, func(f *Error) bool { return f.RetryAfter > 0 }); f != nil {
+		return f.RetryAfter
 	}
 	return 0
 }
 
-// faultsIn yields the values of type *Error in the chain, outermost first.
-func faultsIn(err error) iter.Seq[*Error] {
-	return func(yield func(*Error) bool) {
-		for cause := err; cause != nil; {
-			f, ok := errors.AsType[*Error](cause)
-			if !ok || !yield(f) {
-				return
-			}
-			cause = f.Err
+// findFault returns the first *Error in the chain that matches, outermost first; nil without one.
+func findFault(err error, matches func(*Error) bool) *Error {
+	for err != nil {
+		f, ok := errors.AsType[*Error](err)
+		if !ok || matches(f) {
+			return f
 		}
+		err = f.Err
 	}
+	return nil
 }
 
 // Error joins provider, operation and cause: "prod: terminate abc: refused".
@@ -200,20 +196,13 @@ func (e *Error) Inside() *Error {
 
 // AboutOneSandbox reports whether an error, or one in its chain, concerns one sandbox alone.
 func AboutOneSandbox(err error) bool {
-	for f := range faultsIn(err) {
-		if f.OneSandbox {
-			return true
-		}
-	}
-	return false
+	return findFault(err, func(f *Error) bool { return f.OneSandbox }) != nil
 }
 
 // HintOf is the first hint in the chain, or "".
 func HintOf(err error) string {
-	for f := range faultsIn(err) {
-		if f.Hint != "" {
-			return f.Hint
-		}
+	if f := findFault(err, func(f *Error) bool { return f.Hint != "" }); f != nil {
+		return f.Hint
 	}
 	return ""
 }
