@@ -218,7 +218,7 @@ func toLabels(tags map[string]string) map[string]string {
 
 // createTags are the tags of a new sandbox; fault.KindUsage where there are too many.
 func (c *Client) createTags(spec sandbox.Spec) (map[string]string, error) {
-	out := toTags(spec.Marks())
+	out := toTags(spec.CreateLabels())
 	if len(out) > maxTags { // the task's own record has it, too
 		delete(out, labelTags()[sandbox.LabelKeptUntil])
 	}

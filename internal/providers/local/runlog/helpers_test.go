@@ -113,7 +113,7 @@ type follower struct {
 func follow(ctx context.Context, dir string, tail int, notify func(string) *notifier) follower {
 	got, end, done := make(chan sandbox.LogLine), make(chan error, 1), make(chan struct{})
 	go func() {
-		for l, err := range read(ctx, dir, Query{Follow: true, Tail: tail, Done: done}, notify) {
+		for l, err := range readWith(ctx, dir, Query{Follow: true, Tail: tail, Done: done}, notify) {
 			if err != nil {
 				end <- err
 				return
