@@ -26,7 +26,7 @@ func door() map[string]string {
 		"internal/safety/end.go End":                 "the door itself",
 		"internal/safety/end.go Verify":              "asks nothing: it looks for an end that somebody else has asked for",
 		"internal/fleet/line.go terminate":           "the fleet asks the provider, for the door",
-		"internal/cleanup/apply.go ByProvider":    "a provider's own cleanup, which knows no single sandbox; anything protected in the profile refuses it",
+		"internal/cleanup/apply.go ByProvider":       "a provider's own cleanup, which knows no single sandbox; anything protected in the profile refuses it",
 		"internal/providers/e2b/create.go undo":      "a room's undo of its own create that was not settled",
 		"internal/providers/daytona/create.go undo":  "a room's undo of its own create that was not settled",
 		"internal/providers/vercel/create.go undo":   "a room's undo of its own create that was not settled",

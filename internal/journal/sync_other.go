@@ -2,5 +2,5 @@
 
 package journal
 
-// unsupported: a folder cannot be synced here at all.
+// A folder cannot be synced on this platform.
 func unsupported(error) bool { return true }
