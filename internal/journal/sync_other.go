@@ -3,4 +3,4 @@
 package journal
 
 // A folder cannot be synced on this platform.
-func unsupported(error) bool { return true }
+func isUnsupported(error) bool { return true }
