@@ -20,7 +20,7 @@ import (
 func rooms() map[string][]string {
 	words := []string{"sandbox", "fault", "poll"}
 	local := []string{"providers/local/cgroup", "providers/local/identity", "providers/local/plain", "providers/local/record", "providers/local/runlog", "providers/local/wire"}
-	wire := with(words, "providers", "httpx", "triage", "providers/guest")
+	wire := with(words, "providers", "httpx", "triage", "providers/guest", "providers/wirekit")
 	wireFake := []string{"sandbox", "poll", "providers/wiretest"}
 	return map[string][]string{
 		// ground floor
@@ -53,11 +53,12 @@ func rooms() map[string][]string {
 		"providers/local/cgroup":     {"sandbox", "poll"},
 		"providers/local/identity":   nil,
 		"providers/local/plain":      nil,
-		"providers/local/record":     with(words, "providers/local/identity", "providers/local/plain"),
+		"providers/local/record":     with(words, "hostfile", "providers/local/identity", "providers/local/plain"),
 		"providers/local/runlog":     {"sandbox", "poll", "providers/local/plain"},
 		"providers/local/wire":       {"providers/local/record"},
 		"providers/local/supervisor": with(local, "sandbox", "poll"),
-		"providers/guest":            with(words, "providers", "triage"),
+		"providers/guest":            with(words, "providers", "triage", "providers/wirekit"),
+		"providers/wirekit":          with(words, "providers", "httpx"),
 		"providers/e2b":              wire,
 		"providers/daytona":          wire,
 		"providers/vercel":           wire,
@@ -73,7 +74,7 @@ func rooms() map[string][]string {
 		"config":                          with(words, "process", "hostfile", "providers", "providers/local/plain", "store/address"),
 		"output":                          with(words, "process", "hostfile"),
 		"notify":                          {"fault", "httpx"},
-		"metrics":                         words,
+		"metrics":                         with(words, "hostfile"),
 		// many as one
 		"fleet": with(words, "providers", "selector", "triage", "policy"),
 		// who may end what
@@ -122,6 +123,7 @@ func owners() map[string][]string {
 		"github.com/fsnotify/fsnotify":      {"providers/local", "providers/local/runlog"},
 		"github.com/creack/pty":             {"providers/local"},
 		"github.com/stretchr/testify":       {"providers/providertest", "providers/wiretest", "store/storetest"},
+		"al.essio.dev/pkg/shellescape":      {"cron", "providers/daytona", "providers/vercel", "providers/guest"},
 		"github.com/cenkalti/backoff/v5":    {"httpx", "poll"},
 		"golang.org/x/time":                 {"httpx"},
 		"golang.org/x/net":                  {"httpx"},

@@ -50,7 +50,7 @@ func (o order) rule(m mutation) cleanup.Rule {
 
 // world is what the configuration says, for one process.
 func (s *sim) world(inc *incarnation, o order) cleanup.Environment {
-	book := triage.Book{Default: triage.DefaultThresholds()}
+	book := triage.ThresholdBook{Default: triage.DefaultThresholds()}
 	w := cleanup.Environment{
 		Now:        inc.now,
 		Limits:     safety.Limits{MaxDelete: o.maxDelete, MaxFraction: o.maxFraction, Allowed: o.production},

@@ -30,7 +30,7 @@ func newCompletion(d *Deps) *cobra.Command {
 		Args:      usageArgs(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs), "name one shell: bash, fish, powershell or zsh"),
 	}
 	doc := document{schema: "sbx.completion/v1", shape: output.ShapeFree, refuses: allBut(output.Table)}
-	return d.verb(cmd, doc, func(_ context.Context, p *output.Printer, args []string) error {
+	return d.completeVerb(cmd, doc, func(_ context.Context, p *output.Printer, args []string) error {
 		return completionScripts()[args[0]](cmd.Root(), p.Stdout())
 	})
 }

@@ -30,9 +30,9 @@ type limit struct {
 	widens bool
 }
 
-func (l limit) key() string { return "limits." + l.name }
+func (l limit) settingKey() string { return "limits." + l.name }
 
-func limits() []limit {
+func limitSettings() []limit {
 	return []limit{
 		{name: "max_delete", flag: "max-delete", fallback: "20", kind: providers.OptionCount, help: "sandboxes per bulk ending"},
 		{name: "max_fraction", flag: "max-fraction", fallback: "25%", kind: kindPercent, help: "of a profile's complete fleet per bulk ending"},
@@ -44,12 +44,12 @@ func limits() []limit {
 	}
 }
 
-// limits reads the limits that hold.
-func (l *loader) limits() Limits {
+// resolvedLimits reads the limits that hold.
+func (l *loader) resolvedLimits() Limits {
 	read := func(name string) int64 {
-		for _, m := range limits() {
-			if e, ok := l.layers.get(m.key()); ok && m.name == name {
-				n, _ := amount(m.kind, e.text) // checked where it came in, with its place
+		for _, m := range limitSettings() {
+			if e, ok := l.layers.lookup(m.settingKey()); ok && m.name == name {
+				n, _ := parseAmount(m.kind, e.text) // checked where it came in, with its place
 				return n
 			}
 		}

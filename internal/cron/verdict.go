@@ -23,8 +23,8 @@ type Run struct {
 	Unowned map[string]int
 }
 
-// proves says that a run did what its layer is for, in a profile.
-func (r Run) proves(profile string) bool {
+// provesLayer says that a run did what its layer is for, in a profile.
+func (r Run) provesLayer(profile string) bool {
 	return r.Shortfall == "" && !r.EndedAt.IsZero() && slices.Contains(r.Succeeded, profile)
 }
 
@@ -66,12 +66,12 @@ const skewed = time.Minute
 func Judge(expected []Expected, runs []Run, now time.Time) []Status {
 	list := make([]Status, 0, len(expected))
 	for _, e := range expected {
-		list = append(list, e.judge(runs, now))
+		list = append(list, e.judgeRuns(runs, now))
 	}
 	return list
 }
 
-func (e Expected) judge(runs []Run, now time.Time) Status {
+func (e Expected) judgeRuns(runs []Run, now time.Time) Status {
 	s := Status{Layer: e.Name, Every: e.Every, Unowned: map[string]int{}}
 	mine := slices.DeleteFunc(slices.Clone(runs), func(r Run) bool { return !slices.Contains(e.Layers, r.Layer) })
 	slices.SortStableFunc(mine, func(a, b Run) int { return b.StartedAt.Compare(a.StartedAt) })
@@ -88,20 +88,20 @@ func (e Expected) judge(runs []Run, now time.Time) Status {
 	if !last.EndedAt.IsZero() {
 		s.LastExit = &last.ExitCode
 	}
-	behind := e.successes(&s, mine, now)
+	behind := e.findSuccesses(&s, mine, now)
 	since := now.Sub(s.LastSuccess)
 	switch {
 	case s.LastSuccess.IsZero():
-		s.Verdict, s.Message = sandbox.False, "it has never succeeded"+e.at(behind)+"; it last ran "+ago(now.Sub(s.LastRun))+last.outcome()
+		s.Verdict, s.Message = sandbox.False, "it has never succeeded"+e.overdueProfiles(behind)+"; it last ran "+timeAgo(now.Sub(s.LastRun))+last.describeOutcome()
 	case since < -skewed:
 		s.Verdict, s.Message = sandbox.Unknown, "the last success is recorded in the future: is the clock of this machine right?"
 	case since > 2*e.Every:
-		s.Verdict, s.Message = sandbox.False, fmt.Sprintf("overdue: it last succeeded%s %s, and should every %s", e.at(behind), ago(since), period(e.Every))
+		s.Verdict, s.Message = sandbox.False, fmt.Sprintf("overdue: it last succeeded%s %s, and should every %s", e.overdueProfiles(behind), timeAgo(since), sandbox.FormatDuration(e.Every))
 		if s.LastRun.After(s.LastSuccess) {
-			s.Message += "; it last ran " + ago(now.Sub(s.LastRun)) + last.outcome()
+			s.Message += "; it last ran " + timeAgo(now.Sub(s.LastRun)) + last.describeOutcome()
 		}
 	default:
-		s.Verdict, s.Message = sandbox.True, "it last succeeded "+ago(since)
+		s.Verdict, s.Message = sandbox.True, "it last succeeded "+timeAgo(since)
 	}
 	s.Overdue = s.Verdict == sandbox.False
 	s.noteUnowned(mine, e.Profiles, now.Sub(s.LastRun))
@@ -112,13 +112,13 @@ func (e Expected) judge(runs []Run, now time.Time) Status {
 	return s
 }
 
-// successes sets LastSuccess to the oldest of the profiles' newest successes and
+// findSuccesses sets LastSuccess to the oldest of the profiles' newest successes and
 // gives the profiles that are overdue.
-func (e Expected) successes(s *Status, newestFirst []Run, now time.Time) (behind []string) {
+func (e Expected) findSuccesses(s *Status, newestFirst []Run, now time.Time) (behind []string) {
 	for i, p := range e.Profiles {
 		var at time.Time
 		for _, r := range newestFirst {
-			if r.proves(p) && r.EndedAt.After(at) {
+			if r.provesLayer(p) && r.EndedAt.After(at) {
 				at = r.EndedAt
 			}
 		}
@@ -132,8 +132,8 @@ func (e Expected) successes(s *Status, newestFirst []Run, now time.Time) (behind
 	return behind
 }
 
-// at names the profiles that are overdue, unless all of them are.
-func (e Expected) at(behind []string) string {
+// overdueProfiles names the profiles that are overdue, unless all of them are.
+func (e Expected) overdueProfiles(behind []string) string {
 	if len(behind) == 0 || len(behind) == len(e.Profiles) {
 		return ""
 	}
@@ -173,8 +173,8 @@ func Unowned(runs []Run, profile string) int {
 	return n
 }
 
-// outcome is how a run ended, and why it is no success all the same.
-func (r Run) outcome() string {
+// describeOutcome is how a run ended, and why it is no success all the same.
+func (r Run) describeOutcome() string {
 	switch {
 	case r.EndedAt.IsZero():
 		return " and has not ended"
@@ -186,4 +186,4 @@ func (r Run) outcome() string {
 	return fmt.Sprintf(" and ended with exit %d", r.ExitCode)
 }
 
-func ago(d time.Duration) string { return sandbox.FormatDuration(max(0, d)) + " ago" }
+func timeAgo(d time.Duration) string { return sandbox.FormatDuration(max(0, d)) + " ago" }

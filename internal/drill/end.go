@@ -149,5 +149,3 @@ func formatFigure(n *int64) string {
 	}
 	return strconv.FormatInt(*n, 10)
 }
-
-func briefText(d time.Duration) string { return d.Round(10 * time.Millisecond).String() }

@@ -77,7 +77,7 @@ func (d *drillRun) countStep(ctx context.Context) ([]string, error) {
 		}
 	}
 	return append(answers,
-		fmt.Sprintf("the oldest runs for %s (R21)", briefText(oldest)),
+		fmt.Sprintf("the oldest runs for %s (R21)", sandbox.FormatElapsed(oldest)),
 		"growing or stable: unknown, one count says nothing about a trend (R22)"), nil
 }
 
@@ -173,7 +173,7 @@ func (d *drillRun) logStep(ctx context.Context) ([]string, error) {
 func (d *drillRun) tellProgress(f triage.LogFindings) string {
 	words := []string{pluralForm(f.Lines, "line", "lines")}
 	if !f.Last.IsZero() {
-		words = append(words, "last "+briefText(d.Now().Sub(f.Last))+" ago")
+		words = append(words, "last "+sandbox.FormatElapsed(d.Now().Sub(f.Last))+" ago")
 	}
 	if f.Errors > 0 {
 		words = append(words, pluralForm(f.Errors, "error", "errors"))

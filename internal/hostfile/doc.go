@@ -1,4 +1,4 @@
-// Package hostfile reads the files that an operator names and says whether a
+// Package hostfile reads and replaces files that an operator names and says whether a
 // path of this machine is under the control of this user alone.
 //
 // A file is read with a bound and only as long as its caller waits: a pipe that

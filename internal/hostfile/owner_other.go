@@ -13,11 +13,11 @@ import (
 // not judged.
 func thisUser() user { return user{} }
 
-func (user) entry(string, fs.FileInfo) error { return nil }
+func (user) checkEntry(string, fs.FileInfo) error { return nil }
 
-func (user) owns(string) error { return nil }
+func (user) checkOwner(string) error { return nil }
 
-func split(path string) []string {
+func splitPath(path string) []string {
 	rest := filepath.ToSlash(strings.TrimPrefix(path, filepath.VolumeName(path)))
 	return slices.DeleteFunc(strings.Split(rest, "/"), func(part string) bool { return part == "" || part == "." })
 }

@@ -11,7 +11,7 @@ func RetryAfter(now time.Time, status int, h http.Header) time.Duration {
 }
 
 // Redactor lets the tests hide.
-func Redactor(secrets []string) func(string) string { return redactor(secrets) }
+func Redactor(secrets []string) func(string) string { return newRedactor(secrets) }
 
 // Line lets the tests flatten.
-func Line(text string, most int) string { return line(text, most) }
+func Line(text string, most int) string { return flatten(text, most) }

@@ -2,7 +2,6 @@ package httpx_test
 
 import (
 	"encoding/json"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -51,24 +50,4 @@ func TestAListIsAListOrAnError(t *testing.T) {
 		_, err := held.Items.Rows()
 		assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), body)
 	}
-}
-
-func TestPagesHaveAnEnd(t *testing.T) {
-	t.Parallel()
-	read := func(token func(i int) string, fresh int) (pages int, err error) {
-		var p httpx.Pages
-		for ; err == nil && pages < 100_000; pages++ {
-			err = p.Next(token(pages), fresh)
-		}
-		return pages, err
-	}
-	pages, err := read(func(int) string { return "again" }, 1)
-	assert.Equal(t, 2, pages)
-	assert.ErrorContains(t, err, "loops") //nolint:testifylint // the rest is judged all the same
-	pages, err = read(strconv.Itoa, 0)
-	assert.Less(t, pages, 50, "pages without a row go on for ever")
-	assert.ErrorContains(t, err, "no end") //nolint:testifylint // as above
-	pages, err = read(strconv.Itoa, 1)
-	assert.LessOrEqual(t, pages, 10_000)
-	assert.Equal(t, fault.KindUnavailable, fault.KindOf(err))
 }

@@ -1,6 +1,7 @@
 package httpx
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -14,41 +15,40 @@ import (
 	"sbx/internal/fault"
 )
 
-// Client talks to one API on behalf of one profile. It is safe for concurrent
-// use; connections are reused.
+// Client is the client of one API for one profile. It is safe for concurrent use.
 type Client struct {
-	net  Net
-	o    Options
-	base *url.URL
-	http *http.Client
-	pace *pace
-	skew *skew
-	read atomic.Int64 // bytes of the last body
-	hide func(string) string
+	net      Net
+	o        Options
+	base     *url.URL
+	http     *http.Client
+	pace     *pacer
+	skew     *clockSkew
+	lastSize atomic.Int64 // of the last body, in bytes
+	hide     func(string) string
 }
 
-// New makes a client; fault.KindUsage for a base that is no http(s) address and
-// for certificates that cannot be read.
+// New makes a client; fault.KindUsage for a base that is no http(s) address and for certificates
+// that cannot be read.
 func New(n Net, o Options) (*Client, error) {
-	n, o = n.complete(), o.complete()
+	n, o = n.withDefaults(), o.withDefaults()
 	base, err := url.Parse(o.Base)
 	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
-		shown := line(redactor(o.Secrets)(o.Base), mostText)
+		shown := flatten(newRedactor(o.Secrets)(o.Base), maxText)
 		return nil, fault.Usage("%q is not an http or https address", shown).At(o.Profile, "").WithHint("write it like https://api.example.com")
 	}
-	transport, err := n.transport()
+	transport, err := n.newTransport()
 	if err != nil {
 		return nil, (&fault.Error{Kind: fault.KindUsage, Err: err}).At(o.Profile, "")
 	}
 	return &Client{
-		net: n, o: o, base: base, pace: newPace(o.Rate, o.Burst), skew: &skew{},
-		hide: redactor(slices.Concat(o.Secrets, passwords(o.Base, n.proxies()))),
-		http: &http.Client{Transport: transport, CheckRedirect: redirected},
+		net: n, o: o, base: base, pace: newPace(o.Rate, o.Burst), skew: &clockSkew{},
+		hide: newRedactor(slices.Concat(o.Secrets, urlPasswords(o.Base, n.proxyConfig()))),
+		http: &http.Client{Transport: transport, CheckRedirect: checkRedirect},
 	}, nil
 }
 
-// passwords are those that stand in addresses: the base and the proxies.
-func passwords(base string, p *httpproxy.Config) []string {
+// urlPasswords are the passwords in the addresses of the base and of the proxies.
+func urlPasswords(base string, p *httpproxy.Config) []string {
 	var found []string
 	for _, address := range []string{base, p.HTTPProxy, p.HTTPSProxy} {
 		u, err := url.Parse(address)
@@ -62,7 +62,7 @@ func passwords(base string, p *httpproxy.Config) []string {
 	return found
 }
 
-func (n Net) complete() Net {
+func (n Net) withDefaults() Net {
 	if n.Now == nil {
 		n.Now = time.Now
 	}
@@ -75,7 +75,7 @@ func (n Net) complete() Net {
 	return n
 }
 
-func (o Options) complete() Options {
+func (o Options) withDefaults() Options {
 	set := func(v *int, otherwise int) {
 		if *v <= 0 {
 			*v = otherwise
@@ -95,27 +95,27 @@ func (o Options) complete() Options {
 	return o
 }
 
-// transport reuses connections; with a Dial of its own it asks no proxy.
-func (n Net) transport() (http.RoundTripper, error) {
+// newTransport makes a transport that reuses connections; with Net.Dial it uses no proxy.
+func (n Net) newTransport() (http.RoundTripper, error) {
 	t := &http.Transport{
 		DialContext: n.Dial, ForceAttemptHTTP2: true,
 		MaxIdleConns: 64, MaxIdleConnsPerHost: 32, IdleConnTimeout: 90 * time.Second,
 		TLSHandshakeTimeout: n.Timeout, ExpectContinueTimeout: time.Second,
-		// A connection that died in silence would take every try with it.
+		// Without pings every attempt would use a connection that is dead without an error.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: n.Timeout / 2, PingTimeout: n.Timeout / 4},
 	}
 	if n.Dial == nil {
 		t.DialContext = (&net.Dialer{Timeout: n.Timeout, KeepAlive: 30 * time.Second}).DialContext
-		proxy := n.proxies().ProxyFunc()
+		proxy := n.proxyConfig().ProxyFunc()
 		t.Proxy = func(r *http.Request) (*url.URL, error) { return proxy(r.URL) }
 	}
-	trust, err := n.trusted()
-	return &trusting{plain: t, trust: trust}, err
+	trust, err := n.readTrust()
+	return &lazyTrustTransport{plain: t, trust: trust}, err
 }
 
-// proxies reads HTTPS_PROXY, HTTP_PROXY and NO_PROXY, also in lower case. Under
-// CGI (REQUEST_METHOD) HTTP_PROXY may be a header of the client's.
-func (n Net) proxies() *httpproxy.Config {
+// proxyConfig reads HTTPS_PROXY, HTTP_PROXY and NO_PROXY, also in lower case. Under CGI
+// (REQUEST_METHOD) a client's header can set HTTP_PROXY.
+func (n Net) proxyConfig() *httpproxy.Config {
 	first := func(names ...string) string {
 		for _, name := range names {
 			if v, ok := n.Lookup(name); ok && v != "" {
@@ -139,16 +139,58 @@ func Path(parts ...string) string {
 	return b.String()
 }
 
-// Base is the address that paths are put behind, without a slash at its end.
+// Base is the address in front of paths, without a slash at its end.
 func (c *Client) Base() string { return strings.TrimRight(c.base.String(), "/") }
 
-// Skew is how far the server's clock (its Date header) was ahead of ours at
-// the last answer, to the second; false before any.
-func (c *Client) Skew() (time.Duration, bool) { return c.skew.last() }
+// Skew is how far the server's clock (its Date header) was ahead of this machine's at the last
+// answer, to the second; false before the first answer.
+func (c *Client) Skew() (time.Duration, bool) { return c.skew.lastSkew() }
 
-// Close lets idle connections go.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// HTTP is the client underneath, for protocols that begin as a request
-// (WebSocket). It has the same dialer, trust and redirect rules, and no retry.
+// HTTP is the underlying client, for protocols that begin as a request (WebSocket). It has the
+// same dialer, certificates and redirect rules, and no retries.
 func (c *Client) HTTP() *http.Client { return c.http }
+
+func (c *Client) traceLine(format string, args ...any) {
+	if c.net.Trace != nil {
+		c.net.Trace(c.cleanText(fmt.Sprintf(format, args...)))
+	}
+}
+
+// traceAnswer writes the result of one attempt for `-v`; size is in bytes, negative for a
+// stream.
+type traceAnswer func(status int, size int64, err error)
+
+// traceRequest writes the request and returns the function that writes its answer. The answer
+// repeats the address, since requests overlap. Headers are never shown.
+func (c *Client) traceRequest(req *http.Request) traceAnswer {
+	if c.net.Trace == nil {
+		return func(int, int64, error) {}
+	}
+	began := time.Now()
+	call := req.Method + " " + req.URL.String()
+	c.traceLine("> %s", call)
+	return func(status int, size int64, err error) {
+		took := time.Since(began).Round(time.Millisecond)
+		if err != nil {
+			c.traceLine("! %s after %s: %v", call, took, err)
+			return
+		}
+		c.traceLine("< %d %s %s %s", status, took, bytesText(size), call)
+	}
+}
+
+// bytesText formats a size: "512B", "3.4kB".
+func bytesText(n int64) string {
+	switch {
+	case n < 0:
+		return "stream"
+	case n < 1000:
+		return fmt.Sprintf("%dB", n)
+	case n < 1000_000:
+		return fmt.Sprintf("%.1fkB", float64(n)/1000)
+	}
+	return fmt.Sprintf("%.1fMB", float64(n)/1000_000)
+}

@@ -14,34 +14,33 @@ import (
 )
 
 const (
-	// hidden stands where a secret was.
-	hidden = "***"
-	// shortest is how many bytes a secret has that is looked for: shorter words
-	// would eat every text. Of base64 it is the characters.
-	shortest       = 4
-	shortestBase64 = 8
-	// mostText is how many characters of a foreign text stand in one of ours.
-	mostText = 300
+	// redacted replaces a secret.
+	redacted = "***"
+	// minSecret is the least length of a secret that is redacted, in bytes: shorter words
+	// occur in every text. For base64 it is in characters.
+	minSecret       = 4
+	minSecretBase64 = 8
+	// maxText is the longest text of a server in an error, in characters.
+	maxText = 300
 )
 
-// inURL finds what an address carries beside the secrets that are known: the
-// user and password before the host, and values whose name says what they are.
-// Page tokens ("nextToken") are none.
+// inURL matches secrets of addresses that are not known: user and password before the host, and
+// values with the name of a secret. Page tokens ("nextToken") do not match.
 const inURL = `://[^/?#\s"'@]+@|[?&](?i:(?:access|auth|refresh|id|session|x-amz-security)?[-_]?token|(?:api|access)?[-_]?key|(?:client)?[-_]?secret|password|passwd|sig|(?:x-amz-)?signature|x-amz-credential)=[^&#\s"']+`
 
-// redactor hides secrets wherever they turn up: as they are, percent-encoded, as
-// JSON writes them, and in base64 at any offset ("user:secret").
-func redactor(secrets []string) func(string) string {
+// newRedactor redacts secrets in every form: plain, percent-encoded, in JSON, and in base64 at
+// any offset ("user:secret").
+func newRedactor(secrets []string) func(string) string {
 	var found []string
 	for _, s := range secrets {
-		if len(s) >= shortest {
-			found = append(found, forms(s)...)
+		if len(s) >= minSecret {
+			found = append(found, secretForms(s)...)
 		}
 	}
 	slices.SortFunc(found, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
 	var pairs []string
 	for _, form := range slices.Compact(found) {
-		pairs = append(pairs, form, hidden)
+		pairs = append(pairs, form, redacted)
 	}
 	known, unknown := strings.NewReplacer(pairs...), regexp.MustCompile(inURL)
 	return func(text string) string {
@@ -51,13 +50,13 @@ func redactor(secrets []string) func(string) string {
 
 func hideInURL(match string) string {
 	if name, _, ok := strings.Cut(match, "="); ok && match[0] != ':' {
-		return name + "=" + hidden
+		return name + "=" + redacted
 	}
-	return "://" + hidden + "@"
+	return "://" + redacted + "@"
 }
 
-// forms are the spellings in which a secret travels.
-func forms(s string) []string {
+// secretForms are the encodings of a secret.
+func secretForms(s string) []string {
 	all := []string{s, asJSON(s, true), asJSON(s, false)}
 	for _, escaped := range []string{url.QueryEscape(s), url.PathEscape(s)} {
 		all = append(all, escaped, lowerHex(escaped))
@@ -65,7 +64,7 @@ func forms(s string) []string {
 	for _, e := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
 		all = append(all, e.EncodeToString([]byte(s)), e.WithPadding(base64.NoPadding).EncodeToString([]byte(s)))
 		for before := range 3 {
-			if form := within(e, s, before); len(form) >= shortestBase64 {
+			if form := base64Form(e, s, before); len(form) >= minSecretBase64 {
 				all = append(all, form)
 			}
 		}
@@ -73,9 +72,9 @@ func forms(s string) []string {
 	return all
 }
 
-// within is how a secret looks in base64 when that many bytes, modulo 3, stand
-// before it: the characters that depend on nothing else.
-func within(e *base64.Encoding, s string, before int) string {
+// base64Form is the base64 of a secret behind that many bytes, modulo 3: the characters that
+// depend on the secret only.
+func base64Form(e *base64.Encoding, s string, before int) string {
 	whole := e.WithPadding(base64.NoPadding).EncodeToString(append(make([]byte, before), s...))
 	first := (8*before + 5) / 6
 	last := 8 * (before + len(s)) / 6
@@ -86,7 +85,7 @@ func asJSON(s string, html bool) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(html)
-	_ = e.Encode(s) // a string is always written
+	_ = e.Encode(s) // a string never fails
 	return strings.Trim(strings.TrimSpace(b.String()), `"`)
 }
 
@@ -101,12 +100,12 @@ func lowerHex(escaped string) string {
 	return string(b)
 }
 
-// clean makes a text from elsewhere fit for one line of ours: no secrets, no
-// line ends, control and invisible characters escaped, at most mostText long.
-func (c *Client) clean(text string) string { return line(c.hide(text), mostText) }
+// cleanText makes a server's text usable in one line: secrets are redacted, line ends removed,
+// control and invisible characters escaped, and it is cut to maxText.
+func (c *Client) cleanText(text string) string { return flatten(c.hide(text), maxText) }
 
-// line flattens a text.
-func line(text string, most int) string {
+// flatten makes one line of at most that many characters.
+func flatten(text string, most int) string {
 	var b strings.Builder
 	n := 0
 	for _, r := range strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ") {

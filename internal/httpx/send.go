@@ -4,45 +4,48 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"sbx/internal/fault"
 )
 
-// send makes one attempt and gives an answer of 2xx with its body still open,
-// and the function that the trace of it awaits.
-func (c *Client) send(ctx context.Context, r Request) (*http.Response, told, error) {
-	req, err := c.request(ctx, r)
+// sendOnce makes one attempt. It returns an answer of 2xx with its body open, and the function
+// that ends its trace.
+func (c *Client) sendOnce(ctx context.Context, r Request) (*http.Response, traceAnswer, error) {
+	req, err := c.newRequest(ctx, r)
 	if err != nil {
 		return nil, nil, err
 	}
-	tell := c.traced(req)
+	tell := c.traceRequest(req)
 	res, err := c.http.Do(req)
 	if err != nil {
-		err = c.broken(ctx, r, err)
+		err = c.requestFault(ctx, r, err)
 		tell(0, 0, err)
 		return nil, nil, err
 	}
-	c.skew.note(c.net.Now(), res.Header)
-	c.pace.heard(res.StatusCode)
+	c.skew.record(c.net.Now(), res.Header)
+	c.pace.recordStatus(res.StatusCode)
 	if res.StatusCode/100 == 2 {
 		return res, tell, nil
 	}
 	defer func() { _ = res.Body.Close() }()
 	text, err := errorBody(res)
 	if err != nil && ctx.Err() != nil && len(text) == 0 {
-		err = c.broken(ctx, r, err)
+		err = c.requestFault(ctx, r, err)
 		tell(0, 0, err)
 		return nil, nil, err
 	}
 	tell(res.StatusCode, int64(len(text)), nil)
-	return nil, nil, c.refused(r, res, text)
+	return nil, nil, c.statusFault(r, res, text)
 }
 
-// dotted says that a path has an empty or dotted part: a server or a proxy reads it as
-// another path, and with it another object.
-func dotted(path string) bool {
+// hasDotSegment says that a path has an empty part, "." or "..": a server or a proxy would
+// resolve it to another path, and so to another object.
+func hasDotSegment(path string) bool {
 	for part := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
 		if part == "" || part == "." || part == ".." {
 			return path != "" && path != "/"
@@ -51,27 +54,27 @@ func dotted(path string) bool {
 	return false
 }
 
-func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) {
-	if dotted(r.Path) {
-		return nil, fault.Usage("%q cannot stand in an address: it names something else there", line(r.Path, mostQuoted)).At(c.o.Profile, r.Op)
+func (c *Client) newRequest(ctx context.Context, r Request) (*http.Request, error) {
+	if hasDotSegment(r.Path) {
+		return nil, fault.Usage("%q cannot stand in an address: it names something else there", flatten(r.Path, maxQuoted)).At(c.o.Profile, r.Op)
 	}
-	body, err := payload(r)
+	body, err := requestBody(r)
 	if err != nil {
 		return nil, fault.New(fault.KindUnknown, "the request cannot be written: %w", err).At(c.o.Profile, r.Op)
 	}
-	req, err := http.NewRequestWithContext(ctx, r.method(), c.target(r), bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, r.httpMethod(), c.requestURL(r), bytes.NewReader(body))
 	if err != nil {
-		return nil, fault.Usage("the request cannot be written: %s", c.trouble(r, err).text).At(c.o.Profile, r.Op)
+		return nil, fault.Usage("the request cannot be written: %s", c.describeFailure(r, err).text).At(c.o.Profile, r.Op)
 	}
 	if len(body) == 0 {
 		req.Body, req.GetBody = nil, nil
 	}
-	c.headers(req, r)
+	c.setHeaders(req, r)
 	return req, nil
 }
 
-// target is the whole address of a request.
-func (c *Client) target(r Request) string {
+// requestURL is the full address of a request.
+func (c *Client) requestURL(r Request) string {
 	target := r.URL
 	if target == "" {
 		target = c.Base() + r.Path
@@ -82,23 +85,23 @@ func (c *Client) target(r Request) string {
 	return target
 }
 
-func payload(r Request) ([]byte, error) {
+func requestBody(r Request) ([]byte, error) {
 	if r.JSON == nil {
 		return r.Body, nil
 	}
 	return json.Marshal(r.JSON)
 }
 
-func (r Request) method() string {
+func (r Request) httpMethod() string {
 	if r.Method == "" {
 		return http.MethodGet
 	}
 	return r.Method
 }
 
-// headers sets those of the client, then those of the request, where an empty
-// value takes one away.
-func (c *Client) headers(req *http.Request, r Request) {
+// setHeaders sets the headers of the client, then those of the request, in which an empty value
+// removes a header.
+func (c *Client) setHeaders(req *http.Request, r Request) {
 	if c.o.Header != nil {
 		req.Header = c.o.Header.Clone()
 	}
@@ -118,4 +121,88 @@ func (c *Client) headers(req *http.Request, r Request) {
 		}
 		req.Header[http.CanonicalHeaderKey(name)] = values
 	}
+}
+
+// Do sends a request and reads the whole answer. Any status but 2xx is an error around a
+// *StatusError; a body that is too large, cut short or stalled is fault.KindUnavailable.
+func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
+	res, err := c.doRetried(ctx, r, func() (*Response, error) { return c.doOnce(ctx, r) })
+	return res, r.markScope(err)
+}
+
+// requestTimeout is the limit of one attempt.
+func (c *Client) requestTimeout(r Request) time.Duration {
+	if r.Timeout > 0 {
+		return r.Timeout
+	}
+	return c.net.Timeout
+}
+
+// doOnce is one attempt, from the connection to the last byte.
+func (c *Client) doOnce(ctx context.Context, r Request) (*Response, error) {
+	limit := c.requestTimeout(r)
+	inner, cancel := context.WithTimeoutCause(ctx, limit, noAnswerError{limit})
+	defer cancel()
+	res, tell, err := c.sendOnce(inner, r)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := c.readAll(res, r)
+	if err != nil {
+		err = c.requestFault(inner, r, err)
+		tell(0, 0, err)
+		return nil, err
+	}
+	tell(res.StatusCode, int64(len(body)), nil)
+	return &Response{Status: res.StatusCode, Header: res.Header, Body: body}, nil
+}
+
+// expectedSize is the probable size of a body: its Content-Length, or the size of the last
+// body, since the pages of a list are alike.
+func (c *Client) expectedSize(said int64) int {
+	const most = 64 << 10 // bytes that may be allocated in vain
+	if said >= 0 {
+		return int(said)
+	}
+	return int(min(c.lastSize.Load(), most))
+}
+
+// readAll reads a body up to the limit; a larger one is errTooLarge.
+func (c *Client) readAll(res *http.Response, r Request) ([]byte, error) {
+	limit := r.MaxBody
+	if limit <= 0 {
+		limit = c.o.MaxBody
+	}
+	if res.ContentLength > limit {
+		return nil, fmt.Errorf("%w: %d bytes, and at most %d are read", errTooLarge, res.ContentLength, limit)
+	}
+	var body bytes.Buffer
+	body.Grow(c.expectedSize(res.ContentLength) + bytes.MinRead) // the end is found without a reallocation
+	n, err := body.ReadFrom(io.LimitReader(res.Body, limit+1))
+	if n > limit {
+		return nil, fmt.Errorf("%w: at most %d bytes are read", errTooLarge, limit)
+	}
+	c.lastSize.Store(n)
+	return body.Bytes(), err
+}
+
+// maxRedirects is how many redirects of one request are followed.
+const maxRedirects = 3
+
+// checkRedirect refuses redirects to another host or out of TLS, since the credentials are those
+// of one server.
+func checkRedirect(req *http.Request, via []*http.Request) error {
+	first := via[0]
+	switch {
+	case !strings.EqualFold(req.URL.Host, first.URL.Host), first.URL.Scheme == "https" && req.URL.Scheme != "https":
+		return fault.New(fault.KindUnavailable, "%w to %s://%s, which is not followed", errRedirect, req.URL.Scheme, req.URL.Host).
+			WithHint("is the url right? credentials go to the configured host alone")
+	case first.Method != http.MethodGet && first.Method != http.MethodHead:
+		return fault.New(fault.KindUnavailable, "%w a %s, which is not followed", errRedirect, first.Method).
+			WithHint("is the url right, https:// and host included?")
+	case len(via) > maxRedirects:
+		return fault.New(fault.KindUnavailable, "%w more than %d times", errRedirect, maxRedirects)
+	}
+	return nil
 }

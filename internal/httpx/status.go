@@ -1,8 +1,10 @@
 package httpx
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 
@@ -13,17 +15,17 @@ import (
 // call returns; StatusOf finds it.
 type StatusError struct {
 	Status     int
-	Code       string // the provider's word for it: "sandbox_stopped"
+	Code       string // the provider's code: "sandbox_stopped"
 	Message    string // the provider's text, redacted; untrusted
 	RetryAfter time.Duration
-	Body       []byte // as it came, up to 4 KiB, redacted
+	Body       []byte // the first 4 KiB, redacted
 	Header     http.Header
 }
 
-// HTTPStatus is Status, for rooms that know no HTTP.
+// HTTPStatus is Status, for packages without HTTP.
 func (e *StatusError) HTTPStatus() int { return e.Status }
 
-// Error says the status and what the provider said.
+// Error is the status with the provider's message.
 func (e *StatusError) Error() string {
 	text := e.Message
 	if text == "" {
@@ -49,8 +51,7 @@ func Status(err error) int {
 	return 0
 }
 
-// KindOf gives what a status means unless a provider knows better (DESIGN
-// section 4): 401 and 403 auth, 404 not_found, 410 gone, 405 and 501
+// KindOf is the kind of a status in most APIs (DESIGN section 4): 401 and 403 auth, 404 not_found, 410 gone, 405 and 501
 // unsupported, 409 and other 4xx unknown, 408, 425, 429 and 5xx unavailable.
 func KindOf(status int) fault.Kind {
 	switch {
@@ -68,14 +69,14 @@ func KindOf(status int) fault.Kind {
 	return fault.KindUnknown
 }
 
-// Refused says of an answer that the request has done nothing: it was sent elsewhere,
-// or is wrong as it stands. 408 says that it did not come in time, which is no refusal.
+// Refused says that the request of this answer had no effect: it was redirected or is invalid.
+// 408 is no refusal: the request was too slow.
 func Refused(status int) bool {
 	return status >= http.StatusMultipleChoices && status < http.StatusInternalServerError && status != http.StatusRequestTimeout
 }
 
-// KindOfRefusal is KindOf for a request that shall make something: what was asked for
-// is wrong, the account allows no more, or the same may pass a moment later.
+// KindOfRefusal is KindOf for a request that creates an object: the request is invalid, the
+// account has reached a limit, or a retry may succeed.
 func KindOfRefusal(status int) fault.Kind {
 	switch status {
 	case http.StatusBadRequest, http.StatusLengthRequired, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
@@ -86,4 +87,93 @@ func KindOfRefusal(status int) fault.Kind {
 		return fault.KindUnavailable
 	}
 	return KindOf(status)
+}
+
+const (
+	// maxErrorBody is how many bytes of an error answer are kept.
+	maxErrorBody = 4 << 10
+	// redactionMargin is how many bytes more are read, so that a secret at the cut is complete
+	// when it is redacted.
+	redactionMargin = 4 << 10
+)
+
+// statusFault is the error of an answer other than 2xx.
+func (c *Client) statusFault(r Request, res *http.Response, body []byte) error {
+	s := &StatusError{Status: res.StatusCode, Header: res.Header, Body: []byte(c.hide(string(body)))}
+	s.Body = s.Body[:min(len(s.Body), maxErrorBody)]
+	explain := c.o.Explain
+	if explain == nil {
+		explain = Explain
+	}
+	s.Code, s.Message = explain(res.StatusCode, body)
+	if s.Message == "" && isHTML(res.Header, body) {
+		s.Message = "a web page came instead of data"
+	}
+	s.Code, s.Message = c.cleanText(s.Code), c.cleanText(s.Message)
+	s.RetryAfter = retryAfter(c.net.Now(), res)
+	kind := KindOf(s.Status)
+	if kind == fault.KindGone && !c.o.Gone {
+		kind = fault.KindUnavailable
+	}
+	e := fault.New(kind, "%w", s).At(c.o.Profile, r.Op)
+	e.RetryAfter, e.Hint = s.RetryAfter, c.statusHint(r, s)
+	return e
+}
+
+// statusHint is the hint for a status.
+func (c *Client) statusHint(r Request, s *StatusError) string {
+	switch {
+	case KindOf(s.Status) == fault.KindAuth:
+		return "is the key right, and has it the right to do this? `sbx doctor --provider " + c.o.Profile + "` says more"
+	case s.RetryAfter > 0:
+		return "it asks to wait for " + s.RetryAfter.String()
+	case s.Status == http.StatusTooManyRequests:
+		return "too many requests: wait a little, or do less at a time"
+	case s.Status/100 == 3:
+		return "is the url right? requests go to " + c.cleanText(c.hostOf(r))
+	}
+	return ""
+}
+
+// errorBody reads the start of an error answer, also of one that breaks off.
+func errorBody(res *http.Response) ([]byte, error) {
+	return io.ReadAll(io.LimitReader(res.Body, maxErrorBody+redactionMargin))
+}
+
+// Explain reads the common formats of an error answer: {"message","code"},
+// {"error":{"code","message"}}, {"error":"..."}, {"detail":"..."}.
+func Explain(_ int, body []byte) (code, message string) {
+	var a struct {
+		Code      any             `json:"code"`
+		ErrorCode any             `json:"error_code"`
+		Message   any             `json:"message"`
+		Detail    any             `json:"detail"`
+		Error     json.RawMessage `json:"error"`
+	}
+	if json.Unmarshal(body, &a) != nil {
+		return "", ""
+	}
+	var inner struct {
+		Code    any `json:"code"`
+		Message any `json:"message"`
+	}
+	var plain any
+	if json.Unmarshal(a.Error, &inner) != nil {
+		_ = json.Unmarshal(a.Error, &plain) // an error is ignored
+	}
+	if text, ok := inner.Message.(string); ok && text != "" {
+		return firstText(inner.Code), text
+	}
+	return firstText(a.ErrorCode, a.Code), firstText(a.Message, a.Detail, plain)
+}
+
+// firstText is the first of the values that is a text and not empty. A number is no code: it
+// repeats the status.
+func firstText(values ...any) string {
+	for _, v := range values {
+		if text, ok := v.(string); ok && text != "" {
+			return text
+		}
+	}
+	return ""
 }

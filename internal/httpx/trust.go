@@ -13,34 +13,34 @@ import (
 	"sbx/internal/fault"
 )
 
-// trust says which certificates count beside the system's.
-type trust struct {
+// trustedFiles are the certificates that are trusted in addition to those of the system.
+type trustedFiles struct {
 	file string
 	dirs []string
 }
 
-// trusted reads SSL_CERT_FILE and SSL_CERT_DIR (a list of folders, as OpenSSL
-// and Go take it) and looks whether they can be read at all.
-func (n Net) trusted() (trust, error) {
-	var t trust
+// readTrust reads SSL_CERT_FILE and SSL_CERT_DIR (a list of folders, as in OpenSSL and Go) and
+// checks that they can be read.
+func (n Net) readTrust() (trustedFiles, error) {
+	var t trustedFiles
 	t.file, _ = n.Lookup("SSL_CERT_FILE")
 	if dirs, ok := n.Lookup("SSL_CERT_DIR"); ok {
 		t.dirs = filepath.SplitList(dirs)
 	}
 	if t.file != "" {
-		if err := readable(t.file); err != nil {
+		if err := checkReadable(t.file); err != nil {
 			return t, fault.Usage("SSL_CERT_FILE: %w", err)
 		}
 	}
 	for _, dir := range t.dirs {
-		if err := readable(dir); err != nil && !errors.Is(err, fs.ErrNotExist) { // a list names folders of several systems
+		if err := checkReadable(dir); err != nil && !errors.Is(err, fs.ErrNotExist) { // the list may have folders of other systems
 			return t, fault.Usage("SSL_CERT_DIR: %w", err)
 		}
 	}
 	return t, nil
 }
 
-func readable(path string) error {
+func checkReadable(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -48,11 +48,11 @@ func readable(path string) error {
 	return f.Close()
 }
 
-// none says that the system's own certificates are all.
-func (t trust) none() bool { return t.file == "" && len(t.dirs) == 0 }
+// isEmpty says that only the system's certificates are trusted.
+func (t trustedFiles) isEmpty() bool { return t.file == "" && len(t.dirs) == 0 }
 
-// pool is the system's certificates and the others.
-func (t trust) pool() (*x509.CertPool, error) {
+// certPool is the system's certificates and these.
+func (t trustedFiles) certPool() (*x509.CertPool, error) {
 	pool, err := x509.SystemCertPool()
 	if err != nil {
 		pool = x509.NewCertPool()
@@ -77,33 +77,33 @@ func (t trust) pool() (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// trusting is a transport that reads its certificates when they are first
-// needed: parsing a few hundred takes longer than many a whole command.
-type trusting struct {
+// lazyTrustTransport reads its certificates when they are first needed: parsing a few hundred
+// takes longer than many commands.
+type lazyTrustTransport struct {
 	plain *http.Transport
-	trust trust
+	trust trustedFiles
 
 	mu  sync.Mutex
 	own *http.Transport // plain with its own certificates; nil before the first https request
 }
 
-// RoundTrip sends a request over a connection that trusts what it should.
-func (t *trusting) RoundTrip(req *http.Request) (*http.Response, error) {
-	if t.trust.none() || req.URL.Scheme != "https" {
+// RoundTrip sends a request over a connection with these certificates.
+func (t *lazyTrustTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if t.trust.isEmpty() || req.URL.Scheme != "https" {
 		return t.plain.RoundTrip(req)
 	}
-	own, err := t.secure()
+	own, err := t.secureTransport()
 	if err != nil {
 		return nil, err
 	}
 	return own.RoundTrip(req)
 }
 
-func (t *trusting) secure() (*http.Transport, error) {
+func (t *lazyTrustTransport) secureTransport() (*http.Transport, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.own == nil {
-		roots, err := t.trust.pool()
+		roots, err := t.trust.certPool()
 		if err != nil {
 			return nil, err
 		}
@@ -113,8 +113,8 @@ func (t *trusting) secure() (*http.Transport, error) {
 	return t.own, nil
 }
 
-// CloseIdleConnections is what http.Client looks for.
-func (t *trusting) CloseIdleConnections() {
+// CloseIdleConnections is called by http.Client.
+func (t *lazyTrustTransport) CloseIdleConnections() {
 	t.plain.CloseIdleConnections()
 	t.mu.Lock()
 	defer t.mu.Unlock()

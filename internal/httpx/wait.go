@@ -1,36 +1,40 @@
 package httpx
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
+
+	"sbx/internal/fault"
 )
 
-// retryAfter reads how long a server asks to wait, in any of the spellings that
-// providers use: Retry-After in seconds, fractions or as a date; Daytona's
-// Retry-After-<class>; on a 429 also RateLimit-Reset and X-RateLimit-Reset, with
-// suffix or without, in seconds or as a Unix time. Garbage, zero and the past
-// count as not said.
+// retryAfter is the wait that a server asks for, in any format of the providers: Retry-After in
+// seconds, fractions or as a date; Daytona's Retry-After-<class>; with a 429 also
+// RateLimit-Reset and X-RateLimit-Reset, with a suffix or without, in seconds or as a Unix time.
+// 0 for an invalid value, zero and the past.
 func retryAfter(now time.Time, res *http.Response) time.Duration {
 	var headers []string
 	switch res.StatusCode {
-	case http.StatusServiceUnavailable: // a limit that is not reached resets as well
+	case http.StatusServiceUnavailable: // it may have a reset of a limit that was not reached
 		headers = []string{"Retry-After"}
 	case http.StatusTooManyRequests:
 		headers = []string{"Retry-After", "Ratelimit-Reset", "X-Ratelimit-Reset"}
 	}
 	for _, header := range headers {
-		if wait := longest(now, res.Header, header); wait > 0 {
+		if wait := longestWait(now, res.Header, header); wait > 0 {
 			return wait
 		}
 	}
 	return 0
 }
 
-// longest is the longest wait that a header names, with any suffix.
-func longest(now time.Time, h http.Header, header string) time.Duration {
+// longestWait is the longest wait in a header with any suffix.
+func longestWait(now time.Time, h http.Header, header string) time.Duration {
 	var wait time.Duration
 	for name, values := range h {
 		suffix, ok := strings.CutPrefix(name, header)
@@ -42,46 +46,46 @@ func longest(now time.Time, h http.Header, header string) time.Duration {
 }
 
 const (
-	unixFrom   = 10 * 365 * 86400     // seconds from which a number is a moment: ten years
-	millisFrom = 1e11                 // from which a moment is in milliseconds: the year 5138
-	mostAsked  = 366 * 24 * time.Hour // what is longer is garbage
+	minUnixTime   = 10 * 365 * 86400     // seconds from which a number is a moment: ten years
+	minUnixMillis = 1e11                 // from which a moment is in milliseconds: the year 5138
+	maxWait       = 366 * 24 * time.Hour // a longer one is invalid
 )
 
 // parseWait reads seconds, a Unix time or an HTTP date; 0 for anything else.
 func parseWait(now time.Time, text string) time.Duration {
 	text = strings.TrimSpace(text)
 	if at, err := http.ParseTime(text); err == nil {
-		return sane(at.Sub(now).Seconds())
+		return validWait(at.Sub(now).Seconds())
 	}
 	seconds, err := strconv.ParseFloat(text, 64)
 	if err != nil {
 		return 0
 	}
-	if seconds >= millisFrom {
+	if seconds >= minUnixMillis {
 		seconds /= 1000
 	}
-	if seconds >= unixFrom {
+	if seconds >= minUnixTime {
 		seconds -= float64(now.UnixNano()) / float64(time.Second)
 	}
-	return sane(seconds)
+	return validWait(seconds)
 }
 
-// sane gives a wait, 0 for what is none.
-func sane(seconds float64) time.Duration {
-	if !(seconds > 0 && seconds <= mostAsked.Seconds()) {
+// validWait converts a valid number of seconds; 0 for any other.
+func validWait(seconds float64) time.Duration {
+	if !(seconds > 0 && seconds <= maxWait.Seconds()) {
 		return 0
 	}
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// skew keeps how far the server's clock is from ours.
-type skew struct {
+// clockSkew is the difference between the server's clock and this machine's.
+type clockSkew struct {
 	mu    sync.Mutex
 	ahead time.Duration
 	known bool
 }
 
-func (s *skew) note(now time.Time, h http.Header) {
+func (s *clockSkew) record(now time.Time, h http.Header) {
 	at, err := http.ParseTime(h.Get("Date"))
 	if err != nil {
 		return
@@ -91,8 +95,107 @@ func (s *skew) note(now time.Time, h http.Header) {
 	s.ahead, s.known = at.Sub(now.Truncate(time.Second)), true
 }
 
-func (s *skew) last() (time.Duration, bool) {
+func (s *clockSkew) lastSkew() (time.Duration, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ahead, s.known
+}
+
+// The initial rate. A minute of it is 600 + 60 * 150 = 9,600 requests; the strictest limit that
+// a provider documents is 10,000 (Daytona, rate limits of the lowest tier). The burst is a
+// listing of 60,000 rows at 100 a page.
+const (
+	defaultRate  = 150 // requests per second
+	defaultBurst = 600
+)
+
+const (
+	minRate          = 0.5             // requests per second
+	slowDownInterval = time.Second     // between two reductions
+	speedUpInterval  = 5 * time.Second // between two increases
+	speedUpStep      = 0.1             // of the initial rate, per increase
+)
+
+// pacer is the token bucket of one client. It halves its rate when the server answers "too many
+// requests" and increases it slowly.
+type pacer struct {
+	bucket *rate.Limiter
+	start  rate.Limit
+	burst  int
+
+	mu      sync.Mutex
+	changed time.Time
+}
+
+func newPace(perSecond float64, burst int) *pacer {
+	return &pacer{bucket: rate.NewLimiter(rate.Limit(perSecond), burst), start: rate.Limit(perSecond), burst: burst}
+}
+
+// deadlineMargin is the time before a deadline that is too short for a request.
+const deadlineMargin = 100 * time.Millisecond
+
+// waitForPace waits until the rate allows a request.
+func (c *Client) waitForPace(ctx context.Context, r Request) error {
+	err := c.pace.bucket.Wait(ctx)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return c.requestFault(ctx, r, err)
+	}
+	// The limiter refuses at once a wait beyond the deadline of ctx. Just before the deadline
+	// the error is that of the deadline and not of the rate.
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < deadlineMargin {
+		<-ctx.Done()
+		return c.requestFault(ctx, r, ctx.Err())
+	}
+	return fault.New(fault.KindUnavailable, "the pace that the API allows (%.1f requests per second) leaves no time for this one", c.pace.bucket.Limit()).
+		At(c.o.Profile, r.Op).WithHint("it throttles: do less at a time, or allow more time")
+}
+
+// recordStatus adapts the rate to a status.
+func (p *pacer) recordStatus(status int) {
+	switch status {
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		p.slowDown()
+	default:
+		if status < http.StatusInternalServerError {
+			p.speedUp()
+		}
+	}
+}
+
+// slowDown halves the rate, at most once a second: concurrent answers count once. The unused
+// part of the burst is lost.
+func (p *pacer) slowDown() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if now.Sub(p.changed) < slowDownInterval {
+		return
+	}
+	p.setPace(now, max(minRate, p.bucket.Limit()/2))
+}
+
+// speedUp increases the rate by a tenth of the initial one for each five seconds without a
+// refusal.
+func (p *pacer) speedUp() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if p.bucket.Limit() >= p.start || now.Sub(p.changed) < speedUpInterval {
+		return
+	}
+	p.setPace(now, min(p.start, p.bucket.Limit()+p.start*speedUpStep))
+}
+
+// setPace sets the rate. Below the initial rate a burst is that of one second.
+func (p *pacer) setPace(now time.Time, limit rate.Limit) {
+	p.changed = now
+	p.bucket.SetLimitAt(now, limit)
+	if limit >= p.start {
+		p.bucket.SetBurstAt(now, p.burst)
+		return
+	}
+	p.bucket.SetBurstAt(now, max(1, min(p.burst, int(limit))))
 }

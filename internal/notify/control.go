@@ -24,7 +24,7 @@ func NewControl(n httpx.Net, address string) (*Control, error) {
 	n.Timeout = Limit
 	l, err := newLine(n, "callback", address, address)
 	if err != nil {
-		return nil, about(err)
+		return nil, withCallbackHint(err)
 	}
 	return &Control{l, address}, nil
 }
@@ -35,9 +35,9 @@ func (c *Control) Ended(ctx context.Context, key string, report any) error {
 	if c == nil {
 		return nil
 	}
-	ctx, stop := within(ctx)
+	ctx, stop := withLimit(ctx)
 	defer stop()
-	return about(c.line.do(ctx, httpx.Request{
+	return withCallbackHint(c.line.send(ctx, httpx.Request{
 		URL: c.address, JSON: report, Again: true, Header: map[string][]string{"Idempotency-Key": {key}},
 	}))
 }
@@ -48,12 +48,12 @@ func (c *Control) Beat(ctx context.Context, beat any) error {
 	if c == nil {
 		return nil
 	}
-	err := c.line.do(ctx, httpx.Request{URL: c.address, JSON: beat, Once: true, Timeout: attempt})
+	err := c.line.send(ctx, httpx.Request{URL: c.address, JSON: beat, Once: true, Timeout: attempt})
 	switch httpx.Status(err) {
 	case 502, 503, 504:
 		return nil
 	}
-	return about(err)
+	return withCallbackHint(err)
 }
 
 // Close lets idle connections go.
@@ -63,8 +63,8 @@ func (c *Control) Close() {
 	}
 }
 
-// about puts a hint about the callback in place of those about notifications.
-func about(err error) error {
+// withCallbackHint puts a hint about the callback in place of those about notifications.
+func withCallbackHint(err error) error {
 	known, ok := errors.AsType[*fault.Error](err)
 	if !ok {
 		return err

@@ -61,8 +61,8 @@ type Message struct {
 	Link    string            `json:"link"` // http or https; anything else is left out
 }
 
-// clean makes a message fit to be sent anywhere: complete, printable and short.
-func (m Message) clean() Message {
+// sanitized makes a message fit to be sent anywhere: complete, printable and short.
+func (m Message) sanitized() Message {
 	m.Verb, m.RunID, m.Host, m.Key = oneLine(m.Verb), oneLine(m.RunID), oneLine(m.Host), oneLine(m.Key)
 	m.Key = cmp.Or(m.Key, m.Verb)
 	if m.Title = oneLine(m.Title); m.Title == "" {
@@ -71,7 +71,7 @@ func (m Message) clean() Message {
 			m.Title += " on " + m.Host
 		}
 	}
-	m.Text = cut(lines(m.Text), mostText)
+	m.Text = cutText(printableLines(m.Text), mostText)
 	figures := make(map[string]string, len(m.Figures))
 	for name, value := range m.Figures {
 		figures[oneLine(name)] = oneLine(value)
@@ -82,8 +82,8 @@ func (m Message) clean() Message {
 	return m
 }
 
-// severity is how loud a kind is, in words that PagerDuty and Alertmanager share.
-func (k Kind) severity() string {
+// severityWord is how loud a kind is, in words that PagerDuty and Alertmanager share.
+func (k Kind) severityWord() string {
 	switch k {
 	case KindFailed, KindRefused, KindOverdue:
 		return severityCritical

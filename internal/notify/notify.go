@@ -79,16 +79,16 @@ func New(n httpx.Net, t Targets) (*Notifier, error) {
 		made.services = append(made.services, service{l, request})
 	}
 	if t.SlackURL != "" {
-		add(open("slack", t.SlackURL, t.SlackURL), t.slack)
+		add(open("slack", t.SlackURL, t.SlackURL), t.slackRequest)
 	}
 	if t.PagerDutyKey != "" {
 		add(open("pagerduty", t.pagerDutyBase(), t.PagerDutyKey), t.pagerDuty)
 	}
 	if t.AlertmanagerURL != "" {
-		add(open("alertmanager", t.AlertmanagerURL, ""), t.alertmanager)
+		add(open("alertmanager", t.AlertmanagerURL, ""), t.alertmanagerRequest)
 	}
 	if t.WebhookURL != "" {
-		add(open("webhook", t.WebhookURL, t.WebhookURL), t.webhook)
+		add(open("webhook", t.WebhookURL, t.WebhookURL), t.webhookRequest)
 	}
 	if t.PingURL != "" {
 		made.ping = open("ping", t.PingURL, t.PingURL)
@@ -104,20 +104,20 @@ func (n *Notifier) Send(ctx context.Context, m Message) error {
 	if !slices.Contains(Kinds(), m.Kind) {
 		return fault.Usage("%q is nothing to notify of", string(m.Kind))
 	}
-	ctx, stop := within(ctx)
+	ctx, stop := withLimit(ctx)
 	defer stop()
-	m = m.clean()
+	m = m.sanitized()
 	errs := make([]error, len(n.services))
 	var all sync.WaitGroup
 	for i, s := range n.services {
-		all.Go(func() { errs[i] = s.line.do(ctx, s.request(m)) })
+		all.Go(func() { errs[i] = s.line.send(ctx, s.request(m)) })
 	}
 	all.Wait()
 	return errors.Join(errs...)
 }
 
-// within bounds a call by Limit, and by less once ctx has ended.
-func within(ctx context.Context) (context.Context, context.CancelFunc) {
+// withLimit bounds a call by Limit, and by less once ctx has ended.
+func withLimit(ctx context.Context) (context.Context, context.CancelFunc) {
 	inner, cancel := context.WithTimeout(context.WithoutCancel(ctx), Limit)
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(afterwards, cancel) })
 	return inner, func() { stop(); cancel() }

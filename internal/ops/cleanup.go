@@ -59,10 +59,10 @@ func PlanCleanup(ctx context.Context, env *Env, req CleanupRequest, watch Observ
 	if err != nil {
 		return nil, err
 	}
-	if err := r.look(ctx); err != nil {
+	if err := r.listAndJudge(ctx); err != nil {
 		return nil, err
 	}
-	return r.result(r.survey.Verdict(nil)), nil
+	return r.resultWith(r.survey.Verdict(nil)), nil
 }
 
 // Cleanup ends what its rule chooses, within the guards, under the lock of bulk runs, with
@@ -76,15 +76,15 @@ func Cleanup(ctx context.Context, env *Env, req CleanupRequest, watch Observer) 
 	if err != nil {
 		return nil, err
 	}
-	result, err := r.act(ctx)
+	result, err := r.runRequested(ctx)
 	if err != nil {
-		return r.result(err), err
+		return r.resultWith(err), err
 	}
 	return result, nil
 }
 
-// act takes the way that the request asks for.
-func (r *cleanupRun) act(ctx context.Context) (*CleanupResult, error) {
+// runRequested takes the way that the request asks for.
+func (r *cleanupRun) runRequested(ctx context.Context) (*CleanupResult, error) {
 	switch {
 	case r.req.Emergency, r.req.ProviderSide:
 		return r.byProvider(ctx)
@@ -95,11 +95,11 @@ func (r *cleanupRun) act(ctx context.Context) (*CleanupResult, error) {
 	case !r.req.Yes:
 		return r.byAnswer(ctx)
 	}
-	return r.locked(ctx, func(ctx context.Context) (*CleanupResult, error) {
-		if err := r.look(ctx); err != nil {
+	return r.withRunLock(ctx, func(ctx context.Context) (*CleanupResult, error) {
+		if err := r.listAndJudge(ctx); err != nil {
 			return nil, err
 		}
-		return r.do(ctx, r.survey.Targets())
+		return r.runJournaled(ctx, r.survey.Targets())
 	})
 }
 
@@ -147,11 +147,11 @@ func newCleanupRun(ctx context.Context, env *Env, req CleanupRequest, watch Obse
 	return r, nil
 }
 
-// locked runs something while no other run of this state directory acts, and tells
+// withRunLock runs something while no other run of this state directory acts, and tells
 // how it went.
-func (r *cleanupRun) locked(ctx context.Context, do func(context.Context) (*CleanupResult, error)) (*CleanupResult, error) {
+func (r *cleanupRun) withRunLock(ctx context.Context, do func(context.Context) (*CleanupResult, error)) (*CleanupResult, error) {
 	var result *CleanupResult
-	err := r.announced(ctx, func() error {
+	err := r.withNotifications(ctx, func() error {
 		err := r.env.Exclusively(ctx, r.id, r.req.LockWait, func(ctx context.Context) (err error) {
 			r.env.settleTasks(ctx, r.watch)
 			result, err = do(ctx)
@@ -187,7 +187,7 @@ func (r *cleanupRun) byAnswer(ctx context.Context) (*CleanupResult, error) {
 	if !r.watch.Attended() {
 		return nil, fault.New(fault.KindRefused, "a cleanup ends sandboxes, and nobody allowed it").WithHint("look at its plan, then repeat with --yes")
 	}
-	if err := r.look(ctx); err != nil {
+	if err := r.listAndJudge(ctx); err != nil {
 		return nil, err
 	}
 	if refused := cleanup.Refusal(r.survey.Guards(r.world)); refused != nil {
@@ -207,19 +207,19 @@ func (r *cleanupRun) byAnswer(ctx context.Context) (*CleanupResult, error) {
 // what it names may have gone to work.
 func (r *cleanupRun) endPlan(ctx context.Context, plan cleanup.Plan) (*CleanupResult, error) {
 	r.rule = plan.Rule
-	return r.locked(ctx, func(ctx context.Context) (*CleanupResult, error) {
-		if err := r.look(ctx); err != nil {
+	return r.withRunLock(ctx, func(ctx context.Context) (*CleanupResult, error) {
+		if err := r.listAndJudge(ctx); err != nil {
 			return nil, err
 		}
 		r.narrowed = true
 		targets := r.survey.Within(plan)
 		r.survey.Narrow(targets)
-		return r.do(ctx, targets)
+		return r.runJournaled(ctx, targets)
 	})
 }
 
-// look lists and judges everything.
-func (r *cleanupRun) look(ctx context.Context) error {
+// listAndJudge lists and judges everything.
+func (r *cleanupRun) listAndJudge(ctx context.Context) error {
 	progress := r.watch.Progress("looking at every sandbox")
 	defer progress.Done()
 	var err error
@@ -234,7 +234,7 @@ func (r *cleanupRun) look(ctx context.Context) error {
 		r.survey = cleanup.Survey{At: r.env.Now(), Rule: r.rule, Shares: left}
 		return nil
 	}
-	r.remembering(ctx)
+	r.shareSightings(ctx)
 	r.survey, err = cleanup.TakeSurvey(ctx, r.fleet, r.world, r.rule)
 	if err != nil {
 		return err
@@ -248,16 +248,16 @@ func (r *cleanupRun) look(ctx context.Context) error {
 	return nil
 }
 
-// do begins the journal, holds the run against the guards and ends the targets.
-func (r *cleanupRun) do(ctx context.Context, targets []cleanup.Target) (*CleanupResult, error) {
-	r.notice(ctx)
+// runJournaled begins the journal, holds the run against the guards and ends the targets.
+func (r *cleanupRun) runJournaled(ctx context.Context, targets []cleanup.Target) (*CleanupResult, error) {
+	r.recordCandidates(ctx)
 	guards := r.survey.Guards(r.world)
 	plan := r.survey.Plan(r.id)
 	plan.Items = plan.Items[:0]
 	for _, t := range targets {
 		plan.Items = append(plan.Items, t.Item)
 	}
-	layer, shortfall := r.layer()
+	layer, shortfall := r.layerAndShortfall()
 	w, err := r.env.BeginRun(ctx, r.watch, r.id, cleanup.Begin{
 		Actor: r.env.Actor(), Verb: VerbCleanup, Layer: layer, Shortfall: shortfall, Plan: plan, Guards: guards, Profiles: r.survey.Records(r.watch.Redact), Kept: r.survey.KeepReasons(),
 	})
@@ -270,7 +270,7 @@ func (r *cleanupRun) do(ctx context.Context, targets []cleanup.Target) (*Cleanup
 			r.watch.Warn(err.Error())
 		}
 		r.watch.Item(RunStarted{RunID: r.id})
-		result := r.result(refused)
+		result := r.resultWith(refused)
 		result.Refused = refused
 		return result, nil
 	}
@@ -294,12 +294,12 @@ func (r *cleanupRun) endTargets(ctx context.Context, w *RunJournal, targets []cl
 	}
 	r.env.recordEnds(ctx, r.watch, r.fleet, r.endings)
 	r.reportKept()
-	return r.finish(ctx, w), nil
+	return r.closeJournal(ctx, w), nil
 }
 
-// finish closes the journal. A run whose last line is not in the journal is no success.
-func (r *cleanupRun) finish(ctx context.Context, w *RunJournal) *CleanupResult {
-	result := r.result(causeOr(ctx, r.survey.Verdict(r.endings)))
+// closeJournal closes the journal. A run whose last line is not in the journal is no success.
+func (r *cleanupRun) closeJournal(ctx context.Context, w *RunJournal) *CleanupResult {
+	result := r.resultWith(causeOr(ctx, r.survey.Verdict(r.endings)))
 	if err := w.Finish(ctx, w.EndEntry(r.endings, result.Verdict, r.survey.Succeeded(r.endings))); err != nil {
 		result.Lost = err
 		result.Verdict = cmp.Or(result.Verdict, err)
@@ -307,8 +307,8 @@ func (r *cleanupRun) finish(ctx context.Context, w *RunJournal) *CleanupResult {
 	return result
 }
 
-// result is what the run came to.
-func (r *cleanupRun) result(verdict error) *CleanupResult {
+// resultWith is what the run came to.
+func (r *cleanupRun) resultWith(verdict error) *CleanupResult {
 	return &CleanupResult{RunID: r.id, Survey: r.survey, Guards: r.survey.Guards(r.world), Endings: r.endings, Verdict: verdict, run: r}
 }
 

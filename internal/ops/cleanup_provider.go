@@ -28,7 +28,7 @@ func (r *cleanupRun) byProvider(ctx context.Context) (*CleanupResult, error) {
 				WithHint("if that is what you want: --provider %s %s --production %s --yes", name, flag, name)
 		}
 	}
-	return r.locked(ctx, func(ctx context.Context) (*CleanupResult, error) {
+	return r.withRunLock(ctx, func(ctx context.Context) (*CleanupResult, error) {
 		var err error
 		if r.fleet, err = r.env.Fleet(ctx); err != nil {
 			return nil, err
@@ -55,7 +55,7 @@ func (r *cleanupRun) letProviders(ctx context.Context, names []string, left []cl
 		r.survey.Shares = append(r.survey.Shares, cleanup.Share{Profile: name})
 	}
 	r.survey.Shares = append(r.survey.Shares, left...)
-	layer, shortfall := r.layer()
+	layer, shortfall := r.layerAndShortfall()
 	w, err := r.env.BeginRun(ctx, r.watch, r.id, cleanup.Begin{Actor: r.env.Actor(), Verb: VerbCleanup, Layer: layer, Shortfall: shortfall, Plan: r.survey.Plan(r.id), Profiles: r.survey.Records(r.watch.Redact)})
 	if err != nil {
 		return nil, err
@@ -72,13 +72,13 @@ func (r *cleanupRun) letProviders(ctx context.Context, names []string, left []cl
 			r.watch.Item(e)
 		}
 	}
-	return r.finish(ctx, w), nil
+	return r.closeJournal(ctx, w), nil
 }
 
-// pressed gives the profiles of which more than --if-usage-above of a quota is used,
+// profilesOverUsage gives the profiles of which more than --if-usage-above of a quota is used,
 // and the shares of the others: those have nothing to do. One that cannot tell is no
 // reason to end anything, and an error beside the others.
-func (r *cleanupRun) pressed(ctx context.Context) (over []string, left []cleanup.Share, err error) {
+func (r *cleanupRun) profilesOverUsage(ctx context.Context) (over []string, left []cleanup.Share, err error) {
 	quotas := r.fleet.Quotas(ctx)
 	silent := 0
 	for _, name := range r.fleet.Names() {
@@ -111,7 +111,7 @@ func (r *cleanupRun) narrowToPressed(ctx context.Context) (left []cleanup.Share,
 	if r.req.UsageAbove == 0 {
 		return nil, nil
 	}
-	over, left, err := r.pressed(ctx)
+	over, left, err := r.profilesOverUsage(ctx)
 	if err != nil {
 		return nil, err
 	}

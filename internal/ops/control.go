@@ -100,7 +100,7 @@ func (e *Env) RunControlled(ctx context.Context, watch Reporter, ledger task.Led
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		e.beat(beats, watch, ledger, control, t.ID)
+		e.sendHeartbeats(beats, watch, ledger, control, t.ID)
 	}()
 	now, err := run()
 	stop()
@@ -113,9 +113,9 @@ func (e *Env) RunControlled(ctx context.Context, watch Reporter, ledger task.Led
 	return now, err
 }
 
-// beat tells a control plane again and again that a task goes on. The first trouble
+// sendHeartbeats tells a control plane again and again that a task goes on. The first trouble
 // is told, the rest is the same.
-func (e *Env) beat(ctx context.Context, watch Reporter, ledger task.Ledger, control ControlPlane, id string) {
+func (e *Env) sendHeartbeats(ctx context.Context, watch Reporter, ledger task.Ledger, control ControlPlane, id string) {
 	every := time.NewTicker(beatEvery)
 	defer every.Stop()
 	told := false

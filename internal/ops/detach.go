@@ -36,7 +36,7 @@ func (e *Env) StartRunner(ctx context.Context, o RunnerOrder) (task.Owner, error
 	return runner, nil
 }
 
-// continues starts a background runner for a task that a sweep holds.
-func (e *Env) continues(ctx context.Context, t task.Task) (task.Owner, error) {
+// startBackgroundRunner starts a background runner for a task that a sweep holds.
+func (e *Env) startBackgroundRunner(ctx context.Context, t task.Task) (task.Owner, error) {
 	return e.StartRunner(ctx, RunnerOrder{Task: t.ID, From: t.Owner})
 }

@@ -75,7 +75,7 @@ func (e *Env) checkPath() []Check {
 	if err != nil {
 		return []Check{ToolCheck("name on PATH", sandbox.Unknown, "this program's own file is not known: "+err.Error(), "").AsNote()}
 	}
-	found := programs(e.Process.Getenv("PATH"))
+	found := programsOnPath(e.Process.Getenv("PATH"))
 	var rows []Check
 	for i, path := range found {
 		switch {
@@ -94,8 +94,8 @@ func (e *Env) checkPath() []Check {
 	return rows
 }
 
-// programs lists the executables called sbx on PATH, each file once.
-func programs(path string) []string {
+// programsOnPath lists the executables called sbx on PATH, each file once.
+func programsOnPath(path string) []string {
 	var found []string
 	for _, folder := range filepath.SplitList(path) {
 		if !filepath.IsAbs(folder) {

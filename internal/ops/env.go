@@ -67,7 +67,7 @@ type Env struct {
 	Background func(ctx context.Context, id string, order []byte) (task.Owner, error)
 
 	once sync.Once
-	book triage.Book
+	book triage.ThresholdBook
 }
 
 // Version is what `sbx version` tells.
@@ -88,8 +88,8 @@ func (e *Env) Thresholds(s sandbox.Sandbox) triage.Thresholds {
 	return e.book.For(s)
 }
 
-func (e *Env) thresholdBook() triage.Book {
-	book := triage.Book{Default: triage.DefaultThresholds()}
+func (e *Env) thresholdBook() triage.ThresholdBook {
+	book := triage.ThresholdBook{Default: triage.DefaultThresholds()}
 	c, err := e.Config()
 	if err != nil {
 		return book

@@ -51,7 +51,7 @@ func launchOrDetach(ctx context.Context, env *Env, req LaunchRequest, watch Obse
 		if from := req.Resumed; from != nil && !options.CanReach(from.Kept.Ref, from.Kept.Host) {
 			return fault.New(fault.KindRefused, "%s runs on the host %s", from.Kept.Ref, from.Kept.Host).WithHint("resume it there")
 		}
-		launched, err = l.start(ctx, options, show, detach)
+		launched, err = l.startOrJoin(ctx, options, show, detach)
 		return err
 	})
 	return launched, err
@@ -140,8 +140,8 @@ func (l *launch) keyIsKnown(ctx context.Context, ledger task.Ledger) bool {
 	return err == nil && slices.ContainsFunc(tasks, func(t task.Task) bool { return t.Key == l.req.Key })
 }
 
-// start launches the task, or joins the one of the same key.
-func (l *launch) start(ctx context.Context, options task.Options, show TaskObserver, detach bool) (*Launched, error) {
+// startOrJoin launches the task, or joins the one of the same key.
+func (l *launch) startOrJoin(ctx context.Context, options task.Options, show TaskObserver, detach bool) (*Launched, error) {
 	fresh := task.New(task.NewID(), l.req.Key, l.Spec, options.Owner, l.env.Now())
 	if l.req.Resumed != nil {
 		fresh.ResumedFrom = l.req.Resumed.ID
@@ -162,7 +162,7 @@ func (l *launch) start(ctx context.Context, options task.Options, show TaskObser
 	if !detach {
 		return l.runHere(ctx, options, t, show)
 	}
-	if t, err = l.hand(ctx, options.Ledger, t, mine); err != nil {
+	if t, err = l.handToBackground(ctx, options.Ledger, t, mine); err != nil {
 		return nil, err
 	}
 	return &Launched{Task: t}, nil
@@ -185,8 +185,8 @@ func timedOut(ctx context.Context, t task.Task) error {
 	return nil
 }
 
-// hand gives a task that is mine to a process of its own.
-func (l *launch) hand(ctx context.Context, ledger task.Ledger, t task.Task, mine bool) (task.Task, error) {
+// handToBackground gives a task that is mine to a process of its own.
+func (l *launch) handToBackground(ctx context.Context, ledger task.Ledger, t task.Task, mine bool) (task.Task, error) {
 	if !mine {
 		return t, nil
 	}

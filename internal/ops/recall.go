@@ -97,7 +97,7 @@ func (e *Env) endInJournals(ctx context.Context, word string, means func(sandbox
 		if h, err := cleanup.ReadRun(k.disk, k.run); err == nil {
 			r, found := endInRun(h, word, means)
 			switch {
-			case found && !r.found():
+			case found && !r.foundEnded():
 				return r, true
 			case found && !known: // an older run may be the one that ended it
 				met, known = r, true
@@ -208,7 +208,7 @@ func (r EndRecord) Sentence(now time.Time) string {
 	}
 	did := " ended it "
 	switch {
-	case r.found():
+	case r.foundEnded():
 		did = " found it ended "
 	case !EndedOutcome(r.Outcome):
 		did = " asked it to end "
@@ -226,8 +226,8 @@ func (r EndRecord) Sentence(now time.Time) string {
 	return text
 }
 
-// found says that the run only found it ended: who ended it is not on this record.
-func (r EndRecord) found() bool { return r.Outcome == sandbox.OutcomeAlreadyGone }
+// foundEnded says that the run only found it ended: who ended it is not on this record.
+func (r EndRecord) foundEnded() bool { return r.Outcome == sandbox.OutcomeAlreadyGone }
 
 // EndedOutcome says that an outcome stands for a sandbox that has ended.
 func EndedOutcome(o sandbox.Outcome) bool {

@@ -53,7 +53,7 @@ func Stop(ctx context.Context, env *Env, req StopRequest, watch Observer) (resul
 	}
 	err = env.WithTasks(ctx, TaskParts{Fleet: f, Notice: watch.Note}, func(_ store.Store, o task.Options) error {
 		s := &stopping{options: o, watch: watch, stopper: task.NewStopper(o)}
-		results = s.all(ctx, req.Tasks)
+		results = s.stopAll(ctx, req.Tasks)
 		return nil
 	})
 	return results, err
@@ -67,7 +67,7 @@ type stopping struct {
 	watch Observer
 }
 
-func (s *stopping) all(ctx context.Context, words []string) []Stopped {
+func (s *stopping) stopAll(ctx context.Context, words []string) []Stopped {
 	var distinct []string
 	for _, w := range words {
 		if !slices.Contains(distinct, w) {
@@ -77,13 +77,13 @@ func (s *stopping) all(ctx context.Context, words []string) []Stopped {
 	results := make([]Stopped, len(distinct))
 	var wg sync.WaitGroup
 	for i, word := range distinct {
-		wg.Go(func() { results[i] = s.stop(ctx, word) })
+		wg.Go(func() { results[i] = s.stopOne(ctx, word) })
 	}
 	wg.Wait()
 	return results
 }
 
-func (s *stopping) stop(ctx context.Context, word string) Stopped {
+func (s *stopping) stopOne(ctx context.Context, word string) Stopped {
 	began := time.Now()
 	r := Stopped{Word: word}
 	t, err := FindTask(ctx, s.options.Ledger, word)
@@ -100,13 +100,13 @@ func (s *stopping) stop(ctx context.Context, word string) Stopped {
 	} else {
 		r.Forbidden, r.ForbiddenAfter = true, time.Since(began)
 		if !r.WasOver {
-			s.report(Forbidden{Task: t.ID, After: r.ForbiddenAfter})
+			s.reportItem(Forbidden{Task: t.ID, After: r.ForbiddenAfter})
 		}
 	}
 	now, err := s.stopper.End(ctx, r.Task)
 	r.Task, r.GoneAfter = now, time.Since(began)
 	if err != nil && r.Err != nil {
-		s.report(NotGone{Task: t.ID, Err: err})
+		s.reportItem(NotGone{Task: t.ID, Err: err})
 		return r
 	}
 	if err != nil {
@@ -120,8 +120,8 @@ func (s *stopping) stop(ctx context.Context, word string) Stopped {
 	return r
 }
 
-// report keeps an observer to one goroutine at a time.
-func (s *stopping) report(item any) {
+// reportItem keeps an observer to one goroutine at a time.
+func (s *stopping) reportItem(item any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.watch.Item(item)

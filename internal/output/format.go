@@ -72,8 +72,8 @@ func (f Format) Structured() bool {
 // Human says that rows are laid out for eyes when stdout is a terminal.
 func (f Format) Human() bool { return f.Name() == Table || f.Name() == WideTable }
 
-// level is the highest column level that the format shows unasked.
-func (f Format) level() Level {
+// columnLevel is the highest column level that the format shows unasked.
+func (f Format) columnLevel() Level {
 	switch f.Name() {
 	case WideTable, CSV:
 		return Wide
@@ -107,15 +107,15 @@ func ParseFormat(ctx context.Context, text string) (Format, error) {
 	if !slices.Contains(Formats(), name) {
 		return Format{}, unknownFormat(word)
 	}
-	if takes := placeholder(name); takes == "" && given {
+	if takes := formatPlaceholder(name); takes == "" && given {
 		return Format{}, fault.Usage("format %s takes no value", name)
 	} else if takes != "" && argument == "" {
 		return Format{}, fault.Usage("format %s needs a value", name).WithHint("write -o %s=%s", name, takes)
 	}
-	return compile(ctx, name, argument)
+	return compileFormat(ctx, name, argument)
 }
 
-func compile(ctx context.Context, name FormatName, argument string) (Format, error) {
+func compileFormat(ctx context.Context, name FormatName, argument string) (Format, error) {
 	f := Format{name: name, ctx: ctx}
 	var err error
 	switch name {
@@ -135,8 +135,8 @@ func compile(ctx context.Context, name FormatName, argument string) (Format, err
 	return f, err
 }
 
-// placeholder is how help writes the value of a format; "" = it takes none.
-func placeholder(name FormatName) string {
+// formatPlaceholder is how help writes the value of a format; "" = it takes none.
+func formatPlaceholder(name FormatName) string {
 	switch name {
 	case Template:
 		return "STR"
@@ -154,7 +154,7 @@ func FormatHelp(names ...FormatName) string {
 	words := make([]string, len(names))
 	for i, name := range names {
 		words[i] = string(name)
-		if takes := placeholder(name); takes != "" {
+		if takes := formatPlaceholder(name); takes != "" {
 			words[i] += "=" + takes
 		}
 	}
@@ -167,7 +167,7 @@ func unknownFormat(word string) error {
 		known = append(known, string(name))
 	}
 	err := fault.Usage("unknown format %q", Escape(word))
-	if guess := nearest(word, known); guess != "" {
+	if guess := fault.Nearest(word, known); guess != "" {
 		return err.WithHint("did you mean %s? formats: %s", guess, FormatHelp(Formats()...))
 	}
 	return err.WithHint("formats: %s", FormatHelp(Formats()...))

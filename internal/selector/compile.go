@@ -195,7 +195,7 @@ func checkAgeWindow(older, younger time.Duration) error {
 	if older == 0 || younger == 0 || younger > older {
 		return nil
 	}
-	return fault.Usage("nothing is older than %s and younger than %s", formatLabel(older), formatLabel(younger)).
+	return fault.Usage("nothing is older than %s and younger than %s", sandbox.FormatDuration(older), sandbox.FormatDuration(younger)).
 		WithHint("--younger-than must be longer than --older-than")
 }
 

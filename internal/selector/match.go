@@ -152,11 +152,11 @@ func (s Selector) checkOlder(sb sandbox.Sandbox, f Facts) (sandbox.Verdict, stri
 	case source == sandbox.AgeUnknown:
 		return sandbox.Unknown, noAge(sb, f.Now)
 	case age > s.OlderThan:
-		return sandbox.True, "age " + formatLabel(age) + " over " + formatLabel(s.OlderThan)
+		return sandbox.True, "age " + sandbox.FormatDuration(age) + " over " + sandbox.FormatDuration(s.OlderThan)
 	case source == sandbox.AgeFirstSeen:
-		return sandbox.Unknown, "first seen " + formatLabel(age) + " ago, its real age is not known"
+		return sandbox.Unknown, "first seen " + sandbox.FormatDuration(age) + " ago, its real age is not known"
 	}
-	return sandbox.False, "age " + formatLabel(age) + " not over " + formatLabel(s.OlderThan)
+	return sandbox.False, "age " + sandbox.FormatDuration(age) + " not over " + sandbox.FormatDuration(s.OlderThan)
 }
 
 // checkYounger is strict, and needs a real age: the first sight is no upper bound.
@@ -166,11 +166,11 @@ func (s Selector) checkYounger(sb sandbox.Sandbox, f Facts) (sandbox.Verdict, st
 	case source == sandbox.AgeUnknown:
 		return sandbox.Unknown, noAge(sb, f.Now)
 	case age >= s.YoungerThan:
-		return sandbox.False, "age " + formatLabel(age) + " not under " + formatLabel(s.YoungerThan)
+		return sandbox.False, "age " + sandbox.FormatDuration(age) + " not under " + sandbox.FormatDuration(s.YoungerThan)
 	case source == sandbox.AgeFirstSeen:
-		return sandbox.Unknown, "first seen " + formatLabel(age) + " ago, its real age is not known"
+		return sandbox.Unknown, "first seen " + sandbox.FormatDuration(age) + " ago, its real age is not known"
 	}
-	return sandbox.True, "age " + formatLabel(age) + " under " + formatLabel(s.YoungerThan)
+	return sandbox.True, "age " + sandbox.FormatDuration(age) + " under " + sandbox.FormatDuration(s.YoungerThan)
 }
 
 // checkBefore and checkAfter compare the time of creation.
@@ -193,7 +193,7 @@ func compareCreation(sb sandbox.Sandbox, f Facts, fits func(born time.Time) bool
 	born := f.Now.Add(-age)
 	verdict := sandbox.VerdictOf(fits(born))
 	if source == sandbox.AgeFirstSeen && verdict != proved {
-		return sandbox.Unknown, "first seen " + formatLabel(age) + " ago, its real age is not known"
+		return sandbox.Unknown, "first seen " + sandbox.FormatDuration(age) + " ago, its real age is not known"
 	}
 	return verdict, "there since " + born.UTC().Format(time.RFC3339)
 }
@@ -206,5 +206,3 @@ func noAge(sb sandbox.Sandbox, now time.Time) string {
 	}
 	return "age unknown: the provider does not say"
 }
-
-func formatLabel(d time.Duration) string { return sandbox.FormatDuration(d) }

@@ -33,7 +33,7 @@ func (r *Runner) watchInactivity(ctx context.Context, t Task, p *outputTracker, 
 			continue
 		}
 		before := r.readActivity(ctx, t)
-		r.sendMessage(fmt.Sprintf("no output for %s; at %s it is ended, unless it is at work", shortDuration(limit/2), shortDuration(limit)))
+		r.sendMessage(fmt.Sprintf("no output for %s; at %s it is ended, unless it is at work", sandbox.FormatElapsed(limit/2), sandbox.FormatElapsed(limit)))
 		for p.silentTime() >= limit/2 && p.silentTime() < limit {
 			if poll.Sleep(ctx, min(limit-p.silentTime(), time.Second)) != nil {
 				return
@@ -143,13 +143,6 @@ func (l *limitedBuffer) Write(b []byte) (int, error) {
 	l.left -= n
 	_, _ = l.w.Write(b[:n]) // a bytes.Buffer never fails
 	return len(b), nil
-}
-
-func shortDuration(d time.Duration) string {
-	if d < time.Minute {
-		return d.String()
-	}
-	return sandbox.FormatDuration(d)
 }
 
 // outputTracker records the output of an attempt while it is followed.

@@ -87,7 +87,7 @@ func CompareDifference(all []ops.BatchOutcome, jobs int) string {
 	}) {
 		return "nothing can be said: it did not come to its end everywhere"
 	}
-	groups := endings(all)
+	groups := distinctEndings(all)
 	if len(groups) > 1 {
 		var parts []string
 		for _, g := range groups {
@@ -120,8 +120,8 @@ type group struct {
 	names  []string
 }
 
-// endings are the different ends with their providers, in the order of --compare.
-func endings(all []ops.BatchOutcome) []group {
+// distinctEndings are the different ends with their providers, in the order of --compare.
+func distinctEndings(all []ops.BatchOutcome) []group {
 	var groups []group
 	for _, o := range all {
 		i := slices.IndexFunc(groups, func(g group) bool { return g.ending == endingOf(o) })
@@ -172,7 +172,7 @@ func paceWords(all []ops.BatchOutcome) string {
 	if slow-quick < noticeable || float64(slow) < slower*float64(quick) {
 		return ", and none was much slower"
 	}
-	return fmt.Sprintf("; %s took %s, %s %s", most.Label, DurationText(slow), least.Label, DurationText(quick))
+	return fmt.Sprintf("; %s took %s, %s %s", most.Label, sandbox.FormatElapsed(slow), least.Label, sandbox.FormatElapsed(quick))
 }
 
 func joinedNames(names []string) string { return strings.Join(names, " and ") }

@@ -1,9 +1,6 @@
 package views
 
 import (
-	"fmt"
-	"time"
-
 	"sbx/internal/fleet"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
@@ -44,17 +41,9 @@ func EndingLine(e sandbox.Ending) string {
 	line := string(e.Outcome) + " " + e.Ref.String()
 	switch {
 	case e.Outcome == sandbox.OutcomeVerified:
-		return line + " in " + ShortDuration(e.Duration)
+		return line + " in " + sandbox.FormatElapsed(e.Duration)
 	case e.Reason != "" && e.Outcome == sandbox.OutcomeAlreadyGone:
 		return line + ": " + e.Reason
 	}
 	return line
-}
-
-// ShortDuration writes how long something took: milliseconds below a second.
-func ShortDuration(d time.Duration) string {
-	if d < time.Second {
-		return fmt.Sprintf("%dms", d.Milliseconds())
-	}
-	return d.Round(100 * time.Millisecond).String()
 }

@@ -58,7 +58,7 @@ func figureVerdict(f task.Figure) string {
 	return "MISSED"
 }
 
-func (r ReportPage) causes() []task.Blame {
+func (r ReportPage) causesOfFailures() []task.Blame {
 	list := task.Causes(r.Tasks)
 	return list[:min(len(list), reportRows)]
 }
@@ -72,7 +72,7 @@ func blameWord(b task.Blame) string {
 
 func (r ReportPage) pageCauses(s *output.Sheet) {
 	var rows [][]any
-	for _, b := range r.causes() {
+	for _, b := range r.causesOfFailures() {
 		rows = append(rows, []any{b.Attempts, string(b.Class), blameWord(b), "sbx tasks show " + b.Latest})
 	}
 	if len(rows) > 0 {
@@ -83,7 +83,7 @@ func (r ReportPage) pageCauses(s *output.Sheet) {
 // CauseObjects are the causes as data.
 func (r ReportPage) CauseObjects() []any {
 	list := []any{}
-	for _, b := range r.causes() {
+	for _, b := range r.causesOfFailures() {
 		list = append(list, output.Fields{
 			{Key: "class", Value: string(b.Class)}, {Key: "cause", Value: TextOrNil(string(b.Cause))}, {Key: "attempts", Value: b.Attempts}, {Key: "latest", Value: b.Latest},
 		})
@@ -94,8 +94,8 @@ func (r ReportPage) CauseObjects() []any {
 // lookAt is a task that somebody has to look at, and why.
 type lookAt struct{ id, why string }
 
-// look gives the tasks to look at, the most pressing first.
-func (r ReportPage) look() []lookAt {
+// tasksToLookAt gives the tasks to look at, the most pressing first.
+func (r ReportPage) tasksToLookAt() []lookAt {
 	var list []lookAt
 	add := func(tasks []task.Task, is func(task.Task) string) {
 		for _, t := range tasks {
@@ -128,7 +128,7 @@ func (r ReportPage) look() []lookAt {
 
 func (r ReportPage) pageLook(s *output.Sheet) {
 	var rows [][]any
-	for _, l := range r.look() {
+	for _, l := range r.tasksToLookAt() {
 		rows = append(rows, []any{"sbx tasks show " + l.id, l.why})
 	}
 	if len(rows) > 0 {
@@ -139,7 +139,7 @@ func (r ReportPage) pageLook(s *output.Sheet) {
 // LookObjects are the tasks to look at as data.
 func (r ReportPage) LookObjects() []any {
 	list := []any{}
-	for _, l := range r.look() {
+	for _, l := range r.tasksToLookAt() {
 		list = append(list, output.Fields{{Key: "task", Value: l.id}, {Key: "why", Value: l.why}})
 	}
 	return list

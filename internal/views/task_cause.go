@@ -14,15 +14,15 @@ import (
 // evidenceLines is how much evidence a person reads at the end of a run.
 const evidenceLines = 3
 
-// failure is what an operator needs of a task that did not succeed: why, how sure that
+// failureLines is what an operator needs of a task that did not succeed: why, how sure that
 // is and by what, what sbx did about it, and what is left. Each is one line.
-func (r TaskRow) failure() []string {
+func (r TaskRow) failureLines() []string {
 	a := r.Last()
 	if r.State == task.Completed || a == nil {
 		return nil
 	}
 	if a.Exit == nil {
-		return r.left(nil)
+		return r.withLeftover(nil)
 	}
 	lines := []string{"likely cause: " + r.causeWords()}
 	blamed := a.Exit.Cause != sandbox.CauseNone && a.Exit.Cause != sandbox.CauseUnknown
@@ -34,11 +34,11 @@ func (r TaskRow) failure() []string {
 	if a.Retry != nil && !a.Retry.Again && a.Retry.Why != "" {
 		lines = append(lines, "not tried again: "+a.Retry.Why)
 	}
-	return r.left(lines)
+	return r.withLeftover(lines)
 }
 
-// left adds whether anything is.
-func (r TaskRow) left(lines []string) []string {
+// withLeftover adds whether anything is.
+func (r TaskRow) withLeftover(lines []string) []string {
 	if r.VerifiedAt.IsZero() {
 		return append(lines, "not seen to be gone yet: the next sbx goes on with it")
 	}

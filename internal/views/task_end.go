@@ -9,6 +9,7 @@ import (
 
 	"sbx/internal/ops"
 	"sbx/internal/output"
+	"sbx/internal/sandbox"
 	"sbx/internal/task"
 )
 
@@ -17,16 +18,16 @@ func (r TaskRow) ExitSummary() []string {
 	lines := []string{"task " + r.ID + ": " + ops.WithDetail(string(r.State), r.Detail())}
 	if a := r.Last(); a != nil && r.State != task.Completed {
 		lines = append(lines, AttemptLine(*a))
-		lines = append(lines, r.failure()...)
+		lines = append(lines, r.failureLines()...)
 	}
 	if r.Spec.Publishes() {
 		lines = append(lines, "publish: "+r.publishWords())
 	}
 	if r.Kept != nil {
-		lines = append(lines, "kept: "+r.Kept.Ref.String()+" for "+DurationText(r.Kept.ExpiresAt.Sub(r.Now).Round(time.Second)))
+		lines = append(lines, "kept: "+r.Kept.Ref.String()+" for "+sandbox.FormatElapsed(r.Kept.ExpiresAt.Sub(r.Now).Round(time.Second)))
 	}
 	if r.State != task.Completed || r.Kept != nil {
-		for _, next := range r.next() {
+		for _, next := range r.nextCommands() {
 			lines = append(lines, "next: "+next)
 		}
 	}

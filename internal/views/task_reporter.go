@@ -55,23 +55,23 @@ func (e *TaskReporter) Changed(t task.Task) {
 		return
 	}
 	if t.Waits != "" && t.Waits != "retry" {
-		e.once("waits "+t.Waits, t.ID+" waits: "+t.Waits)
+		e.sayOnce("waits "+t.Waits, t.ID+" waits: "+t.Waits)
 	}
 	for _, a := range t.Attempts {
 		n := strconv.Itoa(a.N)
 		if a.Retry != nil && a.Retry.Again {
-			e.once("again "+n, AttemptLine(a)+"; again in "+DurationText(a.Retry.Delay)+": "+a.Retry.Why)
+			e.sayOnce("again "+n, AttemptLine(a)+"; again in "+sandbox.FormatElapsed(a.Retry.Delay)+": "+a.Retry.Why)
 		}
 	}
 	if t.Phase == task.Publishing {
-		e.once("publishing", "publishing "+publishWay(t))
+		e.sayOnce("publishing", "publishing "+publishWay(t))
 	}
 	if !t.StopAt.IsZero() {
-		e.once("stop", "stopped by "+t.StopBy+": it will not publish")
+		e.sayOnce("stop", "stopped by "+t.StopBy+": it will not publish")
 	}
 }
 
-func (e *TaskReporter) once(key, text string) {
+func (e *TaskReporter) sayOnce(key, text string) {
 	if !e.told[key] {
 		e.told[key] = true
 		e.Note(text)

@@ -1,15 +1,26 @@
+// Package daytona speaks Daytona's API and that of the toolbox inside its sandboxes.
+//
+// An end is a stop, which keeps the disk; only a delete destroys. A delete is asynchronous
+// and hides failed sandboxes, and a 404 proves it only when it comes twice and the list
+// agrees. Every call of the toolbox resets a sandbox's auto-stop timer unless a header
+// prevents it; every read of this package sends that header.
+//
+// Commands run detached, with their output in files that are read by offset: a session of
+// the toolbox is one long shell that `exit 5` ends for good, and the answers of the toolbox
+// cannot carry binary output.
 package daytona
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
 	"sync"
-	"time"
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
+	"sbx/internal/providers/wirekit"
 )
 
 // TypeName is the provider type's name.
@@ -17,20 +28,21 @@ const TypeName = "daytona"
 
 const (
 	defaultURL = "https://app.daytona.io/api"
-	// skipActivity keeps a look from counting as activity, which would reset the
-	// auto-stop timer and falsify "idle for" (Daytona proxy).
+	// skipActivity keeps a read from counting as activity, which would reset the auto-stop
+	// timer and the idle time (Daytona proxy).
 	skipActivity = "X-Daytona-Skip-Last-Activity-Update"
 )
 
 // Client is one organization.
 type Client struct {
-	name    string
-	target  string
-	now     func() time.Time
-	http    *httpx.Client
+	wirekit.Base
+	wirekit.Reasons
+
+	target string
+
 	mu      sync.Mutex
 	account string            // the organization's id, once known
-	boxes   map[string]string // id -> address of its toolbox
+	boxes   map[string]string // sandbox id -> address of its toolbox
 }
 
 var (
@@ -79,48 +91,23 @@ func open(_ context.Context, p providers.Profile, d providers.Deps) (providers.P
 	if s["token"] == "" {
 		return nil, fault.New(fault.KindAuth, "no API key is set").At(p.Name, "").WithHint("set DAYTONA_API_KEY, or token_env: in the profile")
 	}
-	base := s["url"]
-	if base == "" {
-		base = defaultURL
-	}
 	header := http.Header{"X-Daytona-Source": {"sbx"}, "X-Daytona-Sdk-Version": {"0.205.1"}}
 	header.Set("Authorization", "Bearer "+s["token"])
 	if s["organization"] != "" {
 		header.Set("X-Daytona-Organization-Id", s["organization"])
 	}
-	h, err := httpx.New(d.Net, httpx.Options{Profile: p.Name, Base: base, Header: header, Secrets: []string{s["token"]}})
+	base, err := wirekit.NewBase(p, d, TypeName, httpx.Options{Base: cmp.Or(s["url"], defaultURL), Header: header, Secrets: []string{s["token"]}})
 	if err != nil {
 		return nil, err
 	}
-	return &Client{name: p.Name, target: s["target"], now: d.Now, http: h, account: s["organization"], boxes: map[string]string{}}, nil
+	return &Client{Base: base, target: s["target"], account: s["organization"], boxes: map[string]string{}, Reasons: wirekit.Reasons{
+		"stats":    "the API counts nothing; the listing is counted",
+		"activity": "the record's last activity is all that the API tells",
+		"records":  "the provider's own list is all there is",
+	}}, nil
 }
 
-// Name is the profile's name.
-func (c *Client) Name() string { return c.name }
-
-// Type is "daytona".
-func (c *Client) Type() string { return TypeName }
-
-// Close lets idle connections go.
-func (c *Client) Close() { c.http.Close() }
-
-// WhyNot says why an ability is missing.
-func (c *Client) WhyNot(ability string) string {
-	switch ability {
-	case "stats":
-		return "the API counts nothing; the listing is counted"
-	case "activity":
-		return "the record's last activity is all that the API tells"
-	case "records":
-		return "the provider's own list is all there is"
-	case "sweep":
-		return "nothing of it runs on this machine"
-	}
-	return ""
-}
-
-// learn keeps what a row tells beside the sandbox: where its toolbox is, and
-// which organization it belongs to.
+// learn records the address of a sandbox's toolbox and the id of its organization.
 func (c *Client) learn(w wireSandbox) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,13 +119,13 @@ func (c *Client) learn(w wireSandbox) {
 	}
 }
 
-// toolbox addresses a request to the toolbox of a sandbox. look says that it is
-// no activity of the sandbox's.
-func (c *Client) toolbox(r httpx.Request, id string, look bool) httpx.Request {
+// toolbox addresses a request to the toolbox of a sandbox. passive keeps the request from
+// counting as activity of the sandbox.
+func (c *Client) toolbox(r httpx.Request, id string, passive bool) httpx.Request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r.URL, r.OneSandbox = c.boxes[id]+r.Path, true
-	if look {
+	if passive {
 		r.Header = http.Header{skipActivity: {"true"}}
 	}
 	return r

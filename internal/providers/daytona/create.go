@@ -11,26 +11,28 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
+	"sbx/internal/poll"
 	"sbx/internal/providers"
 	"sbx/internal/providers/guest"
+	"sbx/internal/providers/wirekit"
 	"sbx/internal/sandbox"
 )
 
 const (
-	defaultTTL    = 10 * time.Minute // a dead man's switch is always set
+	defaultTTL    = 10 * time.Minute // every sandbox has a limit to its life
 	createTimeout = 60 * time.Second // the API waits up to 30 s for `started`
-	startsWithin  = 5 * time.Minute  // how long a program waits for its sandbox
+	startTimeout  = 5 * time.Minute  // from create to state started
 	gibibyte      = 1024 * sandbox.MiB
 )
 
 // Create starts a sandbox and, where the spec has one, its program. When the
 // program cannot be started the sandbox is deleted again.
 func (c *Client) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
-	body, err := c.creation(spec)
+	body, err := c.createBody(spec)
 	if err != nil {
 		return sandbox.Sandbox{}, err
 	}
-	made, err := c.ask(ctx, body)
+	made, err := c.postCreate(ctx, body)
 	if err != nil {
 		return sandbox.Sandbox{}, err
 	}
@@ -38,62 +40,62 @@ func (c *Client) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 	if len(spec.Command) == 0 {
 		return s, nil
 	}
-	if s, err = c.started(ctx, s); err == nil {
+	if s, err = c.waitStarted(ctx, s); err == nil {
 		err = guest.Start(ctx, c.shellOf(s.ID, spec.Env, false), guest.Program{Args: spec.Command, Workdir: spec.Workdir})
 	}
 	if err != nil {
-		return s, c.undo(ctx, s.ID, err)
+		return s, wirekit.UndoCreate(ctx, c, s.ID, err, "deleted", " --delete")
 	}
 	return s, nil
 }
 
-// ask makes the sandbox.
-func (c *Client) ask(ctx context.Context, body wireCreate) (wireSandbox, error) {
+// postCreate makes the sandbox. After a conflict, or a start that failed, it looks for the
+// sandbox by its nonce.
+func (c *Client) postCreate(ctx context.Context, body wireCreate) (wireSandbox, error) {
 	var made wireSandbox
-	nonce := body.Labels[sandbox.LabelNonce]
-	_, err := c.http.JSON(ctx, httpx.Request{Op: "create", Method: http.MethodPost, Path: "/sandbox", JSON: body, Timeout: createTimeout}, &made)
+	mark := providers.CreateMark{Provider: c.Profile, Nonce: body.Labels[sandbox.LabelNonce]}
+	_, err := c.API.JSON(ctx, httpx.Request{Op: "create", Method: http.MethodPost, Path: "/sandbox", JSON: body, Timeout: createTimeout}, &made)
 	if httpx.Status(err) == http.StatusConflict || failedToStart(err) {
-		found, there, failed := c.marked(ctx, nonce)
+		found, there, failed := c.findByNonce(ctx, mark.Nonce)
 		switch {
 		case there && failedToStart(err):
-			return found, c.undo(ctx, found.ID, fault.New(fault.KindLauncher, "%w", err).At(c.name, "create"))
+			return found, wirekit.UndoCreate(ctx, c, found.ID, c.Fault(fault.KindLauncher, "create", "%w", err), "deleted", " --delete")
 		case there:
 			return found, nil
-		case failed != nil: // it may be there
-			return made, fault.New(fault.KindUnavailable, "%w; whether an earlier try has made it is not known: %w", err, failed).At(c.name, "create").
-				WithHint("look for it with `sbx ls --provider %s --label %s=%s`", c.name, sandbox.LabelNonce, nonce)
+		case failed != nil:
+			return made, wirekit.ConflictUnsettled(err, failed, mark)
 		}
 	}
 	if err == nil && made.ID == "" {
-		err = fault.New(fault.KindUnavailable, "the answer names no sandbox").At(c.name, "create")
+		err = fault.New(fault.KindUnavailable, "the answer names no sandbox").At(c.Profile, "create")
 	}
-	if failedToStart(err) { // the listing lags: what failed may be there and is billed
-		return made, fault.New(fault.KindUnavailable, "%w; the sandbox that failed may be there", err).At(c.name, "create").
-			WithHint("look for it with `sbx ls --all --provider %s --label %s=%s`", c.name, sandbox.LabelNonce, nonce)
+	if failedToStart(err) { // the listing lags: the failed sandbox may exist and be billed
+		return made, fault.New(fault.KindUnavailable, "%w; the sandbox that failed may be there", err).At(c.Profile, "create").
+			WithHint("look for it with `sbx ls --all --provider %s --label %s=%s`", c.Profile, sandbox.LabelNonce, mark.Nonce)
 	}
 	if err != nil {
-		return made, c.unsettled(err, nonce)
+		return made, providers.CreateFailed(err, mark)
 	}
 	return made, nil
 }
 
-// failedToStart says that the platform made the sandbox and saw it fail while it
-// waited for the start (Daytona, create: 400 "Sandbox failed to start: ...").
+// failedToStart says that the platform made the sandbox and that its start failed (Daytona,
+// create: 400 "Sandbox failed to start: ...").
 func failedToStart(err error) bool {
 	s := httpx.StatusOf(err)
 	return s != nil && s.Status == http.StatusBadRequest && strings.Contains(strings.ToLower(s.Message), "failed to start")
 }
 
-// started waits until a sandbox runs.
-func (c *Client) started(ctx context.Context, s sandbox.Sandbox) (sandbox.Sandbox, error) {
-	ctx, cancel := context.WithTimeout(ctx, startsWithin)
+// waitStarted waits until a sandbox runs.
+func (c *Client) waitStarted(ctx context.Context, s sandbox.Sandbox) (sandbox.Sandbox, error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	for pause := 100 * time.Millisecond; s.State != sandbox.StateRunning; pause = min(2*pause, 2*time.Second) {
-		if !transitional(s.State) {
+	for pauses := poll.NewBackoff(100*time.Millisecond, 2*time.Second); s.State != sandbox.StateRunning; {
+		if !isTransitional(s.State) {
 			return s, fault.New(fault.KindLauncher, "it came to be %s", s.RawState)
 		}
-		if err := guest.Wait(ctx, pause); err != nil {
-			return s, err
+		if pauses.Sleep(ctx) != nil {
+			return s, wirekit.ContextFault(ctx)
 		}
 		now, err := c.Get(ctx, s.ID)
 		if err != nil {
@@ -104,20 +106,20 @@ func (c *Client) started(ctx context.Context, s sandbox.Sandbox) (sandbox.Sandbo
 	return s, nil
 }
 
-func (c *Client) creation(spec sandbox.Spec) (wireCreate, error) {
+// createBody is the body of the request for a spec.
+func (c *Client) createBody(spec sandbox.Spec) (wireCreate, error) {
 	refuse := func(text string) (wireCreate, error) {
-		return wireCreate{}, fault.Usage("%s", text).At(c.name, "create")
+		return wireCreate{}, fault.Usage("%s", text).At(c.Profile, "create")
 	}
 	ttl := spec.TTL
 	if ttl <= 0 {
 		ttl = defaultTTL
 	}
 	nonce := strings.ToLower(rand.Text())
-	// A sandbox in which nobody calls the toolbox counts as idle, however hard its
-	// program works, and looks of sbx's own are no activity: with the service's 15
-	// minutes it would be stopped in the middle of a longer run. So it is allowed to be
-	// idle for its whole life. Never would be one limit less: should the end of its life
-	// be lost, a sandbox that is left alone still stops.
+	// A sandbox without calls of its toolbox counts as idle, also while its program works,
+	// and reads of sbx are no activity: the service's default of 15 minutes would stop it in
+	// the middle of a longer run. So it may be idle for its whole life. 0 (never) would
+	// remove a limit: should the end of its life be lost, an unused sandbox still stops.
 	minutes := int(math.Ceil(ttl.Minutes()))
 	w := wireCreate{Target: c.target, TTLMinutes: minutes, AutoStop: minutes, Labels: spec.Marks(), Snapshot: spec.Snapshot}
 	if w.Snapshot == "" {
@@ -142,36 +144,21 @@ func (c *Client) creation(spec sandbox.Spec) (wireCreate, error) {
 		w.Name = spec.Name + "-" + nonce[:8] // names are unique in an organization
 	}
 	if len(spec.Command) > 0 {
-		w.Labels[sandbox.LabelRun] = guest.Main
+		w.Labels[sandbox.LabelRun] = guest.MainTag
 	} else {
-		w.Env = guest.Environment(spec.Env) // there is no program to hand it to
+		w.Env = wirekit.Environment(spec.Env) // there is no program to give it to
 	}
 	return w, nil
 }
 
-// unsettled says of a failed create what it leaves open and how to find out.
-func (c *Client) unsettled(err error, nonce string) error {
-	return providers.CreateFailed(err, providers.CreateMark{Provider: c.name, Nonce: nonce})
-}
-
-// marked finds the sandbox that bears the mark of a create which was answered with a
-// conflict: something on the way may have sent it twice, and the first made it.
-func (c *Client) marked(ctx context.Context, nonce string) (found wireSandbox, there bool, err error) {
-	err = c.rows(ctx, filter(providers.Query{Labels: map[string]string{sandbox.LabelNonce: nonce}}), func(w wireSandbox) bool {
+// findByNonce finds the sandbox of a create that was answered with a conflict: a proxy may
+// have sent the request twice, and the first one made the sandbox.
+func (c *Client) findByNonce(ctx context.Context, nonce string) (found wireSandbox, there bool, err error) {
+	err = c.eachRow(ctx, listQuery(providers.Query{Labels: map[string]string{sandbox.LabelNonce: nonce}}), func(w wireSandbox) bool {
 		if w.Labels[sandbox.LabelNonce] == nonce {
 			found, there = w, true
 		}
 		return !there
 	})
 	return found, there, err
-}
-
-// undo deletes a sandbox whose program could not be started.
-func (c *Client) undo(ctx context.Context, id string, err error) error {
-	end, cancel := guest.CleanupContext(ctx, httpx.DefaultTimeout)
-	defer cancel()
-	if undone := c.Terminate(end, id, providers.TerminateOptions{Delete: true}); undone != nil {
-		return fault.Placed(fault.New(fault.KindOf(err), "%w; its sandbox %s still runs", err, id).WithHint("end it with `sbx terminate %s/%s --delete`", c.name, id), c.name, "create")
-	}
-	return fault.Placed(fault.New(fault.KindOf(err), "%w; its sandbox was deleted again", err), c.name, "create")
 }

@@ -12,48 +12,52 @@ import (
 	"strings"
 	"time"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
+	"sbx/internal/poll"
 	"sbx/internal/providers"
 	"sbx/internal/providers/guest"
+	"sbx/internal/providers/wirekit"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
 
 const (
-	stepLimit = 30 * time.Second // of one call to the toolbox, whose texts are short
-	killTime  = 5 * time.Second  // bounds what is done for a command whose caller is gone
-	pollMin   = 50 * time.Millisecond
-	pollMax   = time.Second
-	// execOutage is how long nothing may answer before a command is given up: a proxy
-	// that is started anew takes some seconds, a daemon that is dead stays so.
+	scriptTimeout = 30 * time.Second // of one call of the toolbox; the scripts of sbx are short
+	killTimeout   = 5 * time.Second  // of the cleanup for a command whose caller is gone
+	pollMin       = 50 * time.Millisecond
+	pollMax       = time.Second
+	// execOutage is how long the toolbox may not answer before a command counts as lost: a
+	// proxy restarts within seconds, a dead daemon does not answer again.
 	execOutage = 15 * time.Second
-	inputPart  = 48 << 10 // bytes of stdin in one call
+	stdinPart  = 48 << 10 // bytes of stdin in one call
 )
 
-// shellOf is a guest.Shell for one sandbox. look says that it is no activity of
-// the sandbox's.
-func (c *Client) shellOf(id string, env []string, look bool) guest.Shell {
+// shellOf is a guest.Shell for one sandbox. passive keeps its calls from counting as
+// activity of the sandbox.
+func (c *Client) shellOf(id string, env []string, passive bool) guest.Shell {
 	return func(ctx context.Context, text string) ([]byte, int, error) {
 		var done wireExecuted
-		r := httpx.Request{Op: "exec " + id, Method: http.MethodPost, Path: "/process/execute", JSON: wireExecute{Command: text, Envs: guest.Environment(env)}, Timeout: stepLimit}
-		_, err := c.http.JSON(ctx, c.toolbox(r, id, look), &done)
+		r := httpx.Request{Op: "exec " + id, Method: http.MethodPost, Path: "/process/execute", JSON: wireExecute{Command: text, Envs: wirekit.Environment(env)}, Timeout: scriptTimeout}
+		_, err := c.API.JSON(ctx, c.toolbox(r, id, passive), &done)
 		if err != nil {
-			return nil, -1, c.inside(err)
+			return nil, -1, c.toolboxFault(err)
 		}
 		if done.ExitCode == nil {
-			return nil, -1, fault.New(fault.KindUnavailable, "the answer has no exit code").At(c.name, "exec "+id).Inside()
+			return nil, -1, fault.New(fault.KindUnavailable, "the answer has no exit code").At(c.Profile, "exec "+id).Inside()
 		}
-		if *done.ExitCode < 0 { // the shell itself was killed, or could not be started
-			return nil, -1, fault.New(fault.KindUnavailable, "the shell inside was lost").At(c.name, "exec "+id).Inside()
+		if *done.ExitCode < 0 { // the shell was killed, or could not be started
+			return nil, -1, fault.New(fault.KindUnavailable, "the shell inside was lost").At(c.Profile, "exec "+id).Inside()
 		}
 		return []byte(done.Result), *done.ExitCode, nil
 	}
 }
 
-// inside says what an error of the toolbox means: a 502 without words is the
-// proxy before a daemon that is dead.
-func (c *Client) inside(err error) error {
+// toolboxFault gives an error of the toolbox its kind: a 502 without a body is the answer of
+// the proxy in front of a dead daemon.
+func (c *Client) toolboxFault(err error) error {
 	s := httpx.StatusOf(err)
 	switch {
 	case s == nil:
@@ -67,116 +71,113 @@ func (c *Client) inside(err error) error {
 	return err
 }
 
-// Exec runs a command detached and reads what it writes, by offset, until it has
-// ended; a connection that breaks meanwhile loses nothing. Stdin is sent whole,
-// before the command starts. When ctx ends the command is killed with all it has
-// started.
+// Exec runs a command detached and reads its output by offset until it has ended; a
+// connection that breaks loses nothing. All of stdin is sent before the command starts.
+// When ctx ends the command is killed with its child processes.
 func (c *Client) Exec(ctx context.Context, id string, cmd providers.Command) (sandbox.Exit, error) {
 	op := "exec " + id
 	if cmd.TTY != nil {
-		return sandbox.Exit{}, fault.New(fault.KindUnsupported, "a detached command has no terminal").At(c.name, op).WithHint("leave out -t")
+		return sandbox.Exit{}, fault.New(fault.KindUnsupported, "a detached command has no terminal").At(c.Profile, op).WithHint("leave out -t")
 	}
 	w, err := c.detail(ctx, "exec", id)
 	switch {
 	case err != nil:
 		return sandbox.Exit{}, err
 	case stateOf(w) != sandbox.StateRunning:
-		return sandbox.Exit{}, fault.New(fault.KindRefused, "it is %s", w.State).At(c.name, op)
+		return sandbox.Exit{}, fault.New(fault.KindRefused, "it is %s", w.State).At(c.Profile, op)
 	}
-	r := &command{c: c, tag: "exec-" + strings.ToLower(rand.Text()[:12]), cmd: cmd, look: c.shellOf(w.ID, nil, true), act: c.shellOf(w.ID, cmd.Env, false)}
-	exit, err := r.do(ctx)
-	return exit, fault.Placed(err, c.name, op)
+	r := &execution{c: c, tag: "exec-" + strings.ToLower(rand.Text()[:12]), cmd: cmd, passive: c.shellOf(w.ID, nil, true), active: c.shellOf(w.ID, cmd.Env, false)}
+	exit, err := r.execute(ctx)
+	return exit, fault.Placed(err, c.Profile, op)
 }
 
-// command is one command.
-type command struct {
-	c    *Client
-	tag  string
-	cmd  providers.Command
-	look guest.Shell // for what only reads
-	act  guest.Shell // for the command itself, with its environment
-	at   guest.Offsets
+// execution is one run of a command.
+type execution struct {
+	c       *Client
+	tag     string
+	cmd     providers.Command
+	passive guest.Shell // for reads
+	active  guest.Shell // for the command itself, with its environment
+	at      guest.Offsets
+	stderr  wirekit.Tail
 
-	unfit   error // why the caller takes no more output
-	dropped int64 // bytes of it that were not kept
-	cut     bool  // more could not be written inside
+	writeFailed error // of the caller's streams
+	dropped     int64 // bytes of output that were not kept
+	cut         bool  // output could not be written inside
 }
 
-func (r *command) do(ctx context.Context) (sandbox.Exit, error) {
+func (r *execution) execute(ctx context.Context) (sandbox.Exit, error) {
 	args := r.cmd.Args
 	if r.cmd.Stdin != nil {
-		file, err := r.feed(ctx)
+		file, err := r.sendStdin(ctx)
 		if err != nil {
 			return sandbox.Exit{}, err
 		}
 		args = append([]string{"sh", "-c", `f=` + file + `; exec < "$f"; rm -f "$f"; exec "$@"`, "sh"}, args...)
 	}
-	if err := guest.Start(ctx, r.act, guest.Program{Tag: r.tag, Args: args, Workdir: r.cmd.Workdir, HoldsBack: true}); err != nil {
+	if err := guest.Start(ctx, r.active, guest.Program{Tag: r.tag, Args: args, Workdir: r.cmd.Workdir, HoldsBack: true}); err != nil {
 		switch {
 		case ctx.Err() != nil:
 			r.kill(ctx)
 		case fault.KindOf(err) == fault.KindUnavailable && !httpx.Refused(httpx.Status(err)):
-			return r.lost(err) // it may have been started
+			return r.lostExit(err) // it may have been started
 		}
 		return sandbox.Exit{}, err
 	}
-	last, err := r.watch(ctx)
+	err := r.copyOutput(ctx)
 	switch {
 	case ctx.Err() != nil:
 		r.kill(ctx)
-		return sandbox.Exit{}, &fault.Error{Kind: fault.KindOf(ctx.Err()), Err: context.Cause(ctx)}
-	case r.unfit != nil:
+		return sandbox.Exit{}, wirekit.ContextFault(ctx)
+	case r.writeFailed != nil:
 		r.kill(ctx)
-		return sandbox.Exit{}, fault.New(fault.KindUnknown, "its output cannot be written: %w", r.unfit)
+		return sandbox.Exit{}, fault.New(fault.KindUnknown, "its output cannot be written: %w", r.writeFailed)
 	case err != nil:
-		return r.lost(err)
+		return r.lostExit(err)
 	}
-	exit, err := guest.Exit(ctx, r.look, r.tag)
+	exit, err := guest.Exit(ctx, r.passive, r.tag)
 	if err != nil || exit == nil {
-		return r.lost(errors.Join(err, guest.ErrOutput))
+		return r.lostExit(errors.Join(err, guest.ErrOutput))
 	}
-	r.forget(ctx)
-	return r.judge(*exit, last)
+	r.removeFiles(ctx)
+	return *exit, r.exitFault(*exit)
 }
 
-// watch passes the output on until the end; it gives the end of stderr.
-func (r *command) watch(ctx context.Context) ([]byte, error) {
-	var last []byte
-	answered := time.Now()
-	for pause := pollMin; ; {
-		o, err := guest.ReadSoFar(ctx, r.look, r.tag, r.at)
-		if fault.KindOf(err) == fault.KindUnavailable && time.Since(answered) < execOutage && guest.Wait(ctx, pollMax) == nil {
-			continue // the command runs on, and what it writes is kept
+// copyOutput copies the output to the caller's streams until the command has ended.
+func (r *execution) copyOutput(ctx context.Context) error {
+	pauses, answered := poll.NewBackoff(pollMin, pollMax), time.Now()
+	for {
+		o, err := guest.ReadOutputFrom(ctx, r.passive, r.tag, r.at)
+		if fault.KindOf(err) == fault.KindUnavailable && time.Since(answered) < execOutage && poll.Sleep(ctx, pollMax) == nil {
+			continue // the command still runs, and its output is kept
 		}
 		if err != nil {
-			return last, err
+			return err
 		}
 		answered = time.Now()
 		r.at = o.Next
 		r.dropped += o.DroppedOut + o.DroppedErr
 		r.cut = r.cut || o.Cut
-		last = append(last, o.Err...)
-		last = last[max(0, len(last)-4096):]
-		if r.unfit = errors.Join(write(r.cmd.Stdout, o.Out), write(r.cmd.Stderr, o.Err)); r.unfit != nil {
-			return last, r.unfit
+		r.stderr.Add(o.Err)
+		if r.writeFailed = errors.Join(writeTo(r.cmd.Stdout, o.Out), writeTo(r.cmd.Stderr, o.Err)); r.writeFailed != nil {
+			return r.writeFailed
 		}
 		switch {
-		case o.More, len(o.Out)+len(o.Err) > 0 && !o.Ended:
-			pause = pollMin
-		case o.Ended:
-			return last, nil
-		}
-		if o.More {
+		case o.More:
+			pauses.Reset()
 			continue
+		case o.Ended:
+			return nil
+		case len(o.Out)+len(o.Err) > 0:
+			pauses.Reset()
 		}
-		if err := guest.Wait(ctx, pause); err != nil {
-			return last, err
+		if pauses.Sleep(ctx) != nil {
+			return wirekit.ContextFault(ctx)
 		}
-		pause = min(2*pause, pollMax)
 	}
 }
 
-func write(to io.Writer, text []byte) error {
+func writeTo(to io.Writer, text []byte) error {
 	if to == nil || len(text) == 0 {
 		return nil
 	}
@@ -184,24 +185,24 @@ func write(to io.Writer, text []byte) error {
 	return err
 }
 
-// judge keeps the command's own words for what cannot be run.
-func (r *command) judge(exit sandbox.Exit, last []byte) (sandbox.Exit, error) {
-	if exit.Code == nil {
-		return exit, fault.New(fault.KindUnavailable, "nobody saw its end")
-	}
+// exitFault is the error of a command that has ended: its exit code or a part of its output
+// is missing, or it could not be run.
+func (r *execution) exitFault(exit sandbox.Exit) error {
 	switch {
+	case exit.Code == nil:
+		return fault.New(fault.KindUnavailable, "nobody saw its end")
 	case r.dropped > 0:
-		return exit, fault.New(fault.KindUnavailable, "it ended with %d, and %d bytes of its output are lost: they were not read in time", *exit.Code, r.dropped).
+		return fault.New(fault.KindUnavailable, "it ended with %d, and %d bytes of its output are lost: they were not read in time", *exit.Code, r.dropped).
 			WithHint("let it write to a file and fetch that in parts")
 	case r.cut:
-		return exit, fault.New(fault.KindUnavailable, "it ended with %d, and a part of its output could not be kept: is the disk inside full?", *exit.Code)
+		return fault.New(fault.KindUnavailable, "it ended with %d, and a part of its output could not be kept: is the disk inside full?", *exit.Code)
 	}
-	return exit, guest.Refused(*exit.Code, r.cmd.Args[0], string(last))
+	return guest.NotStarted(*exit.Code, r.cmd.Args[0], r.stderr.String())
 }
 
-// lost is a command that was started and whose end cannot be read.
-func (r *command) lost(err error) (sandbox.Exit, error) {
-	f := triage.ExitFacts{Words: exitWords(), Provider: TypeName, StreamLost: true, Gone: fault.KindOf(err) == fault.KindNotFound && !errors.Is(err, guest.ErrNoRun), Source: "toolbox", At: r.c.now()}
+// lostExit is the exit of a command that was started and whose end cannot be read.
+func (r *execution) lostExit(err error) (sandbox.Exit, error) {
+	f := triage.ExitFacts{Words: exitWords(), Provider: TypeName, StreamLost: true, Gone: fault.KindOf(err) == fault.KindNotFound && !errors.Is(err, guest.ErrNoRun), Source: "toolbox", At: r.c.Now()}
 	if s := httpx.StatusOf(err); s != nil {
 		f.Raw = cmp.Or(s.Code, strconv.Itoa(s.Status))
 		if _, known := triage.FindExitWord(f.Words, f.Raw); !known {
@@ -210,7 +211,7 @@ func (r *command) lost(err error) (sandbox.Exit, error) {
 	}
 	exit := triage.ClassifyExit(nil, f)
 	exit.Raw = cmp.Or(exit.Raw, "lost")
-	exit.Evidence = append(exit.Evidence, sandbox.Evidence{What: "toolbox", Value: err.Error(), Source: "toolbox", At: r.c.now()})
+	exit.Evidence = append(exit.Evidence, r.c.Evidence("toolbox", err.Error(), "toolbox"))
 	if f.Gone {
 		return exit, fault.New(fault.KindGone, "the sandbox ended while the command ran: %w", err)
 	}
@@ -218,13 +219,13 @@ func (r *command) lost(err error) (sandbox.Exit, error) {
 		WithHint("its output stays in ~/.sbx/runs/%s of the sandbox", r.tag)
 }
 
-// feed sends stdin into a file, part by part, and gives the shell's word for it.
-func (r *command) feed(ctx context.Context) (string, error) {
+// sendStdin writes stdin into a file, part by part, and returns its path as a shell word.
+func (r *execution) sendStdin(ctx context.Context) (string, error) {
 	file := `"${HOME:-/tmp}/.sbx-stdin-` + r.tag + `"`
 	text := "umask 077; : > " + file
-	part := make([]byte, inputPart)
+	part := make([]byte, stdinPart)
 	for {
-		if _, code, err := r.act(ctx, text); err != nil || code != 0 {
+		if _, code, err := r.active(ctx, text); err != nil || code != 0 {
 			return "", errors.Join(err, fault.New(fault.KindUnavailable, "stdin could not be sent"))
 		}
 		n, err := io.ReadFull(r.cmd.Stdin, part)
@@ -234,19 +235,20 @@ func (r *command) feed(ctx context.Context) (string, error) {
 		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 			return "", fault.New(fault.KindUnknown, "stdin: %w", err)
 		}
-		text = "printf %s " + guest.Quote(base64.StdEncoding.EncodeToString(part[:n])) + " | base64 -d >> " + file
+		text = "printf %s " + shellescape.Quote(base64.StdEncoding.EncodeToString(part[:n])) + " | base64 -d >> " + file
 	}
 }
 
-// kill ends a command and all it has started, for a caller who is gone.
-func (r *command) kill(ctx context.Context) {
-	ctx, cancel := guest.CleanupContext(ctx, killTime)
+// kill ends a command and its child processes after its caller has given up; no caller is
+// left to get an error.
+func (r *execution) kill(ctx context.Context) {
+	ctx, cancel := wirekit.CleanupContext(ctx, killTimeout)
 	defer cancel()
-	_, _, _ = r.look(ctx, guest.Kill(r.tag, 9)) // nobody is left to hear of it
-	r.forget(ctx)
+	_, _, _ = r.passive(ctx, guest.KillScript(r.tag, 9))
+	r.removeFiles(ctx)
 }
 
-// forget takes a finished command's files away.
-func (r *command) forget(ctx context.Context) {
-	_, _, _ = r.look(ctx, `rm -rf "${HOME:-/tmp}/.sbx/runs/`+r.tag+`"`) // they are small, and go with the sandbox
+// removeFiles removes the files of a finished command.
+func (r *execution) removeFiles(ctx context.Context) {
+	_, _, _ = r.passive(ctx, `rm -rf "${HOME:-/tmp}/.sbx/runs/`+r.tag+`"`) // what is left is small and goes with the sandbox
 }

@@ -11,24 +11,25 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
+	"sbx/internal/providers/wirekit"
 	"sbx/internal/sandbox"
 )
 
-// pageSize is the most that a page may hold (Daytona API, limit 1..200).
+// pageSize is the longest page (Daytona API, limit 1..200).
 const pageSize = 200
 
-// List reads page by page in the order of creation: the API's own order, by last
-// activity, moves while it is read, so that rows are skipped and repeated.
+// List reads page by page in the order of creation: the API's default order, by last
+// activity, changes while it is read, so that rows are skipped and repeated.
 func (c *Client) List(ctx context.Context, q providers.Query) iter.Seq2[sandbox.Sandbox, error] {
 	return func(yield func(sandbox.Sandbox, error) bool) {
-		err := c.rows(ctx, filter(q), func(w wireSandbox) bool { return yield(c.sandbox(w), nil) })
+		err := c.eachRow(ctx, listQuery(q), func(w wireSandbox) bool { return yield(c.sandbox(w), nil) })
 		if err != nil {
 			yield(sandbox.Sandbox{}, err)
 		}
 	}
 }
 
-func filter(q providers.Query) url.Values {
+func listQuery(q providers.Query) url.Values {
 	v := url.Values{"limit": {strconv.Itoa(pageSize)}, "sort": {"createdAt"}, "order": {"asc"}}
 	if len(q.Labels) > 0 {
 		text, err := json.Marshal(q.Labels)
@@ -39,55 +40,40 @@ func filter(q providers.Query) url.Values {
 	return v
 }
 
-// rows yields the rows of a query, each once; nil also when take has had enough.
-func (c *Client) rows(ctx context.Context, query url.Values, take func(wireSandbox) bool) error {
-	seen := map[string]bool{}
-	var pages httpx.Pages
-	for {
+// eachRow gives the rows of a query to take, each once, until take returns false.
+func (c *Client) eachRow(ctx context.Context, query url.Values, take func(wireSandbox) bool) error {
+	read := func(token string) (rows []wireSandbox, next string, err error) {
+		if token != "" {
+			query.Set("cursor", token)
+		}
 		var page wirePage
-		if _, err := c.http.JSON(ctx, httpx.Request{Op: "list", Path: "/sandbox", Query: query}, &page); err != nil {
-			return c.listed(err)
+		if _, err := c.API.JSON(ctx, httpx.Request{Op: "list", Path: "/sandbox", Query: query}, &page); err != nil {
+			return nil, "", c.listFault(err)
 		}
-		rows, err := page.Items.Named(func(w wireSandbox) string { return w.ID })
-		if err != nil {
-			return fault.Placed(err, c.name, "list")
+		if page.NextCursor != nil {
+			next = *page.NextCursor
 		}
-		before := len(seen)
-		for _, w := range rows {
-			if seen[w.ID] {
-				continue
-			}
-			seen[w.ID] = true
-			c.learn(w)
-			if !take(w) {
-				return nil
-			}
-		}
-		if page.NextCursor == nil || *page.NextCursor == "" {
-			return nil
-		}
-		if err := pages.Next(*page.NextCursor, len(seen)-before); err != nil {
-			return fault.Placed(err, c.name, "list")
-		}
-		query.Set("cursor", *page.NextCursor)
+		rows, err = page.Items.Named(wireSandbox.id)
+		return rows, next, fault.Placed(err, c.Profile, "list")
 	}
+	return wirekit.EachRow(c.Profile, "list", read, wireSandbox.id, func(w wireSandbox) bool {
+		c.learn(w)
+		return take(w)
+	})
 }
 
-// listed keeps a 404 or 410 of the list from reading as a missing sandbox. An
-// address without /api leads to the dashboard, a web page.
-func (c *Client) listed(err error) error {
+func (w wireSandbox) id() string { return w.ID }
+
+// listFault is the error of a listing. Without /api the address is that of the dashboard,
+// which answers with a web page.
+func (c *Client) listFault(err error) error {
 	hint := fault.HintOf(err)
-	if !strings.HasSuffix(c.http.Base(), "/api") {
+	if !strings.HasSuffix(c.API.Base(), "/api") {
 		hint = "the url must end in /api"
 	}
-	switch kind := fault.KindOf(err); kind {
-	case fault.KindNotFound, fault.KindGone:
-		return fault.New(fault.KindUnavailable, "%w", err).WithHint("%s", hint)
-	case fault.KindUnavailable:
-		if f, ok := err.(*fault.Error); ok && hint != "" { //nolint:errorlint // the outermost one is shown
-			f.Hint = hint
-		}
-	default:
+	err = c.ListFault(err, "list", hint)
+	if f, ok := err.(*fault.Error); ok && f.Kind == fault.KindUnavailable && hint != "" { //nolint:errorlint // the outermost one is shown
+		f.Hint = hint
 	}
 	return err
 }

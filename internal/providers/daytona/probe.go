@@ -11,24 +11,24 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
-	"sbx/internal/providers/guest"
+	"sbx/internal/providers/wirekit"
 	"sbx/internal/sandbox"
 )
 
-// again is how far two looks at a silent toolbox are apart: a daemon that is
-// being restarted answers the second.
-const again = 2 * time.Second
+// probePause is the time between two probes of a toolbox that does not answer: a daemon that
+// is being restarted answers the second one.
+const probePause = 2 * time.Second
 
-// Probe asks the API, then, where it says `started`, the toolbox, twice if need
-// be: after memory ran out inside, a sandbox stays `started` for minutes.
+// Probe reads the record and, in state `started`, asks the toolbox, twice if the first answer
+// is a 502: after memory ran out inside, a sandbox stays `started` for minutes.
 func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error) {
 	w, err := c.detail(ctx, "probe", id)
 	if err != nil {
 		return providers.Health{}, err
 	}
-	h := providers.Health{Verdict: sandbox.Unknown, Condition: providers.ConditionUnknown, Evidence: []sandbox.Evidence{c.fact("state", w.State)}}
+	h := providers.Health{Verdict: sandbox.Unknown, Condition: providers.ConditionUnknown, Evidence: []sandbox.Evidence{c.Evidence("state", w.State, "API")}}
 	switch s := stateOf(w); {
-	case transitional(s):
+	case isTransitional(s):
 		h.Condition = providers.ConditionWait
 		return h, nil
 	case s == sandbox.StateStopped, s == sandbox.StatePaused, s == sandbox.StateFailed && w.Recoverable:
@@ -40,21 +40,21 @@ func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error)
 	case s != sandbox.StateRunning:
 		return h, nil
 	}
-	for look := 0; ; look++ {
-		_, err = c.http.Do(ctx, c.toolbox(httpx.Request{Op: "probe " + id, Path: "/version", Once: true}, w.ID, true))
-		if err == nil || look == 1 || httpx.Status(err) != http.StatusBadGateway {
+	for second := false; ; second = true {
+		_, err = c.API.Do(ctx, c.toolbox(httpx.Request{Op: "probe " + id, Path: "/version", Once: true}, w.ID, true))
+		if err == nil || second || httpx.Status(err) != http.StatusBadGateway {
 			break
 		}
-		if err := guest.Wait(ctx, again); err != nil {
-			return h, fault.Placed(err, c.name, "probe "+id)
+		if err := wirekit.Sleep(ctx, probePause); err != nil {
+			return h, fault.Placed(err, c.Profile, "probe "+id)
 		}
 	}
-	return c.answered(h, err), ctx.Err()
+	return c.toolboxHealth(h, err), ctx.Err()
 }
 
-// answered says what the toolbox's answer means.
-func (c *Client) answered(h providers.Health, err error) providers.Health {
-	fact := sandbox.Evidence{What: "toolbox", Value: "answers", Source: "toolbox", At: c.now()}
+// toolboxHealth adds what an answer of the toolbox means.
+func (c *Client) toolboxHealth(h providers.Health, err error) providers.Health {
+	fact := c.Evidence("toolbox", "answers", "toolbox")
 	h.Verdict, h.Condition = sandbox.True, providers.ConditionHealthy
 	if err != nil {
 		fact.Value = err.Error()
@@ -67,30 +67,26 @@ func (c *Client) answered(h providers.Health, err error) providers.Health {
 	return h
 }
 
-// Quota reads what the organization may use, by region. Without a sandbox or a
-// setting nobody tells which organization a key belongs to.
+// Quota reads the limits of the organization, by region. The organization of a key is known
+// from the settings or from any sandbox.
 func (c *Client) Quota(ctx context.Context) ([]providers.Quota, error) {
-	c.mu.Lock()
-	id := c.account
-	c.mu.Unlock()
+	id := c.knownAccount()
 	if id == "" {
-		if err := c.rows(ctx, filter(providers.Query{}), func(wireSandbox) bool { return false }); err != nil {
+		if err := c.eachRow(ctx, listQuery(providers.Query{}), func(wireSandbox) bool { return false }); err != nil {
 			return nil, err
 		}
-		c.mu.Lock()
-		id = c.account
-		c.mu.Unlock()
+		id = c.knownAccount()
 	}
 	if id == "" {
-		return nil, fault.New(fault.KindUnsupported, "the organization is not known while it has no sandbox").At(c.name, "quota").WithHint("set DAYTONA_ORGANIZATION_ID")
+		return nil, c.Fault(fault.KindUnsupported, "quota", "the organization is not known while it has no sandbox").WithHint("set DAYTONA_ORGANIZATION_ID")
 	}
 	var w wireUsage
-	if _, err := c.http.JSON(ctx, httpx.Request{Op: "quota", Path: httpx.Path("organizations", id, "usage")}, &w); err != nil {
+	if _, err := c.API.JSON(ctx, httpx.Request{Op: "quota", Path: httpx.Path("organizations", id, "usage")}, &w); err != nil {
 		return nil, err
 	}
 	regions, err := w.RegionUsage.Rows()
 	if err != nil {
-		return nil, fault.Placed(err, c.name, "quota")
+		return nil, fault.Placed(err, c.Profile, "quota")
 	}
 	var all []providers.Quota
 	for _, r := range regions {
@@ -106,18 +102,18 @@ func (c *Client) Quota(ctx context.Context) ([]providers.Quota, error) {
 	return all, nil
 }
 
-// Check looks at the profile: address, key and its rights, clocks, what may run
-// for ever, what failed where, and what is hidden.
+// Check checks the profile: address, key and its permissions, clocks, sandboxes without an
+// end, failed ones by runner, and hidden ones.
 func (c *Client) Check(ctx context.Context) []providers.Check {
-	t := &tally{errors: map[string]int{}}
-	if err := c.rows(ctx, filter(providers.Query{}), t.count); err != nil {
-		return []providers.Check{{Check: "api", Verdict: sandbox.False, Message: err.Error(), Hint: fault.HintOf(err)}}
+	t := &doctorCounts{errors: map[string]int{}}
+	if err := c.eachRow(ctx, listQuery(providers.Query{}), t.countRow); err != nil {
+		return []providers.Check{wirekit.FailedCheck("api", err)}
 	}
 	found := []providers.Check{{Check: "api", Verdict: sandbox.True, Message: fmt.Sprintf("answers; %d sandboxes", t.all)}}
-	found = append(found, c.rights(ctx))
-	found = append(found, t.findings(c.name)...)
+	found = append(found, c.checkPermissions(ctx))
+	found = append(found, t.findings(c.Profile)...)
 	lost := 0
-	if err := c.rows(ctx, hidden(""), func(w wireSandbox) bool {
+	if err := c.eachRow(ctx, hiddenQuery(""), func(w wireSandbox) bool {
 		if w.DesiredState == "destroyed" {
 			lost++
 		}
@@ -125,13 +121,19 @@ func (c *Client) Check(ctx context.Context) []providers.Check {
 	}); err == nil && lost > 0 {
 		found = append(found, providers.Check{Check: "hidden", Verdict: sandbox.False, Message: fmt.Sprintf("%d failed sandboxes are deleted for the API and may still be held by a runner", lost), Hint: "they use quota until the runner lets go: report them to whoever runs it"})
 	}
-	return append(found, providers.CheckClock(c.http))
+	return append(found, providers.CheckClock(c.API))
 }
 
-// rights says what the key may not do.
-func (c *Client) rights(ctx context.Context) providers.Check {
+func (c *Client) knownAccount() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.account
+}
+
+// checkPermissions reports a permission that the key lacks.
+func (c *Client) checkPermissions(ctx context.Context) providers.Check {
 	var key wireKey
-	if _, err := c.http.JSON(ctx, httpx.Request{Op: "key", Path: "/api-keys/current"}, &key); err != nil {
+	if _, err := c.API.JSON(ctx, httpx.Request{Op: "key", Path: "/api-keys/current"}, &key); err != nil {
 		return providers.Check{Check: "key", Verdict: sandbox.Unknown, Message: err.Error(), Info: true}
 	}
 	for right, verb := range map[string]string{"write:sandboxes": "create and stop", "delete:sandboxes": "delete"} {
@@ -142,13 +144,13 @@ func (c *Client) rights(ctx context.Context) providers.Check {
 	return providers.Check{Check: "key", Verdict: sandbox.True, Message: "has the rights to create, stop and delete"}
 }
 
-// tally counts what doctor looks for.
-type tally struct {
+// doctorCounts counts the rows that Check reports.
+type doctorCounts struct {
 	all, endless int
 	errors       map[string]int // by runner and reason
 }
 
-func (t *tally) count(w wireSandbox) bool {
+func (t *doctorCounts) countRow(w wireSandbox) bool {
 	t.all++
 	if stateOf(w) == sandbox.StateRunning && w.AutoStopInterval != nil && *w.AutoStopInterval == 0 && w.AutoDestroyAt.IsZero() {
 		t.endless++
@@ -159,7 +161,7 @@ func (t *tally) count(w wireSandbox) bool {
 	return true
 }
 
-func (t *tally) findings(profile string) []providers.Check {
+func (t *doctorCounts) findings(profile string) []providers.Check {
 	var found []providers.Check
 	if t.endless > 0 {
 		found = append(found, providers.Check{Check: "endless", Verdict: sandbox.False, Message: fmt.Sprintf("%d running sandboxes have auto-stop off and no end of their own", t.endless), Hint: "`sbx ls --provider " + profile + " --older-than 1h` finds them"})
@@ -170,5 +172,5 @@ func (t *tally) findings(profile string) []providers.Check {
 	return found
 }
 
-// Skew tells how far the API's clock is ahead of this machine's.
-func (c *Client) Skew() (time.Duration, bool) { return c.http.Skew() }
+// Skew is how far the API's clock is ahead of this machine's.
+func (c *Client) Skew() (time.Duration, bool) { return c.API.Skew() }

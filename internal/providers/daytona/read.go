@@ -13,28 +13,29 @@ import (
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
 	"sbx/internal/providers/guest"
+	"sbx/internal/providers/wirekit"
 	"sbx/internal/sandbox"
 )
 
-// CapturesOutput is true for what sbx created, whose program writes into files. Of
-// any other sandbox the log is that of its image's entrypoint: a command that a client
-// started, or a session's, writes elsewhere.
+// CapturesOutput is true for sandboxes of sbx, whose program writes into files. The log of
+// any other sandbox is that of its image's entrypoint: the output of commands and sessions
+// is not in it.
 func (c *Client) CapturesOutput(s sandbox.Sandbox) bool { return s.Labels[sandbox.LabelRun] != "" }
 
-// Processes lists the commands that sbx runs in a sandbox for a client of their own.
-// Those that other clients run through the toolbox it does not see: their calls move
-// the last activity, every 50 s while one is open (Daytona, proxy).
+// Processes lists the commands that `sbx exec` runs in a sandbox. Commands of other clients
+// of the toolbox are not listed: their calls count as activity, every 50 s while one is
+// open (Daytona, proxy).
 func (c *Client) Processes(ctx context.Context, id string) ([]providers.Process, error) {
 	w, err := c.detail(ctx, "processes", id)
 	if err != nil || stateOf(w) != sandbox.StateRunning {
 		return nil, err
 	}
-	found, err := guest.Others(ctx, c.shellOf(w.ID, nil, true), w.Labels[sandbox.LabelRun])
-	return found, fault.Placed(err, c.name, "processes "+id)
+	found, err := guest.OtherRuns(ctx, c.shellOf(w.ID, nil, true), w.Labels[sandbox.LabelRun])
+	return found, fault.Placed(err, c.Profile, "processes "+id)
 }
 
-// Logs reads the output of the program that create started, from its files
-// inside; of any other sandbox what its image's entrypoint writes.
+// Logs reads the output of the program that create started, from its files inside; of any
+// other sandbox the log of its image's entrypoint.
 func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter.Seq2[sandbox.LogLine, error] {
 	return func(yield func(sandbox.LogLine, error) bool) {
 		w, err := c.detail(ctx, "logs", id)
@@ -42,71 +43,68 @@ func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter
 		case err != nil:
 			yield(sandbox.LogLine{}, err)
 		case stateOf(w) != sandbox.StateRunning:
-			c.buildLog(ctx, w, q, yield)
+			c.deliverBuildLog(ctx, w, q, yield)
 		case w.Labels[sandbox.LabelRun] != "":
 			for line, err := range guest.Logs(ctx, c.shellOf(w.ID, nil, true), w.Labels[sandbox.LabelRun], q) {
-				if !yield(line, fault.Placed(err, c.name, "logs "+id)) {
+				if !yield(line, fault.Placed(err, c.Profile, "logs "+id)) {
 					return
 				}
 			}
 		default:
-			(&entrypoint{c: c, id: w.ID}).give(ctx, q, yield)
+			(&entrypointLog{c: c, id: w.ID}).deliver(ctx, q, yield)
 		}
 	}
 }
 
-// buildLog reads what the builder of a sandbox's image wrote; a sandbox that does
-// not run has no other log.
-func (c *Client) buildLog(ctx context.Context, w wireSandbox, q providers.LogQuery, yield func(sandbox.LogLine, error) bool) {
+// deliverBuildLog yields the log of the build of a sandbox's image, the only log of a
+// sandbox that does not run.
+func (c *Client) deliverBuildLog(ctx context.Context, w wireSandbox, q providers.LogQuery, yield func(sandbox.LogLine, error) bool) {
 	op := "logs " + w.ID
 	if !slices.Contains([]string{"build_failed", "pending_build", "building_snapshot"}, w.State) {
-		yield(sandbox.LogLine{}, fault.New(fault.KindUnavailable, "it is %s, and its output is kept inside", w.State).At(c.name, op).
+		yield(sandbox.LogLine{}, c.Fault(fault.KindUnavailable, op, "it is %s, and its output is kept inside", w.State).
 			WithHint("its disk is kept: the log can be read when it runs again"))
 		return
 	}
 	var at wireURL
-	if _, err := c.http.JSON(ctx, httpx.Request{Op: op, Path: httpx.Path("sandbox", w.ID, "build-logs-url")}, &at); err != nil {
+	if _, err := c.API.JSON(ctx, httpx.Request{Op: op, Path: httpx.Path("sandbox", w.ID, "build-logs-url")}, &at); err != nil {
 		yield(sandbox.LogLine{}, err)
 		return
 	}
-	res, err := c.http.Do(ctx, httpx.Request{Op: op, URL: at.URL})
+	res, err := c.API.Do(ctx, httpx.Request{Op: op, URL: at.URL})
 	if err != nil {
 		yield(sandbox.LogLine{}, err)
 		return
 	}
-	lines := split("build", string(res.Body))
-	if q.Tail > 0 && len(lines) > q.Tail {
-		lines = lines[len(lines)-q.Tail:]
-	}
+	lines := wirekit.LastLines(splitLines("build", string(res.Body)), q.Tail)
 	for i := range lines {
 		lines[i].Source = "build log"
 	}
-	guest.Give(lines, yield)
+	wirekit.YieldLines(lines, yield)
 }
 
-// Usage asks the toolbox; an older one has no figures, and a command inside finds
-// them. Neither counts as activity. Source says which.
+// Usage asks the toolbox or, where an older one has no figures, measures with a script
+// inside. Neither counts as activity. Source says which one it was.
 func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	w, err := c.detail(ctx, "usage", id)
 	switch {
 	case err != nil:
 		return sandbox.Usage{}, err
 	case stateOf(w) != sandbox.StateRunning:
-		return sandbox.Usage{At: c.now(), Source: "API (it is " + w.State + ")", MemoryLimitBytes: gibibytes(w.Memory)}, nil
+		return sandbox.Usage{At: c.Now(), Source: "API (it is " + w.State + ")", MemoryLimitBytes: gibibytes(w.Memory)}, nil
 	}
 	var m wireMetrics
-	_, err = c.http.JSON(ctx, c.toolbox(httpx.Request{Op: "usage " + id, Path: "/system/metrics"}, w.ID, true), &m)
+	_, err = c.API.JSON(ctx, c.toolbox(httpx.Request{Op: "usage " + id, Path: "/system/metrics"}, w.ID, true), &m)
 	switch {
 	case httpx.Status(err) == http.StatusNotFound:
-		u, err := guest.Usage(ctx, c.shellOf(w.ID, nil, true), c.now())
-		return u, fault.Placed(err, c.name, "usage "+id)
+		u, err := guest.Usage(ctx, c.shellOf(w.ID, nil, true), c.Now())
+		return u, fault.Placed(err, c.Profile, "usage "+id)
 	case err != nil:
-		return sandbox.Usage{}, c.inside(err)
+		return sandbox.Usage{}, c.toolboxFault(err)
 	}
 	if m.MemUsed == nil && m.CPUUsedPct == nil {
-		return sandbox.Usage{}, fault.New(fault.KindUnavailable, "the toolbox gives no figures").At(c.name, "usage "+id)
+		return sandbox.Usage{}, c.Fault(fault.KindUnavailable, "usage "+id, "the toolbox gives no figures")
 	}
-	u := sandbox.Usage{At: c.now(), Source: "toolbox metrics", MemoryBytes: providers.Bytes(m.MemUsed), MemoryLimitBytes: providers.Bytes(m.MemTotal)}
+	u := sandbox.Usage{At: c.Now(), Source: "toolbox metrics", MemoryBytes: providers.Bytes(m.MemUsed), MemoryLimitBytes: providers.Bytes(m.MemTotal)}
 	if m.TimestampUnix > 0 {
 		u.At = time.Unix(m.TimestampUnix, 0).UTC()
 	}
@@ -119,26 +117,25 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	return u, nil
 }
 
-// Events reads the organization's audit log: who did what to it. A key needs a
-// right of its own for that.
+// Events reads the organization's audit log. A key needs a permission of its own for that.
 func (c *Client) Events(ctx context.Context, id string) ([]sandbox.Event, error) {
 	w, err := c.detail(ctx, "events", id)
 	if err != nil {
 		return nil, err
 	}
 	var log wireAudit
-	_, err = c.http.JSON(ctx, httpx.Request{
+	_, err = c.API.JSON(ctx, httpx.Request{
 		Op: "events " + id, Path: httpx.Path("audit", "organizations", w.OrganizationID), Query: url.Values{"limit": {"100"}},
 	}, &log)
 	if fault.KindOf(err) == fault.KindAuth {
-		return nil, fault.New(fault.KindUnsupported, "the key may not read the audit log").At(c.name, "events "+id).WithHint("it needs the right read:audit_logs")
+		return nil, c.Fault(fault.KindUnsupported, "events "+id, "the key may not read the audit log").WithHint("it needs the right read:audit_logs")
 	}
 	if err != nil {
 		return nil, err
 	}
 	entries, err := log.Items.Rows()
 	if err != nil {
-		return nil, fault.Placed(err, c.name, "events "+id)
+		return nil, fault.Placed(err, c.Profile, "events "+id)
 	}
 	all := []sandbox.Event{{At: w.CreatedAt, Event: "created"}}
 	for _, e := range entries {
@@ -151,17 +148,17 @@ func (c *Client) Events(ctx context.Context, id string) ([]sandbox.Event, error)
 	return all, nil
 }
 
-// Exit is that of the program which create started, from its file inside.
+// Exit is the exit of the program that create started, from its file inside.
 func (c *Client) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
 	w, err := c.detail(ctx, "exit", id)
 	switch {
 	case err != nil:
 		return nil, err
 	case w.Labels[sandbox.LabelRun] == "":
-		return nil, fault.Placed(fault.New(fault.KindNotFound, "%w", guest.ErrNoRun), c.name, "exit "+id)
+		return nil, fault.Placed(fault.New(fault.KindNotFound, "%w", guest.ErrNoRun), c.Profile, "exit "+id)
 	case stateOf(w) != sandbox.StateRunning:
-		return nil, fault.New(fault.KindUnavailable, "it is %s, and its exit is kept inside", w.State).At(c.name, "exit "+id)
+		return nil, c.Fault(fault.KindUnavailable, "exit "+id, "it is %s, and its exit is kept inside", w.State)
 	}
 	exit, err := guest.Exit(ctx, c.shellOf(w.ID, nil, true), w.Labels[sandbox.LabelRun])
-	return exit, fault.Placed(err, c.name, "exit "+id)
+	return exit, fault.Placed(err, c.Profile, "exit "+id)
 }

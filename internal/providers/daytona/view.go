@@ -10,8 +10,8 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Get reads one by id or name. A missing one is fault.KindNotFound: the API says
-// the same of what never was, of what is gone, and of another organization's.
+// Get reads one by id or name. A missing one is fault.KindNotFound: the API answers alike for
+// an unknown id, a deleted sandbox and one of another organization.
 func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 	w, err := c.detail(ctx, "get", id)
 	if err != nil {
@@ -22,9 +22,9 @@ func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 
 func (c *Client) detail(ctx context.Context, op, id string) (wireSandbox, error) {
 	var w wireSandbox
-	_, err := c.http.JSON(ctx, httpx.Request{Op: op + " " + id, Path: httpx.Path("sandbox", id)}, &w)
-	if err == nil { // GET takes names too, and what was selected is an id
-		err = providers.About(c.name, op+" "+id, id, w.ID)
+	_, err := c.API.JSON(ctx, httpx.Request{Op: op + " " + id, Path: httpx.Path("sandbox", id)}, &w)
+	if err == nil { // GET takes names too, and id is one that was selected
+		err = providers.About(c.Profile, op+" "+id, id, w.ID)
 	}
 	if err != nil {
 		return wireSandbox{}, err
@@ -33,28 +33,28 @@ func (c *Client) detail(ctx context.Context, op, id string) (wireSandbox, error)
 	return w, nil
 }
 
-// sandbox says in our words what the API said.
+// sandbox converts a record of the API.
 func (c *Client) sandbox(w wireSandbox) sandbox.Sandbox {
 	c.learn(w)
 	s := sandbox.Sandbox{
-		Provider: c.name, ProviderType: TypeName, ID: w.ID, Name: w.Name, RawState: w.State, State: stateOf(w),
+		Provider: c.Profile, ProviderType: TypeName, ID: w.ID, Name: w.Name, RawState: w.State, State: stateOf(w),
 		CreatedAt: providers.Moment(w.CreatedAt), LastActivityAt: providers.Moment(w.LastActivityAt), ActivityBasis: sandbox.BasisRequests, ExpiresAt: providers.Moment(w.AutoDestroyAt), Activity: sandbox.Unknown,
 		Template: w.Snapshot, Labels: maps.Clone(w.Labels), TaskID: w.Labels[sandbox.LabelTask], AgentType: w.Labels[sandbox.LabelAgentType],
 		Limits: sandbox.Limits{CPU: w.CPU, MemoryBytes: gibibytes(w.Memory), DiskBytes: gibibytes(w.Disk), Isolation: "container"},
 	}
-	if s.Name == s.ID { // Daytona's word for none
+	if s.Name == s.ID { // it has no name
 		s.Name = ""
 	}
 	s.Name = cmp.Or(w.Labels[sandbox.LabelName], s.Name)
 	if s.State == sandbox.StateFailed {
 		s.EndedAt = w.UpdatedAt
-		s.Exit = w.failure()
+		s.Exit = w.failureExit()
 	}
 	return s
 }
 
-// failure is the exit of a sandbox that the platform gave up.
-func (w wireSandbox) failure() *sandbox.Exit {
+// failureExit is the exit of a sandbox that the platform has set to failed.
+func (w wireSandbox) failureExit() *sandbox.Exit {
 	e := &sandbox.Exit{Raw: w.State, Class: sandbox.ClassInfra, Cause: sandbox.CauseUnknown, Confidence: sandbox.ConfidenceUnknown}
 	for what, value := range map[string]string{"error reason": w.ErrorReason, "runner": w.RunnerID} {
 		if value != "" {
@@ -64,8 +64,8 @@ func (w wireSandbox) failure() *sandbox.Exit {
 	return e
 }
 
-// stateOf reads the state, and what it is meant to become: a started sandbox that
-// shall be destroyed is on its way, however long the list still shows it.
+// stateOf converts state and desired state: a started sandbox that is to be destroyed is
+// terminating, however long the list shows it as started.
 func stateOf(w wireSandbox) sandbox.State {
 	switch w.State {
 	case "creating", "pending_build", "building_snapshot", "pulling_snapshot", "restoring", "starting", "resuming":

@@ -1,25 +1,37 @@
+// Package e2b speaks E2B's API and that of clouds with the same API: Novita is a second type
+// of provider, with a dialect of its own.
+//
+// Sandboxes are VMs with a time limit; there is no stop, and a paused one is a snapshot that
+// DELETE destroys. Commands run through envd inside the VM, over the Connect protocol in JSON.
+// No read connects, resumes or refreshes a sandbox: each of these lengthens its life.
+//
+// No policy (deadlines, verification, breakers) and no output enters this package.
 package e2b
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"sync"
-	"time"
 
+	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
+	"sbx/internal/providers/wirekit"
 )
 
-// Client is one profile of E2B or of a cloud that speaks its API.
+// Client is one profile of E2B or of a cloud with the same API.
 type Client struct {
-	name       string
+	wirekit.Base
+	wirekit.Reasons
+
 	dialect    dialect
 	domain     string
 	sandboxURL string // one address for all sandboxes; "" = by domain
 	template   string
-	legacy     bool // ids come in two parts
-	now        func() time.Time
-	api        *httpx.Client
+	legacy     bool // ids have two parts
 	hosts      *httpx.Client
 	domains    sync.Map // id -> the domain of a sandbox whose cluster is not the account's
 }
@@ -42,41 +54,10 @@ var (
 	_ providers.QuotaReader        = (*Novita)(nil)
 )
 
-// Name is the profile's name.
-func (c *Client) Name() string { return c.name }
-
-// Type is "e2b" or "novita".
-func (c *Client) Type() string { return c.dialect.name }
-
-// Close lets idle connections go.
+// Close closes idle connections.
 func (c *Client) Close() {
-	c.api.Close()
+	c.Base.Close()
 	c.hosts.Close()
-}
-
-// WhyNot says why an ability is missing.
-func (c *Client) WhyNot(ability string) string {
-	switch ability {
-	case "stats":
-		return "the API counts what runs now, and no more"
-	case "quota":
-		return "the API shows no limits of the account"
-	case "activity":
-		return "a sandbox's life depends on its time limit alone; nobody counts its activity"
-	case "records":
-		return "the provider's own list is all there is"
-	case "sweep":
-		return "nothing of it runs on this machine"
-	}
-	return ""
-}
-
-// header makes the headers of a client; an empty value is left out.
-func header(name, value string) http.Header {
-	if value == "" {
-		return http.Header{}
-	}
-	return http.Header{name: {value}}
 }
 
 // explain reads {"code": 404, "message": "...", "error_code": "..."} and envd's
@@ -96,11 +77,127 @@ func explain(_ int, body []byte) (code, message string) {
 	return e.ErrorCode, e.Message
 }
 
-// absent says that a route is not there: clones lack some of them.
-func absent(err error) bool {
+// routeMissing says that the API lacks a route: some clones lack a few.
+func routeMissing(err error) bool {
 	switch httpx.Status(err) {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented:
 		return true
 	}
 	return false
+}
+
+// The names of the provider types.
+const (
+	TypeName       = "e2b"
+	NovitaTypeName = "novita"
+)
+
+// dialect holds the differences between clouds with this API.
+type dialect struct {
+	name   string
+	help   string
+	prefix string  // of environment variables: E2B_API_KEY
+	domain string  // the default
+	header string  // prefix of the headers that route to a sandbox: E2b-Sandbox-Id
+	old    bool    // lists have no order; logs, events and bulk metrics may be missing
+	rate   float64 // requests per second that its documentation allows; 0 = not documented
+}
+
+// e2bRate keeps a burst and half a minute of it below the limits of E2B: 20,000 requests in
+// 30 s to its API, and 40,000 in 60 s from one address into sandboxes.
+const e2bRate = 600
+
+// Type describes E2B.
+func Type() providers.Type {
+	d := dialect{TypeName, "E2B: Firecracker VMs behind an API key", "E2B", "e2b.app", "E2b", false, e2bRate}
+	return d.providerType(func(c *Client) providers.Provider { return c })
+}
+
+// NovitaType describes Novita.
+func NovitaType() providers.Type {
+	d := dialect{NovitaTypeName, "Novita's sandboxes, which speak E2B's API", "NOVITA", "us-phx-1.sandbox.novita.ai", "Novita", true, 0}
+	t := d.providerType(func(c *Client) providers.Provider {
+		delete(c.Reasons, "quota")
+		return &Novita{c}
+	})
+	t.TellsQuota = true
+	return t
+}
+
+func (d dialect) providerType(wrap func(*Client) providers.Provider) providers.Type {
+	return providers.Type{
+		Name: d.name, Help: d.help, SwitchedOn: []string{d.prefix + "_API_KEY"},
+		Facts:     providers.Facts{EndKeeps: providers.EndKeepsState}, // the snapshot of a paused sandbox
+		LabelsIn:  "`metadata` of `Sandbox.create`",
+		ExitWords: exitWords(),
+		LifeSigns: []providers.LifeSign{
+			{Ability: "logs", Shows: "of what sbx created: what its program wrote; of others: what envd did, such as a start", Misses: "whatever programs of other clients write: an agent that is one long command never appears"},
+			{Ability: "usage", Shows: "processor and memory of the VM, now", Misses: "what waits"},
+			{Ability: "history", Shows: "the same every 5 s for 7 days: a processor at its limit for 5 minutes, memory that grows", Misses: "what waits"},
+			{Ability: "processes", Shows: "the programs that envd started, whoever asked", Misses: "what those started in turn, and whether any of it works"},
+			{Ability: "probe", Shows: "whether envd answers; 502 `port is not open` is definite", Misses: "an envd that hangs cannot be told from a slow network: unknown"},
+		},
+		Options: []providers.Option{
+			{Name: "token", Env: d.prefix + "_API_KEY", Kind: providers.OptionText, Secret: true, Help: "API key of a project; it picks the team"},
+			{Name: "domain", Env: d.prefix + "_DOMAIN", Default: d.domain, Kind: providers.OptionText, Account: true, Help: "domain of the API and of the sandboxes' hosts"},
+			{Name: "url", Env: d.prefix + "_API_URL", Kind: providers.OptionText, Help: "address of the API, instead of https://api.DOMAIN"},
+			{Name: "sandbox_url", Env: d.prefix + "_SANDBOX_URL", Kind: providers.OptionText, Help: "one address for all sandboxes, which are told apart by headers"},
+			{Name: "template", Default: "base", Kind: providers.OptionText, Help: "template of a sandbox that names none"},
+		},
+		Open: func(_ context.Context, p providers.Profile, deps providers.Deps) (providers.Provider, error) {
+			c, err := open(d, p, deps)
+			if err != nil {
+				return nil, err
+			}
+			return wrap(c), nil
+		},
+	}
+}
+
+// hasLegacyIDs says that the ids of a domain have two parts, sandboxID-clientID (Novita's
+// older regions).
+func (d dialect) hasLegacyIDs(domain string) bool {
+	switch strings.ToLower(domain) {
+	case "sandbox.novita.ai", "us-01.sandbox.novita.ai", "us-ga-01.sandbox.novita.ai", "us-ga-1.sandbox.novita.ai":
+		return d.old
+	}
+	return false
+}
+
+// hasSharedHost says that all sandboxes of a domain have one host.
+func hasSharedHost(domain string) bool {
+	switch strings.ToLower(domain) {
+	case "e2b.app", "e2b.dev", "e2b.pro", "e2b-staging.dev":
+		return true
+	}
+	return false
+}
+
+func open(d dialect, p providers.Profile, deps providers.Deps) (*Client, error) {
+	domain, token := cmp.Or(p.Settings["domain"], d.domain), p.Settings["token"]
+	if token == "" {
+		return nil, fault.New(fault.KindAuth, "no API key is set").At(p.Name, "").WithHint("set %s, or token_env: in the profile", d.prefix+"_API_KEY")
+	}
+	base, err := wirekit.NewBase(p, deps, d.name, httpx.Options{
+		Base:   cmp.Or(p.Settings["url"], "https://api."+domain),
+		Header: http.Header{"X-Api-Key": {token}}, Secrets: []string{token}, Explain: explain, Rate: d.rate,
+	})
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{
+		Base: base, dialect: d, domain: domain, template: p.Settings["template"], legacy: d.hasLegacyIDs(domain),
+		sandboxURL: strings.TrimRight(p.Settings["sandbox_url"], "/"),
+		Reasons: wirekit.Reasons{
+			"stats":    "the API counts what runs now, and no more",
+			"quota":    "the API shows no limits of the account",
+			"activity": "a sandbox's life depends on its time limit alone; nobody counts its activity",
+			"records":  "the provider's own list is all there is",
+		},
+	}
+	// A command may be silent for long; envd is to send a keep-alive every 20 s.
+	c.hosts, err = httpx.New(deps.Net, httpx.Options{
+		Profile: p.Name, Base: cmp.Or(c.sandboxURL, "https://sandbox."+domain), Secrets: []string{token}, Explain: explain, Stall: stall, Rate: d.rate,
+	})
+	return c, err
 }

@@ -15,11 +15,11 @@ const (
 	maxFrame       = 16 << 20 // bytes; envd sends chunks of 32 KiB
 )
 
-// errFrame is what every refused frame wraps.
+// errFrame is inside the error of every invalid frame.
 var errFrame = errors.New("the stream is not understood")
 
-// envelope puts a message into a frame.
-func envelope(message any) ([]byte, error) {
+// encodeFrame encodes a message as a frame.
+func encodeFrame(message any) ([]byte, error) {
 	text, err := json.Marshal(message)
 	if err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func envelope(message any) ([]byte, error) {
 	return append(frame, text...), nil
 }
 
-// readFrame reads one frame; io.EOF where the stream ends between two.
+// readFrame reads one frame; io.EOF where the stream ends between two frames.
 func readFrame(r io.Reader) (flags byte, payload []byte, err error) {
 	var head [5]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -44,7 +44,7 @@ func readFrame(r io.Reader) (flags byte, payload []byte, err error) {
 	}
 	payload = make([]byte, size)
 	if _, err := io.ReadFull(r, payload); err != nil {
-		if err == io.EOF { // ReadFull gives it bare; one that is wrapped says more
+		if err == io.EOF { // ReadFull returns it unwrapped
 			err = io.ErrUnexpectedEOF
 		}
 		return 0, nil, err

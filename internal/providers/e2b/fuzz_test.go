@@ -62,7 +62,7 @@ func judge(t *testing.T, rest []byte, err error) {
 
 func TestEnvelopesAreFrames(t *testing.T) {
 	t.Parallel()
-	sent, err := envelope(map[string]int{"pid": 7})
+	sent, err := encodeFrame(map[string]int{"pid": 7})
 	require.NoError(t, err)
 	flags, payload, err := readFrame(iotest.OneByteReader(bytes.NewReader(sent)))
 	require.NoError(t, err)

@@ -1,7 +1,12 @@
 package e2b
 
 import (
+	"cmp"
 	"context"
+	"encoding/base64"
+	"maps"
+	"net/http"
+	"strconv"
 	"strings"
 
 	"sbx/internal/httpx"
@@ -9,8 +14,8 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Get reads one by id. A missing one is fault.KindNotFound: the API says the
-// same of what never was, of what has ended, and of another team's.
+// Get reads one by id. A missing one is fault.KindNotFound: the API answers alike for an
+// unknown id, for an ended sandbox and for one of another team.
 func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 	w, err := c.detail(ctx, id)
 	if err != nil {
@@ -19,30 +24,30 @@ func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 	return c.sandbox(w), nil
 }
 
-// detail is Get with what only this room needs: the token of the sandbox's host.
+// detail reads the record, which has the token of the sandbox's host.
 func (c *Client) detail(ctx context.Context, id string) (wireSandbox, error) {
 	var w wireSandbox
-	_, err := c.api.JSON(ctx, httpx.Request{Op: "get " + id, Path: httpx.Path("sandboxes", id)}, &w)
+	_, err := c.API.JSON(ctx, httpx.Request{Op: "get " + id, Path: httpx.Path("sandboxes", id)}, &w)
 	switch {
 	case err != nil:
 		return w, err
 	case !c.SameID(id, c.idOf(w)):
-		return wireSandbox{}, providers.About(c.name, "get "+id, id, w.SandboxID)
+		return wireSandbox{}, providers.About(c.Profile, "get "+id, id, w.SandboxID)
 	case w.Domain != "":
 		c.domains.Store(id, w.Domain)
 	}
 	return w, nil
 }
 
-// SameID takes both spellings of an old id: with its client's, and without, as the
-// API does.
+// SameID accepts both spellings of an old id, with the client's id and without, as the API
+// does.
 func (c *Client) SameID(a, b string) bool {
-	short, _, two := strings.Cut(a, "-")
-	other, _, both := strings.Cut(b, "-")
-	return a == b || two != both && short == other
+	shortA, _, longA := strings.Cut(a, "-")
+	shortB, _, longB := strings.Cut(b, "-")
+	return a == b || longA != longB && shortA == shortB
 }
 
-// idOf is the id of a row: in two parts where the domain wants both.
+// idOf is the id of a row: in two parts in domains with such ids.
 func (c *Client) idOf(w wireSandbox) string {
 	if c.legacy && w.ClientID != "" && !strings.HasSuffix(w.SandboxID, "-"+w.ClientID) {
 		return w.SandboxID + "-" + w.ClientID
@@ -50,18 +55,14 @@ func (c *Client) idOf(w wireSandbox) string {
 	return w.SandboxID
 }
 
-// sandbox says in our words what the API said. startedAt is the start of the
-// current run, not of the sandbox: a resumed one begins anew. endAt of a paused
-// one is the time of its pause, not an expiry.
+// sandbox converts a record of the API. startedAt is the start of the current run: a resume
+// sets it again. endAt of a paused sandbox is the time of its pause and no expiry.
 func (c *Client) sandbox(w wireSandbox) sandbox.Sandbox {
 	s := sandbox.Sandbox{
-		Provider: c.name, ProviderType: c.dialect.name, ID: c.idOf(w), RawState: w.State,
-		StartedAt: providers.Moment(w.StartedAt), Template: w.Alias, Labels: w.Metadata,
+		Provider: c.Profile, ProviderType: c.TypeName, ID: c.idOf(w), RawState: w.State,
+		StartedAt: providers.Moment(w.StartedAt), Template: cmp.Or(w.Alias, w.TemplateID), Labels: w.Metadata,
 		Name: w.Metadata[sandbox.LabelName], TaskID: w.Metadata[sandbox.LabelTask], AgentType: w.Metadata[sandbox.LabelAgentType],
 		Activity: sandbox.Unknown,
-	}
-	if s.Template == "" {
-		s.Template = w.TemplateID
 	}
 	switch w.State {
 	case "running":
@@ -75,10 +76,40 @@ func (c *Client) sandbox(w wireSandbox) sandbox.Sandbox {
 	return s
 }
 
-// mebibytes is a number of MiB in bytes; nil for none and for nonsense.
+// mebibytes converts MiB to bytes; nil for none and for a value out of range.
 func mebibytes(n *int64) *int64 {
 	if n == nil || *n <= 0 || *n > 1<<32 {
 		return nil
 	}
 	return new(*n * sandbox.MiB)
 }
+
+// envdPort is the port of envd in every sandbox.
+const envdPort = 49983
+
+// toHost addresses a request to envd of one sandbox.
+func (c *Client) toHost(r httpx.Request, id, token string) httpx.Request {
+	if c.sandboxURL == "" {
+		domain := c.domain
+		if own, ok := c.domains.Load(id); ok {
+			domain, _ = own.(string)
+		}
+		host := strconv.Itoa(envdPort) + "-" + id + "." + domain
+		if hasSharedHost(domain) {
+			host = "sandbox." + domain
+		}
+		r.URL = "https://" + host + r.Path
+	}
+	h := http.Header{}
+	maps.Copy(h, r.Header)
+	h.Set(c.dialect.header+"-Sandbox-Id", id)
+	h.Set(c.dialect.header+"-Sandbox-Port", strconv.Itoa(envdPort))
+	if token != "" {
+		h.Set("X-Access-Token", token)
+	}
+	r.Header, r.OneSandbox = h, true
+	return r
+}
+
+// userAuthorization names the Linux user of commands: older versions of envd require it.
+func userAuthorization() string { return "Basic " + base64.StdEncoding.EncodeToString([]byte("user:")) }

@@ -13,124 +13,122 @@ import (
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
 	"sbx/internal/providers/guest"
+	"sbx/internal/providers/wirekit"
 	"sbx/internal/sandbox"
 )
 
-// envdSource names the API's log where it is shown: it holds what envd did, not
-// what programs wrote, and an empty one does not tell quiet from broken.
+// envdSource names the API's log as the source of lines: it has the actions of envd and no
+// output of programs, so an empty log says nothing about a program.
 const envdSource = "envd events (the API keeps no output of programs)"
 
-// KeepsLogs is true: the API answers for what is gone, too.
+// KeepsLogs is true: the API has the logs of ended sandboxes, too.
 func (c *Client) KeepsLogs() bool { return true }
 
-// Logs reads the output of the program that create started, from its files
-// inside; of any other sandbox the API's log, which survives the sandbox.
+// Logs reads the output of the program that create started, from its files inside; of any
+// other sandbox the API's log, which outlives the sandbox.
 func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter.Seq2[sandbox.LogLine, error] {
 	return func(yield func(sandbox.LogLine, error) bool) {
 		w, err := c.detail(ctx, id)
 		switch {
 		case err == nil && w.State == "running" && w.Metadata[sandbox.LabelRun] != "":
 			for line, err := range guest.Logs(ctx, c.shellOf(id), w.Metadata[sandbox.LabelRun], q) {
-				if !yield(line, fault.Placed(err, c.name, "logs "+id)) {
+				if !yield(line, fault.Placed(err, c.Profile, "logs "+id)) {
 					return
 				}
 			}
 		case err == nil || fault.KindOf(err) == fault.KindNotFound:
-			c.apiLogs(ctx, id, q, err, yield)
+			c.deliverAPILog(ctx, id, q, err, yield)
 		default:
 			yield(sandbox.LogLine{}, err)
 		}
 	}
 }
 
-// apiLogs yields the API's log; missing is what a read of the sandbox said. The
-// log of one that is gone may be there still: an empty one is then no sandbox.
-func (c *Client) apiLogs(ctx context.Context, id string, q providers.LogQuery, missing error, yield func(sandbox.LogLine, error) bool) {
+// deliverAPILog yields the API's log; missing is the error of a read of the sandbox, whose log
+// may outlive it. With an empty log, missing is the result.
+func (c *Client) deliverAPILog(ctx context.Context, id string, q providers.LogQuery, missing error, yield func(sandbox.LogLine, error) bool) {
 	r := &apiLog{c: c, id: id, since: q.Since}
-	lines, err := r.all(ctx)
+	lines, err := r.readAvailable(ctx)
 	if missing != nil && len(lines) == 0 {
 		err = missing
 	}
-	if q.Tail > 0 && len(lines) > q.Tail {
-		lines = lines[len(lines)-q.Tail:]
-	}
 	switch {
-	case !guest.Give(lines, yield):
+	case !wirekit.YieldLines(wirekit.LastLines(lines, q.Tail), yield):
 	case err != nil:
 		yield(sandbox.LogLine{}, err)
 	case q.Follow && missing == nil:
-		r.follow(ctx, yield)
+		wirekit.Follow{First: time.Second, Longest: 5 * time.Second, Profile: c.Profile, Op: "logs " + id}.Run(ctx, r.readMore, yield)
 	}
 }
 
-// apiLog is one reader's place in the API's log of a sandbox.
+// apiLog is the position of one reader in the API's log of a sandbox.
 type apiLog struct {
 	c     *Client
 	id    string
 	since time.Time
-	last  []wireLog // those of the newest timestamp, which the next page repeats
-	old   bool      // the newer route is not there
+	last  []wireLog // the entries of the newest timestamp, which the next page repeats
+	old   bool      // the newer route is missing
 }
 
-// logPage is the most that a page may hold (E2B API, limit 0..1000).
-const logPage = 1000
+// logPageSize is the longest page (E2B API, limit 0..1000).
+const logPageSize = 1000
 
-// all reads forward until a page brings nothing new.
-func (r *apiLog) all(ctx context.Context) ([]sandbox.LogLine, error) {
+// readAvailable reads forward until a page brings nothing new.
+func (r *apiLog) readAvailable(ctx context.Context) ([]sandbox.LogLine, error) {
 	var lines []sandbox.LogLine
 	for {
-		page, err := r.page(ctx)
+		page, err := r.readPage(ctx)
 		if err != nil {
 			return lines, err
 		}
-		fresh := r.fresh(page)
+		fresh := r.newEntries(page)
 		for _, l := range fresh {
-			lines = append(lines, l.line())
+			lines = append(lines, l.logLine())
 		}
-		if len(fresh) == 0 || len(page) < logPage {
+		if len(fresh) == 0 || len(page) < logPageSize {
 			return lines, nil
 		}
 	}
 }
 
-func (r *apiLog) page(ctx context.Context) ([]wireLog, error) {
+func (r *apiLog) readPage(ctx context.Context) ([]wireLog, error) {
 	var got wireLogs
 	from := strconv.FormatInt(max(0, r.since.UnixMilli()), 10)
 	op := "logs " + r.id
 	if !r.old {
-		query := url.Values{"direction": {"forward"}, "limit": {strconv.Itoa(logPage)}}
+		query := url.Values{"direction": {"forward"}, "limit": {strconv.Itoa(logPageSize)}}
 		if !r.since.IsZero() {
 			query.Set("cursor", from)
 		}
-		_, err := r.c.api.JSON(ctx, httpx.Request{Op: op, Path: httpx.Path("v2", "sandboxes", r.id, "logs"), Query: query}, &got)
-		if !absent(err) {
-			return r.entries(got, err)
+		_, err := r.c.API.JSON(ctx, httpx.Request{Op: op, Path: httpx.Path("v2", "sandboxes", r.id, "logs"), Query: query}, &got)
+		if !routeMissing(err) {
+			return r.checkEntries(got, err)
 		}
 		r.old = true
 	}
-	query := url.Values{"limit": {strconv.Itoa(logPage)}}
+	query := url.Values{"limit": {strconv.Itoa(logPageSize)}}
 	if !r.since.IsZero() {
 		query.Set("start", from)
 	}
-	_, err := r.c.api.JSON(ctx, httpx.Request{Op: op, Path: httpx.Path("sandboxes", r.id, "logs"), Query: query}, &got)
-	if absent(err) {
-		return nil, fault.New(fault.KindUnsupported, "this API keeps no logs").At(r.c.name, op)
+	_, err := r.c.API.JSON(ctx, httpx.Request{Op: op, Path: httpx.Path("sandboxes", r.id, "logs"), Query: query}, &got)
+	if routeMissing(err) {
+		return nil, r.c.Fault(fault.KindUnsupported, op, "this API keeps no logs")
 	}
-	return r.entries(got, err)
+	return r.checkEntries(got, err)
 }
 
-// entries are those of an answer, which must have a list of them.
-func (r *apiLog) entries(got wireLogs, err error) ([]wireLog, error) {
+// checkEntries are the entries of an answer, which must have a list.
+func (r *apiLog) checkEntries(got wireLogs, err error) ([]wireLog, error) {
 	if err != nil {
 		return nil, err
 	}
 	rows, err := got.Logs.Rows()
-	return rows, fault.Placed(err, r.c.name, "logs "+r.id)
+	return rows, fault.Placed(err, r.c.Profile, "logs "+r.id)
 }
 
-// fresh drops what the page before has shown and moves the place on: there is no
-// page token, and many entries may share a millisecond.
-func (r *apiLog) fresh(page []wireLog) []wireLog {
+// newEntries are the entries that earlier pages did not have; it advances the position. There
+// is no page token, and many entries may share a millisecond.
+func (r *apiLog) newEntries(page []wireLog) []wireLog {
 	slices.SortStableFunc(page, func(a, b wireLog) int { return a.Timestamp.Compare(b.Timestamp) })
 	fresh := slices.DeleteFunc(slices.Clone(page), func(l wireLog) bool {
 		return l.Timestamp.Before(r.since) || slices.ContainsFunc(r.last, func(o wireLog) bool {
@@ -152,7 +150,7 @@ func (r *apiLog) fresh(page []wireLog) []wireLog {
 	return fresh
 }
 
-func (l wireLog) line() sandbox.LogLine {
+func (l wireLog) logLine() sandbox.LogLine {
 	out := sandbox.LogLine{At: l.Timestamp, Stream: l.Fields["logger"], Text: l.Message, Source: envdSource}
 	if l.Line != "" {
 		out.Text = l.Line
@@ -170,28 +168,11 @@ func (l wireLog) line() sandbox.LogLine {
 	return out
 }
 
-// follow looks again until the sandbox is gone.
-func (r *apiLog) follow(ctx context.Context, yield func(sandbox.LogLine, error) bool) {
-	const least, most = time.Second, 5 * time.Second
-	for pause := least; ; {
-		err := guest.Wait(ctx, pause)
-		var lines []sandbox.LogLine
-		if err == nil {
-			lines, err = r.all(ctx)
-		}
-		if !guest.Give(lines, yield) {
-			return
-		}
-		if err != nil {
-			yield(sandbox.LogLine{}, fault.Placed(err, r.c.name, "logs "+r.id))
-			return
-		}
-		if pause = min(2*pause, most); len(lines) > 0 {
-			pause = least
-			continue
-		}
-		if _, err := r.c.detail(ctx, r.id); fault.KindOf(err) == fault.KindNotFound {
-			return
-		}
+// readMore is one read while following; the log ends with the sandbox.
+func (r *apiLog) readMore(ctx context.Context) (lines []sandbox.LogLine, ended bool, err error) {
+	if lines, err = r.readAvailable(ctx); err == nil && len(lines) == 0 {
+		_, missing := r.c.detail(ctx, r.id)
+		ended = fault.KindOf(missing) == fault.KindNotFound
 	}
+	return lines, ended, err
 }

@@ -1,7 +1,12 @@
 package e2b_test
 
 import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -10,6 +15,7 @@ import (
 	"sbx/internal/providers"
 	"sbx/internal/providers/e2b"
 	"sbx/internal/providers/e2b/e2btest"
+	"sbx/internal/providers/wiretest"
 	"sbx/internal/sandbox"
 )
 
@@ -30,4 +36,24 @@ func TestWhatWasSeenIsNotReadAgain(t *testing.T) {
 
 	require.NoError(t, p.Terminate(t.Context(), id, providers.TerminateOptions{Seen: &sandbox.Sandbox{ID: id, State: sandbox.StateRunning}}))
 	assert.Len(t, fake.Calls(""), 2, "the request alone")
+}
+
+// TestEventsThatNeverEndAreAnError: an API that ignores the offset gives the same full page
+// again and again.
+func TestEventsThatNeverEndAreAnError(t *testing.T) {
+	t.Parallel()
+	fake := e2btest.New(t, e2btest.Options{})
+	p := open(t, fake, e2b.Type())
+	id := fake.Add(e2btest.Seed{})
+	event := `{"id":"%d","type":"sandbox.lifecycle.created","timestamp":"2026-01-01T00:00:00Z"}`
+	rows := make([]string, 100)
+	for i := range rows {
+		rows[i] = fmt.Sprintf(event, i)
+	}
+	fake.Break(wiretest.Fault{Route: "GET /events/sandboxes/{id}", Status: http.StatusOK, Body: "[" + strings.Join(rows, ",") + "]"})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	_, err := p.(*e2b.Client).Events(ctx, id) //nolint:forcetypeassert,errcheck // the type is e2b
+	require.ErrorContains(t, err, "the listing has no end")
+	assert.Equal(t, fault.KindUnavailable, fault.KindOf(err))
 }

@@ -1,9 +1,11 @@
 package e2b
 
 import (
+	"slices"
 	"time"
 
 	"sbx/internal/httpx"
+	"sbx/internal/sandbox"
 )
 
 // wireSandbox is ListedSandbox and SandboxDetail of the API.
@@ -83,4 +85,81 @@ type wireAmounts struct {
 	Instances *float64 `json:"concurrentInstances"`
 	VCPU      *float64 `json:"concurrentVcpu"`
 	RAM       *float64 `json:"concurrentRamMb"`
+}
+
+// wireStart is StartRequest of process.Process.
+type wireStart struct {
+	Process wireProcess `json:"process"`
+	Tag     string      `json:"tag,omitempty"`
+	PTY     *wirePTY    `json:"pty,omitempty"`
+	Stdin   bool        `json:"stdin"`
+}
+
+type wireProcess struct {
+	Cmd  string            `json:"cmd"`
+	Args []string          `json:"args"`
+	Envs map[string]string `json:"envs,omitempty"`
+	Cwd  string            `json:"cwd,omitempty"`
+}
+
+type wirePTY struct {
+	Size wireSize `json:"size"`
+}
+
+type wireSize struct {
+	Cols uint16 `json:"cols"`
+	Rows uint16 `json:"rows"`
+}
+
+// wireFrame is one message of the stream of Start.
+type wireFrame struct {
+	Event struct {
+		Start *struct {
+			PID uint32 `json:"pid"`
+		} `json:"start"`
+		Data *struct {
+			Stdout []byte `json:"stdout"`
+			Stderr []byte `json:"stderr"`
+			PTY    []byte `json:"pty"`
+		} `json:"data"`
+		End *wireEnd `json:"end"`
+	} `json:"event"`
+}
+
+// wireEnd is how a process ended. The API omits a zero code; -1 stands for any signal, which
+// Status names.
+type wireEnd struct {
+	ExitCode int    `json:"exitCode"`
+	Exited   bool   `json:"exited"`
+	Status   string `json:"status"`
+	Error    string `json:"error"`
+}
+
+// wireEndOfStream is the last frame's payload.
+type wireEndOfStream struct {
+	Error *struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+// wireSelect names a process, by number or tag.
+type wireSelect struct {
+	PID uint32 `json:"pid,omitempty"`
+	Tag string `json:"tag,omitempty"`
+}
+
+// exitWords are the exit code of the end event, and the codes that end a Connect stream (E2B
+// envd, as observed). A death by signal has exit code -1 and a status like "signal: killed",
+// which is classified instead. The death of a child that a shell passes on is 137.
+func exitWords() []sandbox.ExitWord {
+	return slices.Concat(
+		sandbox.ExitWords(sandbox.ClassKilledUnknown, "-1 stands for any signal; the status names it", "-1"),
+		sandbox.TimeoutWords(sandbox.Probable, "the limit that was sent with the call; envd ends the program alone, what it started may run on", "deadline_exceeded"),
+		sandbox.ExitWords(sandbox.ClassTransport, "the stream was ended, not the program: it may run on", "canceled", "aborted"),
+		sandbox.ExitWords(sandbox.ClassTransport, "no such process any more, and nobody saw its end", "not_found"),
+		sandbox.ExitWords(sandbox.ClassLauncher, "envd did not start it", "invalid_argument", "unauthenticated", "permission_denied", "failed_precondition", "unimplemented"),
+		sandbox.ExitWords(sandbox.ClassInfra, "envd or the way to it failed", "internal", "unknown", "unavailable", "data_loss", "resource_exhausted"),
+		sandbox.ExitWords(sandbox.ClassInfra, "the host answers for a sandbox that is gone, or for one in which envd is dead: its text tells which", "502"),
+	)
 }

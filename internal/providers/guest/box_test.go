@@ -139,7 +139,7 @@ func (b box) launch(args ...string) int {
 
 func (b box) start(p guest.Program) int {
 	b.Helper()
-	out, code := b.run(guest.Launch(p))
+	out, code := b.run(guest.LaunchScript(p))
 	require.Zero(b, code)
 	word, pid, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
 	require.Equal(b, "started", word)
@@ -151,7 +151,7 @@ func (b box) start(p guest.Program) int {
 // exit is nil while the run goes on.
 func (b box) exit(tag string) *sandbox.Exit {
 	b.Helper()
-	out, code := b.run(guest.ReadExit(tag))
+	out, code := b.run(guest.ReadExitScript(tag))
 	require.Zero(b, code)
 	got, err := guest.ParseExit(out)
 	require.NoError(b, err, "%s", out)
@@ -162,7 +162,7 @@ func (b box) exit(tag string) *sandbox.Exit {
 // question starts twenty processes.
 func (b box) ended(tag string) sandbox.Exit {
 	b.Helper()
-	dir := filepath.Join(b.home, ".sbx/runs", cmp.Or(tag, guest.Main))
+	dir := filepath.Join(b.home, ".sbx/runs", cmp.Or(tag, guest.MainTag))
 	var exit *sandbox.Exit
 	require.Eventually(b, func() bool {
 		_, err := os.Stat(filepath.Join(dir, "code"))
@@ -184,7 +184,7 @@ func leader(dir, name string) int {
 
 func (b box) read(at guest.Offsets) guest.Output {
 	b.Helper()
-	out, code := b.run(guest.ReadOutput("", at))
+	out, code := b.run(guest.ReadOutputScript("", at))
 	require.Zero(b, code)
 	got, err := guest.ParseOutput(out, at)
 	require.NoError(b, err, "%s", out)

@@ -1,23 +1,27 @@
 package guest
 
-import "fmt"
+import (
+	"fmt"
 
-// Kill is a shell text that sends a signal, by number, to a run's whole group and
-// to what of it has left the group, and prints "signalled N". It notes for
-// ReadExit that it was sbx. Whoever left the session and threw its environment
-// away is not found. Without such a run it exits with ExitMissing; with nothing
-// left to signal it does nothing.
-func Kill(tag string, signal int) string {
-	return enter(tag) + fmt.Sprintf("signal=%d\n", signal) + parts + killText + strays + strayText
+	"al.essio.dev/pkg/shellescape"
+)
+
+// KillScript is a script that sends a signal, by number, to the process group of a run and to
+// its processes outside the group, and prints "signalled N". It records for ReadExitScript that
+// sbx sent it. A process that has left the session and has cleared its environment is not
+// found. Without such a run the script exits with ExitMissing; without a process to signal
+// it does nothing.
+func KillScript(tag string, signal int) string {
+	return enterRunDir(tag) + fmt.Sprintf("signal=%d\n", signal) + sharedFunctions + killText + strayFunction + killStraysText
 }
 
-// KillMarked is a shell text that kills every process whose environment has this
-// KEY=VALUE, but for the shell that runs it, and prints "signalled N".
-func KillMarked(mark string) string {
-	return "signal=9 group= told= n=0 mark=" + Quote(mark) + "\n" + parts + strays + strayText
+// KillMarkedScript is a script that kills every process whose environment has this KEY=VALUE,
+// except the shell that runs it, and prints "signalled N".
+func KillMarkedScript(mark string) string {
+	return "signal=9 group= told= n=0 mark=" + shellescape.Quote(mark) + "\n" + sharedFunctions + strayFunction + killStraysText
 }
 
-// killText looks whether the number still is the program's before it signals.
+// killText checks that the process id still belongs to the program before it signals.
 const killText = `[ -d "$d" ] || exit 44
 n=0 group= told=
 mark="SBX_RUN=$d/"
@@ -29,10 +33,11 @@ if [ -n "$p" ]; then
 fi
 `
 
-// strays is a shell function that says whether a process belongs to $group's
-// session or carries $mark, which everybody inherits. $told and those who are in
-// the group have had the signal: a second TERM means haste to some.
-const strays = `stray() {
+// strayFunction is a shell function that says whether a process belongs to the session of $group
+// or has $mark in its environment, which children inherit. $told and the processes of the
+// group have received the signal already: some programs take a second TERM as a request to
+// stop at once.
+const strayFunction = `stray() {
   [ "$1" != "$$" ] && [ "$1" != "$told" ] && [ -n "$(birth "$1")" ] || return 1
   { IFS= read -r stat < "/proc/$1/stat"; } 2>/dev/null || return 1
   set -- "$1" ${stat##*) }
@@ -42,8 +47,8 @@ const strays = `stray() {
 }
 `
 
-// strayText goes round again after a kill: what was being forked appears later.
-const strayText = `round=0 found=1
+// killStraysText repeats after a SIGKILL: a process that was being forked appears later.
+const killStraysText = `round=0 found=1
 while [ $found = 1 ] && [ $round -lt 5 ]; do
   found=0
   for e in /proc/[0-9]*; do

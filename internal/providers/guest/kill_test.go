@@ -32,7 +32,7 @@ sleep 600 & wait`)
 			pids = append(pids, b.number("left"), b.number("apart"))
 		}
 		bystander := b.start(guest.Program{Tag: "main2", Args: []string{"sleep", "600"}})
-		_, code := b.run(guest.Kill("", 9))
+		_, code := b.run(guest.KillScript("", 9))
 		assert.Zero(b, code)
 		exit := b.ended("")
 		assert.Equal(b, 137, *exit.Code)
@@ -54,7 +54,7 @@ func TestAPoliteKillIsHeardOnce(t *testing.T) {
 	each(t, func(b box) {
 		b.launch("sh", "-c", `trap 'n=$((n+1)); [ $n = 1 ] && (sleep 1; exit 0) && exit $n' TERM; n=0; echo $$ > ready; while :; do sleep 0.1; done`)
 		b.number("ready")
-		b.run(guest.Kill("", 15))
+		b.run(guest.KillScript("", 15))
 		exit := b.ended("")
 		assert.Equal(b, 1, *exit.Code)
 		assert.Equal(b, sandbox.ClassStopped, exit.Class)
@@ -66,7 +66,7 @@ func TestAKillThatWasNotTheEndIsNotItsCause(t *testing.T) {
 	each(t, func(b box) {
 		b.launch("sh", "-c", `trap "" TERM; echo $$ > ready; while [ ! -e go ]; do sleep 0.05; done; kill -9 $$`)
 		b.number("ready")
-		b.run(guest.Kill("", 15))
+		b.run(guest.KillScript("", 15))
 		require.NoError(b, os.WriteFile(filepath.Join(b.home, "go"), nil, 0o600))
 		exit := b.ended("")
 		assert.Equal(b, sandbox.ClassKilledUnknown, exit.Class)
@@ -84,7 +84,7 @@ func TestKillMarkedKillsThoseAlone(t *testing.T) {
 			return c
 		}
 		marked, other, longer := start("SBX_EXEC=a b"), start("SBX_EXEC=c"), start("SBX_EXEC=a bc")
-		out, code := b.run(guest.KillMarked("SBX_EXEC=a b"))
+		out, code := b.run(guest.KillMarkedScript("SBX_EXEC=a b"))
 		assert.Zero(b, code)
 		assert.Contains(b, string(out), "signalled ")
 		require.Error(b, marked.Wait())

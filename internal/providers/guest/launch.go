@@ -1,79 +1,82 @@
 package guest
 
-import "fmt"
+import (
+	"fmt"
 
-// Main is the tag of the program that `sbx create -- CMD` starts.
-const Main = "main"
+	"al.essio.dev/pkg/shellescape"
+)
 
-// DefaultMaxOutput is how much of each stream is kept, in bytes.
+// MainTag is the tag of the program that `sbx create -- CMD` starts.
+const MainTag = "main"
+
+// DefaultMaxOutput is how many bytes of each stream are kept.
 const DefaultMaxOutput = 16 << 20
 
-// Exit codes of the texts themselves, apart from what programs use.
+// Exit codes of the scripts themselves; programs rarely use these.
 const (
-	ExitTaken   = 17 // Launch: a run of that tag is there already
-	ExitMissing = 44 // ReadOutput, ReadExit, Kill: there is no run of that tag
-	ExitUnseen  = 45 // Launch: the start was not seen within 10 s; List tells what came of it
-	// Of what Start looks for before Launch.
+	ExitTaken   = 17 // LaunchScript: a run of that tag exists
+	ExitMissing = 44 // ReadOutputScript, ReadExitScript, KillScript: there is no run of that tag
+	ExitUnseen  = 45 // LaunchScript: the start was not seen within 10 s; ListScript shows whether it runs
+	// Of the checks before LaunchScript, see Start.
 	ExitNoWorkdir     = 46
 	ExitNoProgram     = 47
 	ExitNotExecutable = 48
-	ExitMisuse        = 64  // every text: the tag is not a ValidTag, or there is no program
-	ExitFailed        = 125 // Launch: the folder of the run cannot be made
+	ExitMisuse        = 64  // every script: the tag is not a ValidTag, or there is no program
+	ExitFailed        = 125 // LaunchScript: the folder of the run cannot be made
 )
 
-// Program is what Launch starts. Its environment is that of the call that runs
-// the text: values never stand in the text itself.
+// Program is what LaunchScript starts. Its environment is that of the call that runs the
+// script: the script itself contains no values of variables.
 type Program struct {
-	Tag       string // "" = Main; see ValidTag
+	Tag       string // "" = MainTag; see ValidTag
 	Args      []string
-	Workdir   string // "" = where the call runs
+	Workdir   string // "" = that of the call
 	MaxOutput int64  // bytes kept of each stream; 0 = DefaultMaxOutput
-	// HoldsBack lets the program wait for its reader instead of dropping the oldest
-	// output that was not read, as a pipe does. A reader that does not look for a
-	// minute is gone, and the oldest goes.
+	// HoldsBack blocks the program, as a pipe does, instead of dropping the oldest output
+	// that was not read. A reader that has not read for a minute counts as gone, and the
+	// oldest output is dropped.
 	HoldsBack bool
 }
 
-// Launch is a shell text that starts a program and returns, printing "started
-// PID" (0 where it could not be started at all; its exit says why).
+// LaunchScript is a script that starts a program and returns, printing "started PID" (0 where it
+// could not be started at all; its exit says why).
 //
 // The program leads a session of its own, or without setsid(1) a process group
 // where the shell can make one, with nothing on stdin. Everything is kept in
-// ~/.sbx/runs/TAG. Of each stream the newest bytes stay, at most MaxOutput and
-// at least two thirds of it. The file `code` is written last, by rename, into
-// room that was taken at the start: the exit code as a shell sees it, so that a
-// death by signal n is 128+n and cannot be told from a program that exits so by
-// itself. A workdir that is not there gives code 125, a missing program 127, one
-// that may not be run 126. See the Exit constants for what the text exits with.
-func Launch(p Program) string {
+// ~/.sbx/runs/TAG. Of each stream the newest bytes are kept, at most MaxOutput and at least
+// two thirds of it. The file `code` is written last, by rename, into disk space that was
+// reserved at the start: the exit code as a shell sees it, so that a death by signal n is
+// 128+n, like an exit with that code. A missing workdir gives code 125, a missing program
+// 127, one that may not be run 126. The Exit constants are the exit codes of the script.
+func LaunchScript(p Program) string {
 	if len(p.Args) == 0 {
-		return misuse("there is no program to start")
+		return misuseScript("there is no program to start")
 	}
 	limit := p.MaxOutput
 	if limit <= 0 {
 		limit = DefaultMaxOutput
 	}
-	return enter(p.Tag) +
-		fmt.Sprintf("w=%s\nsizes='%s'\nhold=%t\nr=%s\n", Quote(p.Workdir), sizes(limit), p.HoldsBack, Quote(parts+counters+runner)) +
-		"set -- " + Quote(p.Args...) + "\n" + launchText
+	return enterRunDir(p.Tag) +
+		fmt.Sprintf("w=%s\nsizes='%s'\nhold=%t\nr=%s\n", shellescape.Quote(p.Workdir), blockSizes(limit), p.HoldsBack, shellescape.Quote(sharedFunctions+counterFunction+runnerScript)) +
+		"set -- " + shellescape.QuoteCommand(p.Args) + "\n" + launchText
 }
 
-// kept is how many files a stream is spread over; the oldest goes first.
-const kept = 8
+// filesPerStream is the number of files of a stream; the oldest is dropped first.
+const filesPerStream = 8
 
-// sizes says in which blocks a stream is copied, how many of them one dd takes,
-// and from which size on a file is full: it may grow past that by one dd, and
-// kept of them stay within the limit.
-func sizes(limit int64) string {
-	file := max(1, limit/kept)
+// blockSizes are the size of a block, the number of blocks that one dd copies, and the size
+// from which a file is full. A file may grow past that by one dd; all files together stay
+// within the limit.
+func blockSizes(limit int64) string {
+	file := max(1, limit/filesPerStream)
 	once := max(1, file/5)
 	block := min(once, 64<<10)
 	return fmt.Sprintf("%d %d %d", block, once/block, max(1, file-once))
 }
 
-// launchText makes the folder, which only one launch can, and leaves the runner
-// behind with closed streams, or the call would wait for it, and out of reach of
-// what ends the call's own group, as far as this shell can do that.
+// launchText makes the folder, which succeeds for one launch only, and starts the runner
+// with closed streams, since the call would wait for open ones, and outside the process
+// group of the call where this shell can do that.
 const launchText = `u=$(umask)
 umask 077
 mkdir -p "${d%/*}" || exit 125
@@ -100,4 +103,109 @@ done
 p=0
 [ -s "$d/pid" ] && read -r p i < "$d/pid"
 echo "started $p"
+`
+
+// findProgram is a script that succeeds only where exec would find the program: by its
+// path from the workdir, or in PATH. Otherwise it exits with ExitNoWorkdir, ExitNoProgram
+// or ExitNotExecutable. Builtins of the shell count as programs.
+func findProgram(p Program) string {
+	if len(p.Args) == 0 {
+		return ""
+	}
+	return findText + "find_program " + shellescape.QuoteCommand([]string{p.Workdir, p.Args[0]}) + " || exit $?\n"
+}
+
+const findText = `find_program() (
+  [ -z "$1" ] || { CDPATH= cd -- "$1" 2>/dev/null || exit 46; }
+  case $2 in */*)
+    [ -e "$2" ] || exit 47
+    [ -f "$2" ] && [ -x "$2" ] || exit 48
+    exit 0;;
+  esac
+  found=47 IFS=:
+  set -f
+  for dir in $PATH; do
+    [ -f "${dir:-.}/$2" ] || continue
+    [ -x "${dir:-.}/$2" ] && exit 0
+    found=48
+  done
+  command -v "$2" >/dev/null 2>&1 && exit 0
+  exit $found
+)
+`
+
+// runnerScript is the script that waits for the end of the program. Its arguments are the folder,
+// the workdir, the caller's umask, the sizes and the program. The program leads a session,
+// so that it can be killed with its children and without the runner; a process that leaves
+// the session is found by SBX_RUN.
+//
+// A command that a shell starts with & ignores SIGINT and SIGQUIT, and no shell can undo
+// that (POSIX, trap): env or perl restore the default. Where neither is there, the program
+// ignores them.
+const runnerScript = `d=$1 w=$2 u=$3 block=$4 count=$5 full=$6
+shift 6
+umask 077
+` + runnerParts + `
+echo "$$ $(birth $$) $(boot)" > "$d/runner.new" && mv "$d/runner.new" "$d/runner" || exit 125
+{ echo "started $(date +%s)"; counters | sed 's/^/before /'; } > "$d/begin"
+[ -z "$w" ] || CDPATH= cd -- "$w" 2>> "$d/err.0" || finish 125
+mkfifo "$d/o" "$d/e" 2>> "$d/err.0" || finish 125
+keep out < "$d/o" & a=$!
+keep err < "$d/e" & b=$!
+case $1 in
+*=*) ;;
+*)
+  if env --default-signal=INT,QUIT sh -c : 2>/dev/null
+  then set -- env --default-signal=INT,QUIT "$@"
+  elif command -v perl >/dev/null 2>&1
+  then set -- perl -e '$SIG{INT}=$SIG{QUIT}="DEFAULT"; exec {$ARGV[0]} @ARGV or exit($!{ENOENT}?127:126)' "$@"
+  fi
+esac
+set -- 'umask "$1"; SBX_RUN=$2; export SBX_RUN; shift 2; exec "$@"' sbx "$u" "$d/" "$@"
+if command -v setsid >/dev/null 2>&1
+then setsid sh -c "$@" > "$d/o" 2> "$d/e" & p=$!
+else set -m 2>/dev/null; sh -c "$@" > "$d/o" 2> "$d/e" & p=$!; set +m 2>/dev/null
+fi
+echo "$p $(birth $p) $(boot)" > "$d/pid.new"; mv "$d/pid.new" "$d/pid"
+wait $p; c=$?
+i=0
+while { [ -n "$(birth $a)" ] || [ -n "$(birth $b)" ]; } && [ $i -lt 20 ]
+do sleep 0.05 2>/dev/null || { sleep 1; i=20; }; i=$((i+1)); done
+rm -f "$d/o" "$d/e"
+finish $c
+`
+
+// runnerParts: finish writes the exit over the disk space that LaunchScript has reserved. keep
+// copies a stream into files that are named by the offset of their first byte. It reads
+// with dd, which reads no more than it copies and copies what there is; the oldest file is
+// dropped first. Where nothing can be written, keep records that and the program continues.
+// With HoldsBack it waits until the file to be dropped was read.
+const runnerParts = `finish() {
+  { echo "code $1"; echo "ended $(date +%s)"; counters | sed 's/^/after /'; } 1<> "$d/code.new"
+  mv -f "$d/code.new" "$d/code"
+  exit 0
+}
+hold() {
+  while [ -e "$d/hold" ] && [ -z "$(find "$d/hold" -prune -mmin +1 2>/dev/null)" ]; do
+    seen=0
+    { read -r seen < "$d/$name.seen"; } 2>/dev/null
+    [ "$seen" -lt "$1" ] || return
+    sleep 0.05 2>/dev/null || sleep 1
+  done
+}
+keep() {
+  name=$1 at=0 size=0
+  set -- 0
+  while :; do
+    was=$size
+    dd bs=$block count=$count 2>/dev/null >> "$d/$name.$at" || mkdir "$d/$name.cut" 2>/dev/null
+    size=$(($(wc -c < "$d/$name.$at")))
+    [ $size -gt $was ] || break
+    [ $size -ge $full ] || continue
+    at=$((at+size)) size=0
+    set -- "$@" $at
+    [ $# -le 8 ] || { hold $2; rm -f "$d/$name.$1"; shift; }
+  done
+  cat > /dev/null
+}
 `

@@ -9,11 +9,9 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Measure is a shell text that prints what the sandbox uses; ParseUsage reads it.
-func Measure() string { return measureText }
-
-// measureText prefers the group's own figures to those of the machine.
-const measureText = `c=/sys/fs/cgroup
+// MeasureScript is a script that prints the use of resources of the sandbox, for ParseUsage. It
+// prefers the figures of the control group to those of the machine.
+const MeasureScript = `c=/sys/fs/cgroup
 show() { [ -r "$2" ] && echo "$1 $(head -n 1 "$2")"; }
 if [ -r $c/memory.current ]; then
   echo "source cgroup2"
@@ -38,15 +36,14 @@ fi
 exit 0
 `
 
-// unlimited is what a group without a limit says, or more.
+// unlimited is the smallest limit that a control group without a limit reports.
 const unlimited = math.MaxInt64 / 4096 * 2048
 
-// ParseUsage reads what Measure printed; now stands in At. Its Source says "probe
-// command" and whose figures they are: "cgroup2" and "cgroup1" are those of the
-// sandbox's group, "machine" those of all it runs on. Memory is the working set,
-// without the page cache that can be dropped at once. CPU is cumulative, in
-// seconds. What is not told, and no limit, is nil. fault.KindUnavailable around
-// ErrOutput for what no such text prints.
+// ParseUsage reads the output of MeasureScript; At is now. Source is "probe command" with the
+// origin of the figures: "cgroup2" and "cgroup1" are the control group of the sandbox,
+// "machine" is the whole machine. Memory is the working set, without the page cache that
+// can be dropped at once. CPU is cumulative, in seconds. A missing figure, and no limit,
+// is nil. fault.KindUnavailable around ErrOutput for any other output.
 func ParseUsage(text []byte, now time.Time) (sandbox.Usage, error) {
 	n := map[string]float64{}
 	source := ""
@@ -57,7 +54,7 @@ func ParseUsage(text []byte, now time.Time) (sandbox.Usage, error) {
 		case words[0] == "source":
 			source = words[1]
 		case words[0] == "cpu":
-			n["cpu_ticks"] = busy(words[1:])
+			n["cpu_ticks"] = busyTicks(words[1:])
 		default:
 			if v, err := strconv.ParseFloat(words[1], 64); err == nil && v >= 0 && !math.IsInf(v, 0) {
 				n[strings.TrimSuffix(words[0], ":")] = v
@@ -65,24 +62,24 @@ func ParseUsage(text []byte, now time.Time) (sandbox.Usage, error) {
 		}
 	}
 	if source != "cgroup2" && source != "cgroup1" && source != "machine" {
-		return sandbox.Usage{}, refuse("no figures")
+		return sandbox.Usage{}, outputFault("no figures")
 	}
 	u := sandbox.Usage{At: now, Source: "probe command (" + source + ")"}
 	for name, to := range map[string]**int64{"peak": &u.MemoryPeakBytes, "pids": &u.PIDs, "oom_kill": &u.OOMKills} {
 		v, ok := n[name]
-		*to = whole(v, ok)
+		*to = toInt64(v, ok)
 	}
 	if source == "machine" {
-		machine(&u, n)
+		setMachineUsage(&u, n)
 		return u, nil
 	}
-	group(&u, n)
+	setGroupUsage(&u, n)
 	return u, nil
 }
 
-// busy adds up the ticks in which a processor worked: user, nice, system, irq,
+// busyTicks is the sum of the ticks in which a processor worked: user, nice, system, irq,
 // softirq; not idle and iowait.
-func busy(fields []string) float64 {
+func busyTicks(fields []string) float64 {
 	sum := 0.0
 	for i, f := range fields {
 		if v, err := strconv.ParseFloat(f, 64); err == nil && i != 3 && i != 4 && i < 8 {
@@ -92,36 +89,33 @@ func busy(fields []string) float64 {
 	return sum
 }
 
-func machine(u *sandbox.Usage, n map[string]float64) {
+func setMachineUsage(u *sandbox.Usage, n map[string]float64) {
 	if total, ok := n["MemTotal"]; ok {
-		u.MemoryLimitBytes = whole(total*1024, true)
+		u.MemoryLimitBytes = toInt64(total*1024, true)
 		available, ok := n["MemAvailable"]
-		u.MemoryBytes = whole((total-available)*1024, ok)
+		u.MemoryBytes = toInt64((total-available)*1024, ok)
 	}
 	if ticks, ok := n["cpu_ticks"]; ok && n["ticks"] > 0 {
-		seconds := ticks / n["ticks"]
-		u.CPUSeconds = &seconds
+		u.CPUSeconds = new(ticks / n["ticks"])
 	}
 }
 
-func group(u *sandbox.Usage, n map[string]float64) {
+func setGroupUsage(u *sandbox.Usage, n map[string]float64) {
 	if used, ok := n["memory"]; ok {
-		u.MemoryBytes = whole(max(0, used-n["inactive_file"]-n["total_inactive_file"]), true)
+		u.MemoryBytes = toInt64(max(0, used-n["inactive_file"]-n["total_inactive_file"]), true)
 	}
 	limit, ok := n["limit"]
-	u.MemoryLimitBytes = whole(limit, ok && limit > 0 && limit < unlimited)
+	u.MemoryLimitBytes = toInt64(limit, ok && limit > 0 && limit < unlimited)
 	for name, unit := range map[string]float64{"usage_usec": 1e6, "usage_nsec": 1e9} {
 		if v, ok := n[name]; ok {
-			seconds := v / unit
-			u.CPUSeconds = &seconds
+			u.CPUSeconds = new(v / unit)
 		}
 	}
 }
 
-func whole(v float64, known bool) *int64 {
+func toInt64(v float64, known bool) *int64 {
 	if !known || v < 0 || v >= math.MaxInt64 {
 		return nil
 	}
-	n := int64(v)
-	return &n
+	return new(int64(v))
 }

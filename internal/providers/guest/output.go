@@ -1,25 +1,34 @@
 package guest
 
-import "fmt"
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
 
-// Offsets are how many bytes of each stream have been read, dropped ones
-// included.
+	"sbx/internal/fault"
+)
+
+// Offsets are the bytes of each stream that were read or dropped so far.
 type Offsets struct{ Out, Err int64 }
 
-// MaxRead is how much of each stream one ReadOutput brings, in bytes.
+// MaxRead is how many bytes of each stream one ReadOutputScript prints at most.
 const MaxRead = 256 << 10
 
-// ReadOutput is a shell text that prints what a run has written since at, at most
-// MaxRead of each stream; ParseOutput reads it. A program that holds back learns from
-// it how far its output was read. What it costs inside the sandbox
-// does not depend on how much has been written. Without such a run it exits with
-// ExitMissing.
-func ReadOutput(tag string, at Offsets) string {
-	return enter(tag) + fmt.Sprintf("out=%d err=%d most=%d\n", max(0, at.Out), max(0, at.Err), MaxRead) + parts + readText
+// ReadOutputScript is a script that prints what a run has written behind the offsets, at most
+// MaxRead of each stream, for ParseOutput. It also releases a program that HoldsBack up to
+// these offsets. Its cost inside the sandbox does not depend on how much was written.
+// Without such a run it exits with ExitMissing.
+func ReadOutputScript(tag string, at Offsets) string {
+	return enterRunDir(tag) + fmt.Sprintf("out=%d err=%d most=%d\n", max(0, at.Out), max(0, at.Err), MaxRead) + sharedFunctions + readText
 }
 
-// readText looks at the state first: what was there at the end is then read with
-// it. It reads from one file of a stream, from the block that the offset is in.
+// readText prints the state first, so that the output of a run that has ended is complete.
+// It reads one file of a stream, from the block of the offset on.
 const readText = `[ -d "$d" ] || exit 44
 echo "state $(state "$d")"
 encode() { if command -v base64 >/dev/null 2>&1; then echo base64; base64; else echo hex; od -An -v -tx1; fi; }
@@ -48,3 +57,128 @@ stream out $out
 stream err $err
 exit 0
 `
+
+// Output is the output of ReadOutputScript.
+type Output struct {
+	Out, Err []byte
+	Next     Offsets // where the next read begins
+	// DroppedOut and DroppedErr count the bytes before Out and Err that were not kept.
+	DroppedOut, DroppedErr int64
+	// Cut says that bytes could not be written, as on a full disk. Their number is not
+	// known.
+	Cut  bool
+	More bool // there was more than MaxRead
+	// Ended says that the program has ended. Processes that it left behind may still
+	// write.
+	Ended bool
+	Lost  bool // the process that waits for its end is gone
+}
+
+// ReadOutputFrom reads what a run has written behind the offsets. Without such a run it is
+// fault.KindNotFound around ErrNoRun.
+func ReadOutputFrom(ctx context.Context, sh Shell, tag string, at Offsets) (Output, error) {
+	return RunReadOnly(ctx, sh, ReadOutputScript(tag, at), func(printed []byte, code int) (Output, error) {
+		if code == ExitMissing {
+			return Output{}, fault.New(fault.KindNotFound, "%w", ErrNoRun)
+		}
+		return ParseOutput(printed, at)
+	})
+}
+
+// ErrOutput is inside the error of any output that a script does not print.
+var ErrOutput = errors.New("what the sandbox printed is not understood")
+
+// outputFault is the fault of an output that the script does not print.
+func outputFault(format string, args ...any) error {
+	return fault.New(fault.KindUnavailable, "%w: "+format, append([]any{ErrOutput}, args...)...).
+		WithHint("something in the sandbox may print into every shell, or it was put back to an earlier state")
+}
+
+// ParseOutput reads the output of ReadOutputScript for the offsets at. fault.KindUnavailable
+// around ErrOutput for any other output, and where a stream has become shorter.
+func ParseOutput(text []byte, at Offsets) (Output, error) {
+	lines := bytes.Split(text, []byte("\n"))
+	state, found := bytes.CutPrefix(lines[0], []byte("state "))
+	if !found {
+		return Output{}, outputFault("no state")
+	}
+	o := Output{Lost: string(state) == stateLost, Ended: string(state) == stateEnded || string(state) == stateLost}
+	out, lines, err := parseChunk(lines[1:], "out", max(0, at.Out))
+	if err != nil {
+		return Output{}, err
+	}
+	errs, _, err := parseChunk(lines, "err", max(0, at.Err))
+	if err != nil {
+		return Output{}, err
+	}
+	o.Out, o.DroppedOut, o.Next.Out = out.data, out.dropped, out.nextOffset()
+	o.Err, o.DroppedErr, o.Next.Err = errs.data, errs.dropped, errs.nextOffset()
+	o.More, o.Cut = out.hasMore() || errs.hasMore(), out.cut || errs.cut
+	return o, nil
+}
+
+// chunk is the part of one stream.
+type chunk struct {
+	from, total, dropped int64
+	cut                  bool
+	data                 []byte
+}
+
+func (c chunk) nextOffset() int64 { return c.from + int64(len(c.data)) }
+
+// hasMore is false without data: the file was dropped while it was opened, and the next read
+// finds what follows.
+func (c chunk) hasMore() bool { return len(c.data) > 0 && c.nextOffset() < c.total }
+
+// parseChunk reads one stream: a head "NAME FROM TOTAL [cut]" and, where there is data, the
+// encoding, the encoded bytes and a dot. It returns the lines that follow.
+func parseChunk(lines [][]byte, name string, at int64) (chunk, [][]byte, error) {
+	if len(lines) == 0 {
+		return chunk{}, nil, outputFault("%s is missing", name)
+	}
+	c, err := parseChunkHead(strings.Fields(string(lines[0])), name, at)
+	if err != nil {
+		return c, nil, err
+	}
+	lines = lines[1:]
+	if len(lines) == 0 || (string(lines[0]) != "base64" && string(lines[0]) != "hex") {
+		return c, lines, nil
+	}
+	end := 1
+	for end < len(lines) && string(lines[end]) != "." {
+		end++
+	}
+	if end == len(lines) {
+		return c, nil, outputFault("%s is cut short", name)
+	}
+	if c.data, err = decodeBytes(string(lines[0]), bytes.Join(lines[1:end], nil)); err != nil {
+		return c, nil, outputFault("%s: %v", name, err)
+	}
+	return c, lines[end+1:], nil
+}
+
+func parseChunkHead(head []string, name string, at int64) (chunk, error) {
+	if len(head) < 3 || head[0] != name {
+		return chunk{}, outputFault("%s has no head", name)
+	}
+	from, errFrom := strconv.ParseInt(head[1], 10, 64)
+	total, errTotal := strconv.ParseInt(head[2], 10, 64)
+	switch {
+	case errFrom != nil || errTotal != nil || from < at || from > maxOffset:
+		return chunk{}, outputFault("%s has no offsets", name)
+	case total < at:
+		return chunk{}, outputFault("%s has %d bytes, %d were read before", name, total, at)
+	}
+	return chunk{from: from, total: total, dropped: from - at, cut: len(head) > 3 && head[3] == "cut"}, nil
+}
+
+// maxOffset keeps sums of offsets from overflowing.
+const maxOffset = 1 << 60
+
+func decodeBytes(encoding string, text []byte) ([]byte, error) {
+	plain := strings.Join(strings.Fields(string(text)), "")
+	if encoding == "hex" {
+		return hex.DecodeString(plain)
+	}
+	return base64.StdEncoding.DecodeString(plain)
+}

@@ -118,14 +118,14 @@ func TestAPollCostsTheSameHoweverMuchWasWritten(t *testing.T) {
 			at, more = got.Next, got.More
 		}
 		for where, from := range map[string]guest.Offsets{"at the end": at, "in the middle": {Out: 4_000_001}} {
-			out, _ := b.run("(" + guest.ReadOutput("", from) + ") > /dev/null; cat /proc/$$/io")
+			out, _ := b.run("(" + guest.ReadOutputScript("", from) + ") > /dev/null; cat /proc/$$/io")
 			_, rest, found := strings.Cut(string(out), "rchar: ")
 			require.True(b, found, "%s", out)
 			word, _, _ := strings.Cut(rest, "\n")
 			n, err := strconv.Atoi(word)
 			require.NoError(b, err)
 			assert.Less(b, n, 3<<20, where)
-			out, _ = b.run(guest.ReadOutput("", from))
+			out, _ = b.run(guest.ReadOutputScript("", from))
 			got, err := guest.ParseOutput(out, from)
 			require.NoError(b, err)
 			if where == "at the end" {
@@ -150,11 +150,11 @@ func TestAFullDisk(t *testing.T) {
 		}
 		at := guest.Offsets{}
 		script := `mount -t tmpfs -o size=64k none "$HOME" && cd / || exit 99
-` + subshell(guest.Launch(guest.Program{MaxOutput: 64 << 20, Args: []string{"sh", "-c", "seq 1 100000 || exit 5; exit 6"}})) + ` >&2
+` + subshell(guest.LaunchScript(guest.Program{MaxOutput: 64 << 20, Args: []string{"sh", "-c", "seq 1 100000 || exit 5; exit 6"}})) + ` >&2
 while [ ! -e "$HOME/.sbx/runs/main/code" ]; do sleep 0.05; done
-` + subshell(guest.ReadExit("")) + `
+` + subshell(guest.ReadExitScript("")) + `
 echo ====
-` + subshell(guest.ReadOutput("", at))
+` + subshell(guest.ReadOutputScript("", at))
 		shell := append([]string{"-rm"}, append(b.shell, "-c", script)...)
 		c := exec.Command("unshare", shell...)
 		c.Env = []string{"HOME=" + b.home, "PATH=" + b.path}

@@ -31,6 +31,6 @@ func TestRefused(t *testing.T) {
 		{1, "nosuch", "nosuch: not found\n", fault.KindNone},
 		{127, "nosuch", "", fault.KindNone},
 	} {
-		assert.Equal(t, tc.want, fault.KindOf(guest.Refused(tc.code, tc.program, tc.said)), "%d %s %q", tc.code, tc.program, tc.said)
+		assert.Equal(t, tc.want, fault.KindOf(guest.NotStarted(tc.code, tc.program, tc.said)), "%d %s %q", tc.code, tc.program, tc.said)
 	}
 }

@@ -53,7 +53,7 @@ func TestARunningProgramHasNoExit(t *testing.T) {
 		assert.Nil(b, b.exit(""))
 		require.Eventually(b, func() bool { return string(b.read(guest.Offsets{}).Out) == "begun\n" }, patient, 20*time.Millisecond)
 		assert.False(b, b.read(guest.Offsets{}).Ended)
-		_, code := b.run(guest.Launch(guest.Program{Args: []string{"true"}}))
+		_, code := b.run(guest.LaunchScript(guest.Program{Args: []string{"true"}}))
 		assert.Equal(b, guest.ExitTaken, code)
 		require.NoError(b, syscall.Kill(pid, syscall.SIGKILL))
 		exit := b.ended("")
@@ -127,10 +127,10 @@ func TestTextsRefuseWhatTheyCannotMean(t *testing.T) {
 	t.Parallel()
 	each(t, func(b box) {
 		for want, texts := range map[int][]string{
-			guest.ExitMissing: {guest.ReadExit("other"), guest.ReadOutput("other", guest.Offsets{}), guest.Kill("other", 9)},
+			guest.ExitMissing: {guest.ReadExitScript("other"), guest.ReadOutputScript("other", guest.Offsets{}), guest.KillScript("other", 9)},
 			guest.ExitMisuse: {
-				guest.ReadExit("../../etc"), guest.ReadOutput(".", guest.Offsets{}), guest.Kill("a b", 9),
-				guest.Launch(guest.Program{Tag: "a/b", Args: []string{"true"}}), guest.Launch(guest.Program{}),
+				guest.ReadExitScript("../../etc"), guest.ReadOutputScript(".", guest.Offsets{}), guest.KillScript("a b", 9),
+				guest.LaunchScript(guest.Program{Tag: "a/b", Args: []string{"true"}}), guest.LaunchScript(guest.Program{}),
 			},
 		} {
 			for _, text := range texts {
@@ -139,7 +139,7 @@ func TestTextsRefuseWhatTheyCannotMean(t *testing.T) {
 			}
 		}
 		require.NoError(b, os.WriteFile(filepath.Join(b.home, ".sbx"), nil, 0o600))
-		_, code := b.run(guest.Launch(guest.Program{Args: []string{"true"}}))
+		_, code := b.run(guest.LaunchScript(guest.Program{Args: []string{"true"}}))
 		assert.Equal(b, guest.ExitFailed, code)
 	})
 }
@@ -152,7 +152,7 @@ func TestADaemonOutlivesItsProgram(t *testing.T) {
 		exit := b.ended("")
 		assert.Equal(b, 0, *exit.Code, "an open stream does not hide the end")
 		assert.True(b, running(daemon))
-		out, _ := b.run(guest.Kill("", 9))
+		out, _ := b.run(guest.KillScript("", 9))
 		assert.NotEqual(b, "signalled 0", strings.TrimSpace(string(out)))
 		b.gone(daemon, "the daemon survives a kill")
 	})
@@ -180,7 +180,7 @@ func TestNobodySawTheEndOfARunWithoutItsRunner(t *testing.T) {
 func TestTheDeadMayStayUnburied(t *testing.T) {
 	t.Parallel()
 	each(t, func(b box) {
-		c := exec.Command(b.shell[0], append(b.shell[1:], "-c", guest.Launch(guest.Program{Tag: "unburied", Args: []string{"sleep", "600"}})+"exec sleep 600")...)
+		c := exec.Command(b.shell[0], append(b.shell[1:], "-c", guest.LaunchScript(guest.Program{Tag: "unburied", Args: []string{"sleep", "600"}})+"exec sleep 600")...)
 		c.Env, c.Dir = []string{"HOME=" + b.home, "PATH=" + b.path}, b.home
 		require.NoError(b, c.Start())
 		program, runner := b.number(".sbx/runs/unburied/pid"), b.number(".sbx/runs/unburied/runner")
@@ -214,7 +214,7 @@ func TestAnotherProcessWithTheNumber(t *testing.T) {
 			exit := b.exit("")
 			require.NotNil(b, exit)
 			assert.Equal(b, sandbox.ClassUnknown, exit.Class)
-			out, _ := b.run(guest.Kill("", 9))
+			out, _ := b.run(guest.KillScript("", 9))
 			assert.Equal(b, "signalled 0\n", string(out))
 		}
 		assert.True(b, running(other))
@@ -224,14 +224,14 @@ func TestAnotherProcessWithTheNumber(t *testing.T) {
 func TestListNamesTheRuns(t *testing.T) {
 	t.Parallel()
 	each(t, func(b box) {
-		out, _ := b.run(guest.List())
+		out, _ := b.run(guest.ListScript)
 		runs, err := guest.ParseList(out)
 		require.NoError(b, err)
 		assert.Empty(b, runs)
 		b.start(guest.Program{Tag: "first", Args: []string{"true"}})
 		b.ended("first")
 		b.launch("sleep", "600")
-		out, _ = b.run(guest.List())
+		out, _ = b.run(guest.ListScript)
 		runs, err = guest.ParseList(out)
 		require.NoError(b, err)
 		require.Len(b, runs, 2)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"al.essio.dev/pkg/shellescape"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -26,7 +27,7 @@ func TestARunSurvivesItsCall(t *testing.T) {
 	t.Parallel()
 	each(t, func(b box) {
 		var out bytes.Buffer
-		c := exec.Command(b.shell[0], append(b.shell[1:], "-c", guest.Launch(guest.Program{Args: []string{"sh", "-c", `echo $$ > ready; while [ ! -e go ]; do sleep 0.05; done; echo end; exit 8`}})+"\nsleep 600")...)
+		c := exec.Command(b.shell[0], append(b.shell[1:], "-c", guest.LaunchScript(guest.Program{Args: []string{"sh", "-c", `echo $$ > ready; while [ ! -e go ]; do sleep 0.05; done; echo end; exit 8`}})+"\nsleep 600")...)
 		c.Env, c.Dir = []string{"HOME=" + b.home, "PATH=" + b.path}, b.home
 		c.Stdout = &out
 		c.SysProcAttr, c.WaitDelay = &syscall.SysProcAttr{Setpgid: true}, time.Second
@@ -66,7 +67,7 @@ func TestTheKernelsCounterMakesItOOM(t *testing.T) {
 			group := memoryGroup(t)
 			b := box{T: t, shell: []string{"sh"}, home: t.TempDir(), path: os.Getenv("PATH")}
 			defer b.clear()
-			out, code := b.run("echo $$ > " + guest.Quote(filepath.Join(group, "cgroup.procs")) + " || exit 99\n" + guest.Launch(guest.Program{Args: tc.args}))
+			out, code := b.run("echo $$ > " + shellescape.Quote(filepath.Join(group, "cgroup.procs")) + " || exit 99\n" + guest.LaunchScript(guest.Program{Args: tc.args}))
 			require.Zero(t, code, "%s", out)
 			exit := b.ended("")
 			assert.Equal(t, tc.code, *exit.Code)

@@ -14,7 +14,6 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
-	"sbx/internal/providers/local/record"
 	"sbx/internal/sandbox"
 )
 
@@ -90,7 +89,7 @@ func TestAnEndThatOnlyMarksProveIsUnknown(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, b.store().Write(lost))
 			if tc.proof {
-				require.NoError(t, record.WriteFile(b.store().Proof(lost.ID), []byte("done")))
+				require.NoError(t, os.WriteFile(b.store().Proof(lost.ID), []byte("done"), 0o600))
 			}
 			require.NoError(t, lock.Close())
 			require.Eventually(t, func() bool { // a child of another test holds it between fork and exec

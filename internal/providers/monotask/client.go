@@ -1,19 +1,27 @@
+// Package monotask speaks the sandbox API of MonoTask's agent worker, which runs on
+// Cloudflare: stats, list, one sandbox, its logs and resources, delete, and two cleanups of
+// the provider's own.
+//
+// A sandbox is code beside a Durable Object and no machine: nothing can be run in it, and its
+// figures are what the agent reports about itself. No description of the API is published, so
+// the package accepts several formats of an answer, and an answer that it does not understand
+// is an error and never empty.
 package monotask
 
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
+	"sbx/internal/providers/wirekit"
 )
 
 // TypeName is the provider type's name.
 const TypeName = "monotask"
 
-// Which calls carry the admin token: the runbook shows it with a cleanup alone (R166).
+// Which calls have the admin token: in the runbook only a cleanup has it (R166).
 const (
 	optionTokenScope = "token_scope"
 	scopeCleanup     = "cleanup"
@@ -22,12 +30,11 @@ const (
 
 // Client is one agent worker.
 type Client struct {
-	name  string
-	now   func() time.Time
-	http  *httpx.Client
-	admin http.Header // of the calls that need the admin token
+	wirekit.Base
+	wirekit.Reasons
 
-	lists *shared[[]wireSandbox] // for those who verify an end
+	admin http.Header                 // of the calls that need the admin token
+	lists *sharedReads[[]wireSandbox] // for verifications of ends
 }
 
 var (
@@ -88,49 +95,26 @@ func open(_ context.Context, p providers.Profile, d providers.Deps) (providers.P
 	if p.Settings["url"] == "" {
 		return nil, fault.Usage("no url is set").At(p.Name, "").WithHint("set MONOTASK_URL, or url: in the profile")
 	}
-	c, err := httpx.New(d.Net, httpx.Options{Profile: p.Name, Base: p.Settings["url"], Header: always, Secrets: []string{token}})
+	base, err := wirekit.NewBase(p, d, TypeName, httpx.Options{Base: p.Settings["url"], Header: always, Secrets: []string{token}})
 	if err != nil {
 		return nil, err
 	}
-	return &Client{name: p.Name, now: d.Now, http: c, admin: admin, lists: newShared[[]wireSandbox]()}, nil
+	return &Client{Base: base, admin: admin, lists: newSharedReads[[]wireSandbox](), Reasons: wirekit.Reasons{
+		"create":   "its queue starts sandboxes, not its sandbox API",
+		"exec":     "a sandbox is code beside a Durable Object: nothing can be run in it",
+		"events":   "the API keeps none",
+		"exit":     "the API keeps no exits",
+		"activity": "the API tells no last activity",
+		"quota":    "the API tells no limits",
+	}}, nil
 }
 
-// Name is the profile's name.
-func (c *Client) Name() string { return c.name }
-
-// Type is "monotask".
-func (c *Client) Type() string { return TypeName }
-
-// Close lets idle connections go.
-func (c *Client) Close() { c.http.Close() }
-
-// WhyNot says why an ability is missing.
-func (c *Client) WhyNot(ability string) string {
-	switch ability {
-	case "create":
-		return "its queue starts sandboxes, not its sandbox API"
-	case "exec":
-		return "a sandbox is code beside a Durable Object: nothing can be run in it"
-	case "events":
-		return "the API keeps none"
-	case "exit":
-		return "the API keeps no exits"
-	case "activity":
-		return "the API tells no last activity"
-	case "quota":
-		return "the API tells no limits"
-	case "sweep":
-		return "nothing of it runs on this machine"
-	}
-	return ""
-}
-
-// below is a path of the sandbox API. The words that the API uses itself are no
-// ids: they are refused before anything is asked.
-func (c *Client) below(op, id string, more ...string) (httpx.Request, error) {
+// sandboxRequest is a request for a sandbox or something below it. Words that the API uses in
+// its own paths are refused as ids.
+func (c *Client) sandboxRequest(op, id string, more ...string) (httpx.Request, error) {
 	switch id {
 	case "list", "stats", "cleanup":
-		return httpx.Request{}, fault.Usage("%q is a word of the API, not a sandbox", id).At(c.name, op+" "+id)
+		return httpx.Request{}, fault.Usage("%q is a word of the API, not a sandbox", id).At(c.Profile, op+" "+id)
 	}
 	return httpx.Request{Op: op + " " + id, Path: httpx.Path(append([]string{"api", "sandbox", id}, more...)...), OneSandbox: len(more) > 0}, nil
 }

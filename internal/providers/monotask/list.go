@@ -8,57 +8,48 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
+	"sbx/internal/providers/wirekit"
 	"sbx/internal/sandbox"
 )
 
-// List reads the one page that there is. Anything but an array is an error: an
-// object or null is never "no sandboxes".
+// List reads the list, which has one page. An answer that is no array is an error.
 func (c *Client) List(ctx context.Context, _ providers.Query) iter.Seq2[sandbox.Sandbox, error] {
 	return func(yield func(sandbox.Sandbox, error) bool) {
-		rows, err := c.rows(ctx, "list")
-		if err != nil {
-			yield(sandbox.Sandbox{}, err)
-			return
+		read := func(string) (rows []wireSandbox, next string, err error) {
+			rows, err = c.readList(ctx, "list")
+			return rows, "", err
 		}
-		seen := map[string]bool{}
-		for _, w := range rows {
-			if seen[w.ID] {
-				continue
-			}
-			seen[w.ID] = true
-			if !yield(c.sandbox(w), nil) {
-				return
-			}
+		take := func(w wireSandbox) bool { return yield(c.sandbox(w), nil) }
+		if err := wirekit.EachRow(c.Profile, "list", read, wireSandbox.id, take); err != nil {
+			yield(sandbox.Sandbox{}, err)
 		}
 	}
 }
 
-func (c *Client) rows(ctx context.Context, op string) ([]wireSandbox, error) {
+func (w wireSandbox) id() string { return w.ID }
+
+func (c *Client) readList(ctx context.Context, op string) ([]wireSandbox, error) {
 	var list httpx.List[wireSandbox]
-	_, err := c.http.JSON(ctx, httpx.Request{Op: op, Path: "/api/sandbox/list"}, &list)
-	if kind := fault.KindOf(err); kind == fault.KindNotFound || kind == fault.KindGone {
-		return nil, fault.New(fault.KindUnavailable, "%w", err).WithHint("is the url right? the worker has no list there")
+	if _, err := c.API.JSON(ctx, httpx.Request{Op: op, Path: "/api/sandbox/list"}, &list); err != nil {
+		return nil, c.ListFault(err, op, "is the url right? the worker has no list there")
 	}
-	if err != nil {
-		return nil, err
-	}
-	rows, err := list.Named(func(w wireSandbox) string { return w.ID })
-	return rows, fault.Placed(err, c.name, op)
+	rows, err := list.Named(wireSandbox.id)
+	return rows, fault.Placed(err, c.Profile, op)
 }
 
 // Get reads one.
 func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
-	r, err := c.below("get", id)
+	r, err := c.sandboxRequest("get", id)
 	if err != nil {
 		return sandbox.Sandbox{}, err
 	}
 	var w wireSandbox
-	if _, err := c.http.JSON(ctx, r, &w); err != nil {
+	if _, err := c.API.JSON(ctx, r, &w); err != nil {
 		return sandbox.Sandbox{}, err
 	}
-	// An unknown name makes an empty object there, which must not pass for a sandbox,
-	// nor for the proof that there is none.
-	if err := providers.About(c.name, r.Op, id, w.ID); err != nil {
+	// The worker makes an empty object for an unknown name, which is neither a sandbox nor a
+	// proof that there is none.
+	if err := providers.About(c.Profile, r.Op, id, w.ID); err != nil {
 		return sandbox.Sandbox{}, err
 	}
 	return c.sandbox(w), nil
@@ -66,18 +57,18 @@ func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 
 func (c *Client) sandbox(w wireSandbox) sandbox.Sandbox {
 	s := sandbox.Sandbox{
-		Provider: c.name, ProviderType: TypeName, ID: w.ID, State: stateOf(w.Status), RawState: w.Status,
+		Provider: c.Profile, ProviderType: TypeName, ID: w.ID, State: stateOf(w.Status), RawState: w.Status,
 		CreatedAt: providers.Moment(w.CreatedAt), AgentType: w.AgentType, TaskID: w.TaskID, Activity: sandbox.Unknown,
 	}
-	if s.CreatedAt.IsZero() && w.AgeMinutes != nil && *w.AgeMinutes >= 0 && *w.AgeMinutes <= mostMinutes {
-		s.CreatedAt = c.now().Add(-time.Duration(*w.AgeMinutes * float64(time.Minute))).Truncate(time.Second)
+	if s.CreatedAt.IsZero() && w.AgeMinutes != nil && *w.AgeMinutes >= 0 && *w.AgeMinutes <= maxAgeMinutes {
+		s.CreatedAt = c.Now().Add(-time.Duration(*w.AgeMinutes * float64(time.Minute))).Truncate(time.Second)
 	}
 	s.Limits.Isolation = "worker isolate"
 	return s
 }
 
-// mostMinutes is an age of ten years: what is older is no age.
-const mostMinutes = 10 * 365 * 24 * 60
+// maxAgeMinutes is ten years: a greater age is invalid.
+const maxAgeMinutes = 10 * 365 * 24 * 60
 
 func stateOf(status string) sandbox.State {
 	if s, ok := sandbox.ParseState(status); ok {

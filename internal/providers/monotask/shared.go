@@ -4,82 +4,81 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"sbx/internal/poll"
 )
 
 const (
-	together = 4                    // reads of one thing under way
-	company  = 2 * time.Millisecond // that a read waits for others to join: a tenth of a quick one
+	maxReads = 4                    // at the same time
+	joinTime = 2 * time.Millisecond // that a read waits for callers to join: a tenth of a quick read
 )
 
-// shared lets those who want the same thing at the same time share a read of it. The
-// read begins after each of them came, so that its answer is as fresh as one of their
-// own: who comes while one is under way waits for the next.
-type shared[T any] struct {
-	turn chan struct{} // held by reads that are under way
+// sharedReads lets concurrent callers share one read. The read begins after each of them has
+// called, so that its result is as recent as one of their own: a caller that comes while a read
+// runs waits for the next one.
+type sharedReads[T any] struct {
+	running chan struct{} // has an element for each read that runs
 
 	mu   sync.Mutex
-	next *once[T] // has not begun; nil = nobody waits
+	next *sharedRead[T] // has not begun; nil = no caller waits
 }
 
-// once is one read.
-type once[T any] struct {
-	over chan struct{}
-	cut  bool // whoever made it was cut off, which says nothing to the others
-	got  T
-	err  error
+// sharedRead is one read.
+type sharedRead[T any] struct {
+	done     chan struct{}
+	canceled bool // the context of the caller that made it ended; the result is not for others
+	result   T
+	err      error
 }
 
-func newShared[T any]() *shared[T] { return &shared[T]{turn: make(chan struct{}, together)} }
+func newSharedReads[T any]() *sharedReads[T] {
+	return &sharedReads[T]{running: make(chan struct{}, maxReads)}
+}
 
-// read gives what ask says after this call. The first who waits asks for all; when
-// it is cut off, another one does.
-func (s *shared[T]) read(ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
+// read returns a result of ask that was requested after this call. The first caller that waits
+// calls ask for all; when its context ends, another caller does.
+func (s *sharedReads[T]) read(ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
 	for {
 		s.mu.Lock()
 		o, first := s.next, s.next == nil
 		if first {
-			o = &once[T]{over: make(chan struct{})}
+			o = &sharedRead[T]{done: make(chan struct{})}
 			s.next = o
 		}
 		s.mu.Unlock()
 		if first {
-			s.lead(ctx, o, ask)
-			return o.got, o.err
+			s.runShared(ctx, o, ask)
+			return o.result, o.err
 		}
 		select {
-		case <-o.over:
+		case <-o.done:
 		case <-ctx.Done():
 			var none T
 			return none, context.Cause(ctx)
 		}
-		if !o.cut {
-			return o.got, o.err
+		if !o.canceled {
+			return o.result, o.err
 		}
 	}
 }
 
-// lead reads for all who have come until its turn.
-func (s *shared[T]) lead(ctx context.Context, o *once[T], ask func(context.Context) (T, error)) {
-	defer close(o.over)
-	begins := func() {
+// runShared makes the read for all callers that come before it begins.
+func (s *sharedReads[T]) runShared(ctx context.Context, o *sharedRead[T], ask func(context.Context) (T, error)) {
+	defer close(o.done)
+	begin := func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.next = nil
 	}
-	timer := time.NewTimer(company)
-	defer timer.Stop()
+	_ = poll.Sleep(ctx, joinTime)
 	select {
-	case <-timer.C:
+	case s.running <- struct{}{}:
+		begin()
+		o.result, o.err = ask(ctx)
+		<-s.running
 	case <-ctx.Done():
-	}
-	select {
-	case s.turn <- struct{}{}:
-		begins()
-		o.got, o.err = ask(ctx)
-		<-s.turn
-	case <-ctx.Done():
-		begins()
+		begin()
 		o.err = context.Cause(ctx)
 	}
-	o.cut = ctx.Err() != nil
+	o.canceled = ctx.Err() != nil
 }

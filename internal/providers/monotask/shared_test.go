@@ -33,7 +33,7 @@ func slowly(asked *int, mu *sync.Mutex) func(context.Context) (time.Time, error)
 func TestASharedAnswerIsAsFreshAsOnesOwn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, asked, mu := newShared[time.Time](), 0, sync.Mutex{}
+		s, asked, mu := newSharedReads[time.Time](), 0, sync.Mutex{}
 		var all sync.WaitGroup
 		for i := range 200 {
 			all.Go(func() {
@@ -56,7 +56,7 @@ func TestASharedAnswerIsAsFreshAsOnesOwn(t *testing.T) {
 func TestOneWhoIsCutOffTakesNobodyAlong(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, asked, mu := newShared[time.Time](), 0, sync.Mutex{}
+		s, asked, mu := newSharedReads[time.Time](), 0, sync.Mutex{}
 		first, cut := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cut()
 		var all sync.WaitGroup
@@ -82,7 +82,7 @@ func TestOneWhoIsCutOffTakesNobodyAlong(t *testing.T) {
 
 func TestAnErrorIsShared(t *testing.T) {
 	t.Parallel()
-	s, broken := newShared[int](), errors.New("broken")
+	s, broken := newSharedReads[int](), errors.New("broken")
 	_, err := s.read(t.Context(), func(context.Context) (int, error) { return 0, broken })
 	require.ErrorIs(t, err, broken)
 	got, err := s.read(t.Context(), func(context.Context) (int, error) { return 7, nil })

@@ -9,16 +9,17 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
+	"sbx/internal/providers/wirekit"
 	"sbx/internal/sandbox"
 )
 
 // EndsFailed says that a failed sandbox stays in the list until its DELETE.
 func (*Client) EndsFailed() bool { return true }
 
-// Terminate deletes a sandbox. One whose record says that it has ended is
-// fault.KindGone, unless what is left of it shall go too.
+// Terminate deletes a sandbox. One that has ended by its record is fault.KindGone, unless
+// Delete is set.
 func (c *Client) Terminate(ctx context.Context, id string, o providers.TerminateOptions) error {
-	r, err := c.below("terminate", id)
+	r, err := c.sandboxRequest("terminate", id)
 	if err != nil {
 		return err
 	}
@@ -31,16 +32,16 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 		s = &now
 	}
 	if s.State.Ended() && !o.Delete {
-		return fault.New(fault.KindGone, "it has ended: %s", s.RawState).At(c.name, r.Op)
+		return c.Fault(fault.KindGone, r.Op, "it has ended: %s", s.RawState)
 	}
-	return c.delete(ctx, r)
+	return c.sendDelete(ctx, r)
 }
 
-// delete sends a DELETE. What a good answer holds is not published: nothing, or an
-// object that does not say that it failed.
-func (c *Client) delete(ctx context.Context, r httpx.Request) error {
+// sendDelete sends a DELETE. The answer is not published; an empty one and an object without
+// "success": false count as accepted.
+func (c *Client) sendDelete(ctx context.Context, r httpx.Request) error {
 	r.Method = http.MethodDelete
-	res, err := c.http.Do(ctx, r)
+	res, err := c.API.Do(ctx, r)
 	if err != nil || len(bytes.TrimSpace(res.Body)) == 0 {
 		return err
 	}
@@ -48,36 +49,35 @@ func (c *Client) delete(ctx context.Context, r httpx.Request) error {
 		Success *bool `json:"success"`
 	}
 	if json.Unmarshal(res.Body, &answer) != nil || answer == nil {
-		return fault.New(fault.KindUnavailable, "the answer is no object: whether it was heeded is not known").At(c.name, r.Op)
+		return c.Fault(fault.KindUnavailable, r.Op, "the answer is no object: whether it was heeded is not known")
 	}
 	if answer.Success != nil && !*answer.Success {
-		return fault.New(fault.KindUnavailable, "the worker says that it has not done it").At(c.name, r.Op)
+		return c.Fault(fault.KindUnavailable, r.Op, "the worker says that it has not done it")
 	}
 	return nil
 }
 
-// RemoveRecord sends the DELETE that Terminate does not send to what is gone: the
-// list is kept apart from the sandboxes, and may name one that is not there. A
-// worker that answers 404 keeps it.
+// RemoveRecord sends a DELETE for a sandbox that is gone, which Terminate does not: the worker
+// keeps the list apart from the sandboxes, and it may have a row without a sandbox. A worker
+// that answers 404 keeps the row.
 func (c *Client) RemoveRecord(ctx context.Context, id string) error {
-	r, err := c.below("remove the record of", id)
+	r, err := c.sandboxRequest("remove the record of", id)
 	if err != nil {
 		return err
 	}
-	err = c.delete(ctx, r)
-	if kind := fault.KindOf(err); kind == fault.KindNotFound || kind == fault.KindGone {
-		return fault.New(fault.KindUnsupported, "the worker lists it and answers its DELETE as it answers what is not there: %w", err).At(c.name, r.Op).
+	err = c.sendDelete(ctx, r)
+	if wirekit.Missing(err) {
+		return c.Fault(fault.KindUnsupported, r.Op, "the worker lists it and answers its DELETE as it answers what is not there: %w", err).
 			WithHint("the record has to be removed in the worker itself")
 	}
 	return err
 }
 
-// VerifyEnd holds the list against the answer about one: after a delete it must not hold
-// it at all. The two are kept apart
-// in the worker and disagree when its state is corrupt (DESIGN section 2). Those who
-// hold at the same time share a list that was asked for after all of them came.
+// VerifyEnd checks that the list does not have the sandbox as running, and after a delete not at
+// all. The worker keeps list and sandboxes apart; they differ when its state is corrupt (DESIGN
+// section 2). Concurrent calls share a list that was requested after each of them began.
 func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery) (providers.Proof, error) {
-	rows, err := c.lists.read(ctx, func(ctx context.Context) ([]wireSandbox, error) { return c.rows(ctx, "verify") })
+	rows, err := c.lists.read(ctx, func(ctx context.Context) ([]wireSandbox, error) { return c.readList(ctx, "verify") })
 	if err != nil {
 		return providers.Proof{}, err
 	}
@@ -86,8 +86,7 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 			return providers.Proof{Ended: sandbox.False, Reason: "the list still shows it as " + w.Status}, nil
 		}
 	}
-	fact := sandbox.Evidence{What: "list", Value: "not in it, or ended", Source: c.name, At: c.now()}
-	return providers.Proof{Ended: sandbox.True, Evidence: []sandbox.Evidence{fact}}, nil
+	return providers.Proof{Ended: sandbox.True, Evidence: []sandbox.Evidence{c.Evidence("list", "not in it, or ended", c.Profile)}}, nil
 }
 
 // Cleanup starts one of the provider's own cleanups.
@@ -96,13 +95,13 @@ func (c *Client) Cleanup(ctx context.Context, emergency bool) (providers.Cleaned
 	if emergency {
 		r.Op, r.Path = "emergency cleanup", "/api/sandbox/cleanup/emergency"
 	}
-	var w wireCleaned
-	res, err := c.http.Do(ctx, r)
+	res, err := c.API.Do(ctx, r)
 	if err != nil {
 		return providers.Cleaned{}, err
 	}
-	if len(res.Body) > 0 {
-		w = readCleaned(res.Body)
+	var w wireCleaned
+	if json.Unmarshal(res.Body, &w) != nil {
+		return providers.Cleaned{}, nil
 	}
 	for _, n := range []*int64{w.Cleaned, w.Terminated, w.Count} {
 		if n != nil {

@@ -1,6 +1,11 @@
 package monotask
 
-import "time"
+import (
+	"slices"
+	"time"
+
+	"sbx/internal/sandbox"
+)
 
 // wireSandbox is one row of the list, and the answer about one.
 type wireSandbox struct {
@@ -21,7 +26,7 @@ type wireStats struct {
 	TotalDestroyed *int64 `json:"total_destroyed"`
 }
 
-// wireResources is what an agent says of itself.
+// wireResources is what an agent reports about itself.
 type wireResources struct {
 	CPUPercent *float64 `json:"cpu_percent"`
 	MemoryMB   *float64 `json:"memory_mb"`
@@ -36,8 +41,7 @@ type wireCleaned struct {
 	Count      *int64 `json:"count"`
 }
 
-// wireLine is a line of a log that is an object; what any of it holds is not
-// published, so each may be of any type.
+// wireLine is a line of a log that is an object. The types of its fields are not published.
 type wireLine struct {
 	Message   any `json:"message"`
 	Line      any `json:"line"`
@@ -48,4 +52,15 @@ type wireLine struct {
 	Timestamp any `json:"timestamp"`
 	At        any `json:"at"`
 	Time      any `json:"time"`
+}
+
+// exitWords are the error codes of the sandbox SDK, and MonoTask's states, which are no exits.
+func exitWords() []sandbox.ExitWord {
+	return slices.Concat(
+		sandbox.ExitWords(sandbox.ClassGone, "its session or container was ended under it", "session_terminated", "session_destroyed", "410"),
+		sandbox.ExitWords(sandbox.ClassTransport, "no such process any more, and nobody saw its end", "process_not_found"),
+		sandbox.ExitWords(sandbox.ClassTransport, "the connection failed; the command may run on", "rpc_transport_error", "operation_interrupted"),
+		sandbox.ExitWords(sandbox.ClassInfra, "no container answered", "container_unavailable", "503"),
+		sandbox.ExitWords(sandbox.ClassUnknown, "a state, not an exit: nobody says how the program ended", "terminated", "failed"),
+	)
 }

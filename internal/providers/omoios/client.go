@@ -1,14 +1,23 @@
+// Package omoios reads what OmoiOS knows about its sandboxes at Daytona: their events, the last
+// work of their agents, and their tasks. It is a source beside a provider: it neither lists nor
+// ends sandboxes, and OmoiOS has no call for that.
+//
+// Two properties of that API shape the package. An empty list of events may be a failure of the
+// database, so it is confirmed by another call, which fails then. And a read of a sandbox's
+// messages removes them from its queue, so that call is never made.
 package omoios
 
 import (
 	"context"
 	"net/http"
 	"net/url"
-	"time"
+	"strings"
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
+	"sbx/internal/providers/wirekit"
+	"sbx/internal/sandbox"
 )
 
 // TypeName is the source type's name.
@@ -16,11 +25,10 @@ const TypeName = "omoios"
 
 // Client is one OmoiOS backend.
 type Client struct {
-	name  string
-	now   func() time.Time
-	http  *httpx.Client
-	token string // "" = tasks cannot be asked for
-	links links
+	wirekit.Base
+
+	token string // "" = tasks cannot be read
+	links linkCache
 }
 
 var (
@@ -53,39 +61,89 @@ func attach(_ context.Context, p providers.Profile, d providers.Deps) (providers
 	if p.Settings["url"] == "" {
 		return nil, fault.Usage("no url is set").At(p.Name, "").WithHint("set url: in the profile, like http://127.0.0.1:8000")
 	}
-	c, err := httpx.New(d.Net, httpx.Options{Profile: p.Name, Base: p.Settings["url"], Secrets: []string{token}})
+	base, err := wirekit.NewBase(p, d, TypeName, httpx.Options{Base: p.Settings["url"], Secrets: []string{token}})
 	if err != nil {
 		return nil, err
 	}
-	return &Client{links: links{turn: make(chan struct{}, 1)}, name: p.Name, now: d.Now, http: c, token: token}, nil
+	return &Client{Base: base, links: linkCache{reading: make(chan struct{}, 1)}, token: token}, nil
 }
 
-// Name is the profile's name.
-func (c *Client) Name() string { return c.name }
-
-// Type is "omoios".
-func (c *Client) Type() string { return TypeName }
-
-// Close lets idle connections go.
-func (c *Client) Close() { c.http.Close() }
-
-// below asks for a part of what is known of one sandbox. The routes need no
-// credentials and get none.
-func below(op, id, part string, query url.Values) httpx.Request {
+// sandboxRequest is a request for a part of one sandbox. These routes need no credentials and
+// get none.
+func sandboxRequest(op, id, part string, query url.Values) httpx.Request {
 	return httpx.Request{Op: op + " " + id, Path: "/api/v1/sandboxes" + httpx.Path(id, part), Query: query}
 }
 
-// json asks and decodes. No route here answers 404 or 410 about a sandbox that is
-// not known, so either means that the address is not that of a backend.
-func (c *Client) json(ctx context.Context, r httpx.Request, out any) error {
-	_, err := c.http.JSON(ctx, r, out)
-	if kind := fault.KindOf(err); kind == fault.KindNotFound || kind == fault.KindGone {
-		return fault.New(fault.KindUnavailable, "%w", err).At(c.name, r.Op).WithHint("is the url right? requests go to %s", c.http.Base())
-	}
-	return err
+// readJSON decodes an answer. No route here answers 404 or 410 for an unknown sandbox, so either
+// means that the address is not that of a backend.
+func (c *Client) readJSON(ctx context.Context, r httpx.Request, out any) error {
+	_, err := c.API.JSON(ctx, r, out)
+	return c.ListFault(err, r.Op, "is the url right? requests go to "+c.API.Base())
 }
 
-// bearer carries the user's token, for the list of tasks alone.
-func (c *Client) bearer() http.Header {
+// authorization has the user's token, for the list of tasks only.
+func (c *Client) authorization() http.Header {
 	return http.Header{"Authorization": {"Bearer " + c.token}}
+}
+
+// unknownID is an id that no sandbox has; a read of it shows whether the database works.
+const unknownID = "sbx-doctor-asks-for-nobody"
+
+// Check checks the backend, its database, which the backend's own health does not include, and
+// the token.
+func (c *Client) Check(ctx context.Context) []providers.Check {
+	return []providers.Check{c.checkHealth(ctx), c.checkDatabase(ctx), c.checkToken(ctx), providers.CheckClock(c.API)}
+}
+
+func (c *Client) checkHealth(ctx context.Context) providers.Check {
+	var w struct {
+		Status string `json:"status"`
+	}
+	err := c.readJSON(ctx, httpx.Request{Op: "doctor", Path: "/api/v1/sandboxes/health"}, &w)
+	switch {
+	case err != nil:
+		return failedCheck("api", err)
+	case w.Status != "ok":
+		return providers.Check{Check: "api", Verdict: sandbox.Unknown, Message: "calls itself " + strings.ToValidUTF8(w.Status, "?")}
+	}
+	return providers.Check{Check: "api", Verdict: sandbox.True, Message: "answers"}
+}
+
+func (c *Client) checkDatabase(ctx context.Context) providers.Check {
+	if _, err := c.readHistory(ctx, unknownID, ""); err != nil {
+		found := failedCheck("events", err)
+		found.Hint = "while its database fails, OmoiOS answers that no sandbox has events; do not take that for silence"
+		return found
+	}
+	return providers.Check{Check: "events", Verdict: sandbox.True, Message: "can be read"}
+}
+
+func (c *Client) checkToken(ctx context.Context) providers.Check {
+	if c.token == "" {
+		return providers.Check{
+			Check: "tasks", Verdict: sandbox.Unknown, Info: true, Message: "cannot be read without a token",
+			Hint: "set OMOIOS_TOKEN, or token_env: in the profile",
+		}
+	}
+	var list httpx.List[wireTask]
+	if err := c.readJSON(ctx, httpx.Request{Op: "doctor", Path: "/api/v1/tasks", Header: c.authorization(), Query: url.Values{"limit": {"1"}}}, &list); err != nil {
+		return failedCheck("tasks", err)
+	}
+	rows, err := list.Rows()
+	if err != nil {
+		return failedCheck("tasks", err)
+	}
+	if len(rows) == 0 {
+		return providers.Check{Check: "tasks", Verdict: sandbox.Unknown, Info: true, Message: "none are shown; a user sees only those of own projects"}
+	}
+	return providers.Check{Check: "tasks", Verdict: sandbox.True, Message: "can be read"}
+}
+
+// failedCheck is the finding of an error; an interrupted check has no result.
+func failedCheck(check string, err error) providers.Check {
+	found := wirekit.FailedCheck(check, err)
+	if fault.Interrupted(err) {
+		found.Verdict = sandbox.Unknown
+	}
+	return found
 }

@@ -22,7 +22,7 @@ func FuzzReadEvent(f *testing.F) {
 		if w.ID == "" || w.Type == "" || w.CreatedAt.IsZero() {
 			t.Fatalf("half an event from %q", row)
 		}
-		if text := detail(w); len([]rune(text)) > 203 || !utf8.ValidString(text) {
+		if text := eventDetail(w); len([]rune(text)) > 203 || !utf8.ValidString(text) {
 			t.Fatalf("detail %q", text)
 		}
 	})

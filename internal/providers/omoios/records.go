@@ -13,18 +13,17 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// tasksMost is how many tasks are asked for: the API's own default. It knows no
-// second page.
-const tasksMost = 100
+// maxTasks is how many tasks are requested: the API's default. It has no second page.
+const maxTasks = 100
 
-// Records lists the tasks that have a sandbox, and the sandboxes that sent a
-// heartbeat within two minutes and that no shown task has: a token sees only the
-// tasks of its own projects. What is left out is an error at the end, so that
-// nobody takes a missing row for a missing record.
+// Records lists the tasks that have a sandbox, and the sandboxes that sent a heartbeat within
+// two minutes and that no listed task has: a token sees only the tasks of its own projects. An
+// incomplete list is an error at the end, so that a missing row is not taken for a missing
+// record.
 func (c *Client) Records(ctx context.Context) iter.Seq2[providers.Record, error] {
 	return func(yield func(providers.Record, error) bool) {
-		rows, failed := c.tasks(ctx)
-		alive, err := c.aliveTasks(ctx, rows)
+		rows, failed := c.readTasks(ctx)
+		alive, err := c.aliveWithoutTask(ctx, rows)
 		for _, r := range append(rows, alive...) {
 			if !yield(r, nil) {
 				return
@@ -38,45 +37,45 @@ func (c *Client) Records(ctx context.Context) iter.Seq2[providers.Record, error]
 	}
 }
 
-func (c *Client) tasks(ctx context.Context) ([]providers.Record, error) {
+func (c *Client) readTasks(ctx context.Context) ([]providers.Record, error) {
 	if c.token == "" {
-		return nil, fault.New(fault.KindAuth, "without a token only sandboxes that live are known, not those that should").At(c.name, "records").
+		return nil, c.Fault(fault.KindAuth, "records", "without a token only sandboxes that live are known, not those that should").
 			WithHint("set OMOIOS_TOKEN, or token_env: in the profile")
 	}
 	var list httpx.List[wireTask]
 	r := httpx.Request{
-		Op: "records", Path: "/api/v1/tasks", Header: c.bearer(),
-		Query: url.Values{"has_sandbox": {"true"}, "limit": {strconv.Itoa(tasksMost)}},
+		Op: "records", Path: "/api/v1/tasks", Header: c.authorization(),
+		Query: url.Values{"has_sandbox": {"true"}, "limit": {strconv.Itoa(maxTasks)}},
 	}
-	if err := c.json(ctx, r, &list); err != nil {
+	if err := c.readJSON(ctx, r, &list); err != nil {
 		return nil, err
 	}
 	rows, err := list.Rows()
 	if err != nil {
-		return nil, fault.Placed(err, c.name, "records")
+		return nil, fault.Placed(err, c.Profile, "records")
 	}
 	var found []providers.Record
-	odd := 0
+	invalid := 0
 	for _, w := range rows {
 		if w.ID == "" || w.Status == "" {
-			odd++
+			invalid++
 		}
 		if w.SandboxID != "" {
-			found = append(found, w.record())
+			found = append(found, w.toRecord())
 		}
 	}
 	switch {
-	case odd > 0:
-		return found, fault.New(fault.KindUnavailable, "%d of %d tasks are not understood", odd, len(rows)).At(c.name, "records")
-	case len(rows) >= tasksMost:
-		return found, fault.New(fault.KindUnavailable, "lists %d tasks and no more, though there may be", len(rows)).At(c.name, "records")
+	case invalid > 0:
+		return found, c.Fault(fault.KindUnavailable, "records", "%d of %d tasks are not understood", invalid, len(rows))
+	case len(rows) >= maxTasks:
+		return found, c.Fault(fault.KindUnavailable, "records", "lists %d tasks and no more, though there may be", len(rows))
 	}
 	return found, nil
 }
 
-// record reads a task. Its sandbox should live while the task is at work; a
-// worker that waits after completion is what is left over.
-func (w wireTask) record() providers.Record {
+// toRecord converts a task. Its sandbox should live while the task works; one that waits after
+// completion is a leftover.
+func (w wireTask) toRecord() providers.Record {
 	live := sandbox.Unknown
 	switch w.Status {
 	case "claiming", "assigned", "running":
@@ -90,10 +89,10 @@ func (w wireTask) record() providers.Record {
 	}
 }
 
-// aliveTasks lists the sandboxes that were heard of lately and that no row is about,
-// each with the task that it is linked to the provider's sandbox by.
-func (c *Client) aliveTasks(ctx context.Context, rows []providers.Record) ([]providers.Record, error) {
-	alive, failed := c.alive(ctx)
+// aliveWithoutTask lists the sandboxes with a recent heartbeat that are not in rows, each with
+// the label of its task, by which it is linked to the provider's sandbox.
+func (c *Client) aliveWithoutTask(ctx context.Context, rows []providers.Record) ([]providers.Record, error) {
+	alive, failed := c.readAlive(ctx)
 	var found []providers.Record
 	for _, r := range alive {
 		if slices.ContainsFunc(rows, func(o providers.Record) bool { return o.SandboxID == r.SandboxID }) {
@@ -111,15 +110,15 @@ func (c *Client) aliveTasks(ctx context.Context, rows []providers.Record) ([]pro
 	return found, failed
 }
 
-// alive lists the sandboxes that were heard of lately; a dead one is not shown.
-func (c *Client) alive(ctx context.Context) ([]providers.Record, error) {
+// readAlive lists the sandboxes with a recent heartbeat; the API does not list others.
+func (c *Client) readAlive(ctx context.Context) ([]providers.Record, error) {
 	var w wireStatus
-	if err := c.json(ctx, httpx.Request{Op: "records", Path: "/api/v1/sandboxes/monitoring/status"}, &w); err != nil {
+	if err := c.readJSON(ctx, httpx.Request{Op: "records", Path: "/api/v1/sandboxes/monitoring/status"}, &w); err != nil {
 		return nil, err
 	}
 	rows, err := w.Sandboxes.Rows()
 	if err != nil {
-		return nil, fault.Placed(err, c.name, "records")
+		return nil, fault.Placed(err, c.Profile, "records")
 	}
 	var found []providers.Record
 	for _, s := range rows {

@@ -9,8 +9,8 @@ import (
 	"sbx/internal/httpx"
 )
 
-// wireEvents is a page of events, newest first. Rows are read one by one, so that
-// a malformed one costs itself alone.
+// wireEvents is a page of events, newest first. Rows are decoded one by one, so that an invalid
+// one does not affect the others.
 type wireEvents struct {
 	Events httpx.List[json.RawMessage] `json:"events"`
 	Total  *int64                      `json:"total_count"`
@@ -30,8 +30,8 @@ type wireTrajectory struct {
 	Events     httpx.List[json.RawMessage] `json:"events"`
 	rows       []json.RawMessage           // of Events
 	Heartbeats struct {
-		Count int64 `json:"count"`
-		Last  beat  `json:"last_heartbeat"`
+		Count int64     `json:"count"`
+		Last  heartbeat `json:"last_heartbeat"`
 	} `json:"heartbeat_summary"`
 	Total int64  `json:"total_events"`
 	Next  string `json:"next_cursor"`
@@ -62,14 +62,14 @@ type wireTask struct {
 	CompletedAt moment `json:"completed_at"`
 }
 
-// moment is a time as Python writes it: RFC 3339, or without a zone, which then
-// is UTC. Null and nothing are the zero time.
+// moment is a time in Python's format: RFC 3339, or without a zone, which means UTC. Null and a
+// missing value are the zero time.
 type moment struct{ time.Time }
 
-// errMoment says that a text is no time.
+// errMoment is the error for a text that is no time.
 var errMoment = errors.New("not a time")
 
-// UnmarshalJSON reads a moment.
+// UnmarshalJSON decodes a moment.
 func (m *moment) UnmarshalJSON(text []byte) error {
 	var word string
 	if err := json.Unmarshal(text, &word); err != nil {
@@ -93,11 +93,11 @@ func parseMoment(word string) (time.Time, error) {
 	return time.Time{}, errMoment
 }
 
-// beat is a heartbeat: its time alone, or the whole event.
-type beat struct{ moment }
+// heartbeat is a heartbeat: its time alone, or the whole event.
+type heartbeat struct{ moment }
 
-// UnmarshalJSON reads a beat.
-func (b *beat) UnmarshalJSON(text []byte) error {
+// UnmarshalJSON decodes a heartbeat.
+func (b *heartbeat) UnmarshalJSON(text []byte) error {
 	var row struct {
 		CreatedAt moment `json:"created_at"`
 		Timestamp moment `json:"timestamp"`

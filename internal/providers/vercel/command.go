@@ -1,95 +1,99 @@
 package vercel
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"io"
 	"mime"
 	"net/http"
 	"strconv"
-	"strings"
+	"sync"
 	"time"
+
+	"al.essio.dev/pkg/shellescape"
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
 	"sbx/internal/providers/guest"
+	"sbx/internal/providers/wirekit"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
 
 const (
-	stall    = 24 * time.Hour  // a command may be silent for as long as a session lives (Vercel Sandbox documentation, Limits)
-	killTime = 5 * time.Second // bounds what is done for a command whose caller is gone
-	// backstop is how much later than the caller's the service's own limit is, which
-	// kills the command even if nothing else reaches it.
+	stall       = 24 * time.Hour  // the longest life of a session, in which a command may be silent (Vercel Sandbox documentation, Limits)
+	killTimeout = 5 * time.Second // of the cleanup for a command whose caller is gone
+	// backstop is how much longer than the caller's limit the limit of the service is, which
+	// kills the command even if no other request reaches it.
 	backstop = 2 * time.Second
-	sigKill  = 9       // the API takes signals by number
-	lastText = 4 << 10 // bytes of stderr that are kept for the exit
-	// markVariable is in the environment of a command and of all it starts.
+	sigKill  = 9 // the API takes signals by number
+	// markVariable is in the environment of a command and of its child processes.
 	markVariable = "SBX_EXEC"
 	streamType   = "application/x-ndjson"
 )
 
-// command is one command of a session.
-type command struct {
+// execution is one run of a command in a session.
+type execution struct {
 	c     *Client
 	id    string // of the session
 	cwd   string
 	cmd   providers.Command
 	mark  string
-	limit time.Duration // that the service is told; 0 = none
-	users bool          // a user's command, which may run for long: it is killed with its caller
+	limit time.Duration // of the service; 0 = none
+	users bool          // a user's command, which may run for long: it is killed when its caller gives up
 
-	begun time.Time
-	seen  wireCommand // as the service described it last
-	last  []byte      // of stderr
-	unfit error       // why the caller takes no more output
+	startedAt   time.Time
+	described   wireCommand // as the service described it last
+	stderr      wirekit.Tail
+	writeFailed error // of the caller's streams
 }
 
-func (r *command) op() string { return "exec " + r.id }
+func (r *execution) op() string { return "exec " + r.id }
 
-func (r *command) do(ctx context.Context) (sandbox.Exit, error) {
+func (r *execution) execute(ctx context.Context) (sandbox.Exit, error) {
 	if deadline, ok := ctx.Deadline(); ok && r.limit == 0 {
 		r.limit = max(0, time.Until(deadline)) + backstop
 	}
-	body, err := r.body(ctx)
+	body, err := r.requestBody(ctx)
 	if err != nil {
 		return sandbox.Exit{}, err
 	}
-	r.begun = r.c.now()
-	s, err := r.c.stream(ctx, httpx.Request{Op: r.op(), Method: http.MethodPost, Path: session(r.id, "cmd"), JSON: body, OneSandbox: true})
+	r.startedAt = r.c.Now()
+	s, err := r.c.openStream(ctx, httpx.Request{Op: r.op(), Method: http.MethodPost, Path: sessionPath(r.id, "cmd"), JSON: body, OneSandbox: true})
 	if err != nil {
-		return sandbox.Exit{}, r.refused(ctx, err)
+		return sandbox.Exit{}, r.startFault(ctx, err)
 	}
 	defer func() { _ = s.Close() }()
-	err = lines(s, r.take)
+	err = readNDJSON(s, r.handleLine)
 	switch {
-	case r.seen.ExitCode != nil:
-		return r.exit(ctx)
+	case r.described.ExitCode != nil:
+		return r.seenExit(ctx)
 	case ctx.Err() != nil:
 		r.kill(ctx)
-		return sandbox.Exit{}, r.c.over(ctx, r.op())
-	case r.unfit != nil:
+		return sandbox.Exit{}, r.c.contextFault(ctx, r.op())
+	case r.writeFailed != nil:
 		r.kill(ctx)
-		return sandbox.Exit{}, fault.New(fault.KindUnknown, "its output cannot be written: %w", r.unfit).At(r.c.name, r.op())
+		return sandbox.Exit{}, r.c.Fault(fault.KindUnknown, r.op(), "its output cannot be written: %w", r.writeFailed)
 	case err == nil:
 		err = errEarly
 	}
-	return r.lost(ctx, err)
+	return r.lostExit(ctx, err)
 }
 
-// over is the end of the caller's ctx as a fault.
-func (c *Client) over(ctx context.Context, op string) error {
+// contextFault is the end of ctx as a fault of the kind of its cause.
+func (c *Client) contextFault(ctx context.Context, op string) error {
 	cause := context.Cause(ctx)
 	kind := fault.KindOf(cause)
 	if kind == fault.KindUnknown {
 		kind = fault.KindOf(ctx.Err())
 	}
-	return &fault.Error{Kind: kind, Provider: c.name, Op: op, Err: cause}
+	return &fault.Error{Kind: kind, Provider: c.Profile, Op: op, Err: cause}
 }
 
-func (r *command) body(ctx context.Context) (wireRun, error) {
-	env := guest.Environment(r.cmd.Env)
+func (r *execution) requestBody(ctx context.Context) (wireRun, error) {
+	env := wirekit.Environment(r.cmd.Env)
 	env[markVariable] = r.mark
 	w := wireRun{
 		Command: r.cmd.Args[0], Args: append([]string{}, r.cmd.Args[1:]...), Cwd: r.cmd.Workdir, Env: env, Wait: true, Logs: true,
@@ -98,32 +102,33 @@ func (r *command) body(ctx context.Context) (wireRun, error) {
 	if r.cmd.Stdin == nil {
 		return w, nil
 	}
-	file, err := r.upload(ctx)
+	file, err := r.uploadStdin(ctx)
 	w.Command, w.Args = "sh", append([]string{"-c", withStdin, "sh", file}, r.cmd.Args...)
 	return w, err
 }
 
-// stream opens an answer that is a stream of lines; what is not is no answer.
-func (c *Client) stream(ctx context.Context, r httpx.Request) (io.ReadCloser, error) {
-	r.Query, r.Header = c.scoped(), http.Header{"Accept": {streamType}}
-	s, err := c.http.Stream(ctx, r)
+// openStream opens an answer that must be a stream of lines.
+func (c *Client) openStream(ctx context.Context, r httpx.Request) (io.ReadCloser, error) {
+	r.Query, r.Header = c.teamQuery(), http.Header{"Accept": {streamType}}
+	s, err := c.API.Stream(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	if kind, _, _ := mime.ParseMediaType(s.Header.Get("Content-Type")); kind != streamType {
 		_ = s.Body.Close()
-		return nil, fault.New(fault.KindUnavailable, "a stream was asked for, and %q came", kind).At(c.name, r.Op).
-			WithHint("is the url right? requests go to %s", c.http.Base())
+		return nil, fault.New(fault.KindUnavailable, "a stream was asked for, and %q came", kind).At(c.Profile, r.Op).
+			WithHint("is the url right? requests go to %s", c.API.Base())
 	}
 	return s.Body, nil
 }
 
-func (r *command) take(l wireLine) error {
+// handleLine copies output to the caller's streams.
+func (r *execution) handleLine(l wireLine) error {
 	if l.Command != nil {
-		r.seen = *l.Command
+		r.described = *l.Command
 		return nil
 	}
-	text, ok := l.text()
+	text, ok := l.outputText()
 	if !ok {
 		return nil
 	}
@@ -131,39 +136,125 @@ func (r *command) take(l wireLine) error {
 	to := r.cmd.Stdout
 	if l.Stream == "stderr" {
 		to = r.cmd.Stderr
-		r.last = append(r.last, text...)
-		r.last = r.last[max(0, len(r.last)-lastText):]
+		r.stderr.Add([]byte(text))
 	}
 	if to == nil {
 		return nil
 	}
-	_, r.unfit = io.WriteString(to, text)
-	return r.unfit
+	_, r.writeFailed = io.WriteString(to, text)
+	return r.writeFailed
 }
 
-// exit says how the command ended. A kill by the service's own limit, by the kernel
-// and by anybody all show as 137; how long it ran tells the first one apart.
-func (r *command) exit(ctx context.Context) (sandbox.Exit, error) {
-	f := triage.ExitFacts{Raw: strconv.Itoa(*r.seen.ExitCode), At: r.c.now(), Source: "API", Ran: r.seen.DurationMS.duration(), Limit: r.limit}
+// seenExit is the exit of a command that has ended. A kill by the service's limit, by the
+// kernel and by another process all have code 137; only the first one is known by how long
+// the command ran.
+func (r *execution) seenExit(ctx context.Context) (sandbox.Exit, error) {
+	f := triage.ExitFacts{Raw: strconv.Itoa(*r.described.ExitCode), At: r.c.Now(), Source: "API", Ran: r.described.DurationMS.duration(), Limit: r.limit, Lines: r.stderr.Lines()}
 	if f.Ran == 0 {
-		f.Ran = f.At.Sub(r.begun)
+		f.Ran = f.At.Sub(r.startedAt)
 	}
-	if len(r.last) > 0 {
-		f.Lines = strings.Split(strings.TrimRight(string(r.last), "\n"), "\n")
-	}
-	refused := guest.Refused(*r.seen.ExitCode, r.cmd.Args[0], string(r.last))
-	if refused != nil && r.noWorkdir(ctx) {
+	refused := guest.NotStarted(*r.described.ExitCode, r.cmd.Args[0], r.stderr.String())
+	if refused != nil && r.workdirMissing(ctx) {
 		refused = fault.New(fault.KindLauncher, "there is no folder %q in it", r.cmd.Workdir).WithHint("name an existing folder with --workdir")
 	}
-	return triage.ClassifyExit(triage.NewMatcher(), f), fault.Placed(refused, r.c.name, r.op())
+	return triage.ClassifyExit(triage.NewMatcher(), f), fault.Placed(refused, r.c.Profile, r.op())
 }
 
-// noWorkdir looks whether the folder is missing in which the command was to run: the API
-// answers that as it answers a missing program.
-func (r *command) noWorkdir(ctx context.Context) bool {
+// workdirMissing checks whether the folder exists in which the command was to run: the API
+// answers alike for a missing folder and a missing program.
+func (r *execution) workdirMissing(ctx context.Context) bool {
 	if r.cmd.Workdir == "" {
 		return false
 	}
-	_, code, err := r.c.shell(ctx, r.id, "test -d "+guest.Quote(r.cmd.Workdir), nil)
+	_, code, err := r.c.runScript(ctx, r.id, "test -d "+shellescape.Quote(r.cmd.Workdir), nil)
 	return err == nil && code == 1
+}
+
+// startFault is the error of a command whose stream did not begin. The command may run where
+// the request could have arrived.
+func (r *execution) startFault(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		r.kill(ctx)
+		return r.c.contextFault(ctx, r.op())
+	case httpx.Status(err) == http.StatusPaymentRequired:
+		return r.c.Fault(fault.KindRefused, r.op(), "%w", err).WithHint("the plan allows no more")
+	case inTransition(err):
+		return r.c.Fault(fault.KindUnavailable, r.op(), "%w", err).WithHint("it is between two states: look again in a moment")
+	case httpx.Status(err) == 0 && !httpx.NotSent(err):
+		return r.c.Fault(fault.KindOf(err), r.op(), "%w; the command may run all the same", err).
+			WithHint("`sbx logs %s/%s` shows what it has written", r.c.Profile, r.id)
+	}
+	return r.c.withGoneHint(err, "make a new sandbox; sbx resumes none, since that starts a VM")
+}
+
+// withGoneHint adds a hint to the 410 of a session that has ended.
+func (c *Client) withGoneHint(err error, hint string) error {
+	if fault.KindOf(err) != fault.KindGone || fault.HintOf(err) != "" {
+		return err
+	}
+	return &fault.Error{Kind: fault.KindGone, Provider: c.Profile, Hint: hint, Err: err}
+}
+
+// lostExit is the exit of a command whose stream ended before it did: the session's status
+// shows whether the VM ended or the connection was lost.
+func (r *execution) lostExit(ctx context.Context, err error) (sandbox.Exit, error) {
+	if errors.Is(err, errLong) {
+		r.kill(ctx)
+		return sandbox.Exit{}, r.c.Fault(fault.KindRefused, r.op(), "its output cannot be read, and it was ended: %w", err).
+			WithHint("write it to a file inside, and read that in pieces")
+	}
+	f := triage.ExitFacts{Words: exitWords(), Provider: TypeName, StreamLost: true, At: r.c.Now(), Source: "API"}
+	if reported, ok := errors.AsType[streamFailure](err); ok {
+		f.Raw = reported.Code
+	}
+	var one wireOneSession
+	failed := r.c.getObject(ctx, r.op(), sessionPath(r.id), &one)
+	gone := wirekit.Missing(failed) || f.Raw == "sandbox_stopped"
+	if failed == nil && hasEnded(one.Session.Status) {
+		gone, f.Raw, f.At = true, one.Session.Status, one.Session.endTime()
+		f.Ran, f.Limit = one.Session.limitReached()
+	}
+	exit := triage.ClassifyExit(nil, f)
+	exit.Raw = cmp.Or(exit.Raw, "lost stream")
+	exit.Evidence = append(exit.Evidence, r.c.Evidence("stream", err.Error(), "API"))
+	if gone {
+		return exit, r.c.Fault(fault.KindGone, r.op(), "the session ended while the command ran").
+			WithHint("make a new sandbox; `sbx inspect %s/%s` may say why it ended", r.c.Profile, r.id)
+	}
+	return exit, r.c.Fault(fault.KindUnavailable, r.op(), "the connection was lost; the command may run on, and its end was not seen: %w", err).
+		WithHint("`sbx logs %s/%s` shows what it has written", r.c.Profile, r.id)
+}
+
+// kill ends the command and all processes with its mark in two ways at once: by a script
+// inside that finds them, and by the service's signal to the command alone. Its caller has
+// given up, so errors are ignored, and a failure starts no further cleanup.
+func (r *execution) kill(ctx context.Context) {
+	if !r.users {
+		return
+	}
+	ctx, cancel := wirekit.CleanupContext(ctx, killTimeout)
+	defer cancel()
+	k := &execution{c: r.c, id: r.id, mark: newMark("kill"), limit: killTimeout}
+	k.cmd.Args = []string{"sh", "-c", guest.KillMarkedScript(markVariable + "=" + r.mark), probeName}
+	body, err := k.requestBody(ctx)
+	if err != nil {
+		return
+	}
+	var both sync.WaitGroup
+	both.Go(func() {
+		s, err := r.c.openStream(ctx, httpx.Request{Op: r.op(), Method: http.MethodPost, Path: sessionPath(r.id, "cmd"), JSON: body, OneSandbox: true})
+		if err == nil {
+			_ = readNDJSON(s, func(wireLine) error { return nil })
+			_ = s.Close()
+		}
+	})
+	if r.described.ID != "" {
+		both.Go(func() {
+			_, _ = r.c.API.Do(ctx, httpx.Request{
+				Op: r.op(), Method: http.MethodPost, Path: sessionPath(r.id, "cmd", r.described.ID, "kill"), Query: r.c.teamQuery(), JSON: wireKill{sigKill},
+			})
+		})
+	}
+	both.Wait()
 }

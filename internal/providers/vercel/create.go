@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"strings"
@@ -13,64 +14,66 @@ import (
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
 	"sbx/internal/providers/guest"
+	"sbx/internal/providers/wirekit"
 	"sbx/internal/sandbox"
 )
 
 const (
-	defaultTTL    = 10 * time.Minute       // a dead man's switch is always set
-	createTimeout = 60 * time.Second       // a VM is placed before the API answers
-	lookAgain     = 500 * time.Millisecond // while a VM starts (DESIGN section 3, Timers)
+	defaultTTL    = 10 * time.Minute       // every sandbox has a limit to its life
+	createTimeout = 60 * time.Second       // the API answers after the VM was placed
+	pollInterval  = 500 * time.Millisecond // while a VM starts (DESIGN section 3, Timers)
 )
 
-// Create starts a sandbox that keeps nothing when it stops, so that a stop leaves
-// nothing that is billed, and its program where the spec has one. When the program
-// cannot be started the sandbox is deleted again.
+// Create starts a sandbox and, where the spec has one, its program. The sandbox is not
+// persistent, so that a stop leaves nothing that is billed. When the program cannot be
+// started the sandbox is deleted again.
 func (c *Client) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
-	body, err := c.creation(spec)
+	body, err := c.createBody(spec)
 	if err != nil {
 		return sandbox.Sandbox{}, err
 	}
-	r := httpx.Request{Op: "create", Method: http.MethodPost, Path: "/v2/sandboxes", Query: c.scoped(), JSON: body, Timeout: createTimeout}
+	r := httpx.Request{Op: "create", Method: http.MethodPost, Path: "/v2/sandboxes", Query: c.teamQuery(), JSON: body, Timeout: createTimeout}
 	if body.Runtime == "" {
 		r.Path = "/v3/sandboxes"
 	}
 	var made wireNamed
-	_, err = c.http.JSON(ctx, r, &made)
-	if httpx.Status(err) == http.StatusConflict { // something on the way may have sent it twice, and the first made it
-		if there, failed := c.named(ctx, "create", body.Name); failed == nil {
+	_, err = c.API.JSON(ctx, r, &made)
+	mark := providers.CreateMark{Provider: c.Profile, Name: body.Name}
+	if httpx.Status(err) == http.StatusConflict { // a proxy may have sent it twice, and the first one made the sandbox
+		if there, failed := c.getByName(ctx, "create", body.Name); failed == nil {
 			made, err = there, nil
-		} else if !missing(failed) {
-			return sandbox.Sandbox{}, fault.New(fault.KindUnavailable, "%w; whether an earlier try has made it is not known: %w", err, failed).At(c.name, "create").
-				WithHint("look for it with `sbx inspect %s/%s`", c.name, body.Name)
+		} else if !wirekit.Missing(failed) {
+			return sandbox.Sandbox{}, wirekit.ConflictUnsettled(err, failed, mark)
 		}
 	}
 	if err == nil && made.Session.ID == "" {
-		err = fault.New(fault.KindUnavailable, "the answer names no session").At(c.name, "create")
+		err = c.Fault(fault.KindUnavailable, "create", "the answer names no session")
 	}
 	if err != nil {
-		return sandbox.Sandbox{}, c.unsettled(err, body.Name)
+		return sandbox.Sandbox{}, c.createFault(err, mark)
 	}
 	if len(spec.Command) > 0 {
-		if err := c.launch(ctx, &made.Session, spec); err != nil {
-			return c.sandbox(view{&made.Sandbox, &made.Session}), c.undo(ctx, made.Session.ID, err)
+		if err := c.launchProgram(ctx, &made.Session, spec); err != nil {
+			return c.sandbox(view{&made.Sandbox, &made.Session}), wirekit.UndoCreate(ctx, c, made.Session.ID, err, "deleted", "")
 		}
 	}
 	return c.sandbox(view{&made.Sandbox, &made.Session}), nil
 }
 
-func (c *Client) creation(spec sandbox.Spec) (wireCreate, error) {
+// createBody is the body of the request for a spec.
+func (c *Client) createBody(spec sandbox.Spec) (wireCreate, error) {
 	refuse := func(format string, args ...any) (wireCreate, error) {
-		return wireCreate{}, fault.Usage(format, args...).At(c.name, "create")
+		return wireCreate{}, fault.Usage(format, args...).At(c.Profile, "create")
 	}
 	ttl := spec.TTL
 	if ttl <= 0 {
 		ttl = defaultTTL
 	}
-	w := wireCreate{ProjectID: c.project, Name: unique(spec.Name), Timeout: ttl.Milliseconds(), Image: spec.Image}
+	w := wireCreate{ProjectID: c.project, Name: uniqueName(spec.Name), Timeout: ttl.Milliseconds(), Image: spec.Image}
 	switch {
 	case spec.DiskBytes > 0 || spec.PIDs > 0 || spec.Isolate != "":
 		return refuse("--disk, --pids and --isolate cannot be set: the service decides them")
-	case sources(spec) > 1:
+	case countSources(spec) > 1:
 		return refuse("--template, --image and --snapshot exclude each other: a sandbox begins with one of them")
 	case spec.Snapshot != "":
 		w.Source = &wireSource{"snapshot", spec.Snapshot}
@@ -80,19 +83,19 @@ func (c *Client) creation(spec sandbox.Spec) (wireCreate, error) {
 		w.Runtime = c.runtime
 	}
 	var err error
-	if w.Resources, err = cores(spec); err != nil {
+	if w.Resources, err = resources(spec); err != nil {
 		return refuse("%w", err)
 	}
-	if w.Tags, err = c.tagged(spec); err != nil {
+	if w.Tags, err = c.createTags(spec); err != nil {
 		return wireCreate{}, err
 	}
 	if len(spec.Command) == 0 {
-		w.Env = guest.Environment(spec.Env) // there is no program to hand it to
+		w.Env = wirekit.Environment(spec.Env) // there is no program to give it to
 	}
 	return w, nil
 }
 
-func sources(spec sandbox.Spec) (n int) {
+func countSources(spec sandbox.Spec) (n int) {
 	for _, s := range []string{spec.Template, spec.Image, spec.Snapshot} {
 		if s != "" {
 			n++
@@ -101,27 +104,26 @@ func sources(spec sandbox.Spec) (n int) {
 	return n
 }
 
-// perCore is the memory of a core; there is no other ratio (Vercel Sandbox
-// documentation, Pricing and limits).
-const perCore = 2048 * sandbox.MiB
+// memoryPerCore is the one ratio of memory to cores (Vercel Sandbox documentation, Pricing
+// and limits).
+const memoryPerCore = 2048 * sandbox.MiB
 
-// cores reads --cpu and --memory; nil leaves the choice to the service.
-func cores(spec sandbox.Spec) (*wireResources, error) {
+// resources converts --cpu and --memory; nil leaves the choice to the service.
+func resources(spec sandbox.Spec) (*wireResources, error) {
 	if spec.CPU <= 0 && spec.MemoryBytes <= 0 {
-		return nil, nil //nolint:nilnil // no wish is a plain answer
+		return nil, nil //nolint:nilnil // the spec names none
 	}
-	wanted := max(spec.CPU, float64(spec.MemoryBytes)/perCore)
+	wanted := max(spec.CPU, float64(spec.MemoryBytes)/memoryPerCore)
 	n := int(math.Ceil(wanted))
-	fits := wanted == float64(n) && (spec.CPU <= 0 || spec.CPU == wanted) && (spec.MemoryBytes <= 0 || spec.MemoryBytes == int64(n)*perCore)
+	fits := wanted == float64(n) && (spec.CPU <= 0 || spec.CPU == wanted) && (spec.MemoryBytes <= 0 || spec.MemoryBytes == int64(n)*memoryPerCore)
 	if !fits {
 		return nil, fmt.Errorf("there are whole cores only, each with 2048M of memory; the nearest that holds this is --cpu %d --memory %dM", n, n*2048)
 	}
 	return &wireResources{n}, nil
 }
 
-// unique makes a name that no other sandbox of the project has: the API wants
-// that, and operators do not.
-func unique(name string) string {
+// uniqueName makes a name unique in the project, as the API requires.
+func uniqueName(name string) string {
 	safe := strings.Map(func(r rune) rune {
 		if (r >= 'a' && r <= 'z') || (r >= '0' && r <= '9') {
 			return r
@@ -135,50 +137,94 @@ func unique(name string) string {
 	return safe + "-" + strings.ToLower(rand.Text()[:8])
 }
 
-// launch waits until the VM is there and starts the program, whose environment
-// stands in that call and nowhere else.
-func (c *Client) launch(ctx context.Context, w *wireSession, spec sandbox.Spec) error {
+// launchProgram waits until the VM runs and starts the program. The environment is part of
+// that call only.
+func (c *Client) launchProgram(ctx context.Context, w *wireSession, spec sandbox.Spec) error {
 	waiting, cancel := context.WithTimeoutCause(ctx, createTimeout, fault.New(fault.KindUnavailable, "the VM did not start within %s", createTimeout))
 	defer cancel()
 	for w.Status == "pending" {
-		if err := guest.Wait(waiting, lookAgain); err != nil {
+		if err := wirekit.Sleep(waiting, pollInterval); err != nil {
 			if ctx.Err() == nil {
 				return context.Cause(waiting)
 			}
 			return err
 		}
 		var one wireOneSession
-		if err := c.get(waiting, "create", session(w.ID), &one); err != nil {
+		if err := c.getObject(waiting, "create", sessionPath(w.ID), &one); err != nil {
 			return err
 		}
-		if err := providers.About(c.name, "create", w.ID, one.Session.ID); err != nil {
+		if err := providers.About(c.Profile, "create", w.ID, one.Session.ID); err != nil {
 			return err
 		}
 		*w = one.Session
 	}
-	sh := func(ctx context.Context, text string) ([]byte, int, error) { return c.shell(ctx, w.ID, text, spec.Env) }
+	sh := func(ctx context.Context, text string) ([]byte, int, error) {
+		return c.runScript(ctx, w.ID, text, spec.Env)
+	}
 	return guest.Start(ctx, sh, guest.Program{Args: spec.Command, Workdir: spec.Workdir})
 }
 
-// unsettled says of a failed create what it leaves open and how to find out.
-func (c *Client) unsettled(err error, name string) error {
+// createFault is the error of a create that failed.
+func (c *Client) createFault(err error, mark providers.CreateMark) error {
 	switch status := httpx.Status(err); {
 	case status == http.StatusPaymentRequired:
-		return providers.NothingMade(fault.New(fault.KindRefused, "%w", err).At(c.name, "create").
-			WithHint("the plan allows no more; `sbx ls --provider %s` shows what can be ended", c.name))
-	case codeOf(err) == "snapshot_not_found":
-		return providers.NothingMade(fault.New(fault.KindNotFound, "%w", err).At(c.name, "create").
+		return providers.NothingMade(c.Fault(fault.KindRefused, "create", "%w", err).
+			WithHint("the plan allows no more; `sbx ls --provider %s` shows what can be ended", c.Profile))
+	case errorCode(err) == "snapshot_not_found":
+		return providers.NothingMade(c.Fault(fault.KindNotFound, "create", "%w", err).
 			WithHint("the snapshot has expired or was deleted: create without --snapshot"))
 	}
-	return providers.CreateFailed(err, providers.CreateMark{Provider: c.name, Name: name})
+	return providers.CreateFailed(err, mark)
 }
 
-// undo deletes a sandbox whose program could not be started.
-func (c *Client) undo(ctx context.Context, id string, err error) error {
-	end, cancel := guest.CleanupContext(ctx, httpx.DefaultTimeout)
-	defer cancel()
-	if undone := c.Terminate(end, id, providers.TerminateOptions{Delete: true}); undone != nil {
-		return fault.Placed(fault.New(fault.KindOf(err), "%w; its sandbox %s still runs", err, id).WithHint("end it with `sbx terminate %s/%s`", c.name, id), c.name, "create")
+// maxTags is how many tags a sandbox may have (Vercel Sandbox documentation, Tags).
+const maxTags = 5
+
+// labelTags maps labels of sbx to tags of the API, which has no other labels. Which characters
+// a tag's key may have is not documented, so these have no slash. Other keys stay as they are.
+func labelTags() map[string]string {
+	return map[string]string{
+		sandbox.LabelOwner: "sbx-owner", sandbox.LabelName: "sbx-name", sandbox.LabelTask: "sbx-task", sandbox.LabelAgentType: "sbx-agent-type", sandbox.LabelKeep: "sbx-keep",
+		sandbox.LabelNonce: "sbx-nonce", sandbox.LabelKeptUntil: "sbx-kept-until",
 	}
-	return fault.Placed(fault.New(fault.KindOf(err), "%w; its sandbox was deleted again", err), c.name, "create")
+}
+
+// toTags converts labels to tags.
+func toTags(labels map[string]string) map[string]string {
+	out, known := map[string]string{}, labelTags()
+	for key, value := range labels {
+		if tag := known[key]; tag != "" {
+			key = tag
+		}
+		out[key] = value
+	}
+	return out
+}
+
+// toLabels converts tags to labels; nil without tags.
+func toLabels(tags map[string]string) map[string]string {
+	if len(tags) == 0 {
+		return nil
+	}
+	out := maps.Clone(tags)
+	for label, tag := range labelTags() {
+		if value, there := out[tag]; there {
+			delete(out, tag)
+			out[label] = value
+		}
+	}
+	return out
+}
+
+// createTags are the tags of a new sandbox; fault.KindUsage where there are too many.
+func (c *Client) createTags(spec sandbox.Spec) (map[string]string, error) {
+	out := toTags(spec.Marks())
+	if len(out) > maxTags { // the task's own record has it, too
+		delete(out, labelTags()[sandbox.LabelKeptUntil])
+	}
+	if len(out) > maxTags {
+		return nil, fault.Usage("a sandbox has %d tags at most, and these are %d: labels, owner, name, task and agent type", maxTags, len(out)).
+			At(c.Profile, "create").WithHint("leave out a --label")
+	}
+	return out, nil
 }

@@ -1,80 +1,156 @@
 package vercel
 
 import (
+	"archive/tar"
 	"bytes"
+	"cmp"
+	"compress/gzip"
 	"context"
 	"crypto/rand"
+	"errors"
 	"io"
+	"net/http"
+	"path"
 	"strings"
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/httpx"
 	"sbx/internal/providers"
 	"sbx/internal/providers/guest"
 	"sbx/internal/sandbox"
 )
 
-// Exec runs a command in a running session and streams it. Stdin is sent whole,
-// as a file, before the command starts. When ctx ends the command is killed with
-// all it has started. In a session that does not run nothing is done: the API's
-// own clients would resume it, which starts a VM.
+// Exec runs a command in a running session and streams its output. All of stdin is sent as a
+// file before the command starts. When ctx ends the command is killed with its child
+// processes. A session that does not run is refused: the API's own clients would resume it,
+// which starts a VM.
 func (c *Client) Exec(ctx context.Context, id string, cmd providers.Command) (sandbox.Exit, error) {
 	op := "exec " + id
 	if cmd.TTY != nil {
-		return sandbox.Exit{}, fault.New(fault.KindUnsupported, "the API gives a command no terminal").At(c.name, op).WithHint("leave out -t")
+		return sandbox.Exit{}, c.Fault(fault.KindUnsupported, op, "the API gives a command no terminal").WithHint("leave out -t")
 	}
 	if len(cmd.Args) == 0 {
-		return sandbox.Exit{}, fault.Usage("there is no command").At(c.name, op)
+		return sandbox.Exit{}, fault.Usage("there is no command").At(c.Profile, op)
 	}
-	v, err := c.judged(ctx, "exec", id)
+	v, err := c.findSession(ctx, "exec", id)
 	if err == nil {
-		err = c.idle(v, op)
+		err = c.checkRunning(v, op)
 	}
 	if err != nil {
 		return sandbox.Exit{}, err
 	}
-	r := &command{c: c, id: v.session.ID, cwd: v.session.Cwd, cmd: cmd, mark: mark("exec"), users: true}
-	return r.do(ctx)
+	r := &execution{c: c, id: v.session.ID, cwd: v.session.Cwd, cmd: cmd, mark: newMark("exec"), users: true}
+	return r.execute(ctx)
 }
 
-// idle is why a session that does not run takes no command; nil for one that runs.
-func (c *Client) idle(v view, op string) error {
+// checkRunning is nil for a session that runs, which is the only one to take commands.
+func (c *Client) checkRunning(v view, op string) error {
 	status := v.session.Status
 	switch {
 	case status == "running":
 		return nil
-	case over(status):
-		return fault.New(fault.KindGone, "its session is %s", status).At(c.name, op).
+	case hasEnded(status):
+		return c.Fault(fault.KindGone, op, "its session is %s", status).
 			WithHint("make a new sandbox; sbx resumes none, since that starts a VM")
 	}
-	return fault.New(fault.KindUnavailable, "its session is %s", status).At(c.name, op).WithHint("look again in a moment")
+	return c.Fault(fault.KindUnavailable, op, "its session is %s", status).WithHint("look again in a moment")
 }
 
 const (
-	// probeName is $0 of the texts that sbx itself runs in a session, so that they
-	// are told from its other commands.
+	// probeName is $0 of the scripts that sbx runs in a session for itself: it distinguishes
+	// them from other commands.
 	probeName = "sbx-probe"
-	// probeTime is how long such a text may take where its caller sets no limit.
-	probeTime = 60 * time.Second
+	// scriptTimeout is the limit of such a script where its caller sets none.
+	scriptTimeout = 60 * time.Second
 )
 
 // shellOf is a guest.Shell for one session.
 func (c *Client) shellOf(id string) guest.Shell {
-	return func(ctx context.Context, text string) ([]byte, int, error) { return c.shell(ctx, id, text, nil) }
+	return func(ctx context.Context, text string) ([]byte, int, error) { return c.runScript(ctx, id, text, nil) }
 }
 
-func (c *Client) shell(ctx context.Context, id, text string, env []string) ([]byte, int, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, probeTime, fault.New(fault.KindUnavailable, "nothing inside answers within %s", probeTime))
+func (c *Client) runScript(ctx context.Context, id, text string, env []string) ([]byte, int, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, scriptTimeout, fault.New(fault.KindUnavailable, "nothing inside answers within %s", scriptTimeout))
 	defer cancel()
 	var out bytes.Buffer
-	r := &command{c: c, id: id, mark: mark("probe")}
+	r := &execution{c: c, id: id, mark: newMark("probe")}
 	r.cmd = providers.Command{Args: []string{"sh", "-c", text, probeName}, Env: env, Stdout: &out, Stderr: io.Discard}
-	exit, err := r.do(ctx)
+	exit, err := r.execute(ctx)
 	if exit.Code == nil {
 		return out.Bytes(), -1, err
 	}
 	return out.Bytes(), *exit.Code, err
 }
 
-// mark is a word that one command and all it starts carry in their environment.
-func mark(kind string) string { return kind + "-" + strings.ToLower(rand.Text()[:12]) }
+// newMark is a value for the environment of one command and its child processes.
+func newMark(kind string) string { return kind + "-" + strings.ToLower(rand.Text()[:12]) }
+
+const (
+	// maxStdin is the longest stdin of a command, in bytes: it is held in memory and sent in
+	// one request.
+	maxStdin = 64 << 20
+	// defaultWorkdir is the workdir of sessions whose record has none (Vercel Sandbox
+	// documentation).
+	defaultWorkdir = "/vercel/sandbox"
+	// withStdin runs a program with stdin from a file that it removes at once.
+	withStdin = `f=$1; shift; exec < "$f" || exit 125; rm -f "$f"; exec "$@"`
+)
+
+// uploadStdin sends stdin as a file into the session's folder and returns its path.
+func (r *execution) uploadStdin(ctx context.Context) (string, error) {
+	text, err := r.readStdin(ctx)
+	if err != nil {
+		return "", err
+	}
+	name, folder := ".sbx-stdin-"+r.mark, cmp.Or(r.cwd, defaultWorkdir)
+	packed, err := packFile(name, text)
+	if err != nil {
+		return "", r.c.Fault(fault.KindUnknown, r.op(), "stdin: %w", err)
+	}
+	_, err = r.c.API.Do(ctx, httpx.Request{
+		Op: r.op(), Method: http.MethodPost, Path: sessionPath(r.id, "fs", "write"), Query: r.c.teamQuery(), Body: packed,
+		Header: http.Header{"Content-Type": {"application/gzip"}, "X-Cwd": {folder}}, Timeout: createTimeout,
+	})
+	return path.Join(folder, name), r.c.withGoneHint(err, "make a new sandbox")
+}
+
+// readStdin reads stdin to its end, or returns when ctx ends; the read of a stream without
+// an end then stays behind.
+func (r *execution) readStdin(ctx context.Context) ([]byte, error) {
+	type result struct {
+		text []byte
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		text, err := io.ReadAll(io.LimitReader(r.cmd.Stdin, maxStdin+1))
+		done <- result{text, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, r.c.contextFault(ctx, r.op())
+	case got := <-done:
+		switch {
+		case got.err != nil:
+			return nil, r.c.Fault(fault.KindUnknown, r.op(), "stdin: %w", got.err)
+		case len(got.text) > maxStdin:
+			return nil, fault.Usage("stdin is more than %d MiB, which is sent whole", maxStdin>>20).At(r.c.Profile, r.op()).
+				WithHint("let the command fetch it")
+		}
+		return got.text, nil
+	}
+}
+
+// packFile makes a compressed tar of one file.
+func packFile(name string, text []byte) ([]byte, error) {
+	var packed bytes.Buffer
+	zipped := gzip.NewWriter(&packed)
+	archive := tar.NewWriter(zipped)
+	err := archive.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(text))})
+	if err == nil {
+		_, err = archive.Write(text)
+	}
+	err = errors.Join(err, archive.Close(), zipped.Close())
+	return packed.Bytes(), err
+}

@@ -18,9 +18,9 @@ func FuzzLines(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		n := 0
-		err := lines(strings.NewReader(text), func(l wireLine) error {
+		err := readNDJSON(strings.NewReader(text), func(l wireLine) error {
 			n++
-			_, _ = l.text()
+			_, _ = l.outputText()
 			return nil
 		})
 		if err == nil && n > strings.Count(text, "\n")+1 {
@@ -34,10 +34,10 @@ func TestALostLineTellsWhy(t *testing.T) {
 	t.Parallel()
 	left := errors.New("the caller has left")
 	for _, text := range []string{"", `{"stream":"std`, `{"stream":"stdout","data":"x"}` + "\n", `{"stream":"stdout","data":"x"}` + "\n{"} {
-		err := lines(io.MultiReader(strings.NewReader(text), iotest.ErrReader(left)), func(wireLine) error { return nil })
+		err := readNDJSON(io.MultiReader(strings.NewReader(text), iotest.ErrReader(left)), func(wireLine) error { return nil })
 		require.ErrorIs(t, err, left, "after %q", text)
 	}
-	require.ErrorIs(t, lines(strings.NewReader("{"), nil), errStream)
+	require.ErrorIs(t, readNDJSON(strings.NewReader("{"), nil), errStream)
 }
 
 // TestLongLines: a chunk of output may be longer than 8 MiB; what is longer than any
@@ -45,14 +45,14 @@ func TestALostLineTellsWhy(t *testing.T) {
 func TestLongLines(t *testing.T) {
 	t.Parallel()
 	chunk := strings.Repeat("x", 9<<20)
-	err := lines(strings.NewReader(`{"stream":"stdout","data":"`+chunk+`"}`), func(l wireLine) error {
-		text, ok := l.text()
+	err := readNDJSON(strings.NewReader(`{"stream":"stdout","data":"`+chunk+`"}`), func(l wireLine) error {
+		text, ok := l.outputText()
 		require.True(t, ok)
 		require.Len(t, text, len(chunk))
 		return nil
 	})
 	require.NoError(t, err)
-	require.ErrorIs(t, lines(endless{}, func(wireLine) error { return nil }), errLong)
+	require.ErrorIs(t, readNDJSON(endless{}, func(wireLine) error { return nil }), errLong)
 }
 
 // endless is a line without an end.

@@ -1,186 +1,238 @@
 package vercel
 
 import (
-	"bytes"
+	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"maps"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
-	"sbx/internal/providers/guest"
+	"sbx/internal/providers/wirekit"
 	"sbx/internal/sandbox"
 )
 
-const (
-	// reconnects is how often a log that brings nothing new is asked for again.
-	reconnects = 3
-	// mostLine is how long one line may grow, in bytes; the rest makes another one.
-	mostLine = 1 << 20
-)
+// maxReconnects is how often a log that brings nothing new is requested.
+const maxReconnects = 3
 
 // errEnough says that the reader wants no more.
 var errEnough = errors.New("enough")
 
-// output is one reader's place in a command's output. Each connection begins at the
-// start again, so what was read is known by its number of bytes.
-type output struct {
+// outputReader is the position of one reader in the output of a command. Each connection
+// begins at the start again, so the position is a number of bytes.
+type outputReader struct {
 	c    *Client
 	id   string // of the session
 	op   string
 	cmd  wireCommand
 	take func(sandbox.LogLine) bool
 
-	had  map[string]int64  // bytes read, by stream
-	rest map[string][]byte // of lines that have not ended
-	torn map[string]bool   // the line's beginning was given already
-	told bool              // all of it was given
+	bytesRead map[string]int64 // by stream
+	splitters map[string]*wirekit.LineSplitter
+	complete  bool // all lines were given to take
 }
 
-func newOutput(r *commandLogs, w wireCommand) *output {
-	return &output{c: r.c, id: r.v.session.ID, op: r.op, cmd: w, had: map[string]int64{}, rest: map[string][]byte{}, torn: map[string]bool{}}
+func newOutputReader(r *commandLogs, w wireCommand) *outputReader {
+	splitters := map[string]*wirekit.LineSplitter{"stdout": {Stream: "stdout"}, "stderr": {Stream: "stderr"}}
+	return &outputReader{c: r.c, id: r.v.session.ID, op: r.op, cmd: w, bytesRead: map[string]int64{}, splitters: splitters}
 }
 
-func (o *output) ended() bool { return o.cmd.ExitCode != nil }
+func (o *outputReader) hasEnded() bool { return o.cmd.ExitCode != nil }
 
-// read gives lines until the command has ended or, with patience, until nothing has
-// come for so long. A connection that is lost is made again.
-func (o *output) read(ctx context.Context, patience time.Duration) error {
+// readAll reads until the command has ended or, with patience, until nothing has come for
+// that long. A lost connection is opened again.
+func (o *outputReader) readAll(ctx context.Context, patience time.Duration) error {
 	for tries := 1; ; tries++ {
-		before := o.had["stdout"] + o.had["stderr"]
-		err := o.once(ctx, patience)
-		if o.had["stdout"]+o.had["stderr"] > before {
+		before := o.bytesRead["stdout"] + o.bytesRead["stderr"]
+		err := o.readConnection(ctx, patience)
+		if o.bytesRead["stdout"]+o.bytesRead["stderr"] > before {
 			tries = 1
 		}
-		if err == nil || !errors.Is(err, errEarly) || tries >= reconnects {
+		if err == nil || !errors.Is(err, errEarly) || tries >= maxReconnects {
 			return err
 		}
-		if err := guest.Wait(ctx, lookAgain); err != nil {
-			return fault.Placed(err, o.c.name, o.op)
+		if err := wirekit.Sleep(ctx, pollInterval); err != nil {
+			return fault.Placed(err, o.c.Profile, o.op)
 		}
 	}
 }
 
-// once reads one connection. An error that is errEarly leaves open what would have
-// come.
-func (o *output) once(ctx context.Context, patience time.Duration) error {
+// readConnection reads one connection. After errEarly there may be more output.
+func (o *outputReader) readConnection(ctx context.Context, patience time.Duration) error {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s, err := o.c.stream(inner, httpx.Request{Op: o.op, Path: session(o.id, "cmd", o.cmd.ID, "logs"), OneSandbox: true})
+	s, err := o.c.openStream(inner, httpx.Request{Op: o.op, Path: sessionPath(o.id, "cmd", o.cmd.ID, "logs"), OneSandbox: true})
 	if err != nil {
-		if moving(err) {
-			return o.early(err)
+		if inTransition(err) {
+			return o.earlyFault(err)
 		}
 		return err
 	}
 	defer func() { _ = s.Close() }()
-	heard := func() {}
-	if patience > 0 && !o.ended() {
-		idle, most := time.AfterFunc(patience, cancel), time.AfterFunc(busy, cancel)
+	received := func() {}
+	if patience > 0 && !o.hasEnded() {
+		idle, most := time.AfterFunc(patience, cancel), time.AfterFunc(busyTime, cancel)
 		defer idle.Stop()
 		defer most.Stop()
-		heard = func() { idle.Reset(patience) }
+		received = func() { idle.Reset(patience) }
 	}
-	began, skip := time.Now(), maps.Clone(o.had)
-	err = lines(s, func(l wireLine) error {
-		heard()
-		return o.chunk(l, skip)
+	began, skip := time.Now(), maps.Clone(o.bytesRead)
+	err = readNDJSON(s, func(l wireLine) error {
+		received()
+		return o.addChunk(l, skip)
 	})
-	told, inBand := errors.AsType[failure](err)
+	reported, inBand := errors.AsType[streamFailure](err)
 	switch {
 	case errors.Is(err, errEnough):
 		return err
 	case ctx.Err() != nil:
-		return o.c.over(ctx, o.op)
+		return o.c.contextFault(ctx, o.op)
 	case inner.Err() != nil:
-		return o.left(time.Since(began))
-	case inBand && told.Code == "sandbox_stopped":
+		return o.leaveRunning(time.Since(began))
+	case inBand && reported.Code == "sandbox_stopped":
 		return nil
 	case errors.Is(err, errLong):
-		return fault.New(fault.KindRefused, "%w", err).At(o.c.name, o.op).WithHint("let the program write it to a file, and read that in pieces")
+		return o.c.Fault(fault.KindRefused, o.op, "%w", err).WithHint("let the program write it to a file, and read that in pieces")
 	case err != nil:
-		return o.early(err)
+		return o.earlyFault(err)
 	}
-	return o.settle(ctx)
+	return o.checkEnd(ctx)
 }
 
-// early wraps what cut a log short.
-func (o *output) early(err error) error {
-	return fault.New(fault.KindUnavailable, "%w: %w", errEarly, err).At(o.c.name, o.op)
+// earlyFault wraps the error that cut a log short.
+func (o *outputReader) earlyFault(err error) error {
+	return o.c.Fault(fault.KindUnavailable, o.op, "%w: %w", errEarly, err)
 }
 
-// left is the end of a look at a command that still runs; one that never rested has
-// written more.
-func (o *output) left(after time.Duration) error {
-	if after >= busy && !o.take(sandbox.MissingOutput("it writes without a pause, and what comes now is left out: follow it with -f", sandbox.LogGap{})) {
+// leaveRunning ends the read of a command that still runs. Where it never paused, more output
+// is missing, which a line says.
+func (o *outputReader) leaveRunning(after time.Duration) error {
+	if after >= busyTime && !o.take(sandbox.MissingOutput("it writes without a pause, and what comes now is left out: follow it with -f", sandbox.LogGap{})) {
 		return errEnough
 	}
 	return nil
 }
 
-// settle asks whether the command has ended with its log, or the log alone.
-func (o *output) settle(ctx context.Context) error {
-	if o.ended() {
+// checkEnd reads whether the command has ended or only the connection; the latter is
+// errEarly.
+func (o *outputReader) checkEnd(ctx context.Context) error {
+	if o.hasEnded() {
 		return nil
 	}
 	var one wireOneCommand
-	switch err := o.c.get(ctx, o.op, session(o.id, "cmd", o.cmd.ID), &one); {
-	case missing(err):
+	switch err := o.c.getObject(ctx, o.op, sessionPath(o.id, "cmd", o.cmd.ID), &one); {
+	case wirekit.Missing(err):
 		return nil
 	case err != nil:
 		return err
 	case one.Command.ExitCode == nil:
-		return fault.New(fault.KindUnavailable, "%w", errEarly).At(o.c.name, o.op)
+		return o.c.Fault(fault.KindUnavailable, o.op, "%w", errEarly)
 	}
 	o.cmd.ExitCode = one.Command.ExitCode
 	return nil
 }
 
-// chunk makes lines of a piece, but for what was read before.
-func (o *output) chunk(l wireLine, skip map[string]int64) error {
-	text, ok := l.text()
+// addChunk gives the lines of a chunk to take, without the bytes of earlier connections.
+func (o *outputReader) addChunk(l wireLine, skip map[string]int64) error {
+	text, ok := l.outputText()
 	if !ok {
 		return nil
 	}
 	o.c.warnAltered(text)
 	known := min(skip[l.Stream], int64(len(text)))
 	skip[l.Stream] -= known
-	text = text[known:]
-	o.had[l.Stream] += int64(len(text))
-	all := append(o.rest[l.Stream], text...)
-	for {
-		end, skip := bytes.IndexByte(all, '\n'), 1
-		long := end > mostLine || (end < 0 && len(all) > mostLine)
-		if long {
-			end, skip = mostLine, 0
-		}
-		if end < 0 {
-			break
-		}
-		line := o.line(l.Stream, all[:end], long)
-		all, o.torn[l.Stream] = all[end+skip:], long
-		o.rest[l.Stream] = all
+	o.bytesRead[l.Stream] += int64(len(text)) - known
+	for _, line := range o.splitters[l.Stream].Add([]byte(text[known:]), nil) {
 		if !o.take(line) {
 			return errEnough
 		}
 	}
-	o.rest[l.Stream] = all
 	return nil
 }
 
-// flush gives what was written without a line end.
-func (o *output) flush() bool {
-	for _, stream := range []string{"stdout", "stderr"} {
-		if text := o.rest[stream]; len(text) > 0 && !o.take(o.line(stream, text, false)) {
+// flushPartial gives lines without a line end to take; false when that wants no more.
+func (o *outputReader) flushPartial() bool {
+	for _, line := range o.splitters["stderr"].Flush(o.splitters["stdout"].Flush(nil)) {
+		if !o.take(line) {
 			return false
 		}
-		delete(o.rest, stream)
 	}
 	return true
 }
 
-func (o *output) line(stream string, text []byte, long bool) sandbox.LogLine {
-	return sandbox.LogLine{Stream: stream, Text: strings.TrimSuffix(string(text), "\r"), Truncated: long || o.torn[stream]}
+// maxLine is the longest line of a stream, in bytes. The service writes a chunk of output
+// into one line; lines of more than 8 MiB were measured.
+const maxLine = 64 << 20
+
+// errLong says that one line of a stream is longer than maxLine.
+var errLong = fmt.Errorf("%w: one piece of it is longer than %d MiB", errStream, maxLine>>20)
+
+// errEarly says that a stream ended before its last line, so that the end of the command is
+// not known.
+var errEarly = errors.New("the stream ended early")
+
+// errStream is inside the error of every invalid line.
+var errStream = errors.New("the stream is not understood")
+
+// streamFailure is an error that the service reports inside a stream with status 200.
+type streamFailure struct{ wireFailure }
+
+// Error is the code and the message of the service.
+func (f streamFailure) Error() string { return f.Code + ": " + f.Message }
+
+// readNDJSON gives each line to take, until the end of the stream, an error of take, or a
+// failure that the service reports in the stream.
+func readNDJSON(r io.Reader, take func(wireLine) error) error {
+	scanner := bufio.NewScanner(r)
+	scanner.Buffer(make([]byte, 0, 64<<10), maxLine)
+	for scanner.Scan() {
+		if len(scanner.Bytes()) == 0 {
+			continue
+		}
+		var l wireLine
+		if err := json.Unmarshal(scanner.Bytes(), &l); err != nil {
+			if lost := scanner.Err(); lost != nil {
+				return lost // the line is cut off
+			}
+			return fmt.Errorf("%w: %q", errStream, scanner.Text()[:min(60, len(scanner.Text()))])
+		}
+		if l.Stream == "error" {
+			var f streamFailure
+			_ = json.Unmarshal(l.Data, &f.wireFailure) // a failure without a text is one, too
+			return f
+		}
+		if err := take(l); err != nil {
+			return err
+		}
+	}
+	if errors.Is(scanner.Err(), bufio.ErrTooLong) {
+		return errLong
+	}
+	return scanner.Err()
+}
+
+// alteredText is shown once per client: a program may write U+FFFD itself.
+const alteredText = "the API tells output as text: bytes that are not UTF-8 arrive as \"\uFFFD\". Encode them inside (base64) to keep them"
+
+// warnAltered warns that output may have been altered by the API.
+func (c *Client) warnAltered(text string) {
+	if strings.ContainsRune(text, utf8.RuneError) {
+		c.altered.Do(func() { c.notice(c.Profile + ": " + alteredText) })
+	}
+}
+
+// outputText is the text of a line of output; false for other lines.
+func (l wireLine) outputText() (string, bool) {
+	var text string
+	if l.Stream != "stdout" && l.Stream != "stderr" {
+		return "", false
+	}
+	err := json.Unmarshal(l.Data, &text)
+	return text, err == nil
 }

@@ -2,20 +2,23 @@ package vercel
 
 import (
 	"context"
+	"fmt"
+	"net/http"
 	"time"
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
+	"sbx/internal/providers/wirekit"
 	"sbx/internal/sandbox"
 )
 
-// patience is how long a probe waits for a word from inside.
-const patience = 10 * time.Second
+// probeTimeout is how long a probe waits for an answer from inside.
+const probeTimeout = 10 * time.Second
 
-// Probe judges by the session's status first, then by the codes of 410 and 422:
-// that a name can be read does not mean that it answers. Whether a stopped sandbox
-// can be resumed is asked of its snapshot, never by a resume.
+// Probe reads the session's status and runs a command in a running session: a record that can
+// be read is no proof that the VM answers. Whether a stopped sandbox can be resumed is known
+// by its snapshot, without a resume.
 func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error) {
 	v, err := c.resolve(ctx, "probe", id)
 	if fault.KindOf(err) == fault.KindGone {
@@ -24,16 +27,16 @@ func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error)
 	if err != nil {
 		return providers.Health{}, err
 	}
-	verdict, condition := judge(v)
+	verdict, condition := statusHealth(v)
 	h := c.health(verdict, condition, "session status", v.session.Status)
-	if v.followed() {
-		h.Evidence = append(h.Evidence, sandbox.Evidence{What: "resumed as", Value: v.box.CurrentSessionID, Source: "API", At: c.now()})
+	if v.wasResumed() {
+		h.Evidence = append(h.Evidence, c.Evidence("resumed as", v.box.CurrentSessionID, "API"))
 	}
 	switch condition {
 	case providers.ConditionHealthy:
-		err = c.answers(ctx, v, &h)
+		err = c.probeCommand(ctx, v, &h)
 	case providers.ConditionResumable:
-		err = c.kept(ctx, v, &h)
+		err = c.probeSnapshot(ctx, v, &h)
 	default:
 	}
 	return h, err
@@ -41,29 +44,28 @@ func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error)
 
 func (c *Client) health(verdict sandbox.Verdict, condition providers.Condition, what, value string) providers.Health {
 	return providers.Health{
-		Verdict: verdict, Condition: condition,
-		Evidence: []sandbox.Evidence{{What: what, Value: value, Source: "API", At: c.now()}},
+		Verdict: verdict, Condition: condition, Evidence: []sandbox.Evidence{c.Evidence(what, value, "API")},
 	}
 }
 
-// judge says what a status means.
-func judge(v view) (sandbox.Verdict, providers.Condition) {
+// statusHealth is what a status means.
+func statusHealth(v view) (sandbox.Verdict, providers.Condition) {
 	switch status := v.session.Status; {
 	case status == "running":
 		return sandbox.True, providers.ConditionHealthy
 	case status == "pending", status == "stopping", status == "snapshotting":
 		return sandbox.Unknown, providers.ConditionWait
-	case over(status):
-		return sandbox.False, v.after()
+	case hasEnded(status):
+		return sandbox.False, v.conditionAfterEnd()
 	}
 	return sandbox.Unknown, providers.ConditionUnknown
 }
 
-// after is what can be done once a session is over. Where it was resumed as
-// another since, nothing is concluded: that one is to be judged.
-func (v view) after() providers.Condition {
+// conditionAfterEnd is the condition of a session that has ended. It is unknown where the
+// sandbox was resumed: then it is that of the newer session.
+func (v view) conditionAfterEnd() providers.Condition {
 	switch {
-	case v.followed():
+	case v.wasResumed():
 		return providers.ConditionUnknown
 	case v.box != nil && v.persistent():
 		return providers.ConditionResumable
@@ -71,62 +73,129 @@ func (v view) after() providers.Condition {
 	return providers.ConditionRecreate
 }
 
-// followed says that the sandbox has another session by now.
-func (v view) followed() bool {
+// wasResumed says that the sandbox has a newer session.
+func (v view) wasResumed() bool {
 	return v.box != nil && v.box.CurrentSessionID != "" && v.box.CurrentSessionID != v.session.ID
 }
 
-// answers runs a command that does nothing.
-func (c *Client) answers(ctx context.Context, v view, h *providers.Health) error {
-	short, cancel := context.WithTimeoutCause(ctx, patience, fault.New(fault.KindUnavailable, "nothing inside answers within %s", patience))
+// probeCommand runs a command that does nothing.
+func (c *Client) probeCommand(ctx context.Context, v view, h *providers.Health) error {
+	short, cancel := context.WithTimeoutCause(ctx, probeTimeout, fault.New(fault.KindUnavailable, "nothing inside answers within %s", probeTimeout))
 	defer cancel()
 	said := "answers"
-	_, _, err := c.shell(short, v.session.ID, "exit 0", nil)
+	_, _, err := c.runScript(short, v.session.ID, "exit 0", nil)
 	switch {
 	case ctx.Err() != nil:
 		return err
 	case err != nil:
-		h.Verdict, h.Condition = refusal(v, err)
+		h.Verdict, h.Condition = refusalHealth(v, err)
 		said = err.Error()
 	}
-	h.Evidence = append(h.Evidence, sandbox.Evidence{What: "command", Value: said, Source: "session", At: c.now()})
+	h.Evidence = append(h.Evidence, c.Evidence("command", said, "session"))
 	return nil
 }
 
-// refusal says what a command's refusal means for a session that was running a
-// moment ago (Vercel Sandbox API, error codes). What cannot be asked is unknown.
-func refusal(v view, err error) (sandbox.Verdict, providers.Condition) {
+// refusalHealth is what the refusal of a command means for a session that was running a
+// moment ago (Vercel Sandbox API, error codes). Without an answer it is unknown.
+func refusalHealth(v view, err error) (sandbox.Verdict, providers.Condition) {
 	switch kind := fault.KindOf(err); {
-	case moving(err):
+	case inTransition(err):
 		return sandbox.Unknown, providers.ConditionWait
-	case codeOf(err) == "snapshot_not_found", kind == fault.KindNotFound:
+	case errorCode(err) == "snapshot_not_found", kind == fault.KindNotFound:
 		return sandbox.False, providers.ConditionRecreate
 	case kind == fault.KindGone:
-		return sandbox.False, v.after()
+		return sandbox.False, v.conditionAfterEnd()
 	}
 	return sandbox.Unknown, providers.ConditionUnknown
 }
 
-// kept looks whether the snapshot that a resume would need is there.
-func (c *Client) kept(ctx context.Context, v view, h *providers.Health) error {
+// probeSnapshot reads whether the snapshot exists that a resume needs.
+func (c *Client) probeSnapshot(ctx context.Context, v view, h *providers.Health) error {
 	if v.box.CurrentSnapshotID == "" {
-		return nil // the API does not tell; the status stands
+		return nil // not known: the status alone decides
 	}
 	var one wireOneSnapshot
-	err := c.get(ctx, "probe "+v.session.ID, httpx.Path("v2", "sandboxes", "snapshots", v.box.CurrentSnapshotID), &one)
+	err := c.getObject(ctx, "probe "+v.session.ID, httpx.Path("v2", "sandboxes", "snapshots", v.box.CurrentSnapshotID), &one)
 	said := one.Snapshot.Status
 	switch expires := one.Snapshot.ExpiresAt.time(); {
 	case ctx.Err() != nil:
 		return err
-	case missing(err):
+	case wirekit.Missing(err):
 		h.Condition, said = providers.ConditionRecreate, err.Error()
 	case err != nil:
 		h.Condition, said = providers.ConditionUnknown, err.Error()
 	case said == "":
 		h.Condition, said = providers.ConditionUnknown, "the answer has no status"
-	case said != "created", !expires.IsZero() && expires.Before(c.now()):
+	case said != "created", !expires.IsZero() && expires.Before(c.Now()):
 		h.Condition = providers.ConditionRecreate
 	}
-	h.Evidence = append(h.Evidence, sandbox.Evidence{What: "snapshot", Value: said, Source: "API", At: c.now()})
+	h.Evidence = append(h.Evidence, c.Evidence("snapshot", said, "API"))
 	return nil
 }
+
+// Check checks the profile: token, team and project by a listing, the clocks, sandboxes that
+// run beyond their time, and stopped ones that may be billed.
+func (c *Client) Check(ctx context.Context) []providers.Check {
+	running, stopped, overdue := 0, 0, 0
+	for s, err := range c.List(ctx, providers.Query{}) {
+		if err != nil {
+			return []providers.Check{c.listCheck(err), providers.CheckClock(c.API)}
+		}
+		switch s.State {
+		case sandbox.StateRunning:
+			running++
+			if !s.ExpiresAt.IsZero() && s.ExpiresAt.Before(c.Now().Add(-httpx.SkewTolerated)) {
+				overdue++
+			}
+		case sandbox.StateStopped:
+			stopped++
+		default:
+		}
+	}
+	found := []providers.Check{{Check: "api", Verdict: sandbox.True, Message: fmt.Sprintf("answers; %d running, %d stopped", running, stopped)}}
+	if overdue > 0 {
+		found = append(found, providers.Check{
+			Check: "overdue", Verdict: sandbox.False, Message: fmt.Sprintf("%d sandboxes run beyond their time", overdue),
+			Hint: "`sbx ls --provider " + c.Profile + "` shows when each should have ended",
+		})
+	}
+	if stopped > 0 {
+		found = append(found, providers.Check{
+			Check: "snapshots", Verdict: sandbox.True, Info: true, Message: fmt.Sprintf("%d stopped sandboxes may keep billed snapshots", stopped),
+			Hint: "`sbx terminate REF --delete` destroys one with its snapshot",
+		})
+	}
+	return append(append(found, c.checkToken()...), providers.CheckClock(c.API))
+}
+
+// listCheck says which setting is wrong where the list cannot be read: the API answers alike
+// for a project that does not exist and for one that the token may not see.
+func (c *Client) listCheck(err error) providers.Check {
+	k := wirekit.FailedCheck("api", err)
+	switch httpx.Status(err) {
+	case http.StatusUnauthorized:
+		k.Check, k.Hint = "token", "the token is wrong or has expired: set VERCEL_TOKEN"
+	case http.StatusForbidden:
+		k.Check, k.Hint = "team", "the token may not see team "+c.team+": is VERCEL_TEAM_ID its id?"
+	case http.StatusNotFound, http.StatusBadRequest:
+		k.Check, k.Hint = "project", "team "+c.team+" has no project "+c.project+": is VERCEL_PROJECT_ID its id?"
+	case http.StatusGone:
+		k.Check, k.Hint = "project", "team "+c.team+" or project "+c.project+" has been deleted"
+	}
+	return k
+}
+
+// checkToken says when an OIDC token expires, which takes hours.
+func (c *Client) checkToken() []providers.Check {
+	left := c.expires.Sub(c.Now())
+	switch {
+	case c.expires.IsZero() || left > time.Hour:
+		return nil
+	case left <= 0:
+		return []providers.Check{{Check: "token", Verdict: sandbox.False, Message: "the token has expired", Hint: "pull a new OIDC token, or set an access token"}}
+	}
+	return []providers.Check{{Check: "token", Verdict: sandbox.True, Info: true, Message: "the token expires in " + sandbox.FormatDuration(left)}}
+}
+
+// Skew is how far the API's clock is ahead of this machine's.
+func (c *Client) Skew() (time.Duration, bool) { return c.API.Skew() }

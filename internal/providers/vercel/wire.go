@@ -2,28 +2,30 @@ package vercel
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
+	"sbx/internal/sandbox"
 )
 
-// millis is a time in milliseconds of Unix time, or a duration in milliseconds; 0
-// and nonsense are neither.
+// millis is a Unix time or a duration in milliseconds; 0 and values out of range are
+// neither.
 type millis float64
 
-// mostMillis is a time in the year 2096, and a duration that no clock overflows.
-const mostMillis = 4e12
+// maxMillis is a time in the year 2096; as a duration it does not overflow.
+const maxMillis = 4e12
 
 func (m millis) time() time.Time {
-	if m <= 0 || m > mostMillis {
+	if m <= 0 || m > maxMillis {
 		return time.Time{}
 	}
 	return providers.Moment(time.UnixMilli(int64(m)).UTC())
 }
 
 func (m millis) duration() time.Duration {
-	if m <= 0 || m > mostMillis {
+	if m <= 0 || m > maxMillis {
 		return 0
 	}
 	return time.Duration(m) * time.Millisecond
@@ -41,7 +43,7 @@ type wireBox struct {
 	Memory            *float64          `json:"memory"` // MB
 	Runtime           string            `json:"runtime"`
 	Image             string            `json:"image"`
-	CreatedAt         millis            `json:"createdAt"` // of the name: a resume does not change it
+	CreatedAt         millis            `json:"createdAt"` // of the name; unchanged by a resume
 	ExpiresAt         millis            `json:"expiresAt"` // while it runs
 	Tags              map[string]string `json:"tags"`
 }
@@ -54,7 +56,7 @@ type wireSession struct {
 	Memory              *float64 `json:"memory"` // MB
 	VCPUs               *float64 `json:"vcpus"`
 	Runtime             string   `json:"runtime"`
-	Timeout             millis   `json:"timeout"` // with all that was added to it
+	Timeout             millis   `json:"timeout"` // with extensions
 	Cwd                 string   `json:"cwd"`
 	RequestedAt         millis   `json:"requestedAt"`
 	StartedAt           millis   `json:"startedAt"`
@@ -63,14 +65,14 @@ type wireSession struct {
 	AbortedAt           millis   `json:"abortedAt"`
 	SnapshottedAt       millis   `json:"snapshottedAt"`
 	CreatedAt           millis   `json:"createdAt"`
-	ActiveCPUDurationMS *float64 `json:"activeCpuDurationMs"` // after a stop that went well
+	ActiveCPUDurationMS *float64 `json:"activeCpuDurationMs"` // after a regular stop
 }
 
 type wireOneSession struct {
 	Session wireSession `json:"session"`
 }
 
-// wireNamed is the answer about a name, and of create.
+// wireNamed is the answer of a read by name, and of create.
 type wireNamed struct {
 	Sandbox wireBox     `json:"sandbox"`
 	Session wireSession `json:"session"`
@@ -158,4 +160,20 @@ type wireFailure struct {
 
 type wireKill struct {
 	Signal int `json:"signal"`
+}
+
+// exitWords are the states of a session, which a command without an exit code takes,
+// and the codes of the stream and of errors (Vercel Sandbox API). A time limit, a kill and the
+// kernel all show as 137, which triage.ExitFacts.Ran and Limit may tell apart.
+func exitWords() []sandbox.ExitWord {
+	stopped := sandbox.ExitWords(sandbox.ClassStopped, "its session was stopped under it, by somebody or by its time limit", "stopped")
+	stopped[0].Cause, stopped[0].Confidence = sandbox.CauseStopped, sandbox.Hint
+	return slices.Concat(
+		stopped,
+		sandbox.ExitWords(sandbox.ClassInfra, "its session was given up by the platform", "aborted", "failed"),
+		sandbox.ExitWords(sandbox.ClassTransport, "its session is between two states; the end was not seen", "stopping", "snapshotting", "sandbox_stopping", "sandbox_snapshotting", "422"),
+		sandbox.ExitWords(sandbox.ClassGone, "its session has stopped; the session's record says when", "sandbox_stopped", "410"),
+		sandbox.ExitWords(sandbox.ClassGone, "the sandbox cannot be resumed: its snapshot is not there", "snapshot_not_found"),
+		sandbox.ExitWords(sandbox.ClassTransport, "the stream broke off; the command may run on", "sandbox_stream_closed", "stream_ended_early"),
+	)
 }

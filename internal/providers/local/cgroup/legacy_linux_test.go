@@ -17,7 +17,7 @@ import (
 func real1(t *testing.T) Host {
 	t.Helper()
 	h := realHost(t)
-	if h.bound("memory") == nil {
+	if h.legacyHierarchy("memory") == nil {
 		t.Skip("no v1 memory controller here")
 	}
 	h.unified, h.Mode = nil, ModeLegacy
@@ -53,7 +53,7 @@ func TestVisitingThreadIsNoMember(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := realGroup(t, host(t), Limits{})
-			if len(g.legacy()) == 0 {
+			if len(g.legacyDirs()) == 0 {
 				t.Skip("no v1 directory to visit")
 			}
 			var n int
@@ -61,7 +61,7 @@ func TestVisitingThreadIsNoMember(t *testing.T) {
 			var errs [4]error
 			onThread(func() bool {
 				errs[0] = g.JoinThread()
-				text, errs[1] = os.ReadFile(filepath.Join(g.legacy()[0].Path, "cgroup.procs"))
+				text, errs[1] = os.ReadFile(filepath.Join(g.legacyDirs()[0].Path, "cgroup.procs"))
 				n, errs[2] = g.Kill(t.Context())
 				errs[3] = g.LeaveThread()
 				return errs[3] == nil
@@ -105,7 +105,7 @@ func TestVisitorFromAnotherProcessIsSpared(t *testing.T) {
 	g := realGroup(t, real1(t), Limits{})
 	p := start(t, g, "sleep", "60")
 	// The parent of this test stands for a process with a visiting thread.
-	members, err := g.withoutGuests(g.Paths()[0], []int{os.Getppid(), p.Pid})
+	members, err := g.dropPartialMembers(g.Paths()[0], []int{os.Getppid(), p.Pid})
 	require.NoError(t, err)
 	assert.Equal(t, []int{p.Pid}, members, "a process whose first thread is elsewhere is never signalled")
 }

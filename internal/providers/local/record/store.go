@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"sbx/internal/hostfile"
 	"sbx/internal/providers/local/plain"
 )
 
@@ -154,46 +155,13 @@ func garbage(err error) error {
 	return err
 }
 
-// Write replaces the record: write, fsync, rename, fsync of the folder, so that
-// a reader sees the old or the new one and never a part.
+// Write replaces the record (hostfile.Replace).
 func (s Store) Write(r Record) error {
 	raw, err := json.MarshalIndent(r, "", " ")
 	if err != nil {
 		return err
 	}
-	return WriteFile(filepath.Join(s.Dir(r.ID), recordFile), append(raw, '\n'))
-}
-
-// WriteFile replaces a file by write, fsync and rename.
-func WriteFile(path string, data []byte) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = temp.Write(data)
-	if err == nil {
-		err = temp.Sync()
-	}
-	err = errors.Join(err, temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temp.Name()))
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	if err := d.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, os.ErrInvalid) {
-		return err
-	}
-	return nil
+	return hostfile.Replace(filepath.Join(s.Dir(r.ID), recordFile), append(raw, '\n'), 0o600)
 }
 
 // AskStop leaves the request to end. The first request stays; later ones read
