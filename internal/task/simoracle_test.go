@@ -55,7 +55,7 @@ func (s *sim) onCommit(p *proc, was, is store.Task) {
 		t.ends = append(t.ends, a.Exit.Class)
 	}
 	switch {
-	case was.Over:
+	case was.Ended:
 		s.fail("5: %s changes %s, which is over", p, t.id)
 	case is.Fence < was.Fence:
 		s.fail("4: the fence of %s falls from %d to %d", t.id, was.Fence, is.Fence)
@@ -86,7 +86,7 @@ func (s *sim) onCommit(p *proc, was, is store.Task) {
 	if before.StopAt.IsZero() && !after.StopAt.IsZero() {
 		t.stopped = time.Now()
 	}
-	if is.Over && !was.Over {
+	if is.Ended && !was.Ended {
 		s.onOver(t, after)
 	}
 	s.onReserved(t, is)
@@ -213,9 +213,9 @@ func (s *sim) onReserved(t *truth, row store.Task) {
 	switch {
 	case sum > limitMB:
 		s.fail("10: %d MB are reserved after a change of %s, of %d", sum, t.id, limitMB)
-	case row.Over && row.ReserveMB != 0:
+	case row.Ended && row.ReserveMB != 0:
 		s.fail("10: %s is over and holds %d MB", t.id, row.ReserveMB)
-	case !row.Over && row.ReserveMB < need:
+	case !row.Ended && row.ReserveMB < need:
 		s.fail("10: %s holds %d MB and its sandbox %d", t.id, row.ReserveMB, need)
 	}
 }
