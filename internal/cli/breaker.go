@@ -13,7 +13,7 @@ import (
 // breakerKind is under what the states of shared breakers are kept.
 const breakerKind = "breaker"
 
-// breaker is task.Breaker: which exits count against a place (tasks.md A6).
+// breaker is task.Breaker: which exits count against a place.
 type breaker struct {
 	shared *policy.Shared
 	who    string

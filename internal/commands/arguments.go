@@ -82,7 +82,7 @@ func afterDash(refs int, example string) cobra.PositionalArgs {
 }
 
 // refuseEmpty refuses every flag that was given and holds nothing: an unset
-// shell variable must never mean "any" or "no limit" (DESIGN section 7).
+// shell variable must never mean "any" or "no limit".
 func refuseEmpty(f *pflag.FlagSet) error {
 	var err error
 	f.Visit(func(flag *pflag.Flag) {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Layer is one of the lines of defence (ACCEPTANCE R133 to R136).
+// Layer is one of the lines of defence (R133 to R136).
 type Layer string
 
 // The closed list, in the order in which they are printed.

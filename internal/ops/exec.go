@@ -41,7 +41,7 @@ func Exec(ctx context.Context, env *Env, req ExecRequest) error {
 }
 
 // unclassifiedIsLauncher gives an error that nobody could sort the code that
-// `timeout` and `docker run` have for it (DESIGN section 4).
+// `timeout` and `docker run` have for it.
 func unclassifiedIsLauncher(err error) error {
 	if fault.KindOf(err) != fault.KindUnknown {
 		return err

@@ -119,7 +119,7 @@ func (l *launch) withTasks(ctx context.Context, do func(context.Context, task.Op
 	})
 }
 
-// refusedByLimit says why no sandbox may be made for the task now (ACCEPTANCE R111);
+// refusedByLimit says why no sandbox may be made for the task now (R111);
 // nil where one may, none is made, or they cannot be counted: then the create says why.
 func (l *launch) refusedByLimit(ctx context.Context, f *fleet.Fleet) error {
 	if l.Spec.Sandbox.ID != "" {

@@ -17,7 +17,7 @@ import (
 const leaseAge = 2 * time.Second
 
 // Leases knows which sandboxes tasks are at work in, and which ones they have kept:
-// nobody may end those but by `sbx stop` (DESIGN section 7).
+// nobody may end those but by `sbx stop`.
 type Leases struct {
 	load func(*Leases) error // with the verb's own context: a rule of protection is asked without one
 	now  func() time.Time
@@ -119,7 +119,7 @@ func (l *Leases) readStore(ctx context.Context, st store.Store) error {
 }
 
 // settleTasks brings what dead processes left of tasks further, for a moment at most,
-// as everything that ends sandboxes does (tasks.md E3).
+// as everything that ends sandboxes does.
 func (e *Env) settleTasks(ctx context.Context, watch Reporter) {
 	live := 0
 	err := e.ReadTasks(func(ledger task.Ledger) error {

@@ -41,7 +41,7 @@ func (p *Printer) errorObjects(errs []error) []any {
 	return out
 }
 
-// decisiveError gives the error that decides the exit code (DESIGN section 4): a signal
+// decisiveError gives the error that decides the exit code: a signal
 // before the operator's time limit before the result; one common kind, or
 // fault.KindPartial where kinds differ or something was done.
 func decisiveError(errs []error, done bool) error {

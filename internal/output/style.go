@@ -45,7 +45,7 @@ func paintText(text string, tone Tone) string {
 
 func boldText(text string) string { return lipgloss.NewStyle().Bold(true).Render(text) }
 
-// toneOf knows the closed lists of words (DESIGN section 3) and the words of
+// toneOf knows the closed lists of words and the words of
 // severity. A verdict has no tone of its own: "true" is good or bad by the question.
 func toneOf(v any, key string) Tone {
 	switch v := v.(type) {

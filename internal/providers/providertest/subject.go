@@ -121,7 +121,7 @@ func (s *Subject) end(t T, id string) {
 }
 
 // over says that a read of a terminated sandbox shows its end. `stopped` is
-// one here, since the end was asked for (DESIGN section 2, Ending).
+// one here, since the end was asked for.
 func over(got sandbox.Sandbox, err error) bool {
 	if err != nil {
 		return missing(err)

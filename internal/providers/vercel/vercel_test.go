@@ -170,7 +170,7 @@ func TestUsageAfterTheEnd(t *testing.T) {
 }
 
 // TestAStopKeepsWhatDeleteDestroys: only Delete takes a persistent sandbox's
-// snapshot (DESIGN section 2, Ending).
+// snapshot.
 func TestAStopKeepsWhatDeleteDestroys(t *testing.T) {
 	t.Parallel()
 	f := verceltest.New(t, verceltest.Options{})
