@@ -12,7 +12,7 @@ import (
 	"sbx/internal/output"
 )
 
-// noArgs refuses arguments in words of its own: cobra takes them for commands.
+// noArgs refuses arguments; cobra's own check would report them as unknown commands.
 func noArgs(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return fmt.Errorf("it takes no arguments, and was given %q", args[0])

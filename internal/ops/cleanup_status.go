@@ -15,7 +15,7 @@ type CleanupStatusRequest struct {
 	Every time.Duration
 }
 
-// CleanupStatusResult is how cleanup stands, as a status and as a check.
+// CleanupStatusResult is the state of cleanup, as a status and as a check.
 type CleanupStatusResult struct {
 	Status cron.Status
 	Check  Check

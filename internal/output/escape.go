@@ -92,7 +92,7 @@ func escapeRune(r rune) string {
 	return fmt.Sprintf(`\U%08x`, r)
 }
 
-// redacted stands where a secret was.
+// redacted replaces a secret.
 const redacted = "[redacted]"
 
 // shortestSecret is how many bytes a secret has that is hidden: a shorter one is no

@@ -38,7 +38,7 @@ func (e *TaskReporter) Output(l sandbox.LogLine) {
 	}
 }
 
-// Said is task.Ear's.
+// Message implements task.Observer.
 func (e *TaskReporter) Message(text string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
