@@ -58,12 +58,12 @@ func TestCallEdges(t *testing.T) {
 		"GET https://h/ 1000":                  "h",
 		"calling\thost":                        "host",
 	} {
-		target, calls := m.ExternalCall(line)
+		target, calls := externalCall(line, m.scanLine(line))
 		assert.True(t, calls, "%q", line)
 		assert.Equal(t, want, target, "%q", line)
 	}
 	for _, line := range []string{"GET https://h/ 100", "GET https://h/ 599", "GET https://h/ (204)"} {
-		_, calls := m.ExternalCall(line)
+		_, calls := externalCall(line, m.scanLine(line))
 		assert.False(t, calls, "%q", line)
 	}
 }

@@ -86,7 +86,7 @@ func (w *LogWatch) Add(l sandbox.LogLine) (Pattern, bool) {
 	}
 	key := lineShape(l.Text)
 	if key != 0 && !seen.hasMark(markBeat) { // heartbeats repeat by design and show nothing of the work
-		w.found.Call, w.found.Calling = w.matcher.externalCallIn(l.Text, seen)
+		w.found.Call, w.found.Calling = externalCall(l.Text, seen)
 		w.countRepeat(key, l.Text)
 	}
 	if seen.pattern < 0 {

@@ -46,7 +46,7 @@ func TestExternalCall(t *testing.T) {
 		"":                                              "-",
 		"recalling prefetch forgets":                    "-",
 	} {
-		target, calls := m.ExternalCall(line)
+		target, calls := externalCall(line, m.scanLine(line))
 		if want == "-" {
 			assert.False(t, calls, "%q", line)
 			assert.Empty(t, target)

@@ -41,21 +41,20 @@ type Lost struct {
 // ErrState is wrapped for a recorded state that this package never wrote.
 var ErrState = errors.New("not the state of a control group")
 
-// Group is the group of one sandbox. It is safe for concurrent use; JoinThread and
-// LeaveThread concern the calling thread.
+// Group is the group of one sandbox. It is safe for concurrent use; JoinThread concerns the
+// calling thread.
 type Group struct {
 	state State
 	lost  []Lost
 	tree  tree
 	proc  string
 
-	mu         sync.Mutex
-	fd         int // of the v2 directory; -1 = not open
-	formerDirs map[int][]string
+	mu sync.Mutex
+	fd int // of the v2 directory; -1 = not open
 }
 
 func newGroup(t tree, s State) *Group {
-	return &Group{state: s, tree: t, proc: "/proc", fd: -1, formerDirs: map[int][]string{}}
+	return &Group{state: s, tree: t, proc: "/proc", fd: -1}
 }
 
 // Reopen opens a group again. Directories that no longer exist, or whose inode differs from

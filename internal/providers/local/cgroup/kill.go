@@ -112,43 +112,6 @@ func (g *Group) asErrAlive(err error, left int) error {
 	return err
 }
 
-// Freeze stops every process of the group and waits until all have stopped.
-// errors.ErrUnsupported when the group has no freezer.
-func (g *Group) Freeze(ctx context.Context) error { return g.changeFrozen(ctx, true) }
-
-// Thaw resumes a frozen group.
-func (g *Group) Thaw(ctx context.Context) error { return g.changeFrozen(ctx, false) }
-
-func (g *Group) changeFrozen(ctx context.Context, frozen bool) error {
-	if err := g.requestFrozen(frozen); err != nil {
-		return err
-	}
-	if d, ok := g.unifiedDir(); ok {
-		line := "frozen 0"
-		if frozen {
-			line = "frozen 1"
-		}
-		return g.awaitKey(ctx, d, line)
-	}
-	d, _ := g.dirWith("freezer")
-	want := "THAWED"
-	if frozen {
-		want = "FROZEN"
-	}
-	for pauses := poll.NewBackoff(firstPause, lastPause); ; {
-		text, err := g.readDirFile(d, "freezer.state")
-		if noSuchGroup(err) || strings.TrimSpace(text) == want {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if pauses.Sleep(ctx) != nil {
-			return ctx.Err()
-		}
-	}
-}
-
 // requestFrozen requests the change and does not wait for it.
 func (g *Group) requestFrozen(frozen bool) error {
 	file, value := "", ""

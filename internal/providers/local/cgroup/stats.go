@@ -18,7 +18,6 @@ type Stats struct {
 	CPUSeconds  *float64 // used so far by all processes, ended ones included
 	PIDs        *int64   // processes, not threads
 	OOMKills    *int64   // processes killed for lack of memory so far
-	OOMs        *int64   // how often the limit was reached without reclaimable memory; v2 only
 	Source      string   // "cgroup2", "cgroup1", "hybrid", "systemd-scope"
 }
 
@@ -48,7 +47,6 @@ func (g *Group) readMemoryV2(d Dir, s *Stats) {
 	s.PeakBytes = g.readFigure(d, "memory.peak", "")
 	s.LimitBytes = g.readFigure(d, "memory.max", "")
 	s.OOMKills = g.memoryEvent(d, "oom_kill")
-	s.OOMs = g.memoryEvent(d, "oom")
 }
 
 func (g *Group) memoryEvent(d Dir, name string) *int64 {
