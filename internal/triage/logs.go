@@ -1,7 +1,6 @@
 package triage
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -42,11 +41,6 @@ type Hit struct {
 type Repeat struct {
 	Line  string // one of them, shortened; untrusted text
 	Count int
-}
-
-// Has reports whether the pattern with this id was seen.
-func (f LogFindings) Has(id string) bool {
-	return slices.ContainsFunc(f.Hits, func(h Hit) bool { return h.Pattern.ID == id })
 }
 
 // LogWatch reads a log line by line and keeps findings, never the log. It is not safe for

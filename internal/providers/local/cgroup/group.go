@@ -169,11 +169,6 @@ func (g *Group) dirWith(controller string) (Dir, bool) {
 	return Dir{}, false
 }
 
-// readDirFile reads one file of a directory of the group.
-func (g *Group) readDirFile(d Dir, name string) (string, error) {
-	return g.tree.readFile(path.Join(d.Path, name))
-}
-
 // ReopenRecorded is Reopen for a state in a sandbox's record. An empty one is ErrState: that
 // sandbox has no group.
 func ReopenRecorded(raw json.RawMessage) (*Group, error) {

@@ -94,12 +94,8 @@ func (g *Group) killRound() error {
 	}
 	_ = g.requestFrozen(true)
 	_, err := g.Signal(syscall.SIGKILL)
-	return errors.Join(err, ignoreUnsupported(g.requestFrozen(false)))
-}
-
-func ignoreUnsupported(err error) error {
-	if errors.Is(err, errors.ErrUnsupported) {
-		return nil
+	if thaw := g.requestFrozen(false); !errors.Is(thaw, errors.ErrUnsupported) {
+		err = errors.Join(err, thaw)
 	}
 	return err
 }
