@@ -46,7 +46,7 @@ func Create(h Host, id string, l Limits) (*Group, error) {
 	if !wellFormed(id) {
 		return nil, fmt.Errorf("%w: id %q", ErrName, id)
 	}
-	if h.Mode == ModeNone {
+	if h.unified == nil && len(h.legacy) == 0 {
 		return nil, fmt.Errorf("%w: none is mounted", ErrNoCgroup)
 	}
 	var why []string

@@ -20,7 +20,7 @@ func real1(t *testing.T) Host {
 	if h.legacyHierarchy("memory") == nil {
 		t.Skip("no v1 memory controller here")
 	}
-	h.unified, h.Mode = nil, ModeLegacy
+	h.unified = nil
 	return h
 }
 
