@@ -18,7 +18,7 @@ type endRun struct {
 	m   *member
 	cut context.CancelCauseFunc
 
-	reads   chan struct{} // held by those who look for an end while others have not asked yet
+	reads   chan struct{} // held by verifying reads while requests are still to be sent
 	allSent chan struct{} // closed when all requests were sent
 	unsent  atomic.Int64  // requests still to be sent
 

@@ -104,8 +104,8 @@ func TestClassifyWithoutAMatcher(t *testing.T) {
 	assert.Equal(t, sandbox.CauseUnknown, got.Cause)
 }
 
-// TestAWaitStatusBeatsASpelling: what the wait status says of the death is
-// taken, and what nobody says leaves the spelling alone.
+// TestAWaitStatusBeatsASpelling: a wait status decides how the program died; without one the
+// spelling does.
 func TestAWaitStatusBeatsASpelling(t *testing.T) {
 	t.Parallel()
 	kills := new(int64(1))

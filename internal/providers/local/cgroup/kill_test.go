@@ -39,7 +39,7 @@ func TestKillSweepsWhereTheKernelCannot(t *testing.T) {
 	t.Parallel()
 	onlyLinux(t)
 	k, g := made(t, legacy)
-	k.put("memory/sbx/a1/cgroup.procs", "999999999\n") // a PID beyond pid_max: nobody is hit
+	k.put("memory/sbx/a1/cgroup.procs", "999999999\n") // a PID beyond pid_max: no process is signalled
 	k.put("memory/sbx/a1/tasks", "999999999\n")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
