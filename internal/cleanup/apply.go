@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"sbx/internal/poll"
 	"sbx/internal/providers"
 
 	"sbx/internal/fault"
@@ -325,10 +326,8 @@ func (r *Run) ByProvider(ctx context.Context, profile string, emergency bool) ([
 func (r *Run) settleProviderRun(ctx context.Context, one *fleet.Fleet, there []sandbox.Sandbox) ([]sandbox.Ending, error) {
 	left := listRemaining(ctx, one)
 	if len(left) > 0 {
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(relistAfter):
+		if err := poll.Sleep(ctx, relistAfter); err != nil {
+			return nil, err
 		}
 		left = listRemaining(ctx, one)
 	}

@@ -11,6 +11,7 @@ import (
 	"sbx/internal/cleanup"
 	"sbx/internal/reconcile"
 	"sbx/internal/sandbox"
+	"sbx/internal/schedule"
 	"sbx/internal/triage"
 )
 
@@ -105,7 +106,7 @@ func TestPlantedMistakesAreCaught(t *testing.T) {
 	if os.Getenv("SBX_SEED") != "" {
 		t.Skip("one seed is replayed")
 	}
-	if seedsOfATest < 500 {
+	if schedule.DefaultSeeds < 500 {
 		t.Skip("the race detector is too slow for it")
 	}
 	for name, m := range mutations() {
@@ -113,7 +114,7 @@ func TestPlantedMistakesAreCaught(t *testing.T) {
 			t.Parallel()
 			other := ""
 			for seed := uint64(1); seed <= m.within; seed++ {
-				for _, wrong := range simulate(t, seed, m.mut).wrong {
+				for _, wrong := range schedule.Play(t, seed, m.mut.play).Broken {
 					if strings.Contains(wrong, m.says) {
 						t.Logf("caught by seed %d: %s", seed, wrong)
 						return

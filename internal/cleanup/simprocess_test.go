@@ -211,12 +211,12 @@ func (inc *incarnation) goes(do func() error) (err error, died bool) {
 	}
 	inc.done = true
 	if err != nil {
-		s.say("%s: exit %d, %v", inc, fault.ExitCode(err), err)
+		s.Logf("%s: exit %d, %v", inc, fault.ExitCode(err), err)
 	} else {
-		s.say("%s: exit 0", inc)
+		s.Logf("%s: exit 0", inc)
 	}
 	if errors.Is(err, errDead) {
-		s.fail("%s lives, and met a dead handle: %v", inc, err)
+		s.Breakf("%s lives, and met a dead handle: %v", inc, err)
 	}
 	return err, false
 }

@@ -148,7 +148,7 @@ func (l Ledger) swapTask(ctx context.Context, t Task, asked *store.Task) (Task, 
 	}
 	kept, err := l.Store.SwapTask(ctx, row, limit)
 	switch {
-	case errors.Is(err, store.ErrSwapped), errors.Is(err, store.ErrOver):
+	case errors.Is(err, store.ErrSwapped), errors.Is(err, store.ErrTaskEnded):
 		return t, true, nil
 	case err != nil:
 		*asked = row
@@ -164,10 +164,10 @@ func (t *Task) encodeRow() (store.Task, error) {
 		return store.Task{}, fault.New(fault.KindUnknown, "task %s cannot be written: %w", t.ID, err)
 	}
 	row := store.Task{
-		ID: t.ID, Key: t.Key, State: string(t.State), Over: t.State.Final(), Version: t.version, Fence: t.Fence,
+		ID: t.ID, Key: t.Key, State: string(t.State), Ended: t.State.Final(), Version: t.version, Fence: t.Fence,
 		LeaseUntil: t.LeaseUntil, Budget: t.Spec.Budget, ReserveMB: t.reservedMB(), CreatedAt: t.CreatedAt, Body: body,
 	}
-	if !row.Over && t.Owner.PID != 0 {
+	if !row.Ended && t.Owner.PID != 0 {
 		row.Owner = t.Owner.Host + ":" + strconv.Itoa(t.Owner.PID)
 	}
 	return row, nil

@@ -26,7 +26,7 @@ func breaks(says string, edits ...edit) planted { return planted{says: says, edi
 // lateStop acknowledges a stop although the task has ended meanwhile.
 func lateStop(by string) planted {
 	return planted{says: "1:", by: by, edits: []edit{
-		swap(Ledger.swapTask, "if errors.Is(err, store.ErrOver) { return t, false, ErrFinal }; return t, true, nil", "t", "true"),
+		swap(Ledger.swapTask, "if errors.Is(err, store.ErrTaskEnded) { return t, false, ErrFinal }; return t, true, nil", "t", "true"),
 	}}
 }
 

@@ -139,6 +139,6 @@ func TestTwoThatNeedMoreDoNotWaitForEachOther(t *testing.T) {
 			assert.Equal(t, task.Completed, now.State, now.Refused)
 			assert.EqualValues(t, limitMB, now.Last().MemoryMB)
 		}
-		assert.Less(t, time.Since(s.began), 2*time.Minute, "not by its deadline")
+		assert.Less(t, time.Since(s.Began), 2*time.Minute, "not by its deadline")
 	})
 }

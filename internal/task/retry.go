@@ -177,20 +177,16 @@ func Rulings() []Ruling {
 	var list []Ruling
 	never := []sandbox.Class{sandbox.ClassAgentError, sandbox.ClassUsage, sandbox.ClassAuth, sandbox.ClassEnvironment, sandbox.ClassTimeout, sandbox.ClassKilledByUs, sandbox.ClassStopped}
 	for _, c := range append(RetryOn(), never...) {
-		r := retryPolicyOf(c)
-		list = append(list, Ruling{c, r.frequencyText(), r.why})
+		r, again := retryPolicyOf(c), "once"
+		switch {
+		case r.limit == 0:
+			again = "never"
+		case r.free:
+			again = "up to " + strconv.Itoa(InfraAttempts-1) + " times, burning no attempt"
+		case r.limit < 0:
+			again = "while there are attempts"
+		}
+		list = append(list, Ruling{c, again, r.why})
 	}
 	return list
-}
-
-func (r retryPolicy) frequencyText() string {
-	switch {
-	case r.limit == 0:
-		return "never"
-	case r.free:
-		return "up to " + strconv.Itoa(InfraAttempts-1) + " times, burning no attempt"
-	case r.limit < 0:
-		return "while there are attempts"
-	}
-	return "once"
 }

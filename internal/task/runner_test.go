@@ -31,8 +31,8 @@ func inWorld(t *testing.T, play func(t *testing.T, s *sim)) {
 			}
 			s.mu.Unlock()
 			s.late.Wait()
-			if len(s.wrong) > 0 || t.Failed() {
-				t.Error(s.report())
+			if len(s.Broken) > 0 || t.Failed() {
+				t.Error(s.Report("task"))
 			}
 		}()
 		play(t, s)
@@ -184,7 +184,7 @@ func TestKilledAfterTwoMessages(t *testing.T) {
 		assert.Equal(t, 3, *now.Attempts[1].Messages)
 		assert.Equal(t, "s-1", now.Attempts[1].Session)
 		assert.Equal(t, 6*time.Second, now.Attempts[0].Retry.Delay)
-		assert.InDelta(t, 36, time.Since(s.began).Seconds(), 5)
+		assert.InDelta(t, 36, time.Since(s.Began).Seconds(), 5)
 	})
 }
 
@@ -248,7 +248,7 @@ func TestAGrowingSessionIsLife(t *testing.T) {
 		t.Helper()
 		s.execs = func(c providers.Command) (sandbox.Exit, error) {
 			code := 0
-			size := strings.Repeat("1", 1+int(time.Since(s.began)/(20*time.Second)))
+			size := strings.Repeat("1", 1+int(time.Since(s.Began)/(20*time.Second)))
 			_, err := c.Stdout.Write([]byte(size + "\n"))
 			return sandbox.Exit{Code: &code}, err
 		}
@@ -735,7 +735,7 @@ func TestASweepWaitsForNoPublication(t *testing.T) {
 				for _, b := range s.boxes {
 					b.ended = time.Now()
 				}
-				s.hurt("remote", "", "crawls", time.Since(s.began), time.Hour)
+				s.hurt("remote", "", "crawls", time.Since(s.Began), time.Hour)
 				s.mu.Unlock()
 				for range 20 {
 					began := time.Now()
@@ -788,7 +788,7 @@ func TestATakeoverPublishesNothingLate(t *testing.T) {
 			o.CrashPoint = func(point string) {
 				if point == "before the gate" {
 					s.mu.Lock()
-					s.hurt("store", "swap", "crawls", time.Since(s.began), 100*time.Millisecond)
+					s.hurt("store", "swap", "crawls", time.Since(s.Began), 100*time.Millisecond)
 					p.fuse = 4 // it reads, writes, and dies of the answer
 					s.mu.Unlock()
 				}
@@ -854,7 +854,7 @@ func TestASlowCollect(t *testing.T) {
 				s.tune = func(_ *proc, o *task.Options) {
 					o.CrashPoint = func(point string) {
 						if point == "output" {
-							s.hurt("cloud", "collect", "lost", time.Since(s.began), long)
+							s.hurt("cloud", "collect", "lost", time.Since(s.Began), long)
 						}
 					}
 				}
@@ -884,7 +884,7 @@ func (b shelf) Forget(t task.Task) {
 	b.p.s.mu.Lock()
 	defer b.p.s.mu.Unlock()
 	if delete(b.kept, t.ID); !t.State.Final() {
-		b.p.s.fail("0: what was collected of %s is forgotten, and it is %s", t.ID, t.State)
+		b.p.s.Breakf("0: what was collected of %s is forgotten, and it is %s", t.ID, t.State)
 	}
 }
 
@@ -1015,7 +1015,7 @@ func TestTheOperatorsOwnStop(t *testing.T) {
 		now, err := task.NewRunner(o, nil, stop).Run(p.ctx, kept)
 		require.NoError(t, err)
 		assert.Equal(t, task.Stopped, now.State)
-		assert.Less(t, time.Since(s.began), 10*time.Second)
+		assert.Less(t, time.Since(s.Began), 10*time.Second)
 	})
 }
 

@@ -21,7 +21,7 @@ func (r remote) Prepare(ctx context.Context, _ task.Task) (string, error) {
 
 func (r remote) Collect(ctx context.Context, t task.Task, _ task.Exec) (bool, error) {
 	alive, s := false, r.p.s
-	found := s.roll("nothing", t.ID) > 0.1
+	found := s.Roll("nothing", t.ID) > 0.1
 	err := r.p.call(ctx, "cloud", "collect", func() {
 		if alive = s.find(t.Last().Sandbox).alive(time.Now()); alive && found {
 			s.saved[t.ID] = r.bundle(t)
@@ -85,7 +85,7 @@ func (r remote) Resolve(ctx context.Context, t task.Task, _ string) (task.Publis
 	err := r.p.call(ctx, "remote", "poison", func() {
 		if s.fences[t.ID] == "" {
 			s.fences[t.ID] = "stopped"
-			s.say("%s poisons the fence of %s", r.p, t.ID)
+			s.Logf("%s poisons the fence of %s", r.p, t.ID)
 		}
 		seen = s.fences[t.ID]
 	})
@@ -118,7 +118,7 @@ func (b breaker) Allow(_ context.Context, _ string) (task.Permit, error) {
 		p.s.mu.Lock()
 		defer p.s.mu.Unlock()
 		if told {
-			p.s.fail("%s tells the breaker twice of one attempt", p)
+			p.s.Breakf("%s tells the breaker twice of one attempt", p)
 		}
 		told = true
 		p.open--

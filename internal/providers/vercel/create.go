@@ -21,7 +21,7 @@ import (
 const (
 	defaultTTL    = 10 * time.Minute       // every sandbox has a limit to its life
 	createTimeout = 60 * time.Second       // the API answers after the VM was placed
-	pollInterval  = 500 * time.Millisecond // while a VM starts (DESIGN section 3, Timers)
+	pollInterval  = 500 * time.Millisecond // while a VM starts
 )
 
 // Create starts a sandbox and, where the spec has one, its program. The sandbox is not
