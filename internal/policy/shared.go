@@ -104,7 +104,9 @@ func (s *Shared) Allow(ctx context.Context, key, who string) (Permit, error) {
 	})
 	switch {
 	case ctx.Err() != nil:
-		s.releaseProbe(ctx, permit, err)
+		if err == nil && permit.probe {
+			_ = permit.Done(ctx, ResultNeutral) // otherwise its time ends
+		}
 		return Permit{}, fault.Placed(context.Cause(ctx), providerOf(key), "ask the breaker")
 	case err != nil:
 		return Permit{}, nil //nolint:nilerr // it steps aside, and Notice was told
@@ -112,13 +114,6 @@ func (s *Shared) Allow(ctx context.Context, key, who string) (Permit, error) {
 		return Permit{}, refused
 	}
 	return permit, nil
-}
-
-// releaseProbe gives back the probe of a caller whose context has ended.
-func (s *Shared) releaseProbe(ctx context.Context, p Permit, err error) {
-	if err == nil && p.probe {
-		_ = p.Done(ctx, ResultNeutral) // otherwise its time ends
-	}
 }
 
 // Done takes the result of the call, also when ctx has ended. Only the first Done of a

@@ -78,9 +78,18 @@ type bundleHeader struct {
 func (h *bundleHeader) parseLine(line string) error {
 	switch {
 	case h.version == "":
-		return h.parseSignature(line)
+		if line != "# v2 git bundle" && line != "# v3 git bundle" {
+			return refuseBundle("is no git bundle: it begins with %q", oneLine(line, 40))
+		}
+		h.version, h.format, h.refs = line, sha1Format, map[string]string{}
+		return nil
 	case strings.HasPrefix(line, "@"):
-		return h.parseCapability(line)
+		format, ok := strings.CutPrefix(line, "@object-format=") // the other known capability leaves objects out
+		if !ok || format != sha1Format && format != sha256Format {
+			return refuseBundle("needs %q, which sbx does not take", oneLine(line, 40))
+		}
+		h.format = format
+		return nil
 	case strings.HasPrefix(line, "-"):
 		oid, _, _ := strings.Cut(line[1:], " ")
 		h.prerequisites = append(h.prerequisites, oid)
@@ -94,25 +103,6 @@ func (h *bundleHeader) parseLine(line string) error {
 		return refuseBundle("has a ref that git would not take")
 	}
 	h.refs[name] = oid
-	return nil
-}
-
-func (h *bundleHeader) parseSignature(line string) error {
-	if line != "# v2 git bundle" && line != "# v3 git bundle" {
-		return refuseBundle("is no git bundle: it begins with %q", oneLine(line, 40))
-	}
-	h.version, h.format, h.refs = line, sha1Format, map[string]string{}
-	return nil
-}
-
-// parseCapability accepts the object format. The other known capability says that objects
-// are left out.
-func (h *bundleHeader) parseCapability(line string) error {
-	format, ok := strings.CutPrefix(line, "@object-format=")
-	if !ok || format != sha1Format && format != sha256Format {
-		return refuseBundle("needs %q, which sbx does not take", oneLine(line, 40))
-	}
-	h.format = format
 	return nil
 }
 

@@ -40,10 +40,11 @@ const (
 )
 
 func (m Mark) commitMessage() string {
+	at := m.At.UTC().Format(time.RFC3339)
 	if m.Verdict == Stopped {
-		return fmt.Sprintf("sbx stopped\n\ntask: %s\nby: %s\nat: %s\n", m.Task, oneLine(m.By, maxBy), formatTime(m.At))
+		return fmt.Sprintf("sbx stopped\n\ntask: %s\nby: %s\nat: %s\n", m.Task, oneLine(m.By, maxBy), at)
 	}
-	return fmt.Sprintf("sbx published\n\ntask: %s\nfence: %d\ncommit: %s\nbranch: %s\nat: %s\n", m.Task, m.Fence, m.Commit, m.Branch, formatTime(m.At))
+	return fmt.Sprintf("sbx published\n\ntask: %s\nfence: %d\ncommit: %s\nbranch: %s\nat: %s\n", m.Task, m.Fence, m.Commit, m.Branch, at)
 }
 
 // commitObject is the marker as a commit: an empty tree, no parent, sbx as author.
@@ -51,8 +52,6 @@ func (m Mark) commitObject(tree string) string {
 	who := fmt.Sprintf("sbx <sbx@localhost> %d +0000", max(m.At.Unix(), 0))
 	return fmt.Sprintf("tree %s\nauthor %s\ncommitter %s\n\n%s", tree, who, who, m.commitMessage())
 }
-
-func formatTime(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
 // parseMark reads the message of a marker. Anything but a complete marker of sbx is
 // fault.KindRefused, because a foreign ref proves nothing.
@@ -66,15 +65,25 @@ func parseMark(message string) (Mark, error) {
 	if err != nil {
 		return Mark{}, err
 	}
-	switch m := (Mark{Verdict: Verdict(verdict), Task: fields["task"]}); m.Verdict {
+	m := Mark{Verdict: Verdict(verdict), Task: fields["task"]}
+	switch m.Verdict {
 	case Published:
-		return readPublished(m, fields)
+		fence, err := strconv.ParseInt(fields["fence"], 10, 64)
+		if err != nil || !isOID(fields["commit"]) || checkBranch(fields["branch"]) != nil {
+			return Mark{}, notMarkerError("it does not say what was published")
+		}
+		m.Fence, m.Commit, m.Branch = fence, fields["commit"], fields["branch"]
 	case Stopped:
 		m.By = oneLine(fields["by"], maxBy)
-		return m.withDate(fields)
 	default:
 		return Mark{}, notMarkerError("it says neither published nor stopped")
 	}
+	at, err := time.Parse(time.RFC3339, fields["at"])
+	if err != nil || checkTask(m.Task) != nil {
+		return Mark{}, notMarkerError("it names no task or no time")
+	}
+	m.At = at.UTC().Truncate(time.Second)
+	return m, nil
 }
 
 // markFields reads "key: value" lines. Unknown keys, of a later sbx, are accepted; a
@@ -89,24 +98,6 @@ func markFields(body string) (map[string]string, error) {
 		fields[key] = value
 	}
 	return fields, nil
-}
-
-func readPublished(m Mark, fields map[string]string) (Mark, error) {
-	fence, err := strconv.ParseInt(fields["fence"], 10, 64)
-	if err != nil || !isOID(fields["commit"]) || checkBranch(fields["branch"]) != nil {
-		return Mark{}, notMarkerError("it does not say what was published")
-	}
-	m.Fence, m.Commit, m.Branch = fence, fields["commit"], fields["branch"]
-	return m.withDate(fields)
-}
-
-func (m Mark) withDate(fields map[string]string) (Mark, error) {
-	at, err := time.Parse(time.RFC3339, fields["at"])
-	if err != nil || checkTask(m.Task) != nil {
-		return Mark{}, notMarkerError("it names no task or no time")
-	}
-	m.At = at.UTC().Truncate(time.Second)
-	return m, nil
 }
 
 func notMarkerError(why string) *fault.Error {

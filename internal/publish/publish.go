@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -90,15 +91,9 @@ func checkBase(p Push, seen map[string]string) error {
 	if now == p.Base {
 		return nil
 	}
-	return fault.New(fault.KindRefused, "%w: %s is at %s, the work started from %s", ErrMoved, p.Target.Branch, orNothing(now), orNothing(p.Base)).
+	const noBranch = "nothing (no such branch)"
+	return fault.New(fault.KindRefused, "%w: %s is at %s, the work started from %s", ErrMoved, p.Target.Branch, cmp.Or(now, noBranch), cmp.Or(p.Base, noBranch)).
 		WithHint("launch the task again from the branch as it is now, or publish to a branch of its own")
-}
-
-func orNothing(oid string) string {
-	if oid == "" {
-		return "nothing (no such branch)"
-	}
-	return oid
 }
 
 // checkContainsBase refuses work that would remove commits from the branch.

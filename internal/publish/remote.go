@@ -54,7 +54,7 @@ func checkRemote(remote string) error {
 	case urlAddress:
 		return checkAddress(remote, refuse)
 	case scpAddress:
-		if host, _, _ := strings.Cut(remote, ":"); strings.HasPrefix(hostPart(host), "-") {
+		if host, _, _ := strings.Cut(remote, ":"); strings.HasPrefix(host[strings.LastIndexByte(host, '@')+1:], "-") {
 			return refuse("has a host that begins like an option")
 		}
 	case remoteName:
@@ -90,8 +90,6 @@ func checkAddress(remote string, refuse func(string) error) error {
 	}
 	return nil
 }
-
-func hostPart(host string) string { return host[strings.LastIndexByte(host, '@')+1:] }
 
 // withoutSecrets is a remote without its secrets: the user of an ssh URL stays, because it
 // is a name; that of an http URL may be a token. An address without either is unchanged.

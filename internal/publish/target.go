@@ -86,12 +86,10 @@ func refProblem(name string) string {
 		return "holds .. or @{"
 	case strings.HasSuffix(name, "."):
 		return "ends with a dot"
-	case slices.ContainsFunc(strings.Split(name, "/"), componentProblem):
+	case slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool {
+		return part == "" || strings.HasPrefix(part, ".") || strings.HasSuffix(part, ".lock")
+	}):
 		return "has an empty part, or one that begins with a dot or ends with .lock"
 	}
 	return ""
-}
-
-func componentProblem(part string) bool {
-	return part == "" || strings.HasPrefix(part, ".") || strings.HasSuffix(part, ".lock")
 }

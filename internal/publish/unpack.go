@@ -54,11 +54,7 @@ func (s *scratch) checkComplete(ctx context.Context, b Bundle) error {
 	if p.cutShort || p.code != 0 {
 		return refuseBundle("is not whole: %s", s.describeOutput(p))
 	}
-	return s.checkIsCommit(ctx, b.Head)
-}
-
-func (s *scratch) checkIsCommit(ctx context.Context, oid string) error {
-	kind, err := s.runLocal(ctx, "", "cat-file", "-t", oid)
+	kind, err := s.runLocal(ctx, "", "cat-file", "-t", b.Head)
 	if err == nil && strings.TrimSpace(kind) != "commit" {
 		return refuseBundle("brings a %s where a commit is needed", oneLine(kind, 20))
 	}

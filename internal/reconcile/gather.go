@@ -91,7 +91,11 @@ func (e *Engine) compareSides(ctx context.Context, s sideData, records []Record,
 	pairs := joinPairs(s.profile, records, listing)
 	e.readByID(ctx, s, pairs)
 	pairs = mergePairs(pairs)
-	if s.source.AsOf.IsZero() && e.hasSuspects(pairs) {
+	suspects := slices.ContainsFunc(pairs, func(p *pair) bool { // they might be ended because of their records
+		box, ok := p.bestRead()
+		return ok && e.canEnd(box.State) && !p.claimsLife()
+	})
+	if s.source.AsOf.IsZero() && suspects {
 		e.rereadRecords(ctx, s, pairs)
 	}
 	return pairs
@@ -133,16 +137,6 @@ func (e *Engine) discardUnprovedAbsences(ctx context.Context, pairs []*pair) {
 	}
 }
 
-// hasSuspects reports whether any sandbox might be ended because of its records.
-func (e *Engine) hasSuspects(pairs []*pair) bool {
-	for _, p := range pairs {
-		if box, ok := p.bestRead(); ok && e.canEnd(box.State) && !p.claimsLife() {
-			return true
-		}
-	}
-	return false
-}
-
 // rereadRecords reads all records of the profile again, because control planes cannot read
 // a single record. Where that fails, nothing is proved.
 func (e *Engine) rereadRecords(ctx context.Context, s sideData, pairs []*pair) {
@@ -159,7 +153,10 @@ func (e *Engine) rereadRecords(ctx context.Context, s sideData, pairs []*pair) {
 		case err != nil:
 			p.look.err = fault.Placed(err, s.profile, "records of "+s.source.Name)
 		default:
-			p.records = recordsNaming(byWord, p.recordNames(box, unique))
+			p.records = nil
+			for _, name := range p.recordNames(box, unique) {
+				p.records = append(p.records, byWord[name]...)
+			}
 			for _, r := range again {
 				if r.labelsMatch(box) && !slices.ContainsFunc(p.records, func(o Record) bool { return o.SandboxID == r.SandboxID && o.TaskID == r.TaskID }) {
 					p.records = append(p.records, r)
@@ -180,12 +177,4 @@ func (p *pair) recordNames(box sandbox.Sandbox, unique map[string]bool) []string
 	}
 	slices.Sort(words)
 	return slices.Compact(words)
-}
-
-func recordsNaming(byWord map[string][]Record, words []string) []Record {
-	var found []Record
-	for _, word := range words {
-		found = append(found, byWord[word]...)
-	}
-	return found
 }

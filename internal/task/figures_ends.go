@@ -12,18 +12,6 @@ type forcedEnd struct {
 	since, gone time.Time // gone is zero until it is seen
 }
 
-// isLate reports whether the end was awaited in vain for EndWait.
-func (f forcedEnd) isLate(now time.Time) bool { return f.gone.IsZero() && now.Sub(f.since) > EndWait }
-
-// secondsTaken is the time until the end was seen, or until now.
-func (f forcedEnd) secondsTaken(now time.Time) float64 {
-	end := f.gone
-	if end.IsZero() {
-		end = now
-	}
-	return max(end.Sub(f.since), 0).Seconds()
-}
-
 // stopEnds are the ends of tasks that were stopped.
 func (m measuredTasks) stopEnds() []forcedEnd {
 	var ends []forcedEnd
@@ -65,7 +53,7 @@ func (m measuredTasks) countSeen(ends []forcedEnd) (pass, all int) {
 		case !f.gone.IsZero():
 			pass++
 			all++
-		case f.isLate(m.now):
+		case m.now.Sub(f.since) > EndWait:
 			all++
 		}
 	}
@@ -75,7 +63,11 @@ func (m measuredTasks) countSeen(ends []forcedEnd) (pass, all int) {
 func (m measuredTasks) endTimes(ends []forcedEnd) []float64 {
 	list := make([]float64, len(ends))
 	for i, f := range ends {
-		list[i] = f.secondsTaken(m.now)
+		end := f.gone
+		if end.IsZero() {
+			end = m.now
+		}
+		list[i] = max(end.Sub(f.since), 0).Seconds()
 	}
 	return list
 }
@@ -126,7 +118,11 @@ func (m measuredTasks) inactivityFigures() []Figure {
 			if a.Extended {
 				wrong++
 			} else {
-				detection = append(detection, a.EndedAt.Sub(lastActivity(a)).Seconds())
+				since := a.StartedAt
+				if a.OutputAt.After(since) {
+					since = a.OutputAt
+				}
+				detection = append(detection, a.EndedAt.Sub(since).Seconds())
 			}
 		} else if a.Extended && a.Exit.Class == sandbox.ClassOK {
 			judged++
@@ -145,14 +141,6 @@ func (m measuredTasks) inactivityFigures() []Figure {
 			"the limit's 60 s, and one to see it; a longer --inactivity misses it"), UnitSeconds, detection, 99),
 		shareFigure(in("S1-53", "alert: ended for inactivity", Target{"<=", 0.20}, "over the target: look at the agents"), silent, ran),
 	}
-}
-
-// lastActivity is the time of the attempt's last output, or of its start.
-func lastActivity(a Attempt) time.Time {
-	if a.OutputAt.After(a.StartedAt) {
-		return a.OutputAt
-	}
-	return a.StartedAt
 }
 
 // timeoutFigures are the figures of the other limits, and of contradictions between

@@ -17,7 +17,6 @@ import (
 	"sbx/internal/poll"
 	"sbx/internal/providers"
 	"sbx/internal/publish"
-	"sbx/internal/sandbox"
 	"sbx/internal/task"
 )
 
@@ -257,16 +256,9 @@ func (p *Publisher) runCommand(ctx context.Context, t task.Task) (task.Publish, 
 	case exit.Code == nil:
 		return refusedResult(fmt.Errorf("its command could not be run: %w", err)), nil
 	case *exit.Code != 0:
-		return refusedResult(errors.New("its command failed: " + describeExit(exit))), nil
+		return refusedResult(errors.New("its command failed: " + cmp.Or(exit.Signal, "exit "+exit.Raw))), nil
 	}
 	return task.Publish{State: task.PublishDone}, nil
-}
-
-func describeExit(e sandbox.Exit) string {
-	if e.Signal != "" {
-		return e.Signal
-	}
-	return "exit " + e.Raw
 }
 
 // Resolve asks the remote for the result of a push, and prevents one that has not arrived.
