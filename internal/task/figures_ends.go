@@ -112,17 +112,17 @@ func (m measuredTasks) inactivityFigures() []Figure {
 			continue
 		}
 		ran++
+		lastSeen := a.StartedAt
+		if a.OutputAt.After(lastSeen) {
+			lastSeen = a.OutputAt
+		}
 		if a.Expired == ReasonInactivity {
 			silent++
 			judged++
 			if a.Extended {
 				wrong++
 			} else {
-				since := a.StartedAt
-				if a.OutputAt.After(since) {
-					since = a.OutputAt
-				}
-				detection = append(detection, a.EndedAt.Sub(since).Seconds())
+				detection = append(detection, a.EndedAt.Sub(lastSeen).Seconds())
 			}
 		} else if a.Extended && a.Exit.Class == sandbox.ClassOK {
 			judged++
