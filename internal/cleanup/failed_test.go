@@ -15,7 +15,7 @@ import (
 )
 
 // TestFailedOnes: what has failed goes by --include-failed where it stays at its
-// provider until it is deleted, and is verified to be gone (ACCEPTANCE R87).
+// provider until it is deleted, and is verified to be gone (R87).
 func TestFailedOnes(t *testing.T) {
 	t.Parallel()
 	failed := func(age time.Duration) func(*fake.Seed) {

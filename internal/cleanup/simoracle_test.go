@@ -146,7 +146,7 @@ func (s *sim) guarded(inc *incarnation, run *runTruth, ref sandbox.Ref) {
 }
 
 // permitted holds one sandbox, as it truly was when it was last read, against what
-// the operator asked for and DESIGN section 7 allows.
+// the operator asked for and the rules allow.
 func (s *sim) permitted(inc *incarnation, run *runTruth, ref sandbox.Ref) {
 	v, read := inc.sights[ref]
 	if !read || v.unreadable {

@@ -224,7 +224,7 @@ func (s *sim) onCompare(b *bulk, plan reconcile.Plan) {
 	s.Logf("%s compares in %s: %d rows act, %d errors", b.inc, b.id, len(plan.Acting()), len(plan.Errors))
 }
 
-// proved holds the end of an orphan or a leak against what DESIGN section 7 allows.
+// proved holds the end of an orphan or a leak against what the rules allow.
 func (s *sim) proved(inc *incarnation, run *runTruth, ref sandbox.Ref) {
 	v, there := inc.sights[ref]
 	read, c := inc.records[ref.Provider], s.cloud(ref.Provider)

@@ -189,8 +189,7 @@ func (a *app) openProfiles(ctx context.Context, names ...string) (*fleet.Fleet, 
 const sweepLimit = 15 * time.Second
 
 // openFleet opens providers and brings leftovers of dead control processes to
-// their end: the one thing that a reading verb may change, on `local` only
-// (DESIGN section 2).
+// their end: the one thing that a reading verb may change, on `local` only.
 func (a *app) openFleet(ctx context.Context, choose func(*config.Config) []config.Profile) (*fleet.Fleet, error) {
 	c, err := a.config()
 	if err != nil {

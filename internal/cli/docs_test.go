@@ -113,7 +113,7 @@ func TestGlossaryHasEveryWord(t *testing.T) {
 		"sandbox":   "State Outcome Class Cause Confidence Enforcement AgeSource Verdict",
 		"fault":     "Kind",
 		"triage":    "Reason UsagePattern Severity",
-		"cleanup":   "Ground",
+		"cleanup":   "KeepReason",
 		"reconcile": "Class Cause Action",
 		"cron":      "Layer",
 	} {

@@ -69,8 +69,8 @@ func (e endRequests) Forget(ctx context.Context, ref sandbox.Ref) error {
 	})
 }
 
-// changeDocument reads a document and changes it; one that somebody else changed meanwhile is
-// read again.
+// changeDocument applies a change to a document, and again to the new version when another
+// process has changed it meanwhile.
 func (e endRequests) changeDocument(ctx context.Context, ref sandbox.Ref, do func(store.Store, store.Doc) error) error {
 	return e.withStore(true, func(st store.Store) error {
 		for {

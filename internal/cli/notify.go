@@ -9,9 +9,9 @@ import (
 	"sbx/internal/ops"
 )
 
-// openNotifier tells whom the configuration names, and pings the given address
-// instead of the configured one where there is one. Beside an error it tells those
-// that can be told.
+// openNotifier opens the configured notification services; ping replaces the configured ping
+// address unless it is "". Beside an error it returns a notifier for the services that could be
+// opened.
 func (a *app) openNotifier(ping string) (*notify.Notifier, error) {
 	c, err := a.config()
 	if err != nil {
@@ -37,7 +37,7 @@ func (a *app) openNotifier(ping string) (*notify.Notifier, error) {
 	return n, errors.Join(append(missing, err)...)
 }
 
-// openControlPlane tells the control plane that the configuration names; nil without one.
+// openControlPlane opens the configured control plane; nil without one.
 func (a *app) openControlPlane() (ops.ControlPlane, error) { //nolint:ireturn // the verbs ask for one
 	c, err := a.config()
 	if err != nil {

@@ -58,9 +58,8 @@ func (a *app) taskOptions(_ context.Context, parts ops.TaskParts) (task.Options,
 	}, nil
 }
 
-// callbackURL is where agents are told that their control plane is. A mistake in the
-// settings of launching is told by what launches, and does not keep a stop from its
-// work.
+// callbackURL is the address of the control plane that agents are given. A mistake in the
+// settings of launching is reported by launching verbs and does not keep a stop from working.
 func callbackURL(c *config.Config) string {
 	run, err := c.Run()
 	if err != nil {
@@ -122,7 +121,7 @@ func (a *app) ownerOf(pid int) task.Owner {
 	}
 }
 
-// ownerAlive says whether a task's owner lives. Of another host nobody here can tell.
+// ownerAlive says whether a task's owner lives; unknown for an owner on another host.
 func (a *app) ownerAlive(o task.Owner) sandbox.Verdict {
 	if o.Host != a.process.Host {
 		return sandbox.Unknown

@@ -12,8 +12,8 @@ import (
 	"sbx/internal/providers"
 )
 
-// completeProcess fills in what main leaves out: which streams are terminals, how wide
-// they are, whose home this is, and where it stands ("" when that folder is gone).
+// completeProcess fills in what main leaves out: which streams are terminals, their width, the
+// user's home, and the working directory ("" when it no longer exists).
 func completeProcess(p process.Process) process.Process {
 	for _, s := range []*process.Stream{&p.Stdin, &p.Stdout, &p.Stderr} {
 		if s.File == nil {

@@ -12,7 +12,7 @@ import (
 	"sbx/internal/output"
 )
 
-// noArgs refuses arguments in words of its own: cobra takes them for commands.
+// noArgs refuses arguments; cobra's own check would report them as unknown commands.
 func noArgs(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return fmt.Errorf("it takes no arguments, and was given %q", args[0])
@@ -82,7 +82,7 @@ func afterDash(refs int, example string) cobra.PositionalArgs {
 }
 
 // refuseEmpty refuses every flag that was given and holds nothing: an unset
-// shell variable must never mean "any" or "no limit" (DESIGN section 7).
+// shell variable must never mean "any" or "no limit".
 func refuseEmpty(f *pflag.FlagSet) error {
 	var err error
 	f.Visit(func(flag *pflag.Flag) {

@@ -130,13 +130,12 @@ func addOutcome(list *output.List[ops.BatchOutcome], o ops.BatchOutcome) {
 		err = list.AddFailed(o, o.Verdict)
 	}
 	if err == nil {
-		_ = list.Flush() // a stdout that is gone is told at the end
+		_ = list.Flush() // a closed stdout is reported at the end
 	}
 }
 
-// taskReporters make what shows the tasks of a batch: where several run at once each line
-// says whose it is. With tabled stdout is for a table, and the programs' output goes to
-// stderr.
+// taskReporters makes the reporter of each task of a batch: where several run at once each line
+// names its task. With tabled, stdout is for a table, and the programs' output goes to stderr.
 func taskReporters(p *output.Printer, jobs []ops.BatchJob, tabled, several bool) func(ops.BatchJob) ops.TaskObserver {
 	width := 0
 	for _, j := range jobs {

@@ -123,8 +123,8 @@ func (o *launchOptions) applyTypedFlags(typed *pflag.FlagSet) error {
 	return failed
 }
 
-// dropMeaningless drops what has no meaning for this task of the file: what was typed for all of
-// them stands above what the file says against it.
+// dropMeaningless drops settings that have no meaning for this task of the file: a typed flag
+// wins over the file's setting that contradicts it.
 func (o *launchOptions) dropMeaningless(typed *pflag.FlagSet) {
 	unset := func(name string) {
 		if f := o.flags.Lookup(name); f != nil {

@@ -11,8 +11,8 @@ import (
 	"sbx/internal/output"
 )
 
-// repeatCleanups runs one cleanup after the other until it is interrupted, which is how it is
-// meant to end. A run that fails is told of and does not end the others.
+// repeatCleanups runs one cleanup after the other until it is interrupted, which is its normal
+// end. A failed run is reported and does not end the loop.
 func (c *cleanupCommand) repeatCleanups(ctx context.Context) error {
 	req, _, err := c.o.readRequest(c.cmd, c.d)
 	if err != nil {

@@ -82,7 +82,7 @@ func (c *cleanupCommand) showPlan(ctx context.Context, req ops.CleanupRequest, s
 		c.p.Warn(warn.Error())
 	}
 	if c.o.out == "" && !c.d.isAttended() && ctx.Err() == nil {
-		c.p.Warn("nothing was done; --yes acts") // also with -q: the line of a crontab that acts for nobody
+		c.p.Warn("nothing was done; --yes acts") // also with -q: a crontab line without --yes does nothing
 	}
 	if !asks || ctx.Err() != nil {
 		return err

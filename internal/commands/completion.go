@@ -72,8 +72,7 @@ __%[1]s_init_completion()
 	return err
 }
 
-// allBut lists every format but one, for commands whose output is a text of its
-// own.
+// allBut lists every format but one, for commands that have a text format of their own.
 func allBut(one output.FormatName) []output.FormatName {
 	return slices.DeleteFunc(output.Formats(), func(f output.FormatName) bool { return f == one })
 }

@@ -89,7 +89,7 @@ func runCreate(ctx context.Context, d *Deps, p *output.Printer, command []string
 		Schema: createSchema, Columns: views.CreateColumns(),
 		Line: func(s sandbox.Sandbox) string { return s.Ref().String() },
 	}, made)
-	if err != nil { // nobody else knows its reference
+	if err != nil { // no other output names its reference
 		p.Warn(made.Ref().String() + " runs; `" + d.Process.Name() + " terminate " + made.Ref().String() + "` ends it")
 	}
 	return err
@@ -117,7 +117,7 @@ func (o *createOptions) readSpec(ctx context.Context, d *Deps, command []string)
 	return spec, err
 }
 
-// userName is who makes a sandbox; cron knows no USER.
+// userName is the user who makes a sandbox; cron sets no USER.
 func userName(lookup func(string) (string, bool)) string {
 	for _, name := range []string{"USER", "LOGNAME"} {
 		if who, ok := lookup(name); ok && isPrintable(who) && who != "" {

@@ -88,9 +88,9 @@ func (v *variables) readFile(ctx context.Context, d *Deps, name string) error {
 	return v.parseLines(name, string(text))
 }
 
-// parseLines reads K=V lines. Values stay as they are, quotes included; a carriage
-// return at the end of a line is not part of it. A mistake is told by file and
-// line alone, for any part of the line may be a secret.
+// parseLines reads K=V lines. Values stay as they are, quotes included; a carriage return at
+// the end of a line is dropped. A mistake names file and line only, since any part of the line
+// may be a secret.
 func (v *variables) parseLines(name, text string) error {
 	number := 0
 	for line := range strings.Lines(text) {

@@ -8,9 +8,8 @@ import (
 	"sbx/internal/output"
 )
 
-// layOut gives the help of every command the shape that readers know: examples
-// stand indented, and commands are called by the name that this program was
-// called by.
+// layOut gives every command's help its shape: indented examples, and commands under the name
+// that this program was started by.
 func layOut(cmd *cobra.Command, name string) {
 	cmd.Long = withProgramName(cmd.Long, name)
 	if cmd.Example != "" {

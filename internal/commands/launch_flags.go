@@ -71,7 +71,7 @@ func (o *launchOptions) registerCompletions(d *Deps, cmd *cobra.Command) {
 	}
 }
 
-// configOverrides are the flags that stand above the configuration, by their names there.
+// configOverrides are the flags that win over the configuration, by their names there.
 func (o *launchOptions) configOverrides() map[string]string {
 	set := map[string]string{}
 	for _, name := range config.RunFlagNames() {

@@ -123,7 +123,7 @@ func (s *selectorFlags) addSelectingFlags(f *pflag.FlagSet) {
 	f.BoolVar(&s.stuck, "stuck", false, "only stuck ones: running for more than 10m without a sign of life")
 }
 
-// selectorOptions tells what was typed from what was left out: an empty text is a
+// selectorOptions distinguishes what was typed from what was left out: an empty text is a
 // mistake (an unset shell variable), not "no limit".
 func (s *selectorFlags) selectorOptions() selector.Options {
 	text := func(flag string, value *string) *string {

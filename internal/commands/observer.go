@@ -23,8 +23,9 @@ func (d *Deps) newObserver(p *output.Printer, items func(item any)) *observer {
 	return &observer{Printer: p, d: d, items: items, answers: bufio.NewReader(d.Process.Stdin)}
 }
 
-// observeWhileWritable shows each item as it comes. One that cannot be written ends the
-// context that it gives, and broken says so afterwards: nobody reads what is read on.
+// observeWhileWritable shows each item as it comes. An item that cannot be written ends the
+// context that it returns, and broken reports that afterwards: without a reader there is
+// nothing to read on for.
 func (d *Deps) observeWhileWritable(ctx context.Context, p *output.Printer, show func(item any) error) (reading context.Context, watch *observer, broken func() error) {
 	reading, stop := context.WithCancel(ctx)
 	var failed error
@@ -67,7 +68,7 @@ func (o *observer) Confirm(ctx context.Context, q ops.Question) (bool, error) {
 	return err == nil && answer == q.Word, err
 }
 
-// isAttended says that somebody can be asked.
+// isAttended says that a person can be asked.
 func (d *Deps) isAttended() bool { return d.Process.Stdin.TTY && d.Process.Stderr.TTY }
 
 // askTerminal puts a question to the terminal and waits for a line or the end of ctx. An

@@ -122,7 +122,7 @@ func newTasksShow(d *Deps) *cobra.Command {
 		})
 }
 
-// completeTasks offers the newest tasks whose ids begin so.
+// completeTasks offers the newest tasks whose ids begin with the word.
 func (d *Deps) completeTasks(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
 	var words []string
 	ctx, stop := context.WithTimeout(cmd.Context(), completionLimit)

@@ -12,7 +12,7 @@ import (
 const optionURL = "url"
 
 // account tells two accounts apart without holding a secret: type, address and
-// a hash of the credential and of what else names the account (DESIGN section 6).
+// a hash of the credential and of what else names the account.
 type account struct {
 	kind       string
 	url        string

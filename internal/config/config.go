@@ -92,7 +92,7 @@ func (c *Config) Selected() []Profile {
 
 // LaunchTarget gives the profile that create goes to: --provider, else
 // SBX_PROVIDER, else `launch`, else the type that is always there. A production
-// profile is fault.KindRefused unless the flag names it (DESIGN section 6);
+// profile is fault.KindRefused unless the flag names it;
 // several named profiles are fault.KindUsage.
 func (c *Config) LaunchTarget() (Profile, error) {
 	name := c.Launch

@@ -12,9 +12,9 @@ type Limits struct {
 	MaxDelete       int           // sandboxes per bulk ending, 20
 	MaxFraction     Percent       // of a profile's complete fleet, 25%
 	Concurrency     int           // requests in flight, 16
-	RequestTimeout  time.Duration // one HTTP request, 10s (DESIGN section 3)
+	RequestTimeout  time.Duration // one HTTP request, 10s
 	MaxSandboxes    int           // that may run at once at one profile; 0 = nobody has said
-	ProviderTimeout time.Duration // one provider's share of a verb without progress, 20s (DESIGN section 3)
+	ProviderTimeout time.Duration // one provider's share of a verb without progress, 20s
 }
 
 // limit is one of the limits as data: its key in the file, the flag that

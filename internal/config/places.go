@@ -132,7 +132,7 @@ func (in Input) projectFiles() []string {
 }
 
 // stateDir is SBX_STATE_DIR, else $XDG_STATE_HOME/sbx, else below the passwd
-// home, whatever HOME says: cron and a shell find the same (DESIGN section 8).
+// home, whatever HOME says: cron and a shell find the same.
 func (in Input) stateDir() (entry, error) {
 	if dir := in.Process.Getenv(EnvStateDir); dir != "" {
 		if !filepath.IsAbs(dir) {

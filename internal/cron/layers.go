@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Layer is one of the lines of defence (ACCEPTANCE R133 to R136).
+// Layer is one of the lines of defence (R133 to R136).
 type Layer string
 
 // The closed list, in the order in which they are printed.
@@ -21,7 +21,7 @@ func Layers() []Layer { return []Layer{Stuck, Age, Usage, Reconcile} }
 
 // job is one line of a layer: what it runs and when.
 type job struct {
-	name  string // of its unit, and what Placeholder stands for
+	name  string // of its unit, and the value of Placeholder
 	layer Layer
 	place int // of its minutes: no two lines begin in the same one
 	every time.Duration

@@ -15,7 +15,7 @@ const (
 	flagTextfile = "textfile"
 )
 
-// Placeholder stands in an address or a path for the name of the layer.
+// Placeholder in an address or a path is replaced by the name of the layer.
 const Placeholder = "{layer}"
 
 // Plan is what the lines of one host have in common.
@@ -65,7 +65,7 @@ type Entry struct {
 	job      job
 }
 
-// Remarks are what the operator has to know of the lines, a line of text each.
+// Remarks are what the operator has to know about the lines, one line of text each.
 func (p Plan) Remarks() []string {
 	var lines []string
 	if out := p.unmeasuredProfiles(); len(out) > 0 && p.wantsJob(job{layer: Usage}) {

@@ -17,8 +17,8 @@ func needsQuotes(word string) bool {
 }
 
 // crontabWord quotes a word for the shell of a crontab, where a % ends the command unless a
-// backslash stands before it. The pair stands outside quotes: a cron that takes
-// the backslash away leaves a %, and one that does not leaves it to the shell.
+// backslash precedes it. The pair is outside quotes: whether cron or the shell removes the
+// backslash, a % is left.
 func crontabWord(word string) string {
 	parts := strings.Split(word, "%")
 	if len(parts) == 1 {

@@ -11,8 +11,8 @@ import (
 // File is one unit.
 type File struct{ Name, Text string }
 
-// timerCalendar is the times of a timer. Layers of one host begin in different
-// minutes; the delay, which a machine keeps, tells hosts apart.
+// timerCalendar is the times of a timer. Layers of one host start in different minutes; a fixed
+// random delay separates hosts.
 func (j job) timerCalendar() string {
 	if j.every >= time.Hour {
 		return fmt.Sprintf("*:%02d", j.place)
@@ -93,8 +93,8 @@ func execLine(argv []string) string {
 	return strings.Join(words, " ")
 }
 
-// sandboxingDirectives are what a run may not do. Where sandboxes are processes of this
-// machine they need more: they end them and remove their control groups.
+// sandboxingDirectives are systemd's restrictions of a run. Where sandboxes are processes of
+// this machine a run needs more rights: it ends them and removes their control groups.
 func (p Plan) sandboxingDirectives() string {
 	var b strings.Builder
 	b.WriteString("NoNewPrivileges=yes\nUMask=0077\nProtectSystem=strict\nProtectHome=read-only\n")

@@ -18,8 +18,8 @@ type Run struct {
 	ExitCode  int
 	Error     string   // how it failed; "" = it did not, or that is not known
 	Succeeded []string // the profiles in which it left nothing undone
-	// Unowned counts, by profile, the sandboxes that its rule would end and that stay
-	// because nobody owns them. A profile that it did not see has no entry.
+	// Unowned counts, by profile, the sandboxes that the rule would end and that stay because
+	// they have no owner. A profile that the run did not see has no entry.
 	Unowned map[string]int
 }
 
@@ -34,8 +34,7 @@ type Expected struct {
 	Layers   []Layer // runs of any of these count
 	Every    time.Duration
 	Profiles []string // a success is one in all of them, by one run or by several
-	// Unmeasured are profiles that the layer cannot be about, since nobody can tell how
-	// much of a quota they use.
+	// Unmeasured are profiles whose quota is unknown, so that the layer does not apply.
 	Unmeasured []string
 }
 
@@ -44,14 +43,14 @@ func Expect(l Layer, profiles []string) Expected {
 	return Expected{Name: l, Layers: []Layer{l}, Every: Every(l), Profiles: profiles}
 }
 
-// Status is how a layer stands.
+// Status is the state of a layer.
 type Status struct {
 	Layer       Layer
 	Every       time.Duration
 	LastRun     time.Time      // when the newest run began; zero = none is recorded
 	LastSuccess time.Time      // since when every profile has had a good run; zero = one of them never had
 	LastExit    *int           // of the newest run, if it has ended
-	Unowned     map[string]int // what stays because nobody owns it, by profile
+	Unowned     map[string]int // what stays because it has no owner, by profile
 	Overdue     bool           // the runs are missing or fail
 	Verdict     sandbox.Verdict
 	Message     string
@@ -60,9 +59,9 @@ type Status struct {
 // skewed is how far a record may lie in the future.
 const skewed = time.Minute
 
-// Judge says of each layer whether it runs: true when each of its profiles had a
-// success within two of its periods and nothing stays because nobody owns it, false
-// otherwise, unknown where nothing is recorded of it. Runs come in any order.
+// Judge says of each layer whether it runs: true when each of its profiles had a success within
+// two periods and nothing stays for want of an owner, false otherwise, unknown without any
+// record. Runs come in any order.
 func Judge(expected []Expected, runs []Run, now time.Time) []Status {
 	list := make([]Status, 0, len(expected))
 	for _, e := range expected {
@@ -140,8 +139,8 @@ func (e Expected) overdueProfiles(behind []string) string {
 	return " at " + strings.Join(behind, ", ")
 }
 
-// noteUnowned says how many sandboxes stay because nobody owns them: a layer that
-// leaves them is not in order. age is that of its last run.
+// noteUnowned says how many sandboxes stay because they have no owner: a layer that leaves them
+// is not in order. age is that of its last run.
 func (s *Status) noteUnowned(runs []Run, profiles []string, age time.Duration) {
 	var parts []string
 	total := 0
@@ -161,8 +160,8 @@ func (s *Status) noteUnowned(runs []Run, profiles []string, age time.Duration) {
 	}
 }
 
-// Unowned is how many sandboxes of a profile stay because nobody owns them, by the
-// newest of these runs that saw it and selected no less than its layer.
+// Unowned is how many sandboxes of a profile stay because they have no owner, by the newest of
+// these runs that saw the profile and selected no less than its layer.
 func Unowned(runs []Run, profile string) int {
 	n, at := 0, time.Time{}
 	for _, r := range runs {

@@ -77,11 +77,11 @@ func Refused(what, path string, err error, instead string) error {
 	return fault.New(fault.KindRefused, "%s is not used: %w", what, err).WithHint("`%s` mends it; or %s", unsafe.Mend, instead)
 }
 
-// user is who controls paths: itself and root.
+// user is the user who may control paths, beside root.
 type user struct {
 	uid int
-	// private says that nobody else is in the group of that number, which the user
-	// of that number has to itself.
+	// private says that the group of that number has no other member than the user of that
+	// number.
 	private func(gid int) bool
 }
 

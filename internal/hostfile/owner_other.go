@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// thisUser is nobody in particular: access is decided by lists here, which are
-// not judged.
+// thisUser is no user in particular: access is decided by lists here, which are not judged.
 func thisUser() user { return user{} }
 
 func (user) checkEntry(string, fs.FileInfo) error { return nil }

@@ -19,13 +19,13 @@ import (
 	"sbx/internal/providers/local/plain"
 )
 
-// retryEvery is the pace of asking for a lock that somebody holds.
+// retryEvery is the pause between two tries to take a held lock.
 const retryEvery = 50 * time.Millisecond
 
-// maxHolder bounds what is read of who holds a lock, in bytes.
+// maxHolder bounds what is read about the holder of a lock, in bytes.
 const maxHolder = 64 << 10
 
-// Holder is who holds a lock, for the message that others get.
+// Holder describes who holds a lock, for the error of others.
 type Holder struct {
 	Run   string    `json:"run"`
 	Who   string    `json:"who"`
@@ -37,8 +37,8 @@ type Holder struct {
 // Lock is a lock that is held.
 type Lock struct{ file *flock.Flock }
 
-// Take takes the lock at path for h, waiting for it for as long as wait; 0 = not
-// at all. When somebody else holds it, that is fault.KindLocked with his name.
+// Take takes the lock at path for h and waits for it up to wait; 0 = not at all. A lock held by
+// another process is fault.KindLocked with its holder.
 func Take(ctx context.Context, path string, h Holder, wait time.Duration) (*Lock, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fault.New(fault.KindUnknown, "the lock cannot be taken: %w", err).WithHint("is the state directory read-only?")
@@ -92,7 +92,7 @@ func writeHolder(path string, h Holder) error {
 	return errors.Join(err, file.Close())
 }
 
-// busyError names who holds the lock, as far as that can be read.
+// busyError names the holder of the lock, as far as that can be read.
 func busyError(path string) error {
 	err := fault.New(fault.KindLocked, "another run is at work").WithHint("wait for it with --lock-timeout 2m")
 	var h Holder

@@ -11,12 +11,12 @@ import (
 // Build says which sbx wrote the figures.
 type Build struct{ Version, Commit, Go string }
 
-// Cleanup is what one run of cleanup tells. All of it is of this run, except
-// LastSuccess, which is the journal's.
+// Cleanup is the figures of one cleanup run. All are of this run, except LastSuccess, which is
+// the journal's.
 type Cleanup struct {
 	Build Build
-	// Layer tells apart the files of several cron layers in one folder, whose
-	// samples would else be the same ones twice; "" = no such label.
+	// Layer distinguishes the files of several cron layers in one folder, whose samples would
+	// collide otherwise; "" = no such label.
 	Layer           string
 	Profiles        []ProfileFigures
 	ExitCode        int

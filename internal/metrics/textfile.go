@@ -11,7 +11,7 @@ import (
 	"sbx/internal/hostfile"
 )
 
-// modeTextfile lets the collector read, which runs as somebody else.
+// modeTextfile lets the collector read, which runs as another user.
 const modeTextfile = 0o644
 
 // WriteTextfile puts the set where a textfile collector reads it, as one step: a

@@ -7,8 +7,8 @@ import (
 	"sbx/internal/httpx"
 )
 
-// alertLife is how long an alert stands when nobody renews or resolves it: more
-// than two runs of the rarest cron line, so that it does not end between two.
+// alertLife is how long an alert lives without being renewed or resolved: more than two periods
+// of the rarest cron line.
 const alertLife = 150 * time.Minute
 
 // alertmanagerRequest posts an alert. Its labels say what is wrong and where, and never

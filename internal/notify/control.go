@@ -8,8 +8,8 @@ import (
 	"sbx/internal/httpx"
 )
 
-// Control tells a control plane how tasks go. A nil one tells nobody. It is safe for
-// concurrent use.
+// Control reports the progress of tasks to a control plane; a nil one does nothing. It is safe
+// for concurrent use.
 type Control struct {
 	line    *line
 	address string
@@ -19,7 +19,7 @@ type Control struct {
 // secret; one that is no http or https address is fault.KindUsage.
 func NewControl(n httpx.Net, address string) (*Control, error) {
 	if address == "" {
-		return nil, nil //nolint:nilnil // nobody to tell is no fault
+		return nil, nil //nolint:nilnil // no address is no fault
 	}
 	n.Timeout = Limit
 	l, err := newLine(n, "callback", address, address)
@@ -29,8 +29,8 @@ func NewControl(n httpx.Net, address string) (*Control, error) {
 	return &Control{l, address}, nil
 }
 
-// Ended tells how something ended, within Limit, and again where an answer is missing
-// or says so: key makes two of them one. An error changes nothing about how it ended.
+// Ended reports how a task ended, within Limit, and repeats a request without an answer: key
+// makes repetitions idempotent. An error changes nothing about how the task ended.
 func (c *Control) Ended(ctx context.Context, key string, report any) error {
 	if c == nil {
 		return nil

@@ -22,7 +22,7 @@ const (
 	attempt = 4 * time.Second
 )
 
-// Targets are where to tell, each "" for nowhere. All but AlertmanagerURL and
+// Targets are the addresses of the services, "" for none. All but AlertmanagerURL and
 // PagerDutyURL are secrets.
 type Targets struct {
 	SlackURL        string // an incoming webhook
@@ -48,7 +48,7 @@ func (t Targets) String() string {
 // GoString is String.
 func (t Targets) GoString() string { return t.String() }
 
-// Notifier tells. The zero value tells nobody. It is safe for concurrent use.
+// Notifier sends messages. The zero value sends none. It is safe for concurrent use.
 type Notifier struct {
 	targets  Targets
 	services []service
@@ -61,8 +61,8 @@ type service struct {
 	request func(Message) httpx.Request
 }
 
-// New makes a notifier; an address that is none is fault.KindUsage, which names
-// the service and never the address. Beside an error it tells the others.
+// New makes a notifier. An invalid address is fault.KindUsage, which names the service and
+// never the address; the notifier beside the error serves the other services.
 func New(n httpx.Net, t Targets) (*Notifier, error) {
 	n.Timeout = Limit
 	made := &Notifier{targets: t}
@@ -96,10 +96,9 @@ func New(n httpx.Net, t Targets) (*Notifier, error) {
 	return made, errors.Join(errs...)
 }
 
-// Send tells every service but the ping, all at once, each at most once unless it
-// takes the same thing twice for one. The errors of those that could not be told
-// are joined; none changes how the run went. A ctx that has ended leaves some
-// seconds: that a run was interrupted is worth telling.
+// Send sends to every service but the ping, all at once, each at most once unless the service
+// ignores repetitions. The errors of failed services are joined; none changes how the run went.
+// After the end of ctx some seconds are left, so that an interruption is reported.
 func (n *Notifier) Send(ctx context.Context, m Message) error {
 	if !slices.Contains(Kinds(), m.Kind) {
 		return fault.Usage("%q is nothing to notify of", string(m.Kind))

@@ -6,9 +6,9 @@ import (
 	"sbx/internal/httpx"
 )
 
-// slackRequest is a message for an incoming webhook. The same text is understood by
-// Mattermost and others that speak alike. It is sent once: a second one would
-// stand in the channel.
+// slackRequest is a message for an incoming webhook. Mattermost and compatible services
+// understand the same text. It is sent once, since a repetition would appear twice in the
+// channel.
 func (t Targets) slackRequest(m Message) httpx.Request {
 	text := "*" + escapeSlack(m.Title) + "*"
 	if m.Text != "" {
@@ -26,8 +26,8 @@ func (t Targets) slackRequest(m Message) httpx.Request {
 	return httpx.Request{URL: t.SlackURL, JSON: slackBody{Text: text}}
 }
 
-// escapeSlack escapes the three characters that Slack gives a meaning, so that a
-// sandbox named <!channel> wakes nobody.
+// escapeSlack escapes the three characters that Slack interprets, so that a sandbox named
+// <!channel> notifies nobody.
 func escapeSlack(text string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)
 }

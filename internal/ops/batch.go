@@ -170,8 +170,8 @@ func (b *batch) launchRound(ctx context.Context) (int, error) {
 	})
 }
 
-// counterUnder reads a number that is kept under a key, 1 where none is, and writes what next
-// makes of it, as often as it takes to be the one who does.
+// counterUnder reads the number stored under a key, 1 without one, and stores what next makes
+// of it. It repeats while other processes change the number first.
 func (b *batch) counterUnder(ctx context.Context, kind, key, name string, next func(int) int) (int, error) {
 	for {
 		d, err := b.store.Doc(ctx, kind, key)

@@ -37,7 +37,7 @@ type CleanupRequest struct {
 	Every       time.Duration // the time between two runs of one process; 0 = one run
 	MaxPlanAge  time.Duration
 	Textfile    string // where the figures of the run are written; "" = nowhere
-	Ping        string // the address that is told how the run began and ended; "" = as configured
+	Ping        string // address that is pinged at the start and end of the run; "" = as configured
 }
 
 // CleanupResult is what a bulk ending saw and did.
@@ -65,12 +65,11 @@ func PlanCleanup(ctx context.Context, env *Env, req CleanupRequest, watch Observ
 	return r.resultWith(r.survey.Verdict(nil)), nil
 }
 
-// Cleanup ends what its rule chooses, within the guards, under the lock of bulk runs, with
-// a journal, and tells watchdogs and people how it went. Without Yes it asks first, and then
-// ends at most what it has asked about. Items are of types cleanup.Plan (what it is about to
-// ask about, where the request has none), RunStarted and sandbox.Ending. Beside an error
-// nothing was begun; a result is there all the same where the run had come to be, for its
-// figures.
+// Cleanup ends what its rule chooses, within the guards, under the lock of bulk runs, with a
+// journal, and notifies watchdogs and people of the result. Without Yes it asks first and then
+// ends at most what it asked about. Items are of types cleanup.Plan (the plan that it is about
+// to ask for, where the request has none), RunStarted and sandbox.Ending. With an error nothing
+// was begun; the result is not nil where the run has figures all the same.
 func Cleanup(ctx context.Context, env *Env, req CleanupRequest, watch Observer) (*CleanupResult, error) {
 	r, err := newCleanupRun(ctx, env, req, watch)
 	if err != nil {
@@ -147,8 +146,7 @@ func newCleanupRun(ctx context.Context, env *Env, req CleanupRequest, watch Obse
 	return r, nil
 }
 
-// withRunLock runs something while no other run of this state directory acts, and tells
-// how it went.
+// withRunLock runs do while no other run of this state directory acts, and reports how it went.
 func (r *cleanupRun) withRunLock(ctx context.Context, do func(context.Context) (*CleanupResult, error)) (*CleanupResult, error) {
 	var result *CleanupResult
 	err := r.withNotifications(ctx, func() error {
@@ -203,8 +201,8 @@ func (r *cleanupRun) byAnswer(ctx context.Context) (*CleanupResult, error) {
 	return r.endPlan(ctx, plan)
 }
 
-// endPlan looks again and ends at most what an allowed plan names: while somebody read it,
-// what it names may have gone to work.
+// endPlan judges again and ends at most what an allowed plan names: a sandbox of the plan may
+// have started to work since.
 func (r *cleanupRun) endPlan(ctx context.Context, plan cleanup.Plan) (*CleanupResult, error) {
 	r.rule = plan.Rule
 	return r.withRunLock(ctx, func(ctx context.Context) (*CleanupResult, error) {
@@ -312,9 +310,8 @@ func (r *cleanupRun) resultWith(verdict error) *CleanupResult {
 	return &CleanupResult{RunID: r.id, Survey: r.survey, Guards: r.survey.Guards(r.world), Endings: r.endings, Verdict: verdict, run: r}
 }
 
-// reportKept tells people after a run what no rule could judge, and warns of what it left
-// because nobody owns it: a run that cron starts is quiet, and would leave it again and
-// again.
+// reportKept notifies people after a run of what no rule could judge, and warns of what it left
+// because it has no owner: a run that cron starts is quiet and would leave it each time.
 func (r *cleanupRun) reportKept() {
 	if text := r.unjudgedText(); text != "" {
 		r.watch.Note(text)
@@ -324,15 +321,14 @@ func (r *cleanupRun) reportKept() {
 	}
 }
 
-// UnjudgedText says how many stay because nothing tells whether they work, and what would
-// judge them; "" = none.
+// UnjudgedText says how many sandboxes stay because no sign shows whether they work, and what
+// would judge them; "" = none.
 func (r *CleanupResult) UnjudgedText() string { return r.run.unjudgedText() }
 
-// UnownedText says how many stay because nobody owns them, and what to type; "" = none.
+// UnownedText says how many sandboxes stay because they have no owner, and what to type; "" =
+// none.
 func (r *CleanupResult) UnownedText() string { return r.run.unownedText() }
 
-// unjudgedText says how many stay because nothing tells whether they work, and what would
-// judge them; "" = none.
 func (r *cleanupRun) unjudgedText() string {
 	n := r.survey.Unjudged()
 	if n == 0 {
@@ -341,7 +337,6 @@ func (r *cleanupRun) unjudgedText() string {
 	return fmt.Sprintf("not judged, and so kept: %d (no source shows whether they work); --ignore-activity, or `activity: age-only` in the profile, judges by age alone", n)
 }
 
-// unownedText says how many stay because nobody owns them, and what to type; "" = none.
 func (r *cleanupRun) unownedText() string {
 	what := "sandboxes that the rule would end"
 	if r.rule.Selector.Stuck {

@@ -28,8 +28,7 @@ func (r *cleanupRun) provenLayer() string {
 	return ""
 }
 
-// metricSeries is what tells the metrics of this run from those of other layers: the two
-// lines of layer usage have files of their own.
+// metricSeries names the metrics of this run: the two lines of layer usage have separate files.
 func (r *cleanupRun) metricSeries() string {
 	layer := r.provenLayer()
 	if r.req.Emergency && layer != "" {
@@ -38,7 +37,7 @@ func (r *cleanupRun) metricSeries() string {
 	return layer
 }
 
-// cronRule is the rule of the run as the layers know rules.
+// cronRule is the rule of the run in the form that layers compare.
 func (r *cleanupRun) cronRule() cron.Rule {
 	rule := cron.Rule{Emergency: r.req.Emergency, UsageAbove: r.req.UsageAbove, Narrowing: r.narrowingFlags()}
 	if !r.req.Emergency {

@@ -13,14 +13,14 @@ import (
 	"sbx/internal/store"
 )
 
-// shareSightings lets the world know what earlier runs have seen.
+// shareSightings gives the judgement the sightings of earlier runs.
 func (r *cleanupRun) shareSightings(ctx context.Context) {
 	first, candidates := r.env.Sightings(ctx, r.watch, sightFirst), r.env.Sightings(ctx, r.watch, sightCandidate)
 	r.world.FirstSeen = func(s sandbox.Sandbox) time.Time { return first()[s.Ref().String()].First }
 	r.world.Noticed = func(s sandbox.Sandbox) time.Time { return candidates()[candidateKey(s)].First }
 }
 
-// recordCandidates writes down what this run saw, for those to come, and tells people of new
+// recordCandidates stores what this run saw, for later runs, and notifies people of new
 // candidates. Only a run that may act does so.
 func (r *cleanupRun) recordCandidates(ctx context.Context) {
 	all := slices.Concat(r.survey.Selected, r.survey.Kept)
@@ -82,7 +82,7 @@ func (r *cleanupRun) sawProfileOf(key string) bool {
 	return slices.ContainsFunc(r.survey.Shares, func(s cleanup.Share) bool { return s.Profile == profile && s.Err == nil })
 }
 
-// announceCandidates tells people what will go, while they can still protect it.
+// announceCandidates notifies people of what will be ended, while they can still protect it.
 func (r *cleanupRun) announceCandidates(ctx context.Context, fresh []string) {
 	if len(fresh) == 0 {
 		return

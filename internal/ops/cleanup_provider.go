@@ -76,8 +76,8 @@ func (r *cleanupRun) letProviders(ctx context.Context, names []string, left []cl
 }
 
 // profilesOverUsage gives the profiles of which more than --if-usage-above of a quota is used,
-// and the shares of the others: those have nothing to do. One that cannot tell is no
-// reason to end anything, and an error beside the others.
+// and the shares of the others, which have nothing to do. A profile without a known quota is an
+// error and no reason to end anything.
 func (r *cleanupRun) profilesOverUsage(ctx context.Context) (over []string, left []cleanup.Share, err error) {
 	quotas := r.fleet.Quotas(ctx)
 	silent := 0
@@ -123,7 +123,7 @@ func (r *cleanupRun) narrowToPressed(ctx context.Context) (left []cleanup.Share,
 	return left, err
 }
 
-// quotaOf is what was told of a profile.
+// quotaOf is the quota that was read of a profile.
 func quotaOf(quotas []fleet.ProviderQuota, name string) fleet.ProviderQuota {
 	if i := slices.IndexFunc(quotas, func(q fleet.ProviderQuota) bool { return q.Provider == name }); i >= 0 {
 		return quotas[i]
@@ -131,5 +131,5 @@ func quotaOf(quotas []fleet.ProviderQuota, name string) fleet.ProviderQuota {
 	return fleet.ProviderQuota{Provider: name}
 }
 
-// hintMaxSandboxes is what stands in for a quota.
+// hintMaxSandboxes names the setting that replaces a missing quota.
 const hintMaxSandboxes = "set limits.max_sandboxes, or max_sandboxes in the profile: what runs is then counted against it"

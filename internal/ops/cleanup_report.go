@@ -17,8 +17,8 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// withNotifications runs something that acts, and tells watchdogs, people and machines how
-// it went. What cannot be told is a warning and changes nothing.
+// withNotifications runs do, which acts, and reports the result to pings, people and the
+// textfile. A report that cannot be delivered is a warning.
 func (r *cleanupRun) withNotifications(ctx context.Context, do func() error) error {
 	n, err := r.env.Notifier(r.req.Ping)
 	if err != nil {
@@ -44,7 +44,7 @@ func (r *cleanupRun) withNotifications(ctx context.Context, do func() error) err
 	return err
 }
 
-// runMessage is what people are told of a run that did not go well.
+// runMessage is the message to people about a run that did not go well.
 func (r *cleanupRun) runMessage(what notify.Kind, err error) notify.Message {
 	counts := fleet.Count(r.endings)
 	figures := map[string]string{"selected": strconv.Itoa(len(r.survey.Selected)), "exit code": strconv.Itoa(fault.ExitCode(err))}

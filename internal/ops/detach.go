@@ -8,8 +8,8 @@ import (
 	"sbx/internal/task"
 )
 
-// RunnerOrder is what a background runner is told through a pipe: values of the
-// environment are in it, so it is never kept.
+// RunnerOrder is the order to a background runner, sent through a pipe: it holds values of the
+// environment, so it is never stored.
 type RunnerOrder struct {
 	Task     string     `json:"task"`
 	From     task.Owner `json:"from"` // who gives it

@@ -45,7 +45,7 @@ func Doctor(ctx context.Context, env *Env, watch Observer) (*DoctorResult, error
 	progress := watch.Progress("checking")
 	defer progress.Done()
 	for _, check := range f.Checks(ctx) {
-		check.Message = strings.TrimPrefix(check.Message, check.Provider+": ") // it stands in a column of its own
+		check.Message = strings.TrimPrefix(check.Message, check.Provider+": ") // the provider has a column of its own
 		r.addChecks(Check{ProviderCheck: check})
 	}
 	for _, q := range f.Quotas(ctx) {

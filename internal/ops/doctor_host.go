@@ -12,8 +12,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// checkFiles tells which configuration files are read. It works while one of
-// them is broken.
+// checkFiles reports which configuration files are read, also while one of them is broken.
 func (e *Env) checkFiles(ctx context.Context) []Check {
 	files, err := config.Paths(ctx, e.Input())
 	if err != nil {
@@ -99,7 +98,7 @@ func programsOnPath(path string) []string {
 	var found []string
 	for _, folder := range filepath.SplitList(path) {
 		if !filepath.IsAbs(folder) {
-			continue // depends on where one stands
+			continue // it depends on the working directory
 		}
 		for _, name := range []string{commonName, commonName + ".exe"} {
 			file := filepath.Join(folder, name)

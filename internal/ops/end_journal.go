@@ -125,8 +125,8 @@ func (l *endLog) Close(ctx context.Context) {
 	}
 }
 
-// shareEnding tells the other hosts of what an operator ended by name. Tasks are in the shared
-// store themselves.
+// shareEnding reports to the other hosts what an operator ended by name. Tasks are in the
+// shared store themselves.
 func (l *endLog) shareEnding(ctx context.Context, end cleanup.End) {
 	run := l.env.sharedRun(l.run, l.begin, l.began, &end)
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), shareLimit)

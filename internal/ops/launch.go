@@ -14,7 +14,7 @@ import (
 	"sbx/internal/task"
 )
 
-// TaskObserver is told how one running task goes on, and shows its program's output.
+// TaskObserver receives the progress of one running task and its program's output.
 type TaskObserver interface {
 	task.Observer
 	// Close ends it: a stream that is cut off late reports nothing any more.
@@ -119,7 +119,7 @@ func (l *launch) withTasks(ctx context.Context, do func(context.Context, task.Op
 	})
 }
 
-// refusedByLimit says why no sandbox may be made for the task now (ACCEPTANCE R111);
+// refusedByLimit says why no sandbox may be made for the task now (R111);
 // nil where one may, none is made, or they cannot be counted: then the create says why.
 func (l *launch) refusedByLimit(ctx context.Context, f *fleet.Fleet) error {
 	if l.Spec.Sandbox.ID != "" {
@@ -195,12 +195,12 @@ func (l *launch) handToBackground(ctx context.Context, ledger task.Ledger, t tas
 	if err != nil {
 		return t, err
 	}
-	// From here on nobody takes it for one that a dead process has left.
+	// A recorded owner keeps others from taking the task over.
 	return ledger.Change(ctx, t.ID, func(n *task.Task) error { return n.HandOver(from, runner) })
 }
 
-// joinTask waits for a task of the same key that somebody else runs, or takes it over
-// from a dead process: then it is mine to go on with. With leave it is not waited for.
+// joinTask waits for a task of the same key that another process runs, or takes it over from a
+// dead process; mine says that it was taken over. With leave it does not wait.
 func joinTask(ctx context.Context, watch Reporter, options task.Options, t task.Task, leave bool) (now task.Task, mine bool, err error) {
 	watch.Note("the key " + t.Key + " belongs to task " + t.ID + ": no new one is launched")
 	reported := task.Owner{}

@@ -15,7 +15,7 @@ import (
 
 // LaunchRequest is what is asked of a launch.
 type LaunchRequest struct {
-	Config  *config.Config // with what stands above its files
+	Config  *config.Config // with the flags that win over its files
 	Sandbox sandbox.Spec   // sizes that are left open are those of Config
 	Key     string         // "" = the task has none, and joins none
 

@@ -61,8 +61,8 @@ func (l *Lister) List(ctx context.Context, watch Observer) *ListResult {
 	return &one.result
 }
 
-// ListKnown gives everything that can be listed, for somebody who completes a word: what
-// cannot be listed completes nothing.
+// ListKnown gives everything that can be listed, for completion; a provider that cannot be
+// listed completes nothing.
 func ListKnown(ctx context.Context, env *Env) ([]sandbox.Sandbox, error) {
 	f, err := env.Fleet(ctx)
 	if err != nil {

@@ -40,8 +40,8 @@ type LogsResult struct {
 	MissingLines, MissingBytes *int64
 }
 
-// Logs reads the log of a sandbox to its end. Items are of types LogFound, LogLine, LogGap
-// and error: what the provider could not tell. What was read before that stands.
+// Logs reads the log of a sandbox to its end. Items are of types LogFound, LogLine, LogGap and
+// error (what the provider could not read). Lines that were read before an error are valid.
 func Logs(ctx context.Context, env *Env, req LogsRequest, watch Observer) (*LogsResult, error) {
 	f, ref, err := env.findLog(ctx, req.Word)
 	if err != nil {
@@ -58,9 +58,9 @@ func Logs(ctx context.Context, env *Env, req LogsRequest, watch Observer) (*Logs
 	return &r.result, nil
 }
 
-// findLog finds the sandbox whose log is meant. One that is gone may have left its log:
-// then it is named as it was, or found in the journals, and its provider says what it
-// still has. What never was is told by the provider, too.
+// findLog resolves the sandbox whose log is meant. A sandbox that has ended may have left its
+// log: it is named by its full reference or found in the journals, and its provider returns
+// what it still has. For a sandbox that never existed the provider's answer is returned too.
 func (e *Env) findLog(ctx context.Context, word string) (*fleet.Fleet, sandbox.Ref, error) {
 	f, found, err := e.findOne(ctx, word)
 	if err == nil {
@@ -89,8 +89,8 @@ func (e *Env) findLog(ctx context.Context, word string) (*fleet.Fleet, sandbox.R
 
 func (r LogsRequest) hasFilters() bool { return r.Grep != nil || r.Patterns }
 
-// providerQuery is what the provider is asked for. Tail counts what is chosen, so a filter takes it
-// over, except while following.
+// providerQuery is the query to the provider. Tail counts chosen lines, so a filter applies it
+// here, except while following.
 func (r LogsRequest) providerQuery() providers.LogQuery {
 	q := providers.LogQuery{Follow: r.Follow, Since: r.Since}
 	if r.Follow || !r.hasFilters() {
@@ -137,7 +137,7 @@ func (r *logReader) readLog(ctx context.Context, f *fleet.Fleet, ref sandbox.Ref
 		}
 	}
 	for _, gap := range r.gaps {
-		if r.last.added-gap.added < r.last.size { // else all that was asked for comes after it
+		if r.last.added-gap.added < r.last.size { // otherwise all requested lines come after it
 			r.reportGap(gap.line)
 		}
 	}

@@ -259,7 +259,7 @@ func (r *reconcileRun) applyPlan(ctx context.Context, result *ReconcileResult, w
 	result.Verdict = causeOr(ctx, fixVerdict(result.Plan, result.Endings))
 }
 
-// askForRows asks for the number of rows where somebody can be asked.
+// askForRows asks the person, if one can be asked, to confirm the number of rows.
 func (r *reconcileRun) askForRows(ctx context.Context, plan reconcile.Plan) error {
 	n := len(plan.Acting())
 	if r.req.Yes || n == 0 {

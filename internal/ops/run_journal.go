@@ -69,8 +69,8 @@ func (l *RunJournal) EndEntry(endings []sandbox.Ending, verdict error, succeeded
 // Release closes the file; every line is on the disk already.
 func (l *RunJournal) Release() { _ = l.Close() }
 
-// shareEnding tells the other hosts, if there are any. They miss a summary rather than
-// the run its journal.
+// shareEnding reports to the other hosts, if there are any. A failure loses their summary,
+// never this run's journal.
 func (l *RunJournal) shareEnding(ctx context.Context, end *cleanup.End) {
 	run := l.Env.sharedRun(l.Run(), l.Begin, l.Began, end)
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), shareLimit)

@@ -67,7 +67,7 @@ func Stats(ctx context.Context, env *Env, req StatsRequest, watch Observer) (*St
 	return r, nil
 }
 
-// providerFigures judges what one provider told.
+// providerFigures judges the figures of one provider.
 func (e *Env) providerFigures(s fleet.ProviderStats, counted Census) Figures {
 	now := e.Now()
 	f := Figures{
@@ -88,8 +88,8 @@ func (e *Env) providerFigures(s fleet.ProviderStats, counted Census) Figures {
 	return f
 }
 
-// totalFigures adds up what the providers told. A figure that one of them does not
-// tell has no total.
+// totalFigures adds up the figures of the providers. A figure that one of them does not report
+// has no total.
 func (e *Env) totalFigures(all []Figures) Figures {
 	sum := Figures{Limits: e.Thresholds(sandbox.Sandbox{})}
 	if len(all) == 0 {

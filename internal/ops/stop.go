@@ -42,10 +42,9 @@ type Stopped struct {
 	Err            error
 }
 
-// Stop stops tasks: first the publication is made impossible, then everything made for
-// them is ended and seen to be gone. Items are of types Forbidden and
-// NotGone. The error says that
-// nothing was tried; that of one task stands in its result.
+// Stop stops tasks: first it prevents the publication, then it ends everything made for them
+// and verifies that it is gone. Items are of types Forbidden and NotGone. The error says that
+// nothing was tried; the error of one task is in its result.
 func Stop(ctx context.Context, env *Env, req StopRequest, watch Observer) (results []Stopped, err error) {
 	f, err := env.Only(ctx)
 	if err != nil {

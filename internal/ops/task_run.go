@@ -88,6 +88,6 @@ type TaskParts struct {
 	Secret   publish.Target // the push target with its credentials; zero = none
 	BudgetMB int64          // what all tasks of a budget may hold together; 0 = no bound
 	Notice   func(text string)
-	// Protected says why the operator keeps a sandbox; WithTasks knows it.
+	// Protected says why the operator keeps a sandbox; WithTasks sets it.
 	Protected func(sandbox.Sandbox) string
 }

@@ -165,7 +165,7 @@ func (t *termination) wellFormed() (left []string) {
 	return left
 }
 
-// refuseUnattended refuses many words without somebody to ask, before anything is called.
+// refuseUnattended refuses many words when no person can be asked, before anything is called.
 func (t *termination) refuseUnattended(words []string) error {
 	n := len(slices.Compact(slices.Sorted(slices.Values(words))))
 	if t.planning || t.req.Yes || n <= safety.MaxUnasked || t.watch.Attended() {

@@ -125,8 +125,8 @@ func (s *Sampler) observeRunning(ctx context.Context, targets []sandbox.Sandbox)
 	all.Wait()
 }
 
-// usageOf gives the figures of one sandbox now, and the judgement by all that was seen of
-// it. Of two series of samples the longer one tells more.
+// usageOf gives the current figures of one sandbox and the judgement by all its samples. Of two
+// series of samples the longer one is used.
 func (s *Sampler) usageOf(t sandbox.Sandbox, samples []sandbox.Usage) SandboxUsage {
 	limits, now := s.env.Thresholds(t), s.env.Now()
 	signs, looked := s.seen[t.Ref()]
@@ -192,14 +192,14 @@ func (s *Sampler) samplesKept(sample fleet.Sample) {
 	s.past[sample.Ref] = samples[max(0, len(samples)-max(2, s.req.Samples)):]
 }
 
-// vanishedUnnamed says that a sandbox which nobody named has ended between two looks:
-// that is life, and no failure.
+// vanishedUnnamed says that a sandbox which the user did not name has ended between two looks,
+// which is no failure.
 func (s *Sampler) vanishedUnnamed(err error) bool {
 	kind := fault.KindOf(err)
 	return len(s.req.Words) == 0 && (kind == fault.KindGone || kind == fault.KindNotFound)
 }
 
-// compareByCPU sorts by falling cpu; what is not known stands last.
+// compareByCPU sorts by falling cpu, unknown values last.
 func compareByCPU(a, b SandboxUsage) int {
 	cpu := func(u SandboxUsage) float64 {
 		if u.Trend.CPUPercent == nil {

@@ -55,7 +55,7 @@ func isScalar(v any) bool {
 	return true
 }
 
-// noValue stands where nothing is known, or there is nothing.
+// noValue is shown for an unknown or missing value.
 const noValue = "-"
 
 // humanText is a value for eyes, not yet escaped: "-" for unknown, "3m ago" for an instant,

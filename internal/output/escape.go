@@ -11,7 +11,7 @@ import (
 // Escape makes untrusted text safe for one cell or one line of a terminal:
 // control characters (C0, DEL, C1), line and paragraph separators, invisible
 // format characters (bidi overrides, zero widths) and invalid UTF-8 are shown as
-// \n, \x1b or \u202e. Everything else stays as it is (DESIGN section 5).
+// \n, \x1b or \u202e. Everything else stays as it is.
 func Escape(text string) string { return escapeText(text, false) }
 
 // EscapeLine is Escape for a line of running text: tabs stay.
@@ -92,7 +92,7 @@ func escapeRune(r rune) string {
 	return fmt.Sprintf(`\U%08x`, r)
 }
 
-// redacted stands where a secret was.
+// redacted replaces a secret.
 const redacted = "[redacted]"
 
 // shortestSecret is how many bytes a secret has that is hidden: a shorter one is no

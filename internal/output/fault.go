@@ -41,7 +41,7 @@ func (p *Printer) errorObjects(errs []error) []any {
 	return out
 }
 
-// decisiveError gives the error that decides the exit code (DESIGN section 4): a signal
+// decisiveError gives the error that decides the exit code: a signal
 // before the operator's time limit before the result; one common kind, or
 // fault.KindPartial where kinds differ or something was done.
 func decisiveError(errs []error, done bool) error {
@@ -80,8 +80,8 @@ func mostUrgent(errs []error) fault.Kind {
 	return fault.KindNone
 }
 
-// spoiledByPart says that a kind means "this part failed", so that other parts
-// that are done make the whole partial. The other kinds speak of the whole.
+// spoiledByPart says that a kind means "this part failed": the whole is partial if other parts
+// succeeded. Other kinds describe the whole.
 func spoiledByPart(kind fault.Kind) bool {
 	switch kind {
 	case fault.KindUnknown, fault.KindUsage, fault.KindAuth, fault.KindNotFound, fault.KindGone,

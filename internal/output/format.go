@@ -84,8 +84,8 @@ func (f Format) columnLevel() Level {
 	}
 }
 
-// FormatOf is the format whose word begins the value of -o, without what follows
-// the word; an unknown word is the table.
+// FormatOf is the format whose name begins the value of -o, without its argument; an unknown
+// name is the table.
 func FormatOf(text string) Format {
 	word, _, _ := strings.Cut(text, "=")
 	if !slices.Contains(Formats(), FormatName(word)) {
@@ -94,10 +94,9 @@ func FormatOf(text string) Format {
 	return Format{name: FormatName(word)}
 }
 
-// ParseFormat reads the value of -o; "" is the table. An unknown word, a
-// template or jq expression with a mistake and an unreadable template file are
-// fault.KindUsage. The end of ctx, whose cause is then the error, ends the reading of
-// a template file, and later what an expression computes.
+// ParseFormat parses the value of -o; "" is the table. An unknown name, a template or jq
+// expression with a mistake and an unreadable template file are fault.KindUsage. ctx bounds
+// reading a template file and, later, evaluating an expression; its cause is then the error.
 func ParseFormat(ctx context.Context, text string) (Format, error) {
 	word, argument, given := strings.Cut(text, "=")
 	name := FormatName(word)

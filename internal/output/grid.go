@@ -11,8 +11,8 @@ import (
 // minText is the least that is left of a text column, in cells.
 const minText = 8
 
-// quietFor is how long rows on a terminal wait for others to be aligned with: long
-// for an API between two pages, short for a person who watches a provider hang.
+// quietFor is how long rows on a terminal wait for others to be aligned with: longer than an
+// API needs between two pages, shorter than a person waits for a hanging provider.
 const quietFor = 300 * time.Millisecond
 
 // grid is the table on a terminal. Rows wait for the first flush, which fixes
@@ -59,7 +59,7 @@ func (g *grid) addRecord(r record) error {
 	case g.begun:
 		return g.showWaitingRows()
 	case g.quiet == nil:
-		g.quiet = time.AfterFunc(quietFor, func() { _ = g.flushRows() }) // the next write tells what failed
+		g.quiet = time.AfterFunc(quietFor, func() { _ = g.flushRows() }) // the next write reports what failed
 	default:
 		g.quiet.Reset(quietFor)
 	}

@@ -13,8 +13,8 @@ type ItemSpec[T any] struct {
 	Columns []Column[T]
 	Human   func(s *Sheet, item T) // what people see; nil = one line per column
 	Line    func(T) string         // instead of Human: this line and nothing else
-	// Aside is instead of all of it: notes on stderr, for a verb whose stdout is a
-	// program's. --columns asks for the document again.
+	// Aside replaces all of the above by notes on stderr, for a verb whose stdout belongs to a
+	// program. --columns asks for the document again.
 	Aside func(T) []string
 }
 

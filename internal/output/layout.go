@@ -13,7 +13,7 @@ import (
 // gap is the space between two columns.
 const gap = 2
 
-// ellipsis stands for the rest of a truncated cell.
+// ellipsis replaces the rest of a truncated cell.
 const ellipsis = "…"
 
 // cellWidth counts the terminal cells of text without its colour. East Asian

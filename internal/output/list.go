@@ -18,9 +18,9 @@ type ListSpec[T any] struct {
 	// Human is instead of the table on a terminal: one page about all items,
 	// shown when the list is closed. --columns asks for the table again.
 	Human func(s *Sheet, items []T)
-	// Aside is instead of the table: a note on stderr per item, "" = none, for a verb
-	// whose stdout is for programs. It says what failed, too. --columns asks for the
-	// table again.
+	// Aside replaces the table by one note on stderr for each item ("" = none), for a verb
+	// whose stdout belongs to programs. It reports failures too. --columns asks for the table
+	// again.
 	Aside func(T) string
 }
 
@@ -82,15 +82,14 @@ func columnHeadings[T any](columns []Column[T]) []heading {
 	return out
 }
 
-// Add adds an item that stands for something done or found. The error is that of
-// stdout: ErrClosed, or a failed write.
+// Add adds an item that was done or found. The error is that of stdout: ErrClosed, or a failed
+// write.
 func (l *List[T]) Add(item T) error {
 	l.done = true
 	return l.putItem(item)
 }
 
-// AddFailed adds an item that stands for something that did not succeed, and why. The list
-// stays complete.
+// AddFailed adds an item that did not succeed, with its error. The list stays complete.
 func (l *List[T]) AddFailed(item T, err error) error {
 	if !l.writesAside() || l.printer.Quiet { // else its note says it
 		l.errs = append(l.errs, err)
@@ -123,7 +122,7 @@ func (l *List[T]) writesAside() bool { return l.spec.Aside != nil && l.printer.w
 // goroutine may call it.
 func (l *List[T]) Say(text string) {
 	if l.encoder.selection() == wantLine {
-		_ = l.printer.Line(text) // a reader who has gone is told of by what comes next
+		_ = l.printer.Line(text) // the next write reports a closed stdout
 	}
 }
 
@@ -131,8 +130,8 @@ func (l *List[T]) Say(text string) {
 // of the spec untrue.
 func (l *List[T]) WhenEmpty(text string) { l.spec.Empty = text }
 
-// Remark says something about all of the list when it is closed, on stderr: in the
-// formats whose documents have no place for it.
+// Remark is printed on stderr when the list is closed, in the formats whose documents have no
+// place for it.
 func (l *List[T]) Remark(text string) { l.remark = text }
 
 // isPage says that people get one page instead of a table.

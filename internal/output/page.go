@@ -17,7 +17,7 @@ func (p *Printer) pageView() view {
 	return view{width: p.outWidth, colour: p.colour, tty: p.tty, now: p.now()}
 }
 
-// indent stands before everything inside a section.
+// indent precedes everything inside a section.
 const indent = "  "
 
 // renderPage makes the page.

@@ -74,14 +74,14 @@ func (p *Printer) Pass(text string, toStderr bool) {
 		p.screen.writeErr(EscapeLine(text) + "\n")
 		return
 	}
-	_ = p.Line(text) // a reader who has gone wants no more of it
+	_ = p.Line(text) // a closed stdout needs no further output
 }
 
 // writesAside says that stdout belongs to programs and what is said of them goes to stderr,
 // for the verbs that have an Aside: in the formats for people.
 func (p *Printer) writesAside() bool { return p.Format.Human() && len(p.Columns) == 0 }
 
-// Note tells the operator something on stderr, in one line; not with Quiet.
+// Note prints one line for the operator on stderr; not with Quiet.
 func (p *Printer) Note(text string) {
 	if !p.Quiet {
 		p.screen.writeErr(p.stderrLine("", text))

@@ -25,8 +25,8 @@ func (s *Sheet) Section(title string) *Sheet {
 	return s
 }
 
-// Field adds "name  value". Values are those of Column.Value; nil shows as "-". A
-// duration, a number whose name ends in _seconds and an instant are written for people.
+// Field adds "name  value". Values are those of Column.Value; nil is shown as "-". Durations,
+// numbers whose name ends in _seconds and instants are formatted for people.
 func (s *Sheet) Field(name string, value any) *Sheet {
 	return s.addField(sheetField{name, value, toneOf(value, name)})
 }

@@ -19,7 +19,7 @@ const (
 	Muted
 )
 
-// wantsColor decides about colour: a terminal that can, and nobody who asked for none
+// wantsColor says that the terminal supports colour and nothing turns it off
 // (https://no-color.org, --no-color, TERM=dumb).
 func wantsColor(p process.Process, o Options) bool {
 	return p.Stdout.TTY && !o.NoColor && p.Getenv("NO_COLOR") == "" && p.Getenv("TERM") != "dumb"
@@ -45,8 +45,8 @@ func paintText(text string, tone Tone) string {
 
 func boldText(text string) string { return lipgloss.NewStyle().Bold(true).Render(text) }
 
-// toneOf knows the closed lists of words (DESIGN section 3) and the words of
-// severity. A verdict has no tone of its own: "true" is good or bad by the question.
+// toneOf gives the tone of the closed lists of words and of severities. A verdict has none:
+// whether "true" is good depends on the question.
 func toneOf(v any, key string) Tone {
 	switch v := v.(type) {
 	case sandbox.State:

@@ -23,10 +23,10 @@ type terminal struct {
 	mu       sync.Mutex
 	out, err io.Writer
 	held     []byte    // rows that wait for more of their kind
-	wrote    time.Time // when data went out last
+	wrote    time.Time // time of the last write
 	due      bool      // a timer will write what is held
 	shared   bool      // stdout shows on the screen that stderr shows on
-	line     bool      // a progress line stands on the screen
+	line     bool      // a progress line is on the screen
 	failure  error
 }
 
@@ -59,7 +59,7 @@ func (t *terminal) gatherOutput(b []byte) error {
 	}
 	if !t.due {
 		t.due = true
-		time.AfterFunc(gatherFor, func() { _ = t.flushOutput() }) // the next write tells what failed
+		time.AfterFunc(gatherFor, func() { _ = t.flushOutput() }) // the next write reports what failed
 	}
 	return t.failure
 }

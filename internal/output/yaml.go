@@ -61,8 +61,8 @@ func yamlText(s string) *yaml.Node {
 	return n
 }
 
-// spellUnsafe escapes the format characters that the YAML library regards as
-// printable. They stand inside double quotes only, where \u means the same.
+// spellUnsafe escapes the format characters that the YAML library regards as printable. They
+// occur inside double quotes only, where \u means the same.
 func spellUnsafe(document string) string {
 	if !strings.ContainsFunc(document, func(r rune) bool { return r != '\n' && unsafeRune(r) }) {
 		return document

@@ -68,7 +68,7 @@ const (
 	OptionMaxSandboxes = "max_sandboxes"
 )
 
-// The words of the option activity (DESIGN section 7).
+// The words of the option activity.
 const (
 	ActivityAuto    = "auto"     // what shows no life and cannot be asked for it is kept
 	ActivityAgeOnly = "age-only" // it is judged by its age

@@ -8,7 +8,7 @@ import (
 )
 
 // Verifier looks for the proof of an end that Get alone does not give: an API
-// may say 404 while the machine runs on (DESIGN section 2, Ending).
+// may say 404 while the machine runs on.
 //
 // A provider without it promises that what its own Get says of an end is the state of
 // the machine itself, as the kernel tells it.

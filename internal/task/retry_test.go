@@ -30,7 +30,7 @@ func lived(spec Spec, classes ...sandbox.Class) Task {
 	return t
 }
 
-// TestNext says for every class what comes after it (tasks.md A3).
+// TestNext says for every class what comes after it.
 func TestNext(t *testing.T) {
 	t.Parallel()
 	const (

@@ -175,7 +175,7 @@ func TestTheSessionOfSource000(t *testing.T) {
 	assert.Equal(t, sandbox.ClassAgentError, other.Class, "S0-4: an API error with exit 1 is no kill")
 }
 
-// TestBothSpellingsOfTheCleanupLog covers ACCEPTANCE conflict d.
+// TestBothSpellingsOfTheCleanupLog covers R54 and R89.
 func TestBothSpellingsOfTheCleanupLog(t *testing.T) {
 	t.Parallel()
 	m := NewMatcher()

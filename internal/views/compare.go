@@ -72,11 +72,11 @@ func createdOf(o ops.BatchOutcome) (time.Duration, bool) {
 
 func tookOf(o ops.BatchOutcome) (time.Duration, bool) { return AttemptLength(attemptOf(o)) }
 
-// slower is from what share on a difference of durations is told: less is what two
-// runs at one provider differ by.
+// slower is the ratio from which a difference of durations is mentioned: two runs at one
+// provider differ by less.
 const slower = 1.5
 
-// noticeable is the least difference of durations that is told.
+// noticeable is the least difference of durations that is mentioned.
 const noticeable = time.Second
 
 // CompareDifference says in one sentence what differs between the providers: whether it is
@@ -134,8 +134,8 @@ func distinctEndings(all []ops.BatchOutcome) []group {
 	return groups
 }
 
-// memoryWords tell memory limits that are not the same: the likeliest reason why one
-// provider kills what another lets run.
+// memoryWords mentions differing memory limits: the likeliest reason why one provider kills
+// what another lets run.
 func memoryWords(all []ops.BatchOutcome) string {
 	var words []string
 	same := true
@@ -152,7 +152,7 @@ func memoryWords(all []ops.BatchOutcome) string {
 	return "; their memory limits differ: " + strings.Join(words, ", ")
 }
 
-// paceWords tell the slowest, where it is slow.
+// paceWords mentions the slowest provider, where it is much slower.
 func paceWords(all []ops.BatchOutcome) string {
 	least, most := all[0], all[0]
 	for _, o := range all {

@@ -6,7 +6,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// BulkEndingLine is one ending for people: what stays says why, since nobody named it.
+// BulkEndingLine is one ending of a bulk run for people; a sandbox that stays has its reason.
 func BulkEndingLine(e sandbox.Ending) string {
 	if e.Outcome == sandbox.OutcomeChanged || e.Outcome == sandbox.OutcomeSkipped {
 		return string(e.Outcome) + " " + e.Ref.String() + ": " + e.Reason
@@ -35,8 +35,7 @@ func EndingColumns() []output.Column[sandbox.Ending] {
 	}
 }
 
-// EndingLine is one ending for people. Why something did not end stands in the
-// error beside it.
+// EndingLine is one ending for people. The reason of a failed ending is in the error beside it.
 func EndingLine(e sandbox.Ending) string {
 	line := string(e.Outcome) + " " + e.Ref.String()
 	switch {

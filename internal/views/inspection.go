@@ -15,7 +15,7 @@ type Inspection struct {
 	Used    *UsageRow // nil where usage is not known
 	Flags   []triage.Flag
 	Program string         // what sbx is called, for the next command
-	Ended   *ops.EndRecord // what the journals tell of its end; nil = nothing
+	Ended   *ops.EndRecord // what the journals record of its end; nil = nothing
 }
 
 // InspectionOf is what an inspection found, as it is shown. Program is what sbx is called.
@@ -57,7 +57,7 @@ func (i Inspection) recordPage(s *output.Sheet) {
 	}
 }
 
-// endedByObject is the key ended_by: null where nothing tells of an end.
+// endedByObject is the key ended_by: null where no record names an end.
 func (i Inspection) endedByObject() any {
 	if i.Ended == nil {
 		return nil

@@ -13,7 +13,7 @@ type LogPageOptions struct {
 	Raw      bool // bytes as they are
 	Patterns bool // with what each line means
 	Follow   bool // each line at once
-	Chosen   bool // not every line was asked for
+	Chosen   bool // a filter or limit left lines out
 }
 
 // LogPage shows the lines of a log as they are read, and says once where they come from.

@@ -53,7 +53,7 @@ func actionTone(r reconcile.Row) output.Tone {
 	return output.Muted
 }
 
-// spokenOrNil is nil for what nobody says.
+// spokenOrNil is nil for an empty word.
 func spokenOrNil(word string) any {
 	if word == "" {
 		return nil

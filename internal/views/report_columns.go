@@ -9,8 +9,8 @@ import (
 	"sbx/internal/task"
 )
 
-// ReportColumns are those of a figure. A target is told in the unit of the value: for
-// people in percent, else as it is.
+// ReportColumns are those of a figure. A target has the unit of the value: for people percent,
+// else as it is.
 func ReportColumns() []output.Column[task.Figure] {
 	type row = task.Figure
 	return []output.Column[row]{

@@ -45,7 +45,7 @@ func (r ReportPage) Page(s *output.Sheet, figures []task.Figure) {
 	s.Text("`sbx report -o wide` says of each figure what it is taken from")
 }
 
-// figureVerdict tells a figure without a target from one without a sample.
+// figureVerdict distinguishes a figure without a target from one without a sample.
 func figureVerdict(f task.Figure) string {
 	switch {
 	case f.Samples == 0:
@@ -91,7 +91,7 @@ func (r ReportPage) CauseObjects() []any {
 	return list
 }
 
-// lookAt is a task that somebody has to look at, and why.
+// lookAt is a task that needs attention, and why.
 type lookAt struct{ id, why string }
 
 // tasksToLookAt gives the tasks to look at, the most pressing first.

@@ -87,7 +87,7 @@ func copyLabels(l map[string]string) map[string]string {
 	return l
 }
 
-// Ending says in one line where the sandbox stands and, if it has ended, how.
+// Ending describes in one line the state of the sandbox and, if it has ended, how.
 func (r SandboxRow) Ending() string {
 	if !r.State.Ended() {
 		return r.Ref().String() + " is " + string(r.State)

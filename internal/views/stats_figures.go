@@ -72,7 +72,7 @@ func FigureColumns() []output.Column[StatsRow] {
 	}
 }
 
-// thresholdFields are the limits as data, so that a script need not know them.
+// thresholdFields are the limits as data, for scripts.
 func thresholdFields(t triage.Thresholds) output.Fields {
 	return output.Fields{
 		{Key: "active_max", Value: t.ActiveMax},
@@ -103,7 +103,7 @@ func (r StatsRow) timeoutRate() any {
 	return math.Round(*rate*1e4) / 1e4
 }
 
-// overActiveLimit says that more are active than may be (strictly; ACCEPTANCE R4).
+// overActiveLimit says that more are active than may be (strictly; R4).
 func (r StatsRow) overActiveLimit() bool {
 	return r.Counts.Active != nil && *r.Counts.Active > int64(r.Limits.ActiveMax)
 }
@@ -160,7 +160,7 @@ func (r StatsRow) unjudgedTone() output.Tone {
 }
 
 // RateText grades the rate: between healthy and alert it is to be watched
-// (ACCEPTANCE R3, R128).
+// (R3, R128).
 func (r StatsRow) RateText() string {
 	rate := r.Counts.TimeoutRate()
 	if rate == nil {

@@ -64,8 +64,8 @@ func (r TaskRow) causeWords() string {
 	return cmp.Or(r.Refused, "unknown")
 }
 
-// CauseWords says why a program ended, and how sure that is. What is not known is said
-// to be, with who may have done it.
+// CauseWords says why a program ended and how certain that is. An unknown cause is named as
+// unknown, with the possible ones.
 func CauseWords(e task.Exit) string {
 	words := map[sandbox.Cause]string{
 		sandbox.CauseOOM:            "it ran out of memory",

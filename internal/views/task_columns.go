@@ -95,7 +95,7 @@ func (r TaskRow) Tone() output.Tone {
 	return output.Plain
 }
 
-// endReason is the reason of a stop; of a task that nobody goes on with, that.
+// endReason is the reason of a stop, or that the runner died.
 func (r TaskRow) endReason() string {
 	if !r.State.Final() && r.Alive == sandbox.False {
 		return "runner died"
@@ -148,7 +148,7 @@ func (r TaskRow) keptObject() any {
 	return output.Fields{{Key: "ref", Value: r.Kept.Ref.String()}, {Key: "expires_at", Value: output.Time(r.Kept.ExpiresAt)}, {Key: "waits", Value: r.canGoOn()}}
 }
 
-// canGoOn says that somebody may go on in what the task has kept.
+// canGoOn says that another task may continue in the kept sandbox.
 func (r TaskRow) canGoOn() bool { return r.Kept != nil && !r.Spent && r.Now.Before(r.Kept.ExpiresAt) }
 
 func (r TaskRow) ownerObject() any {

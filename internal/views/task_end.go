@@ -67,7 +67,7 @@ func JoblogLines(t task.Task, seq int) string {
 	return b.String()
 }
 
-// signalNumber is the signal that a program died of, as 128+n tells it; 0 = none.
+// signalNumber is the signal that ended a program, decoded from 128+n; 0 = none.
 func signalNumber(a task.Attempt) int {
 	if a.Exit.Signal == "" || a.Exit.Code == nil || *a.Exit.Code <= 128 {
 		return 0

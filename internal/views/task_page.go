@@ -13,7 +13,7 @@ import (
 	"sbx/internal/task"
 )
 
-// Page is a task for people: how it stands, what was tried, and what to type.
+// Page is a task for people: its state, what was tried, and what to type.
 func (r TaskRow) Page(s *output.Sheet) {
 	s.Section(r.ID).FieldTone("state", ops.WithDetail(string(r.State), r.Detail()), r.Tone())
 	addKnown(s, "why", r.Refused)

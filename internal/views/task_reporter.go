@@ -25,7 +25,7 @@ func NewTaskReporter(p *output.Printer) *TaskReporter {
 	return &TaskReporter{told: map[string]bool{}, Pass: p.Pass, Note: p.Note}
 }
 
-// Output is task.Ear's.
+// Output implements task.Observer.
 func (e *TaskReporter) Output(l sandbox.LogLine) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -38,7 +38,7 @@ func (e *TaskReporter) Output(l sandbox.LogLine) {
 	}
 }
 
-// Said is task.Ear's.
+// Message implements task.Observer.
 func (e *TaskReporter) Message(text string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -47,7 +47,7 @@ func (e *TaskReporter) Message(text string) {
 	}
 }
 
-// Changed is task.Ear's: each thing is said once.
+// Changed implements task.Observer: each change is shown once.
 func (e *TaskReporter) Changed(t task.Task) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

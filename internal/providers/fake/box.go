@@ -1,55 +1,57 @@
 package fake
 
 import (
+	"context"
+	"slices"
 	"time"
 
+	"sbx/internal/fault"
 	"sbx/internal/sandbox"
 )
 
-// box is one sandbox: what was said of it, and the timestamps from which its
-// state at any moment follows.
+// box is one sandbox: its fields, and the timestamps that determine its state at any moment.
 type box struct {
 	s        sandbox.Sandbox
 	program  program
 	execs    int           // commands that run in it now
-	linger   bool          // it stays when the program has ended
-	finish   time.Time     // when the program was made to end; zero = it ends by itself
-	finishAs *sandbox.Exit // as what
-	listed   time.Time     // from when on listings show it; zero = at once
-	ready    time.Time     // when provisioning is over; zero = it never provisioned
+	linger   bool          // it stays after the end of the program
+	finish   time.Time     // when Finish ended the program; zero = it ends by itself
+	finishAs *sandbox.Exit // with which exit
+	listed   time.Time     // since when listings show it; zero = always
+	ready    time.Time     // the end of provisioning; zero = it was not provisioned
 	enforced bool          // ExpiresAt ends it
 	endFor   time.Duration
 	asked    time.Time // when its end was asked for
 	by       string
 	deleted  bool
 	leftover bool // a sweep will find it
-	dead     bool // nothing inside answers
+	dead     bool // it does not answer
 	env      []string
-	logs     []sandbox.LogLine // said beside what the program writes
+	logs     []sandbox.LogLine // in addition to the program's output
 	flood    int               // further lines, made when they are read
 	usage    func(now time.Time) sandbox.Usage
 }
 
-// finished says when, and how, the program ended, whatever became of the box since;
-// zero = it runs, or there is none.
-func (b *box) finished(now time.Time) (time.Time, *sandbox.Exit) {
+// programEnd is when and how the program ended, independent of the box; zero = it runs, or there is
+// no program.
+func (b *box) programEnd(now time.Time) (time.Time, *sandbox.Exit) {
 	at, exit := b.finish, b.finishAs
-	if d, ends := b.program.length(); ends && !b.ready.IsZero() {
+	if d, ends := b.program.runTime(); ends && !b.ready.IsZero() {
 		if by := b.ready.Add(d); !by.After(now) && (at.IsZero() || by.Before(at)) {
-			at, exit = by, b.program.exit()
+			at, exit = by, b.program.exitOfProgram()
 		}
 	}
 	return at, exit
 }
 
-// ended says when, and how, the box came to its end; zero = it lives. A program
-// that ended before keeps its own exit.
-func (b *box) ended(now time.Time) (time.Time, *sandbox.Exit) {
+// endState is when and how the box ended; zero = it has not. A program that ended before keeps its
+// own exit.
+func (b *box) endState(now time.Time) (time.Time, *sandbox.Exit) {
 	if b.s.State.Ended() {
 		if at := b.s.EndedAt; !at.IsZero() {
 			return at, b.s.Exit
 		}
-		return b.s.CreatedAt.Add(1), b.s.Exit // an end without a time still is one
+		return b.s.CreatedAt.Add(1), b.s.Exit // the end has no time
 	}
 	var at time.Time
 	var exit *sandbox.Exit
@@ -58,7 +60,7 @@ func (b *box) ended(now time.Time) (time.Time, *sandbox.Exit) {
 			at, exit = t, e
 		}
 	}
-	over, own := b.finished(now)
+	over, own := b.programEnd(now)
 	if !b.linger && !over.IsZero() {
 		earliest(over, own)
 	}
@@ -74,8 +76,8 @@ func (b *box) ended(now time.Time) (time.Time, *sandbox.Exit) {
 	return at, exit
 }
 
-// stopped says that the end at that moment is the one that was asked for.
-func (b *box) stopped(at time.Time) bool {
+// endedByRequest says that the end at that moment was requested.
+func (b *box) endedByRequest(at time.Time) bool {
 	return !b.asked.IsZero() && b.endFor != Forever && at.Equal(b.asked.Add(b.endFor))
 }
 
@@ -83,13 +85,13 @@ func exitOf(code int, class sandbox.Class, cause sandbox.Cause) *sandbox.Exit {
 	return &sandbox.Exit{Code: &code, Class: class, Cause: cause, Confidence: sandbox.Certain}
 }
 
-// view is the box as a provider describes it at a moment.
-func (b *box) view(now time.Time) sandbox.Sandbox {
+// toSandbox is the record of the box at a moment.
+func (b *box) toSandbox(now time.Time) sandbox.Sandbox {
 	s := b.s.Clone()
-	at, exit := b.ended(now)
+	at, exit := b.endState(now)
 	switch {
 	case !at.IsZero():
-		s.State, s.EndedAt, s.Exit = endState(b, at, exit), at, exit
+		s.State, s.EndedAt, s.Exit = stateAfterEnd(b, at, exit), at, exit
 	case !b.asked.IsZero():
 		s.State = sandbox.StateTerminating
 	case now.Before(b.ready):
@@ -99,7 +101,7 @@ func (b *box) view(now time.Time) sandbox.Sandbox {
 		s.StartedAt = b.ready
 	}
 	if s.Exit == nil && b.linger {
-		_, s.Exit = b.finished(now)
+		_, s.Exit = b.programEnd(now)
 	}
 	if s.RawState == "" {
 		s.RawState = string(s.State)
@@ -107,11 +109,11 @@ func (b *box) view(now time.Time) sandbox.Sandbox {
 	return s
 }
 
-func endState(b *box, at time.Time, exit *sandbox.Exit) sandbox.State {
+func stateAfterEnd(b *box, at time.Time, exit *sandbox.Exit) sandbox.State {
 	switch {
 	case b.s.State.Ended():
 		return b.s.State
-	case b.stopped(at):
+	case b.endedByRequest(at):
 		return sandbox.StateTerminated
 	case exit == nil, exit.Class == sandbox.ClassOK, exit.Class == sandbox.ClassKilledByUs:
 		return sandbox.StateTerminated
@@ -119,8 +121,8 @@ func endState(b *box, at time.Time, exit *sandbox.Exit) sandbox.State {
 	return sandbox.StateFailed
 }
 
-// next is the next moment at which the box changes by itself; zero = none.
-func (b *box) next(now time.Time) time.Time {
+// nextChange is the next moment at which the box changes by itself; zero = none.
+func (b *box) nextChange(now time.Time) time.Time {
 	var next time.Time
 	sooner := func(t time.Time) {
 		if t.After(now) && (next.IsZero() || t.Before(next)) {
@@ -129,7 +131,7 @@ func (b *box) next(now time.Time) time.Time {
 	}
 	sooner(b.ready)
 	if !b.ready.IsZero() {
-		for _, d := range b.program.moments() {
+		for _, d := range b.program.stepTimes() {
 			sooner(b.ready.Add(d))
 		}
 	}
@@ -140,4 +142,98 @@ func (b *box) next(now time.Time) time.Time {
 		sooner(b.asked.Add(b.endFor))
 	}
 	return next
+}
+
+// findBox finds the box of an id, or returns the error of a read. The lock is held.
+func (p *Provider) findBox(op Op, id string) (*box, error) {
+	b, ok := p.boxes[id]
+	if !ok {
+		kind := fault.KindNotFound
+		if p.hasLie(LieGoneForUnknown) {
+			kind = fault.KindGone
+		}
+		return nil, p.newRefusal(kind, op, id, "no such sandbox")
+	}
+	switch p.whatRemains(b, p.o.Now()) {
+	case AfterGone:
+		return nil, p.newRefusal(fault.KindGone, op, id, "it has ended")
+	case AfterMissing:
+		return nil, p.newRefusal(fault.KindNotFound, op, id, "no such sandbox")
+	case AfterKept:
+	}
+	return b, nil
+}
+
+// readBox runs read with the box of an id, under the lock, as every read of a sandbox begins.
+func readBox[R any](ctx context.Context, p *Provider, op Op, id string, read func(b *box, now time.Time) (R, error)) (R, error) {
+	var none R
+	if _, err := p.beginRequest(ctx, op, id, 0); err != nil {
+		return none, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b, err := p.findBox(op, p.answeringID(op, id))
+	if err != nil {
+		return none, err
+	}
+	now := p.o.Now()
+	p.applyReadLies(b, now)
+	return read(b, now)
+}
+
+// editBox edits the box of an id, under the lock; false without one.
+func (p *Provider) editBox(id string, edit func(b *box)) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b, ok := p.boxes[id]
+	if ok {
+		edit(b)
+		p.notifyChange()
+	}
+	return ok
+}
+
+// Orphan drops the record of a sandbox that still runs, as an API whose node has refused to end it: no
+// read and no proof shows it.
+func (p *Provider) Orphan(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.boxes, id)
+	p.order = slices.DeleteFunc(p.order, func(other string) bool { return other == id })
+	p.notifyChange()
+}
+
+// answeringID is the id of the box that answers a read of id. The lock is held.
+func (p *Provider) answeringID(op Op, id string) string {
+	if op == OpGet && p.hasLie(LieOtherID) {
+		for _, other := range p.order {
+			if other != id {
+				return other
+			}
+		}
+	}
+	return id
+}
+
+// whatRemains is what reads find of a box now. The lock is held.
+func (p *Provider) whatRemains(b *box, now time.Time) After {
+	at, _ := b.endState(now)
+	switch {
+	case at.IsZero():
+		return AfterKept
+	case b.deleted && p.o.After == AfterKept:
+		return AfterMissing
+	case b.s.State.Ended() && !b.deleted:
+		return AfterKept // it was added as ended: the record is kept
+	}
+	return p.o.After
+}
+
+// listedView is toSandbox with the lies about it. The lock is held.
+func (p *Provider) listedView(b *box, now time.Time) sandbox.Sandbox {
+	s := b.toSandbox(now)
+	if p.hasLie(LieShowEnv) && len(b.env) > 0 {
+		s.Labels = map[string]string{"env": b.env[0]}
+	}
+	return s
 }

@@ -20,46 +20,37 @@ var (
 	_ providers.ProviderCleaner = (*Provider)(nil)
 )
 
-// Skew gives Options.Skew.
+// Skew is Options.Skew.
 func (p *Provider) Skew() (time.Duration, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.o.Skew, p.o.Skew != 0
 }
 
-// SetSkew moves its clock.
+// SetSkew sets Options.Skew.
 func (p *Provider) SetSkew(ahead time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.o.Skew = ahead
 }
 
-// Exit is that of the program, nil while it runs.
+// Exit is the exit of the program, nil while it runs.
 func (p *Provider) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
-	if _, err := p.request(ctx, OpExit, id, 0); err != nil {
-		return nil, err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	b, err := p.find(OpExit, id)
-	if err != nil {
-		return nil, err
-	}
-	now := p.o.Now()
-	p.read(b, now)
-	at, exit := b.ended(now)
-	if over, own := b.finished(now); at.IsZero() && !over.IsZero() {
-		return own, nil
-	}
-	if !at.IsZero() && b.stopped(at) && p.lied(LieForgetsExit) {
-		exit = exitOf(143, sandbox.ClassKilledByUs, sandbox.CauseStopped)
-	}
-	return exit, nil
+	return readBox(ctx, p, OpExit, id, func(b *box, now time.Time) (*sandbox.Exit, error) {
+		at, exit := b.endState(now)
+		if over, own := b.programEnd(now); at.IsZero() && !over.IsZero() {
+			return own, nil
+		}
+		if !at.IsZero() && b.endedByRequest(at) && p.hasLie(LieForgetsExit) {
+			exit = exitOf(143, sandbox.ClassKilledByUs, sandbox.CauseStopped)
+		}
+		return exit, nil
+	})
 }
 
-// Quota gives Options.Quotas, or how many sandboxes there are.
+// Quota is Options.Quotas, or the number of sandboxes.
 func (p *Provider) Quota(ctx context.Context) ([]providers.Quota, error) {
-	if _, err := p.request(ctx, OpQuota, "", 0); err != nil {
+	if _, err := p.beginRequest(ctx, OpQuota, "", 0); err != nil {
 		return nil, err
 	}
 	if p.o.Quotas != nil {
@@ -70,14 +61,14 @@ func (p *Provider) Quota(ctx context.Context) ([]providers.Quota, error) {
 	return []providers.Quota{{Name: "concurrent sandboxes", Unit: "sandboxes", Used: new(float64(len(p.boxes)))}}, nil
 }
 
-// Records gives one row for each sandbox that the fake knows.
+// Records has one row for each sandbox.
 func (p *Provider) Records(ctx context.Context) iter.Seq2[providers.Record, error] {
 	return func(yield func(providers.Record, error) bool) {
-		if _, err := p.request(ctx, OpRecords, "", 0); err != nil {
+		if _, err := p.beginRequest(ctx, OpRecords, "", 0); err != nil {
 			yield(providers.Record{}, err)
 			return
 		}
-		for _, r := range p.records() {
+		for _, r := range p.allRecords() {
 			if !yield(r, nil) {
 				return
 			}
@@ -85,7 +76,7 @@ func (p *Provider) Records(ctx context.Context) iter.Seq2[providers.Record, erro
 	}
 }
 
-func (p *Provider) records() []providers.Record {
+func (p *Provider) allRecords() []providers.Record {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var all []providers.Record
@@ -94,7 +85,7 @@ func (p *Provider) records() []providers.Record {
 		if !ok {
 			continue
 		}
-		s := b.view(p.o.Now())
+		s := b.toSandbox(p.o.Now())
 		all = append(all, providers.Record{
 			SandboxID: id, TaskID: s.TaskID, AgentType: s.AgentType, RawState: s.RawState,
 			Live: sandbox.VerdictOf(!s.State.Ended()), CreatedAt: s.CreatedAt, EndedAt: s.EndedAt,
@@ -103,26 +94,18 @@ func (p *Provider) records() []providers.Record {
 	return all
 }
 
-// Activity is what the sandbox's own record says of it.
+// Activity is the last activity of the sandbox's record.
 func (p *Provider) Activity(ctx context.Context, id string) (providers.Activity, error) {
-	if _, err := p.request(ctx, OpActivity, id, 0); err != nil {
-		return providers.Activity{}, err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	b, err := p.find(OpActivity, id)
-	if err != nil {
-		return providers.Activity{}, err
-	}
-	p.read(b, p.o.Now())
-	return providers.Activity{LastWorkAt: b.s.LastActivityAt}, nil
+	return readBox(ctx, p, OpActivity, id, func(b *box, _ time.Time) (providers.Activity, error) {
+		return providers.Activity{LastWorkAt: b.s.LastActivityAt}, nil
+	})
 }
 
-// VerifyEnd asks Options.Proof; without one, what has ended or is not there has
-// ended. It takes no time and is not counted as a call.
+// VerifyEnd is Options.Proof or, without it, a proof for an ended or missing sandbox. It takes no time
+// and is not counted as a call.
 func (p *Provider) VerifyEnd(ctx context.Context, id string, q providers.EndQuery) (providers.Proof, error) {
-	if err := ctx.Err(); err != nil && !p.lied(LieDeaf) {
-		return providers.Proof{}, p.wrap(err, "verify", id)
+	if err := ctx.Err(); err != nil && !p.hasLie(LieDeaf) {
+		return providers.Proof{}, p.placeError(err, "verify", id)
 	}
 	if p.o.Proof != nil {
 		return p.o.Proof(id, q)
@@ -132,20 +115,20 @@ func (p *Provider) VerifyEnd(ctx context.Context, id string, q providers.EndQuer
 	b, ok := p.boxes[id]
 	now, s := p.o.Now(), sandbox.StateTerminated
 	if ok {
-		s = b.view(now).State
+		s = b.toSandbox(now).State
 	}
 	if s.Ended() || (s == sandbox.StateStopped && !q.Delete) {
-		return providers.Proof{Ended: sandbox.True, Independent: p.lied(LieIndependent), Evidence: []sandbox.Evidence{{What: "memory", Value: string(s), Source: p.o.Name, At: now}}}, nil
+		return providers.Proof{Ended: sandbox.True, Independent: p.hasLie(LieIndependent), Evidence: []sandbox.Evidence{{What: "memory", Value: string(s), Source: p.o.Name, At: now}}}, nil
 	}
 	return providers.Proof{Ended: sandbox.False, Reason: "it is " + string(s)}, nil
 }
 
-// CleanupAge is what Cleanup ends: all that is older; an emergency has no age.
+// CleanupAge is the age from which Cleanup ends a sandbox; in an emergency it ends all.
 const CleanupAge = 10 * time.Minute
 
-// Cleanup ends everything, or what is older than CleanupAge.
+// Cleanup ends all sandboxes, or those older than CleanupAge.
 func (p *Provider) Cleanup(ctx context.Context, emergency bool) (providers.Cleaned, error) {
-	f, err := p.request(ctx, OpCleanup, "", 0)
+	f, err := p.beginRequest(ctx, OpCleanup, "", 0)
 	if err != nil || f.Skip {
 		return providers.Cleaned{}, err
 	}
@@ -158,6 +141,17 @@ func (p *Provider) Cleanup(ctx context.Context, emergency bool) (providers.Clean
 			n++
 		}
 	}
-	p.broadcast()
+	p.notifyChange()
 	return providers.Cleaned{Count: &n}, f.Err
+}
+
+var _ providers.Admitter = (*Provider)(nil)
+
+// Admit admits every sandbox; a Fault of OpAdmit refuses.
+func (p *Provider) Admit(ctx context.Context, _ int64) error {
+	f, err := p.beginRequest(ctx, OpAdmit, "", 0)
+	if err != nil {
+		return err
+	}
+	return f.Err
 }

@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -17,46 +18,46 @@ var _ providers.Commander = (*Provider)(nil)
 // Exec runs echo, cat, sleep, true, false, and `sh -c` with those, `exit N`,
 // `>&2` and $NAME. Anything else is fault.KindCommandNotFound.
 func (p *Provider) Exec(ctx context.Context, id string, c providers.Command) (sandbox.Exit, error) {
-	f, err := p.request(ctx, OpExec, id, 0)
+	f, err := p.beginRequest(ctx, OpExec, id, 0)
 	if err != nil {
 		return sandbox.Exit{}, err
 	}
-	env, err := p.enterable(id)
+	env, err := p.checkEnterable(id)
 	if err != nil {
 		return sandbox.Exit{}, err
 	}
-	run := compile(c.Args, append(env, c.Env...))
+	run := parseCommand(c.Args, append(env, c.Env...))
 	if p.o.Command != nil {
 		if s, ok := p.o.Command(id, c); ok {
-			run = s.program()
+			run = s.toProgram()
 		}
 	}
 	if !run.known {
-		return sandbox.Exit{}, p.refuse(fault.KindCommandNotFound, OpExec, id, "%q was not found", c.Args)
+		return sandbox.Exit{}, p.newRefusal(fault.KindCommandNotFound, OpExec, id, "%q was not found", c.Args)
 	}
-	nth := p.note(Ran{ID: id, Args: c.Args, At: p.o.Now()})
-	defer p.enter(id)()
-	err = p.bounded(ctx, f, func(ctx context.Context) error { return p.run(ctx, id, run, c) })
+	nth := p.recordRun(Ran{ID: id, Args: c.Args, At: p.o.Now()})
+	defer p.countExec(id)()
+	err = p.runUntilCut(ctx, f, func(ctx context.Context) error { return p.runSteps(ctx, id, run, c) })
 	switch {
 	case errors.Is(err, errCut):
-		p.lose(nth)
+		p.markLost(nth)
 		if f.Err == nil {
-			f.Err = p.refuse(fault.KindUnavailable, OpExec, id, "%w", err)
+			f.Err = p.newRefusal(fault.KindUnavailable, OpExec, id, "%w", err)
 		}
 		return sandbox.Exit{Raw: "lost stream", Class: sandbox.ClassTransport, Cause: sandbox.CauseUnknown, Confidence: sandbox.ConfidenceUnknown}, f.Err
 	case err != nil:
-		return sandbox.Exit{}, p.wrap(err, OpExec, id)
-	case f.Cut > 0: // it ended before that
-		return *run.exit(), nil
+		return sandbox.Exit{}, p.placeError(err, OpExec, id)
+	case f.Cut > 0: // it ended before the cut
+		return *run.exitOfProgram(), nil
 	}
-	return *run.exit(), p.answer(ctx, f, OpExec, id)
+	return *run.exitOfProgram(), p.finishRequest(ctx, f, OpExec, id)
 }
 
-// errCut is the answer of a stream that a Fault has cut.
+// errCut is the error of a stream that a Fault has cut.
 var errCut = errors.New("the connection was lost; the command may run on, and its end was not seen")
 
-// bounded runs a command until its stream is cut.
-func (p *Provider) bounded(ctx context.Context, f Fault, run func(context.Context) error) error {
+// runUntilCut runs a command until Fault.Cut.
+func (p *Provider) runUntilCut(ctx context.Context, f Fault, run func(context.Context) error) error {
 	if f.Cut <= 0 {
 		return run(ctx)
 	}
@@ -69,73 +70,65 @@ func (p *Provider) bounded(ctx context.Context, f Fault, run func(context.Contex
 	return err
 }
 
-// enter counts a command that runs; the func returned ends it.
-func (p *Provider) enter(id string) func() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	b, ok := p.boxes[id]
-	if !ok {
+// countExec counts a running command; the returned function ends that.
+func (p *Provider) countExec(id string) func() {
+	if !p.editBox(id, func(b *box) { b.execs++ }) {
 		return func() {}
 	}
-	b.execs++
-	return func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		b.execs--
-	}
+	return func() { p.editBox(id, func(b *box) { b.execs-- }) }
 }
 
-func (p *Provider) note(r Ran) int {
+func (p *Provider) recordRun(r Ran) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ran = append(p.ran, r)
 	return len(p.ran) - 1
 }
 
-func (p *Provider) lose(nth int) {
+func (p *Provider) markLost(nth int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ran[nth].Lost = true
 }
 
-// run is what the command does, step by step.
-func (p *Provider) run(ctx context.Context, id string, run program, c providers.Command) error {
+// runSteps performs the steps of a command.
+func (p *Provider) runSteps(ctx context.Context, id string, run program, c providers.Command) error {
 	for _, s := range run.steps {
-		if err := p.spend(ctx, id, s.wait); err != nil {
+		if err := p.waitStep(ctx, id, s.wait); err != nil {
 			return err
 		}
-		if err := p.perform(s, c); err != nil {
+		if err := p.performStep(s, c); err != nil {
 			return err
 		}
 	}
 	if !run.ends {
-		return p.spend(ctx, id, Forever)
+		return p.waitStep(ctx, id, Forever)
 	}
 	return nil
 }
 
-// enterable says that a command can run in the sandbox now, and gives the
-// sandbox's environment.
-func (p *Provider) enterable(id string) ([]string, error) {
+// checkEnterable checks that a command can run in the sandbox now, and returns the sandbox's
+// environment.
+func (p *Provider) checkEnterable(id string) ([]string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	b, err := p.find(OpExec, id)
+	b, err := p.findBox(OpExec, id)
 	if err != nil {
 		return nil, err
 	}
 	now := p.o.Now()
-	over, _ := b.finished(now)
-	switch s := b.view(now); {
-	case s.State.Ended(), !over.IsZero() && p.lied(LieShutAfter):
-		return nil, p.refuse(fault.KindGone, OpExec, id, "it has ended")
+	over, _ := b.programEnd(now)
+	switch s := b.toSandbox(now); {
+	case s.State.Ended(), !over.IsZero() && p.hasLie(LieShutAfter):
+		return nil, p.newRefusal(fault.KindGone, OpExec, id, "it has ended")
 	case s.State != sandbox.StateRunning:
-		return nil, p.refuse(fault.KindUnavailable, OpExec, id, "it is %s", s.State)
+		return nil, p.newRefusal(fault.KindUnavailable, OpExec, id, "it is %s", s.State)
 	}
 	return slices.Clip(b.env), nil
 }
 
-// spend lets a command take its time, or Forever, while its sandbox lives.
-func (p *Provider) spend(ctx context.Context, id string, d time.Duration) error {
+// waitStep waits for d, or Forever, while the sandbox has not ended.
+func (p *Provider) waitStep(ctx context.Context, id string, d time.Duration) error {
 	until := time.Now().Add(d)
 	for left := d; left != 0; left = max(0, time.Until(until)) {
 		r, err := p.readLog(id)
@@ -146,19 +139,19 @@ func (p *Provider) spend(ctx context.Context, id string, d time.Duration) error 
 		if d != Forever && (moment == 0 || left < moment) {
 			moment = left
 		}
-		if err := p.await(ctx, r.changed, moment); err != nil {
+		if err := p.waitChange(ctx, r.changed, moment); err != nil {
 			return err
 		}
 		if d == Forever {
-			until = time.Now().Add(time.Hour) // only the end of the sandbox or of ctx ends it
+			until = time.Now().Add(time.Hour) // it ends with the sandbox or ctx
 		}
 	}
 	return nil
 }
 
-func (p *Provider) perform(s step, c providers.Command) error {
-	stdout, stderr := orNowhere(c.Stdout), orNowhere(c.Stderr)
-	if p.lied(LieMixedStreams) {
+func (p *Provider) performStep(s step, c providers.Command) error {
+	stdout, stderr := cmp.Or(c.Stdout, io.Discard), cmp.Or(c.Stderr, io.Discard)
+	if p.hasLie(LieMixedStreams) {
 		stderr = stdout
 	}
 	switch {
@@ -176,11 +169,4 @@ func (p *Provider) perform(s step, c providers.Command) error {
 	}
 	_, err := io.WriteString(stdout, text)
 	return err
-}
-
-func orNowhere(w io.Writer) io.Writer {
-	if w == nil {
-		return io.Discard
-	}
-	return w
 }

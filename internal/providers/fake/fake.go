@@ -1,14 +1,13 @@
-// Package fake is a provider in memory: sandboxes that come to be, write, use
-// memory, end and vanish by the clock, and every fault and lie that a test
-// wants of them.
+// Package fake is a provider in memory: sandboxes that start, write, use memory, end and disappear by
+// the clock, with faults and lies on demand.
 //
-// State is computed from timestamps when it is read, so nothing runs between
-// calls and no goroutine outlives one. All waiting is on timers and channels
-// of this process, so the fake lives in a testing/synctest bubble when it is
-// made in one. No network, file or process enters this room.
+// State is computed from timestamps when it is read, so nothing runs between calls and no goroutine
+// outlives a call. All waiting is on timers and channels, so the fake works in a testing/synctest
+// bubble. No network, file or process enters this package.
 package fake
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"sync"
@@ -18,8 +17,8 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Options shape a fake. The zero value is a fast, honest provider that keeps
-// the records of what has ended.
+// Options shape a fake. The zero value is a fast, correct provider that keeps the records of ended
+// sandboxes.
 type Options struct {
 	Name         string           // the profile; "" = "fake"
 	Type         string           // the kind of provider; "" = "fake"
@@ -28,18 +27,18 @@ type Options struct {
 	Latency      time.Duration    // how long each request takes
 	ProvisionFor time.Duration    // from create to running
 	EndFor       time.Duration    // from terminate to ended; Forever = never
-	After        After            // what remains of an ended sandbox
-	Flap         time.Duration    // how long every second listing still shows what is gone
-	ListLag      time.Duration    // how long after its creation listings do not show a sandbox yet
-	Skew         time.Duration    // how far its clock is ahead; 0 = it does not tell
-	FailedStays  bool             // what has failed is there until it is deleted (providers.FailedEnder)
-	PartialLogs  bool             // the log does not hold what programs write
+	After        After            // what reads find of an ended sandbox
+	Flap         time.Duration    // how long every second listing still shows an ended sandbox
+	ListLag      time.Duration    // from create until listings show a sandbox
+	Skew         time.Duration    // how far its clock is ahead; 0 = not known
+	FailedStays  bool             // a failed sandbox stays until it is deleted (providers.FailedEnder)
+	PartialLogs  bool             // the log does not have the output of programs
 	Checks       []providers.Check
-	Quotas       []providers.Quota // nil = one, of how many sandboxes there are
-	// Proof answers VerifyEnd; nil = the truth.
+	Quotas       []providers.Quota // nil = one with the number of sandboxes
+	// Proof answers VerifyEnd; nil = by the state of the sandbox.
 	Proof func(id string, q providers.EndQuery) (providers.Proof, error)
-	// Program gives what a new sandbox runs, and Command what an exec does; false,
-	// or nil, leaves that to what the fake can run by itself (see Exec).
+	// Program replaces the program of a new sandbox, and Command that of an exec; nil or false =
+	// the command itself, see Exec.
 	Program func(spec sandbox.Spec) (Script, bool)
 	Command func(id string, c providers.Command) (Script, bool)
 }
@@ -47,10 +46,10 @@ type Options struct {
 // Forever as an EndFor keeps a sandbox in terminating.
 const Forever time.Duration = -1
 
-// After says what a read finds once a sandbox has ended.
+// After is what a read finds of an ended sandbox.
 type After int
 
-// What remains of an ended sandbox. A deleted one is never kept.
+// What reads find of an ended sandbox. A deleted one is never kept.
 const (
 	AfterKept    After = iota // its record, as terminated or failed
 	AfterGone                 // fault.KindGone: proof that it existed
@@ -67,7 +66,7 @@ type Provider struct {
 	changed  chan struct{} // closed and replaced at every change
 	faults   []*Fault
 	lies     sync.Map      // of Lie
-	released chan struct{} // what leaked goroutines wait for
+	released chan struct{} // leaked goroutines wait for it
 	calls    []Call
 	ran      []Ran
 	inFlight int
@@ -78,12 +77,7 @@ type Provider struct {
 
 // New makes a fake without sandboxes.
 func New(o Options) *Provider {
-	if o.Name == "" {
-		o.Name = "fake"
-	}
-	if o.Type == "" {
-		o.Type = "fake"
-	}
+	o.Name, o.Type = cmp.Or(o.Name, "fake"), cmp.Or(o.Type, "fake")
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -107,8 +101,8 @@ func (p *Provider) Type() string { return p.o.Type }
 // EndsFailed is Options.FailedStays.
 func (p *Provider) EndsFailed() bool { return p.o.FailedStays }
 
-// nextID spreads the ids of a profile, so that their prefixes differ; the
-// multiplier is odd, so no two numbers meet.
+// nextID is a new id. The ids of a profile have different prefixes; the multiplier is odd, so all
+// differ.
 func (p *Provider) nextID() string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(p.o.Name)) // a hash does not fail
@@ -121,8 +115,8 @@ func (p *Provider) nextID() string {
 	}
 }
 
-// broadcast wakes everybody who waits for a change. The lock is held.
-func (p *Provider) broadcast() {
+// notifyChange wakes all calls that wait for a change. The lock is held.
+func (p *Provider) notifyChange() {
 	close(p.changed)
 	p.changed = make(chan struct{})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/poll"
 )
 
 // Op is one operation of the contract or of an ability.
@@ -31,21 +32,22 @@ const (
 	OpCleanup   Op = "cleanup"
 	OpHistory   Op = "history"
 	OpProcesses Op = "processes"
+	OpAdmit     Op = "admit"
 )
 
-// Fault makes some requests go wrong. The first one that fits is used.
+// Fault makes requests fail. The first one that matches is used.
 type Fault struct {
 	Op    Op
 	ID    string        // "" = any
 	Page  int           // of a listing, from 1; 0 = any
-	After int           // how many fitting requests pass unharmed first
-	Times int           // how many are harmed; 0 = all
+	After int           // matching requests before the first fault
+	Times int           // how many requests fail; 0 = all
 	Delay time.Duration // before the answer
 	Hang  bool          // no answer until ctx ends; with Late, after the effect
 	Err   error         // the answer; provider and operation are filled in
-	Late  bool          // Err comes after the effect: the answer was lost, the work was not
-	Cut   time.Duration // of an exec: after this long its stream is lost with Err, or with one of its own, and the command runs on
-	Skip  bool          // says yes and does nothing: a terminate without effect, a page that is not there
+	Late  bool          // Err comes after the effect: only the answer was lost
+	Cut   time.Duration // of an exec: its stream is lost after this time, with Err or another error, and the command still runs
+	Skip  bool          // success without an effect: of a terminate, or a page that is missing
 }
 
 // Break adds faults.
@@ -64,8 +66,8 @@ func (p *Provider) Mend() {
 	p.faults = nil
 }
 
-// harm picks the fault for a request. The lock is held.
-func (p *Provider) harm(op Op, id string, page int) Fault {
+// pickFault finds the fault of a request. The lock is held.
+func (p *Provider) pickFault(op Op, id string, page int) Fault {
 	for _, f := range p.faults {
 		if f.Op != op || (f.ID != "" && f.ID != id) || (f.Page != 0 && f.Page != page) || f.Times < 0 {
 			continue
@@ -84,18 +86,17 @@ func (p *Provider) harm(op Op, id string, page int) Fault {
 	return Fault{}
 }
 
-// request is what every operation starts with: it is counted, takes its time
-// and fails as planned. The Fault that comes back is for the caller to finish:
-// Skip, and Err where it is Late.
-func (p *Provider) request(ctx context.Context, op Op, id string, page int) (Fault, error) {
+// beginRequest begins every operation: it records the call, waits, and returns the error of a fault.
+// The caller applies the rest of the returned Fault: Skip, and Err with Late.
+func (p *Provider) beginRequest(ctx context.Context, op Op, id string, page int) (Fault, error) {
 	p.mu.Lock()
 	p.calls = append(p.calls, Call{Op: op, ID: id, Page: page, At: p.o.Now()})
 	p.inFlight++
 	p.peak = max(p.peak, p.inFlight)
-	f := p.harm(op, id, page)
-	deaf, leaks := p.lied(LieDeaf), p.lied(LieLeak)
+	f := p.pickFault(op, id, page)
+	deaf, leaks := p.hasLie(LieDeaf), p.hasLie(LieLeak)
 	p.mu.Unlock()
-	defer p.leave()
+	defer p.endRequest()
 
 	if leaks {
 		go func() { <-p.released }()
@@ -103,11 +104,11 @@ func (p *Provider) request(ctx context.Context, op Op, id string, page int) (Fau
 	if deaf {
 		return f, nil
 	}
-	if err := p.endure(ctx, f); err != nil {
-		return f, p.wrap(err, op, id)
+	if err := p.applyDelay(ctx, f); err != nil {
+		return f, p.placeError(err, op, id)
 	}
 	if f.Err != nil {
-		f.Err = p.wrap(f.Err, op, id)
+		f.Err = p.placeError(f.Err, op, id)
 		if !f.Late && f.Cut == 0 {
 			return f, f.Err
 		}
@@ -115,52 +116,40 @@ func (p *Provider) request(ctx context.Context, op Op, id string, page int) (Fau
 	return f, nil
 }
 
-// answer is what an operation with an effect ends with: what is Late in a fault.
-func (p *Provider) answer(ctx context.Context, f Fault, op Op, id string) error {
+// finishRequest ends an operation with an effect: it applies a Late fault.
+func (p *Provider) finishRequest(ctx context.Context, f Fault, op Op, id string) error {
 	if f.Hang && f.Late {
 		<-ctx.Done()
-		return p.wrap(ctx.Err(), op, id)
+		return p.placeError(ctx.Err(), op, id)
 	}
 	return f.Err
 }
 
-func (p *Provider) leave() {
+func (p *Provider) endRequest() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.inFlight--
 }
 
-func (p *Provider) endure(ctx context.Context, f Fault) error {
+func (p *Provider) applyDelay(ctx context.Context, f Fault) error {
 	if f.Hang && !f.Late {
 		<-ctx.Done()
 	}
-	return pause(ctx, p.o.Latency+f.Delay)
-}
-
-// pause waits for d or the end of ctx, whichever comes first.
-func pause(ctx context.Context, d time.Duration) error {
-	if err := ctx.Err(); err != nil || d <= 0 {
-		return err
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
+	if poll.Sleep(ctx, p.o.Latency+f.Delay) != nil {
 		return ctx.Err()
-	case <-t.C:
-		return nil
 	}
+	return nil
 }
 
-// wrap names the provider and the operation on a copy: a planted error is
-// shared by many requests.
-func (p *Provider) wrap(err error, op Op, id string) error {
+// placeError returns a copy of an error with provider and operation; the error of a Fault is shared
+// by many requests.
+func (p *Provider) placeError(err error, op Op, id string) error {
 	what := string(op)
 	if id != "" {
 		what += " " + id
 	}
 	var secret string
-	if p.lied(LieSecretInError) {
+	if p.hasLie(LieSecretInError) {
 		secret = " (token " + Secret + ")"
 	}
 	var f *fault.Error
@@ -172,6 +161,80 @@ func (p *Provider) wrap(err error, op Op, id string) error {
 	return &c
 }
 
-func (p *Provider) refuse(kind fault.Kind, op Op, id, format string, args ...any) error {
-	return p.wrap(fault.New(kind, format, args...), op, id)
+func (p *Provider) newRefusal(kind fault.Kind, op Op, id, format string, args ...any) error {
+	return p.placeError(fault.New(kind, format, args...), op, id)
+}
+
+// Lie is a wrong behaviour that looks right. The conformance suite must find each of them.
+type Lie string
+
+// The lies of a fake.
+const (
+	LieResumeOnRead   Lie = "resume_on_read"   // a read resumes a paused sandbox and postpones its expiry
+	LieEndOnRead      Lie = "end_on_read"      // a read ends it
+	LieGoneForUnknown Lie = "gone_for_unknown" // an unknown id is gone
+	LieLeak           Lie = "leak"             // each request leaves a goroutine, until Release
+	LieDeaf           Lie = "deaf"             // it ignores the end of ctx until Release
+	LieShowEnv        Lie = "show_env"         // shows environment values as labels
+	LieEnvInLogs      Lie = "env_in_logs"      // shows environment values as the first log line
+	LieSecretInError  Lie = "secret_in_error"  // errors quote the credential, Secret
+	LieZeroUsage      Lie = "zero_usage"       // an unknown figure is 0
+	LieMixedStreams   Lie = "mixed_streams"    // exec writes stderr to stdout
+	LieTailAll        Lie = "tail_all"         // ignores LogQuery.Tail
+	LieEmptyLabels    Lie = "empty_labels"     // create drops labels, name and task
+	LieAnswersTwice   Lie = "answers_twice"    // accepts to end an ended sandbox
+	LieListsTwice     Lie = "lists_twice"      // every sandbox is listed twice
+	LieOtherID        Lie = "other_id"         // get answers the record of another sandbox
+	LieIndependent    Lie = "independent"      // the absence of a record is an independent proof
+
+	LieEndsWithProgram Lie = "ends_with_program" // a lingering sandbox ends with its program
+	LieForgetsExit     Lie = "forgets_exit"      // the end of a lingering sandbox becomes its program's exit
+	LieFollowsOn       Lie = "follows_on"        // a follow does not end with the program
+	LieShutAfter       Lie = "shut_after"        // no command runs after the program's end
+	LieOwnNonce        Lie = "own_nonce"         // create replaces the caller's nonce
+
+	LieStaleLog      Lie = "stale_log"      // log lines have times of an hour ago
+	LieHidesCommands Lie = "hides_commands" // commands of other clients are not listed
+)
+
+// Lies lists every lie.
+func Lies() []Lie {
+	return []Lie{
+		LieResumeOnRead, LieEndOnRead, LieGoneForUnknown, LieLeak, LieDeaf, LieShowEnv, LieEnvInLogs,
+		LieSecretInError, LieZeroUsage, LieMixedStreams, LieTailAll, LieEmptyLabels, LieAnswersTwice, LieListsTwice, LieOtherID, LieIndependent,
+		LieEndsWithProgram, LieForgetsExit, LieFollowsOn, LieShutAfter, LieOwnNonce, LieStaleLog, LieHidesCommands,
+	}
+}
+
+// Secret is the credential of this provider.
+const Secret = "fake-9f2c71" //nolint:gosec // no real credential
+
+// Tell enables lies.
+func (p *Provider) Tell(lies ...Lie) {
+	for _, l := range lies {
+		p.lies.Store(l, true)
+	}
+}
+
+// Release ends the waits of LieLeak and LieDeaf. It may be called once.
+func (p *Provider) Release() { close(p.released) }
+
+func (p *Provider) hasLie(l Lie) bool {
+	_, told := p.lies.Load(l)
+	return told
+}
+
+// applyReadLies applies the lies of reads to a box. The lock is held.
+func (p *Provider) applyReadLies(b *box, now time.Time) {
+	if p.hasLie(LieResumeOnRead) {
+		if b.s.State == "paused" {
+			b.s.State = "running"
+		}
+		if !b.s.ExpiresAt.IsZero() {
+			b.s.ExpiresAt = b.s.ExpiresAt.Add(time.Minute)
+		}
+	}
+	if p.hasLie(LieEndOnRead) && b.asked.IsZero() {
+		b.asked = now
+	}
 }

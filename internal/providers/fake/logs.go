@@ -12,86 +12,84 @@ import (
 
 var _ providers.LogReader = (*Provider)(nil)
 
-// Logs gives the lines that were added, then the flood, then what the program
-// has written so far.
+// Logs has the lines that were added, then the flood, then the output of the program.
 func (p *Provider) Logs(ctx context.Context, id string, q providers.LogQuery) iter.Seq2[sandbox.LogLine, error] {
 	return func(yield func(sandbox.LogLine, error) bool) {
-		if _, err := p.request(ctx, OpLogs, id, 0); err != nil {
+		if _, err := p.beginRequest(ctx, OpLogs, id, 0); err != nil {
 			yield(sandbox.LogLine{}, err)
 			return
 		}
-		if p.lied(LieStaleLog) {
+		if p.hasLie(LieStaleLog) {
 			honest := yield
 			yield = func(l sandbox.LogLine, err error) bool {
 				l.At = l.At.Add(-time.Hour)
 				return honest(l, err)
 			}
 		}
-		p.tell(ctx, id, q, yield)
+		p.yieldLog(ctx, id, q, yield)
 	}
 }
 
-// tell yields what there is, and when following what comes until the end.
-func (p *Provider) tell(ctx context.Context, id string, q providers.LogQuery, yield func(sandbox.LogLine, error) bool) {
+// yieldLog yields the lines so far and, when following, those until the end.
+func (p *Provider) yieldLog(ctx context.Context, id string, q providers.LogQuery, yield func(sandbox.LogLine, error) bool) {
 	r, err := p.readLog(id)
 	if err != nil {
 		yield(sandbox.LogLine{}, err)
 		return
 	}
 	for next := p.firstLine(r, q.Tail); ; {
-		if !r.from(next, q.Since, yield) {
+		if !r.yieldFrom(next, q.Since, yield) {
 			return
 		}
 		next = r.lines
 		if !q.Follow || r.ended {
 			return
 		}
-		if err := p.await(ctx, r.changed, r.next); err != nil {
-			yield(sandbox.LogLine{}, p.wrap(err, OpLogs, id))
+		if err := p.waitChange(ctx, r.changed, r.next); err != nil {
+			yield(sandbox.LogLine{}, p.placeError(err, OpLogs, id))
 			return
 		}
 		if r, err = p.readLog(id); err != nil {
-			return // what vanishes while it is followed has ended
+			return // a sandbox that disappears has ended
 		}
 	}
 }
 
 func (p *Provider) firstLine(r logReading, tail int) int {
-	if tail <= 0 || p.lied(LieTailAll) {
+	if tail <= 0 || p.hasLie(LieTailAll) {
 		return 0
 	}
 	return max(0, r.lines-tail)
 }
 
-// logReading is a log at one moment. Lines that were there stay as they are,
-// so it is read without the lock.
+// logReading is a log at one moment. Existing lines do not change, so it is read without the lock.
 type logReading struct {
 	said    []sandbox.LogLine
 	flood   int
 	written []sandbox.LogLine
 	lines   int
-	ended   bool // the program has, or its box
+	ended   bool // the program or the box has ended
 	gone    bool // the box has ended
 	changed <-chan struct{}
-	next    time.Duration // until it may change by itself; 0 = not known to
+	next    time.Duration // until it may change by itself; 0 = not known
 	base    time.Time
 }
 
 func (p *Provider) readLog(id string) (logReading, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	b, err := p.find(OpLogs, id)
+	b, err := p.findBox(OpLogs, id)
 	if err != nil {
 		return logReading{}, err
 	}
 	now := p.o.Now()
-	at, _ := b.ended(now)
-	over, _ := b.finished(now)
+	at, _ := b.endState(now)
+	over, _ := b.programEnd(now)
 	r := logReading{said: b.logs, flood: b.flood, gone: !at.IsZero(), changed: p.changed, base: b.s.CreatedAt}
-	r.ended = r.gone || (!over.IsZero() && !p.lied(LieFollowsOn))
+	r.ended = r.gone || (!over.IsZero() && !p.hasLie(LieFollowsOn))
 	if !r.gone {
 		at = now
-		if next := b.next(now); !next.IsZero() {
+		if next := b.nextChange(now); !next.IsZero() {
 			r.next = next.Sub(now)
 		}
 	}
@@ -99,17 +97,17 @@ func (p *Provider) readLog(id string) (logReading, error) {
 		at = over
 	}
 	if !b.ready.IsZero() {
-		r.written = b.program.written(b.ready, at)
+		r.written = b.program.writtenBy(b.ready, at)
 	}
 	r.lines = len(r.said) + r.flood + len(r.written)
 	return r, nil
 }
 
-// from yields the lines from a number on that are not too old; false when the
-// consumer has had enough.
-func (r logReading) from(next int, since time.Time, yield func(sandbox.LogLine, error) bool) bool {
+// yieldFrom yields the lines from a number on that are not older than since; false when the consumer
+// has stopped.
+func (r logReading) yieldFrom(next int, since time.Time, yield func(sandbox.LogLine, error) bool) bool {
 	for ; next < r.lines; next++ {
-		line := r.line(next)
+		line := r.lineAt(next)
 		if !line.At.Before(since) && !yield(line, nil) {
 			return false
 		}
@@ -117,7 +115,7 @@ func (r logReading) from(next int, since time.Time, yield func(sandbox.LogLine, 
 	return true
 }
 
-func (r logReading) line(i int) sandbox.LogLine {
+func (r logReading) lineAt(i int) sandbox.LogLine {
 	if i < len(r.said) {
 		return r.said[i]
 	}
@@ -127,8 +125,8 @@ func (r logReading) line(i int) sandbox.LogLine {
 	return r.written[i-r.flood]
 }
 
-// written is what a program that began at start has written by a moment.
-func (p program) written(start, by time.Time) []sandbox.LogLine {
+// writtenBy is the output of a program between its start and a moment.
+func (p program) writtenBy(start, by time.Time) []sandbox.LogLine {
 	var out []sandbox.LogLine
 	for _, s := range p.steps {
 		start = start.Add(s.wait)
@@ -142,9 +140,9 @@ func (p program) written(start, by time.Time) []sandbox.LogLine {
 	return out
 }
 
-// await waits for a change, for a moment to come (0 = none) or for ctx.
-func (p *Provider) await(ctx context.Context, changed <-chan struct{}, moment time.Duration) error {
-	if p.lied(LieDeaf) {
+// waitChange waits for a change, for a duration (0 = none) or for ctx.
+func (p *Provider) waitChange(ctx context.Context, changed <-chan struct{}, moment time.Duration) error {
+	if p.hasLie(LieDeaf) {
 		<-p.released
 		return nil
 	}

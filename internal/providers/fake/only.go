@@ -7,8 +7,8 @@ func (p *Provider) Bare() providers.Provider {
 	return struct{ providers.Provider }{p}
 }
 
-// Only is the fake with one ability, named as in providers.Abilities; with an
-// unknown name it has none.
+// Only is the fake with one ability by its name in providers.Abilities; with an unknown name it has
+// none.
 func (p *Provider) Only(ability string) providers.Provider { //nolint:funlen // one case an ability
 	bare := p.Bare()
 	switch ability {

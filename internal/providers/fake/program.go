@@ -1,7 +1,9 @@
 package fake
 
 import (
+	"cmp"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -9,9 +11,9 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// program is a command line as a schedule: what it writes when, and how it
-// ends. It understands echo, cat, sleep, true, false and `sh -c` with those,
-// `exit N`, `>&2` and $NAME; whatever else there is never writes or ends.
+// program is a command line as a schedule: its output with times, and its end. It supports echo, cat,
+// sleep, true, false and `sh -c` with those, `exit N`, `>&2` and $NAME; any other program neither
+// writes nor ends.
 type program struct {
 	known bool
 	steps []step
@@ -30,21 +32,21 @@ type step struct {
 	open   bool // no line end follows the text
 }
 
-// compile reads a command line. An unknown program is not an error here: a
-// created sandbox runs it in silence, an exec reports 127.
-func compile(args, env []string) program {
+// parseCommand parses a command line. An unknown program is no error here: a created sandbox runs it
+// without output, an exec reports 127.
+func parseCommand(args, env []string) program {
 	if len(args) == 0 {
 		return program{}
 	}
 	if args[0] == "sh" && len(args) >= 3 && args[1] == "-c" {
-		return script(args[2], env)
+		return parseScript(args[2], env)
 	}
 	p := program{}
-	p.command(args)
+	p.addCommand(args)
 	return p
 }
 
-func script(text string, env []string) program {
+func parseScript(text string, env []string) program {
 	p := program{known: true, ends: true}
 	lookup := func(name string) string {
 		for _, kv := range env {
@@ -62,11 +64,11 @@ func script(text string, env []string) program {
 		}
 		if words[0] == "exit" {
 			if len(words) > 1 {
-				p.code, _ = strconv.Atoi(words[1]) // as a shell: what is no number counts as 0
+				p.code, _ = strconv.Atoi(words[1]) // a text that is no number is 0
 			}
 			return p
 		}
-		if !p.command(words) {
+		if !p.addCommand(words) {
 			p.steps = append(p.steps, step{stream: "stderr", text: "sh: " + words[0] + ": not found"})
 			p.known, p.ends, p.code = true, true, 127
 		}
@@ -77,8 +79,8 @@ func script(text string, env []string) program {
 	return p
 }
 
-// command adds one simple command; false means that there is no such program.
-func (p *program) command(words []string) bool {
+// addCommand adds one simple command; false for an unknown program.
+func (p *program) addCommand(words []string) bool {
 	stream := "stdout"
 	if n := len(words); n > 1 && words[n-1] == ">&2" {
 		stream, words = "stderr", words[:n-1]
@@ -93,7 +95,7 @@ func (p *program) command(words []string) bool {
 	case "cat":
 		p.steps = append(p.steps, step{copies: true})
 	case "sleep":
-		d, ends := nap(words)
+		d, ends := parseSleep(words)
 		p.ends = ends
 		p.steps = append(p.steps, step{wait: d})
 	default:
@@ -103,8 +105,8 @@ func (p *program) command(words []string) bool {
 	return true
 }
 
-// nap reads the argument of sleep, in seconds; what is no number lasts for ever.
-func nap(words []string) (time.Duration, bool) {
+// parseSleep parses the argument of sleep, in seconds; false for an endless sleep (no number).
+func parseSleep(words []string) (time.Duration, bool) {
 	if len(words) < 2 {
 		return 0, true
 	}
@@ -115,8 +117,8 @@ func nap(words []string) (time.Duration, bool) {
 	return time.Duration(seconds * float64(time.Second)), true
 }
 
-// length is how long the program runs; false = for ever.
-func (p program) length() (time.Duration, bool) {
+// runTime is how long the program runs; false = without an end.
+func (p program) runTime() (time.Duration, bool) {
 	var d time.Duration
 	for _, s := range p.steps {
 		d += s.wait
@@ -124,8 +126,8 @@ func (p program) length() (time.Duration, bool) {
 	return d, p.known && p.ends
 }
 
-// moments are the offsets at which the program does something.
-func (p program) moments() []time.Duration {
+// stepTimes are the times of the steps since the start.
+func (p program) stepTimes() []time.Duration {
 	var at time.Duration
 	out := make([]time.Duration, 0, len(p.steps))
 	for _, s := range p.steps {
@@ -135,7 +137,7 @@ func (p program) moments() []time.Duration {
 	return out
 }
 
-func (p program) exit() *sandbox.Exit {
+func (p program) exitOfProgram() *sandbox.Exit {
 	if p.result != nil {
 		return new(*p.result)
 	}
@@ -146,4 +148,67 @@ func (p program) exit() *sandbox.Exit {
 	e := exitOf(p.code, class, sandbox.CauseNone)
 	e.Raw = strconv.Itoa(p.code)
 	return e
+}
+
+// Script is the output of a program with times, and its end.
+type Script struct {
+	Lines []Line
+	For   time.Duration // how long it runs, at least until its last line; Forever = until its sandbox ends
+	Exit  sandbox.Exit  // without a class: success
+}
+
+// Line is one piece of a script's output.
+type Line struct {
+	At     time.Duration // since its start
+	Stream string        // "" = stdout
+	Text   string
+	Open   bool // no line end follows in the output of a command
+}
+
+// toProgram converts a script.
+func (s Script) toProgram() program {
+	p := program{known: true, ends: s.For != Forever, result: &s.Exit}
+	if s.Exit.Class == "" {
+		p.result = exitOf(0, sandbox.ClassOK, sandbox.CauseNone)
+		p.result.Raw = "0"
+	}
+	var at time.Duration
+	lines := slices.Clone(s.Lines)
+	slices.SortStableFunc(lines, func(a, b Line) int { return int(a.At - b.At) })
+	for _, l := range lines {
+		p.steps = append(p.steps, step{wait: max(0, l.At-at), stream: cmp.Or(l.Stream, "stdout"), text: l.Text, open: l.Open})
+		at = max(at, l.At)
+	}
+	if s.For > at {
+		p.steps = append(p.steps, step{wait: s.For - at})
+	}
+	return p
+}
+
+// Ran is one command that was started in a sandbox.
+type Ran struct {
+	ID   string
+	Args []string
+	At   time.Time
+	Lost bool // its stream was cut, and it still ran
+}
+
+// Ran are the commands that Exec has started, oldest first.
+func (p *Provider) Ran() []Ran {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.ran)
+}
+
+// Finish ends the program of a sandbox now; false without a running one.
+func (p *Provider) Finish(id string, exit sandbox.Exit) (running bool) {
+	p.editBox(id, func(b *box) {
+		now := p.o.Now()
+		ended, _ := b.endState(now)
+		over, _ := b.programEnd(now)
+		if running = ended.IsZero() && over.IsZero(); running {
+			b.finish, b.finishAs = now, &exit
+		}
+	})
+	return running
 }

@@ -35,8 +35,8 @@ func TestCompile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := compile(tc.args, []string{"WHO=me"})
-			runs, ends := p.length()
+			p := parseCommand(tc.args, []string{"WHO=me"})
+			runs, ends := p.runTime()
 			assert.Equal(t, tc.known, p.known)
 			assert.Equal(t, tc.ends, ends)
 			assert.Equal(t, tc.runs, runs)
@@ -57,7 +57,7 @@ func FuzzCompile(f *testing.F) {
 	f.Add("sleep 99999999999999999999; echo ${; >&2")
 	f.Add("sleep NaN; sleep -0; exit x")
 	f.Fuzz(func(t *testing.T, text string) {
-		p := compile([]string{"sh", "-c", text}, []string{"A=b", "="})
+		p := parseCommand([]string{"sh", "-c", text}, []string{"A=b", "="})
 		assert.True(t, p.known)
 		for _, s := range p.steps {
 			assert.GreaterOrEqual(t, s.wait, time.Duration(0), "time does not run backwards")

@@ -1,52 +1,48 @@
 package fake
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
 	"sbx/internal/sandbox"
 )
 
-// Seed is a sandbox that is there without having been created through the
-// provider. Its timestamps are taken as they are, so that an age may be
-// unknown or lie in the future.
+// Seed is a sandbox that was not created through the provider. Its timestamps are used as they are, so
+// an age may be unknown or in the future.
 type Seed struct {
 	Sandbox  sandbox.Sandbox // ID "" = the next one; State "" = running
 	Logs     []sandbox.LogLine
-	Flood    int // this many further lines, made as they are read
+	Flood    int // number of generated lines
 	Usage    func(now time.Time) sandbox.Usage
-	EndFor   time.Duration // 0 = as Options say; Forever = it never gets beyond terminating
-	Dead     bool          // it is listed as running, and nothing inside answers
-	Leftover bool          // a dead control process left it: the next sweep ends it
+	EndFor   time.Duration // 0 = Options.EndFor; Forever = it stays in terminating
+	Dead     bool          // it is listed as running and does not answer
+	Leftover bool          // the next sweep ends it
 }
 
-// Add puts sandboxes in, in the order of later listings, and returns their ids.
+// Add adds sandboxes, in the order of listings, and returns their ids.
 func (p *Provider) Add(seeds ...Seed) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	defer p.broadcast()
+	defer p.notifyChange()
 	ids := make([]string, 0, len(seeds))
 	for _, seed := range seeds {
 		b := &box{
 			s: seed.Sandbox.Clone(), logs: slices.Clone(seed.Logs), flood: seed.Flood,
 			usage: seed.Usage, endFor: seed.EndFor, leftover: seed.Leftover, dead: seed.Dead,
 		}
-		if b.s.State == "" {
-			b.s.State = sandbox.StateRunning
-		}
+		b.s.State = cmp.Or(b.s.State, sandbox.StateRunning)
 		if b.s.ActivityBasis == sandbox.BasisUnknown && !p.o.PartialLogs {
-			b.s.ActivityBasis = sandbox.BasisReports // as Activity tells it
+			b.s.ActivityBasis = sandbox.BasisReports // as in Activity
 		}
-		if b.endFor == 0 {
-			b.endFor = p.o.EndFor
-		}
-		ids = append(ids, p.put(b))
+		b.endFor = cmp.Or(b.endFor, p.o.EndFor)
+		ids = append(ids, p.storeBox(b))
 	}
 	return ids
 }
 
-// put files a box under its id. The lock is held.
-func (p *Provider) put(b *box) string {
+// storeBox stores a box by its id. The lock is held.
+func (p *Provider) storeBox(b *box) string {
 	if b.s.ID == "" {
 		b.s.ID = p.nextID()
 	}
@@ -58,30 +54,14 @@ func (p *Provider) put(b *box) string {
 	return b.s.ID
 }
 
-// Change edits what is said of a sandbox; false when there is none.
+// Change edits the record of a sandbox; false without one.
 func (p *Provider) Change(id string, edit func(*sandbox.Sandbox)) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	b, ok := p.boxes[id]
-	if !ok {
-		return false
-	}
-	edit(&b.s)
-	p.broadcast()
-	return true
+	return p.editBox(id, func(b *box) { edit(&b.s) })
 }
 
-// Write adds lines to a sandbox's log; false when there is none.
+// Write adds lines to a sandbox's log; false without one.
 func (p *Provider) Write(id string, lines ...sandbox.LogLine) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	b, ok := p.boxes[id]
-	if !ok {
-		return false
-	}
-	b.logs = append(b.logs, lines...)
-	p.broadcast()
-	return true
+	return p.editBox(id, func(b *box) { b.logs = append(b.logs, lines...) })
 }
 
 // Call is one request that the fake received.
@@ -92,7 +72,7 @@ type Call struct {
 	At   time.Time
 }
 
-// Calls gives the requests so far, oldest first; with ops, only those.
+// Calls are the requests so far, oldest first; with ops, only those.
 func (p *Provider) Calls(ops ...Op) []Call {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -101,7 +81,7 @@ func (p *Provider) Calls(ops ...Op) []Call {
 	})
 }
 
-// Peak is the largest number of requests that were in flight at once.
+// Peak is the largest number of concurrent requests.
 func (p *Provider) Peak() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

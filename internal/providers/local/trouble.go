@@ -26,7 +26,7 @@ func (c *Client) classifyError(op string, err error) error {
 			WithHint("look at the file; `sbx terminate %s/ID --delete` ends the sandbox and removes its record", c.name)
 	case errors.Is(err, plain.ErrNotPlain): // a file other than the record
 		return fault.New(fault.KindUnavailable, "%w", err).At(c.name, op).WithHint("look at what stands there; the program may have put it there")
-	case isDiskFull(err):
+	case record.IsDiskFull(err):
 		return fault.New(fault.KindUnavailable, "%w", err).At(c.name, op).WithHint("%s", c.freeSpace())
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR):
 		return fault.Usage("%w", err).At(c.name, op).
@@ -44,13 +44,9 @@ type unreadableError struct{ error }
 
 func (u unreadableError) Unwrap() []error { return []error{u.error, providers.ErrUnreadable} }
 
-func isDiskFull(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
-}
-
 // cannotWrite reports whether a write failed for lack of space or permission.
 func cannotWrite(err error) bool {
-	return isDiskFull(err) || errors.Is(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission)
+	return record.IsDiskFull(err) || errors.Is(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission)
 }
 
 func (c *Client) freeSpace() string {

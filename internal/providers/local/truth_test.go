@@ -95,7 +95,7 @@ func TestAnEndThatOnlyMarksProveIsUnknown(t *testing.T) {
 			require.Eventually(t, func() bool { // a child of another test holds it between fork and exec
 				held, err := b.store().Held(lost.ID)
 				return err == nil && !held
-			}, 10*time.Second, time.Millisecond)
+			}, time.Minute, time.Millisecond)
 			_, err = b.Sweep(t.Context())
 			require.NoError(t, err)
 			got, err := b.Get(t.Context(), lost.ID)

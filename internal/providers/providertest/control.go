@@ -17,39 +17,29 @@ import (
 
 func controlChecks() []Check {
 	return []Check{
-		{"exit_tells_how_a_program_ended", "exit", exitTells},
-		{"exit_is_nil_while_it_runs", "exit", exitRunning},
-		{"exit_of_unknown_is_not_found", "exit", exitUnknown},
-		{"admission_is_yes_or_a_reason", "admit", admitReasons},
-		{"quota_tells_sane_limits", "quota", quotaSane},
-		{"records_name_what_they_are_of", "records", recordsNamed},
-		{"activity_lies_in_the_past", "activity", activityPast},
-		{"reasons_are_for_what_is_missing", "", reasonsFit},
+		{"exit_tells_how_a_program_ended", "exit", checkExitCode},
+		{"exit_is_nil_while_it_runs", "exit", checkExitRunning},
+		{"exit_of_unknown_is_not_found", "exit", checkExitUnknown},
+		{"admission_is_yes_or_a_reason", "admit", checkAdmission},
+		{"quota_tells_sane_limits", "quota", checkQuota},
+		{"records_name_what_they_are_of", "records", checkRecords},
+		{"activity_lies_in_the_past", "activity", checkActivityTimes},
+		{"reasons_are_for_what_is_missing", "", checkReasons},
 	}
 }
 
-// control is every read of the abilities that tell more than a sandbox's life.
-func (s *Subject) control(id string) map[string]func(context.Context) error {
-	all := map[string]func(context.Context) error{}
-	if r, ok := providers.As[providers.ExitReader](s.P); ok {
-		all["exit"] = func(ctx context.Context) error { _, err := r.Exit(ctx, id); return err }
-	}
-	if r, ok := providers.As[providers.Admitter](s.P); ok {
-		all["admit"] = func(ctx context.Context) error { return r.Admit(ctx, 1) }
-	}
-	if r, ok := providers.As[providers.QuotaReader](s.P); ok {
-		all["quota"] = func(ctx context.Context) error { _, err := r.Quota(ctx); return err }
-	}
-	if r, ok := providers.As[providers.ActivityReader](s.P); ok {
-		all["activity"] = func(ctx context.Context) error { _, err := r.Activity(ctx, id); return err }
-	}
-	if r, ok := providers.As[providers.Recorder](s.P); ok {
-		all["records"] = func(ctx context.Context) error { _, err := records(ctx, r); return err }
-	}
+// controlCalls are the reads of the abilities of a control plane.
+func (s *Subject) controlCalls(id string) calls {
+	all := calls{}
+	addCall(s, all, "exit", func(ctx context.Context, r providers.ExitReader) error { _, err := r.Exit(ctx, id); return err })
+	addCall(s, all, "admit", func(ctx context.Context, a providers.Admitter) error { return a.Admit(ctx, 1) })
+	addCall(s, all, "quota", func(ctx context.Context, r providers.QuotaReader) error { _, err := r.Quota(ctx); return err })
+	addCall(s, all, "activity", func(ctx context.Context, r providers.ActivityReader) error { _, err := r.Activity(ctx, id); return err })
+	addCall(s, all, "records", func(ctx context.Context, r providers.Recorder) error { _, err := readRecords(ctx, r); return err })
 	return all
 }
 
-func records(ctx context.Context, r providers.Recorder) ([]providers.Record, error) {
+func readRecords(ctx context.Context, r providers.Recorder) ([]providers.Record, error) {
 	var all []providers.Record
 	var errs []error
 	for row, err := range r.Records(ctx) {
@@ -60,23 +50,23 @@ func records(ctx context.Context, r providers.Recorder) ([]providers.Record, err
 	return all, errors.Join(errs...)
 }
 
-// exitTells lets a program fail. Where the sandbox ends with its program and
-// nothing is kept of it, there is no exit to be read.
-func exitTells(t T, s *Subject) {
-	r := ability[providers.ExitReader](t, s)
+// checkExitCode runs a program that fails. Where the sandbox disappears with its program, there is no
+// exit to read.
+func checkExitCode(t T, s *Subject) {
+	r := requireAbility[providers.ExitReader](t, s)
 	launcher, ok := providers.As[providers.Launcher](s.P)
 	if !ok {
 		t.Skipf("%s cannot create", s.P.Type())
 	}
-	made, err := launcher.Create(s.context(t), sandbox.Spec{Command: []string{"sh", "-c", "exit 3"}})
+	made, err := launcher.Create(s.callContext(t), sandbox.Spec{Command: []string{"sh", "-c", "exit 3"}})
 	require.NoError(t, err, "create")
-	s.discard(t, made.ID)
+	s.deleteAfter(t, made.ID)
 	var exit *sandbox.Exit
 	require.True(t, s.c.Eventually(s.c.Limit, func() bool {
-		exit, err = r.Exit(s.context(t), made.ID)
-		return exit != nil || missing(err)
+		exit, err = r.Exit(s.callContext(t), made.ID)
+		return exit != nil || isMissing(err)
 	}), "no exit comes, but %v", err)
-	if _, gone := s.P.Get(s.context(t), made.ID); missing(gone) {
+	if _, gone := s.P.Get(s.callContext(t), made.ID); isMissing(gone) {
 		return
 	}
 	require.NoError(t, err)
@@ -85,26 +75,26 @@ func exitTells(t T, s *Subject) {
 	assert.NotEqual(t, sandbox.ClassOK, exit.Class, "a failure is classified as one")
 }
 
-func exitRunning(t T, s *Subject) {
-	r := ability[providers.ExitReader](t, s)
-	id := s.start(t, sandbox.Spec{})
-	exit, err := r.Exit(s.context(t), id)
+func checkExitRunning(t T, s *Subject) {
+	r := requireAbility[providers.ExitReader](t, s)
+	id := s.startSandbox(t, sandbox.Spec{})
+	exit, err := r.Exit(s.callContext(t), id)
 	require.NoError(t, err)
 	assert.Nil(t, exit, "what runs has no exit")
 }
 
-func exitUnknown(t T, s *Subject) {
-	exit, err := ability[providers.ExitReader](t, s).Exit(s.context(t), unknownID)
+func checkExitUnknown(t T, s *Subject) {
+	exit, err := requireAbility[providers.ExitReader](t, s).Exit(s.callContext(t), unknownID)
 	assert.Nil(t, exit)
 	assert.Equal(t, fault.KindNotFound, fault.KindOf(err), "%v", err)
 }
 
-// admitReasons asks for a size that fits anywhere and one that may fit nowhere. Not
-// now is one kind, so that whoever waits knows what to wait for.
-func admitReasons(t T, s *Subject) {
-	a := ability[providers.Admitter](t, s)
+// checkAdmission asks for sizes that fit everywhere and one that may fit nowhere. Every refusal is of
+// one kind.
+func checkAdmission(t T, s *Subject) {
+	a := requireAbility[providers.Admitter](t, s)
 	for _, bytes := range []int64{0, 1 << 20, 1 << 50} {
-		err := a.Admit(s.context(t), bytes)
+		err := a.Admit(s.callContext(t), bytes)
 		if err == nil {
 			continue
 		}
@@ -115,11 +105,11 @@ func admitReasons(t T, s *Subject) {
 	}
 }
 
-// quotaSane has a sandbox run: an account may not be known before.
-func quotaSane(t T, s *Subject) {
-	r := ability[providers.QuotaReader](t, s)
-	s.start(t, sandbox.Spec{})
-	quotas, err := r.Quota(s.context(t))
+// checkQuota starts a sandbox first: an account may not be known before.
+func checkQuota(t T, s *Subject) {
+	r := requireAbility[providers.QuotaReader](t, s)
+	s.startSandbox(t, sandbox.Spec{})
+	quotas, err := r.Quota(s.callContext(t))
 	require.NoError(t, err)
 	require.NotEmpty(t, quotas, "no limit at all is an error, not an empty answer")
 	seen := map[string]bool{}
@@ -136,10 +126,10 @@ func quotaSane(t T, s *Subject) {
 	}
 }
 
-func recordsNamed(t T, s *Subject) {
-	r := ability[providers.Recorder](t, s)
-	id := s.start(t, sandbox.Spec{TaskID: "t-7f3a"})
-	rows, err := records(s.context(t), r)
+func checkRecords(t T, s *Subject) {
+	r := requireAbility[providers.Recorder](t, s)
+	id := s.startSandbox(t, sandbox.Spec{TaskID: "t-7f3a"})
+	rows, err := readRecords(s.callContext(t), r)
 	require.NoError(t, err)
 	for _, row := range rows {
 		assert.True(t, row.SandboxID != "" || row.TaskID != "", "a record of nothing: %+v", row)
@@ -149,29 +139,29 @@ func recordsNamed(t T, s *Subject) {
 			assert.Contains(t, []string{"", "t-7f3a"}, row.TaskID, "a record of another task")
 		}
 	}
-	assert.True(t, s.returns(func() {
-		for _, err := range r.Records(s.context(t)) {
+	assert.True(t, s.returnsInTime(func() {
+		for _, err := range r.Records(s.callContext(t)) {
 			_ = err
 			break
 		}
 	}), "records go on after their consumer has stopped")
 }
 
-func activityPast(t T, s *Subject) {
-	r := ability[providers.ActivityReader](t, s)
-	id := s.start(t, sandbox.Spec{})
-	a, err := r.Activity(s.context(t), id)
+func checkActivityTimes(t T, s *Subject) {
+	r := requireAbility[providers.ActivityReader](t, s)
+	id := s.startSandbox(t, sandbox.Spec{})
+	a, err := r.Activity(s.callContext(t), id)
 	require.NoError(t, err)
 	late := time.Now().Add(time.Minute)
 	for name, at := range map[string]time.Time{"work": a.LastWorkAt, "heartbeat": a.LastHeartbeatAt} {
 		assert.False(t, at.After(late), "the last %s lies in the future: %s", name, at)
 	}
-	_, err = r.Activity(s.context(t), unknownID)
+	_, err = r.Activity(s.callContext(t), unknownID)
 	assert.Equal(t, fault.KindNotFound, fault.KindOf(err), "%v", err)
 }
 
-// reasonsFit: WhyNot completes a sentence, and only about what is missing.
-func reasonsFit(t T, s *Subject) {
+// checkReasons checks that WhyNot is half a sentence, and only for missing abilities.
+func checkReasons(t T, s *Subject) {
 	e, ok := providers.As[providers.Explainer](s.P)
 	if !ok {
 		t.Skipf("%s explains nothing", s.P.Type())

@@ -3,7 +3,9 @@ package providertest
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"strings"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -15,23 +17,23 @@ import (
 
 func execChecks() []Check {
 	return []Check{
-		{"exec_returns_code_and_streams", "exec", execStreams},
-		{"exec_reads_stdin", "exec", execStdin},
-		{"exec_passes_env", "exec", execEnv},
-		{"exec_of_missing_command", "exec", execMissing},
-		{"exec_in_unknown_is_not_found", "exec", execUnknown},
-		{"exec_ends_with_ctx", "exec", execCanceled},
+		{"exec_returns_code_and_streams", "exec", checkExecStreams},
+		{"exec_reads_stdin", "exec", checkExecStdin},
+		{"exec_passes_env", "exec", checkExecEnv},
+		{"exec_of_missing_command", "exec", checkExecMissing},
+		{"exec_in_unknown_is_not_found", "exec", checkExecUnknown},
+		{"exec_ends_with_ctx", "exec", checkExecCanceled},
 	}
 }
 
-type executed struct {
+type execResult struct {
 	stdout, stderr bytes.Buffer
 	exit           sandbox.Exit
 	err            error
 }
 
-func (s *Subject) exec(ctx context.Context, id, stdin string, c providers.Command) *executed {
-	e := &executed{}
+func (s *Subject) execCommand(ctx context.Context, id, stdin string, c providers.Command) *execResult {
+	e := &execResult{}
 	c.Stdin, c.Stdout, c.Stderr = strings.NewReader(stdin), &e.stdout, &e.stderr
 	if commander, ok := providers.As[providers.Commander](s.P); ok {
 		e.exit, e.err = commander.Exec(ctx, id, c)
@@ -39,77 +41,174 @@ func (s *Subject) exec(ctx context.Context, id, stdin string, c providers.Comman
 	return e
 }
 
-func shell(script string) providers.Command {
+func shellCommand(script string) providers.Command {
 	return providers.Command{Args: []string{"sh", "-c", script}}
 }
 
-func execStreams(t T, s *Subject) {
-	id := s.start(t, sandbox.Spec{})
-	got := s.exec(s.context(t), id, "", shell("echo out; echo err >&2; exit 3"))
+func checkExecStreams(t T, s *Subject) {
+	id := s.startSandbox(t, sandbox.Spec{})
+	got := s.execCommand(s.callContext(t), id, "", shellCommand("echo out; echo err >&2; exit 3"))
 	require.NoError(t, got.err, "a program that fails is no error of the call")
 	require.NotNil(t, got.exit.Code)
 	assert.Equal(t, 3, *got.exit.Code)
 	assert.Equal(t, "out\n", got.stdout.String(), "stdout alone")
 	assert.Equal(t, "err\n", got.stderr.String(), "stderr alone")
-	well := s.exec(s.context(t), id, "", shell("exit 0"))
+	well := s.execCommand(s.callContext(t), id, "", shellCommand("exit 0"))
 	require.NoError(t, well.err)
 	require.NotNil(t, well.exit.Code, "success has a code, too")
 	assert.Zero(t, *well.exit.Code)
 }
 
-func execStdin(t T, s *Subject) {
-	id := s.start(t, sandbox.Spec{})
-	text := strings.Repeat("0123456789abcde\n", 8192) // more than any pipe holds
-	got := s.exec(s.context(t), id, text, providers.Command{Args: []string{"cat"}})
+func checkExecStdin(t T, s *Subject) {
+	id := s.startSandbox(t, sandbox.Spec{})
+	text := strings.Repeat("0123456789abcde\n", 8192) // more than the capacity of a pipe
+	got := s.execCommand(s.callContext(t), id, text, providers.Command{Args: []string{"cat"}})
 	require.NoError(t, got.err)
 	require.Equal(t, len(text), got.stdout.Len())
 	assert.True(t, bytes.Equal([]byte(text), got.stdout.Bytes()), "stdin came back changed")
 }
 
-func execEnv(t T, s *Subject) {
-	id := s.start(t, sandbox.Spec{})
-	c := shell("echo got $SBX_CHECK")
+func checkExecEnv(t T, s *Subject) {
+	id := s.startSandbox(t, sandbox.Spec{})
+	c := shellCommand("echo got $SBX_CHECK")
 	c.Env = []string{"SBX_CHECK=seen"}
-	got := s.exec(s.context(t), id, "", c)
+	got := s.execCommand(s.callContext(t), id, "", c)
 	require.NoError(t, got.err)
 	assert.Equal(t, "got seen\n", got.stdout.String())
 }
 
-func execMissing(t T, s *Subject) {
-	id := s.start(t, sandbox.Spec{})
-	got := s.exec(s.context(t), id, "", providers.Command{Args: []string{"no-such-program-7f3a"}})
+func checkExecMissing(t T, s *Subject) {
+	id := s.startSandbox(t, sandbox.Spec{})
+	got := s.execCommand(s.callContext(t), id, "", providers.Command{Args: []string{"no-such-program-7f3a"}})
 	assert.Equal(t, fault.KindCommandNotFound, fault.KindOf(got.err), "exit %v, %v", got.exit.Code, got.err)
 }
 
-func execUnknown(t T, s *Subject) {
-	got := s.exec(s.context(t), unknownID, "", providers.Command{Args: []string{"true"}})
+func checkExecUnknown(t T, s *Subject) {
+	got := s.execCommand(s.callContext(t), unknownID, "", providers.Command{Args: []string{"true"}})
 	assert.Equal(t, fault.KindNotFound, fault.KindOf(got.err), "%v", got.err)
 }
 
-func execCanceled(t T, s *Subject) {
-	id := s.start(t, sandbox.Spec{})
+func checkExecCanceled(t T, s *Subject) {
+	id := s.startSandbox(t, sandbox.Spec{})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	said := &trigger{fire: cancel}
 	var err error
-	require.True(t, s.returns(func() {
-		c := shell("echo begun; sleep 600")
+	require.True(t, s.returnsInTime(func() {
+		c := shellCommand("echo begun; sleep 600")
 		c.Stdout = said
 		if commander, ok := providers.As[providers.Commander](s.P); ok {
 			_, err = commander.Exec(ctx, id, c)
 		}
 	}), "exec goes on after ctx has ended")
 	assert.Equal(t, fault.KindCanceled, fault.KindOf(err), "%v", err)
-	got, err := s.P.Get(s.context(t), id)
+	got, err := s.P.Get(s.callContext(t), id)
 	require.NoError(t, err)
 	assert.Equal(t, sandbox.StateRunning, got.State, "the sandbox ended with the command")
 }
 
-// trigger fires at the first byte that is written to it.
+// trigger calls fire at every write.
 type trigger struct{ fire func() }
 
-// Write fires.
+// Write implements io.Writer.
 func (w *trigger) Write(b []byte) (int, error) {
 	w.fire()
 	return len(b), nil
+}
+
+func createChecks() []Check {
+	return []Check{
+		{"create_applies_the_spec", "create", checkCreateSpec},
+		{"create_gives_each_an_id", "create", checkCreateIDs},
+		{"create_hides_env_values", "create", checkCreateSecrets},
+		{"create_keeps_the_callers_marks", "create", checkCreateLabels},
+		{"create_of_missing_program", "create", checkCreateMissingProgram},
+	}
+}
+
+// expiryTolerance is the tolerance of an expiry: providers count from different moments and in whole
+// seconds.
+const expiryTolerance = 5 * time.Second
+
+func checkCreateSpec(t T, s *Subject) {
+	spec := sandbox.Spec{
+		Name: "applied", TaskID: "t-7f3a", AgentType: "conformance",
+		Labels: map[string]string{"sbx-check": "applied"}, TTL: 10 * time.Minute,
+	}
+	id := s.startSandbox(t, spec)
+	got, err := s.P.Get(s.callContext(t), id)
+	require.NoError(t, err)
+	assert.Equal(t, spec.Name, got.Name)
+	assert.Equal(t, spec.TaskID, got.TaskID)
+	assert.Equal(t, spec.AgentType, got.AgentType)
+	assert.Equal(t, "applied", got.Labels["sbx-check"])
+	assert.WithinDuration(t, time.Now().Add(spec.TTL), got.ExpiresAt, expiryTolerance, "the expiry follows the TTL")
+	_, source := got.Age(time.Now().Add(expiryTolerance))
+	assert.NotEqual(t, sandbox.AgeUnknown, source, "a created sandbox has an age")
+}
+
+func checkCreateIDs(t T, s *Subject) {
+	seen := map[string]bool{}
+	for range s.c.Many {
+		id := s.startSandbox(t, sandbox.Spec{Name: "same"})
+		assert.False(t, seen[id], "%s was given twice", id)
+		seen[id] = true
+	}
+}
+
+// checkCreateLabels checks that a sandbox can be found by its labels, as after a lost answer of a
+// create.
+func checkCreateLabels(t T, s *Subject) {
+	marks := map[string]string{sandbox.LabelTask: "t-7f3a", sandbox.LabelNonce: "n-7f3ac2-1"}
+	s.startSandbox(t, sandbox.Spec{})
+	id := s.startSandbox(t, sandbox.Spec{TaskID: marks[sandbox.LabelTask], Labels: marks})
+	for key, value := range marks {
+		found := 0
+		for b, err := range s.P.List(s.callContext(t), providers.Query{Labels: map[string]string{key: value}}) {
+			require.NoError(t, err)
+			if b.ID == id {
+				found++
+				assert.Equal(t, value, b.Labels[key])
+			} else {
+				assert.NotEqual(t, value, b.Labels[key], "another bears its mark")
+			}
+		}
+		assert.Equal(t, 1, found, "it is not found by %s=%s", key, value)
+	}
+}
+
+// checkCreateMissingProgram checks that a missing program is an error of the create that leaves no
+// sandbox.
+func checkCreateMissingProgram(t T, s *Subject) {
+	s.startSandbox(t, sandbox.Spec{})
+	before := len(s.readList(t))
+	launcher := requireAbility[providers.Launcher](t, s)
+	_, err := launcher.Create(s.callContext(t), sandbox.Spec{Command: []string{"no-such-program-7f3a"}})
+	assert.Equal(t, fault.KindCommandNotFound, fault.KindOf(err), "%v", err)
+	after := 0
+	for _, b := range s.readList(t) {
+		if !b.State.Ended() && b.State != sandbox.StateTerminating {
+			after++
+		}
+	}
+	assert.LessOrEqual(t, after, before, "it leaves a sandbox that idles")
+}
+
+func checkCreateSecrets(t T, s *Subject) {
+	const value = "hidden-7f3ac2"
+	id := s.startSandbox(t, sandbox.Spec{Env: []string{"SBX_SECRET=" + value}})
+	if _, ok := providers.As[providers.LogReader](s.P); ok {
+		got, err := readLogs(s.callContext(t), requireAbility[providers.LogReader](t, s), id, providers.LogQuery{})
+		require.NoError(t, err)
+		assert.NotContains(t, fmt.Sprintf("%+v", got), value, "logs show an environment value")
+	}
+	got, err := s.P.Get(s.callContext(t), id)
+	require.NoError(t, err)
+	assert.NotContains(t, fmt.Sprintf("%+v", got), value, "get shows an environment value")
+	assert.NotContains(t, fmt.Sprintf("%+v", s.readList(t)), value, "list shows an environment value")
+	if r, ok := providers.As[providers.EventReader](s.P); ok {
+		events, err := r.Events(s.callContext(t), id)
+		require.NoError(t, err)
+		assert.NotContains(t, fmt.Sprintf("%+v", events), value, "events show an environment value")
+	}
 }

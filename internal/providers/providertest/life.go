@@ -15,31 +15,31 @@ import (
 
 func lifeChecks() []Check {
 	return []Check{
-		{"what_was_written_is_no_silence", "logs", writtenIsNoSilence},
-		{"what_another_client_runs_is_no_silence", "exec", foreignIsNoSilence},
+		{"what_was_written_is_no_silence", "logs", checkSilenceOfWriter},
+		{"what_another_client_runs_is_no_silence", "exec", checkSilenceOfCommand},
 	}
 }
 
-// claim is what a provider's own signs say of a sandbox at one moment.
-type claim struct {
-	silent bool // every sign that could have shown work is older than a given time
+// silenceClaim is the conclusion from a provider's signs of life.
+type silenceClaim struct {
+	silent bool // every sign of work is older than the given time
 	by     string
 }
 
-// silence asks for all signs of life of a sandbox, and whether they prove that
-// nothing has worked in it since then. It weighs them as the fleet does.
-func (s *Subject) silence(t T, id string, since time.Time) claim {
+// claimSilence reads all signs of life of a sandbox and says whether they prove that nothing has worked
+// in it since then, by the rules of the fleet.
+func (s *Subject) claimSilence(t T, id string, since time.Time) silenceClaim {
 	t.Helper()
-	box, err := s.P.Get(s.context(t), id)
+	box, err := s.P.Get(s.callContext(t), id)
 	require.NoError(t, err)
 	last, proof, by := box.LastActivityAt, box.ActivityBasis.ProvesSilence(), "last activity by "+string(box.ActivityBasis)
 	if reader, ok := providers.As[providers.LogReader](s.P); ok && reader.CapturesOutput(box) {
-		lines, err := logs(s.context(t), reader, id, providers.LogQuery{})
+		lines, err := readLogs(s.callContext(t), reader, id, providers.LogQuery{})
 		require.NoError(t, err)
 		proof, by = true, by+", its log"
 		for _, l := range lines {
 			if l.At.IsZero() {
-				return claim{} // a line without a time proves nothing
+				return silenceClaim{} // a line without a time proves nothing
 			}
 			if l.At.After(last) {
 				last = l.At
@@ -47,39 +47,39 @@ func (s *Subject) silence(t T, id string, since time.Time) claim {
 		}
 	}
 	if lister, ok := providers.As[providers.ProcessLister](s.P); ok {
-		if running, err := lister.Processes(s.context(t), id); err != nil || len(running) > 0 {
+		if running, err := lister.Processes(s.callContext(t), id); err != nil || len(running) > 0 {
 			proof = false
 		}
 	}
-	return claim{silent: proof && last.Before(since), by: by}
+	return silenceClaim{silent: proof && last.Before(since), by: by}
 }
 
-// clockSlack is how far two clocks and the grain of a timestamp may be apart.
+// clockSlack is the tolerance for the difference of two clocks and rounded timestamps.
 const clockSlack = 2 * time.Second
 
-// writtenIsNoSilence: a program that writes is not silent, or its silence is unknown.
-func writtenIsNoSilence(t T, s *Subject) {
+// checkSilenceOfWriter checks that a program that writes does not count as silent.
+func checkSilenceOfWriter(t T, s *Subject) {
 	began := time.Now()
-	id := s.write(t, "one", "two")
-	var got claim
+	id := s.startWriter(t, "one", "two")
+	var got silenceClaim
 	assert.True(t, s.c.Eventually(s.c.Limit, func() bool {
-		got = s.silence(t, id, began.Add(-clockSlack))
+		got = s.claimSilence(t, id, began.Add(-clockSlack))
 		return !got.silent
 	}), "it wrote a moment ago, and is called silent by %s", got.by)
 }
 
-// foreignIsNoSilence: what runs for another client, and writes to it, is not silent,
-// or its silence is unknown.
-func foreignIsNoSilence(t T, s *Subject) {
-	id := s.start(t, sandbox.Spec{Command: []string{"sleep", "600"}})
+// checkSilenceOfCommand checks that a sandbox with a command of another client does not count as
+// silent.
+func checkSilenceOfCommand(t T, s *Subject) {
+	id := s.startSandbox(t, sandbox.Spec{Command: []string{"sleep", "600"}})
 	began := time.Now()
-	ctx, cancel := context.WithCancel(s.context(t))
+	ctx, cancel := context.WithCancel(s.callContext(t))
 	wrote := &firstWrite{came: make(chan struct{})}
 	var over sync.WaitGroup
-	defer s.returns(over.Wait) // one that does not heed ctx is another check's affair
+	defer s.returnsInTime(over.Wait) // another check finds a command that ignores ctx
 	defer cancel()
 	over.Go(func() {
-		_, err := ability[providers.Commander](t, s).Exec(ctx, id, providers.Command{
+		_, err := requireAbility[providers.Commander](t, s).Exec(ctx, id, providers.Command{
 			Args: []string{"sh", "-c", "echo tick; sleep 600"}, Stdout: wrote,
 		})
 		if ctx.Err() == nil {
@@ -92,7 +92,7 @@ func foreignIsNoSilence(t T, s *Subject) {
 		assert.Fail(t, "what the command writes does not arrive")
 		return
 	}
-	got := s.silence(t, id, began)
+	got := s.claimSilence(t, id, began)
 	assert.False(t, got.silent, "a command runs and wrote a moment ago, and %s would prove that nothing does", got.by)
 }
 
@@ -102,8 +102,116 @@ type firstWrite struct {
 	once sync.Once
 }
 
-// Write notes that something came.
+// Write implements io.Writer.
 func (w *firstWrite) Write(b []byte) (int, error) {
 	w.once.Do(func() { close(w.came) })
 	return len(b), nil
+}
+
+func lingerChecks() []Check {
+	return []Check{
+		{"linger_keeps_the_sandbox", "exit", checkLingerKeeps},
+		{"linger_ends_a_follow_with_the_program", "logs", checkLingerFollow},
+		{"linger_lets_commands_in", "exec", checkLingerExec},
+		{"linger_keeps_the_exit", "exit", checkLingerExit},
+	}
+}
+
+// startLingering starts a sandbox that stays after the end of its program, which writes two lines and
+// fails.
+func (s *Subject) startLingering(t T) string {
+	t.Helper()
+	for _, needed := range []string{"create", "exit"} {
+		if !hasAbility(s.P, needed) {
+			t.Skipf("%s has no %s", s.P.Type(), needed)
+		}
+	}
+	return s.startSandbox(t, sandbox.Spec{Command: []string{"sh", "-c", "echo one; sleep 0.1; echo two; exit 3"}, Linger: true})
+}
+
+// awaitExit waits for the end of the program.
+func (s *Subject) awaitExit(t T, id string) *sandbox.Exit {
+	t.Helper()
+	r := requireAbility[providers.ExitReader](t, s)
+	var exit *sandbox.Exit
+	var err error
+	require.True(t, s.c.Eventually(s.c.Limit, func() bool {
+		exit, err = r.Exit(s.callContext(t), id)
+		return exit != nil
+	}), "no exit comes, but %v", err)
+	require.NoError(t, err)
+	return exit
+}
+
+// checkStillRuns checks that the sandbox runs after the end of its program.
+func (s *Subject) checkStillRuns(t T, id string) {
+	t.Helper()
+	got, err := s.P.Get(s.callContext(t), id)
+	require.NoError(t, err, "it shall linger")
+	assert.Equal(t, sandbox.StateRunning, got.State, "it shall linger")
+}
+
+func checkLingerKeeps(t T, s *Subject) {
+	id := s.startLingering(t)
+	exit := s.awaitExit(t, id)
+	require.NotNil(t, exit.Code, "a program that exits has a code")
+	assert.Equal(t, 3, *exit.Code)
+	s.checkStillRuns(t, id)
+	s.endSandbox(t, id)
+}
+
+// checkLingerFollow checks that the exit can be read as soon as the log has ended.
+func checkLingerFollow(t T, s *Subject) {
+	id := s.startLingering(t)
+	var got []sandbox.LogLine
+	var err error
+	ctx := s.callContext(t)
+	require.True(t, s.returnsInTime(func() {
+		got, err = readLogs(ctx, requireAbility[providers.LogReader](t, s), id, providers.LogQuery{Follow: true})
+	}) && ctx.Err() == nil, "follow goes on after the program has ended")
+	require.NoError(t, err, "the end of the program is a plain end of its log")
+	assert.Equal(t, []string{"one", "two"}, lineTexts(got))
+	exit, err := requireAbility[providers.ExitReader](t, s).Exit(s.callContext(t), id)
+	require.NoError(t, err)
+	assert.NotNil(t, exit, "its log has ended, and its exit is not told")
+	s.checkStillRuns(t, id)
+}
+
+func checkLingerExec(t T, s *Subject) {
+	id := s.startLingering(t)
+	s.awaitExit(t, id)
+	for range 2 { // also when no process ran in between
+		got := s.execCommand(s.callContext(t), id, "", shellCommand("echo after; exit 4"))
+		require.NoError(t, got.err, "a command after the program's end")
+		require.NotNil(t, got.exit.Code)
+		assert.Equal(t, 4, *got.exit.Code)
+		assert.Equal(t, "after\n", got.stdout.String())
+	}
+	s.checkStillRuns(t, id)
+}
+
+// checkLingerExit checks that the end of the sandbox does not change the exit of the program. It may
+// replace it, without a code.
+func checkLingerExit(t T, s *Subject) {
+	id := s.startLingering(t)
+	before := s.awaitExit(t, id)
+	again, err := requireAbility[providers.ExitReader](t, s).Exit(s.callContext(t), id)
+	require.NoError(t, err)
+	require.NotNil(t, again)
+	assert.Equal(t, before.Code, again.Code, "the exit has changed")
+	s.endSandbox(t, id)
+	var after []*sandbox.Exit
+	if exit, err := requireAbility[providers.ExitReader](t, s).Exit(s.callContext(t), id); err == nil {
+		require.NotNil(t, exit, "what has ended has an exit")
+		after = append(after, exit)
+	}
+	if got, err := s.P.Get(s.callContext(t), id); err == nil && got.Exit != nil {
+		after = append(after, got.Exit)
+	}
+	for _, exit := range after {
+		if exit.Code != nil {
+			assert.Equal(t, 3, *exit.Code, "what ended the sandbox became its program's exit")
+			assert.Equal(t, before.Class, exit.Class, "what ended the sandbox became its program's exit")
+		}
+	}
 }

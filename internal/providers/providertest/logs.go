@@ -14,21 +14,21 @@ import (
 
 func logChecks() []Check {
 	return []Check{
-		{"logs_tell_everything_in_order", "logs", logsAll},
-		{"logs_tail", "logs", logsTail},
-		{"logs_since", "logs", logsSince},
-		{"logs_of_unknown_is_not_found", "logs", logsUnknown},
+		{"logs_tell_everything_in_order", "logs", checkLogs},
+		{"logs_tail", "logs", checkLogsTail},
+		{"logs_since", "logs", checkLogsSince},
+		{"logs_of_unknown_is_not_found", "logs", checkLogsUnknown},
 	}
 }
 
 func followChecks() []Check {
 	return []Check{
-		{"follow_ends_with_the_sandbox", "logs", followEnds},
-		{"follow_ends_with_ctx", "logs", followCanceled},
+		{"follow_ends_with_the_sandbox", "logs", checkFollowEnd},
+		{"follow_ends_with_ctx", "logs", checkFollowCanceled},
 	}
 }
 
-func texts(lines []sandbox.LogLine) []string {
+func lineTexts(lines []sandbox.LogLine) []string {
 	out := make([]string, 0, len(lines))
 	for _, l := range lines {
 		out = append(out, l.Text)
@@ -36,11 +36,11 @@ func texts(lines []sandbox.LogLine) []string {
 	return out
 }
 
-func logsAll(t T, s *Subject) {
-	id := s.write(t, "one", "two", "three")
-	got, err := logs(s.context(t), ability[providers.LogReader](t, s), id, providers.LogQuery{})
+func checkLogs(t T, s *Subject) {
+	id := s.startWriter(t, "one", "two", "three")
+	got, err := readLogs(s.callContext(t), requireAbility[providers.LogReader](t, s), id, providers.LogQuery{})
 	require.NoError(t, err)
-	assert.Equal(t, []string{"one", "two", "three"}, texts(got))
+	assert.Equal(t, []string{"one", "two", "three"}, lineTexts(got))
 	for i, l := range got {
 		assert.NotContains(t, l.Text, "\n", "a line has no line end")
 		if i > 0 && !l.At.IsZero() {
@@ -49,45 +49,45 @@ func logsAll(t T, s *Subject) {
 	}
 }
 
-func logsTail(t T, s *Subject) {
-	id := s.write(t, "one", "two", "three")
+func checkLogsTail(t T, s *Subject) {
+	id := s.startWriter(t, "one", "two", "three")
 	for n, want := range map[int][]string{1: {"three"}, 2: {"two", "three"}, 9: {"one", "two", "three"}} {
-		got, err := logs(s.context(t), ability[providers.LogReader](t, s), id, providers.LogQuery{Tail: n})
+		got, err := readLogs(s.callContext(t), requireAbility[providers.LogReader](t, s), id, providers.LogQuery{Tail: n})
 		require.NoError(t, err)
-		assert.Equal(t, want, texts(got), "tail %d", n)
+		assert.Equal(t, want, lineTexts(got), "tail %d", n)
 	}
 }
 
-func logsSince(t T, s *Subject) {
-	id := s.write(t, "one", "two")
-	past, err := logs(s.context(t), ability[providers.LogReader](t, s), id, providers.LogQuery{Since: time.Now().Add(-time.Hour)})
+func checkLogsSince(t T, s *Subject) {
+	id := s.startWriter(t, "one", "two")
+	past, err := readLogs(s.callContext(t), requireAbility[providers.LogReader](t, s), id, providers.LogQuery{Since: time.Now().Add(-time.Hour)})
 	require.NoError(t, err)
-	assert.Equal(t, []string{"one", "two"}, texts(past))
+	assert.Equal(t, []string{"one", "two"}, lineTexts(past))
 	if len(past) > 0 && past[0].At.IsZero() {
-		return // lines without a time cannot be too old
+		return // a line without a time is not old
 	}
-	none, err := logs(s.context(t), ability[providers.LogReader](t, s), id, providers.LogQuery{Since: time.Now().Add(time.Hour)})
+	none, err := readLogs(s.callContext(t), requireAbility[providers.LogReader](t, s), id, providers.LogQuery{Since: time.Now().Add(time.Hour)})
 	require.NoError(t, err)
 	assert.Empty(t, none)
 }
 
-func logsUnknown(t T, s *Subject) {
-	got, err := logs(s.context(t), ability[providers.LogReader](t, s), unknownID, providers.LogQuery{})
+func checkLogsUnknown(t T, s *Subject) {
+	got, err := readLogs(s.callContext(t), requireAbility[providers.LogReader](t, s), unknownID, providers.LogQuery{})
 	assert.Empty(t, got)
 	assert.Equal(t, fault.KindNotFound, fault.KindOf(err), "%v", err)
 }
 
-func followEnds(t T, s *Subject) {
-	id := s.write(t, "one", "two")
-	r := ability[providers.LogReader](t, s)
+func checkFollowEnd(t T, s *Subject) {
+	id := s.startWriter(t, "one", "two")
+	r := requireAbility[providers.LogReader](t, s)
 	first := make(chan struct{})
 	var got []sandbox.LogLine
 	var err error
 	finished := make(chan bool, 1)
-	ctx, cancel := context.WithCancel(s.context(t))
+	ctx, cancel := context.WithCancel(s.callContext(t))
 	defer cancel()
 	go func() {
-		finished <- s.returns(func() {
+		finished <- s.returnsInTime(func() {
 			for line, e := range r.Logs(ctx, id, providers.LogQuery{Follow: true}) {
 				if err = e; e != nil {
 					return
@@ -98,21 +98,21 @@ func followEnds(t T, s *Subject) {
 			}
 		})
 	}()
-	require.True(t, s.returns(func() { <-first }), "nothing comes while following")
-	s.end(t, id)
+	require.True(t, s.returnsInTime(func() { <-first }), "nothing comes while following")
+	s.endSandbox(t, id)
 	require.True(t, <-finished, "follow goes on after the sandbox has ended")
 	require.NoError(t, err, "the end of the sandbox is a plain end of its log")
 	require.GreaterOrEqual(t, len(got), 2)
-	assert.Equal(t, []string{"one", "two"}, texts(got)[:2])
+	assert.Equal(t, []string{"one", "two"}, lineTexts(got)[:2])
 }
 
-func followCanceled(t T, s *Subject) {
-	id := s.write(t, "one")
+func checkFollowCanceled(t T, s *Subject) {
+	id := s.startWriter(t, "one")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var last error
-	require.True(t, s.returns(func() {
-		for _, last = range ability[providers.LogReader](t, s).Logs(ctx, id, providers.LogQuery{Follow: true}) {
+	require.True(t, s.returnsInTime(func() {
+		for _, last = range requireAbility[providers.LogReader](t, s).Logs(ctx, id, providers.LogQuery{Follow: true}) {
 			cancel()
 		}
 	}), "follow goes on after ctx has ended")

@@ -2,6 +2,7 @@ package providertest
 
 import (
 	"context"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -13,33 +14,33 @@ import (
 
 func readerChecks() []Check {
 	return []Check{
-		{"probe_of_running_and_ended", "probe", probes},
-		{"events_are_in_order", "events", eventsOrdered},
-		{"stats_count_or_are_nil", "stats", statsCount},
-		{"sweep_spares_the_living", "sweep", sweepSpares},
-		{"doctor_finds_something", "doctor", doctorFinds},
+		{"probe_of_running_and_ended", "probe", checkProbe},
+		{"events_are_in_order", "events", checkEvents},
+		{"stats_count_or_are_nil", "stats", checkStats},
+		{"sweep_spares_the_living", "sweep", checkSweep},
+		{"doctor_finds_something", "doctor", checkDoctor},
 	}
 }
 
-func probes(t T, s *Subject) {
-	p := ability[providers.Prober](t, s)
-	id := s.start(t, sandbox.Spec{})
-	h, err := p.Probe(s.context(t), id)
+func checkProbe(t T, s *Subject) {
+	p := requireAbility[providers.Prober](t, s)
+	id := s.startSandbox(t, sandbox.Spec{})
+	h, err := p.Probe(s.callContext(t), id)
 	require.NoError(t, err)
 	assert.NotEqual(t, sandbox.False, h.Verdict, "what runs answers, or it is not known")
 	assert.NotEmpty(t, h.Evidence, "a verdict has evidence")
-	_, err = p.Probe(s.context(t), unknownID)
+	_, err = p.Probe(s.callContext(t), unknownID)
 	assert.Equal(t, fault.KindNotFound, fault.KindOf(err), "%v", err)
-	s.end(t, id)
-	if h, err = p.Probe(s.context(t), id); err == nil {
+	s.endSandbox(t, id)
+	if h, err = p.Probe(s.callContext(t), id); err == nil {
 		assert.NotEqual(t, sandbox.True, h.Verdict, "what has ended answers")
 	}
 }
 
-func eventsOrdered(t T, s *Subject) {
-	r := ability[providers.EventReader](t, s)
-	id := s.start(t, sandbox.Spec{})
-	events, err := r.Events(s.context(t), id)
+func checkEvents(t T, s *Subject) {
+	r := requireAbility[providers.EventReader](t, s)
+	id := s.startSandbox(t, sandbox.Spec{})
+	events, err := r.Events(s.callContext(t), id)
 	require.NoError(t, err)
 	for i, e := range events {
 		assert.NotEmpty(t, e.Event)
@@ -47,14 +48,14 @@ func eventsOrdered(t T, s *Subject) {
 			assert.False(t, e.At.Before(events[i-1].At), "event %d is older than the one before", i)
 		}
 	}
-	_, err = r.Events(s.context(t), unknownID)
+	_, err = r.Events(s.callContext(t), unknownID)
 	assert.Equal(t, fault.KindNotFound, fault.KindOf(err), "%v", err)
 }
 
-func statsCount(t T, s *Subject) {
-	r := ability[providers.StatsReader](t, s)
-	s.start(t, sandbox.Spec{})
-	stats, err := r.Stats(s.context(t))
+func checkStats(t T, s *Subject) {
+	r := requireAbility[providers.StatsReader](t, s)
+	s.startSandbox(t, sandbox.Spec{})
+	stats, err := r.Stats(s.callContext(t))
 	require.NoError(t, err)
 	for name, n := range map[string]*int64{"active": stats.Active, "created": stats.TotalCreated} {
 		assert.True(t, n == nil || *n > 0, "%s: one runs, so it is counted or not known", name)
@@ -64,28 +65,28 @@ func statsCount(t T, s *Subject) {
 	}
 }
 
-func sweepSpares(t T, s *Subject) {
-	w := ability[providers.Sweeper](t, s)
-	id := s.start(t, sandbox.Spec{})
-	_, err := w.Sweep(s.context(t))
+func checkSweep(t T, s *Subject) {
+	w := requireAbility[providers.Sweeper](t, s)
+	id := s.startSandbox(t, sandbox.Spec{})
+	_, err := w.Sweep(s.callContext(t))
 	require.NoError(t, err)
-	got, err := s.P.Get(s.context(t), id)
+	got, err := s.P.Get(s.callContext(t), id)
 	require.NoError(t, err)
 	assert.Equal(t, sandbox.StateRunning, got.State, "a sweep took what lives")
 }
 
-func doctorFinds(t T, s *Subject) {
-	c := ability[providers.Checker](t, s)
-	s.findings(t, c.Check(s.context(t)))
+func checkDoctor(t T, s *Subject) {
+	c := requireAbility[providers.Checker](t, s)
+	s.checkFindings(t, c.Check(s.callContext(t)))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var late []providers.Check
-	require.True(t, s.returns(func() { late = c.Check(ctx) }), "a doctor goes on after ctx has ended")
-	s.findings(t, late)
+	require.True(t, s.returnsInTime(func() { late = c.Check(ctx) }), "a doctor goes on after ctx has ended")
+	s.checkFindings(t, late)
 }
 
-// findings holds what doctor found against what its table needs.
-func (s *Subject) findings(t T, all []providers.Check) {
+// checkFindings checks the fields of findings.
+func (s *Subject) checkFindings(t T, all []providers.Check) {
 	t.Helper()
 	require.NotEmpty(t, all, "a doctor says something")
 	for _, f := range all {
@@ -96,4 +97,36 @@ func (s *Subject) findings(t T, all []providers.Check) {
 			assert.NotContains(t, f.Message+f.Hint, secret, "%s: a finding quotes a secret", f.Check)
 		}
 	}
+}
+
+func usageChecks() []Check {
+	return []Check{
+		{"usage_is_nil_where_unknown", "usage", checkUsage},
+		{"usage_of_unknown_is_not_found", "usage", checkUsageUnknown},
+	}
+}
+
+func checkUsage(t T, s *Subject) {
+	r := requireAbility[providers.UsageReader](t, s)
+	id := s.startSandbox(t, sandbox.Spec{})
+	u, err := r.Usage(s.callContext(t), id)
+	require.NoError(t, err)
+	assert.False(t, u.At.IsZero(), "a sample has a time")
+	assert.False(t, u.At.After(time.Now().Add(time.Minute)), "a sample from the future: %s", u.At)
+	assert.NotEmpty(t, u.Source, "a sample names its source")
+	// A running sandbox uses memory and has a process, and a limit is not 0.
+	for name, n := range map[string]*int64{
+		"memory": u.MemoryBytes, "peak": u.MemoryPeakBytes, "limit": u.MemoryLimitBytes, "pids": u.PIDs,
+	} {
+		assert.True(t, n == nil || *n > 0, "%s: what is not known is nil, not %v", name, n)
+	}
+	for name, f := range map[string]*float64{"cpu_percent": u.CPUPercent, "cpu_seconds": u.CPUSeconds} {
+		assert.True(t, f == nil || *f >= 0, "%s is negative", name)
+	}
+}
+
+func checkUsageUnknown(t T, s *Subject) {
+	r := requireAbility[providers.UsageReader](t, s)
+	_, err := r.Usage(s.callContext(t), unknownID)
+	assert.Equal(t, fault.KindNotFound, fault.KindOf(err), "%v", err)
 }

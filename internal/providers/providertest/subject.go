@@ -1,6 +1,7 @@
 package providertest
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -12,7 +13,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Subject is the provider under one check, with the ways to set its stage.
+// Subject is the provider of one check.
 type Subject struct {
 	P providers.Provider
 	c Config
@@ -20,20 +21,15 @@ type Subject struct {
 
 func newSubject(t T, c Config) *Subject {
 	t.Helper()
-	if c.Many == 0 {
-		c.Many = 3
-	}
-	if c.Limit == 0 {
-		c.Limit = 10 * time.Second
-	}
+	c.Many, c.Limit = cmp.Or(c.Many, 3), cmp.Or(c.Limit, 10*time.Second)
 	if c.Eventually == nil {
-		c.Eventually = look
+		c.Eventually = pollUntil
 	}
 	return &Subject{P: c.New(t), c: c}
 }
 
-// look is Eventually on a timer.
-func look(limit time.Duration, ok func() bool) bool {
+// pollUntil is the default of Config.Eventually.
+func pollUntil(limit time.Duration, ok func() bool) bool {
 	deadline := time.Now().Add(limit)
 	pace := time.NewTicker(5 * time.Millisecond)
 	defer pace.Stop()
@@ -46,19 +42,19 @@ func look(limit time.Duration, ok func() bool) bool {
 	return true
 }
 
-// context gives every call of a check a real deadline.
-func (s *Subject) context(t T) context.Context {
+// callContext is a context with Config.Limit.
+func (s *Subject) callContext(t T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), s.c.Limit)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// start brings one running sandbox into being.
-func (s *Subject) start(t T, spec sandbox.Spec) string {
+// startSandbox starts one running sandbox.
+func (s *Subject) startSandbox(t T, spec sandbox.Spec) string {
 	t.Helper()
 	if s.c.Start != nil {
 		id := s.c.Start(t, s.P, spec)
-		s.discard(t, id)
+		s.deleteAfter(t, id)
 		return id
 	}
 	launcher, ok := providers.As[providers.Launcher](s.P)
@@ -68,17 +64,17 @@ func (s *Subject) start(t T, spec sandbox.Spec) string {
 	if len(spec.Command) == 0 {
 		spec.Command = []string{"sleep", "600"}
 	}
-	made, err := launcher.Create(s.context(t), spec)
+	made, err := launcher.Create(s.callContext(t), spec)
 	require.NoError(t, err, "create")
-	s.discard(t, made.ID)
-	s.becomes(t, made.ID, "running", func(got sandbox.Sandbox, err error) bool {
+	s.deleteAfter(t, made.ID)
+	s.awaitState(t, made.ID, "running", func(got sandbox.Sandbox, err error) bool {
 		return err == nil && got.State == sandbox.StateRunning
 	})
 	return made.ID
 }
 
-// discard deletes a sandbox when the check is over, whatever became of it.
-func (s *Subject) discard(t T, id string) {
+// deleteAfter deletes a sandbox at the end of the check.
+func (s *Subject) deleteAfter(t T, id string) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), s.c.Limit)
 		defer cancel()
@@ -86,79 +82,79 @@ func (s *Subject) discard(t T, id string) {
 	})
 }
 
-// ability gives the ability that a check has been chosen for.
-func ability[A any](t T, s *Subject) A {
+// requireAbility is the ability that a check needs.
+func requireAbility[A any](t T, s *Subject) A {
 	t.Helper()
 	a, ok := providers.As[A](s.P)
 	require.True(t, ok, "the ability is missing")
 	return a
 }
 
-// write brings a running sandbox into being that has written lines.
-func (s *Subject) write(t T, lines ...string) string {
+// startWriter starts a running sandbox that has written lines.
+func (s *Subject) startWriter(t T, lines ...string) string {
 	t.Helper()
 	if s.c.Write != nil {
 		return s.c.Write(t, s.P, lines)
 	}
 	script := "echo " + strings.Join(lines, "; echo ") + "; sleep 600"
-	id := s.start(t, sandbox.Spec{Command: []string{"sh", "-c", script}})
+	id := s.startSandbox(t, sandbox.Spec{Command: []string{"sh", "-c", script}})
 	reader, ok := providers.As[providers.LogReader](s.P)
 	if !ok {
 		return id
 	}
 	require.True(t, s.c.Eventually(s.c.Limit, func() bool {
-		got, err := logs(s.context(t), reader, id, providers.LogQuery{})
+		got, err := readLogs(s.callContext(t), reader, id, providers.LogQuery{})
 		return err == nil && len(got) >= len(lines)
 	}), "what the program writes does not arrive in its log")
 	return id
 }
 
-// end terminates a sandbox and waits for its end.
-func (s *Subject) end(t T, id string) {
+// endSandbox terminates a sandbox and waits for its end.
+func (s *Subject) endSandbox(t T, id string) {
 	t.Helper()
-	require.NoError(t, s.P.Terminate(s.context(t), id, providers.TerminateOptions{By: "conformance"}), "terminate")
-	s.becomes(t, id, "ended", over)
+	require.NoError(t, s.P.Terminate(s.callContext(t), id, providers.TerminateOptions{By: "conformance"}), "terminate")
+	s.awaitState(t, id, "ended", hasEnded)
 }
 
-// over says that a read of a terminated sandbox shows its end. `stopped` is
-// one here, since the end was asked for (DESIGN section 2, Ending).
-func over(got sandbox.Sandbox, err error) bool {
+// hasEnded says that a read of a terminated sandbox shows its end. `stopped` counts, since the end was
+// requested.
+func hasEnded(got sandbox.Sandbox, err error) bool {
 	if err != nil {
-		return missing(err)
+		return isMissing(err)
 	}
 	return got.State.Ended() || got.State == sandbox.StateStopped
 }
 
-// missing says that a read found nothing, with or without proof that it was.
-func missing(err error) bool {
+// isMissing says that a read found no sandbox.
+func isMissing(err error) bool {
 	kind := fault.KindOf(err)
 	return kind == fault.KindGone || kind == fault.KindNotFound
 }
 
-func (s *Subject) becomes(t T, id, what string, ok func(sandbox.Sandbox, error) bool) {
+func (s *Subject) awaitState(t T, id, what string, ok func(sandbox.Sandbox, error) bool) {
 	t.Helper()
 	var last sandbox.Sandbox
 	var err error
 	if !s.c.Eventually(s.c.Limit, func() bool {
-		last, err = s.P.Get(s.context(t), id)
+		last, err = s.P.Get(s.callContext(t), id)
 		return ok(last, err)
 	}) {
 		require.FailNowf(t, "not "+what, "%s is %q (%v) after %s", id, last.State, err, s.c.Limit)
 	}
 }
 
-// list reads a whole listing.
-func (s *Subject) list(t T) []sandbox.Sandbox {
+// readList reads a complete listing.
+func (s *Subject) readList(t T) []sandbox.Sandbox {
 	t.Helper()
 	var all []sandbox.Sandbox
-	for item, err := range s.P.List(s.context(t), providers.Query{All: true}) {
+	for item, err := range s.P.List(s.callContext(t), providers.Query{All: true}) {
 		require.NoError(t, err, "list")
 		all = append(all, item)
 	}
 	return all
 }
 
-func logs(ctx context.Context, r providers.LogReader, id string, q providers.LogQuery) ([]sandbox.LogLine, error) {
+func readLogs(ctx context.Context, r providers.LogReader, id string, q providers.LogQuery) ([]sandbox.LogLine, error) {
 	var all []sandbox.LogLine
 	for line, err := range r.Logs(ctx, id, q) {
 		if err != nil {
@@ -169,21 +165,18 @@ func logs(ctx context.Context, r providers.LogReader, id string, q providers.Log
 	return all, nil
 }
 
-// returns runs f beside the check and says whether it came back in time and
-// without a panic; a provider that does not hear the end of ctx must not hang
-// the suite.
-func (s *Subject) returns(f func()) bool {
+// returnsInTime runs f in a goroutine and says whether it returned within Config.Limit and without a
+// panic, so that a call that ignores ctx does not block the suite.
+func (s *Subject) returnsInTime(f func()) bool {
 	done := make(chan bool, 1)
 	go func() {
 		defer func() { done <- recover() == nil }()
 		f()
 	}()
-	timer := time.NewTimer(s.c.Limit)
-	defer timer.Stop()
 	select {
 	case well := <-done:
 		return well
-	case <-timer.C:
+	case <-time.After(s.c.Limit):
 		return false
 	}
 }

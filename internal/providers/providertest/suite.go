@@ -1,13 +1,18 @@
-// Package providertest is the conformance suite of the provider contract: what
-// every provider passes, and what turns red when one lies.
+// Package providertest is the conformance suite of the provider contract, which every provider passes.
 //
-// A check talks to the provider through the contract alone. What a check needs
-// beyond it (how a sandbox comes to be where the provider cannot launch) is
-// handed in by Config. No knowledge of any one provider enters this room.
+// A check uses the provider through the contract only. Config has what a check needs beyond it, such as
+// how a sandbox is made where the provider has no create. No knowledge of any one provider enters this
+// package.
 package providertest
 
 import (
 	"context"
+	"flag"
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,8 +20,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// T is the part of testing.TB that checks use, so that a check can also be run
-// for its verdict (see Attempt).
+// T is the part of testing.TB that checks use; see Attempt for another implementation.
 type T interface {
 	Helper()
 	Errorf(format string, args ...any)
@@ -26,39 +30,39 @@ type T interface {
 	Context() context.Context
 }
 
-// Config says how to test one provider.
+// Config configures the suite for one provider.
 type Config struct {
-	// New opens a provider of its own for one check.
+	// New opens a new provider for one check.
 	New func(t T) providers.Provider
-	// Start brings one running sandbox into being and returns its id. Nil:
-	// Create with spec, whose Command is `sleep 600` where it is empty.
+	// Start starts one running sandbox and returns its id. Nil: Create with spec, with the
+	// Command `sleep 600` where it has none.
 	Start func(t T, p providers.Provider, spec sandbox.Spec) string
-	// Write brings a running sandbox into being that has written the given
-	// lines to stdout, each a single word. Nil: a `sh -c` with echoes.
+	// Write starts a running sandbox that has written the given lines to stdout, each a single
+	// word. Nil: a `sh -c` with echoes.
 	Write func(t T, p providers.Provider, lines []string) string
-	// Paused gives a paused sandbox; nil = the provider knows no pause.
+	// Paused makes a paused sandbox; nil = the provider has no pause.
 	Paused func(t T, p providers.Provider) string
-	// Orphan gives a sandbox whose machine runs on and whose record is gone, as after
-	// a request to end it that its node refused; nil = the provider's cannot be staged.
+	// Orphan makes a sandbox that runs and has no record, as after an end that its node refused;
+	// nil = not possible.
 	Orphan func(t T, p providers.Provider) string
-	// Many is how many sandboxes exceed one page of a listing; 0 = 3.
+	// Many is a number of sandboxes that exceeds one page of a listing; 0 = 3.
 	Many int
-	// Limit bounds each wait for something to happen; 0 = 10 s.
+	// Limit is the limit of each wait; 0 = 10 s.
 	Limit time.Duration
-	// Eventually waits until ok holds, false when limit passed before; nil =
-	// it looks every few milliseconds.
+	// Eventually waits until ok is true; false after the limit; nil = it polls every few
+	// milliseconds.
 	Eventually func(limit time.Duration, ok func() bool) bool
-	// Settle lets go what may outlive a call, such as idle connections,
-	// before goroutines are counted; nil = nothing.
+	// Settle closes what may outlive a call, such as idle connections, before goroutines are
+	// counted; nil = nothing.
 	Settle func(p providers.Provider)
-	// Secrets are credentials that no error may quote.
+	// Secrets are credentials that no error may contain.
 	Secrets []string
 }
 
-// Check is one promise of the contract.
+// Check is one rule of the contract.
 type Check struct {
 	Name    string
-	Ability string // that it needs, as in providers.Abilities; "" = none
+	Ability string // that it needs, by its name in providers.Abilities; "" = none
 	Run     func(t T, s *Subject)
 }
 
@@ -78,24 +82,144 @@ func Checks() []Check {
 func Run(t *testing.T, c Config) {
 	t.Helper()
 	for _, check := range Checks() {
-		t.Run(check.Name, func(t *testing.T) { perform(t, c, check) })
+		t.Run(check.Name, func(t *testing.T) { runCheck(t, c, check) })
 	}
 }
 
-func perform(t T, c Config, check Check) {
+func runCheck(t T, c Config, check Check) {
 	t.Helper()
 	s := newSubject(t, c)
-	if check.Ability != "" && !able(s.P, check.Ability) {
+	if check.Ability != "" && !hasAbility(s.P, check.Ability) {
 		t.Skipf("%s has no %s", s.P.Type(), check.Ability)
 	}
 	check.Run(t, s)
 }
 
-func able(p providers.Provider, ability string) bool {
+func hasAbility(p providers.Provider, ability string) bool {
 	for _, a := range providers.Abilities() {
 		if a.Name == ability {
 			return a.Has(p)
 		}
 	}
 	return false
+}
+
+// Verdict is the result of one check.
+type Verdict struct {
+	Failed   bool
+	Skipped  bool
+	Messages []string
+}
+
+// Attempt runs one check and returns its verdict, so that a test can check that a fault makes it
+// fail. A panic counts as failed.
+func Attempt(ctx context.Context, c Config, check Check) Verdict {
+	return Record(ctx, func(t T) { runCheck(t, c, check) })
+}
+
+// Record runs f with its cleanups and returns the verdict instead of ending a test. A panic counts as
+// failed.
+func Record(ctx context.Context, f func(t T)) Verdict {
+	ctx, cancel := context.WithCancel(ctx)
+	r := &recorder{ctx: func() context.Context { return ctx }}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer r.runCleanups(cancel)
+		defer func() {
+			if p := recover(); p != nil {
+				r.Errorf("panic: %v", p)
+			}
+		}()
+		f(r)
+	}()
+	<-done
+	return r.v
+}
+
+// recorder is a T that records a verdict.
+type recorder struct {
+	ctx      func() context.Context
+	mu       sync.Mutex
+	v        Verdict
+	cleanups []func()
+}
+
+// Helper does nothing: a verdict has no line numbers.
+func (r *recorder) Helper() {}
+
+// Errorf marks the check failed.
+func (r *recorder) Errorf(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.v.Failed = true
+	r.v.Messages = append(r.v.Messages, fmt.Sprintf(format, args...))
+}
+
+// FailNow marks the check failed and ends it.
+func (r *recorder) FailNow() {
+	r.mu.Lock()
+	r.v.Failed = true
+	r.mu.Unlock()
+	runtime.Goexit()
+}
+
+// Skipf marks the check skipped and ends it.
+func (r *recorder) Skipf(format string, args ...any) {
+	r.mu.Lock()
+	r.v.Skipped = true
+	r.v.Messages = append(r.v.Messages, fmt.Sprintf(format, args...))
+	r.mu.Unlock()
+	runtime.Goexit()
+}
+
+// Cleanup runs f at the end of the check, last in first out.
+func (r *recorder) Cleanup(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cleanups = append(r.cleanups, f)
+}
+
+// Context ends before the cleanups run, as in a test.
+func (r *recorder) Context() context.Context { return r.ctx() }
+
+func (r *recorder) runCleanups(cancel func()) {
+	cancel()
+	for _, f := range slices.Backward(r.cleanups) {
+		f()
+	}
+}
+
+// AtOnce is the number of parallel tests of a package whose tests mostly wait: for a process, a limit,
+// a poll. The default of Go is one per core. Measured on two cores: 6 takes half as long as 2, and 8 is
+// not faster.
+const AtOnce = 6
+
+// Wide runs the tests of a package with AtOnce. It is for TestMain:
+//
+//	os.Exit(providertest.Wide{M: m}.Run())
+type Wide struct{ *testing.M }
+
+// Run runs the tests and returns the exit code. The flag -parallel takes precedence, and so does a
+// machine with more cores. Fuzzing keeps one worker per core.
+func (w Wide) Run() int {
+	if !flag.Parsed() {
+		flag.Parse()
+	}
+	if err := setParallel(flag.CommandLine, runtime.GOMAXPROCS(0)); err != nil {
+		panic(err) // the flags of go test have changed
+	}
+	return w.M.Run()
+}
+
+// setParallel sets the flag of go test, unless it was set.
+func setParallel(flags *flag.FlagSet, cores int) error {
+	decided := cores >= AtOnce
+	flags.Visit(func(f *flag.Flag) {
+		decided = decided || f.Name == "test.parallel" || f.Name == "test.fuzz"
+	})
+	if decided {
+		return nil
+	}
+	return flags.Set("test.parallel", strconv.Itoa(AtOnce))
 }

@@ -30,9 +30,9 @@ func TestWide(t *testing.T) {
 			flags.String("test.run", "", "")
 			flags.String("test.fuzz", "", "")
 			require.NoError(t, flags.Parse(tc.args))
-			require.NoError(t, widen(flags, tc.cores))
+			require.NoError(t, setParallel(flags, tc.cores))
 			assert.Equal(t, tc.want, *parallel)
 		})
 	}
-	require.Error(t, widen(flag.NewFlagSet("test", flag.ContinueOnError), 1), "no such flag: it says so")
+	require.Error(t, setParallel(flag.NewFlagSet("test", flag.ContinueOnError), 1), "no such flag: it says so")
 }

@@ -16,71 +16,70 @@ import (
 	"sbx/internal/providers"
 )
 
-// Subject is one provider before its fake, on a bad day.
+// Subject is a provider with its fake, under a failure.
 type Subject struct {
 	Server *Server
 	P      providers.Provider
 	ID     string // a running sandbox
-	Rows   int    // how many a whole listing shows
-	First  int    // how many of them its first page has; 0 = there is one page
+	Rows   int    // of a complete listing
+	First  int    // of its first page; 0 = there is one page
 
-	List      string // the route that a listing asks first
-	Get       string // the route that Get asks first
+	List      string // the first route of a listing
+	Get       string // the first route of Get
 	Terminate string // the route that ends a sandbox
-	SecondBy  string // what stands in the address of a second page: "nextToken="
+	SecondBy  string // a part of the address of a second page: "nextToken="
 
-	// Expect replaces what a day means for this API: "get 404", "list 404",
-	// "second page 404", "terminate 404". A comment beside it says why.
+	// Expect replaces the kind of error of a day for this API: "get 404", "list 404",
+	// "second page 404", "terminate 404".
 	Expect map[string]fault.Kind
 	// Secrets are credentials that no error may quote.
 	Secrets []string
 }
 
-// longest bounds each call on a bad day: httpx.DefaultTries requests of
-// httpx.DefaultTimeout each and the pauses between them, for a verb that makes
-// three of them.
-const longest = 2 * time.Minute
+// callLimit bounds each call under a failure: httpx.DefaultTries requests of
+// httpx.DefaultTimeout each with their pauses, for a verb with three of them.
+const callLimit = 2 * time.Minute
 
-// RunBadDays takes a provider through every bad day, in virtual time. open makes
-// a fresh fake with at least Subject.Rows sandboxes and a provider that dials it.
+// RunBadDays checks a provider under every failure of BadDays, in virtual time. open makes a new
+// fake with at least Subject.Rows sandboxes and a provider that dials it.
 func RunBadDays(t *testing.T, open func(t T) Subject) {
 	t.Helper()
 	for _, day := range BadDays() {
 		t.Run(day.Name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { day.Judge(t.Context(), t, open(t)) })
+			synctest.Test(t, func(t *testing.T) { day.Check(t.Context(), t, open(t)) })
 		})
 	}
 }
 
-// Judge takes one provider through the day.
-func (d BadDay) Judge(ctx context.Context, t T, s Subject) {
+// Check checks one provider under the failure.
+func (d BadDay) Check(ctx context.Context, t T, s Subject) {
 	t.Helper()
-	s.known(t)
+	s.checkExpectations(t)
 	if d.Loops {
-		d.page(ctx, t, s)
+		d.checkSecondPage(ctx, t, s)
 		return
 	}
 	if d.Only != "get" {
-		d.list(ctx, t, s)
-		d.page(ctx, t, s)
+		d.checkList(ctx, t, s)
+		d.checkSecondPage(ctx, t, s)
 	}
 	if d.Only != "list" {
-		d.read(ctx, t, s)
+		d.checkGet(ctx, t, s)
 	}
 	if d.Only == "" {
-		d.end(ctx, t, s)
+		d.checkTerminate(ctx, t, s)
 	}
 	if d.Edit != nil && d.Only == "get" {
-		d.stranger(ctx, t, s)
+		d.checkOtherSandbox(ctx, t, s)
 	}
 	if c, ok := s.P.(interface{ Close() }); ok {
 		c.Close()
 	}
 }
 
-// known fails the test for expectations of days that do not exist.
-func (s Subject) known(t T) {
+// checkExpectations fails the test for expectations of unknown days.
+func (s Subject) checkExpectations(t T) {
 	t.Helper()
 	for key := range s.Expect {
 		found := slices.ContainsFunc(BadDays(), func(d BadDay) bool {
@@ -90,9 +89,9 @@ func (s Subject) known(t T) {
 	}
 }
 
-// during runs f while a route has its bad day. asked is how often it was called.
-func (d BadDay) during(ctx context.Context, s Subject, route, contains string, f func(context.Context)) (asked int) {
-	ctx, cancel := context.WithTimeout(ctx, longest)
+// runDuring runs f while a route fails. asked is how often the route was called.
+func (d BadDay) runDuring(ctx context.Context, s Subject, route, contains string, f func(context.Context)) (asked int) {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	if d.Context != nil {
 		var giveUp context.CancelFunc
@@ -119,37 +118,37 @@ func (d BadDay) during(ctx context.Context, s Subject, route, contains string, f
 	return len(s.Server.Calls(route)) - before
 }
 
-// list breaks the first page: a failed listing is never an empty one.
-func (d BadDay) list(ctx context.Context, t T, s Subject) {
+// checkList breaks the first page: a failed listing is not an empty one.
+func (d BadDay) checkList(ctx context.Context, t T, s Subject) {
 	t.Helper()
 	var rows int
 	var err error
-	d.during(ctx, s, s.List, "", func(ctx context.Context) { rows, err = listing(ctx, s.P) })
-	d.said(t, s, "list", d.List, err)
+	d.runDuring(ctx, s, s.List, "", func(ctx context.Context) { rows, err = countRows(ctx, s.P) })
+	d.checkError(t, s, "list", d.List, err)
 	assert.LessOrEqual(t, rows, s.Rows)
 }
 
-// page breaks the second page alone: rows that came stay, and the next listing,
-// when the day is over, is whole.
-func (d BadDay) page(ctx context.Context, t T, s Subject) {
+// checkSecondPage breaks only the second page: the rows of the first one stay, and the next
+// listing without a failure is complete.
+func (d BadDay) checkSecondPage(ctx context.Context, t T, s Subject) {
 	t.Helper()
 	if s.SecondBy == "" || d.Never {
 		return
 	}
 	var rows int
 	var err error
-	asked := d.during(ctx, s, s.List, s.SecondBy, func(ctx context.Context) { rows, err = listing(ctx, s.P) })
-	d.said(t, s, "second page", d.List, err)
+	asked := d.runDuring(ctx, s, s.List, s.SecondBy, func(ctx context.Context) { rows, err = countRows(ctx, s.P) })
+	d.checkError(t, s, "second page", d.List, err)
 	if d.Loops {
-		assert.Less(t, asked, endless, "a listing goes round and round")
+		assert.Less(t, asked, maxLoopPages, "a listing goes round and round")
 	}
 	assert.Equal(t, s.First, rows, "rows of the first page are lost or come twice")
-	rows, err = listing(ctx, s.P)
-	assert.NoError(t, err, "the day is over") //nolint:testifylint // the rest is judged all the same
+	rows, err = countRows(ctx, s.P)
+	assert.NoError(t, err, "the day is over") //nolint:testifylint // the rest is checked all the same
 	assert.Equal(t, s.Rows, rows)
 }
 
-func listing(ctx context.Context, p providers.Provider) (rows int, err error) {
+func countRows(ctx context.Context, p providers.Provider) (rows int, err error) {
 	for _, e := range p.List(ctx, providers.Query{}) {
 		if e != nil {
 			err = errors.Join(err, e)
@@ -160,11 +159,11 @@ func listing(ctx context.Context, p providers.Provider) (rows int, err error) {
 	return rows, err
 }
 
-func (d BadDay) read(ctx context.Context, t T, s Subject) {
+func (d BadDay) checkGet(ctx context.Context, t T, s Subject) {
 	t.Helper()
 	var err error
-	asked := d.during(ctx, s, s.Get, "", func(ctx context.Context) { _, err = s.P.Get(ctx, s.ID) })
-	d.said(t, s, "get", d.Get, err)
+	asked := d.runDuring(ctx, s, s.Get, "", func(ctx context.Context) { _, err = s.P.Get(ctx, s.ID) })
+	d.checkError(t, s, "get", d.Get, err)
 	switch {
 	case d.Never:
 		assert.Zero(t, asked, "nothing can be asked")
@@ -176,42 +175,42 @@ func (d BadDay) read(ctx context.Context, t T, s Subject) {
 	}
 }
 
-// stranger asks for the end of a sandbox while reads of it answer about another: no
-// request that changes anything may name that one.
-func (d BadDay) stranger(ctx context.Context, t T, s Subject) {
+// checkOtherSandbox terminates a sandbox while reads of it answer about another one: no request
+// may name that one.
+func (d BadDay) checkOtherSandbox(ctx context.Context, t T, s Subject) {
 	t.Helper()
 	for _, o := range []providers.TerminateOptions{{}, {Delete: true}} {
-		d.during(ctx, s, s.Get, "", func(ctx context.Context) { _ = s.P.Terminate(ctx, s.ID, o) }) // what it says is judged elsewhere
+		d.runDuring(ctx, s, s.Get, "", func(ctx context.Context) { _ = s.P.Terminate(ctx, s.ID, o) }) // its error is checked elsewhere
 	}
 	for _, call := range s.Server.Calls("") {
-		assert.NotContains(t, call.URL, stranger(s.ID), "%s: something is asked of a sandbox that nobody selected: %s", d.Name, call.Route)
+		assert.NotContains(t, call.URL, otherID(s.ID), "%s: something is asked of a sandbox that nobody selected: %s", d.Name, call.Route)
 	}
 }
 
-// end asks for an end, once: what was received is never sent again.
-func (d BadDay) end(ctx context.Context, t T, s Subject) {
+// checkTerminate terminates a sandbox: a request that was received is not sent again.
+func (d BadDay) checkTerminate(ctx context.Context, t T, s Subject) {
 	t.Helper()
 	var err error
-	asked := d.during(ctx, s, s.Terminate, "", func(ctx context.Context) {
+	asked := d.runDuring(ctx, s, s.Terminate, "", func(ctx context.Context) {
 		err = s.P.Terminate(ctx, s.ID, providers.TerminateOptions{})
 	})
 	if _, own := s.Expect["terminate "+d.Name]; own || d.End != "" {
-		d.said(t, s, "terminate", d.End, err)
+		d.checkError(t, s, "terminate", d.End, err)
 	}
-	d.quotes(t, s, "terminate", err)
+	d.checkSecrets(t, s, "terminate", err)
 	most := 1
 	switch {
 	case d.Never:
 		most = 0
-	case d.repeats():
+	case d.repeatsTerminate():
 		most = httpx.DefaultTries
 	}
 	assert.LessOrEqual(t, asked, most, "it is asked to end once")
 }
 
-// said holds an error against what it should be: what all APIs mean, or what
-// Subject.Expect says of this one. A listing and a read never fail silently.
-func (d BadDay) said(t T, s Subject, what string, want fault.Kind, err error) {
+// checkError compares the kind of an error with that of the day or of Subject.Expect. A listing
+// and a read never fail without an error.
+func (d BadDay) checkError(t T, s Subject, what string, want fault.Kind, err error) {
 	t.Helper()
 	if own, is := s.Expect[what+" "+d.Name]; is {
 		want = own
@@ -221,7 +220,7 @@ func (d BadDay) said(t T, s Subject, what string, want fault.Kind, err error) {
 		return
 	}
 	assert.Equal(t, want, fault.KindOf(err), "%s: %s: %v", d.Name, what, err)
-	d.quotes(t, s, what, err)
+	d.checkSecrets(t, s, what, err)
 	if d.Wait == 0 || err == nil {
 		return
 	}
@@ -231,8 +230,8 @@ func (d BadDay) said(t T, s Subject, what string, want fault.Kind, err error) {
 	}
 }
 
-// quotes fails the test for an error that quotes a credential.
-func (d BadDay) quotes(t T, s Subject, what string, err error) {
+// checkSecrets fails the test for an error that has a credential.
+func (d BadDay) checkSecrets(t T, s Subject, what string, err error) {
 	t.Helper()
 	if err == nil {
 		return

@@ -23,7 +23,7 @@ func judge(t *testing.T, name string, open func(t wiretest.T) wiretest.Subject) 
 	t.Helper()
 	var v providertest.Verdict
 	synctest.Test(t, func(t *testing.T) {
-		v = providertest.Record(t.Context(), func(r providertest.T) { day(t, name).Judge(r.Context(), r, open(r)) })
+		v = providertest.Record(t.Context(), func(r providertest.T) { day(t, name).Check(r.Context(), r, open(r)) })
 	})
 	return v
 }
@@ -116,7 +116,7 @@ func TestBadDaysAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		v := providertest.Record(t.Context(), func(r providertest.T) {
-			day(t, "404").Judge(r.Context(), r, smallSubject(r, small{waits: true}))
+			day(t, "404").Check(r.Context(), r, smallSubject(r, small{waits: true}))
 		})
 		assert.True(t, v.Failed, "an endless read passes")
 		assert.Contains(t, strings.Join(v.Messages, "\n"), "deadline exceeded")

@@ -1,30 +1,37 @@
 package wiretest
 
 import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
-// Spec is one official description and how it is read.
+// Spec is one official API description.
 type Spec struct {
 	File string // below the folder: e2b/openapi.yml
-	// Server is the path prefix that its operations have on the fake: "/api", or
-	// "/toolbox/{id}" for one that differs by sandbox.
+	// Server is the path prefix of its operations in the fake: "/api", or "/toolbox/{id}" for
+	// one that differs by sandbox.
 	Server string
-	Host   string // where its operations are asked, as in Route.Host; "" = everywhere
-	// Answers names the schema of each operation's answer, where the description
-	// of operations has none of its own (Vercel): "listSandboxes" -> a name in
-	// Schemas; "" says that none is published. An operation that succeeds and is
-	// not named here fails the test.
+	Host   string // of its operations, as in Route.Host; "" = every host
+	// Answers names the schema of each operation's answer where the description has none
+	// (Vercel): "listSandboxes" -> a name in Schemas; "" = no schema is published. An operation
+	// that succeeds and has no entry here fails the test.
 	Answers map[string]string
 	Schemas string // file of JSON Schemas by name
 }
 
-// Contract holds every exchange of a Server against official descriptions: an
-// operation that is in none of them must stand in the list of exemptions.
+// Contract compares every exchange of a Server with the official descriptions. An operation
+// that is in none of them must be in the list of exemptions.
 type Contract struct {
 	descriptions []described
 	exempt       map[string]string // Route.Name -> reason
@@ -34,37 +41,36 @@ type Contract struct {
 	checked map[string]int  // operations -> exchanges
 }
 
-// described is a description at its place.
+// described is a description with its host.
 type described struct {
 	description
 
-	place Route // its Host alone
+	place Route // with a Host only
 }
 
-// description finds operations of one file.
+// description has the operations of one file.
 type description interface {
-	find(method, path string) operation
+	findOperation(method, path string) operation
 }
 
-// operation judges one exchange; it says what is wrong, nothing for well.
+// operation checks one exchange; the checks return the mistakes.
 type operation interface {
-	name() string
-	path() string // as a template, with the prefix of Spec.Server
-	request(req *http.Request, body []byte) []string
-	answer(req *http.Request, status int, header http.Header, body []byte) []string
+	operationName() string
+	pathTemplate() string // as a template, with the prefix of Spec.Server
+	checkRequest(req *http.Request, body []byte) []string
+	checkAnswer(req *http.Request, status int, header http.Header, body []byte) []string
 }
 
-// LoadContract reads descriptions and the room's list of exemptions, one
-// "METHOD /path  reason" a line as in Route.Name, # begins a comment. Without the
-// folder the test is skipped with a reason; where SBX_SPECS names one that cannot
-// be read, it fails. An exemption that a description covers fails at once, one
-// that nothing needed when the test ends.
+// LoadContract reads descriptions and a list of exemptions, with "METHOD /path  reason" on each
+// line as in Route.Name; # begins a comment. Without the folder of descriptions the test is
+// skipped; where SBX_SPECS names a folder that cannot be read, it fails. It also fails for an
+// exemption that a description covers and for one that was not used.
 func LoadContract(tb testing.TB, exemptions string, specs ...Spec) *Contract {
 	tb.Helper()
-	return load(tb, specsFolder(tb), exemptions, specs...)
+	return loadContract(tb, specsFolder(tb), exemptions, specs...)
 }
 
-func load(tb testing.TB, folder, exemptions string, specs ...Spec) *Contract {
+func loadContract(tb testing.TB, folder, exemptions string, specs ...Spec) *Contract {
 	tb.Helper()
 	c := &Contract{exempt: readExemptions(tb, exemptions), used: map[string]bool{}, checked: map[string]int{}}
 	for _, s := range specs {
@@ -73,17 +79,16 @@ func load(tb testing.TB, folder, exemptions string, specs ...Spec) *Contract {
 	for key, reason := range c.exempt {
 		method, place, _ := strings.Cut(key, " ")
 		at := strings.IndexByte(place, '/')
-		if op := c.find(method, place[:at], place[at:], place[at:]); op != nil {
-			tb.Errorf("%s is described as %s, so it needs no exemption (%s)", key, op.name(), reason)
+		if op := c.findOperation(method, place[:at], place[at:], place[at:]); op != nil {
+			tb.Errorf("%s is described as %s, so it needs no exemption (%s)", key, op.operationName(), reason)
 		}
 	}
-	tb.Cleanup(func() { c.settle(tb) })
+	tb.Cleanup(func() { c.reportUnused(tb) })
 	return c
 }
 
-// settle fails the test for exemptions that are in vain, and says what was
-// checked.
-func (c *Contract) settle(tb testing.TB) {
+// reportUnused fails the test for exemptions that were not used, and logs what was checked.
+func (c *Contract) reportUnused(tb testing.TB) {
 	tb.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,27 +107,27 @@ func (c *Contract) settle(tb testing.TB) {
 	tb.Logf("contract: %d operations, %d exchanges, %d exemptions", len(c.checked), exchanges, len(c.used))
 }
 
-// ask judges a request, also one that a fault will answer. The operation is nil
-// for what is exempt, and for a server without a contract.
-func (c *Contract) ask(s *Server, route Route, req *http.Request, body []byte) operation { //nolint:ireturn // one of two kinds
+// checkRequest checks a request, also one that a fault will answer. The operation is nil for an
+// exempt request and for a server without a contract.
+func (c *Contract) checkRequest(s *Server, route Route, req *http.Request, body []byte) operation { //nolint:ireturn // one of two kinds
 	if c == nil {
 		return nil
 	}
-	op := c.find(req.Method, req.Host, req.URL.EscapedPath(), route.Path)
+	op := c.findOperation(req.Method, req.Host, req.URL.EscapedPath(), route.Path)
 	if op == nil {
-		c.exempted(s, route)
+		c.checkExempt(s, route)
 		return nil
 	}
-	for _, mistake := range op.request(req, body) {
-		s.wrong("%s: the request breaks the contract: %s", route.Name(), mistake)
+	for _, mistake := range op.checkRequest(req, body) {
+		s.failTest("%s: the request breaks the contract: %s", route.Name(), mistake)
 	}
 	return op
 }
 
-func (c *Contract) exempted(s *Server, route Route) {
+func (c *Contract) checkExempt(s *Server, route Route) {
 	_, exempt := c.exempt[route.Name()]
 	if !exempt {
-		s.wrong("%s is in no description and in no exemption", route.Name())
+		s.failTest("%s is in no description and in no exemption", route.Name())
 		return
 	}
 	c.mu.Lock()
@@ -130,57 +135,55 @@ func (c *Contract) exempted(s *Server, route Route) {
 	c.used[route.Name()] = true
 }
 
-// serve lets the route answer and judges what it says. What is exempt may stream,
-// and so may what becomes another protocol (a WebSocket); all else is held back
-// until it is whole.
-func (c *Contract) serve(s *Server, op operation, route Route, w http.ResponseWriter, req *http.Request) {
+// serveChecked lets the route answer and checks the answer. Exempt answers and upgrades to
+// another protocol (WebSocket) may stream; any other answer is sent when it is complete.
+func (c *Contract) serveChecked(s *Server, op operation, route Route, w http.ResponseWriter, req *http.Request) {
 	if op == nil || req.Header.Get("Upgrade") != "" {
 		route.Serve(w, req)
 		return
 	}
 	c.mu.Lock()
-	c.checked[op.name()]++
+	c.checked[op.operationName()]++
 	c.mu.Unlock()
-	answer := newMemory()
+	answer := newRecordedAnswer()
 	route.Serve(answer, req)
 	if !answer.sent && req.Context().Err() != nil {
-		return // the client left, and the route with it
+		return // the client has disconnected, and the route has returned
 	}
-	for _, mistake := range op.answer(req, answer.status, answer.header, answer.body.Bytes()) {
-		s.wrong("%s: the answer breaks the contract: HTTP %d: %s", route.Name(), answer.status, mistake)
+	for _, mistake := range op.checkAnswer(req, answer.status, answer.header, answer.body.Bytes()) {
+		s.failTest("%s: the answer breaks the contract: HTTP %d: %s", route.Name(), answer.status, mistake)
 	}
-	answer.send(w)
+	answer.sendAll(w)
 }
 
-// find gives the operation that describes a path, nil without one. A route whose
-// literal part falls on a parameter of the description is another call that only
-// looks alike: /sandboxes/quota is not /sandboxes/{id}.
-func (c *Contract) find(method, host, path, route string) operation { //nolint:ireturn // one of two kinds
+// findOperation is the operation that describes a path, nil without one. A route with a literal
+// part in place of a parameter is another call: /sandboxes/quota is not /sandboxes/{id}.
+func (c *Contract) findOperation(method, host, path, route string) operation { //nolint:ireturn // one of two kinds
 	for _, d := range c.descriptions {
-		if d.place.near(host) == 0 && d.place.Host != host {
+		if d.place.hostMatch(host) == 0 && d.place.Host != host {
 			continue
 		}
-		if op := d.find(method, path); op != nil && covers(op.path(), route) {
+		if op := d.findOperation(method, path); op != nil && coversRoute(op.pathTemplate(), route) {
 			return op
 		}
 	}
 	return nil
 }
 
-// undeclared are statuses that real APIs answer with and whose descriptions do
-// not say so; the body of such an answer is held against the error schema.
-func undeclared(status int) bool {
-	return ahead(status) || slices.Contains([]int{400, 401, 403, 404, 405, 409, 410, 422, 429, 500, 501, 503}, status)
+// isPlausibleStatus says that real APIs answer with this status although their descriptions do
+// not have it; the body of such an answer is compared with the error schema.
+func isPlausibleStatus(status int) bool {
+	return isGatewayStatus(status) || slices.Contains([]int{400, 401, 403, 404, 405, 409, 410, 422, 429, 500, 501, 503}, status)
 }
 
-// ahead says that an answer is a gateway's in front of the API, whose body the
-// API's description does not know.
-func ahead(status int) bool {
+// isGatewayStatus says that the answer is that of a gateway, which the API's description does
+// not cover.
+func isGatewayStatus(status int) bool {
 	return status == http.StatusBadGateway || status == http.StatusGatewayTimeout
 }
 
-// names says which of the query's names an operation does not know.
-func names(req *http.Request, known []string) []string {
+// unknownQueryNames are mistakes about the query's names that an operation does not have.
+func unknownQueryNames(req *http.Request, known []string) []string {
 	var wrong []string
 	for name := range req.URL.Query() {
 		if !slices.Contains(known, name) {
@@ -188,4 +191,61 @@ func names(req *http.Request, known []string) []string {
 		}
 	}
 	return wrong
+}
+
+// SpecsVariable names the folder of the official descriptions.
+const SpecsVariable = "SBX_SPECS"
+
+// specsFolder finds the descriptions: in the folder of SBX_SPECS, or in a folder `shared` beside
+// the checkout.
+func specsFolder(tb testing.TB) string {
+	tb.Helper()
+	if dir := os.Getenv(SpecsVariable); dir != "" { //nolint:forbidigo // for tests only
+		_, err := os.Stat(dir) //nolint:gosec // set by the developer
+		require.NoError(tb, err, SpecsVariable)
+		return dir
+	}
+	dir, err := os.Getwd()
+	require.NoError(tb, err)
+	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			break
+		}
+	}
+	specs := filepath.Join(filepath.Dir(dir), "shared", "specs")
+	if _, err := os.Stat(specs); err != nil {
+		tb.Skipf("the official descriptions are not here; set %s to their folder", SpecsVariable)
+	}
+	return specs
+}
+
+func readExemptions(tb testing.TB, file string) map[string]string {
+	tb.Helper()
+	f, err := os.Open(file)
+	require.NoError(tb, err)
+	defer func() { _ = f.Close() }()
+	all, err := parseExemptions(f)
+	require.NoError(tb, err, file)
+	return all
+}
+
+// parseExemptions reads "METHOD [host]/path reason" lines; # begins a comment.
+func parseExemptions(r io.Reader) (map[string]string, error) {
+	all := map[string]string{}
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		words := strings.Fields(lines.Text())
+		if len(words) == 0 || words[0][0] == '#' {
+			continue
+		}
+		if len(words) < 3 || !strings.Contains(words[1], "/") {
+			return nil, fmt.Errorf("an exemption is METHOD /path and a reason: %q", lines.Text())
+		}
+		key := words[0] + " " + words[1]
+		if _, twice := all[key]; twice {
+			return nil, errors.New("two exemptions of " + key)
+		}
+		all[key] = strings.Join(words[2:], " ")
+	}
+	return all, lines.Err()
 }

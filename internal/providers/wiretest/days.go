@@ -18,46 +18,46 @@ import (
 	"sbx/internal/fault"
 )
 
-// BadDay is one thing that goes wrong with every API one day.
+// BadDay is one failure that every API may have.
 type BadDay struct {
 	Name  string
 	Fault Fault
-	// Dial is why no connection comes about; the server is then not asked at all.
+	// Dial is the error of every connection; then no request reaches the server.
 	Dial error
-	// Edit changes the API's own answer, which it is asked for.
+	// Edit changes the API's own answer.
 	Edit func(s Subject, body []byte) []byte
-	// Only is what the day is about: "list" or "get"; "" = both, and the end.
+	// Only restricts the day to "list" or "get"; "" = both, and terminate.
 	Only string
-	// Loops makes a page token come again. Only a listing of several pages notices.
+	// Loops makes a page token come again, in a listing of several pages.
 	Loops bool
-	// Context is that of a caller who gives up; nil = one who waits.
+	// Context is the context of a caller that gives up; nil = one that waits.
 	Context func(context.Context) (context.Context, context.CancelFunc)
 
-	List  fault.Kind // what the listing ends with
+	List  fault.Kind // of the listing's error
 	Get   fault.Kind
-	End   fault.Kind // of Terminate; "" = whatever the room makes of it
+	End   fault.Kind // of Terminate; "" = any
 	Again bool       // reads are repeated
-	Never bool       // nothing is asked at all
-	// Wait is when to try again, and stands in fault.Error.RetryAfter; 0 = not said.
+	Never bool       // no request reaches the server
+	// Wait is fault.Error.RetryAfter; 0 = none.
 	Wait time.Duration
 }
 
-// endless is how many pages of a loop are endless to a judge: whoever reads them
-// all has not noticed.
-const endless = 6
+// maxLoopPages is how many pages a loop has: a listing that reads all of them has not found the
+// loop.
+const maxLoopPages = 6
 
-// BadDays lists what every wire room must survive (issue: providers, bad days).
+// BadDays lists the failures that every client must survive.
 func BadDays() []BadDay {
 	var all []BadDay
-	for _, some := range [][]BadDay{refusals(), throttled(), nonsense(), empty(), strangers(), silence(), unreachable(), impatience()} {
+	for _, some := range [][]BadDay{statusDays(), throttleDays(), invalidAnswerDays(), emptyAnswerDays(), otherSandboxDays(), silentDays(), unreachableDays(), canceledDays()} {
 		all = append(all, some...)
 	}
 	return all
 }
 
-// refusals are statuses without anything else. A 404 or 410 of a list is not that
-// of a sandbox: the way to the list is wrong.
-func refusals() []BadDay {
+// statusDays are statuses alone. A 404 or 410 of a list is not that of a sandbox: the address is
+// wrong.
+func statusDays() []BadDay {
 	const auth, down, unknown = fault.KindAuth, fault.KindUnavailable, fault.KindUnknown
 	days := []BadDay{
 		{Name: "401", Fault: Status(401), List: auth, Get: auth, End: auth},
@@ -73,9 +73,9 @@ func refusals() []BadDay {
 	return days
 }
 
-// throttled are the spellings of "too many". A short wait is kept, a long one is
-// the operator's to decide about.
-func throttled() []BadDay {
+// throttleDays are the formats of "too many requests". The client waits for a short time; about a
+// long one the operator decides.
+func throttleDays() []BadDay {
 	const hour = "3600"
 	day := func(name string, header map[string]string, wait time.Duration, again bool) BadDay {
 		const down = fault.KindUnavailable
@@ -91,21 +91,21 @@ func throttled() []BadDay {
 	}
 }
 
-// nonsense are answers that are none.
-func nonsense() []BadDay {
+// invalidAnswerDays are answers that cannot be read.
+func invalidAnswerDays() []BadDay {
 	const down = fault.KindUnavailable
 	return []BadDay{
 		{Name: "html", Fault: HTML(), List: down, Get: down},
 		{Name: "garbage", Fault: Garbage(), List: down, Get: down},
 		{Name: "50 MB", Fault: Fault{Trouble: TroubleHuge}, List: down, Get: down},
 		{Name: "redirect elsewhere", Fault: Redirect("http://elsewhere.example/"), List: down, Get: down, End: down},
-		{Name: "a page token comes again", Fault: Fault{Times: endless}, Loops: true, List: down},
+		{Name: "a page token comes again", Fault: Fault{Times: maxLoopPages}, Loops: true, List: down},
 	}
 }
 
-// empty are answers of 200 that hold nothing of what was asked for: an outage, never
-// "there is nothing", never a proof.
-func empty() []BadDay {
+// emptyAnswerDays are answers of 200 without the requested object: an outage, and never an empty
+// list or a proof.
+func emptyAnswerDays() []BadDay {
 	const down = fault.KindUnavailable
 	day := func(name, body string) BadDay {
 		return BadDay{Name: "200 " + name, Fault: Fault{Status: http.StatusOK, Body: body}, List: down, Get: down}
@@ -114,7 +114,7 @@ func empty() []BadDay {
 		return BadDay{Name: name, Only: "list", List: down, Get: down, Edit: func(_ Subject, body []byte) []byte { return editRows(body, edit) }}
 	}
 	array := day("[]", "[]")
-	array.Only = "get" // as a list it says that there is none
+	array.Only = "get" // as a list it is empty
 	nothing := day("of no bytes", "")
 	return []BadDay{
 		day("null", "null"), day("{}", "{}"), day("an error", `{"error":{"code":"internal","message":"try later"}}`), day("a text", `"fine"`),
@@ -131,16 +131,16 @@ func empty() []BadDay {
 	}
 }
 
-// strangers are answers about another sandbox than was asked for.
-func strangers() []BadDay {
+// otherSandboxDays are answers about another sandbox than the requested one.
+func otherSandboxDays() []BadDay {
 	const down = fault.KindUnavailable
 	return []BadDay{{Name: "an answer about another", Only: "get", List: down, Get: down, Edit: func(s Subject, body []byte) []byte {
-		return bytes.ReplaceAll(body, []byte(s.ID), []byte(stranger(s.ID)))
+		return bytes.ReplaceAll(body, []byte(s.ID), []byte(otherID(s.ID)))
 	}}}
 }
 
-// stranger is an id of the same form that nobody has asked for.
-func stranger(id string) string {
+// otherID is another id of the same form.
+func otherID(id string) string {
 	last := "0"
 	if strings.HasSuffix(id, last) {
 		last = "1"
@@ -148,7 +148,7 @@ func stranger(id string) string {
 	return id[:len(id)-1] + last
 }
 
-// editRows changes the list that a JSON body is, or holds.
+// editRows changes the list in a JSON body.
 func editRows(body []byte, edit func(rows []any)) []byte {
 	var whole any
 	if json.Unmarshal(body, &whole) != nil {
@@ -173,8 +173,8 @@ func editRows(body []byte, edit func(rows []any)) []byte {
 	return text
 }
 
-// silence are answers that do not come, or not to their end.
-func silence() []BadDay {
+// silentDays are answers that do not come, or not completely.
+func silentDays() []BadDay {
 	const down = fault.KindUnavailable
 	return []BadDay{
 		{Name: "hang before headers", Fault: Fault{Trouble: TroubleHang}, List: down, Get: down, End: down, Again: true},
@@ -186,8 +186,8 @@ func silence() []BadDay {
 	}
 }
 
-// unreachable are days without a connection.
-func unreachable() []BadDay {
+// unreachableDays are failures to connect.
+func unreachableDays() []BadDay {
 	day := func(name string, err error) BadDay {
 		const down = fault.KindUnavailable
 		return BadDay{Name: name, Dial: err, List: down, Get: down, End: down, Never: true}
@@ -201,8 +201,8 @@ func unreachable() []BadDay {
 	}
 }
 
-// impatience are callers who give up.
-func impatience() []BadDay {
+// canceledDays are callers that give up.
+func canceledDays() []BadDay {
 	const stopped, late = fault.KindCanceled, fault.KindTimeout
 	hang := Fault{Trouble: TroubleHang}
 	return []BadDay{
@@ -222,6 +222,7 @@ func impatience() []BadDay {
 	}
 }
 
-// repeats says that Terminate may be asked several times: a 429 that ends soon
-// says that nothing was done.
-func (d BadDay) repeats() bool { return d.Fault.Status == http.StatusTooManyRequests && d.Again }
+// repeatsTerminate says that Terminate may be repeated: a 429 with a short time had no effect.
+func (d BadDay) repeatsTerminate() bool {
+	return d.Fault.Status == http.StatusTooManyRequests && d.Again
+}

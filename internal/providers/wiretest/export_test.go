@@ -8,7 +8,7 @@ import (
 // LoadFrom is LoadContract with descriptions of a test's own.
 func LoadFrom(tb testing.TB, folder, exemptions string, specs ...Spec) *Contract {
 	tb.Helper()
-	return load(tb, folder, exemptions, specs...)
+	return loadContract(tb, folder, exemptions, specs...)
 }
 
 // ParseExemptions reads a list of exemptions.
@@ -16,11 +16,11 @@ func ParseExemptions(r io.Reader) (map[string]string, error) { return parseExemp
 
 // Matched compares a path with a template.
 func Matched(template, path string) (params map[string]string, literal int, ok bool) {
-	return matched(template, path)
+	return matchPath(template, path)
 }
 
 // Covers compares a route with a template.
-func Covers(template, route string) bool { return covers(template, route) }
+func Covers(template, route string) bool { return coversRoute(template, route) }
 
 // Tidy says that a path has no empty and no dotted parts.
-func Tidy(path string) bool { return tidy(path) }
+func Tidy(path string) bool { return isCleanPath(path) }

@@ -6,4 +6,4 @@ import "syscall"
 
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-func kill(pid int, s syscall.Signal) error { return syscall.Kill(pid, s) }
+func killProcess(pid int, s syscall.Signal) error { return syscall.Kill(pid, s) }

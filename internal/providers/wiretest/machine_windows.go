@@ -7,4 +7,4 @@ import (
 
 func ownGroup() *syscall.SysProcAttr { return nil }
 
-func kill(int, syscall.Signal) error { return errors.ErrUnsupported }
+func killProcess(int, syscall.Signal) error { return errors.ErrUnsupported }

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// pipes is a listener whose connections are net.Pipe, so that a server and its
-// client live in one bubble of virtual time.
-type pipes struct {
+// pipeListener is a listener whose connections are net.Pipe, so that a server and its client
+// share one bubble of virtual time.
+type pipeListener struct {
 	conns  chan net.Conn
 	closed chan struct{}
 	once   sync.Once
@@ -18,20 +18,20 @@ type pipes struct {
 
 	mu     sync.Mutex
 	open   []net.Conn // the server's ends
-	broken error      // of the way to the server; nil = none
+	broken error      // of every dial; nil = none
 }
 
-func newPipes() *pipes {
-	return &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+func newPipes() *pipeListener {
+	return &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
 }
 
-// begin starts serving at the first connection.
-func (p *pipes) begin(serve func()) {
+// startServing starts serving at the first connection.
+func (p *pipeListener) startServing(serve func()) {
 	p.first.Do(func() { p.served.Go(serve) })
 }
 
-func (p *pipes) dial(ctx context.Context, network string) (net.Conn, error) {
-	if err := p.trouble(network); err != nil {
+func (p *pipeListener) dialPipe(ctx context.Context, network string) (net.Conn, error) {
+	if err := p.dialError(network); err != nil {
 		return nil, err
 	}
 	client, server := net.Pipe()
@@ -48,17 +48,17 @@ func (p *pipes) dial(ctx context.Context, network string) (net.Conn, error) {
 	}
 }
 
-// trouble is the error of dialling now, in the form in which net.Dialer gives it.
-func (p *pipes) trouble(network string) error {
+// dialError is the error of a dial, as net.Dialer returns it.
+func (p *pipeListener) dialError(network string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if _, netError := errors.AsType[net.Error](p.broken); !netError {
-		return p.broken // of TLS, say: it comes after the connection
+		return p.broken // such as that of a TLS handshake
 	}
 	return &net.OpError{Op: "dial", Net: network, Err: p.broken}
 }
 
-func (p *pipes) unplug(err error) {
+func (p *pipeListener) breakConnections(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.broken = err
@@ -72,7 +72,7 @@ func (p *pipes) unplug(err error) {
 }
 
 // Accept waits for a Dial.
-func (p *pipes) Accept() (net.Conn, error) {
+func (p *pipeListener) Accept() (net.Conn, error) {
 	select {
 	case c := <-p.conns:
 		return c, nil
@@ -82,13 +82,13 @@ func (p *pipes) Accept() (net.Conn, error) {
 }
 
 // Close ends Accept and Dial.
-func (p *pipes) Close() error {
+func (p *pipeListener) Close() error {
 	p.once.Do(func() { close(p.closed) })
 	return nil
 }
 
 // Addr names the listener.
-func (p *pipes) Addr() net.Addr { return pipeAddr{} }
+func (p *pipeListener) Addr() net.Addr { return pipeAddr{} }
 
 type pipeAddr struct{}
 

@@ -16,27 +16,27 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Refusing is one provider before a server that refuses to make sandboxes.
+// Refusing is a provider with a server that refuses creates.
 type Refusing struct {
 	Server *Server
 	P      providers.Provider
 	Create string // the route
 }
 
-// Refusal is one answer to a create, and what may be said after it.
+// Refusal is one answer to a create, and the expected result.
 type Refusal struct {
 	Name  string
 	Fault Fault
 
 	Kind    fault.Kind // KindNone: the create succeeds
-	Nothing bool       // nothing was made, for sure
-	Made    int        // sandboxes that are there afterwards
-	Asked   int        // how often it is asked to make one
+	Nothing bool       // it is certain that nothing was made
+	Made    int        // sandboxes that exist afterwards
+	Asked   int        // number of create requests
 	Within  time.Duration
 }
 
-// mostLooks bounds the requests after a refused create that look for what it made.
-const mostLooks = 4
+// maxSearches bounds the requests after a refused create that search for its sandbox.
+const maxSearches = 4
 
 // Refusals lists the ways in which a create fails.
 func Refusals() []Refusal {
@@ -71,28 +71,28 @@ func Refusals() []Refusal {
 	)
 }
 
-// RunRefusals takes a provider's create through every refusal, in virtual time.
+// RunRefusals checks a provider's create with every refusal, in virtual time.
 func RunRefusals(t *testing.T, open func(t T) Refusing) {
 	t.Helper()
 	for _, r := range Refusals() {
 		t.Run(r.Name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { r.Judge(t.Context(), t, open(t)) })
+			synctest.Test(t, func(t *testing.T) { r.Check(t.Context(), t, open(t)) })
 		})
 	}
 }
 
-// Judge takes one create through it.
-func (r Refusal) Judge(ctx context.Context, t T, s Refusing) {
+// Check checks one create.
+func (r Refusal) Check(ctx context.Context, t T, s Refusing) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(ctx, longest)
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	launcher, ok := providers.As[providers.Launcher](s.P)
 	if !ok {
 		return
 	}
-	before, err := listing(ctx, s.P)
-	assert.NoError(t, err) //nolint:testifylint // the rest is judged all the same
+	before, err := countRows(ctx, s.P)
+	assert.NoError(t, err) //nolint:testifylint // the rest is checked all the same
 	f := r.Fault
 	f.Route = s.Create
 	s.Server.Break(f)
@@ -106,8 +106,8 @@ func (r Refusal) Judge(ctx context.Context, t T, s Refusing) {
 	assert.Equal(t, r.Nothing, errors.Is(err, providers.ErrNothingMade), "%s: is it known that nothing was made? %v", r.Name, err)
 	assert.LessOrEqual(t, took, r.Within, "%s: it takes too long", r.Name)
 	assert.Equal(t, r.Asked, asked, "%s: how often it is asked", r.Name)
-	assert.LessOrEqual(t, looks, mostLooks, "%s: it looks for what it made again and again", r.Name)
-	after, listed := listing(ctx, s.P)
+	assert.LessOrEqual(t, looks, maxSearches, "%s: it looks for what it made again and again", r.Name)
+	after, listed := countRows(ctx, s.P)
 	assert.NoError(t, listed) //nolint:testifylint // as above
 	assert.Equal(t, r.Made, after-before, "%s: what the server has made", r.Name)
 	if r.Nothing {

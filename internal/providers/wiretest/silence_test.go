@@ -41,7 +41,7 @@ func TestLiarsTurnSilenceRed(t *testing.T) {
 				v := providertest.Record(t.Context(), func(r providertest.T) {
 					for _, verb := range wiretest.Verbs() {
 						if verb.Name == tc.verb {
-							wiretest.JudgeSilence(r.Context(), r, verb, tc.inside, 0, silentSmall(r, tc.liar))
+							wiretest.CheckSilence(r.Context(), r, verb, tc.inside, 0, silentSmall(r, tc.liar))
 						}
 					}
 				})
@@ -57,7 +57,7 @@ func TestALiarTurnsLossesRed(t *testing.T) {
 	for name, liar := range map[string]small{"": {}, "what was lost was nothing": {deaf: true}} {
 		v := providertest.Record(t.Context(), func(r providertest.T) {
 			s := smallSubject(r, liar)
-			wiretest.JudgeLosses(r.Context(), r, wiretest.Lossy{Server: s.Server, P: s.P, Inside: []string{"POST /boxes/{id}/exec"}})
+			wiretest.CheckLosses(r.Context(), r, wiretest.Lossy{Server: s.Server, P: s.P, Inside: []string{"POST /boxes/{id}/exec"}})
 		})
 		assert.Equal(t, name != "", v.Failed, "%s: %v", name, v.Messages)
 	}
@@ -70,7 +70,7 @@ func TestRefusedCreates(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			v = providertest.Record(t.Context(), func(wt providertest.T) {
 				s := smallSubject(wt, liar)
-				r.Judge(wt.Context(), wt, wiretest.Refusing{Server: s.Server, P: s.P, Create: "POST /boxes"})
+				r.Check(wt.Context(), wt, wiretest.Refusing{Server: s.Server, P: s.P, Create: "POST /boxes"})
 			})
 		})
 		return v

@@ -1,6 +1,5 @@
-// Package daytonatest is a strict fake of Daytona's API and of the toolbox inside
-// its sandboxes: a state machine in memory, whose commands are real processes of
-// this machine.
+// Package daytonatest is a strict fake of Daytona's API and of the toolbox inside its sandboxes: a
+// state machine in memory, whose commands are real processes of this host.
 package daytonatest
 
 import (
@@ -14,30 +13,30 @@ import (
 	"sbx/internal/providers/wiretest"
 )
 
-// What the fake knows of an account.
+// The account of the fake.
 const (
-	Token        = "dtn_5ec7e7fake0123456789" //nolint:gosec // it opens nothing
+	Token        = "dtn_5ec7e7fake0123456789" //nolint:gosec // no real credential
 	Organization = "org-fake"
 )
 
 // Options shape a fake.
 type Options struct {
 	Now      func() time.Time // nil = time.Now
-	PageSize int              // rows of a page at most; 0 = 200
+	PageSize int              // the most rows of a page; 0 = 200
 	StartFor time.Duration    // from create to started
 	EndFor   time.Duration    // from stop or delete to its effect; Forever = never
 	Flap     bool             // the list shows what is deleted once more, as the search index does
 	Old      bool             // the daemon has no metrics
-	Rests    bool             // no sandbox uses the processor
+	Rests    bool             // no sandbox uses CPU time
 	NoAudit  bool             // the key may not read the audit log
-	Loops    bool             // lie: a cursor comes again
-	Deaf     bool             // lie: stop and delete answer 200 and do nothing
-	Touches  bool             // lie: reading pushes the end of a sandbox
-	Hides    bool             // delete leaves a failed row that only a flag shows
+	Loops    bool             // wrong: a cursor comes again
+	Deaf     bool             // wrong: stop and delete answer 200 and do nothing
+	Touches  bool             // wrong: a read postpones the end of a sandbox
+	Hides    bool             // delete leaves a failed row that only includeErroredDeleted shows
 	Wire     wiretest.Options
 }
 
-// Forever as EndFor keeps sandboxes on their way.
+// Forever as EndFor keeps sandboxes in transition.
 const Forever time.Duration = -1
 
 // Fake is one organization, with the hosts of its toolboxes at one address.
@@ -62,11 +61,11 @@ type box struct {
 	autoStop, autoDelete                               float64
 	cpu, memory, disk                                  float64
 	machine                                            *wiretest.Machine
-	dead                                               bool   // its daemon
+	dead                                               bool   // its daemon is dead
 	out, err                                           string // of its entrypoint
 }
 
-// Says lets the entrypoint of a sandbox write.
+// Says adds output of the entrypoint of a sandbox.
 func (f *Fake) Says(id, stdout, stderr string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -86,11 +85,11 @@ func New(t wiretest.T, o Options) *Fake {
 		o.PageSize = 200
 	}
 	f := &Fake{Server: wiretest.New(t, o.Wire), t: t, o: o, address: "http://toolbox"}
-	f.Handle(f.routes()...)
+	f.Handle(f.allRoutes()...)
 	return f
 }
 
-// Listen serves on loopback and gives the address of the API, with its /api.
+// Listen serves on loopback and returns the address of the API with /api.
 func (f *Fake) Listen() string {
 	address := f.Server.Listen()
 	f.mu.Lock()
@@ -99,24 +98,24 @@ func (f *Fake) Listen() string {
 	return address + "/api"
 }
 
-// Settings are those of a profile that reaches the fake at an address.
+// Settings are those of a profile of the fake at an address.
 func Settings(address string) map[string]string {
 	return map[string]string{"token": Token, "url": address}
 }
 
-// Environment is what switches a profile on that reaches the fake at an address.
+// Environment enables a profile of the fake at an address.
 func (f *Fake) Environment(address string) map[string]string {
 	return map[string]string{"DAYTONA_API_KEY": Token, "DAYTONA_API_URL": address}
 }
 
-// Change edits the fake's options while it runs.
+// Change edits the options.
 func (f *Fake) Change(edit func(*Options)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	edit(&f.o)
 }
 
-// Seed is a sandbox that is there already.
+// Seed is a sandbox that exists from the start.
 type Seed struct {
 	Name, Reason, Runner string
 	State                string // "" = started
@@ -125,11 +124,11 @@ type Seed struct {
 	Ephemeral, Endless   bool
 }
 
-// Add puts a sandbox in and returns its id.
+// Add adds a sandbox and returns its id.
 func (f *Fake) Add(s Seed) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	b := f.put(s.Name, s.Labels)
+	b := f.addBox(s.Name, s.Labels)
 	b.created, b.active = f.o.Now().Add(-s.Age), f.o.Now().Add(-s.Age)
 	b.state, b.desired, b.reason, b.runner = "started", "started", s.Reason, s.Runner
 	if s.State != "" {
@@ -145,8 +144,8 @@ func (f *Fake) Add(s Seed) string {
 	return b.id
 }
 
-// put makes a box. The lock is held.
-func (f *Fake) put(name string, labels map[string]string) *box {
+// addBox adds a box. The lock is held.
+func (f *Fake) addBox(name string, labels map[string]string) *box {
 	f.made++
 	b := &box{
 		id: fmt.Sprintf("%08x-0000-4000-8000-%012x", uint32(0x9e3779b9*f.made), f.made), labels: labels, snapshot: "daytona-small", runner: "runner-1",
@@ -166,25 +165,25 @@ func (f *Fake) put(name string, labels map[string]string) *box {
 func (f *Fake) Kill(id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.find(id).dead = true
+	f.findBox(id).dead = true
 }
 
-// Processes gives the real processes that run in a sandbox, for a test to kill.
+// Processes are the real processes of a sandbox, for a test to kill.
 func (f *Fake) Processes(id string) []*wiretest.Running {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if b := f.find(id); b != nil && b.machine != nil {
+	if b := f.findBox(id); b != nil && b.machine != nil {
 		return b.machine.Guests()
 	}
 	return nil
 }
 
-// Runs says whether a sandbox's runner holds it running, whatever the API shows: a
-// failed delete leaves it there.
+// Runs says whether a sandbox runs on its runner, whatever the API shows: after a failed delete it
+// does.
 func (f *Fake) Runs(id string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.settle()
+	f.advanceTime()
 	for _, b := range f.boxes {
 		if b.id == id {
 			return b.state != "destroyed" && b.state != "stopped"
@@ -193,7 +192,7 @@ func (f *Fake) Runs(id string) bool {
 	return false
 }
 
-// Running is how many sandboxes run.
+// Running is the number of sandboxes that run.
 func (f *Fake) Running() (n int) {
 	f.mu.Lock()
 	boxes := slices.Clone(f.boxes)
@@ -206,28 +205,28 @@ func (f *Fake) Running() (n int) {
 	return n
 }
 
-// find gives a sandbox by id or name, after time has passed for it. The lock is
-// held. What failed and is to be destroyed is hidden.
-func (f *Fake) find(id string) *box {
-	f.settle()
+// findBox finds a sandbox by id or name, in its current state. A failed one that is to be
+// destroyed is hidden. The lock is held.
+func (f *Fake) findBox(id string) *box {
+	f.advanceTime()
 	for _, b := range f.boxes {
-		if (b.id == id || b.name == id) && b.state != "destroyed" && !b.hidden() {
+		if (b.id == id || b.name == id) && b.state != "destroyed" && !b.isHidden() {
 			return b
 		}
 	}
 	return nil
 }
 
-func (b *box) hidden() bool {
+func (b *box) isHidden() bool {
 	return b.desired == "destroyed" && (b.state == "error" || b.state == "build_failed")
 }
 
-// settle lets time pass. The lock is held.
-func (f *Fake) settle() {
+// advanceTime makes the changes of state that are due. The lock is held.
+func (f *Fake) advanceTime() {
 	now := f.o.Now()
 	for _, b := range f.boxes {
 		if f.o.EndFor != Forever && !now.Before(b.changed.Add(f.o.EndFor)) {
-			f.arrive(b)
+			f.reachDesiredState(b)
 		}
 		if b.state == "creating" && !now.Before(b.created.Add(f.o.StartFor)) {
 			b.state = "started"
@@ -235,52 +234,52 @@ func (f *Fake) settle() {
 		switch idle := time.Duration(b.autoStop) * time.Minute; {
 		case b.state == "destroyed":
 		case !b.destroy.IsZero() && !now.Before(b.destroy):
-			f.drop(b)
+			f.destroyBox(b)
 		case b.state == "started" && idle > 0 && !now.Before(b.active.Add(idle)):
 			b.state, b.desired = "stopped", "stopped"
 		}
 	}
 }
 
-// arrive brings a box where it is meant to be.
-func (f *Fake) arrive(b *box) {
+// reachDesiredState sets the desired state of a box.
+func (f *Fake) reachDesiredState(b *box) {
 	switch {
 	case b.desired == "destroyed" && f.o.Hides:
 		b.state, b.reason = "error", "internal error"
 	case b.desired == "destroyed" && b.state != "destroyed":
-		f.drop(b)
+		f.destroyBox(b)
 	case b.state == "stopping":
 		b.state = "stopped"
-		f.silence(b)
+		f.stopMachine(b)
 	}
 }
 
-func (f *Fake) drop(b *box) {
+func (f *Fake) destroyBox(b *box) {
 	b.state, b.desired = "destroyed", "destroyed"
-	f.silence(b)
+	f.stopMachine(b)
 }
 
-// silence ends what runs in a box.
-func (f *Fake) silence(b *box) {
+// stopMachine ends the processes of a box.
+func (f *Fake) stopMachine(b *box) {
 	if b.machine != nil {
 		go b.machine.Stop()
 		b.machine = nil
 	}
 }
 
-// refuse answers as the API does.
-func refuse(w http.ResponseWriter, r *http.Request, status int, format string, args ...any) {
+// writeAPIError answers an error in the format of the API.
+func writeAPIError(w http.ResponseWriter, r *http.Request, status int, format string, args ...any) {
 	wiretest.JSON(w, status, map[string]any{
 		"path": r.URL.Path, "timestamp": time.Now().UTC().Format(time.RFC3339), "statusCode": status, "error": http.StatusText(status), "message": fmt.Sprintf(format, args...),
 	})
 }
 
-func missing(w http.ResponseWriter, r *http.Request, id string) {
-	refuse(w, r, http.StatusNotFound, "Sandbox with ID or name %s not found", id)
+func writeNotFound(w http.ResponseWriter, r *http.Request, id string) {
+	writeAPIError(w, r, http.StatusNotFound, "Sandbox with ID or name %s not found", id)
 }
 
-// row is a box as the list shows it.
-func (f *Fake) row(b *box) map[string]any {
+// listRow is a box in the list.
+func (f *Fake) listRow(b *box) map[string]any {
 	stamp := func(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) }
 	row := map[string]any{
 		"id": b.id, "organizationId": Organization, "name": b.name, "target": "us", "user": "daytona", "public": false, "networkBlockAll": false,
@@ -297,9 +296,9 @@ func (f *Fake) row(b *box) map[string]any {
 	return row
 }
 
-// whole is a box as a read of it shows it, environment and all.
-func (f *Fake) whole(b *box) map[string]any {
-	row := f.row(b)
+// detailRow is a box in the answer of a read, with its environment.
+func (f *Fake) detailRow(b *box) map[string]any {
+	row := f.listRow(b)
 	row["env"] = b.env
 	if b.env == nil {
 		row["env"] = map[string]string{}
@@ -307,10 +306,10 @@ func (f *Fake) whole(b *box) map[string]any {
 	return row
 }
 
-// transitional says that a box may not be asked to end now.
-func (b *box) transitional() bool {
+// isChanging says that the state of a box forbids to end it now.
+func (b *box) isChanging() bool {
 	return slices.Contains([]string{"creating", "starting", "stopping", "restoring", "pulling_snapshot", "building_snapshot"}, b.state)
 }
 
-// soft is the name that a deleted sandbox gets at once.
-func soft(name string) string { return "DELETED_" + strings.TrimPrefix(name, "DELETED_") }
+// deletedName is the name that a deleted sandbox gets.
+func deletedName(name string) string { return "DELETED_" + strings.TrimPrefix(name, "DELETED_") }

@@ -12,40 +12,40 @@ import (
 	"sbx/internal/providers/wiretest"
 )
 
-func (f *Fake) routes() []wiretest.Route {
+func (f *Fake) allRoutes() []wiretest.Route {
 	api := func(method, path string, query []string, serve http.HandlerFunc) wiretest.Route {
 		return wiretest.Route{
 			Method: method, Path: "/api" + path, Query: query, Headers: []string{"Authorization", "X-Daytona-Source"},
-			Serve: f.authorized(serve), Changes: method != http.MethodGet,
+			Serve: f.requireToken(serve), Changes: method != http.MethodGet,
 		}
 	}
-	create := api("POST", "/sandbox", nil, f.create)
+	create := api("POST", "/sandbox", nil, f.serveCreate)
 	create.Fields = []string{"name", "snapshot", "target", "labels", "env", "cpu", "memory", "disk", "ttlMinutes", "autoStopInterval", "buildInfo"}
 	below := func(method, path string, fields []string, serve func(http.ResponseWriter, *http.Request, *box)) wiretest.Route {
-		return wiretest.Route{Method: method, Path: "/toolbox/{id}" + path, Headers: []string{"Authorization"}, Fields: fields, Serve: f.toolbox(serve)}
+		return wiretest.Route{Method: method, Path: "/toolbox/{id}" + path, Headers: []string{"Authorization"}, Fields: fields, Serve: f.proxyToolbox(serve)}
 	}
 	return []wiretest.Route{
 		create,
-		api("GET", "/sandbox", []string{"cursor", "limit", "sort", "order", "id", "labels", "states", "states...", "includeErroredDeleted"}, f.list),
-		api("GET", "/sandbox/{id}", nil, f.get),
-		api("POST", "/sandbox/{id}/stop", nil, f.stop),
-		api("DELETE", "/sandbox/{id}", nil, f.delete),
-		api("GET", "/organizations/{id}/usage", nil, f.usage),
-		api("GET", "/api-keys/current", nil, f.key),
-		api("GET", "/audit/organizations/{id}", []string{"limit"}, f.auditLog),
-		below("POST", "/process/execute", []string{"command", "cwd", "envs", "timeout"}, f.execute),
-		below("GET", "/process/session/entrypoint/logs", nil, f.entrypoint),
-		below("GET", "/system/metrics", nil, f.metrics),
+		api("GET", "/sandbox", []string{"cursor", "limit", "sort", "order", "id", "labels", "states", "states...", "includeErroredDeleted"}, f.serveList),
+		api("GET", "/sandbox/{id}", nil, f.serveGet),
+		api("POST", "/sandbox/{id}/stop", nil, f.serveStop),
+		api("DELETE", "/sandbox/{id}", nil, f.serveDelete),
+		api("GET", "/organizations/{id}/usage", nil, f.serveUsage),
+		api("GET", "/api-keys/current", nil, f.serveKey),
+		api("GET", "/audit/organizations/{id}", []string{"limit"}, f.serveAuditLog),
+		below("POST", "/process/execute", []string{"command", "cwd", "envs", "timeout"}, f.serveExecute),
+		below("GET", "/process/session/entrypoint/logs", nil, f.serveEntrypoint),
+		below("GET", "/system/metrics", nil, f.serveMetrics),
 		below("GET", "/version", nil, func(w http.ResponseWriter, _ *http.Request, _ *box) {
 			wiretest.JSON(w, http.StatusOK, map[string]string{"version": "v0.205.1"})
 		}),
 	}
 }
 
-func (f *Fake) authorized(serve http.HandlerFunc) http.HandlerFunc {
+func (f *Fake) requireToken(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer "+Token {
-			refuse(w, r, http.StatusUnauthorized, "Invalid credentials")
+			writeAPIError(w, r, http.StatusUnauthorized, "Invalid credentials")
 			return
 		}
 		f.mu.Lock()
@@ -54,16 +54,16 @@ func (f *Fake) authorized(serve http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-func (f *Fake) list(w http.ResponseWriter, r *http.Request) {
-	f.settle()
+func (f *Fake) serveList(w http.ResponseWriter, r *http.Request) {
+	f.advanceTime()
 	f.lists++
 	q := r.URL.Query()
 	rows := slices.DeleteFunc(slices.Clone(f.boxes), func(b *box) bool {
-		return !f.listed(b, q.Get("includeErroredDeleted") == "true", q["states"], q.Get("id"))
+		return !f.isListed(b, q.Get("includeErroredDeleted") == "true", q["states"], q.Get("id"))
 	})
 	var labels map[string]string
 	if text := q.Get("labels"); text != "" && json.Unmarshal([]byte(text), &labels) != nil {
-		refuse(w, r, http.StatusBadRequest, "labels must be a JSON object")
+		writeAPIError(w, r, http.StatusBadRequest, "labels must be a JSON object")
 		return
 	}
 	rows = slices.DeleteFunc(rows, func(b *box) bool {
@@ -74,27 +74,17 @@ func (f *Fake) list(w http.ResponseWriter, r *http.Request) {
 		}
 		return false
 	})
-	from, _ := strconv.Atoi(q.Get("cursor"))
-	if f.o.Loops {
-		from = 0
-	}
-	limit, _ := strconv.Atoi(q.Get("limit"))
-	limit = min(max(limit, 1), f.o.PageSize)
-	rows = rows[min(from, len(rows)):]
-	var next any
-	if len(rows) > limit {
-		rows, next = rows[:limit], strconv.Itoa(from+limit)
-	}
+	rows, next := wiretest.Page(rows, q, f.o.PageSize, f.o.Loops)
 	items := make([]any, 0, len(rows))
 	for _, b := range rows {
-		items = append(items, f.row(b))
+		items = append(items, f.listRow(b))
 	}
 	wiretest.JSON(w, http.StatusOK, map[string]any{"items": items, "nextCursor": next})
 }
 
-// listed says whether the list shows a box: one that is destroyed not, but for
-// the search index, which is behind for a moment.
-func (f *Fake) listed(b *box, hidden bool, states []string, id string) bool {
+// isListed says whether the list shows a box. The search index may show a destroyed one for a
+// moment.
+func (f *Fake) isListed(b *box, hidden bool, states []string, id string) bool {
 	switch {
 	case id != "" && !strings.HasPrefix(b.id, strings.ToLower(id)):
 		return false
@@ -103,70 +93,70 @@ func (f *Fake) listed(b *box, hidden bool, states []string, id string) bool {
 	case b.state == "destroyed":
 		return f.o.Flap && f.lists%2 == 1
 	}
-	return hidden || !b.hidden()
+	return hidden || !b.isHidden()
 }
 
-func (f *Fake) get(w http.ResponseWriter, r *http.Request) {
-	b := f.find(r.PathValue("id"))
+func (f *Fake) serveGet(w http.ResponseWriter, r *http.Request) {
+	b := f.findBox(r.PathValue("id"))
 	if b == nil {
-		missing(w, r, r.PathValue("id"))
+		writeNotFound(w, r, r.PathValue("id"))
 		return
 	}
 	if f.o.Touches && !b.destroy.IsZero() {
 		b.destroy = b.destroy.Add(time.Minute)
 	}
-	wiretest.JSON(w, http.StatusOK, f.whole(b))
+	wiretest.JSON(w, http.StatusOK, f.detailRow(b))
 }
 
-func (f *Fake) stop(w http.ResponseWriter, r *http.Request) {
-	b := f.find(r.PathValue("id"))
+func (f *Fake) serveStop(w http.ResponseWriter, r *http.Request) {
+	b := f.findBox(r.PathValue("id"))
 	switch {
 	case b == nil:
-		missing(w, r, r.PathValue("id"))
+		writeNotFound(w, r, r.PathValue("id"))
 		return
-	case b.transitional():
-		refuse(w, r, http.StatusConflict, "Sandbox state change in progress")
+	case b.isChanging():
+		writeAPIError(w, r, http.StatusConflict, "Sandbox state change in progress")
 		return
 	case b.state != "started" && b.state != "paused":
-		refuse(w, r, http.StatusBadRequest, "Sandbox is not started")
+		writeAPIError(w, r, http.StatusBadRequest, "Sandbox is not started")
 		return
 	}
 	if !f.o.Deaf {
 		b.state, b.desired, b.changed = "stopping", "stopped", f.o.Now()
-		f.note("stop", b)
-		f.settle()
+		f.recordAudit("stop", b)
+		f.advanceTime()
 	}
-	wiretest.JSON(w, http.StatusOK, f.whole(b))
+	wiretest.JSON(w, http.StatusOK, f.detailRow(b))
 }
 
-func (f *Fake) delete(w http.ResponseWriter, r *http.Request) {
-	b := f.find(r.PathValue("id"))
+func (f *Fake) serveDelete(w http.ResponseWriter, r *http.Request) {
+	b := f.findBox(r.PathValue("id"))
 	switch {
 	case b == nil:
-		missing(w, r, r.PathValue("id"))
+		writeNotFound(w, r, r.PathValue("id"))
 		return
-	case b.transitional() || b.desired == "destroyed":
-		refuse(w, r, http.StatusConflict, "Sandbox state change in progress")
+	case b.isChanging() || b.desired == "destroyed":
+		writeAPIError(w, r, http.StatusConflict, "Sandbox state change in progress")
 		return
 	}
-	before := f.whole(b)
+	before := f.detailRow(b)
 	if !f.o.Deaf {
-		b.desired, b.changed, b.name = "destroyed", f.o.Now(), soft(b.name)
-		f.note("delete", b)
-		f.settle()
+		b.desired, b.changed, b.name = "destroyed", f.o.Now(), deletedName(b.name)
+		f.recordAudit("delete", b)
+		f.advanceTime()
 	}
 	before["desiredState"] = b.desired
 	wiretest.JSON(w, http.StatusOK, before)
 }
 
-func (f *Fake) note(action string, b *box) {
+func (f *Fake) recordAudit(action string, b *box) {
 	f.audit = append(f.audit, map[string]any{
 		"id": strconv.Itoa(len(f.audit) + 1), "actorId": "u1", "actorEmail": "alice@example.com", "action": action, "targetType": "sandbox", "targetId": b.id,
 		"statusCode": 200, "source": "sbx", "createdAt": f.o.Now().UTC().Format(time.RFC3339Nano),
 	})
 }
 
-func (f *Fake) create(w http.ResponseWriter, r *http.Request) {
+func (f *Fake) serveCreate(w http.ResponseWriter, r *http.Request) {
 	var body struct {
 		Name, Snapshot    string
 		Labels, Env       map[string]string
@@ -177,14 +167,14 @@ func (f *Fake) create(w http.ResponseWriter, r *http.Request) {
 	}
 	wiretest.Decode(r, &body)
 	switch {
-	case body.Name != "" && f.find(body.Name) != nil:
-		refuse(w, r, http.StatusConflict, "Sandbox with name %s already exists", body.Name)
+	case body.Name != "" && f.findBox(body.Name) != nil:
+		writeAPIError(w, r, http.StatusConflict, "Sandbox with name %s already exists", body.Name)
 		return
 	case body.BuildInfo == nil && body.CPU+body.Memory+body.Disk > 0:
-		refuse(w, r, http.StatusBadRequest, "Cannot specify Sandbox resources when using a snapshot")
+		writeAPIError(w, r, http.StatusBadRequest, "Cannot specify Sandbox resources when using a snapshot")
 		return
 	}
-	b := f.put(body.Name, body.Labels)
+	b := f.addBox(body.Name, body.Labels)
 	b.state, b.desired, b.env = "creating", "started", body.Env
 	if body.AutoStop != nil {
 		b.autoStop = *body.AutoStop
@@ -192,13 +182,13 @@ func (f *Fake) create(w http.ResponseWriter, r *http.Request) {
 	if body.TTLMinutes > 0 {
 		b.destroy = b.created.Add(time.Duration(body.TTLMinutes) * time.Minute)
 	}
-	f.settle()
-	wiretest.JSON(w, http.StatusOK, f.whole(b))
+	f.advanceTime()
+	wiretest.JSON(w, http.StatusOK, f.detailRow(b))
 }
 
-func (f *Fake) usage(w http.ResponseWriter, r *http.Request) {
+func (f *Fake) serveUsage(w http.ResponseWriter, r *http.Request) {
 	if r.PathValue("id") != Organization {
-		refuse(w, r, http.StatusForbidden, "Forbidden resource")
+		writeAPIError(w, r, http.StatusForbidden, "Forbidden resource")
 		return
 	}
 	n := float64(len(f.boxes))
@@ -212,16 +202,16 @@ func (f *Fake) usage(w http.ResponseWriter, r *http.Request) {
 	wiretest.JSON(w, http.StatusOK, map[string]any{"regionUsage": []any{region}, "totalSnapshotQuota": 10, "currentSnapshotUsage": 1, "totalVolumeQuota": 10, "currentVolumeUsage": 0})
 }
 
-func (f *Fake) key(w http.ResponseWriter, _ *http.Request) {
+func (f *Fake) serveKey(w http.ResponseWriter, _ *http.Request) {
 	wiretest.JSON(w, http.StatusOK, map[string]any{
 		"name": "oncall", "value": "dtn_***", "createdAt": "2026-01-01T00:00:00Z", "permissions": []string{"write:sandboxes", "delete:sandboxes"},
 		"lastUsedAt": nil, "expiresAt": nil, "userId": "u1",
 	})
 }
 
-func (f *Fake) auditLog(w http.ResponseWriter, r *http.Request) {
+func (f *Fake) serveAuditLog(w http.ResponseWriter, r *http.Request) {
 	if f.o.NoAudit {
-		refuse(w, r, http.StatusForbidden, "Forbidden resource")
+		writeAPIError(w, r, http.StatusForbidden, "Forbidden resource")
 		return
 	}
 	items := f.audit
@@ -231,12 +221,12 @@ func (f *Fake) auditLog(w http.ResponseWriter, r *http.Request) {
 	wiretest.JSON(w, http.StatusOK, map[string]any{"items": items, "total": len(items), "page": 1, "totalPages": 1})
 }
 
-// toolbox answers as the proxy before a daemon does. Every call counts as
-// activity, unless its header says otherwise.
-func (f *Fake) toolbox(serve func(http.ResponseWriter, *http.Request, *box)) http.HandlerFunc {
+// proxyToolbox answers as the proxy in front of a daemon. Every call counts as activity unless its
+// header prevents that.
+func (f *Fake) proxyToolbox(serve func(http.ResponseWriter, *http.Request, *box)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()
-		b := f.find(r.PathValue("id"))
+		b := f.findBox(r.PathValue("id"))
 		if b != nil && r.Header.Get("X-Daytona-Skip-Last-Activity-Update") != "true" {
 			b.active = f.o.Now()
 		}
@@ -245,11 +235,11 @@ func (f *Fake) toolbox(serve func(http.ResponseWriter, *http.Request, *box)) htt
 		f.mu.Unlock()
 		switch {
 		case r.Header.Get("Authorization") != "Bearer "+Token:
-			inside(w, r, http.StatusUnauthorized, "UNAUTHORIZED", "unauthorized")
+			writeToolboxError(w, r, http.StatusUnauthorized, "UNAUTHORIZED", "unauthorized")
 		case b == nil:
-			inside(w, r, http.StatusNotFound, "NOT_FOUND", "sandbox container not found")
+			writeToolboxError(w, r, http.StatusNotFound, "NOT_FOUND", "sandbox container not found")
 		case !running:
-			inside(w, r, http.StatusBadRequest, "BAD_REQUEST", "no IP address found. Is the Sandbox started?")
+			writeToolboxError(w, r, http.StatusBadRequest, "BAD_REQUEST", "no IP address found. Is the Sandbox started?")
 		case dead:
 			w.WriteHeader(http.StatusBadGateway)
 		default:
@@ -258,13 +248,12 @@ func (f *Fake) toolbox(serve func(http.ResponseWriter, *http.Request, *box)) htt
 	}
 }
 
-func inside(w http.ResponseWriter, r *http.Request, status int, code, message string) {
+func writeToolboxError(w http.ResponseWriter, r *http.Request, status int, code, message string) {
 	wiretest.JSON(w, status, map[string]any{"statusCode": status, "message": message, "code": code, "timestamp": time.Now().UTC().Format(time.RFC3339), "path": r.URL.Path, "method": r.Method})
 }
 
-// execute pipes a command to a shell, as the daemon does; both streams come back
-// as one.
-func (f *Fake) execute(w http.ResponseWriter, r *http.Request, b *box) {
+// serveExecute pipes a command to a shell, as the daemon does. Both streams are answered as one.
+func (f *Fake) serveExecute(w http.ResponseWriter, r *http.Request, b *box) {
 	var body struct {
 		Command, Cwd string
 		Envs         map[string]string
@@ -272,7 +261,7 @@ func (f *Fake) execute(w http.ResponseWriter, r *http.Request, b *box) {
 	}
 	wiretest.Decode(r, &body)
 	if strings.TrimSpace(body.Command) == "" {
-		inside(w, r, http.StatusBadRequest, "BAD_REQUEST", "command is required")
+		writeToolboxError(w, r, http.StatusBadRequest, "BAD_REQUEST", "command is required")
 		return
 	}
 	f.mu.Lock()
@@ -281,11 +270,7 @@ func (f *Fake) execute(w http.ResponseWriter, r *http.Request, b *box) {
 	}
 	machine := b.machine
 	p := wiretest.Process{Args: []string{"sh"}, Dir: body.Cwd, Stdin: strings.NewReader(body.Command)}
-	for _, env := range []map[string]string{b.env, body.Envs} {
-		for k, v := range env {
-			p.Env = append(p.Env, k+"="+v)
-		}
-	}
+	p.AddEnv(b.env, body.Envs)
 	f.mu.Unlock()
 	var out bytes.Buffer
 	p.Stdout, p.Stderr = &out, &out
@@ -306,7 +291,7 @@ func (f *Fake) execute(w http.ResponseWriter, r *http.Request, b *box) {
 	case <-run.Done():
 	case <-limit:
 		run.KillGroup()
-		inside(w, r, http.StatusRequestTimeout, "REQUEST_TIMEOUT", "command execution timed out")
+		writeToolboxError(w, r, http.StatusRequestTimeout, "REQUEST_TIMEOUT", "command execution timed out")
 		return
 	case <-r.Context().Done():
 		return
@@ -320,11 +305,11 @@ func (f *Fake) execute(w http.ResponseWriter, r *http.Request, b *box) {
 	wiretest.JSON(w, http.StatusOK, map[string]any{"exitCode": code, "result": out.String()})
 }
 
-func (f *Fake) entrypoint(w http.ResponseWriter, _ *http.Request, b *box) {
+func (f *Fake) serveEntrypoint(w http.ResponseWriter, _ *http.Request, b *box) {
 	wiretest.JSON(w, http.StatusOK, map[string]any{"output": b.out + b.err, "stdout": "entrypoint ready\nError: connect ETIMEDOUT 10.0.0.1:443\n" + b.out, "stderr": b.err})
 }
 
-func (f *Fake) metrics(w http.ResponseWriter, _ *http.Request, _ *box) {
+func (f *Fake) serveMetrics(w http.ResponseWriter, _ *http.Request, _ *box) {
 	if f.o.Old {
 		http.Error(w, "404 page not found", http.StatusNotFound)
 		return

@@ -12,44 +12,44 @@ import (
 	"sbx/internal/providers/wiretest"
 )
 
-// control lists the routes of the control plane.
-func (f *Fake) control() []wiretest.Route {
+// controlRoutes are the routes of the control plane.
+func (f *Fake) controlRoutes() []wiretest.Route {
 	key := []string{"X-Api-Key"}
 	route := func(method, path string, query []string, serve http.HandlerFunc) wiretest.Route {
-		return wiretest.Route{Method: method, Path: path, Query: query, Headers: key, Serve: f.authorized(serve), Changes: method != http.MethodGet}
+		return wiretest.Route{Method: method, Path: path, Query: query, Headers: key, Serve: f.checkKey(serve), Changes: method != http.MethodGet}
 	}
 	list := []string{"state", "metadata", "limit", "nextToken"}
 	if !f.o.Novita {
 		list = append(list, "order", "startedAfter", "template")
 	}
-	create := route("POST", "/sandboxes", nil, f.create)
+	create := route("POST", "/sandboxes", nil, f.handleCreate)
 	create.Fields = []string{"templateID", "timeout", "secure", "metadata", "envVars", "autoPause"}
 	routes := []wiretest.Route{
-		route("GET", "/v2/sandboxes", list, f.list), create,
-		route("GET", "/sandboxes", []string{"metadata"}, f.listOld),
-		route("GET", "/sandboxes/{id}", nil, f.get),
-		route("DELETE", "/sandboxes/{id}", nil, f.delete),
-		route("GET", "/sandboxes/{id}/metrics", []string{"start", "end"}, f.metrics),
-		route("GET", "/sandboxes/{id}/logs", []string{"start", "limit"}, f.logsOld),
+		route("GET", "/v2/sandboxes", list, f.handleList), create,
+		route("GET", "/sandboxes", []string{"metadata"}, f.handleOldList),
+		route("GET", "/sandboxes/{id}", nil, f.handleGet),
+		route("DELETE", "/sandboxes/{id}", nil, f.handleDelete),
+		route("GET", "/sandboxes/{id}/metrics", []string{"start", "end"}, f.handleMetrics),
+		route("GET", "/sandboxes/{id}/logs", []string{"start", "limit"}, f.handleOldLogs),
 	}
-	connect := route("POST", "/sandboxes/{id}/connect", nil, f.connect)
+	connect := route("POST", "/sandboxes/{id}/connect", nil, f.handleConnect)
 	connect.Fields = []string{"timeout"}
 	routes = append(routes, connect)
 	if f.o.Novita {
 		missing := func(w http.ResponseWriter, _ *http.Request) { http.NotFound(w, nil) }
-		return append(routes, route("GET", "/sandboxes/quota", nil, f.quota),
+		return append(routes, route("GET", "/sandboxes/quota", nil, f.handleQuota),
 			route("GET", "/v2/sandboxes/{id}/logs", []string{"cursor", "limit", "direction"}, missing),
-			route("GET", "/sandboxes/events", []string{"offset", "limit", "orderAsc", "sandboxID"}, f.eventsOf))
+			route("GET", "/sandboxes/events", []string{"offset", "limit", "orderAsc", "sandboxID"}, f.handleEvents))
 	}
 	return append(routes,
-		route("GET", "/v2/sandboxes/{id}/logs", []string{"cursor", "limit", "direction", "level", "search"}, f.logs),
-		route("GET", "/events/sandboxes/{id}", []string{"offset", "limit", "orderAsc"}, f.eventsOf))
+		route("GET", "/v2/sandboxes/{id}/logs", []string{"cursor", "limit", "direction", "level", "search"}, f.handleLogs),
+		route("GET", "/events/sandboxes/{id}", []string{"offset", "limit", "orderAsc"}, f.handleEvents))
 }
 
-func (f *Fake) authorized(serve http.HandlerFunc) http.HandlerFunc {
+func (f *Fake) checkKey(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Api-Key") != Key {
-			refuse(w, http.StatusUnauthorized, "Invalid API key, please visit the docs\nCannot get the team for the given API key")
+			refuseCall(w, http.StatusUnauthorized, "Invalid API key, please visit the docs\nCannot get the team for the given API key")
 			return
 		}
 		f.mu.Lock()
@@ -58,14 +58,16 @@ func (f *Fake) authorized(serve http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-func (f *Fake) list(w http.ResponseWriter, r *http.Request) {
+func (f *Fake) handleList(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	rows := f.living()
+	rows := f.livingBoxes()
 	if q.Get("order") != "asc" {
 		slices.Reverse(rows)
 	}
 	states := strings.Split(q.Get("state"), ",")
-	rows = slices.DeleteFunc(rows, func(b *box) bool { return !slices.Contains(states, b.state()) || !b.matches(q.Get("metadata")) })
+	rows = slices.DeleteFunc(rows, func(b *box) bool {
+		return !slices.Contains(states, b.stateName()) || !b.matchesFilter(q.Get("metadata"))
+	})
 	running := len(slices.DeleteFunc(slices.Clone(rows), func(b *box) bool { return b.paused }))
 	w.Header().Set("X-Total-Running", strconv.Itoa(running))
 	if f.o.HidesLast && len(rows) > 0 {
@@ -83,25 +85,25 @@ func (f *Fake) list(w http.ResponseWriter, r *http.Request) {
 	}
 	page := make([]map[string]any, 0, len(rows))
 	for _, b := range rows {
-		page = append(page, b.row())
+		page = append(page, b.toRow())
 	}
 	wiretest.JSON(w, http.StatusOK, page)
 }
 
-// listOld is the first API's list: running ones alone, on one page.
-func (f *Fake) listOld(w http.ResponseWriter, _ *http.Request) {
+// handleOldList is the first API's list: running sandboxes on one page.
+func (f *Fake) handleOldList(w http.ResponseWriter, _ *http.Request) {
 	page := []map[string]any{}
-	for _, b := range f.living() {
+	for _, b := range f.livingBoxes() {
 		if !b.paused {
-			page = append(page, b.row())
+			page = append(page, b.toRow())
 		}
 	}
 	wiretest.JSON(w, http.StatusOK, page)
 }
 
-// matches reads a filter as the server does: the whole is unescaped, then each
-// key and value.
-func (b *box) matches(filter string) bool {
+// matchesFilter decodes a filter as the server does: the whole is unescaped, then each key and
+// value.
+func (b *box) matchesFilter(filter string) bool {
 	if filter == "" {
 		return true
 	}
@@ -117,21 +119,21 @@ func (b *box) matches(filter string) bool {
 	return true
 }
 
-func (b *box) state() string {
+func (b *box) stateName() string {
 	if b.paused {
 		return "paused"
 	}
 	return "running"
 }
 
-func (b *box) row() map[string]any {
+func (b *box) toRow() map[string]any {
 	client := b.client
 	if client == "" {
 		client = "6532622b"
 	}
 	row := map[string]any{
 		"templateID": b.template, "sandboxID": b.id, "clientID": client, "startedAt": b.started, "endAt": b.ends,
-		"cpuCount": 2, "memoryMB": b.figures.MemoryTotalMiB, "diskSizeMB": 1024, "state": b.state(), "envdVersion": "0.4.1",
+		"cpuCount": 2, "memoryMB": b.figures.MemoryTotalMiB, "diskSizeMB": 1024, "state": b.stateName(), "envdVersion": "0.4.1",
 	}
 	if b.metadata != nil {
 		row["metadata"] = b.metadata
@@ -139,52 +141,49 @@ func (b *box) row() map[string]any {
 	return row
 }
 
-func (f *Fake) get(w http.ResponseWriter, r *http.Request) {
-	b := f.find(r.PathValue("id"))
+func (f *Fake) handleGet(w http.ResponseWriter, r *http.Request) {
+	b := f.findLiving(r.PathValue("id"))
 	if b == nil {
-		missing(w, r.PathValue("id"))
+		refuseUnknown(w, r.PathValue("id"))
 		return
 	}
-	row := b.row()
+	row := b.toRow()
 	row["envdAccessToken"] = b.token
 	wiretest.JSON(w, http.StatusOK, row)
 }
 
-func (f *Fake) delete(w http.ResponseWriter, r *http.Request) {
-	b := f.find(r.PathValue("id"))
+func (f *Fake) handleDelete(w http.ResponseWriter, r *http.Request) {
+	b := f.findLiving(r.PathValue("id"))
 	if b == nil {
-		missing(w, r.PathValue("id"))
+		refuseUnknown(w, r.PathValue("id"))
 		return
 	}
 	switch {
 	case f.o.Orphans != 0:
-		f.orphan(w, r, b)
+		f.orphanBox(w, r, b)
 		return
 	case !f.o.KeepsAlive:
-		f.end(b, f.o.Now())
+		f.endBox(b, f.o.Now())
 	}
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// orphan forgets a sandbox whose VM runs on, and answers as Options.Orphans says.
-// The lock is held, and given back while nothing is answered.
-func (f *Fake) orphan(w http.ResponseWriter, r *http.Request, b *box) {
+// orphanBox drops the record of a sandbox whose VM still runs, and answers Options.Orphans. The lock is
+// held, and released while there is no answer.
+func (f *Fake) orphanBox(w http.ResponseWriter, r *http.Request, b *box) {
 	b.orphan = true
-	f.end(b, f.o.Now())
+	f.endBox(b, f.o.Now())
 	if f.o.Orphans != NoAnswer {
-		refuse(w, f.o.Orphans, "Error killing sandbox: the node did not answer")
+		refuseCall(w, f.o.Orphans, "Error killing sandbox: the node did not answer")
 		return
 	}
 	f.mu.Unlock()
 	defer f.mu.Lock()
-	select {
-	case <-r.Context().Done():
-	case <-f.Ended():
-	}
+	f.WaitForEnd(r)
 	panic(http.ErrAbortHandler)
 }
 
-func (f *Fake) create(w http.ResponseWriter, r *http.Request) {
+func (f *Fake) handleCreate(w http.ResponseWriter, r *http.Request) {
 	var body struct {
 		TemplateID string            `json:"templateID"` //nolint:tagliatelle // the API's spelling
 		Timeout    int64             `json:"timeout"`
@@ -194,44 +193,44 @@ func (f *Fake) create(w http.ResponseWriter, r *http.Request) {
 	wiretest.Decode(r, &body)
 	switch {
 	case body.TemplateID == "":
-		refuse(w, http.StatusBadRequest, "validation error: templateID is missing")
+		refuseCall(w, http.StatusBadRequest, "validation error: templateID is missing")
 		return
 	case body.Timeout <= 0:
-		refuse(w, http.StatusBadRequest, "Timeout must be greater than 0")
+		refuseCall(w, http.StatusBadRequest, "Timeout must be greater than 0")
 		return
-	case f.o.Capacity > 0 && len(f.living()) >= f.o.Capacity:
-		refuse(w, http.StatusTooManyRequests, "you have reached the maximum number of concurrent E2B sandboxes (%d)", f.o.Capacity)
+	case f.o.Capacity > 0 && len(f.livingBoxes()) >= f.o.Capacity:
+		refuseCall(w, http.StatusTooManyRequests, "you have reached the maximum number of concurrent E2B sandboxes (%d)", f.o.Capacity)
 		return
 	}
 	now := f.o.Now()
-	b := f.put(body.TemplateID, body.Metadata, now, now.Add(time.Duration(body.Timeout)*time.Second))
+	b := f.newBox(body.TemplateID, body.Metadata, now, now.Add(time.Duration(body.Timeout)*time.Second))
 	b.env = body.EnvVars
 	wiretest.JSON(w, http.StatusCreated, map[string]any{
-		"templateID": b.template, "sandboxID": b.id, "clientID": b.row()["clientID"], "envdVersion": "0.4.1", "envdAccessToken": b.token,
+		"templateID": b.template, "sandboxID": b.id, "clientID": b.toRow()["clientID"], "envdVersion": "0.4.1", "envdAccessToken": b.token,
 	})
 }
 
-// connect resumes and lengthens: no read path may come here.
-func (f *Fake) connect(w http.ResponseWriter, r *http.Request) {
-	b := f.find(r.PathValue("id"))
+// handleConnect resumes and extends a sandbox; no read may call it.
+func (f *Fake) handleConnect(w http.ResponseWriter, r *http.Request) {
+	b := f.findLiving(r.PathValue("id"))
 	if b == nil {
-		missing(w, r.PathValue("id"))
+		refuseUnknown(w, r.PathValue("id"))
 		return
 	}
 	b.paused = false
 	wiretest.JSON(w, http.StatusCreated, map[string]any{"templateID": b.template, "sandboxID": b.id, "clientID": b.client, "envdVersion": "0.4.1"})
 }
 
-func (f *Fake) quota(w http.ResponseWriter, _ *http.Request) {
+func (f *Fake) handleQuota(w http.ResponseWriter, _ *http.Request) {
 	wiretest.JSON(w, http.StatusOK, map[string]any{
 		"limit": map[string]any{"concurrentInstances": cmp.Or(f.o.Capacity, 100), "concurrentVcpu": 200, "concurrentRamMb": 102400, "maxLengthHours": 3},
-		"usage": map[string]any{"concurrentInstances": len(f.living()), "concurrentVcpu": 2 * len(f.living()), "concurrentRamMb": 512 * len(f.living())},
+		"usage": map[string]any{"concurrentInstances": len(f.livingBoxes()), "concurrentVcpu": 2 * len(f.livingBoxes()), "concurrentRamMb": 512 * len(f.livingBoxes())},
 	})
 }
 
-func (f *Fake) eventsOf(w http.ResponseWriter, r *http.Request) {
+func (f *Fake) handleEvents(w http.ResponseWriter, r *http.Request) {
 	rows := []any{}
-	if b := f.known(cmp.Or(r.PathValue("id"), r.URL.Query().Get("sandboxID"))); b != nil {
+	if b := f.findAny(cmp.Or(r.PathValue("id"), r.URL.Query().Get("sandboxID"))); b != nil {
 		for i, e := range b.events {
 			rows = append(rows, map[string]any{
 				"version": "v1", "id": b.id + "-" + strconv.Itoa(i), "type": "sandbox.lifecycle." + e.kind, "timestamp": e.at, "sandboxId": b.id, "eventData": map[string]any{},
@@ -242,11 +241,11 @@ func (f *Fake) eventsOf(w http.ResponseWriter, r *http.Request) {
 	wiretest.JSON(w, http.StatusOK, rows[min(offset, len(rows)):])
 }
 
-// logs answers an unknown id with an empty list, as the API does.
-func (f *Fake) logs(w http.ResponseWriter, r *http.Request) {
+// handleLogs answers an empty list for an unknown id, as the API does.
+func (f *Fake) handleLogs(w http.ResponseWriter, r *http.Request) {
 	cursor, _ := strconv.ParseInt(r.URL.Query().Get("cursor"), 10, 64)
 	rows := []any{}
-	if b := f.known(r.PathValue("id")); b != nil {
+	if b := f.findAny(r.PathValue("id")); b != nil {
 		for _, l := range b.logs {
 			if l.at.UnixMilli() >= cursor {
 				rows = append(rows, map[string]any{"timestamp": l.at, "level": "info", "message": l.message, "fields": map[string]string{"logger": "process"}})
@@ -256,9 +255,9 @@ func (f *Fake) logs(w http.ResponseWriter, r *http.Request) {
 	wiretest.JSON(w, http.StatusOK, map[string]any{"logs": rows})
 }
 
-func (f *Fake) logsOld(w http.ResponseWriter, r *http.Request) {
+func (f *Fake) handleOldLogs(w http.ResponseWriter, r *http.Request) {
 	rows := []any{}
-	if b := f.known(r.PathValue("id")); b != nil {
+	if b := f.findAny(r.PathValue("id")); b != nil {
 		for _, l := range b.logs {
 			rows = append(rows, map[string]any{"timestamp": l.at, "line": `{"logger":"process","message":` + strconv.Quote(l.message) + `}`})
 		}

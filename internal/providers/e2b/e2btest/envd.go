@@ -18,18 +18,18 @@ import (
 	"sbx/internal/providers/wiretest"
 )
 
-// proc is one process that envd knows.
-type proc struct {
+// envdProcess is one process of envd.
+type envdProcess struct {
 	tag   string
 	args  []string
 	run   *wiretest.Running
 	stdin io.WriteCloser
 
-	listener atomic.Pointer[frames] // who gets its output
+	listener atomic.Pointer[frameWriter] // receives its output
 }
 
-// inside lists the routes of envd; the sandbox is chosen by a header.
-func (f *Fake) inside() []wiretest.Route {
+// envdRoutes are the routes of envd; a header selects the sandbox.
+func (f *Fake) envdRoutes() []wiretest.Route {
 	prefix := "E2b"
 	if f.o.Novita {
 		prefix = "Novita"
@@ -37,28 +37,28 @@ func (f *Fake) inside() []wiretest.Route {
 	routing := []string{prefix + "-Sandbox-Id", prefix + "-Sandbox-Port"}
 	token := append([]string{"X-Access-Token"}, routing...)
 	route := func(method, path string, headers []string, serve func(http.ResponseWriter, *http.Request, *box)) wiretest.Route {
-		return wiretest.Route{Method: method, Path: path, Headers: headers, Raw: true, Serve: f.host(prefix+"-Sandbox-Id", headers[0], serve)}
+		return wiretest.Route{Method: method, Path: path, Headers: headers, Raw: true, Serve: f.proxyHost(prefix+"-Sandbox-Id", headers[0], serve)}
 	}
 	return []wiretest.Route{
 		route("GET", "/health", routing, func(w http.ResponseWriter, _ *http.Request, _ *box) { w.WriteHeader(http.StatusNoContent) }),
-		route("GET", "/metrics", token, f.envdMetrics),
-		route("POST", "/process.Process/Start", token, f.lossy(f.start)),
-		route("POST", "/process.Process/Connect", token, f.lossy(f.attach)),
-		route("POST", "/process.Process/List", token, f.processes),
-		route("POST", "/process.Process/SendInput", token, f.sendInput),
-		route("POST", "/process.Process/CloseStdin", token, f.closeStdin),
-		route("POST", "/process.Process/SendSignal", token, f.sendSignal),
+		route("GET", "/metrics", token, f.handleEnvdMetrics),
+		route("POST", "/process.Process/Start", token, f.loseStreams(f.handleStart)),
+		route("POST", "/process.Process/Connect", token, f.loseStreams(f.handleConnectProcess)),
+		route("POST", "/process.Process/List", token, f.handleProcesses),
+		route("POST", "/process.Process/SendInput", token, f.handleSendInput),
+		route("POST", "/process.Process/CloseStdin", token, f.handleCloseStdin),
+		route("POST", "/process.Process/SendSignal", token, f.handleSendSignal),
 		route("POST", "/process.Process/Update", token, func(w http.ResponseWriter, _ *http.Request, _ *box) { wiretest.JSON(w, http.StatusOK, struct{}{}) }),
 	}
 }
 
-// host answers as the edge does for a sandbox that is not there, is moving or is
-// deaf, and as envd for a wrong token.
-func (f *Fake) host(header, first string, serve func(http.ResponseWriter, *http.Request, *box)) http.HandlerFunc {
+// proxyHost answers as the edge for a missing sandbox and for a closed port, and as envd for a wrong
+// token.
+func (f *Fake) proxyHost(header, first string, serve func(http.ResponseWriter, *http.Request, *box)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		id := r.Header.Get(header)
 		f.mu.Lock()
-		b := f.known(id)
+		b := f.findAny(id)
 		answers, closed := f.hostAnswers(b), b != nil && b.closed
 		f.mu.Unlock()
 		switch {
@@ -74,8 +74,8 @@ func (f *Fake) host(header, first string, serve func(http.ResponseWriter, *http.
 	}
 }
 
-// envdMetrics is what the VM measures now.
-func (f *Fake) envdMetrics(w http.ResponseWriter, _ *http.Request, b *box) {
+// handleEnvdMetrics answers the current figures of the VM.
+func (f *Fake) handleEnvdMetrics(w http.ResponseWriter, _ *http.Request, b *box) {
 	f.mu.Lock()
 	now := f.o.Now()
 	used, total, cpu := b.memoryAt(now), b.figures.MemoryTotalMiB, b.figures.CPUPercent
@@ -86,21 +86,21 @@ func (f *Fake) envdMetrics(w http.ResponseWriter, _ *http.Request, b *box) {
 	})
 }
 
-// frames writes a Connect stream.
-type frames struct {
+// frameWriter writes a Connect stream.
+type frameWriter struct {
 	mu   sync.Mutex
 	w    http.ResponseWriter
-	over bool // the client has left, or all is said
+	over bool // the client has disconnected, or the stream is complete
 }
 
-// end stops what a process that runs on would still write.
-func (s *frames) end() {
+// closeStream drops the further output of the process.
+func (s *frameWriter) closeStream() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true
 }
 
-func (s *frames) send(flags byte, message any) {
+func (s *frameWriter) sendFrame(flags byte, message any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
@@ -113,22 +113,22 @@ func (s *frames) send(flags byte, message any) {
 	head := []byte{flags, 0, 0, 0, 0}
 	binary.BigEndian.PutUint32(head[1:], uint32(len(text)))
 	_, _ = s.w.Write(append(head, text...))
-	_ = http.NewResponseController(s.w).Flush() // a client that has left hears nothing
+	_ = http.NewResponseController(s.w).Flush() // a client may have disconnected
 }
 
-func (s *frames) event(kind string, value any) {
-	s.send(0, map[string]any{"event": map[string]any{kind: value}})
+func (s *frameWriter) sendEvent(kind string, value any) {
+	s.sendFrame(0, map[string]any{"event": map[string]any{kind: value}})
 }
 
-// stream is an io.Writer for one of a process's streams.
-type stream struct {
-	p    *proc
+// dataWriter is an io.Writer for one stream of a process.
+type dataWriter struct {
+	p    *envdProcess
 	name string
 }
 
-// Write sends one data event to whoever listens last; nothing is kept for others.
-func (d stream) Write(b []byte) (int, error) {
-	d.p.listener.Load().event("data", map[string][]byte{d.name: b})
+// Write sends one data event to the last listener; nothing is kept for others.
+func (d dataWriter) Write(b []byte) (int, error) {
+	d.p.listener.Load().sendEvent("data", map[string][]byte{d.name: b})
 	return len(b), nil
 }
 
@@ -144,8 +144,8 @@ type startRequest struct {
 	PTY   any    `json:"pty"`
 }
 
-// start runs a process and streams it; the process does not end with its client.
-func (f *Fake) start(w http.ResponseWriter, r *http.Request, b *box) {
+// handleStart starts a process and streams it; the process does not end with its client.
+func (f *Fake) handleStart(w http.ResponseWriter, r *http.Request, b *box) {
 	if r.Header.Get("Content-Type") != "application/connect+json" {
 		w.WriteHeader(http.StatusUnsupportedMediaType)
 		return
@@ -157,28 +157,28 @@ func (f *Fake) start(w http.ResponseWriter, r *http.Request, b *box) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/connect+json")
-	s := &frames{w: w}
-	defer s.end()
+	s := &frameWriter{w: w}
+	defer s.closeStream()
 	if req.Process.Cwd != "" {
 		if info, err := os.Stat(req.Process.Cwd); err != nil || !info.IsDir() {
-			s.send(2, failure("invalid_argument", "cwd '"+req.Process.Cwd+"' does not exist"))
+			s.sendFrame(2, endError("invalid_argument", "cwd '"+req.Process.Cwd+"' does not exist"))
 			return
 		}
 	}
-	p, pid, err := f.spawn(b, req, s)
+	p, err := f.startProcess(b, req, s)
 	if err != nil {
-		f.notRun(s, pid, req, err)
+		f.reportNotRun(s, req, err)
 		return
 	}
-	f.attend(s, r, p)
+	f.streamProcess(s, r, p)
 }
 
-func failure(code, message string) map[string]any {
+func endError(code, message string) map[string]any {
 	return map[string]any{"error": map[string]string{"code": code, "message": message}}
 }
 
-// spawn starts the process with its streams on frames.
-func (f *Fake) spawn(b *box, req startRequest, s *frames) (*proc, uint32, error) {
+// startProcess starts the process with its output in frames.
+func (f *Fake) startProcess(b *box, req startRequest, s *frameWriter) (*envdProcess, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if b.machine == nil {
@@ -186,49 +186,45 @@ func (f *Fake) spawn(b *box, req startRequest, s *frames) (*proc, uint32, error)
 	}
 	f.pids++
 	pid := f.pids
-	s.event("start", map[string]any{"pid": pid})
-	p := &proc{tag: req.Tag, args: append([]string{req.Process.Cmd}, req.Process.Args...)}
+	s.sendEvent("start", map[string]any{"pid": pid})
+	p := &envdProcess{tag: req.Tag, args: append([]string{req.Process.Cmd}, req.Process.Args...)}
 	p.listener.Store(s)
-	process := wiretest.Process{Args: append([]string{req.Process.Cmd}, req.Process.Args...), Dir: req.Process.Cwd, Stdout: stream{p, "stdout"}, Stderr: stream{p, "stderr"}}
-	for _, env := range []map[string]string{b.env, req.Process.Envs} {
-		for k, v := range env {
-			process.Env = append(process.Env, k+"="+v)
-		}
-	}
+	process := wiretest.Process{Args: append([]string{req.Process.Cmd}, req.Process.Args...), Dir: req.Process.Cwd, Stdout: dataWriter{p, "stdout"}, Stderr: dataWriter{p, "stderr"}}
+	process.AddEnv(b.env, req.Process.Envs)
 	reader, writer := io.Pipe()
 	if req.Stdin {
 		process.Stdin, p.stdin = reader, writer
 	}
 	run, err := b.machine.Start(process)
 	if err != nil {
-		return nil, pid, err
+		return nil, err
 	}
 	go func() {
 		<-run.Done()
-		_ = reader.Close() // nobody reads it any more
+		_ = reader.Close() // it has no reader any more
 	}()
 	p.run = run
 	b.procs[pid] = p
 	b.logs = append(b.logs, entry{f.o.Now(), "process_start"})
-	return p, pid, nil
+	return p, nil
 }
 
-// notRun is what the shell around a program says where it cannot be run.
-func (f *Fake) notRun(s *frames, _ uint32, req startRequest, err error) {
+// reportNotRun sends the output of the shell for a program that cannot be run.
+func (f *Fake) reportNotRun(s *frameWriter, req startRequest, err error) {
 	code, text := 127, "nice: '"+req.Process.Cmd+"': No such file or directory\n"
 	if errors.Is(err, fs.ErrPermission) {
 		code, text = 126, "nice: '"+req.Process.Cmd+"': Permission denied\n"
 	} else if !wiretest.Missing(err) {
-		s.send(2, failure("internal", err.Error()))
+		s.sendFrame(2, endError("internal", err.Error()))
 		return
 	}
-	s.event("data", map[string][]byte{"stderr": []byte(text)})
-	s.event("end", map[string]any{"exitCode": code, "exited": true, "status": "exit status " + strconv.Itoa(code), "error": "exit status " + strconv.Itoa(code)})
-	s.send(2, struct{}{})
+	s.sendEvent("data", map[string][]byte{"stderr": []byte(text)})
+	s.sendEvent("end", map[string]any{"exitCode": code, "exited": true, "status": "exit status " + strconv.Itoa(code), "error": "exit status " + strconv.Itoa(code)})
+	s.sendFrame(2, struct{}{})
 }
 
-// attend streams until the process ends, its time is over or the client leaves.
-func (f *Fake) attend(s *frames, r *http.Request, p *proc) {
+// streamProcess streams until the process ends, its limit is reached or the client disconnects.
+func (f *Fake) streamProcess(s *frameWriter, r *http.Request, p *envdProcess) {
 	every, err := strconv.Atoi(r.Header.Get("Keepalive-Ping-Interval"))
 	if err != nil || every <= 0 {
 		every = 90
@@ -242,26 +238,26 @@ func (f *Fake) attend(s *frames, r *http.Request, p *proc) {
 	for {
 		select {
 		case <-ping.C:
-			s.event("keepalive", struct{}{})
+			s.sendEvent("keepalive", struct{}{})
 		case <-limit:
-			_ = p.run.Signal(syscall.SIGKILL) // the process alone: its children live on
-			s.send(2, failure("deadline_exceeded", "context deadline exceeded"))
+			_ = p.run.Signal(syscall.SIGKILL) // not its children
+			s.sendFrame(2, endError("deadline_exceeded", "context deadline exceeded"))
 			return
 		case <-r.Context().Done():
 			return
 		case <-f.Ended():
 			return
 		case <-p.run.Done():
-			s.event("end", ending(p.run))
-			s.send(2, struct{}{})
+			s.sendEvent("end", endEvent(p.run))
+			s.sendFrame(2, struct{}{})
 			return
 		}
 	}
 }
 
-// ending is the end event as envd writes it: zero values are left out, and a
-// death by signal is -1 with the signal's name.
-func ending(run *wiretest.Running) map[string]any {
+// endEvent is the end event of envd: zero values are omitted, and a death by signal is -1 with the
+// signal's name.
+func endEvent(run *wiretest.Running) map[string]any {
 	code, signal := run.Wait()
 	if signal != 0 {
 		return map[string]any{"exitCode": -1, "status": "signal: " + signal.String(), "error": "signal: " + signal.String()}
@@ -284,8 +280,8 @@ type selectRequest struct {
 	Signal string `json:"signal"`
 }
 
-// attach streams a process from now on; one that has ended tells its end again.
-func (f *Fake) attach(w http.ResponseWriter, r *http.Request, b *box) {
+// handleConnectProcess streams a process from now on; for an ended one it sends the end again.
+func (f *Fake) handleConnectProcess(w http.ResponseWriter, r *http.Request, b *box) {
 	body, _ := io.ReadAll(r.Body)
 	var req selectRequest
 	if len(body) < 5 || json.Unmarshal(body[5:], &req) != nil {
@@ -293,20 +289,20 @@ func (f *Fake) attach(w http.ResponseWriter, r *http.Request, b *box) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/connect+json")
-	s := &frames{w: w}
-	defer s.end()
-	pid, p := f.selected(b, req)
+	s := &frameWriter{w: w}
+	defer s.closeStream()
+	pid, p := f.selectProcess(b, req)
 	if p == nil {
-		s.send(2, failure("not_found", "no such process"))
+		s.sendFrame(2, endError("not_found", "no such process"))
 		return
 	}
-	s.event("start", map[string]any{"pid": pid})
+	s.sendEvent("start", map[string]any{"pid": pid})
 	p.listener.Store(s)
-	f.attend(s, r, p)
+	f.streamProcess(s, r, p)
 }
 
-// selected finds the process that a call names; nil without one.
-func (f *Fake) selected(b *box, req selectRequest) (uint32, *proc) {
+// selectProcess finds the process of a call; nil without one.
+func (f *Fake) selectProcess(b *box, req selectRequest) (uint32, *envdProcess) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for pid, p := range b.procs {
@@ -317,40 +313,38 @@ func (f *Fake) selected(b *box, req selectRequest) (uint32, *proc) {
 	return 0, nil
 }
 
-// chosen is selected for unary calls; it answers 404 without a process.
-func (f *Fake) chosen(w http.ResponseWriter, r *http.Request, b *box) (*proc, selectRequest) {
+// requireProcess is selectProcess for unary calls; it answers 404 without a process.
+func (f *Fake) requireProcess(w http.ResponseWriter, r *http.Request, b *box) (*envdProcess, selectRequest) {
 	var req selectRequest
 	wiretest.Decode(r, &req)
-	if _, p := f.selected(b, req); p != nil {
+	if _, p := f.selectProcess(b, req); p != nil {
 		return p, req
 	}
 	wiretest.JSON(w, http.StatusNotFound, map[string]string{"code": "not_found", "message": fmt.Sprintf("process with pid %d not found", req.Process.PID)})
 	return nil, req
 }
 
-func (f *Fake) sendInput(w http.ResponseWriter, r *http.Request, b *box) {
-	p, req := f.chosen(w, r, b)
+func (f *Fake) handleSendInput(w http.ResponseWriter, r *http.Request, b *box) {
+	p, req := f.requireProcess(w, r, b)
 	if p == nil {
 		return
 	}
-	select {
-	case <-p.run.Done():
-	default:
-		_, _ = p.stdin.Write(req.Input.Stdin) // a process that has closed it reads no more
+	if !p.run.HasEnded() {
+		_, _ = p.stdin.Write(req.Input.Stdin) // the process may have closed it
 	}
 	wiretest.JSON(w, http.StatusOK, struct{}{})
 }
 
-func (f *Fake) closeStdin(w http.ResponseWriter, r *http.Request, b *box) {
-	if p, _ := f.chosen(w, r, b); p != nil {
+func (f *Fake) handleCloseStdin(w http.ResponseWriter, r *http.Request, b *box) {
+	if p, _ := f.requireProcess(w, r, b); p != nil {
 		_ = p.stdin.Close()
 		wiretest.JSON(w, http.StatusOK, struct{}{})
 	}
 }
 
-// sendSignal knows 9 and 15 alone, and reaches the process without its children.
-func (f *Fake) sendSignal(w http.ResponseWriter, r *http.Request, b *box) {
-	p, req := f.chosen(w, r, b)
+// handleSendSignal supports signals 9 and 15, and signals the process without its children.
+func (f *Fake) handleSendSignal(w http.ResponseWriter, r *http.Request, b *box) {
+	p, req := f.requireProcess(w, r, b)
 	if p == nil {
 		return
 	}
@@ -366,16 +360,14 @@ func (f *Fake) sendSignal(w http.ResponseWriter, r *http.Request, b *box) {
 	wiretest.JSON(w, http.StatusOK, struct{}{})
 }
 
-// Processes gives the real processes that run in a sandbox, for a test to kill.
+// Processes are the real processes of a sandbox, for a test to kill.
 func (f *Fake) Processes(id string) []*wiretest.Running {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var all []*wiretest.Running
-	if b := f.known(id); b != nil {
+	if b := f.findAny(id); b != nil {
 		for _, p := range b.procs {
-			select {
-			case <-p.run.Done():
-			default:
+			if !p.run.HasEnded() {
 				all = append(all, p.run)
 			}
 		}

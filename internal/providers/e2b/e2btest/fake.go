@@ -1,3 +1,6 @@
+// Package e2btest is a strict fake of E2B's API and of envd inside its
+// sandboxes, and of Novita's dialect of both: a state machine in memory, whose
+// commands are real processes of this machine.
 package e2btest
 
 import (
@@ -13,35 +16,34 @@ import (
 	"sbx/internal/providers/wiretest"
 )
 
-// Key is the API key that the fake knows.
+// Key is the API key of the fake.
 const Key = "e2b_5ec7e7fake0123456789"
 
-// Options shape a fake; the zero value is a fast and honest E2B.
+// Options shape a fake; the zero value is a fast and correct E2B.
 type Options struct {
 	Now        func() time.Time // nil = time.Now
 	Novita     bool             // an older API level: no order, no newer logs, no events; a quota
 	Legacy     bool             // ids in two parts, metrics in MiB (Novita's older domains)
-	PageSize   int              // rows of a page at most; 0 = 100
+	PageSize   int              // the most rows of a page; 0 = 100
 	HostFor    time.Duration    // how long a host answers after its sandbox was killed; Forever = always
 	Capacity   int              // sandboxes that may run at once; 0 = any number
-	NoMetrics  bool             // the metrics API is not there
+	NoMetrics  bool             // there is no metrics API
 	NoSamples  bool             // the metrics API has no sample yet
-	Wakes      bool             // lie: reading a sandbox resumes it
-	Lengthens  bool             // lie: reading a sandbox gives it another minute
-	HidesLast  bool             // lie: the list leaves out the last row and says nothing
-	Loops      bool             // lie: a page token comes again
-	KeepsAlive bool             // lie: DELETE says 204 and does nothing
-	// Orphans is what DELETE answers when its node fails: an error status, or
-	// NoAnswer. The API forgets the record and the edge its entry at once, so that
-	// GET is 404 and the host 502, while the VM runs on until its time is over
-	// (E2B API, delete_instance.go). 0 = the node does what it is told.
+	Wakes      bool             // wrong: a read resumes a sandbox
+	Lengthens  bool             // wrong: a read extends a sandbox by a minute
+	HidesLast  bool             // wrong: the list omits the last row
+	Loops      bool             // wrong: a page token comes again
+	KeepsAlive bool             // wrong: DELETE answers 204 and does nothing
+	// Orphans is the answer of DELETE when the node fails: an error status, or NoAnswer. The API
+	// drops the record and the edge its entry at once, so that GET is 404 and the host 502, while
+	// the VM runs until its time limit (E2B API, delete_instance.go). 0 = the node works.
 	Orphans int
-	// LosesEvery lets the edge lose each n-th stream out of a sandbox; 0 = none.
+	// LosesEvery makes the edge lose each n-th stream of a sandbox; 0 = none.
 	LosesEvery int
 	Wire       wiretest.Options
 }
 
-// NoAnswer as Orphans lets DELETE hang.
+// NoAnswer as Orphans makes DELETE hang.
 const NoAnswer = -1
 
 // Forever as HostFor keeps a killed sandbox's host answering.
@@ -58,36 +60,34 @@ type Fake struct {
 	boxes map[string]*box
 	made  int
 	pids  uint32
-	edge  edge
+	edge  lossyEdge
 }
 
-// box is one sandbox. Once killed it is no longer in the API, while its host may
-// answer on.
+// box is one sandbox. A killed one is not in the API, but its host may still answer.
 type box struct {
 	id, client, template, token string
 	started, ends, killed       time.Time
 	paused                      bool
 	metadata, env               map[string]string
 	machine                     *wiretest.Machine
-	procs                       map[uint32]*proc
+	procs                       map[uint32]*envdProcess
 	events                      []event
 	logs                        []entry
-	closed                      bool // envd does not answer any more
-	orphan                      bool // killed in the records alone: its VM runs on
+	closed                      bool // envd does not answer
+	orphan                      bool // its record is gone, and its VM runs
 	figures                     Figures
 	since                       time.Time // when the figures were set
 }
 
-// Figures are what the metrics of a sandbox show. They are those of its whole machine,
-// which has two cores.
+// Figures are the metrics of a sandbox: those of its machine, which has two cores.
 type Figures struct {
 	CPUPercent         float64 // of both cores together
-	MemoryMiB          float64 // in use when the figures are set
-	MemoryMiBPerMinute float64 // by which it grows, and has grown
+	MemoryMiB          float64 // in use at the time when the figures are set
+	MemoryMiBPerMinute float64 // its growth, also before that time
 	MemoryTotalMiB     int64   // 0 = 512
 }
 
-// memoryAt is what is in use at a time, in bytes, which never exceeds the total.
+// memoryAt is the memory in use at a time, in bytes, at most the total.
 func (b *box) memoryAt(at time.Time) int64 {
 	used := b.figures.MemoryMiB + b.figures.MemoryMiBPerMinute*at.Sub(b.since).Minutes()
 	return int64(min(max(used, 20), float64(b.figures.MemoryTotalMiB)) * (1 << 20))
@@ -112,17 +112,17 @@ func New(t wiretest.T, o Options) *Fake {
 		o.PageSize = 100
 	}
 	f := &Fake{Server: wiretest.New(t, o.Wire), t: t, o: o, boxes: map[string]*box{}}
-	f.Handle(f.control()...)
-	f.Handle(f.inside()...)
+	f.Handle(f.controlRoutes()...)
+	f.Handle(f.envdRoutes()...)
 	return f
 }
 
-// Settings are those of a profile that reaches the fake at an address.
+// Settings are those of a profile of the fake at an address.
 func Settings(address string) map[string]string {
 	return map[string]string{"token": Key, "url": address, "sandbox_url": address, "domain": "e2b.app", "template": "base"}
 }
 
-// Environment is what switches a profile on that reaches the fake at an address.
+// Environment enables a profile of the fake at an address.
 func (f *Fake) Environment(address string) map[string]string {
 	prefix := "E2B"
 	if f.o.Novita {
@@ -131,7 +131,7 @@ func (f *Fake) Environment(address string) map[string]string {
 	return map[string]string{prefix + "_API_KEY": Key, prefix + "_API_URL": address, prefix + "_SANDBOX_URL": address}
 }
 
-// Seed is a sandbox that is there already.
+// Seed is a sandbox that exists from the start.
 type Seed struct {
 	Metadata map[string]string
 	Paused   bool
@@ -140,14 +140,14 @@ type Seed struct {
 	Logs     []string      // of envd
 }
 
-// Add puts a sandbox in and returns its id.
+// Add adds a sandbox and returns its id.
 func (f *Fake) Add(s Seed) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if s.Left == 0 {
 		s.Left = time.Hour
 	}
-	b := f.put("base", s.Metadata, f.o.Now().Add(-s.Age), f.o.Now().Add(s.Left))
+	b := f.newBox("base", s.Metadata, f.o.Now().Add(-s.Age), f.o.Now().Add(s.Left))
 	b.paused = s.Paused
 	for i, message := range s.Logs {
 		b.logs = append(b.logs, entry{b.started.Add(time.Duration(i) * time.Millisecond), message})
@@ -155,12 +155,12 @@ func (f *Fake) Add(s Seed) string {
 	return f.idOf(b)
 }
 
-// put makes a box. The lock is held.
-func (f *Fake) put(template string, metadata map[string]string, started, ends time.Time) *box {
+// newBox adds a box. The lock is held.
+func (f *Fake) newBox(template string, metadata map[string]string, started, ends time.Time) *box {
 	f.made++
 	b := &box{
 		id: fmt.Sprintf("i%020x", 0xab12cd34*uint64(f.made)), template: template, token: fmt.Sprintf("envd-token-%d", f.made),
-		started: started, ends: ends, metadata: metadata, procs: map[uint32]*proc{},
+		started: started, ends: ends, metadata: metadata, procs: map[uint32]*envdProcess{},
 		figures: Figures{CPUPercent: 12.5, MemoryMiB: 200, MemoryTotalMiB: 512}, since: f.o.Now(),
 	}
 	if f.o.Legacy {
@@ -179,9 +179,9 @@ func (f *Fake) idOf(b *box) string {
 	return b.id
 }
 
-// find gives a living sandbox; nil without one. The lock is held.
-func (f *Fake) find(id string) *box {
-	b := f.known(id)
+// findLiving finds a sandbox that has not ended; nil without one. The lock is held.
+func (f *Fake) findLiving(id string) *box {
+	b := f.findAny(id)
 	if b == nil || !b.killed.IsZero() {
 		return nil
 	}
@@ -194,18 +194,18 @@ func (f *Fake) find(id string) *box {
 	return b
 }
 
-// known gives any sandbox that ever was, after its time has run out if it has.
-func (f *Fake) known(id string) *box {
+// findAny finds a sandbox, also an ended one; it ends one whose time limit is reached.
+func (f *Fake) findAny(id string) *box {
 	short, _, _ := strings.Cut(id, "-")
 	b := f.boxes[short]
 	if b != nil && b.killed.IsZero() && !b.paused && !b.ends.After(f.o.Now()) {
-		f.end(b, b.ends)
+		f.endBox(b, b.ends)
 	}
 	return b
 }
 
-// end takes a sandbox out of the API. The lock is held.
-func (f *Fake) end(b *box, at time.Time) {
+// endBox removes a sandbox from the API. The lock is held.
+func (f *Fake) endBox(b *box, at time.Time) {
 	b.killed = at
 	b.events = append(b.events, event{"killed", at})
 	if b.machine != nil && f.o.HostFor == 0 && !b.orphan {
@@ -213,11 +213,11 @@ func (f *Fake) end(b *box, at time.Time) {
 	}
 }
 
-// living gives all that the API knows, oldest first. The lock is held.
-func (f *Fake) living() []*box {
+// livingBoxes are the sandboxes of the API, oldest first. The lock is held.
+func (f *Fake) livingBoxes() []*box {
 	var all []*box
 	for _, id := range slices.Sorted(maps.Keys(f.boxes)) {
-		if b := f.known(id); b.killed.IsZero() {
+		if b := f.findAny(id); b.killed.IsZero() {
 			all = append(all, b)
 		}
 	}
@@ -225,7 +225,7 @@ func (f *Fake) living() []*box {
 	return all
 }
 
-// hostAnswers says whether a sandbox's host still does. The lock is held.
+// hostAnswers says whether a sandbox's host answers. The lock is held.
 func (f *Fake) hostAnswers(b *box) bool {
 	switch {
 	case b == nil || b.paused || b.orphan:
@@ -236,12 +236,11 @@ func (f *Fake) hostAnswers(b *box) bool {
 	return f.o.Now().Before(b.killed.Add(f.o.HostFor))
 }
 
-// VMRuns says whether a sandbox's VM runs, whatever the API and the edge say of
-// it: what its node knows, and what envd answers to who reaches it directly.
+// VMRuns says whether a sandbox's VM runs on its node, whatever the API and the edge show.
 func (f *Fake) VMRuns(id string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	b := f.known(id)
+	b := f.findAny(id)
 	switch {
 	case b == nil || b.paused:
 		return false
@@ -253,7 +252,7 @@ func (f *Fake) VMRuns(id string) bool {
 	return f.hostAnswers(b)
 }
 
-// Running is how many VMs run.
+// Running is the number of VMs that run.
 func (f *Fake) Running() int {
 	f.mu.Lock()
 	ids := slices.Collect(maps.Keys(f.boxes))
@@ -261,25 +260,35 @@ func (f *Fake) Running() int {
 	return len(slices.DeleteFunc(ids, func(id string) bool { return !f.VMRuns(id) }))
 }
 
-// CloseEnvd makes envd of a sandbox deaf while the sandbox runs on.
+// CloseEnvd closes the port of envd while the sandbox runs.
 func (f *Fake) CloseEnvd(id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.known(id).closed = true
+	f.findAny(id).closed = true
 }
 
-// Change edits the fake's options while it runs.
+// Change edits the options.
 func (f *Fake) Change(edit func(*Options)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	edit(&f.o)
 }
 
-// refuse answers as the API does.
-func refuse(w http.ResponseWriter, status int, format string, args ...any) {
+// refuseCall answers an error in the format of the API.
+func refuseCall(w http.ResponseWriter, status int, format string, args ...any) {
 	wiretest.JSON(w, status, map[string]any{"code": status, "message": fmt.Sprintf(format, args...)})
 }
 
-func missing(w http.ResponseWriter, id string) {
-	refuse(w, http.StatusNotFound, "Sandbox %q doesn't exist or you don't have access to it", id)
+func refuseUnknown(w http.ResponseWriter, id string) {
+	refuseCall(w, http.StatusNotFound, "Sandbox %q doesn't exist or you don't have access to it", id)
+}
+
+// Forget drops a sandbox's record and the edge's entry while its VM runs, as a DELETE that the node
+// refused.
+func (f *Fake) Forget(id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	b := f.findAny(id)
+	b.orphan = true
+	f.endBox(b, f.o.Now())
 }

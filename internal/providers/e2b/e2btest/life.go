@@ -1,19 +1,20 @@
 package e2btest
 
 import (
+	"context"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"sbx/internal/providers/wiretest"
 )
 
-// Run has a program run in a sandbox since its start, as another client started it
-// over envd: its output
-// reaches that client alone, and neither the API's log nor a file keeps it.
+// Run starts a program in a sandbox as another client does over envd: only that client receives its
+// output, and neither the API's log nor a file has it.
 func (f *Fake) Run(id string, args ...string) {
 	f.mu.Lock()
-	b := f.known(id)
+	b := f.findAny(id)
 	f.mu.Unlock()
 	if b == nil {
 		f.t.Errorf("e2b fake: there is no sandbox %s to run a program in", id)
@@ -21,7 +22,7 @@ func (f *Fake) Run(id string, args ...string) {
 	}
 	var req startRequest
 	req.Process.Cmd, req.Process.Args = args[0], args[1:]
-	if _, _, err := f.spawn(b, req, &frames{over: true}); err != nil {
+	if _, err := f.startProcess(b, req, &frameWriter{over: true}); err != nil {
 		f.t.Errorf("e2b fake: %v", err)
 		return
 	}
@@ -30,16 +31,16 @@ func (f *Fake) Run(id string, args ...string) {
 	b.logs[len(b.logs)-1].at = b.started.Add(time.Second)
 }
 
-// Use sets the processor's figure of a sandbox, in percent of its whole machine.
+// Use sets the CPU use of a sandbox, in percent of its machine.
 func (f *Fake) Use(id string, cpuPercent float64) {
 	f.Show(id, Figures{CPUPercent: cpuPercent, MemoryMiB: 200})
 }
 
-// Show sets what the metrics of a sandbox show from now on, and what they have shown.
+// Show sets the metrics of a sandbox, also those of the past.
 func (f *Fake) Show(id string, figures Figures) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	b := f.known(id)
+	b := f.findAny(id)
 	if b == nil {
 		f.t.Errorf("e2b fake: there is no sandbox %s with figures", id)
 		return
@@ -50,40 +51,39 @@ func (f *Fake) Show(id string, figures Figures) {
 	b.figures, b.since = figures, f.o.Now()
 }
 
-// processes is envd's process.Process/List: the programs that envd started and that
-// run. What those started is not in it.
-func (f *Fake) processes(w http.ResponseWriter, _ *http.Request, b *box) {
+// handleProcesses is envd's process.Process/List: the running programs that envd has started, without
+// their children.
+func (f *Fake) handleProcesses(w http.ResponseWriter, _ *http.Request, b *box) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	rows := []any{}
 	for pid, p := range b.procs {
-		select {
-		case <-p.run.Done():
-		default:
-			row := map[string]any{"pid": pid, "config": map[string]any{"cmd": p.args[0], "args": p.args[1:]}}
-			if p.tag != "" {
-				row["tag"] = p.tag
-			}
-			rows = append(rows, row)
+		if p.run.HasEnded() {
+			continue
 		}
+		row := map[string]any{"pid": pid, "config": map[string]any{"cmd": p.args[0], "args": p.args[1:]}}
+		if p.tag != "" {
+			row["tag"] = p.tag
+		}
+		rows = append(rows, row)
 	}
 	answer := map[string]any{}
-	if len(rows) > 0 { // a list without members is left out, as protobuf's JSON does
+	if len(rows) > 0 { // protobuf's JSON omits an empty list
 		answer["processes"] = rows
 	}
 	wiretest.JSON(w, http.StatusOK, answer)
 }
 
-// sampleEvery is the grid of the metrics API.
+// sampleEvery is the interval of the metrics API.
 const sampleEvery = 5 * time.Second
 
-// metrics gives a sample every sampleEvery between start and end, as far as the
-// sandbox has run by then; without a range the newest.
-func (f *Fake) metrics(w http.ResponseWriter, r *http.Request) {
-	b := f.find(r.PathValue("id"))
+// handleMetrics answers a sample for every sampleEvery of the requested range in which the sandbox
+// ran; without a range the newest one.
+func (f *Fake) handleMetrics(w http.ResponseWriter, r *http.Request) {
+	b := f.findLiving(r.PathValue("id"))
 	switch {
 	case b == nil:
-		missing(w, r.PathValue("id"))
+		refuseUnknown(w, r.PathValue("id"))
 		return
 	case f.o.NoMetrics:
 		http.NotFound(w, r)
@@ -100,13 +100,13 @@ func (f *Fake) metrics(w http.ResponseWriter, r *http.Request) {
 			from = b.started
 		}
 		for past := from; past.Before(at); past = past.Add(sampleEvery) {
-			rows = append(rows, f.sample(b, past))
+			rows = append(rows, f.metricsSample(b, past))
 		}
 	}
-	wiretest.JSON(w, http.StatusOK, append(rows, f.sample(b, at)))
+	wiretest.JSON(w, http.StatusOK, append(rows, f.metricsSample(b, at)))
 }
 
-func (f *Fake) sample(b *box, at time.Time) map[string]any {
+func (f *Fake) metricsSample(b *box, at time.Time) map[string]any {
 	used, total := b.memoryAt(at), b.figures.MemoryTotalMiB
 	if f.o.Legacy {
 		return map[string]any{"timestamp": at, "cpuCount": 2, "cpuUsedPct": b.figures.CPUPercent, "memUsedMiB": used >> 20, "memTotalMiB": total}
@@ -116,3 +116,56 @@ func (f *Fake) sample(b *box, at time.Time) map[string]any {
 		"memUsed": used, "memTotal": total << 20, "memCache": int64(20 << 20), "diskUsed": int64(1 << 30), "diskTotal": int64(10 << 30),
 	}
 }
+
+// lossyEdge is the edge in front of envd. It loses each n-th stream, in turn before the first byte,
+// after the start event and after the first output. The process still runs; its client sees a broken
+// connection.
+type lossyEdge struct {
+	mu      sync.Mutex
+	streams int
+}
+
+// loseStreams forwards streams as the edge does.
+func (f *Fake) loseStreams(serve func(http.ResponseWriter, *http.Request, *box)) func(http.ResponseWriter, *http.Request, *box) {
+	return func(w http.ResponseWriter, r *http.Request, b *box) {
+		f.edge.mu.Lock()
+		f.edge.streams++
+		n := f.edge.streams
+		f.edge.mu.Unlock()
+		f.mu.Lock()
+		every := f.o.LosesEvery
+		f.mu.Unlock()
+		if every <= 0 || n%every != 0 {
+			serve(w, r, b)
+			return
+		}
+		ctx, cut := context.WithCancel(r.Context())
+		defer cut()
+		serve(&cutWriter{ResponseWriter: w, left: n / every % 3, cut: cut}, r.WithContext(ctx), b)
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// cutWriter writes some frames and drops the following ones.
+type cutWriter struct {
+	http.ResponseWriter
+
+	mu   sync.Mutex
+	left int // frames to write
+	cut  context.CancelFunc
+}
+
+// Write writes a frame, or ends the stream.
+func (c *cutWriter) Write(frame []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.left == 0 {
+		c.cut()
+		return len(frame), nil
+	}
+	c.left--
+	return c.ResponseWriter.Write(frame)
+}
+
+// Unwrap is called by http.ResponseController.
+func (c *cutWriter) Unwrap() http.ResponseWriter { return c.ResponseWriter }

@@ -1,5 +1,5 @@
-// Package monotasktest is a strict fake of MonoTask's sandbox API: a state
-// machine in memory, with counters of its own.
+// Package monotasktest is a strict fake of MonoTask's sandbox API: a state machine in memory, with
+// counters.
 package monotasktest
 
 import (
@@ -12,23 +12,23 @@ import (
 	"sbx/internal/providers/wiretest"
 )
 
-// Token is the admin token that the fake knows.
-const Token = "admin-5ec7e7-0123456789" //nolint:gosec // it opens nothing
+// Token is the admin token of the fake.
+const Token = "admin-5ec7e7-0123456789" //nolint:gosec // no real credential
 
 // Options shape a fake.
 type Options struct {
 	Now      func() time.Time // nil = time.Now
 	EndFor   time.Duration    // from DELETE to the end; Forever = never
-	Kept     bool             // what has ended stays, as terminated
-	Guarded  bool             // every call needs the admin token, not the cleanups alone
+	Kept     bool             // ended sandboxes stay, as terminated
+	Guarded  bool             // every call needs the admin token
 	Miscount bool             // the counters disagree
-	Lists    bool             // lie: the list shows what has ended as running
-	Forgets  bool             // DELETE removes what the list alone still shows
-	// Orphans is the status with which DELETE is refused; the record is forgotten, and
-	// the sandbox runs on. 0 = none is.
+	Lists    bool             // wrong: the list shows ended sandboxes as running
+	Forgets  bool             // DELETE removes a row without a sandbox
+	// Orphans is the status that refuses a DELETE; the record is dropped, and the sandbox still
+	// runs. 0 = no DELETE is refused.
 	Orphans  int
-	Deaf     bool // lie: DELETE says 200 and does nothing
-	EndsRead bool // lie: reading ends it
+	Deaf     bool // wrong: DELETE answers 200 and does nothing
+	EndsRead bool // wrong: a read ends a sandbox
 	Wire     wiretest.Options
 }
 
@@ -52,11 +52,10 @@ type Box struct {
 	Logs                          any // as JSON
 	Resources                     *Resources
 	asked                         time.Time
-	forgotten                     bool // by the API, while it runs on
+	forgotten                     bool // dropped by the API, while it runs
 }
 
-// Resources are what an agent says of itself. Where a sandbox has none, it has done a few
-// operations since it began.
+// Resources are the figures that an agent reports. Without them it reports a few operations.
 type Resources struct {
 	CPUPercent          float64
 	MemoryMB            float64
@@ -70,26 +69,26 @@ func New(t wiretest.T, o Options) *Fake {
 	}
 	f := &Fake{Server: wiretest.New(t, o.Wire), o: o}
 	open := func(method, path string, serve http.HandlerFunc) wiretest.Route {
-		return wiretest.Route{Method: method, Path: path, Changes: method != http.MethodGet, Serve: f.locked(serve)}
+		return wiretest.Route{Method: method, Path: path, Changes: method != http.MethodGet, Serve: f.withLock(serve)}
 	}
 	f.Handle(
-		open("GET", "/api/sandbox/list", f.list), open("GET", "/api/sandbox/stats", f.stats),
-		open("GET", "/api/sandbox/{id}", f.one(f.get)), open("GET", "/api/sandbox/{id}/logs", f.one(f.logs)),
-		open("GET", "/api/sandbox/{id}/resources", f.one(f.resources)), open("DELETE", "/api/sandbox/{id}", f.one(f.delete)),
-		open("POST", "/api/sandbox/cleanup", f.admin(f.cleanup)), open("POST", "/api/sandbox/cleanup/emergency", f.admin(f.cleanup)),
+		open("GET", "/api/sandbox/list", f.serveList), open("GET", "/api/sandbox/stats", f.serveStats),
+		open("GET", "/api/sandbox/{id}", f.withBox(f.serveGet)), open("GET", "/api/sandbox/{id}/logs", f.withBox(f.serveLogs)),
+		open("GET", "/api/sandbox/{id}/resources", f.withBox(f.serveResources)), open("DELETE", "/api/sandbox/{id}", f.withBox(f.serveDelete)),
+		open("POST", "/api/sandbox/cleanup", f.requireAdmin(f.serveCleanup)), open("POST", "/api/sandbox/cleanup/emergency", f.requireAdmin(f.serveCleanup)),
 	)
 	return f
 }
 
-// Environment is what switches a profile on that reaches the fake at an address.
+// Environment enables a profile of the fake at an address.
 func (f *Fake) Environment(address string) map[string]string {
 	return map[string]string{"MONOTASK_URL": address, "MONOTASK_TOKEN": Token}
 }
 
-// Processes are none: nothing runs in these sandboxes.
+// Processes is nil: no process runs in these sandboxes.
 func (f *Fake) Processes(string) []*wiretest.Running { return nil }
 
-// Add puts a sandbox in and returns its id.
+// Add adds a sandbox and returns its id.
 func (f *Fake) Add(b Box) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -107,15 +106,15 @@ func (f *Fake) Add(b Box) string {
 	return b.ID
 }
 
-// Runs says whether a sandbox does, whatever the API says of it.
+// Runs says whether a sandbox runs, whatever the API shows.
 func (f *Fake) Runs(id string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.settle()
+	f.settleEnds()
 	return slices.ContainsFunc(f.boxes, func(b *Box) bool { return b.ID == id && b.Status != "terminated" && b.Status != "failed" })
 }
 
-// Running is how many sandboxes run.
+// Running is the number of sandboxes that run.
 func (f *Fake) Running() (n int) {
 	f.mu.Lock()
 	ids := make([]string, 0, len(f.boxes))
@@ -131,14 +130,14 @@ func (f *Fake) Running() (n int) {
 	return n
 }
 
-// Change edits the fake's options while it runs.
+// Change edits the options.
 func (f *Fake) Change(edit func(*Options)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	edit(&f.o)
 }
 
-func (f *Fake) locked(serve http.HandlerFunc) http.HandlerFunc {
+func (f *Fake) withLock(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()
 		guarded := f.o.Guarded
@@ -158,13 +157,13 @@ func (f *Fake) locked(serve http.HandlerFunc) http.HandlerFunc {
 		}
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.settle()
+		f.settleEnds()
 		serve(w, r)
 	}
 }
 
-// settle lets time pass. The lock is held.
-func (f *Fake) settle() {
+// settleEnds ends the sandboxes whose end is due. The lock is held.
+func (f *Fake) settleEnds() {
 	for _, b := range f.boxes {
 		if !b.asked.IsZero() && f.o.EndFor != Forever && !f.o.Now().Before(b.asked.Add(f.o.EndFor)) {
 			b.Status = "terminated"
@@ -175,7 +174,7 @@ func (f *Fake) settle() {
 	}
 }
 
-func (f *Fake) one(serve func(http.ResponseWriter, *http.Request, *Box)) http.HandlerFunc {
+func (f *Fake) withBox(serve func(http.ResponseWriter, *http.Request, *Box)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		for _, b := range f.boxes {
 			if b.ID == r.PathValue("id") && !b.forgotten && (f.o.Kept || b.Status != "terminated") {
@@ -186,7 +185,7 @@ func (f *Fake) one(serve func(http.ResponseWriter, *http.Request, *Box)) http.Ha
 				return
 			}
 		}
-		if r.Method == http.MethodDelete && f.forget(r.PathValue("id")) {
+		if r.Method == http.MethodDelete && f.dropListed(r.PathValue("id")) {
 			wiretest.JSON(w, http.StatusOK, map[string]bool{"success": true})
 			return
 		}
@@ -194,14 +193,14 @@ func (f *Fake) one(serve func(http.ResponseWriter, *http.Request, *Box)) http.Ha
 	}
 }
 
-// forget drops what the list alone still shows. The lock is held.
-func (f *Fake) forget(id string) bool {
+// dropListed removes a row without a sandbox. The lock is held.
+func (f *Fake) dropListed(id string) bool {
 	n := len(f.boxes)
 	f.boxes = slices.DeleteFunc(f.boxes, func(b *Box) bool { return f.o.Forgets && b.ID == id })
 	return len(f.boxes) < n
 }
 
-func (f *Fake) admin(serve http.HandlerFunc) http.HandlerFunc {
+func (f *Fake) requireAdmin(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") == "" {
 			wiretest.JSON(w, http.StatusUnauthorized, map[string]string{"error": "admin token required"})
@@ -211,7 +210,7 @@ func (f *Fake) admin(serve http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-func (f *Fake) row(b *Box) map[string]any {
+func (f *Fake) boxRow(b *Box) map[string]any {
 	status := b.Status
 	if f.o.Lists && status == "terminated" {
 		status = "running"
@@ -222,28 +221,28 @@ func (f *Fake) row(b *Box) map[string]any {
 	}
 }
 
-func (f *Fake) list(w http.ResponseWriter, _ *http.Request) {
+func (f *Fake) serveList(w http.ResponseWriter, _ *http.Request) {
 	rows := make([]any, 0, len(f.boxes))
 	for _, b := range f.boxes {
 		if !b.forgotten {
-			rows = append(rows, f.row(b))
+			rows = append(rows, f.boxRow(b))
 		}
 	}
 	wiretest.JSON(w, http.StatusOK, rows)
 }
 
-func (f *Fake) get(w http.ResponseWriter, _ *http.Request, b *Box) {
-	wiretest.JSON(w, http.StatusOK, f.row(b))
+func (f *Fake) serveGet(w http.ResponseWriter, _ *http.Request, b *Box) {
+	wiretest.JSON(w, http.StatusOK, f.boxRow(b))
 }
 
-func (f *Fake) logs(w http.ResponseWriter, _ *http.Request, b *Box) {
+func (f *Fake) serveLogs(w http.ResponseWriter, _ *http.Request, b *Box) {
 	if b.Logs == nil {
 		b.Logs = []string{}
 	}
 	wiretest.JSON(w, http.StatusOK, b.Logs)
 }
 
-func (f *Fake) resources(w http.ResponseWriter, _ *http.Request, b *Box) {
+func (f *Fake) serveResources(w http.ResponseWriter, _ *http.Request, b *Box) {
 	age := f.o.Now().Sub(b.Created)
 	figures, operations := Resources{CPUPercent: 12.5, MemoryMB: 120}, int64(42)
 	if b.Resources != nil {
@@ -254,7 +253,7 @@ func (f *Fake) resources(w http.ResponseWriter, _ *http.Request, b *Box) {
 	})
 }
 
-func (f *Fake) stats(w http.ResponseWriter, _ *http.Request) {
+func (f *Fake) serveStats(w http.ResponseWriter, _ *http.Request) {
 	counts := map[string]int64{}
 	for _, b := range f.boxes {
 		counts[b.Status]++
@@ -270,7 +269,7 @@ func (f *Fake) stats(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-func (f *Fake) delete(w http.ResponseWriter, _ *http.Request, b *Box) {
+func (f *Fake) serveDelete(w http.ResponseWriter, _ *http.Request, b *Box) {
 	if f.o.Orphans != 0 {
 		b.forgotten = true
 		wiretest.JSON(w, f.o.Orphans, map[string]string{"error": "the object did not answer"})
@@ -278,12 +277,12 @@ func (f *Fake) delete(w http.ResponseWriter, _ *http.Request, b *Box) {
 	}
 	if !f.o.Deaf && b.asked.IsZero() {
 		b.asked, b.Status = f.o.Now(), "terminating"
-		f.settle()
+		f.settleEnds()
 	}
 	wiretest.JSON(w, http.StatusOK, map[string]bool{"success": true})
 }
 
-func (f *Fake) cleanup(w http.ResponseWriter, _ *http.Request) {
+func (f *Fake) serveCleanup(w http.ResponseWriter, _ *http.Request) {
 	n := 0
 	for _, b := range f.boxes {
 		if f.o.Now().Sub(b.Created) > 10*time.Minute {

@@ -1,6 +1,6 @@
-// Package omoiostest is a strict fake of OmoiOS's backend, as far as it is a
-// source: events, history, live sandboxes and tasks. A read of the messages of a
-// sandbox, which consumes them, fails the test.
+// Package omoiostest is a strict fake of those parts of OmoiOS's backend that a source reads: events,
+// history, live sandboxes and tasks. A read of the messages of a sandbox, which consumes them, fails
+// the test.
 package omoiostest
 
 import (
@@ -14,26 +14,24 @@ import (
 	"sbx/internal/providers/wiretest"
 )
 
-// Token is the user's token that the fake knows.
-const Token = "user-5ec7e7-0123456789" //nolint:gosec // it opens nothing
+// Token is the user's token of the fake.
+const Token = "user-5ec7e7-0123456789" //nolint:gosec // no real credential
 
 // Options shape a fake.
 type Options struct {
 	Now func() time.Time // nil = time.Now
-	// DatabaseDown makes the list of events empty and the history an error, as the
-	// real one does.
+	// DatabaseDown makes the list of events empty and the history an error, as in OmoiOS.
 	DatabaseDown bool
 	// Growing adds a heartbeat of a sandbox after each page of its events.
 	Growing bool
-	// Loops gives every page of events the first one's rows.
+	// Loops answers the rows of the first page on every page of events.
 	Loops bool
-	// Page is the longest page of a history; 0 = as asked.
+	// Page is the longest page of a history; 0 = as requested.
 	Page int
 	Wire wiretest.Options
 }
 
-// Event is one row of the table of events. Raw, where it is set, stands in its
-// place as it is.
+// Event is one row of the table of events. Raw replaces the row.
 type Event struct {
 	ID, Sandbox, Type, Source string
 	Data                      map[string]any
@@ -66,19 +64,19 @@ func New(t wiretest.T, o Options) *Fake {
 	f := &Fake{Server: wiretest.New(t, o.Wire), t: t, o: o}
 	const one = "/api/v1/sandboxes/{id}"
 	f.Handle(
-		wiretest.Route{Method: "GET", Path: one + "/events", Query: []string{"limit", "offset", "event_type"}, Serve: f.open(f.list)},
-		wiretest.Route{Method: "GET", Path: one + "/trajectory", Query: []string{"limit", "cursor", "direction"}, Serve: f.open(f.trajectory)},
-		wiretest.Route{Method: "GET", Path: one + "/task", Serve: f.open(f.taskOf)},
-		wiretest.Route{Method: "GET", Path: one + "/messages", Changes: true, Serve: f.messages},
-		wiretest.Route{Method: "GET", Path: "/api/v1/sandboxes/monitoring/status", Serve: f.open(f.status)},
-		wiretest.Route{Method: "GET", Path: "/api/v1/sandboxes/health", Serve: f.open(f.health)},
-		wiretest.Route{Method: "GET", Path: "/api/v1/tasks", Query: []string{"status", "phase_id", "has_sandbox", "ticket_id", "limit"}, Serve: f.listTasks},
+		wiretest.Route{Method: "GET", Path: one + "/events", Query: []string{"limit", "offset", "event_type"}, Serve: f.rejectToken(f.answerEvents)},
+		wiretest.Route{Method: "GET", Path: one + "/trajectory", Query: []string{"limit", "cursor", "direction"}, Serve: f.rejectToken(f.answerTrajectory)},
+		wiretest.Route{Method: "GET", Path: one + "/task", Serve: f.rejectToken(f.answerTaskOf)},
+		wiretest.Route{Method: "GET", Path: one + "/messages", Changes: true, Serve: f.answerMessages},
+		wiretest.Route{Method: "GET", Path: "/api/v1/sandboxes/monitoring/status", Serve: f.rejectToken(f.answerStatus)},
+		wiretest.Route{Method: "GET", Path: "/api/v1/sandboxes/health", Serve: f.rejectToken(f.answerHealth)},
+		wiretest.Route{Method: "GET", Path: "/api/v1/tasks", Query: []string{"status", "phase_id", "has_sandbox", "ticket_id", "limit"}, Serve: f.answerTasks},
 	)
 	return f
 }
 
-// Add stores events. Missing ids, times and sources are filled in; each event
-// without a time is a second younger than the one before, the last one is now.
+// Add adds events. It sets missing ids, times and sources; an event without a time is a second
+// younger than the one before, and the last one is now.
 func (f *Fake) Add(events ...Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -96,23 +94,22 @@ func (f *Fake) Add(events ...Event) {
 	}
 }
 
-// AddTask stores tasks.
+// AddTask adds tasks.
 func (f *Fake) AddTask(tasks ...Task) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.tasks = append(f.tasks, tasks...)
 }
 
-// Change edits the fake's options while it runs.
+// Change edits the options.
 func (f *Fake) Change(edit func(*Options)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	edit(&f.o)
 }
 
-// open is a route without authentication: a token that comes all the same went to
-// the wrong place.
-func (f *Fake) open(serve http.HandlerFunc) http.HandlerFunc {
+// rejectToken is a route without authentication, which fails the test for a request with a token.
+func (f *Fake) rejectToken(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "" {
 			f.t.Errorf("omoios fake: %s %s needs no token and gets one", r.Method, r.URL)
@@ -123,21 +120,21 @@ func (f *Fake) open(serve http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// messages is the trap: this read takes the messages out of the queue.
-func (f *Fake) messages(w http.ResponseWriter, r *http.Request) {
+// answerMessages fails the test: this read removes the messages from the queue.
+func (f *Fake) answerMessages(w http.ResponseWriter, r *http.Request) {
 	f.t.Errorf("omoios fake: GET %s consumes the messages of a sandbox", r.URL)
 	wiretest.JSON(w, http.StatusOK, []any{})
 }
 
-// of gives the events of a sandbox, newest first. The lock is held.
-func (f *Fake) of(id string) []Event {
+// eventsOfSandbox are the events of a sandbox, newest first. The lock is held.
+func (f *Fake) eventsOfSandbox(id string) []Event {
 	all := slices.DeleteFunc(slices.Clone(f.events), func(e Event) bool { return e.Sandbox != id })
 	slices.SortStableFunc(all, func(a, b Event) int { return a.At.Compare(b.At) })
 	slices.Reverse(all)
 	return all
 }
 
-func (e Event) row() any {
+func (e Event) toJSON() any {
 	if e.Raw != nil {
 		return e.Raw
 	}
@@ -151,14 +148,14 @@ func (e Event) row() any {
 	}
 }
 
-func (f *Fake) list(w http.ResponseWriter, r *http.Request) {
+func (f *Fake) answerEvents(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
-	all := f.of(id)
-	limit, ok := number(r, "limit", 100, 1, 500)
-	offset, fits := number(r, "offset", 0, 0, 1<<30)
+	all := f.eventsOfSandbox(id)
+	limit, ok := queryNumber(r, "limit", 100, 1, 500)
+	offset, fits := queryNumber(r, "offset", 0, 0, 1<<30)
 	switch {
 	case !ok || !fits:
-		unprocessable(w)
+		refuseRange(w)
 		return
 	case f.o.DatabaseDown:
 		all = nil
@@ -167,7 +164,7 @@ func (f *Fake) list(w http.ResponseWriter, r *http.Request) {
 	}
 	rows := []any{}
 	for _, e := range all[min(offset, len(all)):min(offset+limit, len(all))] {
-		rows = append(rows, e.row())
+		rows = append(rows, e.toJSON())
 	}
 	if f.o.Growing {
 		f.events = append(f.events, Event{ID: fmt.Sprintf("grown-%04d", len(f.events)), Sandbox: id, Type: "agent.heartbeat", Source: "worker", At: f.o.Now()})
@@ -175,10 +172,10 @@ func (f *Fake) list(w http.ResponseWriter, r *http.Request) {
 	wiretest.JSON(w, http.StatusOK, map[string]any{"events": rows, "total_count": len(all), "sandbox_id": id})
 }
 
-func (f *Fake) trajectory(w http.ResponseWriter, r *http.Request) {
-	limit, ok := number(r, "limit", 100, 1, 1000)
+func (f *Fake) answerTrajectory(w http.ResponseWriter, r *http.Request) {
+	limit, ok := queryNumber(r, "limit", 100, 1, 1000)
 	if !ok {
-		unprocessable(w)
+		refuseRange(w)
 		return
 	}
 	if f.o.DatabaseDown {
@@ -188,7 +185,7 @@ func (f *Fake) trajectory(w http.ResponseWriter, r *http.Request) {
 	if f.o.Page > 0 {
 		limit = min(limit, f.o.Page)
 	}
-	all := f.of(r.PathValue("id"))
+	all := f.eventsOfSandbox(r.PathValue("id"))
 	beats := slices.DeleteFunc(slices.Clone(all), func(e Event) bool { return e.Type != "agent.heartbeat" })
 	kept := slices.DeleteFunc(slices.Clone(all), func(e Event) bool { return e.Type == "agent.heartbeat" })
 	from := 0
@@ -197,7 +194,7 @@ func (f *Fake) trajectory(w http.ResponseWriter, r *http.Request) {
 	}
 	shown := kept[from:min(from+limit, len(kept))]
 	answer := map[string]any{
-		"sandbox_id": r.PathValue("id"), "events": rows(shown), "heartbeat_summary": summary(beats),
+		"sandbox_id": r.PathValue("id"), "events": eventRows(shown), "heartbeat_summary": heartbeatSummary(beats),
 		"total_events": len(all), "trajectory_events": len(kept), "has_more": from+limit < len(kept), "next_cursor": nil, "prev_cursor": nil,
 	}
 	if len(shown) > 0 && from+limit < len(kept) {
@@ -206,29 +203,29 @@ func (f *Fake) trajectory(w http.ResponseWriter, r *http.Request) {
 	wiretest.JSON(w, http.StatusOK, answer)
 }
 
-func rows(events []Event) []any {
+func eventRows(events []Event) []any {
 	list := make([]any, 0, len(events))
 	for _, e := range events {
-		list = append(list, e.row())
+		list = append(list, e.toJSON())
 	}
 	return list
 }
 
-func summary(beats []Event) map[string]any {
+func heartbeatSummary(beats []Event) map[string]any {
 	s := map[string]any{"count": len(beats), "first_heartbeat": nil, "last_heartbeat": nil}
 	if len(beats) > 0 {
-		s["first_heartbeat"], s["last_heartbeat"] = beats[len(beats)-1].row(), beats[0].row()
+		s["first_heartbeat"], s["last_heartbeat"] = beats[len(beats)-1].toJSON(), beats[0].toJSON()
 	}
 	return s
 }
 
-// monitored is how long a sandbox is shown after its last heartbeat.
-const monitored = 2 * time.Minute
+// monitoredFor is how long a sandbox is listed after its last heartbeat.
+const monitoredFor = 2 * time.Minute
 
-func (f *Fake) status(w http.ResponseWriter, _ *http.Request) {
+func (f *Fake) answerStatus(w http.ResponseWriter, _ *http.Request) {
 	list, seen := []any{}, map[string]bool{}
 	for _, e := range slices.Backward(f.events) {
-		if seen[e.Sandbox] || e.Type != "agent.heartbeat" || f.o.Now().Sub(e.At) > monitored {
+		if seen[e.Sandbox] || e.Type != "agent.heartbeat" || f.o.Now().Sub(e.At) > monitoredFor {
 			continue
 		}
 		seen[e.Sandbox] = true
@@ -243,21 +240,21 @@ func (f *Fake) status(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-// health is static: it knows nothing of the database.
-func (f *Fake) health(w http.ResponseWriter, _ *http.Request) {
+// answerHealth is static and does not depend on the database.
+func (f *Fake) answerHealth(w http.ResponseWriter, _ *http.Request) {
 	wiretest.JSON(w, http.StatusOK, map[string]string{"status": "ok", "service": "sandbox-api", "timestamp": f.o.Now().UTC().Format(time.RFC3339)})
 }
 
-func (f *Fake) listTasks(w http.ResponseWriter, r *http.Request) {
+func (f *Fake) answerTasks(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	limit, ok := number(r, "limit", 100, 1, 100)
+	limit, ok := queryNumber(r, "limit", 100, 1, 100)
 	switch {
 	case r.Header.Get("Authorization") != "Bearer "+Token:
 		wiretest.JSON(w, http.StatusUnauthorized, map[string]string{"detail": "Not authenticated"})
 		return
 	case !ok:
-		unprocessable(w)
+		refuseRange(w)
 		return
 	}
 	list := []any{}
@@ -273,8 +270,8 @@ func (f *Fake) listTasks(w http.ResponseWriter, r *http.Request) {
 	wiretest.JSON(w, http.StatusOK, list)
 }
 
-// taskOf is the task that has a sandbox, by OmoiOS's own id of it.
-func (f *Fake) taskOf(w http.ResponseWriter, r *http.Request) {
+// answerTaskOf is the task of a sandbox, by OmoiOS's own id.
+func (f *Fake) answerTaskOf(w http.ResponseWriter, r *http.Request) {
 	for _, t := range f.tasks {
 		if t.Sandbox == r.PathValue("id") {
 			wiretest.JSON(w, http.StatusOK, map[string]any{
@@ -287,8 +284,8 @@ func (f *Fake) taskOf(w http.ResponseWriter, r *http.Request) {
 	wiretest.JSON(w, http.StatusNotFound, map[string]string{"detail": "No task found for sandbox " + r.PathValue("id")})
 }
 
-// number reads a whole number of the query within bounds.
-func number(r *http.Request, name string, otherwise, least, most int) (int, bool) {
+// queryNumber reads a whole number of the query within bounds.
+func queryNumber(r *http.Request, name string, otherwise, least, most int) (int, bool) {
 	text := r.URL.Query().Get(name)
 	if text == "" {
 		return otherwise, true
@@ -297,6 +294,6 @@ func number(r *http.Request, name string, otherwise, least, most int) (int, bool
 	return n, err == nil && n >= least && n <= most
 }
 
-func unprocessable(w http.ResponseWriter) {
+func refuseRange(w http.ResponseWriter) {
 	wiretest.JSON(w, http.StatusUnprocessableEntity, map[string]any{"detail": []any{map[string]string{"msg": "out of range"}}})
 }

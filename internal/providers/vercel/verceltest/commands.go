@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -17,45 +18,25 @@ import (
 	"sbx/internal/providers/wiretest"
 )
 
-// command is one command of a session, with all that it has written.
+// command is one command of a session with its output.
 type command struct {
 	id, name string
 	args     []string
 	started  time.Time
 	run      *wiretest.Running
 	ran      time.Duration // once it has ended
-	failed   int           // the exit code of what could not be run
+	failed   int           // the exit code of a command that could not be run
 
 	mu     sync.Mutex
 	chunks []map[string]any
 	more   chan struct{} // closed and replaced at every chunk
 }
 
-func (c *command) done() bool {
-	if c.run == nil {
-		return true
-	}
-	select {
-	case <-c.run.Done():
-		return true
-	default:
-		return false
-	}
-}
+func (c *command) hasEnded() bool { return c.run == nil || c.run.HasEnded() }
 
-// ended is closed when the command has ended.
-func (c *command) ended() <-chan struct{} {
-	if c.run == nil {
-		closed := make(chan struct{})
-		close(closed)
-		return closed
-	}
-	return c.run.Done()
-}
-
-// code is the exit code as the service tells it: 128+n for a death by signal.
-func (c *command) code() any {
-	if !c.done() {
+// exitCode is the exit code of the service: 128+n for a death by signal.
+func (c *command) exitCode() any {
+	if !c.hasEnded() {
 		return nil
 	}
 	if c.run == nil {
@@ -68,7 +49,7 @@ func (c *command) code() any {
 	return code
 }
 
-func (c *command) write(stream string, text []byte) {
+func (c *command) addChunk(stream string, text []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.chunks = append(c.chunks, map[string]any{"stream": stream, "data": string(text)})
@@ -76,18 +57,18 @@ func (c *command) write(stream string, text []byte) {
 	c.more = make(chan struct{})
 }
 
-// from gives the chunks from n on, and what tells of more.
-func (c *command) from(n int) ([]map[string]any, <-chan struct{}) {
+// chunksFrom are the chunks from n on, and a channel that is closed when there are more.
+func (c *command) chunksFrom(n int) ([]map[string]any, <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.chunks[n:], c.more
 }
 
-func (c *command) json(sessionID string) map[string]any {
+func (c *command) toJSON(sessionID string) map[string]any {
 	fields := map[string]any{
-		"id": c.id, "name": c.name, "args": c.args, "cwd": "/vercel/sandbox", "sessionId": sessionID, "exitCode": c.code(), "startedAt": c.started.UnixMilli(),
+		"id": c.id, "name": c.name, "args": c.args, "cwd": "/vercel/sandbox", "sessionId": sessionID, "exitCode": c.exitCode(), "startedAt": c.started.UnixMilli(),
 	}
-	if c.done() {
+	if c.hasEnded() {
 		c.mu.Lock()
 		fields["durationMs"] = c.ran.Milliseconds()
 		c.mu.Unlock()
@@ -95,55 +76,55 @@ func (c *command) json(sessionID string) map[string]any {
 	return fields
 }
 
-type writer struct {
+type chunkWriter struct {
 	c      *command
 	stream string
 }
 
 // Write keeps a chunk.
-func (w writer) Write(b []byte) (int, error) {
-	w.c.write(w.stream, b)
+func (w chunkWriter) Write(b []byte) (int, error) {
+	w.c.addChunk(w.stream, b)
 	return len(b), nil
 }
 
-// live finds a running session and refuses as the API does for any other.
-func (f *Fake) live(w http.ResponseWriter, id string) *vm {
-	_, v := f.session(id)
+// findRunning finds a running session; for any other it refuses the request.
+func (f *Fake) findRunning(w http.ResponseWriter, id string) *vm {
+	_, v := f.findSession(id)
 	switch {
 	case v == nil:
-		refuse(w, http.StatusNotFound, "not_found", "no session %s", id)
+		refuseRequest(w, http.StatusNotFound, "not_found", "no session %s", id)
 		return nil
 	case v.status == "stopping":
-		refuse(w, http.StatusUnprocessableEntity, "sandbox_stopping", "the sandbox is stopping")
+		refuseRequest(w, http.StatusUnprocessableEntity, "sandbox_stopping", "the sandbox is stopping")
 		return nil
 	case v.status != "running":
-		refuse(w, http.StatusGone, "sandbox_stopped", "the sandbox is %s", v.status)
+		refuseRequest(w, http.StatusGone, "sandbox_stopped", "the sandbox is %s", v.status)
 		return nil
 	}
 	return v
 }
 
-// run starts a command and streams it: the command, its output, the command
-// with its exit code.
-func (f *Fake) run(w http.ResponseWriter, r *http.Request) {
+// handleRun starts a command and streams it: the command, its output, the command with its exit
+// code.
+func (f *Fake) handleRun(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
-	v := f.live(w, r.PathValue("id"))
+	v := f.findRunning(w, r.PathValue("id"))
 	if v == nil {
 		f.mu.Unlock()
 		return
 	}
-	c := f.spawn(r, v)
+	c := f.startCommand(r, v)
 	f.mu.Unlock()
-	s := begin(w)
-	s.send(map[string]any{"command": c.json(v.id)})
-	if !f.stream(s, r, c, v) {
+	s := newNDJSON(w)
+	s.writeLine(map[string]any{"command": c.toJSON(v.id)})
+	if !f.streamOutput(s, r, c, v) {
 		return
 	}
-	s.send(map[string]any{"command": c.json(v.id)})
+	s.writeLine(map[string]any{"command": c.toJSON(v.id)})
 }
 
-// spawn starts a process with its streams kept. The lock is held.
-func (f *Fake) spawn(r *http.Request, v *vm) *command {
+// startCommand starts a process and records its output. The lock is held.
+func (f *Fake) startCommand(r *http.Request, v *vm) *command {
 	var body struct {
 		Command string
 		Args    []string
@@ -152,36 +133,31 @@ func (f *Fake) spawn(r *http.Request, v *vm) *command {
 		Timeout int64
 	}
 	wiretest.Decode(r, &body)
-	b, _ := f.session(v.id)
+	b, _ := f.findSession(v.id)
 	c := &command{id: "cmd_" + strconv.Itoa(len(v.commands)+1), name: body.Command, args: body.Args, started: f.o.Now(), more: make(chan struct{})}
 	if c.args == nil {
 		c.args = []string{}
 	}
 	v.commands = append(v.commands, c)
-	p := wiretest.Process{Args: append([]string{body.Command}, body.Args...), Dir: body.Cwd, Stdout: writer{c, "stdout"}, Stderr: writer{c, "stderr"}}
-	for _, env := range []map[string]string{b.env, body.Env} {
-		for k, value := range env {
-			p.Env = append(p.Env, k+"="+value)
-		}
-	}
-	f.idleCounters(f.machine(v), p.Args)
-	run, err := f.machine(v).Start(p)
+	p := wiretest.Process{Args: append([]string{body.Command}, body.Args...), Dir: body.Cwd, Stdout: chunkWriter{c, "stdout"}, Stderr: chunkWriter{c, "stderr"}}
+	p.AddEnv(b.env, body.Env)
+	f.idleCounters(f.machineOf(v), p.Args)
+	run, err := f.machineOf(v).Start(p)
 	if err != nil {
 		c.failed = 127
 		if errors.Is(err, os.ErrPermission) {
 			c.failed = 126
 		}
-		c.write("stderr", []byte("sh: "+body.Command+": "+err.Error()+": not found\n"))
+		c.addChunk("stderr", []byte("sh: "+body.Command+": "+err.Error()+": not found\n"))
 		return c
 	}
 	c.run = run
-	go c.watch(time.Duration(body.Timeout) * time.Millisecond)
+	go c.enforceLimit(time.Duration(body.Timeout) * time.Millisecond)
 	return c
 }
 
-// watch kills a command whose time is over, as the service does, and notes how
-// long it ran.
-func (c *command) watch(limit time.Duration) {
+// enforceLimit kills a command at its limit, as the service does, and records how long it ran.
+func (c *command) enforceLimit(limit time.Duration) {
 	if limit > 0 {
 		defer time.AfterFunc(limit, func() { _ = c.run.Signal(syscall.SIGKILL) }).Stop()
 	}
@@ -195,42 +171,42 @@ func (c *command) watch(limit time.Duration) {
 // ndjson writes lines.
 type ndjson struct{ w http.ResponseWriter }
 
-func begin(w http.ResponseWriter) ndjson {
+func newNDJSON(w http.ResponseWriter) ndjson {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	return ndjson{w}
 }
 
-func (n ndjson) send(value any) {
+func (n ndjson) writeLine(value any) {
 	text, err := json.Marshal(value)
 	if err != nil {
 		panic(err)
 	}
 	_, _ = n.w.Write(append(text, '\n'))
-	_ = http.NewResponseController(n.w).Flush() // a client that has left hears nothing
+	_ = http.NewResponseController(n.w).Flush() // a client may have disconnected
 }
 
-// stream sends a command's output until it has ended; false when the client left
-// or the VM died under it.
-func (f *Fake) stream(s ndjson, r *http.Request, c *command, v *vm) bool {
+// streamOutput sends a command's output until it has ended; false when the client disconnects or the
+// session ends before.
+func (f *Fake) streamOutput(s ndjson, r *http.Request, c *command, v *vm) bool {
 	for sent := 0; ; {
-		over := c.done() // before the look, so that the last chunks come with it
-		chunks, more := c.from(sent)
+		over := c.hasEnded() // read first, so that the last chunks are included
+		chunks, more := c.chunksFrom(sent)
 		for _, chunk := range chunks {
-			s.send(chunk)
+			s.writeLine(chunk)
 		}
 		sent += len(chunks)
 		if over {
 			f.mu.Lock()
-			aborted := v.over()
+			aborted := v.hasEnded()
 			f.mu.Unlock()
 			if aborted {
-				s.send(map[string]any{"stream": "error", "data": map[string]string{"code": "sandbox_stopped", "message": "the sandbox stopped"}})
+				s.writeLine(map[string]any{"stream": "error", "data": map[string]string{"code": "sandbox_stopped", "message": "the sandbox stopped"}})
 			}
 			return !aborted
 		}
 		select {
 		case <-more:
-		case <-c.ended():
+		case <-c.run.Done():
 		case <-r.Context().Done():
 			return false
 		case <-f.Ended():
@@ -239,19 +215,19 @@ func (f *Fake) stream(s ndjson, r *http.Request, c *command, v *vm) bool {
 	}
 }
 
-func (f *Fake) logs(w http.ResponseWriter, r *http.Request) {
+func (f *Fake) handleLogs(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
-	c, v := f.command(w, r)
+	c, v := f.findCommand(w, r)
 	f.mu.Unlock()
 	if c != nil {
-		f.stream(begin(w), r, c, v)
+		f.streamOutput(newNDJSON(w), r, c, v)
 	}
 }
 
-// command finds that of a request; nil, and a refusal sent, without one. The lock
-// is held.
-func (f *Fake) command(w http.ResponseWriter, r *http.Request) (*command, *vm) {
-	v := f.live(w, r.PathValue("id"))
+// findCommand finds the command of a request; without one it refuses the request and returns nil. The
+// lock is held.
+func (f *Fake) findCommand(w http.ResponseWriter, r *http.Request) (*command, *vm) {
+	v := f.findRunning(w, r.PathValue("id"))
 	if v == nil {
 		return nil, nil
 	}
@@ -260,50 +236,50 @@ func (f *Fake) command(w http.ResponseWriter, r *http.Request) (*command, *vm) {
 			return c, v
 		}
 	}
-	refuse(w, http.StatusNotFound, "not_found", "no command")
+	refuseRequest(w, http.StatusNotFound, "not_found", "no command")
 	return nil, nil
 }
 
-func (f *Fake) getCommand(w http.ResponseWriter, r *http.Request) {
-	if c, v := f.command(w, r); c != nil {
-		wiretest.JSON(w, http.StatusOK, map[string]any{"command": c.json(v.id)})
+func (f *Fake) handleGetCommand(w http.ResponseWriter, r *http.Request) {
+	if c, v := f.findCommand(w, r); c != nil {
+		wiretest.JSON(w, http.StatusOK, map[string]any{"command": c.toJSON(v.id)})
 	}
 }
 
-func (f *Fake) listCommands(w http.ResponseWriter, r *http.Request) {
-	v := f.live(w, r.PathValue("id"))
+func (f *Fake) handleListCommands(w http.ResponseWriter, r *http.Request) {
+	v := f.findRunning(w, r.PathValue("id"))
 	if v == nil {
 		return
 	}
 	rows := []any{}
 	for i := range v.commands {
-		rows = append(rows, v.commands[len(v.commands)-1-i].json(v.id))
+		rows = append(rows, v.commands[len(v.commands)-1-i].toJSON(v.id))
 	}
 	wiretest.JSON(w, http.StatusOK, map[string]any{"commands": rows})
 }
 
-func (f *Fake) kill(w http.ResponseWriter, r *http.Request) {
-	c, v := f.command(w, r)
+func (f *Fake) handleKill(w http.ResponseWriter, r *http.Request) {
+	c, v := f.findCommand(w, r)
 	if c == nil {
 		return
 	}
 	var body struct{ Signal int }
 	wiretest.Decode(r, &body)
 	if c.run != nil {
-		_ = c.run.Signal(syscall.Signal(body.Signal)) // one that has ended is no failure of the call
+		_ = c.run.Signal(syscall.Signal(body.Signal)) // the command may have ended
 	}
-	wiretest.JSON(w, http.StatusOK, map[string]any{"command": c.json(v.id)})
+	wiretest.JSON(w, http.StatusOK, map[string]any{"command": c.toJSON(v.id)})
 }
 
-// write unpacks a tar into a session's folder.
-func (f *Fake) write(w http.ResponseWriter, r *http.Request) {
-	v := f.live(w, r.PathValue("id"))
+// handleWrite unpacks a tar into a session's folder.
+func (f *Fake) handleWrite(w http.ResponseWriter, r *http.Request) {
+	v := f.findRunning(w, r.PathValue("id"))
 	if v == nil {
 		return
 	}
 	unzipped, err := gzip.NewReader(r.Body)
 	if err != nil {
-		refuse(w, http.StatusBadRequest, "bad_request", "%v", err)
+		refuseRequest(w, http.StatusBadRequest, "bad_request", "%v", err)
 		return
 	}
 	for archive := tar.NewReader(unzipped); ; {
@@ -312,10 +288,36 @@ func (f *Fake) write(w http.ResponseWriter, r *http.Request) {
 			break
 		}
 		text, _ := io.ReadAll(archive)
-		if err := os.WriteFile(filepath.Join(f.machine(v).Home, filepath.Base(header.Name)), text, 0o600); err != nil {
-			refuse(w, http.StatusInternalServerError, "internal", "%v", err)
+		if err := os.WriteFile(filepath.Join(f.machineOf(v).Home, filepath.Base(header.Name)), text, 0o600); err != nil {
+			refuseRequest(w, http.StatusInternalServerError, "internal", "%v", err)
 			return
 		}
 	}
 	wiretest.JSON(w, http.StatusOK, struct{}{})
+}
+
+// cgroupRoot is the folder with the counters of the control group.
+const cgroupRoot = "/sys/fs/cgroup"
+
+// idleCounters redirects a command to the counters of an idle VM, with Options.Rests: otherwise it
+// would read those of this host. The lock is held.
+func (f *Fake) idleCounters(m *wiretest.Machine, args []string) {
+	if !f.o.Rests {
+		return
+	}
+	dir := filepath.Join(m.Home, ".counters")
+	for i, arg := range args {
+		args[i] = strings.ReplaceAll(arg, cgroupRoot, dir)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		f.t.Errorf("counters: %v", err)
+	}
+	for name, text := range map[string]string{
+		"memory.current": "67108864", "memory.max": "4294967296", "memory.peak": "67108864", "memory.stat": "inactive_file 0",
+		"pids.current": "3", "cpu.stat": "usage_usec 1000000", "memory.events": "oom_kill 0",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text+"\n"), 0o600); err != nil {
+			f.t.Errorf("counters: %v", err)
+		}
+	}
 }
