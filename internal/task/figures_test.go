@@ -10,8 +10,8 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// ranFor is an attempt whose program began at noon and ended so many seconds later in a
-// class, and whose sandbox was gone a second after that.
+// ranFor is an attempt whose program began at noon and ended after the seconds in a class,
+// and whose sandbox was gone a second later.
 func ranFor(class sandbox.Class, seconds int) Attempt {
 	end := noon().Add(time.Duration(seconds) * time.Second)
 	return Attempt{
@@ -25,7 +25,7 @@ func (a Attempt) with(do func(*Attempt)) Attempt {
 	return a
 }
 
-// taskThat is a task that has ended so, with its attempts one after the other.
+// taskThat is a task in a final state, with its attempts in sequence.
 func taskThat(state State, attempts ...Attempt) Task {
 	t := Task{ID: "t-" + string(state), State: state, Verdict: state}
 	shift := time.Duration(0)
