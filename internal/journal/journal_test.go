@@ -218,7 +218,7 @@ func TestACutOffRunGoesOn(t *testing.T) {
 	}
 }
 
-// TestATornLineIsGoneFromTheDisk before the next one is written, or both are lost.
+// TestATornLineIsGoneFromTheDisk before the next one is written, or both would be lost.
 func TestATornLineIsGoneFromTheDisk(t *testing.T) {
 	t.Parallel()
 	d := Dir(t.TempDir())
@@ -240,7 +240,7 @@ func TestATornLineIsGoneFromTheDisk(t *testing.T) {
 	assert.Len(t, log.Entries, 3)
 }
 
-// TestNoTwoEntriesSpellTheSameText: what moves from one part to the next changes the
+// TestNoTwoEntriesSpellTheSameText: text that moves from one part to the next changes the
 // hash.
 func TestNoTwoEntriesSpellTheSameText(t *testing.T) {
 	t.Parallel()
@@ -360,8 +360,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestAJournalIsReadLineByLine: nothing of it is held but what the chain needs, and a
-// line that this room cannot have written ends the reading.
+// TestAJournalIsReadLineByLine: it holds only what the chain needs, and an impossible line
+// ends the reading.
 func TestAJournalIsReadLineByLine(t *testing.T) {
 	t.Parallel()
 	d := newMemory()

@@ -19,8 +19,8 @@ import (
 	"sbx/internal/fault"
 )
 
-// gate makes a hook of the remote say that it was reached and wait to be let
-// go; it holds the first push alone.
+// gate makes a hook of the remote report that it was reached and wait for its release; it
+// holds only the first push.
 type gate struct{ reached, release string }
 
 func (w *world) gate(hook string) gate {
@@ -42,7 +42,7 @@ func (g gate) await(t *testing.T) {
 	require.Eventually(t, func() bool { _, err := os.Stat(g.reached); return err == nil }, time.Minute, 5*time.Millisecond)
 }
 
-// The remote takes the push, hangs, and goes on when the publisher has given up.
+// The remote takes the push, hangs, and continues when the publisher has given up.
 func TestHangingRemoteLeavesDoubtAndLookTells(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -66,7 +66,7 @@ func TestHangingRemoteLeavesDoubtAndLookTells(t *testing.T) {
 	w.empty()
 }
 
-// Doubt is settled by a stop: what still hangs on the remote is rejected there.
+// A stop settles the doubt: the remote rejects the push that still hangs.
 func TestStopSettlesDoubt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -88,7 +88,7 @@ func TestStopSettlesDoubt(t *testing.T) {
 	assert.Equal(t, Stopped, m.Verdict)
 }
 
-// The refs have moved and only the answer is late: the remote shows it.
+// The refs have moved and only the answer is late: the remote shows the result.
 func TestLateAnswerIsNoDoubt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

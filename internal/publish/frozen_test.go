@@ -29,9 +29,9 @@ const (
 	wasElse      = 42
 )
 
-// TestFrozenPublisher is the publisher itself when it is started by the test
-// below: it passes its last look, stops its own process, and goes on when it is
-// woken, as one that a laptop's lid or a paused machine has held.
+// TestFrozenPublisher is the publisher itself when the test below starts it: it passes its
+// last read, stops its own process, and continues when it is woken, like one on a suspended
+// machine.
 func TestFrozenPublisher(t *testing.T) { //nolint:paralleltest // it stops the whole process
 	remote := os.Getenv("SBX_TEST_FROZEN_REMOTE")
 	if remote == "" {
@@ -98,8 +98,8 @@ func waitFor(t *testing.T, pid int) syscall.WaitStatus {
 	}
 }
 
-// Later still: git has seen the refs, its own check of the lease has passed, and
-// the push is frozen on the line. The remote itself compares.
+// Later still: git has read the refs, its own check of the lease has passed, and the push
+// is frozen on the line. The remote itself compares.
 func TestStopWhileThePushIsOnTheLine(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

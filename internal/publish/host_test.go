@@ -103,7 +103,7 @@ func TestRemoteWithLongObjectNames(t *testing.T) {
 	assert.Equal(t, Stopped, m.Verdict)
 }
 
-// What the operator's own configuration does on a push does not happen here.
+// The operator's own configuration of pushes has no effect here.
 func TestOperatorsConfigurationPushesNothingMore(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -124,8 +124,8 @@ func TestOperatorsConfigurationPushesNothingMore(t *testing.T) {
 	assert.Equal(t, w.head(), w.at("refs/heads/agent/t1"))
 }
 
-// Hooks and helpers are other people's programs: what the operator has beside what git
-// needs is none of their business.
+// Hooks and helpers are foreign programs: they get none of the operator's other
+// credentials.
 func TestGitGetsNoCredentialsOfProviders(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -145,7 +145,7 @@ func TestGitGetsNoCredentialsOfProviders(t *testing.T) {
 	}
 }
 
-// A mirror that serves reads must not decide what a push did.
+// A mirror that serves reads must not decide the result of a push.
 func TestReadsAndPushesGoToOneRepository(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -41,8 +41,8 @@ func TestPublishOntoTheBranchItStartedFrom(t *testing.T) {
 	assert.Equal(t, w.head(), w.at("refs/heads/main"))
 }
 
-// What it builds on lies behind the branch: all of the history has to be known
-// to tell whether the work contains it.
+// Its prerequisite lies behind the branch: all of the history is needed to decide whether
+// the work contains it.
 func TestPublishOfABundleThatReachesBehindTheBranch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -58,8 +58,8 @@ func TestPublishOfABundleThatReachesBehindTheBranch(t *testing.T) {
 	assert.Equal(t, w.head(), w.at("refs/heads/main"))
 }
 
-// The work builds on another branch, and only the history between shows that it
-// contains this one.
+// The work builds on another branch, and only the history between shows that it contains
+// this one.
 func TestPublishOfWorkThatIsAheadByAnotherBranch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -90,7 +90,7 @@ func TestSecondPublishIsANoOp(t *testing.T) {
 	_, err := w.git.Publish(t.Context(), p)
 	require.NoError(t, err)
 	first, fence := w.head(), w.at("refs/sbx/fence/t1")
-	w.run(w.remote, "update-ref", "refs/heads/agent/t1", w.base) // the branch went on by other hands
+	w.run(w.remote, "update-ref", "refs/heads/agent/t1", w.base) // another author has moved the branch
 	again, err := w.git.Publish(t.Context(), w.work("t1", "agent/t1"))
 	require.NoError(t, err)
 	assert.Equal(t, Receipt{Commit: first, Already: true}, again, "the receipt names what is public, not what was offered")
@@ -98,7 +98,7 @@ func TestSecondPublishIsANoOp(t *testing.T) {
 	assert.Equal(t, fence, w.at("refs/sbx/fence/t1"))
 }
 
-// The look before the push sees nothing: the other publish comes between the two.
+// The read before the push sees nothing: the other publish comes between the two.
 func TestTwoPublishersOfOneTask(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -148,7 +148,7 @@ func TestPublishThenPoison(t *testing.T) {
 	assert.Equal(t, w.head(), w.at("refs/heads/agent/t1"))
 }
 
-// The stop comes after the publisher's last look: only the remote can hold it.
+// The stop comes after the publisher's last read: only the remote can reject the push.
 func TestPoisonBetweenLookAndPush(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -251,7 +251,7 @@ func TestFenceRefThatIsNotOurs(t *testing.T) {
 	_, err = w.git.Publish(t.Context(), p)
 	require.Error(t, err)
 	assert.Empty(t, w.at("refs/heads/agent/t1"))
-	// nor is the marker of another task
+	// a marker of another task is no proof either
 	_, err = w.git.Poison(t.Context(), "t2", p.Target, "ann", w.git.Now())
 	require.NoError(t, err)
 	w.run(w.remote, "update-ref", "refs/sbx/fence/t1", "refs/sbx/fence/t2")

@@ -13,7 +13,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// asked is a fleet that keeps what it was asked for.
+// asked is a fleet that records its requests.
 type asked struct{ how fleet.EndOptions }
 
 func (a *asked) Terminate(_ context.Context, _ []sandbox.Sandbox, o fleet.EndOptions) iter.Seq[sandbox.Ending] {
