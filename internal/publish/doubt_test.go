@@ -77,7 +77,7 @@ func TestStopSettlesDoubt(t *testing.T) {
 	w.git.Limit = callLimitOfTests
 	_, err := w.git.Publish(t.Context(), p)
 	require.ErrorIs(t, err, ErrInDoubt)
-	m, err := w.git.Poison(t.Context(), "t1", p.Target, "ann", w.git.Now())
+	m, err := w.git.ForbidPublish(t.Context(), "t1", p.Target, "ann", w.git.Now())
 	require.NoError(t, err)
 	require.Equal(t, Stopped, m.Verdict)
 	gate.open(t)
@@ -111,7 +111,7 @@ func TestLateAnswerOfAStop(t *testing.T) {
 	w.gate("post-receive")
 	w.git.Limit = callLimitOfTests
 	there := Target{Remote: h.url, Branch: "b"}
-	m, err := w.git.Poison(t.Context(), "t1", there, "ann", w.git.Now())
+	m, err := w.git.ForbidPublish(t.Context(), "t1", there, "ann", w.git.Now())
 	require.NoError(t, err)
 	assert.Equal(t, Stopped, m.Verdict)
 }
@@ -122,7 +122,7 @@ func TestHangingStopIsNoVerdict(t *testing.T) {
 	h := w.serve(&host{})
 	w.gate("pre-receive")
 	w.git.Limit = callLimitOfTests
-	m, err := w.git.Poison(t.Context(), "t1", Target{Remote: h.url, Branch: "b"}, "ann", w.git.Now())
+	m, err := w.git.ForbidPublish(t.Context(), "t1", Target{Remote: h.url, Branch: "b"}, "ann", w.git.Now())
 	require.ErrorIs(t, err, ErrInDoubt)
 	assert.Equal(t, fault.KindUnavailable, fault.KindOf(err))
 	assert.Equal(t, Mark{}, m)
@@ -156,7 +156,7 @@ func TestGitKilledInTheMiddleOfThePush(t *testing.T) {
 			return Published
 		},
 		"a stop comes first": func(w *world, p Push, g gate, h *host) Verdict {
-			m, err := w.git.Poison(w.t.Context(), p.Task, p.Target, "ann", w.git.Now())
+			m, err := w.git.ForbidPublish(w.t.Context(), p.Task, p.Target, "ann", w.git.Now())
 			require.NoError(w.t, err)
 			g.open(w.t)
 			h.busy.Wait()

@@ -12,11 +12,11 @@ import (
 	"sbx/internal/fault"
 )
 
-// Poison creates the task's fence ref so that nothing of it can be published any more, and
+// ForbidPublish creates the task's fence ref so that nothing of it can be published any more, and
 // returns what the remote then holds: Stopped, by this call or an earlier one, or
 // Published, when it comes too late. Without an answer of the remote there is an error and
 // no verdict. It may be repeated.
-func (g *Git) Poison(ctx context.Context, task string, t Target, by string, at time.Time) (Mark, error) {
+func (g *Git) ForbidPublish(ctx context.Context, task string, t Target, by string, at time.Time) (Mark, error) {
 	if err := checkTask(task); err != nil {
 		return Mark{}, err
 	}

@@ -68,7 +68,7 @@ func TestStopWhileThePublisherIsFrozen(t *testing.T) {
 		require.True(t, waitFor(t, pid).Stopped(), "it freezes before its push")
 		stopped := i%5 != 4 // one in five is not stopped, so that the test can fail
 		if stopped {
-			m, err := w.git.Poison(t.Context(), task, there, "ann", w.git.Now())
+			m, err := w.git.ForbidPublish(t.Context(), task, there, "ann", w.git.Now())
 			require.NoError(t, err)
 			require.Equal(t, Stopped, m.Verdict)
 		}
@@ -107,7 +107,7 @@ func TestStopWhileThePushIsOnTheLine(t *testing.T) {
 	local := p.Target
 	h := &host{}
 	h.pushing = func() {
-		m, err := w.git.Poison(t.Context(), "t1", local, "ann", w.git.Now())
+		m, err := w.git.ForbidPublish(t.Context(), "t1", local, "ann", w.git.Now())
 		assert.True(t, err == nil && m.Verdict == Stopped, "%+v, %v", m, err) // on the server's goroutine
 	}
 	p.Target.Remote = w.serve(h).url

@@ -90,7 +90,7 @@ func TestCredentialsInTheAddress(t *testing.T) {
 	assert.Equal(t, w.head(), w.at("refs/heads/agent/t1"))
 	marker := w.run(w.remote, "cat-file", "-p", "refs/sbx/fence/t1")
 	assert.NotContains(t, marker, "bot")
-	m, err := w.git.Poison(t.Context(), "t1", p.Target, "ann", w.git.Now())
+	m, err := w.git.ForbidPublish(t.Context(), "t1", p.Target, "ann", w.git.Now())
 	require.NoError(t, err)
 	assert.Equal(t, Published, m.Verdict)
 	assert.True(t, p.Target.HasSecret())
@@ -237,6 +237,6 @@ func TestCredentialsThatMayReadOnly(t *testing.T) {
 	_, err := w.git.Publish(t.Context(), p)
 	assert.Equal(t, fault.KindAuth, fault.KindOf(err), "%v", err)
 	require.NotErrorIs(t, err, ErrInDoubt)
-	_, err = w.git.Poison(t.Context(), "t1", p.Target, "ann", w.git.Now())
+	_, err = w.git.ForbidPublish(t.Context(), "t1", p.Target, "ann", w.git.Now())
 	assert.Equal(t, fault.KindAuth, fault.KindOf(err), "%v", err)
 }

@@ -41,7 +41,7 @@ type Receipt struct {
 // Publish moves the branch to the bundle's commit and creates the task's fence ref, both or
 // neither. Errors: ErrStopped and ErrMoved in fault.KindRefused, KindAuth, KindUsage for a
 // missing commit, KindUnsupported without atomic pushes, KindUnavailable. ErrInDoubt in
-// KindUnavailable means that the push was cut: only Poison shows the result. ErrTorn in
+// KindUnavailable means that the push was cut: only ForbidPublish shows the result. ErrNotAtomic in
 // KindPartial means that the remote is not atomic, and a person has to look.
 func (g *Git) Publish(ctx context.Context, p Push) (Receipt, error) {
 	if err := p.checkPush(); err != nil {

@@ -132,7 +132,7 @@ func (s *scratch) resolveFailedPush(ctx context.Context, p Push, f pushResult, s
 	case pushNotSent:
 		return Receipt{}, s.remoteError("publish to "+p.Target.String(), said)
 	case pushTorn:
-		return Receipt{}, fault.New(fault.KindPartial, "publish to %s: %w: %s", p.Target, ErrTorn, rejectReasons(said.out, updates...)).
+		return Receipt{}, fault.New(fault.KindPartial, "publish to %s: %w: %s", p.Target, ErrNotAtomic, rejectReasons(said.out, updates...)).
 			WithHint("this host hides or guards refs/sbx or the branch; look at both, then publish with --publish CMD")
 	default:
 	}
@@ -177,10 +177,10 @@ var (
 	// ErrMoved: the branch is not at the commit from which the work started; nothing became
 	// public.
 	ErrMoved = errors.New("the branch has moved")
-	// ErrInDoubt: a push was cut; only a successful Poison shows the result.
+	// ErrInDoubt: a push was cut; only a successful ForbidPublish shows the result.
 	ErrInDoubt = errors.New("nobody knows whether the push arrived")
-	// ErrTorn: the remote did not push atomically.
-	ErrTorn = errors.New("the remote moved one of two refs that it promised to move together")
+	// ErrNotAtomic: the remote did not push atomically.
+	ErrNotAtomic = errors.New("the remote moved one of two refs that it promised to move together")
 )
 
 // remoteError is the error for a failed call to the remote. The call changed nothing.

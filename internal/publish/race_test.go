@@ -53,7 +53,7 @@ func (w *world) race(p Push, lead time.Duration) (mark Mark, published error) {
 	done.Go(func() { _, published = at(max(0, -lead)).Publish(w.t.Context(), p) })
 	done.Go(func() {
 		var err error
-		mark, err = at(max(0, lead)).Poison(w.t.Context(), p.Task, p.Target, "ann", w.git.Now())
+		mark, err = at(max(0, lead)).ForbidPublish(w.t.Context(), p.Task, p.Target, "ann", w.git.Now())
 		assert.NoError(w.t, err)
 	})
 	done.Wait()
@@ -69,7 +69,7 @@ func TestCrowdAtOneFence(t *testing.T) {
 	var done sync.WaitGroup
 	for range 4 {
 		done.Go(func() {
-			m, err := w.git.Poison(t.Context(), "t1", p.Target, "ann", w.git.Now())
+			m, err := w.git.ForbidPublish(t.Context(), "t1", p.Target, "ann", w.git.Now())
 			assert.NoError(t, err)
 			verdicts <- m.Verdict
 		})

@@ -146,7 +146,7 @@ func TestWhoKeepsASandbox(t *testing.T) {
 func TestTheTableIsWhole(t *testing.T) {
 	t.Parallel()
 	for _, r := range safety.Rules() {
-		assert.NotEmpty(t, r.Says(), r)
+		assert.NotEmpty(t, r.Describe(), r)
 		for _, v := range safety.Verbs() {
 			c := safety.Binding(v, r)
 			assert.Contains(t, []safety.Kind{safety.Yes, safety.No, safety.NotApplicable}, c.Kind)

@@ -187,8 +187,8 @@ func (t *Task) isContradictory() bool {
 	return false
 }
 
-// Blame counts the attempts that failed in one way.
-type Blame struct {
+// FailureCount counts the attempts that failed in one way.
+type FailureCount struct {
 	Class    sandbox.Class
 	Cause    sandbox.Cause
 	Attempts int
@@ -196,18 +196,18 @@ type Blame struct {
 	at       time.Time
 }
 
-// Causes counts how attempts failed, the most frequent way first. An attempt that was
+// CountFailures counts how attempts failed, the most frequent way first. An attempt that was
 // stopped did not fail.
-func Causes(tasks []Task) []Blame {
-	var list []Blame
+func CountFailures(tasks []Task) []FailureCount {
+	var list []FailureCount
 	for _, t := range tasks {
 		for _, a := range t.Attempts {
 			if a.Exit == nil || a.Exit.Class == sandbox.ClassOK || a.Exit.Class == sandbox.ClassStopped || !t.StopAt.IsZero() && !a.EndedAt.Before(t.StopAt) {
 				continue
 			}
-			i := slices.IndexFunc(list, func(b Blame) bool { return b.Class == a.Exit.Class && b.Cause == a.Exit.Cause })
+			i := slices.IndexFunc(list, func(b FailureCount) bool { return b.Class == a.Exit.Class && b.Cause == a.Exit.Cause })
 			if i < 0 {
-				list, i = append(list, Blame{Class: a.Exit.Class, Cause: a.Exit.Cause}), len(list)
+				list, i = append(list, FailureCount{Class: a.Exit.Class, Cause: a.Exit.Cause}), len(list)
 			}
 			list[i].Attempts++
 			if !a.EndedAt.Before(list[i].at) {
@@ -215,6 +215,6 @@ func Causes(tasks []Task) []Blame {
 			}
 		}
 	}
-	slices.SortStableFunc(list, func(a, b Blame) int { return b.Attempts - a.Attempts })
+	slices.SortStableFunc(list, func(a, b FailureCount) int { return b.Attempts - a.Attempts })
 	return list
 }

@@ -178,7 +178,7 @@ func TestCauses(t *testing.T) {
 	oom := ranFor(sandbox.ClassOOM, 3).with(func(a *Attempt) { a.Exit.Cause = sandbox.CauseOOM })
 	crash := ranFor(sandbox.ClassCrash, 3)
 	stopped := taskThat(Stopped, crash).but(func(n *Task) { n.StopAt = noon() })
-	got := Causes([]Task{taskThat(Failed, crash), taskThat(Completed, oom, oom, ranFor(sandbox.ClassOK, 1)), stopped})
+	got := CountFailures([]Task{taskThat(Failed, crash), taskThat(Completed, oom, oom, ranFor(sandbox.ClassOK, 1)), stopped})
 	require.Len(t, got, 2)
 	assert.Equal(t, []any{sandbox.ClassOOM, sandbox.CauseOOM, 2, "t-completed"}, []any{got[0].Class, got[0].Cause, got[0].Attempts, got[0].Latest})
 	assert.Equal(t, []any{sandbox.ClassCrash, 1, "t-failed"}, []any{got[1].Class, got[1].Attempts, got[1].Latest})

@@ -186,7 +186,7 @@ func (p *Publisher) Publish(ctx context.Context, t task.Task) (task.Publish, err
 		switch {
 		case err == nil:
 			return task.Publish{State: task.PublishDone, Commit: done.Commit}, nil
-		case errors.Is(err, publish.ErrTorn):
+		case errors.Is(err, publish.ErrNotAtomic):
 			return task.Publish{State: task.PublishUnknown, Message: err.Error()}, nil
 		case errors.Is(err, publish.ErrStopped), !again && !doubt && ctx.Err() == nil:
 			return refusedResult(err), nil
@@ -276,7 +276,7 @@ func (p *Publisher) Resolve(ctx context.Context, t task.Task, by string) (task.P
 	if err != nil {
 		return task.Publish{}, err
 	}
-	mark, err := p.o.Git.Poison(ctx, t.ID, target, by, p.o.Now())
+	mark, err := p.o.Git.ForbidPublish(ctx, t.ID, target, by, p.o.Now())
 	if err != nil {
 		return task.Publish{}, err
 	}
