@@ -203,7 +203,7 @@ func (r *execution) lostExit(ctx context.Context, err error) (sandbox.Exit, erro
 			WithHint("write it to a file inside, and read that in pieces")
 	}
 	f := triage.ExitFacts{Words: exitWords(), Provider: TypeName, StreamLost: true, At: r.c.Now(), Source: "API"}
-	if reported, ok := errors.AsType[streamFailure](err); ok {
+	if reported, ok := errors.AsType[streamError](err); ok {
 		f.Raw = reported.Code
 	}
 	var one wireOneSession

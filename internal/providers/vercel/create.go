@@ -153,7 +153,7 @@ func (c *Client) launchProgram(ctx context.Context, w *wireSession, spec sandbox
 		if err := c.getObject(waiting, "create", sessionPath(w.ID), &one); err != nil {
 			return err
 		}
-		if err := providers.About(c.Profile, "create", w.ID, one.Session.ID); err != nil {
+		if err := providers.CheckAnswerID(c.Profile, "create", w.ID, one.Session.ID); err != nil {
 			return err
 		}
 		*w = one.Session

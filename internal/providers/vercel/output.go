@@ -87,7 +87,7 @@ func (o *outputReader) readConnection(ctx context.Context, patience time.Duratio
 		received()
 		return o.addChunk(l, skip)
 	})
-	reported, inBand := errors.AsType[streamFailure](err)
+	reported, inBand := errors.AsType[streamError](err)
 	switch {
 	case errors.Is(err, errEnough):
 		return err
@@ -180,11 +180,11 @@ var errEarly = errors.New("the stream ended early")
 // errStream is inside the error of every invalid line.
 var errStream = errors.New("the stream is not understood")
 
-// streamFailure is an error that the service reports inside a stream with status 200.
-type streamFailure struct{ wireFailure }
+// streamError is an error that the service reports inside a stream with status 200.
+type streamError struct{ wireFailure }
 
 // Error is the code and the message of the service.
-func (f streamFailure) Error() string { return f.Code + ": " + f.Message }
+func (f streamError) Error() string { return f.Code + ": " + f.Message }
 
 // readNDJSON gives each line to take, until the end of the stream, an error of take, or a
 // failure that the service reports in the stream.
@@ -203,7 +203,7 @@ func readNDJSON(r io.Reader, take func(wireLine) error) error {
 			return fmt.Errorf("%w: %q", errStream, scanner.Text()[:min(60, len(scanner.Text()))])
 		}
 		if l.Stream == "error" {
-			var f streamFailure
+			var f streamError
 			_ = json.Unmarshal(l.Data, &f.wireFailure) // a failure without a text is one, too
 			return f
 		}

@@ -43,7 +43,7 @@ func (c *Client) findSession(ctx context.Context, op, id string) (view, error) {
 	case err != nil:
 		return view{}, err
 	}
-	return view{session: &one.Session}, providers.About(c.Profile, op+" "+id, id, one.Session.ID)
+	return view{session: &one.Session}, providers.CheckAnswerID(c.Profile, op+" "+id, id, one.Session.ID)
 }
 
 // resolve is findSession with the sandbox of the session. A session whose name is deleted is
@@ -80,7 +80,7 @@ func (c *Client) getByName(ctx context.Context, op, name string) (wireNamed, err
 		return n, fault.New(fault.KindUnavailable, "the answer names no sandbox").At(c.Profile, op)
 	}
 	c.names.record(n.Session.ID, n.Sandbox.Name)
-	return n, providers.About(c.Profile, op, name, n.Sandbox.Name)
+	return n, providers.CheckAnswerID(c.Profile, op, name, n.Sandbox.Name)
 }
 
 // TakesName is true for every word that is not the id of a session.

@@ -21,7 +21,7 @@ func (m millis) time() time.Time {
 	if m <= 0 || m > maxMillis {
 		return time.Time{}
 	}
-	return providers.Moment(time.UnixMilli(int64(m)).UTC())
+	return providers.ValidTime(time.UnixMilli(int64(m)).UTC())
 }
 
 func (m millis) duration() time.Duration {
