@@ -46,14 +46,10 @@ func CreateFailed(err error, mark CreateMark, codes ...string) error {
 		return NothingMade(err)
 	case answer == nil:
 		return unsettledCreate(err, mark)
-	case isRefusedCreate(answer, codes):
+	case httpx.Refused(answer.Status) || slices.Contains(codes, answer.Code):
 		return NothingMade(withRefusalKind(err, answer.Status))
 	}
 	return unsettledCreate(err, mark)
-}
-
-func isRefusedCreate(answer *httpx.StatusError, codes []string) bool {
-	return httpx.Refused(answer.Status) || slices.Contains(codes, answer.Code)
 }
 
 // withRefusalKind sets the kind of a refused create: the spec is invalid, or the account has reached a
@@ -97,7 +93,6 @@ func (o *OpenCreateError) Error() string {
 // Unwrap is the cause.
 func (o *OpenCreateError) Unwrap() error { return o.Err }
 
-// unsettledCreate is the error of a create whose outcome is open.
 func unsettledCreate(err error, mark CreateMark) error {
 	known, ok := errors.AsType[*fault.Error](err)
 	if !ok || known.Kind != fault.KindUnavailable {

@@ -68,7 +68,6 @@ type Fleet struct {
 	o      Options
 }
 
-// roleCount is the number of sandboxes of a role at one provider.
 type roleCount struct {
 	role  Role
 	count int
@@ -123,7 +122,6 @@ func (f *Fleet) Refs(chosen func(Role) bool) []string {
 	return refs
 }
 
-// randomAge is an age of a sandbox of a role.
 func (f *Fleet) randomAge(r Role) time.Duration {
 	between := func(least, most time.Duration) time.Duration {
 		return least + time.Duration(f.random.Int64N(int64(most-least))).Truncate(time.Second)
@@ -140,7 +138,6 @@ func (f *Fleet) randomAge(r Role) time.Duration {
 	return between(time.Hour, 14*time.Hour)
 }
 
-// randomTask is metadata of a sandbox as users of an SDK set it.
 func (f *Fleet) randomTask() (task, agent, team string) {
 	agents, teams := []string{"coder", "reviewer", "planner"}, []string{"search", "growth", "billing"}
 	return fmt.Sprintf("T-%d", 4000+len(f.Members)), agents[f.random.IntN(len(agents))], teams[f.random.IntN(len(teams))]
@@ -167,7 +164,6 @@ func (f *Fleet) addVMs(profile string, fake *e2btest.Fake, counts []roleCount) {
 	}
 }
 
-// randomFigures are metrics of a VM.
 func (f *Fleet) randomFigures(r Role) e2btest.Figures {
 	some := func(least, most float64) float64 { return least + f.random.Float64()*(most-least) }
 	switch r {

@@ -33,7 +33,6 @@ func (c *Client) detail(ctx context.Context, op, id string) (wireSandbox, error)
 	return w, nil
 }
 
-// sandbox converts a record of the API.
 func (c *Client) sandbox(w wireSandbox) sandbox.Sandbox {
 	c.learn(w)
 	s := sandbox.Sandbox{

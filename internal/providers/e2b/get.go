@@ -3,7 +3,6 @@ package e2b
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"maps"
 	"net/http"
 	"strconv"
@@ -110,6 +109,3 @@ func (c *Client) toHost(r httpx.Request, id, token string) httpx.Request {
 	r.Header, r.OneSandbox = h, true
 	return r
 }
-
-// userAuthorization names the Linux user of commands: older versions of envd require it.
-func userAuthorization() string { return "Basic " + base64.StdEncoding.EncodeToString([]byte("user:")) }

@@ -32,7 +32,6 @@ const (
 	streamType   = "application/x-ndjson"
 )
 
-// execution is one run of a command in a session.
 type execution struct {
 	c     *Client
 	id    string // of the session
@@ -120,7 +119,6 @@ func (c *Client) openStream(ctx context.Context, r httpx.Request) (io.ReadCloser
 	return s.Body, nil
 }
 
-// handleLine copies output to the caller's streams.
 func (r *execution) handleLine(l wireLine) error {
 	if l.Command != nil {
 		r.described = *l.Command
@@ -164,7 +162,7 @@ func (r *execution) workdirMissing(ctx context.Context) bool {
 	if r.cmd.Workdir == "" {
 		return false
 	}
-	_, code, err := r.c.runScript(ctx, r.id, "test -d "+guest.Quote(r.cmd.Workdir), nil)
+	_, code, err := r.c.shellOf(r.id, nil)(ctx, "test -d "+guest.Quote(r.cmd.Workdir))
 	return err == nil && code == 1
 }
 

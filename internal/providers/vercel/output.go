@@ -21,7 +21,6 @@ import (
 // maxReconnects is how often a log that brings nothing new is requested.
 const maxReconnects = 3
 
-// errEnough says that the reader wants no more.
 var errEnough = errors.New("enough")
 
 // outputReader is the position of one reader in the output of a command. Each connection
@@ -220,7 +219,6 @@ func readNDJSON(r io.Reader, take func(wireLine) error) error {
 // alteredText is shown once per client: a program may write U+FFFD itself.
 const alteredText = "the API tells output as text: bytes that are not UTF-8 arrive as \"\uFFFD\". Encode them inside (base64) to keep them"
 
-// warnAltered warns that output may have been altered by the API.
 func (c *Client) warnAltered(text string) {
 	if strings.ContainsRune(text, utf8.RuneError) {
 		c.altered.Do(func() { c.notice(c.Profile + ": " + alteredText) })

@@ -105,7 +105,6 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 	return c.endProof("name", name+" is not there"), nil
 }
 
-// verifyStop checks that a session has ended.
 func (c *Client) verifyStop(ctx context.Context, id string) (providers.Proof, error) {
 	v, err := c.findSession(ctx, "verify", id)
 	switch {

@@ -120,7 +120,6 @@ func (c *Client) sandbox(v view) sandbox.Sandbox {
 	return s
 }
 
-// fillSandbox adds the fields of the session.
 func (w *wireSession) fillSandbox(s *sandbox.Sandbox) {
 	s.ID, s.Name, s.RawState, s.Template = w.ID, w.SourceSandboxName, w.Status, w.Runtime
 	s.StartedAt, s.EndedAt, s.ExpiresAt = w.startTime(), w.endTime(), w.deadline()
@@ -190,7 +189,6 @@ func (w *wireSession) startTime() time.Time {
 
 func (w *wireSession) endTime() time.Time { return cmp.Or(w.StoppedAt, w.AbortedAt).time() }
 
-// deadline is the time limit of the session.
 func (w *wireSession) deadline() time.Time {
 	started, timeout := w.StartedAt.time(), w.Timeout.duration()
 	if started.IsZero() || timeout <= 0 {

@@ -93,7 +93,6 @@ type wireOneSnapshot struct {
 	} `json:"snapshot"`
 }
 
-// wireCreate is the body of a create.
 type wireCreate struct {
 	ProjectID  string            `json:"projectId"`
 	Name       string            `json:"name"`
@@ -134,7 +133,6 @@ type wireCommands struct {
 	Commands httpx.List[wireCommand] `json:"commands"` // the newest first
 }
 
-// wireRun is the body of a command.
 type wireRun struct {
 	Command string            `json:"command"`
 	Args    []string          `json:"args"`

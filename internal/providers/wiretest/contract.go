@@ -41,14 +41,12 @@ type Contract struct {
 	checked map[string]int  // operations -> exchanges
 }
 
-// described is a description with its host.
 type described struct {
 	description
 
 	place Route // with a Host only
 }
 
-// description has the operations of one file.
 type description interface {
 	findOperation(method, path string) operation
 }

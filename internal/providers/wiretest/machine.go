@@ -237,7 +237,6 @@ func (r *Running) KillGroup() {
 	}
 }
 
-// process is a process of a machine by /proc.
 type process struct {
 	pid, parent, group int
 	start              int64 // in ticks since boot

@@ -20,7 +20,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// describe reads one description of either format.
 func describe(tb testing.TB, folder string, s Spec) description { //nolint:ireturn // one of two kinds
 	tb.Helper()
 	file := filepath.Join(folder, filepath.FromSlash(s.File))
@@ -169,7 +168,7 @@ func sealSchemas(doc *openapi3.T) {
 		}
 	}
 	for schema := range s.seen {
-		if !s.parts[schema] && len(schema.Properties) > 0 && !isComposed(schema) && !hasAdditional(schema) {
+		if !s.parts[schema] && len(schema.Properties) > 0 && len(compositionParts(schema)) == 0 && schema.AdditionalProperties.Has == nil && schema.AdditionalProperties.Schema == nil {
 			no := false
 			schema.AdditionalProperties.Has = &no
 		}
@@ -226,12 +225,6 @@ func compositionParts(v *openapi3.Schema) openapi3.SchemaRefs {
 	all = append(all, v.AllOf...)
 	all = append(all, v.OneOf...)
 	return append(all, v.AnyOf...)
-}
-
-func isComposed(v *openapi3.Schema) bool { return len(compositionParts(v)) > 0 }
-
-func hasAdditional(v *openapi3.Schema) bool {
-	return v.AdditionalProperties.Has != nil || v.AdditionalProperties.Schema != nil
 }
 
 // schemaList is a list of operations with JSON Schemas of their answers.
