@@ -53,7 +53,7 @@ func rooms() map[string][]string {
 		"providers/local/cgroup":     {"sandbox", "poll"},
 		"providers/local/identity":   nil,
 		"providers/local/plain":      nil,
-		"providers/local/record":     with(words, "providers/local/identity", "providers/local/plain"),
+		"providers/local/record":     with(words, "hostfile", "providers/local/identity", "providers/local/plain"),
 		"providers/local/runlog":     {"sandbox", "poll", "providers/local/plain"},
 		"providers/local/wire":       {"providers/local/record"},
 		"providers/local/supervisor": with(local, "sandbox", "poll"),
@@ -74,7 +74,7 @@ func rooms() map[string][]string {
 		"config":                          with(words, "process", "hostfile", "providers", "providers/local/plain", "store/address"),
 		"output":                          with(words, "process", "hostfile"),
 		"notify":                          {"fault", "httpx"},
-		"metrics":                         words,
+		"metrics":                         with(words, "hostfile"),
 		// many as one
 		"fleet": with(words, "providers", "selector", "triage", "policy"),
 		// who may end what
@@ -123,6 +123,7 @@ func owners() map[string][]string {
 		"github.com/fsnotify/fsnotify":      {"providers/local", "providers/local/runlog"},
 		"github.com/creack/pty":             {"providers/local"},
 		"github.com/stretchr/testify":       {"providers/providertest", "providers/wiretest", "store/storetest"},
+		"al.essio.dev/pkg/shellescape":      {"cron", "providers/daytona", "providers/vercel", "providers/guest"},
 		"github.com/cenkalti/backoff/v5":    {"httpx", "poll"},
 		"golang.org/x/time":                 {"httpx"},
 		"golang.org/x/net":                  {"httpx"},

@@ -29,7 +29,7 @@ func inputs() []input {
 // seams are the fields that only tests set, on purpose.
 func seams() map[string]string {
 	return map[string]string{
-		"fleet.Options.Poll":   "production takes the defaults of DESIGN section 3; tests look sooner",
+		"fleet.Options.Poll":   "production takes the default pauses; tests look sooner",
 		"fleet.Poll.Min":       "as fleet.Options.Poll",
 		"fleet.Poll.Max":       "as fleet.Options.Poll",
 		"fleet.Options.Sample": "production takes the default; tests do not wait between two samples",

@@ -24,7 +24,7 @@ import (
 func nameExceptions() map[string]string {
 	return map[string]string{
 		"internal/config/starter.go local":            "the starter file shows a profile by name where no type is registered",
-		"internal/task/publishing.go local":           "how a late publisher is held back: by the remote, or by this host",
+		"internal/task/publish.go local":              "how a late publisher is held back: by the remote, or by this host",
 		"internal/providers/omoios/client.go daytona": "the default of a setting: the profile that a source is attached to",
 		"internal/store/storetest/kept.go local":      "the name of a profile in a row that is kept, in a room for tests",
 		"internal/stagedfleet/fleet.go e2b":           "names of staged profiles, in a room for tests and demonstrations",

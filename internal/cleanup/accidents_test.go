@@ -28,7 +28,7 @@ import (
 type scene struct {
 	p     *fake.Provider
 	fleet *fleet.Fleet
-	world cleanup.World
+	world cleanup.Environment
 	rule  cleanup.Rule
 	notes notes
 }
@@ -56,7 +56,7 @@ func oneOld(o fake.Options, change ...func(*fake.Seed)) *scene {
 	return &scene{
 		p: p, fleet: fleet.New([]fleet.Member{{Provider: p}}, fleet.Options{}), notes: notes{},
 		rule: cleanup.Rule{Selector: selector.Selector{OlderThan: 10 * time.Minute}},
-		world: cleanup.World{
+		world: cleanup.Environment{
 			Now: time.Now, Profiles: []cleanup.Profile{{Name: "prod"}}, Limits: safety.Limits{MaxDelete: 20, MaxFraction: 25},
 			Protected:  func(sandbox.Sandbox) string { return "" },
 			Thresholds: func(sandbox.Sandbox) triage.Thresholds { return triage.DefaultThresholds() },
@@ -73,7 +73,7 @@ func (s *scene) ageOnly() *scene {
 
 func (s *scene) look(t *testing.T) cleanup.Survey {
 	t.Helper()
-	survey, err := cleanup.Look(t.Context(), s.fleet, s.world, s.rule)
+	survey, err := cleanup.TakeSurvey(t.Context(), s.fleet, s.world, s.rule)
 	require.NoError(t, err)
 	return survey
 }
@@ -82,11 +82,11 @@ func (s *scene) look(t *testing.T) cleanup.Survey {
 func (s *scene) end(t *testing.T, targets []cleanup.Target) sandbox.Ending {
 	t.Helper()
 	run := &cleanup.Run{
-		Fleet: s.fleet, World: s.world, Rule: s.rule, Journal: s.notes, Targets: targets, Wait: 5 * time.Second,
+		Fleet: s.fleet, Environment: s.world, Rule: s.rule, Journal: s.notes, Targets: targets, Wait: 5 * time.Second,
 		Redact: hideNothing,
 	}
 	var all []sandbox.Ending
-	for e := range run.Do(t.Context()) {
+	for e := range run.EndTargets(t.Context()) {
 		all = append(all, e)
 	}
 	require.Len(t, all, 1)
@@ -226,7 +226,7 @@ func TestLifeOfAMomentAgoIsLife(t *testing.T) {
 				}).ageOnly()
 				survey := s.look(t)
 				require.Empty(t, survey.Selected, "age-only is for what is not known")
-				assert.Equal(t, cleanup.GroundAlive, survey.Kept[0].Ground)
+				assert.Equal(t, cleanup.KeepAlive, survey.Kept[0].KeepReason)
 			})
 		})
 	}
@@ -237,9 +237,9 @@ func TestAClockThatIsBehindMakesNothingSilentOrOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		behind := fake.Options{Skew: -90 * time.Second}
 		s := oneOld(behind, func(seed *fake.Seed) { seed.Sandbox.LastActivityAt = time.Now().Add(-95 * time.Second) })
-		assert.Equal(t, cleanup.GroundAlive, s.look(t).Kept[0].Ground, "five seconds of silence")
+		assert.Equal(t, cleanup.KeepAlive, s.look(t).Kept[0].KeepReason, "five seconds of silence")
 		s = oneOld(behind, func(seed *fake.Seed) { seed.Sandbox.CreatedAt = time.Now().Add(-11 * time.Minute) })
-		assert.Equal(t, cleanup.GroundNotSelected, s.look(t).Kept[0].Ground, "nine and a half minutes old")
+		assert.Equal(t, cleanup.KeepNotSelected, s.look(t).Kept[0].KeepReason, "nine and a half minutes old")
 	})
 }
 

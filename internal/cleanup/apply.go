@@ -2,10 +2,14 @@ package cleanup
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"slices"
 	"sync"
 	"time"
+
+	"sbx/internal/poll"
+	"sbx/internal/providers"
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
@@ -13,69 +17,69 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Run is one bulk ending under way.
+// Run ends many sandboxes.
 type Run struct {
-	Fleet   *fleet.Fleet
-	World   World
-	Rule    Rule
-	Journal Journal
-	Wait    time.Duration // for each end to be seen
-	Grace   time.Duration // for a program that can hear TERM
-	By      string        // who asks, for the provider's record
-	Redact  func(string) string
+	Fleet       *fleet.Fleet
+	Environment Environment
+	Rule        Rule
+	Journal     Journal
+	Wait        time.Duration // for each end to be seen
+	Grace       time.Duration // for a program that handles TERM
+	By          string        // the operator, for the provider's record
+	Redact      func(string) string
 
 	Targets []Target
 
 	index map[sandbox.Ref]Target
-	tails sync.Map // Ref -> fleet.Part[[]sandbox.LogLine], of what nobody has looked at
+	tails sync.Map // Ref -> fleet.Part[[]sandbox.LogLine], of sandboxes that no survey has observed
 }
 
 // Target is one sandbox that a run may end.
 type Target struct {
 	Item    Item
 	Sandbox sandbox.Sandbox
-	Seen    *Judgement          // what the survey made of it; nil = it is looked at before anything is asked
-	Asked   bool                // a run that was cut off may have asked it to end
-	Request *sandbox.EndRequest // the last one that the run has sent before; nil = none is known
-	Settled *sandbox.Ending     // its outcome, where nothing has to be asked; nil = it is asked
+	Seen    *Judgement          // by the survey; nil = it is judged before its end is requested
+	Asked   bool                // an interrupted run may have requested its end
+	Request *sandbox.EndRequest // the last request of the run before; nil = none is known
+	Settled *sandbox.Ending     // its outcome, where its end need not be requested; nil = it is requested
 
-	unlisted bool // a complete listing did not show it
+	unlisted bool // a complete listing did not contain it
 }
 
-// Targets are what a survey selected.
+// Targets are the sandboxes that a survey selected.
 func (s Survey) Targets() []Target {
 	out := make([]Target, 0, len(s.Selected))
 	for _, j := range s.Selected {
-		out = append(out, Target{Item: itemOf(j), Sandbox: j.Sandbox, Seen: &j})
+		out = append(out, Target{Item: newItem(j), Sandbox: j.Sandbox, Seen: &j})
 	}
 	return out
 }
 
-// Within narrows a survey to a plan that was made before: at most the plan's set
-// ends. What the survey keeps now has changed; what it does not see any more is read
-// by its id, and if that finds it, it stays: no guard has counted it.
+// Within limits a survey to an earlier plan: only sandboxes of the plan end. What the
+// survey keeps now has changed. What it does not contain is read by its id, and stays if it
+// exists, because no guard has counted it.
 func (s Survey) Within(p Plan) []Target {
 	out := make([]Target, 0, len(p.Items))
 	for _, item := range p.Items {
-		item.Excluded = "" // what another run was kept from is judged anew
+		item.Excluded = "" // a sandbox that another run excluded is judged anew
 		t := Target{Item: item, Sandbox: sandbox.Sandbox{
 			Provider: item.Ref.Provider, ID: item.Ref.ID, Name: item.Name, State: item.State, CreatedAt: item.CreatedAt,
 		}}
 		same := func(j Judgement) bool { return j.Sandbox.Ref() == item.Ref }
 		if i := slices.IndexFunc(s.Selected, same); i >= 0 {
-			j := s.Selected[i] // a copy: Narrow moves what stands in the survey
+			j := s.Selected[i] // a copy: Narrow moves the elements of the survey
 			t.Sandbox, t.Seen = j.Sandbox, &j
 		} else if i := slices.IndexFunc(s.Kept, same); i >= 0 {
 			j := s.Kept[i]
-			t.Settled = settled(item.Ref, sandbox.OutcomeChanged, "the rule does not select it any more: "+j.Reason)
-			if j.Ground == GroundEnded {
-				t.Settled = settled(item.Ref, sandbox.OutcomeAlreadyGone, "it had ended before: "+string(j.Sandbox.State))
+			t.Settled = settledEnding(item.Ref, sandbox.OutcomeChanged, "the rule does not select it any more: "+j.Reason)
+			if j.KeepReason == KeepEnded {
+				t.Settled = settledEnding(item.Ref, sandbox.OutcomeAlreadyGone, "it had ended before: "+string(j.Sandbox.State))
 			}
-		} else if err := s.left(item.Ref.Provider); err != nil {
-			t.Settled = settled(item.Ref, sandbox.OutcomeNotAttempted, "its provider could not be listed")
+		} else if err := s.leftOutError(item.Ref.Provider); err != nil {
+			t.Settled = settledEnding(item.Ref, sandbox.OutcomeNotAttempted, "its provider could not be listed")
 			t.Settled.Err = err
 		} else {
-			t.Settled = s.calm(item.Ref)
+			t.Settled = s.belowQuotaEnding(item.Ref)
 			t.unlisted = t.Settled == nil
 		}
 		switch {
@@ -89,11 +93,11 @@ func (s Survey) Within(p Plan) []Target {
 	return out
 }
 
-// unlisted is why a sandbox stays that a plan names and the listing does not show.
+// unlisted is why a sandbox stays that a plan names and the listing does not contain.
 const unlisted = "it is there, and the list does not show it: no guard has counted it"
 
-// Narrow makes the survey one of these targets alone, so that the guards speak of
-// what a plan can still end.
+// Narrow limits the survey to these targets, so that the guards count what a plan can still
+// end.
 func (s *Survey) Narrow(targets []Target) {
 	goes := map[sandbox.Ref]bool{}
 	for _, t := range targets {
@@ -110,8 +114,8 @@ func (s *Survey) Narrow(targets []Target) {
 	}
 }
 
-// left is why a profile is left out; nil = it is not.
-func (s Survey) left(profile string) error {
+// leftOutError is why a profile is left out; nil = it is not.
+func (s Survey) leftOutError(profile string) error {
 	for _, share := range s.Shares {
 		if share.Profile == profile {
 			return share.Err
@@ -120,25 +124,25 @@ func (s Survey) left(profile string) error {
 	return fault.Usage("the plan names the profile %q, which is not selected", profile)
 }
 
-// calm is the outcome where nothing of a profile ends, since it was not looked at;
-// nil = it was.
-func (s Survey) calm(ref sandbox.Ref) *sandbox.Ending {
-	if slices.ContainsFunc(s.Shares, func(share Share) bool { return share.Profile == ref.Provider && share.Calm }) {
-		return settled(ref, sandbox.OutcomeChanged, "too little of its provider's quota is in use")
+// belowQuotaEnding is the outcome where nothing of a profile ends because it uses little of
+// its quota; nil = the profile was surveyed.
+func (s Survey) belowQuotaEnding(ref sandbox.Ref) *sandbox.Ending {
+	if slices.ContainsFunc(s.Shares, func(share Share) bool { return share.Profile == ref.Provider && share.BelowQuota }) {
+		return settledEnding(ref, sandbox.OutcomeChanged, "too little of its provider's quota is in use")
 	}
 	return nil
 }
 
-func settled(ref sandbox.Ref, outcome sandbox.Outcome, reason string) *sandbox.Ending {
+func settledEnding(ref sandbox.Ref, outcome sandbox.Outcome, reason string) *sandbox.Ending {
 	return &sandbox.Ending{Ref: ref, Outcome: outcome, Reason: reason}
 }
 
-// Do ends the targets, each re-read just before, written down, asked once, and
-// looked at until its end is seen. Each comes out exactly once.
-func (r *Run) Do(ctx context.Context) iter.Seq[sandbox.Ending] {
+// EndTargets ends the targets: each is read again just before, recorded, its end requested
+// once, and awaited until it is seen. Each comes out exactly once.
+func (r *Run) EndTargets(ctx context.Context) iter.Seq[sandbox.Ending] {
 	return func(yield func(sandbox.Ending) bool) {
-		r.World.endsFailed = r.Fleet.EndsFailed
-		r.lookAgain(ctx)
+		r.Environment.endsFailed = r.Fleet.EndsFailed
+		r.judgeUnseen(ctx)
 		r.index = make(map[sandbox.Ref]Target, len(r.Targets))
 		var asked []sandbox.Sandbox
 		for _, t := range r.Targets {
@@ -148,73 +152,74 @@ func (r *Run) Do(ctx context.Context) iter.Seq[sandbox.Ending] {
 			}
 		}
 		for _, t := range r.Targets {
-			if t.Settled != nil && !r.tell(*t.Settled, yield) {
+			if t.Settled != nil && !r.recordResult(*t.Settled, yield) {
 				return
 			}
 		}
-		for e := range safety.End(ctx, r.Fleet, asked, safety.Options{Verb: safety.VerbCleanup, How: r.how(), Protected: r.World.Protected}) {
-			if !r.tell(e, yield) {
+		for e := range safety.End(ctx, r.Fleet, asked, safety.Options{Verb: safety.VerbCleanup, How: r.endOptions(), Protected: r.Environment.Protected}) {
+			if !r.recordResult(e, yield) {
 				return
 			}
 		}
 	}
 }
 
-func (r *Run) how() fleet.EndOptions {
+func (r *Run) endOptions() fleet.EndOptions {
 	return fleet.EndOptions{
 		Delete: r.Rule.Delete, Grace: r.Grace, Wait: r.Wait, By: r.By, Origin: fleet.EndOrigin{Journaled: true},
-		Recheck: fleet.Recheck{Prepare: r.prepare, AlreadyAsked: r.alreadyAsked, Judge: r.recheck},
+		Recheck: fleet.Recheck{Prepare: r.readTail, AlreadyAsked: r.alreadyAsked, Judge: r.recheckTarget},
 		Record: fleet.EndRecord{
 			Earlier:       func(ref sandbox.Ref) *sandbox.EndRequest { return r.index[ref].Request },
-			BeforeRequest: r.intend, AfterRequest: r.answered,
+			BeforeRequest: r.recordIntent, AfterRequest: r.recordAnswer,
 		},
 	}
 }
 
-// tell writes an outcome down and hands it on. A journal that fails now takes
-// nothing back: what was seen to end has ended.
-func (r *Run) tell(e sandbox.Ending, yield func(sandbox.Ending) bool) bool {
-	_ = r.Journal.Append(EntryResult, resultOf(e, r.Redact)) // Finish reports it
+// recordResult writes an outcome to the journal and yields it. A journal that fails does
+// not undo an end that was seen.
+func (r *Run) recordResult(e sandbox.Ending, yield func(sandbox.Ending) bool) bool {
+	_ = r.Journal.Append(EntryResult, newResult(e, r.Redact)) // Finish reports it
 	return yield(e)
 }
 
-// answered writes down what a request was answered. A journal that fails now takes
-// nothing back, and then a resume takes the request for one without an answer.
-func (r *Run) answered(ref sandbox.Ref, request sandbox.EndRequest) {
-	_ = r.Journal.Append(EntryAnswer, Answer{Ref: ref, Request: *redacted(request, r.Redact)}) // Finish reports it
+// recordAnswer writes the answer to a request to the journal. When that fails, a resume
+// treats the request as unanswered.
+func (r *Run) recordAnswer(ref sandbox.Ref, request sandbox.EndRequest) {
+	_ = r.Journal.Append(EntryAnswer, Answer{Ref: ref, Request: *redactRequest(request, r.Redact)}) // Finish reports it
 }
 
-// alreadyAsked says that a request of this run, from before it was cut off, is at work.
+// alreadyAsked reports whether a request that the run sent before it was interrupted still
+// has effect.
 func (r *Run) alreadyAsked(now sandbox.Sandbox) bool {
 	return r.index[now.Ref()].Asked && now.State == sandbox.StateTerminating
 }
 
-// recheck judges what was read just before the end: anything that is not as planned
-// keeps the sandbox.
-func (r *Run) recheck(now sandbox.Sandbox) (sandbox.Outcome, string) {
+// recheckTarget judges the read just before the end: any difference from the plan keeps the
+// sandbox.
+func (r *Run) recheckTarget(now sandbox.Sandbox) (sandbox.Outcome, string) {
 	t := r.index[now.Ref()]
-	if why := t.Item.holds(now); why != "" {
+	if why := t.Item.changedSince(now); why != "" {
 		return sandbox.OutcomeChanged, why
 	}
-	if p := r.World.profile(now.Provider); t.Item.Owned != "" && t.Item.Owned == p.OwnedRule && !p.owns(now.Labels) {
+	if p := r.Environment.profileNamed(now.Provider); t.Item.Owned != "" && t.Item.Owned == p.OwnedRule && !p.ownsSandbox(now.Labels) {
 		return sandbox.OutcomeChanged, "it is not ours any more: it lacks " + p.OwnedRule
 	}
 	if t.unlisted {
 		return sandbox.OutcomeChanged, unlisted
 	}
-	j := r.Rule.again(r.World, now, r.World.Now(), t.Seen)
+	j := r.Rule.judgeAgain(r.Environment, now, r.Environment.Now(), t.Seen)
 	switch {
-	case j.Ground != GroundNone:
+	case j.KeepReason != KeepNone:
 		return sandbox.OutcomeChanged, j.Reason
-	case j.needsLook:
+	case j.undecided:
 		return sandbox.OutcomeNotAttempted, "not asked: nobody could look whether it is at work"
 	}
 	return "", ""
 }
 
-// lookAgain judges anew what no survey of this process has seen. A run that is gone
-// on with may be hours old, and what it selected may be at work by now.
-func (r *Run) lookAgain(ctx context.Context) {
+// judgeUnseen judges the targets that no survey of this process has judged. A resumed run
+// may be hours old, and its targets may be active by now.
+func (r *Run) judgeUnseen(ctx context.Context) {
 	var all sync.WaitGroup
 	for i := range r.Targets {
 		t := &r.Targets[i]
@@ -224,12 +229,12 @@ func (r *Run) lookAgain(ctx context.Context) {
 		all.Go(func() {
 			now, err := r.Fleet.Get(ctx, t.Item.Ref)
 			if err != nil {
-				return // the read just before the end says what is to be made of it
+				return // the read just before the end decides
 			}
-			j := r.Rule.judge(r.World, now, r.World.Now(), nil)
-			if j.needsLook {
+			j := r.Rule.judgeSandbox(r.Environment, now, r.Environment.Now(), nil)
+			if j.undecided {
 				o := r.Fleet.ObserveLife(ctx, now)
-				j = r.Rule.judge(r.World, now, r.World.Now(), &o)
+				j = r.Rule.judgeSandbox(r.Environment, now, r.Environment.Now(), &o)
 			}
 			t.Seen = &j
 		})
@@ -237,39 +242,123 @@ func (r *Run) lookAgain(ctx context.Context) {
 	all.Wait()
 }
 
-// again judges a sandbox by a fresh record and what was seen of it before.
-func (r Rule) again(w World, now sandbox.Sandbox, at time.Time, before *Judgement) Judgement {
-	if before == nil || before.seen == nil {
-		return r.judge(w, now, at, nil)
+// judgeAgain judges a sandbox by a fresh read and the observations before.
+func (r Rule) judgeAgain(w Environment, now sandbox.Sandbox, at time.Time, before *Judgement) Judgement {
+	if before == nil || before.observation == nil {
+		return r.judgeSandbox(w, now, at, nil)
 	}
-	o := *before.seen
+	o := *before.observation
 	o.Sandbox = now.WithActivity(o.Sandbox.LastActivityAt, o.Sandbox.ActivityBasis)
-	return r.judge(w, now, at, &o)
+	return r.judgeSandbox(w, now, at, &o)
 }
 
-// prepare reads the last output of what nobody has looked at, before the sandbox is
-// judged for the last time: an end may destroy it.
-func (r *Run) prepare(ctx context.Context, s sandbox.Sandbox) {
-	if t := r.index[s.Ref()]; t.Seen != nil && t.Seen.seen != nil {
+// readTail reads the last output of a sandbox that was not observed, before it is judged
+// for the last time: an end may destroy the output.
+func (r *Run) readTail(ctx context.Context, s sandbox.Sandbox) {
+	if t := r.index[s.Ref()]; t.Seen != nil && t.Seen.observation != nil {
 		return
 	}
-	logs := r.Fleet.Tail(ctx, s.Ref(), tailKept)
+	logs := r.Fleet.Tail(ctx, s.Ref(), keptLines)
 	if fault.KindOf(logs.Err) == fault.KindUnsupported {
 		logs.Err = nil
 	}
 	r.tails.Store(s.Ref(), logs)
 }
 
-// intend writes down what is about to be ended. Nothing is asked without it.
-func (r *Run) intend(ctx context.Context, s sandbox.Sandbox) error {
+// recordIntent writes to the journal what is about to be ended. Without that no end is
+// requested.
+func (r *Run) recordIntent(ctx context.Context, s sandbox.Sandbox) error {
 	var logs fleet.Part[[]sandbox.LogLine]
 	if tail, ok := r.tails.LoadAndDelete(s.Ref()); ok {
 		logs, _ = tail.(fleet.Part[[]sandbox.LogLine])
-	} else if t := r.index[s.Ref()]; t.Seen != nil && t.Seen.seen != nil {
-		logs = t.Seen.seen.Logs
+	} else if t := r.index[s.Ref()]; t.Seen != nil && t.Seen.observation != nil {
+		logs = t.Seen.observation.Logs
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return r.Journal.Append(EntryIntent, intentOf(s, logs, r.Rule.Delete, r.Redact))
+	return r.Journal.Append(EntryIntent, newIntent(s, logs, r.Rule.Delete, r.Redact))
+}
+
+// relistAfter is how long a provider's own cleanup may take until what is still listed
+// counts as left.
+const relistAfter = 2 * time.Second
+
+// ByProvider runs a provider's own cleanup, which has its own rule and knows no selector,
+// owner or protection: a protected sandbox in the profile refuses it. The result is
+// compared by id with what existed before; what was left is skipped.
+//
+// Every sandbox is recorded before. Of the run it uses Fleet, Environment, Journal and
+// Redact, not Rule and Targets.
+func (r *Run) ByProvider(ctx context.Context, profile string, emergency bool) ([]sandbox.Ending, error) {
+	one, err := r.Fleet.Narrow([]string{profile})
+	if err != nil {
+		return nil, err
+	}
+	before := one.Collect(ctx, providers.Query{All: true})
+	if !before.Complete() {
+		return nil, before.Err()
+	}
+	for _, s := range before.Items {
+		if why := r.Environment.Protected(s); why != "" && !s.State.Ended() {
+			return nil, fault.New(fault.KindRefused, "%s is %s, and a provider's own cleanup does not heed that; nothing was done", s.Ref(), why).
+				WithHint("end by rule instead (`sbx cleanup --older-than 10m`), which leaves it")
+		}
+	}
+	var there []sandbox.Sandbox
+	for _, s := range before.Items {
+		if s.State.Ended() {
+			continue
+		}
+		there = append(there, s)
+		if err := r.Journal.Append(EntryIntent, newIntent(s, fleet.Part[[]sandbox.LogLine]{}, true, r.Redact)); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := one.ProviderCleanup(ctx, profile, emergency); err != nil {
+		return nil, err
+	}
+	return r.settleProviderRun(ctx, one, there)
+}
+
+// settleProviderRun finds out the outcome of each: a listing shows which are left, and a
+// read by id proves which are not.
+func (r *Run) settleProviderRun(ctx context.Context, one *fleet.Fleet, there []sandbox.Sandbox) ([]sandbox.Ending, error) {
+	left := listRemaining(ctx, one)
+	if len(left) > 0 {
+		if err := poll.Sleep(ctx, relistAfter); err != nil {
+			return nil, err
+		}
+		left = listRemaining(ctx, one)
+	}
+	var endings []sandbox.Ending
+	var gone []sandbox.Sandbox
+	for _, s := range there {
+		if state, listed := left[s.Ref()]; listed {
+			endings = append(endings, sandbox.Ending{Ref: s.Ref(), Outcome: sandbox.OutcomeSkipped, Reason: fmt.Sprintf("the provider's cleanup left it %s", state)})
+			continue
+		}
+		gone = append(gone, s)
+	}
+	for e := range safety.Verify(ctx, one, gone) {
+		endings = append(endings, e)
+	}
+	for _, e := range endings {
+		if err := r.Journal.Append(EntryResult, newResult(e, r.Redact)); err != nil {
+			return endings, err
+		}
+	}
+	return endings, nil
+}
+
+// listRemaining lists the sandboxes that still live. A failed listing shows none, and then
+// each is read by its id.
+func listRemaining(ctx context.Context, f *fleet.Fleet) map[sandbox.Ref]sandbox.State {
+	left := map[sandbox.Ref]sandbox.State{}
+	for _, s := range f.Collect(ctx, providers.Query{All: true}).Items {
+		if !s.State.Ended() && s.State != sandbox.StateTerminating {
+			left[s.Ref()] = s.State
+		}
+	}
+	return left
 }

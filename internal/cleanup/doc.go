@@ -1,10 +1,9 @@
-// Package cleanup ends many sandboxes at once, so that a cron line may be trusted
-// with it: it looks at the complete fleet, says of each sandbox why it goes or
-// stays, refuses as a whole where a guard says no, writes each deed down before it
-// is done, and claims no end that was not seen.
+// Package cleanup ends many sandboxes by rule, safely enough for a cron line: it lists the
+// complete fleet, gives a reason for each sandbox that stays or goes, refuses as a whole
+// where a guard refuses, records each end before it is requested, and reports no end that
+// was not seen.
 //
-// Whatever is not known keeps a sandbox and is counted: no age, no sign of life
-// either way, a listing with a hole (DESIGN section 7). No wire format, no printing
-// and no file format enters this room; how one sandbox is ended and verified is the
-// fleet's.
+// Whatever is unknown keeps a sandbox and is counted: its age, its activity, an incomplete
+// listing. Wire formats, output and file formats do not belong here; the fleet ends and
+// verifies a single sandbox.
 package cleanup

@@ -15,7 +15,7 @@ import (
 )
 
 // TestFailedOnes: what has failed goes by --include-failed where it stays at its
-// provider until it is deleted, and is verified to be gone (ACCEPTANCE R87).
+// provider until it is deleted, and is verified to be gone (R87).
 func TestFailedOnes(t *testing.T) {
 	t.Parallel()
 	failed := func(age time.Duration) func(*fake.Seed) {
@@ -30,19 +30,19 @@ func TestFailedOnes(t *testing.T) {
 		stays  bool // at its provider, until it is deleted
 		age    time.Duration
 		rule   func(*cleanup.Rule)
-		ground cleanup.Ground
+		ground cleanup.KeepReason
 	}{
-		"stays, included":              {true, time.Hour, func(r *cleanup.Rule) { r.IncludeFailed = true }, cleanup.GroundNone},
-		"stays, young, included":       {true, time.Minute, func(r *cleanup.Rule) { r.IncludeFailed = true }, cleanup.GroundNone},
-		"stays, young, by its own age": {true, time.Minute, func(r *cleanup.Rule) { r.IncludeFailed, r.FailedOlderThan = true, 10*time.Minute }, cleanup.GroundNotSelected},
-		"stays, of no known age":       {true, 0, func(r *cleanup.Rule) { r.IncludeFailed = true }, cleanup.GroundAgeUnknown},
+		"stays, included":              {true, time.Hour, func(r *cleanup.Rule) { r.IncludeFailed = true }, cleanup.KeepNone},
+		"stays, young, included":       {true, time.Minute, func(r *cleanup.Rule) { r.IncludeFailed = true }, cleanup.KeepNone},
+		"stays, young, by its own age": {true, time.Minute, func(r *cleanup.Rule) { r.IncludeFailed, r.FailedOlderThan = true, 10*time.Minute }, cleanup.KeepNotSelected},
+		"stays, of no known age":       {true, 0, func(r *cleanup.Rule) { r.IncludeFailed = true }, cleanup.KeepAgeUnknown},
 		"stays, another label": {true, time.Hour, func(r *cleanup.Rule) {
 			r.IncludeFailed, r.Selector.Labels = true, []selector.Label{{Key: "team", Values: []string{"other"}}}
-		}, cleanup.GroundNotSelected},
-		"stays, the stuck rule":          {true, time.Hour, func(r *cleanup.Rule) { r.IncludeFailed, r.Selector.Stuck = true, true }, cleanup.GroundNone},
-		"stays, not included":            {true, time.Hour, func(*cleanup.Rule) {}, cleanup.GroundEnded},
-		"a record, included":             {false, time.Hour, func(r *cleanup.Rule) { r.IncludeFailed = true }, cleanup.GroundNeedsDelete},
-		"a record, included and deleted": {false, time.Hour, func(r *cleanup.Rule) { r.IncludeFailed, r.Delete = true, true }, cleanup.GroundNone},
+		}, cleanup.KeepNotSelected},
+		"stays, the stuck rule":          {true, time.Hour, func(r *cleanup.Rule) { r.IncludeFailed, r.Selector.Stuck = true, true }, cleanup.KeepNone},
+		"stays, not included":            {true, time.Hour, func(*cleanup.Rule) {}, cleanup.KeepEnded},
+		"a record, included":             {false, time.Hour, func(r *cleanup.Rule) { r.IncludeFailed = true }, cleanup.KeepNeedsDelete},
+		"a record, included and deleted": {false, time.Hour, func(r *cleanup.Rule) { r.IncludeFailed, r.Delete = true, true }, cleanup.KeepNone},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -50,9 +50,9 @@ func TestFailedOnes(t *testing.T) {
 				s := oneOld(fake.Options{FailedStays: tc.stays}, failed(tc.age))
 				tc.rule(&s.rule)
 				survey := s.look(t)
-				if tc.ground != cleanup.GroundNone {
+				if tc.ground != cleanup.KeepNone {
 					require.Len(t, survey.Kept, 1)
-					assert.Equal(t, tc.ground, survey.Kept[0].Ground, survey.Kept[0].Reason)
+					assert.Equal(t, tc.ground, survey.Kept[0].KeepReason, survey.Kept[0].Reason)
 					return
 				}
 				require.Len(t, survey.Selected, 1)

@@ -1,7 +1,10 @@
 package cleanup
 
 import (
+	"slices"
 	"time"
+
+	"sbx/internal/triage"
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
@@ -9,20 +12,20 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// History is one run as its journal tells it.
+// History is one run by its journal.
 type History struct {
 	RunID     string
 	StartedAt time.Time
-	EndedAt   time.Time // zero = it was cut off
+	EndedAt   time.Time // zero = it was interrupted
 	Begin     Begin
 	Intents   map[sandbox.Ref]Intent
-	Results   map[sandbox.Ref]Result // the last one of each
-	// Requests are the last requests to end each that the run has sent, or may have
-	// sent: what has an intent and no result since.
+	Results   map[sandbox.Ref]Result // the last result of each
+	// Requests are the last requests to end each sandbox that the run has sent, or may have
+	// sent: those with an intent and no later result.
 	Requests map[sandbox.Ref]*sandbox.EndRequest
-	End      *End // nil = it was cut off
+	End      *End // nil = it was interrupted
 	Resumed  []Actor
-	Sums     *fleet.Counts // of a run of another host, of which nothing more is known here; nil = by Results
+	Sums     *fleet.Counts // of a run of another host, of which only these are known; nil = by Results
 	asked    map[sandbox.Ref]time.Time
 	newest   sandbox.Ref // of the last intent
 	Broken   string      // why the journal cannot be trusted; "" = it can
@@ -37,26 +40,26 @@ func ReadRun(d journal.Disk, run string) (History, error) {
 	return HistoryOf(log)
 }
 
-// HistoryOf tells what a journal holds.
+// HistoryOf interprets a journal.
 func HistoryOf(log journal.Log) (History, error) {
 	h := newHistory(log.Run)
 	h.Broken = log.Broken
 	for _, e := range log.Entries {
-		if err := h.take(e); err != nil {
-			return h, fromAnother(log.Run, err)
+		if err := h.addEntry(e); err != nil {
+			return h, fromOtherHost(log.Run, err)
 		}
 	}
-	h.close()
+	h.closeRefused()
 	return h, nil
 }
 
-// ScanRun reads the journal of a run without the output that it keeps of each sandbox,
-// so that a list of runs costs little memory however much they have ended.
+// ScanRun reads the journal of a run without the output of each sandbox, so that a list of
+// runs needs little memory.
 func ScanRun(d journal.Disk, run string) (History, journal.Log, error) {
 	h, odd := newHistory(run), error(nil)
 	log, err := journal.Scan(d, run, func(e journal.Entry) {
 		if odd == nil {
-			odd = h.take(e)
+			odd = h.addEntry(e)
 			if i, ok := h.Intents[h.newest]; ok && e.Kind == EntryIntent {
 				i.Logs = nil
 				h.Intents[h.newest] = i
@@ -67,13 +70,13 @@ func ScanRun(d journal.Disk, run string) (History, journal.Log, error) {
 		return h, log, err
 	}
 	if h.Broken = log.Broken; odd != nil {
-		return h, log, fromAnother(run, odd)
+		return h, log, fromOtherHost(run, odd)
 	}
-	h.close()
+	h.closeRefused()
 	return h, log, nil
 }
 
-func fromAnother(run string, err error) error {
+func fromOtherHost(run string, err error) error {
 	return fault.New(fault.KindUnknown, "the journal of %s: %w", run, err).WithHint("was it written by another version of sbx?")
 }
 
@@ -81,14 +84,14 @@ func newHistory(run string) History {
 	return History{RunID: run, Intents: map[sandbox.Ref]Intent{}, Results: map[sandbox.Ref]Result{}, Requests: map[sandbox.Ref]*sandbox.EndRequest{}, asked: map[sandbox.Ref]time.Time{}}
 }
 
-// close brings a run to its end that its guards have refused before it was cut off.
-func (h *History) close() {
+// closeRefused ends a run that its guards refused before it was interrupted.
+func (h *History) closeRefused() {
 	if refused := Refusal(h.Begin.Guards); refused != nil && h.End == nil {
 		h.End = &End{ExitCode: fault.ExitCode(refused), Error: "a guard refused it", Refused: true, Succeeded: []string{}}
 	}
 }
 
-func (h *History) take(e journal.Entry) error {
+func (h *History) addEntry(e journal.Entry) error {
 	switch e.Kind {
 	case EntryBegin:
 		h.StartedAt = e.At
@@ -122,7 +125,7 @@ func (h *History) take(e journal.Entry) error {
 	return nil // written by a newer sbx
 }
 
-// Outcome is what became of an item; not_attempted where the journal says nothing.
+// Outcome is the outcome of an item; not_attempted where the journal has none.
 func (h History) Outcome(ref sandbox.Ref) sandbox.Outcome {
 	if r, ok := h.Results[ref]; ok {
 		return r.Outcome
@@ -130,7 +133,7 @@ func (h History) Outcome(ref sandbox.Ref) sandbox.Outcome {
 	return sandbox.OutcomeNotAttempted
 }
 
-// IntentAt is when a sandbox was asked to end; zero = it was not.
+// IntentAt is when the end of a sandbox was requested; zero = it was not.
 func (h History) IntentAt(ref sandbox.Ref) time.Time { return h.asked[ref] }
 
 // Counts sums the outcomes of all items.
@@ -145,14 +148,13 @@ func (h History) Counts() fleet.Counts {
 	return fleet.Count(endings)
 }
 
-// Open lists the items that a resume has to see to: those that are not seen to have
-// ended, and were not left alone on purpose. What lies in a profile that the run
-// could not list whole, or what its guards did not count, is not among them: no resume
-// may end it.
+// Open lists the items for a resume: those that were not seen to end, and were not kept on
+// purpose. Items of a profile that the run could not list completely, and those that its
+// guards did not count, are not among them: no resume may end them.
 func (h History) Open() []Item {
 	var open []Item
 	for _, i := range h.Begin.Plan.Items {
-		if i.Excluded != "" || h.leftOut(i.Ref.Provider) != nil {
+		if i.Excluded != "" || h.leftOutError(i.Ref.Provider) != nil {
 			continue
 		}
 		switch h.Outcome(i.Ref) {
@@ -164,8 +166,8 @@ func (h History) Open() []Item {
 	return open
 }
 
-// leftOut is why the run left a profile out; nil = it did not.
-func (h History) leftOut(profile string) error {
+// leftOutError is why the run left a profile out; nil = it did not.
+func (h History) leftOutError(profile string) error {
 	for _, p := range h.Begin.Profiles {
 		if p.Profile == profile && p.Complete {
 			return nil
@@ -177,23 +179,22 @@ func (h History) leftOut(profile string) error {
 	return fault.New(fault.KindUnavailable, "the run did not list it").At(profile, "").WithHint("start a new run")
 }
 
-// Survey stands for the look that the run was based on, when it is gone on with:
-// what was left out then still is.
+// Survey is the survey on which the run was based, for a resume: what was left out then is
+// left out still.
 func (h History) Survey(at time.Time) Survey {
 	s := Survey{At: at, Rule: h.Begin.Plan.Rule}
 	for _, p := range h.Begin.Profiles {
-		s.Shares = append(s.Shares, Share{Profile: p.Profile, Err: h.leftOut(p.Profile), Fleet: p.Fleet, Selected: p.Selected, Unowned: p.Unowned})
+		s.Shares = append(s.Shares, Share{Profile: p.Profile, Err: h.leftOutError(p.Profile), Fleet: p.Fleet, Selected: p.Selected, Unowned: p.Unowned})
 	}
 	return s
 }
 
-// Resumable says that something is left to do and may be done: a refused run was
-// never allowed.
+// Resumable reports whether something is left to do and allowed: a refused run never is.
 func (h History) Resumable() bool {
 	return h.Broken == "" && (h.End == nil || !h.End.Refused) && len(h.Open()) > 0
 }
 
-// Profiles names the profiles that the run was about.
+// Profiles names the profiles of the run.
 func (h History) Profiles() []string {
 	var names []string
 	for _, p := range h.Begin.Profiles {
@@ -202,7 +203,7 @@ func (h History) Profiles() []string {
 	return names
 }
 
-// ExitCode is that of the run, or -1 where it was cut off.
+// ExitCode is that of the run, or -1 where it was interrupted.
 func (h History) ExitCode() int {
 	if h.End == nil {
 		return -1
@@ -210,7 +211,7 @@ func (h History) ExitCode() int {
 	return h.End.ExitCode
 }
 
-// Succeeded names the profiles in which nothing was left undone.
+// Succeeded names the profiles in which everything was done.
 func (h History) Succeeded() []string {
 	if h.End == nil || h.End.Refused {
 		return nil
@@ -218,7 +219,7 @@ func (h History) Succeeded() []string {
 	return h.End.Succeeded
 }
 
-// Unowned counts by profile what stayed because nobody owns it.
+// Unowned counts by profile the sandboxes that stayed for want of an owner.
 func (h History) Unowned() map[string]int {
 	n := make(map[string]int, len(h.Begin.Profiles))
 	for _, p := range h.Begin.Profiles {
@@ -229,8 +230,8 @@ func (h History) Unowned() map[string]int {
 	return n
 }
 
-// Resume makes the targets of what is open. An intent without a result may have been
-// sent: it is asked again only if a fresh read shows that it still runs.
+// Resume makes the targets of the open items. An intent without a result may have been
+// sent: the end is requested again only if a fresh read shows that the sandbox still runs.
 func (h History) Resume() []Target {
 	done := map[sandbox.Ref]bool{}
 	for _, i := range h.Open() {
@@ -242,11 +243,11 @@ func (h History) Resume() []Target {
 		if !done[i.Ref] {
 			r := h.Results[i.Ref]
 			t.Settled = &sandbox.Ending{Ref: i.Ref, Outcome: h.Outcome(i.Ref), Reason: r.Reason, Duration: time.Duration(r.Seconds * float64(time.Second)), Evidence: r.Evidence}
-			if t.Settled.Outcome == sandbox.OutcomeNotAttempted && i.Excluded != "" && h.leftOut(i.Ref.Provider) == nil {
+			if t.Settled.Outcome == sandbox.OutcomeNotAttempted && i.Excluded != "" && h.leftOutError(i.Ref.Provider) == nil {
 				t.Settled.Outcome, t.Settled.Reason = sandbox.OutcomeChanged, i.Excluded
 			}
 			if t.Settled.Outcome == sandbox.OutcomeNotAttempted {
-				t.Settled.Err = h.leftOut(i.Ref.Provider)
+				t.Settled.Err = h.leftOutError(i.Ref.Provider)
 			}
 		}
 		_, t.Asked = h.Intents[i.Ref]
@@ -254,4 +255,48 @@ func (h History) Resume() []Target {
 		targets = append(targets, t)
 	}
 	return targets
+}
+
+// SignalsOf reads the journals of cleanup runs for the rules of triage: when a run last
+// surveyed a profile, how many runs in a row have failed there, and how many sandboxes ran
+// at each of them. Runs come newest first, each with its whole journal. A journal that
+// cannot be trusted is left out. Without a recorded run all signals are unknown: cleanup
+// may run on another machine.
+func SignalsOf(newestFirst []History, profile string) triage.FleetSignals {
+	var sig triage.FleetSignals
+	failures, counting := int64(0), true
+	for _, h := range newestFirst {
+		share, asked := h.shareOf(profile)
+		if !asked || h.Broken != "" {
+			continue
+		}
+		if !sig.CleanupRead {
+			sig.CleanupRead, sig.CleanupSeen = true, h.StartedAt
+		}
+		if share.Complete && share.Active != nil {
+			sig.History = append(sig.History, triage.ActiveCount{At: h.Begin.Plan.MadeAt, Active: int64(*share.Active)})
+		}
+		switch {
+		case h.End == nil: // it runs, or was interrupted: it is not known to have failed
+		case slices.Contains(h.End.Succeeded, profile):
+			counting = false
+		case counting && share.Unowned == 0: // sandboxes without a configured owner are no failure
+			failures++
+		}
+	}
+	if sig.CleanupRead {
+		sig.CleanupFailures = &failures
+	}
+	return sig
+}
+
+// shareOf is what a run saw of a profile. Of a run of another host only its successes are
+// known.
+func (h History) shareOf(profile string) (ShareRecord, bool) {
+	for _, p := range h.Begin.Profiles {
+		if p.Profile == profile {
+			return p, true
+		}
+	}
+	return ShareRecord{}, h.End != nil && slices.Contains(h.End.Succeeded, profile)
 }

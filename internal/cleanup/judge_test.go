@@ -19,14 +19,14 @@ import (
 )
 
 // ground is on what ground box1 stays; GroundNone = it goes.
-func (s *scene) ground(t *testing.T) cleanup.Ground {
+func (s *scene) ground(t *testing.T) cleanup.KeepReason {
 	t.Helper()
 	survey := s.look(t)
 	if len(survey.Selected) == 1 {
-		return cleanup.GroundNone
+		return cleanup.KeepNone
 	}
 	require.Len(t, survey.Kept, 1)
-	return survey.Kept[0].Ground
+	return survey.Kept[0].KeepReason
 }
 
 func TestStatesThatAnEndWouldNotChange(t *testing.T) {
@@ -35,21 +35,21 @@ func TestStatesThatAnEndWouldNotChange(t *testing.T) {
 	for name, tc := range map[string]struct {
 		state sandbox.State
 		rule  rule
-		want  cleanup.Ground
+		want  cleanup.KeepReason
 	}{
-		"on its way":             {sandbox.StateTerminating, rule{}, cleanup.GroundEnding},
-		"on its way, delete":     {sandbox.StateTerminating, rule{Delete: true}, cleanup.GroundEnding},
-		"stopped":                {sandbox.StateStopped, rule{}, cleanup.GroundNeedsDelete},
-		"stopped, delete":        {sandbox.StateStopped, rule{Delete: true}, cleanup.GroundNone},
-		"paused":                 {sandbox.StatePaused, rule{}, cleanup.GroundPaused},
-		"paused, delete":         {sandbox.StatePaused, rule{Delete: true}, cleanup.GroundPaused},
-		"paused, asked for":      {sandbox.StatePaused, rule{IncludePaused: true}, cleanup.GroundNeedsDelete},
-		"paused, both":           {sandbox.StatePaused, rule{IncludePaused: true, Delete: true}, cleanup.GroundNone},
-		"ended":                  {sandbox.StateTerminated, rule{}, cleanup.GroundEnded},
-		"ended, delete":          {sandbox.StateTerminated, rule{Delete: true}, cleanup.GroundNone},
-		"a word nobody knows":    {sandbox.StateUnknown, rule{Delete: true}, cleanup.GroundStateUnknown},
-		"still coming to be":     {sandbox.StateProvisioning, rule{}, cleanup.GroundNone},
-		"running, old and quiet": {sandbox.StateRunning, rule{}, cleanup.GroundNone},
+		"on its way":             {sandbox.StateTerminating, rule{}, cleanup.KeepEnding},
+		"on its way, delete":     {sandbox.StateTerminating, rule{Delete: true}, cleanup.KeepEnding},
+		"stopped":                {sandbox.StateStopped, rule{}, cleanup.KeepNeedsDelete},
+		"stopped, delete":        {sandbox.StateStopped, rule{Delete: true}, cleanup.KeepNone},
+		"paused":                 {sandbox.StatePaused, rule{}, cleanup.KeepPaused},
+		"paused, delete":         {sandbox.StatePaused, rule{Delete: true}, cleanup.KeepPaused},
+		"paused, asked for":      {sandbox.StatePaused, rule{IncludePaused: true}, cleanup.KeepNeedsDelete},
+		"paused, both":           {sandbox.StatePaused, rule{IncludePaused: true, Delete: true}, cleanup.KeepNone},
+		"ended":                  {sandbox.StateTerminated, rule{}, cleanup.KeepEnded},
+		"ended, delete":          {sandbox.StateTerminated, rule{Delete: true}, cleanup.KeepNone},
+		"a word nobody knows":    {sandbox.StateUnknown, rule{Delete: true}, cleanup.KeepStateUnknown},
+		"still coming to be":     {sandbox.StateProvisioning, rule{}, cleanup.KeepNone},
+		"running, old and quiet": {sandbox.StateRunning, rule{}, cleanup.KeepNone},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -73,8 +73,8 @@ func TestASignFromTheFarFutureIsNoLife(t *testing.T) {
 				seed.Logs = []sandbox.LogLine{{At: time.Now().Add(d), Text: "thinking"}}
 			})
 		}
-		assert.Equal(t, cleanup.GroundAlive, ahead(safety.MaxSkew-time.Minute).ageOnly().ground(t))
-		assert.NotEqual(t, cleanup.GroundAlive, ahead(time.Hour).ageOnly().ground(t))
+		assert.Equal(t, cleanup.KeepAlive, ahead(safety.MaxSkew-time.Minute).ageOnly().ground(t))
+		assert.NotEqual(t, cleanup.KeepAlive, ahead(time.Hour).ageOnly().ground(t))
 	})
 }
 
@@ -86,7 +86,7 @@ func TestAProbeThatFailsCondemnsNothing(t *testing.T) {
 		s.p.Break(fake.Fault{Op: fake.OpProbe, Err: fault.New(fault.KindUnavailable, "503")})
 		survey := s.look(t)
 		require.Len(t, survey.Kept, 1)
-		assert.Equal(t, cleanup.GroundAnswers, survey.Kept[0].Ground)
+		assert.Equal(t, cleanup.KeepAnswers, survey.Kept[0].KeepReason)
 		assert.Contains(t, survey.Kept[0].Reason, "503")
 	})
 }
@@ -218,7 +218,7 @@ func (m *memo) Append(_ string, data any) error {
 // run is one over the scene; "hunter2" is a secret.
 func (s *scene) run(j cleanup.Journal) *cleanup.Run {
 	return &cleanup.Run{
-		Fleet: s.fleet, World: s.world, Rule: s.rule, Journal: j, Wait: 5 * time.Second,
+		Fleet: s.fleet, Environment: s.world, Rule: s.rule, Journal: j, Wait: 5 * time.Second,
 		Redact: func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") },
 	}
 }
@@ -233,7 +233,7 @@ func TestNoSecretReachesTheJournal(t *testing.T) {
 		m := &memo{}
 		run := s.run(m)
 		run.Targets = targets
-		for e := range run.Do(t.Context()) {
+		for e := range run.EndTargets(t.Context()) {
 			assert.Contains(t, e.Reason, "hunter2", "printing hides it by itself")
 		}
 		s.p.Mend()
@@ -275,7 +275,7 @@ func TestWhatAnIntentKeepsOfTheOutput(t *testing.T) {
 		m := &memo{}
 		run := s.run(m)
 		run.Targets = s.look(t).Targets()
-		for range run.Do(t.Context()) {
+		for range run.EndTargets(t.Context()) {
 			continue
 		}
 		require.Len(t, m.intents, 1)

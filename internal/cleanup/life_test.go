@@ -37,15 +37,15 @@ func TestALogWithoutOutputCondemnsNothing(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		scene func() *scene
-		want  cleanup.Ground
+		want  cleanup.KeepReason
 	}{
-		"an old log":                   {func() *scene { return hostLog() }, cleanup.GroundActivityUnknown},
-		"an empty log":                 {func() *scene { return hostLog(func(s *fake.Seed) { s.Logs = nil }) }, cleanup.GroundActivityUnknown},
-		"a processor at its limit":     {func() *scene { return hostLog(use(100)) }, cleanup.GroundNone},
-		"a processor at work":          {func() *scene { return hostLog(use(30)) }, cleanup.GroundAlive},
-		"age alone, by the profile":    {func() *scene { return hostLog().ageOnly() }, cleanup.GroundNone},
-		"the same with the stuck rule": {func() *scene { s := hostLog(); s.rule = cleanup.Rule{}; s.rule.Selector.Stuck = true; return s }, cleanup.GroundActivityUnknown},
-		"by the operator's word":       {func() *scene { s := hostLog(); s.rule.IgnoreActivity = true; return s }, cleanup.GroundNone},
+		"an old log":                   {func() *scene { return hostLog() }, cleanup.KeepActivityUnknown},
+		"an empty log":                 {func() *scene { return hostLog(func(s *fake.Seed) { s.Logs = nil }) }, cleanup.KeepActivityUnknown},
+		"a processor at its limit":     {func() *scene { return hostLog(use(100)) }, cleanup.KeepNone},
+		"a processor at work":          {func() *scene { return hostLog(use(30)) }, cleanup.KeepAlive},
+		"age alone, by the profile":    {func() *scene { return hostLog().ageOnly() }, cleanup.KeepNone},
+		"the same with the stuck rule": {func() *scene { s := hostLog(); s.rule = cleanup.Rule{}; s.rule.Selector.Stuck = true; return s }, cleanup.KeepActivityUnknown},
+		"by the operator's word":       {func() *scene { s := hostLog(); s.rule.IgnoreActivity = true; return s }, cleanup.KeepNone},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -74,11 +74,11 @@ func TestASourceThatFailsKeeps(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := oneOld(fake.Options{})
-		require.Equal(t, cleanup.GroundNone, s.ground(t), "it goes while its source answers")
+		require.Equal(t, cleanup.KeepNone, s.ground(t), "it goes while its source answers")
 		s.p.Break(fake.Fault{Op: fake.OpActivity, Err: fault.New(fault.KindUnavailable, "500")})
 		survey := s.look(t)
 		require.Empty(t, survey.Selected)
-		assert.Equal(t, cleanup.GroundActivityUnknown, survey.Kept[0].Ground)
+		assert.Equal(t, cleanup.KeepActivityUnknown, survey.Kept[0].KeepReason)
 		assert.Contains(t, survey.Kept[0].Reason, "does not answer")
 		require.Len(t, survey.Errs(), 1)
 		err := survey.Verdict(nil)
@@ -86,7 +86,7 @@ func TestASourceThatFailsKeeps(t *testing.T) {
 		require.ErrorContains(t, err, "1 sandbox is not judged")
 		assert.Equal(t, fault.KindPartial, fault.KindOf(survey.Verdict([]sandbox.Ending{{Outcome: sandbox.OutcomeFailed, Err: errors.New("x")}})))
 		s.rule.IgnoreActivity = true
-		assert.Equal(t, cleanup.GroundNone, s.ground(t))
+		assert.Equal(t, cleanup.KeepNone, s.ground(t))
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"sbx/internal/cleanup"
 	"sbx/internal/reconcile"
 	"sbx/internal/sandbox"
+	"sbx/internal/schedule"
 	"sbx/internal/triage"
 )
 
@@ -24,7 +25,7 @@ type planted struct {
 
 func mutations() map[string]planted {
 	rule := func(change func(*cleanup.Rule)) mutation { return mutation{rule: change} }
-	world := func(change func(*cleanup.World)) mutation { return mutation{world: change} }
+	world := func(change func(*cleanup.Environment)) mutation { return mutation{world: change} }
 	compare := func(change func(*reconcile.Rules)) mutation { return mutation{compare: change} }
 	return map[string]planted{
 		"one look proves an orphan": {mutation{oneLookProves: true}, 500, "seen once only"},
@@ -57,25 +58,25 @@ func mutations() map[string]planted {
 		"half the age is enough":                 {rule(func(r *cleanup.Rule) { r.Selector.OlderThan /= 2 }), 500, "is not over"},
 		"states do not matter":                   {rule(func(r *cleanup.Rule) { r.Selector.States = nil }), 500, "not in the state"},
 		"labels do not matter":                   {rule(func(r *cleanup.Rule) { r.Selector.Labels = nil }), 500, "the label that was asked for"},
-		"nothing is protected":                   {world(func(w *cleanup.World) { w.Protected = func(sandbox.Sandbox) string { return "" } }), 500, "protects it"},
+		"nothing is protected":                   {world(func(w *cleanup.Environment) { w.Protected = func(sandbox.Sandbox) string { return "" } }), 500, "protects it"},
 		"every profile owns everything":          {world(ownAll), 500, "not ours"},
 		"no profile is production":               {world(noProduction), 500, "production"},
 		"agent types have no limits":             {world(sameLimits), 500, "agent type"},
 		"unknown activity counts as none":        {world(ageOnly), 500, "nothing tells"},
-		"the share of the fleet does not matter": {world(func(w *cleanup.World) { w.Limits.MaxFraction = 100 }), 2000, "%"},
+		"the share of the fleet does not matter": {world(func(w *cleanup.Environment) { w.Limits.MaxFraction = 100 }), 2000, "%"},
 		"the clock of the machine is an hour on": {world(hourAhead), 500, "asks"},
 	}
 }
 
-func ownAll(w *cleanup.World) {
+func ownAll(w *cleanup.Environment) {
 	for i := range w.Profiles {
 		w.Profiles[i].Owns = nil
 	}
 }
 
-func noProduction(w *cleanup.World) { w.Limits.Production = nil }
+func noProduction(w *cleanup.Environment) { w.Limits.Production = nil }
 
-func sameLimits(w *cleanup.World) {
+func sameLimits(w *cleanup.Environment) {
 	was := w.Thresholds
 	w.Thresholds = func(s sandbox.Sandbox) triage.Thresholds {
 		t := was(s)
@@ -84,7 +85,7 @@ func sameLimits(w *cleanup.World) {
 	}
 }
 
-func ageOnly(w *cleanup.World) {
+func ageOnly(w *cleanup.Environment) {
 	was := w.Thresholds
 	w.Thresholds = func(s sandbox.Sandbox) triage.Thresholds {
 		t := was(s)
@@ -93,7 +94,7 @@ func ageOnly(w *cleanup.World) {
 	}
 }
 
-func hourAhead(w *cleanup.World) {
+func hourAhead(w *cleanup.Environment) {
 	was := w.Now
 	w.Now = func() time.Time { return was().Add(time.Hour) }
 }
@@ -105,7 +106,7 @@ func TestPlantedMistakesAreCaught(t *testing.T) {
 	if os.Getenv("SBX_SEED") != "" {
 		t.Skip("one seed is replayed")
 	}
-	if seedsOfATest < 500 {
+	if schedule.DefaultSeeds < 500 {
 		t.Skip("the race detector is too slow for it")
 	}
 	for name, m := range mutations() {
@@ -113,7 +114,7 @@ func TestPlantedMistakesAreCaught(t *testing.T) {
 			t.Parallel()
 			other := ""
 			for seed := uint64(1); seed <= m.within; seed++ {
-				for _, wrong := range simulate(t, seed, m.mut).wrong {
+				for _, wrong := range schedule.Play(t, seed, m.mut.play).Broken {
 					if strings.Contains(wrong, m.says) {
 						t.Logf("caught by seed %d: %s", seed, wrong)
 						return

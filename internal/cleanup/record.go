@@ -10,11 +10,11 @@ import (
 
 // The kinds of entries in the journal of a run.
 const (
-	EntryBegin  = "begin"  // Begin: what is set out to be done
-	EntryIntent = "intent" // Intent: this sandbox is asked to end now
-	EntryAnswer = "answer" // Answer: what the request was answered
-	EntryResult = "result" // Result: what became of it
-	EntryResume = "resume" // Actor: somebody goes on after the run was cut off
+	EntryBegin  = "begin"  // Begin: the plan of the run
+	EntryIntent = "intent" // Intent: the end of this sandbox is requested now
+	EntryAnswer = "answer" // Answer: the answer to the request
+	EntryResult = "result" // Result: the outcome
+	EntryResume = "resume" // Actor: a process resumes the interrupted run
 	EntryEnd    = "end"    // End: nothing is left to do
 )
 
@@ -23,7 +23,7 @@ type Journal interface {
 	Append(kind string, data any) error
 }
 
-// Actor is who runs.
+// Actor is the process of a run.
 type Actor struct {
 	Who     string `json:"who"`
 	Host    string `json:"host"`
@@ -36,13 +36,13 @@ type Begin struct {
 	Actor
 
 	Verb  string `json:"verb"`
-	Layer string `json:"layer,omitempty"` // which layer of defence it is
-	// Shortfall is why the run is no proof that its layer works; "" = it is one.
-	Shortfall string         `json:"shortfall,omitempty"`
-	Plan      Plan           `json:"plan"`
-	Guards    []safety.Guard `json:"guards"`
-	Profiles  []ShareRecord  `json:"profiles"`
-	Kept      map[Ground]int `json:"kept"`
+	Layer string `json:"layer,omitempty"` // the layer of defence
+	// Shortfall is why the run does not prove that its layer works; "" = it does.
+	Shortfall string             `json:"shortfall,omitempty"`
+	Plan      Plan               `json:"plan"`
+	Guards    []safety.Guard     `json:"guards"`
+	Profiles  []ShareRecord      `json:"profiles"`
+	Kept      map[KeepReason]int `json:"kept"`
 }
 
 // ShareRecord is what a run saw of one profile.
@@ -51,14 +51,14 @@ type ShareRecord struct {
 	Complete bool   `json:"complete"`
 	Error    string `json:"error,omitempty"`
 	Fleet    int    `json:"fleet"`
-	Active   *int   `json:"active,omitempty"` // how many ran; nil = not counted, or the listing was incomplete
+	Active   *int   `json:"active,omitempty"` // running sandboxes; nil = not counted, or the listing was incomplete
 	Selected int    `json:"selected"`
-	// Unowned counts what the rule would end and nobody owns, where nobody has decided
-	// whose the sandboxes of the profile are.
+	// Unowned counts what the rule would end if it had an owner, where ownership is not
+	// configured for the profile.
 	Unowned int `json:"unowned,omitempty"`
 }
 
-// Proven is the layer that the run is a proof of; "" = none.
+// Proven is the layer that the run proves; "" = none.
 func (b Begin) Proven() string {
 	if b.Shortfall != "" {
 		return ""
@@ -66,7 +66,7 @@ func (b Begin) Proven() string {
 	return b.Layer
 }
 
-// Intent is written before a sandbox is asked to end: what it was.
+// Intent is written before the end of a sandbox is requested: its state then.
 type Intent struct {
 	Ref            sandbox.Ref       `json:"ref"`
 	Name           string            `json:"name,omitempty"`
@@ -80,26 +80,26 @@ type Intent struct {
 	TaskID         string            `json:"task_id,omitempty"`
 	Labels         map[string]string `json:"labels,omitempty"`
 	Logs           []string          `json:"logs"`                 // its last lines, oldest first
-	LogsError      string            `json:"logs_error,omitempty"` // why they are not all there
-	Delete         bool              `json:"delete"`               // what is asked
+	LogsError      string            `json:"logs_error,omitempty"` // why lines are missing
+	Delete         bool              `json:"delete"`               // whether it is to be deleted
 }
 
-// Answer is what the request to end a sandbox was answered. Without one, a run that
-// was cut off does not know whether its request was refused.
+// Answer is the answer to the request to end a sandbox. Without it, a resume does not know
+// whether the request was refused.
 type Answer struct {
 	Ref     sandbox.Ref        `json:"ref"`
 	Request sandbox.EndRequest `json:"request"`
 }
 
-// Result is what became of one sandbox.
+// Result is the outcome of one sandbox.
 type Result struct {
 	Ref      sandbox.Ref        `json:"ref"`
 	Outcome  sandbox.Outcome    `json:"outcome"`
 	Reason   string             `json:"reason,omitempty"`
 	Seconds  float64            `json:"duration_seconds"`
 	Evidence []sandbox.Evidence `json:"evidence"`
-	// Request is the last request to end it that is known; a later look judges by it
-	// what a missing record proves. Nil = none was sent.
+	// Request is the last known request to end it, by which a later read decides what a
+	// missing record proves. Nil = none was sent.
 	Request *sandbox.EndRequest `json:"request,omitempty"`
 }
 
@@ -109,28 +109,27 @@ type End struct {
 	ExitCode  int          `json:"exit_code"`
 	Error     string       `json:"error,omitempty"`
 	Refused   bool         `json:"refused,omitempty"`
-	Succeeded []string     `json:"succeeded"` // the profiles in which nothing is left undone
+	Succeeded []string     `json:"succeeded"` // the profiles in which everything was done
 }
 
-// tailKept is how many last lines of output are kept of what is ended (hygiene,
-// feature 14).
-const tailKept = 50
+// keptLines is how many last lines of output are kept of a sandbox that is ended.
+const keptLines = 50
 
-// IntentOf is the intent of an ending that keeps no output of the sandbox.
+// IntentOf is the intent of an ending that keeps no output.
 func IntentOf(s sandbox.Sandbox, del bool, redact func(string) string) Intent {
-	return intentOf(s, fleet.Part[[]sandbox.LogLine]{}, del, redact)
+	return newIntent(s, fleet.Part[[]sandbox.LogLine]{}, del, redact)
 }
 
-// ResultOf is what became of a sandbox, as a journal keeps it.
-func ResultOf(e sandbox.Ending, redact func(string) string) Result { return resultOf(e, redact) }
+// ResultOf is an ending as a journal entry.
+func ResultOf(e sandbox.Ending, redact func(string) string) Result { return newResult(e, redact) }
 
-func intentOf(s sandbox.Sandbox, logs fleet.Part[[]sandbox.LogLine], del bool, redact func(string) string) Intent {
+func newIntent(s sandbox.Sandbox, logs fleet.Part[[]sandbox.LogLine], del bool, redact func(string) string) Intent {
 	i := Intent{
 		Ref: s.Ref(), Name: s.Name, State: s.State, RawState: s.RawState, CreatedAt: s.CreatedAt.UTC(), StartedAt: s.StartedAt.UTC(), LastActivityAt: s.LastActivityAt.UTC(),
 		Template: s.Template, AgentType: s.AgentType, TaskID: s.TaskID, Labels: s.Labels, Logs: []string{}, Delete: del,
 	}
-	for _, line := range logs.Got[max(0, len(logs.Got)-tailKept):] {
-		i.Logs = append(i.Logs, redact(clip(line.Text)))
+	for _, line := range logs.Got[max(0, len(logs.Got)-keptLines):] {
+		i.Logs = append(i.Logs, redact(clipLine(line.Text)))
 	}
 	if logs.Err != nil {
 		i.LogsError = redact(logs.Err.Error())
@@ -138,28 +137,28 @@ func intentOf(s sandbox.Sandbox, logs fleet.Part[[]sandbox.LogLine], del bool, r
 	return i
 }
 
-// maxLine bounds one line in the journal, in bytes: a line of a log may be huge.
+// maxLine bounds one line in the journal, in bytes.
 const maxLine = 2000
 
-func clip(text string) string {
+func clipLine(text string) string {
 	if len(text) <= maxLine {
 		return text
 	}
 	return text[:maxLine] + "..."
 }
 
-func resultOf(e sandbox.Ending, redact func(string) string) Result {
+func newResult(e sandbox.Ending, redact func(string) string) Result {
 	r := Result{Ref: e.Ref, Outcome: e.Outcome, Reason: redact(e.Reason), Seconds: e.Duration.Seconds(), Evidence: e.Evidence}
 	if r.Evidence == nil {
 		r.Evidence = []sandbox.Evidence{}
 	}
 	if e.Request != nil {
-		r.Request = redacted(*e.Request, redact)
+		r.Request = redactRequest(*e.Request, redact)
 	}
 	return r
 }
 
-func redacted(r sandbox.EndRequest, redact func(string) string) *sandbox.EndRequest {
+func redactRequest(r sandbox.EndRequest, redact func(string) string) *sandbox.EndRequest {
 	r.Detail = redact(r.Detail)
 	return &r
 }

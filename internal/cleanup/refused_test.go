@@ -67,10 +67,10 @@ func TestARefusedRequestIsWrittenDown(t *testing.T) {
 		s.p.Break(fake.Fault{Op: fake.OpTerminate, Err: fault.New(fault.KindUnavailable, "HTTP 500 secret"), Late: true})
 		kept := &lines{}
 		run := &cleanup.Run{
-			Fleet: s.fleet, World: s.world, Rule: s.rule, Journal: kept, Targets: s.look(t).Targets(), Wait: 5 * time.Second,
+			Fleet: s.fleet, Environment: s.world, Rule: s.rule, Journal: kept, Targets: s.look(t).Targets(), Wait: 5 * time.Second,
 			Redact: func(text string) string { return "[" + text + "]" },
 		}
-		for e := range run.Do(t.Context()) {
+		for e := range run.EndTargets(t.Context()) {
 			assert.Equal(t, sandbox.OutcomeAccepted, e.Outcome, e.Reason)
 		}
 		require.NotNil(t, kept.result.Request)

@@ -4,42 +4,43 @@ import (
 	"slices"
 	"time"
 
+	"sbx/internal/fault"
+
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
 	"sbx/internal/triage"
 )
 
-// DefaultIdleFor is how long a running sandbox must have been silent (DESIGN
-// section 3, Timers: inactivity).
+// DefaultIdleFor is how long a running sandbox must have been silent.
 const DefaultIdleFor = 60 * time.Second
 
-// Rule says which sandboxes a run is about, as the operator asked for it.
+// Rule is which sandboxes a run selects, as the operator asked for it.
 type Rule struct {
 	Selector        selector.Selector `json:"selector"`
 	FailedOlderThan time.Duration     `json:"failed_older_than_ns,omitempty"` // the age for failed ones instead of Selector.OlderThan; 0 = none
-	IdleFor         time.Duration     `json:"idle_for_ns,omitempty"`          // silence that a running one needs; 0 = DefaultIdleFor
+	IdleFor         time.Duration     `json:"idle_for_ns,omitempty"`          // required silence of a running one; 0 = DefaultIdleFor
 	IgnoreActivity  bool              `json:"ignore_activity,omitempty"`      // age alone is enough
 	IncludePaused   bool              `json:"include_paused,omitempty"`
-	IncludeFailed   bool              `json:"include_failed,omitempty"`   // also failed ones that stay at their provider, of any age unless FailedOlderThan says one
-	Unowned         bool              `json:"unowned,omitempty"`          // also those that are not ours
-	Unhealthy       bool              `json:"unhealthy,omitempty"`        // only those that do not answer (ACCEPTANCE R138)
-	NotifyBefore    time.Duration     `json:"notify_before_ns,omitempty"` // how long before it goes a sandbox must have been noticed; 0 = not at all
+	IncludeFailed   bool              `json:"include_failed,omitempty"`   // also failed ones that remain at their provider, of any age without FailedOlderThan
+	Unowned         bool              `json:"unowned,omitempty"`          // also those of other owners
+	Unhealthy       bool              `json:"unhealthy,omitempty"`        // only those that do not answer (R138)
+	NotifyBefore    time.Duration     `json:"notify_before_ns,omitempty"` // how long before its end a sandbox must be announced; 0 = not at all
 	Delete          bool              `json:"delete,omitempty"`           // also destroy what the provider would keep
 }
 
-// Chooses says that the rule names sandboxes at all.
+// Chooses reports whether the rule selects by anything at all.
 func (r Rule) Chooses() bool {
 	return !r.Selector.Empty() || r.FailedOlderThan > 0 || r.Unhealthy
 }
 
-// selector is what a sandbox of this state is held against: one that failed has an age
-// of its own. False = the rule is not about this state at all.
-func (r Rule) selector(state sandbox.State) (selector.Selector, bool) {
+// selectorFor is the selector for a sandbox of this state: failed ones have an age of their
+// own. False = the rule does not cover this state.
+func (r Rule) selectorFor(state sandbox.State) (selector.Selector, bool) {
 	s := r.Selector
-	s.All = true // nothing is hidden from a guard
+	s.All = true // guards see every sandbox
 	if state == sandbox.StateFailed && r.IncludeFailed {
-		s.Stuck, s.OlderThan = false, max(r.FailedOlderThan, time.Nanosecond) // of any age, but of a known one
+		s.Stuck, s.OlderThan = false, max(r.FailedOlderThan, time.Nanosecond) // of any known age
 		return s, true
 	}
 	if r.FailedOlderThan == 0 {
@@ -52,23 +53,23 @@ func (r Rule) selector(state sandbox.State) (selector.Selector, bool) {
 	return s, true
 }
 
-// Profile is what the configuration says of one profile.
+// Profile is the configuration of one profile.
 type Profile struct {
 	Name      string
 	Owns      func(labels map[string]string) bool // nil = all
 	OwnedRule string                              // in words: "sbx/owner=*"
-	// Undecided says that nobody has configured whose the sandboxes are. Those that are
-	// not ours are then judged to the end, so that a run can say what it leaves.
+	// Undecided reports that ownership is not configured. Sandboxes of other owners are
+	// then judged completely, so that a run can count what it leaves.
 	Undecided bool
 }
 
-// World is everything outside: nothing is read ambiently.
-type World struct {
+// Environment is everything from outside the package.
+type Environment struct {
 	Now      func() time.Time
 	Profiles []Profile
 	Limits   safety.Limits
-	// FirstSeen is when an earlier run first saw a sandbox that tells no age, and
-	// Noticed when one first held it for a candidate; zero = never. Nil = never.
+	// FirstSeen is when an earlier run first saw a sandbox without an age, and Noticed when
+	// one first selected it; zero = never. Nil = never.
 	FirstSeen  func(sandbox.Sandbox) time.Time
 	Noticed    func(sandbox.Sandbox) time.Time
 	Protected  func(sandbox.Sandbox) string            // why a rule may not end it (safety.Protection.ByRule); "" = it may
@@ -77,10 +78,12 @@ type World struct {
 	endsFailed func(profile string) bool // fleet.EndsFailed; nil = no profile does
 }
 
-// ends says that a failed sandbox of a profile can be ended without --delete.
-func (w World) ends(profile string) bool { return w.endsFailed != nil && w.endsFailed(profile) }
+// canEndFailed reports whether a failed sandbox of a profile can be ended without --delete.
+func (w Environment) canEndFailed(profile string) bool {
+	return w.endsFailed != nil && w.endsFailed(profile)
+}
 
-func (w World) profile(name string) Profile {
+func (w Environment) profileNamed(name string) Profile {
 	i := slices.IndexFunc(w.Profiles, func(p Profile) bool { return p.Name == name })
 	if i < 0 {
 		return Profile{Name: name, Owns: func(map[string]string) bool { return false }}
@@ -88,13 +91,129 @@ func (w World) profile(name string) Profile {
 	return w.Profiles[i]
 }
 
-// aged gives a sandbox that tells no age the time at which an earlier run saw it: a
-// lower bound, and so never a reason to call it young.
-func (w World) aged(s sandbox.Sandbox) sandbox.Sandbox {
+// withKnownAge gives a sandbox without an age the time at which an earlier run saw it: it
+// is at least that old.
+func (w Environment) withKnownAge(s sandbox.Sandbox) sandbox.Sandbox {
 	if w.FirstSeen != nil && s.CreatedAt.IsZero() && s.StartedAt.IsZero() && s.FirstSeenAt.IsZero() {
 		s.FirstSeenAt = w.FirstSeen(s)
 	}
 	return s
 }
 
-func (p Profile) owns(labels map[string]string) bool { return p.Owns == nil || p.Owns(labels) }
+func (p Profile) ownsSandbox(labels map[string]string) bool { return p.Owns == nil || p.Owns(labels) }
+
+// PlanSchema is the schema of a plan file.
+const PlanSchema = "sbx.cleanup-plan/v1"
+
+// Plan is the largest set that a run may end, as an operator has reviewed it.
+type Plan struct {
+	Schema string    `json:"schema"`
+	RunID  string    `json:"run_id"`
+	MadeAt time.Time `json:"made_at"`
+	Cutoff time.Time `json:"cutoff"` // sandboxes created before are old enough; zero without an age
+	Rule   Rule      `json:"rule"`
+	Items  []Item    `json:"items"`
+}
+
+// Item is one sandbox of a plan, with what must still hold when it is ended.
+type Item struct {
+	Ref       sandbox.Ref   `json:"ref"`
+	Name      string        `json:"name,omitempty"`
+	State     sandbox.State `json:"state"`
+	CreatedAt time.Time     `json:"created_at,omitzero"`
+	Owner     string        `json:"owner,omitempty"`
+	Owned     string        `json:"owned,omitempty"` // the rule by which its profile owned it; "" = none
+	Reason    string        `json:"reason"`
+	// Excluded is why the run that applies the plan may not end it: no guard of that run
+	// has counted it. "" = it may. A resume keeps to it.
+	Excluded string `json:"excluded,omitempty"`
+}
+
+// Plan makes the plan of a survey.
+func (s Survey) Plan(runID string) Plan {
+	p := Plan{Schema: PlanSchema, RunID: runID, MadeAt: s.At.UTC(), Cutoff: s.Cutoff(), Rule: s.Rule, Items: []Item{}}
+	for _, j := range s.Selected {
+		p.Items = append(p.Items, newItem(j))
+	}
+	return p
+}
+
+func newItem(j Judgement) Item {
+	s := j.Sandbox
+	return Item{Ref: s.Ref(), Name: s.Name, State: s.State, CreatedAt: s.CreatedAt.UTC(), Owner: s.Labels[sandbox.LabelOwner], Owned: j.owned, Reason: j.Reason}
+}
+
+// Cutoff is the time before which a sandbox must have been created; zero without an age.
+func (s Survey) Cutoff() time.Time {
+	if s.Rule.Selector.OlderThan == 0 {
+		return time.Time{}
+	}
+	return s.At.Add(-s.Rule.Selector.OlderThan).UTC()
+}
+
+// Check refuses an invalid plan, and one older than maxAge.
+func (p Plan) Check(now time.Time, maxAge time.Duration) error {
+	age := now.Sub(p.MadeAt)
+	switch {
+	case p.Schema != PlanSchema:
+		return fault.Usage("this is no plan of sbx cleanup: its schema is %q", p.Schema).WithHint(hintPlan)
+	case p.MadeAt.IsZero() || age < 0:
+		return fault.New(fault.KindRefused, "the plan says that it was made at %s, which lies in the future", p.MadeAt.Format(time.RFC3339)).
+			WithHint("is the clock of this machine right? if it is, make a new plan")
+	case age > maxAge:
+		return fault.New(fault.KindRefused, "the plan is %s old, older than --max-plan-age %s", sandbox.FormatDuration(age), sandbox.FormatDuration(maxAge)).
+			WithHint("make a new one: what it says may not be so any more")
+	}
+	seen := map[sandbox.Ref]bool{}
+	for _, i := range p.Items {
+		parsed, err := sandbox.ParseRef(i.Ref.String())
+		switch {
+		case i.Ref.Bare():
+			return fault.Usage("the plan names %q without its profile", i.Ref)
+		case err != nil || parsed != i.Ref:
+			return fault.Usage("the plan names %q, which no reference can be", i.Ref.String())
+		case seen[i.Ref]:
+			return fault.Usage("the plan names %s twice", i.Ref).WithHint("each sandbox has one outcome: make a new plan")
+		}
+		seen[i.Ref] = true
+	}
+	if len(p.Items) > 0 && !p.Rule.Chooses() {
+		return fault.Usage("the rule of the plan has no selector").WithHint(hintPlan)
+	}
+	return p.Rule.validateRule()
+}
+
+// hintPlan is the hint for an invalid plan.
+const hintPlan = "`sbx cleanup ... --out PLAN` writes a plan"
+
+// validateRule refuses values that no flag allows: a negative age would select everything,
+// and so would a rule without a selector.
+func (r Rule) validateRule() error {
+	for name, d := range map[string]time.Duration{
+		"older_than_ns": r.Selector.OlderThan, "younger_than_ns": r.Selector.YoungerThan, "failed_older_than_ns": r.FailedOlderThan, "idle_for_ns": r.IdleFor, "notify_before_ns": r.NotifyBefore,
+	} {
+		if d < 0 {
+			return fault.Usage("the rule of the plan has a negative %s", name).WithHint(hintPlan)
+		}
+	}
+	if err := r.Selector.Check(); err != nil {
+		return fault.Usage("the rule of the plan: %w", err).WithHint(hintPlan)
+	}
+	if r.Selector.Limit != 0 || r.Selector.Sort != (selector.Order{}) {
+		return fault.Usage("the rule of the plan has a limit or an order, which cleanup does not take: it never ends the first N").WithHint(hintPlan)
+	}
+	return nil
+}
+
+// changedSince describes what of an item does not hold any more; "" = it is as planned.
+func (i Item) changedSince(now sandbox.Sandbox) string {
+	switch {
+	case now.State != i.State:
+		return "it was " + string(i.State) + " and is " + string(now.State) + " now"
+	case !i.CreatedAt.Equal(now.CreatedAt) && !i.CreatedAt.IsZero():
+		return "another sandbox has its id now"
+	case i.Owner != now.Labels[sandbox.LabelOwner]:
+		return "its owner is another one now"
+	}
+	return ""
+}

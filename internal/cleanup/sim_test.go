@@ -3,24 +3,23 @@ package cleanup_test
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"sbx/internal/sandbox"
+	"sbx/internal/schedule"
 	"sbx/internal/store"
 )
 
 // sim is one simulated stretch of time: what truly is, the processes that act on
 // it, and what they did wrong. Everything follows from the seed.
 type sim struct {
-	seed  uint64
-	mut   mutation
-	rng   *rand.Rand // for making the scene; what happens concurrently rolls
-	began time.Time
+	schedule.Trace
+
+	mut mutation
+	rng *rand.Rand // for making the scene; what happens concurrently rolls
 
 	mu      sync.Mutex
 	clouds  []*cloud
@@ -33,9 +32,6 @@ type sim struct {
 	runs    map[string]*runTruth
 	store   *store.InMemory
 	suspect map[string][]time.Time // when a complete look showed a sandbox without a record
-
-	steps []string
-	wrong []string
 }
 
 // machineClock is how far this machine's clock is off.
@@ -51,48 +47,23 @@ type harmful struct {
 
 func newSim(seed uint64, mut mutation) *sim {
 	return &sim{
-		seed: seed, mut: mut, rng: rand.New(rand.NewPCG(seed, 0x5b)), began: time.Now(),
+		Trace: schedule.Trace{Seed: seed, Began: time.Now()}, mut: mut, rng: rand.New(rand.NewPCG(seed, 0x5b)),
 		disk: &disk{files: map[string]*simFile{}}, protect: map[sandbox.Ref]bool{}, runs: map[string]*runTruth{}, suspect: map[string][]time.Time{},
 	}
 }
 
-// roll gives the same number in [0,1) for the same words, whoever asks first.
-func (s *sim) roll(words ...any) float64 {
-	h := fnv.New64a()
-	fmt.Fprint(h, s.seed)
-	for _, w := range words {
-		fmt.Fprint(h, "|", w)
-	}
-	x := h.Sum64()
-	x = (x ^ (x >> 33)) * 0xff51afd7ed558ccd
-	x = (x ^ (x >> 33)) * 0xc4ceb9fe1a85ec53
-	return float64((x^(x>>33))>>11) / (1 << 53)
-}
-
 // harm picks what goes wrong with a request. The lock is held.
 func (s *sim) harm(op, profile, id string, page int, key string) string {
-	at := time.Since(s.began)
+	at := time.Since(s.Began)
 	for i, h := range s.harms {
 		if h.op != op && h.op != "" || h.profile != profile || h.page != 0 && h.page != page || at < h.from || at >= h.until {
 			continue
 		}
-		if s.roll("harm", i, key, id) < h.chance {
+		if s.Roll("harm", i, key, id) < h.chance {
 			return h.harm
 		}
 	}
 	return ""
-}
-
-// say writes one step of the schedule. The lock is held.
-func (s *sim) say(format string, args ...any) {
-	s.steps = append(s.steps, fmt.Sprintf("%9.3fs  ", time.Since(s.began).Seconds())+fmt.Sprintf(format, args...))
-}
-
-// fail notes that an invariant does not hold. The lock is held.
-func (s *sim) fail(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	s.say("WRONG: %s", text)
-	s.wrong = append(s.wrong, text)
 }
 
 // step is one moment at which a process may be killed; false = it is dead. The
@@ -119,7 +90,7 @@ func (s *sim) crash(inc *incarnation, what string) {
 		if v.dead || v.done {
 			continue
 		}
-		s.say("%s is killed at: %s", v, what)
+		s.Logf("%s is killed at: %s", v, what)
 		v.dead, v.acting = true, false
 		s.disk.lose(s, v)
 		if s.latch.holder == v {
@@ -145,20 +116,6 @@ func (s *sim) cloud(name string) *cloud {
 
 // wall is this machine's time. The lock is held.
 func (s *sim) wall() time.Time { return time.Now().Add(s.clock.off) }
-
-// report tells a failure so that it can be replayed and read.
-func (s *sim) report() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d breaks %d rules; replay it with\n  SBX_SEED=%d go test -count=1 -run '^TestSimulation$' ./internal/cleanup\n", s.seed, len(s.wrong), s.seed)
-	for _, w := range s.wrong {
-		fmt.Fprintln(&b, "  - "+w)
-	}
-	fmt.Fprintln(&b, "the schedule:")
-	for i, step := range s.steps {
-		fmt.Fprintf(&b, "%4d %s\n", i+1, step)
-	}
-	return b.String()
-}
 
 // incarnation is one process from its start to its end.
 type incarnation struct {
@@ -213,11 +170,11 @@ func (s *sim) boot(name, verb string, crashes bool) *incarnation {
 	}
 	inc.ctx, inc.kill = context.WithCancelCause(context.Background())
 	if crashes {
-		inc.fuse = 1 + int(s.roll("fuse", inc.n)*s.roll("fuse too", inc.n)*400)
-		inc.power = s.roll("power", inc.n) < 0.3
+		inc.fuse = 1 + int(s.Roll("fuse", inc.n)*s.Roll("fuse too", inc.n)*400)
+		inc.power = s.Roll("power", inc.n) < 0.3
 	}
 	s.procs = append(s.procs, inc)
-	s.say("%s starts", inc)
+	s.Logf("%s starts", inc)
 	return inc
 }
 

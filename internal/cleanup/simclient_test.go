@@ -63,22 +63,22 @@ func (p *client) request(ctx context.Context, op, id string, page int) (harm str
 	key += fmt.Sprint("#", p.inc.calls[key])
 	harm = s.harm(op, p.c.name, id, page, key)
 	if harm != "" {
-		s.say("%s: %s %s/%s page %d: %s", p.inc, op, p.c.name, id, page, harm)
+		s.Logf("%s: %s %s/%s page %d: %s", p.inc, op, p.c.name, id, page, harm)
 	}
 	s.mu.Unlock()
 	if !alive {
 		return harm, false, errDead
 	}
-	took := time.Duration(float64(300*time.Millisecond)*s.roll("takes", key)) + time.Millisecond
+	took := time.Duration(float64(300*time.Millisecond)*s.Roll("takes", key)) + time.Millisecond
 	if harm == "hangs" {
 		<-ctx.Done()
 		return harm, false, ctx.Err()
 	}
 	if err := pause(ctx, took); err != nil {
-		return harm, s.roll("arrived", key) < 0.5, err
+		return harm, s.Roll("arrived", key) < 0.5, err
 	}
 	if s.dead(p.inc) {
-		return harm, s.roll("arrived", key) < 0.5, errDead
+		return harm, s.Roll("arrived", key) < 0.5, errDead
 	}
 	switch harm {
 	case "5xx":
@@ -279,7 +279,7 @@ func (p *client) end(id string, o providers.TerminateOptions, harm string) strin
 	b.delete = b.delete || o.Delete
 	if b.asked.IsZero() {
 		b.asked = now
-		p.s.say("%s/%s hears that it shall end", p.c.name, id)
+		p.s.Logf("%s/%s hears that it shall end", p.c.name, id)
 	}
 	return found
 }

@@ -119,7 +119,7 @@ func (h *handle) Write(text []byte) (int, error) {
 	f := s.disk.files[h.name]
 	if s.disk.full {
 		f.data = append(f.data, text[:len(text)/2]...)
-		s.say("%s: the disk is full", h.m.inc)
+		s.Logf("%s: the disk is full", h.m.inc)
 		return len(text) / 2, errFull
 	}
 	f.data = append(f.data, text...)
@@ -134,7 +134,7 @@ func (h *handle) Sync() error {
 	f := s.disk.files[h.name]
 	upTo := len(f.data)
 	s.mu.Unlock()
-	took := 200*time.Microsecond + time.Duration(float64(30*time.Millisecond)*s.roll("sync", h.m.inc.n, upTo))
+	took := 200*time.Microsecond + time.Duration(float64(30*time.Millisecond)*s.Roll("sync", h.m.inc.n, upTo))
 	if h.m.inc.verb != "reconcile" { // which waits for the disk under a lock, and virtual time stands still then
 		_ = pause(context.WithoutCancel(h.m.inc.ctx), took) // the disk does not hear signals
 	}
@@ -159,12 +159,12 @@ func (d *disk) lose(s *sim, inc *incarnation) {
 			continue
 		}
 		lost := len(f.data) - f.synced
-		keep := int(float64(lost+1) * s.roll("keeps", inc.n, name))
+		keep := int(float64(lost+1) * s.Roll("keeps", inc.n, name))
 		f.data = f.data[:f.synced+keep]
-		if s.roll("zeros", inc.n, name) < 0.2 {
+		if s.Roll("zeros", inc.n, name) < 0.2 {
 			f.data = append(f.data, make([]byte, lost-keep)...)
 		}
-		s.say("the disk loses %d of %d bytes of %s", lost-keep, lost, name)
+		s.Logf("the disk loses %d of %d bytes of %s", lost-keep, lost, name)
 		f.synced = len(f.data)
 	}
 }

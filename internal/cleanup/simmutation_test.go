@@ -31,7 +31,7 @@ type mutation struct {
 	compare func(*reconcile.Rules)
 
 	rule  func(*cleanup.Rule)
-	world func(*cleanup.World)
+	world func(*cleanup.Environment)
 }
 
 func (m mutation) journal(w *journal.Writer) cleanup.Journal {

@@ -76,34 +76,34 @@ func (s *sim) onRequest(inc *incarnation, ref sandbox.Ref, del bool) {
 	if inc.dead {
 		return // nobody hears it
 	}
-	s.say("%s asks %s to end", inc, ref)
+	s.Logf("%s asks %s to end", inc, ref)
 	run := s.runs[inc.run]
 	if run == nil {
-		s.fail("%s asks %s to end without a run", inc, ref)
+		s.Breakf("%s asks %s to end without a run", inc, ref)
 		return
 	}
 	if run.refused {
-		s.fail("%s asks %s to end in a run that was refused", inc, ref)
+		s.Breakf("%s asks %s to end in a run that was refused", inc, ref)
 	}
 	for _, other := range s.procs {
 		if other != inc && other.acting && !other.dead {
-			s.fail("%s asks %s to end while %s acts", inc, ref, other)
+			s.Breakf("%s asks %s to end while %s acts", inc, ref, other)
 		}
 	}
 	if _, before := inc.requested[ref]; before {
-		s.fail("%s asks %s to end twice", inc, ref)
+		s.Breakf("%s asks %s to end twice", inc, ref)
 	}
 	inc.requested[ref] = time.Now()
 	run.requested[ref]++
 	d := s.durable(inc.run)
 	if d.intents[ref] < run.requested[ref] {
-		s.fail("%s asks %s to end, and the disk holds %d intents for %d requests", inc, ref, d.intents[ref], run.requested[ref])
+		s.Breakf("%s asks %s to end, and the disk holds %d intents for %d requests", inc, ref, d.intents[ref], run.requested[ref])
 	}
 	if was := d.results[ref]; was == sandbox.OutcomeVerified || was == sandbox.OutcomeAlreadyGone {
-		s.fail("%s asks %s to end, which the disk says is %s", inc, ref, was)
+		s.Breakf("%s asks %s to end, which the disk says is %s", inc, ref, was)
 	}
 	if del && !run.order.delete {
-		s.fail("%s deletes %s, and was not asked to delete", inc, ref)
+		s.Breakf("%s deletes %s, and was not asked to delete", inc, ref)
 	}
 	s.guarded(inc, run, ref)
 	if run.compares {
@@ -117,11 +117,11 @@ func (s *sim) onRequest(inc *incarnation, ref sandbox.Ref, del bool) {
 func (s *sim) guarded(inc *incarnation, run *runTruth, ref sandbox.Ref) {
 	o, c, seen := run.order, s.cloud(ref.Provider), run.listings[ref.Provider]
 	if seen == nil || !seen.complete {
-		s.fail("%s asks %s to end, of a profile that was not listed whole", inc, ref)
+		s.Breakf("%s asks %s to end, of a profile that was not listed whole", inc, ref)
 		return
 	}
 	if len(run.requested) > o.maxDelete {
-		s.fail("%s asks %d sandboxes to end, more than %d", inc, len(run.requested), o.maxDelete)
+		s.Breakf("%s asks %d sandboxes to end, more than %d", inc, len(run.requested), o.maxDelete)
 	}
 	n, fleet := 0, 0
 	for r := range run.requested {
@@ -135,30 +135,30 @@ func (s *sim) guarded(inc *incarnation, run *runTruth, ref sandbox.Ref) {
 		}
 	}
 	if n > 5 && 100*n > o.maxFraction*fleet {
-		s.fail("%s asks %d of the %d sandboxes of %s to end, more than %d%%", inc, n, fleet, c.name, o.maxFraction)
+		s.Breakf("%s asks %d of the %d sandboxes of %s to end, more than %d%%", inc, n, fleet, c.name, o.maxFraction)
 	}
 	if c.production && !slices.Contains(o.production, c.name) {
-		s.fail("%s asks %s to end, which is production", inc, ref)
+		s.Breakf("%s asks %s to end, which is production", inc, ref)
 	}
 	if !run.compares && c.kind >= clocked && seen.skew.Abs() > 2*time.Minute {
-		s.fail("%s asks %s to end, and the clocks are %s apart", inc, ref, seen.skew)
+		s.Breakf("%s asks %s to end, and the clocks are %s apart", inc, ref, seen.skew)
 	}
 }
 
 // permitted holds one sandbox, as it truly was when it was last read, against what
-// the operator asked for and DESIGN section 7 allows.
+// the operator asked for and the rules allow.
 func (s *sim) permitted(inc *incarnation, run *runTruth, ref sandbox.Ref) {
 	v, read := inc.sights[ref]
 	if !read || v.unreadable {
-		s.fail("%s asks %s to end without having read it", inc, ref)
+		s.Breakf("%s asks %s to end without having read it", inc, ref)
 		return
 	}
 	if waited := time.Since(v.at); waited > 90*time.Second {
-		s.fail("%s asks %s to end %s after it was read", inc, ref, waited)
+		s.Breakf("%s asks %s to end %s after it was read", inc, ref, waited)
 	}
 	item, planned := run.items[ref]
 	if !planned {
-		s.fail("%s asks %s to end, which is not in the plan", inc, ref)
+		s.Breakf("%s asks %s to end, which is not in the plan", inc, ref)
 		return
 	}
 	for _, why := range []string{
@@ -166,7 +166,7 @@ func (s *sim) permitted(inc *incarnation, run *runTruth, ref sandbox.Ref) {
 		s.ours(run.order, ref, v), endable(run.order, v), s.oldEnough(run.order, ref, v), s.idle(inc, run.order, ref, v),
 	} {
 		if why != "" {
-			s.fail("%s asks %s to end: %s", inc, ref, why)
+			s.Breakf("%s asks %s to end: %s", inc, ref, why)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sbx/internal/cleanup"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
+	"sbx/internal/schedule"
 	"sbx/internal/selector"
 	"sbx/internal/triage"
 )
@@ -49,9 +50,9 @@ func (o order) rule(m mutation) cleanup.Rule {
 }
 
 // world is what the configuration says, for one process.
-func (s *sim) world(inc *incarnation, o order) cleanup.World {
-	book := triage.Book{Default: triage.DefaultThresholds()}
-	w := cleanup.World{
+func (s *sim) world(inc *incarnation, o order) cleanup.Environment {
+	book := triage.ThresholdBook{Default: triage.DefaultThresholds()}
+	w := cleanup.Environment{
 		Now:        inc.now,
 		Limits:     safety.Limits{MaxDelete: o.maxDelete, MaxFraction: o.maxFraction, Allowed: o.production},
 		Thresholds: func(sb sandbox.Sandbox) triage.Thresholds { return book.For(sb) },
@@ -83,24 +84,24 @@ func (s *sim) world(inc *incarnation, o order) cleanup.World {
 func (s *sim) makeOrder() order {
 	r := s.rng
 	o := order{
-		idleFor: pick(r, 0, time.Minute, 5*time.Minute), ignoreActivity: r.Float64() < 0.15, includePaused: r.Float64() < 0.3,
+		idleFor: schedule.Pick(r, 0, time.Minute, 5*time.Minute), ignoreActivity: r.Float64() < 0.15, includePaused: r.Float64() < 0.3,
 		unowned: r.Float64() < 0.15, delete: r.Float64() < 0.35,
-		maxDelete: pick(r, 20, 20, 20, 5, 2), maxFraction: pick(r, 100, 100, 50, 25),
-		wait: pick(r, 30*time.Second, 5*time.Second), lockWait: pick(r, 0, 2*time.Minute), slots: pick(r, 16, 4, 1),
+		maxDelete: schedule.Pick(r, 20, 20, 20, 5, 2), maxFraction: schedule.Pick(r, 100, 100, 50, 25),
+		wait: schedule.Pick(r, 30*time.Second, 5*time.Second), lockWait: schedule.Pick(r, 0, 2*time.Minute), slots: schedule.Pick(r, 16, 4, 1),
 	}
 	switch r.IntN(10) {
 	case 0, 1, 2:
 		o.stuck = true
 	case 3:
-		o.failedOlderThan = pick(r, time.Minute, 30*time.Minute)
+		o.failedOlderThan = schedule.Pick(r, time.Minute, 30*time.Minute)
 	case 4:
-		o.failedOlderThan, o.olderThan = pick(r, time.Minute, 30*time.Minute), 10*time.Minute
+		o.failedOlderThan, o.olderThan = schedule.Pick(r, time.Minute, 30*time.Minute), 10*time.Minute
 	case 5:
-		o.state, o.olderThan = pick(r, sandbox.StateRunning, sandbox.StatePaused, sandbox.StateFailed), 10*time.Minute
+		o.state, o.olderThan = schedule.Pick(r, sandbox.StateRunning, sandbox.StatePaused, sandbox.StateFailed), 10*time.Minute
 	case 6:
 		o.label, o.olderThan = "team=agents", 10*time.Minute
 	default:
-		o.olderThan = pick(r, 5*time.Minute, 10*time.Minute, time.Hour)
+		o.olderThan = schedule.Pick(r, 5*time.Minute, 10*time.Minute, time.Hour)
 	}
 	for _, c := range s.clouds {
 		if c.production && r.Float64() < 0.5 {

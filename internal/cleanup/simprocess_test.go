@@ -20,7 +20,7 @@ type bulk struct {
 	inc    *incarnation
 	order  order
 	rule   cleanup.Rule
-	world  cleanup.World
+	world  cleanup.Environment
 	fleet  *fleet.Fleet
 	survey cleanup.Survey
 	id     string
@@ -98,7 +98,7 @@ func (b *bulk) apply(text []byte) error {
 
 func (b *bulk) look() error {
 	var err error
-	b.survey, err = cleanup.Look(b.inc.ctx, b.fleet, b.world, b.rule)
+	b.survey, err = cleanup.TakeSurvey(b.inc.ctx, b.fleet, b.world, b.rule)
 	if err == nil {
 		b.inc.s.onSurvey(b)
 	}
@@ -123,7 +123,7 @@ func (b *bulk) do(targets []cleanup.Target) error {
 		guards, refused = nil, nil
 	}
 	b.inc.s.onBegin(b, plan, refused)
-	begin := cleanup.Begin{Verb: "cleanup", Plan: plan, Guards: guards, Profiles: b.survey.Records(hideNothing), Kept: b.survey.Grounds()}
+	begin := cleanup.Begin{Verb: "cleanup", Plan: plan, Guards: guards, Profiles: b.survey.Records(hideNothing), Kept: b.survey.KeepReasons()}
 	if err := w.Append(cleanup.EntryBegin, begin); err != nil {
 		return err
 	}
@@ -137,11 +137,11 @@ func (b *bulk) do(targets []cleanup.Target) error {
 // end ends the targets and closes the journal.
 func (b *bulk) end(w *journal.Writer, targets []cleanup.Target) error {
 	run := &cleanup.Run{
-		Fleet: b.fleet, World: b.world, Rule: b.rule, Journal: b.inc.s.mut.journal(w), Targets: targets,
+		Fleet: b.fleet, Environment: b.world, Rule: b.rule, Journal: b.inc.s.mut.journal(w), Targets: targets,
 		Wait: b.order.wait, Grace: 5 * time.Second, By: "simulation", Redact: func(text string) string { return text },
 	}
 	var endings []sandbox.Ending
-	for e := range run.Do(b.inc.ctx) {
+	for e := range run.EndTargets(b.inc.ctx) {
 		e, kept := b.inc.s.mut.ending(e, len(endings))
 		if !kept {
 			continue
@@ -211,12 +211,12 @@ func (inc *incarnation) goes(do func() error) (err error, died bool) {
 	}
 	inc.done = true
 	if err != nil {
-		s.say("%s: exit %d, %v", inc, fault.ExitCode(err), err)
+		s.Logf("%s: exit %d, %v", inc, fault.ExitCode(err), err)
 	} else {
-		s.say("%s: exit 0", inc)
+		s.Logf("%s: exit 0", inc)
 	}
 	if errors.Is(err, errDead) {
-		s.fail("%s lives, and met a dead handle: %v", inc, err)
+		s.Breakf("%s lives, and met a dead handle: %v", inc, err)
 	}
 	return err, false
 }

@@ -221,15 +221,15 @@ func (s *sim) onCompare(b *bulk, plan reconcile.Plan) {
 		}
 	}
 	s.runs[b.id], b.inc.run = run, b.id
-	s.say("%s compares in %s: %d rows act, %d errors", b.inc, b.id, len(plan.Acting()), len(plan.Errors))
+	s.Logf("%s compares in %s: %d rows act, %d errors", b.inc, b.id, len(plan.Acting()), len(plan.Errors))
 }
 
-// proved holds the end of an orphan or a leak against what DESIGN section 7 allows.
+// proved holds the end of an orphan or a leak against what the rules allow.
 func (s *sim) proved(inc *incarnation, run *runTruth, ref sandbox.Ref) {
 	v, there := inc.sights[ref]
 	read, c := inc.records[ref.Provider], s.cloud(ref.Provider)
 	if !there || v.unreadable {
-		s.fail("%s asks %s to end without having read it", inc, ref)
+		s.Breakf("%s asks %s to end without having read it", inc, ref)
 		return
 	}
 	_, listed := run.items[ref]
@@ -248,15 +248,15 @@ func (s *sim) proved(inc *incarnation, run *runTruth, ref sandbox.Ref) {
 		{!apart(s.suspect[fmt.Sprint(ref.String(), v.gen)]), "it was seen once only"},
 	} {
 		if why.wrong {
-			s.fail("%s ends %s, a suspect: %s", inc, ref, why.text)
+			s.Breakf("%s ends %s, a suspect: %s", inc, ref, why.text)
 		}
 	}
 	if why := s.unprotected(ref, v); why != "" {
-		s.fail("%s ends %s, a suspect: %s", inc, ref, why)
+		s.Breakf("%s ends %s, a suspect: %s", inc, ref, why)
 	}
 	_, recorded := read.living[fmt.Sprint(ref.ID, v.gen)]
 	if quiet := s.quiet(c, v, v.worked); !recorded && v.state == sandbox.StateRunning && v.recordTells && quiet >= 0 && quiet <= time.Minute {
-		s.fail("%s ends %s, which nobody has on record and which showed life %s ago", inc, ref, quiet)
+		s.Breakf("%s ends %s, which nobody has on record and which showed life %s ago", inc, ref, quiet)
 	}
 }
 
@@ -279,6 +279,6 @@ func (s *sim) runCompare(e errand) {
 		s.interrupts(inc, e.breaks)
 		_, _ = inc.goes(inc.bulk(e.order).compare)
 		inc.kill(context.Canceled)
-		_ = pause(context.Background(), time.Duration(float64(8*time.Minute)*s.roll("compares again", inc.n)))
+		_ = pause(context.Background(), time.Duration(float64(8*time.Minute)*s.Roll("compares again", inc.n)))
 	}
 }

@@ -3,37 +3,35 @@ package cleanup_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
 
 	"sbx/internal/sandbox"
+	"sbx/internal/schedule"
 )
-
-func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
 // populate draws the clouds and what runs in them.
 func (s *sim) populate() {
 	r := s.rng
 	for i := range 1 + r.IntN(3) {
 		c := &cloud{
-			seed: s.seed,
+			seed: s.Seed,
 			name: string(rune('a' + i)), kind: cloudKind(r.IntN(int(kinds))), stops: r.Float64() < 0.2,
-			leaves: pick(r, "record", "gone", "nothing"), flaps: pick(r, 0, 3*time.Second, time.Minute), page: 2 + r.IntN(4),
-			production: r.Float64() < 0.2, ageOnly: r.Float64() < 0.25, owned: pick(r, "all", "all", "team", "sbx"),
+			leaves: schedule.Pick(r, "record", "gone", "nothing"), flaps: schedule.Pick(r, 0, 3*time.Second, time.Minute), page: 2 + r.IntN(4),
+			production: r.Float64() < 0.2, ageOnly: r.Float64() < 0.25, owned: schedule.Pick(r, "all", "all", "team", "sbx"),
 		}
 		c.early = c.kind == proving && !c.stops && r.Float64() < 0.5
 		if c.early {
 			c.leaves = "nothing"
 		}
 		if c.kind >= clocked {
-			c.skew = pick(r, 0, 0, 0, time.Second, -90*time.Second, 90*time.Second, 10*time.Minute)
+			c.skew = schedule.Pick(r, 0, 0, 0, time.Second, -90*time.Second, 90*time.Second, 10*time.Minute)
 		}
 		if r.Float64() < 0.4 {
-			c.stuckAfter = map[string]time.Duration{pick(r, "", "builder"): pick(r, 30*time.Minute, 5*time.Minute)}
+			c.stuckAfter = map[string]time.Duration{schedule.Pick(r, "", "builder"): schedule.Pick(r, 30*time.Minute, 5*time.Minute)}
 		}
 		s.clouds = append(s.clouds, c)
-		for n := range r.IntN(pick(r, 11, 11, 11, 22)) {
+		for n := range r.IntN(schedule.Pick(r, 11, 11, 11, 22)) {
 			s.settle(c, s.makeBox(fmt.Sprintf("%s%02d", c.name, n)))
 		}
 	}
@@ -54,14 +52,14 @@ func (s *sim) settle(c *cloud, b *box) {
 
 func (s *sim) makeBox(id string) *box {
 	r := s.rng
-	age := pick(r, time.Minute, 4*time.Minute, 9*time.Minute+58*time.Second, 11*time.Minute, 20*time.Minute, 40*time.Minute, 3*time.Hour, 26*time.Hour)
+	age := schedule.Pick(r, time.Minute, 4*time.Minute, 9*time.Minute+58*time.Second, 11*time.Minute, 20*time.Minute, 40*time.Minute, 3*time.Hour, 26*time.Hour)
 	age += time.Duration(r.Int64N(int64(time.Second)))
 	b := &box{
-		id: id, created: s.began.Add(-age), says: pick(r, "", "", "", "", "", "", "nothing", "the future", "a zone ahead"),
-		state: pick(r, sandbox.StateRunning, sandbox.StateRunning, sandbox.StateRunning, sandbox.StateRunning, sandbox.StateRunning,
+		id: id, created: s.Began.Add(-age), says: schedule.Pick(r, "", "", "", "", "", "", "nothing", "the future", "a zone ahead"),
+		state: schedule.Pick(r, sandbox.StateRunning, sandbox.StateRunning, sandbox.StateRunning, sandbox.StateRunning, sandbox.StateRunning,
 			sandbox.StatePaused, sandbox.StateProvisioning, sandbox.StateStopped, sandbox.StateFailed, sandbox.StateUnknown),
-		labels: map[string]string{}, agent: pick(r, "", "builder"), logs: r.Float64() < 0.8, recordTells: r.Float64() < 0.6,
-		recordJudge: sandbox.Unknown, endFor: pick(r, 0, 200*time.Millisecond, 3*time.Second, 40*time.Second, forever), deaf: r.Float64() < 0.05,
+		labels: map[string]string{}, agent: schedule.Pick(r, "", "builder"), logs: r.Float64() < 0.8, recordTells: r.Float64() < 0.6,
+		recordJudge: sandbox.Unknown, endFor: schedule.Pick(r, 0, 200*time.Millisecond, 3*time.Second, 40*time.Second, forever), deaf: r.Float64() < 0.05,
 	}
 	if b.endFor == forever && r.Float64() < 0.5 {
 		b.endFor = time.Second
@@ -70,16 +68,16 @@ func (s *sim) makeBox(id string) *box {
 		b.labels["team"] = "agents"
 	}
 	if r.Float64() < 0.6 {
-		b.labels["sbx/owner"] = pick(r, "ann", "bob")
+		b.labels["sbx/owner"] = schedule.Pick(r, "ann", "bob")
 	}
 	if r.Float64() < 0.12 {
 		b.labels["sbx/keep"] = s.keepWord()
 	}
-	b.record = pick(r, "living", "living", "living", "", "ended")
-	idle := min(age, pick(r, 0, 30*time.Second, 59*time.Second, 2*time.Minute, 8*time.Minute, time.Hour))
-	b.worked = s.began.Add(-idle)
+	b.record = schedule.Pick(r, "living", "living", "living", "", "ended")
+	idle := min(age, schedule.Pick(r, 0, 30*time.Second, 59*time.Second, 2*time.Minute, 8*time.Minute, time.Hour))
+	b.worked = s.Began.Add(-idle)
 	if r.Float64() < 0.15 {
-		b.busyFrom = s.began.Add(-time.Second)
+		b.busyFrom = s.Began.Add(-time.Second)
 	}
 	if b.state == sandbox.StateFailed {
 		b.ended = b.worked
@@ -88,8 +86,8 @@ func (s *sim) makeBox(id string) *box {
 }
 
 func (s *sim) keepWord() string {
-	far := func(d time.Duration) string { return s.began.Add(d).UTC().Format(time.RFC3339) }
-	return pick(s.rng, "true", "yes", "", far(time.Hour), far(24*time.Hour), far(-time.Hour))
+	far := func(d time.Duration) string { return s.Began.Add(d).UTC().Format(time.RFC3339) }
+	return schedule.Pick(s.rng, "true", "yes", "", far(time.Hour), far(24*time.Hour), far(-time.Hour))
 }
 
 // curse draws which kinds of bad luck there are; most seeds have a few of them.
@@ -123,12 +121,12 @@ func (s *sim) curse() {
 		{harm: "hangs"},
 	}
 	for range r.IntN(6) {
-		h := pick(r, kinds...)
-		h.profile, h.chance = pick(r, s.clouds...).name, pick(r, 0.05, 0.3, 1)
+		h := schedule.Pick(r, kinds...)
+		h.profile, h.chance = schedule.Pick(r, s.clouds...).name, schedule.Pick(r, 0.05, 0.3, 1)
 		h.until = 24 * time.Hour
 		if r.Float64() < 0.5 {
 			h.from = time.Duration(r.Int64N(int64(2 * time.Minute)))
-			h.until = h.from + pick(r, time.Second, 10*time.Second, 5*time.Minute)
+			h.until = h.from + schedule.Pick(r, time.Second, 10*time.Second, 5*time.Minute)
 		}
 		s.harms = append(s.harms, h)
 	}
@@ -146,23 +144,23 @@ func (s *sim) fate() []happening {
 	r := s.rng
 	var all []happening
 	add := func(what string, do func()) {
-		all = append(all, happening{time.Duration(r.ExpFloat64() * float64(pick(r, time.Second, 10*time.Second, 3*time.Minute))), what, do})
+		all = append(all, happening{time.Duration(r.ExpFloat64() * float64(schedule.Pick(r, time.Second, 10*time.Second, 3*time.Minute))), what, do})
 	}
 	for range r.IntN(10) {
-		c := pick(r, s.clouds...)
+		c := schedule.Pick(r, s.clouds...)
 		if len(c.order) == 0 {
 			continue
 		}
-		id := pick(r, c.order...).id
+		id := schedule.Pick(r, c.order...).id
 		s.befall(add, c, id, r.IntN(11))
 	}
 	if r.Float64() < 0.15 {
-		by := pick(r, 10*time.Minute, -10*time.Minute)
+		by := schedule.Pick(r, 10*time.Minute, -10*time.Minute)
 		add("this machine's clock jumps by "+by.String(), func() { s.clock.off += by })
 	}
 	if r.Float64() < 0.1 {
 		add("the disk is full", func() { s.disk.full = true })
-		all = append(all, happening{all[len(all)-1].at + pick(r, time.Second, 10*time.Minute), "the disk has room again", func() { s.disk.full = false }})
+		all = append(all, happening{all[len(all)-1].at + schedule.Pick(r, time.Second, 10*time.Minute), "the disk has room again", func() { s.disk.full = false }})
 	}
 	slices.SortStableFunc(all, func(a, b happening) int { return int(a.at - b.at) })
 	return all
@@ -221,11 +219,11 @@ func (s *sim) become(b *box, state sandbox.State) {
 // unfold lets fate happen until ctx ends.
 func (s *sim) unfold(ctx context.Context, all []happening) {
 	for _, h := range all {
-		if pause(ctx, h.at-time.Since(s.began)) != nil {
+		if pause(ctx, h.at-time.Since(s.Began)) != nil {
 			return
 		}
 		s.mu.Lock()
-		s.say("* %s", h.what)
+		s.Logf("* %s", h.what)
 		h.do()
 		s.mu.Unlock()
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/schedule"
 	"sbx/internal/store"
 )
 
@@ -31,10 +32,10 @@ type errand struct {
 func (s *sim) makeErrands() []errand {
 	r := s.rng
 	var all []errand
-	for i := range pick(r, 1, 1, 1, 2) {
+	for i := range schedule.Pick(r, 1, 1, 1, 2) {
 		e := errand{
 			name: string(rune('P' + i)), after: time.Duration(r.ExpFloat64() * float64(5*time.Second)), order: s.makeOrder(),
-			plans: r.Float64() < 0.3, rests: pick(r, time.Second, time.Minute, 20*time.Minute, 2*time.Hour),
+			plans: r.Float64() < 0.3, rests: schedule.Pick(r, time.Second, time.Minute, 20*time.Minute, 2*time.Hour),
 			crashes: r.Float64() < 0.6, again: r.Float64() < 0.3,
 		}
 		if r.Float64() < 0.25 {
@@ -121,12 +122,12 @@ func (s *sim) runPlan(e errand) {
 func (s *sim) runOn(e errand, inc *incarnation, err error, died bool) {
 	for life := 1; ; life++ {
 		inc.kill(context.Canceled)
-		open := died || err != nil && s.roll("goes on", inc.n) < 0.5 // also what was refused: somebody may try
+		open := died || err != nil && s.Roll("goes on", inc.n) < 0.5 // also what was refused: somebody may try
 		run := inc.run
 		if !open || run == "" || life > maxLives {
 			return
 		}
-		_ = pause(context.Background(), time.Duration(s.roll("rests", inc.n)*s.roll("rests too", inc.n)*float64(30*time.Minute)))
+		_ = pause(context.Background(), time.Duration(s.Roll("rests", inc.n)*s.Roll("rests too", inc.n)*float64(30*time.Minute)))
 		inc = s.boot(e.name, "resume", e.crashes && life < maxLives)
 		err, died = inc.goes(func() error { return inc.bulk(e.order).resume(run) })
 	}
@@ -139,7 +140,7 @@ func (s *sim) interrupts(inc *incarnation, after time.Duration) {
 	}
 	stop := time.AfterFunc(after, func() {
 		s.mu.Lock()
-		s.say("%s gets Ctrl-C", inc)
+		s.Logf("%s gets Ctrl-C", inc)
 		s.mu.Unlock()
 		inc.kill(fault.New(fault.KindCanceled, "interrupted"))
 	})

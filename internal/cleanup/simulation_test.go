@@ -1,13 +1,8 @@
 package cleanup_test
 
 import (
-	"math/rand/v2"
 	"os"
-	"strconv"
 	"testing"
-	"testing/synctest"
-
-	"github.com/stretchr/testify/require"
 
 	"sbx/internal/schedule"
 )
@@ -17,33 +12,7 @@ import (
 // many, SBX_SEEDS_FROM=N fixes the start, SBX_SEED=n replays one and prints it.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
-	if word := os.Getenv("SBX_SEED"); word != "" {
-		seed, err := strconv.ParseUint(word, 10, 64)
-		require.NoError(t, err)
-		s := simulate(t, seed, mutation{})
-		t.Log(s.report())
-		if len(s.wrong) > 0 {
-			t.Fail()
-		}
-		return
-	}
-	seeds, err := schedule.ReadSeeds(os.Getenv, rand.Uint64, knownSeeds(), seedsOfATest)
-	require.NoError(t, err)
-	t.Log(seeds)
-	const batches = 8
-	for batch := range batches {
-		t.Run(strconv.Itoa(batch), func(t *testing.T) {
-			t.Parallel()
-			for seed := range seeds.Batch(batch, batches) {
-				if s := simulate(t, seed, mutation{}); len(s.wrong) > 0 {
-					t.Error(s.report())
-				}
-				if t.Failed() {
-					return
-				}
-			}
-		})
-	}
+	schedule.Simulate(t, "cleanup", os.Getenv, knownSeeds(), mutation{}.play)
 }
 
 // knownSeeds are those that once broke a rule.
@@ -58,13 +27,9 @@ func knownSeeds() []uint64 {
 	}
 }
 
-// simulate plays one seed.
-func simulate(t *testing.T, seed uint64, mut mutation) *sim {
-	t.Helper()
-	var s *sim
-	synctest.Test(t, func(*testing.T) {
-		s = newSim(seed, mut)
-		s.play()
-	})
-	return s
+// play plays one seed with a planted mistake.
+func (m mutation) play(seed uint64) *schedule.Trace {
+	s := newSim(seed, m)
+	s.play()
+	return &s.Trace
 }

@@ -28,7 +28,7 @@ func (v voices) Logs(ctx context.Context, id string, _ providers.LogQuery) iter.
 		p.s.mu.Lock()
 		b, now, last := p.c.find(id), time.Now(), time.Time{}
 		switch {
-		case b != nil && b.partial(p.s.seed): // what started it was written down, not what it writes
+		case b != nil && b.partial(p.s.Seed): // what started it was written down, not what it writes
 			last = b.created.Add(time.Second)
 		case b != nil && b.logs:
 			last = b.lastWork(now)
@@ -55,7 +55,7 @@ func (v voices) CapturesOutput(s sandbox.Sandbox) bool {
 	v.p.s.mu.Lock()
 	defer v.p.s.mu.Unlock()
 	b := v.p.c.find(s.ID)
-	return b != nil && !b.partial(v.p.s.seed) || v.p.s.mut.trustsPartialLogs
+	return b != nil && !b.partial(v.p.s.Seed) || v.p.s.mut.trustsPartialLogs
 }
 
 // Usage shows a resting processor: agents wait for answers, so that says nothing.

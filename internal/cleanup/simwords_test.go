@@ -9,20 +9,20 @@ import (
 // scene tells in words what the seed has made.
 func (s *sim) scene(errands []errand) {
 	for _, c := range s.clouds {
-		s.say("cloud %s: kind %d, clock %s ahead, stops %v, leaves %s, flaps %s, early %v, production %v, age-only %v, owned %s, stuck_after %v",
+		s.Logf("cloud %s: kind %d, clock %s ahead, stops %v, leaves %s, flaps %s, early %v, production %v, age-only %v, owned %s, stuck_after %v",
 			c.name, c.kind, c.skew, c.stops, c.leaves, c.flaps, c.early, c.production, c.ageOnly, c.owned, c.stuckAfter)
 		for _, b := range c.order {
-			s.say("  %s/%s %s", c.name, b.id, b.words(s.began))
+			s.Logf("  %s/%s %s", c.name, b.id, b.words(s.Began))
 		}
 	}
 	for _, h := range s.harms {
-		s.say("harm: %s %s page %d %q, %.0f%% from %s until %s", h.profile, h.op, h.page, h.harm, 100*h.chance, h.from, h.until)
+		s.Logf("harm: %s %s page %d %q, %.0f%% from %s until %s", h.profile, h.op, h.page, h.harm, 100*h.chance, h.from, h.until)
 	}
 	for ref := range s.protect {
-		s.say("protected by the configuration: %s", ref)
+		s.Logf("protected by the configuration: %s", ref)
 	}
 	for _, e := range errands {
-		s.say("errand %s after %s (plans %v, crashes %v): %s", e.name, e.after, e.plans, e.crashes, strings.TrimPrefix(fmt.Sprintf("%+v", e.order), "{"))
+		s.Logf("errand %s after %s (plans %v, crashes %v): %s", e.name, e.after, e.plans, e.crashes, strings.TrimPrefix(fmt.Sprintf("%+v", e.order), "{"))
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"sbx/internal/safety"
+
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
@@ -16,33 +18,33 @@ import (
 
 // Share is what was seen of one profile.
 type Share struct {
-	Profile  string
-	Err      error         // why its listing cannot be acted on; nil = it is complete
-	Fleet    int           // how many the rule could end at most: what the share of the fleet is taken of
-	Active   int           // how many run
-	Selected int           // how many it would end
-	Calm     bool          // too little of its quota is used: it was not looked at, and nothing of it ends
-	Skew     time.Duration // how far its clock is ahead; 0 where that is not known
-	Unowned  int           // how many it would end if somebody owned them, where nobody has decided
+	Profile    string
+	Err        error         // why its listing cannot be used; nil = it is complete
+	Fleet      int           // how many the rule could end at most, of which the share is computed
+	Active     int           // running
+	Selected   int           // selected by the rule
+	BelowQuota bool          // too little of its quota is used: it was not surveyed, and nothing of it ends
+	Skew       time.Duration // how far its clock is ahead; 0 = not known
+	Unowned    int           // how many it would select if they had an owner, where ownership is not configured
 }
 
-// Survey is a look at the whole fleet.
+// Survey is the judgement of the whole fleet.
 type Survey struct {
 	At       time.Time
 	Rule     Rule
-	Selected []Judgement // the oldest first, so that a budget cuts the youngest
+	Selected []Judgement // the oldest first, so that a budget drops the youngest
 	Kept     []Judgement // in order of arrival
 	Shares   []Share     // of every profile that was asked, in their order
-	// Sources are the failures of sources of activity: what they may have seen at work
-	// stays. One error a profile and kind.
+	// Sources are the failures of sources of activity, one error per profile and kind. The
+	// sandboxes they may have shown to be active stay.
 	Sources []error
 }
 
-// Unjudged counts the sandboxes that stay because nothing tells whether they work.
-func (s Survey) Unjudged() int { return s.Grounds()[GroundActivityUnknown] }
+// Unjudged counts the sandboxes that stay because their activity is unknown.
+func (s Survey) Unjudged() int { return s.KeepReasons()[KeepActivityUnknown] }
 
-// Unowned counts what the rule would end if somebody owned it, by profile; profiles
-// without any are left out.
+// Unowned counts by profile what the rule would end if it had an owner; profiles without
+// any are left out.
 func (s Survey) Unowned() map[string]int {
 	n := map[string]int{}
 	for _, share := range s.Shares {
@@ -54,10 +56,10 @@ func (s Survey) Unowned() map[string]int {
 }
 
 // Errs are the errors of profiles that are left out, and of sources that failed.
-func (s Survey) Errs() []error { return append(s.unlisted(), s.Sources...) }
+func (s Survey) Errs() []error { return append(s.listingErrors(), s.Sources...) }
 
-// unlisted are the errors of profiles that are left out.
-func (s Survey) unlisted() []error {
+// listingErrors are the errors of profiles that are left out.
+func (s Survey) listingErrors() []error {
 	var errs []error
 	for _, share := range s.Shares {
 		if share.Err != nil {
@@ -67,23 +69,23 @@ func (s Survey) unlisted() []error {
 	return errs
 }
 
-// Grounds counts what stays, by ground.
-func (s Survey) Grounds() map[Ground]int {
-	n := make(map[Ground]int)
+// KeepReasons counts the kept sandboxes by reason.
+func (s Survey) KeepReasons() map[KeepReason]int {
+	n := make(map[KeepReason]int)
 	for _, j := range s.Kept {
-		n[j.Ground]++
+		n[j.KeepReason]++
 	}
 	return n
 }
 
-// Look lists everything and judges it. A profile whose listing failed, in whole or
-// in part, is left out as a whole: what is missing from it might be what protects
-// the rest. Nothing is changed.
-func Look(ctx context.Context, f *fleet.Fleet, w World, r Rule) (Survey, error) {
+// TakeSurvey lists and judges everything, and changes nothing. A profile whose listing
+// failed, even in part, is left out as a whole: the missing part might be what protects the
+// rest.
+func TakeSurvey(ctx context.Context, f *fleet.Fleet, w Environment, r Rule) (Survey, error) {
 	w.endsFailed = f.EndsFailed
 	listed := f.Collect(ctx, providers.Query{All: true})
 	s := Survey{At: w.Now(), Rule: r}
-	failed := failures(f, listed.Errors)
+	failed := failuresByProfile(f, listed.Errors)
 	for _, name := range f.Names() {
 		skew, _ := f.Skew(name)
 		s.Shares = append(s.Shares, Share{Profile: name, Err: failed[name], Skew: skew})
@@ -94,24 +96,24 @@ func Look(ctx context.Context, f *fleet.Fleet, w World, r Rule) (Survey, error) 
 	var judged []Judgement
 	seen := map[sandbox.Ref]bool{}
 	for _, sb := range listed.Items {
-		if failed[sb.Provider] != nil || seen[sb.Ref()] { // a list that moves may show one twice
+		if failed[sb.Provider] != nil || seen[sb.Ref()] { // a listing that changes meanwhile may contain one twice
 			continue
 		}
 		seen[sb.Ref()] = true
-		judged = append(judged, r.judge(w, sb, s.At, nil))
+		judged = append(judged, r.judgeSandbox(w, sb, s.At, nil))
 	}
-	r.lookCloser(ctx, f, w, judged, s.At)
-	s.sort(w, judged)
-	s.Sources = failedSources(s.Kept)
+	r.observeUndecided(ctx, f, w, judged, s.At)
+	s.sortSelected(w, judged)
+	s.Sources = sourceErrors(s.Kept)
 	if ctx.Err() != nil {
 		return s, context.Cause(ctx)
 	}
 	return s, nil
 }
 
-// failures sorts errors of a listing by profile. One that names no profile speaks of
-// all.
-func failures(f *fleet.Fleet, errs []error) map[string]error {
+// failuresByProfile sorts errors of a listing by profile. An error without a profile
+// applies to all.
+func failuresByProfile(f *fleet.Fleet, errs []error) map[string]error {
 	failed := map[string]error{}
 	for _, err := range errs {
 		names := f.Names()
@@ -127,12 +129,12 @@ func failures(f *fleet.Fleet, errs []error) map[string]error {
 	return failed
 }
 
-// lookCloser asks the sandboxes themselves where the record does not decide. What is
-// not known after it stays.
-func (r Rule) lookCloser(ctx context.Context, f *fleet.Fleet, w World, judged []Judgement, now time.Time) {
+// observeUndecided observes the sandboxes themselves where the record does not decide. What
+// is unknown after that stays.
+func (r Rule) observeUndecided(ctx context.Context, f *fleet.Fleet, w Environment, judged []Judgement, now time.Time) {
 	var all sync.WaitGroup
 	for i, j := range judged {
-		if j.needsLook {
+		if j.undecided {
 			all.Go(func() {
 				var o fleet.Observation
 				if r.Unhealthy {
@@ -140,25 +142,25 @@ func (r Rule) lookCloser(ctx context.Context, f *fleet.Fleet, w World, judged []
 				} else {
 					o = f.ObserveLife(ctx, j.Sandbox)
 				}
-				judged[i] = r.judge(w, j.Sandbox, now, &o)
+				judged[i] = r.judgeSandbox(w, j.Sandbox, now, &o)
 			})
 		}
 	}
 	all.Wait()
 }
 
-// failedSources sums what could not be asked about the sandboxes that stay for it.
-func failedSources(kept []Judgement) []error {
+// sourceErrors sums the sources that failed for sandboxes that stay because of that.
+func sourceErrors(kept []Judgement) []error {
 	var unjudged []fleet.Observation
 	for _, j := range kept {
-		if j.Ground == GroundActivityUnknown && j.seen != nil {
-			unjudged = append(unjudged, *j.seen)
+		if j.KeepReason == KeepActivityUnknown && j.observation != nil {
+			unjudged = append(unjudged, *j.observation)
 		}
 	}
 	return fleet.FailedLooks(unjudged)
 }
 
-func (s *Survey) sort(w World, judged []Judgement) {
+func (s *Survey) sortSelected(w Environment, judged []Judgement) {
 	for _, j := range judged {
 		i := slices.IndexFunc(s.Shares, func(p Share) bool { return p.Profile == j.Sandbox.Provider })
 		if i < 0 {
@@ -167,7 +169,7 @@ func (s *Survey) sort(w World, judged []Judgement) {
 		if j.Sandbox.State == sandbox.StateRunning {
 			s.Shares[i].Active++
 		}
-		if s.Rule.endable(w, j) {
+		if s.Rule.countsToFleet(w, j) {
 			s.Shares[i].Fleet++
 		}
 		if j.Selected() {
@@ -175,7 +177,7 @@ func (s *Survey) sort(w World, judged []Judgement) {
 			s.Selected = append(s.Selected, j)
 			continue
 		}
-		if j.Ground == GroundNotOwned && w.profile(j.Sandbox.Provider).Undecided {
+		if j.KeepReason == KeepNotOwned && w.profileNamed(j.Sandbox.Provider).Undecided {
 			s.Shares[i].Unowned++
 		}
 		s.Kept = append(s.Kept, j)
@@ -187,9 +189,104 @@ func (s *Survey) sort(w World, judged []Judgement) {
 	})
 }
 
-// endable says that a sandbox counts to the fleet of which a share may end: those
-// that are over count only where what they left may be deleted.
-func (r Rule) endable(w World, j Judgement) bool {
+// countsToFleet reports whether a sandbox belongs to the total of which a share may end: an
+// ended one only where its remains may be deleted.
+func (r Rule) countsToFleet(w Environment, j Judgement) bool {
 	s := j.Sandbox
-	return r.Delete || !s.State.Ended() || s.State == sandbox.StateFailed && r.IncludeFailed && w.ends(s.Provider)
+	return r.Delete || !s.State.Ended() || s.State == sandbox.StateFailed && r.IncludeFailed && w.canEndFailed(s.Provider)
+}
+
+// Verdict is the error for the exit code of a run: nil when every profile was listed
+// completely and everything selected has ended. Changed and skipped sandboxes are no error.
+func (s Survey) Verdict(endings []sandbox.Ending) error {
+	left, ending := s.listingErrors(), fleet.Verdict(endings, false)
+	if len(left) == 0 && len(s.Sources) > 0 && !fault.Interrupted(ending) {
+		return s.sourcesVerdict(ending)
+	}
+	switch {
+	case len(left) == 0:
+		return ending
+	case len(left) == len(s.Shares) && len(endings) == 0:
+		return errors.Join(left...)
+	case fault.Interrupted(ending):
+		return ending
+	case ending != nil:
+		return fault.New(fault.KindPartial, "%w; and %d of %d profiles could not be seen whole, and were left out", ending, len(left), len(s.Shares))
+	}
+	return fault.New(fault.KindPartial, "%d of %d profiles could not be seen whole, and were left out", len(left), len(s.Shares)).
+		WithHint("the others are done; nothing was ended where something might be missing from the list")
+}
+
+// sourcesVerdict is partial: everything else is done, and some sandboxes could not be
+// judged.
+func (s Survey) sourcesVerdict(ending error) error {
+	if ending != nil {
+		return fault.New(fault.KindPartial, "%w; and a source of activity does not answer", ending)
+	}
+	return fault.New(fault.KindPartial, "%w", s.Sources[0]).WithHint("%s", fault.HintOf(s.Sources[0]))
+}
+
+// Succeeded names the profiles in which everything was done: each was listed completely,
+// every source of activity answered, every ending succeeded, and nothing stayed for want of
+// a configured owner.
+func (s Survey) Succeeded(endings []sandbox.Ending) []string {
+	trouble := map[string]bool{}
+	for _, err := range s.Sources {
+		known, ok := errors.AsType[*fault.Error](err)
+		if !ok || known.Provider == "" {
+			return []string{} // the error is about all profiles
+		}
+		trouble[known.Provider] = true
+	}
+	for _, e := range endings {
+		if fleet.Verdict([]sandbox.Ending{e}, false) != nil {
+			trouble[e.Ref.Provider] = true
+		}
+	}
+	names := []string{}
+	for _, share := range s.Shares {
+		if share.Err == nil && share.Unowned == 0 && !trouble[share.Profile] {
+			names = append(names, share.Profile)
+		}
+	}
+	return names
+}
+
+// Records are the shares as the journal keeps them, redacted.
+func (s Survey) Records(redact func(string) string) []ShareRecord {
+	records := make([]ShareRecord, 0, len(s.Shares))
+	for _, share := range s.Shares {
+		r := ShareRecord{Profile: share.Profile, Complete: share.Err == nil, Fleet: share.Fleet, Selected: share.Selected, Unowned: share.Unowned}
+		if share.Err == nil {
+			r.Active = new(share.Active)
+		}
+		if share.Err != nil {
+			r.Error = redact(share.Err.Error())
+		}
+		records = append(records, r)
+	}
+	return records
+}
+
+// Guards are the limits of a run over this survey.
+func (s Survey) Guards(w Environment) []safety.Guard {
+	guards := []safety.Guard{w.Limits.MaxDeleteGuard(len(s.Selected), safety.Ending())}
+	for _, share := range s.Shares {
+		if share.Err != nil || share.Selected == 0 {
+			continue
+		}
+		guards = append(guards, w.Limits.FractionGuard(share.Profile, share.Selected, share.Fleet, safety.Ending()))
+		if share.Skew != 0 {
+			guards = append(guards, safety.ClockGuard(share.Profile, share.Skew))
+		}
+		if w.Limits.IsProduction(share.Profile) {
+			guards = append(guards, w.Limits.ProductionGuard(share.Profile, share.Selected, safety.Ending()))
+		}
+	}
+	return guards
+}
+
+// Refusal is fault.KindRefused where a guard refuses, else nil.
+func Refusal(guards []safety.Guard) error {
+	return safety.Refusal(guards, "look at the plan first (without --yes)")
 }

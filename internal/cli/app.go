@@ -44,42 +44,42 @@ func newApp(ctx context.Context, p process.Process, types []providers.Type) *app
 	return a
 }
 
-func (a *app) deps() *commands.Deps {
+func (a *app) commandDeps() *commands.Deps {
 	return &commands.Deps{
-		Env: a.env(), Globals: &a.globals, Printer: a.printer,
-		Size:        a.size,
+		Env: a.operationsEnv(), Globals: &a.globals, Printer: a.printer,
+		Size:        a.watchTerminalSize,
 		RawTerminal: a.rawTerminal,
 		Began:       func(ctx context.Context) { a.began, a.ctx = true, ctx },
 	}
 }
 
-// env is what operations need from outside, whichever skin asks for them.
-func (a *app) env() *ops.Env {
+// operationsEnv is what operations need from outside, whichever skin asks for them.
+func (a *app) operationsEnv() *ops.Env {
 	return &ops.Env{
-		Process: a.process, Version: version(), Types: a.types,
+		Process: a.process, Version: buildVersion(), Types: a.types,
 		Config:     a.config,
-		Input:      a.input,
-		Program:    program,
-		Fleet:      func(ctx context.Context) (*fleet.Fleet, error) { return a.fleet(ctx, (*config.Config).Selected) },
-		Only:       a.only,
-		Store:      a.store,
-		Journals:   func() (journal.Disk, error) { return a.journals("runs") },
-		Endings:    func() (journal.Disk, error) { return a.journals("endings") },
-		Lock:       a.lock,
+		Input:      a.configInput,
+		Program:    programPath,
+		Fleet:      func(ctx context.Context) (*fleet.Fleet, error) { return a.openFleet(ctx, (*config.Config).Selected) },
+		Only:       a.openProfiles,
+		Store:      a.openStore,
+		Journals:   func() (journal.Disk, error) { return a.openJournals("runs") },
+		Endings:    func() (journal.Disk, error) { return a.openJournals("endings") },
+		Lock:       a.lockBulkRuns,
 		ShareRun:   a.shareRun,
 		SharedRuns: a.sharedRuns,
-		Notifier:   a.notifier,
-		Control:    a.control,
-		Tasks:      a.tasks,
-		Alive:      a.alive,
+		Notifier:   a.openNotifier,
+		Control:    a.openControlPlane,
+		Tasks:      a.taskOptions,
+		Alive:      a.ownerAlive,
 		PushTarget: a.pushTarget,
-		Background: a.background,
+		Background: a.startBackgroundRunner,
 	}
 }
 
-// program is the path of this binary, by which a drill starts it again to play
+// programPath is the path of this binary, by which a drill starts it again to play
 // its sandboxes.
-func program() (string, error) { return os.Executable() }
+func programPath() (string, error) { return os.Executable() }
 
 func (a *app) newPrinter() (*output.Printer, error) {
 	format, err := output.ParseFormat(a.ctx, a.globals.Output)
@@ -95,22 +95,22 @@ func (a *app) newPrinter() (*output.Printer, error) {
 	}), nil
 }
 
-// report prints an error that no document has shown. A program's own exit code
+// reportError prints an error that no document has shown. A program's own exit code
 // needs no words.
-func (a *app) report(err error) {
+func (a *app) reportError(err error) {
 	if _, own := errors.AsType[ops.ProgramExit](err); own {
 		return
 	}
 	p, printerErr := a.printer()
 	if printerErr != nil || !a.began { // flags were read in part or not at all: say so in the plainest form
-		p = output.New(a.process, output.Options{NoColor: true, Verbose: a.globals.Verbose, Format: a.wanted()})
+		p = output.New(a.process, output.Options{NoColor: true, Verbose: a.globals.Verbose, Format: a.wantedFormat()})
 	}
 	p.Report(err)
 }
 
-// wanted is the format that argv asks for, although reading the flags may have
+// wantedFormat is the format that argv asks for, although reading the flags may have
 // ended before it, as after an unknown flag. No file of it is read.
-func (a *app) wanted() output.Format {
+func (a *app) wantedFormat() output.Format {
 	return output.FormatOf(cmp.Or(a.globals.Output, askedFormat(a.process.Args)))
 }
 
@@ -138,7 +138,7 @@ func askedFormat(args []string) string {
 }
 
 func (a *app) newConfig() (*config.Config, error) {
-	c, err := config.Load(a.ctx, a.input())
+	c, err := config.Load(a.ctx, a.configInput())
 	if err != nil {
 		return nil, err
 	}
@@ -151,10 +151,10 @@ func (a *app) newConfig() (*config.Config, error) {
 	return c, nil
 }
 
-func (a *app) input() config.Input {
+func (a *app) configInput() config.Input {
 	in := config.Input{Process: a.process, Types: a.types, File: a.globals.Config, Flags: map[string]string{}}
 	if len(a.globals.Providers) > 0 {
-		in.Flags["provider"] = join(a.globals.Providers)
+		in.Flags["provider"] = joinWords(a.globals.Providers)
 	}
 	maps.Copy(in.Flags, a.globals.Settings)
 	return in
@@ -170,14 +170,14 @@ func (a *app) stateFile(name string) (string, error) {
 	return filepath.Join(dir, name), err
 }
 
-func (a *app) journals(folder string) (journal.Disk, error) { //nolint:ireturn // a simulation has another disk
+func (a *app) openJournals(folder string) (journal.Disk, error) { //nolint:ireturn // a simulation has another disk
 	dir, err := a.stateFile(folder)
 	return journal.Dir(dir), err
 }
 
-// only opens the named profiles, without names all, whatever is selected.
-func (a *app) only(ctx context.Context, names ...string) (*fleet.Fleet, error) {
-	return a.fleet(ctx, func(c *config.Config) []config.Profile {
+// openProfiles opens the named profiles, without names all, whatever is selected.
+func (a *app) openProfiles(ctx context.Context, names ...string) (*fleet.Fleet, error) {
+	return a.openFleet(ctx, func(c *config.Config) []config.Profile {
 		if len(names) == 0 {
 			return c.Profiles
 		}
@@ -188,10 +188,9 @@ func (a *app) only(ctx context.Context, names ...string) (*fleet.Fleet, error) {
 // sweepLimit bounds the tidying up that comes before a verb.
 const sweepLimit = 15 * time.Second
 
-// fleet opens providers and brings leftovers of dead control processes to
-// their end: the one thing that a reading verb may change, on `local` only
-// (DESIGN section 2).
-func (a *app) fleet(ctx context.Context, choose func(*config.Config) []config.Profile) (*fleet.Fleet, error) {
+// openFleet opens providers and brings leftovers of dead control processes to
+// their end: the one thing that a reading verb may change, on `local` only.
+func (a *app) openFleet(ctx context.Context, choose func(*config.Config) []config.Profile) (*fleet.Fleet, error) {
 	c, err := a.config()
 	if err != nil {
 		return nil, err
@@ -200,11 +199,11 @@ func (a *app) fleet(ctx context.Context, choose func(*config.Config) []config.Pr
 	if err != nil {
 		return nil, err
 	}
-	journals, kept := a.deps().EndJournals(p), newKeptList(a.store)
-	f := fleet.New(a.opener(c, p).members(ctx, choose(c)), fleet.Options{
-		Now: a.process.Now, Slots: c.Limits.Concurrency, EndRequests: endRequests{a.store, a.process.Now}, Journal: journals,
-		KeptUntil: func(s sandbox.Sandbox) time.Time { return kept.until(ctx, s) },
-		History:   a.records(), Sink: a.sink(),
+	journals, kept := a.commandDeps().EndJournals(p), newKeptList(a.openStore)
+	f := fleet.New(a.newOpener(c, p).openMembers(ctx, choose(c)), fleet.Options{
+		Now: a.process.Now, Slots: c.Limits.Concurrency, EndRequests: endRequests{a.openStore, a.process.Now}, Journal: journals,
+		KeptUntil: func(s sandbox.Sandbox) time.Time { return kept.keptUntil(ctx, s) },
+		History:   a.openRecords(), Sink: a.verboseSink(),
 	})
 	sweep, stop := context.WithTimeout(ctx, sweepLimit)
 	defer stop()
@@ -235,9 +234,9 @@ func journalSwept(ctx context.Context, open func(context.Context, []sandbox.Sand
 	j.Close(ctx)
 }
 
-// sink writes what a verb does to sandboxes to stderr, with -v; nil without it.
-func (a *app) sink() sandbox.Sink { //nolint:ireturn // nil means none
-	if trace := a.trace(); trace != nil {
+// verboseSink writes what a verb does to sandboxes to stderr, with -v; nil without it.
+func (a *app) verboseSink() sandbox.Sink { //nolint:ireturn // nil means none
+	if trace := a.verboseTrace(); trace != nil {
 		return eventTrace(trace)
 	}
 	return nil
@@ -255,8 +254,8 @@ func (t eventTrace) Note(e sandbox.Event, ref sandbox.Ref) {
 	t(line)
 }
 
-// trace writes the requests of -v to stderr; nil without it.
-func (a *app) trace() func(string) {
+// verboseTrace writes the requests of -v to stderr; nil without it.
+func (a *app) verboseTrace() func(string) {
 	p, err := a.printer()
 	if err != nil || p.Verbose < 1 {
 		return nil

@@ -13,7 +13,7 @@ import (
 // breakerKind is under what the states of shared breakers are kept.
 const breakerKind = "breaker"
 
-// breaker is task.Breaker: which exits count against a place (tasks.md A6).
+// breaker is task.Breaker: which exits count against a place.
 type breaker struct {
 	shared *policy.Shared
 	who    string
@@ -24,14 +24,14 @@ func newBreaker(docs store.DocStore, who string, notice func(string)) breaker {
 }
 
 // Allow is task.Breaker's.
-func (b breaker) Allow(ctx context.Context, place string) (task.Leave, error) {
+func (b breaker) Allow(ctx context.Context, place string) (task.Permit, error) {
 	permit, err := b.shared.Allow(ctx, place, b.who)
 	if err != nil {
-		return task.Leave{}, err
+		return task.Permit{}, err
 	}
-	done := func(ctx context.Context, result policy.Result) { _ = permit.Done(ctx, result) } // the notice has told of a store that fails
-	return task.Leave{
-		Runs: func(ctx context.Context) {
+	done := func(ctx context.Context, result policy.Result) { _ = permit.Done(ctx, result) } // the notice has reported a failing store
+	return task.Permit{
+		Started: func(ctx context.Context) {
 			if permit.Probe() { // it has policy.SharedProbe, a program hours
 				done(ctx, policy.ResultGood)
 			}
@@ -40,8 +40,8 @@ func (b breaker) Allow(ctx context.Context, place string) (task.Leave, error) {
 	}, nil
 }
 
-// resultOf: what the infrastructure breaks counts, also a kill that nobody explains.
-// The program's own failures, stops and limits, and memory say nothing of the place.
+// resultOf says whether an exit counts against its place: failures of infrastructure do, and
+// kills without explanation. The program's own failures, stops, limits and memory do not.
 func resultOf(class sandbox.Class) policy.Result {
 	switch class {
 	case sandbox.ClassOK, sandbox.ClassAgentError:

@@ -23,7 +23,7 @@ func TestAProbeThatRunsClosesTheBreaker(t *testing.T) {
 		for range policy.SharedFaults {
 			leave, err := b.Allow(t.Context(), "e2b")
 			require.NoError(t, err)
-			leave.Runs(t.Context()) // which counts for nothing where nobody probes
+			leave.Started(t.Context()) // which counts for nothing where nobody probes
 			leave.Done(t.Context(), sandbox.ClassInfra)
 		}
 		_, err := b.Allow(t.Context(), "e2b")
@@ -33,7 +33,7 @@ func TestAProbeThatRunsClosesTheBreaker(t *testing.T) {
 		require.NoError(t, err)
 		_, err = b.Allow(t.Context(), "e2b")
 		require.Equal(t, fault.KindRefused, fault.KindOf(err), "one probes")
-		probe.Runs(t.Context())
+		probe.Started(t.Context())
 		_, err = b.Allow(t.Context(), "e2b")
 		require.NoError(t, err)
 		probe.Done(t.Context(), sandbox.ClassInfra)

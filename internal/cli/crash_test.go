@@ -229,7 +229,7 @@ func TestARunnerMayDieAnywhere(t *testing.T) {
 					require.Zero(t, code, errs)
 					r := h.report(t)
 					return r.over() || c.waits && r.gone() && r.Waits != nil
-				}, 90*time.Second, 100*time.Millisecond, "nobody settles it")
+				}, time.Minute, 100*time.Millisecond, "nobody settles it")
 				if c.waits {
 					r := h.report(t)
 					assert.Equal(t, "retry", *r.Waits)
@@ -287,7 +287,7 @@ func TestEveryPointIsCrashed(t *testing.T) {
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		for _, found := range regexp.MustCompile(`\br\.at\("([^"]+)"\)`).FindAllStringSubmatch(string(text), -1) {
+		for _, found := range regexp.MustCompile(`\br\.reachPoint\("([^"]+)"\)`).FindAllStringSubmatch(string(text), -1) {
 			named = append(named, found[1])
 		}
 	}

@@ -81,7 +81,7 @@ func (w *dockerWorld) run(line string) (code int, stdout, stderr string) {
 
 func (w *dockerWorld) app() *app {
 	var out, errs bytes.Buffer
-	return newApp(w.t.Context(), complete(w.process("ls", &out, &errs)), w.types)
+	return newApp(w.t.Context(), completeProcess(w.process("ls", &out, &errs)), w.types)
 }
 
 func TestDockerHidesWhatEndedLongAgo(t *testing.T) {
@@ -124,16 +124,16 @@ func TestDockerTasksGoByTheFacts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := newDockerWorld(t, tc.kind).app()
-			f, err := a.only(t.Context(), "box")
+			f, err := a.openProfiles(t.Context(), "box")
 			require.NoError(t, err)
-			o, err := a.tasks(t.Context(), ops.TaskParts{Fleet: f, Store: store.Memory(dockerNoon)})
+			o, err := a.taskOptions(t.Context(), ops.TaskParts{Fleet: f, Store: store.Memory(dockerNoon)})
 			require.NoError(t, err)
-			assert.Equal(t, tc.bound, o.Bound("box"))
-			assert.Equal(t, tc.deletes, o.Deletes("box"))
-			assert.Equal(t, tc.settles, o.Settling("box"))
+			assert.Equal(t, tc.bound, o.HostBound("box"))
+			assert.Equal(t, tc.deletes, o.DeleteOnEnd("box"))
+			assert.Equal(t, tc.settles, o.SettleTime("box"))
 			assert.False(t, o.ReadsProveEnds("box"), "it has a proof of its own")
-			assert.Equal(t, []any{true, false, 3 * time.Second}, []any{o.Bound("local"), o.Deletes("local"), o.Settling("local")})
-			assert.Equal(t, []any{false, true, time.Minute}, []any{o.Bound("gone"), o.Deletes("gone"), o.Settling("gone")}, "of what is not configured nothing is known")
+			assert.Equal(t, []any{true, false, 3 * time.Second}, []any{o.HostBound("local"), o.DeleteOnEnd("local"), o.SettleTime("local")})
+			assert.Equal(t, []any{false, true, time.Minute}, []any{o.HostBound("gone"), o.DeleteOnEnd("gone"), o.SettleTime("gone")}, "of what is not configured nothing is known")
 		})
 	}
 }
@@ -142,7 +142,7 @@ func TestDockerTasksGoByTheFacts(t *testing.T) {
 func TestLocalEndsNeedNoProof(t *testing.T) {
 	t.Parallel()
 	a := newDockerWorld(t, providers.Type{Facts: docker()}).app()
-	f, err := a.only(t.Context(), "local")
+	f, err := a.openProfiles(t.Context(), "local")
 	require.NoError(t, err)
 	assert.True(t, f.ReadsProveEnds("local"))
 	assert.False(t, f.ReadsProveEnds("box"), "it is no member")
@@ -198,7 +198,7 @@ func TestDockerRecordsOfAnotherHost(t *testing.T) {
 			facts.HostBound = bound
 			w := newDockerWorld(t, providers.Type{Facts: facts})
 			w.fake.Add(fake.Seed{Sandbox: sandbox.Sandbox{ID: "mine", CreatedAt: dockerNoon().Add(-3 * time.Hour)}})
-			st, err := w.app().store(true)
+			st, err := w.app().openStore(true)
 			require.NoError(t, err)
 			for id, host := range map[string]string{"mine": "h1", "ghost": "h1", "theirs": "h2"} {
 				require.NoError(t, st.PutRecord(t.Context(), store.Record{
@@ -212,7 +212,7 @@ func TestDockerRecordsOfAnotherHost(t *testing.T) {
 			assert.Equal(t, !bound, strings.Contains(shown, `"box/theirs"`), shown)
 			code, _, stderr = w.run("reconcile --records store --fix --yes -o json")
 			assert.Equal(t, 0, code, stderr)
-			st, err = w.app().store(true)
+			st, err = w.app().openStore(true)
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, st.Close()) })
 			records, err := st.Records(t.Context(), "box")

@@ -22,7 +22,7 @@ import (
 func pages(t *testing.T) []string {
 	t.Helper()
 	var names []string
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/cli/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/cli/*.md", "docs/decisions/*.md"} {
 		found, err := filepath.Glob(filepath.Join(root, pattern))
 		require.NoError(t, err)
 		for _, file := range found {
@@ -113,7 +113,7 @@ func TestGlossaryHasEveryWord(t *testing.T) {
 		"sandbox":   "State Outcome Class Cause Confidence Enforcement AgeSource Verdict",
 		"fault":     "Kind",
 		"triage":    "Reason UsagePattern Severity",
-		"cleanup":   "Ground",
+		"cleanup":   "KeepReason",
 		"reconcile": "Class Cause Action",
 		"cron":      "Layer",
 	} {

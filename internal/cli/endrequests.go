@@ -30,7 +30,7 @@ type endRequests struct {
 // which nothing more is known, and what is too old is left out.
 func (e endRequests) Unconfirmed(ctx context.Context) (map[sandbox.Ref]sandbox.EndRequest, error) {
 	all := map[sandbox.Ref]sandbox.EndRequest{}
-	err := e.do(false, func(st store.Store) error {
+	err := e.withStore(false, func(st store.Store) error {
 		docs, err := st.Docs(ctx, endRequestKind)
 		for _, d := range docs {
 			profile, id, whole := strings.Cut(d.Key, "/")
@@ -52,7 +52,7 @@ func (e endRequests) Keep(ctx context.Context, ref sandbox.Ref, r sandbox.EndReq
 	if err != nil {
 		return err
 	}
-	return e.change(ctx, ref, func(st store.Store, now store.Doc) error {
+	return e.changeDocument(ctx, ref, func(st store.Store, now store.Doc) error {
 		now.Body = body
 		_, err := st.SwapDoc(ctx, now)
 		return err
@@ -61,7 +61,7 @@ func (e endRequests) Keep(ctx context.Context, ref sandbox.Ref, r sandbox.EndReq
 
 // Forget is fleet.EndRequests'.
 func (e endRequests) Forget(ctx context.Context, ref sandbox.Ref) error {
-	return e.change(ctx, ref, func(st store.Store, now store.Doc) error {
+	return e.changeDocument(ctx, ref, func(st store.Store, now store.Doc) error {
 		if now.Version == 0 {
 			return nil
 		}
@@ -69,10 +69,10 @@ func (e endRequests) Forget(ctx context.Context, ref sandbox.Ref) error {
 	})
 }
 
-// change reads a document and changes it; one that somebody else changed meanwhile is
-// read again.
-func (e endRequests) change(ctx context.Context, ref sandbox.Ref, do func(store.Store, store.Doc) error) error {
-	return e.do(true, func(st store.Store) error {
+// changeDocument applies a change to a document, and again to the new version when another
+// process has changed it meanwhile.
+func (e endRequests) changeDocument(ctx context.Context, ref sandbox.Ref, do func(store.Store, store.Doc) error) error {
+	return e.withStore(true, func(st store.Store) error {
 		for {
 			now, err := st.Doc(ctx, endRequestKind, ref.Provider+"/"+ref.ID)
 			if err == nil {
@@ -85,7 +85,7 @@ func (e endRequests) change(ctx context.Context, ref sandbox.Ref, do func(store.
 	})
 }
 
-func (e endRequests) do(write bool, do func(store.Store) error) error {
+func (e endRequests) withStore(write bool, do func(store.Store) error) error {
 	st, err := e.open(write)
 	if err != nil {
 		return err

@@ -46,7 +46,7 @@ func newRecords(open func(bool) (store.Store, error), runs func(context.Context)
 func (r *records) OfSandbox(ctx context.Context, s sandbox.Sandbox) fleet.SandboxHistory {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	tasks := r.recent(ctx)
+	tasks := r.recentTasks(ctx)
 	if tasks == nil {
 		return fleet.SandboxHistory{}
 	}
@@ -63,16 +63,16 @@ func (r *records) OfProfile(ctx context.Context, profile string) triage.FleetSig
 		r.cleaned, r.runsAt = r.runs(limited), time.Now()
 	}
 	sig := cleanup.SignalsOf(r.cleaned, profile)
-	if tasks := r.recent(ctx); tasks != nil {
+	if tasks := r.recentTasks(ctx); tasks != nil {
 		p := tasks.Profile(profile)
 		sig.CreateFailures, sig.Attempts, sig.AttemptsTimedOut = p.CreateFailures, p.Attempts, p.TimedOut
 	}
 	return sig
 }
 
-// recent are the tasks that are not over, and those of the last day; nil where they
+// recentTasks are the tasks that are not over, and those of the last day; nil where they
 // cannot be read.
-func (r *records) recent(ctx context.Context) *task.History {
+func (r *records) recentTasks(ctx context.Context) *task.History {
 	if !r.tasksAt.IsZero() && time.Since(r.tasksAt) <= historyAge {
 		return r.tasks
 	}
@@ -119,9 +119,9 @@ func (r *records) readTasks(ctx context.Context, do func(context.Context, task.L
 	return errors.Join(do(ctx, task.Ledger{Store: st}), st.Close())
 }
 
-// records are those of this run. Where the state directory cannot be used, which is a
+// openRecords are those of this run. Where the state directory cannot be used, which is a
 // warning of the verbs that need it, nothing is on record.
-func (a *app) records() *records {
+func (a *app) openRecords() *records {
 	open := func(write bool) (store.Store, error) {
 		c, err := a.config()
 		if err != nil {
@@ -130,7 +130,7 @@ func (a *app) records() *records {
 		if _, unusable := c.State(); unusable != nil && c.StoreURL == "" {
 			return nil, unusable
 		}
-		return a.store(write)
+		return a.openStore(write)
 	}
-	return newRecords(open, func(ctx context.Context) []cleanup.History { return a.deps().CleanupRuns(ctx, historyRuns) }, a.process.Now)
+	return newRecords(open, func(ctx context.Context) []cleanup.History { return a.commandDeps().CleanupRuns(ctx, historyRuns) }, a.process.Now)
 }

@@ -11,10 +11,10 @@ import (
 	"sbx/internal/store"
 )
 
-// store gives what survives the process. Where nothing is to be written, and
+// openStore gives what survives the process. Where nothing is to be written, and
 // nothing was written before or the state directory cannot be used, an empty one in
 // memory does.
-func (a *app) store(write bool) (store.Store, error) { //nolint:ireturn // on the disk or in memory
+func (a *app) openStore(write bool) (store.Store, error) { //nolint:ireturn // on the disk or in memory
 	c, err := a.config()
 	if err != nil {
 		return nil, err
@@ -35,13 +35,13 @@ func (a *app) store(write bool) (store.Store, error) { //nolint:ireturn // on th
 	return store.New(store.Options{URL: c.StoreURL, StateDir: dir, Now: a.process.Now})
 }
 
-// shared does something with the store that hosts share; without one nothing.
-func (a *app) shared(do func(store.Store) error) error {
+// withSharedStore does something with the store that hosts share; without one nothing.
+func (a *app) withSharedStore(do func(store.Store) error) error {
 	c, err := a.config()
 	if err != nil || c.StoreURL == "" {
 		return err
 	}
-	st, err := a.store(true)
+	st, err := a.openStore(true)
 	if err != nil {
 		return err
 	}
@@ -49,11 +49,11 @@ func (a *app) shared(do func(store.Store) error) error {
 }
 
 func (a *app) shareRun(ctx context.Context, run store.Run) error {
-	return a.shared(func(st store.Store) error { return st.PutRun(ctx, run) })
+	return a.withSharedStore(func(st store.Store) error { return st.PutRun(ctx, run) })
 }
 
 func (a *app) sharedRuns(ctx context.Context, limit int) (runs []store.Run, err error) {
-	err = a.shared(func(st store.Store) error {
+	err = a.withSharedStore(func(st store.Store) error {
 		runs, err = st.Runs(ctx, limit)
 		return err
 	})

@@ -32,8 +32,8 @@ type keptList struct {
 
 func newKeptList(open func(bool) (store.Store, error)) *keptList { return &keptList{open: open} }
 
-// until is for fleet.Options.KeptUntil.
-func (k *keptList) until(ctx context.Context, s sandbox.Sandbox) time.Time {
+// keptUntil is for fleet.Options.KeptUntil.
+func (k *keptList) keptUntil(ctx context.Context, s sandbox.Sandbox) time.Time {
 	labelled := sandbox.KeptAtMost(s.Labels)
 	if labelled.IsZero() && !task.IsID(s.TaskID) {
 		return time.Time{}
@@ -41,7 +41,7 @@ func (k *keptList) until(ctx context.Context, s sandbox.Sandbox) time.Time {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.at.IsZero() || time.Since(k.at) > keptAge {
-		k.failed, k.known = k.read(ctx, func(ctx context.Context, st store.Store) (err error) {
+		k.failed, k.known = k.readDocument(ctx, func(ctx context.Context, st store.Store) (err error) {
 			k.waiting, err = task.KeepList{Store: st}.Waiting(ctx)
 			return err
 		}), map[string]bool{}
@@ -53,17 +53,17 @@ func (k *keptList) until(ctx context.Context, s sandbox.Sandbox) time.Time {
 		return labelled
 	case kept:
 		return until
-	case labelled.IsZero() || k.knows(ctx, s.TaskID):
+	case labelled.IsZero() || k.knowsTask(ctx, s.TaskID):
 		return time.Time{}
 	}
 	return labelled
 }
 
-// knows says that the store has a task: then its list says what is kept.
-func (k *keptList) knows(ctx context.Context, id string) bool {
+// knowsTask says that the store has a task: then its list says what is kept.
+func (k *keptList) knowsTask(ctx context.Context, id string) bool {
 	known, asked := k.known[id]
 	if !asked {
-		err := k.read(ctx, func(ctx context.Context, st store.Store) error {
+		err := k.readDocument(ctx, func(ctx context.Context, st store.Store) error {
 			_, err := task.Ledger{Store: st}.Read(ctx, id)
 			return err
 		})
@@ -75,7 +75,7 @@ func (k *keptList) knows(ctx context.Context, id string) bool {
 	return known
 }
 
-func (k *keptList) read(ctx context.Context, do func(context.Context, store.Store) error) error {
+func (k *keptList) readDocument(ctx context.Context, do func(context.Context, store.Store) error) error {
 	ctx, stop := context.WithTimeout(ctx, keptLimit)
 	defer stop()
 	st, err := k.open(false)

@@ -20,10 +20,10 @@ const (
 	answersIn = renewed / 2      // or a store that hangs would have a run act beyond its lease
 )
 
-// lock keeps others from acting: those of this machine by the kernel's lock, and
+// lockBulkRuns keeps others from acting: those of this machine by the kernel's lock, and
 // with a shared store those of other hosts by a lease. The context ends when the
 // lease is lost; the run must stop then.
-func (a *app) lock(ctx context.Context, h lock.Holder, wait time.Duration) (context.Context, func() error, error) {
+func (a *app) lockBulkRuns(ctx context.Context, h lock.Holder, wait time.Duration) (context.Context, func() error, error) {
 	path, err := a.stateFile("cleanup.lock")
 	if err != nil {
 		return nil, nil, err
@@ -37,20 +37,20 @@ func (a *app) lock(ctx context.Context, h lock.Holder, wait time.Duration) (cont
 	if err == nil && c.StoreURL == "" {
 		return ctx, mine.Release, nil
 	}
-	inner, release, err := a.lease(ctx, h, wait-time.Since(began))
+	inner, release, err := a.leaseBulkRuns(ctx, h, wait-time.Since(began))
 	if err != nil {
 		return nil, nil, errors.Join(err, mine.Release())
 	}
 	return inner, func() error { return errors.Join(release(), mine.Release()) }, nil
 }
 
-// lease takes the lease of the shared store and keeps it.
-func (a *app) lease(ctx context.Context, h lock.Holder, wait time.Duration) (context.Context, func() error, error) {
-	st, err := a.store(true)
+// leaseBulkRuns takes the lease of the shared store and keeps it.
+func (a *app) leaseBulkRuns(ctx context.Context, h lock.Holder, wait time.Duration) (context.Context, func() error, error) {
+	st, err := a.openStore(true)
 	if err != nil {
 		return nil, nil, err
 	}
-	held, err := acquire(ctx, st, fmt.Sprintf("%s of %s on %s (pid %d)", h.Run, h.Who, h.Host, h.PID), wait)
+	held, err := acquireLease(ctx, st, fmt.Sprintf("%s of %s on %s (pid %d)", h.Run, h.Who, h.Host, h.PID), wait)
 	if err != nil {
 		return nil, nil, errors.Join(err, st.Close())
 	}
@@ -59,7 +59,7 @@ func (a *app) lease(ctx context.Context, h lock.Holder, wait time.Duration) (con
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		held = keep(inner, st, held, lose, done)
+		held = keepLease(inner, st, held, lose, done)
 	}()
 	return inner, func() error {
 		close(done)
@@ -71,8 +71,8 @@ func (a *app) lease(ctx context.Context, h lock.Holder, wait time.Duration) (con
 	}, nil
 }
 
-// acquire asks until the lease is free or wait is over.
-func acquire(ctx context.Context, st store.Store, holder string, wait time.Duration) (store.Lease, error) {
+// acquireLease asks until the lease is free or wait is over.
+func acquireLease(ctx context.Context, st store.Store, holder string, wait time.Duration) (store.Lease, error) {
 	for deadline := time.Now().Add(wait); ; {
 		held, err := st.Acquire(ctx, bulkLease, holder, leaseFor)
 		if err != nil && ctx.Err() != nil {
@@ -89,9 +89,9 @@ func acquire(ctx context.Context, st store.Store, holder string, wait time.Durat
 	}
 }
 
-// keep renews the lease until done. One that cannot be renewed in time is lost, and
+// keepLease renews the lease until done. One that cannot be renewed in time is lost, and
 // so is the right to act: ctx ends.
-func keep(ctx context.Context, st store.Store, held store.Lease, lose context.CancelCauseFunc, done <-chan struct{}) store.Lease {
+func keepLease(ctx context.Context, st store.Store, held store.Lease, lose context.CancelCauseFunc, done <-chan struct{}) store.Lease {
 	pace := time.NewTicker(renewed)
 	defer pace.Stop()
 	valid := time.Now().Add(leaseFor)
@@ -102,7 +102,7 @@ func keep(ctx context.Context, st store.Store, held store.Lease, lose context.Ca
 		case <-pace.C:
 		}
 		asked := time.Now()
-		next, err := renew(ctx, st, held)
+		next, err := renewLease(ctx, st, held)
 		switch {
 		case err == nil:
 			held, valid = next, asked.Add(leaseFor)
@@ -115,8 +115,8 @@ func keep(ctx context.Context, st store.Store, held store.Lease, lose context.Ca
 	}
 }
 
-// renew asks once. Its answer is worth nothing when the lease is over by then.
-func renew(ctx context.Context, st store.Store, held store.Lease) (store.Lease, error) {
+// renewLease asks once. Its answer is worth nothing when the lease is over by then.
+func renewLease(ctx context.Context, st store.Store, held store.Lease) (store.Lease, error) {
 	ctx, stop := context.WithTimeout(ctx, answersIn)
 	defer stop()
 	return st.Renew(ctx, held, leaseFor)

@@ -60,11 +60,11 @@ func Types() []providers.Type {
 
 // Run runs one verb over the given kinds of providers.
 func Run(p process.Process, types []providers.Type) int {
-	p = complete(p)
+	p = completeProcess(p)
 	ctx, signals := watchSignals(p)
 	defer signals.stop()
 	a := newApp(ctx, p, types)
-	root := commands.NewRoot(a.deps())
+	root := commands.NewRoot(a.commandDeps())
 	root.SetArgs(p.Args[min(1, len(p.Args)):])
 	root.SetIn(p.Stdin)
 	root.SetOut(p.Stdout)
@@ -76,8 +76,8 @@ func Run(p process.Process, types []providers.Type) int {
 	if errors.Is(err, output.ErrClosed) {
 		err = nil // the reader of stdout has what it wanted
 	}
-	a.report(err)
-	if code := signals.code(); code != 0 && err != nil {
+	a.reportError(err)
+	if code := signals.exitCode(); code != 0 && err != nil {
 		return code
 	}
 	if own, ok := errors.AsType[ops.ProgramExit](err); ok {
@@ -138,8 +138,8 @@ func signalFault(s os.Signal) error {
 	return fault.New(fault.KindCanceled, "interrupted")
 }
 
-// code is the exit code of the signal that came, 0 without one.
-func (w signalWatch) code() int {
+// exitCode is the exit code of the signal that came, 0 without one.
+func (w signalWatch) exitCode() int {
 	select {
 	case s := <-w.first:
 		return fault.ExitCode(signalFault(s))

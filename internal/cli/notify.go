@@ -9,10 +9,10 @@ import (
 	"sbx/internal/ops"
 )
 
-// notifier tells whom the configuration names, and pings the given address
-// instead of the configured one where there is one. Beside an error it tells those
-// that can be told.
-func (a *app) notifier(ping string) (*notify.Notifier, error) {
+// openNotifier opens the configured notification services; ping replaces the configured ping
+// address unless it is "". Beside an error it returns a notifier for the services that could be
+// opened.
+func (a *app) openNotifier(ping string) (*notify.Notifier, error) {
 	c, err := a.config()
 	if err != nil {
 		return &notify.Notifier{}, err
@@ -33,12 +33,12 @@ func (a *app) notifier(ping string) (*notify.Notifier, error) {
 		t.PingURL = ping
 		p.Secrets = append(p.Secrets, ping)
 	}
-	n, err := notify.New(httpx.Net{Now: a.process.Now, Lookup: a.process.Lookup, Trace: a.trace(), Agent: "sbx/" + version().Version}, t)
+	n, err := notify.New(httpx.Net{Now: a.process.Now, Lookup: a.process.Lookup, Trace: a.verboseTrace(), Agent: "sbx/" + buildVersion().Version}, t)
 	return n, errors.Join(append(missing, err)...)
 }
 
-// control tells the control plane that the configuration names; nil without one.
-func (a *app) control() (ops.ControlPlane, error) { //nolint:ireturn // the verbs ask for one
+// openControlPlane opens the configured control plane; nil without one.
+func (a *app) openControlPlane() (ops.ControlPlane, error) { //nolint:ireturn // the verbs ask for one
 	c, err := a.config()
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func (a *app) control() (ops.ControlPlane, error) { //nolint:ireturn // the verb
 	if err != nil {
 		return nil, err
 	}
-	control, err := notify.NewControl(httpx.Net{Now: a.process.Now, Lookup: a.process.Lookup, Trace: a.trace(), Agent: "sbx/" + version().Version}, run.CallbackURL)
+	control, err := notify.NewControl(httpx.Net{Now: a.process.Now, Lookup: a.process.Lookup, Trace: a.verboseTrace(), Agent: "sbx/" + buildVersion().Version}, run.CallbackURL)
 	if control == nil { // a nil of its type is not nil as an interface
 		return nil, err
 	}

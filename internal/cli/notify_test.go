@@ -39,7 +39,7 @@ func TestTheConfigurationSaysWhoIsTold(t *testing.T) {
 		Args: []string{"sbx"}, Home: home, Workdir: home, Now: time.Now,
 		Environ: []string{"A=" + server.URL + "/slack", "B=key", "C=" + server.URL + "/hook", "SBX_CONFIG=" + file},
 	}, Types())
-	n, err := a.notifier(server.URL + "/mine")
+	n, err := a.openNotifier(server.URL + "/mine")
 	require.ErrorContains(t, err, "notify.ping_env: the variable NONE is not set")
 	assert.Equal(t, fault.KindUsage, fault.KindOf(err))
 	t.Cleanup(n.Close)
@@ -64,12 +64,12 @@ func TestTheControlPlaneIsTheConfigured(t *testing.T) {
 	with := func(environ ...string) *app {
 		return newApp(t.Context(), process.Process{Args: []string{"sbx"}, Home: home, Workdir: home, Now: time.Now, Environ: environ}, Types())
 	}
-	control, err := with().control()
+	control, err := with().openControlPlane()
 	require.NoError(t, err)
 	assert.Nil(t, control)
 
 	a := with("CALLBACK_URL=" + server.URL + "/done?key=s3cr3tZZZZ")
-	control, err = a.control()
+	control, err = a.openControlPlane()
 	require.NoError(t, err)
 	t.Cleanup(control.Close)
 	require.NoError(t, control.Ended(t.Context(), "t-1", "x"))

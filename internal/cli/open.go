@@ -26,29 +26,29 @@ type opener struct {
 	deps    providers.Deps
 }
 
-func (a *app) opener(c *config.Config, p *output.Printer) *opener {
+func (a *app) newOpener(c *config.Config, p *output.Printer) *opener {
 	return &opener{app: a, config: c, printer: p, deps: providers.Deps{
-		Now: a.process.Now, Lookup: a.process.Lookup, StateDir: c.StateDir, Version: version().Version, Notice: p.Warn,
+		Now: a.process.Now, Lookup: a.process.Lookup, StateDir: c.StateDir, Version: buildVersion().Version, Notice: p.Warn,
 		Net: httpx.Net{
-			Now: a.process.Now, Lookup: a.process.Lookup, Trace: a.trace(), Timeout: c.Limits.RequestTimeout, Agent: "sbx/" + version().Version,
+			Now: a.process.Now, Lookup: a.process.Lookup, Trace: a.verboseTrace(), Timeout: c.Limits.RequestTimeout, Agent: "sbx/" + buildVersion().Version,
 		},
 	}}
 }
 
-func (o *opener) members(ctx context.Context, profiles []config.Profile) []fleet.Member {
+func (o *opener) openMembers(ctx context.Context, profiles []config.Profile) []fleet.Member {
 	members := make([]fleet.Member, 0, len(profiles))
 	for _, p := range profiles {
-		members = append(members, fleet.Member{Provider: o.provider(ctx, p), Timeout: o.config.Limits.ProviderTimeout, Metadata: p.Metadata, MaxSandboxes: p.MaxSandboxes, Sources: o.sources(ctx, p.Name)})
+		members = append(members, fleet.Member{Provider: o.openProvider(ctx, p), Timeout: o.config.Limits.ProviderTimeout, Metadata: p.Metadata, MaxSandboxes: p.MaxSandboxes, Sources: o.openSources(ctx, p.Name)})
 	}
 	return members
 }
 
-func (o *opener) provider(ctx context.Context, p config.Profile) providers.Provider {
-	t := o.kind(p)
+func (o *opener) openProvider(ctx context.Context, p config.Profile) providers.Provider {
+	t := o.typeOf(p)
 	if _, err := o.config.State(); err != nil && p.InStateDir {
 		return providers.NewUnopened(p.Profile, err)
 	}
-	settings, err := o.unlocked(ctx, p)
+	settings, err := o.withSecrets(ctx, p)
 	if err != nil {
 		return providers.NewUnopened(p.Profile, err)
 	}
@@ -59,13 +59,13 @@ func (o *opener) provider(ctx context.Context, p config.Profile) providers.Provi
 	return opened
 }
 
-// sources opens what knows more of a profile's sandboxes. What cannot be opened is
+// openSources opens what knows more of a profile's sandboxes. What cannot be opened is
 // said, and missed.
-func (o *opener) sources(ctx context.Context, profile string) []providers.Source {
+func (o *opener) openSources(ctx context.Context, profile string) []providers.Source {
 	var found []providers.Source
 	for _, p := range o.config.SourcesOf(profile) {
-		t := o.kind(p)
-		settings, err := o.unlocked(ctx, p)
+		t := o.typeOf(p)
+		settings, err := o.withSecrets(ctx, p)
 		if err == nil {
 			var s providers.Source
 			if s, err = t.Attach(ctx, settings, o.deps); err == nil {
@@ -78,14 +78,14 @@ func (o *opener) sources(ctx context.Context, profile string) []providers.Source
 	return found
 }
 
-// kind is the type of a profile, which was checked as it was read.
-func (o *opener) kind(p config.Profile) providers.Type {
+// typeOf is the type of a profile, which was checked as it was read.
+func (o *opener) typeOf(p config.Profile) providers.Type {
 	return o.app.types[slices.IndexFunc(o.app.types, func(t providers.Type) bool { return t.Name == p.Type })]
 }
 
-// unlocked gives a profile with the secrets that its commands print. They are
+// withSecrets gives a profile with the secrets that its commands print. They are
 // hidden from then on.
-func (o *opener) unlocked(ctx context.Context, p config.Profile) (providers.Profile, error) {
+func (o *opener) withSecrets(ctx context.Context, p config.Profile) (providers.Profile, error) {
 	if len(p.Commands) == 0 {
 		return p.Profile, nil
 	}

@@ -23,8 +23,8 @@ import (
 	"sbx/internal/task/publisher"
 )
 
-// tasks joins what launching and stopping need.
-func (a *app) tasks(_ context.Context, parts ops.TaskParts) (task.Options, error) {
+// taskOptions joins what launching and stopping need.
+func (a *app) taskOptions(_ context.Context, parts ops.TaskParts) (task.Options, error) {
 	c, err := a.config()
 	if err != nil {
 		return task.Options{}, err
@@ -38,29 +38,28 @@ func (a *app) tasks(_ context.Context, parts ops.TaskParts) (task.Options, error
 		return task.Options{}, err
 	}
 	return task.Options{
-		Ledger:    task.Ledger{Store: task.Queued(parts.Store), LimitMB: parts.BudgetMB},
+		Ledger:    task.Ledger{Store: task.FairStore(parts.Store), LimitMB: parts.BudgetMB},
 		Sandboxes: parts.Fleet,
 		Publisher: publisher.New(publisher.Options{
-			Git: a.git(), Dir: filepath.Join(dir, "tasks"), Environ: withoutSecrets(a.process.Environ, a.types, c.Secrets()), Workdir: a.process.Workdir,
+			Git: a.newGit(), Dir: filepath.Join(dir, "tasks"), Environ: withoutSecrets(a.process.Environ, a.types, c.Secrets()), Workdir: a.process.Workdir,
 			Stdout: a.process.Stderr, Stderr: a.process.Stderr, Now: a.process.Now, Secret: parts.Secret, Notice: parts.Notice,
 		}),
-		Breaker: newBreaker(parts.Store, a.owner().Who, parts.Notice), Keeps: &task.KeepList{Store: parts.Store}, Room: room{parts.Fleet},
+		Breaker: newBreaker(parts.Store, a.thisOwner().Who, parts.Notice), KeepList: &task.KeepList{Store: parts.Store}, Memory: room{parts.Fleet},
 		Notice: parts.Notice,
-		Owner:  a.owner(), Alive: a.alive,
+		Owner:  a.thisOwner(), Alive: a.ownerAlive,
 		CallbackURL:    callbackURL(c),
-		Bound:          func(profile string) bool { return facts(profile).HostBound },
+		HostBound:      func(profile string) bool { return facts(profile).HostBound },
 		ReadsProveEnds: parts.Fleet.ReadsProveEnds,
-		Deletes:        func(profile string) bool { return facts(profile).DeletesForTask() },
-		Settling:       func(profile string) time.Duration { return facts(profile).SettleTime() },
-		Roll:           rand.Float64,
-		At:             a.process.At,
+		DeleteOnEnd:    func(profile string) bool { return facts(profile).DeletesForTask() },
+		SettleTime:     func(profile string) time.Duration { return facts(profile).SettleTime() },
+		Jitter:         rand.Float64,
+		CrashPoint:     a.process.At,
 		Protected:      parts.Protected,
 	}, nil
 }
 
-// callbackURL is where agents are told that their control plane is. A mistake in the
-// settings of launching is told by what launches, and does not keep a stop from its
-// work.
+// callbackURL is the address of the control plane that agents are given. A mistake in the
+// settings of launching is reported by launching verbs and does not keep a stop from working.
 func callbackURL(c *config.Config) string {
 	run, err := c.Run()
 	if err != nil {
@@ -84,7 +83,7 @@ func withoutSecrets(environ []string, types []providers.Type, secrets []string) 
 	})
 }
 
-func (a *app) git() *publish.Git {
+func (a *app) newGit() *publish.Git {
 	return &publish.Git{Environ: a.process.Environ, Now: a.process.Now}
 }
 
@@ -93,7 +92,7 @@ func (a *app) pushTarget(ctx context.Context, text string) (publish.Target, erro
 	if err != nil {
 		return t, err
 	}
-	return a.git().Resolve(ctx, t, a.process.Workdir)
+	return a.newGit().Resolve(ctx, t, a.process.Workdir)
 }
 
 // room is the memory that a fleet's machine has for one more sandbox, and the places
@@ -101,7 +100,7 @@ func (a *app) pushTarget(ctx context.Context, text string) (publish.Target, erro
 type room struct{ *fleet.Fleet }
 
 // Free is task.Room's. What cannot be asked is no lack of memory: the create says why.
-func (r room) Free(ctx context.Context, profile string, mb int64) error {
+func (r room) CheckFree(ctx context.Context, profile string, mb int64) error {
 	if err := r.Admit(ctx, profile, mb*sandbox.MiB); fault.KindOf(err) == fault.KindRefused {
 		return err
 	}
@@ -111,8 +110,8 @@ func (r room) Free(ctx context.Context, profile string, mb int64) error {
 	return nil
 }
 
-// owner is this process as the owner of tasks.
-func (a *app) owner() task.Owner { return a.ownerOf(a.process.PID) }
+// thisOwner is this process as the owner of tasks.
+func (a *app) thisOwner() task.Owner { return a.ownerOf(a.process.PID) }
 
 // ownerOf is a process of this machine, that this one has started, as an owner.
 func (a *app) ownerOf(pid int) task.Owner {
@@ -122,18 +121,18 @@ func (a *app) ownerOf(pid int) task.Owner {
 	}
 }
 
-// alive says whether a task's owner lives. Of another host nobody here can tell.
-func (a *app) alive(o task.Owner) sandbox.Verdict {
+// ownerAlive says whether a task's owner lives; unknown for an owner on another host.
+func (a *app) ownerAlive(o task.Owner) sandbox.Verdict {
 	if o.Host != a.process.Host {
 		return sandbox.Unknown
 	}
 	return local.Lives(o.PID, o.Birth)
 }
 
-// background starts this binary again as the runner of a task, and says as which owner.
+// startBackgroundRunner starts this binary again as the runner of a task, and says as which owner.
 // What it says goes to a file of the state directory.
-func (a *app) background(_ context.Context, id string, order []byte) (task.Owner, error) {
-	self, err := self()
+func (a *app) startBackgroundRunner(_ context.Context, id string, order []byte) (task.Owner, error) {
+	self, err := stableProgramPath()
 	if err != nil {
 		return task.Owner{}, err
 	}
@@ -149,20 +148,20 @@ func (a *app) background(_ context.Context, id string, order []byte) (task.Owner
 		return task.Owner{}, err
 	}
 	defer log.Close() // the runner has its own
-	pid, err := a.process.Background(self, append(a.inherited(), ops.RunnerVerb), string(order), log)
+	pid, err := a.process.Background(self, append(a.inheritedFlags(), ops.RunnerVerb), string(order), log)
 	return a.ownerOf(pid), err
 }
 
-// self is a path to this binary that works after the file was replaced.
-func self() (string, error) {
+// stableProgramPath is a path to this binary that works after the file was replaced.
+func stableProgramPath() (string, error) {
 	if _, err := os.Stat("/proc/self/exe"); err == nil {
 		return "/proc/self/exe", nil
 	}
 	return os.Executable()
 }
 
-// inherited are the flags under which the runner finds the same configuration.
-func (a *app) inherited() []string {
+// inheritedFlags are the flags under which the runner finds the same configuration.
+func (a *app) inheritedFlags() []string {
 	var args []string
 	if a.globals.Config != "" {
 		args = append(args, "--config", a.globals.Config)

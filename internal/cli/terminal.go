@@ -12,9 +12,9 @@ import (
 	"sbx/internal/providers"
 )
 
-// complete fills in what main leaves out: which streams are terminals, how wide
-// they are, whose home this is, and where it stands ("" when that folder is gone).
-func complete(p process.Process) process.Process {
+// completeProcess fills in what main leaves out: which streams are terminals, their width, the
+// user's home, and the working directory ("" when it no longer exists).
+func completeProcess(p process.Process) process.Process {
 	for _, s := range []*process.Stream{&p.Stdin, &p.Stdout, &p.Stderr} {
 		if s.File == nil {
 			continue
@@ -51,9 +51,9 @@ func complete(p process.Process) process.Process {
 // it: a window is dragged by a hand.
 const resizeEvery = 250 * time.Millisecond
 
-// size reads the terminal's size and watches it; without a terminal it is zero
+// watchTerminalSize reads the terminal's size and watches it; without a terminal it is zero
 // and never changes.
-func (a *app) size() (providers.Size, <-chan providers.Size, func()) {
+func (a *app) watchTerminalSize() (providers.Size, <-chan providers.Size, func()) {
 	read := func() providers.Size {
 		if a.process.Stdin.File == nil || !a.process.Stdin.TTY {
 			return providers.Size{}
@@ -102,4 +102,4 @@ func (a *app) rawTerminal() (func(), error) {
 	return func() { _ = term.Restore(fd, state) }, nil // nothing better can be done with a terminal that is gone
 }
 
-func join(words []string) string { return strings.Join(words, ",") }
+func joinWords(words []string) string { return strings.Join(words, ",") }

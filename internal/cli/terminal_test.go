@@ -16,19 +16,19 @@ func TestCompleteKnowsWhereItStands(t *testing.T) { // changes the working direc
 	t.Chdir(t.TempDir())
 	want, err := os.Getwd()
 	require.NoError(t, err)
-	assert.Equal(t, want, complete(process.Process{}).Workdir)
-	assert.Equal(t, "/given", complete(process.Process{Workdir: "/given"}).Workdir)
+	assert.Equal(t, want, completeProcess(process.Process{}).Workdir)
+	assert.Equal(t, "/given", completeProcess(process.Process{Workdir: "/given"}).Workdir)
 
 	gone := filepath.Join(want, "gone")
 	require.NoError(t, os.Mkdir(gone, 0o700))
 	t.Chdir(gone)
 	require.NoError(t, os.Remove(gone))
-	assert.Empty(t, complete(process.Process{}).Workdir, "a folder that is gone")
+	assert.Empty(t, completeProcess(process.Process{}).Workdir, "a folder that is gone")
 }
 
 func TestCompleteFillsInTheRest(t *testing.T) {
 	t.Parallel()
-	p := complete(process.Process{})
+	p := completeProcess(process.Process{})
 	assert.NotNil(t, p.Now)
 	assert.NotEmpty(t, p.Home)
 	assert.False(t, p.Stdout.TTY, "a stream without a descriptor is no terminal")

@@ -7,9 +7,9 @@ import (
 	"sbx/internal/ops"
 )
 
-// version reads what the linker recorded: the module's version and the commit
+// buildVersion reads what the linker recorded: the module's version and the commit
 // of the checkout, so that no build flag has to name them.
-func version() ops.Version {
+func buildVersion() ops.Version {
 	v := ops.Version{Version: "devel", Commit: "unknown", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

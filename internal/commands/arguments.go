@@ -12,7 +12,7 @@ import (
 	"sbx/internal/output"
 )
 
-// noArgs refuses arguments in words of its own: cobra takes them for commands.
+// noArgs refuses arguments; cobra's own check would report them as unknown commands.
 func noArgs(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return fmt.Errorf("it takes no arguments, and was given %q", args[0])
@@ -82,7 +82,7 @@ func afterDash(refs int, example string) cobra.PositionalArgs {
 }
 
 // refuseEmpty refuses every flag that was given and holds nothing: an unset
-// shell variable must never mean "any" or "no limit" (DESIGN section 7).
+// shell variable must never mean "any" or "no limit".
 func refuseEmpty(f *pflag.FlagSet) error {
 	var err error
 	f.Visit(func(flag *pflag.Flag) {
@@ -101,7 +101,7 @@ func refuseEmpty(f *pflag.FlagSet) error {
 // obey.
 func checkTexts(f *pflag.FlagSet, names ...string) error {
 	for _, name := range names {
-		if text := f.Lookup(name).Value.String(); !printable(text) {
+		if text := f.Lookup(name).Value.String(); !isPrintable(text) {
 			return fault.Usage("--%s: it holds control or invisible characters: %s", name, output.Escape(text))
 		}
 	}
@@ -116,7 +116,7 @@ func readLabels(entries []string) (map[string]string, error) {
 		switch {
 		case !ok || key == "":
 			return nil, fault.Usage("--label: %q is not KEY=VALUE", entry).WithHint("write it like --label team=agents")
-		case !printable(entry):
+		case !isPrintable(entry):
 			return nil, fault.Usage("--label: it holds control or invisible characters: %s", output.Escape(entry))
 		}
 		labels[key] = value
@@ -124,7 +124,7 @@ func readLabels(entries []string) (map[string]string, error) {
 	return labels, nil
 }
 
-func printable(text string) bool { return output.Escape(text) == text }
+func isPrintable(text string) bool { return output.Escape(text) == text }
 
 // completeFlag offers fixed words for a flag. A flag that is not there is a bug
 // that the test of the tree finds.

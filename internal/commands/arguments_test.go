@@ -93,12 +93,12 @@ func FuzzReadLabels(f *testing.F) {
 		labels, err := readLabels([]string{entry})
 		if err != nil {
 			assert.Equal(t, fault.KindUsage, fault.KindOf(err))
-			assert.True(t, printable(fault.HintOf(err)))
+			assert.True(t, isPrintable(fault.HintOf(err)))
 			return
 		}
 		for key, value := range labels {
 			assert.Equal(t, entry, key+"="+value)
-			assert.True(t, printable(entry))
+			assert.True(t, isPrintable(entry))
 		}
 	})
 }

@@ -25,7 +25,7 @@ func launchBatch(ctx context.Context, d *Deps, p *output.Printer, o *launchOptio
 	if err != nil {
 		return err
 	}
-	result, err := ops.Batch(ctx, d.Env, req, d.observe(p, func(item any) {
+	result, err := ops.Batch(ctx, d.Env, req, d.newObserver(p, func(item any) {
 		if b, ok := item.(ops.BatchOutcome); ok {
 			logOutcome(log, b)
 			addOutcome(list, b)
@@ -57,7 +57,7 @@ func compareProviders(ctx context.Context, d *Deps, p *output.Printer, o *launch
 	batch := ops.BatchRequest{Parallel: len(o.compare), Fresh: true, BudgetMB: o.budgetMB}
 	reader := newBatchReader(d, p, o)
 	for _, name := range o.compare {
-		job, err := reader.compared(ctx, req, name)
+		job, err := reader.comparedJob(ctx, req, name)
 		if err != nil {
 			return failedAsList(p, err)
 		}
@@ -70,7 +70,7 @@ func compareProviders(ctx context.Context, d *Deps, p *output.Printer, o *launch
 		return err
 	}
 	var all []ops.BatchOutcome
-	result, err := ops.Batch(ctx, d.Env, batch, d.observe(p, func(item any) {
+	result, err := ops.Batch(ctx, d.Env, batch, d.newObserver(p, func(item any) {
 		if b, ok := item.(ops.BatchOutcome); ok {
 			logOutcome(log, b)
 			all = append(all, b)
@@ -92,8 +92,8 @@ func compareProviders(ctx context.Context, d *Deps, p *output.Printer, o *launch
 	return list.CloseAs(result.Verdict)
 }
 
-// compared is the task of a request at one of the providers.
-func (b *batchReader) compared(ctx context.Context, req ops.LaunchRequest, provider string) (ops.BatchJob, error) {
+// comparedJob is the task of a request at one of the providers.
+func (b *batchReader) comparedJob(ctx context.Context, req ops.LaunchRequest, provider string) (ops.BatchJob, error) {
 	var err error
 	if req.Config, err = b.configOf(ctx, provider, b.typed); err != nil {
 		return ops.BatchJob{}, err
@@ -113,7 +113,7 @@ func failedAsList(p *output.Printer, err error) error {
 // logOutcome writes what this run did of a job to the joblog.
 func logOutcome(log *joblog, o ops.BatchOutcome) {
 	if !o.Before && o.Task.ID != "" {
-		log.add(o.Task, o.Seq)
+		log.addTask(o.Task, o.Seq)
 	}
 }
 
@@ -130,13 +130,12 @@ func addOutcome(list *output.List[ops.BatchOutcome], o ops.BatchOutcome) {
 		err = list.AddFailed(o, o.Verdict)
 	}
 	if err == nil {
-		_ = list.Flush() // a stdout that is gone is told at the end
+		_ = list.Flush() // a closed stdout is reported at the end
 	}
 }
 
-// taskReporters make what shows the tasks of a batch: where several run at once each line
-// says whose it is. With tabled stdout is for a table, and the programs' output goes to
-// stderr.
+// taskReporters makes the reporter of each task of a batch: where several run at once each line
+// names its task. With tabled, stdout is for a table, and the programs' output goes to stderr.
 func taskReporters(p *output.Printer, jobs []ops.BatchJob, tabled, several bool) func(ops.BatchJob) ops.TaskObserver {
 	width := 0
 	for _, j := range jobs {

@@ -48,7 +48,7 @@ func (b *batchReader) readFile(ctx context.Context, req *ops.BatchRequest) error
 	}
 	req.Name = cmp.Or(list.Batch, b.d.Process.Host+":"+path)
 	for _, e := range list.Tasks {
-		j, err := b.job(ctx, e, filepath.Dir(path))
+		j, err := b.readJob(ctx, e, filepath.Dir(path))
 		if err != nil {
 			return fault.Placed(err, "", e.Place)
 		}
@@ -59,11 +59,11 @@ func (b *batchReader) readFile(ctx context.Context, req *ops.BatchRequest) error
 	return nil
 }
 
-// job reads one entry as if its settings had been typed. A flag that was typed wins
+// readJob reads one entry as if its settings had been typed. A flag that was typed wins
 // over the file.
-func (b *batchReader) job(ctx context.Context, e config.TaskEntry, dir string) (ops.BatchJob, error) {
+func (b *batchReader) readJob(ctx context.Context, e config.TaskEntry, dir string) (ops.BatchJob, error) {
 	o := &launchOptions{}
-	o.add(pflag.NewFlagSet("task", pflag.ContinueOnError))
+	o.addFlags(pflag.NewFlagSet("task", pflag.ContinueOnError))
 	for _, s := range e.Settings {
 		for _, v := range s.Values {
 			if s.Flag == "env-file" && !filepath.IsAbs(v) {
@@ -74,10 +74,10 @@ func (b *batchReader) job(ctx context.Context, e config.TaskEntry, dir string) (
 			}
 		}
 	}
-	if err := o.override(b.typed.flags); err != nil {
+	if err := o.applyTypedFlags(b.typed.flags); err != nil {
 		return ops.BatchJob{}, err
 	}
-	req, err := o.request(ctx, b.d, b.p, e.Command)
+	req, err := o.readRequest(ctx, b.d, b.p, e.Command)
 	if err != nil {
 		return ops.BatchJob{}, err
 	}
@@ -97,8 +97,8 @@ func ofBatch() []string {
 	return []string{"file", "parallel", "warm", "joblog", "again", "retry-failed", "compare"}
 }
 
-// override lays the flags that were typed over those of a file.
-func (o *launchOptions) override(typed *pflag.FlagSet) error {
+// applyTypedFlags lays the flags that were typed over those of a file.
+func (o *launchOptions) applyTypedFlags(typed *pflag.FlagSet) error {
 	var failed error
 	typed.Visit(func(f *pflag.Flag) {
 		to := o.flags.Lookup(f.Name)
@@ -119,13 +119,13 @@ func (o *launchOptions) override(typed *pflag.FlagSet) error {
 		to.Changed = true
 		failed = into.Replace(values)
 	})
-	o.settle(typed)
+	o.dropMeaningless(typed)
 	return failed
 }
 
-// settle drops what has no meaning for this task of the file: what was typed for all of
-// them stands above what the file says against it.
-func (o *launchOptions) settle(typed *pflag.FlagSet) {
+// dropMeaningless drops settings that have no meaning for this task of the file: a typed flag
+// wins over the file's setting that contradicts it.
+func (o *launchOptions) dropMeaningless(typed *pflag.FlagSet) {
 	unset := func(name string) {
 		if f := o.flags.Lookup(name); f != nil {
 			_ = f.Value.Set(f.DefValue) // it took it before
@@ -153,7 +153,7 @@ func (b *batchReader) configOf(ctx context.Context, provider string, o *launchOp
 	if in.Flags == nil {
 		in.Flags = map[string]string{}
 	}
-	maps.Copy(in.Flags, o.settings())
+	maps.Copy(in.Flags, o.configOverrides())
 	if provider != "" {
 		in.Flags["provider"] = provider
 	}

@@ -38,13 +38,13 @@ func newCleanup(d *Deps) *cobra.Command {
 			"sbx cleanup --older-than 10m --explain local/k3v9x2mq7a",
 		Args: usageArgs(noArgs, "selectors choose; `"+d.Process.Name()+" terminate REF` ends one by name"),
 	}
-	o.add(cmd)
+	o.addFlags(cmd)
 	cmd.AddCommand(newCleanupStatus(d), newCleanupRuns(d), newCleanupShow(d))
 	doc := document{schema: cleanupSchema, shape: output.ShapeList, columns: output.Names(views.EndingColumns())}
-	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
+	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
 		c := &cleanupCommand{d: d, p: p, o: &o, cmd: cmd}
 		if o.every != "" {
-			return c.repeat(ctx)
+			return c.repeatCleanups(ctx)
 		}
 		_, err := c.runOnce(ctx)
 		return err
@@ -66,7 +66,7 @@ func newCleanupStatus(d *Deps) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&every, "expected-every", sandbox.FormatDuration(triage.DefaultThresholds().CleanupEvery), "how often it should run: a `DURATION`")
 	doc := document{schema: "sbx.cleanup.status/v1", shape: output.ShapeItem, columns: output.Names(views.CleanupStatusColumns()), nagios: true}
-	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
+	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
 		period, err := sandbox.ParseDuration(every)
 		if err != nil {
 			return fault.Usage("--expected-every: %w", err)
@@ -92,7 +92,7 @@ func newCleanupRuns(d *Deps) *cobra.Command {
 	}
 	cmd.Flags().IntVar(&limit, "limit", limit, "at most `N`; 0 = all")
 	doc := document{schema: "sbx.cleanup.runs/v1", shape: output.ShapeList, columns: output.Names(views.RunColumns())}
-	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
+	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
 		list, errs := d.Histories(ctx, ops.VerbCleanup, limit)
 		return views.ShowRows(p, output.ListSpec[cleanup.History]{
 			Schema: doc.schema, Columns: views.RunColumns(), Empty: "no run is recorded yet; `" + d.Process.Name() + " cleanup --yes` writes one",
@@ -115,7 +115,7 @@ func newCleanupShow(d *Deps) *cobra.Command {
 		ValidArgsFunction: d.completeRuns,
 	}
 	doc := document{schema: "sbx.cleanup.show/v1", shape: output.ShapeList, columns: output.Names(views.RunOutcomeColumns())}
-	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
+	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
 		h, err := d.FindRun(ctx, args[0])
 		if err != nil {
 			return err

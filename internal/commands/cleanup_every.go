@@ -11,17 +11,17 @@ import (
 	"sbx/internal/output"
 )
 
-// repeat runs one cleanup after the other until it is interrupted, which is how it is
-// meant to end. A run that fails is told of and does not end the others.
-func (c *cleanupCommand) repeat(ctx context.Context) error {
-	req, _, err := c.o.request(c.cmd, c.d)
+// repeatCleanups runs one cleanup after the other until it is interrupted, which is its normal
+// end. A failed run is reported and does not end the loop.
+func (c *cleanupCommand) repeatCleanups(ctx context.Context) error {
+	req, _, err := c.o.readRequest(c.cmd, c.d)
 	if err != nil {
 		return err
 	}
 	if err := c.p.Format.Refuse("cleanup --every", output.Documents()...); err != nil {
 		return err
 	}
-	shown, err := c.listen(ctx)
+	shown, err := c.serveMetrics(ctx)
 	if err != nil {
 		return err
 	}
@@ -65,8 +65,8 @@ func (b *board) get() metrics.Set {
 	return b.now
 }
 
-// listen answers /metrics, if an address was named.
-func (c *cleanupCommand) listen(ctx context.Context) (*board, error) {
+// serveMetrics answers /metrics, if an address was named.
+func (c *cleanupCommand) serveMetrics(ctx context.Context) (*board, error) {
 	shown := &board{}
 	if c.o.listen == "" {
 		return shown, nil

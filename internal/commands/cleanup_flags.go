@@ -39,9 +39,9 @@ type cleanupOptions struct {
 	emergency, providerSide bool
 }
 
-func (o *cleanupOptions) add(cmd *cobra.Command) {
+func (o *cleanupOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	o.selectors.choose(f)
+	o.selectors.addSelectingFlags(f)
 	f.StringVar(&o.failedOlderThan, "failed-older-than", "", "for failed ones this `AGE` instead of --older-than")
 	f.StringVar(&o.idleFor, "idle-for", sandbox.FormatDuration(cleanup.DefaultIdleFor), "a running one must have been silent for this `DURATION`")
 	f.StringVar(&o.notifyBefore, "notify-before", "", "tell of a sandbox first, and end it this `DURATION` later if it still fits")
@@ -72,23 +72,23 @@ func (o *cleanupOptions) add(cmd *cobra.Command) {
 	f.StringVar(&o.ping, "ping", "", "tell the check at `URL` how each run began and ended")
 	f.StringVar(&o.lockWait, "lock-timeout", "", "wait this `DURATION` for another run to end, then exit 12")
 	f.BoolVar(&o.detailed, "detailed-exitcode", false, "exit 10 when a plan is not empty")
-	o.selectors.complete(cmd)
+	o.selectors.registerCompletions(cmd)
 }
 
-// request reads every flag; nothing has been called when it refuses. Spelled = the operator
+// readRequest reads every flag; nothing has been called when it refuses. Spelled = the operator
 // chose by flags, and not the default rule.
-func (o *cleanupOptions) request(cmd *cobra.Command, d *Deps) (req ops.CleanupRequest, spelled bool, err error) {
+func (o *cleanupOptions) readRequest(cmd *cobra.Command, d *Deps) (req ops.CleanupRequest, spelled bool, err error) {
 	req = ops.CleanupRequest{
 		Production: o.production, Profiles: d.Globals.Providers, Resume: o.resume, ProviderSide: o.providerSide, Emergency: o.emergency,
 		Yes: o.yes, Textfile: d.Path(o.textfile), Ping: o.ping,
 	}
-	if err := o.durations(&req); err != nil {
+	if err := o.readDurations(&req); err != nil {
 		return req, false, err
 	}
-	if err := o.exclusive(cmd); err != nil {
+	if err := o.refuseContradictions(cmd); err != nil {
 		return req, false, err
 	}
-	if spelled, err = o.rule(cmd, &req.Rule); err != nil {
+	if spelled, err = o.readRule(cmd, &req.Rule); err != nil {
 		return req, spelled, err
 	}
 	d.Globals.Settings = map[string]string{}
@@ -111,7 +111,7 @@ func (o *cleanupOptions) request(cmd *cobra.Command, d *Deps) (req ops.CleanupRe
 	return req, spelled, nil
 }
 
-func (o *cleanupOptions) durations(req *ops.CleanupRequest) error {
+func (o *cleanupOptions) readDurations(req *ops.CleanupRequest) error {
 	for _, m := range []struct {
 		flag, text string
 		to         *time.Duration
@@ -155,17 +155,17 @@ func optionalDuration(flag, text string) (time.Duration, error) {
 	return d, nil
 }
 
-// choosing are the flags that make a rule; a plan and a journal have theirs.
-func choosing() []string {
+// selectingFlags are the flags that make a rule; a plan and a journal have theirs.
+func selectingFlags() []string {
 	return []string{
 		"state", "older-than", "younger-than", "before", "after", "label", "name", "task", "agent-type", "owner", "stuck", "failed-older-than",
 		"idle-for", "notify-before", "ignore-activity", "unhealthy", "include-paused", "include-failed", "unowned", "delete",
 	}
 }
 
-// exclusive refuses flags that contradict each other: to add a filter to a plan
+// refuseContradictions refuses flags that contradict each other: to add a filter to a plan
 // could be read as widening it.
-func (o *cleanupOptions) exclusive(cmd *cobra.Command) error {
+func (o *cleanupOptions) refuseContradictions(cmd *cobra.Command) error {
 	f := cmd.Flags()
 	var modes []string
 	for _, name := range []string{"out", "apply", "resume", "explain", "provider-side", "emergency"} {
@@ -191,7 +191,7 @@ func (o *cleanupOptions) exclusive(cmd *cobra.Command) error {
 	if o.apply == "" && o.resume == "" && !o.emergency && !o.providerSide {
 		return nil
 	}
-	for _, name := range choosing() {
+	for _, name := range selectingFlags() {
 		if f.Changed(name) {
 			return fault.Usage("%s has its own rule, so --%s has no meaning with it", modes[0], name).
 				WithHint("make a new plan with the selectors that you want")
@@ -200,9 +200,9 @@ func (o *cleanupOptions) exclusive(cmd *cobra.Command) error {
 	return nil
 }
 
-// rule reads the flags that choose. Spelled = there is one.
-func (o *cleanupOptions) rule(cmd *cobra.Command, rule *cleanup.Rule) (spelled bool, err error) {
-	if rule.Selector, err = selector.Compile(o.selectors.options()); err != nil {
+// readRule reads the flags that choose. Spelled = there is one.
+func (o *cleanupOptions) readRule(cmd *cobra.Command, rule *cleanup.Rule) (spelled bool, err error) {
+	if rule.Selector, err = selector.Compile(o.selectors.selectorOptions()); err != nil {
 		return false, err
 	}
 	rule.IgnoreActivity = o.ignoreActivity

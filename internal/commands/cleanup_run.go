@@ -22,7 +22,7 @@ type cleanupCommand struct {
 
 // runOnce looks, and acts where it may. The result is nil where nothing was looked at.
 func (c *cleanupCommand) runOnce(ctx context.Context) (*ops.CleanupResult, error) {
-	req, spelled, err := c.o.request(c.cmd, c.d)
+	req, spelled, err := c.o.readRequest(c.cmd, c.d)
 	if err != nil {
 		return nil, err
 	}
@@ -34,13 +34,13 @@ func (c *cleanupCommand) runOnce(ctx context.Context) (*ops.CleanupResult, error
 		}
 		req.Plan, req.PlanFromFile = &plan, true
 	case !c.o.yes && c.o.resume == "" && !c.o.emergency && !c.o.providerSide:
-		return nil, c.propose(ctx, req, spelled)
+		return nil, c.showPlan(ctx, req, spelled)
 	}
-	return c.act(ctx, req)
+	return c.runCleanup(ctx, req)
 }
 
-// act ends what the request chooses, and shows what became of each.
-func (c *cleanupCommand) act(ctx context.Context, req ops.CleanupRequest) (*ops.CleanupResult, error) {
+// runCleanup ends what the request chooses, and shows what became of each.
+func (c *cleanupCommand) runCleanup(ctx context.Context, req ops.CleanupRequest) (*ops.CleanupResult, error) {
 	spec := output.ListSpec[sandbox.Ending]{Schema: cleanupSchema, Columns: views.EndingColumns()}
 	if len(c.p.Columns) == 0 {
 		spec.Line = views.BulkEndingLine
@@ -49,19 +49,19 @@ func (c *cleanupCommand) act(ctx context.Context, req ops.CleanupRequest) (*ops.
 	if err != nil {
 		return nil, err
 	}
-	result, err := ops.Cleanup(ctx, c.d.Env, req, c.d.observe(c.p, showEndings(list, false)))
+	result, err := ops.Cleanup(ctx, c.d.Env, req, c.d.newObserver(c.p, showEndings(list, false)))
 	if err != nil {
 		return result, err
 	}
 	return result, views.FinishCleanup(list, result)
 }
 
-// propose shows the plan. A terminal may allow it by an answer.
-func (c *cleanupCommand) propose(ctx context.Context, req ops.CleanupRequest, spelled bool) error {
+// showPlan shows the plan. A terminal may allow it by an answer.
+func (c *cleanupCommand) showPlan(ctx context.Context, req ops.CleanupRequest, spelled bool) error {
 	if err := c.p.Format.Refuse("cleanup without --yes", output.RowFormats()...); err != nil {
 		return err
 	}
-	watch := c.d.observe(c.p, nil)
+	watch := c.d.newObserver(c.p, nil)
 	result, err := ops.PlanCleanup(ctx, c.d.Env, req, watch)
 	if err != nil {
 		return err
@@ -76,13 +76,13 @@ func (c *cleanupCommand) propose(ctx context.Context, req ops.CleanupRequest, sp
 		}
 	}
 	question, askable := result.Question()
-	asks := askable && c.d.attended() && c.p.Format.Human() && c.o.out == "" && spelled
+	asks := askable && c.d.isAttended() && c.p.Format.Human() && c.o.out == "" && spelled
 	err = views.ShowCleanupPlan(c.p, cleanupSchema, result, c.o.detailed, c.d.Now().Location())
 	if warn := result.WriteDryTextfile(ctx, fault.ExitCode(err)); warn != nil {
 		c.p.Warn(warn.Error())
 	}
-	if c.o.out == "" && !c.d.attended() && ctx.Err() == nil {
-		c.p.Warn("nothing was done; --yes acts") // also with -q: the line of a crontab that acts for nobody
+	if c.o.out == "" && !c.d.isAttended() && ctx.Err() == nil {
+		c.p.Warn("nothing was done; --yes acts") // also with -q: a crontab line without --yes does nothing
 	}
 	if !asks || ctx.Err() != nil {
 		return err
@@ -96,6 +96,6 @@ func (c *cleanupCommand) propose(ctx context.Context, req ops.CleanupRequest, sp
 		return err
 	}
 	req.RunID, req.Plan, req.Yes = result.RunID, &plan, true
-	_, err = c.act(ctx, req)
+	_, err = c.runCleanup(ctx, req)
 	return err
 }

@@ -30,7 +30,7 @@ func newCompletion(d *Deps) *cobra.Command {
 		Args:      usageArgs(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs), "name one shell: bash, fish, powershell or zsh"),
 	}
 	doc := document{schema: "sbx.completion/v1", shape: output.ShapeFree, refuses: allBut(output.Table)}
-	return d.verb(cmd, doc, func(_ context.Context, p *output.Printer, args []string) error {
+	return d.completeVerb(cmd, doc, func(_ context.Context, p *output.Printer, args []string) error {
 		return completionScripts()[args[0]](cmd.Root(), p.Stdout())
 	})
 }
@@ -72,8 +72,7 @@ __%[1]s_init_completion()
 	return err
 }
 
-// allBut lists every format but one, for commands whose output is a text of its
-// own.
+// allBut lists every format but one, for commands that have a text format of their own.
 func allBut(one output.FormatName) []output.FormatName {
 	return slices.DeleteFunc(output.Formats(), func(f output.FormatName) bool { return f == one })
 }

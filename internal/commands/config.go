@@ -42,7 +42,7 @@ func newConfigExplain(d *Deps) *cobra.Command {
 		Args:    usageArgs(noArgs, "it shows every setting"),
 	}
 	doc := document{schema: "sbx.config.explain/v1", shape: output.ShapeList, columns: output.Names(views.SettingColumns())}
-	return d.verb(cmd, doc, func(_ context.Context, p *output.Printer, _ []string) error {
+	return d.completeVerb(cmd, doc, func(_ context.Context, p *output.Printer, _ []string) error {
 		c, err := d.Config()
 		if err != nil {
 			return err
@@ -69,7 +69,7 @@ func newConfigPath(d *Deps) *cobra.Command {
 		Args:    usageArgs(noArgs, "--config names a file to read instead"),
 	}
 	doc := document{schema: "sbx.config.path/v1", shape: output.ShapeList, columns: output.Names(views.FileColumns())}
-	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
+	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
 		files, err := config.Paths(ctx, d.Input())
 		if err != nil {
 			return err
@@ -105,8 +105,8 @@ func newConfigOwn(d *Deps) *cobra.Command {
 	f.StringArrayVar(&o.labels, "label", nil, "those with label `KEY=VALUE` are yours (repeatable: with all of them)")
 	f.BoolVar(&o.dry, "dry-run", false, "show the change, and write nothing")
 	doc := document{schema: "sbx.config.own/v1", shape: output.ShapeItem, columns: output.Names(views.OwnChangeColumns(false))}
-	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
-		change, err := o.plan(ctx, d)
+	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
+		change, err := o.planChange(ctx, d)
 		if err != nil {
 			return err
 		}
@@ -119,7 +119,7 @@ func newConfigOwn(d *Deps) *cobra.Command {
 	})
 }
 
-func (o *ownOptions) plan(ctx context.Context, d *Deps) (config.OwnChange, error) {
+func (o *ownOptions) planChange(ctx context.Context, d *Deps) (config.OwnChange, error) {
 	var none config.OwnChange
 	own := "`" + d.Process.Name() + " config own --provider PROFILE --all`, or --label KEY=VALUE"
 	switch {
@@ -159,7 +159,7 @@ func newConfigInit(d *Deps) *cobra.Command {
 	}
 	cmd.ValidArgsFunction = completeFiles
 	doc := document{schema: "sbx.config.init/v1", shape: output.ShapeItem, columns: output.Names(views.WrittenColumns())}
-	return d.verb(cmd, doc, func(_ context.Context, p *output.Printer, args []string) error {
+	return d.completeVerb(cmd, doc, func(_ context.Context, p *output.Printer, args []string) error {
 		path := d.Globals.Config
 		if len(args) > 0 {
 			path = args[0]
@@ -186,7 +186,7 @@ func newConfigTrust(d *Deps) *cobra.Command {
 	}
 	cmd.ValidArgsFunction = completeFiles
 	doc := document{schema: "sbx.config.trust/v1", shape: output.ShapeItem, columns: output.Names(views.GrantColumns())}
-	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
+	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
 		grant, err := config.Trust(ctx, d.Input(), strings.Join(args, ""))
 		if err != nil {
 			return err

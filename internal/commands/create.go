@@ -45,13 +45,15 @@ func newCreate(d *Deps) *cobra.Command {
 		Args:              afterDash(0, "sbx create --memory 256M -- sleep 60"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	o.add(cmd.Flags())
+	o.addFlags(cmd.Flags())
 	completeFlag(cmd, "isolate", func() []string { return []string{"bwrap"} })
-	return d.verb(cmd, document{schema: createSchema, shape: output.ShapeItem, columns: output.Names(views.CreateColumns())},
-		func(ctx context.Context, p *output.Printer, args []string) error { return create(ctx, d, p, args, &o) })
+	return d.completeVerb(cmd, document{schema: createSchema, shape: output.ShapeItem, columns: output.Names(views.CreateColumns())},
+		func(ctx context.Context, p *output.Printer, args []string) error {
+			return runCreate(ctx, d, p, args, &o)
+		})
 }
 
-func (o *createOptions) add(f *pflag.FlagSet) {
+func (o *createOptions) addFlags(f *pflag.FlagSet) {
 	o.flags = f
 	f.SortFlags = false
 	f.StringVar(&o.spec.Name, "name", "", "call it `NAME`")
@@ -63,7 +65,7 @@ func (o *createOptions) add(f *pflag.FlagSet) {
 	f.StringVar(&o.spec.Template, "template", "", "from the provider's template `ID`")
 	f.StringVar(&o.spec.Snapshot, "snapshot", "", "from snapshot `ID`")
 	f.StringVar(&o.spec.Image, "image", "", "from container `IMAGE`")
-	o.env.add(f)
+	o.env.addFlags(f)
 	o.env.addFiles(f)
 	f.StringArrayVar(&o.labels, "label", nil, "put label `K=V` on it (repeatable)")
 	f.StringVar(&o.spec.TaskID, "task", "", "it works on task `ID`")
@@ -73,13 +75,13 @@ func (o *createOptions) add(f *pflag.FlagSet) {
 	f.StringVar(&o.spec.Isolate, "isolate", "", "put `TOOL` around it: bwrap, where it is installed")
 }
 
-func create(ctx context.Context, d *Deps, p *output.Printer, command []string, o *createOptions) error {
-	spec, err := o.read(ctx, d, command)
+func runCreate(ctx context.Context, d *Deps, p *output.Printer, command []string, o *createOptions) error {
+	spec, err := o.readSpec(ctx, d, command)
 	if err != nil {
 		return err
 	}
-	hide(p, spec.Env)
-	made, err := ops.Create(ctx, d.Env, ops.CreateRequest{Spec: spec}, d.observe(p, nil))
+	hideValues(p, spec.Env)
+	made, err := ops.Create(ctx, d.Env, ops.CreateRequest{Spec: spec}, d.newObserver(p, nil))
 	if err != nil {
 		return err
 	}
@@ -87,21 +89,21 @@ func create(ctx context.Context, d *Deps, p *output.Printer, command []string, o
 		Schema: createSchema, Columns: views.CreateColumns(),
 		Line: func(s sandbox.Sandbox) string { return s.Ref().String() },
 	}, made)
-	if err != nil { // nobody else knows its reference
+	if err != nil { // no other output names its reference
 		p.Warn(made.Ref().String() + " runs; `" + d.Process.Name() + " terminate " + made.Ref().String() + "` ends it")
 	}
 	return err
 }
 
-// read turns the flags into a Spec; every mistake is fault.KindUsage. What was
+// readSpec turns the flags into a Spec; every mistake is fault.KindUsage. What was
 // given empty is a mistake (an unset shell variable), not "no limit".
-func (o *createOptions) read(ctx context.Context, d *Deps, command []string) (sandbox.Spec, error) {
+func (o *createOptions) readSpec(ctx context.Context, d *Deps, command []string) (sandbox.Spec, error) {
 	spec := o.spec
 	spec.Command = command
 	if err := checkTexts(o.flags, "name", "task", "agent-type", "template", "snapshot", "image", "workdir", "isolate"); err != nil {
 		return spec, err
 	}
-	if err := o.limits(&spec); err != nil {
+	if err := o.readLimits(&spec); err != nil {
 		return spec, err
 	}
 	var err error
@@ -109,23 +111,23 @@ func (o *createOptions) read(ctx context.Context, d *Deps, command []string) (sa
 		return spec, err
 	}
 	if spec.Labels[sandbox.LabelOwner] == "" {
-		spec.Labels[sandbox.LabelOwner] = user(d.Process.Lookup)
+		spec.Labels[sandbox.LabelOwner] = userName(d.Process.Lookup)
 	}
-	spec.Env, err = o.env.read(ctx, d)
+	spec.Env, err = o.env.readVariables(ctx, d)
 	return spec, err
 }
 
-// user is who makes a sandbox; cron knows no USER.
-func user(lookup func(string) (string, bool)) string {
+// userName is the user who makes a sandbox; cron sets no USER.
+func userName(lookup func(string) (string, bool)) string {
 	for _, name := range []string{"USER", "LOGNAME"} {
-		if who, ok := lookup(name); ok && printable(who) && who != "" {
+		if who, ok := lookup(name); ok && isPrintable(who) && who != "" {
 			return who
 		}
 	}
 	return "sbx"
 }
 
-func (o *createOptions) limits(spec *sandbox.Spec) error {
+func (o *createOptions) readLimits(spec *sandbox.Spec) error {
 	var err error
 	given := o.flags.Changed
 	if given("memory") {

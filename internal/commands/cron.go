@@ -48,8 +48,8 @@ func layerFlag(cmd *cobra.Command, words *[]string, help string) {
 	completeFlag(cmd, "layer", layerWords)
 }
 
-// layers reads --layer; without one all are meant, in their order.
-func layers(words []string) ([]cron.Layer, error) {
+// parseLayers reads --layer; without one all are meant, in their order.
+func parseLayers(words []string) ([]cron.Layer, error) {
 	var list []cron.Layer
 	for _, l := range cron.Layers() {
 		if slices.Contains(words, string(l)) {
@@ -108,12 +108,12 @@ func newCronPrint(d *Deps) *cobra.Command {
 	f.StringVar(&o.ping, "ping", "", "have cleanup ping this `URL`; notify.ping_env keeps it out of the crontab")
 	f.StringVar(&o.textfile, "textfile", "", "have cleanup write its metrics to this `FILE` (.prom)")
 	f.StringVar(&o.envFile, "env-file", "", "read secrets from this `FILE`; cron.env beside the user's configuration unless given")
-	return d.verb(cmd, document{schema: cronPrintSchema, shape: output.ShapeList, columns: output.Names(views.CronColumns(cron.Plan{}, false))},
+	return d.completeVerb(cmd, document{schema: cronPrintSchema, shape: output.ShapeList, columns: output.Names(views.CronColumns(cron.Plan{}, false))},
 		func(_ context.Context, p *output.Printer, _ []string) error { return printCron(d, p, o) })
 }
 
 func printCron(d *Deps, p *output.Printer, o cronPrintOptions) error {
-	req, err := o.request()
+	req, err := o.readRequest()
 	if err != nil {
 		return err
 	}
@@ -135,11 +135,11 @@ func printCron(d *Deps, p *output.Printer, o cronPrintOptions) error {
 	return views.ShowRows(p, output.ListSpec[cron.Entry]{Schema: cronPrintSchema, Columns: views.CronColumns(plan, o.systemd)}, plan.Entries())
 }
 
-// request reads the flags before anything is looked up.
-func (o cronPrintOptions) request() (ops.CronPlanRequest, error) {
+// readRequest reads the flags before anything is looked up.
+func (o cronPrintOptions) readRequest() (ops.CronPlanRequest, error) {
 	req := ops.CronPlanRequest{CheckOnly: o.checkOnly, Emergency: o.emergency, LockTimeout: o.lock, Ping: o.ping, Textfile: o.textfile, EnvFile: o.envFile}
 	var err error
-	if req.Layers, err = layers(o.layers); err != nil {
+	if req.Layers, err = parseLayers(o.layers); err != nil {
 		return req, err
 	}
 	if _, err := sandbox.ParseDuration(o.lock); err != nil {
@@ -171,12 +171,12 @@ func newCronCheck(d *Deps) *cobra.Command {
 	}
 	layerFlag(cmd, &words, "only this `LAYER` (repeatable); without one all four are expected")
 	cmd.Flags().BoolVar(&req.Notify, "notify", false, "tell whom the configuration names under notify of what is overdue")
-	return d.verb(cmd, document{schema: cronCheckSchema, shape: output.ShapeList, columns: output.Names(views.CronStatusColumns()), nagios: true},
+	return d.completeVerb(cmd, document{schema: cronCheckSchema, shape: output.ShapeList, columns: output.Names(views.CronStatusColumns()), nagios: true},
 		func(ctx context.Context, p *output.Printer, _ []string) (err error) {
-			if req.Layers, err = layers(words); err != nil {
+			if req.Layers, err = parseLayers(words); err != nil {
 				return err
 			}
-			r, err := ops.CheckCron(ctx, d.Env, req, d.observe(p, nil))
+			r, err := ops.CheckCron(ctx, d.Env, req, d.newObserver(p, nil))
 			if err != nil {
 				return err
 			}

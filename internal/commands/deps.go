@@ -28,8 +28,8 @@ type Deps struct {
 	Size func() (providers.Size, <-chan providers.Size, func())
 	// RawTerminal puts the terminal into raw mode; the func puts it back.
 	RawTerminal func() (func(), error)
-	// Began is told when a verb starts, with the context that ends it: what fails
-	// before is a wrong use. Printer, Config and Input wait no longer than that.
+	// Began is called when a verb starts, with the context that ends it; an earlier failure is
+	// wrong use. Printer, Config and Input are ready by then.
 	Began func(ctx context.Context)
 }
 
@@ -43,7 +43,7 @@ type Globals struct {
 	NoColor   bool
 	Quiet     bool
 	Verbose   int
-	// Settings are flags of a verb that stand above the configuration, by their
-	// names; a verb sets them before it asks for Config.
+	// Settings are flags of a verb that win over the configuration, by their names there; a
+	// verb sets them before it asks for Config.
 	Settings map[string]string
 }

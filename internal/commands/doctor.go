@@ -25,8 +25,8 @@ func newDoctor(d *Deps) *cobra.Command {
 		Args:    usageArgs(noArgs, "--provider names the profiles to check"),
 	}
 	doc := document{schema: doctorSchema, shape: output.ShapeList, columns: output.Names(views.FindingColumns()), nagios: true}
-	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
-		r, err := ops.Doctor(ctx, d.Env, d.observe(p, nil))
+	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
+		r, err := ops.Doctor(ctx, d.Env, d.newObserver(p, nil))
 		if err != nil {
 			return err
 		}

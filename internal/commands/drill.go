@@ -38,7 +38,7 @@ func newDrill(d *Deps) *cobra.Command {
 	f.BoolVar(&o.clean, "clean", false, "remove what drills left, and stage nothing")
 	f.StringSliceVar(&o.scenarios, "scenario", nil, "stage only this `NAME` (repeatable)")
 	completeFlag(cmd, "scenario", drill.Names)
-	return d.verb(cmd, document{
+	return d.completeVerb(cmd, document{
 		schema: drillSchema, shape: output.ShapeFree, refuses: []output.FormatName{output.CSV, output.NameOnly},
 	}, func(ctx context.Context, p *output.Printer, _ []string) error { return runDrill(ctx, d, p, o) })
 }

@@ -19,7 +19,7 @@ type envFlags struct {
 	files   []string // of --env-file
 }
 
-func (e *envFlags) add(f *pflag.FlagSet) {
+func (e *envFlags) addFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&e.entries, "env", nil, "give the program `K=V`, or K with its value here (repeatable)")
 }
 
@@ -27,13 +27,13 @@ func (e *envFlags) addFiles(f *pflag.FlagSet) {
 	f.StringArrayVar(&e.files, "env-file", nil, "give it the K=V lines of `FILE`; # comments (repeatable)")
 }
 
-// read gathers the variables as KEY=VALUE, each name once: a later file wins
+// readVariables gathers the variables as KEY=VALUE, each name once: a later file wins
 // over an earlier one, and --env over every file. Mistakes are
 // fault.KindUsage and never show what may be a value.
-func (e *envFlags) read(ctx context.Context, d *Deps) ([]string, error) {
+func (e *envFlags) readVariables(ctx context.Context, d *Deps) ([]string, error) {
 	vars := variables{at: map[string]int{}}
 	for _, name := range e.files {
-		if err := vars.file(ctx, d, name); err != nil {
+		if err := vars.readFile(ctx, d, name); err != nil {
 			return nil, err
 		}
 	}
@@ -50,7 +50,7 @@ func (e *envFlags) read(ctx context.Context, d *Deps) ([]string, error) {
 				return nil, fault.Usage("--env %s: it is not set here", key).WithHint("write %s=VALUE, or export it first", key)
 			}
 		}
-		vars.set(key, value)
+		vars.setVariable(key, value)
 	}
 	return vars.list, nil
 }
@@ -63,7 +63,7 @@ type variables struct {
 	at   map[string]int
 }
 
-func (v *variables) set(key, value string) {
+func (v *variables) setVariable(key, value string) {
 	i, known := v.at[key]
 	if !known {
 		i = len(v.list)
@@ -77,7 +77,7 @@ func (v *variables) set(key, value string) {
 // variable, and a quarter of the stack limit, 2 MiB by default, in all.
 const maxEnvFile = 2 << 20
 
-func (v *variables) file(ctx context.Context, d *Deps, name string) error {
+func (v *variables) readFile(ctx context.Context, d *Deps, name string) error {
 	if name == "" {
 		return fault.Usage("--env-file: no file is named").WithHint("is a shell variable unset?")
 	}
@@ -85,13 +85,13 @@ func (v *variables) file(ctx context.Context, d *Deps, name string) error {
 	if err != nil {
 		return err
 	}
-	return v.parse(name, string(text))
+	return v.parseLines(name, string(text))
 }
 
-// parse reads K=V lines. Values stay as they are, quotes included; a carriage
-// return at the end of a line is not part of it. A mistake is told by file and
-// line alone, for any part of the line may be a secret.
-func (v *variables) parse(name, text string) error {
+// parseLines reads K=V lines. Values stay as they are, quotes included; a carriage return at
+// the end of a line is dropped. A mistake names file and line only, since any part of the line
+// may be a secret.
+func (v *variables) parseLines(name, text string) error {
 	number := 0
 	for line := range strings.Lines(text) {
 		number++
@@ -103,7 +103,7 @@ func (v *variables) parse(name, text string) error {
 		if !given || !usableName(key) || strings.ContainsRune(value, 0) {
 			return fault.Usage("%s:%d: this line is not NAME=VALUE", output.Escape(name), number).WithHint("%s", envHint)
 		}
-		v.set(key, value)
+		v.setVariable(key, value)
 	}
 	return nil
 }
@@ -116,9 +116,9 @@ func usableName(key string) bool {
 // ones are words like "true", which belong there.
 const minSecret = 8
 
-// hide keeps the values of env out of what p says on errors: a provider may
+// hideValues keeps the values of env out of what p says on errors: a provider may
 // quote the request that it refuses.
-func hide(p *output.Printer, env []string) {
+func hideValues(p *output.Printer, env []string) {
 	for _, entry := range env {
 		if _, value, _ := strings.Cut(entry, "="); len(value) >= minSecret {
 			p.Secrets = append(p.Secrets, value)

@@ -44,7 +44,7 @@ func TestEnvironmentIsReadInOrder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := tc.flags.read(t.Context(), caller(filepath.Dir(path), "TOKEN=from here", "EMPTY="))
+			got, err := tc.flags.readVariables(t.Context(), caller(filepath.Dir(path), "TOKEN=from here", "EMPTY="))
 			require.NoError(t, err)
 			assert.Equal(t, tc.want, got)
 		})
@@ -77,7 +77,7 @@ func TestEnvironmentMistakesShowNoValue(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := tc.flags.read(t.Context(), caller("/"))
+			got, err := tc.flags.readVariables(t.Context(), caller("/"))
 			require.ErrorContains(t, err, tc.says)
 			assert.Nil(t, got)
 			assert.Equal(t, fault.KindUsage, fault.KindOf(err))
@@ -90,7 +90,7 @@ func TestEnvironmentMistakesShowNoValue(t *testing.T) {
 func TestHideBlotsOutValues(t *testing.T) {
 	t.Parallel()
 	p := output.New(process.Process{}, output.Options{Secrets: []string{"kept-secret"}})
-	hide(p, []string{"TOKEN=hunter2-hunter2", "DEBUG=true", "EMPTY=", "AT=1234567", "LONG=12345678"})
+	hideValues(p, []string{"TOKEN=hunter2-hunter2", "DEBUG=true", "EMPTY=", "AT=1234567", "LONG=12345678"})
 	assert.Equal(t, []string{"kept-secret", "hunter2-hunter2", "12345678"}, p.Secrets)
 }
 
@@ -102,7 +102,7 @@ func FuzzEnvFile(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		v := variables{at: map[string]int{}}
-		if err := v.parse("file", text); err != nil {
+		if err := v.parseLines("file", text); err != nil {
 			assert.Regexp(t, `^file:\d+: this line is not NAME=VALUE$`, err.Error())
 			return
 		}

@@ -37,34 +37,34 @@ func newExec(d *Deps) *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVarP(&o.stdin, "stdin", "i", false, "pass standard input on")
 	f.BoolVarP(&o.tty, "tty", "t", false, "give it a terminal; with -i the keys go to it")
-	o.env.add(f)
+	o.env.addFlags(f)
 	f.String("workdir", "", "run it in this `FOLDER` of the sandbox")
 	refused := append(output.Documents(), output.NDJSON, output.CSV, output.NameOnly)
-	return d.verb(cmd, document{schema: "sbx.exec/v1", shape: output.ShapeFree, refuses: refused},
+	return d.completeVerb(cmd, document{schema: "sbx.exec/v1", shape: output.ShapeFree, refuses: refused},
 		func(ctx context.Context, p *output.Printer, args []string) error {
 			if err := checkTexts(f, "workdir"); err != nil {
 				return err
 			}
 			c := providers.Command{Args: args[1:], Workdir: f.Lookup("workdir").Value.String()}
-			return execute(ctx, d, p, args[0], c, o)
+			return runExec(ctx, d, p, args[0], c, o)
 		})
 }
 
-func execute(ctx context.Context, d *Deps, p *output.Printer, word string, c providers.Command, o execOptions) error {
+func runExec(ctx context.Context, d *Deps, p *output.Printer, word string, c providers.Command, o execOptions) error {
 	var err error
 	if o.tty && !d.Process.Stdin.TTY {
 		return fault.Usage("exec -t: standard input is no terminal").WithHint("leave -t out")
 	}
-	if c.Env, err = o.env.read(ctx, d); err != nil {
+	if c.Env, err = o.env.readVariables(ctx, d); err != nil {
 		return err
 	}
-	hide(p, c.Env)
-	return ops.Exec(ctx, d.Env, ops.ExecRequest{Word: word, Command: c, Connect: func(c *providers.Command) (func(), error) { return d.connect(p, c, o) }})
+	hideValues(p, c.Env)
+	return ops.Exec(ctx, d.Env, ops.ExecRequest{Word: word, Command: c, Connect: func(c *providers.Command) (func(), error) { return d.connectStreams(p, c, o) }})
 }
 
-// connect joins the command with the streams of this process: real descriptors
+// connectStreams joins the command with the streams of this process: real descriptors
 // are handed on as they are. The func lets go of the terminal.
-func (d *Deps) connect(p *output.Printer, c *providers.Command, o execOptions) (func(), error) {
+func (d *Deps) connectStreams(p *output.Printer, c *providers.Command, o execOptions) (func(), error) {
 	c.Stdout, c.Stderr = writerOf(d.Process.Stdout, p.Stdout()), writerOf(d.Process.Stderr, d.Process.Stderr)
 	if o.stdin {
 		c.Stdin = readerOf(d.Process.Stdin)

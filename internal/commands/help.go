@@ -8,11 +8,10 @@ import (
 	"sbx/internal/output"
 )
 
-// layOut gives the help of every command the shape that readers know: examples
-// stand indented, and commands are called by the name that this program was
-// called by.
+// layOut gives every command's help its shape: indented examples, and commands under the name
+// that this program was started by.
 func layOut(cmd *cobra.Command, name string) {
-	cmd.Long = renamed(cmd.Long, name)
+	cmd.Long = withProgramName(cmd.Long, name)
 	if cmd.Example != "" {
 		lines := strings.Split(cmd.Example, "\n")
 		for i, line := range lines {
@@ -25,8 +24,10 @@ func layOut(cmd *cobra.Command, name string) {
 	}
 }
 
-// renamed replaces the program's name where running text quotes a command.
-func renamed(text, name string) string { return strings.ReplaceAll(text, "`sbx ", "`"+name+" ") }
+// withProgramName replaces the program's name where running text quotes a command.
+func withProgramName(text, name string) string {
+	return strings.ReplaceAll(text, "`sbx ", "`"+name+" ")
+}
 
 // renamedExample replaces it at the start of every command of a pipeline.
 func renamedExample(line, name string) string {

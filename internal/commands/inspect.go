@@ -26,21 +26,21 @@ func newInspect(d *Deps) *cobra.Command {
 		Args:              usageArgs(cobra.ExactArgs(1), "`sbx ls -o name` lists the references"),
 		ValidArgsFunction: d.completeRefs(false),
 	}
-	return d.verb(cmd, document{schema: inspectSchema, shape: output.ShapeItem, columns: output.Names(views.InspectColumns())},
-		func(ctx context.Context, p *output.Printer, args []string) error { return inspect(ctx, d, p, args) })
+	return d.completeVerb(cmd, document{schema: inspectSchema, shape: output.ShapeItem, columns: output.Names(views.InspectColumns())},
+		func(ctx context.Context, p *output.Printer, args []string) error { return runInspect(ctx, d, p, args) })
 }
 
 const inspectSchema = "sbx.inspect/v1"
 
-func inspect(ctx context.Context, d *Deps, p *output.Printer, args []string) error {
-	words, err := d.words(ctx, args)
+func runInspect(ctx context.Context, d *Deps, p *output.Printer, args []string) error {
+	words, err := d.readRefWords(ctx, args)
 	if err != nil {
 		return err
 	}
 	if len(words) > 1 {
 		return fault.Usage("inspect shows one sandbox, and %d were given", len(words)).WithHint("`%s ls` shows many", d.Process.Name())
 	}
-	r, err := ops.Inspect(ctx, d.Env, ops.InspectRequest{Word: words[0]}, d.observe(p, nil))
+	r, err := ops.Inspect(ctx, d.Env, ops.InspectRequest{Word: words[0]}, d.newObserver(p, nil))
 	if err != nil {
 		return err
 	}

@@ -199,7 +199,7 @@ func (b *bench) operations(p process.Process, types []providers.Type, d *Deps, i
 	tasks := env.Tasks
 	env.Tasks = func(ctx context.Context, parts ops.TaskParts) (task.Options, error) {
 		options, err := tasks(ctx, parts)
-		options.Keeps = b.keeps
+		options.KeepList = b.keeps
 		return options, err
 	}
 	env.Background = func(_ context.Context, id string, order []byte) (task.Owner, error) {

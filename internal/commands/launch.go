@@ -23,13 +23,13 @@ const runSchema = "sbx.run/v1"
 // launchOne launches one task and shows what became of it.
 func launchOne(ctx context.Context, d *Deps, p *output.Printer, o *launchOptions, req ops.LaunchRequest, schema string) error {
 	log := &joblog{path: d.Path(o.joblog), warn: p.Warn}
-	watch := d.observe(p, nil)
+	watch := d.newObserver(p, nil)
 	if o.detach {
 		launched, err := ops.LaunchDetached(ctx, d.Env, req, watch, o.joblog)
 		if launched == nil {
 			return err
 		}
-		if err != nil || launched.Task.State.Over() {
+		if err != nil || launched.Task.State.Final() {
 			return showTaskEnd(p, schema, launched.Task, d.Now(), err)
 		}
 		return output.ShowItem(p, output.ItemSpec[views.TaskRow]{
@@ -46,7 +46,7 @@ func endLaunch(p *output.Printer, launched *ops.Launched, now time.Time, schema 
 		return err
 	}
 	if launched.RanHere {
-		log.add(launched.Task, 0)
+		log.addTask(launched.Task, 0)
 	}
 	return showTaskEnd(p, schema, launched.Task, now, err)
 }
@@ -63,18 +63,18 @@ func showTaskEnd(p *output.Printer, schema string, t task.Task, now time.Time, e
 	}, views.TaskRow{Task: t, Now: now, Alive: sandbox.Unknown}, verdict, errs...)
 }
 
-// request turns the flags into what is asked of a launch; every mistake is
+// readRequest turns the flags into what is asked of a launch; every mistake is
 // fault.KindUsage.
-func (o *launchOptions) request(ctx context.Context, d *Deps, p *output.Printer, command []string) (ops.LaunchRequest, error) {
+func (o *launchOptions) readRequest(ctx context.Context, d *Deps, p *output.Printer, command []string) (ops.LaunchRequest, error) {
 	req := ops.LaunchRequest{}
-	if err := o.check(); err != nil {
+	if err := o.checkFlags(); err != nil {
 		return req, err
 	}
-	box, err := o.create.read(ctx, d, command)
+	box, err := o.create.readSpec(ctx, d, command)
 	if err != nil {
 		return req, err
 	}
-	hide(p, box.Env)
+	hideValues(p, box.Env)
 	c, err := d.Config()
 	if err != nil {
 		return req, err
@@ -97,7 +97,7 @@ func newRunTask(d *Deps) *cobra.Command {
 		Use: ops.RunnerVerb, Hidden: true, Short: "Run a task that `sbx run --detach` has launched", Args: noArgs,
 		Long: "Run a task that `sbx run --detach` has launched; the order comes on standard input.", Example: "sbx run --detach -- true",
 	}
-	return d.verb(cmd, document{schema: runSchema, shape: output.ShapeItem, columns: output.Names(views.TaskItem())},
+	return d.completeVerb(cmd, document{schema: runSchema, shape: output.ShapeItem, columns: output.Names(views.TaskItem())},
 		func(ctx context.Context, p *output.Printer, _ []string) error { return runTask(ctx, d, p) })
 }
 
@@ -110,7 +110,7 @@ func runTask(ctx context.Context, d *Deps, p *output.Printer) error {
 		return err
 	}
 	log := &joblog{path: d.Path(o.Joblog), warn: p.Warn}
-	launched, err := ops.RunOrder(ctx, d.Env, o, d.observe(p, nil), views.NewTaskReporter(p))
+	launched, err := ops.RunOrder(ctx, d.Env, o, d.newObserver(p, nil), views.NewTaskReporter(p))
 	return endLaunch(p, launched, d.Now(), runSchema, log, err)
 }
 
@@ -120,8 +120,8 @@ type joblog struct {
 	warn func(text string)
 }
 
-// open refuses a file that cannot be written, before hours of work are.
-func (l *joblog) open() error {
+// openFile refuses a file that cannot be written, before hours of work are.
+func (l *joblog) openFile() error {
 	if l.path == "" {
 		return nil
 	}
@@ -135,10 +135,10 @@ func (l *joblog) open() error {
 // modeJoblog lets others read: it is a log.
 const modeJoblog = 0o644
 
-// add adds a line for each attempt of a task. Its Seq is the task's place in a file;
+// addTask adds a line for each attempt of a task. Its Seq is the task's place in a file;
 // at none it is the attempt's number. That it cannot be written changes nothing of
 // what the task came to.
-func (l *joblog) add(t task.Task, seq int) {
+func (l *joblog) addTask(t task.Task, seq int) {
 	if l.path == "" {
 		return
 	}

@@ -28,9 +28,9 @@ type launchOptions struct {
 	budgetMB int64
 }
 
-func (o *launchOptions) add(f *pflag.FlagSet) {
+func (o *launchOptions) addFlags(f *pflag.FlagSet) {
 	o.flags = f
-	o.create.add(f)
+	o.create.addFlags(f)
 	f.String("attempts", "", "try at most `N` times; what the infrastructure breaks does not count (default 3)")
 	f.String("retry-delay", "", "pause `DURATION` before the second attempt, twice as long before each next (default 6s)")
 	f.StringSliceVar(&o.retryOn, "retry-on", nil, "try again after exits of these `CLASSES` and no others: oom,killed_unknown")
@@ -63,7 +63,7 @@ const (
 	maxWarm         = 32 // what waits costs money
 )
 
-func (o *launchOptions) complete(d *Deps, cmd *cobra.Command) {
+func (o *launchOptions) registerCompletions(d *Deps, cmd *cobra.Command) {
 	completeFlag(cmd, "isolate", func() []string { return []string{"bwrap"} })
 	completeFlag(cmd, "retry-on", retryWords)
 	for _, flag := range []string{"fallback", "compare"} {
@@ -71,8 +71,8 @@ func (o *launchOptions) complete(d *Deps, cmd *cobra.Command) {
 	}
 }
 
-// settings are the flags that stand above the configuration, by their names there.
-func (o *launchOptions) settings() map[string]string {
+// configOverrides are the flags that win over the configuration, by their names there.
+func (o *launchOptions) configOverrides() map[string]string {
 	set := map[string]string{}
 	for _, name := range config.RunFlagNames() {
 		if f := o.flags.Lookup(name); f != nil && f.Changed {
@@ -96,8 +96,8 @@ func retryClasses() []sandbox.Class {
 	return append(task.RetryOn(), sandbox.ClassAgentError, sandbox.ClassUsage, sandbox.ClassEnvironment, sandbox.ClassTimeout, sandbox.ClassKilledByUs)
 }
 
-// check refuses what contradicts itself, before anything is read or called.
-func (o *launchOptions) check() error {
+// checkFlags refuses what contradicts itself, before anything is read or called.
+func (o *launchOptions) checkFlags() error {
 	if err := checkTexts(o.flags, "key", "push", "base", "session", "file", "joblog"); err != nil {
 		return err
 	}
@@ -143,11 +143,11 @@ func (o *launchOptions) check() error {
 	case o.parallel < 1 || o.parallel > 256:
 		return fault.Usage("--parallel: %d is no number of tasks", o.parallel).WithHint("from 1 to 256")
 	}
-	return o.words()
+	return o.readListsAndSizes()
 }
 
-// words reads the flags that hold lists and sizes.
-func (o *launchOptions) words() error {
+// readListsAndSizes reads the flags that hold lists and sizes.
+func (o *launchOptions) readListsAndSizes() error {
 	for _, word := range o.retryOn {
 		c := sandbox.Class(word)
 		if !slices.Contains(retryClasses(), c) {

@@ -48,13 +48,15 @@ func newLogs(d *Deps) *cobra.Command {
 		Args:              usageArgs(cobra.ExactArgs(1), "name one sandbox: sbx logs REF"),
 		ValidArgsFunction: d.completeRefs(false),
 	}
-	o.add(cmd.Flags())
-	return d.verb(cmd, document{
+	o.addFlags(cmd.Flags())
+	return d.completeVerb(cmd, document{
 		schema: logsSchema, shape: output.ShapeList, columns: output.Names(views.LogColumns()), refuses: []output.FormatName{output.NameOnly},
-	}, func(ctx context.Context, p *output.Printer, args []string) error { return logs(ctx, d, p, args[0], &o) })
+	}, func(ctx context.Context, p *output.Printer, args []string) error {
+		return runLogs(ctx, d, p, args[0], &o)
+	})
 }
 
-func (o *logsOptions) add(f *pflag.FlagSet) {
+func (o *logsOptions) addFlags(f *pflag.FlagSet) {
 	o.flags = f
 	f.BoolVarP(&o.follow, "follow", "f", false, "go on with what comes, until the program or its sandbox ends")
 	f.StringVar(&o.since, "since", "", "not older than `AGE` (10m), or since a time (2026-11-20T12:00:00Z)")
@@ -64,11 +66,11 @@ func (o *logsOptions) add(f *pflag.FlagSet) {
 	f.BoolVar(&o.raw, "raw", false, "bytes as they are, for files and pipes")
 }
 
-func logs(ctx context.Context, d *Deps, p *output.Printer, word string, o *logsOptions) error {
-	if err := o.check(p); err != nil {
+func runLogs(ctx context.Context, d *Deps, p *output.Printer, word string, o *logsOptions) error {
+	if err := o.checkFlags(p); err != nil {
 		return err
 	}
-	req, err := o.request(word, d.Now())
+	req, err := o.readRequest(word, d.Now())
 	if err != nil {
 		return err
 	}
@@ -89,8 +91,8 @@ func logs(ctx context.Context, d *Deps, p *output.Printer, word string, o *logsO
 	return page.Close(r)
 }
 
-// check refuses what cannot be printed or meant.
-func (o *logsOptions) check(p *output.Printer) error {
+// checkFlags refuses what cannot be printed or meant.
+func (o *logsOptions) checkFlags(p *output.Printer) error {
 	if o.follow {
 		if err := p.Format.Allow("logs -f", output.Table, output.WideTable, output.CSV, output.NDJSON); err != nil {
 			return err
@@ -110,8 +112,8 @@ func (o *logsOptions) check(p *output.Printer) error {
 	return nil
 }
 
-// request reads the flags.
-func (o *logsOptions) request(word string, now time.Time) (ops.LogsRequest, error) {
+// readRequest reads the flags.
+func (o *logsOptions) readRequest(word string, now time.Time) (ops.LogsRequest, error) {
 	req := ops.LogsRequest{Word: word, Follow: o.follow, Patterns: o.patterns, Tail: o.tail}
 	var err error
 	if o.since != "" {

@@ -390,9 +390,9 @@ func TestLogsFollowsUntilTheSandboxEnds(t *testing.T) {
 			b.adjust = printTo(out)
 			done := make(chan result)
 			go func() { done <- b.run(t, "logs prod/aaaa -f "+flags) }()
-			require.Eventually(t, func() bool { return len(p.Calls(fake.OpLogs)) == 1 }, 5*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return len(p.Calls(fake.OpLogs)) == 1 }, time.Minute, time.Millisecond)
 			p.Write("aaaa", sandbox.LogLine{Text: "error three"})
-			require.Eventually(t, func() bool { return strings.Contains(out.String(), "error three") }, 5*time.Second, time.Millisecond,
+			require.Eventually(t, func() bool { return strings.Contains(out.String(), "error three") }, time.Minute, time.Millisecond,
 				"a line that is followed shows at once")
 			require.NoError(t, p.Terminate(t.Context(), "aaaa", providers.TerminateOptions{}))
 			r := <-done

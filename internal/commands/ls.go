@@ -36,12 +36,12 @@ func newLs(d *Deps) *cobra.Command {
 		Example: "sbx ls\nsbx ls --stuck\nsbx ls --state running --older-than 10m\nsbx ls -o json",
 		Args:    usageArgs(noArgs, "`sbx inspect REF` shows one sandbox"),
 	}
-	o.selectors.add(cmd.Flags())
+	o.selectors.addFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&o.look, "look", false, "look at those that may be stuck whether they work; --stuck does by itself")
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "list again every 2 s until interrupted")
-	o.selectors.complete(cmd)
-	return d.verb(cmd, document{schema: lsSchema, shape: output.ShapeList, columns: output.Names(views.SandboxColumns())},
-		func(ctx context.Context, p *output.Printer, _ []string) error { return ls(ctx, d, p, o) })
+	o.selectors.registerCompletions(cmd)
+	return d.completeVerb(cmd, document{schema: lsSchema, shape: output.ShapeList, columns: output.Names(views.SandboxColumns())},
+		func(ctx context.Context, p *output.Printer, _ []string) error { return runLs(ctx, d, p, o) })
 }
 
 const lsSchema = "sbx.ls/v1"
@@ -49,8 +49,8 @@ const lsSchema = "sbx.ls/v1"
 // watchEvery is the pace of --watch.
 const watchEvery = 2 * time.Second
 
-func ls(ctx context.Context, d *Deps, p *output.Printer, o lsOptions) error {
-	s, err := selector.Compile(o.selectors.options())
+func runLs(ctx context.Context, d *Deps, p *output.Printer, o lsOptions) error {
+	s, err := selector.Compile(o.selectors.selectorOptions())
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func ls(ctx context.Context, d *Deps, p *output.Printer, o lsOptions) error {
 	if !o.watch {
 		return look(ctx)
 	}
-	return repeat(ctx, p, watchEvery, look)
+	return repeatLook(ctx, p, watchEvery, look)
 }
 
 // lsOnce prints one listing as it arrives. What cannot be written any more ends it.
@@ -99,16 +99,16 @@ type selectorFlags struct {
 	stuck, all                                                 bool
 }
 
-func (s *selectorFlags) add(f *pflag.FlagSet) {
-	s.choose(f)
+func (s *selectorFlags) addFlags(f *pflag.FlagSet) {
+	s.addSelectingFlags(f)
 	f.StringVar(&s.sort, "sort", "", "by `KEY`, -KEY for falling order")
 	f.IntVar(&s.limit, "limit", 0, "at most `N`")
 	f.BoolVar(&s.all, "all", false, "also local ones that ended more than an hour ago")
 }
 
-// choose adds the flags that choose; a bulk ending has no others: it never ends
+// addSelectingFlags adds the flags that choose; a bulk ending has no others: it never ends
 // the first N.
-func (s *selectorFlags) choose(f *pflag.FlagSet) {
+func (s *selectorFlags) addSelectingFlags(f *pflag.FlagSet) {
 	s.flags = f
 	f.StringSliceVar(&s.states, "state", nil, "only in this `STATE` (repeatable)")
 	f.StringVar(&s.olderThan, "older-than", "", "older than `AGE`: 90s, 10m, 2h, 3d")
@@ -123,9 +123,9 @@ func (s *selectorFlags) choose(f *pflag.FlagSet) {
 	f.BoolVar(&s.stuck, "stuck", false, "only stuck ones: running for more than 10m without a sign of life")
 }
 
-// options tells what was typed from what was left out: an empty text is a
+// selectorOptions distinguishes what was typed from what was left out: an empty text is a
 // mistake (an unset shell variable), not "no limit".
-func (s *selectorFlags) options() selector.Options {
+func (s *selectorFlags) selectorOptions() selector.Options {
 	text := func(flag string, value *string) *string {
 		if s.flags.Changed(flag) {
 			return value
@@ -144,7 +144,7 @@ func (s *selectorFlags) options() selector.Options {
 	return o
 }
 
-func (s *selectorFlags) complete(cmd *cobra.Command) {
+func (s *selectorFlags) registerCompletions(cmd *cobra.Command) {
 	completeFlag(cmd, "state", func() []string {
 		var words []string
 		for _, st := range sandbox.States() {

@@ -19,16 +19,17 @@ type observer struct {
 	answers *bufio.Reader  // of the terminal; one reader serves a whole run
 }
 
-func (d *Deps) observe(p *output.Printer, items func(item any)) *observer {
+func (d *Deps) newObserver(p *output.Printer, items func(item any)) *observer {
 	return &observer{Printer: p, d: d, items: items, answers: bufio.NewReader(d.Process.Stdin)}
 }
 
-// observeWhileWritable shows each item as it comes. One that cannot be written ends the
-// context that it gives, and broken says so afterwards: nobody reads what is read on.
+// observeWhileWritable shows each item as it comes. An item that cannot be written ends the
+// context that it returns, and broken reports that afterwards: without a reader there is
+// nothing to read on for.
 func (d *Deps) observeWhileWritable(ctx context.Context, p *output.Printer, show func(item any) error) (reading context.Context, watch *observer, broken func() error) {
 	reading, stop := context.WithCancel(ctx)
 	var failed error
-	watch = d.observe(p, func(item any) {
+	watch = d.newObserver(p, func(item any) {
 		if failed != nil {
 			return
 		}
@@ -53,7 +54,7 @@ func (o *observer) Item(item any) {
 }
 
 // Attended is ops.Observer's.
-func (o *observer) Attended() bool { return o.d.attended() }
+func (o *observer) Attended() bool { return o.d.isAttended() }
 
 // Confirm is ops.Observer's.
 func (o *observer) Confirm(ctx context.Context, q ops.Question) (bool, error) {
@@ -63,16 +64,16 @@ func (o *observer) Confirm(ctx context.Context, q ops.Question) (bool, error) {
 	if q.Objection != "" {
 		o.Warn(q.Objection)
 	}
-	answer, err := o.d.ask(ctx, o.answers, q.Prompt)
+	answer, err := o.d.askTerminal(ctx, o.answers, q.Prompt)
 	return err == nil && answer == q.Word, err
 }
 
-// attended says that somebody can be asked.
-func (d *Deps) attended() bool { return d.Process.Stdin.TTY && d.Process.Stderr.TTY }
+// isAttended says that a person can be asked.
+func (d *Deps) isAttended() bool { return d.Process.Stdin.TTY && d.Process.Stderr.TTY }
 
-// ask puts a question to the terminal and waits for a line or the end of ctx. An
+// askTerminal puts a question to the terminal and waits for a line or the end of ctx. An
 // input that ends has the empty answer.
-func (d *Deps) ask(ctx context.Context, answers *bufio.Reader, question string) (string, error) {
+func (d *Deps) askTerminal(ctx context.Context, answers *bufio.Reader, question string) (string, error) {
 	fmt.Fprint(d.Process.Stderr, question)
 	line := make(chan string, 1)
 	go func() {

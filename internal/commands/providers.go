@@ -23,7 +23,7 @@ func newProviders(d *Deps) *cobra.Command {
 		Args:    usageArgs(noArgs, "--provider names the profiles to show"),
 	}
 	doc := document{schema: providersSchema, shape: output.ShapeList, columns: output.Names(views.AbilityColumns())}
-	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
+	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
 		rows, err := ops.Abilities(ctx, d.Env, d.Globals.Providers)
 		if err != nil {
 			return err

@@ -54,12 +54,12 @@ func newReconcile(d *Deps) *cobra.Command {
 		Example: "sbx reconcile\nsbx reconcile --check -q\nsbx reconcile --provider prod --fix --yes\nsbx reconcile --records store --adopt",
 		Args:    usageArgs(noArgs, "`--provider` names a profile, `--records` what to compare it with"),
 	}
-	o.flags(cmd, d)
+	o.addFlags(cmd, d)
 	doc := document{
 		schema: reconcileSchema, shape: output.ShapeList,
-		columns: union(output.Names(views.ReconcileColumns(time.Time{}, nil)), output.Names(views.ReconcileDoneColumns())), nagios: true,
+		columns: unionOf(output.Names(views.ReconcileColumns(time.Time{}, nil)), output.Names(views.ReconcileDoneColumns())), nagios: true,
 	}
-	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
+	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
 		o.given = cmd.Flags().Changed
 		if !o.check {
 			if err := p.Format.Refuse("reconcile without --check", output.Nagios); err != nil {
@@ -70,7 +70,7 @@ func newReconcile(d *Deps) *cobra.Command {
 	})
 }
 
-func (o *reconcileOptions) flags(cmd *cobra.Command, d *Deps) {
+func (o *reconcileOptions) addFlags(cmd *cobra.Command, d *Deps) {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&o.records, "records", "", "compare with the records of `SOURCE`")
@@ -93,8 +93,8 @@ func (o *reconcileOptions) flags(cmd *cobra.Command, d *Deps) {
 	completeFlag(cmd, "records", func() []string { return []string{"provider", "store", "tasks:"} })
 }
 
-// contradictions refuses what contradicts itself, before anything is read.
-func (o *reconcileOptions) contradictions() error {
+// refuseContradictions refuses what contradicts itself, before anything is read.
+func (o *reconcileOptions) refuseContradictions() error {
 	switch {
 	case o.check && o.fix:
 		return fault.Usage("--check and --fix exclude each other").WithHint("--check looks, --fix acts on what it sees by itself")
@@ -109,8 +109,8 @@ func (o *reconcileOptions) contradictions() error {
 	return nil
 }
 
-// rules reads the flags that say what is judged, and how.
-func (o *reconcileOptions) rules() (reconcile.Rules, error) {
+// readRules reads the flags that say what is judged, and how.
+func (o *reconcileOptions) readRules() (reconcile.Rules, error) {
 	r := reconcile.Rules{Observations: o.observations, Observe: o.check || o.fix, Adopt: o.adopt, Delete: o.delete}
 	for _, d := range []struct {
 		flag, text string
@@ -125,9 +125,9 @@ func (o *reconcileOptions) rules() (reconcile.Rules, error) {
 	return r, nil
 }
 
-// request reads the flags; every mistake is fault.KindUsage.
-func (o *reconcileOptions) request() (req ops.ReconcileRequest, err error) {
-	if err := o.contradictions(); err != nil {
+// readRequest reads the flags; every mistake is fault.KindUsage.
+func (o *reconcileOptions) readRequest() (req ops.ReconcileRequest, err error) {
+	if err := o.refuseContradictions(); err != nil {
 		return req, err
 	}
 	req = ops.ReconcileRequest{Records: o.records, Check: o.check, Fix: o.fix, Yes: o.yes, Production: o.production}
@@ -137,7 +137,7 @@ func (o *reconcileOptions) request() (req ops.ReconcileRequest, err error) {
 	if req.LockWait, err = optionalDuration("--lock-timeout", o.lockWait); err != nil {
 		return req, err
 	}
-	if req.Rules, err = o.rules(); err != nil {
+	if req.Rules, err = o.readRules(); err != nil {
 		return req, err
 	}
 	if o.given("max-delete") {
@@ -153,8 +153,8 @@ func (o *reconcileOptions) request() (req ops.ReconcileRequest, err error) {
 	return req, nil
 }
 
-// union gives every word once, in the order of their first.
-func union(lists ...[]string) []string {
+// unionOf gives every word once, in the order of their first.
+func unionOf(lists ...[]string) []string {
 	var all []string
 	seen := map[string]bool{}
 	for _, list := range lists {
@@ -169,7 +169,7 @@ func union(lists ...[]string) []string {
 }
 
 func reconcileRecords(ctx context.Context, d *Deps, p *output.Printer, o *reconcileOptions) error {
-	req, err := o.request()
+	req, err := o.readRequest()
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func reconcileRecords(ctx context.Context, d *Deps, p *output.Printer, o *reconc
 	if o.fix && err != nil {
 		return err
 	}
-	result, err := ops.Reconcile(ctx, d.Env, req, d.observe(p, func(item any) { showFixed(list, item) }))
+	result, err := ops.Reconcile(ctx, d.Env, req, d.newObserver(p, func(item any) { showFixed(list, item) }))
 	if err != nil {
 		return err
 	}

@@ -44,9 +44,9 @@ func (d *Deps) completeRefs(many bool) cobra.CompletionFunc {
 // maxRefs bounds what `-` reads: no fleet is larger, and garbage costs nothing.
 const maxRefs = 100_000
 
-// words gives the references of the command line; a `-` stands for those on
-// standard input, one a line.
-func (d *Deps) words(ctx context.Context, args []string) ([]string, error) {
+// readRefWords gives the references of the command line; `-` reads them from standard input,
+// one a line.
+func (d *Deps) readRefWords(ctx context.Context, args []string) ([]string, error) {
 	var out []string
 	for _, arg := range args {
 		if arg != "-" {

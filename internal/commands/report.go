@@ -29,7 +29,7 @@ func newReport(d *Deps) *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.Flags().StringVar(&since, "since", "", "only tasks of the last `DURATION`: 7d")
-	return d.verb(cmd, document{schema: reportSchema, shape: output.ShapeList, columns: output.Names(views.ReportColumns())},
+	return d.completeVerb(cmd, document{schema: reportSchema, shape: output.ShapeList, columns: output.Names(views.ReportColumns())},
 		func(ctx context.Context, p *output.Printer, _ []string) error {
 			limit, err := optionalDuration("--since", since)
 			if err != nil {

@@ -26,14 +26,14 @@ func newResume(d *Deps) *cobra.Command {
 		Args:              afterDash(1, "sbx resume TASK -- COMMAND"),
 		ValidArgsFunction: d.completeTasks,
 	}
-	o.add(cmd.Flags())
+	o.addFlags(cmd.Flags())
 	for _, flag := range notOfResume() {
 		_ = cmd.Flags().MarkHidden(flag)
 	}
-	o.complete(d, cmd)
-	return d.verb(cmd, document{schema: "sbx.resume/v1", shape: output.ShapeItem, columns: output.Names(views.TaskItem())},
+	o.registerCompletions(d, cmd)
+	return d.completeVerb(cmd, document{schema: "sbx.resume/v1", shape: output.ShapeItem, columns: output.Names(views.TaskItem())},
 		func(ctx context.Context, p *output.Printer, args []string) error {
-			return resume(ctx, d, p, args[0], args[1:], &o)
+			return runResume(ctx, d, p, args[0], args[1:], &o)
 		})
 }
 
@@ -46,14 +46,14 @@ func notOfResume() []string {
 	}
 }
 
-func resume(ctx context.Context, d *Deps, p *output.Printer, word string, command []string, o *launchOptions) error {
+func runResume(ctx context.Context, d *Deps, p *output.Printer, word string, command []string, o *launchOptions) error {
 	for _, flag := range notOfResume() {
 		if o.flags.Changed(flag) {
 			return fault.Usage("resume: --%s has no meaning here", flag).WithHint("the sandbox is the one that the task has kept, or one made like it")
 		}
 	}
-	d.Globals.Settings = o.settings()
-	req, err := o.request(ctx, d, p, command)
+	d.Globals.Settings = o.configOverrides()
+	req, err := o.readRequest(ctx, d, p, command)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func resume(ctx context.Context, d *Deps, p *output.Printer, word string, comman
 		return err
 	}
 	log := &joblog{path: d.Path(o.joblog), warn: p.Warn}
-	if err := log.open(); err != nil {
+	if err := log.openFile(); err != nil {
 		return err
 	}
 	req.Resumed = &from.Task

@@ -37,7 +37,7 @@ func NewRoot(d *Deps) *cobra.Command {
 	})
 	addGlobals(root.PersistentFlags(), d.Globals)
 	completeGlobals(root, d)
-	for _, construct := range verbs() {
+	for _, construct := range verbConstructors() {
 		root.AddCommand(construct(d))
 	}
 	root.AddCommand(newExitCodes(), newLabels(d))
@@ -46,8 +46,8 @@ func NewRoot(d *Deps) *cobra.Command {
 	return root
 }
 
-// verbs lists every verb, in the order of the help page.
-func verbs() []func(*Deps) *cobra.Command {
+// verbConstructors lists every verb, in the order of the help page.
+func verbConstructors() []func(*Deps) *cobra.Command {
 	return []func(*Deps) *cobra.Command{
 		newLs,
 		newInspect,

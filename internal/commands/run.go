@@ -32,9 +32,9 @@ func newRun(d *Deps) *cobra.Command {
 		Args:              launchArgs(&o),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	o.add(cmd.Flags())
-	o.complete(d, cmd)
-	return d.verb(cmd, document{schema: runSchema, shape: output.ShapeItem, columns: launchColumns()},
+	o.addFlags(cmd.Flags())
+	o.registerCompletions(d, cmd)
+	return d.completeVerb(cmd, document{schema: runSchema, shape: output.ShapeItem, columns: launchColumns()},
 		func(ctx context.Context, p *output.Printer, args []string) error {
 			return launchTasks(ctx, d, p, args, &o)
 		})
@@ -57,8 +57,8 @@ func launchArgs(o *launchOptions) cobra.PositionalArgs {
 }
 
 func launchTasks(ctx context.Context, d *Deps, p *output.Printer, command []string, o *launchOptions) error {
-	d.Globals.Settings = o.settings()
-	req, err := o.request(ctx, d, p, command)
+	d.Globals.Settings = o.configOverrides()
+	req, err := o.readRequest(ctx, d, p, command)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func launchTasks(ctx context.Context, d *Deps, p *output.Printer, command []stri
 		check = output.CheckColumns(views.CompareColumns(d.Now()), p.Columns)
 	}
 	log := &joblog{path: d.Path(o.joblog), warn: p.Warn}
-	if err := cmp.Or(check, log.open()); err != nil {
+	if err := cmp.Or(check, log.openFile()); err != nil {
 		return err
 	}
 	switch {

@@ -33,9 +33,9 @@ func newStats(d *Deps) *cobra.Command {
 		Args:    usageArgs(noArgs, "`sbx inspect REF` shows one sandbox"),
 	}
 	cmd.Flags().BoolVar(&req.Look, "look", false, "look at those that may be stuck whether they work")
-	return d.verb(cmd, document{schema: statsSchema, shape: output.ShapeList, columns: output.Names(views.StatsColumns())},
+	return d.completeVerb(cmd, document{schema: statsSchema, shape: output.ShapeList, columns: output.Names(views.StatsColumns())},
 		func(ctx context.Context, p *output.Printer, _ []string) error {
-			r, err := ops.Stats(ctx, d.Env, req, d.observe(p, nil))
+			r, err := ops.Stats(ctx, d.Env, req, d.newObserver(p, nil))
 			if err != nil {
 				return err
 			}

@@ -31,12 +31,12 @@ func newStop(d *Deps) *cobra.Command {
 		Args:              usageArgs(cobra.MinimumNArgs(1), "name a task: sbx stop TASK"),
 		ValidArgsFunction: d.completeTasks,
 	}
-	return d.verb(cmd, document{schema: stopSchema, shape: output.ShapeList, columns: output.Names(views.StopColumns())},
+	return d.completeVerb(cmd, document{schema: stopSchema, shape: output.ShapeList, columns: output.Names(views.StopColumns())},
 		func(ctx context.Context, p *output.Printer, args []string) error { return stopTasks(ctx, d, p, args) })
 }
 
 func stopTasks(ctx context.Context, d *Deps, p *output.Printer, args []string) error {
-	words, err := d.words(ctx, args)
+	words, err := d.readRefWords(ctx, args)
 	if len(words) == 0 && err != nil && slices.Contains(args, "-") && fault.KindOf(err) == fault.KindUsage {
 		return fault.Usage("no task was given on standard input").WithHint("`sbx tasks` lists them")
 	}
@@ -47,7 +47,7 @@ func stopTasks(ctx context.Context, d *Deps, p *output.Printer, args []string) e
 	if err != nil {
 		return err
 	}
-	watch := d.observe(p, func(item any) {
+	watch := d.newObserver(p, func(item any) {
 		switch i := item.(type) {
 		case ops.Forbidden:
 			list.Say(fmt.Sprintf("%s: will not publish (%.1fs)", i.Task, i.After.Seconds()))

@@ -44,7 +44,7 @@ func newTasks(d *Deps) *cobra.Command {
 	f.StringVar(&o.since, "since", "", "only those of the last `DURATION`: 24h")
 	f.IntVar(&o.limit, "limit", 0, "the newest `N` alone")
 	completeFlag(cmd, "state", taskStates)
-	d.verb(cmd, document{schema: tasksSchema, shape: output.ShapeList, columns: output.Names(views.TaskColumns())},
+	d.completeVerb(cmd, document{schema: tasksSchema, shape: output.ShapeList, columns: output.Names(views.TaskColumns())},
 		func(ctx context.Context, p *output.Printer, _ []string) error { return listTasks(ctx, d, p, o) })
 	cmd.AddCommand(newTasksShow(d))
 	return cmd
@@ -59,7 +59,7 @@ func taskStates() []string {
 }
 
 func listTasks(ctx context.Context, d *Deps, p *output.Printer, o tasksOptions) error {
-	req, err := o.request()
+	req, err := o.readRequest()
 	if err != nil {
 		return err
 	}
@@ -84,8 +84,8 @@ func listTasks(ctx context.Context, d *Deps, p *output.Printer, o tasksOptions) 
 	return list.Close()
 }
 
-// request reads the flags.
-func (o tasksOptions) request() (req ops.TasksRequest, err error) {
+// readRequest reads the flags.
+func (o tasksOptions) readRequest() (req ops.TasksRequest, err error) {
 	for _, word := range o.states {
 		if !slices.Contains(taskStates(), word) {
 			return req, fault.Usage("--state: %q is no state of a task", word).WithHint("%s", fault.Meant(word, taskStates()))
@@ -110,7 +110,7 @@ func newTasksShow(d *Deps) *cobra.Command {
 		Args:              usageArgs(cobra.ExactArgs(1), "name one task: sbx tasks show TASK"),
 		ValidArgsFunction: d.completeTasks,
 	}
-	return d.verb(cmd, document{schema: tasksShowSchema, shape: output.ShapeItem, columns: output.Names(views.TaskItem())},
+	return d.completeVerb(cmd, document{schema: tasksShowSchema, shape: output.ShapeItem, columns: output.Names(views.TaskItem())},
 		func(ctx context.Context, p *output.Printer, args []string) error {
 			t, err := ops.GetTask(ctx, d.Env, args[0])
 			if err != nil {
@@ -122,7 +122,7 @@ func newTasksShow(d *Deps) *cobra.Command {
 		})
 }
 
-// completeTasks offers the newest tasks whose ids begin so.
+// completeTasks offers the newest tasks whose ids begin with the word.
 func (d *Deps) completeTasks(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
 	var words []string
 	ctx, stop := context.WithTimeout(cmd.Context(), completionLimit)

@@ -52,16 +52,16 @@ func newTerminate(d *Deps) *cobra.Command {
 	f.StringSliceVar(&o.production, "production", nil, "end sandboxes of production profile `NAME` (repeatable); a single NAME/ID needs none")
 	completeFlag(cmd, "production", func() []string { return d.ProductionNames() })
 	doc := document{schema: terminateSchema, shape: output.ShapeList, columns: output.Names(views.EndingColumns())}
-	return d.verb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
+	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
 		o.patient = f.Changed("grace")
-		return terminate(ctx, d, p, args, o)
+		return runTerminate(ctx, d, p, args, o)
 	})
 }
 
 const terminateSchema = "sbx.terminate/v1"
 
-// limits reads the durations as typed.
-func (o terminateOptions) limits() (wait, grace time.Duration, err error) {
+// readDurations reads the durations as typed.
+func (o terminateOptions) readDurations() (wait, grace time.Duration, err error) {
 	if wait, err = sandbox.ParseDuration(o.wait); err != nil {
 		return 0, 0, fault.Usage("--wait: %w", err)
 	}
@@ -71,8 +71,8 @@ func (o terminateOptions) limits() (wait, grace time.Duration, err error) {
 	return wait, grace, nil
 }
 
-func terminate(ctx context.Context, d *Deps, p *output.Printer, args []string, o terminateOptions) error {
-	wait, grace, err := o.limits()
+func runTerminate(ctx context.Context, d *Deps, p *output.Printer, args []string, o terminateOptions) error {
+	wait, grace, err := o.readDurations()
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func terminate(ctx context.Context, d *Deps, p *output.Printer, args []string, o
 			return err
 		}
 	}
-	words, err := d.words(ctx, args)
+	words, err := d.readRefWords(ctx, args)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func terminate(ctx context.Context, d *Deps, p *output.Printer, args []string, o
 	if err != nil {
 		return err
 	}
-	result, err := ops.Terminate(ctx, d.Env, req, d.observe(p, showEndings(list, true)))
+	result, err := ops.Terminate(ctx, d.Env, req, d.newObserver(p, showEndings(list, true)))
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func showEndings(list *output.List[sandbox.Ending], named bool) func(item any) {
 
 // planTerminate prints what would be done. There is no cutoff: nothing was chosen by age.
 func planTerminate(ctx context.Context, d *Deps, p *output.Printer, req ops.TerminateRequest) error {
-	plan, err := ops.PlanTerminate(ctx, d.Env, req, d.observe(p, nil))
+	plan, err := ops.PlanTerminate(ctx, d.Env, req, d.newObserver(p, nil))
 	if err != nil {
 		return err
 	}

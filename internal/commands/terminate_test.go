@@ -16,7 +16,6 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
-	"sbx/internal/views"
 )
 
 // configure gives the bench a user file.
@@ -200,7 +199,7 @@ func TestTerminateSaysHowLongItTook(t *testing.T) {
 	assert.Equal(t, "REF\tOUTCOME\nprod/aaaa\talready_gone\n", b.run(t, "terminate prod/aaaa --columns ref,outcome").stdout)
 	assert.Equal(t, "prod/aaaa\n", b.run(t, "terminate prod/aaaa -o name").stdout)
 	for took, want := range map[time.Duration]string{12 * time.Millisecond: "12ms", 1234 * time.Millisecond: "1.2s", 90 * time.Second: "1m30s"} {
-		assert.Equal(t, want, views.ShortDuration(took))
+		assert.Equal(t, want, sandbox.FormatElapsed(took))
 	}
 }
 

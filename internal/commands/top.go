@@ -45,12 +45,12 @@ func newTop(d *Deps) *cobra.Command {
 	f.IntVar(&o.samples, "samples", 2, "judge `N` samples; 1 tells no rates")
 	f.StringVar(&o.interval, "interval", "1s", "`DURATION` between two samples")
 	f.BoolVarP(&o.watch, "watch", "w", false, "sample again every interval until interrupted")
-	return d.verb(cmd, document{schema: topSchema, shape: output.ShapeList, columns: output.Names(views.UsageColumns())},
-		func(ctx context.Context, p *output.Printer, args []string) error { return top(ctx, d, p, o, args) })
+	return d.completeVerb(cmd, document{schema: topSchema, shape: output.ShapeList, columns: output.Names(views.UsageColumns())},
+		func(ctx context.Context, p *output.Printer, args []string) error { return runTop(ctx, d, p, o, args) })
 }
 
-// request reads the flags.
-func (o topOptions) request() (ops.TopRequest, error) {
+// readRequest reads the flags.
+func (o topOptions) readRequest() (ops.TopRequest, error) {
 	if o.samples < 1 || o.samples > maxSamples {
 		return ops.TopRequest{}, fault.Usage("--samples: %d is not between 1 and %d", o.samples, maxSamples)
 	}
@@ -61,13 +61,13 @@ func (o topOptions) request() (ops.TopRequest, error) {
 	return ops.TopRequest{Samples: o.samples, Every: every}, nil
 }
 
-func top(ctx context.Context, d *Deps, p *output.Printer, o topOptions, args []string) error {
-	req, err := o.request()
+func runTop(ctx context.Context, d *Deps, p *output.Printer, o topOptions, args []string) error {
+	req, err := o.readRequest()
 	if err != nil {
 		return err
 	}
 	if len(args) > 0 {
-		if req.Words, err = d.words(ctx, args); err != nil {
+		if req.Words, err = d.readRefWords(ctx, args); err != nil {
 			return err
 		}
 	}
@@ -76,7 +76,7 @@ func top(ctx context.Context, d *Deps, p *output.Printer, o topOptions, args []s
 		return err
 	}
 	look := func(ctx context.Context) error {
-		r, err := s.Look(ctx, d.observe(p, nil))
+		r, err := s.Look(ctx, d.newObserver(p, nil))
 		if err != nil {
 			return err
 		}
@@ -85,5 +85,5 @@ func top(ctx context.Context, d *Deps, p *output.Printer, o topOptions, args []s
 	if !o.watch {
 		return look(ctx)
 	}
-	return repeat(ctx, p, req.Every, look)
+	return repeatLook(ctx, p, req.Every, look)
 }

@@ -96,7 +96,7 @@ func TestAProfileWithoutAQuotaIsSaid(t *testing.T) {
 	})
 }
 
-// TestCreateAndRunKeepToTheLimit (ACCEPTANCE R111).
+// TestCreateAndRunKeepToTheLimit (R111).
 func TestCreateAndRunKeepToTheLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

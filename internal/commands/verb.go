@@ -38,22 +38,22 @@ type work func(ctx context.Context, p *output.Printer, args []string) error
 // columnsKey is where a command keeps its column names for completion.
 const columnsKey = "columns"
 
-// verb completes a command: its document, its formats, --timeout, and one valid
+// completeVerb completes a command: its document, its formats, --timeout, and one valid
 // document whatever goes wrong.
-func (d *Deps) verb(cmd *cobra.Command, doc document, do work) *cobra.Command {
+func (d *Deps) completeVerb(cmd *cobra.Command, doc document, do work) *cobra.Command {
 	if !doc.nagios {
 		doc.refuses = append(doc.refuses, output.Nagios)
 	}
 	cmd.Annotations = map[string]string{columnsKey: strings.Join(doc.columns, ",")}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		ctx, stop, wrong := d.deadline(cmd.Context())
+		ctx, stop, wrong := d.withTimeout(cmd.Context())
 		defer stop()
 		d.Began(ctx)
 		p, err := d.Printer()
 		if err != nil {
 			return causeOr(ctx, err)
 		}
-		if err = d.check(cmd, p, doc); err == nil {
+		if err = d.checkFlags(cmd, p, doc); err == nil {
 			err = wrong
 		}
 		if err == nil {
@@ -70,8 +70,8 @@ func (d *Deps) verb(cmd *cobra.Command, doc document, do work) *cobra.Command {
 	return cmd
 }
 
-// check refuses what was given empty and what the verb could not print.
-func (d *Deps) check(cmd *cobra.Command, p *output.Printer, doc document) error {
+// checkFlags refuses what was given empty and what the verb could not print.
+func (d *Deps) checkFlags(cmd *cobra.Command, p *output.Printer, doc document) error {
 	if err := p.Format.Refuse(cmd.Name(), doc.refuses...); err != nil {
 		return err
 	}
@@ -116,9 +116,9 @@ func alreadyShown(err error) bool {
 	return shown || program || errors.Is(err, output.ErrClosed)
 }
 
-// deadline applies --timeout to the whole verb. Beside an error the context is
+// withTimeout applies --timeout to the whole verb. Beside an error the context is
 // the one that was given.
-func (d *Deps) deadline(ctx context.Context) (context.Context, context.CancelFunc, error) {
+func (d *Deps) withTimeout(ctx context.Context) (context.Context, context.CancelFunc, error) {
 	if d.Globals.Timeout == "" {
 		return ctx, func() {}, nil
 	}
@@ -131,9 +131,9 @@ func (d *Deps) deadline(ctx context.Context) (context.Context, context.CancelFun
 	return ctx, stop, nil
 }
 
-// repeat runs a look again and again until ctx ends, which is how it is meant
+// repeatLook runs a look again and again until ctx ends, which is how it is meant
 // to end. On a terminal each look replaces the one before.
-func repeat(ctx context.Context, p *output.Printer, every time.Duration, look func(context.Context) error) error {
+func repeatLook(ctx context.Context, p *output.Printer, every time.Duration, look func(context.Context) error) error {
 	if err := p.Format.Refuse("--watch", output.Documents()...); err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func repeat(ctx context.Context, p *output.Printer, every time.Duration, look fu
 	defer pace.Stop()
 	for {
 		p.ClearScreen()
-		if err := look(ctx); err != nil && !watchable(err) {
+		if err := look(ctx); err != nil && !canRetryLook(err) {
 			return err
 		}
 		select {
@@ -152,8 +152,8 @@ func repeat(ctx context.Context, p *output.Printer, every time.Duration, look fu
 	}
 }
 
-// watchable says that the next look may go better: one provider that does not
+// canRetryLook says that the next look may go better: one provider that does not
 // answer ends no watch.
-func watchable(err error) bool {
+func canRetryLook(err error) bool {
 	return fault.Retryable(err) && !fault.Interrupted(err)
 }

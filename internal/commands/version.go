@@ -22,7 +22,7 @@ func newVersion(d *Deps) *cobra.Command {
 		Args:    usageArgs(noArgs, "it takes flags only"),
 	}
 	doc := document{schema: "sbx.version/v1", shape: output.ShapeItem, columns: output.Names(views.VersionColumns())}
-	return d.verb(cmd, doc, func(_ context.Context, p *output.Printer, _ []string) error {
+	return d.completeVerb(cmd, doc, func(_ context.Context, p *output.Printer, _ []string) error {
 		return output.ShowItem(p, output.ItemSpec[ops.Version]{
 			Schema: "sbx.version/v1", Columns: views.VersionColumns(),
 			Line: func(v ops.Version) string {

@@ -31,7 +31,7 @@ func newWait(d *Deps) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&goal, "for", string(fleet.GoalEnded), "what to wait for: `GOAL` ended or running")
 	completeFlag(cmd, "for", goalWords)
-	return d.verb(cmd, document{schema: waitSchema, shape: output.ShapeItem, columns: output.Names(views.SandboxColumns())},
+	return d.completeVerb(cmd, document{schema: waitSchema, shape: output.ShapeItem, columns: output.Names(views.SandboxColumns())},
 		func(ctx context.Context, p *output.Printer, args []string) error {
 			return waitFor(ctx, d, p, args[0], goal)
 		})
@@ -49,7 +49,7 @@ func waitFor(ctx context.Context, d *Deps, p *output.Printer, word, goal string)
 	if !slices.Contains(goalWords(), goal) {
 		return fault.Usage("--for: %q is nothing to wait for", goal).WithHint("%s", fault.Meant(goal, goalWords()))
 	}
-	reached, err := ops.Wait(ctx, d.Env, ops.WaitRequest{Word: word, Goal: fleet.Goal(goal)}, d.observe(p, nil))
+	reached, err := ops.Wait(ctx, d.Env, ops.WaitRequest{Word: word, Goal: fleet.Goal(goal)}, d.newObserver(p, nil))
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 const optionURL = "url"
 
 // account tells two accounts apart without holding a secret: type, address and
-// a hash of the credential and of what else names the account (DESIGN section 6).
+// a hash of the credential and of what else names the account.
 type account struct {
 	kind       string
 	url        string
@@ -37,13 +37,13 @@ func accountOf(p providers.Profile, t providers.Type) (account, bool) {
 			credential.WriteString(o.Name + "\x00" + text + "\x00")
 		}
 	}
-	id := account{kind: p.Type, url: address(p.Settings[optionURL]), credential: sha256.Sum256([]byte(credential.String()))}
+	id := account{kind: p.Type, url: normalizeURL(p.Settings[optionURL]), credential: sha256.Sum256([]byte(credential.String()))}
 	return id, secrets == 0 || given > 0
 }
 
-// address makes two spellings of one URL equal: scheme and host in lower case,
+// normalizeURL makes two spellings of one URL equal: scheme and host in lower case,
 // no slash at the end.
-func address(url string) string {
+func normalizeURL(url string) string {
 	scheme, rest, ok := strings.Cut(url, "://")
 	if !ok {
 		return strings.TrimRight(url, "/")
@@ -52,9 +52,9 @@ func address(url string) string {
 	return strings.TrimRight(strings.ToLower(scheme+"://"+host)+"/"+path, "/")
 }
 
-// twins refuses two configured profiles of one account: one sandbox would be
+// refuseDuplicateAccounts refuses two configured profiles of one account: one sandbox would be
 // listed, counted and ended twice.
-func (l *loader) twins() {
+func (l *loader) refuseDuplicateAccounts() {
 	first := map[account]string{}
 	for _, p := range l.config.Profiles {
 		t, _ := findType(l.in.Types, p.Type)
@@ -63,7 +63,7 @@ func (l *loader) twins() {
 			continue
 		}
 		if other, twice := first[id]; twice {
-			l.fail("%s: profile %s is the same account as profile %s; keep one", l.whereIs(p.Name), p.Name, other)
+			l.addError("%s: profile %s is the same account as profile %s; keep one", l.whereIs(p.Name), p.Name, other)
 		}
 		first[id] = p.Name
 	}
@@ -74,7 +74,7 @@ func (l *loader) whereIs(profile string) string {
 	for _, doc := range slices.Backward(l.docs) {
 		for _, b := range doc.profiles {
 			if b.name.text == profile {
-				return doc.origin(b.name.at)
+				return doc.originAt(b.name.at)
 			}
 		}
 	}

@@ -16,23 +16,23 @@ const (
 	suffixCommand  = "_command"
 )
 
-func (d *decoder) profiles(p pair) {
-	for _, block := range d.pairs(p.value, "providers") {
+func (d *decoder) readProfiles(p pair) {
+	for _, block := range d.readPairs(p.value, "providers") {
 		if wrong := profileName(block.key.Value); wrong != "" {
-			d.fail(block.key, "%s is no profile name: %s", quoted(block.key.Value), wrong)
+			d.addMistake(block.key, "%s is no profile name: %s", quoteKey(block.key.Value), wrong)
 			continue
 		}
 		d.doc.named = append(d.doc.named, block.key.Value)
-		d.profile(block)
+		d.readProfile(block)
 	}
 }
 
-// profile reads one block by the options of its type. Without a known type its
+// readProfile reads one block by the options of its type. Without a known type its
 // keys cannot be judged and are left alone.
-func (d *decoder) profile(p pair) {
+func (d *decoder) readProfile(p pair) {
 	name := p.key.Value
 	if p.value.Kind != yaml.MappingNode {
-		d.fail(p.value, "profile %s must be a mapping, like {type: %s}", name, listed(d.typeNames()[:min(1, len(d.types))]))
+		d.addMistake(p.value, "profile %s must be a mapping, like {type: %s}", name, joinWords(d.typeNames()[:min(1, len(d.types))]))
 		return
 	}
 	kind, ok := d.typeOf(p)
@@ -42,19 +42,19 @@ func (d *decoder) profile(p pair) {
 	b := block{name: word{name, placeOf(p.key)}, kind: kind.Name}
 	readers := map[string]reader{
 		keyType:  func(pair) {},
-		keyOwned: func(p pair) { b.owned, b.at = d.owned(p), placeOf(p.key) },
+		keyOwned: func(p pair) { b.owned, b.at = d.readOwned(p), placeOf(p.key) },
 	}
 	if kind.Attach == nil {
-		readers[keyMetadata] = d.metadata(name)
+		readers[keyMetadata] = d.readMetadata(name)
 	}
 	for _, o := range kind.Options {
-		readers[o.Name] = func(p pair) { d.option(name, o, p) }
+		readers[o.Name] = func(p pair) { d.readOption(name, o, p) }
 		if o.Secret {
-			readers[o.Name+suffixVariable] = func(p pair) { d.variable(name, o, p) }
-			readers[o.Name+suffixCommand] = func(p pair) { d.command(name, o, p) }
+			readers[o.Name+suffixVariable] = func(p pair) { d.readSecretVariable(name, o, p) }
+			readers[o.Name+suffixCommand] = func(p pair) { d.readSecretCommand(name, o, p) }
 		}
 	}
-	d.table(p.value, "profile "+name, readers)
+	d.readTable(p.value, "profile "+name, readers)
 	d.doc.profiles = append(d.doc.profiles, b)
 }
 
@@ -70,108 +70,108 @@ func (d *decoder) typeOf(p pair) (providers.Type, bool) {
 	kind, ok := findType(d.types, text)
 	switch {
 	case at.Kind != yaml.ScalarNode:
-		d.fail(at, "the type of profile %s must be a word", name)
+		d.addMistake(at, "the type of profile %s must be a word", name)
 	case text == "":
-		d.fail(at, "profile %s has no type%s", name, meant(name, d.typeNames()))
+		d.addMistake(at, "profile %s has no type%s", name, suggestAllowed(name, d.typeNames()))
 	case !ok:
-		d.fail(at, "profile %s has the unknown type %s%s", name, quoted(text), meant(text, d.typeNames()))
+		d.addMistake(at, "profile %s has the unknown type %s%s", name, quoteKey(text), suggestAllowed(text, d.typeNames()))
 	case before != "" && before != text:
-		d.fail(at, "profile %s has type %s already; a second file cannot change it", name, before)
+		d.addMistake(at, "profile %s has type %s already; a second file cannot change it", name, before)
 	case slices.Contains(d.typeNames(), name) && name != text:
-		d.fail(p.key, "profile %s has the name of a type and another type, %s; give it another name", name, text)
+		d.addMistake(p.key, "profile %s has the name of a type and another type, %s; give it another name", name, text)
 	default:
 		return kind, true
 	}
 	return providers.Type{}, false
 }
 
-// owned reads `all` or `{labels: {...}}`.
-func (d *decoder) owned(p pair) *Owned {
+// readOwned reads `all` or `{labels: {...}}`.
+func (d *decoder) readOwned(p pair) *Owned {
 	if p.value.Kind == yaml.ScalarNode {
 		if p.value.Value != "all" {
-			d.fail(p.value, "owned must be all or {labels: {key: value}}")
+			d.addMistake(p.value, "owned must be all or {labels: {key: value}}")
 		}
 		return &Owned{All: true}
 	}
 	rule := Owned{Labels: map[string]string{}}
-	d.table(p.value, keyOwned, map[string]reader{"labels": func(p pair) {
-		for _, l := range d.labels(p) {
+	d.readTable(p.value, keyOwned, map[string]reader{"labels": func(p pair) {
+		for _, l := range d.readLabels(p) {
 			rule.Labels[l.value.Key] = l.value.Value
 		}
 	}})
 	if len(rule.Labels) == 0 {
-		d.fail(p.value, "owned names no label; without one nothing could be ended")
+		d.addMistake(p.value, "owned names no label; without one nothing could be ended")
 	}
 	return &rule
 }
 
-// option reads a setting of a provider. The mistake of a secret never quotes it.
-func (d *decoder) option(profile string, o providers.Option, p pair) {
-	key, free := d.once(profile, o, p)
+// readOption reads a setting of a provider. The mistake of a secret never quotes it.
+func (d *decoder) readOption(profile string, o providers.Option, p pair) {
+	key, free := d.readOptionKeyOnce(profile, o, p)
 	if !free {
 		return
 	}
-	text, ok := d.value(o, p)
+	text, ok := d.readOptionValue(o, p)
 	if ok {
-		d.doc.set(key, text, placeOf(p.value))
+		d.doc.setValue(key, text, placeOf(p.value))
 	}
 }
 
-// once gives the key of a setting; false where the profile has it already, in
+// readOptionKeyOnce gives the key of a setting; false where the profile has it already, in
 // another spelling.
-func (d *decoder) once(profile string, o providers.Option, p pair) (string, bool) {
+func (d *decoder) readOptionKeyOnce(profile string, o providers.Option, p pair) (string, bool) {
 	key := optionKey(profile, o.Name)
 	_, twice := d.doc.scalars[key]
 	if twice {
-		d.fail(p.key, "profile %s gives its %s twice, here as %s; keep one", profile, o.Name, p.key.Value)
+		d.addMistake(p.key, "profile %s gives its %s twice, here as %s; keep one", profile, o.Name, p.key.Value)
 	}
 	return key, !twice
 }
 
-func (d *decoder) value(o providers.Option, p pair) (string, bool) {
+func (d *decoder) readOptionValue(o providers.Option, p pair) (string, bool) {
 	var text string
 	var err error
-	if composed(o.Kind) {
-		text, err = composite(o.Kind, p.value)
+	if isComposite(o.Kind) {
+		text, err = compositeAsJSON(o.Kind, p.value)
 	} else {
 		var ok bool
-		if text, ok = d.measured(p, o.Kind, o.Secret); !ok {
+		if text, ok = d.readMeasured(p, o.Kind, o.Secret); !ok {
 			return "", false
 		}
-		err = among(o, text)
+		err = checkChoice(o, text)
 	}
 	if err != nil {
-		d.fail(p.value, "%s: %w", o.Name, err)
+		d.addMistake(p.value, "%s: %w", o.Name, err)
 	}
 	return text, err == nil
 }
 
-// variable reads `<secret>_env: NAME`: the file names the environment variable
+// readSecretVariable reads `<secret>_env: NAME`: the file names the environment variable
 // that holds the secret. A word that is no name may be the secret itself and is
 // not quoted.
-func (d *decoder) variable(profile string, o providers.Option, p pair) {
-	key, free := d.once(profile, o, p)
+func (d *decoder) readSecretVariable(profile string, o providers.Option, p pair) {
+	key, free := d.readOptionKeyOnce(profile, o, p)
 	if !free {
 		return
 	}
 	if p.value.Kind != yaml.ScalarNode || !variableName(p.value.Value) {
-		d.fail(p.value, "%s must be the name of an environment variable, not its value", p.key.Value)
+		d.addMistake(p.value, "%s must be the name of an environment variable, not its value", p.key.Value)
 		return
 	}
 	d.doc.setVariable(key, p.value.Value, placeOf(p.value))
 }
 
-// command reads `<secret>_command: [PROGRAM, ARGUMENT...]`: what the program prints
+// readSecretCommand reads `<secret>_command: [PROGRAM, ARGUMENT...]`: what the program prints
 // is the secret. It runs when the profile is opened, never for reading the file.
-func (d *decoder) command(profile string, o providers.Option, p pair) {
-	key, free := d.once(profile, o, p)
+func (d *decoder) readSecretCommand(profile string, o providers.Option, p pair) {
+	key, free := d.readOptionKeyOnce(profile, o, p)
 	if !free {
 		return
 	}
-	if words := texts(d.words(p)); len(words) > 0 {
+	if words := wordTexts(d.readWords(p)); len(words) > 0 {
 		d.doc.setCommand(key, words, placeOf(p.value))
 	} else if p.value.Kind == yaml.SequenceNode && len(p.value.Content) == 0 {
-		d.fail(p.value, "%s names no program", p.key.Value)
+		d.addMistake(p.value, "%s names no program", p.key.Value)
 	}
 }
 

@@ -8,14 +8,14 @@ import (
 	"sbx/internal/providers"
 )
 
-// possible gives the names that profiles may have while a file is broken.
-func (l *loader) possible() []string {
+// possibleProfileNames gives the names that profiles may have while a file is broken.
+func (l *loader) possibleProfileNames() []string {
 	var names []string
 	for _, doc := range l.docs {
 		names = append(names, doc.named...)
 	}
 	for _, t := range l.in.Types {
-		if t.Always || l.switched(t) {
+		if t.Always || l.isSwitchedOn(t) {
 			names = append(names, t.Name)
 		}
 	}
@@ -27,25 +27,25 @@ func (l *loader) possible() []string {
 func (l *loader) checkNames(known []string) {
 	for _, doc := range l.docs {
 		if doc.use != nil {
-			l.each(doc, keyUse, doc.use.words, known)
+			l.checkEachName(doc, keyUse, doc.use.words, known)
 		}
 		if e, ok := doc.scalars[keyLaunch]; ok {
-			l.each(doc, keyLaunch, []word{{e.text, doc.places[keyLaunch]}}, known)
+			l.checkEachName(doc, keyLaunch, []word{{e.text, doc.places[keyLaunch]}}, known)
 		}
 		// what is not switched on in this run may be production all the same
-		l.each(doc, keyProduction, doc.production, append(slices.Clone(known), l.switchable()...))
+		l.checkEachName(doc, keyProduction, doc.production, append(slices.Clone(known), l.switchableTypes()...))
 	}
 }
 
-func (l *loader) each(doc *document, key string, words []word, known []string) {
+func (l *loader) checkEachName(doc *document, key string, words []word, known []string) {
 	for _, w := range words {
 		if !slices.Contains(known, w.text) {
-			l.errs = append(l.errs, l.advised(mistake(doc.path, w.at, "%s: there is no profile %s%s", key, quoted(w.text), meant(w.text, known)), w.text))
+			l.errs = append(l.errs, l.withProfileHint(mistakeAt(doc.path, w.at, "%s: there is no profile %s%s", key, quoteKey(w.text), suggestAllowed(w.text, known)), w.text))
 		}
 	}
 }
 
-func (l *loader) switchable() []string {
+func (l *loader) switchableTypes() []string {
 	var names []string
 	for _, t := range l.in.Types {
 		if len(t.SwitchedOn) > 0 {
@@ -55,8 +55,8 @@ func (l *loader) switchable() []string {
 	return names
 }
 
-// advised adds how a profile of that name comes to be, where a variable does it.
-func (l *loader) advised(err error, name string) error {
+// withProfileHint adds how a profile of that name comes to be, where a variable does it.
+func (l *loader) withProfileHint(err error, name string) error {
 	if i := slices.IndexFunc(l.config.Sources, func(p Profile) bool { return p.Name == name }); i >= 0 {
 		target := l.config.Sources[i].Settings[providers.OptionAttach]
 		return fault.Usage("%w", err).WithHint("%s only knows more about sandboxes of %s; name that", name, target)
@@ -67,23 +67,23 @@ func (l *loader) advised(err error, name string) error {
 	return err
 }
 
-// choose settles which profiles verbs work on and where creates go.
-func (l *loader) choose() {
-	known := l.config.names()
+// chooseProfiles settles which profiles verbs work on and where creates go.
+func (l *loader) chooseProfiles() {
+	known := l.config.profileNames()
 	l.checkNames(known)
-	if e, ok := l.layers.get(keyUse); ok {
-		l.config.Use = l.chosen(e, known)
+	if e, ok := l.layers.lookup(keyUse); ok {
+		l.config.Use = l.chosenNames(e, known)
 	}
-	if e, ok := l.layers.get(keyLaunch); ok {
+	if e, ok := l.layers.lookup(keyLaunch); ok {
 		l.config.Launch = e.text
 	} else {
-		l.config.Launch = l.ground()
+		l.config.Launch = l.defaultLaunchProfile()
 	}
 }
 
-// chosen reads the winner among the sources of `use`. What a file says has been
+// chosenNames reads the winner among the sources of `use`. What a file says has been
 // judged already.
-func (l *loader) chosen(e entry, known []string) []string {
+func (l *loader) chosenNames(e entry, known []string) []string {
 	byFlag, byEnv := e.origin == "flag --"+flagProvider, e.origin == "env "+EnvProvider
 	var names []string
 	for name := range strings.SplitSeq(e.text, ",") {
@@ -91,9 +91,9 @@ func (l *loader) chosen(e entry, known []string) []string {
 		case slices.Contains(names, name):
 			continue
 		case (byFlag || byEnv) && name == "":
-			l.fail("%s: names an empty profile (is a shell variable unset?)", e.origin)
+			l.addError("%s: names an empty profile (is a shell variable unset?)", e.origin)
 		case (byFlag || byEnv) && !slices.Contains(known, name):
-			l.errs = append(l.errs, l.advised(fault.Usage("%s: there is no profile %q%s", e.origin, name, meant(name, known)).
+			l.errs = append(l.errs, l.withProfileHint(fault.Usage("%s: there is no profile %q%s", e.origin, name, suggestAllowed(name, known)).
 				WithHint("`sbx providers` lists the profiles"), name))
 		}
 		names = append(names, name)
@@ -102,14 +102,14 @@ func (l *loader) chosen(e entry, known []string) []string {
 		l.config.named, l.config.byFlag = names, byFlag
 	}
 	if byFlag {
-		l.own(names)
+		l.ownNamedProfiles(names)
 	}
 	return names
 }
 
-// own gives all sandboxes of the profiles that the flag names. The environment
+// ownNamedProfiles gives all sandboxes of the profiles that the flag names. The environment
 // does not count: a variable is exported once and then forgotten.
-func (l *loader) own(names []string) {
+func (l *loader) ownNamedProfiles(names []string) {
 	for i, p := range l.config.Profiles {
 		if p.Implicit && slices.Contains(names, p.Name) {
 			l.config.Profiles[i].Owned = Owned{All: true}
@@ -117,9 +117,9 @@ func (l *loader) own(names []string) {
 	}
 }
 
-// ground is where creates go without any configuration: the profile of the
+// defaultLaunchProfile is where creates go without any configuration: the profile of the
 // first type that is a default of launching, under whatever name it is configured.
-func (l *loader) ground() string {
+func (l *loader) defaultLaunchProfile() string {
 	for _, t := range l.in.Types {
 		i := slices.IndexFunc(l.config.Profiles, func(p Profile) bool { return t.LaunchDefault && p.Type == t.Name })
 		if i >= 0 {

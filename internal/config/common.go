@@ -28,7 +28,7 @@ func withCommon(types []providers.Type) []providers.Type {
 }
 
 // AgeOnly says that a sandbox of this profile whose activity is not known is
-// judged by its age (DESIGN section 7).
+// judged by its age.
 func (p Profile) AgeOnly() bool {
 	return p.Settings[providers.OptionActivity] == providers.ActivityAgeOnly
 }

@@ -11,54 +11,54 @@ import (
 	"sbx/internal/providers"
 )
 
-// composed says that a value of this kind is a list or a map.
-func composed(kind providers.OptionKind) bool {
+// isComposite says that a value of this kind is a list or a map.
+func isComposite(kind providers.OptionKind) bool {
 	return kind == providers.OptionArgs || kind == providers.OptionMap || kind == providers.OptionLimits
 }
 
-// among refuses a word that is none of an option's choices.
-func among(o providers.Option, text string) error {
+// checkChoice refuses a word that is none of an option's choices.
+func checkChoice(o providers.Option, text string) error {
 	if len(o.Choices) == 0 || slices.Contains(o.Choices, text) {
 		return nil
 	}
-	return fmt.Errorf("must be one of %s, not %s", listed(o.Choices), quoted(text))
+	return fmt.Errorf("must be one of %s, not %s", joinWords(o.Choices), quoteKey(text))
 }
 
-// fitting is normalise for an option, whose choices count as well.
-func fitting(o providers.Option, text string) (string, error) {
-	text, err := normalise(o.Kind, text)
+// normalizeOption is normalise for an option, whose choices count as well.
+func normalizeOption(o providers.Option, text string) (string, error) {
+	text, err := normalizeText(o.Kind, text)
 	if err == nil {
-		err = among(o, text)
+		err = checkChoice(o, text)
 	}
 	return text, err
 }
 
-// normalise reads an option that is written as in a file, from the environment
+// normalizeText reads an option that is written as in a file, from the environment
 // or from a default. Lists and maps become JSON.
-func normalise(kind providers.OptionKind, text string) (string, error) {
-	if !composed(kind) {
-		return text, check(kind, text)
+func normalizeText(kind providers.OptionKind, text string) (string, error) {
+	if !isComposite(kind) {
+		return text, checkKind(kind, text)
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &doc); err != nil || len(doc.Content) != 1 {
-		return "", errors.New("must be written like " + sample(kind))
+		return "", errors.New("must be written like " + sampleOfKind(kind))
 	}
-	return composite(kind, doc.Content[0])
+	return compositeAsJSON(kind, doc.Content[0])
 }
 
-// composite reads a list of words or a map of words into JSON, which the
+// compositeAsJSON reads a list of words or a map of words into JSON, which the
 // provider's room reads without this one.
-func composite(kind providers.OptionKind, node *yaml.Node) (string, error) {
+func compositeAsJSON(kind providers.OptionKind, node *yaml.Node) (string, error) {
 	shape, list := yaml.MappingNode, []string{}
 	if kind == providers.OptionArgs {
 		shape = yaml.SequenceNode
 	}
 	if node.Kind != shape {
-		return "", errors.New("must be written like " + sample(kind))
+		return "", errors.New("must be written like " + sampleOfKind(kind))
 	}
 	for _, item := range node.Content {
-		if item.Kind != yaml.ScalarNode || missing(item) {
-			return "", errors.New("must hold only words, like " + sample(kind))
+		if item.Kind != yaml.ScalarNode || hasNoValue(item) {
+			return "", errors.New("must hold only words, like " + sampleOfKind(kind))
 		}
 		list = append(list, item.Value)
 	}
@@ -70,8 +70,8 @@ func composite(kind providers.OptionKind, node *yaml.Node) (string, error) {
 				return "", errors.New("names one key twice")
 			}
 			if kind == providers.OptionLimits {
-				if err := check(providers.OptionDuration, list[i+1]); err != nil {
-					return "", fmt.Errorf("%s: %w", quoted(list[i]), err)
+				if err := checkKind(providers.OptionDuration, list[i+1]); err != nil {
+					return "", fmt.Errorf("%s: %w", quoteKey(list[i]), err)
 				}
 			}
 			pairs[list[i]] = list[i+1]

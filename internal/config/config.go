@@ -61,7 +61,7 @@ func (p Profile) String() string { return p.Name + " (" + p.Type + ")" }
 func (p Profile) GoString() string { return p.String() }
 
 // String says nothing about the settings: they hold secrets.
-func (c *Config) String() string { return "configuration of " + listed(c.names()) }
+func (c *Config) String() string { return "configuration of " + joinWords(c.profileNames()) }
 
 // GoString is String.
 func (c *Config) GoString() string { return c.String() }
@@ -92,13 +92,13 @@ func (c *Config) Selected() []Profile {
 
 // LaunchTarget gives the profile that create goes to: --provider, else
 // SBX_PROVIDER, else `launch`, else the type that is always there. A production
-// profile is fault.KindRefused unless the flag names it (DESIGN section 6);
+// profile is fault.KindRefused unless the flag names it;
 // several named profiles are fault.KindUsage.
 func (c *Config) LaunchTarget() (Profile, error) {
 	name := c.Launch
 	switch {
 	case len(c.named) > 1:
-		return Profile{}, fault.Usage("a sandbox is created at one provider, not at %s", listed(c.named)).
+		return Profile{}, fault.Usage("a sandbox is created at one provider, not at %s", joinWords(c.named)).
 			WithHint("name one with --provider")
 	case len(c.named) == 1:
 		name = c.named[0]
@@ -118,7 +118,7 @@ func (c *Config) LaunchTarget() (Profile, error) {
 // non-empty and stands once.
 func (c *Config) Secrets() []string { return slices.Clone(c.secrets) }
 
-func (c *Config) names() []string {
+func (c *Config) profileNames() []string {
 	names := make([]string, len(c.Profiles))
 	for i, p := range c.Profiles {
 		names[i] = p.Name

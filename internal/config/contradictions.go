@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/sandbox"
 )
 
 // The waits between attempts: RetryDelay, then RetryFactor times the one before,
@@ -41,7 +41,7 @@ type clash struct {
 // and not kept from it.
 func (r Run) Contradictions() (warnings []string, refused error) {
 	var errs []error
-	for _, c := range r.clashes() {
+	for _, c := range r.runContradictions() {
 		if r.givenAll(c.among) {
 			errs = append(errs, fault.Usage("%s", c.text).WithHint("%s", c.hint))
 			continue
@@ -60,11 +60,11 @@ func (r Run) givenAll(names []string) bool {
 	return true
 }
 
-func (r Run) clashes() []clash {
+func (r Run) runContradictions() []clash {
 	var list []clash
 	if r.CommandTimeout > r.AttemptTimeout {
 		list = append(list, clash{
-			fmt.Sprintf("%s is longer than %s: the attempt ends first", r.shown(nameCommand), r.shown(nameAttempt)),
+			fmt.Sprintf("%s is longer than %s: the attempt ends first", r.settingWithOrigin(nameCommand), r.settingWithOrigin(nameAttempt)),
 			"lower the one or raise the other",
 			[]string{nameCommand, nameAttempt},
 		})
@@ -74,7 +74,7 @@ func (r Run) clashes() []clash {
 	}
 	if r.Switches.InactivityTimeout && r.Inactivity >= r.CommandTimeout {
 		list = append(list, clash{
-			fmt.Sprintf("%s is no shorter than %s: silence would never be noticed", r.shown(nameInactivity), r.shown(nameCommand)),
+			fmt.Sprintf("%s is no shorter than %s: silence would never be noticed", r.settingWithOrigin(nameInactivity), r.settingWithOrigin(nameCommand)),
 			"lower inactivity, or switch inactivity_timeout off",
 			[]string{nameInactivity, nameCommand},
 		})
@@ -87,26 +87,26 @@ func (r Run) clashes() []clash {
 func (r Run) shortDeadline() (clash, bool) {
 	among := []string{nameDeadline, nameAttempt}
 	attempts := time.Duration(r.Attempts) * r.AttemptTimeout
-	need, what := r.AttemptTimeout, r.shown(nameAttempt)
+	need, what := r.AttemptTimeout, r.settingWithOrigin(nameAttempt)
 	switch {
 	case r.Deadline < r.AttemptTimeout:
 	case r.Deadline < attempts:
 		among = append(among, nameAttempts)
-		need, what = attempts, r.shown(nameAttempts)+" of "+r.shown(nameAttempt)
+		need, what = attempts, r.settingWithOrigin(nameAttempts)+" of "+r.settingWithOrigin(nameAttempt)
 	case r.Deadline < attempts+r.LongestWaits():
 		among = append(among, nameAttempts, nameRetryDelay)
-		need, what = attempts+r.LongestWaits(), r.shown(nameAttempts)+" of "+r.shown(nameAttempt)+" with "+r.shown(nameRetryDelay)
+		need, what = attempts+r.LongestWaits(), r.settingWithOrigin(nameAttempts)+" of "+r.settingWithOrigin(nameAttempt)+" with "+r.settingWithOrigin(nameRetryDelay)
 	default:
 		return clash{}, false
 	}
 	return clash{
-		fmt.Sprintf("%s is shorter than %s, which can take %s", r.shown(nameDeadline), what, span(need)),
-		"raise deadline to " + span(need) + ", or lower the others", among,
+		fmt.Sprintf("%s is shorter than %s, which can take %s", r.settingWithOrigin(nameDeadline), what, sandbox.FormatExactDuration(need)),
+		"raise deadline to " + sandbox.FormatExactDuration(need) + ", or lower the others", among,
 	}, true
 }
 
-// shown is one value with its name and origin.
-func (r Run) shown(name string) string {
+// settingWithOrigin is one value with its name and origin.
+func (r Run) settingWithOrigin(name string) string {
 	origin := originDefault
 	if r.Given(name) {
 		origin = r.Origins[name]
@@ -117,27 +117,15 @@ func (r Run) shown(name string) string {
 func (r Run) valueOf(name string) string {
 	switch name {
 	case nameCommand:
-		return span(r.CommandTimeout)
+		return sandbox.FormatExactDuration(r.CommandTimeout)
 	case nameAttempt:
-		return span(r.AttemptTimeout)
+		return sandbox.FormatExactDuration(r.AttemptTimeout)
 	case nameDeadline:
-		return span(r.Deadline)
+		return sandbox.FormatExactDuration(r.Deadline)
 	case nameInactivity:
-		return span(r.Inactivity)
+		return sandbox.FormatExactDuration(r.Inactivity)
 	case nameRetryDelay:
-		return span(r.RetryDelay)
+		return sandbox.FormatExactDuration(r.RetryDelay)
 	}
 	return strconv.Itoa(r.Attempts)
-}
-
-// span writes a duration in full, without units that say zero.
-func span(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
 }

@@ -100,13 +100,3 @@ func TestLongestWaits(t *testing.T) {
 		assert.Equal(t, tc.want, got, "%d of %s", tc.attempts, tc.delay)
 	}
 }
-
-func TestSpan(t *testing.T) {
-	t.Parallel()
-	for d, want := range map[time.Duration]string{
-		1500 * time.Millisecond: "1.5s", time.Second: "1s", time.Minute: "1m", time.Hour: "1h",
-		time.Hour + time.Second: "1h0m1s", 90 * time.Minute: "1h30m", 10 * time.Second: "10s", 20 * time.Minute: "20m",
-	} {
-		assert.Equal(t, want, span(d))
-	}
-}

@@ -44,10 +44,10 @@ func (l *loader) findProject(ctx context.Context) string {
 			return path
 		}
 		f := File{Path: path, Role: RoleProject, Found: true}
-		if content, err := f.read(ctx); err == nil {
-			f.sum = sum(content)
+		if content, err := f.readContent(ctx); err == nil {
+			f.sum = sha256Hex(content)
 		}
-		if f.sum != "" && l.trusted(f) {
+		if f.sum != "" && l.isTrusted(f) {
 			return path
 		}
 		f.Ignored = err.Error()

@@ -18,32 +18,32 @@ type decoder struct {
 	errs  []error
 }
 
-// decode reads the content of a file strictly: unknown and repeated keys, wrong
+// decodeFile reads the content of a file strictly: unknown and repeated keys, wrong
 // types and bad values are mistakes. The document beside mistakes holds what
 // was understood; it is nil where the content is no YAML.
-func decode(path string, content []byte, types []providers.Type, known map[string]string) (*document, []error) {
-	root, errs := parse(path, content)
+func decodeFile(path string, content []byte, types []providers.Type, known map[string]string) (*document, []error) {
+	root, errs := parseYAML(path, content)
 	if len(errs) > 0 {
 		return nil, errs
 	}
 	d := &decoder{types: types, known: known, doc: newDocument(path)}
 	if root != nil {
-		d.table(root, "the file", d.top())
+		d.readTable(root, "the file", d.topReaders())
 	}
 	return d.doc, d.errs
 }
 
-func (d *decoder) fail(at *yaml.Node, format string, args ...any) {
-	d.errs = append(d.errs, mistake(d.doc.path, placeOf(at), format, args...))
+func (d *decoder) addMistake(at *yaml.Node, format string, args ...any) {
+	d.errs = append(d.errs, mistakeAt(d.doc.path, placeOf(at), format, args...))
 }
 
 // pair is one key of a mapping with its value.
 type pair struct{ key, value *yaml.Node }
 
-// pairs gives the keys of a mapping, each once and each with a value.
-func (d *decoder) pairs(node *yaml.Node, what string) []pair {
+// readPairs gives the keys of a mapping, each once and each with a value.
+func (d *decoder) readPairs(node *yaml.Node, what string) []pair {
 	if node.Kind != yaml.MappingNode {
-		d.fail(node, "%s must be a mapping of keys to values", what)
+		d.addMistake(node, "%s must be a mapping of keys to values", what)
 		return nil
 	}
 	var list []pair
@@ -53,9 +53,9 @@ func (d *decoder) pairs(node *yaml.Node, what string) []pair {
 		line, twice := first[key.Value]
 		switch {
 		case key.Kind != yaml.ScalarNode:
-			d.fail(key, "%s has a key that is not a word", what)
+			d.addMistake(key, "%s has a key that is not a word", what)
 		case twice:
-			d.fail(key, "%s is given twice, first in line %d", quoted(key.Value), line)
+			d.addMistake(key, "%s is given twice, first in line %d", quoteKey(key.Value), line)
 		default:
 			first[key.Value] = key.Line
 			list = append(list, pair{key, value})
@@ -67,58 +67,58 @@ func (d *decoder) pairs(node *yaml.Node, what string) []pair {
 // reader takes the value of one key.
 type reader func(p pair)
 
-// table reads a mapping whose keys are all known.
-func (d *decoder) table(node *yaml.Node, what string, readers map[string]reader) {
-	for _, p := range d.pairs(node, what) {
+// readTable reads a mapping whose keys are all known.
+func (d *decoder) readTable(node *yaml.Node, what string, readers map[string]reader) {
+	for _, p := range d.readPairs(node, what) {
 		read, ok := readers[p.key.Value]
 		switch {
 		case !ok:
-			d.unknown(p.key, readers)
-		case missing(p.value):
-			d.fail(p.key, "%s has no value; give it one or remove the key", p.key.Value)
+			d.reportUnknownKey(p.key, readers)
+		case hasNoValue(p.value):
+			d.addMistake(p.key, "%s has no value; give it one or remove the key", p.key.Value)
 		default:
 			read(p)
 		}
 	}
 }
 
-func (d *decoder) unknown(key *yaml.Node, readers map[string]reader) {
-	name := shown(key.Value)
+func (d *decoder) reportUnknownKey(key *yaml.Node, readers map[string]reader) {
+	name := printableKey(key.Value)
 	if name != key.Value {
-		d.fail(key, "unknown key that begins with %s: a colon with a space after it ends a key", quoted(name))
+		d.addMistake(key, "unknown key that begins with %s: a colon with a space after it ends a key", quoteKey(name))
 		return
 	}
-	d.fail(key, "unknown key %s%s", quoted(name), meant(name, slices.Collect(maps.Keys(readers))))
+	d.addMistake(key, "unknown key %s%s", quoteKey(name), suggestAllowed(name, slices.Collect(maps.Keys(readers))))
 }
 
-// words reads a list of words.
-func (d *decoder) words(p pair) []word {
+// readWords reads a list of words.
+func (d *decoder) readWords(p pair) []word {
 	if p.value.Kind != yaml.SequenceNode {
-		d.fail(p.value, "%s must be a list, like [one, two]", p.key.Value)
+		d.addMistake(p.value, "%s must be a list, like [one, two]", p.key.Value)
 		return nil
 	}
 	var list []word
 	for _, item := range p.value.Content {
-		if text, ok := d.text(item, p.key.Value); ok {
+		if text, ok := d.readText(item, p.key.Value); ok {
 			list = append(list, word{text, placeOf(item)})
 		}
 	}
 	return list
 }
 
-// text reads one word as it is written: `true`, `1.0` and `0123` stay texts.
+// readText reads one word as it is written: `true`, `1.0` and `0123` stay texts.
 // The error never quotes it.
-func (d *decoder) text(node *yaml.Node, what string) (string, bool) {
+func (d *decoder) readText(node *yaml.Node, what string) (string, bool) {
 	switch {
-	case node.Kind != yaml.ScalarNode || missing(node):
-		d.fail(node, "%s must be a single word or number here", what)
+	case node.Kind != yaml.ScalarNode || hasNoValue(node):
+		d.addMistake(node, "%s must be a single word or number here", what)
 		return "", false
 	}
-	if err := check(providers.OptionText, node.Value); err != nil {
-		d.fail(node, "%s %w", what, err)
+	if err := checkKind(providers.OptionText, node.Value); err != nil {
+		d.addMistake(node, "%s %w", what, err)
 		return "", false
 	}
 	return node.Value, true
 }
 
-func quoted(text string) string { return `"` + shown(text) + `"` }
+func quoteKey(text string) string { return `"` + printableKey(text) + `"` }

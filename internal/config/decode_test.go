@@ -13,7 +13,7 @@ import (
 
 func decoded(t *testing.T, content string, known map[string]string) *document {
 	t.Helper()
-	doc, errs := decode("/c.yaml", []byte(content), testTypes(), known)
+	doc, errs := decodeFile("/c.yaml", []byte(content), testTypes(), known)
 	require.NoError(t, errors.Join(errs...))
 	return doc
 }
@@ -52,9 +52,9 @@ func TestDecodeKnowsTheTypesOfWeakerFiles(t *testing.T) {
 	t.Parallel()
 	doc := decoded(t, "providers: {prod: {url: x}}", map[string]string{"prod": "cloud"})
 	assert.Equal(t, "cloud", doc.profiles[0].kind)
-	_, errs := decode("/c.yaml", []byte("providers: {prod: {url: x}}"), testTypes(), nil)
+	_, errs := decodeFile("/c.yaml", []byte("providers: {prod: {url: x}}"), testTypes(), nil)
 	require.ErrorContains(t, errors.Join(errs...), "profile prod has no type (allowed: cloud, far, here, watcher)")
-	_, errs = decode("/c.yaml", []byte("providers: {prod: {memory: 1G}}"), testTypes(), map[string]string{"prod": "cloud"})
+	_, errs = decodeFile("/c.yaml", []byte("providers: {prod: {memory: 1G}}"), testTypes(), map[string]string{"prod": "cloud"})
 	assert.ErrorContains(t, errors.Join(errs...), `unknown key "memory"`, "an option of another type")
 }
 
@@ -69,14 +69,14 @@ func TestDecodeAcceptsFlowBlockAndJSON(t *testing.T) {
 	} {
 		doc := decoded(t, content, nil)
 		assert.Equal(t, want.scalars["limits.max_delete"].text, doc.scalars["limits.max_delete"].text, name)
-		assert.Equal(t, texts(want.use.words), texts(doc.use.words), name)
+		assert.Equal(t, wordTexts(want.use.words), wordTexts(doc.use.words), name)
 	}
 }
 
 func TestDecodeWithoutTypes(t *testing.T) {
 	t.Parallel()
 	for _, content := range []string{"providers: {a: {type: b}}", "providers: {a: x}", "providers: {a: {}}"} {
-		_, errs := decode("/c.yaml", []byte(content), nil, nil)
+		_, errs := decodeFile("/c.yaml", []byte(content), nil, nil)
 		assert.Len(t, errs, 1, content)
 	}
 	assert.Empty(t, decoded(t, "providers: {}", nil).profiles)
@@ -92,7 +92,7 @@ func TestDecodeLabelsNeedWords(t *testing.T) {
 		`protect: {labels: {~: x}}`:                        "a label's key must be a single word",
 		`providers: {p: {type: here, owned: {all: true}}}`: `unknown key "all" (allowed: labels)`,
 	} {
-		_, errs := decode("/c.yaml", []byte(content), testTypes(), nil)
+		_, errs := decodeFile("/c.yaml", []byte(content), testTypes(), nil)
 		assert.ErrorContains(t, errors.Join(errs...), want, content)
 	}
 }
@@ -109,7 +109,7 @@ protect: {labels: {sbx/keep: "true"}, ids: []}
 limits: {max_delete: 20, max_fraction: 25%, concurrency: 16, request_timeout: 10s, provider_timeout: 20s, max_sandboxes: 50}   # one provider's share of a verb
 `, map[string]string{})
 	assert.Len(t, doc.scalars, 8)
-	for _, m := range limits() {
-		assert.Equal(t, cmp.Or(m.fallback, m.sample), doc.scalars[m.key()].text, "the surface shows the default of %s", m.name)
+	for _, m := range limitSettings() {
+		assert.Equal(t, cmp.Or(m.fallback, m.sample), doc.scalars[m.settingKey()].text, "the surface shows the default of %s", m.name)
 	}
 }

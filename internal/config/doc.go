@@ -1,6 +1,6 @@
 // Package config turns flags, environment, project file, user file and
 // defaults into one checked value in which every setting knows where it came
-// from (DESIGN section 6).
+// from.
 //
 // Files are decoded strictly by YAML nodes, so that each mistake has a line and
 // a column; viper decides the precedence of scalars and nothing else: it reads

@@ -49,25 +49,25 @@ func newDocument(path string) *document {
 	return &document{path: path, scalars: map[string]entry{}, places: map[string]position{}}
 }
 
-// origin names a place of the file as `config explain` shows it.
-func (d *document) origin(at position) string { return d.path + ":" + strconv.Itoa(at.line) }
+// originAt names a place of the file as `config explain` shows it.
+func (d *document) originAt(at position) string { return d.path + ":" + strconv.Itoa(at.line) }
 
-func (d *document) set(key, text string, at position) {
-	d.scalars[key] = entry{text: text, origin: d.origin(at)}
+func (d *document) setValue(key, text string, at position) {
+	d.scalars[key] = entry{text: text, origin: d.originAt(at)}
 	d.places[key] = at
 }
 
 func (d *document) setVariable(key, variable string, at position) {
-	d.scalars[key] = entry{variable: variable, origin: d.origin(at)}
+	d.scalars[key] = entry{variable: variable, origin: d.originAt(at)}
 	d.places[key] = at
 }
 
 func (d *document) setCommand(key string, command []string, at position) {
-	d.scalars[key] = entry{command: command, origin: "command " + command[0] + " by " + d.origin(at)}
+	d.scalars[key] = entry{command: command, origin: "command " + command[0] + " by " + d.originAt(at)}
 	d.places[key] = at
 }
 
-func texts(words []word) []string {
+func wordTexts(words []word) []string {
 	out := make([]string, len(words))
 	for i, w := range words {
 		out[i] = w.text

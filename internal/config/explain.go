@@ -18,13 +18,13 @@ type Value struct {
 // Values lists every effective setting, the general ones first.
 func (c *Config) Values() []Value { return slices.Clone(c.values) }
 
-// explain gathers the values when all is settled.
-func (l *loader) explain() {
-	l.general()
-	l.lists()
-	for _, m := range limits() {
-		e, _ := l.layers.get(m.key())
-		l.show(m.key(), e, false)
+// explainValues gathers the values when all is settled.
+func (l *loader) explainValues() {
+	l.explainGeneral()
+	l.explainLists()
+	for _, m := range limitSettings() {
+		e, _ := l.layers.lookup(m.settingKey())
+		l.showValue(m.settingKey(), e, false)
 	}
 	l.explainMetadata("")
 	l.explainRun()
@@ -34,7 +34,7 @@ func (l *loader) explain() {
 	}
 }
 
-func (l *loader) show(key string, e entry, secret bool) {
+func (l *loader) showValue(key string, e entry, secret bool) {
 	text := withoutPassword(e.text)
 	if secret && (e.text != "" || len(e.command) > 0) {
 		text = Mask
@@ -42,46 +42,46 @@ func (l *loader) show(key string, e entry, secret bool) {
 	l.config.values = append(l.config.values, Value{Key: key, Value: text, Origin: e.origin, Secret: secret})
 }
 
-func (l *loader) general() {
+func (l *loader) explainGeneral() {
 	explicit, _ := l.in.explicitFile() // an error has ended Load before
 	state, _ := l.in.stateDir()
 	if explicit.text == "" {
 		explicit.origin = originDefault
 	}
-	l.show(keyConfig, explicit, false)
-	l.show(keyStateDir, state, false)
-	l.show(keyStoreURL, l.shownStore(), false)
-	colour, _ := l.layers.get(keyNoColor)
-	l.show(keyNoColor, colour, false)
-	use, ok := l.layers.get(keyUse)
+	l.showValue(keyConfig, explicit, false)
+	l.showValue(keyStateDir, state, false)
+	l.showValue(keyStoreURL, l.shownStore(), false)
+	colour, _ := l.layers.lookup(keyNoColor)
+	l.showValue(keyNoColor, colour, false)
+	use, ok := l.layers.lookup(keyUse)
 	if !ok {
-		use = entry{text: strings.Join(l.config.names(), ","), origin: originDefault}
+		use = entry{text: strings.Join(l.config.profileNames(), ","), origin: originDefault}
 	}
-	l.show(keyUse, use, false)
-	launch, ok := l.layers.get(keyLaunch)
+	l.showValue(keyUse, use, false)
+	launch, ok := l.layers.lookup(keyLaunch)
 	if !ok {
 		launch = entry{text: l.config.Launch, origin: originDefault}
 	}
-	l.show(keyLaunch, launch, false)
+	l.showValue(keyLaunch, launch, false)
 }
 
-// lists shows what several files add up to.
-func (l *loader) lists() {
+// explainLists shows what several files add up to.
+func (l *loader) explainLists() {
 	var production, labels, ids gathered
 	for _, doc := range l.docs {
 		for _, w := range doc.production {
-			production.add(w.text, doc.origin(w.at))
+			production.add(w.text, doc.originAt(w.at))
 		}
 		for _, p := range doc.labels {
-			labels.add(p.value.Key+"="+p.value.Value, doc.origin(p.at))
+			labels.add(p.value.Key+"="+p.value.Value, doc.originAt(p.at))
 		}
 		for _, p := range doc.ids {
-			ids.add(p.value.String(), doc.origin(p.at))
+			ids.add(p.value.String(), doc.originAt(p.at))
 		}
 	}
-	l.show(keyProduction, production.entry(), false)
-	l.show("protect.labels", labels.entry(), false)
-	l.show("protect.ids", ids.entry(), false)
+	l.showValue(keyProduction, production.joinedEntry(), false)
+	l.showValue("protect.labels", labels.joinedEntry(), false)
+	l.showValue("protect.ids", ids.joinedEntry(), false)
 }
 
 // gathered is a list with the origins of its items.
@@ -92,32 +92,32 @@ func (g *gathered) add(text, origin string) {
 	g.origins.add(origin)
 }
 
-func (g *gathered) entry() entry {
+func (g *gathered) joinedEntry() entry {
 	if len(g.texts.list) == 0 {
 		return entry{origin: originDefault}
 	}
-	return entry{text: strings.Join(g.texts.list, ","), origin: listed(g.origins.list)}
+	return entry{text: strings.Join(g.texts.list, ","), origin: joinWords(g.origins.list)}
 }
 
 func (l *loader) explainProfile(p Profile) {
 	t, _ := findType(l.in.Types, p.Type)
-	l.show(optionKey(p.Name, keyType), entry{text: p.Type, origin: l.cause(p, t)}, false)
+	l.showValue(optionKey(p.Name, keyType), entry{text: p.Type, origin: l.profileCause(p, t)}, false)
 	if t.Attach == nil {
-		l.show(optionKey(p.Name, keyOwned), entry{text: p.Owned.String(), origin: l.ownedBy(p, t)}, false)
+		l.showValue(optionKey(p.Name, keyOwned), entry{text: p.Owned.String(), origin: l.ownedBy(p, t)}, false)
 	}
 	l.explainMetadata(p.Name)
 	for _, o := range t.Options {
-		e := l.resolved(optionKey(p.Name, o.Name), o)
+		e := l.resolveEntry(optionKey(p.Name, o.Name), o)
 		if e.origin == "" {
 			e.origin = originDefault
 		}
-		l.show(optionKey(p.Name, o.Name), e, o.Secret)
+		l.showValue(optionKey(p.Name, o.Name), e, o.Secret)
 		l.keepSecret(o, e.text)
 	}
 }
 
-// cause says why a profile is there.
-func (l *loader) cause(p Profile, t providers.Type) string {
+// profileCause says why a profile is there.
+func (l *loader) profileCause(p Profile, t providers.Type) string {
 	switch {
 	case !p.Implicit:
 		return l.whereIs(p.Name)
@@ -131,7 +131,7 @@ func (l *loader) ownedBy(p Profile, t providers.Type) string {
 	for _, doc := range slices.Backward(l.docs) {
 		for _, b := range doc.profiles {
 			if b.name.text == p.Name && b.owned != nil {
-				return doc.origin(b.at)
+				return doc.originAt(b.at)
 			}
 		}
 	}

@@ -27,7 +27,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add([]byte(operator))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		doc, errs := decode("/c.yaml", content, testTypes(), nil)
+		doc, errs := decodeFile("/c.yaml", content, testTypes(), nil)
 		require.False(t, doc == nil && len(errs) == 0, "neither a document nor a mistake")
 		for _, err := range errs {
 			placed, ok := errors.AsType[*placedError](err)
@@ -109,7 +109,7 @@ func FuzzProject(f *testing.F) {
 		require.True(t, r.Attempts <= 3 && r.RetryDelay >= 6*time.Second && r.KeepAliveTTL <= time.Hour)
 		require.Equal(t, Switches{true, true, true, true, true}, r.Switches)
 		require.Equal(t, []any{Size{}, Size{}, ""}, []any{r.Here, r.Remote, r.CallbackURL})
-		require.Equal(t, []string{"here", "prod", "test"}, c.names())
+		require.Equal(t, []string{"here", "prod", "test"}, c.profileNames())
 		require.Subset(t, []string{"prod", "here"}, c.Use)
 		require.Equal(t, "here", c.Launch)
 		require.Contains(t, c.Production, "prod")
@@ -137,14 +137,14 @@ func FuzzParsePercent(f *testing.F) {
 
 func FuzzNormalise(f *testing.F) {
 	for _, kind := range []providers.OptionKind{providers.OptionText, providers.OptionArgs, providers.OptionMap, providers.OptionBool, providers.OptionCount} {
-		f.Add(string(kind), sample(kind))
+		f.Add(string(kind), sampleOfKind(kind))
 	}
 	f.Add("map", "{a: 1, a: 2}")
 	f.Add("args", "[*a]")
 	f.Fuzz(func(t *testing.T, kind, text string) {
-		got, err := normalise(providers.OptionKind(kind), text)
+		got, err := normalizeText(providers.OptionKind(kind), text)
 		if err == nil {
-			again, err := normalise(providers.OptionKind(kind), got)
+			again, err := normalizeText(providers.OptionKind(kind), got)
 			require.NoError(t, err, "what comes out goes in again: %q", got)
 			require.Equal(t, got, again)
 		}

@@ -6,9 +6,9 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// guards gathers what files add up to: production and protection; and reads the
+// collectGuards gathers what files add up to: production and protection; and reads the
 // limits.
-func (l *loader) guards() {
+func (l *loader) collectGuards() {
 	c := l.config
 	production, labels, ids := distinct[string]{}, distinct[Label]{}, distinct[sandbox.Ref]{}
 	for _, doc := range l.docs {
@@ -26,7 +26,7 @@ func (l *loader) guards() {
 	for i, p := range c.Profiles {
 		c.Profiles[i].Production = slices.Contains(c.Production, p.Name)
 	}
-	c.Limits = l.limits()
+	c.Limits = l.resolvedLimits()
 	for i, p := range c.Profiles {
 		c.Profiles[i].MaxSandboxes = p.maxSandboxes(c.Limits)
 	}

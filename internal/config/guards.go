@@ -46,7 +46,7 @@ func (o Owned) String() string {
 	for _, k := range slices.Sorted(maps.Keys(o.Labels)) {
 		pairs = append(pairs, k+"="+o.Labels[k])
 	}
-	return listed(pairs)
+	return joinWords(pairs)
 }
 
 // Label is one label with its value; case and dots are kept.

@@ -7,21 +7,21 @@ import (
 	"sbx/internal/sandbox"
 )
 
-func (l *loader) switched(t providers.Type) bool {
+func (l *loader) isSwitchedOn(t providers.Type) bool {
 	return len(t.SwitchedOn) > 0 && !slices.ContainsFunc(t.SwitchedOn, func(name string) bool { return l.in.Process.Getenv(name) == "" })
 }
 
-// implicit adds the profile of a type that needs no file, unless a configured
+// addImplicitProfile adds the profile of a type that needs no file, unless a configured
 // profile is that account already.
-func (l *loader) implicit(t providers.Type) {
+func (l *loader) addImplicitProfile(t providers.Type) {
 	if i := slices.IndexFunc(l.config.Profiles, func(p Profile) bool { return p.Name == t.Name }); i >= 0 {
-		l.shadowed(l.config.Profiles[i], t)
+		l.refuseShadowedType(l.config.Profiles[i], t)
 		return
 	}
-	if slices.ContainsFunc(l.config.Profiles, func(p Profile) bool { return p.Type == t.Name && l.reads(p.Name, t) }) {
+	if slices.ContainsFunc(l.config.Profiles, func(p Profile) bool { return p.Type == t.Name && l.readsSwitchVariable(p.Name, t) }) {
 		return
 	}
-	p := Profile{Profile: l.settings(t.Name, t, true), Implicit: true, Owned: Owned{Has: sandbox.LabelOwner}}
+	p := Profile{Profile: l.resolveOptions(t.Name, t, true), Implicit: true, Owned: Owned{Has: sandbox.LabelOwner}}
 	if t.OwnsAll {
 		p.Owned = Owned{All: true}
 	}
@@ -34,23 +34,23 @@ func (l *loader) implicit(t providers.Type) {
 	l.config.Profiles = append(l.config.Profiles, p)
 }
 
-// reads says that a profile takes its credential from the variable that
+// readsSwitchVariable says that a profile takes its credential from the variable that
 // switches the type on: its file says what the variable is for. The key of a
 // self-hosted service thus never goes to the provider's public address.
-func (l *loader) reads(profile string, t providers.Type) bool {
+func (l *loader) readsSwitchVariable(profile string, t providers.Type) bool {
 	return slices.ContainsFunc(t.Options, func(o providers.Option) bool {
-		e, _ := l.layers.get(optionKey(profile, o.Name))
+		e, _ := l.layers.lookup(optionKey(profile, o.Name))
 		return o.Secret && slices.Contains(t.SwitchedOn, e.variable)
 	})
 }
 
-// shadowed refuses a profile that has the name of its type and the credential
+// refuseShadowedType refuses a profile that has the name of its type and the credential
 // of another account: the account of the environment would silently be missing.
-func (l *loader) shadowed(p Profile, t providers.Type) {
+func (l *loader) refuseShadowedType(p Profile, t providers.Type) {
 	for _, o := range t.Options {
 		text := l.in.Process.Getenv(o.Env)
 		if o.Secret && o.Env != "" && text != "" && text != p.Settings[o.Name] {
-			l.fail("env %s is another account than profile %s, whose name it would take; rename the profile or unset the variable", o.Env, p.Name)
+			l.addError("env %s is another account than profile %s, whose name it would take; rename the profile or unset the variable", o.Env, p.Name)
 		}
 	}
 }

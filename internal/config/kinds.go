@@ -44,8 +44,8 @@ func parseCores(text string) (int64, error) {
 	return milli, nil
 }
 
-// cores are those of an amount.
-func cores(milli int64) float64 { return float64(milli) / 1000 }
+// coresOf are those of an amount.
+func coresOf(milli int64) float64 { return float64(milli) / 1000 }
 
 // plainWord refuses what no name of a snapshot or an image is.
 func plainWord(text string) error {
@@ -64,9 +64,9 @@ func digitsOf(text string) (int64, bool) {
 	return n, err == nil
 }
 
-// amount reads a measure in the smallest unit of its kind: one, percent,
+// parseAmount reads a measure in the smallest unit of its kind: one, percent,
 // thousandth of a core, nanosecond or byte. A larger amount is a wider limit.
-func amount(kind providers.OptionKind, text string) (int64, error) {
+func parseAmount(kind providers.OptionKind, text string) (int64, error) {
 	switch kind {
 	case providers.OptionDuration:
 		d, err := sandbox.ParseDuration(text)
@@ -83,8 +83,8 @@ func amount(kind providers.OptionKind, text string) (int64, error) {
 	}
 }
 
-// check refuses a text that its kind does not take.
-func check(kind providers.OptionKind, text string) error {
+// checkKind refuses a text that its kind does not take.
+func checkKind(kind providers.OptionKind, text string) error {
 	switch {
 	case text == "":
 		return errors.New("is empty")
@@ -104,13 +104,13 @@ func check(kind providers.OptionKind, text string) error {
 		}
 		return nil
 	default:
-		_, err := amount(kind, text)
+		_, err := parseAmount(kind, text)
 		return err
 	}
 }
 
-// sample shows how a value of a kind is written in a file.
-func sample(kind providers.OptionKind) string {
+// sampleOfKind shows how a value of a kind is written in a file.
+func sampleOfKind(kind providers.OptionKind) string {
 	switch kind {
 	case providers.OptionDuration:
 		return "10m"

@@ -72,7 +72,7 @@ func TestNormalise(t *testing.T) {
 		{providers.OptionMap, "{a: [x]}", ""},
 		{providers.OptionMap, "[a]", ""},
 	} {
-		got, err := normalise(tc.kind, tc.text)
+		got, err := normalizeText(tc.kind, tc.text)
 		if tc.want == "" {
 			require.Error(t, err, "%s %q gave %q", tc.kind, tc.text, got)
 			continue
@@ -88,15 +88,15 @@ func TestSamplesAreValid(t *testing.T) {
 		providers.OptionText, providers.OptionDuration, providers.OptionSize, providers.OptionCount,
 		providers.OptionBool, providers.OptionArgs, providers.OptionMap, kindPercent,
 	} {
-		_, err := normalise(kind, sample(kind))
+		_, err := normalizeText(kind, sampleOfKind(kind))
 		assert.NoError(t, err, kind)
 	}
 }
 
 func TestLimitsHaveValidDefaults(t *testing.T) {
 	t.Parallel()
-	for _, m := range limits() {
-		n, err := amount(m.kind, cmp.Or(m.fallback, m.sample)) // without a default nobody has said anything
+	for _, m := range limitSettings() {
+		n, err := parseAmount(m.kind, cmp.Or(m.fallback, m.sample)) // without a default nobody has said anything
 		require.NoError(t, err, m.name)
 		assert.Positive(t, n)
 	}

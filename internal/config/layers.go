@@ -27,9 +27,9 @@ func (l layers) byDefault(key string, e entry) { l.v.SetDefault(key, e) }
 
 func (l layers) byFlag(key string, e entry) { l.v.Set(key, e) }
 
-// merge lays files and then the environment over what is there, so the caller
+// mergeOver lays files and then the environment over what is there, so the caller
 // goes from the weakest to the strongest.
-func (l layers) merge(batch map[string]entry) error {
+func (l layers) mergeOver(batch map[string]entry) error {
 	loose := make(map[string]any, len(batch))
 	for k, e := range batch {
 		loose[k] = e
@@ -37,8 +37,8 @@ func (l layers) merge(batch map[string]entry) error {
 	return l.v.MergeConfigMap(loose)
 }
 
-// get gives the entry that holds; false where nobody set the key.
-func (l layers) get(key string) (entry, bool) {
+// lookup gives the entry that holds; false where nobody set the key.
+func (l layers) lookup(key string) (entry, bool) {
 	e, ok := l.v.Get(key).(entry)
 	return e, ok
 }

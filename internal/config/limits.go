@@ -12,9 +12,9 @@ type Limits struct {
 	MaxDelete       int           // sandboxes per bulk ending, 20
 	MaxFraction     Percent       // of a profile's complete fleet, 25%
 	Concurrency     int           // requests in flight, 16
-	RequestTimeout  time.Duration // one HTTP request, 10s (DESIGN section 3)
+	RequestTimeout  time.Duration // one HTTP request, 10s
 	MaxSandboxes    int           // that may run at once at one profile; 0 = nobody has said
-	ProviderTimeout time.Duration // one provider's share of a verb without progress, 20s (DESIGN section 3)
+	ProviderTimeout time.Duration // one provider's share of a verb without progress, 20s
 }
 
 // limit is one of the limits as data: its key in the file, the flag that
@@ -30,9 +30,9 @@ type limit struct {
 	widens bool
 }
 
-func (l limit) key() string { return "limits." + l.name }
+func (l limit) settingKey() string { return "limits." + l.name }
 
-func limits() []limit {
+func limitSettings() []limit {
 	return []limit{
 		{name: "max_delete", flag: "max-delete", fallback: "20", kind: providers.OptionCount, help: "sandboxes per bulk ending"},
 		{name: "max_fraction", flag: "max-fraction", fallback: "25%", kind: kindPercent, help: "of a profile's complete fleet per bulk ending"},
@@ -44,12 +44,12 @@ func limits() []limit {
 	}
 }
 
-// limits reads the limits that hold.
-func (l *loader) limits() Limits {
+// resolvedLimits reads the limits that hold.
+func (l *loader) resolvedLimits() Limits {
 	read := func(name string) int64 {
-		for _, m := range limits() {
-			if e, ok := l.layers.get(m.key()); ok && m.name == name {
-				n, _ := amount(m.kind, e.text) // checked where it came in, with its place
+		for _, m := range limitSettings() {
+			if e, ok := l.layers.lookup(m.settingKey()); ok && m.name == name {
+				n, _ := parseAmount(m.kind, e.text) // checked where it came in, with its place
 				return n
 			}
 		}

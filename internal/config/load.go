@@ -31,14 +31,14 @@ type loader struct {
 // controls. When ctx ends, the error is its cause. No config is returned beside an
 // error.
 func Load(ctx context.Context, in Input) (*Config, error) {
-	l, err := assemble(ctx, in, "")
+	l, err := loadWithProject(ctx, in, "")
 	if err != nil {
 		return nil, err
 	}
-	if refusals := l.refusals(); len(refusals) > 0 {
-		return nil, joined(refusals)
+	if refusals := l.untrustedRefusals(); len(refusals) > 0 {
+		return nil, joinMistakes(refusals)
 	}
-	l.explain()
+	l.explainValues()
 	return l.config, nil
 }
 
@@ -46,50 +46,50 @@ func Load(ctx context.Context, in Input) (*Config, error) {
 // are not there. It reads no settings, so that it works while a file is broken.
 func Paths(ctx context.Context, in Input) ([]File, error) {
 	l := &loader{in: in, config: &Config{}}
-	if err := l.locate(ctx); err != nil {
+	if err := l.locateFiles(ctx); err != nil {
 		return nil, err
 	}
 	for i, f := range l.files {
-		l.files[i].Found = !f.absent()
+		l.files[i].Found = !f.isAbsent()
 		if f.Role != RoleProject || f.Ignored != "" {
 			continue
 		}
-		if content, err := f.read(ctx); err == nil {
-			l.files[i].sum = sum(content)
-			l.files[i].Trusted = l.trusted(l.files[i])
+		if content, err := f.readContent(ctx); err == nil {
+			l.files[i].sum = sha256Hex(content)
+			l.files[i].Trusted = l.isTrusted(l.files[i])
 		}
 	}
 	return l.files, nil
 }
 
-// assemble does all but the question of trust, with the project file at that path;
+// loadWithProject does all but the question of trust, with the project file at that path;
 // "" = the one that is found.
-func assemble(ctx context.Context, in Input, project string) (*loader, error) {
+func loadWithProject(ctx context.Context, in Input, project string) (*loader, error) {
 	in.Types = withCommon(in.Types)
 	l := &loader{in: in, project: project, layers: newLayers(), config: &Config{}}
-	if err := l.locate(ctx); err != nil {
+	if err := l.locateFiles(ctx); err != nil {
 		return nil, err
 	}
-	if err := l.read(ctx); err != nil {
+	if err := l.readFiles(ctx); err != nil {
 		return nil, err
 	}
 	if len(l.errs) > 0 {
 		if !l.unparsed { // the names can be judged all the same, so that one run shows all mistakes
-			l.checkNames(l.possible())
+			l.checkNames(l.possibleProfileNames())
 		}
-		return nil, joined(l.errs)
+		return nil, joinMistakes(l.errs)
 	}
-	l.stack()
-	l.profiles()
-	l.choose()
-	l.guards()
-	l.notify()
-	l.run()
-	return l, joined(l.errs)
+	l.stackValues()
+	l.buildProfiles()
+	l.chooseProfiles()
+	l.collectGuards()
+	l.resolveNotify()
+	l.resolveRun()
+	return l, joinMistakes(l.errs)
 }
 
-// locate finds the files and the state directory.
-func (l *loader) locate(ctx context.Context) error {
+// locateFiles finds the files and the state directory.
+func (l *loader) locateFiles(ctx context.Context) error {
 	explicit, err := l.in.explicitFile()
 	if err != nil {
 		return err
@@ -116,15 +116,15 @@ func (l *loader) locate(ctx context.Context) error {
 	return nil
 }
 
-// read decodes the files. A later one is decoded with the profiles of the
+// readFiles decodes the files. A later one is decoded with the profiles of the
 // earlier ones known. Mistakes go to errs; the error is what forbids to read on.
-func (l *loader) read(ctx context.Context) error {
+func (l *loader) readFiles(ctx context.Context) error {
 	known := map[string]string{}
 	for i, f := range l.files {
 		if f.Ignored != "" {
 			continue
 		}
-		content, err := f.read(ctx)
+		content, err := f.readContent(ctx)
 		if err != nil && (ctx.Err() != nil || fault.KindOf(err) == fault.KindRefused) {
 			return err
 		}
@@ -136,9 +136,9 @@ func (l *loader) read(ctx context.Context) error {
 			continue
 		}
 		l.files[i].Found = true
-		l.files[i].sum = sum(content)
-		l.files[i].Trusted = f.Trusted || l.trusted(l.files[i])
-		doc, errs := decode(f.Path, content, l.in.Types, known)
+		l.files[i].sum = sha256Hex(content)
+		l.files[i].Trusted = f.Trusted || l.isTrusted(l.files[i])
+		doc, errs := decodeFile(f.Path, content, l.in.Types, known)
 		l.errs = append(l.errs, errs...)
 		if doc == nil {
 			l.unparsed = true

@@ -15,7 +15,7 @@ func TestLoadWithoutAnything(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := w.must()
-	require.Equal(t, []string{"here"}, c.names())
+	require.Equal(t, []string{"here"}, c.profileNames())
 	assert.Equal(t, "here", c.Launch)
 	assert.Nil(t, c.Use)
 	assert.Equal(t, Limits{MaxDelete: 20, MaxFraction: 25, Concurrency: 16, RequestTimeout: 10 * time.Second, ProviderTimeout: 20 * time.Second}, c.Limits)
@@ -168,7 +168,7 @@ func TestEmptyVariablesAreUnset(t *testing.T) {
 	w := newWorld(t)
 	w.env = append(w.env, "SBX_CONFIG=", "SBX_PROVIDER=", "CLOUD_KEY=", "HERE_MEMORY=", "XDG_CONFIG_HOME=")
 	c := w.must()
-	assert.Equal(t, []string{"here"}, c.names())
+	assert.Equal(t, []string{"here"}, c.profileNames())
 	assert.Equal(t, "512M", c.Profiles[0].Settings["memory"])
 }
 

@@ -13,15 +13,15 @@ const Mask = "********"
 
 func (l *loader) keepSecret(o providers.Option, text string) {
 	if !o.Secret {
-		text = password(text)
+		text = passwordOf(text)
 	}
 	if text != "" && !slices.Contains(l.config.secrets, text) {
 		l.config.secrets = append(l.config.secrets, text)
 	}
 }
 
-// password gives the password that stands in a URL, as it is written there.
-func password(text string) string {
+// passwordOf gives the password that stands in a URL, as it is written there.
+func passwordOf(text string) string {
 	_, rest, ok := strings.Cut(text, "://")
 	if !ok {
 		return ""
@@ -36,7 +36,7 @@ func password(text string) string {
 }
 
 func withoutPassword(text string) string {
-	if secret := password(text); secret != "" {
+	if secret := passwordOf(text); secret != "" {
 		return strings.Replace(text, ":"+secret+"@", ":"+Mask+"@", 1)
 	}
 	return text

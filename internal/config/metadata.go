@@ -20,7 +20,7 @@ type meaning struct {
 	help     string
 }
 
-func meanings() []meaning {
+func labelMeanings() []meaning {
 	d := sandbox.DefaultMetadata()
 	return []meaning{
 		{"task", d.Task, sandbox.LabelTask, "the task that it works on"},
@@ -29,26 +29,26 @@ func meanings() []meaning {
 	}
 }
 
-// key is that of a meaning: of all profiles, or of one.
-func (m meaning) key(profile string) string {
+// settingKey is that of a meaning: of all profiles, or of one.
+func (m meaning) settingKey(profile string) string {
 	if profile == "" {
 		return keyMetadata + "." + m.name
 	}
 	return optionKey(profile, keyMetadata+"."+m.name)
 }
 
-// metadata reads which labels mean what, for one profile or, without a name, for all.
-func (d *decoder) metadata(profile string) reader {
+// readMetadata reads which labels mean what, for one profile or, without a name, for all.
+func (d *decoder) readMetadata(profile string) reader {
 	return func(p pair) {
 		readers := map[string]reader{}
-		for _, m := range meanings() {
+		for _, m := range labelMeanings() {
 			readers[m.name] = func(p pair) {
 				if text, ok := d.labelKeys(p); ok {
-					d.doc.set(m.key(profile), text, placeOf(p.value))
+					d.doc.setValue(m.settingKey(profile), text, placeOf(p.value))
 				}
 			}
 		}
-		d.table(p.value, keyMetadata, readers)
+		d.readTable(p.value, keyMetadata, readers)
 	}
 }
 
@@ -56,14 +56,14 @@ func (d *decoder) metadata(profile string) reader {
 func (d *decoder) labelKeys(p pair) (string, bool) {
 	var keys []string
 	if p.value.Kind == yaml.ScalarNode {
-		key, ok := d.text(p.value, p.key.Value)
+		key, ok := d.readText(p.value, p.key.Value)
 		if !ok {
 			return "", false
 		}
 		keys = []string{key}
-	} else if keys = texts(d.words(p)); len(keys) == 0 {
+	} else if keys = wordTexts(d.readWords(p)); len(keys) == 0 {
 		if p.value.Kind == yaml.SequenceNode && len(p.value.Content) == 0 {
-			d.fail(p.value, "%s names no label; remove the key", p.key.Value)
+			d.addMistake(p.value, "%s names no label; remove the key", p.key.Value)
 		}
 		return "", false
 	}
@@ -73,9 +73,9 @@ func (d *decoder) labelKeys(p pair) (string, bool) {
 
 // metadataDefaults are the labels that are read without configuration.
 func (l *loader) metadataDefaults() {
-	for _, m := range meanings() {
+	for _, m := range labelMeanings() {
 		if text, err := json.Marshal(m.fallback); err == nil {
-			l.layers.byDefault(m.key(""), entry{text: string(text), origin: originDefault})
+			l.layers.byDefault(m.settingKey(""), entry{text: string(text), origin: originDefault})
 		}
 	}
 }
@@ -83,9 +83,9 @@ func (l *loader) metadataDefaults() {
 // metadataOf are the labels that mean something in a profile.
 func (l *loader) metadataOf(profile string) sandbox.Metadata {
 	read := func(m meaning) []string {
-		e, ok := l.layers.get(m.key(profile))
+		e, ok := l.layers.lookup(m.settingKey(profile))
 		if !ok {
-			e, _ = l.layers.get(m.key(""))
+			e, _ = l.layers.lookup(m.settingKey(""))
 		}
 		var keys []string
 		if json.Unmarshal([]byte(e.text), &keys) != nil {
@@ -93,17 +93,17 @@ func (l *loader) metadataOf(profile string) sandbox.Metadata {
 		}
 		return keys
 	}
-	all := meanings()
+	all := labelMeanings()
 	return sandbox.Metadata{Task: read(all[0]), AgentType: read(all[1]), Owner: read(all[2])}
 }
 
-// remapped finds what a project file says of labels: the type of an agent decides how
+// remappedLabels finds what a project file says of labels: the type of an agent decides how
 // old it may grow.
-func remapped(project, user *document) []word {
+func remappedLabels(project, user *document) []word {
 	var found []word
-	for _, m := range meanings() {
-		if e, ok := project.scalars[m.key("")]; ok && e.text != user.scalars[m.key("")].text {
-			found = append(found, word{"a project file may not say which labels mean what, here with " + m.key(""), project.places[m.key("")]})
+	for _, m := range labelMeanings() {
+		if e, ok := project.scalars[m.settingKey("")]; ok && e.text != user.scalars[m.settingKey("")].text {
+			found = append(found, word{"a project file may not say which labels mean what, here with " + m.settingKey(""), project.places[m.settingKey("")]})
 		}
 	}
 	return found
@@ -111,9 +111,9 @@ func remapped(project, user *document) []word {
 
 // explainMetadata shows which labels mean what, for all profiles or for one.
 func (l *loader) explainMetadata(profile string) {
-	for _, m := range meanings() {
-		if e, ok := l.layers.get(m.key(profile)); ok {
-			l.show(m.key(profile), e, false)
+	for _, m := range labelMeanings() {
+		if e, ok := l.layers.lookup(m.settingKey(profile)); ok {
+			l.showValue(m.settingKey(profile), e, false)
 		}
 	}
 }
@@ -127,7 +127,7 @@ type MetadataRow struct {
 // read without configuration.
 func MetadataRows() []MetadataRow {
 	var rows []MetadataRow
-	for _, m := range meanings() {
+	for _, m := range labelMeanings() {
 		rows = append(rows, MetadataRow{m.name, m.own, strings.Join(m.fallback, ", "), m.help})
 	}
 	return slices.Clip(rows)

@@ -24,23 +24,23 @@ type placedError struct {
 }
 
 func (e *placedError) Error() string {
-	return fmt.Sprintf("%s: %v", e.where(), e.err)
+	return fmt.Sprintf("%s: %v", e.position(), e.err)
 }
 
-func (e *placedError) where() string {
+func (e *placedError) position() string {
 	return fmt.Sprintf("%s:%d:%d", e.path, e.at.line, e.at.column)
 }
 
 func (e *placedError) Unwrap() error { return e.err }
 
-// mistake is one error at a place of a file.
-func mistake(path string, at position, format string, args ...any) error {
+// mistakeAt is one error at a place of a file.
+func mistakeAt(path string, at position, format string, args ...any) error {
 	return fault.Usage("%w", &placedError{path, at, fmt.Errorf(format, args...)}).WithHint(hintFile)
 }
 
-// joined gives all mistakes as one error, nil for none: the files in the order
+// joinMistakes gives all mistakes as one error, nil for none: the files in the order
 // in which they were read, each from its top.
-func joined(errs []error) error {
+func joinMistakes(errs []error) error {
 	var paths []string
 	rank := func(err error) (int, position) {
 		e, ok := errors.AsType[*placedError](err)

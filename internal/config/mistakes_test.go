@@ -124,6 +124,6 @@ func TestEmptyFilesSayNothing(t *testing.T) {
 	for _, content := range []string{"", "\n", "# only a comment\n", "---\n", "~", "\ufeff# with a byte order mark\n"} {
 		w := newWorld(t)
 		w.user(content)
-		assert.Equal(t, []string{"here"}, w.must().names(), "%q", content)
+		assert.Equal(t, []string{"here"}, w.must().profileNames(), "%q", content)
 	}
 }

@@ -7,15 +7,15 @@ import (
 	"sbx/internal/fault"
 )
 
-// refusals lists what an untrusted project file widens, one fault.KindRefused
+// untrustedRefusals lists what an untrusted project file widens, one fault.KindRefused
 // each; none means that the file only narrows or is trusted.
-func (l *loader) refusals() []error {
+func (l *loader) untrustedRefusals() []error {
 	i := slices.IndexFunc(l.files, func(f File) bool { return f.Role == RoleProject })
 	if i < 0 || l.files[i].Trusted {
 		return nil
 	}
 	var errs []error
-	for _, w := range l.widenings() {
+	for _, w := range l.projectWidenings() {
 		err := fault.New(fault.KindRefused, "%s:%d:%d: %s", l.project, w.at.line, w.at.column, w.text).
 			WithHint("read the file; if it shall do that: sbx config trust %s", l.project)
 		errs = append(errs, err)
@@ -23,10 +23,10 @@ func (l *loader) refusals() []error {
 	return errs
 }
 
-// widenings lists everything in the project file that redirects, runs or
+// projectWidenings lists everything in the project file that redirects, runs or
 // widens, by its place, measured against user file and defaults: environment
 // and flags are the operator's own and may do what they like.
-func (l *loader) widenings() []word {
+func (l *loader) projectWidenings() []word {
 	i := slices.IndexFunc(l.docs, func(d *document) bool { return d.path == l.project })
 	if l.project == "" || i < 0 {
 		return nil
@@ -46,14 +46,14 @@ func (l *loader) widenings() []word {
 	if e, ok := project.scalars[keyStoreURL]; ok && e.text != user.scalars[keyStoreURL].text {
 		found = append(found, word{"a project file may not keep the store elsewhere", project.places[keyStoreURL]})
 	}
-	for _, m := range limits() {
-		found = append(found, raised(m, project, user)...)
+	for _, m := range limitSettings() {
+		found = append(found, raisedLimits(m, project, user)...)
 	}
 	for _, s := range runSettings() {
-		found = append(found, s.widened(project, user)...)
+		found = append(found, s.findWidenings(project, user)...)
 	}
-	found = append(found, remapped(project, user)...)
-	found = append(found, notifying(project)...)
+	found = append(found, remappedLabels(project, user)...)
+	found = append(found, notifyWidenings(project)...)
 	slices.SortFunc(found, func(a, b word) int { return a.at.line*maxFile + a.at.column - b.at.line*maxFile - b.at.column })
 	return found
 }
@@ -62,7 +62,7 @@ func (l *loader) launchWithout(user *document) string {
 	if e, ok := user.scalars[keyLaunch]; ok {
 		return e.text
 	}
-	return l.ground()
+	return l.defaultLaunchProfile()
 }
 
 // otherUse finds profiles that the operator's own choice does not hold.
@@ -70,43 +70,43 @@ func (l *loader) otherUse(project, user *document) []word {
 	if project.use == nil || user.use == nil {
 		return nil // without a choice all are in use, and a choice among all narrows
 	}
-	allowed := texts(user.use.words)
+	allowed := wordTexts(user.use.words)
 	var found []word
 	for _, w := range project.use.words {
 		if !slices.Contains(allowed, w.text) {
-			found = append(found, word{"a project file may only choose among " + listed(allowed) + ", not " + w.text, w.at})
+			found = append(found, word{"a project file may only choose among " + joinWords(allowed) + ", not " + w.text, w.at})
 		}
 	}
 	return found
 }
 
-func raised(m limit, project, user *document) []word {
-	e, ok := project.scalars[m.key()]
+func raisedLimits(m limit, project, user *document) []word {
+	e, ok := project.scalars[m.settingKey()]
 	if !ok {
 		return nil
 	}
 	before := m.fallback
-	if mine, ok := user.scalars[m.key()]; ok {
+	if mine, ok := user.scalars[m.settingKey()]; ok {
 		before = mine.text
 	}
 	switch {
 	case m.widens && e.text != before:
-		return []word{{"a project file may not set " + m.key() + ": it is the quota that --if-usage-above goes by", project.places[m.key()]}}
+		return []word{{"a project file may not set " + m.settingKey() + ": it is the quota that --if-usage-above goes by", project.places[m.settingKey()]}}
 	case before == "":
 		return nil // without a limit, any narrows
 	}
-	was, errWas := amount(m.kind, before)
-	is, errIs := amount(m.kind, e.text)
+	was, errWas := parseAmount(m.kind, before)
+	is, errIs := parseAmount(m.kind, e.text)
 	if errWas == nil && errIs == nil && is <= was {
 		return nil
 	}
-	return []word{{"a project file may not raise " + m.key() + " above " + before + ", here to " + e.text, project.places[m.key()]}}
+	return []word{{"a project file may not raise " + m.settingKey() + " above " + before + ", here to " + e.text, project.places[m.settingKey()]}}
 }
 
-// allowed is what trust in the project file allows, in words.
-func (l *loader) allowed() []string {
+// trustedWidenings is what trust in the project file allows, in words.
+func (l *loader) trustedWidenings() []string {
 	var lines []string
-	for _, w := range l.widenings() {
+	for _, w := range l.projectWidenings() {
 		lines = append(lines, strings.Replace(w.text, "may not", "may", 1))
 	}
 	return lines

@@ -43,9 +43,9 @@ type notice struct {
 	field    func(*Notify) *string
 }
 
-func (n notice) key() string { return keyNotify + "." + n.name }
+func (n notice) settingKey() string { return keyNotify + "." + n.name }
 
-func notices() []notice {
+func notifySettings() []notice {
 	return []notice{
 		{"slack_env", true, "", "SBX_SLACK_WEBHOOK", "the variable with the URL of an incoming webhook", func(n *Notify) *string { return &n.Slack }},
 		{"pagerduty_env", true, "", "SBX_PAGERDUTY_KEY", "the variable with the routing key of an Events API v2 integration", func(n *Notify) *string { return &n.PagerDuty }},
@@ -56,27 +56,27 @@ func notices() []notice {
 	}
 }
 
-// notify reads the block of a file. What stands in place of a variable's name may
+// readNotify reads the block of a file. What stands in place of a variable's name may
 // be the secret itself, and an address may hold a password: neither is quoted.
-func (d *decoder) notify(p pair) {
+func (d *decoder) readNotify(p pair) {
 	readers := map[string]reader{}
-	for _, n := range notices() {
+	for _, n := range notifySettings() {
 		readers[n.name] = func(p pair) {
-			text, ok := d.text(p.value, n.name)
+			text, ok := d.readText(p.value, n.name)
 			switch {
 			case !ok:
 			case n.variable && !variableName(text):
-				d.fail(p.value, "%s must be the name of an environment variable, not its value", n.name)
+				d.addMistake(p.value, "%s must be the name of an environment variable, not its value", n.name)
 			case n.variable:
-				d.doc.setVariable(n.key(), text, placeOf(p.value))
+				d.doc.setVariable(n.settingKey(), text, placeOf(p.value))
 			case webAddress(text) != nil:
-				d.fail(p.value, "%s %w", n.name, webAddress(text))
+				d.addMistake(p.value, "%s %w", n.name, webAddress(text))
 			default:
-				d.doc.set(n.key(), text, placeOf(p.value))
+				d.doc.setValue(n.settingKey(), text, placeOf(p.value))
 			}
 		}
 	}
-	d.table(p.value, keyNotify, readers)
+	d.readTable(p.value, keyNotify, readers)
 }
 
 func webAddress(text string) error {
@@ -87,10 +87,10 @@ func webAddress(text string) error {
 	return nil
 }
 
-// notified gives the entry that holds, with the value of its variable; the line
+// notifyEntry gives the entry that holds, with the value of its variable; the line
 // end that a file leaves at a secret's end is none of it.
-func (l *loader) notified(n notice) entry {
-	e, ok := l.layers.get(n.key())
+func (l *loader) notifyEntry(n notice) entry {
+	e, ok := l.layers.lookup(n.settingKey())
 	switch {
 	case !ok:
 		return entry{text: n.fallback, origin: originDefault}
@@ -105,31 +105,31 @@ func (l *loader) notified(n notice) entry {
 	return e
 }
 
-// notify fills the targets and keeps their secrets.
-func (l *loader) notify() {
-	for _, n := range notices() {
-		e := l.notified(n)
+// resolveNotify fills the targets and keeps their secrets.
+func (l *loader) resolveNotify() {
+	for _, n := range notifySettings() {
+		e := l.notifyEntry(n)
 		*n.field(&l.config.Notify) = e.text
 		if n.variable && e.variable != "" && e.text == "" {
-			l.config.Notify.Unset = append(l.config.Notify.Unset, n.key()+": the variable "+e.variable+" is not set")
+			l.config.Notify.Unset = append(l.config.Notify.Unset, n.settingKey()+": the variable "+e.variable+" is not set")
 		}
 		l.keepSecret(providers.Option{Secret: n.variable}, e.text)
 	}
 }
 
 func (l *loader) explainNotify() {
-	for _, n := range notices() {
-		l.show(n.key(), l.notified(n), n.variable)
+	for _, n := range notifySettings() {
+		l.showValue(n.settingKey(), l.notifyEntry(n), n.variable)
 	}
 }
 
-// notifying is what a project file says of notifications, each a widening: whoever
+// notifyWidenings is what a project file says of notifications, each a widening: whoever
 // wrote the project would learn how the operator's runs go, or silence them.
-func notifying(project *document) []word {
+func notifyWidenings(project *document) []word {
 	var found []word
-	for _, n := range notices() {
-		if at, ok := project.places[n.key()]; ok {
-			found = append(found, word{"a project file may not say where notifications go, here with " + n.key(), at})
+	for _, n := range notifySettings() {
+		if at, ok := project.places[n.settingKey()]; ok {
+			found = append(found, word{"a project file may not say where notifications go, here with " + n.settingKey(), at})
 		}
 	}
 	return found

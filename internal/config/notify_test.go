@@ -72,7 +72,7 @@ func TestNotifyMistakesQuoteNothing(t *testing.T) {
 // them.
 func TestAProjectTellsNobody(t *testing.T) {
 	t.Parallel()
-	for _, n := range notices() {
+	for _, n := range notifySettings() {
 		w := newWorld(t)
 		w.user(notifyAll)
 		value := "OTHER"
@@ -84,6 +84,6 @@ func TestAProjectTellsNobody(t *testing.T) {
 		_, err := w.load()
 		assert.Equal(t, fault.KindRefused, fault.KindOf(err))
 		trust(t, w, path)
-		assert.Contains(t, w.origin(w.must(), n.key()), ".sbx.yaml:1")
+		assert.Contains(t, w.origin(w.must(), n.settingKey()), ".sbx.yaml:1")
 	}
 }

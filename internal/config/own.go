@@ -40,7 +40,7 @@ func Own(ctx context.Context, in Input, profiles []string, owned Owned) (OwnChan
 			in.Flags[name] = text
 		}
 	}
-	l, err := assemble(ctx, in, "")
+	l, err := loadWithProject(ctx, in, "")
 	if err != nil {
 		return none, err
 	}
@@ -54,7 +54,7 @@ func Own(ctx context.Context, in Input, profiles []string, owned Owned) (OwnChan
 	}
 	c := OwnChange{Path: target.Path, Profiles: profiles, Owned: owned, before: string(content), after: string(content), mode: mode}
 	for _, name := range slices.Backward(profiles) { // each goes before what is there
-		kind, err := l.ownable(name, owned, target)
+		kind, err := l.checkOwnable(name, owned, target)
 		if err != nil {
 			return none, err
 		}
@@ -84,15 +84,15 @@ func (l *loader) ownContent(ctx context.Context, f File) ([]byte, os.FileMode, e
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, 0, fault.New(fault.KindRefused, "%s is no regular file and stays as it is", f.Path).WithHint("name another with --config FILE")
 	}
-	content, err := f.read(ctx)
+	content, err := f.readContent(ctx)
 	return content, info.Mode().Perm(), err
 }
 
-// ownable refuses a decision that would mean nothing.
-func (l *loader) ownable(name string, owned Owned, target File) (providers.Type, error) {
+// checkOwnable refuses a decision that would mean nothing.
+func (l *loader) checkOwnable(name string, owned Owned, target File) (providers.Type, error) {
 	p, known := l.config.Find(name)
 	if !known {
-		return providers.Type{}, l.advised(fault.Usage("there is no profile %q%s", name, meant(name, l.config.names())).WithHint("`sbx providers` lists the profiles"), name)
+		return providers.Type{}, l.withProfileHint(fault.Usage("there is no profile %q%s", name, suggestAllowed(name, l.config.profileNames())).WithHint("`sbx providers` lists the profiles"), name)
 	}
 	kind, _ := findType(l.in.Types, p.Type)
 	if !owned.All && kind.NoLabels {
@@ -130,8 +130,8 @@ func (c OwnChange) Write() error {
 	if len(c.Diff) == 0 {
 		return nil
 	}
-	if err := writeAs(plain(c.Path), []byte(c.after), c.mode); err != nil { // a link stays one
-		return fault.New(fault.KindUnknown, "%s cannot be written: %w", c.Path, pathless(err)).WithHint("may this user write there? --config FILE names another file")
+	if err := writeFile(withoutLinks(c.Path), []byte(c.after), c.mode); err != nil { // a link stays one
+		return fault.New(fault.KindUnknown, "%s cannot be written: %w", c.Path, withoutPath(err)).WithHint("may this user write there? --config FILE names another file")
 	}
 	return nil
 }
@@ -181,10 +181,10 @@ func sameBut(before, after *document, profile string, owned Owned) bool {
 	}
 	values := func(d *document) map[string]any {
 		all := map[string]any{
-			"production": texts(d.production), "use": nil, "labels": withoutPlaces(d.labels), "ids": withoutPlaces(d.ids),
+			"production": wordTexts(d.production), "use": nil, "labels": withoutPlaces(d.labels), "ids": withoutPlaces(d.ids),
 		}
 		if d.use != nil {
-			all["use"] = texts(d.use.words)
+			all["use"] = wordTexts(d.use.words)
 		}
 		for key, e := range d.scalars {
 			all["scalar "+key] = []any{e.text, e.variable, strings.Join(e.command, "\x00")}

@@ -162,7 +162,7 @@ func FuzzOwn(f *testing.F) {
 	}
 	types := testTypes()
 	f.Fuzz(func(t *testing.T, content string) {
-		before, errs := decode("f.yaml", []byte(content), types, map[string]string{})
+		before, errs := decodeFile("f.yaml", []byte(content), types, map[string]string{})
 		if len(errs) > 0 {
 			return
 		}
@@ -171,7 +171,7 @@ func FuzzOwn(f *testing.F) {
 			require.Equal(t, fault.KindRefused, fault.KindOf(err))
 			return
 		}
-		after, errs := decode("f.yaml", []byte(text), types, map[string]string{})
+		after, errs := decodeFile("f.yaml", []byte(text), types, map[string]string{})
 		require.Empty(t, errs, "%q", text)
 		if before == nil {
 			before = newDocument("f.yaml")

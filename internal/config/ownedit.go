@@ -17,9 +17,9 @@ import (
 // does not say exactly that is not given out.
 func setOwned(path, content, profile, kind string, owned Owned, types []providers.Type) (string, error) {
 	byHand := fault.New(fault.KindRefused, "%s is written in a way that cannot be changed safely", path).
-		WithHint("write it by hand into the profile %s: `owned: %s`", profile, owned.yaml())
-	before, errs := decode(path, []byte(content), types, map[string]string{})
-	root, parseErrs := parse(path, []byte(content))
+		WithHint("write it by hand into the profile %s: `owned: %s`", profile, owned.asYAML())
+	before, errs := decodeFile(path, []byte(content), types, map[string]string{})
+	root, parseErrs := parseYAML(path, []byte(content))
 	if len(errs)+len(parseErrs) > 0 {
 		return "", byHand
 	}
@@ -32,17 +32,17 @@ func setOwned(path, content, profile, kind string, owned Owned, types []provider
 		}
 	}
 	e := &editor{lines: splitLines(content)}
-	e.own(root, profile, kind, owned.yaml())
+	e.setOwned(root, profile, kind, owned.asYAML())
 	text := strings.Join(e.lines, "\n") + "\n"
-	after, errs := decode(path, []byte(text), types, map[string]string{})
+	after, errs := decodeFile(path, []byte(text), types, map[string]string{})
 	if len(errs) > 0 || after == nil || !sameBut(before, after, profile, owned) {
 		return "", byHand
 	}
 	return text, nil
 }
 
-// yaml writes the rule as a value in a file.
-func (o Owned) yaml() string {
+// asYAML writes the rule as a value in a file.
+func (o Owned) asYAML() string {
 	if o.All {
 		return "all"
 	}
@@ -66,16 +66,16 @@ func plainOrQuoted(text string) string {
 // by its caller, so a form that it does not know costs nothing but a refusal.
 type editor struct{ lines []string }
 
-// own says of a profile whose its sandboxes are.
-func (e *editor) own(root *yaml.Node, profile, kind, value string) {
+// setOwned says of a profile whose its sandboxes are.
+func (e *editor) setOwned(root *yaml.Node, profile, kind, value string) {
 	all := valueAt(root, "providers")
 	block := valueAt(all, profile)
 	rule := valueAt(block, keyOwned)
 	entry := plainOrQuoted(profile) + ": {type: " + kind + ", owned: " + value + "}"
 	switch {
 	case rule != nil:
-		e.replace(keyAt(block, keyOwned), rule, value)
-	case block != nil && flow(block):
+		e.replaceValue(keyAt(block, keyOwned), rule, value)
+	case block != nil && isFlowMapping(block):
 		e.insertAt(block, keyOwned+": "+value, len(block.Content) > 0)
 	case block != nil:
 		first := block.Content[0]
@@ -83,23 +83,25 @@ func (e *editor) own(root *yaml.Node, profile, kind, value string) {
 		if t := keyAt(block, keyType); t != nil {
 			at = t.Line
 		}
-		e.insertLine(at, indent(first)+keyOwned+": "+value)
-	case all != nil && flow(all):
+		e.insertLine(at, indentOf(first)+keyOwned+": "+value)
+	case all != nil && isFlowMapping(all):
 		e.insertAt(all, entry, len(all.Content) > 0)
 	case all != nil:
-		in := indent(all.Content[0])
+		in := indentOf(all.Content[0])
 		e.insertLine(keyAt(root, "providers").Line, in+plainOrQuoted(profile)+":", in+"  type: "+kind, in+"  owned: "+value)
-	case root != nil && flow(root):
+	case root != nil && isFlowMapping(root):
 		e.insertAt(root, "providers: {"+entry+"}", len(root.Content) > 0)
 	default:
 		e.insertLine(len(e.lines), "providers:", "  "+plainOrQuoted(profile)+":", "    type: "+kind, "    owned: "+value)
 	}
 }
 
-// flow says that a mapping is written in braces.
-func flow(node *yaml.Node) bool { return node.Style&yaml.FlowStyle != 0 || len(node.Content) == 0 }
+// isFlowMapping says that a mapping is written in braces.
+func isFlowMapping(node *yaml.Node) bool {
+	return node.Style&yaml.FlowStyle != 0 || len(node.Content) == 0
+}
 
-func indent(node *yaml.Node) string { return strings.Repeat(" ", max(0, node.Column-1)) }
+func indentOf(node *yaml.Node) string { return strings.Repeat(" ", max(0, node.Column-1)) }
 
 func keyAt(mapping *yaml.Node, name string) *yaml.Node {
 	key, _ := entryAt(mapping, name)
@@ -133,28 +135,28 @@ func (e *editor) insertAt(mapping *yaml.Node, text string, more bool) {
 	if more {
 		text += ", "
 	}
-	before, after := e.split(mapping)
+	before, after := e.splitLine(mapping)
 	if rest, ok := strings.CutPrefix(after, "{"); ok {
 		e.lines[mapping.Line-1] = before + "{" + text + rest
 	}
 }
 
-// split parts the line of a node where it begins. Columns count characters.
-func (e *editor) split(node *yaml.Node) (before, after string) {
+// splitLine parts the line of a node where it begins. Columns count characters.
+func (e *editor) splitLine(node *yaml.Node) (before, after string) {
 	line := []rune(e.lines[node.Line-1])
 	at := min(node.Column-1, len(line))
 	return string(line[:at]), string(line[at:])
 }
 
-// replace puts a value in place of another one.
-func (e *editor) replace(key, old *yaml.Node, value string) {
-	before, after := e.split(old)
+// replaceValue puts a value in place of another one.
+func (e *editor) replaceValue(key, old *yaml.Node, value string) {
+	before, after := e.splitLine(old)
 	last := lastLine(old)
 	switch {
 	case old.Kind == yaml.ScalarNode && old.Style == 0:
 		e.lines[old.Line-1] = before + value + strings.TrimPrefix(after, old.Value)
 	case old.Kind == yaml.MappingNode && old.Style&yaml.FlowStyle != 0 && last == old.Line:
-		if end := closing(after); end > 0 {
+		if end := flowMappingLength(after); end > 0 {
 			e.lines[old.Line-1] = before + value + after[end:]
 		}
 	case old.Kind == yaml.MappingNode && old.Line > key.Line:
@@ -172,9 +174,9 @@ func lastLine(node *yaml.Node) int {
 	return last
 }
 
-// closing is the length of the mapping in braces that a text begins with; 0 = it does
+// flowMappingLength is the length of the mapping in braces that a text begins with; 0 = it does
 // not end in it.
-func closing(text string) int {
+func flowMappingLength(text string) int {
 	depth, quote := 0, byte(0)
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {

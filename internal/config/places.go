@@ -47,16 +47,16 @@ type File struct {
 	sum string // of the content that was read
 }
 
-func (in Input) workdir() string {
+func (in Input) workingDirectory() string {
 	if in.Workdir != "" {
 		return in.Workdir
 	}
 	return in.Process.Workdir
 }
 
-// home is $HOME, else the home of the passwd entry, so that `env -i` finds the
+// homeDirectory is $HOME, else the home of the passwd entry, so that `env -i` finds the
 // same files.
-func (in Input) home() string {
+func (in Input) homeDirectory() string {
 	if h := in.Process.Getenv("HOME"); filepath.IsAbs(h) {
 		return h
 	}
@@ -69,7 +69,7 @@ func (in Input) userFile() string {
 	if base := in.Process.Getenv("XDG_CONFIG_HOME"); filepath.IsAbs(base) {
 		return filepath.Join(base, "sbx", "config.yaml")
 	}
-	if home := in.home(); home != "" {
+	if home := in.homeDirectory(); home != "" {
 		return filepath.Join(home, ".config", "sbx", "config.yaml")
 	}
 	return ""
@@ -92,10 +92,10 @@ func (in Input) explicitFile() (entry, error) {
 		return entry{}, nil
 	case filepath.IsAbs(path):
 		return entry{text: filepath.Clean(path), origin: origin}, nil
-	case in.workdir() == "":
+	case in.workingDirectory() == "":
 		return entry{}, fault.Usage("%s: %q is relative and the working directory is gone", origin, path).WithHint("write the absolute path")
 	}
-	return entry{text: filepath.Join(in.workdir(), path), origin: origin}, nil
+	return entry{text: filepath.Join(in.workingDirectory(), path), origin: origin}, nil
 }
 
 // projectFile is the nearest of projectFiles; "" = none.
@@ -111,12 +111,12 @@ func (in Input) projectFile() string {
 // there or above is nobody's project. A directory that cannot be searched counts as
 // one without such a file.
 func (in Input) projectFiles() []string {
-	dir := in.workdir()
+	dir := in.workingDirectory()
 	if !filepath.IsAbs(dir) {
 		return nil
 	}
 	var found []string
-	home, homeErr := os.Stat(in.home())
+	home, homeErr := os.Stat(in.homeDirectory())
 	for dir = filepath.Clean(dir); ; dir = filepath.Dir(dir) {
 		if info, err := os.Stat(dir); err == nil && homeErr == nil && os.SameFile(info, home) {
 			return found
@@ -132,7 +132,7 @@ func (in Input) projectFiles() []string {
 }
 
 // stateDir is SBX_STATE_DIR, else $XDG_STATE_HOME/sbx, else below the passwd
-// home, whatever HOME says: cron and a shell find the same (DESIGN section 8).
+// home, whatever HOME says: cron and a shell find the same.
 func (in Input) stateDir() (entry, error) {
 	if dir := in.Process.Getenv(EnvStateDir); dir != "" {
 		if !filepath.IsAbs(dir) {
@@ -146,7 +146,7 @@ func (in Input) stateDir() (entry, error) {
 	}
 	home := in.Process.Home
 	if info, err := os.Stat(home); home == "" || err != nil || !info.IsDir() { // as of users like nobody
-		home = in.home()
+		home = in.homeDirectory()
 	}
 	if !filepath.IsAbs(home) {
 		return entry{}, fault.Usage("there is no home directory to keep state in").WithHint("set %s to an absolute path", EnvStateDir)

@@ -157,7 +157,7 @@ func TestFlagNamesAreThoseThatLoadReads(t *testing.T) {
 // flagNames lists the flags that Load reads from Input.Flags.
 func flagNames() []string {
 	names := []string{flagConfig, flagProvider, flagNoColor}
-	for _, l := range limits() {
+	for _, l := range limitSettings() {
 		if l.flag != "" {
 			names = append(names, l.flag)
 		}

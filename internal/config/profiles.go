@@ -9,14 +9,14 @@ import (
 	"sbx/internal/providers"
 )
 
-// profiles builds the configured profiles, then those that need no
+// buildProfiles builds the configured profiles, then those that need no
 // configuration, and refuses two of one account.
-func (l *loader) profiles() {
-	l.configured()
-	l.twins()
+func (l *loader) buildProfiles() {
+	l.mergeConfiguredProfiles()
+	l.refuseDuplicateAccounts()
 	for _, t := range l.in.Types {
-		if t.Always || l.switched(t) {
-			l.implicit(t)
+		if t.Always || l.isSwitchedOn(t) {
+			l.addImplicitProfile(t)
 		}
 	}
 	for i, p := range l.config.Profiles {
@@ -26,13 +26,13 @@ func (l *loader) profiles() {
 			l.config.Profiles[i].Metadata = l.metadataOf(p.Name)
 		}
 	}
-	l.parted()
-	l.attached()
+	l.separateSources()
+	l.checkSourceTargets()
 	slices.SortFunc(l.config.Profiles, func(a, b Profile) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// configured merges the blocks of one name over all files.
-func (l *loader) configured() {
+// mergeConfiguredProfiles merges the blocks of one name over all files.
+func (l *loader) mergeConfiguredProfiles() {
 	owned := map[string]Owned{}
 	kinds := map[string]string{}
 	for _, doc := range l.docs {
@@ -49,26 +49,26 @@ func (l *loader) configured() {
 		if o, ok := owned[name]; ok {
 			p.Owned = o
 		}
-		p.Profile = l.settings(name, t, name == t.Name)
+		p.Profile = l.resolveOptions(name, t, name == t.Name)
 		l.config.Profiles = append(l.config.Profiles, p)
 	}
 }
 
-// settings gathers the options of a profile. Only the profile that bears the
+// resolveOptions gathers the options of a profile. Only the profile that bears the
 // name of its type takes them from the type's environment variables: these
 // would otherwise redirect every profile of that type.
-func (l *loader) settings(name string, t providers.Type, byEnv bool) providers.Profile {
+func (l *loader) resolveOptions(name string, t providers.Type, byEnv bool) providers.Profile {
 	p := providers.Profile{Name: name, Type: t.Name, Settings: map[string]string{}}
 	for _, o := range t.Options {
 		key := optionKey(name, o.Name)
 		if o.Default != "" {
-			l.option(o, entry{text: o.Default, origin: originDefault}, func(e entry) { l.layers.byDefault(key, e) })
+			l.placeOption(o, entry{text: o.Default, origin: originDefault}, func(e entry) { l.layers.byDefault(key, e) })
 		}
-		inFile, _ := l.layers.get(key)
+		inFile, _ := l.layers.lookup(key)
 		if text := l.in.Process.Getenv(o.Env); byEnv && o.Env != "" && text != "" && inFile.variable == "" {
-			l.option(o, entry{text: text, origin: "env " + o.Env}, func(e entry) { l.merge(map[string]entry{key: e}) })
+			l.placeOption(o, entry{text: text, origin: "env " + o.Env}, func(e entry) { l.mergeLayer(map[string]entry{key: e}) })
 		}
-		e := l.resolved(key, o)
+		e := l.resolveEntry(key, o)
 		if e.text != "" {
 			p.Settings[o.Name] = e.text
 		}
@@ -82,22 +82,22 @@ func (l *loader) settings(name string, t providers.Type, byEnv bool) providers.P
 	return p
 }
 
-// option checks a text that is not from a file and lays it where it belongs.
-func (l *loader) option(o providers.Option, e entry, lay func(entry)) {
-	text, err := fitting(o, e.text)
+// placeOption checks a text that is not from a file and lays it where it belongs.
+func (l *loader) placeOption(o providers.Option, e entry, lay func(entry)) {
+	text, err := normalizeOption(o, e.text)
 	if err != nil {
-		l.fail("%s: %s: %w", e.origin, o.Name, discreet(o.Kind, o.Secret, err))
+		l.addError("%s: %s: %w", e.origin, o.Name, withoutSecretText(o.Kind, o.Secret, err))
 		return
 	}
 	e.text = text
 	lay(e)
 }
 
-// resolved gives the entry that holds, with the value of the variable that the
+// resolveEntry gives the entry that holds, with the value of the variable that the
 // file names. A variable that is not set leaves the option empty: the provider
 // then says what is missing, and the other providers work.
-func (l *loader) resolved(key string, o providers.Option) entry {
-	e, _ := l.layers.get(key)
+func (l *loader) resolveEntry(key string, o providers.Option) entry {
+	e, _ := l.layers.lookup(key)
 	if e.variable == "" { // what a command gives is asked for when the profile is opened
 		return e
 	}
@@ -107,16 +107,16 @@ func (l *loader) resolved(key string, o providers.Option) entry {
 		e.origin = "env " + e.variable + " (not set) by " + file
 		return e
 	}
-	if err := check(o.Kind, e.text); err != nil {
-		l.fail("env %s: %s: %w", e.variable, o.Name, discreet(o.Kind, o.Secret, err))
+	if err := checkKind(o.Kind, e.text); err != nil {
+		l.addError("env %s: %s: %w", e.variable, o.Name, withoutSecretText(o.Kind, o.Secret, err))
 	}
 	return e
 }
 
-// discreet keeps the text of a secret out of the error about it.
-func discreet(kind providers.OptionKind, secret bool, err error) error {
+// withoutSecretText keeps the text of a secret out of the error about it.
+func withoutSecretText(kind providers.OptionKind, secret bool, err error) error {
 	if !secret || kind == providers.OptionText {
 		return err // the check of a text never quotes it
 	}
-	return errors.New("must be written like " + sample(kind))
+	return errors.New("must be written like " + sampleOfKind(kind))
 }

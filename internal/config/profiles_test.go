@@ -54,7 +54,7 @@ func TestEnvironmentOfATypeReachesOnlyTheProfileOfItsName(t *testing.T) {
 	prod, _ := c.Find("prod")
 	assert.Equal(t, map[string]string{"activity": "auto", "token": "envkey", "url": "https://env"}, cloud.Settings)
 	assert.Equal(t, map[string]string{"activity": "auto", "token": "prodkey", "url": "https://cloud.example"}, prod.Settings)
-	assert.Equal(t, []string{"cloud", "here", "prod"}, c.names())
+	assert.Equal(t, []string{"cloud", "here", "prod"}, c.profileNames())
 }
 
 func TestSecretFromNamedVariable(t *testing.T) {
@@ -81,7 +81,7 @@ func TestTypesSwitchThemselvesOn(t *testing.T) {
 	w := newWorld(t)
 	w.env = append(w.env, "CLOUD_KEY=k1", "FAR_URL=http://far")
 	c := w.must()
-	require.Equal(t, []string{"cloud", "far", "here"}, c.names())
+	require.Equal(t, []string{"cloud", "far", "here"}, c.profileNames())
 	cloud, _ := c.Find("cloud")
 	assert.True(t, cloud.Implicit)
 	assert.Equal(t, Owned{Has: sandbox.LabelOwner}, cloud.Owned)
@@ -165,7 +165,7 @@ func TestAccountsStandOnce(t *testing.T) {
 			w.env = append(w.env, tc.env...)
 			w.user("providers: " + tc.user + "\n")
 			if tc.fails == "" {
-				assert.Equal(t, tc.names, w.must().names())
+				assert.Equal(t, tc.names, w.must().profileNames())
 				return
 			}
 			assert.Equal(t, tc.fails, w.fails())
@@ -196,6 +196,6 @@ func TestAddress(t *testing.T) {
 	for url, want := range map[string]string{
 		"": "", "x/": "x", "HTTP://A/": "http://a", "http://a/B/": "http://a/B", "http://a": "http://a", "https://a": "https://a",
 	} {
-		assert.Equal(t, want, address(url), url)
+		assert.Equal(t, want, normalizeURL(url), url)
 	}
 }

@@ -15,21 +15,21 @@ const maxFile = 1 << 20
 
 const hintFile = "correct the file, or read another instead of it with --config FILE"
 
-// read gives a file's content; nil without an error where a user file is not
+// readContent gives a file's content; nil without an error where a user file is not
 // there. Only an explicit file may be a pipe or a device: the operator has named
 // it. When ctx ends, the error is its cause.
-func (f File) read(ctx context.Context) ([]byte, error) {
-	if f.Role == RoleUser && f.absent() { // one look decides: another process may make it just now
+func (f File) readContent(ctx context.Context) ([]byte, error) {
+	if f.Role == RoleUser && f.isAbsent() { // one look decides: another process may make it just now
 		return nil, nil
 	}
 	info, err := os.Stat(f.Path)
 	switch {
 	case err != nil:
-		return nil, unreadable(f.Path, err)
+		return nil, unreadableFile(f.Path, err)
 	case info.IsDir():
-		return nil, broken(f.Path, "is a directory, not a file")
+		return nil, brokenFile(f.Path, "is a directory, not a file")
 	case f.Role != RoleExplicit && !info.Mode().IsRegular():
-		return nil, broken(f.Path, "is not a regular file")
+		return nil, brokenFile(f.Path, "is not a regular file")
 	}
 	if f.Role != RoleProject {
 		if err := f.checkControl(); err != nil {
@@ -44,30 +44,30 @@ func (f File) read(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	if _, large := errors.AsType[*hostfile.TooLargeError](err); large {
-		return nil, broken(f.Path, "is larger than 1 MiB")
+		return nil, brokenFile(f.Path, "is larger than 1 MiB")
 	}
-	return nil, unreadable(f.Path, err)
+	return nil, unreadableFile(f.Path, err)
 }
 
-// absent tells a file that is not there from a link that leads nowhere.
-func (f File) absent() bool {
+// isAbsent tells a file that is not there from a link that leads nowhere.
+func (f File) isAbsent() bool {
 	_, err := os.Lstat(f.Path)
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-func unreadable(path string, err error) error {
-	return fault.Usage("%s: cannot be read: %w", path, pathless(err)).WithHint(hintFile)
+func unreadableFile(path string, err error) error {
+	return fault.Usage("%s: cannot be read: %w", path, withoutPath(err)).WithHint(hintFile)
 }
 
-// pathless takes the path out of an error of the file system, for messages that
+// withoutPath takes the path out of an error of the file system, for messages that
 // begin with it.
-func pathless(err error) error {
+func withoutPath(err error) error {
 	if inner, ok := errors.AsType[*fs.PathError](err); ok {
 		return inner.Err
 	}
 	return err
 }
 
-func broken(path, what string) error {
+func brokenFile(path, what string) error {
 	return fault.Usage("%s: %s", path, what).WithHint(hintFile)
 }

@@ -47,7 +47,7 @@ func (l *loader) readTrust() (trustRecord, error) {
 	if err == nil {
 		return parseTrust(path, text)
 	}
-	return empty, damaged(path, err)
+	return empty, damagedRecord(path, err)
 }
 
 // parseTrust refuses what this version did not write: overwriting it would lose
@@ -58,14 +58,14 @@ func parseTrust(path string, text []byte) (trustRecord, error) {
 	reader.DisallowUnknownFields()
 	switch err := reader.Decode(&record); {
 	case err != nil:
-		return trustRecord{}, damaged(path, err)
+		return trustRecord{}, damagedRecord(path, err)
 	case record.Schema != trustSchema:
-		return trustRecord{}, damaged(path, errors.New("its schema is not "+trustSchema))
+		return trustRecord{}, damagedRecord(path, errors.New("its schema is not "+trustSchema))
 	}
 	return record, nil
 }
 
-func damaged(path string, err error) error {
-	return fault.New(fault.KindRefused, "%s: the record of trusted files cannot be used: %w", path, pathless(err)).
+func damagedRecord(path string, err error) error {
+	return fault.New(fault.KindRefused, "%s: the record of trusted files cannot be used: %w", path, withoutPath(err)).
 		WithHint("remove it and trust your project files again with sbx config trust")
 }

@@ -65,12 +65,12 @@ func (c *Config) Run() (Run, error) {
 	return r, nil
 }
 
-// run settles the values that hold. They were checked where they came in, with
+// resolveRun settles the values that hold. They were checked where they came in, with
 // their place.
-func (l *loader) run() {
+func (l *loader) resolveRun() {
 	origins := map[string]string{}
 	for _, s := range runSettings() {
-		if e, _ := l.layers.get(s.key()); e.origin != originDefault {
+		if e, _ := l.layers.lookup(s.settingKey()); e.origin != originDefault {
 			origins[s.name] = e.origin
 		}
 	}
@@ -99,13 +99,13 @@ func (l *loader) run() {
 }
 
 func (l *loader) runText(name string) string {
-	e, _ := l.layers.get(keyRun + "." + name)
+	e, _ := l.layers.lookup(keyRun + "." + name)
 	return e.text
 }
 
 func (l *loader) runOn(name string) bool { return l.runText(name) == wordTrue }
 
 func (l *loader) runAmount(name string) int64 {
-	n, _ := runSettingOf(name).amount(l.runText(name))
+	n, _ := runSettingOf(name).parseSetting(l.runText(name))
 	return n
 }

@@ -19,12 +19,12 @@ type said struct {
 // runDefaults lays the defaults and the flags of task launch.
 func (l *loader) runDefaults() {
 	for _, s := range runSettings() {
-		l.layers.byDefault(s.key(), entry{text: s.fallback, origin: originDefault})
+		l.layers.byDefault(s.settingKey(), entry{text: s.fallback, origin: originDefault})
 		if text, set := l.in.Flags[s.flag]; s.flag != "" && set {
-			if err := s.check(text); err != nil {
-				l.fail("flag --%s: %w%s", s.flag, err, unset(text))
+			if err := s.checkText(text); err != nil {
+				l.addError("flag --%s: %w%s", s.flag, err, withUnsetHint(text))
 			}
-			l.layers.byFlag(s.key(), entry{text: text, origin: "flag --" + s.flag})
+			l.layers.byFlag(s.settingKey(), entry{text: text, origin: "flag --" + s.flag})
 		}
 	}
 }
@@ -39,13 +39,13 @@ func (l *loader) runEnvironment() {
 		if !set {
 			continue
 		}
-		value, err := v.read(text)
+		value, err := v.translate(text)
 		if err != nil {
-			l.config.runMistakes = append(l.config.runMistakes, fault.Usage("env %s: %w", v.name, err).WithHint("%s", v.hint()))
+			l.config.runMistakes = append(l.config.runMistakes, fault.Usage("env %s: %w", v.name, err).WithHint("%s", v.unsetHint()))
 			l.runRefused(v)
 			continue
 		}
-		n, _ := runSettingOf(v.setting).amount(value) // a text has none and one variable only
+		n, _ := runSettingOf(v.setting).parseSetting(value) // a text has none and one variable only
 		found[v.setting] = append(found[v.setting], said{v.name, value, n})
 	}
 	for _, s := range runSettings() {
@@ -76,13 +76,13 @@ func (l *loader) runSaid(s runSetting, list []said) {
 			other = append(other, v.variable+" ("+v.text+")")
 		}
 	}
-	l.merge(map[string]entry{s.key(): {text: least.text, origin: "env " + strings.Join(same, ", ")}})
+	l.mergeLayer(map[string]entry{s.settingKey(): {text: least.text, origin: "env " + strings.Join(same, ", ")}})
 	if _, byFlag := l.in.Flags[s.flag]; byFlag && s.flag != "" {
 		return
 	}
 	if len(other) > 0 {
 		l.runWarnings = append(l.runWarnings, fmt.Sprintf("%s: %s holds, the smallest: %s differs from %s",
-			s.name, least.text, listed(same), listed(other)))
+			s.name, least.text, joinWords(same), joinWords(other)))
 	}
 }
 
@@ -90,9 +90,9 @@ func (l *loader) runSaid(s runSetting, list []said) {
 // there is no value, since nothing is launched before that is corrected.
 func (l *loader) explainRun() {
 	for _, s := range runSettings() {
-		e, _ := l.layers.get(s.key())
-		if names := l.refusedVariables[s.key()]; len(names) > 0 {
-			e = entry{origin: "env " + listed(names) + " (refused)"}
+		e, _ := l.layers.lookup(s.settingKey())
+		if names := l.refusedVariables[s.settingKey()]; len(names) > 0 {
+			e = entry{origin: "env " + joinWords(names) + " (refused)"}
 		}
 		if s.kind == kindAddress {
 			e.text = withoutQuery(e.text)
@@ -100,6 +100,6 @@ func (l *loader) explainRun() {
 		if strings.HasPrefix(e.origin, "env ") && s.remoteOnly() && e.text != "" {
 			e.origin += " (not for this machine)"
 		}
-		l.show(s.key(), e, false)
+		l.showValue(s.settingKey(), e, false)
 	}
 }

@@ -31,15 +31,15 @@ func TestVariables(t *testing.T) {
 	} {
 		v := variableNamed(t, tc.name)
 		for text, want := range tc.good {
-			got, err := v.read(text)
+			got, err := v.translate(text)
 			require.NoError(t, err, "%s=%s", tc.name, text)
 			assert.Equal(t, want, got, tc.name)
 		}
 		for _, text := range append(tc.refused, "", "-5", "+5", " 5", "5 ", "5s", "5ms", "0x5", "5.0", "1e3", "five", "99999999999999999999", "5\n", "٥") {
-			_, err := v.read(text)
+			_, err := v.translate(text)
 			require.Error(t, err, "%s=%q", tc.name, text)
 		}
-		_, err := v.read(v.fallback)
+		_, err := v.translate(v.fallback)
 		require.NoError(t, err, "%s takes its source's default", tc.name)
 	}
 }
@@ -53,12 +53,12 @@ func TestSwitchVariables(t *testing.T) {
 		}
 		count++
 		for text, want := range map[string]string{"true": "true", "1": "true", "false": "false", "0": "false"} {
-			got, err := v.read(text)
+			got, err := v.translate(text)
 			require.NoError(t, err, text)
 			assert.Equal(t, want, got, text)
 		}
 		for _, text := range []string{"", "yes", "TRUE", "True", "on", "2", " true", "true\n", "null"} {
-			_, err := v.read(text)
+			_, err := v.translate(text)
 			require.Error(t, err, "%s=%q", v.name, text)
 		}
 	}
@@ -187,7 +187,7 @@ func TestRowsSayWhatIsRead(t *testing.T) {
 		assert.NotEmpty(t, row.Help)
 		assert.Equal(t, strings.Contains(row.Takes, "true"), row.Off != "", "a switch says what off means: %s", row.Name)
 		if row.Default != "" {
-			require.NoError(t, runSettingOf(row.Name).check(row.Default), row.Name)
+			require.NoError(t, runSettingOf(row.Name).checkText(row.Default), row.Name)
 		}
 	}
 	variables := map[string]bool{}

@@ -30,7 +30,7 @@ type VariableRow struct {
 func RunSettingRows() []SettingRow {
 	rows := make([]SettingRow, 0, len(runSettings()))
 	for _, s := range runSettings() {
-		rows = append(rows, SettingRow{s.name, s.flag, s.fallback, s.takes(), s.project.words(), s.help, s.off})
+		rows = append(rows, SettingRow{s.name, s.flag, s.fallback, s.acceptedValues(), s.project.describe(), s.help, s.off})
 	}
 	return rows
 }
@@ -39,12 +39,12 @@ func RunSettingRows() []SettingRow {
 func RunVariableRows() []VariableRow {
 	rows := make([]VariableRow, 0, len(runVariables()))
 	for _, v := range runVariables() {
-		rows = append(rows, VariableRow{v.name, v.setting, string(v.unit), v.fallback, v.values(), v.source})
+		rows = append(rows, VariableRow{v.name, v.setting, string(v.unit), v.fallback, v.acceptedValues(), v.source})
 	}
 	return rows
 }
 
-func (s runSetting) takes() string {
+func (s runSetting) acceptedValues() string {
 	switch s.kind {
 	case providers.OptionDuration:
 		return "1s to " + s.most
@@ -63,7 +63,7 @@ func (s runSetting) takes() string {
 	}
 }
 
-func (l leeway) words() string {
+func (l trustRule) describe() string {
 	switch l {
 	case mayLower:
 		return "lower it"

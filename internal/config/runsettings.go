@@ -30,12 +30,12 @@ const (
 	wordFalse = "false"
 )
 
-// leeway is what a project file may do to a setting without trust.
-type leeway int
+// trustRule is what a project file may do to a setting without trust.
+type trustRule int
 
 const (
-	mayLower leeway = iota // a lower limit is a narrower one; without a limit before, any is refused
-	mayRaise               // a longer wait is the gentler one
+	mayLower trustRule = iota // a lower limit is a narrower one; without a limit before, any is refused
+	mayRaise                  // a longer wait is the gentler one
 	mayEnable
 	mayNothing // it says what runs, or who hears of it
 )
@@ -47,13 +47,13 @@ type runSetting struct {
 	fallback string // "" = nothing
 	kind     providers.OptionKind
 	most     string // "" = what the kind takes
-	project  leeway
+	project  trustRule
 	sample   string // in the starter file, where there is no default
 	help     string
 	off      string // of a switch: what is the case when it is off
 }
 
-func (s runSetting) key() string { return keyRun + "." + s.name }
+func (s runSetting) settingKey() string { return keyRun + "." + s.name }
 
 // runSettings are the settings of task launch, with the defaults of CLI.md.
 func runSettings() []runSetting { return slices.Concat(runLimits(), runSizes(), runSwitches()) }
@@ -109,13 +109,13 @@ func runSettingOf(name string) runSetting {
 	return runSetting{}
 }
 
-// check refuses what the setting does not take. It never quotes an address.
-func (s runSetting) check(text string) error {
-	if err := check(s.kind, text); err != nil || s.most == "" {
+// checkText refuses what the setting does not take. It never quotes an address.
+func (s runSetting) checkText(text string) error {
+	if err := checkKind(s.kind, text); err != nil || s.most == "" {
 		return err
 	}
-	n, _ := amount(s.kind, text)
-	if most, err := amount(s.kind, s.most); err == nil && n > most {
+	n, _ := parseAmount(s.kind, text)
+	if most, err := parseAmount(s.kind, s.most); err == nil && n > most {
 		return fmt.Errorf("must be at most %s, not %q", s.most, text)
 	}
 	return nil
@@ -125,8 +125,8 @@ func (s runSetting) check(text string) error {
 // flags cannot write it: their durations have whole seconds.
 const unitMilli = "ms"
 
-// amount reads what check or a variable let in, in the smallest unit of its kind.
-func (s runSetting) amount(text string) (int64, error) {
+// parseSetting reads what check or a variable let in, in the smallest unit of its kind.
+func (s runSetting) parseSetting(text string) (int64, error) {
 	if digits, ok := strings.CutSuffix(text, unitMilli); ok && s.kind == providers.OptionDuration {
 		if n, ok := digitsOf(digits); ok {
 			return n * int64(time.Millisecond), nil
@@ -135,24 +135,24 @@ func (s runSetting) amount(text string) (int64, error) {
 	if s.kind == kindAddress || s.kind == kindPlainWord || s.kind == providers.OptionBool {
 		return 0, errors.New("is no amount")
 	}
-	return amount(s.kind, text)
+	return parseAmount(s.kind, text)
 }
 
-// runs reads the block of a file.
-func (d *decoder) runs(p pair) {
+// readRun reads the block of a file.
+func (d *decoder) readRun(p pair) {
 	readers := map[string]reader{}
 	for _, s := range runSettings() {
 		readers[s.name] = func(p pair) {
-			text, ok := d.text(p.value, s.name)
+			text, ok := d.readText(p.value, s.name)
 			if !ok {
 				return
 			}
-			if err := s.check(text); err != nil {
-				d.fail(p.value, "%s: %w", s.name, err)
+			if err := s.checkText(text); err != nil {
+				d.addMistake(p.value, "%s: %w", s.name, err)
 				return
 			}
-			d.doc.set(s.key(), text, placeOf(p.value))
+			d.doc.setValue(s.settingKey(), text, placeOf(p.value))
 		}
 	}
-	d.table(p.value, keyRun, readers)
+	d.readTable(p.value, keyRun, readers)
 }

@@ -69,10 +69,10 @@ func runVariables() []runVariable {
 	}
 }
 
-// read turns the text of the variable into that of its setting. Only a variable
+// translate turns the text of the variable into that of its setting. Only a variable
 // that is there is read, so an empty one is a mistake: an unset shell variable is
 // not "no limit".
-func (v runVariable) read(text string) (string, error) {
+func (v runVariable) translate(text string) (string, error) {
 	s := runSettingOf(v.setting)
 	switch {
 	case text == "":
@@ -80,11 +80,11 @@ func (v runVariable) read(text string) (string, error) {
 	case s.kind == providers.OptionBool:
 		return switchWord(text)
 	case v.unit == inWords:
-		return text, s.check(text)
+		return text, s.checkText(text)
 	}
 	n, ok := digitsOf(text)
 	if !ok || n < v.least || n > v.most {
-		return "", fmt.Errorf("must be a whole number of %s from %d to %d, not %s", v.unit, v.least, v.most, clipped(text))
+		return "", fmt.Errorf("must be a whole number of %s from %d to %d, not %s", v.unit, v.least, v.most, quoteClipped(text))
 	}
 	number := strconv.FormatInt(n, 10)
 	switch {
@@ -107,11 +107,11 @@ func switchWord(text string) (string, error) {
 	case wordFalse, "0":
 		return wordFalse, nil
 	}
-	return "", fmt.Errorf("must be true, false, 1 or 0, not %s", clipped(text))
+	return "", fmt.Errorf("must be true, false, 1 or 0, not %s", quoteClipped(text))
 }
 
-// clipped quotes a text that may be of any length and any bytes.
-func clipped(text string) string {
+// quoteClipped quotes a text that may be of any length and any bytes.
+func quoteClipped(text string) string {
 	const longest = 40
 	if len(text) <= longest {
 		return strconv.Quote(text)
@@ -123,8 +123,8 @@ func clipped(text string) string {
 	return strconv.Quote(text[:end]) + "..."
 }
 
-// values says what the variable takes, in words.
-func (v runVariable) values() string {
+// acceptedValues says what the variable takes, in words.
+func (v runVariable) acceptedValues() string {
 	switch s := runSettingOf(v.setting); {
 	case v.unit != inWords:
 		return fmt.Sprintf("%d to %d", v.least, v.most)
@@ -136,9 +136,9 @@ func (v runVariable) values() string {
 	return "a name"
 }
 
-// hint says how to get rid of a mistake in the variable.
-func (v runVariable) hint() string {
-	takes := v.values()
+// unsetHint says how to get rid of a mistake in the variable.
+func (v runVariable) unsetHint() string {
+	takes := v.acceptedValues()
 	if v.unit != inWords {
 		takes += " " + string(v.unit)
 	}

@@ -9,110 +9,110 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// top is the schema of a file: what is not here is an unknown key. Keys arrive
+// topReaders is the schema of a file: what is not here is an unknown key. Keys arrive
 // with the rooms that use them.
-func (d *decoder) top() map[string]reader {
+func (d *decoder) topReaders() map[string]reader {
 	return map[string]reader{
-		"providers":   d.profiles,
-		keyUse:        d.use,
-		keyLaunch:     d.launch,
-		keyProduction: d.production,
-		"protect":     d.protect,
-		"limits":      d.limits,
-		keyRun:        d.runs,
-		keyNotify:     d.notify,
-		keyStore:      d.store,
-		keyMetadata:   d.metadata(""),
+		"providers":   d.readProfiles,
+		keyUse:        d.readUse,
+		keyLaunch:     d.readLaunch,
+		keyProduction: d.readProduction,
+		"protect":     d.readProtect,
+		"limits":      d.readLimits,
+		keyRun:        d.readRun,
+		keyNotify:     d.readNotify,
+		keyStore:      d.readStore,
+		keyMetadata:   d.readMetadata(""),
 	}
 }
 
-func (d *decoder) use(p pair) {
+func (d *decoder) readUse(p pair) {
 	list := d.profileNames(p)
 	if p.value.Kind == yaml.SequenceNode && len(p.value.Content) == 0 {
-		d.fail(p.value, "use names no profile; remove the key to use all")
+		d.addMistake(p.value, "use names no profile; remove the key to use all")
 		return
 	}
 	d.doc.use = &names{words: list, at: placeOf(p.key)}
-	d.doc.set(keyUse, strings.Join(texts(list), ","), placeOf(p.key))
+	d.doc.setValue(keyUse, strings.Join(wordTexts(list), ","), placeOf(p.key))
 }
 
-func (d *decoder) production(p pair) { d.doc.production = d.profileNames(p) }
+func (d *decoder) readProduction(p pair) { d.doc.production = d.profileNames(p) }
 
-func (d *decoder) launch(p pair) {
-	if text, ok := d.text(p.value, keyLaunch); ok {
-		d.doc.set(keyLaunch, text, placeOf(p.value))
+func (d *decoder) readLaunch(p pair) {
+	if text, ok := d.readText(p.value, keyLaunch); ok {
+		d.doc.setValue(keyLaunch, text, placeOf(p.value))
 	}
 }
 
 // profileNames reads a list of profile names, each once. Whether the profiles
 // exist is judged when all files are read.
 func (d *decoder) profileNames(p pair) []word {
-	list := d.words(p)
+	list := d.readWords(p)
 	seen := map[string]bool{}
 	for _, w := range list {
 		if seen[w.text] {
-			d.errs = append(d.errs, mistake(d.doc.path, w.at, "%s names %q twice", p.key.Value, w.text))
+			d.errs = append(d.errs, mistakeAt(d.doc.path, w.at, "%s names %q twice", p.key.Value, w.text))
 		}
 		seen[w.text] = true
 	}
 	return list
 }
 
-func (d *decoder) protect(p pair) {
-	d.table(p.value, "protect", map[string]reader{
+func (d *decoder) readProtect(p pair) {
+	d.readTable(p.value, "protect", map[string]reader{
 		"labels": func(p pair) {
-			d.doc.labels = d.labels(p)
+			d.doc.labels = d.readLabels(p)
 		},
-		"ids": d.ids,
+		"ids": d.readIDs,
 	})
 }
 
-// labels reads label keys with their values; case and dots are kept.
-func (d *decoder) labels(p pair) []placed[Label] {
+// readLabels reads label keys with their values; case and dots are kept.
+func (d *decoder) readLabels(p pair) []placed[Label] {
 	var list []placed[Label]
-	for _, l := range d.pairs(p.value, p.key.Value) {
-		key, ok := d.text(l.key, "a label's key")
+	for _, l := range d.readPairs(p.value, p.key.Value) {
+		key, ok := d.readText(l.key, "a label's key")
 		if !ok {
 			continue
 		}
-		if value, ok := d.text(l.value, "the value of a label"); ok {
+		if value, ok := d.readText(l.value, "the value of a label"); ok {
 			list = append(list, placed[Label]{Label{key, value}, placeOf(l.key)})
 		}
 	}
 	return list
 }
 
-func (d *decoder) ids(p pair) {
-	for _, w := range d.words(p) {
+func (d *decoder) readIDs(p pair) {
+	for _, w := range d.readWords(p) {
 		ref, err := sandbox.ParseRef(w.text)
 		if err != nil {
-			d.errs = append(d.errs, mistake(d.doc.path, w.at, "ids: %w", err))
+			d.errs = append(d.errs, mistakeAt(d.doc.path, w.at, "ids: %w", err))
 			continue
 		}
 		d.doc.ids = append(d.doc.ids, placed[sandbox.Ref]{ref, w.at})
 	}
 }
 
-func (d *decoder) limits(p pair) {
+func (d *decoder) readLimits(p pair) {
 	readers := map[string]reader{}
-	for _, l := range limits() {
+	for _, l := range limitSettings() {
 		readers[l.name] = func(p pair) {
-			if text, ok := d.measured(p, l.kind, false); ok {
-				d.doc.set(l.key(), text, placeOf(p.value))
+			if text, ok := d.readMeasured(p, l.kind, false); ok {
+				d.doc.setValue(l.settingKey(), text, placeOf(p.value))
 			}
 		}
 	}
-	d.table(p.value, "limits", readers)
+	d.readTable(p.value, "limits", readers)
 }
 
-// measured reads a scalar of a kind.
-func (d *decoder) measured(p pair, kind providers.OptionKind, secret bool) (string, bool) {
-	text, ok := d.text(p.value, p.key.Value)
+// readMeasured reads a scalar of a kind.
+func (d *decoder) readMeasured(p pair, kind providers.OptionKind, secret bool) (string, bool) {
+	text, ok := d.readText(p.value, p.key.Value)
 	if !ok {
 		return "", false
 	}
-	if err := check(kind, text); err != nil {
-		d.fail(p.value, "%s: %w", p.key.Value, discreet(kind, secret, err))
+	if err := checkKind(kind, text); err != nil {
+		d.addMistake(p.value, "%s: %w", p.key.Value, withoutSecretText(kind, secret, err))
 		return "", false
 	}
 	return text, true

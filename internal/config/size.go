@@ -76,13 +76,13 @@ func (l *loader) hereEntries() {
 }
 
 func (l *loader) sizeHere() Size {
-	read := func(name string) int64 { n, _ := runSettingOf(name).amount(l.here[name]); return n }
-	return Size{MemoryBytes: read(nameMemory), CPU: cores(read(nameCPU)), DiskBytes: read(nameDisk)}
+	read := func(name string) int64 { n, _ := runSettingOf(name).parseSetting(l.here[name]); return n }
+	return Size{MemoryBytes: read(nameMemory), CPU: coresOf(read(nameCPU)), DiskBytes: read(nameDisk)}
 }
 
 func (l *loader) sizeRemote() Size {
 	return Size{
-		MemoryBytes: l.runAmount(nameMemory), CPU: cores(l.runAmount(nameCPU)), DiskBytes: l.runAmount(nameDisk),
+		MemoryBytes: l.runAmount(nameMemory), CPU: coresOf(l.runAmount(nameCPU)), DiskBytes: l.runAmount(nameDisk),
 		Snapshot: l.runText(nameSnapshot), Image: l.runText(nameImage),
 	}
 }

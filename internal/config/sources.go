@@ -6,9 +6,9 @@ import (
 	"sbx/internal/providers"
 )
 
-// parted takes the profiles of sources out of those of providers: verbs work on
+// separateSources takes the profiles of sources out of those of providers: verbs work on
 // sandboxes, which a source neither lists nor ends.
-func (l *loader) parted() {
+func (l *loader) separateSources() {
 	var own []Profile
 	for _, p := range l.config.Profiles {
 		if t, _ := findType(l.in.Types, p.Type); t.Attach != nil {
@@ -20,17 +20,17 @@ func (l *loader) parted() {
 	l.config.Profiles = own
 }
 
-// attached checks that each source belongs to a profile. One that only its
+// checkSourceTargets checks that each source belongs to a profile. One that only its
 // environment switches on may be missing in this run.
-func (l *loader) attached() {
-	known := l.config.names()
+func (l *loader) checkSourceTargets() {
+	known := l.config.profileNames()
 	for _, s := range l.config.Sources {
 		target := s.Settings[providers.OptionAttach]
-		if slices.Contains(known, target) || slices.Contains(l.switchable(), target) {
+		if slices.Contains(known, target) || slices.Contains(l.switchableTypes(), target) {
 			continue
 		}
-		e, _ := l.layers.get(optionKey(s.Name, providers.OptionAttach))
-		l.fail("%s: %s is attached to %s, and there is no such profile%s", e.origin, s.Name, quoted(target), meant(target, known))
+		e, _ := l.layers.lookup(optionKey(s.Name, providers.OptionAttach))
+		l.addError("%s: %s is attached to %s, and there is no such profile%s", e.origin, s.Name, quoteKey(target), suggestAllowed(target, known))
 	}
 }
 

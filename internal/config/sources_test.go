@@ -17,7 +17,7 @@ func TestASourceIsNoProvider(t *testing.T) {
 	w.user("providers:\n  omoi: {type: watcher, url: http://w, attach: here}\n  other: {type: watcher, url: http://o}\n")
 	c, err := w.load()
 	require.NoError(t, err)
-	assert.Equal(t, []string{"cloud", "here"}, c.names())
+	assert.Equal(t, []string{"cloud", "here"}, c.profileNames())
 	require.Len(t, c.SourcesOf("here"), 1)
 	assert.Equal(t, "omoi", c.SourcesOf("here")[0].Name)
 	assert.Equal(t, "other", c.SourcesOf("cloud")[0].Name, "the type's default")

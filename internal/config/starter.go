@@ -24,9 +24,9 @@ func Init(in Input, path string) (string, error) {
 		return "", fault.Usage("there is no home directory for a user file").WithHint("name the file to write")
 	}
 	if !filepath.IsAbs(path) {
-		path = filepath.Join(in.workdir(), path)
+		path = filepath.Join(in.workingDirectory(), path)
 	}
-	switch err := writeNew(path, []byte(Starter(in.Types))); {
+	switch err := createFile(path, []byte(Starter(in.Types))); {
 	case errors.Is(err, fs.ErrExist):
 		return "", fault.New(fault.KindRefused, "%s is there already and stays as it is", path).WithHint("edit it, or move it away first")
 	case err != nil:
@@ -52,10 +52,10 @@ func Starter(types []providers.Type) string {
 	}
 	b.WriteString(`
 # The profiles that verbs work on; without this line all.
-#use: [` + examples(types)[0] + `]
+#use: [` + starterProfiles(types)[0] + `]
 
 # Where "sbx create" goes unless --provider names another profile.
-#launch: ` + examples(types)[0] + `
+#launch: ` + starterProfiles(types)[0] + `
 
 # Profiles whose bulk endings need --production with their name.
 #production: []
@@ -69,7 +69,7 @@ func Starter(types []providers.Type) string {
 # after those of sbx itself (` + "sbx/task, sbx/agent-type, sbx/owner" + `). A profile may say it for itself.
 #metadata:
 `)
-	for _, m := range meanings() {
+	for _, m := range labelMeanings() {
 		fmt.Fprintf(&b, "#  %s: [%s] # %s\n", m.name, strings.Join(m.fallback, ", "), m.help)
 	}
 	b.WriteString(`
@@ -82,12 +82,12 @@ func Starter(types []providers.Type) string {
 # What one command may do at most.
 #limits:
 `)
-	for _, m := range limits() {
+	for _, m := range limitSettings() {
 		fmt.Fprintf(&b, "#  %s: %s # %s\n", m.name, cmp.Or(m.fallback, m.sample), m.help)
 	}
 	starterRun(&b)
 	b.WriteString("\n# Whom a run without an operator tells of trouble. Secrets are not written here but in\n# the environment variables that are named.\n#notify:\n")
-	for _, n := range notices() {
+	for _, n := range notifySettings() {
 		fmt.Fprintf(&b, "#  %s: %s # %s\n", n.name, n.sample, n.help)
 	}
 	return b.String()
@@ -100,8 +100,8 @@ func starterRun(b *strings.Builder) {
 	}
 }
 
-// examples are the names of the profiles in the starter file.
-func examples(types []providers.Type) []string {
+// starterProfiles are the names of the profiles in the starter file.
+func starterProfiles(types []providers.Type) []string {
 	names := []string{}
 	for _, t := range types {
 		names = append(names, t.Name)
@@ -121,7 +121,7 @@ func starterProfile(b *strings.Builder, t providers.Type) {
 	for _, o := range t.Options {
 		name, text := o.Name, o.Default
 		if text == "" {
-			text = sample(o.Kind)
+			text = sampleOfKind(o.Kind)
 		}
 		if o.Secret {
 			name, text = o.Name+suffixVariable, variableOf(o.Env)

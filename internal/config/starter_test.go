@@ -33,7 +33,7 @@ func TestStarterIsReadAsItIsAndWithEverySettingSet(t *testing.T) {
 	assert.Equal(t, "https://control.example", r.CallbackURL)
 	r.Here, r.Remote, r.CallbackURL, r.Origins = Size{}, Size{}, "", map[string]string{}
 	assert.Equal(t, defaultRun(), r, "what else is shown are the defaults")
-	assert.Equal(t, []string{"cloud", "far", "here"}, c.names())
+	assert.Equal(t, []string{"cloud", "far", "here"}, c.profileNames())
 	assert.Equal(t, []string{"here"}, c.Use)
 	assert.Equal(t, []Label{{"sbx/keep", "true"}}, c.Protect.Labels)
 	if *update {

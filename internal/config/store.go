@@ -9,36 +9,36 @@ import (
 	dsn "sbx/internal/store/address"
 )
 
-// store reads where the store is. What it says of a bad URL shows nothing of it.
-func (d *decoder) store(p pair) {
-	d.table(p.value, keyStore, map[string]reader{"url": func(p pair) {
+// readStore reads where the store is. What it says of a bad URL shows nothing of it.
+func (d *decoder) readStore(p pair) {
+	d.readTable(p.value, keyStore, map[string]reader{"url": func(p pair) {
 		text := ""
 		if p.value.Kind != yaml.ScalarNode || p.value.Value != "" { // an empty one is a choice: SQLite
 			var ok bool
-			if text, ok = d.text(p.value, keyStoreURL); !ok {
+			if text, ok = d.readText(p.value, keyStoreURL); !ok {
 				return
 			}
 		}
 		if _, err := storeAddress(text); err != nil {
-			bad := mistake(d.doc.path, placeOf(p.value), "%s: %w", keyStoreURL, err)
+			bad := mistakeAt(d.doc.path, placeOf(p.value), "%s: %w", keyStoreURL, err)
 			d.errs = append(d.errs, fault.Usage("%w", bad).WithHint("%s", fault.HintOf(err)))
 			return
 		}
-		d.doc.set(keyStoreURL, text, placeOf(p.value))
+		d.doc.setValue(keyStoreURL, text, placeOf(p.value))
 	}})
 }
 
-// store settles where the store is, and keeps its secrets from every text.
-func (l *loader) store() {
+// resolveStore settles where the store is, and keeps its secrets from every text.
+func (l *loader) resolveStore() {
 	l.layers.byDefault(keyStoreURL, entry{origin: originDefault})
 	if text := l.in.Process.Getenv(EnvStoreURL); text != "" {
 		if _, err := storeAddress(text); err != nil {
 			l.errs = append(l.errs, fault.Placed(err, "", "env "+EnvStoreURL))
 			return
 		}
-		l.merge(map[string]entry{keyStoreURL: {text: text, origin: "env " + EnvStoreURL}})
+		l.mergeLayer(map[string]entry{keyStoreURL: {text: text, origin: "env " + EnvStoreURL}})
 	}
-	e, _ := l.layers.get(keyStoreURL)
+	e, _ := l.layers.lookup(keyStoreURL)
 	l.config.StoreURL = e.text
 	at, _ := storeAddress(e.text) // checked where it came in
 	for _, secret := range at.Secrets() {
@@ -50,7 +50,7 @@ func (l *loader) store() {
 
 // shownStore is the address of the store as it may be shown.
 func (l *loader) shownStore() entry {
-	e, _ := l.layers.get(keyStoreURL)
+	e, _ := l.layers.lookup(keyStoreURL)
 	at, _ := storeAddress(e.text)
 	e.text = at.String()
 	return e

@@ -7,37 +7,25 @@ import (
 	"sbx/internal/fault"
 )
 
-// closest gives the candidate that a misspelt word most likely meant, or "".
-// Case does not count; a third of the word may differ.
-func closest(word string, candidates []string) string {
-	best, least := "", max(1, len(word)/3)+1
-	for _, c := range slices.Sorted(slices.Values(candidates)) {
-		if d := fault.Distance(strings.ToLower(word), c); d < least {
-			best, least = c, d
-		}
-	}
-	return best
-}
-
-// meant writes what may be meant by a wrong word and what is allowed:
+// suggestAllowed writes what may be meant by a wrong word and what is allowed:
 // ` (did you mean "x"?; allowed: ...)`.
-func meant(word string, allowed []string) string {
-	all := "allowed: " + listed(slices.Compact(slices.Sorted(slices.Values(allowed))))
+func suggestAllowed(word string, allowed []string) string {
+	all := "allowed: " + joinWords(slices.Compact(slices.Sorted(slices.Values(allowed))))
 	if len(allowed) == 0 {
 		all = "nothing is allowed here"
 	}
-	if near := closest(word, allowed); near != "" {
+	if near := fault.Nearest(word, slices.Sorted(slices.Values(allowed))); near != "" {
 		return ` (did you mean "` + near + `"?; ` + all + ")"
 	}
 	return " (" + all + ")"
 }
 
-func listed(words []string) string { return strings.Join(words, ", ") }
+func joinWords(words []string) string { return strings.Join(words, ", ") }
 
-// shown gives the part of a misplaced key that may be printed: up to the first
+// printableKey gives the part of a misplaced key that may be printed: up to the first
 // character that no key has. In `{token:s3cret}` the whole text is one key, and
 // what follows the colon is a secret.
-func shown(key string) string {
+func printableKey(key string) string {
 	const longest = 40
 	end := strings.IndexFunc(key, func(r rune) bool { return !keyRune(r) })
 	if end < 0 {

@@ -10,10 +10,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// parse gives the root node of a file, nil for an empty one, or every mistake
+// parseYAML gives the root node of a file, nil for an empty one, or every mistake
 // that keeps the file from being read as settings.
-func parse(path string, content []byte) (*yaml.Node, []error) {
-	if errs := tabs(path, content); len(errs) > 0 {
+func parseYAML(path string, content []byte) (*yaml.Node, []error) {
+	if errs := findTabs(path, content); len(errs) > 0 {
 		return nil, errs
 	}
 	var doc, more yaml.Node
@@ -22,26 +22,26 @@ func parse(path string, content []byte) (*yaml.Node, []error) {
 	case errors.Is(err, io.EOF):
 		return nil, nil
 	case err != nil:
-		return nil, []error{unparsed(path, content, err)}
+		return nil, []error{asMistake(path, content, err)}
 	}
 	var errs []error
 	switch err := stream.Decode(&more); {
 	case errors.Is(err, io.EOF):
 	case err != nil:
-		errs = append(errs, unparsed(path, content, err))
+		errs = append(errs, asMistake(path, content, err))
 	default:
-		errs = append(errs, mistake(path, placeOf(&more), "a second document begins here; only one is read"))
+		errs = append(errs, mistakeAt(path, placeOf(&more), "a second document begins here; only one is read"))
 	}
-	errs = append(errs, exotic(path, &doc)...)
-	if len(errs) > 0 || len(doc.Content) == 0 || missing(doc.Content[0]) {
+	errs = append(errs, refuseAnchorsAndTags(path, &doc)...)
+	if len(errs) > 0 || len(doc.Content) == 0 || hasNoValue(doc.Content[0]) {
 		return nil, errs
 	}
 	return doc.Content[0], errs
 }
 
-// tabs finds tabs in front of settings. YAML takes some of them and not others;
+// findTabs finds tabs in front of settings. YAML takes some of them and not others;
 // here none is taken, because nobody sees the difference.
-func tabs(path string, content []byte) []error {
+func findTabs(path string, content []byte) []error {
 	var errs []error
 	line := 0
 	for text := range bytes.Lines(content) {
@@ -49,34 +49,34 @@ func tabs(path string, content []byte) []error {
 		rest := bytes.TrimLeft(text, " \t")
 		column := bytes.IndexByte(text[:len(text)-len(rest)], '\t') + 1
 		if column > 0 && len(bytes.TrimSpace(rest)) > 0 && rest[0] != '#' {
-			errs = append(errs, mistake(path, position{line, column}, "indented with a tab; use spaces"))
+			errs = append(errs, mistakeAt(path, position{line, column}, "indented with a tab; use spaces"))
 		}
 	}
 	return errs
 }
 
-// exotic refuses anchors, aliases and tags: a file of settings needs none, and
+// refuseAnchorsAndTags refuses anchors, aliases and tags: a file of settings needs none, and
 // nested aliases can unfold to any size.
-func exotic(path string, node *yaml.Node) []error {
+func refuseAnchorsAndTags(path string, node *yaml.Node) []error {
 	var errs []error
 	switch {
 	case node.Kind == yaml.AliasNode:
-		errs = append(errs, mistake(path, placeOf(node), "aliases are not accepted; quote a text that begins with *"))
+		errs = append(errs, mistakeAt(path, placeOf(node), "aliases are not accepted; quote a text that begins with *"))
 	case node.Anchor != "":
-		errs = append(errs, mistake(path, placeOf(node), "anchors are not accepted; quote a text that begins with &"))
+		errs = append(errs, mistakeAt(path, placeOf(node), "anchors are not accepted; quote a text that begins with &"))
 	}
 	if node.Style&yaml.TaggedStyle != 0 {
-		errs = append(errs, mistake(path, placeOf(node), "tags are not accepted; quote a text that begins with !"))
+		errs = append(errs, mistakeAt(path, placeOf(node), "tags are not accepted; quote a text that begins with !"))
 	}
 	for _, child := range node.Content {
-		errs = append(errs, exotic(path, child)...)
+		errs = append(errs, refuseAnchorsAndTags(path, child)...)
 	}
 	return errs
 }
 
-// unparsed turns an error of the YAML parser into a mistake. The parser knows
+// asMistake turns an error of the YAML parser into a mistake. The parser knows
 // the line at best; the column is where the line's text begins.
-func unparsed(path string, content []byte, err error) error {
+func asMistake(path string, content []byte, err error) error {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	at := position{1, 1}
 	if rest, ok := strings.CutPrefix(text, "line "); ok {
@@ -93,7 +93,7 @@ func unparsed(path string, content []byte, err error) error {
 		name, _, _ := strings.Cut(rest, "'")
 		at, text = placeOfText(content, "*"+name), "an alias names no anchor; quote a text that begins with *" // without the name, which may be a secret
 	}
-	return mistake(path, at, "not valid YAML: %s", strings.ReplaceAll(text, "\n", " "))
+	return mistakeAt(path, at, "not valid YAML: %s", strings.ReplaceAll(text, "\n", " "))
 }
 
 // placeOfText finds a text where the parser does not say its place.
@@ -105,7 +105,7 @@ func placeOfText(content []byte, text string) position {
 
 func placeOf(node *yaml.Node) position { return position{max(1, node.Line), max(1, node.Column)} }
 
-// missing says that a key has no value: nothing, ~ or null, unquoted.
-func missing(node *yaml.Node) bool {
+// hasNoValue says that a key has no value: nothing, ~ or null, unquoted.
+func hasNoValue(node *yaml.Node) bool {
 	return node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null"
 }

@@ -32,7 +32,7 @@ func TestTabs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var got []position
-			for _, err := range tabs("/c.yaml", []byte(tc.content)) {
+			for _, err := range findTabs("/c.yaml", []byte(tc.content)) {
 				placed, ok := errors.AsType[*placedError](err)
 				require.True(t, ok)
 				got = append(got, placed.at)
@@ -70,7 +70,7 @@ func TestParse(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			root, errs := parse("/c.yaml", []byte(tc.content))
+			root, errs := parseYAML("/c.yaml", []byte(tc.content))
 			if tc.want == "" {
 				require.Empty(t, errs)
 				assert.Equal(t, tc.empty, root == nil)

@@ -43,25 +43,25 @@ const (
 // ReadTasks reads the content of a file of tasks, strictly: every mistake has its
 // line and column, all of them are told, and none shows a value. fault.KindUsage.
 func ReadTasks(path string, content []byte) (TaskList, error) {
-	root, errs := parse(path, content)
+	root, errs := parseYAML(path, content)
 	if len(errs) > 0 {
-		return TaskList{}, joined(advised(errs))
+		return TaskList{}, joinMistakes(withTaskFileHint(errs))
 	}
 	if root == nil {
 		return TaskList{}, fault.Usage("%s: it holds no tasks", path).WithHint(hintTasks)
 	}
 	r := &taskReader{decoder: decoder{doc: newDocument(path)}}
-	list := r.list(root)
+	list := r.readTaskList(root)
 	if len(r.errs) > 0 {
-		return TaskList{}, joined(advised(r.errs))
+		return TaskList{}, joinMistakes(withTaskFileHint(r.errs))
 	}
 	return list, nil
 }
 
 const hintTasks = "docs/TASKS.md has an example; `tasks:` is a list of {command: [WORD, ...]} or {shell: LINE}"
 
-// advised gives mistakes the hint of this kind of file.
-func advised(errs []error) []error {
+// withTaskFileHint gives mistakes the hint of this kind of file.
+func withTaskFileHint(errs []error) []error {
 	for i, err := range errs {
 		if e, ok := errors.AsType[*placedError](err); ok {
 			errs[i] = fault.Usage("%w", e).WithHint(hintTasks)
@@ -80,49 +80,49 @@ type taskReader struct {
 // taskSettings are the settings of one mapping, by flag.
 type taskSettings map[string]TaskSetting
 
-func (r *taskReader) list(root *yaml.Node) TaskList {
+func (r *taskReader) readTaskList(root *yaml.Node) TaskList {
 	var list TaskList
 	var tasks *yaml.Node
 	r.defaults, r.keys = taskSettings{}, map[string]int{}
-	r.table(root, "the file", map[string]reader{
-		"batch":    func(p pair) { list.Batch = r.named(p) },
-		"defaults": func(p pair) { r.table(p.value, "defaults", r.settings(r.defaults)) },
+	r.readTable(root, "the file", map[string]reader{
+		"batch":    func(p pair) { list.Batch = r.readName(p) },
+		"defaults": func(p pair) { r.readTable(p.value, "defaults", r.settingReaders(r.defaults)) },
 		"tasks":    func(p pair) { tasks = p.value },
 	})
 	switch {
 	case tasks == nil:
 		if len(r.errs) == 0 {
-			r.fail(root, "it has no tasks; %s", hintTasks)
+			r.addMistake(root, "it has no tasks; %s", hintTasks)
 		}
 		return list
 	case tasks.Kind != yaml.SequenceNode, len(tasks.Content) == 0:
-		r.fail(tasks, "tasks must be a list with an entry for each task")
+		r.addMistake(tasks, "tasks must be a list with an entry for each task")
 		return list
 	case len(tasks.Content) > maxTasks:
-		r.fail(tasks, "tasks has %d entries; %d are the most", len(tasks.Content), maxTasks)
+		r.addMistake(tasks, "tasks has %d entries; %d are the most", len(tasks.Content), maxTasks)
 		return list
 	}
 	for _, node := range tasks.Content {
-		list.Tasks = append(list.Tasks, r.task(node))
+		list.Tasks = append(list.Tasks, r.readTask(node))
 	}
 	return list
 }
 
-// task reads one entry.
-func (r *taskReader) task(node *yaml.Node) TaskEntry {
-	e := TaskEntry{Place: r.place(node)}
+// readTask reads one entry.
+func (r *taskReader) readTask(node *yaml.Node) TaskEntry {
+	e := TaskEntry{Place: r.originOf(node)}
 	own, before := taskSettings{}, len(r.errs)
-	readers := r.settings(own)
-	readers["key"] = func(p pair) { e.Key = r.key(p) }
-	readers["name"] = r.setting(own, "name", taskText)
+	readers := r.settingReaders(own)
+	readers["key"] = func(p pair) { e.Key = r.readTaskKey(p) }
+	readers["name"] = r.settingReader(own, "name", taskText)
 	commands := 0
-	readers["command"] = func(p pair) { commands++; e.Command = r.command(p) }
-	readers["shell"] = func(p pair) { commands++; e.Command = r.shell(p) }
-	r.table(node, "a task", readers)
+	readers["command"] = func(p pair) { commands++; e.Command = r.readCommand(p) }
+	readers["shell"] = func(p pair) { commands++; e.Command = r.readShell(p) }
+	r.readTable(node, "a task", readers)
 	if commands != 1 && len(r.errs) == before {
-		r.fail(node, "a task needs either command: [WORD, ...] or shell: LINE")
+		r.addMistake(node, "a task needs either command: [WORD, ...] or shell: LINE")
 	}
-	all := merged(r.defaults, own)
+	all := mergeTaskSettings(r.defaults, own)
 	if p, ok := all[taskProvider]; ok {
 		e.Provider = p.Values[0]
 		delete(all, taskProvider)
@@ -133,9 +133,9 @@ func (r *taskReader) task(node *yaml.Node) TaskEntry {
 	return e
 }
 
-// merged lays a task's own settings over the defaults. Variables and labels are
+// mergeTaskSettings lays a task's own settings over the defaults. Variables and labels are
 // added to those of the defaults; everything else replaces them.
-func merged(defaults, own taskSettings) taskSettings {
+func mergeTaskSettings(defaults, own taskSettings) taskSettings {
 	all := maps.Clone(defaults)
 	for flag, s := range own {
 		if base, ok := all[flag]; ok && (flag == "env" || flag == "env-file" || flag == "label") {
@@ -146,7 +146,7 @@ func merged(defaults, own taskSettings) taskSettings {
 	return all
 }
 
-func (r *taskReader) place(node *yaml.Node) string {
+func (r *taskReader) originOf(node *yaml.Node) string {
 	at := placeOf(node)
-	return (&placedError{path: r.doc.path, at: at}).where()
+	return (&placedError{path: r.doc.path, at: at}).position()
 }

@@ -59,50 +59,50 @@ func taskKeys() map[string]struct {
 	return keys
 }
 
-// settings are readers of all keys that put what they read into a place.
-func (r *taskReader) settings(into taskSettings) map[string]reader {
+// settingReaders are readers of all keys that put what they read into a place.
+func (r *taskReader) settingReaders(into taskSettings) map[string]reader {
 	readers := map[string]reader{}
 	for name, k := range taskKeys() {
-		readers[name] = r.setting(into, k.flag, k.kind)
+		readers[name] = r.settingReader(into, k.flag, k.kind)
 	}
 	return readers
 }
 
-func (r *taskReader) setting(into taskSettings, flag string, kind taskKind) reader {
+func (r *taskReader) settingReader(into taskSettings, flag string, kind taskKind) reader {
 	return func(p pair) {
 		var values []string
 		switch kind {
 		case taskWords:
 			values = r.oneOrMore(p)
 		case taskEnv:
-			values = r.variables(p)
+			values = r.readVariables(p)
 		case taskLabels:
-			values = r.mapped(p)
+			values = r.readMapped(p)
 		default:
-			values = r.scalar(p, kind)
+			values = r.readScalar(p, kind)
 		}
 		if len(values) > 0 {
-			into[flag] = TaskSetting{Flag: flag, Values: values, Place: r.place(p.value)}
+			into[flag] = TaskSetting{Flag: flag, Values: values, Place: r.originOf(p.value)}
 		}
 	}
 }
 
-// scalar reads one value and refuses what its kind does not take.
-func (r *taskReader) scalar(p pair, kind taskKind) []string {
-	text, ok := r.text(p.value, p.key.Value)
+// readScalar reads one value and refuses what its kind does not take.
+func (r *taskReader) readScalar(p pair, kind taskKind) []string {
+	text, ok := r.readText(p.value, p.key.Value)
 	if !ok {
 		return nil
 	}
-	if err := kind.check(text); err != nil {
-		r.fail(p.value, "%s: %w", p.key.Value, err)
+	if err := kind.checkText(text); err != nil {
+		r.addMistake(p.value, "%s: %w", p.key.Value, err)
 		return nil
 	}
 	return []string{text}
 }
 
-// check refuses a text that a kind does not take. The bounds of numbers are the
+// checkText refuses a text that a kind does not take. The bounds of numbers are the
 // flags' affair.
-func (k taskKind) check(text string) error {
+func (k taskKind) checkText(text string) error {
 	var err error
 	switch k {
 	case taskDuration:
@@ -130,112 +130,112 @@ func (k taskKind) check(text string) error {
 func (r *taskReader) oneOrMore(p pair) []string {
 	list := []word{}
 	if p.value.Kind == yaml.ScalarNode {
-		if text, ok := r.text(p.value, p.key.Value); ok {
+		if text, ok := r.readText(p.value, p.key.Value); ok {
 			list = append(list, word{text, placeOf(p.value)})
 		}
 	} else {
-		list = r.words(p)
+		list = r.readWords(p)
 	}
 	if len(list) == 0 && p.value.Kind == yaml.SequenceNode && len(p.value.Content) == 0 {
-		r.fail(p.value, "%s is empty: leave it out, or name what it is to be", p.key.Value)
+		r.addMistake(p.value, "%s is empty: leave it out, or name what it is to be", p.key.Value)
 	}
 	for _, w := range list {
 		if strings.ContainsAny(w.text, `,"`) {
-			r.fail(p.value, "%s: write a list, like [one, two], without commas and quotes in a word", p.key.Value)
+			r.addMistake(p.value, "%s: write a list, like [one, two], without commas and quotes in a word", p.key.Value)
 			return nil
 		}
 	}
-	return texts(list)
+	return wordTexts(list)
 }
 
-// variables reads a mapping of names to values, where a name without one has the
+// readVariables reads a mapping of names to values, where a name without one has the
 // caller's, or a list of NAME and NAME=VALUE. No mistake shows a value.
-func (r *taskReader) variables(p pair) []string {
+func (r *taskReader) readVariables(p pair) []string {
 	var values []string
 	switch p.value.Kind {
 	case yaml.MappingNode:
-		for _, v := range r.pairs(p.value, p.key.Value) {
+		for _, v := range r.readPairs(p.value, p.key.Value) {
 			switch {
-			case missing(v.value):
+			case hasNoValue(v.value):
 				values = append(values, v.key.Value)
 			case v.value.Kind != yaml.ScalarNode:
-				r.fail(v.value, "env %s must have a single text", shown(v.key.Value))
+				r.addMistake(v.value, "env %s must have a single text", printableKey(v.key.Value))
 			case strings.ContainsRune(v.value.Value, 0):
-				r.fail(v.value, "env %s holds a NUL byte", shown(v.key.Value))
+				r.addMistake(v.value, "env %s holds a NUL byte", printableKey(v.key.Value))
 			default:
 				values = append(values, v.key.Value+"="+v.value.Value)
 			}
 		}
 	case yaml.SequenceNode:
 		for _, item := range p.value.Content {
-			if item.Kind != yaml.ScalarNode || missing(item) {
-				r.fail(item, "env must be a list of names, or of NAME=VALUE")
+			if item.Kind != yaml.ScalarNode || hasNoValue(item) {
+				r.addMistake(item, "env must be a list of names, or of NAME=VALUE")
 				continue
 			}
 			values = append(values, item.Value)
 		}
 	default:
-		r.fail(p.value, "env must be a mapping of names to values, or a list of names")
+		r.addMistake(p.value, "env must be a mapping of names to values, or a list of names")
 	}
 	return values
 }
 
-// mapped reads a mapping of words to words, as K=V.
-func (r *taskReader) mapped(p pair) []string {
+// readMapped reads a mapping of words to words, as K=V.
+func (r *taskReader) readMapped(p pair) []string {
 	var values []string
-	for _, v := range r.pairs(p.value, p.key.Value) {
-		if text, ok := r.text(v.value, p.key.Value+" "+shown(v.key.Value)); ok {
+	for _, v := range r.readPairs(p.value, p.key.Value) {
+		if text, ok := r.readText(v.value, p.key.Value+" "+printableKey(v.key.Value)); ok {
 			values = append(values, v.key.Value+"="+text)
 		}
 	}
 	return values
 }
 
-// named reads a name that is shown in one line.
-func (r *taskReader) named(p pair) string {
-	text, ok := r.text(p.value, p.key.Value)
-	if ok && (len(text) > maxKey || strings.ContainsFunc(text, unseen)) {
-		r.fail(p.value, "%s must have at most %d bytes, all of them visible", p.key.Value, maxKey)
+// readName reads a name that is shown in one line.
+func (r *taskReader) readName(p pair) string {
+	text, ok := r.readText(p.value, p.key.Value)
+	if ok && (len(text) > maxKey || strings.ContainsFunc(text, isControl)) {
+		r.addMistake(p.value, "%s must have at most %d bytes, all of them visible", p.key.Value, maxKey)
 		return ""
 	}
 	return text
 }
 
-func unseen(c rune) bool { return !unicode.IsPrint(c) }
+func isControl(c rune) bool { return !unicode.IsPrint(c) }
 
-// key reads a key, which no other task of the file has.
-func (r *taskReader) key(p pair) string {
-	key := r.named(p)
+// readTaskKey reads a key, which no other task of the file has.
+func (r *taskReader) readTaskKey(p pair) string {
+	key := r.readName(p)
 	if line, twice := r.keys[key]; twice && key != "" {
-		r.fail(p.value, "the key %s belongs to the task in line %d already", quoted(key), line)
+		r.addMistake(p.value, "the key %s belongs to the task in line %d already", quoteKey(key), line)
 	}
 	r.keys[key] = p.value.Line
 	return key
 }
 
-// command reads the words of a program; any text but a NUL byte may be in one.
-func (r *taskReader) command(p pair) []string {
+// readCommand reads the words of a program; any text but a NUL byte may be in one.
+func (r *taskReader) readCommand(p pair) []string {
 	if p.value.Kind != yaml.SequenceNode || len(p.value.Content) == 0 {
-		r.fail(p.value, "command must be a list, like [make, test]; a line for the shell is shell: LINE")
+		r.addMistake(p.value, "command must be a list, like [make, test]; a line for the shell is shell: LINE")
 		return nil
 	}
 	var words []string
 	for _, item := range p.value.Content {
-		if item.Kind != yaml.ScalarNode || missing(item) || strings.ContainsRune(item.Value, 0) {
-			r.fail(item, "command must be a list of words")
+		if item.Kind != yaml.ScalarNode || hasNoValue(item) || strings.ContainsRune(item.Value, 0) {
+			r.addMistake(item, "command must be a list of words")
 			return nil
 		}
 		words = append(words, item.Value)
 	}
 	if words[0] == "" {
-		r.fail(p.value, "command names no program")
+		r.addMistake(p.value, "command names no program")
 	}
 	return words
 }
 
-func (r *taskReader) shell(p pair) []string {
+func (r *taskReader) readShell(p pair) []string {
 	if p.value.Kind != yaml.ScalarNode || strings.TrimSpace(p.value.Value) == "" || strings.ContainsRune(p.value.Value, 0) {
-		r.fail(p.value, "shell must be a text for sh -c; a list of words is command: [WORD, ...]")
+		r.addMistake(p.value, "shell must be a text for sh -c; a list of words is command: [WORD, ...]")
 		return nil
 	}
 	return []string{"sh", "-c", p.value.Value}

@@ -32,12 +32,12 @@ func Trust(ctx context.Context, in Input, path string) (Grant, error) {
 	}
 	in.File, in.Flags = "", nil // the question is about the project file alone
 	in.Process.Environ = append(slices.Clone(in.Process.Environ), EnvConfig+"=", EnvProvider+"=", EnvStoreURL+"=")
-	l, err := assemble(ctx, in, path)
+	l, err := loadWithProject(ctx, in, path)
 	if err != nil {
 		return Grant{}, err
 	}
 	i := slices.IndexFunc(l.files, func(f File) bool { return f.Role == RoleProject && f.Ignored == "" })
-	return l.grant(l.files[i])
+	return l.grantOf(l.files[i])
 }
 
 // projectAt finds the project file that is meant by a path or a folder.
@@ -49,7 +49,7 @@ func (in Input) projectAt(path string) (string, error) {
 		return path, nil
 	}
 	if !filepath.IsAbs(path) {
-		path = filepath.Join(in.workdir(), path)
+		path = filepath.Join(in.workingDirectory(), path)
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, ProjectFile)
@@ -61,7 +61,7 @@ func (in Input) projectAt(path string) (string, error) {
 	return filepath.Clean(path), nil
 }
 
-func (l *loader) grant(f File) (Grant, error) {
+func (l *loader) grantOf(f File) (Grant, error) {
 	record, err := l.readTrust()
 	if err != nil {
 		return Grant{}, err
@@ -70,37 +70,37 @@ func (l *loader) grant(f File) (Grant, error) {
 	if now := l.in.Process.Now; now != nil {
 		at = now().UTC()
 	}
-	entry := trusted{Path: plain(f.Path), SHA256: f.sum, At: at}
+	entry := trusted{Path: withoutLinks(f.Path), SHA256: f.sum, At: at}
 	record.Files = slices.DeleteFunc(record.Files, func(t trusted) bool { return t.Path == entry.Path })
 	record.Files = append(record.Files, entry)
 	text, err := json.MarshalIndent(record, "", "  ")
 	if err != nil {
 		return Grant{}, err
 	}
-	if err := writeWhole(filepath.Join(l.config.StateDir, trustName), append(text, '\n')); err != nil {
+	if err := writeFile(filepath.Join(l.config.StateDir, trustName), append(text, '\n'), modeFile); err != nil {
 		return Grant{}, fault.New(fault.KindUnknown, "trust cannot be recorded: %w", err).WithHint("is the state directory %s writable?", l.config.StateDir)
 	}
-	return Grant{Path: f.Path, SHA256: f.sum, Allows: l.allowed()}, nil
+	return Grant{Path: f.Path, SHA256: f.sum, Allows: l.trustedWidenings()}, nil
 }
 
-// trusted says whether that content at that path is on record. A record that
+// isTrusted says whether that content at that path is on record. A record that
 // cannot be read trusts nothing.
-func (l *loader) trusted(f File) bool {
+func (l *loader) isTrusted(f File) bool {
 	record, err := l.readTrust()
 	return err == nil && slices.ContainsFunc(record.Files, func(t trusted) bool {
-		return t.Path == plain(f.Path) && t.SHA256 == f.sum
+		return t.Path == withoutLinks(f.Path) && t.SHA256 == f.sum
 	})
 }
 
-// plain is the path without links, so that one file has one name.
-func plain(path string) string {
+// withoutLinks is the path without links, so that one file has one name.
+func withoutLinks(path string) string {
 	if resolved, err := filepath.EvalSymlinks(path); err == nil {
 		return resolved
 	}
 	return path
 }
 
-func sum(content []byte) string {
+func sha256Hex(content []byte) string {
 	hash := sha256.Sum256(content)
 	return hex.EncodeToString(hash[:])
 }

@@ -55,8 +55,8 @@ func TestTrustRecord(t *testing.T) {
 	text, err := os.ReadFile(record)
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"schema":"sbx.trust/v1","files":[
-		{"path":"DIR/home/project/.sbx.yaml","sha256":"`+sum([]byte(widening+"#"))+`","at":"2026-11-20T12:00:00Z"},
-		{"path":"DIR/home/other/.sbx.yaml","sha256":"`+sum([]byte(widening))+`","at":"2026-11-20T12:00:00Z"}]}`, w.short(string(text)))
+		{"path":"DIR/home/project/.sbx.yaml","sha256":"`+sha256Hex([]byte(widening+"#"))+`","at":"2026-11-20T12:00:00Z"},
+		{"path":"DIR/home/other/.sbx.yaml","sha256":"`+sha256Hex([]byte(widening))+`","at":"2026-11-20T12:00:00Z"}]}`, w.short(string(text)))
 	left, err := os.ReadDir(w.state)
 	require.NoError(t, err)
 	assert.Len(t, left, 1, "no draft is left")

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Layer is one of the lines of defence (ACCEPTANCE R133 to R136).
+// Layer is one of the lines of defence (R133 to R136).
 type Layer string
 
 // The closed list, in the order in which they are printed.
@@ -21,7 +21,7 @@ func Layers() []Layer { return []Layer{Stuck, Age, Usage, Reconcile} }
 
 // job is one line of a layer: what it runs and when.
 type job struct {
-	name  string // of its unit, and what Placeholder stands for
+	name  string // of its unit, and the value of Placeholder
 	layer Layer
 	place int // of its minutes: no two lines begin in the same one
 	every time.Duration
@@ -31,7 +31,7 @@ type job struct {
 	takes []string // of the flags of a Plan: those that its verb has
 }
 
-func jobs() []job {
+func layerJobs() []job {
 	all := []string{flagLock, flagPing, flagTextfile}
 	old := []string{"--older-than", "10m", "--include-failed", "--yes"}
 	return []job{
@@ -42,9 +42,9 @@ func jobs() []job {
 	}
 }
 
-// emergency is the line of layer usage that leaves it to the provider (R135): it ends
+// emergencyJob is the line of layer usage that leaves it to the provider (R135): it ends
 // also what works, so it is offered and not switched on.
-func emergency() job {
+func emergencyJob() job {
 	return job{
 		"usage-emergency", Usage, 4, 5 * time.Minute, "let the provider end all that it holds not to be critical, once more than 80% of the quota is in use",
 		[]string{"cleanup", "--emergency", "--if-usage-above", "80%", "--yes"},
@@ -55,7 +55,7 @@ func emergency() job {
 
 // Every is how often a layer runs; 0 for a word that is none.
 func Every(l Layer) time.Duration {
-	for _, j := range jobs() {
+	for _, j := range layerJobs() {
 		if j.layer == l {
 			return j.every
 		}
@@ -63,19 +63,19 @@ func Every(l Layer) time.Duration {
 	return 0
 }
 
-// offset is the minute at which a line first runs in its period. It follows from the
+// firstMinute is the minute at which a line first runs in its period. It follows from the
 // host, so that a fleet of cron hosts does not ask a provider all at once; and no two
 // lines of one host begin in the same minute, since one lock is theirs.
-func (j job) offset(host string) int {
-	seed := hash(host)
+func (j job) firstMinute(host string) int {
+	seed := hashFNV(host)
 	const apart = 5 // minutes, the shortest period
 	slots := int(j.every/time.Minute) / apart
-	return (seed+j.place)%apart + apart*(hash(host+"/"+j.name)%slots)
+	return (seed+j.place)%apart + apart*(hashFNV(host+"/"+j.name)%slots)
 }
 
-// hash is FNV-1a, which stays the same from release to release: a printed line
+// hashFNV is FNV-1a, which stays the same from release to release: a printed line
 // does not move when it is printed anew.
-func hash(text string) int {
+func hashFNV(text string) int {
 	h := uint32(2166136261)
 	for i := range len(text) {
 		h = (h ^ uint32(text[i])) * 16777619

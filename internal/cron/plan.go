@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"al.essio.dev/pkg/shellescape"
 )
 
 const (
@@ -13,7 +15,7 @@ const (
 	flagTextfile = "textfile"
 )
 
-// Placeholder stands in an address or a path for the name of the layer.
+// Placeholder in an address or a path is replaced by the name of the layer.
 const Placeholder = "{layer}"
 
 // Plan is what the lines of one host have in common.
@@ -63,15 +65,15 @@ type Entry struct {
 	job      job
 }
 
-// Remarks are what the operator has to know of the lines, a line of text each.
+// Remarks are what the operator has to know about the lines, one line of text each.
 func (p Plan) Remarks() []string {
 	var lines []string
-	if out := p.unmeasured(); len(out) > 0 && p.wants(job{layer: Usage}) {
+	if out := p.unmeasuredProfiles(); len(out) > 0 && p.wantsJob(job{layer: Usage}) {
 		lines = append(lines,
 			"Layer usage leaves out "+strings.Join(out, ", ")+": how much of a quota is used is not known there. Set",
 			"limits.max_sandboxes, or max_sandboxes in the profile, and print the lines again.")
 	}
-	if len(p.Unrecorded) > 0 && p.wants(job{layer: Reconcile}) {
+	if len(p.Unrecorded) > 0 && p.wantsJob(job{layer: Reconcile}) {
 		lines = append(lines,
 			"Layer reconcile compares "+strings.Join(p.Unrecorded, ", ")+" with what sbx has on record. What others have",
 			"made there is put on record by:",
@@ -84,7 +86,7 @@ func (p Plan) Remarks() []string {
 		"Of "+strings.Join(p.Undecided, ", ")+" they end only what has the label "+p.OwnerLabel+": nobody has said whose the rest is.",
 		"To own all of it, or what has a label of yours:",
 		"  "+p.Binary+" config own"+ProviderFlags(p.Undecided)+" --all")
-	if labelled := without(p.Undecided, p.Unlabelled); len(labelled) > 0 {
+	if labelled := withoutWords(p.Undecided, p.Unlabelled); len(labelled) > 0 {
 		lines = append(lines, "  "+p.Binary+" config own"+ProviderFlags(labelled)+" --label KEY=VALUE")
 	}
 	return lines
@@ -95,19 +97,19 @@ func ProviderFlags(profiles []string) string {
 	return " --provider " + strings.Join(profiles, " --provider ")
 }
 
-// without gives the words that are not among others.
-func without(words, others []string) []string {
+// withoutWords gives the words that are not among others.
+func withoutWords(words, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(others, w) })
 }
 
-// unmeasured are the profiles that layer usage cannot be about.
-func (p Plan) unmeasured() []string { return without(p.Providers, p.Measured) }
+// unmeasuredProfiles are the profiles that layer usage cannot be about.
+func (p Plan) unmeasuredProfiles() []string { return withoutWords(p.Providers, p.Measured) }
 
-// remarks are Remarks as comments.
-func (p Plan) remarks() string {
+// remarkComments are Remarks as comments.
+func (p Plan) remarkComments() string {
 	var b strings.Builder
 	for _, line := range p.Remarks() {
-		b.WriteString("# " + comment(line) + "\n")
+		b.WriteString("# " + commentLines(line) + "\n")
 	}
 	return b.String()
 }
@@ -115,12 +117,12 @@ func (p Plan) remarks() string {
 // Command is what a shell runs for an entry, whatever else its environment holds. A
 // file of variables that is missing keeps nothing from running: sbx itself says
 // which key it has not, and cleans the rest.
-func (p Plan) Command(e Entry) string { return p.command(e, shellWord) }
+func (p Plan) Command(e Entry) string { return p.shellCommand(e, shellescape.Quote) }
 
-func (p Plan) command(e Entry, quote func(string) string) string {
+func (p Plan) shellCommand(e Entry, quote func(string) string) string {
 	words := make([]string, 0, len(e.Env)+len(e.Argv))
 	for _, pair := range e.Env {
-		words = append(words, assignment(pair, quote))
+		words = append(words, shellAssignment(pair, quote))
 	}
 	for _, w := range e.Argv {
 		words = append(words, quote(w))
@@ -140,49 +142,49 @@ func (p Plan) command(e Entry, quote func(string) string) string {
 // none where nothing can be measured.
 func (p Plan) Entries() []Entry {
 	var list []Entry
-	for _, j := range jobs() {
-		if p.wants(j) && (j.layer != Usage || len(p.Providers) == 0 || len(p.Measured) > 0) {
-			list = append(list, p.entry(j))
+	for _, j := range layerJobs() {
+		if p.wantsJob(j) && (j.layer != Usage || len(p.Providers) == 0 || len(p.Measured) > 0) {
+			list = append(list, p.entryOf(j))
 		}
 	}
 	if p.Emergency {
-		list = append(list, p.emergencies()...)
+		list = append(list, p.emergencyEntries()...)
 	}
 	return list
 }
 
-// offered are lines that are shown and not switched on.
-func (p Plan) offered() []Entry {
+// offeredEntries are lines that are shown and not switched on.
+func (p Plan) offeredEntries() []Entry {
 	if p.Emergency {
 		return nil
 	}
-	return p.emergencies()
+	return p.emergencyEntries()
 }
 
-func (p Plan) emergencies() []Entry {
-	if j := emergency(); p.wants(j) && len(p.MayEmergency) > 0 {
-		return []Entry{p.entry(j)}
+func (p Plan) emergencyEntries() []Entry {
+	if j := emergencyJob(); p.wantsJob(j) && len(p.MayEmergency) > 0 {
+		return []Entry{p.entryOf(j)}
 	}
 	return nil
 }
 
-func (p Plan) wants(j job) bool { return len(p.Only) == 0 || slices.Contains(p.Only, j.layer) }
+func (p Plan) wantsJob(j job) bool { return len(p.Only) == 0 || slices.Contains(p.Only, j.layer) }
 
-func (p Plan) entry(j job) Entry {
+func (p Plan) entryOf(j job) Entry {
 	e := Entry{
-		Layer: j.layer, Say: j.say, Schedule: j.schedule(p.Host), Calendar: j.calendar(),
-		Argv: p.argv(j), Env: slices.Clone(p.Env), Unit: "sbx-" + j.name + ".service", job: j,
+		Layer: j.layer, Say: j.say, Schedule: j.crontabSchedule(p.Host), Calendar: j.timerCalendar(),
+		Argv: p.argvOf(j), Env: slices.Clone(p.Env), Unit: "sbx-" + j.name + ".service", job: j,
 	}
-	if p.ByEnv != "" && j.name != emergency().name {
-		e.Env = append(e.Env, p.ByEnv+"="+strings.Join(p.profiles(j), ","))
+	if p.ByEnv != "" && j.name != emergencyJob().name {
+		e.Env = append(e.Env, p.ByEnv+"="+strings.Join(p.profilesOf(j), ","))
 	}
 	return e
 }
 
-// profiles are those that a line is about.
-func (p Plan) profiles(j job) []string {
+// profilesOf are those that a line is about.
+func (p Plan) profilesOf(j job) []string {
 	switch {
-	case j.name == emergency().name:
+	case j.name == emergencyJob().name:
 		return p.MayEmergency
 	case j.layer == Usage && len(p.Providers) > 0:
 		return p.Measured
@@ -190,8 +192,8 @@ func (p Plan) profiles(j job) []string {
 	return p.Providers
 }
 
-// argv is the command of a line. It is quiet: what cron mails is worth reading.
-func (p Plan) argv(j job) []string {
+// argvOf is the command of a line. It is quiet: what cron mails is worth reading.
+func (p Plan) argvOf(j job) []string {
 	acts := !p.CheckOnly || j.check == nil
 	argv := []string{p.Binary}
 	if acts {
@@ -205,13 +207,13 @@ func (p Plan) argv(j job) []string {
 		}
 	}
 	add("config", p.Config)
-	own := j.name == emergency().name // which takes no selection: each profile is named twice
-	for _, name := range p.profiles(j) {
+	own := j.name == emergencyJob().name // which takes no selection: each profile is named twice
+	for _, name := range p.profilesOf(j) {
 		if p.ByEnv == "" || own {
 			add("provider", name)
 		}
 	}
-	for _, name := range p.profiles(j) {
+	for _, name := range p.profilesOf(j) {
 		if acts && (own || slices.Contains(p.Production, name)) {
 			add("production", name)
 		}
@@ -224,8 +226,8 @@ func (p Plan) argv(j job) []string {
 	return append(argv, "--quiet")
 }
 
-// writable are the folders that the runs write to.
-func (p Plan) writable() []string {
+// writableFolders are the folders that the runs write to.
+func (p Plan) writableFolders() []string {
 	list := []string{p.StateDir}
 	if p.Textfile != "" {
 		list = append(list, filepath.Dir(p.Textfile))
@@ -245,7 +247,7 @@ func (p Plan) Check() error {
 		}
 	}
 	for _, e := range p.Entries() {
-		if line := p.line(e); len(line) > mostLine {
+		if line := p.crontabLine(e); len(line) > mostLine {
 			return fmt.Errorf("the line of layer %s has %d characters, and cron takes %d", e.Layer, len(line), mostLine)
 		}
 	}

@@ -3,42 +3,37 @@ package cron
 import (
 	"fmt"
 	"strings"
+
+	"al.essio.dev/pkg/shellescape"
 )
 
-// bare says that neither a shell nor systemd gives a character any meaning.
-func bare(r rune) bool {
+// isBareRune says that neither a shell nor systemd gives a character any meaning.
+func isBareRune(r rune) bool {
 	return (r >= '0' && r <= '9') || (r >= 'A' && r <= 'Z') || (r >= 'a' && r <= 'z') || strings.ContainsRune("_-+=:,./@", r)
 }
 
-func odd(word string) bool {
-	return word == "" || strings.ContainsFunc(word, func(r rune) bool { return !bare(r) })
+func needsQuotes(word string) bool {
+	return word == "" || strings.ContainsFunc(word, func(r rune) bool { return !isBareRune(r) })
 }
 
-func shellWord(word string) string {
-	if !odd(word) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
-// crontabWord is shellWord in a crontab, where a % ends the command unless a
-// backslash stands before it. The pair stands outside quotes: a cron that takes
-// the backslash away leaves a %, and one that does not leaves it to the shell.
+// crontabWord quotes a word for the shell of a crontab, where a % ends the command unless a
+// backslash precedes it. The pair is outside quotes: whether cron or the shell removes the
+// backslash, a % is left.
 func crontabWord(word string) string {
 	parts := strings.Split(word, "%")
 	if len(parts) == 1 {
-		return shellWord(word)
+		return shellescape.Quote(word)
 	}
 	for i, part := range parts {
 		if part != "" {
-			parts[i] = shellWord(part)
+			parts[i] = shellescape.Quote(part)
 		}
 	}
 	return strings.Join(parts, `\%`)
 }
 
-// assignment is NAME=word for a shell.
-func assignment(pair string, quote func(string) string) string {
+// shellAssignment is NAME=word for a shell.
+func shellAssignment(pair string, quote func(string) string) string {
 	name, value, _ := strings.Cut(pair, "=")
 	return name + "=" + quote(value)
 }
@@ -46,7 +41,7 @@ func assignment(pair string, quote func(string) string) string {
 // unitWord writes one word of a command line in a unit; dollars says that systemd
 // would put a variable there.
 func unitWord(word string, dollars bool) string {
-	quoted := odd(word)
+	quoted := needsQuotes(word)
 	word = strings.ReplaceAll(word, "%", "%%")
 	if dollars {
 		word = strings.ReplaceAll(word, "$", "$$")

@@ -121,7 +121,7 @@ func TestLinesAreShell(t *testing.T) {
 		check.Stdin = strings.NewReader(command)
 		said, err := check.CombinedOutput()
 		require.NoError(t, err, "%s: %s", command, said)
-		assert.True(t, strings.HasPrefix(command, `set -a; test ! -r '/etc/s b/cron.env' || . '/etc/s b/cron.env'; set +a; cd '/srv/o'\''brien' && SBX_STATE_DIR='/var/lib/s b'`), command)
+		assert.True(t, strings.HasPrefix(command, `set -a; test ! -r '/etc/s b/cron.env' || . '/etc/s b/cron.env'; set +a; cd '/srv/o'"'"'brien' && SBX_STATE_DIR='/var/lib/s b'`), command)
 	}
 }
 

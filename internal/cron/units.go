@@ -4,14 +4,16 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"sbx/internal/sandbox"
 )
 
 // File is one unit.
 type File struct{ Name, Text string }
 
-// calendar is the times of a timer. Layers of one host begin in different
-// minutes; the delay, which a machine keeps, tells hosts apart.
-func (j job) calendar() string {
+// timerCalendar is the times of a timer. Layers of one host start in different minutes; a fixed
+// random delay separates hosts.
+func (j job) timerCalendar() string {
 	if j.every >= time.Hour {
 		return fmt.Sprintf("*:%02d", j.place)
 	}
@@ -22,7 +24,7 @@ func (j job) calendar() string {
 func (p Plan) Units() []File {
 	var list []File
 	for _, e := range p.Entries() {
-		list = append(list, File{e.Unit, p.service(e)}, File{strings.TrimSuffix(e.Unit, ".service") + ".timer", e.timer()})
+		list = append(list, File{e.Unit, p.serviceUnit(e)}, File{strings.TrimSuffix(e.Unit, ".service") + ".timer", e.timerUnit()})
 	}
 	return list
 }
@@ -32,14 +34,14 @@ func (p Plan) Systemd() string {
 	var b strings.Builder
 	b.WriteString("# The cleaning layers of sbx. Put each part into the file that its first line names, then:\n" +
 		"#   systemctl daemon-reload && systemctl enable --now sbx-LAYER.timer\n" +
-		"# `sbx cron check` proves that they ran.\n" + p.remarks())
+		"# `sbx cron check` proves that they ran.\n" + p.remarkComments())
 	for _, f := range p.Units() {
 		fmt.Fprintf(&b, "\n# /etc/systemd/system/%s\n%s", f.Name, f.Text)
 	}
 	return b.String()
 }
 
-func (e Entry) timer() string {
+func (e Entry) timerUnit() string {
 	return fmt.Sprintf(`[Unit]
 Description=sbx layer %s, every %s
 
@@ -52,26 +54,19 @@ Persistent=yes
 
 [Install]
 WantedBy=timers.target
-`, e.Layer, period(e.job.every), e.Calendar)
+`, e.Layer, sandbox.FormatDuration(e.job.every), e.Calendar)
 }
 
-func period(d time.Duration) string {
-	if d >= time.Hour {
-		return fmt.Sprintf("%dh", int(d/time.Hour))
-	}
-	return fmt.Sprintf("%dm", int(d/time.Minute))
-}
-
-// service is one run. Twice its period ends a run that hangs, with TERM, so that
+// serviceUnit is one run. Twice its period ends a run that hangs, with TERM, so that
 // its journal says where it was.
-func (p Plan) service(e Entry) string {
+func (p Plan) serviceUnit(e Entry) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[Unit]\nDescription=sbx layer %s: %s\nWants=network-online.target\nAfter=network-online.target\n\n[Service]\nType=oneshot\n", e.Layer, unitPath(e.Say))
 	if p.User != "" {
 		b.WriteString("User=" + p.User + "\n")
 	}
 	b.WriteString("ExecStart=" + execLine(e.Argv) + "\n")
-	fmt.Fprintf(&b, "TimeoutStartSec=%s\n", period(2*e.job.every))
+	fmt.Fprintf(&b, "TimeoutStartSec=%s\n", sandbox.FormatDuration(2*e.job.every))
 	if p.Dir != "" {
 		b.WriteString("# the project's .sbx.yaml is found from here\nWorkingDirectory=" + unitPath(p.Dir) + "\n")
 	}
@@ -84,7 +79,7 @@ func (p Plan) service(e Entry) string {
 			"# token_command: [sh, -c, 'cat \"$CREDENTIALS_DIRECTORY/NAME\"']\n")
 		b.WriteString("EnvironmentFile=-" + unitPath(p.EnvFile) + "\n")
 	}
-	b.WriteString(p.walls())
+	b.WriteString(p.sandboxingDirectives())
 	return b.String()
 }
 
@@ -98,13 +93,13 @@ func execLine(argv []string) string {
 	return strings.Join(words, " ")
 }
 
-// walls are what a run may not do. Where sandboxes are processes of this
-// machine they need more: they end them and remove their control groups.
-func (p Plan) walls() string {
+// sandboxingDirectives are systemd's restrictions of a run. Where sandboxes are processes of
+// this machine a run needs more rights: it ends them and removes their control groups.
+func (p Plan) sandboxingDirectives() string {
 	var b strings.Builder
 	b.WriteString("NoNewPrivileges=yes\nUMask=0077\nProtectSystem=strict\nProtectHome=read-only\n")
 	b.WriteString("# state and metrics; the folders have to be there\n")
-	for _, dir := range p.writable() {
+	for _, dir := range p.writableFolders() {
 		b.WriteString("ReadWritePaths=" + unitWord(dir, false) + "\n")
 	}
 	b.WriteString("ProtectClock=yes\nProtectHostname=yes\nProtectKernelModules=yes\nRestrictRealtime=yes\nRestrictSUIDSGID=yes\nLockPersonality=yes\n" +

@@ -18,13 +18,13 @@ type Run struct {
 	ExitCode  int
 	Error     string   // how it failed; "" = it did not, or that is not known
 	Succeeded []string // the profiles in which it left nothing undone
-	// Unowned counts, by profile, the sandboxes that its rule would end and that stay
-	// because nobody owns them. A profile that it did not see has no entry.
+	// Unowned counts, by profile, the sandboxes that the rule would end and that stay because
+	// they have no owner. A profile that the run did not see has no entry.
 	Unowned map[string]int
 }
 
-// proves says that a run did what its layer is for, in a profile.
-func (r Run) proves(profile string) bool {
+// provesLayer says that a run did what its layer is for, in a profile.
+func (r Run) provesLayer(profile string) bool {
 	return r.Shortfall == "" && !r.EndedAt.IsZero() && slices.Contains(r.Succeeded, profile)
 }
 
@@ -34,8 +34,7 @@ type Expected struct {
 	Layers   []Layer // runs of any of these count
 	Every    time.Duration
 	Profiles []string // a success is one in all of them, by one run or by several
-	// Unmeasured are profiles that the layer cannot be about, since nobody can tell how
-	// much of a quota they use.
+	// Unmeasured are profiles whose quota is unknown, so that the layer does not apply.
 	Unmeasured []string
 }
 
@@ -44,14 +43,14 @@ func Expect(l Layer, profiles []string) Expected {
 	return Expected{Name: l, Layers: []Layer{l}, Every: Every(l), Profiles: profiles}
 }
 
-// Status is how a layer stands.
+// Status is the state of a layer.
 type Status struct {
 	Layer       Layer
 	Every       time.Duration
 	LastRun     time.Time      // when the newest run began; zero = none is recorded
 	LastSuccess time.Time      // since when every profile has had a good run; zero = one of them never had
 	LastExit    *int           // of the newest run, if it has ended
-	Unowned     map[string]int // what stays because nobody owns it, by profile
+	Unowned     map[string]int // what stays because it has no owner, by profile
 	Overdue     bool           // the runs are missing or fail
 	Verdict     sandbox.Verdict
 	Message     string
@@ -60,18 +59,18 @@ type Status struct {
 // skewed is how far a record may lie in the future.
 const skewed = time.Minute
 
-// Judge says of each layer whether it runs: true when each of its profiles had a
-// success within two of its periods and nothing stays because nobody owns it, false
-// otherwise, unknown where nothing is recorded of it. Runs come in any order.
+// Judge says of each layer whether it runs: true when each of its profiles had a success within
+// two periods and nothing stays for want of an owner, false otherwise, unknown without any
+// record. Runs come in any order.
 func Judge(expected []Expected, runs []Run, now time.Time) []Status {
 	list := make([]Status, 0, len(expected))
 	for _, e := range expected {
-		list = append(list, e.judge(runs, now))
+		list = append(list, e.judgeRuns(runs, now))
 	}
 	return list
 }
 
-func (e Expected) judge(runs []Run, now time.Time) Status {
+func (e Expected) judgeRuns(runs []Run, now time.Time) Status {
 	s := Status{Layer: e.Name, Every: e.Every, Unowned: map[string]int{}}
 	mine := slices.DeleteFunc(slices.Clone(runs), func(r Run) bool { return !slices.Contains(e.Layers, r.Layer) })
 	slices.SortStableFunc(mine, func(a, b Run) int { return b.StartedAt.Compare(a.StartedAt) })
@@ -88,20 +87,20 @@ func (e Expected) judge(runs []Run, now time.Time) Status {
 	if !last.EndedAt.IsZero() {
 		s.LastExit = &last.ExitCode
 	}
-	behind := e.successes(&s, mine, now)
+	behind := e.findSuccesses(&s, mine, now)
 	since := now.Sub(s.LastSuccess)
 	switch {
 	case s.LastSuccess.IsZero():
-		s.Verdict, s.Message = sandbox.False, "it has never succeeded"+e.at(behind)+"; it last ran "+ago(now.Sub(s.LastRun))+last.outcome()
+		s.Verdict, s.Message = sandbox.False, "it has never succeeded"+e.overdueProfiles(behind)+"; it last ran "+timeAgo(now.Sub(s.LastRun))+last.describeOutcome()
 	case since < -skewed:
 		s.Verdict, s.Message = sandbox.Unknown, "the last success is recorded in the future: is the clock of this machine right?"
 	case since > 2*e.Every:
-		s.Verdict, s.Message = sandbox.False, fmt.Sprintf("overdue: it last succeeded%s %s, and should every %s", e.at(behind), ago(since), period(e.Every))
+		s.Verdict, s.Message = sandbox.False, fmt.Sprintf("overdue: it last succeeded%s %s, and should every %s", e.overdueProfiles(behind), timeAgo(since), sandbox.FormatDuration(e.Every))
 		if s.LastRun.After(s.LastSuccess) {
-			s.Message += "; it last ran " + ago(now.Sub(s.LastRun)) + last.outcome()
+			s.Message += "; it last ran " + timeAgo(now.Sub(s.LastRun)) + last.describeOutcome()
 		}
 	default:
-		s.Verdict, s.Message = sandbox.True, "it last succeeded "+ago(since)
+		s.Verdict, s.Message = sandbox.True, "it last succeeded "+timeAgo(since)
 	}
 	s.Overdue = s.Verdict == sandbox.False
 	s.noteUnowned(mine, e.Profiles, now.Sub(s.LastRun))
@@ -112,13 +111,13 @@ func (e Expected) judge(runs []Run, now time.Time) Status {
 	return s
 }
 
-// successes sets LastSuccess to the oldest of the profiles' newest successes and
+// findSuccesses sets LastSuccess to the oldest of the profiles' newest successes and
 // gives the profiles that are overdue.
-func (e Expected) successes(s *Status, newestFirst []Run, now time.Time) (behind []string) {
+func (e Expected) findSuccesses(s *Status, newestFirst []Run, now time.Time) (behind []string) {
 	for i, p := range e.Profiles {
 		var at time.Time
 		for _, r := range newestFirst {
-			if r.proves(p) && r.EndedAt.After(at) {
+			if r.provesLayer(p) && r.EndedAt.After(at) {
 				at = r.EndedAt
 			}
 		}
@@ -132,16 +131,16 @@ func (e Expected) successes(s *Status, newestFirst []Run, now time.Time) (behind
 	return behind
 }
 
-// at names the profiles that are overdue, unless all of them are.
-func (e Expected) at(behind []string) string {
+// overdueProfiles names the profiles that are overdue, unless all of them are.
+func (e Expected) overdueProfiles(behind []string) string {
 	if len(behind) == 0 || len(behind) == len(e.Profiles) {
 		return ""
 	}
 	return " at " + strings.Join(behind, ", ")
 }
 
-// noteUnowned says how many sandboxes stay because nobody owns them: a layer that
-// leaves them is not in order. age is that of its last run.
+// noteUnowned says how many sandboxes stay because they have no owner: a layer that leaves them
+// is not in order. age is that of its last run.
 func (s *Status) noteUnowned(runs []Run, profiles []string, age time.Duration) {
 	var parts []string
 	total := 0
@@ -161,8 +160,8 @@ func (s *Status) noteUnowned(runs []Run, profiles []string, age time.Duration) {
 	}
 }
 
-// Unowned is how many sandboxes of a profile stay because nobody owns them, by the
-// newest of these runs that saw it and selected no less than its layer.
+// Unowned is how many sandboxes of a profile stay because they have no owner, by the newest of
+// these runs that saw the profile and selected no less than its layer.
 func Unowned(runs []Run, profile string) int {
 	n, at := 0, time.Time{}
 	for _, r := range runs {
@@ -173,8 +172,8 @@ func Unowned(runs []Run, profile string) int {
 	return n
 }
 
-// outcome is how a run ended, and why it is no success all the same.
-func (r Run) outcome() string {
+// describeOutcome is how a run ended, and why it is no success all the same.
+func (r Run) describeOutcome() string {
 	switch {
 	case r.EndedAt.IsZero():
 		return " and has not ended"
@@ -186,4 +185,4 @@ func (r Run) outcome() string {
 	return fmt.Sprintf(" and ended with exit %d", r.ExitCode)
 }
 
-func ago(d time.Duration) string { return sandbox.FormatDuration(max(0, d)) + " ago" }
+func timeAgo(d time.Duration) string { return sandbox.FormatDuration(max(0, d)) + " ago" }

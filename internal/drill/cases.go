@@ -8,48 +8,48 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Case is one staged sandbox and what became of it.
+// Case is one staged sandbox and its result.
 type Case struct {
 	Name       string
 	About      string // what is staged, for people
 	Ref        sandbox.Ref
-	Cause      sandbox.Cause // what the rules say
+	Cause      sandbox.Cause // the cause by triage
 	Expected   sandbox.Cause
 	Confidence sandbox.Confidence
 	Evidence   []sandbox.Evidence
 	Outcome    sandbox.Outcome // of its ending; for the healthy one, of the clean-up
 	OK         bool
-	Why        string // what is not as it should be
+	Why        string // the difference from the expected result
 }
 
-// scene is one case as it is staged.
+// scene is a staged case with its expected result.
 type scene struct {
 	name     string
 	about    string
 	program  string
 	memory   int64
 	orphan   bool // without task and agent
-	healthy  bool // must survive
+	healthy  bool // it must survive
 	expected func(sandbox.Enforcement) sandbox.Cause
 }
 
-func scenes() []scene {
+func allScenes() []scene {
 	always := func(c sandbox.Cause) func(sandbox.Enforcement) sandbox.Cause {
 		return func(sandbox.Enforcement) sandbox.Cause { return c }
 	}
 	return []scene{
 		{name: "busy", about: "an agent in an endless loop", program: "busy", expected: always(sandbox.CauseBusyLoop)},
 		{name: "hung", about: "waits for an API that never answers", program: "hung", expected: always(sandbox.CauseHungIO)},
-		{name: "leak", about: "leaks until its memory limit", program: "leak", memory: 64 * sandbox.MiB, expected: ofLeak},
+		{name: "leak", about: "leaks until its memory limit", program: "leak", memory: 64 * sandbox.MiB, expected: leakCause},
 		{name: "silent", about: "says nothing and does nothing", program: "silent", expected: always(sandbox.CauseSilent)},
 		{name: "orphan", about: "works for no known task", program: "steady", orphan: true, expected: always(sandbox.CauseOrphan)},
 		{name: "healthy", about: "is old and at work: must survive", program: "steady", healthy: true, expected: always(sandbox.CauseNone)},
 	}
 }
 
-// ofLeak: where the kernel holds the limit, the end is an OOM by its own
-// counter; where a watchdog does, it is the watchdog's.
-func ofLeak(e sandbox.Enforcement) sandbox.Cause {
+// leakCause is the expected cause of a leak: an OOM by the kernel's counter where the
+// kernel enforces the limit, else the watchdog.
+func leakCause(e sandbox.Enforcement) sandbox.Cause {
 	if e.Hard() {
 		return sandbox.CauseOOM
 	}
@@ -59,20 +59,20 @@ func ofLeak(e sandbox.Enforcement) sandbox.Cause {
 // Names lists the scenarios.
 func Names() []string {
 	var names []string
-	for _, s := range scenes() {
+	for _, s := range allScenes() {
 		names = append(names, s.name)
 	}
 	return names
 }
 
-func choose(names []string) ([]scene, error) {
+func chooseScenes(names []string) ([]scene, error) {
 	if len(names) == 0 {
-		return scenes(), nil
+		return allScenes(), nil
 	}
 	var chosen []scene
 	for _, name := range names {
 		found := false
-		for _, s := range scenes() {
+		for _, s := range allScenes() {
 			if s.name == name {
 				chosen, found = append(chosen, s), true
 			}
@@ -84,19 +84,19 @@ func choose(names []string) ([]scene, error) {
 	return chosen, nil
 }
 
-// label marks everything that a drill stages; its value is the run.
-const label = "sbx/drill"
+// drillLabel is the label of everything that a drill stages; its value is the run.
+const drillLabel = "sbx/drill"
 
-// lifetime bounds what a drill leaves when it is killed at the worst moment.
-const lifetime = 5 * time.Minute
+// maxLifetime bounds the life of staged sandboxes when the drill itself is killed.
+const maxLifetime = 5 * time.Minute
 
-func (s scene) spec(run, binary string) sandbox.Spec {
+func (s scene) sandboxSpec(run, binary string) sandbox.Spec {
 	spec := sandbox.Spec{
 		Name:        "drill-" + s.name,
 		Command:     []string{binary, ProgramArg, s.program},
-		Labels:      map[string]string{label: run},
+		Labels:      map[string]string{drillLabel: run},
 		MemoryBytes: s.memory,
-		TTL:         lifetime,
+		TTL:         maxLifetime,
 	}
 	if !s.orphan {
 		spec.TaskID, spec.AgentType = "t-drill-"+s.name, "drill"

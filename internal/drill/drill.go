@@ -11,45 +11,44 @@ import (
 	"sbx/internal/triage"
 )
 
-// Options say where and what to stage.
+// Options are where and what to stage.
 type Options struct {
-	Fleet     *fleet.Fleet // holds the local profile alone
+	Fleet     *fleet.Fleet // it has only the local profile
 	Profile   string
-	Binary    string // this program, which plays the sandboxes
+	Binary    string // this program, which also plays the staged programs
 	Scenarios []string
-	Keep      bool // leave everything as it stands after the investigation
+	Keep      bool // keep everything as it is after the investigation
 	By        string
 	Now       func() time.Time
 	Say       func(text string) // progress, one line at a time
 }
 
-// Report is what a drill found and did.
+// Report is the result of a drill.
 type Report struct {
 	Run         string
 	Enforcement sandbox.Enforcement
 	Compressed  float64 // how many times faster than the runbook's limits
 	Cases       []Case
 	Steps       []Step
-	LeftBehind  []sandbox.Ref // what is still there and should not be
-	Kept        bool          // it stands as it was staged, as was asked
+	LeftBehind  []sandbox.Ref // what still exists and should not
+	Kept        bool          // the staged sandboxes were kept, as asked
 }
 
-// compression is how many times shorter every time limit of the runbook is in
-// a drill: ten minutes of being stuck take five seconds.
+// compression is the factor by which every time limit of the runbook is shortened in a
+// drill: ten minutes become five seconds.
 const compression = 120
 
-// aftermath bounds the clean-up after an interruption.
-const aftermath = 20 * time.Second
+// cleanUpTimeout bounds the clean-up after an interruption.
+const cleanUpTimeout = 20 * time.Second
 
-// Run stages the incident, investigates, ends what is stuck and cleans up. An
-// error beside a report says what went wrong; wrong verdicts and leftovers are
-// fault.KindFound.
+// Run stages the incident, investigates, ends what is stuck and cleans up. The error beside
+// a report names what failed; wrong verdicts and leftovers are fault.KindFound.
 func Run(ctx context.Context, o Options) (report Report, err error) {
-	chosen, err := choose(o.Scenarios)
+	chosen, err := chooseScenes(o.Scenarios)
 	if err != nil {
 		return Report{}, err
 	}
-	d := &drill{
+	d := &drillRun{
 		Options: o, thresholds: triage.DefaultThresholds().Scaled(1.0 / compression), matcher: triage.NewMatcher(),
 		report: Report{Run: newRun(o.Now()), Compressed: compression, Kept: o.Keep},
 	}
@@ -58,12 +57,12 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 			d.report.Kept = false
 			err = errors.Join(err, d.cleanUp(ctx))
 		}
-		report = d.finished()
+		report = d.fillReport()
 		if err == nil {
-			err = d.verdict()
+			err = d.drillError()
 		}
 	}()
-	if err := d.stage(ctx, chosen); err != nil {
+	if err := d.stageScenes(ctx, chosen); err != nil {
 		return d.report, err
 	}
 	if err := d.investigate(ctx); err != nil {
@@ -72,32 +71,32 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 	if o.Keep {
 		return d.report, nil
 	}
-	return d.report, d.end(ctx)
+	return d.report, d.endCases(ctx)
 }
 
-// drill is one run on its way.
-type drill struct {
+// drillRun is one run of a drill.
+type drillRun struct {
 	Options
 	thresholds triage.Thresholds
 	matcher    *triage.Matcher
-	staged     []*staged
+	staged     []*stagedCase
 	report     Report
 }
 
-// staged is one case in the making.
-type staged struct {
+// stagedCase is one case that is being played.
+type stagedCase struct {
 	scene   scene
 	ref     sandbox.Ref
-	last    sandbox.Sandbox // as it was last read
+	last    sandbox.Sandbox // the last read
 	signals triage.Signals
 	result  Case
 }
 
 func newRun(at time.Time) string { return at.UTC().Format("20060102t150405.000") }
 
-// stage starts every sandbox at once.
-func (d *drill) stage(ctx context.Context, chosen []scene) error {
-	d.Say("staging an incident: " + plural(len(chosen), "sandbox", "sandboxes"))
+// stageScenes starts every sandbox concurrently.
+func (d *drillRun) stageScenes(ctx context.Context, chosen []scene) error {
+	d.Say("staging an incident: " + pluralForm(len(chosen), "sandbox", "sandboxes"))
 	type made struct {
 		at  int
 		s   sandbox.Sandbox
@@ -106,11 +105,11 @@ func (d *drill) stage(ctx context.Context, chosen []scene) error {
 	results := make(chan made)
 	for i, sc := range chosen {
 		go func() {
-			s, err := d.Fleet.Create(ctx, d.Profile, sc.spec(d.report.Run, d.Binary))
+			s, err := d.Fleet.Create(ctx, d.Profile, sc.sandboxSpec(d.report.Run, d.Binary))
 			results <- made{i, s, err}
 		}()
 	}
-	byScene := make([]*staged, len(chosen))
+	byScene := make([]*stagedCase, len(chosen))
 	var failed []error
 	for range chosen {
 		m := <-results
@@ -120,7 +119,7 @@ func (d *drill) stage(ctx context.Context, chosen []scene) error {
 		}
 		sc := chosen[m.at]
 		d.report.Enforcement = m.s.Limits.Enforcement
-		byScene[m.at] = &staged{
+		byScene[m.at] = &stagedCase{
 			scene: sc, ref: m.s.Ref(), last: m.s,
 			result: Case{Name: sc.name, About: sc.about, Ref: m.s.Ref(), Outcome: sandbox.OutcomeNotAttempted},
 		}
@@ -133,8 +132,8 @@ func (d *drill) stage(ctx context.Context, chosen []scene) error {
 	return errors.Join(failed...)
 }
 
-// finished copies what is known of each case into the report.
-func (d *drill) finished() Report {
+// fillReport copies the results of the cases into the report.
+func (d *drillRun) fillReport() Report {
 	d.report.Cases = nil
 	for _, s := range d.staged {
 		d.report.Cases = append(d.report.Cases, s.result)
@@ -142,7 +141,7 @@ func (d *drill) finished() Report {
 	return d.report
 }
 
-func (d *drill) verdict() error {
+func (d *drillRun) drillError() error {
 	wrong := 0
 	for _, c := range d.report.Cases {
 		if !c.OK {
@@ -153,7 +152,7 @@ func (d *drill) verdict() error {
 	case wrong > 0:
 		return fault.New(fault.KindFound, "%d of %d cases are not as they should be", wrong, len(d.report.Cases))
 	case len(d.report.LeftBehind) > 0 && !d.Keep:
-		return fault.New(fault.KindFound, "%s left behind", plural(len(d.report.LeftBehind), "sandbox", "sandboxes")).
+		return fault.New(fault.KindFound, "%s left behind", pluralForm(len(d.report.LeftBehind), "sandbox", "sandboxes")).
 			WithHint("`sbx drill --clean` removes what drills left")
 	}
 	return nil

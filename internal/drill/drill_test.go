@@ -34,7 +34,7 @@ func fleetQuery() providers.Query { return providers.Query{All: true} }
 func leftOn(p *fake.Provider) int {
 	n := 0
 	for s, err := range p.List(context.Background(), fleetQuery()) {
-		if err == nil && s.Labels[label] != "" {
+		if err == nil && s.Labels[drillLabel] != "" {
 			n++
 		}
 	}
@@ -47,7 +47,7 @@ func TestWrongVerdictsAreFoundAndNothingIsLeft(t *testing.T) {
 		p := fake.New(fake.Options{Name: "local", After: fake.AfterGone})
 		report, err := Run(t.Context(), on(p))
 		assert.Equal(t, fault.KindFound, fault.KindOf(err), "%v", err)
-		assert.Len(t, report.Cases, len(scenes()))
+		assert.Len(t, report.Cases, len(allScenes()))
 		assert.Len(t, report.Steps, 5)
 		assert.Empty(t, report.LeftBehind)
 		assert.Zero(t, leftOn(p))
@@ -96,7 +96,7 @@ func TestCleanTakesWhatStartsMeanwhile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := fake.New(fake.Options{Name: "local", After: fake.AfterGone})
-		seed := fake.Seed{Sandbox: sandbox.Sandbox{Labels: map[string]string{label: "run"}}}
+		seed := fake.Seed{Sandbox: sandbox.Sandbox{Labels: map[string]string{drillLabel: "run"}}}
 		p.Add(seed)
 		f := fleet.New([]fleet.Member{{Provider: p}}, fleet.Options{Sink: &latecomer{start: func() { p.Add(seed) }}})
 		r, err := Clean(t.Context(), f, "test")
@@ -151,29 +151,29 @@ func TestWhatDoesNotEndIsLeftBehind(t *testing.T) {
 
 func TestChoose(t *testing.T) {
 	t.Parallel()
-	all, err := choose(nil)
+	all, err := chooseScenes(nil)
 	require.NoError(t, err)
 	assert.Len(t, all, 6)
-	two, err := choose([]string{"leak", "busy"})
+	two, err := chooseScenes([]string{"leak", "busy"})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"leak", "busy"}, []string{two[0].name, two[1].name})
-	_, err = choose([]string{"leek"})
+	_, err = chooseScenes([]string{"leek"})
 	assert.Equal(t, fault.KindUsage, fault.KindOf(err))
 	assert.Contains(t, fault.HintOf(err), "leak")
 }
 
 func TestTheLeaksCauseFollowsTheEnforcement(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, sandbox.CauseOOM, ofLeak(sandbox.EnforcementHybrid))
-	assert.Equal(t, sandbox.CauseMemoryWatchdog, ofLeak(sandbox.EnforcementWatch))
+	assert.Equal(t, sandbox.CauseOOM, leakCause(sandbox.EnforcementHybrid))
+	assert.Equal(t, sandbox.CauseMemoryWatchdog, leakCause(sandbox.EnforcementWatch))
 }
 
 func TestOnlyTheOrphanHasNoTask(t *testing.T) {
 	t.Parallel()
-	for _, s := range scenes() {
-		spec := s.spec("run", "/bin/sbx")
+	for _, s := range allScenes() {
+		spec := s.sandboxSpec("run", "/bin/sbx")
 		assert.Equal(t, s.name == "orphan", spec.TaskID == "" && spec.AgentType == "", s.name)
-		assert.Equal(t, "run", spec.Labels[label])
+		assert.Equal(t, "run", spec.Labels[drillLabel])
 		assert.Positive(t, spec.TTL, "whatever happens, it ends by itself")
 	}
 }
@@ -181,13 +181,13 @@ func TestOnlyTheOrphanHasNoTask(t *testing.T) {
 func TestTheHealthyNeedNoName(t *testing.T) {
 	t.Parallel()
 	orphan := []triage.Finding{{Cause: sandbox.CauseOrphan, Confidence: sandbox.Hint}}
-	cause, _, _ := name(triage.Verdict{Stuck: sandbox.False})
+	cause, _, _ := nameVerdict(triage.Verdict{Stuck: sandbox.False})
 	assert.Equal(t, sandbox.CauseNone, cause, "what is in order has no cause")
-	cause, _, _ = name(triage.Verdict{Stuck: sandbox.False, Findings: orphan})
+	cause, _, _ = nameVerdict(triage.Verdict{Stuck: sandbox.False, Findings: orphan})
 	assert.Equal(t, sandbox.CauseOrphan, cause, "and it may lack an owner")
-	cause, _, _ = name(triage.Verdict{Stuck: sandbox.True, Cause: sandbox.CauseBusyLoop, Confidence: sandbox.Probable, Findings: orphan})
+	cause, _, _ = nameVerdict(triage.Verdict{Stuck: sandbox.True, Cause: sandbox.CauseBusyLoop, Confidence: sandbox.Probable, Findings: orphan})
 	assert.Equal(t, sandbox.CauseBusyLoop, cause)
-	cause, confidence, _ := name(triage.Verdict{Stuck: sandbox.True, Cause: sandbox.CauseUnknown, Confidence: sandbox.ConfidenceUnknown})
+	cause, confidence, _ := nameVerdict(triage.Verdict{Stuck: sandbox.True, Cause: sandbox.CauseUnknown, Confidence: sandbox.ConfidenceUnknown})
 	assert.Equal(t, sandbox.CauseUnknown, cause)
 	assert.Equal(t, sandbox.ConfidenceUnknown, confidence)
 }
@@ -200,8 +200,8 @@ func TestProgramsAreKnownByName(t *testing.T) {
 	status, done := Program([]string{"sbx", ProgramArg, "nobody"}, &out)
 	assert.True(t, done)
 	assert.Equal(t, 2, status)
-	for _, s := range scenes() {
-		assert.Contains(t, programs(), s.program)
+	for _, s := range allScenes() {
+		assert.Contains(t, stagedPrograms(), s.program)
 	}
 }
 

@@ -15,12 +15,12 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// end ends every case but the healthy one, verifies each, and looks whether
-// the healthy one is still at work.
-func (d *drill) end(ctx context.Context) error {
+// endCases ends every case but the healthy one, verifies each, and checks that the healthy
+// one still works.
+func (d *drillRun) endCases(ctx context.Context) error {
 	d.Say("ending what is stuck")
 	var targets []sandbox.Sandbox
-	byRef := map[sandbox.Ref]*staged{}
+	byRef := map[sandbox.Ref]*stagedCase{}
 	for _, s := range d.staged {
 		byRef[s.ref] = s
 		if !s.scene.healthy {
@@ -28,20 +28,20 @@ func (d *drill) end(ctx context.Context) error {
 		}
 	}
 	for e := range endStaged(ctx, d.Fleet, targets, fleet.EndOptions{By: d.By, Origin: fleet.EndOrigin{Verb: "drill", Reason: "a case of the drill"}}) {
-		d.settle(byRef[e.Ref], e)
+		d.recordEnding(byRef[e.Ref], e)
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	for _, s := range d.staged {
 		if s.scene.healthy {
-			d.survived(ctx, s)
+			d.checkSurvivor(ctx, s)
 		}
 	}
 	return nil
 }
 
-func (d *drill) settle(s *staged, e sandbox.Ending) {
+func (d *drillRun) recordEnding(s *stagedCase, e sandbox.Ending) {
 	s.result.Outcome = e.Outcome
 	if e.Outcome != sandbox.OutcomeVerified && e.Outcome != sandbox.OutcomeAlreadyGone {
 		s.result.OK = false
@@ -49,8 +49,8 @@ func (d *drill) settle(s *staged, e sandbox.Ending) {
 	}
 }
 
-// survived asserts that nobody touched the healthy one.
-func (d *drill) survived(ctx context.Context, s *staged) {
+// checkSurvivor checks that the healthy sandbox is unchanged.
+func (d *drillRun) checkSurvivor(ctx context.Context, s *stagedCase) {
 	now, err := d.Fleet.Get(ctx, s.ref)
 	if err != nil || now.State != sandbox.StateRunning {
 		s.result.OK = false
@@ -64,18 +64,18 @@ func (d *drill) survived(ctx context.Context, s *staged) {
 }
 
 // cleanUp removes everything of this run, also after an interruption.
-func (d *drill) cleanUp(ctx context.Context) error {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), aftermath)
+func (d *drillRun) cleanUp(ctx context.Context) error {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTimeout)
 	defer stop()
-	_, left, err := remove(ctx, d.Fleet, d.By, map[string]string{label: d.report.Run})
+	_, left, err := removeStaged(ctx, d.Fleet, d.By, map[string]string{drillLabel: d.report.Run})
 	d.report.LeftBehind = left
 	return err
 }
 
 // Clean removes everything that any drill left. The report has a case for each that was
-// removed; an error beside it says what was not.
+// removed; the error names what was not.
 func Clean(ctx context.Context, f *fleet.Fleet, by string) (Report, error) {
-	endings, left, err := remove(ctx, f, by, map[string]string{label: ""})
+	endings, left, err := removeStaged(ctx, f, by, map[string]string{drillLabel: ""})
 	r := Report{LeftBehind: left}
 	for _, e := range endings {
 		r.Cases = append(r.Cases, Case{Ref: e.Ref, Outcome: e.Outcome, OK: e.Err == nil})
@@ -86,21 +86,21 @@ func Clean(ctx context.Context, f *fleet.Fleet, by string) (Report, error) {
 	return r, err
 }
 
-// removeWithin is how long one ending of the clean-up may take: less than the
-// aftermath, so that a look at what is left still fits in.
+// removeWithin bounds one ending of the clean-up. It is less than cleanUpTimeout, so that
+// the remaining sandboxes can still be listed.
 const removeWithin = 10 * time.Second
 
-// remove ends and deletes what carries the labels, each once, and lists again for
-// proof. New ones in that listing are worked off too: they were about to start
-// when their drill was killed.
-func remove(ctx context.Context, f *fleet.Fleet, by string, labels map[string]string) ([]sandbox.Ending, []sandbox.Ref, error) {
+// removeStaged ends and deletes the sandboxes with the labels, each once, and lists again
+// for proof. It also removes new ones in that listing, which were starting when their drill
+// was killed.
+func removeStaged(ctx context.Context, f *fleet.Fleet, by string, labels map[string]string) ([]sandbox.Ending, []sandbox.Ref, error) {
 	var endings []sandbox.Ending
 	asked := map[sandbox.Ref]bool{}
 	for {
 		listing := f.Collect(ctx, providers.Query{All: true})
 		var left []sandbox.Ref
 		var fresh []sandbox.Sandbox
-		for _, s := range marked(listing.Items, labels) {
+		for _, s := range withLabels(listing.Items, labels) {
 			left = append(left, s.Ref())
 			if !asked[s.Ref()] {
 				asked[s.Ref()], fresh = true, append(fresh, s)
@@ -115,13 +115,13 @@ func remove(ctx context.Context, f *fleet.Fleet, by string, labels map[string]st
 	}
 }
 
-// endStaged ends what a drill has staged.
+// endStaged ends staged sandboxes.
 func endStaged(ctx context.Context, f *fleet.Fleet, targets []sandbox.Sandbox, how fleet.EndOptions) iter.Seq[sandbox.Ending] {
 	return safety.End(ctx, f, targets, safety.Options{Verb: safety.VerbDrill, How: how})
 }
 
-// marked picks what carries all labels; an empty value stands for any.
-func marked(items []sandbox.Sandbox, labels map[string]string) []sandbox.Sandbox {
+// withLabels selects the sandboxes that have all labels; an empty value matches any.
+func withLabels(items []sandbox.Sandbox, labels map[string]string) []sandbox.Sandbox {
 	var out []sandbox.Sandbox
 	for _, s := range items {
 		fits := true
@@ -136,18 +136,16 @@ func marked(items []sandbox.Sandbox, labels map[string]string) []sandbox.Sandbox
 	return out
 }
 
-func plural(n int, one, many string) string {
+func pluralForm(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
 	return strconv.Itoa(n) + " " + many
 }
 
-func figure(n *int64) string {
+func formatFigure(n *int64) string {
 	if n == nil {
 		return "unknown"
 	}
 	return strconv.FormatInt(*n, 10)
 }
-
-func brief(d time.Duration) string { return d.Round(10 * time.Millisecond).String() }

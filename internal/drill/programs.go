@@ -9,34 +9,32 @@ import (
 	"time"
 )
 
-// ProgramArg is the hidden first argument under which the binary plays one of
-// the staged sandboxes.
+// ProgramArg is the hidden first argument with which the binary plays a staged program.
 const ProgramArg = "__sbx-drill-program"
 
-// Program plays the sandbox that the arguments name and returns its exit
-// status; false when the arguments ask for something else.
+// Program runs the staged program that the arguments name and returns its exit status;
+// false when they name none.
 func Program(args []string, out io.Writer) (status int, done bool) {
 	if len(args) != 3 || args[1] != ProgramArg {
 		return 0, false
 	}
-	play, ok := programs()[args[2]]
+	play, ok := stagedPrograms()[args[2]]
 	if !ok {
 		return 2, true
 	}
 	return play(out), true
 }
 
-func programs() map[string]func(io.Writer) int {
+func stagedPrograms() map[string]func(io.Writer) int {
 	return map[string]func(io.Writer) int{
-		"busy": busy, "hung": hung, "leak": leak, "silent": silent, "steady": steady,
+		"busy": busyProgram, "hung": hungProgram, "leak": leakProgram, "silent": silentProgram, "steady": steadyProgram,
 	}
 }
 
-// busy is an agent in an endless loop: all of a core, many operations, no error,
-// never done. It keeps to one thread, and Go to that thread: with a second
-// processor Go moves the loop from thread to thread, and each of them looks at
-// rest on a machine that has other work too.
-func busy(out io.Writer) int {
+// busyProgram is an agent in an endless loop: a full core, many operations, no error, no
+// end. It is locked to one thread: with a second processor Go moves the loop between
+// threads, and each of them looks idle on a busy machine.
+func busyProgram(out io.Writer) int {
 	fmt.Fprintln(out, "planning step 1")
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
@@ -50,10 +48,9 @@ func busy(out io.Writer) int {
 	}
 }
 
-// hung waits for the answer of a server that took the connection and never
-// speaks. The listener's backlog completes the handshake, so the connection is
-// as real as any.
-func hung(out io.Writer) int {
+// hungProgram waits for a server that accepts the connection and never answers. The
+// listener's backlog completes the handshake, so the connection is real.
+func hungProgram(out io.Writer) int {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // lives as long as the process
 	if err != nil {
 		return 1
@@ -68,8 +65,8 @@ func hung(out io.Writer) int {
 	return waitForAnswer(conn)
 }
 
-// leak takes 4 MiB every 10 ms until something stops it.
-func leak(out io.Writer) int {
+// leakProgram allocates 4 MiB every 10 ms until it is stopped.
+func leakProgram(out io.Writer) int {
 	var held [][]byte
 	for {
 		block := make([]byte, 4<<20)
@@ -82,15 +79,15 @@ func leak(out io.Writer) int {
 	}
 }
 
-// silent says one thing and then waits on nothing in particular.
-func silent(out io.Writer) int {
+// silentProgram prints one line and then waits.
+func silentProgram(out io.Writer) int {
 	fmt.Fprintln(out, "agent started")
 	<-time.After(time.Hour)
 	return 0
 }
 
-// steady works a little and says so, ten times a second.
-func steady(out io.Writer) int {
+// steadyProgram works a little and reports it, ten times a second.
+func steadyProgram(out io.Writer) int {
 	for n := 1; ; n++ {
 		fmt.Fprintf(out, "step %d done\n", n)
 		<-time.After(100 * time.Millisecond)

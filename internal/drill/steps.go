@@ -10,17 +10,17 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/poll"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
 
-// Step is one of the runbook's five investigation steps (ACCEPTANCE R15, R23,
-// R31, R42, R51).
+// Step is one of the runbook's five investigation steps (R15, R23, R31, R42, R51).
 type Step struct {
 	ID      string
 	Title   string
-	ETA     time.Duration // what the runbook allows a human
+	ETA     time.Duration // the time that the runbook allows a person
 	Took    time.Duration
 	Answers []string
 }
@@ -29,46 +29,46 @@ type step struct {
 	id    string
 	title string
 	eta   time.Duration
-	do    func(*drill, context.Context) ([]string, error)
+	do    func(*drillRun, context.Context) ([]string, error)
 }
 
-// steps are the runbook's, with its ETAs: 15 minutes in all (R58).
-func steps() []step {
+// allSteps are the runbook's, with its ETAs: 15 minutes in all (R58).
+func allSteps() []step {
 	return []step{
-		{"count", "Check active sandbox count", 2 * time.Minute, (*drill).count},
-		{"stuck", "Identify stuck sandboxes", 3 * time.Minute, (*drill).stuck},
-		{"logs", "Examine sandbox logs", 5 * time.Minute, (*drill).logs},
-		{"resources", "Check resource usage", 3 * time.Minute, (*drill).resources},
-		{"cleanup", "Review cleanup job status", 2 * time.Minute, (*drill).cleanup},
+		{"count", "Check active sandbox count", 2 * time.Minute, (*drillRun).countStep},
+		{"stuck", "Identify stuck sandboxes", 3 * time.Minute, (*drillRun).stuckStep},
+		{"logs", "Examine sandbox logs", 5 * time.Minute, (*drillRun).logStep},
+		{"resources", "Check resource usage", 3 * time.Minute, (*drillRun).resourceStep},
+		{"cleanup", "Review cleanup job status", 2 * time.Minute, (*drillRun).cleanupStep},
 	}
 }
 
-func (d *drill) investigate(ctx context.Context) error {
-	for _, s := range steps() {
+func (d *drillRun) investigate(ctx context.Context) error {
+	for _, s := range allSteps() {
 		d.Say(s.title)
 		began := d.Now()
 		answers, err := s.do(d, ctx)
 		d.report.Steps = append(d.report.Steps, Step{ID: s.id, Title: s.title, ETA: s.eta, Took: d.Now().Sub(began), Answers: answers})
-		if ctx.Err() != nil { // says more than what the step makes of it
+		if ctx.Err() != nil { // it explains more than the error of the step
 			err = ctx.Err()
 		}
 		if err != nil {
 			return fmt.Errorf("step %s: %w", s.id, err)
 		}
 	}
-	return d.judge(ctx)
+	return d.judgeCases(ctx)
 }
 
-// count answers R19 to R22.
-func (d *drill) count(ctx context.Context) ([]string, error) {
+// countStep answers R19 to R22.
+func (d *drillRun) countStep(ctx context.Context) ([]string, error) {
 	stats := d.Fleet.Stats(ctx)
 	if len(stats) != 1 || stats[0].Err != nil || stats[0].ItemsErr != nil {
 		return nil, fault.New(fault.KindUnavailable, "the counts cannot be read: %w", firstError(stats))
 	}
 	active, provisioning := stats[0].Stats.Active, stats[0].Stats.Provisioning
 	answers := []string{
-		fmt.Sprintf("active now: %s (R19)", figure(active)),
-		fmt.Sprintf("in provisioning: %s (R20)", figure(provisioning)),
+		fmt.Sprintf("active now: %s (R19)", formatFigure(active)),
+		fmt.Sprintf("in provisioning: %s (R20)", formatFigure(provisioning)),
 	}
 	var oldest time.Duration
 	for _, s := range stats[0].Items {
@@ -77,7 +77,7 @@ func (d *drill) count(ctx context.Context) ([]string, error) {
 		}
 	}
 	return append(answers,
-		fmt.Sprintf("the oldest runs for %s (R21)", brief(oldest)),
+		fmt.Sprintf("the oldest runs for %s (R21)", sandbox.FormatElapsed(oldest)),
 		"growing or stable: unknown, one count says nothing about a trend (R22)"), nil
 }
 
@@ -90,10 +90,10 @@ func firstError(stats []fleet.ProviderStats) error {
 	return errors.New("no provider answered")
 }
 
-// stuck waits until the staged sandboxes are older than the stuck age, then
-// reads them again and raises the runbook's flags (R26 to R29).
-func (d *drill) stuck(ctx context.Context) ([]string, error) {
-	if err := d.ageEnough(ctx); err != nil {
+// stuckStep waits until the staged sandboxes are older than the stuck age, then reads them
+// again and raises the runbook's flags (R26 to R29).
+func (d *drillRun) stuckStep(ctx context.Context) ([]string, error) {
+	if err := d.waitForAge(ctx); err != nil {
 		return nil, err
 	}
 	var answers []string
@@ -104,14 +104,14 @@ func (d *drill) stuck(ctx context.Context) ([]string, error) {
 		}
 		s.last = read
 		s.signals.TracksTasks = true
-		if ids := raised(triage.Flags(read, s.signals, d.thresholds, d.Now())); ids != "" {
+		if ids := raisedFlags(triage.Flags(read, s.signals, d.thresholds, d.Now())); ids != "" {
 			answers = append(answers, s.scene.name+": "+ids)
 		}
 	}
 	return answers, nil
 }
 
-func raised(flags []triage.Flag) string {
+func raisedFlags(flags []triage.Flag) string {
 	var ids []string
 	for _, f := range flags {
 		if f.Verdict == sandbox.True {
@@ -121,32 +121,27 @@ func raised(flags []triage.Flag) string {
 	return strings.Join(ids, ", ")
 }
 
-// ageEnough waits until the youngest is past the stuck age and past the time
-// that a busy processor may excuse silence.
-func (d *drill) ageEnough(ctx context.Context) error {
+// waitForAge waits until the youngest is past the stuck age and past the time for which a
+// busy processor excuses silence.
+func (d *drillRun) waitForAge(ctx context.Context) error {
 	youngest := time.Time{}
 	for _, s := range d.staged {
 		if s.last.CreatedAt.After(youngest) {
 			youngest = s.last.CreatedAt
 		}
 	}
-	wait := youngest.Add(d.thresholds.StuckAge + d.thresholds.Inactivity).Sub(d.Now())
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return d.doomedEnded(ctx)
+	if err := poll.Sleep(ctx, youngest.Add(d.thresholds.StuckAge+d.thresholds.Inactivity).Sub(d.Now())); err != nil {
+		return err
 	}
+	return d.waitForDoomed(ctx)
 }
 
-// doomedWithin is how long a slow machine may need to run into a limit.
+// doomedWithin is the time in which a program must reach its limit on a slow machine.
 const doomedWithin = time.Minute
 
-// doomedEnded waits for those that run into their limit. Should one not end, the
-// verdict over it says so.
-func (d *drill) doomedEnded(ctx context.Context) error {
+// waitForDoomed waits for the programs that run into their limit. Where one does not end,
+// its verdict shows it.
+func (d *drillRun) waitForDoomed(ctx context.Context) error {
 	limit, stop := context.WithTimeout(ctx, doomedWithin)
 	defer stop()
 	for _, s := range d.staged {
@@ -157,9 +152,8 @@ func (d *drill) doomedEnded(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// logs looks for last activity, errors, repetition and known patterns (R34 to
-// R41).
-func (d *drill) logs(ctx context.Context) ([]string, error) {
+// logStep looks for last activity, errors, repetition and known patterns (R34 to R41).
+func (d *drillRun) logStep(ctx context.Context) ([]string, error) {
 	var answers []string
 	for _, s := range d.staged {
 		watch := triage.NewLogWatch(d.matcher)
@@ -171,18 +165,18 @@ func (d *drill) logs(ctx context.Context) ([]string, error) {
 		}
 		found := watch.Findings()
 		s.signals.Logs = &found
-		answers = append(answers, s.scene.name+": "+d.tell(found))
+		answers = append(answers, s.scene.name+": "+d.tellProgress(found))
 	}
 	return answers, nil
 }
 
-func (d *drill) tell(f triage.LogFindings) string {
-	words := []string{plural(f.Lines, "line", "lines")}
+func (d *drillRun) tellProgress(f triage.LogFindings) string {
+	words := []string{pluralForm(f.Lines, "line", "lines")}
 	if !f.Last.IsZero() {
-		words = append(words, "last "+brief(d.Now().Sub(f.Last))+" ago")
+		words = append(words, "last "+sandbox.FormatElapsed(d.Now().Sub(f.Last))+" ago")
 	}
 	if f.Errors > 0 {
-		words = append(words, plural(f.Errors, "error", "errors"))
+		words = append(words, pluralForm(f.Errors, "error", "errors"))
 	}
 	if f.Calling {
 		words = append(words, "ends in a call to "+f.Call)
@@ -193,27 +187,27 @@ func (d *drill) tell(f triage.LogFindings) string {
 	return strings.Join(words, ", ")
 }
 
-// How resources are sampled: enough for a rate and a slope, no longer, and again
-// where a crowded machine made the figures say nothing.
+// Sampling of resources: long enough for a rate and a slope, and repeated where a busy
+// machine made the figures useless.
 const (
 	samples  = 3
 	interval = 500 * time.Millisecond
 	tries    = 3
 )
 
-// resources reads use over a while (R43 to R50).
-func (d *drill) resources(ctx context.Context) ([]string, error) {
+// resourceStep samples usage (R43 to R50).
+func (d *drillRun) resourceStep(ctx context.Context) ([]string, error) {
 	for range tries {
-		if err := d.sample(ctx); err != nil {
+		if err := d.sampleUsage(ctx); err != nil {
 			return nil, err
 		}
-		if !slices.ContainsFunc(d.staged, d.puzzling) {
+		if !slices.ContainsFunc(d.staged, d.isUnexplained) {
 			break
 		}
 	}
 	var answers []string
 	for _, s := range d.staged {
-		said := describe(*s.signals.Trend, d.judged(s).Pattern)
+		said := describeUsage(*s.signals.Trend, d.verdictOf(s).Pattern)
 		if s.last.State.Ended() {
 			said = "has ended"
 		}
@@ -222,8 +216,8 @@ func (d *drill) resources(ctx context.Context) ([]string, error) {
 	return answers, nil
 }
 
-// sample reads every sandbox's use for one trend.
-func (d *drill) sample(ctx context.Context) error {
+// sampleUsage reads every sandbox's usage for one trend.
+func (d *drillRun) sampleUsage(ctx context.Context) error {
 	var refs []sandbox.Ref
 	for _, s := range d.staged {
 		refs = append(refs, s.ref)
@@ -244,14 +238,14 @@ func (d *drill) sample(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// puzzling says that a sandbox is silent and its figures explain nothing.
-func (d *drill) puzzling(s *staged) bool {
+// isUnexplained reports whether a sandbox is silent and its figures explain nothing.
+func (d *drillRun) isUnexplained(s *stagedCase) bool {
 	quiet := s.signals.Logs != nil && d.Now().Sub(s.signals.Logs.Last) > d.thresholds.BusySilence
-	pattern := d.judged(s).Pattern
+	pattern := d.verdictOf(s).Pattern
 	return !s.last.State.Ended() && quiet && (pattern == triage.PatternSteady || pattern == triage.PatternUnknown)
 }
 
-func describe(t triage.Trend, pattern triage.UsagePattern) string {
+func describeUsage(t triage.Trend, pattern triage.UsagePattern) string {
 	var words []string
 	if t.CPUPercent != nil {
 		words = append(words, fmt.Sprintf("cpu %.0f %%", *t.CPUPercent))
@@ -268,16 +262,15 @@ func describe(t triage.Trend, pattern triage.UsagePattern) string {
 	return strings.Join(append(words, "pattern "+string(pattern)), ", ")
 }
 
-// cleanup answers what can be answered without a journal of cleanups: sbx
-// tidies up after dead supervisors at every verb, and knows of no scheduled
-// job (R51 to R57).
-func (d *drill) cleanup(context.Context) ([]string, error) {
+// cleanupStep answers what can be answered without a journal of cleanups: every verb of sbx
+// cleans up after dead supervisors, and no scheduled job is known (R51 to R57).
+func (d *drillRun) cleanupStep(context.Context) ([]string, error) {
 	return []string{"when a scheduled cleanup last ran: unknown, nothing here keeps a record of it (R53)"}, nil
 }
 
-// judge names each case by what was seen of it, and by how it stands now: the
-// steps took their time, and what was quiet for a moment may have spoken since.
-func (d *drill) judge(ctx context.Context) error {
+// judgeCases judges each case by all observations and a fresh read: a case that was silent
+// for a moment may have written output since.
+func (d *drillRun) judgeCases(ctx context.Context) error {
 	for _, s := range d.staged {
 		now, err := d.Fleet.Get(ctx, s.ref)
 		if err != nil {
@@ -286,7 +279,7 @@ func (d *drill) judge(ctx context.Context) error {
 		s.last = now
 		c := &s.result
 		c.Expected = s.scene.expected(d.report.Enforcement)
-		c.Cause, c.Confidence, c.Evidence = name(d.judged(s))
+		c.Cause, c.Confidence, c.Evidence = nameVerdict(d.verdictOf(s))
 		c.OK = c.Cause == c.Expected
 		if !c.OK {
 			c.Why = fmt.Sprintf("expected %q, the rules say %q", c.Expected, c.Cause)
@@ -295,14 +288,14 @@ func (d *drill) judge(ctx context.Context) error {
 	return nil
 }
 
-// judged is the judgement of one case by what was seen of it so far.
-func (d *drill) judged(s *staged) triage.Verdict {
+// verdictOf judges one case by its observations so far.
+func (d *drillRun) verdictOf(s *stagedCase) triage.Verdict {
 	return triage.Judge(s.last, s.signals, d.thresholds, d.Now())
 }
 
-// name is the cause of a verdict. Of what is in order it still says that nobody owns
-// it, which a verdict leaves to its findings.
-func name(v triage.Verdict) (sandbox.Cause, sandbox.Confidence, []sandbox.Evidence) {
+// nameVerdict is the cause of a verdict. For a healthy sandbox it adds the missing owner,
+// which a verdict only lists as a finding.
+func nameVerdict(v triage.Verdict) (sandbox.Cause, sandbox.Confidence, []sandbox.Evidence) {
 	i := slices.IndexFunc(v.Findings, func(f triage.Finding) bool {
 		return f.Cause == v.Cause || v.Cause == sandbox.CauseNone && f.Cause == sandbox.CauseOrphan
 	})

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// waitForAnswer is a plain blocking read, as most HTTP clients end in; Go's own
-// would wait on a poller, where nobody can see for what.
+// waitForAnswer is a plain blocking read, as in most HTTP clients; Go's own would wait in a
+// poller, where the awaited connection cannot be seen.
 func waitForAnswer(conn net.Conn) int {
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {

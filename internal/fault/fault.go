@@ -1,9 +1,8 @@
-// Package fault holds what can go wrong, as data: the kinds of failure, the
-// exit code of each, what a cron line reads from it, and the hint that goes
-// with it. One table drives exit codes, JSON errors, help and docs.
+// Package fault defines failures as data: the kinds, the exit code of each, its meaning for a
+// cron job, and its hint. One table drives exit codes, JSON errors, help and docs.
 //
-// No printing and no knowledge of any provider or command enters this room,
-// and nothing beyond the standard library.
+// The package has no output and no knowledge of a provider or command, and imports only the
+// standard library.
 package fault
 
 import (
@@ -14,19 +13,19 @@ import (
 	"time"
 )
 
-// Error is a failure that says what kind it is and what to do next. Its text is
-// one lower-case line without a full stop.
+// Error is a failure with its kind and what to do next. Its text is one lower-case line without
+// a full stop.
 type Error struct {
 	Kind       Kind
 	Provider   string        // the profile, when one is at fault
-	Op         string        // what was being done: "terminate abc"
-	Hint       string        // the next thing to try
-	RetryAfter time.Duration // 0 = the source does not say
-	Err        error         // what happened
-	// Final says that the same call does not succeed later, whatever its kind says.
+	Op         string        // the operation: "terminate abc"
+	Hint       string        // what to try next
+	RetryAfter time.Duration // 0 = not specified by the source
+	Err        error         // the cause
+	// Final says that the same call cannot succeed later, whatever its kind.
 	Final bool
-	// OneSandbox says that it speaks of one sandbox alone, as an answer of something
-	// inside it: it says nothing about how its provider is.
+	// OneSandbox says that the error concerns one sandbox alone, for example an error inside
+	// it, and says nothing about the health of its provider.
 	OneSandbox bool
 }
 
@@ -38,20 +37,19 @@ func New(kind Kind, format string, args ...any) *Error {
 // Usage is New for a wrong flag, argument or configuration.
 func Usage(format string, args ...any) *Error { return New(KindUsage, format, args...) }
 
-// WithHint adds the next thing to try and returns the same error.
+// WithHint adds what to try next and returns the same error.
 func (e *Error) WithHint(format string, args ...any) *Error {
 	e.Hint = fmt.Sprintf(format, args...)
 	return e
 }
 
-// At names the provider and what was being done and returns the same error.
+// At sets provider and operation and returns the same error.
 func (e *Error) At(provider, op string) *Error {
 	e.Provider, e.Op = provider, op
 	return e
 }
 
-// Placed says at which provider and during what an error of any kind happened;
-// nil stays nil.
+// Placed adds provider and operation to an error of any kind; nil stays nil.
 func Placed(err error, provider, op string) error {
 	if err == nil {
 		return nil
@@ -59,19 +57,24 @@ func Placed(err error, provider, op string) error {
 	return &Error{Kind: KindOf(err), Provider: provider, Op: op, Hint: HintOf(err), RetryAfter: RetryAfterOf(err), Err: err}
 }
 
-// RetryAfterOf gives the first wait in the chain that a source asks for; 0 for none.
+// RetryAfterOf is the first wait in the chain that a source requests; 0 for none.
 func RetryAfterOf(err error) time.Duration {
+	if f := findFault(err, func(f *Error) bool { return f.RetryAfter > 0 }); f != nil {
+		return f.RetryAfter
+	}
+	return 0
+}
+
+// findFault returns the first *Error in the chain that matches, outermost first; nil without one.
+func findFault(err error, matches func(*Error) bool) *Error {
 	for err != nil {
-		var f *Error
-		if !errors.As(err, &f) {
-			return 0
-		}
-		if f.RetryAfter > 0 {
-			return f.RetryAfter
+		f, ok := errors.AsType[*Error](err)
+		if !ok || matches(f) {
+			return f
 		}
 		err = f.Err
 	}
-	return 0
+	return nil
 }
 
 // Error joins provider, operation and cause: "prod: terminate abc: refused".
@@ -84,16 +87,16 @@ func (e *Error) Error() string {
 	}
 	switch {
 	case e.Err != nil:
-		parts = append(parts, e.without(e.Err.Error()))
+		parts = append(parts, e.trimPlace(e.Err.Error()))
 	default:
 		parts = append(parts, e.Kind.Row().Meaning)
 	}
 	return strings.Join(parts, ": ")
 }
 
-// without takes off a text what stands before it already: the cause may have been
-// placed as well.
-func (e *Error) without(text string) string {
+// trimPlace removes provider and operation from the start of the cause's text, which may have
+// them too.
+func (e *Error) trimPlace(text string) string {
 	for _, said := range []string{e.Provider, e.Op} {
 		if said != "" {
 			text = strings.TrimPrefix(text, said+": ")
@@ -102,25 +105,24 @@ func (e *Error) without(text string) string {
 	return text
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// KindOf finds the kind of any error. Joined errors of one kind have that
-// kind, of several kinds KindPartial; context errors are known too. An error
-// never has KindNone.
+// KindOf is the kind of any error. Joined errors of one kind have that kind, of several kinds
+// KindPartial; context errors are known too. An error never has KindNone.
 func KindOf(err error) Kind {
 	if err == nil {
 		return KindNone
 	}
-	switch e := err.(type) { //nolint:errorlint // walks the chain itself, to see joins on the way
+	switch e := err.(type) { //nolint:errorlint // unwraps by itself, to handle joins
 	case *Error:
 		if e.Kind == KindNone {
 			return KindUnknown
 		}
 		return e.Kind
 	case interface{ Unwrap() []error }:
-		if joined(err, e.Unwrap()) {
-			return common(e.Unwrap())
+		if isJoin(err, e.Unwrap()) {
+			return commonKind(e.Unwrap())
 		}
 		return firstKnown(e.Unwrap())
 	case interface{ Unwrap() error }:
@@ -137,9 +139,9 @@ func KindOf(err error) Kind {
 	return KindUnknown
 }
 
-// joined tells errors.Join, which lists failures, from an error that wraps a
-// sentinel beside its cause.
-func joined(err error, parts []error) bool {
+// isJoin distinguishes errors.Join, a list of failures, from an error that wraps a sentinel and
+// its cause.
+func isJoin(err error, parts []error) bool {
 	texts := make([]string, len(parts))
 	for i, part := range parts {
 		texts[i] = part.Error()
@@ -156,7 +158,7 @@ func firstKnown(errs []error) Kind {
 	return KindUnknown
 }
 
-func common(errs []error) Kind {
+func commonKind(errs []error) Kind {
 	kind := KindNone
 	for _, err := range errs {
 		k := KindOf(err)
@@ -171,7 +173,7 @@ func common(errs []error) Kind {
 // ExitCode is what the process returns for an error.
 func ExitCode(err error) int { return KindOf(err).Row().Code }
 
-// Retryable says that the same call may succeed later.
+// Retryable reports whether the same call may succeed later.
 func Retryable(err error) bool {
 	if f, ok := errors.AsType[*Error](err); ok && f.Final {
 		return false
@@ -179,45 +181,28 @@ func Retryable(err error) bool {
 	return KindOf(err).Row().Retryable
 }
 
-// Interrupted says that somebody's signal, or the operator's time limit, ended it: an
-// exit code that goes before any result (DESIGN section 4).
+// Interrupted reports whether a signal or the operator's time limit ended the command: that
+// exit code precedes any result.
 func Interrupted(err error) bool {
 	kind := KindOf(err)
 	return kind == KindCanceled || kind == KindTerminated || kind == KindTimeout
 }
 
-// Inside marks an error of something inside one sandbox (OneSandbox).
+// Inside marks an error as one of a single sandbox (OneSandbox).
 func (e *Error) Inside() *Error {
 	e.OneSandbox = true
 	return e
 }
 
-// AboutOneSandbox says that an error, or what it wraps, speaks of one sandbox alone.
+// AboutOneSandbox reports whether an error, or one in its chain, concerns one sandbox alone.
 func AboutOneSandbox(err error) bool {
-	for err != nil {
-		var f *Error
-		if !errors.As(err, &f) {
-			return false
-		}
-		if f.OneSandbox {
-			return true
-		}
-		err = f.Err
-	}
-	return false
+	return findFault(err, func(f *Error) bool { return f.OneSandbox }) != nil
 }
 
-// HintOf gives the first hint in the chain, or "".
+// HintOf is the first hint in the chain, or "".
 func HintOf(err error) string {
-	for err != nil {
-		var f *Error
-		if !errors.As(err, &f) {
-			return ""
-		}
-		if f.Hint != "" {
-			return f.Hint
-		}
-		err = f.Err
+	if f := findFault(err, func(f *Error) bool { return f.Hint != "" }); f != nil {
+		return f.Hint
 	}
 	return ""
 }

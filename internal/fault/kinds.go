@@ -1,6 +1,6 @@
 package fault
 
-// Kind is a kind of failure; its text is what JSON shows in "kind".
+// Kind is a kind of failure; its text is the value of "kind" in JSON.
 type Kind string
 
 // The closed list of kinds. Kinds and codes are only ever added.
@@ -30,12 +30,12 @@ const (
 type Row struct {
 	Code      int
 	Kind      Kind
-	Meaning   string // what a cron line may conclude
+	Meaning   string // for a cron job
 	Retryable bool   // the same call may succeed later
 }
 
-// Table is the exit-code table, by rising code. `sbx help exit-codes`, the
-// docs and every exit of the process come from it (DESIGN section 4).
+// Table is the exit-code table, by ascending code. `sbx help exit-codes`, the docs and every
+// exit of the process use it.
 func Table() []Row {
 	return []Row{
 		{0, KindNone, "done and verified, or nothing to do", false},
@@ -60,7 +60,7 @@ func Table() []Row {
 	}
 }
 
-// Row gives a kind's line of the table; an unlisted kind counts as unknown.
+// Row is the table row of a kind; an unlisted kind counts as unknown.
 func (k Kind) Row() Row {
 	rows := Table()
 	for _, r := range rows {

@@ -8,13 +8,20 @@ import (
 // maxTypo is how many single-character edits still count as a slip.
 const maxTypo = 2
 
+// maxWordBytes bounds the comparison, whose cost grows with the square of the length.
+const maxWordBytes = 64
+
 // Nearest gives the choice that word most likely meant, or "" when none is
-// near: at most two edits away, and fewer than half of the word's characters.
+// near: at most two edits away, and fewer than half of the word's characters. A word of
+// more than 64 bytes has none.
 // Upper and lower case count as equal. Of equally near ones the first wins.
 func Nearest(word string, choices []string) string {
 	best, found := maxTypo+1, ""
+	if len(word) > maxWordBytes {
+		return ""
+	}
 	for _, c := range choices {
-		d := Distance(strings.ToLower(word), strings.ToLower(c))
+		d := editDistance(strings.ToLower(word), strings.ToLower(c))
 		if d < best && 2*d < len([]rune(word)) {
 			best, found = d, c
 		}
@@ -32,10 +39,9 @@ func Meant(word string, choices []string) string {
 	return allowed
 }
 
-// Distance counts the insertions, deletions, replacements and swaps of
-// neighbouring characters that turn one word into the other. Rooms that have a
-// rule of their own about what is near measure with it.
-func Distance(from, to string) int {
+// editDistance counts the insertions, deletions, replacements and swaps of neighbouring
+// characters that turn one word into the other.
+func editDistance(from, to string) int {
 	a, b := []rune(from), []rune(to)
 	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -24,6 +25,9 @@ func TestNearest(t *testing.T) {
 	} {
 		assert.Equal(t, want, Nearest(word, choices), "%q", word)
 	}
+	long := strings.Repeat("a", 64)
+	assert.Equal(t, long, Nearest(long, []string{long}))
+	assert.Empty(t, Nearest(long+"a", []string{long, long + "a"}), "a longer word is not compared")
 	assert.Equal(t, "ab", Nearest("abc", []string{"ab", "abcd"}), "of equally near ones the first")
 }
 
@@ -63,7 +67,7 @@ func TestDistance(t *testing.T) {
 		{"kitten", "sitting", 3},
 		{"größe", "grösse", 2},
 	} {
-		assert.Equal(t, tc.want, Distance(tc.a, tc.b), tc.a+" "+tc.b)
-		assert.Equal(t, tc.want, Distance(tc.b, tc.a), "both ways")
+		assert.Equal(t, tc.want, editDistance(tc.a, tc.b), tc.a+" "+tc.b)
+		assert.Equal(t, tc.want, editDistance(tc.b, tc.a), "both ways")
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"iter"
 	"slices"
-	"sync"
 
 	"sbx/internal/fault"
 	"sbx/internal/policy"
@@ -13,53 +12,42 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Exit reads how the program that create started has ended, where the provider
-// keeps that inside the sandbox; nil while it runs. fault.KindNotFound where sbx
-// started none.
+// Exit reads how the program that create started has ended, where the provider keeps that
+// inside the sandbox; nil while it runs. fault.KindNotFound where sbx started none.
 func (f *Fleet) Exit(ctx context.Context, ref sandbox.Ref) (*sandbox.Exit, error) {
-	m, reader, err := able[providers.ExitReader](f, ref.Provider, "exit")
-	if err != nil {
-		return nil, err
-	}
-	return call(ctx, m, "exit "+ref.ID, func(ctx context.Context) (*sandbox.Exit, error) {
-		return reader.Exit(ctx, ref.ID)
-	})
+	return callAbility(ctx, f, ref, "exit", providers.ExitReader.Exit)
 }
 
-// ProviderQuota are the limits of one profile's account.
+// ProviderQuota is the list of limits of one profile's account.
 type ProviderQuota struct {
 	Provider string
 	Quotas   []providers.Quota
 	Err      error
 }
 
-// Quotas asks every provider that can tell, all at once, in the order of the fleet;
-// the limit of the configuration (Member.MaxSandboxes) is one more quota. A profile
+// Quotas asks every provider with quotas at once and returns them in the order of the
+// fleet; the limit of the configuration (Member.MaxSandboxes) is one more quota. A profile
 // with neither is left out.
 func (f *Fleet) Quotas(ctx context.Context) []ProviderQuota {
-	all := make([]ProviderQuota, len(f.members))
-	var wg sync.WaitGroup
-	for i, m := range f.members {
-		reader, tells := providers.As[providers.QuotaReader](m.Provider)
-		if !tells && m.MaxSandboxes == 0 {
-			continue
+	all := inParallel(f.members, func(m *member) (q ProviderQuota) {
+		reader, hasQuotas := providers.As[providers.QuotaReader](m.Provider)
+		if !hasQuotas && m.MaxSandboxes == 0 {
+			return q
 		}
-		wg.Go(func() {
-			all[i] = ProviderQuota{Provider: m.Provider.Name()}
-			if tells {
-				all[i].Quotas, all[i].Err = bounded(ctx, m, "quota", reader.Quota)
-			}
-			if m.MaxSandboxes > 0 {
-				all[i].addLimit(m.limitQuota(ctx))
-			}
-		})
-	}
-	wg.Wait()
+		q.Provider = m.Provider.Name()
+		if hasQuotas {
+			q.Quotas, q.Err = callWithTimeout(ctx, m, "quota", reader.Quota)
+		}
+		if m.MaxSandboxes > 0 {
+			q.addLimit(m.limitQuota(ctx))
+		}
+		return q
+	})
 	return slices.DeleteFunc(all, func(q ProviderQuota) bool { return q.Provider == "" })
 }
 
-// addLimit adds the limit of the configuration, which also serves where the provider
-// cannot tell its own.
+// addLimit adds the limit of the configuration, which also replaces a quota that the
+// provider cannot report.
 func (q *ProviderQuota) addLimit(limit providers.Quota, err error) {
 	if fault.KindOf(q.Err) == fault.KindUnsupported {
 		q.Err = nil
@@ -71,30 +59,26 @@ func (q *ProviderQuota) addLimit(limit providers.Quota, err error) {
 	q.Quotas = append(q.Quotas, limit)
 }
 
-// Known says that at least one limit is told with what is used of it.
+// Known reports whether at least one limit is known together with its use.
 func (q ProviderQuota) Known() bool {
 	return slices.ContainsFunc(q.Quotas, func(one providers.Quota) bool { return one.Used != nil && one.Limit != nil && *one.Limit > 0 })
 }
 
-// Activity reads when a sandbox last showed life, by the provider and every source
-// attached to it; the latest sign counts. An error of one of them stands beside what
-// the others know: as long as a source that may have seen work fails, nothing is
-// known to be silent. fault.KindNotFound or KindUnsupported: none of them knows it.
+// Activity reads the latest sign of life of a sandbox from the provider and every source
+// attached to it. An error of one of them is returned beside the result of the others:
+// while a source that may have seen work fails, no sandbox is known to be silent.
+// fault.KindNotFound or KindUnsupported: none of them knows it.
 func (f *Fleet) Activity(ctx context.Context, s sandbox.Sandbox) (providers.Activity, error) {
-	m, err := f.member(s.Provider)
+	m, err := f.findMember(s.Provider)
 	if err != nil {
 		return providers.Activity{}, err
 	}
 	var latest providers.Activity
 	var failed []error
 	answered := false
-	none := providers.Unsupported(m.Provider, "activity", f.providers())
-	for _, v := range m.all() {
-		reader, ok := providers.As[providers.ActivityReader](v.of)
-		if !ok {
-			continue
-		}
-		got, err := askAbout(ctx, m, v, s, "activity", reader.Activity)
+	none := providers.Unsupported(m.Provider, "activity", f.allProviders())
+	for v, reader := range withAbility[providers.ActivityReader](m.sources()) {
+		got, err := callSource(ctx, m, v, s, "activity", reader.Activity)
 		switch kind := fault.KindOf(err); kind {
 		case fault.KindNone:
 			answered, latest = true, latest.Later(got)
@@ -111,12 +95,12 @@ func (f *Fleet) Activity(ctx context.Context, s sandbox.Sandbox) (providers.Acti
 	return providers.Activity{}, none
 }
 
-// askAbout asks the provider, or a source beside it under the id that the source
-// knows the sandbox by.
-func askAbout[T any](ctx context.Context, m *member, v voice, s sandbox.Sandbox, what string, ask func(context.Context, string) (T, error)) (T, error) {
-	return callBy(ctx, m, v.breaker, what+" "+s.ID, func(ctx context.Context) (T, error) {
+// callSource calls the provider, or a source under the id by which the source knows the
+// sandbox.
+func callSource[T any](ctx context.Context, m *member, v source, s sandbox.Sandbox, what string, ask func(context.Context, string) (T, error)) (T, error) {
+	return callWithBreaker(ctx, m, v.breaker, what+" "+s.ID, func(ctx context.Context) (T, error) {
 		id := s.ID
-		if linker, ok := providers.As[providers.Linker](v.of); ok {
+		if linker, ok := providers.As[providers.Linker](v.named); ok {
 			var err error
 			if id, err = linker.Link(ctx, s); err != nil {
 				var none T
@@ -127,87 +111,79 @@ func askAbout[T any](ctx context.Context, m *member, v voice, s sandbox.Sandbox,
 	})
 }
 
-// Records reads what a profile's control planes say should exist: its own, and
-// those of the sources attached to it. An error is one of them failing.
+// Records reads what a profile's control planes say should exist: the provider's own and
+// the sources attached to it. An error is the failure of one of them.
 func (f *Fleet) Records(ctx context.Context, profile string) iter.Seq2[providers.Record, error] {
 	return func(yield func(providers.Record, error) bool) {
-		m, err := f.member(profile)
+		m, err := f.findMember(profile)
 		if err != nil {
 			yield(providers.Record{}, err)
 			return
 		}
 		none := true
-		for _, v := range m.all() {
-			reader, ok := providers.As[providers.Recorder](v.of)
-			if !ok {
-				continue
-			}
+		for _, reader := range withAbility[providers.Recorder](m.sources()) {
 			none = false
-			for r, err := range watched(ctx, m, "records", reader.Records) {
+			for r, err := range streamWithTimeout(ctx, m, "records", reader.Records) {
 				if !yield(r, err) {
 					return
 				}
 			}
 		}
 		if none {
-			yield(providers.Record{}, providers.Unsupported(m.Provider, "records", f.providers()))
+			yield(providers.Record{}, providers.Unsupported(m.Provider, "records", f.allProviders()))
 		}
 	}
 }
 
-// HasRecords says that a profile's own control plane, or a source attached to it,
-// has records of what should exist.
+// HasRecords reports whether a profile's control plane, or a source attached to it, has
+// records of what should exist.
 func (f *Fleet) HasRecords(profile string) bool {
-	m, err := f.member(profile)
-	return err == nil && slices.ContainsFunc(m.all(), func(v voice) bool { _, ok := providers.As[providers.Recorder](v.of); return ok })
+	m, err := f.findMember(profile)
+	return err == nil && anyHasAbility[providers.Recorder](m.sources())
 }
 
-// RemovesRecords says that a profile's control plane can be asked to drop its
-// record of a sandbox that is gone.
+// RemovesRecords reports whether a profile's control plane can delete its record of a
+// sandbox that no longer exists.
 func (f *Fleet) RemovesRecords(profile string) bool {
-	_, _, err := able[providers.RecordRemover](f, profile, "records")
+	_, _, err := requireAbility[providers.RecordRemover](f, profile, "records")
 	return err == nil
 }
 
-// RemoveRecord asks a profile's control plane to drop its record of a sandbox that
-// is gone, once.
+// RemoveRecord asks a profile's control plane, once, to delete its record of a sandbox that
+// no longer exists.
 func (f *Fleet) RemoveRecord(ctx context.Context, ref sandbox.Ref) error {
-	m, remover, err := able[providers.RecordRemover](f, ref.Provider, "records")
+	m, remover, err := requireAbility[providers.RecordRemover](f, ref.Provider, "records")
 	if err != nil {
 		return err
 	}
-	_, err = call(ctx, m, "remove the record of "+ref.ID, func(ctx context.Context) (struct{}, error) {
-		f.tell(ref, "remove record", "")
+	_, err = callInSlot(ctx, m, "remove the record of "+ref.ID, func(ctx context.Context) (struct{}, error) {
+		f.recordEvent(ref, "remove record", "")
 		return struct{}{}, remover.RemoveRecord(ctx, ref.ID)
 	})
 	return err
 }
 
-// voice is one that may tell of a member's sandboxes. Each has a breaker of its
-// own: a control plane that is down says nothing about the provider beside it.
-type voice struct {
-	of      providers.Named
+// source is a provider or a control plane attached to it. Each has a circuit breaker of its
+// own: a failing control plane says nothing about the provider.
+type source struct {
+	named   providers.Named
 	breaker *policy.Breaker
 }
 
-// all is the provider and what is attached to it.
-func (m *member) all() []voice {
-	return append([]voice{{m.Provider, m.breaker}}, m.beside...)
+// sources is the provider followed by what is attached to it.
+func (m *member) sources() []source {
+	return append([]source{{m.Provider, m.breaker}}, m.attached...)
 }
 
-// events merges what the provider and its sources tell. What fails is an error
-// beside the rest; who does not know the sandbox says nothing about it, unless
-// nobody knows it.
-func (m *member) events(ctx context.Context, s sandbox.Sandbox) ([]sandbox.Event, error) {
+// mergeEvents merges the events of the provider and its sources. A failure is an error
+// beside the other events; a source that does not know the sandbox adds nothing, unless
+// none of them knows it.
+func (m *member) mergeEvents(ctx context.Context, s sandbox.Sandbox) ([]sandbox.Event, error) {
 	var all []sandbox.Event
 	var unknown, failed []error
 	known := false
-	for _, v := range m.all() {
-		reader, ok := providers.As[providers.EventReader](v.of)
-		if !ok {
-			continue
-		}
-		got, err := askAbout(ctx, m, v, s, "events", reader.Events)
+	for v, reader := range withAbility[providers.EventReader](m.sources()) {
+		got, err := callSource(ctx, m, v, s, "events", reader.Events)
 		switch {
 		case err == nil:
 			known = true

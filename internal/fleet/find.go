@@ -1,39 +1,41 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
 
-// FindOptions say what the finding is for.
+// FindOptions are the options of Find.
 type FindOptions struct {
-	// Destructive refuses every bare word while any provider could not be
-	// listed: the word might mean one that is not seen (CLI.md, REF).
+	// Destructive refuses every bare word while any provider could not be listed: the
+	// word might mean a sandbox of that provider.
 	Destructive bool
 }
 
-// Find looks words up as references (CLI.md, REF): `profile/id` costs one GET,
-// and where that finds nothing a listing, since a 404 may be a trouble of the API's;
-// all bare words together cost one listing, where an exact id wins over an
-// exact name, and that over a unique id prefix of sandbox.MinPrefix.
+// Find resolves references: `profile/id` costs one GET, and a listing where that finds
+// nothing, since a 404 may be a fault of the API; all bare words together cost one listing,
+// in which an exact id precedes an exact name, and that a unique id prefix of
+// sandbox.MinPrefix.
 //
-// The sandboxes come in the order of the words, each once. Words that were not
-// found are joined in the error, one *fault.Error each: KindNotFound,
-// KindUnavailable where a provider could not be asked, KindGone. An ill-formed
-// or ambiguous word or an unknown profile is KindUsage, and then no sandbox is
-// returned.
+// Each sandbox is returned once, in the order of the words. Words that were not found are
+// joined in the error, one *fault.Error each: KindNotFound, KindUnavailable where a provider
+// did not answer, KindGone. A malformed or ambiguous word or an unknown profile is KindUsage,
+// and then no sandbox is returned.
 //
-// With Destructive, one that the provider proves to be gone, or that nobody finds
-// after a request to end it that was not acknowledged, is returned with
-// its reference alone and no state: ending it is already_gone. One of which it
-// can read nothing (providers.ErrUnreadable) comes with the state unknown.
+// With Destructive, a sandbox that is provably gone, or that no provider finds after an
+// unacknowledged request to end it, is returned with its reference alone and no state:
+// ending it is already_gone. One whose record is unreadable (providers.ErrUnreadable) has
+// the state unknown.
 func (f *Fleet) Find(ctx context.Context, words []string, o FindOptions) ([]sandbox.Sandbox, error) {
 	found, err := f.FindEach(ctx, words, o)
 	var sandboxes []sandbox.Sandbox
@@ -43,18 +45,18 @@ func (f *Fleet) Find(ctx context.Context, words []string, o FindOptions) ([]sand
 	return sandboxes, err
 }
 
-// Found is a sandbox that words mean.
+// Found is a sandbox with the words that refer to it.
 type Found struct {
 	sandbox.Sandbox
 
-	Words []string // all that mean it, in their order
-	// Unreadable says that it is there and that nothing of it could be read but its id.
+	Words []string // all words that refer to it, in their order
+	// Unreadable says that it exists and only its id could be read.
 	Unreadable bool
 }
 
-// FindEach is Find with the words that mean each sandbox.
+// FindEach is Find with the words that refer to each sandbox.
 func (f *Fleet) FindEach(ctx context.Context, words []string, o FindOptions) ([]Found, error) {
-	asked, err := f.parse(words)
+	asked, err := f.parseRefs(words)
 	if err != nil {
 		return nil, err
 	}
@@ -82,20 +84,20 @@ func (f *Fleet) FindEach(ctx context.Context, words []string, o FindOptions) ([]
 	return found, errors.Join(errs...)
 }
 
-// query is one word and what became of it.
-type query struct {
-	word  string
-	ref   sandbox.Ref
-	at    *member // nil for a bare word
-	found sandbox.Sandbox
-	err   error
+// lookup is one word and its result.
+type lookup struct {
+	word   string
+	ref    sandbox.Ref
+	member *member // nil for a bare word
+	found  sandbox.Sandbox
+	err    error
 
-	unreadable bool // found holds its reference alone
+	unreadable bool // found has its reference alone
 }
 
-// parse checks every word before anything is called.
-func (f *Fleet) parse(words []string) ([]*query, error) {
-	var asked []*query
+// parseRefs checks every word before any request.
+func (f *Fleet) parseRefs(words []string) ([]*lookup, error) {
+	var asked []*lookup
 	var errs []error
 	for _, word := range words {
 		ref, err := sandbox.ParseRef(word)
@@ -103,9 +105,9 @@ func (f *Fleet) parse(words []string) ([]*query, error) {
 			errs = append(errs, fault.Usage("%w", err).WithHint("write an id, a name or profile/id; `sbx ls -o name` prints them"))
 			continue
 		}
-		q := &query{word: word, ref: ref}
+		q := &lookup{word: word, ref: ref}
 		if !ref.Bare() {
-			if q.at, err = f.member(ref.Provider); err != nil {
+			if q.member, err = f.findMember(ref.Provider); err != nil {
 				errs = append(errs, err)
 				continue
 			}
@@ -115,37 +117,36 @@ func (f *Fleet) parse(words []string) ([]*query, error) {
 	return asked, errors.Join(errs...)
 }
 
-// lookUp asks for the full references and, beside that, lists once for the
-// bare words.
-func (f *Fleet) lookUp(ctx context.Context, asked []*query, o FindOptions) {
+// lookUpAll reads the full references and, concurrently, lists once for the bare words.
+func (f *Fleet) lookUp(ctx context.Context, asked []*lookup, o FindOptions) {
 	var wg sync.WaitGroup
-	var bare []*query
-	doubts := f.newDoubts()
+	var bare []*lookup
+	doubts := f.newFindFallback()
 	for _, a := range asked {
-		if a.at == nil {
+		if a.member == nil {
 			bare = append(bare, a)
 			continue
 		}
-		wg.Go(func() { a.get(ctx, o, doubts) })
+		wg.Go(func() { a.resolveRef(ctx, o, doubts) })
 	}
 	if len(bare) > 0 {
 		l := f.Collect(ctx, providers.Query{All: true})
 		for _, a := range bare {
-			if a.found, a.err = f.pick(l, a.ref.ID, o); o.Destructive && fault.KindOf(a.err) == fault.KindNotFound {
-				a.askedBefore(ctx, f.members, doubts)
+			if a.found, a.err = f.pickMatch(l, a.ref.ID, o); o.Destructive && fault.KindOf(a.err) == fault.KindNotFound {
+				a.matchEndRequest(ctx, f.members, doubts)
 			}
 		}
 	}
 	wg.Wait()
 }
 
-func (a *query) get(ctx context.Context, o FindOptions, doubts *doubts) {
-	a.found, a.err = a.at.resolve(ctx, a.ref.ID)
+func (a *lookup) resolveRef(ctx context.Context, o FindOptions, doubts *findFallback) {
+	a.found, a.err = a.member.resolveInSlot(ctx, a.ref.ID)
 	if fault.KindOf(a.err) == fault.KindNotFound {
-		a.doubt(ctx, o, doubts)
+		a.checkListing(ctx, o, doubts)
 		return
 	}
-	bare := sandbox.Sandbox{Provider: a.ref.Provider, ProviderType: a.at.Provider.Type(), ID: a.ref.ID}
+	bare := sandbox.Sandbox{Provider: a.ref.Provider, ProviderType: a.member.Provider.Type(), ID: a.ref.ID}
 	switch {
 	case !o.Destructive:
 	case fault.KindOf(a.err) == fault.KindGone:
@@ -156,20 +157,149 @@ func (a *query) get(ctx context.Context, o FindOptions, doubts *doubts) {
 	}
 }
 
-// pick chooses from a listing what a bare word means.
-func (f *Fleet) pick(l Listing, word string, o FindOptions) (sandbox.Sandbox, error) {
+// pickMatch chooses the sandbox that a bare word refers to.
+func (f *Fleet) pickMatch(l Listing, word string, o FindOptions) (sandbox.Sandbox, error) {
 	if o.Destructive && !l.Complete() {
-		return sandbox.Sandbox{}, unsure(l, word)
+		return sandbox.Sandbox{}, incompleteError(l, word)
 	}
-	matches := match(l.Items, word)
+	matches := matchWord(l.Items, word)
 	switch {
 	case len(matches) == 1:
 		return matches[0], nil
 	case len(matches) > 1:
-		return sandbox.Sandbox{}, ambiguous(word, matches)
+		return sandbox.Sandbox{}, ambiguousError(word, matches)
 	case !l.Complete():
-		return sandbox.Sandbox{}, unsure(l, word)
+		return sandbox.Sandbox{}, incompleteError(l, word)
 	}
 	return sandbox.Sandbox{}, fault.New(fault.KindNotFound, "no sandbox is called %q", word).
 		WithHint("asked: %s; `sbx ls --all` shows what there is", strings.Join(f.Names(), ", "))
 }
+
+// findFallback is what one Find looks up about words that a GET did not find: each
+// profile's listing at most once, and the recorded requests to end a sandbox.
+type findFallback struct {
+	f        *Fleet
+	requests *requestCache
+
+	mu       sync.Mutex
+	listings map[*member]func() Listing
+}
+
+func (f *Fleet) newFindFallback() *findFallback {
+	return &findFallback{f: f, requests: f.newRequestCache(), listings: map[*member]func() Listing{}}
+}
+
+// listOnce is the listing of one profile, with its errors.
+func (d *findFallback) listOnce(ctx context.Context, m *member) Listing {
+	d.mu.Lock()
+	if d.listings[m] == nil {
+		one := d.f.withMembers([]*member{m})
+		d.listings[m] = sync.OnceValue(func() Listing { return one.Collect(ctx, providers.Query{All: true}) })
+	}
+	list := d.listings[m]
+	d.mu.Unlock()
+	return list()
+}
+
+// checkListing looks for the id in the listing before a 404 is accepted.
+func (a *lookup) checkListing(ctx context.Context, o FindOptions, d *findFallback) {
+	l := d.listOnce(ctx, a.member)
+	i := slices.IndexFunc(l.Items, func(s sandbox.Sandbox) bool { return a.member.sameID(a.ref.ID, s.ID) })
+	switch {
+	case i >= 0:
+		a.found, a.err = l.Items[i], nil
+	case !l.Complete():
+		a.err = fault.New(unavailableKind(l.Err()), "%w; and whether it is listed is not known: %s", a.err, oneLine(l.Err())).At(a.member.Provider.Name(), "")
+	case o.Destructive:
+		a.matchEndRequest(ctx, []*member{a.member}, d)
+	}
+}
+
+// matchEndRequest finds a sandbox that no provider finds any more and that an earlier,
+// unacknowledged request was to end: terminating it is not complete.
+func (a *lookup) matchEndRequest(ctx context.Context, members []*member, d *findFallback) {
+	for _, m := range members {
+		ref := sandbox.Ref{Provider: m.Provider.Name(), ID: a.ref.ID}
+		if r, _ := d.requests.find(ctx, ref); r != nil { // a read error counts as not found
+			a.found = sandbox.Sandbox{Provider: ref.Provider, ProviderType: m.Provider.Type(), ID: ref.ID, CreatedAt: r.CreatedAt, StartedAt: r.StartedAt}
+			a.err = nil
+			return
+		}
+	}
+}
+
+// unavailableKind is the kind of a result that depends on a failed listing.
+func unavailableKind(err error) fault.Kind {
+	if k := fault.KindOf(err); k == fault.KindCanceled || k == fault.KindTimeout {
+		return k
+	}
+	return fault.KindUnavailable
+}
+
+// matchWord returns the sandboxes that a bare word may refer to, by the first rule with any
+// match: exact id, exact name, id prefix.
+func matchWord(items []sandbox.Sandbox, word string) []sandbox.Sandbox {
+	rules := []func(sandbox.Sandbox) bool{
+		func(s sandbox.Sandbox) bool { return s.ID == word },
+		func(s sandbox.Sandbox) bool { return s.Name == word },
+		func(s sandbox.Sandbox) bool {
+			return utf8.RuneCountInString(word) >= sandbox.MinPrefix && strings.HasPrefix(s.ID, word)
+		},
+	}
+	for _, fits := range rules {
+		if found := distinctWhere(items, fits); len(found) > 0 {
+			return found
+		}
+	}
+	return nil
+}
+
+// distinctWhere returns the sandboxes for which fits is true, each once: a listing that
+// changes while it is read may contain one twice.
+func distinctWhere(items []sandbox.Sandbox, fits func(sandbox.Sandbox) bool) []sandbox.Sandbox {
+	var found []sandbox.Sandbox
+	seen := map[sandbox.Ref]bool{}
+	for _, s := range items {
+		if fits(s) && !seen[s.Ref()] {
+			seen[s.Ref()] = true
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// shownMatches is how many ambiguous matches an error names.
+const shownMatches = 5
+
+// ambiguousError is the error for a word with several matches.
+func ambiguousError(word string, matches []sandbox.Sandbox) error {
+	slices.SortFunc(matches, func(a, b sandbox.Sandbox) int { return cmp.Compare(a.Ref().String(), b.Ref().String()) })
+	names := make([]string, 0, shownMatches)
+	for _, s := range matches[:min(shownMatches, len(matches))] {
+		names = append(names, fmt.Sprintf("%s (%s)", s.Ref(), s.State))
+	}
+	list := strings.Join(names, ", ")
+	if more := len(matches) - shownMatches; more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	return fault.Usage("%q means %d sandboxes: %s", word, len(matches), list).
+		WithHint("write one of them as profile/id")
+}
+
+// incompleteError is the error when a provider that could not be listed might have the
+// sandbox.
+func incompleteError(l Listing, word string) error {
+	var silent []string
+	for _, err := range l.Errors {
+		var f *fault.Error
+		if errors.As(err, &f) && !slices.Contains(silent, f.Provider) {
+			silent = append(silent, f.Provider)
+		}
+	}
+	return fault.New(unavailableKind(l.Err()), "%q may be a sandbox of %s, which could not be listed: %w",
+		word, strings.Join(silent, ", "), errors.New(oneLine(l.Err()))).
+		WithHint("write profile/%s, which asks that profile alone", word)
+}
+
+// oneLine writes joined errors in one line.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

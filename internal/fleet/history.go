@@ -12,41 +12,41 @@ import (
 	"sbx/internal/triage"
 )
 
-// History tells what is on record beside the providers: the tasks of sbx and the runs of
-// cleanup. Every look at a sandbox asks it, so that all verbs judge by the same facts. An
-// implementation reads a bounded amount and keeps it for a short time. What it cannot
-// read is unknown: it returns no error, and no look fails for it.
+// History reads what is recorded outside the providers: the tasks of sbx and the runs of
+// cleanup. Every observation uses it, so that all commands judge by the same facts. An
+// implementation reads a bounded amount and caches it for a short time. What it cannot read
+// is unknown: it returns no error, and no observation fails because of it.
 type History interface {
-	// OfSandbox tells what the records say of the work in one sandbox.
+	// OfSandbox returns what the records say of the work in one sandbox.
 	OfSandbox(ctx context.Context, s sandbox.Sandbox) SandboxHistory
-	// OfProfile tells of a profile as a whole what no provider tells: cleanup runs, earlier
-	// counts, creates that failed, attempts that timed out.
+	// OfProfile returns the figures of a profile that no provider reports: cleanup runs,
+	// earlier counts, creates that failed, attempts that timed out.
 	OfProfile(ctx context.Context, profile string) triage.FleetSignals
 }
 
-// SandboxHistory is what records say of one sandbox; zero values mean "not known".
+// SandboxHistory is what is recorded of one sandbox; zero values mean "not known".
 type SandboxHistory struct {
 	Finished      sandbox.Verdict  // its task is over, or the task's program has exited
 	FinishedBy    sandbox.Evidence // of a Finished that is true
 	TimeLimitsHit *int             // by its task, and by the task that this one resumes
 }
 
-// noHistory is the history where nothing is recorded.
+// noHistory is the history without records.
 type noHistory struct{}
 
 func (noHistory) OfSandbox(context.Context, sandbox.Sandbox) SandboxHistory { return SandboxHistory{} }
 
 func (noHistory) OfProfile(context.Context, string) triage.FleetSignals { return triage.FleetSignals{} }
 
-// lastListing is what the last complete listing of a profile has shown in this process.
-// It costs no request, so a look that needed no listing does without it.
+// lastListing is the result of the last complete listing of a profile in this process, for
+// observations that need no listing of their own.
 type lastListing struct {
 	mu     sync.Mutex
-	counts *providers.Stats // nil = no listing was complete yet
-	since  []time.Time      // when each of the running ones began, by this machine's clock; those of unknown age are not in it
+	counts *providers.Stats // nil = no complete listing yet
+	since  []time.Time      // start of each running sandbox of known age, by this machine's clock
 }
 
-// listingCount counts a listing on its way.
+// listingCount counts the sandboxes of a listing while it is read.
 type listingCount struct {
 	items map[sandbox.State]int64
 	since []time.Time
@@ -61,14 +61,14 @@ func (c *listingCount) add(s sandbox.Sandbox, now time.Time) {
 	}
 }
 
-func (l *lastListing) keep(c listingCount) {
+func (l *lastListing) keepCounts(c listingCount) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.counts, l.since = new(countStates(c.items)), c.since
 }
 
-// signals are the counts of the listing; nil where none was complete.
-func (l *lastListing) signals(sig *triage.FleetSignals, stuckAge time.Duration, now time.Time) {
+// addTo adds the counts of the listing, if any was complete.
+func (l *lastListing) addTo(sig *triage.FleetSignals, stuckAge time.Duration, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.counts == nil {
@@ -85,29 +85,29 @@ func (l *lastListing) signals(sig *triage.FleetSignals, stuckAge time.Duration, 
 	addSample(sig, now)
 }
 
-// addSample makes the count of now the newest sample of the history.
+// addSample appends the present count to the history.
 func addSample(sig *triage.FleetSignals, now time.Time) {
 	if sig.Active != nil {
 		sig.History = slices.Concat(sig.History, []triage.ActiveCount{{At: now, Active: *sig.Active}})
 	}
 }
 
-// everything says that a query leaves out nothing that lives.
-func everything(q providers.Query) bool {
+// coversAll reports whether a query leaves out no live sandbox.
+func coversAll(q providers.Query) bool {
 	return len(q.States) == 0 && len(q.Labels) == 0 && q.Limit == 0
 }
 
-// quotaUsed is the largest share of a quota of the account that is in use, as it was
-// told first in this process.
+// quotaUsed caches the highest use of a quota of the account, as first read in this
+// process.
 type quotaUsed struct {
-	mu    sync.Mutex // never held while anything is asked
+	mu    sync.Mutex // never held during a request
 	asked bool
 	used  *float64 // nil = not known
 }
 
 func (m *member) quotaShare(ctx context.Context) *float64 {
-	reader, tells := providers.As[providers.QuotaReader](m.Provider)
-	if !tells {
+	reader, ok := providers.As[providers.QuotaReader](m.Provider)
+	if !ok {
 		return nil
 	}
 	q := m.quota
@@ -117,7 +117,7 @@ func (m *member) quotaShare(ctx context.Context) *float64 {
 	if asked {
 		return used
 	}
-	quotas, err := call(ctx, m, "quota", reader.Quota)
+	quotas, err := callInSlot(ctx, m, "quota", reader.Quota)
 	if err != nil {
 		return nil
 	}
@@ -130,46 +130,47 @@ func (m *member) quotaShare(ctx context.Context) *float64 {
 	return used
 }
 
-// observeHistory adds what is on record of the sandbox and of its profile.
+// observeHistory adds what is recorded of the sandbox and of its profile.
 func (f *Fleet) observeHistory(ctx context.Context, o *Observation) {
 	s := o.Sandbox
-	o.past = f.o.History.OfSandbox(ctx, s)
+	o.recorded = f.o.History.OfSandbox(ctx, s)
 	profile := f.o.History.OfProfile(ctx, s.Provider)
-	m, err := f.member(s.Provider)
-	if err == nil && s.State == sandbox.StateProvisioning { // the account may have no room left for it
+	m, err := f.findMember(s.Provider)
+	if err == nil && s.State == sandbox.StateProvisioning { // the quota of the account may be used up
 		profile.QuotaUsed = m.quotaShare(ctx)
 	}
-	o.profile = func(stuckAge time.Duration) *triage.FleetSignals {
+	o.profileSignals = func(stuckAge time.Duration) *triage.FleetSignals {
 		all := profile
 		if err == nil {
-			m.listing.signals(&all, stuckAge, f.o.Now())
+			m.listing.addTo(&all, stuckAge, f.o.Now())
 		}
 		return &all
 	}
 }
 
-// finished joins what the records say of the sandbox's work with what its program did.
-func (o Observation) finished() (sandbox.Verdict, sandbox.Evidence) {
+// finishedVerdict combines the records of the sandbox's work with the exit of its program.
+func (o Observation) finishedVerdict() (sandbox.Verdict, sandbox.Evidence) {
 	exit := cmp.Or(o.Exit.Got, o.Sandbox.Exit)
 	switch {
-	case o.past.Finished == sandbox.True:
-		return sandbox.True, o.past.FinishedBy
+	case o.recorded.Finished == sandbox.True:
+		return sandbox.True, o.recorded.FinishedBy
 	case exit != nil && o.Sandbox.State == sandbox.StateRunning:
 		return sandbox.True, sandbox.Evidence{What: "its program", Value: "has exited", Source: "exit"}
 	}
-	return o.past.Finished, sandbox.Evidence{}
+	return o.recorded.Finished, sandbox.Evidence{}
 }
 
-// waits says that the agent's last report is that it waits for a message; "" = no source tells.
-func (o Observation) waits() sandbox.Verdict {
+// waitsVerdict reports whether the agent's last report is that it waits for a message; "" =
+// no source reports it.
+func (o Observation) waitsVerdict() sandbox.Verdict {
 	if o.Work.Err != nil || o.Work.Got.WaitsSince.IsZero() {
 		return ""
 	}
 	return sandbox.VerdictOf(!o.Work.Got.LastWorkAt.After(o.Work.Got.WaitsSince))
 }
 
-// Signals are the figures of one profile as the rules take them: the counters of the
-// provider, or of a complete listing, and what is on record.
+// Signals returns the figures of one profile for the rules: the counters of the provider, or
+// of a complete listing, and the history.
 func (s ProviderStats) Signals(stuckAge time.Duration, now time.Time) triage.FleetSignals {
 	sig := s.History
 	sig.Active, sig.Provisioning, sig.Terminating = s.Stats.Active, s.Stats.Provisioning, s.Stats.Terminating
@@ -184,8 +185,62 @@ func (s ProviderStats) Signals(stuckAge time.Duration, now time.Time) triage.Fle
 	}
 	var listed triage.FleetSignals
 	l := lastListing{}
-	l.keep(c)
-	l.signals(&listed, stuckAge, now)
+	l.keepCounts(c)
+	l.addTo(&listed, stuckAge, now)
 	sig.OverStuckAge = listed.OverStuckAge
 	return sig
+}
+
+// ProviderStats are the figures of one profile.
+type ProviderStats struct {
+	Provider     string
+	ProviderType string
+	Stats        providers.Stats
+	Counted      bool // from the listing: the provider has no counters, totals are nil
+	Err          error
+	// Items is the complete listing, for ages and stuck sandboxes. It is nil where ItemsErr
+	// says why it is incomplete.
+	Items    []sandbox.Sandbox
+	ItemsErr error
+	History  triage.FleetSignals // of the profile, from Options.History
+}
+
+// Stats reads the figures of every provider at once, in the order of the fleet: the
+// provider's own counters, or the counts of a complete listing. An incomplete listing gives
+// an error and no figures.
+func (f *Fleet) Stats(ctx context.Context) []ProviderStats {
+	return inParallel(f.members, func(m *member) ProviderStats { return f.memberStats(ctx, m) })
+}
+
+func (f *Fleet) memberStats(ctx context.Context, m *member) ProviderStats {
+	s := ProviderStats{Provider: m.Provider.Name(), ProviderType: m.Provider.Type(), History: f.o.History.OfProfile(ctx, m.Provider.Name())}
+	if l := f.withMembers([]*member{m}).Collect(ctx, providers.Query{}); l.Complete() {
+		s.Items = l.Items
+	} else {
+		s.ItemsErr = l.Err()
+	}
+	if reader, ok := providers.As[providers.StatsReader](m.Provider); ok {
+		s.Stats, s.Err = callWithTimeout(ctx, m, "stats", reader.Stats)
+		return s
+	}
+	s.Counted, s.Err = true, s.ItemsErr
+	if s.Err == nil {
+		s.Stats = countItems(s.Items)
+	}
+	return s
+}
+
+// countItems counts a complete listing by state.
+func countItems(items []sandbox.Sandbox) providers.Stats {
+	states := make(map[sandbox.State]int64)
+	for _, s := range items {
+		states[s.State]++
+	}
+	return countStates(states)
+}
+
+func countStates(n map[sandbox.State]int64) providers.Stats {
+	return providers.Stats{
+		Active: new(n[sandbox.StateRunning]), Provisioning: new(n[sandbox.StateProvisioning]), Terminating: new(n[sandbox.StateTerminating]),
+	}
 }

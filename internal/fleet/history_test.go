@@ -53,7 +53,7 @@ func TestEveryLookHearsTheHistory(t *testing.T) {
 		for name, o := range map[string]fleet.Observation{
 			"in full":        f.Observe(t.Context(), items[0]),
 			"for life":       f.ObserveLife(t.Context(), items[0]),
-			"beside samples": f.ObserveLifeBeside(t.Context(), items[0], []sandbox.Usage{{At: time.Now(), CPUSeconds: new(0.0)}}),
+			"beside samples": f.ObserveLifeWithSamples(t.Context(), items[0], []sandbox.Usage{{At: time.Now(), CPUSeconds: new(0.0)}}),
 		} {
 			sig := o.Signals(limits)
 			assert.Equal(t, sandbox.True, sig.Finished, name)

@@ -8,11 +8,11 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// getByID is the one place where a sandbox is read by its id. An answer about
-// another one is fault.KindUnavailable. The id of what comes back is spelled as it
-// was asked for, so that nothing is asked later of an id that was not selected.
+// getByID is the one place where a sandbox is read by its id. A response about another
+// sandbox is fault.KindUnavailable. The returned id is spelled as requested, so that no
+// later request uses an id that was not selected.
 func (m *member) getByID(ctx context.Context, id string) (sandbox.Sandbox, error) {
-	got, err := m.read(ctx, id)
+	got, err := m.readSandbox(ctx, id)
 	switch {
 	case err != nil:
 		return got, err
@@ -23,11 +23,11 @@ func (m *member) getByID(ctx context.Context, id string) (sandbox.Sandbox, error
 	return got, nil
 }
 
-// stamped notes with a sandbox what its own record does not say: how far the clock is
-// off that its times come from, and until when sbx keeps it. Every sandbox that a
-// provider lists or reads passes here.
-func (m *member) stamped(s sandbox.Sandbox) sandbox.Sandbox {
-	if !s.State.Ended() { // what stopped or was paused meanwhile is kept as well
+// addLocalFacts adds what the sandbox's own record does not say: the skew of the clock of
+// its times, and until when sbx keeps it. Every sandbox that a provider lists or reads
+// passes here.
+func (m *member) addLocalFacts(s sandbox.Sandbox) sandbox.Sandbox {
+	if !s.State.Ended() { // a stopped or paused sandbox is kept as well
 		s.KeptUntil = m.keptUntil(s)
 	}
 	if clock, ok := providers.As[providers.Clock](m.Provider); ok {
@@ -36,20 +36,20 @@ func (m *member) stamped(s sandbox.Sandbox) sandbox.Sandbox {
 	return s
 }
 
-// read is the one place where a provider's Get is called. What labels say, and how far the
-// clock is off, is added here and in rows, for all providers alike.
-func (m *member) read(ctx context.Context, word string) (sandbox.Sandbox, error) {
+// readSandbox is the one place where a provider's Get is called. Here and in listRows, the
+// facts of labels and clock are added for all providers alike.
+func (m *member) readSandbox(ctx context.Context, word string) (sandbox.Sandbox, error) {
 	got, err := m.Provider.Get(ctx, word)
-	return m.stamped(m.Metadata.Read(got)), err
+	return m.addLocalFacts(m.Metadata.Read(got)), err
 }
 
-// rows is the one place where a provider's List is called. It keeps the counts of a
+// listRows is the one place where a provider's List is called. It keeps the counts of a
 // listing that was read to its end.
-func (m *member) rows(ctx context.Context, q providers.Query) iter.Seq2[sandbox.Sandbox, error] {
+func (m *member) listRows(ctx context.Context, q providers.Query) iter.Seq2[sandbox.Sandbox, error] {
 	return func(yield func(sandbox.Sandbox, error) bool) {
-		count, complete, now := newListingCount(), everything(q), m.now()
+		count, complete, now := newListingCount(), coversAll(q), m.now()
 		for s, err := range m.Provider.List(ctx, q) {
-			s = m.stamped(m.Metadata.Read(s))
+			s = m.addLocalFacts(m.Metadata.Read(s))
 			if err != nil {
 				complete = false
 			} else {
@@ -60,20 +60,20 @@ func (m *member) rows(ctx context.Context, q providers.Query) iter.Seq2[sandbox.
 			}
 		}
 		if complete {
-			m.listing.keep(count)
+			m.listing.keepCounts(count)
 		}
 	}
 }
 
-// resolve is getByWord in a slot.
-func (m *member) resolve(ctx context.Context, word string) (sandbox.Sandbox, error) {
-	return call(ctx, m, "get "+word, func(ctx context.Context) (sandbox.Sandbox, error) { return m.getByWord(ctx, word) })
+// resolveInSlot is getByWord in a slot.
+func (m *member) resolveInSlot(ctx context.Context, word string) (sandbox.Sandbox, error) {
+	return callInSlot(ctx, m, "get "+word, func(ctx context.Context) (sandbox.Sandbox, error) { return m.getByWord(ctx, word) })
 }
 
-// getByWord reads what a reference names in which a person has written the profile:
-// an id or, where the provider's Get takes them, a name.
+// getByWord reads what a reference written by a person refers to: an id or, where the
+// provider's Get accepts them, a name.
 func (m *member) getByWord(ctx context.Context, word string) (sandbox.Sandbox, error) {
-	got, err := m.read(ctx, word)
+	got, err := m.readSandbox(ctx, word)
 	if err != nil || m.sameID(word, got.ID) {
 		return got, err
 	}
@@ -83,23 +83,23 @@ func (m *member) getByWord(ctx context.Context, word string) (sandbox.Sandbox, e
 	return sandbox.Sandbox{}, providers.WrongSandbox(m.Provider.Name(), "get "+word, word, got.ID)
 }
 
-// endsFailed says that a failed sandbox of this provider is ended by a delete.
+// endsFailed reports whether a failed sandbox of this provider is ended by a delete.
 func (m *member) endsFailed() bool {
 	e, ok := providers.As[providers.FailedEnder](m.Provider)
 	return ok && e.EndsFailed()
 }
 
-// EndsFailed says that failed sandboxes of a profile stay until they are deleted, and
+// EndsFailed reports whether failed sandboxes of a profile exist until they are deleted, and
 // keep nothing that a delete would destroy.
 func (f *Fleet) EndsFailed(profile string) bool {
-	m, err := f.member(profile)
+	m, err := f.findMember(profile)
 	return err == nil && m.endsFailed()
 }
 
-// ReadsProveEnds says that what the reads of a profile say of an end is the state of the
-// machine itself: there is no providers.Verifier, and nothing to be proved beside.
+// ReadsProveEnds reports whether the reads of a profile show the state of the machine
+// itself: there is no providers.Verifier, and no further proof is needed.
 func (f *Fleet) ReadsProveEnds(profile string) bool {
-	m, err := f.member(profile)
+	m, err := f.findMember(profile)
 	if err != nil {
 		return false
 	}

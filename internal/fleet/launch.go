@@ -2,38 +2,38 @@ package fleet
 
 import (
 	"context"
-	"iter"
+	"errors"
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
 
-// Admit asks whether a sandbox of this size, in bytes, may start on a profile now;
-// 0 = of the profile's default size. Nil also where the provider has no say in it.
-// fault.KindRefused, with the reason: not now.
+// Admit asks whether a sandbox of this size, in bytes, may start on a profile now; 0 = the
+// profile's default size. It is nil where the provider has no admission control, and
+// fault.KindRefused, with the reason, where it may not.
 func (f *Fleet) Admit(ctx context.Context, profile string, memoryBytes int64) error {
-	m, err := f.member(profile)
+	m, err := f.findMember(profile)
 	if err != nil {
 		return err
 	}
 	if _, unopened := m.Provider.(*providers.Unopened); unopened {
-		return providers.Unsupported(m.Provider, "admit", nil) // which says why it could not be opened
+		return providers.Unsupported(m.Provider, "admit", nil) // the error says why it could not be opened
 	}
 	a, ok := providers.As[providers.Admitter](m.Provider)
 	if !ok {
 		return nil
 	}
-	_, err = bounded(ctx, m, "admit", func(ctx context.Context) (struct{}, error) {
+	_, err = callWithTimeout(ctx, m, "admit", func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, a.Admit(ctx, memoryBytes)
 	})
 	return err
 }
 
-// Vet asks whether a sandbox could ever start on a profile; nil also where the provider
-// cannot know, or could not be opened: the create says why.
+// Vet asks whether a sandbox could ever start on a profile; nil where the provider cannot
+// know, or could not be opened: create reports the reason.
 func (f *Fleet) Vet(profile string, spec sandbox.Spec) error {
-	m, err := f.member(profile)
+	m, err := f.findMember(profile)
 	if err != nil {
 		return err
 	}
@@ -43,34 +43,31 @@ func (f *Fleet) Vet(profile string, spec sandbox.Spec) error {
 	return nil
 }
 
-// Labelled reads every sandbox of one profile that carries all of these labels,
-// exactly, whatever its state except ended. It is complete or an error, never a
-// part. No labels are fault.KindUsage: that would be everything. A profile that
-// cannot create is fault.KindUnsupported: sbx has labelled nothing there, so an
-// empty answer would prove nothing.
+// Labelled reads every sandbox of one profile that has exactly these labels, in any state
+// except ended. The result is complete or an error. Without labels it is fault.KindUsage:
+// that would be everything. A profile that cannot create is fault.KindUnsupported: sbx has
+// labelled nothing there, so an empty result would prove nothing.
 //
-// A listing may lag behind: what was made a moment ago may be missing yet.
+// A listing may lag behind: a sandbox created a moment ago may be missing.
 func (f *Fleet) Labelled(ctx context.Context, profile string, labels map[string]string) ([]sandbox.Sandbox, error) {
 	if len(labels) == 0 {
 		return nil, fault.Usage("no label to look for").At(profile, "list")
 	}
-	m, _, err := able[providers.Launcher](f, profile, "create")
+	m, _, err := requireAbility[providers.Launcher](f, profile, "create")
 	if err != nil {
 		return nil, err
 	}
 	var found []sandbox.Sandbox
-	for s, err := range watched(ctx, m, "list", func(ctx context.Context) iter.Seq2[sandbox.Sandbox, error] {
-		return m.rows(ctx, providers.Query{Labels: labels})
-	}) {
+	for s, err := range m.streamRows(ctx, "list", providers.Query{Labels: labels}) {
 		if err != nil {
 			return nil, err
 		}
 		found = append(found, s)
 	}
-	return each(found, func(s sandbox.Sandbox) bool { return !s.State.Ended() && carries(s, labels) }), nil
+	return distinctWhere(found, func(s sandbox.Sandbox) bool { return !s.State.Ended() && hasLabels(s, labels) }), nil
 }
 
-// Marked finds what a create has made that was not answered.
+// Marked finds the sandboxes of a create whose response was lost.
 func (f *Fleet) Marked(ctx context.Context, mark providers.CreateMark) ([]sandbox.Sandbox, error) {
 	if mark.Name == "" {
 		return f.Labelled(ctx, mark.Provider, map[string]string{sandbox.LabelNonce: mark.Nonce})
@@ -85,13 +82,82 @@ func (f *Fleet) Marked(ctx context.Context, mark providers.CreateMark) ([]sandbo
 	return []sandbox.Sandbox{s}, nil
 }
 
-// carries holds the labels against those that were asked for: a provider may list
-// more than that.
-func carries(s sandbox.Sandbox, labels map[string]string) bool {
+// hasLabels compares the labels with those requested: a provider may list more.
+func hasLabels(s sandbox.Sandbox, labels map[string]string) bool {
 	for key, want := range labels {
 		if got, ok := s.Labels[key]; !ok || got != want {
 			return false
 		}
 	}
 	return true
+}
+
+// Create starts one sandbox on a profile. The request is sent once: an error says so where
+// it leaves the outcome open. The only deadline is that of ctx. Over Member.MaxSandboxes it
+// is fault.KindRefused, and nothing was sent.
+func (f *Fleet) Create(ctx context.Context, profile string, spec sandbox.Spec) (sandbox.Sandbox, error) {
+	m, launcher, err := requireAbility[providers.Launcher](f, profile, "create")
+	if err != nil {
+		return sandbox.Sandbox{}, err
+	}
+	done, err := m.reserveCapacity(ctx, f.o.Now)
+	if err != nil {
+		return sandbox.Sandbox{}, err
+	}
+	made, err := launcher.Create(ctx, spec)
+	done(made.ID)
+	made = m.Metadata.Read(made)
+	if err != nil {
+		return made, m.asFault(ctx, err, "create")
+	}
+	f.recordEvent(made.Ref(), "create", "")
+	return made, nil
+}
+
+// Exec runs a command in a sandbox for as long as ctx allows. An error means that it could
+// not be run or that its end was not observed.
+func (f *Fleet) Exec(ctx context.Context, ref sandbox.Ref, c providers.Command) (sandbox.Exit, error) {
+	m, commander, err := requireAbility[providers.Commander](f, ref.Provider, "exec")
+	if err != nil {
+		return sandbox.Exit{}, err
+	}
+	exit, err := commander.Exec(ctx, ref.ID, c)
+	if err != nil {
+		return exit, m.asFault(ctx, err, "exec "+ref.ID)
+	}
+	return exit, nil
+}
+
+// ProviderCleanup starts a provider's own cleanup, once. The provider chooses what to end,
+// so an error may leave open what was done.
+func (f *Fleet) ProviderCleanup(ctx context.Context, profile string, emergency bool) (providers.Cleaned, error) {
+	m, cleaner, err := requireAbility[providers.ProviderCleaner](f, profile, "cleanup")
+	if err != nil {
+		return providers.Cleaned{}, err
+	}
+	return callInSlot(ctx, m, "cleanup", func(ctx context.Context) (providers.Cleaned, error) {
+		return cleaner.Cleanup(ctx, emergency)
+	})
+}
+
+// Sweep calls every provider that cleans up after dead control processes, and returns the
+// sandboxes that it ended. Errors are joined.
+func (f *Fleet) Sweep(ctx context.Context) ([]sandbox.Ref, error) {
+	var refs []sandbox.Ref
+	var errs []error
+	for _, m := range f.members {
+		sweeper, ok := providers.As[providers.Sweeper](m.Provider)
+		if !ok {
+			continue
+		}
+		swept, err := callWithTimeout(ctx, m, "sweep", sweeper.Sweep)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		for _, ref := range swept.Refs {
+			f.recordEvent(ref, "sweep", "its control process had died")
+		}
+		refs = append(refs, swept.Refs...)
+	}
+	return refs, errors.Join(errs...)
 }

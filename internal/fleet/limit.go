@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"iter"
 	"sync"
 	"time"
 
@@ -11,16 +10,16 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// listingLag is how long a listing may lack a sandbox that was made.
+// listingLag is how long a listing may lack a sandbox that was created.
 const listingLag = 10 * time.Second
 
 // capacity counts the sandboxes of one profile against the limit of its configuration.
 type capacity struct {
-	// counting is taken while a listing is counted, so that two creates see each other. A
-	// channel, since who waits for it may be interrupted.
+	// counting is held while a listing is counted, so that two creates see each other. It
+	// is a channel, since waiting for it must be interruptible.
 	counting chan struct{}
 
-	mu      sync.Mutex // of what follows; never held while anything is asked
+	mu      sync.Mutex // guards the fields below; never held during a request
 	pending int        // creates that have not been answered
 	made    map[string]time.Time
 }
@@ -29,8 +28,8 @@ func newCapacity() *capacity {
 	return &capacity{counting: make(chan struct{}, 1), made: map[string]time.Time{}}
 }
 
-// alone waits until nobody else counts; leave has to be called.
-func (c *capacity) alone(ctx context.Context) (leave func(), err error) {
+// lockCounting waits until no other goroutine counts; leave must be called.
+func (c *capacity) lockCounting(ctx context.Context) (leave func(), err error) {
 	select {
 	case c.counting <- struct{}{}:
 		return func() { <-c.counting }, nil
@@ -39,9 +38,9 @@ func (c *capacity) alone(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// taken adds what no listing shows yet to those that one shows, and gives how many there
-// are with the creates that have not been answered.
-func (c *capacity) taken(ids map[string]bool, now time.Time) int {
+// countTaken adds the sandboxes that no listing shows yet to ids, and returns their number
+// with the creates in flight.
+func (c *capacity) countTaken(ids map[string]bool, now time.Time) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for id, at := range c.made {
@@ -54,9 +53,8 @@ func (c *capacity) taken(ids map[string]bool, now time.Time) int {
 	return len(ids) + c.pending
 }
 
-// occupies says that a sandbox counts against a limit: it runs, or nobody can say that
-// it does not.
-func occupies(s sandbox.State) bool {
+// countsAgainstLimit reports whether a sandbox counts: it runs, or may run.
+func countsAgainstLimit(s sandbox.State) bool {
 	switch s {
 	case sandbox.StatePaused, sandbox.StateStopped, sandbox.StateTerminated, sandbox.StateFailed:
 		return false
@@ -65,16 +63,14 @@ func occupies(s sandbox.State) bool {
 	return true
 }
 
-// occupied counts the sandboxes of a profile that count against a limit.
-func (m *member) occupied(ctx context.Context) (map[string]bool, error) {
+// listOccupied lists the sandboxes of a profile that count against a limit.
+func (m *member) listOccupied(ctx context.Context) (map[string]bool, error) {
 	ids := map[string]bool{}
-	for s, err := range watched(ctx, m, "count", func(ctx context.Context) iter.Seq2[sandbox.Sandbox, error] {
-		return m.rows(ctx, providers.Query{})
-	}) {
+	for s, err := range m.streamRows(ctx, "count", providers.Query{}) {
 		if err != nil {
 			return nil, err
 		}
-		if occupies(s.State) {
+		if countsAgainstLimit(s.State) {
 			ids[s.ID] = true
 		}
 	}
@@ -83,21 +79,21 @@ func (m *member) occupied(ctx context.Context) (map[string]bool, error) {
 
 // limitQuota is the limit of the configuration as a quota.
 func (m *member) limitQuota(ctx context.Context) (providers.Quota, error) {
-	ids, err := m.occupied(ctx)
+	ids, err := m.listOccupied(ctx)
 	if err != nil {
 		return providers.Quota{}, err
 	}
 	return providers.Quota{Name: "max_sandboxes", Scope: "the configuration", Unit: "sandboxes", Used: new(float64(len(ids))), Limit: new(float64(m.MaxSandboxes))}, nil
 }
 
-// Capacity refuses where one sandbox more would exceed the limit of the configuration
-// (ACCEPTANCE R111): fault.KindRefused. Where they cannot be counted, the error is why.
+// Capacity is fault.KindRefused where one more sandbox would exceed the limit of the
+// configuration (R111). Where they cannot be counted, the error says why.
 func (f *Fleet) Capacity(ctx context.Context, profile string) error {
-	m, err := f.member(profile)
+	m, err := f.findMember(profile)
 	if err != nil {
 		return err
 	}
-	leave, err := m.capacity.alone(ctx)
+	leave, err := m.capacity.lockCounting(ctx)
 	if err != nil {
 		return err
 	}
@@ -105,28 +101,28 @@ func (f *Fleet) Capacity(ctx context.Context, profile string) error {
 	return m.refuseFull(ctx, f.o.Now())
 }
 
-// refuseFull is Capacity, for who counts alone.
+// refuseFull is Capacity, under lockCounting.
 func (m *member) refuseFull(ctx context.Context, now time.Time) error {
 	if m.MaxSandboxes == 0 {
 		return nil
 	}
-	ids, err := m.occupied(ctx)
+	ids, err := m.listOccupied(ctx)
 	if err != nil {
 		return fault.New(fault.KindOf(err), "%w: max_sandboxes could not be checked; %w", err, providers.ErrNothingMade).
 			At(m.Provider.Name(), "create").WithHint("try again, or raise the limit in the configuration")
 	}
-	if n := m.capacity.taken(ids, now); n >= m.MaxSandboxes {
+	if n := m.capacity.countTaken(ids, now); n >= m.MaxSandboxes {
 		return fault.New(fault.KindRefused, "%w: %d of %d run; %w", providers.ErrSandboxLimit, n, m.MaxSandboxes, providers.ErrNothingMade).
 			At(m.Provider.Name(), "create").WithHint("`sbx ls --provider %s --sort age` shows what can be ended; max_sandboxes in the configuration is the limit", m.Provider.Name())
 	}
 	return nil
 }
 
-// reserve takes one place of the capacity; what it gives has to be told which sandbox
-// was made, "" for none.
-func (m *member) reserve(ctx context.Context, now func() time.Time) (done func(id string), err error) {
+// reserveCapacity counts a create in flight. The caller reports to done the id of the
+// created sandbox, "" for none.
+func (m *member) reserveCapacity(ctx context.Context, now func() time.Time) (done func(id string), err error) {
 	c := m.capacity
-	leave, err := c.alone(ctx)
+	leave, err := c.lockCounting(ctx)
 	if err != nil {
 		return nil, err
 	}

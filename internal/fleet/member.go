@@ -3,20 +3,23 @@ package fleet
 import (
 	"context"
 	"errors"
+	"iter"
+	"slices"
 	"time"
 
 	"sbx/internal/fault"
 	"sbx/internal/policy"
+	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
 
-// member is a provider with its share of the fleet's patience and slots.
+// member is a provider with its timeout, slots and caches.
 type member struct {
 	Member
 
-	slots   chan struct{}
-	breaker *policy.Breaker
-	beside  []voice // Sources
+	slots    chan struct{}
+	breaker  *policy.Breaker
+	attached []source // Sources
 
 	capacity  *capacity
 	listing   *lastListing
@@ -25,24 +28,23 @@ type member struct {
 	keptUntil func(sandbox.Sandbox) time.Time // Options.KeptUntil
 }
 
-// call makes one request about one sandbox: in a slot, unless the breaker is
-// open, and given up when the provider's time is over. Time spent waiting for
-// the slot does not count.
-func call[T any](ctx context.Context, m *member, op string, do func(context.Context) (T, error)) (T, error) {
-	return callBy(ctx, m, m.breaker, op, do)
+// callInSlot sends one request about one sandbox: in a slot, unless the breaker is open, and
+// up to the provider's timeout. Time spent waiting for the slot does not count.
+func callInSlot[T any](ctx context.Context, m *member, op string, do func(context.Context) (T, error)) (T, error) {
+	return callWithBreaker(ctx, m, m.breaker, op, do)
 }
 
-// callBy is call with the breaker of whoever is asked.
-func callBy[T any](ctx context.Context, m *member, b *policy.Breaker, op string, do func(context.Context) (T, error)) (T, error) {
-	return persist(ctx, m, op, func(ctx context.Context) (T, error) {
+// callWithBreaker is callInSlot with the given breaker.
+func callWithBreaker[T any](ctx context.Context, m *member, b *policy.Breaker, op string, do func(context.Context) (T, error)) (T, error) {
+	return callWithoutBreaker(ctx, m, op, func(ctx context.Context) (T, error) {
 		done, err := b.Allow()
 		if err != nil {
 			var none T
 			return none, err
 		}
 		got, err := do(ctx)
-		if ctx.Err() != nil && !fault.AboutOneSandbox(err) { // silence counts, the caller's own end does not
-			done(m.fault(ctx, ctx.Err(), op))
+		if ctx.Err() != nil && !fault.AboutOneSandbox(err) { // a time-out counts, the caller's own cancellation does not
+			done(m.asFault(ctx, ctx.Err(), op))
 			return got, err
 		}
 		done(err)
@@ -50,73 +52,73 @@ func callBy[T any](ctx context.Context, m *member, b *policy.Breaker, op string,
 	})
 }
 
-// persist is call without the breaker, for looks that are paced already and
-// must go on: those for an end that was asked for.
-func persist[T any](ctx context.Context, m *member, op string, do func(context.Context) (T, error)) (T, error) {
-	leave, err := m.slot(ctx, op)
+// callWithoutBreaker is callInSlot without the breaker, for reads that are paced already and
+// must continue: those that verify an end.
+func callWithoutBreaker[T any](ctx context.Context, m *member, op string, do func(context.Context) (T, error)) (T, error) {
+	leave, err := m.takeSlot(ctx, op)
 	if err != nil {
 		var none T
 		return none, err
 	}
 	defer leave()
-	return bounded(ctx, m, op, do)
+	return callWithTimeout(ctx, m, op, do)
 }
 
-// slot waits for one, and gives what to call when it is not needed any more.
-func (m *member) slot(ctx context.Context, op string) (leave func(), err error) {
+// takeSlot waits for a slot; leave returns it.
+func (m *member) takeSlot(ctx context.Context, op string) (leave func(), err error) {
 	select {
 	case m.slots <- struct{}{}:
 	case <-ctx.Done():
-		return nil, m.fault(ctx, ctx.Err(), op)
+		return nil, m.asFault(ctx, ctx.Err(), op)
 	}
 	leave = func() { <-m.slots }
-	if err := ctx.Err(); err != nil { // both were ready
+	if err := ctx.Err(); err != nil { // select chose between two ready cases
 		leave()
-		return nil, m.fault(ctx, err, op)
+		return nil, m.asFault(ctx, err, op)
 	}
 	return leave, nil
 }
 
-// bounded makes one request without a slot.
-func bounded[T any](ctx context.Context, m *member, op string, do func(context.Context) (T, error)) (T, error) {
-	inner, cancel := context.WithTimeoutCause(ctx, m.Timeout, m.silent())
+// callWithTimeout sends one request without a slot.
+func callWithTimeout[T any](ctx context.Context, m *member, op string, do func(context.Context) (T, error)) (T, error) {
+	inner, cancel := context.WithTimeoutCause(ctx, m.Timeout, m.timeoutCause())
 	defer cancel()
 	got, err := do(inner)
 	if err != nil {
-		return got, m.fault(inner, err, op)
+		return got, m.asFault(inner, err, op)
 	}
 	return got, nil
 }
 
-// get reads one sandbox in a slot.
-func (m *member) get(ctx context.Context, id string) (sandbox.Sandbox, error) {
-	return call(ctx, m, "get "+id, func(ctx context.Context) (sandbox.Sandbox, error) {
+// getSandbox reads one sandbox in a slot.
+func (m *member) getSandbox(ctx context.Context, id string) (sandbox.Sandbox, error) {
+	return callInSlot(ctx, m, "get "+id, func(ctx context.Context) (sandbox.Sandbox, error) {
 		return m.getByID(ctx, id)
 	})
 }
 
-// again is get without the breaker.
-func (m *member) again(ctx context.Context, id string) (sandbox.Sandbox, error) {
-	return persist(ctx, m, "get "+id, func(ctx context.Context) (sandbox.Sandbox, error) {
+// getWithoutBreaker is getSandbox without the breaker.
+func (m *member) getWithoutBreaker(ctx context.Context, id string) (sandbox.Sandbox, error) {
+	return callWithoutBreaker(ctx, m, "get "+id, func(ctx context.Context) (sandbox.Sandbox, error) {
 		return m.getByID(ctx, id)
 	})
 }
 
-// silentError is the cause of a context that ended for lack of progress.
-type silentError struct{ after time.Duration }
+// noProgressError is the cause of a context that ended for lack of progress.
+type noProgressError struct{ after time.Duration }
 
-// Error says for how long nothing came.
-func (e silentError) Error() string { return "no answer within " + e.after.String() }
+// Error says how long there was no answer.
+func (e noProgressError) Error() string { return "no answer within " + e.after.String() }
 
-func (m *member) silent() error { return silentError{m.Timeout} }
+func (m *member) timeoutCause() error { return noProgressError{m.Timeout} }
 
-// fault makes any error one that names its provider. What ended because the
-// provider's time was over is unavailable, not the operator's timeout.
-func (m *member) fault(ctx context.Context, err error, op string) error {
+// asFault turns any error into one that names its provider. A time-out of the provider is
+// unavailable, not the operator's timeout.
+func (m *member) asFault(ctx context.Context, err error, op string) error {
 	name := m.Provider.Name()
 	kind := fault.KindOf(err)
 	if kind == fault.KindCanceled || kind == fault.KindTimeout {
-		if silent, ok := errors.AsType[silentError](context.Cause(ctx)); ok {
+		if silent, ok := errors.AsType[noProgressError](context.Cause(ctx)); ok {
 			return &fault.Error{
 				Kind: fault.KindUnavailable, Provider: name, Op: op, Err: silent, OneSandbox: fault.AboutOneSandbox(err),
 				Hint: "the others were asked all the same; `sbx doctor --provider " + name + "` says more",
@@ -130,7 +132,117 @@ func (m *member) fault(ctx context.Context, err error, op string) error {
 	return &fault.Error{Kind: kind, Provider: name, Op: op, Hint: fault.HintOf(err), Err: err}
 }
 
-func isSilent(err error) bool {
-	_, silent := errors.AsType[silentError](err)
+func isNoProgress(err error) bool {
+	_, silent := errors.AsType[noProgressError](err)
 	return silent
+}
+
+// AbilityRow is what one profile can do.
+type AbilityRow struct {
+	Provider     string
+	ProviderType string
+	Abilities    []AbilityCell // in the order of providers.Abilities
+}
+
+// AbilityCell is one ability of one profile.
+type AbilityCell struct {
+	Name   string
+	Has    bool
+	Reason string // why not; "" where it has it
+}
+
+// Abilities is the table behind `sbx providers`, sources included; it sends no request.
+func (f *Fleet) Abilities() []AbilityRow {
+	rows := make([]AbilityRow, 0, len(f.members))
+	for _, m := range f.members {
+		row := AbilityRow{Provider: m.Provider.Name(), ProviderType: m.Provider.Type()}
+		for _, a := range providers.Abilities() {
+			cell := AbilityCell{Name: a.Name, Has: slices.ContainsFunc(m.sources(), func(s source) bool { return a.Has(s.named) })}
+			if !cell.Has {
+				cell.Reason = providers.WhyNot(m.Provider, a.Name)
+			}
+			row.Abilities = append(row.Abilities, cell)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// requireAbility returns an ability of a profile; a missing one is fault.KindUnsupported
+// and names the profiles that have it.
+func requireAbility[A any](f *Fleet, profile, ability string) (*member, A, error) {
+	var none A
+	m, err := f.findMember(profile)
+	if err != nil {
+		return nil, none, err
+	}
+	a, ok := providers.As[A](m.Provider)
+	if !ok {
+		return nil, none, providers.Unsupported(m.Provider, ability, f.allProviders())
+	}
+	return m, a, nil
+}
+
+// callAbility calls a method of an ability, about one sandbox, in a slot.
+func callAbility[A, T any](ctx context.Context, f *Fleet, ref sandbox.Ref, ability string, do func(A, context.Context, string) (T, error)) (T, error) {
+	m, a, err := requireAbility[A](f, ref.Provider, ability)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return callInSlot(ctx, m, ability+" "+ref.ID, func(ctx context.Context) (T, error) { return do(a, ctx, ref.ID) })
+}
+
+// withAbility yields those of the sources that have an ability.
+func withAbility[A any](sources []source) iter.Seq2[source, A] {
+	return func(yield func(source, A) bool) {
+		for _, s := range sources {
+			if a, ok := providers.As[A](s.named); ok && !yield(s, a) {
+				return
+			}
+		}
+	}
+}
+
+func anyHasAbility[A any](sources []source) bool {
+	for range withAbility[A](sources) {
+		return true
+	}
+	return false
+}
+
+func (f *Fleet) allProviders() []providers.Provider {
+	all := make([]providers.Provider, 0, len(f.members))
+	for _, m := range f.members {
+		all = append(all, m.Provider)
+	}
+	return all
+}
+
+// streamWithTimeout reads a stream of a provider until the provider makes no progress for its timeout.
+// The consumer's time does not count.
+func streamWithTimeout[T any](ctx context.Context, m *member, op string, open func(context.Context) iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		inner, cancel := context.WithCancelCause(ctx)
+		defer cancel(context.Canceled)
+		timer := time.AfterFunc(m.Timeout, func() { cancel(m.timeoutCause()) })
+		defer timer.Stop()
+		failed := false
+		for item, err := range open(inner) {
+			timer.Stop()
+			if err != nil {
+				failed = true
+				err = m.asFault(inner, err, op)
+			}
+			if !yield(item, err) {
+				return
+			}
+			timer.Reset(m.Timeout)
+		}
+		// A stream that ends without an error while its context ends is incomplete.
+		if inner.Err() != nil && !failed {
+			var none T
+			yield(none, m.asFault(inner, inner.Err(), op))
+		}
+	}
 }

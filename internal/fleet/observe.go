@@ -15,44 +15,43 @@ import (
 )
 
 const (
-	tailLines   = 200         // read for the rules: four times the 50 that they compare with each other
-	longerEvery = time.Second // between the samples of a longer look
-	// historyWindow is how far back kept samples are read: triage.Thresholds.BusySilence
-	// (5 min) and a step of the widest grid (1 min), so that they span it.
+	tailLines      = 200         // lines read for the rules: four times the 50 that they compare with each other
+	extendInterval = time.Second // between additional samples
+	// historyWindow is how far back stored samples are read: triage.Thresholds.BusySilence
+	// (5 min) plus the longest sampling interval (1 min).
 	historyWindow = 6 * time.Minute
 )
 
-// Part is one thing that was asked of a provider: the answer, or why there is
-// none.
+// Part is the result of one query of a provider, or its error.
 type Part[T any] struct {
 	Got T
 	Err error
 }
 
-// Observation is what was seen of one sandbox beside its record.
+// Observation is what was observed of one sandbox in addition to its record.
 type Observation struct {
-	Sandbox sandbox.Sandbox // with what the parts add to its record
+	Sandbox sandbox.Sandbox // the record with what the parts add to it
 	Usage   Part[[]sandbox.Usage]
 	Health  Part[providers.Health]
 	Events  Part[[]sandbox.Event]
 	Logs    Part[[]sandbox.LogLine]
-	// CapturesOutput says that Logs hold what every program of the sandbox writes.
+	// CapturesOutput says that Logs hold the output of every program of the sandbox.
 	CapturesOutput bool
 	Processes      Part[[]providers.Process]
 	Exit           Part[*sandbox.Exit] // of the program that create started, where the record has none
 	Work           Part[providers.Activity]
 
-	past    SandboxHistory                           // what is on record of it
-	profile func(time.Duration) *triage.FleetSignals // and of its profile, by the stuck age; nil = nobody asked
+	recorded       SandboxHistory                           // what is recorded of it
+	profileSignals func(time.Duration) *triage.FleetSignals // what is recorded of its profile, by the stuck age; nil = not read
 
-	tracksTasks bool                // its provider would name a task or an agent if there were one
-	found       *triage.LogFindings // what the rules find in Logs; nil = nobody has read them yet
+	tracksTasks bool                // its provider names the task or agent of a sandbox if there is one
+	logFindings *triage.LogFindings // of Logs; nil = not read yet
 }
 
-// Observe asks for everything at once. It changes nothing. What it adds to ObserveLife
-// is for people to read; both are judged alike.
+// Observe queries everything at once and changes nothing. What it queries beyond
+// ObserveLife is for people to read; both give the same verdict.
 func (f *Fleet) Observe(ctx context.Context, s sandbox.Sandbox) Observation {
-	o := f.unobserved(s)
+	o := f.newObservation(s)
 	ref := s.Ref()
 	var wg sync.WaitGroup
 	wg.Go(func() { o.Health.Got, o.Health.Err = f.Probe(ctx, ref) })
@@ -65,31 +64,31 @@ func (f *Fleet) Observe(ctx context.Context, s sandbox.Sandbox) Observation {
 	if o.Exit.Got != nil {
 		o.Sandbox.Exit = o.Exit.Got
 	}
-	o.work()
-	o.weighProcesses()
+	o.addActivity()
+	o.limitLogEvidence()
 	o.readLogs(f.matcher())
 	return o
 }
 
-// ObserveLife asks only for what tells whether a sandbox is at work: usage,
-// output, and what a control plane heard of it. It changes nothing.
+// ObserveLife queries only what shows whether a sandbox works: usage, output, and the
+// records of a control plane. It changes nothing.
 func (f *Fleet) ObserveLife(ctx context.Context, s sandbox.Sandbox) Observation {
-	return f.ObserveLifeBeside(ctx, s, nil)
+	return f.ObserveLifeWithSamples(ctx, s, nil)
 }
 
-// ObserveLifeBeside is ObserveLife for a caller that has taken samples of its own: they
-// are used where the provider keeps none that tell more.
-func (f *Fleet) ObserveLifeBeside(ctx context.Context, s sandbox.Sandbox, samples []sandbox.Usage) Observation {
-	o := f.unobserved(s)
+// ObserveLifeWithSamples is ObserveLife for a caller with samples of its own: they are used
+// where the provider stores none.
+func (f *Fleet) ObserveLifeWithSamples(ctx context.Context, s sandbox.Sandbox, samples []sandbox.Usage) Observation {
+	o := f.newObservation(s)
 	var wg sync.WaitGroup
-	if s.State == sandbox.StateRunning && s.Labels[sandbox.LabelRun] != "" { // create started a program in it, which may have exited
+	if s.State == sandbox.StateRunning && s.Labels[sandbox.LabelRun] != "" { // create started a program in it, which may have ended
 		wg.Go(func() { o.Exit.Got, o.Exit.Err = f.Exit(ctx, s.Ref()) })
 	}
 	f.observeLife(ctx, &o, &wg, samples)
 	wg.Wait()
-	o.work()
-	o.weighProcesses()
-	if o.Processes.Err != nil && s.State == sandbox.StateRunning { // nothing inside has answered yet
+	o.addActivity()
+	o.limitLogEvidence()
+	if o.Processes.Err != nil && s.State == sandbox.StateRunning { // no other query has reached it
 		o.Health.Got, o.Health.Err = f.Probe(ctx, s.Ref())
 	}
 	o.readLogs(f.matcher())
@@ -98,11 +97,11 @@ func (f *Fleet) ObserveLifeBeside(ctx context.Context, s sandbox.Sandbox, sample
 
 func (f *Fleet) observeLife(ctx context.Context, o *Observation, wg *sync.WaitGroup, samples []sandbox.Usage) {
 	s := o.Sandbox
-	if _, reader, err := able[providers.LogReader](f, s.Provider, "logs"); err == nil {
+	if _, reader, err := requireAbility[providers.LogReader](f, s.Provider, "logs"); err == nil {
 		o.CapturesOutput = reader.CapturesOutput(s)
 	}
 	wg.Go(func() { f.observeHistory(ctx, o) })
-	wg.Go(func() { o.Usage = f.sampled(ctx, s, o.CapturesOutput, samples) })
+	wg.Go(func() { o.Usage = f.readSamples(ctx, s, o.CapturesOutput, samples) })
 	wg.Go(func() { o.Logs = f.Tail(ctx, s.Ref(), tailLines) })
 	if s.State.Ended() {
 		return
@@ -113,9 +112,9 @@ func (f *Fleet) observeLife(ctx context.Context, o *Observation, wg *sync.WaitGr
 	}
 }
 
-// weighProcesses takes the word of the log back where a program runs whose output is
-// not in it, or where that could not be asked.
-func (o *Observation) weighProcesses() {
+// limitLogEvidence ignores the silence of the log where a process runs whose output is not
+// in it, or where the processes could not be listed.
+func (o *Observation) limitLogEvidence() {
 	switch {
 	case errors.Is(o.Processes.Err, errNotAsked), fault.KindOf(o.Processes.Err) == fault.KindUnsupported:
 	case o.Processes.Err != nil, len(o.Processes.Got) > 0:
@@ -124,34 +123,32 @@ func (o *Observation) weighProcesses() {
 	}
 }
 
-// errNotAsked stands for what a look did not need.
+// errNotAsked is the error of a query that was not needed.
 var errNotAsked = errors.New("not asked")
 
-func (f *Fleet) unobserved(s sandbox.Sandbox) Observation {
+func (f *Fleet) newObservation(s sandbox.Sandbox) Observation {
 	o := Observation{Sandbox: s}
 	o.tracksTasks = f.tracksTasks(s.Provider)
 	o.Health.Err, o.Processes.Err = errNotAsked, errNotAsked
 	return o
 }
 
-// tracksTasks says that a profile would name the task of a sandbox if there were one:
-// whoever creates sandboxes keeps what they were created for, and the rows of a control
-// plane name it (ACCEPTANCE R29).
+// tracksTasks reports whether a profile would name the task of a sandbox if there were one:
+// sbx records what it creates sandboxes for, and so do the records of a control plane (R29).
 func (f *Fleet) tracksTasks(profile string) bool {
-	_, _, err := able[providers.Launcher](f, profile, "create")
+	_, _, err := requireAbility[providers.Launcher](f, profile, "create")
 	return err == nil || f.HasRecords(profile)
 }
 
-// readLogs holds the output against the rules, once, since a judgement may ask
-// several times and is made twice.
+// readLogs applies the rules to the output once, since a caller may judge several times.
 func (o *Observation) readLogs(m *triage.Matcher) {
 	found := triage.ReadLines(m, o.Logs.Got)
 	found.Complete = o.CapturesOutput
-	o.found = &found
+	o.logFindings = &found
 }
 
-// work counts what a control plane knows as activity; a heartbeat is no work.
-func (o *Observation) work() {
+// addActivity counts the work that a control plane reports as activity; a heartbeat is none.
+func (o *Observation) addActivity() {
 	basis := sandbox.BasisUnknown
 	if o.Work.Err == nil && !o.Sandbox.State.Ended() {
 		basis = sandbox.BasisReports
@@ -159,8 +156,8 @@ func (o *Observation) work() {
 	o.Sandbox = o.Sandbox.WithActivity(o.Work.Got.LastWorkAt, basis)
 }
 
-// SourceErr is why a source that may have seen the sandbox at work could not be
-// asked; nil where all answered, or none knows it.
+// SourceErr is why a source that may have seen work failed; nil where all answered, or no
+// source knows the sandbox.
 func (o Observation) SourceErr() error {
 	if couldNotBeAsked(o.Work.Err) {
 		return o.Work.Err
@@ -168,8 +165,8 @@ func (o Observation) SourceErr() error {
 	return nil
 }
 
-// couldNotBeAsked says that a source failed. One that cannot tell, or does not know the
-// sandbox, has answered.
+// couldNotBeAsked reports whether a source failed. A source without the ability, or that
+// does not know the sandbox, has answered.
 func couldNotBeAsked(err error) bool {
 	switch fault.KindOf(err) {
 	case fault.KindNone, fault.KindUnsupported, fault.KindNotFound, fault.KindGone:
@@ -179,9 +176,9 @@ func couldNotBeAsked(err error) bool {
 	}
 }
 
-// LookErr is why one of the looks at the sandbox itself failed that may have shown work:
-// at its figures, its output, its programs, or by a probe. What its provider cannot tell
-// is no failure, nor what is said of this one sandbox alone.
+// LookErr is why one of the queries of the sandbox itself failed that may have shown work:
+// of usage, output, processes, or the probe. A missing ability is no failure, nor is an
+// error about this one sandbox alone.
 func (o Observation) LookErr() error {
 	for _, err := range []error{o.Usage.Err, o.Logs.Err, o.Processes.Err, o.Health.Err} {
 		if couldNotBeAsked(err) && !errors.Is(err, errNotAsked) && !fault.AboutOneSandbox(err) {
@@ -191,11 +188,10 @@ func (o Observation) LookErr() error {
 	return nil
 }
 
-// FailedErr is why something that may have seen the sandbox at work could not be asked: a
-// control plane, or the sandbox itself.
+// FailedErr is SourceErr or LookErr.
 func (o Observation) FailedErr() error { return cmp.Or(o.SourceErr(), o.LookErr()) }
 
-// FailedLooks sums up why sandboxes could not be judged: one error a profile and kind.
+// FailedLooks summarizes why sandboxes have no verdict: one error per profile and kind.
 func FailedLooks(unjudged []Observation) []error {
 	type failure struct {
 		profile string
@@ -228,85 +224,8 @@ func notJudged(n int) string {
 	return strconv.Itoa(n) + " sandboxes are not judged"
 }
 
-// sampled takes two samples of what runs, so that rates are known, and one of what
-// does not. Where memory may be filling up, it goes on until the samples span enough
-// to tell.
-//
-// Where the log does not capture output, figures are the only witness of work: then
-// the samples that the provider keeps are read instead.
-func (f *Fleet) sampled(ctx context.Context, s sandbox.Sandbox, captured bool, samples []sandbox.Usage) Part[[]sandbox.Usage] {
-	if !captured && s.State == sandbox.StateRunning {
-		if kept, err := f.UsageHistory(ctx, s.Ref(), f.o.Now().Add(-historyWindow)); err == nil && len(kept) > 1 {
-			return Part[[]sandbox.Usage]{Got: kept}
-		}
-	}
-	if len(samples) > 0 {
-		return Part[[]sandbox.Usage]{Got: f.longer(ctx, s.Ref(), samples)}
-	}
-	n := 1
-	if s.State == sandbox.StateRunning {
-		n = 2
-	}
-	var p Part[[]sandbox.Usage]
-	for round := range f.Samples(ctx, []sandbox.Ref{s.Ref()}, n, f.o.Sample) {
-		if p.Err = round.Samples[0].Err; p.Err != nil {
-			return p
-		}
-		p.Got = append(p.Got, round.Samples[0].Usage)
-	}
-	if len(p.Got) < n {
-		p.Err = context.Cause(ctx)
-		return p
-	}
-	p.Got = f.longer(ctx, s.Ref(), p.Got)
-	return p
-}
-
-// longer adds samples while memory may be filling up and they span too little time to
-// tell. What cannot be read any more leaves it at that.
-func (f *Fleet) longer(ctx context.Context, ref sandbox.Ref, got []sandbox.Usage) []sandbox.Usage {
-	for triage.NeedsLongerLook(got) && wait(ctx, longerEvery) {
-		usage, err := f.Usage(ctx, ref)
-		if err != nil || !usage.At.After(got[len(got)-1].At) { // a source that gives one sample again would be asked for ever
-			return got
-		}
-		got = append(got, usage)
-	}
-	return got
-}
-
-// Tail reads the last n lines of a sandbox's output, and holds no more than twice
-// as many, whatever the provider makes of the wish. It takes a slot, since many may be
-// read at once.
-func (f *Fleet) Tail(ctx context.Context, ref sandbox.Ref, n int) Part[[]sandbox.LogLine] {
-	var p Part[[]sandbox.LogLine]
-	m, _, err := able[providers.LogReader](f, ref.Provider, "logs")
-	if err != nil {
-		p.Err = err
-		return p
-	}
-	leave, err := m.slot(ctx, "logs "+ref.ID)
-	if err != nil {
-		p.Err = err
-		return p
-	}
-	defer leave()
-	for line, err := range f.Logs(ctx, ref, providers.LogQuery{Tail: n}) {
-		if err != nil {
-			p.Err = err
-			break
-		}
-		if len(p.Got) == 2*n {
-			p.Got = append(p.Got[:0], p.Got[n:]...)
-		}
-		p.Got = append(p.Got, line)
-	}
-	p.Got = p.Got[max(0, len(p.Got)-n):]
-	return p
-}
-
-// Signals are what the rules may use: nothing of a part that failed, so that
-// what is not known stays unknown.
+// Signals returns the input of the rules, without the parts that failed, so that what is not
+// known stays unknown.
 func (o Observation) Signals(t triage.Thresholds) triage.Signals {
 	sig := triage.Signals{Looked: true, Exists: sandbox.True, TracksTasks: o.tracksTasks}
 	if o.Usage.Err == nil && len(o.Usage.Got) > 0 {
@@ -314,33 +233,33 @@ func (o Observation) Signals(t triage.Thresholds) triage.Signals {
 		sig.Trend = &trend
 	}
 	if o.Logs.Err == nil {
-		if o.found == nil {
+		if o.logFindings == nil {
 			o.readLogs(triage.NewMatcher())
 		}
-		sig.Logs = o.found
+		sig.Logs = o.logFindings
 	}
 	if o.Processes.Err == nil {
 		sig.Processes = new(len(o.Processes.Got))
 	}
-	sig.Finished, sig.FinishedBy = o.finished()
-	sig.Waits, sig.TimeLimitsHit = o.waits(), o.past.TimeLimitsHit
-	if o.profile != nil {
-		sig.Fleet = o.profile(t.StuckAge)
+	sig.Finished, sig.FinishedBy = o.finishedVerdict()
+	sig.Waits, sig.TimeLimitsHit = o.waitsVerdict(), o.recorded.TimeLimitsHit
+	if o.profileSignals != nil {
+		sig.Fleet = o.profileSignals(t.StuckAge)
 	}
 	sig.SourceFailed, sig.LookFailed = o.SourceErr() != nil, o.LookErr() != nil
 	if o.Health.Err == nil {
-		sig.Answers, sig.Agrees = o.Health.Got.Verdict, agrees(o.Sandbox.State, o.Health.Got.Verdict)
+		sig.Answers, sig.Agrees = o.Health.Got.Verdict, recordAgrees(o.Sandbox.State, o.Health.Got.Verdict)
 	}
 	return sig
 }
 
-// Judge is the one judgement of the sandbox, by its record and by what was seen.
+// Judge returns the verdict on the sandbox by its record and by what was observed.
 func (o Observation) Judge(t triage.Thresholds, now time.Time) triage.Verdict {
 	return triage.Judge(o.Sandbox, o.Signals(t), t, now)
 }
 
-// agrees compares the record with what the probe found (ACCEPTANCE R95).
-func agrees(state sandbox.State, answers sandbox.Verdict) sandbox.Verdict {
+// recordAgrees compares the record with the result of the probe (R95).
+func recordAgrees(state sandbox.State, answers sandbox.Verdict) sandbox.Verdict {
 	switch {
 	case answers != sandbox.True && answers != sandbox.False:
 		return sandbox.Unknown
@@ -350,4 +269,42 @@ func agrees(state sandbox.State, answers sandbox.Verdict) sandbox.Verdict {
 		return sandbox.VerdictOf(answers == sandbox.False)
 	}
 	return sandbox.Unknown
+}
+
+// Judged is a sandbox with its verdict.
+type Judged struct {
+	Sandbox sandbox.Sandbox
+	Seen    *Observation // nil = the sandbox itself was not asked
+	Verdict triage.Verdict
+}
+
+// Judging are the options of Judge.
+type Judging struct {
+	Now        func() time.Time
+	Thresholds func(sandbox.Sandbox) triage.Thresholds // of its profile and agent type
+	// Look observes the sandboxes whose records do not decide, as a cleanup does.
+	Look bool
+}
+
+// Judge judges sandboxes by their records and, with Look, by an observation of each one
+// whose record does not decide: all at once, since the slots of the fleet limit the
+// requests. A sandbox that cannot be observed has no verdict.
+func (f *Fleet) Judge(ctx context.Context, items []sandbox.Sandbox, how Judging) []Judged {
+	judged := make([]Judged, len(items))
+	var all sync.WaitGroup
+	for i, s := range items {
+		judged[i] = how.byRecord(s)
+		if how.Look && judged[i].Verdict.NeedsLook() {
+			all.Go(func() {
+				o := f.ObserveLife(ctx, s)
+				judged[i] = Judged{Sandbox: o.Sandbox, Seen: &o, Verdict: o.Judge(how.Thresholds(s), how.Now())}
+			})
+		}
+	}
+	all.Wait()
+	return judged
+}
+
+func (how Judging) byRecord(s sandbox.Sandbox) Judged {
+	return Judged{Sandbox: s, Verdict: triage.Judge(s, triage.Signals{}, how.Thresholds(s), how.Now())}
 }

@@ -36,7 +36,7 @@ func bulk(f *fleet.Fleet) fleet.EndOptions {
 	return fleet.EndOptions{Recheck: fleet.Recheck{Prepare: func(ctx context.Context, s sandbox.Sandbox) { f.Tail(ctx, s.Ref(), 50) }}}
 }
 
-// TestAHundredEndingsKeepTheirBudget is the arithmetic of DESIGN section 11, in
+// TestAHundredEndingsKeepTheirBudget is the arithmetic of the time budget, in
 // virtual time: 300 requests before the last is asked, and no slot idle.
 func TestAHundredEndingsKeepTheirBudget(t *testing.T) {
 	t.Parallel()

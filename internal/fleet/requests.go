@@ -11,35 +11,33 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// EndRequests keeps, where every process and host sees them, the requests to end a
-// sandbox that were refused or not answered (see sandbox.EndRequest).
+// EndRequests stores, for all processes and hosts, the requests to end a sandbox that were
+// refused or not answered (see sandbox.EndRequest).
 type EndRequests interface {
-	// Unconfirmed gives all that are kept.
+	// Unconfirmed returns all stored requests.
 	Unconfirmed(ctx context.Context) (map[sandbox.Ref]sandbox.EndRequest, error)
-	// Keep adds one, or replaces what was kept of this sandbox.
+	// Keep stores a request, replacing an earlier one of this sandbox.
 	Keep(ctx context.Context, ref sandbox.Ref, r sandbox.EndRequest) error
-	// Forget drops what was kept of a sandbox.
+	// Forget deletes the request of a sandbox.
 	Forget(ctx context.Context, ref sandbox.Ref) error
 }
 
-// keepLimit bounds what a store may cost after the outcome of an end is known.
+// keepLimit is the time limit of the store after the outcome of an end is known.
 const keepLimit = 5 * time.Second
 
-// Unconfirmed gives the requests to end a sandbox that were refused or not answered,
-// where nothing has proved the end since. Until then a read that does not find one of
-// these sandboxes says nothing.
+// Unconfirmed returns the requests to end a sandbox that were refused or not answered, while
+// the end is not proved. Until then a read that does not find such a sandbox proves nothing.
 func (f *Fleet) Unconfirmed(ctx context.Context) (map[sandbox.Ref]sandbox.EndRequest, error) {
 	if f.o.EndRequests == nil {
-		return nil, nil //nolint:nilnil // nothing is kept anywhere
+		return nil, nil //nolint:nilnil // there is no store
 	}
 	return f.o.EndRequests.Unconfirmed(ctx)
 }
 
-// requests is what is kept, read when it is needed first.
-func (f *Fleet) requests() *kept { return &kept{store: f.o.EndRequests} }
+func (f *Fleet) newRequestCache() *requestCache { return &requestCache{store: f.o.EndRequests} }
 
-// kept reads EndRequests at most once. It is safe for concurrent use.
-type kept struct {
+// requestCache reads EndRequests at most once, when first needed. It is safe for concurrent use.
+type requestCache struct {
 	store EndRequests
 
 	mu   sync.Mutex
@@ -48,9 +46,9 @@ type kept struct {
 	err  error
 }
 
-func (k *kept) of(ctx context.Context, ref sandbox.Ref) (*sandbox.EndRequest, error) {
+func (k *requestCache) find(ctx context.Context, ref sandbox.Ref) (*sandbox.EndRequest, error) {
 	if k.store == nil {
-		return nil, nil //nolint:nilnil // nothing is kept anywhere
+		return nil, nil //nolint:nilnil // there is no store
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -67,9 +65,9 @@ func (k *kept) of(ctx context.Context, ref sandbox.Ref) (*sandbox.EndRequest, er
 	return nil, k.err
 }
 
-// note keeps or drops what the ending of one sandbox has left open. It also does so
-// when ctx has ended: that an answer was not waited for is what has to be kept.
-func (k *kept) note(ctx context.Context, e sandbox.Ending) error {
+// update stores or deletes the request of one sandbox after its outcome. It also does so
+// when ctx has ended: a request without an answer has to be stored.
+func (k *requestCache) update(ctx context.Context, e sandbox.Ending) error {
 	if k.store == nil {
 		return nil
 	}
@@ -79,66 +77,66 @@ func (k *kept) note(ctx context.Context, e sandbox.Ending) error {
 	if e.Request.Unconfirmed() && !over {
 		return k.store.Keep(ctx, e.Ref, *e.Request)
 	}
-	before, err := k.of(ctx, e.Ref)
+	before, err := k.find(ctx, e.Ref)
 	if before == nil || e.Request.Unconfirmed() && !over {
 		return err
 	}
 	return k.store.Forget(ctx, e.Ref)
 }
 
-// openEnded says that a request may have had an effect although it failed.
-func openEnded(err error) bool {
+// effectUnknown reports whether a failed request may have had an effect.
+func effectUnknown(err error) bool {
 	kind := fault.KindOf(err)
 	return fault.Retryable(err) || kind == fault.KindUnknown
 }
 
-// sending notes the request that is about to be sent; until it is answered it is
-// unconfirmed.
-func (e *end) sending() {
+// noteSending records the request that is about to be sent; it is unconfirmed until it is
+// answered.
+func (e *termination) noteSending() {
 	e.request = &sandbox.EndRequest{
 		At: e.f.o.Now().UTC(), Detail: "no answer", Delete: e.o.Delete, CreatedAt: e.target.CreatedAt, StartedAt: e.target.StartedAt,
 	}
 }
 
-// answered notes what became of the request: before is the one that is known from
-// earlier, which stays the last one where this one has changed nothing.
-func (e *end) answered(before *sandbox.EndRequest, err error) {
+// noteAnswer records the answer to the request. A request without effect restores before,
+// the last request known from earlier.
+func (e *termination) noteAnswer(before *sandbox.EndRequest, err error) {
 	switch {
-	case e.request == before: // nothing was sent
+	case e.request == before: // no request was sent
 	case err == nil:
 		e.sent, e.request.Acknowledged, e.request.Detail = true, true, ""
-	case openEnded(err):
+	case effectUnknown(err):
 		e.sent, e.request.Detail = true, err.Error()
 	default:
 		e.request = before
 	}
 }
 
-// underWay notes that a record shows the end that was asked for, coming or done: so
-// the request was heard, whatever became of its answer.
-func (e *end) underWay(now sandbox.Sandbox) {
-	ending := now.State == sandbox.StateTerminating || e.over(now, nil)
+// noteEndShown marks the request as acknowledged when a record shows the requested end, in
+// progress or complete, whatever its answer was.
+func (e *termination) noteEndShown(now sandbox.Sandbox) {
+	ending := now.State == sandbox.StateTerminating || e.endShown(now, nil)
 	if e.request.Unconfirmed() && ending && now.State != e.target.State {
 		e.request.Acknowledged = true
 	}
 }
 
-// lastRequest is the last request to end the sandbox that anybody knows of: that of
-// this run, else what the caller or the store has kept.
-func (e *end) lastRequest(ctx context.Context) (*sandbox.EndRequest, error) {
+// lastRequest is the last known request to end the sandbox: of this run, else of the caller
+// or the store.
+func (e *termination) lastRequest(ctx context.Context) (*sandbox.EndRequest, error) {
 	if e.request != nil {
 		return e.request, nil
 	}
-	r, err := e.kept.of(ctx, e.target.Ref())
+	r, err := e.earlier.find(ctx, e.target.Ref())
 	if r != nil {
 		e.request = r
 	}
 	return r, err
 }
 
-// forgetful says why the absence of a record is no proof of an end; "" = it may be.
-// Without providers.Verifier a provider's Get speaks of the machine itself.
-func (e *end) forgetful(ctx context.Context, proof providers.Proof) string {
+// absenceUnproved is why the absence of a record does not prove an end; "" = it may. Without
+// providers.Verifier a provider's Get shows the state of the machine itself.
+func (e *termination) absenceUnproved(ctx context.Context, proof providers.Proof) string {
 	r, err := e.lastRequest(ctx)
 	switch {
 	case proof.Independent:

@@ -340,7 +340,7 @@ func TestAConsumerThatStopsEndsTheRun(t *testing.T) {
 	})
 }
 
-// TestBudget is DESIGN section 11: 100 endings, each read before and verified
+// TestBudget checks the number of requests: 100 endings, each read before and verified
 // after, where a call takes 20 ms and an end 200 ms, in 0.8 s with 16 slots.
 func TestBudget(t *testing.T) {
 	t.Parallel()

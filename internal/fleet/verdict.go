@@ -9,8 +9,8 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Counts are how many endings had which outcome. Every outcome is there, also
-// at 0, and their sum is Selected.
+// Counts are the endings by outcome. Every outcome is present, also at 0, and their sum is
+// Selected.
 type Counts struct {
 	Selected     int `json:"selected"`
 	Verified     int `json:"verified"`
@@ -23,23 +23,22 @@ type Counts struct {
 	NotAttempted int `json:"not_attempted"`
 }
 
-// Count counts endings by outcome. An outcome that is not in the closed list
-// counts as failed.
+// Count counts endings by outcome. An unknown outcome counts as failed.
 func Count(endings []sandbox.Ending) Counts {
 	c := Counts{Selected: len(endings)}
 	for _, e := range endings {
-		*c.of(e.Outcome)++
+		*c.counterOf(e.Outcome)++
 	}
 	return c
 }
 
-// Of is how many endings had an outcome.
-func (c Counts) Of(o sandbox.Outcome) int { return *c.of(o) }
+// Of is the number of endings with an outcome.
+func (c Counts) Of(o sandbox.Outcome) int { return *c.counterOf(o) }
 
-// Add counts n more of an outcome; Selected is the caller's.
-func (c *Counts) Add(o sandbox.Outcome, n int) { *c.of(o) += n }
+// Add adds n of an outcome; the caller adapts Selected.
+func (c *Counts) Add(o sandbox.Outcome, n int) { *c.counterOf(o) += n }
 
-func (c *Counts) of(o sandbox.Outcome) *int {
+func (c *Counts) counterOf(o sandbox.Outcome) *int {
 	switch o {
 	case sandbox.OutcomeVerified:
 		return &c.Verified
@@ -60,16 +59,15 @@ func (c *Counts) of(o sandbox.Outcome) *int {
 	return &c.Failed
 }
 
-// Verdict is the error behind the exit code of a run (DESIGN section 4); nil
-// when everything ended. What was interrupted is canceled or timeout; accepted
-// and stuck as the only trouble are KindUnverified; when all failed with one
-// kind it is that kind; else KindPartial. Changed and skipped count only where
-// the operator named the sandboxes by hand.
+// Verdict is the error behind the exit code of a run; nil when everything ended. An
+// interrupted run is canceled or timeout; accepted and stuck as the only trouble are
+// KindUnverified; when all failed with one kind it is that kind; else KindPartial. Changed
+// and skipped count only where the operator named the sandboxes.
 func Verdict(endings []sandbox.Ending, named bool) error {
 	var trouble []sandbox.Ending
 	kinds := make(map[fault.Kind]int)
 	for _, e := range endings {
-		if kind := kindOf(e, named); kind != fault.KindNone {
+		if kind := troubleKind(e, named); kind != fault.KindNone {
 			trouble = append(trouble, e)
 			kinds[kind]++
 		}
@@ -77,28 +75,28 @@ func Verdict(endings []sandbox.Ending, named bool) error {
 	if len(trouble) == 0 {
 		return nil
 	}
-	kind := overall(kinds, len(trouble), len(endings))
+	kind := overallKind(kinds, len(trouble), len(endings))
 	if len(endings) == 1 {
-		return single(trouble[0], kind)
+		return singleVerdict(trouble[0], kind)
 	}
-	err := fault.New(kind, "%d of %d sandboxes were not seen to end: %s", len(trouble), len(endings), summary(trouble))
-	if hint := hintOf(trouble); hint != "" {
+	err := fault.New(kind, "%d of %d sandboxes were not seen to end: %s", len(trouble), len(endings), summarizeTrouble(trouble))
+	if hint := troubleHint(trouble); hint != "" {
 		err.Hint = hint
 	}
-	err.Final = leftAlone(trouble)
+	err.Final = allSkipped(trouble)
 	return err
 }
 
-// leftAlone says that all of them were kept on purpose, so that asking in the same way
-// again ends none of them.
-func leftAlone(endings []sandbox.Ending) bool {
+// allSkipped reports whether all endings were left alone on purpose, so that the same command
+// would end none of them.
+func allSkipped(endings []sandbox.Ending) bool {
 	return !slices.ContainsFunc(endings, func(e sandbox.Ending) bool {
 		return e.Outcome != sandbox.OutcomeSkipped && e.Outcome != sandbox.OutcomeChanged
 	})
 }
 
-// kindOf is what is wrong with one ending; KindNone = nothing.
-func kindOf(e sandbox.Ending, named bool) fault.Kind {
+// troubleKind is the kind of trouble of one ending; KindNone = none.
+func troubleKind(e sandbox.Ending, named bool) fault.Kind {
 	switch e.Outcome {
 	case sandbox.OutcomeVerified, sandbox.OutcomeAlreadyGone:
 		return fault.KindNone
@@ -120,7 +118,7 @@ func kindOf(e sandbox.Ending, named bool) fault.Kind {
 	return fault.KindOf(e.Err)
 }
 
-func overall(kinds map[fault.Kind]int, trouble, all int) fault.Kind {
+func overallKind(kinds map[fault.Kind]int, trouble, all int) fault.Kind {
 	for _, k := range []fault.Kind{fault.KindCanceled, fault.KindTimeout} {
 		if kinds[k] > 0 {
 			return k
@@ -137,18 +135,18 @@ func overall(kinds map[fault.Kind]int, trouble, all int) fault.Kind {
 	return fault.KindPartial
 }
 
-// single is the verdict on one sandbox: its own words.
-func single(e sandbox.Ending, kind fault.Kind) error {
+// singleVerdict is the error of one sandbox.
+func singleVerdict(e sandbox.Ending, kind fault.Kind) error {
 	if e.Err != nil && fault.KindOf(e.Err) == kind {
 		return e.Err
 	}
 	err := fault.New(kind, "%s", e.Reason).At(e.Ref.Provider, "terminate "+e.Ref.ID)
-	err.Hint, err.Final = hintOf([]sandbox.Ending{e}), leftAlone([]sandbox.Ending{e})
+	err.Hint, err.Final = troubleHint([]sandbox.Ending{e}), allSkipped([]sandbox.Ending{e})
 	return err
 }
 
-// summary counts the outcomes in trouble: "2 failed, 1 stuck".
-func summary(trouble []sandbox.Ending) string {
+// summarizeTrouble counts the outcomes: "2 failed, 1 stuck".
+func summarizeTrouble(trouble []sandbox.Ending) string {
 	n := make(map[sandbox.Outcome]int)
 	for _, e := range trouble {
 		n[e.Outcome]++
@@ -162,9 +160,8 @@ func summary(trouble []sandbox.Ending) string {
 	return strings.Join(parts, ", ")
 }
 
-// hintOf is the first hint among the errors, or what to do about an end that
-// was not seen.
-func hintOf(trouble []sandbox.Ending) string {
+// troubleHint is the first hint among the errors, or advice about an end that was not seen.
+func troubleHint(trouble []sandbox.Ending) string {
 	for _, e := range trouble {
 		if h := fault.HintOf(e.Err); h != "" {
 			return h

@@ -6,141 +6,222 @@ import (
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/poll"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
 
-// verify reads the sandbox again until its end is seen or Wait is over: at once,
-// since many ends are over when the request returns, or when the others of the run
-// have ended at best; then at a growing pace. The pauses hold no slot.
-func (e *end) verify(ctx context.Context) sandbox.Ending {
+// awaitEnd reads the sandbox again until its end is seen or Wait has passed: at once, since
+// many ends are complete when the request returns, or after the shortest time that other
+// ends of the run took; then at growing intervals. The pauses hold no slot.
+func (e *termination) awaitEnd(ctx context.Context) sandbox.Ending {
 	began := time.Now()
 	deadline := began.Add(e.o.Wait)
 	var last sandbox.Sandbox
 	var err error
-	pause := e.line.firstLook()
-	for pace := e.f.pace(); ; pause = pace.next() {
-		if !wait(ctx, min(pause, max(0, time.Until(deadline)))) {
-			return e.interrupted(ctx)
+	pause := e.endRun.firstDelay()
+	for pauses := e.f.readPauses(); ; pause = pauses.Next() {
+		if poll.Sleep(ctx, min(pause, max(0, time.Until(deadline)))) != nil {
+			return e.interruptedOutcome(ctx)
 		}
-		done, ok := e.line.look(ctx)
+		done, ok := e.endRun.beginRead(ctx)
 		if !ok {
-			return e.interrupted(ctx)
+			return e.interruptedOutcome(ctx)
 		}
 		var looked time.Time
-		last, looked, err = e.line.again(ctx, e.target.ID)
+		last, looked, err = e.endRun.getAgain(ctx, e.target.ID)
 		if err == nil {
-			e.underWay(last)
+			e.noteEndShown(last)
 		}
-		over := e.over(last, err)
-		e.line.learn(looked.Sub(began), over)
-		var p proved
+		over := e.endShown(last, err)
+		e.endRun.recordRead(looked.Sub(began), over)
+		var p proofResult
 		if over {
-			p = e.prove(ctx, err != nil)
+			p = e.proveEnd(ctx, err != nil)
 		}
 		done()
 		switch {
 		case p.ended:
-			return e.verified(last, err, p.evidence...)
+			return e.verifiedOutcome(last, err, p.evidence...)
 		case over && ctx.Err() != nil:
-			return e.interrupted(ctx)
+			return e.interruptedOutcome(ctx)
 		case over && (p.final || !time.Now().Before(deadline)):
-			return e.unproved()
-		case over: // its proof may come
+			return e.unprovedOutcome()
+		case over: // its proof may follow
 		case err != nil && ctx.Err() != nil:
-			return e.interrupted(ctx)
+			return e.interruptedOutcome(ctx)
 		case err != nil && !fault.Retryable(err) && fault.KindOf(err) != fault.KindUnknown:
-			return e.unseen(last, err)
+			return e.unseenOutcome(last, err)
 		case !time.Now().Before(deadline):
-			return e.unseen(last, err)
+			return e.unseenOutcome(last, err)
 		}
 	}
 }
 
-// over says that a read shows the end. With Delete nothing may be left. A
-// `stopped` is the end where the request alone could have stopped it.
-func (e *end) over(now sandbox.Sandbox, err error) bool {
+// endShown reports whether a read shows the end. With Delete nothing may be left. `stopped`
+// is the end where it can only be due to the request.
+func (e *termination) endShown(now sandbox.Sandbox, err error) bool {
 	switch kind := fault.KindOf(err); {
 	case kind == fault.KindGone:
 		return true
 	case kind == fault.KindNotFound:
-		return len(e.proof) > 0
+		return len(e.existence) > 0
 	case err != nil, e.o.Delete:
 		return false
 	}
 	return now.State.Ended() || (now.State == sandbox.StateStopped && e.target.State != sandbox.StateStopped)
 }
 
-// proved is what one look for a proof has shown.
-type proved struct {
+// proofResult is the result of one attempt to prove an end.
+type proofResult struct {
 	ended    bool
-	final    bool // looking again will show nothing else
+	final    bool // another attempt has the same result
 	evidence []sandbox.Evidence
 }
 
-// prove looks beyond the read that showed the end, where the provider knows how:
-// an API may forget a sandbox that runs on. missing says that the read found no
-// record, instead of one that tells of the end.
-func (e *end) prove(ctx context.Context, missing bool) proved {
-	v, ok := providers.As[providers.Verifier](e.line.m.Provider)
+// proveEnd looks beyond the read that showed the end, where the provider can: an API may
+// lose the record of a sandbox that still runs. missing says that the read found no record,
+// as opposed to a record of the end.
+func (e *termination) proveEnd(ctx context.Context, missing bool) proofResult {
+	v, ok := providers.As[providers.Verifier](e.endRun.m.Provider)
 	if !ok {
-		return proved{ended: true}
+		return proofResult{ended: true}
 	}
-	if e.since.IsZero() {
-		e.since = e.f.o.Now()
+	if e.endSeenAt.IsZero() {
+		e.endSeenAt = e.f.o.Now()
 	}
-	request, _ := e.lastRequest(ctx) // forgetful tells of one that cannot be read
-	proof, err := persist(ctx, e.line.m, "verify "+e.target.ID, func(ctx context.Context) (providers.Proof, error) {
-		return v.VerifyEnd(ctx, e.target.ID, providers.EndQuery{Delete: e.o.Delete, Since: e.since, Now: e.f.o.Now(), Request: request})
+	request, _ := e.lastRequest(ctx) // absenceUnproved reports its error
+	proof, err := callWithoutBreaker(ctx, e.endRun.m, "verify "+e.target.ID, func(ctx context.Context) (providers.Proof, error) {
+		return v.VerifyEnd(ctx, e.target.ID, providers.EndQuery{Delete: e.o.Delete, Since: e.endSeenAt, Now: e.f.o.Now(), Request: request})
 	})
 	switch {
 	case err != nil:
-		e.doubt = err.Error()
+		e.unprovedReason = err.Error()
 	case proof.Ended != sandbox.True:
-		e.doubt = proof.Reason
+		e.unprovedReason = proof.Reason
 	case missing:
-		if e.doubt = e.forgetful(ctx, proof); e.doubt != "" {
-			return proved{final: true}
+		if e.unprovedReason = e.absenceUnproved(ctx, proof); e.unprovedReason != "" {
+			return proofResult{final: true}
 		}
 		fallthrough
 	default:
-		return proved{ended: true, evidence: proof.Evidence}
+		return proofResult{ended: true, evidence: proof.Evidence}
 	}
-	return proved{}
+	return proofResult{}
 }
 
-// unproved is the outcome of an end that a read showed and nothing proved.
-func (e *end) unproved() sandbox.Ending {
-	return e.out(sandbox.OutcomeAccepted, "accepted, but its end is not proved: "+e.doubt, e.proof...)
+// unprovedOutcome is the outcome of an end that a read showed and nothing proved.
+func (e *termination) unprovedOutcome() sandbox.Ending {
+	return e.newOutcome(sandbox.OutcomeAccepted, "accepted, but its end is not proved: "+e.unprovedReason, e.existence...)
 }
 
-func (e *end) verified(now sandbox.Sandbox, err error, proof ...sandbox.Evidence) sandbox.Ending {
-	seen := e.fact("state", string(now.State))
+func (e *termination) verifiedOutcome(now sandbox.Sandbox, err error, proof ...sandbox.Evidence) sandbox.Ending {
+	seen := e.providerEvidence("state", string(now.State))
 	if err != nil {
-		seen = e.fact("get", string(fault.KindOf(err)))
+		seen = e.providerEvidence("get", string(fault.KindOf(err)))
 	}
-	return e.out(sandbox.OutcomeVerified, "", append(append(e.proof, seen), proof...)...)
+	return e.newOutcome(sandbox.OutcomeVerified, "", append(append(e.existence, seen), proof...)...)
 }
 
-// unseen is the outcome of what was accepted and not seen to end.
-func (e *end) unseen(last sandbox.Sandbox, err error) sandbox.Ending {
+// unseenOutcome is the outcome of a request that was accepted without an observed end.
+func (e *termination) unseenOutcome(last sandbox.Sandbox, err error) sandbox.Ending {
 	waited := sandbox.FormatDuration(e.o.Wait)
 	switch {
 	case fault.KindOf(err) == fault.KindNotFound:
-		return e.failed(err) // accepted, but nothing shows that it ever was
+		return e.failedOutcome(err) // accepted, but nothing shows that it ever existed
 	case err != nil:
-		return e.out(sandbox.OutcomeAccepted, fmt.Sprintf("accepted, but its end cannot be seen: %v", err))
+		return e.newOutcome(sandbox.OutcomeAccepted, fmt.Sprintf("accepted, but its end cannot be seen: %v", err))
 	case last.State == sandbox.StateTerminating:
-		return e.out(sandbox.OutcomeStuck, "still terminating after "+waited, e.fact("state", string(last.State)))
+		return e.newOutcome(sandbox.OutcomeStuck, "still terminating after "+waited, e.providerEvidence("state", string(last.State)))
 	case last.State.Ended():
-		return e.out(sandbox.OutcomeAccepted, "it has ended, but what it leaves is still there after "+waited, e.fact("state", string(last.State)))
+		return e.newOutcome(sandbox.OutcomeAccepted, "it has ended, but what it leaves is still there after "+waited, e.providerEvidence("state", string(last.State)))
 	}
-	return e.out(sandbox.OutcomeAccepted, fmt.Sprintf("accepted but still %s after %s", last.State, waited), e.fact("state", string(last.State)))
+	return e.newOutcome(sandbox.OutcomeAccepted, fmt.Sprintf("accepted but still %s after %s", last.State, waited), e.providerEvidence("state", string(last.State)))
 }
 
-// interrupted is the outcome of what was accepted when ctx ended.
-func (e *end) interrupted(ctx context.Context) sandbox.Ending {
-	out := e.out(sandbox.OutcomeAccepted, fmt.Sprintf("accepted, then not looked at any more: %v", context.Cause(ctx)))
-	out.Err = e.line.m.fault(ctx, ctx.Err(), "terminate "+e.target.ID)
+// interruptedOutcome is the outcome of an accepted request when ctx ended.
+func (e *termination) interruptedOutcome(ctx context.Context) sandbox.Ending {
+	out := e.newOutcome(sandbox.OutcomeAccepted, fmt.Sprintf("accepted, then not looked at any more: %v", context.Cause(ctx)))
+	out.Err = e.endRun.m.asFault(ctx, ctx.Err(), "terminate "+e.target.ID)
 	return out
 }
+
+// Goal is the state that Wait waits for.
+type Goal string
+
+// The goals of `sbx wait --for`.
+const (
+	GoalEnded   Goal = "ended"
+	GoalRunning Goal = "running"
+)
+
+// Goals lists every goal.
+func Goals() []Goal { return []Goal{GoalEnded, GoalRunning} }
+
+// Wait reads a sandbox, at the intervals of Options.Poll, until it has reached the goal, and
+// returns it. One that disappears has ended: its last description is returned as terminated,
+// with raw state "gone".
+//
+// A sandbox that ended before it ran is fault.KindUnverified; one that never existed is
+// KindNotFound. Failed reads are repeated until the provider has given no answer for its
+// timeout.
+func (f *Fleet) Wait(ctx context.Context, ref sandbox.Ref, goal Goal) (sandbox.Sandbox, error) {
+	m, err := f.findMember(ref.Provider)
+	if err != nil {
+		return sandbox.Sandbox{}, err
+	}
+	last := sandbox.Sandbox{Provider: ref.Provider, ProviderType: m.Provider.Type(), ID: ref.ID}
+	heard := time.Now()
+	for pauses := f.readPauses(); ; {
+		got, err := m.getWithoutBreaker(ctx, ref.ID)
+		switch kind := fault.KindOf(err); {
+		case err == nil:
+			last, heard = got, time.Now()
+		case kind == fault.KindGone, kind == fault.KindNotFound && last.State != "":
+			if err := f.endConfirmed(ctx, m, ref); err != nil {
+				return last, err
+			}
+			last.State, last.RawState = sandbox.StateTerminated, "gone"
+		case ctx.Err() != nil, !fault.Retryable(err), time.Since(heard) >= m.Timeout:
+			return last, err
+		}
+		if done, err := goalReached(last, goal); done || err != nil {
+			return last, err
+		}
+		if poll.Sleep(ctx, pauses.Next()) != nil {
+			return last, m.asFault(ctx, ctx.Err(), "wait "+ref.ID+" (it is "+string(last.State)+")")
+		}
+	}
+}
+
+// endConfirmed is an error where the record is missing and the last request to end the
+// sandbox was not acknowledged.
+func (f *Fleet) endConfirmed(ctx context.Context, m *member, ref sandbox.Ref) error {
+	if _, ok := providers.As[providers.Verifier](m.Provider); !ok {
+		return nil
+	}
+	r, err := f.newRequestCache().find(ctx, ref)
+	switch {
+	case err != nil:
+		return fault.New(fault.KindUnverified, "it is not there any more, and whether a request to end it was refused cannot be read: %w", err).At(ref.Provider, "wait "+ref.ID)
+	case r.Unconfirmed():
+		return fault.New(fault.KindUnverified, "it is not there any more, and the request to end it was not acknowledged (%s)", r.Detail).At(ref.Provider, "wait "+ref.ID).
+			WithHint("`sbx terminate %s` looks for a proof of its end", ref)
+	}
+	return nil
+}
+
+func goalReached(s sandbox.Sandbox, goal Goal) (bool, error) {
+	switch {
+	case goal == GoalEnded:
+		return s.State.Ended(), nil
+	case s.State == sandbox.StateRunning:
+		return true, nil
+	case s.State.Ended():
+		return false, fault.New(fault.KindUnverified, "it is %s and will not run", s.State).At(s.Provider, "wait "+s.ID).
+			WithHint("`sbx inspect %s` says how it ended", s.Ref())
+	}
+	return false, nil
+}
+
+func (f *Fleet) readPauses() *poll.Backoff { return poll.NewBackoff(f.o.Poll.Min, f.o.Poll.Max) }

@@ -16,7 +16,7 @@ import (
 )
 
 // TestAnEndNeedsItsProof: where a provider can look beyond Get, an end that only
-// Get shows is accepted, not verified (DESIGN section 2, Ending).
+// Get shows is accepted, not verified.
 func TestAnEndNeedsItsProof(t *testing.T) {
 	t.Parallel()
 	no := providers.Proof{Ended: sandbox.Unknown, Reason: "the host does not say"}

@@ -13,8 +13,8 @@ const appendLimit = time.Second
 // Appended is a file that is open for more text at its end.
 type Appended struct{ *os.File }
 
-// Append opens a file, made with perm where it does not exist, at its end. It
-// never waits: a pipe that nobody reads is an error.
+// Append opens a file at its end and makes it with perm where it does not exist. It never
+// waits: a pipe without a reader is an error.
 func Append(path string, perm fs.FileMode) (Appended, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY|nonBlock, perm)
 	if nonBlock != 0 && errors.Is(err, errNoReader) {

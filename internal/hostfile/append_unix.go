@@ -4,7 +4,7 @@ package hostfile
 
 import "syscall"
 
-// nonBlock has a pipe opened at once, or refused where nobody reads it.
+// nonBlock opens a pipe at once, or fails without a reader.
 const nonBlock = syscall.O_NONBLOCK
 
 const errNoReader = syscall.ENXIO

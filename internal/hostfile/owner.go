@@ -29,11 +29,11 @@ func (e *UnsafeError) Error() string { return e.Path + " " + e.Reason }
 //
 // What does not exist is judged by the directories above it. Where the system
 // has no such owners and modes, everything is accepted.
-func CheckControl(path string) error { return thisUser().path(path) }
+func CheckControl(path string) error { return thisUser().checkPath(path) }
 
 // CheckOwner returns an UnsafeError where a file belongs to another user than the
 // effective one and root. A link must belong to one of them as well as its target.
-func CheckOwner(path string) error { return thisUser().owns(path) }
+func CheckOwner(path string) error { return thisUser().checkOwner(path) }
 
 // CheckDirectory is CheckControl of a directory and of each entry directly in
 // it: an entry that another user left there when the directory was open to
@@ -41,7 +41,7 @@ func CheckOwner(path string) error { return thisUser().owns(path) }
 // no entries.
 func CheckDirectory(dir string) error {
 	u := thisUser()
-	if err := u.path(dir); err != nil {
+	if err := u.checkPath(dir); err != nil {
 		return err
 	}
 	entries, err := os.ReadDir(dir)
@@ -56,7 +56,7 @@ func CheckDirectory(dir string) error {
 		if err != nil {
 			return err
 		}
-		if err := u.entry(filepath.Join(dir, entry.Name()), info); err != nil {
+		if err := u.checkEntry(filepath.Join(dir, entry.Name()), info); err != nil {
 			return err
 		}
 	}
@@ -77,24 +77,24 @@ func Refused(what, path string, err error, instead string) error {
 	return fault.New(fault.KindRefused, "%s is not used: %w", what, err).WithHint("`%s` mends it; or %s", unsafe.Mend, instead)
 }
 
-// user is who controls paths: itself and root.
+// user is the user who may control paths, beside root.
 type user struct {
 	uid int
-	// private says that nobody else is in the group of that number, which the user
-	// of that number has to itself.
+	// private says that the group of that number has no other member than the user of that
+	// number.
 	private func(gid int) bool
 }
 
 // maxLinks ends a circle of links.
 const maxLinks = 40
 
-// path walks from the root to path as the kernel does, following links, and
+// checkPath walks from the root to path as the kernel does, following links, and
 // judges each component.
-func (u user) path(path string) error {
+func (u user) checkPath(path string) error {
 	dir := filepath.VolumeName(path) + string(filepath.Separator)
-	rest := split(path)
+	rest := splitPath(path)
 	links := 0
-	if err := u.component(dir); err != nil {
+	if err := u.checkComponent(dir); err != nil {
 		return err
 	}
 	for len(rest) > 0 {
@@ -112,7 +112,7 @@ func (u user) path(path string) error {
 		if err != nil {
 			return nil //nolint:nilerr // a directory that cannot be searched: opening the path says so
 		}
-		if err := u.entry(next, info); err != nil {
+		if err := u.checkEntry(next, info); err != nil {
 			return err
 		}
 		if info.Mode()&fs.ModeSymlink == 0 {
@@ -129,15 +129,15 @@ func (u user) path(path string) error {
 		if filepath.IsAbs(target) {
 			dir = filepath.VolumeName(target) + string(filepath.Separator)
 		}
-		rest = append(split(target), rest...)
+		rest = append(splitPath(target), rest...)
 	}
 	return nil
 }
 
-func (u user) component(path string) error {
+func (u user) checkComponent(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return nil //nolint:nilerr // opening the path says so
 	}
-	return u.entry(path, info)
+	return u.checkEntry(path, info)
 }

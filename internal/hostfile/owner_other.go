@@ -9,15 +9,14 @@ import (
 	"strings"
 )
 
-// thisUser is nobody in particular: access is decided by lists here, which are
-// not judged.
+// thisUser is no user in particular: access is decided by lists here, which are not judged.
 func thisUser() user { return user{} }
 
-func (user) entry(string, fs.FileInfo) error { return nil }
+func (user) checkEntry(string, fs.FileInfo) error { return nil }
 
-func (user) owns(string) error { return nil }
+func (user) checkOwner(string) error { return nil }
 
-func split(path string) []string {
+func splitPath(path string) []string {
 	rest := filepath.ToSlash(strings.TrimPrefix(path, filepath.VolumeName(path)))
 	return slices.DeleteFunc(strings.Split(rest, "/"), func(part string) bool { return part == "" || part == "." })
 }

@@ -23,14 +23,14 @@ const maxGroupFile = 4 << 20
 
 func thisUser() user { return user{uid: os.Geteuid(), private: privateGroup} }
 
-// entry judges one file, directory or link. A device stays what it is whoever
+// checkEntry judges one file, directory or link. A device stays what it is whoever
 // opens it.
-func (u user) entry(path string, info fs.FileInfo) error {
+func (u user) checkEntry(path string, info fs.FileInfo) error {
 	mode := info.Mode()
 	if mode&fs.ModeDevice != 0 {
 		return nil
 	}
-	st, err := u.owned(path, info)
+	st, err := u.checkFoundOwner(path, info)
 	if err != nil {
 		return err
 	}
@@ -47,22 +47,22 @@ func (u user) entry(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// owns judges the owner of a file and of the link that leads to it.
-func (u user) owns(path string) error {
+// checkOwner judges the owner of a file and of the link that leads to it.
+func (u user) checkOwner(path string) error {
 	for _, look := range []func(string) (fs.FileInfo, error){os.Lstat, os.Stat} {
 		info, err := look(path)
 		if err != nil {
 			return nil //nolint:nilerr // opening the path says so
 		}
-		if _, err := u.owned(path, info); err != nil {
+		if _, err := u.checkFoundOwner(path, info); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// owned judges the owner of what was found at path.
-func (u user) owned(path string, info fs.FileInfo) (*syscall.Stat_t, error) {
+// checkFoundOwner judges the owner of what was found at path.
+func (u user) checkFoundOwner(path string, info fs.FileInfo) (*syscall.Stat_t, error) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return nil, fmt.Errorf("%s: its owner is not known", path)
@@ -85,7 +85,7 @@ func userName(uid int) string {
 	return text
 }
 
-func split(path string) []string {
+func splitPath(path string) []string {
 	return slices.DeleteFunc(strings.Split(path, "/"), func(part string) bool { return part == "" || part == "." })
 }
 
@@ -93,7 +93,7 @@ func split(path string) []string {
 // the user that it is named after, and root. A group that is not listed may have
 // any member.
 func privateGroup(gid int) bool {
-	text, err := read("/etc/group", maxGroupFile)
+	text, err := readBounded("/etc/group", maxGroupFile)
 	return err == nil && privateIn(string(text), gid)
 }
 

@@ -195,13 +195,13 @@ func TestEveryUserAcceptsRootAndItself(t *testing.T) {
 	give(t, mine, stranger, stranger)
 	give(t, theirs, stranger+1, stranger+1)
 	u := user{uid: stranger, private: func(int) bool { return true }}
-	require.NoError(t, u.path(mine))
-	require.NoError(t, u.path(file(t, dir+"/roots", 0o600)))
-	require.Error(t, u.path(theirs))
+	require.NoError(t, u.checkPath(mine))
+	require.NoError(t, u.checkPath(file(t, dir+"/roots", 0o600)))
+	require.Error(t, u.checkPath(theirs))
 	require.NoError(t, os.Chmod(mine, 0o664))
-	require.NoError(t, u.path(mine), "its own group, of umask 002")
+	require.NoError(t, u.checkPath(mine), "its own group, of umask 002")
 	u.private = func(int) bool { return false }
-	require.Error(t, u.path(mine))
+	require.Error(t, u.checkPath(mine))
 }
 
 func TestCheckOwnerLeavesTheModeAlone(t *testing.T) {

@@ -17,7 +17,7 @@ type TooLargeError struct {
 
 // Error names the bound.
 func (e *TooLargeError) Error() string {
-	return e.Path + ": larger than " + size(e.Limit) + ", which is the bound"
+	return e.Path + ": larger than " + sizeText(e.Limit) + ", which is the bound"
 }
 
 // File is a file that the operator named in a flag.
@@ -55,7 +55,7 @@ func Read(ctx context.Context, path string, limit int64) ([]byte, error) {
 	}
 	done := make(chan result, 1)
 	go func() {
-		content, err := read(path, limit)
+		content, err := readBounded(path, limit)
 		done <- result{content, err}
 	}()
 	select {
@@ -66,7 +66,7 @@ func Read(ctx context.Context, path string, limit int64) ([]byte, error) {
 	}
 }
 
-func read(path string, limit int64) ([]byte, error) {
+func readBounded(path string, limit int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -82,8 +82,8 @@ func read(path string, limit int64) ([]byte, error) {
 	return content, nil
 }
 
-// size writes a number of bytes in the largest unit that divides it.
-func size(n int64) string {
+// sizeText writes a number of bytes in the largest unit that divides it.
+func sizeText(n int64) string {
 	for _, unit := range []struct {
 		bytes int64
 		name  string

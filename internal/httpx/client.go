@@ -16,7 +16,7 @@ import (
 	"sbx/internal/fault"
 )
 
-// Timers and limits (DESIGN section 3, Timers).
+// Timers and limits.
 const (
 	DefaultTimeout = 10 * time.Second // of one request, until its answer has been read
 	DefaultStall   = 10 * time.Second // of a stream without a byte

@@ -1,21 +1,28 @@
 package journal
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
-// Disk is where journals lie. It is an interface, so that a simulation can lose
-// what was not synced.
+// Disk stores journals. It is an interface, so that a simulation can lose what was not
+// synced.
 type Disk interface {
 	// Create makes a new file; an existing one is fs.ErrExist.
 	Create(name string) (File, error)
-	// Extend opens a file at its first size bytes, dropping the rest.
+	// Extend truncates a file to its first size bytes and opens it at their end.
 	Extend(name string, size int64) (File, error)
 	// Open opens a file for reading; a missing one is fs.ErrNotExist.
 	Open(name string) (io.ReadCloser, error)
@@ -47,23 +54,23 @@ func (d Dir) Create(name string) (File, error) { //nolint:ireturn // as Disk wan
 	if err != nil {
 		return nil, err
 	}
-	return f, d.sync()
+	return f, d.syncFolder()
 }
 
-// sync makes the names in the folder durable.
-func (d Dir) sync() error {
+// syncFolder makes the names in the folder durable.
+func (d Dir) syncFolder() error {
 	folder, err := os.Open(string(d))
 	if err != nil {
 		return err
 	}
 	defer folder.Close()
-	if err := folder.Sync(); err != nil && !unsupported(err) {
+	if err := folder.Sync(); err != nil && !isUnsupported(err) {
 		return err
 	}
 	return nil
 }
 
-// Extend cuts a file to its first size bytes and opens it at their end.
+// Extend truncates a file to its first size bytes and opens it at their end.
 func (d Dir) Extend(name string, size int64) (File, error) { //nolint:ireturn // as Disk wants it
 	path := filepath.Join(string(d), name)
 	if err := os.Truncate(path, size); err != nil {
@@ -72,8 +79,7 @@ func (d Dir) Extend(name string, size int64) (File, error) { //nolint:ireturn //
 	return os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 }
 
-// Open opens a file for reading. Only a regular one is opened: a pipe would never
-// answer.
+// Open opens a file for reading. Only a regular one is opened: a pipe would block.
 func (d Dir) Open(name string) (io.ReadCloser, error) {
 	path := filepath.Join(string(d), name)
 	info, err := os.Stat(path)
@@ -107,3 +113,57 @@ func (d Dir) Names() ([]string, error) {
 
 // Remove deletes a file.
 func (d Dir) Remove(name string) error { return os.Remove(filepath.Join(string(d), name)) }
+
+// Entry is one line of a journal.
+type Entry struct {
+	Seq  int             `json:"seq"` // from 1, without a gap
+	At   time.Time       `json:"at"`  // UTC
+	Kind string          `json:"entry"`
+	Run  string          `json:"run"`
+	Data json.RawMessage `json:"data"`
+	Prev string          `json:"prev"` // hash of the line before; of the first line, the last hash of the run before
+	Hash string          `json:"hash"` // over all the others
+}
+
+// Into decodes the data of an entry.
+func (e Entry) Into(v any) error {
+	if err := json.Unmarshal(e.Data, v); err != nil {
+		return fmt.Errorf("entry %d of %s (%s): %w", e.Seq, e.Run, e.Kind, err)
+	}
+	return nil
+}
+
+// computeHash is the hash of an entry: over each part with its length, so that different
+// entries have different inputs.
+func (e Entry) computeHash() string {
+	h := sha256.New()
+	for _, part := range [][]byte{
+		[]byte(strconv.Itoa(e.Seq)), []byte(e.At.UTC().Format(time.RFC3339Nano)), []byte(e.Kind), []byte(e.Run), e.Data, []byte(e.Prev),
+	} {
+		fmt.Fprintf(h, "%d:", len(part))
+		h.Write(part)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func (e Entry) encodeLine() ([]byte, error) {
+	text, err := json.Marshal(e)
+	if err != nil {
+		return nil, err
+	}
+	return append(text, '\n'), nil
+}
+
+// compactJSON gives data one canonical encoding, so that the hash of what is read equals
+// that of what was written.
+func compactJSON(data any) (json.RawMessage, error) {
+	text, err := json.Marshal(data)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	if err := json.Compact(&out, text); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}

@@ -1,9 +1,8 @@
-// Package journal keeps what a destructive run set out to do and what became of
-// it: one file a run, one line an entry, written before the deed and durable when
-// Append returns.
+// Package journal records what a destructive run is about to do and its results: one file
+// per run, one line per entry, written before the action and durable when Append returns.
 //
-// The entries of a run are chained by their hashes, and a run begins with the hash
-// where the run before it stood, so that a line that was changed, dropped or added
-// shows. What the entries mean is the business of the rooms that write them; no
-// sandbox, no provider and no decision enters this room.
+// The entries of a run are chained by their hashes, and a run begins with the last hash of
+// the run before it, so that a changed, dropped or added line shows. The packages that
+// write entries define their meaning; sandboxes, providers and decisions do not belong
+// here.
 package journal

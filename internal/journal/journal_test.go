@@ -186,8 +186,8 @@ func TestTamperingShows(t *testing.T) {
 	}
 	forged := parse("r-1", []byte(text)).Entries[1]
 	forged.Prev = "0"
-	forged.Hash = forged.digest()
-	line, err := forged.line()
+	forged.Hash = forged.computeHash()
+	line, err := forged.encodeLine()
 	require.NoError(t, err)
 	assert.Contains(t, parse("r-1", []byte(lines[0]+string(line))).Broken, "does not follow")
 }
@@ -246,7 +246,7 @@ func TestNoTwoEntriesSpellTheSameText(t *testing.T) {
 	t.Parallel()
 	a := Entry{Seq: 1, At: noon(), Kind: "result", Run: "r-1"}
 	b := Entry{Seq: 1, At: noon(), Kind: "resultr", Run: "-1"}
-	assert.NotEqual(t, a.digest(), b.digest())
+	assert.NotEqual(t, a.computeHash(), b.computeHash())
 }
 
 func TestNothingIsWrittenAfterAFailure(t *testing.T) {
@@ -353,7 +353,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("what is trusted does not read back: %+v", again)
 		}
 		for i, e := range log.Entries {
-			if e.Seq != i+1 || e.Hash != e.digest() {
+			if e.Seq != i+1 || e.Hash != e.computeHash() {
 				t.Fatalf("entry %d passed: %+v", i, e)
 			}
 		}

@@ -17,21 +17,21 @@ import (
 // Log is a journal that was read.
 type Log struct {
 	Run     string
-	Entries []Entry // by Read; Scan hands them on instead
+	Entries []Entry // by Read; Scan passes them on instead
 	Count   int     // of entries that can be trusted
-	Torn    bool    // the last line was not written whole: the run was cut off there
+	Torn    bool    // the last line is incomplete: the run was interrupted there
 	Broken  string  // why the chain does not hold; "" = it does
 
-	size   int64 // of what can be trusted
+	size   int64 // of the part that can be trusted
 	first  Entry
 	last   Entry
 	hashes []string
 }
 
-// maxLine bounds one line, in bytes: what is longer was not written by this room.
+// maxLine bounds one line, in bytes: longer ones were not written by this package.
 const maxLine = 16 << 20
 
-// hintFolder is what to look at when a journal cannot be read.
+// hintFolder is the hint when a journal cannot be read.
 const hintFolder = "may this user read `runs` in the state directory? `sbx config explain` says where that is"
 
 // Read reads the journal of a run with all of its entries; one that does not exist is
@@ -43,8 +43,8 @@ func Read(d Disk, run string) (Log, error) {
 	return log, err
 }
 
-// Scan hands on one entry after the other, as far as the chain holds, and keeps none:
-// a journal may be larger than memory. Nil takes none.
+// Scan passes the entries to take one by one, as far as the chain holds, and keeps none: a
+// journal may be larger than memory. take may be nil.
 func Scan(d Disk, run string, take func(Entry)) (Log, error) {
 	if strings.ContainsAny(run, `/\`) || strings.HasPrefix(run, ".") {
 		return Log{}, fault.Usage("%q is no run", run).WithHint("`sbx cleanup runs` lists them")
@@ -54,18 +54,18 @@ func Scan(d Disk, run string, take func(Entry)) (Log, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return Log{}, fault.New(fault.KindNotFound, "no run is called %q", run).WithHint("`sbx cleanup runs` lists them")
 	case err != nil:
-		return Log{}, unreadable(run, err)
+		return Log{}, unreadableError(run, err)
 	}
 	defer func() { _ = file.Close() }() // it was only read
 	log := Log{Run: run}
-	if err := log.scan(bufio.NewReader(file), take); err != nil {
-		return Log{}, unreadable(run, err)
+	if err := log.scanLines(bufio.NewReader(file), take); err != nil {
+		return Log{}, unreadableError(run, err)
 	}
 	return log, nil
 }
 
-// Mentions says whether a text stands in the journal of a run, in whatever entry: far
-// cheaper than reading it, for a search through many.
+// Mentions reports whether a text occurs in the journal of a run: far cheaper than reading
+// it, for a search through many.
 func Mentions(d Disk, run, text string) (bool, error) {
 	quoted, err := json.Marshal(text)
 	if err != nil {
@@ -73,7 +73,7 @@ func Mentions(d Disk, run, text string) (bool, error) {
 	}
 	file, err := d.Open(run + suffix)
 	if err != nil {
-		return false, unreadable(run, err)
+		return false, unreadableError(run, err)
 	}
 	defer func() { _ = file.Close() }() // it was only read
 	needle := bytes.Trim(quoted, `"`)
@@ -85,17 +85,17 @@ func Mentions(d Disk, run, text string) (bool, error) {
 		case errors.Is(err, io.EOF):
 			return false, nil
 		case err != nil:
-			return false, unreadable(run, err)
+			return false, unreadableError(run, err)
 		}
 	}
 }
 
-func unreadable(run string, err error) error {
+func unreadableError(run string, err error) error {
 	return fault.New(fault.KindUnknown, "the journal of %s cannot be read: %w", run, err).WithHint(hintFolder)
 }
 
-// scan reads as far as the chain holds.
-func (l *Log) scan(lines *bufio.Reader, take func(Entry)) error {
+// scanLines reads as far as the chain holds.
+func (l *Log) scanLines(lines *bufio.Reader, take func(Entry)) error {
 	for {
 		line, err := readLine(lines)
 		switch {
@@ -117,18 +117,18 @@ func (l *Log) scan(lines *bufio.Reader, take func(Entry)) error {
 			l.Broken = fmt.Sprintf("line %d is no entry: %v", l.Count+1, err)
 			return nil
 		}
-		if l.Broken = l.wrong(e); l.Broken != "" {
+		if l.Broken = l.chainError(e); l.Broken != "" {
 			return nil
 		}
-		l.add(e, int64(len(line))+1)
+		l.addEntry(e, int64(len(line))+1)
 		if take != nil {
 			take(e)
 		}
 	}
 }
 
-// add notes an entry that continues the chain. What it holds is not kept.
-func (l *Log) add(e Entry, size int64) {
+// addEntry counts an entry that continues the chain. Its data is not kept.
+func (l *Log) addEntry(e Entry, size int64) {
 	bare := Entry{Seq: e.Seq, At: e.At, Hash: e.Hash, Prev: e.Prev}
 	if l.Count == 0 {
 		l.first = bare
@@ -139,8 +139,7 @@ func (l *Log) add(e Entry, size int64) {
 
 var errLong = errors.New("a line is too long")
 
-// readLine reads up to the next end of a line, without it; io.EOF with what stands
-// before the end of the file.
+// readLine reads up to the next line end, without it; io.EOF with the rest of the file.
 func readLine(lines *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
@@ -157,15 +156,15 @@ func readLine(lines *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// wrong says why an entry does not continue the chain.
-func (l *Log) wrong(e Entry) string {
+// chainError is why an entry does not continue the chain.
+func (l *Log) chainError(e Entry) string {
 	n := l.Count
 	switch {
 	case e.Run != l.Run:
 		return fmt.Sprintf("line %d belongs to %q", n+1, e.Run)
 	case e.Seq != n+1:
 		return fmt.Sprintf("line %d says that it is number %d", n+1, e.Seq)
-	case e.Hash != e.digest():
+	case e.Hash != e.computeHash():
 		return fmt.Sprintf("line %d was changed after it was written", n+1)
 	case n > 0 && e.Prev != l.last.Hash:
 		return fmt.Sprintf("line %d does not follow the one before it", n+1)
@@ -186,24 +185,24 @@ func Runs(d Disk) ([]string, error) {
 	return runs, nil
 }
 
-// lastHash is where the newest run stands; "" without one. A newest run that
-// cannot be read or trusted is passed by: its own reading says so.
+// lastHash is the last hash of the newest run; "" without one. A newest run that cannot be
+// read or trusted is skipped: its own reading reports that.
 func lastHash(d Disk) (string, error) {
 	runs, err := Runs(d)
 	if err != nil {
 		return "", err
 	}
 	for _, run := range slices.Backward(runs) {
-		if log, _ := Scan(d, run, nil); log.Count > 0 { // one odd file does not stop every run to come
+		if log, _ := Scan(d, run, nil); log.Count > 0 { // one damaged file must not stop every later run
 			return log.last.Hash, nil
 		}
 	}
 	return "", nil
 }
 
-// Unrooted names the runs among these that begin where no other of them ever stood, but
-// for the one that began first: the journal before each is missing. A run that waited
-// for the lock may follow one of a later name.
+// Unrooted names those of the runs that begin with a hash at which none of the others ends,
+// except the first one: the journal before each is missing. A run that waited for the lock
+// may follow one of a later name.
 func Unrooted(logs []Log) []string {
 	stood := map[string]bool{}
 	for _, l := range logs {

@@ -2,5 +2,5 @@
 
 package journal
 
-// unsupported: a folder cannot be synced here at all.
-func unsupported(error) bool { return true }
+// A folder cannot be synced on this platform.
+func isUnsupported(error) bool { return true }

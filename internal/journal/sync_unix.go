@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// unsupported says that a file system cannot sync a folder, and so keeps names
-// some other way.
-func unsupported(err error) bool {
+// isUnsupported reports whether a file system cannot sync a folder, and so keeps names
+// durable in some other way.
+func isUnsupported(err error) bool {
 	return errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP)
 }

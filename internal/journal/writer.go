@@ -7,8 +7,8 @@ import (
 	"sbx/internal/fault"
 )
 
-// Writer appends to the journal of one run. It is safe for concurrent use; lines
-// that are appended at the same time share one sync.
+// Writer appends to the journal of one run. It is safe for concurrent use; lines that are
+// appended at the same time share one sync.
 type Writer struct {
 	run  string
 	now  func() time.Time
@@ -25,23 +25,21 @@ type Writer struct {
 	failed  error  // the first failure; nothing is written after it
 }
 
-// Create begins the journal of a new run, chained to where the run before it
-// stands.
+// Create begins the journal of a new run, chained to the run before it.
 func Create(d Disk, run string, now func() time.Time) (*Writer, error) {
 	prev, err := lastHash(d)
 	if err != nil {
-		return nil, unwritable(err)
+		return nil, unwritableError(err)
 	}
 	file, err := d.Create(run + suffix)
 	if err != nil {
-		return nil, unwritable(err)
+		return nil, unwritableError(err)
 	}
 	return newWriter(run, now, file, 0, prev), nil
 }
 
-// Extend goes on with the journal of a run that was cut off. A last line that was
-// not written whole is dropped; a journal whose chain is broken is
-// fault.KindRefused.
+// Extend continues the journal of an interrupted run. An incomplete last line is dropped; a
+// journal whose chain is broken is fault.KindRefused.
 func Extend(d Disk, log Log, now func() time.Time) (*Writer, error) {
 	if log.Broken != "" {
 		return nil, fault.New(fault.KindRefused, "the journal of %s cannot be trusted: %s", log.Run, log.Broken).
@@ -52,7 +50,7 @@ func Extend(d Disk, log Log, now func() time.Time) (*Writer, error) {
 	}
 	file, err := d.Extend(log.Run+suffix, log.size)
 	if err != nil {
-		return nil, unwritable(err)
+		return nil, unwritableError(err)
 	}
 	return newWriter(log.Run, now, file, log.last.Seq, log.last.Hash), nil
 }
@@ -66,12 +64,12 @@ func newWriter(run string, now func() time.Time, file File, seq int, prev string
 // Run names the run.
 func (w *Writer) Run() string { return w.run }
 
-// Append writes one entry and returns when it is durable. After a failure every
-// later Append fails too: a journal with a hole in it proves nothing.
+// Append writes one entry and returns when it is durable. After a failure every later
+// Append fails too: a journal with a gap proves nothing.
 func (w *Writer) Append(kind string, data any) error {
-	text, err := compact(data)
+	text, err := compactJSON(data)
 	if err != nil {
-		return unwritable(err)
+		return unwritableError(err)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -79,20 +77,20 @@ func (w *Writer) Append(kind string, data any) error {
 		return w.failed
 	}
 	e := Entry{Seq: w.seq + 1, At: w.now().UTC(), Kind: kind, Run: w.run, Data: text, Prev: w.prev}
-	e.Hash = e.digest()
-	line, err := e.line()
+	e.Hash = e.computeHash()
+	line, err := e.encodeLine()
 	if err != nil {
-		return unwritable(err)
+		return unwritableError(err)
 	}
 	w.seq, w.prev = e.Seq, e.Hash
 	w.waiting = append(w.waiting, line...)
 	w.queued++
-	return w.flush(w.queued)
+	return w.flushLines(w.queued)
 }
 
-// flush returns when the first n lines are durable. Whoever comes while nobody
-// writes, writes for all that wait.
-func (w *Writer) flush(n int) error {
+// flushLines returns when the first n lines are durable. One of the waiting goroutines
+// writes for all.
+func (w *Writer) flushLines(n int) error {
 	for w.durable < n && w.failed == nil {
 		if w.busy {
 			w.moved.Wait()
@@ -101,11 +99,11 @@ func (w *Writer) flush(n int) error {
 		lines, upTo := w.waiting, w.queued
 		w.waiting, w.busy = nil, true
 		w.mu.Unlock()
-		err := w.write(lines)
+		err := w.writeWaiting(lines)
 		w.mu.Lock()
 		w.busy = false
 		if err != nil {
-			w.failed = unwritable(err)
+			w.failed = unwritableError(err)
 		} else {
 			w.durable = upTo
 		}
@@ -117,14 +115,14 @@ func (w *Writer) flush(n int) error {
 	return nil
 }
 
-func (w *Writer) write(lines []byte) error {
+func (w *Writer) writeWaiting(lines []byte) error {
 	if _, err := w.file.Write(lines); err != nil {
 		return err
 	}
 	return w.file.Sync()
 }
 
-// Close lets go of the file. What was appended is durable already.
+// Close closes the file. What was appended is durable already.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -134,8 +132,8 @@ func (w *Writer) Close() error {
 	return w.file.Close()
 }
 
-// unwritable: nothing may be ended without its line, so this ends a run.
-func unwritable(err error) error {
+// unwritableError ends a run: nothing may be ended without its line.
+func unwritableError(err error) error {
 	return fault.New(fault.KindUnknown, "the journal cannot be written: %w", err).
 		WithHint("nothing is ended without its line in the journal: is the disk of the state directory full, or read-only?")
 }

@@ -19,13 +19,13 @@ import (
 	"sbx/internal/providers/local/plain"
 )
 
-// retryEvery is the pace of asking for a lock that somebody holds.
+// retryEvery is the pause between two tries to take a held lock.
 const retryEvery = 50 * time.Millisecond
 
-// maxHolder bounds what is read of who holds a lock, in bytes.
+// maxHolder bounds what is read about the holder of a lock, in bytes.
 const maxHolder = 64 << 10
 
-// Holder is who holds a lock, for the message that others get.
+// Holder describes who holds a lock, for the error of others.
 type Holder struct {
 	Run   string    `json:"run"`
 	Who   string    `json:"who"`
@@ -37,30 +37,30 @@ type Holder struct {
 // Lock is a lock that is held.
 type Lock struct{ file *flock.Flock }
 
-// Take takes the lock at path for h, waiting for it for as long as wait; 0 = not
-// at all. When somebody else holds it, that is fault.KindLocked with his name.
+// Take takes the lock at path for h and waits for it up to wait; 0 = not at all. A lock held by
+// another process is fault.KindLocked with its holder.
 func Take(ctx context.Context, path string, h Holder, wait time.Duration) (*Lock, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fault.New(fault.KindUnknown, "the lock cannot be taken: %w", err).WithHint("is the state directory read-only?")
 	}
 	file := flock.New(path, flock.SetPermissions(0o600), flock.SetFlag(os.O_CREATE|os.O_RDONLY|noFollow))
-	held, err := take(ctx, file, wait)
+	held, err := takeLock(ctx, file, wait)
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
 		return nil, fault.New(fault.KindUnknown, "the lock cannot be taken: %w", err).WithHint("is the state directory read-only?")
 	case !held:
-		return nil, busy(path)
+		return nil, busyError(path)
 	}
-	if err := note(path, h); err != nil {
+	if err := writeHolder(path, h); err != nil {
 		_ = file.Unlock() // the write error says more
 		return nil, fault.New(fault.KindUnknown, "the lock cannot be written: %w", err).WithHint("is the disk of the state directory full? What stands at that path and is no regular file has to be removed")
 	}
 	return &Lock{file}, nil
 }
 
-func take(ctx context.Context, file *flock.Flock, wait time.Duration) (bool, error) {
+func takeLock(ctx context.Context, file *flock.Flock, wait time.Duration) (bool, error) {
 	held, err := file.TryLock()
 	if held || err != nil || wait <= 0 {
 		return held, err
@@ -77,9 +77,9 @@ func take(ctx context.Context, file *flock.Flock, wait time.Duration) (bool, err
 // Release lets go of the lock. The file stays: to remove it would let two hold it.
 func (l *Lock) Release() error { return l.file.Unlock() }
 
-// note writes the holder beside the lock, in a file of its own: some systems keep
+// writeHolder writes the holder beside the lock, in a file of its own: some systems keep
 // others from reading a file that is locked.
-func note(path string, h Holder) error {
+func writeHolder(path string, h Holder) error {
 	text, err := json.Marshal(h)
 	if err != nil {
 		return err
@@ -92,8 +92,8 @@ func note(path string, h Holder) error {
 	return errors.Join(err, file.Close())
 }
 
-// busy names who holds the lock, as far as that can be read.
-func busy(path string) error {
+// busyError names the holder of the lock, as far as that can be read.
+func busyError(path string) error {
 	err := fault.New(fault.KindLocked, "another run is at work").WithHint("wait for it with --lock-timeout 2m")
 	var h Holder
 	if text, readErr := plain.Read(path+".holder", maxHolder); readErr == nil && json.Unmarshal(text, &h) == nil && h.PID != 0 {

@@ -11,12 +11,12 @@ import (
 // Build says which sbx wrote the figures.
 type Build struct{ Version, Commit, Go string }
 
-// Cleanup is what one run of cleanup tells. All of it is of this run, except
-// LastSuccess, which is the journal's.
+// Cleanup is the figures of one cleanup run. All are of this run, except LastSuccess, which is
+// the journal's.
 type Cleanup struct {
 	Build Build
-	// Layer tells apart the files of several cron layers in one folder, whose
-	// samples would else be the same ones twice; "" = no such label.
+	// Layer distinguishes the files of several cron layers in one folder, whose samples would
+	// collide otherwise; "" = no such label.
 	Layer           string
 	Profiles        []ProfileFigures
 	ExitCode        int
@@ -48,33 +48,33 @@ type ProfileFigures struct {
 // succeeded is known and is 0, so that "older than two runs" fires then as well.
 func (c Cleanup) Set() Set {
 	var s Set
-	all := c.common()
+	all := c.commonLabels()
 	s.Gauge("sbx_build_info", "Which sbx wrote these figures.", 1,
 		append(all, Label{"version", c.Build.Version}, Label{"commit", c.Build.Commit}, Label{"goversion", c.Build.Go})...)
 	s.Gauge("sbx_cleanup_exit_code", "Exit code of the last run (sbx help exit-codes).", float64(c.ExitCode), all...)
 	s.Gauge("sbx_cleanup_duration_seconds", "How long the last run took.", c.DurationSeconds, all...)
-	s.Gauge("sbx_cleanup_dry_run", "1 = the last run only showed what it would do.", bit(c.Dry), all...)
-	s.Gauge("sbx_cleanup_refused", "1 = a guard refused the last run and nothing was ended.", bit(c.Refused), all...)
+	s.Gauge("sbx_cleanup_dry_run", "1 = the last run only showed what it would do.", boolFigure(c.Dry), all...)
+	s.Gauge("sbx_cleanup_refused", "1 = a guard refused the last run and nothing was ended.", boolFigure(c.Refused), all...)
 	for _, p := range c.Profiles {
-		p.add(&s, append(all, Label{"provider", p.Profile}))
+		p.addTo(&s, append(all, Label{"provider", p.Profile}))
 	}
 	return s
 }
 
-// common are the labels of every sample.
-func (c Cleanup) common() []Label {
+// commonLabels are the labels of every sample.
+func (c Cleanup) commonLabels() []Label {
 	if c.Layer == "" {
 		return nil
 	}
 	return []Label{{"layer", c.Layer}}
 }
 
-func (p ProfileFigures) add(s *Set, mine []Label) {
-	s.Gauge("sbx_cleanup_last_success_timestamp_seconds", "When cleanup last did all it meant to, 0 = never; a dry or refused run does not move it.", moment(p.LastSuccess), mine...)
-	s.Gauge("sbx_cleanup_last_run_timestamp_seconds", "When cleanup last ran, however it ended, 0 = never.", moment(p.LastRun), mine...)
-	s.Gauge("sbx_cleanup_complete", "1 = the last run saw every sandbox of the provider.", bit(p.Complete), mine...)
+func (p ProfileFigures) addTo(s *Set, mine []Label) {
+	s.Gauge("sbx_cleanup_last_success_timestamp_seconds", "When cleanup last did all it meant to, 0 = never; a dry or refused run does not move it.", unixSeconds(p.LastSuccess), mine...)
+	s.Gauge("sbx_cleanup_last_run_timestamp_seconds", "When cleanup last ran, however it ended, 0 = never.", unixSeconds(p.LastRun), mine...)
+	s.Gauge("sbx_cleanup_complete", "1 = the last run saw every sandbox of the provider.", boolFigure(p.Complete), mine...)
 	s.Gauge("sbx_cleanup_candidates", "Sandboxes that the rule of the last run selected.", float64(p.Candidates), mine...)
-	for _, name := range p.outcomes() {
+	for _, name := range p.outcomeWords() {
 		s.Gauge("sbx_cleanup_outcomes", "Selected sandboxes of the last run by how their ending went.", float64(p.Outcomes[name]), append(slices.Clip(mine), Label{"outcome", name})...)
 	}
 	s.Gauge("sbx_cleanup_kept_unknown_age", "Sandboxes that the last run left alone since their age is unknown.", float64(p.KeptUnknownAge), mine...)
@@ -85,11 +85,11 @@ func (p ProfileFigures) add(s *Set, mine []Label) {
 	if p.OldestEligibleSeconds != nil {
 		s.Gauge("sbx_cleanup_oldest_eligible_age_seconds", "Age of the oldest sandbox that the last run selected; absent = none.", *p.OldestEligibleSeconds, mine...)
 	}
-	s.Histogram("sbx_cleanup_fleet_age_seconds", "Ages of all sandboxes of the provider at the last run.", ageBounds(), seconds(p.Ages), mine...)
+	s.Histogram("sbx_cleanup_fleet_age_seconds", "Ages of all sandboxes of the provider at the last run.", ageBounds(), secondsOf(p.Ages), mine...)
 }
 
-// outcomes are all of the closed list, and behind them what else was counted.
-func (p ProfileFigures) outcomes() []string {
+// outcomeWords are all of the closed list, and behind them what else was counted.
+func (p ProfileFigures) outcomeWords() []string {
 	var names []string
 	for _, o := range sandbox.Outcomes() {
 		names = append(names, string(o))
@@ -108,7 +108,7 @@ func ageBounds() []float64 {
 	return []float64{60, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400}
 }
 
-func seconds(list []time.Duration) []float64 {
+func secondsOf(list []time.Duration) []float64 {
 	out := make([]float64, len(list))
 	for i, d := range list {
 		out[i] = max(0, d.Seconds())
@@ -116,14 +116,14 @@ func seconds(list []time.Duration) []float64 {
 	return out
 }
 
-func moment(t time.Time) float64 {
+func unixSeconds(t time.Time) float64 {
 	if t.IsZero() {
 		return 0
 	}
 	return float64(t.UnixMilli()) / 1000
 }
 
-func bit(b bool) float64 {
+func boolFigure(b bool) float64 {
 	if b {
 		return 1
 	}

@@ -41,13 +41,13 @@ type step struct {
 // Gauge adds one value; the unit belongs into the name (_seconds). The same name
 // with the same labels again replaces the value.
 func (s *Set) Gauge(name, help string, value float64, labels ...Label) {
-	s.put(kindGauge, name, help, sample{labels: ordered(labels), value: value})
+	s.putSample(kindGauge, name, help, sample{labels: orderLabels(labels), value: value})
 }
 
 // Histogram adds the distribution of observed values over buckets that end at
 // bounds, which rise; a bucket for all that is larger comes by itself.
 func (s *Set) Histogram(name, help string, bounds, observed []float64, labels ...Label) {
-	all := sample{labels: ordered(labels), count: uint64(len(observed))}
+	all := sample{labels: orderLabels(labels), count: uint64(len(observed))}
 	for _, v := range observed {
 		all.value += v
 	}
@@ -60,12 +60,12 @@ func (s *Set) Histogram(name, help string, bounds, observed []float64, labels ..
 		}
 		all.steps = append(all.steps, step{bound, n})
 	}
-	s.put(kindHistogram, name, help, all)
+	s.putSample(kindHistogram, name, help, all)
 }
 
-// put finds the family by its name, or begins it; what it is and its help stay
+// putSample finds the family by its name, or begins it; what it is and its help stay
 // those of the first sample.
-func (s *Set) put(kind, name, help string, add sample) {
+func (s *Set) putSample(kind, name, help string, add sample) {
 	name = nameOf(name, ":")
 	i := slices.IndexFunc(s.families, func(f *family) bool { return f.name == name })
 	if i < 0 {
@@ -83,9 +83,9 @@ func (s *Set) put(kind, name, help string, add sample) {
 	f.samples = append(f.samples, add)
 }
 
-// ordered gives labels by name, each name once, the last value holding, and
+// orderLabels gives labels by name, each name once, the last value holding, and
 // without those that no parser takes.
-func ordered(labels []Label) []Label {
+func orderLabels(labels []Label) []Label {
 	var list []Label
 	for _, l := range labels {
 		l = Label{labelName(l.Name), strings.ToValidUTF8(l.Value, "\uFFFD")}

@@ -29,7 +29,7 @@ func (s Set) Text() string {
 
 func writeHistogram(b *strings.Builder, name string, h sample) {
 	for _, s := range append(slices.Clone(h.steps), step{math.Inf(1), h.count}) {
-		writeSample(b, name+"_bucket", append(slices.Clone(h.labels), Label{"le", number(s.bound)}), float64(s.count))
+		writeSample(b, name+"_bucket", append(slices.Clone(h.labels), Label{"le", formatNumber(s.bound)}), float64(s.count))
 	}
 	writeSample(b, name+"_sum", h.labels, h.value)
 	writeSample(b, name+"_count", h.labels, float64(h.count))
@@ -44,12 +44,12 @@ func writeSample(b *strings.Builder, name string, labels []Label, value float64)
 	if len(labels) > 0 {
 		b.WriteByte('}')
 	}
-	b.WriteString(" " + number(value) + "\n")
+	b.WriteString(" " + formatNumber(value) + "\n")
 }
 
-// number writes whole values without an exponent up to where a float is exact,
+// formatNumber writes whole values without an exponent up to where a float is exact,
 // so that a moment in seconds can be read.
-func number(v float64) string {
+func formatNumber(v float64) string {
 	const exact = 1 << 53
 	switch {
 	case math.IsInf(v, 1):

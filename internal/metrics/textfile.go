@@ -3,15 +3,15 @@ package metrics
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 
 	"sbx/internal/fault"
+	"sbx/internal/hostfile"
 )
 
-// modeTextfile lets the collector read, which runs as somebody else.
+// modeTextfile lets the collector read, which runs as another user.
 const modeTextfile = 0o644
 
 // WriteTextfile puts the set where a textfile collector reads it, as one step: a
@@ -23,8 +23,8 @@ func WriteTextfile(path string, s Set) error {
 	if err := CheckTextfile(path); err != nil {
 		return err
 	}
-	if err := replace(path, s.Text()); err != nil {
-		return unwritable(err)
+	if err := hostfile.Replace(path, []byte(s.Text()), modeTextfile); err != nil {
+		return unwritableFile(err)
 	}
 	return nil
 }
@@ -38,38 +38,7 @@ func CheckTextfile(path string) error {
 	return nil
 }
 
-// replace writes beside the file and renames. The draft's name ends otherwise, so
-// that no collector reads what a crash leaves.
-func replace(path, text string) error {
-	folder := filepath.Dir(path)
-	draft, err := os.CreateTemp(folder, "."+filepath.Base(path)+"-*.tmp")
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(fill(draft, text), draft.Close()); err != nil {
-		return errors.Join(err, os.Remove(draft.Name()))
-	}
-	if err := os.Rename(draft.Name(), path); err != nil {
-		return errors.Join(err, os.Remove(draft.Name()))
-	}
-	if f, err := os.Open(folder); err == nil { // the new name, durable where the system can
-		_ = f.Sync()
-		_ = f.Close()
-	}
-	return nil
-}
-
-func fill(draft *os.File, text string) error {
-	if _, err := draft.WriteString(text); err != nil {
-		return err
-	}
-	if err := draft.Chmod(modeTextfile); err != nil { // whatever the umask is
-		return err
-	}
-	return draft.Sync()
-}
-
-func unwritable(err error) error {
+func unwritableFile(err error) error {
 	kind, hint := fault.KindUnknown, "is the folder there, and may this user write in it?"
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):

@@ -7,24 +7,24 @@ import (
 	"sbx/internal/httpx"
 )
 
-// alertLife is how long an alert stands when nobody renews or resolves it: more
-// than two runs of the rarest cron line, so that it does not end between two.
+// alertLife is how long an alert lives without being renewed or resolved: more than two periods
+// of the rarest cron line.
 const alertLife = 150 * time.Minute
 
-// alertmanager posts an alert. Its labels say what is wrong and where, and never
+// alertmanagerRequest posts an alert. Its labels say what is wrong and where, and never
 // how: they are its identity, by which a second post is the first one again and a
 // recovery finds it. Only the severity is among them, because routes go by it, so
 // a recovery ends both.
-func (t Targets) alertmanager(m Message) httpx.Request {
-	alerts := []alert{m.alert(m.Kind.severity(), m.At.Add(alertLife))}
+func (t Targets) alertmanagerRequest(m Message) httpx.Request {
+	alerts := []alert{m.toAlert(m.Kind.severityWord(), m.At.Add(alertLife))}
 	if m.Kind == KindRecovered {
-		alerts = []alert{m.alert(severityCritical, m.At), m.alert(severityWarning, m.At)}
+		alerts = []alert{m.toAlert(severityCritical, m.At), m.toAlert(severityWarning, m.At)}
 	}
 	base := strings.TrimSuffix(strings.TrimRight(t.AlertmanagerURL, "/"), "/api/v2/alerts")
 	return httpx.Request{URL: base + "/api/v2/alerts", JSON: alerts, Again: true}
 }
 
-func (m Message) alert(severity string, ends time.Time) alert {
+func (m Message) toAlert(severity string, ends time.Time) alert {
 	labels := map[string]string{"alertname": "sbx", "verb": m.Verb, "key": m.Key, "instance": m.Host, "severity": severity}
 	for name, value := range labels {
 		if value == "" {

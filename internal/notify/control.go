@@ -8,8 +8,8 @@ import (
 	"sbx/internal/httpx"
 )
 
-// Control tells a control plane how tasks go. A nil one tells nobody. It is safe for
-// concurrent use.
+// Control reports the progress of tasks to a control plane; a nil one does nothing. It is safe
+// for concurrent use.
 type Control struct {
 	line    *line
 	address string
@@ -19,25 +19,25 @@ type Control struct {
 // secret; one that is no http or https address is fault.KindUsage.
 func NewControl(n httpx.Net, address string) (*Control, error) {
 	if address == "" {
-		return nil, nil //nolint:nilnil // nobody to tell is no fault
+		return nil, nil //nolint:nilnil // no address is no fault
 	}
 	n.Timeout = Limit
 	l, err := newLine(n, "callback", address, address)
 	if err != nil {
-		return nil, about(err)
+		return nil, withCallbackHint(err)
 	}
 	return &Control{l, address}, nil
 }
 
-// Ended tells how something ended, within Limit, and again where an answer is missing
-// or says so: key makes two of them one. An error changes nothing about how it ended.
+// Ended reports how a task ended, within Limit, and repeats a request without an answer: key
+// makes repetitions idempotent. An error changes nothing about how the task ended.
 func (c *Control) Ended(ctx context.Context, key string, report any) error {
 	if c == nil {
 		return nil
 	}
-	ctx, stop := within(ctx)
+	ctx, stop := withLimit(ctx)
 	defer stop()
-	return about(c.line.do(ctx, httpx.Request{
+	return withCallbackHint(c.line.send(ctx, httpx.Request{
 		URL: c.address, JSON: report, Again: true, Header: map[string][]string{"Idempotency-Key": {key}},
 	}))
 }
@@ -48,12 +48,12 @@ func (c *Control) Beat(ctx context.Context, beat any) error {
 	if c == nil {
 		return nil
 	}
-	err := c.line.do(ctx, httpx.Request{URL: c.address, JSON: beat, Once: true, Timeout: attempt})
+	err := c.line.send(ctx, httpx.Request{URL: c.address, JSON: beat, Once: true, Timeout: attempt})
 	switch httpx.Status(err) {
 	case 502, 503, 504:
 		return nil
 	}
-	return about(err)
+	return withCallbackHint(err)
 }
 
 // Close lets idle connections go.
@@ -63,8 +63,8 @@ func (c *Control) Close() {
 	}
 }
 
-// about puts a hint about the callback in place of those about notifications.
-func about(err error) error {
+// withCallbackHint puts a hint about the callback in place of those about notifications.
+func withCallbackHint(err error) error {
 	known, ok := errors.AsType[*fault.Error](err)
 	if !ok {
 		return err

@@ -32,18 +32,18 @@ func newLine(n httpx.Net, name, address, secret string) (*line, error) {
 		secrets = append(secrets, secret)
 	}
 	if secret == address {
-		secrets = append(secrets, parts(u)...)
+		secrets = append(secrets, secretParts(u)...)
 	}
-	client, err := httpx.New(n, httpx.Options{Profile: name, Base: u.Scheme + "://" + u.Host, Secrets: secrets, Explain: explain, Gone: true})
+	client, err := httpx.New(n, httpx.Options{Profile: name, Base: u.Scheme + "://" + u.Host, Secrets: secrets, Explain: explainRefusal, Gone: true})
 	if err != nil {
 		return nil, err
 	}
 	return &line{name: name, client: client}, nil
 }
 
-// parts are the spellings and pieces of a secret address, its host included: some
+// secretParts are the spellings and pieces of a secret address, its host included: some
 // services put the key there.
-func parts(u *url.URL) []string {
+func secretParts(u *url.URL) []string {
 	const telling = 8 // characters from which a piece of a path is one of a kind
 	list := []string{u.String(), u.Host, u.Hostname(), u.Path, u.EscapedPath(), u.RequestURI(), u.RawQuery}
 	for _, piece := range strings.FieldsFunc(u.Path+"/"+u.RawQuery, func(r rune) bool { return strings.ContainsRune("/?&=", r) }) {
@@ -54,18 +54,18 @@ func parts(u *url.URL) []string {
 	return list
 }
 
-// do sends one request and forgets the answer.
-func (l *line) do(ctx context.Context, r httpx.Request) error {
+// send sends one request and forgets the answer.
+func (l *line) send(ctx context.Context, r httpx.Request) error {
 	r.Op, r.Method = "notify", "POST"
 	if r.Again {
 		r.Timeout = attempt
 	}
 	_, err := l.client.Do(ctx, r)
-	return l.told(err)
+	return l.withOwnHint(err)
 }
 
-// told puts a hint of its own in place of those that are about providers.
-func (l *line) told(err error) error {
+// withOwnHint puts a hint of its own in place of those that are about providers.
+func (l *line) withOwnHint(err error) error {
 	known, ok := errors.AsType[*fault.Error](err)
 	if !ok {
 		return err
@@ -83,9 +83,9 @@ func (l *line) told(err error) error {
 	return &own
 }
 
-// explain reads what the services say of a refusal: PagerDuty's list of errors,
+// explainRefusal reads what the services say of a refusal: PagerDuty's list of errors,
 // Alertmanager's quoted text, Slack's bare word.
-func explain(status int, body []byte) (code, message string) {
+func explainRefusal(status int, body []byte) (code, message string) {
 	if listed := listedErrors(body); listed != "" {
 		return "", listed
 	}
@@ -93,7 +93,7 @@ func explain(status int, body []byte) (code, message string) {
 		return code, message
 	}
 	if text := strings.Trim(strings.TrimSpace(string(body)), `"`); !strings.HasPrefix(text, "<") && !strings.HasPrefix(text, "{") {
-		return "", cut(text, mostLine)
+		return "", cutText(text, mostLine)
 	}
 	return "", ""
 }

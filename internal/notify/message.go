@@ -10,7 +10,7 @@ import (
 // Kind is what a message is about.
 type Kind string
 
-// The closed list. There is none for a run that went well: nobody is told.
+// The closed list. A run that went well has no kind: nobody is notified.
 const (
 	KindFailed     Kind = "failed"     // the run failed as a whole
 	KindPartial    Kind = "partial"    // some sandboxes or providers failed, the rest is done
@@ -18,7 +18,7 @@ const (
 	KindRefused    Kind = "refused"    // a guard said no, and nothing was done
 	KindFound      Kind = "found"      // a check found something wrong
 	KindOverdue    Kind = "overdue"    // a run that should have been was not
-	KindRecovered  Kind = "recovered"  // what was told before is over
+	KindRecovered  Kind = "recovered"  // the reported trouble is over
 )
 
 // Kinds lists every kind.
@@ -26,9 +26,8 @@ func Kinds() []Kind {
 	return []Kind{KindFailed, KindPartial, KindUnverified, KindRefused, KindFound, KindOverdue, KindRecovered}
 }
 
-// KindFor is what to tell of a run that ended with this kind of fault; false for
-// those that nobody is told of: none, one that another run holds up, and one that
-// the operator interrupted.
+// KindFor is the message kind for a run that ended with this kind of fault; false where nobody
+// is notified: success, a run delayed by another one, and an interrupted run.
 func KindFor(kind fault.Kind) (Kind, bool) {
 	switch kind {
 	case fault.KindNone, fault.KindLocked, fault.KindCanceled:
@@ -46,8 +45,8 @@ func KindFor(kind fault.Kind) (Kind, bool) {
 	}
 }
 
-// Message is one thing to tell. Its texts may quote names that come from
-// sandboxes: control and invisible characters are escaped before anything leaves.
+// Message is one notification. Its texts may quote names from sandboxes: control and invisible
+// characters are escaped before anything is sent.
 type Message struct {
 	Verb    string            `json:"verb"` // "cleanup"
 	RunID   string            `json:"run_id"`
@@ -61,8 +60,8 @@ type Message struct {
 	Link    string            `json:"link"` // http or https; anything else is left out
 }
 
-// clean makes a message fit to be sent anywhere: complete, printable and short.
-func (m Message) clean() Message {
+// sanitized makes a message fit to be sent anywhere: complete, printable and short.
+func (m Message) sanitized() Message {
 	m.Verb, m.RunID, m.Host, m.Key = oneLine(m.Verb), oneLine(m.RunID), oneLine(m.Host), oneLine(m.Key)
 	m.Key = cmp.Or(m.Key, m.Verb)
 	if m.Title = oneLine(m.Title); m.Title == "" {
@@ -71,7 +70,7 @@ func (m Message) clean() Message {
 			m.Title += " on " + m.Host
 		}
 	}
-	m.Text = cut(lines(m.Text), mostText)
+	m.Text = cutText(printableLines(m.Text), mostText)
 	figures := make(map[string]string, len(m.Figures))
 	for name, value := range m.Figures {
 		figures[oneLine(name)] = oneLine(value)
@@ -82,8 +81,8 @@ func (m Message) clean() Message {
 	return m
 }
 
-// severity is how loud a kind is, in words that PagerDuty and Alertmanager share.
-func (k Kind) severity() string {
+// severityWord is how loud a kind is, in words that PagerDuty and Alertmanager share.
+func (k Kind) severityWord() string {
 	switch k {
 	case KindFailed, KindRefused, KindOverdue:
 		return severityCritical

@@ -22,7 +22,7 @@ const (
 	attempt = 4 * time.Second
 )
 
-// Targets are where to tell, each "" for nowhere. All but AlertmanagerURL and
+// Targets are the addresses of the services, "" for none. All but AlertmanagerURL and
 // PagerDutyURL are secrets.
 type Targets struct {
 	SlackURL        string // an incoming webhook
@@ -48,7 +48,7 @@ func (t Targets) String() string {
 // GoString is String.
 func (t Targets) GoString() string { return t.String() }
 
-// Notifier tells. The zero value tells nobody. It is safe for concurrent use.
+// Notifier sends messages. The zero value sends none. It is safe for concurrent use.
 type Notifier struct {
 	targets  Targets
 	services []service
@@ -61,8 +61,8 @@ type service struct {
 	request func(Message) httpx.Request
 }
 
-// New makes a notifier; an address that is none is fault.KindUsage, which names
-// the service and never the address. Beside an error it tells the others.
+// New makes a notifier. An invalid address is fault.KindUsage, which names the service and
+// never the address; the notifier beside the error serves the other services.
 func New(n httpx.Net, t Targets) (*Notifier, error) {
 	n.Timeout = Limit
 	made := &Notifier{targets: t}
@@ -79,16 +79,16 @@ func New(n httpx.Net, t Targets) (*Notifier, error) {
 		made.services = append(made.services, service{l, request})
 	}
 	if t.SlackURL != "" {
-		add(open("slack", t.SlackURL, t.SlackURL), t.slack)
+		add(open("slack", t.SlackURL, t.SlackURL), t.slackRequest)
 	}
 	if t.PagerDutyKey != "" {
 		add(open("pagerduty", t.pagerDutyBase(), t.PagerDutyKey), t.pagerDuty)
 	}
 	if t.AlertmanagerURL != "" {
-		add(open("alertmanager", t.AlertmanagerURL, ""), t.alertmanager)
+		add(open("alertmanager", t.AlertmanagerURL, ""), t.alertmanagerRequest)
 	}
 	if t.WebhookURL != "" {
-		add(open("webhook", t.WebhookURL, t.WebhookURL), t.webhook)
+		add(open("webhook", t.WebhookURL, t.WebhookURL), t.webhookRequest)
 	}
 	if t.PingURL != "" {
 		made.ping = open("ping", t.PingURL, t.PingURL)
@@ -96,28 +96,27 @@ func New(n httpx.Net, t Targets) (*Notifier, error) {
 	return made, errors.Join(errs...)
 }
 
-// Send tells every service but the ping, all at once, each at most once unless it
-// takes the same thing twice for one. The errors of those that could not be told
-// are joined; none changes how the run went. A ctx that has ended leaves some
-// seconds: that a run was interrupted is worth telling.
+// Send sends to every service but the ping, all at once, each at most once unless the service
+// ignores repetitions. The errors of failed services are joined; none changes how the run went.
+// After the end of ctx some seconds are left, so that an interruption is reported.
 func (n *Notifier) Send(ctx context.Context, m Message) error {
 	if !slices.Contains(Kinds(), m.Kind) {
 		return fault.Usage("%q is nothing to notify of", string(m.Kind))
 	}
-	ctx, stop := within(ctx)
+	ctx, stop := withLimit(ctx)
 	defer stop()
-	m = m.clean()
+	m = m.sanitized()
 	errs := make([]error, len(n.services))
 	var all sync.WaitGroup
 	for i, s := range n.services {
-		all.Go(func() { errs[i] = s.line.do(ctx, s.request(m)) })
+		all.Go(func() { errs[i] = s.line.send(ctx, s.request(m)) })
 	}
 	all.Wait()
 	return errors.Join(errs...)
 }
 
-// within bounds a call by Limit, and by less once ctx has ended.
-func within(ctx context.Context) (context.Context, context.CancelFunc) {
+// withLimit bounds a call by Limit, and by less once ctx has ended.
+func withLimit(ctx context.Context) (context.Context, context.CancelFunc) {
 	inner, cancel := context.WithTimeout(context.WithoutCancel(ctx), Limit)
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(afterwards, cancel) })
 	return inner, func() { stop(); cancel() }

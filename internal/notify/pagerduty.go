@@ -29,8 +29,8 @@ func (t Targets) pagerDuty(m Message) httpx.Request {
 	if m.Kind != KindRecovered {
 		event.EventAction, event.Client = "trigger", "sbx"
 		event.Payload = &pagerPayload{
-			Summary: cut(m.Title, mostSummary), Source: cmp.Or(m.Host, "unknown host"), Severity: m.Kind.severity(), Timestamp: m.At,
-			Component: "sbx " + m.Verb, Class: string(m.Kind), CustomDetails: details(m),
+			Summary: cutText(m.Title, mostSummary), Source: cmp.Or(m.Host, "unknown host"), Severity: m.Kind.severityWord(), Timestamp: m.At,
+			Component: "sbx " + m.Verb, Class: string(m.Kind), CustomDetails: messageDetails(m),
 		}
 		if m.Link != "" {
 			event.Links = []pagerLink{{m.Link, "more"}}
@@ -49,7 +49,7 @@ func dedupKey(m Message) string {
 	return "sbx/" + hex.EncodeToString(sum[:])
 }
 
-func details(m Message) map[string]string {
+func messageDetails(m Message) map[string]string {
 	all := map[string]string{"run_id": m.RunID, "text": m.Text}
 	maps.Copy(all, m.Figures)
 	return all

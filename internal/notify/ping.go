@@ -18,7 +18,7 @@ const mostLog = 10_000
 // PingStart says that a run begins, so that one that never ends is noticed.
 // Without a ping it does nothing.
 func (n *Notifier) PingStart(ctx context.Context, runID string) error {
-	return n.signal(ctx, runID, "start", "")
+	return n.sendPing(ctx, runID, "start", "")
 }
 
 // PingEnd says how a run ended: the address itself for exit code 0, with
@@ -27,23 +27,23 @@ func (n *Notifier) PingStart(ctx context.Context, runID string) error {
 func (n *Notifier) PingEnd(ctx context.Context, runID string, exitCode int, log string) error {
 	switch {
 	case exitCode == 0:
-		return n.signal(ctx, runID, "", log)
+		return n.sendPing(ctx, runID, "", log)
 	case exitCode > 0 && exitCode <= 255:
-		return n.signal(ctx, runID, strconv.Itoa(exitCode), log)
+		return n.sendPing(ctx, runID, strconv.Itoa(exitCode), log)
 	}
-	return n.signal(ctx, runID, "fail", log)
+	return n.sendPing(ctx, runID, "fail", log)
 }
 
-// signal sends one ping; two that are alike count as one, so it may be repeated.
-func (n *Notifier) signal(ctx context.Context, runID, word, log string) error {
+// sendPing sends one ping; two that are alike count as one, so it may be repeated.
+func (n *Notifier) sendPing(ctx context.Context, runID, word, log string) error {
 	if n.ping == nil {
 		return nil
 	}
-	ctx, stop := within(ctx)
+	ctx, stop := withLimit(ctx)
 	defer stop()
-	log = lines(log)
+	log = printableLines(log)
 	log = strings.ToValidUTF8(log[max(0, len(log)-mostLog):], "")
-	return n.ping.do(ctx, httpx.Request{
+	return n.ping.send(ctx, httpx.Request{
 		URL: pingAddress(n.targets.PingURL, word, runID), Body: []byte(log), Again: true,
 		Header: map[string][]string{"Content-Type": {"text/plain; charset=utf-8"}, "Accept": {"*/*"}},
 	})

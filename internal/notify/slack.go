@@ -6,19 +6,19 @@ import (
 	"sbx/internal/httpx"
 )
 
-// slack is a message for an incoming webhook. The same text is understood by
-// Mattermost and others that speak alike. It is sent once: a second one would
-// stand in the channel.
-func (t Targets) slack(m Message) httpx.Request {
-	text := "*" + unmarked(m.Title) + "*"
+// slackRequest is a message for an incoming webhook. Mattermost and compatible services
+// understand the same text. It is sent once, since a repetition would appear twice in the
+// channel.
+func (t Targets) slackRequest(m Message) httpx.Request {
+	text := "*" + escapeSlack(m.Title) + "*"
 	if m.Text != "" {
-		text += "\n" + unmarked(m.Text)
+		text += "\n" + escapeSlack(m.Text)
 	}
 	if list := m.figureLines(); len(list) > 0 {
-		text += "\n" + unmarked(strings.Join(list, "  "))
+		text += "\n" + escapeSlack(strings.Join(list, "  "))
 	}
 	if m.RunID != "" {
-		text += "\n" + unmarked("run "+m.RunID)
+		text += "\n" + escapeSlack("run "+m.RunID)
 	}
 	if m.Link != "" {
 		text += "\n<" + strings.NewReplacer("|", "%7C", "&", "&amp;", "<", "%3C", ">", "%3E").Replace(m.Link) + ">"
@@ -26,8 +26,8 @@ func (t Targets) slack(m Message) httpx.Request {
 	return httpx.Request{URL: t.SlackURL, JSON: slackBody{Text: text}}
 }
 
-// unmarked escapes the three characters that Slack gives a meaning, so that a
-// sandbox named <!channel> wakes nobody.
-func unmarked(text string) string {
+// escapeSlack escapes the three characters that Slack interprets, so that a sandbox named
+// <!channel> notifies nobody.
+func escapeSlack(text string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)
 }

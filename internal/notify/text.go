@@ -19,21 +19,21 @@ const (
 
 // oneLine makes a foreign text fit for one line.
 func oneLine(text string) string {
-	return cut(printable(strings.Join(strings.Fields(text), " ")), mostLine)
+	return cutText(printableText(strings.Join(strings.Fields(text), " ")), mostLine)
 }
 
-// lines keeps line ends and makes each line printable.
-func lines(text string) string {
+// printableLines keeps line ends and makes each line printable.
+func printableLines(text string) string {
 	list := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	for i, line := range list {
-		list[i] = printable(strings.ReplaceAll(line, "\t", "    "))
+		list[i] = printableText(strings.ReplaceAll(line, "\t", "    "))
 	}
 	return strings.TrimSpace(strings.Join(list, "\n"))
 }
 
-// printable shows what a terminal or a chat would obey: escapes, and marks that
+// printableText shows what a terminal or a chat would obey: escapes, and marks that
 // turn the direction of a text.
-func printable(text string) string {
+func printableText(text string) string {
 	var b strings.Builder
 	for _, r := range strings.ToValidUTF8(text, "?") {
 		switch {
@@ -50,8 +50,8 @@ func printable(text string) string {
 	return b.String()
 }
 
-// cut shortens to a number of characters, and says so.
-func cut(text string, most int) string {
+// cutText shortens to a number of characters, and says so.
+func cutText(text string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text
 	}
@@ -61,7 +61,7 @@ func cut(text string, most int) string {
 // webLink keeps an address that a reader may click, and nothing else.
 func webLink(text string) string {
 	u, err := url.Parse(text)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil || printable(text) != text {
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil || printableText(text) != text {
 		return ""
 	}
 	return u.String()

@@ -5,7 +5,7 @@ import "sbx/internal/httpx"
 // Schema is the form of what a webhook gets.
 const Schema = "sbx.notify/v1"
 
-// webhook posts the message as it is, once: nobody knows what it sets off.
-func (t Targets) webhook(m Message) httpx.Request {
+// webhookRequest posts the message unchanged, once: its effect is unknown.
+func (t Targets) webhookRequest(m Message) httpx.Request {
 	return httpx.Request{URL: t.WebhookURL, JSON: webhookBody{Schema, m}}
 }

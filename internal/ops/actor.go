@@ -12,7 +12,7 @@ import (
 	"sbx/internal/lock"
 )
 
-// ActsAs says who asks, for records that outlive this process.
+// ActsAs names the acting user and verb, for records that outlive this process.
 func (e *Env) ActsAs(verb string) string {
 	return fmt.Sprintf("sbx %s (%s, pid %d)", verb, e.Process.User(), e.Process.PID)
 }
@@ -36,7 +36,7 @@ func (e *Env) Exclusively(ctx context.Context, run string, wait time.Duration, d
 	return do(ctx)
 }
 
-// Actor is who runs, for the journal and the lock.
+// Actor is the acting user and process, for the journal and the lock.
 func (e *Env) Actor() cleanup.Actor {
 	return cleanup.Actor{Who: e.Process.User(), Host: e.Process.Host, PID: e.Process.PID, Version: e.Version.Version}
 }

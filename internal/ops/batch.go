@@ -65,26 +65,26 @@ type BatchResult struct {
 // BatchOutcome. An error says that nothing was launched.
 func Batch(ctx context.Context, env *Env, req BatchRequest, watch Observer) (result BatchResult, err error) {
 	b := &batch{env: env, watch: watch, req: req, stop: ctx.Done(), pushing: map[string]task.Options{}}
-	err = b.with(ctx, func(ctx context.Context) error {
+	err = b.withParts(ctx, func(ctx context.Context) error {
 		launch := b.launchFresh
 		if !req.Fresh {
 			if err := b.checkWarm(); err != nil {
 				return err
 			}
-			round, err := b.round(ctx)
+			round, err := b.launchRound(ctx)
 			if err != nil {
 				return err
 			}
 			launch = func(ctx context.Context, j BatchJob) BatchOutcome { return b.launchOnce(ctx, j, req.keyOf(j, round)) }
 		}
-		result = b.collect(ctx, b.start(ctx, launch))
+		result = b.collectOutcomes(ctx, b.startJobs(ctx, launch))
 		return nil
 	})
 	return result, err
 }
 
-// collect reports each outcome as it comes.
-func (b *batch) collect(ctx context.Context, outcomes <-chan BatchOutcome) BatchResult {
+// collectOutcomes reports each outcome as it comes.
+func (b *batch) collectOutcomes(ctx context.Context, outcomes <-chan BatchOutcome) BatchResult {
 	label := "tasks"
 	if b.req.Fresh {
 		label = "providers"
@@ -93,12 +93,12 @@ func (b *batch) collect(ctx context.Context, outcomes <-chan BatchOutcome) Batch
 	defer progress.Done()
 	r := BatchResult{Tally: BatchTally{Jobs: len(b.req.Jobs), codes: map[int]int{}}}
 	for o := range outcomes {
-		r.Tally.add(o)
+		r.Tally.addOutcome(o)
 		progress.Update(r.Tally.Text())
 		b.watch.Item(o)
 	}
 	r.Left = b.left
-	r.Verdict = cmp.Or(r.Tally.verdict(ctx), b.left)
+	r.Verdict = cmp.Or(r.Tally.exitVerdict(ctx), b.left)
 	return r
 }
 
@@ -116,8 +116,8 @@ type batch struct {
 	left    error                   // what the pool leaves behind; to be read when all outcomes are there
 }
 
-// with opens what all jobs need, and goes on.
-func (b *batch) with(ctx context.Context, do func(context.Context) error) error {
+// withParts opens what all jobs need, and goes on.
+func (b *batch) withParts(ctx context.Context, do func(context.Context) error) error {
 	jobs := b.req.Jobs
 	var places []string
 	for _, j := range jobs {
@@ -139,7 +139,7 @@ func (b *batch) with(ctx context.Context, do func(context.Context) error) error 
 		b.store, b.options = st, options
 		b.parts.Store, b.parts.Protected = st, options.Protected
 		for _, j := range jobs {
-			if err := b.credentials(ctx, j); err != nil {
+			if err := b.checkCredentials(ctx, j); err != nil {
 				return err
 			}
 		}
@@ -147,8 +147,8 @@ func (b *batch) with(ctx context.Context, do func(context.Context) error) error 
 	})
 }
 
-// credentials joins what a job pushes with.
-func (b *batch) credentials(ctx context.Context, j BatchJob) error {
+// checkCredentials joins what a job pushes with.
+func (b *batch) checkCredentials(ctx context.Context, j BatchJob) error {
 	if _, known := b.pushing[j.Spec.Push]; known || j.Spec.Push == "" {
 		return nil
 	}
@@ -159,10 +159,10 @@ func (b *batch) credentials(ctx context.Context, j BatchJob) error {
 	return err
 }
 
-// round is which time the batch is launched on purpose: what was completed in an
+// launchRound is which time the batch is launched on purpose: what was completed in an
 // earlier round counts no more.
-func (b *batch) round(ctx context.Context) (int, error) {
-	return b.count(ctx, batchKind, batchKey(b.req.Name), b.req.Name, func(round int) int {
+func (b *batch) launchRound(ctx context.Context) (int, error) {
+	return b.counterUnder(ctx, batchKind, batchKey(b.req.Name), b.req.Name, func(round int) int {
 		if b.req.Again {
 			return round + 1
 		}
@@ -170,9 +170,9 @@ func (b *batch) round(ctx context.Context) (int, error) {
 	})
 }
 
-// count reads a number that is kept under a key, 1 where none is, and writes what next
-// makes of it, as often as it takes to be the one who does.
-func (b *batch) count(ctx context.Context, kind, key, name string, next func(int) int) (int, error) {
+// counterUnder reads the number stored under a key, 1 without one, and stores what next makes
+// of it. It repeats while other processes change the number first.
+func (b *batch) counterUnder(ctx context.Context, kind, key, name string, next func(int) int) (int, error) {
 	for {
 		d, err := b.store.Doc(ctx, kind, key)
 		if err != nil {
@@ -200,15 +200,15 @@ func (b *batch) count(ctx context.Context, kind, key, name string, next func(int
 
 // checkWarm checks that something of the batch can be made ahead.
 func (b *batch) checkWarm() error {
-	if b.req.Warm == 0 || slices.ContainsFunc(b.req.Jobs, func(j BatchJob) bool { return b.options.Warms(j.Spec) }) {
+	if b.req.Warm == 0 || slices.ContainsFunc(b.req.Jobs, func(j BatchJob) bool { return b.options.CanPrewarm(j.Spec) }) {
 		return nil
 	}
 	return fault.Usage("--warm: nothing is made ahead on this machine, where a sandbox takes milliseconds").WithHint("leave --warm out, or name another --provider")
 }
 
-// start runs the jobs in their order, so many at once, and gives each outcome as it
+// startJobs runs the jobs in their order, so many at once, and gives each outcome as it
 // comes. After a stop no more is launched.
-func (b *batch) start(ctx context.Context, do func(context.Context, BatchJob) BatchOutcome) <-chan BatchOutcome {
+func (b *batch) startJobs(ctx context.Context, do func(context.Context, BatchJob) BatchOutcome) <-chan BatchOutcome {
 	jobs := b.req.Jobs
 	life, leave := context.WithCancelCause(context.WithoutCancel(ctx))
 	next, outcomes := make(chan BatchJob), make(chan BatchOutcome)
@@ -254,20 +254,20 @@ func (b *batch) start(ctx context.Context, do func(context.Context, BatchJob) Ba
 // launchOnce launches a job unless it was done before, or goes on with it where a dead
 // process has left it.
 func (b *batch) launchOnce(ctx context.Context, j BatchJob, key string) BatchOutcome {
-	b.pool.Begins(j.Spec)
+	b.pool.TaskBegins(j.Spec)
 	options := b.optionsOf(j)
-	t, added, err := b.enlist(ctx, options, j, key)
+	t, added, err := b.enlistTask(ctx, options, j, key)
 	switch {
 	case err != nil:
 		return BatchOutcome{BatchJob: j, Err: err, Verdict: err}
-	case !added && t.State.Over():
+	case !added && t.State.Final():
 		return BatchOutcome{BatchJob: j, Task: t, Before: true, Verdict: TaskVerdict(t, nil)}
 	case !added:
-		if t, err = b.join(ctx, options, t); err != nil || t.State.Over() {
+		if t, err = b.joinTask(ctx, options, t); err != nil || t.State.Final() {
 			return BatchOutcome{BatchJob: j, Task: t, Err: err, Verdict: TaskVerdict(t, err)}
 		}
 	}
-	return b.bring(ctx, options, j, t)
+	return b.runTask(ctx, options, j, t)
 }
 
 func specsOf(jobs []BatchJob) []task.Spec {
@@ -285,9 +285,9 @@ func (b *batch) optionsOf(j BatchJob) task.Options {
 	return b.options
 }
 
-// enlist keeps a new task, unless there is one of the key that need not be done
+// enlistTask keeps a new task, unless there is one of the key that need not be done
 // again. One that was stopped is not done: it gets a successor.
-func (b *batch) enlist(ctx context.Context, options task.Options, j BatchJob, key string) (task.Task, bool, error) {
+func (b *batch) enlistTask(ctx context.Context, options task.Options, j BatchJob, key string) (task.Task, bool, error) {
 	for n := 1; ; {
 		name := key
 		if n > 1 {
@@ -301,11 +301,11 @@ func (b *batch) enlist(ctx context.Context, options task.Options, j BatchJob, ke
 			return t, false, fault.Usage("the key %q belongs to task %s, which does something else", name, t.ID).
 				WithHint("`sbx tasks show %s` says what; give this one another key", t.ID)
 		}
-		if !t.State.Over() || t.State == task.Completed {
+		if !t.State.Final() || t.State == task.Completed {
 			return t, false, nil
 		}
 		again := t.State == task.Stopped || b.req.RetryFailed
-		next, err := b.successor(ctx, key, n, again)
+		next, err := b.successorNumber(ctx, key, n, again)
 		if err != nil || next == n {
 			return t, false, err
 		}
@@ -313,10 +313,10 @@ func (b *batch) enlist(ctx context.Context, options task.Options, j BatchJob, ke
 	}
 }
 
-// successor is the number of the task that came last under a key; with again the one
+// successorNumber is the number of the task that came last under a key; with again the one
 // after it, where n is that.
-func (b *batch) successor(ctx context.Context, key string, n int, again bool) (int, error) {
-	last, err := b.count(ctx, successorKind, key, key, func(last int) int {
+func (b *batch) successorNumber(ctx context.Context, key string, n int, again bool) (int, error) {
+	last, err := b.counterUnder(ctx, successorKind, key, key, func(last int) int {
 		if last > n || !again {
 			return last
 		}
@@ -325,8 +325,8 @@ func (b *batch) successor(ctx context.Context, key string, n int, again bool) (i
 	return max(n, last), err
 }
 
-// join waits for a task that another process runs, or takes it over from a dead one.
-func (b *batch) join(ctx context.Context, options task.Options, t task.Task) (task.Task, error) {
+// joinTask waits for a task that another process runs, or takes it over from a dead one.
+func (b *batch) joinTask(ctx context.Context, options task.Options, t task.Task) (task.Task, error) {
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(nil)
 	over := make(chan struct{})
@@ -342,10 +342,10 @@ func (b *batch) join(ctx context.Context, options task.Options, t task.Task) (ta
 	return now, err
 }
 
-// bring runs a job's task in this process.
-func (b *batch) bring(ctx context.Context, options task.Options, j BatchJob, t task.Task) BatchOutcome {
+// runTask runs a job's task in this process.
+func (b *batch) runTask(ctx context.Context, options task.Options, j BatchJob, t task.Task) BatchOutcome {
 	show := &outputTimes{TaskObserver: b.req.Show(j)}
-	options.Ear, options.Pool = show, b.pool
+	options.Observer, options.Pool = show, b.pool
 	now, err := b.env.RunControlled(ctx, b.watch, options.Ledger, t, func() (task.Task, error) {
 		return task.NewRunner(options, j.Env, b.stop).Run(ctx, t)
 	})
@@ -360,7 +360,7 @@ func (b *batch) launchFresh(ctx context.Context, j BatchJob) BatchOutcome {
 	if err != nil {
 		return BatchOutcome{BatchJob: j, Err: err, Verdict: err}
 	}
-	return b.bring(ctx, options, j, t)
+	return b.runTask(ctx, options, j, t)
 }
 
 // Under what it is kept how often a batch was launched on purpose, and how many tasks

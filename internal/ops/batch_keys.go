@@ -16,17 +16,17 @@ func (r *BatchRequest) Add(j BatchJob) error {
 	j.Seq = len(r.Jobs) + 1
 	j.work = j.Spec.Work()
 	j.Label = cmp.Or(j.Label, j.Spec.Name, j.Key, strconv.Itoa(j.Seq))
-	if err := r.distinct(&j); err != nil {
+	if err := r.distinguishKey(&j); err != nil {
 		return fault.Placed(err, "", j.Place)
 	}
 	r.Jobs = append(r.Jobs, j)
 	return nil
 }
 
-// distinct keeps two tasks from being taken for one: those that differ only in what
+// distinguishKey keeps two tasks from being taken for one: those that differ only in what
 // their variables are set to, which is kept nowhere. The same task written twice is
 // two tasks.
-func (r *BatchRequest) distinct(j *BatchJob) error {
+func (r *BatchRequest) distinguishKey(j *BatchJob) error {
 	for _, other := range r.Jobs {
 		if other.Key != "" || j.Key != "" || other.work != j.work {
 			continue

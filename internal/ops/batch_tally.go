@@ -17,7 +17,7 @@ type BatchTally struct {
 	first                                  error       // a verdict of the first that failed
 }
 
-func (t *BatchTally) add(o BatchOutcome) {
+func (t *BatchTally) addOutcome(o BatchOutcome) {
 	t.Ended++
 	switch {
 	case o.Verdict == nil && o.Before:
@@ -40,9 +40,9 @@ func ExitCode(err error) int {
 	return fault.ExitCode(err)
 }
 
-// verdict is the error that a batch's end is for the process: nothing when all is
+// exitVerdict is the error that a batch's end is for the process: nothing when all is
 // completed, the one thing that all failed with, else that a part of it failed.
-func (t *BatchTally) verdict(ctx context.Context) error {
+func (t *BatchTally) exitVerdict(ctx context.Context) error {
 	switch {
 	case t.Failed == 0 && t.Ended == t.Jobs:
 		return nil

@@ -29,7 +29,7 @@ func TestWhatAPoolLeavesDecidesTheExit(t *testing.T) {
 	close(outcomes)
 	left := errors.New("made ahead, not used, and not seen to be gone")
 	b := &batch{watch: silent{}, left: left, req: BatchRequest{Jobs: []BatchJob{{}}}}
-	result := b.collect(t.Context(), outcomes)
+	result := b.collectOutcomes(t.Context(), outcomes)
 	assert.Equal(t, left, result.Verdict)
 	assert.Equal(t, 1, result.Tally.Completed)
 }

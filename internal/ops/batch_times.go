@@ -18,7 +18,7 @@ type outputTimes struct {
 	attempt int       // whose times these are
 }
 
-// Output is task.Ear's.
+// Output implements task.Observer.
 func (o *outputTimes) Output(line sandbox.LogLine) {
 	o.mu.Lock()
 	if o.first.IsZero() {
@@ -28,7 +28,7 @@ func (o *outputTimes) Output(line sandbox.LogLine) {
 	o.TaskObserver.Output(line)
 }
 
-// Changed is task.Ear's.
+// Changed implements task.Observer.
 func (o *outputTimes) Changed(t task.Task) {
 	o.mu.Lock()
 	if a := t.Last(); t.State == task.Running && a != nil && a.N != o.attempt {

@@ -28,7 +28,7 @@ func (e *Env) takeCensus(ctx context.Context, f *fleet.Fleet, all []fleet.Provid
 	return counted, failedLooks(judged)
 }
 
-// Census counts what judgements say, so that no figure hides what nobody has judged.
+// Census counts judgements, those that were not made included.
 type Census struct{ Stuck, Unjudged, unlooked int64 }
 
 // Add counts one verdict.

@@ -21,7 +21,7 @@ func ToolCheck(check string, verdict sandbox.Verdict, message, hint string) Chec
 	return c
 }
 
-// AsNote marks a check as good to know and nothing to repair.
+// AsNote marks a check as information that needs no repair.
 func (c Check) AsNote() Check {
 	c.Info = true
 	return c

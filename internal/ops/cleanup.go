@@ -37,7 +37,7 @@ type CleanupRequest struct {
 	Every       time.Duration // the time between two runs of one process; 0 = one run
 	MaxPlanAge  time.Duration
 	Textfile    string // where the figures of the run are written; "" = nowhere
-	Ping        string // the address that is told how the run began and ended; "" = as configured
+	Ping        string // address that is pinged at the start and end of the run; "" = as configured
 }
 
 // CleanupResult is what a bulk ending saw and did.
@@ -59,32 +59,31 @@ func PlanCleanup(ctx context.Context, env *Env, req CleanupRequest, watch Observ
 	if err != nil {
 		return nil, err
 	}
-	if err := r.look(ctx); err != nil {
+	if err := r.listAndJudge(ctx); err != nil {
 		return nil, err
 	}
-	return r.result(r.survey.Verdict(nil)), nil
+	return r.resultWith(r.survey.Verdict(nil)), nil
 }
 
-// Cleanup ends what its rule chooses, within the guards, under the lock of bulk runs, with
-// a journal, and tells watchdogs and people how it went. Without Yes it asks first, and then
-// ends at most what it has asked about. Items are of types cleanup.Plan (what it is about to
-// ask about, where the request has none), RunStarted and sandbox.Ending. Beside an error
-// nothing was begun; a result is there all the same where the run had come to be, for its
-// figures.
+// Cleanup ends what its rule chooses, within the guards, under the lock of bulk runs, with a
+// journal, and notifies watchdogs and people of the result. Without Yes it asks first and then
+// ends at most what it asked about. Items are of types cleanup.Plan (the plan that it is about
+// to ask for, where the request has none), RunStarted and sandbox.Ending. With an error nothing
+// was begun; the result is not nil where the run has figures all the same.
 func Cleanup(ctx context.Context, env *Env, req CleanupRequest, watch Observer) (*CleanupResult, error) {
 	r, err := newCleanupRun(ctx, env, req, watch)
 	if err != nil {
 		return nil, err
 	}
-	result, err := r.act(ctx)
+	result, err := r.runRequested(ctx)
 	if err != nil {
-		return r.result(err), err
+		return r.resultWith(err), err
 	}
 	return result, nil
 }
 
-// act takes the way that the request asks for.
-func (r *cleanupRun) act(ctx context.Context) (*CleanupResult, error) {
+// runRequested takes the way that the request asks for.
+func (r *cleanupRun) runRequested(ctx context.Context) (*CleanupResult, error) {
 	switch {
 	case r.req.Emergency, r.req.ProviderSide:
 		return r.byProvider(ctx)
@@ -95,11 +94,11 @@ func (r *cleanupRun) act(ctx context.Context) (*CleanupResult, error) {
 	case !r.req.Yes:
 		return r.byAnswer(ctx)
 	}
-	return r.locked(ctx, func(ctx context.Context) (*CleanupResult, error) {
-		if err := r.look(ctx); err != nil {
+	return r.withRunLock(ctx, func(ctx context.Context) (*CleanupResult, error) {
+		if err := r.listAndJudge(ctx); err != nil {
 			return nil, err
 		}
-		return r.do(ctx, r.survey.Targets())
+		return r.runJournaled(ctx, r.survey.Targets())
 	})
 }
 
@@ -110,7 +109,7 @@ type cleanupRun struct {
 	watch Observer
 	id    string
 	rule  cleanup.Rule
-	world cleanup.World
+	world cleanup.Environment
 
 	narrowed bool // it ends at most what a plan names
 
@@ -133,7 +132,7 @@ func newCleanupRun(ctx context.Context, env *Env, req CleanupRequest, watch Obse
 	if err != nil {
 		return nil, err
 	}
-	r.world = cleanup.World{
+	r.world = cleanup.Environment{
 		Now:        r.env.Now,
 		Limits:     limits,
 		Thresholds: r.env.Thresholds,
@@ -147,11 +146,10 @@ func newCleanupRun(ctx context.Context, env *Env, req CleanupRequest, watch Obse
 	return r, nil
 }
 
-// locked runs something while no other run of this state directory acts, and tells
-// how it went.
-func (r *cleanupRun) locked(ctx context.Context, do func(context.Context) (*CleanupResult, error)) (*CleanupResult, error) {
+// withRunLock runs do while no other run of this state directory acts, and reports how it went.
+func (r *cleanupRun) withRunLock(ctx context.Context, do func(context.Context) (*CleanupResult, error)) (*CleanupResult, error) {
 	var result *CleanupResult
-	err := r.announced(ctx, func() error {
+	err := r.withNotifications(ctx, func() error {
 		err := r.env.Exclusively(ctx, r.id, r.req.LockWait, func(ctx context.Context) (err error) {
 			r.env.settleTasks(ctx, r.watch)
 			result, err = do(ctx)
@@ -187,7 +185,7 @@ func (r *cleanupRun) byAnswer(ctx context.Context) (*CleanupResult, error) {
 	if !r.watch.Attended() {
 		return nil, fault.New(fault.KindRefused, "a cleanup ends sandboxes, and nobody allowed it").WithHint("look at its plan, then repeat with --yes")
 	}
-	if err := r.look(ctx); err != nil {
+	if err := r.listAndJudge(ctx); err != nil {
 		return nil, err
 	}
 	if refused := cleanup.Refusal(r.survey.Guards(r.world)); refused != nil {
@@ -203,23 +201,23 @@ func (r *cleanupRun) byAnswer(ctx context.Context) (*CleanupResult, error) {
 	return r.endPlan(ctx, plan)
 }
 
-// endPlan looks again and ends at most what an allowed plan names: while somebody read it,
-// what it names may have gone to work.
+// endPlan judges again and ends at most what an allowed plan names: a sandbox of the plan may
+// have started to work since.
 func (r *cleanupRun) endPlan(ctx context.Context, plan cleanup.Plan) (*CleanupResult, error) {
 	r.rule = plan.Rule
-	return r.locked(ctx, func(ctx context.Context) (*CleanupResult, error) {
-		if err := r.look(ctx); err != nil {
+	return r.withRunLock(ctx, func(ctx context.Context) (*CleanupResult, error) {
+		if err := r.listAndJudge(ctx); err != nil {
 			return nil, err
 		}
 		r.narrowed = true
 		targets := r.survey.Within(plan)
 		r.survey.Narrow(targets)
-		return r.do(ctx, targets)
+		return r.runJournaled(ctx, targets)
 	})
 }
 
-// look lists and judges everything.
-func (r *cleanupRun) look(ctx context.Context) error {
+// listAndJudge lists and judges everything.
+func (r *cleanupRun) listAndJudge(ctx context.Context) error {
 	progress := r.watch.Progress("looking at every sandbox")
 	defer progress.Done()
 	var err error
@@ -234,8 +232,8 @@ func (r *cleanupRun) look(ctx context.Context) error {
 		r.survey = cleanup.Survey{At: r.env.Now(), Rule: r.rule, Shares: left}
 		return nil
 	}
-	r.remembering(ctx)
-	r.survey, err = cleanup.Look(ctx, r.fleet, r.world, r.rule)
+	r.shareSightings(ctx)
+	r.survey, err = cleanup.TakeSurvey(ctx, r.fleet, r.world, r.rule)
 	if err != nil {
 		return err
 	}
@@ -248,18 +246,18 @@ func (r *cleanupRun) look(ctx context.Context) error {
 	return nil
 }
 
-// do begins the journal, holds the run against the guards and ends the targets.
-func (r *cleanupRun) do(ctx context.Context, targets []cleanup.Target) (*CleanupResult, error) {
-	r.notice(ctx)
+// runJournaled begins the journal, holds the run against the guards and ends the targets.
+func (r *cleanupRun) runJournaled(ctx context.Context, targets []cleanup.Target) (*CleanupResult, error) {
+	r.recordCandidates(ctx)
 	guards := r.survey.Guards(r.world)
 	plan := r.survey.Plan(r.id)
 	plan.Items = plan.Items[:0]
 	for _, t := range targets {
 		plan.Items = append(plan.Items, t.Item)
 	}
-	layer, shortfall := r.layer()
+	layer, shortfall := r.layerAndShortfall()
 	w, err := r.env.BeginRun(ctx, r.watch, r.id, cleanup.Begin{
-		Actor: r.env.Actor(), Verb: VerbCleanup, Layer: layer, Shortfall: shortfall, Plan: plan, Guards: guards, Profiles: r.survey.Records(r.watch.Redact), Kept: r.survey.Grounds(),
+		Actor: r.env.Actor(), Verb: VerbCleanup, Layer: layer, Shortfall: shortfall, Plan: plan, Guards: guards, Profiles: r.survey.Records(r.watch.Redact), Kept: r.survey.KeepReasons(),
 	})
 	if err != nil {
 		return nil, err
@@ -270,7 +268,7 @@ func (r *cleanupRun) do(ctx context.Context, targets []cleanup.Target) (*Cleanup
 			r.watch.Warn(err.Error())
 		}
 		r.watch.Item(RunStarted{RunID: r.id})
-		result := r.result(refused)
+		result := r.resultWith(refused)
 		result.Refused = refused
 		return result, nil
 	}
@@ -281,25 +279,25 @@ func (r *cleanupRun) do(ctx context.Context, targets []cleanup.Target) (*Cleanup
 // journal.
 func (r *cleanupRun) endTargets(ctx context.Context, w *RunJournal, targets []cleanup.Target) (*CleanupResult, error) {
 	run := &cleanup.Run{
-		Fleet: r.fleet, World: r.world, Rule: r.rule, Journal: w, Targets: targets,
+		Fleet: r.fleet, Environment: r.world, Rule: r.rule, Journal: w, Targets: targets,
 		Wait: r.req.Wait, Grace: r.req.Grace, By: r.env.ActsAs(VerbCleanup), Redact: r.watch.Redact,
 	}
 	progress := r.watch.Progress(fmt.Sprintf("ending %d sandboxes", len(targets)))
 	defer progress.Done()
 	r.watch.Item(RunStarted{RunID: r.id})
-	for e := range run.Do(ctx) {
+	for e := range run.EndTargets(ctx) {
 		r.endings = append(r.endings, e)
 		progress.Update(fmt.Sprintf("%d of %d", len(r.endings), len(targets)))
 		r.watch.Item(e)
 	}
 	r.env.recordEnds(ctx, r.watch, r.fleet, r.endings)
 	r.reportKept()
-	return r.finish(ctx, w), nil
+	return r.closeJournal(ctx, w), nil
 }
 
-// finish closes the journal. A run whose last line is not in the journal is no success.
-func (r *cleanupRun) finish(ctx context.Context, w *RunJournal) *CleanupResult {
-	result := r.result(causeOr(ctx, r.survey.Verdict(r.endings)))
+// closeJournal closes the journal. A run whose last line is not in the journal is no success.
+func (r *cleanupRun) closeJournal(ctx context.Context, w *RunJournal) *CleanupResult {
+	result := r.resultWith(causeOr(ctx, r.survey.Verdict(r.endings)))
 	if err := w.Finish(ctx, w.EndEntry(r.endings, result.Verdict, r.survey.Succeeded(r.endings))); err != nil {
 		result.Lost = err
 		result.Verdict = cmp.Or(result.Verdict, err)
@@ -307,14 +305,13 @@ func (r *cleanupRun) finish(ctx context.Context, w *RunJournal) *CleanupResult {
 	return result
 }
 
-// result is what the run came to.
-func (r *cleanupRun) result(verdict error) *CleanupResult {
+// resultWith is what the run came to.
+func (r *cleanupRun) resultWith(verdict error) *CleanupResult {
 	return &CleanupResult{RunID: r.id, Survey: r.survey, Guards: r.survey.Guards(r.world), Endings: r.endings, Verdict: verdict, run: r}
 }
 
-// reportKept tells people after a run what no rule could judge, and warns of what it left
-// because nobody owns it: a run that cron starts is quiet, and would leave it again and
-// again.
+// reportKept notifies people after a run of what no rule could judge, and warns of what it left
+// because it has no owner: a run that cron starts is quiet and would leave it each time.
 func (r *cleanupRun) reportKept() {
 	if text := r.unjudgedText(); text != "" {
 		r.watch.Note(text)
@@ -324,15 +321,14 @@ func (r *cleanupRun) reportKept() {
 	}
 }
 
-// UnjudgedText says how many stay because nothing tells whether they work, and what would
-// judge them; "" = none.
+// UnjudgedText says how many sandboxes stay because no sign shows whether they work, and what
+// would judge them; "" = none.
 func (r *CleanupResult) UnjudgedText() string { return r.run.unjudgedText() }
 
-// UnownedText says how many stay because nobody owns them, and what to type; "" = none.
+// UnownedText says how many sandboxes stay because they have no owner, and what to type; "" =
+// none.
 func (r *CleanupResult) UnownedText() string { return r.run.unownedText() }
 
-// unjudgedText says how many stay because nothing tells whether they work, and what would
-// judge them; "" = none.
 func (r *cleanupRun) unjudgedText() string {
 	n := r.survey.Unjudged()
 	if n == 0 {
@@ -341,7 +337,6 @@ func (r *cleanupRun) unjudgedText() string {
 	return fmt.Sprintf("not judged, and so kept: %d (no source shows whether they work); --ignore-activity, or `activity: age-only` in the profile, judges by age alone", n)
 }
 
-// unownedText says how many stay because nobody owns them, and what to type; "" = none.
 func (r *cleanupRun) unownedText() string {
 	what := "sandboxes that the rule would end"
 	if r.rule.Selector.Stuck {

@@ -10,9 +10,9 @@ import (
 	"sbx/internal/cron"
 )
 
-// layer is the layer that this run belongs to and why it is no proof of it; both as
+// layerAndShortfall is the layer that this run belongs to and why it is no proof of it; both as
 // the journal keeps them.
-func (r *cleanupRun) layer() (layer, shortfall string) {
+func (r *cleanupRun) layerAndShortfall() (layer, shortfall string) {
 	if r.req.PlanFromFile || r.req.Resume != "" || r.req.ProviderSide {
 		return "", "its rule was not that of a layer"
 	}
@@ -20,35 +20,34 @@ func (r *cleanupRun) layer() (layer, shortfall string) {
 	return string(l), shortfall
 }
 
-// proven is the layer that the run is a proof of; "" = none.
-func (r *cleanupRun) proven() string {
-	if layer, shortfall := r.layer(); shortfall == "" {
+// provenLayer is the layer that the run is a proof of; "" = none.
+func (r *cleanupRun) provenLayer() string {
+	if layer, shortfall := r.layerAndShortfall(); shortfall == "" {
 		return layer
 	}
 	return ""
 }
 
-// series is what tells the metrics of this run from those of other layers: the two
-// lines of layer usage have files of their own.
-func (r *cleanupRun) series() string {
-	layer := r.proven()
+// metricSeries names the metrics of this run: the two lines of layer usage have separate files.
+func (r *cleanupRun) metricSeries() string {
+	layer := r.provenLayer()
 	if r.req.Emergency && layer != "" {
 		layer += "-emergency"
 	}
 	return layer
 }
 
-// cronRule is the rule of the run as the layers know rules.
+// cronRule is the rule of the run in the form that layers compare.
 func (r *cleanupRun) cronRule() cron.Rule {
-	rule := cron.Rule{Emergency: r.req.Emergency, UsageAbove: r.req.UsageAbove, Narrowing: r.narrowing()}
+	rule := cron.Rule{Emergency: r.req.Emergency, UsageAbove: r.req.UsageAbove, Narrowing: r.narrowingFlags()}
 	if !r.req.Emergency {
 		rule.Stuck, rule.OlderThan = r.rule.Selector.Stuck, r.rule.Selector.OlderThan
 	}
 	return rule
 }
 
-// narrowing names the flags by which a run does less than its layer.
-func (r *cleanupRun) narrowing() []string {
+// narrowingFlags names the flags by which a run does less than its layer.
+func (r *cleanupRun) narrowingFlags() []string {
 	s := r.rule.Selector
 	var flags []string
 	for _, f := range []struct {
@@ -79,7 +78,7 @@ func (r *cleanupRun) narrowing() []string {
 // profileStatus says when a profile was last in order, by the runs of this run's own
 // layer; of a run without a layer, by those of the same rule.
 func (r *cleanupRun) profileStatus(runs []cleanup.History, profile string) cron.Status {
-	layer := r.proven()
+	layer := r.provenLayer()
 	var mine []cron.Run
 	for _, h := range runs {
 		if !slices.Contains(h.Profiles(), profile) || h.Begin.Proven() != layer {

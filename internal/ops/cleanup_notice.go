@@ -13,16 +13,16 @@ import (
 	"sbx/internal/store"
 )
 
-// remembering lets the world know what earlier runs have seen.
-func (r *cleanupRun) remembering(ctx context.Context) {
+// shareSightings gives the judgement the sightings of earlier runs.
+func (r *cleanupRun) shareSightings(ctx context.Context) {
 	first, candidates := r.env.Sightings(ctx, r.watch, sightFirst), r.env.Sightings(ctx, r.watch, sightCandidate)
 	r.world.FirstSeen = func(s sandbox.Sandbox) time.Time { return first()[s.Ref().String()].First }
 	r.world.Noticed = func(s sandbox.Sandbox) time.Time { return candidates()[candidateKey(s)].First }
 }
 
-// notice writes down what this run saw, for those to come, and tells people of new
+// recordCandidates stores what this run saw, for later runs, and notifies people of new
 // candidates. Only a run that may act does so.
-func (r *cleanupRun) notice(ctx context.Context) {
+func (r *cleanupRun) recordCandidates(ctx context.Context) {
 	all := slices.Concat(r.survey.Selected, r.survey.Kept)
 	var ageless []string
 	var candidates []sandbox.Sandbox
@@ -30,7 +30,7 @@ func (r *cleanupRun) notice(ctx context.Context) {
 		if _, source := j.Sandbox.Age(r.survey.At); source == sandbox.AgeUnknown || source == sandbox.AgeFirstSeen {
 			ageless = append(ageless, j.Sandbox.Ref().String())
 		}
-		if r.rule.NotifyBefore > 0 && (j.Selected() || j.Ground == cleanup.GroundNoticed) {
+		if r.rule.NotifyBefore > 0 && (j.Selected() || j.KeepReason == cleanup.KeepNoticed) {
 			candidates = append(candidates, j.Sandbox)
 		}
 	}
@@ -66,24 +66,24 @@ func (r *cleanupRun) noticeCandidates(ctx context.Context, st store.Store, candi
 		delete(before, candidateKey(s))
 	}
 	for key := range before { // no candidate any more: its time begins anew
-		if r.sees(key) {
+		if r.sawProfileOf(key) {
 			if err := st.Forget(ctx, sightCandidate, key); err != nil {
 				return err
 			}
 		}
 	}
-	r.announce(ctx, fresh)
+	r.announceCandidates(ctx, fresh)
 	return nil
 }
 
-// sees says that this run saw the whole profile of a candidate.
-func (r *cleanupRun) sees(key string) bool {
+// sawProfileOf says that this run saw the whole profile of a candidate.
+func (r *cleanupRun) sawProfileOf(key string) bool {
 	profile, _, _ := strings.Cut(key, "/")
 	return slices.ContainsFunc(r.survey.Shares, func(s cleanup.Share) bool { return s.Profile == profile && s.Err == nil })
 }
 
-// announce tells people what will go, while they can still protect it.
-func (r *cleanupRun) announce(ctx context.Context, fresh []string) {
+// announceCandidates notifies people of what will be ended, while they can still protect it.
+func (r *cleanupRun) announceCandidates(ctx context.Context, fresh []string) {
 	if len(fresh) == 0 {
 		return
 	}

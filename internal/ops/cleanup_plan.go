@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 
 	"sbx/internal/cleanup"
@@ -42,19 +40,8 @@ func WriteCleanupPlan(path string, plan cleanup.Plan) error {
 	if err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".sbx-plan-*")
-	if err != nil {
-		return fault.New(fault.KindUnknown, "the plan cannot be written: %w", err).WithHint("is the folder there, and may this user write in it?")
-	}
-	defer func() { _ = os.Remove(tmp.Name()) }() // it is gone where the rename worked
-	_, err = tmp.Write(append(text, '\n'))
-	for _, step := range []func() error{tmp.Sync, tmp.Close, func() error { return os.Rename(tmp.Name(), path) }} {
-		if err == nil {
-			err = step()
-		}
-	}
-	if err != nil {
-		return fault.New(fault.KindUnknown, "the plan cannot be written: %w", err).WithHint("is the disk full?")
+	if err := hostfile.Replace(path, append(text, '\n'), 0o600); err != nil {
+		return fault.New(fault.KindUnknown, "the plan cannot be written: %w", err).WithHint("is the folder there, may this user write in it, and is the disk full?")
 	}
 	return nil
 }

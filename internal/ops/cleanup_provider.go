@@ -28,7 +28,7 @@ func (r *cleanupRun) byProvider(ctx context.Context) (*CleanupResult, error) {
 				WithHint("if that is what you want: --provider %s %s --production %s --yes", name, flag, name)
 		}
 	}
-	return r.locked(ctx, func(ctx context.Context) (*CleanupResult, error) {
+	return r.withRunLock(ctx, func(ctx context.Context) (*CleanupResult, error) {
 		var err error
 		if r.fleet, err = r.env.Fleet(ctx); err != nil {
 			return nil, err
@@ -55,14 +55,14 @@ func (r *cleanupRun) letProviders(ctx context.Context, names []string, left []cl
 		r.survey.Shares = append(r.survey.Shares, cleanup.Share{Profile: name})
 	}
 	r.survey.Shares = append(r.survey.Shares, left...)
-	layer, shortfall := r.layer()
+	layer, shortfall := r.layerAndShortfall()
 	w, err := r.env.BeginRun(ctx, r.watch, r.id, cleanup.Begin{Actor: r.env.Actor(), Verb: VerbCleanup, Layer: layer, Shortfall: shortfall, Plan: r.survey.Plan(r.id), Profiles: r.survey.Records(r.watch.Redact)})
 	if err != nil {
 		return nil, err
 	}
 	defer w.Release()
 	r.watch.Item(RunStarted{RunID: r.id})
-	run := &cleanup.Run{Fleet: r.fleet, World: r.world, Journal: w, Redact: r.watch.Redact}
+	run := &cleanup.Run{Fleet: r.fleet, Environment: r.world, Journal: w, Redact: r.watch.Redact}
 	for i, name := range names {
 		r.watch.Note(name + " cleans up by its own rule")
 		endings, err := run.ByProvider(ctx, name, r.req.Emergency)
@@ -72,13 +72,13 @@ func (r *cleanupRun) letProviders(ctx context.Context, names []string, left []cl
 			r.watch.Item(e)
 		}
 	}
-	return r.finish(ctx, w), nil
+	return r.closeJournal(ctx, w), nil
 }
 
-// pressed gives the profiles of which more than --if-usage-above of a quota is used,
-// and the shares of the others: those have nothing to do. One that cannot tell is no
-// reason to end anything, and an error beside the others.
-func (r *cleanupRun) pressed(ctx context.Context) (over []string, left []cleanup.Share, err error) {
+// profilesOverUsage gives the profiles of which more than --if-usage-above of a quota is used,
+// and the shares of the others, which have nothing to do. A profile without a known quota is an
+// error and no reason to end anything.
+func (r *cleanupRun) profilesOverUsage(ctx context.Context) (over []string, left []cleanup.Share, err error) {
 	quotas := r.fleet.Quotas(ctx)
 	silent := 0
 	for _, name := range r.fleet.Names() {
@@ -96,7 +96,7 @@ func (r *cleanupRun) pressed(ctx context.Context) (over []string, left []cleanup
 			over = append(over, name)
 		default:
 			r.watch.Note(fmt.Sprintf("%s uses %.0f%% of its %s: nothing to do", name, used*100, what))
-			left = append(left, cleanup.Share{Profile: name, Calm: true})
+			left = append(left, cleanup.Share{Profile: name, BelowQuota: true})
 		}
 	}
 	if silent > 0 && silent == len(r.fleet.Names()) {
@@ -111,7 +111,7 @@ func (r *cleanupRun) narrowToPressed(ctx context.Context) (left []cleanup.Share,
 	if r.req.UsageAbove == 0 {
 		return nil, nil
 	}
-	over, left, err := r.pressed(ctx)
+	over, left, err := r.profilesOverUsage(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func (r *cleanupRun) narrowToPressed(ctx context.Context) (left []cleanup.Share,
 	return left, err
 }
 
-// quotaOf is what was told of a profile.
+// quotaOf is the quota that was read of a profile.
 func quotaOf(quotas []fleet.ProviderQuota, name string) fleet.ProviderQuota {
 	if i := slices.IndexFunc(quotas, func(q fleet.ProviderQuota) bool { return q.Provider == name }); i >= 0 {
 		return quotas[i]
@@ -131,5 +131,5 @@ func quotaOf(quotas []fleet.ProviderQuota, name string) fleet.ProviderQuota {
 	return fleet.ProviderQuota{Provider: name}
 }
 
-// hintMaxSandboxes is what stands in for a quota.
+// hintMaxSandboxes names the setting that replaces a missing quota.
 const hintMaxSandboxes = "set limits.max_sandboxes, or max_sandboxes in the profile: what runs is then counted against it"

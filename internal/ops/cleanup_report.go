@@ -17,9 +17,9 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// announced runs something that acts, and tells watchdogs, people and machines how
-// it went. What cannot be told is a warning and changes nothing.
-func (r *cleanupRun) announced(ctx context.Context, do func() error) error {
+// withNotifications runs do, which acts, and reports the result to pings, people and the
+// textfile. A report that cannot be delivered is a warning.
+func (r *cleanupRun) withNotifications(ctx context.Context, do func() error) error {
 	n, err := r.env.Notifier(r.req.Ping)
 	if err != nil {
 		r.watch.Warn(err.Error())
@@ -35,17 +35,17 @@ func (r *cleanupRun) announced(ctx context.Context, do func() error) error {
 	err = do()
 	kind := fault.KindOf(err)
 	if kind != fault.KindLocked { // the run that holds the lock speaks for itself
-		warn(n.PingEnd(ctx, r.id, fault.ExitCode(err), r.summary(err)))
-		warn(r.textfile(ctx, fault.ExitCode(err), time.Since(began), false))
+		warn(n.PingEnd(ctx, r.id, fault.ExitCode(err), r.runSummary(err)))
+		warn(r.writeTextfile(ctx, fault.ExitCode(err), time.Since(began), false))
 	}
 	if what, tell := notify.KindFor(kind); tell {
-		warn(n.Send(ctx, r.message(what, err)))
+		warn(n.Send(ctx, r.runMessage(what, err)))
 	}
 	return err
 }
 
-// message is what people are told of a run that did not go well.
-func (r *cleanupRun) message(what notify.Kind, err error) notify.Message {
+// runMessage is the message to people about a run that did not go well.
+func (r *cleanupRun) runMessage(what notify.Kind, err error) notify.Message {
 	counts := fleet.Count(r.endings)
 	figures := map[string]string{"selected": strconv.Itoa(len(r.survey.Selected)), "exit code": strconv.Itoa(fault.ExitCode(err))}
 	for _, o := range sandbox.Outcomes() {
@@ -54,12 +54,12 @@ func (r *cleanupRun) message(what notify.Kind, err error) notify.Message {
 		}
 	}
 	return notify.Message{
-		Verb: "cleanup", RunID: r.id, Host: r.env.Process.Host, Kind: what, Key: strings.TrimSpace("cleanup " + r.proven()), Text: r.summary(err), Figures: figures, At: r.env.Now(),
+		Verb: "cleanup", RunID: r.id, Host: r.env.Process.Host, Kind: what, Key: strings.TrimSpace("cleanup " + r.provenLayer()), Text: r.runSummary(err), Figures: figures, At: r.env.Now(),
 	}
 }
 
-// summary is the run in some lines.
-func (r *cleanupRun) summary(err error) string {
+// runSummary is the run in some lines.
+func (r *cleanupRun) runSummary(err error) string {
 	parts := []string{fmt.Sprintf("%s: %d of %d sandboxes selected; %s", r.id, len(r.survey.Selected), len(r.survey.Selected)+len(r.survey.Kept), CountsText(fleet.Count(r.endings)))}
 	if err != nil {
 		parts = append(parts, err.Error())
@@ -73,25 +73,25 @@ func (r *cleanupRun) summary(err error) string {
 	return strings.Join(parts, "\n")
 }
 
-// textfile writes the figures of this run, if a file was named.
-func (r *cleanupRun) textfile(ctx context.Context, code int, took time.Duration, dry bool) error {
+// writeTextfile writes the figures of this run, if a file was named.
+func (r *cleanupRun) writeTextfile(ctx context.Context, code int, took time.Duration, dry bool) error {
 	if r.req.Textfile == "" {
 		return nil
 	}
-	figures := r.figures(ctx, code, took, dry)
+	figures := r.runFigures(ctx, code, took, dry)
 	if err := metrics.WriteTextfile(r.env.Path(r.req.Textfile), figures.Set()); err != nil {
 		return fmt.Errorf("--textfile: %w", err)
 	}
 	return nil
 }
 
-// figures are those of this run. When a profile was last in order comes from the
+// runFigures are those of this run. When a profile was last in order comes from the
 // journals, which a dry or refused run cannot move.
-func (r *cleanupRun) figures(ctx context.Context, code int, took time.Duration, dry bool) metrics.Cleanup {
+func (r *cleanupRun) runFigures(ctx context.Context, code int, took time.Duration, dry bool) metrics.Cleanup {
 	runs, _ := r.env.Histories(ctx, VerbCleanup, statusRuns) // what cannot be read counts as never: the alert fires
 	m := metrics.Cleanup{
 		Build: metrics.Build{Version: r.env.Version.Version, Commit: r.env.Version.Commit, Go: r.env.Version.Go},
-		Layer: r.series(), ExitCode: code, DurationSeconds: took.Seconds(), Dry: dry, Refused: code == fault.ExitCode(fault.New(fault.KindRefused, "")),
+		Layer: r.metricSeries(), ExitCode: code, DurationSeconds: took.Seconds(), Dry: dry, Refused: code == fault.ExitCode(fault.New(fault.KindRefused, "")),
 	}
 	for _, share := range r.survey.Shares {
 		m.Profiles = append(m.Profiles, r.profileFigures(share, r.profileStatus(runs, share.Profile)))
@@ -104,7 +104,7 @@ func (r *cleanupRun) profileFigures(share cleanup.Share, status cron.Status) met
 		Profile: share.Profile, LastSuccess: status.LastSuccess, LastRun: status.LastRun, Complete: share.Err == nil, Candidates: share.Selected,
 		Outcomes: map[string]int{}, Kept: map[string]int{},
 	}
-	for _, g := range cleanup.Grounds() {
+	for _, g := range cleanup.KeepReasons() {
 		f.Kept[string(g)] = 0 // a rate over a series that appears late misses its first step
 	}
 	mine := func(s sandbox.Sandbox) bool { return s.Provider == share.Profile }
@@ -115,13 +115,13 @@ func (r *cleanupRun) profileFigures(share cleanup.Share, status cron.Status) met
 				f.OldestEligibleSeconds = new(age.Seconds())
 			}
 		}
-		if mine(j.Sandbox) && j.Ground == cleanup.GroundAgeUnknown {
+		if mine(j.Sandbox) && j.KeepReason == cleanup.KeepAgeUnknown {
 			f.KeptUnknownAge++
 		}
 	}
 	for _, j := range r.survey.Kept {
 		if mine(j.Sandbox) {
-			f.Kept[string(j.Ground)]++
+			f.Kept[string(j.KeepReason)]++
 		}
 	}
 	for _, e := range r.endings {
@@ -135,10 +135,10 @@ func (r *cleanupRun) profileFigures(share cleanup.Share, status cron.Status) met
 
 // Figures are those of the run for machines. A dry one moves no time of a last success.
 func (r *CleanupResult) Figures(ctx context.Context, code int, took time.Duration) metrics.Cleanup {
-	return r.run.figures(ctx, code, took, false)
+	return r.run.runFigures(ctx, code, took, false)
 }
 
 // WriteDryTextfile writes the figures of a plan, if the request named a file.
 func (r *CleanupResult) WriteDryTextfile(ctx context.Context, code int) error {
-	return r.run.textfile(ctx, code, 0, true)
+	return r.run.writeTextfile(ctx, code, 0, true)
 }

@@ -17,7 +17,7 @@ func (r *cleanupRun) goOn(ctx context.Context) (*CleanupResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.locked(ctx, func(ctx context.Context) (*CleanupResult, error) {
+	return r.withRunLock(ctx, func(ctx context.Context) (*CleanupResult, error) {
 		h, log, err := cleanup.ScanRun(disk, r.req.Resume)
 		if err != nil {
 			return nil, err

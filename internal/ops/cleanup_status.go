@@ -15,7 +15,7 @@ type CleanupStatusRequest struct {
 	Every time.Duration
 }
 
-// CleanupStatusResult is how cleanup stands, as a status and as a check.
+// CleanupStatusResult is the state of cleanup, as a status and as a check.
 type CleanupStatusResult struct {
 	Status cron.Status
 	Check  Check
@@ -37,7 +37,7 @@ func CleanupStatus(ctx context.Context, env *Env, req CleanupStatusRequest) (*Cl
 // five minutes.
 const statusRuns = 600
 
-// judgeCleanupRuns says whether cleanup runs (ACCEPTANCE R53-R57, R127): a run of the
+// judgeCleanupRuns says whether cleanup runs (R53-R57, R127): a run of the
 // layer stuck or age that left nothing undone, in every profile. A run by another rule
 // is shown as the last one and proves nothing.
 func judgeCleanupRuns(runs []cron.Run, profiles []string, every time.Duration, now time.Time) cron.Status {

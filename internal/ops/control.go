@@ -10,10 +10,10 @@ import (
 // beatEvery is the time between two heartbeats to a control plane (S2-10).
 const beatEvery = 30 * time.Second
 
-// ControlPlane hears how tasks go.
+// ControlPlane receives the progress of tasks.
 type ControlPlane interface {
-	// Ended tells how something ended, for ten seconds at most; of two with one key the
-	// second changes nothing.
+	// Ended reports how a task ended, within ten seconds; a second report with the same key
+	// changes nothing.
 	Ended(ctx context.Context, key string, report any) error
 	// Beat says once that something goes on.
 	Beat(ctx context.Context, beat any) error
@@ -23,8 +23,8 @@ type ControlPlane interface {
 // callbackSchema is the form of what a control plane gets.
 const callbackSchema = "sbx.callback/v1"
 
-// callback is what a control plane is told of a task. Output, evidence and values of
-// the environment are not in it.
+// callback is the report of a task to a control plane. Output, evidence and values of the
+// environment are not in it.
 type callback struct {
 	Schema   string            `json:"schema"`
 	Event    string            `json:"event"` // "heartbeat", "completed"
@@ -75,15 +75,15 @@ func CallbackOf(t task.Task, now time.Time) callback {
 	if t.Publish.State != task.PublishNone {
 		c.Publish = &CallbackPublish{t.Publish.State, t.Publish.Target, t.Publish.Commit}
 	}
-	if t.State.Over() {
+	if t.State.Final() {
 		code := t.ExitCode()
 		c.Event, c.ExitCode = "completed", &code
 	}
 	return c
 }
 
-// RunControlled runs a task, and tells its control plane that it goes on and how it
-// ended. What cannot be told is a warning, and changes nothing.
+// RunControlled runs a task and reports its progress and its end to its control plane. A report
+// that cannot be delivered is a warning.
 func (e *Env) RunControlled(ctx context.Context, watch Reporter, ledger task.Ledger, t task.Task, run func() (task.Task, error)) (task.Task, error) {
 	if !t.Spec.Callback {
 		return run()
@@ -100,12 +100,12 @@ func (e *Env) RunControlled(ctx context.Context, watch Reporter, ledger task.Led
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		e.beat(beats, watch, ledger, control, t.ID)
+		e.sendHeartbeats(beats, watch, ledger, control, t.ID)
 	}()
 	now, err := run()
 	stop()
 	<-over
-	if now.State.Over() {
+	if now.State.Final() {
 		if lost := control.Ended(ctx, now.ID, CallbackOf(now, e.Now())); lost != nil {
 			watch.Warn(lost.Error())
 		}
@@ -113,9 +113,9 @@ func (e *Env) RunControlled(ctx context.Context, watch Reporter, ledger task.Led
 	return now, err
 }
 
-// beat tells a control plane again and again that a task goes on. The first trouble
-// is told, the rest is the same.
-func (e *Env) beat(ctx context.Context, watch Reporter, ledger task.Ledger, control ControlPlane, id string) {
+// sendHeartbeats reports to a control plane at intervals that a task goes on. Only the first
+// failure is shown.
+func (e *Env) sendHeartbeats(ctx context.Context, watch Reporter, ledger task.Ledger, control ControlPlane, id string) {
 	every := time.NewTicker(beatEvery)
 	defer every.Stop()
 	told := false

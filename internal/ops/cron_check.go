@@ -16,10 +16,10 @@ import (
 // CronCheckRequest says which layers should run.
 type CronCheckRequest struct {
 	Layers []cron.Layer
-	Notify bool // tell people of what is overdue
+	Notify bool // notify people of what is overdue
 }
 
-// CronCheckResult is how each layer stands, as a status and as a check.
+// CronCheckResult is the state of each layer, as a status and as a check.
 type CronCheckResult struct {
 	Statuses []cron.Status
 	Checks   []Check
@@ -130,9 +130,8 @@ func (e *Env) cronRuns(ctx context.Context, verb string) ([]cron.Run, []error) {
 	return runs, errs
 }
 
-// layerHint is what to do about a layer. Of one that has not run yet the message says
-// what it would never end: undecided are the profiles of which nobody has configured
-// whose the sandboxes are.
+// layerHint is what to do about a layer. undecided are the profiles without a configured owner:
+// for a layer that has not run yet, the message names them as what it would never end.
 func (e *Env) layerHint(s *cron.Status, undecided []string) string {
 	var hints []string
 	switch {

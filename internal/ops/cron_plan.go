@@ -126,7 +126,7 @@ func (e *Env) cronNeeds(c *config.Config, plan cron.Plan) map[string]bool {
 	names := map[string]bool{}
 	for _, v := range c.Values() {
 		rest, fromEnv := strings.CutPrefix(v.Origin, "env ")
-		if !fromEnv || !concerns(c, v.Key) || (v.Key == "notify.ping_env" && plan.Ping != "") {
+		if !fromEnv || !concernsSelection(c, v.Key) || (v.Key == "notify.ping_env" && plan.Ping != "") {
 			continue
 		}
 		name, _, _ := strings.Cut(rest, " ")
@@ -140,9 +140,9 @@ func (e *Env) cronNeeds(c *config.Config, plan cron.Plan) map[string]bool {
 	return names
 }
 
-// concerns says that a setting is one of the selected profiles, or of all runs, and
+// concernsSelection says that a setting is one of the selected profiles, or of all runs, and
 // no folder or switch of this process.
-func concerns(c *config.Config, key string) bool {
+func concernsSelection(c *config.Config, key string) bool {
 	area, rest, nested := strings.Cut(key, ".")
 	profile, option, _ := strings.Cut(rest, ".")
 	if area != "providers" {

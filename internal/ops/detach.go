@@ -8,8 +8,8 @@ import (
 	"sbx/internal/task"
 )
 
-// RunnerOrder is what a background runner is told through a pipe: values of the
-// environment are in it, so it is never kept.
+// RunnerOrder is the order to a background runner, sent through a pipe: it holds values of the
+// environment, so it is never stored.
 type RunnerOrder struct {
 	Task     string     `json:"task"`
 	From     task.Owner `json:"from"` // who gives it
@@ -36,7 +36,7 @@ func (e *Env) StartRunner(ctx context.Context, o RunnerOrder) (task.Owner, error
 	return runner, nil
 }
 
-// continues starts a background runner for a task that a sweep holds.
-func (e *Env) continues(ctx context.Context, t task.Task) (task.Owner, error) {
+// startBackgroundRunner starts a background runner for a task that a sweep holds.
+func (e *Env) startBackgroundRunner(ctx context.Context, t task.Task) (task.Owner, error) {
 	return e.StartRunner(ctx, RunnerOrder{Task: t.ID, From: t.Owner})
 }

@@ -26,11 +26,11 @@ func Doctor(ctx context.Context, env *Env, watch Observer) (*DoctorResult, error
 	case err != nil && env.flagsAreWrong(ctx):
 		return nil, err
 	case err != nil:
-		r.add(brokenConfig(err)...)
+		r.addChecks(brokenConfig(err)...)
 	default:
-		r.add(env.checkConfig(ctx, c)...)
+		r.addChecks(env.checkConfig(ctx, c)...)
 	}
-	r.add(env.checkPath()...)
+	r.addChecks(env.checkPath()...)
 	if c == nil {
 		return r, nil
 	}
@@ -39,24 +39,24 @@ func Doctor(ctx context.Context, env *Env, watch Observer) (*DoctorResult, error
 	case fault.KindOf(err) == fault.KindUsage:
 		return nil, err
 	case err != nil:
-		r.add(ToolCheck("providers", sandbox.False, err.Error(), fault.HintOf(err)))
+		r.addChecks(ToolCheck("providers", sandbox.False, err.Error(), fault.HintOf(err)))
 		return r, nil
 	}
 	progress := watch.Progress("checking")
 	defer progress.Done()
 	for _, check := range f.Checks(ctx) {
-		check.Message = strings.TrimPrefix(check.Message, check.Provider+": ") // it stands in a column of its own
-		r.add(Check{ProviderCheck: check})
+		check.Message = strings.TrimPrefix(check.Message, check.Provider+": ") // the provider has a column of its own
+		r.addChecks(Check{ProviderCheck: check})
 	}
 	for _, q := range f.Quotas(ctx) {
-		r.add(quotaChecks(q)...)
+		r.addChecks(quotaChecks(q)...)
 	}
 	slices.SortStableFunc(r.Checks, func(a, b Check) int { return cmp.Compare(a.Provider, b.Provider) })
 	r.Trouble = context.Cause(ctx)
 	return r, nil
 }
 
-func (r *DoctorResult) add(checks ...Check) { r.Checks = append(r.Checks, checks...) }
+func (r *DoctorResult) addChecks(checks ...Check) { r.Checks = append(r.Checks, checks...) }
 
 // flagsAreWrong says that the configuration loads without the flags: then it is
 // the command line that has to be corrected.

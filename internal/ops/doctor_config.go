@@ -31,7 +31,7 @@ func soundConfig(c *config.Config) Check {
 	return ToolCheck("configuration", sandbox.True, "is valid; profiles: "+strings.Join(names, ", "), "")
 }
 
-// unattachedSources are the sources that nobody asks, since their profile is not there.
+// unattachedSources are the sources whose profile does not exist, so that they are never asked.
 func unattachedSources(c *config.Config) []Check {
 	var rows []Check
 	for _, s := range c.Loose() {
@@ -75,8 +75,8 @@ func brokenConfig(err error) []Check {
 
 const checkLaunching = "task launch"
 
-// checkLaunch tells what stands in the way of launching tasks. No sandbox is out
-// of reach for it, so what is wrong is a warning to a monitor.
+// checkLaunch reports what prevents launching tasks. Existing sandboxes stay reachable, so a
+// finding is a warning to a monitor.
 func checkLaunch(c *config.Config) []Check {
 	r, err := c.Run()
 	if err != nil {
@@ -101,8 +101,8 @@ func launchMistakes(err error) []Check {
 	return rows
 }
 
-// openSizes names what a service chooses for the sandbox of a task: a kill for
-// memory that nobody asked for is hard to explain later.
+// openSizes names the sizes that a service chooses for a task's sandbox: a memory limit that
+// the user did not set makes a kill hard to explain.
 func openSizes(c *config.Config, r config.Run) []Check {
 	target, err := c.LaunchTarget()
 	if err != nil || target.SizedByProfile {

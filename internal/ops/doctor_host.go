@@ -12,8 +12,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// checkFiles tells which configuration files are read. It works while one of
-// them is broken.
+// checkFiles reports which configuration files are read, also while one of them is broken.
 func (e *Env) checkFiles(ctx context.Context) []Check {
 	files, err := config.Paths(ctx, e.Input())
 	if err != nil {
@@ -75,7 +74,7 @@ func (e *Env) checkPath() []Check {
 	if err != nil {
 		return []Check{ToolCheck("name on PATH", sandbox.Unknown, "this program's own file is not known: "+err.Error(), "").AsNote()}
 	}
-	found := programs(e.Process.Getenv("PATH"))
+	found := programsOnPath(e.Process.Getenv("PATH"))
 	var rows []Check
 	for i, path := range found {
 		switch {
@@ -94,12 +93,12 @@ func (e *Env) checkPath() []Check {
 	return rows
 }
 
-// programs lists the executables called sbx on PATH, each file once.
-func programs(path string) []string {
+// programsOnPath lists the executables called sbx on PATH, each file once.
+func programsOnPath(path string) []string {
 	var found []string
 	for _, folder := range filepath.SplitList(path) {
 		if !filepath.IsAbs(folder) {
-			continue // depends on where one stands
+			continue // it depends on the working directory
 		}
 		for _, name := range []string{commonName, commonName + ".exe"} {
 			file := filepath.Join(folder, name)

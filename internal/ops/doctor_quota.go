@@ -13,8 +13,8 @@ import (
 // quotaNear is the share of a limit from which it is called near.
 const quotaNear = 0.8
 
-// quotaChecks says which limits of an account are near. A provider that knows
-// none is no finding.
+// quotaChecks reports which limits of an account are near. A provider without known limits is
+// no finding.
 func quotaChecks(q fleet.ProviderQuota) []Check {
 	row := func(verdict sandbox.Verdict, message, hint string) Check {
 		r := ToolCheck("quota", verdict, message, hint)

@@ -26,10 +26,10 @@ func (e *Env) EndJournals(watch Reporter) func(context.Context, []sandbox.Sandbo
 		}
 		if err == nil {
 			l.begin = e.beginningOf(l.run, targets, o)
-			l.append(cleanup.EntryBegin, l.begin)
+			l.appendEvent(cleanup.EntryBegin, l.begin)
 			err = journal.Prune(disk, keptRuns)
 		}
-		l.warn(err)
+		l.warnOnce(err)
 		return l
 	}
 }
@@ -71,7 +71,7 @@ type endLog struct {
 	endings []sandbox.Ending
 }
 
-func (l *endLog) warn(err error) {
+func (l *endLog) warnOnce(err error) {
 	if err == nil {
 		return
 	}
@@ -83,26 +83,26 @@ func (l *endLog) warn(err error) {
 	}
 }
 
-func (l *endLog) append(kind string, data any) {
+func (l *endLog) appendEvent(kind string, data any) {
 	if l.w != nil {
-		l.warn(l.w.Append(kind, data))
+		l.warnOnce(l.w.Append(kind, data))
 	}
 }
 
 // Intent is fleet.EndJournal's.
 func (l *endLog) Intent(s sandbox.Sandbox, del bool) {
-	l.append(cleanup.EntryIntent, cleanup.IntentOf(s, del, l.watch.Redact))
+	l.appendEvent(cleanup.EntryIntent, cleanup.IntentOf(s, del, l.watch.Redact))
 }
 
 // Answer is fleet.EndJournal's.
 func (l *endLog) Answer(ref sandbox.Ref, r sandbox.EndRequest) {
 	r.Detail = l.watch.Redact(r.Detail)
-	l.append(cleanup.EntryAnswer, cleanup.Answer{Ref: ref, Request: r})
+	l.appendEvent(cleanup.EntryAnswer, cleanup.Answer{Ref: ref, Request: r})
 }
 
 // Result is fleet.EndJournal's.
 func (l *endLog) Result(e sandbox.Ending) {
-	l.append(cleanup.EntryResult, cleanup.ResultOf(e, l.watch.Redact))
+	l.appendEvent(cleanup.EntryResult, cleanup.ResultOf(e, l.watch.Redact))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.endings = append(l.endings, e)
@@ -118,16 +118,16 @@ func (l *endLog) Close(ctx context.Context) {
 	if verdict != nil {
 		end.Error = l.watch.Redact(verdict.Error())
 	}
-	l.append(cleanup.EntryEnd, end)
+	l.appendEvent(cleanup.EntryEnd, end)
 	_ = l.w.Close() // every line is on the disk already
 	if l.begin.Verb == VerbTerminate {
-		l.share(ctx, end)
+		l.shareEnding(ctx, end)
 	}
 }
 
-// share tells the other hosts of what an operator ended by name. Tasks are in the shared
-// store themselves.
-func (l *endLog) share(ctx context.Context, end cleanup.End) {
+// shareEnding reports to the other hosts what an operator ended by name. Tasks are in the
+// shared store themselves.
+func (l *endLog) shareEnding(ctx context.Context, end cleanup.End) {
 	run := l.env.sharedRun(l.run, l.begin, l.began, &end)
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), shareLimit)
 	defer stop()

@@ -42,22 +42,22 @@ type Env struct {
 	Journals func() (journal.Disk, error)
 	// Endings is where endings that are no bulk run are written down.
 	Endings func() (journal.Disk, error)
-	// ShareRun tells other hosts of a run, and SharedRuns asks for theirs, the newest
-	// first; without a shared store there are none.
+	// ShareRun publishes a run to other hosts, and SharedRuns reads theirs, newest first;
+	// without a shared store there are none.
 	ShareRun   func(ctx context.Context, run store.Run) error
 	SharedRuns func(ctx context.Context, limit int) ([]store.Run, error)
 	// Lock keeps a second bulk ending from acting, on this machine and, with a
 	// shared store, on others. The context that it gives ends when the lock is lost.
 	Lock func(ctx context.Context, h lock.Holder, wait time.Duration) (held context.Context, release func() error, err error)
-	// Notifier tells people how a run went, and pings this address where it is not
-	// "" instead of the configured one. Beside an error it tells those that can be
-	// told; the error is a warning.
+	// Notifier opens the notification services; ping replaces the configured ping address
+	// unless it is "". The error is a warning: the notifier beside it serves the services that
+	// could be opened.
 	Notifier func(ping string) (*notify.Notifier, error)
-	// Control tells the control plane of `run.callback_url` how tasks go; nil without one.
+	// Control opens the control plane of `run.callback_url`; nil without one.
 	Control func() (ControlPlane, error)
 	// Tasks joins what launching and stopping tasks need.
 	Tasks func(ctx context.Context, parts TaskParts) (task.Options, error)
-	// Alive says whether the owner of a task lives; unknown where nobody here can tell.
+	// Alive says whether the owner of a task lives; unknown for an owner on another host.
 	Alive func(o task.Owner) sandbox.Verdict
 	// PushTarget reads REMOTE=BRANCH; the name of a remote of the repository here
 	// becomes its address.
@@ -67,10 +67,10 @@ type Env struct {
 	Background func(ctx context.Context, id string, order []byte) (task.Owner, error)
 
 	once sync.Once
-	book triage.Book
+	book triage.ThresholdBook
 }
 
-// Version is what `sbx version` tells.
+// Version is what `sbx version` shows.
 type Version struct {
 	Version string
 	Commit  string
@@ -88,8 +88,8 @@ func (e *Env) Thresholds(s sandbox.Sandbox) triage.Thresholds {
 	return e.book.For(s)
 }
 
-func (e *Env) thresholdBook() triage.Book {
-	book := triage.Book{Default: triage.DefaultThresholds()}
+func (e *Env) thresholdBook() triage.ThresholdBook {
+	book := triage.ThresholdBook{Default: triage.DefaultThresholds()}
 	c, err := e.Config()
 	if err != nil {
 		return book
@@ -105,7 +105,7 @@ func (e *Env) thresholdBook() triage.Book {
 	return book
 }
 
-// Path is a file as the operator means it: from where the process stands. "" stays "".
+// Path resolves a file name relative to the working directory. "" stays "".
 func (e *Env) Path(name string) string {
 	if name == "" || filepath.IsAbs(name) || e.Process.Workdir == "" {
 		return name

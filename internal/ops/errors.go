@@ -16,7 +16,7 @@ func partErrors(ctx context.Context, o fleet.Observation) []error {
 		exit = nil // sbx started no program in it
 	}
 	if fault.KindOf(work) == fault.KindNotFound {
-		work = nil // nobody ever heard of it
+		work = nil // the program never started
 	}
 	all := []error{o.Usage.Err, o.Health.Err, o.Events.Err, o.Logs.Err, exit, work}
 	return causeOnce(ctx, slices.DeleteFunc(all, func(err error) bool {

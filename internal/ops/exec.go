@@ -40,8 +40,8 @@ func Exec(ctx context.Context, env *Env, req ExecRequest) error {
 	return programExit(found.Ref(), exit)
 }
 
-// unclassifiedIsLauncher gives an error that nobody could sort the code that
-// `timeout` and `docker run` have for it (DESIGN section 4).
+// unclassifiedIsLauncher gives an error of unknown kind the exit code that `timeout` and
+// `docker run` use for it.
 func unclassifiedIsLauncher(err error) error {
 	if fault.KindOf(err) != fault.KindUnknown {
 		return err
@@ -52,8 +52,8 @@ func unclassifiedIsLauncher(err error) error {
 // maxExit is the largest code that a process can return.
 const maxExit = 255
 
-// programExit hands the program's own code on. One that nobody saw, or that
-// would become another on its way out, is never taken for success.
+// programExit passes the program's own exit code on. An exit code that was not seen, or that
+// the operating system would change, is never reported as success.
 func programExit(ref sandbox.Ref, e sandbox.Exit) error {
 	switch {
 	case e.Code == nil:

@@ -170,7 +170,7 @@ func historyOfShared(run store.Run) cleanup.History {
 	return h
 }
 
-// lastRun stands for the newest bulk run.
+// lastRun names the newest bulk run.
 const lastRun = "last"
 
 // minRunPrefix is how much of a run's name must be given: less is hardly meant.

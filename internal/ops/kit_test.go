@@ -104,7 +104,7 @@ func outcomes(endings []sandbox.Ending) map[string]string {
 type taskRecorder struct{ output func(sandbox.LogLine) }
 
 func (taskRecorder) Changed(task.Task)             {}
-func (taskRecorder) Said(string)                   {}
+func (taskRecorder) Message(string)                {}
 func (t taskRecorder) Output(line sandbox.LogLine) { t.output(line) }
 func (taskRecorder) Close()                        {}
 

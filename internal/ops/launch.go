@@ -14,9 +14,9 @@ import (
 	"sbx/internal/task"
 )
 
-// TaskObserver is told how one running task goes on, and shows its program's output.
+// TaskObserver receives the progress of one running task and its program's output.
 type TaskObserver interface {
-	task.Ear
+	task.Observer
 	// Close ends it: a stream that is cut off late reports nothing any more.
 	Close()
 }
@@ -48,10 +48,10 @@ func launchOrDetach(ctx context.Context, env *Env, req LaunchRequest, watch Obse
 	}
 	l := &launch{env: env, watch: watch, req: req, PreparedTask: prepared}
 	err = l.withTasks(ctx, func(ctx context.Context, options task.Options) (err error) {
-		if from := req.Resumed; from != nil && !options.Reaches(from.Kept.Ref, from.Kept.Host) {
+		if from := req.Resumed; from != nil && !options.CanReach(from.Kept.Ref, from.Kept.Host) {
 			return fault.New(fault.KindRefused, "%s runs on the host %s", from.Kept.Ref, from.Kept.Host).WithHint("resume it there")
 		}
-		launched, err = l.start(ctx, options, show, detach)
+		launched, err = l.startOrJoin(ctx, options, show, detach)
 		return err
 	})
 	return launched, err
@@ -119,7 +119,7 @@ func (l *launch) withTasks(ctx context.Context, do func(context.Context, task.Op
 	})
 }
 
-// refusedByLimit says why no sandbox may be made for the task now (ACCEPTANCE R111);
+// refusedByLimit says why no sandbox may be made for the task now (R111);
 // nil where one may, none is made, or they cannot be counted: then the create says why.
 func (l *launch) refusedByLimit(ctx context.Context, f *fleet.Fleet) error {
 	if l.Spec.Sandbox.ID != "" {
@@ -140,8 +140,8 @@ func (l *launch) keyIsKnown(ctx context.Context, ledger task.Ledger) bool {
 	return err == nil && slices.ContainsFunc(tasks, func(t task.Task) bool { return t.Key == l.req.Key })
 }
 
-// start launches the task, or joins the one of the same key.
-func (l *launch) start(ctx context.Context, options task.Options, show TaskObserver, detach bool) (*Launched, error) {
+// startOrJoin launches the task, or joins the one of the same key.
+func (l *launch) startOrJoin(ctx context.Context, options task.Options, show TaskObserver, detach bool) (*Launched, error) {
 	fresh := task.New(task.NewID(), l.req.Key, l.Spec, options.Owner, l.env.Now())
 	if l.req.Resumed != nil {
 		fresh.ResumedFrom = l.req.Resumed.ID
@@ -152,17 +152,17 @@ func (l *launch) start(ctx context.Context, options task.Options, show TaskObser
 	}
 	mine := added
 	if !added {
-		if t.State.Over() {
+		if t.State.Final() {
 			l.watch.Note("task " + t.ID + " had ended before; another --key launches it anew")
 		}
-		if t, mine, err = joinTask(ctx, l.watch, options, t, detach); err != nil || t.State.Over() {
+		if t, mine, err = joinTask(ctx, l.watch, options, t, detach); err != nil || t.State.Final() {
 			return &Launched{Task: t}, err
 		}
 	}
 	if !detach {
 		return l.runHere(ctx, options, t, show)
 	}
-	if t, err = l.hand(ctx, options.Ledger, t, mine); err != nil {
+	if t, err = l.handToBackground(ctx, options.Ledger, t, mine); err != nil {
 		return nil, err
 	}
 	return &Launched{Task: t}, nil
@@ -170,7 +170,7 @@ func (l *launch) start(ctx context.Context, options task.Options, show TaskObser
 
 // runHere runs the task in this process.
 func (l *launch) runHere(ctx context.Context, options task.Options, t task.Task, show TaskObserver) (*Launched, error) {
-	options.Ear = show
+	options.Observer = show
 	now, err := l.env.RunTask(ctx, l.watch, options, t, l.Env)
 	show.Close()
 	return &Launched{Task: now, RanHere: true}, errors.Join(err, timedOut(ctx, now))
@@ -185,8 +185,8 @@ func timedOut(ctx context.Context, t task.Task) error {
 	return nil
 }
 
-// hand gives a task that is mine to a process of its own.
-func (l *launch) hand(ctx context.Context, ledger task.Ledger, t task.Task, mine bool) (task.Task, error) {
+// handToBackground gives a task that is mine to a process of its own.
+func (l *launch) handToBackground(ctx context.Context, ledger task.Ledger, t task.Task, mine bool) (task.Task, error) {
 	if !mine {
 		return t, nil
 	}
@@ -195,16 +195,16 @@ func (l *launch) hand(ctx context.Context, ledger task.Ledger, t task.Task, mine
 	if err != nil {
 		return t, err
 	}
-	// From here on nobody takes it for one that a dead process has left.
-	return ledger.Change(ctx, t.ID, func(n *task.Task) error { return n.Hand(from, runner) })
+	// A recorded owner keeps others from taking the task over.
+	return ledger.Change(ctx, t.ID, func(n *task.Task) error { return n.HandOver(from, runner) })
 }
 
-// joinTask waits for a task of the same key that somebody else runs, or takes it over
-// from a dead process: then it is mine to go on with. With leave it is not waited for.
+// joinTask waits for a task of the same key that another process runs, or takes it over from a
+// dead process; mine says that it was taken over. With leave it does not wait.
 func joinTask(ctx context.Context, watch Reporter, options task.Options, t task.Task, leave bool) (now task.Task, mine bool, err error) {
 	watch.Note("the key " + t.Key + " belongs to task " + t.ID + ": no new one is launched")
 	reported := task.Owner{}
-	for !t.State.Over() {
+	for !t.State.Final() {
 		now, err := options.Ledger.Change(ctx, t.ID, func(n *task.Task) error {
 			dead := options.Alive != nil && options.Alive(n.Owner) == sandbox.False
 			return n.Adopt(options.Owner, dead)
@@ -213,9 +213,9 @@ func joinTask(ctx context.Context, watch Reporter, options task.Options, t task.
 		case err == nil:
 			watch.Note("its process is gone: this one goes on with it")
 			return now, true, nil
-		case !errors.Is(err, task.ErrHeld) && !errors.Is(err, task.ErrOver):
+		case !errors.Is(err, task.ErrHeld) && !errors.Is(err, task.ErrFinal):
 			return t, false, err
-		case leave, errors.Is(err, task.ErrOver):
+		case leave, errors.Is(err, task.ErrFinal):
 			return now, false, nil
 		}
 		if reported != now.Owner {

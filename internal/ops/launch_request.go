@@ -15,7 +15,7 @@ import (
 
 // LaunchRequest is what is asked of a launch.
 type LaunchRequest struct {
-	Config  *config.Config // with what stands above its files
+	Config  *config.Config // with the flags that win over its files
 	Sandbox sandbox.Spec   // sizes that are left open are those of Config
 	Key     string         // "" = the task has none, and joins none
 
@@ -55,14 +55,14 @@ type preparing struct {
 func (req LaunchRequest) Prepare(ctx context.Context, env *Env, watch Reporter) (PreparedTask, error) {
 	p := &preparing{env: env, watch: watch, req: req}
 	p.Env = req.Sandbox.Env
-	err := p.prepare(ctx)
+	err := p.prepareSpec(ctx)
 	if err == nil && req.Resumed != nil {
-		err = inherit(&p.Spec, *req.Resumed)
+		err = inheritFrom(&p.Spec, *req.Resumed)
 	}
 	return p.PreparedTask, err
 }
 
-func (p *preparing) prepare(ctx context.Context) error {
+func (p *preparing) prepareSpec(ctx context.Context) error {
 	target, err := p.req.Config.LaunchTarget()
 	if err != nil {
 		return err
@@ -82,13 +82,13 @@ func (p *preparing) prepare(ctx context.Context) error {
 		spec.Workdir = p.env.Path(spec.Workdir) // the task may be gone on with from another folder
 		p.Sandbox.Workdir = spec.Workdir
 	}
-	if err := p.limits(spec, run); err != nil {
+	if err := p.readTaskLimits(spec, run); err != nil {
 		return err
 	}
-	if err := p.places(spec); err != nil {
+	if err := p.checkPlaces(spec); err != nil {
 		return err
 	}
-	if err := p.publishing(ctx, spec); err != nil {
+	if err := p.readPublishing(ctx, spec); err != nil {
 		return err
 	}
 	spec.Session, spec.Description = p.req.Session, p.req.Description
@@ -105,7 +105,7 @@ func (p *preparing) prepare(ctx context.Context) error {
 			return fault.Usage("--memory is more than --memory-budget: the task could never begin")
 		}
 	}
-	return p.refusals(*spec)
+	return p.refuseContradictions(*spec)
 }
 
 // budgetName is whose memory a budget is about: this machine's.
@@ -126,8 +126,8 @@ func specOf(provider string, box sandbox.Spec) task.Spec {
 	return s
 }
 
-// limits reads how long everything may take, and how large it may be.
-func (p *preparing) limits(s *task.Spec, run config.Run) error {
+// readTaskLimits reads how long everything may take, and how large it may be.
+func (p *preparing) readTaskLimits(s *task.Spec, run config.Run) error {
 	warnings, refused := run.Contradictions()
 	for _, w := range append(run.Warnings, warnings...) {
 		p.watch.Warn(w)
@@ -148,8 +148,8 @@ func (p *preparing) limits(s *task.Spec, run config.Run) error {
 	return nil
 }
 
-// places checks the providers that a task may fall back to.
-func (p *preparing) places(s *task.Spec) error {
+// checkPlaces checks the providers that a task may fall back to.
+func (p *preparing) checkPlaces(s *task.Spec) error {
 	known := p.env.ConfiguredNames()
 	for _, name := range slices.Concat(p.req.Fallback, p.req.Compared) {
 		if !slices.Contains(known, name) {
@@ -171,8 +171,8 @@ func (p *preparing) launchedAt(configured string) string {
 	return configured
 }
 
-// publishing reads where the work goes.
-func (p *preparing) publishing(ctx context.Context, s *task.Spec) error {
+// readPublishing reads where the work goes.
+func (p *preparing) readPublishing(ctx context.Context, s *task.Spec) error {
 	s.Publish, s.Base = p.req.Publish, p.req.Base
 	if p.req.Push == "" {
 		return nil
@@ -185,8 +185,8 @@ func (p *preparing) publishing(ctx context.Context, s *task.Spec) error {
 	return nil
 }
 
-// refusals are contradictions of a whole spec.
-func (p *preparing) refusals(s task.Spec) error {
+// refuseContradictions are contradictions of a whole spec.
+func (p *preparing) refuseContradictions(s task.Spec) error {
 	if s.MinTTL > 0 && s.MinTTL < s.Limits.Attempt+task.DeadManGrace {
 		return fault.Usage("--ttl %s is shorter than an attempt may take: the sandbox would be gone under it", sandbox.FormatDuration(s.MinTTL)).
 			WithHint("leave --ttl out, or give at least %s", sandbox.FormatDuration(s.Limits.Attempt+task.DeadManGrace))
@@ -208,10 +208,10 @@ func pushesItself(names []string) string {
 	return ""
 }
 
-// inherit makes a spec go on where another task has ended.
-func inherit(s *task.Spec, from task.Task) error {
+// inheritFrom makes a spec go on where another task has ended.
+func inheritFrom(s *task.Spec, from task.Task) error {
 	switch {
-	case !from.State.Over():
+	case !from.State.Final():
 		return fault.New(fault.KindRefused, "task %s is still %s", from.ID, from.State).WithHint("`sbx tasks show %s` says how it goes on; `sbx stop %s` stops it", from.ID, from.ID)
 	case from.Kept == nil:
 		return fault.New(fault.KindGone, "task %s has kept no sandbox", from.ID).WithHint("launch with `sbx run --keep-alive`; to begin anew use `sbx run`")

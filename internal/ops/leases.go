@@ -16,8 +16,8 @@ import (
 // plan waits for its answer.
 const leaseAge = 2 * time.Second
 
-// Leases knows which sandboxes tasks are at work in, and which ones they have kept:
-// nobody may end those but by `sbx stop` (DESIGN section 7).
+// Leases knows which sandboxes tasks work in and which ones they have kept: only `sbx stop` may
+// end those.
 type Leases struct {
 	load func(*Leases) error // with the verb's own context: a rule of protection is asked without one
 	now  func() time.Time
@@ -25,12 +25,12 @@ type Leases struct {
 	mu     sync.Mutex
 	at     time.Time
 	failed error
-	tasks  map[string]string      // a task that is at work, and who runs it
+	tasks  map[string]string      // tasks at work, with the owner of each
 	rooms  map[sandbox.Ref]string // which of them a sandbox is used by
 	kept   map[sandbox.Ref]string // until when
 }
 
-// Leases reads them when they are first asked for.
+// Leases reads the leases on first use.
 func (e *Env) Leases(ctx context.Context) *Leases {
 	return &Leases{now: time.Now, load: func(l *Leases) error {
 		st, err := e.Store(false)
@@ -76,8 +76,7 @@ func madeForTask(s sandbox.Sandbox) bool {
 	return s.Labels[sandbox.LabelTask] != "" || task.IsID(s.TaskID)
 }
 
-// Err is why the leases could not be read when they were last asked for; nil = they could,
-// or nobody has asked.
+// Err is why the leases could not be read on the last read; nil = they could, or were not read.
 func (l *Leases) Err() error {
 	if l == nil {
 		return nil
@@ -91,7 +90,7 @@ func (l *Leases) Err() error {
 		WithHint("`sbx doctor` checks the store; what was made for a task stays until it can be read")
 }
 
-// readStore takes in what the store knows.
+// readStore reads the leases of the store.
 func (l *Leases) readStore(ctx context.Context, st store.Store) error {
 	ctx, stop := context.WithTimeout(ctx, memoryLimit)
 	defer stop()
@@ -119,7 +118,7 @@ func (l *Leases) readStore(ctx context.Context, st store.Store) error {
 }
 
 // settleTasks brings what dead processes left of tasks further, for a moment at most,
-// as everything that ends sandboxes does (tasks.md E3).
+// as everything that ends sandboxes does.
 func (e *Env) settleTasks(ctx context.Context, watch Reporter) {
 	live := 0
 	err := e.ReadTasks(func(ledger task.Ledger) error {

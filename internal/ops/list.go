@@ -50,19 +50,19 @@ func (l *Lister) List(ctx context.Context, watch Observer) *ListResult {
 	one := &listing{env: l.env, watch: watch, selector: l.req.Selector, look: l.req.Look || l.req.Selector.Stuck}
 	one.result.Counted = true
 	if one.selector.Sort == (selector.Order{}) && !one.look {
-		one.stream(ctx, l.fleet)
+		one.streamChosen(ctx, l.fleet)
 		return &one.result
 	}
-	held := one.hold(ctx, l.fleet)
+	held := one.holdListed(ctx, l.fleet)
 	if one.look {
 		progress.Update("looking at them")
 	}
-	one.choose(ctx, l.fleet, held)
+	one.chooseHeld(ctx, l.fleet, held)
 	return &one.result
 }
 
-// ListKnown gives everything that can be listed, for somebody who completes a word: what
-// cannot be listed completes nothing.
+// ListKnown gives everything that can be listed, for completion; a provider that cannot be
+// listed completes nothing.
 func ListKnown(ctx context.Context, env *Env) ([]sandbox.Sandbox, error) {
 	f, err := env.Fleet(ctx)
 	if err != nil {
@@ -80,38 +80,38 @@ type listing struct {
 	result   ListResult
 }
 
-// query asks for no more pages than are shown, where the limit may be given on.
-func (l *listing) query(limit int) providers.Query {
+// providerQuery asks for no more pages than are shown, where the limit may be given on.
+func (l *listing) providerQuery(limit int) providers.Query {
 	s := l.selector
 	return providers.Query{All: s.All, States: s.States, Labels: s.ExactLabels(), Limit: limit}
 }
 
-// facts judge by verdicts that are there already.
-func (l *listing) facts(of func(sandbox.Sandbox) fleet.Judged) selector.Facts {
+// selectorFacts judge by verdicts that are there already.
+func (l *listing) selectorFacts(of func(sandbox.Sandbox) fleet.Judged) selector.Facts {
 	return selector.Facts{Now: l.env.Now(), HidesEnded: l.env.HidesEnded, Stuck: func(s sandbox.Sandbox) (sandbox.Verdict, string) {
 		v := of(s).Verdict
 		return v.Stuck, v.Reason
 	}}
 }
 
-// unstuck is the selector without the stuck rule: what it takes is what is judged.
-func (l *listing) unstuck() selector.Selector {
+// withoutStuckRule is the selector without the stuck rule: what it takes is what is judged.
+func (l *listing) withoutStuckRule() selector.Selector {
 	s := l.selector
 	s.Stuck = false
 	return s
 }
 
-// stream reports each sandbox that is chosen at once.
-func (l *listing) stream(ctx context.Context, f *fleet.Fleet) {
+// streamChosen reports each sandbox that is chosen at once.
+func (l *listing) streamChosen(ctx context.Context, f *fleet.Fleet) {
 	shown := 0
-	for s, err := range f.List(ctx, l.query(l.selector.Limit)) {
+	for s, err := range f.List(ctx, l.providerQuery(l.selector.Limit)) {
 		if err != nil {
 			l.watch.Item(err)
 			continue
 		}
 		judged := l.env.judgeRecord(s)
-		facts := l.facts(func(sandbox.Sandbox) fleet.Judged { return judged })
-		if l.unstuck().Judge(s, facts).Verdict != sandbox.True {
+		facts := l.selectorFacts(func(sandbox.Sandbox) fleet.Judged { return judged })
+		if l.withoutStuckRule().Judge(s, facts).Verdict != sandbox.True {
 			continue
 		}
 		l.result.Census.Add(judged.Verdict)
@@ -127,10 +127,10 @@ func (l *listing) stream(ctx context.Context, f *fleet.Fleet) {
 	}
 }
 
-// hold collects everything that is listed.
-func (l *listing) hold(ctx context.Context, f *fleet.Fleet) []sandbox.Sandbox {
+// holdListed collects everything that is listed.
+func (l *listing) holdListed(ctx context.Context, f *fleet.Fleet) []sandbox.Sandbox {
 	var held []sandbox.Sandbox
-	for s, err := range f.List(ctx, l.query(0)) {
+	for s, err := range f.List(ctx, l.providerQuery(0)) {
 		if err != nil {
 			l.watch.Item(err)
 			continue
@@ -140,11 +140,11 @@ func (l *listing) hold(ctx context.Context, f *fleet.Fleet) []sandbox.Sandbox {
 	return held
 }
 
-// choose judges what was held back, and reports what is chosen of it.
-func (l *listing) choose(ctx context.Context, f *fleet.Fleet, held []sandbox.Sandbox) {
+// chooseHeld judges what was held back, and reports what is chosen of it.
+func (l *listing) chooseHeld(ctx context.Context, f *fleet.Fleet, held []sandbox.Sandbox) {
 	all := map[sandbox.Ref]fleet.Judged{}
-	facts := l.facts(func(s sandbox.Sandbox) fleet.Judged { return all[s.Ref()] })
-	held = slices.DeleteFunc(held, func(s sandbox.Sandbox) bool { return l.unstuck().Judge(s, facts).Verdict != sandbox.True })
+	facts := l.selectorFacts(func(s sandbox.Sandbox) fleet.Judged { return all[s.Ref()] })
+	held = slices.DeleteFunc(held, func(s sandbox.Sandbox) bool { return l.withoutStuckRule().Judge(s, facts).Verdict != sandbox.True })
 	judged := f.Judge(ctx, held, l.env.Judging(l.look))
 	for i, j := range judged {
 		all[j.Sandbox.Ref()], held[i] = j, j.Sandbox

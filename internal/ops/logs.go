@@ -40,8 +40,8 @@ type LogsResult struct {
 	MissingLines, MissingBytes *int64
 }
 
-// Logs reads the log of a sandbox to its end. Items are of types LogFound, LogLine, LogGap
-// and error: what the provider could not tell. What was read before that stands.
+// Logs reads the log of a sandbox to its end. Items are of types LogFound, LogLine, LogGap and
+// error (what the provider could not read). Lines that were read before an error are valid.
 func Logs(ctx context.Context, env *Env, req LogsRequest, watch Observer) (*LogsResult, error) {
 	f, ref, err := env.findLog(ctx, req.Word)
 	if err != nil {
@@ -51,16 +51,16 @@ func Logs(ctx context.Context, env *Env, req LogsRequest, watch Observer) (*Logs
 	progress := watch.Progress("reading the log of " + ref.String())
 	defer progress.Done()
 	r := &logReader{
-		req: req, watch: watch, matcher: triage.NewMatcher(), last: ring[LogLine]{size: req.held()},
+		req: req, watch: watch, matcher: triage.NewMatcher(), last: ring[LogLine]{size: req.heldLines()},
 		result: LogsResult{MissingLines: new(int64), MissingBytes: new(int64)},
 	}
 	r.readLog(ctx, f, ref)
 	return &r.result, nil
 }
 
-// findLog finds the sandbox whose log is meant. One that is gone may have left its log:
-// then it is named as it was, or found in the journals, and its provider says what it
-// still has. What never was is told by the provider, too.
+// findLog resolves the sandbox whose log is meant. A sandbox that has ended may have left its
+// log: it is named by its full reference or found in the journals, and its provider returns
+// what it still has. For a sandbox that never existed the provider's answer is returned too.
 func (e *Env) findLog(ctx context.Context, word string) (*fleet.Fleet, sandbox.Ref, error) {
 	f, found, err := e.findOne(ctx, word)
 	if err == nil {
@@ -87,21 +87,21 @@ func (e *Env) findLog(ctx context.Context, word string) (*fleet.Fleet, sandbox.R
 	return f, ref, nil
 }
 
-func (r LogsRequest) filters() bool { return r.Grep != nil || r.Patterns }
+func (r LogsRequest) hasFilters() bool { return r.Grep != nil || r.Patterns }
 
-// query is what the provider is asked for. Tail counts what is chosen, so a filter takes it
-// over, except while following.
-func (r LogsRequest) query() providers.LogQuery {
+// providerQuery is the query to the provider. Tail counts chosen lines, so a filter applies it
+// here, except while following.
+func (r LogsRequest) providerQuery() providers.LogQuery {
 	q := providers.LogQuery{Follow: r.Follow, Since: r.Since}
-	if r.Follow || !r.filters() {
+	if r.Follow || !r.hasFilters() {
 		q.Tail = r.Tail
 	}
 	return q
 }
 
-// held is how many lines have to be held back until the end of the log is known; 0 = none.
-func (r LogsRequest) held() int {
-	if r.filters() && !r.Follow {
+// heldLines is how many lines have to be held back until the end of the log is known; 0 = none.
+func (r LogsRequest) heldLines() int {
+	if r.hasFilters() && !r.Follow {
 		return r.Tail
 	}
 	return 0
@@ -124,30 +124,30 @@ type heldGap struct {
 }
 
 func (r *logReader) readLog(ctx context.Context, f *fleet.Fleet, ref sandbox.Ref) {
-	for line, err := range f.Logs(ctx, ref, r.req.query()) {
+	for line, err := range f.Logs(ctx, ref, r.req.providerQuery()) {
 		switch {
 		case err != nil:
 			r.watch.Item(causeOr(ctx, err))
 		case line.Gap != nil && r.last.size > 0:
 			r.gaps = append(r.gaps, heldGap{line, r.last.added})
 		case line.Gap != nil:
-			r.gap(line)
+			r.reportGap(line)
 		default:
-			r.line(line)
+			r.reportLine(line)
 		}
 	}
 	for _, gap := range r.gaps {
-		if r.last.added-gap.added < r.last.size { // else all that was asked for comes after it
-			r.gap(gap.line)
+		if r.last.added-gap.added < r.last.size { // otherwise all requested lines come after it
+			r.reportGap(gap.line)
 		}
 	}
-	for line := range r.last.all() {
+	for line := range r.last.oldestFirst() {
 		r.watch.Item(line)
 	}
 }
 
-// line reports a line that is chosen, or holds it back.
-func (r *logReader) line(line sandbox.LogLine) {
+// reportLine reports a line that is chosen, or holds it back.
+func (r *logReader) reportLine(line sandbox.LogLine) {
 	if r.req.Grep != nil && !r.req.Grep.MatchString(line.Text) {
 		return
 	}
@@ -156,14 +156,14 @@ func (r *logReader) line(line sandbox.LogLine) {
 		return
 	}
 	if r.last.size > 0 {
-		r.last.add(LogLine{line, pattern})
+		r.last.push(LogLine{line, pattern})
 		return
 	}
 	r.watch.Item(LogLine{line, pattern})
 }
 
-// gap reports output that is not there.
-func (r *logReader) gap(line sandbox.LogLine) {
+// reportGap reports output that is not there.
+func (r *logReader) reportGap(line sandbox.LogLine) {
 	r.result.MissingLines = addKnown(r.result.MissingLines, line.Gap.Lines)
 	r.result.MissingBytes = addKnown(r.result.MissingBytes, line.Gap.Bytes)
 	r.watch.Item(LogGap{line})
@@ -187,7 +187,7 @@ type ring[T any] struct {
 	items []T
 }
 
-func (r *ring[T]) add(item T) {
+func (r *ring[T]) push(item T) {
 	r.added++
 	if len(r.items) < r.size {
 		r.items = append(r.items, item)
@@ -197,8 +197,8 @@ func (r *ring[T]) add(item T) {
 	r.next = (r.next + 1) % r.size
 }
 
-// all gives the items, oldest first.
-func (r *ring[T]) all() iter.Seq[T] {
+// oldestFirst gives the items, oldest first.
+func (r *ring[T]) oldestFirst() iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for i := range r.items {
 			if !yield(r.items[(r.next+i)%len(r.items)]) {

@@ -24,10 +24,10 @@ func TestRing(t *testing.T) {
 			t.Parallel()
 			r := ring[int]{size: tc.size}
 			for _, v := range tc.add {
-				r.add(v)
+				r.push(v)
 			}
 			var got []int
-			for v := range r.all() {
+			for v := range r.oldestFirst() {
 				got = append(got, v)
 			}
 			assert.Equal(t, tc.want, got)

@@ -8,8 +8,8 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// notifyOverdue tells people of each layer that should have run and did not. Who cannot
-// be told is a warning.
+// notifyOverdue notifies people of each layer that should have run and did not. A failed
+// notification is a warning.
 func (e *Env) notifyOverdue(ctx context.Context, watch Reporter, statuses []cron.Status) {
 	n, err := e.Notifier("")
 	if err != nil {

@@ -4,7 +4,7 @@ import "context"
 
 // Reporter takes what an operation says while it works.
 type Reporter interface {
-	// Note says what goes on, Warn what went wrong beside the operation.
+	// Note reports progress, Warn a problem beside the operation.
 	Note(text string)
 	Warn(text string)
 	// Redact takes secrets out of a text that is kept.
@@ -20,7 +20,7 @@ type Observer interface {
 	Progress(label string) Progress
 	// Item takes one result as soon as it is known; each operation says of which types.
 	Item(item any)
-	// Attended says that somebody is there whom Confirm can ask.
+	// Attended says that Confirm can ask a person.
 	Attended() bool
 	// Confirm asks whether the operation may go on. Nobody there is a no.
 	Confirm(ctx context.Context, q Question) (bool, error)

@@ -63,11 +63,11 @@ func TestACleanupWithoutACommandLine(t *testing.T) {
 	require.NoError(t, cleanup.Refusal(planned.Guards))
 	plan := planned.Survey.Plan(planned.RunID)
 	require.Len(t, plan.Items, 3)
-	kept := map[string]cleanup.Ground{}
+	kept := map[string]cleanup.KeepReason{}
 	for _, j := range planned.Survey.Kept {
-		kept[j.Sandbox.ID] = j.Ground
+		kept[j.Sandbox.ID] = j.KeepReason
 	}
-	assert.Equal(t, map[string]cleanup.Ground{"young001": cleanup.GroundNotSelected, "label001": cleanup.GroundProtected}, kept)
+	assert.Equal(t, map[string]cleanup.KeepReason{"young001": cleanup.KeepNotSelected, "label001": cleanup.KeepProtected}, kept)
 	assert.Empty(t, asked(p), "a plan does nothing")
 	assert.Empty(t, r.items)
 

@@ -10,8 +10,8 @@ import (
 	"sbx/internal/cron"
 )
 
-// Undecided are the selected profiles of which nobody has configured whose the
-// sandboxes are: bulk endings touch only those that carry sandbox.LabelOwner.
+// Undecided are the selected profiles without a configured owner: bulk endings touch only their
+// sandboxes that carry sandbox.LabelOwner.
 func Undecided(c *config.Config) []string {
 	var names []string
 	for _, p := range c.Selected() {
@@ -22,13 +22,13 @@ func Undecided(c *config.Config) []string {
 	return names
 }
 
-// OwnHint is what to type so that the sandboxes of these profiles are somebody's.
+// OwnHint is the command that declares the sandboxes of these profiles as ours.
 func (e *Env) OwnHint(profiles []string) string {
 	return "`" + e.Process.Name() + " config own" + cron.ProviderFlags(profiles) + " --all` makes all of them yours, `--label KEY=VALUE` those that carry it"
 }
 
-// UnownedText says how many sandboxes stay because nobody owns them, and what to type;
-// "" = none.
+// UnownedText says how many sandboxes stay because they have no owner, and what to type; "" =
+// none.
 func (e *Env) UnownedText(unowned map[string]int, what string) string {
 	names := slices.Sorted(maps.Keys(unowned))
 	total := 0

@@ -29,8 +29,8 @@ type EndRecord struct {
 	Logs    []string // its last lines, where they were kept
 }
 
-// WhoEnded adds to the error of a look that found nothing who ended the sandbox, when and
-// by which run, where that is on record; nil and the error as it is where it is not.
+// WhoEnded adds to a "not found" error who ended the sandbox, when and by which run, where that
+// is on record; otherwise it returns nil and the error unchanged.
 func (e *Env) WhoEnded(ctx context.Context, word string, missing error) (*EndRecord, error) {
 	if kind := fault.KindOf(missing); kind != fault.KindNotFound && kind != fault.KindGone {
 		return nil, missing
@@ -66,9 +66,8 @@ func (e *Env) endOf(ctx context.Context, word string) (EndRecord, bool) {
 	return e.endInStore(ctx, ref, means)
 }
 
-// endInJournals finds the newest run of this machine that asked a sandbox to end, or saw
-// that it had. What it goes by, a name or an id or the beginning of one, stands in the
-// journal.
+// endInJournals finds the newest run of this machine that asked a sandbox to end, or saw its
+// end. word is a name, an id or the beginning of one.
 func (e *Env) endInJournals(ctx context.Context, word string, means func(sandbox.Ref, string) bool) (EndRecord, bool) {
 	type kept struct {
 		disk journal.Disk
@@ -97,7 +96,7 @@ func (e *Env) endInJournals(ctx context.Context, word string, means func(sandbox
 		if h, err := cleanup.ReadRun(k.disk, k.run); err == nil {
 			r, found := endInRun(h, word, means)
 			switch {
-			case found && !r.found():
+			case found && !r.foundEnded():
 				return r, true
 			case found && !known: // an older run may be the one that ended it
 				met, known = r, true
@@ -200,7 +199,7 @@ func (e *Env) endInStore(ctx context.Context, word sandbox.Ref, means func(sandb
 	}, true
 }
 
-// Sentence tells in one line who ended it, when, and whether that was seen.
+// Sentence says in one line who ended it, when, and whether the end was seen.
 func (r EndRecord) Sentence(now time.Time) string {
 	text := cmp.Or(r.Who, "somebody")
 	if r.Host != "" {
@@ -208,7 +207,7 @@ func (r EndRecord) Sentence(now time.Time) string {
 	}
 	did := " ended it "
 	switch {
-	case r.found():
+	case r.foundEnded():
 		did = " found it ended "
 	case !EndedOutcome(r.Outcome):
 		did = " asked it to end "
@@ -226,10 +225,11 @@ func (r EndRecord) Sentence(now time.Time) string {
 	return text
 }
 
-// found says that the run only found it ended: who ended it is not on this record.
-func (r EndRecord) found() bool { return r.Outcome == sandbox.OutcomeAlreadyGone }
+// foundEnded says that the run only found the sandbox ended; this record does not name who
+// ended it.
+func (r EndRecord) foundEnded() bool { return r.Outcome == sandbox.OutcomeAlreadyGone }
 
-// EndedOutcome says that an outcome stands for a sandbox that has ended.
+// EndedOutcome says that an outcome means a sandbox has ended.
 func EndedOutcome(o sandbox.Outcome) bool {
 	return o == "" || o == sandbox.OutcomeVerified || o == sandbox.OutcomeAlreadyGone
 }

@@ -61,19 +61,19 @@ func Reconcile(ctx context.Context, env *Env, req ReconcileRequest, watch Observ
 	if req.Fix && !req.Yes && !watch.Attended() {
 		return nil, fault.New(fault.KindRefused, "--fix acts, and nobody can be asked").WithHint("look at the plan without --fix, then repeat with --yes")
 	}
-	if err := r.assemble(ctx); err != nil {
+	if err := r.assembleEngine(ctx); err != nil {
 		return nil, err
 	}
 	defer func() { _ = r.store.Close() }() // what had to be kept was kept by its own call
 	watch.Note("Starting state reconciliation...")
 	if !req.Fix && !req.Check {
-		return r.compared(r.engine.Plan(ctx)), nil
+		return r.comparedResult(r.engine.Plan(ctx)), nil
 	}
 	err = env.Exclusively(ctx, r.id, req.LockWait, func(ctx context.Context) (err error) {
 		if req.Fix {
 			env.settleTasks(ctx, watch)
 		}
-		result, err = r.recorded(ctx)
+		result, err = r.runRecorded(ctx)
 		return err
 	})
 	return result, err
@@ -94,9 +94,9 @@ type reconcileRun struct {
 	engine *reconcile.Engine
 }
 
-// assemble hands the engine everything that it takes from outside. It is the one
+// assembleEngine hands the engine everything that it takes from outside. It is the one
 // place where store, configuration and fleet meet it.
-func (r *reconcileRun) assemble(ctx context.Context) (err error) {
+func (r *reconcileRun) assembleEngine(ctx context.Context) (err error) {
 	if r.config, err = r.env.Config(); err != nil {
 		return err
 	}
@@ -112,9 +112,9 @@ func (r *reconcileRun) assemble(ctx context.Context) (err error) {
 	}
 	rules := r.req.Rules
 	rules.Protected = r.env.Protection(r.config, r.env.Leases(ctx)).ByRule
-	rules.Owned = r.owned
+	rules.Owned = r.ownsSandbox
 	rules.Thresholds = r.env.Thresholds
-	sources, err := r.sources(ctx, f)
+	sources, err := r.recordSources(ctx, f)
 	if err == nil {
 		r.engine, err = reconcile.New(reconcile.Engine{Fleet: f, Now: r.env.Now, Rules: rules, Sightings: r.store, Sources: sources})
 	}
@@ -140,13 +140,13 @@ func (r *reconcileRun) setLimits() error {
 	return nil
 }
 
-func (r *reconcileRun) owned(profile string, labels map[string]string) bool {
+func (r *reconcileRun) ownsSandbox(profile string, labels map[string]string) bool {
 	p, known := r.config.Find(profile)
 	return known && p.Owned.Owns(labels)
 }
 
-// compared is the result of a plan on which nothing is done.
-func (r *reconcileRun) compared(plan reconcile.Plan) *ReconcileResult {
+// comparedResult is the result of a plan on which nothing is done.
+func (r *reconcileRun) comparedResult(plan reconcile.Plan) *ReconcileResult {
 	result := &ReconcileResult{RunID: r.id, Plan: plan, Limits: r.limits, diagnose: r.engine.Diagnose}
 	result.Verdict = fixVerdict(plan, nil)
 	if r.req.Check && plan.Found() > 0 {
@@ -164,19 +164,19 @@ func (r *reconcileRun) foundVerdict(plan reconcile.Plan) error {
 		WithHint("`%s reconcile --fix` acts on what is proved; the rest is for people", r.env.Process.Name())
 }
 
-// recorded compares, acts if it may, and writes down what came of it: also a check
+// runRecorded compares, acts if it may, and writes down what came of it: also a check
 // counts what it saw, so it is no plain look.
-func (r *reconcileRun) recorded(ctx context.Context) (*ReconcileResult, error) {
+func (r *reconcileRun) runRecorded(ctx context.Context) (*ReconcileResult, error) {
 	plan := r.engine.Plan(ctx)
 	w, err := r.env.BeginRun(ctx, r.watch, r.id, r.journalBegin(plan))
 	if err != nil {
 		return nil, err
 	}
 	defer w.Release()
-	result := r.compared(plan)
+	result := r.comparedResult(plan)
 	if r.req.Fix {
 		r.watch.Item(ReconcilePlanned{Result: result})
-		r.fix(ctx, result, w)
+		r.applyPlan(ctx, result, w)
 	}
 	var succeeded []string
 	if result.Verdict == nil || !r.req.Fix && fault.KindOf(result.Verdict) == fault.KindFound { // a check that finds something has done its work
@@ -229,13 +229,13 @@ func reconcileLayer(r reconcile.Rules) (layer, shortfall string) {
 	return string(l), shortfall
 }
 
-// fix carries the plan out and reports how every row that was found has ended.
-func (r *reconcileRun) fix(ctx context.Context, result *ReconcileResult, w *RunJournal) {
+// applyPlan carries the plan out and reports how every row that was found has ended.
+func (r *reconcileRun) applyPlan(ctx context.Context, result *ReconcileResult, w *RunJournal) {
 	refuse := func(err error) { result.Refused, result.Verdict = err, err }
 	for _, may := range []func() error{
 		func() error { return EndCause(ctx, ctx.Err()) },
 		func() error { return result.Plan.Refusal(r.limits) },
-		func() error { return r.allowed(ctx, result.Plan) },
+		func() error { return r.askForRows(ctx, result.Plan) },
 	} {
 		if err := may(); err != nil {
 			refuse(err)
@@ -259,8 +259,8 @@ func (r *reconcileRun) fix(ctx context.Context, result *ReconcileResult, w *RunJ
 	result.Verdict = causeOr(ctx, fixVerdict(result.Plan, result.Endings))
 }
 
-// allowed asks for the number of rows where somebody can be asked.
-func (r *reconcileRun) allowed(ctx context.Context, plan reconcile.Plan) error {
+// askForRows asks the person, if one can be asked, to confirm the number of rows.
+func (r *reconcileRun) askForRows(ctx context.Context, plan reconcile.Plan) error {
 	n := len(plan.Acting())
 	if r.req.Yes || n == 0 {
 		return nil

@@ -22,11 +22,11 @@ const (
 	fromTasks    = "tasks:"
 )
 
-// sources says for each profile where its records come from. What is ill-formed is
+// recordSources says for each profile where its records come from. What is ill-formed is
 // fault.KindUsage, before anybody is asked.
-func (r *reconcileRun) sources(ctx context.Context, f *fleet.Fleet) (map[string]reconcile.Source, error) {
+func (r *reconcileRun) recordSources(ctx context.Context, f *fleet.Fleet) (map[string]reconcile.Source, error) {
 	if tasks, ok := strings.CutPrefix(r.req.Records, fromTasks); ok {
-		return r.tasks(ctx, f, tasks)
+		return r.taskSources(ctx, f, tasks)
 	}
 	if r.req.Records != "" && r.req.Records != fromProvider && r.req.Records != fromStore {
 		return nil, fault.Usage("--records: %q is no source", r.req.Records).WithHint("write provider, store, tasks:FILE.csv, tasks:FILE.jsonl or tasks:postgres://...")
@@ -44,9 +44,9 @@ func (r *reconcileRun) sources(ctx context.Context, f *fleet.Fleet) (map[string]
 	return all, nil
 }
 
-// tasks are those of one profile: by them, the sandboxes of every other would be
+// taskSources are those of one profile: by them, the sandboxes of every other would be
 // orphans.
-func (r *reconcileRun) tasks(ctx context.Context, f *fleet.Fleet, from string) (map[string]reconcile.Source, error) {
+func (r *reconcileRun) taskSources(ctx context.Context, f *fleet.Fleet, from string) (map[string]reconcile.Source, error) {
 	if names := f.Names(); len(names) != 1 {
 		return nil, fault.Usage("--records: tasks are those of one profile, and %d are selected: %s", len(names), strings.Join(names, ", ")).
 			WithHint("name it with --provider")
@@ -61,12 +61,12 @@ func taskSource(ctx context.Context, from string) (reconcile.Source, error) {
 	if strings.Contains(from, "://") {
 		return reconcile.FromTasks("tasks", time.Time{}, func(ctx context.Context) ([]store.TaskRow, error) { return store.ReadTasks(ctx, from) }), nil
 	}
-	rows, taken, err := dump(ctx, from)
+	rows, taken, err := readDump(ctx, from)
 	return reconcile.FromTasks(fromTasks+filepath.Base(from), taken, func(context.Context) ([]store.TaskRow, error) { return rows, nil }), err
 }
 
-// dump reads a dump whole. It was taken when its file was last written.
-func dump(ctx context.Context, path string) ([]store.TaskRow, time.Time, error) {
+// readDump reads a dump whole. It was taken when its file was last written.
+func readDump(ctx context.Context, path string) ([]store.TaskRow, time.Time, error) {
 	const hint = "write tasks:FILE.csv or tasks:FILE.jsonl"
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {

@@ -13,9 +13,8 @@ import (
 // memoryLimit bounds what a slow store may cost a verb that does without.
 const memoryLimit = 5 * time.Second
 
-// recordCreated puts a new sandbox on sbx's own record, so that `reconcile` knows it,
-// unless its provider keeps records. The sandbox is there in any case, so a store
-// that fails is a warning.
+// recordCreated records a new sandbox, so that `reconcile` knows it, unless its provider keeps
+// records. The sandbox exists in any case, so a failing store is a warning.
 func (e *Env) recordCreated(ctx context.Context, watch Reporter, f *fleet.Fleet, s sandbox.Sandbox) {
 	if f.HasRecords(s.Provider) {
 		return

@@ -39,7 +39,7 @@ func (e *Env) BeginRun(ctx context.Context, watch Reporter, run string, begin cl
 	if err := journal.Prune(disk, keptRuns); err != nil {
 		watch.Warn(err.Error())
 	}
-	l.share(ctx, nil)
+	l.shareEnding(ctx, nil)
 	return l, nil
 }
 
@@ -50,7 +50,7 @@ const keptRuns = 9000
 // done is done.
 func (l *RunJournal) Finish(ctx context.Context, end cleanup.End) error {
 	err := l.Append(cleanup.EntryEnd, end)
-	l.share(ctx, &end)
+	l.shareEnding(ctx, &end)
 	return err
 }
 
@@ -69,9 +69,9 @@ func (l *RunJournal) EndEntry(endings []sandbox.Ending, verdict error, succeeded
 // Release closes the file; every line is on the disk already.
 func (l *RunJournal) Release() { _ = l.Close() }
 
-// share tells the other hosts, if there are any. They miss a summary rather than
-// the run its journal.
-func (l *RunJournal) share(ctx context.Context, end *cleanup.End) {
+// shareEnding reports to the other hosts, if there are any. A failure loses their summary,
+// never this run's journal.
+func (l *RunJournal) shareEnding(ctx context.Context, end *cleanup.End) {
 	run := l.Env.sharedRun(l.Run(), l.Begin, l.Began, end)
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), shareLimit)
 	defer stop()

@@ -11,12 +11,12 @@ import (
 
 // The kinds of sightings that cleanup keeps in the store.
 const (
-	sightFirst     = "first seen"        // of what tells no age
+	sightFirst     = "first seen"        // of sandboxes without a known age
 	sightCandidate = "cleanup candidate" // under --notify-before
 )
 
-// Sightings reads the sightings of a kind when they are first asked for. What cannot
-// be read was never seen, which keeps a sandbox.
+// Sightings reads the sightings of a kind on first use. A failed read counts as never seen,
+// which keeps a sandbox.
 func (e *Env) Sightings(ctx context.Context, watch Reporter, kind string) func() map[string]store.Sighting {
 	return sync.OnceValue(func() (seen map[string]store.Sighting) {
 		e.writeStore(ctx, watch, false, func(ctx context.Context, st store.Store) (err error) {
@@ -27,7 +27,7 @@ func (e *Env) Sightings(ctx context.Context, watch Reporter, kind string) func()
 	})
 }
 
-// candidateKey tells a sandbox from another one that gets its id.
+// candidateKey distinguishes a sandbox from a later one with the same id.
 func candidateKey(s sandbox.Sandbox) string {
 	return s.Ref().String() + " " + s.CreatedAt.UTC().Format(time.RFC3339Nano)
 }

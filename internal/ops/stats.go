@@ -58,7 +58,7 @@ func Stats(ctx context.Context, env *Env, req StatsRequest, watch Observer) (*St
 		if s.ItemsErr != nil {
 			errs = append(errs, s.ItemsErr)
 		}
-		figures := env.figures(s, counted[s.Provider])
+		figures := env.providerFigures(s, counted[s.Provider])
 		r.Providers = append(r.Providers, figures)
 		r.Census.Join(figures.Census)
 	}
@@ -67,8 +67,8 @@ func Stats(ctx context.Context, env *Env, req StatsRequest, watch Observer) (*St
 	return r, nil
 }
 
-// figures judges what one provider told.
-func (e *Env) figures(s fleet.ProviderStats, counted Census) Figures {
+// providerFigures judges the figures of one provider.
+func (e *Env) providerFigures(s fleet.ProviderStats, counted Census) Figures {
 	now := e.Now()
 	f := Figures{
 		Provider: s.Provider, ProviderType: s.ProviderType,
@@ -88,8 +88,8 @@ func (e *Env) figures(s fleet.ProviderStats, counted Census) Figures {
 	return f
 }
 
-// totalFigures adds up what the providers told. A figure that one of them does not
-// tell has no total.
+// totalFigures adds up the figures of the providers. A figure that one of them does not report
+// has no total.
 func (e *Env) totalFigures(all []Figures) Figures {
 	sum := Figures{Limits: e.Thresholds(sandbox.Sandbox{})}
 	if len(all) == 0 {

@@ -42,10 +42,9 @@ type Stopped struct {
 	Err            error
 }
 
-// Stop stops tasks: first the publication is made impossible, then everything made for
-// them is ended and seen to be gone. Items are of types Forbidden and
-// NotGone. The error says that
-// nothing was tried; that of one task stands in its result.
+// Stop stops tasks: first it prevents the publication, then it ends everything made for them
+// and verifies that it is gone. Items are of types Forbidden and NotGone. The error says that
+// nothing was tried; the error of one task is in its result.
 func Stop(ctx context.Context, env *Env, req StopRequest, watch Observer) (results []Stopped, err error) {
 	f, err := env.Only(ctx)
 	if err != nil {
@@ -53,7 +52,7 @@ func Stop(ctx context.Context, env *Env, req StopRequest, watch Observer) (resul
 	}
 	err = env.WithTasks(ctx, TaskParts{Fleet: f, Notice: watch.Note}, func(_ store.Store, o task.Options) error {
 		s := &stopping{options: o, watch: watch, stopper: task.NewStopper(o)}
-		results = s.all(ctx, req.Tasks)
+		results = s.stopAll(ctx, req.Tasks)
 		return nil
 	})
 	return results, err
@@ -67,7 +66,7 @@ type stopping struct {
 	watch Observer
 }
 
-func (s *stopping) all(ctx context.Context, words []string) []Stopped {
+func (s *stopping) stopAll(ctx context.Context, words []string) []Stopped {
 	var distinct []string
 	for _, w := range words {
 		if !slices.Contains(distinct, w) {
@@ -77,13 +76,13 @@ func (s *stopping) all(ctx context.Context, words []string) []Stopped {
 	results := make([]Stopped, len(distinct))
 	var wg sync.WaitGroup
 	for i, word := range distinct {
-		wg.Go(func() { results[i] = s.stop(ctx, word) })
+		wg.Go(func() { results[i] = s.stopOne(ctx, word) })
 	}
 	wg.Wait()
 	return results
 }
 
-func (s *stopping) stop(ctx context.Context, word string) Stopped {
+func (s *stopping) stopOne(ctx context.Context, word string) Stopped {
 	began := time.Now()
 	r := Stopped{Word: word}
 	t, err := FindTask(ctx, s.options.Ledger, word)
@@ -91,8 +90,8 @@ func (s *stopping) stop(ctx context.Context, word string) Stopped {
 		r.Err = err
 		return r
 	}
-	r.Word, r.WasOver = t.ID, t.State.Over()
-	if r.Task, err = s.stopper.Forbid(ctx, t.ID, "sbx stop of "+s.options.Owner.Who); err != nil {
+	r.Word, r.WasOver = t.ID, t.State.Final()
+	if r.Task, err = s.stopper.ForbidPublication(ctx, t.ID, "sbx stop of "+s.options.Owner.Who); err != nil {
 		r.Err = fault.Placed(err, "", "stop "+t.ID)
 		if !task.TooLate(err) {
 			return r
@@ -100,13 +99,13 @@ func (s *stopping) stop(ctx context.Context, word string) Stopped {
 	} else {
 		r.Forbidden, r.ForbiddenAfter = true, time.Since(began)
 		if !r.WasOver {
-			s.report(Forbidden{Task: t.ID, After: r.ForbiddenAfter})
+			s.reportItem(Forbidden{Task: t.ID, After: r.ForbiddenAfter})
 		}
 	}
 	now, err := s.stopper.End(ctx, r.Task)
 	r.Task, r.GoneAfter = now, time.Since(began)
 	if err != nil && r.Err != nil {
-		s.report(NotGone{Task: t.ID, Err: err})
+		s.reportItem(NotGone{Task: t.ID, Err: err})
 		return r
 	}
 	if err != nil {
@@ -120,8 +119,8 @@ func (s *stopping) stop(ctx context.Context, word string) Stopped {
 	return r
 }
 
-// report keeps an observer to one goroutine at a time.
-func (s *stopping) report(item any) {
+// reportItem keeps an observer to one goroutine at a time.
+func (s *stopping) reportItem(item any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.watch.Item(item)

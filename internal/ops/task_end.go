@@ -21,7 +21,7 @@ func TaskVerdict(t task.Task, err error) error {
 		return err
 	}
 	over := t
-	if !over.State.Over() {
+	if !over.State.Final() {
 		over.State = t.Verdict
 	}
 	op := "task " + t.ID

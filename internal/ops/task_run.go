@@ -23,7 +23,7 @@ func (e *Env) RunTask(ctx context.Context, watch Reporter, options task.Options,
 	now, err := e.RunControlled(ctx, watch, options.Ledger, t, func() (task.Task, error) {
 		return task.NewRunner(options, env, ctx.Done()).Run(life, t)
 	})
-	if ctx.Err() != nil && err != nil && !now.State.Over() {
+	if ctx.Err() != nil && err != nil && !now.State.Final() {
 		now = revokeOnAbandon(ctx, watch, options, now)
 	}
 	return now, err
@@ -37,10 +37,10 @@ func revokeOnAbandon(ctx context.Context, watch Reporter, options task.Options, 
 	defer stop()
 	now, err := options.Ledger.Change(ctx, t.ID, func(n *task.Task) error { return n.Stop(options.Owner.Who) })
 	switch {
-	case err != nil && !errors.Is(err, task.ErrOver):
+	case err != nil && !errors.Is(err, task.ErrFinal):
 		watch.Warn("task " + t.ID + " is left as it is: the next sbx goes on with it, and `sbx stop " + t.ID + "` stops it")
 		return t
-	case !now.State.Over():
+	case !now.State.Final():
 		watch.Warn("task " + t.ID + " will not publish; what was made for it is left to the next sbx, and to `sbx stop " + t.ID + "`")
 	}
 	return now
@@ -88,6 +88,6 @@ type TaskParts struct {
 	Secret   publish.Target // the push target with its credentials; zero = none
 	BudgetMB int64          // what all tasks of a budget may hold together; 0 = no bound
 	Notice   func(text string)
-	// Protected says why the operator keeps a sandbox; WithTasks knows it.
+	// Protected says why the operator keeps a sandbox; WithTasks sets it.
 	Protected func(sandbox.Sandbox) string
 }

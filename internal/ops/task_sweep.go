@@ -34,7 +34,7 @@ func (e *Env) WithTasks(ctx context.Context, parts TaskParts, do func(store.Stor
 // SweepTasks settles what dead processes left and ends what was kept for long enough,
 // for a moment at most.
 func (e *Env) SweepTasks(ctx context.Context, watch Reporter, options task.Options) {
-	options.Continue = e.continues
+	options.Continue = e.startBackgroundRunner
 	adopted, err := task.Sweep(ctx, options)
 	for _, a := range adopted {
 		watch.Note(fmt.Sprintf("task %s was left by a dead process: it is %s now", a.Task.ID, WithDetail(string(a.Task.State), string(a.Task.Phase))))

@@ -93,7 +93,7 @@ func Report(ctx context.Context, env *Env, since time.Duration) (*ReportResult, 
 	if err != nil {
 		return nil, err
 	}
-	r.Tasks = slices.DeleteFunc(r.Tasks, func(t task.Task) bool { return t.Spec.Warm }) // nobody asked for their work
+	r.Tasks = slices.DeleteFunc(r.Tasks, func(t task.Task) bool { return t.Spec.Warm }) // tasks without a publication
 	if len(r.Tasks) > 0 {
 		r.At = r.Tasks[0].ReadAt
 	}
@@ -136,7 +136,7 @@ func (e *Env) readTaskStore(do func(store.Store) error) error {
 	return do(st)
 }
 
-// OwnerAlive says whether a task's owner lives, where this machine can tell.
+// OwnerAlive says whether a task's owner lives, where this machine can know.
 func (e *Env) OwnerAlive(o task.Owner) sandbox.Verdict {
 	if e.Alive == nil || o.PID == 0 {
 		return sandbox.Unknown

@@ -41,12 +41,12 @@ type TerminateResult struct {
 // can be a reference.
 func Terminate(ctx context.Context, env *Env, req TerminateRequest, watch Observer) (*TerminateResult, error) {
 	t := newTermination(env, req, watch)
-	err := t.find(ctx)
+	err := t.findTargets(ctx)
 	if fault.KindOf(err) == fault.KindUsage {
 		return nil, err
 	}
 	if err == nil {
-		err = t.allow(ctx)
+		err = t.confirmOrRefuse(ctx)
 	}
 	watch.Item(RunStarted{RunID: t.id})
 	if err != nil {
@@ -57,7 +57,7 @@ func Terminate(ctx context.Context, env *Env, req TerminateRequest, watch Observ
 	}
 	endings := t.endTargets(ctx)
 	env.recordEnds(ctx, watch, t.fleet, endings)
-	return &TerminateResult{RunID: t.id, Endings: endings, Verdict: t.verdict(endings)}, nil
+	return &TerminateResult{RunID: t.id, Endings: endings, Verdict: t.endingsVerdict(endings)}, nil
 }
 
 // PlannedEnd is one sandbox of a plan, and why it would end or stay.
@@ -79,14 +79,14 @@ type TerminatePlan struct {
 func PlanTerminate(ctx context.Context, env *Env, req TerminateRequest, watch Observer) (*TerminatePlan, error) {
 	t := newTermination(env, req, watch)
 	t.planning = true
-	failed := t.find(ctx)
+	failed := t.findTargets(ctx)
 	if fault.KindOf(failed) == fault.KindUsage {
 		return nil, failed
 	}
 	p := &TerminatePlan{RunID: t.id, Guards: []safety.Guard{}, Errors: append(t.lost, failed), Verdict: failed}
-	p.Selected, p.Kept = t.plan()
+	p.Selected, p.Kept = t.plannedEnds()
 	if failed == nil {
-		p.Guards = t.guards()
+		p.Guards = t.runGuards()
 		p.Verdict = t.planVerdict()
 	}
 	return p, nil
@@ -114,9 +114,9 @@ func newTermination(env *Env, req TerminateRequest, watch Observer) *termination
 	return &termination{env: env, req: req, watch: watch, id: env.RunID()}
 }
 
-// find finds what the words mean. Words that are not found are kept for the end: one of
+// findTargets finds what the words mean. Words that are not found are kept for the end: one of
 // them does not stop the rest.
-func (t *termination) find(ctx context.Context) (err error) {
+func (t *termination) findTargets(ctx context.Context) (err error) {
 	words := t.wellFormed()
 	if len(words) == 0 {
 		return errors.Join(t.lost...)
@@ -127,7 +127,7 @@ func (t *termination) find(ctx context.Context) (err error) {
 	if t.limits, err = t.env.Limits(t.config, t.req.Production); err != nil {
 		return err
 	}
-	if err := t.unattended(words); err != nil {
+	if err := t.refuseUnattended(words); err != nil {
 		return err
 	}
 	if t.fleet, err = t.env.Fleet(ctx); err != nil {
@@ -135,7 +135,7 @@ func (t *termination) find(ctx context.Context) (err error) {
 	}
 	t.held = t.env.Leases(ctx)
 	found, err := t.fleet.FindEach(ctx, words, fleet.FindOptions{Destructive: true})
-	t.take(found)
+	t.addTargets(found)
 	if cause := EndCause(ctx, err); cause != nil {
 		return cause
 	}
@@ -165,8 +165,8 @@ func (t *termination) wellFormed() (left []string) {
 	return left
 }
 
-// unattended refuses many words without somebody to ask, before anything is called.
-func (t *termination) unattended(words []string) error {
+// refuseUnattended refuses many words when no person can be asked, before anything is called.
+func (t *termination) refuseUnattended(words []string) error {
 	n := len(slices.Compact(slices.Sorted(slices.Values(words))))
 	if t.planning || t.req.Yes || n <= safety.MaxUnasked || t.watch.Attended() {
 		return nil
@@ -175,8 +175,8 @@ func (t *termination) unattended(words []string) error {
 		WithHint("look at the plan with --dry-run, then repeat with --yes")
 }
 
-// take makes targets of what was found, and notes how each was named.
-func (t *termination) take(found []fleet.Found) {
+// addTargets makes targets of what was found, and notes how each was named.
+func (t *termination) addTargets(found []fleet.Found) {
 	t.chosen, t.unreadable = map[sandbox.Ref]safety.Choice{}, map[sandbox.Ref]bool{}
 	for _, f := range found {
 		choice := safety.ByRule
@@ -195,18 +195,18 @@ func (t *termination) take(found []fleet.Found) {
 	}
 }
 
-func (t *termination) choice(ref sandbox.Ref) safety.Choice { return t.chosen[ref] }
+func (t *termination) choiceOf(ref sandbox.Ref) safety.Choice { return t.chosen[ref] }
 
-// protected says why a sandbox may not be ended; "" = it may.
-func (t *termination) protected(s sandbox.Sandbox) string {
-	return t.env.Protection(t.config, t.held).Keeps(s, t.choice(s.Ref()))
+// protectionReason says why a sandbox may not be ended; "" = it may.
+func (t *termination) protectionReason(s sandbox.Sandbox) string {
+	return t.env.Protection(t.config, t.held).Keeps(s, t.choiceOf(s.Ref()))
 }
 
-// guards are the limits of this run. What a person could still allow by an answer is not
+// runGuards are the limits of this run. What a person could still allow by an answer is not
 // ok before that.
-func (t *termination) guards() []safety.Guard {
+func (t *termination) runGuards() []safety.Guard {
 	out := []safety.Guard{safety.UnaskedGuard(len(t.targets), t.req.Yes, t.countsByProfile())}
-	for _, name := range t.profiles() {
+	for _, name := range t.targetProfiles() {
 		chosen := t.choicesOf(name)
 		if t.limits.IsProduction(name) {
 			out = append(out, t.limits.ProductionGuard(name, safety.Unnamed(chosen), safety.Ending()))
@@ -220,8 +220,8 @@ func (t *termination) guards() []safety.Guard {
 	return out
 }
 
-// profiles names those of the targets, in the order of their names.
-func (t *termination) profiles() []string {
+// targetProfiles names those of the targets, in the order of their names.
+func (t *termination) targetProfiles() []string {
 	var names []string
 	for _, s := range t.targets {
 		names = append(names, s.Provider)
@@ -234,7 +234,7 @@ func (t *termination) choicesOf(profile string) []safety.Choice {
 	var chosen []safety.Choice
 	for _, s := range t.targets {
 		if s.Provider == profile {
-			chosen = append(chosen, t.choice(s.Ref()))
+			chosen = append(chosen, t.choiceOf(s.Ref()))
 		}
 	}
 	return chosen
@@ -242,17 +242,17 @@ func (t *termination) choicesOf(profile string) []safety.Choice {
 
 // countsByProfile counts the targets: "local 2, prod 5".
 func (t *termination) countsByProfile() string {
-	names := t.profiles()
+	names := t.targetProfiles()
 	for i, name := range names {
 		names[i] = fmt.Sprintf("%s %d", name, len(t.choicesOf(name)))
 	}
 	return strings.Join(names, ", ")
 }
 
-// allow asks what people can answer, and refuses the whole run where a guard still says
+// confirmOrRefuse asks what people can answer, and refuses the whole run where a guard still says
 // no.
-func (t *termination) allow(ctx context.Context) error {
-	for _, g := range t.guards() {
+func (t *termination) confirmOrRefuse(ctx context.Context) error {
+	for _, g := range t.runGuards() {
 		if g.OK {
 			continue
 		}
@@ -285,7 +285,7 @@ func (t *termination) endTargets(ctx context.Context) []sandbox.Ending {
 		Recheck: fleet.Recheck{AllowUnreadable: func(s sandbox.Sandbox) bool { return t.unreadable[s.Ref()] }},
 	}
 	var endings []sandbox.Ending
-	for e := range safety.End(ctx, t.fleet, t.targets, safety.Options{Verb: safety.VerbTerminate, How: how, Protected: t.protected, Choice: t.choice}) {
+	for e := range safety.End(ctx, t.fleet, t.targets, safety.Options{Verb: safety.VerbTerminate, How: how, Protected: t.protectionReason, Choice: t.choiceOf}) {
 		endings = append(endings, e)
 		progress.Update(fmt.Sprintf("%d of %d", len(endings), len(t.targets)))
 		t.watch.Item(e)
@@ -293,19 +293,19 @@ func (t *termination) endTargets(ctx context.Context) []sandbox.Ending {
 	return endings
 }
 
-// verdict counts a word that was not found like a sandbox that did not end.
-func (t *termination) verdict(endings []sandbox.Ending) error {
+// endingsVerdict counts a word that was not found like a sandbox that did not end.
+func (t *termination) endingsVerdict(endings []sandbox.Ending) error {
 	for _, err := range t.lost {
 		endings = append(endings, sandbox.Ending{Outcome: sandbox.OutcomeFailed, Reason: err.Error(), Err: err})
 	}
 	return fleet.Verdict(endings, true)
 }
 
-// plan sorts the targets by what would become of them.
-func (t *termination) plan() (selected, kept []PlannedEnd) {
+// plannedEnds sorts the targets by what would become of them.
+func (t *termination) plannedEnds() (selected, kept []PlannedEnd) {
 	selected, kept = []PlannedEnd{}, []PlannedEnd{}
 	for _, s := range t.targets {
-		why := t.protected(s)
+		why := t.protectionReason(s)
 		switch {
 		case why != "":
 		case s.State == "":
@@ -330,5 +330,5 @@ func (t *termination) planVerdict() error {
 	for i, s := range t.targets {
 		seen[i] = sandbox.Ending{Ref: s.Ref(), Outcome: sandbox.OutcomeVerified}
 	}
-	return t.verdict(seen)
+	return t.endingsVerdict(seen)
 }

@@ -80,17 +80,17 @@ func NewSampler(ctx context.Context, env *Env, req TopRequest) (*Sampler, error)
 func (s *Sampler) Look(ctx context.Context, watch Observer) (*TopResult, error) {
 	progress := watch.Progress("sampling")
 	defer progress.Done()
-	targets, errs := s.targets(ctx)
+	targets, errs := s.listTargets(ctx)
 	if len(targets) == 0 && len(errs) == 1 && fault.KindOf(errs[0]) == fault.KindUsage {
 		return nil, errs[0]
 	}
-	failed := s.sample(ctx, targets, progress)
-	s.observe(ctx, targets)
+	failed := s.sampleTargets(ctx, targets, progress)
+	s.observeRunning(ctx, targets)
 	r := &TopResult{}
 	kept := map[sandbox.Ref][]sandbox.Usage{}
 	for _, t := range targets {
 		ref := t.Ref()
-		if err := failed[ref]; err != nil && !s.vanished(err) {
+		if err := failed[ref]; err != nil && !s.vanishedUnnamed(err) {
 			errs = append(errs, err)
 		}
 		if samples := s.past[ref]; len(samples) > 0 {
@@ -100,13 +100,13 @@ func (s *Sampler) Look(ctx context.Context, watch Observer) (*TopResult, error) 
 	}
 	s.past = kept
 	maps.DeleteFunc(s.seen, func(ref sandbox.Ref, _ lifeSigns) bool { return kept[ref] == nil })
-	slices.SortStableFunc(r.Usage, busiest)
+	slices.SortStableFunc(r.Usage, compareByCPU)
 	r.Errors = withoutDuplicates(causeOnce(ctx, errs))
 	return r, nil
 }
 
-// observe looks at what runs as every verb does that judges it, all at once.
-func (s *Sampler) observe(ctx context.Context, targets []sandbox.Sandbox) {
+// observeRunning looks at what runs as every verb does that judges it, all at once.
+func (s *Sampler) observeRunning(ctx context.Context, targets []sandbox.Sandbox) {
 	var all sync.WaitGroup
 	earlier := maps.Clone(s.seen)
 	for _, t := range targets {
@@ -116,7 +116,7 @@ func (s *Sampler) observe(ctx context.Context, targets []sandbox.Sandbox) {
 			continue
 		}
 		all.Go(func() {
-			signs := lifeSigns{s.fleet.ObserveLifeBeside(ctx, t, samples), time.Now()}
+			signs := lifeSigns{s.fleet.ObserveLifeWithSamples(ctx, t, samples), time.Now()}
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.seen[t.Ref()] = signs
@@ -125,8 +125,8 @@ func (s *Sampler) observe(ctx context.Context, targets []sandbox.Sandbox) {
 	all.Wait()
 }
 
-// usageOf gives the figures of one sandbox now, and the judgement by all that was seen of
-// it. Of two series of samples the longer one tells more.
+// usageOf gives the current figures of one sandbox and the judgement by all its samples. Of two
+// series of samples the longer one is used.
 func (s *Sampler) usageOf(t sandbox.Sandbox, samples []sandbox.Usage) SandboxUsage {
 	limits, now := s.env.Thresholds(t), s.env.Now()
 	signs, looked := s.seen[t.Ref()]
@@ -144,8 +144,8 @@ func (s *Sampler) usageOf(t sandbox.Sandbox, samples []sandbox.Usage) SandboxUsa
 	return u
 }
 
-// targets are the named sandboxes, or all that run.
-func (s *Sampler) targets(ctx context.Context) ([]sandbox.Sandbox, []error) {
+// listTargets are the named sandboxes, or all that run.
+func (s *Sampler) listTargets(ctx context.Context) ([]sandbox.Sandbox, []error) {
 	if len(s.req.Words) > 0 {
 		found, err := s.fleet.Find(ctx, s.req.Words, fleet.FindOptions{})
 		if err != nil {
@@ -157,9 +157,9 @@ func (s *Sampler) targets(ctx context.Context) ([]sandbox.Sandbox, []error) {
 	return slices.DeleteFunc(l.Items, func(b sandbox.Sandbox) bool { return b.State != sandbox.StateRunning }), l.Errors
 }
 
-// sample adds the next samples of each target to the past ones and gives the
+// sampleTargets adds the next samples of each target to the past ones and gives the
 // last error of each.
-func (s *Sampler) sample(ctx context.Context, targets []sandbox.Sandbox, progress Progress) map[sandbox.Ref]error {
+func (s *Sampler) sampleTargets(ctx context.Context, targets []sandbox.Sandbox, progress Progress) map[sandbox.Ref]error {
 	refs := make([]sandbox.Ref, len(targets))
 	rounds := 1
 	for i, t := range targets {
@@ -177,7 +177,7 @@ func (s *Sampler) sample(ctx context.Context, targets []sandbox.Sandbox, progres
 	for round := range s.fleet.Samples(ctx, refs, rounds, s.req.Every) {
 		for _, sample := range round.Samples {
 			if failed[sample.Ref] = sample.Err; sample.Err == nil {
-				s.keep(sample)
+				s.samplesKept(sample)
 			}
 		}
 		n++
@@ -186,21 +186,21 @@ func (s *Sampler) sample(ctx context.Context, targets []sandbox.Sandbox, progres
 	return failed
 }
 
-// keep never holds less than two samples, so that rates are known from the second look on.
-func (s *Sampler) keep(sample fleet.Sample) {
+// samplesKept never holds less than two samples, so that rates are known from the second look on.
+func (s *Sampler) samplesKept(sample fleet.Sample) {
 	samples := append(s.past[sample.Ref], sample.Usage)
 	s.past[sample.Ref] = samples[max(0, len(samples)-max(2, s.req.Samples)):]
 }
 
-// vanished says that a sandbox which nobody named has ended between two looks:
-// that is life, and no failure.
-func (s *Sampler) vanished(err error) bool {
+// vanishedUnnamed says that a sandbox which the user did not name has ended between two looks,
+// which is no failure.
+func (s *Sampler) vanishedUnnamed(err error) bool {
 	kind := fault.KindOf(err)
 	return len(s.req.Words) == 0 && (kind == fault.KindGone || kind == fault.KindNotFound)
 }
 
-// busiest sorts by falling cpu; what is not known stands last.
-func busiest(a, b SandboxUsage) int {
+// compareByCPU sorts by falling cpu, unknown values last.
+func compareByCPU(a, b SandboxUsage) int {
 	cpu := func(u SandboxUsage) float64 {
 		if u.Trend.CPUPercent == nil {
 			return -1

@@ -128,10 +128,10 @@ func TestBusiest(t *testing.T) {
 	row := func(id string, cpu *float64) SandboxUsage {
 		return SandboxUsage{Ref: sandbox.Ref{Provider: "p", ID: id}, Trend: triage.Trend{CPUPercent: cpu}}
 	}
-	assert.Negative(t, busiest(row("b", new(9.0)), row("a", new(8.0))))
-	assert.Negative(t, busiest(row("b", new(0.0)), row("a", nil)), "not known stands last")
-	assert.Negative(t, busiest(row("a", nil), row("b", nil)))
-	assert.Positive(t, busiest(row("b", new(1.0)), row("a", new(1.0))))
+	assert.Negative(t, compareByCPU(row("b", new(9.0)), row("a", new(8.0))))
+	assert.Negative(t, compareByCPU(row("b", new(0.0)), row("a", nil)), "not known stands last")
+	assert.Negative(t, compareByCPU(row("a", nil), row("b", nil)))
+	assert.Positive(t, compareByCPU(row("b", new(1.0)), row("a", new(1.0))))
 }
 
 func TestWithoutDuplicates(t *testing.T) {
@@ -146,7 +146,7 @@ func TestTargetsAreThoseThatRun(t *testing.T) {
 	ended, ending := burner("oomd0001"), burner("term0001")
 	ended.Sandbox.State, ending.Sandbox.State = sandbox.StateFailed, sandbox.StateTerminating
 	s, _ := sampling(t, TopRequest{Samples: 1, Every: time.Second}, burner("calm0001"), ended, ending)
-	targets, errs := s.targets(t.Context())
+	targets, errs := s.listTargets(t.Context())
 	assert.Empty(t, errs)
 	require.Len(t, targets, 1)
 	assert.Equal(t, "calm0001", targets[0].ID)

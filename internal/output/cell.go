@@ -28,7 +28,7 @@ func machineText(v any) string {
 func joinScalars(list []any) string {
 	words := make([]string, len(list))
 	for i, e := range list {
-		if !scalar(e) {
+		if !isScalar(e) {
 			return string(appendJSON(nil, list, compact))
 		}
 		words[i] = machineText(e)
@@ -39,7 +39,7 @@ func joinScalars(list []any) string {
 func joinPairs(fields Fields) string {
 	words := make([]string, len(fields))
 	for i, f := range fields {
-		if !scalar(f.Value) {
+		if !isScalar(f.Value) {
 			return string(appendJSON(nil, fields, compact))
 		}
 		words[i] = f.Key + "=" + machineText(f.Value)
@@ -47,7 +47,7 @@ func joinPairs(fields Fields) string {
 	return strings.Join(words, ",")
 }
 
-func scalar(v any) bool {
+func isScalar(v any) bool {
 	switch v.(type) {
 	case []any, Fields:
 		return false
@@ -55,21 +55,21 @@ func scalar(v any) bool {
 	return true
 }
 
-// noValue stands where nothing is known, or there is nothing.
+// noValue is shown for an unknown or missing value.
 const noValue = "-"
 
 // humanText is a value for eyes, not yet escaped: "-" for unknown, "3m ago" for an instant,
 // "1h30m" for a duration and for a `_seconds` key.
 func humanText(v any, key string, now time.Time) string {
-	if at, ok := instant(v); ok {
-		return relative(at, now)
+	if at, ok := asInstant(v); ok {
+		return relativeTime(at, now)
 	}
 	if d, ok := v.(time.Duration); ok {
-		return humanDuration(d)
+		return sandbox.FormatElapsed(d)
 	}
-	shaped := shape(v)
-	if f, ok := number(shaped); ok && strings.HasSuffix(key, "_seconds") {
-		return humanDuration(time.Duration(f * float64(time.Second)))
+	shaped := shapeValue(v)
+	if f, ok := asNumber(shaped); ok && strings.HasSuffix(key, "_seconds") {
+		return sandbox.FormatElapsed(time.Duration(f * float64(time.Second)))
 	}
 	if f, ok := shaped.(float64); ok {
 		return strconv.FormatFloat(math.Round(f*100)/100, 'f', -1, 64)
@@ -80,7 +80,7 @@ func humanText(v any, key string, now time.Time) string {
 	return noValue
 }
 
-func instant(v any) (time.Time, bool) {
+func asInstant(v any) (time.Time, bool) {
 	switch v := v.(type) {
 	case time.Time:
 		return v, !v.IsZero()
@@ -92,7 +92,7 @@ func instant(v any) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-func number(v any) (float64, bool) {
+func asNumber(v any) (float64, bool) {
 	switch v := v.(type) {
 	case int64:
 		return float64(v), true
@@ -102,8 +102,8 @@ func number(v any) (float64, bool) {
 	return 0, false
 }
 
-// relative writes an instant as seen from now: "3m ago", "in 2h", "now" within a second.
-func relative(at, now time.Time) string {
+// relativeTime writes an instant as seen from now: "3m ago", "in 2h", "now" within a second.
+func relativeTime(at, now time.Time) string {
 	switch d := now.Sub(at); {
 	case d >= time.Second:
 		return sandbox.FormatDuration(d) + " ago"
@@ -111,18 +111,4 @@ func relative(at, now time.Time) string {
 		return "in " + sandbox.FormatDuration(-d)
 	}
 	return "now"
-}
-
-// humanDuration is sandbox.FormatDuration with milliseconds below a second and
-// tenths below ten, where endings and starts are measured.
-func humanDuration(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "-" + humanDuration(-d)
-	case d < time.Second:
-		return strconv.FormatInt(d.Milliseconds(), 10) + "ms"
-	case d < 10*time.Second:
-		return strconv.FormatFloat(d.Truncate(100*time.Millisecond).Seconds(), 'f', -1, 64) + "s"
-	}
-	return sandbox.FormatDuration(d)
 }

@@ -26,7 +26,7 @@ func TestMachineText(t *testing.T) {
 		"nested map":   {map[string][]int{"a": {1}}, `{"a":[1]}`},
 		"unknown in a": {[]*int{nil, new(1)}, ",1"},
 	} {
-		assert.Equal(t, tc.want, machineText(shape(tc.in)), name)
+		assert.Equal(t, tc.want, machineText(shapeValue(tc.in)), name)
 	}
 }
 
@@ -83,12 +83,12 @@ func TestTones(t *testing.T) {
 func TestPaintRepeatsTheWord(t *testing.T) {
 	t.Parallel()
 	for _, tone := range []Tone{Good, Warn, Bad, Muted} {
-		painted := paint("word", tone)
+		painted := paintText("word", tone)
 		assert.Contains(t, painted, "word")
 		assert.Contains(t, painted, "\x1b[")
-		assert.Equal(t, 4, width(painted))
+		assert.Equal(t, 4, cellWidth(painted))
 	}
-	assert.Equal(t, "word", paint("word", Plain))
+	assert.Equal(t, "word", paintText("word", Plain))
 }
 
 func TestColourful(t *testing.T) {
@@ -105,6 +105,6 @@ func TestColourful(t *testing.T) {
 		"dumb":           {place{width: 80, env: []string{"TERM=dumb"}}, false, false},
 		"--no-color":     {place{width: 80}, true, false},
 	} {
-		assert.Equal(t, tc.want, colourful(newStage(tc.at).Process, Options{NoColor: tc.off}), name)
+		assert.Equal(t, tc.want, wantsColor(newStage(tc.at).Process, Options{NoColor: tc.off}), name)
 	}
 }

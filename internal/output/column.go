@@ -53,9 +53,9 @@ func Of[T, U any](columns []Column[U], part func(T) U) []Column[T] {
 	return out
 }
 
-// choose picks the columns called names, in that order; without names those up
+// chooseColumns picks the columns called names, in that order; without names those up
 // to level. An unknown name is fault.KindUsage.
-func choose[T any](columns []Column[T], names []string, level Level) ([]Column[T], error) {
+func chooseColumns[T any](columns []Column[T], names []string, level Level) ([]Column[T], error) {
 	if len(names) == 0 {
 		return slices.DeleteFunc(slices.Clone(columns), func(c Column[T]) bool { return c.Level > level }), nil
 	}
@@ -73,21 +73,21 @@ func choose[T any](columns []Column[T], names []string, level Level) ([]Column[T
 // CheckColumns reports the first of wanted that columns lacks, as
 // fault.KindUsage, so that a command can refuse before it calls anybody.
 func CheckColumns[T any](columns []Column[T], wanted []string) error {
-	_, err := choose(columns, wanted, Extra)
+	_, err := chooseColumns(columns, wanted, Extra)
 	return err
 }
 
 func unknownColumn(name string, known []string) error {
 	list := strings.Join(known, ", ")
 	err := fault.Usage("unknown column %q", Escape(name))
-	if guess := nearest(name, known); guess != "" {
+	if guess := fault.Nearest(name, known); guess != "" {
 		return err.WithHint("did you mean %s? columns: %s", guess, list)
 	}
 	return err.WithHint("columns: %s", list)
 }
 
-// heading is the title of the human table.
-func (c Column[T]) heading() string {
+// columnTitle is the title of the human table.
+func (c Column[T]) columnTitle() string {
 	if c.Head != "" {
 		return c.Head
 	}

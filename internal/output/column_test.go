@@ -1,7 +1,6 @@
 package output
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -33,7 +32,7 @@ func TestChoose(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			chosen, err := choose(boxColumns(), tc.names, tc.level)
+			chosen, err := chooseColumns(boxColumns(), tc.names, tc.level)
 			if tc.hint == "" {
 				require.NoError(t, err)
 				assert.Equal(t, tc.want, Names(chosen))
@@ -52,21 +51,8 @@ func TestCheckColumns(t *testing.T) {
 	require.ErrorContains(t, CheckColumns(boxColumns(), []string{"ref", "x\x1b"}), `unknown column "x\\x1b"`)
 }
 
-func TestNearest(t *testing.T) {
-	t.Parallel()
-	known := []string{"json", "ndjson", "yaml", "table", "csv"}
-	for word, want := range map[string]string{
-		"jsno": "json", "jsn": "json", "ymal": "yaml", "tabel": "table", "cvs": "csv", "toml": "", "xml": "", "": "", "tble": "table", "nsjon": "ndjson", "ndjsn": "ndjson",
-	} {
-		assert.Equal(t, want, nearest(word, known), word)
-	}
-	long := strings.Repeat("a", longestWord)
-	assert.Equal(t, long, nearest(long, []string{long}))
-	assert.Empty(t, nearest(long+"a", []string{long, long + "a"}), "what is longer is not compared")
-}
-
 func TestHeading(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, "AGE", Column[box]{Name: "age_seconds", Head: "AGE"}.heading())
-	assert.Equal(t, "STATE", Column[box]{Name: "state"}.heading())
+	assert.Equal(t, "AGE", Column[box]{Name: "age_seconds", Head: "AGE"}.columnTitle())
+	assert.Equal(t, "STATE", Column[box]{Name: "state"}.columnTitle())
 }

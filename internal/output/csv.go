@@ -17,27 +17,27 @@ func newCSV(p *Printer, columns []heading) *csvEncoder {
 	return &csvEncoder{printer: p, columns: columns}
 }
 
-func (*csvEncoder) wants() want    { return wantValues }
-func (e *csvEncoder) flush() error { return e.printer.screen.flush() }
+func (*csvEncoder) selection() want    { return wantValues }
+func (e *csvEncoder) flushRows() error { return e.printer.screen.flushOutput() }
 
-func (e *csvEncoder) add(r record) error {
+func (e *csvEncoder) addRecord(r record) error {
 	cells := make([]string, len(r.values))
 	for i, v := range r.values {
-		cells[i] = csvCell(shape(v))
+		cells[i] = csvCell(shapeValue(v))
 	}
-	return e.rows(cells)
+	return e.writeRows(cells)
 }
 
-func (e *csvEncoder) close(ending) error {
+func (e *csvEncoder) closeDocument(ending) error {
 	if !e.begun {
-		if err := e.rows(); err != nil {
+		if err := e.writeRows(); err != nil {
 			return err
 		}
 	}
-	return e.flush()
+	return e.flushRows()
 }
 
-func (e *csvEncoder) rows(rows ...[]string) error {
+func (e *csvEncoder) writeRows(rows ...[]string) error {
 	if !e.begun {
 		e.begun = true
 		names := make([]string, len(e.columns))
@@ -50,14 +50,14 @@ func (e *csvEncoder) rows(rows ...[]string) error {
 	if err := csv.NewWriter(&b).WriteAll(rows); err != nil {
 		return err
 	}
-	return e.printer.screen.gather(b.Bytes())
+	return e.printer.screen.gatherOutput(b.Bytes())
 }
 
 // csvCell keeps spreadsheets from running text as a formula: text that starts with
 // = + - @, a tab or a carriage return gets a single quote. Numbers stay numbers.
 func csvCell(v any) string {
 	text := machineText(v)
-	_, isNumber := number(v)
+	_, isNumber := asNumber(v)
 	if !isNumber && text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + Escape(text)
 	}

@@ -27,7 +27,7 @@ type Document struct {
 // exit code. Errs are what failed while it was made. Formats of rows (csv, name)
 // are fault.KindUsage; a command refuses them earlier with Format.Refuse.
 func (p *Printer) Show(d Document, errs ...error) error {
-	return p.ShowAs(d, judge(errs, len(d.Fields) > 0), errs...)
+	return p.ShowAs(d, decisiveError(errs, len(d.Fields) > 0), errs...)
 }
 
 // ShowAs is Show where the caller knows the error that decides the exit code.
@@ -37,13 +37,13 @@ func (p *Printer) ShowAs(d Document, verdict error, errs ...error) error {
 		if d.Human != nil {
 			d.Human(sheet)
 		} else {
-			sheet.fields(d.Fields)
+			sheet.addFields(d.Fields)
 		}
-		return p.conclude(errs, verdict, p.write(sheet.render(p.view())))
+		return p.concludeList(errs, verdict, p.writeStdout(sheet.renderPage(p.pageView())))
 	}
 	end := ending{errs: errs, code: fault.ExitCode(verdict)}
 	line := shapeFields(d.Fields)
-	return p.conclude(errs, verdict, p.single(d.Schema, line, []any{line}, end))
+	return p.concludeList(errs, verdict, p.writeDocument(d.Schema, line, []any{line}, end))
 }
 
 // Failed prints the document of a command that failed before it had anything
@@ -52,12 +52,12 @@ func (p *Printer) ShowAs(d Document, verdict error, errs ...error) error {
 func (p *Printer) Failed(schema string, form Shape, err error) error {
 	if fault.KindOf(err) == fault.KindUsage {
 		p.Report(err)
-		return shown(err)
+		return reportedError(err)
 	}
 	errs := []error{err}
 	if !p.Format.Structured() {
-		p.complain(errs)
-		return shown(judge(errs, false))
+		p.printErrors(errs)
+		return reportedError(decisiveError(errs, false))
 	}
 	var body Fields
 	switch form {
@@ -67,9 +67,9 @@ func (p *Printer) Failed(schema string, form Shape, err error) error {
 		body = Fields{{"item", nil}}
 	case ShapeFree:
 	}
-	verdict := judge(errs, false)
+	verdict := decisiveError(errs, false)
 	end := ending{errs: errs, code: fault.ExitCode(verdict), incomplete: true}
-	return p.conclude(errs, verdict, p.single(schema, body, nil, end))
+	return p.concludeList(errs, verdict, p.writeDocument(schema, body, nil, end))
 }
 
 // ending is what closes a document.
@@ -81,36 +81,36 @@ type ending struct {
 	truncated  bool
 }
 
-// single writes a document that is known at once: body for one document, lines
+// writeDocument writes a document that is known at once: body for one document, lines
 // for ndjson.
-func (p *Printer) single(schema string, body Fields, lines []any, end ending) error {
+func (p *Printer) writeDocument(schema string, body Fields, lines []any, end ending) error {
 	if p.Format.Name() == NDJSON {
 		var out []byte
 		for _, line := range lines {
 			out = append(appendJSON(out, line, compact), '\n')
 		}
-		return p.write(p.appendSummary(out, len(lines), end), nil)
+		return p.writeStdout(p.appendSummary(out, len(lines), end), nil)
 	}
-	return p.write(p.render(p.envelope(schema, body, end)))
+	return p.writeStdout(p.renderDocument(p.withEnvelope(schema, body, end)))
 }
 
-// envelope puts the schema before body and the errors behind it.
-func (p *Printer) envelope(schema string, body Fields, end ending) Fields {
+// withEnvelope puts the schema before body and the errors behind it.
+func (p *Printer) withEnvelope(schema string, body Fields, end ending) Fields {
 	document := append(Fields{{"schema", schema}}, body...)
-	return append(document, Field{"errors", p.errorObjects(end.errs)}, Field{"interrupted", interrupted(end.errs)})
+	return append(document, Field{"errors", p.errorObjects(end.errs)}, Field{"interrupted", wasInterrupted(end.errs)})
 }
 
-// render turns an envelope into bytes.
-func (p *Printer) render(document Fields) ([]byte, error) {
+// renderDocument turns an envelope into bytes.
+func (p *Printer) renderDocument(document Fields) ([]byte, error) {
 	switch p.Format.Name() {
 	case JSON:
 		return append(appendJSON(nil, document, 0), '\n'), nil
 	case YAML:
 		return appendYAML(nil, document)
 	case Template, TemplateFile:
-		return evaluate(p.Format.ctx, maxMemory, func(ctx context.Context) ([]byte, error) { return execute(ctx, p.Format.template, document) })
+		return evaluateWithin(p.Format.ctx, maxMemory, func(ctx context.Context) ([]byte, error) { return runTemplate(ctx, p.Format.template, document) })
 	case JQ:
-		return evaluate(p.Format.ctx, maxMemory, func(ctx context.Context) ([]byte, error) { return query(ctx, p.Format.query, document) })
+		return evaluateWithin(p.Format.ctx, maxMemory, func(ctx context.Context) ([]byte, error) { return runQuery(ctx, p.Format.query, document) })
 	default:
 		return nil, fault.Usage("this command has no %s output", p.Format.Name()).
 			WithHint("formats: %s", FormatHelp(Table, JSON, NDJSON, YAML, Template, TemplateFile, JQ))
@@ -119,7 +119,7 @@ func (p *Printer) render(document Fields) ([]byte, error) {
 
 // appendSummary writes the last lines of ndjson: the errors and the summary.
 func (p *Printer) appendSummary(dst []byte, items int, end ending) []byte {
-	errs := flatten(end.errs)
+	errs := flattenErrors(end.errs)
 	for _, err := range errs {
 		line := append(Fields{{"event", "error"}}, p.errorObject(err)...)
 		dst = append(appendJSON(dst, line, compact), '\n')
@@ -130,7 +130,7 @@ func (p *Printer) appendSummary(dst []byte, items int, end ending) []byte {
 		{"errors", int64(len(errs))},
 		{"complete", !end.incomplete},
 		{"exit_code", int64(end.code)},
-		{"interrupted", interrupted(end.errs)},
+		{"interrupted", wasInterrupted(end.errs)},
 	}
 	return append(appendJSON(dst, append(summary, end.extra...), compact), '\n')
 }

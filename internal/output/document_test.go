@@ -252,7 +252,7 @@ func TestTemplateFunctions(t *testing.T) {
 func TestPlainTakesEveryNumber(t *testing.T) {
 	t.Parallel()
 	same := func(s string) string { return s }
-	assert.Equal(t, []any{1, 2, 1.8446744073709552e19, 0.5, nil}, plain(shape([]any{1, uint64(2), uint64(1<<64 - 1), 0.5, nil}), same))
+	assert.Equal(t, []any{1, 2, 1.8446744073709552e19, 0.5, nil}, plainValue(shapeValue([]any{1, uint64(2), uint64(1<<64 - 1), 0.5, nil}), same))
 }
 
 func TestJudge(t *testing.T) {
@@ -279,8 +279,8 @@ func TestJudge(t *testing.T) {
 		"a foreign error":      {[]error{errors.New("x")}, false, fault.KindUnknown},
 		"foreign, others done": {[]error{errors.New("x")}, true, fault.KindPartial},
 	} {
-		got := judge(tc.errs, tc.done)
+		got := decisiveError(tc.errs, tc.done)
 		assert.Equal(t, tc.want, fault.KindOf(got), name)
-		assert.Equal(t, tc.want, fault.KindOf(shown(got)), "%s, shown", name)
+		assert.Equal(t, tc.want, fault.KindOf(reportedError(got)), "%s, shown", name)
 	}
 }

@@ -15,10 +15,10 @@ const (
 // encoder writes the records of one list in one format. What add writes may wait a
 // moment for more; flush and close leave nothing waiting.
 type encoder interface {
-	wants() want
-	add(r record) error
-	flush() error
-	close(e ending) error
+	selection() want
+	addRecord(r record) error
+	flushRows() error
+	closeDocument(e ending) error
 }
 
 // heading is a column without its type.
@@ -51,10 +51,10 @@ func newEncoder(p *Printer, schema string, columns []heading, lines bool) encode
 	}
 }
 
-func object(columns []heading, r record) Fields {
+func recordObject(columns []heading, r record) Fields {
 	out := make(Fields, len(columns))
 	for i, c := range columns {
-		out[i] = Field{c.name, shape(r.values[i])}
+		out[i] = Field{c.name, shapeValue(r.values[i])}
 	}
 	return out
 }
@@ -62,19 +62,19 @@ func object(columns []heading, r record) Fields {
 // textEncoder writes running text, one line per item.
 type textEncoder struct{ printer *Printer }
 
-func (textEncoder) wants() want          { return wantLine }
-func (textEncoder) flush() error         { return nil }
-func (textEncoder) close(ending) error   { return nil }
-func (e textEncoder) add(r record) error { return e.printer.Line(r.line) }
+func (textEncoder) selection() want            { return wantLine }
+func (textEncoder) flushRows() error           { return nil }
+func (textEncoder) closeDocument(ending) error { return nil }
+func (e textEncoder) addRecord(r record) error { return e.printer.Line(r.line) }
 
 // nameEncoder writes one REF per line and nothing else.
 type nameEncoder struct{ printer *Printer }
 
-func (nameEncoder) wants() want          { return wantName }
-func (e nameEncoder) flush() error       { return e.printer.screen.flush() }
-func (e nameEncoder) close(ending) error { return e.flush() }
-func (e nameEncoder) add(r record) error {
-	return e.printer.screen.gather([]byte(Escape(r.name) + "\n"))
+func (nameEncoder) selection() want              { return wantName }
+func (e nameEncoder) flushRows() error           { return e.printer.screen.flushOutput() }
+func (e nameEncoder) closeDocument(ending) error { return e.flushRows() }
+func (e nameEncoder) addRecord(r record) error {
+	return e.printer.screen.gatherOutput([]byte(Escape(r.name) + "\n"))
 }
 
 // tabEncoder writes tab-separated lines for pipes: a header of upper-cased
@@ -85,10 +85,10 @@ type tabEncoder struct {
 	begun   bool
 }
 
-func (*tabEncoder) wants() want    { return wantValues }
-func (e *tabEncoder) flush() error { return e.printer.screen.flush() }
+func (*tabEncoder) selection() want    { return wantValues }
+func (e *tabEncoder) flushRows() error { return e.printer.screen.flushOutput() }
 
-func (e *tabEncoder) header() string {
+func (e *tabEncoder) headerLine() string {
 	if e.begun {
 		return ""
 	}
@@ -100,17 +100,17 @@ func (e *tabEncoder) header() string {
 	return strings.Join(names, "\t") + "\n"
 }
 
-func (e *tabEncoder) add(r record) error {
+func (e *tabEncoder) addRecord(r record) error {
 	cells := make([]string, len(r.values))
 	for i, v := range r.values {
-		cells[i] = Escape(machineText(shape(v)))
+		cells[i] = Escape(machineText(shapeValue(v)))
 	}
-	return e.printer.screen.gather([]byte(e.header() + strings.Join(cells, "\t") + "\n"))
+	return e.printer.screen.gatherOutput([]byte(e.headerLine() + strings.Join(cells, "\t") + "\n"))
 }
 
-func (e *tabEncoder) close(ending) error {
-	if err := e.printer.screen.gather([]byte(e.header())); err != nil {
+func (e *tabEncoder) closeDocument(ending) error {
+	if err := e.printer.screen.gatherOutput([]byte(e.headerLine())); err != nil {
 		return err
 	}
-	return e.flush()
+	return e.flushRows()
 }

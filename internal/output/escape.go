@@ -11,11 +11,11 @@ import (
 // Escape makes untrusted text safe for one cell or one line of a terminal:
 // control characters (C0, DEL, C1), line and paragraph separators, invisible
 // format characters (bidi overrides, zero widths) and invalid UTF-8 are shown as
-// \n, \x1b or \u202e. Everything else stays as it is (DESIGN section 5).
-func Escape(text string) string { return escape(text, false) }
+// \n, \x1b or \u202e. Everything else stays as it is.
+func Escape(text string) string { return escapeText(text, false) }
 
 // EscapeLine is Escape for a line of running text: tabs stay.
-func EscapeLine(text string) string { return escape(text, true) }
+func EscapeLine(text string) string { return escapeText(text, true) }
 
 // EscapeBlock is Escape for text of several lines: tabs and newlines stay. It is for
 // text whose line breaks were chosen by the operator, as in a jq expression.
@@ -30,7 +30,7 @@ func EscapeBlock(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-func escape(text string, keepTabs bool) string {
+func escapeText(text string, keepTabs bool) string {
 	start := firstUnsafe(text, keepTabs)
 	if start < 0 {
 		return text
@@ -44,7 +44,7 @@ func escape(text string, keepTabs bool) string {
 		case r == utf8.RuneError && size == 1:
 			fmt.Fprintf(&b, `\x%02x`, text[i])
 		case unsafeRune(r) && (r != '\t' || !keepTabs):
-			b.WriteString(spelled(r))
+			b.WriteString(escapeRune(r))
 		default:
 			b.WriteString(text[i : i+size])
 		}
@@ -76,7 +76,7 @@ func unsafeRune(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
 }
 
-func spelled(r rune) string {
+func escapeRune(r rune) string {
 	switch {
 	case r == '\t':
 		return `\t`
@@ -92,7 +92,7 @@ func spelled(r rune) string {
 	return fmt.Sprintf(`\U%08x`, r)
 }
 
-// redacted stands where a secret was.
+// redacted replaces a secret.
 const redacted = "[redacted]"
 
 // shortestSecret is how many bytes a secret has that is hidden: a shorter one is no

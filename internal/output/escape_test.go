@@ -45,7 +45,7 @@ func TestEscapeBlockKeepsLines(t *testing.T) {
 	assert.Equal(t, `\r`, EscapeBlock("\r"))
 }
 
-// FuzzEscape holds the promise of DESIGN section 5: no control rune survives,
+// FuzzEscape checks that no control rune survives,
 // and text without any stays as it is.
 func FuzzEscape(f *testing.F) {
 	for _, seed := range []string{"", "abc", "\x1b[2J", "\u202e", "a\tb\nc", "\xff\xfe", "\u200d", "\U000e0020", "\ufffd"} {

@@ -22,11 +22,11 @@ const (
 
 const hintCost = "see the document with -o json, and narrow the expression"
 
-// evaluate runs what the operator wrote over a document. It returns the cause of
+// evaluateWithin runs what the operator wrote over a document. It returns the cause of
 // ctx soon after that ends, and fault.KindUsage where the heap grows by more than
 // that many bytes; the context of compute ends then, and what does not look at it is
 // abandoned.
-func evaluate(ctx context.Context, memory uint64, compute func(context.Context) ([]byte, error)) ([]byte, error) {
+func evaluateWithin(ctx context.Context, memory uint64, compute func(context.Context) ([]byte, error)) ([]byte, error) {
 	type result struct {
 		out []byte
 		err error
@@ -34,7 +34,7 @@ func evaluate(ctx context.Context, memory uint64, compute func(context.Context) 
 	inner, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	done := make(chan result, 1)
-	most := heap() + memory
+	most := heapBytes() + memory
 	go func() {
 		out, err := compute(inner)
 		done <- result{out, err}
@@ -51,15 +51,15 @@ func evaluate(ctx context.Context, memory uint64, compute func(context.Context) 
 		case <-last:
 			return nil, context.Cause(ctx)
 		case <-look.C:
-			if heap() > most {
+			if heapBytes() > most {
 				return nil, fault.Usage("the expression needs more than %d MiB of memory", memory>>20).WithHint(hintCost)
 			}
 		}
 	}
 }
 
-// heap is how many bytes the objects of this process take.
-func heap() uint64 {
+// heapBytes is how many bytes the objects of this process take.
+func heapBytes() uint64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()

@@ -16,7 +16,7 @@ func render(ctx context.Context, t *testing.T, format string, document Fields) (
 	t.Helper()
 	f, err := ParseFormat(ctx, format)
 	require.NoError(t, err)
-	return (&Printer{Options: Options{Format: f}}).render(document)
+	return (&Printer{Options: Options{Format: f}}).renderDocument(document)
 }
 
 // An expression without an end ends with the command.
@@ -80,7 +80,7 @@ func TestAnExpressionIsBounded(t *testing.T) {
 	}
 	code, err := parseQuery(`[range(1e12)] | length`)
 	require.NoError(t, err)
-	_, err = evaluate(t.Context(), 64<<20, func(ctx context.Context) ([]byte, error) { return query(ctx, code, Fields{}) })
+	_, err = evaluateWithin(t.Context(), 64<<20, func(ctx context.Context) ([]byte, error) { return runQuery(ctx, code, Fields{}) })
 	require.EqualError(t, err, "the expression needs more than 64 MiB of memory")
 
 	_, err = render(t.Context(), t, `template={{range .items}}{{$.text}}{{end}}`, Fields{

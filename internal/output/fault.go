@@ -26,14 +26,14 @@ func (p *Printer) errorObject(err error) Fields {
 		{"provider", provider},
 		{"kind", string(row.Kind)},
 		{"message", Redact(message, p.Secrets)},
-		{"hint", Redact(p.hint(err), p.Secrets)},
+		{"hint", Redact(p.hintText(err), p.Secrets)},
 		{"retryable", fault.Retryable(err)},
 		{"retry_after_seconds", retryAfter},
 	}
 }
 
 func (p *Printer) errorObjects(errs []error) []any {
-	flat := flatten(errs)
+	flat := flattenErrors(errs)
 	out := make([]any, len(flat))
 	for i, err := range flat {
 		out[i] = p.errorObject(err)
@@ -41,10 +41,10 @@ func (p *Printer) errorObjects(errs []error) []any {
 	return out
 }
 
-// judge gives the error that decides the exit code (DESIGN section 4): a signal
+// decisiveError gives the error that decides the exit code: a signal
 // before the operator's time limit before the result; one common kind, or
 // fault.KindPartial where kinds differ or something was done.
-func judge(errs []error, done bool) error {
+func decisiveError(errs []error, done bool) error {
 	joined := errors.Join(errs...)
 	if joined == nil {
 		return nil
@@ -71,7 +71,7 @@ func kindOf(err error) fault.Kind {
 
 func mostUrgent(errs []error) fault.Kind {
 	for _, kind := range []fault.Kind{fault.KindTerminated, fault.KindCanceled, fault.KindTimeout} {
-		for _, err := range flatten(errs) {
+		for _, err := range flattenErrors(errs) {
 			if fault.KindOf(err) == kind {
 				return kind
 			}
@@ -80,8 +80,8 @@ func mostUrgent(errs []error) fault.Kind {
 	return fault.KindNone
 }
 
-// spoiledByPart says that a kind means "this part failed", so that other parts
-// that are done make the whole partial. The other kinds speak of the whole.
+// spoiledByPart says that a kind means "this part failed": the whole is partial if other parts
+// succeeded. Other kinds describe the whole.
 func spoiledByPart(kind fault.Kind) bool {
 	switch kind {
 	case fault.KindUnknown, fault.KindUsage, fault.KindAuth, fault.KindNotFound, fault.KindGone,
@@ -92,8 +92,8 @@ func spoiledByPart(kind fault.Kind) bool {
 	}
 }
 
-// interrupted says that a signal ended the work.
-func interrupted(errs []error) bool {
+// wasInterrupted says that a signal ended the work.
+func wasInterrupted(errs []error) bool {
 	kind := mostUrgent(errs)
 	return kind == fault.KindCanceled || kind == fault.KindTerminated
 }

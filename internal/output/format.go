@@ -72,8 +72,8 @@ func (f Format) Structured() bool {
 // Human says that rows are laid out for eyes when stdout is a terminal.
 func (f Format) Human() bool { return f.Name() == Table || f.Name() == WideTable }
 
-// level is the highest column level that the format shows unasked.
-func (f Format) level() Level {
+// columnLevel is the highest column level that the format shows unasked.
+func (f Format) columnLevel() Level {
 	switch f.Name() {
 	case WideTable, CSV:
 		return Wide
@@ -84,8 +84,8 @@ func (f Format) level() Level {
 	}
 }
 
-// FormatOf is the format whose word begins the value of -o, without what follows
-// the word; an unknown word is the table.
+// FormatOf is the format whose name begins the value of -o, without its argument; an unknown
+// name is the table.
 func FormatOf(text string) Format {
 	word, _, _ := strings.Cut(text, "=")
 	if !slices.Contains(Formats(), FormatName(word)) {
@@ -94,10 +94,9 @@ func FormatOf(text string) Format {
 	return Format{name: FormatName(word)}
 }
 
-// ParseFormat reads the value of -o; "" is the table. An unknown word, a
-// template or jq expression with a mistake and an unreadable template file are
-// fault.KindUsage. The end of ctx, whose cause is then the error, ends the reading of
-// a template file, and later what an expression computes.
+// ParseFormat parses the value of -o; "" is the table. An unknown name, a template or jq
+// expression with a mistake and an unreadable template file are fault.KindUsage. ctx bounds
+// reading a template file and, later, evaluating an expression; its cause is then the error.
 func ParseFormat(ctx context.Context, text string) (Format, error) {
 	word, argument, given := strings.Cut(text, "=")
 	name := FormatName(word)
@@ -107,15 +106,15 @@ func ParseFormat(ctx context.Context, text string) (Format, error) {
 	if !slices.Contains(Formats(), name) {
 		return Format{}, unknownFormat(word)
 	}
-	if takes := placeholder(name); takes == "" && given {
+	if takes := formatPlaceholder(name); takes == "" && given {
 		return Format{}, fault.Usage("format %s takes no value", name)
 	} else if takes != "" && argument == "" {
 		return Format{}, fault.Usage("format %s needs a value", name).WithHint("write -o %s=%s", name, takes)
 	}
-	return compile(ctx, name, argument)
+	return compileFormat(ctx, name, argument)
 }
 
-func compile(ctx context.Context, name FormatName, argument string) (Format, error) {
+func compileFormat(ctx context.Context, name FormatName, argument string) (Format, error) {
 	f := Format{name: name, ctx: ctx}
 	var err error
 	switch name {
@@ -135,8 +134,8 @@ func compile(ctx context.Context, name FormatName, argument string) (Format, err
 	return f, err
 }
 
-// placeholder is how help writes the value of a format; "" = it takes none.
-func placeholder(name FormatName) string {
+// formatPlaceholder is how help writes the value of a format; "" = it takes none.
+func formatPlaceholder(name FormatName) string {
 	switch name {
 	case Template:
 		return "STR"
@@ -154,7 +153,7 @@ func FormatHelp(names ...FormatName) string {
 	words := make([]string, len(names))
 	for i, name := range names {
 		words[i] = string(name)
-		if takes := placeholder(name); takes != "" {
+		if takes := formatPlaceholder(name); takes != "" {
 			words[i] += "=" + takes
 		}
 	}
@@ -167,7 +166,7 @@ func unknownFormat(word string) error {
 		known = append(known, string(name))
 	}
 	err := fault.Usage("unknown format %q", Escape(word))
-	if guess := nearest(word, known); guess != "" {
+	if guess := fault.Nearest(word, known); guess != "" {
 		return err.WithHint("did you mean %s? formats: %s", guess, FormatHelp(Formats()...))
 	}
 	return err.WithHint("formats: %s", FormatHelp(Formats()...))

@@ -87,6 +87,6 @@ func TestLevels(t *testing.T) {
 	for text, want := range map[string]Level{"table": Default, "wide": Wide, "csv": Wide, "json": Extra, "yaml": Extra, "ndjson": Extra, "jq=.": Extra} {
 		f, err := ParseFormat(t.Context(), text)
 		require.NoError(t, err)
-		assert.Equal(t, want, f.level(), text)
+		assert.Equal(t, want, f.columnLevel(), text)
 	}
 }

@@ -11,8 +11,8 @@ import (
 // minText is the least that is left of a text column, in cells.
 const minText = 8
 
-// quietFor is how long rows on a terminal wait for others to be aligned with: long
-// for an API between two pages, short for a person who watches a provider hang.
+// quietFor is how long rows on a terminal wait for others to be aligned with: longer than an
+// API needs between two pages, shorter than a person waits for a hanging provider.
 const quietFor = 300 * time.Millisecond
 
 // grid is the table on a terminal. Rows wait for the first flush, which fixes
@@ -37,13 +37,13 @@ func newGrid(p *Printer, columns []heading) *grid {
 	for i := range columns {
 		g.shown = append(g.shown, i)
 	}
-	grow(g.widths, g.titles())
+	growWidths(g.widths, g.columnTitles())
 	return g
 }
 
-func (*grid) wants() want { return wantCells }
+func (*grid) selection() want { return wantCells }
 
-func (g *grid) titles() []string {
+func (g *grid) columnTitles() []string {
 	out := make([]string, len(g.columns))
 	for i, c := range g.columns {
 		out[i] = c.title
@@ -51,51 +51,51 @@ func (g *grid) titles() []string {
 	return out
 }
 
-func (g *grid) add(r record) error {
+func (g *grid) addRecord(r record) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.waiting = append(g.waiting, r)
 	switch {
 	case g.begun:
-		return g.show()
+		return g.showWaitingRows()
 	case g.quiet == nil:
-		g.quiet = time.AfterFunc(quietFor, func() { _ = g.flush() }) // the next write tells what failed
+		g.quiet = time.AfterFunc(quietFor, func() { _ = g.flushRows() }) // the next write reports what failed
 	default:
 		g.quiet.Reset(quietFor)
 	}
 	return nil
 }
 
-func (g *grid) close(ending) error { return g.flush() }
+func (g *grid) closeDocument(ending) error { return g.flushRows() }
 
-func (g *grid) flush() error {
+func (g *grid) flushRows() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.show()
+	return g.showWaitingRows()
 }
 
-// show writes the rows that wait. The lock is held.
-func (g *grid) show() error {
+// showWaitingRows writes the rows that wait. The lock is held.
+func (g *grid) showWaitingRows() error {
 	if g.quiet != nil {
 		g.quiet.Stop()
 	}
 	if len(g.waiting) == 0 {
 		return nil
 	}
-	widths := g.measure()
+	widths := g.measureColumns()
 	rows := make([][]string, 0, len(g.waiting)+1)
 	if !g.begun {
-		rows = append(rows, of(g.titles(), g.shown))
+		rows = append(rows, pickShown(g.columnTitles(), g.shown))
 	}
 	for _, r := range g.waiting {
-		rows = append(rows, of(g.painted(r), g.shown))
+		rows = append(rows, pickShown(g.paintRow(r), g.shown))
 	}
 	g.begun, g.waiting = true, nil
-	return g.printer.write(layOut(of(widths, g.shown), rows))
+	return g.printer.writeStdout(layOut(pickShown(widths, g.shown), rows))
 }
 
-// of picks the shown ones of what there is for each column.
-func of[T any](all []T, shown []int) []T {
+// pickShown picks the shown ones of what there is for each column.
+func pickShown[T any](all []T, shown []int) []T {
 	picked := make([]T, len(shown))
 	for i, at := range shown {
 		picked[i] = all[at]
@@ -103,9 +103,9 @@ func of[T any](all []T, shown []int) []T {
 	return picked
 }
 
-// spare leaves columns out, from the right, until the line fits: first those in
+// dropColumns leaves columns out, from the right, until the line fits: first those in
 // which no row has a value.
-func (g *grid) spare(widths []int) {
+func (g *grid) dropColumns(widths []int) {
 	if g.begun || len(g.printer.Columns) > 0 {
 		return
 	}
@@ -113,7 +113,7 @@ func (g *grid) spare(widths []int) {
 		return !slices.ContainsFunc(g.waiting, func(r record) bool { return r.texts[i] != noValue })
 	}
 	for _, may := range []func(int) bool{empty, func(i int) bool { return g.columns[i].spare }} {
-		for at := len(g.shown) - 1; at > 0 && line(of(widths, g.shown)) > g.printer.outWidth; at-- {
+		for at := len(g.shown) - 1; at > 0 && lineWidth(pickShown(widths, g.shown)) > g.printer.outWidth; at-- {
 			if may(g.shown[at]) {
 				g.shown = slices.Delete(g.shown, at, at+1)
 			}
@@ -121,8 +121,8 @@ func (g *grid) spare(widths []int) {
 	}
 }
 
-// line is how wide columns of these widths are together.
-func line(widths []int) int {
+// lineWidth is how wide columns of these widths are together.
+func lineWidth(widths []int) int {
 	total := gap * (len(widths) - 1)
 	for _, w := range widths {
 		total += w
@@ -130,26 +130,26 @@ func line(widths []int) int {
 	return total
 }
 
-// measure gives the widths of the rows that wait, cuts their text where the line is too
+// measureColumns gives the widths of the rows that wait, cuts their text where the line is too
 // long, and keeps the widths if they are the first. A later row may be wider: it
 // spills rather than loses an id.
-func (g *grid) measure() []int {
+func (g *grid) measureColumns() []int {
 	widths := slices.Clone(g.widths)
 	for _, r := range g.waiting {
-		grow(widths, r.texts)
+		growWidths(widths, r.texts)
 		for i, v := range r.values {
 			g.cuttable[i] = g.cuttable[i] || runningText(v, g.columns[i].name)
 		}
 	}
 	if g.printer.outWidth > 0 {
-		g.spare(widths)
+		g.dropColumns(widths)
 	}
-	seen := of(widths, g.shown)
-	if cut := shrink(seen, of(g.cuttable, g.shown), g.printer.outWidth, minText); cut >= 0 {
+	seen := pickShown(widths, g.shown)
+	if cut := shrinkWidths(seen, pickShown(g.cuttable, g.shown), g.printer.outWidth, minText); cut >= 0 {
 		at := g.shown[cut]
 		widths[at] = seen[cut]
 		for _, r := range g.waiting {
-			r.texts[at] = truncate(r.texts[at], widths[at])
+			r.texts[at] = truncateCells(r.texts[at], widths[at])
 		}
 	}
 	if !g.begun {
@@ -170,13 +170,13 @@ func runningText(v any, key string) bool {
 	return false
 }
 
-func (g *grid) painted(r record) []string {
+func (g *grid) paintRow(r record) []string {
 	if !g.printer.colour {
 		return r.texts
 	}
 	out := make([]string, len(r.texts))
 	for i, text := range r.texts {
-		out[i] = paint(text, r.tones[i])
+		out[i] = paintText(text, r.tones[i])
 	}
 	return out
 }

@@ -13,8 +13,8 @@ type ItemSpec[T any] struct {
 	Columns []Column[T]
 	Human   func(s *Sheet, item T) // what people see; nil = one line per column
 	Line    func(T) string         // instead of Human: this line and nothing else
-	// Aside is instead of all of it: notes on stderr, for a verb whose stdout is a
-	// program's. --columns asks for the document again.
+	// Aside replaces all of the above by notes on stderr, for a verb whose stdout belongs to a
+	// program. --columns asks for the document again.
 	Aside func(T) []string
 }
 
@@ -22,37 +22,37 @@ type ItemSpec[T any] struct {
 // decides the exit code. Errs are what failed while it was gathered. Without
 // an object there is Printer.Failed.
 func ShowItem[T any](p *Printer, spec ItemSpec[T], item T, errs ...error) error {
-	return ShowItemAs(p, spec, item, judge(errs, true), errs...)
+	return ShowItemAs(p, spec, item, decisiveError(errs, true), errs...)
 }
 
 // ShowItemAs is ShowItem where the caller knows the error that decides the exit code.
 func ShowItemAs[T any](p *Printer, spec ItemSpec[T], item T, verdict error, errs ...error) error {
-	if spec.Aside != nil && p.aside() {
+	if spec.Aside != nil && p.writesAside() {
 		for _, line := range spec.Aside(item) {
 			p.Note(line)
 		}
-		if err := p.screen.flush(); err != nil && !errors.Is(err, ErrClosed) { // of what a program has said
+		if err := p.screen.flushOutput(); err != nil && !errors.Is(err, ErrClosed) { // of what a program has said
 			return cmp.Or(verdict, err)
 		}
 		return verdict
 	}
-	columns, err := choose(spec.Columns, p.Columns, p.Format.level())
+	columns, err := chooseColumns(spec.Columns, p.Columns, p.Format.columnLevel())
 	if err != nil {
 		p.Report(err)
-		return shown(err)
+		return reportedError(err)
 	}
 	if p.Format.Name() == CSV || p.Format.Name() == NameOnly {
 		return showRow(p, spec, item, verdict, errs)
 	}
 	if p.Format.Human() {
-		return p.conclude(errs, verdict, showSheet(p, spec, columns, item))
+		return p.concludeList(errs, verdict, showSheet(p, spec, columns, item))
 	}
 	object := make(Fields, len(columns))
 	for i, c := range columns {
-		object[i] = Field{c.Name, shape(c.Value(item))}
+		object[i] = Field{c.Name, shapeValue(c.Value(item))}
 	}
 	end := ending{errs: errs, code: fault.ExitCode(verdict)}
-	return p.conclude(errs, verdict, p.single(spec.Schema, Fields{{"item", object}}, []any{object}, end))
+	return p.concludeList(errs, verdict, p.writeDocument(spec.Schema, Fields{{"item", object}}, []any{object}, end))
 }
 
 func showRow[T any](p *Printer, spec ItemSpec[T], item T, verdict error, errs []error) error {
@@ -83,5 +83,5 @@ func showSheet[T any](p *Printer, spec ItemSpec[T], columns []Column[T], item T)
 			sheet.Field(c.Name, value)
 		}
 	}
-	return p.write(sheet.render(p.view()))
+	return p.writeStdout(sheet.renderPage(p.pageView()))
 }

@@ -29,11 +29,11 @@ func parseQuery(text string) (*gojq.Code, error) {
 	return code, nil
 }
 
-// query runs the expression over the document and prints one result per line:
+// runQuery runs the expression over the document and prints one result per line:
 // strings as they are, everything else as compact JSON. A failure of the
 // expression, and one that gives too much, is fault.KindUsage and gives no output at
 // all.
-func query(ctx context.Context, code *gojq.Code, document Fields) ([]byte, error) {
+func runQuery(ctx context.Context, code *gojq.Code, document Fields) ([]byte, error) {
 	var out []byte
 	results := code.RunWithContext(ctx, forQuery(document))
 	for n := 0; ; n++ {
@@ -66,7 +66,7 @@ func appendResult(out []byte, v any) []byte {
 
 // forQuery gives gojq the types that it accepts.
 func forQuery(document Fields) any {
-	return plain(document, func(s string) string { return strings.ToValidUTF8(s, "\ufffd") })
+	return plainValue(document, func(s string) string { return strings.ToValidUTF8(s, "\ufffd") })
 }
 
 // fromQuery gives back the types that appendJSON knows; integers beyond 64 bits
@@ -87,7 +87,7 @@ func fromQuery(v any) any {
 		for k, e := range v {
 			out[k] = fromQuery(e)
 		}
-		return shape(out)
+		return shapeValue(out)
 	}
-	return shape(v)
+	return shapeValue(v)
 }

@@ -51,7 +51,7 @@ func FuzzQuery(f *testing.F) {
 			assert.Equal(t, fault.KindUsage, fault.KindOf(err))
 			return
 		}
-		out, err := query(t.Context(), code, document)
+		out, err := runQuery(t.Context(), code, document)
 		if err != nil {
 			assert.Empty(t, out)
 			assert.Equal(t, fault.KindUsage, fault.KindOf(err))
@@ -72,7 +72,7 @@ func TestQueryErrors(t *testing.T) {
 	} {
 		code, err := parseQuery(expression)
 		require.NoError(t, err, expression)
-		out, err := query(t.Context(), code, Fields{{"items", []any{}}})
+		out, err := runQuery(t.Context(), code, Fields{{"items", []any{}}})
 		require.ErrorContains(t, err, want, expression)
 		assert.Empty(t, out)
 		assert.Equal(t, 2, fault.ExitCode(err))

@@ -33,7 +33,7 @@ func appendJSON(dst []byte, v any, level int) []byte {
 	case Fields:
 		return appendObject(dst, v, level)
 	}
-	return appendJSON(dst, shape(v), level)
+	return appendJSON(dst, shapeValue(v), level)
 }
 
 // appendFloat writes a number without an exponent below 1e21, as JavaScript does.
@@ -50,10 +50,10 @@ func appendList(dst []byte, list []any, level int) []byte {
 	}
 	dst = append(dst, '[')
 	for i, v := range list {
-		dst = separate(dst, i, deeper(level))
-		dst = appendJSON(dst, v, deeper(level))
+		dst = appendSeparator(dst, i, deeperLevel(level))
+		dst = appendJSON(dst, v, deeperLevel(level))
 	}
-	return append(newline(dst, level), ']')
+	return append(appendNewline(dst, level), ']')
 }
 
 func appendObject(dst []byte, fields Fields, level int) []byte {
@@ -62,11 +62,11 @@ func appendObject(dst []byte, fields Fields, level int) []byte {
 	}
 	dst = append(dst, '{')
 	for i, f := range fields {
-		dst = separate(dst, i, deeper(level))
+		dst = appendSeparator(dst, i, deeperLevel(level))
 		dst = appendKey(dst, f.Key, level)
-		dst = appendJSON(dst, f.Value, deeper(level))
+		dst = appendJSON(dst, f.Value, deeperLevel(level))
 	}
-	return append(newline(dst, level), '}')
+	return append(appendNewline(dst, level), '}')
 }
 
 func appendKey(dst []byte, key string, level int) []byte {
@@ -77,21 +77,21 @@ func appendKey(dst []byte, key string, level int) []byte {
 	return dst
 }
 
-func deeper(level int) int {
+func deeperLevel(level int) int {
 	if level == compact {
 		return compact
 	}
 	return level + 1
 }
 
-func separate(dst []byte, i, level int) []byte {
+func appendSeparator(dst []byte, i, level int) []byte {
 	if i > 0 {
 		dst = append(dst, ',')
 	}
-	return newline(dst, level)
+	return appendNewline(dst, level)
 }
 
-func newline(dst []byte, level int) []byte {
+func appendNewline(dst []byte, level int) []byte {
 	if level == compact {
 		return dst
 	}
@@ -105,7 +105,7 @@ func newline(dst []byte, level int) []byte {
 func appendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	for i := 0; i < len(s); {
-		if n := printable(s[i:]); n > 0 {
+		if n := plainPrefix(s[i:]); n > 0 {
 			dst = append(dst, s[i:i+n]...)
 			i += n
 			continue
@@ -126,9 +126,9 @@ func appendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// printable counts the leading bytes that need no second look: printable ASCII but
+// plainPrefix counts the leading bytes that need no second look: printable ASCII but
 // for the two that JSON escapes.
-func printable(s string) int {
+func plainPrefix(s string) int {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
 			return i

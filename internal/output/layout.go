@@ -13,24 +13,24 @@ import (
 // gap is the space between two columns.
 const gap = 2
 
-// ellipsis stands for the rest of a truncated cell.
+// ellipsis replaces the rest of a truncated cell.
 const ellipsis = "…"
 
-// width counts the terminal cells of text without its colour. East Asian
+// cellWidth counts the terminal cells of text without its colour. East Asian
 // ambiguous characters count as one, whatever the locale, so that a layout is the
 // same everywhere.
-func width(text string) int { return twwidth.WidthWithOptions(text, twwidth.Options{}) }
+func cellWidth(text string) int { return twwidth.WidthWithOptions(text, twwidth.Options{}) }
 
-// truncate cuts text to at most limit cells, the last one an ellipsis; a limit below
+// truncateCells cuts text to at most limit cells, the last one an ellipsis; a limit below
 // one means none.
-func truncate(text string, limit int) string {
-	if limit < 1 || width(text) <= limit {
+func truncateCells(text string, limit int) string {
+	if limit < 1 || cellWidth(text) <= limit {
 		return text
 	}
 	var b strings.Builder
 	used := 0
 	for _, r := range text {
-		w := width(string(r))
+		w := cellWidth(string(r))
 		if used+w > limit-1 {
 			break
 		}
@@ -40,17 +40,17 @@ func truncate(text string, limit int) string {
 	return b.String() + ellipsis
 }
 
-// grow widens widths to hold the cells of row.
-func grow(widths []int, row []string) {
+// growWidths widens widths to hold the cells of row.
+func growWidths(widths []int, row []string) {
 	for i, cell := range row {
-		widths[i] = max(widths[i], width(cell))
+		widths[i] = max(widths[i], cellWidth(cell))
 	}
 }
 
-// shrink takes from the widest of the columns that may be cut what the line is too
+// shrinkWidths takes from the widest of the columns that may be cut what the line is too
 // wide by, but leaves it at least floor cells. It returns that column, or -1.
-func shrink(widths []int, cuttable []bool, limit, floor int) int {
-	total, widest := line(widths), -1
+func shrinkWidths(widths []int, cuttable []bool, limit, floor int) int {
+	total, widest := lineWidth(widths), -1
 	for i, w := range widths {
 		if cuttable[i] && (widest < 0 || w > widths[widest]) {
 			widest = i
@@ -67,7 +67,7 @@ func shrink(widths []int, cuttable []bool, limit, floor int) int {
 // borders and without trailing space. No cell may be wider than its column.
 func layOut(widths []int, rows [][]string) ([]byte, error) {
 	var b bytes.Buffer
-	table := borderless(&b, widths)
+	table := borderlessTable(&b, widths)
 	if err := table.Start(); err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func layOut(widths []int, rows [][]string) ([]byte, error) {
 	return trimLines(b.Bytes()), nil
 }
 
-func borderless(b *bytes.Buffer, widths []int) *tablewriter.Table {
+func borderlessTable(b *bytes.Buffer, widths []int) *tablewriter.Table {
 	columns := tw.NewMapper[int, int]()
 	for i, w := range widths {
 		columns.Set(i, w+gap)

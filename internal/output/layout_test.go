@@ -14,7 +14,7 @@ func TestLayOut(t *testing.T) {
 	t.Parallel()
 	got, err := layOut([]int{4, 7, 3}, [][]string{
 		{"A", "LONGER", "C"},
-		{"日本", paint("running", Good), "x"},
+		{"日本", paintText("running", Good), "x"},
 		{"", "a  b", ""},
 		{" b", "", "c c"},
 	})
@@ -45,9 +45,9 @@ func TestTruncate(t *testing.T) {
 		{"日本語", 4, "日…"},
 		{"", 1, ""},
 	} {
-		got := truncate(tc.text, tc.limit)
+		got := truncateCells(tc.text, tc.limit)
 		assert.Equal(t, tc.want, got)
-		assert.True(t, tc.limit < 1 || width(got) <= tc.limit)
+		assert.True(t, tc.limit < 1 || cellWidth(got) <= tc.limit)
 	}
 }
 
@@ -67,7 +67,7 @@ func TestShrink(t *testing.T) {
 		"unlimited":              {[]int{300}, []bool{true}, 0, []int{300}, -1},
 		"one column of one text": {[]int{300}, []bool{true}, 80, []int{80}, 0},
 	} {
-		cut := shrink(tc.widths, tc.cuttable, tc.limit, minText)
+		cut := shrinkWidths(tc.widths, tc.cuttable, tc.limit, minText)
 		assert.Equal(t, tc.cut, cut, name)
 		assert.Equal(t, tc.want, tc.widths, name)
 	}

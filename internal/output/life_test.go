@@ -199,7 +199,7 @@ func TestLivesOnATerminal(t *testing.T) {
 		assert.Equal(t, want, strings.Count(stdout, "\n"))
 		assert.NotContains(t, stdout, "\t")
 		for line := range strings.Lines(stdout) {
-			assert.LessOrEqual(t, width(strings.TrimSuffix(line, "\n")), 90)
+			assert.LessOrEqual(t, cellWidth(strings.TrimSuffix(line, "\n")), 90)
 		}
 		assertClean(t, stdout)
 	})

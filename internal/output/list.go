@@ -18,9 +18,9 @@ type ListSpec[T any] struct {
 	// Human is instead of the table on a terminal: one page about all items,
 	// shown when the list is closed. --columns asks for the table again.
 	Human func(s *Sheet, items []T)
-	// Aside is instead of the table: a note on stderr per item, "" = none, for a verb
-	// whose stdout is for programs. It says what failed, too. --columns asks for the
-	// table again.
+	// Aside replaces the table by one note on stderr for each item ("" = none), for a verb
+	// whose stdout belongs to programs. It reports failures too. --columns asks for the table
+	// again.
 	Aside func(T) string
 }
 
@@ -56,17 +56,17 @@ type record struct {
 // NewList opens a list. The error is an unknown name in --columns; nothing has been
 // written then.
 func NewList[T any](p *Printer, spec ListSpec[T]) (*List[T], error) {
-	columns, err := choose(spec.Columns, p.Columns, p.Format.level())
+	columns, err := chooseColumns(spec.Columns, p.Columns, p.Format.columnLevel())
 	if err != nil {
 		return nil, err
 	}
-	l := &List[T]{printer: p, spec: spec, columns: columns, ref: reference(spec.Columns)}
-	l.encoder = newEncoder(p, spec.Schema, headings(columns), spec.Line != nil && len(p.Columns) == 0)
+	l := &List[T]{printer: p, spec: spec, columns: columns, ref: referenceColumn(spec.Columns)}
+	l.encoder = newEncoder(p, spec.Schema, columnHeadings(columns), spec.Line != nil && len(p.Columns) == 0)
 	return l, nil
 }
 
-// reference reads what -o name prints: the column "ref", else the first one.
-func reference[T any](columns []Column[T]) func(T) any {
+// referenceColumn reads what -o name prints: the column "ref", else the first one.
+func referenceColumn[T any](columns []Column[T]) func(T) any {
 	if len(columns) == 0 {
 		return func(T) any { return nil }
 	}
@@ -74,56 +74,55 @@ func reference[T any](columns []Column[T]) func(T) any {
 	return columns[max(i, 0)].Value
 }
 
-func headings[T any](columns []Column[T]) []heading {
+func columnHeadings[T any](columns []Column[T]) []heading {
 	out := make([]heading, len(columns))
 	for i, c := range columns {
-		out[i] = heading{name: c.Name, title: c.heading(), spare: c.Spare}
+		out[i] = heading{name: c.Name, title: c.columnTitle(), spare: c.Spare}
 	}
 	return out
 }
 
-// Add adds an item that stands for something done or found. The error is that of
-// stdout: ErrClosed, or a failed write.
+// Add adds an item that was done or found. The error is that of stdout: ErrClosed, or a failed
+// write.
 func (l *List[T]) Add(item T) error {
 	l.done = true
-	return l.put(item)
+	return l.putItem(item)
 }
 
-// AddFailed adds an item that stands for something that did not succeed, and why. The list
-// stays complete.
+// AddFailed adds an item that did not succeed, with its error. The list stays complete.
 func (l *List[T]) AddFailed(item T, err error) error {
-	if !l.aside() || l.printer.Quiet { // else its note says it
+	if !l.writesAside() || l.printer.Quiet { // else its note says it
 		l.errs = append(l.errs, err)
 	}
-	return l.put(item)
+	return l.putItem(item)
 }
 
-func (l *List[T]) put(item T) error {
+func (l *List[T]) putItem(item T) error {
 	l.items++
-	if l.aside() {
+	if l.writesAside() {
 		if text := l.spec.Aside(item); text != "" {
 			l.printer.Note(text)
 		}
 		return nil
 	}
-	if l.page() {
+	if l.isPage() {
 		l.paged = append(l.paged, item)
 		return nil
 	}
 	if l.failed == nil {
-		l.failed = l.encoder.add(l.record(item))
+		l.failed = l.encoder.addRecord(l.itemRecord(item))
 	}
 	return l.failed
 }
 
-func (l *List[T]) aside() bool { return l.spec.Aside != nil && l.printer.aside() }
+func (l *List[T]) writesAside() bool { return l.spec.Aside != nil && l.printer.writesAside() }
 
 // Say writes a line of running text ahead of an item of which there is something to
 // say before it is known as a whole; only where the items are running text, too. Any
 // goroutine may call it.
 func (l *List[T]) Say(text string) {
-	if l.encoder.wants() == wantLine {
-		_ = l.printer.Line(text) // a reader who has gone is told of by what comes next
+	if l.encoder.selection() == wantLine {
+		_ = l.printer.Line(text) // the next write reports a closed stdout
 	}
 }
 
@@ -131,36 +130,36 @@ func (l *List[T]) Say(text string) {
 // of the spec untrue.
 func (l *List[T]) WhenEmpty(text string) { l.spec.Empty = text }
 
-// Remark says something about all of the list when it is closed, on stderr: in the
-// formats whose documents have no place for it.
+// Remark is printed on stderr when the list is closed, in the formats whose documents have no
+// place for it.
 func (l *List[T]) Remark(text string) { l.remark = text }
 
-// page says that people get one page instead of a table.
-func (l *List[T]) page() bool {
+// isPage says that people get one page instead of a table.
+func (l *List[T]) isPage() bool {
 	p := l.printer
 	return l.spec.Human != nil && p.tty && p.Format.Human() && len(p.Columns) == 0
 }
 
-// finish writes what closes the document.
-func (l *List[T]) finish() error {
-	if !l.page() {
-		return l.encoder.close(l.end)
+// finishDocument writes what closes the document.
+func (l *List[T]) finishDocument() error {
+	if !l.isPage() {
+		return l.encoder.closeDocument(l.end)
 	}
 	sheet := &Sheet{}
 	if l.items > 0 {
 		l.spec.Human(sheet, l.paged)
 	}
-	return l.printer.write(sheet.render(l.printer.view()))
+	return l.printer.writeStdout(sheet.renderPage(l.printer.pageView()))
 }
 
-func (l *List[T]) record(item T) record {
-	switch l.encoder.wants() {
+func (l *List[T]) itemRecord(item T) record {
+	switch l.encoder.selection() {
 	case wantName:
-		return record{name: machineText(shape(l.ref(item)))}
+		return record{name: machineText(shapeValue(l.ref(item)))}
 	case wantLine:
-		return record{line: l.line(item)}
+		return record{line: l.itemLine(item)}
 	case wantCells:
-		return l.cells(item)
+		return l.itemCells(item)
 	case wantValues:
 	}
 	l.values = l.values[:0]
@@ -170,14 +169,14 @@ func (l *List[T]) record(item T) record {
 	return record{values: l.values}
 }
 
-func (l *List[T]) line(item T) string {
+func (l *List[T]) itemLine(item T) string {
 	if l.spec.WideLine != nil && l.printer.Format.Name() == WideTable {
 		return l.spec.WideLine(item)
 	}
 	return l.spec.Line(item)
 }
 
-func (l *List[T]) cells(item T) record {
+func (l *List[T]) itemCells(item T) record {
 	now := l.printer.now()
 	r := record{values: make([]any, len(l.columns)), texts: make([]string, len(l.columns)), tones: make([]Tone, len(l.columns))}
 	for i, c := range l.columns {
@@ -220,42 +219,42 @@ func (l *List[T]) Incomplete() { l.end.incomplete = true }
 // Set adds a top-level key of this document, such as "total" or "run_id"; in
 // ndjson it is part of the summary. Text formats ignore it.
 func (l *List[T]) Set(key string, value any) {
-	l.end.extra = append(l.end.extra, Field{key, shape(value)})
+	l.end.extra = append(l.end.extra, Field{key, shapeValue(value)})
 }
 
 // Flush shows what has been added so far. The widths of a table are fixed by the
 // first Flush.
 func (l *List[T]) Flush() error {
-	if l.failed == nil && !l.page() {
-		l.failed = l.encoder.flush()
+	if l.failed == nil && !l.isPage() {
+		l.failed = l.encoder.flushRows()
 	}
 	return l.failed
 }
 
 // Close ends the document and returns the error that decides the exit code:
 // nil, the failure, or the joined failures. It is a ShownError, or ErrClosed.
-func (l *List[T]) Close() error { return l.CloseAs(judge(l.errs, l.done)) }
+func (l *List[T]) Close() error { return l.CloseAs(decisiveError(l.errs, l.done)) }
 
 // CloseAs is Close where the caller knows the error that decides the exit code.
 func (l *List[T]) CloseAs(verdict error) error {
 	p := l.printer
 	if l.items == 0 && fault.KindOf(verdict) == fault.KindUsage {
 		p.Report(verdict)
-		return shown(verdict)
+		return reportedError(verdict)
 	}
 	l.end.errs, l.end.code = l.errs, fault.ExitCode(verdict)
-	if l.failed == nil && !l.aside() {
-		l.failed = l.finish()
+	if l.failed == nil && !l.writesAside() {
+		l.failed = l.finishDocument()
 	}
 	if l.remark != "" && !p.Format.Structured() {
 		p.Note(l.remark)
 	}
-	if l.aside() {
-		p.complain(slices.DeleteFunc(l.errs, func(err error) bool { return err == verdict })) //nolint:errorlint // it is told once, at the end
+	if l.writesAside() {
+		p.printErrors(slices.DeleteFunc(l.errs, func(err error) bool { return err == verdict })) //nolint:errorlint // it is told once, at the end
 		return verdict
 	}
 	if l.items == 0 && len(l.errs) == 0 && l.spec.Empty != "" && !p.Format.Structured() {
 		p.Note(l.spec.Empty)
 	}
-	return p.conclude(l.errs, verdict, l.failed)
+	return p.concludeList(l.errs, verdict, l.failed)
 }

@@ -182,7 +182,7 @@ func TestNameFallsBackToTheFirstColumn(t *testing.T) {
 	require.NoError(t, l.Add("cgroup\n2"))
 	require.NoError(t, l.Close())
 	assert.Equal(t, `cgroup\n2`+"\n", s.out.String())
-	assert.Nil(t, reference[string](nil)("x"))
+	assert.Nil(t, referenceColumn[string](nil)("x"))
 }
 
 func TestQuietHidesTheEmptyNote(t *testing.T) {
@@ -363,7 +363,7 @@ func TestCSVCell(t *testing.T) {
 		"unknown":         {nil, ""},
 		"map":             {map[string]string{"=a": "b"}, "'=a=b"},
 	} {
-		assert.Equal(t, tc.want, csvCell(shape(tc.in)), name)
+		assert.Equal(t, tc.want, csvCell(shapeValue(tc.in)), name)
 	}
 }
 

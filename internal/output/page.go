@@ -13,15 +13,15 @@ type view struct {
 	now    time.Time
 }
 
-func (p *Printer) view() view {
+func (p *Printer) pageView() view {
 	return view{width: p.outWidth, colour: p.colour, tty: p.tty, now: p.now()}
 }
 
-// indent stands before everything inside a section.
+// indent precedes everything inside a section.
 const indent = "  "
 
-// render makes the page.
-func (s *Sheet) render(v view) ([]byte, error) {
+// renderPage makes the page.
+func (s *Sheet) renderPage(v view) ([]byte, error) {
 	var b strings.Builder
 	margin := ""
 	for i, block := range s.blocks {
@@ -31,7 +31,7 @@ func (s *Sheet) render(v view) ([]byte, error) {
 				b.WriteByte('\n')
 			}
 			margin = indent
-			b.WriteString(v.emphasise(Escape(block.title)) + "\n")
+			b.WriteString(v.emphasize(Escape(block.title)) + "\n")
 		case block.fields != nil:
 			v.writeFields(&b, block.fields, margin)
 		case block.header != nil:
@@ -45,32 +45,32 @@ func (s *Sheet) render(v view) ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-func (v view) emphasise(text string) string {
+func (v view) emphasize(text string) string {
 	if v.colour {
-		return bold(text)
+		return boldText(text)
 	}
 	return text
 }
 
-func (v view) paint(text string, tone Tone) string {
+func (v view) paintTone(text string, tone Tone) string {
 	if v.colour {
-		return paint(text, tone)
+		return paintText(text, tone)
 	}
 	return text
 }
 
-// cell writes one value; instants are absolute.
-func (v view) cell(value any, key string) string {
-	if at, ok := instant(value); ok {
-		return rfc3339(at)
+// cellText writes one value; instants are absolute.
+func (v view) cellText(value any, key string) string {
+	if at, ok := asInstant(value); ok {
+		return formatInstant(at)
 	}
 	return Escape(humanText(value, key, v.now))
 }
 
-// distance says, on a terminal, how far an instant is from now.
-func (v view) distance(value any) string {
-	if at, ok := instant(value); ok && v.tty {
-		return " (" + relative(at, v.now) + ")"
+// distanceFromNow says, on a terminal, how far an instant is from now.
+func (v view) distanceFromNow(value any) string {
+	if at, ok := asInstant(value); ok && v.tty {
+		return " (" + relativeTime(at, v.now) + ")"
 	}
 	return ""
 }
@@ -78,16 +78,16 @@ func (v view) distance(value any) string {
 func (v view) writeFields(b *strings.Builder, fields []sheetField, margin string) {
 	names := 0
 	for _, f := range fields {
-		names = max(names, width(Escape(f.name)))
+		names = max(names, cellWidth(Escape(f.name)))
 	}
 	for _, f := range fields {
 		name := Escape(f.name)
-		head := margin + name + strings.Repeat(" ", names-width(name)+gap)
-		for i, line := range wrap(v.cell(f.value, f.name)+v.distance(f.value), v.width-width(head)) {
+		head := margin + name + strings.Repeat(" ", names-cellWidth(name)+gap)
+		for i, line := range wrapText(v.cellText(f.value, f.name)+v.distanceFromNow(f.value), v.width-cellWidth(head)) {
 			if i > 0 {
-				head = strings.Repeat(" ", width(head))
+				head = strings.Repeat(" ", cellWidth(head))
 			}
-			b.WriteString(strings.TrimRight(head+v.paint(line, f.tone), " ") + "\n")
+			b.WriteString(strings.TrimRight(head+v.paintTone(line, f.tone), " ") + "\n")
 		}
 	}
 }
@@ -99,10 +99,10 @@ func (v view) writeTable(b *strings.Builder, block block, margin string) error {
 	for i, h := range block.header {
 		titles[i] = strings.ToUpper(Escape(h))
 	}
-	grow(widths, titles)
-	rows := v.texts(block)
+	growWidths(widths, titles)
+	rows := v.cellTexts(block)
 	for i, row := range rows {
-		grow(widths, row)
+		growWidths(widths, row)
 		for j, value := range block.rows[i][:min(columns, len(block.rows[i]))] {
 			cuttable[j] = cuttable[j] || runningText(value, block.header[j])
 		}
@@ -111,7 +111,7 @@ func (v view) writeTable(b *strings.Builder, block block, margin string) error {
 	if limit > 0 {
 		limit -= len(margin)
 	}
-	cut := shrink(widths, cuttable, limit, minText)
+	cut := shrinkWidths(widths, cuttable, limit, minText)
 	for i, row := range rows {
 		v.finishRow(row, block, i, cut, widths)
 	}
@@ -122,14 +122,14 @@ func (v view) writeTable(b *strings.Builder, block block, margin string) error {
 	return err
 }
 
-// texts writes every cell, in as many columns as there are headers.
-func (v view) texts(block block) [][]string {
+// cellTexts writes every cell, in as many columns as there are headers.
+func (v view) cellTexts(block block) [][]string {
 	rows := make([][]string, len(block.rows))
 	for i, row := range block.rows {
 		rows[i] = make([]string, len(block.header))
 		for j := range rows[i] {
 			if j < len(row) {
-				rows[i][j] = v.cell(row[j], block.header[j])
+				rows[i][j] = v.cellText(row[j], block.header[j])
 			}
 		}
 	}
@@ -138,27 +138,27 @@ func (v view) texts(block block) [][]string {
 
 func (v view) finishRow(row []string, block block, i, cut int, widths []int) {
 	if cut >= 0 {
-		row[cut] = truncate(row[cut], widths[cut])
+		row[cut] = truncateCells(row[cut], widths[cut])
 	}
 	for j, value := range block.rows[i][:min(len(row), len(block.rows[i]))] {
-		row[j] = v.paint(row[j], toneOf(value, block.header[j]))
+		row[j] = v.paintTone(row[j], toneOf(value, block.header[j]))
 	}
 }
 
 func (v view) writeText(b *strings.Builder, text, margin string) {
 	for line := range strings.Lines(text) {
 		line = strings.ReplaceAll(strings.TrimRight(line, "\r\n"), "\t", "    ")
-		for _, piece := range wrap(Escape(line), v.width-len(margin)) {
+		for _, piece := range wrapText(Escape(line), v.width-len(margin)) {
 			b.WriteString(strings.TrimRight(margin+piece, " ") + "\n")
 		}
 	}
 }
 
-// wrap breaks text at spaces into lines of at most limit cells; words longer
+// wrapText breaks text at spaces into lines of at most limit cells; words longer
 // than that stay whole, so that ids and commands can be copied. A limit below
 // one means no wrapping.
-func wrap(text string, limit int) []string {
-	if limit < 1 || width(text) <= limit {
+func wrapText(text string, limit int) []string {
+	if limit < 1 || cellWidth(text) <= limit {
 		return []string{text}
 	}
 	var lines []string
@@ -167,7 +167,7 @@ func wrap(text string, limit int) []string {
 		switch {
 		case !begun:
 			line, begun = word, true
-		case width(line)+1+width(word) <= limit:
+		case cellWidth(line)+1+cellWidth(word) <= limit:
 			line += " " + word
 		default:
 			lines = append(lines, line)

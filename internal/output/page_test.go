@@ -102,7 +102,7 @@ func TestPages(t *testing.T) {
 			t.Parallel()
 			s := &Sheet{}
 			tc.build(s)
-			text, err := s.render(tc.view)
+			text, err := s.renderPage(tc.view)
 			require.NoError(t, err)
 			assert.Equal(t, tc.want, string(text))
 		})
@@ -111,15 +111,15 @@ func TestPages(t *testing.T) {
 
 func TestViewOfThePlace(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, view{width: 80, colour: true, tty: true, now: noon()}, newStage(place{width: 80}).printer(t, "table").view())
-	assert.Equal(t, view{now: noon()}, newStage(place{}).printer(t, "table").view())
+	assert.Equal(t, view{width: 80, colour: true, tty: true, now: noon()}, newStage(place{width: 80}).printer(t, "table").pageView())
+	assert.Equal(t, view{now: noon()}, newStage(place{}).printer(t, "table").pageView())
 }
 
 func TestAPipeHasNoWidth(t *testing.T) {
 	t.Parallel()
 	s := newStage(place{})
 	s.Stdout.Width = 10 // left over from a terminal
-	assert.Zero(t, s.printer(t, "table").view().width, "nothing is wrapped or cut in a pipe")
+	assert.Zero(t, s.printer(t, "table").pageView().width, "nothing is wrapped or cut in a pipe")
 }
 
 func TestNewWithoutAClock(t *testing.T) {

@@ -48,7 +48,7 @@ func New(p process.Process, o Options) *Printer {
 		screen:   &terminal{out: p.Stdout, err: p.Stderr, shared: p.Stdout.TTY},
 		tty:      p.Stdout.TTY,
 		errWidth: p.Stderr.Width,
-		colour:   colourful(p, o),
+		colour:   wantsColor(p, o),
 		progress: p.Stderr.TTY && !o.Quiet && p.Getenv("TERM") != "dumb",
 	}
 	if p.Stdout.TTY {
@@ -70,37 +70,37 @@ func (p *Printer) Line(text string) error {
 // Pass is one line of a program that runs for the operator, escaped except for tabs: it
 // goes where the program has put it, unless stdout is for a document.
 func (p *Printer) Pass(text string, toStderr bool) {
-	if toStderr || !p.aside() {
-		p.screen.say(EscapeLine(text) + "\n")
+	if toStderr || !p.writesAside() {
+		p.screen.writeErr(EscapeLine(text) + "\n")
 		return
 	}
-	_ = p.Line(text) // a reader who has gone wants no more of it
+	_ = p.Line(text) // a closed stdout needs no further output
 }
 
-// aside says that stdout belongs to programs and what is said of them goes to stderr,
+// writesAside says that stdout belongs to programs and what is said of them goes to stderr,
 // for the verbs that have an Aside: in the formats for people.
-func (p *Printer) aside() bool { return p.Format.Human() && len(p.Columns) == 0 }
+func (p *Printer) writesAside() bool { return p.Format.Human() && len(p.Columns) == 0 }
 
-// Note tells the operator something on stderr, in one line; not with Quiet.
+// Note prints one line for the operator on stderr; not with Quiet.
 func (p *Printer) Note(text string) {
 	if !p.Quiet {
-		p.screen.say(p.prefixed("", text))
+		p.screen.writeErr(p.stderrLine("", text))
 	}
 }
 
 // Warn is Note for what the operator has to know: also with Quiet.
-func (p *Printer) Warn(text string) { p.screen.say(p.prefixed("warning: ", text)) }
+func (p *Printer) Warn(text string) { p.screen.writeErr(p.stderrLine("warning: ", text)) }
 
 // Trace is one line of what -v shows.
-func (p *Printer) Trace(text string) { p.screen.say(p.prefixed("", text)) }
+func (p *Printer) Trace(text string) { p.screen.writeErr(p.stderrLine("", text)) }
 
-// prefixed makes one line of stderr.
-func (p *Printer) prefixed(label, text string) string {
+// stderrLine makes one line of stderr.
+func (p *Printer) stderrLine(label, text string) string {
 	return p.name + ": " + label + Escape(Redact(text, p.Secrets)) + "\n"
 }
 
-// write sends finished bytes to stdout; no bytes, no call.
-func (p *Printer) write(b []byte, err error) error {
+// writeStdout sends finished bytes to stdout; no bytes, no call.
+func (p *Printer) writeStdout(b []byte, err error) error {
 	if err != nil || len(b) == 0 {
 		return err
 	}
@@ -108,21 +108,21 @@ func (p *Printer) write(b []byte, err error) error {
 	return err
 }
 
-// conclude reports errs and gives the error that decides the exit code: verdict,
+// concludeList reports errs and gives the error that decides the exit code: verdict,
 // unless stdout failed. A gone reader ends quietly, but never hides a failure.
-func (p *Printer) conclude(errs []error, verdict, written error) error {
+func (p *Printer) concludeList(errs []error, verdict, written error) error {
 	gone := errors.Is(written, ErrClosed)
 	if written != nil && !gone {
-		p.complain(slices.Concat(errs, []error{written}))
-		return shown(written)
+		p.printErrors(slices.Concat(errs, []error{written}))
+		return reportedError(written)
 	}
 	if gone || !p.Format.Structured() {
-		p.complain(errs)
+		p.printErrors(errs)
 	}
 	if gone && verdict == nil {
 		return ErrClosed
 	}
-	return shown(verdict)
+	return reportedError(verdict)
 }
 
 // ClearScreen makes room for the next look of a --watch and leaves what was

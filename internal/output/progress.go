@@ -28,19 +28,19 @@ func (p *Printer) Progress(label string) *Progress {
 	if p.progress {
 		g.mu.Lock() // the timer may fire before it is stored
 		defer g.mu.Unlock()
-		g.timer = time.AfterFunc(progressAfter, g.show)
+		g.timer = time.AfterFunc(progressAfter, g.showLine)
 	}
 	return g
 }
 
-func (g *Progress) show() {
+func (g *Progress) showLine() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.timer == nil {
 		return
 	}
 	g.shown = true
-	g.screen.progress(g.line())
+	g.screen.setProgressLine(g.fittingLine())
 }
 
 // Update says how far the work is, in plain words: "3 of 5 providers".
@@ -49,7 +49,7 @@ func (g *Progress) Update(text string) {
 	defer g.mu.Unlock()
 	g.text = text
 	if g.shown {
-		g.screen.progress(g.line())
+		g.screen.setProgressLine(g.fittingLine())
 	}
 }
 
@@ -64,15 +64,15 @@ func (g *Progress) Done() {
 	g.timer = nil
 	if g.shown {
 		g.shown = false
-		g.screen.progress("")
+		g.screen.setProgressLine("")
 	}
 }
 
-// line fits one row of the terminal, with a cell to spare for the cursor.
-func (g *Progress) line() string {
+// fittingLine fits one row of the terminal, with a cell to spare for the cursor.
+func (g *Progress) fittingLine() string {
 	line := g.label
 	if g.text != "" {
 		line += ": " + g.text
 	}
-	return truncate(Escape(line), g.width-1)
+	return truncateCells(Escape(line), g.width-1)
 }

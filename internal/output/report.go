@@ -18,15 +18,15 @@ func (s ShownError) Error() string { return s.err.Error() }
 // Unwrap gives what was shown.
 func (s ShownError) Unwrap() error { return s.err }
 
-func shown(err error) error {
+func reportedError(err error) error {
 	if err == nil {
 		return nil
 	}
-	return ShownError{decided(err)}
+	return ShownError{fixKind(err)}
 }
 
-// decided fixes the kind of joined errors, which a wrapper would hide.
-func decided(err error) error {
+// fixKind fixes the kind of joined errors, which a wrapper would hide.
+func fixKind(err error) error {
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind == kindOf(err) {
 		return err
 	}
@@ -41,10 +41,10 @@ func (p *Printer) Report(err error) {
 		return
 	}
 	if p.Format.Structured() && fault.KindOf(err) == fault.KindUsage {
-		p.screen.say(string(p.usageObject(err)))
+		p.screen.writeErr(string(p.usageObject(err)))
 		return
 	}
-	p.complain([]error{err})
+	p.printErrors([]error{err})
 }
 
 func (p *Printer) usageObject(err error) []byte {
@@ -52,61 +52,61 @@ func (p *Printer) usageObject(err error) []byte {
 	return append(appendJSON(nil, object, compact), '\n')
 }
 
-// complain prints errors and hints on stderr, each once.
-func (p *Printer) complain(errs []error) {
+// printErrors prints errors and hints on stderr, each once.
+func (p *Printer) printErrors(errs []error) {
 	var b strings.Builder
 	var texts, hints []string
-	for _, err := range flatten(errs) {
+	for _, err := range flattenErrors(errs) {
 		text := oneLine(err)
 		if !slices.Contains(texts, text) {
 			texts = append(texts, text)
-			b.WriteString(p.prefixed("error: ", text))
-			b.WriteString(p.chain(err))
+			b.WriteString(p.stderrLine("error: ", text))
+			b.WriteString(p.causeChain(err))
 		}
-		if hint := p.hint(err); hint != "" && !slices.Contains(hints, hint) {
+		if hint := p.hintText(err); hint != "" && !slices.Contains(hints, hint) {
 			hints = append(hints, hint)
-			b.WriteString(p.prefixed("hint: ", hint))
+			b.WriteString(p.stderrLine("hint: ", hint))
 		}
 	}
 	if b.Len() > 0 {
-		p.screen.say(b.String())
+		p.screen.writeErr(b.String())
 	}
 }
 
-// hint is the first hint of an error. Rooms below quote commands as `sbx ...`;
+// hintText is the first hint of an error. Rooms below quote commands as `sbx ...`;
 // the operator reads them under the name that this program was called by.
-func (p *Printer) hint(err error) string {
+func (p *Printer) hintText(err error) string {
 	return strings.ReplaceAll(fault.HintOf(err), "`sbx ", "`"+p.name+" ")
 }
 
-// chain lists, with Verbose, the kind of an error and what it wraps.
-func (p *Printer) chain(err error) string {
+// causeChain lists, with Verbose, the kind of an error and what it wraps.
+func (p *Printer) causeChain(err error) string {
 	if p.Verbose < 1 {
 		return ""
 	}
 	row := fault.KindOf(err).Row()
 	var out strings.Builder
-	out.WriteString(p.prefixed("detail: ", "kind "+string(row.Kind)+", exit "+string(appendJSON(nil, row.Code, compact))))
+	out.WriteString(p.stderrLine("detail: ", "kind "+string(row.Kind)+", exit "+string(appendJSON(nil, row.Code, compact))))
 	last := oneLine(err)
 	for err = errors.Unwrap(err); err != nil; err = errors.Unwrap(err) {
 		if text := oneLine(err); text != last {
-			out.WriteString(p.prefixed("detail: ", "caused by: "+text))
+			out.WriteString(p.stderrLine("detail: ", "caused by: "+text))
 			last = text
 		}
 	}
 	return out.String()
 }
 
-// flatten takes joined errors apart. Errors that only happen to wrap several
+// flattenErrors takes joined errors apart. Errors that only happen to wrap several
 // keep their own text.
-func flatten(errs []error) []error {
+func flattenErrors(errs []error) []error {
 	var out []error
 	for _, err := range errs {
 		if err == nil {
 			continue
 		}
 		if parts := joinedParts(err); parts != nil {
-			out = append(out, flatten(parts)...)
+			out = append(out, flattenErrors(parts)...)
 			continue
 		}
 		out = append(out, err)

@@ -33,8 +33,8 @@ func TestReport(t *testing.T) {
 		"control runes":     {errors.New("bad \x1b[2J\u202e"), `sbx: error: bad \x1b[2J\u202e` + "\n"},
 		"secret":            {errors.New("key s3cret refused"), "sbx: error: key [redacted] refused\n"},
 		"secret in a hint":  {fault.New(fault.KindAuth, "no").WithHint("unset s3cret"), "sbx: error: no\nsbx: hint: unset [redacted]\n"},
-		"shown already":     {shown(timeout), ""},
-		"shown and wrapped": {fmt.Errorf("outer: %w", shown(timeout)), ""},
+		"shown already":     {reportedError(timeout), ""},
+		"shown and wrapped": {fmt.Errorf("outer: %w", reportedError(timeout)), ""},
 		"reader gone":       {ErrClosed, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -91,12 +91,12 @@ func TestErrorObject(t *testing.T) {
 
 func TestShownKeepsTheKind(t *testing.T) {
 	t.Parallel()
-	require.NoError(t, shown(nil))
+	require.NoError(t, reportedError(nil))
 	mixed := errors.Join(fault.New(fault.KindAuth, "a"), fault.New(fault.KindGone, "b"))
-	assert.Equal(t, 3, fault.ExitCode(shown(mixed)))
-	assert.Equal(t, 1, fault.ExitCode(shown(&fault.Error{Err: errors.New("no kind")})), "never exit 0 with an error")
-	assert.Equal(t, 4, fault.ExitCode(shown(fault.New(fault.KindAuth, "a"))))
-	assert.Equal(t, "a\nb", shown(errors.Join(errors.New("a"), errors.New("b"))).Error())
+	assert.Equal(t, 3, fault.ExitCode(reportedError(mixed)))
+	assert.Equal(t, 1, fault.ExitCode(reportedError(&fault.Error{Err: errors.New("no kind")})), "never exit 0 with an error")
+	assert.Equal(t, 4, fault.ExitCode(reportedError(fault.New(fault.KindAuth, "a"))))
+	assert.Equal(t, "a\nb", reportedError(errors.Join(errors.New("a"), errors.New("b"))).Error())
 }
 
 func TestNotes(t *testing.T) {

@@ -54,12 +54,12 @@ func Time(t time.Time) any {
 	return t.UTC()
 }
 
-func rfc3339(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999Z07:00") }
+func formatInstant(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999Z07:00") }
 
-// shape reduces a value to what JSON knows: nil, bool, int64, uint64, float64,
+// shapeValue reduces a value to what JSON knows: nil, bool, int64, uint64, float64,
 // string, []any and Fields. Nil pointers, zero times and numbers that are not
 // finite become nil; nil maps and slices become empty ones.
-func shape(v any) any {
+func shapeValue(v any) any {
 	switch v := v.(type) {
 	case nil:
 		return nil
@@ -72,12 +72,12 @@ func shape(v any) any {
 	case int64:
 		return v
 	case float64:
-		return finite(v)
+		return finiteFloat(v)
 	case time.Time:
 		if v.IsZero() {
 			return nil
 		}
-		return rfc3339(v)
+		return formatInstant(v)
 	case time.Duration:
 		return Seconds(v)
 	case sandbox.Ref:
@@ -89,10 +89,10 @@ func shape(v any) any {
 	case error:
 		return v.Error()
 	}
-	return reflected(reflect.ValueOf(v))
+	return shapeReflected(reflect.ValueOf(v))
 }
 
-func finite(f float64) any {
+func finiteFloat(f float64) any {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil
 	}
@@ -102,18 +102,18 @@ func finite(f float64) any {
 func shapeFields(fields Fields) Fields {
 	out := make(Fields, len(fields))
 	for i, f := range fields {
-		out[i] = Field{f.Key, shape(f.Value)}
+		out[i] = Field{f.Key, shapeValue(f.Value)}
 	}
 	return out
 }
 
-func reflected(v reflect.Value) any {
+func shapeReflected(v reflect.Value) any {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
 		if v.IsNil() {
 			return nil
 		}
-		return shape(v.Elem().Interface())
+		return shapeValue(v.Elem().Interface())
 	case reflect.String:
 		return v.String()
 	case reflect.Bool:
@@ -123,9 +123,9 @@ func reflected(v reflect.Value) any {
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		return v.Uint()
 	case reflect.Float32, reflect.Float64:
-		return finite(v.Float())
+		return finiteFloat(v.Float())
 	default:
-		return composite(v)
+		return shapeComposite(v)
 	}
 }
 
@@ -138,19 +138,19 @@ func shapeTexts(m map[string]string) Fields {
 	return out
 }
 
-func composite(v reflect.Value) any {
+func shapeComposite(v reflect.Value) any {
 	switch v.Kind() {
 	case reflect.Slice, reflect.Array:
 		out := make([]any, v.Len())
 		for i := range out {
-			out[i] = shape(v.Index(i).Interface())
+			out[i] = shapeValue(v.Index(i).Interface())
 		}
 		return out
 	case reflect.Map:
 		return shapeMap(v)
 	case reflect.Struct:
 		if m, ok := reflect.TypeAssert[json.Marshaler](v); ok {
-			return marshaled(m)
+			return shapeMarshaled(m)
 		}
 		return shapeStruct(v)
 	default:
@@ -165,7 +165,7 @@ func shapeMap(v reflect.Value) Fields {
 	}
 	out := make(Fields, 0, len(byKey))
 	for _, key := range slices.Sorted(maps.Keys(byKey)) {
-		out = append(out, Field{key, shape(byKey[key])})
+		out = append(out, Field{key, shapeValue(byKey[key])})
 	}
 	return out
 }
@@ -184,14 +184,14 @@ func shapeStruct(v reflect.Value) Fields {
 			out = append(out, shapeStruct(v.Field(i))...)
 			continue
 		case name == "":
-			name = snake(field.Name)
+			name = snakeCase(field.Name)
 		}
-		out = append(out, Field{name, shape(v.Field(i).Interface())})
+		out = append(out, Field{name, shapeValue(v.Field(i).Interface())})
 	}
 	return out
 }
 
-func marshaled(m json.Marshaler) any {
+func shapeMarshaled(m json.Marshaler) any {
 	text, err := m.MarshalJSON()
 	if err != nil {
 		return nil
@@ -200,10 +200,10 @@ func marshaled(m json.Marshaler) any {
 	if json.Unmarshal(text, &out) != nil {
 		return nil
 	}
-	return shape(out)
+	return shapeValue(out)
 }
 
-func snake(name string) string {
+func snakeCase(name string) string {
 	var b strings.Builder
 	runes := []rune(name)
 	for i, r := range runes {

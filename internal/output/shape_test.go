@@ -79,7 +79,7 @@ func TestShape(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			assert.Equal(t, tc.want, shape(tc.in))
+			assert.Equal(t, tc.want, shapeValue(tc.in))
 		})
 	}
 }
@@ -101,7 +101,7 @@ func TestEmbeddedFieldsComeUp(t *testing.T) {
 		Embedded
 		C int
 	}
-	assert.Equal(t, Fields{{"a", int64(1)}, {"b", int64(2)}, {"c", int64(3)}}, shape(whole{Embedded{1, 2}, 3}))
+	assert.Equal(t, Fields{{"a", int64(1)}, {"b", int64(2)}, {"c", int64(3)}}, shapeValue(whole{Embedded{1, 2}, 3}))
 }
 
 func TestSeconds(t *testing.T) {
@@ -141,6 +141,6 @@ func TestTime(t *testing.T) {
 func TestSnake(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{"At": "at", "OOMKills": "oom_kills", "MemoryBytes": "memory_bytes", "ID": "id", "": ""} {
-		assert.Equal(t, want, snake(in))
+		assert.Equal(t, want, snakeCase(in))
 	}
 }

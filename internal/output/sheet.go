@@ -25,18 +25,18 @@ func (s *Sheet) Section(title string) *Sheet {
 	return s
 }
 
-// Field adds "name  value". Values are those of Column.Value; nil shows as "-". A
-// duration, a number whose name ends in _seconds and an instant are written for people.
+// Field adds "name  value". Values are those of Column.Value; nil is shown as "-". Durations,
+// numbers whose name ends in _seconds and instants are formatted for people.
 func (s *Sheet) Field(name string, value any) *Sheet {
-	return s.add(sheetField{name, value, toneOf(value, name)})
+	return s.addField(sheetField{name, value, toneOf(value, name)})
 }
 
 // FieldTone is Field with the colour's meaning given.
 func (s *Sheet) FieldTone(name string, value any, tone Tone) *Sheet {
-	return s.add(sheetField{name, value, tone})
+	return s.addField(sheetField{name, value, tone})
 }
 
-func (s *Sheet) add(f sheetField) *Sheet {
+func (s *Sheet) addField(f sheetField) *Sheet {
 	if n := len(s.blocks); n > 0 && s.blocks[n-1].fields != nil {
 		s.blocks[n-1].fields = append(s.blocks[n-1].fields, f)
 		return s
@@ -61,8 +61,8 @@ func (s *Sheet) Text(text string) *Sheet {
 	return s
 }
 
-// fields adds every key of an object as one line.
-func (s *Sheet) fields(fields Fields) {
+// addFields adds every key of an object as one line.
+func (s *Sheet) addFields(fields Fields) {
 	for _, f := range fields {
 		s.Field(f.Key, f.Value)
 	}

@@ -13,57 +13,57 @@ func newStream(p *Printer, schema string, columns []heading) *stream {
 	return &stream{printer: p, schema: schema, columns: columns}
 }
 
-func (*stream) wants() want    { return wantValues }
-func (s *stream) flush() error { return s.printer.screen.flush() }
+func (*stream) selection() want    { return wantValues }
+func (s *stream) flushRows() error { return s.printer.screen.flushOutput() }
 
-func (s *stream) add(r record) error {
-	b := s.open(s.scratch[:0])
-	b = separate(b, s.items, 2)
+func (s *stream) addRecord(r record) error {
+	b := s.openDocument(s.scratch[:0])
+	b = appendSeparator(b, s.items, 2)
 	s.items++
 	s.scratch = appendRecord(b, s.columns, r, 2)
-	return s.printer.screen.gather(s.scratch)
+	return s.printer.screen.gatherOutput(s.scratch)
 }
 
 // appendRecord is appendJSON of the object that a record makes.
 func appendRecord(dst []byte, columns []heading, r record, level int) []byte {
 	dst = append(dst, '{')
 	for i, c := range columns {
-		dst = separate(dst, i, deeper(level))
+		dst = appendSeparator(dst, i, deeperLevel(level))
 		dst = appendKey(dst, c.name, level)
-		dst = appendJSON(dst, r.values[i], deeper(level))
+		dst = appendJSON(dst, r.values[i], deeperLevel(level))
 	}
-	return append(newline(dst, level), '}')
+	return append(appendNewline(dst, level), '}')
 }
 
-// open begins the document before the first item.
-func (s *stream) open(b []byte) []byte {
+// openDocument begins the document before the first item.
+func (s *stream) openDocument(b []byte) []byte {
 	if s.items > 0 {
 		return b
 	}
-	b = append(newline(append(b, '{'), 1), `"schema": `...)
+	b = append(appendNewline(append(b, '{'), 1), `"schema": `...)
 	b = append(appendString(b, s.schema), ',')
-	return append(newline(b, 1), `"items": [`...)
+	return append(appendNewline(b, 1), `"items": [`...)
 }
 
-func (s *stream) close(e ending) error {
-	b := s.open(s.scratch[:0])
+func (s *stream) closeDocument(e ending) error {
+	b := s.openDocument(s.scratch[:0])
 	if s.items > 0 {
-		b = newline(b, 1)
+		b = appendNewline(b, 1)
 	}
 	b = append(b, ']')
-	for _, f := range s.printer.closing(e) {
-		b = separate(append(b, ','), 0, 1)
+	for _, f := range s.printer.closingFields(e) {
+		b = appendSeparator(append(b, ','), 0, 1)
 		b = appendKey(b, f.Key, 1)
 		b = appendJSON(b, f.Value, 1)
 	}
-	return s.printer.write(append(b, "\n}\n"...), nil)
+	return s.printer.writeStdout(append(b, "\n}\n"...), nil)
 }
 
-// closing is what follows the items of a list.
-func (p *Printer) closing(e ending) Fields {
+// closingFields is what follows the items of a list.
+func (p *Printer) closingFields(e ending) Fields {
 	fields := Fields{{"complete", !e.incomplete}, {"truncated", e.truncated}}
 	fields = append(fields, e.extra...)
-	return append(fields, Field{"errors", p.errorObjects(e.errs)}, Field{"interrupted", interrupted(e.errs)})
+	return append(fields, Field{"errors", p.errorObjects(e.errs)}, Field{"interrupted", wasInterrupted(e.errs)})
 }
 
 // collector gathers a list for the formats that need all of it at once.
@@ -74,21 +74,21 @@ type collector struct {
 	items   []any
 }
 
-func (*collector) wants() want  { return wantValues }
-func (*collector) flush() error { return nil }
+func (*collector) selection() want  { return wantValues }
+func (*collector) flushRows() error { return nil }
 
-func (c *collector) add(r record) error {
-	c.items = append(c.items, object(c.columns, r))
+func (c *collector) addRecord(r record) error {
+	c.items = append(c.items, recordObject(c.columns, r))
 	return nil
 }
 
-func (c *collector) close(e ending) error {
+func (c *collector) closeDocument(e ending) error {
 	items := c.items
 	if items == nil {
 		items = []any{}
 	}
-	document := append(Fields{{"schema", c.schema}, {"items", items}}, c.printer.closing(e)...)
-	return c.printer.write(c.printer.render(document))
+	document := append(Fields{{"schema", c.schema}, {"items", items}}, c.printer.closingFields(e)...)
+	return c.printer.writeStdout(c.printer.renderDocument(document))
 }
 
 // lineEncoder writes ndjson.
@@ -99,15 +99,15 @@ type lineEncoder struct {
 	scratch []byte
 }
 
-func (*lineEncoder) wants() want    { return wantValues }
-func (e *lineEncoder) flush() error { return e.printer.screen.flush() }
+func (*lineEncoder) selection() want    { return wantValues }
+func (e *lineEncoder) flushRows() error { return e.printer.screen.flushOutput() }
 
-func (e *lineEncoder) add(r record) error {
+func (e *lineEncoder) addRecord(r record) error {
 	e.items++
 	e.scratch = append(appendRecord(e.scratch[:0], e.columns, r, compact), '\n')
-	return e.printer.screen.gather(e.scratch)
+	return e.printer.screen.gatherOutput(e.scratch)
 }
 
-func (e *lineEncoder) close(end ending) error {
-	return e.printer.write(e.printer.appendSummary(nil, e.items, end), nil)
+func (e *lineEncoder) closeDocument(end ending) error {
+	return e.printer.writeStdout(e.printer.appendSummary(nil, e.items, end), nil)
 }

@@ -17,9 +17,9 @@ func TestStreamWithoutItems(t *testing.T) {
 	t.Parallel()
 	s := newStage(place{})
 	e := newStream(s.printer(t, "json"), "sbx.x/v1", wordColumns())
-	require.NoError(t, e.flush())
+	require.NoError(t, e.flushRows())
 	assert.Empty(t, s.out.String(), "nothing before the first item, so that exit 2 can leave stdout empty")
-	require.NoError(t, e.close(ending{}))
+	require.NoError(t, e.closeDocument(ending{}))
 	golden(t, "stream-empty", s.out.String())
 }
 
@@ -27,9 +27,9 @@ func TestStreamNestsItems(t *testing.T) {
 	t.Parallel()
 	s := newStage(place{})
 	e := newStream(s.printer(t, "json"), "sbx.x/v1", wordColumns())
-	require.NoError(t, e.add(word(Fields{{"deep", []int{1}}})))
-	require.NoError(t, e.add(word(nil)))
-	require.NoError(t, e.close(ending{incomplete: true, extra: Fields{{"more", Fields{{"a", int64(1)}}}}}))
+	require.NoError(t, e.addRecord(word(Fields{{"deep", []int{1}}})))
+	require.NoError(t, e.addRecord(word(nil)))
+	require.NoError(t, e.closeDocument(ending{incomplete: true, extra: Fields{{"more", Fields{{"a", int64(1)}}}}}))
 	golden(t, "stream-nested", s.out.String())
 }
 
@@ -39,10 +39,10 @@ func TestStreamLargerThanItsBuffer(t *testing.T) {
 	e := newStream(s.printer(t, "json"), "sbx.x/v1", wordColumns())
 	long := strings.Repeat("long ", gatherMax)
 	for range 3 {
-		require.NoError(t, e.add(word(long)))
+		require.NoError(t, e.addRecord(word(long)))
 	}
 	assert.NotEmpty(t, s.out.String(), "the buffer is bounded")
-	require.NoError(t, e.close(ending{}))
+	require.NoError(t, e.closeDocument(ending{}))
 	var document struct {
 		Items []struct {
 			Word string `json:"word"`
@@ -79,8 +79,8 @@ func TestEncodersForEveryFormat(t *testing.T) {
 	} {
 		e := newEncoder(newStage(tc.at).printer(t, tc.format), "s", wordColumns(), tc.lines)
 		assert.IsType(t, tc.want, e, name)
-		assert.Equal(t, tc.reads, e.wants(), name)
-		require.NoError(t, e.flush(), "%s: flushing nothing is nothing", name)
+		assert.Equal(t, tc.reads, e.selection(), name)
+		require.NoError(t, e.flushRows(), "%s: flushing nothing is nothing", name)
 	}
 }
 
@@ -97,8 +97,8 @@ func TestTabHeaderOnce(t *testing.T) {
 	t.Parallel()
 	s := newStage(place{})
 	e := &tabEncoder{printer: s.printer(t, "table"), columns: wordColumns()}
-	require.NoError(t, e.add(word("a")))
-	require.NoError(t, e.add(word(nil)))
-	require.NoError(t, e.close(ending{}))
+	require.NoError(t, e.addRecord(word("a")))
+	require.NoError(t, e.addRecord(word(nil)))
+	require.NoError(t, e.closeDocument(ending{}))
 	assert.Equal(t, "WORD\na\n\n", s.out.String())
 }

@@ -19,14 +19,14 @@ const (
 	Muted
 )
 
-// colourful decides about colour: a terminal that can, and nobody who asked for none
+// wantsColor says that the terminal supports colour and nothing turns it off
 // (https://no-color.org, --no-color, TERM=dumb).
-func colourful(p process.Process, o Options) bool {
+func wantsColor(p process.Process, o Options) bool {
 	return p.Stdout.TTY && !o.NoColor && p.Getenv("NO_COLOR") == "" && p.Getenv("TERM") != "dumb"
 }
 
-// paint colours text by its tone.
-func paint(text string, tone Tone) string {
+// paintText colours text by its tone.
+func paintText(text string, tone Tone) string {
 	style := lipgloss.NewStyle()
 	switch tone {
 	case Good:
@@ -43,10 +43,10 @@ func paint(text string, tone Tone) string {
 	return style.Render(text)
 }
 
-func bold(text string) string { return lipgloss.NewStyle().Bold(true).Render(text) }
+func boldText(text string) string { return lipgloss.NewStyle().Bold(true).Render(text) }
 
-// toneOf knows the closed lists of words (DESIGN section 3) and the words of
-// severity. A verdict has no tone of its own: "true" is good or bad by the question.
+// toneOf gives the tone of the closed lists of words and of severities. A verdict has none:
+// whether "true" is good depends on the question.
 func toneOf(v any, key string) Tone {
 	switch v := v.(type) {
 	case sandbox.State:

@@ -15,7 +15,7 @@ import (
 // json (compact) and join LIST SEPARATOR. An unknown key is an error, not "<no value>".
 func parseTemplate(text string) (*template.Template, error) {
 	functions := template.FuncMap{
-		"json": func(v any) string { return string(appendJSON(nil, shape(v), compact)) },
+		"json": func(v any) string { return string(appendJSON(nil, shapeValue(v), compact)) },
 		"join": func(list []any, separator string) string {
 			words := make([]string, len(list))
 			for i, v := range list {
@@ -32,11 +32,11 @@ func parseTemplate(text string) (*template.Template, error) {
 	return t, nil
 }
 
-// execute runs the template over the document. Text from outside is escaped
+// runTemplate runs the template over the document. Text from outside is escaped
 // before, so that line breaks in the result are the operator's own.
-func execute(ctx context.Context, t *template.Template, document Fields) ([]byte, error) {
+func runTemplate(ctx context.Context, t *template.Template, document Fields) ([]byte, error) {
 	b := bounded{done: ctx.Done()}
-	if err := t.Execute(&b, plain(document, Escape)); err != nil {
+	if err := t.Execute(&b, plainValue(document, Escape)); err != nil {
 		if known, ok := errors.AsType[*fault.Error](err); ok {
 			return nil, known
 		}
@@ -56,9 +56,9 @@ func wholeOrFloat(n uint64) any {
 	return float64(n)
 }
 
-// plain turns a shaped value into the maps and lists that templates and jq
+// plainValue turns a shaped value into the maps and lists that templates and jq
 // walk; text changes every string in it, keys included.
-func plain(v any, text func(string) string) any {
+func plainValue(v any, text func(string) string) any {
 	switch v := v.(type) {
 	case string:
 		return text(v)
@@ -69,13 +69,13 @@ func plain(v any, text func(string) string) any {
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {
-			out[i] = plain(e, text)
+			out[i] = plainValue(e, text)
 		}
 		return out
 	case Fields:
 		out := make(map[string]any, len(v))
 		for _, f := range v {
-			out[text(f.Key)] = plain(f.Value, text)
+			out[text(f.Key)] = plainValue(f.Value, text)
 		}
 		return out
 	}

@@ -33,7 +33,7 @@ func TestTemplates(t *testing.T) {
 	} {
 		parsed, err := parseTemplate(text)
 		require.NoError(t, err, text)
-		got, err := execute(t.Context(), parsed, nastyDocument())
+		got, err := runTemplate(t.Context(), parsed, nastyDocument())
 		require.NoError(t, err, text)
 		assert.Equal(t, want, string(got), text)
 	}
@@ -44,7 +44,7 @@ func TestTemplatesThatFail(t *testing.T) {
 	for _, text := range []string{`{{.nosuch}}`, `{{index .items 9}}`, `before {{(index .items 0).n.x}}`, `{{call .items}}`, `{{join .items}}`} {
 		parsed, err := parseTemplate(text)
 		require.NoError(t, err, text)
-		got, err := execute(t.Context(), parsed, nastyDocument())
+		got, err := runTemplate(t.Context(), parsed, nastyDocument())
 		assert.Equal(t, fault.KindUsage, fault.KindOf(err), text)
 		assert.Empty(t, got, "%s: nothing half done", text)
 		assert.NotContains(t, err.Error(), "\n")
@@ -67,7 +67,7 @@ func FuzzTemplate(f *testing.F) {
 			assert.Equal(t, fault.KindUsage, fault.KindOf(err))
 			return
 		}
-		out, err := execute(t.Context(), parsed, nastyDocument())
+		out, err := runTemplate(t.Context(), parsed, nastyDocument())
 		if err != nil {
 			assert.Equal(t, fault.KindUsage, fault.KindOf(err))
 			return

@@ -23,10 +23,10 @@ type terminal struct {
 	mu       sync.Mutex
 	out, err io.Writer
 	held     []byte    // rows that wait for more of their kind
-	wrote    time.Time // when data went out last
+	wrote    time.Time // time of the last write
 	due      bool      // a timer will write what is held
 	shared   bool      // stdout shows on the screen that stderr shows on
-	line     bool      // a progress line stands on the screen
+	line     bool      // a progress line is on the screen
 	failure  error
 }
 
@@ -43,51 +43,51 @@ const (
 func (t *terminal) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := t.release(); err != nil {
+	if err := t.releaseHeld(); err != nil {
 		return 0, err
 	}
-	return t.put(b)
+	return t.writeOut(b)
 }
 
-// gather writes data that may wait for more, until flush at the latest.
-func (t *terminal) gather(b []byte) error {
+// gatherOutput writes data that may wait for more, until flush at the latest.
+func (t *terminal) gatherOutput(b []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.held = append(t.held, b...)
 	if len(t.held) >= gatherMax || time.Since(t.wrote) >= gatherFor {
-		return t.release()
+		return t.releaseHeld()
 	}
 	if !t.due {
 		t.due = true
-		time.AfterFunc(gatherFor, func() { _ = t.flush() }) // the next write tells what failed
+		time.AfterFunc(gatherFor, func() { _ = t.flushOutput() }) // the next write reports what failed
 	}
 	return t.failure
 }
 
-// flush writes what was gathered.
-func (t *terminal) flush() error {
+// flushOutput writes what was gathered.
+func (t *terminal) flushOutput() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.due = false
-	return t.release()
+	return t.releaseHeld()
 }
 
-// release writes what is held. The lock is held.
-func (t *terminal) release() error {
+// releaseHeld writes what is held. The lock is held.
+func (t *terminal) releaseHeld() error {
 	if len(t.held) > 0 {
-		_, _ = t.put(t.held) // it keeps the failure
+		_, _ = t.writeOut(t.held) // it keeps the failure
 		t.held = t.held[:0]
 	}
 	return t.failure
 }
 
-// put writes to stdout. The lock is held.
-func (t *terminal) put(b []byte) (int, error) {
+// writeOut writes to stdout. The lock is held.
+func (t *terminal) writeOut(b []byte) (int, error) {
 	if t.failure != nil {
 		return 0, t.failure
 	}
 	if t.shared {
-		t.wipe()
+		t.wipeProgressLine()
 	}
 	n, err := t.out.Write(b)
 	t.failure, t.wrote = outputError(err), time.Now()
@@ -105,28 +105,28 @@ func outputError(err error) error {
 		WithHint("the output is incomplete")
 }
 
-// say writes whole lines to stderr. Failures are dropped: there is nowhere left
+// writeErr writes whole lines to stderr. Failures are dropped: there is nowhere left
 // to report them.
-func (t *terminal) say(lines string) {
+func (t *terminal) writeErr(lines string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_ = t.release() // rows before the words about them
-	t.wipe()
+	_ = t.releaseHeld() // rows before the words about them
+	t.wipeProgressLine()
 	fmt.Fprint(t.err, lines)
 }
 
-// progress replaces the progress line; "" removes it.
-func (t *terminal) progress(line string) {
+// setProgressLine replaces the progress line; "" removes it.
+func (t *terminal) setProgressLine(line string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.wipe()
+	t.wipeProgressLine()
 	if line != "" {
 		fmt.Fprint(t.err, line)
 		t.line = true
 	}
 }
 
-func (t *terminal) wipe() {
+func (t *terminal) wipeProgressLine() {
 	if t.line {
 		fmt.Fprint(t.err, "\r\x1b[K")
 		t.line = false

@@ -12,7 +12,7 @@ func appendYAML(dst []byte, v any) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := yaml.NewEncoder(&b)
 	encoder.SetIndent(2)
-	if err := encoder.Encode(node(v)); err != nil {
+	if err := encoder.Encode(yamlNode(v)); err != nil {
 		return dst, err
 	}
 	if err := encoder.Close(); err != nil {
@@ -21,22 +21,22 @@ func appendYAML(dst []byte, v any) ([]byte, error) {
 	return append(dst, spellUnsafe(b.String())...), nil
 }
 
-func node(v any) *yaml.Node {
+func yamlNode(v any) *yaml.Node {
 	switch v := v.(type) {
 	case nil:
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}
 	case string:
-		return text(v)
+		return yamlText(v)
 	case []any:
 		n := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
 		for _, e := range v {
-			n.Content = append(n.Content, node(e))
+			n.Content = append(n.Content, yamlNode(e))
 		}
 		return flowIfEmpty(n)
 	case Fields:
 		n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 		for _, f := range v {
-			n.Content = append(n.Content, text(f.Key), node(f.Value))
+			n.Content = append(n.Content, yamlText(f.Key), yamlNode(f.Value))
 		}
 		return flowIfEmpty(n)
 	}
@@ -50,9 +50,9 @@ func flowIfEmpty(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// text quotes what holds characters that need an escape, because YAML knows
+// yamlText quotes what holds characters that need an escape, because YAML knows
 // escapes in double quotes only.
-func text(s string) *yaml.Node {
+func yamlText(s string) *yaml.Node {
 	s = strings.ToValidUTF8(s, "\ufffd")
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
 	if strings.ContainsFunc(s, unsafeRune) {
@@ -61,8 +61,8 @@ func text(s string) *yaml.Node {
 	return n
 }
 
-// spellUnsafe escapes the format characters that the YAML library regards as
-// printable. They stand inside double quotes only, where \u means the same.
+// spellUnsafe escapes the format characters that the YAML library regards as printable. They
+// occur inside double quotes only, where \u means the same.
 func spellUnsafe(document string) string {
 	if !strings.ContainsFunc(document, func(r rune) bool { return r != '\n' && unsafeRune(r) }) {
 		return document
@@ -70,7 +70,7 @@ func spellUnsafe(document string) string {
 	var b strings.Builder
 	for _, r := range document {
 		if r != '\n' && unsafeRune(r) {
-			b.WriteString(spelled(r))
+			b.WriteString(escapeRune(r))
 		} else {
 			b.WriteRune(r)
 		}

@@ -9,17 +9,16 @@ import (
 	"sbx/internal/fault"
 )
 
-// Of a breaker: how many calls in a row must fail for want of an answer, and for
-// how long nothing is asked then.
+// How many calls in a row must fail unanswered before a breaker opens, and for how long it
+// stays open.
 const (
 	OpensAfter = 5
 	StaysOpen  = 30 * time.Second
 )
 
-// Breaker stops asking a provider that does not answer. Only
-// fault.KindUnavailable counts against it: 404, 401 and 409 are answers, and the
-// end of the caller's own context says nothing of the provider. What speaks of one
-// sandbox alone (fault.AboutOneSandbox) counts neither for it nor against it.
+// Breaker stops calls to a provider that does not answer. Only fault.KindUnavailable
+// counts: 404, 401 and 409 are answers, and the end of the caller's context says nothing
+// about the provider. Errors about one sandbox (fault.AboutOneSandbox) count neither way.
 type Breaker struct {
 	name string
 	b    *gobreaker.TwoStepCircuitBreaker[any]
@@ -38,8 +37,8 @@ func NewBreaker(name string) *Breaker {
 // ErrOpen is inside the error of a call that was not made.
 var ErrOpen = errors.New("it did not answer the last calls, so it is left alone for a while")
 
-// Allow says whether a call may be made, and takes its result. An open breaker
-// is fault.KindRefused with ErrOpen inside.
+// Allow reports whether a call may be made, and returns the function for its result. An
+// open breaker is fault.KindRefused with ErrOpen inside.
 func (b *Breaker) Allow() (done func(error), err error) {
 	done, err = b.b.Allow()
 	if err != nil {

@@ -7,61 +7,61 @@ import (
 
 // The rules of a shared breaker.
 const (
-	// SharedFaults and half of the calls must be faults within SharedWindow, to the
-	// second, before it opens.
+	// A breaker opens when SharedFaults calls, and half of all calls, were faults within
+	// SharedWindow, which has whole seconds.
 	SharedFaults = 5
 	SharedWindow = 60 * time.Second
-	// SharedOpen is how long it stays open first; each failed probe doubles that
-	// up to SharedOpenMax.
+	// SharedOpen is how long it stays open first; each failed probe doubles that up to
+	// SharedOpenMax.
 	SharedOpen    = 30 * time.Second
 	SharedOpenMax = 10 * time.Minute
-	// SharedProbe is how long one probe has. A prober that died frees it by time.
+	// SharedProbe is the time of one probe. That of a dead process ends with it.
 	SharedProbe = 30 * time.Second
 )
 
 // maxTally bounds a count that was read from a store.
 const maxTally = 1 << 20
 
-// circuit is the state of one shared breaker. All its times are by the store's
-// clock. Its methods change nothing: they give the next state.
+// circuit is the state of one shared breaker. All its times are by the store's clock. Its
+// methods return the next state and change nothing.
 type circuit struct {
-	// Generation grows with each change between closed, open and probing; a result
-	// that belongs to an earlier one says nothing of this one.
-	Generation int64   `json:"generation"`
-	Open       bool    `json:"open"`
-	Window     []tally `json:"window,omitempty"` // of the closed state, oldest first
+	// Generation grows with each change between closed, open and probing; a result of an
+	// earlier generation is ignored.
+	Generation int64         `json:"generation"`
+	Open       bool          `json:"open"`
+	Window     []secondCount `json:"window,omitempty"` // of the closed state, oldest first
 
-	OpenedAt  int64  `json:"opened_at_ms,omitempty"`
-	OpenUntil int64  `json:"open_until_ms,omitempty"`
-	OpenFor   int64  `json:"open_for_ms,omitempty"`
-	Faults    int    `json:"faults,omitempty"` // what opened it
-	Calls     int    `json:"calls,omitempty"`
-	Probe     *probe `json:"probe,omitempty"`
+	OpenedAt  int64       `json:"opened_at_ms,omitempty"`
+	OpenUntil int64       `json:"open_until_ms,omitempty"`
+	OpenFor   int64       `json:"open_for_ms,omitempty"`
+	Faults    int         `json:"faults,omitempty"` // that opened it
+	Calls     int         `json:"calls,omitempty"`
+	Probe     *probeLease `json:"probe,omitempty"`
 }
 
-// tally counts the calls that ended in one second.
-type tally struct {
+// secondCount counts the calls that ended in one second.
+type secondCount struct {
 	At    int64 `json:"at"` // Unix seconds
 	Good  int   `json:"good,omitempty"`
 	Fault int   `json:"fault,omitempty"`
 }
 
-// probe is the lease of the one process that may call.
-type probe struct {
+// probeLease is the lease of the one process that may call.
+type probeLease struct {
 	Who   string `json:"who"`
 	Until int64  `json:"until_ms"`
 }
 
-// verdict is the answer to one that wants to call.
-type verdict struct {
+// permission is the answer to a process that wants to call.
+type permission struct {
 	allowed bool
-	probe   bool          // it is the one
-	wait    time.Duration // if not allowed: until asking makes sense again
+	probe   bool          // its call is the probe
+	wait    time.Duration // if not allowed: the time until the next question is useful
 }
 
-// decode reads a state. One that cannot be read, or was never written, is closed;
-// figures that no rule can have set are mended.
-func decode(body []byte) circuit {
+// decodeCircuit decodes a state. An unreadable or missing one is closed; impossible figures
+// are corrected.
+func decodeCircuit(body []byte) circuit {
 	var c circuit
 	if len(body) == 0 || json.Unmarshal(body, &c) != nil {
 		return circuit{}
@@ -70,46 +70,46 @@ func decode(body []byte) circuit {
 		c.Window = nil
 	}
 	for i := range c.Window {
-		c.Window[i].Good = bounded(c.Window[i].Good)
-		c.Window[i].Fault = bounded(c.Window[i].Fault)
+		c.Window[i].Good = withinBounds(c.Window[i].Good)
+		c.Window[i].Fault = withinBounds(c.Window[i].Fault)
 	}
 	if c.Open {
-		c.Faults, c.Calls = bounded(c.Faults), bounded(c.Calls)
+		c.Faults, c.Calls = withinBounds(c.Faults), withinBounds(c.Calls)
 		c.OpenFor = max(SharedOpen.Milliseconds(), min(c.OpenFor, SharedOpenMax.Milliseconds()))
 		return c
 	}
 	return circuit{Generation: c.Generation, Window: c.Window}
 }
 
-func bounded(n int) int { return max(0, min(n, maxTally)) }
+func withinBounds(n int) int { return max(0, min(n, maxTally)) }
 
-// ask lets who call, or not. Only a granted probe changes the state.
-func (c circuit) ask(who string, now time.Time) (circuit, verdict) {
+// askPermission allows or refuses a call. Only a granted probe changes the state.
+func (c circuit) askPermission(who string, now time.Time) (circuit, permission) {
 	if !c.Open {
-		return c, verdict{allowed: true}
+		return c, permission{allowed: true}
 	}
-	if wait := left(c.OpenUntil, now, SharedOpenMax); wait > 0 {
-		return c, verdict{wait: wait}
+	if wait := timeUntil(c.OpenUntil, now, SharedOpenMax); wait > 0 {
+		return c, permission{wait: wait}
 	}
-	if wait := c.probing(now); wait > 0 {
-		return c, verdict{wait: wait}
+	if wait := c.probeTimeLeft(now); wait > 0 {
+		return c, permission{wait: wait}
 	}
 	c.Generation++
-	c.Probe = &probe{Who: who, Until: now.Add(SharedProbe).UnixMilli()}
-	return c, verdict{allowed: true, probe: true}
+	c.Probe = &probeLease{Who: who, Until: now.Add(SharedProbe).UnixMilli()}
+	return c, permission{allowed: true, probe: true}
 }
 
-// probing is how long the probe in flight still has; 0 = there is none.
-func (c circuit) probing(now time.Time) time.Duration {
+// probeTimeLeft is the remaining time of the probe in progress; 0 = there is none.
+func (c circuit) probeTimeLeft(now time.Time) time.Duration {
 	if c.Probe == nil {
 		return 0
 	}
-	return left(c.Probe.Until, now, SharedProbe)
+	return timeUntil(c.Probe.Until, now, SharedProbe)
 }
 
-// left is the time until a moment, 0 when it is past. One much further away than
-// the rules allow is past too: the clock was set back, or the state is not ours.
-func left(until int64, now time.Time, most time.Duration) time.Duration {
+// timeUntil is the time until a moment, 0 when it has passed. A moment further away than
+// the rules allow counts as passed: the clock was set back, or the state is foreign.
+func timeUntil(until int64, now time.Time, most time.Duration) time.Duration {
 	ms := until - now.UnixMilli()
 	if ms <= 0 || ms > 2*most.Milliseconds() {
 		return 0
@@ -117,22 +117,22 @@ func left(until int64, now time.Time, most time.Duration) time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-// told takes the result of a call that was allowed in a generation; false when it
+// withResult applies the result of a call that was allowed in a generation; false when it
 // changes nothing.
-func (c circuit) told(generation int64, r Result, now time.Time) (circuit, bool) {
+func (c circuit) withResult(generation int64, r Result, now time.Time) (circuit, bool) {
 	switch {
 	case generation != c.Generation:
 		return c, false
 	case c.Open && c.Probe != nil:
-		return c.probed(r, now), true
+		return c.endProbe(r, now), true
 	case c.Open || r == ResultNeutral:
 		return c, false
 	}
-	return c.counted(r, now), true
+	return c.countResult(r, now), true
 }
 
-// probed ends the probe in flight.
-func (c circuit) probed(r Result, now time.Time) circuit {
+// endProbe ends the probe in progress.
+func (c circuit) endProbe(r Result, now time.Time) circuit {
 	c.Generation++
 	c.Probe = nil
 	switch r {
@@ -146,15 +146,15 @@ func (c circuit) probed(r Result, now time.Time) circuit {
 	return c
 }
 
-// counted adds a result to the window of a closed breaker and opens it when that
-// is one too many.
-func (c circuit) counted(r Result, now time.Time) circuit {
+// countResult adds a result to the window of a closed breaker, and opens it when the limit
+// is reached.
+func (c circuit) countResult(r Result, now time.Time) circuit {
 	second := now.Unix()
-	one := tally{At: second}
-	sum := tally{}
-	var window []tally
+	one := secondCount{At: second}
+	sum := secondCount{}
+	var window []secondCount
 	for _, t := range c.Window {
-		if age := second - t.At; age >= seconds(SharedWindow) || age <= -seconds(SharedWindow) {
+		if age := second - t.At; age >= windowSeconds(SharedWindow) || age <= -windowSeconds(SharedWindow) {
 			continue
 		}
 		if t.At == second {
@@ -172,14 +172,14 @@ func (c circuit) counted(r Result, now time.Time) circuit {
 	c.Window = append(window, one)
 	sum.Good, sum.Fault = sum.Good+one.Good, sum.Fault+one.Fault
 	if r == ResultFault && sum.Fault >= SharedFaults && sum.Fault >= sum.Good {
-		return c.opened(sum, now)
+		return c.openCircuit(sum, now)
 	}
 	return c
 }
 
-func seconds(d time.Duration) int64 { return int64(d / time.Second) }
+func windowSeconds(d time.Duration) int64 { return int64(d / time.Second) }
 
-func (c circuit) opened(seen tally, now time.Time) circuit {
+func (c circuit) openCircuit(seen secondCount, now time.Time) circuit {
 	return circuit{
 		Generation: c.Generation + 1, Open: true, Faults: seen.Fault, Calls: seen.Fault + seen.Good,
 		OpenedAt: now.UnixMilli(), OpenFor: SharedOpen.Milliseconds(), OpenUntil: now.Add(SharedOpen).UnixMilli(),

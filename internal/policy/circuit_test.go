@@ -56,15 +56,15 @@ func play(t *testing.T, happenings []happening) {
 		now := noon().Add(time.Duration(h.at * float64(time.Second)))
 		if h.ask == "" {
 			for range h.n {
-				c := decode(body)
-				c, _ = c.told(c.Generation, h.told, now)
+				c := decodeCircuit(body)
+				c, _ = c.withResult(c.Generation, h.told, now)
 				body = encode(t, c)
 			}
 			continue
 		}
-		c, v := decode(body).ask("me", now)
+		c, v := decodeCircuit(body).askPermission("me", now)
 		body = encode(t, c)
-		want := verdict{allowed: h.ask != "no", probe: h.ask == "probe", wait: h.wait}
+		want := permission{allowed: h.ask != "no", probe: h.ask == "probe", wait: h.wait}
 		require.Equal(t, want, v, "event %d", i)
 	}
 }
@@ -80,39 +80,39 @@ func TestEachFailedProbeDoublesTheTime(t *testing.T) {
 	t.Parallel()
 	c, now := circuit{}, noon()
 	for range SharedFaults {
-		c, _ = c.told(0, ResultFault, now)
+		c, _ = c.withResult(0, ResultFault, now)
 	}
 	for _, want := range []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 10 * time.Minute, 10 * time.Minute} {
-		_, v := c.ask("me", now)
-		require.Equal(t, verdict{wait: want}, v)
+		_, v := c.askPermission("me", now)
+		require.Equal(t, permission{wait: want}, v)
 		now = now.Add(want)
-		c, v = c.ask("me", now)
+		c, v = c.askPermission("me", now)
 		require.True(t, v.probe)
-		c, _ = c.told(c.Generation, ResultFault, now)
+		c, _ = c.withResult(c.Generation, ResultFault, now)
 	}
 	now = now.Add(SharedOpenMax)
-	c, _ = c.ask("me", now)
-	c, _ = c.told(c.Generation, ResultGood, now)
+	c, _ = c.askPermission("me", now)
+	c, _ = c.withResult(c.Generation, ResultGood, now)
 	for range SharedFaults {
-		c, _ = c.told(c.Generation, ResultFault, now)
+		c, _ = c.withResult(c.Generation, ResultFault, now)
 	}
-	_, v := c.ask("me", now)
-	assert.Equal(t, verdict{wait: SharedOpen}, v, "a good probe forgets how long it was open")
+	_, v := c.askPermission("me", now)
+	assert.Equal(t, permission{wait: SharedOpen}, v, "a good probe forgets how long it was open")
 }
 
 func TestResultsOfAnEarlierGenerationSayNothing(t *testing.T) {
 	t.Parallel()
 	c, now := circuit{}, noon()
 	for range SharedFaults {
-		c, _ = c.told(0, ResultFault, now)
+		c, _ = c.withResult(0, ResultFault, now)
 	}
-	_, changed := c.told(0, ResultFault, now)
+	_, changed := c.withResult(0, ResultFault, now)
 	assert.False(t, changed, "begun while it was closed, ended while it was open")
-	dead, _ := c.ask("dead", now.Add(SharedOpen))
-	alive, v := dead.ask("alive", now.Add(SharedOpen+SharedProbe))
+	dead, _ := c.askPermission("dead", now.Add(SharedOpen))
+	alive, v := dead.askPermission("alive", now.Add(SharedOpen+SharedProbe))
 	require.True(t, v.probe)
 	for _, r := range []Result{ResultGood, ResultFault, ResultNeutral} {
-		_, changed = alive.told(dead.Generation, r, now.Add(2*SharedOpen))
+		_, changed = alive.withResult(dead.Generation, r, now.Add(2*SharedOpen))
 		assert.False(t, changed, "the probe belongs to somebody else by now")
 	}
 }
@@ -121,25 +121,25 @@ func TestDecodeMendsWhatNoRuleCanHaveSet(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		body string
-		want verdict
+		want permission
 	}{
-		"nothing":             {"", verdict{allowed: true}},
-		"garbage":             {"\x00]", verdict{allowed: true}},
-		"another type":        {`{"open":true,"generation":"x"}`, verdict{allowed: true}},
-		"unknown fields":      {`{"open":true,"open_until_ms":1795262430000,"colour":"red"}`, verdict{wait: SharedOpen}},
-		"open without end":    {`{"open":true}`, verdict{allowed: true, probe: true}},
-		"open for ever":       {`{"open":true,"open_until_ms":9223372036854775807}`, verdict{allowed: true, probe: true}},
-		"open since ever":     {`{"open":true,"open_until_ms":-9223372036854775808}`, verdict{allowed: true, probe: true}},
-		"probed for ever":     {`{"open":true,"probe":{"until_ms":9223372036854775807}}`, verdict{allowed: true, probe: true}},
-		"closed, but a probe": {`{"probe":{"until_ms":1795262430000},"open_until_ms":1795262430000}`, verdict{allowed: true}},
+		"nothing":             {"", permission{allowed: true}},
+		"garbage":             {"\x00]", permission{allowed: true}},
+		"another type":        {`{"open":true,"generation":"x"}`, permission{allowed: true}},
+		"unknown fields":      {`{"open":true,"open_until_ms":1795262430000,"colour":"red"}`, permission{wait: SharedOpen}},
+		"open without end":    {`{"open":true}`, permission{allowed: true, probe: true}},
+		"open for ever":       {`{"open":true,"open_until_ms":9223372036854775807}`, permission{allowed: true, probe: true}},
+		"open since ever":     {`{"open":true,"open_until_ms":-9223372036854775808}`, permission{allowed: true, probe: true}},
+		"probed for ever":     {`{"open":true,"probe":{"until_ms":9223372036854775807}}`, permission{allowed: true, probe: true}},
+		"closed, but a probe": {`{"probe":{"until_ms":1795262430000},"open_until_ms":1795262430000}`, permission{allowed: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, v := decode([]byte(tc.body)).ask("me", noon())
+			_, v := decodeCircuit([]byte(tc.body)).askPermission("me", noon())
 			assert.Equal(t, tc.want, v)
 		})
 	}
-	c, _ := decode([]byte(`{"window":[{"at":1795262400,"good":-9,"fault":4}]}`)).told(0, ResultFault, noon())
+	c, _ := decodeCircuit([]byte(`{"window":[{"at":1795262400,"good":-9,"fault":4}]}`)).withResult(0, ResultFault, noon())
 	assert.True(t, c.Open, "a negative count is none")
 	assert.Equal(t, 5, c.Calls)
 	for body, want := range map[string]time.Duration{
@@ -147,10 +147,10 @@ func TestDecodeMendsWhatNoRuleCanHaveSet(t *testing.T) {
 		`{"open":true,"open_for_ms":-1}`:                  2 * SharedOpen,
 		`{"open":true,"open_for_ms":9223372036854775807}`: SharedOpenMax,
 	} {
-		c, _ = decode([]byte(body)).ask("me", noon())
-		c, _ = c.told(c.Generation, ResultFault, noon())
-		_, v := c.ask("me", noon())
-		assert.Equal(t, verdict{wait: want}, v, body)
+		c, _ = decodeCircuit([]byte(body)).askPermission("me", noon())
+		c, _ = c.withResult(c.Generation, ResultFault, noon())
+		_, v := c.askPermission("me", noon())
+		assert.Equal(t, permission{wait: want}, v, body)
 	}
 }
 
@@ -164,7 +164,7 @@ func FuzzCircuit(f *testing.F) {
 		c := circuit{}
 		for _, e := range events {
 			m.now = m.now.Add(time.Duration(e>>4) * 2300 * time.Millisecond)
-			c = decode(encode(t, c))
+			c = decodeCircuit(encode(t, c))
 			if e&3 == 3 {
 				c = m.asks(t, c)
 			} else {
@@ -191,17 +191,17 @@ type mark struct {
 
 func (m *model) asks(t *testing.T, c circuit) circuit {
 	t.Helper()
-	next, v := c.ask("me", m.now)
+	next, v := c.askPermission("me", m.now)
 	switch {
 	case !m.open:
-		require.Equal(t, verdict{allowed: true}, v)
+		require.Equal(t, permission{allowed: true}, v)
 		require.Equal(t, c, next)
 	case m.now.Before(m.until):
-		require.Equal(t, verdict{wait: m.until.Sub(m.now)}, v)
+		require.Equal(t, permission{wait: m.until.Sub(m.now)}, v)
 	case m.now.Before(m.probe):
-		require.Equal(t, verdict{wait: m.probe.Sub(m.now)}, v)
+		require.Equal(t, permission{wait: m.probe.Sub(m.now)}, v)
 	default:
-		require.Equal(t, verdict{allowed: true, probe: true}, v)
+		require.Equal(t, permission{allowed: true, probe: true}, v)
 		m.probe = m.now.Add(SharedProbe)
 	}
 	return next
@@ -209,7 +209,7 @@ func (m *model) asks(t *testing.T, c circuit) circuit {
 
 func (m *model) tells(t *testing.T, c circuit, r Result) circuit {
 	t.Helper()
-	next, changed := c.told(c.Generation, r, m.now)
+	next, changed := c.withResult(c.Generation, r, m.now)
 	require.GreaterOrEqual(t, next.Generation, c.Generation)
 	switch {
 	case m.open && !m.probe.IsZero():
@@ -255,9 +255,9 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		now := noon()
 		for range 3 {
-			c, v := decode(body).ask("me", now)
+			c, v := decodeCircuit(body).askPermission("me", now)
 			if v.allowed {
-				next, _ := c.told(c.Generation, ResultFault, now)
+				next, _ := c.withResult(c.Generation, ResultFault, now)
 				require.LessOrEqual(t, next.OpenFor, SharedOpenMax.Milliseconds())
 				require.LessOrEqual(t, len(next.Window), 121)
 				return

@@ -9,58 +9,58 @@ import (
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/poll"
 )
 
-// BreakerStore keeps the states of shared breakers where all processes see them.
+// BreakerStore stores the states of shared breakers for all processes.
 type BreakerStore interface {
-	// LoadBreaker gives the state of a key. Where there is none its version is 0.
+	// LoadBreaker returns the state of a key. Where there is none its version is 0.
 	LoadBreaker(ctx context.Context, key string) (BreakerState, error)
-	// SwapBreaker replaces the state of that version; 0 = there must be none. False
-	// when somebody else was faster.
+	// SwapBreaker replaces the state of that version; 0 = there must be none. False when
+	// another process was faster.
 	SwapBreaker(ctx context.Context, key string, body []byte, version int64) (swapped bool, err error)
 }
 
-// BreakerState is a breaker as a store keeps it.
+// BreakerState is the stored state of a breaker.
 type BreakerState struct {
 	Body    []byte
 	Version int64
 	Now     time.Time // the store's clock at the reading, which all processes share
 }
 
-// Result is what a call said of the provider. Which exits and errors are which is
-// the caller's decision.
+// Result is what a call shows about the provider. The caller maps exits and errors to it.
 type Result int
 
-// The results. A fault counts against the provider; neutral is what says nothing of
-// it: an operator's stop, the program's own failure.
+// The results. A fault counts against the provider; neutral says nothing about it: an
+// operator's stop, the program's own failure.
 const (
 	ResultNeutral Result = iota
 	ResultGood
 	ResultFault
 )
 
-// storePatience is how long one question to a store may take. A breaker that waits
-// for a store in trouble would itself be what does not answer.
+// storePatience bounds one question to a store: a breaker must not itself wait for a store
+// in trouble.
 const storePatience = 2 * time.Second
 
-// Shared is a circuit breaker whose state all processes and hosts share through a
-// store. It opens when SharedFaults calls or more, and at least half, were faults
-// within SharedWindow. Open, it refuses for SharedOpen; then exactly one process
-// may probe. A good probe closes it, a failed one doubles the time.
+// Shared is a circuit breaker whose state all processes and hosts share through a store. It
+// opens when at least SharedFaults calls, and at least half of them, were faults within
+// SharedWindow. Open, it refuses for SharedOpen; then exactly one process may probe. A good
+// probe closes it, a failed one doubles the time.
 //
-// A store that fails, hangs or lets nothing through makes the breaker step aside:
-// calls are allowed and not counted, and SharedOptions.Notice tells so. A breaker
-// must never be the reason that nothing works.
+// A store that fails or hangs makes the breaker inactive: calls are allowed and not
+// counted, and SharedOptions.Notice reports it. A breaker must never be the reason that
+// nothing works.
 type Shared struct {
 	store  BreakerStore
 	notice func(string)
 	aside  atomic.Bool
 }
 
-// SharedOptions is what a Shared needs beside its store.
+// SharedOptions are what a Shared needs beside its store.
 type SharedOptions struct {
-	// Notice is told when the store fails, once until a write succeeds again. It may be
-	// called by several goroutines at once; nil = nobody listens.
+	// Notice is called when the store fails, once until a write succeeds again. It may be
+	// called concurrently; nil = no report.
 	Notice func(text string)
 }
 
@@ -73,8 +73,8 @@ func NewShared(store BreakerStore, o SharedOptions) *Shared {
 	return &Shared{store: store, notice: notice}
 }
 
-// Permit is the leave for one call. Done takes its result. The zero Permit is one
-// that nobody counts.
+// Permit is the permission for one call; Done takes its result. The zero Permit is not
+// counted.
 type Permit struct {
 	shared     *Shared
 	key        string
@@ -83,29 +83,29 @@ type Permit struct {
 	done       *atomic.Bool
 }
 
-// Probe says that this call is the one that decides whether others may follow. It
-// has SharedProbe; after that its process counts as dead, and another may probe.
+// Probe reports whether this call decides if others may follow. It has SharedProbe; after
+// that another process may probe.
 func (p Permit) Probe() bool { return p.probe }
 
-// Allow says whether a call may be made. The key is "provider" or
-// "provider/template"; who names this process to the others. An open breaker is
-// fault.KindRefused with ErrOpen inside, RetryAfter, and a hint that says what was
-// seen and until when. The end of ctx is its own error; a store in trouble is none.
+// Allow reports whether a call may be made. The key is "provider" or "provider/template";
+// who names this process to the others. An open breaker is fault.KindRefused with ErrOpen
+// inside, RetryAfter, and a hint with the figures and the time. The end of ctx is its own
+// error; a store in trouble is none.
 func (s *Shared) Allow(ctx context.Context, key, who string) (Permit, error) {
 	permit := Permit{shared: s, key: key, done: new(atomic.Bool)}
 	var refused error
-	err := s.change(ctx, key, func(c circuit, now time.Time) (circuit, bool) {
-		next, v := c.ask(who, now)
+	err := s.changeState(ctx, key, func(c circuit, now time.Time) (circuit, bool) {
+		next, v := c.askPermission(who, now)
 		if !v.allowed {
-			refused = refusal(key, c, v, now)
+			refused = openError(key, c, v, now)
 		}
 		permit.generation, permit.probe = next.Generation, v.probe
 		return next, v.probe
 	})
 	switch {
 	case ctx.Err() != nil:
-		s.release(ctx, permit, err)
-		return Permit{}, fault.Placed(context.Cause(ctx), provider(key), "ask the breaker")
+		s.releaseProbe(ctx, permit, err)
+		return Permit{}, fault.Placed(context.Cause(ctx), providerOf(key), "ask the breaker")
 	case err != nil:
 		return Permit{}, nil //nolint:nilerr // it steps aside, and Notice was told
 	case refused != nil:
@@ -114,53 +114,55 @@ func (s *Shared) Allow(ctx context.Context, key, who string) (Permit, error) {
 	return permit, nil
 }
 
-// release gives a probe back whose caller is gone.
-func (s *Shared) release(ctx context.Context, p Permit, err error) {
+// releaseProbe gives back the probe of a caller whose context has ended.
+func (s *Shared) releaseProbe(ctx context.Context, p Permit, err error) {
 	if err == nil && p.probe {
-		_ = p.Done(ctx, ResultNeutral) // else it frees itself by time
+		_ = p.Done(ctx, ResultNeutral) // otherwise its time ends
 	}
 }
 
-// Done takes the result of the call, also when ctx is over. Only the first Done of
-// a permit counts, so `defer p.Done(ctx, ResultNeutral)` releases what nobody
-// judged. A result that comes after the breaker changed, or after another process
-// took over the probe, says nothing any more. An error is fault.KindUnavailable: the
-// result was not kept, and Notice was told; it is no failure of the call.
+// Done takes the result of the call, also when ctx has ended. Only the first Done of a
+// permit counts, so `defer p.Done(ctx, ResultNeutral)` releases a call without a result. A
+// result after the breaker changed, or after another process took over the probe, is
+// ignored. An error is fault.KindUnavailable: the result was not stored, and Notice was
+// called; the call itself is not affected.
 func (p Permit) Done(ctx context.Context, result Result) error {
 	if p.shared == nil || p.done.Swap(true) || (result == ResultNeutral && !p.probe) {
 		return nil
 	}
-	return p.shared.change(context.WithoutCancel(ctx), p.key, func(c circuit, now time.Time) (circuit, bool) {
-		return c.told(p.generation, result, now)
+	return p.shared.changeState(context.WithoutCancel(ctx), p.key, func(c circuit, now time.Time) (circuit, bool) {
+		return c.withResult(p.generation, result, now)
 	})
 }
 
-// change reads a state, lets step decide, and writes what came out of it, again and
-// again until nobody was faster. A step that says false writes nothing.
-func (s *Shared) change(ctx context.Context, key string, step func(circuit, time.Time) (circuit, bool)) error {
+// changeState reads a state, applies step, and writes the result, until no other process
+// was faster. A step that returns false writes nothing.
+func (s *Shared) changeState(ctx context.Context, key string, step func(circuit, time.Time) (circuit, bool)) error {
 	limit, cancel := context.WithTimeout(ctx, storePatience)
 	defer cancel()
 	for tries := 0; ; tries++ {
-		swapped, err := s.try(limit, key, step)
+		swapped, err := s.tryChange(limit, key, step)
 		switch {
 		case err == nil && swapped:
 			return nil
 		case err == nil:
-			err = pause(limit, time.Duration(tries)*time.Millisecond)
+			if poll.Sleep(limit, time.Duration(tries)*time.Millisecond) != nil {
+				err = errors.New("others were faster all the time")
+			}
 		}
 		if err != nil {
-			return s.stepAside(ctx, key, err)
+			return s.bypass(ctx, key, err)
 		}
 	}
 }
 
-// try is one round of change; false when somebody else was faster.
-func (s *Shared) try(ctx context.Context, key string, step func(circuit, time.Time) (circuit, bool)) (bool, error) {
+// tryChange is one round of changeState; false when another process was faster.
+func (s *Shared) tryChange(ctx context.Context, key string, step func(circuit, time.Time) (circuit, bool)) (bool, error) {
 	kept, err := s.store.LoadBreaker(ctx, key)
 	if err != nil {
 		return false, err
 	}
-	next, changed := step(decode(kept.Body), kept.Now)
+	next, changed := step(decodeCircuit(kept.Body), kept.Now)
 	if !changed {
 		return true, nil
 	}
@@ -175,45 +177,33 @@ func (s *Shared) try(ctx context.Context, key string, step func(circuit, time.Ti
 	return swapped, err
 }
 
-// pause lets the others through.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return errors.New("others were faster all the time")
-	case <-timer.C:
-		return nil
-	}
-}
-
-// stepAside tells that the store does not serve the breaker. The end of the
-// caller's own ctx says nothing of the store.
-func (s *Shared) stepAside(ctx context.Context, key string, err error) error {
+// bypass reports that the store does not serve the breaker. The end of the caller's own ctx
+// says nothing about the store.
+func (s *Shared) bypass(ctx context.Context, key string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if !s.aside.Swap(true) {
 		s.notice("the shared breaker of " + key + " steps aside, calls are made without it: " + err.Error())
 	}
-	return fault.New(fault.KindUnavailable, "the result was not kept: %w", err).At(provider(key), "tell the breaker").
+	return fault.New(fault.KindUnavailable, "the result was not kept: %w", err).At(providerOf(key), "tell the breaker").
 		WithHint("the call itself is as it is; look after the store if this stays")
 }
 
-// refusal says what was seen and until when.
-func refusal(key string, c circuit, v verdict, now time.Time) error {
+// openError explains what was seen and until when the breaker is open.
+func openError(key string, c circuit, v permission, now time.Time) error {
 	again := now.Add(v.wait + time.Second - 1).Truncate(time.Second).UTC().Format(time.RFC3339)
 	next := "it is asked again at " + again
-	if left(c.OpenUntil, now, SharedOpenMax) == 0 {
+	if timeUntil(c.OpenUntil, now, SharedOpenMax) == 0 {
 		next = "one call by " + c.Probe.Who + " tries it now; ask again when that has ended, at the latest at " + again
 	}
-	err := fault.New(fault.KindRefused, "%w", ErrOpen).At(provider(key), "").
+	err := fault.New(fault.KindRefused, "%w", ErrOpen).At(providerOf(key), "").
 		WithHint("%d of %d calls to %s failed within %s; %s, or choose another provider", c.Faults, c.Calls, key, SharedWindow, next)
 	err.RetryAfter = v.wait
 	return err
 }
 
-func provider(key string) string {
+func providerOf(key string) string {
 	name, _, _ := strings.Cut(key, "/")
 	return name
 }

@@ -27,7 +27,7 @@ func (p Process) Output(ctx context.Context, program string, args ...string) (st
 	out := &capped{}
 	cmd.Stdout, cmd.Stderr = out, io.Writer(p.Stderr)
 	if p.Stderr.File != nil {
-		cmd.Stderr = p.Stderr.File // the terminal itself, for those who ask there
+		cmd.Stderr = p.Stderr.File // the terminal itself, for programs that ask there
 	}
 	err := cmd.Run()
 	switch {

@@ -69,8 +69,8 @@ func (p Process) Name() string {
 	return strings.TrimSuffix(name, ".exe")
 }
 
-// User is who stands behind this process, as journals and leases name them: also
-// where it runs as root for somebody.
+// User is the person behind this process, as journals and leases name them, also where it runs
+// as root by sudo.
 func (p Process) User() string {
 	return cmp.Or(p.Getenv("SUDO_USER"), p.Getenv("USER"), p.Getenv("LOGNAME"), fmt.Sprintf("uid %d", p.UID))
 }

@@ -244,8 +244,7 @@ type Terminal struct {
 // Size is a terminal's size in character cells.
 type Size struct{ Columns, Rows uint16 }
 
-// Verifier proves an end where Get alone is no proof: an API may answer 404 while the machine still runs
-// (DESIGN section 2, Ending).
+// Verifier proves an end where Get alone is no proof: an API may answer 404 while the machine still runs.
 //
 // A provider without it guarantees that its Get has the state of the machine by the kernel.
 type Verifier interface {

@@ -68,7 +68,7 @@ const (
 	OptionMaxSandboxes = "max_sandboxes"
 )
 
-// The values of the option activity (DESIGN section 7).
+// The values of the option activity.
 const (
 	ActivityAuto    = "auto"     // a sandbox without a sign of life is kept
 	ActivityAgeOnly = "age-only" // its age decides

@@ -14,24 +14,23 @@ import (
 	"sbx/internal/fault"
 )
 
-// Bundle is what the header of a git bundle says: the commit it brings, and the
-// commits it builds on and does not bring.
+// Bundle is the header of a git bundle: the commit it brings, and the commits that it
+// requires and does not bring.
 type Bundle struct {
 	Head          string
 	Prerequisites []string
 }
 
-// maxHeader bounds the header in bytes, maxPrerequisites the commits it may
-// build on: a bundle of one branch has a handful.
+// maxHeader bounds the header in bytes, maxPrerequisites the commits that a bundle may
+// require. A bundle of one branch requires a few.
 const (
 	maxHeader        = 1 << 20
 	maxPrerequisites = 1000
 )
 
-// CheckBundle reads the header of the bundle at path and holds the pack in it
-// against its checksum, so that one that was cut on its way is found before
-// anything else. The bundle comes from a sandbox: its objects are checked when
-// Publish unpacks them. Errors are fault.KindRefused.
+// CheckBundle reads the header of the bundle at path and compares the pack with its
+// checksum, so that a truncated one is found first. The bundle comes from a sandbox:
+// Publish checks its objects when it unpacks them. Errors are fault.KindRefused.
 func CheckBundle(path string) (Bundle, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -53,35 +52,35 @@ func refuseBundle(why string, args ...any) *fault.Error {
 
 // readHeader reads up to the empty line before the pack.
 func readHeader(r *bufio.Reader) (Bundle, error) {
-	h := header{}
+	h := bundleHeader{}
 	for size := 0; ; {
 		line, err := readLine(r, maxHeader-size)
 		if size += len(line); err != nil {
 			return Bundle{}, refuseBundle("has no whole header")
 		}
 		if line == "\n" {
-			return h.bundle()
+			return h.toBundle()
 		}
-		if err := h.line(strings.TrimSuffix(line, "\n")); err != nil {
+		if err := h.parseLine(strings.TrimSuffix(line, "\n")); err != nil {
 			return Bundle{}, err
 		}
 	}
 }
 
-// header gathers what the lines of a bundle's header say.
-type header struct {
+// bundleHeader collects the lines of a bundle's header.
+type bundleHeader struct {
 	version       string
 	format        string
 	refs          map[string]string
 	prerequisites []string
 }
 
-func (h *header) line(line string) error {
+func (h *bundleHeader) parseLine(line string) error {
 	switch {
 	case h.version == "":
-		return h.signature(line)
+		return h.parseSignature(line)
 	case strings.HasPrefix(line, "@"):
-		return h.capability(line)
+		return h.parseCapability(line)
 	case strings.HasPrefix(line, "-"):
 		oid, _, _ := strings.Cut(line[1:], " ")
 		h.prerequisites = append(h.prerequisites, oid)
@@ -91,14 +90,14 @@ func (h *header) line(line string) error {
 		return nil
 	}
 	oid, name, _ := strings.Cut(line, " ")
-	if !isOID(oid) || name != "HEAD" && badRef(name) != "" || len(h.refs) >= maxPrerequisites {
+	if !isOID(oid) || name != "HEAD" && refProblem(name) != "" || len(h.refs) >= maxPrerequisites {
 		return refuseBundle("has a ref that git would not take")
 	}
 	h.refs[name] = oid
 	return nil
 }
 
-func (h *header) signature(line string) error {
+func (h *bundleHeader) parseSignature(line string) error {
 	if line != "# v2 git bundle" && line != "# v3 git bundle" {
 		return refuseBundle("is no git bundle: it begins with %q", oneLine(line, 40))
 	}
@@ -106,9 +105,9 @@ func (h *header) signature(line string) error {
 	return nil
 }
 
-// capability takes the one that says how objects are named; the other known one
-// says that objects are left out.
-func (h *header) capability(line string) error {
+// parseCapability accepts the object format. The other known capability says that objects
+// are left out.
+func (h *bundleHeader) parseCapability(line string) error {
 	format, ok := strings.CutPrefix(line, "@object-format=")
 	if !ok || format != sha1Format && format != sha256Format {
 		return refuseBundle("needs %q, which sbx does not take", oneLine(line, 40))
@@ -117,7 +116,7 @@ func (h *header) capability(line string) error {
 	return nil
 }
 
-func (h *header) bundle() (Bundle, error) {
+func (h *bundleHeader) toBundle() (Bundle, error) {
 	head := h.refs["HEAD"]
 	if head == "" && len(h.refs) == 1 {
 		for _, head = range h.refs {
@@ -135,52 +134,52 @@ func (h *header) bundle() (Bundle, error) {
 	return Bundle{Head: head, Prerequisites: h.prerequisites}, nil
 }
 
-// checkPack reads a pack to its end and compares its checksum, which is its tail.
+// checkPack reads a pack to its end and compares its checksum, which stands at the end.
 func checkPack(r io.Reader, format string) error {
 	sum := sha1.New() //nolint:gosec // see the import
 	if format == sha256Format {
 		sum = sha256.New()
 	}
-	tail := &tailing{into: sum, keep: sum.Size()}
+	tail := &tailWriter{into: sum, keep: sum.Size()}
 	n, err := io.Copy(tail, r)
 	switch {
 	case err != nil:
 		return fault.New(fault.KindUnknown, "the bundle: %w", err)
 	case n < int64(12+sum.Size()) || string(tail.first) != "PACK":
 		return refuseBundle("holds no pack")
-	case string(sum.Sum(nil)) != string(tail.held):
+	case string(sum.Sum(nil)) != string(tail.tail):
 		return refuseBundle("is damaged or was cut: its checksum does not fit its %d bytes", n)
 	}
 	return nil
 }
 
-// tailing passes on all but the last keep bytes written to it.
-type tailing struct {
+// tailWriter forwards all but the last keep bytes written to it.
+type tailWriter struct {
 	into  io.Writer
 	keep  int
 	first []byte // the first four bytes
-	held  []byte
+	tail  []byte
 }
 
-func (t *tailing) Write(p []byte) (int, error) {
+func (t *tailWriter) Write(p []byte) (int, error) {
 	if len(t.first) < 4 {
 		t.first = append(t.first, p[:min(len(p), 4-len(t.first))]...)
 	}
-	t.held = append(t.held, p...)
-	ready := max(0, len(t.held)-t.keep)
-	if _, err := t.into.Write(t.held[:ready]); err != nil {
+	t.tail = append(t.tail, p...)
+	ready := max(0, len(t.tail)-t.keep)
+	if _, err := t.into.Write(t.tail[:ready]); err != nil {
 		return 0, err
 	}
-	t.held = append(t.held[:0], t.held[ready:]...)
+	t.tail = append(t.tail[:0], t.tail[ready:]...)
 	return len(p), nil
 }
 
-// ErrTooBig says that a bundle passed the limit of its file.
+// ErrTooBig reports that a bundle exceeds the limit of its file.
 var ErrTooBig = errors.New("the bundle is larger than its limit")
 
-// LimitFile is a file that takes at most a number of bytes: what writes to it is
-// a sandbox. A Write that would pass the limit writes nothing, and it and all
-// that follow fail with ErrTooBig inside fault.KindRefused.
+// LimitFile is a file of limited size, because a sandbox writes to it. A Write that would
+// exceed the limit writes nothing; it and all later ones fail with ErrTooBig inside
+// fault.KindRefused.
 type LimitFile struct {
 	file  *os.File
 	left  int64
@@ -188,7 +187,7 @@ type LimitFile struct {
 	over  bool
 }
 
-// NewLimitFile makes the file at path for its owner alone; it must not exist.
+// NewLimitFile creates the file at path, readable by its owner only; it must not exist.
 func NewLimitFile(path string, limit int64) (*LimitFile, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -199,23 +198,23 @@ func NewLimitFile(path string, limit int64) (*LimitFile, error) {
 
 func (l *LimitFile) Write(p []byte) (int, error) {
 	if l.over = l.over || int64(len(p)) > l.left; l.over {
-		return 0, l.tooBig()
+		return 0, l.tooBigError()
 	}
 	n, err := l.file.Write(p)
 	l.left -= int64(n)
 	return n, err
 }
 
-func (l *LimitFile) tooBig() error {
+func (l *LimitFile) tooBigError() error {
 	return fault.New(fault.KindRefused, "%w of %d bytes", ErrTooBig, l.limit).
 		WithHint("publish less: collect with --base, or keep large files out of the repository")
 }
 
-// Close ends the file; one that would have passed its limit is an error here too.
+// Close closes the file. It fails too when a Write would have exceeded the limit.
 func (l *LimitFile) Close() error {
 	err := l.file.Close()
 	if l.over {
-		return l.tooBig()
+		return l.tooBigError()
 	}
 	if err != nil {
 		return fmt.Errorf("the bundle: %w", err)

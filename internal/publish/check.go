@@ -9,43 +9,42 @@ import (
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/poll"
 )
 
-// oldest is the first git that takes settings through the environment and pushes
-// atomically over http: 2.31.
+// The oldest git that reads settings from the environment and pushes atomically over http:
+// 2.31.
 const (
 	oldestMajor = 2
 	oldestMinor = 31
 )
 
-// dropGrace is how long the ref of a probe may still be deleted when who asked for
-// the probe waits no more.
+// dropGrace is how long the deletion of a probe's ref may take after ctx has ended.
 const dropGrace = 10 * time.Second
 
-// Probe says early whether a publish could work: git is there and new enough, and
-// the remote takes atomic pushes with these credentials. It proves on the remote
-// itself that a fence ref can be created, seen and deleted there, with a ref of its
-// own that is gone afterwards, also when ctx ends in between: it then asks for that
-// for up to dropGrace longer.
+// Probe checks early whether a publish could work: git is installed and new enough, and the
+// remote accepts atomic pushes with these credentials. It creates, reads and deletes a
+// fence ref of its own on the remote. The ref is deleted, within dropGrace, also when ctx
+// ends in between.
 func (g *Git) Probe(ctx context.Context, t Target) error {
-	s, err := g.ready(ctx, t)
+	s, err := g.openChecked(ctx, t)
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	mark := s.probe()
-	f, said, err := s.create(ctx, mark)
-	if f == open {
-		_ = s.drop(ctx, mark) // it may be there; that the probe failed is what counts
+	defer s.remove()
+	mark := s.probeMark()
+	f, said, err := s.createFence(ctx, mark)
+	if f == pushUnknown {
+		_ = s.deleteProbeRef(ctx, mark) // the ref may exist; the error of the probe is what counts
 	}
 	if err != nil {
 		return err
 	}
-	if f != taken {
-		return s.closed(t, f, said)
+	if f != pushAccepted {
+		return s.refusedProbeError(t, f, said)
 	}
-	m, seeing := s.look(ctx, mark.Task)
-	if err := s.drop(ctx, mark); err != nil {
+	m, seeing := s.readFence(ctx, mark.Task)
+	if err := s.deleteProbeRef(ctx, mark); err != nil {
 		return err
 	}
 	if seeing == nil && m.Verdict == Absent {
@@ -55,45 +54,41 @@ func (g *Git) Probe(ctx context.Context, t Target) error {
 	return seeing
 }
 
-func (s *scratch) probe() Mark {
-	return Mark{Verdict: Stopped, Task: "probe" + strings.TrimPrefix(filepath.Base(s.dir), "sbx-publish"), By: "probe", At: s.git.now()}
+func (s *scratch) probeMark() Mark {
+	return Mark{Verdict: Stopped, Task: "probe" + strings.TrimPrefix(filepath.Base(s.dir), "sbx-publish"), By: "probe", At: s.git.markTime()}
 }
 
-// closed says why a probe's ref was not created.
-func (s *scratch) closed(t Target, f fate, said printed) error {
-	if f != rejected {
-		return s.failed("probe "+t.String(), said)
+// refusedProbeError explains why a probe's ref was not created.
+func (s *scratch) refusedProbeError(t Target, f pushResult, said gitOutput) error {
+	if f != pushRejected {
+		return s.remoteError("probe "+t.String(), said)
 	}
-	return fault.New(fault.KindUnsupported, "%s refuses the fence ref: %s", t, oneLine(said.out+" "+s.said(said), 300)).
+	return fault.New(fault.KindUnsupported, "%s refuses the fence ref: %s", t, oneLine(said.out+" "+s.describeOutput(said), 300)).
 		WithHint("the host keeps refs/sbx closed, so no stop could hold a publish there; use --publish CMD")
 }
 
-// drop deletes the ref of a probe, for up to dropGrace after ctx has ended.
-func (s *scratch) drop(ctx context.Context, mark Mark) error {
-	ctx, stop := outlasting(ctx, dropGrace)
+// deleteProbeRef deletes the ref of a probe, for up to dropGrace after ctx has ended.
+func (s *scratch) deleteProbeRef(ctx context.Context, mark Mark) error {
+	ctx, stop := withGrace(ctx, dropGrace)
 	defer stop()
-	marker, err := s.write(ctx, mark)
+	marker, err := s.storeMark(ctx, mark)
 	if err != nil {
 		return err
 	}
-	f, said, err := s.push(ctx, update{fenceRef(mark.Task), marker, ""})
-	if err == nil && f != taken {
-		err = fault.New(fault.KindUnsupported, "the ref %s of the probe could not be deleted again: %s", fenceRef(mark.Task), s.said(said)).
+	f, said, err := s.pushAtomically(ctx, refUpdate{fenceRef(mark.Task), marker, ""})
+	if err == nil && f != pushAccepted {
+		err = fault.New(fault.KindUnsupported, "the ref %s of the probe could not be deleted again: %s", fenceRef(mark.Task), s.describeOutput(said)).
 			WithHint("delete it by hand; fence refs work there, and stay")
 	}
 	return err
 }
 
-// outlasting gives a context that ends when ctx has ended for d.
-func outlasting(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+// withGrace returns a context that ends d after ctx.
+func withGrace(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	last, stop := context.WithCancel(context.WithoutCancel(ctx))
 	unhook := context.AfterFunc(ctx, func() {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
+		if poll.Sleep(last, d) == nil {
 			stop()
-		case <-last.Done():
 		}
 	})
 	return last, func() {
@@ -102,31 +97,31 @@ func outlasting(ctx context.Context, d time.Duration) (context.Context, context.
 	}
 }
 
-// ready opens a scratch repository in the remote's format after git's version
-// and the remote were asked.
-func (g *Git) ready(ctx context.Context, t Target) (*scratch, error) {
-	if err := g.version(ctx); err != nil {
+// openChecked opens a scratch repository in the remote's object format, after it has
+// checked git's version and the remote.
+func (g *Git) openChecked(ctx context.Context, t Target) (*scratch, error) {
+	if err := g.checkVersion(ctx); err != nil {
 		return nil, err
 	}
-	s, err := g.open(ctx, t)
+	s, err := g.openScratch(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	seen, err := s.refs(ctx, t.ref(), "HEAD")
+	seen, err := s.readRefs(ctx, t.branchRef(), "HEAD")
 	for _, oid := range seen {
 		if err == nil {
-			err = s.adopt(ctx, oid)
+			err = s.matchFormat(ctx, oid)
 		}
 	}
 	if err != nil {
-		s.close()
+		s.remove()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (g *Git) version(ctx context.Context) error {
-	p, err := g.run(ctx, call{args: []string{"version"}})
+func (g *Git) checkVersion(ctx context.Context) error {
+	p, err := g.runGit(ctx, gitCall{args: []string{"version"}})
 	if err != nil {
 		return err
 	}
@@ -147,18 +142,18 @@ func newEnough(version string) bool {
 	return major > oldestMajor || major == oldestMajor && minor >= oldestMinor
 }
 
-// Resolve turns the name of a remote of the repository at dir into its push URL,
-// and a relative folder into an absolute one: what is stored then means the same
-// in another folder.
+// Resolve replaces the name of a remote of the repository at dir by its push URL, and a
+// relative folder by an absolute one, so that the stored target is independent of the
+// folder.
 func (g *Git) Resolve(ctx context.Context, t Target, dir string) (Target, error) {
-	if err := t.valid(); err != nil {
+	if err := t.checkTarget(); err != nil {
 		return Target{}, err
 	}
-	if placeOf(t.Remote) != named {
-		t.Remote = absolute(t.Remote, dir)
+	if addressKindOf(t.Remote) != remoteName {
+		t.Remote = absoluteFolder(t.Remote, dir)
 		return t, nil
 	}
-	p, err := g.run(ctx, call{dir: dir, args: []string{"remote", "get-url", "--push", "--", t.Remote}})
+	p, err := g.runGit(ctx, gitCall{dir: dir, args: []string{"remote", "get-url", "--push", "--", t.Remote}})
 	if err != nil {
 		return Target{}, err
 	}
@@ -167,9 +162,9 @@ func (g *Git) Resolve(ctx context.Context, t Target, dir string) (Target, error)
 		return Target{}, fault.Usage("publish target: the repository here has no remote %q", t.Remote).
 			WithHint("write ./%s for a folder, or a URL; git remote -v lists what there is", t.Remote)
 	}
-	if placeOf(address) == named {
-		address = "./" + address // git takes a bare word as a folder
+	if addressKindOf(address) == remoteName {
+		address = "./" + address // git takes a bare word for a folder
 	}
-	t.Remote = absolute(address, dir)
-	return t, t.valid()
+	t.Remote = absoluteFolder(address, dir)
+	return t, t.checkTarget()
 }

@@ -8,30 +8,31 @@ import (
 	"sbx/internal/fault"
 )
 
-// What callers tell apart with errors.Is.
+// Errors that callers distinguish with errors.Is.
 var (
-	// ErrStopped: somebody stopped the task first; nothing of it became public.
+	// ErrStopped: the task was stopped first; nothing of it became public.
 	ErrStopped = errors.New("the task was stopped before it was published")
-	// ErrMoved: the branch is not where the work started from; nothing became public.
+	// ErrMoved: the branch is not at the commit from which the work started; nothing became
+	// public.
 	ErrMoved = errors.New("the branch has moved")
-	// ErrInDoubt: a push was cut; only a Poison that succeeds tells.
+	// ErrInDoubt: a push was cut; only a successful Poison shows the result.
 	ErrInDoubt = errors.New("nobody knows whether the push arrived")
-	// ErrTorn: the remote broke its promise of an atomic push.
+	// ErrTorn: the remote did not push atomically.
 	ErrTorn = errors.New("the remote moved one of two refs that it promised to move together")
 )
 
-// failed says what a failed call to the remote means. Nothing was changed by it.
-func (s *scratch) failed(op string, p printed) error {
-	if p.cut {
+// remoteError is the error for a failed call to the remote. The call changed nothing.
+func (s *scratch) remoteError(op string, p gitOutput) error {
+	if p.cutShort {
 		return fault.New(fault.KindUnavailable, "%s: no answer within the limit", op).WithHint("try again; is the host reachable from here?")
 	}
-	kind, hint := kindOf(p.errors)
-	return fault.New(kind, "%s: %s", op, s.said(p)).WithHint("%s", hint)
+	kind, hint := classifyMessage(p.errors)
+	return fault.New(kind, "%s: %s", op, s.describeOutput(p)).WithHint("%s", hint)
 }
 
-// kindOf reads git's own words, in the C locale. What it does not know counts as
-// unavailable: git says "could not read from remote" of all that is below it.
-func kindOf(words string) (fault.Kind, string) {
+// classifyMessage reads git's messages, in the C locale. Unknown ones count as unavailable:
+// git says "could not read from remote" for every failure below it.
+func classifyMessage(words string) (fault.Kind, string) {
 	for _, row := range []struct {
 		kind  fault.Kind
 		words string
@@ -58,26 +59,26 @@ func kindOf(words string) (fault.Kind, string) {
 	return fault.KindUnavailable, "try again; is the host reachable from here?"
 }
 
-// said is what of git's messages tells most, made fit for one line of an error:
-// the words of the remote and its hooks, else the line of git that is no summary.
-func (s *scratch) said(p printed) string {
+// describeOutput selects the most useful of git's messages as one line for an error: the
+// lines of the remote and its hooks, else the most specific line of git.
+func (s *scratch) describeOutput(p gitOutput) string {
 	var theirs []string
 	best, rank := "git said nothing", 0
 	for line := range strings.Lines(p.errors) {
 		if words, ok := strings.CutPrefix(line, "remote:"); ok && strings.TrimSpace(words) != "" {
 			theirs = append(theirs, strings.TrimSpace(words))
 		}
-		if r := worth(line); r > rank {
+		if r := lineRank(line); r > rank {
 			best, rank = line, r
 		}
 	}
 	if len(theirs) > 0 {
 		best = strings.Join(theirs, "; ")
 	}
-	return oneLine(s.given.mask(best), 300)
+	return oneLine(s.credentials.maskText(best), 300)
 }
 
-func worth(line string) int {
+func lineRank(line string) int {
 	switch {
 	case strings.TrimSpace(line) == "":
 		return 0

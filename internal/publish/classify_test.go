@@ -11,34 +11,34 @@ import (
 
 func TestFates(t *testing.T) {
 	t.Parallel()
-	updates := []update{{"refs/heads/b", "", "1"}, {"refs/sbx/fence/t", "", "2"}}
+	updates := []refUpdate{{"refs/heads/b", "", "1"}, {"refs/sbx/fence/t", "", "2"}}
 	line := func(flag, ref, summary string) string { return flag + "\tx:" + ref + "\t" + summary + "\n" }
 	branch, fence := updates[0].ref, updates[1].ref
 	for name, tc := range map[string]struct {
 		out, errors string
 		code        int
 		cut         bool
-		want        fate
+		want        pushResult
 	}{
-		"both new":              {line("*", branch, "[new branch]") + line("*", fence, "[new reference]"), "", 0, false, taken},
-		"moved and there":       {line(" ", branch, "1..2") + line("=", fence, "[up to date]"), "", 0, false, taken},
-		"one line is missing":   {line("*", branch, "[new branch]"), "", 0, false, open},
-		"said yes and fell":     {line("*", branch, "[new branch]") + line("*", fence, "[new reference]"), "", 1, false, open},
-		"said yes and was cut":  {line("*", branch, "[new branch]") + line("*", fence, "[new reference]"), "", -1, true, open},
-		"lease":                 {line("!", branch, "[rejected] (atomic push failed)") + line("!", fence, "[rejected] (stale info)"), "", 1, false, rejected},
-		"hook":                  {line("!", branch, "[remote rejected] (hook declined)") + line("!", fence, "[remote rejected] (atomic push failure)"), "", 1, false, rejected},
-		"no report":             {line("!", branch, "[remote failure] (remote failed to report status)") + line("!", fence, "[remote failure] (remote failed to report status)"), "", 1, false, open},
-		"half a report":         {line("!", branch, "[remote rejected] (x)") + line("!", fence, "[remote failure] (remote failed to report status)"), "", 1, false, open},
-		"hidden":                {line("*", branch, "[new branch]") + line("!", fence, "[remote rejected] (deny updating a hidden ref)"), "", 1, false, torn},
-		"nothing":               {"", "", 128, false, open},
-		"hung up":               {"", "fatal: the remote end hung up unexpectedly\n", 128, false, open},
-		"no right":              {"", "fatal: Authentication failed for 'https://h/r'\n", 128, false, refused},
-		"no right, but cut":     {"", "fatal: Authentication failed for 'https://h/r'\n", -1, true, open},
-		"no atomic":             {"", "fatal: the receiving end does not support --atomic push\n", 128, false, refused},
-		"a hook speaks of auth": {"", "remote: Permission denied\nfatal: the remote end hung up unexpectedly\n", 128, false, open},
-		"another ref alike":     {line("*", "refs/x/refs/heads/b", "[new]") + line("*", fence, "[new reference]"), "", 0, false, open},
+		"both new":              {line("*", branch, "[new branch]") + line("*", fence, "[new reference]"), "", 0, false, pushAccepted},
+		"moved and there":       {line(" ", branch, "1..2") + line("=", fence, "[up to date]"), "", 0, false, pushAccepted},
+		"one line is missing":   {line("*", branch, "[new branch]"), "", 0, false, pushUnknown},
+		"said yes and fell":     {line("*", branch, "[new branch]") + line("*", fence, "[new reference]"), "", 1, false, pushUnknown},
+		"said yes and was cut":  {line("*", branch, "[new branch]") + line("*", fence, "[new reference]"), "", -1, true, pushUnknown},
+		"lease":                 {line("!", branch, "[rejected] (atomic push failed)") + line("!", fence, "[rejected] (stale info)"), "", 1, false, pushRejected},
+		"hook":                  {line("!", branch, "[remote rejected] (hook declined)") + line("!", fence, "[remote rejected] (atomic push failure)"), "", 1, false, pushRejected},
+		"no report":             {line("!", branch, "[remote failure] (remote failed to report status)") + line("!", fence, "[remote failure] (remote failed to report status)"), "", 1, false, pushUnknown},
+		"half a report":         {line("!", branch, "[remote rejected] (x)") + line("!", fence, "[remote failure] (remote failed to report status)"), "", 1, false, pushUnknown},
+		"hidden":                {line("*", branch, "[new branch]") + line("!", fence, "[remote rejected] (deny updating a hidden ref)"), "", 1, false, pushTorn},
+		"nothing":               {"", "", 128, false, pushUnknown},
+		"hung up":               {"", "fatal: the remote end hung up unexpectedly\n", 128, false, pushUnknown},
+		"no right":              {"", "fatal: Authentication failed for 'https://h/r'\n", 128, false, pushNotSent},
+		"no right, but cut":     {"", "fatal: Authentication failed for 'https://h/r'\n", -1, true, pushUnknown},
+		"no atomic":             {"", "fatal: the receiving end does not support --atomic push\n", 128, false, pushNotSent},
+		"a hook speaks of auth": {"", "remote: Permission denied\nfatal: the remote end hung up unexpectedly\n", 128, false, pushUnknown},
+		"another ref alike":     {line("*", "refs/x/refs/heads/b", "[new]") + line("*", fence, "[new reference]"), "", 0, false, pushUnknown},
 	} {
-		got := fateOf(printed{out: tc.out, errors: tc.errors, code: tc.code, cut: tc.cut}, updates)
+		got := parsePushResult(gitOutput{out: tc.out, errors: tc.errors, code: tc.code, cutShort: tc.cut}, updates)
 		assert.Equal(t, tc.want, got, name)
 	}
 }
@@ -60,7 +60,7 @@ func TestKindsOfGitsWords(t *testing.T) {
 		"ssh: connect to host h port 22: Connection timed out\nfatal: Could not read from remote repo": fault.KindUnavailable,
 		"": fault.KindUnavailable,
 	} {
-		kind, hint := kindOf(words)
+		kind, hint := classifyMessage(words)
 		assert.Equal(t, want, kind, words)
 		assert.NotEmpty(t, hint)
 	}
@@ -68,7 +68,7 @@ func TestKindsOfGitsWords(t *testing.T) {
 
 func TestWhatIsQuotedOfGit(t *testing.T) {
 	t.Parallel()
-	s := &scratch{given: credentials{user: "t0kenlong", password: "p@ss"}}
+	s := &scratch{credentials: credentials{user: "t0kenlong", password: "p@ss"}}
 	for text, want := range map[string]string{
 		"": "git said nothing",
 		"error: x\nfatal: the remote end hung up unexpectedly\n":                                    "error: x",
@@ -76,9 +76,9 @@ func TestWhatIsQuotedOfGit(t *testing.T) {
 		"fatal: for https://u:s3cret@h/r: p@ss p%40ss t0kenlong":                                    "fatal: for https://h/r: *** *** ***",
 		"ssh: connect to host h port 22: refused\nfatal: Could not read from remote\n":              "ssh: connect to host h port 22: refused",
 	} {
-		assert.Equal(t, want, s.said(printed{errors: text}))
+		assert.Equal(t, want, s.describeOutput(gitOutput{errors: text}))
 	}
-	assert.LessOrEqual(t, len(s.said(printed{errors: "fatal: " + strings.Repeat("x", 1000)})), 300)
+	assert.LessOrEqual(t, len(s.describeOutput(gitOutput{errors: "fatal: " + strings.Repeat("x", 1000)})), 300)
 }
 
 func TestBusyRemotes(t *testing.T) {
@@ -87,6 +87,6 @@ func TestBusyRemotes(t *testing.T) {
 		"[remote rejected] (failed to update ref)": true, "cannot lock ref 'refs/sbx/fence/t': reference already exists": true,
 		"[remote rejected] (hook declined)": false, "[remote rejected] (push declined: blocked by a rule)": false, "[remote rejected] (deny updating a hidden ref)": false, "": false,
 	} {
-		assert.Equal(t, want, busy(words), words)
+		assert.Equal(t, want, isBusy(words), words)
 	}
 }

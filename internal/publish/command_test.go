@@ -104,7 +104,7 @@ func ended(t *testing.T, c Command) (time.Duration, error) {
 	defer cancel()
 	over := make(chan error, 1)
 	go func() { over <- second(c.Run(ctx)) }()
-	require.Eventually(t, func() bool { return exists(c, "up") }, 5*time.Second, 2*time.Millisecond)
+	require.Eventually(t, func() bool { return exists(c, "up") }, time.Minute, 2*time.Millisecond)
 	since := time.Now()
 	cancel()
 	return time.Since(since), <-over
@@ -150,7 +150,7 @@ func TestCommandAndItsChildrenAreKilled(t *testing.T) {
 			_, err := ended(t, c)
 			require.ErrorIs(t, err, context.Canceled)
 			group := groupOf(t, c)
-			require.Eventually(t, func() bool { return !groupLives(group) }, 2*time.Second, 5*time.Millisecond)
+			require.Eventually(t, func() bool { return !groupLives(group) }, time.Minute, 5*time.Millisecond)
 		})
 	}
 }
@@ -165,7 +165,7 @@ func TestCommandsBackgroundChild(t *testing.T) {
 	assert.Equal(t, 0, *exit.Code)
 	assert.Equal(t, "said\n", out.String())
 	group := groupOf(t, c)
-	require.Eventually(t, func() bool { return !groupLives(group) }, 2*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return !groupLives(group) }, time.Minute, 5*time.Millisecond)
 }
 
 // A daemon in a session of its own that holds the pipe does not hang it.

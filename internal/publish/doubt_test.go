@@ -39,7 +39,7 @@ func (g gate) open(t *testing.T) {
 
 func (g gate) await(t *testing.T) {
 	t.Helper()
-	require.Eventually(t, func() bool { _, err := os.Stat(g.reached); return err == nil }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { _, err := os.Stat(g.reached); return err == nil }, time.Minute, 5*time.Millisecond)
 }
 
 // The remote takes the push, hangs, and goes on when the publisher has given up.
@@ -50,7 +50,7 @@ func TestHangingRemoteLeavesDoubtAndLookTells(t *testing.T) {
 	gate := w.gate("pre-receive")
 	p := w.work("t1", "agent/t1")
 	p.Target.Remote = h.url
-	w.git.Limit = 3 * time.Second
+	w.git.Limit = callLimitOfTests
 	_, err := w.git.Publish(t.Context(), p)
 	require.ErrorIs(t, err, ErrInDoubt)
 	assert.Equal(t, fault.KindUnavailable, fault.KindOf(err))
@@ -74,7 +74,7 @@ func TestStopSettlesDoubt(t *testing.T) {
 	gate := w.gate("pre-receive")
 	p := w.work("t1", "agent/t1")
 	p.Target.Remote = h.url
-	w.git.Limit = 3 * time.Second
+	w.git.Limit = callLimitOfTests
 	_, err := w.git.Publish(t.Context(), p)
 	require.ErrorIs(t, err, ErrInDoubt)
 	m, err := w.git.Poison(t.Context(), "t1", p.Target, "ann", w.git.Now())
@@ -96,7 +96,7 @@ func TestLateAnswerIsNoDoubt(t *testing.T) {
 	gate := w.gate("post-receive")
 	p := w.work("t1", "agent/t1")
 	p.Target.Remote = h.url
-	w.git.Limit = 3 * time.Second
+	w.git.Limit = callLimitOfTests
 	got, err := w.git.Publish(t.Context(), p)
 	require.NoError(t, err)
 	assert.Equal(t, Receipt{Commit: w.head(), Marker: w.at("refs/sbx/fence/t1")}, got, "it was this push, not an earlier one")
@@ -109,7 +109,7 @@ func TestLateAnswerOfAStop(t *testing.T) {
 	w := newWorld(t)
 	h := w.serve(&host{})
 	w.gate("post-receive")
-	w.git.Limit = 2 * time.Second
+	w.git.Limit = callLimitOfTests
 	there := Target{Remote: h.url, Branch: "b"}
 	m, err := w.git.Poison(t.Context(), "t1", there, "ann", w.git.Now())
 	require.NoError(t, err)
@@ -121,7 +121,7 @@ func TestHangingStopIsNoVerdict(t *testing.T) {
 	w := newWorld(t)
 	h := w.serve(&host{})
 	w.gate("pre-receive")
-	w.git.Limit = 2 * time.Second
+	w.git.Limit = callLimitOfTests
 	m, err := w.git.Poison(t.Context(), "t1", Target{Remote: h.url, Branch: "b"}, "ann", w.git.Now())
 	require.ErrorIs(t, err, ErrInDoubt)
 	assert.Equal(t, fault.KindUnavailable, fault.KindOf(err))
@@ -204,7 +204,7 @@ func TestCanceledPublishLeavesDoubtAndNoProcess(t *testing.T) {
 	err := <-ended
 	require.ErrorIs(t, err, ErrInDoubt)
 	require.ErrorIs(t, err, context.Canceled)
-	require.Eventually(t, func() bool { return syscall.Kill(-readPid(t, pidFile), 0) == syscall.ESRCH }, 5*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return syscall.Kill(-readPid(t, pidFile), 0) == syscall.ESRCH }, time.Minute, 5*time.Millisecond)
 	w.git.Program = ""
 	m, err := w.look("t1", p.Target)
 	require.NoError(t, err)
@@ -259,7 +259,7 @@ func TestProbeThatIsCutLeavesNothing(t *testing.T) {
 		w := newWorld(t)
 		h := w.serve(&host{})
 		gate := w.gate("post-receive")
-		w.git.Limit = 3 * time.Second
+		w.git.Limit = callLimitOfTests
 		err := w.git.Probe(t.Context(), Target{Remote: h.url, Branch: "b"})
 		assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%v", err)
 		assert.Empty(t, refs(w))
@@ -272,13 +272,13 @@ func TestAContextThatOutlastsAnother(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		last, stop := outlasting(ctx, time.Minute)
+		last, stop := withGrace(ctx, time.Minute)
 		defer stop()
 		cancel()
 		began := time.Now()
 		<-last.Done()
 		assert.Equal(t, time.Minute, time.Since(began))
-		_, unused := outlasting(ctx, time.Hour) // it leaves no goroutine behind
+		_, unused := withGrace(ctx, time.Hour) // it leaves no goroutine behind
 		unused()
 	})
 }

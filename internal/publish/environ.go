@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// environment is what git needs of the operator's own, without what binds it to a
-// repository or makes it chatter, and with what keeps it from asking. Git hands all of
-// it to hooks and helpers, which are other people's programs.
-func (g *Git) environment(c call) []string {
+// gitEnvironment is the part of the operator's environment that git needs, without what
+// binds it to a repository or makes it print more, and with settings that prevent prompts.
+// Git passes it to hooks and helpers, which are foreign programs.
+func (g *Git) gitEnvironment(c gitCall) []string {
 	env := make([]string, 0, len(g.Environ)+len(c.env)+8)
 	for _, kv := range g.Environ {
-		if key, _, _ := strings.Cut(kv, "="); needed(key) && !unwanted(key) {
+		if key, _, _ := strings.Cut(kv, "="); isNeededVariable(key) && !isUnwantedVariable(key) {
 			env = append(env, kv)
 		}
 	}
@@ -20,10 +20,10 @@ func (g *Git) environment(c call) []string {
 	return withConfig(withEnv(env, c.env...), c.config)
 }
 
-// needed are the variables that git, ssh, the transports and the credential helpers of
-// code hosts go by: who and where the operator is, locale, proxies, certificates, agents
-// and tokens of code hosts. No cloud's or sandbox provider's.
-func needed(key string) bool {
+// isNeededVariable selects the variables of git, ssh, the transports and the credential
+// helpers of code hosts: user, locale, proxies, certificates, agents and tokens of code
+// hosts. Those of clouds and sandbox providers are not among them.
+func isNeededVariable(key string) bool {
 	switch key {
 	case "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TMP", "TEMP", "TZ", "LANG", "LANGUAGE", "TERM",
 		"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DBUS_SESSION_BUS_ADDRESS", "GNUPGHOME", "GPG_AGENT_INFO", "KRB5CCNAME", "KRB5_CONFIG",
@@ -42,9 +42,9 @@ func needed(key string) bool {
 	return false
 }
 
-// unwanted are the variables that bind git to another repository (git rev-parse
-// --local-env-vars), that print what may be secret, or that open a window to ask.
-func unwanted(key string) bool {
+// isUnwantedVariable selects the variables that bind git to another repository (git
+// rev-parse --local-env-vars), print secrets, or open a prompt.
+func isUnwantedVariable(key string) bool {
 	switch key {
 	case "GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
 		"GIT_NAMESPACE", "GIT_PREFIX", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_QUARANTINE_PATH", "GIT_IMPLICIT_WORK_TREE",
@@ -55,13 +55,13 @@ func unwanted(key string) bool {
 	return strings.HasPrefix(key, "GIT_TRACE")
 }
 
-// withConfig adds settings that hold secrets, "key=value", to those that the
-// environment carries: there, unlike in arguments, no other user reads them.
+// withConfig adds secret settings, "key=value", to the environment, where other users
+// cannot read them, unlike in arguments.
 func withConfig(env, config []string) []string {
 	if len(config) == 0 {
 		return env
 	}
-	count, _ := lookup(env, "GIT_CONFIG_COUNT")
+	count, _ := lookUpEnv(env, "GIT_CONFIG_COUNT")
 	n, _ := strconv.Atoi(count)
 	for i, kv := range config {
 		key, value, _ := strings.Cut(kv, "=")
@@ -71,19 +71,19 @@ func withConfig(env, config []string) []string {
 	return withEnv(env, "GIT_CONFIG_COUNT="+strconv.Itoa(n+len(config)))
 }
 
-// withEnv gives a copy of env in which each of sets replaces what was there.
+// withEnv returns a copy of env in which each of sets replaces the earlier value.
 func withEnv(env []string, sets ...string) []string {
 	result := make([]string, 0, len(env)+len(sets))
 	for _, kv := range env {
 		key, _, _ := strings.Cut(kv, "=")
-		if _, replaced := lookup(sets, key); !replaced {
+		if _, replaced := lookUpEnv(sets, key); !replaced {
 			result = append(result, kv)
 		}
 	}
 	return append(result, sets...)
 }
 
-func lookup(env []string, key string) (string, bool) {
+func lookUpEnv(env []string, key string) (string, bool) {
 	for _, kv := range env {
 		if value, ok := strings.CutPrefix(kv, key+"="); ok {
 			return value, true

@@ -13,46 +13,46 @@ import (
 )
 
 const (
-	// callLimit bounds one call of git by default: a push of a large bundle over a
-	// slow line fits, a hung server does not hold a task for long.
+	// callLimit bounds one call of git by default. It is enough for a push of a large
+	// bundle over a slow line, and a hung server does not block a task for long.
 	callLimit = 2 * time.Minute
-	// gitGrace is how long git has between TERM and KILL.
+	// gitGrace is the time between TERM and KILL.
 	gitGrace = 2 * time.Second
-	// mostPrinted bounds in bytes what of git's output is kept.
+	// mostPrinted bounds how many bytes of git's output are kept.
 	mostPrinted = 8 << 20
 )
 
-// Git runs the host's git against remotes. It may be used by several goroutines
-// at once; each call has a scratch repository of its own.
+// Git runs the host's git against remotes. It may be used concurrently; each call has a
+// scratch repository of its own.
 type Git struct {
 	Program string           // "" = git of PATH
-	Environ []string         // the operator's environment, KEY=value, of which git gets what it needs
-	Dir     string           // where scratch repositories are made; "" = the system's folder for temporary files
+	Environ []string         // the operator's environment, KEY=value, from which git gets what it needs
+	Dir     string           // for scratch repositories; "" = the system's temporary folder
 	Limit   time.Duration    // of one call of git; 0 = 2 minutes
-	Now     func() time.Time // the clock that markers are dated with
+	Now     func() time.Time // the clock for markers
 
-	beforePush func() // tests wait here, between the last look of a publish or a stop and its push
+	beforePush func() // called in tests between the last read of a publish or a stop and its push
 }
 
-// call is one run of git.
-type call struct {
-	dir    string // where it runs, and its repository
+// gitCall is one run of git.
+type gitCall struct {
+	dir    string // working directory and repository
 	args   []string
-	env    []string // beyond the operator's environment
-	config []string // settings that go through the environment: other users can read arguments
+	env    []string // added to the operator's environment
+	config []string // settings passed through the environment, because other users can read arguments
 	stdin  io.Reader
 }
 
-// printed is what a call of git printed, and how it ended.
-type printed struct {
+// gitOutput is the output and the exit of a run of git.
+type gitOutput struct {
 	out, errors string
 	code        int  // -1 when a signal ended it
-	cut         bool // the limit or a signal ended it: nobody knows what it did
+	cutShort    bool // the limit or a signal ended it: its effect is unknown
 }
 
-// run runs git once. The error is non-nil only when git could not be started or
-// ctx has ended; how git fared is in printed.
-func (g *Git) run(ctx context.Context, c call) (printed, error) {
+// runGit runs git once. It fails only when git could not be started or ctx has ended; the
+// exit of git is in the output.
+func (g *Git) runGit(ctx context.Context, c gitCall) (gitOutput, error) {
 	limit := g.Limit
 	if limit <= 0 {
 		limit = callLimit
@@ -63,12 +63,12 @@ func (g *Git) run(ctx context.Context, c call) (printed, error) {
 	if program == "" {
 		program = "git"
 	}
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, append(settings(c.dir), c.args...)...) // runGroup ends it
-	cmd.Dir, cmd.Stdin, cmd.Env = c.dir, c.stdin, g.environment(c)
-	var out, errs limited
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, append(gitArguments(c.dir), c.args...)...) // runGroup ends it
+	cmd.Dir, cmd.Stdin, cmd.Env = c.dir, c.stdin, g.gitEnvironment(c)
+	var out, errs cappedBuffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := runGroup(bounded, cmd, gitGrace)
-	p := printed{out: out.String(), errors: errs.String()}
+	p := gitOutput{out: out.String(), errors: errs.String()}
 	if cmd.ProcessState != nil {
 		p.code = cmd.ProcessState.ExitCode()
 	}
@@ -77,19 +77,18 @@ func (g *Git) run(ctx context.Context, c call) (printed, error) {
 	case fault.KindOf(err) == fault.KindLauncher:
 		return p, fault.New(fault.KindLauncher, "git: %w", err).WithHint("publishing with --push needs git on this host")
 	case ctx.Err() != nil && err != nil:
-		p.cut = true
+		p.cutShort = true
 		return p, context.Cause(ctx)
 	case err != nil && !errors.As(err, &exit):
-		p.cut = true // the limit of the call
+		p.cutShort = true // the limit of the call
 	}
-	p.cut = p.cut || p.code < 0
+	p.cutShort = p.cutShort || p.code < 0
 	return p, nil
 }
 
-// settings are what each call of git is told, whatever the operator's own
-// configuration says: no hooks, nothing in the background, nothing pushed beyond
-// what is named.
-func settings(dir string) []string {
+// gitArguments override the operator's configuration in each run of git: no hooks, nothing
+// in the background, nothing pushed beyond what is named.
+func gitArguments(dir string) []string {
 	var args []string
 	for _, s := range []string{
 		"core.hooksPath=" + filepath.Join(dir, "no-hooks"),
@@ -106,10 +105,10 @@ func settings(dir string) []string {
 	return args
 }
 
-// limited keeps the first mostPrinted bytes and takes the rest without a word.
-type limited struct{ bytes.Buffer }
+// cappedBuffer keeps the first mostPrinted bytes and discards the rest.
+type cappedBuffer struct{ bytes.Buffer }
 
-func (l *limited) Write(p []byte) (int, error) {
+func (l *cappedBuffer) Write(p []byte) (int, error) {
 	l.Buffer.Write(p[:min(len(p), max(0, mostPrinted-l.Len()))])
 	return len(p), nil
 }

@@ -9,14 +9,13 @@ import (
 	"sbx/internal/fault"
 )
 
-// pipeDrain is how long output is still read after a program has ended: a child
-// that went into a session of its own may hold the pipe for ever.
+// pipeDrain is how long output is still read after a program has ended. A child in a
+// session of its own may hold the pipe for ever.
 const pipeDrain = time.Second
 
-// runGroup runs cmd in a group of its own until it and all of its group have
-// ended. The end of ctx sends TERM to the group and KILL after grace. What a
-// program leaves running in its group is killed when it has ended itself: after
-// runGroup nothing of it can act. The error is ctx's cause when that ended it.
+// runGroup runs cmd in a process group of its own until the whole group has ended. The end
+// of ctx sends TERM to the group and KILL after grace; the error is then ctx's cause. When
+// the program has ended, the rest of its group is killed.
 func runGroup(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
 	cmd.SysProcAttr, cmd.WaitDelay = ownGroup(), pipeDrain
 	if err := ctx.Err(); err != nil {
@@ -33,14 +32,13 @@ func runGroup(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
 	case <-interrupted:
 		return context.Cause(ctx)
 	case errors.Is(err, exec.ErrWaitDelay):
-		return nil // it ended well; somebody else's child held its output
+		return nil // it ended well; a child in another group held its output
 	}
 	return err
 }
 
-// endGroup ends what runs when ctx ends, and what is left when the leader has
-// ended. It says whether it was ctx: a program that tidies up and exits 0 after
-// TERM was interrupted all the same.
+// endGroup ends the group when ctx ends, and what is left of it when the leader has ended.
+// It reports whether ctx was the reason, also for a program that exits 0 after TERM.
 func endGroup(ctx context.Context, leader int, grace time.Duration, ended <-chan struct{}) bool {
 	interrupted := false
 	select {

@@ -191,10 +191,10 @@ func TestCredentialsOfARewrittenAddress(t *testing.T) {
 			require.NoError(t, err)
 			assert.Contains(t, string(text), "git-remote-http")
 			assert.NotContains(t, string(text), "s3cret")
-			s, err := w.git.open(t.Context(), p.Target)
+			s, err := w.git.openScratch(t.Context(), p.Target)
 			require.NoError(t, err)
-			defer s.close()
-			assert.Equal(t, credentials{"x-access-token", "s3cret"}, s.given)
+			defer s.remove()
+			assert.Equal(t, credentials{"x-access-token", "s3cret"}, s.credentials)
 			assert.NotContains(t, s.remote, "s3cret")
 		})
 	}
@@ -202,14 +202,14 @@ func TestCredentialsOfARewrittenAddress(t *testing.T) {
 
 func TestSecretsAreInNoArgument(t *testing.T) {
 	t.Parallel()
-	config, env := credentials{user: "bot", password: "s3cret"}.handed()
+	config, env := credentials{user: "bot", password: "s3cret"}.gitSettings()
 	assert.NotContains(t, strings.Join(config, " "), "s3cret")
 	assert.Contains(t, env, "SBX_GIT_PASSWORD=s3cret")
 	remote, given := splitCredentials("https://bot:s3cret@h/x")
 	assert.Equal(t, "https://h/x", remote)
 	assert.Equal(t, credentials{user: "bot", password: "s3cret"}, given)
-	config, _ = credentials{user: "t0ken"}.handed()
-	got := strings.Join(settings("/scratch"), " ")
+	config, _ = credentials{user: "t0ken"}.gitSettings()
+	got := strings.Join(gitArguments("/scratch"), " ")
 	assert.NotContains(t, got, "t0ken")
 	assert.Contains(t, withConfig([]string{"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=a.b", "GIT_CONFIG_VALUE_0=c"}, config), "GIT_CONFIG_KEY_1=credential.username")
 }

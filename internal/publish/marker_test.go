@@ -20,8 +20,8 @@ func TestMarkersAreReadAsWritten(t *testing.T) {
 		{Verdict: Stopped, Task: "t", By: "ann@host: pid 3", At: at},
 		{Verdict: Stopped, Task: "t", By: "", At: at},
 	} {
-		got, err := parseMark(m.message())
-		require.NoError(t, err, m.message())
+		got, err := parseMark(m.commitMessage())
+		require.NoError(t, err, m.commitMessage())
 		assert.Equal(t, m, got)
 	}
 }
@@ -29,7 +29,7 @@ func TestMarkersAreReadAsWritten(t *testing.T) {
 func TestMarkerKeepsToItsLines(t *testing.T) {
 	t.Parallel()
 	m := Mark{Verdict: Stopped, Task: "t", By: "ann\ncommit: x\n\nsbx published\r\u2028\u202e" + strings.Repeat("é", 300), At: time.Unix(0, 0).UTC()}
-	got, err := parseMark(m.message())
+	got, err := parseMark(m.commitMessage())
 	require.NoError(t, err)
 	assert.Equal(t, Stopped, got.Verdict)
 	assert.Empty(t, got.Commit)
@@ -38,7 +38,7 @@ func TestMarkerKeepsToItsLines(t *testing.T) {
 
 func TestForeignMarkers(t *testing.T) {
 	t.Parallel()
-	good := Mark{Verdict: Published, Task: "t", Fence: 9, Commit: strings.Repeat("a", 40), Branch: "b", At: time.Unix(0, 0)}.message()
+	good := Mark{Verdict: Published, Task: "t", Fence: 9, Commit: strings.Repeat("a", 40), Branch: "b", At: time.Unix(0, 0)}.commitMessage()
 	_, err := parseMark(good + "later: a key of tomorrow\n")
 	require.NoError(t, err)
 	for name, text := range map[string]string{
@@ -53,18 +53,18 @@ func TestForeignMarkers(t *testing.T) {
 }
 
 func FuzzMarker(f *testing.F) {
-	f.Add(Mark{Verdict: Published, Task: "t", Fence: 9, Commit: strings.Repeat("a", 40), Branch: "b", At: time.Unix(0, 0)}.message(), "ann")
-	f.Add(Mark{Verdict: Stopped, Task: "t", By: "ann", At: time.Unix(0, 0)}.message(), "a\nb")
+	f.Add(Mark{Verdict: Published, Task: "t", Fence: 9, Commit: strings.Repeat("a", 40), Branch: "b", At: time.Unix(0, 0)}.commitMessage(), "ann")
+	f.Add(Mark{Verdict: Stopped, Task: "t", By: "ann", At: time.Unix(0, 0)}.commitMessage(), "a\nb")
 	f.Add("sbx stopped\n\n", "\u2028")
 	f.Fuzz(func(t *testing.T, text, by string) {
 		if m, err := parseMark(text); err == nil {
 			m.By = oneLine(m.By, maxBy)
-			again, err := parseMark(m.message())
+			again, err := parseMark(m.commitMessage())
 			if err != nil || again != m {
-				t.Fatalf("%q: %+v is written as %q: %v", text, m, m.message(), err)
+				t.Fatalf("%q: %+v is written as %q: %v", text, m, m.commitMessage(), err)
 			}
 		}
-		m, err := parseMark(Mark{Verdict: Stopped, Task: "t", By: by, At: time.Unix(0, 0)}.message())
+		m, err := parseMark(Mark{Verdict: Stopped, Task: "t", By: by, At: time.Unix(0, 0)}.commitMessage())
 		if err != nil || m.Verdict != Stopped || m.Commit != "" {
 			t.Fatalf("%q makes %+v: %v", by, m, err)
 		}

@@ -13,66 +13,65 @@ type Push struct {
 	Task   string
 	Fence  int64 // the task's fence number, for the marker
 	Target Target
-	Bundle string // path of the bundle that the sandbox wrote
-	Base   string // the commit the branch must still be at; "" = it must not exist
+	Bundle string // path of the bundle from the sandbox
+	Base   string // the commit at which the branch must still be; "" = it must not exist
 }
 
-// Receipt is what became public. Already says that an earlier publish of the
-// same task did it, perhaps with another commit; this one changed nothing.
+// Receipt is what became public. Already reports that an earlier publish of the same task
+// did it, perhaps with another commit; this one changed nothing.
 type Receipt struct {
 	Commit  string
-	Marker  string // the commit that the fence ref is at; "" when Already
+	Marker  string // the commit of the fence ref; "" when Already
 	Already bool
 }
 
-// Publish moves the branch to the bundle's commit and creates the task's fence
-// ref, both or neither. Errors: ErrStopped and ErrMoved in fault.KindRefused,
-// KindAuth, KindUsage for a missing commit, KindUnsupported without atomic
-// pushes, KindUnavailable. ErrInDoubt in KindUnavailable means that the push was
-// cut: only Poison tells. ErrTorn in KindPartial means that the remote is not
-// atomic: somebody has to look.
+// Publish moves the branch to the bundle's commit and creates the task's fence ref, both or
+// neither. Errors: ErrStopped and ErrMoved in fault.KindRefused, KindAuth, KindUsage for a
+// missing commit, KindUnsupported without atomic pushes, KindUnavailable. ErrInDoubt in
+// KindUnavailable means that the push was cut: only Poison shows the result. ErrTorn in
+// KindPartial means that the remote is not atomic, and a person has to look.
 func (g *Git) Publish(ctx context.Context, p Push) (Receipt, error) {
-	if err := p.valid(); err != nil {
+	if err := p.checkPush(); err != nil {
 		return Receipt{}, err
 	}
-	s, err := g.open(ctx, p.Target)
+	s, err := g.openScratch(ctx, p.Target)
 	if err != nil {
 		return Receipt{}, err
 	}
-	defer s.close()
-	seen, err := s.refs(ctx, fenceRef(p.Task), p.Target.ref())
+	defer s.remove()
+	seen, err := s.readRefs(ctx, fenceRef(p.Task), p.Target.branchRef())
 	if err != nil {
 		return Receipt{}, err
 	}
-	if receipt, err := s.decided(ctx, p, seen); err != nil || receipt.Already {
+	if receipt, err := s.checkFence(ctx, p, seen); err != nil || receipt.Already {
 		return receipt, err
 	}
-	if err := moved(p, seen); err != nil {
+	if err := checkBase(p, seen); err != nil {
 		return Receipt{}, err
 	}
-	b, err := s.unpack(ctx, p.Bundle, p.Base)
+	b, err := s.unpackBundle(ctx, p.Bundle, p.Base)
 	if err != nil {
 		return Receipt{}, err
 	}
-	if err := s.contains(ctx, b.Head, p.Base); err != nil {
+	if err := s.checkContainsBase(ctx, b.Head, p.Base); err != nil {
 		return Receipt{}, err
 	}
-	return s.publish(ctx, p, b.Head)
+	return s.pushWithFence(ctx, p, b.Head)
 }
 
-func (p Push) valid() error {
+func (p Push) checkPush() error {
 	if err := checkTask(p.Task); err != nil {
 		return err
 	}
 	if p.Base != "" && !isOID(p.Base) {
 		return fault.Usage("the base %q is no commit id", oneLine(p.Base, 80))
 	}
-	return p.Target.valid()
+	return p.Target.checkTarget()
 }
 
-// decided is what an existing fence ref makes of a publish.
-func (s *scratch) decided(ctx context.Context, p Push, seen map[string]string) (Receipt, error) {
-	m, err := s.mark(ctx, p.Task, seen)
+// checkFence returns the result of a publish whose fence ref exists.
+func (s *scratch) checkFence(ctx context.Context, p Push, seen map[string]string) (Receipt, error) {
+	m, err := s.readMark(ctx, p.Task, seen)
 	if err != nil {
 		return Receipt{}, err
 	}
@@ -86,8 +85,8 @@ func (s *scratch) decided(ctx context.Context, p Push, seen map[string]string) (
 	}
 }
 
-func moved(p Push, seen map[string]string) error {
-	now := seen[p.Target.ref()]
+func checkBase(p Push, seen map[string]string) error {
+	now := seen[p.Target.branchRef()]
 	if now == p.Base {
 		return nil
 	}
@@ -102,12 +101,12 @@ func orNothing(oid string) string {
 	return oid
 }
 
-// contains refuses work that would throw away commits of the branch.
-func (s *scratch) contains(ctx context.Context, commit, base string) error {
+// checkContainsBase refuses work that would remove commits from the branch.
+func (s *scratch) checkContainsBase(ctx context.Context, commit, base string) error {
 	if base == "" {
 		return nil
 	}
-	p, err := s.git.run(ctx, call{dir: s.dir, args: []string{"merge-base", "--is-ancestor", base, commit}})
+	p, err := s.git.runGit(ctx, gitCall{dir: s.dir, args: []string{"merge-base", "--is-ancestor", base, commit}})
 	switch {
 	case err != nil:
 		return err
@@ -115,34 +114,35 @@ func (s *scratch) contains(ctx context.Context, commit, base string) error {
 		return fault.New(fault.KindRefused, "%w: the work does not contain %s, where the branch is", ErrMoved, base).
 			WithHint("launch with --base on the branch, or publish to a branch of its own")
 	case p.code != 0:
-		return fault.New(fault.KindUnknown, "git merge-base: %s", s.said(p))
+		return fault.New(fault.KindUnknown, "git merge-base: %s", s.describeOutput(p))
 	}
 	return nil
 }
 
-func (s *scratch) publish(ctx context.Context, p Push, commit string) (Receipt, error) {
-	mark := Mark{Verdict: Published, Task: p.Task, Fence: p.Fence, Commit: commit, Branch: p.Target.Branch, At: s.git.now()}
-	marker, err := s.write(ctx, mark)
+func (s *scratch) pushWithFence(ctx context.Context, p Push, commit string) (Receipt, error) {
+	mark := Mark{Verdict: Published, Task: p.Task, Fence: p.Fence, Commit: commit, Branch: p.Target.Branch, At: s.git.markTime()}
+	marker, err := s.storeMark(ctx, mark)
 	if err != nil {
 		return Receipt{}, err
 	}
 	if s.git.beforePush != nil {
 		s.git.beforePush()
 	}
-	updates := []update{{p.Target.ref(), p.Base, commit}, {fenceRef(p.Task), "", marker}}
+	updates := []refUpdate{{p.Target.branchRef(), p.Base, commit}, {fenceRef(p.Task), "", marker}}
+	pauses := newPushPauses()
 	for try := 0; ; try++ {
-		fate, said, err := s.push(ctx, updates...)
+		fate, said, err := s.pushAtomically(ctx, updates...)
 		if err != nil {
 			return Receipt{}, inDoubt("publish to "+p.Target.String(), err)
 		}
-		if fate == taken {
+		if fate == pushAccepted {
 			return Receipt{Commit: commit, Marker: marker}, nil
 		}
-		receipt, err := s.lost(ctx, p, fate, said, updates)
-		if !errors.Is(err, errContended) || try == contended {
+		receipt, err := s.resolveFailedPush(ctx, p, fate, said, updates)
+		if !errors.Is(err, errContended) || try == pushTries {
 			return receipt, err
 		}
-		if err := pause(ctx, try); err != nil {
+		if err := pauses.Sleep(ctx); err != nil {
 			return Receipt{}, err
 		}
 	}

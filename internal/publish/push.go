@@ -2,25 +2,33 @@ package publish
 
 import (
 	"context"
+	"errors"
+	"regexp"
 	"strings"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/poll"
 )
 
-// fate is what one push did, by the words of the remote.
-type fate int
+// pushResult is the effect of one push, by the remote's report.
+type pushResult int
 
 const (
-	taken    fate = iota // every ref moved, or was there already
-	rejected             // no ref moved
-	torn                 // one moved and one did not
-	open                 // nobody knows
-	refused              // git ended before it sent anything: no right, no atomic push
+	pushAccepted pushResult = iota // every ref moved, or was there already
+	pushRejected                   // no ref moved
+	pushTorn                       // one ref moved and one did not
+	pushUnknown                    // the effect is unknown
+	pushNotSent                    // git ended before it sent anything: no permission, no atomic push
 )
 
-// update is one ref of a push: from what it must be at ("" = must not exist) to what.
-type update struct{ ref, from, to string }
+// refUpdate is one ref of a push: its required commit before ("" = it must not exist) and
+// after.
+type refUpdate struct{ ref, from, to string }
 
-// push asks for all updates or none. The error is ctx's alone; the fate is then open.
-func (s *scratch) push(ctx context.Context, updates ...update) (fate, printed, error) {
+// pushAtomically pushes all updates or none. It fails only when ctx has ended; the result
+// is then pushUnknown.
+func (s *scratch) pushAtomically(ctx context.Context, updates ...refUpdate) (pushResult, gitOutput, error) {
 	args := []string{"push", "--porcelain", "--atomic", "--no-verify", "--no-follow-tags", "--no-signed"}
 	for _, u := range updates {
 		args = append(args, "--force-with-lease="+u.ref+":"+u.from)
@@ -29,18 +37,19 @@ func (s *scratch) push(ctx context.Context, updates ...update) (fate, printed, e
 	for _, u := range updates {
 		args = append(args, u.to+":"+u.ref)
 	}
-	p, err := s.far(ctx, args...)
+	p, err := s.runRemote(ctx, args...)
 	if err != nil {
-		return open, p, err
+		return pushUnknown, p, err
 	}
-	return fateOf(p, updates), p, nil
+	return parsePushResult(p, updates), p, nil
 }
 
-// fateOf reads the porcelain lines of git push, one a ref: "<flag>\t<from>:<to>\t<summary> (<reason>)".
-func fateOf(p printed, updates []update) fate {
+// parsePushResult reads the porcelain lines of git push, one per ref:
+// "<flag>\t<from>:<to>\t<summary> (<reason>)".
+func parsePushResult(p gitOutput, updates []refUpdate) pushResult {
 	moved, stayed := 0, 0
 	for _, u := range updates {
-		flag, summary := status(p.out, u.ref)
+		flag, summary := refStatus(p.out, u.ref)
 		switch {
 		case flag == "":
 		case flag != "!":
@@ -50,19 +59,19 @@ func fateOf(p printed, updates []update) fate {
 		}
 	}
 	switch {
-	case moved == len(updates) && p.code == 0 && !p.cut:
-		return taken
+	case moved == len(updates) && p.code == 0 && !p.cutShort:
+		return pushAccepted
 	case stayed == len(updates):
-		return rejected
+		return pushRejected
 	case moved > 0 && stayed > 0:
-		return torn
-	case moved == 0 && stayed == 0 && !p.cut && sentNothing(p.errors):
-		return refused
+		return pushTorn
+	case moved == 0 && stayed == 0 && !p.cutShort && sentNothing(p.errors):
+		return pushNotSent
 	}
-	return open
+	return pushUnknown
 }
 
-func status(out, ref string) (flag, summary string) {
+func refStatus(out, ref string) (flag, summary string) {
 	for line := range strings.Lines(out) {
 		part := strings.SplitN(strings.TrimRight(line, "\n"), "\t", 3)
 		if len(part) == 3 && strings.HasSuffix(part[1], ":"+ref) {
@@ -72,13 +81,91 @@ func status(out, ref string) (flag, summary string) {
 	return "", ""
 }
 
-// reasons joins why the remote kept refs where they were.
-func reasons(out string, updates ...update) string {
+// rejectReasons joins the remote's reasons for not moving refs.
+func rejectReasons(out string, updates ...refUpdate) string {
 	var all []string
 	for _, u := range updates {
-		if flag, summary := status(out, u.ref); flag == "!" {
+		if flag, summary := refStatus(out, u.ref); flag == "!" {
 			all = append(all, u.ref+" "+summary)
 		}
 	}
 	return oneLine(strings.Join(all, ", "), 300)
+}
+
+// pushTries is how often a push is sent again that lost only the remote's lock.
+const pushTries = 4
+
+// errContended reports that a push lost the remote's lock.
+var errContended = errors.New("the remote was busy with the same refs")
+
+// newPushPauses returns the pauses before a push is sent again.
+func newPushPauses() *poll.Backoff { return poll.NewBackoff(100*time.Millisecond, time.Second) }
+
+// isBusy reports whether the remote's message says that another push held the refs. A hook
+// or a rule of the host is not busy: it would refuse the next push too.
+func isBusy(reasons string) bool {
+	return regexp.MustCompile(`(?i)(cannot|failed to|unable to) lock|failed to update ref|already exists|failed to start transaction|incorrect old value`).MatchString(reasons)
+}
+
+// sentNothing reports whether git ended before the remote accepted a command. Output of
+// hooks does not count, because they run after that.
+func sentNothing(words string) bool {
+	var own []string
+	for line := range strings.Lines(words) {
+		if !strings.HasPrefix(line, "remote:") {
+			own = append(own, line)
+		}
+	}
+	kind, _ := classifyMessage(strings.Join(own, ""))
+	return kind != fault.KindUnavailable
+}
+
+func inDoubt(op string, cause error) error {
+	return fault.New(fault.KindUnavailable, "%s: %w: %w", op, ErrInDoubt, cause).
+		WithHint("the task's fence ref on the remote tells; `sbx stop` settles it either way")
+}
+
+// resolveFailedPush finds out what became of a publish whose push failed: only the state of
+// the remote counts.
+func (s *scratch) resolveFailedPush(ctx context.Context, p Push, f pushResult, said gitOutput, updates []refUpdate) (Receipt, error) {
+	switch f {
+	case pushNotSent:
+		return Receipt{}, s.remoteError("publish to "+p.Target.String(), said)
+	case pushTorn:
+		return Receipt{}, fault.New(fault.KindPartial, "publish to %s: %w: %s", p.Target, ErrTorn, rejectReasons(said.out, updates...)).
+			WithHint("this host hides or guards refs/sbx or the branch; look at both, then publish with --publish CMD")
+	default:
+	}
+	seen, err := s.readRefs(ctx, fenceRef(p.Task), p.Target.branchRef())
+	if err != nil {
+		return Receipt{}, s.unseenPushError(p, f, err)
+	}
+	if marker := updates[1].to; seen[fenceRef(p.Task)] == marker {
+		return Receipt{Commit: updates[0].to, Marker: marker}, nil // the push arrived; only the answer was lost
+	}
+	receipt, err := s.checkFence(ctx, p, seen)
+	if err != nil || receipt.Already {
+		return receipt, err
+	}
+	if f == pushUnknown {
+		return Receipt{}, s.unseenPushError(p, f, errors.New(s.describeOutput(said)))
+	}
+	if err := checkBase(p, seen); err != nil {
+		return Receipt{}, err
+	}
+	why := rejectReasons(said.out, updates...)
+	if isBusy(why) {
+		return Receipt{}, fault.New(fault.KindUnavailable, "publish to %s: %w: %s", p.Target, errContended, why).WithHint("try again")
+	}
+	return Receipt{}, fault.New(fault.KindRefused, "the remote refused to publish to %s: %s", p.Target, strings.TrimSpace(why+" "+s.describeOutput(said))).
+		WithHint("a hook or a rule of the host keeps the branch or refs/sbx; nothing was changed")
+}
+
+// unseenPushError is the error for a push whose result could not be read: after a rejection
+// nothing happened, otherwise it is unknown.
+func (s *scratch) unseenPushError(p Push, f pushResult, cause error) error {
+	if f == pushRejected {
+		return cause
+	}
+	return inDoubt("publish to "+p.Target.String(), cause)
 }

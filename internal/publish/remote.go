@@ -10,29 +10,29 @@ import (
 	"sbx/internal/fault"
 )
 
-// place is how a REMOTE is written.
-type place int
+// addressKind is the form of a REMOTE.
+type addressKind int
 
 const (
-	named   place = iota // the name of a remote in some repository
-	pathed               // a folder of this host
-	scpLike              // user@host:path
-	address              // scheme://...
+	remoteName addressKind = iota // the name of a remote in some repository
+	folderPath                    // a folder of this host
+	scpAddress                    // user@host:path
+	urlAddress                    // scheme://...
 )
 
-func placeOf(remote string) place {
+func addressKindOf(remote string) addressKind {
 	colon, slash := strings.IndexByte(remote, ':'), strings.IndexAny(remote, `/\`)
 	switch {
 	case strings.Contains(remote, "://"):
-		return address
+		return urlAddress
 	case colon == 1 && slash == 2:
-		return pathed // C:\repo
+		return folderPath // C:\repo
 	case colon >= 0 && (slash < 0 || colon < slash):
-		return scpLike
+		return scpAddress
 	case slash >= 0 || strings.HasPrefix(remote, "."):
-		return pathed
+		return folderPath
 	}
-	return named
+	return remoteName
 }
 
 func checkRemote(remote string) error {
@@ -50,24 +50,24 @@ func checkRemote(remote string) error {
 	case regexp.MustCompile(`^[A-Za-z0-9+.-]*::`).MatchString(remote):
 		return refuse("names a transport helper, which could run any program")
 	}
-	switch placeOf(remote) {
-	case address:
+	switch addressKindOf(remote) {
+	case urlAddress:
 		return checkAddress(remote, refuse)
-	case scpLike:
-		if host, _, _ := strings.Cut(remote, ":"); strings.HasPrefix(afterUser(host), "-") {
+	case scpAddress:
+		if host, _, _ := strings.Cut(remote, ":"); strings.HasPrefix(hostPart(host), "-") {
 			return refuse("has a host that begins like an option")
 		}
-	case named:
-		if badRef(remote) != "" {
+	case remoteName:
+		if refProblem(remote) != "" {
 			return refuse("is no name git would take")
 		}
-	case pathed:
+	case folderPath:
 	}
 	return nil
 }
 
-// checkAddress never quotes the URL, nor the error of its parser, because both
-// may hold a password.
+// checkAddress never quotes the URL, nor the error of its parser, because both may hold a
+// password.
 func checkAddress(remote string, refuse func(string) error) error {
 	u, err := url.Parse(remote)
 	if err != nil {
@@ -91,18 +91,17 @@ func checkAddress(remote string, refuse func(string) error) error {
 	return nil
 }
 
-func afterUser(host string) string { return host[strings.LastIndexByte(host, '@')+1:] }
+func hostPart(host string) string { return host[strings.LastIndexByte(host, '@')+1:] }
 
-// shown is a remote without what may be secret: the login of an ssh URL stays,
-// because it is a name; that of an http URL may be a token. An address without
-// either is shown as it was written.
-func shown(remote string) string {
-	if placeOf(remote) != address {
+// withoutSecrets is a remote without its secrets: the user of an ssh URL stays, because it
+// is a name; that of an http URL may be a token. An address without either is unchanged.
+func withoutSecrets(remote string) string {
+	if addressKindOf(remote) != urlAddress {
 		return remote
 	}
 	u, err := url.Parse(remote)
 	switch {
-	case err != nil: // no remote that sbx takes, and a password may be what is wrong with it
+	case err != nil: // not a remote that sbx accepts; a password may be the reason
 		return withoutUserinfo(remote)
 	case u.User == nil:
 		return remote
@@ -114,17 +113,60 @@ func shown(remote string) string {
 	return u.String()
 }
 
-// withoutUserinfo takes out of free text, as git and hosts write it, what stands
-// before the @ of an address. A password may hold a quote, so only white space, a
-// slash and a double quote end it.
+// withoutUserinfo removes from free text of git and hosts what stands before the @ of an
+// address. A password may hold a quote, so only white space, a slash and a double quote end
+// it.
 func withoutUserinfo(text string) string {
 	return regexp.MustCompile(`(://)[^/\s"]*@`).ReplaceAllString(text, "$1")
 }
 
-// absolute makes a folder independent of where git runs.
-func absolute(remote, dir string) string {
-	if placeOf(remote) != pathed || filepath.IsAbs(remote) {
+// absoluteFolder makes a folder independent of the working directory.
+func absoluteFolder(remote, dir string) string {
+	if addressKindOf(remote) != folderPath || filepath.IsAbs(remote) {
 		return remote
 	}
 	return filepath.Join(dir, remote)
+}
+
+// credentials are taken out of an http URL, so that no argument of a process and no message
+// of git holds them.
+type credentials struct{ user, password string }
+
+func splitCredentials(remote string) (string, credentials) {
+	u, err := url.Parse(remote)
+	if err != nil || u.User == nil || u.Scheme != "https" && u.Scheme != "http" {
+		return remote, credentials{}
+	}
+	password, _ := u.User.Password()
+	c := credentials{user: u.User.Username(), password: password}
+	u.User = nil
+	return u.String(), c
+}
+
+// gitSettings are the settings and environment variables that give git the credentials.
+// With a password the operator's credential helpers are disabled, so that none stores it;
+// with a name alone they supply the password.
+func (c credentials) gitSettings() (config, env []string) {
+	switch {
+	case c.password != "":
+		helper := `!printf 'username=%s\npassword=%s\n' "$SBX_GIT_USERNAME" "$SBX_GIT_PASSWORD"; :`
+		return []string{"credential.helper=", "credential.helper=" + helper},
+			[]string{"SBX_GIT_USERNAME=" + c.user, "SBX_GIT_PASSWORD=" + c.password}
+	case c.user != "":
+		return []string{"credential.username=" + c.user}, nil
+	}
+	return nil, nil
+}
+
+// maskText removes the credentials from text that a remote or git wrote.
+func (c credentials) maskText(text string) string {
+	for _, word := range []string{c.password, c.user} {
+		if len(word) < 6 && word != c.password || word == "" {
+			continue // the name "git" is no secret, and occurs in most messages
+		}
+		for _, spelled := range []string{word, url.QueryEscape(word), url.PathEscape(word)} {
+			text = strings.ReplaceAll(text, spelled, "***")
+		}
+	}
+	return withoutUserinfo(text)
 }

@@ -80,12 +80,12 @@ func (w *world) at(ref string) string {
 
 // look is what the remote holds of a task, read with the world's git.
 func (w *world) look(task string, t Target) (Mark, error) {
-	s, err := w.git.open(w.t.Context(), t)
+	s, err := w.git.openScratch(w.t.Context(), t)
 	if err != nil {
 		return Mark{}, err
 	}
-	defer s.close()
-	return s.look(w.t.Context(), task)
+	defer s.remove()
+	return s.readFence(w.t.Context(), task)
 }
 
 func (w *world) target(branch string) Target { return Target{Remote: w.remote, Branch: branch} }

@@ -10,25 +10,25 @@ import (
 	"sbx/internal/fault"
 )
 
-// Target is where work becomes public: a branch of a remote repository. Remote
-// may carry credentials, so it is shown only through String.
+// Target is where work becomes public: a branch of a remote repository. Remote may carry
+// credentials, so it is shown only through String.
 type Target struct {
 	Remote string // URL, path, or the name of a remote until Resolve
 	Branch string // without refs/heads/
 }
 
 // String is REMOTE=BRANCH without credentials.
-func (t Target) String() string { return shown(t.Remote) + "=" + t.Branch }
+func (t Target) String() string { return withoutSecrets(t.Remote) + "=" + t.Branch }
 
 // GoString keeps credentials out of %#v as well.
 func (t Target) GoString() string { return fmt.Sprintf("publish.Target{%q}", t.String()) }
 
-// HasSecret says that Remote carries credentials, so that it belongs into no record.
-func (t Target) HasSecret() bool { return shown(t.Remote) != t.Remote }
+// HasSecret reports that Remote carries credentials, so that it must not be recorded.
+func (t Target) HasSecret() bool { return withoutSecrets(t.Remote) != t.Remote }
 
-func (t Target) ref() string { return "refs/heads/" + t.Branch }
+func (t Target) branchRef() string { return "refs/heads/" + t.Branch }
 
-// ParseTarget reads REMOTE=BRANCH; the last "=" divides, because a URL may hold
+// ParseTarget parses REMOTE=BRANCH; the last "=" separates them, because a URL may hold
 // others. Errors are fault.KindUsage and show no credentials.
 func ParseTarget(text string) (Target, error) {
 	at := strings.LastIndexByte(text, '=')
@@ -37,10 +37,10 @@ func ParseTarget(text string) (Target, error) {
 			WithHint("--push origin=agent/fix-1, or --push https://host/owner/repo.git=agent/fix-1")
 	}
 	t := Target{Remote: text[:at], Branch: strings.TrimPrefix(text[at+1:], "refs/heads/")}
-	return t, t.valid()
+	return t, t.checkTarget()
 }
 
-func (t Target) valid() error {
+func (t Target) checkTarget() error {
 	if err := checkRemote(t.Remote); err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (t Target) valid() error {
 }
 
 func checkBranch(branch string) error {
-	why := badRef(branch)
+	why := refProblem(branch)
 	switch {
 	case why != "":
 	case strings.HasPrefix(branch, "-"):
@@ -64,13 +64,13 @@ func checkBranch(branch string) error {
 		WithHint("a branch is a plain name such as agent/fix-1; what follows the last = is the branch")
 }
 
-// maxRef is the longest branch name in bytes that sbx takes; file systems of
-// hosts allow 255 a component.
+// maxRef is the longest accepted branch name in bytes; file systems of hosts allow 255 per
+// component.
 const maxRef = 200
 
-// badRef says how a name breaks git's rules for refs (git check-ref-format), or
-// "" when it keeps them.
-func badRef(name string) string {
+// refProblem explains how a name violates git's rules for refs (git check-ref-format); ""
+// when it does not.
+func refProblem(name string) string {
 	switch {
 	case name == "":
 		return "is empty"
@@ -86,12 +86,12 @@ func badRef(name string) string {
 		return "holds .. or @{"
 	case strings.HasSuffix(name, "."):
 		return "ends with a dot"
-	case slices.ContainsFunc(strings.Split(name, "/"), badComponent):
+	case slices.ContainsFunc(strings.Split(name, "/"), componentProblem):
 		return "has an empty part, or one that begins with a dot or ends with .lock"
 	}
 	return ""
 }
 
-func badComponent(part string) bool {
+func componentProblem(part string) bool {
 	return part == "" || strings.HasPrefix(part, ".") || strings.HasSuffix(part, ".lock")
 }

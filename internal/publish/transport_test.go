@@ -84,7 +84,7 @@ func TestALineHasItsLimit(t *testing.T) {
 	t.Parallel()
 	const buffered = 64 << 10
 	text := &xs{most: 8 << 20}
-	err := decode(io.Discard, bufio.NewReader(text))
+	err := decodeText(io.Discard, bufio.NewReader(text))
 	assert.Equal(t, fault.KindRefused, fault.KindOf(err), "%v", err)
 	assert.LessOrEqual(t, text.read, buffered)
 	header := &xs{most: 8 << 20}

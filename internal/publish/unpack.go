@@ -11,11 +11,10 @@ import (
 	"sbx/internal/fault"
 )
 
-// unpack brings a bundle's commits into the scratch repository: first what they
-// build on comes from the remote, then git takes the pack only when each object
-// in it keeps git's rules (no .git inside a tree, no hostile .gitmodules) and
-// nothing is missing.
-func (s *scratch) unpack(ctx context.Context, path, base string) (Bundle, error) {
+// unpackBundle brings a bundle's commits into the scratch repository. What they require is
+// fetched from the remote first; then git accepts the pack only when each object keeps
+// git's rules (no .git inside a tree, no hostile .gitmodules) and nothing is missing.
+func (s *scratch) unpackBundle(ctx context.Context, path, base string) (Bundle, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return Bundle{}, fault.New(fault.KindUnknown, "the bundle: %w", err)
@@ -26,49 +25,49 @@ func (s *scratch) unpack(ctx context.Context, path, base string) (Bundle, error)
 	if err != nil {
 		return Bundle{}, err
 	}
-	if err := s.adopt(ctx, b.Head); err != nil {
+	if err := s.matchFormat(ctx, b.Head); err != nil {
 		return Bundle{}, err
 	}
 	if err := s.fetchBase(ctx, b, base); err != nil {
 		return Bundle{}, err
 	}
-	p, err := s.git.run(ctx, call{dir: s.dir, args: []string{"index-pack", "--stdin", "--fix-thin", "--strict"}, stdin: pack})
+	p, err := s.git.runGit(ctx, gitCall{dir: s.dir, args: []string{"index-pack", "--stdin", "--fix-thin", "--strict"}, stdin: pack})
 	if err != nil {
 		return Bundle{}, err
 	}
-	if p.cut {
+	if p.cutShort {
 		return Bundle{}, refuseBundle("could not be unpacked within the limit of one call")
 	}
 	if p.code != 0 {
-		return Bundle{}, refuseBundle("cannot be unpacked: %s", s.said(p))
+		return Bundle{}, refuseBundle("cannot be unpacked: %s", s.describeOutput(p))
 	}
-	return b, s.whole(ctx, b)
+	return b, s.checkComplete(ctx, b)
 }
 
-// whole proves that the commit is there and that no object it needs is missing.
-func (s *scratch) whole(ctx context.Context, b Bundle) error {
+// checkComplete proves that the commit and all objects it needs are there.
+func (s *scratch) checkComplete(ctx context.Context, b Bundle) error {
 	args := []string{"rev-list", "--objects", "--quiet", b.Head, "--not"}
-	p, err := s.git.run(ctx, call{dir: s.dir, args: append(args, b.Prerequisites...)})
+	p, err := s.git.runGit(ctx, gitCall{dir: s.dir, args: append(args, b.Prerequisites...)})
 	if err != nil {
 		return err
 	}
-	if p.cut || p.code != 0 {
-		return refuseBundle("is not whole: %s", s.said(p))
+	if p.cutShort || p.code != 0 {
+		return refuseBundle("is not whole: %s", s.describeOutput(p))
 	}
-	return s.isCommit(ctx, b.Head)
+	return s.checkIsCommit(ctx, b.Head)
 }
 
-func (s *scratch) isCommit(ctx context.Context, oid string) error {
-	kind, err := s.local(ctx, "", "cat-file", "-t", oid)
+func (s *scratch) checkIsCommit(ctx context.Context, oid string) error {
+	kind, err := s.runLocal(ctx, "", "cat-file", "-t", oid)
 	if err == nil && strings.TrimSpace(kind) != "commit" {
 		return refuseBundle("brings a %s where a commit is needed", oneLine(kind, 20))
 	}
 	return err
 }
 
-// fetchBase brings what the bundle builds on. Where the branch is one of those
-// commits its history is not needed; else all of it is, to tell whether the work
-// contains the branch.
+// fetchBase fetches the commits that the bundle requires. Where the branch is one of them,
+// its history is not needed; otherwise all of it is, to check that the work contains the
+// branch.
 func (s *scratch) fetchBase(ctx context.Context, b Bundle, base string) error {
 	wanted := b.Prerequisites
 	depth := []string{"--depth=1"}
@@ -82,33 +81,33 @@ func (s *scratch) fetchBase(ctx context.Context, b Bundle, base string) error {
 	for i, oid := range wanted {
 		specs = append(specs, fmt.Sprintf("+%s:refs/base/%d", oid, i))
 	}
-	p, err := s.fetch(ctx, depth, specs)
-	if err != nil || !p.cut && p.code == 0 {
+	p, err := s.fetchRefs(ctx, depth, specs)
+	if err != nil || !p.cutShort && p.code == 0 {
 		return err
 	}
-	if kind, _ := kindOf(p.errors); p.cut || kind != fault.KindUnavailable {
-		return s.failed("fetch what the work builds on", p)
+	if kind, _ := classifyMessage(p.errors); p.cutShort || kind != fault.KindUnavailable {
+		return s.remoteError("fetch what the work builds on", p)
 	}
-	return s.fetchAll(ctx, wanted)
+	return s.fetchAllBranches(ctx, wanted)
 }
 
-func (s *scratch) fetch(ctx context.Context, depth, specs []string) (printed, error) {
+func (s *scratch) fetchRefs(ctx context.Context, depth, specs []string) (gitOutput, error) {
 	args := append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head"}, depth...)
-	return s.far(ctx, append(append(args, "--", s.remote), specs...)...)
+	return s.runRemote(ctx, append(append(args, "--", s.remote), specs...)...)
 }
 
-// fetchAll asks for all branches: an old server gives no commit by its name, and
-// one that is nowhere has to be named in the error.
-func (s *scratch) fetchAll(ctx context.Context, wanted []string) error {
-	p, err := s.fetch(ctx, nil, []string{"+refs/heads/*:refs/base/all/*"})
+// fetchAllBranches fetches all branches: an old server cannot fetch a commit by its id. A
+// commit that is nowhere is named in the error.
+func (s *scratch) fetchAllBranches(ctx context.Context, wanted []string) error {
+	p, err := s.fetchRefs(ctx, nil, []string{"+refs/heads/*:refs/base/all/*"})
 	if err != nil {
 		return err
 	}
-	if p.cut || p.code != 0 {
-		return s.failed("fetch what the work builds on", p)
+	if p.cutShort || p.code != 0 {
+		return s.remoteError("fetch what the work builds on", p)
 	}
 	for _, oid := range wanted {
-		has, err := s.git.run(ctx, call{dir: s.dir, args: []string{"cat-file", "-e", oid + "^{commit}"}})
+		has, err := s.git.runGit(ctx, gitCall{dir: s.dir, args: []string{"cat-file", "-e", oid + "^{commit}"}})
 		if err != nil {
 			return err
 		}

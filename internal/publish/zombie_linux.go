@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// onlyZombies says that all that is left of a group is dead and waits for a
-// parent to take note: PID 1 of a container may take its time, or never do it.
-// A group of which /proc shows nothing counts as living.
+// onlyZombies reports whether all processes of a group are dead and not yet reaped: PID 1
+// of a container may do that late or never. A group without entries in /proc counts as
+// living.
 func onlyZombies(group int) bool {
-	files, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is a good one
+	files, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is valid
 	dead := 0
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			continue // it ended meanwhile
+			continue // it has ended meanwhile
 		}
 		state, of := stateAndGroup(string(text))
 		switch {
@@ -30,8 +30,8 @@ func onlyZombies(group int) bool {
 	return dead > 0
 }
 
-// stateAndGroup reads a line of /proc/PID/stat: "pid (name) state ppid group ...".
-// The name may hold anything, parentheses as well.
+// stateAndGroup parses a line of /proc/PID/stat: "pid (name) state ppid group ...". The
+// name may hold any character, including parentheses.
 func stateAndGroup(stat string) (state string, group int) {
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 3 {

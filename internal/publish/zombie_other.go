@@ -2,5 +2,6 @@
 
 package publish
 
-// onlyZombies cannot be told here; what is dead and not waited for counts as living.
+// onlyZombies is unknown on this platform; dead processes that were not reaped count as
+// living.
 func onlyZombies(int) bool { return false }

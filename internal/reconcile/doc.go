@@ -1,10 +1,9 @@
-// Package reconcile holds what control planes have on record against what
-// providers really run, in both directions: records without a sandbox, sandboxes
-// without a record, and pairs that disagree.
+// Package reconcile compares the records of control planes with the sandboxes that
+// providers run, in both directions: records without a sandbox, sandboxes without a record,
+// and pairs that disagree.
 //
-// A plan is made first and changes nothing; Fix carries out what the plan allows,
-// and every rule here leans towards leaving a sandbox alone. Everything comes from
-// outside: the fleet, the records, the clock, what was observed before, the
-// journal, what is protected and owned, the limits. No flag, no output, no wire
-// format and no SQL enters this room.
+// A plan is made first and changes nothing; Fix carries out what the plan allows, and in
+// doubt every rule leaves a sandbox alone. All input is handed in: the fleet, the records,
+// the clock, earlier observations, the journal, protection, ownership and limits. Flags,
+// output, wire formats and SQL do not belong here.
 package reconcile

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"iter"
+	"slices"
 	"time"
 
 	"sbx/internal/fault"
@@ -11,29 +12,28 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// How says how a plan is carried out.
+// How is how a plan is carried out.
 type How struct {
 	Limits  Limits
 	Journal Journal
 	Wait    time.Duration // for an end to be seen; 0 = fleet.DefaultWait
-	By      string        // who asks, for the provider's record
-	// Redact takes secrets out of what is written down. Nil = nothing is secret.
+	By      string        // the operator, for the provider's record
+	// Redact removes secrets from what is recorded. Nil = nothing is secret.
 	Redact func(string) string
 }
 
-// Done is what became of one row of a plan.
+// Done is the result of one row of a plan.
 type Done struct {
 	sandbox.Ending
 
 	Row     Row
-	Journal error // what became of it could not be written down
+	Journal error // the result could not be written to the journal
 }
 
-// Fix carries out a plan. Each row that is found comes out once with its outcome;
-// what is only reported is skipped. Records are marked first, then sandboxes
-// adopted, then ended. The error is fault.KindRefused where a guard says no; then
-// nothing was called. The sequence can be read once, and an end of ctx leaves the
-// rest not_attempted.
+// Fix carries out a plan. Each row that was found comes out once with its outcome; rows
+// that are only reported are skipped. Records are marked first, then sandboxes adopted,
+// then ended. The error is fault.KindRefused where a guard refuses; then nothing was
+// called. The sequence can be read once, and rows after the end of ctx are not_attempted.
 func (e *Engine) Fix(ctx context.Context, plan Plan, how How) (iter.Seq[Done], error) {
 	if err := plan.Refusal(how.Limits); err != nil {
 		return nil, err
@@ -41,13 +41,13 @@ func (e *Engine) Fix(ctx context.Context, plan Plan, how How) (iter.Seq[Done], e
 	if how.Journal == nil {
 		return nil, fault.New(fault.KindRefused, "nothing is done without a journal")
 	}
-	f := &fixing{e: e, plan: plan, how: how, scribe: &scribe{journal: how.Journal, delete: e.Rules.Delete, redact: how.Redact}}
+	f := &fixRun{e: e, plan: plan, how: how, scribe: &journalWriter{journal: how.Journal, delete: e.Rules.Delete, redact: how.Redact}}
 	return func(yield func(Done) bool) {
 		tell := func(d Done) bool {
-			f.scribe.result(&d)
+			f.scribe.writeResult(&d)
 			return yield(d)
 		}
-		for _, part := range []func(context.Context, func(Done) bool) bool{f.mark, f.adopt, f.end, f.report} {
+		for _, part := range []func(context.Context, func(Done) bool) bool{f.markRecords, f.adoptOrphans, f.endSandboxes, f.reportRows} {
 			if !part(ctx, tell) {
 				return
 			}
@@ -55,15 +55,15 @@ func (e *Engine) Fix(ctx context.Context, plan Plan, how How) (iter.Seq[Done], e
 	}, nil
 }
 
-// fixing is one plan on its way.
-type fixing struct {
+// fixRun is one plan that is carried out.
+type fixRun struct {
 	e      *Engine
 	plan   Plan
 	how    How
-	scribe *scribe
+	scribe *journalWriter
 }
 
-func (f *fixing) rows(a Action) []Row {
+func (f *fixRun) actingRows(a Action) []Row {
 	var rows []Row
 	for _, r := range f.plan.Rows {
 		if r.Action == a {
@@ -73,10 +73,10 @@ func (f *fixing) rows(a Action) []Row {
 	return rows
 }
 
-// report gives what nobody acts on.
-func (f *fixing) report(_ context.Context, yield func(Done) bool) bool {
-	for _, r := range f.rows(ActReport) {
-		d := done(r, sandbox.OutcomeSkipped, r.Reason, r.Err)
+// reportRows yields the rows without an action.
+func (f *fixRun) reportRows(_ context.Context, yield func(Done) bool) bool {
+	for _, r := range f.actingRows(ActReport) {
+		d := newDone(r, sandbox.OutcomeSkipped, r.Reason, r.Err)
 		if !yield(d) {
 			return false
 		}
@@ -84,51 +84,51 @@ func (f *fixing) report(_ context.Context, yield func(Done) bool) bool {
 	return true
 }
 
-// adopt puts sandboxes on record that are still there.
-func (f *fixing) adopt(ctx context.Context, yield func(Done) bool) bool {
-	for _, r := range f.rows(ActAdopt) {
-		if !yield(f.adoptOne(ctx, r)) {
+// adoptOrphans records the sandboxes that still exist.
+func (f *fixRun) adoptOrphans(ctx context.Context, yield func(Done) bool) bool {
+	for _, r := range f.actingRows(ActAdopt) {
+		if !yield(f.adoptSandbox(ctx, r)) {
 			return false
 		}
 	}
 	return true
 }
 
-func (f *fixing) adoptOne(ctx context.Context, r Row) Done {
+func (f *fixRun) adoptSandbox(ctx context.Context, r Row) Done {
 	began := time.Now()
 	box, err := f.e.Fleet.Get(ctx, r.Ref)
 	switch {
 	case ctx.Err() != nil:
-		return notAttempted(ctx, r)
+		return notAttemptedDone(ctx, r)
 	case err != nil:
-		return done(r, sandbox.OutcomeFailed, err.Error(), err)
+		return newDone(r, sandbox.OutcomeFailed, err.Error(), err)
 	case box.State.Ended():
-		return done(r, sandbox.OutcomeChanged, "it has ended meanwhile", nil)
+		return newDone(r, sandbox.OutcomeChanged, "it has ended meanwhile", nil)
 	}
-	if err := f.scribe.intend(r); err != nil {
-		return done(r, sandbox.OutcomeFailed, err.Error(), err)
+	if err := f.scribe.writeIntent(r); err != nil {
+		return newDone(r, sandbox.OutcomeFailed, err.Error(), err)
 	}
 	if err := f.e.Sources[r.Ref.Provider].Adopt(ctx, box); err != nil {
-		return done(r, sandbox.OutcomeFailed, err.Error(), err)
+		return newDone(r, sandbox.OutcomeFailed, err.Error(), err)
 	}
-	d := done(r, sandbox.OutcomeVerified, "put on record", nil)
+	d := newDone(r, sandbox.OutcomeVerified, "put on record", nil)
 	d.Duration = time.Since(began)
 	return d
 }
 
-// end ends sandboxes through the fleet, which reads each once more, asks once and
-// looks until the end is seen.
-func (f *fixing) end(ctx context.Context, yield func(Done) bool) bool {
+// endSandboxes ends sandboxes through the fleet, which reads each again, requests its end
+// once and polls until the end is seen.
+func (f *fixRun) endSandboxes(ctx context.Context, yield func(Done) bool) bool {
 	rows := map[sandbox.Ref]Row{}
 	var targets []sandbox.Sandbox
-	for _, r := range f.rows(ActTerminate) {
+	for _, r := range f.actingRows(ActTerminate) {
 		rows[r.Ref] = r
 		targets = append(targets, r.Box)
 	}
 	how := fleet.EndOptions{
 		Delete: f.e.Rules.Delete, Wait: f.how.Wait, By: f.how.By, Origin: fleet.EndOrigin{Journaled: true},
 		Recheck: fleet.Recheck{Judge: func(now sandbox.Sandbox) (sandbox.Outcome, string) { return f.recheckOrphan(rows[now.Ref()], now) }},
-		Record:  fleet.EndRecord{BeforeRequest: func(_ context.Context, s sandbox.Sandbox) error { return f.scribe.intend(rows[s.Ref()]) }},
+		Record:  fleet.EndRecord{BeforeRequest: func(_ context.Context, s sandbox.Sandbox) error { return f.scribe.writeIntent(rows[s.Ref()]) }},
 	}
 	for ending := range safety.End(ctx, f.e.Fleet, targets, safety.Options{Verb: safety.VerbReconcile, How: how, Protected: f.e.Rules.Protected}) {
 		if !yield(Done{Ending: ending, Row: rows[ending.Ref]}) {
@@ -138,29 +138,114 @@ func (f *fixing) end(ctx context.Context, yield func(Done) bool) bool {
 	return true
 }
 
-// recheckOrphan applies every rule again to what was read just before the end.
-func (f *fixing) recheckOrphan(r Row, now sandbox.Sandbox) (sandbox.Outcome, string) {
+// recheckOrphan applies every rule again to the read just before the end.
+func (f *fixRun) recheckOrphan(r Row, now sandbox.Sandbox) (sandbox.Outcome, string) {
 	if r.Action != ActTerminate {
 		return sandbox.OutcomeChanged, "it is not what was planned"
 	}
 	at := f.e.Now()
-	before, _ := born(r.Box, at)
-	if from, _ := born(now, at); !from.Equal(before) {
+	before, _ := startTime(r.Box, at)
+	if from, _ := startTime(now, at); !from.Equal(before) {
 		return sandbox.OutcomeChanged, "it was started anew since the plan"
 	}
 	now = now.WithActivity(r.Box.LastActivityAt, r.Box.ActivityBasis)
 	again := r
 	again.Box, again.Reason = now, ""
-	if again = f.e.suspect(again, f.e.Sources[r.Ref.Provider], at); again.Action != ActTerminate {
+	if again = f.e.judgeSuspect(again, f.e.Sources[r.Ref.Provider], at); again.Action != ActTerminate {
 		return sandbox.OutcomeSkipped, again.Reason
 	}
 	return "", ""
 }
 
-func done(r Row, outcome sandbox.Outcome, reason string, err error) Done {
+func newDone(r Row, outcome sandbox.Outcome, reason string, err error) Done {
 	return Done{Row: r, Ending: sandbox.Ending{Ref: r.Ref, Outcome: outcome, Reason: reason, Err: err, Evidence: append(append([]sandbox.Evidence{}, r.Record...), r.Reality...)}}
 }
 
-func notAttempted(ctx context.Context, r Row) Done {
-	return done(r, sandbox.OutcomeNotAttempted, "not asked: "+context.Cause(ctx).Error(), fault.Placed(ctx.Err(), r.Ref.Provider, "reconcile "+r.Ref.ID))
+func notAttemptedDone(ctx context.Context, r Row) Done {
+	return newDone(r, sandbox.OutcomeNotAttempted, "not asked: "+context.Cause(ctx).Error(), fault.Placed(ctx.Err(), r.Ref.Provider, "reconcile "+r.Ref.ID))
+}
+
+// markRecords ends the records of ended sandboxes, profile by profile. Marks that a control
+// plane only accepts are proved by reading its records again.
+func (f *fixRun) markRecords(ctx context.Context, yield func(Done) bool) bool {
+	for _, side := range f.plan.Sides {
+		source := f.e.Sources[side.Profile]
+		var all []Done
+		for _, r := range f.actingRows(ActMark) {
+			if r.Ref.Provider == side.Profile {
+				all = append(all, f.markRecord(ctx, source, r))
+			}
+		}
+		if source.Reread {
+			f.recheckRecords(ctx, source, all)
+		}
+		for _, d := range all {
+			if !yield(d) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// markRecord marks one record, unless its sandbox exists after all.
+func (f *fixRun) markRecord(ctx context.Context, source Source, r Row) Done {
+	began := time.Now()
+	box, err := f.e.Fleet.Get(ctx, r.Ref)
+	again := &pair{profile: r.Ref.Provider, key: r.Ref.ID, look: idRead{asked: true, sandbox: box, err: err}}
+	f.e.discardUnprovedAbsences(ctx, []*pair{again})
+	err = again.look.err
+	gone := again.look.isGone()
+	switch {
+	case ctx.Err() != nil:
+		return notAttemptedDone(ctx, r)
+	case err != nil && !gone:
+		return newDone(r, sandbox.OutcomeFailed, err.Error(), err)
+	case !gone && !box.State.Ended():
+		return newDone(r, sandbox.OutcomeChanged, "it is "+string(box.State)+" by now", nil)
+	}
+	if err := f.scribe.writeIntent(r); err != nil {
+		return newDone(r, sandbox.OutcomeFailed, err.Error(), err)
+	}
+	if err := source.Mark(ctx, recordRef(r), string(r.Cause)+": "+r.Reason); err != nil {
+		return newDone(r, sandbox.OutcomeFailed, err.Error(), err)
+	}
+	d := newDone(r, sandbox.OutcomeVerified, "the record was brought to its end", nil)
+	d.Duration = time.Since(began)
+	return d
+}
+
+// recordRef is the sandbox by the id of its record.
+func recordRef(r Row) sandbox.Ref {
+	ref := r.Ref
+	if len(r.Records) > 0 {
+		ref.ID = r.Records[0].SandboxID
+	}
+	return ref
+}
+
+// recheckRecords reads the records again: a mark whose record still claims life was
+// accepted, and is not verified.
+func (f *fixRun) recheckRecords(ctx context.Context, source Source, all []Done) {
+	verified := func(d Done) bool { return d.Outcome == sandbox.OutcomeVerified }
+	if !slices.ContainsFunc(all, verified) {
+		return
+	}
+	records, err := source.readAll(ctx)
+	for i, d := range all {
+		still := slices.ContainsFunc(records, func(r Record) bool {
+			return r.SandboxID == recordRef(d.Row).ID && r.Live != sandbox.False
+		})
+		switch {
+		case !verified(d):
+		case err != nil:
+			all[i].Outcome, all[i].Reason = sandbox.OutcomeAccepted, "accepted, but the records cannot be read again: "+err.Error()
+			all[i].Err = fault.Placed(err, d.Ref.Provider, "records of "+source.Name)
+		case still:
+			all[i].Outcome, all[i].Reason = sandbox.OutcomeAccepted, "accepted, but the record is still there"
+		default:
+			gone := sandbox.Evidence{What: "record", Value: "ended or gone", Source: source.Name, At: f.e.Now()}
+			all[i].Evidence = append(all[i].Evidence, gone)
+		}
+	}
 }

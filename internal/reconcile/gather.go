@@ -10,27 +10,27 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// side is what was read of one profile.
-type side struct {
+// sideData is what was read of one profile.
+type sideData struct {
 	profile string
 	source  Source
 	pairs   []*pair
 	fleet   int // sandboxes of the complete listing that have not ended
 	records int // records that were read
-	claims  int // of them, those that do not take their sandbox for ended
+	claims  int // records that do not say that their sandbox has ended
 	err     error
 }
 
-// gather reads both sides of a profile. An error says that one of them could not
-// be read whole, or may not be believed; then nothing is concluded from either.
-func (e *Engine) gather(ctx context.Context, profile string) side {
-	s := side{profile: profile, source: e.Sources[profile]}
+// gatherSide reads both sides of a profile. An error means that one of them is incomplete
+// or implausible; then nothing is concluded from either.
+func (e *Engine) gatherSide(ctx context.Context, profile string) sideData {
+	s := sideData{profile: profile, source: e.Sources[profile]}
 	if s.source.Read == nil {
 		s.err = fault.New(fault.KindUnsupported, "nothing has records of its sandboxes").At(profile, "reconcile").
 			WithHint("name a source with --records")
 		return s
 	}
-	listing, err := e.listing(ctx, profile)
+	listing, err := e.readListing(ctx, profile)
 	if err != nil {
 		s.err = err
 		return s
@@ -41,7 +41,7 @@ func (e *Engine) gather(ctx context.Context, profile string) side {
 			s.fleet--
 		}
 	}
-	records, err := s.source.collect(ctx)
+	records, err := s.source.readAll(ctx)
 	if err != nil {
 		s.err = fault.Placed(err, profile, "records of "+s.source.Name)
 		return s
@@ -52,16 +52,16 @@ func (e *Engine) gather(ctx context.Context, profile string) side {
 			s.claims++
 		}
 	}
-	if s.err = e.believable(s); s.err != nil {
+	if s.err = e.checkPlausible(s); s.err != nil {
 		return s
 	}
-	s.pairs = e.compare(ctx, s, records, listing)
+	s.pairs = e.compareSides(ctx, s, records, listing)
 	return s
 }
 
-// believable refuses an empty list of records beside sandboxes that are there: by
-// it, each of them would be an orphan. Only to adopt them it may be empty.
-func (e *Engine) believable(s side) error {
+// checkPlausible refuses an empty list of records where sandboxes exist: each of them would
+// be an orphan. It is allowed where orphans are only adopted.
+func (e *Engine) checkPlausible(s sideData) error {
 	if s.records > 0 || s.fleet == 0 || e.Rules.Adopt {
 		return nil
 	}
@@ -73,9 +73,9 @@ func (e *Engine) believable(s side) error {
 		WithHint("an empty list is no proof that all of them are orphans: look at the source, or %s", or)
 }
 
-// listing reads a profile's listing to its end, ended ones included. An incomplete
-// one is an error and nothing else.
-func (e *Engine) listing(ctx context.Context, profile string) ([]sandbox.Sandbox, error) {
+// readListing reads a profile's listing to its end, including ended sandboxes. An
+// incomplete listing is an error.
+func (e *Engine) readListing(ctx context.Context, profile string) ([]sandbox.Sandbox, error) {
 	one, err := e.Fleet.Narrow([]string{profile})
 	if err != nil {
 		return nil, err
@@ -84,47 +84,47 @@ func (e *Engine) listing(ctx context.Context, profile string) ([]sandbox.Sandbox
 	return l.Items, l.Err()
 }
 
-// compare joins the two sides and reads by id whatever the join alone does not
-// decide. Records are then read a second time where a sandbox is on none of them,
-// or on one that says it has ended: they may be younger than the first reading.
-func (e *Engine) compare(ctx context.Context, s side, records []Record, listing []sandbox.Sandbox) []*pair {
-	pairs := join(s.profile, records, listing)
-	e.lookAll(ctx, s, pairs)
-	pairs = merge(pairs)
-	if s.source.AsOf.IsZero() && e.suspects(pairs) {
-		e.reread(ctx, s, pairs)
+// compareSides joins the two sides, and reads by id what the join does not decide. Where a
+// sandbox has no record, or one that says that it has ended, the records are read again,
+// because such a record may be newer than the first reading.
+func (e *Engine) compareSides(ctx context.Context, s sideData, records []Record, listing []sandbox.Sandbox) []*pair {
+	pairs := joinPairs(s.profile, records, listing)
+	e.readByID(ctx, s, pairs)
+	pairs = mergePairs(pairs)
+	if s.source.AsOf.IsZero() && e.hasSuspects(pairs) {
+		e.rereadRecords(ctx, s, pairs)
 	}
 	return pairs
 }
 
-// lookAll reads by id, all at once: the fleet bounds how many are in flight.
-func (e *Engine) lookAll(ctx context.Context, s side, pairs []*pair) {
+// readByID reads by id, concurrently: the fleet bounds the requests in flight.
+func (e *Engine) readByID(ctx context.Context, s sideData, pairs []*pair) {
 	var all sync.WaitGroup
 	for _, p := range pairs {
-		if !p.askable(s.source.Confirm) {
+		if !p.needsRead(s.source.Confirm) {
 			continue
 		}
 		all.Go(func() {
 			at := e.Now()
-			box, err := e.Fleet.Resolve(ctx, p.ref()) // a record may call it by its name
-			p.look = look{asked: true, box: box, err: err, at: at}
+			box, err := e.Fleet.Resolve(ctx, p.sandboxRef()) // a record may hold the name instead of the id
+			p.look = idRead{asked: true, sandbox: box, err: err, askedAt: at}
 		})
 	}
 	all.Wait()
-	e.doubt(ctx, pairs)
+	e.discardUnprovedAbsences(ctx, pairs)
 }
 
-// doubt turns the absence of a sandbox into a failed read where the last request to
-// end it was not acknowledged: then it proves nothing.
-func (e *Engine) doubt(ctx context.Context, pairs []*pair) {
-	if !slices.ContainsFunc(pairs, func(p *pair) bool { return p.look.gone() }) {
+// discardUnprovedAbsences turns the absence of a sandbox into a failed read where the last
+// request to end it was not acknowledged: then the absence proves nothing.
+func (e *Engine) discardUnprovedAbsences(ctx context.Context, pairs []*pair) {
+	if !slices.ContainsFunc(pairs, func(p *pair) bool { return p.look.isGone() }) {
 		return
 	}
 	open, unread := e.Fleet.Unconfirmed(ctx)
 	for _, p := range pairs {
-		request, kept := open[p.ref()]
+		request, kept := open[p.sandboxRef()]
 		switch {
-		case !p.look.gone():
+		case !p.look.isGone():
 		case unread != nil:
 			p.look.err = fault.New(fault.KindUnverified, "it is not there, and whether a request to end it was refused cannot be read: %w", unread).At(p.profile, "get "+p.key)
 		case kept && request.Unconfirmed():
@@ -133,35 +133,35 @@ func (e *Engine) doubt(ctx context.Context, pairs []*pair) {
 	}
 }
 
-// suspects says that some sandbox might be ended for what its records say.
-func (e *Engine) suspects(pairs []*pair) bool {
+// hasSuspects reports whether any sandbox might be ended because of its records.
+func (e *Engine) hasSuspects(pairs []*pair) bool {
 	for _, p := range pairs {
-		if box, ok := p.box(); ok && e.endable(box.State) && !p.claims() {
+		if box, ok := p.bestRead(); ok && e.canEnd(box.State) && !p.claimsLife() {
 			return true
 		}
 	}
 	return false
 }
 
-// reread is the read by id on the side of the records. Control planes have no read
-// for one record, so all are read again; where that fails, nothing is proved.
-func (e *Engine) reread(ctx context.Context, s side, pairs []*pair) {
-	again, err := s.source.collect(ctx)
+// rereadRecords reads all records of the profile again, because control planes cannot read
+// a single record. Where that fails, nothing is proved.
+func (e *Engine) rereadRecords(ctx context.Context, s sideData, pairs []*pair) {
+	again, err := s.source.readAll(ctx)
 	byWord := map[string][]Record{}
 	for _, r := range again {
 		byWord[r.SandboxID] = append(byWord[r.SandboxID], r)
 	}
-	unique := alone(pairs)
+	unique := uniqueNames(pairs)
 	for _, p := range pairs {
-		box, ok := p.box()
+		box, ok := p.bestRead()
 		switch {
-		case !ok || p.claims() || !e.endable(box.State):
+		case !ok || p.claimsLife() || !e.canEnd(box.State):
 		case err != nil:
 			p.look.err = fault.Placed(err, s.profile, "records of "+s.source.Name)
 		default:
-			p.records = calling(byWord, p.words(box, unique))
+			p.records = recordsNaming(byWord, p.recordNames(box, unique))
 			for _, r := range again {
-				if r.about(box) && !slices.ContainsFunc(p.records, func(o Record) bool { return o.SandboxID == r.SandboxID && o.TaskID == r.TaskID }) {
+				if r.labelsMatch(box) && !slices.ContainsFunc(p.records, func(o Record) bool { return o.SandboxID == r.SandboxID && o.TaskID == r.TaskID }) {
 					p.records = append(p.records, r)
 				}
 			}
@@ -169,8 +169,8 @@ func (e *Engine) reread(ctx context.Context, s side, pairs []*pair) {
 	}
 }
 
-// words are what a record may call the sandbox.
-func (p *pair) words(box sandbox.Sandbox, unique map[string]bool) []string {
+// recordNames are the names by which a record may mean the sandbox.
+func (p *pair) recordNames(box sandbox.Sandbox, unique map[string]bool) []string {
 	words := []string{p.key, box.ID}
 	if unique[box.Name] {
 		words = append(words, box.Name)
@@ -182,7 +182,7 @@ func (p *pair) words(box sandbox.Sandbox, unique map[string]bool) []string {
 	return slices.Compact(words)
 }
 
-func calling(byWord map[string][]Record, words []string) []Record {
+func recordsNaming(byWord map[string][]Record, words []string) []Record {
 	var found []Record
 	for _, word := range words {
 		found = append(found, byWord[word]...)

@@ -7,13 +7,13 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Journal keeps what was meant and what came of it. Append returns when the line
-// survives a crash; several goroutines call it.
+// Journal records intents and results. Append returns when the line is durable; it is
+// called concurrently.
 type Journal interface {
 	Append(kind string, data any) error
 }
 
-// Kinds of the lines that this room writes.
+// The kinds of lines that this package writes.
 const (
 	LineIntent = "intent"
 	LineResult = "result"
@@ -31,45 +31,45 @@ type Intent struct {
 	Reality []sandbox.Evidence `json:"reality"`
 }
 
-// Result is written when it is known what became of a row.
+// Result is written when the result of a row is known.
 type Result struct {
 	Ref     string             `json:"ref"`
 	Action  Action             `json:"action"`
 	Outcome sandbox.Outcome    `json:"outcome"`
 	Reason  string             `json:"reason"`
 	After   []sandbox.Evidence `json:"evidence"`
-	// Request is the last request to end it that is known; nil = none was sent.
+	// Request is the last known request to end it; nil = none was sent.
 	Request *sandbox.EndRequest `json:"request,omitempty"`
 }
 
-// scribe writes to the journal.
-type scribe struct {
+// journalWriter writes to the journal.
+type journalWriter struct {
 	journal Journal
 	delete  bool
 	redact  func(string) string
 }
 
-// hidden is evidence without secrets: what a provider answers is part of it.
-func (s *scribe) hidden(evidence []sandbox.Evidence) []sandbox.Evidence {
+// redactEvidence removes secrets from evidence, which contains answers of providers.
+func (s *journalWriter) redactEvidence(evidence []sandbox.Evidence) []sandbox.Evidence {
 	evidence = slices.Clone(evidence)
 	for i := range evidence {
-		evidence[i].Value = s.hide(evidence[i].Value)
+		evidence[i].Value = s.redactText(evidence[i].Value)
 	}
 	return evidence
 }
 
-func (s *scribe) hide(text string) string {
+func (s *journalWriter) redactText(text string) string {
 	if s.redact == nil {
 		return text
 	}
 	return s.redact(text)
 }
 
-// intend makes the intent durable; an error means that nothing may be called.
-func (s *scribe) intend(r Row) error {
+// writeIntent makes the intent durable; after an error nothing may be called.
+func (s *journalWriter) writeIntent(r Row) error {
 	err := s.journal.Append(LineIntent, Intent{
-		Ref: r.Ref.String(), Action: r.Action, Class: r.Class, Cause: r.Cause, Reason: s.hide(r.Reason),
-		Delete: s.delete && r.Action == ActTerminate, Record: s.hidden(r.Record), Reality: s.hidden(r.Reality),
+		Ref: r.Ref.String(), Action: r.Action, Class: r.Class, Cause: r.Cause, Reason: s.redactText(r.Reason),
+		Delete: s.delete && r.Action == ActTerminate, Record: s.redactEvidence(r.Record), Reality: s.redactEvidence(r.Reality),
 	})
 	if err != nil {
 		return fault.Placed(err, r.Ref.Provider, "journal of "+r.Ref.ID+", so nothing was called")
@@ -77,16 +77,16 @@ func (s *scribe) intend(r Row) error {
 	return nil
 }
 
-// result notes what became of a row. It is not lost when that fails: it is in what
-// the caller sees, beside the error.
-func (s *scribe) result(d *Done) {
+// writeResult records the result of a row. Where that fails, the caller still gets the
+// result, beside the error.
+func (s *journalWriter) writeResult(d *Done) {
 	if !d.Row.Action.Acts() {
 		return
 	}
-	line := Result{Ref: d.Ref.String(), Action: d.Row.Action, Outcome: d.Outcome, Reason: s.hide(d.Reason), After: s.hidden(d.Evidence)}
+	line := Result{Ref: d.Ref.String(), Action: d.Row.Action, Outcome: d.Outcome, Reason: s.redactText(d.Reason), After: s.redactEvidence(d.Evidence)}
 	if d.Request != nil {
 		request := *d.Request
-		request.Detail = s.hide(request.Detail)
+		request.Detail = s.redactText(request.Detail)
 		line.Request = &request
 	}
 	err := s.journal.Append(LineResult, line)

@@ -11,62 +11,62 @@ import (
 	"sbx/internal/store"
 )
 
-// kindOf is under which word a suspect is kept among the sightings. An orphan that
-// turns into a leak is seen anew.
-func (c Cause) kind() string { return "reconcile " + string(c) }
+// sightingKind is the kind under which the sightings of a suspect are stored. An orphan
+// that becomes a leak starts anew.
+func (c Cause) sightingKind() string { return "reconcile " + string(c) }
 
-// proved are the causes that one look does not prove.
-func suspicions() []Cause { return []Cause{CauseOrphan, CauseLeak, CauseOverdue} }
+// suspectCauses are the causes that one observation does not prove.
+func suspectCauses() []Cause { return []Cause{CauseOrphan, CauseLeak, CauseOverdue} }
 
-// observe holds the suspects of a profile against earlier looks. Those that were
-// not seen often enough are only reported. Without Rules.Observe it reads and
-// writes nothing; with it, suspects of before that are none any more are
-// forgotten, so that they begin anew.
+// applyObservations compares the suspects of a profile with earlier observations. Those
+// that were not seen often enough are only reported. Without Rules.Observe it reads and
+// writes nothing; with it, earlier suspects that are none any more are forgotten, so that
+// they start anew.
 //
-// An error means that the sightings could not be read or written: then no suspect
-// is proved.
-func (e *Engine) observe(ctx context.Context, profile string, rows []Row) error {
-	for _, cause := range suspicions() {
-		earlier, err := e.Sightings.Sightings(ctx, cause.kind())
+// An error means that the sightings could not be read or written: then no suspect is
+// proved.
+func (e *Engine) applyObservations(ctx context.Context, profile string, rows []Row) error {
+	for _, cause := range suspectCauses() {
+		earlier, err := e.Sightings.Sightings(ctx, cause.sightingKind())
 		if err == nil {
-			err = e.see(ctx, cause, earlier, rows)
+			err = e.countSuspects(ctx, cause, earlier, rows)
 		}
 		if err == nil && e.Rules.Observe {
-			err = e.forget(ctx, profile, cause, earlier, rows)
+			err = e.forgetSightings(ctx, profile, cause, earlier, rows)
 		}
 		if err != nil {
-			unproved(rows, err)
+			markUnproved(rows, err)
 			return fault.Placed(err, profile, "observations")
 		}
 	}
 	return nil
 }
 
-// see counts the suspects of one cause.
-func (e *Engine) see(ctx context.Context, cause Cause, earlier map[string]store.Sighting, rows []Row) error {
+// countSuspects counts the suspects of one cause.
+func (e *Engine) countSuspects(ctx context.Context, cause Cause, earlier map[string]store.Sighting, rows []Row) error {
 	for i, row := range rows {
 		if row.Action != ActTerminate || row.Cause != cause {
 			continue
 		}
 		key := e.sightingKey(row, earlier)
-		seen, err := e.sight(ctx, row, earlier[key], key)
+		seen, err := e.countSighting(ctx, row, earlier[key], key)
 		if err != nil {
 			return err
 		}
 		rows[i].Observations = seen.Count
 		if seen.Count < e.Rules.Observations {
-			rows[i] = rows[i].kept(ActReport, fmt.Sprintf("seen like this %d of %d times, which have to be %s apart",
+			rows[i] = rows[i].leftAlone(ActReport, fmt.Sprintf("seen like this %d of %d times, which have to be %s apart",
 				seen.Count, e.Rules.Observations, sandbox.FormatDuration(e.Rules.Grace)))
 		}
 	}
 	return nil
 }
 
-// sightingKey names one run of one sandbox: its reference, and when it began. An id
-// that is given again, or a sandbox that is started anew, has another key, whatever
-// the clocks say. It is the key of before where that names the same run.
+// sightingKey identifies one run of one sandbox by its reference and its start. A reused id
+// or a restarted sandbox has another key, whatever the clocks show. An earlier key of the
+// same run is used again.
 func (e *Engine) sightingKey(row Row, earlier map[string]store.Sighting) string {
-	from, _ := born(row.Box, e.Now())
+	from, _ := startTime(row.Box, e.Now())
 	key := row.Ref.String() + keySeparator + from.UTC().Format(time.RFC3339Nano)
 	if _, seen := earlier[key]; seen || from.Nanosecond() != 0 {
 		return key
@@ -74,18 +74,18 @@ func (e *Engine) sightingKey(row Row, earlier map[string]store.Sighting) string 
 	for other := range earlier {
 		ref, began, _ := strings.Cut(other, keySeparator)
 		at, err := time.Parse(time.RFC3339Nano, began)
-		if ref == row.Ref.String() && err == nil && at.Nanosecond() == 0 && from.Sub(at).Abs() <= roundedBy {
+		if ref == row.Ref.String() && err == nil && at.Nanosecond() == 0 && from.Sub(at).Abs() <= startTolerance {
 			return other
 		}
 	}
 	return key
 }
 
-// roundedBy is how far two times of one start may lie apart that are told in whole
-// seconds: one may have been computed from an age in minutes.
-const roundedBy = time.Minute
+// startTolerance is the difference up to which two start times in whole seconds are equal:
+// one may have been computed from an age in minutes.
+const startTolerance = time.Minute
 
-// keySeparator stands between a reference and a time in a key of the sightings.
+// keySeparator stands between the reference and the time in a key of the sightings.
 const keySeparator = " "
 
 // refOfKey is the reference in a key of the sightings.
@@ -94,11 +94,11 @@ func refOfKey(key string) string {
 	return ref
 }
 
-// sight counts this look, where looks are counted. What was seen before the
-// sandbox began was another of its id.
-func (e *Engine) sight(ctx context.Context, row Row, earlier store.Sighting, key string) (store.Sighting, error) {
+// countSighting counts this observation, where observations are counted. A sighting before
+// the sandbox began belongs to another one with its id.
+func (e *Engine) countSighting(ctx context.Context, row Row, earlier store.Sighting, key string) (store.Sighting, error) {
 	now := e.Now()
-	from, _ := born(row.Box, now)
+	from, _ := startTime(row.Box, now)
 	other := earlier.Count > 0 && (earlier.First.Before(from) || earlier.Last.After(now))
 	if !e.Rules.Observe {
 		if other {
@@ -107,23 +107,23 @@ func (e *Engine) sight(ctx context.Context, row Row, earlier store.Sighting, key
 		return earlier, nil
 	}
 	if other {
-		if err := e.Sightings.Forget(ctx, row.Cause.kind(), key); err != nil {
+		if err := e.Sightings.Forget(ctx, row.Cause.sightingKind(), key); err != nil {
 			return store.Sighting{}, err
 		}
 	}
-	// The look was taken at some time between row.looked and now, and the one before
-	// until it was counted: a process may have stood still in between. Grace lies
-	// between the two for sure where this one began that long after the other counted.
+	// The sandbox was read at some time between row.readAt and now, since the process may
+	// have been suspended. Adding that time guarantees that Grace lies between the two
+	// reads.
 	apart := e.Rules.Grace
-	if !row.looked.IsZero() {
-		apart += max(0, now.Sub(row.looked))
+	if !row.readAt.IsZero() {
+		apart += max(0, now.Sub(row.readAt))
 	}
-	return e.Sightings.Sight(ctx, row.Cause.kind(), key, now, apart)
+	return e.Sightings.Sight(ctx, row.Cause.sightingKind(), key, now, apart)
 }
 
-// forget drops what a profile's rows do not show any more. What could not be
-// judged this time keeps its count.
-func (e *Engine) forget(ctx context.Context, profile string, cause Cause, earlier map[string]store.Sighting, rows []Row) error {
+// forgetSightings removes the sightings that a profile's rows show no more. Suspects that
+// could not be judged this time keep their count.
+func (e *Engine) forgetSightings(ctx context.Context, profile string, cause Cause, earlier map[string]store.Sighting, rows []Row) error {
 	counted, unjudged := map[string]bool{}, map[string]bool{}
 	for _, row := range rows {
 		switch {
@@ -134,8 +134,8 @@ func (e *Engine) forget(ctx context.Context, profile string, cause Cause, earlie
 		}
 	}
 	for key := range earlier {
-		if of(key, profile) && !counted[key] && !unjudged[refOfKey(key)] {
-			if err := e.Sightings.Forget(ctx, cause.kind(), key); err != nil {
+		if ofProfile(key, profile) && !counted[key] && !unjudged[refOfKey(key)] {
+			if err := e.Sightings.Forget(ctx, cause.sightingKind(), key); err != nil {
 				return err
 			}
 		}
@@ -143,11 +143,11 @@ func (e *Engine) forget(ctx context.Context, profile string, cause Cause, earlie
 	return nil
 }
 
-// unproved keeps every suspect: what cannot be counted proves nothing.
-func unproved(rows []Row, err error) {
+// markUnproved leaves every suspect alone: what cannot be counted proves nothing.
+func markUnproved(rows []Row, err error) {
 	for i, row := range rows {
 		if row.Action == ActTerminate {
-			rows[i] = row.kept(ActReport, "earlier observations cannot be read: "+err.Error())
+			rows[i] = row.leftAlone(ActReport, "earlier observations cannot be read: "+err.Error())
 		}
 	}
 }

@@ -8,52 +8,52 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// pair is what both sides say of one sandbox.
+// pair is the state of one sandbox on both sides.
 type pair struct {
 	profile string
-	key     string // the provider's id, or what the record calls it
+	key     string // the provider's id, or the id of the record
 	records []Record
 	listed  *sandbox.Sandbox // nil = not in the listing
-	look    look
+	look    idRead
 }
 
-// look is one read by id.
-type look struct {
-	asked bool
-	box   sandbox.Sandbox // where it is there
-	err   error
-	at    time.Time // when it was asked for, so that a process which stands still makes no look younger
+// idRead is one read by id.
+type idRead struct {
+	asked   bool
+	sandbox sandbox.Sandbox // where it exists
+	err     error
+	askedAt time.Time // when the read was requested, so that a suspended process does not make it newer
 }
 
-// gone says that the provider denies it by id: nothing else proves an absence.
-func (l look) gone() bool {
+// isGone reports whether the provider denies it by id, the only proof of an absence.
+func (l idRead) isGone() bool {
 	kind := fault.KindOf(l.err)
 	return l.asked && (kind == fault.KindNotFound || kind == fault.KindGone)
 }
 
-func (l look) failed() bool { return l.err != nil && !l.gone() }
+func (l idRead) hasFailed() bool { return l.err != nil && !l.isGone() }
 
-// box is the sandbox by the best read that there is; false = there is none, as far
-// as was looked.
-func (p *pair) box() (sandbox.Sandbox, bool) {
+// bestRead is the sandbox by the best available read; false = it does not exist, as far as
+// was read.
+func (p *pair) bestRead() (sandbox.Sandbox, bool) {
 	switch {
 	case p.look.asked && p.look.err == nil:
-		return p.look.box, true
+		return p.look.sandbox, true
 	case p.look.asked || p.listed == nil:
 		return sandbox.Sandbox{}, false
 	}
 	return *p.listed, true
 }
 
-func (p *pair) ref() sandbox.Ref { return sandbox.Ref{Provider: p.profile, ID: p.key} }
+func (p *pair) sandboxRef() sandbox.Ref { return sandbox.Ref{Provider: p.profile, ID: p.key} }
 
-// claims says that some record does not take the sandbox for ended.
-func (p *pair) claims() bool {
+// claimsLife reports whether some record does not say that the sandbox has ended.
+func (p *pair) claimsLife() bool {
 	return slices.ContainsFunc(p.records, func(r Record) bool { return r.Live != sandbox.False })
 }
 
-// living says that the sandbox could still do something or be made to.
-func living(s sandbox.State) bool {
+// isLiving reports whether a sandbox of this state may still act or be resumed.
+func isLiving(s sandbox.State) bool {
 	switch s {
 	case sandbox.StateProvisioning, sandbox.StateRunning, sandbox.StatePaused, sandbox.StateUnknown:
 		return true
@@ -62,28 +62,28 @@ func living(s sandbox.State) bool {
 	return false
 }
 
-// askable says that the pair cannot be judged without a read by id.
-func (p *pair) askable(confirm bool) bool {
+// needsRead reports whether the pair cannot be judged without a read by id.
+func (p *pair) needsRead(confirm bool) bool {
 	switch {
 	case p.listed == nil:
-		return p.claims()
+		return p.claimsLife()
 	case len(p.records) == 0:
 		return !p.listed.State.Ended()
-	case !p.claims():
-		return living(p.listed.State)
+	case !p.claimsLife():
+		return isLiving(p.listed.State)
 	}
-	return confirm || !living(p.listed.State)
+	return confirm || !isLiving(p.listed.State)
 }
 
-// join pairs records with the sandboxes of one listing, by id, else by a name that
-// is nobody else's, else by labels: a control plane may have ids of its own. A record
-// that several sandboxes carry the labels of is about each of them.
-func join(profile string, records []Record, listing []sandbox.Sandbox) []*pair {
+// joinPairs joins records with the sandboxes of one listing: by id, else by a unique name,
+// else by labels, because a control plane may have ids of its own. A record whose labels
+// several sandboxes carry belongs to each of them.
+func joinPairs(profile string, records []Record, listing []sandbox.Sandbox) []*pair {
 	var pairs []*pair
 	byID, byName := map[string]*pair{}, map[string]*pair{}
 	for _, s := range listing {
 		if byID[s.ID] != nil {
-			continue // a listing that moves while it is read shows one twice
+			continue // a listing that changes while it is read may contain one twice
 		}
 		p := &pair{profile: profile, key: s.ID, listed: &s}
 		byID[s.ID], pairs = p, append(pairs, p)
@@ -97,7 +97,7 @@ func join(profile string, records []Record, listing []sandbox.Sandbox) []*pair {
 		if p == nil {
 			p = byName[r.SandboxID]
 		}
-		if linked := labelled(pairs, r); p == nil && len(linked) > 0 {
+		if linked := pairsByLabels(pairs, r); p == nil && len(linked) > 0 {
 			for _, p := range linked {
 				p.records = append(p.records, r)
 			}
@@ -112,19 +112,19 @@ func join(profile string, records []Record, listing []sandbox.Sandbox) []*pair {
 	return pairs
 }
 
-// labelled are the pairs whose listed sandbox carries every label of the record.
-func labelled(pairs []*pair, r Record) []*pair {
+// pairsByLabels are the pairs whose listed sandbox carries every label of the record.
+func pairsByLabels(pairs []*pair, r Record) []*pair {
 	var found []*pair
 	for _, p := range pairs {
-		if p.listed != nil && r.about(*p.listed) {
+		if p.listed != nil && r.labelsMatch(*p.listed) {
 			found = append(found, p)
 		}
 	}
 	return found
 }
 
-// about says that the sandbox carries every label that the record names it by.
-func (r Record) about(s sandbox.Sandbox) bool {
+// labelsMatch reports whether the sandbox carries every label of the record.
+func (r Record) labelsMatch(s sandbox.Sandbox) bool {
 	for key, value := range r.Labels {
 		if s.Labels[key] != value {
 			return false
@@ -133,9 +133,9 @@ func (r Record) about(s sandbox.Sandbox) bool {
 	return len(r.Labels) > 0
 }
 
-// merge joins the pairs that their reads show to be one sandbox: a record may call
-// it otherwise than the listing, or than another record.
-func merge(pairs []*pair) []*pair {
+// mergePairs merges the pairs that are one sandbox by their reads: a record may use another
+// id than the listing, or than another record.
+func mergePairs(pairs []*pair) []*pair {
 	byID := map[string]*pair{}
 	for _, p := range pairs {
 		if p.listed != nil {
@@ -143,7 +143,7 @@ func merge(pairs []*pair) []*pair {
 		}
 	}
 	return slices.DeleteFunc(pairs, func(p *pair) bool {
-		id := p.look.box.ID
+		id := p.look.sandbox.ID
 		if p.listed != nil || id == "" {
 			return false
 		}
@@ -158,12 +158,12 @@ func merge(pairs []*pair) []*pair {
 	})
 }
 
-// alone says of each name whether one sandbox has it, so that a record which goes
-// by the name can mean no other.
-func alone(pairs []*pair) map[string]bool {
+// uniqueNames reports for each name whether only one sandbox has it, so that a record with
+// the name is unambiguous.
+func uniqueNames(pairs []*pair) map[string]bool {
 	names := map[string]bool{}
 	for _, p := range pairs {
-		if box, ok := p.box(); ok {
+		if box, ok := p.bestRead(); ok {
 			_, taken := names[box.Name]
 			names[box.Name] = !taken && box.Name != ""
 		}

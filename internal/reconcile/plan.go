@@ -3,10 +3,16 @@ package reconcile
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"sbx/internal/fleet"
+	"sbx/internal/safety"
+	"sbx/internal/store"
+	"sbx/internal/triage"
 
 	"sbx/internal/fault"
 	"sbx/internal/sandbox"
@@ -16,25 +22,25 @@ import (
 type Plan struct {
 	At   time.Time
 	Rows []Row // by profile in the order of the fleet, then by reference
-	// Sides are the profiles that were compared. What is not here was left out.
+	// Sides are the profiles that were compared. The others were left out.
 	Sides []Side
-	// Settled counts what is over on every side that knows of it; it has no row.
+	// Settled counts the sandboxes that are over on every side; they have no row.
 	Settled int
 	Errors  []error // one for each profile that was left out, and for each read by id that failed
 }
 
-// Side is how much there was to compare of one profile.
+// Side is how much of one profile was compared.
 type Side struct {
 	Profile string
 	Source  string
-	AsOf    time.Time // of the records; zero = read as they are
-	Fleet   int       // sandboxes that have not ended, by a complete listing
+	AsOf    time.Time // of the records; zero = read live
+	Fleet   int       // sandboxes of a complete listing that have not ended
 	Records int
-	Claims  int           // records that do not take their sandbox for ended
-	Skew    time.Duration // how far its clock is ahead; 0 where that is not known
+	Claims  int           // records that do not say that their sandbox has ended
+	Skew    time.Duration // how far its clock is ahead; 0 = not known
 }
 
-// Counts gives the rows of each class.
+// Counts counts the rows of each class.
 func (p Plan) Counts() map[Class]int {
 	n := map[Class]int{RecordOnly: 0, RealOnly: 0, Differs: 0, Both: 0}
 	for _, r := range p.Rows {
@@ -43,7 +49,7 @@ func (p Plan) Counts() map[Class]int {
 	return n
 }
 
-// Found counts the rows that want something of somebody.
+// Found counts the rows that need an action of sbx or of people.
 func (p Plan) Found() int {
 	n := 0
 	for _, r := range p.Rows {
@@ -54,20 +60,20 @@ func (p Plan) Found() int {
 	return n
 }
 
-// Acting gives the rows about which something would be done.
+// Acting lists the rows that sbx would act on.
 func (p Plan) Acting() []Row {
 	return slices.DeleteFunc(slices.Clone(p.Rows), func(r Row) bool { return !r.Action.Acts() })
 }
 
-// Plan compares every profile of the fleet with its records. A profile of which
-// either side could not be read whole is left out, with its error. Nothing is
-// written but, with Rules.Observe, what was observed.
+// Plan compares every profile of the fleet with its records. A profile whose sides were not
+// both read completely is left out, with its error. Nothing is written except, with
+// Rules.Observe, the observations.
 func (e *Engine) Plan(ctx context.Context) Plan {
 	names := e.Fleet.Names()
-	sides := make([]side, len(names))
+	sides := make([]sideData, len(names))
 	var all sync.WaitGroup
 	for i, name := range names {
-		all.Go(func() { sides[i] = e.gather(ctx, name) })
+		all.Go(func() { sides[i] = e.gatherSide(ctx, name) })
 	}
 	all.Wait()
 	plan := Plan{At: e.Now()}
@@ -79,26 +85,26 @@ func (e *Engine) Plan(ctx context.Context) Plan {
 			plan.Errors = append(plan.Errors, s.err)
 			continue
 		}
-		e.add(ctx, &plan, s)
+		e.addSide(ctx, &plan, s)
 	}
 	return plan
 }
 
-// add judges one profile.
-func (e *Engine) add(ctx context.Context, plan *Plan, s side) {
+// addSide judges one profile.
+func (e *Engine) addSide(ctx context.Context, plan *Plan, s sideData) {
 	skew, _ := e.Fleet.Skew(s.profile)
 	plan.Sides = append(plan.Sides, Side{Profile: s.profile, Source: s.source.Name, AsOf: s.source.AsOf, Fleet: s.fleet, Records: s.records, Claims: s.claims, Skew: skew})
 	var rows []Row
 	for _, p := range s.pairs {
-		row, compared := e.judge(p, s.source, plan.At)
+		row, compared := e.judgePair(p, s.source, plan.At)
 		if !compared {
 			plan.Settled++
 			continue
 		}
 		rows = append(rows, row)
 	}
-	e.excuse(ctx, rows)
-	if err := e.observe(ctx, s.profile, rows); err != nil {
+	e.observeSuspects(ctx, rows)
+	if err := e.applyObservations(ctx, s.profile, rows); err != nil {
 		plan.Errors = append(plan.Errors, err)
 	}
 	for _, row := range rows {
@@ -110,37 +116,146 @@ func (e *Engine) add(ctx context.Context, plan *Plan, s side) {
 	plan.Rows = append(plan.Rows, rows...)
 }
 
-// excuse looks at all suspects at once: the fleet bounds how many are in flight.
-func (e *Engine) excuse(ctx context.Context, rows []Row) {
+// observeSuspects observes all suspects concurrently: the fleet bounds the requests in
+// flight.
+func (e *Engine) observeSuspects(ctx context.Context, rows []Row) {
 	var all sync.WaitGroup
 	for i, row := range rows {
-		all.Go(func() { rows[i] = e.excused(ctx, row) })
+		all.Go(func() { rows[i] = e.observeSuspect(ctx, row) })
 	}
 	all.Wait()
 }
 
-// excused looks at what would be ended for what its records say, as a cleanup does: a
-// sandbox that is at work stays, whatever is written down of it. A source that cannot
-// tell vetoes nothing; one that fails to tell does.
-func (e *Engine) excused(ctx context.Context, row Row) Row {
+// observeSuspect observes a sandbox that would be ended because of its records, as a
+// cleanup does: one that works stays, whatever its records say. A source without the
+// ability vetoes nothing; a source that fails blocks the end.
+func (e *Engine) observeSuspect(ctx context.Context, row Row) Row {
 	if row.Action != ActTerminate || row.Box.State != sandbox.StateRunning {
 		return row
 	}
 	seen := e.Fleet.ObserveLife(ctx, row.Box)
-	row.Box, row.seen = seen.Sandbox, &seen
+	row.Box, row.observation = seen.Sandbox, &seen
 	if err := seen.SourceErr(); err != nil {
 		row.Err = err
-		return row.kept(ActReport, "whether it works could not be asked")
+		return row.leftAlone(ActReport, "whether it works could not be asked")
 	}
-	if why := e.alive(row); why != "" {
-		return row.kept(ActReport, why)
+	if why := e.lifeSign(row); why != "" {
+		return row.leftAlone(ActReport, why)
 	}
 	if err := seen.LookErr(); err != nil && e.Diagnose(row).Activity == sandbox.Unknown {
 		row.Err = err
-		return row.kept(ActReport, "whether it works could not be looked at")
+		return row.leftAlone(ActReport, "whether it works could not be looked at")
 	}
 	return row
 }
 
-// of says that a key of the sightings belongs to a profile.
-func of(key, profile string) bool { return strings.HasPrefix(key, profile+"/") }
+// ofProfile reports whether a key of the sightings belongs to a profile.
+func ofProfile(key, profile string) bool { return strings.HasPrefix(key, profile+"/") }
+
+// Defaults and minima of the proof of an orphan.
+const (
+	// MinObservations is the fewest observations that may prove anything.
+	MinObservations     = 2
+	DefaultObservations = 2
+	DefaultGrace        = 5 * time.Minute  // between two observations that count
+	DefaultCreateGrace  = 10 * time.Minute // from a sandbox's start until its record is written
+	DefaultRecordsAge   = time.Hour        // a dump of older records is not acted on
+)
+
+// Rules are the rules of a plan. The functions are called concurrently.
+type Rules struct {
+	Observations int           // observations that prove an orphan or a leak; at least MinObservations
+	Grace        time.Duration // between two observations
+	CreateGrace  time.Duration // a younger sandbox may not be recorded yet, and the sandbox of a younger record may not exist yet
+	RecordsAge   time.Duration // the oldest dump that may be acted on
+	// Observe counts this comparison as an observation. Without it nothing is written.
+	Observe bool
+	// Adopt records orphans instead of ending them.
+	Adopt bool
+	// Delete also destroys what the provider would keep.
+	Delete bool
+
+	Protected  func(sandbox.Sandbox) string // why it may not be ended; "" = it may
+	Owned      func(profile string, labels map[string]string) bool
+	Thresholds func(sandbox.Sandbox) triage.Thresholds
+}
+
+// Engine compares records with reality. Its fields are set once.
+type Engine struct {
+	Fleet     *fleet.Fleet
+	Now       func() time.Time
+	Rules     Rules
+	Sightings store.SightingStore
+	Sources   map[string]Source // by profile
+}
+
+// New makes an engine. Rules by which one observation would be a proof, and rules without
+// protection or ownership, are fault.KindUsage.
+func New(e Engine) (*Engine, error) {
+	r := e.Rules
+	switch {
+	case r.Observations < MinObservations:
+		return nil, fault.Usage("%d observations prove nothing", r.Observations).WithHint("at least %d are needed, --grace apart", MinObservations)
+	case r.Grace <= 0 || r.CreateGrace <= 0 || r.RecordsAge <= 0:
+		return nil, fault.Usage("every grace must be longer than nothing")
+	case e.Fleet == nil || e.Now == nil || e.Sightings == nil || r.Protected == nil || r.Owned == nil || r.Thresholds == nil:
+		return nil, fault.Usage("the rules of reconciling are not complete")
+	}
+	return &e, nil
+}
+
+// Limits bound one fix.
+type Limits struct {
+	safety.Limits
+
+	RecordsAge time.Duration // the oldest dump that may be acted on
+}
+
+// Guards checks a plan against the limits. Marks count like endings: otherwise a provider
+// that denies every sandbox would end every record, and the next run would take every
+// sandbox for an orphan.
+func (p Plan) Guards(l Limits) []safety.Guard {
+	guards := []safety.Guard{
+		l.MaxDeleteGuard(p.countRows("", ActTerminate), safety.Ending()), l.MaxDeleteGuard(p.countRows("", ActMark), safety.Marking()),
+	}
+	for _, s := range p.Sides {
+		ends, marks := p.countRows(s.Profile, ActTerminate), p.countRows(s.Profile, ActMark)
+		guards = append(guards, l.FractionGuard(s.Profile, ends, s.Fleet, safety.Ending()), l.FractionGuard(s.Profile, marks, s.Claims, safety.Marking()))
+		if l.IsProduction(s.Profile) {
+			guards = append(guards, l.ProductionGuard(s.Profile, ends+marks, safety.Acting()))
+		}
+		if s.Skew != 0 && ends+marks > 0 {
+			guards = append(guards, safety.ClockGuard(s.Profile, s.Skew))
+		}
+		if !s.AsOf.IsZero() {
+			guards = append(guards, recordsAgeGuard(s, p.At.Sub(s.AsOf), ends+marks > 0, l.RecordsAge))
+		}
+	}
+	return guards
+}
+
+// recordsAgeGuard bounds the age of a dump that is acted on; a dump from the future proves
+// nothing.
+func recordsAgeGuard(s Side, age time.Duration, acts bool, limit time.Duration) safety.Guard {
+	return safety.Guard{
+		Name: "records_age " + s.Profile, Limit: float64(int(limit.Seconds())), Value: float64(int(age.Seconds())), OK: !acts || age >= 0 && age <= limit,
+		Objection: fmt.Sprintf("records_age: the records of %s are %d seconds old, and the limit is %d", s.Profile, int(age.Seconds()), int(limit.Seconds())),
+		Advice:    "take a fresh dump: these records may have changed since",
+	}
+}
+
+// countRows counts the rows of a profile with an action; "" = all profiles.
+func (p Plan) countRows(profile string, a Action) int {
+	n := 0
+	for _, r := range p.Rows {
+		if r.Action == a && (profile == "" || r.Ref.Provider == profile) {
+			n++
+		}
+	}
+	return n
+}
+
+// Refusal is fault.KindRefused where a guard refuses, else nil.
+func (p Plan) Refusal(l Limits) error {
+	return safety.Refusal(p.Guards(l), "look at the plan first (without --fix): so many differences have one reason more often than many")
+}

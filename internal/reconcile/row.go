@@ -8,7 +8,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Row is one sandbox of a plan: what each side says of it, and what follows.
+// Row is one sandbox of a plan: its state on each side, and the conclusion.
 type Row struct {
 	Ref     sandbox.Ref
 	Class   Class
@@ -16,40 +16,40 @@ type Row struct {
 	Action  Action
 	Verdict sandbox.Verdict // whether the two sides are proved to disagree
 	Reason  string
-	// Observations is how often it was seen like this, each apart from the last;
-	// 0 where one look is enough.
+	// Observations is how often it was observed in this state, Grace apart; 0 where one
+	// observation is enough.
 	Observations int
 	Records      []Record
-	Box          sandbox.Sandbox // of the best read; without id where there is none
+	Box          sandbox.Sandbox // of the best read; without an id where it does not exist
 	Record       []sandbox.Evidence
 	Reality      []sandbox.Evidence
-	Err          error // a read by id that failed
+	Err          error // of a read by id
 
-	seen   *fleet.Observation // what was asked of the sandbox itself; nil = nothing
-	looked time.Time          // when the reads by id that it rests on began; zero = there were none
+	observation *fleet.Observation // of the sandbox itself; nil = it was not observed
+	readAt      time.Time          // when its reads by id were requested; zero = there were none
 }
 
-// Found says that the row wants something of somebody: it counts in a check.
+// Found reports whether the row needs an action: it counts in a check.
 func (r Row) Found() bool { return r.Action != ActNone }
 
-// row begins a row with the evidence of both sides.
-func (p *pair) row(source string, now time.Time) Row {
-	r := Row{Ref: p.ref(), Class: Both, Cause: CauseAgrees, Action: ActNone, Verdict: sandbox.False, Records: p.records, looked: p.look.at}
-	box, there := p.box()
+// newRow makes a row with the evidence of both sides.
+func (p *pair) newRow(source string, now time.Time) Row {
+	r := Row{Ref: p.sandboxRef(), Class: Both, Cause: CauseAgrees, Action: ActNone, Verdict: sandbox.False, Records: p.records, readAt: p.look.askedAt}
+	box, there := p.bestRead()
 	if there {
 		r.Ref, r.Box = sandbox.Ref{Provider: p.profile, ID: box.ID}, box
 	}
-	r.Record, r.Reality = p.recordEvidence(source, now), p.realEvidence(now)
+	r.Record, r.Reality = p.evidenceOfRecords(source, now), p.evidenceOfReality(now)
 	switch {
 	case len(p.records) == 0:
 		r.Class = RealOnly
-	case !there && (p.listed == nil || !p.look.failed()):
+	case !there && (p.listed == nil || !p.look.hasFailed()):
 		r.Class = RecordOnly
 	}
 	return r
 }
 
-func (p *pair) recordEvidence(source string, now time.Time) []sandbox.Evidence {
+func (p *pair) evidenceOfRecords(source string, now time.Time) []sandbox.Evidence {
 	if len(p.records) == 0 {
 		return []sandbox.Evidence{{What: "record", Value: "none", Source: source, At: now}}
 	}
@@ -62,7 +62,7 @@ func (p *pair) recordEvidence(source string, now time.Time) []sandbox.Evidence {
 		if r.TaskID != "" {
 			value += ", task " + r.TaskID
 		}
-		at := r.last()
+		at := r.lastTime()
 		if at.IsZero() {
 			at = now
 		}
@@ -71,7 +71,7 @@ func (p *pair) recordEvidence(source string, now time.Time) []sandbox.Evidence {
 	return all
 }
 
-func (p *pair) realEvidence(now time.Time) []sandbox.Evidence {
+func (p *pair) evidenceOfReality(now time.Time) []sandbox.Evidence {
 	listed := sandbox.Evidence{What: "list", Value: "not in it", Source: p.profile, At: now}
 	if p.listed != nil {
 		listed.Value = string(p.listed.State)
@@ -79,16 +79,66 @@ func (p *pair) realEvidence(now time.Time) []sandbox.Evidence {
 	if !p.look.asked {
 		return []sandbox.Evidence{listed}
 	}
-	got := sandbox.Evidence{What: "get", Value: string(p.look.box.State), Source: p.profile, At: p.look.at}
+	got := sandbox.Evidence{What: "get", Value: string(p.look.sandbox.State), Source: p.profile, At: p.look.askedAt}
 	if p.look.err != nil {
 		got.Value = p.look.err.Error()
 	}
 	return []sandbox.Evidence{listed, got}
 }
 
-// is fills in what was judged.
-func (r Row) is(class Class, cause Cause, action Action, verdict sandbox.Verdict, format string, args ...any) Row {
+// judged sets the conclusion.
+func (r Row) judged(class Class, cause Cause, action Action, verdict sandbox.Verdict, format string, args ...any) Row {
 	r.Class, r.Cause, r.Action, r.Verdict = class, cause, action, verdict
 	r.Reason = fmt.Sprintf(format, args...)
 	return r
 }
+
+// Class is on which sides a sandbox was found.
+type Class string
+
+// All classes.
+const (
+	RecordOnly Class = "record_only" // on record, and not at the provider
+	RealOnly   Class = "real_only"   // at the provider, and not on record
+	Differs    Class = "differs"     // on both sides, which disagree
+	Both       Class = "both"        // on both sides, which agree as far as is known
+)
+
+// Classes lists all classes, in the order of the runbook's counts.
+func Classes() []Class { return []Class{RecordOnly, RealOnly, Differs, Both} }
+
+// Cause is how a row came to its state.
+type Cause string
+
+// All causes.
+const (
+	CauseAgrees    Cause = "agrees"     // both sides say that it lives
+	CauseGhost     Cause = "ghost"      // recorded as living, and proved to be gone
+	CauseStale     Cause = "stale"      // recorded as living, and ended
+	CauseZombie    Cause = "zombie"     // a task at work whose sandbox has ended
+	CauseOrphan    Cause = "orphan"     // it lives, and has no record
+	CauseLeak      Cause = "leak"       // recorded as ended, and it lives
+	CauseOverdue   Cause = "overdue"    // kept alive longer than its record allows
+	CauseKept      Cause = "kept_alive" // its task is over, and it is kept alive on purpose
+	CauseDuplicate Cause = "duplicate"  // several records name it
+	CauseReused    Cause = "reused"     // the record means an earlier one with this id or name
+	CauseEnding    Cause = "ending"     // it is being ended
+	CauseStopped   Cause = "stopped"    // recorded as living, and stopped where it could be resumed
+	CauseUnclear   Cause = "unclear"    // one side does not say whether it should live
+	CauseUnproved  Cause = "unproved"   // the read by id that would prove it has failed
+)
+
+// Action is what is to be done about a row.
+type Action string
+
+// All actions.
+const (
+	ActNone      Action = "none"            // nothing
+	ActMark      Action = "mark_terminated" // end the record
+	ActTerminate Action = "terminate"
+	ActAdopt     Action = "adopt" // record the sandbox
+	ActReport    Action = "report"
+)
+
+// Acts reports whether sbx itself would change something.
+func (a Action) Acts() bool { return a == ActMark || a == ActTerminate || a == ActAdopt }

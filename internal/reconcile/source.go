@@ -1,48 +1,52 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"iter"
+	"slices"
 	"time"
+
+	"sbx/internal/fleet"
+	"sbx/internal/store"
 
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
 
-// Record is one row of a control plane, and what it is meant to allow.
+// Record is one row of a control plane, with what it allows.
 type Record struct {
 	providers.Record
 
-	// KeepFor is for how long, from its start, the sandbox may live on although
-	// its task is over; only with KeepAlive, and 0 = it does not say.
+	// KeepFor is how long after its start the sandbox may outlive its task, with KeepAlive;
+	// 0 = not known.
 	KeepFor time.Duration
 }
 
-// Source is where the records of one profile come from.
+// Source is the origin of the records of one profile.
 type Source struct {
 	Name string // "provider", "store", "tasks:dump.csv"
-	// Read gives every record. A failed or partial reading is an error in it.
+	// Read returns every record. A failed or partial reading contains an error.
 	Read func(context.Context) iter.Seq2[Record, error]
-	// AsOf is when the records were taken down; zero = they are read as they are.
+	// AsOf is when the records were dumped; zero = they are read live.
 	AsOf time.Time
-	// Confirm reads every sandbox by its id, also where record and listing agree:
-	// for records that may be the listing itself.
+	// Confirm reads every sandbox by its id, also where record and listing agree: for
+	// records that may be the listing itself.
 	Confirm bool
-	// Tasks says that the records are tasks of an application. Where one is at
-	// work without its sandbox the application has to be told, not the record.
+	// Tasks reports that the records are tasks of an application. A task at work without
+	// its sandbox is for the application to repair.
 	Tasks bool
-	// Mark brings the record of a sandbox that has ended to its end; nil = nobody
-	// here may write it.
+	// Mark ends the record of an ended sandbox; nil = sbx may not write it.
 	Mark func(ctx context.Context, ref sandbox.Ref, why string) error
-	// Adopt puts a sandbox on record; nil = these records take none from sbx.
+	// Adopt records a sandbox; nil = sbx cannot add records here.
 	Adopt func(ctx context.Context, s sandbox.Sandbox) error
-	// Reread says that a mark is proved by reading the records once more: the
-	// source answers before, or without, having done it.
+	// Reread reports that a mark has to be proved by reading the records again, because the
+	// source answers before it has done it, or without doing it.
 	Reread bool
 }
 
-// collect reads a source to its end; an error anywhere makes all of it useless.
-func (s Source) collect(ctx context.Context) ([]Record, error) {
+// readAll reads a source to its end; any error makes it useless.
+func (s Source) readAll(ctx context.Context) ([]Record, error) {
 	var all []Record
 	for r, err := range s.Read(ctx) {
 		if err != nil {
@@ -55,8 +59,8 @@ func (s Source) collect(ctx context.Context) ([]Record, error) {
 	return all, ctx.Err()
 }
 
-// last is the latest moment of which the record speaks; zero = it has no times.
-func (r Record) last() time.Time {
+// lastTime is the latest time in the record; zero = it has none.
+func (r Record) lastTime() time.Time {
 	last := r.CreatedAt
 	for _, at := range []time.Time{r.UpdatedAt, r.EndedAt} {
 		if at.After(last) {
@@ -64,4 +68,153 @@ func (r Record) last() time.Time {
 		}
 	}
 	return last
+}
+
+// FromProvider are the records of a profile's own control plane. They may be the very
+// listing that is compared with them, so each sandbox is confirmed by its id.
+func FromProvider(f *fleet.Fleet, profile string) Source {
+	s := Source{Name: "provider", Confirm: true, Reread: true, Read: func(ctx context.Context) iter.Seq2[Record, error] {
+		return func(yield func(Record, error) bool) {
+			for r, err := range f.Records(ctx, profile) {
+				if !yield(Record{Record: r}, err) {
+					return
+				}
+			}
+		}
+	}}
+	if f.RemovesRecords(profile) {
+		s.Mark = func(ctx context.Context, ref sandbox.Ref, _ string) error { return f.RemoveRecord(ctx, ref) }
+	}
+	return s
+}
+
+// Owner is the process that records sandboxes.
+type Owner struct {
+	Who  string
+	Host string
+	Now  func() time.Time
+	// HostBound reports that the sandboxes of the profile are visible only on the machine
+	// that made them: the records of another host cannot be compared with a listing here.
+	HostBound bool
+}
+
+// canSee reports whether the sandbox of a record can be in a listing of this host.
+func (o Owner) canSee(r store.Record) bool { return !o.HostBound || r.Host == "" || r.Host == o.Host }
+
+// FromStore are the records of the sandboxes that sbx created.
+func FromStore(records store.RecordStore, profile string, by Owner) Source {
+	return Source{
+		Name: "store",
+		Read: streamOf(func(ctx context.Context) ([]Record, error) {
+			rows, err := records.Records(ctx, profile)
+			rows = slices.DeleteFunc(rows, func(r store.Record) bool { return !by.canSee(r) })
+			return mapAll(rows, storedRecord), err
+		}),
+		Mark: func(ctx context.Context, ref sandbox.Ref, why string) error {
+			return records.EndRecord(ctx, ref, sandbox.StateTerminated, why, by.Now())
+		},
+		Adopt: func(ctx context.Context, s sandbox.Sandbox) error {
+			from, _ := startTime(s, by.Now())
+			return records.PutRecord(ctx, store.Record{
+				Provider: s.Provider, ID: s.ID, TaskID: s.TaskID, AgentType: s.AgentType, Owner: by.Who, Host: by.Host,
+				State: s.State, CreatedAt: from, UpdatedAt: by.Now(), Reason: "adopted",
+			})
+		},
+	}
+}
+
+// storedRecord converts a record of sbx. A stopped sandbox was stopped on purpose.
+func storedRecord(r store.Record) Record {
+	record := Record{}
+	record.SandboxID, record.TaskID, record.AgentType, record.RawState = r.ID, r.TaskID, r.AgentType, string(r.State)
+	record.CreatedAt, record.UpdatedAt, record.EndedAt = r.CreatedAt, r.UpdatedAt, r.EndedAt
+	switch {
+	case !r.EndedAt.IsZero() || r.State.Ended() || r.State == sandbox.StateStopped:
+		record.Live = sandbox.False
+	case r.State == sandbox.StateUnknown || r.State == "":
+		record.Live = sandbox.Unknown
+	default:
+		record.Live = sandbox.True
+	}
+	return record
+}
+
+// FromTasks are the tasks of another application. AsOf is when a dump was taken; zero =
+// rows reads them live.
+func FromTasks(name string, asOf time.Time, rows func(context.Context) ([]store.TaskRow, error)) Source {
+	return Source{Name: name, AsOf: asOf, Tasks: true, Read: streamOf(func(ctx context.Context) ([]Record, error) {
+		tasks, err := rows(ctx)
+		return mapAll(tasks, Task), err
+	})}
+}
+
+// streamOf converts a list to a stream.
+func streamOf(all func(context.Context) ([]Record, error)) func(context.Context) iter.Seq2[Record, error] {
+	return func(ctx context.Context) iter.Seq2[Record, error] {
+		return func(yield func(Record, error) bool) {
+			records, err := all(ctx)
+			if err != nil {
+				yield(Record{}, err)
+				return
+			}
+			for _, r := range records {
+				if !yield(r, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func mapAll[A, B any](list []A, as func(A) B) []B {
+	out := make([]B, len(list))
+	for i, item := range list {
+		out[i] = as(item)
+	}
+	return out
+}
+
+// Task converts a row by the application's own rules: a completed, failed, stopped or
+// deleted task needs no sandbox, unless it is kept alive on purpose, which a stop by hand
+// ends. Where these rules are silent, Live is unknown.
+func Task(t store.TaskRow) Record {
+	r := Record{Record: providers.Record{
+		SandboxID: t.SandboxID, TaskID: t.ID, RawState: t.Status, KeepAlive: t.KeepAlive, Live: liveVerdict(t),
+		CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt, EndedAt: cmp.Or(t.DeletedAt, t.CompletedAt),
+	}}
+	if !t.DeletedAt.IsZero() {
+		r.RawState += ", deleted"
+	}
+	if t.Status == statusStopped {
+		r.KeepAlive = false
+	}
+	if r.KeepAlive {
+		r.KeepFor = time.Duration(t.MaxDurationMinutes) * time.Minute
+	}
+	return r
+}
+
+// The statuses of the application.
+const (
+	statusPending    = "pending"
+	statusProcessing = "processing"
+	statusCompleted  = "completed"
+	statusError      = "error"
+	statusStopped    = "stopped"
+)
+
+func liveVerdict(t store.TaskRow) sandbox.Verdict {
+	deleted := !t.DeletedAt.IsZero()
+	switch t.Status {
+	case statusCompleted, statusError, statusStopped:
+		return sandbox.False
+	case statusPending, statusProcessing:
+		switch {
+		case !deleted:
+			return sandbox.True
+		case !t.KeepAlive:
+			return sandbox.False
+		}
+	}
+	return sandbox.Unknown
 }

@@ -3,34 +3,35 @@ package safety
 import (
 	"context"
 	"iter"
+	"time"
 
 	"sbx/internal/fleet"
 	"sbx/internal/sandbox"
 )
 
-// Fleet is where sandboxes are asked to end; a *fleet.Fleet is one.
+// Fleet ends sandboxes; a *fleet.Fleet is one.
 type Fleet interface {
 	Terminate(ctx context.Context, targets []sandbox.Sandbox, o fleet.EndOptions) iter.Seq[sandbox.Ending]
 }
 
-// Options say which verb ends sandboxes, and how.
+// Options are which verb ends sandboxes, and how.
 type Options struct {
-	// Verb decides which rules bind (see Binding). An unknown one is bound by all.
+	// Verb decides which rules bind (see Binding). All rules bind an unknown verb.
 	Verb Verb
 	// How is the request. Its Recheck.Judge is what the verb itself demands of a sandbox
-	// just before the end, after the rules of this room. Recheck.Skip and VerifyOnly are
-	// set here: no caller decides that it need not look.
+	// just before the end, after the rules of this package. Recheck.Skip and VerifyOnly are
+	// set here: no caller can skip the read.
 	How fleet.EndOptions
-	// Protected says why a sandbox may not be ended; "" = it may. Where protection binds
-	// the verb, nil keeps everything.
+	// Protected is why a sandbox may not be ended; "" = it may. Where protection binds the
+	// verb, nil keeps everything.
 	Protected func(sandbox.Sandbox) string
-	// Choice says how a target was chosen. Nil = a rule has chosen all of them.
+	// Choice is how a target was chosen. Nil = all were chosen by a rule.
 	Choice func(sandbox.Ref) Choice
 }
 
-// End ends sandboxes: each is read just before, held against the rules that bind the
-// verb, asked once, and looked at until its end is seen. Each distinct target comes out
-// once (see fleet.Fleet.Terminate). It is the one way in which a sandbox is ended.
+// End ends sandboxes: each is read just before, checked by the rules that bind the verb,
+// its end requested once, and awaited until it is seen. Each distinct target comes out once
+// (see fleet.Fleet.Terminate). Sandboxes are ended in no other way.
 func End(ctx context.Context, f Fleet, targets []sandbox.Sandbox, o Options) iter.Seq[sandbox.Ending] {
 	how := o.How
 	how.VerifyOnly, how.Recheck.Skip = false, ""
@@ -39,26 +40,26 @@ func End(ctx context.Context, f Fleet, targets []sandbox.Sandbox, o Options) ite
 	}
 	own := how.Recheck.Judge
 	how.Recheck.Judge = func(now sandbox.Sandbox) (sandbox.Outcome, string) {
-		if outcome, why := o.judge(now); outcome != "" || own == nil {
+		if outcome, why := o.judgeTarget(now); outcome != "" || own == nil {
 			return outcome, why
 		}
 		return own(now)
 	}
 	unreadable := how.Recheck.AllowUnreadable
 	how.Recheck.AllowUnreadable = func(target sandbox.Sandbox) bool {
-		return unreadable != nil && o.verbFor(target.Ref()) == VerbTerminateDelete && o.choice(target.Ref()) == ByReference && unreadable(target)
+		return unreadable != nil && o.verbFor(target.Ref()) == VerbTerminateDelete && o.choiceOf(target.Ref()) == ByReference && unreadable(target)
 	}
 	return f.Terminate(ctx, targets, how)
 }
 
-// Verify finds out whether sandboxes have ended that somebody else has asked to: nothing
+// Verify finds out whether sandboxes have ended whose end was requested elsewhere: nothing
 // is sent.
 func Verify(ctx context.Context, f Fleet, targets []sandbox.Sandbox) iter.Seq[sandbox.Ending] {
 	return f.Terminate(ctx, targets, fleet.EndOptions{VerifyOnly: true})
 }
 
-// judge applies the rules of this room to what was read just before the end.
-func (o Options) judge(now sandbox.Sandbox) (sandbox.Outcome, string) {
+// judgeTarget applies the rules of this package to the read just before the end.
+func (o Options) judgeTarget(now sandbox.Sandbox) (sandbox.Outcome, string) {
 	verb := o.verbFor(now.Ref())
 	if Binding(verb, RuleProtected).Binds() {
 		if o.Protected == nil {
@@ -69,28 +70,82 @@ func (o Options) judge(now sandbox.Sandbox) (sandbox.Outcome, string) {
 		}
 	}
 	if Binding(verb, RuleClock).Binds() && !Trusted(now.ClockSkew) {
-		return sandbox.OutcomeNotAttempted, "not asked: " + untrusted(now.Provider, now.ClockSkew)
+		return sandbox.OutcomeNotAttempted, "not asked: " + untrustedClock(now.Provider, now.ClockSkew)
 	}
 	return "", ""
 }
 
-func (o Options) choice(ref sandbox.Ref) Choice {
+func (o Options) choiceOf(ref sandbox.Ref) Choice {
 	if o.Choice == nil {
 		return ByRule
 	}
 	return o.Choice(ref)
 }
 
-// verbFor is the column of the table that one target falls under: what a pipe has named
-// is bound by more.
+// verbFor is the column of the table for one target: more rules bind targets from a pipe.
 func (o Options) verbFor(ref sandbox.Ref) Verb {
 	switch {
 	case o.Verb != VerbTerminate:
 		return o.Verb
-	case !o.choice(ref).ByHand():
+	case !o.choiceOf(ref).ByHand():
 		return VerbTerminatePiped
 	case o.How.Delete:
 		return VerbTerminateDelete
 	}
 	return VerbTerminate
+}
+
+// Choice is how a sandbox was selected for its end.
+type Choice int
+
+// The weaker comes first.
+const (
+	ByRule      Choice = iota // by a rule, or a reference from a pipe
+	ByWord                    // a typed word: an id, its beginning, a name
+	ByReference               // the whole reference, profile/id, was typed
+)
+
+// ByHand reports whether a person has named the sandbox.
+func (c Choice) ByHand() bool { return c != ByRule }
+
+// Protection is why a sandbox may not be ended. A nil function protects nothing.
+type Protection struct {
+	Now func() time.Time // nil = time.Now
+	// Configured reports whether the configuration protects it.
+	Configured func(sandbox.Ref, map[string]string) bool
+	// Leased is why a task keeps it: the task runs in it, or has kept it. byHand = a person
+	// has named it.
+	Leased func(s sandbox.Sandbox, byHand bool) string
+}
+
+// Keeps is why a sandbox with this choice may not be ended; "" = it may. The times of its
+// labels are compared with the clock that is behind, so that a wrong clock ends no
+// protection.
+func (p Protection) Keeps(s sandbox.Sandbox, c Choice) string {
+	now := s.Clock(p.currentTime())
+	if why := sandbox.Kept(s.Labels, now); why != "" {
+		return why
+	}
+	if p.Configured != nil && p.Configured(s.Ref(), s.Labels) {
+		return "protected: the configuration says so"
+	}
+	if p.Leased != nil {
+		if why := p.Leased(s, c.ByHand()); why != "" {
+			return why
+		}
+	}
+	if !c.ByHand() && s.KeptUntil.After(now) {
+		return "protected: " + s.KeptReason() + "; named by hand it ends"
+	}
+	return ""
+}
+
+// ByRule is Keeps for sandboxes that a rule has selected.
+func (p Protection) ByRule(s sandbox.Sandbox) string { return p.Keeps(s, ByRule) }
+
+func (p Protection) currentTime() time.Time {
+	if p.Now == nil {
+		return time.Now()
+	}
+	return p.Now()
 }

@@ -12,41 +12,40 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// The limits that no configuration changes.
+// Limits that no configuration changes.
 const (
-	// MaxUnasked is how many sandboxes end by name without a question or --yes (CLI.md,
-	// terminate).
+	// MaxUnasked is how many sandboxes end by name without a question or --yes.
 	MaxUnasked = 5
 	// FractionFrom is how many of a profile may be selected before the share of its fleet
-	// counts (CLI.md, cleanup): of four sandboxes, one is a quarter.
+	// counts: one of four sandboxes is a quarter.
 	FractionFrom = 5
-	// MaxSkew is how far a provider's clock may be off before ages mean nothing.
+	// MaxSkew is how far a provider's clock may be off before ages cannot be trusted.
 	MaxSkew = 2 * time.Minute
 )
 
-// Limits bound what one run may do. What exceeds them is refused whole, and never cut
-// down to the first few.
+// Limits bound one run. A run that exceeds them is refused as a whole, and never reduced to
+// its first sandboxes.
 type Limits struct {
-	MaxDelete   int      // endings in one run, and beside them as many records
+	MaxDelete   int      // endings in one run, and as many marked records
 	MaxFraction int      // percent of a profile's complete fleet, above FractionFrom selected ones
 	Production  []string // profiles that are production
-	Allowed     []string // of them, those that the operator has named with --production
+	Allowed     []string // those of them that the operator has named with --production
 }
 
-// IsProduction says that a profile is production.
+// IsProduction reports whether a profile is production.
 func (l Limits) IsProduction(profile string) bool { return slices.Contains(l.Production, profile) }
 
-// Guard is one limit on what a run may do.
+// Guard is one limit of a run, with its result.
 type Guard struct {
 	Name  string  `json:"name"`
 	Limit float64 `json:"limit"` // a share is written from 0 to 1
 	Value float64 `json:"value"`
 	OK    bool    `json:"ok"`
 
-	Objection string `json:"-"` // what is wrong, in words
-	Override  string `json:"-"` // the flag that allows it; "" = no flag does
+	Objection string `json:"-"` // what is wrong
+	Override  string `json:"-"` // the flag that allows it; "" = none does
 	Advice    string `json:"-"` // what to do where no flag allows it
-	Answer    string `json:"-"` // what a terminal may type to allow it; "" = no answer does
+	Answer    string `json:"-"` // the answer at a terminal that allows it; "" = none does
 
 	share bool
 }
@@ -59,7 +58,7 @@ func (g Guard) Figures() (value, limit string) {
 	return strconv.Itoa(int(math.Ceil(g.Value*100-1e-9))) + "%", strconv.Itoa(int(g.Limit*100+0.5)) + "%"
 }
 
-// Effect is what a run does to what it counts.
+// Effect is what a run does to what is counted.
 type Effect struct{ noun, verb string }
 
 // Ending counts sandboxes that would end.
@@ -71,8 +70,8 @@ func Marking() Effect { return Effect{"records", "would be marked as ended"} }
 // Acting counts rows of either kind.
 func Acting() Effect { return Effect{"rows", "would be acted on"} }
 
-// of is what an effect adds to the name of a guard.
-func (e Effect) of(name string) string {
+// guardSuffix is what an effect adds to the name of a guard.
+func (e Effect) guardSuffix(name string) string {
 	if e == Marking() {
 		return name + " records"
 	}
@@ -82,7 +81,7 @@ func (e Effect) of(name string) string {
 // MaxDeleteGuard bounds how many a run may act on.
 func (l Limits) MaxDeleteGuard(n int, e Effect) Guard {
 	return Guard{
-		Name: e.of("max_delete"), Limit: float64(l.MaxDelete), Value: float64(n), OK: n <= l.MaxDelete,
+		Name: e.guardSuffix("max_delete"), Limit: float64(l.MaxDelete), Value: float64(n), OK: n <= l.MaxDelete,
 		Objection: fmt.Sprintf("%d %s %s, more than --max-delete %d", n, e.noun, e.verb, l.MaxDelete),
 		Override:  fmt.Sprintf("--max-delete %d", n),
 	}
@@ -94,7 +93,7 @@ func (l Limits) FractionGuard(profile string, part, whole int, e Effect) Guard {
 	floor := max(whole, 1)
 	percent, needed := 100*part/floor, (100*part+whole-1)/floor
 	return Guard{
-		Name: e.of("max_fraction") + " " + profile, Limit: float64(l.MaxFraction) / 100, Value: min(1, float64(part)/float64(floor)),
+		Name: e.guardSuffix("max_fraction") + " " + profile, Limit: float64(l.MaxFraction) / 100, Value: min(1, float64(part)/float64(floor)),
 		OK:        part <= FractionFrom || 100*part <= l.MaxFraction*whole,
 		Objection: fmt.Sprintf("%d of the %d %s of %s %s, %d%% and more than --max-fraction %d%%", part, whole, e.noun, profile, e.verb, percent, l.MaxFraction),
 		Override:  fmt.Sprintf("--max-fraction %d%%", min(needed, 100)),
@@ -102,8 +101,8 @@ func (l Limits) FractionGuard(profile string, part, whole int, e Effect) Guard {
 	}
 }
 
-// ProductionGuard lets none of a production profile go that the operator has not named.
-// n counts those that are not named: see Unnamed.
+// ProductionGuard refuses sandboxes of a production profile that the operator has not
+// named. n counts the unnamed ones: see Unnamed.
 func (l Limits) ProductionGuard(profile string, n int, e Effect) Guard {
 	return Guard{
 		Name: "production " + profile, Limit: 0, Value: float64(n), OK: n == 0 || slices.Contains(l.Allowed, profile),
@@ -112,10 +111,10 @@ func (l Limits) ProductionGuard(profile string, n int, e Effect) Guard {
 	}
 }
 
-// Unnamed counts the sandboxes of one production profile that the operator has not named.
-// One whose whole reference was typed is named, with the profile in it, as long as it is
-// the only one: several are a list, and lists are pasted, so they want the name of the
-// profile in words of its own. A bare word names no profile, and a pipe is read by nobody.
+// Unnamed counts the sandboxes of one production profile that the operator has not named. A
+// single sandbox whose whole reference was typed is named, because the reference contains
+// the profile. Several are not: lists are pasted, so they need the name of the profile too.
+// A bare word names no profile, and nobody reads a pipe.
 func Unnamed(chosen []Choice) int {
 	if len(chosen) == 1 && chosen[0] == ByReference {
 		return 0
@@ -123,7 +122,7 @@ func Unnamed(chosen []Choice) int {
 	return len(chosen)
 }
 
-// UnaskedGuard bounds what ends by name with nobody asked.
+// UnaskedGuard bounds what ends by name without a question.
 func UnaskedGuard(n int, allowed bool, spread string) Guard {
 	return Guard{
 		Name: "unasked", Limit: MaxUnasked, Value: float64(n), OK: allowed || n <= MaxUnasked,
@@ -132,19 +131,19 @@ func UnaskedGuard(n int, allowed bool, spread string) Guard {
 	}
 }
 
-// ClockGuard refuses ages that a clock tells which is off. Skew is how far the profile's
-// clock is ahead of this machine's.
+// ClockGuard refuses ages by a wrong clock. Skew is how far the profile's clock is ahead of
+// this machine's.
 func ClockGuard(profile string, skew time.Duration) Guard {
 	return Guard{
 		Name: "clock " + profile, Limit: MaxSkew.Seconds(), Value: skew.Round(time.Second).Seconds(), OK: Trusted(skew),
-		Objection: untrusted(profile, skew), Advice: "set this machine's clock right",
+		Objection: untrustedClock(profile, skew), Advice: "set this machine's clock right",
 	}
 }
 
-// Trusted says that ages mean something where clocks are this far apart.
+// Trusted reports whether ages can be trusted with this difference of clocks.
 func Trusted(skew time.Duration) bool { return skew.Abs() <= MaxSkew }
 
-func untrusted(profile string, skew time.Duration) string {
+func untrustedClock(profile string, skew time.Duration) string {
 	way := "ahead of"
 	if skew < 0 {
 		way = "behind"
@@ -152,7 +151,7 @@ func untrusted(profile string, skew time.Duration) string {
 	return fmt.Sprintf("the clock of %s is %s %s this machine's, so that no age can be trusted", profile, sandbox.FormatDuration(skew.Abs()), way)
 }
 
-// Refusal joins the objections of all guards that say no, as fault.KindRefused; nil when
+// Refusal joins the objections of all guards that refuse, as fault.KindRefused; nil when
 // none does. look is what to do before the limits are raised.
 func Refusal(guards []Guard, look string) error {
 	var objections, flags []string

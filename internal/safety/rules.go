@@ -5,7 +5,7 @@ import "slices"
 // Verb is a column of the table: one way in which sandboxes end.
 type Verb string
 
-// The closed list of verbs.
+// All verbs.
 const (
 	VerbTerminate       Verb = "terminate REF"
 	VerbTerminatePiped  Verb = "terminate -"
@@ -15,7 +15,7 @@ const (
 	VerbResume          Verb = "cleanup --resume"
 	VerbReconcile       Verb = "reconcile --fix"
 	VerbTask            Verb = "task" // run, stop, sweep: the sandbox of an attempt
-	VerbKept            Verb = "kept" // what a task has kept, when its time is over or its task is stopped
+	VerbKept            Verb = "kept" // a kept sandbox, when its time is over or its task is stopped
 	VerbDrill           Verb = "drill"
 )
 
@@ -26,10 +26,10 @@ func Verbs() []Verb {
 	}
 }
 
-// Rule is a row of the table: one reason why a sandbox stays.
+// Rule is a row of the table: one reason to keep a sandbox.
 type Rule string
 
-// The closed list of rules.
+// All rules.
 const (
 	RuleProtected  Rule = "protected"
 	RuleLeased     Rule = "leased"
@@ -75,28 +75,28 @@ func (r Rule) Says() string {
 	}[r]
 }
 
-// Kind says whether a rule binds a verb.
+// Kind is whether a rule binds a verb.
 type Kind string
 
-// The closed list of kinds.
+// All kinds.
 const (
 	Yes           Kind = "yes"
 	No            Kind = "no"
 	NotApplicable Kind = "n/a"
 )
 
-// Cell is one field of the table. What is not Yes has a reason; a Yes may have a remark.
+// Cell is one field of the table. Any kind but Yes has a reason; a Yes may have a remark.
 type Cell struct {
 	Kind Kind
 	Why  string
 }
 
-// Binds says that the rule keeps a sandbox from this verb.
+// Binds reports whether the rule keeps a sandbox from this verb.
 func (c Cell) Binds() bool { return c.Kind == Yes }
 
-// Binding says whether a rule binds a verb. What the table does not name binds.
+// Binding is whether a rule binds a verb. What the table does not contain binds.
 func Binding(v Verb, r Rule) Cell {
-	for _, e := range append(exceptions(), exceptionsOfRuns()...) {
+	for _, e := range append(sandboxExceptions(), runExceptions()...) {
 		if e.rule == r && slices.Contains(e.verbs, v) {
 			return Cell{e.kind, e.why}
 		}
@@ -104,7 +104,7 @@ func Binding(v Verb, r Rule) Cell {
 	return Cell{Kind: Yes}
 }
 
-// exception is one field of the table, or several alike, that is no plain Yes.
+// exception is one field of the table, or several alike, that is not a plain Yes.
 type exception struct {
 	rule  Rule
 	verbs []Verb
@@ -112,86 +112,86 @@ type exception struct {
 	why   string
 }
 
-// only names the verbs of an exception.
-func only(verbs ...Verb) []Verb { return verbs }
+// onVerbs are the verbs of an exception.
+func onVerbs(verbs ...Verb) []Verb { return verbs }
 
-// typed are the columns of what a person has typed.
-func typed() []Verb { return []Verb{VerbTerminate, VerbTerminateDelete} }
+// typedVerbs are the columns of typed references.
+func typedVerbs() []Verb { return []Verb{VerbTerminate, VerbTerminateDelete} }
 
-// named are the columns of what was named, by hand or by a pipe.
-func named() []Verb { return append(typed(), VerbTerminatePiped) }
+// namedVerbs are the columns of typed and piped references.
+func namedVerbs() []Verb { return append(typedVerbs(), VerbTerminatePiped) }
 
-// exceptions are those of the rules about one sandbox.
-func exceptions() []exception {
+// sandboxExceptions are those of the rules about one sandbox.
+func sandboxExceptions() []exception {
 	return []exception{
-		{RuleProtected, only(VerbTask), No, "the task has made it and is not over before it is gone; `--keep-alive` is how a task keeps its sandbox"},
-		{RuleProtected, only(VerbDrill), No, "it ends what it has staged itself, by a label of its own, and its load must not stay"},
+		{RuleProtected, onVerbs(VerbTask), No, "the task has made it and is not over before it is gone; `--keep-alive` is how a task keeps its sandbox"},
+		{RuleProtected, onVerbs(VerbDrill), No, "it ends what it has staged itself, by a label of its own, and its load must not stay"},
 
-		{RuleLeased, only(VerbTask), NotApplicable, "the lease is its own: a fence in the store keeps any other process out"},
-		{RuleLeased, only(VerbDrill), NotApplicable, "no task is given a sandbox of a drill"},
+		{RuleLeased, onVerbs(VerbTask), NotApplicable, "the lease is its own: a fence in the store keeps any other process out"},
+		{RuleLeased, onVerbs(VerbDrill), NotApplicable, "no task is given a sandbox of a drill"},
 
-		{RuleKept, typed(), No, "a person who types its name is how it ends early"},
-		{RuleKept, only(VerbDrill), NotApplicable, "nothing keeps a sandbox of a drill"},
+		{RuleKept, typedVerbs(), No, "a person who types its name is how it ends early"},
+		{RuleKept, onVerbs(VerbDrill), NotApplicable, "nothing keeps a sandbox of a drill"},
 
-		{RuleOwned, named(), No, "who names a sandbox decides"},
-		{RuleOwned, only(VerbTask), No, "the task has made it"},
-		{RuleOwned, only(VerbKept), No, "a task of this store has made it"},
-		{RuleOwned, only(VerbDrill), No, "the label of the drill says whose it is"},
+		{RuleOwned, namedVerbs(), No, "who names a sandbox decides"},
+		{RuleOwned, onVerbs(VerbTask), No, "the task has made it"},
+		{RuleOwned, onVerbs(VerbKept), No, "a task of this store has made it"},
+		{RuleOwned, onVerbs(VerbDrill), No, "the label of the drill says whose it is"},
 
-		{RuleAtWork, named(), No, "who names a sandbox decides; `ls --stuck` has looked"},
-		{RuleAtWork, only(VerbTask), No, "a limit or a stop ends it while it works"},
-		{RuleAtWork, only(VerbKept), No, "the time for which it was kept is over"},
-		{RuleAtWork, only(VerbDrill), No, "the drill knows what it has staged"},
+		{RuleAtWork, namedVerbs(), No, "who names a sandbox decides; `ls --stuck` has looked"},
+		{RuleAtWork, onVerbs(VerbTask), No, "a limit or a stop ends it while it works"},
+		{RuleAtWork, onVerbs(VerbKept), No, "the time for which it was kept is over"},
+		{RuleAtWork, onVerbs(VerbDrill), No, "the drill knows what it has staged"},
 
-		{RuleListed, named(), Yes, "for a bare word; `profile/id` costs one read and no listing"},
-		{RuleListed, only(VerbResume), NotApplicable, "it lists nothing: what its run could not list whole is not among what is left"},
-		{RuleListed, only(VerbTask), NotApplicable, "its id is known from its create; what a create without an answer has made is looked for until listings are whole"},
-		{RuleListed, only(VerbKept), NotApplicable, "its id is known from its create"},
-		{RuleListed, only(VerbDrill), No, "it ends what carries its label, and says that the listing was not whole"},
+		{RuleListed, namedVerbs(), Yes, "for a bare word; `profile/id` costs one read and no listing"},
+		{RuleListed, onVerbs(VerbResume), NotApplicable, "it lists nothing: what its run could not list whole is not among what is left"},
+		{RuleListed, onVerbs(VerbTask), NotApplicable, "its id is known from its create; what a create without an answer has made is looked for until listings are whole"},
+		{RuleListed, onVerbs(VerbKept), NotApplicable, "its id is known from its create"},
+		{RuleListed, onVerbs(VerbDrill), No, "it ends what carries its label, and says that the listing was not whole"},
 
-		{RuleRecheck, only(VerbTask), No, "nothing that a read could show would keep it, and a provider whose reads hang must not keep a stopped task at work"},
+		{RuleRecheck, onVerbs(VerbTask), No, "nothing that a read could show would keep it, and a provider whose reads hang must not keep a stopped task at work"},
 
-		{RuleReplaced, only(VerbTask), No, "the id is from the answer of its own create, and nothing is read"},
-		{RuleReplaced, only(VerbKept), No, "the list keeps its id, not when it was made"},
+		{RuleReplaced, onVerbs(VerbTask), No, "the id is from the answer of its own create, and nothing is read"},
+		{RuleReplaced, onVerbs(VerbKept), No, "the list keeps its id, not when it was made"},
 
-		{RuleReadable, only(VerbTerminateDelete), Yes, "but what could not be read from the start, and was typed as `profile/id`, is deleted: nothing else removes it"},
-		{RuleReadable, only(VerbTask), No, "nothing is read"},
+		{RuleReadable, onVerbs(VerbTerminateDelete), Yes, "but what could not be read from the start, and was typed as `profile/id`, is deleted: nothing else removes it"},
+		{RuleReadable, onVerbs(VerbTask), No, "nothing is read"},
 	}
 }
 
-// exceptionsOfRuns are those of the rules about a whole run.
-func exceptionsOfRuns() []exception {
+// runExceptions are those of the rules about a whole run.
+func runExceptions() []exception {
 	const (
 		counted = "`confirmed` counts instead: more than 5 want `--yes`"
 		allowed = "the guards of its run have said yes to the same plan, and it cannot grow"
 	)
 	return []exception{
-		{RuleConfirmed, named(), Yes, "more than 5"},
-		{RuleConfirmed, only(VerbTask), NotApplicable, "`run` and `stop` are the order"},
-		{RuleConfirmed, only(VerbKept), NotApplicable, "`--keep-alive` and `stop` are the order"},
-		{RuleConfirmed, only(VerbDrill), NotApplicable, "`drill` is the order"},
+		{RuleConfirmed, namedVerbs(), Yes, "more than 5"},
+		{RuleConfirmed, onVerbs(VerbTask), NotApplicable, "`run` and `stop` are the order"},
+		{RuleConfirmed, onVerbs(VerbKept), NotApplicable, "`--keep-alive` and `stop` are the order"},
+		{RuleConfirmed, onVerbs(VerbDrill), NotApplicable, "`drill` is the order"},
 
-		{RuleProduction, typed(), Yes, "one, typed as `profile/id`, is named"},
-		{RuleProduction, only(VerbResume), NotApplicable, allowed},
-		{RuleProduction, only(VerbTask), No, "launching there needed its name, and it ends what it has made"},
-		{RuleProduction, only(VerbKept), No, "launching there needed its name, and it ends what a task has made"},
-		{RuleProduction, only(VerbDrill), NotApplicable, "it runs on `local` alone"},
+		{RuleProduction, typedVerbs(), Yes, "one, typed as `profile/id`, is named"},
+		{RuleProduction, onVerbs(VerbResume), NotApplicable, allowed},
+		{RuleProduction, onVerbs(VerbTask), No, "launching there needed its name, and it ends what it has made"},
+		{RuleProduction, onVerbs(VerbKept), No, "launching there needed its name, and it ends what a task has made"},
+		{RuleProduction, onVerbs(VerbDrill), NotApplicable, "it runs on `local` alone"},
 
-		{RuleMaxDelete, named(), No, counted},
-		{RuleMaxDelete, only(VerbResume), NotApplicable, allowed},
-		{RuleMaxDelete, only(VerbTask), NotApplicable, "an attempt has one sandbox"},
-		{RuleMaxDelete, only(VerbKept), NotApplicable, "each has a time of its own"},
-		{RuleMaxDelete, only(VerbDrill), NotApplicable, "it ends all that it has staged"},
+		{RuleMaxDelete, namedVerbs(), No, counted},
+		{RuleMaxDelete, onVerbs(VerbResume), NotApplicable, allowed},
+		{RuleMaxDelete, onVerbs(VerbTask), NotApplicable, "an attempt has one sandbox"},
+		{RuleMaxDelete, onVerbs(VerbKept), NotApplicable, "each has a time of its own"},
+		{RuleMaxDelete, onVerbs(VerbDrill), NotApplicable, "it ends all that it has staged"},
 
-		{RuleFraction, named(), No, counted + ", and no fleet is listed that a share could be taken of"},
-		{RuleFraction, only(VerbResume), NotApplicable, allowed},
-		{RuleFraction, only(VerbTask), NotApplicable, "an attempt has one sandbox"},
-		{RuleFraction, only(VerbKept), NotApplicable, "each has a time of its own"},
-		{RuleFraction, only(VerbDrill), NotApplicable, "it ends all that it has staged"},
+		{RuleFraction, namedVerbs(), No, counted + ", and no fleet is listed that a share could be taken of"},
+		{RuleFraction, onVerbs(VerbResume), NotApplicable, allowed},
+		{RuleFraction, onVerbs(VerbTask), NotApplicable, "an attempt has one sandbox"},
+		{RuleFraction, onVerbs(VerbKept), NotApplicable, "each has a time of its own"},
+		{RuleFraction, onVerbs(VerbDrill), NotApplicable, "it ends all that it has staged"},
 
-		{RuleClock, typed(), No, "no age decides: a person has named it, and the read just before the end compares times of one clock"},
-		{RuleClock, only(VerbTask), NotApplicable, "its limits count by the store's clock and by this process's own"},
-		{RuleClock, only(VerbKept), NotApplicable, "its time counts by the store's clock"},
-		{RuleClock, only(VerbDrill), NotApplicable, "it runs on this machine alone, and no age decides"},
+		{RuleClock, typedVerbs(), No, "no age decides: a person has named it, and the read just before the end compares times of one clock"},
+		{RuleClock, onVerbs(VerbTask), NotApplicable, "its limits count by the store's clock and by this process's own"},
+		{RuleClock, onVerbs(VerbKept), NotApplicable, "its time counts by the store's clock"},
+		{RuleClock, onVerbs(VerbDrill), NotApplicable, "it runs on this machine alone, and no age decides"},
 	}
 }

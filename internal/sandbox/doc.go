@@ -1,7 +1,6 @@
-// Package sandbox holds the words of sbx: what a sandbox is, which states and
-// outcomes exist, how ages, durations and sizes are written, how one is named.
+// Package sandbox defines the terms of sbx: what a sandbox is, the states and outcomes, the
+// formats of ages, durations and sizes, and how a sandbox is named.
 //
-// The lists are closed: code, JSON, docs and tests use these spellings and no
-// others. Nothing that reads a file, a clock, the network or the environment
-// enters this room, and nothing beyond the standard library.
+// The lists are closed: code, JSON, docs and tests use these spellings and no others. The
+// package reads no file, clock, network or environment, and imports only the standard library.
 package sandbox

@@ -1,10 +1,12 @@
 package sandbox
 
-import "time"
+import (
+	"time"
+)
 
 // Exit is how a program in a sandbox ended, and what that proves.
 type Exit struct {
-	Code       *int   // the program's code; 128+n for a death by signal n; nil when nobody saw it
+	Code       *int   // the program's code; 128+n for a death by signal n; nil when not observed
 	Raw        string // as the source spells it: "137", "-9", "signal: killed"
 	Signal     string // "SIGKILL"; empty without one
 	Class      Class
@@ -21,7 +23,7 @@ type Evidence struct {
 	At     time.Time `json:"at"`
 }
 
-// Class sorts exits by what an operator does about them.
+// Class groups exits by what an operator does about them.
 type Class string
 
 // The closed list of exit classes; `--retry-on` takes these.
@@ -47,7 +49,7 @@ const (
 // Cause is why a sandbox ended or is stuck.
 type Cause string
 
-// The closed list of causes. CauseNone stands where nothing is wrong.
+// The closed list of causes. CauseNone means that nothing is wrong.
 const (
 	CauseNone           Cause = ""
 	CauseOOM            Cause = "oom"
@@ -79,10 +81,10 @@ const (
 	ConfidenceUnknown Confidence = "unknown"
 )
 
-// Outcome is how the ending of one sandbox went.
+// Outcome is the result of ending one sandbox.
 type Outcome string
 
-// The closed list of outcomes. Each selected sandbox ends in exactly one.
+// The closed list of outcomes. Each selected sandbox has exactly one.
 const (
 	OutcomeVerified     Outcome = "verified"
 	OutcomeAlreadyGone  Outcome = "already_gone"
@@ -102,7 +104,7 @@ func Outcomes() []Outcome {
 	}
 }
 
-// Ending is what became of one sandbox that was asked to end.
+// Ending is the result of a request to end one sandbox.
 type Ending struct {
 	Ref      Ref
 	Outcome  Outcome
@@ -110,21 +112,49 @@ type Ending struct {
 	Duration time.Duration
 	Evidence []Evidence
 	Err      error       // why, for OutcomeFailed
-	Request  *EndRequest // the last request to end it that is known; nil = none
+	Request  *EndRequest // the last known request to end it; nil = none
 }
 
-// EndRequest is a request to end a sandbox and whether it was acknowledged. It is
-// kept beyond the process that sent it: a record that is missing after a request
-// which was refused or not answered proves no end, since an API may have dropped the
-// record and left the machine running.
+// EndRequest is a request to end a sandbox and whether it was acknowledged. It is stored
+// beyond the process that sent it: a missing record after a refused or unanswered request
+// proves no end, since an API may have lost the record and left the machine running.
 type EndRequest struct {
 	At           time.Time `json:"at"`
-	Acknowledged bool      `json:"acknowledged"`     // with a 2xx, or by a record that has shown the end under way since
-	Detail       string    `json:"detail,omitempty"` // what came instead
-	Delete       bool      `json:"delete,omitempty"` // what was asked
+	Acknowledged bool      `json:"acknowledged"`     // with a 2xx, or by a record that has since shown the end
+	Detail       string    `json:"detail,omitempty"` // the answer, or its absence
+	Delete       bool      `json:"delete,omitempty"` // a delete was requested
 	CreatedAt    time.Time `json:"created_at,omitzero"`
-	StartedAt    time.Time `json:"started_at,omitzero"` // of the run that was asked to end; zero = not known
+	StartedAt    time.Time `json:"started_at,omitzero"` // of the run that was to end; zero = not known
 }
 
-// Unconfirmed says that a request may have been refused or lost; false for none.
+// Unconfirmed reports whether a request may have been refused or lost; false without one.
 func (r *EndRequest) Unconfirmed() bool { return r != nil && !r.Acknowledged }
+
+// ExitWord is a provider's own word in place of an exit code: an error code, an HTTP status,
+// the state of a session, or a number that is no program's exit code. It is valid for one
+// provider: `aborted` is a session of Vercel, a code of E2B, and a signal everywhere else.
+type ExitWord struct {
+	Raw        string // lower case
+	Class      Class
+	Cause      Cause
+	Confidence Confidence
+	Says       string // what it proves, and what it leaves open
+}
+
+// ExitWords returns words of one class without a cause.
+func ExitWords(class Class, says string, raw ...string) []ExitWord {
+	words := make([]ExitWord, len(raw))
+	for i, w := range raw {
+		words[i] = ExitWord{Raw: w, Class: class, Cause: CauseUnknown, Confidence: ConfidenceUnknown, Says: says}
+	}
+	return words
+}
+
+// TimeoutWords returns words for a program that a time limit ended.
+func TimeoutWords(confidence Confidence, says string, raw ...string) []ExitWord {
+	words := ExitWords(ClassTimeout, says, raw...)
+	for i := range words {
+		words[i].Cause, words[i].Confidence = CauseTimeout, confidence
+	}
+	return words
+}

@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// Labels that sbx itself writes or reads, whichever provider keeps them.
+// Labels that sbx itself writes or reads, at every provider.
 const (
-	LabelOwner     = "sbx/owner"      // who made it with sbx; config's `owned` goes by it
-	LabelName      = "sbx/name"       // where the provider wants names of its own, or has none
+	LabelOwner     = "sbx/owner"      // that sbx made it; config's `owned` uses it
+	LabelName      = "sbx/name"       // where the provider generates names, or has none
 	LabelTask      = "sbx/task"       // Spec.TaskID
 	LabelAgentType = "sbx/agent-type" // Spec.AgentType
 	LabelKeep      = "sbx/keep"       // protects it from being ended, see Kept
 	LabelRun       = "sbx/run"        // the tag of the program that create started
-	LabelNonce     = "sbx/nonce"      // finds a sandbox whose creation was not answered
-	LabelKeptUntil = "sbx/kept-until" // until when `run --keep-alive` keeps it at most, see KeptAtMost
+	LabelNonce     = "sbx/nonce"      // identifies a sandbox whose create had no answer
+	LabelKeptUntil = "sbx/kept-until" // the latest time until which `run --keep-alive` keeps it, see KeptAtMost
 )
 
-// Marks are the labels of a new sandbox where the provider keeps nothing but
-// labels: those that were asked for, its owner, name, task and agent type.
-func (s Spec) Marks() map[string]string {
+// CreateLabels are the labels of a new sandbox at a provider that stores nothing but labels:
+// the requested ones, its owner, name, task and agent type.
+func (s Spec) CreateLabels() map[string]string {
 	marks := map[string]string{LabelOwner: "sbx"}
 	maps.Copy(marks, s.Labels)
 	for label, value := range map[string]string{LabelName: s.Name, LabelTask: s.TaskID, LabelAgentType: s.AgentType} {
@@ -31,10 +31,10 @@ func (s Spec) Marks() map[string]string {
 	return marks
 }
 
-// KeptAtMost is until when sbx itself may keep a sandbox, by what its launch has written
-// into its labels: it ends before where its task fails or somebody ends it, which the
-// task's own record knows. Zero = it is not kept, or the label is no time. Unlike
-// LabelKeep it protects from nobody who names the sandbox.
+// KeptAtMost is the latest time until which sbx itself keeps a sandbox, by the label of its
+// launch: sbx stops keeping it when its task fails or is ended, which the task's record says.
+// Zero = it is not kept, or the label is no time. Unlike LabelKeep it does not protect a
+// sandbox that is named explicitly.
 func KeptAtMost(labels map[string]string) time.Time {
 	until, err := time.Parse(time.RFC3339, labels[LabelKeptUntil])
 	if err != nil {
@@ -43,21 +43,21 @@ func KeptAtMost(labels map[string]string) time.Time {
 	return until
 }
 
-// Metadata says which labels of a provider mean what, beside those of sbx itself. Of
-// several the first that is there counts.
+// Metadata maps a provider's labels to task, agent type and owner, in addition to the labels
+// of sbx itself. Of several keys the first one present counts.
 type Metadata struct {
 	Task      []string
 	AgentType []string
-	Owner     []string // for people; it makes nobody's sandbox ours
+	Owner     []string // shown to people; it does not make a sandbox owned by sbx
 }
 
-// DefaultMetadata are the keys that users of the providers' SDKs commonly write.
+// DefaultMetadata has the keys that users of the providers' SDKs commonly write.
 func DefaultMetadata() Metadata {
 	return Metadata{Task: []string{"task_id"}, AgentType: []string{"agent_type"}, Owner: []string{"owner"}}
 }
 
-// Read gives a sandbox the task, agent type and owner that its labels name. What its
-// provider says of itself, and what sbx has written, counts first.
+// Read sets the task, agent type and owner of a sandbox from its labels. The provider's own
+// fields come first, then the labels of sbx.
 func (m Metadata) Read(s Sandbox) Sandbox {
 	for _, meaning := range []struct {
 		field *string
@@ -80,13 +80,13 @@ func (m Metadata) Read(s Sandbox) Sandbox {
 	return s
 }
 
-// Kept says why the label LabelKeep protects a sandbox now; "" = it does not. The
-// value is "true" or the time until which it holds; a value that is neither, and a key
-// that is only spelled oddly, protect, since somebody meant something by it.
+// Kept is why the label LabelKeep protects a sandbox now; "" = it does not. The value is "true"
+// or the time until which it protects; any other value, and a key with different case or
+// spaces, protects as well, since it was meant to.
 func Kept(labels map[string]string, now time.Time) string {
 	for key, value := range labels {
 		if strings.EqualFold(strings.TrimSpace(key), LabelKeep) {
-			if why := kept(value, now); why != "" {
+			if why := keepReason(value, now); why != "" {
 				return why
 			}
 		}
@@ -94,7 +94,7 @@ func Kept(labels map[string]string, now time.Time) string {
 	return ""
 }
 
-func kept(value string, now time.Time) string {
+func keepReason(value string, now time.Time) string {
 	if value == "true" {
 		return "protected: it has the label " + LabelKeep + "=true"
 	}

@@ -66,6 +66,9 @@ func ParseDuration(text string) (time.Duration, error) {
 	return total, nil
 }
 
+// durationUnits are the letters of all units, longest first.
+const durationUnits = "wdhms"
+
 func durationUnit(c byte) time.Duration {
 	switch c {
 	case 's':
@@ -82,26 +85,50 @@ func durationUnit(c byte) time.Duration {
 	return 0
 }
 
-// FormatDuration writes a duration as ParseDuration reads it, in at most two
-// units, rounded down; under a second it says 0s.
+// FormatDuration writes an age or a limit as ParseDuration reads it, in at most two
+// units, rounded down; under a second it is 0s.
 func FormatDuration(d time.Duration) string {
-	units := []struct {
-		unit time.Duration
-		name string
-	}{{week, "w"}, {day, "d"}, {time.Hour, "h"}, {time.Minute, "m"}, {time.Second, "s"}}
-	for i, u := range units {
-		if d < u.unit {
+	for i := range len(durationUnits) {
+		unit := durationUnit(durationUnits[i])
+		if d < unit {
 			continue
 		}
-		out := strconv.FormatInt(int64(d/u.unit), 10) + u.name
-		if i+1 < len(units) {
-			if rest := (d % u.unit) / units[i+1].unit; rest > 0 {
-				out += strconv.FormatInt(int64(rest), 10) + units[i+1].name
+		out := strconv.FormatInt(int64(d/unit), 10) + durationUnits[i:i+1]
+		if i+1 < len(durationUnits) {
+			if rest := d % unit / durationUnit(durationUnits[i+1]); rest > 0 {
+				out += strconv.FormatInt(int64(rest), 10) + durationUnits[i+1:i+2]
 			}
 		}
 		return out
 	}
 	return "0s"
+}
+
+// FormatExactDuration writes a duration without rounding: a limit that is compared with
+// another.
+func FormatExactDuration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// FormatElapsed writes how long something took: FormatDuration with milliseconds below a
+// second and tenths of a second below ten.
+func FormatElapsed(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "-" + FormatElapsed(-d)
+	case d < time.Second:
+		return strconv.FormatInt(d.Milliseconds(), 10) + "ms"
+	case d < 10*time.Second:
+		return strconv.FormatFloat(d.Truncate(100*time.Millisecond).Seconds(), 'f', -1, 64) + "s"
+	}
+	return FormatDuration(d)
 }
 
 // MiB is 1024*1024 bytes, the unit of every `*_mb` figure.

@@ -7,14 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// Ref names one sandbox: profile and id. A Ref without Provider is a bare word
-// that still has to be looked up.
+// Ref names one sandbox: profile and id. A Ref without Provider is a bare word that has to be
+// looked up.
 type Ref struct {
 	Provider string
 	ID       string
 }
 
-// String writes profile/id, or the bare word.
+// String formats profile/id, or the bare word.
 func (r Ref) String() string {
 	if r.Provider == "" {
 		return r.ID
@@ -22,19 +22,19 @@ func (r Ref) String() string {
 	return r.Provider + "/" + r.ID
 }
 
-// Bare says that the profile is not known yet.
+// Bare reports whether the profile is not known yet.
 func (r Ref) Bare() bool { return r.Provider == "" }
 
-// MinPrefix is the shortest id prefix, in characters, that may stand for an id.
+// MinPrefix is the shortest prefix of an id, in characters, that is accepted for it.
 const MinPrefix = 4
 
 const maxRefBytes = 512
 
-// ErrRef is what every refused reference wraps.
+// ErrRef is wrapped for every refused reference.
 var ErrRef = errors.New("not a sandbox reference")
 
-// ParseRef reads `profile/id` or a bare word. It refuses what cannot be one:
-// empty parts, white space, control characters, path tricks, over-long words.
+// ParseRef parses `profile/id` or a bare word. It refuses empty parts, white space, control
+// characters, path elements and words that are too long.
 func ParseRef(word string) (Ref, error) {
 	if len(word) > maxRefBytes {
 		return Ref{}, fmt.Errorf("%w: longer than %d bytes", ErrRef, maxRefBytes)
@@ -61,10 +61,10 @@ func wellFormed(part string) bool {
 	})
 }
 
-// MarshalText writes profile/id, so that files and JSON hold one word.
+// MarshalText formats profile/id.
 func (r Ref) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// UnmarshalText reads what MarshalText wrote; the error wraps ErrRef.
+// UnmarshalText parses the format of MarshalText; the error wraps ErrRef.
 func (r *Ref) UnmarshalText(text []byte) error {
 	parsed, err := ParseRef(string(text))
 	if err != nil {

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Sandbox is one sandbox as its provider last described it. Zero times and nil
-// numbers mean "the provider does not say", never zero.
+// Sandbox is one sandbox as its provider last described it. Zero times and nil numbers mean
+// "not reported", never zero.
 type Sandbox struct {
 	Provider     string // the profile
 	ProviderType string // the kind of provider behind the profile
 	ID           string
 	Name         string
 	State        State
-	RawState     string // the provider's own word
+	RawState     string // the provider's own state
 
 	CreatedAt      time.Time
 	StartedAt      time.Time
@@ -22,23 +22,23 @@ type Sandbox struct {
 	ActivityBasis  ActivityBasis // what moves LastActivityAt
 	ExpiresAt      time.Time
 	EndedAt        time.Time
-	Activity       Verdict // whether it shows life now; Unknown where nothing can tell
+	Activity       Verdict // whether it shows life now; Unknown without a source
 
-	// ClockSkew is how far the clock behind these times is ahead of this machine's, as
-	// the provider's last answer showed it; 0 = they agree, or it is not known.
+	// ClockSkew is how far the clock of these times is ahead of this machine's, by the
+	// provider's last answer; 0 = they agree, or it is not known.
 	ClockSkew time.Duration
-	// KeptUntil is until when sbx itself keeps the sandbox on purpose, by this
+	// KeptUntil is the time until which sbx itself keeps the sandbox on purpose, by this
 	// machine's clock; zero = it does not.
 	KeptUntil time.Time
 
 	Template  string
 	AgentType string
 	TaskID    string
-	Owner     string // whose it is, as its labels tell people
+	Owner     string // from its labels, shown to people
 	Labels    map[string]string
 
 	Limits Limits
-	Exit   *Exit // of its program: nil while that runs, and where the provider's record keeps none
+	Exit   *Exit // of its program: nil while it runs, and where the provider's record has none
 }
 
 // Limits are what a sandbox may use. Nil means no limit is known.
@@ -48,26 +48,24 @@ type Limits struct {
 	DiskBytes   *int64
 	PIDs        *int64
 	Enforcement Enforcement
-	Isolation   string // what separates it from the host, in the provider's words
+	Isolation   string // from the host, as the provider calls it
 }
 
-// KeptReason says that sbx itself keeps the sandbox, and until when.
+// KeptReason says until when sbx itself keeps the sandbox.
 func (s Sandbox) KeptReason() string {
 	return "sbx keeps it on purpose until " + s.KeptUntil.UTC().Format(time.RFC3339)
 }
 
-// Ref names the sandbox.
+// Ref is the reference of the sandbox.
 func (s Sandbox) Ref() Ref { return Ref{Provider: s.Provider, ID: s.ID} }
 
-// Clock is the time with which the provider's times are compared when it is now on
-// this machine: of the two clocks the one that is behind. It makes the sandbox younger
-// and its last activity more recent, so that a wrong clock ends nothing. It is the one
-// place where clocks are corrected.
+// Clock returns the time for comparisons with the provider's times: of this machine's and the
+// provider's clock the one that is behind. It makes the sandbox younger and its last activity
+// more recent, so that a wrong clock ends nothing. Clocks are corrected only here.
 func (s Sandbox) Clock(now time.Time) time.Time { return now.Add(min(0, s.ClockSkew)) }
 
-// Age is the time since the sandbox came to be, by Clock, and what it was counted from.
-// A timestamp in the future gives AgeUnknown: such an age proves nothing
-// (DESIGN section 7).
+// Age is the time since the creation of the sandbox, by Clock, and the timestamp that was
+// used. A timestamp in the future gives AgeUnknown: such an age proves nothing.
 func (s Sandbox) Age(now time.Time) (time.Duration, AgeSource) {
 	for _, c := range []struct {
 		at, now time.Time
@@ -103,12 +101,11 @@ func (s Sandbox) Clone() Sandbox {
 	return s
 }
 
-// Spec is what a new sandbox shall be. Zero values leave the choice to the
-// provider.
+// Spec describes a new sandbox. Zero values are the provider's defaults.
 type Spec struct {
 	Name      string
 	Command   []string
-	Env       []string // KEY=VALUE; values reach the program and nothing else
+	Env       []string // KEY=VALUE; values reach only the program
 	Template  string
 	Snapshot  string
 	Image     string
@@ -122,8 +119,8 @@ type Spec struct {
 	PIDs        int64
 	TTL         time.Duration
 
-	// Linger keeps the sandbox when its program has ended, until its TTL or a
-	// terminate. Where a sandbox always outlives its program it changes nothing.
+	// Linger keeps the sandbox when its program has ended, until its TTL or a terminate. It
+	// has no effect where a sandbox always outlives its program.
 	Linger bool
 
 	Workdir          string

@@ -185,3 +185,23 @@ func TestKept(t *testing.T) {
 		t.Error("no label protects nothing")
 	}
 }
+
+func TestFormatElapsed(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		0: "0ms", 250 * time.Millisecond: "250ms", 1500 * time.Millisecond: "1.5s", 9 * time.Second: "9s", 9990 * time.Millisecond: "9.9s",
+		36500 * time.Millisecond: "36s", 90 * time.Minute: "1h30m", -1500 * time.Millisecond: "-1.5s",
+	} {
+		assert.Equal(t, want, sandbox.FormatElapsed(d))
+	}
+}
+
+func TestFormatExactDuration(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		1500 * time.Millisecond: "1.5s", time.Second: "1s", time.Minute: "1m", time.Hour: "1h",
+		time.Hour + time.Second: "1h0m1s", 90 * time.Minute: "1h30m", 10 * time.Second: "10s", 20 * time.Minute: "20m",
+	} {
+		assert.Equal(t, want, sandbox.FormatExactDuration(d))
+	}
+}

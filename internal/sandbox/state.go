@@ -1,10 +1,10 @@
 package sandbox
 
-// State is where a sandbox stands in its life, in the words of sbx. The
-// provider's own word is kept beside it in Sandbox.RawState.
+// State is the state of a sandbox in the terms of sbx. The provider's own state is in
+// Sandbox.RawState.
 type State string
 
-// The closed list of states (DESIGN section 3).
+// The closed list of states.
 const (
 	StateProvisioning State = "provisioning"
 	StateRunning      State = "running"
@@ -16,7 +16,7 @@ const (
 	StateUnknown      State = "unknown"
 )
 
-// States lists every state, in the order of a sandbox's life.
+// States lists every state, in the order of a sandbox's life cycle.
 func States() []State {
 	return []State{
 		StateProvisioning, StateRunning, StatePaused, StateStopped,
@@ -24,7 +24,7 @@ func States() []State {
 	}
 }
 
-// ParseState reads one of the closed list; false for any other word.
+// ParseState parses a state of the closed list; false for any other word.
 func ParseState(word string) (State, bool) {
 	for _, s := range States() {
 		if string(s) == word {
@@ -34,22 +34,21 @@ func ParseState(word string) (State, bool) {
 	return StateUnknown, false
 }
 
-// Ended says that nothing of the sandbox runs any more and nothing will.
-// `stopped` is not an end by itself: it is one only where the plan said stop.
+// Ended reports whether nothing of the sandbox runs and nothing will. `stopped` alone is no
+// end: it is one only where a stop was intended.
 func (s State) Ended() bool { return s == StateTerminated || s == StateFailed }
 
-// Verdict is an answer that may be missing. Unknown is never read as false.
+// Verdict is an answer that may be unknown. Unknown is never read as false.
 type Verdict string
 
-// The three verdicts, spelled as JSON strings so that no reader mistakes
-// "unknown" for false.
+// The three verdicts, JSON strings so that "unknown" cannot be mistaken for false.
 const (
 	True    Verdict = "true"
 	False   Verdict = "false"
 	Unknown Verdict = "unknown"
 )
 
-// VerdictOf turns a known answer into a verdict.
+// VerdictOf converts a known answer.
 func VerdictOf(known bool) Verdict {
 	if known {
 		return True
@@ -57,7 +56,7 @@ func VerdictOf(known bool) Verdict {
 	return False
 }
 
-// AgeSource says which timestamp an age was counted from.
+// AgeSource is the timestamp from which an age was computed.
 type AgeSource string
 
 // The sources of an age, best first.
@@ -68,11 +67,10 @@ const (
 	AgeUnknown   AgeSource = "unknown"
 )
 
-// Enforcement names what holds a local sandbox inside its memory limit.
+// Enforcement is how the memory limit of a local sandbox is enforced.
 type Enforcement string
 
-// The closed list of enforcements. Hard reports which of them the kernel
-// guarantees.
+// The closed list of enforcements.
 const (
 	EnforcementCgroup2 Enforcement = "cgroup2"
 	EnforcementCgroup1 Enforcement = "cgroup1"
@@ -82,8 +80,8 @@ const (
 	EnforcementNone    Enforcement = "none"
 )
 
-// Hard says that the kernel itself refuses memory beyond the limit, for the
-// whole tree and from the program's first byte.
+// Hard reports whether the kernel itself refuses memory beyond the limit, for the whole tree
+// and from the program's start.
 func (e Enforcement) Hard() bool {
 	switch e {
 	case EnforcementCgroup2, EnforcementCgroup1, EnforcementHybrid, EnforcementScope:

@@ -1,22 +1,24 @@
 package sandbox
 
-import "time"
+import (
+	"time"
+)
 
-// Usage is one sample of what a sandbox uses. Nil means not reported.
+// Usage is one sample of a sandbox's usage. Nil means not reported.
 type Usage struct {
 	At               time.Time
 	CPUPercent       *float64 // of one core; nil for a single cumulative sample
 	CPUSeconds       *float64 // cumulative, so that two samples give CPUPercent
-	BusiestSeconds   *float64 // cumulative time in which its busiest thread ran or was ready to and others had the processor
-	MemoryBytes      *int64   // working set: what the limit is compared with
+	BusiestSeconds   *float64 // cumulative time in which its busiest thread ran or waited for a processor
+	MemoryBytes      *int64   // working set, to be compared with the limit
 	MemoryPeakBytes  *int64
 	MemoryLimitBytes *int64
-	Operations       *int64 // cumulative; what counts as one is Source's business
+	Operations       *int64 // cumulative; their kind depends on Source
 	PIDs             *int64
-	Duration         *time.Duration // for how long it has run, by its own account
+	Duration         *time.Duration // how long it has run, as reported by itself
 	OOMKills         *int64
-	Waiting          string // what the main program waits on, where that can be seen: "tcp 10.0.0.1:443"
-	Source           string // where the figures come from
+	Waiting          string // what the main program waits for, if visible: "tcp 10.0.0.1:443"
+	Source           string // of the figures
 }
 
 // LogLine is one line of a sandbox's output.
@@ -24,34 +26,60 @@ type LogLine struct {
 	At        time.Time
 	Stream    string // "stdout", "stderr", or the provider's word
 	Text      string // without its line end; untrusted
-	Truncated bool   // its beginning or its end is missing: too long, or beside a gap
+	Truncated bool   // its beginning or its end is missing: too long, or next to a gap
 	Source    string // set when the lines are not the provider's own
-	// Gap is set where the line is no output but says that output is missing here.
+	// Gap is set where the line is no output but reports missing output.
 	Gap *LogGap
 }
 
-// LogGap is how much output is missing at one place of a log.
+// LogGap is the amount of output that is missing at one place of a log.
 type LogGap struct {
 	Lines, Bytes *int64 // nil = not known
 }
 
-// LogNotice is the stream of lines that a log reader adds to those of the program.
+// LogNotice is the stream of lines that a log reader adds to the program's.
 const LogNotice = "sbx"
 
-// MissingOutput makes the line that says what is missing, and why.
+// MissingOutput makes the line that reports missing output, with the reason.
 func MissingOutput(why string, gap LogGap) LogLine {
 	return LogLine{Stream: LogNotice, Text: why, Gap: &gap}
 }
 
-// Event is one entry of a sandbox's timeline.
+// Event is one entry in the timeline of a sandbox.
 type Event struct {
 	At     time.Time
 	Event  string
 	Detail string
 }
 
-// Sink receives what a verb sees and does, as it happens. Implementations
-// return at once.
+// Sink receives the events of an operation. Implementations must not block.
 type Sink interface {
 	Note(e Event, ref Ref)
+}
+
+// ActivityBasis says what updates LastActivityAt. A recent time is a sign of life on any
+// basis; an old one proves silence only where every working program would have updated it.
+type ActivityBasis string
+
+// The closed list of bases.
+const (
+	BasisUnknown  ActivityBasis = ""         // an old time proves nothing
+	BasisOutput   ActivityBasis = "output"   // output of its programs
+	BasisReports  ActivityBasis = "reports"  // reports of its agent to a control plane
+	BasisRequests ActivityBasis = "requests" // requests of its clients, without which a program may work
+)
+
+// ProvesSilence reports whether an old LastActivityAt means that nothing has worked since.
+func (b ActivityBasis) ProvesSilence() bool { return b == BasisOutput || b == BasisReports }
+
+// WithActivity adds the result of another source: the later time counts, and a basis that
+// proves silence is kept.
+func (s Sandbox) WithActivity(at time.Time, basis ActivityBasis) Sandbox {
+	if at.After(s.LastActivityAt) {
+		s.LastActivityAt = at
+	}
+	if basis.ProvesSilence() {
+		s.ActivityBasis = basis
+	}
+	return s
 }

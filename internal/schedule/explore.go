@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Choices is one path through the tree of choices. It replays its prefix, then
-// takes the first alternative everywhere, or one by chance.
+// Choices is one path through the tree of choices. It replays its prefix, then takes the
+// first alternative everywhere, or a random one.
 type Choices struct {
 	chance *rand.Rand // nil = the first alternative
 	prefix []int
@@ -19,7 +19,7 @@ type Choices struct {
 	bounds Bounds
 }
 
-// Replay gives the path that String printed.
+// Replay returns the path that String printed.
 func Replay(path string) (*Choices, error) {
 	c := &Choices{limit: -1}
 	for word := range strings.SplitSeq(path, ".") {
@@ -56,17 +56,17 @@ func (c *Choices) Pick(n int) int {
 	return choice
 }
 
-// Replaying says that the next choice is one of the path that was given, so that what
-// is met here was met before.
+// Replaying reports that the next choice belongs to the given path, and so was played
+// before.
 func (c *Choices) Replaying() bool { return len(c.taken) < len(c.prefix) }
 
-// Depth is how many choices were made.
+// Depth is the number of choices made.
 func (c *Choices) Depth() int { return len(c.taken) }
 
-// Foreign says that all that follows belongs to another share: play need not go on.
-func (c *Choices) Foreign() bool { return c.bounds.skips(c) }
+// Foreign reports that everything below belongs to another share: play may stop.
+func (c *Choices) Foreign() bool { return c.bounds.skipsPath(c) }
 
-// String is the path, to be given to Replay.
+// String is the path, for Replay.
 func (c *Choices) String() string {
 	words := make([]string, len(c.taken))
 	for i, n := range c.taken {
@@ -77,7 +77,7 @@ func (c *Choices) String() string {
 
 // Bounds limit an exploration.
 type Bounds struct {
-	Depth int // choices on one path that are explored; further ones take the first alternative
+	Depth int // choices on one path that are explored; later ones take the first alternative
 	// Share and Shares split the tree below its first SplitDepth choices: only the
 	// subtrees of one share are played. Shares 0 or 1 = everything.
 	Share, Shares, SplitDepth int
@@ -89,17 +89,17 @@ type Bounds struct {
 // play must make the same choices when it is given the same path.
 func Explore(b Bounds, play func(*Choices) bool) int {
 	played := 0
-	for path, left := (&Choices{limit: b.Depth, bounds: b}), true; left; path, left = path.next(len(path.taken)) {
+	for path, left := (&Choices{limit: b.Depth, bounds: b}), true; left; path, left = path.nextPath(len(path.taken)) {
 		if !play(path) {
 			return played + 1
 		}
 		played++
-		for b.skips(path) {
-			if path, left = path.next(b.SplitDepth); !left {
+		for b.skipsPath(path) {
+			if path, left = path.nextPath(b.SplitDepth); !left {
 				return played
 			}
-			// Only a run tells how wide the skipped path is, so one is spent on it, or
-			// as much of one as it takes to be Foreign.
+			// Only a run shows how wide the skipped path is, so one is played, or the part
+			// of one until it is Foreign.
 			if !play(path) {
 				return played + 1
 			}
@@ -109,9 +109,9 @@ func Explore(b Bounds, play func(*Choices) bool) int {
 	return played
 }
 
-// Walk calls play for paths that are chosen by chance from seed, until it has played
-// so many or play returns false. Its cost is known beforehand, which that of a share
-// is not: the subtrees of a tree are of very different sizes.
+// Walk calls play for random paths from seed, until it has played that many or play returns
+// false. Its cost is known beforehand, unlike that of a share: the subtrees of a tree have
+// very different sizes.
 func Walk(paths int, seed uint64, play func(*Choices) bool) {
 	chance := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // schedules of a test, to be replayed
 	for range paths {
@@ -121,8 +121,8 @@ func Walk(paths int, seed uint64, play func(*Choices) bool) {
 	}
 }
 
-// skips says that the subtree of this path belongs to another share.
-func (b Bounds) skips(c *Choices) bool {
+// skipsPath reports whether the subtree of this path belongs to another share.
+func (b Bounds) skipsPath(c *Choices) bool {
 	if b.Shares <= 1 || len(c.taken) < b.SplitDepth {
 		return false
 	}
@@ -131,9 +131,9 @@ func (b Bounds) skips(c *Choices) bool {
 	return int(h.Sum32()%uint32(b.Shares)) != b.Share
 }
 
-// next is the path after this one that differs within the first depth choices;
-// false when there is none.
-func (c *Choices) next(depth int) (*Choices, bool) {
+// nextPath is the next path that differs within the first depth choices; false when there
+// is none.
+func (c *Choices) nextPath(depth int) (*Choices, bool) {
 	for i := min(depth, len(c.taken)) - 1; i >= 0; i-- {
 		if c.taken[i]+1 < c.width[i] {
 			prefix := append(append([]int{}, c.taken[:i]...), c.taken[i]+1)

@@ -6,24 +6,24 @@ import (
 	"strconv"
 )
 
-// Seeds are the seeds of one run: those that once failed, then half of Total from
-// 1 upwards, then the other half from From upwards.
+// Seeds are the seeds of one run: the known ones, then half of Total from 1 upwards, then
+// the other half from From upwards.
 type Seeds struct {
 	Known []uint64 // seeds that once broke a rule; always played
 	Total uint64   // how many are played besides Known
-	From  uint64   // where the half by chance starts
+	From  uint64   // where the random half starts
 }
 
 // Names of the environment variables that ReadSeeds reads.
 const (
 	EnvTotal = "SBX_SEEDS"      // how many seeds are played
-	EnvFrom  = "SBX_SEEDS_FROM" // where the half by chance starts
+	EnvFrom  = "SBX_SEEDS_FROM" // where the random half starts
 )
 
-// ReadSeeds makes Seeds from environment variables: total unless EnvTotal is set,
-// From by chance unless EnvFrom is set. chance gives a number of 64 random bits.
+// ReadSeeds makes Seeds from environment variables: total unless EnvTotal is set, a random
+// From unless EnvFrom is set. chance returns 64 random bits.
 func ReadSeeds(env func(string) string, chance func() uint64, known []uint64, total uint64) (Seeds, error) {
-	// Starts by chance stay below 2^53, so that a seed survives JSON and shells.
+	// Random starts stay below 2^53, so that a seed survives JSON and shells.
 	s := Seeds{Known: known, Total: total, From: chance() >> 11}
 	for _, v := range []struct {
 		name string
@@ -42,7 +42,7 @@ func ReadSeeds(env func(string) string, chance func() uint64, known []uint64, to
 	return s, nil
 }
 
-// All gives every seed of the run once.
+// All yields every seed of the run once.
 func (s Seeds) All() iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
 		seen := map[uint64]bool{}
@@ -57,7 +57,7 @@ func (s Seeds) All() iter.Seq[uint64] {
 	}
 }
 
-// inOrder gives the three parts of the run, one after the other.
+// inOrder yields the three parts of the run, one after the other.
 func (s Seeds) inOrder() iter.Seq[uint64] {
 	half := s.Total / 2
 	count := uint64(len(s.Known)) + s.Total
@@ -77,8 +77,8 @@ func (s Seeds) inOrder() iter.Seq[uint64] {
 	}
 }
 
-// Batch gives every seed whose place in All is batch modulo batches, so that
-// parallel tests share the run.
+// Batch yields every seed whose index in All is batch modulo batches, so that parallel
+// tests share the run.
 func (s Seeds) Batch(batch, batches int) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
 		place := 0

@@ -12,14 +12,14 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Options are the selectors as they were typed. A nil pointer means that the
-// flag was not given; an empty text was given, and is refused, because an unset
-// shell variable must never mean "no limit" (DESIGN section 7).
+// Options are the selectors as typed. A nil pointer is a flag that was not given. An empty
+// text was given, and is refused, because an unset shell variable must never mean "no
+// limit".
 type Options struct {
 	States      []string // each one state or several with commas between
 	OlderThan   *string  // a duration, see sandbox.ParseDuration
 	YoungerThan *string
-	Before      *string // a moment, RFC 3339
+	Before      *string // a time, RFC 3339
 	After       *string
 	Labels      []string // key=value, or key alone for "present"
 	Name        *string  // a glob: * ? [a-z], over the whole name
@@ -32,8 +32,8 @@ type Options struct {
 	Sort        *string
 }
 
-// Compile reads all options and reports everything that is wrong with them,
-// each as fault.KindUsage, joined in the order of Options.
+// Compile parses all options and reports everything that is wrong with them, each as
+// fault.KindUsage, joined in the order of Options.
 func Compile(o Options) (Selector, error) {
 	s := Selector{Stuck: o.Stuck, All: o.All}
 	var errs []error
@@ -41,27 +41,27 @@ func Compile(o Options) (Selector, error) {
 	var err error
 	s.States, err = ParseStates(o.States)
 	note(err)
-	s.OlderThan, err = duration("--older-than", o.OlderThan)
+	s.OlderThan, err = parseDuration("--older-than", o.OlderThan)
 	note(err)
-	s.YoungerThan, err = duration("--younger-than", o.YoungerThan)
+	s.YoungerThan, err = parseDuration("--younger-than", o.YoungerThan)
 	note(err)
-	s.Before, err = moment("--before", o.Before)
+	s.Before, err = parseMoment("--before", o.Before)
 	note(err)
-	s.After, err = moment("--after", o.After)
+	s.After, err = parseMoment("--after", o.After)
 	note(err)
 	s.Labels, err = ParseLabels(o.Labels)
 	note(err)
-	s.Name, err = word("--name", o.Name)
+	s.Name, err = parseWord("--name", o.Name)
 	note(err)
-	s.Task, err = word("--task", o.Task)
+	s.Task, err = parseWord("--task", o.Task)
 	note(err)
-	s.AgentType, err = word("--agent-type", o.AgentType)
+	s.AgentType, err = parseWord("--agent-type", o.AgentType)
 	note(err)
-	s.Owner, err = word("--owner", o.Owner)
+	s.Owner, err = parseWord("--owner", o.Owner)
 	note(err)
 	if o.Limit != nil {
 		s.Limit = *o.Limit
-		note(limit(s.Limit))
+		note(parseLimit(s.Limit))
 	}
 	note(s.Check())
 	if o.Sort != nil {
@@ -74,8 +74,8 @@ func Compile(o Options) (Selector, error) {
 	return s, nil
 }
 
-// Check refuses what no command line can say, each as fault.KindUsage, joined: a
-// selector that was read from a file is held against the same rules as the flags.
+// Check refuses values that no flag allows, each as fault.KindUsage, joined: the rules of
+// the flags also hold for a selector from a file.
 func (s Selector) Check() error {
 	var errs []error
 	for _, state := range s.States {
@@ -91,30 +91,30 @@ func (s Selector) Check() error {
 			errs = append(errs, fault.Usage("%s: %s is negative", d.flag, d.is))
 		}
 	}
-	errs = append(errs, window(s.OlderThan, s.YoungerThan))
+	errs = append(errs, checkAgeWindow(s.OlderThan, s.YoungerThan))
 	if !s.Before.IsZero() && !s.After.IsZero() && !s.After.Before(s.Before) {
 		errs = append(errs, fault.Usage("nothing came to be after %s and before %s", s.After.Format(time.RFC3339), s.Before.Format(time.RFC3339)).WithHint("--after must name the earlier moment"))
 	}
 	for _, l := range s.Labels {
-		errs = append(errs, usableKey(l.Key, l.Key))
+		errs = append(errs, checkLabelKey(l.Key, l.Key))
 	}
-	errs = append(errs, glob(s.Name))
+	errs = append(errs, parseGlob(s.Name))
 	if s.Limit < 0 {
-		errs = append(errs, limit(s.Limit))
+		errs = append(errs, parseLimit(s.Limit))
 	}
 	return errors.Join(errs...)
 }
 
-// usableKey refuses the key of a label filter that was written as text.
-func usableKey(key, text string) error {
+// checkLabelKey refuses an invalid key of a label filter.
+func checkLabelKey(key, text string) error {
 	if key == "" || strings.TrimSpace(key) != key {
 		return fault.Usage("--label: %q has no usable key", text).WithHint("write key=value, or key for any value")
 	}
 	return nil
 }
 
-// ParseStates reads states, each text one or several with commas between, and
-// drops repetitions. Every wrong word is one joined error.
+// ParseStates parses states, each text one or several with commas between, without
+// repetitions. All invalid words are one joined error.
 func ParseStates(texts []string) ([]sandbox.State, error) {
 	var states []sandbox.State
 	var errs []error
@@ -140,15 +140,14 @@ func stateNames() []string {
 	return names
 }
 
-// ParseLabels reads label filters. Values of one key are alternatives; a key
-// alone asks for its presence and adds nothing beside a value. The result is
-// sorted by key.
+// ParseLabels parses label filters. Values of one key are alternatives; a key alone asks
+// for its presence and adds nothing beside a value. The result is sorted by key.
 func ParseLabels(texts []string) ([]Label, error) {
 	var labels []Label
 	var errs []error
 	for _, text := range texts {
 		key, value, valued := strings.Cut(text, "=")
-		if err := usableKey(key, text); err != nil {
+		if err := checkLabelKey(key, text); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -165,7 +164,7 @@ func ParseLabels(texts []string) ([]Label, error) {
 	return labels, errors.Join(errs...)
 }
 
-func duration(flag string, text *string) (time.Duration, error) {
+func parseDuration(flag string, text *string) (time.Duration, error) {
 	if text == nil {
 		return 0, nil
 	}
@@ -176,13 +175,13 @@ func duration(flag string, text *string) (time.Duration, error) {
 	return d, nil
 }
 
-// moment reads a time with its zone: one without would mean another on each host.
-func moment(flag string, text *string) (time.Time, error) {
+// parseMoment parses a time with its zone: without one it would differ from host to host.
+func parseMoment(flag string, text *string) (time.Time, error) {
 	if text == nil {
 		return time.Time{}, nil
 	}
 	if *text == "" {
-		return time.Time{}, empty(flag)
+		return time.Time{}, emptyError(flag)
 	}
 	at, err := time.Parse(time.RFC3339, *text)
 	if err != nil {
@@ -191,40 +190,40 @@ func moment(flag string, text *string) (time.Time, error) {
 	return at.UTC(), nil
 }
 
-// window refuses two ages that leave nothing between them.
-func window(older, younger time.Duration) error {
+// checkAgeWindow refuses two ages with nothing between them.
+func checkAgeWindow(older, younger time.Duration) error {
 	if older == 0 || younger == 0 || younger > older {
 		return nil
 	}
-	return fault.Usage("nothing is older than %s and younger than %s", spell(older), spell(younger)).
+	return fault.Usage("nothing is older than %s and younger than %s", sandbox.FormatDuration(older), sandbox.FormatDuration(younger)).
 		WithHint("--younger-than must be longer than --older-than")
 }
 
-func word(flag string, text *string) (string, error) {
+func parseWord(flag string, text *string) (string, error) {
 	if text == nil {
 		return "", nil
 	}
 	if *text == "" {
-		return "", empty(flag)
+		return "", emptyError(flag)
 	}
 	return *text, nil
 }
 
-func glob(pattern string) error {
-	if _, err := path.Match(flat(pattern), ""); err != nil {
+func parseGlob(pattern string) error {
+	if _, err := path.Match(withoutSlashes(pattern), ""); err != nil {
 		return fault.Usage("--name: the pattern %q is broken", pattern).
 			WithHint("* any text, ? one character, [a-z] a class; a backslash takes the next character as it is")
 	}
 	return nil
 }
 
-func limit(n int) error {
+func parseLimit(n int) error {
 	if n >= 1 {
 		return nil
 	}
 	return fault.Usage("--limit: %d is less than 1", n).WithHint("leave it out for no limit")
 }
 
-func empty(flag string) error {
+func emptyError(flag string) error {
 	return fault.Usage("%s: the value is empty", flag).WithHint("is a shell variable unset?")
 }

@@ -1,10 +1,7 @@
-// Package selector decides which sandboxes a verb is about. Every command that
-// takes selectors asks this one engine, so that ls shows exactly what cleanup
-// would take.
+// Package selector decides which sandboxes a verb selects. Every command with selectors
+// uses it, so that ls shows exactly what cleanup would end.
 //
-// It holds pure rules over values that are handed in: flag texts are compiled
-// once into a Selector, a Selector judges one sandbox at a time, and what it
-// cannot judge is unknown with a reason, never a match. No provider, no clock,
-// no printing and no knowledge of what "stuck" means enters this room: the
-// stuck rule is passed in by the caller.
+// It holds pure rules: flag texts are compiled once into a Selector, a Selector judges one
+// sandbox at a time, and what it cannot judge is unknown with a reason, never a match.
+// Providers, clocks and output do not belong here, and the stuck rule is passed in.
 package selector

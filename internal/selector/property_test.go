@@ -28,7 +28,7 @@ func TestJudgingIsTheAndOfItsFilters(t *testing.T) {
 	for range 5_000 {
 		s, sb := randomSelector(r), randomSandbox(r)
 		want := sandbox.True
-		for _, c := range s.checks() {
+		for _, c := range s.activeChecks() {
 			switch verdict, _ := c.holds(s, sb, f); {
 			case verdict == sandbox.False:
 				want = sandbox.False
@@ -85,8 +85,8 @@ func TestOrdersAreOrders(t *testing.T) {
 		if o.Compare(a, b, noon()) < 0 && o.Compare(b, c, noon()) < 0 {
 			require.Negative(t, o.Compare(a, c, noon()), "%+v", o)
 		}
-		x, knownX := o.value(a, noon())
-		y, knownY := o.value(b, noon())
+		x, knownX := o.sortValue(a, noon())
+		y, knownY := o.sortValue(b, noon())
 		falling := Order{Key: o.Key, Descending: true}
 		if knownX && knownY && x != y {
 			require.Equal(t, o.Compare(a, b, noon()), -falling.Compare(a, b, noon()))
@@ -123,6 +123,6 @@ func TestParseOrderReadsWhatItSays(t *testing.T) {
 			assert.Equal(t, want, got)
 		}
 	}
-	assert.Equal(t, 0, cmp.Compare(rank(true), 0))
-	assert.Equal(t, 1, cmp.Compare(rank(false), rank(true)))
+	assert.Equal(t, 0, cmp.Compare(stateRank(true), 0))
+	assert.Equal(t, 1, cmp.Compare(stateRank(false), stateRank(true)))
 }

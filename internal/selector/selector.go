@@ -1,29 +1,29 @@
 package selector
 
 import (
+	"slices"
 	"time"
 
 	"sbx/internal/sandbox"
 )
 
-// Selector is a compiled choice of sandboxes. Filters of different kinds must
-// all hold; several states, or several values of one label, are alternatives.
-// The zero Selector matches everything but what HideEndedAfter hides. Build it
-// with Compile: a Selector made by hand skips the checks.
+// Selector is a compiled selection of sandboxes. Filters of different kinds must all hold;
+// several states, or several values of one label, are alternatives. The zero Selector
+// matches everything but what HideEndedAfter hides. Build it with Compile, which checks it.
 type Selector struct {
 	States      []sandbox.State `json:"states,omitempty"`
-	OlderThan   time.Duration   `json:"older_than_ns,omitempty"`   // strictly older; 0 = no such filter
-	YoungerThan time.Duration   `json:"younger_than_ns,omitempty"` // strictly younger; 0 = no such filter
-	Before      time.Time       `json:"before,omitzero"`           // came to be before it; zero = no such filter
-	After       time.Time       `json:"after,omitzero"`            // came to be after it; zero = no such filter
+	OlderThan   time.Duration   `json:"older_than_ns,omitempty"`   // strictly older; 0 = no filter
+	YoungerThan time.Duration   `json:"younger_than_ns,omitempty"` // strictly younger; 0 = no filter
+	Before      time.Time       `json:"before,omitzero"`           // created before; zero = no filter
+	After       time.Time       `json:"after,omitzero"`            // created after; zero = no filter
 	Labels      []Label         `json:"labels,omitempty"`
-	Name        string          `json:"name,omitempty"`       // glob, see Options.Name; "" = no such filter
-	Task        string          `json:"task,omitempty"`       // exact task id; "" = no such filter
-	AgentType   string          `json:"agent_type,omitempty"` // exact; "" = no such filter
-	Owner       string          `json:"owner,omitempty"`      // exact, as labels tell people; "" = no such filter
-	Stuck       bool            `json:"stuck,omitempty"`      // only what the stuck rule holds to be stuck
+	Name        string          `json:"name,omitempty"`       // glob, see Options.Name; "" = no filter
+	Task        string          `json:"task,omitempty"`       // exact task id; "" = no filter
+	AgentType   string          `json:"agent_type,omitempty"` // exact; "" = no filter
+	Owner       string          `json:"owner,omitempty"`      // exact, by labels; "" = no filter
+	Stuck       bool            `json:"stuck,omitempty"`      // only what the stuck rule finds stuck
 	All         bool            `json:"all,omitempty"`        // also sandboxes that ended long ago, see Facts.HidesEnded
-	Limit       int             `json:"limit,omitempty"`      // at most so many; 0 = no limit
+	Limit       int             `json:"limit,omitempty"`      // maximum number; 0 = no limit
 	Sort        Order           `json:"sort,omitzero"`
 }
 
@@ -37,26 +37,25 @@ type Label struct {
 // without All.
 const HideEndedAfter = time.Hour
 
-// Facts is what a judgement needs beside the sandbox itself.
+// Facts are what a judgement needs beside the sandbox.
 type Facts struct {
 	Now time.Time
-	// Stuck is the stuck rule, with the reason in words. Nil makes every
-	// answer of the stuck filter unknown.
+	// Stuck is the stuck rule, with the reason in words. Without it the stuck filter is
+	// always unknown.
 	Stuck func(sandbox.Sandbox) (sandbox.Verdict, string)
-	// HidesEnded says that the provider of a sandbox lists ended ones without an end, so
-	// that All alone shows the older ones. Nil = none does: hiding needs proof.
+	// HidesEnded reports whether the provider of a sandbox keeps ended ones in its listing
+	// for ever, so that only All shows the older ones. Nil = none does.
 	HidesEnded func(sandbox.Sandbox) bool
 }
 
-// Empty says that the selector names no sandboxes by itself: it has no filter.
-// All, Limit and Sort are no filters.
+// Empty reports whether the selector has no filter. All, Limit and Sort are no filters.
 func (s Selector) Empty() bool {
 	return len(s.States) == 0 && s.OlderThan == 0 && s.YoungerThan == 0 && s.Before.IsZero() && s.After.IsZero() && len(s.Labels) == 0 &&
 		s.Name == "" && s.Task == "" && s.AgentType == "" && s.Owner == "" && !s.Stuck
 }
 
-// ExactLabels gives the labels that ask for exactly one value, for providers
-// that can narrow a listing at the source.
+// ExactLabels are the labels with exactly one value, for providers that can filter a
+// listing.
 func (s Selector) ExactLabels() map[string]string {
 	exact := map[string]string{}
 	for _, l := range s.Labels {
@@ -65,4 +64,41 @@ func (s Selector) ExactLabels() map[string]string {
 		}
 	}
 	return exact
+}
+
+// Judged is a sandbox with its judgement.
+type Judged struct {
+	Sandbox sandbox.Sandbox
+	Match   Match
+}
+
+// Selection is the result of a selector for a list.
+type Selection struct {
+	Selected  []Judged       // in the selector's order, at most Limit
+	Kept      []Judged       // certainly not selected; in order of arrival
+	Unknown   []Judged       // not decidable, and so not selected; in order of arrival
+	UnknownBy map[string]int // how many of those each filter left undecided
+	Truncated bool           // Limit cut matches off; they are in no list
+}
+
+// Apply judges, sorts and limits. Items are not changed.
+func (s Selector) Apply(items []sandbox.Sandbox, f Facts) Selection {
+	out := Selection{UnknownBy: map[string]int{}}
+	for _, sb := range items {
+		j := Judged{sb, s.Judge(sb, f)}
+		switch j.Match.Verdict {
+		case sandbox.True:
+			out.Selected = append(out.Selected, j)
+		case sandbox.False:
+			out.Kept = append(out.Kept, j)
+		default:
+			out.Unknown = append(out.Unknown, j)
+			out.UnknownBy[j.Match.Filter]++
+		}
+	}
+	slices.SortStableFunc(out.Selected, func(a, b Judged) int { return s.Sort.Compare(a.Sandbox, b.Sandbox, f.Now) })
+	if s.Limit > 0 && len(out.Selected) > s.Limit {
+		out.Selected, out.Truncated = out.Selected[:s.Limit], true
+	}
+	return out
 }

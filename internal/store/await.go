@@ -4,23 +4,24 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"sync"
 	"time"
 
 	"sbx/internal/fault"
 )
 
-// topic is what news of a task go by: an id may be longer than the server lets a
-// word be, and hold what must not be read beside it.
-func topic(id string) string {
+// topicOf is the notification topic of a task: a hash, because an id may exceed the
+// server's limit and contain any character.
+func topicOf(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return hex.EncodeToString(sum[:])
 }
 
-// AwaitTask is TaskStore's. Whoever changes a task in this process wakes it at once,
-// and Postgres tells of what others changed; for the rest it looks at intervals.
+// AwaitTask implements TaskStore. A change by this process wakes it at once, and Postgres
+// notifies of changes by others; besides, it polls.
 func (d *Database) AwaitTask(ctx context.Context, id string, version int64) (Task, error) {
-	d.follow(ctx)
-	heard, leave := d.board.hear(topic(text(id)))
+	d.startFollowing(ctx)
+	heard, leave := d.waiters.subscribe(topicOf(storableText(id)))
 	defer leave()
 	for {
 		t, err := d.Task(ctx, id)
@@ -30,34 +31,31 @@ func (d *Database) AwaitTask(ctx context.Context, id string, version int64) (Tas
 		case err != nil && kind != fault.KindUnavailable && kind != fault.KindLocked:
 			return Task{}, err
 		}
-		look := time.NewTimer(d.engine.interval())
 		select {
 		case <-ctx.Done():
-			look.Stop()
-			return Task{}, d.trouble(ctx, "await task "+text(id), ctx.Err())
+			return Task{}, d.callError(ctx, "await task "+storableText(id), ctx.Err())
 		case <-heard:
-			look.Stop()
-		case <-look.C:
+		case <-time.After(d.engine.pollInterval()):
 		}
 	}
 }
 
-// follower brings the news of other processes while the store is open.
+// follower receives notifications of other processes while the store is open.
 type follower struct {
-	stop context.CancelFunc // nil = it never began
+	stop context.CancelFunc // nil = it never started
 	done chan struct{}
 }
 
-// end waits until nothing of it is left.
-func (f follower) end() {
+// stopAndWait ends it completely.
+func (f follower) stopAndWait() {
 	if f.stop != nil {
 		f.stop()
 		<-f.done
 	}
 }
 
-// follow begins to listen to the engine, once; Close ends it.
-func (d *Database) follow(ctx context.Context) {
+// startFollowing starts to listen to the engine, once; Close ends it.
+func (d *Database) startFollowing(ctx context.Context) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed || d.follower.stop != nil {
@@ -68,6 +66,62 @@ func (d *Database) follow(ctx context.Context) {
 	d.follower.done = done
 	go func() {
 		defer close(done)
-		d.engine.follow(ctx, &d.board)
+		d.engine.followTopics(ctx, &d.waiters)
 	}()
+}
+
+// waiters are the goroutines of one process that wait for a change of a task. A
+// notification may come without a change, and a change of another process without one: a
+// woken goroutine reads again.
+type waiters struct {
+	mu      sync.Mutex
+	waiting map[string]map[chan struct{}]bool // by topic
+}
+
+// subscribe returns a channel that receives a value after each notification of the topic,
+// until leave is called.
+func (b *waiters) subscribe(topic string) (heard <-chan struct{}, leave func()) {
+	news := make(chan struct{}, 1)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.waiting == nil {
+		b.waiting = map[string]map[chan struct{}]bool{}
+	}
+	if b.waiting[topic] == nil {
+		b.waiting[topic] = map[chan struct{}]bool{}
+	}
+	b.waiting[topic][news] = true
+	return news, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.waiting[topic], news)
+		if len(b.waiting[topic]) == 0 {
+			delete(b.waiting, topic)
+		}
+	}
+}
+
+// publishTopic wakes the waiters for a topic, without blocking.
+func (b *waiters) publishTopic(topic string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	wakeWaiters(b.waiting[topic])
+}
+
+// publishAll wakes all: notifications may have been missed.
+func (b *waiters) publishAll() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, waiting := range b.waiting {
+		wakeWaiters(waiting)
+	}
+}
+
+func wakeWaiters(waiting map[chan struct{}]bool) {
+	for news := range waiting {
+		select {
+		case news <- struct{}{}:
+		default: // an earlier notification is still unread
+		}
+	}
 }

@@ -10,24 +10,24 @@ import (
 	"sbx/internal/fault"
 )
 
-// patience is how long one call waits for the database, queues and locks included.
-const patience = 10 * time.Second
+// callTimeout is how long one call waits for the database, including queues and locks.
+const callTimeout = 10 * time.Second
 
-// Options say where the store is. The zero value of all but StateDir will do.
+// Options configure the store. All but StateDir may be zero.
 type Options struct {
 	URL       string                  // postgres:// or postgresql://; "" = SQLite in StateDir
-	StateDir  string                  // absolute; made when it is not there
+	StateDir  string                  // absolute; it is created when missing
 	Now       func() time.Time        // the clock of a SQLite store; nil = time.Now
-	Notice    func(text string)       // one line for the operator; nil = nobody listens
-	Networked func(dir string) string // which network file system a folder is on, "" = none; nil = asks the kernel
+	Notice    func(text string)       // one line for the operator; nil = none
+	Networked func(dir string) string // the network file system of a folder, "" = none; nil = asks the kernel
 }
 
-// Database is a Store in SQLite or Postgres. It opens at its first call, and is
-// used by many goroutines at once.
+// Database is a Store in SQLite or Postgres. It opens at its first call, and may be used
+// concurrently.
 type Database struct {
 	engine engine
 
-	board board // where goroutines of this process wait for news of tasks
+	waiters waiters // goroutines of this process that wait for changes of tasks
 
 	mu       sync.Mutex
 	db       *sql.DB // nil until the first call
@@ -37,50 +37,50 @@ type Database struct {
 
 var _ Store = (*Database)(nil)
 
-// engine is what differs between the databases.
+// engine is the part that differs between the databases.
 type engine interface {
-	// open connects; the database answers when it returns without an error.
-	open(ctx context.Context) (*sql.DB, error)
-	// fresh says that an error means: there are no tables yet.
-	fresh(err error) bool
+	// openDB connects; the database answers when it returns without an error.
+	openDB(ctx context.Context) (*sql.DB, error)
+	// isFresh reports whether an error means that there are no tables yet.
+	isFresh(err error) bool
 	dialect
-	news
-	// judge gives the driver's error a kind and a hint, without secrets.
-	judge(err error) *fault.Error
+	notifier
+	// classifyError gives the driver's error a kind and a hint, without secrets.
+	classifyError(err error) *fault.Error
 	// String names the place, without secrets.
 	String() string
 }
 
-// dialect is what the databases spell differently.
+// dialect is the SQL that differs between the databases.
 type dialect interface {
-	// alone keeps every other migration out until the transaction ends.
-	alone(ctx context.Context, tx *sql.Tx) error
-	// patiently does what begins a transaction or is one, and does it again while
-	// somebody else has the right to write.
-	patiently(ctx context.Context, do func() error) error
-	// reserve keeps everybody else from reserving of a budget until the transaction
-	// ends; what they committed before is seen by the statements that follow.
-	reserve(ctx context.Context, tx *sql.Tx, budget string) error
-	// now is the store's clock.
-	now(ctx context.Context, tx *sql.Tx) (time.Time, error)
-	// stamp is the store's clock as a word of SQL, in microseconds.
-	stamp() string
-	// bytewise is a column as SQL orders it by its bytes.
-	bytewise(column string) string
+	// lockMigration excludes every other migration until the transaction ends.
+	lockMigration(ctx context.Context, tx *sql.Tx) error
+	// retryLocked runs do, which begins a transaction or is one, and repeats it while
+	// another process holds the write lock.
+	retryLocked(ctx context.Context, do func() error) error
+	// lockBudget excludes other reservations of a budget until the transaction ends; later
+	// statements see what they committed before.
+	lockBudget(ctx context.Context, tx *sql.Tx, budget string) error
+	// storeTime is the store's clock.
+	storeTime(ctx context.Context, tx *sql.Tx) (time.Time, error)
+	// timeExpression is the store's clock as an SQL expression, in microseconds.
+	timeExpression() string
+	// byteOrder is a column as an SQL expression that is ordered by its bytes.
+	byteOrder(column string) string
 }
 
-// news is how processes hear of each other's changes.
-type news interface {
-	// tell tells all processes of news about a topic when the transaction commits.
-	tell(ctx context.Context, tx *sql.Tx, topic string) error
-	// follow puts on the board what it is told, until ctx ends.
-	follow(ctx context.Context, b *board)
-	// interval is how long news may take that nobody tells: then whoever waits looks.
-	interval() time.Duration
+// notifier notifies other processes of changes.
+type notifier interface {
+	// notifyTopic notifies all processes about a topic when the transaction commits.
+	notifyTopic(ctx context.Context, tx *sql.Tx, topic string) error
+	// followTopics passes notifications to w until ctx ends.
+	followTopics(ctx context.Context, b *waiters)
+	// pollInterval is the longest time until a change without a notification is seen.
+	pollInterval() time.Duration
 }
 
-// New makes a store that opens when it is first used. A URL that is none of
-// Postgres is fault.KindUsage; nothing is touched yet.
+// New makes a store that opens when it is first used. A URL that is not one of Postgres is
+// fault.KindUsage; nothing is accessed yet.
 func New(o Options) (*Database, error) {
 	if o.Notice == nil {
 		o.Notice = func(string) {}
@@ -89,33 +89,33 @@ func New(o Options) (*Database, error) {
 		o.Now = time.Now
 	}
 	if o.URL == "" {
-		return &Database{engine: newFile(o)}, nil
+		return &Database{engine: newSQLite(o)}, nil
 	}
-	server, err := newServer(o.URL)
+	server, err := newPostgres(o.URL)
 	if err != nil {
 		return nil, fault.Placed(err, "", "store.url")
 	}
 	return &Database{engine: server}, nil
 }
 
-// Ready opens the store unless it is open, for verbs that must not begin without.
+// Ready opens the store unless it is open, for verbs that must not begin without it.
 func (d *Database) Ready(ctx context.Context) error {
-	_, err := d.opened(ctx)
-	return d.trouble(ctx, "open", err)
+	_, err := d.openDB(ctx)
+	return d.callError(ctx, "open", err)
 }
 
 // String names the place of the store, without secrets.
 func (d *Database) String() string { return d.engine.String() }
 
-// Close ends all connections; later calls fail, and so do those that wait.
+// Close ends all connections; waiting and later calls fail.
 func (d *Database) Close() error {
-	err := d.close()
-	d.follower.end() // nothing begins one after the end
-	d.board.tellAll()
+	err := d.closeOnce()
+	d.follower.stopAndWait() // none starts after the end
+	d.waiters.publishAll()
 	return err
 }
 
-func (d *Database) close() error {
+func (d *Database) closeOnce() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.closed = true
@@ -129,9 +129,8 @@ func (d *Database) close() error {
 
 var errClosed = errors.New("it was closed")
 
-// opened gives the connections. An attempt that failed is made again by the next
-// call.
-func (d *Database) opened(ctx context.Context) (*sql.DB, error) {
+// openDB returns the connections. After a failed attempt the next call tries again.
+func (d *Database) openDB(ctx context.Context) (*sql.DB, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
@@ -140,13 +139,13 @@ func (d *Database) opened(ctx context.Context) (*sql.DB, error) {
 	case d.db != nil:
 		return d.db, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	db, err := d.engine.open(ctx)
+	db, err := d.engine.openDB(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := migrate(ctx, db, d.engine); err != nil {
+	if err := migrateSchema(ctx, db, d.engine); err != nil {
 		db.Close() //nolint:errcheck // the error that matters is on its way
 		return nil, err
 	}
@@ -154,11 +153,11 @@ func (d *Database) opened(ctx context.Context) (*sql.DB, error) {
 	return db, nil
 }
 
-// write runs do in one transaction that holds the right to write from its start.
-func (d *Database) write(ctx context.Context, op string, do func(ctx context.Context, tx *sql.Tx) error) error {
-	return d.with(ctx, op, func(ctx context.Context, db *sql.DB) error {
+// writeTx runs do in one transaction that holds the write lock from its start.
+func (d *Database) writeTx(ctx context.Context, op string, do func(ctx context.Context, tx *sql.Tx) error) error {
+	return d.withTx(ctx, op, func(ctx context.Context, db *sql.DB) error {
 		var tx *sql.Tx
-		err := d.engine.patiently(ctx, func() (err error) {
+		err := d.engine.retryLocked(ctx, func() (err error) {
 			tx, err = db.BeginTx(ctx, nil)
 			return err
 		})
@@ -173,10 +172,10 @@ func (d *Database) write(ctx context.Context, op string, do func(ctx context.Con
 	})
 }
 
-// exec runs one statement and says how many rows it touched.
-func (d *Database) exec(ctx context.Context, op, statement string, args ...any) (rows int64, err error) {
-	err = d.with(ctx, op, func(ctx context.Context, db *sql.DB) error {
-		return d.engine.patiently(ctx, func() error {
+// execStatement runs one statement and returns the number of rows it changed.
+func (d *Database) execStatement(ctx context.Context, op, statement string, args ...any) (rows int64, err error) {
+	err = d.withTx(ctx, op, func(ctx context.Context, db *sql.DB) error {
+		return d.engine.retryLocked(ctx, func() error {
 			result, err := db.ExecContext(ctx, statement, args...)
 			if err == nil {
 				rows, err = result.RowsAffected()
@@ -187,22 +186,22 @@ func (d *Database) exec(ctx context.Context, op, statement string, args ...any) 
 	return rows, err
 }
 
-// query reads all rows, or fails: there is no partial answer.
-func (d *Database) query(ctx context.Context, op, statement string, args []any, row func(*sql.Rows) error) error {
-	return d.with(ctx, op, func(ctx context.Context, db *sql.DB) error {
+// queryRows reads all rows, or fails: there is no partial answer.
+func (d *Database) queryRows(ctx context.Context, op, statement string, args []any, row func(*sql.Rows) error) error {
+	return d.withTx(ctx, op, func(ctx context.Context, db *sql.DB) error {
 		var rows *sql.Rows
-		err := d.engine.patiently(ctx, func() (err error) {
+		err := d.engine.retryLocked(ctx, func() (err error) {
 			rows, err = db.QueryContext(ctx, statement, args...)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		return each(rows, row)
+		return eachRow(rows, row)
 	})
 }
 
-func each(rows *sql.Rows, row func(*sql.Rows) error) error {
+func eachRow(rows *sql.Rows, row func(*sql.Rows) error) error {
 	defer rows.Close() //nolint:errcheck // Err has what matters
 	for rows.Next() {
 		if err := row(rows); err != nil {
@@ -212,37 +211,37 @@ func each(rows *sql.Rows, row func(*sql.Rows) error) error {
 	return rows.Err()
 }
 
-func (d *Database) with(ctx context.Context, op string, do func(context.Context, *sql.DB) error) error {
-	db, err := d.opened(ctx)
+func (d *Database) withTx(ctx context.Context, op string, do func(context.Context, *sql.DB) error) error {
+	db, err := d.openDB(ctx)
 	if err != nil {
-		return d.trouble(ctx, op, err)
+		return d.callError(ctx, op, err)
 	}
-	limited, cancel := context.WithTimeout(ctx, patience)
+	limited, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return d.trouble(ctx, op, do(limited, db))
+	return d.callError(ctx, op, do(limited, db))
 }
 
-func (d *Database) trouble(ctx context.Context, op string, err error) error {
+func (d *Database) callError(ctx context.Context, op string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return trouble(ctx, d.engine, "store "+d.String()+": "+op, err)
+	return storeError(ctx, d.engine, "store "+d.String()+": "+op, err)
 }
 
-// trouble says what an error means to the operator, and at what it happened.
-func trouble(ctx context.Context, e engine, op string, err error) error {
+// storeError explains an error to the operator, with the operation.
+func storeError(ctx context.Context, e engine, op string, err error) error {
 	var known *fault.Error
 	switch {
 	case errors.As(err, &known):
-		if known.Kind == fault.KindLocked { // who holds a lease is said in full already
+		if known.Kind == fault.KindLocked { // the error names the holder of the lease already
 			return known
 		}
 	case ctx.Err() != nil:
 		known = fault.New(fault.KindOf(ctx.Err()), "%w", ctx.Err())
 	case errors.Is(err, context.DeadlineExceeded):
-		known = fault.New(fault.KindUnavailable, "no answer within %s", patience).WithHint("is the database busy or out of reach?")
+		known = fault.New(fault.KindUnavailable, "no answer within %s", callTimeout).WithHint("is the database busy or out of reach?")
 	default:
-		known = e.judge(err)
+		known = e.classifyError(err)
 	}
 	return known.At("", op)
 }

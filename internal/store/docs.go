@@ -9,9 +9,8 @@ import (
 )
 
 const (
-	// Whoever makes or drops a document of a kind waits here for everybody else who
-	// does: the version of a new one is above those of all that were dropped, which
-	// leave no row behind.
+	// Creating or dropping documents of a kind is serialized by this row: the version of a
+	// new one is above those of all dropped ones, which leave no row behind.
 	nextVersion = `INSERT INTO sbx_doc_version (kind, version) VALUES ($1, 1)
 		ON CONFLICT (kind) DO UPDATE SET version = sbx_doc_version.version + 1 RETURNING version`
 	keepVersion = `INSERT INTO sbx_doc_version (kind, version) VALUES ($1, $2) ON CONFLICT (kind) DO UPDATE SET version =
@@ -23,14 +22,14 @@ const (
 	dropDoc = `DELETE FROM sbx_doc WHERE kind = $1 AND key = $2 AND version = $3`
 )
 
-// Doc is DocStore's.
+// Doc implements DocStore.
 func (d *Database) Doc(ctx context.Context, kind, key string) (Doc, error) {
-	found := Doc{Kind: text(kind), Key: text(key)}
-	if err := found.check(); err != nil {
+	found := Doc{Kind: storableText(kind), Key: storableText(key)}
+	if err := found.checkDoc(); err != nil {
 		return Doc{}, err
 	}
 	op := "document " + found.Kind + " " + found.Key
-	err := d.query(ctx, op, docIn(d.engine), []any{found.Kind, found.Key}, func(rows *sql.Rows) error {
+	err := d.queryRows(ctx, op, docIn(d.engine), []any{found.Kind, found.Key}, func(rows *sql.Rows) error {
 		return scanDoc(rows, &found)
 	})
 	if err != nil {
@@ -39,27 +38,27 @@ func (d *Database) Doc(ctx context.Context, kind, key string) (Doc, error) {
 	return found, nil
 }
 
-// docIn reads one document: an aggregate gives a row, and with it the clock, also
-// where there is nothing.
+// docIn reads one document: an aggregate returns a row with the clock also where there is
+// no document.
 func docIn(e engine) string {
-	return `SELECT coalesce(max(version), 0), coalesce(max(body), ''), coalesce(max(updated_us), 0), ` + e.stamp() +
+	return `SELECT coalesce(max(version), 0), coalesce(max(body), ''), coalesce(max(updated_us), 0), ` + e.timeExpression() +
 		` FROM sbx_doc WHERE kind = $1 AND key = $2`
 }
 
-func scanDoc(row scanner, d *Doc, more ...any) error {
+func scanDoc(row rowScanner, d *Doc, more ...any) error {
 	var updated, now int64
 	var body string
 	err := row.Scan(append([]any{&d.Version, &body, &updated, &now}, more...)...)
-	d.Body, d.UpdatedAt, d.ReadAt = textOf([]byte(body)), read(updated), read(now)
+	d.Body, d.UpdatedAt, d.ReadAt = storableBytes([]byte(body)), fromMicros(updated), fromMicros(now)
 	return err
 }
 
-// Docs is DocStore's.
+// Docs implements DocStore.
 func (d *Database) Docs(ctx context.Context, kind string) ([]Doc, error) {
 	list := []Doc{}
-	statement := `SELECT version, body, updated_us, ` + d.engine.stamp() + `, key FROM sbx_doc WHERE kind = $1`
-	err := d.query(ctx, "documents "+text(kind), statement, []any{text(kind)}, func(rows *sql.Rows) error {
-		found := Doc{Kind: text(kind)}
+	statement := `SELECT version, body, updated_us, ` + d.engine.timeExpression() + `, key FROM sbx_doc WHERE kind = $1`
+	err := d.queryRows(ctx, "documents "+storableText(kind), statement, []any{storableText(kind)}, func(rows *sql.Rows) error {
+		found := Doc{Kind: storableText(kind)}
 		err := scanDoc(rows, &found, &found.Key)
 		list = append(list, found)
 		return err
@@ -67,18 +66,18 @@ func (d *Database) Docs(ctx context.Context, kind string) ([]Doc, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(list, byKey)
+	slices.SortFunc(list, compareKeys)
 	return list, nil
 }
 
-// SwapDoc is DocStore's.
+// SwapDoc implements DocStore.
 func (d *Database) SwapDoc(ctx context.Context, doc Doc) (Doc, error) {
-	if err := doc.check(); err != nil {
+	if err := doc.checkDoc(); err != nil {
 		return Doc{}, err
 	}
-	want := doc.kept()
+	want := doc.storable()
 	swapped := want
-	err := d.write(ctx, "change document "+want.Kind+" "+want.Key, func(ctx context.Context, tx *sql.Tx) error {
+	err := d.writeTx(ctx, "change document "+want.Kind+" "+want.Key, func(ctx context.Context, tx *sql.Tx) error {
 		statement, version := replaceDoc, want.Version
 		if want.Version == 0 {
 			statement = addDoc
@@ -87,11 +86,11 @@ func (d *Database) SwapDoc(ctx context.Context, doc Doc) (Doc, error) {
 			}
 		}
 		var updated int64
-		err := tx.QueryRowContext(ctx, fmt.Sprintf(statement, d.engine.stamp()), want.Kind, want.Key, version, string(want.Body)).
+		err := tx.QueryRowContext(ctx, fmt.Sprintf(statement, d.engine.timeExpression()), want.Kind, want.Key, version, string(want.Body)).
 			Scan(&swapped.Version, &updated)
-		swapped.UpdatedAt, swapped.ReadAt = read(updated), read(updated)
+		swapped.UpdatedAt, swapped.ReadAt = fromMicros(updated), fromMicros(updated)
 		if errors.Is(err, sql.ErrNoRows) {
-			return d.docSwapped(ctx, tx, want)
+			return d.explainDocSwap(ctx, tx, want)
 		}
 		return err
 	})
@@ -101,22 +100,22 @@ func (d *Database) SwapDoc(ctx context.Context, doc Doc) (Doc, error) {
 	return swapped, nil
 }
 
-// docSwapped says why there was nothing to change.
-func (d *Database) docSwapped(ctx context.Context, tx *sql.Tx, want Doc) error {
+// explainDocSwap is why there was nothing to change.
+func (d *Database) explainDocSwap(ctx context.Context, tx *sql.Tx, want Doc) error {
 	var now Doc
 	if err := scanDoc(tx.QueryRowContext(ctx, docIn(d.engine), want.Kind, want.Key), &now); err != nil {
 		return err
 	}
-	return docSwapped(want, now.Version)
+	return docSwapError(want, now.Version)
 }
 
-// DropDoc is DocStore's.
+// DropDoc implements DocStore.
 func (d *Database) DropDoc(ctx context.Context, doc Doc) error {
-	if err := doc.check(); err != nil {
+	if err := doc.checkDoc(); err != nil {
 		return err
 	}
-	want := doc.kept()
-	return d.write(ctx, "drop document "+want.Kind+" "+want.Key, func(ctx context.Context, tx *sql.Tx) error {
+	want := doc.storable()
+	return d.writeTx(ctx, "drop document "+want.Kind+" "+want.Key, func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, keepVersion, want.Kind, want.Version); err != nil {
 			return err
 		}
@@ -127,6 +126,6 @@ func (d *Database) DropDoc(ctx context.Context, doc Doc) error {
 		if rows, err := result.RowsAffected(); err != nil || rows == 1 {
 			return err
 		}
-		return d.docSwapped(ctx, tx, want)
+		return d.explainDocSwap(ctx, tx, want)
 	})
 }

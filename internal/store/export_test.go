@@ -17,9 +17,9 @@ func Open(ctx context.Context, o Options) (*Database, error) {
 // LookEvery sets how long AwaitTask goes without news before it looks.
 func LookEvery(d *Database, interval time.Duration) {
 	switch e := d.engine.(type) {
-	case *file:
+	case *sqliteEngine:
 		e.look = interval
-	case *server:
+	case *postgresEngine:
 		e.look = interval
 	}
 }

@@ -18,30 +18,31 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"sbx/internal/fault"
+	"sbx/internal/poll"
 )
 
 const (
-	// FileName is the SQLite file in the state directory. A profile's name has no
-	// dot, so that no profile's folder is ever in its way.
+	// FileName is the SQLite file in the state directory. Names of profiles have no dot, so
+	// that it is never the folder of one.
 	FileName = "sbx.db"
 
 	busyTimeout = 5 * time.Second
 
-	// Of many who wait for the lock, SQLite alone lets each look every 100 ms: writers
-	// that come one after the other would never let it in. It waits for oneTry, and
-	// between two tries there is a pause that grows to longestPause. Shorter ones
-	// would have 64 processes do nothing but look.
+	// While many processes wait for the lock, SQLite alone checks it every 100 ms, which
+	// never succeeds beside a series of writers. So SQLite waits for oneTry, and between
+	// two tries there is a pause that grows to longestPause. With shorter pauses 64
+	// processes would be busy with tries alone.
 	oneTry       = 2 * time.Millisecond
 	longestPause = 40 * time.Millisecond
 
-	// lookAgain is how long a change of another process may stay unseen: nobody tells
-	// of it, and a look costs some 30 microseconds.
+	// lookAgain is how long a change of another process may stay unseen: there are no
+	// notifications, and a read takes some 30 microseconds.
 	lookAgain = 500 * time.Millisecond
 )
 
-// file is the engine of a SQLite store. Its clock is the host's, which is the
-// clock of everybody who can reach the file.
-type file struct {
+// sqliteEngine is the engine of a SQLite store. Its clock is the host's, which all
+// processes with access to the file share.
+type sqliteEngine struct {
 	path      string
 	busy      time.Duration
 	look      time.Duration
@@ -50,8 +51,8 @@ type file struct {
 	networked func(dir string) string
 }
 
-func newFile(o Options) *file {
-	f := &file{
+func newSQLite(o Options) *sqliteEngine {
+	f := &sqliteEngine{
 		path: filepath.Join(o.StateDir, FileName), busy: busyTimeout, look: lookAgain,
 		clock: o.Now, notice: o.Notice, networked: o.Networked,
 	}
@@ -61,77 +62,75 @@ func newFile(o Options) *file {
 	return f
 }
 
-func (f *file) String() string { return f.path }
+func (f *sqliteEngine) String() string { return f.path }
 
-func (f *file) now(context.Context, *sql.Tx) (time.Time, error) { return kept(f.clock()), nil }
-
-// alone has nothing to do: every write transaction begins with the file's lock.
-func (f *file) alone(context.Context, *sql.Tx) error { return nil }
-
-// reserve has nothing to do either, for the same reason.
-func (f *file) reserve(context.Context, *sql.Tx, string) error { return nil }
-
-func (f *file) stamp() string { return strconv.FormatInt(micros(f.clock()), 10) }
-
-// bytewise has nothing to say: SQLite knows no other order.
-func (f *file) bytewise(column string) string { return column }
-
-// tell and follow have nobody to ask: no process tells another one.
-func (f *file) tell(context.Context, *sql.Tx, string) error { return nil }
-func (f *file) follow(context.Context, *board)              {}
-func (f *file) interval() time.Duration                     { return f.look }
-
-func (f *file) fresh(err error) bool {
-	return code(err) == sqlite3.SQLITE_ERROR && strings.Contains(err.Error(), "no such table")
+func (f *sqliteEngine) storeTime(context.Context, *sql.Tx) (time.Time, error) {
+	return storedTime(f.clock()), nil
 }
 
-// open prepares folder and file and opens one connection: the goroutines of this
-// process queue for it in the order in which they come, and only processes meet
-// at the file's lock.
-func (f *file) open(ctx context.Context) (*sql.DB, error) {
-	if err := f.prepare(); err != nil {
+// lockMigration does nothing: every write transaction begins with the file's lock.
+func (f *sqliteEngine) lockMigration(context.Context, *sql.Tx) error { return nil }
+
+// lockBudget does nothing, for the same reason.
+func (f *sqliteEngine) lockBudget(context.Context, *sql.Tx, string) error { return nil }
+
+func (f *sqliteEngine) timeExpression() string { return strconv.FormatInt(toMicros(f.clock()), 10) }
+
+// byteOrder is the column: SQLite has no other order.
+func (f *sqliteEngine) byteOrder(column string) string { return column }
+
+// notifyTopic and followTopics do nothing: SQLite has no notifications.
+func (f *sqliteEngine) notifyTopic(context.Context, *sql.Tx, string) error { return nil }
+func (f *sqliteEngine) followTopics(context.Context, *waiters)             {}
+func (f *sqliteEngine) pollInterval() time.Duration                        { return f.look }
+
+func (f *sqliteEngine) isFresh(err error) bool {
+	return resultCode(err) == sqlite3.SQLITE_ERROR && strings.Contains(err.Error(), "no such table")
+}
+
+// openDB prepares folder and file and opens one connection: the goroutines of this process
+// queue for it in order, and only processes compete for the file's lock.
+func (f *sqliteEngine) openDB(ctx context.Context) (*sql.DB, error) {
+	if err := f.prepareFile(); err != nil {
 		return nil, err
 	}
-	connector, err := sqlite.NewConnector(f.dsn())
+	connector, err := sqlite.NewConnector(f.dataSource())
 	if err != nil {
 		return nil, err
 	}
 	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(1)
-	if err := f.greet(ctx, db); err != nil {
+	if err := f.firstPing(ctx, db); err != nil {
 		db.Close() //nolint:errcheck // the error that matters is on its way
 		return nil, err
 	}
 	return db, nil
 }
 
-// greet makes the first connection. Of many processes that turn a fresh file to
-// WAL at once, SQLite sends some away without the busy timeout, because they
-// could wait for each other; they come again.
-func (f *file) greet(ctx context.Context, db *sql.DB) error {
-	return f.patiently(ctx, func() error { return db.PingContext(ctx) })
+// firstPing makes the first connection. When many processes switch a new file to WAL at
+// once, SQLite refuses some without the busy timeout, because they could deadlock; they try
+// again.
+func (f *sqliteEngine) firstPing(ctx context.Context, db *sql.DB) error {
+	return f.retryLocked(ctx, func() error { return db.PingContext(ctx) })
 }
 
-func (f *file) patiently(ctx context.Context, do func() error) error {
-	deadline, pause := time.Now().Add(f.busy), 4*time.Millisecond
+func (f *sqliteEngine) retryLocked(ctx context.Context, do func() error) error {
+	deadline, pauses := time.Now().Add(f.busy), poll.NewBackoff(4*time.Millisecond, longestPause)
 	for {
 		err := do()
-		if c := code(err); c != sqlite3.SQLITE_BUSY && c != sqlite3.SQLITE_LOCKED || time.Now().After(deadline) {
+		if c := resultCode(err); c != sqlite3.SQLITE_BUSY && c != sqlite3.SQLITE_LOCKED || time.Now().After(deadline) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		pause := pauses.Next()
+		if poll.Sleep(ctx, pause/2+rand.N(pause/2)) != nil { //nolint:gosec // a spread of pauses is no secret
 			return ctx.Err()
-		case <-time.After(pause/2 + rand.N(pause/2)): //nolint:gosec // spread, not secret
-			pause = min(2*pause, longestPause)
 		}
 	}
 }
 
-// dsn asks for write-ahead logging, a sync at every commit, and write
-// transactions that take the lock when they begin: one that takes it later can
-// fail halfway without any wait.
-func (f *file) dsn() string {
+// dataSource asks for write-ahead logging, a sync at every commit, and write transactions
+// that take the lock when they begin: one that takes it later can fail without any wait.
+func (f *sqliteEngine) dataSource() string {
 	path := filepath.ToSlash(f.path)
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path // file:///C:/...
@@ -143,9 +142,9 @@ func (f *file) dsn() string {
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}).String()
 }
 
-// prepare makes folder and file for their owner alone, and refuses a network file
-// system: its locks do not hold there, and two hosts would write at once.
-func (f *file) prepare() error {
+// prepareFile creates folder and file, accessible by their owner only. It refuses a network
+// file system, whose locks do not work, so that two hosts would write at once.
+func (f *sqliteEngine) prepareFile() error {
 	dir := filepath.Dir(f.path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -157,7 +156,7 @@ func (f *file) prepare() error {
 	info, err := os.Stat(f.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return f.create()
+		return f.createFile()
 	case err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/':
 		if err := os.Chmod(f.path, 0o600); err != nil {
 			f.notice(f.path + " can be read by others, and its mode cannot be changed: " + err.Error())
@@ -166,9 +165,9 @@ func (f *file) prepare() error {
 	return err
 }
 
-// create makes the file with its mode, and never opens one that is there: closing
-// it again would drop the locks that SQLite has on it in this process.
-func (f *file) create() error {
+// createFile creates the file with its mode, and never opens an existing one: closing it
+// would release the locks that SQLite holds on it in this process.
+func (f *sqliteEngine) createFile() error {
 	made, err := os.OpenFile(f.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
@@ -179,8 +178,8 @@ func (f *file) create() error {
 	return made.Close()
 }
 
-// code is SQLite's primary result code in an error; 0 = it is not SQLite's.
-func code(err error) int {
+// resultCode is SQLite's primary result code in an error; 0 = the error is not SQLite's.
+func resultCode(err error) int {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
 		return 0
@@ -188,10 +187,10 @@ func code(err error) int {
 	return e.Code() & 0xff
 }
 
-// judge sorts the errors of SQLite and of the file system below it.
-func (f *file) judge(err error) *fault.Error {
+// classifyError classifies the errors of SQLite and of the file system below it.
+func (f *sqliteEngine) classifyError(err error) *fault.Error {
 	const elsewhere = ", or name another folder with SBX_STATE_DIR"
-	switch c := code(err); {
+	switch c := resultCode(err); {
 	case c == sqlite3.SQLITE_BUSY, c == sqlite3.SQLITE_LOCKED, c == sqlite3.SQLITE_PROTOCOL:
 		return fault.New(fault.KindLocked, "another process has kept it locked for %s", f.busy).
 			WithHint("`fuser %s` names the process; try again when it is done", f.path)

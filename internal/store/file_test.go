@@ -22,7 +22,7 @@ func at(t *testing.T, dir string) *Database {
 	t.Helper()
 	d, err := New(Options{StateDir: dir})
 	require.NoError(t, err)
-	f, ok := d.engine.(*file)
+	f, ok := d.engine.(*sqliteEngine)
 	require.True(t, ok)
 	f.busy = 60 * time.Millisecond
 	t.Cleanup(func() { assert.NoError(t, d.Close()) })
@@ -157,7 +157,7 @@ func TestLockedBeyondPatience(t *testing.T) {
 	dir := t.TempDir()
 	other, d := at(t, dir), at(t, dir)
 	require.NoError(t, d.Ready(t.Context()))
-	err := other.write(t.Context(), "hold", func(context.Context, *sql.Tx) error {
+	err := other.writeTx(t.Context(), "hold", func(context.Context, *sql.Tx) error {
 		refuses(t, d.PutRun(t.Context(), Run{ID: "r"}), fault.KindLocked, "another process", "60ms")
 		_, err := d.Runs(t.Context(), 0)
 		assert.NoError(t, err, "readers do not wait for a writer")
@@ -172,7 +172,7 @@ func TestSchemaOfANewerSbxIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	d := at(t, dir)
 	require.NoError(t, d.PutRun(t.Context(), Run{ID: "r"}))
-	_, err := d.exec(t.Context(), "grow", `INSERT INTO sbx_schema (version) VALUES ($1)`, schemaVersion+1)
+	_, err := d.execStatement(t.Context(), "grow", `INSERT INTO sbx_schema (version) VALUES ($1)`, schemaVersion+1)
 	require.NoError(t, err)
 	older := at(t, dir)
 	refuses(t, older.PutRun(t.Context(), Run{ID: "r2"}), fault.KindRefused, "schema 3", "knows 2")
@@ -185,12 +185,12 @@ func TestSchemaOfANewerSbxIsRefused(t *testing.T) {
 
 func TestJudgementOfFileErrors(t *testing.T) {
 	t.Parallel()
-	f := newFile(Options{StateDir: "/state"})
+	f := newSQLite(Options{StateDir: "/state"})
 	for err, want := range map[error]fault.Kind{
 		fs.ErrPermission: fault.KindUsage, syscall.EROFS: fault.KindUsage, syscall.ENOSPC: fault.KindUnavailable,
 		syscall.EMFILE: fault.KindUnavailable, fs.ErrInvalid: fault.KindUnknown,
 	} {
-		got := f.judge(err)
+		got := f.classifyError(err)
 		assert.Equal(t, want, got.Kind, err)
 		assert.Equal(t, want != fault.KindUnknown, got.Hint != "", err)
 	}
@@ -199,7 +199,7 @@ func TestJudgementOfFileErrors(t *testing.T) {
 func TestOwnLimitAndTheCallersAreToldApart(t *testing.T) {
 	t.Parallel()
 	d := at(t, t.TempDir())
-	own := d.trouble(t.Context(), "read", context.DeadlineExceeded)
+	own := d.callError(t.Context(), "read", context.DeadlineExceeded)
 	refuses(t, own, fault.KindUnavailable, "no answer within 10s")
 	ctx, cancel := context.WithTimeout(t.Context(), -time.Second)
 	defer cancel()

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// An insert meets either no row or one whose time is over; the fence of a name
-	// is in its row, which is never deleted.
+	// An insert finds no row or one whose time is over; the fence of a name is in its row,
+	// which is never deleted.
 	takeLease = `INSERT INTO sbx_lease (name, holder, fence, until_us) VALUES ($1, $2, 1, $3)
 		ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, fence = sbx_lease.fence + 1, until_us = excluded.until_us
 		WHERE sbx_lease.until_us <= $4 RETURNING fence`
@@ -18,19 +18,19 @@ const (
 	readLease  = `SELECT holder, fence, until_us FROM sbx_lease WHERE name = $1`
 )
 
-// Acquire is LeaseStore's.
+// Acquire implements LeaseStore.
 func (d *Database) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (Lease, error) {
 	if err := checkLease(name, holder, ttl); err != nil {
 		return Lease{}, err
 	}
-	lease := Lease{Name: text(name), Holder: text(holder)}
-	err := d.write(ctx, "acquire "+lease.Name, func(ctx context.Context, tx *sql.Tx) error {
-		now, err := d.engine.now(ctx, tx)
+	lease := Lease{Name: storableText(name), Holder: storableText(holder)}
+	err := d.writeTx(ctx, "acquire "+lease.Name, func(ctx context.Context, tx *sql.Tx) error {
+		now, err := d.engine.storeTime(ctx, tx)
 		if err != nil {
 			return err
 		}
-		lease.Until = kept(now.Add(ttl))
-		err = tx.QueryRowContext(ctx, takeLease, lease.Name, lease.Holder, micros(lease.Until), micros(now)).Scan(&lease.Fence)
+		lease.Until = storedTime(now.Add(ttl))
+		err = tx.QueryRowContext(ctx, takeLease, lease.Name, lease.Holder, toMicros(lease.Until), toMicros(now)).Scan(&lease.Fence)
 		if !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
@@ -38,7 +38,7 @@ func (d *Database) Acquire(ctx context.Context, name, holder string, ttl time.Du
 		if err != nil {
 			return err
 		}
-		return held(found)
+		return heldError(found)
 	})
 	if err != nil {
 		return Lease{}, err
@@ -46,19 +46,19 @@ func (d *Database) Acquire(ctx context.Context, name, holder string, ttl time.Du
 	return lease, nil
 }
 
-// Renew is LeaseStore's.
+// Renew implements LeaseStore.
 func (d *Database) Renew(ctx context.Context, lease Lease, ttl time.Duration) (Lease, error) {
 	if err := checkLease(lease.Name, lease.Holder, ttl); err != nil {
 		return Lease{}, err
 	}
 	renewed := lease
-	err := d.write(ctx, "renew "+lease.Name, func(ctx context.Context, tx *sql.Tx) error {
-		now, err := d.engine.now(ctx, tx)
+	err := d.writeTx(ctx, "renew "+lease.Name, func(ctx context.Context, tx *sql.Tx) error {
+		now, err := d.engine.storeTime(ctx, tx)
 		if err != nil {
 			return err
 		}
-		renewed.Until = kept(now.Add(ttl))
-		return d.mine(ctx, tx, lease, renewLease, micros(renewed.Until), lease.Name, lease.Holder, lease.Fence, micros(now))
+		renewed.Until = storedTime(now.Add(ttl))
+		return d.changeOwnLease(ctx, tx, lease, renewLease, toMicros(renewed.Until), lease.Name, lease.Holder, lease.Fence, toMicros(now))
 	})
 	if err != nil {
 		return Lease{}, err
@@ -66,15 +66,15 @@ func (d *Database) Renew(ctx context.Context, lease Lease, ttl time.Duration) (L
 	return renewed, nil
 }
 
-// Release is LeaseStore's.
+// Release implements LeaseStore.
 func (d *Database) Release(ctx context.Context, lease Lease) error {
-	return d.write(ctx, "release "+lease.Name, func(ctx context.Context, tx *sql.Tx) error {
-		return d.mine(ctx, tx, lease, dropLease, lease.Name, lease.Holder, lease.Fence)
+	return d.writeTx(ctx, "release "+lease.Name, func(ctx context.Context, tx *sql.Tx) error {
+		return d.changeOwnLease(ctx, tx, lease, dropLease, lease.Name, lease.Holder, lease.Fence)
 	})
 }
 
-// mine runs a statement that touches the lease's row if it is still the caller's.
-func (d *Database) mine(ctx context.Context, tx *sql.Tx, lease Lease, statement string, args ...any) error {
+// changeOwnLease runs a statement on the lease's row if it is still the caller's.
+func (d *Database) changeOwnLease(ctx context.Context, tx *sql.Tx, lease Lease, statement string, args ...any) error {
 	result, err := tx.ExecContext(ctx, statement, args...)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (d *Database) mine(ctx context.Context, tx *sql.Tx, lease Lease, statement 
 	if err != nil {
 		return err
 	}
-	return lost(lease, found)
+	return lostError(lease, found)
 }
 
 // leaseIn reads a lease; a name that was never leased is the zero lease.
@@ -96,6 +96,6 @@ func leaseIn(ctx context.Context, tx *sql.Tx, name string) (Lease, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return Lease{Name: name}, nil
 	}
-	lease.Until = read(until)
+	lease.Until = fromMicros(until)
 	return lease, err
 }

@@ -22,9 +22,9 @@ type InMemory struct {
 	keys      map[string]string // the task's id by its idempotency key
 	docs      map[[2]string]Doc // by kind and key
 
-	docVersions map[string]int64 // by kind: no version of a dropped document is above
+	docVersions map[string]int64 // by kind: the highest version of a dropped document
 
-	board board
+	board waiters
 }
 
 var _ Store = (*InMemory)(nil)
@@ -38,42 +38,42 @@ func Memory(now func() time.Time) *InMemory {
 	}
 }
 
-// Close leaves everything as it is.
+// Close does nothing.
 func (m *InMemory) Close() error { return nil }
 
-// Acquire is LeaseStore's.
+// Acquire implements LeaseStore.
 func (m *InMemory) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (Lease, error) {
 	if err := cmp.Or(checkLease(name, holder, ttl), ctx.Err()); err != nil {
 		return Lease{}, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now, name, holder := kept(m.now()), text(name), text(holder)
+	now, name, holder := storedTime(m.now()), storableText(name), storableText(holder)
 	before := m.leases[name]
 	if before.Until.After(now) {
-		return Lease{}, held(before)
+		return Lease{}, heldError(before)
 	}
-	m.leases[name] = Lease{Name: name, Holder: holder, Fence: before.Fence + 1, Until: kept(now.Add(ttl))}
+	m.leases[name] = Lease{Name: name, Holder: holder, Fence: before.Fence + 1, Until: storedTime(now.Add(ttl))}
 	return m.leases[name], nil
 }
 
-// Renew is LeaseStore's.
+// Renew implements LeaseStore.
 func (m *InMemory) Renew(ctx context.Context, lease Lease, ttl time.Duration) (Lease, error) {
 	if err := cmp.Or(checkLease(lease.Name, lease.Holder, ttl), ctx.Err()); err != nil {
 		return Lease{}, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now, found := kept(m.now()), m.leases[lease.Name]
+	now, found := storedTime(m.now()), m.leases[lease.Name]
 	if found.Fence != lease.Fence || found.Holder != lease.Holder || !found.Until.After(now) {
-		return Lease{}, lost(lease, found)
+		return Lease{}, lostError(lease, found)
 	}
-	found.Until = kept(now.Add(ttl))
+	found.Until = storedTime(now.Add(ttl))
 	m.leases[lease.Name] = found
 	return found, nil
 }
 
-// Release is LeaseStore's.
+// Release implements LeaseStore.
 func (m *InMemory) Release(ctx context.Context, lease Lease) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -82,20 +82,20 @@ func (m *InMemory) Release(ctx context.Context, lease Lease) error {
 	defer m.mu.Unlock()
 	found := m.leases[lease.Name]
 	if found.Fence != lease.Fence || found.Holder != lease.Holder || found.Holder == "" {
-		return lost(lease, found)
+		return lostError(lease, found)
 	}
-	m.leases[lease.Name] = Lease{Name: lease.Name, Fence: lease.Fence} // the fence goes on from here
+	m.leases[lease.Name] = Lease{Name: lease.Name, Fence: lease.Fence} // the fence continues from here
 	return nil
 }
 
-// Sight is SightingStore's.
+// Sight implements SightingStore.
 func (m *InMemory) Sight(ctx context.Context, kind, key string, at time.Time, apart time.Duration) (Sighting, error) {
 	if err := ctx.Err(); err != nil {
 		return Sighting{}, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	at, id := kept(at), [2]string{text(kind), text(key)}
+	at, id := storedTime(at), [2]string{storableText(kind), storableText(key)}
 	s, seen := m.sightings[id]
 	switch {
 	case !seen:
@@ -107,15 +107,15 @@ func (m *InMemory) Sight(ctx context.Context, kind, key string, at time.Time, ap
 	return s, nil
 }
 
-// Forget is SightingStore's.
+// Forget implements SightingStore.
 func (m *InMemory) Forget(ctx context.Context, kind, key string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.sightings, [2]string{text(kind), text(key)})
+	delete(m.sightings, [2]string{storableText(kind), storableText(key)})
 	return ctx.Err()
 }
 
-// Sightings is SightingStore's.
+// Sightings implements SightingStore.
 func (m *InMemory) Sightings(ctx context.Context, kind string) (map[string]Sighting, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func (m *InMemory) Sightings(ctx context.Context, kind string) (map[string]Sight
 	defer m.mu.Unlock()
 	found := map[string]Sighting{}
 	for k, s := range m.sightings {
-		if k[0] == text(kind) {
+		if k[0] == storableText(kind) {
 			found[k[1]] = s
 		}
 	}

@@ -9,12 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// networkFileSystem names the network file system that a folder is on; "" = none,
-// or the kernel does not say.
+// networkFileSystem names the network file system of a folder; "" = none, or not known.
 func networkFileSystem(dir string) string {
 	var info unix.Statfs_t
 	if err := unix.Statfs(dir, &info); err != nil {
-		return "" // opening the file says what is wrong
+		return "" // opening the file will fail with the reason
 	}
 	magic := uint32(info.Type)
 	if magic != unix.FUSE_SUPER_MAGIC {
@@ -58,9 +57,8 @@ func networkMagic(magic uint32) string {
 	return ""
 }
 
-// networkFUSE finds the type of the mount that holds a folder in the text of
-// mountinfo: FUSE is one magic number for sshfs and for local disks. What is not
-// known as a network's passes.
+// networkFUSE finds the type of a folder's mount in the text of mountinfo, because FUSE has
+// one magic number for sshfs and for local disks. Unknown types pass.
 func networkFUSE(mounts []byte, dir string) string {
 	var point, kind string
 	for line := range bytes.Lines(mounts) {

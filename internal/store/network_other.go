@@ -4,7 +4,7 @@ package store
 
 import "strings"
 
-// networkFileSystem knows a share by its path (\\server\share).
+// networkFileSystem recognizes a share by its path (\\server\share).
 func networkFileSystem(dir string) string {
 	if strings.HasPrefix(dir, `\\`) && !strings.HasPrefix(dir, `\\?\`) && !strings.HasPrefix(dir, `\\.\`) {
 		return "smb"

@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"encoding/json"
+	"errors"
+	"math"
 	"slices"
 	"time"
 
@@ -23,31 +26,31 @@ const (
 		FROM sbx_record WHERE $1 = '' OR provider = $1`
 )
 
-// PutRecord is RecordStore's.
+// PutRecord implements RecordStore.
 func (d *Database) PutRecord(ctx context.Context, record Record) error {
-	if err := record.check(); err != nil {
+	if err := record.checkRecord(); err != nil {
 		return err
 	}
-	r := record.kept()
-	_, err := d.exec(ctx, "record "+r.Ref().String(), putRecord, r.Provider, r.ID, r.TaskID, r.AgentType, r.Owner, r.Host,
-		string(r.State), micros(r.CreatedAt), micros(r.UpdatedAt), micros(r.EndedAt), r.Reason)
+	r := record.storable()
+	_, err := d.execStatement(ctx, "record "+r.Ref().String(), putRecord, r.Provider, r.ID, r.TaskID, r.AgentType, r.Owner, r.Host,
+		string(r.State), toMicros(r.CreatedAt), toMicros(r.UpdatedAt), toMicros(r.EndedAt), r.Reason)
 	return err
 }
 
-// EndRecord is RecordStore's.
+// EndRecord implements RecordStore.
 func (d *Database) EndRecord(ctx context.Context, ref sandbox.Ref, state sandbox.State, reason string, at time.Time) error {
-	rows, err := d.exec(ctx, "end the record "+ref.String(), endRecord,
-		string(state), text(reason), micros(at), text(ref.Provider), text(ref.ID))
+	rows, err := d.execStatement(ctx, "end the record "+ref.String(), endRecord,
+		string(state), storableText(reason), toMicros(at), storableText(ref.Provider), storableText(ref.ID))
 	if err == nil && rows == 0 {
-		return noRecord(ref)
+		return noRecordError(ref)
 	}
 	return err
 }
 
-// Records is RecordStore's.
+// Records implements RecordStore.
 func (d *Database) Records(ctx context.Context, provider string) ([]Record, error) {
 	list := []Record{}
-	err := d.query(ctx, "records "+provider, readRecords, []any{text(provider)}, func(rows *sql.Rows) error {
+	err := d.queryRows(ctx, "records "+provider, readRecords, []any{storableText(provider)}, func(rows *sql.Rows) error {
 		r, err := scanRecord(rows)
 		list = append(list, r)
 		return err
@@ -55,18 +58,137 @@ func (d *Database) Records(ctx context.Context, provider string) ([]Record, erro
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(list, byAge) // here, because databases order texts by their own locale
+	slices.SortFunc(list, compareAge) // here, because databases order texts by their own locale
 	return list, nil
 }
 
-func scanRecord(row scanner) (Record, error) {
+func scanRecord(row rowScanner) (Record, error) {
 	var r Record
 	var created, updated, ended int64
 	err := row.Scan(&r.Provider, &r.ID, &r.TaskID, &r.AgentType, &r.Owner, &r.Host, &r.State, &created, &updated, &ended, &r.Reason)
-	r.CreatedAt, r.UpdatedAt, r.EndedAt = read(created), read(updated), read(ended)
+	r.CreatedAt, r.UpdatedAt, r.EndedAt = fromMicros(created), fromMicros(updated), fromMicros(ended)
 	return r, err
 }
 
-func byAge(a, b Record) int {
+func compareAge(a, b Record) int {
 	return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.ID, b.ID))
+}
+
+const (
+	putRun = `INSERT INTO sbx_run
+		(id, verb, layer, host, who, started_us, ended_us, selected, counts, exit_code, resumable, acted, profiles)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+		ON CONFLICT (id) DO UPDATE SET verb = excluded.verb, layer = excluded.layer, host = excluded.host, who = excluded.who,
+		started_us = excluded.started_us, ended_us = excluded.ended_us, selected = excluded.selected,
+		counts = excluded.counts, exit_code = excluded.exit_code, resumable = excluded.resumable,
+		acted = excluded.acted, profiles = excluded.profiles`
+	readRuns = `SELECT id, verb, layer, host, who, started_us, ended_us, selected, counts, exit_code, resumable, acted, profiles
+		FROM sbx_run ORDER BY started_us DESC LIMIT $1`
+)
+
+// PutRun implements RunStore.
+func (d *Database) PutRun(ctx context.Context, run Run) error {
+	if err := run.checkRun(); err != nil {
+		return err
+	}
+	r := run.storable()
+	counts, errCounts := json.Marshal(r.Counts)
+	profiles, errProfiles := json.Marshal(r.Profiles)
+	if err := errors.Join(errCounts, errProfiles); err != nil {
+		return err
+	}
+	_, err := d.execStatement(ctx, "note run "+r.ID, putRun, r.ID, r.Verb, r.Layer, r.Host, r.Who, toMicros(r.StartedAt), toMicros(r.EndedAt),
+		int64(r.Selected), string(counts), int64(r.ExitCode), r.Resumable, r.Acted, string(profiles))
+	return err
+}
+
+// Runs implements RunStore.
+func (d *Database) Runs(ctx context.Context, limit int) ([]Run, error) {
+	if limit <= 0 {
+		limit = math.MaxInt32
+	}
+	list := []Run{}
+	err := d.queryRows(ctx, "runs", readRuns, []any{int64(limit)}, func(rows *sql.Rows) error {
+		r, err := scanRun(rows)
+		list = append(list, r)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(list, compareStart)
+	return list, nil
+}
+
+func scanRun(row rowScanner) (Run, error) {
+	var r Run
+	var started, ended int64
+	var counts, profiles string
+	err := row.Scan(&r.ID, &r.Verb, &r.Layer, &r.Host, &r.Who, &started, &ended, &r.Selected, &counts, &r.ExitCode, &r.Resumable, &r.Acted, &profiles)
+	if err != nil {
+		return r, err
+	}
+	r.StartedAt, r.EndedAt = fromMicros(started), fromMicros(ended)
+	return r, errors.Join(json.Unmarshal([]byte(counts), &r.Counts), json.Unmarshal([]byte(profiles), &r.Profiles))
+}
+
+// compareStart orders the newest first.
+func compareStart(a, b Run) int {
+	return cmp.Or(b.StartedAt.Compare(a.StartedAt), cmp.Compare(b.ID, a.ID))
+}
+
+const (
+	sight = `INSERT INTO sbx_sighting (kind, key, first_us, last_us, counted) VALUES ($1, $2, $3, $3, 1)
+		ON CONFLICT (kind, key) DO UPDATE SET last_us = excluded.last_us, counted = sbx_sighting.counted + 1
+		WHERE excluded.last_us - sbx_sighting.last_us >= $4`
+	readSighting  = `SELECT first_us, last_us, counted FROM sbx_sighting WHERE kind = $1 AND key = $2`
+	readSightings = `SELECT first_us, last_us, counted, key FROM sbx_sighting WHERE kind = $1`
+	forget        = `DELETE FROM sbx_sighting WHERE kind = $1 AND key = $2`
+)
+
+// Sight implements SightingStore.
+func (d *Database) Sight(ctx context.Context, kind, key string, at time.Time, apart time.Duration) (Sighting, error) {
+	var s Sighting
+	kind, key = storableText(kind), storableText(key)
+	err := d.writeTx(ctx, "sight "+kind, func(ctx context.Context, tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, sight, kind, key, toMicros(at), apart.Microseconds()); err != nil {
+			return err
+		}
+		return scanSighting(tx.QueryRowContext(ctx, readSighting, kind, key), &s)
+	})
+	return s, err
+}
+
+// Forget implements SightingStore.
+func (d *Database) Forget(ctx context.Context, kind, key string) error {
+	_, err := d.execStatement(ctx, "forget "+kind, forget, storableText(kind), storableText(key))
+	return err
+}
+
+// Sightings implements SightingStore.
+func (d *Database) Sightings(ctx context.Context, kind string) (map[string]Sighting, error) {
+	found := map[string]Sighting{}
+	err := d.queryRows(ctx, "sightings "+kind, readSightings, []any{storableText(kind)}, func(rows *sql.Rows) error {
+		var s Sighting
+		var key string
+		if err := scanSighting(rows, &s, &key); err != nil {
+			return err
+		}
+		found[key] = s
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// rowScanner is a row of a query.
+type rowScanner interface{ Scan(into ...any) error }
+
+func scanSighting(row rowScanner, s *Sighting, more ...any) error {
+	var first, last int64
+	err := row.Scan(append([]any{&first, &last, &s.Count}, more...)...)
+	s.First, s.Last = fromMicros(first), fromMicros(last)
+	return err
 }

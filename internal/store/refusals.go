@@ -7,14 +7,14 @@ import (
 	"sbx/internal/sandbox"
 )
 
-func (r Record) check() error {
+func (r Record) checkRecord() error {
 	if r.Provider == "" || r.ID == "" {
 		return fault.Usage("a record needs a provider and an id, not %q and %q", r.Provider, r.ID)
 	}
 	return nil
 }
 
-func (r Run) check() error {
+func (r Run) checkRun() error {
 	if r.ID == "" {
 		return fault.Usage("a run needs an id")
 	}
@@ -28,15 +28,14 @@ func checkLease(name, holder string, ttl time.Duration) error {
 	return nil
 }
 
-// held is the refusal of a lease that somebody holds.
-func held(lease Lease) error {
+// heldError refuses a lease that another process holds.
+func heldError(lease Lease) error {
 	return fault.New(fault.KindLocked, "%s is held by %s until %s", lease.Name, lease.Holder, lease.Until.Format(time.RFC3339)).
 		WithHint("wait for it, or until its time is over: a holder that died loses it then")
 }
 
-// lost is the refusal of a renewal or a release by a former holder; now is the
-// lease as the store has it.
-func lost(mine, now Lease) error {
+// lostError refuses a renewal or a release by a former holder; now is the stored lease.
+func lostError(mine, now Lease) error {
 	switch {
 	case now.Fence != mine.Fence && now.Holder != "":
 		return fault.New(fault.KindLocked, "%s is no longer held by %s: %s has it until %s",
@@ -51,66 +50,65 @@ func lost(mine, now Lease) error {
 		WithHint("it was given back, or never taken")
 }
 
-func noRecord(ref sandbox.Ref) error {
+func noRecordError(ref sandbox.Ref) error {
 	return fault.New(fault.KindNotFound, "there is no record of %s", ref).
 		WithHint("sbx did not create it, or keeps its records in another store")
 }
 
 const (
-	// longest is what an index of Postgres holds of a text with room to spare, in
-	// bytes.
-	longest = 1 << 10
-	// mostMB keeps every sum of reservations far inside an int64.
-	mostMB = 1 << 40
+	// maxText bounds an indexed text in bytes, below the limit of Postgres.
+	maxText = 1 << 10
+	// maxReservation keeps every sum of reservations inside an int64.
+	maxReservation = 1 << 40
 )
 
-func (t Task) check() error {
+func (t Task) checkTask() error {
 	switch {
 	case t.ID == "":
 		return fault.Usage("a task needs an id")
-	case max(len(t.ID), len(t.Key), len(t.Budget)) > longest:
-		return fault.Usage("id, key and budget of a task have at most %d bytes", longest)
-	case t.ReserveMB < 0 || t.ReserveMB > mostMB:
+	case max(len(t.ID), len(t.Key), len(t.Budget)) > maxText:
+		return fault.Usage("id, key and budget of a task have at most %d bytes", maxText)
+	case t.ReserveMB < 0 || t.ReserveMB > maxReservation:
 		return fault.Usage("task %s cannot reserve %d MB", t.ID, t.ReserveMB)
 	}
 	return nil
 }
 
-func (t Task) checkNew() error {
+func (t Task) checkNewTask() error {
 	if t.ReserveMB != 0 {
 		return fault.Usage("task %s is added with a reservation, which only a change counts", t.ID)
 	}
-	return t.check()
+	return t.checkTask()
 }
 
-func (d Doc) check() error {
+func (d Doc) checkDoc() error {
 	switch {
 	case d.Kind == "" || d.Key == "":
 		return fault.Usage("a document needs a kind and a key, not %q and %q", d.Kind, d.Key)
-	case max(len(d.Kind), len(d.Key)) > longest:
-		return fault.Usage("kind and key of a document have at most %d bytes", longest)
+	case max(len(d.Kind), len(d.Key)) > maxText:
+		return fault.Usage("kind and key of a document have at most %d bytes", maxText)
 	}
 	return nil
 }
 
-func noTask(id string) error {
+func noTaskError(id string) error {
 	return fault.New(fault.KindNotFound, "there is no task %s", id).
 		WithHint("is its id whole, and is this the store that it was added to?")
 }
 
-func taskTaken(id string) error {
+func taskTakenError(id string) error {
 	return fault.Usage("there is a task %s already", id).WithHint("give the new one an id of its own")
 }
 
-// reserved is what all other live tasks reserve of a budget, in MB, and its limit;
+// reservation is what all other live tasks reserve of a budget, in MB, and its limit;
 // limit 0 = nothing was asked for.
-type reserved struct{ others, limit int64 }
+type reservation struct{ others, limit int64 }
 
-// unswapped says why a change was not made: now is the task as it is kept.
-func unswapped(want, now Task, r reserved) error {
+// swapError is why a change was not made: now is the stored task.
+func swapError(want, now Task, r reservation) error {
 	switch {
-	case now.Over:
-		return fault.New(fault.KindRefused, "task %s is %s: %w", now.ID, now.State, ErrOver).
+	case now.Ended:
+		return fault.New(fault.KindRefused, "task %s is %s: %w", now.ID, now.State, ErrTaskEnded).
 			WithHint("read it: what was to be changed comes too late")
 	case now.Version != want.Version:
 		return fault.New(fault.KindLocked, "task %s has version %d, not %d: %w", now.ID, now.Version, want.Version, ErrSwapped).
@@ -125,16 +123,16 @@ func unswapped(want, now Task, r reserved) error {
 	return fault.New(fault.KindLocked, "task %s: %w", now.ID, ErrSwapped).WithHint("read it again, and decide anew")
 }
 
-// grows says whether a change lets the task reserve more of its new budget.
-func grows(want, now Task) bool {
+// growsReservation reports whether a change lets the task reserve more of its new budget.
+func growsReservation(want, now Task) bool {
 	had := now.ReserveMB
 	if now.Budget != want.Budget {
 		had = 0
 	}
-	return !want.Over && want.ReserveMB > had
+	return !want.Ended && want.ReserveMB > had
 }
 
-func docSwapped(want Doc, now int64) error {
+func docSwapError(want Doc, now int64) error {
 	return fault.New(fault.KindLocked, "%s %s has version %d, not %d: %w", want.Kind, want.Key, now, want.Version, ErrSwapped).
 		WithHint("read it again, and decide anew")
 }

@@ -7,12 +7,12 @@ import (
 	"sbx/internal/fault"
 )
 
-// schemaVersion is what this binary reads and writes. A version is only ever
+// schemaVersion is the version that this binary reads and writes. A version is only ever
 // added, as one more step at the end of migrations.
 const schemaVersion = 2
 
-// migrations are the steps from one version to the next, as SQL that SQLite and
-// Postgres both take. Times are microseconds since 1970, 0 for none.
+// migrations are the steps from one version to the next, as SQL for SQLite and Postgres.
+// Times are microseconds since 1970, 0 for none.
 func migrations() [schemaVersion][]string {
 	return [schemaVersion][]string{{
 		`CREATE TABLE sbx_lease (
@@ -48,20 +48,20 @@ func migrations() [schemaVersion][]string {
 
 const readVersion = `SELECT coalesce(max(version), 0) FROM sbx_schema`
 
-// migrate brings a database to schemaVersion. One that is there already costs a
-// single read. The version is read again inside the write transaction: of many
-// processes on a fresh database one makes the tables, and the others find them.
-func migrate(ctx context.Context, db *sql.DB, e engine) error {
+// migrateSchema brings a database to schemaVersion. An existing one costs a single read.
+// The version is read again inside the write transaction: of many processes on a new
+// database one makes the tables, and the others find them.
+func migrateSchema(ctx context.Context, db *sql.DB, e engine) error {
 	var version int64
-	err := e.patiently(ctx, func() error { return db.QueryRowContext(ctx, readVersion).Scan(&version) })
+	err := e.retryLocked(ctx, func() error { return db.QueryRowContext(ctx, readVersion).Scan(&version) })
 	switch {
 	case err == nil && version >= schemaVersion:
-		return newer(version)
-	case err != nil && !e.fresh(err):
+		return newerSchemaError(version)
+	case err != nil && !e.isFresh(err):
 		return err
 	}
 	var tx *sql.Tx
-	err = e.patiently(ctx, func() (err error) {
+	err = e.retryLocked(ctx, func() (err error) {
 		tx, err = db.BeginTx(ctx, nil)
 		return err
 	})
@@ -69,7 +69,7 @@ func migrate(ctx context.Context, db *sql.DB, e engine) error {
 		return err
 	}
 	defer tx.Rollback() //nolint:errcheck // after the commit there is nothing to roll back
-	if err := e.alone(ctx, tx); err != nil {
+	if err := e.lockMigration(ctx, tx); err != nil {
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS sbx_schema (version BIGINT NOT NULL PRIMARY KEY)`); err != nil {
@@ -79,7 +79,7 @@ func migrate(ctx context.Context, db *sql.DB, e engine) error {
 		return err
 	}
 	if version >= schemaVersion {
-		return newer(version)
+		return newerSchemaError(version)
 	}
 	steps := migrations()
 	for _, step := range steps[version:] {
@@ -95,9 +95,9 @@ func migrate(ctx context.Context, db *sql.DB, e engine) error {
 	return tx.Commit()
 }
 
-// newer refuses a schema that this binary does not know: what it cannot read it
-// must not judge, and what it does not write others would miss.
-func newer(version int64) error {
+// newerSchemaError refuses a schema that this binary does not know: it could not read some
+// data, and other processes would miss what it does not write.
+func newerSchemaError(version int64) error {
 	if version <= schemaVersion {
 		return nil
 	}

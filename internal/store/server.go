@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"sbx/internal/poll"
+
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"sbx/internal/fault"
@@ -29,32 +31,32 @@ const (
 	mostConnections = 4 // of one process: a team shares the server
 )
 
-// server is the engine of a Postgres store. Its clock is the server's, which is
-// the same for all hosts.
-type server struct {
+// postgresEngine is the engine of a Postgres store. Its clock is the server's, which is the
+// same for all hosts.
+type postgresEngine struct {
 	config  *pgconn.Config
 	place   string
 	secrets []string
 	look    time.Duration
 }
 
-// newServer reads the URL, and connects nowhere. What the URL leaves out comes
-// from where psql takes it: the PG* variables, the password file, the service
-// file. A URL that cannot be used is fault.KindUsage.
-func newServer(raw string) (*server, error) {
+// newPostgres parses the URL, and does not connect. What the URL leaves out comes from the
+// sources of psql: the PG* variables, the password file, the service file. A URL that
+// cannot be used is fault.KindUsage.
+func newPostgres(raw string) (*postgresEngine, error) {
 	u, err := address.Parse(raw)
 	if err != nil {
 		return nil, err
 	}
 	config, err := pgconn.ParseConfig(raw)
-	if err != nil { // its text may show what it could not read
+	if err != nil { // its text may contain a secret
 		return nil, fault.Usage("Postgres' driver cannot use it").
 			WithHint("check port, sslmode and the other parameters; `psql` takes the same URL")
 	}
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = applicationName
 	}
-	s := &server{config: config, secrets: u.Secrets(), look: lookAnyway}
+	s := &postgresEngine{config: config, secrets: u.Secrets(), look: maxUnseen}
 	if config.Password != "" {
 		s.secrets = append(s.secrets, config.Password)
 	}
@@ -62,16 +64,16 @@ func newServer(raw string) (*server, error) {
 	if strings.HasPrefix(config.Host, "/") || strings.HasPrefix(config.Host, "@") {
 		host = config.Host
 	}
-	s.place = s.scrub("postgres " + host + "/" + config.Database)
+	s.place = s.scrubSecrets("postgres " + host + "/" + config.Database)
 	return s, nil
 }
 
-func (s *server) String() string { return s.place }
+func (s *postgresEngine) String() string { return s.place }
 
-func (s *server) scrub(text string) string { return address.Scrub(text, s.secrets) }
+func (s *postgresEngine) scrubSecrets(text string) string { return address.Scrub(text, s.secrets) }
 
-func (s *server) open(ctx context.Context) (*sql.DB, error) {
-	db := sql.OpenDB(connector{s.config})
+func (s *postgresEngine) openDB(ctx context.Context) (*sql.DB, error) {
+	db := sql.OpenDB(pgConnector{s.config})
 	db.SetMaxOpenConns(mostConnections)
 	db.SetMaxIdleConns(mostConnections)
 	if err := db.PingContext(ctx); err != nil {
@@ -81,38 +83,38 @@ func (s *server) open(ctx context.Context) (*sql.DB, error) {
 	return db, nil
 }
 
-func (s *server) fresh(err error) bool { return sqlState(err) == "42P01" } // undefined_table
+func (s *postgresEngine) isFresh(err error) bool { return sqlState(err) == "42P01" } // undefined_table
 
-func (s *server) alone(ctx context.Context, tx *sql.Tx) error {
+func (s *postgresEngine) lockMigration(ctx context.Context, tx *sql.Tx) error {
 	_, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(migrationLock))
 	return err
 }
 
-// patiently leaves waiting to the server.
-func (s *server) patiently(_ context.Context, do func() error) error { return do() }
+// retryLocked leaves waiting to the server.
+func (s *postgresEngine) retryLocked(_ context.Context, do func() error) error { return do() }
 
-// reserve takes an advisory lock, so that the update that follows sees the sum with
-// all that was committed under it.
-func (s *server) reserve(ctx context.Context, tx *sql.Tx, budget string) error {
+// lockBudget takes an advisory lock, so that the update that follows sees the sum with
+// everything committed under it.
+func (s *postgresEngine) lockBudget(ctx context.Context, tx *sql.Tx, budget string) error {
 	sum := sha256.Sum256([]byte("budget " + budget))
 	_, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(binary.BigEndian.Uint64(sum[:])))
 	return err
 }
 
-// stamp is the same at every place of a statement.
-func (s *server) stamp() string {
+// timeExpression is the same in every part of a statement.
+func (s *postgresEngine) timeExpression() string {
 	return `(extract(epoch FROM statement_timestamp()) * 1000000)::bigint`
 }
 
-func (s *server) bytewise(column string) string { return column + ` COLLATE "C"` }
+func (s *postgresEngine) byteOrder(column string) string { return column + ` COLLATE "C"` }
 
-func (s *server) now(ctx context.Context, tx *sql.Tx) (time.Time, error) {
+func (s *postgresEngine) storeTime(ctx context.Context, tx *sql.Tx) (time.Time, error) {
 	var us int64
-	err := tx.QueryRowContext(ctx, `SELECT `+s.stamp()).Scan(&us)
-	return read(us), err
+	err := tx.QueryRowContext(ctx, `SELECT `+s.timeExpression()).Scan(&us)
+	return fromMicros(us), err
 }
 
-// sqlState is the server's code for an error; "" = the server did not say it.
+// sqlState is the server's code for an error; "" = the error is not the server's.
 func sqlState(err error) string {
 	var said *pgconn.PgError
 	if !errors.As(err, &said) {
@@ -121,28 +123,28 @@ func sqlState(err error) string {
 	return said.Code
 }
 
-// judge sorts what the server says by its code, and tells a server that cannot be
-// reached from an answer that cannot be read. The original is not wrapped: its text
-// is not ours.
-func (s *server) judge(err error) *fault.Error {
+// classifyError classifies the server's errors by their code, and distinguishes a server
+// that cannot be reached from an answer that cannot be read. The original is not wrapped,
+// because its text is not controlled.
+func (s *postgresEngine) classifyError(err error) *fault.Error {
 	var said *pgconn.PgError
 	switch {
 	case errors.As(err, &said):
-	case unreachable(err):
-		return fault.New(fault.KindUnavailable, "%s", s.scrub(short(err))).
+	case isUnreachable(err):
+		return fault.New(fault.KindUnavailable, "%s", s.scrubSecrets(innermostCause(err))).
 			WithHint("is Postgres up and reachable from here? `pg_isready` says it")
 	default:
-		return fault.New(fault.KindUnknown, "%s", s.scrub(err.Error()))
+		return fault.New(fault.KindUnknown, "%s", s.scrubSecrets(err.Error()))
 	}
 	kind, hint := stateMeans(said.Code)
 	text := fmt.Sprintf("%s (SQLSTATE %s)", said.Message, said.Code)
-	fail := fault.New(kind, "%s", s.scrub(text))
+	fail := fault.New(kind, "%s", s.scrubSecrets(text))
 	fail.Hint = hint
 	return fail
 }
 
-// unreachable says that a connection could not be made or did not last.
-func unreachable(err error) bool {
+// isUnreachable reports whether a connection could not be made or was lost.
+func isUnreachable(err error) bool {
 	var connect *pgconn.ConnectError
 	var network net.Error
 	if errors.As(err, &connect) || errors.As(err, &network) {
@@ -152,17 +154,16 @@ func unreachable(err error) bool {
 		func(sign error) bool { return errors.Is(err, sign) })
 }
 
-// short is the innermost cause: what stands around it repeats user, database and
-// every address that was tried, over several lines.
-func short(err error) string {
+// innermostCause leaves out the wrapping errors, which repeat user, database and every
+// address that was tried, over several lines.
+func innermostCause(err error) string {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op.Error()
 	}
 	return err.Error()
 }
 
-// stateMeans gives kind and hint of an SQLSTATE; the first two characters are its
-// class.
+// stateMeans returns kind and hint of an SQLSTATE; the first two characters are its class.
 func stateMeans(code string) (kind fault.Kind, hint string) {
 	switch code {
 	case "42501":
@@ -192,4 +193,52 @@ func stateMeans(code string) (kind fault.Kind, hint string) {
 		return fault.KindUnavailable, "somebody else was at work on the same; try again"
 	}
 	return fault.KindUnknown, ""
+}
+
+const (
+	channel = "sbx_task"
+
+	// maxUnseen is how long a change may stay unseen whose notification was lost: a pooler
+	// may pass none on.
+	maxUnseen = 2 * time.Second
+
+	// reconnect is the pause before a lost connection is made again.
+	reconnect = 500 * time.Millisecond
+)
+
+func (s *postgresEngine) pollInterval() time.Duration { return s.look }
+
+func (s *postgresEngine) notifyTopic(ctx context.Context, tx *sql.Tx, topic string) error {
+	_, err := tx.ExecContext(ctx, `SELECT pg_notify($1, $2)`, channel, topic)
+	return err
+}
+
+// followTopics listens on a connection of its own. A failure there is no error: the
+// connection is made again, and waiters poll.
+func (s *postgresEngine) followTopics(ctx context.Context, b *waiters) {
+	for ctx.Err() == nil {
+		s.listenOnce(ctx, b)
+		_ = poll.Sleep(ctx, reconnect) // it fails when ctx ends
+	}
+}
+
+// listenOnce passes notifications to w while its connection lasts.
+func (s *postgresEngine) listenOnce(ctx context.Context, b *waiters) {
+	config := s.config.Copy()
+	config.OnNotification = func(_ *pgconn.PgConn, news *pgconn.Notification) { b.publishTopic(news.Payload) }
+	conn, err := pgconn.ConnectConfig(ctx, config)
+	if err != nil {
+		return
+	}
+	defer func() {
+		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer cancel()
+		conn.Close(late) //nolint:errcheck // it is lost already, or the store is being closed
+	}()
+	if _, err := conn.Exec(ctx, "LISTEN "+channel).ReadAll(); err != nil {
+		return
+	}
+	b.publishAll() // notifications may have been missed
+	for conn.WaitForNotification(ctx) == nil {
+	}
 }

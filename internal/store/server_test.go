@@ -24,19 +24,19 @@ func TestPlaceOfAServer(t *testing.T) {
 		"postgresql://me:pw@[::1]:6543/sbx?sslmode=disable":    "postgres [::1]:6543/sbx",
 		"postgres://me@/sbx?host=/run/postgresql&password=sbx": "postgres /run/postgresql/********",
 	} {
-		s, err := newServer(raw)
+		s, err := newPostgres(raw)
 		require.NoError(t, err)
 		assert.Equal(t, want, s.String())
 		assert.Equal(t, "sbx", s.config.RuntimeParams["application_name"])
 	}
-	s, err := newServer("postgres://me@h/db?application_name=cron")
+	s, err := newPostgres("postgres://me@h/db?application_name=cron")
 	require.NoError(t, err)
 	assert.Equal(t, "cron", s.config.RuntimeParams["application_name"], "the URL decides")
 }
 
 func TestJudgementOfTheServersWords(t *testing.T) {
 	t.Parallel()
-	s, err := newServer("postgres://me:s3cret@h/db")
+	s, err := newPostgres("postgres://me:s3cret@h/db")
 	require.NoError(t, err)
 	for code, want := range map[string]fault.Kind{
 		"28P01": fault.KindAuth, "28000": fault.KindAuth, "42501": fault.KindAuth, "3D000": fault.KindUsage, "42P01": fault.KindUsage,
@@ -44,7 +44,7 @@ func TestJudgementOfTheServersWords(t *testing.T) {
 		"57P03": fault.KindUnavailable, "57014": fault.KindUnavailable, "08006": fault.KindUnavailable, "40P01": fault.KindUnavailable,
 		"55P03": fault.KindUnavailable, "XX000": fault.KindUnknown, "": fault.KindUnknown,
 	} {
-		got := s.judge(fmt.Errorf("wrapped: %w", &pgconn.PgError{Code: code, Message: "it says\ns3cret"}))
+		got := s.classifyError(fmt.Errorf("wrapped: %w", &pgconn.PgError{Code: code, Message: "it says\ns3cret"}))
 		assert.Equal(t, want, got.Kind, code)
 		assert.Equal(t, "it says ******** (SQLSTATE "+code+")", got.Error())
 		assert.Equal(t, want != fault.KindUnknown, got.Hint != "", code)
@@ -53,7 +53,7 @@ func TestJudgementOfTheServersWords(t *testing.T) {
 		io.ErrUnexpectedEOF: fault.KindUnavailable, driver.ErrBadConn: fault.KindUnavailable,
 		&net.OpError{Op: "read", Err: errors.New("reset")}: fault.KindUnavailable, errors.New("odd"): fault.KindUnknown,
 	} {
-		got := s.judge(fmt.Errorf("s3cret:\n\t%w", err))
+		got := s.classifyError(fmt.Errorf("s3cret:\n\t%w", err))
 		assert.Equal(t, want, got.Kind, err)
 		assert.Contains(t, got.Error(), err.Error())
 		assert.NotContains(t, got.Error(), "s3cret")
@@ -66,12 +66,12 @@ func TestServerThatHangs(t *testing.T) {
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer listener.Close() //nolint:errcheck // the test is over
-	s, err := newServer("postgres://me:s3cret@" + listener.Addr().String() + "/db?sslmode=disable")
+	s, err := newPostgres("postgres://me:s3cret@" + listener.Addr().String() + "/db?sslmode=disable")
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err = s.open(ctx)
+	_, err = s.openDB(ctx)
 	require.Error(t, err)
-	assert.Equal(t, fault.KindUnavailable, fault.KindOf(trouble(t.Context(), s, "open", err)), "our own limit")
-	assert.Equal(t, fault.KindTimeout, fault.KindOf(trouble(ctx, s, "open", err)), "the limit of whoever asked")
+	assert.Equal(t, fault.KindUnavailable, fault.KindOf(storeError(t.Context(), s, "open", err)), "our own limit")
+	assert.Equal(t, fault.KindTimeout, fault.KindOf(storeError(ctx, s, "open", err)), "the limit of whoever asked")
 }

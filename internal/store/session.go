@@ -12,61 +12,61 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// connector and session are all that database/sql needs of Postgres here: texts,
-// whole numbers and truths, one statement at a time. pgx's own adapter knows every
-// type there is, and would be 3 MB of the binary.
-type connector struct{ config *pgconn.Config }
+// pgConnector and pgSession are the part of database/sql that the store needs of Postgres:
+// strings, integers and booleans, one statement at a time. pgx's own adapter knows every
+// type, and would add 3 MB to the binary.
+type pgConnector struct{ config *pgconn.Config }
 
 var errNotHere = errors.New("the store neither prepares statements nor opens by name")
 
-// Connect is driver.Connector's.
-func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+// Connect implements driver.Connector.
+func (c pgConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := pgconn.ConnectConfig(ctx, c.config.Copy())
 	if err != nil {
 		return nil, err
 	}
-	return &session{conn}, nil
+	return &pgSession{conn}, nil
 }
 
-// Driver is driver.Connector's.
-func (c connector) Driver() driver.Driver { return c }
+// Driver implements driver.Connector.
+func (c pgConnector) Driver() driver.Driver { return c }
 
-// Open is driver.Driver's; nothing opens by name.
-func (connector) Open(string) (driver.Conn, error) { return nil, errNotHere }
+// Open implements driver.Driver; nothing opens by name.
+func (pgConnector) Open(string) (driver.Conn, error) { return nil, errNotHere }
 
-// session is one connection to Postgres.
-type session struct{ conn *pgconn.PgConn }
+// pgSession is one connection to Postgres.
+type pgSession struct{ conn *pgconn.PgConn }
 
 var (
-	_ driver.ExecerContext   = (*session)(nil)
-	_ driver.QueryerContext  = (*session)(nil)
-	_ driver.ConnBeginTx     = (*session)(nil)
-	_ driver.SessionResetter = (*session)(nil)
-	_ driver.Validator       = (*session)(nil)
+	_ driver.ExecerContext   = (*pgSession)(nil)
+	_ driver.QueryerContext  = (*pgSession)(nil)
+	_ driver.ConnBeginTx     = (*pgSession)(nil)
+	_ driver.SessionResetter = (*pgSession)(nil)
+	_ driver.Validator       = (*pgSession)(nil)
 )
 
-// goodbye is how long a connection may take to end, or to take something back.
-const goodbye = 2 * time.Second
+// closeTimeout is how long closing a connection or a rollback may take.
+const closeTimeout = 2 * time.Second
 
-// Prepare is driver.Conn's.
-func (*session) Prepare(string) (driver.Stmt, error) { return nil, errNotHere }
+// Prepare implements driver.Conn.
+func (*pgSession) Prepare(string) (driver.Stmt, error) { return nil, errNotHere }
 
-// Begin is driver.Conn's; database/sql calls BeginTx.
-func (*session) Begin() (driver.Tx, error) { return nil, errNotHere }
+// Begin implements driver.Conn; database/sql calls BeginTx.
+func (*pgSession) Begin() (driver.Tx, error) { return nil, errNotHere }
 
-// Close is driver.Conn's, which has no context.
-func (s *session) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), goodbye) //nolint:forbidigo // the interface hands none down
+// Close implements driver.Conn, which has no context.
+func (s *pgSession) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout) //nolint:forbidigo // the interface hands none down
 	defer cancel()
 	return s.conn.Close(ctx)
 }
 
-// IsValid is driver.Validator's.
-func (s *session) IsValid() bool { return !s.conn.IsClosed() }
+// IsValid implements driver.Validator.
+func (s *pgSession) IsValid() bool { return !s.conn.IsClosed() }
 
-// ResetSession is driver.SessionResetter's: a connection that the server has ended
-// meanwhile is replaced before anything is asked.
-func (s *session) ResetSession(context.Context) error {
+// ResetSession implements driver.SessionResetter: a connection that the server has ended is
+// replaced before it is used.
+func (s *pgSession) ResetSession(context.Context) error {
 	if s.conn.IsClosed() || s.conn.TxStatus() != 'I' {
 		return driver.ErrBadConn
 	}
@@ -76,28 +76,28 @@ func (s *session) ResetSession(context.Context) error {
 	return nil
 }
 
-// ExecContext is driver.ExecerContext's.
-func (s *session) ExecContext(ctx context.Context, statement string, args []driver.NamedValue) (driver.Result, error) {
-	result, err := s.run(ctx, statement, args)
+// ExecContext implements driver.ExecerContext.
+func (s *pgSession) ExecContext(ctx context.Context, statement string, args []driver.NamedValue) (driver.Result, error) {
+	result, err := s.execParams(ctx, statement, args)
 	if err != nil {
 		return nil, err
 	}
 	return driver.RowsAffected(result.CommandTag.RowsAffected()), nil
 }
 
-// QueryContext is driver.QueryerContext's. All rows are there when it returns.
-func (s *session) QueryContext(ctx context.Context, statement string, args []driver.NamedValue) (driver.Rows, error) {
-	result, err := s.run(ctx, statement, args)
+// QueryContext implements driver.QueryerContext. All rows are read when it returns.
+func (s *pgSession) QueryContext(ctx context.Context, statement string, args []driver.NamedValue) (driver.Rows, error) {
+	result, err := s.execParams(ctx, statement, args)
 	if err != nil {
 		return nil, err
 	}
-	return &answer{result: result}, nil
+	return &pgRows{result: result}, nil
 }
 
-func (s *session) run(ctx context.Context, statement string, args []driver.NamedValue) (*pgconn.Result, error) {
+func (s *pgSession) execParams(ctx context.Context, statement string, args []driver.NamedValue) (*pgconn.Result, error) {
 	values := make([][]byte, len(args))
 	for i, arg := range args {
-		text, err := written(arg.Value)
+		text, err := encodeParameter(arg.Value)
 		if err != nil {
 			return nil, err
 		}
@@ -110,8 +110,8 @@ func (s *session) run(ctx context.Context, statement string, args []driver.Named
 	return result, result.Err
 }
 
-// written is a parameter as the server reads it; the server knows its type.
-func written(value driver.Value) (string, error) {
+// encodeParameter encodes a parameter as text; the server knows its type.
+func encodeParameter(value driver.Value) (string, error) {
 	switch v := value.(type) {
 	case string:
 		return v, nil
@@ -123,53 +123,53 @@ func written(value driver.Value) (string, error) {
 	return "", fmt.Errorf("no parameter can be a %T", value)
 }
 
-// BeginTx is driver.ConnBeginTx's. Whatever a server has as its default, a statement
-// after a lock must see what was committed before the lock was had.
-func (s *session) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+// BeginTx implements driver.ConnBeginTx. Whatever the server's default, a statement after a
+// lock must see what was committed before the lock was taken.
+func (s *pgSession) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
 	begin := "BEGIN ISOLATION LEVEL READ COMMITTED"
 	if o.ReadOnly {
 		begin += " READ ONLY"
 	}
-	if _, err := s.run(ctx, begin, nil); err != nil {
+	if _, err := s.execParams(ctx, begin, nil); err != nil {
 		return nil, err
 	}
-	return transaction{
-		commit: func() error { return s.end(ctx, "COMMIT") },
-		rollback: func() error { // also after the end of its context: the connection goes on
-			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
+	return pgTransaction{
+		commit: func() error { return s.endTransaction(ctx, "COMMIT") },
+		rollback: func() error { // also after the end of its context: the connection is used again
+			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 			defer cancel()
-			return s.end(late, "ROLLBACK")
+			return s.endTransaction(late, "ROLLBACK")
 		},
 	}, nil
 }
 
-// end ends a transaction by a word. The server answers COMMIT with ROLLBACK where
-// a statement had failed.
-func (s *session) end(ctx context.Context, word string) error {
-	result, err := s.run(ctx, word, nil)
+// endTransaction ends a transaction by COMMIT or ROLLBACK. The server answers COMMIT with
+// ROLLBACK where a statement had failed.
+func (s *pgSession) endTransaction(ctx context.Context, word string) error {
+	result, err := s.execParams(ctx, word, nil)
 	if err == nil && result.CommandTag.String() != word {
 		return fmt.Errorf("the server answered %s with %s", word, result.CommandTag)
 	}
 	return err
 }
 
-// transaction is the two ways to end one.
-type transaction struct{ commit, rollback func() error }
+// pgTransaction implements driver.Tx.
+type pgTransaction struct{ commit, rollback func() error }
 
-// Commit is driver.Tx's.
-func (t transaction) Commit() error { return t.commit() }
+// Commit implements driver.Tx.
+func (t pgTransaction) Commit() error { return t.commit() }
 
-// Rollback is driver.Tx's.
-func (t transaction) Rollback() error { return t.rollback() }
+// Rollback implements driver.Tx.
+func (t pgTransaction) Rollback() error { return t.rollback() }
 
-// answer is the rows of a query.
-type answer struct {
+// pgRows are the rows of a query.
+type pgRows struct {
 	result *pgconn.Result
 	next   int
 }
 
-// Columns is driver.Rows'.
-func (a *answer) Columns() []string {
+// Columns implements driver.Rows.
+func (a *pgRows) Columns() []string {
 	names := make([]string, len(a.result.FieldDescriptions))
 	for i, field := range a.result.FieldDescriptions {
 		names[i] = field.Name
@@ -177,11 +177,11 @@ func (a *answer) Columns() []string {
 	return names
 }
 
-// Close is driver.Rows'.
-func (*answer) Close() error { return nil }
+// Close implements driver.Rows.
+func (*pgRows) Close() error { return nil }
 
-// Next is driver.Rows'. database/sql makes of a text what it is scanned into.
-func (a *answer) Next(into []driver.Value) error {
+// Next implements driver.Rows. database/sql converts the text.
+func (a *pgRows) Next(into []driver.Value) error {
 	if a.next >= len(a.result.Rows) {
 		return io.EOF
 	}

@@ -7,16 +7,15 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Store is everything that is kept. A verb that needs less asks for one of the
-// parts.
+// Store is everything that is stored. A verb that needs less asks for one of the parts.
 //
-// Every error is a fault with a hint and without a secret: KindUnavailable for a
-// database that is down, full or does not answer, KindAuth for a refused login,
-// KindUsage for a place that cannot be used, KindLocked for a lease or a file that
-// somebody else holds, KindRefused for a schema of a newer sbx, KindUnknown for a
-// broken file. An end of ctx has the kind of ctx. A change that ended in
-// KindUnavailable may have been made all the same: read before doing it again.
-// Times are kept in microseconds and returned in UTC; the zero time stays zero.
+// Every error is a fault with a hint and without a secret: KindUnavailable for a database
+// that is down, full or does not answer, KindAuth for a refused login, KindUsage for a
+// place that cannot be used, KindLocked for a lease or a file that another process holds,
+// KindRefused for a schema of a newer sbx, KindUnknown for a broken file. An end of ctx has
+// the kind of ctx. A change that ended in KindUnavailable may have been made all the same:
+// read before doing it again. Times are stored in microseconds and returned in UTC; the
+// zero time stays zero.
 type Store interface { //nolint:interfacebloat // it is all its parts; whoever needs less asks for one
 	LeaseStore
 	SightingStore
@@ -24,95 +23,94 @@ type Store interface { //nolint:interfacebloat // it is all its parts; whoever n
 	RunStore
 	TaskStore
 	DocStore
-	// Close gives back what the store holds open; its leases stay.
+	// Close releases what the store holds open; its leases stay.
 	Close() error
 }
 
-// LeaseStore gives exclusive rights for a time.
+// LeaseStore grants exclusive rights for a time.
 type LeaseStore interface {
-	// Acquire takes the lease of that name for ttl. KindLocked, naming holder and
-	// end, while it is held, also by the same holder.
+	// Acquire takes the lease of that name for ttl. KindLocked, naming holder and end,
+	// while it is held, also by the same holder.
 	Acquire(ctx context.Context, name, holder string, ttl time.Duration) (Lease, error)
-	// Renew makes the lease end ttl from now. KindLocked once it has expired,
-	// even if nobody took it: others may have concluded that its holder is dead.
+	// Renew makes the lease end ttl from now. KindLocked once it has expired, even if it is
+	// free: other processes may have concluded that its holder is dead.
 	Renew(ctx context.Context, lease Lease, ttl time.Duration) (Lease, error)
-	// Release gives the lease back. KindLocked when it is somebody else's by now
-	// or was given back before.
+	// Release gives the lease back. KindLocked when another process has it or it was given
+	// back before.
 	Release(ctx context.Context, lease Lease) error
 }
 
-// SightingStore counts what was observed, so that one look is never proof.
+// SightingStore counts observations, so that a single one is never proof.
 type SightingStore interface {
-	// Sight notes that something was seen at a time. It counts when that is at
-	// least apart after the last that counted; the first always does.
+	// Sight records an observation. It counts when it is at least apart after the last that
+	// counted; the first always does.
 	Sight(ctx context.Context, kind, key string, at time.Time, apart time.Duration) (Sighting, error)
-	// Forget drops what was seen under a key; nothing to drop is no error.
+	// Forget deletes the observations of a key; none is no error.
 	Forget(ctx context.Context, kind, key string) error
-	// Sightings gives all of a kind, by key.
+	// Sightings returns all of a kind, by key.
 	Sightings(ctx context.Context, kind string) (map[string]Sighting, error)
 }
 
 // RecordStore keeps which sandboxes sbx created.
 type RecordStore interface {
-	// PutRecord inserts the record or replaces all of it. A record without
-	// provider or id is KindUsage.
+	// PutRecord inserts or replaces the record. A record without provider or id is
+	// KindUsage.
 	PutRecord(ctx context.Context, record Record) error
-	// EndRecord notes an end: state and reason become those given, and EndedAt
-	// keeps the first end that was noted. KindNotFound without a record.
+	// EndRecord records an end: state and reason become those given, and EndedAt keeps the
+	// first recorded end. KindNotFound without a record.
 	EndRecord(ctx context.Context, ref sandbox.Ref, state sandbox.State, reason string, at time.Time) error
-	// Records gives all records of a profile, oldest first; "" = of all profiles.
-	// The list is complete, or there is an error and no list.
+	// Records returns all records of a profile, oldest first; "" = of all profiles. The
+	// list is complete, or there is an error and no list.
 	Records(ctx context.Context, provider string) ([]Record, error)
 }
 
 // RunStore keeps a summary of each bulk run.
 type RunStore interface {
-	// PutRun inserts the run or replaces all of it. A run without id is KindUsage.
+	// PutRun inserts or replaces the run. A run without id is KindUsage.
 	PutRun(ctx context.Context, run Run) error
-	// Runs gives the runs that started last, newest first; limit 0 = all.
+	// Runs returns the runs that started last, newest first; limit 0 = all.
 	Runs(ctx context.Context, limit int) ([]Run, error)
 }
 
 // TaskStore keeps tasks, each changed by one conditional update at a time.
 type TaskStore interface {
-	// AddTask inserts a task as version 1; created by the store's clock where
-	// CreatedAt is zero. With a Key that is taken it gives the kept task of that key
-	// and false. An id that is taken, or none, is KindUsage, and so is a
-	// reservation: only SwapTask counts it against the budget.
+	// AddTask inserts a task as version 1, created by the store's clock where CreatedAt is
+	// zero. With an existing Key it returns the stored task of that key and false. An id
+	// that exists, or none, is KindUsage, and so is a reservation: only SwapTask checks it
+	// against the budget.
 	AddTask(ctx context.Context, t Task) (kept Task, added bool, err error)
 	// Task reads one by its exact id; KindNotFound.
 	Task(ctx context.Context, id string) (Task, error)
-	// Tasks gives the newest first: by creation, then by the bytes of the id. The
-	// list is complete up to the limit, or there is an error and no list.
+	// Tasks returns the newest first: by creation, then by the bytes of the id. The list is
+	// complete up to the limit, or there is an error and no list.
 	Tasks(ctx context.Context, q TaskQuery) ([]Task, error)
-	// SwapTask replaces a task whose kept Version still is t.Version; ID, Key, Spec
-	// and CreatedAt stay as they were. It returns what is kept now. ErrOver inside
-	// KindRefused when the task is over, else ErrSwapped inside KindLocked when
-	// somebody was faster; KindNotFound; KindUsage for a fence below the kept one.
+	// SwapTask replaces a task whose stored Version is t.Version; ID, Key, Spec and
+	// CreatedAt stay as they were. It returns what is stored now. ErrTaskEnded inside
+	// KindRefused when the task has ended, else ErrSwapped inside KindLocked when another
+	// process was faster; KindNotFound; KindUsage for a fence below the stored one.
 	//
-	// With a Budget and limitMB > 0: ErrBudget inside KindRefused, and nothing is
-	// written, where the reservation against this budget grows and would make the sum
-	// over all live tasks of the budget exceed limitMB. That is decided where it is
-	// written, so that the sum exceeds the limit at no commit.
+	// With a Budget and limitMB > 0: ErrBudget inside KindRefused, and nothing is written,
+	// where the reservation against this budget grows and would make the sum over all live
+	// tasks of the budget exceed limitMB. That is decided inside the write, so that the sum
+	// exceeds the limit at no commit.
 	SwapTask(ctx context.Context, t Task, limitMB int64) (Task, error)
-	// AwaitTask returns the task as soon as its Version differs from the given one,
-	// at once when it does already. A store that is down is asked again until ctx
-	// ends.
+	// AwaitTask returns the task as soon as its Version differs from the given one, at once
+	// when it does already. A store that is down is asked again until ctx ends.
 	AwaitTask(ctx context.Context, id string, version int64) (Task, error)
 }
 
-// DocStore keeps small documents, each changed by one conditional update at a time.
-// The versions of a key only ever grow, also when it is dropped and made again: what
-// was read before a drop never matches what came after.
+// DocStore keeps small documents, each changed by one conditional update at a time. The
+// versions of a key only ever grow, also when it is dropped and made again: a version read
+// before a drop never matches a later document.
 type DocStore interface {
 	// Doc reads a document; Version 0 where there is none.
 	Doc(ctx context.Context, kind, key string) (Doc, error)
-	// Docs gives all of a kind, by key. Complete, or an error.
+	// Docs returns all of a kind, by key. Complete, or an error.
 	Docs(ctx context.Context, kind string) ([]Doc, error)
-	// SwapDoc replaces the body where the kept version is d.Version; 0 = there must
-	// be none. It returns what is kept now; ErrSwapped inside KindLocked otherwise.
+	// SwapDoc replaces the body where the stored version is d.Version; 0 = there must be
+	// none. It returns what is stored now; ErrSwapped inside KindLocked otherwise.
 	SwapDoc(ctx context.Context, d Doc) (Doc, error)
-	// DropDoc removes the document where the kept version is d.Version; ErrSwapped
-	// inside KindLocked otherwise.
+	// DropDoc removes the document where the stored version is d.Version; ErrSwapped inside
+	// KindLocked otherwise.
 	DropDoc(ctx context.Context, d Doc) error
 }

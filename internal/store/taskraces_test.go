@@ -50,11 +50,11 @@ func race(ctx context.Context, o store.Options) error {
 	for _, t := range list {
 		t.Version = 1
 		t.State = states[rand.IntN(len(states))]
-		t.Over, t.Owner, t.Fence = endings()[t.State], strconv.Itoa(os.Getpid()), t.Fence+1
+		t.Ended, t.Owner, t.Fence = endings()[t.State], strconv.Itoa(os.Getpid()), t.Fence+1
 		switch _, err := d.SwapTask(ctx, t, 0); {
 		case err == nil:
 			fmt.Println(t.State)
-		case errors.Is(err, store.ErrSwapped), errors.Is(err, store.ErrOver):
+		case errors.Is(err, store.ErrSwapped), errors.Is(err, store.ErrTaskEnded):
 			late++
 		default:
 			return err
@@ -101,7 +101,7 @@ func racing(t *testing.T, o store.Options) {
 		found[one.State]++
 		assert.EqualValues(t, 2, one.Version)
 		assert.EqualValues(t, 1, one.Fence)
-		assert.Equal(t, endings()[one.State], one.Over)
+		assert.Equal(t, endings()[one.State], one.Ended)
 	}
 	assert.Equal(t, found, won, "each has the one change that somebody made")
 	assert.Equal(t, (racers-1)*n, late, "and all others came too late")

@@ -17,9 +17,8 @@ const (
 		VALUES ($1, $2, $3, $4, $5, 1, $6, $7, $8, $9, 0, CASE WHEN CAST($10 AS BIGINT) = 0 THEN %[1]s ELSE CAST($10 AS BIGINT) END, %[1]s, $11)
 		ON CONFLICT DO NOTHING`
 
-	// Of a task that has ended no row is written again: this is the only update of
-	// the table, so that a trigger, which each database spells its own way and a
-	// server asks more rights for, would guard nothing that this does not.
+	// The only update of the table. It never changes a task that has ended, so a trigger
+	// would protect nothing more.
 	swapTask = `UPDATE sbx_task SET state = $1, ended = $2, fence = $3, owner = $4, lease_us = $5, budget = $6, reserve_mb = $7,
 		body = $8, version = version + 1, updated_us = %s
 		WHERE id = $9 AND version = $10 AND NOT ended AND fence <= $3`
@@ -28,15 +27,15 @@ const (
 	sumOthers    = `SELECT CAST(coalesce(sum(reserve_mb), 0) AS BIGINT) FROM sbx_task WHERE budget = $1 AND NOT ended AND id <> $2`
 )
 
-// AddTask is TaskStore's.
+// AddTask implements TaskStore.
 func (d *Database) AddTask(ctx context.Context, task Task) (kept Task, added bool, err error) {
-	if err := task.checkNew(); err != nil {
+	if err := task.checkNewTask(); err != nil {
 		return Task{}, false, err
 	}
-	t := task.kept()
-	err = d.write(ctx, "add task "+t.ID, func(ctx context.Context, tx *sql.Tx) error {
-		result, err := tx.ExecContext(ctx, fmt.Sprintf(addTask, d.engine.stamp()),
-			t.ID, t.Key, t.Spec, t.State, t.Over, t.Fence, t.Owner, micros(t.LeaseUntil), t.Budget, micros(t.CreatedAt), string(t.Body))
+	t := task.storable()
+	err = d.writeTx(ctx, "add task "+t.ID, func(ctx context.Context, tx *sql.Tx) error {
+		result, err := tx.ExecContext(ctx, fmt.Sprintf(addTask, d.engine.timeExpression()),
+			t.ID, t.Key, t.Spec, t.State, t.Ended, t.Fence, t.Owner, toMicros(t.LeaseUntil), t.Budget, toMicros(t.CreatedAt), string(t.Body))
 		if err != nil {
 			return err
 		}
@@ -45,7 +44,7 @@ func (d *Database) AddTask(ctx context.Context, task Task) (kept Task, added boo
 			return err
 		}
 		added = rows == 1
-		kept, err = d.addedTask(ctx, tx, t, added)
+		kept, err = d.readAddedTask(ctx, tx, t, added)
 		return err
 	})
 	if err != nil {
@@ -54,55 +53,55 @@ func (d *Database) AddTask(ctx context.Context, task Task) (kept Task, added boo
 	return kept, added, nil
 }
 
-// addedTask reads the task that was added, or the one that has its key.
-func (d *Database) addedTask(ctx context.Context, tx *sql.Tx, t Task, added bool) (Task, error) {
+// readAddedTask reads the task that was added, or the one that has its key.
+func (d *Database) readAddedTask(ctx context.Context, tx *sql.Tx, t Task, added bool) (Task, error) {
 	column, value := "id", t.ID
 	if !added {
 		column, value = "key", t.Key
 	}
 	if value == "" {
-		return Task{}, taskTaken(t.ID)
+		return Task{}, taskTakenError(t.ID)
 	}
-	found, err := d.taskIn(ctx, tx, column, value)
+	found, err := d.readTaskBy(ctx, tx, column, value)
 	if errors.Is(err, sql.ErrNoRows) {
-		return Task{}, taskTaken(t.ID)
+		return Task{}, taskTakenError(t.ID)
 	}
 	return found, err
 }
 
-// taskIn reads the task with a value in a column; sql.ErrNoRows.
-func (d *Database) taskIn(ctx context.Context, tx *sql.Tx, column, value string) (Task, error) {
-	return scanTask(tx.QueryRowContext(ctx, d.selectTasks()+` WHERE `+column+` = $1`, value))
+// readTaskBy reads the task with a value in a column; sql.ErrNoRows.
+func (d *Database) readTaskBy(ctx context.Context, tx *sql.Tx, column, value string) (Task, error) {
+	return scanTask(tx.QueryRowContext(ctx, d.taskSelect()+` WHERE `+column+` = $1`, value))
 }
 
-func (d *Database) selectTasks() string {
-	return `SELECT ` + taskColumns + `, ` + d.engine.stamp() + ` FROM sbx_task`
+func (d *Database) taskSelect() string {
+	return `SELECT ` + taskColumns + `, ` + d.engine.timeExpression() + ` FROM sbx_task`
 }
 
-func scanTask(row scanner) (Task, error) {
+func scanTask(row rowScanner) (Task, error) {
 	var t Task
 	var lease, created, updated, now int64
 	var body string
-	err := row.Scan(&t.ID, &t.Key, &t.Spec, &t.State, &t.Over, &t.Version, &t.Fence, &t.Owner, &lease,
+	err := row.Scan(&t.ID, &t.Key, &t.Spec, &t.State, &t.Ended, &t.Version, &t.Fence, &t.Owner, &lease,
 		&t.Budget, &t.ReserveMB, &created, &updated, &body, &now)
-	t.LeaseUntil, t.CreatedAt, t.UpdatedAt, t.ReadAt = read(lease), read(created), read(updated), read(now)
-	t.Body = textOf([]byte(body))
+	t.LeaseUntil, t.CreatedAt, t.UpdatedAt, t.ReadAt = fromMicros(lease), fromMicros(created), fromMicros(updated), fromMicros(now)
+	t.Body = storableBytes([]byte(body))
 	return t, err
 }
 
-// Task is TaskStore's.
+// Task implements TaskStore.
 func (d *Database) Task(ctx context.Context, id string) (Task, error) {
-	list, err := d.listTasks(ctx, "task "+text(id), ` WHERE id = $1`, text(id))
+	list, err := d.listTasks(ctx, "task "+storableText(id), ` WHERE id = $1`, storableText(id))
 	switch {
 	case err != nil:
 		return Task{}, err
 	case len(list) == 0:
-		return Task{}, noTask(text(id))
+		return Task{}, noTaskError(storableText(id))
 	}
 	return list[0], nil
 }
 
-// Tasks is TaskStore's.
+// Tasks implements TaskStore.
 func (d *Database) Tasks(ctx context.Context, q TaskQuery) ([]Task, error) {
 	var where []string
 	var args []any
@@ -114,27 +113,27 @@ func (d *Database) Tasks(ctx context.Context, q TaskQuery) ([]Task, error) {
 		where = append(where, condition)
 	}
 	if q.Prefix != "" {
-		asks(`substr(id, 1, length(?)) = ?`, text(q.Prefix))
+		asks(`substr(id, 1, length(?)) = ?`, storableText(q.Prefix))
 	}
 	if q.Live {
 		asks(`NOT ended`)
 	}
 	if !q.Since.IsZero() {
-		asks(`created_us >= ?`, micros(q.Since))
+		asks(`created_us >= ?`, toMicros(q.Since))
 	}
 	clause := ``
 	if len(where) > 0 {
 		clause = ` WHERE ` + strings.Join(where, ` AND `)
 	}
 	if q.Limit > 0 {
-		clause += ` ORDER BY created_us DESC, ` + d.engine.bytewise("id") + ` DESC LIMIT ` + strconv.Itoa(q.Limit)
+		clause += ` ORDER BY created_us DESC, ` + d.engine.byteOrder("id") + ` DESC LIMIT ` + strconv.Itoa(q.Limit)
 	}
 	return d.listTasks(ctx, "tasks", clause, args...)
 }
 
 func (d *Database) listTasks(ctx context.Context, op, clause string, args ...any) ([]Task, error) {
 	list := []Task{}
-	err := d.query(ctx, op, d.selectTasks()+clause, args, func(rows *sql.Rows) error {
+	err := d.queryRows(ctx, op, d.taskSelect()+clause, args, func(rows *sql.Rows) error {
 		t, err := scanTask(rows)
 		list = append(list, t)
 		return err
@@ -142,46 +141,46 @@ func (d *Database) listTasks(ctx context.Context, op, clause string, args ...any
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(list, byCreation)
+	slices.SortFunc(list, compareCreation)
 	return list, nil
 }
 
-// SwapTask is TaskStore's.
+// SwapTask implements TaskStore.
 func (d *Database) SwapTask(ctx context.Context, task Task, limitMB int64) (Task, error) {
-	if err := task.check(); err != nil {
+	if err := task.checkTask(); err != nil {
 		return Task{}, err
 	}
-	t := task.kept()
+	t := task.storable()
 	bounded := t.Budget != "" && limitMB > 0
-	err := d.write(ctx, "change task "+t.ID, func(ctx context.Context, tx *sql.Tx) error {
+	err := d.writeTx(ctx, "change task "+t.ID, func(ctx context.Context, tx *sql.Tx) error {
 		if bounded {
-			if err := d.engine.reserve(ctx, tx, t.Budget); err != nil {
+			if err := d.engine.lockBudget(ctx, tx, t.Budget); err != nil {
 				return err
 			}
 		}
-		now, err := d.swapIn(ctx, tx, t, bounded, limitMB)
+		now, err := d.updateTask(ctx, tx, t, bounded, limitMB)
 		if errors.Is(err, sql.ErrNoRows) {
-			return d.unswapped(ctx, tx, t, bounded, limitMB)
+			return d.explainSwap(ctx, tx, t, bounded, limitMB)
 		}
 		if err != nil {
 			return err
 		}
 		t = now
-		return d.engine.tell(ctx, tx, topic(t.ID))
+		return d.engine.notifyTopic(ctx, tx, topicOf(t.ID))
 	})
 	if err != nil {
 		return Task{}, err
 	}
-	d.board.tell(topic(t.ID))
+	d.waiters.publishTopic(topicOf(t.ID))
 	return t, nil
 }
 
-// swapIn is the one conditional update; sql.ErrNoRows when it found nothing to
+// updateTask is the one conditional update; sql.ErrNoRows when it found nothing to
 // change.
-func (d *Database) swapIn(ctx context.Context, tx *sql.Tx, t Task, bounded bool, limitMB int64) (Task, error) {
-	statement := fmt.Sprintf(swapTask, d.engine.stamp())
+func (d *Database) updateTask(ctx context.Context, tx *sql.Tx, t Task, bounded bool, limitMB int64) (Task, error) {
+	statement := fmt.Sprintf(swapTask, d.engine.timeExpression())
 	args := []any{
-		t.State, t.Over, t.Fence, t.Owner, micros(t.LeaseUntil), t.Budget, t.ReserveMB, string(t.Body), t.ID, t.Version,
+		t.State, t.Ended, t.Fence, t.Owner, toMicros(t.LeaseUntil), t.Budget, t.ReserveMB, string(t.Body), t.ID, t.Version,
 	}
 	if bounded {
 		statement, args = statement+withinBudget, append(args, limitMB)
@@ -189,23 +188,23 @@ func (d *Database) swapIn(ctx context.Context, tx *sql.Tx, t Task, bounded bool,
 	var created, updated int64
 	err := tx.QueryRowContext(ctx, statement+` RETURNING key, spec, version, created_us, updated_us`, args...).
 		Scan(&t.Key, &t.Spec, &t.Version, &created, &updated)
-	t.CreatedAt, t.UpdatedAt, t.ReadAt = read(created), read(updated), read(updated)
+	t.CreatedAt, t.UpdatedAt, t.ReadAt = fromMicros(created), fromMicros(updated), fromMicros(updated)
 	return t, err
 }
 
-// unswapped says why swapIn found nothing to change.
-func (d *Database) unswapped(ctx context.Context, tx *sql.Tx, t Task, bounded bool, limitMB int64) error {
-	now, err := d.taskIn(ctx, tx, "id", t.ID)
+// explainSwap is why updateTask found nothing to change.
+func (d *Database) explainSwap(ctx context.Context, tx *sql.Tx, t Task, bounded bool, limitMB int64) error {
+	now, err := d.readTaskBy(ctx, tx, "id", t.ID)
 	if errors.Is(err, sql.ErrNoRows) {
-		return noTask(t.ID)
+		return noTaskError(t.ID)
 	}
-	var r reserved
-	if err == nil && bounded && grows(t, now) {
+	var r reservation
+	if err == nil && bounded && growsReservation(t, now) {
 		r.limit = limitMB
 		err = tx.QueryRowContext(ctx, sumOthers, t.Budget, t.ID).Scan(&r.others)
 	}
 	if err != nil {
 		return err
 	}
-	return unswapped(t, now, r)
+	return swapError(t, now, r)
 }

@@ -12,24 +12,24 @@ import (
 	"sbx/internal/store"
 )
 
-// Bounds of one sweep (tasks.md E3): every start of sbx may pay for it. What has to
-// be looked at twice, two seconds apart, to be seen gone (daytona) fits into it.
+// Bounds of one sweep, which every start of sbx may run. The time is enough for an end that
+// needs two reads two seconds apart (daytona).
 const (
 	SweepTasks = 5
 	SweepTime  = 5 * time.Second
 )
 
-// Adopted is what became of a task that a sweep has looked at.
+// Adopted is the result of a sweep for one task.
 type Adopted struct {
 	Task Task
 	Err  error
 }
 
-// Sweep takes over what dead processes left, as far as that takes no waiting: what is
-// decided is ended, what is in doubt is resolved, what has ended is concluded. A
-// program that still runs, within its time, is left to run, and so is a task that
-// waits for an attempt, until its time is over. Those come first that were left
-// alone for longest, so that one that cannot be ended keeps no other from it.
+// Sweep takes over the tasks of dead processes, as far as that takes no waiting: it ends
+// decided tasks, resolves unknown publications and concludes attempts that have ended. A
+// program that still runs within its limits is left alone, and so is a task that waits for
+// an attempt, until its time is over. The tasks that were left alone for longest come
+// first, so that one that cannot be ended does not delay the others for ever.
 func Sweep(ctx context.Context, o Options) ([]Adopted, error) {
 	ctx, stop := context.WithTimeout(ctx, SweepTime)
 	defer stop()
@@ -37,13 +37,13 @@ func Sweep(ctx context.Context, o Options) ([]Adopted, error) {
 	if err != nil {
 		return nil, err
 	}
-	tasks = slices.DeleteFunc(tasks, func(t Task) bool { return !o.abandoned(t) || !o.mayAdopt(t) || t.waitsForOwner() })
+	tasks = slices.DeleteFunc(tasks, func(t Task) bool { return !o.isAbandoned(t) || !o.mayAdopt(t) || t.awaitsOwner() })
 	slices.SortStableFunc(tasks, func(a, b Task) int { return a.LeaseUntil.Compare(b.LeaseUntil) })
 	return adoptAll(ctx, o, tasks), nil
 }
 
-// adoptAll goes on with up to SweepTasks tasks, all at once: time is short. Those
-// that need nothing do not count.
+// adoptAll adopts up to SweepTasks tasks concurrently, because time is short. Tasks that
+// need nothing do not count.
 func adoptAll(ctx context.Context, o Options, tasks []Task) []Adopted {
 	var all []Adopted
 	var mu sync.Mutex
@@ -70,88 +70,87 @@ func adoptAll(ctx context.Context, o Options, tasks []Task) []Adopted {
 	return all
 }
 
-// waitsForOwner says that what comes next is an attempt, which a sweep does not
-// begin, and that there is time for it yet.
-func (t *Task) waitsForOwner() bool {
+// awaitsOwner reports whether the next step of a task is an attempt, which a sweep does not
+// begin, and there is still time for it.
+func (t *Task) awaitsOwner() bool {
 	a := t.Last()
 	if t.Phase != Working || a != nil && a.Retry == nil || !t.AllGone() {
 		return false
 	}
-	return !t.overdue()
+	return !t.isOverdue()
 }
 
-// overdue says of a task that nobody holds that there is no more use in waiting for
-// somebody.
-func (t *Task) overdue() bool {
+// isOverdue reports whether the time of a task without an owner is over.
+func (t *Task) isOverdue() bool {
 	since := t.CreatedAt
 	if t.LeaseUntil.After(since) {
 		since = t.LeaseUntil
 	}
 	switch limit := t.Spec.Limits.Deadline; {
 	case !t.DeadlineAt.IsZero():
-		return t.late()
+		return t.pastDeadline()
 	case limit > 0:
 		return t.ReadAt.Sub(t.CreatedAt) >= limit
 	}
 	return t.ReadAt.Sub(since) >= LostAfter
 }
 
-// abandoned says that nobody goes on with a task: its lease is over, or its owner
+// isAbandoned reports whether no process works on a task: its lease is over, or its owner
 // is known to be dead.
-func (o Options) abandoned(t Task) bool {
+func (o Options) isAbandoned(t Task) bool {
 	if !t.Held() {
 		return !t.LeaseUntil.IsZero() || t.ReadAt.Sub(t.CreatedAt) > LeaseFor
 	}
-	return o.dead(t.Owner)
+	return o.ownerDead(t.Owner)
 }
 
-func (o Options) dead(owner Owner) bool {
+func (o Options) ownerDead(owner Owner) bool {
 	return o.Alive != nil && o.Alive(owner) == sandbox.False
 }
 
-// mayAdopt keeps what can only be gone on with on the host of its owner for there:
-// what was collected lies on that host's disk. What is decided may be ended by all,
-// and what its host has left alone for LostAfter is brought to an end by any.
+// mayAdopt reports whether this host may take the task over. Before the decision only the
+// owner's host may, because collected work is on its disk; a decided task may be ended by
+// any host, and so may one that its host has left alone for LostAfter.
 func (o Options) mayAdopt(t Task) bool {
 	if !t.LeaseUntil.IsZero() && t.ReadAt.Sub(t.LeaseUntil) >= LostAfter {
 		return true
 	}
-	if slices.ContainsFunc(t.Attempts, o.elsewhere) {
+	if slices.ContainsFunc(t.Attempts, o.onOtherHost) {
 		return false
 	}
 	return t.Phase == Stopping || t.Owner.Host == o.Owner.Host || t.Owner.Host == ""
 }
 
-// adoptOne takes a task over and goes on with it until it is over or would have to
-// be waited for. false = there was nothing to do.
+// adoptOne takes a task over and works on it until it is over or would have to wait; false
+// = there was nothing to do.
 func adoptOne(ctx context.Context, o Options, t Task) (Task, bool, error) {
 	r := NewRunner(o, nil, nil)
-	r.sweeps, r.gives = true, t.overdue()
-	if waiting, err := r.stillRuns(ctx, t); waiting || err != nil {
+	r.settleOnly, r.giveUp = true, t.isOverdue()
+	if waiting, err := r.programRuns(ctx, t); waiting || err != nil {
 		return t, false, err
 	}
-	taken, err := o.Ledger.Change(ctx, t.ID, func(n *Task) error { return n.Adopt(o.Owner, o.dead(n.Owner) && n.Owner == t.Owner) })
+	taken, err := o.Ledger.Change(ctx, t.ID, func(n *Task) error { return n.Adopt(o.Owner, o.ownerDead(n.Owner) && n.Owner == t.Owner) })
 	switch {
-	case errors.Is(err, ErrHeld), errors.Is(err, ErrOver):
+	case errors.Is(err, ErrHeld), errors.Is(err, ErrFinal):
 		return t, false, nil
 	case err != nil:
 		return t, true, err
 	}
-	r.at("adopted")
+	r.reachPoint("adopted")
 	now, err := r.Run(ctx, taken)
-	if errors.Is(err, ErrMoved) || ctx.Err() != nil {
-		err = nil // the rest is for who goes on with it, or for the next sweep
+	if errors.Is(err, ErrNotOwner) || ctx.Err() != nil {
+		err = nil // a later sweep or the new owner does the rest
 	}
 	return now, true, err
 }
 
-// stillRuns says that a task's program runs, and may.
-func (r *Runner) stillRuns(ctx context.Context, t Task) (bool, error) {
+// programRuns reports whether the task's program still runs, within its limits.
+func (r *Runner) programRuns(ctx context.Context, t Task) (bool, error) {
 	a := t.Last()
 	if t.Phase != Working || t.State != Running || a == nil || a.Exit != nil || a.Sandbox == "" || a.Expired != ReasonNone {
 		return false, nil
 	}
-	for _, l := range t.limits(true) {
+	for _, l := range t.attemptLimits(true) {
 		if l.left <= 0 {
 			return false, nil
 		}
@@ -163,5 +162,5 @@ func (r *Runner) stillRuns(ctx context.Context, t Task) (bool, error) {
 	case kind == fault.KindGone, kind == fault.KindNotFound:
 		return false, nil
 	}
-	return true, err // nothing can be said of it: it is left alone
+	return true, err // its state is unknown, so it is left alone
 }

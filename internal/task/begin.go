@@ -6,164 +6,109 @@ import (
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/poll"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 )
 
-// How often what a task waits for is looked at again.
+// How often an attempt that may not begin yet asks again.
 const (
-	budgetLook = 200 * time.Millisecond
-	roomLook   = time.Second
-	breakLook  = 5 * time.Second
+	budgetInterval  = 200 * time.Millisecond
+	memoryInterval  = time.Second
+	breakerInterval = 5 * time.Second
 )
 
-// intent is an attempt that is about to begin.
-type intent struct {
+// plannedAttempt is an attempt that is about to begin.
+type plannedAttempt struct {
 	Attempt
 
 	recreated bool
-	leaves    Leave // the breaker's, which let it in
+	permit    Permit // of the breaker that admitted it
 }
 
-// begin waits until the next attempt may be made, and makes it.
-func (r *Runner) begin(ctx context.Context, t Task) (Task, error) {
-	next := intent{Attempt: Attempt{Provider: t.Place(), Nonce: r.nonce(), MemoryMB: t.memoryMB()}, recreated: t.Recreated}
-	err := r.guarded(ctx, t, t.deadline(), func(ctx context.Context) (err error) {
-		if wait := left(t.NextAt, t.ReadAt); wait > 0 && !pause(ctx, wait) {
-			return ctx.Err()
-		}
-		if len(t.Attempts) == 0 && t.Spec.Publishes() { // what could not be published anyhow is not begun
-			if _, err := r.o.Publisher.Prepare(ctx, t); err != nil {
-				return unpublishable{err}
-			}
-		}
-		if next.leaves, err = r.enter(ctx, t, next.Provider, next.MemoryMB); err != nil {
+var (
+	// errTooBig reports that the attempt's memory exceeds the whole budget.
+	errTooBig   = errors.New("it never fits into the memory budget")
+	errRecreate = errors.New("the kept sandbox is gone")
+)
+
+// unpublishableError reports that the task's work could not be published, so that no
+// attempt is made.
+type unpublishableError struct{ error }
+
+func (u unpublishableError) Unwrap() error { return u.error }
+
+// beginAttempt makes the next attempt: it waits until one may begin, writes the intent
+// down, and then creates the attempt's sandbox or enters one that exists already.
+func (r *Runner) beginAttempt(ctx context.Context, t Task) (Task, error) {
+	next := plannedAttempt{Attempt: Attempt{Provider: t.Place(), Nonce: r.newNonce(), MemoryMB: t.nextMemoryMB()}, recreated: t.Recreated}
+	err := r.guarded(ctx, t, t.deadlineLimit(), func(ctx context.Context) (err error) {
+		if err := poll.Sleep(ctx, t.NextAt.Sub(t.ReadAt)); err != nil {
 			return err
 		}
-		return r.enters(ctx, t, &next)
+		if len(t.Attempts) == 0 && t.Spec.Publishes() {
+			if _, err := r.o.Publisher.Prepare(ctx, t); err != nil {
+				return unpublishableError{err}
+			}
+		}
+		if next.permit, err = r.awaitAdmission(ctx, t, next.Provider, next.MemoryMB); err != nil {
+			return err
+		}
+		return r.chooseSandbox(ctx, t, &next)
 	})
 	now, asked := t, time.Now()
 	if err == nil {
-		now, err = r.assign(ctx, t, next.Attempt, next.recreated)
+		now, err = r.assignAttempt(ctx, t, next.Attempt, next.recreated)
 	}
 	if err != nil {
-		r.giveBack(ctx, t, next)
-		if next.leaves.Done != nil {
-			next.leaves.Done(context.WithoutCancel(ctx), "")
+		r.returnClaim(ctx, t, next)
+		if next.permit.Done != nil {
+			next.permit.Done(context.WithoutCancel(ctx), "")
 		}
-		return r.notBegun(ctx, t, err)
+		return r.concludeUnbegun(ctx, t, err)
 	}
-	r.changed(now)
-	r.at("intent")
-	r.leaves = next.leaves
+	r.notifyChanged(now)
+	r.reachPoint("intent")
+	r.permit = next.permit
 	if next.Reused {
-		return r.enterKept(ctx, now)
+		return r.enterSandbox(ctx, now)
 	}
-	if err := r.fresh(ctx, now, asked); err != nil {
-		return r.notAsked(ctx, now, err)
+	if err := r.confirmIntent(ctx, now, asked); err != nil {
+		return r.withdrawIntent(ctx, now, err)
 	}
-	return r.create(ctx, now)
+	return r.createSandbox(ctx, now)
 }
 
-// fresh looks right before a create whether it is still to be asked for: the
-// deadline may have passed while the intent was being written, or while the store
-// took its time to answer, and who was stopped since then, by a signal or with the
-// whole machine, may have lost the task. asked is when the intent was sent to the
-// store.
-func (r *Runner) fresh(ctx context.Context, t Task, asked time.Time) error {
-	for looked := false; ; looked = true {
-		age := time.Now().Round(0).Sub(asked.Round(0)) // by the wall: a suspended machine's own clock stands still
-		overtaken := !t.DeadlineAt.IsZero() && !t.ReadAt.Add(age).Before(t.DeadlineAt)
-		switch {
-		case t.late():
-			return ErrLate
-		case age < time.Second, looked && !overtaken:
-			return nil
-		}
-		asked = time.Now()
-		now, err := r.change(ctx, t.ID, func(n *Task) error {
-			if n.late() {
-				return ErrLate
-			}
-			return n.Renew(t.Fence)
-		})
-		if err != nil {
-			return err
-		}
-		t = now
-	}
-}
-
-// notAsked notes of an attempt that its create was never asked for.
-func (r *Runner) notAsked(ctx context.Context, t Task, err error) (Task, error) {
-	n := t.Last().N
-	now, failed := r.change(ctx, t.ID, func(task *Task) error { return task.gone(n, "its create was never asked for") })
-	if failed != nil && !errors.Is(failed, ErrOver) {
-		return now, failed
-	}
-	if errors.Is(err, ErrLate) {
-		return r.change(ctx, t.ID, func(n *Task) error { return n.Expire(t.Fence, ReasonDeadline) })
-	}
-	return now, err
-}
-
-// unpublishable says that there is no use in beginning: what comes of it could not be
-// published.
-type unpublishable struct{ error }
-
-func (u unpublishable) Unwrap() error { return u.error }
-
-// notBegun judges why no attempt could be made.
-func (r *Runner) notBegun(ctx context.Context, t Task, err error) (Task, error) {
-	var expired expiredError
-	var unfit unpublishable
-	switch {
-	case errors.As(err, &unfit) && !ceded(ctx, err):
-		return r.unpublished(ctx, t, unfit.error)
-	case errors.As(err, &expired), errors.Is(err, ErrLate):
-		return r.change(ctx, t.ID, func(n *Task) error {
-			return n.Conclude(t.Fence, TimedOut, ReasonDeadline, "its deadline was reached before another attempt could begin")
-		})
-	case errors.Is(err, errTooBig):
-		return r.change(ctx, t.ID, func(n *Task) error { return n.Conclude(t.Fence, Failed, ReasonNone, err.Error()) })
-	case errors.Is(err, ErrSpent):
-		return r.change(ctx, t.ID, func(n *Task) error {
-			return n.Conclude(t.Fence, Failed, ReasonNone, "all attempts are used up")
-		})
-	}
-	return t, err
-}
-
-// enter waits for the breaker of the place and for memory of the machine.
-func (r *Runner) enter(ctx context.Context, t Task, place string, mb int64) (Leave, error) {
+// awaitAdmission waits until this machine has memory for the attempt and the breaker of
+// its place admits it.
+func (r *Runner) awaitAdmission(ctx context.Context, t Task, place string, mb int64) (permit Permit, err error) {
 	for {
-		why, look := r.noRoom(ctx, place, mb), roomLook
-		var leaves Leave
-		if why == "" && r.o.Breaker != nil {
-			var err error
-			if leaves, err = r.o.Breaker.Allow(ctx, place); err != nil {
-				why, look = "breaker: "+err.Error(), breakLook
-			}
-		}
+		why, interval := r.memoryObstacle(ctx, place, mb), memoryInterval
 		if why == "" {
-			return leaves, nil
+			if r.o.Breaker == nil {
+				return Permit{}, nil
+			}
+			if permit, err = r.o.Breaker.Allow(ctx, place); err == nil {
+				return permit, nil
+			}
+			why, interval = "breaker: "+err.Error(), breakerInterval
 		}
-		if err := r.waits(ctx, t, why); err != nil {
-			return Leave{}, err
+		if err := r.showWaiting(ctx, t, why); err != nil {
+			return Permit{}, err
 		}
-		if !pause(ctx, look) {
-			return Leave{}, ctx.Err()
+		if err := poll.Sleep(ctx, interval); err != nil {
+			return Permit{}, err
 		}
 	}
 }
 
-// noRoom is why the place has no room for one sandbox more; "" = it has.
-func (r *Runner) noRoom(ctx context.Context, place string, mb int64) string {
-	if r.o.Room == nil {
+// memoryObstacle is why one more sandbox does not fit on this machine; "" = it fits.
+func (r *Runner) memoryObstacle(ctx context.Context, place string, mb int64) string {
+	if r.o.Memory == nil {
 		return ""
 	}
-	err := r.o.Room.Free(ctx, place, mb)
+	err := r.o.Memory.CheckFree(ctx, place, mb)
 	switch {
 	case err == nil:
 		return ""
@@ -173,26 +118,69 @@ func (r *Runner) noRoom(ctx context.Context, place string, mb int64) string {
 	return "memory: " + err.Error()
 }
 
-// waits shows why a task has not begun.
-func (r *Runner) waits(ctx context.Context, t Task, why string) error {
-	now, err := r.change(ctx, t.ID, func(n *Task) error {
-		if err := n.works(t.Fence); err != nil {
+// showWaiting writes down why the task has not begun.
+func (r *Runner) showWaiting(ctx context.Context, t Task, why string) error {
+	now, err := r.changeTask(ctx, t.ID, func(n *Task) error {
+		if err := n.checkWorking(t.Fence); err != nil {
 			return err
 		}
 		return n.Wait(why)
 	})
 	if err == nil {
-		r.changed(now)
+		r.notifyChanged(now)
 	}
 	return err
 }
 
-// assign takes the task, and of its budget what the attempt needs. It is outside of
-// the guards, which would take its own new fence for somebody else's.
-func (r *Runner) assign(ctx context.Context, t Task, a Attempt, recreated bool) (Task, error) {
+// chooseSandbox reserves an existing sandbox for the attempt where there is one: the one
+// that the task was launched for, or one that was made ahead.
+func (r *Runner) chooseSandbox(ctx context.Context, t Task, next *plannedAttempt) error {
+	reuse := func(ref sandbox.Ref) {
+		next.Provider, next.Sandbox, next.Reused, next.Settled = ref.Provider, ref.ID, true, true
+	}
+	if wanted := t.Spec.Sandbox; len(t.Attempts) == 0 && wanted.ID != "" {
+		mine, err := true, error(nil)
+		if r.o.KeepList != nil {
+			mine, err = retryUntilStored(ctx, func() (bool, error) { return r.o.KeepList.Claim(ctx, wanted, t.ID) })
+		}
+		switch {
+		case err != nil:
+			return err
+		case mine:
+			reuse(wanted)
+		default:
+			r.sendMessage("a new sandbox is made: " + wanted.String() + " was used, somebody else goes on in it, or its time is over")
+		}
+		next.recreated = !mine
+		return nil
+	}
+	last := t.Last()
+	if next.MemoryMB != t.Spec.MemoryBytes/sandbox.MiB || last != nil && last.neverEntered() {
+		return nil // after a prewarmed sandbox that did not answer the task makes its own: the others may have the same fault
+	}
+	ref, found, err := r.o.Pool.takeReady(ctx, t, next.Provider)
+	if found {
+		reuse(ref)
+	}
+	return err
+}
+
+// returnClaim puts a claimed sandbox that the attempt does not enter back onto the list.
+// Where that cannot be written, the sandbox is ended with the task.
+func (r *Runner) returnClaim(ctx context.Context, t Task, next plannedAttempt) {
+	if next.Reused && r.o.KeepList != nil {
+		last, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer stop()
+		_ = r.o.KeepList.Return(last, next.Ref(), t.ID)
+	}
+}
+
+// assignAttempt takes the task and reserves the memory of the attempt in the budget. It
+// runs outside the guards, which would take the new fence for another owner's.
+func (r *Runner) assignAttempt(ctx context.Context, t Task, a Attempt, recreated bool) (Task, error) {
 	for {
-		now, err := r.change(ctx, t.ID, func(n *Task) error {
-			if err := n.works(t.Fence); err != nil {
+		now, err := r.changeTask(ctx, t.ID, func(n *Task) error {
+			if err := n.checkWorking(t.Fence); err != nil {
 				return err
 			}
 			n.Recreated = recreated
@@ -205,14 +193,11 @@ func (r *Runner) assign(ctx context.Context, t Task, a Attempt, recreated bool) 
 			return t, fault.New(fault.KindRefused, "%w: it needs %d MB, and the budget of all is %d MB", errTooBig, a.MemoryMB, most).
 				WithHint("give it less with --memory, or raise the budget")
 		}
-		err = r.guarded(ctx, t, t.deadline(), func(ctx context.Context) error {
-			if err := r.waits(ctx, t, waitsForBudget); err != nil {
+		err = r.guarded(ctx, t, t.deadlineLimit(), func(ctx context.Context) error {
+			if err := r.showWaiting(ctx, t, waitsForBudget); err != nil {
 				return err
 			}
-			if !pause(ctx, budgetLook) {
-				return ctx.Err()
-			}
-			return nil
+			return poll.Sleep(ctx, budgetInterval)
 		})
 		if err != nil {
 			return t, err
@@ -220,5 +205,122 @@ func (r *Runner) assign(ctx context.Context, t Task, a Attempt, recreated bool) 
 	}
 }
 
-// errTooBig says that there is no use in waiting for memory.
-var errTooBig = errors.New("it never fits into the memory budget")
+// concludeUnbegun handles the errors that kept an attempt from beginning.
+func (r *Runner) concludeUnbegun(ctx context.Context, t Task, err error) (Task, error) {
+	unpublishable, cannotPublish := errors.AsType[unpublishableError](err)
+	_, expired := errors.AsType[expiredError](err)
+	verdict, why, said := Failed, ReasonNone, "all attempts are used up"
+	switch {
+	case cannotPublish && !decidedElsewhere(ctx, err):
+		return r.concludeUnpublished(ctx, t, unpublishable.error)
+	case expired, errors.Is(err, ErrLate):
+		verdict, why, said = TimedOut, ReasonDeadline, "its deadline was reached before another attempt could begin"
+	case errors.Is(err, errTooBig):
+		said = err.Error()
+	case !errors.Is(err, ErrAttemptsUsed):
+		return t, err
+	}
+	return r.changeTask(ctx, t.ID, func(n *Task) error { return n.Conclude(t.Fence, verdict, why, said) })
+}
+
+// confirmIntent checks right before a create that it is still to be requested. The
+// deadline may have passed while the intent was being written, and a process that was
+// suspended since then may have lost the task. asked is when the intent was sent to the
+// store.
+func (r *Runner) confirmIntent(ctx context.Context, t Task, asked time.Time) error {
+	for confirmed := false; ; confirmed = true {
+		age := time.Now().Round(0).Sub(asked.Round(0)) // by the wall clock: the monotonic clock stands still in a suspended machine
+		overtaken := !t.DeadlineAt.IsZero() && !t.ReadAt.Add(age).Before(t.DeadlineAt)
+		switch {
+		case t.pastDeadline():
+			return ErrLate
+		case age < time.Second, confirmed && !overtaken:
+			return nil
+		}
+		asked = time.Now()
+		now, err := r.changeTask(ctx, t.ID, func(n *Task) error {
+			if n.pastDeadline() {
+				return ErrLate
+			}
+			return n.Renew(t.Fence)
+		})
+		if err != nil {
+			return err
+		}
+		t = now
+	}
+}
+
+// withdrawIntent records that the attempt's create was never requested.
+func (r *Runner) withdrawIntent(ctx context.Context, t Task, err error) (Task, error) {
+	n := t.Last().N
+	now, failed := r.changeTask(ctx, t.ID, func(task *Task) error { return task.recordGone(n, "its create was never asked for") })
+	if failed != nil && !errors.Is(failed, ErrFinal) {
+		return now, failed
+	}
+	if errors.Is(err, ErrLate) {
+		return r.changeTask(ctx, t.ID, func(n *Task) error { return n.Expire(t.Fence, ReasonDeadline) })
+	}
+	return now, err
+}
+
+// enterSandbox goes on in a sandbox that existed before the attempt, provided that it
+// answers. One that is gone is replaced by a new one, without the agent's session; no
+// program is ever installed again in an old one.
+func (r *Runner) enterSandbox(ctx context.Context, t Task) (Task, error) {
+	a := *t.Last()
+	err := r.guarded(ctx, t, t.attemptLimits(false), func(ctx context.Context) error { return r.awaitHealthy(ctx, t, a) })
+	switch expired, late := errors.AsType[expiredError](err); {
+	case late:
+		return r.changeTask(ctx, t.ID, func(n *Task) error { return n.Expire(t.Fence, expired.why) })
+	case decidedElsewhere(ctx, err):
+		return t, err
+	case err != nil:
+		r.sendMessage("a new sandbox is made: " + err.Error())
+		e := Ended{Exit: vanishedExit(err)}
+		return r.changeTask(ctx, t.ID, func(n *Task) error {
+			n.Recreated = n.Spec.Sandbox.ID != ""
+			return n.End(t.Fence, e)
+		})
+	}
+	r.enteredAttempt = a.N
+	r.reportRunning(ctx)
+	return r.changeTask(ctx, t.ID, func(n *Task) error {
+		n.Resumed = n.Spec.Sandbox.ID != ""
+		return n.Started(t.Fence)
+	})
+}
+
+// awaitHealthy probes a kept sandbox, and waits while its condition says so.
+func (r *Runner) awaitHealthy(ctx context.Context, t Task, a Attempt) error {
+	if t.Spec.NoProbe {
+		return nil
+	}
+	for {
+		health, err := r.o.Sandboxes.Probe(ctx, a.Ref())
+		switch kind := fault.KindOf(err); {
+		case err != nil && ctx.Err() != nil:
+			return ctx.Err()
+		case kind == fault.KindGone, kind == fault.KindNotFound:
+			return errors.Join(errRecreate, err)
+		case kind == fault.KindUnsupported:
+			return nil // without a probe the command itself shows whether the sandbox works
+		case err != nil && !fault.Retryable(err):
+			return err
+		case err == nil:
+			switch health.Condition {
+			case providers.ConditionHealthy, providers.ConditionResumable:
+				return nil
+			case providers.ConditionRecreate, providers.ConditionBroken:
+				return fault.New(fault.KindGone, "%w: %s", errRecreate, health.Condition)
+			case providers.ConditionUnknown, "":
+				r.sendMessage("whether " + a.Ref().String() + " answers is not known")
+				return nil
+			case providers.ConditionWait:
+			}
+		}
+		if err := poll.Sleep(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+}

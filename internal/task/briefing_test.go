@@ -32,7 +32,7 @@ func TestAnAgentIsToldWhatItWorksOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := NewRunner(Options{CallbackURL: url}, c.own, nil)
-			env := r.environment(Task{ID: "t-1", Spec: c.spec})
+			env := r.programEnvironment(Task{ID: "t-1", Spec: c.spec})
 			data := ""
 			if n := len(env); n > 0 && strings.HasPrefix(env[n-1], "TASK_DATA_BASE64=") {
 				raw, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(env[n-1], "TASK_DATA_BASE64="))

@@ -6,45 +6,45 @@ import (
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/poll"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
 
-// create makes the attempt's sandbox, once. What it has made is known to this
-// process alone until it is written down; who finds the intent without it looks for
-// the nonce.
-func (r *Runner) create(ctx context.Context, t Task) (Task, error) {
+// createSandbox makes the attempt's sandbox, once. Until its id is written down only this
+// process knows it; another process that finds the intent without an id searches for the
+// nonce.
+func (r *Runner) createSandbox(ctx context.Context, t Task) (Task, error) {
 	a := *t.Last()
-	made, err := r.make(ctx, t, a)
-	r.at("created")
+	made, err := r.requestSandbox(ctx, t, a)
+	r.reachPoint("created")
 	if made.ID == "" || err != nil {
-		return r.notCreated(ctx, t, a, made, err)
+		return r.recordFailedCreate(ctx, t, a, made, err)
 	}
-	now, err := r.change(ctx, t.ID, func(n *Task) error { return n.Created(t.Fence, made) })
-	r.at("saved")
-	r.runs(ctx)
-	if errors.Is(err, ErrMoved) || errors.Is(err, ErrOver) {
-		return r.found(ctx, t, a, made.ID)
+	now, err := r.changeTask(ctx, t.ID, func(n *Task) error { return n.Created(t.Fence, made) })
+	r.reachPoint("saved")
+	r.reportRunning(ctx)
+	if errors.Is(err, ErrNotOwner) || errors.Is(err, ErrFinal) {
+		return r.recordLateSandbox(ctx, t, a, made.ID)
 	}
 	return now, err
 }
 
-// make asks for the attempt's sandbox. When the step is over before the answer is
-// there, it is waited for CreateGrace longer: the answer is the only sure word on
-// what was made, without it there is but a long look at the listing. A process that
-// cannot hear the store asks for nothing longer than a lease, so that others know
-// when it has given up.
-func (r *Runner) make(ctx context.Context, t Task, a Attempt) (sandbox.Sandbox, error) {
+// requestSandbox asks the provider for the attempt's sandbox. When the step ends before
+// the answer, the answer is awaited for CreateGrace longer: without it only a long search
+// of the listing shows what was made. While the store cannot be reached, the request goes
+// on for at most a lease, so that other processes know when it was given up.
+func (r *Runner) requestSandbox(ctx context.Context, t Task, a Attempt) (sandbox.Sandbox, error) {
 	asked, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
 	var made sandbox.Sandbox
 	var failed error
-	request := r.alongside(asked, func(ctx context.Context) {
-		spec := t.box(a, r.environment(t))
-		spec.Linger = t.Spec.Lingers()
+	request := startBackground(asked, func(ctx context.Context) {
+		spec := t.sandboxSpec(a, r.programEnvironment(t))
+		spec.Linger = t.Spec.NeedsSandboxAfterEnd()
 		made, failed = r.o.Sandboxes.Create(ctx, a.Provider, spec)
 	})
-	err := r.guard(ctx, t, t.limits(false), LeaseFor, func(ctx context.Context) error {
+	err := r.guard(ctx, t, t.attemptLimits(false), LeaseFor, func(ctx context.Context) error {
 		select {
 		case <-request.over:
 			return failed
@@ -52,58 +52,50 @@ func (r *Runner) make(ctx context.Context, t Task, a Attempt) (sandbox.Sandbox, 
 			return context.Cause(ctx)
 		}
 	})
-	request.wait(ctx, CreateGrace)
+	request.waitFor(ctx, CreateGrace)
 	giveUp()
 	<-request.over
-	r.returned[a.N] = time.Now()
+	r.createEnded[a.N] = time.Now()
 	if err == nil {
 		err = failed
 	}
 	return made, err
 }
 
-// found writes down a sandbox that was made for a task which somebody has decided
-// about meanwhile, so that it is ended with the rest. Where even that cannot be
-// written, it is ended by the one who made it.
-func (r *Runner) found(ctx context.Context, t Task, a Attempt, id string) (Task, error) {
-	now, err := r.change(ctx, t.ID, func(task *Task) error { return task.Found(a.N, id) })
+// recordLateSandbox records a sandbox whose task was decided while it was being made, so
+// that it is ended with the others. Where that cannot be written, this process ends it.
+func (r *Runner) recordLateSandbox(ctx context.Context, t Task, a Attempt, id string) (Task, error) {
+	now, err := r.changeTask(ctx, t.ID, func(task *Task) error { return task.Found(a.N, id) })
 	if err == nil {
-		if r.lostIt(now) && now.Last().N != a.N { // another works at the next attempt: this one is for its maker to end
+		if r.ownedByOther(now) && now.Last().N != a.N { // the new owner works at the next attempt: this sandbox is left to its maker
 			return r.endAttempt(ctx, now, a.N)
 		}
 		return now, nil
 	}
 	a.Sandbox = id
 	for began := time.Now(); time.Since(began) < EndPatience; {
-		switch r.endOne(ctx, t.ID, a).Outcome {
-		case sandbox.OutcomeVerified, sandbox.OutcomeAlreadyGone:
-			return now, err
-		case sandbox.OutcomeAccepted, sandbox.OutcomeStuck, sandbox.OutcomeFailed, sandbox.OutcomeChanged,
-			sandbox.OutcomeSkipped, sandbox.OutcomeNotAttempted:
-		}
-		if !pause(ctx, time.Second) {
+		if seenGone(r.endSandbox(ctx, t.ID, a)) || poll.Sleep(ctx, time.Second) != nil {
 			break
 		}
 	}
 	return now, err
 }
 
-// notCreated judges a create that gave no sandbox, or one that comes too late.
-func (r *Runner) notCreated(ctx context.Context, t Task, a Attempt, made sandbox.Sandbox, err error) (Task, error) {
+// recordFailedCreate handles a create without a sandbox, or one that came too late.
+func (r *Runner) recordFailedCreate(ctx context.Context, t Task, a Attempt, made sandbox.Sandbox, err error) (Task, error) {
 	if made.ID != "" {
-		if now, err := r.found(ctx, t, a, made.ID); err != nil {
+		if now, err := r.recordLateSandbox(ctx, t, a, made.ID); err != nil {
 			return now, err
 		}
 	}
-	var expired expiredError
-	switch {
-	case errors.As(err, &expired):
-		return r.change(ctx, t.ID, func(n *Task) error { return n.Expire(t.Fence, expired.why) })
-	case ceded(ctx, err):
+	switch expired, late := errors.AsType[expiredError](err); {
+	case late:
+		return r.changeTask(ctx, t.ID, func(n *Task) error { return n.Expire(t.Fence, expired.why) })
+	case decidedElsewhere(ctx, err):
 		return t, err
 	}
-	e := Ended{Exit: notRun(err), Nothing: made.ID == "" && definite(err)}
-	return r.change(ctx, t.ID, func(n *Task) error {
+	e := Ended{Exit: exitWithoutRun(err), Nothing: made.ID == "" && provesNothingMade(err)}
+	return r.changeTask(ctx, t.ID, func(n *Task) error {
 		if err := n.End(t.Fence, e); err != nil {
 			return err
 		}
@@ -112,8 +104,20 @@ func (r *Runner) notCreated(ctx context.Context, t Task, a Attempt, made sandbox
 	})
 }
 
-// definite says of a failed create that it has made nothing, for sure.
-func definite(err error) bool {
+// recordLostCreate ends an attempt whose maker died between the intent and the answer.
+func (r *Runner) recordLostCreate(ctx context.Context, t Task) (Task, error) {
+	if a := t.Last(); a.CutAt.IsZero() && r.createEnded[a.N].IsZero() {
+		r.createEnded[a.N] = time.Now() // this process asked for it, and does so no more
+	}
+	e := Ended{Exit: sandbox.Exit{
+		Class: sandbox.ClassInfra, Cause: sandbox.CauseSupervisorLost, Confidence: sandbox.Certain,
+		Evidence: []sandbox.Evidence{{What: "create", Value: "who asked for it died before the answer was written down", Source: "sbx", At: t.ReadAt}},
+	}}
+	return r.changeTask(ctx, t.ID, func(n *Task) error { return n.End(t.Fence, e) })
+}
+
+// provesNothingMade reports whether the error of a create proves that it made nothing.
+func provesNothingMade(err error) bool {
 	if errors.Is(err, providers.ErrNothingMade) {
 		return true
 	}
@@ -125,16 +129,14 @@ func definite(err error) bool {
 	}
 }
 
-// notRun is the exit of a program that was never seen to run.
-func notRun(err error) sandbox.Exit {
-	e := sandbox.Exit{
-		Class: sandbox.ClassLauncher, Cause: sandbox.CauseUnknown, Confidence: sandbox.Certain,
-	}
+// exitWithoutRun is the exit of a program that was never seen to run.
+func exitWithoutRun(err error) sandbox.Exit {
+	e := sandbox.Exit{Class: sandbox.ClassLauncher, Cause: sandbox.CauseUnknown, Confidence: sandbox.Certain}
 	if err == nil {
 		return e
 	}
 	e.Evidence = []sandbox.Evidence{{What: "create", Value: err.Error(), Source: "sbx"}}
-	if errors.Is(err, providers.ErrSandboxLimit) { // another attempt may find a place
+	if errors.Is(err, providers.ErrSandboxLimit) { // a later attempt may be admitted
 		e.Class = sandbox.ClassInfra
 		return e
 	}
@@ -142,16 +144,14 @@ func notRun(err error) sandbox.Exit {
 	case fault.KindUnavailable, fault.KindTimeout, fault.KindPartial:
 		e.Class = sandbox.ClassInfra
 	case fault.KindCommandNotFound:
-		code := 127
-		e.Class, e.Code = sandbox.ClassEnvironment, &code
+		e.Class, e.Code = sandbox.ClassEnvironment, new(127)
 	case fault.KindNotExecutable:
-		code := 126
-		e.Class, e.Code = sandbox.ClassEnvironment, &code
+		e.Class, e.Code = sandbox.ClassEnvironment, new(126)
 	case fault.KindAuth:
 		e.Class = sandbox.ClassAuth
 	case fault.KindUsage, fault.KindUnsupported, fault.KindRefused, fault.KindNotFound:
 		e.Class = sandbox.ClassUsage
-	default: // something of the launcher's own
+	default: // a fault of the launcher itself
 	}
 	return e
 }

@@ -1,12 +1,13 @@
-// Package task launches work in sandboxes and brings each task to exactly one true
-// end: it assigns, follows, retries, stops, publishes and takes over what a dead
-// process left.
+// Package task launches work in sandboxes and brings each task to exactly one end: it
+// assigns, follows, retries, stops and publishes attempts, and takes over the tasks of dead
+// processes.
 //
-// The rules are pure functions on a Task (machine.go, retry.go). Each change is one
-// compare-and-swap of the kept row, so that of a stop, a timeout, a publication and
-// a takeover that meet exactly one wins. A task ends only when every sandbox that
-// was made for it was seen to be gone.
+// The rules are pure functions on a Task (machine.go, facts.go, retry.go). Each change is
+// one compare-and-swap of the stored row, so that exactly one of a concurrent stop,
+// timeout, publication and takeover wins. A task ends only when every sandbox that was made
+// for it was seen to be gone. The Runner applies the rules; each phase has a file:
+// begin.go, follow.go, publish.go, finish.go.
 //
-// No provider's wire format, no SQL, no git and no output enters this room: it
-// declares what it needs of them.
+// Wire formats, SQL, git and output do not belong here: the package declares the interfaces
+// that it needs.
 package task

@@ -142,7 +142,7 @@ func (u *turns) grant(t *turn) {
 		u.polls[key] = poll{saw, 1}
 	}
 	u.known[fmt.Sprint(t.p.n, t.op)], u.called[t.p] = saw, time.Now()
-	s.say("%s: %s", t.p, t.op)
+	s.Logf("%s: %s", t.p, t.op)
 	t.effect()
 	s.mu.Unlock()
 	close(t.done)
@@ -157,7 +157,7 @@ func (u *turns) touched(place string) uint64 {
 		row, err := s.mem.Task(context.Background(), "t-1")
 		h := fnv.New64a()
 		_, _ = h.Write(row.Body)
-		return hashOf(h.Sum64(), row.Version, row.LeaseUntil.Sub(s.began), err == nil)
+		return hashOf(h.Sum64(), row.Version, row.LeaseUntil.Sub(s.Began), err == nil)
 	case "remote":
 		return hashOf(s.fences["t-1"])
 	}
@@ -187,7 +187,7 @@ func (u *turns) state(left misfortunes) uint64 {
 	defer s.mu.Unlock()
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	h := hashOf(time.Since(s.began), u.touched("store"), u.touched("remote"), u.touched("cloud"), left, len(u.asleep))
+	h := hashOf(time.Since(s.Began), u.touched("store"), u.touched("remote"), u.touched("cloud"), left, len(u.asleep))
 	for _, t := range s.order {
 		h = hashOf(h, t.closed, t.acked, t.refused, t.published, t.over)
 	}
@@ -196,7 +196,7 @@ func (u *turns) state(left misfortunes) uint64 {
 		if p.dead || p.done {
 			continue
 		}
-		h = hashOf(h, p == u.current, u.frozen[p].Sub(s.began), u.called[p].Sub(s.began))
+		h = hashOf(h, p == u.current, u.frozen[p].Sub(s.Began), u.called[p].Sub(s.Began))
 		for _, op := range []string{"list", "read", "hear", "swap", "add", "exit", "get", "terminate", "create", "collect", "look", "push", "poison"} {
 			h = hashOf(h, u.known[fmt.Sprint(p.n, op)])
 		}
@@ -362,7 +362,7 @@ func (x *interleaving) play(c *schedule.Choices) bool {
 		next := steps[c.Pick(len(steps))]
 		if next.name != "" {
 			s.mu.Lock()
-			s.say("%s", next.name)
+			s.Logf("%s", next.name)
 			s.mu.Unlock()
 		}
 		next.do()
@@ -397,7 +397,7 @@ func scene(left misfortunes, seen *visited) *interleaving {
 	s := newSim(1)
 	s.quiet = true
 	s.tune = func(p *proc, o *task.Options) {
-		o.Settling = func(string) time.Duration { return 2 * time.Second }
+		o.SettleTime = func(string) time.Duration { return 2 * time.Second }
 		o.Sandboxes = noteless{cloud{p}}
 	}
 	spec := task.Spec{
@@ -442,9 +442,9 @@ func interleave(t *testing.T, c *schedule.Choices, left misfortunes, seen *visit
 		for _, p := range s.procs {
 			p.die("the end of the world")
 		}
-		if len(s.wrong) > 0 {
+		if len(s.Broken) > 0 {
 			report = fmt.Sprintf("a schedule breaks %d rules; replay it with\n  %s=%d,%d,%d:%s go test -count=1 -run '^TestEveryInterleaving$' ./internal/task\n",
-				len(s.wrong), envPath, left.Freezes, left.Crashes, left.Preemptions, c) + "  - " + strings.Join(s.wrong, "\n  - ") + "\nthe schedule:\n" + strings.Join(s.steps, "\n")
+				len(s.Broken), envPath, left.Freezes, left.Crashes, left.Preemptions, c) + "  - " + strings.Join(s.Broken, "\n  - ") + "\nthe schedule:\n" + strings.Join(s.Steps, "\n")
 		}
 		s.mu.Unlock()
 		s.late.Wait()
@@ -467,7 +467,7 @@ const (
 // and one sweep can happen, with at most one freeze and one crash of any of them before
 // any call, and at most so many interventions (freezes, crashes and preemptions) in all.
 // SBX_INTERLEAVINGS=1 plays them all, SBX_INTERLEAVINGS=N one share of N by chance. Shares
-// are of very different sizes; so a run that sets nothing plays seedsOfATest schedules of
+// are of very different sizes; so a run that sets nothing plays schedule.DefaultSeeds schedules of
 // each round by chance.
 //
 // What is not told apart, and why that loses nothing:
@@ -544,7 +544,7 @@ func walk(t *testing.T, left misfortunes) {
 	t.Helper()
 	met := &explored{}
 	report := ""
-	schedule.Walk(seedsOfATest, rand.Uint64(), func(c *schedule.Choices) bool {
+	schedule.Walk(schedule.DefaultSeeds, rand.Uint64(), func(c *schedule.Choices) bool {
 		report = interleave(t, c, left, nil, met)
 		return report == ""
 	})

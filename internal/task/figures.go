@@ -8,7 +8,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Unit says what a figure's value counts.
+// Unit is what a figure's value counts.
 type Unit string
 
 // The units.
@@ -19,36 +19,36 @@ const (
 	UnitCount    Unit = "count"
 )
 
-// Figure is one measure of many tasks beside its target.
+// Figure is one measure of many tasks, with its target.
 type Figure struct {
-	ID      string // of the source that asks for it
+	ID      string // of the requirement
 	Group   string
 	Title   string
 	Value   *float64 // nil = there is nothing to measure
 	Unit    Unit
 	Target  Target
-	Samples int    // what the value was taken from
+	Samples int    // how many samples the value was computed from
 	Same    string // the ID of the figure that this one repeats; "" = none
-	Why     string // what the value is of, and what it cannot know; "" = the title says all
+	Why     string // what the value covers, and what it cannot know; "" = the title says all
 }
 
-// Target is what a figure is to be. The zero value is none: a figure to compare
-// with itself over time.
+// Target is the bound of a figure. The zero value is no bound: the figure is compared with
+// itself over time.
 type Target struct {
 	Sign  string // ">", ">=", "<", "<="
 	Bound float64
 }
 
 // Verdict is true for a target that is met, false for one that is missed, and unknown
-// where there is no sample or no target.
+// without a sample or a target.
 func (f Figure) Verdict() sandbox.Verdict {
 	if f.Value == nil || f.Samples == 0 || f.Target.Sign == "" {
 		return sandbox.Unknown
 	}
-	return sandbox.VerdictOf(f.Target.met(*f.Value))
+	return sandbox.VerdictOf(f.Target.isMet(*f.Value))
 }
 
-func (t Target) met(v float64) bool {
+func (t Target) isMet(v float64) bool {
 	switch t.Sign {
 	case ">":
 		return v > t.Bound
@@ -69,21 +69,20 @@ const (
 	groupTimeout    = "timeout"
 )
 
-// Figures measures tasks. A task that is not over counts where its figure is about
-// what has happened to it already. now is the store's clock.
+// Figures measures tasks. A task that is not over counts in the figures about what has
+// already happened to it. now is the store's clock.
 func Figures(tasks []Task, now time.Time) []Figure {
-	m := measured{tasks, now}
-	return slices.Concat(m.success(), m.stops(), m.resumes(), m.silences(), m.timeouts())
+	m := measuredTasks{tasks, now}
+	return slices.Concat(m.successFigures(), m.stopFigures(), m.resumeFigures(), m.inactivityFigures(), m.timeoutFigures())
 }
 
-// measured is what the figures are taken from.
-type measured struct {
+type measuredTasks struct {
 	tasks []Task
 	now   time.Time
 }
 
-// share is a figure that says how many of those that count pass; 0 <= pass <= of.
-func share(f Figure, pass, of int) Figure {
+// shareFigure is the figure pass/of; 0 <= pass <= of.
+func shareFigure(f Figure, pass, of int) Figure {
 	f.Unit, f.Samples = UnitShare, of
 	if of > 0 {
 		v := float64(pass) / float64(of)
@@ -92,15 +91,15 @@ func share(f Figure, pass, of int) Figure {
 	return f
 }
 
-// same is a figure under the ID of another source.
-func same(id string, f Figure) Figure {
+// repeatFigure is a figure under the ID of another requirement.
+func repeatFigure(id string, f Figure) Figure {
 	f.ID, f.Same = id, f.ID
 	return f
 }
 
-// rank is a figure that is a percentile by nearest rank, so that it is one of the
-// samples: percent of 100.
-func rank(f Figure, unit Unit, values []float64, percent int) Figure {
+// percentileFigure is a figure that is a percentile (0..100) by nearest rank, so that it is
+// one of the samples.
+func percentileFigure(f Figure, unit Unit, values []float64, percent int) Figure {
 	f.Unit, f.Samples = unit, len(values)
 	if len(values) > 0 {
 		sorted := slices.Sorted(slices.Values(values))
@@ -111,8 +110,9 @@ func rank(f Figure, unit Unit, values []float64, percent int) Figure {
 	return f
 }
 
-// counts goes over tasks: yes and of say whether one counts, and whether it passes.
-func (m measured) counts(of, yes func(Task) bool) (pass, all int) {
+// countTasks counts the tasks for which of is true, and those among them for which yes is
+// true.
+func (m measuredTasks) countTasks(of, yes func(Task) bool) (pass, all int) {
 	for _, t := range m.tasks {
 		if !of(t) {
 			continue
@@ -125,8 +125,7 @@ func (m measured) counts(of, yes func(Task) bool) (pass, all int) {
 	return pass, all
 }
 
-// attempts gives the attempts that have ended.
-func (m measured) attempts() []Attempt {
+func (m measuredTasks) endedAttempts() []Attempt {
 	var all []Attempt
 	for _, t := range m.tasks {
 		for _, a := range t.Attempts {
@@ -136,4 +135,92 @@ func (m measured) attempts() []Attempt {
 		}
 	}
 	return all
+}
+
+// wasKilled reports whether a SIGKILL that sbx did not send ended the attempt's program.
+func (a Attempt) wasKilled() bool {
+	switch a.Exit.Class {
+	case sandbox.ClassOOM, sandbox.ClassKilledUnknown:
+		return true
+	case sandbox.ClassKilledByUs, sandbox.ClassStopped, sandbox.ClassTimeout:
+		return false
+	case sandbox.ClassOK, sandbox.ClassAgentError, sandbox.ClassUsage, sandbox.ClassAuth, sandbox.ClassEnvironment, sandbox.ClassLauncher,
+		sandbox.ClassCrash, sandbox.ClassTransport, sandbox.ClassGone, sandbox.ClassInfra, sandbox.ClassUnknown:
+	}
+	return a.Exit.Signal == "SIGKILL"
+}
+
+// ranToEnd reports whether a task is over and was not stopped.
+func ranToEnd(t Task) bool { return t.State.Final() && t.State != Stopped }
+
+// wasRetried reports whether there was a second attempt. An attempt that found a kept
+// sandbox gone is not counted.
+func wasRetried(t Task) bool {
+	n := len(t.Attempts)
+	if t.Recreated && n > 0 && t.Attempts[0].Reused {
+		n--
+	}
+	return n > 1
+}
+
+// successFigures are the figures of success and retries.
+func (m measuredTasks) successFigures() []Figure {
+	clean, over := m.countTasks(ranToEnd, func(t Task) bool {
+		return t.State == Completed && !slices.ContainsFunc(t.Attempts, func(a Attempt) bool { return a.Exit != nil && a.wasKilled() })
+	})
+	again, tried := m.countTasks(func(t Task) bool { return ranToEnd(t) && wasRetried(t) }, func(t Task) bool { return t.State == Completed })
+	var seconds, messages []float64
+	for _, a := range m.endedAttempts() {
+		if !a.wasKilled() {
+			continue
+		}
+		if !a.StartedAt.IsZero() {
+			seconds = append(seconds, a.EndedAt.Sub(a.StartedAt).Seconds())
+		}
+		if a.Messages != nil {
+			messages = append(messages, float64(*a.Messages))
+		}
+	}
+	const baseline = "a figure to compare over time: no target is set"
+	in := func(id, title, why string) Figure { return Figure{ID: id, Group: groupSuccess, Title: title, Why: why} }
+	return []Figure{
+		shareFigure(in("S0-21", "completed without a SIGKILL", baseline+"; stopped ones do not count"), clean, over),
+		shareFigure(in("S0-22", "retried tasks that completed", baseline+"; stopped ones do not count"), again, tried),
+		percentileFigure(in("S0-23 p50", "time to SIGKILL (p50)", baseline), UnitSeconds, seconds, 50),
+		percentileFigure(in("S0-23 p95", "time to SIGKILL (p95)", baseline), UnitSeconds, seconds, 95),
+		percentileFigure(in("S0-24", "messages before it (p50)", baseline+"; of agents that tell them"), UnitMessages, messages, 50),
+	}
+}
+
+// resumeFigures are the figures of tasks that go on in kept sandboxes.
+func (m measuredTasks) resumeFigures() []Figure {
+	probed := func(t Task) bool { return t.Spec.Sandbox.ID != "" && (t.Resumed || t.Recreated) && !t.Spec.NoProbe }
+	sick, all := m.countTasks(probed, func(t Task) bool { return t.Recreated })
+	anew, gone := m.countTasks(func(t Task) bool { return t.Recreated && ranToEnd(t) }, func(t Task) bool {
+		return slices.ContainsFunc(t.Attempts, func(a Attempt) bool { return !a.Reused && !a.StartedAt.IsZero() })
+	})
+	on, answered := m.countTasks(func(t Task) bool { return t.Resumed && ranToEnd(t) }, func(t Task) bool {
+		return slices.ContainsFunc(t.Attempts, func(a Attempt) bool { return a.Reused && a.Exit != nil && !retryPolicyOf(a.Exit.Class).free })
+	})
+	once, dropped := m.countTasks(func(t Task) bool { return t.Recreated }, func(t Task) bool { return !reusedTwice(t) })
+	in := func(id, title string, t Target, why string) Figure {
+		return Figure{ID: id, Group: groupResume, Title: title, Target: t, Why: why}
+	}
+	return []Figure{
+		shareFigure(in("S1-27", "kept ones that did not answer", Target{}, "a figure to compare over time; one that was claimed or had expired counts"), sick, all),
+		shareFigure(in("S1-39", "gone ones that were made anew", Target{">", 0.95}, ""), anew, gone),
+		shareFigure(in("S1-40", "sessions that were resumed", Target{">", 0.90}, "of sandboxes that answered: the command ran to an end of its own"), on, answered),
+		shareFigure(in("S1-41", "gone ones not used again", Target{">=", 1}, "a loop of reinstalling begins with one"), once, dropped),
+	}
+}
+
+// reusedTwice reports whether a kept sandbox was used again after it was found to be gone.
+func reusedTwice(t Task) bool {
+	n := 0
+	for _, a := range t.Attempts {
+		if a.Reused {
+			n++
+		}
+	}
+	return n > 1
 }

@@ -7,16 +7,16 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// forced is an end that sbx was to bring about: since when, and when it was seen.
-type forced struct {
-	since, gone time.Time // gone is zero where it was not seen yet
+// forcedEnd is the end of a sandbox that sbx had to bring about.
+type forcedEnd struct {
+	since, gone time.Time // gone is zero until it is seen
 }
 
-// late says that an end has been owed for longer than it is waited for.
-func (f forced) late(now time.Time) bool { return f.gone.IsZero() && now.Sub(f.since) > EndWait }
+// isLate reports whether the end was awaited in vain for EndWait.
+func (f forcedEnd) isLate(now time.Time) bool { return f.gone.IsZero() && now.Sub(f.since) > EndWait }
 
-// took is how long it has taken, so far where it is not over.
-func (f forced) took(now time.Time) float64 {
+// secondsTaken is the time until the end was seen, or until now.
+func (f forcedEnd) secondsTaken(now time.Time) float64 {
 	end := f.gone
 	if end.IsZero() {
 		end = now
@@ -24,14 +24,14 @@ func (f forced) took(now time.Time) float64 {
 	return max(end.Sub(f.since), 0).Seconds()
 }
 
-// stopped gives the ends of tasks that somebody stopped.
-func (m measured) stopped() []forced {
-	var ends []forced
+// stopEnds are the ends of tasks that were stopped.
+func (m measuredTasks) stopEnds() []forcedEnd {
+	var ends []forcedEnd
 	for _, t := range m.tasks {
 		if t.StopAt.IsZero() {
 			continue
 		}
-		f := forced{since: t.StopAt}
+		f := forcedEnd{since: t.StopAt}
 		if t.AllGone() {
 			f.gone = t.StopAt
 			for _, a := range t.Attempts {
@@ -45,68 +45,188 @@ func (m measured) stopped() []forced {
 	return ends
 }
 
-// expiries gives the ends of attempts that a limit ended, and that had a sandbox.
-func (m measured) expiries() []forced {
-	var ends []forced
+// limitEnds are the ends of attempts with a sandbox that a limit ended.
+func (m measuredTasks) limitEnds() []forcedEnd {
+	var ends []forcedEnd
 	for _, t := range m.tasks {
 		for _, a := range t.Attempts {
 			if a.Expired != ReasonNone && a.Sandbox != "" {
-				ends = append(ends, forced{since: a.EndedAt, gone: a.GoneAt})
+				ends = append(ends, forcedEnd{since: a.EndedAt, gone: a.GoneAt})
 			}
 		}
 	}
 	return ends
 }
 
-// seen counts the ends that were seen; those that are not owed for long do not count.
-func (m measured) seen(ends []forced) (pass, all int) {
+// countSeen counts the ends that were seen, of those that were seen or are late.
+func (m measuredTasks) countSeen(ends []forcedEnd) (pass, all int) {
 	for _, f := range ends {
 		switch {
 		case !f.gone.IsZero():
 			pass++
 			all++
-		case f.late(m.now):
+		case f.isLate(m.now):
 			all++
 		}
 	}
 	return pass, all
 }
 
-func (m measured) times(ends []forced) []float64 {
+func (m measuredTasks) endTimes(ends []forcedEnd) []float64 {
 	list := make([]float64, len(ends))
 	for i, f := range ends {
-		list[i] = f.took(m.now)
+		list[i] = f.secondsTaken(m.now)
 	}
 	return list
 }
 
-// stops are the figures of stop and cancellation.
-func (m measured) stops() []Figure {
-	stops, all := m.stopped(), append(m.stopped(), m.expiries()...)
-	endings, owed := m.seen(all)
-	done, asked := m.seen(stops)
-	quiet, published := m.counts(func(t Task) bool { return !t.StopAt.IsZero() && t.Spec.Publishes() }, func(t Task) bool { return t.Publish.State != PublishDone })
-	nobody, cancelled := m.counts(cancelledTask, func(t Task) bool { return t.StopAt.IsZero() || t.StopBy == "" })
+// stopFigures are the figures of stop and cancellation.
+func (m measuredTasks) stopFigures() []Figure {
+	stops, all := m.stopEnds(), append(m.stopEnds(), m.limitEnds()...)
+	endings, owed := m.countSeen(all)
+	done, asked := m.countSeen(stops)
+	quiet, published := m.countTasks(func(t Task) bool { return !t.StopAt.IsZero() && t.Spec.Publishes() }, func(t Task) bool { return t.Publish.State != PublishDone })
+	nobody, cancelled := m.countTasks(wasCancelled, func(t Task) bool { return t.StopAt.IsZero() || t.StopBy == "" })
 	in := func(id, title string, t Target, why string) Figure {
 		return Figure{ID: id, Group: groupStop, Title: title, Target: t, Why: why}
 	}
-	response := rank(in("S1-26", "from stop to gone (p99)", Target{"<", 5}, "one that goes on counts with its time so far"), UnitSeconds, m.times(stops), 99)
+	response := percentileFigure(in("S1-26", "from stop to gone (p99)", Target{"<", 5}, "one that goes on counts with its time so far"), UnitSeconds, m.endTimes(stops), 99)
 	const owing = "not seen within 30 s counts as failed"
 	return []Figure{
-		share(in("S1-25", "stops and limits that ended it", Target{">", 0.95}, owing), endings, owed),
+		shareFigure(in("S1-25", "stops and limits that ended it", Target{">", 0.95}, owing), endings, owed),
 		response,
-		share(in("S1-33", "stops that ended it", Target{">", 0.95}, owing), done, asked),
-		rank(in("S1-35", "from stop or limit to gone (p99)", Target{"<", 30}, "one that goes on counts with its time so far"), UnitSeconds, m.times(all), 99),
-		same("S1-36", response),
-		share(in("S1-37", "no push after a stop", Target{">=", 1}, "of stopped tasks that were to publish"), quiet, published),
-		share(in("S1-38", "stopped, though nobody asked", Target{"<", 0.01}, "that somebody stopped the wrong task cannot be known"), nobody, cancelled),
-		share(in("S1-52", "alert: stops that failed", Target{"<=", 0.10}, "over the target: investigate"), asked-done, asked),
+		shareFigure(in("S1-33", "stops that ended it", Target{">", 0.95}, owing), done, asked),
+		percentileFigure(in("S1-35", "from stop or limit to gone (p99)", Target{"<", 30}, "one that goes on counts with its time so far"), UnitSeconds, m.endTimes(all), 99),
+		repeatFigure("S1-36", response),
+		shareFigure(in("S1-37", "no push after a stop", Target{">=", 1}, "of stopped tasks that were to publish"), quiet, published),
+		shareFigure(in("S1-38", "stopped, though nobody asked", Target{"<", 0.01}, "that somebody stopped the wrong task cannot be known"), nobody, cancelled),
+		shareFigure(in("S1-52", "alert: stops that failed", Target{"<=", 0.10}, "over the target: investigate"), asked-done, asked),
 	}
 }
 
-// cancelledTask says that a task or the program of one of its attempts was taken for
+// wasCancelled reports whether a task, or the program of one of its attempts, was taken for
 // stopped.
-func cancelledTask(t Task) bool {
+func wasCancelled(t Task) bool {
 	return t.State == Stopped || t.Verdict == Stopped ||
 		slices.ContainsFunc(t.Attempts, func(a Attempt) bool { return a.Exit != nil && a.Exit.Class == sandbox.ClassStopped })
+}
+
+// inactivityFigures are the figures of the inactivity limit.
+func (m measuredTasks) inactivityFigures() []Figure {
+	ran, silent, judged, wrong := 0, 0, 0, 0
+	var detection []float64
+	for _, a := range m.endedAttempts() {
+		if a.StartedAt.IsZero() {
+			continue
+		}
+		ran++
+		if a.Expired == ReasonInactivity {
+			silent++
+			judged++
+			if a.Extended {
+				wrong++
+			} else {
+				detection = append(detection, a.EndedAt.Sub(lastActivity(a)).Seconds())
+			}
+		} else if a.Extended && a.Exit.Class == sandbox.ClassOK {
+			judged++
+		}
+	}
+	in := func(id, title string, t Target, why string) Figure {
+		return Figure{ID: id, Group: groupInactivity, Title: title, Target: t, Why: why}
+	}
+	rate := shareFigure(in("S1-28", "ended for inactivity", Target{"<", 0.05}, "of attempts whose program began"), silent, ran)
+	return []Figure{
+		rate,
+		repeatFigure("S1-42", rate),
+		shareFigure(in("S1-43", "ended, though it had worked", Target{"<", 0.02},
+			"of those that were silent too long; whether a still one would have gone on cannot be known"), wrong, judged),
+		percentileFigure(in("S1-44", "from silence to its end (p99)", Target{"<", 61},
+			"the limit's 60 s, and one to see it; a longer --inactivity misses it"), UnitSeconds, detection, 99),
+		shareFigure(in("S1-53", "alert: ended for inactivity", Target{"<=", 0.20}, "over the target: look at the agents"), silent, ran),
+	}
+}
+
+// lastActivity is the time of the attempt's last output, or of its start.
+func lastActivity(a Attempt) time.Time {
+	if a.OutputAt.After(a.StartedAt) {
+		return a.OutputAt
+	}
+	return a.StartedAt
+}
+
+// timeoutFigures are the figures of the other limits, and of contradictions between
+// records.
+func (m measuredTasks) timeoutFigures() []Figure {
+	done, owed := m.countSeen(m.limitEnds())
+	quiet, published := m.countTasks(func(t Task) bool { return t.hasTimedOut() && t.Spec.Publishes() }, func(t Task) bool { return t.Publish.State != PublishDone })
+	incidents := float64(len(Incidents(m.tasks)))
+	races := Figure{
+		ID: "S1-47", Group: groupTimeout, Title: "incidents of races", Target: Target{"<=", 0}, Unit: UnitCount, Samples: len(m.tasks),
+		Why: "published after its end, over with a sandbox left, or two sandboxes at once",
+	}
+	if races.Samples > 0 {
+		races.Value = &incidents
+	}
+	in := func(id, title string, t Target, why string) Figure {
+		return Figure{ID: id, Group: groupTimeout, Title: title, Target: t, Why: why}
+	}
+	return []Figure{
+		shareFigure(in("S1-45", "limits that ended it", Target{">", 0.95}, "not seen within 30 s counts as failed"), done, owed),
+		shareFigure(in("S1-46", "no push after a limit", Target{">=", 1}, "of timed out tasks that were to publish"), quiet, published),
+		races,
+	}
+}
+
+func (t *Task) hasTimedOut() bool { return t.State == TimedOut || t.Verdict == TimedOut }
+
+// Incidents are the tasks whose records contradict each other.
+func Incidents(tasks []Task) []Task {
+	return slices.DeleteFunc(slices.Clone(tasks), func(t Task) bool { return !t.isContradictory() })
+}
+
+func (t *Task) isContradictory() bool {
+	ended := !t.StopAt.IsZero() || t.hasTimedOut()
+	if ended && t.Publish.State == PublishDone || t.State.Final() && !t.AllGone() {
+		return true
+	}
+	for i := 1; i < len(t.Attempts); i++ {
+		before, next := t.Attempts[i-1], t.Attempts[i]
+		if before.Sandbox != "" && (before.GoneAt.IsZero() || next.IntentAt.Before(before.GoneAt)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Blame counts the attempts that failed in one way.
+type Blame struct {
+	Class    sandbox.Class
+	Cause    sandbox.Cause
+	Attempts int
+	Latest   string // the task of the latest one
+	at       time.Time
+}
+
+// Causes counts how attempts failed, the most frequent way first. An attempt that was
+// stopped did not fail.
+func Causes(tasks []Task) []Blame {
+	var list []Blame
+	for _, t := range tasks {
+		for _, a := range t.Attempts {
+			if a.Exit == nil || a.Exit.Class == sandbox.ClassOK || a.Exit.Class == sandbox.ClassStopped || !t.StopAt.IsZero() && !a.EndedAt.Before(t.StopAt) {
+				continue
+			}
+			i := slices.IndexFunc(list, func(b Blame) bool { return b.Class == a.Exit.Class && b.Cause == a.Exit.Cause })
+			if i < 0 {
+				list, i = append(list, Blame{Class: a.Exit.Class, Cause: a.Exit.Cause}), len(list)
+			}
+			list[i].Attempts++
+			if !a.EndedAt.Before(list[i].at) {
+				list[i].Latest, list[i].at = t.ID, a.EndedAt
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Blame) int { return b.Attempts - a.Attempts })
+	return list
 }

@@ -1,47 +1,53 @@
 package task
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/poll"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 )
 
-// finish ends what was made for a decided task, and makes the verdict final when all
-// of it was seen to be gone. Everybody may help with it at the same time.
-func (r *Runner) finish(ctx context.Context, t Task) (Task, error) {
+const (
+	endInterval = 200 * time.Millisecond // between two looks for what another host has ended
+	settleTries = 10                     // how often a listing may fail before what a create made is left open
+)
+
+// finishTask ends the sandboxes of a decided task, and makes the verdict final when all of
+// them were seen to be gone. Any number of processes may do this at the same time.
+func (r *Runner) finishTask(ctx context.Context, t Task) (Task, error) {
 	var err error
-	if t.Kept != nil && !t.State.Over() && r.o.Keeps != nil {
-		if _, err := patiently(ctx, func() (struct{}, error) { return struct{}{}, r.o.Keeps.Keep(ctx, *t.Kept, t.ID) }); err != nil {
+	if t.Kept != nil && !t.State.Final() && r.o.KeepList != nil {
+		if _, err := retryUntilStored(ctx, func() (struct{}, error) { return struct{}{}, r.o.KeepList.Keep(ctx, *t.Kept, t.ID) }); err != nil {
 			return t, err
 		}
 	}
 	for _, a := range t.Attempts {
-		if a.GoneAt.IsZero() && !t.keeps(a) {
+		if a.GoneAt.IsZero() && !t.keepsSandbox(a) {
 			if t, err = r.endAttempt(ctx, t, a.N); err != nil {
 				return t, err
 			}
 		}
 	}
-	r.at("gone")
-	now, err := r.change(ctx, t.ID, func(n *Task) error { return n.Finish() })
-	if errors.Is(err, ErrNotGone) { // something turned up meanwhile: once more
-		return r.read(ctx, t.ID)
+	r.reachPoint("gone")
+	now, err := r.changeTask(ctx, t.ID, func(n *Task) error { return n.Finish() })
+	if errors.Is(err, ErrNotGone) { // another process found one more sandbox meanwhile
+		return r.readTask(ctx, t.ID)
 	}
 	return now, err
 }
 
-// endAttempt ends an attempt's sandbox and notes that it is gone; an error of
-// fault.KindUnverified where that was not seen.
+// endAttempt ends an attempt's sandbox and records that it is gone; fault.KindUnverified
+// where that was not seen.
 func (r *Runner) endAttempt(ctx context.Context, t Task, n int) (Task, error) {
-	if r.o.elsewhere(t.Attempts[n-1]) {
-		return r.endsElsewhere(ctx, t, n)
+	if r.o.onOtherHost(t.Attempts[n-1]) {
+		return r.awaitOtherHost(ctx, t, n)
 	}
 	if t.Attempts[n-1].Sandbox == "" {
 		now, err := r.settleCreate(ctx, t, n)
@@ -51,39 +57,42 @@ func (r *Runner) endAttempt(ctx context.Context, t Task, n int) (Task, error) {
 		t = now
 	}
 	a := t.Attempts[n-1]
-	r.at("ending")
+	r.reachPoint("ending")
 	if t.Spec.NoKill && a.Expired != ReasonNone {
-		return r.endedAlone(ctx, t, a)
+		return r.checkEndedAlone(ctx, t, a)
 	}
-	ending := r.endOne(ctx, t.ID, a)
+	ending := r.endSandbox(ctx, t.ID, a)
 	if ctx.Err() != nil {
 		return t, ctx.Err()
 	}
-	r.at("ended")
-	switch ending.Outcome {
-	case sandbox.OutcomeVerified, sandbox.OutcomeAlreadyGone:
-		how := string(ending.Outcome)
-		if ending.Reason != "" {
-			how += ": " + ending.Reason
-		}
-		return r.change(ctx, t.ID, func(task *Task) error { return task.gone(n, how) })
-	case sandbox.OutcomeAccepted, sandbox.OutcomeStuck, sandbox.OutcomeFailed, sandbox.OutcomeChanged,
-		sandbox.OutcomeSkipped, sandbox.OutcomeNotAttempted:
+	r.reachPoint("ended")
+	if !seenGone(ending) {
+		return t, unverifiedError(t, fmt.Sprintf("%s is %s: %s", a.Ref(), ending.Outcome, ending.Reason))
 	}
-	return t, unverified(t, fmt.Sprintf("%s is %s: %s", a.Ref(), ending.Outcome, ending.Reason))
+	how := string(ending.Outcome)
+	if ending.Reason != "" {
+		how += ": " + ending.Reason
+	}
+	return r.changeTask(ctx, t.ID, func(task *Task) error { return task.recordGone(n, how) })
 }
 
-// elsewhere says that an attempt's sandbox lives where this host cannot see it.
-func (o Options) elsewhere(a Attempt) bool {
-	return o.Bound != nil && a.Host != "" && a.Host != o.Owner.Host && a.GoneAt.IsZero() && o.Bound(a.Provider)
+// seenGone reports whether an ending proves that the sandbox is gone.
+func seenGone(e sandbox.Ending) bool {
+	return e.Outcome == sandbox.OutcomeVerified || e.Outcome == sandbox.OutcomeAlreadyGone
 }
 
-// endsElsewhere waits for up to EndWait until a process of the other host has ended
-// an attempt's sandbox: what is decided, its runner does.
-func (r *Runner) endsElsewhere(ctx context.Context, t Task, n int) (Task, error) {
-	for began := time.Now(); !r.sweeps && time.Since(began) < EndWait && pause(ctx, endLook); {
-		now, err := r.read(ctx, t.ID)
-		if err != nil || now.State.Over() || !now.Attempts[n-1].GoneAt.IsZero() {
+// onOtherHost reports whether an attempt's sandbox is on a host whose sandboxes this host
+// cannot see.
+func (o Options) onOtherHost(a Attempt) bool {
+	return a.GoneAt.IsZero() && !o.CanReach(a.Ref(), a.Host)
+}
+
+// awaitOtherHost waits for up to EndWait until a process of the other host has ended an
+// attempt's sandbox. The task is decided, so its runner there does so.
+func (r *Runner) awaitOtherHost(ctx context.Context, t Task, n int) (Task, error) {
+	for began := time.Now(); !r.settleOnly && time.Since(began) < EndWait && poll.Sleep(ctx, endInterval) == nil; {
+		now, err := r.readTask(ctx, t.ID)
+		if err != nil || now.State.Final() || !now.Attempts[n-1].GoneAt.IsZero() {
 			return now, err
 		}
 	}
@@ -91,134 +100,102 @@ func (r *Runner) endsElsewhere(ctx context.Context, t Task, n int) (Task, error)
 		return t, ctx.Err()
 	}
 	a := t.Attempts[n-1]
-	return t, unverified(t, "attempt "+number(n)+" at "+a.Provider+" is on the host "+a.Host+", and only an sbx there can end it")
+	return t, unverifiedError(t, "attempt "+strconv.Itoa(n)+" at "+a.Provider+" is on the host "+a.Host+", and only an sbx there can end it")
 }
 
-// endLook is the pause between two looks for what another host has ended.
-const endLook = 200 * time.Millisecond
-
-// endedAlone looks whether a sandbox has ended that sbx may not end.
-func (r *Runner) endedAlone(ctx context.Context, t Task, a Attempt) (Task, error) {
+// checkEndedAlone checks whether a sandbox has ended that sbx may not end.
+func (r *Runner) checkEndedAlone(ctx context.Context, t Task, a Attempt) (Task, error) {
 	now, err := r.o.Sandboxes.Get(ctx, a.Ref())
 	if kind := fault.KindOf(err); kind == fault.KindGone || kind == fault.KindNotFound || err == nil && now.State.Ended() {
-		return r.change(ctx, t.ID, func(task *Task) error { return task.gone(a.N, "its provider's own limit") })
+		return r.changeTask(ctx, t.ID, func(task *Task) error { return task.recordGone(a.N, "its provider's own limit") })
 	}
-	return t, unverified(t, "its limit was reached, and ending it was switched off (authoritative_timeout): the provider's own limit ends "+a.Ref().String())
+	return t, unverifiedError(t, "its limit was reached, and ending it was switched off (authoritative_timeout): the provider's own limit ends "+a.Ref().String())
 }
 
-// madeNothing is gone for an attempt whose create was seen to have made nothing. Who
-// asked for it may have written down meanwhile what it made after all: then that is to
-// be ended.
-func (t *Task) madeNothing(n int) error {
-	if a, err := t.attempt(n); err != nil || a.Sandbox != "" {
-		return cmp.Or(err, errNothing)
-	}
-	return t.gone(n, "two looks for what its create may have made showed nothing")
-}
-
-// gone is Gone, which another process may have written first, and Finish where that
-// was the last of a decided task: one change instead of two.
-func (t *Task) gone(n int, how string) error {
-	if err := t.Gone(n, how); err != nil && !errors.Is(err, errNothing) {
-		return err
-	}
-	if t.Phase == Stopping && t.AllGone() {
-		return t.Finish()
-	}
-	return nil
-}
-
-// origin is what a journal says of the end of a task's sandbox.
-func origin(task string) fleet.EndOrigin {
-	return fleet.EndOrigin{Verb: "task", Reason: "the end of task " + task}
-}
-
-// endOne asks for the end of an attempt's sandbox, once, and waits until it is seen. What
-// was asked and answered is kept with the task.
-func (r *Runner) endOne(ctx context.Context, id string, a Attempt) sandbox.Ending {
+// endSandbox requests the end of an attempt's sandbox, once, and waits until it is seen.
+// Request and answer are recorded with the task.
+func (r *Runner) endSandbox(ctx context.Context, id string, a Attempt) sandbox.Ending {
 	out := sandbox.Ending{Ref: a.Ref(), Outcome: sandbox.OutcomeNotAttempted}
-	o := fleet.EndOptions{Origin: origin(id), Wait: EndWait, By: r.o.Owner.Who, Delete: r.o.Deletes != nil && r.o.Deletes(a.Provider)}
+	o := fleet.EndOptions{
+		Origin: fleet.EndOrigin{Verb: "task", Reason: "the end of task " + id}, // for the journal
+		Wait:   EndWait, By: r.o.Owner.Who, Delete: r.o.DeleteOnEnd != nil && r.o.DeleteOnEnd(a.Provider),
+	}
 	if a.Exit != nil && a.Exit.Class == sandbox.ClassGone {
-		o.Delete = false // that it runs no more is what is left to be seen; what it was kept under nobody can name
+		o.Delete = false // the sandbox has ended already, and its snapshot cannot be named
 	}
 	if r.o.ReadsProveEnds == nil || !r.o.ReadsProveEnds(a.Provider) {
-		r.keepRequest(ctx, id, a, &o)
+		r.recordEndRequests(ctx, id, a, &o)
 	}
-	for ending := range safety.End(ctx, r.o.Sandboxes, []sandbox.Sandbox{target(a)}, safety.Options{Verb: safety.VerbTask, How: o}) {
+	target := sandbox.Sandbox{Provider: a.Provider, ID: a.Sandbox, State: sandbox.StateRunning}
+	for ending := range safety.End(ctx, r.o.Sandboxes, []sandbox.Sandbox{target}, safety.Options{Verb: safety.VerbTask, How: o}) {
 		out = ending
 	}
 	return out
 }
 
-// keepRequest has an ending go by the requests that the task knows of, and notes its own:
-// before it is sent, since who sends it may die before the answer comes. What cannot be
-// noted keeps no sandbox alive.
-func (r *Runner) keepRequest(ctx context.Context, id string, a Attempt, o *fleet.EndOptions) {
-	note := func(request sandbox.EndRequest) {
+// recordEndRequests makes an ending use the requests that the task knows of, and record its
+// own before it is sent, since the sender may die before the answer comes. A request that
+// cannot be recorded is sent nevertheless.
+func (r *Runner) recordEndRequests(ctx context.Context, id string, a Attempt, o *fleet.EndOptions) {
+	record := func(request sandbox.EndRequest) {
 		_, _ = r.o.Ledger.Change(ctx, id, func(t *Task) error { return t.EndAsked(a.N, request) })
 	}
 	o.Record.Earlier = func(sandbox.Ref) *sandbox.EndRequest { return a.EndRequest }
 	o.Record.BeforeRequest = func(_ context.Context, s sandbox.Sandbox) error {
-		note(sandbox.EndRequest{At: time.Now().UTC(), Detail: "no answer is recorded", Delete: o.Delete, CreatedAt: s.CreatedAt, StartedAt: s.StartedAt})
+		record(sandbox.EndRequest{At: time.Now().UTC(), Detail: "no answer is recorded", Delete: o.Delete, CreatedAt: s.CreatedAt, StartedAt: s.StartedAt})
 		return nil
 	}
-	o.Record.AfterRequest = func(_ sandbox.Ref, request sandbox.EndRequest) { note(request) }
+	o.Record.AfterRequest = func(_ sandbox.Ref, request sandbox.EndRequest) { record(request) }
 }
 
-// settleCreate finds out what a create has made whose answer nobody has: by the
-// nonce, until it is found or two looks in a row have shown nothing after the time
-// in which it could still make something (tasks.md R4).
+// settleCreate finds out what a create without an answer has made. It searches for the
+// nonce until a sandbox is found, or two listings in a row show none after the time in
+// which the create could still make one.
 func (r *Runner) settleCreate(ctx context.Context, t Task, n int) (Task, error) {
-	a := t.Attempts[n-1]
-	empty := 0
-	for failed := 0; ; {
+	for failed, empty := 0, 0; ; {
+		a := t.Attempts[n-1]
 		found, err := r.o.Sandboxes.Labelled(ctx, a.Provider, map[string]string{sandbox.LabelNonce: a.Nonce})
 		switch {
 		case ctx.Err() != nil:
 			return t, ctx.Err()
 		case err != nil:
 			if failed++; failed > settleTries || !fault.Retryable(err) {
-				return t, unverified(t, "it is not known what the create at "+a.Provider+" has made: "+err.Error())
+				return t, unverifiedError(t, "it is not known what the create at "+a.Provider+" has made: "+err.Error())
 			}
 			empty = 0
 		case len(found) > 0:
-			return r.change(ctx, t.ID, func(task *Task) error { return task.Found(n, found[0].ID) })
-		case r.settled(a, t):
+			return r.changeTask(ctx, t.ID, func(task *Task) error { return task.Found(n, found[0].ID) })
+		case r.createSettled(a, t):
 			if empty++; empty > 1 {
-				return r.change(ctx, t.ID, func(task *Task) error { return task.madeNothing(n) })
+				return r.changeTask(ctx, t.ID, func(task *Task) error { return task.recordNothingMade(n) })
 			}
 		}
-		if !pause(ctx, SettleLook) {
+		if err := poll.Sleep(ctx, SettleLook); err != nil {
 			return t, ctx.Err()
 		}
-		now, err := r.read(ctx, t.ID)
+		now, err := r.readTask(ctx, t.ID)
 		if err != nil {
 			return t, err
 		}
-		if t = now; t.State.Over() || t.Attempts[n-1].Sandbox != "" || !t.Attempts[n-1].GoneAt.IsZero() {
+		if t = now; t.State.Final() || t.Attempts[n-1].Sandbox != "" || !t.Attempts[n-1].GoneAt.IsZero() {
 			return t, nil
 		}
 	}
 }
 
-// settleTries is how often a listing may fail before what a create has made is left
-// open.
-const settleTries = 10
-
-// settled says that the create of an attempt can make nothing any more. An API may
-// go on with a request whose sender has given up, so that it takes Settling from then
-// on. Who has not asked for it himself counts from when the one who did lost the
-// right to, and grants him the time in which he notices, a lease, unless he was known
-// to be dead.
-func (r *Runner) settled(a Attempt, t Task) bool {
+// createSettled reports whether the create of an attempt can make nothing any more. An
+// API may process a request for SettleTime after its sender has given up. For the request
+// of another process the time counts from when that process lost the right to send it,
+// and includes the lease within which it notices, unless it was known to be dead.
+func (r *Runner) createSettled(a Attempt, t Task) bool {
 	if a.Settled {
 		return true
 	}
 	window := time.Minute
-	if r.o.Settling != nil {
-		window = r.o.Settling(a.Provider)
+	if r.o.SettleTime != nil {
+		window = r.o.SettleTime(a.Provider)
 	}
-	if at, own := r.returned[a.N]; own {
+	if at, own := r.createEnded[a.N]; own {
 		return time.Since(at) >= window
 	}
 	if !a.Dead {

@@ -6,84 +6,74 @@ import (
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/poll"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
 
-// follow waits for the end of the attempt's program, and notes it. Output is passed
-// on as it comes.
-func (r *Runner) follow(ctx context.Context, t Task) (Task, error) {
+// sessionVariable names the agent's earlier session to a command that goes on in the
+// same sandbox (S2-22).
+const sessionVariable = "RESUME_SESSION_ID"
+
+const (
+	drainTimeout  = 5 * time.Second  // for the rest of the output after the program's end
+	replayTimeout = 30 * time.Second // for showing the output of an earlier process again
+	clearInterval = 5 * time.Second  // between two tries to end the sandbox of the last attempt
+)
+
+// followProgram waits for the end of the attempt's program and records it. Output is
+// passed on as it comes.
+func (r *Runner) followProgram(ctx context.Context, t Task) (Task, error) {
 	a := *t.Last()
-	p := newPulse(t.ReadAt, r.o.Ear)
+	p := newOutputTracker(t.ReadAt, r.o.Observer)
 	var exit sandbox.Exit
-	err := r.guarded(ctx, t, t.limits(true), func(ctx context.Context) error {
+	err := r.guarded(ctx, t, t.attemptLimits(true), func(ctx context.Context) error {
 		ctx, cut := context.WithCancelCause(ctx)
 		defer cut(nil)
-		watch := r.alongside(ctx, func(ctx context.Context) { r.watchSilence(ctx, t, p, cut) })
-		defer watch.stop()
+		watch := startBackground(ctx, func(ctx context.Context) { r.watchInactivity(ctx, t, p, cut) })
+		defer watch.cancelAndWait()
 		var err error
 		if a.Reused {
-			if exit, err = r.perform(ctx, t, p); err != nil && ctx.Err() != nil {
+			if exit, err = r.runInside(ctx, t, p); err != nil && ctx.Err() != nil {
 				err = context.Cause(ctx)
 			}
 			return err
 		}
-		silent := r.alongside(ctx, func(ctx context.Context) { r.listen(ctx, a.Ref(), p) })
-		defer silent.stop()
-		exit, err = r.await(ctx, a.Ref(), silent.over)
+		output := startBackground(ctx, func(ctx context.Context) { r.streamOutput(ctx, a.Ref(), p) })
+		defer output.cancelAndWait()
+		exit, err = r.awaitExit(ctx, a.Ref(), output.over)
 		if cause := context.Cause(ctx); err != nil && cause != nil {
 			return cause
 		}
-		if err == nil && !silent.wait(ctx, drainFor) {
-			r.say("the last of its output may be missing: it did not come within " + drainFor.String())
+		if err == nil && !output.waitFor(ctx, drainTimeout) {
+			r.sendMessage("the last of its output may be missing: it did not come within " + drainTimeout.String())
 		}
 		return err
 	})
-	r.at("output")
-	return r.afterFollowing(ctx, t, a, p, exit, err)
-}
-
-// drainFor is how long the rest of the output may take after the program's end.
-const drainFor = 5 * time.Second
-
-// afterFollowing judges how following ended.
-func (r *Runner) afterFollowing(ctx context.Context, t Task, a Attempt, p *pulse, exit sandbox.Exit, err error) (Task, error) {
-	var expired expiredError
-	switch {
-	case errors.As(err, &expired):
-		e := p.ended(exit, r.usage(ctx, a.Ref()))
-		e.Exit = timedOut(expired.why, t.ReadAt)
-		return r.expire(ctx, t, expired.why, e)
-	case ceded(ctx, err):
+	r.reachPoint("output")
+	switch expired, late := errors.AsType[expiredError](err); {
+	case late:
+		e := p.endReport(exit, r.lastUsage(ctx, a.Ref()))
+		e.Exit = timeoutExit(expired.why, t.ReadAt)
+		return r.expireAttempt(ctx, t, expired.why, e)
+	case decidedElsewhere(ctx, err):
 		return t, err
 	case err != nil:
-		exit = notRun(err)
+		exit = exitWithoutRun(err)
 		exit.Class = sandbox.ClassTransport
 	}
-	r.followed = a.N
-	e := p.ended(exit, r.usage(ctx, a.Ref()))
-	if n := r.session(ctx, t, a); n != nil {
+	r.followedAttempt = a.N
+	e := p.endReport(exit, r.lastUsage(ctx, a.Ref()))
+	if n := r.countMessages(ctx, t, a); n != nil {
 		e.Messages = n
 	}
-	return r.conclude(ctx, t, e)
+	return r.recordExit(ctx, t, e)
 }
 
-// timedOut is the exit of a program that a limit of ours ended.
-func timedOut(why Reason, at time.Time) sandbox.Exit {
-	cause := sandbox.CauseTimeout
-	if why == ReasonInactivity {
-		cause = sandbox.CauseInactivity
-	}
-	return sandbox.Exit{
-		Class: sandbox.ClassTimeout, Cause: cause, Confidence: sandbox.Certain,
-		Evidence: []sandbox.Evidence{{What: "limit", Value: string(why), Source: "sbx", At: at}},
-	}
-}
-
-// await looks for the program's end, at once when its output is over.
-func (r *Runner) await(ctx context.Context, ref sandbox.Ref, silent <-chan struct{}) (sandbox.Exit, error) {
-	absent := 0
-	for pace := FirstLook; ; pace = min(2*pace, SlowestLook) {
+// awaitExit polls the program's exit, and at once when its output has ended.
+func (r *Runner) awaitExit(ctx context.Context, ref sandbox.Ref, outputOver <-chan struct{}) (sandbox.Exit, error) {
+	pauses := poll.NewBackoff(FirstLook, SlowestLook)
+	for absent := 0; ; {
 		exit, err := r.o.Sandboxes.Exit(ctx, ref)
 		switch kind := fault.KindOf(err); {
 		case err == nil && exit != nil:
@@ -94,74 +84,80 @@ func (r *Runner) await(ctx context.Context, ref sandbox.Ref, silent <-chan struc
 			return sandbox.Exit{}, ctx.Err()
 		case kind == fault.KindGone, kind == fault.KindNotFound:
 			if absent++; absent > 1 || kind == fault.KindGone {
-				return vanished(err), nil
+				return vanishedExit(err), nil
 			}
 		case !fault.Retryable(err):
 			return sandbox.Exit{}, err
 		}
-		again := time.NewTimer(pace)
 		select {
 		case <-ctx.Done():
-			again.Stop()
 			return sandbox.Exit{}, ctx.Err()
-		case <-silent:
-			again.Stop()
-			silent = nil // once
-		case <-again.C:
+		case <-outputOver:
+			outputOver = nil // it hastens one look only
+		case <-pauses.After():
 		}
 	}
 }
 
-// vanished is the exit of a program whose sandbox was gone under it.
-func vanished(err error) sandbox.Exit {
-	return sandbox.Exit{
-		Class: sandbox.ClassGone, Cause: sandbox.CauseUnknown, Confidence: sandbox.ConfidenceUnknown,
-		Evidence: []sandbox.Evidence{{What: "get", Value: err.Error(), Source: "provider"}},
+// runInside runs the task's command inside a sandbox that existed before. Output and exit
+// come over one stream: when it is lost, both are unknown.
+func (r *Runner) runInside(ctx context.Context, t Task, p *outputTracker) (sandbox.Exit, error) {
+	env := r.programEnvironment(t)
+	if t.Spec.SessionID != "" && t.Resumed {
+		env = append(env, sessionVariable+"="+t.Spec.SessionID)
 	}
+	stdout, stderr := &lineWriter{p: p, stream: "stdout"}, &lineWriter{p: p, stream: "stderr"}
+	exit, err := r.o.Sandboxes.Exec(ctx, t.Last().Ref(), providers.Command{
+		Args: t.Spec.Command, Env: env, Workdir: t.Spec.Workdir, Stdout: stdout, Stderr: stderr,
+	})
+	stdout.flushRest()
+	stderr.flushRest()
+	if err == nil && ctx.Err() != nil {
+		return exit, ctx.Err()
+	}
+	return exit, err
 }
 
-// listen passes the program's output on. A stream that is cut is taken up again
-// where it was.
-func (r *Runner) listen(ctx context.Context, ref sandbox.Ref, p *pulse) {
+// streamOutput passes the program's output on. A stream that is cut is resumed where it
+// was.
+func (r *Runner) streamOutput(ctx context.Context, ref sandbox.Ref, p *outputTracker) {
 	for ctx.Err() == nil {
 		cut := false
-		for line, err := range r.o.Sandboxes.Logs(ctx, ref, providers.LogQuery{Since: p.since(), Follow: true}) {
+		for line, err := range r.o.Sandboxes.Logs(ctx, ref, providers.LogQuery{Since: p.resumeTime(), Follow: true}) {
 			if err != nil {
 				cut = fault.Retryable(err)
 				break
 			}
-			p.line(line)
+			p.addLine(line)
 		}
-		if !cut || !pause(ctx, time.Second) {
+		if !cut || poll.Sleep(ctx, time.Second) != nil {
 			return
 		}
 	}
 }
 
-// showAgain passes on the output of a program that has ended under another process: whoever
-// reads this one's has not seen that. What still runs is followed from its beginning.
-func (r *Runner) showAgain(ctx context.Context, t Task) {
+// replayOutput shows the output of a program that ended under another process, which the
+// observer of this one has not seen. A program that still runs is followed from its
+// beginning.
+func (r *Runner) replayOutput(ctx context.Context, t Task) {
 	a := t.Last()
-	if r.o.Ear == nil || a == nil || a.Exit == nil || a.Retry != nil && a.Retry.Again || a.Sandbox == "" || a.Reused || a.StartedAt.IsZero() {
+	if r.o.Observer == nil || a == nil || a.Exit == nil || a.Retry != nil && a.Retry.Again || a.Sandbox == "" || a.Reused || a.StartedAt.IsZero() {
 		return
 	}
-	ctx, stop := context.WithTimeout(ctx, showFor)
+	ctx, stop := context.WithTimeout(ctx, replayTimeout)
 	defer stop()
 	for line, err := range r.o.Sandboxes.Logs(ctx, a.Ref(), providers.LogQuery{}) {
 		if err != nil {
-			r.say("the output of its program cannot be shown again: " + err.Error())
+			r.sendMessage("the output of its program cannot be shown again: " + err.Error())
 			return
 		}
-		r.o.Ear.Output(line)
+		r.o.Observer.Output(line)
 	}
 }
 
-// showFor bounds how long showing output again may keep a task from its end.
-const showFor = 30 * time.Second
-
-// usage is the last sample of an attempt's resources; nothing where it cannot be
-// told within a moment.
-func (r *Runner) usage(ctx context.Context, ref sandbox.Ref) sandbox.Usage {
+// lastUsage is the last sample of an attempt's resources; empty where none is read within
+// two seconds.
+func (r *Runner) lastUsage(ctx context.Context, ref sandbox.Ref) sandbox.Usage {
 	ctx, stop := context.WithTimeout(ctx, 2*time.Second)
 	defer stop()
 	u, err := r.o.Sandboxes.Usage(ctx, ref)
@@ -171,37 +167,131 @@ func (r *Runner) usage(ctx context.Context, ref sandbox.Ref) sandbox.Usage {
 	return u
 }
 
-// beside is something that goes on beside a wait.
-type beside struct {
-	over chan struct{}
-	cut  context.CancelFunc
-}
-
-func (r *Runner) alongside(ctx context.Context, do func(context.Context)) beside {
-	ctx, cut := context.WithCancel(ctx)
-	b := beside{over: make(chan struct{}), cut: cut}
-	go func() {
-		defer close(b.over)
-		do(ctx)
-	}()
-	return b
-}
-
-// wait gives it some time to end by itself; false = it has not.
-func (b beside) wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-b.over:
-		return true
-	case <-timer.C:
-	case <-ctx.Done():
+// timeoutExit is the exit of a program that a limit of the task ended.
+func timeoutExit(why Reason, at time.Time) sandbox.Exit {
+	cause := sandbox.CauseTimeout
+	if why == ReasonInactivity {
+		cause = sandbox.CauseInactivity
 	}
-	return false
+	return sandbox.Exit{
+		Class: sandbox.ClassTimeout, Cause: cause, Confidence: sandbox.Certain,
+		Evidence: []sandbox.Evidence{{What: "limit", Value: string(why), Source: "sbx", At: at}},
+	}
 }
 
-// stop ends it and waits for that.
-func (b beside) stop() {
-	b.cut()
-	<-b.over
+// vanishedExit is the exit of a program whose sandbox was gone before it ended.
+func vanishedExit(err error) sandbox.Exit {
+	return sandbox.Exit{
+		Class: sandbox.ClassGone, Cause: sandbox.CauseUnknown, Confidence: sandbox.ConfidenceUnknown,
+		Evidence: []sandbox.Evidence{{What: "get", Value: err.Error(), Source: "provider"}},
+	}
+}
+
+// recordExit writes the attempt's end down and, where nothing is left to publish, the
+// task's verdict in the same change.
+func (r *Runner) recordExit(ctx context.Context, t Task, e Ended) (Task, error) {
+	ok := e.Exit.Class == sandbox.ClassOK
+	now, err := r.changeTask(ctx, t.ID, func(n *Task) error {
+		if err := n.End(t.Fence, e); err != nil {
+			return err
+		}
+		if ok && !n.Spec.Publishes() {
+			return n.concludeCompleted(t.Fence)
+		}
+		return nil
+	})
+	if err == nil {
+		r.releasePermit(ctx, e.Exit.Class)
+	}
+	return now, err
+}
+
+// expireAttempt ends an attempt whose limit was reached: it is written down first, so that
+// the attempt cannot pass the gate, and killed afterwards.
+func (r *Runner) expireAttempt(ctx context.Context, t Task, why Reason, e Ended) (Task, error) {
+	return r.changeTask(ctx, t.ID, func(n *Task) error {
+		if err := n.Expire(t.Fence, why); err != nil {
+			return err
+		}
+		if err := n.End(n.Fence, e); err != nil {
+			return err
+		}
+		if next := n.Next(0); !next.Again {
+			return n.Conclude(n.Fence, TimedOut, why, next.Why)
+		}
+		return nil
+	})
+}
+
+// decideNext decides what comes after an attempt that has ended: publication, another
+// attempt, or the verdict.
+func (r *Runner) decideNext(ctx context.Context, t Task) (Task, error) {
+	a := t.Last()
+	if a.neverEntered() {
+		r.releasePermit(ctx, "") // a prewarmed sandbox that is gone shows nothing about new ones
+	}
+	r.releasePermit(ctx, a.Exit.Class)
+	if a.Exit.Class == sandbox.ClassOK {
+		if t.Spec.Publishes() {
+			return r.publishWork(ctx, t)
+		}
+		return r.changeTask(ctx, t.ID, func(n *Task) error { return n.concludeCompleted(t.Fence) })
+	}
+	jitter := 0.5
+	if r.o.Jitter != nil {
+		jitter = r.o.Jitter()
+	}
+	next := t.Next(jitter)
+	if next.Again && len(t.Spec.EnvNames) > 0 && r.env == nil && t.Key == "" { // with a key the operator can launch it again, with the values
+		next.Again, next.Why = false, "who ran it is gone, and the values of its environment with them: launch it again"
+		t.Reason = ReasonLost
+	}
+	if !next.Again {
+		return r.changeTask(ctx, t.ID, func(n *Task) error { return n.Conclude(t.Fence, n.failureVerdict(), t.Reason, next.Why) })
+	}
+	if a.GoneAt.IsZero() {
+		if now, err := r.clearAttempt(ctx, t, *a); err != nil || now.Phase != Working {
+			return now, err
+		}
+	}
+	return r.changeTask(ctx, t.ID, func(n *Task) error { return n.ScheduleRetry(t.Fence, next) })
+}
+
+// clearAttempt ends the sandbox of an attempt, so that the next one may begin. Where that
+// is not seen in time, the task is concluded instead.
+func (r *Runner) clearAttempt(ctx context.Context, t Task, a Attempt) (Task, error) {
+	limits := append(t.deadlineLimit(), timeLimit{ReasonAttempt, EndPatience})
+	err := r.guarded(ctx, t, limits, func(ctx context.Context) error {
+		for {
+			_, err := r.endAttempt(ctx, t, a.N)
+			if err == nil || !errors.Is(err, ErrUnverified) {
+				return err
+			}
+			r.sendMessage(err.Error())
+			if err := poll.Sleep(ctx, clearInterval); err != nil {
+				return err
+			}
+		}
+	})
+	if _, late := errors.AsType[expiredError](err); !late {
+		return t, err
+	}
+	return r.changeTask(ctx, t.ID, func(n *Task) error {
+		return n.Conclude(t.Fence, n.failureVerdict(), n.Reason, "what its last attempt made was not seen to end in time for another")
+	})
+}
+
+// releasePermit reports to the breaker how the attempt that it admitted has ended, once.
+func (r *Runner) releasePermit(ctx context.Context, class sandbox.Class) {
+	if r.permit.Done != nil {
+		r.permit.Done(ctx, class)
+		r.permit = Permit{}
+	}
+}
+
+// reportRunning reports to the breaker that a program runs.
+func (r *Runner) reportRunning(ctx context.Context) {
+	if r.permit.Started != nil {
+		r.permit.Started(ctx)
+	}
 }

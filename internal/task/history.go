@@ -11,23 +11,22 @@ import (
 )
 
 const (
-	// historyWindow and historyLimit bound what a look reads of earlier tasks.
+	// historyWindow and historyLimit bound which earlier tasks are read.
 	historyWindow = 24 * time.Hour
 	historyLimit  = 500
-	// createWindow is how far back failed creates count: the escalation window of DESIGN
-	// section 3.
+	// createWindow is how far back failed creates count: the escalation window.
 	createWindow = 30 * time.Minute
 )
 
-// History is what tasks tell of their sandboxes and of the profiles: those that are not
-// over, and those of the last day.
+// History is what tasks show about sandboxes and profiles: the live tasks, and those of the
+// last day.
 type History struct {
 	tasks   map[string]Task
-	holders map[sandbox.Ref]string // which task that is not over has the sandbox now
+	holders map[sandbox.Ref]string // the live task that has the sandbox now
 	now     time.Time
 }
 
-// ReadHistory reads it from what is kept.
+// ReadHistory reads the history from the ledger.
 func ReadHistory(ctx context.Context, l Ledger, now time.Time) (History, error) {
 	live, err := l.List(ctx, store.TaskQuery{Live: true})
 	if err != nil {
@@ -51,23 +50,23 @@ func ReadHistory(ctx context.Context, l Ledger, now time.Time) (History, error) 
 	return h, nil
 }
 
-// Sandbox tells what tasks know of one sandbox: whether the work that it serves is over,
-// and how often a limit ended an attempt of its task and of the task that this one
-// resumes. A task that is not over and has the sandbox now goes before the one that it
-// was made for, since a kept sandbox serves several. older reads a task that is over for
-// longer than a day; false = it is not known.
+// Sandbox returns what tasks show about one sandbox: whether its work is over, and how
+// often a limit ended an attempt of its task and of the task that this one resumes. A live
+// task that has the sandbox now takes precedence over the task that made it, since a kept
+// sandbox serves several. older reads a task that ended more than a day ago; false = it is
+// not known.
 func (h History) Sandbox(s sandbox.Sandbox, older func(id string) (Task, bool)) fleet.SandboxHistory {
 	id := h.holders[s.Ref()]
 	if id == "" && IsID(s.TaskID) {
 		id = s.TaskID
 	}
-	t, known := h.task(id, older)
+	t, known := h.lookUpTask(id, older)
 	if !known {
 		return fleet.SandboxHistory{}
 	}
-	found := fleet.SandboxHistory{Finished: sandbox.False, TimeLimitsHit: new(t.limitsHit())}
-	if before, known := h.task(t.ResumedFrom, older); known {
-		*found.TimeLimitsHit += before.limitsHit()
+	found := fleet.SandboxHistory{Finished: sandbox.False, TimeLimitsHit: new(t.countLimitsHit())}
+	if before, known := h.lookUpTask(t.ResumedFrom, older); known {
+		*found.TimeLimitsHit += before.countLimitsHit()
 	}
 	if what, at, over := t.doneWith(s.Ref()); over {
 		found.Finished = sandbox.True
@@ -76,7 +75,7 @@ func (h History) Sandbox(s sandbox.Sandbox, older func(id string) (Task, bool)) 
 	return found
 }
 
-func (h History) task(id string, older func(id string) (Task, bool)) (Task, bool) {
+func (h History) lookUpTask(id string, older func(id string) (Task, bool)) (Task, bool) {
 	if id == "" {
 		return Task{}, false
 	}
@@ -86,10 +85,10 @@ func (h History) task(id string, older func(id string) (Task, bool)) (Task, bool
 	return older(id)
 }
 
-// doneWith says that nothing of the task goes on in a sandbox: the task is over, or its
-// program in there has ended.
+// doneWith reports whether the task needs a sandbox no more: the task is over, or its
+// program in that sandbox has ended.
 func (t *Task) doneWith(ref sandbox.Ref) (what string, at time.Time, over bool) {
-	if t.State.Over() {
+	if t.State.Final() {
 		return string(t.State), t.EndedAt, true
 	}
 	for _, a := range t.Attempts {
@@ -100,8 +99,8 @@ func (t *Task) doneWith(ref sandbox.Ref) (what string, at time.Time, over bool) 
 	return "", time.Time{}, false
 }
 
-// limitsHit counts the attempts that a time limit ended: one of sbx, or the provider's.
-func (t *Task) limitsHit() int {
+// countLimitsHit counts the attempts that a time limit of sbx or of the provider ended.
+func (t *Task) countLimitsHit() int {
 	n := 0
 	for _, a := range t.Attempts {
 		if a.hitLimit() {
@@ -120,9 +119,9 @@ func (a Attempt) hitLimit() bool {
 	return a.Exit != nil && a.Exit.Class == sandbox.ClassTimeout
 }
 
-// created says whether the attempt's own create gave a sandbox, or that the provider, the
-// machine or a limit refused it one. A create that was wrong in itself says neither.
-func (a Attempt) created() (made, refused bool) {
+// createOutcome reports whether the attempt's own create made a sandbox, or the provider,
+// the machine or a limit refused one. An invalid create counts as neither.
+func (a Attempt) createOutcome() (made, refused bool) {
 	switch {
 	case a.Reused:
 		return false, false
@@ -137,15 +136,15 @@ func (a Attempt) created() (made, refused bool) {
 	}
 }
 
-// ProfileHistory is what the tasks of the last day tell of one profile. Nil = nothing was
-// tried.
+// ProfileHistory is what the tasks of the last day show about one profile. Nil = nothing
+// was tried.
 type ProfileHistory struct {
-	CreateFailures *int64 // creates that gave no sandbox, of those of the last half hour
-	Attempts       *int64 // that ran a program and ended
+	CreateFailures *int64 // creates of the last half hour that gave no sandbox
+	Attempts       *int64 // attempts that ran a program and ended
 	TimedOut       *int64 // of Attempts
 }
 
-// Profile tells how creates and attempts on one profile went.
+// Profile counts the creates and attempts on one profile.
 func (h History) Profile(name string) ProfileHistory {
 	var all attemptCounts
 	for _, t := range h.tasks {
@@ -169,7 +168,7 @@ func (h History) Profile(name string) ProfileHistory {
 type attemptCounts struct{ creates, refused, ended, timedOut int64 }
 
 func (c *attemptCounts) add(a Attempt, now time.Time) {
-	if made, refused := a.created(); (made || refused) && now.Sub(a.IntentAt) <= createWindow {
+	if made, refused := a.createOutcome(); (made || refused) && now.Sub(a.IntentAt) <= createWindow {
 		c.creates++
 		if refused {
 			c.refused++

@@ -9,30 +9,32 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/poll"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 )
 
-// keptKind is under what the list is kept in the store.
+// keptKind is the kind of the list's documents in the store.
 const keptKind = "kept"
 
-// claimedFor is how long it is remembered that a sandbox was claimed: a process that
-// was stopped with the whole machine for less cannot bring it back onto the list.
-const claimedFor = 7 * 24 * time.Hour
+// claimMemory is how long a claim is remembered. A process that was suspended for less
+// cannot put a claimed sandbox back onto the list.
+const claimMemory = 7 * 24 * time.Hour
 
-// KeepList is the list of sandboxes that outlive their tasks, and of those that wait
-// to be used. A claim is given to one task.
+// KeepList is the list of sandboxes that outlive their tasks, and of those made ahead. Each
+// is claimed by one task only.
 type KeepList struct{ Store store.DocStore }
 
-// listed is one sandbox of the list, by its REF.
-type listed struct {
+// keptEntry is one sandbox of the list; its key is the REF.
+type keptEntry struct {
 	Task      string    `json:"task"`
 	ExpiresAt time.Time `json:"expires_at"`
 	Host      string    `json:"host,omitempty"`
-	// Owner is whose stock it is: without that process nobody comes for it.
+	// Owner is the process in whose Pool it is; without that process it is not used any
+	// more.
 	Owner Owner `json:"owner,omitzero"`
-	// Claimed is when a task was given it, and by that has to end it.
+	// Claimed is when a task claimed it, which then has to end it.
 	Claimed time.Time `json:"claimed_at,omitzero"`
 	By      string    `json:"claimed_by,omitempty"`
 
@@ -40,124 +42,124 @@ type listed struct {
 	doc store.Doc
 }
 
-// waits says that it may be claimed, by the store's clock.
-func (e listed) waits() bool { return e.Claimed.IsZero() && e.doc.ReadAt.Before(e.ExpiresAt) }
+// claimable reports whether it may be claimed, by the store's clock.
+func (e keptEntry) claimable() bool { return e.Claimed.IsZero() && e.doc.ReadAt.Before(e.ExpiresAt) }
 
-func readListed(doc store.Doc) (listed, bool) {
-	e := listed{doc: doc}
+func decodeKeptEntry(doc store.Doc) (keptEntry, bool) {
+	e := keptEntry{doc: doc}
 	ref, err := sandbox.ParseRef(doc.Key)
 	e.ref = ref
 	return e, err == nil && doc.Version > 0 && json.Unmarshal(doc.Body, &e) == nil
 }
 
-// Keep puts a sandbox on the list. It may be called more than once for one task, also
-// late: what is on the list, or was, stays as it is.
+// Keep puts a sandbox on the list. It may be called more than once for one task, also late:
+// an entry that exists or existed is not changed.
 func (l KeepList) Keep(ctx context.Context, k Kept, task string) error {
 	doc, err := l.Store.Doc(ctx, keptKind, k.Ref.String())
 	if err != nil || doc.Version > 0 {
 		return err
 	}
-	err = l.swap(ctx, listed{Task: task, ExpiresAt: k.ExpiresAt, Host: k.Host, Owner: k.Owner, doc: doc})
+	err = l.writeEntry(ctx, keptEntry{Task: task, ExpiresAt: k.ExpiresAt, Host: k.Host, Owner: k.Owner, doc: doc})
 	if errors.Is(err, store.ErrSwapped) {
-		return nil // somebody else has put it there for the same task
+		return nil // another process has put it there for the same task
 	}
 	return err
 }
 
-// Claim gives a sandbox of the list to a task, which then has to end it; also when it
-// asks again. False = somebody else has it, its time is over, or it was never there.
+// Claim gives a sandbox of the list to a task, which then has to end it. It may be
+// repeated. False = another task has it, its time is over, or it was never there.
 func (l KeepList) Claim(ctx context.Context, ref sandbox.Ref, task string) (bool, error) {
-	e, ok, err := l.read(ctx, ref)
-	if err != nil || !ok || !e.waits() {
+	e, ok, err := l.readEntry(ctx, ref)
+	if err != nil || !ok || !e.claimable() {
 		return err == nil && ok && e.By == task, err
 	}
 	e.Claimed, e.By = e.doc.ReadAt, task
-	err = l.swap(ctx, e)
+	err = l.writeEntry(ctx, e)
 	if errors.Is(err, store.ErrSwapped) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// Return takes back what a task was given and has not gone into.
+// Return puts back a sandbox that a task claimed and did not enter.
 func (l KeepList) Return(ctx context.Context, ref sandbox.Ref, task string) error {
-	e, ok, err := l.read(ctx, ref)
+	e, ok, err := l.readEntry(ctx, ref)
 	if err != nil || !ok || e.By != task {
 		return err
 	}
 	e.Claimed, e.By = time.Time{}, ""
-	return l.swap(ctx, e)
+	return l.writeEntry(ctx, e)
 }
 
-// Release ends the time of a sandbox that waits: nobody is given it any more, and the
-// next EndKept ends it. One that was claimed is left to the task that has it, by.
+// Release ends the time of an unclaimed sandbox: it cannot be claimed any more, and the
+// next EndKept ends it. A claimed one is left to the task by.
 func (l KeepList) Release(ctx context.Context, ref sandbox.Ref) (by string, err error) {
 	for {
-		e, ok, err := l.read(ctx, ref)
-		if err != nil || !ok || !e.waits() {
+		e, ok, err := l.readEntry(ctx, ref)
+		if err != nil || !ok || !e.claimable() {
 			return e.By, err
 		}
 		e.ExpiresAt = e.doc.ReadAt
-		if err = l.swap(ctx, e); !errors.Is(err, store.ErrSwapped) {
+		if err = l.writeEntry(ctx, e); !errors.Is(err, store.ErrSwapped) {
 			return "", err
 		}
 	}
 }
 
-// Waiting gives the sandboxes that may be claimed, and until when.
+// Waiting lists the sandboxes that may be claimed, and until when.
 func (l KeepList) Waiting(ctx context.Context) (map[sandbox.Ref]time.Time, error) {
-	all, err := l.all(ctx)
+	all, err := l.readEntries(ctx)
 	waiting := map[sandbox.Ref]time.Time{}
 	for _, e := range all {
-		if e.waits() {
+		if e.claimable() {
 			waiting[e.ref] = e.ExpiresAt
 		}
 	}
 	return waiting, err
 }
 
-// EndKept ends the kept sandboxes whose time is over, whose owner is dead, or that
-// were claimed by a process which died before it could write that down; within
-// SweepTime. It gives those that were seen to end. What was not stays on the list,
-// for the next one, and so does what the operator protects.
+// EndKept ends, within SweepTime, the kept sandboxes whose time is over, whose owner is
+// dead, or whose claimer died before it recorded the claim. It returns those that were seen
+// to end. The others stay on the list for the next call, and so do those that the operator
+// protects.
 //
-// Their providers give them longer: a life covers all that an attempt may take, and
-// the time of keeping begins with its end.
+// The lifetime at the provider is longer: it covers all that an attempt may take, and the
+// time of keeping begins when the attempt ends.
 func EndKept(ctx context.Context, o Options) ([]sandbox.Ref, error) {
 	gone, _, err := o.endDue(ctx)
 	return gone, err
 }
 
-// endDue is EndKept, with why sandboxes of the list stay that are due.
+// endDue is EndKept, with the reasons for which due sandboxes stay.
 func (o Options) endDue(ctx context.Context) (gone []sandbox.Ref, stay map[sandbox.Ref]string, err error) {
-	l := o.Keeps
+	l := o.KeepList
 	if l == nil {
 		return nil, nil, nil
 	}
 	ctx, stop := context.WithTimeout(ctx, SweepTime)
 	defer stop()
-	all, err := l.all(ctx)
+	all, err := l.readEntries(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	due, targets := map[sandbox.Ref]listed{}, map[bool][]sandbox.Sandbox{}
+	due, targets := map[sandbox.Ref]keptEntry{}, map[bool][]sandbox.Sandbox{}
 	for _, e := range all {
-		if end, forget := o.due(ctx, e); end {
-			deletes := o.Deletes != nil && o.Deletes(e.ref.Provider)
+		if end, forget := o.isDue(ctx, e); end {
+			deletes := o.DeleteOnEnd != nil && o.DeleteOnEnd(e.ref.Provider)
 			due[e.ref] = e
 			targets[deletes] = append(targets[deletes], sandbox.Sandbox{Provider: e.ref.Provider, ID: e.ref.ID, State: sandbox.StateRunning})
 		} else if forget {
-			_ = l.Store.DropDoc(ctx, e.doc) // the next one does it
+			_ = l.Store.DropDoc(ctx, e.doc) // the next call repeats it
 		}
 	}
 	stay = map[sandbox.Ref]string{}
 	for deletes, some := range targets {
 		how := fleet.EndOptions{Origin: fleet.EndOrigin{Verb: "task", Reason: "the time for which its task kept it is over"}, Wait: SweepTime, By: o.Owner.Who, Delete: deletes}
-		for e := range safety.End(ctx, o.Sandboxes, some, safety.Options{Verb: safety.VerbKept, How: how, Protected: o.protected}) {
+		for e := range safety.End(ctx, o.Sandboxes, some, safety.Options{Verb: safety.VerbKept, How: how, Protected: o.protectionReason}) {
 			switch e.Outcome {
 			case sandbox.OutcomeVerified, sandbox.OutcomeAlreadyGone:
 				gone = append(gone, e.Ref)
-				_ = l.Store.DropDoc(ctx, due[e.Ref].doc) // who has dropped it first has seen the same
+				_ = l.Store.DropDoc(ctx, due[e.Ref].doc) // another process that dropped it has seen the same end
 			case sandbox.OutcomeSkipped:
 				stay[e.Ref] = e.Reason
 			case sandbox.OutcomeAccepted, sandbox.OutcomeStuck, sandbox.OutcomeFailed, sandbox.OutcomeChanged, sandbox.OutcomeNotAttempted:
@@ -167,41 +169,41 @@ func (o Options) endDue(ctx context.Context) (gone []sandbox.Ref, stay map[sandb
 	return gone, stay, nil
 }
 
-// endReleased ends sandboxes whose time was ended, and gives those that were not seen
-// to be gone within EndWait, and why one of them stays that is not to end.
+// endReleased ends released sandboxes. It returns those that were not seen to be gone
+// within EndWait, and why one of them may not be ended.
 func (o Options) endReleased(ctx context.Context, refs []sandbox.Ref) (left []sandbox.Ref, why string) {
 	for began := time.Now(); len(refs) > 0 && time.Since(began) < EndWait; {
 		_, stay, err := o.endDue(ctx)
 		if err == nil {
 			refs = slices.DeleteFunc(refs, func(ref sandbox.Ref) bool {
-				_, there, err := o.Keeps.read(ctx, ref)
+				_, there, err := o.KeepList.readEntry(ctx, ref)
 				return err == nil && !there
 			})
 		}
 		if i := slices.IndexFunc(refs, func(ref sandbox.Ref) bool { return stay[ref] == "" }); i < 0 && len(refs) > 0 {
-			return refs, stay[refs[0]] // more time changes nothing
+			return refs, stay[refs[0]] // waiting would change nothing
 		}
-		if len(refs) > 0 && !pause(ctx, SettleLook) {
+		if len(refs) > 0 && poll.Sleep(ctx, SettleLook) != nil {
 			break
 		}
 	}
 	return refs, ""
 }
 
-// endKept ends what a task that is over has kept, and sees it gone. fault.KindRefused
-// where another task goes on in it.
+// endKept ends the sandbox that a finished task has kept. fault.KindRefused where another
+// task uses it.
 func (o Options) endKept(ctx context.Context, t Task) error {
-	if t.Kept == nil || o.Keeps == nil {
+	if t.Kept == nil || o.KeepList == nil {
 		return nil
 	}
-	by, err := o.Keeps.Release(ctx, t.Kept.Ref)
+	by, err := o.KeepList.Release(ctx, t.Kept.Ref)
 	if err != nil {
 		return err
 	}
 	if by != "" {
 		other, err := o.Ledger.Read(ctx, by)
-		if err != nil || other.State.Over() {
-			return err // it has ended what it was given
+		if err != nil || other.State.Final() {
+			return err // the other task has ended the sandbox
 		}
 		return fault.New(fault.KindRefused, "task %s goes on in %s", by, t.Kept.Ref).WithHint("`sbx stop %s` ends both", by)
 	}
@@ -209,33 +211,33 @@ func (o Options) endKept(ctx context.Context, t Task) error {
 	case why != "":
 		return fault.New(fault.KindRefused, "what it has kept, %s, stays: %s", t.Kept.Ref, why).WithHint("take the protection away, and stop it again")
 	case len(left) > 0:
-		return unverified(t, "what it has kept, "+t.Kept.Ref.String()+", was not seen to be gone")
+		return unverifiedError(t, "what it has kept, "+t.Kept.Ref.String()+", was not seen to be gone")
 	}
 	return nil
 }
 
-// Reaches says that this host can see what was kept on a host: of a profile whose
-// sandboxes live on the host that made them only an sbx there can.
-func (o Options) Reaches(ref sandbox.Ref, host string) bool {
-	return o.Bound == nil || host == "" || host == o.Owner.Host || !o.Bound(ref.Provider)
+// CanReach reports whether this host can see a sandbox that was made on host: the sandboxes
+// of a host-bound profile are visible there only.
+func (o Options) CanReach(ref sandbox.Ref, host string) bool {
+	return o.HostBound == nil || host == "" || host == o.Owner.Host || !o.HostBound(ref.Provider)
 }
 
-// protected says why a kept sandbox stays although its time is over; "" = it does not.
-func (o Options) protected(s sandbox.Sandbox) string {
+// protectionReason is why a kept sandbox may not be ended; "" = it may.
+func (o Options) protectionReason(s sandbox.Sandbox) string {
 	if o.Protected == nil {
 		return ""
 	}
 	return o.Protected(s)
 }
 
-// due says whether a listed sandbox is to be ended here, or else need not be
-// remembered any more.
-func (o Options) due(ctx context.Context, e listed) (end, forget bool) {
-	if !o.Reaches(e.ref, e.Host) {
+// isDue reports whether a sandbox of the list is to be ended here, or its entry may be
+// forgotten.
+func (o Options) isDue(ctx context.Context, e keptEntry) (end, forget bool) {
+	if !o.CanReach(e.ref, e.Host) {
 		return false, false
 	}
 	if e.Claimed.IsZero() {
-		return !e.waits() || o.dead(e.Owner), false
+		return !e.claimable() || o.ownerDead(e.Owner), false
 	}
 	t, err := o.Ledger.Read(ctx, e.By)
 	if err != nil {
@@ -243,36 +245,36 @@ func (o Options) due(ctx context.Context, e listed) (end, forget bool) {
 	}
 	for _, a := range t.Attempts {
 		if a.Ref() == e.ref {
-			return false, e.doc.ReadAt.Sub(e.Claimed) >= claimedFor // it is the task's, which ends it
+			return false, e.doc.ReadAt.Sub(e.Claimed) >= claimMemory // the claimer records it, and so ends it
 		}
 	}
-	return t.State.Over() || !t.Held(), false // else it is about to be written down
+	return t.State.Final() || !t.Held(), false // otherwise the claimer is about to record it
 }
 
-func (l KeepList) read(ctx context.Context, ref sandbox.Ref) (listed, bool, error) {
+func (l KeepList) readEntry(ctx context.Context, ref sandbox.Ref) (keptEntry, bool, error) {
 	doc, err := l.Store.Doc(ctx, keptKind, ref.String())
 	if err != nil {
-		return listed{}, false, err
+		return keptEntry{}, false, err
 	}
-	e, ok := readListed(doc)
+	e, ok := decodeKeptEntry(doc)
 	return e, ok, nil
 }
 
-func (l KeepList) all(ctx context.Context) ([]listed, error) {
+func (l KeepList) readEntries(ctx context.Context) ([]keptEntry, error) {
 	docs, err := l.Store.Docs(ctx, keptKind)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]listed, 0, len(docs))
+	all := make([]keptEntry, 0, len(docs))
 	for _, doc := range docs {
-		if e, ok := readListed(doc); ok {
+		if e, ok := decodeKeptEntry(doc); ok {
 			all = append(all, e)
 		}
 	}
 	return all, nil
 }
 
-func (l KeepList) swap(ctx context.Context, e listed) error {
+func (l KeepList) writeEntry(ctx context.Context, e keptEntry) error {
 	body, err := json.Marshal(e)
 	if err != nil {
 		return err

@@ -59,7 +59,7 @@ func TestWhatIsKeptEnds(t *testing.T) {
 	inWorld(t, func(t *testing.T, s *sim) {
 		t.Helper()
 		list := &task.KeepList{Store: s.mem}
-		s.tune = func(_ *proc, o *task.Options) { o.Keeps = list }
+		s.tune = func(_ *proc, o *task.Options) { o.KeepList = list }
 		spec := plain()
 		spec.KeepAlive = 5 * time.Minute
 		kept := func(id string) task.Kept {
@@ -79,8 +79,8 @@ func TestWhatIsKeptEnds(t *testing.T) {
 		elsewhere := old
 		elsewhere.Ref.ID, elsewhere.Host, elsewhere.ExpiresAt = "b99", "h2", time.Now()
 		o := p.options()
-		o.Bound, o.Keeps = func(string) bool { return true }, &task.KeepList{Store: store.Memory(time.Now)}
-		require.NoError(t, o.Keeps.Keep(t.Context(), elsewhere, "t-1"))
+		o.HostBound, o.KeepList = func(string) bool { return true }, &task.KeepList{Store: store.Memory(time.Now)}
+		require.NoError(t, o.KeepList.Keep(t.Context(), elsewhere, "t-1"))
 		gone, err := task.EndKept(p.ctx, o)
 		require.NoError(t, err)
 		assert.Empty(t, gone, "that this host does not see it proves nothing")

@@ -6,16 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
-	"time"
 
 	"sbx/internal/fault"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 )
 
-func number(n int) string { return strconv.Itoa(n) }
-
-// Store is what tasks need of the place where they are kept.
+// Store is what tasks need of the store.
 type Store interface {
 	AddTask(ctx context.Context, t store.Task) (kept store.Task, added bool, err error)
 	Task(ctx context.Context, id string) (store.Task, error)
@@ -24,43 +21,59 @@ type Store interface {
 	AwaitTask(ctx context.Context, id string, version int64) (store.Task, error)
 }
 
-// Ledger keeps tasks, and changes them by their rules alone.
+// Ledger stores tasks, and changes them by their rules alone.
 type Ledger struct {
 	Store Store
-	// LimitMB bounds what all tasks of one budget hold together; 0 = nothing does.
+	// LimitMB bounds the memory that all tasks of one budget reserve; 0 = no limit.
 	LimitMB int64
 }
 
-// Add keeps a new task. One of the same key that asks for the same is given back
-// instead, with false; one that asks for something else is fault.KindUsage.
+// Add stores a new task. A task of the same key and spec is returned instead, with false;
+// one of the same key and another spec is fault.KindUsage.
 func (l Ledger) Add(ctx context.Context, t Task) (Task, bool, error) {
-	row, err := t.row()
+	kept, added, err := l.addRow(ctx, t)
 	if err != nil {
 		return t, false, err
 	}
-	row.Spec = t.Spec.Fingerprint()
-	kept, added, err := l.Store.AddTask(ctx, row)
-	if err != nil {
-		return t, false, err
-	}
-	if !added && kept.Spec != row.Spec {
+	if !added && kept.Spec != t.Spec.Fingerprint() {
 		return t, false, fault.Usage("the key %q belongs to task %s, which asks for something else", t.Key, kept.ID).
 			WithHint("`sbx tasks show %s` says what; use another --key", kept.ID)
 	}
-	got, err := read(kept)
+	got, err := decodeRow(kept)
 	return got, added, err
 }
 
-// Read gives a task by its exact id; fault.KindNotFound.
+// Enlist is Add for a task of a batch, whose key names the work: a task of the same key is
+// given back with false although its limits differ. The caller compares the work itself, by
+// Spec.Work.
+func (l Ledger) Enlist(ctx context.Context, t Task) (Task, bool, error) {
+	kept, added, err := l.addRow(ctx, t)
+	if err != nil {
+		return t, false, err
+	}
+	got, err := decodeRow(kept)
+	return got, added, err
+}
+
+func (l Ledger) addRow(ctx context.Context, t Task) (store.Task, bool, error) {
+	row, err := t.encodeRow()
+	if err != nil {
+		return row, false, err
+	}
+	row.Spec = t.Spec.Fingerprint()
+	return l.Store.AddTask(ctx, row)
+}
+
+// Read reads a task by its exact id; fault.KindNotFound.
 func (l Ledger) Read(ctx context.Context, id string) (Task, error) {
 	row, err := l.Store.Task(ctx, id)
 	if err != nil {
 		return Task{}, err
 	}
-	return read(row)
+	return decodeRow(row)
 }
 
-// List gives tasks, the newest first.
+// List lists tasks, the newest first.
 func (l Ledger) List(ctx context.Context, q store.TaskQuery) ([]Task, error) {
 	rows, err := l.Store.Tasks(ctx, q)
 	if err != nil {
@@ -68,7 +81,7 @@ func (l Ledger) List(ctx context.Context, q store.TaskQuery) ([]Task, error) {
 	}
 	tasks := make([]Task, 0, len(rows))
 	for _, row := range rows {
-		t, err := read(row)
+		t, err := decodeRow(row)
 		if err != nil {
 			return nil, err
 		}
@@ -77,97 +90,95 @@ func (l Ledger) List(ctx context.Context, q store.TaskQuery) ([]Task, error) {
 	return tasks, nil
 }
 
-// Await gives the task as soon as it differs from what was read.
+// Await returns the task as soon as it differs from t.
 func (l Ledger) Await(ctx context.Context, t Task) (Task, error) {
 	row, err := l.Store.AwaitTask(ctx, t.ID, t.version)
 	if err != nil {
 		return t, err
 	}
-	return read(row)
+	return decodeRow(row)
 }
 
-// Change applies a rule to what is kept and writes the result, as often as it takes
-// to be the one who does. The rule's own error ends it, and nothing is written. After
-// an error of the store it is open whether it was.
+// Change applies a rule to the stored task and writes the result. It is repeated when
+// another process has changed the task meanwhile. An error of the rule ends it, and nothing
+// is written. After an error of the store it is unknown whether the change was written.
 func (l Ledger) Change(ctx context.Context, id string, rule func(*Task) error) (Task, error) {
-	return l.change(ctx, id, rule, new(store.Task))
+	return l.changeFrom(ctx, id, rule, new(store.Task))
 }
 
-// change is Change, which may be called again after an error of the store: asked is
-// what was to be written then. Where it was written after all, that is the answer,
-// and not that somebody else was faster.
-func (l Ledger) change(ctx context.Context, id string, rule func(*Task) error, asked *store.Task) (Task, error) {
+// changeFrom is Change that may be called again after an error of the store. asked is what
+// the earlier call tried to write: where it was written after all, that is the result.
+func (l Ledger) changeFrom(ctx context.Context, id string, rule func(*Task) error, asked *store.Task) (Task, error) {
 	for {
 		t, err := l.Read(ctx, id)
 		if err != nil {
 			return t, err
 		}
-		if before, err := t.row(); err == nil && asked.ID != "" && before.Version > asked.Version &&
+		if before, err := t.encodeRow(); err == nil && asked.ID != "" && before.Version > asked.Version &&
 			before.Fence == asked.Fence && bytes.Equal(before.Body, asked.Body) {
 			return t, nil
 		}
-		over := t.State.Over()
+		over := t.State.Final()
 		switch err := rule(&t); {
-		case errors.Is(err, errNothing):
+		case errors.Is(err, errUnchanged):
 			return t, nil
 		case err != nil:
 			return t, err
 		case over:
-			return t, ErrOver
+			return t, ErrFinal
 		}
-		kept, again, err := l.swap(ctx, t, asked)
+		kept, again, err := l.swapTask(ctx, t, asked)
 		if !again {
 			return kept, err
 		}
 	}
 }
 
-// swap writes a task; true = somebody else has changed or ended it meanwhile, so that
-// the rule has to judge what it has become. Only what asks for memory is held against
-// the budget: facts are written whatever they cost.
-func (l Ledger) swap(ctx context.Context, t Task, asked *store.Task) (Task, bool, error) {
-	row, err := t.row()
+// swapTask writes a task; true = another process has changed or ended it meanwhile, so that
+// the rule has to be applied again. Only changes that ask for memory are checked against
+// the budget.
+func (l Ledger) swapTask(ctx context.Context, t Task, asked *store.Task) (Task, bool, error) {
+	row, err := t.encodeRow()
 	if err != nil {
 		return t, false, err
 	}
 	limit := l.LimitMB
-	if !t.admits {
+	if !t.needsAdmission {
 		limit = 0
 	}
 	kept, err := l.Store.SwapTask(ctx, row, limit)
 	switch {
-	case errors.Is(err, store.ErrSwapped), errors.Is(err, store.ErrOver):
+	case errors.Is(err, store.ErrSwapped), errors.Is(err, store.ErrTaskEnded):
 		return t, true, nil
 	case err != nil:
 		*asked = row
 		return t, false, err
 	}
-	now, err := read(kept)
+	now, err := decodeRow(kept)
 	return now, false, err
 }
 
-// row is how a task is kept.
-func (t *Task) row() (store.Task, error) {
+func (t *Task) encodeRow() (store.Task, error) {
 	body, err := json.Marshal(t)
 	if err != nil {
 		return store.Task{}, fault.New(fault.KindUnknown, "task %s cannot be written: %w", t.ID, err)
 	}
 	row := store.Task{
-		ID: t.ID, Key: t.Key, State: string(t.State), Over: t.State.Over(), Version: t.version, Fence: t.Fence,
-		LeaseUntil: t.LeaseUntil, Budget: t.Spec.Budget, ReserveMB: t.reserved(), CreatedAt: t.CreatedAt, Body: body,
+		ID: t.ID, Key: t.Key, State: string(t.State), Ended: t.State.Final(), Version: t.version, Fence: t.Fence,
+		LeaseUntil: t.LeaseUntil, Budget: t.Spec.Budget, ReserveMB: t.reservedMB(), CreatedAt: t.CreatedAt, Body: body,
 	}
-	if !row.Over && t.Owner.PID != 0 {
-		row.Owner = t.Owner.Host + ":" + number(t.Owner.PID)
+	if !row.Ended && t.Owner.PID != 0 {
+		row.Owner = t.Owner.Host + ":" + strconv.Itoa(t.Owner.PID)
 	}
 	return row, nil
 }
 
-// reserved is the memory that the task holds of its budget, from before anything is made
-// until it is over: the most that an attempt was given, since the next one gets as much.
-// It never grows but by a change that is admitted. Who has waited for more than there is
-// holds none: two of them would wait for each other.
-func (t *Task) reserved() int64 {
-	if len(t.Attempts) == 0 || t.State.Over() || t.Yielded && t.AllGone() {
+// reservedMB is the memory that the task reserves in its budget, from its first attempt
+// until it is over: the most that an attempt was given, since the next one gets as much. It
+// grows only with a change that is admitted. A task that waited for more than there is
+// reserves none, or two such tasks would wait for each other.
+func (t *Task) reservedMB() int64 {
+	if len(t.Attempts) == 0 || t.State.Final() || t.Yielded && t.AllGone() {
 		return 0
 	}
 	most := t.Spec.MemoryBytes / sandbox.MiB
@@ -177,8 +188,7 @@ func (t *Task) reserved() int64 {
 	return most
 }
 
-// read is the way back.
-func read(row store.Task) (Task, error) {
+func decodeRow(row store.Task) (Task, error) {
 	var t Task
 	if err := json.Unmarshal(row.Body, &t); err != nil {
 		return t, fault.New(fault.KindUnknown, "what is kept of task %s cannot be read: %w", row.ID, err).
@@ -188,11 +198,64 @@ func read(row store.Task) (Task, error) {
 	return t, nil
 }
 
-// left is how much of a time was left at the last read, by the clock of the store
-// alone; 0 where there is no such time.
-func left(until, readAt time.Time) time.Duration {
-	if until.IsZero() {
-		return 0
+// waitsForBudget is why a task waits whose memory does not fit into the budget now.
+const waitsForBudget = "memory_budget"
+
+// FairStore is a Store that gives the memory of a budget in the order in which tasks were
+// created: the first reservation of a task comes after every older task that waits, so that
+// small tasks do not overtake a big one for ever. A task that holds memory already does not
+// queue, because an older task may wait for that memory.
+func FairStore(s Store) Store { return fairStore{s} } //nolint:ireturn // it is one, with a rule more
+
+type fairStore struct{ Store }
+
+// SwapTask is Store's. It also returns store.ErrBudget inside fault.KindRefused where an
+// older task of the budget waits.
+func (q fairStore) SwapTask(ctx context.Context, t store.Task, limitMB int64) (store.Task, error) {
+	if t.Budget != "" && limitMB > 0 && t.ReserveMB > 0 && t.State == string(Assigned) {
+		if err := q.checkTurn(ctx, t); err != nil {
+			return store.Task{}, err
+		}
 	}
-	return until.Sub(readAt)
+	return q.Store.SwapTask(ctx, t, limitMB)
+}
+
+// checkTurn returns an error when an older task waits for the same memory.
+func (q fairStore) checkTurn(ctx context.Context, t store.Task) error {
+	before, err := q.Task(ctx, t.ID)
+	if err != nil {
+		return err
+	}
+	if before.ReserveMB > 0 {
+		return nil
+	}
+	live, err := q.Tasks(ctx, store.TaskQuery{Live: true})
+	if err != nil {
+		return err
+	}
+	for _, other := range live {
+		if other.Budget == t.Budget && createdBefore(other, before) && waitsForMemory(other) {
+			return fault.New(fault.KindRefused, "%w: %s waits for longer", store.ErrBudget, other.ID)
+		}
+	}
+	return nil
+}
+
+func createdBefore(a, b store.Task) bool {
+	if c := a.CreatedAt.Compare(b.CreatedAt); c != 0 {
+		return c < 0
+	}
+	return a.ID < b.ID
+}
+
+// waitsForMemory reports whether a living process waits for memory for a task that has
+// none. A dead process does not hold up others: its lease expires.
+func waitsForMemory(t store.Task) bool {
+	if t.ReserveMB > 0 || !t.LeaseUntil.After(t.ReadAt) {
+		return false
+	}
+	var body struct {
+		Waits string `json:"waits"`
+	}
+	return json.Unmarshal(t.Body, &body) == nil && body.Waits == waitsForBudget
 }

@@ -3,6 +3,7 @@ package task
 import (
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -44,10 +45,10 @@ func succeeds(t *Task) error {
 func crashes(t *Task) error {
 	return t.End(t.Fence, Ended{Exit: sandbox.Exit{Class: sandbox.ClassCrash}})
 }
-func passes(t *Task) error { return t.Pass(t.Fence, Publish{}) }
+func passes(t *Task) error { return t.PassGate(t.Fence, Publish{}) }
 func stops(t *Task) error  { return t.Stop("bob") }
 func isGone(t *Task) error { return t.Gone(len(t.Attempts), "verified") }
-func again2(t *Task) error { return t.Again(t.Fence, Retry{Again: true}) }
+func again2(t *Task) error { return t.ScheduleRetry(t.Fence, Retry{Again: true}) }
 func finishes(t *Task) error {
 	return t.Finish()
 }
@@ -61,11 +62,11 @@ func stopping() Task   { return after(running(), stops) }
 func waiting() Task    { return after(ended(), isGone, again2) }
 func over() Task       { return after(stopping(), isGone, finishes) }
 func doubtful() Task {
-	return after(publishing(), func(t *Task) error { return t.Settle(t.Fence, Publish{State: PublishDoubt}, Failed) })
+	return after(publishing(), func(t *Task) error { return t.EndPublication(t.Fence, Publish{State: PublishUnknown}, Failed) })
 }
 
 func public() Task {
-	return after(publishing(), func(t *Task) error { return t.Settle(t.Fence, Publish{State: PublishDone}, Completed) })
+	return after(publishing(), func(t *Task) error { return t.EndPublication(t.Fence, Publish{State: PublishDone}, Completed) })
 }
 
 // TestTransitions says of every rule where it holds and with what it refuses.
@@ -82,11 +83,11 @@ func TestTransitions(t *testing.T) {
 	end := func(t *Task, f int64) error { return t.End(f, Ended{Exit: sandbox.Exit{Class: sandbox.ClassOK}}) }
 	expire := func(t *Task, f int64) error { return t.Expire(f, ReasonCommand) }
 	conclude := func(t *Task, f int64) error { return t.Conclude(f, Failed, ReasonNone, "") }
-	settle := func(t *Task, f int64) error { return t.Settle(f, Publish{State: PublishDone}, Completed) }
+	settle := func(t *Task, f int64) error { return t.EndPublication(f, Publish{State: PublishDone}, Completed) }
 	renew := func(t *Task, f int64) error { return t.Renew(f) }
-	leave := func(t *Task, f int64) error { return t.Leave(f) }
-	pass := func(t *Task, f int64) error { return t.Pass(f, Publish{}) }
-	retry := func(t *Task, f int64) error { return t.Again(f, Retry{Again: true}) }
+	leave := func(t *Task, f int64) error { return t.ReleaseLease(f) }
+	pass := func(t *Task, f int64) error { return t.PassGate(f, Publish{}) }
+	retry := func(t *Task, f int64) error { return t.ScheduleRetry(f, Retry{Again: true}) }
 	created := func(t *Task, f int64) error { return t.Created(f, sandbox.Sandbox{ID: "x"}) }
 	keep := func(t *Task, f int64) error { return t.Keep(f, noon()) }
 	bobs := func(t *Task) error { return t.Assign(bob, Attempt{}) }
@@ -99,101 +100,101 @@ func TestTransitions(t *testing.T) {
 		"assign waiting":                {waiting(), assigns, nil},
 		"assign of another":             {waiting(), bobs, ErrHeld},
 		"assign of another, later":      {lapsed(waiting()), bobs, nil},
-		"assign assigned":               {assigned(), assigns, ErrMoved},
-		"assign running":                {running(), assigns, ErrMoved},
-		"assign stopping":               {stopping(), assigns, ErrMoved},
-		"assign over":                   {over(), assigns, ErrOver},
+		"assign assigned":               {assigned(), assigns, ErrNotOwner},
+		"assign running":                {running(), assigns, ErrNotOwner},
+		"assign stopping":               {stopping(), assigns, ErrNotOwner},
+		"assign over":                   {over(), assigns, ErrFinal},
 		"assign late":                   {late(waiting()), assigns, ErrLate},
-		"assign spent":                  {func() Task { w := waiting(); w.Spec.Attempts = 1; return w }(), assigns, ErrSpent},
+		"assign spent":                  {func() Task { w := waiting(); w.Spec.Attempts = 1; return w }(), assigns, ErrAttemptsUsed},
 		"assign beside":                 {after(waiting(), func(t *Task) error { t.Attempts[0].GoneAt = time.Time{}; return nil }), assigns, ErrNotGone},
 		"created":                       {assigned(), creates, nil},
-		"created stale":                 {assigned(), stale(created), ErrMoved},
-		"created twice":                 {running(), creates, ErrMoved},
-		"created stopped":               {after(assigned(), stops), creates, ErrMoved},
-		"created over":                  {over(), creates, ErrOver},
+		"created stale":                 {assigned(), stale(created), ErrNotOwner},
+		"created twice":                 {running(), creates, ErrNotOwner},
+		"created stopped":               {after(assigned(), stops), creates, ErrNotOwner},
+		"created over":                  {over(), creates, ErrFinal},
 		"end":                           {running(), fence(end), nil},
-		"end stale":                     {running(), stale(end), ErrMoved},
-		"end pending":                   {pending(), fence(end), ErrMoved},
-		"end waiting":                   {waiting(), fence(end), ErrMoved},
-		"end stopping":                  {stopping(), fence(end), ErrMoved},
+		"end stale":                     {running(), stale(end), ErrNotOwner},
+		"end pending":                   {pending(), fence(end), ErrNotOwner},
+		"end waiting":                   {waiting(), fence(end), ErrNotOwner},
+		"end stopping":                  {stopping(), fence(end), ErrNotOwner},
 		"expire":                        {running(), fence(expire), nil},
-		"expire stale":                  {running(), stale(expire), ErrMoved},
-		"expire publishing":             {publishing(), fence(expire), ErrMoved},
-		"expire stopping":               {stopping(), fence(expire), ErrMoved},
+		"expire stale":                  {running(), stale(expire), ErrNotOwner},
+		"expire publishing":             {publishing(), fence(expire), ErrNotOwner},
+		"expire stopping":               {stopping(), fence(expire), ErrNotOwner},
 		"again":                         {after(ended(), isGone), fence(retry), nil},
 		"again before it is gone":       {ended(), fence(retry), ErrNotGone},
-		"again while it runs":           {running(), fence(retry), ErrMoved},
-		"again twice":                   {waiting(), fence(retry), ErrMoved},
-		"again stale":                   {after(ended(), isGone), stale(retry), ErrMoved},
+		"again while it runs":           {running(), fence(retry), ErrNotOwner},
+		"again twice":                   {waiting(), fence(retry), ErrNotOwner},
+		"again stale":                   {after(ended(), isGone), stale(retry), ErrNotOwner},
 		"pass":                          {succeeded(), fence(pass), nil},
-		"pass stale":                    {succeeded(), stale(pass), ErrMoved},
-		"pass stopped":                  {after(succeeded(), stops), fence(pass), ErrMoved},
+		"pass stale":                    {succeeded(), stale(pass), ErrNotOwner},
+		"pass stopped":                  {after(succeeded(), stops), fence(pass), ErrNotOwner},
 		"pass with a stop asked for":    {after(succeeded(), func(t *Task) error { t.StopAt = noon(); return nil }), fence(pass), ErrStopped},
 		"pass late":                     {late(succeeded()), fence(pass), ErrLate},
-		"pass failed":                   {ended(), fence(pass), ErrMoved},
-		"pass running":                  {running(), fence(pass), ErrMoved},
-		"pass expired":                  {after(succeeded(), fence(expire)), fence(pass), ErrMoved},
-		"pass twice":                    {publishing(), fence(pass), ErrMoved},
+		"pass failed":                   {ended(), fence(pass), ErrNotOwner},
+		"pass running":                  {running(), fence(pass), ErrNotOwner},
+		"pass expired":                  {after(succeeded(), fence(expire)), fence(pass), ErrNotOwner},
+		"pass twice":                    {publishing(), fence(pass), ErrNotOwner},
 		"settle":                        {publishing(), fence(settle), nil},
-		"settle stale":                  {publishing(), stale(settle), ErrMoved},
-		"settle what did not pass":      {succeeded(), fence(settle), ErrMoved},
-		"settle twice":                  {public(), fence(settle), ErrMoved},
+		"settle stale":                  {publishing(), stale(settle), ErrNotOwner},
+		"settle what did not pass":      {succeeded(), fence(settle), ErrNotOwner},
+		"settle twice":                  {public(), fence(settle), ErrNotOwner},
 		"conclude":                      {ended(), fence(conclude), nil},
-		"conclude stale":                {ended(), stale(conclude), ErrMoved},
-		"conclude publishing":           {publishing(), fence(conclude), ErrMoved},
-		"conclude over":                 {over(), fence(conclude), ErrOver},
+		"conclude stale":                {ended(), stale(conclude), ErrNotOwner},
+		"conclude publishing":           {publishing(), fence(conclude), ErrNotOwner},
+		"conclude over":                 {over(), fence(conclude), ErrFinal},
 		"stop pending":                  {pending(), stops, nil},
 		"stop running":                  {running(), stops, nil},
 		"stop waiting":                  {waiting(), stops, nil},
 		"stop publishing":               {publishing(), stops, ErrPublishing},
 		"stop public":                   {public(), stops, ErrPublished},
-		"stop in doubt":                 {doubtful(), stops, ErrDoubt},
+		"stop in doubt":                 {doubtful(), stops, ErrPublicationUnknown},
 		"stop public, over":             {after(public(), isGone, finishes), stops, ErrPublished},
-		"stop in doubt, over":           {after(doubtful(), isGone, finishes), stops, ErrDoubt},
-		"stop twice":                    {stopping(), stops, errNothing},
-		"stop over":                     {over(), stops, ErrOver},
-		"poison":                        {publishing(), func(t *Task) error { return t.Poisoned("bob") }, nil},
-		"poison running":                {running(), func(t *Task) error { return t.Poisoned("bob") }, ErrMoved},
-		"poison public":                 {public(), func(t *Task) error { return t.Poisoned("bob") }, ErrMoved},
-		"poison over":                   {over(), func(t *Task) error { return t.Poisoned("bob") }, ErrOver},
+		"stop in doubt, over":           {after(doubtful(), isGone, finishes), stops, ErrPublicationUnknown},
+		"stop twice":                    {stopping(), stops, errUnchanged},
+		"stop over":                     {over(), stops, ErrFinal},
+		"poison":                        {publishing(), func(t *Task) error { return t.StopAfterRefusal("bob") }, nil},
+		"poison running":                {running(), func(t *Task) error { return t.StopAfterRefusal("bob") }, ErrNotOwner},
+		"poison public":                 {public(), func(t *Task) error { return t.StopAfterRefusal("bob") }, ErrNotOwner},
+		"poison over":                   {over(), func(t *Task) error { return t.StopAfterRefusal("bob") }, ErrFinal},
 		"renew":                         {running(), fence(renew), nil},
-		"renew stale":                   {running(), stale(renew), ErrMoved},
-		"renew over":                    {over(), fence(renew), ErrOver},
+		"renew stale":                   {running(), stale(renew), ErrNotOwner},
+		"renew over":                    {over(), fence(renew), ErrFinal},
 		"leave":                         {running(), fence(leave), nil},
-		"leave stale":                   {running(), stale(leave), ErrMoved},
+		"leave stale":                   {running(), stale(leave), ErrNotOwner},
 		"adopt held":                    {running(), func(t *Task) error { return t.Adopt(bob, false) }, ErrHeld},
 		"adopt dead":                    {running(), func(t *Task) error { return t.Adopt(bob, true) }, nil},
 		"adopt lapsed":                  {lapsed(running()), func(t *Task) error { return t.Adopt(bob, false) }, nil},
 		"adopt left":                    {after(running(), fence(leave)), func(t *Task) error { return t.Adopt(bob, false) }, nil},
-		"adopt over":                    {over(), func(t *Task) error { return t.Adopt(bob, true) }, ErrOver},
-		"hold pending":                  {pending(), func(t *Task) error { return t.Hold(bob) }, nil},
-		"hold one's own":                {running(), func(t *Task) error { return t.Hold(ann) }, errNothing},
-		"hold another's":                {running(), func(t *Task) error { return t.Hold(bob) }, ErrHeld},
-		"hold a lapsed one":             {lapsed(running()), func(t *Task) error { return t.Hold(bob) }, nil},
-		"hold a decided one":            {stopping(), func(t *Task) error { return t.Hold(bob) }, errNothing},
-		"hold over":                     {over(), func(t *Task) error { return t.Hold(bob) }, ErrOver},
+		"adopt over":                    {over(), func(t *Task) error { return t.Adopt(bob, true) }, ErrFinal},
+		"hold pending":                  {pending(), func(t *Task) error { return t.Acquire(bob) }, nil},
+		"hold one's own":                {running(), func(t *Task) error { return t.Acquire(ann) }, errUnchanged},
+		"hold another's":                {running(), func(t *Task) error { return t.Acquire(bob) }, ErrHeld},
+		"hold a lapsed one":             {lapsed(running()), func(t *Task) error { return t.Acquire(bob) }, nil},
+		"hold a decided one":            {stopping(), func(t *Task) error { return t.Acquire(bob) }, errUnchanged},
+		"hold over":                     {over(), func(t *Task) error { return t.Acquire(bob) }, ErrFinal},
 		"wait":                          {pending(), func(t *Task) error { return t.Wait("memory_budget") }, nil},
-		"wait as before":                {waiting(), func(t *Task) error { return t.Wait("retry") }, errNothing},
-		"wait running":                  {running(), func(t *Task) error { return t.Wait("retry") }, ErrMoved},
+		"wait as before":                {waiting(), func(t *Task) error { return t.Wait("retry") }, errUnchanged},
+		"wait running":                  {running(), func(t *Task) error { return t.Wait("retry") }, ErrNotOwner},
 		"found":                         {after(assigned(), stops), func(t *Task) error { return t.Found(1, "s") }, nil},
-		"found again":                   {running(), func(t *Task) error { return t.Found(1, "s") }, errNothing},
-		"found of no attempt":           {running(), func(t *Task) error { return t.Found(2, "s") }, ErrMoved},
-		"found over":                    {over(), func(t *Task) error { return t.Found(1, "s") }, ErrOver},
+		"found again":                   {running(), func(t *Task) error { return t.Found(1, "s") }, errUnchanged},
+		"found of no attempt":           {running(), func(t *Task) error { return t.Found(2, "s") }, ErrNotOwner},
+		"found over":                    {over(), func(t *Task) error { return t.Found(1, "s") }, ErrFinal},
 		"gone":                          {stopping(), isGone, nil},
-		"gone again":                    {after(stopping(), isGone), isGone, errNothing},
-		"gone over":                     {over(), isGone, ErrOver},
+		"gone again":                    {after(stopping(), isGone), isGone, errUnchanged},
+		"gone over":                     {over(), isGone, ErrFinal},
 		"finish":                        {after(stopping(), isGone), finishes, nil},
 		"finish with something left":    {stopping(), finishes, ErrNotGone},
-		"finish undecided":              {running(), finishes, ErrMoved},
-		"finish over":                   {over(), finishes, ErrOver},
+		"finish undecided":              {running(), finishes, ErrNotOwner},
+		"finish over":                   {over(), finishes, ErrFinal},
 		"keep":                          {public(), fence(keep), nil},
-		"keep of a failure":             {after(ended(), fence(conclude)), fence(keep), ErrMoved},
-		"keep of what is gone":          {after(public(), isGone), fence(keep), ErrMoved},
-		"keep while it runs":            {running(), fence(keep), ErrMoved},
+		"keep of a failure":             {after(ended(), fence(conclude)), fence(keep), ErrNotOwner},
+		"keep of what is gone":          {after(public(), isGone), fence(keep), ErrNotOwner},
+		"keep while it runs":            {running(), fence(keep), ErrNotOwner},
 		"resume":                        {after(pending(), func(t *Task) error { return t.Assign(ann, Attempt{Reused: true, Sandbox: "k"}) }), func(t *Task) error { return t.Started(t.Fence) }, nil},
-		"resume of what was made":       {assigned(), func(t *Task) error { return t.Started(t.Fence) }, ErrMoved},
-		"resume of what runs":           {running(), func(t *Task) error { return t.Started(t.Fence) }, ErrMoved},
-		"resume with an outdated fence": {after(pending(), func(t *Task) error { return t.Assign(ann, Attempt{Reused: true, Sandbox: "k"}) }), func(t *Task) error { return t.Started(t.Fence - 1) }, ErrMoved},
+		"resume of what was made":       {assigned(), func(t *Task) error { return t.Started(t.Fence) }, ErrNotOwner},
+		"resume of what runs":           {running(), func(t *Task) error { return t.Started(t.Fence) }, ErrNotOwner},
+		"resume with an outdated fence": {after(pending(), func(t *Task) error { return t.Assign(ann, Attempt{Reused: true, Sandbox: "k"}) }), func(t *Task) error { return t.Started(t.Fence - 1) }, ErrNotOwner},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -219,10 +220,10 @@ func TestFencesThatGrow(t *testing.T) {
 	} {
 		assert.Equal(t, running().Fence+1, after(running(), rule).Fence, name)
 	}
-	poisoned := after(publishing(), func(t *Task) error { return t.Poisoned("bob") })
+	poisoned := after(publishing(), func(t *Task) error { return t.StopAfterRefusal("bob") })
 	assert.Equal(t, publishing().Fence+1, poisoned.Fence)
 	assert.Equal(t, waiting().Fence+1, after(waiting(), assigns).Fence)
-	assert.Equal(t, pending().Fence+1, after(pending(), func(t *Task) error { return t.Hold(ann) }).Fence)
+	assert.Equal(t, pending().Fence+1, after(pending(), func(t *Task) error { return t.Acquire(ann) }).Fence)
 }
 
 // TestReservations says when a task holds memory of its budget.
@@ -236,10 +237,10 @@ func TestReservations(t *testing.T) {
 		"running": {running(), 64}, "waiting": {waiting(), 64}, "waiting for more": {after(waiting(), func(t *Task) error { return t.Wait(waitsForBudget) }), 0}, "stopping": {stopping(), 64}, "over": {over(), 0},
 	} {
 		c.task.Spec.MemoryBytes = 64 * sandbox.MiB
-		assert.Equal(t, c.want, c.task.reserved(), name)
+		assert.Equal(t, c.want, c.task.reservedMB(), name)
 	}
 	grown := after(waiting(), func(t *Task) error { return t.Assign(ann, Attempt{MemoryMB: 128}) })
-	assert.EqualValues(t, 128, grown.reserved())
+	assert.EqualValues(t, 128, grown.reservedMB())
 }
 
 func TestWhatTurnsUpLateHasToGo(t *testing.T) {
@@ -266,7 +267,7 @@ func TestTheRightToCreateIsCutOnce(t *testing.T) {
 // be alive is granted the time in which he notices that he has lost the task.
 func TestADeadMakerGetsNoGrace(t *testing.T) {
 	t.Parallel()
-	r := NewRunner(Options{Settling: func(string) time.Duration { return 3 * time.Second }}, nil, nil)
+	r := NewRunner(Options{SettleTime: func(string) time.Duration { return 3 * time.Second }}, nil, nil)
 	for _, c := range []struct {
 		name    string
 		dead    bool
@@ -278,9 +279,9 @@ func TestADeadMakerGetsNoGrace(t *testing.T) {
 		assert.Equal(t, c.dead, now.Last().Dead, c.name)
 		cut := now.ReadAt
 		now.ReadAt = cut.Add(c.settled - time.Millisecond)
-		assert.False(t, r.settled(*now.Last(), now), c.name)
+		assert.False(t, r.createSettled(*now.Last(), now), c.name)
 		now.ReadAt = cut.Add(c.settled)
-		assert.True(t, r.settled(*now.Last(), now), c.name)
+		assert.True(t, r.createSettled(*now.Last(), now), c.name)
 	}
 }
 
@@ -307,7 +308,7 @@ func life(t *testing.T, r *rand.Rand) {
 		before := copied(now)
 		fence := now.Fence - int64(r.IntN(4)/3)
 		name, err := step(&now, r, fence)
-		now.admits = false
+		now.needsAdmission = false
 		if err != nil {
 			assert.Equal(t, before.plain(), now.plain(), "%s refuses with %v and changes it", name, err)
 		}
@@ -322,7 +323,7 @@ func life(t *testing.T, r *rand.Rand) {
 		assert.LessOrEqual(t, published, 1, "it passes twice")
 		if promised {
 			late := copied(now)
-			require.Error(t, late.Pass(late.Fence, Publish{}), "a stop was promised, and the gate is open")
+			require.Error(t, late.PassGate(late.Fence, Publish{}), "a stop was promised, and the gate is open")
 		}
 		if t.Failed() {
 			return
@@ -334,17 +335,17 @@ func life(t *testing.T, r *rand.Rand) {
 func fits(t *testing.T, name string, before, now Task, err error, fence int64) {
 	t.Helper()
 	assert.GreaterOrEqual(t, now.Fence, before.Fence, name)
-	if before.State.Over() {
+	if before.State.Final() {
 		assert.Equal(t, before.plain(), now.plain(), "%s changes what is over", name)
 		require.Error(t, err, name)
 	}
-	if now.State.Over() {
+	if now.State.Final() {
 		assert.True(t, now.AllGone(), "%s ends it with something left", name)
-		assert.Zero(t, now.reserved())
+		assert.Zero(t, now.reservedMB())
 	}
 	if len(now.Attempts) > len(before.Attempts) {
 		assert.True(t, before.StopAt.IsZero() && before.Phase == Working, "an attempt begins after its end was decided")
-		assert.False(t, before.late(), "an attempt begins late")
+		assert.False(t, before.pastDeadline(), "an attempt begins late")
 		assert.Less(t, before.Counted(), before.Spec.Attempts, "too many attempts")
 		assert.True(t, before.AllGone(), "an attempt begins beside another")
 	}
@@ -377,34 +378,34 @@ func step(t *Task, r *rand.Rand, fence int64) (string, error) {
 	case n < 6:
 		return "assign", t.Assign(owner, Attempt{Provider: "p", Nonce: "n", MemoryMB: 64})
 	case n < 11:
-		return "created", t.Created(fence, sandbox.Sandbox{Provider: "p", ID: "s" + number(len(t.Attempts))})
+		return "created", t.Created(fence, sandbox.Sandbox{Provider: "p", ID: "s" + strconv.Itoa(len(t.Attempts))})
 	case n < 16:
 		return "end", t.End(fence, Ended{Exit: sandbox.Exit{Class: classes[r.IntN(len(classes))]}})
 	case n < 17:
 		return "expire", t.Expire(fence, ReasonCommand)
 	case n < 21:
-		return "gone", t.gone(1+r.IntN(3), "verified")
+		return "gone", t.recordGone(1+r.IntN(3), "verified")
 	case n < 25:
-		return "again", t.Again(fence, Retry{Again: true, Free: r.IntN(3) == 0})
+		return "again", t.ScheduleRetry(fence, Retry{Again: true, Free: r.IntN(3) == 0})
 	case n < 28:
-		return "pass", t.Pass(fence, Publish{})
+		return "pass", t.PassGate(fence, Publish{})
 	case n < 30:
 		if r.IntN(2) == 0 {
-			return "settle", t.Settle(fence, Publish{State: PublishDone}, Completed)
+			return "settle", t.EndPublication(fence, Publish{State: PublishDone}, Completed)
 		}
-		return "settle", t.Settle(fence, Publish{State: PublishRefused}, Failed)
+		return "settle", t.EndPublication(fence, Publish{State: PublishRefused}, Failed)
 	case n < 31:
 		return "conclude", t.Conclude(fence, Failed, ReasonNone, "")
 	case n < 32:
 		return "stop", t.Stop("bob")
 	case n < 33:
-		return "poison", t.Poisoned("bob")
+		return "poison", t.StopAfterRefusal("bob")
 	case n < 34:
 		return "renew", t.Renew(fence)
 	case n < 35:
 		return "adopt", t.Adopt(owner, r.IntN(2) == 0)
 	case n < 36:
-		return "hold", t.Hold(owner)
+		return "hold", t.Acquire(owner)
 	case n < 37:
 		return "wait", t.Wait("memory_budget")
 	case n < 38:

@@ -13,23 +13,21 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Pool has sandboxes made ahead of the tasks that use them, each once (R112, S0-19).
+// Pool makes sandboxes ahead of the tasks that use them, each for one task (R112, S0-19).
 //
-// One that waits is nothing new: a task of a program that does nothing has made it
-// and kept it. So whatever can happen to a task's sandbox is taken care of as for any
-// other: a create without an answer, a death in the middle, a stop. It waits for half
-// of its life at most and is asked how it is before it is used (tasks.md E3); what
-// nobody has used is ended, and seen to be gone, with the Pool, or by whoever finds
-// that its process is dead.
+// Such a sandbox is made and kept by a task whose program does nothing, so that lost
+// answers, crashes and stops are handled as for any other task. It waits for at most half
+// of its lifetime and is probed before it is used. Unused ones are ended, and seen to be
+// gone, when the Pool closes, or by another process when that of the Pool is dead.
 type Pool struct {
 	o     Options
 	ahead int
 
 	mu     sync.Mutex
-	wanted []Spec // what is still to be begun, in its order
+	wanted []Spec // specs of tasks that have not begun, in order
 	ready  map[string][]sandbox.Ref
 	making map[string]int
-	broken map[string]bool // shapes of which one could not be made
+	broken map[string]bool // shapes that could not be made
 	begun  bool
 	made   int
 	used   int
@@ -40,30 +38,30 @@ type Pool struct {
 	makers sync.WaitGroup
 }
 
-// warmUp is the program of a sandbox that is made ahead. That it has run shows that
-// the sandbox runs programs.
+// warmUp is the program of a sandbox that is made ahead. Its run shows that the sandbox
+// runs programs.
 const warmUp = "true"
 
-// NewPool makes a Pool that has up to so many sandboxes wait for tasks of these specs,
-// for those that come first. Nothing is made before the first of them asks for one.
-// The end of ctx stops the making; that of life leaves everything as it is.
+// NewPool makes a Pool that keeps up to ahead sandboxes ready for tasks of these specs, in
+// order. Nothing is made before the first task asks for one. The end of ctx stops the
+// making; the end of life leaves everything as it is.
 func NewPool(ctx, life context.Context, o Options, ahead int, specs []Spec) *Pool {
-	o.Ear = nil
+	o.Observer = nil
 	on, off := context.WithCancel(ctx)
 	return &Pool{
-		o: o, ahead: ahead, wanted: slices.DeleteFunc(slices.Clone(specs), func(s Spec) bool { return !o.Warms(s) }),
+		o: o, ahead: ahead, wanted: slices.DeleteFunc(slices.Clone(specs), func(s Spec) bool { return !o.CanPrewarm(s) }),
 		ready: map[string][]sandbox.Ref{}, making: map[string]int{}, broken: map[string]bool{}, life: life, on: on, off: off,
 	}
 }
 
-// Warms says that sandboxes for a spec can be made ahead: not on this machine, where
-// making one takes milliseconds and an idle one takes memory.
-func (o Options) Warms(s Spec) bool {
-	return s.Sandbox.ID == "" && s.Budget == "" && (o.Bound == nil || !o.Bound(s.Provider))
+// CanPrewarm reports whether sandboxes for a spec can be made ahead. They are not on this
+// machine, where a create takes milliseconds and an idle sandbox takes memory.
+func (o Options) CanPrewarm(s Spec) bool {
+	return s.Sandbox.ID == "" && s.Budget == "" && (o.HostBound == nil || !o.HostBound(s.Provider))
 }
 
-// warm is the spec of a task that makes a sandbox for a task of this one.
-func (s Spec) warm() Spec {
+// prewarmSpec is the spec of a task that makes a sandbox for a task of this spec.
+func (s Spec) prewarmSpec() Spec {
 	life := s.TTL()
 	w := Spec{
 		Provider: s.Provider, Command: []string{warmUp}, Warm: true, Name: s.Name,
@@ -77,38 +75,37 @@ func (s Spec) warm() Spec {
 	return w
 }
 
-// shape is equal for specs that the same sandbox will do for.
-func (s Spec) shape() string {
-	w := s.warm()
+// shapeKey is equal for specs that can use the same sandbox.
+func (s Spec) shapeKey() string {
+	w := s.prewarmSpec()
 	w.Name = ""
 	return w.Fingerprint()
 }
 
-// Begins says that a task of the specs is being taken up: nothing need be made for it
-// any more.
-func (p *Pool) Begins(s Spec) {
+// TaskBegins removes one task of the spec from those for which a sandbox is to be made.
+func (p *Pool) TaskBegins(s Spec) {
 	if p == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	shape := s.shape()
-	if i := slices.IndexFunc(p.wanted, func(w Spec) bool { return w.shape() == shape }); i >= 0 {
+	shape := s.shapeKey()
+	if i := slices.IndexFunc(p.wanted, func(w Spec) bool { return w.shapeKey() == shape }); i >= 0 {
 		p.wanted = slices.Delete(p.wanted, i, i+1)
 	}
 }
 
-// take gives a task a sandbox that waits; false = none does, and it makes its own.
-func (p *Pool) take(ctx context.Context, t Task, place string) (sandbox.Ref, bool, error) {
-	if p == nil || place != t.Spec.Provider || !p.o.Warms(t.Spec) {
+// takeReady claims a ready sandbox for a task; false = none is ready.
+func (p *Pool) takeReady(ctx context.Context, t Task, place string) (sandbox.Ref, bool, error) {
+	if p == nil || place != t.Spec.Provider || !p.o.CanPrewarm(t.Spec) {
 		return sandbox.Ref{}, false, nil
 	}
 	for {
-		ref, some := p.next(t.Spec.shape())
+		ref, some := p.nextReady(t.Spec.shapeKey())
 		if !some {
 			return ref, false, nil
 		}
-		mine, err := p.o.Keeps.Claim(ctx, ref, t.ID)
+		mine, err := p.o.KeepList.Claim(ctx, ref, t.ID)
 		if err != nil {
 			return ref, false, err
 		}
@@ -121,11 +118,11 @@ func (p *Pool) take(ctx context.Context, t Task, place string) (sandbox.Ref, boo
 	}
 }
 
-func (p *Pool) next(shape string) (sandbox.Ref, bool) {
+func (p *Pool) nextReady(shape string) (sandbox.Ref, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.begun = true
-	defer p.fill()
+	defer p.startMakers()
 	all := p.ready[shape]
 	if len(all) == 0 {
 		return sandbox.Ref{}, false
@@ -134,8 +131,8 @@ func (p *Pool) next(shape string) (sandbox.Ref, bool) {
 	return all[0], true
 }
 
-// fill begins to make what is missing. The lock is held.
-func (p *Pool) fill() {
+// startMakers starts to make the missing sandboxes. The lock is held.
+func (p *Pool) startMakers() {
 	if !p.begun || p.on.Err() != nil {
 		return
 	}
@@ -153,41 +150,41 @@ func (p *Pool) fill() {
 		if total >= p.ahead {
 			return
 		}
-		shape := s.shape()
+		shape := s.shapeKey()
 		if have[shape]--; have[shape] >= 0 || p.broken[shape] {
-			continue // there is one for it
+			continue // one is ready or being made for it
 		}
 		total++
 		p.making[shape]++
-		p.makers.Go(func() { p.make(s, shape) })
+		p.makers.Go(func() { p.makeSandbox(s, shape) })
 	}
 }
 
-// make makes one sandbox, and the next where there is need.
-func (p *Pool) make(s Spec, shape string) {
-	ref, err := p.one(s)
+// makeSandbox makes one sandbox, and starts the next where one is missing.
+func (p *Pool) makeSandbox(s Spec, shape string) {
+	ref, err := p.runMaker(s)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.making[shape]--
 	switch {
 	case err != nil && p.on.Err() == nil && !p.broken[shape]:
 		p.broken[shape] = true
-		p.say("no sandboxes are made ahead at " + s.Provider + " any more: " + err.Error())
+		p.noticeOperator("no sandboxes are made ahead at " + s.Provider + " any more: " + err.Error())
 	case err == nil:
 		p.made++
 		p.ready[shape] = append(p.ready[shape], ref)
-		p.fill()
+		p.startMakers()
 	}
 }
 
-func (p *Pool) say(text string) {
+func (p *Pool) noticeOperator(text string) {
 	if p.o.Notice != nil {
 		p.o.Notice(text)
 	}
 }
 
-func (p *Pool) one(s Spec) (sandbox.Ref, error) {
-	t, _, err := p.o.Ledger.Add(p.on, New(NewID(), "", s.warm(), p.o.Owner, time.Now()))
+func (p *Pool) runMaker(s Spec) (sandbox.Ref, error) {
+	t, _, err := p.o.Ledger.Add(p.on, New(NewID(), "", s.prewarmSpec(), p.o.Owner, time.Now()))
 	if err != nil {
 		return sandbox.Ref{}, err
 	}
@@ -201,13 +198,13 @@ func (p *Pool) one(s Spec) (sandbox.Ref, error) {
 	return t.Kept.Ref, nil
 }
 
-// Close ends what nobody has used. fault.KindUnverified where that was not seen: the
-// next sbx goes on with it.
+// Close ends the unused sandboxes. fault.KindUnverified where that was not seen: the next
+// sbx goes on with it.
 func (p *Pool) Close(ctx context.Context) error {
 	if p == nil {
 		return nil
 	}
-	p.mu.Lock() // no maker begins after this
+	p.mu.Lock() // no maker starts after this
 	p.off()
 	p.mu.Unlock()
 	p.makers.Wait()
@@ -216,7 +213,7 @@ func (p *Pool) Close(ctx context.Context) error {
 		left = append(left, some...)
 	}
 	for _, ref := range left {
-		if _, err := p.o.Keeps.Release(ctx, ref); err != nil {
+		if _, err := p.o.KeepList.Release(ctx, ref); err != nil {
 			return fault.New(fault.KindUnverified, "what was made ahead and not used could not be given back: %w", err).WithHint("the next sbx ends it")
 		}
 	}
@@ -229,7 +226,7 @@ func (p *Pool) Close(ctx context.Context) error {
 		return fault.New(fault.KindUnverified, "made ahead, not used, and not seen to be gone: %s", strings.Join(words, ", ")).WithHint("the next sbx ends them")
 	}
 	if p.made > 0 {
-		p.say(fmt.Sprintf("%d sandboxes were made ahead; %d of them were used, the others are gone", p.made, p.used))
+		p.noticeOperator(fmt.Sprintf("%d sandboxes were made ahead; %d of them were used, the others are gone", p.made, p.used))
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func withPool(t *testing.T, s *sim, ahead, tasks int) *pooled {
 		return sandbox.Exit{Code: &code, Class: sandbox.ClassOK}, nil
 	}
 	s.tune = func(p *proc, o *task.Options) {
-		if o.Keeps = w.list; p.verb == "run" {
+		if o.KeepList = w.list; p.verb == "run" {
 			o.Pool = w.pool
 		}
 	}
@@ -58,7 +58,7 @@ func unbudgeted() task.Spec {
 // does runs one of the tasks to its end.
 func (w *pooled) does(t *testing.T, id string) task.Task {
 	t.Helper()
-	w.pool.Begins(unbudgeted())
+	w.pool.TaskBegins(unbudgeted())
 	_, over := w.begin(id, unbudgeted(), works(20*time.Second, sandbox.ClassOK))
 	require.NoError(t, <-over)
 	now := w.now(t, id)
@@ -86,7 +86,7 @@ func TestPoolIsUsedOnceAndEnded(t *testing.T) {
 		assert.False(t, second.Attempts[0].GoneAt.IsZero(), "it is used once")
 		assert.False(t, second.Resumed, "no session was gone on with")
 		require.Len(t, w.waiting(t), 1, "nothing more is needed")
-		w.pool.Begins(unbudgeted()) // and then somebody presses Ctrl-C
+		w.pool.TaskBegins(unbudgeted()) // and then somebody presses Ctrl-C
 		require.NoError(t, w.pool.Close(w.warmer.ctx))
 		assert.Empty(t, w.waiting(t))
 		s.mu.Lock()

@@ -14,29 +14,29 @@ import (
 func TestMessage(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]struct {
-		kind    speech
+		kind    lineKind
 		session string
 	}{
-		`{"type":"assistant","session_id":"s-1"}`:     {aMessage, "s-1"},
-		`{"event_type":"agent.assistant_message"}`:    {aMessage, ""},
-		`{"type":"system","session_id":"a_b.c:d"}`:    {anEvent, "a_b.c:d"},
-		`{"type":"result","session_id":"x; rm -rf"}`:  {anEvent, ""},
-		`{"type":"user","session_id":"$(reboot)"}`:    {anEvent, ""},
-		`{"session_id":"s-1"}`:                        {noEvent, ""},
-		`{"type":3}`:                                  {noEvent, ""},
-		`{"type":"assistant"`:                         {noEvent, ""},
-		`[1]`:                                         {noEvent, ""},
-		"\U0001F4CD Session: 0b1c":                    {noEvent, "0b1c"},
-		"\u2699\uFE0F  Session: 0b1c":                 {noEvent, "0b1c"},
-		"the Session: 0b1c":                           {noEvent, ""},
-		`Session: 0b1c`:                               {noEvent, "0b1c"},
-		`Session: ` + strings.Repeat("x", 129):        {noEvent, ""},
-		`session: 0b1c`:                               {noEvent, ""},
-		``:                                            {noEvent, ""},
-		` {"type":"assistant"}`:                       {noEvent, ""},
-		`{"type":"assistant","session_id":"a\u0000"}`: {aMessage, ""},
+		`{"type":"assistant","session_id":"s-1"}`:     {agentMessage, "s-1"},
+		`{"event_type":"agent.assistant_message"}`:    {agentMessage, ""},
+		`{"type":"system","session_id":"a_b.c:d"}`:    {agentEvent, "a_b.c:d"},
+		`{"type":"result","session_id":"x; rm -rf"}`:  {agentEvent, ""},
+		`{"type":"user","session_id":"$(reboot)"}`:    {agentEvent, ""},
+		`{"session_id":"s-1"}`:                        {plainLine, ""},
+		`{"type":3}`:                                  {plainLine, ""},
+		`{"type":"assistant"`:                         {plainLine, ""},
+		`[1]`:                                         {plainLine, ""},
+		"\U0001F4CD Session: 0b1c":                    {plainLine, "0b1c"},
+		"\u2699\uFE0F  Session: 0b1c":                 {plainLine, "0b1c"},
+		"the Session: 0b1c":                           {plainLine, ""},
+		`Session: 0b1c`:                               {plainLine, "0b1c"},
+		`Session: ` + strings.Repeat("x", 129):        {plainLine, ""},
+		`session: 0b1c`:                               {plainLine, ""},
+		``:                                            {plainLine, ""},
+		` {"type":"assistant"}`:                       {plainLine, ""},
+		`{"type":"assistant","session_id":"a\u0000"}`: {agentMessage, ""},
 	} {
-		kind, session := message(line)
+		kind, session := parseAgentLine(line)
 		assert.Equal(t, want.kind, kind, line)
 		assert.Equal(t, want.session, session, line)
 	}
@@ -49,14 +49,14 @@ func FuzzMessage(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
-		kind, session := message(line)
-		assert.Contains(t, []speech{noEvent, anEvent, aMessage}, kind)
+		kind, session := parseAgentLine(line)
+		assert.Contains(t, []lineKind{plainLine, agentEvent, agentMessage}, kind)
 		assert.LessOrEqual(t, len(session), 128)
 		for _, r := range session {
 			assert.True(t, r < 128 && (r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("-_.:", r)), "%q", session)
 		}
 		if !strings.HasPrefix(line, "{") {
-			assert.Equal(t, noEvent, kind)
+			assert.Equal(t, plainLine, kind)
 		}
 	})
 }
@@ -64,7 +64,7 @@ func FuzzMessage(f *testing.F) {
 type heard struct{ lines []string }
 
 func (h *heard) Changed(Task)             {}
-func (h *heard) Said(string)              {}
+func (h *heard) Message(string)           {}
 func (h *heard) Output(l sandbox.LogLine) { h.lines = append(h.lines, l.Text) }
 
 // TestAStreamIsTakenUpAgainWhereItWas cuts a stream at every line: nothing is lost
@@ -78,9 +78,9 @@ func TestAStreamIsTakenUpAgainWhereItWas(t *testing.T) {
 	for cut := range len(stream) + 1 {
 		for second := range len(stream) + 1 {
 			ear := &heard{}
-			p := newPulse(noon(), ear)
+			p := newOutputTracker(noon(), ear)
 			for _, limit := range []int{cut, second, len(stream)} {
-				since := p.since()
+				since := p.resumeTime()
 				for _, l := range stream {
 					if l.At.Before(since) {
 						continue
@@ -88,7 +88,7 @@ func TestAStreamIsTakenUpAgainWhereItWas(t *testing.T) {
 					if limit--; limit < 0 {
 						break
 					}
-					p.line(l)
+					p.addLine(l)
 				}
 			}
 			assert.Equal(t, []string{"a", "b", "c", "d", "e", "f"}, ear.lines, "cut after %d and %d", cut, second)
@@ -99,13 +99,13 @@ func TestAStreamIsTakenUpAgainWhereItWas(t *testing.T) {
 func TestLinesOfAStreamOfBytes(t *testing.T) {
 	t.Parallel()
 	ear := &heard{}
-	l := newLines(newPulse(noon(), ear), "stdout")
+	l := &lineWriter{p: newOutputTracker(noon(), ear), stream: "stdout"}
 	for _, part := range []string{"a", "b\nc\n", "", "\n", "d", strings.Repeat("x", longestLine), "e\n", "rest"} {
 		n, err := l.Write([]byte(part))
 		require.NoError(t, err)
 		assert.Equal(t, len(part), n)
 	}
-	l.flush()
-	l.flush()
+	l.flushRest()
+	l.flushRest()
 	assert.Equal(t, []string{"ab", "c", "", "d" + strings.Repeat("x", longestLine), "e", "rest"}, ear.lines)
 }

@@ -42,7 +42,7 @@ func waits(t *testing.T, l task.Ledger, id, why string) {
 func TestNobodyOvertakesWhoWaitsForMemory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := task.Ledger{Store: task.Queued(store.Memory(time.Now)), LimitMB: 300}
+		l := task.Ledger{Store: task.FairStore(store.Memory(time.Now)), LimitMB: 300}
 		budgeted(t, l, "t-small1", 100, 0)
 		budgeted(t, l, "t-big", 300, time.Millisecond)
 		budgeted(t, l, "t-small2", 100, 2*time.Millisecond)
@@ -65,7 +65,7 @@ func TestNobodyOvertakesWhoWaitsForMemory(t *testing.T) {
 func TestTheQueueForgetsWhoIsDead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := task.Ledger{Store: task.Queued(store.Memory(time.Now)), LimitMB: 300}
+		l := task.Ledger{Store: task.FairStore(store.Memory(time.Now)), LimitMB: 300}
 		budgeted(t, l, "t-big", 300, 0)
 		waits(t, l, "t-big", "memory_budget")
 		budgeted(t, l, "t-small", 100, time.Millisecond)
@@ -78,7 +78,7 @@ func TestTheQueueForgetsWhoIsDead(t *testing.T) {
 func TestOnlyTheSameBudgetQueues(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := task.Ledger{Store: task.Queued(store.Memory(time.Now)), LimitMB: 300}
+		l := task.Ledger{Store: task.FairStore(store.Memory(time.Now)), LimitMB: 300}
 		budgeted(t, l, "t-big", 300, 0)
 		waits(t, l, "t-big", "memory_budget")
 		spec := task.Spec{Provider: "p", Command: []string{"x"}, Attempts: 1, MemoryBytes: sandbox.MiB, Budget: "another"}
@@ -139,6 +139,6 @@ func TestTwoThatNeedMoreDoNotWaitForEachOther(t *testing.T) {
 			assert.Equal(t, task.Completed, now.State, now.Refused)
 			assert.EqualValues(t, limitMB, now.Last().MemoryMB)
 		}
-		assert.Less(t, time.Since(s.began), 2*time.Minute, "not by its deadline")
+		assert.Less(t, time.Since(s.Began), 2*time.Minute, "not by its deadline")
 	})
 }

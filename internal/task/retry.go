@@ -4,52 +4,53 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"sbx/internal/sandbox"
 )
 
-// MaxDelay bounds the pause between two attempts (tasks.md A4).
+// MaxDelay bounds the pause between two attempts.
 const MaxDelay = 60 * time.Second
 
-// again is what a class of exits means for a next attempt (tasks.md A3).
-type again struct {
-	times  int    // how often it may be met; 0 = never again, -1 = as long as there are attempts
-	free   bool   // the infrastructure failed: no attempt is burnt
+// retryPolicy is whether and how an attempt is repeated after a class of exits.
+type retryPolicy struct {
+	limit  int    // how many exits of the class are retried; 0 = none, -1 = all
+	free   bool   // the infrastructure failed: the attempt is not counted
 	memory bool   // only with more memory
-	why    string // in words, for the report
+	why    string // for the report
 }
 
-func rule(c sandbox.Class) again {
+func retryPolicyOf(c sandbox.Class) retryPolicy {
 	switch c {
 	case sandbox.ClassOOM:
-		return again{times: 1, memory: true, why: "it ran out of memory: once more with twice as much"}
+		return retryPolicy{limit: 1, memory: true, why: "it ran out of memory: once more with twice as much"}
 	case sandbox.ClassKilledUnknown:
-		return again{times: -1, why: "it was killed, and nobody knows by whom"}
+		return retryPolicy{limit: -1, why: "it was killed, and nobody knows by whom"}
 	case sandbox.ClassCrash, sandbox.ClassUnknown:
-		return again{times: 1, why: "it may have been an accident: once more"}
+		return retryPolicy{limit: 1, why: "it may have been an accident: once more"}
 	case sandbox.ClassInfra, sandbox.ClassLauncher, sandbox.ClassTransport, sandbox.ClassGone:
-		return again{times: -1, free: true, why: "the infrastructure failed, not the program"}
+		return retryPolicy{limit: -1, free: true, why: "the infrastructure failed, not the program"}
 	case sandbox.ClassAgentError:
-		return again{why: "the program itself failed, and would again"}
+		return retryPolicy{why: "the program itself failed, and would again"}
 	case sandbox.ClassUsage:
-		return again{why: "the program was called wrongly, or panicked"}
+		return retryPolicy{why: "the program was called wrongly, or panicked"}
 	case sandbox.ClassAuth:
-		return again{why: "the provider refused the credentials"}
+		return retryPolicy{why: "the provider refused the credentials"}
 	case sandbox.ClassEnvironment:
-		return again{why: "the command is not there, or cannot be run"}
+		return retryPolicy{why: "the command is not there, or cannot be run"}
 	case sandbox.ClassTimeout:
-		return again{why: "a limit of sbx ended it"}
+		return retryPolicy{why: "a limit of sbx ended it"}
 	case sandbox.ClassKilledByUs:
-		return again{why: "sbx ended it on purpose"}
+		return retryPolicy{why: "sbx ended it on purpose"}
 	case sandbox.ClassStopped:
-		return again{why: "somebody stopped it"}
+		return retryPolicy{why: "somebody stopped it"}
 	case sandbox.ClassOK:
 	}
-	return again{why: "a " + string(c) + " is not tried again"}
+	return retryPolicy{why: "a " + string(c) + " is not tried again"}
 }
 
-// RetryOn lists the classes that may be tried again by the rules alone.
+// RetryOn lists the classes that are retried without --retry-on.
 func RetryOn() []sandbox.Class {
 	return []sandbox.Class{
 		sandbox.ClassOOM, sandbox.ClassKilledUnknown, sandbox.ClassCrash, sandbox.ClassUnknown,
@@ -57,33 +58,33 @@ func RetryOn() []sandbox.Class {
 	}
 }
 
-// Next decides what comes after the last attempt, which has ended. roll in [0,1)
-// is the jitter.
+// Next decides what comes after the last attempt, which has ended. roll in [0,1) is the
+// jitter.
 func (t *Task) Next(roll float64) Retry {
 	a := t.Last()
 	if a == nil || a.Exit == nil {
 		return Retry{Why: "nothing is known of its end"}
 	}
-	if a.neverEntered() { // nothing was tried: neither an attempt nor a pause, nor another place
-		if t.late() {
+	if a.neverEntered() { // nothing was tried: no attempt is counted, no pause is made, and the place stays
+		if t.pastDeadline() {
 			return Retry{Free: true, Why: "the deadline leaves no time for another attempt"}
 		}
 		return Retry{Again: true, Free: true, Why: "the sandbox that was to be there is gone: a new one is made"}
 	}
 	class := a.Exit.Class
-	r := rule(class)
+	r := retryPolicyOf(class)
 	if t.Spec.RetryOn != nil {
-		r = t.asked(class, r)
+		r = t.requestedPolicy(class, r)
 	}
 	if class == sandbox.ClassKilledUnknown && a.Exit.Cause == sandbox.CauseOOMChild {
 		r.why = "it was killed when a process of it ran out of memory"
 	}
 	out := Retry{Why: r.why, Free: r.free}
-	switch before, free := t.met(class); {
-	case r.times == 0:
+	switch before, free := t.countClass(class); {
+	case r.limit == 0:
 		out.Free = false
 		return out
-	case r.times > 0 && before > r.times:
+	case r.limit > 0 && before > r.limit:
 		return Retry{Why: fmt.Sprintf("it ended so a second time (%s)", class)}
 	case r.free && free >= InfraAttempts:
 		return Retry{Why: fmt.Sprintf("the infrastructure failed %d times", free), Free: true}
@@ -105,21 +106,21 @@ func (t *Task) Next(roll float64) Retry {
 	return out
 }
 
-// asked is the rule where the operator has said which classes to try again.
-func (t *Task) asked(class sandbox.Class, r again) again {
+// requestedPolicy is the policy where the operator has named the classes to retry.
+func (t *Task) requestedPolicy(class sandbox.Class, r retryPolicy) retryPolicy {
 	if !slices.Contains(t.Spec.RetryOn, class) {
-		return again{why: "a " + string(class) + " is not among those to try again"}
+		return retryPolicy{why: "a " + string(class) + " is not among those to try again"}
 	}
-	if r.times == 0 {
-		r.times = -1
+	if r.limit == 0 {
+		r.limit = -1
 		r.why = "--retry-on names " + string(class)
 	}
 	return r
 }
 
-// met counts the attempts that ended in a class, and those that burnt nothing, the
-// last included.
-func (t *Task) met(class sandbox.Class) (same, free int) {
+// countClass counts the attempts that ended in a class, and those that were not counted,
+// including the last.
+func (t *Task) countClass(class sandbox.Class) (same, free int) {
 	for _, a := range t.Attempts {
 		if a.Exit == nil {
 			continue
@@ -127,21 +128,21 @@ func (t *Task) met(class sandbox.Class) (same, free int) {
 		if a.Exit.Class == class {
 			same++
 		}
-		if rule(a.Exit.Class).free && !a.neverEntered() {
+		if retryPolicyOf(a.Exit.Class).free && !a.neverEntered() {
 			free++
 		}
 	}
 	return same, free
 }
 
-// Delay is the pause after the n-th attempt, from 1: base, doubling, half of it
-// more or less, and at most MaxDelay.
+// Delay is the pause after the n-th attempt (from 1): base, doubled with each attempt,
+// times 0.5 to 1.5, at most MaxDelay.
 func Delay(base time.Duration, n int, roll float64) time.Duration {
 	d := float64(base) * math.Pow(2, float64(n-1)) * (0.5 + roll)
 	return time.Duration(min(d, float64(MaxDelay)))
 }
 
-// Place is where the next attempt goes.
+// Place is the provider of the next attempt.
 func (t *Task) Place() string {
 	places := append([]string{t.Spec.Provider}, t.Spec.Fallback...)
 	n := 0
@@ -153,13 +154,39 @@ func (t *Task) Place() string {
 	return places[min(n, len(places)-1)]
 }
 
-// memoryMB is the limit of the next attempt; 0 = as the spec says.
-func (t *Task) memoryMB() int64 {
+// nextMemoryMB is the memory limit of the next attempt; 0 = as the spec says.
+func (t *Task) nextMemoryMB() int64 {
 	if a := t.Last(); a != nil && a.Retry != nil && a.Retry.MemoryMB > 0 {
 		return a.Retry.MemoryMB
 	}
 	if a := t.Last(); a != nil && a.MemoryMB > 0 && t.Spec.MemoryBytes > 0 {
-		return a.MemoryMB // what an earlier attempt was given stays
+		return a.MemoryMB // the limit of an earlier attempt stays
 	}
 	return t.Spec.MemoryBytes / sandbox.MiB
+}
+
+// Ruling describes the retries after a class of exits, for documentation.
+type Ruling struct {
+	Class sandbox.Class
+	Again string // how often
+	Why   string
+}
+
+// Rulings describes the retries without --retry-on, class by class.
+func Rulings() []Ruling {
+	var list []Ruling
+	never := []sandbox.Class{sandbox.ClassAgentError, sandbox.ClassUsage, sandbox.ClassAuth, sandbox.ClassEnvironment, sandbox.ClassTimeout, sandbox.ClassKilledByUs, sandbox.ClassStopped}
+	for _, c := range append(RetryOn(), never...) {
+		r, again := retryPolicyOf(c), "once"
+		switch {
+		case r.limit == 0:
+			again = "never"
+		case r.free:
+			again = "up to " + strconv.Itoa(InfraAttempts-1) + " times, burning no attempt"
+		case r.limit < 0:
+			again = "while there are attempts"
+		}
+		list = append(list, Ruling{c, again, r.why})
+	}
+	return list
 }

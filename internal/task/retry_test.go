@@ -30,7 +30,7 @@ func lived(spec Spec, classes ...sandbox.Class) Task {
 	return t
 }
 
-// TestNext says for every class what comes after it (tasks.md A3).
+// TestNext says for every class what comes after it.
 func TestNext(t *testing.T) {
 	t.Parallel()
 	const (
@@ -164,7 +164,7 @@ func TestPlaces(t *testing.T) {
 func TestMemoryOfTheNext(t *testing.T) {
 	t.Parallel()
 	spec := Spec{MemoryBytes: 512 * sandbox.MiB, Attempts: 9}
-	assert.EqualValues(t, 512, (&Task{Spec: spec}).memoryMB())
+	assert.EqualValues(t, 512, (&Task{Spec: spec}).nextMemoryMB())
 	for want, classes := range map[int64][]sandbox.Class{
 		512:  {sandbox.ClassKilledUnknown},
 		1024: {sandbox.ClassOOM},
@@ -172,13 +172,13 @@ func TestMemoryOfTheNext(t *testing.T) {
 		task := lived(spec, classes...)
 		next := task.Next(0.5)
 		task.Last().Retry = &next
-		assert.Equal(t, want, task.memoryMB())
+		assert.Equal(t, want, task.nextMemoryMB())
 		task = lived(spec, append(classes, sandbox.ClassKilledUnknown)...)
 		next = task.Next(0.5)
 		task.Last().Retry = &next
-		assert.Equal(t, want, task.memoryMB(), "and stays")
+		assert.Equal(t, want, task.nextMemoryMB(), "and stays")
 	}
-	assert.Zero(t, (&Task{Attempts: []Attempt{{MemoryMB: 64}}}).memoryMB(), "whose memory was not ours to say")
+	assert.Zero(t, (&Task{Attempts: []Attempt{{MemoryMB: 64}}}).nextMemoryMB(), "whose memory was not ours to say")
 }
 
 // TestExitCodes says what `sbx run` returns.

@@ -7,256 +7,238 @@ import (
 	"time"
 
 	"sbx/internal/fault"
-	"sbx/internal/sandbox"
+	"sbx/internal/poll"
 	"sbx/internal/store"
 )
 
-// Runner brings one task to its end. It goes by what is kept alone: after a crash
-// another Runner goes on from the same place with the same steps.
+// Runner brings one task to its end. Its only input is the stored task, so another Runner
+// can resume after a crash with the same steps.
 type Runner struct {
-	o    Options
-	env  []string        // values for the program; never kept
-	stop <-chan struct{} // closed: the operator wants it stopped
-	hear sync.Mutex
+	o          Options
+	env        []string        // values for the program; never stored
+	stop       <-chan struct{} // closed when the operator wants the task stopped
+	observerMu sync.Mutex
 
-	followed int               // the attempt whose end this process saw itself
-	entered  int               // the attempt that goes on in a kept sandbox, by this process's word
-	sweeps   bool              // it settles what is there, and begins nothing
-	pushed   bool              // it has tried to publish
-	gives    bool              // it gives up what nobody has begun in its time
-	returned map[int]time.Time // when this process's own creates were over, by attempt and by its own clock
-	leaves   Leave             // the breaker's for the attempt; empty = it has none
+	followedAttempt int               // the attempt whose end this process saw itself
+	enteredAttempt  int               // the attempt with an existing sandbox that this process has entered
+	settleOnly      bool              // it settles what exists, and begins no attempt
+	pushTried       bool              // this process has tried to publish
+	giveUp          bool              // it concludes a task that no process began in its time
+	createEnded     map[int]time.Time // when this process's own creates ended, by attempt and by its own clock
+	permit          Permit            // of the breaker, for the attempt; zero = none
 }
 
-// NewRunner makes a Runner. env are KEY=VALUE words for the program; stop asks for a
-// stop when it is closed, nil = never.
+// NewRunner makes a Runner. env are KEY=VALUE words for the program; closing stop asks for
+// a stop, nil = never.
 func NewRunner(o Options, env []string, stop <-chan struct{}) *Runner {
-	return &Runner{o: o, env: env, stop: stop, returned: map[int]time.Time{}}
+	return &Runner{o: o, env: env, stop: stop, createEnded: map[int]time.Time{}}
 }
 
-// errSweeping says that what comes next needs a process that stays.
+// errSweeping reports that the next step needs a process that stays.
 var errSweeping = errors.New("it waits for somebody to go on with it")
 
-// ErrUnverified says that a task's end is decided and not yet made certain: some
-// sandbox was not seen to be gone, or nobody can tell yet whether it was published.
+// ErrUnverified reports that the task is decided and its end is not verified: some sandbox
+// was not seen to be gone, or it is unknown whether the work was published.
 var ErrUnverified = errors.New("its end is not verified")
 
-// Run goes on with a task until it is over. It returns what it knows then:
+// Run brings a task to its end. It returns
 //   - nil: the task is over;
-//   - ErrUnverified inside fault.KindUnverified: its end is decided, and something
-//     of it was not seen to be gone; the next sbx goes on with it;
-//   - ErrMoved inside fault.KindLocked: another process has taken it over;
-//   - the end of ctx: it is left as it is, to whoever finds its lease expired;
+//   - ErrUnverified inside fault.KindUnverified: the task is decided, and part of its end
+//     was not verified; the next sbx goes on with it;
+//   - ErrNotOwner inside fault.KindLocked: another process has taken it over;
+//   - the end of ctx: the task is left as it is, to the process that finds its lease expired;
 //   - an error of the store, when it cannot be written for longer than a lease.
 func (r *Runner) Run(ctx context.Context, t Task) (Task, error) {
-	t, err := r.run(ctx, t)
-	r.o.forget(t)
+	t, err := r.runToEnd(ctx, t)
+	r.o.forgetWork(t)
 	return t, err
 }
 
-func (r *Runner) run(ctx context.Context, t Task) (Task, error) {
-	defer r.leaveBreaker(ctx)
-	t, err := r.hold(ctx, t)
-	if err != nil && !errors.Is(err, ErrOver) {
+func (r *Runner) runToEnd(ctx context.Context, t Task) (Task, error) {
+	defer r.releasePermit(context.WithoutCancel(ctx), "") // of a probe whose end nobody saw
+	t, err := r.acquireTask(ctx, t)
+	if err != nil && !errors.Is(err, ErrFinal) {
 		return t, err
 	}
-	r.showAgain(ctx, t)
-	for !t.State.Over() {
+	r.replayOutput(ctx, t)
+	for !t.State.Final() {
 		if ctx.Err() != nil {
-			return r.leave(ctx, t)
+			return r.releaseTask(ctx, t)
 		}
-		next, err := r.step(ctx, t)
+		next, err := r.runStep(ctx, t)
 		switch {
-		case err == nil && r.lostIt(next):
-			return next, r.moved(next)
+		case err == nil && r.ownedByOther(next):
+			return next, r.notOwnerError(next)
 		case err == nil:
 			t = next
 		case ctx.Err() != nil, errors.Is(err, errSweeping):
-			return r.leave(ctx, t)
-		case errors.Is(err, ErrMoved), errors.Is(err, ErrOver), errors.Is(err, ErrStopped), errors.Is(err, ErrHeld), errors.Is(err, ErrNotGone):
-			if t, err = r.reread(ctx, t); err != nil {
+			return r.releaseTask(ctx, t)
+		case errors.Is(err, ErrNotOwner), errors.Is(err, ErrFinal), errors.Is(err, ErrStopped), errors.Is(err, ErrHeld), errors.Is(err, ErrNotGone):
+			now, err := r.readTask(ctx, t.ID)
+			if err != nil {
 				return t, err
 			}
+			if r.ownedByOther(now) { // a decided task is not: any process may help to end it
+				return now, r.notOwnerError(now)
+			}
+			t = now
 		default:
 			if errors.Is(err, ErrUnverified) {
-				_, _ = r.leave(ctx, t) // the next one need not wait for the lease
+				_, _ = r.releaseTask(ctx, t) // the next process need not wait for the lease
 			}
 			return next, err
 		}
-		r.changed(t)
+		r.notifyChanged(t)
 	}
 	return t, nil
 }
 
-// leave gives the task back as it is. Where even that cannot be written, its lease
-// ends by itself.
-func (r *Runner) leave(ctx context.Context, t Task) (Task, error) {
+// runStep takes the next step of a task. Its only input is the stored task, so another
+// process takes the same step after a crash.
+func (r *Runner) runStep(ctx context.Context, t Task) (Task, error) {
+	switch t.Phase {
+	case Stopping:
+		return r.finishTask(ctx, t)
+	case Publishing:
+		return r.finishPublication(ctx, t)
+	case Working:
+	}
+	if open := t.Last(); open != nil && open.Retry == nil {
+		return r.continueAttempt(ctx, t, *open)
+	}
+	for _, a := range t.Attempts { // a sandbox that was found after its attempt was taken for gone
+		if a.GoneAt.IsZero() && !t.keepsSandbox(a) {
+			return r.clearAttempt(ctx, t, a)
+		}
+	}
+	switch {
+	case r.giveUp:
+		return r.concludeAbandoned(ctx, t)
+	case r.settleOnly:
+		return t, errSweeping
+	}
+	return r.beginAttempt(ctx, t)
+}
+
+// continueAttempt takes the next step of an attempt whose end is not decided.
+func (r *Runner) continueAttempt(ctx context.Context, t Task, a Attempt) (Task, error) {
+	switch {
+	case a.Exit != nil:
+		return r.decideNext(ctx, t)
+	case a.Expired != ReasonNone:
+		return r.changeTask(ctx, t.ID, func(n *Task) error {
+			return n.End(t.Fence, Ended{Exit: timeoutExit(n.Last().Expired, n.ReadAt)})
+		})
+	case a.Sandbox != "" && !a.Reused, a.Sandbox != "" && t.State == Running && r.enteredAttempt == a.N:
+		return r.followProgram(ctx, t)
+	}
+	return r.recordLostCreate(ctx, t)
+}
+
+// concludeAbandoned concludes a task that no process went on with in its time.
+func (r *Runner) concludeAbandoned(ctx context.Context, t Task) (Task, error) {
+	return r.changeTask(ctx, t.ID, func(n *Task) error {
+		if n.Spec.Limits.Deadline > 0 {
+			return n.Conclude(t.Fence, TimedOut, ReasonDeadline, "who ran it is gone, and its deadline was reached")
+		}
+		return n.Conclude(t.Fence, Failed, ReasonLost, "who ran it is gone, and nobody went on with it")
+	})
+}
+
+// releaseTask gives up the lease of an unfinished task. Where that cannot be written, the
+// lease expires by itself.
+func (r *Runner) releaseTask(ctx context.Context, t Task) (Task, error) {
 	last, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer stop()
-	if now, err := r.o.Ledger.Change(last, t.ID, func(n *Task) error { return n.Leave(t.Fence) }); err == nil {
+	if now, err := r.o.Ledger.Change(last, t.ID, func(n *Task) error { return n.ReleaseLease(t.Fence) }); err == nil {
 		t = now
 	}
 	return t, context.Cause(ctx)
 }
 
-// leaveBreaker frees a probe that nobody has judged.
-func (r *Runner) leaveBreaker(ctx context.Context) {
-	r.tell(context.WithoutCancel(ctx), "")
-}
-
-// reread looks at what somebody else has done. What still is to be decided and
-// belongs to another process is left to it; what is decided may be helped with by
-// everybody.
-func (r *Runner) reread(ctx context.Context, t Task) (Task, error) {
-	now, err := r.read(ctx, t.ID)
-	if err != nil {
-		return t, err
-	}
-	if r.lostIt(now) {
-		return now, r.moved(now)
-	}
-	return now, nil
-}
-
-// hold takes a task that is not this process's yet.
-func (r *Runner) hold(ctx context.Context, t Task) (Task, error) {
-	now, err := r.change(ctx, t.ID, func(n *Task) error { return n.Hold(r.o.Owner) })
+// acquireTask takes a task that is not this process's yet.
+func (r *Runner) acquireTask(ctx context.Context, t Task) (Task, error) {
+	now, err := r.changeTask(ctx, t.ID, func(n *Task) error { return n.Acquire(r.o.Owner) })
 	if errors.Is(err, ErrHeld) {
-		return now, r.moved(now)
+		return now, r.notOwnerError(now)
 	}
 	return now, err
 }
 
-// lostIt says of a task just read that it is another process's. Facts are written
-// by everybody, so that a change that went well proves nothing.
-func (r *Runner) lostIt(t Task) bool {
-	return !t.State.Over() && t.Phase != Stopping && t.Owner != r.o.Owner && t.Owner.PID != 0
+// ownedByOther reports whether an undecided task, just read, belongs to another process. A
+// successful change does not prove that it is this one's, because any process may record
+// facts.
+func (r *Runner) ownedByOther(t Task) bool {
+	return !t.State.Final() && t.Phase != Stopping && t.Owner != r.o.Owner && t.Owner.PID != 0
 }
 
-// moved says whose a task is.
-func (r *Runner) moved(t Task) error {
-	return fault.New(fault.KindLocked, "%w: %s (pid %d on %s)", ErrMoved, t.Owner.Who, t.Owner.PID, t.Owner.Host).
+// notOwnerError names the owner of a task.
+func (r *Runner) notOwnerError(t Task) error {
+	return fault.New(fault.KindLocked, "%w: %s (pid %d on %s)", ErrNotOwner, t.Owner.Who, t.Owner.PID, t.Owner.Host).
 		At("", "task "+t.ID).WithHint("`sbx tasks show %s` says how it goes on", t.ID)
 }
 
-// step does the next thing that the task is in need of.
-func (r *Runner) step(ctx context.Context, t Task) (Task, error) {
-	open := t.Last()
-	if open != nil && open.Retry != nil {
-		open = nil
-	}
-	switch {
-	case t.Phase == Stopping:
-		return r.finish(ctx, t)
-	case t.Phase == Publishing:
-		return r.settleBegun(ctx, t)
-	case open == nil && !t.AllGone():
-		return r.tidy(ctx, t)
-	case open == nil && r.gives:
-		return r.giveUp(ctx, t)
-	case open == nil && r.sweeps:
-		return t, errSweeping
-	case open == nil:
-		return r.begin(ctx, t)
-	case open.Expired != ReasonNone:
-		return r.expired(ctx, t)
-	case open.Exit != nil:
-		return r.after(ctx, t)
-	case open.Sandbox != "" && !open.Reused:
-		return r.follow(ctx, t)
-	case open.Sandbox != "" && t.State == Running && r.entered == open.N:
-		return r.follow(ctx, t)
-	}
-	return r.lost(ctx, t)
-}
-
-// change is Ledger.Change, repeated while the store is away for less than a lease.
-func (r *Runner) change(ctx context.Context, id string, rule func(*Task) error) (Task, error) {
+// changeTask is Ledger.Change, retried while the store does not answer for less than a
+// lease.
+func (r *Runner) changeTask(ctx context.Context, id string, rule func(*Task) error) (Task, error) {
 	var asked store.Task
-	return patiently(ctx, func() (Task, error) { return r.o.Ledger.change(ctx, id, rule, &asked) })
+	return retryUntilStored(ctx, func() (Task, error) { return r.o.Ledger.changeFrom(ctx, id, rule, &asked) })
 }
 
-func (r *Runner) read(ctx context.Context, id string) (Task, error) {
-	return patiently(ctx, func() (Task, error) { return r.o.Ledger.Read(ctx, id) })
+func (r *Runner) readTask(ctx context.Context, id string) (Task, error) {
+	return retryUntilStored(ctx, func() (Task, error) { return r.o.Ledger.Read(ctx, id) })
 }
 
-// patiently repeats what a store that is away for a moment has refused. Nothing of a
-// task goes on meanwhile: what cannot be written is not done.
-func patiently[T any](ctx context.Context, do func() (T, error)) (T, error) {
-	var over *time.Timer
-	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		got, err := do()
+// retryUntilStored repeats a request that a store has refused for a moment, for up to a
+// lease. The task makes no progress meanwhile: nothing is done that cannot be written.
+func retryUntilStored[T any](ctx context.Context, request func() (T, error)) (T, error) {
+	pauses := poll.NewBackoff(50*time.Millisecond, time.Second)
+	var giveUp <-chan time.Time
+	for {
+		got, err := request()
 		if err == nil || !fault.Retryable(err) || ctx.Err() != nil {
 			return got, err
 		}
-		if over == nil {
-			over = time.NewTimer(LeaseFor)
-			defer over.Stop()
+		if giveUp == nil {
+			giveUp = time.After(LeaseFor)
 		}
-		again := time.NewTimer(pause)
 		select {
+		case <-pauses.After():
+			continue
 		case <-ctx.Done():
-			again.Stop()
-			return got, err
-		case <-over.C:
-			again.Stop()
-			return got, err
-		case <-again.C:
+		case <-giveUp:
 		}
+		return got, err
 	}
 }
 
-func (r *Runner) at(point string) {
-	if r.o.At != nil {
-		r.o.At(point)
+func (r *Runner) reachPoint(point string) {
+	if r.o.CrashPoint != nil {
+		r.o.CrashPoint(point)
 	}
 }
 
-func (r *Runner) changed(t Task) {
-	if r.o.Ear == nil {
+func (r *Runner) notifyChanged(t Task) {
+	if r.o.Observer == nil {
 		return
 	}
-	r.hear.Lock()
-	defer r.hear.Unlock()
-	r.o.Ear.Changed(t)
+	r.observerMu.Lock()
+	defer r.observerMu.Unlock()
+	r.o.Observer.Changed(t)
 }
 
-func (r *Runner) say(text string) {
-	if r.o.Ear == nil {
+func (r *Runner) sendMessage(text string) {
+	if r.o.Observer == nil {
 		return
 	}
-	r.hear.Lock()
-	defer r.hear.Unlock()
-	r.o.Ear.Said(text)
+	r.observerMu.Lock()
+	defer r.observerMu.Unlock()
+	r.o.Observer.Message(text)
 }
 
-func (r *Runner) nonce() string {
+func (r *Runner) newNonce() string {
 	if r.o.Nonce != nil {
 		return r.o.Nonce()
 	}
-	return newName("", 16)
-}
-
-func (r *Runner) roll() float64 {
-	if r.o.Roll != nil {
-		return r.o.Roll()
-	}
-	return 0.5
-}
-
-// pause waits; false = ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// target is a sandbox that is known to have been made.
-func target(a Attempt) sandbox.Sandbox {
-	return sandbox.Sandbox{Provider: a.Provider, ID: a.Sandbox, State: sandbox.StateRunning}
+	return randomName("", 16)
 }

@@ -31,8 +31,8 @@ func inWorld(t *testing.T, play func(t *testing.T, s *sim)) {
 			}
 			s.mu.Unlock()
 			s.late.Wait()
-			if len(s.wrong) > 0 || t.Failed() {
-				t.Error(s.report())
+			if len(s.Broken) > 0 || t.Failed() {
+				t.Error(s.Report("task"))
 			}
 		}()
 		play(t, s)
@@ -73,7 +73,7 @@ func (s *sim) begin(id string, spec task.Spec, programs ...program) (*proc, <-ch
 func (s *sim) stop(id string) (forbid, end error) {
 	p := s.boot("stop", "h2", id)
 	stopper := task.NewStopper(p.options())
-	t, forbid := stopper.Forbid(p.ctx, id, "bob")
+	t, forbid := stopper.ForbidPublication(p.ctx, id, "bob")
 	if forbid == nil {
 		s.mu.Lock()
 		s.onStop(p, id, true)
@@ -173,7 +173,7 @@ func TestKilledAfterTwoMessages(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(t *testing.T, s *sim) {
 		t.Helper()
-		s.tune = func(_ *proc, o *task.Options) { o.Roll = nil }
+		s.tune = func(_ *proc, o *task.Options) { o.Jitter = nil }
 		first := program{length: 15 * time.Second, talks: 7 * time.Second, agent: true, exit: sandbox.ClassKilledUnknown}
 		second := program{length: 13 * time.Second, talks: 4 * time.Second, agent: true, exit: sandbox.ClassOK}
 		_, over := s.begin("t-1", plain(), first, second)
@@ -184,7 +184,7 @@ func TestKilledAfterTwoMessages(t *testing.T) {
 		assert.Equal(t, 3, *now.Attempts[1].Messages)
 		assert.Equal(t, "s-1", now.Attempts[1].Session)
 		assert.Equal(t, 6*time.Second, now.Attempts[0].Retry.Delay)
-		assert.InDelta(t, 36, time.Since(s.began).Seconds(), 5)
+		assert.InDelta(t, 36, time.Since(s.Began).Seconds(), 5)
 	})
 }
 
@@ -248,7 +248,7 @@ func TestAGrowingSessionIsLife(t *testing.T) {
 		t.Helper()
 		s.execs = func(c providers.Command) (sandbox.Exit, error) {
 			code := 0
-			size := strings.Repeat("1", 1+int(time.Since(s.began)/(20*time.Second)))
+			size := strings.Repeat("1", 1+int(time.Since(s.Began)/(20*time.Second)))
 			_, err := c.Stdout.Write([]byte(size + "\n"))
 			return sandbox.Exit{Code: &code}, err
 		}
@@ -290,7 +290,7 @@ func TestStops(t *testing.T) {
 					c.harm(s)
 				}
 				s.tune = func(p *proc, o *task.Options) {
-					o.Roll = nil
+					o.Jitter = nil
 					if p.verb == "run" && c.at != "" {
 						p.doom, p.stiff = c.at, 3*time.Minute
 					}
@@ -384,7 +384,7 @@ func TestAStopSettlesWhatADeadRunnerHasPublished(t *testing.T) {
 	}{
 		"pushed":            {push, 0, task.ErrPublished, fault.KindRefused, task.Completed, task.PublishDone},
 		"pushed and kept":   {kept, 0, task.ErrPublished, fault.KindRefused, task.Completed, task.PublishDone},
-		"a command":         {command, time.Minute, task.ErrDoubt, fault.KindUnverified, task.Failed, task.PublishDoubt},
+		"a command":         {command, time.Minute, task.ErrPublicationUnknown, fault.KindUnverified, task.Failed, task.PublishUnknown},
 		"a command, leased": {command, 0, task.ErrPublishing, fault.KindRefused, task.Running, task.PublishBegun},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -405,7 +405,7 @@ func TestAStopSettlesWhatADeadRunnerHasPublished(t *testing.T) {
 				now := s.now(t, "t-1")
 				assert.Equal(t, c.state, now.State)
 				assert.Equal(t, c.publish, now.Publish.State)
-				if c.state.Over() {
+				if c.state.Final() {
 					require.NoError(t, end)
 					assert.Contains(t, forbid.Error()+fault.HintOf(forbid), now.Publish.Target)
 					assert.Equal(t, c.spec.KeepAlive > 0, len(s.living("t-1")) > 0)
@@ -461,7 +461,7 @@ func TestAnEndThatIsNotSeen(t *testing.T) {
 		assert.Equal(t, fault.KindUnverified, fault.KindOf(err))
 		assert.NotEmpty(t, fault.HintOf(err))
 		now := s.now(t, "t-2")
-		assert.False(t, now.State.Over())
+		assert.False(t, now.State.Final())
 		assert.Equal(t, task.Completed, now.Verdict)
 		s.rest(3 * time.Minute)
 		require.Len(t, s.sweep(t, "h2"), 1)
@@ -517,7 +517,7 @@ func TestRequestsAreKeptWhereAReadProvesNoEnd(t *testing.T) {
 			inWorld(t, func(t *testing.T, s *sim) {
 				t.Helper()
 				s.tune = func(_ *proc, o *task.Options) {
-					o.Bound = func(string) bool { return tc.bound }
+					o.HostBound = func(string) bool { return tc.bound }
 					o.ReadsProveEnds = func(string) bool { return tc.proves }
 				}
 				_, over := s.begin("t-1", plain(), works(5*time.Second, sandbox.ClassOK))
@@ -597,7 +597,7 @@ func TestKeptAndResumed(t *testing.T) {
 				t.Helper()
 				list := &task.KeepList{Store: s.mem}
 				s.probes = c.probes
-				s.tune = func(_ *proc, o *task.Options) { o.Keeps = list }
+				s.tune = func(_ *proc, o *task.Options) { o.KeepList = list }
 				var ran []providers.Command
 				s.execs = func(c providers.Command) (sandbox.Exit, error) {
 					ran = append(ran, c)
@@ -652,7 +652,7 @@ func TestSweeps(t *testing.T) {
 				}
 				_, over := s.begin("t-1", push, works(20*time.Second, sandbox.ClassOK))
 				require.Error(t, <-over)
-				for n := 0; !s.now(t, "t-1").State.Over(); n++ {
+				for n := 0; !s.now(t, "t-1").State.Final(); n++ {
 					require.Less(t, n, 500, "it is never over")
 					s.sweep(t, "h1")
 					s.rest(10 * time.Second)
@@ -676,7 +676,7 @@ type heard struct {
 }
 
 func (h *heard) Changed(task.Task) {}
-func (h *heard) Said(string)       {}
+func (h *heard) Message(string)    {}
 func (h *heard) Output(line sandbox.LogLine) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -697,7 +697,7 @@ func TestATakeoverShowsTheOutput(t *testing.T) {
 					if p.verb == "run" {
 						p.doom, p.deadly = point, true
 					} else {
-						o.Ear = ear
+						o.Observer = ear
 					}
 				}
 				push := plain()
@@ -735,7 +735,7 @@ func TestASweepWaitsForNoPublication(t *testing.T) {
 				for _, b := range s.boxes {
 					b.ended = time.Now()
 				}
-				s.hurt("remote", "", "crawls", time.Since(s.began), time.Hour)
+				s.hurt("remote", "", "crawls", time.Since(s.Began), time.Hour)
 				s.mu.Unlock()
 				for range 20 {
 					began := time.Now()
@@ -785,10 +785,10 @@ func TestATakeoverPublishesNothingLate(t *testing.T) {
 			if p.verb != "run" {
 				return
 			}
-			o.At = func(point string) {
+			o.CrashPoint = func(point string) {
 				if point == "before the gate" {
 					s.mu.Lock()
-					s.hurt("store", "swap", "crawls", time.Since(s.began), 100*time.Millisecond)
+					s.hurt("store", "swap", "crawls", time.Since(s.Began), 100*time.Millisecond)
 					p.fuse = 4 // it reads, writes, and dies of the answer
 					s.mu.Unlock()
 				}
@@ -834,7 +834,7 @@ func TestAHostThatIsLost(t *testing.T) {
 					s.rest(10 * time.Second)
 				}
 				now := s.now(t, "t-1")
-				assert.True(t, now.State.Over(), now.State)
+				assert.True(t, now.State.Final(), now.State)
 				assert.Equal(t, point == "pushed", now.Publish.State == task.PublishDone)
 			})
 		})
@@ -852,9 +852,9 @@ func TestASlowCollect(t *testing.T) {
 				spec := plain()
 				spec.Push = "origin=work"
 				s.tune = func(_ *proc, o *task.Options) {
-					o.At = func(point string) {
+					o.CrashPoint = func(point string) {
 						if point == "output" {
-							s.hurt("cloud", "collect", "lost", time.Since(s.began), long)
+							s.hurt("cloud", "collect", "lost", time.Since(s.Began), long)
 						}
 					}
 				}
@@ -883,8 +883,8 @@ func (b shelf) Collect(ctx context.Context, t task.Task, run task.Exec) (bool, e
 func (b shelf) Forget(t task.Task) {
 	b.p.s.mu.Lock()
 	defer b.p.s.mu.Unlock()
-	if delete(b.kept, t.ID); !t.State.Over() {
-		b.p.s.fail("0: what was collected of %s is forgotten, and it is %s", t.ID, t.State)
+	if delete(b.kept, t.ID); !t.State.Final() {
+		b.p.s.Breakf("0: what was collected of %s is forgotten, and it is %s", t.ID, t.State)
 	}
 }
 
@@ -914,7 +914,7 @@ func TestNothingIsKeptOfWhatIsOver(t *testing.T) {
 				s.fences["t-1"] = c.fence
 				s.tune = func(p *proc, o *task.Options) {
 					o.Publisher = shelf{remote{p}, kept}
-					o.At = func(point string) {
+					o.CrashPoint = func(point string) {
 						collected = collected || point == "collected"
 						p.at(point)
 					}
@@ -1015,7 +1015,7 @@ func TestTheOperatorsOwnStop(t *testing.T) {
 		now, err := task.NewRunner(o, nil, stop).Run(p.ctx, kept)
 		require.NoError(t, err)
 		assert.Equal(t, task.Stopped, now.State)
-		assert.Less(t, time.Since(s.began), 10*time.Second)
+		assert.Less(t, time.Since(s.Began), 10*time.Second)
 	})
 }
 
@@ -1039,7 +1039,7 @@ func TestTheOperatorsOwnStopReachesTheRemote(t *testing.T) {
 			kept, _, err := o.Ledger.Add(p.ctx, task.Task{ID: "t-1", Spec: spec, State: task.Pending})
 			require.NoError(t, err)
 			stop := make(chan struct{})
-			o.At = func(point string) {
+			o.CrashPoint = func(point string) {
 				if point == "gate" {
 					time.AfterFunc(time.Second, func() { close(stop) })
 				}
@@ -1083,7 +1083,7 @@ func TestOneRunsATask(t *testing.T) {
 		s.rest(3 * time.Second)
 		p := s.boot("other", "h2", "t-1")
 		_, err := task.NewRunner(p.options(), nil, nil).Run(p.ctx, s.now(t, "t-1"))
-		require.ErrorIs(t, err, task.ErrMoved)
+		require.ErrorIs(t, err, task.ErrNotOwner)
 		assert.Equal(t, fault.KindLocked, fault.KindOf(err))
 		require.NoError(t, <-over)
 	})

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"math/rand/v2"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +13,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/schedule"
 	"sbx/internal/store"
 	"sbx/internal/task"
 )
@@ -23,9 +22,9 @@ import (
 // it, and what they did wrong. Everything follows from the seed, but for the order
 // of what happens at one instant.
 type sim struct {
-	seed   uint64
+	schedule.Trace
+
 	rng    *rand.Rand // for making the scene; what happens concurrently rolls
-	began  time.Time
 	mem    *store.InMemory
 	jump   atomic.Int64 // how far the store's clock is off, in nanoseconds
 	jumps  bool         // it will be off, or is
@@ -51,9 +50,6 @@ type sim struct {
 	probes  func() (providers.Health, error)
 
 	requested []*sandbox.EndRequest // what each ending was told of requests before it
-
-	steps []string
-	wrong []string
 }
 
 // harmful is one kind of bad luck.
@@ -64,48 +60,9 @@ type harmful struct {
 }
 
 func newSim(seed uint64) *sim {
-	s := &sim{seed: seed, rng: rand.New(rand.NewPCG(seed, 0x7a5c)), began: time.Now(), fences: map[string]string{}, saved: map[string]string{}, tasks: map[string]*truth{}}
+	s := &sim{Trace: schedule.Trace{Seed: seed, Began: time.Now()}, rng: rand.New(rand.NewPCG(seed, 0x7a5c)), fences: map[string]string{}, saved: map[string]string{}, tasks: map[string]*truth{}}
 	s.mem = store.Memory(func() time.Time { return time.Now().Add(time.Duration(s.jump.Load())) })
 	return s
-}
-
-// roll gives the same number in [0,1) for the same words, whoever asks first.
-func (s *sim) roll(words ...any) float64 {
-	h := fnv.New64a()
-	fmt.Fprint(h, s.seed)
-	for _, w := range words {
-		fmt.Fprint(h, "|", w)
-	}
-	x := h.Sum64()
-	x = (x ^ (x >> 33)) * 0xff51afd7ed558ccd
-	x = (x ^ (x >> 33)) * 0xc4ceb9fe1a85ec53
-	return float64((x^(x>>33))>>11) / (1 << 53)
-}
-
-// say writes one step of the schedule. The lock is held.
-func (s *sim) say(format string, args ...any) {
-	s.steps = append(s.steps, fmt.Sprintf("%9.3fs  ", time.Since(s.began).Seconds())+fmt.Sprintf(format, args...))
-}
-
-// fail notes that an invariant does not hold. The lock is held.
-func (s *sim) fail(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	s.say("WRONG: %s", text)
-	s.wrong = append(s.wrong, text)
-}
-
-// report tells a failure so that it can be replayed and read.
-func (s *sim) report() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d breaks %d rules; replay it with\n  SBX_SEED=%d go test -count=1 -run '^TestSimulation$' ./internal/task\n", s.seed, len(s.wrong), s.seed)
-	for _, w := range s.wrong {
-		fmt.Fprintln(&b, "  - "+w)
-	}
-	fmt.Fprintln(&b, "the schedule:")
-	for i, step := range s.steps {
-		fmt.Fprintf(&b, "%4d %s\n", i+1, step)
-	}
-	return b.String()
 }
 
 // proc is one process from its start to its end.
@@ -152,7 +109,7 @@ func (s *sim) boot(verb, host, id string) *proc {
 	p := &proc{s: s, n: n, pid: s.pid(n, host), verb: verb, host: host, task: id, calls: map[string]int{}}
 	p.ctx, p.kill = context.WithCancelCause(context.Background())
 	s.procs = append(s.procs, p)
-	s.say("%s starts", p)
+	s.Logf("%s starts", p)
 	return p
 }
 
@@ -160,7 +117,7 @@ func (s *sim) boot(verb, host, id string) *proc {
 // had before. The lock is held.
 func (s *sim) pid(n int, host string) int {
 	for _, other := range s.procs {
-		if s.extras && other.host == host && (other.dead || other.done) && s.roll("pid again", n, other.n) < 0.3 {
+		if s.extras && other.host == host && (other.dead || other.done) && s.Roll("pid again", n, other.n) < 0.3 {
 			return other.pid
 		}
 	}
@@ -172,7 +129,7 @@ func (p *proc) die(at string) {
 	if p.dead || p.done {
 		return
 	}
-	p.s.say("%s is killed at: %s", p, at)
+	p.s.Logf("%s is killed at: %s", p, at)
 	p.dead = true
 	p.kill(errDead)
 	if p.thaw != nil {
@@ -186,7 +143,7 @@ func (p *proc) freeze(d time.Duration, at string) {
 	if p.dead || p.done || p.thaw != nil {
 		return
 	}
-	p.s.say("%s is frozen for %s at: %s", p, d.Round(time.Millisecond), at)
+	p.s.Logf("%s is frozen for %s at: %s", p, d.Round(time.Millisecond), at)
 	thaw := make(chan struct{})
 	p.thaw, p.froze = thaw, time.Now()
 	p.s.late.Go(func() {
@@ -196,7 +153,7 @@ func (p *proc) freeze(d time.Duration, at string) {
 		if p.thaw == thaw {
 			p.thaw = nil
 			close(thaw)
-			p.s.say("%s goes on", p)
+			p.s.Logf("%s goes on", p)
 		}
 	})
 }
@@ -262,9 +219,9 @@ func (p *proc) at(point string) {
 
 // harm picks what goes wrong with a request. The lock is held.
 func (s *sim) harm(place, op, key string) string {
-	at := time.Since(s.began)
+	at := time.Since(s.Began)
 	for i, h := range s.harms {
-		if h.place == place && (h.op == op || h.op == "") && at >= h.from && at < h.until && s.roll("harm", i, key) < h.chance {
+		if h.place == place && (h.op == op || h.op == "") && at >= h.from && at < h.until && s.Roll("harm", i, key) < h.chance {
 			return h.harm
 		}
 	}
@@ -292,22 +249,22 @@ func (p *proc) call(ctx context.Context, place, op string, effect func()) error 
 	key := fmt.Sprint(p.n, op, p.calls[op])
 	harm := s.harm(place, op, key)
 	if harm != "" {
-		s.say("%s: %s %s: %s", p, place, op, harm)
+		s.Logf("%s: %s %s: %s", p, place, op, harm)
 	}
 	s.mu.Unlock()
-	took := time.Duration(float64(latency(place))*s.roll("takes", key)) + time.Microsecond
-	arrives := s.roll("arrives", key) < 0.5
+	took := time.Duration(float64(latency(place))*s.Roll("takes", key)) + time.Microsecond
+	arrives := s.Roll("arrives", key) < 0.5
 	switch harm {
 	case "away":
 		sleep(ctx, took)
 		return away(place)
 	case "slow":
-		took += time.Duration(s.roll("slow", key) * float64(8*time.Second))
+		took += time.Duration(s.Roll("slow", key) * float64(8*time.Second))
 	case "crawls": // longer than a sweep may take
-		took += 4*time.Second + time.Duration(s.roll("crawls", key)*float64(40*time.Second))
+		took += 4*time.Second + time.Duration(s.Roll("crawls", key)*float64(40*time.Second))
 	case "hangs":
 		if arrives {
-			s.afterwards(time.Duration(s.roll("late", key)*float64(5*time.Second)), effect)
+			s.afterwards(time.Duration(s.Roll("late", key)*float64(5*time.Second)), effect)
 		}
 		if !sleep(ctx, clientLimit) {
 			return ctx.Err()

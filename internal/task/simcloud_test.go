@@ -113,18 +113,18 @@ func (c cloud) Create(ctx context.Context, profile string, spec sandbox.Spec) (s
 	s.onCreate(c.p, spec.TaskID)
 	s.mu.Unlock()
 	nonce := spec.Labels[sandbox.LabelNonce]
-	laggard := !s.quiet && time.Since(s.began) < chaos && s.roll("laggard", nonce) < 0.1
-	if !sleep(ctx, time.Duration(s.roll("prepares", nonce)*s.roll("too", nonce)*float64(4*time.Second))) {
+	laggard := !s.quiet && time.Since(s.Began) < chaos && s.Roll("laggard", nonce) < 0.1
+	if !sleep(ctx, time.Duration(s.Roll("prepares", nonce)*s.Roll("too", nonce)*float64(4*time.Second))) {
 		return sandbox.Sandbox{}, ctx.Err()
 	}
 	err := c.p.call(ctx, "cloud", "create", func() {
 		switch {
 		case laggard:
-			d := time.Duration(s.roll("lags", nonce) * float64(laggards))
-			s.say("the create of %s for %s will come %s late", spec.TaskID, c.p, d)
+			d := time.Duration(s.Roll("lags", nonce) * float64(laggards))
+			s.Logf("the create of %s for %s will come %s late", spec.TaskID, c.p, d)
 			s.afterwards(d, func() { s.make(c.p, spec) })
 			return
-		case !s.quiet && s.roll("refuses", nonce) < 0.03:
+		case !s.quiet && s.Roll("refuses", nonce) < 0.03:
 			refused = fault.New(fault.KindRefused, "no room for it")
 			return
 		}
@@ -153,11 +153,11 @@ func (s *sim) make(p *proc, spec sandbox.Spec) *box {
 		ttl: now.Add(spec.TTL), memoryMB: spec.MemoryBytes / sandbox.MiB, linger: spec.Linger,
 	}
 	if !s.quiet {
-		b.listed = now.Add(time.Duration(s.roll("listed", b.nonce) * float64(unlisted)))
+		b.listed = now.Add(time.Duration(s.Roll("listed", b.nonce) * float64(unlisted)))
 	}
 	s.script(b)
 	s.boxes = append(s.boxes, b)
-	s.say("%s is made for %s: %s after %s", b, p, b.prog.exit, b.prog.length.Round(time.Millisecond))
+	s.Logf("%s is made for %s: %s after %s", b, p, b.prog.exit, b.prog.length.Round(time.Millisecond))
 	s.onMade(b)
 	return b
 }
@@ -242,7 +242,7 @@ func (c cloud) Logs(ctx context.Context, ref sandbox.Ref, q providers.LogQuery) 
 			if silent || !yield(sandbox.LogLine{At: at, Text: b.prog.line(n)}, nil) {
 				return
 			}
-			if !s.quiet && s.roll("cut", b.id, n, c.p.n) < 0.05 {
+			if !s.quiet && s.Roll("cut", b.id, n, c.p.n) < 0.05 {
 				yield(sandbox.LogLine{}, away("cloud"))
 				return
 			}
@@ -338,7 +338,7 @@ func (c cloud) end(ctx context.Context, t sandbox.Sandbox, o fleet.EndOptions) s
 		s.onAsked(c.p, b)
 		if b.liar > 0 {
 			b.liar--
-			s.say("%s is said to end, and does not", b)
+			s.Logf("%s is said to end, and does not", b)
 			return
 		}
 		b.asked = true

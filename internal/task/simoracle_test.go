@@ -55,10 +55,10 @@ func (s *sim) onCommit(p *proc, was, is store.Task) {
 		t.ends = append(t.ends, a.Exit.Class)
 	}
 	switch {
-	case was.Over:
-		s.fail("5: %s changes %s, which is over", p, t.id)
+	case was.Ended:
+		s.Breakf("5: %s changes %s, which is over", p, t.id)
 	case is.Fence < was.Fence:
-		s.fail("4: the fence of %s falls from %d to %d", t.id, was.Fence, is.Fence)
+		s.Breakf("4: the fence of %s falls from %d to %d", t.id, was.Fence, is.Fence)
 	case is.Fence == was.Fence && before.Phase != task.Stopping && before.Owner.PID != 0 && !p.is(before.Owner):
 		s.onForeign(p, before, after)
 	}
@@ -77,16 +77,16 @@ func (s *sim) onCommit(p *proc, was, is store.Task) {
 	if before.Phase != task.Publishing && after.Phase == task.Publishing {
 		s.onGate(t, before, after)
 	}
-	if after.Phase == task.Stopping && before.Phase != task.Stopping && after.Publish.State != task.PublishDone && after.Publish.State != task.PublishDoubt {
+	if after.Phase == task.Stopping && before.Phase != task.Stopping && after.Publish.State != task.PublishDone && after.Publish.State != task.PublishUnknown {
 		t.closed = string(after.Verdict)
 		if t.published > 0 {
-			s.fail("1: %s is decided to be %s, and is public", t.id, after.Verdict)
+			s.Breakf("1: %s is decided to be %s, and is public", t.id, after.Verdict)
 		}
 	}
 	if before.StopAt.IsZero() && !after.StopAt.IsZero() {
 		t.stopped = time.Now()
 	}
-	if is.Over && !was.Over {
+	if is.Ended && !was.Ended {
 		s.onOver(t, after)
 	}
 	s.onReserved(t, is)
@@ -95,7 +95,7 @@ func (s *sim) onCommit(p *proc, was, is store.Task) {
 // tell puts a change into the story.
 func (s *sim) tell(p *proc, before, after task.Task) {
 	for _, n := range after.Notes[min(len(before.Notes), len(after.Notes)):] {
-		s.say("%s: %s fence %d: %s %s", p, after.ID, after.Fence, n.Event, n.Detail)
+		s.Logf("%s: %s fence %d: %s %s", p, after.ID, after.Fence, n.Event, n.Detail)
 	}
 }
 
@@ -113,7 +113,7 @@ func (s *sim) onForeign(p *proc, before, after task.Task) {
 	}
 	a, b := strip(before), strip(after)
 	if !reflect.DeepEqual(a, b) {
-		s.fail("4: %s changes %s, which is %d's (phase %q, state %s -> %q, %s)", p, after.ID, before.Owner.PID, before.Phase, before.State, after.Phase, after.State)
+		s.Breakf("4: %s changes %s, which is %d's (phase %q, state %s -> %q, %s)", p, after.ID, before.Owner.PID, before.Phase, before.State, after.Phase, after.State)
 	}
 }
 
@@ -121,7 +121,7 @@ func (s *sim) onForeign(p *proc, before, after task.Task) {
 func (s *sim) onTaken(p *proc, before, after task.Task) {
 	for _, other := range s.procs {
 		if other.is(before.Owner) && !other.dead && !other.done && !s.jumps {
-			s.fail("3: %s takes %s from %s, which holds it and lives", p, after.ID, other)
+			s.Breakf("3: %s takes %s from %s, which holds it and lives", p, after.ID, other)
 		}
 	}
 }
@@ -130,7 +130,7 @@ func (s *sim) onTaken(p *proc, before, after task.Task) {
 func (s *sim) onGone(a task.Attempt, t *truth) {
 	for _, b := range s.living(t.id) {
 		if b.nonce == a.Nonce && (!b.stray || a.Sandbox == b.id) {
-			s.fail("5: attempt %d of %s is gone, and %s lives", a.N, t.id, b)
+			s.Breakf("5: attempt %d of %s is gone, and %s lives", a.N, t.id, b)
 		}
 	}
 }
@@ -139,15 +139,15 @@ func (s *sim) onAttempt(p *proc, before, after task.Task) {
 	counted := before.Counted()
 	switch {
 	case !before.StopAt.IsZero() || before.Phase != task.Working:
-		s.fail("6: attempt %d of %s begins after its end was decided", len(after.Attempts), after.ID)
+		s.Breakf("6: attempt %d of %s begins after its end was decided", len(after.Attempts), after.ID)
 	case counted >= before.Spec.Attempts:
-		s.fail("6: attempt %d of %s begins, and %d were allowed", len(after.Attempts), after.ID, before.Spec.Attempts)
+		s.Breakf("6: attempt %d of %s begins, and %d were allowed", len(after.Attempts), after.ID, before.Spec.Attempts)
 	}
 	for _, b := range s.living(after.ID) {
 		if b.stray {
 			continue
 		}
-		s.fail("6: %s begins attempt %d while %s of %s still lives", p, len(after.Attempts), b, b.by)
+		s.Breakf("6: %s begins attempt %d while %s of %s still lives", p, len(after.Attempts), b, b.by)
 	}
 }
 
@@ -155,11 +155,11 @@ func (s *sim) onGate(t *truth, before, after task.Task) {
 	a := before.Last()
 	switch {
 	case !before.StopAt.IsZero():
-		s.fail("1: %s passes the gate after a stop", after.ID)
+		s.Breakf("1: %s passes the gate after a stop", after.ID)
 	case before.Phase != task.Working:
-		s.fail("3: %s passes the gate after its end was decided", after.ID)
+		s.Breakf("3: %s passes the gate after its end was decided", after.ID)
 	case a == nil || a.Exit == nil || a.Exit.Class != sandbox.ClassOK || a.Expired != "":
-		s.fail("3: %s passes the gate without success", after.ID)
+		s.Breakf("3: %s passes the gate without success", after.ID)
 	case !before.DeadlineAt.IsZero() && !after.ReadAt.Before(before.DeadlineAt):
 		t.closed = "late" // who judged it in time and wrote it late has to see that
 	}
@@ -168,34 +168,34 @@ func (s *sim) onGate(t *truth, before, after task.Task) {
 // onOver holds a task's end against what truly is.
 func (s *sim) onOver(t *truth, after task.Task) {
 	t.over = true
-	s.say("%s is over: %s (%s)", t.id, after.State, after.Publish.State)
+	s.Logf("%s is over: %s (%s)", t.id, after.State, after.Publish.State)
 	for _, b := range s.living(t.id) {
 		if b.stray {
 			continue
 		}
 		if after.Kept == nil || after.Kept.Ref.ID != b.id {
-			s.fail("5: %s is %s while %s lives", t.id, after.State, b)
+			s.Breakf("5: %s is %s while %s lives", t.id, after.State, b)
 		}
 	}
 	if after.State == task.Completed {
 		a := after.Last()
 		if b := s.find(a.Sandbox); b == nil || b.prog.exit != sandbox.ClassOK {
-			s.fail("3: %s is completed, and its program did not succeed", t.id)
+			s.Breakf("3: %s is completed, and its program did not succeed", t.id)
 		}
 		if after.Spec.Publishes() && after.Publish.State != task.PublishDone && after.Publish.State != task.PublishNothing {
-			s.fail("3: %s is completed, and its publication is %q", t.id, after.Publish.State)
+			s.Breakf("3: %s is completed, and its publication is %q", t.id, after.Publish.State)
 		}
 	}
 	for _, a := range after.Attempts {
 		if b := s.find(a.Sandbox); a.Exit != nil && b != nil && (a.Exit.Class == sandbox.ClassOOM) && b.prog.exit != sandbox.ClassOOM {
-			s.fail("9: attempt %d of %s ran out of memory, by the report alone", a.N, t.id)
+			s.Breakf("9: attempt %d of %s ran out of memory, by the report alone", a.N, t.id)
 		}
 	}
 	switch done := after.Publish.State == task.PublishDone; {
 	case done && t.published != 1:
-		s.fail("2: %s says that it is public, and was published %d times", t.id, t.published)
-	case !done && after.Publish.State != task.PublishDoubt && t.published != 0:
-		s.fail("2: %s was published, and says %q", t.id, after.Publish.State)
+		s.Breakf("2: %s says that it is public, and was published %d times", t.id, t.published)
+	case !done && after.Publish.State != task.PublishUnknown && t.published != 0:
+		s.Breakf("2: %s was published, and says %q", t.id, after.Publish.State)
 	}
 }
 
@@ -212,11 +212,11 @@ func (s *sim) onReserved(t *truth, row store.Task) {
 	}
 	switch {
 	case sum > limitMB:
-		s.fail("10: %d MB are reserved after a change of %s, of %d", sum, t.id, limitMB)
-	case row.Over && row.ReserveMB != 0:
-		s.fail("10: %s is over and holds %d MB", t.id, row.ReserveMB)
-	case !row.Over && row.ReserveMB < need:
-		s.fail("10: %s holds %d MB and its sandbox %d", t.id, row.ReserveMB, need)
+		s.Breakf("10: %d MB are reserved after a change of %s, of %d", sum, t.id, limitMB)
+	case row.Ended && row.ReserveMB != 0:
+		s.Breakf("10: %s is over and holds %d MB", t.id, row.ReserveMB)
+	case !row.Ended && row.ReserveMB < need:
+		s.Breakf("10: %s holds %d MB and its sandbox %d", t.id, row.ReserveMB, need)
 	}
 }
 
@@ -246,18 +246,18 @@ func (s *sim) onMade(b *box) {
 	}
 	b.stray = stalled
 	if t.over && !stalled {
-		s.fail("5: %s is made after the end of %s", b, t.id)
+		s.Breakf("5: %s is made after the end of %s", b, t.id)
 	}
 	if found && !stalled {
 		for _, a := range k.Attempts {
 			if a.Nonce == b.nonce && !a.GoneAt.IsZero() {
-				s.fail("5: %s is made after it was written that attempt %d has left nothing", b, a.N)
+				s.Breakf("5: %s is made after it was written that attempt %d has left nothing", b, a.N)
 			}
 		}
 	}
 	for _, other := range s.living(t.id) {
 		if other != b && !stalled && !other.asked && !other.stray {
-			s.fail("6: %s is made while %s lives", b, other)
+			s.Breakf("6: %s is made while %s lives", b, other)
 		}
 	}
 }
@@ -266,7 +266,7 @@ func (s *sim) onMade(b *box) {
 func (s *sim) onCreate(p *proc, id string) {
 	k, found := s.kept(id)
 	if found && !k.DeadlineAt.IsZero() && k.ReadAt.Sub(k.DeadlineAt) > 5*time.Second && p.froze.IsZero() && !s.jumps {
-		s.fail("6: %s asks for a sandbox %s after the deadline of %s", p, k.ReadAt.Sub(k.DeadlineAt), id)
+		s.Breakf("6: %s asks for a sandbox %s after the deadline of %s", p, k.ReadAt.Sub(k.DeadlineAt), id)
 	}
 }
 
@@ -283,28 +283,28 @@ func (s *sim) onDone(p *proc) {
 			known = known || a.Sandbox == b.id && a.GoneAt.IsZero()
 		}
 		if !known {
-			s.fail("5: %s leaves %s behind, which nobody knows of", p, b)
+			s.Breakf("5: %s leaves %s behind, which nobody knows of", p, b)
 		}
 	}
 }
 
 // onAsked judges a request to end a box.
 func (s *sim) onAsked(p *proc, b *box) {
-	s.say("%s asks for the end of %s", p, b)
+	s.Logf("%s asks for the end of %s", p, b)
 	t, found := s.kept(b.task)
 	if !found {
 		return
 	}
 	a := t.Last()
 	if t.Kept != nil && t.Kept.Ref.ID == b.id && (p.task == b.task || p.task == "") {
-		s.fail("5: %s ends %s, which is kept", p, b)
+		s.Breakf("5: %s ends %s, which is kept", p, b)
 	}
-	if !t.State.Over() && t.Phase == task.Working && a != nil && a.Sandbox == b.id && a.Exit == nil && a.Expired == "" && !p.is(t.Owner) && s.lives(t.Owner) {
-		s.fail("4: %s ends %s, at which %d works", p, b, t.Owner.PID)
+	if !t.State.Final() && t.Phase == task.Working && a != nil && a.Sandbox == b.id && a.Exit == nil && a.Expired == "" && !p.is(t.Owner) && s.lives(t.Owner) {
+		s.Breakf("4: %s ends %s, at which %d works", p, b, t.Owner.PID)
 	}
 	// What a frozen runner has made too late, for an earlier attempt, is its own to end.
 	if t.Phase == task.Publishing && a != nil && a.Sandbox == b.id {
-		s.fail("4: %s ends %s, which is being published", p, b)
+		s.Breakf("4: %s ends %s, which is being published", p, b)
 	}
 }
 
@@ -318,14 +318,14 @@ func (s *sim) lives(o task.Owner) bool {
 func (s *sim) onPublished(p *proc, id string) {
 	t := s.tasks[id]
 	t.published++
-	s.say("%s publishes %s", p, id)
+	s.Logf("%s publishes %s", p, id)
 	switch {
 	case t.published > 1:
-		s.fail("2: %s is published %d times", id, t.published)
+		s.Breakf("2: %s is published %d times", id, t.published)
 	case t.acked:
-		s.fail("1: %s is published after a stop was acknowledged", id)
+		s.Breakf("1: %s is published after a stop was acknowledged", id)
 	case t.closed != "":
-		s.fail("1: %s is published after it was decided to be %s", id, t.closed)
+		s.Breakf("1: %s is published after it was decided to be %s", id, t.closed)
 	}
 }
 
@@ -333,15 +333,15 @@ func (s *sim) onPublished(p *proc, id string) {
 func (s *sim) onStop(p *proc, id string, early bool) {
 	t := s.tasks[id]
 	if early {
-		s.say("%s: %s will not be published", p, id)
+		s.Logf("%s: %s will not be published", p, id)
 		if t.acked = true; t.published > 0 {
-			s.fail("1: a stop of %s is acknowledged, and it is public", id)
+			s.Breakf("1: a stop of %s is acknowledged, and it is public", id)
 		}
 		return
 	}
-	s.say("%s: %s is public already", p, id)
+	s.Logf("%s: %s is public already", p, id)
 	if t.refused = true; t.published == 0 {
-		s.fail("3: a stop of %s says that it is public, and it is not", id)
+		s.Breakf("3: a stop of %s says that it is public, and it is not", id)
 	}
 }
 
@@ -353,6 +353,6 @@ func (s *sim) onTold(p *proc, class sandbox.Class) {
 	// Who is slow may tell of an end that was true when it was written: a limit that
 	// another process saw has replaced it since.
 	if t := s.tasks[p.task]; t != nil && !slices.Contains(t.ends, class) {
-		s.fail("11: %s tells the breaker of %q, and %s never had such an end", p, class, t.id)
+		s.Breakf("11: %s tells the breaker of %q, and %s never had such an end", p, class, t.id)
 	}
 }

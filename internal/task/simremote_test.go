@@ -21,7 +21,7 @@ func (r remote) Prepare(ctx context.Context, _ task.Task) (string, error) {
 
 func (r remote) Collect(ctx context.Context, t task.Task, _ task.Exec) (bool, error) {
 	alive, s := false, r.p.s
-	found := s.roll("nothing", t.ID) > 0.1
+	found := s.Roll("nothing", t.ID) > 0.1
 	err := r.p.call(ctx, "cloud", "collect", func() {
 		if alive = s.find(t.Last().Sandbox).alive(time.Now()); alive && found {
 			s.saved[t.ID] = r.bundle(t)
@@ -79,13 +79,13 @@ func verdict(seen string) task.Publish {
 
 func (r remote) Resolve(ctx context.Context, t task.Task, _ string) (task.Publish, error) {
 	if !r.Remote(t) {
-		return task.Publish{State: task.PublishDoubt}, nil
+		return task.Publish{State: task.PublishUnknown}, nil
 	}
 	s, seen := r.p.s, ""
 	err := r.p.call(ctx, "remote", "poison", func() {
 		if s.fences[t.ID] == "" {
 			s.fences[t.ID] = "stopped"
-			s.say("%s poisons the fence of %s", r.p, t.ID)
+			s.Logf("%s poisons the fence of %s", r.p, t.ID)
 		}
 		seen = s.fences[t.ID]
 	})
@@ -102,23 +102,23 @@ func (r remote) Forget(task.Task) {}
 // breaker lets attempts in, and counts that each is told of once.
 type breaker struct{ p *proc }
 
-func (b breaker) Allow(_ context.Context, _ string) (task.Leave, error) {
+func (b breaker) Allow(_ context.Context, _ string) (task.Permit, error) {
 	p := b.p
 	if err := p.gate("allow"); err != nil {
-		return task.Leave{}, err
+		return task.Permit{}, err
 	}
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
 	if p.s.harm("breaker", "allow", "open") != "" {
-		return task.Leave{}, fault.New(fault.KindRefused, "open")
+		return task.Permit{}, fault.New(fault.KindRefused, "open")
 	}
 	p.open++
 	told := false
-	return task.Leave{Done: func(_ context.Context, class sandbox.Class) {
+	return task.Permit{Done: func(_ context.Context, class sandbox.Class) {
 		p.s.mu.Lock()
 		defer p.s.mu.Unlock()
 		if told {
-			p.s.fail("%s tells the breaker twice of one attempt", p)
+			p.s.Breakf("%s tells the breaker twice of one attempt", p)
 		}
 		told = true
 		p.open--

@@ -2,18 +2,16 @@ package task_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
 
 	"sbx/internal/sandbox"
+	"sbx/internal/schedule"
 	"sbx/internal/task"
 )
 
 // chaos is when the last fault has ended.
 const chaos = 150 * time.Second
-
-func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
 // errand is a process that will be.
 type errand struct {
@@ -42,20 +40,20 @@ func (s *sim) draw() []errand {
 		t := &truth{id: fmt.Sprintf("t-%d", i+1), spec: s.spec()}
 		s.tasks[t.id] = t
 		s.order = append(s.order, t)
-		s.say("%s: %+v", t.id, t.spec)
+		s.Logf("%s: %+v", t.id, t.spec)
 		begin := time.Duration(r.Int64N(int64(5 * time.Second)))
 		first := s.doomed(errand{verb: "run", host: s.host(), task: t.id, after: begin})
 		all = append(all, first)
 		if first.stiff > 0 && r.Float64() < 0.6 { // somebody goes on where it may have stopped
 			all = append(all, s.doomed(errand{verb: "again", host: s.host(), task: t.id, after: begin + 31*time.Second + s.when()}))
 		}
-		for range pick(r, 0, 0, 1, 1, 2) {
+		for range schedule.Pick(r, 0, 0, 1, 1, 2) {
 			all = append(all, s.doomed(errand{verb: "stop", host: s.host(), task: t.id, after: begin + s.when()}))
 		}
 		if r.Float64() < 0.3 {
 			all = append(all, errand{verb: "stop", host: s.host(), task: t.id, after: chaos + s.when()})
 		}
-		for range pick(r, 0, 0, 1, 2) {
+		for range schedule.Pick(r, 0, 0, 1, 2) {
 			all = append(all, s.doomed(errand{verb: "again", host: s.host(), task: t.id, after: begin + s.when()}))
 		}
 	}
@@ -66,14 +64,14 @@ func (s *sim) draw() []errand {
 		s.curse()
 	}
 	// Known seeds from before there were extras keep their schedules.
-	if s.extras = !s.quiet && !slices.Contains(knownSeeds()[:6], s.seed) && s.roll("extras") < 0.5; s.extras {
+	if s.extras = !s.quiet && !slices.Contains(knownSeeds()[:6], s.Seed) && s.Roll("extras") < 0.5; s.extras {
 		s.extra(all)
 	}
 	for _, e := range all {
-		s.say("errand %+v", e)
+		s.Logf("errand %+v", e)
 	}
 	for _, h := range s.harms {
-		s.say("harm %+v", h)
+		s.Logf("harm %+v", h)
 	}
 	return all
 }
@@ -84,31 +82,31 @@ func (s *sim) extra(all []errand) {
 	for i := range all {
 		e := &all[i]
 		if e.fuse == 0 && e.doom == "" && e.freeze == 0 && e.after < chaos && r.Float64() < 0.5 {
-			e.ice, e.stiff = 1+r.IntN(pick(r, 8, 60)), time.Duration(r.ExpFloat64()*float64(pick(r, 5*time.Second, 40*time.Second, 100*time.Second)))
+			e.ice, e.stiff = 1+r.IntN(schedule.Pick(r, 8, 60)), time.Duration(r.ExpFloat64()*float64(schedule.Pick(r, 5*time.Second, 40*time.Second, 100*time.Second)))
 		}
 	}
 	if r.Float64() < 0.3 {
 		from := time.Duration(r.Int64N(int64(chaos / 2)))
 		s.harms = append(s.harms, harmful{
-			place: "remote", op: pick(r, "", "push", "poison"), harm: "crawls", chance: pick(r, 0.5, 1), from: from, until: min(chaos, from+pick(r, 20*time.Second, 100*time.Second)),
+			place: "remote", op: schedule.Pick(r, "", "push", "poison"), harm: "crawls", chance: schedule.Pick(r, 0.5, 1), from: from, until: min(chaos, from+schedule.Pick(r, 20*time.Second, 100*time.Second)),
 		})
 	}
 }
 
-func (s *sim) host() string { return pick(s.rng, "h1", "h2") }
+func (s *sim) host() string { return schedule.Pick(s.rng, "h1", "h2") }
 
 func (s *sim) when() time.Duration {
-	return time.Duration(s.rng.ExpFloat64() * float64(pick(s.rng, 2*time.Second, 15*time.Second, 50*time.Second)))
+	return time.Duration(s.rng.ExpFloat64() * float64(schedule.Pick(s.rng, 2*time.Second, 15*time.Second, 50*time.Second)))
 }
 
 func (s *sim) spec() task.Spec {
 	r := s.rng
 	spec := task.Spec{
-		Provider: "cloud", Command: []string{"work"}, Attempts: 1 + r.IntN(3), Delay: pick(r, 0, 6*time.Second),
-		MemoryBytes: pick[int64](r, 256, 512) * sandbox.MiB, Budget: "b",
+		Provider: "cloud", Command: []string{"work"}, Attempts: 1 + r.IntN(3), Delay: schedule.Pick(r, 0, 6*time.Second),
+		MemoryBytes: schedule.Pick[int64](r, 256, 512) * sandbox.MiB, Budget: "b",
 		Limits: task.Limits{
-			Command: pick(r, 0, 20*time.Second, 60*time.Second), Attempt: pick(r, 30*time.Second, 90*time.Second),
-			Deadline: pick(r, 0, 40*time.Second, 200*time.Second), Inactivity: pick(r, 0, 15*time.Second),
+			Command: schedule.Pick(r, 0, 20*time.Second, 60*time.Second), Attempt: schedule.Pick(r, 30*time.Second, 90*time.Second),
+			Deadline: schedule.Pick(r, 0, 40*time.Second, 200*time.Second), Inactivity: schedule.Pick(r, 0, 15*time.Second),
 		},
 	}
 	switch r.IntN(4) {
@@ -133,14 +131,14 @@ func (s *sim) doomed(e errand) errand {
 	if s.quiet {
 		return e
 	}
-	e.stiff = time.Duration(r.IntN(2))*35*time.Second + time.Duration(r.ExpFloat64()*float64(pick(r, 20*time.Second, 40*time.Second, 200*time.Second)))
+	e.stiff = time.Duration(r.IntN(2))*35*time.Second + time.Duration(r.ExpFloat64()*float64(schedule.Pick(r, 20*time.Second, 40*time.Second, 200*time.Second)))
 	switch r.IntN(8) {
 	case 0:
 		e.fuse = 1 + int(r.Float64()*r.Float64()*200)
 	case 1, 2:
-		e.doom, e.deadly = pick(r, points()...), true
+		e.doom, e.deadly = schedule.Pick(r, points()...), true
 	case 3, 4:
-		e.doom = pick(r, points()...)
+		e.doom = schedule.Pick(r, points()...)
 	case 5:
 		e.freeze = s.when()
 	}
@@ -152,17 +150,17 @@ func (s *sim) curse() {
 	r := s.rng
 	for range r.IntN(7) {
 		h := harmful{
-			place: pick(r, "store", "store", "cloud", "cloud", "remote", "remote", "breaker"), harm: pick(r, "away", "unanswered", "unanswered", "lost", "slow", "hangs"),
-			chance: pick(r, 0.05, 0.3, 1), from: time.Duration(r.Int64N(int64(chaos / 2))),
+			place: schedule.Pick(r, "store", "store", "cloud", "cloud", "remote", "remote", "breaker"), harm: schedule.Pick(r, "away", "unanswered", "unanswered", "lost", "slow", "hangs"),
+			chance: schedule.Pick(r, 0.05, 0.3, 1), from: time.Duration(r.Int64N(int64(chaos / 2))),
 		}
-		h.until = min(chaos, h.from+pick(r, time.Second, 10*time.Second, 40*time.Second, 100*time.Second))
+		h.until = min(chaos, h.from+schedule.Pick(r, time.Second, 10*time.Second, 40*time.Second, 100*time.Second))
 		switch h.place {
 		case "store":
-			h.op = pick(r, "", "swap", "swap", "read")
+			h.op = schedule.Pick(r, "", "swap", "swap", "read")
 		case "cloud":
-			h.op = pick(r, "", "create", "exit", "list", "terminate", "get", "collect")
+			h.op = schedule.Pick(r, "", "create", "exit", "list", "terminate", "get", "collect")
 		case "remote":
-			h.op = pick(r, "", "push", "push", "poison", "command")
+			h.op = schedule.Pick(r, "", "push", "push", "poison", "command")
 		}
 		s.harms = append(s.harms, h)
 	}
@@ -183,7 +181,7 @@ func (s *sim) script(b *box) {
 		}
 		return
 	}
-	roll := func(what string) float64 { return s.roll(what, b.task, n) }
+	roll := func(what string) float64 { return s.Roll(what, b.task, n) }
 	b.prog.length = time.Duration(roll("length") * roll("length too") * float64(40*time.Second))
 	if roll("long") < 0.25 {
 		b.prog.length += 45 * time.Second

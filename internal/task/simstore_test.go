@@ -68,7 +68,7 @@ func (l ledger) AwaitTask(ctx context.Context, id string, version int64) (store.
 	if _, err := l.p.s.mem.AwaitTask(ctx, id, version); err != nil {
 		return store.Task{}, err
 	}
-	if !sleep(ctx, time.Duration(l.p.s.roll("hears", l.p.n, id, version)*float64(2*time.Second))) {
+	if !sleep(ctx, time.Duration(l.p.s.Roll("hears", l.p.n, id, version)*float64(2*time.Second))) {
 		return store.Task{}, ctx.Err()
 	}
 	return l.hear(ctx, id)

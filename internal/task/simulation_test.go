@@ -3,17 +3,12 @@ package task_test
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
 	"sbx/internal/schedule"
@@ -41,63 +36,28 @@ func knownSeeds() []uint64 {
 // one and prints it.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
-	if word := os.Getenv("SBX_SEED"); word != "" {
-		seed, err := strconv.ParseUint(word, 10, 64)
-		require.NoError(t, err)
-		s := simulate(t, seed)
-		t.Log(s.report())
-		if len(s.wrong) > 0 {
-			t.Fail()
-		}
-		return
-	}
-	seeds, err := schedule.ReadSeeds(os.Getenv, rand.Uint64, knownSeeds(), seedsOfATest)
-	require.NoError(t, err)
-	t.Log(seeds)
-	var found atomic.Bool // one broken schedule is enough to read
-	const batches = 8
-	for batch := range batches {
-		t.Run(strconv.Itoa(batch), func(t *testing.T) {
-			t.Parallel()
-			for seed := range seeds.Batch(batch, batches) {
-				if found.Load() {
-					return
-				}
-				if s := simulate(t, seed); len(s.wrong) > 0 {
-					found.Store(true)
-					t.Fatal(s.report())
-				}
-			}
-		})
-	}
-}
-
-// simulate plays one seed.
-func simulate(t *testing.T, seed uint64) *sim {
-	t.Helper()
-	var s *sim
-	synctest.Test(t, func(*testing.T) {
-		s = newSim(seed)
+	schedule.Simulate(t, "task", os.Getenv, knownSeeds(), func(seed uint64) *schedule.Trace {
+		s := newSim(seed)
 		s.play()
+		return &s.Trace
 	})
-	return s
 }
 
 // play lets everything happen, then lets sweeps bring it to its end.
 func (s *sim) play() {
 	errands := s.draw()
-	s.jumps = !s.quiet && s.roll("jumps") < 0.15
+	s.jumps = !s.quiet && s.Roll("jumps") < 0.15
 	var all sync.WaitGroup
 	for _, e := range errands {
 		all.Go(func() { s.run(e) })
 	}
 	if s.jumps {
 		all.Go(func() {
-			sleep(context.Background(), time.Duration(s.roll("jump at")*float64(chaos)))
-			by := time.Duration((s.roll("jump by") - 0.5) * float64(4*time.Minute))
+			sleep(context.Background(), time.Duration(s.Roll("jump at")*float64(chaos)))
+			by := time.Duration((s.Roll("jump by") - 0.5) * float64(4*time.Minute))
 			s.jump.Store(int64(by))
 			s.mu.Lock()
-			s.say("the store's clock jumps by %s", by)
+			s.Logf("the store's clock jumps by %s", by)
 			s.mu.Unlock()
 		})
 	}
@@ -143,21 +103,21 @@ func (s *sim) atTheEnd() {
 		if !found {
 			continue // nobody lived to add it
 		}
-		if !k.State.Over() {
-			s.fail("7: %s is still %s %q, owner %d, waits %q, refused %q", t.id, k.State, k.Phase, k.Owner.PID, k.Waits, k.Refused)
+		if !k.State.Final() {
+			s.Breakf("7: %s is still %s %q, owner %d, waits %q, refused %q", t.id, k.State, k.Phase, k.Owner.PID, k.Waits, k.Refused)
 		}
 		if t.acked && t.refused {
-			s.fail("3: one stop of %s was acknowledged, another was told that it is public", t.id)
+			s.Breakf("3: one stop of %s was acknowledged, another was told that it is public", t.id)
 		}
 		for _, b := range s.living(t.id) {
-			if k.State.Over() && (k.Kept == nil || k.Kept.Ref.ID != b.id) && !b.stray {
-				s.fail("7: %s outlives its task", b)
+			if k.State.Final() && (k.Kept == nil || k.Kept.Ref.ID != b.id) && !b.stray {
+				s.Breakf("7: %s outlives its task", b)
 			}
 		}
 	}
 	for _, p := range s.procs {
 		if p.open != 0 && p.done {
-			s.fail("11: %s let a breaker wait for %d attempts", p, p.open)
+			s.Breakf("11: %s let a breaker wait for %d attempts", p, p.open)
 		}
 	}
 }
@@ -190,20 +150,20 @@ func (s *sim) live(p *proc) {
 	}
 	p.done = true
 	p.kill(nil)
-	s.say("%s ends: %s %v", p, now.State, err)
+	s.Logf("%s ends: %s %v", p, now.State, err)
 	if kind := fault.KindOf(err); kind == fault.KindNone || kind == fault.KindLocked {
 		s.onDone(p)
 	}
 	if isRaw(err) || errors.Is(err, errDead) {
-		s.fail("0: %s ends with an error that says nothing: %v", p, err)
+		s.Breakf("0: %s ends with an error that says nothing: %v", p, err)
 	}
 }
 
 func (p *proc) options() task.Options {
 	o := task.Options{
-		Ledger: task.Ledger{Store: task.Queued(ledger{p}), LimitMB: limitMB}, Sandboxes: cloud{p}, Publisher: remote{p}, Breaker: breaker{p},
-		Owner: p.owner(), Alive: p.alive, At: p.at,
-		Roll: func() float64 { return p.s.roll("delay", p.n) },
+		Ledger: task.Ledger{Store: task.FairStore(ledger{p}), LimitMB: limitMB}, Sandboxes: cloud{p}, Publisher: remote{p}, Breaker: breaker{p},
+		Owner: p.owner(), Alive: p.alive, CrashPoint: p.at,
+		Jitter: func() float64 { return p.s.Roll("delay", p.n) },
 		Nonce: func() string {
 			p.calls["nonce"]++
 			return "n" + strconv.Itoa(p.n) + "." + strconv.Itoa(p.calls["nonce"])
@@ -213,7 +173,7 @@ func (p *proc) options() task.Options {
 		o.Continue = p.continues
 	}
 	if !p.s.quiet {
-		o.Settling = func(string) time.Duration { return laggards + unlisted + time.Second }
+		o.SettleTime = func(string) time.Duration { return laggards + unlisted + time.Second }
 	}
 	if p.s.tune != nil {
 		p.s.tune(p, &o)
@@ -230,12 +190,12 @@ func (p *proc) continues(_ context.Context, t task.Task) (task.Owner, error) {
 	s := p.s
 	next := s.boot("continue", p.host, t.ID)
 	next.from = t.Owner
-	if s.extras && time.Since(s.began) < chaos {
+	if s.extras && time.Since(s.Began) < chaos {
 		s.mu.Lock()
-		if next.stiff = time.Duration(s.roll("stiff", next.n) * float64(90*time.Second)); s.roll("dies", next.n) < 0.3 {
-			next.fuse = 1 + int(s.roll("fuse", next.n)*20)
-		} else if s.roll("stalls", next.n) < 0.3 {
-			next.ice = 1 + int(s.roll("ice", next.n)*20)
+		if next.stiff = time.Duration(s.Roll("stiff", next.n) * float64(90*time.Second)); s.Roll("dies", next.n) < 0.3 {
+			next.fuse = 1 + int(s.Roll("fuse", next.n)*20)
+		} else if s.Roll("stalls", next.n) < 0.3 {
+			next.ice = 1 + int(s.Roll("ice", next.n)*20)
 		}
 		s.mu.Unlock()
 	}
@@ -257,7 +217,7 @@ func (p *proc) does() (task.Task, error) {
 			return n.Adopt(p.owner(), p.alive(n.Owner) == "false" || n.Owner == p.from || n.Owner == p.owner())
 		})
 		switch {
-		case errors.Is(err, task.ErrHeld), errors.Is(err, task.ErrOver), fault.KindOf(err) == fault.KindNotFound:
+		case errors.Is(err, task.ErrHeld), errors.Is(err, task.ErrFinal), fault.KindOf(err) == fault.KindNotFound:
 			return t, nil
 		case err != nil:
 			return t, err
@@ -274,8 +234,8 @@ func (p *proc) goesOn(o task.Options, t task.Task) (task.Task, error) {
 	t, err := task.NewRunner(o, nil, nil).Run(p.ctx, t)
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
-	if err == nil && !t.State.Over() && !p.dead {
-		p.s.fail("0: %s says that all is well, and %s is %s", p, t.ID, t.State)
+	if err == nil && !t.State.Final() && !p.dead {
+		p.s.Breakf("0: %s says that all is well, and %s is %s", p, t.ID, t.State)
 	}
 	return t, err
 }
@@ -293,7 +253,7 @@ func (s *sim) lastMade(id string, after time.Time) time.Time {
 
 func (p *proc) stops(stopper *task.Stopper) (task.Task, error) {
 	began := time.Now()
-	t, err := stopper.Forbid(p.ctx, p.task, p.String())
+	t, err := stopper.ForbidPublication(p.ctx, p.task, p.String())
 	p.s.mu.Lock()
 	took, quiet, dead := time.Since(began), p.s.quiet && p.s.turns == nil, p.dead
 	if !dead && errors.Is(err, task.ErrPublished) {
@@ -302,7 +262,7 @@ func (p *proc) stops(stopper *task.Stopper) (task.Task, error) {
 	if !dead && err == nil {
 		p.s.onStop(p, p.task, true)
 		if quiet && took > 500*time.Millisecond && t.Publish.State == "" {
-			p.s.fail("12: the stop of %s took %s to be written", p.task, took)
+			p.s.Breakf("12: the stop of %s took %s to be written", p.task, took)
 		}
 	}
 	p.s.mu.Unlock()
@@ -323,11 +283,11 @@ func (p *proc) stops(stopper *task.Stopper) (task.Task, error) {
 				continue
 			}
 			if t.Kept == nil || t.Kept.Ref.ID != b.id {
-				p.s.fail("5: a stop says that %s is gone, and %s lives", p.task, b)
+				p.s.Breakf("5: a stop says that %s is gone, and %s lives", p.task, b)
 			}
 		}
 		if took := time.Since(p.s.lastMade(p.task, began)); quiet && took > 6*time.Second {
-			p.s.fail("12: the sandbox of %s lived for %s after the stop", p.task, took)
+			p.s.Breakf("12: the sandbox of %s lived for %s after the stop", p.task, took)
 		}
 	}
 	return t, err

@@ -3,9 +3,11 @@ package task
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,10 +75,10 @@ type Limits struct {
 // Publishes says that something shall become public.
 func (s Spec) Publishes() bool { return s.Push != "" || s.Publish != "" }
 
-// Lingers says that the sandbox is needed after the program's end.
-func (s Spec) Lingers() bool { return s.Publishes() || s.KeepAlive > 0 || s.Session != "" }
+// NeedsSandboxAfterEnd says that the sandbox is needed after the program's end.
+func (s Spec) NeedsSandboxAfterEnd() bool { return s.Publishes() || s.KeepAlive > 0 || s.Session != "" }
 
-// Fingerprint tells two different specs of one key apart.
+// Fingerprint distinguishes different specs of one key.
 func (s Spec) Fingerprint() string {
 	raw, err := json.Marshal(s)
 	if err != nil {
@@ -86,8 +88,8 @@ func (s Spec) Fingerprint() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// TTL is the life that the provider gives the sandbox of an attempt: a dead man's
-// switch behind the attempt's own limit, and behind the time that it is kept.
+// TTL is the lifetime that the provider gives the sandbox of an attempt. It ends after the
+// attempt's own limit and the time of keeping, and takes effect only when sbx is dead.
 func (s Spec) TTL() time.Duration {
 	longest := s.Limits.Attempt
 	if longest <= 0 {
@@ -96,13 +98,13 @@ func (s Spec) TTL() time.Duration {
 	return max(longest+DeadManGrace+s.KeepAlive, s.MinTTL)
 }
 
-// box is what the provider is asked to make for an attempt.
-func (t *Task) box(a Attempt, env []string) sandbox.Spec {
+// sandboxSpec is the provider's request for an attempt.
+func (t *Task) sandboxSpec(a Attempt, env []string) sandbox.Spec {
 	s := t.Spec
 	labels := map[string]string{}
 	maps.Copy(labels, s.Labels)
 	labels[sandbox.LabelNonce] = a.Nonce
-	if s.KeepAlive > 0 && !a.IntentAt.IsZero() { // hosts without this store know it by nothing else
+	if s.KeepAlive > 0 && !a.IntentAt.IsZero() { // the only information for hosts without this store
 		labels[sandbox.LabelKeptUntil] = a.IntentAt.Add(s.TTL()).UTC().Format(time.RFC3339)
 	}
 	box := sandbox.Spec{
@@ -116,17 +118,80 @@ func (t *Task) box(a Attempt, env []string) sandbox.Spec {
 	return box
 }
 
-// newName makes an id that nobody else has.
-func newName(prefix string, length int) string {
+// randomName makes a unique id.
+func randomName(prefix string, length int) string {
 	return prefix + strings.ToLower(rand.Text())[:length]
 }
 
 // IDPrefix begins the id of every task.
 const IDPrefix = "t-"
 
-// IsID says that an id is one that NewID makes, and not the name that somebody else has for
-// a task of his own.
+// IsID reports whether an id has the form of NewID, and is not another program's task id.
 func IsID(id string) bool { return strings.HasPrefix(id, IDPrefix) }
 
 // NewID makes the id of a task.
-func NewID() string { return newName(IDPrefix, 12) }
+func NewID() string { return randomName(IDPrefix, 12) }
+
+// Work is a fingerprint of the work itself: the program, what it runs in and what becomes
+// public. Provider, limits, attempts and values of the environment are not in it.
+func (s Spec) Work() string {
+	work := [][]string{s.Command, s.EnvNames, {
+		s.Template, s.Snapshot, s.Image, s.Name, s.Workdir, s.AgentType, s.Push, s.Base, s.Publish, s.Session, s.Isolate,
+	}}
+	raw, err := json.Marshal(work)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:16])
+}
+
+// The variables that describe the work to an agent (S2-6, S2-7). They are made from the
+// stored task, so that a process that takes it over can set them too.
+const (
+	variableCallback    = "CALLBACK_URL"
+	variableBranch      = "BRANCH_NAME"
+	variableDescription = "TASK_DESCRIPTION"
+	variableData        = "TASK_DATA_BASE64"
+)
+
+// Branch is the branch to which the work is pushed; "" where it is not.
+func (s Spec) Branch() string {
+	return s.Push[strings.LastIndexByte(s.Push, '=')+1:]
+}
+
+// programEnvironment is the environment of a task's program: the operator's variables, and
+// those that describe the work where the operator does not set them.
+func (r *Runner) programEnvironment(t Task) []string {
+	env := slices.Clone(r.env)
+	add := func(name, value string) {
+		own := slices.ContainsFunc(env, func(entry string) bool { return strings.HasPrefix(entry, name+"=") })
+		if value != "" && !own {
+			env = append(env, name+"="+value)
+		}
+	}
+	add(variableBranch, t.Spec.Branch())
+	add(variableDescription, t.Spec.Description)
+	if t.Spec.Callback {
+		add(variableCallback, r.o.CallbackURL)
+	}
+	add(variableData, t.encodedData())
+	return env
+}
+
+// encodedData is the description of the work as base64 JSON; "" where there is only the
+// command.
+func (t *Task) encodedData() string {
+	if t.Spec.Description == "" && t.Spec.Branch() == "" && !t.Spec.Callback {
+		return ""
+	}
+	raw, err := json.Marshal(struct {
+		Task        string `json:"task"`
+		Description string `json:"description"`
+		Branch      string `json:"branch"`
+	}{t.ID, t.Spec.Description, t.Spec.Branch()})
+	if err != nil { // three strings always marshal
+		return ""
+	}
+	return base64.StdEncoding.EncodeToString(raw)
+}

@@ -15,8 +15,8 @@ func TestASandboxThatIsKeptSaysSo(t *testing.T) {
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	spec := Spec{KeepAlive: time.Hour, Limits: Limits{Attempt: 10 * time.Minute}}
 	one := New("t-1", "", spec, Owner{}, at)
-	box := one.box(Attempt{Nonce: "n", IntentAt: at}, nil)
+	box := one.sandboxSpec(Attempt{Nonce: "n", IntentAt: at}, nil)
 	assert.True(t, sandbox.KeptAtMost(box.Labels).Equal(at.Add(box.TTL)), "it cannot outlive what its provider gives it")
 	one.Spec.KeepAlive = 0
-	assert.Zero(t, sandbox.KeptAtMost(one.box(Attempt{Nonce: "n", IntentAt: at}, nil).Labels))
+	assert.Zero(t, sandbox.KeptAtMost(one.sandboxSpec(Attempt{Nonce: "n", IntentAt: at}, nil).Labels))
 }

@@ -6,33 +6,32 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Task is one piece of work with all that was tried for it. Only the methods of
-// this file's neighbours change it, and only inside Ledger.change.
+// Task is one piece of work with all its attempts. Only methods of Task change it, inside
+// Ledger.Change.
 type Task struct {
 	ID     string `json:"id"`
 	Key    string `json:"key,omitempty"`
 	Spec   Spec   `json:"spec"`
 	State  State  `json:"state"`
 	Phase  Phase  `json:"phase,omitempty"`
-	Fence  int64  `json:"fence"` // grows whenever the right to go on changes hands
+	Fence  int64  `json:"fence"` // grows whenever the task changes its owner
 	Reason Reason `json:"reason,omitempty"`
-	// Verdict is what the task becomes when everything made for it is gone.
+	// Verdict is the final state once everything made for the task is gone.
 	Verdict State `json:"verdict,omitempty"`
-	// Waits says why it has not begun: "memory_budget", "retry", "breaker".
+	// Waits is why it has not begun: "memory_budget", "retry", "breaker".
 	Waits   string    `json:"waits,omitempty"`
-	Yielded bool      `json:"yielded,omitempty"` // its memory is given back until the next attempt
+	Yielded bool      `json:"yielded,omitempty"` // its memory is released until the next attempt
 	NextAt  time.Time `json:"next_at,omitzero"`  // of the next attempt
 	Owner   Owner     `json:"owner,omitzero"`
 	StopBy  string    `json:"stop_by,omitempty"`
 	StopAt  time.Time `json:"stop_at,omitzero"`
-	Refused string    `json:"refused,omitempty"` // why it failed without a program's fault
+	Refused string    `json:"refused,omitempty"` // why it failed although no program did
 
 	Attempts    []Attempt `json:"attempts,omitempty"`
 	Publish     Publish   `json:"publish,omitzero"`
 	Kept        *Kept     `json:"kept,omitempty"`
 	ResumedFrom string    `json:"resumed_from,omitempty"`
-	// Of a task that goes on in a kept sandbox: it answered, or a new one had to be
-	// made.
+	// For a task that goes on in a kept sandbox: it answered, or a new one had to be made.
 	Resumed   bool `json:"resumed,omitempty"`
 	Recreated bool `json:"recreated,omitempty"`
 
@@ -43,17 +42,17 @@ type Task struct {
 	EndedAt    time.Time `json:"ended_at,omitzero"`
 	VerifiedAt time.Time `json:"verified_at,omitzero"` // everything made for it was seen to be gone
 
-	LeaseUntil time.Time `json:"-"`
-	ReadAt     time.Time `json:"-"` // the store's clock when this was read
-	version    int64
-	admits     bool // this change asks for memory of the budget
+	LeaseUntil     time.Time `json:"-"`
+	ReadAt         time.Time `json:"-"` // the store's clock when this was read
+	version        int64
+	needsAdmission bool // this change asks for memory of the budget
 }
 
 // Owner is the process that runs a task.
 type Owner struct {
 	Host  string `json:"host"`
 	PID   int    `json:"pid"`
-	Birth string `json:"birth,omitempty"` // tells two processes of one number apart; "" = not known
+	Birth string `json:"birth,omitempty"` // distinguishes two processes with one PID; "" = not known
 	Who   string `json:"who"`
 }
 
@@ -62,27 +61,27 @@ type Attempt struct {
 	N        int    `json:"n"`
 	Fence    int64  `json:"fence"`
 	Provider string `json:"provider"`
-	Host     string `json:"host,omitempty"` // of who asked for its sandbox
-	Nonce    string `json:"nonce"`          // its sandbox carries it as a label
+	Host     string `json:"host,omitempty"` // that asked for the sandbox
+	Nonce    string `json:"nonce"`          // a label of its sandbox
 	Sandbox  string `json:"sandbox,omitempty"`
-	// Reused says that the sandbox was there before: another task had kept it, or
-	// it waited in the pool.
+	// Reused reports that the sandbox existed before: another task had kept it, or it was
+	// made ahead.
 	Reused bool `json:"reused,omitempty"`
-	// Settled says that it is known what the create has made: Sandbox, or nothing.
+	// Settled reports that the result of the create is known: Sandbox, or nothing.
 	Settled bool `json:"settled,omitempty"`
 
 	IntentAt  time.Time `json:"intent_at"`
-	CutAt     time.Time `json:"cut_at,omitzero"`     // who made it lost the right to, before what it made was known
-	Dead      bool      `json:"dead,omitempty"`      // and was known to be dead by then: it asks for nothing any more
-	StartedAt time.Time `json:"started_at,omitzero"` // the program
-	OutputAt  time.Time `json:"output_at,omitzero"`  // the last output
+	CutAt     time.Time `json:"cut_at,omitzero"`     // when the requester lost the right to request the sandbox, before the result was known
+	Dead      bool      `json:"dead,omitempty"`      // the requester was known to be dead at CutAt
+	StartedAt time.Time `json:"started_at,omitzero"` // of the program
+	OutputAt  time.Time `json:"output_at,omitzero"`  // of the last output
 	EndedAt   time.Time `json:"ended_at,omitzero"`
 	GoneAt    time.Time `json:"gone_at,omitzero"` // its sandbox was seen to be gone
-	Gone      string    `json:"gone,omitempty"`   // by what
+	Gone      string    `json:"gone,omitempty"`   // how that was seen
 
-	// EndRequest is the last request to end its sandbox, and what was answered: who takes
-	// the task over does not take a record that is missing after one which was refused or
-	// not answered for a proof. Nil where the machine itself proves the end.
+	// EndRequest is the last request to end the sandbox, with its answer. After a request
+	// that was refused or not answered, a missing record does not prove the end. Nil where
+	// the machine itself proves the end.
 	EndRequest *sandbox.EndRequest `json:"end_request,omitempty"`
 
 	Exit     *Exit  `json:"exit,omitempty"`
@@ -90,24 +89,25 @@ type Attempt struct {
 	MemoryMB int64  `json:"memory_mb,omitempty"` // its limit
 	PeakMB   *int64 `json:"peak_mb,omitempty"`
 	OOMKills *int64 `json:"oom_kills,omitempty"`
-	Messages *int   `json:"messages,omitempty"` // of the agent, before the end; nil = it told none
-	Session  string `json:"session,omitempty"`  // the agent's own name of its session; "" = it told none
+	Messages *int   `json:"messages,omitempty"` // of the agent, before the end; nil = not known
+	Session  string `json:"session,omitempty"`  // the agent's own name of its session; "" = not known
 	Retry    *Retry `json:"retry,omitempty"`
 	// Expired is the limit that ended it.
 	Expired Reason `json:"expired,omitempty"`
-	// Extended says that silence was longer than the limit, and was no stillness.
+	// Extended reports that the program was silent for longer than the limit, and yet
+	// active.
 	Extended bool `json:"extended,omitempty"`
 }
 
-// neverEntered says that it found the sandbox that was to be there gone.
+// neverEntered reports whether the sandbox that the attempt was to use was gone.
 func (a Attempt) neverEntered() bool {
 	return a.Reused && a.StartedAt.IsZero() && a.Exit != nil && a.Expired == ReasonNone
 }
 
-// Ref names the attempt's sandbox; without one it has no ID.
+// Ref names the attempt's sandbox; without one its ID is empty.
 func (a Attempt) Ref() sandbox.Ref { return sandbox.Ref{Provider: a.Provider, ID: a.Sandbox} }
 
-// Exit is sandbox.Exit as it is kept.
+// Exit is the stored form of sandbox.Exit.
 type Exit struct {
 	Code       *int               `json:"code"`
 	Raw        string             `json:"raw"`
@@ -118,23 +118,23 @@ type Exit struct {
 	Evidence   []sandbox.Evidence `json:"evidence,omitempty"`
 }
 
-// Retry is what was decided after an attempt, and why.
+// Retry is the decision after an attempt.
 type Retry struct {
 	Again bool          `json:"again"`
 	Why   string        `json:"why"`
 	Delay time.Duration `json:"delay_ns,omitempty"`
-	// Free says that the attempt does not count: the infrastructure failed.
+	// Free reports that the attempt does not count, because the infrastructure failed.
 	Free     bool  `json:"free,omitempty"`
 	MemoryMB int64 `json:"memory_mb,omitempty"` // of the next attempt; 0 = as before
 	Failover bool  `json:"failover,omitempty"`  // the next attempt goes to the fallback
 }
 
-// Publish is what came of making the work public.
+// Publish is the result of publishing the work.
 type Publish struct {
 	State   PublishState `json:"state"`
 	Target  string       `json:"target,omitempty"`
 	Fence   string       `json:"fence,omitempty"` // "remote" or "local": what holds back a late publisher
-	Base    string       `json:"base,omitempty"`  // what the branch was at before
+	Base    string       `json:"base,omitempty"`  // the commit of the branch before
 	Commit  string       `json:"commit,omitempty"`
 	At      time.Time    `json:"at,omitzero"` // of the gate, then of the end
 	Message string       `json:"message,omitempty"`
@@ -144,9 +144,10 @@ type Publish struct {
 type Kept struct {
 	Ref       sandbox.Ref `json:"ref"`
 	ExpiresAt time.Time   `json:"expires_at"`
-	// Host is where it runs, of a profile whose sandboxes no other host can see.
+	// Host is where it runs, for a host-bound profile.
 	Host string `json:"host,omitempty"`
-	// Owner is whose stock it waits in (Pool): without that process it is of no use.
+	// Owner is the process in whose Pool it is; without that process it is not used any
+	// more.
 	Owner Owner `json:"owner,omitzero"`
 }
 
@@ -158,7 +159,7 @@ func (t *Task) Last() *Attempt {
 	return &t.Attempts[len(t.Attempts)-1]
 }
 
-// Counted is how many attempts were burnt or are under way.
+// Counted is the number of attempts that count, including the current one.
 func (t *Task) Counted() int {
 	n := 0
 	for _, a := range t.Attempts {
@@ -169,25 +170,25 @@ func (t *Task) Counted() int {
 	return n
 }
 
-// Held says that a living owner's lease runs, by the store's clock.
+// Held reports whether an owner's lease runs, by the store's clock.
 func (t *Task) Held() bool { return t.Owner.PID != 0 && t.ReadAt.Before(t.LeaseUntil) }
 
-// AllGone says that nothing made for the task is left, but for what was kept.
+// AllGone reports whether nothing made for the task is left, except what was kept.
 func (t *Task) AllGone() bool {
 	for _, a := range t.Attempts {
-		if a.GoneAt.IsZero() && !t.keeps(a) {
+		if a.GoneAt.IsZero() && !t.keepsSandbox(a) {
 			return false
 		}
 	}
 	return true
 }
 
-func (t *Task) keeps(a Attempt) bool {
+func (t *Task) keepsSandbox(a Attempt) bool {
 	return t.Kept != nil && a.Sandbox != "" && t.Kept.Ref == a.Ref()
 }
 
-// New makes a task that nobody has begun with. Its owner is who is about to; until
-// then the lease is counted from now on.
+// New makes a task that has not begun. owner is about to begin it, with a lease from now
+// on.
 func New(id, key string, spec Spec, owner Owner, now time.Time) Task {
 	return Task{
 		ID: id, Key: key, Spec: spec, State: Pending, Owner: owner, Fence: 1, CreatedAt: now.UTC(), ReadAt: now, LeaseUntil: now.Add(LeaseFor),

@@ -12,16 +12,16 @@ import (
 
 // Sandboxes is what tasks need of the providers; a *fleet.Fleet has it.
 type Sandboxes interface {
-	Inside
+	SandboxAccess
 	Create(ctx context.Context, profile string, spec sandbox.Spec) (sandbox.Sandbox, error)
 	Get(ctx context.Context, ref sandbox.Ref) (sandbox.Sandbox, error)
-	// Labelled lists what a profile has with these labels: complete, or an error.
+	// Labelled lists the sandboxes of a profile with these labels: completely, or an error.
 	Labelled(ctx context.Context, profile string, labels map[string]string) ([]sandbox.Sandbox, error)
 	Terminate(ctx context.Context, targets []sandbox.Sandbox, o fleet.EndOptions) iter.Seq[sandbox.Ending]
 }
 
-// Inside is what can be seen and done inside a sandbox.
-type Inside interface {
+// SandboxAccess reads and runs programs inside a sandbox.
+type SandboxAccess interface {
 	Exit(ctx context.Context, ref sandbox.Ref) (*sandbox.Exit, error)
 	Logs(ctx context.Context, ref sandbox.Ref, q providers.LogQuery) iter.Seq2[sandbox.LogLine, error]
 	Exec(ctx context.Context, ref sandbox.Ref, c providers.Command) (sandbox.Exit, error)
@@ -29,76 +29,77 @@ type Inside interface {
 	Usage(ctx context.Context, ref sandbox.Ref) (sandbox.Usage, error)
 }
 
-// Shelf is what a host keeps of work that is to be published.
-type Shelf interface {
-	// Saved says that this host has the whole work of the task's last attempt, so that it
-	// can be published without its sandbox.
+// BundleStore is the work that a host keeps for publication.
+type BundleStore interface {
+	// Saved reports whether this host has the whole work of the task's last attempt, so
+	// that it can be published without its sandbox.
 	Saved(t Task) bool
-	// Forget drops what this host keeps of a task that is over. It may be called
-	// more than once, and for a task that nothing is kept of.
+	// Forget drops the work of a task that is over. It may be called repeatedly, and for a
+	// task without work.
 	Forget(t Task)
 }
 
-// Publisher makes a task's work public, and knows what became of it.
+// Publisher publishes a task's work, and finds out what became of a publication.
 type Publisher interface {
-	Shelf
-	// Prepare refuses early what could never be published, and says what the target
-	// is at before. It publishes nothing; before the first attempt it may try out on
-	// the target what holds a late publisher back, and leaves nothing of that there.
+	BundleStore
+	// Prepare refuses work that could never be published, and returns the commit of the
+	// target before. It publishes nothing. Before the first attempt it may test the fence
+	// at the target, and leaves nothing of that there.
 	Prepare(ctx context.Context, t Task) (base string, err error)
-	// Collect takes out of the sandbox what shall be published; false = there is
-	// nothing. Nothing is public after it.
+	// Collect copies what is to be published out of the sandbox; false = there is nothing.
+	// Nothing is public after it.
 	Collect(ctx context.Context, t Task, run Exec) (found bool, err error)
-	// Publish does it. Nil Err and PublishDone, or PublishRefused when it is known
-	// that nothing was and will be published; an error that leaves it open is
-	// PublishBegun.
+	// Publish publishes. A nil error comes with PublishDone, or with PublishRefused when
+	// nothing was or will be published. With an error the state is PublishBegun: the result
+	// is unknown.
 	Publish(ctx context.Context, t Task) (Publish, error)
-	// Resolve finds out what became of a publication that was begun, and keeps it
-	// from happening where it has not: PublishDone, PublishRefused or, where nobody
-	// can tell, PublishDoubt. An error means that it cannot be asked right now.
+	// Resolve finds out what became of a publication that was begun, and prevents it where
+	// it has not happened: PublishDone, PublishRefused or, where that cannot be known,
+	// PublishUnknown. An error means that it cannot be asked now.
 	Resolve(ctx context.Context, t Task, by string) (Publish, error)
-	// Remote says that the target itself holds back a late publisher.
+	// Remote reports whether the target itself holds back a late publisher.
 	Remote(t Task) bool
 }
 
 // Exec runs a command in the task's sandbox.
 type Exec func(ctx context.Context, c providers.Command) (sandbox.Exit, error)
 
-// Breaker keeps attempts from a place that fails for everybody.
+// Breaker keeps attempts away from a place where most of them fail.
 type Breaker interface {
-	// Allow is fault.KindRefused while the place is left alone.
-	Allow(ctx context.Context, place string) (Leave, error)
+	// Allow returns fault.KindRefused while attempts at the place are suspended.
+	Allow(ctx context.Context, place string) (Permit, error)
 }
 
-// Leave is a breaker's for one attempt.
-type Leave struct {
-	// Runs hears that a program runs there, which may go on for hours: nobody else need
-	// wait for its end to know that the place works.
-	Runs func(ctx context.Context)
-	// Done hears how the attempt ended, "" = that says nothing of the place.
+// Permit is the breaker's permission for one attempt.
+type Permit struct {
+	// Started is called when the program runs, which may take hours: other attempts need
+	// not wait for its end to know that the place works.
+	Started func(ctx context.Context)
+	// Done is called with the class of the attempt's exit; "" = it says nothing about the
+	// place.
 	Done func(ctx context.Context, class sandbox.Class)
 }
 
-// Room is live memory of this machine, for sandboxes that run on it.
-type Room interface {
-	// Free is nil when mb more fit, else why they do not, in a few words.
-	Free(ctx context.Context, profile string, mb int64) error
+// MemoryAdmission is the free memory of this machine, for sandboxes that run on it.
+type MemoryAdmission interface {
+	// CheckFree returns nil when mb more fit, else a short reason.
+	CheckFree(ctx context.Context, profile string, mb int64) error
 }
 
-// Ear hears what goes on, for people. All methods are called by one goroutine at a
-// time, but for Output.
-type Ear interface {
+// Observer receives the progress of a task, for people. All methods but Output are called
+// by one goroutine at a time.
+type Observer interface {
 	// Changed is called after each change that this process made or saw.
 	Changed(t Task)
-	// Said is one line for the operator.
-	Said(text string)
+	// Message is one line for the operator.
+	Message(text string)
 	// Output is a line of the program.
 	Output(line sandbox.LogLine)
 }
 
-// forget drops what is kept for the publication of a task that is over.
-func (o Options) forget(t Task) {
-	if o.Publisher != nil && t.State.Over() {
+// forgetWork drops the work that is kept for the publication of a task that is over.
+func (o Options) forgetWork(t Task) {
+	if o.Publisher != nil && t.State.Final() {
 		o.Publisher.Forget(t)
 	}
 }
@@ -107,45 +108,46 @@ func (o Options) forget(t Task) {
 type Options struct {
 	Ledger    Ledger
 	Sandboxes Sandboxes
-	Publisher Publisher // nil = nothing can be published
-	Breaker   Breaker   // nil = none
-	Keeps     *KeepList // nil = nothing is kept
-	Room      Room      // nil = not looked at
-	Pool      *Pool     // nil = nothing is made ahead
-	Ear       Ear       // nil = nobody listens
+	Publisher Publisher       // nil = nothing can be published
+	Breaker   Breaker         // nil = none
+	KeepList  *KeepList       // nil = nothing is kept
+	Memory    MemoryAdmission // nil = not checked
+	Pool      *Pool           // nil = nothing is made ahead
+	Observer  Observer        // nil = none
 	Owner     Owner
-	// Continue starts a process that goes on with a task to its end, and says as which
-	// owner. Nil = nobody can: what a sweep may not finish is left as it is.
+	// Continue starts a process that brings a task to its end, and returns its owner. Nil =
+	// a sweep leaves such a task as it is.
 	Continue func(ctx context.Context, t Task) (Owner, error)
-	// Notice tells the operator what is about no task of his; nil = nobody listens.
+	// Notice shows the operator what concerns no single task; nil = nothing is shown.
 	Notice func(text string)
-	// CallbackURL is where a control plane hears of tasks that have Spec.Callback: their
-	// programs are told of it. "" = they are not.
+	// CallbackURL is the control plane that is notified of tasks with Spec.Callback; their
+	// programs get it. "" = none.
 	CallbackURL string
-	// Alive says whether another owner's process is known to be dead (False), alive
-	// (True), or on a host that nobody here can look at. Nil = Unknown.
+	// Alive reports whether another owner's process is dead (False), alive (True), or on a
+	// host that cannot be checked (Unknown). Nil = Unknown.
 	Alive func(Owner) sandbox.Verdict
-	// Bound says that a profile's sandboxes live on the host that made them, where no
-	// other can see them: that it finds none proves nothing. Nil = none do.
-	Bound func(profile string) bool
-	// ReadsProveEnds says that what the reads of a profile say of an end is the state of
-	// the machine itself, so that no request to end one need be kept. Nil = none do.
+	// HostBound reports whether a profile's sandboxes are visible only on the host that
+	// made them: that another host finds none proves nothing. Nil = no profile's are.
+	HostBound func(profile string) bool
+	// ReadsProveEnds reports whether the reads of a profile show the state of the machine
+	// itself, so that requests to end a sandbox need not be recorded. Nil = no profile's
+	// do.
 	ReadsProveEnds func(profile string) bool
-	// Deletes says that a profile's terminate keeps what costs money, so that a
-	// task's sandboxes are to be deleted. Nil = none does.
-	Deletes func(profile string) bool
-	// Protected says why the operator keeps a sandbox (safety.Protection): one that a task
-	// has kept stays then, although its time is over. Nil = nothing is protected.
+	// DeleteOnEnd reports whether terminate keeps what costs money, so that a task's
+	// sandboxes are to be deleted. Nil = false.
+	DeleteOnEnd func(profile string) bool
+	// Protected is why the operator keeps a sandbox (safety.Protection): a kept one stays
+	// then although its time is over. Nil = nothing is protected.
 	Protected func(sandbox.Sandbox) string
-	// Roll gives the jitter, in [0,1); nil = none (0.5).
-	Roll func() float64
-	// Nonce makes names that nobody else has; nil = random ones.
+	// Jitter returns a number in [0,1); nil = 0.5.
+	Jitter func() float64
+	// Nonce makes unique names; nil = random ones.
 	Nonce func() string
-	// At is called at each named point of a task's life; tests kill the process
+	// CrashPoint is called at each named point of a task's life; tests end the process
 	// there. Nil = nothing happens.
-	At func(point string)
-	// Settling is for how long after its sender has given up a create without an
-	// answer may still make something, and that be missing from the listing
-	// (tasks.md R4); 0 where an error means that nothing is there. Nil = a minute.
-	Settling func(profile string) time.Duration
+	CrashPoint func(point string)
+	// SettleTime is for how long after its sender has given up a create without an answer
+	// may still make a sandbox, or the listing may lack it; 0 where an error proves that
+	// nothing was made. Nil = a minute.
+	SettleTime func(profile string) time.Duration
 }

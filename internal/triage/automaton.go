@@ -7,12 +7,11 @@ type automaton struct {
 	width int        // columns per state
 	next  []uint16   // state*width + column -> state
 	out   [][]int    // state -> literals that end here
-	ends  []bool     // state -> whether any does; small enough to stay in the fastest cache
+	ends  []bool     // state -> whether any literal ends there; a small table that stays in the L1 cache
 }
 
-// build makes the automaton of lower-case literals. It takes at most 65,535
-// bytes of literals in all.
-func build(literals []string) automaton {
+// buildAutomaton takes lower-case literals of at most 65,535 bytes in all.
+func buildAutomaton(literals []string) automaton {
 	a := automaton{width: 1}
 	for _, l := range literals {
 		for i := range len(l) {
@@ -25,19 +24,19 @@ func build(literals []string) automaton {
 	for c := byte('A'); c <= 'Z'; c++ {
 		a.class[c] = a.class[c+('a'-'A')]
 	}
-	a.state()
+	a.addState()
 	for id, l := range literals {
 		at := 0
 		for i := range len(l) {
 			cell := at*a.width + int(a.class[l[i]])
 			if a.next[cell] == 0 {
-				a.next[cell] = uint16(a.state())
+				a.next[cell] = uint16(a.addState())
 			}
 			at = int(a.next[cell])
 		}
 		a.out[at] = append(a.out[at], id)
 	}
-	a.link()
+	a.linkSuffixes()
 	a.ends = make([]bool, len(a.out))
 	for i, o := range a.out {
 		a.ends[i] = len(o) > 0
@@ -45,15 +44,15 @@ func build(literals []string) automaton {
 	return a
 }
 
-func (a *automaton) state() int {
+func (a *automaton) addState() int {
 	a.next = append(a.next, make([]uint16, a.width)...)
 	a.out = append(a.out, nil)
 	return len(a.out) - 1
 }
 
-// link fills every missing step with the step of the longest proper suffix, so
+// linkSuffixes fills every missing transition with that of the longest proper suffix, so
 // that a scan never goes back.
-func (a *automaton) link() {
+func (a *automaton) linkSuffixes() {
 	fail := make([]int, len(a.out))
 	queue := []int{0}
 	for len(queue) > 0 {
@@ -77,7 +76,7 @@ func (a *automaton) link() {
 	}
 }
 
-// step goes on by one byte.
-func (a *automaton) step(state int, b byte) int {
+// nextState is the state after one more byte.
+func (a *automaton) nextState(state int, b byte) int {
 	return int(a.next[state*a.width+int(a.class[b])])
 }

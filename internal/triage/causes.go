@@ -8,21 +8,21 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// The grades of a cause by its symptoms. Symptoms never make a cause certain:
-// only what is known of an exit does.
+// The grades of a cause by its symptoms. Symptoms never make a cause certain, only an
+// exit does.
 const (
-	likelyScore   = 0.75 // from here on a cause is probable
-	hintScore     = 0.5  // from here on it is a hint
-	enoughCovered = 0.5  // with less known than this it is a hint at most
+	likelyScore   = 0.75 // least score of a probable cause
+	hintScore     = 0.5  // least score of a hint
+	enoughCovered = 0.5  // with a smaller coverage a cause is a hint at most
 )
 
-// Finding is one possible cause and what speaks for it.
+// Finding is one possible cause and its evidence.
 type Finding struct {
-	ID         string        // of the theory: "infinite_loop"; "exit" for what the exit proves
-	Cause      sandbox.Cause // in the closed list of words
+	ID         string // of the rule: "infinite_loop"; "exit" for what the exit proves
+	Cause      sandbox.Cause
 	Title      string
-	Score      float64 // 0..1: weights of the symptoms seen, of those known
-	Coverage   float64 // 0..1: weights of the symptoms known, of all
+	Score      float64 // 0..1: weight of the symptoms seen / weight of those known
+	Coverage   float64 // 0..1: weight of the symptoms known / weight of all
 	Confidence sandbox.Confidence
 	Symptoms   []Symptom
 	Evidence   []sandbox.Evidence // of the symptoms seen
@@ -30,29 +30,29 @@ type Finding struct {
 
 // Symptom is one sign of a cause.
 type Symptom struct {
-	Row     string // the ACCEPTANCE row
+	Row     string // requirement id
 	Say     string
 	Weight  int
 	Verdict sandbox.Verdict
-	// Support marks a sign whose absence proves nothing, such as a log
-	// message: it counts only when it is seen.
+	// Support marks a sign whose absence proves nothing, such as a log message: it counts
+	// only when it is seen.
 	Support bool
-	// Must marks a sign without which it cannot be this cause.
-	Must bool
-	// Key marks the signs that name the cause: where a theory has any, one of
-	// them must be seen. The others are common to many causes.
+	// Required marks a sign without which the cause is excluded.
+	Required bool
+	// Key marks the signs that are specific to the cause: where a rule has any, one of
+	// them must be seen. The other signs are common to many causes.
 	Key      bool
 	Evidence []sandbox.Evidence
 }
 
-// rankCauses ranks what may be wrong with a sandbox, the likeliest first. What its
-// exit proves stands before every symptom. Causes that nothing speaks for are
-// left out; an empty list means that nothing is known to be wrong.
+// rankCauses ranks the possible causes of trouble, the likeliest first. A cause that the
+// exit proves precedes all others. Causes without evidence are left out; an empty list
+// means that no trouble is known.
 func rankCauses(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) []Finding {
-	m := matter{s, sig, t, now}
+	m := observation{s, sig, t, now}
 	var ranked []Finding
-	for _, th := range theories() {
-		f := weigh(th.symptoms(m))
+	for _, th := range causeRules() {
+		f := scoreSymptoms(th.symptoms(m))
 		f.ID, f.Cause, f.Title = th.id, th.cause, th.title
 		if th.hintOnly && f.Confidence == sandbox.Probable {
 			f.Confidence = sandbox.Hint
@@ -62,7 +62,7 @@ func rankCauses(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) []F
 		}
 	}
 	slices.SortStableFunc(ranked, compareFindings)
-	if f, known := fromExit(s.Exit); known {
+	if f, known := findingFromExit(s.Exit); known {
 		return append([]Finding{f}, ranked...)
 	}
 	return ranked
@@ -70,13 +70,13 @@ func rankCauses(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) []F
 
 func compareFindings(a, b Finding) int {
 	return cmp.Or(
-		cmp.Compare(strength(b.Confidence), strength(a.Confidence)),
+		cmp.Compare(confidenceRank(b.Confidence), confidenceRank(a.Confidence)),
 		cmp.Compare(b.Score, a.Score),
 		cmp.Compare(b.Coverage, a.Coverage),
 	)
 }
 
-func strength(c sandbox.Confidence) int {
+func confidenceRank(c sandbox.Confidence) int {
 	switch c {
 	case sandbox.Certain:
 		return 3
@@ -89,10 +89,10 @@ func strength(c sandbox.Confidence) int {
 	return 0
 }
 
-// weigh turns symptoms into a score. A support that is not seen counts neither
-// as known nor as missing; a must that is false, or no key among several seen,
-// leaves no score.
-func weigh(symptoms []Symptom) Finding {
+// scoreSymptoms computes score and coverage. A support that is not seen counts neither as
+// known nor as missing; a required symptom that is false, or no key symptom seen among
+// several, gives score 0.
+func scoreSymptoms(symptoms []Symptom) Finding {
 	f := Finding{Symptoms: symptoms, Confidence: sandbox.ConfidenceUnknown}
 	if ruledOut(symptoms) {
 		return f
@@ -116,7 +116,7 @@ func weigh(symptoms []Symptom) Finding {
 	if known > 0 {
 		f.Score, f.Coverage = float64(seen)/float64(known), float64(known)/float64(all)
 	}
-	f.Confidence = grade(f.Score, f.Coverage)
+	f.Confidence = gradeScore(f.Score, f.Coverage)
 	return f
 }
 
@@ -124,7 +124,7 @@ func ruledOut(symptoms []Symptom) bool {
 	keys, turned := 0, 0
 	for _, s := range symptoms {
 		switch {
-		case s.Must && s.Verdict == sandbox.False:
+		case s.Required && s.Verdict == sandbox.False:
 			return true
 		case s.Key && s.Verdict == sandbox.True:
 			turned++
@@ -136,7 +136,7 @@ func ruledOut(symptoms []Symptom) bool {
 	return keys > 0 && turned == 0
 }
 
-func grade(score, coverage float64) sandbox.Confidence {
+func gradeScore(score, coverage float64) sandbox.Confidence {
 	switch {
 	case score >= likelyScore && coverage >= enoughCovered:
 		return sandbox.Probable
@@ -146,8 +146,8 @@ func grade(score, coverage float64) sandbox.Confidence {
 	return sandbox.ConfidenceUnknown
 }
 
-// fromExit takes over what an exit proves, with the confidence it has there.
-func fromExit(e *sandbox.Exit) (Finding, bool) {
+// findingFromExit returns what an exit proves, with the confidence of the exit.
+func findingFromExit(e *sandbox.Exit) (Finding, bool) {
 	if e == nil || e.Cause == sandbox.CauseNone || e.Cause == sandbox.CauseUnknown {
 		return Finding{}, false
 	}
@@ -178,4 +178,125 @@ func exitTitle(c sandbox.Cause) string {
 	default:
 		return "its end speaks for " + string(c)
 	}
+}
+
+// observation is the input of a cause rule.
+type observation struct {
+	s   sandbox.Sandbox
+	sig Signals
+	t   Thresholds
+	now time.Time
+}
+
+// causeRule is one cause of the runbook with its symptoms.
+type causeRule struct {
+	id       string
+	cause    sandbox.Cause
+	title    string
+	symptoms func(observation) []Symptom
+	hintOnly bool // its symptoms are too weak for more than a hint
+}
+
+// causeRules lists the runbook's five causes and those that a process of the local
+// provider adds. Weights are estimates: 3 is a symptom specific to the cause, 1 one that
+// other causes share. Among equals the earlier rule ranks first.
+func causeRules() []causeRule {
+	return []causeRule{
+		{id: "memory_leak", cause: sandbox.CauseLeak, title: "memory leak", symptoms: leakSymptoms},
+		{id: "infinite_loop", cause: sandbox.CauseBusyLoop, title: "infinite loop in the agent's code (cause 1)", symptoms: loopSymptoms},
+		{id: "external_hang", cause: sandbox.CauseHungIO, title: "external service does not answer (cause 2)", symptoms: hangSymptoms},
+		{id: "silent", cause: sandbox.CauseSilent, title: "alive, and neither works nor waits for the outside", symptoms: idleSymptoms},
+		{id: "cleanup_not_running", cause: sandbox.CauseOrphan, title: "cleanup job does not run (cause 3)", symptoms: cleanupSymptoms},
+		{id: "state_corruption", cause: sandbox.CauseOrphan, title: "records and reality differ (cause 4)", symptoms: corruptionSymptoms},
+		{id: "resource_exhaustion", cause: sandbox.CauseUnknown, title: "the provider's resources are used up (cause 5)", symptoms: exhaustionSymptoms},
+		{id: "no_owner", cause: sandbox.CauseOrphan, title: "nothing owns it", symptoms: ownerlessSymptoms, hintOnly: true},
+	}
+}
+
+func loopSymptoms(m observation) []Symptom {
+	return []Symptom{
+		asKey(asRequired(m.cpuAtLimit())), m.neverCompletes(), m.noErrors(), m.manyOperations(), m.noProgress(),
+		asKey(m.loggedSymptom("R39", 2, "recursion")), asKey(m.loggedSymptom("R65", 2, "iterations")),
+	}
+}
+
+// hangSymptoms needs more than an idle processor: a machine that has just booted is idle too.
+func hangSymptoms(m observation) []Symptom {
+	return []Symptom{
+		asRequired(m.cpuAtRest("R71", 3)), asKey(asRequired(m.silentSymptom("R72", 1))), asKey(m.lastCall()), asKey(m.waitsForPeer()),
+		asKey(m.loggedSymptom("R38", 2, "operation_timed_out")), asKey(m.loggedSymptom("R76", 2, "request_timeout")),
+	}
+}
+
+// leakSymptoms uses slope and share of the limit: growth far below the limit is a hint,
+// since the program may be filling a cache.
+func leakSymptoms(m observation) []Symptom {
+	return []Symptom{
+		asKey(asRequired(m.memoryGrows())), m.fillsUp(),
+		m.loggedSymptom("R40", 2, "out_of_memory"), m.loggedSymptom("R13", 1, "resource_warning"),
+	}
+}
+
+// idleSymptoms needs an idle processor and silence, and differs from a hang in that
+// nothing outside is waited for.
+func idleSymptoms(m observation) []Symptom {
+	peer, call := m.waitsForPeer(), m.lastCall()
+	nothing := Symptom{Row: "R50", Say: "waits for nothing outside", Weight: 3, Verdict: negate(peer.Verdict), Evidence: m.waitEvidence()}
+	if call.Verdict == sandbox.True && nothing.Verdict == sandbox.Unknown {
+		nothing.Verdict = sandbox.False
+	}
+	return []Symptom{asKey(asRequired(m.silentSymptom("R41", 2))), asRequired(m.cpuAtRest("R50", 2)), nothing}
+}
+
+func cleanupSymptoms(m observation) []Symptom {
+	return []Symptom{m.oldOnesPile(), asKey(m.noCleanupSeen()), asKey(m.activeGrows()), asKey(m.loggedSymptom("R56", 2, "cleanup_failed"))}
+}
+
+func corruptionSymptoms(m observation) []Symptom {
+	return []Symptom{
+		{Row: "R94", Say: "shown as running and does not exist", Weight: 3, Verdict: m.missingAtProvider()},
+		{Row: "R95", Say: "record and process disagree", Weight: 2, Verdict: negate(m.sig.Agrees)},
+		m.loggedSymptom("R96", 2, "sandbox_not_found"),
+	}
+}
+
+func exhaustionSymptoms(m observation) []Symptom {
+	return []Symptom{
+		m.cannotCreate(), m.allProvisioning(), m.quotaRunsShort(),
+		m.loggedSymptom("R107", 3, "resource_limit"), m.loggedSymptom("R111", 3, "sandbox_limit"),
+	}
+}
+
+// ownerlessSymptoms relies on one sign that proves little by itself (R29).
+func ownerlessSymptoms(m observation) []Symptom {
+	f := flagNoOwner(m.s, m.sig)
+	if !m.isRunning() {
+		f.Verdict = sandbox.Unknown
+	}
+	return []Symptom{
+		{Row: f.ID, Say: f.Say, Weight: 2, Key: true, Verdict: f.Verdict},
+		{Row: "S2-17", Say: "shows no activity either", Weight: 1, Support: true, Verdict: negate(m.showsLife())},
+	}
+}
+
+func asKey(s Symptom) Symptom {
+	s.Key = true
+	return s
+}
+
+func asRequired(s Symptom) Symptom {
+	s.Required = true
+	return s
+}
+
+// negate inverts a verdict; Unknown and the empty verdict give Unknown.
+func negate(v sandbox.Verdict) sandbox.Verdict {
+	switch v {
+	case sandbox.True:
+		return sandbox.False
+	case sandbox.False:
+		return sandbox.True
+	case sandbox.Unknown:
+	}
+	return sandbox.Unknown
 }

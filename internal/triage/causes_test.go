@@ -81,15 +81,15 @@ func TestWeighing(t *testing.T) {
 		"support seen":     {[]Symptom{sign(2, sandbox.False), support(sandbox.True)}, 0.5, 1, sandbox.Hint},
 		"support not seen": {[]Symptom{sign(2, sandbox.True), support(sandbox.False)}, 1, 1, sandbox.Probable},
 		"support unknown":  {[]Symptom{sign(2, sandbox.True), support(sandbox.Unknown)}, 1, 1, sandbox.Probable},
-		"must is false":    {[]Symptom{sign(9, sandbox.True), must(sign(1, sandbox.False))}, 0, 0, sandbox.ConfidenceUnknown},
-		"key is seen":      {[]Symptom{key(sign(1, sandbox.True)), key(sign(1, sandbox.Unknown))}, 1, 0.5, sandbox.Probable},
-		"key is unknown":   {[]Symptom{sign(9, sandbox.True), key(sign(1, sandbox.Unknown))}, 0, 0, sandbox.ConfidenceUnknown},
-		"key is false":     {[]Symptom{sign(9, sandbox.True), key(sign(1, sandbox.False))}, 0, 0, sandbox.ConfidenceUnknown},
-		"must is unknown":  {[]Symptom{sign(9, sandbox.True), must(sign(1, sandbox.Unknown))}, 1, 0.9, sandbox.Probable},
+		"must is false":    {[]Symptom{sign(9, sandbox.True), asRequired(sign(1, sandbox.False))}, 0, 0, sandbox.ConfidenceUnknown},
+		"key is seen":      {[]Symptom{asKey(sign(1, sandbox.True)), asKey(sign(1, sandbox.Unknown))}, 1, 0.5, sandbox.Probable},
+		"key is unknown":   {[]Symptom{sign(9, sandbox.True), asKey(sign(1, sandbox.Unknown))}, 0, 0, sandbox.ConfidenceUnknown},
+		"key is false":     {[]Symptom{sign(9, sandbox.True), asKey(sign(1, sandbox.False))}, 0, 0, sandbox.ConfidenceUnknown},
+		"must is unknown":  {[]Symptom{sign(9, sandbox.True), asRequired(sign(1, sandbox.Unknown))}, 1, 0.9, sandbox.Probable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := weigh(tc.symptoms)
+			got := scoreSymptoms(tc.symptoms)
 			assert.InDelta(t, tc.score, got.Score, 1e-9)
 			assert.InDelta(t, tc.coverage, got.Coverage, 1e-9)
 			assert.Equal(t, tc.confidence, got.Confidence)
@@ -161,7 +161,7 @@ func TestEveryTheoryIsReachable(t *testing.T) {
 			reached[f.ID] = true
 		}
 	}
-	for _, th := range theories() {
+	for _, th := range causeRules() {
 		assert.True(t, reached[th.id], th.id)
 	}
 }

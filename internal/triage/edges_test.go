@@ -19,17 +19,17 @@ func TestEveryLiteralIsFound(t *testing.T) {
 	for i, p := range Patterns() {
 		for _, l := range p.literals {
 			for _, line := range []string{l, strings.ToUpper(l), "12:00 [x] " + l + ".", "\x1b[0;32m" + l + "\x1b[0m", "\x1b[m" + l} {
-				got := m.scan(line).pattern
+				got := m.scanLine(line).pattern
 				assert.GreaterOrEqual(t, got, 0, "%q", line)
 				assert.LessOrEqual(t, got, i, "%q belongs to %s or to one before it", line, p.ID)
 			}
 			if wordByte(l[len(l)-1]) {
-				assert.NotEqual(t, i, m.scan(l+"z").pattern, "%q", l+"z")
-				assert.NotEqual(t, i, m.scan(l+"Z").pattern)
+				assert.NotEqual(t, i, m.scanLine(l+"z").pattern, "%q", l+"z")
+				assert.NotEqual(t, i, m.scanLine(l+"Z").pattern)
 			}
 			if wordByte(l[0]) {
 				for _, before := range []string{"a", "A", "z", "Z", "0", "9", "_", "m", "[0m", "1m"} {
-					assert.NotEqual(t, i, m.scan(before+l).pattern, "%q", before+l)
+					assert.NotEqual(t, i, m.scanLine(before+l).pattern, "%q", before+l)
 				}
 			}
 		}
@@ -71,9 +71,9 @@ func TestCallEdges(t *testing.T) {
 func TestSamplesAreCutAtTheirLength(t *testing.T) {
 	t.Parallel()
 	exact := strings.Repeat("x", sampleBytes)
-	assert.Equal(t, exact, sample(exact))
-	assert.Equal(t, exact+"...", sample(exact+"y"))
-	assert.Equal(t, strings.Repeat("x", sampleBytes-1)+"...", sample(strings.Repeat("x", sampleBytes-1)+"ü"), "no half character")
+	assert.Equal(t, exact, shortenLine(exact))
+	assert.Equal(t, exact+"...", shortenLine(exact+"y"))
+	assert.Equal(t, strings.Repeat("x", sampleBytes-1)+"...", shortenLine(strings.Repeat("x", sampleBytes-1)+"ü"), "no half character")
 }
 
 func TestExitEdges(t *testing.T) {
@@ -84,7 +84,7 @@ func TestExitEdges(t *testing.T) {
 		assert.Empty(t, got.Signal, raw)
 	}
 	seen := map[int]bool{}
-	for _, s := range signals() {
+	for _, s := range linuxSignals() {
 		assert.False(t, seen[s.number])
 		seen[s.number] = true
 		for _, raw := range []string{s.name, strings.ToLower(s.name), "signal: " + s.word, "signal: " + s.name} {
@@ -139,20 +139,20 @@ func TestTheHintOfALastSample(t *testing.T) {
 func TestHistoryWithoutTimesIsNoHistory(t *testing.T) {
 	t.Parallel()
 	f := FleetSignals{History: []ActiveCount{{Active: 99}, {At: noon().Add(time.Hour), Active: 99}}}
-	assert.Empty(t, ordered(f.History, noon()))
+	assert.Empty(t, sortedHistory(f.History, noon()))
 	assert.Equal(t, sandbox.Unknown, pick(t, FleetFlags(f, DefaultThresholds(), noon()), "R10").Verdict)
 }
 
 func TestAnEndedSandboxIsNotMissing(t *testing.T) {
 	t.Parallel()
 	m := about(Signals{Exists: sandbox.False})
-	assert.Equal(t, sandbox.True, m.missing())
+	assert.Equal(t, sandbox.True, m.missingAtProvider())
 	m.s.State = sandbox.StateTerminated
-	assert.Equal(t, sandbox.Unknown, m.missing())
+	assert.Equal(t, sandbox.Unknown, m.missingAtProvider())
 }
 
 // TestTheSessionOfSource000 reads the log of an agent that was killed
-// (ACCEPTANCE S0-2, S0-3): the kill is seen, and no cause is made up.
+// (S0-2, S0-3): the kill is seen, and no cause is made up.
 func TestTheSessionOfSource000(t *testing.T) {
 	t.Parallel()
 	m := NewMatcher()
@@ -175,7 +175,7 @@ func TestTheSessionOfSource000(t *testing.T) {
 	assert.Equal(t, sandbox.ClassAgentError, other.Class, "S0-4: an API error with exit 1 is no kill")
 }
 
-// TestBothSpellingsOfTheCleanupLog covers ACCEPTANCE conflict d.
+// TestBothSpellingsOfTheCleanupLog covers R54 and R89.
 func TestBothSpellingsOfTheCleanupLog(t *testing.T) {
 	t.Parallel()
 	m := NewMatcher()
@@ -213,7 +213,7 @@ func TestThresholdsReachEveryRule(t *testing.T) {
 		}
 	}
 	samples := []sandbox.Usage{mem(0, 1), mem(60, 1000), cpu(0, 0), cpu(60, 60)}
-	assert.Equal(t, PatternSteady, TrendOf(samples, far).pattern(far))
+	assert.Equal(t, PatternSteady, TrendOf(samples, far).usagePattern(far))
 	many := FleetSignals{Active: new(int64(1000)), TimedOut: new(int64(99)), TotalDestroyed: new(int64(100))}
 	for _, id := range []string{"R4", "R10", "R12"} {
 		assert.NotEqual(t, sandbox.True, pick(t, FleetFlags(many, far, noon()), id).Verdict, id)

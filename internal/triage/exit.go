@@ -10,38 +10,35 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// ExitFacts is what is known of an ending. Everything may be missing.
+// ExitFacts is what is known of an end. Every field may be missing.
 type ExitFacts struct {
-	Raw    string          // as the source spells it, see ParseExit; "" = nobody saw it
-	Died   sandbox.Verdict // by a signal, as the wait status says; "" or Unknown where only a number is known
+	Raw    string          // as the source spells it, see ParseExit; "" = not observed
+	Died   sandbox.Verdict // by a signal, per wait status; "" or Unknown where only a number is known
 	At     time.Time
-	Source string // where Raw comes from
+	Source string // of Raw
 
-	// Words are those of the provider that has written Raw, and Provider its name for the
-	// evidence; none = Raw reads as everywhere.
-	Words    []sandbox.ExitWord
-	Provider string
-	// StreamLost says that the connection ended before the end was told.
-	StreamLost bool
-	// Ran is how long the program ran and Limit the time that the provider was told
-	// to give it (or its session has); zero = not known. Where the provider kills
-	// for time as the kernel does for memory, they tell the two apart.
+	Words      []sandbox.ExitWord // the exit words of the provider that wrote Raw; may be empty
+	Provider   string             // its name, for the evidence
+	StreamLost bool               // the connection ended before it reported the exit
+	// Ran is how long the program ran and Limit the time limit of the command or of the
+	// session; zero = not known. Where a provider enforces its time limit with SIGKILL, as
+	// the kernel does for memory, these two distinguish the cases.
 	Ran, Limit time.Duration
 
-	said *sandbox.ExitWord // Raw, looked up
+	providerWord *sandbox.ExitWord // Raw, looked up in Words
 
-	// What the journal of sbx says. The first that is set decides the class.
-	StopBy         string // who asked to stop it; "" = nobody
-	TimedOut       bool   // a time limit of ours ended it
-	Inactive       bool   // our inactivity limit ended it
-	Watchdog       bool   // our memory watchdog ended it
+	// What sbx itself recorded. The first field that is set decides the class.
+	StopBy         string // who asked for the stop; "" = nobody
+	TimedOut       bool   // a time limit of sbx ended it
+	Inactive       bool   // the inactivity limit of sbx ended it
+	Watchdog       bool   // the memory watchdog of sbx ended it
 	SupervisorLost bool   // its supervisor died with it
 	Gone           bool   // the provider answered 404 or 410 while it ran
 
-	OOMKills      *int64 // growth of the kernel's counter for its group; nil = not observed
+	OOMKills      *int64 // growth of the kernel's oom_kill counter of its group; nil = not observed
 	CounterSource string // which counter
-	KernelLog     string // the kernel's own line about its kill for want of memory; "" = none was seen
-	UsageSource   string // where peak and last sample come from; "" = CounterSource
+	KernelLog     string // the kernel's log line of its OOM kill; "" = not seen
+	UsageSource   string // of peak and last sample; "" = CounterSource
 	PeakBytes     *int64
 	LimitBytes    *int64
 	LastBytes     *int64 // the last sample of memory before the end
@@ -50,25 +47,25 @@ type ExitFacts struct {
 	Lines []string // the last lines of its output, oldest first; untrusted text
 }
 
-// ClassifyExit says how a program ended and what that proves. A recorded stop
-// or limit decides the class before any number; OOM is certain only by the
-// kernel's counter; a bare 137 or -9 is killed_unknown with an unknown cause
-// (DESIGN sections 3 and 7). What a provider says in words of its own has no code.
+// ClassifyExit says how a program ended and what that proves. A recorded stop or limit
+// takes precedence over any number; OOM is certain only by the kernel's counter; a bare
+// 137 or -9 is killed_unknown with an unknown cause. An exit word of a provider has no
+// code.
 func ClassifyExit(m *Matcher, f ExitFacts) sandbox.Exit {
 	spelled := ParseExit(f.Raw)
 	if said, known := FindExitWord(f.Words, f.Raw); known {
-		f.said, spelled = &said, Spelled{Death: sandbox.Unknown}
+		f.providerWord, spelled = &said, Spelled{Death: sandbox.Unknown}
 	}
 	if f.Died == sandbox.True || f.Died == sandbox.False {
 		spelled.Death = f.Died
 	}
 	e := sandbox.Exit{Code: spelled.Code, Raw: f.Raw, Signal: spelled.Signal, Confidence: sandbox.ConfidenceUnknown}
 	if f.Raw != "" {
-		e.Evidence = append(e.Evidence, words("exit", f.Raw, f.Source, f.At))
+		e.Evidence = append(e.Evidence, textEvidence("exit", f.Raw, f.Source, f.At))
 	}
-	e.Evidence = append(e.Evidence, f.spoken()...)
-	e.Evidence = append(e.Evidence, f.counters()...)
-	for _, rule := range []func(*Matcher, ExitFacts, Spelled, *sandbox.Exit) bool{recorded, killedByKernel, childKilled, loggedByKernel, ranOut, bySpelling, byNumber} {
+	e.Evidence = append(e.Evidence, f.providerEvidence()...)
+	e.Evidence = append(e.Evidence, f.counterEvidence()...)
+	for _, rule := range []func(*Matcher, ExitFacts, Spelled, *sandbox.Exit) bool{classifyByRecord, killedByKernel, childKilled, loggedByKernel, ranOutOfTime, classifyByWord, classifyByCode} {
 		if rule(m, f, spelled, &e) {
 			break
 		}
@@ -76,36 +73,36 @@ func ClassifyExit(m *Matcher, f ExitFacts) sandbox.Exit {
 	return e
 }
 
-// claim sets class, cause and confidence in one go.
-func claim(e *sandbox.Exit, class sandbox.Class, cause sandbox.Cause, confidence sandbox.Confidence) {
+// setClass sets class, cause and confidence.
+func setClass(e *sandbox.Exit, class sandbox.Class, cause sandbox.Cause, confidence sandbox.Confidence) {
 	e.Class, e.Cause, e.Confidence = class, cause, confidence
 }
 
-// recorded is what sbx itself did or saw; it outranks every number.
-func recorded(_ *Matcher, f ExitFacts, spelled Spelled, e *sandbox.Exit) bool {
-	note := func(what string) { e.Evidence = append(e.Evidence, words(what, "recorded", "sbx", f.At)) }
+// classifyByRecord applies what sbx itself did or recorded; it precedes every number.
+func classifyByRecord(_ *Matcher, f ExitFacts, spelled Spelled, e *sandbox.Exit) bool {
+	note := func(what string) { e.Evidence = append(e.Evidence, textEvidence(what, "recorded", "sbx", f.At)) }
 	switch {
 	case f.StopBy != "":
 		class := sandbox.ClassStopped
 		if spelled.Signal == "SIGKILL" || spelled.Signal == "SIGTERM" {
 			class = sandbox.ClassKilledByUs
 		}
-		claim(e, class, sandbox.CauseStopped, sandbox.Certain)
-		e.Evidence = append(e.Evidence, words("stop", f.StopBy, "sbx", f.At))
+		setClass(e, class, sandbox.CauseStopped, sandbox.Certain)
+		e.Evidence = append(e.Evidence, textEvidence("stop", f.StopBy, "sbx", f.At))
 	case f.TimedOut:
-		claim(e, sandbox.ClassTimeout, sandbox.CauseTimeout, sandbox.Certain)
+		setClass(e, sandbox.ClassTimeout, sandbox.CauseTimeout, sandbox.Certain)
 		note("time limit")
 	case f.Inactive:
-		claim(e, sandbox.ClassTimeout, sandbox.CauseInactivity, sandbox.Certain)
+		setClass(e, sandbox.ClassTimeout, sandbox.CauseInactivity, sandbox.Certain)
 		note("inactivity limit")
 	case f.Watchdog:
-		claim(e, sandbox.ClassOOM, sandbox.CauseMemoryWatchdog, sandbox.Certain)
+		setClass(e, sandbox.ClassOOM, sandbox.CauseMemoryWatchdog, sandbox.Certain)
 		note("memory watchdog")
 	case f.SupervisorLost:
-		claim(e, sandbox.ClassInfra, sandbox.CauseSupervisorLost, sandbox.Certain)
+		setClass(e, sandbox.ClassInfra, sandbox.CauseSupervisorLost, sandbox.Certain)
 		note("supervisor lost")
 	case f.Gone:
-		claim(e, sandbox.ClassGone, sandbox.CauseUnknown, sandbox.ConfidenceUnknown)
+		setClass(e, sandbox.ClassGone, sandbox.CauseUnknown, sandbox.ConfidenceUnknown)
 		note("gone while running")
 	default:
 		return false
@@ -113,45 +110,45 @@ func recorded(_ *Matcher, f ExitFacts, spelled Spelled, e *sandbox.Exit) bool {
 	return true
 }
 
-// byNumber is the table of exit codes, with what the last lines add to it.
-func byNumber(m *Matcher, f ExitFacts, spelled Spelled, e *sandbox.Exit) bool {
-	row := classOf(spelled)
-	claim(e, row.class, row.cause, row.confidence)
+// classifyByCode is the table of exit codes, refined by the last log lines.
+func classifyByCode(m *Matcher, f ExitFacts, spelled Spelled, e *sandbox.Exit) bool {
+	row := exitRowOf(spelled)
+	setClass(e, row.class, row.cause, row.confidence)
 	switch {
 	case row.class == sandbox.ClassOK:
 	case spelled.Signal == "SIGKILL":
 		nearLimit(f, e)
 	default:
-		if row.class == sandbox.ClassUsage && slices.ContainsFunc(f.Lines, goDeath) {
+		if row.class == sandbox.ClassUsage && slices.ContainsFunc(f.Lines, isGoCrash) {
 			e.Class = sandbox.ClassCrash
 		}
-		fromLines(m, f, e)
+		addLogHints(m, f, e)
 	}
 	return true
 }
 
-// goDeath knows the first line of a Go program that dies: it leaves with 2, the
-// code of wrong usage.
-func goDeath(line string) bool {
+// isGoCrash recognizes the first line of a Go program that crashes: its exit code is 2,
+// the code of wrong usage.
+func isGoCrash(line string) bool {
 	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")
 }
 
-// exitRow is what a code means by itself.
+// exitRow is the meaning of an exit code by itself.
 type exitRow struct {
 	class      sandbox.Class
 	cause      sandbox.Cause
 	confidence sandbox.Confidence
 }
 
-// classOf reads signal or code. Codes of HTTP stand for an exit where an API
-// answers with them instead of one.
-func classOf(s Spelled) exitRow {
+// exitRowOf classifies a signal or code. HTTP status codes occur where an API returns
+// them in place of an exit code.
+func exitRowOf(s Spelled) exitRow {
 	row := func(c sandbox.Class) exitRow { return exitRow{c, sandbox.CauseUnknown, sandbox.ConfidenceUnknown} }
 	if s.Code == nil {
 		return row(sandbox.ClassUnknown)
 	}
 	if s.Signal != "" {
-		return ofSignal(s.Signal)
+		return exitRowOfSignal(s.Signal)
 	}
 	switch code := *s.Code; code {
 	case 0:
@@ -178,24 +175,24 @@ func classOf(s Spelled) exitRow {
 	}
 }
 
-// ofSignal sorts deaths by signal. A kill nobody of us recorded stays unknown.
-func ofSignal(name string) exitRow {
+// exitRowOfSignal classifies a death by signal. A SIGKILL that sbx did not record is unknown.
+func exitRowOfSignal(name string) exitRow {
 	switch name {
 	case "SIGINT":
 		return exitRow{sandbox.ClassStopped, sandbox.CauseStopped, sandbox.Probable}
 	case "SIGXCPU":
 		return exitRow{sandbox.ClassTimeout, sandbox.CauseTimeout, sandbox.Probable}
 	case "SIGPIPE":
-		return exitRow{sandbox.ClassInfra, sandbox.CauseUnknown, sandbox.ConfidenceUnknown} // who read its output went away
+		return exitRow{sandbox.ClassInfra, sandbox.CauseUnknown, sandbox.ConfidenceUnknown} // the reader of its output is gone
 	case "SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGSEGV", "SIGSYS", "SIGXFSZ", "SIGQUIT":
 		return exitRow{sandbox.ClassCrash, sandbox.CauseUnknown, sandbox.ConfidenceUnknown}
 	}
 	return exitRow{sandbox.ClassKilledUnknown, sandbox.CauseUnknown, sandbox.ConfidenceUnknown}
 }
 
-// fromLines adds what the last lines say: a full heap of a runtime is probable,
-// any other pattern is a hint. OOM is never taken from a text.
-func fromLines(m *Matcher, f ExitFacts, e *sandbox.Exit) {
+// addLogHints adds what the last lines show: a full heap of a language runtime is
+// probable, any other pattern is a hint. OOM is never concluded from a text.
+func addLogHints(m *Matcher, f ExitFacts, e *sandbox.Exit) {
 	if m == nil || e.Cause != sandbox.CauseUnknown {
 		return
 	}
@@ -209,16 +206,16 @@ func fromLines(m *Matcher, f ExitFacts, e *sandbox.Exit) {
 		case e.Cause != sandbox.CauseRuntimeHeap:
 			e.Cause, e.Confidence = p.Cause, sandbox.Hint
 		}
-		e.Evidence = append(e.Evidence, words("log pattern "+p.ID, sample(line), "log", f.At))
+		e.Evidence = append(e.Evidence, textEvidence("log pattern "+p.ID, shortenLine(line), "log", f.At))
 	}
 }
 
-// counters writes what was measured around the end.
-func (f ExitFacts) counters() []sandbox.Evidence {
+// counterEvidence lists what was measured around the end.
+func (f ExitFacts) counterEvidence() []sandbox.Evidence {
 	var out []sandbox.Evidence
 	add := func(what string, n *int64, source string, at time.Time) {
 		if n != nil {
-			out = append(out, words(what, strconv.FormatInt(*n, 10), source, at))
+			out = append(out, textEvidence(what, strconv.FormatInt(*n, 10), source, at))
 		}
 	}
 	add("oom_kill", f.OOMKills, f.CounterSource, f.At)

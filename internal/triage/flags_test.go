@@ -150,8 +150,8 @@ func TestTimeoutRateHasThreeGrades(t *testing.T) {
 func TestFiguresAreWrittenInOneWay(t *testing.T) {
 	t.Parallel()
 	for v, want := range map[float64]string{0: "0", 1: "1", 99.999: "100", 0.125: "0.13", -1.5: "-1.5", 1e15: "1000000000000000"} {
-		assert.Equal(t, want, decimal(v))
+		assert.Equal(t, want, formatDecimal(v))
 	}
-	assert.Equal(t, "600ms", spell(600*time.Millisecond))
-	assert.Equal(t, "10m", spell(10*time.Minute))
+	assert.Equal(t, "600ms", sandbox.FormatElapsed(600*time.Millisecond))
+	assert.Equal(t, "10m", sandbox.FormatElapsed(10*time.Minute))
 }

@@ -129,12 +129,12 @@ func TestRepetition(t *testing.T) {
 
 func TestShape(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, shape("Step 1 of 9"), shape("  step 22  OF 3 "))
-	assert.Equal(t, shape("id a1b2c3"), shape("id 99ff"))
-	assert.NotEqual(t, shape("step one"), shape("step two"))
-	assert.NotEqual(t, shape("a b"), shape("ab"))
-	assert.NotEqual(t, shape("a: b"), shape("a; b"))
-	assert.Zero(t, shape(" \t\r\n"))
+	assert.Equal(t, lineShape("Step 1 of 9"), lineShape("  step 22  OF 3 "))
+	assert.Equal(t, lineShape("id a1b2c3"), lineShape("id 99ff"))
+	assert.NotEqual(t, lineShape("step one"), lineShape("step two"))
+	assert.NotEqual(t, lineShape("a b"), lineShape("ab"))
+	assert.NotEqual(t, lineShape("a: b"), lineShape("a; b"))
+	assert.Zero(t, lineShape(" \t\r\n"))
 }
 
 func TestWatchKeepsNoLog(t *testing.T) {
@@ -146,11 +146,11 @@ func TestWatchKeepsNoLog(t *testing.T) {
 	}
 	_, found := w.Add(sandbox.LogLine{Text: long})
 	assert.False(t, found)
-	assert.LessOrEqual(t, len(w.rounds), repeatWindow)
+	assert.LessOrEqual(t, len(w.repeats), repeatWindow)
 	assert.Len(t, w.window, repeatWindow)
 	assert.LessOrEqual(t, len(w.Findings().Error), sampleBytes+3)
 	sum := 0
-	for _, r := range w.rounds {
+	for _, r := range w.repeats {
 		sum += r.Count
 	}
 	assert.Equal(t, repeatWindow, sum)

@@ -1,18 +1,20 @@
 package triage
 
-import "strings"
+import (
+	"strings"
+)
 
-// maxScan is how many bytes of a line are looked at. What a line says stands at
-// its beginning; a 10 MB line must not cost more than a screenful.
+// maxScan is how many bytes of a line are scanned, so that a line of 10 MB costs no more
+// than a screenful.
 const maxScan = 64 << 10
 
-// mark is a group of words that a scan reports besides patterns.
+// mark is a group of words that a scan reports in addition to patterns.
 type mark uint8
 
 const (
 	markNone     mark = 0
 	markCall     mark = 1 << iota // an external call begins
-	markAnswered                  // the line tells of an answer, or of the program's own address
+	markAnswered                  // an answer, or the program's own address
 	markError                     // an error is reported
 	markNoError                   // the absence of errors is reported
 	markBeat                      // a heartbeat
@@ -27,20 +29,20 @@ type literal struct {
 	upper       bool // only in capitals: GET, but not get
 }
 
-// Matcher finds patterns in log lines. It is built once and then only read, so
-// any number of goroutines may use it.
+// Matcher finds patterns in log lines. It is read-only after NewMatcher and safe for
+// concurrent use.
 type Matcher struct {
 	patterns []Pattern
 	literals []literal
 	auto     automaton
 }
 
-// NewMatcher prepares all Patterns; it takes about a millisecond.
+// NewMatcher prepares all Patterns in about one millisecond.
 func NewMatcher() *Matcher {
 	m := &Matcher{patterns: Patterns()}
 	for i, p := range m.patterns {
 		for _, text := range p.literals {
-			m.literals = append(m.literals, bounded(text, i, markNone))
+			m.literals = append(m.literals, wholeWord(text, i, markNone))
 		}
 	}
 	m.literals = append(m.literals, markLiterals()...)
@@ -48,12 +50,12 @@ func NewMatcher() *Matcher {
 	for i, l := range m.literals {
 		texts[i] = l.text
 	}
-	m.auto = build(texts)
+	m.auto = buildAutomaton(texts)
 	return m
 }
 
-// bounded makes a literal that matches whole words only.
-func bounded(text string, pattern int, m mark) literal {
+// wholeWord makes a literal that matches whole words only.
+func wholeWord(text string, pattern int, m mark) literal {
 	return literal{text: text, pattern: pattern, mark: m, left: wordByte(text[0]), right: wordByte(text[len(text)-1])}
 }
 
@@ -69,73 +71,73 @@ func markLiterals() []literal {
 		{markBeat, "heartbeat|keepalive|keep-alive"},
 	} {
 		for word := range strings.SplitSeq(group.words, "|") {
-			all = append(all, bounded(word, -1, group.mark))
+			all = append(all, wholeWord(word, -1, group.mark))
 		}
 	}
 	for _, verb := range []string{"get", "post", "put", "patch", "delete", "head"} {
-		l := bounded(verb, -1, markCall)
+		l := wholeWord(verb, -1, markCall)
 		l.upper = true
 		all = append(all, l)
 	}
 	for _, word := range []string{"error", "errors", "exception", "exceptions", "traceback", "fatal", "panic", "failed", "failure", "uncaught"} {
-		l := bounded(word, -1, markError)
+		l := wholeWord(word, -1, markError)
 		l.left = false // TypeError, java.lang.RuntimeException
 		all = append(all, l)
 	}
 	return all
 }
 
-// Match gives the first of Patterns that the line shows. Letters match in
-// either case, words only as a whole. Only the first 64 KiB are looked at.
+// Match returns the first of Patterns that occurs in the line. Letter case is ignored,
+// words match only as a whole. Only the first 64 KiB are scanned.
 func (m *Matcher) Match(line string) (Pattern, bool) {
-	found := m.scan(line)
+	found := m.scanLine(line)
 	if found.pattern < 0 {
 		return Pattern{}, false
 	}
 	return m.patterns[found.pattern], true
 }
 
-// scanned is what one pass over a line found.
+// scanned is the result of one pass over a line.
 type scanned struct {
 	pattern int // index, -1 = none
 	marks   mark
-	callEnd int // just behind the first word that announces a call
+	callEnd int // end of the first word that announces a call
 }
 
-func (s scanned) has(m mark) bool { return s.marks&m != 0 }
+func (s scanned) hasMark(m mark) bool { return s.marks&m != 0 }
 
-func (m *Matcher) scan(line string) scanned {
+func (m *Matcher) scanLine(line string) scanned {
 	line = line[:min(len(line), maxScan)]
 	found := scanned{pattern: -1}
 	state := 0
 	for i := range len(line) {
-		if state = m.auto.step(state, line[i]); !m.auto.ends[state] {
+		if state = m.auto.nextState(state, line[i]); !m.auto.ends[state] {
 			continue
 		}
 		for _, id := range m.auto.out[state] {
-			if l := &m.literals[id]; l.fits(line, i+1) {
-				found.take(l, i+1)
+			if l := &m.literals[id]; l.matchesAt(line, i+1) {
+				found.addLiteral(l, i+1)
 			}
 		}
 	}
 	return found
 }
 
-func (s *scanned) take(l *literal, end int) {
+func (s *scanned) addLiteral(l *literal, end int) {
 	if l.mark == markNone {
 		if s.pattern < 0 || l.pattern < s.pattern {
 			s.pattern = l.pattern
 		}
 		return
 	}
-	if l.mark == markCall && !s.has(markCall) {
+	if l.mark == markCall && !s.hasMark(markCall) {
 		s.callEnd = end
 	}
 	s.marks |= l.mark
 }
 
-// fits says whether the literal, which ends before end, stands there as it must.
-func (l *literal) fits(line string, end int) bool {
+// matchesAt checks the literal's conditions on its neighbours; it ends before end.
+func (l *literal) matchesAt(line string, end int) bool {
 	start := end - len(l.text)
 	switch {
 	case l.right && end < len(line) && wordByte(line[end]):
@@ -148,7 +150,7 @@ func (l *literal) fits(line string, end int) bool {
 	return true
 }
 
-// afterColour says that text ends with a terminal colour sequence, whose final
+// afterColour reports whether text ends with a terminal colour sequence, whose final
 // letter is no part of the next word.
 func afterColour(text string) bool {
 	i := len(text) - 1
@@ -163,3 +165,75 @@ func afterColour(text string) bool {
 func wordByte(b byte) bool {
 	return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
 }
+
+// maxTarget bounds the name of a called service, in bytes.
+const maxTarget = 80
+
+// ExternalCall reports whether the line begins a call to an external service without also
+// reporting its end, and the target: host and port where the line has an address, else
+// the next word (R73). Credentials and queries of an address are left out.
+func (m *Matcher) ExternalCall(line string) (target string, calls bool) {
+	return m.externalCallIn(line, m.scanLine(line))
+}
+
+func (m *Matcher) externalCallIn(line string, found scanned) (string, bool) {
+	if !found.hasMark(markCall) || found.hasMark(markAnswered) || found.hasMark(markBeat) {
+		return "", false
+	}
+	rest := line[found.callEnd:]
+	if hasStatus(rest) {
+		return "", false
+	}
+	if host := hostIn(line); host != "" {
+		return host, true
+	}
+	return firstWord(rest), true
+}
+
+// hostIn returns host and port of the first address in a line.
+func hostIn(line string) string {
+	_, rest, found := strings.Cut(line, "://")
+	if !found {
+		return ""
+	}
+	if end := strings.IndexFunc(rest, endsAuthority); end >= 0 {
+		rest = rest[:end]
+	}
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+		rest = rest[at+1:]
+	}
+	return clipTarget(strings.TrimRight(rest, ".,:;"))
+}
+
+func endsAuthority(r rune) bool {
+	return r <= ' ' || r > '~' || strings.ContainsRune("/?#\\\"'`<>(){}|,;", r)
+}
+
+// firstWord returns the next word without a query or quotes around it.
+func firstWord(text string) string {
+	fields := strings.Fields(text[:min(len(text), 4*maxTarget)])
+	if len(fields) == 0 {
+		return ""
+	}
+	word, _, _ := strings.Cut(fields[0], "?")
+	word = strings.Trim(word, ".,:;\"'`()<>")
+	if at := strings.LastIndexByte(word, '@'); at >= 0 {
+		word = word[at+1:]
+	}
+	return clipTarget(strings.ToValidUTF8(word, ""))
+}
+
+func clipTarget(text string) string { return text[:min(len(text), maxTarget)] }
+
+// hasStatus finds a separate HTTP status, 100 to 599: the call was answered.
+func hasStatus(text string) bool {
+	for field := range strings.FieldsSeq(text[:min(len(text), 1<<10)]) {
+		f := strings.Trim(field, "\"'()[],;:.")
+		if len(f) == 3 && f[0] >= '1' && f[0] <= '5' && isDigit(f[1]) && isDigit(f[2]) {
+			return true
+		}
+	}
+	return false
+}
+
+func isDigit(b byte) bool { return b >= '0' && b <= '9' }

@@ -115,7 +115,7 @@ func naive(m *Matcher, line string) int {
 			if at < 0 {
 				break
 			}
-			if l.fits(line, from+at+len(l.text)) && (best < 0 || l.pattern < best) {
+			if l.matchesAt(line, from+at+len(l.text)) && (best < 0 || l.pattern < best) {
 				best = l.pattern
 			}
 			from += at + 1
@@ -147,7 +147,7 @@ func TestAutomatonFindsWhatASearchFinds(t *testing.T) {
 			line.WriteString(text[r.IntN(len(text)/2+1) : len(text)-r.IntN(len(text)/3+1)])
 			line.WriteString([]string{"", " ", "-", "A"}[r.IntN(4)])
 		}
-		require.Equal(t, naive(m, line.String()), m.scan(line.String()).pattern, "%q", line.String())
+		require.Equal(t, naive(m, line.String()), m.scanLine(line.String()).pattern, "%q", line.String())
 	}
 }
 
@@ -163,14 +163,14 @@ func FuzzMatch(f *testing.F) {
 		if found != (p.ID != "") {
 			t.Fatalf("found %v, pattern %q", found, p.ID)
 		}
-		if len(line) < maxScan && m.scan(line).pattern != naive(m, line) {
+		if len(line) < maxScan && m.scanLine(line).pattern != naive(m, line) {
 			t.Fatalf("automaton and search differ on %q", line)
 		}
 		target, calls := m.ExternalCall(line)
 		if len(target) > maxTarget || !calls && target != "" || strings.ContainsAny(target, "?@ \n") {
 			t.Fatalf("target %q of %q", target, line)
 		}
-		if (shape(line) == 0) != (strings.TrimFunc(line, func(r rune) bool { return r <= ' ' }) == "") {
+		if (lineShape(line) == 0) != (strings.TrimFunc(line, func(r rune) bool { return r <= ' ' }) == "") {
 			t.Fatalf("shape of %q", line)
 		}
 	})

@@ -12,20 +12,20 @@ const (
 	Critical Severity = "critical"
 )
 
-// Pattern is something known that a log line may say.
+// Pattern is a known message in log lines.
 type Pattern struct {
 	ID       string        // as `logs` shows it
-	Row      string        // where it is asked for: an ACCEPTANCE id, or "facts" for what agents and runtimes print
-	Cause    sandbox.Cause // what it speaks for; CauseUnknown where it names no cause
+	Row      string        // requirement id, or "facts" for what agents and runtimes print
+	Cause    sandbox.Cause // that it is evidence for; CauseUnknown where it names no cause
 	Severity Severity
 	Say      string
-	Resource bool // it is a memory or resource warning (ACCEPTANCE R13)
+	Resource bool // a memory or resource warning (R13)
 
 	literals []string // lower case; one of them, as whole words
 }
 
-// Patterns lists all patterns. Where a line has several, the first in this
-// list is meant, so the special ones stand before the general ones.
+// Patterns lists all patterns. Where a line matches several, the first one counts, so
+// specific patterns precede general ones.
 func Patterns() []Pattern {
 	var all []Pattern
 	for _, group := range [][]Pattern{killPatterns(), memoryPatterns(), loopPatterns(), waitPatterns(), accessPatterns(), fleetPatterns(), cleanupPatterns()} {
@@ -165,8 +165,7 @@ func fleetPatterns() []Pattern {
 	}
 }
 
-// cleanupPatterns takes both spellings of the cleanup log (ACCEPTANCE
-// conflict d).
+// cleanupPatterns knows both spellings of the cleanup log.
 func cleanupPatterns() []Pattern {
 	line := func(id string, severity Severity, say string, literals ...string) Pattern {
 		return Pattern{ID: id, Row: "R89", Cause: sandbox.CauseNone, Severity: severity, Say: say, literals: literals}

@@ -50,7 +50,7 @@ func TestWhatIsStuckIsOldAndShowsNoLife(t *testing.T) {
 			continue
 		}
 		found++
-		note := fmt.Sprintf("%+v\n%+v\n%s", s, sig, joined(got.reasons))
+		note := fmt.Sprintf("%+v\n%+v\n%s", s, sig, joinReasons(got.reasons))
 		age, source := s.Age(noon())
 		require.NotEqual(t, sandbox.AgeUnknown, source, note)
 		require.NotEmpty(t, got.evidence, note)
@@ -60,12 +60,12 @@ func TestWhatIsStuckIsOldAndShowsNoLife(t *testing.T) {
 		}
 		require.Equal(t, sandbox.StateRunning, s.State, note)
 		require.Greater(t, age, th.StuckAge, note)
-		if !sig.busy(th) {
+		if !sig.cpuBusy(th) {
 			require.NotEqual(t, sandbox.True, s.Activity, note)
-			require.False(t, sig.works(th), note)
-			sign := silence(s, sig, noon())
-			require.False(t, sign.within(th.Inactivity), note)
-			require.True(t, sign.longerThan(th.Inactivity) || s.Activity == sandbox.False || sig.leaks(th) || sig.Answers == sandbox.False, note)
+			require.False(t, sig.showsWork(th), note)
+			sign := latestSign(s, sig, noon())
+			require.False(t, sign.seenWithin(th.Inactivity), note)
+			require.True(t, sign.silentLonger(th.Inactivity) || s.Activity == sandbox.False || sig.leaksMemory(th) || sig.Answers == sandbox.False, note)
 		}
 	}
 	require.Greater(t, found, 500, "the guesses must reach the rule")
@@ -78,7 +78,7 @@ func TestASignOfLifeSaves(t *testing.T) {
 	th := DefaultThresholds()
 	for range 5_000 {
 		s, sig := guess(r)
-		if s.State != sandbox.StateRunning || sig.busy(th) {
+		if s.State != sandbox.StateRunning || sig.cpuBusy(th) {
 			continue
 		}
 		s.Activity = sandbox.True
@@ -108,7 +108,7 @@ func TestRankingsAreInOrder(t *testing.T) {
 			require.LessOrEqual(t, f.Coverage, 1.0)
 			require.NotEqual(t, sandbox.Certain, f.Confidence)
 			require.False(t, f.Coverage < enoughCovered && f.Confidence == sandbox.Probable, "%+v", f)
-			require.False(t, i > 0 && strength(f.Confidence) > strength(ranked[i-1].Confidence), "%+v", ranked)
+			require.False(t, i > 0 && confidenceRank(f.Confidence) > confidenceRank(ranked[i-1].Confidence), "%+v", ranked)
 		}
 	}
 }

@@ -101,14 +101,14 @@ func render(t *testing.T, sc scene) string {
 		b.Write(append(text, '\n'))
 	}
 	stuck := judgeStuck(sc.s, sc.sig, th, noon())
-	line("stuck", stuck.verdict, joined(stuck.reasons), stuck.evidence)
+	line("stuck", stuck.verdict, joinReasons(stuck.reasons), stuck.evidence)
 	v := Judge(sc.s, sc.sig, th, noon())
 	line("verdict", v.Stuck, v.Activity, v.Cause, v.Confidence, v.Pattern, v.Reason)
 	for _, f := range Flags(sc.s, sc.sig, th, noon()) {
 		line("flag", f.ID, f.Severity, f.Verdict, f.Say, f.Evidence)
 	}
 	for _, c := range rankCauses(sc.s, sc.sig, th, noon()) {
-		line("cause", c.ID, c.Cause, c.Title, decimal(c.Score), decimal(c.Coverage), c.Confidence)
+		line("cause", c.ID, c.Cause, c.Title, formatDecimal(c.Score), formatDecimal(c.Coverage), c.Confidence)
 		for _, s := range c.Symptoms {
 			line("symptom", s.Row, s.Say, s.Weight, s.Verdict, s.Evidence)
 		}

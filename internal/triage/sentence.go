@@ -8,22 +8,22 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// sentence says in one line what the verdict is and by what.
-func (v *Verdict) sentence(s sandbox.Sandbox, t Thresholds, now time.Time) string {
+// formatSentence is the verdict with its evidence in one line.
+func (v *Verdict) formatSentence(s sandbox.Sandbox, t Thresholds, now time.Time) string {
 	cause := causeWords(v.Cause)
 	switch {
 	case s.State.Ended():
 		return "it has ended" + joinIfAny(": ", cause)
-	case slices.Contains(v.Words, ReasonKept):
+	case slices.Contains(v.Reasons, ReasonKept):
 		return s.KeptReason()
-	case slices.Contains(v.Words, ReasonWaiting):
+	case slices.Contains(v.Reasons, ReasonWaiting):
 		return "not stuck: its agent is done, and waits"
-	case slices.Contains(v.Words, ReasonProvisioning):
-		return "stuck in provisioning for more than " + spell(t.ProvisioningAge) + v.seen()
-	case slices.Contains(v.Words, ReasonAgeOnly):
-		return "stuck by age alone, as the profile says: over " + spell(t.StuckAge) + v.seen()
+	case slices.Contains(v.Reasons, ReasonProvisioning):
+		return "stuck in provisioning for more than " + sandbox.FormatElapsed(t.ProvisioningAge) + v.evidenceText()
+	case slices.Contains(v.Reasons, ReasonAgeOnly):
+		return "stuck by age alone, as the profile says: over " + sandbox.FormatElapsed(t.StuckAge) + v.evidenceText()
 	case v.Stuck == sandbox.True:
-		return "stuck: " + v.done() + v.grade() + cause + v.seen()
+		return "stuck: " + v.finishedPrefix() + v.confidencePrefix() + cause + v.evidenceText()
 	case v.Stuck == sandbox.False && s.State == sandbox.StateRunning:
 		return v.healthySentence(t, cause)
 	case v.Stuck == sandbox.False:
@@ -32,21 +32,21 @@ func (v *Verdict) sentence(s sandbox.Sandbox, t Thresholds, now time.Time) strin
 	return v.unjudgedSentence(s, now, cause)
 }
 
-// healthySentence is the sentence of what runs and is not stuck.
+// healthySentence is the sentence for a running sandbox that is not stuck.
 func (v *Verdict) healthySentence(t Thresholds, cause string) string {
 	text := "not stuck: it is at work"
-	if slices.Contains(v.Words, ReasonYoung) {
-		text = "not stuck: not older than " + spell(t.StuckAge)
+	if slices.Contains(v.Reasons, ReasonYoung) {
+		text = "not stuck: not older than " + sandbox.FormatElapsed(t.StuckAge)
 	}
 	if cause != "" {
-		return text + "; but " + v.grade() + cause + evidenceOf(v.evidenceFor())
+		return text + "; but " + v.confidencePrefix() + cause + formatEvidence(v.causeEvidence())
 	}
-	return text + v.seen()
+	return text + v.evidenceText()
 }
 
-// unjudgedSentence is the sentence of what cannot be judged.
+// unjudgedSentence is the sentence for a sandbox that cannot be judged.
 func (v *Verdict) unjudgedSentence(s sandbox.Sandbox, now time.Time, cause string) string {
-	has := func(r Reason) bool { return slices.Contains(v.Words, r) }
+	has := func(r Reason) bool { return slices.Contains(v.Reasons, r) }
 	switch {
 	case has(ReasonEnding):
 		return "it was asked to end, which its provider has to finish"
@@ -60,25 +60,25 @@ func (v *Verdict) unjudgedSentence(s sandbox.Sandbox, now time.Time, cause strin
 	case has(ReasonNotLooked):
 		return "not judged: it is old enough to be stuck, and nobody has looked whether it works"
 	case has(ReasonSourceFailed):
-		return "not judged: a source that may have seen it at work does not answer" + v.seen()
+		return "not judged: a source that may have seen it at work does not answer" + v.evidenceText()
 	}
-	text := "not judged: " + v.done() + "nothing tells whether it is at work"
+	text := "not judged: " + v.finishedPrefix() + "nothing tells whether it is at work"
 	if v.Confidence == sandbox.Hint || v.Confidence == sandbox.Probable {
-		text += "; " + v.grade() + cause
+		text += "; " + v.confidencePrefix() + cause
 	}
-	return text + v.seen()
+	return text + v.evidenceText()
 }
 
-// done says that its work is over, where a record shows it.
-func (v *Verdict) done() string {
-	if slices.Contains(v.Words, ReasonFinished) {
+// finishedPrefix says that the work is over, where a record shows it.
+func (v *Verdict) finishedPrefix() string {
+	if slices.Contains(v.Reasons, ReasonFinished) {
 		return "its work is done, and it runs on; "
 	}
 	return ""
 }
 
-// grade is the confidence before a cause.
-func (v *Verdict) grade() string {
+// confidencePrefix is the word for the confidence, written before a cause.
+func (v *Verdict) confidencePrefix() string {
 	switch {
 	case v.Confidence == sandbox.Hint:
 		return "perhaps "
@@ -88,8 +88,8 @@ func (v *Verdict) grade() string {
 	return ""
 }
 
-// evidenceFor is the evidence of the cause.
-func (v *Verdict) evidenceFor() []sandbox.Evidence {
+// causeEvidence is the evidence of the cause.
+func (v *Verdict) causeEvidence() []sandbox.Evidence {
 	for _, f := range v.Findings {
 		if f.Cause == v.Cause {
 			return f.Evidence
@@ -98,16 +98,16 @@ func (v *Verdict) evidenceFor() []sandbox.Evidence {
 	return v.Evidence
 }
 
-func (v *Verdict) seen() string {
+func (v *Verdict) evidenceText() string {
 	evidence := v.Evidence
-	if v.Cause == sandbox.CauseLeak { // how soon it is full says most
-		evidence = slices.Concat(evidence, v.evidenceFor())
+	if v.Cause == sandbox.CauseLeak { // adds how soon memory is full
+		evidence = slices.Concat(evidence, v.causeEvidence())
 	}
-	return evidenceOf(evidence)
+	return formatEvidence(evidence)
 }
 
-// evidenceOf writes what was seen in brackets, each thing once.
-func evidenceOf(evidence []sandbox.Evidence) string {
+// formatEvidence writes the evidence in brackets, each item once.
+func formatEvidence(evidence []sandbox.Evidence) string {
 	var parts []string
 	for _, e := range evidence {
 		if part := e.What + " " + e.Value; !slices.Contains(parts, part) {
@@ -117,7 +117,7 @@ func evidenceOf(evidence []sandbox.Evidence) string {
 	return joinIfAny(" (", strings.Join(parts, ", "), ")")
 }
 
-// joinIfAny joins a text that may be empty; then nothing is left of it.
+// joinIfAny surrounds text, unless it is empty.
 func joinIfAny(before, text string, end ...string) string {
 	if text == "" {
 		return ""
@@ -125,7 +125,7 @@ func joinIfAny(before, text string, end ...string) string {
 	return before + text + strings.Join(end, "")
 }
 
-// causeWords says what a cause means, as the rest of a sentence.
+// causeWords is the meaning of a cause, as the rest of a sentence.
 func causeWords(c sandbox.Cause) string {
 	switch c {
 	case sandbox.CauseNone:

@@ -8,44 +8,44 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Signals is what was observed of one sandbox beside its record. Everything may
-// be missing: nil, zero and the empty verdict mean "not observed".
+// Signals is what was observed of one sandbox in addition to its record: nil, zero and
+// the empty verdict mean "not observed".
 type Signals struct {
-	Looked bool // the sandbox itself was asked, although nothing may have come of it
+	Looked bool // the sandbox itself was asked, whatever the result
 
 	Logs  *LogFindings
 	Trend *Trend
 
-	Processes *int // programs that run inside, as far as the provider started them
+	Processes *int // processes that run inside, as far as the provider started them
 
-	// SourceFailed says that a control plane which may have seen work could not be
-	// asked: whatever else was seen, the sandbox is not known to be silent.
+	// SourceFailed says that a control plane which might have seen work failed to answer:
+	// the sandbox is then not known to be silent.
 	SourceFailed bool
 
-	// LookFailed says that a look at the sandbox itself failed which may have shown work:
-	// what is not known of it then is no reason to judge by age alone.
+	// LookFailed says that a query of the sandbox itself failed which might have shown
+	// work: age alone must not decide then.
 	LookFailed bool
 
-	Answers sandbox.Verdict // a probe got an answer; False is definite, never a failed look
-	Exists  sandbox.Verdict // the provider still has it; False takes two observations apart, one proves no orphan (DESIGN section 7)
-	Agrees  sandbox.Verdict // record and real process say the same (ACCEPTANCE R95)
+	Answers sandbox.Verdict // a probe got an answer; False is definite, never a failed query
+	Exists  sandbox.Verdict // the provider still has it; False needs two observations some time apart
+	Agrees  sandbox.Verdict // record and real process agree (R95)
 
-	// Finished says that its work is over by a record: its task has ended, or the program
-	// that it was created for has exited. FinishedBy is that record, where it is true.
+	// Finished says that its work is over according to a record: its task has ended, or the
+	// program that it was created for has exited. FinishedBy is that record.
 	Finished   sandbox.Verdict
 	FinishedBy sandbox.Evidence
 	// Waits says that the agent itself reported the end of its work and waits for its next
-	// message: it is idle and not stuck (ACCEPTANCE S2-35).
+	// message: it is idle and not stuck (S2-35).
 	Waits sandbox.Verdict
 
-	TracksTasks   bool // the source would name a task or an agent if there were one
-	TimeLimitsHit *int // how often its task, or the task that this one resumes, ran into a time limit (R30)
+	TracksTasks   bool // the source reports the task or agent of a sandbox if there is one
+	TimeLimitsHit *int // how often its task, or the task that this one resumes, hit a time limit (R30)
 
 	Fleet *FleetSignals // of the profile it belongs to
 }
 
-// looked says that the sandbox itself was asked.
-func (sig Signals) looked() bool {
+// anyObserved reports whether the sandbox itself was asked.
+func (sig Signals) anyObserved() bool {
 	return sig.Looked || sig.Logs != nil || sig.Trend != nil || sig.Processes != nil || sig.SourceFailed || sig.Answers != ""
 }
 
@@ -53,33 +53,34 @@ func (sig Signals) looked() bool {
 type lastSign struct {
 	ago    time.Duration
 	source string
-	known  bool // false = no sign, or one in the future: it proves nothing
-	// proof says that a source would have shown a later sign, so that ago is how long
-	// the sandbox has been silent.
+	known  bool // false = no sign, or one in the future, which proves nothing
+	// proof says that a source would have shown a later sign, so that ago is the length of
+	// the silence.
 	proof bool
-	// reports says that only what an agent reports would have shown it.
+	// reports says that only the agent's own reports would have shown a later sign.
 	reports bool
 }
 
-// reportsSilence is how long an agent that reports its work may say nothing: a call of
-// a tool is reported when it ends. OmoiOS's own monitor takes an agent for stuck after
-// as long (OmoiOS, thresholds of its monitor).
+// reportsSilence is how long an agent that reports its work may be silent: a tool call is
+// reported when it ends. OmoiOS's own monitor uses the same limit.
 const reportsSilence = 15 * time.Minute
 
-// longerThan says that the sandbox is proved to have been silent for longer.
-func (l lastSign) longerThan(limit time.Duration) bool {
-	return l.proven() && l.ago > limit
+// silentLonger reports whether the sandbox is proved to have been silent for longer.
+func (l lastSign) silentLonger(limit time.Duration) bool {
+	return l.provenSilent() && l.ago > limit
 }
 
-// proven says that ago is how long the sandbox has been silent.
-func (l lastSign) proven() bool { return l.known && l.proof && (!l.reports || l.ago > reportsSilence) }
+// provenSilent reports whether ago is the length of the silence.
+func (l lastSign) provenSilent() bool {
+	return l.known && l.proof && (!l.reports || l.ago > reportsSilence)
+}
 
-// within says that a sign of work is no older than limit.
-func (l lastSign) within(limit time.Duration) bool { return l.known && l.ago <= limit }
+// seenWithin reports whether a sign of work is no older than limit.
+func (l lastSign) seenWithin(limit time.Duration) bool { return l.known && l.ago <= limit }
 
-// silence finds the latest sign of work, by log and record. A sandbox whose complete
-// log was read and is empty has been silent since it came to be.
-func silence(s sandbox.Sandbox, sig Signals, now time.Time) lastSign {
+// latestSign finds the latest sign of work in log and record. A sandbox with a complete
+// and empty log has been silent since its creation.
+func latestSign(s sandbox.Sandbox, sig Signals, now time.Time) lastSign {
 	complete := sig.Logs != nil && sig.Logs.Complete
 	proof := s.ActivityBasis.ProvesSilence() || complete
 	last, source := s.LastActivityAt, "last_activity_at"
@@ -96,44 +97,44 @@ func silence(s sandbox.Sandbox, sig Signals, now time.Time) lastSign {
 	return lastSign{ago: now.Sub(last), source: source, known: true, proof: proof, reports: s.ActivityBasis == sandbox.BasisReports && !complete}
 }
 
-// busy says that the processor is at its limit.
-func (sig Signals) busy(t Thresholds) bool {
+// cpuBusy reports whether the processor is at its limit.
+func (sig Signals) cpuBusy(t Thresholds) bool {
 	return sig.Trend != nil && sig.Trend.atLimit(t)
 }
 
-// busyThroughout says that every sample of the last BusySilence found the processor
-// at its limit. It condemns where no source could have shown other work.
+// busyThroughout reports whether every sample of the last BusySilence found the processor
+// at its limit. It makes a sandbox stuck where no source could have shown other work.
 func (sig Signals) busyThroughout(t Thresholds) bool {
 	return sig.Trend != nil && sig.Trend.BusyFor >= t.BusySilence
 }
 
-// leaks says that memory grows and is near its limit.
-func (sig Signals) leaks(t Thresholds) bool {
+// leaksMemory reports whether memory grows and is near its limit.
+func (sig Signals) leaksMemory(t Thresholds) bool {
 	if sig.Trend == nil {
 		return false
 	}
-	share, known := sig.Trend.near()
-	return known && share >= t.MemoryNear && sig.Trend.grows(t)
+	share, known := sig.Trend.memoryShare()
+	return known && share >= t.MemoryNear && sig.Trend.memoryGrows(t)
 }
 
-// rests says that the processor is known to do nothing.
-func (sig Signals) rests(t Thresholds) bool {
+// cpuIdle reports whether the processor is known to be idle.
+func (sig Signals) cpuIdle(t Thresholds) bool {
 	return sig.Trend != nil && sig.Trend.CPUPercent != nil && *sig.Trend.CPUPercent < t.CPUIdle
 }
 
-// waits says that it does nothing and may wait for something outside: for a peer that
-// is seen, or while programs run that nothing else is known of (ACCEPTANCE R48).
-func (sig Signals) waits(t Thresholds) bool {
-	if !sig.rests(t) {
+// waitsIdle reports whether the sandbox is idle and may wait for something outside: for a
+// known peer, or with processes of which nothing else is known (R48).
+func (sig Signals) waitsIdle(t Thresholds) bool {
+	if !sig.cpuIdle(t) {
 		return false
 	}
 	tr := sig.Trend
 	unseen := tr.Waiting == "" && tr.OperationsRate == nil
-	return !tr.grows(t) && (waitsOutside(tr.Waiting) || unseen) || sig.Processes != nil && *sig.Processes > 0
+	return !tr.memoryGrows(t) && (waitsOutside(tr.Waiting) || unseen) || sig.Processes != nil && *sig.Processes > 0
 }
 
-// works says that the processor or the operations move at all.
-func (sig Signals) works(t Thresholds) bool {
+// showsWork reports whether processor or operations show any work.
+func (sig Signals) showsWork(t Thresholds) bool {
 	if sig.Trend == nil {
 		return false
 	}
@@ -141,39 +142,30 @@ func (sig Signals) works(t Thresholds) bool {
 	return cpu != nil && *cpu >= t.CPUIdle || ops != nil && *ops > 0
 }
 
-// repeats says that the log goes round in a circle.
-func (sig Signals) repeats(t Thresholds) bool {
+// repeatsLines reports whether the log repeats one line.
+func (sig Signals) repeatsLines(t Thresholds) bool {
 	return sig.Logs != nil && sig.Logs.Complete && sig.Logs.Repeat.Count >= t.RepeatLines
 }
 
-// Evidence helpers: every figure is written once, in one way.
+// The constructors of evidence: each kind of figure has one format.
 
-func seconds(what string, d time.Duration, source string, at time.Time) sandbox.Evidence {
-	value := decimal(d.Seconds()) + "s"
-	if d >= time.Hour { // nobody reads thousands of seconds
+func durationEvidence(what string, d time.Duration, source string, at time.Time) sandbox.Evidence {
+	value := formatDecimal(d.Seconds()) + "s"
+	if d >= time.Hour { // thousands of seconds are not readable
 		value = sandbox.FormatDuration(d)
 	}
 	return sandbox.Evidence{What: what, Value: value, Source: source, At: at}
 }
 
-func number(what string, v float64, unit, source string, at time.Time) sandbox.Evidence {
-	return sandbox.Evidence{What: what, Value: decimal(v) + unit, Source: source, At: at}
+func numberEvidence(what string, v float64, unit, source string, at time.Time) sandbox.Evidence {
+	return sandbox.Evidence{What: what, Value: formatDecimal(v) + unit, Source: source, At: at}
 }
 
-func words(what, value, source string, at time.Time) sandbox.Evidence {
+func textEvidence(what, value, source string, at time.Time) sandbox.Evidence {
 	return sandbox.Evidence{What: what, Value: value, Source: source, At: at}
 }
 
-// decimal writes at most two digits behind the point, and none that are zero.
-func decimal(v float64) string {
+// formatDecimal writes at most two decimals, without trailing zeros.
+func formatDecimal(v float64) string {
 	return strconv.FormatFloat(math.Round(v*100)/100, 'f', -1, 64)
-}
-
-// spell writes an age or a limit for a sentence; it shows what is under a
-// second too, since a drill compresses time.
-func spell(d time.Duration) string {
-	if d < time.Second {
-		return d.Round(time.Millisecond).String()
-	}
-	return sandbox.FormatDuration(d)
 }

@@ -79,7 +79,7 @@ func TestWhatCannotShowWorkProvesNoSilence(t *testing.T) {
 			tc.sig.Looked = true
 			got := judgeStuck(tc.s, tc.sig, DefaultThresholds(), noon())
 			assert.Equal(t, tc.want, got.verdict, got.evidence)
-			assert.Equal(t, tc.say, joined(got.reasons))
+			assert.Equal(t, tc.say, joinReasons(got.reasons))
 		})
 	}
 }
@@ -93,7 +93,7 @@ func TestSilenceOfAPartialSourceIsNoFlag(t *testing.T) {
 	s := with(old(time.Hour), func(s *sandbox.Sandbox) {
 		s.LastActivityAt, s.ActivityBasis = noon().Add(-time.Hour), sandbox.BasisRequests
 	})
-	assert.Equal(t, sandbox.Unknown, silent(s, Signals{}, DefaultThresholds(), noon()).Verdict)
+	assert.Equal(t, sandbox.Unknown, flagSilent(s, Signals{}, DefaultThresholds(), noon()).Verdict)
 	s.LastActivityAt = noon()
-	assert.Equal(t, sandbox.False, silent(s, Signals{}, DefaultThresholds(), noon()).Verdict)
+	assert.Equal(t, sandbox.False, flagSilent(s, Signals{}, DefaultThresholds(), noon()).Verdict)
 }

@@ -7,38 +7,38 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Spelled is an exit as its source writes it, brought into one form.
+// Spelled is an exit in one common form, parsed from the source's text.
 type Spelled struct {
-	Code   *int            // 128+n for signal n; nil when the text holds no exit
+	Code   *int            // 128+n for signal n; nil when the text contains no exit
 	Signal string          // "SIGKILL"; empty without one
-	Death  sandbox.Verdict // died by that signal: True where the spelling itself says so, Unknown for a bare number
+	Death  sandbox.Verdict // died by that signal: True where the text says so, Unknown for a bare number
 }
 
 // ParseExit reads 137, -9, "exit status 3", "exit code: -9", "signal: killed
 // (core dumped)", "signal: 9 (SIGKILL)", "killed by signal 9", SIGKILL. Minus n and
-// 128+n are signal n; 247 is minus 9 cut to a byte, as a program that passes -9 on
-// shows it. What is no exit gives the zero Code and an Unknown death.
+// 128+n are signal n; 247 is -9 truncated to a byte, as a program shows it that exits with
+// a child's -9. Any other text gives no Code and an Unknown death.
 func ParseExit(raw string) Spelled {
 	text := strings.ToLower(strings.TrimSpace(raw))
 	text, _, _ = strings.Cut(text, " and error")
 	text = strings.TrimSpace(strings.TrimSuffix(text, "(core dumped)"))
-	if name, found := behind(text, "signal:", "signal ", "killed by signal ", "terminated by signal ", "exited with signal ", "died with <signals."); found {
-		return fromName(name)
+	if name, found := cutIntro(text, "signal:", "signal ", "killed by signal ", "terminated by signal ", "exited with signal ", "died with <signals."); found {
+		return exitFromName(name)
 	}
 	if n := signalByName(text); n != 0 {
-		return fromSignal(n)
+		return exitFromSignal(n)
 	}
-	text, _ = behind(text, "command failed with ", "command ", "process ")
-	text, _ = behind(text, "exit status", "exited with code", "exit code", "exited with", "exit")
+	text, _ = cutIntro(text, "command failed with ", "command ", "process ")
+	text, _ = cutIntro(text, "exit status", "exited with code", "exit code", "exited with", "exit")
 	n, err := strconv.Atoi(strings.Trim(text, " :=()"))
 	if err != nil || n < -255 || n > 599 {
 		return Spelled{Death: sandbox.Unknown}
 	}
-	return fromNumber(n)
+	return exitFromNumber(n)
 }
 
-// behind gives what follows the first introduction that a text begins with.
-func behind(text string, intros ...string) (rest string, found bool) {
+// cutIntro returns what follows the first intro that the text begins with.
+func cutIntro(text string, intros ...string) (rest string, found bool) {
 	for _, intro := range intros {
 		if rest, found := strings.CutPrefix(text, intro); found {
 			return strings.TrimSpace(rest), true
@@ -47,7 +47,7 @@ func behind(text string, intros ...string) (rest string, found bool) {
 	return text, false
 }
 
-func fromNumber(n int) Spelled {
+func exitFromNumber(n int) Spelled {
 	s := Spelled{Code: &n, Death: sandbox.Unknown}
 	switch {
 	case n < -1 && signalName(-n) != "":
@@ -63,37 +63,37 @@ func fromNumber(n int) Spelled {
 	return s
 }
 
-func fromSignal(n int) Spelled {
+func exitFromSignal(n int) Spelled {
 	return Spelled{Code: new(128 + n), Signal: signalName(n), Death: sandbox.True}
 }
 
-// fromName reads what follows "signal:": the system's word, SIGKILL, or 9, with or
-// without one of the others behind it.
-func fromName(name string) Spelled {
+// exitFromName parses what follows "signal:": the system's word, SIGKILL, or 9, optionally
+// followed by one of the others.
+func exitFromName(name string) Spelled {
 	first := name
 	if i := strings.IndexAny(name, " (:>"); i > 0 {
 		first = name[:i]
 	}
 	for _, word := range []string{name, first} {
 		if n := signalByName(word); n != 0 {
-			return fromSignal(n)
+			return exitFromSignal(n)
 		}
 		if n, err := strconv.Atoi(word); err == nil && signalName(n) != "" {
-			return fromSignal(n)
+			return exitFromSignal(n)
 		}
 	}
 	return Spelled{Death: sandbox.Unknown}
 }
 
-// signal is one signal of Linux that ends programs.
+// signal is a Linux signal that ends programs.
 type signal struct {
 	number int
 	name   string
 	word   string // what strsignal and Go print
 }
 
-// signals lists by the numbers of x86 and arm, which all providers run on.
-func signals() []signal {
+// linuxSignals has the numbers of x86 and arm, on which all providers run.
+func linuxSignals() []signal {
 	return []signal{
 		{1, "SIGHUP", "hangup"},
 		{2, "SIGINT", "interrupt"},
@@ -117,7 +117,7 @@ func signals() []signal {
 }
 
 func signalName(n int) string {
-	for _, s := range signals() {
+	for _, s := range linuxSignals() {
 		if s.number == n {
 			return s.name
 		}
@@ -125,10 +125,9 @@ func signalName(n int) string {
 	return ""
 }
 
-// signalByName knows SIGKILL, kill's short KILL only with its prefix, and the
-// system's word; 0 for any other text.
+// signalByName knows SIGKILL and the system's word, not the short KILL; 0 = no signal.
 func signalByName(text string) int {
-	for _, s := range signals() {
+	for _, s := range linuxSignals() {
 		if text == strings.ToLower(s.name) || text == s.word {
 			return s.number
 		}

@@ -113,7 +113,7 @@ func TestStuck(t *testing.T) {
 			t.Parallel()
 			got := judgeStuck(tc.s, tc.sig, DefaultThresholds(), noon())
 			assert.Equal(t, tc.want, got.verdict)
-			assert.Equal(t, tc.say, joined(got.reasons))
+			assert.Equal(t, tc.say, joinReasons(got.reasons))
 			assert.Equal(t, got.verdict == sandbox.True, got.verdict == sandbox.True && len(got.evidence) > 0, "stuck needs evidence")
 		})
 	}
@@ -126,15 +126,15 @@ func TestAgeOnlyJudgesWhatIsUnknown(t *testing.T) {
 	got := judgeStuck(old(time.Hour), Signals{Looked: true}, th, noon())
 	assert.Equal(t, sandbox.True, got.verdict)
 	assert.Equal(t, sandbox.Unknown, judgeStuck(old(time.Hour), Signals{}, th, noon()).verdict, "a look may show life")
-	assert.Equal(t, "age, age_only", joined(got.reasons))
-	assert.Equal(t, "age, age_only, finished", joined(judgeStuck(old(time.Hour), Signals{Looked: true, Finished: sandbox.True}, th, noon()).reasons))
+	assert.Equal(t, "age, age_only", joinReasons(got.reasons))
+	assert.Equal(t, "age, age_only, finished", joinReasons(judgeStuck(old(time.Hour), Signals{Looked: true, Finished: sandbox.True}, th, noon()).reasons))
 	assert.Equal(t, sandbox.False, judgeStuck(with(old(time.Hour), func(s *sandbox.Sandbox) { s.Activity = sandbox.True }), Signals{}, th, noon()).verdict, "life that shows still saves")
 	assert.Equal(t, sandbox.Unknown, judgeStuck(sandbox.Sandbox{State: sandbox.StateRunning}, Signals{}, th, noon()).verdict)
 }
 
 func TestAHealthyLongRunLives(t *testing.T) {
 	t.Parallel()
-	s := old(1397 * time.Second) // ACCEPTANCE S2-26
+	s := old(1397 * time.Second) // S2-26
 	sig := Signals{Logs: quietFor(25 * time.Second), Trend: trend(3, -1, "")}
 	assert.Equal(t, sandbox.False, judgeStuck(s, sig, DefaultThresholds(), noon()).verdict)
 	assert.Equal(t, sandbox.False, judgeStuck(s, Signals{Logs: quietFor(25 * time.Second)}, DefaultThresholds(), noon()).verdict)
@@ -168,7 +168,7 @@ func TestFinishedChangesNoVerdict(t *testing.T) {
 				assert.Equal(t, without.Stuck, with.Stuck, name)
 				assert.Equal(t, without.Activity, with.Activity, name)
 				assert.Equal(t, without.NeedsLook(), with.NeedsLook(), name)
-				if slices.Contains(with.Words, ReasonFinished) {
+				if slices.Contains(with.Reasons, ReasonFinished) {
 					said++
 					assert.Contains(t, with.Evidence, sig.FinishedBy, name)
 				}

@@ -4,39 +4,39 @@ import (
 	"sbx/internal/sandbox"
 )
 
-func (m matter) running() bool { return m.s.State == sandbox.StateRunning }
+func (m observation) isRunning() bool { return m.s.State == sandbox.StateRunning }
 
-func (m matter) cpu(row, say string, weight int, holds func(percent float64) bool) Symptom {
+func (m observation) cpuSymptom(row, say string, weight int, holds func(percent float64) bool) Symptom {
 	s := Symptom{Row: row, Say: say, Weight: weight, Verdict: sandbox.Unknown}
 	if tr := m.sig.Trend; tr != nil && tr.CPUPercent != nil {
 		s.Verdict = sandbox.VerdictOf(holds(*tr.CPUPercent))
-		s.Evidence = []sandbox.Evidence{number("cpu", *tr.CPUPercent, "%", tr.Source, tr.At)}
+		s.Evidence = []sandbox.Evidence{numberEvidence("cpu", *tr.CPUPercent, "%", tr.Source, tr.At)}
 	}
 	return s
 }
 
-func (m matter) cpuAtLimit() Symptom {
-	s := m.cpu("R59", "the processor is at its limit", 3, func(float64) bool { return m.sig.Trend.atLimit(m.t) })
+func (m observation) cpuAtLimit() Symptom {
+	s := m.cpuSymptom("R59", "the processor is at its limit", 3, func(float64) bool { return m.sig.Trend.atLimit(m.t) })
 	if tr := m.sig.Trend; s.Verdict == sandbox.True && tr.CPUDemand != nil && *tr.CPUPercent < m.t.CPUBusy {
-		s.Evidence = append(s.Evidence, number("cpu wanted", *tr.CPUDemand, "%", tr.Source, tr.At))
+		s.Evidence = append(s.Evidence, numberEvidence("cpu wanted", *tr.CPUDemand, "%", tr.Source, tr.At))
 	}
 	return s
 }
 
-func (m matter) cpuAtRest(row string, weight int) Symptom {
-	return m.cpu(row, "the processor rests", weight, func(p float64) bool { return p < m.t.CPUIdle })
+func (m observation) cpuAtRest(row string, weight int) Symptom {
+	return m.cpuSymptom(row, "the processor rests", weight, func(p float64) bool { return p < m.t.CPUIdle })
 }
 
-func (m matter) neverCompletes() Symptom {
+func (m observation) neverCompletes() Symptom {
 	s := Symptom{Row: "R60", Say: "it does not complete", Weight: 2, Verdict: sandbox.False}
-	if m.running() {
-		verdict, e := over(m.s, m.t.StuckAge, m.now)
+	if m.isRunning() {
+		verdict, e := olderThan(m.s, m.t.StuckAge, m.now)
 		s.Verdict, s.Evidence = verdict, []sandbox.Evidence{e}
 	}
 	return s
 }
 
-func (m matter) noErrors() Symptom {
+func (m observation) noErrors() Symptom {
 	s := Symptom{Row: "R61", Say: "its log reports no errors", Weight: 1, Verdict: sandbox.Unknown}
 	if m.sig.Logs != nil {
 		s.Verdict = sandbox.VerdictOf(m.sig.Logs.Errors == 0)
@@ -44,42 +44,41 @@ func (m matter) noErrors() Symptom {
 	return s
 }
 
-func (m matter) manyOperations() Symptom {
+func (m observation) manyOperations() Symptom {
 	s := Symptom{Row: "R62", Say: "it does very many operations", Weight: 2, Verdict: sandbox.Unknown}
 	if tr := m.sig.Trend; tr != nil && tr.OperationsRate != nil {
 		s.Verdict = sandbox.VerdictOf(*tr.OperationsRate >= m.t.OperationsHigh)
-		s.Evidence = []sandbox.Evidence{number("operations", *tr.OperationsRate, "/s", tr.Source, tr.At)}
+		s.Evidence = []sandbox.Evidence{numberEvidence("operations", *tr.OperationsRate, "/s", tr.Source, tr.At)}
 	}
 	return s
 }
 
-// noProgress is the sign that tells a loop from heavy work (R47): the log goes
-// round in a circle, or says nothing at all.
-func (m matter) noProgress() Symptom {
+// noProgress is the symptom that distinguishes a loop from heavy work (R47): the log
+// repeats itself or is silent.
+func (m observation) noProgress() Symptom {
 	s := Symptom{Row: "R36", Say: "its log shows no progress", Weight: 3, Verdict: sandbox.Unknown}
 	if m.sig.Logs == nil {
 		return s
 	}
-	quiet := silent(m.s, m.sig, m.t, m.now)
-	switch {
-	case m.sig.repeats(m.t):
+	if m.sig.repeatsLines(m.t) {
 		s.Verdict, s.Evidence = sandbox.True, m.repeatEvidence()
-	default:
+	} else {
+		quiet := flagSilent(m.s, m.sig, m.t, m.now)
 		s.Verdict, s.Evidence = quiet.Verdict, quiet.Evidence
 	}
 	return s
 }
 
-func (m matter) repeatEvidence() []sandbox.Evidence {
+func (m observation) repeatEvidence() []sandbox.Evidence {
 	r := m.sig.Logs.Repeat
 	return []sandbox.Evidence{
-		number("repeated lines", float64(r.Count), " of the last 50", "log", m.sig.Logs.Last),
-		words("repeated line", r.Line, "log", m.sig.Logs.Last),
+		numberEvidence("repeated lines", float64(r.Count), " of the last 50", "log", m.sig.Logs.Last),
+		textEvidence("repeated line", r.Line, "log", m.sig.Logs.Last),
 	}
 }
 
-// logged is a support: a message that is missing proves nothing.
-func (m matter) logged(row string, weight int, id string) Symptom {
+// loggedSymptom is a support: the absence of a message proves nothing.
+func (m observation) loggedSymptom(row string, weight int, id string) Symptom {
 	s := Symptom{Row: row, Say: "the log says " + id, Weight: weight, Support: true, Verdict: sandbox.Unknown}
 	if m.sig.Logs == nil {
 		return s
@@ -88,29 +87,29 @@ func (m matter) logged(row string, weight int, id string) Symptom {
 	for _, h := range m.sig.Logs.Hits {
 		if h.Pattern.ID == id {
 			s.Verdict = sandbox.True
-			s.Evidence = []sandbox.Evidence{words("log pattern "+id, h.Sample, "log", h.Last)}
+			s.Evidence = []sandbox.Evidence{textEvidence("log pattern "+id, h.Sample, "log", h.Last)}
 		}
 	}
 	return s
 }
 
-func (m matter) silent(row string, weight int) Symptom {
-	f := silent(m.s, m.sig, m.t, m.now)
+func (m observation) silentSymptom(row string, weight int) Symptom {
+	f := flagSilent(m.s, m.sig, m.t, m.now)
 	return Symptom{Row: row, Say: f.Say, Weight: weight, Verdict: f.Verdict, Evidence: f.Evidence}
 }
 
-func (m matter) lastCall() Symptom {
+func (m observation) lastCall() Symptom {
 	s := Symptom{Row: "R73", Say: "the last thing it did is a call to the outside", Weight: 2, Verdict: sandbox.Unknown}
 	if m.sig.Logs != nil && m.sig.Logs.Lines > 0 {
 		s.Verdict = sandbox.VerdictOf(m.sig.Logs.Calling)
 	}
 	if s.Verdict == sandbox.True {
-		s.Evidence = []sandbox.Evidence{words("last call", m.sig.Logs.Call, "log", m.sig.Logs.Last)}
+		s.Evidence = []sandbox.Evidence{textEvidence("last call", m.sig.Logs.Call, "log", m.sig.Logs.Last)}
 	}
 	return s
 }
 
-func (m matter) waitsForPeer() Symptom {
+func (m observation) waitsForPeer() Symptom {
 	s := Symptom{Row: "R74", Say: "waits for a peer that does not answer", Weight: 3, Verdict: sandbox.Unknown, Evidence: m.waitEvidence()}
 	if tr := m.sig.Trend; tr != nil && tr.Waiting != "" {
 		s.Verdict = sandbox.VerdictOf(waitsOutside(tr.Waiting))
@@ -118,43 +117,143 @@ func (m matter) waitsForPeer() Symptom {
 	return s
 }
 
-func (m matter) waitEvidence() []sandbox.Evidence {
+func (m observation) waitEvidence() []sandbox.Evidence {
 	tr := m.sig.Trend
 	if tr == nil || tr.Waiting == "" {
 		return nil
 	}
-	return []sandbox.Evidence{words("waits on", tr.Waiting, tr.Source, tr.At)}
+	return []sandbox.Evidence{textEvidence("waits on", tr.Waiting, tr.Source, tr.At)}
 }
 
-func (m matter) memoryGrows() Symptom {
+func (m observation) memoryGrows() Symptom {
 	s := Symptom{Row: "R49", Say: "its memory grows", Weight: 3, Verdict: sandbox.Unknown}
 	if tr := m.sig.Trend; tr != nil && tr.MemorySlope != nil {
-		s.Verdict = sandbox.VerdictOf(tr.grows(m.t))
-		s.Evidence = []sandbox.Evidence{number("memory slope", *tr.MemorySlope, " MiB/min", tr.Source, tr.At)}
+		s.Verdict = sandbox.VerdictOf(tr.memoryGrows(m.t))
+		s.Evidence = []sandbox.Evidence{numberEvidence("memory slope", *tr.MemorySlope, " MiB/min", tr.Source, tr.At)}
 	}
 	return s
 }
 
-func (m matter) fillsUp() Symptom {
+func (m observation) fillsUp() Symptom {
 	s := Symptom{Row: "R37", Say: "its memory is near the limit, or soon at it", Weight: 4, Verdict: sandbox.Unknown}
 	tr := m.sig.Trend
 	if tr == nil {
 		return s
 	}
-	if share, known := tr.near(); known && tr.MemorySlope != nil {
+	if share, known := tr.memoryShare(); known && tr.MemorySlope != nil {
 		s.Verdict = sandbox.VerdictOf(tr.fillsUp(m.t))
-		s.Evidence = []sandbox.Evidence{number("memory", share*100, "% of the limit", tr.Source, tr.At)}
+		s.Evidence = []sandbox.Evidence{numberEvidence("memory", share*100, "% of the limit", tr.Source, tr.At)}
 		if left, grows := tr.fullIn(); grows {
-			s.Evidence = append(s.Evidence, words("full", "in about "+sandbox.FormatDuration(left), tr.Source, tr.At))
+			s.Evidence = append(s.Evidence, textEvidence("full", "in about "+sandbox.FormatDuration(left), tr.Source, tr.At))
 		}
 	}
 	return s
 }
 
-func (m matter) lives() sandbox.Verdict {
-	if !m.running() {
+func (m observation) showsLife() sandbox.Verdict {
+	if !m.isRunning() {
 		return sandbox.Unknown
 	}
 	lives, _, _ := judgeLife(m.s, m.sig, m.t, m.now)
 	return lives
+}
+
+// counterSymptom is a symptom that holds when a counter of the profile is above zero.
+func (m observation) counterSymptom(row, say string, weight int, of func(*FleetSignals) *int64) Symptom {
+	s := Symptom{Row: row, Say: say, Weight: weight, Verdict: sandbox.Unknown}
+	if m.sig.Fleet == nil {
+		return s
+	}
+	if n := of(m.sig.Fleet); n != nil {
+		s.Verdict = sandbox.VerdictOf(*n > 0)
+		s.Evidence = []sandbox.Evidence{numberEvidence(say, float64(*n), "", "fleet", m.now)}
+	}
+	return s
+}
+
+func (m observation) oldOnesPile() Symptom {
+	return m.counterSymptom("R82", "sandboxes over the stuck age", 2, func(f *FleetSignals) *int64 { return f.OverStuckAge })
+}
+
+func (m observation) cannotCreate() Symptom {
+	return m.counterSymptom("R106", "creates that failed", 2, func(f *FleetSignals) *int64 { return f.CreateFailures })
+}
+
+// quotaRunsShort is R109: a limit of the account is nearly used up. A low use of the
+// reported limits proves nothing about the limits that are not reported.
+func (m observation) quotaRunsShort() Symptom {
+	s := Symptom{Row: "R109", Say: "a quota of the account is nearly used up", Weight: 3, Support: true, Verdict: sandbox.Unknown}
+	if m.sig.Fleet == nil || m.sig.Fleet.QuotaUsed == nil {
+		return s
+	}
+	used := *m.sig.Fleet.QuotaUsed
+	s.Verdict = sandbox.VerdictOf(used >= m.t.QuotaNear)
+	s.Evidence = []sandbox.Evidence{numberEvidence("quota used", used*100, "%", "quota", m.now)}
+	return s
+}
+
+// noCleanupSeen holds after two intervals without a cleanup, so that one late run is no
+// finding.
+func (m observation) noCleanupSeen() Symptom {
+	s := Symptom{Row: "R83", Say: "no cleanup ran", Weight: 3, Verdict: sandbox.Unknown}
+	if m.sig.Fleet == nil || !m.sig.Fleet.CleanupRead {
+		return s
+	}
+	seen := m.sig.Fleet.CleanupSeen
+	s.Verdict = sandbox.VerdictOf(seen.IsZero() || m.now.Sub(seen) > 2*m.t.CleanupEvery)
+	if !seen.IsZero() {
+		s.Evidence = []sandbox.Evidence{durationEvidence("since the last cleanup", m.now.Sub(seen), "cleanup log", seen)}
+	}
+	return s
+}
+
+// activeGrows compares the oldest and the newest sample, which must be at least one
+// cleanup interval apart.
+func (m observation) activeGrows() Symptom {
+	s := Symptom{Row: "R84", Say: "the number of active sandboxes grows", Weight: 2, Verdict: sandbox.Unknown}
+	if m.sig.Fleet == nil {
+		return s
+	}
+	history := sortedHistory(m.sig.Fleet.History, m.now)
+	if len(history) < 2 {
+		return s
+	}
+	first, last := history[0], history[len(history)-1]
+	if last.At.Sub(first.At) < m.t.CleanupEvery {
+		return s
+	}
+	s.Verdict = sandbox.VerdictOf(last.Active > first.Active)
+	s.Evidence = []sandbox.Evidence{
+		numberEvidence("active", float64(first.Active), "", "history", first.At),
+		numberEvidence("active", float64(last.Active), "", "history", last.At),
+	}
+	return s
+}
+
+// allProvisioning is R108: no sandbox is active, and this one is stuck in provisioning. A
+// single sandbox that starts is no exhaustion.
+func (m observation) allProvisioning() Symptom {
+	s := Symptom{Row: "R108", Say: "all sandboxes are stuck in provisioning", Weight: 2, Verdict: sandbox.Unknown}
+	f := m.sig.Fleet
+	if m.isRunning() { // so not all are
+		s.Verdict = sandbox.False
+		return s
+	}
+	if f == nil || f.Active == nil || f.Provisioning == nil {
+		return s
+	}
+	s.Evidence = []sandbox.Evidence{numberEvidence("in provisioning", float64(*f.Provisioning), "", "stats", m.now)}
+	s.Verdict = sandbox.False
+	if *f.Active == 0 && *f.Provisioning > 0 && m.s.State == sandbox.StateProvisioning {
+		s.Verdict, _ = olderThan(m.s, m.t.ProvisioningAge, m.now)
+	}
+	return s
+}
+
+// missingAtProvider is R94: the record says running, and the provider no longer has it.
+func (m observation) missingAtProvider() sandbox.Verdict {
+	if !m.isRunning() {
+		return sandbox.Unknown
+	}
+	return negate(m.sig.Exists)
 }

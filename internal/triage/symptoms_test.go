@@ -11,8 +11,8 @@ import (
 )
 
 // about makes a matter of a sandbox that has run for an hour.
-func about(sig Signals) matter {
-	return matter{old(time.Hour), sig, DefaultThresholds(), noon()}
+func about(sig Signals) observation {
+	return observation{old(time.Hour), sig, DefaultThresholds(), noon()}
 }
 
 func logged(id string) *LogFindings {
@@ -25,8 +25,8 @@ func TestSymptoms(t *testing.T) {
 	fills := func(share int64, slope float64) *Trend { // of a limit so high that only the share decides
 		return &Trend{MemoryBytes: new(share * 1000 * sandbox.MiB), MemoryLimitBytes: new(int64(100 * 1000 * sandbox.MiB)), MemorySlope: &slope}
 	}
-	young := matter{old(10 * time.Minute), Signals{}, DefaultThresholds(), noon()}
-	ended := matter{sandbox.Sandbox{State: sandbox.StateFailed}, Signals{}, DefaultThresholds(), noon()}
+	young := observation{old(10 * time.Minute), Signals{}, DefaultThresholds(), noon()}
+	ended := observation{sandbox.Sandbox{State: sandbox.StateFailed}, Signals{}, DefaultThresholds(), noon()}
 	for name, tc := range map[string]struct {
 		got  Symptom
 		row  string
@@ -52,9 +52,9 @@ func TestSymptoms(t *testing.T) {
 		"silent is no progress":    {about(Signals{Logs: quietFor(time.Hour)}).noProgress(), "R36", sandbox.True},
 		"progress not read":        {about(Signals{}).noProgress(), "R36", sandbox.Unknown},
 		"lines without times":      {about(Signals{Logs: &LogFindings{Complete: true, Lines: 9}}).noProgress(), "R36", sandbox.Unknown},
-		"pattern logged":           {about(Signals{Logs: logged("recursion")}).logged("R39", 1, "recursion"), "R39", sandbox.True},
-		"other pattern logged":     {about(Signals{Logs: logged("auth")}).logged("R39", 1, "recursion"), "R39", sandbox.False},
-		"patterns not read":        {about(Signals{}).logged("R39", 1, "recursion"), "R39", sandbox.Unknown},
+		"pattern logged":           {about(Signals{Logs: logged("recursion")}).loggedSymptom("R39", 1, "recursion"), "R39", sandbox.True},
+		"other pattern logged":     {about(Signals{Logs: logged("auth")}).loggedSymptom("R39", 1, "recursion"), "R39", sandbox.False},
+		"patterns not read":        {about(Signals{}).loggedSymptom("R39", 1, "recursion"), "R39", sandbox.Unknown},
 		"last line is a call":      {about(Signals{Logs: &LogFindings{Complete: true, Lines: 1, Calling: true, Call: "h"}}).lastCall(), "R73", sandbox.True},
 		"last line is no call":     {about(Signals{Logs: &LogFindings{Complete: true, Lines: 1}}).lastCall(), "R73", sandbox.False},
 		"no last line":             {about(Signals{Logs: &LogFindings{Complete: true}}).lastCall(), "R73", sandbox.Unknown},
@@ -73,9 +73,9 @@ func TestSymptoms(t *testing.T) {
 		"no limit":                 {about(Signals{Trend: &Trend{MemoryBytes: new(int64(1)), MemorySlope: new(50.0)}}).fillsUp(), "R37", sandbox.Unknown},
 		"a limit of zero":          {about(Signals{Trend: &Trend{MemoryBytes: new(int64(1)), MemoryLimitBytes: new(int64(0)), MemorySlope: new(50.0)}}).fillsUp(), "R37", sandbox.Unknown},
 		"memory not sampled":       {about(Signals{}).fillsUp(), "R37", sandbox.Unknown},
-		"silence over the limit":   {about(Signals{Logs: quietFor(61 * time.Second)}).silent("R41", 1), "R41", sandbox.True},
-		"silence at the limit":     {about(Signals{Logs: quietFor(60 * time.Second)}).silent("R41", 1), "R41", sandbox.False},
-		"silence that is not read": {about(Signals{}).silent("R41", 1), "R41", sandbox.Unknown},
+		"silence over the limit":   {about(Signals{Logs: quietFor(61 * time.Second)}).silentSymptom("R41", 1), "R41", sandbox.True},
+		"silence at the limit":     {about(Signals{Logs: quietFor(60 * time.Second)}).silentSymptom("R41", 1), "R41", sandbox.False},
+		"silence that is not read": {about(Signals{}).silentSymptom("R41", 1), "R41", sandbox.Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -90,15 +90,15 @@ func TestSymptoms(t *testing.T) {
 func TestFleetSymptoms(t *testing.T) {
 	t.Parallel()
 	n := func(v int64) *int64 { return &v }
-	fleet := func(f FleetSignals) matter { return about(Signals{Fleet: &f}) }
-	starting := func(age time.Duration, active, provisioning int64) matter {
+	fleet := func(f FleetSignals) observation { return about(Signals{Fleet: &f}) }
+	starting := func(age time.Duration, active, provisioning int64) observation {
 		m := fleet(FleetSignals{Active: &active, Provisioning: &provisioning})
 		m.s.State, m.s.CreatedAt = sandbox.StateProvisioning, noon().Add(-age)
 		return m
 	}
 	uncounted := starting(time.Hour, 0, 1)
 	uncounted.sig.Fleet.Active = nil
-	history := func(counts ...ActiveCount) matter { return fleet(FleetSignals{History: counts}) }
+	history := func(counts ...ActiveCount) observation { return fleet(FleetSignals{History: counts}) }
 	ago := func(d time.Duration, active int64) ActiveCount { return ActiveCount{noon().Add(-d), active} }
 	for name, tc := range map[string]struct {
 		got  Symptom
@@ -168,7 +168,7 @@ func TestSilence(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			sign := silence(tc.s, Signals{Logs: tc.logs}, noon())
+			sign := latestSign(tc.s, Signals{Logs: tc.logs}, noon())
 			assert.Equal(t, tc.known, sign.known)
 			assert.Equal(t, tc.source, sign.source)
 			assert.Equal(t, tc.quiet, sign.ago)
@@ -181,7 +181,7 @@ func TestNot(t *testing.T) {
 	for v, want := range map[sandbox.Verdict]sandbox.Verdict{
 		sandbox.True: sandbox.False, sandbox.False: sandbox.True, sandbox.Unknown: sandbox.Unknown, "": sandbox.Unknown,
 	} {
-		assert.Equal(t, want, not(v))
+		assert.Equal(t, want, negate(v))
 	}
 }
 
@@ -201,7 +201,7 @@ func TestSymptomRowsAreTheRunbooks(t *testing.T) {
 		ids[p.ID] = true
 	}
 	found := 0
-	for _, th := range theories() {
+	for _, th := range causeRules() {
 		var rows []string
 		for _, s := range th.symptoms(about(Signals{})) {
 			rows = append(rows, s.Row)

@@ -9,37 +9,36 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Thresholds are the limits that the rules compare with. A healthy run may last
-// 1,397 s (ACCEPTANCE S2-26), so they are set per profile and per agent type:
-// see Book.
+// Thresholds are the limits that the rules compare with. A healthy run may last 1,397 s
+// (S2-26), so they are set per profile and per agent type, see Book.
 type Thresholds struct {
-	WatchAge        time.Duration // running longer deserves a look (strict >; ACCEPTANCE R11)
+	WatchAge        time.Duration // running longer is worth a look (strict >; R11)
 	StuckAge        time.Duration // running longer without a sign of life is stuck (strict >; R26)
 	ProvisioningAge time.Duration // provisioning longer is stuck (strict >; R28)
-	Inactivity      time.Duration // silent longer is no sign of life (strict >; S1-13)
+	Inactivity      time.Duration // a longer silence is no sign of life (strict >; S1-13)
 	BusySilence     time.Duration // how long a busy processor may excuse silence (S1-14: the absolute limit of a command)
 	Sustained       time.Duration // how long a fleet counter must be high to count as sustained (R10)
-	CleanupEvery    time.Duration // how often cleanup is expected to run (R53)
+	CleanupEvery    time.Duration // interval at which cleanup is expected to run (R53)
 
-	AgeOnly bool // unknown activity counts as none (DESIGN section 7, `activity: age-only`)
+	AgeOnly bool // unknown activity counts as none (`activity: age-only`)
 
-	CPUBusy        float64 // percent of one core; at least so much is busy (R45)
+	CPUBusy        float64 // percent of one core; at least this is busy (R45)
 	CPUIdle        float64 // percent of one core; less is idle (R48, R71)
-	OperationsHigh float64 // operations per second; at least so many are many (R46: 150,000 in 45 s is 3,333/s; a third of that)
-	MemorySlope    float64 // MiB per minute; at least so steep is growing (R49 gives no number; an opinion)
-	MemoryGrowth   float64 // MiB; growth below is noise (an opinion)
-	MemoryNear     float64 // share of the limit from which a sandbox is near it (B4 rung 5: 90 %)
+	OperationsHigh float64 // operations per second; at least this is many (R46: 150,000 in 45 s is 3,333/s; a third of that)
+	MemorySlope    float64 // MiB per minute; at least this is growth (an estimate, R49 has no number)
+	MemoryGrowth   float64 // MiB; less growth is noise (an estimate)
+	MemoryNear     float64 // share of the limit from which memory is near it
 
-	QuotaNear float64 // share of a quota from which it is nearly used up (R109; the usage layer's 80 %)
+	QuotaNear float64 // share of a quota from which it is nearly used up (R109; 80 %)
 
-	RepeatLines     int     // the same line so often within the last 50 is a loop (R36; an opinion)
-	RepeatTimeouts  int     // so many time limits hit by one sandbox are repeated (R30)
+	RepeatLines     int     // this many equal lines within the last 50 are a loop (R36; an estimate)
+	RepeatTimeouts  int     // this many time limits hit by one sandbox are repeated (R30)
 	ActiveMax       int     // more active sandboxes are critical (strict >; R4, R10)
 	TimeoutRateHigh float64 // 0..1; above is an alert (strict >; R3, R12)
 	TimeoutRateGood float64 // 0..1; below is healthy (strict <; R128), between the two is degraded
 }
 
-// DefaultThresholds are the figures of the runbook where it gives them.
+// DefaultThresholds has the figures of the runbook where it gives them.
 func DefaultThresholds() Thresholds {
 	return Thresholds{
 		WatchAge:        5 * time.Minute,
@@ -64,8 +63,8 @@ func DefaultThresholds() Thresholds {
 	}
 }
 
-// Scaled multiplies every duration, so that a drill may compress time. Rates,
-// shares and counts stay. A factor that is no positive number changes nothing.
+// Scaled multiplies every duration, for a drill that compresses time. Rates, shares and
+// counts stay. A factor that is not a positive number changes nothing.
 func (t Thresholds) Scaled(factor float64) Thresholds {
 	if !(factor > 0) || math.IsInf(factor, 0) {
 		return t
@@ -78,7 +77,7 @@ func (t Thresholds) Scaled(factor float64) Thresholds {
 	return t
 }
 
-// With replaces what o sets; zero fields of o keep what t says.
+// With replaces what o sets; zero fields of o keep the value of t.
 func (t Thresholds) With(o Thresholds) Thresholds {
 	return Thresholds{
 		WatchAge:        cmp.Or(o.WatchAge, t.WatchAge),
@@ -104,8 +103,8 @@ func (t Thresholds) With(o Thresholds) Thresholds {
 	}
 }
 
-// Book holds the thresholds of every profile and agent type.
-type Book struct {
+// ThresholdBook holds the thresholds of every profile and agent type.
+type ThresholdBook struct {
 	Default   Thresholds
 	Overrides []Override
 }
@@ -114,14 +113,13 @@ type Book struct {
 // type of one profile. An empty name stands for all.
 type Override struct {
 	Profile   string
-	AgentType string     // its case does not count
+	AgentType string     // letter case is ignored
 	Set       Thresholds // zero fields change nothing
 }
 
-// For gives the thresholds of a sandbox: the default, then what its profile
-// says, then its agent type, then both together. Of equally narrow overrides
-// the later one wins.
-func (b Book) For(s sandbox.Sandbox) Thresholds {
+// For returns the thresholds of a sandbox: the default, then the overrides of its profile,
+// of its agent type, and of both together. Among equally narrow overrides the later wins.
+func (b ThresholdBook) For(s sandbox.Sandbox) Thresholds {
 	t := b.Default
 	for _, narrow := range [][2]bool{{false, false}, {true, false}, {false, true}, {true, true}} {
 		for _, o := range b.Overrides {
@@ -133,12 +131,12 @@ func (b Book) For(s sandbox.Sandbox) Thresholds {
 			}
 		}
 	}
-	return t.within(s.Limits)
+	return t.scaledToCPU(s.Limits)
 }
 
-// within fits the limits of a processor to a sandbox that may use less than a core:
-// held to a tenth, an endless loop shows 10 %.
-func (t Thresholds) within(l sandbox.Limits) Thresholds {
+// scaledToCPU adapts the CPU limits to a sandbox that may use less than a core: limited to
+// a tenth, an endless loop shows 10 %.
+func (t Thresholds) scaledToCPU(l sandbox.Limits) Thresholds {
 	if l.CPU != nil && *l.CPU > 0 && *l.CPU < 1 {
 		t.CPUBusy *= *l.CPU
 	}

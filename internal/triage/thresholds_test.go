@@ -78,7 +78,7 @@ func TestWithReplacesEveryFieldThatIsSet(t *testing.T) {
 func TestBookPrefersTheNarrowest(t *testing.T) {
 	t.Parallel()
 	age := func(d time.Duration) Thresholds { return Thresholds{StuckAge: d} }
-	book := Book{Default: DefaultThresholds(), Overrides: []Override{
+	book := ThresholdBook{Default: DefaultThresholds(), Overrides: []Override{
 		{Profile: "mono", AgentType: "coder", Set: age(1)},
 		{AgentType: "coder", Set: age(2)},
 		{Profile: "mono", Set: Thresholds{StuckAge: 3, AgeOnly: true}},

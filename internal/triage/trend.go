@@ -2,6 +2,7 @@ package triage
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -9,44 +10,44 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// UsagePattern is what the use of a sandbox looks like. The first three are those of
-// its Verdict, so that a pattern never contradicts it.
+// UsagePattern is what the usage of a sandbox looks like. The first three equal the cause
+// of its Verdict, so that pattern and verdict never contradict each other.
 type UsagePattern string
 
 // The closed list of usage patterns.
 const (
-	PatternBusyLoop UsagePattern = "busy_loop" // the processor is at its limit, for nothing (ACCEPTANCE R47, R59)
-	PatternHungIO   UsagePattern = "hung_io"   // the processor rests and something is waited for (R48)
+	PatternBusyLoop UsagePattern = "busy_loop" // the processor is at its limit without visible work (R47, R59)
+	PatternHungIO   UsagePattern = "hung_io"   // the processor is idle and something outside is waited for (R48)
 	PatternLeak     UsagePattern = "leak"      // memory fills up (R49)
-	PatternBusy     UsagePattern = "busy"      // the processor is at its limit, and nothing says that it is for nothing
-	PatternIdle     UsagePattern = "idle"      // the processor rests, and no operations (R48, R50)
+	PatternBusy     UsagePattern = "busy"      // the processor is at its limit, with no evidence of a loop
+	PatternIdle     UsagePattern = "idle"      // the processor is idle, and no operations (R48, R50)
 	PatternSteady   UsagePattern = "steady"
 	PatternUnknown  UsagePattern = "unknown"
 )
 
-// Trend is what samples of usage say together. Nil means not known; one sample
-// gives no rate and no slope.
+// Trend is computed from samples of usage. Nil means unknown; one sample gives no rate and
+// no slope.
 type Trend struct {
 	Samples          int
 	Span             time.Duration // from the first to the last sample
 	At               time.Time     // of the last sample
 	CPUPercent       *float64      // of one core
-	BusyFor          time.Duration // how long, up to the last sample, each found the processor at its limit
-	CPUDemand        *float64      // of one core: what its busiest thread used and was kept from by others
+	BusyFor          time.Duration // how long, up to the last sample, the processor was at its limit in each sample
+	CPUDemand        *float64      // of one core: what its busiest thread used, plus what it waited for a core
 	OperationsRate   *float64      // per second
 	MemoryBytes      *int64        // last reported
 	MemoryLimitBytes *int64        // last reported
 	TooShort         bool          // the samples span too little time for a slope of memory
 	MemorySlope      *float64      // MiB per minute, by least squares; nil where TooShort
-	MemoryGrowth     *float64      // MiB by which the floor of the second half lies above that of the first
-	OOMKills         *int64        // counter's growth over the samples
+	MemoryGrowth     *float64      // MiB between the minima of the first and the second half of the samples
+	OOMKills         *int64        // growth of the counter over the samples
 	Waiting          string        // last reported, see sandbox.Usage
 	Source           string        // last reported
 }
 
-// TrendOf reads samples in any order.
+// TrendOf accepts samples in any order.
 func TrendOf(samples []sandbox.Usage, t Thresholds) Trend {
-	samples = inOrder(samples)
+	samples = sortedByTime(samples)
 	trend := Trend{Samples: len(samples)}
 	for _, s := range samples {
 		trend.MemoryBytes = cmp.Or(s.MemoryBytes, trend.MemoryBytes)
@@ -59,10 +60,10 @@ func TrendOf(samples []sandbox.Usage, t Thresholds) Trend {
 	}
 	trend.CPUPercent = cpuPercent(samples)
 	trend.BusyFor = busyFor(samples, t.CPUBusy)
-	trend.CPUDemand = demand(samples)
-	trend.OperationsRate = rate(samples, func(s sandbox.Usage) *float64 { return float(s.Operations) })
-	trend.OOMKills = counted(samples)
-	slope, growth, span := memory(samples)
+	trend.CPUDemand = threadDemand(samples)
+	trend.OperationsRate = counterRate(samples, func(s sandbox.Usage) *float64 { return toFloat(s.Operations) })
+	trend.OOMKills = oomGrowth(samples)
+	slope, growth, span := memoryTrend(samples)
 	if span >= minSlopeSpan {
 		trend.MemorySlope, trend.MemoryGrowth = slope, growth
 	}
@@ -70,15 +71,15 @@ func TrendOf(samples []sandbox.Usage, t Thresholds) Trend {
 	return trend
 }
 
-// inOrder is a copy of the samples, the oldest first.
-func inOrder(samples []sandbox.Usage) []sandbox.Usage {
+// sortedByTime is a copy of the samples, the oldest first.
+func sortedByTime(samples []sandbox.Usage) []sandbox.Usage {
 	samples = slices.Clone(samples)
 	slices.SortStableFunc(samples, func(a, b sandbox.Usage) int { return a.At.Compare(b.At) })
 	return samples
 }
 
-// pattern names what the figures look like by themselves: whether it works.
-func (tr Trend) pattern(t Thresholds) UsagePattern {
+// usagePattern classifies the figures by themselves.
+func (tr Trend) usagePattern(t Thresholds) UsagePattern {
 	ops := tr.OperationsRate
 	switch {
 	case tr.CPUPercent == nil && ops != nil && *ops == 0:
@@ -93,37 +94,36 @@ func (tr Trend) pattern(t Thresholds) UsagePattern {
 	return PatternIdle
 }
 
-// demandBusy, in percent of a core, is from where on a thread is never anything but
-// running or ready to run. It is less than all, since the kernel writes a wait down
-// when it ends: the last one is not in its account yet.
+// demandBusy, in percent of a core, is the demand of a thread that is always running or
+// ready to run. It is below 100, since the kernel accounts a wait when it ends: the last
+// wait is missing.
 const demandBusy = 85
 
-// atLimit says that it takes all the processor it can get. On a machine with
-// more work than cores that may be much less than one, so a thread that is never
-// anything but running or ready to run counts as well.
+// atLimit reports whether the sandbox uses all the processor time it can get. On a machine
+// with more work than cores that may be much less than one core, so a thread that is
+// always running or ready to run counts as well.
 func (tr Trend) atLimit(t Thresholds) bool {
 	return tr.CPUPercent != nil && *tr.CPUPercent >= t.CPUBusy || tr.CPUDemand != nil && *tr.CPUDemand >= demandBusy
 }
 
-// grows says that memory grows by more than noise, and either steeply or so that its
-// limit is near.
-func (tr Trend) grows(t Thresholds) bool {
+// memoryGrows reports whether memory grows by more than noise, and either steeply or so
+// that its limit is near.
+func (tr Trend) memoryGrows(t Thresholds) bool {
 	if tr.MemorySlope == nil || tr.MemoryGrowth == nil || *tr.MemoryGrowth < t.MemoryGrowth {
 		return false
 	}
 	return *tr.MemorySlope >= t.MemorySlope || tr.fillsUp(t)
 }
 
-// near gives the share of the memory limit that is in use; false when either
-// is not known.
-func (tr Trend) near() (float64, bool) {
+// memoryShare is the share of the memory limit in use; false when either is unknown.
+func (tr Trend) memoryShare() (float64, bool) {
 	if tr.MemoryBytes == nil || tr.MemoryLimitBytes == nil || *tr.MemoryLimitBytes <= 0 {
 		return 0, false
 	}
 	return float64(*tr.MemoryBytes) / float64(*tr.MemoryLimitBytes), true
 }
 
-// waitsOutside says that what a program waits on lies outside the sandbox.
+// waitsOutside reports whether the thing waited for is outside the sandbox.
 func waitsOutside(waiting string) bool {
 	kind, _, _ := strings.Cut(strings.ToLower(waiting), " ")
 	switch kind {
@@ -131,4 +131,200 @@ func waitsOutside(waiting string) bool {
 		return true
 	}
 	return false
+}
+
+// cpuPercent uses the cumulative counter, else the mean of the percentages that the
+// source computed.
+func cpuPercent(samples []sandbox.Usage) *float64 {
+	if r := counterRate(samples, func(s sandbox.Usage) *float64 { return s.CPUSeconds }); r != nil {
+		return new(*r * 100)
+	}
+	var sum float64
+	var n int
+	for _, s := range samples {
+		if s.CPUPercent != nil && isFinite(*s.CPUPercent) {
+			sum += *s.CPUPercent
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return new(sum / float64(n))
+}
+
+// busyFor is the duration of the last consecutive samples that all report at least so
+// many percent of one core. A gap of more than maxSampleGap ends the series, since the
+// load in the gap is unknown.
+func busyFor(samples []sandbox.Usage, least float64) time.Duration {
+	var last, first time.Time
+	for _, s := range slices.Backward(samples) {
+		if s.CPUPercent == nil || !isFinite(*s.CPUPercent) || *s.CPUPercent < least || s.At.IsZero() {
+			break
+		}
+		if !first.IsZero() && first.Sub(s.At) > maxSampleGap {
+			break
+		}
+		if last.IsZero() {
+			last = s.At
+		}
+		first = s.At
+	}
+	return last.Sub(first)
+}
+
+// maxSampleGap is twice the longest sampling interval of a provider (E2B: 5 s; Daytona's
+// telemetry: one minute).
+const maxSampleGap = 2 * time.Minute
+
+// threadDemand is how much of a core the busiest thread wanted. It is unknown when another
+// thread becomes the busiest because it has lived longer, or when that thread has ended.
+func threadDemand(samples []sandbox.Usage) *float64 {
+	wanted := counterRate(samples, func(s sandbox.Usage) *float64 { return s.BusiestSeconds })
+	if wanted == nil {
+		return nil
+	}
+	return new(*wanted * 100)
+}
+
+// counterRate is the growth per second of a cumulative counter between its first and last
+// report. A counter that decreases was reset: its rate is unknown.
+func counterRate(samples []sandbox.Usage, of func(sandbox.Usage) *float64) *float64 {
+	var first, last *sandbox.Usage
+	var from, to float64
+	for i := range samples {
+		v := of(samples[i])
+		switch {
+		case v == nil || !isFinite(*v) || samples[i].At.IsZero():
+			continue
+		case first == nil:
+			first, from = &samples[i], *v
+		case *v < to:
+			return nil
+		}
+		last, to = &samples[i], *v
+	}
+	if first == nil || !last.At.After(first.At) {
+		return nil
+	}
+	return new((to - from) / last.At.Sub(first.At).Seconds())
+}
+
+// oomGrowth is the growth of the OOM counter; it needs two samples.
+func oomGrowth(samples []sandbox.Usage) *int64 {
+	var first, last *int64
+	for _, s := range samples {
+		if s.OOMKills == nil {
+			continue
+		}
+		if first == nil {
+			first = s.OOMKills
+			continue
+		}
+		last = s.OOMKills
+	}
+	if last == nil || *last < *first {
+		return nil
+	}
+	return new(*last - *first)
+}
+
+// minSlopeSpan is the shortest time over which memory has a slope. A program that
+// allocates in steps, or collects garbage about every second, looks like a leak of
+// thousands of MiB per minute within a step; 5 s is also the shortest sampling interval
+// of any provider (E2B), so that a shorter period compares one sample with itself.
+const minSlopeSpan = 5 * time.Second
+
+// memoryTrend returns the slope in MiB per minute by least squares, by how many MiB the
+// minimum rose from the first half of the samples to the second, and the time between
+// first and last sample. The minimum distinguishes growth from garbage collection. Two
+// samples at different times are needed.
+func memoryTrend(samples []sandbox.Usage) (slope, growth *float64, span time.Duration) {
+	var minutes, mib []float64
+	var start time.Time
+	for _, s := range samples {
+		if s.MemoryBytes == nil || s.At.IsZero() {
+			continue
+		}
+		if start.IsZero() {
+			start = s.At
+		}
+		minutes = append(minutes, s.At.Sub(start).Minutes())
+		mib = append(mib, float64(*s.MemoryBytes)/sandbox.MiB)
+	}
+	n := len(mib)
+	if n < 2 || minutes[n-1] <= minutes[0] {
+		return nil, nil, 0
+	}
+	span = time.Duration(minutes[n-1] * float64(time.Minute))
+	return new(leastSquares(minutes, mib)), new(slices.Min(mib[n/2:]) - slices.Min(mib[:n/2])), span
+}
+
+// NeedsLongerLook reports whether memory may be filling up and the samples span too little
+// time to decide: the caller should take more samples. It is false once they span enough.
+func NeedsLongerLook(samples []sandbox.Usage) bool {
+	t := DefaultThresholds()
+	tr := TrendOf(samples, t)
+	slope, _, span := memoryTrend(sortedByTime(samples))
+	if slope == nil || span >= minSlopeSpan || *slope < t.MemorySlope {
+		return false
+	}
+	tr.MemorySlope = slope
+	return tr.fillsUp(t)
+}
+
+// fillsWithin is how soon memory must be full for its growth to count as a leak: a sandbox
+// is judged again within the runbook's stuck age (R26).
+const fillsWithin = 10 * time.Minute
+
+// fullIn is the time until the limit is reached at this slope; false where the slope or
+// the limit is unknown, or memory does not grow.
+func (tr Trend) fullIn() (time.Duration, bool) {
+	if tr.MemorySlope == nil || tr.MemoryBytes == nil || tr.MemoryLimitBytes == nil || *tr.MemorySlope <= 0 {
+		return 0, false
+	}
+	left := max(0, float64(*tr.MemoryLimitBytes-*tr.MemoryBytes)/sandbox.MiB)
+	minutes := left / *tr.MemorySlope
+	if minutes > (1000 * time.Hour).Minutes() {
+		return 0, false
+	}
+	return time.Duration(minutes * float64(time.Minute)), true
+}
+
+// fillsUp reports whether memory grows and is near its limit or will reach it soon.
+func (tr Trend) fillsUp(t Thresholds) bool {
+	left, known := tr.fullIn()
+	if !known {
+		return false
+	}
+	share, _ := tr.memoryShare()
+	return left <= fillsWithin || share >= t.MemoryNear && *tr.MemorySlope >= t.MemorySlope
+}
+
+// leastSquares is the slope of the best-fitting line; x needs two different values.
+func leastSquares(x, y []float64) float64 {
+	meanX, meanY := mean(x), mean(y)
+	var above, below float64
+	for i := range x {
+		above += (x[i] - meanX) * (y[i] - meanY)
+		below += (x[i] - meanX) * (x[i] - meanX)
+	}
+	return above / below
+}
+
+func mean(values []float64) float64 {
+	var sum float64
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}
+
+func isFinite(v float64) bool { return v >= 0 && !math.IsInf(v, 0) }
+
+func toFloat(n *int64) *float64 {
+	if n == nil {
+		return nil
+	}
+	return new(float64(*n))
 }

@@ -77,7 +77,7 @@ func TestUsagePatterns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := TrendOf(tc.samples, DefaultThresholds())
-			assert.Equal(t, tc.pattern, got.pattern(DefaultThresholds()))
+			assert.Equal(t, tc.pattern, got.usagePattern(DefaultThresholds()))
 			assert.Equal(t, len(tc.samples), got.Samples)
 		})
 	}
@@ -144,7 +144,7 @@ func TestMemorySlope(t *testing.T) {
 			got := TrendOf(tc.samples, th)
 			require.NotNil(t, got.MemorySlope)
 			assert.InDelta(t, tc.slope, *got.MemorySlope, 0.01)
-			assert.Equal(t, tc.leak, got.grows(th))
+			assert.Equal(t, tc.leak, got.memoryGrows(th))
 		})
 	}
 	one := TrendOf([]sandbox.Usage{mem(0, 100)}, th)

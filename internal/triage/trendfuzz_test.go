@@ -47,13 +47,13 @@ func FuzzTrendOf(f *testing.F) {
 		if got.CPUPercent != nil && *got.CPUPercent < 0 {
 			t.Fatalf("negative processor use %v", *got.CPUPercent)
 		}
-		pattern := got.pattern(DefaultThresholds())
+		pattern := got.usagePattern(DefaultThresholds())
 		if pattern == PatternUnknown && got.CPUPercent != nil || pattern == "" {
 			t.Fatalf("pattern %q with %v", pattern, got.CPUPercent)
 		}
 		slices.Reverse(samples)
-		if again := TrendOf(samples, DefaultThresholds()); distinct(samples) && again.pattern(DefaultThresholds()) != pattern {
-			t.Fatalf("the order of samples matters: %q, %q", pattern, again.pattern(DefaultThresholds()))
+		if again := TrendOf(samples, DefaultThresholds()); distinct(samples) && again.usagePattern(DefaultThresholds()) != pattern {
+			t.Fatalf("the order of samples matters: %q, %q", pattern, again.usagePattern(DefaultThresholds()))
 		}
 	})
 }

@@ -7,67 +7,66 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Verdict is the one judgement of a sandbox. Whatever verb says how a sandbox fares
-// reads it from here, so that the same sandbox has the same word everywhere. Where
-// nobody looked at the sandbox itself, a running one is never held to be stuck.
+// Verdict is the one judgement of a sandbox, used by every command, so that the same
+// sandbox has the same verdict everywhere. A running sandbox that was not itself asked is
+// never stuck.
 type Verdict struct {
 	Stuck    sandbox.Verdict
 	Activity sandbox.Verdict // whether it shows life now
-	Words    []Reason        // why it is stuck or is not, in words of the closed list
-	// Cause is what is wrong with it, and CauseNone where nothing is: of what has ended
-	// the cause of its end, else how it behaves. That nobody owns it is no behaviour;
-	// Findings tell.
+	Reasons  []Reason        // why it is stuck or is not
+	// Cause is what is wrong, CauseNone where nothing is: of an ended sandbox the cause of
+	// its end, else how it behaves. A missing owner is no behaviour and only in Findings.
 	Cause      sandbox.Cause
 	Confidence sandbox.Confidence
 	Reason     string // one sentence
-	Signs      string // of life or of its absence, of what runs: "silent (silence 14m, cpu 0%)"
+	Signs      string // signs of life, or their absence, of a running sandbox: "silent (silence 14m, cpu 0%)"
 	Evidence   []sandbox.Evidence
 	Pattern    UsagePattern
 	Findings   []Finding // every cause that is a hint at least, the likeliest first
-	Looked     bool      // somebody asked the sandbox itself, whatever came of it
+	Looked     bool      // the sandbox itself was asked, whatever the result
 }
 
-// Judge makes the judgement of one sandbox by its record and by what was observed.
+// Judge decides by the record of a sandbox and by what was observed.
 func Judge(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) Verdict {
-	if !s.KeptUntil.After(now) { // by this machine's clock; everything else is by the sandbox's
+	if !s.KeptUntil.After(now) { // by this machine's clock; all other times are by the sandbox's
 		s.KeptUntil = time.Time{}
 	}
 	now, s.ClockSkew = s.Clock(now), 0
 	stuck := judgeStuck(s, sig, t, now)
 	v := Verdict{
-		Stuck: stuck.verdict, Words: stuck.reasons, Evidence: stuck.evidence,
-		Activity: sandbox.Unknown, Looked: sig.looked(), Confidence: sandbox.ConfidenceUnknown,
+		Stuck: stuck.verdict, Reasons: stuck.reasons, Evidence: stuck.evidence,
+		Activity: sandbox.Unknown, Looked: sig.anyObserved(), Confidence: sandbox.ConfidenceUnknown,
 	}
-	v.live(s, sig, t, now)
+	v.setActivity(s, sig, t, now)
 	if v.Looked || s.Exit != nil { // a record without an exit names no cause
 		v.Findings = slices.DeleteFunc(rankCauses(s, sig, t, now), func(f Finding) bool { return f.Confidence == sandbox.ConfidenceUnknown })
 	}
-	v.name(s)
-	v.Pattern = v.pattern(sig, t)
-	v.Reason = v.sentence(s, t, now)
+	v.setCause(s)
+	v.Pattern = v.usagePattern(sig, t)
+	v.Reason = v.formatSentence(s, t, now)
 	return v
 }
 
-// Say joins the words: "age, silent".
-func (v Verdict) Say() string { return joined(v.Words) }
+// Say joins the reasons: "age, silent".
+func (v Verdict) Say() string { return joinReasons(v.Reasons) }
 
-// Unjudged says that it is not known whether the sandbox is stuck. One that was asked
-// to end is nobody's to judge.
+// Unjudged reports whether it is unknown that the sandbox is stuck. A sandbox whose end was
+// requested is not judged at all.
 func (v Verdict) Unjudged() bool {
-	return v.Stuck == sandbox.Unknown && !slices.Contains(v.Words, ReasonEnding)
+	return v.Stuck == sandbox.Unknown && !slices.Contains(v.Reasons, ReasonEnding)
 }
 
-// NeedsLook says that the record alone leaves it open whether the sandbox is stuck.
+// NeedsLook reports whether the record alone does not decide and the sandbox was not asked.
 func (v Verdict) NeedsLook() bool {
-	return v.Stuck == sandbox.Unknown && slices.Contains(v.Words, ReasonNotLooked)
+	return v.Stuck == sandbox.Unknown && slices.Contains(v.Reasons, ReasonNotLooked)
 }
 
-// live says whether a sandbox shows life now, and by what; what does not run does not.
-func (v *Verdict) live(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) {
+// setActivity records whether a sandbox shows life now, and by what signs.
+func (v *Verdict) setActivity(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) {
 	switch s.State {
 	case sandbox.StateRunning:
 		lives, reasons, evidence := judgeLife(s, sig, t, now)
-		v.Activity, v.Signs = lives, joined(reasons)+evidenceOf(evidence)
+		v.Activity, v.Signs = lives, joinReasons(reasons)+formatEvidence(evidence)
 		if len(v.Evidence) == 0 {
 			v.Evidence = evidence
 		}
@@ -77,30 +76,30 @@ func (v *Verdict) live(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Ti
 	}
 }
 
-// name finds the cause. What condemned a sandbox names its cause before any ranking;
-// what shows life while it runs can still loop or leak, and nothing else.
-func (v *Verdict) name(s sandbox.Sandbox) {
+// setCause finds the cause. The reason for being stuck precedes any ranking; a running
+// sandbox that shows life can loop or leak, and nothing else.
+func (v *Verdict) setCause(s sandbox.Sandbox) {
 	switch {
 	case s.State.Ended():
-		v.take(func(f Finding) bool { return f.ID == exitFinding })
-	case s.State != sandbox.StateRunning && s.State != sandbox.StateProvisioning, slices.Contains(v.Words, ReasonKept):
-	case v.condemned(ReasonProvisioning):
-		v.claim(sandbox.CauseProvisioning)
-	case v.condemned(ReasonLeak):
-		v.claim(sandbox.CauseLeak)
-	case v.condemned(ReasonBusyLoop) || v.condemned(ReasonRepeating):
-		v.claim(sandbox.CauseBusyLoop)
-	case v.condemned(ReasonNoAnswer):
-		v.claim(sandbox.CauseNoAnswer)
+		v.takeFinding(func(f Finding) bool { return f.ID == exitFinding })
+	case s.State != sandbox.StateRunning && s.State != sandbox.StateProvisioning, slices.Contains(v.Reasons, ReasonKept):
+	case v.stuckFor(ReasonProvisioning):
+		v.setProbableCause(sandbox.CauseProvisioning)
+	case v.stuckFor(ReasonLeak):
+		v.setProbableCause(sandbox.CauseLeak)
+	case v.stuckFor(ReasonBusyLoop) || v.stuckFor(ReasonRepeating):
+		v.setProbableCause(sandbox.CauseBusyLoop)
+	case v.stuckFor(ReasonNoAnswer):
+		v.setProbableCause(sandbox.CauseNoAnswer)
 	case v.Activity == sandbox.True:
-		v.take(func(f Finding) bool {
+		v.takeFinding(func(f Finding) bool {
 			return f.Cause == sandbox.CauseLeak || f.Cause == sandbox.CauseBusyLoop && f.Confidence == sandbox.Probable
 		})
-	case v.take(Finding.behaviour) && v.Cause != sandbox.CauseSilent:
-	case v.condemned(ReasonSilent) || v.condemned(ReasonInactive):
-		v.claim(sandbox.CauseSilent)
+	case v.takeFinding(Finding.isBehaviour) && v.Cause != sandbox.CauseSilent:
+	case v.stuckFor(ReasonSilent) || v.stuckFor(ReasonInactive):
+		v.setProbableCause(sandbox.CauseSilent)
 	case v.Cause == sandbox.CauseSilent:
-	case slices.Contains(v.Words, ReasonHungIO):
+	case slices.Contains(v.Reasons, ReasonHungIO):
 		v.Cause, v.Confidence = sandbox.CauseHungIO, sandbox.Hint
 	case v.Stuck == sandbox.True || v.Unjudged():
 		v.Cause = sandbox.CauseUnknown
@@ -110,9 +109,9 @@ func (v *Verdict) name(s sandbox.Sandbox) {
 // exitFinding is the ID of the finding that an exit proves.
 const exitFinding = "exit"
 
-// behaviour says that a finding is about what the sandbox does, not about who owns it
-// or what its provider lacks.
-func (f Finding) behaviour() bool {
+// isBehaviour reports whether a finding is about what the sandbox does, not about its
+// owner or its provider's resources.
+func (f Finding) isBehaviour() bool {
 	switch f.Cause {
 	case sandbox.CauseLeak, sandbox.CauseBusyLoop, sandbox.CauseHungIO, sandbox.CauseSilent:
 		return f.ID != exitFinding
@@ -121,13 +120,13 @@ func (f Finding) behaviour() bool {
 	}
 }
 
-// condemned says that the sandbox is stuck for this reason among others.
-func (v *Verdict) condemned(r Reason) bool {
-	return v.Stuck == sandbox.True && slices.Contains(v.Words, r)
+// stuckFor reports whether the sandbox is stuck for this reason among others.
+func (v *Verdict) stuckFor(r Reason) bool {
+	return v.Stuck == sandbox.True && slices.Contains(v.Reasons, r)
 }
 
-// take makes the likeliest fitting finding the cause; false = there is none.
-func (v *Verdict) take(fits func(Finding) bool) bool {
+// takeFinding makes the likeliest matching finding the cause; false = there is none.
+func (v *Verdict) takeFinding(fits func(Finding) bool) bool {
 	i := slices.IndexFunc(v.Findings, fits)
 	if i < 0 {
 		return false
@@ -136,14 +135,14 @@ func (v *Verdict) take(fits func(Finding) bool) bool {
 	return true
 }
 
-// claim names what positive evidence has condemned: it is probable at least.
-func (v *Verdict) claim(c sandbox.Cause) {
+// setProbableCause sets a cause that has positive evidence.
+func (v *Verdict) setProbableCause(c sandbox.Cause) {
 	v.Cause, v.Confidence = c, sandbox.Probable
 }
 
-// pattern is what the use looks like: the cause where that is a pattern, so that the
-// two never contradict each other, else the figures' own.
-func (v *Verdict) pattern(sig Signals, t Thresholds) UsagePattern {
+// usagePattern is the cause where that is a pattern, so that the two never contradict each
+// other, else the pattern of the figures.
+func (v *Verdict) usagePattern(sig Signals, t Thresholds) UsagePattern {
 	switch v.Cause {
 	case sandbox.CauseBusyLoop:
 		return PatternBusyLoop
@@ -156,5 +155,5 @@ func (v *Verdict) pattern(sig Signals, t Thresholds) UsagePattern {
 	if sig.Trend == nil {
 		return PatternUnknown
 	}
-	return sig.Trend.pattern(t)
+	return sig.Trend.usagePattern(t)
 }

@@ -103,13 +103,13 @@ func TestAnIdleMachineIsNotHung(t *testing.T) {
 func TestABusyLoopInATenthOfACore(t *testing.T) {
 	t.Parallel()
 	s := with(old(time.Hour), func(s *sandbox.Sandbox) { s.Limits.CPU = new(0.1) })
-	th := Book{Default: DefaultThresholds()}.For(s)
+	th := ThresholdBook{Default: DefaultThresholds()}.For(s)
 	sig := Signals{Logs: quietFor(30 * time.Minute), Trend: new(TrendOf(at2(9.7, -1, ""), th))}
 	v := Judge(s, sig, th, noon())
 	assert.Equal(t, sandbox.True, v.Stuck)
 	assert.Equal(t, sandbox.CauseBusyLoop, v.Cause)
 	free := old(time.Hour)
-	assert.Equal(t, sandbox.False, Judge(free, sig, Book{Default: DefaultThresholds()}.For(free), noon()).Stuck, "9.7 % of a core that it may use whole")
+	assert.Equal(t, sandbox.False, Judge(free, sig, ThresholdBook{Default: DefaultThresholds()}.For(free), noon()).Stuck, "9.7 % of a core that it may use whole")
 }
 
 // TestTheRecordAloneCondemnsNothingThatRuns: a look might show that it works.
@@ -164,7 +164,7 @@ func TestEveryVerdictIsWhole(t *testing.T) {
 		s, sig := guess(r)
 		v := Judge(s, sig, DefaultThresholds(), noon())
 		assert.NotEmpty(t, v.Reason)
-		assert.NotEmpty(t, v.Words)
+		assert.NotEmpty(t, v.Reasons)
 		assert.NotEmpty(t, v.Pattern)
 		assert.Contains(t, []sandbox.Verdict{sandbox.True, sandbox.False, sandbox.Unknown}, v.Stuck)
 		assert.Contains(t, []sandbox.Verdict{sandbox.True, sandbox.False, sandbox.Unknown}, v.Activity)

@@ -55,7 +55,7 @@ func outcomeLine(o ops.BatchOutcome, now time.Time) string {
 	if len(o.Task.Attempts) > 1 {
 		text += fmt.Sprintf(", %d attempts", len(o.Task.Attempts))
 	}
-	if o.Verdict != nil && !o.Task.State.Over() {
+	if o.Verdict != nil && !o.Task.State.Final() {
 		text += ": " + o.Verdict.Error()
 	}
 	return text

@@ -24,13 +24,13 @@ type PlannedItem struct {
 
 // KeptItem is one sandbox that stays, and on what ground.
 type KeptItem struct {
-	Ref        sandbox.Ref     `json:"ref"`
-	Reason     string          `json:"reason"`
-	Ground     cleanup.Ground  `json:"ground"`
-	Stuck      sandbox.Verdict `json:"stuck"`
-	Cause      any             `json:"cause"`
-	Confidence any             `json:"confidence"`
-	Looked     bool            `json:"looked"`
+	Ref        sandbox.Ref        `json:"ref"`
+	Reason     string             `json:"reason"`
+	Ground     cleanup.KeepReason `json:"ground"`
+	Stuck      sandbox.Verdict    `json:"stuck"`
+	Cause      any                `json:"cause"`
+	Confidence any                `json:"confidence"`
+	Looked     bool               `json:"looked"`
 }
 
 // plannedOf is a judged sandbox as one that would end.
@@ -42,7 +42,7 @@ func plannedOf(j cleanup.Judgement) PlannedItem {
 // keptOf is a judged sandbox as one that would stay.
 func keptOf(j cleanup.Judgement) KeptItem {
 	i := plannedOf(j)
-	return KeptItem{i.Ref, i.Reason, j.Ground, i.Stuck, i.Cause, i.Confidence, i.Looked}
+	return KeptItem{i.Ref, i.Reason, j.KeepReason, i.Stuck, i.Cause, i.Confidence, i.Looked}
 }
 
 // TimeInBothZones writes a time in UTC, and in the zone of this machine where that is another.
@@ -56,8 +56,8 @@ func TimeInBothZones(at time.Time, here *time.Location) string {
 
 // KeptSums sums why sandboxes stay: ": 3 protected, 5 not_selected".
 func KeptSums(kept []KeptItem) string {
-	n := make(map[cleanup.Ground]int)
-	var order []cleanup.Ground
+	n := make(map[cleanup.KeepReason]int)
+	var order []cleanup.KeepReason
 	for _, k := range kept {
 		if n[k.Ground] == 0 {
 			order = append(order, k.Ground)

@@ -48,7 +48,7 @@ func ShowCleanupExplanation(p *output.Printer, schema string, r *ops.CleanupResu
 		return err
 	}
 	ref := j.Sandbox.Ref()
-	says := "would stay: " + string(j.Ground)
+	says := "would stay: " + string(j.KeepReason)
 	if j.Selected() {
 		says = "would end"
 	}
@@ -57,16 +57,16 @@ func ShowCleanupExplanation(p *output.Printer, schema string, r *ops.CleanupResu
 		Fields: output.Fields{{Key: "explain", Value: output.Fields{
 			{Key: "ref", Value: ref},
 			{Key: "selected", Value: j.Selected()},
-			{Key: "ground", Value: j.Ground},
+			{Key: "ground", Value: j.KeepReason},
 			{Key: "reason", Value: j.Reason},
 			{Key: "diagnosis", Value: Diagnosis(j.Verdict)},
-			{Key: "checks", Value: j.Trail},
+			{Key: "checks", Value: j.Steps},
 			{Key: "evidence", Value: EvidenceList(j.Evidence)},
 		}}},
 		Human: func(s *output.Sheet) {
 			s.Text(fmt.Sprintf("%s %s: %s\n", ref, says, j.Reason))
-			rows := make([][]any, len(j.Trail))
-			for i, t := range j.Trail {
+			rows := make([][]any, len(j.Steps))
+			for i, t := range j.Steps {
 				rows[i] = []any{t.Check, t.Says, t.Reason}
 			}
 			s.Table([]string{"check", "says", "why"}, rows)
@@ -82,7 +82,7 @@ func FinishCleanup(list *output.List[sandbox.Ending], r *ops.CleanupResult) erro
 		list.Fail(err)
 	}
 	list.Set("counts", fleet.Count(r.Endings))
-	list.Set("kept", r.Survey.Grounds())
+	list.Set("kept", r.Survey.KeepReasons())
 	list.Set("unowned", r.Survey.Unowned())
 	if len(r.Survey.Errs()) == 0 {
 		list.Succeeded()

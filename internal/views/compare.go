@@ -72,22 +72,22 @@ func createdOf(o ops.BatchOutcome) (time.Duration, bool) {
 
 func tookOf(o ops.BatchOutcome) (time.Duration, bool) { return AttemptLength(attemptOf(o)) }
 
-// slower is from what share on a difference of durations is told: less is what two
-// runs at one provider differ by.
+// slower is the ratio from which a difference of durations is mentioned: two runs at one
+// provider differ by less.
 const slower = 1.5
 
-// noticeable is the least difference of durations that is told.
+// noticeable is the least difference of durations that is mentioned.
 const noticeable = time.Second
 
 // CompareDifference says in one sentence what differs between the providers: whether it is
 // the provider at all (S0-16).
 func CompareDifference(all []ops.BatchOutcome, jobs int) string {
 	if len(all) < jobs || slices.ContainsFunc(all, func(o ops.BatchOutcome) bool {
-		return o.Task.ID == "" || o.Task.State == task.Stopped || !o.Task.State.Over()
+		return o.Task.ID == "" || o.Task.State == task.Stopped || !o.Task.State.Final()
 	}) {
 		return "nothing can be said: it did not come to its end everywhere"
 	}
-	groups := endings(all)
+	groups := distinctEndings(all)
 	if len(groups) > 1 {
 		var parts []string
 		for _, g := range groups {
@@ -120,8 +120,8 @@ type group struct {
 	names  []string
 }
 
-// endings are the different ends with their providers, in the order of --compare.
-func endings(all []ops.BatchOutcome) []group {
+// distinctEndings are the different ends with their providers, in the order of --compare.
+func distinctEndings(all []ops.BatchOutcome) []group {
 	var groups []group
 	for _, o := range all {
 		i := slices.IndexFunc(groups, func(g group) bool { return g.ending == endingOf(o) })
@@ -134,8 +134,8 @@ func endings(all []ops.BatchOutcome) []group {
 	return groups
 }
 
-// memoryWords tell memory limits that are not the same: the likeliest reason why one
-// provider kills what another lets run.
+// memoryWords mentions differing memory limits: the likeliest reason why one provider kills
+// what another lets run.
 func memoryWords(all []ops.BatchOutcome) string {
 	var words []string
 	same := true
@@ -152,7 +152,7 @@ func memoryWords(all []ops.BatchOutcome) string {
 	return "; their memory limits differ: " + strings.Join(words, ", ")
 }
 
-// paceWords tell the slowest, where it is slow.
+// paceWords mentions the slowest provider, where it is much slower.
 func paceWords(all []ops.BatchOutcome) string {
 	least, most := all[0], all[0]
 	for _, o := range all {
@@ -172,7 +172,7 @@ func paceWords(all []ops.BatchOutcome) string {
 	if slow-quick < noticeable || float64(slow) < slower*float64(quick) {
 		return ", and none was much slower"
 	}
-	return fmt.Sprintf("; %s took %s, %s %s", most.Label, DurationText(slow), least.Label, DurationText(quick))
+	return fmt.Sprintf("; %s took %s, %s %s", most.Label, sandbox.FormatElapsed(slow), least.Label, sandbox.FormatElapsed(quick))
 }
 
 func joinedNames(names []string) string { return strings.Join(names, " and ") }

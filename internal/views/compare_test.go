@@ -36,7 +36,7 @@ func TestDifferenceIsSaidInOneSentence(t *testing.T) {
 		want string
 	}{
 		{"the same", []ops.BatchOutcome{ok("a", time.Second), ok("b", 1400*time.Millisecond)}, "it completed at all 2, and none was much slower"},
-		{"slow", []ops.BatchOutcome{ok("a", time.Second), ok("b", 9*time.Second)}, "it completed at all 2; b took 9.0s, a 1.0s"},
+		{"slow", []ops.BatchOutcome{ok("a", time.Second), ok("b", 9*time.Second)}, "it completed at all 2; b took 9s, a 1s"},
 		{"fails everywhere", []ops.BatchOutcome{endedAt("a", 3, sandbox.ClassAgentError, 1, 0), endedAt("b", 3, sandbox.ClassAgentError, 1, 0)}, "it is not the provider: agent_error (exit 3) at all 2"},
 		{
 			"one kills it",

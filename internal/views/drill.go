@@ -2,7 +2,6 @@ package views
 
 import (
 	"strconv"
-	"time"
 
 	"sbx/internal/drill"
 	"sbx/internal/output"
@@ -47,7 +46,7 @@ func DrillFields(r drill.Report) output.Fields {
 func DrillPage(s *output.Sheet, r drill.Report) {
 	s.Section("Investigation")
 	for _, step := range r.Steps {
-		s.Text(step.Title + " (took " + short(step.Took) + ", the runbook allows " + sandbox.FormatDuration(step.ETA) + ")")
+		s.Text(step.Title + " (took " + sandbox.FormatElapsed(step.Took) + ", the runbook allows " + sandbox.FormatDuration(step.ETA) + ")")
 		for _, a := range step.Answers {
 			s.Text("  " + a)
 		}
@@ -72,15 +71,15 @@ func DrillPage(s *output.Sheet, r drill.Report) {
 	}
 }
 
-// judged says that the rules were asked: not so in a drill that was interrupted.
-func judged(c drill.Case) bool { return c.Confidence != "" }
+// wasJudged says that the rules were asked: not so in a drill that was interrupted.
+func wasJudged(c drill.Case) bool { return c.Confidence != "" }
 
 // DrillVerdictWord says in one word how a case went.
 func DrillVerdictWord(c drill.Case) string {
 	switch {
 	case c.OK:
 		return "right"
-	case !judged(c) && c.Why == "":
+	case !wasJudged(c) && c.Why == "":
 		return "not judged"
 	}
 	return "WRONG: " + c.Why
@@ -88,13 +87,11 @@ func DrillVerdictWord(c drill.Case) string {
 
 // DrillCauseWord is the cause that was found, or why none was.
 func DrillCauseWord(c drill.Case) string {
-	if judged(c) && c.Cause == sandbox.CauseNone {
+	if wasJudged(c) && c.Cause == sandbox.CauseNone {
 		return "none"
 	}
 	return string(c.Cause)
 }
-
-func short(d time.Duration) string { return d.Round(time.Millisecond).String() }
 
 // ShowDrill shows how a drill went; err is its verdict, or what kept it from one.
 func ShowDrill(p *output.Printer, schema string, r drill.Report, err error) error {

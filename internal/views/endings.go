@@ -1,15 +1,12 @@
 package views
 
 import (
-	"fmt"
-	"time"
-
 	"sbx/internal/fleet"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 )
 
-// BulkEndingLine is one ending for people: what stays says why, since nobody named it.
+// BulkEndingLine is one ending of a bulk run for people; a sandbox that stays has its reason.
 func BulkEndingLine(e sandbox.Ending) string {
 	if e.Outcome == sandbox.OutcomeChanged || e.Outcome == sandbox.OutcomeSkipped {
 		return string(e.Outcome) + " " + e.Ref.String() + ": " + e.Reason
@@ -38,23 +35,14 @@ func EndingColumns() []output.Column[sandbox.Ending] {
 	}
 }
 
-// EndingLine is one ending for people. Why something did not end stands in the
-// error beside it.
+// EndingLine is one ending for people. The reason of a failed ending is in the error beside it.
 func EndingLine(e sandbox.Ending) string {
 	line := string(e.Outcome) + " " + e.Ref.String()
 	switch {
 	case e.Outcome == sandbox.OutcomeVerified:
-		return line + " in " + ShortDuration(e.Duration)
+		return line + " in " + sandbox.FormatElapsed(e.Duration)
 	case e.Reason != "" && e.Outcome == sandbox.OutcomeAlreadyGone:
 		return line + ": " + e.Reason
 	}
 	return line
-}
-
-// ShortDuration writes how long something took: milliseconds below a second.
-func ShortDuration(d time.Duration) string {
-	if d < time.Second {
-		return fmt.Sprintf("%dms", d.Milliseconds())
-	}
-	return d.Round(100 * time.Millisecond).String()
 }

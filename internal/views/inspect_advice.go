@@ -115,8 +115,7 @@ func (i Inspection) Next() []step {
 	return []step{{"check the provider", "doctor --provider " + ShellWord(i.Provider)}, logs}
 }
 
-// nextOfRunning goes by how it behaves: that nobody owns it is no reason to
-// watch or end it.
+// nextOfRunning advises by behaviour: a missing owner is no reason to watch or end a sandbox.
 func (i Inspection) nextOfRunning(ref string, logs, end step) []step {
 	watch := step{"see how it develops", "top " + ref + " --samples 10"}
 	misbehaves := slices.ContainsFunc(i.Verdict.Findings, func(f triage.Finding) bool { return f.Cause != sandbox.CauseOrphan })

@@ -50,11 +50,11 @@ func (i Inspection) healthObject() any {
 	if i.Seen.Health.Err != nil {
 		return nil
 	}
-	return output.Fields{{Key: "verdict", Value: i.Seen.Health.Got.Verdict}, {Key: "condition", Value: i.condition()}, {Key: "evidence", Value: EvidenceList(i.Seen.Health.Got.Evidence)}}
+	return output.Fields{{Key: "verdict", Value: i.Seen.Health.Got.Verdict}, {Key: "condition", Value: i.conditionOf()}, {Key: "evidence", Value: EvidenceList(i.Seen.Health.Got.Evidence)}}
 }
 
-// condition is what may be done next, "unknown" where the probe does not say.
-func (i Inspection) condition() providers.Condition {
+// conditionOf is what may be done next, "unknown" where the probe does not say.
+func (i Inspection) conditionOf() providers.Condition {
 	return cmp.Or(i.Seen.Health.Got.Condition, providers.ConditionUnknown)
 }
 

@@ -15,7 +15,7 @@ const pageLines = 10
 
 // Page is what an operator reads: what it is, how it fares, and at the end,
 // where the eye rests, what is wrong and what to type.
-func (i Inspection) page(s *output.Sheet) {
+func (i Inspection) addPage(s *output.Sheet) {
 	i.pageRecord(s)
 	i.pageLimits(s)
 	i.pageUsage(s)
@@ -30,27 +30,27 @@ func (i Inspection) page(s *output.Sheet) {
 func (i Inspection) pageRecord(s *output.Sheet) {
 	s.Section(i.Ref().String()).Field("state", i.State)
 	if i.RawState != string(i.State) {
-		known(s, "raw state", i.RawState)
+		addKnown(s, "raw state", i.RawState)
 	}
 	s.FieldTone("stuck", ops.WithDetail(string(i.Verdict.Stuck), i.Verdict.Say()), StuckTone(i.Verdict.Stuck))
-	known(s, "verdict", i.Verdict.Reason)
-	known(s, "name", i.Name)
-	known(s, "provider", ops.WithDetail(i.Provider, i.ProviderType))
+	addKnown(s, "verdict", i.Verdict.Reason)
+	addKnown(s, "name", i.Name)
+	addKnown(s, "provider", ops.WithDetail(i.Provider, i.ProviderType))
 	s.Field("age", i.ageText())
-	moment(s, "created", i.CreatedAt)
-	moment(s, "started", i.StartedAt)
-	moment(s, "last activity", i.LastActivityAt)
+	addMoment(s, "created", i.CreatedAt)
+	addMoment(s, "started", i.StartedAt)
+	addMoment(s, "last activity", i.LastActivityAt)
 	if !i.State.Ended() {
-		moment(s, "expires", i.ExpiresAt)
+		addMoment(s, "expires", i.ExpiresAt)
 	}
-	moment(s, "ended", i.EndedAt)
+	addMoment(s, "ended", i.EndedAt)
 	if i.Ended != nil {
 		s.Field("ended by", i.Ended.Sentence(i.Now))
 	}
-	known(s, "template", i.Template)
-	known(s, "agent type", i.AgentType)
+	addKnown(s, "template", i.Template)
+	addKnown(s, "agent type", i.AgentType)
 	s.Field("task", i.TaskID)
-	known(s, "owner", i.Owner)
+	addKnown(s, "owner", i.Owner)
 	if len(i.Labels) > 0 {
 		s.Field("labels", i.Labels)
 	}
@@ -67,13 +67,13 @@ func (i Inspection) ageText() string {
 func (i Inspection) pageLimits(s *output.Sheet) {
 	l := i.Limits
 	s.Section("Limits")
-	amount(s, "memory", MebibytesText(l.MemoryBytes), "MiB")
+	addAmount(s, "memory", MebibytesText(l.MemoryBytes), "MiB")
 	if l.CPU != nil {
 		s.Field("cpu", Decimal(*l.CPU, 2)+" cores")
 	}
-	count(s, "processes", l.PIDs)
-	amount(s, "disk", MebibytesText(l.DiskBytes), "MiB")
-	known(s, "isolation", l.Isolation)
+	addCount(s, "processes", l.PIDs)
+	addAmount(s, "disk", MebibytesText(l.DiskBytes), "MiB")
+	addKnown(s, "isolation", l.Isolation)
 	s.Field("enforcement", EnforcementText(l.Enforcement))
 }
 
@@ -106,20 +106,20 @@ func (i Inspection) pageUsage(s *output.Sheet) {
 	if u.Trend.MemoryBytes != nil {
 		s.FieldTone("memory", u.MemoryText()+" MiB", u.MemoryTone())
 	}
-	amount(s, "memory peak", MebibytesText(u.Last.MemoryPeakBytes), "MiB")
+	addAmount(s, "memory peak", MebibytesText(u.Last.MemoryPeakBytes), "MiB")
 	switch {
 	case u.Trend.MemorySlope != nil:
 		s.Field("memory trend", u.SlopeText()+" MiB/min")
 	case u.Trend.TooShort && u.Trend.Samples > 1:
 		s.Field("memory trend", "too short to tell")
 	}
-	count(s, "operations", u.Last.Operations)
+	addCount(s, "operations", u.Last.Operations)
 	if u.Last.Duration != nil {
 		s.Field("has run for", *u.Last.Duration)
 	}
-	count(s, "processes", u.Last.PIDs)
-	count(s, "oom kills", u.Last.OOMKills)
-	known(s, "waits on", u.Last.Waiting)
+	addCount(s, "processes", u.Last.PIDs)
+	addCount(s, "oom kills", u.Last.OOMKills)
+	addKnown(s, "waits on", u.Last.Waiting)
 	if !i.State.Ended() {
 		s.FieldTone("pattern", u.Verdict.Pattern, u.PatternTone())
 	}
@@ -136,7 +136,7 @@ func (i Inspection) pageHealth(s *output.Sheet) {
 		return
 	}
 	s.FieldTone("answers", i.Seen.Health.Got.Verdict, i.HealthTone())
-	if c := i.condition(); c != providers.ConditionUnknown {
+	if c := i.conditionOf(); c != providers.ConditionUnknown {
 		s.Field("condition", c)
 	}
 	for _, e := range i.Seen.Health.Got.Evidence {
@@ -188,8 +188,8 @@ func (i Inspection) pageExit(s *output.Sheet) {
 	} else {
 		s.Field("code", "nobody saw it")
 	}
-	known(s, "raw", e.Raw)
-	known(s, "signal", e.Signal)
+	addKnown(s, "raw", e.Raw)
+	addKnown(s, "signal", e.Signal)
 	s.Field("class", e.Class)
 	switch e.Cause {
 	case sandbox.CauseNone:

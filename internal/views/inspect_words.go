@@ -9,25 +9,25 @@ import (
 	"sbx/internal/sandbox"
 )
 
-func known(s *output.Sheet, name, value string) {
+func addKnown(s *output.Sheet, name, value string) {
 	if value != "" {
 		s.Field(name, value)
 	}
 }
 
-func moment(s *output.Sheet, name string, at time.Time) {
+func addMoment(s *output.Sheet, name string, at time.Time) {
 	if !at.IsZero() {
 		s.Field(name, at.UTC())
 	}
 }
 
-func count(s *output.Sheet, name string, n *int64) {
+func addCount(s *output.Sheet, name string, n *int64) {
 	if n != nil {
 		s.Field(name, n)
 	}
 }
 
-func amount(s *output.Sheet, name, figure, unit string) {
+func addAmount(s *output.Sheet, name, figure, unit string) {
 	if figure != "-" {
 		s.Field(name, figure+" "+unit)
 	}

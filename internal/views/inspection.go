@@ -15,7 +15,7 @@ type Inspection struct {
 	Used    *UsageRow // nil where usage is not known
 	Flags   []triage.Flag
 	Program string         // what sbx is called, for the next command
-	Ended   *ops.EndRecord // what the journals tell of its end; nil = nothing
+	Ended   *ops.EndRecord // what the journals record of its end; nil = nothing
 }
 
 // InspectionOf is what an inspection found, as it is shown. Program is what sbx is called.
@@ -35,7 +35,7 @@ func ShowInspection(p *output.Printer, schema string, r *ops.InspectResult, prog
 		spec.Human = func(s *output.Sheet, i Inspection) { i.recordPage(s) }
 		return output.ShowItemAs(p, spec, i, r.Missing, r.Missing)
 	}
-	spec.Human = func(s *output.Sheet, i Inspection) { i.page(s) }
+	spec.Human = func(s *output.Sheet, i Inspection) { i.addPage(s) }
 	return output.ShowItem(p, spec, i, r.Errors...)
 }
 
@@ -43,12 +43,12 @@ func ShowInspection(p *output.Printer, schema string, r *ops.InspectResult, prog
 func (i Inspection) recordPage(s *output.Sheet) {
 	s.Section(i.Ref().String()).Field("state", ops.WithDetail(string(i.State), "on record; it is not there any more"))
 	s.Field("ended by", i.Ended.Sentence(i.Now))
-	known(s, "was", i.RawState)
-	known(s, "name", i.Name)
-	moment(s, "created", i.CreatedAt)
-	known(s, "template", i.Template)
-	known(s, "agent type", i.AgentType)
-	known(s, "task", i.TaskID)
+	addKnown(s, "was", i.RawState)
+	addKnown(s, "name", i.Name)
+	addMoment(s, "created", i.CreatedAt)
+	addKnown(s, "template", i.Template)
+	addKnown(s, "agent type", i.AgentType)
+	addKnown(s, "task", i.TaskID)
 	if len(i.Labels) > 0 {
 		s.Field("labels", i.Labels)
 	}
@@ -57,7 +57,7 @@ func (i Inspection) recordPage(s *output.Sheet) {
 	}
 }
 
-// endedByObject is the key ended_by: null where nothing tells of an end.
+// endedByObject is the key ended_by: null where no record names an end.
 func (i Inspection) endedByObject() any {
 	if i.Ended == nil {
 		return nil

@@ -13,7 +13,7 @@ type LogPageOptions struct {
 	Raw      bool // bytes as they are
 	Patterns bool // with what each line means
 	Follow   bool // each line at once
-	Chosen   bool // not every line was asked for
+	Chosen   bool // a filter or limit left lines out
 }
 
 // LogPage shows the lines of a log as they are read, and says once where they come from.
@@ -42,7 +42,7 @@ func (g *LogPage) Add(item any) error {
 	case ops.LogFound:
 		g.list.WhenEmpty(g.emptyText(i.Ref))
 	case ops.LogLine:
-		return g.add(LogRow(i))
+		return g.addRow(LogRow(i))
 	case ops.LogGap:
 		g.list.Truncated()
 		g.list.Incomplete()
@@ -64,7 +64,7 @@ func (g *LogPage) emptyText(ref sandbox.Ref) string {
 	return ref.String() + ": it has written nothing"
 }
 
-func (g *LogPage) add(r LogRow) error {
+func (g *LogPage) addRow(r LogRow) error {
 	g.noteOrigin(r.LogLine)
 	if g.o.Raw {
 		g.list.Succeeded()

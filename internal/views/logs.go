@@ -32,5 +32,5 @@ func (r LogRow) Origin() string {
 	return at + "  " + r.Stream + strings.Repeat(" ", max(0, len("stdout")-len(r.Stream))) + "  "
 }
 
-// logTime has a fixed width, so that lines stand below each other.
+// logTime has a fixed width, so that lines align.
 const logTime = "2006-01-02T15:04:05.000Z"

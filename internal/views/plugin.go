@@ -8,8 +8,8 @@ import (
 	"sbx/internal/output"
 )
 
-// The exit codes of a monitoring plugin (Nagios plugin guidelines); they stand
-// apart from those of sbx.
+// The exit codes of a monitoring plugin (Nagios plugin guidelines); they are separate from
+// those of sbx.
 const (
 	pluginOK       = 0
 	pluginWarning  = 1

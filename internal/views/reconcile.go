@@ -32,7 +32,7 @@ func ReconcileColumns(now time.Time, of func(reconcile.Row) triage.Verdict) []ou
 		{Name: "action", Value: func(r row) any { return string(r.Action) }, Tone: actionTone},
 		{Name: "verdict", Level: output.Wide, Value: func(r row) any { return r.Verdict }},
 		{Name: "record_state", Head: "RECORD", Level: output.Wide, Value: func(r row) any { return recordState(r) }},
-		{Name: "state", Level: output.Wide, Value: func(r row) any { return said(string(r.Box.State)) }},
+		{Name: "state", Level: output.Wide, Value: func(r row) any { return spokenOrNil(string(r.Box.State)) }},
 		{Name: "age_seconds", Head: "AGE", Level: output.Wide, Value: func(r row) any { return AgeValue(r.Box, now) }},
 		{Name: "task_id", Head: "TASK", Level: output.Wide, Value: func(r row) any { return taskOf(r) }},
 		{Name: "observations", Head: "SEEN", Level: output.Wide, Value: func(r row) any { return r.Observations }},
@@ -53,8 +53,8 @@ func actionTone(r reconcile.Row) output.Tone {
 	return output.Muted
 }
 
-// said is nil for what nobody says.
-func said(word string) any {
+// spokenOrNil is nil for an empty word.
+func spokenOrNil(word string) any {
 	if word == "" {
 		return nil
 	}
@@ -66,7 +66,7 @@ func recordState(r reconcile.Row) any {
 	for _, record := range r.Records {
 		words = append(words, record.RawState)
 	}
-	return said(strings.Join(words, ", "))
+	return spokenOrNil(strings.Join(words, ", "))
 }
 
 func taskOf(r reconcile.Row) any {
@@ -75,7 +75,7 @@ func taskOf(r reconcile.Row) any {
 			return record.TaskID
 		}
 	}
-	return said(r.Box.TaskID)
+	return spokenOrNil(r.Box.TaskID)
 }
 
 // AgeValue is the age in seconds; nil = unknown.

@@ -9,15 +9,15 @@ import (
 	"sbx/internal/task"
 )
 
-// ReportColumns are those of a figure. A target is told in the unit of the value: for
-// people in percent, else as it is.
+// ReportColumns are those of a figure. A target has the unit of the value: for people percent,
+// else as it is.
 func ReportColumns() []output.Column[task.Figure] {
 	type row = task.Figure
 	return []output.Column[row]{
 		{Name: "id", Value: func(f row) any { return f.ID }},
 		{Name: "group", Level: output.Extra, Value: func(f row) any { return f.Group }},
 		{Name: "title", Value: func(f row) any { return f.Title }},
-		{Name: "value", Value: func(f row) any { return rounded(f.Value) }, Text: figureText},
+		{Name: "value", Value: func(f row) any { return roundedOrNil(f.Value) }, Text: figureText},
 		{Name: "unit", Level: output.Wide, Value: func(f row) any { return string(f.Unit) }},
 		{Name: "target", Value: targetValue, Text: targetText},
 		{Name: "verdict", Value: func(f row) any { return f.Verdict() }, Tone: figureTone},
@@ -37,8 +37,8 @@ func figureTone(f task.Figure) output.Tone {
 	return output.Muted
 }
 
-// rounded is a value to four digits; nil stays unknown.
-func rounded(v *float64) any {
+// roundedOrNil is a value to four digits; nil stays unknown.
+func roundedOrNil(v *float64) any {
 	if v == nil {
 		return nil
 	}

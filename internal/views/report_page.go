@@ -45,7 +45,7 @@ func (r ReportPage) Page(s *output.Sheet, figures []task.Figure) {
 	s.Text("`sbx report -o wide` says of each figure what it is taken from")
 }
 
-// figureVerdict tells a figure without a target from one without a sample.
+// figureVerdict distinguishes a figure without a target from one without a sample.
 func figureVerdict(f task.Figure) string {
 	switch {
 	case f.Samples == 0:
@@ -58,7 +58,7 @@ func figureVerdict(f task.Figure) string {
 	return "MISSED"
 }
 
-func (r ReportPage) causes() []task.Blame {
+func (r ReportPage) causesOfFailures() []task.Blame {
 	list := task.Causes(r.Tasks)
 	return list[:min(len(list), reportRows)]
 }
@@ -72,7 +72,7 @@ func blameWord(b task.Blame) string {
 
 func (r ReportPage) pageCauses(s *output.Sheet) {
 	var rows [][]any
-	for _, b := range r.causes() {
+	for _, b := range r.causesOfFailures() {
 		rows = append(rows, []any{b.Attempts, string(b.Class), blameWord(b), "sbx tasks show " + b.Latest})
 	}
 	if len(rows) > 0 {
@@ -83,7 +83,7 @@ func (r ReportPage) pageCauses(s *output.Sheet) {
 // CauseObjects are the causes as data.
 func (r ReportPage) CauseObjects() []any {
 	list := []any{}
-	for _, b := range r.causes() {
+	for _, b := range r.causesOfFailures() {
 		list = append(list, output.Fields{
 			{Key: "class", Value: string(b.Class)}, {Key: "cause", Value: TextOrNil(string(b.Cause))}, {Key: "attempts", Value: b.Attempts}, {Key: "latest", Value: b.Latest},
 		})
@@ -91,11 +91,11 @@ func (r ReportPage) CauseObjects() []any {
 	return list
 }
 
-// lookAt is a task that somebody has to look at, and why.
+// lookAt is a task that needs attention, and why.
 type lookAt struct{ id, why string }
 
-// look gives the tasks to look at, the most pressing first.
-func (r ReportPage) look() []lookAt {
+// tasksToLookAt gives the tasks to look at, the most pressing first.
+func (r ReportPage) tasksToLookAt() []lookAt {
 	var list []lookAt
 	add := func(tasks []task.Task, is func(task.Task) string) {
 		for _, t := range tasks {
@@ -106,13 +106,13 @@ func (r ReportPage) look() []lookAt {
 	}
 	add(task.Incidents(r.Tasks), func(task.Task) string { return "two things are true of it that must never be" })
 	add(r.Tasks, func(t task.Task) string {
-		if t.Publish.State == task.PublishDoubt {
+		if t.Publish.State == task.PublishUnknown {
 			return "nobody knows whether it was published"
 		}
 		return ""
 	})
 	add(r.Tasks, func(t task.Task) string {
-		if !t.StopAt.IsZero() && !t.State.Over() && r.Now.Sub(t.StopAt) > task.EndWait {
+		if !t.StopAt.IsZero() && !t.State.Final() && r.Now.Sub(t.StopAt) > task.EndWait {
 			return "stopped " + sandbox.FormatDuration(r.Now.Sub(t.StopAt)) + " ago, and not seen to be gone"
 		}
 		return ""
@@ -128,7 +128,7 @@ func (r ReportPage) look() []lookAt {
 
 func (r ReportPage) pageLook(s *output.Sheet) {
 	var rows [][]any
-	for _, l := range r.look() {
+	for _, l := range r.tasksToLookAt() {
 		rows = append(rows, []any{"sbx tasks show " + l.id, l.why})
 	}
 	if len(rows) > 0 {
@@ -139,7 +139,7 @@ func (r ReportPage) pageLook(s *output.Sheet) {
 // LookObjects are the tasks to look at as data.
 func (r ReportPage) LookObjects() []any {
 	list := []any{}
-	for _, l := range r.look() {
+	for _, l := range r.tasksToLookAt() {
 		list = append(list, output.Fields{{Key: "task", Value: l.id}, {Key: "why", Value: l.why}})
 	}
 	return list

@@ -89,7 +89,7 @@ func (r UsageRow) SlopeText() string {
 	return Decimal(slope, 0)
 }
 
-// OperationsText writes a count that nobody reads to the last digit: "150k".
+// OperationsText rounds a large count: "150k".
 func (r UsageRow) OperationsText() string {
 	if r.Last.Operations == nil {
 		return "-"

@@ -47,7 +47,7 @@ func SandboxColumns() []output.Column[SandboxRow] {
 		{Name: "agent_type", Head: "AGENT", Level: output.Wide, Value: func(r row) any { return r.AgentType }},
 		{Name: "task_id", Head: "TASK", Value: func(r row) any { return r.TaskID }},
 		{Name: "owner", Level: output.Wide, Value: func(r row) any { return r.Owner }},
-		{Name: "labels", Level: output.Wide, Value: func(r row) any { return labels(r.Labels) }},
+		{Name: "labels", Level: output.Wide, Value: func(r row) any { return copyLabels(r.Labels) }},
 		{Name: "cpu", Level: output.Wide, Value: func(r row) any { return r.Limits.CPU }},
 		{Name: "memory_mb", Head: "MEM LIMIT", Level: output.Wide, Value: func(r row) any { return output.MiB(r.Limits.MemoryBytes) }},
 		{Name: "disk_mb", Level: output.Extra, Value: func(r row) any { return output.MiB(r.Limits.DiskBytes) }},
@@ -80,14 +80,14 @@ func (r SandboxRow) exitCode() *int {
 	return r.Exit.Code
 }
 
-func labels(l map[string]string) map[string]string {
+func copyLabels(l map[string]string) map[string]string {
 	if l == nil {
 		return map[string]string{}
 	}
 	return l
 }
 
-// Ending says in one line where the sandbox stands and, if it has ended, how.
+// Ending describes in one line the state of the sandbox and, if it has ended, how.
 func (r SandboxRow) Ending() string {
 	if !r.State.Ended() {
 		return r.Ref().String() + " is " + string(r.State)

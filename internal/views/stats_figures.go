@@ -67,12 +67,12 @@ func FigureColumns() []output.Column[StatsRow] {
 		{Name: "age_max_seconds", Head: "MAX", Value: func(r row) any { return r.Age(100) }, Tone: row.AgeTone},
 		{Name: "stuck", Value: func(r row) any { return r.Stuck }, Text: row.StuckText, Tone: row.StuckTone},
 		{Name: "unjudged", Level: output.Wide, Value: func(r row) any { return r.Unjudged }, Tone: row.unjudgedTone},
-		{Name: "timeout_rate", Head: "TIMEOUTS", Value: func(r row) any { return r.rate() }, Text: row.RateText, Tone: row.RateTone},
+		{Name: "timeout_rate", Head: "TIMEOUTS", Value: func(r row) any { return r.timeoutRate() }, Text: row.RateText, Tone: row.RateTone},
 		{Name: "thresholds", Level: output.Extra, Value: func(r row) any { return thresholdFields(r.Limits) }},
 	}
 }
 
-// thresholdFields are the limits as data, so that a script need not know them.
+// thresholdFields are the limits as data, for scripts.
 func thresholdFields(t triage.Thresholds) output.Fields {
 	return output.Fields{
 		{Key: "active_max", Value: t.ActiveMax},
@@ -94,8 +94,8 @@ func (r StatsRow) Age(percent int) any {
 	return output.Seconds(ages[max(rank, 1)-1])
 }
 
-// rate is the share of ended sandboxes that a time limit ended, to four digits.
-func (r StatsRow) rate() any {
+// timeoutRate is the share of ended sandboxes that a time limit ended, to four digits.
+func (r StatsRow) timeoutRate() any {
 	rate := r.Counts.TimeoutRate()
 	if rate == nil {
 		return nil
@@ -103,8 +103,8 @@ func (r StatsRow) rate() any {
 	return math.Round(*rate*1e4) / 1e4
 }
 
-// over says that more are active than may be (strictly; ACCEPTANCE R4).
-func (r StatsRow) over() bool {
+// overActiveLimit says that more are active than may be (strictly; R4).
+func (r StatsRow) overActiveLimit() bool {
 	return r.Counts.Active != nil && *r.Counts.Active > int64(r.Limits.ActiveMax)
 }
 
@@ -114,7 +114,7 @@ func (r StatsRow) ActiveText() string {
 		return "-"
 	}
 	text := strconv.FormatInt(*r.Counts.Active, 10) + " of " + strconv.Itoa(r.Limits.ActiveMax)
-	if r.over() {
+	if r.overActiveLimit() {
 		return text + " OVER"
 	}
 	return text
@@ -122,7 +122,7 @@ func (r StatsRow) ActiveText() string {
 
 // ActiveTone is its tone.
 func (r StatsRow) ActiveTone() output.Tone {
-	if r.over() {
+	if r.overActiveLimit() {
 		return output.Bad
 	}
 	return output.Plain
@@ -160,7 +160,7 @@ func (r StatsRow) unjudgedTone() output.Tone {
 }
 
 // RateText grades the rate: between healthy and alert it is to be watched
-// (ACCEPTANCE R3, R128).
+// (R3, R128).
 func (r StatsRow) RateText() string {
 	rate := r.Counts.TimeoutRate()
 	if rate == nil {

@@ -14,15 +14,15 @@ import (
 // evidenceLines is how much evidence a person reads at the end of a run.
 const evidenceLines = 3
 
-// failure is what an operator needs of a task that did not succeed: why, how sure that
+// failureLines is what an operator needs of a task that did not succeed: why, how sure that
 // is and by what, what sbx did about it, and what is left. Each is one line.
-func (r TaskRow) failure() []string {
+func (r TaskRow) failureLines() []string {
 	a := r.Last()
 	if r.State == task.Completed || a == nil {
 		return nil
 	}
 	if a.Exit == nil {
-		return r.left(nil)
+		return r.withLeftover(nil)
 	}
 	lines := []string{"likely cause: " + r.causeWords()}
 	blamed := a.Exit.Cause != sandbox.CauseNone && a.Exit.Cause != sandbox.CauseUnknown
@@ -34,11 +34,11 @@ func (r TaskRow) failure() []string {
 	if a.Retry != nil && !a.Retry.Again && a.Retry.Why != "" {
 		lines = append(lines, "not tried again: "+a.Retry.Why)
 	}
-	return r.left(lines)
+	return r.withLeftover(lines)
 }
 
-// left adds whether anything is.
-func (r TaskRow) left(lines []string) []string {
+// withLeftover adds whether anything is.
+func (r TaskRow) withLeftover(lines []string) []string {
 	if r.VerifiedAt.IsZero() {
 		return append(lines, "not seen to be gone yet: the next sbx goes on with it")
 	}
@@ -54,7 +54,7 @@ func (r TaskRow) causeWords() string {
 	switch r.Publish.State {
 	case task.PublishRefused:
 		return "the program succeeded, and its work was not published"
-	case task.PublishDoubt:
+	case task.PublishUnknown:
 		return "the program succeeded, and nobody knows whether its work was published"
 	case task.PublishNone, task.PublishBegun, task.PublishDone, task.PublishNothing:
 	}
@@ -64,8 +64,8 @@ func (r TaskRow) causeWords() string {
 	return cmp.Or(r.Refused, "unknown")
 }
 
-// CauseWords says why a program ended, and how sure that is. What is not known is said
-// to be, with who may have done it.
+// CauseWords says why a program ended and how certain that is. An unknown cause is named as
+// unknown, with the possible ones.
 func CauseWords(e task.Exit) string {
 	words := map[sandbox.Cause]string{
 		sandbox.CauseOOM:            "it ran out of memory",
@@ -134,7 +134,7 @@ func (r TaskRow) moreMemory() string {
 // pageFailure is failure on the page, before the attempts that it sums up.
 func (r TaskRow) pageFailure(s *output.Sheet) {
 	a := r.Last()
-	if !r.State.Over() || r.State == task.Completed || a == nil || a.Exit == nil {
+	if !r.State.Final() || r.State == task.Completed || a == nil || a.Exit == nil {
 		return
 	}
 	s.Section("Why").Field("likely cause", r.causeWords())

@@ -30,10 +30,10 @@ func taskSummary() []output.Column[TaskRow] {
 		{Name: "key", Level: output.Wide, Value: func(r TaskRow) any { return TextOrNil(r.Key) }},
 		{Name: "state", Value: func(r TaskRow) any { return string(r.State) }, Tone: TaskRow.Tone},
 		{Name: "phase", Value: func(r TaskRow) any { return TextOrNil(string(r.Phase)) }},
-		{Name: "stop_reason", Head: "WHY", Value: func(r TaskRow) any { return TextOrNil(string(r.Reason)) }, Text: TaskRow.why},
+		{Name: "stop_reason", Head: "WHY", Value: func(r TaskRow) any { return TextOrNil(string(r.Reason)) }, Text: TaskRow.endReason},
 		{Name: "pending_reason", Head: "WAITS FOR", Value: func(r TaskRow) any { return TextOrNil(r.Waits) }},
-		{Name: "provider", Value: func(r TaskRow) any { return r.place() }},
-		{Name: "sandbox", Value: func(r TaskRow) any { return r.sandbox() }, Spare: true},
+		{Name: "provider", Value: func(r TaskRow) any { return r.placeOrNil() }},
+		{Name: "sandbox", Value: func(r TaskRow) any { return r.sandboxOrNil() }, Spare: true},
 	}
 }
 
@@ -42,10 +42,10 @@ func taskRest() []output.Column[TaskRow] {
 	return []output.Column[TaskRow]{
 		{Name: "publish", Level: output.Extra, Value: TaskRow.publishObject},
 		{Name: "warm", Level: output.Extra, Value: func(r TaskRow) any { return r.Spec.Warm }},
-		{Name: "terminated_verified", Level: output.Wide, Value: func(r TaskRow) any { return !r.VerifiedAt.IsZero() && !r.waits() }},
+		{Name: "terminated_verified", Level: output.Wide, Value: func(r TaskRow) any { return !r.VerifiedAt.IsZero() && !r.canGoOn() }},
 		{Name: "kept", Level: output.Extra, Value: TaskRow.keptObject},
 		{Name: "resumed_from", Level: output.Extra, Value: func(r TaskRow) any { return TextOrNil(r.ResumedFrom) }},
-		{Name: "created_at", Head: "AGE", Value: func(r TaskRow) any { return output.Time(r.CreatedAt) }, Text: TaskRow.age},
+		{Name: "created_at", Head: "AGE", Value: func(r TaskRow) any { return output.Time(r.CreatedAt) }, Text: TaskRow.ageText},
 		{Name: "deadline_at", Level: output.Wide, Value: func(r TaskRow) any { return output.Time(r.DeadlineAt) }},
 		{Name: "owner", Level: output.Extra, Value: TaskRow.ownerObject},
 	}
@@ -69,7 +69,7 @@ func TaskItem() []output.Column[TaskRow] {
 	return append(columns,
 		output.Column[TaskRow]{Name: "timeline", Level: output.Extra, Value: TaskRow.timelineList},
 		output.Column[TaskRow]{Name: "why", Level: output.Extra, Value: func(r TaskRow) any { return TextOrNil(r.Refused) }},
-		output.Column[TaskRow]{Name: "next", Level: output.Extra, Value: func(r TaskRow) any { return r.next() }},
+		output.Column[TaskRow]{Name: "next", Level: output.Extra, Value: func(r TaskRow) any { return r.nextCommands() }},
 	)
 }
 
@@ -95,22 +95,22 @@ func (r TaskRow) Tone() output.Tone {
 	return output.Plain
 }
 
-// why is the reason of a stop; of a task that nobody goes on with, that.
-func (r TaskRow) why() string {
-	if !r.State.Over() && r.Alive == sandbox.False {
+// endReason is the reason of a stop, or that the runner died.
+func (r TaskRow) endReason() string {
+	if !r.State.Final() && r.Alive == sandbox.False {
 		return "runner died"
 	}
 	return cmp.Or(string(r.Reason), "-")
 }
 
-func (r TaskRow) place() any {
+func (r TaskRow) placeOrNil() any {
 	if a := r.Last(); a != nil {
 		return a.Provider
 	}
 	return r.Spec.Provider
 }
 
-func (r TaskRow) sandbox() any {
+func (r TaskRow) sandboxOrNil() any {
 	if a := r.Last(); a != nil && a.Sandbox != "" {
 		return a.Ref().String()
 	}
@@ -124,7 +124,7 @@ func (r TaskRow) lastExit() task.Exit {
 	return task.Exit{}
 }
 
-func (r TaskRow) age() string { return sandbox.FormatDuration(r.Now.Sub(r.CreatedAt)) }
+func (r TaskRow) ageText() string { return sandbox.FormatDuration(r.Now.Sub(r.CreatedAt)) }
 
 func (r TaskRow) publishObject() any {
 	if !r.Spec.Publishes() {
@@ -145,11 +145,11 @@ func (r TaskRow) keptObject() any {
 	if r.Kept == nil {
 		return nil
 	}
-	return output.Fields{{Key: "ref", Value: r.Kept.Ref.String()}, {Key: "expires_at", Value: output.Time(r.Kept.ExpiresAt)}, {Key: "waits", Value: r.waits()}}
+	return output.Fields{{Key: "ref", Value: r.Kept.Ref.String()}, {Key: "expires_at", Value: output.Time(r.Kept.ExpiresAt)}, {Key: "waits", Value: r.canGoOn()}}
 }
 
-// waits says that somebody may go on in what the task has kept.
-func (r TaskRow) waits() bool { return r.Kept != nil && !r.Spent && r.Now.Before(r.Kept.ExpiresAt) }
+// canGoOn says that another task may continue in the kept sandbox.
+func (r TaskRow) canGoOn() bool { return r.Kept != nil && !r.Spent && r.Now.Before(r.Kept.ExpiresAt) }
 
 func (r TaskRow) ownerObject() any {
 	if r.Owner.PID == 0 {
@@ -238,17 +238,17 @@ func (r TaskRow) timelineList() any {
 	return list
 }
 
-// next is what to type next.
-func (r TaskRow) next() []string {
+// nextCommands is what to type next.
+func (r TaskRow) nextCommands() []string {
 	last := r.Last()
 	switch {
-	case r.waits():
+	case r.canGoOn():
 		return []string{"sbx resume " + r.ID + " -- COMMAND"}
 	case r.State == task.Completed, r.State == task.Stopped:
 		return []string{}
-	case !r.State.Over() && r.Phase == task.Stopping:
+	case !r.State.Final() && r.Phase == task.Stopping:
 		return []string{"sbx stop " + r.ID}
-	case !r.State.Over():
+	case !r.State.Final():
 		return []string{"sbx stop " + r.ID}
 	case last != nil && last.Sandbox != "" && r.outOfMemory():
 		return []string{"sbx logs " + last.Ref().String() + " --tail 50", r.moreMemory()}

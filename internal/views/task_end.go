@@ -9,6 +9,7 @@ import (
 
 	"sbx/internal/ops"
 	"sbx/internal/output"
+	"sbx/internal/sandbox"
 	"sbx/internal/task"
 )
 
@@ -17,16 +18,16 @@ func (r TaskRow) ExitSummary() []string {
 	lines := []string{"task " + r.ID + ": " + ops.WithDetail(string(r.State), r.Detail())}
 	if a := r.Last(); a != nil && r.State != task.Completed {
 		lines = append(lines, AttemptLine(*a))
-		lines = append(lines, r.failure()...)
+		lines = append(lines, r.failureLines()...)
 	}
 	if r.Spec.Publishes() {
 		lines = append(lines, "publish: "+r.publishWords())
 	}
 	if r.Kept != nil {
-		lines = append(lines, "kept: "+r.Kept.Ref.String()+" for "+DurationText(r.Kept.ExpiresAt.Sub(r.Now).Round(time.Second)))
+		lines = append(lines, "kept: "+r.Kept.Ref.String()+" for "+sandbox.FormatElapsed(r.Kept.ExpiresAt.Sub(r.Now).Round(time.Second)))
 	}
 	if r.State != task.Completed || r.Kept != nil {
-		for _, next := range r.next() {
+		for _, next := range r.nextCommands() {
 			lines = append(lines, "next: "+next)
 		}
 	}
@@ -66,7 +67,7 @@ func JoblogLines(t task.Task, seq int) string {
 	return b.String()
 }
 
-// signalNumber is the signal that a program died of, as 128+n tells it; 0 = none.
+// signalNumber is the signal that ended a program, decoded from 128+n; 0 = none.
 func signalNumber(a task.Attempt) int {
 	if a.Exit.Signal == "" || a.Exit.Code == nil || *a.Exit.Code <= 128 {
 		return 0

@@ -13,36 +13,36 @@ import (
 	"sbx/internal/task"
 )
 
-// Page is a task for people: how it stands, what was tried, and what to type.
+// Page is a task for people: its state, what was tried, and what to type.
 func (r TaskRow) Page(s *output.Sheet) {
 	s.Section(r.ID).FieldTone("state", ops.WithDetail(string(r.State), r.Detail()), r.Tone())
-	known(s, "why", r.Refused)
-	known(s, "waits for", r.Waits)
-	known(s, "key", r.Key)
-	known(s, "description", r.Spec.Description)
-	known(s, "command", strings.Join(r.Spec.Command, " "))
-	known(s, "resumed from", r.ResumedFrom)
+	addKnown(s, "why", r.Refused)
+	addKnown(s, "waits for", r.Waits)
+	addKnown(s, "key", r.Key)
+	addKnown(s, "description", r.Spec.Description)
+	addKnown(s, "command", strings.Join(r.Spec.Command, " "))
+	addKnown(s, "resumed from", r.ResumedFrom)
 	if r.Spec.Publishes() {
 		s.Field("publish", r.publishWords())
 	}
 	s.Field("verified gone", r.goneWords())
 	switch {
-	case r.waits():
+	case r.canGoOn():
 		s.Field("kept", r.Kept.Ref.String()+" until "+r.Kept.ExpiresAt.Format(time.RFC3339))
 	case r.Kept != nil:
 		s.Field("kept", r.Kept.Ref.String()+", until it was used or ended")
 	}
-	moment(s, "created", r.CreatedAt)
-	moment(s, "deadline", r.DeadlineAt)
-	moment(s, "ended", r.EndedAt)
-	if !r.State.Over() && r.Owner.PID != 0 {
+	addMoment(s, "created", r.CreatedAt)
+	addMoment(s, "deadline", r.DeadlineAt)
+	addMoment(s, "ended", r.EndedAt)
+	if !r.State.Final() && r.Owner.PID != 0 {
 		s.Field("owner", fmt.Sprintf("pid %d on %s, alive: %s", r.Owner.PID, r.Owner.Host, r.Alive))
 	}
 	r.pageFailure(s)
 	r.pageEvidence(s)
 	r.pageAttempts(s)
 	r.pageNotes(s)
-	for _, line := range r.next() {
+	for _, line := range r.nextCommands() {
 		s.Text("next: " + line)
 	}
 }
@@ -55,7 +55,7 @@ func (r TaskRow) Detail() string {
 func (r TaskRow) publishWords() string {
 	p := r.Publish
 	none := "not yet"
-	if r.State.Over() {
+	if r.State.Final() {
 		none = "not published"
 	}
 	words := ops.WithDetail(cmp.Or(string(p.State), none), p.Message)
@@ -75,7 +75,7 @@ func publishWay(t task.Task) string {
 
 func (r TaskRow) goneWords() string {
 	switch {
-	case !r.VerifiedAt.IsZero() && r.waits():
+	case !r.VerifiedAt.IsZero() && r.canGoOn():
 		return "no: it has kept one"
 	case !r.VerifiedAt.IsZero():
 		return "yes"
@@ -103,7 +103,7 @@ func attemptCells(a task.Attempt) []any {
 		e = *a.Exit
 	}
 	if d, known := AttemptLength(a); known {
-		took = DurationText(d)
+		took = sandbox.FormatElapsed(d)
 	}
 	if a.Messages != nil {
 		messages = strconv.Itoa(*a.Messages)
@@ -138,14 +138,6 @@ func (r TaskRow) pageNotes(s *output.Sheet) {
 	s.Table([]string{"at", "event", "detail"}, rows)
 }
 
-// DurationText is a duration as short as a person wants it, with tenths where they count.
-func DurationText(d time.Duration) string {
-	if d < time.Minute {
-		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + "s"
-	}
-	return sandbox.FormatDuration(d)
-}
-
 // AttemptLine is one attempt in one line, for the operator who watches.
 func AttemptLine(a task.Attempt) string {
 	e := task.Exit{}
@@ -157,7 +149,7 @@ func AttemptLine(a task.Attempt) string {
 		text += fmt.Sprintf(", cause %s (%s)", e.Cause, e.Confidence)
 	}
 	if d, known := AttemptLength(a); known {
-		text += " after " + DurationText(d)
+		text += " after " + sandbox.FormatElapsed(d)
 	}
 	if a.Messages != nil {
 		text += fmt.Sprintf(", %d messages", *a.Messages)

@@ -25,7 +25,7 @@ func NewTaskReporter(p *output.Printer) *TaskReporter {
 	return &TaskReporter{told: map[string]bool{}, Pass: p.Pass, Note: p.Note}
 }
 
-// Output is task.Ear's.
+// Output implements task.Observer.
 func (e *TaskReporter) Output(l sandbox.LogLine) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -38,8 +38,8 @@ func (e *TaskReporter) Output(l sandbox.LogLine) {
 	}
 }
 
-// Said is task.Ear's.
-func (e *TaskReporter) Said(text string) {
+// Message implements task.Observer.
+func (e *TaskReporter) Message(text string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.shut {
@@ -47,7 +47,7 @@ func (e *TaskReporter) Said(text string) {
 	}
 }
 
-// Changed is task.Ear's: each thing is said once.
+// Changed implements task.Observer: each change is shown once.
 func (e *TaskReporter) Changed(t task.Task) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -55,23 +55,23 @@ func (e *TaskReporter) Changed(t task.Task) {
 		return
 	}
 	if t.Waits != "" && t.Waits != "retry" {
-		e.once("waits "+t.Waits, t.ID+" waits: "+t.Waits)
+		e.sayOnce("waits "+t.Waits, t.ID+" waits: "+t.Waits)
 	}
 	for _, a := range t.Attempts {
 		n := strconv.Itoa(a.N)
 		if a.Retry != nil && a.Retry.Again {
-			e.once("again "+n, AttemptLine(a)+"; again in "+DurationText(a.Retry.Delay)+": "+a.Retry.Why)
+			e.sayOnce("again "+n, AttemptLine(a)+"; again in "+sandbox.FormatElapsed(a.Retry.Delay)+": "+a.Retry.Why)
 		}
 	}
 	if t.Phase == task.Publishing {
-		e.once("publishing", "publishing "+publishWay(t))
+		e.sayOnce("publishing", "publishing "+publishWay(t))
 	}
 	if !t.StopAt.IsZero() {
-		e.once("stop", "stopped by "+t.StopBy+": it will not publish")
+		e.sayOnce("stop", "stopped by "+t.StopBy+": it will not publish")
 	}
 }
 
-func (e *TaskReporter) once(key, text string) {
+func (e *TaskReporter) sayOnce(key, text string) {
 	if !e.told[key] {
 		e.told[key] = true
 		e.Note(text)

@@ -109,7 +109,7 @@ func TestFiguresOfPlantedRooms(t *testing.T) {
 	}
 	i := slices.IndexFunc(r.Rooms, func(f figures) bool { return f.Room == "internal/shop" })
 	shop := r.Rooms[i]
-	if shop.Files != 6 || shop.Functions != 5 || shop.OneWord != 3 || shop.Shared != 0 || shop.Arrows != 5 || shop.Upward != 1 || shop.InCircles != 3 {
+	if shop.Files != 6 || shop.Functions != 5 || shop.Unexported != 4 || shop.CodeLines >= shop.Lines || shop.OneWord != 3 || shop.Shared != 0 || shop.Arrows != 5 || shop.Upward != 1 || shop.InCircles != 3 {
 		t.Errorf("got %+v", shop)
 	}
 	if want := [][2]string{{"till.go", "goods.go"}}; !slices.Equal(shop.Back, want) {
@@ -122,7 +122,7 @@ func TestFiguresOfPlantedRooms(t *testing.T) {
 	if err := runTool([]string{"-C", planted(t), "-room", "internal/shop", "-arrows"}, &out); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"| internal/shop | 6 | ", " | 5 | 3 (60 %) | 0 (0 %) | 5 | 1 (20 %) | 3 |\n", "internal/shop: till.go uses goods.go\n"} {
+	for _, want := range []string{"| internal/shop | 6 | ", " | 5 | 4 | 3 (75 %) | 0 (0 %) | 5 | 1 (20 %) | 3 |\n", "internal/shop: till.go uses goods.go\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing:\n%s", want, out.String())
 		}
@@ -198,6 +198,14 @@ func TestUpward(t *testing.T) {
 				t.Errorf("%d of %d files have a place", len(got), len(g))
 			}
 		})
+	}
+}
+
+func TestCodeLines(t *testing.T) {
+	t.Parallel()
+	text := "// Package p.\npackage p\n\n/* two\nlines */\nvar a = `x\n\ny` // one\n\nfunc f() {\n\t// nothing\n}\n"
+	if got := codeLines([]byte(text)); got != 6 {
+		t.Errorf("got %d", got)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"go/ast"
 	"go/importer"
 	"go/parser"
+	"go/scanner"
 	"go/token"
 	"go/types"
 	"io"
@@ -19,12 +20,12 @@ import (
 
 // room is one package, parsed and typed.
 type room struct {
-	name         string // its folder, as internal/fleet
-	files, lines int    // also of other platforms
-	fset         *token.FileSet
-	syntax       []*ast.File // of this platform
-	pkg          *types.Package
-	info         *types.Info
+	name                    string // its folder, as internal/fleet
+	files, lines, codeLines int    // also of other platforms
+	fset                    *token.FileSet
+	syntax                  []*ast.File // of this platform
+	pkg                     *types.Package
+	info                    *types.Info
 }
 
 // listed is a package as the go command lists it.
@@ -94,6 +95,27 @@ func listPackages(root string, patterns []string) ([]listed, error) {
 	}
 }
 
+// codeLines counts the lines that hold more than space and comments.
+func codeLines(text []byte) int {
+	lines := map[int]bool{}
+	file := token.NewFileSet().AddFile("", -1, len(text))
+	var s scanner.Scanner
+	s.Init(file, text, nil, 0)
+	for {
+		pos, tok, literal := s.Scan()
+		switch {
+		case tok == token.EOF:
+			return len(lines)
+		case tok == token.SEMICOLON && literal == "\n": // inserted at the end of a line
+			continue
+		}
+		first := file.Line(pos)
+		for n := range strings.Count(literal, "\n") + 1 { // a raw string may span lines
+			lines[first+n] = true
+		}
+	}
+}
+
 // readRoom parses and types one package.
 func readRoom(root string, p listed, exports map[string]string) (*room, error) {
 	name := p.Dir
@@ -113,6 +135,7 @@ func readRoom(root string, p listed, exports map[string]string) (*room, error) {
 		}
 		r.files++
 		r.lines += bytes.Count(text, []byte("\n"))
+		r.codeLines += codeLines(text)
 	}
 	for _, file := range p.GoFiles {
 		parsed, err := parser.ParseFile(r.fset, filepath.Join(p.Dir, file), nil, parser.SkipObjectResolution)

@@ -4,14 +4,14 @@
 // Tests are not counted.
 //
 // Files and lines are those of all Go files of the folder that are no tests, comments and
-// empty lines included. The rest is of the files that this platform builds:
+// empty lines included; code leaves those two out. The rest is of the files that this platform
+// builds:
 //
 //   - Functions are declared functions and methods; main is left out.
-//   - One word: functions whose name is not exported and has no upper-case letter and no
-//     underscore, in percent of all functions. A search for such a name finds too much.
-//   - Shared: functions whose name three or more functions of the room have (in the row of the
-//     total: of all rooms), in percent of all functions. Methods that an interface demands
-//     are among them.
+//   - One word: unexported functions whose name has no upper-case letter and no underscore, in
+//     percent of the unexported ones. A search for such a name finds too much.
+//   - Shared: unexported functions whose name three or more unexported functions of the room
+//     have (in the row of the total: of all rooms), in percent of the unexported ones.
 //   - Arrows: file A has an arrow to file B of the same room if A uses anything that B declares
 //     at the level of the package: a constant, a type, a variable, a function or a method.
 //     However often A uses B, it is one arrow. Fields and the methods of interfaces are parts

@@ -11,16 +11,18 @@ import (
 
 // figures are those of one room, or of all.
 type figures struct {
-	Room      string      `json:"room"`
-	Files     int         `json:"files"`
-	Lines     int         `json:"lines"`
-	Functions int         `json:"functions"`
-	OneWord   int         `json:"one_word_functions"`
-	Shared    int         `json:"functions_with_a_shared_name"`
-	Arrows    int         `json:"arrows"`
-	Upward    int         `json:"upward_arrows"`
-	InCircles int         `json:"files_in_circles"`
-	Back      [][2]string `json:"upward"` // user and used, of one room
+	Room       string      `json:"room"`
+	Files      int         `json:"files"`
+	Lines      int         `json:"lines"`
+	CodeLines  int         `json:"code_lines"`
+	Functions  int         `json:"functions"`
+	Unexported int         `json:"unexported_functions"`
+	OneWord    int         `json:"one_word_functions"`
+	Shared     int         `json:"functions_with_a_shared_name"`
+	Arrows     int         `json:"arrows"`
+	Upward     int         `json:"upward_arrows"`
+	InCircles  int         `json:"files_in_circles"`
+	Back       [][2]string `json:"upward"` // user and used, of one room
 }
 
 // report is one row for each room, and the total of several.
@@ -37,10 +39,12 @@ func measureRooms(rooms []*room) report {
 	total, everywhere := figures{Room: "total"}, []string{}
 	for _, one := range rooms {
 		names := functionsOf(one)
-		everywhere = append(everywhere, names...)
+		hidden := slices.DeleteFunc(slices.Clone(names), ast.IsExported)
+		everywhere = append(everywhere, hidden...)
 		g := arrowsOf(one)
 		f := figures{
-			Room: one.name, Files: one.files, Lines: one.lines, Functions: len(names), OneWord: oneWord(names), Shared: shared(names),
+			Room: one.name, Files: one.files, Lines: one.lines, CodeLines: one.codeLines,
+			Functions: len(names), Unexported: len(hidden), OneWord: oneWord(hidden), Shared: shared(hidden),
 			Arrows: g.arrows(), Back: upward(g),
 		}
 		f.Upward = len(f.Back)
@@ -52,7 +56,9 @@ func measureRooms(rooms []*room) report {
 		r.Rooms = append(r.Rooms, f)
 		total.Files += f.Files
 		total.Lines += f.Lines
+		total.CodeLines += f.CodeLines
 		total.Functions += f.Functions
+		total.Unexported += f.Unexported
 		total.OneWord += f.OneWord
 		total.Arrows += f.Arrows
 		total.Upward += f.Upward
@@ -78,7 +84,7 @@ func functionsOf(r *room) []string {
 	return names
 }
 
-// oneWord counts names that are not exported and one word.
+// oneWord counts names without an upper-case letter and an underscore.
 func oneWord(names []string) int {
 	n := 0
 	for _, name := range names {
@@ -106,15 +112,15 @@ func shared(names []string) int {
 
 // printTable writes Markdown.
 func printTable(out io.Writer, r report) {
-	fmt.Fprintln(out, "| room | files | lines | functions | one word | shared | arrows | upward | in circles |")
-	fmt.Fprintln(out, "|---|---:|---:|---:|---:|---:|---:|---:|---:|")
+	fmt.Fprintln(out, "| room | files | lines | code | functions | unexported | one word | shared | arrows | upward | in circles |")
+	fmt.Fprintln(out, "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
 	rows := r.Rooms
 	if r.Total != nil {
 		rows = append(slices.Clip(rows), *r.Total)
 	}
 	for _, f := range rows {
-		fmt.Fprintf(out, "| %s | %d | %d | %d | %s | %s | %d | %s | %d |\n", f.Room, f.Files, f.Lines, f.Functions,
-			portion(f.OneWord, f.Functions), portion(f.Shared, f.Functions), f.Arrows, portion(f.Upward, f.Arrows), f.InCircles)
+		fmt.Fprintf(out, "| %s | %d | %d | %d | %d | %d | %s | %s | %d | %s | %d |\n", f.Room, f.Files, f.Lines, f.CodeLines, f.Functions, f.Unexported,
+			portion(f.OneWord, f.Unexported), portion(f.Shared, f.Unexported), f.Arrows, portion(f.Upward, f.Arrows), f.InCircles)
 	}
 }
 

@@ -119,7 +119,7 @@ func (c *Client) createBody(spec sandbox.Spec) (wireCreate, error) {
 	// the middle of a longer run. So it may be idle for its whole life. 0 (never) would
 	// remove a limit: should the end of its life be lost, an unused sandbox still stops.
 	minutes := int(math.Ceil(ttl.Minutes()))
-	w := wireCreate{Target: c.target, TTLMinutes: minutes, AutoStop: minutes, Labels: spec.Marks(), Snapshot: spec.Snapshot}
+	w := wireCreate{Target: c.target, TTLMinutes: minutes, AutoStop: minutes, Labels: spec.CreateLabels(), Snapshot: spec.Snapshot}
 	if w.Snapshot == "" {
 		w.Snapshot = spec.Template
 	}

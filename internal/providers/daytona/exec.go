@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/poll"
@@ -231,7 +233,7 @@ func (r *execution) sendStdin(ctx context.Context) (string, error) {
 		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 			return "", fault.New(fault.KindUnknown, "stdin: %w", err)
 		}
-		text = "printf %s " + guest.Quote(base64.StdEncoding.EncodeToString(part[:n])) + " | base64 -d >> " + file
+		text = "printf %s " + shellescape.Quote(base64.StdEncoding.EncodeToString(part[:n])) + " | base64 -d >> " + file
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // Terminate stops a sandbox, which keeps its disk; an ephemeral one is deleted, since a stop
-// would delete it. With Delete it is destroyed (DESIGN section 2, Ending).
+// would delete it. With Delete it is destroyed.
 func (c *Client) Terminate(ctx context.Context, id string, o providers.TerminateOptions) error {
 	op := "terminate " + id
 	w, err := c.detail(ctx, "terminate", id)

@@ -68,7 +68,7 @@ func (c *Client) createBody(spec sandbox.Spec) (wireCreate, error) {
 				WithHint("name a template with --template")
 		}
 	}
-	labels := spec.Marks()
+	labels := spec.CreateLabels()
 	labels[sandbox.LabelNonce] = cmp.Or(labels[sandbox.LabelNonce], strings.ToLower(rand.Text()))
 	if len(spec.Command) > 0 {
 		labels[sandbox.LabelRun] = guest.MainTag

@@ -72,7 +72,7 @@ func TestACommandWhoseReaderLeaves(t *testing.T) {
 }
 
 const (
-	patient = 10 * time.Second
+	patient = 2 * time.Minute
 	moment  = 5 * time.Millisecond
 )
 

@@ -13,7 +13,7 @@ import (
 )
 
 // Terminate deletes a running sandbox. A DELETE of a paused one destroys its snapshot, so
-// without Delete it is refused (DESIGN section 2, Ending).
+// without Delete it is refused.
 func (c *Client) Terminate(ctx context.Context, id string, o providers.TerminateOptions) error {
 	if !o.Delete {
 		s := o.Seen

@@ -22,7 +22,7 @@ import (
 )
 
 // patient is for what real processes do on a busy machine.
-const patient = 30 * time.Second
+const patient = 3 * time.Minute
 
 // box is a sandbox: a shell with a home of its own.
 type box struct {

@@ -1,6 +1,10 @@
 package guest
 
-import "fmt"
+import (
+	"fmt"
+
+	"al.essio.dev/pkg/shellescape"
+)
 
 // KillScript is a script that sends a signal, by number, to the process group of a run and to
 // its processes outside the group, and prints "signalled N". It records for ReadExitScript that
@@ -14,7 +18,7 @@ func KillScript(tag string, signal int) string {
 // KillMarkedScript is a script that kills every process whose environment has this KEY=VALUE,
 // except the shell that runs it, and prints "signalled N".
 func KillMarkedScript(mark string) string {
-	return "signal=9 group= told= n=0 mark=" + Quote(mark) + "\n" + sharedFunctions + strayFunction + killStraysText
+	return "signal=9 group= told= n=0 mark=" + shellescape.Quote(mark) + "\n" + sharedFunctions + strayFunction + killStraysText
 }
 
 // killText checks that the process id still belongs to the program before it signals.

@@ -2,6 +2,8 @@ package guest
 
 import (
 	"fmt"
+
+	"al.essio.dev/pkg/shellescape"
 )
 
 // MainTag is the tag of the program that `sbx create -- CMD` starts.
@@ -55,8 +57,8 @@ func LaunchScript(p Program) string {
 		limit = DefaultMaxOutput
 	}
 	return enterRunDir(p.Tag) +
-		fmt.Sprintf("w=%s\nsizes='%s'\nhold=%t\nr=%s\n", Quote(p.Workdir), blockSizes(limit), p.HoldsBack, Quote(sharedFunctions+counterFunction+runnerScript)) +
-		"set -- " + Quote(p.Args...) + "\n" + launchText
+		fmt.Sprintf("w=%s\nsizes='%s'\nhold=%t\nr=%s\n", shellescape.Quote(p.Workdir), blockSizes(limit), p.HoldsBack, shellescape.Quote(sharedFunctions+counterFunction+runnerScript)) +
+		"set -- " + shellescape.QuoteCommand(p.Args) + "\n" + launchText
 }
 
 // filesPerStream is the number of files of a stream; the oldest is dropped first.
@@ -110,7 +112,7 @@ func findProgram(p Program) string {
 	if len(p.Args) == 0 {
 		return ""
 	}
-	return findText + "find_program " + Quote(p.Workdir, p.Args[0]) + " || exit $?\n"
+	return findText + "find_program " + shellescape.QuoteCommand([]string{p.Workdir, p.Args[0]}) + " || exit $?\n"
 }
 
 const findText = `find_program() (

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"sbx/internal/providers/guest"
+	"al.essio.dev/pkg/shellescape"
 )
 
 // FuzzQuote holds that a real shell gives the word back.
@@ -19,7 +19,7 @@ func FuzzQuote(f *testing.F) {
 		if strings.Contains(one+two, "\x00") || len(one)+len(two) > 20000 {
 			return // no shell word
 		}
-		out, err := exec.Command("sh", "-c", `printf '%s\0' `+guest.Quote(one, two)).Output()
+		out, err := exec.Command("sh", "-c", `printf '%s\0' `+shellescape.QuoteCommand([]string{one, two})).Output()
 		if err != nil || string(out) != one+"\x00"+two+"\x00" {
 			t.Fatalf("%q %q gives %q, %v", one, two, out, err)
 		}

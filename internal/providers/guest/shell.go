@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"sbx/internal/fault"
 	"sbx/internal/poll"
 	"sbx/internal/providers"
@@ -219,11 +221,11 @@ func enterRunDir(tag string) string {
 	if !ValidTag(tag) {
 		return misuseScript("this cannot name a run: " + tag)
 	}
-	return "d=" + runsDir + "/" + Quote(tag) + "\n"
+	return "d=" + runsDir + "/" + shellescape.Quote(tag) + "\n"
 }
 
 func misuseScript(why string) string {
-	return "echo " + Quote(why) + " >&2; exit 64\n"
+	return "echo " + shellescape.Quote(why) + " >&2; exit 64\n"
 }
 
 // sharedFunctions are the shell functions that the scripts share.

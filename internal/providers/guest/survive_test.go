@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"al.essio.dev/pkg/shellescape"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -66,7 +67,7 @@ func TestTheKernelsCounterMakesItOOM(t *testing.T) {
 			group := memoryGroup(t)
 			b := box{T: t, shell: []string{"sh"}, home: t.TempDir(), path: os.Getenv("PATH")}
 			defer b.clear()
-			out, code := b.run("echo $$ > " + guest.Quote(filepath.Join(group, "cgroup.procs")) + " || exit 99\n" + guest.LaunchScript(guest.Program{Args: tc.args}))
+			out, code := b.run("echo $$ > " + shellescape.Quote(filepath.Join(group, "cgroup.procs")) + " || exit 99\n" + guest.LaunchScript(guest.Program{Args: tc.args}))
 			require.Zero(t, code, "%s", out)
 			exit := b.ended("")
 			assert.Equal(t, tc.code, *exit.Code)

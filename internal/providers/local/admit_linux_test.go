@@ -107,7 +107,7 @@ func TestAdmission(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			why, unknown := look(tc.m.roots(t)).refuses(tc.want)
+			why, unknown := readAdmission(tc.m.roots(t)).refusal(tc.want)
 			if tc.why == "" {
 				assert.Empty(t, why)
 			} else {
@@ -155,7 +155,7 @@ func TestDoctorSaysWhatAdmissionDoesNotKnow(t *testing.T) {
 			machine{meminfo: eight, group: map[string]string{"memory.max": "x"}}, sandbox.Unknown, "/memory.max holds no amount: \"x\"",
 		},
 	} {
-		check := c.checkRoom(look(tc.m.roots(t)))
+		check := c.checkMemory(readAdmission(tc.m.roots(t)))
 		assert.Equal(t, tc.verdict, check.Verdict, name)
 		assert.Contains(t, check.Message, tc.message, name)
 		assert.NotContains(t, check.Message, "\n", name)

@@ -4,11 +4,11 @@ package local
 
 import "sbx/internal/providers"
 
-// tellsQuota says that what is used of this machine is not known here.
-const tellsQuota = false
+// reportsQuota is false: the memory in use is unknown on this system.
+const reportsQuota = false
 
-// checkAdmission has nothing to say: what is free is not known here.
+// checkAdmission has no result: the free memory is unknown on this system.
 func (c *Client) checkAdmission() []providers.Check { return nil }
 
-// fits refuses nothing: what this machine has is not known here.
-func (c *Client) fits(int64) error { return nil }
+// checkMemoryFits refuses nothing: the memory is unknown on this system.
+func (c *Client) checkMemoryFits(int64) error { return nil }

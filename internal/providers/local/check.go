@@ -12,7 +12,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Check says what this machine offers to local sandboxes, for doctor.
+// Check reports to doctor what this machine offers to local sandboxes.
 func (c *Client) Check(context.Context) []providers.Check {
 	return slices.Concat([]providers.Check{c.checkState(), notABoundary()}, c.checkLimits(), c.checkAdmission())
 }
@@ -42,15 +42,15 @@ func (c *Client) checkState() providers.Check {
 	return check
 }
 
-// checkLimits tells for each kind of enforcement whether it can be had.
+// checkLimits reports for each kind of enforcement whether it is available.
 func (c *Client) checkLimits() []providers.Check {
-	if !supported() {
+	if !isSupported() {
 		return []providers.Check{{
 			Check: "local sandboxes", Verdict: sandbox.False, Message: "this system is neither Linux nor macOS",
 			Hint: "use WSL2, or a remote provider",
 		}}
 	}
-	host, err := cgroup.Detect(cgroup.Roots{Proc: "/proc", Owner: c.store.Owner()}, 0)
+	host, err := cgroup.Detect(c.cgroupRoots(), 0)
 	if err != nil {
 		return []providers.Check{{Check: "cgroups", Verdict: sandbox.Unknown, Message: err.Error(), Info: true}}
 	}
@@ -66,7 +66,7 @@ func (c *Client) checkLimits() []providers.Check {
 		}
 		checks = append(checks, check)
 	}
-	if ok, why := c.scope(); ok {
+	if ok, why := c.scopeAvailable(); ok {
 		checks = append(checks, providers.Check{Check: "limits by systemd-scope", Verdict: sandbox.True, Message: "can hold a hard memory limit", Info: true})
 		if !best.Hard() {
 			best = sandbox.EnforcementScope
@@ -83,22 +83,26 @@ func (c *Client) checkLimits() []providers.Check {
 	return append(checks, summary)
 }
 
-// scope says whether a systemd user scope can hold a sandbox.
-func (c *Client) scope() (bool, string) {
+// scopeAvailable reports whether a systemd user scope can hold a sandbox.
+func (c *Client) scopeAvailable() (bool, string) {
 	return cgroup.ScopeAvailable(c.deps.Lookup, func(file string) error {
 		_, err := os.Stat(file)
 		return err
 	})
 }
 
-// needsScope says that a systemd scope is the only way to a hard limit here.
+// needsScope reports whether a systemd scope is the only way to a hard limit here.
 func (c *Client) needsScope() bool {
-	ok, _ := c.scope()
+	ok, _ := c.scopeAvailable()
 	if !ok {
 		return false
 	}
-	host, err := cgroup.Detect(cgroup.Roots{Proc: "/proc", Owner: c.store.Owner()}, 0)
+	host, err := cgroup.Detect(c.cgroupRoots(), 0)
 	return err == nil && !slices.ContainsFunc(host.Possible(), func(p cgroup.Possibility) bool { return p.OK })
+}
+
+func (c *Client) cgroupRoots() cgroup.Roots {
+	return cgroup.Roots{Proc: "/proc", Owner: c.store.Owner()}
 }
 
 func groupLimits(l record.Limits) cgroup.Limits {

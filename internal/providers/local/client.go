@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,7 +22,7 @@ import (
 // otherwise.
 const TypeName = "local"
 
-// createSettles is far more than a create takes, which is milliseconds.
+// createSettles is far longer than a create takes (milliseconds).
 const createSettles = 3 * time.Second
 
 // Client is the local provider.
@@ -30,7 +31,7 @@ type Client struct {
 	store    record.Store
 	defaults defaults
 	deps     providers.Deps
-	age      func(identity.Process) (time.Duration, bool) // by a clock that nobody sets
+	age      func(identity.Process) (time.Duration, bool) // by a monotonic clock
 }
 
 var (
@@ -59,7 +60,7 @@ func Type() providers.Type {
 			CreateSettles: createSettles, EndKeeps: providers.EndKeepsRecord,
 		},
 		KeepsRecords: true,
-		TellsQuota:   tellsQuota,
+		TellsQuota:   reportsQuota,
 		LabelsIn:     "`--label` of `sbx create` and `sbx run`",
 		LifeSigns: []providers.LifeSign{
 			{Ability: "logs", Shows: "what the program wrote, with times", Misses: ""},
@@ -75,11 +76,11 @@ func Type() providers.Type {
 			{Name: "ttl", Default: "10m", Kind: providers.OptionDuration, Help: "lifetime of a sandbox that names none"},
 			{Name: "output", Default: "16M", Kind: providers.OptionSize, Help: "how much output of a sandbox stays on disk, the newest first"},
 		},
-		Open: open,
+		Open: openClient,
 	}
 }
 
-func open(_ context.Context, p providers.Profile, d providers.Deps) (providers.Provider, error) {
+func openClient(_ context.Context, p providers.Profile, d providers.Deps) (providers.Provider, error) {
 	defaults, err := readDefaults(p)
 	if err != nil {
 		return nil, err
@@ -98,13 +99,13 @@ func (c *Client) Type() string { return TypeName }
 
 func (c *Client) now() time.Time { return c.deps.Now() }
 
-// newID makes an id of 10 lower-case letters and digits: 50 random bits, free
-// of anything that a shell, a path or a cgroup name would mind.
+// newID makes an id of 10 lower-case letters and digits, with 50 random bits, that is valid
+// in shells, paths and cgroup names.
 func newID() string { return strings.ToLower(rand.Text()[:10]) }
 
-// supervisorOf takes hold of the living supervisor: by the record, or by the
-// signed lock where the record is garbage.
-func (c *Client) supervisorOf(id string, r record.Record) (*identity.Handle, error) {
+// openSupervisor opens the living supervisor: by the record, or by the signed lock where the
+// record is unreadable.
+func (c *Client) openSupervisor(id string, r record.Record) (*identity.Handle, error) {
 	p := r.Supervisor
 	if p.PID == 0 {
 		holder, ok := c.store.Holder(id)
@@ -116,9 +117,9 @@ func (c *Client) supervisorOf(id string, r record.Record) (*identity.Handle, err
 	return identity.Open(p)
 }
 
-// present is nil when the sandbox has a folder. One that may not be looked at is
-// not the same as none.
-func (c *Client) present(op, id string) error {
+// checkExists is nil when the sandbox has a folder. A folder without access is another error
+// than a missing one.
+func (c *Client) checkExists(op, id string) error {
 	if ref, err := sandbox.ParseRef(id); err != nil || !ref.Bare() {
 		return c.notFound(id)
 	}
@@ -126,7 +127,7 @@ func (c *Client) present(op, id string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return c.notFound(id)
 	case err != nil:
-		return c.trouble(op+" "+id, err)
+		return c.classifyError(op+" "+id, err)
 	case !info.IsDir():
 		return c.notFound(id)
 	}
@@ -137,3 +138,39 @@ func (c *Client) notFound(id string) error {
 	return fault.New(fault.KindNotFound, "no sandbox %q", id).At(c.name, "").
 		WithHint("`sbx ls --all` lists what there is; ended ones stay for 24 hours")
 }
+
+// defaults are the limits of a sandbox whose spec has none.
+type defaults struct {
+	memoryBytes int64
+	cpu         float64 // cores
+	pids        int64
+	ttl         time.Duration
+	outputBytes int64
+}
+
+func readDefaults(p providers.Profile) (defaults, error) {
+	var d defaults
+	var err error
+	fail := func(key string, err error) (defaults, error) {
+		return defaults{}, fault.Usage("providers.%s.%s: %w", p.Name, key, err)
+	}
+	if d.memoryBytes, err = sandbox.ParseSize(p.Settings["memory"]); err != nil {
+		return fail("memory", err)
+	}
+	if d.outputBytes, err = sandbox.ParseSize(p.Settings["output"]); err != nil {
+		return fail("output", err)
+	}
+	if d.ttl, err = sandbox.ParseDuration(p.Settings["ttl"]); err != nil {
+		return fail("ttl", err)
+	}
+	if d.pids, err = strconv.ParseInt(p.Settings["pids"], 10, 32); err != nil || d.pids < 1 {
+		return fail("pids", fault.Usage("%q is no positive whole number", p.Settings["pids"]))
+	}
+	if d.cpu, err = strconv.ParseFloat(p.Settings["cpu"], 64); err != nil || !(d.cpu > 0 && d.cpu <= maxCPU) {
+		return fail("cpu", fault.Usage("%q is no number of cores", p.Settings["cpu"]))
+	}
+	return d, nil
+}
+
+// maxCPU is more than any machine has and far below the overflow of a quota file.
+const maxCPU = 4096

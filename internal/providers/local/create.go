@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"os"
@@ -16,74 +17,74 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// startLimit is how long a supervisor may take to say whether the program
-// runs; it needs milliseconds.
+// startLimit is how long a supervisor may take to report the start of the program; it needs
+// milliseconds.
 const startLimit = 15 * time.Second
 
-// Create starts a sandbox. When it returns, the program runs inside its limits
-// and the record says so; a failed start leaves a `failed` record with the
-// reason, except where a required limit was refused.
+// Create starts a sandbox. When it returns, the program runs inside its limits and the
+// record says so; a failed start leaves a `failed` record with the reason, except where a
+// required limit was refused.
 func (c *Client) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
-	if err := c.check(spec); err != nil {
+	if err := c.checkSpec(spec); err != nil {
 		return sandbox.Sandbox{}, err
 	}
 	id := newID()
 	op := "create " + id
-	wrap, err := c.wrap(spec, id)
+	wrap, err := c.isolationArgs(spec, id)
 	if err != nil {
 		return sandbox.Sandbox{}, err
 	}
 	lock, err := c.store.Prepare(id)
 	if err != nil {
-		return sandbox.Sandbox{}, c.trouble(op, err)
+		return sandbox.Sandbox{}, c.classifyError(op, err)
 	}
-	defer lock.Close() // the supervisor holds it on
-	r := c.plan(id, spec)
-	ready, err := c.launch(ctx, wire.Order{
-		Root: c.store.Root, Record: r, Env: c.environment(id, spec), RequireHard: spec.RequireHardLimit, Wrap: wrap,
+	defer lock.Close() // the supervisor keeps holding it
+	r := c.newRecord(id, spec)
+	ready, err := c.launchSupervisor(ctx, wire.Order{
+		Root: c.store.Root, Record: r, Env: c.buildEnvironment(id, spec), RequireHard: spec.RequireHardLimit, Wrap: wrap,
 		InScope: c.needsScope(),
 	}, lock)
 	switch {
 	case err != nil:
-		return sandbox.Sandbox{}, c.trouble(op, err)
+		return sandbox.Sandbox{}, c.classifyError(op, err)
 	case ready.Fail != nil:
-		if ready.Fail.Kind == wire.FailSoftLimit || ready.Fail.Kind == wire.FailDisk { // refused, or no room for a reason
+		if ready.Fail.Kind == wire.FailSoftLimit || ready.Fail.Kind == wire.FailDisk { // refused, or no space for a reason
 			if err := c.store.Remove(id); err != nil {
-				return sandbox.Sandbox{}, c.trouble(op, err)
+				return sandbox.Sandbox{}, c.classifyError(op, err)
 			}
 		}
-		return sandbox.Sandbox{}, c.startTrouble(op, ready.Fail)
+		return sandbox.Sandbox{}, c.startError(op, ready.Fail)
 	}
-	return c.view(*ready.Record, true), nil
+	return c.toSandbox(*ready.Record, true), nil
 }
 
-// launch starts the supervisor, and once more without the systemd scope when
-// that was what failed: the watchdog is better than nothing, and says so.
-func (c *Client) launch(ctx context.Context, order wire.Order, lock *os.File) (wire.Ready, error) {
-	ready, err := c.supervise(ctx, order, lock)
+// launchSupervisor starts the supervisor, and once more without the systemd scope when that
+// failed: the watchdog limits memory as well, less strictly, and the record says so.
+func (c *Client) launchSupervisor(ctx context.Context, order wire.Order, lock *os.File) (wire.Ready, error) {
+	ready, err := c.startSupervisor(ctx, order, lock)
 	if err == nil || !order.InScope || ctx.Err() != nil {
 		return ready, err
 	}
 	c.deps.Notice(c.name + ": no systemd scope could be had: " + err.Error())
 	order.InScope = false
-	return c.supervise(ctx, order, lock)
+	return c.startSupervisor(ctx, order, lock)
 }
 
 var _ providers.Vetter = (*Client)(nil)
 
-// Vet is providers.Vetter's.
+// Vet implements providers.Vetter.
 func (c *Client) Vet(spec sandbox.Spec) error {
-	if err := c.check(spec); err != nil {
+	if err := c.checkSpec(spec); err != nil {
 		return err
 	}
-	if _, err := c.wrap(spec, "vet"); err != nil {
+	if _, err := c.isolationArgs(spec, "vet"); err != nil {
 		return err
 	}
-	return c.fits(or(spec.MemoryBytes, c.defaults.memoryBytes))
+	return c.checkMemoryFits(cmp.Or(spec.MemoryBytes, c.defaults.memoryBytes))
 }
 
-// check refuses what could never start, before anything is made.
-func (c *Client) check(spec sandbox.Spec) error {
+// checkSpec refuses what could never start, before anything is created.
+func (c *Client) checkSpec(spec sandbox.Spec) error {
 	for flag, set := range map[string]bool{
 		"--template": spec.Template != "", "--snapshot": spec.Snapshot != "", "--image": spec.Image != "", "--disk": spec.DiskBytes > 0,
 	} {
@@ -93,7 +94,7 @@ func (c *Client) check(spec sandbox.Spec) error {
 		}
 	}
 	switch {
-	case !supported():
+	case !isSupported():
 		return fault.New(fault.KindUnsupported, "local sandboxes need Linux or macOS").At(c.name, "create").
 			WithHint("use WSL2, or a remote provider with --provider")
 	case len(spec.Command) == 0 || spec.Command[0] == "":
@@ -102,8 +103,8 @@ func (c *Client) check(spec sandbox.Spec) error {
 		return fault.Usage("a memory limit of %d KiB cannot hold any program", spec.MemoryBytes>>10).At(c.name, "create").WithHint("give it 4M or more")
 	case spec.CPU < 0 || spec.CPU > maxCPU || (spec.CPU > 0 && spec.CPU < minCPU):
 		return fault.Usage("%g is no usable number of cores", spec.CPU).At(c.name, "create").WithHint("from %g to %d", minCPU, maxCPU)
-	case described(spec) > maxDescribed:
-		return fault.Usage("command, names and labels take %d KiB, and a record holds %d KiB of them", described(spec)>>10, maxDescribed>>10).At(c.name, "create").
+	case describedBytes(spec) > maxDescribed:
+		return fault.Usage("command, names and labels take %d KiB, and a record holds %d KiB of them", describedBytes(spec)>>10, maxDescribed>>10).At(c.name, "create").
 			WithHint("put long input into a file that the program reads")
 	case spec.PIDs < 0:
 		return fault.Usage("%d is no usable process limit", spec.PIDs).At(c.name, "create").WithHint("give it a number above 0")
@@ -116,14 +117,14 @@ func (c *Client) check(spec sandbox.Spec) error {
 	return nil
 }
 
-// maxDescribed bounds what of a spec goes into the record, in bytes: an eighth of the
-// most that is read as one, since JSON may need six bytes for one byte.
+// maxDescribed limits the bytes of a spec in the record: an eighth of the largest readable
+// record, since JSON may need six bytes for one byte.
 const maxDescribed = record.MaxBytes / 8
 
-// described is how many bytes of a spec go into the record.
-func described(spec sandbox.Spec) int64 {
+// describedBytes is how many bytes of a spec go into the record.
+func describedBytes(spec sandbox.Spec) int64 {
 	n := len(spec.Name) + len(spec.TaskID) + len(spec.AgentType) + len(spec.Workdir)
-	for _, words := range [][]string{spec.Command, names(spec.Env)} {
+	for _, words := range [][]string{spec.Command, envNames(spec.Env)} {
 		for _, w := range words {
 			n += len(w)
 		}
@@ -134,15 +135,15 @@ func described(spec sandbox.Spec) int64 {
 	return int64(n)
 }
 
-// minMemory is below what any dynamic program needs to start; minCPU is the
-// smallest quota the kernel takes (1 ms of every 100 ms).
+// minMemory is less than any dynamically linked program needs to start; minCPU is the
+// smallest quota of the kernel (1 ms of every 100 ms).
 const (
 	minMemory = 4 * sandbox.MiB
 	minCPU    = 0.01
 )
 
-// plan is the record of a sandbox that is about to start.
-func (c *Client) plan(id string, spec sandbox.Spec) record.Record {
+// newRecord is the record of a sandbox that is about to start.
+func (c *Client) newRecord(id string, spec sandbox.Spec) record.Record {
 	workdir := c.store.Work(id)
 	if spec.Workdir != "" {
 		if abs, err := filepath.Abs(spec.Workdir); err == nil {
@@ -152,13 +153,13 @@ func (c *Client) plan(id string, spec sandbox.Spec) record.Record {
 	now := c.now().UTC()
 	r := record.Record{
 		Schema: record.Schema, Version: c.deps.Version, ID: id, Name: spec.Name, State: sandbox.StateProvisioning,
-		Command: spec.Command, EnvNames: names(spec.Env), Workdir: workdir, Labels: maps.Clone(spec.Labels),
+		Command: spec.Command, EnvNames: envNames(spec.Env), Workdir: workdir, Labels: maps.Clone(spec.Labels),
 		TaskID: spec.TaskID, AgentType: spec.AgentType, Linger: spec.Linger, CreatedAt: now,
 		Limits: record.Limits{
-			MemoryBytes: or(spec.MemoryBytes, c.defaults.memoryBytes),
-			CPU:         or(spec.CPU, c.defaults.cpu),
-			PIDs:        or(spec.PIDs, c.defaults.pids),
-			TTLSeconds:  or(spec.TTL, c.defaults.ttl).Seconds(),
+			MemoryBytes: cmp.Or(spec.MemoryBytes, c.defaults.memoryBytes),
+			CPU:         cmp.Or(spec.CPU, c.defaults.cpu),
+			PIDs:        cmp.Or(spec.PIDs, c.defaults.pids),
+			TTLSeconds:  cmp.Or(spec.TTL, c.defaults.ttl).Seconds(),
 			OutputBytes: c.defaults.outputBytes,
 		},
 	}
@@ -166,15 +167,7 @@ func (c *Client) plan(id string, spec sandbox.Spec) record.Record {
 	return r
 }
 
-func or[T comparable](value, otherwise T) T {
-	var zero T
-	if value == zero {
-		return otherwise
-	}
-	return value
-}
-
-func names(env []string) []string {
+func envNames(env []string) []string {
 	var out []string
 	for _, entry := range env {
 		key, _, _ := strings.Cut(entry, "=")
@@ -184,18 +177,18 @@ func names(env []string) []string {
 	return out
 }
 
-// inherited are the only variables that a sandbox takes over from whoever
-// starts it; everything else is cleared, credentials first of all.
-func inherited() []string { return []string{"PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ"} }
+// inheritedVariables are the only variables that a sandbox inherits from its creator; all
+// others are cleared, credentials in particular.
+func inheritedVariables() []string { return []string{"PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ"} }
 
-// fallbackPath is what a program finds its tools by when cron gave us nothing.
+// fallbackPath is the PATH of a sandbox whose creator has none, as under cron.
 const fallbackPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// environment builds the program's environment from nothing: the short list
-// above, its own home and temporary folder, the marker, and what was asked for.
-func (c *Client) environment(id string, spec sandbox.Spec) []string {
+// buildEnvironment builds the program's environment: the inherited variables, its own home
+// and temporary folder, the marker, and the requested variables.
+func (c *Client) buildEnvironment(id string, spec sandbox.Spec) []string {
 	env := []string{"HOME=" + c.store.Work(id), "TMPDIR=" + c.store.Temp(id), "TERM=dumb"}
-	for _, key := range inherited() {
+	for _, key := range inheritedVariables() {
 		if value, ok := c.deps.Lookup(key); ok {
 			env = append(env, key+"="+value)
 		} else if key == "PATH" {
@@ -206,8 +199,8 @@ func (c *Client) environment(id string, spec sandbox.Spec) []string {
 	return append(env, wire.MarkerKey+"="+id)
 }
 
-// wrap gives the command words that stand before the program for --isolate.
-func (c *Client) wrap(spec sandbox.Spec, id string) ([]string, error) {
+// isolationArgs returns the command words before the program for --isolate.
+func (c *Client) isolationArgs(spec sandbox.Spec, id string) ([]string, error) {
 	switch spec.Isolate {
 	case "":
 		return nil, nil
@@ -228,7 +221,7 @@ func (c *Client) wrap(spec sandbox.Spec, id string) ([]string, error) {
 	if spec.Workdir != "" {
 		abs, err := filepath.Abs(spec.Workdir)
 		if err != nil {
-			return nil, c.trouble("create", err)
+			return nil, c.classifyError("create", err)
 		}
 		return append(args, "--bind", abs, abs, "--chdir", abs, "--"), nil
 	}

@@ -30,13 +30,13 @@ func (p *orderPipe) Close() error { return p.closing }
 func TestGiveToASupervisorThatIsDoneAlready(t *testing.T) {
 	t.Parallel()
 	pipe := &orderPipe{closing: &os.PathError{Op: "close", Path: "|1", Err: os.ErrClosed}}
-	require.NoError(t, give(pipe, wire.Order{Root: "/state/local"}))
+	require.NoError(t, sendOrder(pipe, wire.Order{Root: "/state/local"}))
 	var got wire.Order
 	require.NoError(t, wire.NewReader(pipe).Next(&got))
 	assert.Equal(t, "/state/local", got.Root)
 
 	broken := errors.New("broken")
-	assert.ErrorIs(t, give(&orderPipe{closing: broken}, wire.Order{}), broken)
+	assert.ErrorIs(t, sendOrder(&orderPipe{closing: broken}, wire.Order{}), broken)
 }
 
 // Whose client is killed before it hears of the start is known to nobody, and
@@ -57,14 +57,14 @@ func TestASandboxThatNobodyHeardOfEnds(t *testing.T) {
 	require.NoError(t, err)
 	answer, say, err := os.Pipe()
 	require.NoError(t, err)
-	order := wire.Order{Root: c.store.Root, Record: c.plan("abcdefghij", spec), Env: c.environment("abcdefghij", spec)}
+	order := wire.Order{Root: c.store.Root, Record: c.newRecord("abcdefghij", spec), Env: c.buildEnvironment("abcdefghij", spec)}
 	cmd, closeLog, err := c.supervisorCommand(order, say, lock)
 	require.NoError(t, err)
 	stdin, err := cmd.StdinPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
 	require.NoError(t, errors.Join(answer.Close(), say.Close(), lock.Close(), closeLog())) // the client is dead
-	require.NoError(t, give(stdin, order))
+	require.NoError(t, sendOrder(stdin, order))
 	require.NoError(t, cmd.Wait())
 
 	last, err := c.Get(t.Context(), "abcdefghij")

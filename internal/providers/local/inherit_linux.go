@@ -6,8 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// closeOnExecFrom marks all descriptors from the given one on at once, which
-// Linux can since 5.11.
+// closeOnExecFrom sets close-on-exec on all descriptors from first on (Linux 5.11).
 func closeOnExecFrom(first uint) error {
 	return unix.CloseRange(first, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 }

@@ -5,6 +5,8 @@ package local_test
 import (
 	"context"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -38,7 +40,7 @@ func (b bench) exited(tb testing.TB, id string) sandbox.Exit {
 		exit, err = b.Exit(tb.Context(), id)
 		require.NoError(tb, err)
 		return exit != nil
-	}, 20*time.Second, 2*time.Millisecond, "no exit of %s", id)
+	}, time.Minute, 2*time.Millisecond, "no exit of %s", id)
 	return *exit
 }
 
@@ -83,10 +85,12 @@ func TestLingeringOutlivesItsProgram(t *testing.T) {
 func TestWithoutLingerNothingStays(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	s := b.sh(t, "(setsid sleep 600 &) ; sleep 0.1; exit 3")
+	gate := filepath.Join(t.TempDir(), "go")
+	s := b.sh(t, "(setsid sleep 600 &) ; while [ ! -e "+gate+" ]; do sleep 0.01; done; exit 3")
 	exit, err := b.Exit(t.Context(), s.ID)
 	require.NoError(t, err)
 	assert.Nil(t, exit)
+	require.NoError(t, os.WriteFile(gate, nil, 0o600))
 	last := b.ended(t, s.ID)
 	assert.Equal(t, sandbox.StateFailed, last.State)
 	nothingLeft(t, s.ID)
@@ -172,7 +176,7 @@ func TestStopWaitsForTheReportOfASlowStub(t *testing.T) {
 				require.Eventually(t, func() bool {
 					program, err := identity.Host().Stat(rec.Program.PID)
 					return err != nil || program.Dead()
-				}, 20*time.Second, time.Millisecond)
+				}, time.Minute, time.Millisecond)
 				time.Sleep(100 * time.Millisecond) // longer than the looks that find nobody who takes TERM
 				require.NoError(t, syscall.Kill(rec.Stub.PID, syscall.SIGCONT))
 				require.NoError(t, <-stopped)

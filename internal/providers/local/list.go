@@ -5,7 +5,10 @@ import (
 	"errors"
 	"io/fs"
 	"iter"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -15,60 +18,59 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// hiddenAfter is how long an ended sandbox stays in a plain listing (CLI.md:
-// `--all` shows ended local ones older than 1 h).
+// hiddenAfter is how long an ended sandbox stays in a listing without `--all`.
 const hiddenAfter = time.Hour
 
-// List reads every record. A sandbox whose record cannot be read is there all the
-// same: it is listed in an unknown state, and hides none of the others.
+// List reads every record. A sandbox with an unreadable record is listed in an unknown state
+// and does not affect the others.
 func (c *Client) List(ctx context.Context, q providers.Query) iter.Seq2[sandbox.Sandbox, error] {
 	return func(yield func(sandbox.Sandbox, error) bool) {
 		ids, err := c.store.IDs()
 		if err != nil {
-			yield(sandbox.Sandbox{}, c.trouble("list", err))
+			yield(sandbox.Sandbox{}, c.classifyError("list", err))
 			return
 		}
-		for _, r := range together(ids, c.readOne) {
+		for _, r := range readInOrder(ids, c.readListItem) {
 			switch {
 			case ctx.Err() != nil:
-				yield(sandbox.Sandbox{}, c.trouble("list", ctx.Err()))
+				yield(sandbox.Sandbox{}, c.classifyError("list", ctx.Err()))
 				return
 			case r.err != nil:
-				if !yield(sandbox.Sandbox{}, c.trouble("list", r.err)) {
+				if !yield(sandbox.Sandbox{}, c.classifyError("list", r.err)) {
 					return
 				}
-			case r.found && c.wanted(r.sandbox, q) && !yield(r.sandbox, nil):
+			case r.found && c.matchesQuery(r.sandbox, q) && !yield(r.sandbox, nil):
 				return
 			}
 		}
 	}
 }
 
-// reading is what came of reading one sandbox.
-type reading struct {
+// listReading is the result of reading one sandbox.
+type listReading struct {
 	sandbox sandbox.Sandbox
 	found   bool
 	err     error
 }
 
-func (c *Client) readOne(id string) reading {
-	s, found, err := c.read(id)
+func (c *Client) readListItem(id string) listReading {
+	s, found, err := c.readSandbox(id)
 	if errors.Is(err, record.ErrGarbage) {
-		return reading{sandbox: c.unreadable(id, err), found: true}
+		return listReading{sandbox: c.unreadableSandbox(id, err), found: true}
 	}
-	return reading{s, found, err}
+	return listReading{s, found, err}
 }
 
-// unreadable is all that is known of a sandbox whose record cannot be read.
-func (c *Client) unreadable(id string, err error) sandbox.Sandbox {
+// unreadableSandbox is what is known of a sandbox with an unreadable record.
+func (c *Client) unreadableSandbox(id string, err error) sandbox.Sandbox {
 	return sandbox.Sandbox{
 		Provider: c.name, ProviderType: TypeName, ID: id, Activity: sandbox.Unknown,
 		State: sandbox.StateUnknown, RawState: "unreadable record: " + err.Error(),
 	}
 }
 
-func (c *Client) wanted(s sandbox.Sandbox, q providers.Query) bool {
-	// Whose end nobody could record yet, as on a full disk, is never old news.
+func (c *Client) matchesQuery(s sandbox.Sandbox, q providers.Query) bool {
+	// A sandbox without a recorded end time, as on a full disk, is always listed.
 	if !q.All && s.State.Ended() && !s.EndedAt.IsZero() && c.now().Sub(s.EndedAt) > hiddenAfter {
 		return false
 	}
@@ -83,9 +85,9 @@ func (c *Client) wanted(s sandbox.Sandbox, q providers.Query) bool {
 	return true
 }
 
-// read reads one sandbox; false when it is not there, not yet, or a file that
-// somebody left among the folders.
-func (c *Client) read(id string) (sandbox.Sandbox, bool, error) {
+// readSandbox reads one sandbox; false when it does not exist, has no record yet, or is a
+// foreign file among the folders.
+func (c *Client) readSandbox(id string) (sandbox.Sandbox, bool, error) {
 	r, err := c.store.Read(id)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return sandbox.Sandbox{}, false, nil
@@ -93,40 +95,40 @@ func (c *Client) read(id string) (sandbox.Sandbox, bool, error) {
 	if err != nil {
 		return sandbox.Sandbox{}, false, err
 	}
-	alive, err := c.alive(r)
+	alive, err := c.supervisorAlive(r)
 	if err != nil {
 		return sandbox.Sandbox{}, false, err
 	}
 	if !alive && !r.State.Ended() {
-		// It may have ended between the two looks: the lock is let go after
-		// the last record is written.
+		// It may have ended since the record was read: the supervisor releases the lock
+		// after it has written the last record.
 		if again, err := c.store.Read(id); err == nil {
 			r = again
 		}
 	}
-	return c.view(r, alive), true, nil
+	return c.toSandbox(r, alive), true, nil
 }
 
-// alive says whether a sandbox's supervisor lives. A lock that was removed or
-// replaced says nothing, and its holder is asked for by its identity: a sandbox
-// that is called dead while it runs would be one that nobody ends.
+// supervisorAlive reports whether a sandbox's supervisor is alive. A lock that was removed
+// or replaced is no evidence; then the supervisor's process is checked: a running sandbox
+// that counts as dead would never be ended.
 //
-// A record that says ended is asked no less: it may lie, and its lock cannot.
-func (c *Client) alive(r record.Record) (bool, error) {
+// A record that says ended is checked too: it may be wrong, the lock cannot.
+func (c *Client) supervisorAlive(r record.Record) (bool, error) {
 	held, err := c.store.Held(r.ID)
 	switch {
 	case held:
 		return true, nil
-	case r.State.Ended() && err == nil: // the lock goes with the last record
+	case r.State.Ended() && err == nil: // the lock is released after the last record
 		return false, nil
 	case errors.Is(err, record.ErrGarbage), err == nil && !c.store.Unfinished(r.ID):
-		return r.Supervisor.PID > 0 && stillRuns(r.Supervisor), nil
+		return r.Supervisor.PID > 0 && mayStillRun(r.Supervisor), nil
 	}
 	return false, err
 }
 
-// stillRuns counts what cannot be known as running.
-func stillRuns(p identity.Process) bool {
+// mayStillRun is true also where it is unknown.
+func mayStillRun(p identity.Process) bool {
 	alive, err := p.Alive()
 	return alive || err != nil
 }
@@ -134,22 +136,57 @@ func stillRuns(p identity.Process) bool {
 // Get reads one sandbox by its exact id.
 func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 	if err := ctx.Err(); err != nil {
-		return sandbox.Sandbox{}, c.trouble("get "+id, err)
+		return sandbox.Sandbox{}, c.classifyError("get "+id, err)
 	}
-	if err := c.present("get", id); err != nil {
+	if err := c.checkExists("get", id); err != nil {
 		return sandbox.Sandbox{}, err
 	}
-	s, found, err := c.read(id)
+	s, found, err := c.readSandbox(id)
 	if err != nil {
-		return s, c.trouble("get "+id, err)
+		return s, c.classifyError("get "+id, err)
 	}
 	if !found {
 		return s, c.notFound(id)
 	}
 	if s.Exit != nil {
 		if r, err := c.store.Read(id); err == nil && r.ProgramEnded() {
-			s.Exit = c.explain(ctx, r)
+			s.Exit = c.exitWithLogs(ctx, r)
 		}
 	}
 	return s, nil
+}
+
+// readAhead is how many sandboxes are read before the first one is yielded: enough to use
+// every processor, few enough for a consumer that stops early.
+const readAhead = 64
+
+// readInOrder reads all sandboxes on every processor and yields the results in order. No
+// read runs while the consumer does.
+func readInOrder[T any](ids []string, read func(id string) T) iter.Seq2[string, T] {
+	return func(yield func(string, T) bool) {
+		for some := range slices.Chunk(ids, readAhead) {
+			for i, result := range readInParallel(some, read) {
+				if !yield(some[i], result) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func readInParallel[T any](ids []string, read func(id string) T) []T {
+	results := make([]T, len(ids))
+	var next atomic.Int64
+	work := func() {
+		for i := next.Add(1) - 1; i < int64(len(ids)); i = next.Add(1) - 1 {
+			results[i] = read(ids[i])
+		}
+	}
+	var others sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(ids)) - 1 {
+		others.Go(work)
+	}
+	work()
+	others.Wait()
+	return results
 }

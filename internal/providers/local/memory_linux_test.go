@@ -18,7 +18,7 @@ func TestMemoryThatIsNotTold(t *testing.T) {
 		"MemTotal:\nMemAvailable:\n":            false,
 		"MemTotal: 9223372036854775807 kB\nMemAvailable: 1024 kB\n": false,
 	} {
-		total, available, got := memoryOf(text)
+		total, available, got := parseMeminfo(text)
 		assert.Equal(t, ok, got, "%q", text)
 		if ok {
 			assert.Equal(t, int64(2<<20), total)
@@ -44,7 +44,7 @@ func TestPressureThatIsNotTold(t *testing.T) {
 		"some avg10=":                  -1,
 		"some 7":                       -1,
 	} {
-		percent, ok := pressureOf(text)
+		percent, ok := parsePressure(text)
 		assert.Equal(t, want >= 0, ok, "%q", text)
 		if ok {
 			assert.InDelta(t, want, percent, 0, "%q", text)
@@ -56,12 +56,12 @@ func FuzzMemoryFiles(f *testing.F) {
 	f.Add("MemTotal: 2048 kB\nMemAvailable: 1024 kB\n")
 	f.Add("some avg10=23.41 avg60=1.00 avg300=0.00 total=5\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		if total, available, ok := memoryOf(text); ok {
+		if total, available, ok := parseMeminfo(text); ok {
 			assert.Positive(t, total)
 			assert.GreaterOrEqual(t, available, int64(0))
 			assert.LessOrEqual(t, available, total)
 		}
-		if percent, ok := pressureOf(text); ok {
+		if percent, ok := parsePressure(text); ok {
 			assert.GreaterOrEqual(t, percent, 0.0)
 			assert.LessOrEqual(t, percent, 100.0)
 		}
@@ -75,6 +75,6 @@ func TestSizesAreRoundedDown(t *testing.T) {
 		0: "0 MiB", mib - 1: "0 MiB", 512 * mib: "512 MiB", gib - 1: "1023 MiB", gib: "1 GiB",
 		1<<30 + 1<<28: "1.2 GiB", 2*gib - 1: "1.9 GiB", 8 * gib: "8 GiB", 10*gib + gib/2: "10.5 GiB",
 	} {
-		assert.Equal(t, want, sizeText(bytes), "%d", bytes)
+		assert.Equal(t, want, formatSize(bytes), "%d", bytes)
 	}
 }

@@ -11,12 +11,12 @@ import (
 	"sbx/internal/providers/local/wire"
 )
 
-func supported() bool { return false }
+func isSupported() bool { return false }
 
-func (c *Client) supervise(context.Context, wire.Order, *os.File) (wire.Ready, error) {
+func (c *Client) startSupervisor(context.Context, wire.Order, *os.File) (wire.Ready, error) {
 	return wire.Ready{}, errors.ErrUnsupported
 }
 
-func (s *streams) openTerminal(providers.Command) error { return errors.ErrUnsupported }
+func (s *execStreams) openTerminal(providers.Command) error { return errors.ErrUnsupported }
 
-func shutdown(conn *os.File) error { return conn.Close() }
+func shutdownConn(conn *os.File) error { return conn.Close() }

@@ -26,7 +26,7 @@ func TestSweepClaimsOnlyWhatItDid(t *testing.T) {
 	s := b.sh(t, "exit 0")
 	b.ended(t, s.ID)
 	lock := filepath.Join(b.state, "local", s.ID, "lock")
-	require.Eventually(t, func() bool { return !b.store().Unfinished(s.ID) }, 20*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return !b.store().Unfinished(s.ID) }, time.Minute, 5*time.Millisecond)
 	require.NoError(t, os.WriteFile(lock, nil, 0o600))
 
 	swept, err := b.Sweep(t.Context())
@@ -50,7 +50,7 @@ func TestListShowsAnEndThatIsNotRecorded(t *testing.T) {
 	require.Eventually(t, func() bool {
 		alive, err := supervisor.Alive()
 		return err == nil && !alive
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	var states []sandbox.State
 	for s, err := range b.List(t.Context(), providers.Query{}) {
 		require.NoError(t, err)
@@ -122,7 +122,7 @@ func TestGarbageIsDroppedWhenItsLockIsLetGo(t *testing.T) {
 	b := newBench(t)
 	s := b.sh(t, "exit 0")
 	b.ended(t, s.ID)
-	require.Eventually(t, func() bool { return !b.store().Unfinished(s.ID) }, 20*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return !b.store().Unfinished(s.ID) }, time.Minute, 5*time.Millisecond)
 	dir := filepath.Join(b.state, "local", s.ID)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "record.json"), []byte("[1]"), 0o600))
 	lock, err := os.Create(filepath.Join(dir, "lock"))

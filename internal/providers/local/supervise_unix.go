@@ -9,18 +9,23 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"syscall"
 	"time"
 
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+
+	"sbx/internal/providers"
 	"sbx/internal/providers/local/cgroup"
 	"sbx/internal/providers/local/wire"
 )
 
-func supported() bool { return true }
+func isSupported() bool { return true }
 
-// supervise starts a detached supervisor, hands it its order and the lock, and
-// waits for its answer. The supervisor outlives this process.
-func (c *Client) supervise(ctx context.Context, order wire.Order, lock *os.File) (wire.Ready, error) {
+// startSupervisor starts a detached supervisor, passes it its order and the lock, and waits
+// for its answer. The supervisor outlives this process.
+func (c *Client) startSupervisor(ctx context.Context, order wire.Order, lock *os.File) (wire.Ready, error) {
 	var ready wire.Ready
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
@@ -35,16 +40,16 @@ func (c *Client) supervise(ctx context.Context, order wire.Order, lock *os.File)
 	}
 	stdin, err := cmd.StdinPipe()
 	if err == nil {
-		keepFilesHere()
+		closeInheritedOnExec()
 		err = cmd.Start()
 	}
 	err = errors.Join(err, say.Close(), closeLog())
 	if err != nil {
 		return ready, fmt.Errorf("starting the supervisor: %w", err)
 	}
-	// Collects the supervisor, should this process outlive it.
-	go func() { _ = cmd.Wait() }() // its record tells how it ended
-	if err := give(stdin, order); err != nil {
+	// Reaps the supervisor if this process outlives it.
+	go func() { _ = cmd.Wait() }() // the record says how it ended
+	if err := sendOrder(stdin, order); err != nil {
 		return ready, fmt.Errorf("ordering the supervisor: %w", err)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = answer.SetReadDeadline(time.Unix(1, 0)) })
@@ -52,7 +57,7 @@ func (c *Client) supervise(ctx context.Context, order wire.Order, lock *os.File)
 	err = wire.NewReader(answer).Next(&ready)
 	switch {
 	case ctx.Err() != nil:
-		// Nothing may run that nobody was told about.
+		// Nothing may run without the caller's knowledge.
 		return ready, errors.Join(ctx.Err(), cmd.Process.Kill())
 	case errors.Is(err, io.EOF):
 		return ready, fmt.Errorf("the supervisor died before it answered; see %s", c.store.SupervisorLog(order.Record.ID))
@@ -60,9 +65,9 @@ func (c *Client) supervise(ctx context.Context, order wire.Order, lock *os.File)
 	return ready, err
 }
 
-// give hands the order over. The sandbox may have come to its end before the pipe
-// is closed here, in which case whoever collected the supervisor has closed it.
-func give(to io.WriteCloser, order wire.Order) error {
+// sendOrder sends the order. The sandbox may have ended before the pipe is closed here; then
+// cmd.Wait has closed it.
+func sendOrder(to io.WriteCloser, order wire.Order) error {
 	err := wire.Write(to, order)
 	if closing := to.Close(); !errors.Is(closing, os.ErrClosed) {
 		err = errors.Join(err, closing)
@@ -70,7 +75,7 @@ func give(to io.WriteCloser, order wire.Order) error {
 	return err
 }
 
-// supervisorCommand prepares the detached process.
+// supervisorCommand prepares the detached process and its log file.
 func (c *Client) supervisorCommand(order wire.Order, say, lock *os.File) (*exec.Cmd, func() error, error) {
 	log, err := os.OpenFile(c.store.SupervisorLog(order.Record.ID), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -85,10 +90,9 @@ func (c *Client) supervisorCommand(order wire.Order, say, lock *os.File) (*exec.
 	return cmd, log.Close, nil
 }
 
-// supervisorArgs is this same binary under another first argument. The path
-// goes through /proc where there is one: a binary that was replaced or removed
-// meanwhile (an upgrade, `go run`) still is itself there. Where only systemd
-// can hold a hard limit, its scope is put around the supervisor.
+// supervisorArgs is this same binary with another first argument. The path is in /proc where
+// that exists: it still works when the binary was replaced or removed meanwhile (an upgrade,
+// `go run`). Where only systemd can hold a hard limit, the supervisor runs in its scope.
 func (c *Client) supervisorArgs(order wire.Order) (*exec.Cmd, error) {
 	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{"sbx", wire.SupervisorArg}, Env: []string{"GOMAXPROCS=1"}}
 	_, err := os.Lstat(cmd.Path)
@@ -107,3 +111,58 @@ func (c *Client) supervisorArgs(order wire.Order) (*exec.Cmd, error) {
 	}
 	return cmd, err
 }
+
+// openTerminal makes a separate terminal for the command, with job control and size, so that
+// the caller's terminal is unaffected.
+func (s *execStreams) openTerminal(cmd providers.Command) error {
+	master, slave, err := pty.Open()
+	if err != nil {
+		return err
+	}
+	s.closeLater(master)
+	s.closeLater(slave)
+	s.commandFiles = [3]*os.File{slave, slave, slave}
+	s.inputPipe, s.outputPipes = master, []*os.File{master}
+	if err := resizeTerminal(master, cmd.TTY.Size); err != nil {
+		s.closeOpened()
+		return err
+	}
+	if cmd.TTY.Resize != nil {
+		go func() { // ends with the caller's channel
+			for size := range cmd.TTY.Resize {
+				if resizeTerminal(master, size) != nil {
+					return
+				}
+			}
+		}()
+	}
+	return nil
+}
+
+func resizeTerminal(terminal *os.File, size providers.Size) error {
+	if size.Columns == 0 || size.Rows == 0 {
+		return nil
+	}
+	return pty.Setsize(terminal, &pty.Winsize{Cols: size.Columns, Rows: size.Rows})
+}
+
+// shutdownConn ends a connection for both sides, which wakes a blocked read.
+func shutdownConn(conn *os.File) error { return unix.Shutdown(int(conn.Fd()), unix.SHUT_RDWR) }
+
+// closeInheritedOnExec sets close-on-exec on every open file of this process. A file that
+// the caller of sbx left open, such as the lock of a cron job or the pipe of a build, would
+// otherwise stay open for as long as the sandbox runs.
+func closeInheritedOnExec() {
+	if closeOnExecFrom(firstInherited) == nil {
+		return
+	}
+	entries, _ := os.ReadDir("/dev/fd") // without it the files stay open in the sandbox
+	for _, e := range entries {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd >= firstInherited {
+			unix.CloseOnExec(fd)
+		}
+	}
+}
+
+// firstInherited is the first descriptor after the standard ones.
+const firstInherited = 3

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"sbx/internal/poll"
 	"sbx/internal/providers"
 	"sbx/internal/providers/local/cgroup"
 	"sbx/internal/providers/local/identity"
@@ -18,69 +19,67 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// overdue is how far past its time a sandbox must be before its supervisor
-// counts as hung.
-const overdue = 30 * time.Second
+// overdueAfter is how far past its expiry a sandbox must be before its supervisor counts as hung.
+const overdueAfter = 30 * time.Second
 
-// halfMade is how old a folder without a record must be before nobody can be
-// about to write one.
-const halfMade = time.Minute
+// halfMadeAge is the age of a folder without a record from which no create can still be about
+// to write one.
+const halfMadeAge = time.Minute
 
-// Sweep brings to an end what dead supervisors left, ends what is overdue, and
-// drops ended records that no longer stay. It looks at locks, not at records,
-// so that a machine with hundreds of sandboxes pays microseconds for each.
+// Sweep finishes what dead supervisors left, ends overdue sandboxes, and deletes expired
+// records. It checks locks, not records, so that it takes microseconds for each of hundreds
+// of sandboxes.
 func (c *Client) Sweep(ctx context.Context) (providers.Swept, error) {
 	var swept providers.Swept
 	ids, err := c.store.IDs()
-	if err != nil { // the verb that follows fails for the same reason, with its own words
+	if err != nil { // the command that follows fails for the same reason
 		return swept, nil //nolint:nilerr // reported by List and Get
 	}
 	var failed []error
 	var finished []string
-	for id, seen := range together(ids, c.glance) {
+	for id, seen := range readInOrder(ids, c.readLockState) {
 		if !seen.unfinished {
 			finished = append(finished, id)
 			continue
 		}
 		done, err := c.sweepOne(ctx, id, seen)
 		if err != nil {
-			failed = append(failed, c.trouble("sweep "+id, err))
+			failed = append(failed, c.classifyError("sweep "+id, err))
 		}
 		if done {
 			swept.Refs = append(swept.Refs, sandbox.Ref{Provider: c.name, ID: id})
 		}
 	}
-	failed = append(failed, c.prune(finished), c.trouble("sweep", c.tidyGroups()))
+	failed = append(failed, c.pruneEnded(finished), c.classifyError("sweep", c.tidyGroups()))
 	return swept, errors.Join(failed...)
 }
 
-// glance is what a sandbox's lock tells without its record.
-type glance struct {
+// lockState is what a sandbox's lock shows without its record.
+type lockState struct {
 	unfinished bool
 	held       bool
-	due        time.Time // it cannot be overdue before
+	due        time.Time // it is not overdue before
 	err        error
 }
 
-func (c *Client) glance(id string) (g glance) {
+func (c *Client) readLockState(id string) (g lockState) {
 	if g.due, g.unfinished = c.store.Due(id); g.unfinished {
 		g.held, g.err = c.store.Held(id)
 	}
 	return g
 }
 
-// sweepOne looks after one unfinished folder; true when it brought a record to
-// its end. A living supervisor whose time is not over needs no look at its
-// record.
-func (c *Client) sweepOne(ctx context.Context, id string, seen glance) (bool, error) {
-	if seen.err != nil || (seen.held && c.now().Sub(seen.due) <= overdue) {
+// sweepOne handles one unfinished folder; true when it completed a record. The record of a
+// living supervisor that is not overdue is not read.
+func (c *Client) sweepOne(ctx context.Context, id string, seen lockState) (bool, error) {
+	if seen.err != nil || (seen.held && c.now().Sub(seen.due) <= overdueAfter) {
 		return false, seen.err
 	}
 	r, err := c.store.Read(id)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !seen.held:
-		return false, c.dropHalfMade(id)
-	case err != nil: // garbage is for a human to look at; List reports it
+		return false, c.removeHalfMade(id)
+	case err != nil: // an unreadable record is left to the operator
 		return false, nil //nolint:nilerr // reported by List
 	case r.Newer():
 		return false, nil
@@ -89,25 +88,24 @@ func (c *Client) sweepOne(ctx context.Context, id string, seen glance) (bool, er
 	case seen.held:
 		return false, nil
 	}
-	return c.bury(ctx, r)
+	return c.finishAbandoned(ctx, r)
 }
 
-// isOverdue says that a living supervisor let its sandbox's time pass. Where the
-// machine can tell, its own age decides: a wall clock that was set forward makes
-// no sandbox overdue.
+// isOverdue reports whether a living supervisor missed its sandbox's expiry. Where possible,
+// the supervisor's own age decides: a wall clock that was set forward makes no sandbox
+// overdue.
 func (c *Client) isOverdue(r record.Record) bool {
-	if r.ExpiresAt.IsZero() || c.now().Sub(r.ExpiresAt) <= overdue {
+	if r.ExpiresAt.IsZero() || c.now().Sub(r.ExpiresAt) <= overdueAfter {
 		return false
 	}
 	age, known := c.age(r.Supervisor)
-	return !known || age > time.Duration(r.Limits.TTLSeconds*float64(time.Second))+overdue
+	return !known || age > time.Duration(r.Limits.TTLSeconds*float64(time.Second))+overdueAfter
 }
 
-// bury ends what a dead supervisor left of a sandbox and completes its record.
-// Whoever gets the lock does it; the others wait for nothing. False when there
-// was nothing to bury: somebody else did, or the supervisor came to its own end
-// between two looks.
-func (c *Client) bury(ctx context.Context, r record.Record) (bool, error) {
+// finishAbandoned ends what a dead supervisor left of a sandbox and completes its record.
+// The process that gets the lock does it; others do not wait. False when there was nothing to
+// do: another process did it, or the supervisor itself ended meanwhile.
+func (c *Client) finishAbandoned(ctx context.Context, r record.Record) (bool, error) {
 	lock, got, err := c.store.TryLock(r.ID)
 	if err != nil || !got {
 		return false, ignoreGone(err)
@@ -124,7 +122,7 @@ func (c *Client) bury(ctx context.Context, r record.Record) (bool, error) {
 		return false, err
 	}
 	at := c.now().UTC()
-	exit := c.abandoned(r.ID)
+	exit := c.abandonedExit(r.ID)
 	exit.At, exit.Emptied, exit.Unproven = &at, proof, proof == ""
 	c.postMortem(r, &exit)
 	r.Close(exit)
@@ -140,17 +138,17 @@ func (c *Client) bury(ctx context.Context, r record.Record) (bool, error) {
 	return true, c.store.Finish(r.ID)
 }
 
-// abandoned is how a sandbox ended whose supervisor is gone without a last record: by
-// whoever asked for it, else lost.
-func (c *Client) abandoned(id string) record.Exit {
+// abandonedExit is the exit of a sandbox whose supervisor is gone without a last record: the
+// recorded stop request, else lost.
+func (c *Client) abandonedExit(id string) record.Exit {
 	if stop, err := c.store.Stop(id); err == nil && stop != nil {
 		return record.Exit{Stop: stop, Signal: int(syscall.SIGKILL)}
 	}
 	return record.Exit{SupervisorLost: true}
 }
 
-// postMortem reads the counters of a cgroup that outlived its supervisor, then
-// removes it.
+// postMortem reads the counters of a cgroup that outlived its supervisor, then removes the
+// cgroup.
 func (c *Client) postMortem(r record.Record, exit *record.Exit) {
 	group, err := cgroup.ReopenRecorded(r.Cgroup)
 	if err != nil {
@@ -163,11 +161,10 @@ func (c *Client) postMortem(r record.Record, exit *record.Exit) {
 	}
 }
 
-// killTree ends every process of a sandbox without its supervisor's help: by
-// cgroup, by the stub whose namespace dies with it, and by the marker in the
-// environment for what forked away from both. It gives the proof that nothing is
-// left; "" where only the marker was looked for: a process that forked away and
-// cleaned its environment is not seen.
+// killTree ends every process of a sandbox without its supervisor: by cgroup, by the stub
+// whose namespace ends with it, and by the marker in the environment for processes that
+// forked away from both. It returns the proof that none is left; "" where only the marker was
+// searched: a process that forked away and cleared its environment is not found.
 func (c *Client) killTree(ctx context.Context, r record.Record) (proof string, err error) {
 	if group, err := cgroup.ReopenRecorded(r.Cgroup); err == nil {
 		if _, err := group.Kill(ctx); err != nil {
@@ -175,7 +172,7 @@ func (c *Client) killTree(ctx context.Context, r record.Record) (proof string, e
 		}
 		proof = "no process is left in its control group"
 	}
-	if !isolated(r) {
+	if !hasNamespace(r) {
 		c.awaitStub(ctx, r)
 	}
 	for _, p := range []identity.Process{r.Stub, r.Program} {
@@ -185,7 +182,7 @@ func (c *Client) killTree(ctx context.Context, r record.Record) (proof string, e
 	}
 	switch {
 	case proof != "":
-	case isolated(r):
+	case hasNamespace(r):
 		proof = "its namespace ended with its first process"
 	case c.store.Proved(r.ID):
 		proof = "its stub ended all that was left"
@@ -193,13 +190,13 @@ func (c *Client) killTree(ctx context.Context, r record.Record) (proof string, e
 	return proof, c.killMarked(ctx, r.ID)
 }
 
-// isolated says that the sandbox's processes cannot outlive its stub.
-func isolated(r record.Record) bool {
+// hasNamespace reports whether the sandbox's processes cannot outlive its stub.
+func hasNamespace(r record.Record) bool {
 	return r.Limits.Isolation != "" && r.Limits.Isolation != "none" && r.Stub.PID > 0
 }
 
-// awaitStub gives a stub without a namespace the time to end what it adopted: it
-// does so when its supervisor is gone.
+// awaitStub gives a stub without a namespace the time to end the processes that it adopted:
+// it does so when its supervisor is gone.
 func (c *Client) awaitStub(ctx context.Context, r record.Record) {
 	if alive, err := r.Supervisor.Alive(); r.Stub.PID <= 0 || err != nil || alive {
 		return
@@ -209,19 +206,19 @@ func (c *Client) awaitStub(ctx context.Context, r record.Record) {
 		return
 	}
 	defer h.Close()
-	limit, cancel := context.WithTimeout(ctx, patience)
+	limit, cancel := context.WithTimeout(ctx, hangLimit)
 	defer cancel()
-	_ = h.Wait(limit) // one that does not end is killed next, and leaves no proof
+	_ = h.Wait(limit) // a stub that does not end is killed next, without a proof
 }
 
-// blink is longer than an exec, during which a process shows no environment.
-const blink = 5 * time.Millisecond
+// execWindow is longer than an exec, during which a process shows no environment.
+const execWindow = 5 * time.Millisecond
 
-// killMarked ends what carries the sandbox's mark, until two looks in a row
-// find nobody.
+// killMarked ends the processes with the sandbox's marker, until two searches in a row find
+// none.
 func (c *Client) killMarked(ctx context.Context, id string) error {
 	for empty := 0; empty < 2; {
-		left, err := c.marked(id)
+		left, err := c.openMarked(id)
 		if err != nil {
 			return err
 		}
@@ -234,17 +231,14 @@ func (c *Client) killMarked(ctx context.Context, id string) error {
 		if err != nil && !errors.Is(err, identity.ErrDead) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if poll.Sleep(ctx, execWindow) != nil {
 			return ctx.Err()
-		case <-time.After(blink):
 		}
 	}
 	return nil
 }
 
-// killVerified ends exactly the recorded process; a number that belongs to
-// somebody else by now is left alone.
+// killVerified ends exactly the recorded process, and no process that has its PID now.
 func killVerified(ctx context.Context, p identity.Process) error {
 	if p.PID <= 0 {
 		return nil
@@ -258,13 +252,13 @@ func killVerified(ctx context.Context, p identity.Process) error {
 	}
 	defer h.Close()
 	if err := h.Signal(syscall.SIGKILL); err != nil {
-		return nil // dead is what it should be
+		return nil // it is dead already
 	}
 	return h.Wait(ctx)
 }
 
-// marked takes hold of every process that carries the sandbox's marker.
-func (c *Client) marked(id string) ([]*identity.Handle, error) {
+// openMarked opens every process that has the sandbox's marker.
+func (c *Client) openMarked(id string) ([]*identity.Handle, error) {
 	found, err := identity.Host().Marked(wire.MarkerKey, id)
 	if err != nil {
 		return nil, ignoreUnsupported(err)
@@ -289,31 +283,31 @@ func ignoreUnsupported(err error) error {
 	return err
 }
 
-// dropHalfMade removes a folder that a create did not get beyond.
-func (c *Client) dropHalfMade(id string) error {
+// removeHalfMade removes the folder of a create that did not finish.
+func (c *Client) removeHalfMade(id string) error {
 	info, err := os.Stat(c.store.Dir(id))
-	if err != nil || c.now().Sub(info.ModTime()) < halfMade {
+	if err != nil || c.now().Sub(info.ModTime()) < halfMadeAge {
 		return ignoreGone(err)
 	}
 	return c.store.Remove(id)
 }
 
-// prune drops ended records that no longer stay, older than 24 h or beyond the
-// newest 200, and the folders of starts that did not get as far as a record.
-func (c *Client) prune(ids []string) error {
+// pruneEnded deletes ended records that are older than 24 h or beyond the newest 200, and the
+// folders of starts without a record.
+func (c *Client) pruneEnded(ids []string) error {
 	var ended []record.Ended
 	var failed []error
 	for _, id := range ids {
 		if e, ok := c.store.EndedAt(id); ok {
 			ended = append(ended, e)
 		} else if !c.store.Unfinished(id) { // neither lock nor record
-			failed = append(failed, c.dropHalfMade(id))
+			failed = append(failed, c.removeHalfMade(id))
 		}
 	}
 	for e := range slices.Values(record.Expired(ended, c.now())) {
 		failed = append(failed, c.store.Remove(e.ID))
 	}
-	return c.trouble("prune "+filepath.Base(c.store.Root), errors.Join(failed...))
+	return c.classifyError("prune "+filepath.Base(c.store.Root), errors.Join(failed...))
 }
 
 func ignoreEnded(err error) error {
@@ -321,4 +315,52 @@ func ignoreEnded(err error) error {
 		return nil
 	}
 	return err
+}
+
+// dropGroup kills and removes the control groups of a sandbox with an unreadable record,
+// found by their names.
+func (c *Client) dropGroup(ctx context.Context, id string) error {
+	return c.eachStray(func(other string) bool { return other != id }, func(g *cgroup.Group) error {
+		if _, err := g.Kill(ctx); err != nil {
+			return err
+		}
+		return g.Remove()
+	})
+}
+
+// tidyGroups removes empty control groups of this state folder whose sandbox no longer has a
+// folder. A group with processes is kept: a folder may be missing because its volume is not
+// mounted, so that its absence proves no orphan.
+func (c *Client) tidyGroups() error {
+	known := func(id string) bool {
+		_, err := os.Lstat(c.store.Dir(id))
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	return c.eachStray(known, func(g *cgroup.Group) error {
+		if empty, err := g.Empty(); err != nil || !empty {
+			return err
+		}
+		return g.Remove()
+	})
+}
+
+// eachStray calls do for the groups of this state folder that known does not contain.
+func (c *Client) eachStray(known func(id string) bool, do func(*cgroup.Group) error) error {
+	host, err := cgroup.Detect(c.cgroupRoots(), 0)
+	if err != nil {
+		return err
+	}
+	stray, err := cgroup.Orphans(host, known)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, state := range stray {
+		group, err := cgroup.Reopen(state)
+		if err == nil {
+			err = do(group)
+		}
+		failed = append(failed, err)
+	}
+	return errors.Join(failed...)
 }

@@ -9,92 +9,93 @@ import (
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/poll"
 	"sbx/internal/providers"
 	"sbx/internal/providers/local/identity"
 	"sbx/internal/providers/local/record"
 )
 
-// patience is what a supervisor gets beyond the program's grace before it
-// counts as hung and its sandbox is ended over its head.
-const patience = 3 * time.Second
+// hangLimit is the time of a supervisor beyond the program's grace before it counts as hung
+// and its sandbox is ended without it.
+const hangLimit = 3 * time.Second
 
-// Terminate leaves a request, wakes the supervisor and waits for it to go. A
-// supervisor that does not react is ended with its sandbox.
+// Terminate writes a stop request, signals the supervisor and waits for its exit. A
+// supervisor that does not react is killed with its sandbox.
 func (c *Client) Terminate(ctx context.Context, id string, o providers.TerminateOptions) error {
 	op := "terminate " + id
-	r, err := c.load(ctx, "terminate", id)
+	r, err := c.loadRecord(ctx, "terminate", id)
 	switch {
 	case errors.Is(err, record.ErrGarbage) && o.Delete:
-		return c.discard(ctx, id)
+		return c.discardUnreadable(ctx, id)
 	case err != nil:
 		return err
 	case r.Newer():
 		return fault.New(fault.KindRefused, "its record was written by a newer sbx (%s)", r.Version).At(c.name, op).
 			WithHint("use that version, or a newer one")
 	case r.State.Ended() && !r.MayRun():
-		switch alive, err := c.alive(r); {
+		switch alive, err := c.supervisorAlive(r); {
 		case err != nil:
-			return c.trouble(op, err)
+			return c.classifyError(op, err)
 		case !alive:
 			return c.endedAlready(r, o)
 		}
 	}
-	if err := c.reachable(r); err != nil {
+	if err := c.checkReachable(r); err != nil {
 		return err
 	}
 	stop := record.Stop{By: o.By, At: c.now().UTC(), GraceSeconds: o.Grace.Seconds(), Patient: o.Patient}
-	if _, err := c.store.AskStop(id, stop); err != nil && !unwritable(err) { // a full or read-only disk keeps nobody alive
-		return c.trouble(op, err)
+	if _, err := c.store.AskStop(id, stop); err != nil && !cannotWrite(err) { // a full or read-only disk must not prevent an end
+		return c.classifyError(op, err)
 	}
-	if err := c.persuade(ctx, r, o.Grace); err != nil && !unwritable(err) { // what happened is seen at the next read
-		return c.trouble(op, err)
+	if err := c.stopSupervisor(ctx, r, o.Grace); err != nil && !cannotWrite(err) { // the next read shows the result
+		return c.classifyError(op, err)
 	}
 	if o.Delete {
-		return c.trouble(op, c.store.Remove(id))
+		return c.classifyError(op, c.store.Remove(id))
 	}
 	return nil
 }
 
-// reachable refuses what cannot be ended from here: somebody holds the lock, and
-// it is nobody whom this process can see, as from inside a sandbox.
-func (c *Client) reachable(r record.Record) error {
-	handle, err := c.supervisorOf(r.ID, r)
+// checkReachable refuses a sandbox that cannot be ended from here: its lock is held by a
+// process that this process cannot see, as from inside a sandbox.
+func (c *Client) checkReachable(r record.Record) error {
+	handle, err := c.openSupervisor(r.ID, r)
 	if err == nil {
 		handle.Close()
 		return nil
 	}
 	if held, heldErr := c.store.Held(r.ID); heldErr != nil || !held {
-		return nil //nolint:nilerr // its supervisor is dead, and what it left can be buried
+		return nil //nolint:nilerr // its supervisor is dead, and the rest can be cleaned up
 	}
 	return fault.New(fault.KindRefused, "its supervisor lives and cannot be seen from here").At(c.name, "terminate "+r.ID).
 		WithHint("end it from outside of this sandbox, container or PID namespace")
 }
 
-// endedAlready answers for what needs no ending: its record is the evidence
-// that it existed.
+// endedAlready is the result for an ended sandbox: its record is the evidence that it
+// existed.
 func (c *Client) endedAlready(r record.Record, o providers.TerminateOptions) error {
 	op := "terminate " + r.ID
 	if o.Delete {
-		return c.trouble(op, c.store.Remove(r.ID))
+		return c.classifyError(op, c.store.Remove(r.ID))
 	}
 	return fault.New(fault.KindGone, "it ended at %s", r.EndedAt.Format(time.RFC3339)).At(c.name, op)
 }
 
-// persuade signals the supervisor and waits for its death, which is the end of
-// the sandbox. One that is dead or hung leaves the work to bury.
-func (c *Client) persuade(ctx context.Context, r record.Record, grace time.Duration) error {
-	handle, err := c.supervisorOf(r.ID, r)
+// stopSupervisor signals the supervisor and waits for its exit, which is the end of the
+// sandbox. After a dead or hung supervisor it finishes the sandbox itself.
+func (c *Client) stopSupervisor(ctx context.Context, r record.Record, grace time.Duration) error {
+	handle, err := c.openSupervisor(r.ID, r)
 	if err != nil {
-		return c.buryAsked(ctx, r)
+		return c.finishByAny(ctx, r)
 	}
 	defer handle.Close()
 	if err := handle.Signal(syscall.SIGTERM); err != nil {
-		return c.buryAsked(ctx, r)
+		return c.finishByAny(ctx, r)
 	}
-	limit, cancel := context.WithTimeout(ctx, grace+patience)
+	limit, cancel := context.WithTimeout(ctx, grace+hangLimit)
 	defer cancel()
 	if err := handle.Wait(limit); err == nil {
-		return c.settled(ctx, r)
+		return c.ensureRecorded(ctx, r)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -102,32 +103,32 @@ func (c *Client) persuade(ctx context.Context, r record.Record, grace time.Durat
 	if _, err := c.killTree(ctx, r); err != nil {
 		return err
 	}
-	if err := kill(ctx, handle); err != nil {
+	if err := killHandle(ctx, handle); err != nil {
 		return err
 	}
-	return c.buryAsked(ctx, r)
+	return c.finishByAny(ctx, r)
 }
 
-// kill ends a supervisor over its head; one that died by itself meanwhile is as dead.
-func kill(ctx context.Context, handle *identity.Handle) error {
+// killHandle kills a supervisor; one that has exited meanwhile is no error.
+func killHandle(ctx context.Context, handle *identity.Handle) error {
 	if err := handle.Signal(syscall.SIGKILL); err != nil && !errors.Is(err, identity.ErrDead) {
 		return err
 	}
 	return handle.Wait(ctx)
 }
 
-// settled makes sure that the supervisor wrote its last record before it went.
-func (c *Client) settled(ctx context.Context, r record.Record) error {
+// ensureRecorded makes sure that the supervisor wrote its last record before it exited.
+func (c *Client) ensureRecorded(ctx context.Context, r record.Record) error {
 	last, err := c.store.Read(r.ID)
 	if err != nil || last.State.Ended() {
 		return ignoreGone(err)
 	}
-	return c.buryAsked(ctx, last)
+	return c.finishByAny(ctx, last)
 }
 
-// buryAsked is bury for a caller to whom it is the same who did it.
-func (c *Client) buryAsked(ctx context.Context, r record.Record) error {
-	_, err := c.bury(ctx, r)
+// finishByAny is finishAbandoned for a caller that does not need to know who did it.
+func (c *Client) finishByAny(ctx context.Context, r record.Record) error {
+	_, err := c.finishAbandoned(ctx, r)
 	return err
 }
 
@@ -138,40 +139,37 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// discard removes a sandbox whose record cannot be read, and ends what its
-// signed lock leads to first.
-func (c *Client) discard(ctx context.Context, id string) error {
+// discardUnreadable ends and removes a sandbox with an unreadable record, by its signed lock.
+func (c *Client) discardUnreadable(ctx context.Context, id string) error {
 	r := record.Record{ID: id}
-	if handle, err := c.supervisorOf(id, r); err == nil {
+	if handle, err := c.openSupervisor(id, r); err == nil {
 		defer handle.Close()
-		if err := kill(ctx, handle); err != nil {
-			return c.trouble("terminate "+id, err)
+		if err := killHandle(ctx, handle); err != nil {
+			return c.classifyError("terminate "+id, err)
 		}
 	}
 	_, err := c.killTree(ctx, r)
 	if err := errors.Join(err, c.dropGroup(ctx, id)); err != nil {
-		return c.trouble("terminate "+id, err)
+		return c.classifyError("terminate "+id, err)
 	}
-	if err := c.unlocked(ctx, id); err != nil {
-		return c.trouble("terminate "+id, err)
+	if err := c.waitUnlocked(ctx, id); err != nil {
+		return c.classifyError("terminate "+id, err)
 	}
-	return c.trouble("terminate "+id, c.store.Remove(id))
+	return c.classifyError("terminate "+id, c.store.Remove(id))
 }
 
-// unlocked waits until nobody holds a sandbox's lock. A killed supervisor holds it
-// until its last thread is gone, which is after it counts as dead, and so does a
-// child of its creator between fork and exec.
-func (c *Client) unlocked(ctx context.Context, id string) error {
-	limit, cancel := context.WithTimeout(ctx, patience)
+// waitUnlocked waits until a sandbox's lock is free. A killed supervisor holds it until its
+// last thread is gone, which is after it counts as dead, and so does a child of its creator
+// between fork and exec.
+func (c *Client) waitUnlocked(ctx context.Context, id string) error {
+	limit, cancel := context.WithTimeout(ctx, hangLimit)
 	defer cancel()
 	for {
 		if held, err := c.store.Held(id); err != nil || !held {
 			return err
 		}
-		select {
-		case <-limit.Done():
+		if poll.Sleep(limit, execWindow) != nil {
 			return fmt.Errorf("its lock is still held: %w", limit.Err())
-		case <-time.After(blink):
 		}
 	}
 }

@@ -17,7 +17,7 @@ func TestTogetherKeepsTheOrderAndLosesNothing(t *testing.T) {
 		for i := range n {
 			ids = append(ids, fmt.Sprintf("id%04d", i))
 		}
-		for id, upper := range together(ids, strings.ToUpper) {
+		for id, upper := range readInOrder(ids, strings.ToUpper) {
 			assert.Equal(t, strings.ToUpper(id), upper)
 			got = append(got, id)
 		}
@@ -29,7 +29,7 @@ func TestTogetherStopsWithItsConsumer(t *testing.T) {
 	t.Parallel()
 	ids := make([]string, 10*readAhead)
 	read := make(chan string, len(ids))
-	for range together(ids, func(id string) string { read <- id; return id }) {
+	for range readInOrder(ids, func(id string) string { read <- id; return id }) {
 		break
 	}
 	assert.Len(t, read, readAhead)

@@ -13,8 +13,8 @@ import (
 	"sbx/internal/providers/local/wire"
 )
 
-// trouble sorts errors of the state folder by what the operator can do.
-func (c *Client) trouble(op string, err error) error {
+// classifyError maps errors of the state folder to the operator's possible actions.
+func (c *Client) classifyError(op string, err error) error {
 	var known *fault.Error
 	switch {
 	case err == nil:
@@ -22,11 +22,11 @@ func (c *Client) trouble(op string, err error) error {
 	case errors.As(err, &known):
 		return err
 	case errors.Is(err, record.ErrGarbage):
-		return fault.New(fault.KindUnavailable, "%w", unreadable{err}).At(c.name, op).
+		return fault.New(fault.KindUnavailable, "%w", unreadableError{err}).At(c.name, op).
 			WithHint("look at the file; `sbx terminate %s/ID --delete` ends the sandbox and removes its record", c.name)
-	case errors.Is(err, plain.ErrNotPlain): // any other file than the record
+	case errors.Is(err, plain.ErrNotPlain): // a file other than the record
 		return fault.New(fault.KindUnavailable, "%w", err).At(c.name, op).WithHint("look at what stands there; the program may have put it there")
-	case full(err):
+	case record.IsDiskFull(err):
 		return fault.New(fault.KindUnavailable, "%w", err).At(c.name, op).WithHint("%s", c.freeSpace())
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR):
 		return fault.Usage("%w", err).At(c.name, op).
@@ -39,26 +39,22 @@ func (c *Client) trouble(op string, err error) error {
 	return fault.New(fault.KindOf(err), "%w", err).At(c.name, op)
 }
 
-// unreadable is a garbage record in the words of the contract.
-type unreadable struct{ error }
+// unreadableError is an unreadable record as the contract defines it.
+type unreadableError struct{ error }
 
-func (u unreadable) Unwrap() []error { return []error{u.error, providers.ErrUnreadable} }
+func (u unreadableError) Unwrap() []error { return []error{u.error, providers.ErrUnreadable} }
 
-func full(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
-}
-
-// unwritable says that a file could not be written for want of room or right.
-func unwritable(err error) bool {
-	return full(err) || errors.Is(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission)
+// cannotWrite reports whether a write failed for lack of space or permission.
+func cannotWrite(err error) bool {
+	return record.IsDiskFull(err) || errors.Is(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission)
 }
 
 func (c *Client) freeSpace() string {
 	return "free space under " + c.deps.StateDir + ", or point SBX_STATE_DIR elsewhere"
 }
 
-// startTrouble sorts failed starts.
-func (c *Client) startTrouble(op string, fail *wire.Fail) error {
+// startError maps failed starts.
+func (c *Client) startError(op string, fail *wire.Fail) error {
 	kind, hint := fault.KindLauncher, ""
 	switch fail.Kind {
 	case wire.FailNotFound:

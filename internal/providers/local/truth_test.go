@@ -14,7 +14,6 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
-	"sbx/internal/providers/local/record"
 	"sbx/internal/sandbox"
 )
 
@@ -90,13 +89,13 @@ func TestAnEndThatOnlyMarksProveIsUnknown(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, b.store().Write(lost))
 			if tc.proof {
-				require.NoError(t, record.WriteFile(b.store().Proof(lost.ID), []byte("done")))
+				require.NoError(t, os.WriteFile(b.store().Proof(lost.ID), []byte("done"), 0o600))
 			}
 			require.NoError(t, lock.Close())
 			require.Eventually(t, func() bool { // a child of another test holds it between fork and exec
 				held, err := b.store().Held(lost.ID)
 				return err == nil && !held
-			}, 10*time.Second, time.Millisecond)
+			}, time.Minute, time.Millisecond)
 			_, err = b.Sweep(t.Context())
 			require.NoError(t, err)
 			got, err := b.Get(t.Context(), lost.ID)

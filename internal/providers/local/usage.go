@@ -14,43 +14,40 @@ import (
 // clockTicks is the kernel's USER_HZ, in which /proc counts CPU time.
 const clockTicks = 100
 
-// Usage reads one sample: from the cgroup where there is one, else by adding
-// up the process tree. Operations are read and write calls of the processes
-// that live now. For an ended sandbox it gives what the record kept.
+// Usage reads one sample: from the cgroup where there is one, else as the sum over the
+// process tree. Operations are read and write calls of the processes alive now. Of an ended
+// sandbox it returns what the record has.
 func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
-	r, err := c.load(ctx, "usage", id)
+	r, err := c.loadRecord(ctx, "usage", id)
 	if err != nil {
 		return sandbox.Usage{}, err
 	}
 	if r.State.Ended() {
 		return lastUsage(r), nil
 	}
-	u := sandbox.Usage{At: c.now().UTC()}
-	if r.Limits.MemoryBytes > 0 {
-		u.MemoryLimitBytes = &r.Limits.MemoryBytes
-	}
+	u := sandbox.Usage{At: c.now().UTC(), MemoryLimitBytes: ifPositive(r.Limits.MemoryBytes)}
 	sources := make([]string, 0, 2)
-	tree, err := c.tree(r)
+	tree, err := c.listTree(r)
 	if err != nil {
 		return u, fault.New(fault.KindUnavailable, "%w", err).At(c.name, "usage "+id)
 	}
 	if group, err := cgroup.ReopenRecorded(r.Cgroup); err == nil && len(group.Paths()) > 0 {
 		defer group.Close() // read only
-		fromGroup(&u, group.Stats())
+		addGroupUsage(&u, group.Stats())
 		sources = append(sources, string(group.Enforcement()))
 	} else {
-		fromTree(&u, tree)
+		addTreeUsage(&u, tree)
 	}
 	countOperations(&u, tree)
 	findBusiest(&u, tree)
-	if r.Program.PID > 0 && !r.ProgramEnded() { // its number may be another's by then
+	if r.Program.PID > 0 && !r.ProgramEnded() { // its PID may belong to another process by then
 		u.Waiting = identity.Host().Waiting(r.Program.PID)
 	}
 	u.Source = strings.Join(append(sources, "/proc"), " + ")
 	return u, nil
 }
 
-func fromGroup(u *sandbox.Usage, s cgroup.Stats) {
+func addGroupUsage(u *sandbox.Usage, s cgroup.Stats) {
 	u.CPUSeconds, u.MemoryBytes, u.MemoryPeakBytes = s.CPUSeconds, s.MemoryBytes, s.PeakBytes
 	u.PIDs, u.OOMKills = s.PIDs, s.OOMKills
 	if s.LimitBytes != nil {
@@ -58,16 +55,16 @@ func fromGroup(u *sandbox.Usage, s cgroup.Stats) {
 	}
 }
 
-// tree lists the sandbox's processes without its stub, at the cost of the sandbox:
-// looking at each of many must not read the whole machine each time.
-func (c *Client) tree(r record.Record) ([]identity.Stat, error) {
+// listTree lists the sandbox's processes without its stub. It reads only this tree: with
+// many sandboxes, reading the whole machine each time would be too slow.
+func (c *Client) listTree(r record.Record) ([]identity.Stat, error) {
 	if r.Stub.PID <= 0 {
 		return nil, nil
 	}
 	return identity.Host().Offspring(r.Stub.PID)
 }
 
-func fromTree(u *sandbox.Usage, tree []identity.Stat) {
+func addTreeUsage(u *sandbox.Usage, tree []identity.Stat) {
 	var resident, ticks, pids int64
 	for _, p := range tree {
 		if p.Dead() {
@@ -81,7 +78,7 @@ func fromTree(u *sandbox.Usage, tree []identity.Stat) {
 	u.MemoryBytes, u.CPUSeconds, u.PIDs = &resident, &seconds, &pids
 }
 
-// countOperations leaves the count unknown when one process hides its own.
+// countOperations leaves the count unknown when one process does not show its own.
 func countOperations(u *sandbox.Usage, tree []identity.Stat) {
 	var total int64
 	for _, p := range tree {
@@ -97,8 +94,8 @@ func countOperations(u *sandbox.Usage, tree []identity.Stat) {
 	u.Operations = &total
 }
 
-// findBusiest looks for the thread that wants the processor most; unknown when
-// one process hides it.
+// findBusiest finds the thread with the highest demand for the processor; unknown when one
+// process does not show it.
 func findBusiest(u *sandbox.Usage, tree []identity.Stat) {
 	var most float64
 	for _, p := range tree {
@@ -115,15 +112,12 @@ func findBusiest(u *sandbox.Usage, tree []identity.Stat) {
 }
 
 func lastUsage(r record.Record) sandbox.Usage {
-	u := sandbox.Usage{At: r.EndedAt, Source: "record"}
+	u := sandbox.Usage{At: r.EndedAt, Source: "record", MemoryLimitBytes: ifPositive(r.Limits.MemoryBytes)}
 	if e := r.Exit; e != nil {
 		u.MemoryPeakBytes, u.CPUSeconds, u.OOMKills = e.PeakBytes, e.CPUSeconds, e.OOMKills
 	}
 	if e := r.End; e != nil {
 		u.MemoryPeakBytes, u.CPUSeconds, u.OOMKills = e.PeakBytes, e.CPUSeconds, e.OOMKills
-	}
-	if r.Limits.MemoryBytes > 0 {
-		u.MemoryLimitBytes = &r.Limits.MemoryBytes
 	}
 	return u
 }

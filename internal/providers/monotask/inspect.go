@@ -92,7 +92,7 @@ func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error)
 }
 
 // Check compares the counters: created less destroyed must be the number of sandboxes
-// (ACCEPTANCE R18).
+// (R18).
 func (c *Client) Check(ctx context.Context) []providers.Check {
 	w, err := c.readStats(ctx)
 	if err != nil {

@@ -113,7 +113,7 @@ func (s *Subject) endSandbox(t T, id string) {
 }
 
 // hasEnded says that a read of a terminated sandbox shows its end. `stopped` counts, since the end was
-// requested (DESIGN section 2, Ending).
+// requested.
 func hasEnded(got sandbox.Sandbox, err error) bool {
 	if err != nil {
 		return isMissing(err)

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
@@ -162,7 +164,7 @@ func (r *execution) workdirMissing(ctx context.Context) bool {
 	if r.cmd.Workdir == "" {
 		return false
 	}
-	_, code, err := r.c.shellOf(r.id, nil)(ctx, "test -d "+guest.Quote(r.cmd.Workdir))
+	_, code, err := r.c.shellOf(r.id, nil)(ctx, "test -d "+shellescape.Quote(r.cmd.Workdir))
 	return err == nil && code == 1
 }
 

@@ -21,7 +21,7 @@ import (
 const (
 	defaultTTL    = 10 * time.Minute       // every sandbox has a limit to its life
 	createTimeout = 60 * time.Second       // the API answers after the VM was placed
-	pollInterval  = 500 * time.Millisecond // while a VM starts (DESIGN section 3, Timers)
+	pollInterval  = 500 * time.Millisecond // while a VM starts
 )
 
 // Create starts a sandbox and, where the spec has one, its program. The sandbox is not
@@ -212,7 +212,7 @@ func toLabels(tags map[string]string) map[string]string {
 
 // createTags are the tags of a new sandbox; fault.KindUsage where there are too many.
 func (c *Client) createTags(spec sandbox.Spec) (map[string]string, error) {
-	out := toTags(spec.Marks())
+	out := toTags(spec.CreateLabels())
 	if len(out) > maxTags { // the task's own record has it, too
 		delete(out, labelTags()[sandbox.LabelKeptUntil])
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // Terminate stops the session of the id: the name stays, and a persistent sandbox keeps a
-// snapshot. With Delete the name is deleted with its snapshots (DESIGN section 2, Ending).
+// snapshot. With Delete the name is deleted with its snapshots.
 func (c *Client) Terminate(ctx context.Context, id string, o providers.TerminateOptions) error {
 	if o.Delete {
 		return c.deleteSandbox(ctx, id)

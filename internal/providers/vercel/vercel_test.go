@@ -151,7 +151,7 @@ func TestStdinAndLimits(t *testing.T) {
 	defer cancel()
 	_, err = c.Exec(ctx, id, providers.Command{Args: []string{"sleep", "600"}})
 	assert.Equal(t, fault.KindTimeout, fault.KindOf(err))
-	require.Eventually(t, func() bool { return len(f.Processes(id)) == 0 }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return len(f.Processes(id)) == 0 }, time.Minute, 5*time.Millisecond)
 }
 
 // TestUsageAfterTheEnd: the API tells the processor time of a run that is over, and
@@ -170,7 +170,7 @@ func TestUsageAfterTheEnd(t *testing.T) {
 }
 
 // TestAStopKeepsWhatDeleteDestroys: only Delete takes a persistent sandbox's
-// snapshot (DESIGN section 2, Ending).
+// snapshot.
 func TestAStopKeepsWhatDeleteDestroys(t *testing.T) {
 	t.Parallel()
 	f := verceltest.New(t, verceltest.Options{})

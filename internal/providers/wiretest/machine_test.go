@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 func start(t *testing.T, m *Machine, p Process) *Running {
 	t.Helper()

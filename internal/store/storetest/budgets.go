@@ -13,56 +13,56 @@ import (
 	"sbx/internal/store"
 )
 
-// reserving is a task as it would be with a reservation.
-func reserving(task store.Task, budget string, mb int64) store.Task {
+// withReservation is a copy of the task with a reservation.
+func withReservation(task store.Task, budget string, mb int64) store.Task {
 	task.Budget, task.ReserveMB = budget, mb
 	return task
 }
 
-func budgets(t *testing.T, s Subject) {
+func testBudgets(t *testing.T, s Subject) {
 	t.Helper()
 	st := s.Store
-	a, b := added(t, st, store.Task{ID: "a"}), added(t, st, store.Task{ID: "b", Budget: "fleet"})
+	a, b := mustAdd(t, st, store.Task{ID: "a"}), mustAdd(t, st, store.Task{ID: "b", Budget: "fleet"})
 	refuse := func(task store.Task) {
 		t.Helper()
 		_, err := st.SwapTask(t.Context(), task, 1000)
-		refused(t, err, fault.KindRefused, store.ErrBudget)
+		requireRefused(t, err, fault.KindRefused, store.ErrBudget)
 		now, err := st.Task(t.Context(), task.ID)
 		require.NoError(t, err)
 		assert.Equal(t, task.Version, now.Version, "nothing is written")
 	}
-	refuse(reserving(a, "fleet", 1001))
-	a = swapped(t, st, reserving(a, "fleet", 600), 1000)
-	refuse(reserving(b, "fleet", 401))
-	b = swapped(t, st, reserving(b, "fleet", 400), 1000)
-	refuse(reserving(a, "fleet", 601))
-	a = swapped(t, st, reserving(a, "fleet", 600), 10) // what does not grow is not asked
-	a = swapped(t, st, reserving(a, "fleet", 599), 10)
-	a = swapped(t, st, reserving(a, "fleet", 600), 1000)
-	b = swapped(t, st, reserving(b, "other", 400), 400) // each budget has a sum of its own
-	a = swapped(t, st, reserving(a, "fleet", 1000), 1000)
-	refuse(reserving(b, "fleet", 400)) // as much as before, and all of it new to this budget
-	b = swapped(t, st, reserving(b, "", 400), 1)
-	refuse(reserving(b, "fleet", 1))
+	refuse(withReservation(a, "fleet", 1001))
+	a = mustSwap(t, st, withReservation(a, "fleet", 600), 1000)
+	refuse(withReservation(b, "fleet", 401))
+	b = mustSwap(t, st, withReservation(b, "fleet", 400), 1000)
+	refuse(withReservation(a, "fleet", 601))
+	a = mustSwap(t, st, withReservation(a, "fleet", 600), 10) // a reservation that does not grow is not checked
+	a = mustSwap(t, st, withReservation(a, "fleet", 599), 10)
+	a = mustSwap(t, st, withReservation(a, "fleet", 600), 1000)
+	b = mustSwap(t, st, withReservation(b, "other", 400), 400) // each budget has a sum of its own
+	a = mustSwap(t, st, withReservation(a, "fleet", 1000), 1000)
+	refuse(withReservation(b, "fleet", 400)) // the same amount, all of it new to this budget
+	b = mustSwap(t, st, withReservation(b, "", 400), 1)
+	refuse(withReservation(b, "fleet", 1))
 
 	end := a
-	end.Over = true
-	swapped(t, st, end, 1000)
-	b = swapped(t, st, reserving(b, "fleet", 1000), 1000) // who is over holds nothing
-	end = reserving(b, "fleet", 5000)
-	end.Over = true
-	swapped(t, st, end, 1000)
+	end.Ended = true
+	mustSwap(t, st, end, 1000)
+	b = mustSwap(t, st, withReservation(b, "fleet", 1000), 1000) // an ended task reserves nothing
+	end = withReservation(b, "fleet", 5000)
+	end.Ended = true
+	mustSwap(t, st, end, 1000)
 }
 
-// budgetRaces lets many tasks reserve at once: as many as fit do, and at no moment
-// are there more.
-func budgetRaces(t *testing.T, s Subject) {
+// testBudgetRaces lets many tasks reserve at once: as many succeed as fit, and the sum
+// never exceeds the limit.
+func testBudgetRaces(t *testing.T, s Subject) {
 	t.Helper()
 	const runners, each, limit = 32, 100, 1000
 	st := s.Store
 	list := make([]store.Task, runners)
 	for i := range list {
-		list[i] = added(t, st, store.Task{ID: fmt.Sprintf("t-%02d", i)})
+		list[i] = mustAdd(t, st, store.Task{ID: fmt.Sprintf("t-%02d", i)})
 	}
 	sum := func() (sum int64) {
 		live, err := st.Tasks(t.Context(), store.TaskQuery{Live: true})
@@ -85,7 +85,7 @@ func budgetRaces(t *testing.T, s Subject) {
 	for range 3 {
 		for i := range list {
 			wg.Go(func() {
-				kept, err := st.SwapTask(t.Context(), reserving(list[i], "fleet", each), limit)
+				kept, err := st.SwapTask(t.Context(), withReservation(list[i], "fleet", each), limit)
 				if err == nil {
 					list[i] = kept
 					return
@@ -95,23 +95,23 @@ func budgetRaces(t *testing.T, s Subject) {
 		}
 		wg.Wait()
 		assert.EqualValues(t, limit, sum())
-		list = endedOnes(t, st, list)
+		list = endReserving(t, st, list)
 	}
 	done.Store(true)
 	watch.Wait()
 	assert.Len(t, list, runners-3*limit/each)
 }
 
-// endedOnes ends those that hold something, and gives the others.
-func endedOnes(t *testing.T, st store.Store, list []store.Task) (others []store.Task) {
+// endReserving ends the tasks with a reservation, and returns the others.
+func endReserving(t *testing.T, st store.Store, list []store.Task) (others []store.Task) {
 	t.Helper()
 	for _, one := range list {
 		if one.ReserveMB == 0 {
 			others = append(others, one)
 			continue
 		}
-		one.Over = true
-		swapped(t, st, one, 0)
+		one.Ended = true
+		mustSwap(t, st, one, 0)
 	}
 	return others
 }

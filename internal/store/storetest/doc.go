@@ -1,5 +1,5 @@
-// Package storetest is the contract of store.Store as tests: what memory, SQLite
-// and Postgres must all do. A store passes when Run passes.
+// Package storetest is the contract of store.Store as tests, for memory, SQLite and
+// Postgres. A store passes when Run passes.
 //
-// Nothing enters that holds for one of them alone.
+// Tests for one store alone do not belong here.
 package storetest

@@ -16,7 +16,7 @@ import (
 	"sbx/internal/store"
 )
 
-func docs(t *testing.T, s Subject) {
+func testDocs(t *testing.T, s Subject) {
 	t.Helper()
 	st := s.Store
 	none, err := st.Doc(t.Context(), "pool", "a")
@@ -59,16 +59,16 @@ func docs(t *testing.T, s Subject) {
 	assert.NotNil(t, list)
 	assert.Empty(t, list)
 
-	badDocs(t, st, first)
-	dropped(t, st, first, second)
+	testBadDocs(t, st, first)
+	testDropAndRemake(t, st, first, second)
 }
 
-func badDocs(t *testing.T, st store.Store, stale store.Doc) {
+func testBadDocs(t *testing.T, st store.Store, stale store.Doc) {
 	t.Helper()
 	for _, d := range []store.Doc{stale, {Kind: "pool", Key: "a"}, {Kind: "pool", Key: "none", Version: 1}, {Kind: "pool", Key: "a", Version: 99}} {
 		_, err := st.SwapDoc(t.Context(), d)
-		refused(t, err, fault.KindLocked, store.ErrSwapped)
-		refused(t, st.DropDoc(t.Context(), d), fault.KindLocked, store.ErrSwapped)
+		requireRefused(t, err, fault.KindLocked, store.ErrSwapped)
+		requireRefused(t, st.DropDoc(t.Context(), d), fault.KindLocked, store.ErrSwapped)
 	}
 	for _, d := range []store.Doc{{Kind: "pool"}, {Key: "a"}, {Kind: "pool", Key: strings.Repeat("x", 1025)}} {
 		_, err := st.SwapDoc(t.Context(), d)
@@ -79,9 +79,9 @@ func badDocs(t *testing.T, st store.Store, stale store.Doc) {
 	}
 }
 
-// dropped drops and makes a document again and again: no version comes twice, so
-// that who read one of before changes nothing.
-func dropped(t *testing.T, st store.Store, first, second store.Doc) {
+// testDropAndRemake drops and makes a document repeatedly: no version repeats, so that a
+// stale version changes nothing.
+func testDropAndRemake(t *testing.T, st store.Store, first, second store.Doc) {
 	t.Helper()
 	last := second
 	before := []store.Doc{first, second}
@@ -93,14 +93,14 @@ func dropped(t *testing.T, st store.Store, first, second store.Doc) {
 		list, err := st.Docs(t.Context(), "pool")
 		require.NoError(t, err)
 		assert.Len(t, list, 1)
-		refused(t, st.DropDoc(t.Context(), last), fault.KindLocked, store.ErrSwapped)
+		requireRefused(t, st.DropDoc(t.Context(), last), fault.KindLocked, store.ErrSwapped)
 		made, err := st.SwapDoc(t.Context(), gone)
 		require.NoError(t, err)
 		assert.Greater(t, made.Version, last.Version)
 		for _, old := range before {
 			_, err = st.SwapDoc(t.Context(), old)
-			refused(t, err, fault.KindLocked, store.ErrSwapped)
-			refused(t, st.DropDoc(t.Context(), old), fault.KindLocked, store.ErrSwapped)
+			requireRefused(t, err, fault.KindLocked, store.ErrSwapped)
+			requireRefused(t, st.DropDoc(t.Context(), old), fault.KindLocked, store.ErrSwapped)
 		}
 		last, err = st.SwapDoc(t.Context(), made)
 		require.NoError(t, err)
@@ -108,9 +108,9 @@ func dropped(t *testing.T, st store.Store, first, second store.Doc) {
 	}
 }
 
-// docRaces lets many goroutines make, change and drop one document: each version is
-// had once.
-func docRaces(t *testing.T, s Subject) {
+// testDocRaces makes, changes and drops one document concurrently: each version occurs
+// once.
+func testDocRaces(t *testing.T, s Subject) {
 	t.Helper()
 	const runners, rounds = 8, 12
 	st := s.Store
@@ -120,7 +120,7 @@ func docRaces(t *testing.T, s Subject) {
 	for runner := range runners {
 		wg.Go(func() {
 			for round := range rounds {
-				kept, err := churn(t.Context(), st, round%3 == 2, fmt.Appendf(nil, `"%d %d"`, runner, round))
+				kept, err := changeOrDrop(t.Context(), st, round%3 == 2, fmt.Appendf(nil, `"%d %d"`, runner, round))
 				if err != nil && !errors.Is(err, store.ErrSwapped) {
 					t.Error(err)
 				}
@@ -143,8 +143,8 @@ func docRaces(t *testing.T, s Subject) {
 	}
 }
 
-// churn drops the document, or makes or changes it and gives what is kept.
-func churn(ctx context.Context, st store.Store, drop bool, body []byte) (store.Doc, error) {
+// changeOrDrop drops the document, or makes or changes it and returns what is stored.
+func changeOrDrop(ctx context.Context, st store.Store, drop bool, body []byte) (store.Doc, error) {
 	found, err := st.Doc(ctx, "pool", "a")
 	if err != nil {
 		return store.Doc{}, err

@@ -13,7 +13,7 @@ import (
 	"sbx/internal/store"
 )
 
-func leases(t *testing.T, s Subject) {
+func testLeases(t *testing.T, s Subject) {
 	t.Helper()
 	st := s.Store
 	mine, err := st.Acquire(t.Context(), "cleanup/prod", "me", s.TTL)
@@ -22,7 +22,7 @@ func leases(t *testing.T, s Subject) {
 	assert.Equal(t, time.UTC, mine.Until.Location())
 	for _, holder := range []string{"you", "me"} {
 		_, err = st.Acquire(t.Context(), "cleanup/prod", holder, time.Hour)
-		locked(t, err, "cleanup/prod", "held by me", mine.Until.Format(time.RFC3339))
+		requireLocked(t, err, "cleanup/prod", "held by me", mine.Until.Format(time.RFC3339))
 	}
 	other, err := st.Acquire(t.Context(), "cleanup/test", "you", time.Hour)
 	require.NoError(t, err, "another name")
@@ -33,12 +33,12 @@ func leases(t *testing.T, s Subject) {
 	assert.False(t, renewed.Until.Before(mine.Until))
 	assert.Equal(t, mine.Fence, renewed.Fence)
 
-	outlived(t, s, renewed)
-	badLeases(t, st)
+	testExpiredLease(t, s, renewed)
+	testBadLeases(t, st)
 }
 
-// locked is a refusal that says why and what next.
-func locked(t *testing.T, err error, texts ...string) {
+// requireLocked checks a refusal with its reason and hint.
+func requireLocked(t *testing.T, err error, texts ...string) {
 	t.Helper()
 	require.Error(t, err)
 	assert.Equal(t, fault.KindLocked, fault.KindOf(err))
@@ -48,32 +48,32 @@ func locked(t *testing.T, err error, texts ...string) {
 	}
 }
 
-// outlived goes on when the time of a lease is over: somebody else takes it, gives
-// it back, and the former holder can do nothing with it.
-func outlived(t *testing.T, s Subject, mine store.Lease) {
+// testExpiredLease goes on when a lease has expired: another holder takes it and gives it
+// back, and the former holder cannot use it.
+func testExpiredLease(t *testing.T, s Subject, mine store.Lease) {
 	t.Helper()
 	st := s.Store
 	s.Pass(t, s.TTL+time.Millisecond)
 	_, err := st.Renew(t.Context(), mine, time.Hour)
-	locked(t, err, "its time was over")
+	requireLocked(t, err, "its time was over")
 	yours, err := st.Acquire(t.Context(), "cleanup/prod", "you", time.Hour)
 	require.NoError(t, err, "its time was over")
 	assert.EqualValues(t, 2, yours.Fence)
 
 	_, err = st.Renew(t.Context(), mine, time.Hour)
-	locked(t, err, "no longer held by me", "you")
-	locked(t, st.Release(t.Context(), mine), "no longer held by me", "you")
+	requireLocked(t, err, "no longer held by me", "you")
+	requireLocked(t, st.Release(t.Context(), mine), "no longer held by me", "you")
 	stolen := yours
 	stolen.Holder = "me"
-	locked(t, st.Release(t.Context(), stolen))
+	requireLocked(t, st.Release(t.Context(), stolen))
 	_, err = st.Renew(t.Context(), stolen, time.Hour)
-	locked(t, err)
+	requireLocked(t, err)
 
 	require.NoError(t, st.Release(t.Context(), yours))
-	locked(t, st.Release(t.Context(), yours), "not held by you")
+	requireLocked(t, st.Release(t.Context(), yours), "not held by you")
 	_, err = st.Renew(t.Context(), yours, time.Hour)
-	locked(t, err, "not held by you")
-	locked(t, st.Release(t.Context(), store.Lease{Name: "never", Holder: "me", Fence: 1}), "not held by me")
+	requireLocked(t, err, "not held by you")
+	requireLocked(t, st.Release(t.Context(), store.Lease{Name: "never", Holder: "me", Fence: 1}), "not held by me")
 
 	next, err := st.Acquire(t.Context(), "cleanup/prod", "me", s.TTL)
 	require.NoError(t, err)
@@ -82,7 +82,7 @@ func outlived(t *testing.T, s Subject, mine store.Lease) {
 	require.NoError(t, st.Release(t.Context(), next), "too late, and nobody else's")
 }
 
-func badLeases(t *testing.T, st store.Store) {
+func testBadLeases(t *testing.T, st store.Store) {
 	t.Helper()
 	for _, bad := range []struct {
 		name, holder string
@@ -95,9 +95,9 @@ func badLeases(t *testing.T, st store.Store) {
 	}
 }
 
-// races lets many goroutines take the same lease, several times over: each time
-// one gets it, and fences count the times.
-func races(t *testing.T, s Subject) {
+// testLeaseRaces acquires one lease concurrently, several times: each time one call
+// succeeds, and the fence counts them.
+func testLeaseRaces(t *testing.T, s Subject) {
 	t.Helper()
 	const rounds, runners = 5, 32
 	st := s.Store
@@ -120,12 +120,12 @@ func races(t *testing.T, s Subject) {
 		wg.Wait()
 		require.Len(t, won, 1)
 		assert.EqualValues(t, round+1, won[0].Fence)
-		releaseOnce(t, st, won[0])
+		testConcurrentRelease(t, st, won[0])
 	}
 }
 
-// releaseOnce gives a lease back from many goroutines at once: one succeeds.
-func releaseOnce(t *testing.T, st store.Store, lease store.Lease) {
+// testConcurrentRelease gives a lease back concurrently: one call succeeds.
+func testConcurrentRelease(t *testing.T, st store.Store, lease store.Lease) {
 	t.Helper()
 	results := make(chan error, 8)
 	for range cap(results) {

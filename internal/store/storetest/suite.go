@@ -15,21 +15,21 @@ import (
 // Subject is an empty store under test, with a clock of its own.
 type Subject struct {
 	store.Store
-	// Again opens what the store keeps a second time; nil = it cannot be.
+	// Again opens the stored data a second time; nil = that is impossible.
 	Again func(t *testing.T) store.Store
 	// Pass lets time pass for the leases of the store.
 	Pass func(t *testing.T, d time.Duration)
-	// TTL is longer than a handful of calls takes; a test lets it pass.
+	// TTL is longer than a few calls take; a test lets it pass.
 	TTL time.Duration
 }
 
-// Run runs the whole contract, each part on a subject that fresh gives.
+// Run runs the whole contract, each part on a subject of fresh.
 func Run(t *testing.T, fresh func(t *testing.T) Subject) {
 	t.Helper()
 	for name, part := range map[string]func(*testing.T, Subject){
-		"Lease": leases, "Race": races, "Sighting": sightings, "Record": records, "Run": runs, "Again": again, "Ended": ended, "Text": odd,
-		"Task": tasks, "TaskList": taskLists, "Swap": swaps, "SwapRace": swapRaces, "AddRace": addRaces,
-		"Budget": budgets, "BudgetRace": budgetRaces, "Await": awaits, "Doc": docs, "DocRace": docRaces,
+		"Lease": testLeases, "Race": testLeaseRaces, "Sighting": testSightings, "Record": testRecords, "Run": testRuns, "Again": testReopen, "Ended": testEndedContext, "Text": testOddTexts,
+		"Task": testTasks, "TaskList": testTaskLists, "Swap": testSwaps, "SwapRace": testSwapRaces, "AddRace": testAddRaces,
+		"Budget": testBudgets, "BudgetRace": testBudgetRaces, "Await": testAwaits, "Doc": testDocs, "DocRace": testDocRaces,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -38,23 +38,23 @@ func Run(t *testing.T, fresh func(t *testing.T) Subject) {
 	}
 }
 
-// day is a time with more digits than a store keeps.
-func day(n int) time.Time {
+// exampleTime is a time with more digits than a store keeps.
+func exampleTime(n int) time.Time {
 	return time.Date(2026, 11, n, 12, 30, 15, 123456789, time.FixedZone("CET", 3600))
 }
 
-// stored is a time as it comes back.
-func stored(at time.Time) time.Time { return at.UTC().Truncate(time.Microsecond) }
+// storedTime is a time as it is returned.
+func storedTime(at time.Time) time.Time { return at.UTC().Truncate(time.Microsecond) }
 
-// ended shows that an end of the context is told as what it is.
-func ended(t *testing.T, s Subject) {
+// testEndedContext shows that the end of the context is the error.
+func testEndedContext(t *testing.T, s Subject) {
 	t.Helper()
 	st := s.Store
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, errAcquire := st.Acquire(ctx, "name", "me", time.Hour)
 	_, errRenew := st.Renew(ctx, store.Lease{Name: "name", Holder: "me"}, time.Hour)
-	_, errSight := st.Sight(ctx, "kind", "key", day(1), 0)
+	_, errSight := st.Sight(ctx, "kind", "key", exampleTime(1), 0)
 	_, errSightings := st.Sightings(ctx, "kind")
 	_, errRecords := st.Records(ctx, "")
 	_, errRuns := st.Runs(ctx, 0)
@@ -78,11 +78,11 @@ func ended(t *testing.T, s Subject) {
 	lease, err := st.Acquire(t.Context(), "name", "me", time.Hour)
 	require.NoError(t, err, "what was canceled took nothing")
 	assert.EqualValues(t, 1, lease.Fence)
-	added(t, st, store.Task{ID: "t"})
+	mustAdd(t, st, store.Task{ID: "t"})
 }
 
-// again shows that everything outlives the handle that wrote it.
-func again(t *testing.T, s Subject) {
+// testReopen shows that everything outlives the handle that wrote it.
+func testReopen(t *testing.T, s Subject) {
 	t.Helper()
 	if s.Again == nil {
 		t.Skip("this store ends with its process")
@@ -90,11 +90,11 @@ func again(t *testing.T, s Subject) {
 	first := s.Store
 	lease, err := first.Acquire(t.Context(), "name", "me", time.Hour)
 	require.NoError(t, err)
-	_, err = first.Sight(t.Context(), "kind", "key", day(1), 0)
+	_, err = first.Sight(t.Context(), "kind", "key", exampleTime(1), 0)
 	require.NoError(t, err)
 	require.NoError(t, first.PutRecord(t.Context(), store.Record{Provider: "p", ID: "i"}))
 	require.NoError(t, first.PutRun(t.Context(), store.Run{ID: "r"}))
-	kept := added(t, first, task(1))
+	kept := mustAdd(t, first, exampleTask(1))
 	doc, err := first.SwapDoc(t.Context(), store.Doc{Kind: "kind", Key: "key"})
 	require.NoError(t, err)
 
@@ -118,6 +118,6 @@ func again(t *testing.T, s Subject) {
 	runs, err := second.Runs(t.Context(), 1)
 	require.NoError(t, err)
 	assert.Len(t, runs, 1)
-	swapped(t, second, kept, 0)
+	mustSwap(t, second, kept, 0)
 	require.NoError(t, second.DropDoc(t.Context(), doc))
 }

@@ -1,8 +1,10 @@
 package storetest
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,16 +15,16 @@ import (
 	"sbx/internal/store"
 )
 
-// task is one with something in every field that AddTask takes.
-func task(n int) store.Task {
+// exampleTask has a value in every field that AddTask accepts.
+func exampleTask(n int) store.Task {
 	return store.Task{
 		ID: fmt.Sprintf("t-%d", n), Key: fmt.Sprintf("key-%d", n), Spec: "spec", State: "pending", Fence: 7, Owner: "me",
-		LeaseUntil: day(n + 1), Budget: "fleet", CreatedAt: day(n), Body: []byte(`{"a":"ü"}`),
+		LeaseUntil: exampleTime(n + 1), Budget: "fleet", CreatedAt: exampleTime(n), Body: []byte(`{"a":"ü"}`),
 	}
 }
 
-// added adds a task that must be new.
-func added(t *testing.T, st store.Store, task store.Task) store.Task {
+// mustAdd adds a task that must be new.
+func mustAdd(t *testing.T, st store.Store, task store.Task) store.Task {
 	t.Helper()
 	kept, isNew, err := st.AddTask(t.Context(), task)
 	require.NoError(t, err)
@@ -30,19 +32,19 @@ func added(t *testing.T, st store.Store, task store.Task) store.Task {
 	return kept
 }
 
-// timeless is a task without what the store's clock says.
-func timeless(t store.Task) store.Task {
+// withoutTimes is a task without the times of the store's clock.
+func withoutTimes(t store.Task) store.Task {
 	t.UpdatedAt, t.ReadAt = time.Time{}, time.Time{}
 	return t
 }
 
-func tasks(t *testing.T, s Subject) {
+func testTasks(t *testing.T, s Subject) {
 	t.Helper()
 	st := s.Store
-	kept := added(t, st, task(1))
-	want := task(1)
-	want.Version, want.LeaseUntil, want.CreatedAt = 1, stored(want.LeaseUntil), stored(want.CreatedAt)
-	assert.Equal(t, want, timeless(kept))
+	kept := mustAdd(t, st, exampleTask(1))
+	want := exampleTask(1)
+	want.Version, want.LeaseUntil, want.CreatedAt = 1, storedTime(want.LeaseUntil), storedTime(want.CreatedAt)
+	assert.Equal(t, want, withoutTimes(kept))
 	assert.Equal(t, time.UTC, kept.UpdatedAt.Location())
 	s.Pass(t, time.Millisecond)
 	found, err := st.Task(t.Context(), "t-1")
@@ -55,26 +57,26 @@ func tasks(t *testing.T, s Subject) {
 	require.NoError(t, err)
 	assert.Equal(t, want.Body, found.Body, "what was handed out changes nothing")
 
-	same := task(2)
+	same := exampleTask(2)
 	same.Key, same.Spec = "key-1", "another spec"
 	for _, id := range []string{"t-2", "t-1"} {
 		same.ID = id
 		found, isNew, err := st.AddTask(t.Context(), same)
 		require.NoError(t, err)
 		assert.False(t, isNew, "the key is taken")
-		assert.Equal(t, want, timeless(found))
+		assert.Equal(t, want, withoutTimes(found))
 	}
 	for _, id := range []string{"t-3", "t-4"} {
-		bare := added(t, st, store.Task{ID: id, Version: 9})
-		assert.Equal(t, store.Task{ID: id, Version: 1, CreatedAt: bare.UpdatedAt}, timeless(bare), "no key is no key")
+		bare := mustAdd(t, st, store.Task{ID: id, Version: 9})
+		assert.Equal(t, store.Task{ID: id, Version: 1, CreatedAt: bare.UpdatedAt}, withoutTimes(bare), "no key is no key")
 	}
-	badTasks(t, st)
+	testBadTasks(t, st)
 	all, err := st.Tasks(t.Context(), store.TaskQuery{})
 	require.NoError(t, err)
 	assert.Len(t, all, 3)
 }
 
-func badTasks(t *testing.T, st store.Store) {
+func testBadTasks(t *testing.T, st store.Store) {
 	t.Helper()
 	long := strings.Repeat("x", 1025)
 	for name, bad := range map[string]store.Task{
@@ -92,7 +94,7 @@ func badTasks(t *testing.T, st store.Store) {
 	}
 }
 
-func taskLists(t *testing.T, s Subject) {
+func testTaskLists(t *testing.T, s Subject) {
 	t.Helper()
 	st := s.Store
 	ids := func(q store.TaskQuery) string {
@@ -108,13 +110,13 @@ func taskLists(t *testing.T, s Subject) {
 	}
 	assert.Empty(t, ids(store.TaskQuery{}))
 	for _, id := range []string{"b1", "B2", "b3", "a%", "a_", "ü1"} {
-		added(t, st, store.Task{ID: id, CreatedAt: day(1)})
+		mustAdd(t, st, store.Task{ID: id, CreatedAt: exampleTime(1)})
 	}
-	added(t, st, store.Task{ID: "new", CreatedAt: day(2)})
-	over := task(4)
-	over.Over = true
-	added(t, st, task(3))
-	added(t, st, over)
+	mustAdd(t, st, store.Task{ID: "new", CreatedAt: exampleTime(2)})
+	over := exampleTask(4)
+	over.Ended = true
+	mustAdd(t, st, exampleTask(3))
+	mustAdd(t, st, over)
 	const all = "t-4 t-3 new ü1 b3 b1 a_ a% B2"
 	for _, c := range []struct {
 		want string
@@ -130,11 +132,50 @@ func taskLists(t *testing.T, s Subject) {
 		{"ü1", store.TaskQuery{Prefix: "ü"}},
 		{"", store.TaskQuery{Prefix: "b1x"}},
 		{"t-3 new ü1 b3 b1 a_ a% B2", store.TaskQuery{Live: true}},
-		{"t-4 t-3 new", store.TaskQuery{Since: stored(day(2))}},
-		{"t-4 t-3", store.TaskQuery{Since: stored(day(2)).Add(time.Microsecond), Limit: 2}},
-		{"t-3", store.TaskQuery{Since: day(3), Live: true, Prefix: "t"}},
-		{"new", store.TaskQuery{Since: day(2), Live: true, Prefix: "n", Limit: 1}},
+		{"t-4 t-3 new", store.TaskQuery{Since: storedTime(exampleTime(2))}},
+		{"t-4 t-3", store.TaskQuery{Since: storedTime(exampleTime(2)).Add(time.Microsecond), Limit: 2}},
+		{"t-3", store.TaskQuery{Since: exampleTime(3), Live: true, Prefix: "t"}},
+		{"new", store.TaskQuery{Since: exampleTime(2), Live: true, Prefix: "n", Limit: 1}},
 	} {
 		assert.Equal(t, c.want, ids(c.q), "%+v", c.q)
 	}
+}
+
+func testAwaits(t *testing.T, s Subject) {
+	t.Helper()
+	st := s.Store
+	first := mustAdd(t, st, exampleTask(1))
+	for _, version := range []int64{0, 2, -1} {
+		found, err := st.AwaitTask(t.Context(), "t-1", version)
+		require.NoError(t, err)
+		assert.Equal(t, withoutTimes(first), withoutTimes(found), "at once")
+	}
+	_, err := st.AwaitTask(t.Context(), "nowhere", 0)
+	assert.Equal(t, fault.KindNotFound, fault.KindOf(err))
+
+	others := []store.Store{st, st}
+	if s.Again != nil {
+		others = append(others, s.Again(t))
+	}
+	kept := first
+	for range 3 {
+		var wg sync.WaitGroup
+		for _, other := range others {
+			wg.Go(func() {
+				found, err := other.AwaitTask(t.Context(), "t-1", kept.Version)
+				if err != nil || found.Version != kept.Version+1 {
+					t.Errorf("version %d after %d: %v", found.Version, kept.Version, err)
+				}
+			})
+		}
+		changed := mustSwap(t, st, kept, 0)
+		wg.Wait()
+		kept = changed
+	}
+
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err = st.AwaitTask(ctx, "t-1", kept.Version)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	assert.Equal(t, fault.KindTimeout, fault.KindOf(err))
 }

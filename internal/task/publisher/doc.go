@@ -1,6 +1,6 @@
-// Package publisher is how a task's work becomes public: by git to a remote that
-// keeps a fence, or by the operator's own command on this host. It joins what task
-// declares with what publish can do, and keeps bundles in the state directory.
+// Package publisher publishes a task's work: by git to a remote with a fence, or by the
+// operator's own command on this host. It implements task.Publisher with the package
+// publish, and keeps bundles in the state directory.
 //
-// It decides nothing about tasks: when the gate is passed is task's affair.
+// It decides nothing about tasks: the package task decides when the gate is passed.
 package publisher

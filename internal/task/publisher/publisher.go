@@ -14,31 +14,32 @@ import (
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/poll"
 	"sbx/internal/providers"
 	"sbx/internal/publish"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
 )
 
-// MaxBundle is how much a sandbox may give to be published, in bytes.
+// MaxBundle bounds the bundle of a sandbox, in bytes.
 const MaxBundle = 2 << 30
 
-// Options are what a Publisher works with.
+// Options configure a Publisher.
 type Options struct {
 	Git     *publish.Git
-	Dir     string // where bundles are kept, a folder a task
+	Dir     string // for bundles, with a folder per task
 	Environ []string
-	Workdir string // where the operator's own command runs
+	Workdir string // of the operator's own command
 	Stdout  io.Writer
 	Stderr  io.Writer
 	Now     func() time.Time
-	// Secret is the push target with its credentials, where the record of the task
-	// may not have them.
+	// Secret is the push target with its credentials, which may be missing in the record of
+	// the task.
 	Secret publish.Target
 	Notice func(text string)
 }
 
-// Publisher is task.Publisher.
+// Publisher implements task.Publisher.
 type Publisher struct{ o Options }
 
 var _ task.Publisher = (*Publisher)(nil)
@@ -46,25 +47,24 @@ var _ task.Publisher = (*Publisher)(nil)
 // New makes a Publisher.
 func New(o Options) *Publisher { return &Publisher{o} }
 
-// Remote says that a late publisher is held back by the remote itself.
+// Remote reports whether the remote itself holds back a late publisher.
 func (p *Publisher) Remote(t task.Task) bool { return t.Spec.Push != "" }
 
-// target is where the task's work is pushed to.
-func (p *Publisher) target(t task.Task) (publish.Target, error) {
+func (p *Publisher) pushTarget(t task.Task) (publish.Target, error) {
 	if p.o.Secret.Branch != "" && p.o.Secret.String() == t.Spec.Push {
 		return p.o.Secret, nil
 	}
 	return publish.ParseTarget(t.Spec.Push)
 }
 
-// Prepare asks the remote what the branch is at. Before the first attempt it also has
-// the remote hold a fence for a moment: a host that would not is found before an agent
-// has worked for an hour.
+// Prepare reads the commit of the branch. Before the first attempt it also tests a fence at
+// the remote, so that a host without support is found before an agent has worked for an
+// hour.
 func (p *Publisher) Prepare(ctx context.Context, t task.Task) (string, error) {
 	if !p.Remote(t) {
 		return "", nil
 	}
-	target, err := p.target(t)
+	target, err := p.pushTarget(t)
 	if err != nil {
 		return "", err
 	}
@@ -76,45 +76,43 @@ func (p *Publisher) Prepare(ctx context.Context, t task.Task) (string, error) {
 	return p.o.Git.Base(ctx, target)
 }
 
-// folder is what is kept on this host for a task.
-func (p *Publisher) folder(t task.Task) string { return filepath.Join(p.o.Dir, t.ID) }
+func (p *Publisher) taskFolder(t task.Task) string { return filepath.Join(p.o.Dir, t.ID) }
 
 const bundleName = "bundle"
 
-// bundle is where the work of the task's last attempt lies; each attempt has its own.
-func (p *Publisher) bundle(t task.Task) string {
+// bundlePath is the bundle of the task's last attempt; each attempt has its own.
+func (p *Publisher) bundlePath(t task.Task) string {
 	name := bundleName
 	if n := len(t.Attempts); n > 1 {
 		name += "-" + strconv.Itoa(n)
 	}
-	return filepath.Join(p.folder(t), name)
+	return filepath.Join(p.taskFolder(t), name)
 }
 
-// Saved says that this host has the whole work of the task's last attempt.
+// Saved reports whether this host has the whole work of the task's last attempt.
 func (p *Publisher) Saved(t task.Task) bool {
-	_, err := publish.CheckBundle(p.bundle(t))
+	_, err := publish.CheckBundle(p.bundlePath(t))
 	return err == nil
 }
 
-// Collect has git inside the sandbox write its new commits into a bundle here. A
-// command of the operator's own needs none: where there is no repository it goes
-// without.
+// Collect makes git inside the sandbox write its new commits into a bundle here. The
+// operator's own command works without a bundle, where there is no repository.
 func (p *Publisher) Collect(ctx context.Context, t task.Task, run task.Exec) (bool, error) {
-	if err := os.MkdirAll(p.folder(t), 0o700); err != nil {
+	if err := os.MkdirAll(p.taskFolder(t), 0o700); err != nil {
 		return false, fault.New(fault.KindUnknown, "no room for what is to be published: %w", err)
 	}
-	if err := os.Remove(p.bundle(t)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Remove(p.bundlePath(t)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return false, fault.New(fault.KindUnknown, "an earlier bundle is in the way: %w", err)
 	}
-	code, said, err := p.fetch(ctx, t, run)
+	code, said, err := p.fetchBundle(ctx, t, run)
 	switch {
 	case err != nil:
 		return false, err
 	case code == 0:
-		_, err := publish.CheckBundle(p.bundle(t))
+		_, err := publish.CheckBundle(p.bundlePath(t))
 		return err == nil, err
 	}
-	_ = os.Remove(p.bundle(t)) // what a failed collect has left is no bundle
+	_ = os.Remove(p.bundlePath(t)) // a failed collect leaves no valid bundle
 	bare := code == publish.CollectNoGit || code == publish.CollectNoRepository || code == publish.CollectNoCommit
 	switch {
 	case t.Spec.Push == "" && (bare || code == publish.CollectNothing):
@@ -129,15 +127,15 @@ func (p *Publisher) Collect(ctx context.Context, t task.Task, run task.Exec) (bo
 	return false, fault.New(fault.KindRefused, "%s", why).WithHint("the work directory of the sandbox (--workdir) has to be a git repository with the commits in it")
 }
 
-// fetch runs the collecting command and keeps what it prints.
-func (p *Publisher) fetch(ctx context.Context, t task.Task, run task.Exec) (code int, said string, err error) {
-	file, err := publish.NewLimitFile(p.bundle(t), MaxBundle)
+// fetchBundle runs the collecting command and stores its output.
+func (p *Publisher) fetchBundle(ctx context.Context, t task.Task, run task.Exec) (code int, said string, err error) {
+	file, err := publish.NewLimitFile(p.bundlePath(t), MaxBundle)
 	if err != nil {
 		return 0, "", err
 	}
 	var errs bytes.Buffer
 	text := publish.NewDecoder(file)
-	exit, err := run(ctx, providers.Command{Args: publish.CollectText(t.Spec.Base), Stdout: text, Stderr: &head{w: &errs}})
+	exit, err := run(ctx, providers.Command{Args: publish.CollectText(t.Spec.Base), Stdout: text, Stderr: &cappedWriter{w: &errs}})
 	decoded := text.Close()
 	if closed := file.Close(); err == nil {
 		err = cmp.Or(closed, decoded)
@@ -155,27 +153,27 @@ func (p *Publisher) fetch(ctx context.Context, t task.Task, run task.Exec) (code
 	return *exit.Code, said, nil
 }
 
-// head keeps the first 4 KiB of what a sandbox says.
-type head struct{ w *bytes.Buffer }
+// cappedWriter keeps the first 4 KiB of a sandbox's output.
+type cappedWriter struct{ w *bytes.Buffer }
 
-func (h *head) Write(b []byte) (int, error) {
+func (h *cappedWriter) Write(b []byte) (int, error) {
 	if room := 4096 - h.w.Len(); room > 0 {
 		h.w.Write(b[:min(len(b), room)])
 	}
 	return len(b), nil
 }
 
-// Publish pushes, or runs the operator's command. Once a push was cut, it may still
-// arrive whatever a later try meets: only a stop that the remote holds refuses it then.
+// Publish pushes, or runs the operator's command. A push that was cut may still arrive,
+// whatever a later try meets: only a stop at the remote prevents it then.
 func (p *Publisher) Publish(ctx context.Context, t task.Task) (task.Publish, error) {
 	if !p.Remote(t) {
-		return p.perform(ctx, t)
+		return p.runCommand(ctx, t)
 	}
-	target, err := p.target(t)
+	target, err := p.pushTarget(t)
 	if err != nil {
-		return refused(err), nil
+		return refusedResult(err), nil
 	}
-	push := publish.Push{Task: t.ID, Fence: t.Fence, Target: target, Bundle: p.bundle(t), Base: t.Publish.Base}
+	push := publish.Push{Task: t.ID, Fence: t.Fence, Target: target, Bundle: p.bundlePath(t), Base: t.Publish.Base}
 	doubt := false
 	for try := 1; ; try++ {
 		done, err := p.o.Git.Publish(ctx, push)
@@ -185,112 +183,99 @@ func (p *Publisher) Publish(ctx context.Context, t task.Task) (task.Publish, err
 		case err == nil:
 			return task.Publish{State: task.PublishDone, Commit: done.Commit}, nil
 		case errors.Is(err, publish.ErrTorn):
-			return task.Publish{State: task.PublishDoubt, Message: err.Error()}, nil
+			return task.Publish{State: task.PublishUnknown, Message: err.Error()}, nil
 		case errors.Is(err, publish.ErrStopped), !again && !doubt && ctx.Err() == nil:
-			return refused(err), nil
-		case !again || try == pushTries || !pause(ctx, time.Duration(try)*pushPause):
-			return task.Publish{State: task.PublishBegun}, err // what became of it is for Resolve to say
+			return refusedResult(err), nil
+		case !again || try == pushTries || poll.Sleep(ctx, time.Duration(try)*pushPause) != nil:
+			return task.Publish{State: task.PublishBegun}, err // Resolve finds out the result
 		}
 	}
 }
 
-// How often a remote that does not answer is asked again: a second push of the same
+// How often a push to a remote that does not answer is repeated. A second push of the same
 // task changes nothing where the first arrived.
 const (
 	pushTries = 4
 	pushPause = 2 * time.Second
 )
 
-// pause waits; false = ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-func refused(err error) task.Publish {
+func refusedResult(err error) task.Publish {
 	return task.Publish{State: task.PublishRefused, Message: err.Error()}
 }
 
-// keepRefused is how long work lies here that was done, and that its target has
-// refused: its sandbox is gone, so this may be the last copy of it.
+// keepRefused is how long work stays here that its target has refused: its sandbox is gone,
+// so this may be the last copy.
 const keepRefused = 7 * 24 * time.Hour
 
-// Forget drops the bundle of a task that is over, unless its target has refused the
-// work, and what has lain here for keepRefused.
+// Forget removes the bundle of a task that is over, unless its target has refused the work,
+// and bundles older than keepRefused.
 func (p *Publisher) Forget(t task.Task) {
-	if _, err := os.Stat(p.bundle(t)); err == nil && t.State == task.Failed && t.Publish.State == task.PublishRefused {
+	if _, err := os.Stat(p.bundlePath(t)); err == nil && t.State == task.Failed && t.Publish.State == task.PublishRefused {
 		if p.o.Notice != nil {
-			p.o.Notice("the work of task " + t.ID + " is kept for 7 days: git fetch " + p.bundle(t) + " HEAD")
+			p.o.Notice("the work of task " + t.ID + " is kept for 7 days: git fetch " + p.bundlePath(t) + " HEAD")
 		}
 	} else {
-		drop(p.folder(t))
+		removeBundles(p.taskFolder(t))
 	}
-	folders, _ := os.ReadDir(p.o.Dir) // without any there is nothing to drop
+	folders, _ := os.ReadDir(p.o.Dir) // without the folder there is nothing to remove
 	for _, f := range folders {
 		folder := filepath.Join(p.o.Dir, f.Name())
-		for _, bundle := range bundles(folder) {
+		for _, bundle := range bundlePaths(folder) {
 			if info, err := os.Stat(bundle); err == nil && p.o.Now().Sub(info.ModTime()) > keepRefused {
-				drop(folder)
+				removeBundles(folder)
 			}
 		}
 	}
 }
 
-// bundles are those of all attempts of a task.
-func bundles(folder string) []string {
-	all, _ := filepath.Glob(filepath.Join(folder, bundleName+"*")) // the pattern is a good one
+// bundlePaths are the bundles of all attempts of a task.
+func bundlePaths(folder string) []string {
+	all, _ := filepath.Glob(filepath.Join(folder, bundleName+"*")) // the pattern is valid
 	return all
 }
 
-// drop removes the bundles of a task and their folder, and nothing else that somebody
-// put there.
-func drop(folder string) {
-	for _, bundle := range bundles(folder) {
-		_ = os.Remove(bundle) // what cannot be removed costs room and nothing else
+// removeBundles removes the bundles of a task and their folder, but no other files in it.
+func removeBundles(folder string) {
+	for _, bundle := range bundlePaths(folder) {
+		_ = os.Remove(bundle) // a bundle that cannot be removed only takes space
 	}
 	_ = os.Remove(folder)
 }
 
-// perform runs the operator's command, whose word, its exit code, is all there is.
-func (p *Publisher) perform(ctx context.Context, t task.Task) (task.Publish, error) {
+// runCommand runs the operator's command. Its exit code is the only evidence.
+func (p *Publisher) runCommand(ctx context.Context, t task.Task) (task.Publish, error) {
 	c := publish.Command{
 		Line: t.Spec.Publish, Task: t.ID, Fence: t.Fence, Dir: p.o.Workdir, Env: p.o.Environ, Stdout: p.o.Stdout, Stderr: p.o.Stderr,
 	}
-	if _, err := os.Stat(p.bundle(t)); err == nil {
-		c.Bundle = p.bundle(t)
+	if _, err := os.Stat(p.bundlePath(t)); err == nil {
+		c.Bundle = p.bundlePath(t)
 	}
 	exit, err := c.Run(ctx)
 	switch {
 	case ctx.Err() != nil:
-		return task.Publish{State: task.PublishBegun}, err // it was cut short: what it had done by then nobody knows
+		return task.Publish{State: task.PublishBegun}, err // it was cut short: its effect is unknown
 	case exit.Code == nil:
-		return refused(fmt.Errorf("its command could not be run: %w", err)), nil
+		return refusedResult(fmt.Errorf("its command could not be run: %w", err)), nil
 	case *exit.Code != 0:
-		return refused(errors.New("its command failed: " + words(exit))), nil
+		return refusedResult(errors.New("its command failed: " + describeExit(exit))), nil
 	}
 	return task.Publish{State: task.PublishDone}, nil
 }
 
-func words(e sandbox.Exit) string {
+func describeExit(e sandbox.Exit) string {
 	if e.Signal != "" {
 		return e.Signal
 	}
 	return "exit " + e.Raw
 }
 
-// Resolve asks the remote what became of a push, and holds back what has not come
-// yet. Of a command nobody can tell.
+// Resolve asks the remote for the result of a push, and prevents one that has not arrived.
+// The result of a command cannot be found out.
 func (p *Publisher) Resolve(ctx context.Context, t task.Task, by string) (task.Publish, error) {
 	if !p.Remote(t) {
-		return task.Publish{State: task.PublishDoubt, Message: "its command was begun, and who saw its end is gone"}, nil
+		return task.Publish{State: task.PublishUnknown, Message: "its command was begun, and who saw its end is gone"}, nil
 	}
-	target, err := p.target(t)
+	target, err := p.pushTarget(t)
 	if err != nil {
 		return task.Publish{}, err
 	}

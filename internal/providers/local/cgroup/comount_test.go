@@ -61,10 +61,10 @@ func TestNamesAreUnambiguous(t *testing.T) {
 	t.Parallel()
 	for _, owner := range []string{"", "me", "a-b"} {
 		for _, id := range []string{"a1", "x_y", "z-9"} {
-			gotOwner, gotID := ownName(Host{owner: owner}.directory(id))
+			gotOwner, gotID := splitName(Host{owner: owner}.dirName(id))
 			assert.Equal(t, owner, gotOwner)
 			assert.Equal(t, id, gotID)
-			require.NoError(t, Dir{Path: "/c/sbx/" + Host{owner: owner}.directory(id)}.check(id))
+			require.NoError(t, Dir{Path: "/c/sbx/" + Host{owner: owner}.dirName(id)}.checkPath(id))
 		}
 	}
 }

@@ -173,11 +173,11 @@ func TestHolderMadeAnewHandsDownAgain(t *testing.T) {
 // tidied is a machine on which the holder goes between two looks at it.
 type tidied struct{ *kernel }
 
-func (d tidied) writable(file string) error {
-	if filepath.Base(file) == top {
-		return errors.Join(d.disk.rmdir(file), fs.ErrNotExist)
+func (d tidied) checkWritable(file string) error {
+	if filepath.Base(file) == holderName {
+		return errors.Join(d.disk.removeGroupDir(file), fs.ErrNotExist)
 	}
-	return d.kernel.writable(file)
+	return d.kernel.checkWritable(file)
 }
 
 func TestHolderTidiedAwayBetweenTwoLooks(t *testing.T) {
@@ -316,6 +316,6 @@ func TestCreateRefusesNonsense(t *testing.T) {
 func TestQuota(t *testing.T) {
 	t.Parallel()
 	for cpu, want := range map[float64]int64{0.001: 1000, 0.01: 1000, 0.5: 50_000, 1: 100_000, 2.5: 250_000} {
-		assert.Equal(t, want, Limits{CPU: cpu}.quota(), "%v", cpu)
+		assert.Equal(t, want, Limits{CPU: cpu}.cpuQuota(), "%v", cpu)
 	}
 }

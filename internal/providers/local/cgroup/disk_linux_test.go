@@ -18,35 +18,35 @@ func TestDiskTouchesOnlyWhatIsThere(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "memory.max")
-	require.ErrorIs(t, disk{}.write(file, "1"), fs.ErrNotExist, "a file that the kernel did not make is not made")
+	require.ErrorIs(t, disk{}.writeFile(file, "1"), fs.ErrNotExist, "a file that the kernel did not make is not made")
 	assert.NoFileExists(t, file)
 	require.NoError(t, os.WriteFile(file, []byte("max\n"), 0o600))
-	require.NoError(t, disk{}.write(file, "12"))
-	text, err := disk{}.read(file)
+	require.NoError(t, disk{}.writeFile(file, "12"))
+	text, err := disk{}.readFile(file)
 	require.NoError(t, err)
 	assert.Equal(t, "12x\n", text, "one write, without emptying the file first")
-	require.ErrorIs(t, disk{}.rmdir(file), syscall.ENOTDIR, "rmdir never unlinks a file")
+	require.ErrorIs(t, disk{}.removeGroupDir(file), syscall.ENOTDIR, "rmdir never unlinks a file")
 	assert.FileExists(t, file)
-	require.Error(t, disk{}.rmdir(dir), "nor a directory with something in it")
+	require.Error(t, disk{}.removeGroupDir(dir), "nor a directory with something in it")
 }
 
 func TestDiskChildrenAndInodes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "tasks"), nil, 0o600))
-	require.NoError(t, disk{}.mkdir(filepath.Join(dir, "b")))
-	require.NoError(t, disk{}.mkdir(filepath.Join(dir, "a")))
-	names, err := disk{}.children(dir)
+	require.NoError(t, disk{}.makeGroupDir(filepath.Join(dir, "b")))
+	require.NoError(t, disk{}.makeGroupDir(filepath.Join(dir, "a")))
+	names, err := disk{}.childDirs(dir)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a", "b"}, names)
-	_, err = disk{}.children(filepath.Join(dir, "absent"))
-	assert.True(t, gone(err))
-	one, err := disk{}.inode(filepath.Join(dir, "a"))
+	_, err = disk{}.childDirs(filepath.Join(dir, "absent"))
+	assert.True(t, noSuchGroup(err))
+	one, err := disk{}.inodeOfDir(filepath.Join(dir, "a"))
 	require.NoError(t, err)
-	other, err := disk{}.inode(filepath.Join(dir, "b"))
+	other, err := disk{}.inodeOfDir(filepath.Join(dir, "b"))
 	require.NoError(t, err)
 	assert.NotEqual(t, one, other)
-	_, err = disk{}.inode(filepath.Join(dir, "absent"))
+	_, err = disk{}.inodeOfDir(filepath.Join(dir, "absent"))
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
@@ -60,17 +60,17 @@ func TestRightsOfAnOrdinaryUser(t *testing.T) {
 	require.NoError(t, os.Mkdir(given, 0o755))
 	if os.Geteuid() == 0 {
 		require.NoError(t, os.Chown(given, 65534, 65534))
-		assert.False(t, disk{}.delegated(given), "root can write everywhere, so that proves nothing")
+		assert.False(t, disk{}.isDelegated(given), "root can write everywhere, so that proves nothing")
 	}
 	asNobody(t, func() {
-		assert.True(t, disk{}.delegated(given))
-		assert.False(t, disk{}.delegated("/"))
-		assert.False(t, disk{}.delegated(filepath.Join(given, "absent")))
-		missing := disk{}.writable(filepath.Join(given, "absent"))
+		assert.True(t, disk{}.isDelegated(given))
+		assert.False(t, disk{}.isDelegated("/"))
+		assert.False(t, disk{}.isDelegated(filepath.Join(given, "absent")))
+		missing := disk{}.checkWritable(filepath.Join(given, "absent"))
 		assert.ErrorIs(t, missing, fs.ErrNotExist) //nolint:testifylint // require may not end a foreign goroutine
-		refused := disk{}.writable("/")
+		refused := disk{}.checkWritable("/")
 		assert.ErrorIs(t, refused, fs.ErrPermission) //nolint:testifylint // require may not end a foreign goroutine
-		allowed := disk{}.writable(given)
+		allowed := disk{}.checkWritable(given)
 		assert.NoError(t, allowed)
 	})
 }
@@ -82,7 +82,7 @@ func TestDelegationMarkOfSystemd(t *testing.T) {
 		if err := unix.Setxattr(dir, "trusted.delegate", []byte(value), 0); err != nil {
 			t.Skipf("this file system or user cannot set the mark: %v", err)
 		}
-		assert.Equal(t, want, disk{}.delegated(dir), "%q", value)
+		assert.Equal(t, want, disk{}.isDelegated(dir), "%q", value)
 	}
 }
 
@@ -115,7 +115,7 @@ func TestAwaitEvent(t *testing.T) {
 func TestEmptyingIsAnnounced(t *testing.T) {
 	t.Parallel()
 	g := realGroup(t, realHost(t), Limits{})
-	d, ok := g.unified()
+	d, ok := g.unifiedDir()
 	if !ok {
 		t.Skip("needs v2")
 	}
@@ -135,12 +135,12 @@ func TestProcessHandle(t *testing.T) {
 	require.NoError(t, err)
 	h, err := openProcess(p.Pid)
 	require.NoError(t, err)
-	defer h.close()
-	require.NoError(t, h.signal(syscall.SIGTERM))
+	defer h.closeHandle()
+	require.NoError(t, h.sendSignal(syscall.SIGTERM))
 	_, err = p.Wait()
 	require.NoError(t, err)
-	require.ErrorIs(t, h.signal(syscall.SIGTERM), syscall.ESRCH, "a reaped process is nobody, even if its PID is used again")
+	require.ErrorIs(t, h.sendSignal(syscall.SIGTERM), syscall.ESRCH, "a reaped process is nobody, even if its PID is used again")
 	_, err = openProcess(999999999)
 	require.Error(t, err)
-	handle{pid: p.Pid, fd: -1}.close()
+	handle{pid: p.Pid, fd: -1}.closeHandle()
 }

@@ -38,7 +38,7 @@ func TestReopen(t *testing.T) {
 	require.NoError(t, err)
 	var s State
 	require.NoError(t, json.Unmarshal(text, &s))
-	again, err := reopen(k, s)
+	again, err := reopenGroup(k, s)
 	require.NoError(t, err)
 	assert.Equal(t, g.State(), again.State(), "a state survives the record")
 	assert.Equal(t, g.Paths(), again.Paths())
@@ -46,7 +46,7 @@ func TestReopen(t *testing.T) {
 
 	require.NoError(t, os.RemoveAll(filepath.Join(k.root, "v2/sbx/a1")))
 	s.Dirs[1].Inode++
-	again, err = reopen(k, s)
+	again, err = reopenGroup(k, s)
 	require.NoError(t, err)
 	assert.Equal(t, []Lost{{s.Dirs[0].Path, "missing"}, {s.Dirs[1].Path, "foreign"}}, again.Lost())
 	assert.Empty(t, again.Paths())
@@ -72,10 +72,10 @@ func TestReopenRefusesForeignPaths(t *testing.T) {
 		"program of another scope": {V2: true, Path: "/sys/fs/cgroup/sbx-a2.scope/program"},
 		"empty":                    {},
 	} {
-		_, err := reopen(disk{}, State{ID: "a1", Dirs: []Dir{d}})
+		_, err := reopenGroup(disk{}, State{ID: "a1", Dirs: []Dir{d}})
 		require.ErrorIs(t, err, ErrState, name)
 	}
-	_, err := reopen(disk{}, State{ID: "..", Dirs: []Dir{{Path: "/sys/fs/sbx/.."}}})
+	_, err := reopenGroup(disk{}, State{ID: "..", Dirs: []Dir{{Path: "/sys/fs/sbx/.."}}})
 	require.ErrorIs(t, err, ErrState)
 }
 
@@ -83,7 +83,7 @@ func FuzzReopenStaysAtHome(f *testing.F) {
 	f.Add("a1", "/c/sbx/a1", false)
 	f.Add("a1", "/c/sbx-a1.scope/program", true)
 	f.Fuzz(func(t *testing.T, id, dir string, v2 bool) {
-		if (Dir{Path: dir, V2: v2}).check(id) != nil {
+		if (Dir{Path: dir, V2: v2}).checkPath(id) != nil {
 			return
 		}
 		holder := filepath.Base(filepath.Dir(dir))
@@ -141,7 +141,7 @@ func TestStatsOfNothing(t *testing.T) {
 	assert.Nil(t, s.OOMKills, "gone is unknown, not zero")
 	assert.Nil(t, s.MemoryBytes)
 	assert.Nil(t, s.CPUSeconds)
-	none, err := reopen(k, State{ID: "a1", Enforcement: sandbox.EnforcementHybrid})
+	none, err := reopenGroup(k, State{ID: "a1", Enforcement: sandbox.EnforcementHybrid})
 	require.NoError(t, err)
 	assert.Equal(t, Stats{Source: "hybrid"}, none.Stats())
 	assert.Empty(t, none.Events())
@@ -152,8 +152,8 @@ func TestStatsOfNothing(t *testing.T) {
 func TestRemove(t *testing.T) {
 	t.Parallel()
 	k, g := made(t, unified)
-	require.NoError(t, k.mkdir(filepath.Join(k.root, "v2/sbx/a1/nested")))
-	require.NoError(t, k.mkdir(filepath.Join(k.root, "v2/sbx/a1/nested/deep")))
+	require.NoError(t, k.makeGroupDir(filepath.Join(k.root, "v2/sbx/a1/nested")))
+	require.NoError(t, k.makeGroupDir(filepath.Join(k.root, "v2/sbx/a1/nested/deep")))
 	k.log = nil
 	k.put("v2/sbx/a1/nested/deep/cgroup.procs", "999999012\n")
 	require.ErrorIs(t, g.Remove(), ErrBusy)
@@ -169,7 +169,7 @@ func TestRemoveSparesASuccessor(t *testing.T) {
 	k, g := made(t, unified)
 	dir := g.Paths()[0]
 	require.NoError(t, os.Rename(dir, dir+"-old")) // keeps its inode, so that the new one gets another
-	require.NoError(t, k.mkdir(dir))
+	require.NoError(t, k.makeGroupDir(dir))
 	k.log = nil
 	require.NoError(t, g.Remove())
 	assert.Empty(t, k.log, "a directory of the same name that somebody else made stays")
@@ -201,7 +201,7 @@ func TestOrphans(t *testing.T) {
 	assert.Equal(t, "half", found[1].ID)
 	assert.Equal(t, sandbox.EnforcementNone, found[1].Enforcement)
 	for _, s := range found {
-		g, err := reopen(k, s)
+		g, err := reopenGroup(k, s)
 		require.NoError(t, err)
 		require.NoError(t, g.Remove())
 	}
@@ -252,7 +252,7 @@ func TestOwnScope(t *testing.T) {
 	assert.Equal(t, int64(1), *s.OOMKills)
 	assert.Equal(t, int64(0), *s.PIDs, "the supervisor in the scope is not counted")
 	assert.Equal(t, "systemd-scope", s.Source)
-	again, err := reopen(k, g.State())
+	again, err := reopenGroup(k, g.State())
 	require.NoError(t, err)
 	n, err := again.Kill(t.Context())
 	require.NoError(t, err)

@@ -23,17 +23,17 @@ const (
 	ModeNone    Mode = "none"
 )
 
-// Roots is what Detect looks at and on whose behalf.
+// Roots is the input of Detect.
 type Roots struct {
 	// Proc is the proc file system: "/proc".
 	Proc string
-	// Owner separates several sbx on one machine, say by state directory:
-	// Orphans never shows the groups of another owner. Letters, digits, `_`
-	// and `-`; may be empty.
+	// Owner separates several installations on one machine, for example by state directory:
+	// Orphans never lists the groups of another owner. Letters, digits, `_` and `-`; may be
+	// empty.
 	Owner string
 }
 
-// Host is what this machine's control groups allow, as seen by one process.
+// Host is what this machine's control groups offer to one process.
 type Host struct {
 	Mode    Mode
 	owner   string
@@ -51,7 +51,7 @@ type hierarchy struct {
 	own         string // the process's own group; "" when it lies outside
 }
 
-// Possibility says whether one kind of enforcement works here, and if not, why.
+// Possibility says whether one kind of enforcement works here, and if not, why not.
 type Possibility struct {
 	Enforcement sandbox.Enforcement
 	OK          bool
@@ -61,10 +61,10 @@ type Possibility struct {
 // Detect reads which hierarchies the process pid (0 = the caller) sees. A
 // system without control groups gives ModeNone and no error.
 func Detect(r Roots, pid int) (Host, error) {
-	return detect(r, pid, disk{}, disk{})
+	return detectHost(r, pid, disk{}, disk{})
 }
 
-func detect(r Roots, pid int, t tree, may rights) (Host, error) {
+func detectHost(r Roots, pid int, t tree, may rights) (Host, error) {
 	h := Host{Mode: ModeNone, owner: r.Owner, tree: t, rights: may}
 	if r.Owner != "" && !wellFormed(r.Owner) {
 		return h, fmt.Errorf("%w: owner %q", ErrName, r.Owner)
@@ -73,48 +73,48 @@ func detect(r Roots, pid int, t tree, may rights) (Host, error) {
 	if pid > 0 {
 		self = path.Join(r.Proc, strconv.Itoa(pid))
 	}
-	mounts, err := t.read(path.Join(self, "mountinfo"))
+	mounts, err := t.readFile(path.Join(self, "mountinfo"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return h, nil
 	}
 	if err != nil {
 		return h, fmt.Errorf("detect control groups: %w", err)
 	}
-	groups, err := t.read(path.Join(self, "cgroup"))
+	groups, err := t.readFile(path.Join(self, "cgroup"))
 	if err != nil {
 		return h, fmt.Errorf("detect control groups: %w", err)
 	}
-	h.find(parseMounts(mounts), parseMembership(groups))
+	h.addHierarchies(parseMounts(mounts), parseMembership(groups))
 	return h, nil
 }
 
-// find sorts mounts into hierarchies. Where one is mounted twice, the place
-// that shows the process's own group wins, then the first.
-func (h *Host) find(mounts []mount, groups map[string]string) {
+// addHierarchies sorts mounts into hierarchies. Where a hierarchy is mounted twice, the
+// mount that shows the process's own group is preferred, then the first.
+func (h *Host) addHierarchies(mounts []mount, groups map[string]string) {
 	slices.SortStableFunc(mounts, func(a, b mount) int {
-		return boolOrder(a.sees(groups), b.sees(groups))
+		return boolOrder(a.showsOwnGroup(groups), b.showsOwnGroup(groups))
 	})
 	bound := map[string]bool{}
 	for _, m := range mounts {
 		if m.v2 {
 			if h.unified == nil {
-				h.unified = &hierarchy{v2: true, controllers: h.words(path.Join(m.point, "cgroup.controllers")), mount: m.point, own: m.place(groups[""])}
+				h.unified = &hierarchy{v2: true, controllers: h.readWords(path.Join(m.point, "cgroup.controllers")), mount: m.point, own: m.visibleDir(groups[""])}
 			}
 			continue
 		}
-		use := slices.DeleteFunc(usable(m.super), func(c string) bool { return bound[c] })
+		use := slices.DeleteFunc(usableControllers(m.super), func(c string) bool { return bound[c] })
 		if len(use) == 0 {
 			continue
 		}
 		for _, c := range use {
 			bound[c] = true
 		}
-		h.legacy = append(h.legacy, hierarchy{controllers: use, mount: m.point, own: m.place(groups[use[0]])})
+		h.legacy = append(h.legacy, hierarchy{controllers: use, mount: m.point, own: m.visibleDir(groups[use[0]])})
 	}
-	h.Mode = h.mode()
+	h.Mode = h.layout()
 }
 
-func (h *Host) mode() Mode {
+func (h *Host) layout() Mode {
 	switch {
 	case h.unified != nil && len(h.legacy) > 0:
 		return ModeHybrid
@@ -126,16 +126,16 @@ func (h *Host) mode() Mode {
 	return ModeNone
 }
 
-func (m mount) sees(groups map[string]string) bool {
+func (m mount) showsOwnGroup(groups map[string]string) bool {
 	if m.v2 {
-		return m.place(groups[""]) != ""
+		return m.visibleDir(groups[""]) != ""
 	}
-	use := usable(m.super)
-	return len(use) > 0 && m.place(groups[use[0]]) != ""
+	use := usableControllers(m.super)
+	return len(use) > 0 && m.visibleDir(groups[use[0]]) != ""
 }
 
-// usable keeps the v1 controllers that sandboxes need out of mount options.
-func usable(options []string) []string {
+// usableControllers selects the v1 controllers that sandboxes need from mount options.
+func usableControllers(options []string) []string {
 	var use []string
 	for _, c := range []string{"memory", "pids", "cpu", "cpuacct", "freezer"} {
 		if slices.Contains(options, c) {
@@ -155,20 +155,20 @@ func boolOrder(a, b bool) int {
 	return 1
 }
 
-// words reads a file of blank-separated words; an unreadable one has none.
-func (h *Host) words(file string) []string {
-	text, err := h.tree.read(file)
+// readWords reads a file of words; an unreadable file has none.
+func (h *Host) readWords(file string) []string {
+	text, err := h.tree.readFile(file)
 	if err != nil {
 		return nil
 	}
 	return strings.Fields(text)
 }
 
-// Possible says, best first, which enforcement a sandbox with limits would get
-// and why the others are out of reach. It changes nothing.
+// Possible lists, best first, which enforcement a sandbox with limits would get and why the
+// others are unavailable. It changes nothing.
 func (h Host) Possible() []Possibility {
 	var list []Possibility
-	for _, p := range h.plans(Limits{MemoryBytes: 1, PIDs: 1, CPU: 1}) {
+	for _, p := range h.listPlans(Limits{MemoryBytes: 1, PIDs: 1, CPU: 1}) {
 		one := Possibility{Enforcement: p.enforcement, OK: p.err == nil}
 		if p.err != nil {
 			one.Reason = p.err.Error()

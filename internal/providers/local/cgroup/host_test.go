@@ -92,7 +92,7 @@ func TestDetectOfAnotherProcess(t *testing.T) {
 	k.mountV2("/", "memory", false)
 	k.put("proc/77/mountinfo", k.get("proc/self/mountinfo"))
 	k.put("proc/77/cgroup", "0::/there\n")
-	h, err := detect(Roots{Proc: filepath.Join(k.root, "proc")}, 77, k, k)
+	h, err := detectHost(Roots{Proc: filepath.Join(k.root, "proc")}, 77, k, k)
 	require.NoError(t, err)
 	assert.Equal(t, filepath.Join(k.root, "v2/there"), h.unified.own)
 }
@@ -114,7 +114,7 @@ type brokenDisk struct {
 	fail string
 }
 
-func (b brokenDisk) read(file string) (string, error) {
+func (b brokenDisk) readFile(file string) (string, error) {
 	if filepath.Base(file) == b.fail {
 		return "", &fs.PathError{Op: "read", Path: file, Err: syscall.EIO}
 	}
@@ -124,7 +124,7 @@ func (b brokenDisk) read(file string) (string, error) {
 func TestDetectFails(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{"mountinfo", "cgroup"} {
-		_, err := detect(Roots{Proc: "/proc"}, 0, brokenDisk{fail: file}, disk{})
+		_, err := detectHost(Roots{Proc: "/proc"}, 0, brokenDisk{fail: file}, disk{})
 		require.ErrorIs(t, err, syscall.EIO, file)
 	}
 	_, err := Detect(Roots{Proc: "/proc", Owner: "a.b"}, 0)
@@ -141,6 +141,6 @@ func TestCommon(t *testing.T) {
 	for _, tc := range [][3]string{
 		{"/c/a/b", "/c/a/d", "/c/a"}, {"/c", "/c/sbx", "/c"}, {"/c/sbx/x", "/c/sbx", "/c/sbx"}, {"/c/ab", "/c/a", "/c"}, {"/a", "/b", "/"},
 	} {
-		assert.Equal(t, tc[2], common(tc[0], tc[1]), strings.Join(tc[:2], " "))
+		assert.Equal(t, tc[2], commonDir(tc[0], tc[1]), strings.Join(tc[:2], " "))
 	}
 }

@@ -87,7 +87,7 @@ func (k *kernel) mountV1(controllers string) {
 
 func (k *kernel) host() Host {
 	k.t.Helper()
-	h, err := detect(Roots{Proc: filepath.Join(k.root, "proc")}, 0, k, k)
+	h, err := detectHost(Roots{Proc: filepath.Join(k.root, "proc")}, 0, k, k)
 	require.NoError(k.t, err)
 	return h
 }
@@ -104,16 +104,16 @@ func (k *kernel) note(words ...string) {
 	k.log = append(k.log, strings.Join(words, " "))
 }
 
-func (k *kernel) writable(file string) error {
+func (k *kernel) checkWritable(file string) error {
 	if k.denied[k.rel(file)] {
 		return &fs.PathError{Op: "write", Path: k.rel(file), Err: syscall.EACCES}
 	}
 	return nil
 }
 
-func (k *kernel) delegated(dir string) bool { return k.given[k.rel(dir)] }
+func (k *kernel) isDelegated(dir string) bool { return k.given[k.rel(dir)] }
 
-func (k *kernel) mkdir(dir string) error {
+func (k *kernel) makeGroupDir(dir string) error {
 	rel := k.rel(dir)
 	if err := k.refuse[rel]; err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -121,7 +121,7 @@ func (k *kernel) mkdir(dir string) error {
 		}
 		return err
 	}
-	if err := k.disk.mkdir(dir); err != nil {
+	if err := k.disk.makeGroupDir(dir); err != nil {
 		return err
 	}
 	k.note("mkdir", rel)
@@ -165,21 +165,21 @@ func filesOf(controller string) []string {
 	}[controller]
 }
 
-func (k *kernel) rmdir(dir string) error {
+func (k *kernel) removeGroupDir(dir string) error {
 	if err := k.refuse["rmdir "+k.rel(dir)]; err != nil {
 		return err
 	}
-	if text, err := k.read(filepath.Join(dir, "cgroup.procs")); err == nil && strings.TrimSpace(text) != "" {
+	if text, err := k.readFile(filepath.Join(dir, "cgroup.procs")); err == nil && strings.TrimSpace(text) != "" {
 		return syscall.EBUSY
 	}
-	if below, err := k.children(dir); err != nil || len(below) > 0 {
+	if below, err := k.childDirs(dir); err != nil || len(below) > 0 {
 		return errors.Join(err, syscall.EBUSY)
 	}
 	k.note("rmdir", k.rel(dir))
 	return os.RemoveAll(dir)
 }
 
-func (k *kernel) write(file, value string) error {
+func (k *kernel) writeFile(file, value string) error {
 	rel := k.rel(file)
 	if err := k.refuse[rel]; err != nil {
 		return err
@@ -223,7 +223,7 @@ func (k *kernel) handDown(dir, controller string) error {
 
 // receive gives a controller to the groups that are there already.
 func (k *kernel) receive(dir, controller string) error {
-	below, err := k.children(filepath.Join(k.root, dir))
+	below, err := k.childDirs(filepath.Join(k.root, dir))
 	for _, name := range below {
 		k.add(dir+"/"+name+"/cgroup.controllers", " "+controller)
 		for _, f := range filesOf(controller + "2") {
@@ -237,11 +237,11 @@ func (k *kernel) receive(dir, controller string) error {
 // makes it again, just before a group is made in it.
 type anew struct{ *kernel }
 
-func (a anew) mkdir(dir string) error {
-	if filepath.Base(dir) != top {
+func (a anew) makeGroupDir(dir string) error {
+	if filepath.Base(dir) != holderName {
 		a.put(a.rel(filepath.Dir(dir))+"/cgroup.subtree_control", "")
 	}
-	return a.kernel.mkdir(dir)
+	return a.kernel.makeGroupDir(dir)
 }
 
 // onThread runs f locked to a thread that is not the first of the process. The

@@ -12,21 +12,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kernelLog is where the kernel's messages are read, a record for each read.
+// kernelLog is the device of the kernel's messages, one record per read.
 const kernelLog = "/dev/kmsg"
 
-// clockSlack covers how far the stamps of the kernel log, which are those of the
-// scheduler's clock, may lie from CLOCK_MONOTONIC.
+// clockSlack is the largest difference between the time stamps of the kernel log (the
+// scheduler's clock) and CLOCK_MONOTONIC.
 const clockSlack = 2 * time.Second
 
-// initialPIDs is the PID namespace whose numbers the kernel log has (PROC_PID_INIT_INO).
+// initialPIDs is the PID namespace of the PIDs in the kernel log (PROC_PID_INIT_INO).
 const initialPIDs = "pid:[4026531836]"
 
-// KilledForMemory looks into the kernel log for the line by which the kernel killed a
-// process for want of memory within the time before now. It serves processes without a
-// control group, whose counters would say it (ACCEPTANCE S3-3). found is false also where
-// the log may not be read (kernel.dmesg_restrict), or has other numbers than this process
-// sees.
+// KilledForMemory searches the kernel log for the line by which the kernel killed a process
+// for lack of memory, at most within before now. It is for processes without a control group
+// and its counters (S3-3). found is false also where the log is not readable
+// (kernel.dmesg_restrict), or this process is in another PID namespace than the log.
 func KilledForMemory(pid int, within time.Duration) (line string, found bool) {
 	if ns, err := os.Readlink("/proc/self/ns/pid"); err != nil || ns != initialPIDs {
 		return "", false
@@ -46,19 +45,19 @@ func KilledForMemory(pid int, within time.Duration) (line string, found bool) {
 		n, err := unix.Read(fd, buffer)
 		switch {
 		case errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.EINTR):
-			continue // the oldest records were overwritten meanwhile
+			continue // the oldest records were overwritten
 		case err != nil || n == 0:
 			return line, found
 		}
-		if text, ok := oomKillOf(string(buffer[:n]), pid, since); ok {
+		if text, ok := parseOOMKill(string(buffer[:n]), pid, since); ok {
 			line, found = text, true
 		}
 	}
 }
 
-// oomKillOf reads one record, "priority,sequence,microseconds,flags;text", and gives its
-// text where that is the kill of a process for want of memory.
-func oomKillOf(record string, pid int, since time.Duration) (text string, ok bool) {
+// parseOOMKill reads one record, "priority,sequence,microseconds,flags;text", and returns its
+// text where it reports a kill for lack of memory.
+func parseOOMKill(record string, pid int, since time.Duration) (text string, ok bool) {
 	head, rest, cut := strings.Cut(record, ";")
 	fields := strings.Split(head, ",")
 	if !cut || len(fields) < 3 {
@@ -66,7 +65,7 @@ func oomKillOf(record string, pid int, since time.Duration) (text string, ok boo
 	}
 	priority, err := strconv.ParseInt(fields[0], 10, 64)
 	if err != nil || priority >= 8 {
-		return "", false // of a program: those of the kernel have the facility 0
+		return "", false // written by a program: the kernel's own records have facility 0
 	}
 	at, err := strconv.ParseInt(fields[2], 10, 64)
 	if err != nil || time.Duration(at)*time.Microsecond < since {

@@ -25,7 +25,7 @@ func TestTheKernelLogNamesWhomItKilled(t *testing.T) {
 		"no stamp":       {"3,1171,x,-;Out of memory: Killed process 4711 (python3)\n", false},
 		"no record":      {"Out of memory: Killed process 4711 (python3)", false},
 	} {
-		_, got := oomKillOf(tc.record, 4711, after)
+		_, got := parseOOMKill(tc.record, 4711, after)
 		require.Equal(t, tc.want, got, name)
 	}
 }

@@ -9,90 +9,92 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"sbx/internal/poll"
 )
 
-// ErrAlive says that processes were left when the context ended.
+// ErrAlive says that processes remained when the context ended.
 var ErrAlive = errors.New("processes are left in the control group")
 
-// The pauses between two looks at a v1 group, which announces nothing.
+// The pauses between two reads of a v1 group, which has no events.
 const (
 	firstPause = time.Millisecond
 	lastPause  = 50 * time.Millisecond
 )
 
-// Kill ends every process of the group and waits until none is left. It returns
-// how many different processes it saw. Killing an empty or removed group is not
-// an error. When ctx ends first the error wraps ErrAlive and the context's.
+// Kill ends every process of the group and waits until none is left. It returns how many
+// different processes it saw. Killing an empty or removed group is not an error. When ctx
+// ends first the error wraps ErrAlive and the context's.
 func (g *Group) Kill(ctx context.Context) (int, error) {
 	seen, err := g.PIDs()
 	if err != nil {
 		return 0, err
 	}
-	if d, ok := g.unified(); ok {
+	if d, ok := g.unifiedDir(); ok {
 		if err := g.killUnified(ctx, d, len(seen)); err != nil {
 			return len(seen), err
 		}
 	}
-	return g.sweep(ctx, seen)
+	return g.killMembers(ctx, seen)
 }
 
-// killUnified lets the kernel kill the whole tree at once. A kernel before 5.14
-// has no cgroup.kill; the sweep does it then.
+// killUnified makes the kernel kill the whole tree at once. A kernel before 5.14 has no
+// cgroup.kill; killMembers does it then.
 func (g *Group) killUnified(ctx context.Context, d Dir, seen int) error {
-	err := g.tree.write(path.Join(d.Path, "cgroup.kill"), "1")
-	if gone(err) {
+	err := g.tree.writeFile(path.Join(d.Path, "cgroup.kill"), "1")
+	if noSuchGroup(err) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("kill control group: %w", err)
 	}
-	return g.alive(g.awaitKey(ctx, d, "populated 0"), seen)
+	return g.asErrAlive(g.awaitKey(ctx, d, "populated 0"), seen)
 }
 
-// awaitKey waits until cgroup.events has the line, or the group is gone.
+// awaitKey waits until cgroup.events has the line, or the group is removed.
 func (g *Group) awaitKey(ctx context.Context, d Dir, line string) error {
 	err := awaitEvent(ctx, path.Join(d.Path, "cgroup.events"), func(text string) bool {
 		return slices.Contains(strings.Split(text, "\n"), line)
 	})
-	if gone(err) {
+	if noSuchGroup(err) {
 		return nil
 	}
 	return err
 }
 
-// sweep kills what is left by signals: all there is under v1, stragglers
-// otherwise. Forks are refused first and the members frozen during a round, so
-// that a program that forks all the time cannot outrun it.
-func (g *Group) sweep(ctx context.Context, seen []int) (int, error) {
-	pause := firstPause
-	for {
+// killMembers kills the remaining processes by signals: all of them under v1, stragglers
+// otherwise. New processes are refused and the members frozen during a round, so that a fork
+// bomb cannot outrun it.
+func (g *Group) killMembers(ctx context.Context, seen []int) (int, error) {
+	for pauses := poll.NewBackoff(firstPause, lastPause); ; {
 		pids, err := g.PIDs()
 		if err != nil {
 			return len(seen), err
 		}
-		seen = union(seen, pids)
+		seen = slices.Concat(seen, pids)
+		slices.Sort(seen)
+		seen = slices.Compact(seen)
 		if len(pids) == 0 {
 			return len(seen), nil
 		}
-		if err := g.strike(); err != nil {
+		if err := g.killRound(); err != nil {
 			return len(seen), err
 		}
-		if err := wait(ctx, pause); err != nil {
-			return len(seen), g.alive(err, len(pids))
+		if pauses.Sleep(ctx) != nil {
+			return len(seen), g.asErrAlive(ctx.Err(), len(pids))
 		}
-		pause = min(2*pause, lastPause)
 	}
 }
 
-// strike is one round of the sweep. Members are thawed in every case: the
-// frozen cannot die.
-func (g *Group) strike() error {
-	if d, ok := g.with("pids"); ok && !d.Borrowed {
-		_ = g.tree.write(path.Join(d.Path, "pids.max"), "0") // best effort: rounds without it only take longer
+// killRound is one round of killMembers. Members are thawed in every case: frozen processes
+// cannot die.
+func (g *Group) killRound() error {
+	if d, ok := g.dirWith("pids"); ok && !d.Borrowed {
+		_ = g.tree.writeFile(path.Join(d.Path, "pids.max"), "0") // without it more rounds are needed
 	}
-	_ = g.setFrozen(true)
+	_ = g.requestFrozen(true)
 	_, err := g.Signal(syscall.SIGKILL)
-	return errors.Join(err, ignoreUnsupported(g.setFrozen(false)))
+	return errors.Join(err, ignoreUnsupported(g.requestFrozen(false)))
 }
 
 func ignoreUnsupported(err error) error {
@@ -102,28 +104,70 @@ func ignoreUnsupported(err error) error {
 	return err
 }
 
-// alive names a wait that was cut short.
-func (g *Group) alive(err error, left int) error {
+// asErrAlive wraps the error of a wait that the context ended.
+func (g *Group) asErrAlive(err error, left int) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%w: %d seen in %s: %w", ErrAlive, left, g.state.ID, err)
 	}
 	return err
 }
 
-func union(a, b []int) []int {
-	all := slices.Concat(a, b)
-	slices.Sort(all)
-	return slices.Compact(all)
+// Freeze stops every process of the group and waits until all have stopped.
+// errors.ErrUnsupported when the group has no freezer.
+func (g *Group) Freeze(ctx context.Context) error { return g.changeFrozen(ctx, true) }
+
+// Thaw resumes a frozen group.
+func (g *Group) Thaw(ctx context.Context) error { return g.changeFrozen(ctx, false) }
+
+func (g *Group) changeFrozen(ctx context.Context, frozen bool) error {
+	if err := g.requestFrozen(frozen); err != nil {
+		return err
+	}
+	if d, ok := g.unifiedDir(); ok {
+		line := "frozen 0"
+		if frozen {
+			line = "frozen 1"
+		}
+		return g.awaitKey(ctx, d, line)
+	}
+	d, _ := g.dirWith("freezer")
+	want := "THAWED"
+	if frozen {
+		want = "FROZEN"
+	}
+	for pauses := poll.NewBackoff(firstPause, lastPause); ; {
+		text, err := g.readDirFile(d, "freezer.state")
+		if noSuchGroup(err) || strings.TrimSpace(text) == want {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if pauses.Sleep(ctx) != nil {
+			return ctx.Err()
+		}
+	}
 }
 
-// wait pauses, and is cut short by the context.
-func wait(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return ctx.Err()
+// requestFrozen requests the change and does not wait for it.
+func (g *Group) requestFrozen(frozen bool) error {
+	file, value := "", ""
+	if d, ok := g.unifiedDir(); ok {
+		file, value = path.Join(d.Path, "cgroup.freeze"), "0"
+		if frozen {
+			value = "1"
+		}
+	} else if d, ok := g.dirWith("freezer"); ok {
+		file, value = path.Join(d.Path, "freezer.state"), "THAWED"
+		if frozen {
+			value = "FROZEN"
+		}
 	}
+	if file == "" {
+		return fmt.Errorf("freeze %s: %w", g.state.ID, errors.ErrUnsupported)
+	}
+	if err := g.tree.writeFile(file, value); err != nil && !noSuchGroup(err) {
+		return err
+	}
+	return nil
 }

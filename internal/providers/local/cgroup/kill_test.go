@@ -68,7 +68,7 @@ func TestKillWaitsForTheAnnouncement(t *testing.T) {
 // slowKernel kills some time after it was asked to.
 type slowKernel struct{ *kernel }
 
-func (s *slowKernel) write(file, value string) error {
+func (s *slowKernel) writeFile(file, value string) error {
 	s.note("write", s.rel(file), value)
 	time.AfterFunc(20*time.Millisecond, func() {
 		s.put("v2/sbx/a1/cgroup.procs", "")
@@ -97,7 +97,7 @@ func TestKillStopsWithTheContext(t *testing.T) {
 // stuckKernel takes the order to kill and does nothing.
 type stuckKernel struct{ *kernel }
 
-func (*stuckKernel) write(string, string) error { return nil }
+func (*stuckKernel) writeFile(string, string) error { return nil }
 
 func TestKillReportsErrors(t *testing.T) {
 	t.Parallel()
@@ -128,7 +128,7 @@ func TestMembers(t *testing.T) {
 	k.put("memory/sbx/a1/tasks", "999999100\n999999201\n999999301\n")
 	k.put("proc/999999200/stat", "999999200 (a) Z) R 1 1") // alive: a name may hold anything
 	k.put("proc/999999300/stat", "999999300 (a b) Z 1 1")
-	require.NoError(t, k.mkdir(filepath.Join(k.root, "memory/sbx/a1/own")))
+	require.NoError(t, k.makeGroupDir(filepath.Join(k.root, "memory/sbx/a1/own")))
 	k.put("memory/sbx/a1/own/cgroup.procs", "999999400\n")
 	k.put("memory/sbx/a1/own/tasks", "999999400\n")
 	k.put("pids/sbx/a1/cgroup.procs", "999999100\n999999500\n")
@@ -164,11 +164,11 @@ type unreadable struct {
 	err  error
 }
 
-func (u unreadable) read(file string) (string, error) {
+func (u unreadable) readFile(file string) (string, error) {
 	if filepath.Base(file) == u.name {
 		return "", u.err
 	}
-	return u.kernel.read(file)
+	return u.kernel.readFile(file)
 }
 
 func TestFreezeAndThaw(t *testing.T) {

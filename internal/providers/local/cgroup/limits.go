@@ -7,24 +7,24 @@ import (
 	"strconv"
 )
 
-// ErrLimits is what limits that make no sense wrap.
+// ErrLimits is wrapped for invalid limits.
 var ErrLimits = errors.New("impossible limits")
 
-// Limits are what a group may use; zero means "no limit of this kind".
+// Limits are what a group may use; zero means no limit.
 type Limits struct {
 	MemoryBytes int64   // of all processes together, page cache included
-	PIDs        int64   // threads and processes at one time
+	PIDs        int64   // threads and processes at the same time
 	CPU         float64 // cores, over periods of 100 ms
 }
 
-// cpuPeriod is the kernel's default accounting period, in microseconds;
-// minQuota is the least it accepts.
+// cpuPeriod is the kernel's default accounting period, in microseconds; minQuota is the
+// smallest quota that it accepts.
 const (
 	cpuPeriod = 100_000
 	minQuota  = 1_000
 )
 
-func (l Limits) check() error {
+func (l Limits) checkLimits() error {
 	switch {
 	case l.MemoryBytes < 0:
 		return fmt.Errorf("%w: memory below zero", ErrLimits)
@@ -36,8 +36,8 @@ func (l Limits) check() error {
 	return nil
 }
 
-// quota is the share of a period that the cores amount to.
-func (l Limits) quota() int64 {
+// cpuQuota is the CPU limit in microseconds per period.
+func (l Limits) cpuQuota() int64 {
 	return max(minQuota, int64(math.Round(l.CPU*cpuPeriod)))
 }
 
@@ -49,12 +49,12 @@ type setting struct {
 	ignorable   bool   // another setting covers it
 }
 
-// settings lists what holds a group of one hierarchy inside its limits, in the
-// order of writing.
+// controllerSettings lists the settings of a controller in one hierarchy, in the order of
+// writing.
 //
-// memory.oom.group stays 0: the kernel then kills the one process that is
-// worst, so that the death of a child is told apart from the main program's.
-func (l Limits) settings(v2 bool, controller string) []setting {
+// memory.oom.group stays 0: the kernel then kills only the process with the highest score,
+// so that the death of a child is distinguishable from that of the main program.
+func (l Limits) controllerSettings(v2 bool, controller string) []setting {
 	n := strconv.FormatInt
 	switch {
 	case controller == "memory" && l.MemoryBytes > 0 && v2:
@@ -72,19 +72,19 @@ func (l Limits) settings(v2 bool, controller string) []setting {
 	case controller == "pids" && l.PIDs > 0:
 		return []setting{{file: "pids.max", value: n(l.PIDs, 10), limit: "pids"}}
 	case controller == "cpu" && l.CPU > 0 && v2:
-		return []setting{{file: "cpu.max", value: n(l.quota(), 10) + " " + strconv.Itoa(cpuPeriod), limit: "cpu"}}
+		return []setting{{file: "cpu.max", value: n(l.cpuQuota(), 10) + " " + strconv.Itoa(cpuPeriod), limit: "cpu"}}
 	case controller == "cpu" && l.CPU > 0:
 		return []setting{
 			{file: "cpu.cfs_period_us", value: strconv.Itoa(cpuPeriod), limit: "cpu"},
-			{file: "cpu.cfs_quota_us", value: n(l.quota(), 10), limit: "cpu"},
+			{file: "cpu.cfs_quota_us", value: n(l.cpuQuota(), 10), limit: "cpu"},
 		}
 	}
 	return nil
 }
 
-// wants lists the controllers of a sandbox. Memory is always among them: its
+// neededControllers lists the controllers of a sandbox. Memory is always one of them: its
 // counters are the only proof of an OOM.
-func (l Limits) wants() []string {
+func (l Limits) neededControllers() []string {
 	list := []string{"memory"}
 	if l.PIDs > 0 {
 		list = append(list, "pids")

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// mount is one line of /proc/PID/mountinfo that shows a cgroup hierarchy.
+// mount is one line of /proc/PID/mountinfo of a cgroup hierarchy.
 type mount struct {
 	root  string   // the group that is visible at point
 	point string   // the directory
@@ -14,8 +14,8 @@ type mount struct {
 	super []string // options of the file system; a v1 hierarchy lists its controllers here
 }
 
-// parseMounts picks the cgroup mounts out of a mountinfo text. Lines that are
-// not understood are passed over: they belong to other file systems.
+// parseMounts selects the cgroup mounts of a mountinfo text. Other lines are skipped: they
+// belong to other file systems.
 func parseMounts(text string) []mount {
 	var found []mount
 	for line := range strings.Lines(text) {
@@ -27,7 +27,7 @@ func parseMounts(text string) []mount {
 		if len(where) < 6 || len(what) < 1 || (what[0] != "cgroup" && what[0] != "cgroup2") {
 			continue
 		}
-		m := mount{root: unescape(where[3]), point: unescape(where[4]), v2: what[0] == "cgroup2"}
+		m := mount{root: unescapeOctal(where[3]), point: unescapeOctal(where[4]), v2: what[0] == "cgroup2"}
 		if !path.IsAbs(m.point) || !path.IsAbs(m.root) {
 			continue
 		}
@@ -39,9 +39,9 @@ func parseMounts(text string) []mount {
 	return found
 }
 
-// unescape undoes the octal escapes (\040) that the kernel writes for blanks,
-// tabs, newlines and backslashes.
-func unescape(text string) string {
+// unescapeOctal decodes the octal escapes (\040) that the kernel writes for blanks, tabs,
+// newlines and backslashes.
+func unescapeOctal(text string) string {
 	if !strings.Contains(text, `\`) {
 		return text
 	}
@@ -59,8 +59,8 @@ func unescape(text string) string {
 	return out.String()
 }
 
-// parseMembership reads /proc/PID/cgroup: which group the process is in, by
-// controller; the unified hierarchy has the key "".
+// parseMembership reads /proc/PID/cgroup: the group of the process by controller; the unified
+// hierarchy has the key "".
 func parseMembership(text string) map[string]string {
 	groups := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -75,9 +75,9 @@ func parseMembership(text string) map[string]string {
 	return groups
 }
 
-// place turns a group of the hierarchy into the directory that shows it; ""
-// when the group lies outside of what is mounted.
-func (m mount) place(group string) string {
+// visibleDir is the directory that shows a group of the hierarchy; "" when the group is
+// outside of the mount.
+func (m mount) visibleDir(group string) string {
 	if group == "" || strings.Contains(group+"/", "/../") {
 		return ""
 	}
@@ -91,9 +91,9 @@ func (m mount) place(group string) string {
 	return path.Join(m.point, rest)
 }
 
-// keyed reads one `name value` line of a flat keyed file (cpu.stat,
-// memory.events, memory.oom_control).
-func keyed(text, name string) (int64, bool) {
+// parseKeyed reads one `name value` line of a flat keyed file (cpu.stat, memory.events,
+// memory.oom_control).
+func parseKeyed(text, name string) (int64, bool) {
 	for line := range strings.Lines(text) {
 		key, value, ok := strings.Cut(strings.TrimSpace(line), " ")
 		if !ok || key != name {
@@ -105,18 +105,18 @@ func keyed(text, name string) (int64, bool) {
 	return 0, false
 }
 
-// v1NoLimit is below what a v1 hierarchy shows for "no limit", and above any limit.
+// v1NoLimit is below the value that a v1 hierarchy shows for "no limit", and above any limit.
 const v1NoLimit = 1 << 62
 
-// number reads a file that holds one figure. "max" and the ceiling that a v1
-// hierarchy shows for "no limit" are not figures.
-func number(text string) (int64, bool) {
+// parseFigure reads a file with one figure. "max" and the value that a v1 hierarchy shows for
+// "no limit" are not figures.
+func parseFigure(text string) (int64, bool) {
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	return n, err == nil && n < v1NoLimit
 }
 
-// parsePIDs reads cgroup.procs or tasks. A 0 stands for a process that this
-// PID namespace cannot see, and is left out.
+// parsePIDs reads cgroup.procs or tasks. A 0 is a process that is invisible in this PID
+// namespace, and is left out.
 func parsePIDs(text string) []int {
 	var pids []int
 	for field := range strings.FieldsSeq(text) {

@@ -50,27 +50,27 @@ func TestPlace(t *testing.T) {
 		"not a member":  {"/", "", ""},
 		"dots in names": {"/", "/a..b", "/c/a..b"},
 	} {
-		assert.Equal(t, tc.want, mount{root: tc.root, point: "/c"}.place(tc.group), name)
+		assert.Equal(t, tc.want, mount{root: tc.root, point: "/c"}.visibleDir(tc.group), name)
 	}
 }
 
 func TestFigures(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int64{"17\n": 17, "0": 0, " 5 ": 5} {
-		n, ok := number(text)
+		n, ok := parseFigure(text)
 		assert.True(t, ok, text)
 		assert.Equal(t, want, n)
 	}
 	for _, text := range []string{"max\n", "", "9223372036854771712\n", "99999999999999999999", "1 2", "x"} {
-		_, ok := number(text)
+		_, ok := parseFigure(text)
 		assert.False(t, ok, text)
 	}
 	text := "oom 3\noom_kill 2\nbad\nworse x\n"
-	n, ok := keyed(text, "oom_kill")
+	n, ok := parseKeyed(text, "oom_kill")
 	assert.True(t, ok)
 	assert.Equal(t, int64(2), n)
 	for _, key := range []string{"oom_", "bad", "worse", "absent", ""} {
-		_, ok := keyed(text, key)
+		_, ok := parseKeyed(text, key)
 		assert.False(t, ok, key)
 	}
 	assert.Equal(t, []int{7, 12}, parsePIDs("7\n0\n12\n-3\nx\n"))
@@ -86,7 +86,7 @@ func FuzzParseMounts(f *testing.F) {
 				t.Fatalf("relative mount %+v", m)
 			}
 			for _, group := range groups {
-				if at := m.place(group); at != "" && at != path.Clean(m.point) && !strings.HasPrefix(at, strings.TrimSuffix(path.Clean(m.point), "/")+"/") {
+				if at := m.visibleDir(group); at != "" && at != path.Clean(m.point) && !strings.HasPrefix(at, strings.TrimSuffix(path.Clean(m.point), "/")+"/") {
 					t.Fatalf("%q leaves %q: %q", group, m.point, at)
 				}
 			}
@@ -98,8 +98,8 @@ func FuzzFigures(f *testing.F) {
 	f.Add("oom_kill 2\n", "oom_kill")
 	f.Add("1\n2\n", "")
 	f.Fuzz(func(t *testing.T, text, key string) {
-		keyed(text, key)
-		number(text)
+		parseKeyed(text, key)
+		parseFigure(text)
 		for _, pid := range parsePIDs(text) {
 			if pid <= 0 {
 				t.Fatalf("pid %d", pid)

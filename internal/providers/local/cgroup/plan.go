@@ -10,36 +10,36 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// top is the name of the directory that holds all groups of sbx.
-const top = "sbx"
+// holderName is the name of the directory that contains all groups of sbx.
+const holderName = "sbx"
 
-// plan is one way to hold a sandbox, judged by looking only.
+// plan is one way to hold a sandbox, checked without changes.
 type plan struct {
 	enforcement sandbox.Enforcement
 	sites       []site
 	missing     []Missing
-	err         error // why this way is closed
+	err         error // why this way is unavailable
 }
 
-// site is where a plan puts one directory, and what shall work there.
+// site is one directory of a plan.
 type site struct {
 	hierarchy
-	base string   // the group below which `sbx` stands
-	use  []string // the controllers that the sandbox takes from here
+	base string   // the parent group of `sbx`
+	use  []string // the controllers that the sandbox uses here
 }
 
-// Missing is a limit that was asked for and is not enforced.
+// Missing is a requested limit that is not enforced.
 type Missing struct {
 	Limit  string `json:"limit"` // memory, swap, pids or cpu
 	Reason string `json:"reason"`
 }
 
-// plans lists the three ways, best first, open or closed.
-func (h Host) plans(l Limits) []plan {
+// listPlans lists the three ways, best first.
+func (h Host) listPlans(l Limits) []plan {
 	return []plan{h.planUnified(l), h.planHybrid(l), h.planLegacy(l)}
 }
 
-// planUnified takes memory from cgroup v2.
+// planUnified uses memory of cgroup v2.
 func (h Host) planUnified(l Limits) plan {
 	p := plan{enforcement: sandbox.EnforcementCgroup2}
 	switch {
@@ -47,7 +47,7 @@ func (h Host) planUnified(l Limits) plan {
 		p.err = errors.New("cgroup v2 is not mounted")
 	case !slices.Contains(h.unified.controllers, "memory"):
 		p.err = errors.New("cgroup v2 has no memory controller here")
-		if h.bound("memory") != nil {
+		if h.legacyHierarchy("memory") != nil {
 			p.err = errors.New("the memory controller is bound to cgroup v1")
 		}
 	default:
@@ -57,14 +57,13 @@ func (h Host) planUnified(l Limits) plan {
 	return p
 }
 
-// planHybrid takes memory from v1; membership, kill, freeze and CPU time from
-// v2.
+// planHybrid uses memory of v1; membership, kill, freeze and CPU time of v2.
 func (h Host) planHybrid(l Limits) plan {
 	p := plan{enforcement: sandbox.EnforcementHybrid}
 	switch {
 	case h.unified == nil:
 		p.err = errors.New("cgroup v2 is not mounted")
-	case h.bound("memory") == nil:
+	case h.legacyHierarchy("memory") == nil:
 		p.err = errors.New("cgroup v1 has no memory controller here")
 	default:
 		p.addUnified(h)
@@ -74,10 +73,10 @@ func (h Host) planHybrid(l Limits) plan {
 	return p
 }
 
-// planLegacy uses v1 alone: killing is a loop, helped by freezer and pids.
+// planLegacy uses v1 alone: killing is a loop, with the help of freezer and pids.
 func (h Host) planLegacy(l Limits) plan {
 	p := plan{enforcement: sandbox.EnforcementCgroup1}
-	if h.bound("memory") == nil {
+	if h.legacyHierarchy("memory") == nil {
 		p.err = errors.New("cgroup v1 has no memory controller here")
 		return p
 	}
@@ -86,15 +85,15 @@ func (h Host) planLegacy(l Limits) plan {
 		p.addLegacy(h, c, false)
 	}
 	p.addOthers(h, l, "memory", "freezer", "pids", "cpuacct")
-	for _, c := range l.wants() {
-		p.note(c)
+	for _, c := range l.neededControllers() {
+		p.noteMissing(c)
 	}
 	return p
 }
 
-// addOthers adds the wanted controllers that are not placed yet.
+// addOthers adds the needed controllers that have no directory yet.
 func (p *plan) addOthers(h Host, l Limits, placed ...string) {
-	for _, c := range l.wants() {
+	for _, c := range l.neededControllers() {
 		if p.err != nil || slices.Contains(placed, c) {
 			continue
 		}
@@ -107,37 +106,36 @@ func (p *plan) addOthers(h Host, l Limits, placed ...string) {
 			continue
 		}
 		p.addLegacy(h, c, false)
-		p.note(c)
+		p.noteMissing(c)
 	}
 }
 
-// note records a controller that found no place.
-func (p *plan) note(controller string) {
+// noteMissing records a controller without a directory.
+func (p *plan) noteMissing(controller string) {
 	placed := slices.ContainsFunc(p.sites, func(s site) bool { return slices.Contains(s.use, controller) })
-	known := slices.ContainsFunc(p.missing, func(m Missing) bool { return m.Limit == controller })
-	if p.err == nil && !placed && !known {
+	if p.err == nil && !placed && !isMissing(p.missing, controller) {
 		p.missing = append(p.missing, Missing{controller, "no usable " + controller + " controller"})
 	}
 }
 
-// addUnified places the v2 directory.
-func (p *plan) addUnified(h Host, need ...string) {
-	var why []string
-	for _, base := range h.bases(*h.unified) {
-		if err := h.usableBase(*h.unified, base, need); err != nil {
-			why = append(why, err.Error())
-			continue
-		}
-		p.sites = append(p.sites, site{hierarchy: *h.unified, base: base, use: slices.Clone(need)})
-		return
-	}
-	p.err = errors.New(strings.Join(why, ", "))
+func isMissing(missing []Missing, limit string) bool {
+	return slices.ContainsFunc(missing, func(m Missing) bool { return m.Limit == limit })
 }
 
-// addLegacy places a v1 controller; where it shares its hierarchy with one that
-// has a place, it shares the directory.
+// addUnified adds the v2 directory.
+func (p *plan) addUnified(h Host, need ...string) {
+	base, err := h.firstBase(*h.unified, need)
+	if err != nil {
+		p.err = err
+		return
+	}
+	p.sites = append(p.sites, site{hierarchy: *h.unified, base: base, use: slices.Clone(need)})
+}
+
+// addLegacy adds a v1 controller; it uses the directory of another controller in the same
+// hierarchy, if there is one.
 func (p *plan) addLegacy(h Host, controller string, required bool) {
-	hi := h.bound(controller)
+	hi := h.legacyHierarchy(controller)
 	if hi == nil || p.err != nil {
 		return
 	}
@@ -145,22 +143,30 @@ func (p *plan) addLegacy(h Host, controller string, required bool) {
 		p.sites[i].use = append(p.sites[i].use, controller)
 		return
 	}
-	var why []string
-	for _, base := range h.bases(*hi) {
-		if err := h.usableBase(*hi, base, nil); err != nil {
-			why = append(why, err.Error())
-			continue
-		}
+	base, err := h.firstBase(*hi, nil)
+	switch {
+	case err == nil:
 		p.sites = append(p.sites, site{hierarchy: *hi, base: base, use: []string{controller}})
-		return
-	}
-	if required {
-		p.err = errors.New(strings.Join(why, ", "))
+	case required:
+		p.err = err
 	}
 }
 
-// bound finds the v1 hierarchy of a controller.
-func (h Host) bound(controller string) *hierarchy {
+// firstBase is the first usable base of a hierarchy, or the reasons why there is none.
+func (h Host) firstBase(hi hierarchy, need []string) (string, error) {
+	var why []string
+	for _, base := range h.candidateBases(hi) {
+		err := h.usableBase(hi, base, need)
+		if err == nil {
+			return base, nil
+		}
+		why = append(why, err.Error())
+	}
+	return "", errors.New(strings.Join(why, ", "))
+}
+
+// legacyHierarchy finds the v1 hierarchy of a controller.
+func (h Host) legacyHierarchy(controller string) *hierarchy {
 	for i := range h.legacy {
 		if slices.Contains(h.legacy[i].controllers, controller) {
 			return &h.legacy[i]
@@ -169,44 +175,43 @@ func (h Host) bound(controller string) *hierarchy {
 	return nil
 }
 
-// bases lists where groups may stand: below the process's own group and those
-// around it, as far up as they were given to this user, else below the top of
-// the hierarchy. In v2 a group that holds processes hands no memory down, so a
-// process that was given a tree stands in a leaf of it and uses the room above.
-// What a service manager keeps for itself is no such room: it hands out scopes.
-func (h Host) bases(hi hierarchy) []string {
+// candidateBases lists possible parents of groups: the process's own group and its ancestors,
+// as far as they are delegated to this user, else the top of the hierarchy. In v2 a group
+// with processes of its own cannot enable memory for its children, so a process with a
+// delegated tree is in a leaf of it and uses the groups above. Groups that a service manager
+// manages itself are not used: it provides scopes.
+func (h Host) candidateBases(hi hierarchy) []string {
 	var list []string
 	if hi.own != "" {
-		for dir := hi.own; dir != hi.mount && h.rights.delegated(dir) && !managed(dir); dir = path.Dir(dir) {
+		for dir := hi.own; dir != hi.mount && h.rights.isDelegated(dir) && !isManaged(dir); dir = path.Dir(dir) {
 			list = append(list, dir)
 		}
 	}
 	return append(list, hi.mount)
 }
 
-// managed holds for the slices of systemd and for the service in which a user's
-// own systemd works.
-func managed(dir string) bool {
+// isManaged matches the slices of systemd and the service of a user's own systemd.
+func isManaged(dir string) bool {
 	name := path.Base(dir)
 	return strings.HasSuffix(name, ".slice") || (strings.HasPrefix(name, "user@") && strings.HasSuffix(name, ".service"))
 }
 
 // usableBase says why no group can be made or joined below base.
 func (h Host) usableBase(hi hierarchy, base string, need []string) error {
-	holder := path.Join(base, top)
-	if !exists(h.tree, holder) {
+	holder := path.Join(base, holderName)
+	if !fileExists(h.tree, holder) {
 		holder = base
 	}
-	err := h.rights.writable(holder)
-	if gone(err) { // tidied away in this moment
-		err = h.rights.writable(base)
+	err := h.rights.checkWritable(holder)
+	if noSuchGroup(err) { // it was removed meanwhile
+		err = h.rights.checkWritable(base)
 	}
 	if err != nil {
 		return fmt.Errorf("no group can be made below %s: %w", holder, err)
 	}
 	if hi.v2 && hi.own != "" {
-		door := path.Join(common(hi.own, path.Join(base, top)), "cgroup.procs")
-		if err := h.rights.writable(door); err != nil {
+		door := path.Join(commonDir(hi.own, path.Join(base, holderName)), "cgroup.procs")
+		if err := h.rights.checkWritable(door); err != nil {
 			return fmt.Errorf("no process can be moved below %s: %w", base, err)
 		}
 	}
@@ -218,28 +223,28 @@ func (h Host) usableBase(hi hierarchy, base string, need []string) error {
 	return nil
 }
 
-// canEnable says why groups below base cannot have a v2 controller. Only the
-// real root (no cgroup.events) may still be told to hand one down: every other
-// group belongs to somebody, and one that holds processes would refuse.
+// canEnable says why groups below base cannot have a v2 controller. Only the real root (no
+// cgroup.events) may be changed to enable one: every other group belongs to another program,
+// and one with processes would refuse.
 func (h Host) canEnable(base, controller string) error {
-	if !slices.Contains(h.words(path.Join(base, "cgroup.controllers")), controller) {
+	if !slices.Contains(h.readWords(path.Join(base, "cgroup.controllers")), controller) {
 		return fmt.Errorf("%s has no %s controller", base, controller)
 	}
 	control := path.Join(base, "cgroup.subtree_control")
-	if slices.Contains(h.words(control), controller) {
+	if slices.Contains(h.readWords(control), controller) {
 		return nil
 	}
-	if exists(h.tree, path.Join(base, "cgroup.events")) {
+	if fileExists(h.tree, path.Join(base, "cgroup.events")) {
 		return fmt.Errorf("%s does not hand down the %s controller", base, controller)
 	}
-	if err := h.rights.writable(control); err != nil {
+	if err := h.rights.checkWritable(control); err != nil {
 		return fmt.Errorf("the %s controller cannot be handed down: %w", controller, err)
 	}
 	return nil
 }
 
-// common is the deepest directory that holds both.
-func common(a, b string) string {
+// commonDir is the deepest directory that contains both.
+func commonDir(a, b string) string {
 	for a != b {
 		if len(a) > len(b) {
 			a = path.Dir(a)

@@ -1,93 +1,95 @@
 package cgroup
 
 import (
+	"errors"
+	"fmt"
 	"path"
+	"slices"
+	"strconv"
 	"strings"
 )
 
-// Stats is one sample of a group. Nil means that this host does not say, or
-// that the group is gone.
+// Stats is one sample of a group. Nil means that this host does not report it, or that the
+// group no longer exists.
 type Stats struct {
-	MemoryBytes *int64   // working set: usage without page cache that can be dropped at once
+	MemoryBytes *int64   // working set: usage without the page cache that can be dropped at once
 	PeakBytes   *int64   // the highest usage so far, cache included; v1 ends one page above its limit
 	LimitBytes  *int64   // nil also when there is no limit
 	CPUSeconds  *float64 // used so far by all processes, ended ones included
 	PIDs        *int64   // processes, not threads
-	OOMKills    *int64   // processes killed for want of memory so far
-	OOMs        *int64   // how often the limit was hit without a way out; v2 only
+	OOMKills    *int64   // processes killed for lack of memory so far
+	OOMs        *int64   // how often the limit was reached without reclaimable memory; v2 only
 	Source      string   // "cgroup2", "cgroup1", "hybrid", "systemd-scope"
 }
 
-// Stats reads the counters. They stay readable after the last process has
-// ended, until Remove.
+// Stats reads the counters. They are readable after the last process has ended, until Remove.
 func (g *Group) Stats() Stats {
 	s := Stats{Source: string(g.state.Enforcement), CPUSeconds: g.cpuSeconds()}
 	if pids, err := g.PIDs(); err == nil && len(g.state.Dirs) > 0 {
 		n := int64(len(pids))
 		s.PIDs = &n
 	}
-	d, ok := g.with("memory")
+	d, ok := g.dirWith("memory")
 	if !ok {
 		return s
 	}
 	if d.V2 {
-		g.memory2(d, &s)
+		g.readMemoryV2(d, &s)
 	} else {
-		g.memory1(d, &s)
+		g.readMemoryV1(d, &s)
 	}
 	return s
 }
 
-// memory2 reads cgroup v2. memory.events.local counts this group alone;
-// memory.events counts groups below it too, so it is asked when the former is
-// missing (before 5.2) or has nothing to tell.
-func (g *Group) memory2(d Dir, s *Stats) {
+// readMemoryV2 reads cgroup v2. memory.events.local counts this group alone; memory.events
+// includes groups below it, so it is used when the former is missing (before 5.2) or 0.
+func (g *Group) readMemoryV2(d Dir, s *Stats) {
 	s.MemoryBytes = g.workingSet(d, "memory.current", "inactive_file")
-	s.PeakBytes = g.figure(d, "memory.peak")
-	s.LimitBytes = g.figure(d, "memory.max")
-	s.OOMKills = g.event(d, "oom_kill")
-	s.OOMs = g.event(d, "oom")
+	s.PeakBytes = g.readFigure(d, "memory.peak", "")
+	s.LimitBytes = g.readFigure(d, "memory.max", "")
+	s.OOMKills = g.memoryEvent(d, "oom_kill")
+	s.OOMs = g.memoryEvent(d, "oom")
 }
 
-func (g *Group) event(d Dir, name string) *int64 {
-	own := g.key(d, "memory.events.local", name)
+func (g *Group) memoryEvent(d Dir, name string) *int64 {
+	own := g.readFigure(d, "memory.events.local", name)
 	if own == nil || *own == 0 {
-		if all := g.key(d, "memory.events", name); all != nil {
+		if all := g.readFigure(d, "memory.events", name); all != nil {
 			return all
 		}
 	}
 	return own
 }
 
-// memory1 reads cgroup v1. failcnt is not used: it stays 0 through an OOM.
-func (g *Group) memory1(d Dir, s *Stats) {
+// readMemoryV1 reads cgroup v1. failcnt is not used: it stays 0 through an OOM.
+func (g *Group) readMemoryV1(d Dir, s *Stats) {
 	s.MemoryBytes = g.workingSet(d, "memory.usage_in_bytes", "total_inactive_file")
-	s.PeakBytes = g.figure(d, "memory.max_usage_in_bytes")
-	s.LimitBytes = g.figure(d, "memory.limit_in_bytes")
-	s.OOMKills = g.key(d, "memory.oom_control", "oom_kill")
+	s.PeakBytes = g.readFigure(d, "memory.max_usage_in_bytes", "")
+	s.LimitBytes = g.readFigure(d, "memory.limit_in_bytes", "")
+	s.OOMKills = g.readFigure(d, "memory.oom_control", "oom_kill")
 }
 
 func (g *Group) workingSet(d Dir, usage, cache string) *int64 {
-	n := g.figure(d, usage)
+	n := g.readFigure(d, usage, "")
 	if n == nil {
 		return nil
 	}
-	if c := g.key(d, "memory.stat", cache); c != nil {
+	if c := g.readFigure(d, "memory.stat", cache); c != nil {
 		*n = max(0, *n-*c)
 	}
 	return n
 }
 
-// cpuSeconds prefers v2, which counts from the program's birth.
+// cpuSeconds prefers v2, which counts from the start of the program.
 func (g *Group) cpuSeconds() *float64 {
-	if d, ok := g.unified(); ok {
-		if n := g.key(d, "cpu.stat", "usage_usec"); n != nil {
+	if d, ok := g.unifiedDir(); ok {
+		if n := g.readFigure(d, "cpu.stat", "usage_usec"); n != nil {
 			seconds := float64(*n) / 1e6
 			return &seconds
 		}
 	}
-	if d, ok := g.with("cpuacct"); ok {
-		if n := g.figure(d, "cpuacct.usage"); n != nil {
+	if d, ok := g.dirWith("cpuacct"); ok {
+		if n := g.readFigure(d, "cpuacct.usage", ""); n != nil {
 			seconds := float64(*n) / 1e9
 			return &seconds
 		}
@@ -95,36 +97,30 @@ func (g *Group) cpuSeconds() *float64 {
 	return nil
 }
 
-func (g *Group) figure(d Dir, name string) *int64 {
-	text, err := g.file(d, name)
+// readFigure reads the file's only figure or, with a key, one line of a flat keyed file.
+func (g *Group) readFigure(d Dir, file, key string) *int64 {
+	text, err := g.readDirFile(d, file)
 	if err != nil {
 		return nil
 	}
-	if n, ok := number(text); ok {
-		return &n
+	n, ok := parseFigure(text)
+	if key != "" {
+		n, ok = parseKeyed(text, key)
 	}
-	return nil
-}
-
-func (g *Group) key(d Dir, name, key string) *int64 {
-	text, err := g.file(d, name)
-	if err != nil {
+	if !ok {
 		return nil
 	}
-	if n, ok := keyed(text, key); ok {
-		return &n
-	}
-	return nil
+	return &n
 }
 
-// Events names the file of the kernel counter that proves an OOM, for the
-// evidence of a report; "" when the group has none.
+// Events is the file of the kernel counter that proves an OOM, for the evidence; "" when the
+// group has none.
 func (g *Group) Events() string {
-	d, ok := g.with("memory")
+	d, ok := g.dirWith("memory")
 	switch {
 	case !ok:
 		return ""
-	case d.V2 && exists(g.tree, path.Join(d.Path, "memory.events.local")):
+	case d.V2 && fileExists(g.tree, path.Join(d.Path, "memory.events.local")):
 		return path.Join(d.Path, "memory.events.local")
 	case d.V2:
 		return path.Join(d.Path, "memory.events")
@@ -132,11 +128,107 @@ func (g *Group) Events() string {
 	return path.Join(d.Path, "memory.oom_control")
 }
 
-// ownName splits a directory's name into owner and id.
-func ownName(name string) (owner, id string) {
+// splitName splits a directory's name into owner and id.
+func splitName(name string) (owner, id string) {
 	owner, id, ok := strings.Cut(name, ".")
 	if !ok {
 		return "", name
 	}
 	return owner, id
+}
+
+// Ceiling is a memory limit that applies to more than one sandbox: of a group above those of
+// new sandboxes, such as the container that sbx runs in.
+type Ceiling struct {
+	Group      string // the directory
+	LimitBytes int64
+	// FreeBytes is what may still be used: file cache counts as free, as in MemAvailable,
+	// since the kernel drops it under pressure. Never negative.
+	FreeBytes int64
+}
+
+// Ceilings lists the limits above a new sandbox, from its group's parent to the top of the
+// visible hierarchy. The parent is the one that Create would use; where it can make no
+// group, the process's own. The error lists what could not be read, beside the results.
+func (h Host) Ceilings() ([]Ceiling, error) {
+	hi, dir := h.parentGroup()
+	if hi == nil || dir == "" {
+		return nil, nil
+	}
+	var found []Ceiling
+	var failed []error
+	for ; ; dir = path.Dir(dir) {
+		c, limited, err := h.readCeiling(dir, hi.v2)
+		failed = append(failed, err)
+		if limited {
+			found = append(found, c)
+		}
+		if dir == hi.mount || len(dir) <= len(hi.mount) {
+			return found, errors.Join(failed...)
+		}
+	}
+}
+
+// parentGroup is the group below which a new sandbox takes its memory.
+func (h Host) parentGroup() (*hierarchy, string) {
+	for _, p := range h.listPlans(Limits{MemoryBytes: 1}) {
+		if p.err != nil {
+			continue
+		}
+		for _, s := range p.sites {
+			if slices.Contains(s.use, "memory") {
+				return &s.hierarchy, s.base
+			}
+		}
+	}
+	hi := h.legacyHierarchy("memory")
+	if hi == nil {
+		hi = h.unified // its groups have no memory files without the controller
+	}
+	if hi == nil {
+		return nil, ""
+	}
+	return hi, hi.own
+}
+
+// readCeiling reads one group; false where it has no limit: a group without the memory
+// controller lacks the files.
+func (h Host) readCeiling(dir string, v2 bool) (Ceiling, bool, error) {
+	files := [2]string{"memory.limit_in_bytes", "memory.usage_in_bytes"}
+	keys := [2]string{"total_inactive_file", "total_active_file"}
+	if v2 {
+		files, keys = [2]string{"memory.max", "memory.current"}, [2]string{"inactive_file", "active_file"}
+	}
+	limit, err := h.readAmount(path.Join(dir, files[0]))
+	if noSuchGroup(err) || (err == nil && limit >= v1NoLimit) {
+		return Ceiling{}, false, nil
+	}
+	used, failed := h.readAmount(path.Join(dir, files[1]))
+	if err = errors.Join(err, failed); err != nil {
+		return Ceiling{}, false, err
+	}
+	if stat, err := h.tree.readFile(path.Join(dir, "memory.stat")); err == nil {
+		for _, key := range keys {
+			cache, _ := parseKeyed(stat, key) // 0 where it is unknown
+			used -= max(0, cache)
+		}
+	}
+	return Ceiling{Group: dir, LimitBytes: limit, FreeBytes: max(0, limit-max(0, used))}, true, nil
+}
+
+// readAmount reads a file with one amount; "max" is an amount that is never reached.
+func (h Host) readAmount(file string) (int64, error) {
+	text, err := h.tree.readFile(file)
+	if err != nil {
+		return 0, err
+	}
+	word := strings.TrimSpace(text)
+	if word == "max" {
+		return v1NoLimit, nil
+	}
+	n, err := strconv.ParseInt(word, 10, 64)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("%s holds no amount: %.20q", file, word)
+	}
+	return n, nil
 }

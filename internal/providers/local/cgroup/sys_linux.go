@@ -19,17 +19,16 @@ func inodeOf(file string) (uint64, error) {
 	return st.Ino, nil
 }
 
-func (disk) writable(file string) error {
+func (disk) checkWritable(file string) error {
 	if err := unix.Faccessat(unix.AT_FDCWD, file, unix.W_OK, unix.AT_EACCESS); err != nil {
 		return &os.PathError{Op: "write", Path: file, Err: err}
 	}
 	return nil
 }
 
-// delegated holds for a directory that belongs to this (ordinary) user, and for
-// one that systemd marks as delegated. Root can write everywhere, so for root
-// only the mark counts.
-func (disk) delegated(dir string) bool {
+// isDelegated reports whether a directory belongs to this (ordinary) user, or is marked as
+// delegated by systemd. Root can write everywhere, so for root only the mark counts.
+func (disk) isDelegated(dir string) bool {
 	var st unix.Stat_t
 	if err := unix.Stat(dir, &st); err != nil {
 		return false
@@ -54,9 +53,8 @@ func closeDir(fd int) error { return unix.Close(fd) }
 
 func threadID() int { return unix.Gettid() }
 
-// handle holds on to a process, so that its PID cannot be reused between the
-// look and the signal. A negative fd stands for a kernel before 5.3, where only
-// the PID is left to aim at.
+// handle holds a process open, so that its PID cannot be reused between lookup and signal. A
+// negative fd stands for a kernel before 5.3, which only knows the PID.
 type handle struct{ pid, fd int }
 
 func openProcess(pid int) (handle, error) {
@@ -67,22 +65,21 @@ func openProcess(pid int) (handle, error) {
 	return handle{pid: pid, fd: fd}, err
 }
 
-func (h handle) signal(sig syscall.Signal) error {
+func (h handle) sendSignal(sig syscall.Signal) error {
 	if h.fd < 0 {
 		return unix.Kill(h.pid, sig)
 	}
 	return unix.PidfdSendSignal(h.fd, sig, nil, 0)
 }
 
-func (h handle) close() {
+func (h handle) closeHandle() {
 	if h.fd >= 0 {
 		_ = unix.Close(h.fd)
 	}
 }
 
-// awaitEvent waits until the file says done. The kernel announces each change
-// of cgroup.events as POLLPRI; a look every second covers files that announce
-// nothing.
+// awaitEvent waits until done is true for the file. The kernel signals each change of
+// cgroup.events as POLLPRI; a read every second covers files without events.
 func awaitEvent(ctx context.Context, file string, done func(text string) bool) error {
 	f, err := os.Open(file)
 	if err != nil {

@@ -8,14 +8,13 @@ import (
 	"syscall"
 )
 
-// Control groups exist on Linux only. Detect says so before any of these is
-// reached; they are here so that the room compiles everywhere.
+// Control groups exist on Linux only. Detect reports that before any of these is called.
 
 func inodeOf(string) (uint64, error) { return 0, errors.ErrUnsupported }
 
-func (disk) writable(string) error { return errors.ErrUnsupported }
+func (disk) checkWritable(string) error { return errors.ErrUnsupported }
 
-func (disk) delegated(string) bool { return false }
+func (disk) isDelegated(string) bool { return false }
 
 func openDir(string) (int, error) { return -1, errors.ErrUnsupported }
 
@@ -27,8 +26,8 @@ type handle struct{}
 
 func openProcess(int) (handle, error) { return handle{}, errors.ErrUnsupported }
 
-func (handle) signal(syscall.Signal) error { return errors.ErrUnsupported }
+func (handle) sendSignal(syscall.Signal) error { return errors.ErrUnsupported }
 
-func (handle) close() {}
+func (handle) closeHandle() {}
 
 func awaitEvent(context.Context, string, func(string) bool) error { return errors.ErrUnsupported }

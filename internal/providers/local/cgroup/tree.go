@@ -7,42 +7,42 @@ import (
 	"syscall"
 )
 
-// tree is the handful of file operations that groups need. The real one is the
-// disk; tests put a model of the kernel's behaviour behind it.
+// tree is the file operations that groups need: of the real file system, or of a model of the
+// kernel in tests.
 type tree interface {
-	mkdir(dir string) error
-	rmdir(dir string) error
-	read(file string) (string, error)
-	write(file, value string) error
-	inode(dir string) (uint64, error)
-	children(dir string) ([]string, error) // the names of its directories
+	makeGroupDir(dir string) error
+	removeGroupDir(dir string) error
+	readFile(file string) (string, error)
+	writeFile(file, value string) error
+	inodeOfDir(dir string) (uint64, error)
+	childDirs(dir string) ([]string, error) // the names of its directories
 }
 
-// rights answers what this process may do, without doing it.
+// rights checks what this process may do, without doing it.
 type rights interface {
-	writable(file string) error
-	delegated(dir string) bool // the directory was given to this user to manage
+	checkWritable(file string) error
+	isDelegated(dir string) bool // the directory was given to this user to manage
 }
 
-// disk is the tree of the running kernel.
+// disk is the cgroup file system of the running kernel.
 type disk struct{}
 
-// mkdir makes a group that everyone may look into, as the kernel's own are.
-func (disk) mkdir(dir string) error {
+// makeGroupDir makes a group that other users may list, like the kernel's own groups.
+func (disk) makeGroupDir(dir string) error {
 	return os.Mkdir(dir, 0o755) //nolint:gosec // counters of a group are no secret, and ls of another user shows them
 }
 
-// rmdir is not os.Remove, which would unlink a file of that name.
-func (disk) rmdir(dir string) error { return syscall.Rmdir(dir) }
+// removeGroupDir is not os.Remove, which would unlink a file of that name.
+func (disk) removeGroupDir(dir string) error { return syscall.Rmdir(dir) }
 
-func (disk) read(file string) (string, error) {
+func (disk) readFile(file string) (string, error) {
 	text, err := os.ReadFile(file)
 	return string(text), err
 }
 
-// write sends one value in one call: the kernel takes a cgroup file's content
-// per write. It never creates a file.
-func (disk) write(file, value string) error {
+// writeFile sends the value in one call: the kernel parses a cgroup file per write. It never
+// creates a file.
+func (disk) writeFile(file, value string) error {
 	f, err := os.OpenFile(file, os.O_WRONLY, 0)
 	if err != nil {
 		return err
@@ -51,9 +51,9 @@ func (disk) write(file, value string) error {
 	return errors.Join(err, f.Close())
 }
 
-func (disk) inode(dir string) (uint64, error) { return inodeOf(dir) }
+func (disk) inodeOfDir(dir string) (uint64, error) { return inodeOf(dir) }
 
-func (disk) children(dir string) ([]string, error) {
+func (disk) childDirs(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	var names []string
 	for _, e := range entries {
@@ -64,14 +64,14 @@ func (disk) children(dir string) ([]string, error) {
 	return names, err
 }
 
-// gone says that an error means "the group does not exist (any more)": the
-// path is missing, or the file was open when the group went.
-func gone(err error) bool {
+// noSuchGroup reports whether an error means that the group does not exist (anymore): the path is
+// missing, or the file was open when the group was removed.
+func noSuchGroup(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV)
 }
 
-// exists says that a file can be looked at.
-func exists(t tree, file string) bool {
-	_, err := t.inode(file)
+// fileExists reports whether a file is accessible.
+func fileExists(t tree, file string) bool {
+	_, err := t.inodeOfDir(file)
 	return err == nil
 }

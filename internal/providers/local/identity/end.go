@@ -7,48 +7,47 @@ import (
 	"syscall"
 )
 
-// ErrTooWide says that a search for processes to end named init or an ancestor
-// of the caller, so that nothing it named is touched.
+// ErrTooWide says that a search for processes to end returned init or an ancestor of the
+// caller, so that no process of that search was signalled.
 var ErrTooWide = errors.New("the search names init or an ancestor of the caller: nobody is signalled")
 
-// End kills everybody that find names, until it names nobody who lives, and says
-// how many it met. It is for where no cgroup holds a tree together; find is
-// asked again after each step, so it may search by Descendants, by Marked or by
-// both. Who is found is stopped before the first kill, so that a program that
-// forks cannot outrun the search. The caller itself is left out. When ctx ends,
-// what was found is killed all the same, and the context's error returned.
+// End kills all processes that find returns, until it returns no living one, and returns how
+// many it killed. It is for trees without a cgroup; find is called again after each step and
+// may search by Descendants, by Marked or by both. New processes are stopped before the first
+// kill, so that a fork bomb cannot outrun the search. The caller itself is left out. When ctx
+// ends, the processes found so far are killed, and the context's error is returned.
 //
-// Errors: ErrTooWide, before anybody of that search is touched; fs.ErrPermission
-// when one may not be signalled, after the others are killed; what find returns.
+// Errors: ErrTooWide, before any process of that search is signalled; fs.ErrPermission when
+// one may not be signalled, after the others are killed; errors of find.
 func (p Proc) End(ctx context.Context, find func() ([]Stat, error)) (int, error) {
 	met := map[Stat]bool{}
 	for {
-		living, err := p.others(find)
+		living, err := p.livingOthers(find)
 		if err != nil || len(living) == 0 {
 			return len(met), err
 		}
-		if p.halt(living, met) && ctx.Err() == nil {
-			continue // look again: who is stopped forks no more
+		if p.stopNew(living, met) && ctx.Err() == nil {
+			continue // search again: stopped processes fork no more
 		}
-		held, err := p.each(living, func(h *Handle) error { return h.Signal(syscall.SIGKILL) })
-		if err != nil || held == 0 { // none: the search names who is gone
+		held, err := p.withHandles(living, func(h *Handle) error { return h.Signal(syscall.SIGKILL) })
+		if err != nil || held == 0 { // 0: all of them have ended
 			return len(met), err
 		}
-		if _, err := p.each(living, func(h *Handle) error { return h.Wait(ctx) }); err != nil {
+		if _, err := p.withHandles(living, func(h *Handle) error { return h.Wait(ctx) }); err != nil {
 			return len(met), err
 		}
 	}
 }
 
-// others leaves out the dead and the caller, and refuses the whole search when
-// it names init or an ancestor of the caller: no sandbox holds those, so the
-// search is wrong, and whoever else it names is not meant either.
-func (p Proc) others(find func() ([]Stat, error)) ([]Stat, error) {
+// livingOthers leaves out dead processes and the caller. It refuses the whole search when it
+// returned init or an ancestor of the caller: no sandbox contains those, so the search is
+// wrong, and its other results are not trusted either.
+func (p Proc) livingOthers(find func() ([]Stat, error)) ([]Stat, error) {
 	all, err := find()
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
-	above, err := p.ancestors(os.Getpid())
+	above, err := p.ancestorSet(os.Getpid())
 	if err != nil {
 		return nil, err
 	}
@@ -65,10 +64,10 @@ func (p Proc) others(find func() ([]Stat, error)) ([]Stat, error) {
 	return living, nil
 }
 
-// ancestors is the set of those whom pid descends from, and init in any case.
-func (p Proc) ancestors(pid int) (map[int]bool, error) {
+// ancestorSet is the set of the ancestors of pid, and init in any case.
+func (p Proc) ancestorSet(pid int) (map[int]bool, error) {
 	above := map[int]bool{1: true}
-	for s, err := p.stat(pid); ; s, err = p.stat(s.PPID) {
+	for s, err := p.Stat(pid); ; s, err = p.Stat(s.PPID) {
 		switch {
 		case errors.Is(err, ErrDead): // it ended meanwhile, or /proc hides it
 			return above, nil
@@ -81,9 +80,9 @@ func (p Proc) ancestors(pid int) (map[int]bool, error) {
 	}
 }
 
-// halt stops whoever was not met before and says whether there was one. What
-// cannot be stopped is left to the kill, which reports it.
-func (p Proc) halt(living []Stat, met map[Stat]bool) bool {
+// stopNew stops the processes that were not met before and reports whether there was one. A
+// process that cannot be stopped is left to the kill, which reports it.
+func (p Proc) stopNew(living []Stat, met map[Stat]bool) bool {
 	fresh := false
 	for _, s := range living {
 		who := Stat{PID: s.PID, StartTicks: s.StartTicks}
@@ -91,14 +90,14 @@ func (p Proc) halt(living []Stat, met map[Stat]bool) bool {
 			continue
 		}
 		met[who], fresh = true, true
-		_, _ = p.each([]Stat{s}, func(h *Handle) error { return h.Signal(sigstop) })
+		_, _ = p.withHandles([]Stat{s}, func(h *Handle) error { return h.Signal(sigstop) })
 	}
 	return fresh
 }
 
-// each takes hold of every process in turn and says of how many it could; who
-// has ended meanwhile is passed over.
-func (p Proc) each(list []Stat, do func(*Handle) error) (held int, failed error) {
+// withHandles opens every process in turn and returns how many it could open; processes that
+// have ended meanwhile are skipped.
+func (p Proc) withHandles(list []Stat, do func(*Handle) error) (held int, failed error) {
 	for _, s := range list {
 		h, err := p.Open(s)
 		if err == nil {

@@ -189,7 +189,7 @@ func TestEndRefusesASearchThatIsTooWide(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			living, err := Host().others(func() ([]Stat, error) { return tc.found, nil })
+			living, err := Host().livingOthers(func() ([]Stat, error) { return tc.found, nil })
 			require.ErrorIs(t, err, tc.want)
 			if tc.want != nil {
 				assert.Empty(t, living)
@@ -213,10 +213,10 @@ func TestAncestors(t *testing.T) {
 		10: {1: true, 99: true},
 		99: {1: true},
 	} {
-		got, err := p.ancestors(pid)
+		got, err := p.ancestorSet(pid)
 		require.NoError(t, err)
 		assert.Equal(t, want, got, "of %d", pid)
 	}
-	_, err := p.ancestors(11)
+	_, err := p.ancestorSet(11)
 	require.ErrorIs(t, err, errStat)
 }

@@ -2,59 +2,58 @@ package identity
 
 import (
 	"context"
+	"errors"
 	"os"
 	"sync"
 	"syscall"
 )
 
-// Handle is a hold on one process. What is done through it concerns that
-// process or nobody, however often its number is reused meanwhile. It is safe
-// for concurrent use.
+// Handle refers to one process. A call through it affects that process or none, even if its
+// PID is reused meanwhile. It is safe for concurrent use.
 //
-// macOS has no such hold: there the identity is compared right before each
-// signal, which leaves a gap of microseconds.
+// macOS has no such handle: there the identity is compared right before each signal, which
+// leaves a gap of microseconds.
 type Handle struct {
 	process Process
-	mu      sync.RWMutex // held for writing by Close, so that no call meets a reused descriptor
+	mu      sync.RWMutex // held for writing by Close, so that no call uses a reused descriptor
 	at      pin
 	closed  bool
 }
 
-// Open takes hold of a recorded process. The identity is compared after the
-// hold is taken, so a reuse of the number at any moment is seen. Errors:
-// ErrDead, ErrForeign, or that it cannot be known.
+// Open opens a recorded process. The identity is compared after the descriptor is opened, so
+// a reuse of the PID at any moment is detected. Errors: ErrDead, ErrForeign, or that it is
+// unknown.
 func Open(p Process) (*Handle, error) {
-	at, err := pinned(p.PID)
+	at, err := openPin(p.PID)
 	if err != nil {
 		return nil, err
 	}
-	if err := at.verify(p); err != nil {
-		at.close()
+	if err := at.verifyIdentity(p); err != nil {
+		at.closePin()
 		return nil, err
 	}
 	return &Handle{process: p, at: at}, nil
 }
 
-// OpenWhere takes hold of whoever runs under a number and keeps the hold if
-// holds says yes. The question is asked while the hold is taken, so the answer
-// is about the process behind the handle: this is how a process that was found
-// by a search is told from one that has taken its number since. Errors: ErrDead,
-// ErrForeign (holds said no), or that it cannot be known.
+// OpenWhere opens the process with a PID if holds returns true. holds is called while the
+// process is open, so the result is about the process of the handle: a process found by a
+// search is thus distinguished from one that has reused its PID. Errors: ErrDead, ErrForeign
+// (holds returned false), or that it is unknown.
 func OpenWhere(pid int, holds func() bool) (*Handle, error) {
-	at, err := pinned(pid)
+	at, err := openPin(pid)
 	if err != nil {
 		return nil, err
 	}
 	yes := holds()
-	p, err := at.identify(pid)
+	p, err := at.readIdentity(pid)
 	if err == nil {
-		err = at.verify(p)
+		err = at.verifyIdentity(p)
 	}
 	if err == nil {
 		err = foreignUnless(yes)
 	}
 	if err != nil {
-		at.close()
+		at.closePin()
 		return nil, err
 	}
 	return &Handle{process: p, at: at}, nil
@@ -63,36 +62,35 @@ func OpenWhere(pid int, holds func() bool) (*Handle, error) {
 // Process is the identity behind the handle.
 func (h *Handle) Process() Process { return h.process }
 
-// Signal sends a signal, 0 to ask only. Errors: ErrDead when it has exited
-// already, fs.ErrPermission, os.ErrClosed.
+// Signal sends a signal, 0 only to check. Errors: ErrDead when the process has exited,
+// fs.ErrPermission, os.ErrClosed.
 func (h *Handle) Signal(sig syscall.Signal) error {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	if h.closed {
 		return os.ErrClosed
 	}
-	return h.at.signal(h.process, sig)
+	return h.at.sendSignal(h.process, sig)
 }
 
-// Wait returns nil once the process has exited, whoever its parent is and
-// whether or not it was reaped; it neither reaps nor polls. When ctx ends first
-// it returns the context's error at once. Any number of goroutines may wait.
+// Wait returns nil once the process has exited, whatever its parent and whether or not it was
+// reaped; it neither reaps nor polls. When ctx ends first it returns the context's error.
+// Any number of goroutines may wait.
 func (h *Handle) Wait(ctx context.Context) error {
 	h.mu.RLock()
 	if h.closed {
 		h.mu.RUnlock()
 		return os.ErrClosed
 	}
-	w, err := h.at.watch(h.process)
+	w, err := h.at.newWatcher(h.process)
 	h.mu.RUnlock()
 	if err != nil {
 		return err
 	}
-	return w.wait(ctx)
+	return w.waitExit(ctx)
 }
 
-// Close lets go of the process; a Wait that has begun goes on. Closing twice is
-// allowed.
+// Close releases the process; a Wait that has begun continues. Closing twice is allowed.
 func (h *Handle) Close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -100,6 +98,15 @@ func (h *Handle) Close() error {
 		return nil
 	}
 	h.closed = true
-	h.at.close()
+	h.at.closePin()
 	return nil
+}
+
+// retryInterrupted repeats a system call that a signal interrupted.
+func retryInterrupted(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
 }

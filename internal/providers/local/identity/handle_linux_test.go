@@ -64,7 +64,7 @@ func TestIdentitiesThatDoNotMatch(t *testing.T) {
 
 func TestThreadNumberIsForeign(t *testing.T) {
 	t.Parallel()
-	threads, err := numbers("/proc/self/task")
+	threads, err := listNumbers("/proc/self/task")
 	require.NoError(t, err)
 	for _, tid := range threads {
 		if tid == os.Getpid() {

@@ -23,7 +23,7 @@ const pollEvery = 2 * time.Millisecond
 
 // patience bounds every wait for another process; it is never reached by a
 // passing test.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 func TestMain(m *testing.M) {
 	parts := map[string]func() string{

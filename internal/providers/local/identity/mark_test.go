@@ -33,10 +33,10 @@ func TestEntryMatcher(t *testing.T) {
 				m := entryMatcher{want: "SBX=a1"}
 				for rest := tc.environ; rest != ""; {
 					n := min(size, len(rest))
-					m.feed([]byte(rest[:n]))
+					m.matchPiece([]byte(rest[:n]))
 					rest = rest[n:]
 				}
-				m.end()
+				m.endEntry()
 				assert.Equal(t, tc.want, m.found, "in pieces of %d", size)
 			}
 		})
@@ -53,9 +53,9 @@ func FuzzEntryMatcher(f *testing.F) {
 		}
 		cut = min(max(cut, 0), len(environ))
 		m := entryMatcher{want: want}
-		m.feed([]byte(environ[:cut]))
-		m.feed([]byte(environ[cut:]))
-		m.end()
+		m.matchPiece([]byte(environ[:cut]))
+		m.matchPiece([]byte(environ[cut:]))
+		m.endEntry()
 		plain := false
 		for entry := range strings.SplitSeq(environ, "\x00") {
 			plain = plain || entry == want

@@ -24,14 +24,14 @@ func TestNumbers(t *testing.T) {
 	for _, name := range []string{"self", "1x", "x1", "-1", "+1", "12345678901", ".1", "0x10"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
-	got, err := numbers(dir)
+	got, err := listNumbers(dir)
 	require.NoError(t, err)
 	slices.Sort(got)
 	assert.Equal(t, want, got)
 
-	_, err = numbers(filepath.Join(dir, "none"))
+	_, err = listNumbers(filepath.Join(dir, "none"))
 	require.ErrorIs(t, err, os.ErrNotExist)
-	_, err = numbers(filepath.Join(dir, "self"))
+	_, err = listNumbers(filepath.Join(dir, "self"))
 	require.Error(t, err, "a file is no directory")
 }
 

@@ -73,7 +73,7 @@ func TestOffspringOfAProcess(t *testing.T) {
 		assert.Len(t, found, 3)
 		assert.ElementsMatch(t, pidsOf(all), pidsOf(found))
 		assert.Contains(t, pidsOf(found), deep)
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 }
 
 func TestAppendWords(t *testing.T) {

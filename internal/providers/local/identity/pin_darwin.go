@@ -10,51 +10,51 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sigstop halts a process; not every system that compiles this room has it.
+// sigstop stops a process; it does not exist on all systems of this package.
 const sigstop = syscall.SIGSTOP
 
-// pin holds nothing: macOS has no descriptor that means one process.
+// pin is empty: macOS has no descriptor for a process.
 type pin struct{}
 
-func pinned(pid int) (pin, error) {
+func openPin(pid int) (pin, error) {
 	if pid <= 0 {
 		return pin{}, fmt.Errorf("%d is no process id", pid)
 	}
-	_, err := kinfo(pid)
+	_, err := readKinfo(pid)
 	return pin{}, err
 }
 
-func (pin) close() {}
+func (pin) closePin() {}
 
-func (pin) identify(pid int) (Process, error) {
+func (pin) readIdentity(pid int) (Process, error) {
 	boot, err := unix.Sysctl("kern.bootsessionuuid")
 	if err != nil {
 		return Process{}, os.NewSyscallError("sysctl kern.bootsessionuuid", err)
 	}
-	k, err := kinfo(pid)
+	k, err := readKinfo(pid)
 	if err != nil {
 		return Process{}, err
 	}
 	return Process{BootID: boot, PID: pid, StartTicks: startOf(k)}, nil
 }
 
-func (at pin) verify(p Process) error {
-	now, err := at.identify(p.PID)
+func (at pin) verifyIdentity(p Process) error {
+	now, err := at.readIdentity(p.PID)
 	if err != nil {
 		return err
 	}
 	if err := p.sameAs(now); err != nil {
 		return err
 	}
-	k, err := kinfo(p.PID)
+	k, err := readKinfo(p.PID)
 	if err == nil && k.Proc.P_stat == stateZombie {
 		return ErrDead
 	}
 	return err
 }
 
-func (at pin) signal(p Process, sig syscall.Signal) error {
-	if err := at.verify(p); err != nil {
+func (at pin) sendSignal(p Process, sig syscall.Signal) error {
+	if err := at.verifyIdentity(p); err != nil {
 		return err
 	}
 	err := unix.Kill(p.PID, sig)
@@ -70,10 +70,10 @@ type watcher struct {
 	over  bool // it had exited before the queue could watch it
 }
 
-// wake is the identifier of the event by which a context ends a wait.
+// wake is the identifier of the event by which a context interrupts a wait.
 const wake = 1
 
-func (at pin) watch(p Process) (watcher, error) {
+func (at pin) newWatcher(p Process) (watcher, error) {
 	queue, err := unix.Kqueue()
 	if err != nil {
 		return watcher{}, os.NewSyscallError("kqueue", err)
@@ -83,9 +83,9 @@ func (at pin) watch(p Process) (watcher, error) {
 	unix.SetKevent(&changes[0], wake, unix.EVFILT_USER, unix.EV_ADD|unix.EV_CLEAR)
 	unix.SetKevent(&changes[1], p.PID, unix.EVFILT_PROC, unix.EV_ADD|unix.EV_ONESHOT)
 	changes[1].Fflags = unix.NOTE_EXIT
-	err = retry(func() error { _, err := unix.Kevent(queue, changes, nil, nil); return err })
+	err = retryInterrupted(func() error { _, err := unix.Kevent(queue, changes, nil, nil); return err })
 	if err == nil {
-		err = at.verify(p) // after it is watched, so that an exit in between is seen
+		err = at.verifyIdentity(p) // after it is watched, so that an exit in between is detected
 	}
 	over := errors.Is(err, unix.ESRCH) || errors.Is(err, ErrDead) || errors.Is(err, ErrForeign)
 	if err != nil && !over {
@@ -95,7 +95,7 @@ func (at pin) watch(p Process) (watcher, error) {
 	return watcher{queue: queue, over: over}, nil
 }
 
-func (w watcher) wait(ctx context.Context) error {
+func (w watcher) waitExit(ctx context.Context) error {
 	defer func() { _ = unix.Close(w.queue) }()
 	if w.over {
 		return nil
@@ -110,11 +110,11 @@ func (w watcher) wait(ctx context.Context) error {
 	})
 	defer func() {
 		if !stop() {
-			<-woken // the queue must not be closed under it
+			<-woken // the queue must not be closed before
 		}
 	}()
 	events := make([]unix.Kevent_t, 1)
-	err := retry(func() error { _, err := unix.Kevent(w.queue, nil, events, nil); return err })
+	err := retryInterrupted(func() error { _, err := unix.Kevent(w.queue, nil, events, nil); return err })
 	switch {
 	case err != nil:
 		return os.NewSyscallError("kevent", err)
@@ -122,13 +122,4 @@ func (w watcher) wait(ctx context.Context) error {
 		return nil
 	}
 	return ctx.Err()
-}
-
-// retry repeats a system call that a signal interrupted.
-func retry(call func() error) error {
-	for {
-		if err := call(); !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
 }

@@ -12,13 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sigstop halts a process; not every system that compiles this room has it.
+// sigstop stops a process; it does not exist on all systems of this package.
 const sigstop = syscall.SIGSTOP
 
-// pin is a pidfd: as long as it is open it means one process and no other.
+// pin is a pidfd: while it is open it refers to one process.
 type pin struct{ fd int }
 
-func pinned(pid int) (pin, error) {
+func openPin(pid int) (pin, error) {
 	if pid <= 0 {
 		return pin{fd: -1}, fmt.Errorf("%d is no process id", pid)
 	}
@@ -29,34 +29,34 @@ func pinned(pid int) (pin, error) {
 	case errors.Is(err, unix.ESRCH):
 		return pin{fd: -1}, ErrDead
 	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOENT):
-		// The number is that of a thread: its process has another one.
+		// The number is the id of a thread.
 		return pin{fd: -1}, ErrForeign
 	}
 	return pin{fd: -1}, os.NewSyscallError("pidfd_open", err) // ENOSYS is errors.ErrUnsupported: older than 5.3
 }
 
-func (at pin) close() { _ = unix.Close(at.fd) }
+func (at pin) closePin() { _ = unix.Close(at.fd) }
 
-// inode is the process's own number for this boot, or 0 where pidfds are
-// anonymous files that all share one inode (before Linux 6.9).
-func (at pin) inode() (uint64, error) {
+// pidfdInode identifies the process within this boot; 0 where pidfds are anonymous files that
+// all share one inode (before Linux 6.9).
+func (at pin) pidfdInode() (uint64, error) {
 	var fs unix.Statfs_t
-	if err := retry(func() error { return unix.Fstatfs(at.fd, &fs) }); err != nil {
+	if err := retryInterrupted(func() error { return unix.Fstatfs(at.fd, &fs) }); err != nil {
 		return 0, os.NewSyscallError("fstatfs", err)
 	}
 	if fs.Type != unix.PID_FS_MAGIC {
 		return 0, nil
 	}
 	var st unix.Stat_t
-	if err := retry(func() error { return unix.Fstat(at.fd, &st) }); err != nil {
+	if err := retryInterrupted(func() error { return unix.Fstat(at.fd, &st) }); err != nil {
 		return 0, os.NewSyscallError("fstat", err)
 	}
 	return st.Ino, nil
 }
 
-// identify reads the identity of the pinned process, zombie or not.
-func (at pin) identify(pid int) (Process, error) {
-	ino, err := at.inode()
+// readIdentity reads the identity of the pinned process, zombie or not.
+func (at pin) readIdentity(pid int) (Process, error) {
+	ino, err := at.pidfdInode()
 	if err != nil {
 		return Process{}, err
 	}
@@ -64,23 +64,23 @@ func (at pin) identify(pid int) (Process, error) {
 	if err != nil {
 		return Process{}, err
 	}
-	ticks, err := at.ticks(pid)
+	ticks, err := at.startTicks(pid)
 	return Process{BootID: boot, PID: pid, StartTicks: ticks, PidfdInode: ino}, err
 }
 
-// verify says whether the pinned process is p and has not exited. The start
-// time is read only where there is no inode: /proc may hide it (hidepid).
-func (at pin) verify(p Process) error {
+// verifyIdentity checks whether the pinned process is p and has not exited. The start time is
+// read only where there is no inode: /proc may hide it (hidepid).
+func (at pin) verifyIdentity(p Process) error {
 	boot, err := bootID()
 	if err != nil {
 		return err
 	}
 	now := Process{BootID: boot, PID: p.PID}
-	if now.PidfdInode, err = at.inode(); err != nil {
+	if now.PidfdInode, err = at.pidfdInode(); err != nil {
 		return err
 	}
 	if p.PidfdInode == 0 || now.PidfdInode == 0 {
-		if now.StartTicks, err = at.ticks(p.PID); err != nil {
+		if now.StartTicks, err = at.startTicks(p.PID); err != nil {
 			return err
 		}
 	}
@@ -90,9 +90,9 @@ func (at pin) verify(p Process) error {
 	return at.deadIfExited()
 }
 
-// ticks reads the start time. The file is found by number, so afterwards the
-// pinned process must still own that number, which it does until it is reaped.
-func (at pin) ticks(pid int) (uint64, error) {
+// startTicks reads the start time. The file is found by PID, so afterwards the pinned process
+// must still have that PID, which it has until it is reaped.
+func (at pin) startTicks(pid int) (uint64, error) {
 	stat, err := Host().Stat(pid)
 	if reaped := unix.PidfdSendSignal(at.fd, 0, nil, 0); errors.Is(reaped, unix.ESRCH) {
 		return 0, ErrDead
@@ -103,12 +103,11 @@ func (at pin) ticks(pid int) (uint64, error) {
 	return stat.StartTicks, err
 }
 
-// deadIfExited asks the pidfd: it is readable from the moment the last thread
-// has exited. State Z in /proc says less: it is also that of a main thread that
-// ended before the others.
+// deadIfExited polls the pidfd: it is readable from the exit of the last thread on. State Z in
+// /proc is less precise: it is also the state of a main thread that ended before the others.
 func (at pin) deadIfExited() error {
 	poll := []unix.PollFd{{Fd: int32(at.fd), Events: unix.POLLIN}}
-	err := retry(func() error { _, err := unix.Poll(poll, 0); return err })
+	err := retryInterrupted(func() error { _, err := unix.Poll(poll, 0); return err })
 	switch {
 	case err != nil:
 		return os.NewSyscallError("poll", err)
@@ -118,7 +117,7 @@ func (at pin) deadIfExited() error {
 	return nil
 }
 
-func (at pin) signal(_ Process, sig syscall.Signal) error {
+func (at pin) sendSignal(_ Process, sig syscall.Signal) error {
 	if err := at.deadIfExited(); err != nil {
 		return err
 	}
@@ -129,11 +128,11 @@ func (at pin) signal(_ Process, sig syscall.Signal) error {
 	return os.NewSyscallError("pidfd_send_signal", err)
 }
 
-// watcher waits on a descriptor of its own, so that each wait has its own
-// deadline and outlives the handle.
+// watcher waits on a duplicate of the descriptor, so that each wait has its own deadline and
+// outlives the handle.
 type watcher struct{ file *os.File }
 
-func (at pin) watch(Process) (watcher, error) {
+func (at pin) newWatcher(Process) (watcher, error) {
 	fd, err := unix.FcntlInt(uintptr(at.fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return watcher{}, os.NewSyscallError("fcntl", err)
@@ -145,8 +144,8 @@ func (at pin) watch(Process) (watcher, error) {
 	return watcher{file: os.NewFile(uintptr(fd), "pidfd")}, nil
 }
 
-// wait parks the goroutine in the runtime's poller; no thread is held.
-func (w watcher) wait(ctx context.Context) error {
+// waitExit parks the goroutine in the runtime's poller; no thread is blocked.
+func (w watcher) waitExit(ctx context.Context) error {
 	defer w.file.Close()
 	raw, err := w.file.SyscallConn()
 	if err != nil {
@@ -171,15 +170,6 @@ func (w watcher) wait(ctx context.Context) error {
 
 func bootID() (string, error) {
 	var room [64]byte
-	text, err := small("/proc/sys/kernel/random/boot_id", room[:])
+	text, err := readSmall("/proc/sys/kernel/random/boot_id", room[:])
 	return strings.TrimSpace(string(text)), err
-}
-
-// retry repeats a system call that a signal interrupted.
-func retry(call func() error) error {
-	for {
-		if err := call(); !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
 }

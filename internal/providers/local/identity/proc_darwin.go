@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The states of sys/proc.h; the letters of Stat.State stand for them.
+// The states of sys/proc.h, for the letters of Stat.State.
 const (
 	stateStopped = 4
 	stateZombie  = 5
 )
 
-func kinfo(pid int) (*unix.KinfoProc, error) {
+func readKinfo(pid int) (*unix.KinfoProc, error) {
 	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	switch {
 	case errors.Is(err, unix.EIO), errors.Is(err, unix.ESRCH): // no entry for that number
@@ -34,8 +34,9 @@ func startOf(k *unix.KinfoProc) uint64 {
 	return uint64(t.Sec)*1e6 + uint64(t.Usec)
 }
 
-func (p Proc) stat(pid int) (Stat, error) {
-	k, err := kinfo(pid)
+// Stat reads one process. Errors: ErrDead when there is none.
+func (p Proc) Stat(pid int) (Stat, error) {
+	k, err := readKinfo(pid)
 	if err != nil {
 		return Stat{}, err
 	}
@@ -48,7 +49,7 @@ func (p Proc) stat(pid int) (Stat, error) {
 	case stateZombie:
 		s.State = 'Z'
 	default:
-		s.measure()
+		s.addTaskInfo()
 	}
 	return s, nil
 }
@@ -64,9 +65,8 @@ type taskInfo struct {
 	priority              int32
 }
 
-// measure fills memory, CPU time and threads; another user's process keeps
-// zeroes.
-func (s *Stat) measure() {
+// addTaskInfo fills memory, CPU time and threads; of another user's process they stay zero.
+func (s *Stat) addTaskInfo() {
 	const callPIDInfo, flavorTaskInfo = 2, 4
 	var info taskInfo
 	n, _, errno := unix.Syscall6(unix.SYS_PROC_INFO, callPIDInfo, uintptr(s.PID), flavorTaskInfo, 0,
@@ -83,7 +83,7 @@ func (s *Stat) measure() {
 	}
 }
 
-func (p Proc) pids() ([]int, error) {
+func (p Proc) listPIDs() ([]int, error) {
 	all, err := unix.SysctlKinfoProcSlice("kern.proc.all")
 	if err != nil {
 		return nil, os.NewSyscallError("sysctl kern.proc.all", err)
@@ -102,16 +102,20 @@ func (p Proc) hasEntry(pid int, entry string) bool {
 	return err == nil && procargsHave(answer, entry)
 }
 
-func (p Proc) ignoresTerm(pid int) (bool, error) {
-	k, err := kinfo(pid)
+// IgnoresTerm reports whether the process ignores SIGTERM.
+func (p Proc) IgnoresTerm(pid int) (bool, error) {
+	k, err := readKinfo(pid)
 	if err != nil {
 		return false, err
 	}
 	return k.Proc.P_sigignore&sigterm != 0, nil
 }
 
-func (p Proc) operations(int) (int64, bool) { return 0, false }
+// IOOperations is unknown.
+func (p Proc) IOOperations(int) (int64, bool) { return 0, false }
 
-func (p Proc) busiest(int) (int64, bool) { return 0, false }
+// Busiest is unknown.
+func (p Proc) Busiest(int) (int64, bool) { return 0, false }
 
-func (p Proc) waiting(int) string { return "" }
+// Waiting is unknown.
+func (p Proc) Waiting(int) string { return "" }

@@ -3,19 +3,21 @@ package identity
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
 	"os"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// smallFile is room for the files of one short record: the longest, stat, is
-// below 700 bytes with every number at its widest.
+// smallFile is the buffer size for files of one short record: the longest, stat, is below 700
+// bytes with the widest numbers.
 const smallFile = 1024
 
-func (p Proc) path(pid int, name string) string {
+func (p Proc) procPath(pid int, name string) string {
 	root := p.Root
 	if root == "" {
 		root = "/proc"
@@ -23,53 +25,53 @@ func (p Proc) path(pid int, name string) string {
 	return root + "/" + strconv.Itoa(pid) + "/" + name
 }
 
-// small reads a short file in one call, without an os.File: the watchdog walks
-// the whole table ten times a second.
-func small(path string, room []byte) ([]byte, error) {
+// readSmall reads a short file in one call, without an os.File: the watchdog reads the whole
+// table ten times a second.
+func readSmall(path string, room []byte) ([]byte, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, vanished(&os.PathError{Op: "open", Path: path, Err: err})
+		return nil, asErrDead(&os.PathError{Op: "open", Path: path, Err: err})
 	}
 	n, err := unix.Read(fd, room)
 	_ = unix.Close(fd)
 	if err != nil {
-		return nil, vanished(&os.PathError{Op: "read", Path: path, Err: err})
+		return nil, asErrDead(&os.PathError{Op: "read", Path: path, Err: err})
 	}
 	return room[:n], nil
 }
 
-// vanished turns the two ways in which procfs says "no such process" into
-// ErrDead.
-func vanished(err error) error {
+// asErrDead turns the two errors of procfs for "no such process" into ErrDead.
+func asErrDead(err error) error {
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) {
 		return ErrDead
 	}
 	return err
 }
 
-func (p Proc) stat(pid int) (Stat, error) {
+// Stat reads one process. Errors: ErrDead when there is none (or the mount hides it).
+func (p Proc) Stat(pid int) (Stat, error) {
 	var room [smallFile]byte
-	text, err := small(p.path(pid, "stat"), room[:])
+	text, err := readSmall(p.procPath(pid, "stat"), room[:])
 	if err != nil {
 		return Stat{}, err
 	}
 	return parseStat(text, int64(unix.Getpagesize()))
 }
 
-func (p Proc) pids() ([]int, error) {
+func (p Proc) listPIDs() ([]int, error) {
 	root := p.Root
 	if root == "" {
 		root = "/proc"
 	}
-	return numbers(root)
+	return listNumbers(root)
 }
 
-// lines hands on each line of a file until more says no. Lines beyond 4 KiB
-// are passed over.
-func lines(path string, more func(line []byte) bool) error {
+// readLines calls more for each line of a file until it returns false. Lines beyond 4 KiB are
+// skipped.
+func readLines(path string, more func(line []byte) bool) error {
 	f, err := os.Open(path)
 	if err != nil {
-		return vanished(err)
+		return asErrDead(err)
 	}
 	defer f.Close()
 	r := bufio.NewReaderSize(f, 4096)
@@ -84,13 +86,13 @@ func lines(path string, more func(line []byte) bool) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil && !long:
-			return vanished(err)
+			return asErrDead(err)
 		}
 	}
 }
 
 func (p Proc) hasEntry(pid int, entry string) bool {
-	f, err := os.Open(p.path(pid, "environ"))
+	f, err := os.Open(p.procPath(pid, "environ"))
 	if err != nil {
 		return false
 	}
@@ -99,10 +101,10 @@ func (p Proc) hasEntry(pid int, entry string) bool {
 	var piece [4096]byte
 	for !m.found {
 		n, err := f.Read(piece[:])
-		m.feed(piece[:n])
+		m.matchPiece(piece[:n])
 		if err != nil {
 			if errors.Is(err, io.EOF) {
-				m.end()
+				m.endEntry()
 			}
 			break
 		}
@@ -110,31 +112,35 @@ func (p Proc) hasEntry(pid int, entry string) bool {
 	return m.found
 }
 
-func (p Proc) ignoresTerm(pid int) (bool, error) {
-	d, err := dispositionsIn(p.path(pid, "status"))
-	if err != nil {
-		return false, err
-	}
-	return d.ignoresTerm(), nil
+// IgnoresTerm reports whether SIGTERM will not end the process: it is ignored, or left at its
+// default by the init of a PID namespace, to which the kernel then does not deliver it. A
+// handler that does nothing is not visible. A blocked TERM is not an ignored one: a shell
+// blocks all signals while it forks, and a program that waits for signals with sigwait or
+// signalfd always blocks them. Errors: ErrDead, fs.ErrPermission, errors.ErrUnsupported.
+func (p Proc) IgnoresTerm(pid int) (bool, error) {
+	d, err := dispositionsIn(p.procPath(pid, "status"))
+	return err == nil && d.ignoresTerm(), err
 }
 
 func dispositionsIn(path string) (dispositions, error) {
 	var d dispositions
-	err := lines(path, func(line []byte) bool { d.read(line); return true })
+	err := readLines(path, func(line []byte) bool { d.parseLine(line); return true })
 	return d, err
 }
 
-func (p Proc) operations(pid int) (int64, bool) {
+// IOOperations counts the read and write calls of the process since its start, with its
+// threads and without its children; false when that is unknown (another user's process, or
+// not Linux). Traffic by send and recv is not included.
+func (p Proc) IOOperations(pid int) (int64, bool) {
 	var room [smallFile]byte
-	text, err := small(p.path(pid, "io"), room[:])
+	text, err := readSmall(p.procPath(pid, "io"), room[:])
 	if err != nil {
 		return 0, false
 	}
 	return parseOperations(text)
 }
 
-// parseOperations adds up syscr and syscw of one /proc/PID/io; false unless both
-// are there.
+// parseOperations adds syscr and syscw of /proc/PID/io; false unless both are present.
 func parseOperations(text []byte) (int64, bool) {
 	var sum int64
 	found := 0
@@ -156,18 +162,19 @@ func parseOperations(text []byte) (int64, bool) {
 	return sum, true
 }
 
-// busiest adds up the first two figures of each thread's schedstat and takes
-// the largest sum.
-func (p Proc) busiest(pid int) (int64, bool) {
-	threads, err := os.ReadDir(p.path(pid, "task"))
+// Busiest is how long, in nanoseconds since its start, the busiest living thread of a process
+// has run or was ready to run and waited for a processor, by the first two figures of each
+// thread's schedstat; false when that is unknown (not Linux, or a kernel without accounting).
+func (p Proc) Busiest(pid int) (int64, bool) {
+	threads, err := os.ReadDir(p.procPath(pid, "task"))
 	if err != nil {
 		return 0, false
 	}
 	most, known := int64(0), false
 	for _, thread := range threads {
-		raw, err := os.ReadFile(p.path(pid, "task/"+thread.Name()+"/schedstat"))
+		raw, err := os.ReadFile(p.procPath(pid, "task/"+thread.Name()+"/schedstat"))
 		if err != nil {
-			continue // it has ended
+			continue // the thread has ended
 		}
 		fields := bytes.Fields(raw)
 		if len(fields) < 2 {
@@ -181,4 +188,156 @@ func (p Proc) busiest(pid int) (int64, bool) {
 		most, known = max(most, ran+waited), true
 	}
 	return most, known
+}
+
+// listNumbers lists the entries of a directory that are numbers: processes, threads,
+// descriptors. A watchdog calls it dozens of times a second, so it allocates only the list.
+func listNumbers(dir string) ([]int, error) {
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: dir, Err: err}
+	}
+	defer unix.Close(fd)
+	var list []int
+	var room [4096]byte
+	for {
+		n, err := unix.Getdents(fd, room[:])
+		if err != nil {
+			return nil, &os.PathError{Op: "readdirent", Path: dir, Err: err}
+		}
+		if n == 0 {
+			return list, nil
+		}
+		list = appendNumbers(list, room[:n])
+	}
+}
+
+// The parts of struct linux_dirent64 (getdents(2)): the length of the entry is
+// in bytes 16 and 17, the name begins at byte 19 and ends with a NUL.
+const (
+	entryLength = 16
+	entryName   = 19
+)
+
+func appendNumbers(list []int, entries []byte) []int {
+	for len(entries) > entryName {
+		length := int(binary.NativeEndian.Uint16(entries[entryLength:]))
+		if length <= entryName || length > len(entries) {
+			break
+		}
+		if n, ok := parseNumber(entries[entryName:length]); ok {
+			list = append(list, n)
+		}
+		entries = entries[length:]
+	}
+	return list
+}
+
+// maxDigits is enough for any PID.
+const maxDigits = 10
+
+// parseNumber reads a name up to its NUL; false unless it consists of at most maxDigits digits.
+func parseNumber(name []byte) (n int, ok bool) {
+	for i, c := range name {
+		switch {
+		case c == 0:
+			return n, i > 0
+		case c < '0' || c > '9' || i == maxDigits:
+			return 0, false
+		}
+		n = 10*n + int(c-'0')
+	}
+	return 0, false
+}
+
+// Offspring is Descendants by the kernel's lists of children, at the cost of the tree instead
+// of the machine. A list that is read while a child ends may lack one of its siblings: enough
+// for a check that is repeated, no proof that no process is left. Without such lists it is
+// Descendants.
+func (p Proc) Offspring(pid int) ([]Stat, error) {
+	if _, err := os.Lstat(p.procPath(pid, "task/"+strconv.Itoa(pid)+"/children")); err != nil {
+		return p.Descendants(pid) // a kernel without lists, or no such process
+	}
+	var found []Stat
+	seen := map[int]bool{pid: true}
+	for queue := []int{pid}; len(queue) > 0; queue = queue[1:] {
+		for _, child := range p.childPIDs(queue[0]) {
+			if seen[child] {
+				continue
+			}
+			seen[child] = true
+			if s, err := p.Stat(child); err == nil {
+				found = append(found, s)
+				queue = append(queue, child)
+			}
+		}
+	}
+	return found, nil
+}
+
+// childPIDs is empty for a process that has ended, and lacks the children of a thread that
+// has: they have another parent.
+func (p Proc) childPIDs(pid int) []int {
+	threads, err := listNumbers(p.procPath(pid, "task"))
+	if err != nil {
+		return nil
+	}
+	var list []int
+	for _, tid := range threads {
+		list = appendChildren(list, p.procPath(pid, "task/"+strconv.Itoa(tid)+"/children"))
+	}
+	return list
+}
+
+func appendChildren(list []int, path string) []int {
+	var room [4096]byte
+	text, err := readSmall(path, room[:])
+	if err != nil {
+		return list
+	}
+	if len(text) < len(room) {
+		return appendWords(list, text)
+	}
+	whole, err := os.ReadFile(path) // there may be more
+	if err != nil {
+		return list
+	}
+	return appendWords(list, whole)
+}
+
+// appendWords parses numbers separated by blanks.
+func appendWords(list []int, text []byte) []int {
+	n, digits := 0, 0
+	for _, c := range text {
+		switch {
+		case c >= '0' && c <= '9' && digits < maxDigits:
+			n, digits = 10*n+int(c-'0'), digits+1
+		case digits > 0:
+			list = append(list, n)
+			n, digits = 0, 0
+		}
+	}
+	if digits > 0 {
+		list = append(list, n)
+	}
+	return list
+}
+
+// sinceBoot is the time since the machine was booted, sleep included.
+func sinceBoot() (time.Duration, bool) {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
+		return 0, false
+	}
+	return time.Duration(now.Nano()), true
+}
+
+// pidNamespace is the inode of this process's PID namespace.
+func pidNamespace() (uint64, error) {
+	const file = "/proc/self/ns/pid"
+	var st unix.Stat_t
+	if err := retryInterrupted(func() error { return unix.Stat(file, &st) }); err != nil {
+		return 0, &os.PathError{Op: "stat", Path: file, Err: err}
+	}
+	return st.Ino, nil
 }

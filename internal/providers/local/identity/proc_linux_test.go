@@ -138,7 +138,7 @@ func TestRealTreeAndMark(t *testing.T) {
 		marked, err := Host().Marked(markKey, mark)
 		require.NoError(t, err)
 		assert.Subset(t, pidsOf(marked), []int{c.Process.Pid, near, orphan})
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	down, err := Host().Descendants(c.Process.Pid)
 	require.NoError(t, err)
 	assert.Contains(t, pidsOf(down), near)

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// The TCP states in which a program waits for its peer, as /proc/net/tcp
-// spells them.
+// The TCP states in which a program waits for its peer, as spelled in /proc/net/tcp.
 const (
 	tcpEstablished = "01"
 	tcpSynSent     = "02"
@@ -20,8 +19,8 @@ type connection struct {
 	peer  string // "127.0.0.1:443", "[::1]:443"
 }
 
-// parseConnection reads one line of /proc/net/tcp or tcp6. Lines in other
-// states, the heading and garbage are refused.
+// parseConnection reads one line of /proc/net/tcp or tcp6; false for other states, the
+// heading and malformed lines.
 func parseConnection(line []byte) (connection, bool) {
 	const remote, state, inode, fields = 2, 3, 9, 10
 	var field [fields][]byte
@@ -40,8 +39,8 @@ func parseConnection(line []byte) (connection, bool) {
 	return connection{inode: number, peer: peer}, ok && err == nil && number != 0
 }
 
-// parsePeer turns 0100007F:01BB into 127.0.0.1:443. The address is made of words
-// of 32 bits, each as the number that its bytes are in memory.
+// parsePeer turns 0100007F:01BB into 127.0.0.1:443. The address consists of 32-bit words in
+// the byte order of the machine.
 func parsePeer(text string) (string, bool) {
 	address, port, ok := strings.Cut(text, ":")
 	number, err := strconv.ParseUint(port, 16, 16)
@@ -56,12 +55,11 @@ func parsePeer(text string) (string, bool) {
 		}
 		raw = binary.NativeEndian.AppendUint32(raw, uint32(word))
 	}
-	return host(raw) + ":" + strconv.FormatUint(number, 10), true
+	return formatIP(raw) + ":" + strconv.FormatUint(number, 10), true
 }
 
-// host spells an address of 4 or 16 bytes. net and net/netip would do it, and
-// both run code at init.
-func host(raw []byte) string {
+// formatIP formats an address of 4 or 16 bytes. net and net/netip would run code at init.
+func formatIP(raw []byte) string {
 	if len(raw) == 16 && bytes.Equal(raw[:12], []byte{10: 0xff, 11: 0xff}) {
 		raw = raw[12:] // IPv4 inside IPv6
 	}
@@ -72,12 +70,11 @@ func host(raw []byte) string {
 		}
 		return strings.Join(parts, ".")
 	}
-	return "[" + host6(raw) + "]"
+	return "[" + formatIPv6(raw) + "]"
 }
 
-// host6 follows RFC 5952: the first longest run of two or more zero groups
-// becomes "::".
-func host6(raw []byte) string {
+// formatIPv6 follows RFC 5952: the first longest run of two or more zero groups becomes "::".
+func formatIPv6(raw []byte) string {
 	from, to := longestZeros(raw)
 	var b strings.Builder
 	for i := 0; i < 8; i++ {
@@ -94,8 +91,7 @@ func host6(raw []byte) string {
 	return b.String()
 }
 
-// longestZeros finds the groups [from, to) to shorten; -1, -1 when there are
-// none.
+// longestZeros finds the groups [from, to) to shorten; -1, -1 without any.
 func longestZeros(raw []byte) (from, to int) {
 	from, to = -1, -1
 	for i := 0; i < 8; i++ {

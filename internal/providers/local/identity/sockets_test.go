@@ -95,7 +95,7 @@ func FuzzHost(f *testing.F) {
 			t.Skip("no address")
 		}
 		want := netip.AddrPortFrom(address.Unmap(), 1).String()
-		assert.Equal(t, want, host(raw)+":1")
+		assert.Equal(t, want, formatIP(raw)+":1")
 	})
 }
 

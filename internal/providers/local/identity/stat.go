@@ -11,7 +11,7 @@ import (
 // USER_HZ, which is 100 on every architecture that Go supports.
 const TicksPerSecond = 100
 
-// Stat is what the process table says of one process.
+// Stat is the entry of one process in the process table.
 type Stat struct {
 	PID             int
 	PPID            int
@@ -23,12 +23,11 @@ type Stat struct {
 	Comm            string // untrusted: the program chooses it, up to 15 bytes, any but NUL
 }
 
-// Dead says that it has ended and waits for its parent. A main thread that
-// ended before the others is shown as Z too; its process lives.
+// Dead reports whether the process has ended and waits for its parent. A main thread that
+// ended before the others is shown as Z too; its process is alive.
 func (s Stat) Dead() bool { return (s.State == 'Z' || s.State == 'X') && s.Threads <= 1 }
 
-// The fields of /proc/PID/stat that are read, counted from the state, which is
-// field 3 in proc(5).
+// The fields of /proc/PID/stat that are read, counted from the state (field 3 in proc(5)).
 const (
 	fieldState   = 0
 	fieldPPID    = 1
@@ -41,9 +40,8 @@ const (
 
 var errStat = errors.New("this is no line of /proc/PID/stat")
 
-// parseStat reads one /proc/PID/stat. The name stands between the first opening
-// and the last closing parenthesis and may itself hold both, blanks and line
-// ends. pageSize is in bytes.
+// parseStat reads one /proc/PID/stat. The name is between the first opening and the last
+// closing parenthesis and may itself contain both, blanks and line ends. pageSize is in bytes.
 func parseStat(text []byte, pageSize int64) (Stat, error) {
 	open, shut := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
 	if open < 1 || shut < open {
@@ -58,17 +56,17 @@ func parseStat(text []byte, pageSize int64) (Stat, error) {
 	for n := range fieldRSS + 1 {
 		var field []byte
 		if field, rest = nextField(rest); len(field) == 0 {
-			return Stat{}, errStat // torn
+			return Stat{}, errStat // truncated
 		}
-		if err := s.set(n, field, pageSize); err != nil {
+		if err := s.setField(n, field, pageSize); err != nil {
 			return Stat{}, err
 		}
 	}
 	return s, nil
 }
 
-// nextField cuts off one field. Unlike bytes.FieldsSeq it lets the caller's
-// buffer stay on the stack.
+// nextField cuts off one field. Unlike bytes.FieldsSeq it leaves the caller's buffer on the
+// stack.
 func nextField(text []byte) (field, rest []byte) {
 	text = bytes.TrimLeft(text, " \n")
 	if end := bytes.IndexAny(text, " \n"); end >= 0 {
@@ -77,7 +75,7 @@ func nextField(text []byte) (field, rest []byte) {
 	return text, nil
 }
 
-func (s *Stat) set(n int, field []byte, pageSize int64) error {
+func (s *Stat) setField(n int, field []byte, pageSize int64) error {
 	if n == fieldState {
 		s.State = field[0]
 		if len(field) != 1 {
@@ -100,7 +98,7 @@ func (s *Stat) set(n int, field []byte, pageSize int64) error {
 	case fieldRSS:
 		var pages int64
 		pages, err = strconv.ParseInt(string(field), 10, 64)
-		s.RSSBytes = scaled(pages, pageSize)
+		s.RSSBytes = pagesToBytes(pages, pageSize)
 	}
 	if err != nil {
 		return errStat
@@ -108,9 +106,8 @@ func (s *Stat) set(n int, field []byte, pageSize int64) error {
 	return nil
 }
 
-// scaled turns pages into bytes; the kernel's count can be a little below zero
-// for a moment, which is shown as none.
-func scaled(pages, pageSize int64) int64 {
+// pagesToBytes converts; the kernel's count can be slightly negative for a moment, which gives 0.
+func pagesToBytes(pages, pageSize int64) int64 {
 	switch {
 	case pages <= 0 || pageSize <= 0:
 		return 0
@@ -118,4 +115,41 @@ func scaled(pages, pageSize int64) int64 {
 		return math.MaxInt64
 	}
 	return pages * pageSize
+}
+
+// dispositions is what /proc/PID/status says of signals; bit n-1 is signal n.
+type dispositions struct {
+	ignored, caught uint64
+	innerPID        int // its PID in its own PID namespace
+}
+
+// sigterm is the bit of SIGTERM, signal 15 on Linux and macOS.
+const sigterm = 1 << (15 - 1)
+
+// parseLine reads one line of the file; lines about other things change nothing.
+func (d *dispositions) parseLine(line []byte) {
+	key, value, ok := bytes.Cut(line, []byte{':'})
+	if !ok {
+		return
+	}
+	switch string(key) {
+	case "SigIgn":
+		d.ignored = hexWord(value)
+	case "SigCgt":
+		d.caught = hexWord(value)
+	case "NSpid":
+		for field := range bytes.FieldsSeq(value) {
+			d.innerPID, _ = strconv.Atoi(string(field)) // 0 for a malformed number
+		}
+	}
+}
+
+func hexWord(text []byte) uint64 {
+	n, _ := strconv.ParseUint(string(bytes.TrimSpace(text)), 16, 64) // malformed = no signal
+	return n
+}
+
+// ignoresTerm: the init of a PID namespace gets no signal without a handler.
+func (d *dispositions) ignoresTerm() bool {
+	return d.ignored&sigterm != 0 || (d.innerPID == 1 && d.caught&sigterm == 0)
 }

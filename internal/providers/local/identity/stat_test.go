@@ -89,10 +89,10 @@ func TestDead(t *testing.T) {
 
 func TestScaled(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, int64(8192), scaled(2, pageSize))
-	assert.Equal(t, int64(0), scaled(-3, pageSize))
-	assert.Equal(t, int64(0), scaled(3, 0))
-	assert.Equal(t, int64(math.MaxInt64), scaled(math.MaxInt64/2, pageSize))
+	assert.Equal(t, int64(8192), pagesToBytes(2, pageSize))
+	assert.Equal(t, int64(0), pagesToBytes(-3, pageSize))
+	assert.Equal(t, int64(0), pagesToBytes(3, 0))
+	assert.Equal(t, int64(math.MaxInt64), pagesToBytes(math.MaxInt64/2, pageSize))
 }
 
 // FuzzParseStat feeds anything: no panic, and what is accepted makes sense.

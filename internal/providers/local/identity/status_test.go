@@ -42,7 +42,7 @@ func TestDispositions(t *testing.T) {
 			t.Parallel()
 			var d dispositions
 			for line := range strings.Lines(tc.text) {
-				d.read([]byte(line))
+				d.parseLine([]byte(line))
 			}
 			assert.Equal(t, tc.ignores, d.ignoresTerm())
 		})
@@ -56,7 +56,7 @@ func FuzzDispositions(f *testing.F) {
 	f.Add([]byte("NSpid:\t42\t1\n"))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		var d dispositions
-		d.read(line)
+		d.parseLine(line)
 		if d != (dispositions{}) {
 			assert.Regexp(t, `^(Sig(Ign|Cgt)|NSpid):`, string(line))
 		}

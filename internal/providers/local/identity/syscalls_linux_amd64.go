@@ -2,8 +2,8 @@ package identity
 
 import "golang.org/x/sys/unix"
 
-// oldKindOf knows the calls that newer architectures never had.
-func oldKindOf(number uintptr) waitKind {
+// oldWaitKindOf knows the system calls that newer architectures never had.
+func oldWaitKindOf(number uintptr) waitKind {
 	switch number {
 	case unix.SYS_EPOLL_WAIT:
 		return waitEpoll

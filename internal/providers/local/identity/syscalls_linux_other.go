@@ -2,6 +2,5 @@
 
 package identity
 
-// oldKindOf knows no more: poll, select and epoll_wait are reached through
-// their newer forms here.
-func oldKindOf(uintptr) waitKind { return waitNone }
+// oldKindOf knows none: poll, select and epoll_wait are implemented by their newer forms here.
+func oldWaitKindOf(uintptr) waitKind { return waitNone }

@@ -37,7 +37,7 @@ func TestBelow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var got []int
-			for _, s := range below(all, tc.pid) {
+			for _, s := range descendantsOf(all, tc.pid) {
 				got = append(got, s.PID)
 			}
 			assert.Equal(t, tc.want, got)

@@ -10,42 +10,47 @@ import (
 	"syscall"
 )
 
-// unsupported is what every question is answered with here.
-func unsupported() error {
+// unsupportedError is the error of every function here.
+func unsupportedError() error {
 	return fmt.Errorf("processes cannot be told apart on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }
 
-// sigstop is never sent: no process can be taken hold of.
+// sigstop is never sent: no process can be opened.
 const sigstop = syscall.Signal(0)
 
 type pin struct{}
 
-func pinned(int) (pin, error) { return pin{}, unsupported() }
+func openPin(int) (pin, error) { return pin{}, unsupportedError() }
 
-func (pin) close() {}
+func (pin) closePin() {}
 
-func (pin) identify(int) (Process, error) { return Process{}, unsupported() }
+func (pin) readIdentity(int) (Process, error) { return Process{}, unsupportedError() }
 
-func (pin) verify(Process) error { return unsupported() }
+func (pin) verifyIdentity(Process) error { return unsupportedError() }
 
-func (pin) signal(Process, syscall.Signal) error { return unsupported() }
+func (pin) sendSignal(Process, syscall.Signal) error { return unsupportedError() }
 
 type watcher struct{}
 
-func (pin) watch(Process) (watcher, error) { return watcher{}, unsupported() }
+func (pin) newWatcher(Process) (watcher, error) { return watcher{}, unsupportedError() }
 
-func (watcher) wait(context.Context) error { return unsupported() }
+func (watcher) waitExit(context.Context) error { return unsupportedError() }
 
-func (p Proc) stat(int) (Stat, error) { return Stat{}, unsupported() }
+// Stat is not supported.
+func (p Proc) Stat(int) (Stat, error) { return Stat{}, unsupportedError() }
 
-func (p Proc) pids() ([]int, error) { return nil, unsupported() }
+func (p Proc) listPIDs() ([]int, error) { return nil, unsupportedError() }
 
 func (p Proc) hasEntry(int, string) bool { return false }
 
-func (p Proc) ignoresTerm(int) (bool, error) { return false, unsupported() }
+// IgnoresTerm is not supported.
+func (p Proc) IgnoresTerm(int) (bool, error) { return false, unsupportedError() }
 
-func (p Proc) operations(int) (int64, bool) { return 0, false }
+// IOOperations is unknown.
+func (p Proc) IOOperations(int) (int64, bool) { return 0, false }
 
-func (p Proc) busiest(int) (int64, bool) { return 0, false }
+// Busiest is unknown.
+func (p Proc) Busiest(int) (int64, bool) { return 0, false }
 
-func (p Proc) waiting(int) string { return "" }
+// Waiting is unknown.
+func (p Proc) Waiting(int) string { return "" }

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wait is what one thread is blocked in.
-type wait struct {
+// threadWait is what one thread is blocked in.
+type threadWait struct {
 	kind waitKind
 	fd   int // of the socket, or of the epoll set
 }
@@ -19,24 +19,28 @@ type waitKind int
 
 const (
 	waitNone  waitKind = iota // in something else
-	waitRun                   // not blocked at all
-	waitRead                  // in a read from, or a connect of, one descriptor
+	waitRun                   // not blocked
+	waitRead                  // in a read or connect of one descriptor
 	waitEpoll                 // for a set of descriptors that procfs lists
-	waitAny                   // for descriptors that procfs does not tell
+	waitAny                   // for descriptors that procfs does not list
 )
 
-func (p Proc) waiting(pid int) string {
-	waits := p.waits(pid)
-	if !slices.ContainsFunc(waits, func(w wait) bool { return w.kind >= waitRead }) {
+// Waiting is the peer of the TCP connection that a thread of the process waits for, "tcp
+// 127.0.0.1:443" or "tcp [::1]:443"; "" when it waits for something else or it is unknown. An
+// event loop waits for many connections: that of the lowest descriptor is returned, and only
+// while no thread runs.
+func (p Proc) Waiting(pid int) string {
+	waits := p.threadWaits(pid)
+	if !slices.ContainsFunc(waits, func(w threadWait) bool { return w.kind >= waitRead }) {
 		return ""
 	}
-	peers := p.peers(pid)
+	peers := p.tcpPeers(pid)
 	for _, w := range waits {
 		if peer, ok := peers[w.fd]; ok && w.kind == waitRead {
 			return "tcp " + peer
 		}
 	}
-	if slices.ContainsFunc(waits, func(w wait) bool { return w.kind == waitRun }) {
+	if slices.ContainsFunc(waits, func(w threadWait) bool { return w.kind == waitRun }) {
 		return ""
 	}
 	if fd := p.lowestWatched(pid, waits, peers); fd >= 0 {
@@ -45,9 +49,9 @@ func (p Proc) waiting(pid int) string {
 	return ""
 }
 
-// lowestWatched finds the lowest descriptor with a peer that some thread waits
-// for together with others, or -1.
-func (p Proc) lowestWatched(pid int, waits []wait, peers map[int]string) int {
+// lowestWatched finds the lowest descriptor with a peer that some thread waits for together
+// with others, or -1.
+func (p Proc) lowestWatched(pid int, waits []threadWait, peers map[int]string) int {
 	lowest := -1
 	consider := func(fd int) {
 		if _, ok := peers[fd]; ok && (lowest < 0 || fd < lowest) {
@@ -61,16 +65,16 @@ func (p Proc) lowestWatched(pid int, waits []wait, peers map[int]string) int {
 				consider(fd)
 			}
 		case waitEpoll:
-			p.watched(pid, w.fd, consider)
+			p.eachWatched(pid, w.fd, consider)
 		default:
 		}
 	}
 	return lowest
 }
 
-// watched hands on the descriptors in an epoll set: "tfd:   5 events: ...".
-func (p Proc) watched(pid, epoll int, each func(fd int)) {
-	_ = lines(p.path(pid, "fdinfo/"+strconv.Itoa(epoll)), func(line []byte) bool {
+// eachWatched calls each for the descriptors in an epoll set: "tfd:   5 events: ...".
+func (p Proc) eachWatched(pid, epoll int, each func(fd int)) {
+	_ = readLines(p.procPath(pid, "fdinfo/"+strconv.Itoa(epoll)), func(line []byte) bool {
 		if rest, ok := bytes.CutPrefix(line, []byte("tfd:")); ok {
 			for field := range bytes.FieldsSeq(rest) {
 				if fd, err := strconv.Atoi(string(field)); err == nil {
@@ -80,64 +84,64 @@ func (p Proc) watched(pid, epoll int, each func(fd int)) {
 			}
 		}
 		return true
-	}) // what cannot be read is not waited for
+	}) // an unreadable set counts as empty
 }
 
-// waits tells what each thread is blocked in.
-func (p Proc) waits(pid int) []wait {
-	threads, err := numbers(p.path(pid, "task"))
+// threadWaits lists what each thread is blocked in.
+func (p Proc) threadWaits(pid int) []threadWait {
+	threads, err := listNumbers(p.procPath(pid, "task"))
 	if err != nil {
 		return nil
 	}
 	slices.Sort(threads)
-	list := make([]wait, 0, len(threads))
+	list := make([]threadWait, 0, len(threads))
 	for _, tid := range threads {
 		list = append(list, p.waitOf(pid, "task/"+strconv.Itoa(tid)))
 	}
 	return list
 }
 
-// waitOf prefers the system call; where ptrace rules hide it (Yama, for who is
-// no ancestor), the kernel function that the thread sleeps in tells the kind.
-func (p Proc) waitOf(pid int, task string) wait {
+// waitOf prefers the system call; where ptrace rules hide it (Yama, from a process that is no
+// ancestor), the kernel function in which the thread sleeps shows the kind.
+func (p Proc) waitOf(pid int, task string) threadWait {
 	var room [smallFile]byte
-	if text, err := small(p.path(pid, task+"/syscall"), room[:]); err == nil {
+	if text, err := readSmall(p.procPath(pid, task+"/syscall"), room[:]); err == nil {
 		return parseSyscall(string(text))
 	}
-	text, err := small(p.path(pid, task+"/wchan"), room[:])
+	text, err := readSmall(p.procPath(pid, task+"/wchan"), room[:])
 	if err == nil && slices.Contains(sleepsOnSockets(), strings.TrimSpace(string(text))) {
-		return wait{kind: waitAny}
+		return threadWait{kind: waitAny}
 	}
-	return wait{}
+	return threadWait{}
 }
 
 func sleepsOnSockets() []string {
 	return []string{"wait_woken", "sk_wait_data", "ep_poll", "do_epoll_wait", "poll_schedule_timeout", "do_poll", "do_select", "inet_stream_connect", "__inet_stream_connect"}
 }
 
-// parseSyscall reads /proc/PID/task/TID/syscall: "running", or the number of the
-// call and its arguments, the first of which is the descriptor.
-func parseSyscall(text string) wait {
+// parseSyscall reads /proc/PID/task/TID/syscall: "running", or the number of the call and its
+// arguments, the first of which is the descriptor.
+func parseSyscall(text string) threadWait {
 	fields := strings.Fields(text)
 	if len(fields) == 1 && fields[0] == "running" {
-		return wait{kind: waitRun}
+		return threadWait{kind: waitRun}
 	}
 	if len(fields) < 2 {
-		return wait{}
+		return threadWait{}
 	}
 	number, err := strconv.Atoi(fields[0])
 	first, err2 := strconv.ParseUint(strings.TrimPrefix(fields[1], "0x"), 16, 64)
 	if err != nil || err2 != nil || number < 0 {
-		return wait{}
+		return threadWait{}
 	}
-	w := wait{kind: kindOf(uintptr(number))}
+	w := threadWait{kind: waitKindOf(uintptr(number))}
 	if w.kind == waitRead || w.kind == waitEpoll {
-		w.fd = int(int32(first)) // the kernel takes the low 32 bits for a descriptor
+		w.fd = int(int32(first)) // the kernel uses the low 32 bits
 	}
 	return w
 }
 
-func kindOf(number uintptr) waitKind {
+func waitKindOf(number uintptr) waitKind {
 	switch number {
 	case unix.SYS_READ, unix.SYS_READV, unix.SYS_RECVFROM, unix.SYS_RECVMSG, unix.SYS_RECVMMSG, unix.SYS_CONNECT:
 		return waitRead
@@ -146,14 +150,14 @@ func kindOf(number uintptr) waitKind {
 	case unix.SYS_PPOLL, unix.SYS_PSELECT6:
 		return waitAny
 	}
-	return oldKindOf(number)
+	return oldWaitKindOf(number)
 }
 
-// peers maps each descriptor that is a TCP connection to the other end.
-func (p Proc) peers(pid int) map[int]string {
+// tcpPeers maps each descriptor that is a TCP connection to its peer.
+func (p Proc) tcpPeers(pid int) map[int]string {
 	byInode := map[uint64]string{}
 	for _, name := range []string{"net/tcp", "net/tcp6"} {
-		_ = lines(p.path(pid, name), func(line []byte) bool {
+		_ = readLines(p.procPath(pid, name), func(line []byte) bool {
 			if c, ok := parseConnection(line); ok {
 				byInode[c.inode] = c.peer
 			}
@@ -161,22 +165,22 @@ func (p Proc) peers(pid int) map[int]string {
 		}) // a kernel without IPv6 has no tcp6
 	}
 	found := map[int]string{}
-	fds, err := numbers(p.path(pid, "fd"))
+	fds, err := listNumbers(p.procPath(pid, "fd"))
 	if err != nil || len(byInode) == 0 {
 		return found
 	}
 	for _, fd := range fds {
-		if peer, ok := byInode[p.socket(pid, fd)]; ok {
+		if peer, ok := byInode[p.socketInode(pid, fd)]; ok {
 			found[fd] = peer
 		}
 	}
 	return found
 }
 
-// socket is the inode of the socket behind a descriptor, or 0.
-func (p Proc) socket(pid, fd int) uint64 {
+// socketInode is the inode of the socket of a descriptor, or 0.
+func (p Proc) socketInode(pid, fd int) uint64 {
 	var room [64]byte
-	n, err := unix.Readlink(p.path(pid, "fd/"+strconv.Itoa(fd)), room[:])
+	n, err := unix.Readlink(p.procPath(pid, "fd/"+strconv.Itoa(fd)), room[:])
 	if err != nil {
 		return 0
 	}

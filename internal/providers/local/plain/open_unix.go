@@ -10,18 +10,18 @@ import (
 	"syscall"
 )
 
-// Descriptor opens a regular file, with the flags of os.OpenFile; it is closed
-// on exec. Errors are fs.PathError: ErrNotPlain, or the system's.
+// Descriptor opens a regular file, with the flags of os.OpenFile and close-on-exec. Errors are
+// fs.PathError: ErrNotPlain, or the system's.
 func Descriptor(path string, flags int, perm fs.FileMode) (int, error) {
-	fd, _, err := descriptor(path, flags, perm)
+	fd, _, err := openDescriptor(path, flags, perm)
 	return fd, err
 }
 
-func descriptor(path string, flags int, perm fs.FileMode) (int, syscall.Stat_t, error) {
+func openDescriptor(path string, flags int, perm fs.FileMode) (int, syscall.Stat_t, error) {
 	var st syscall.Stat_t
 	flags |= syscall.O_NOFOLLOW | syscall.O_NONBLOCK | syscall.O_CLOEXEC
 	fd := -1
-	err := retry(func() (err error) {
+	err := RetryInterrupted(func() (err error) {
 		fd, err = syscall.Open(path, flags, uint32(perm.Perm()))
 		return err
 	})
@@ -29,11 +29,11 @@ func descriptor(path string, flags int, perm fs.FileMode) (int, syscall.Stat_t, 
 	case errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.ENXIO):
 		err = ErrNotPlain
 	case err == nil:
-		if err = retry(func() error { return syscall.Fstat(fd, &st) }); err == nil && st.Mode&syscall.S_IFMT != syscall.S_IFREG {
+		if err = RetryInterrupted(func() error { return syscall.Fstat(fd, &st) }); err == nil && st.Mode&syscall.S_IFMT != syscall.S_IFREG {
 			err = ErrNotPlain
 		}
 		if err != nil {
-			_ = syscall.Close(fd) // nothing was done with it
+			_ = syscall.Close(fd) // it was not used
 		}
 	}
 	if err != nil {
@@ -54,18 +54,18 @@ func Open(path string, flags int, perm fs.FileMode) (*os.File, error) {
 // Read reads a whole file of at most limit bytes. Errors are fs.PathError:
 // ErrNotPlain, ErrTooLong, or the system's.
 func Read(path string, limit int64) ([]byte, error) {
-	fd, st, err := descriptor(path, os.O_RDONLY, 0)
+	fd, st, err := openDescriptor(path, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = syscall.Close(fd) }() // only read
+	defer func() { _ = syscall.Close(fd) }() // read only
 	if st.Size > limit {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("%w: %d bytes", ErrTooLong, st.Size)}
 	}
-	buf := make([]byte, 0, st.Size+1) // the one more meets the end without another round
+	buf := make([]byte, 0, st.Size+1) // with the extra byte, the next read finds the end
 	for {
 		n := 0
-		err := retry(func() (err error) {
+		err := RetryInterrupted(func() (err error) {
 			n, err = syscall.Read(fd, buf[len(buf):cap(buf)])
 			return err
 		})
@@ -84,7 +84,8 @@ func Read(path string, limit int64) ([]byte, error) {
 	}
 }
 
-func retry(call func() error) error {
+// RetryInterrupted repeats a system call that a signal interrupted.
+func RetryInterrupted(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, syscall.EINTR) {
 			return err

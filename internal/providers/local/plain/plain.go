@@ -1,16 +1,15 @@
-// Package plain opens the files of a sandbox's folder, and only what is a file.
+// Package plain opens the files of a sandbox's folder, and only regular files.
 //
-// A sandbox's program runs with the rights of whoever started it and can reach
-// the folder: it may leave a FIFO, a link or a folder where a file belongs, by
-// accident or not. Nothing here waits for a FIFO's other end, and nothing
-// follows a link into somebody else's file. What the files mean is the business
-// of the rooms that open them.
+// A sandbox's program has the rights of the user who started it and access to the folder: it
+// may leave a FIFO, a link or a folder in place of a file, by accident or not. Nothing here
+// blocks on a FIFO or follows a link into a foreign file. The content of the files is the
+// callers' concern.
 package plain
 
 import "errors"
 
-// ErrNotPlain is what stands where a regular file belongs and is none.
+// ErrNotPlain is the error for anything but a regular file.
 var ErrNotPlain = errors.New("not a regular file")
 
-// ErrTooLong is what Read says of a file beyond its limit.
+// ErrTooLong is the error of Read for a file beyond its limit.
 var ErrTooLong = errors.New("too long")

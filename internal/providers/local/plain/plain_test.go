@@ -123,7 +123,7 @@ func TestFilesAreClosedOnExec(t *testing.T) {
 func TestASignalIsNoReasonToGiveUp(t *testing.T) {
 	t.Parallel()
 	calls := 0
-	err := retry(func() error {
+	err := RetryInterrupted(func() error {
 		if calls++; calls < 3 {
 			return syscall.EINTR
 		}

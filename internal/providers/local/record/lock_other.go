@@ -11,20 +11,20 @@ import (
 
 func (s Store) lockNew(string) (*os.File, error) { return nil, errors.ErrUnsupported }
 
-// Held cannot be answered on this system.
+// Held is not supported on this system.
 func (s Store) Held(string) (bool, error) { return false, errors.ErrUnsupported }
 
-// HoldExec is not possible on this system.
+// HoldExec is not supported on this system.
 func (s Store) HoldExec(string) (*os.File, error) { return nil, errors.ErrUnsupported }
 
-// ExecHeld cannot be answered on this system.
+// ExecHeld is not supported on this system.
 func (s Store) ExecHeld(string) (bool, error) { return false, errors.ErrUnsupported }
 
-// TryLock is not possible on this system.
+// TryLock is not supported on this system.
 func (s Store) TryLock(string) (*os.File, bool, error) { return nil, false, errors.ErrUnsupported }
 
-// SignLock is not possible on this system.
+// SignLock is not supported on this system.
 func SignLock(*os.File, identity.Process) error { return errors.ErrUnsupported }
 
-// Holder is never known on this system.
+// Holder is unknown on this system.
 func (s Store) Holder(string) (identity.Process, bool) { return identity.Process{}, false }

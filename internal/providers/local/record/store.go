@@ -13,10 +13,11 @@ import (
 	"strings"
 	"time"
 
+	"sbx/internal/hostfile"
 	"sbx/internal/providers/local/plain"
 )
 
-// Store is the folder that holds one folder a sandbox.
+// Store is the folder with one folder per sandbox.
 type Store struct {
 	Root string // <state>/local
 }
@@ -25,7 +26,7 @@ type Store struct {
 const (
 	recordFile = "record.json"
 	lockFile   = "lock"
-	execFile   = "exec.lock" // held by the clients of commands that run inside
+	execFile   = "exec.lock" // held by the clients of running commands
 	proofFile  = "emptied"
 	stopFile   = "stop.json"
 	socketFile = "ctl.sock"
@@ -34,19 +35,17 @@ const (
 	logFile    = "supervisor.log"
 )
 
-// MaxBytes bounds what is read as a record: a garbage file of any size
-// costs no memory.
+// MaxBytes limits the size of a readable record, and so the memory for a malformed one.
 const MaxBytes = 1 << 20
 
-// ErrGarbage is what every unreadable record wraps.
+// ErrGarbage is wrapped for every unreadable record.
 var ErrGarbage = errors.New("not a readable record")
 
-// Owner is a word for this store, the same in every process that uses it and
-// another for another store: cgroups carry it, so that two of them on one
-// machine never take each other's groups for leftovers.
+// Owner identifies this store in all processes that use it: the names of cgroups contain it, so
+// that two stores on one machine never take each other's groups for leftovers.
 func (s Store) Owner() string {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(s.Root)) // a hash does not fail
+	_, _ = h.Write([]byte(s.Root)) // never fails
 	return strconv.FormatUint(h.Sum64(), 36)
 }
 
@@ -59,14 +58,14 @@ func (s Store) Work(id string) string { return filepath.Join(s.Root, id, workDir
 // Temp is the sandbox's private TMPDIR.
 func (s Store) Temp(id string) string { return filepath.Join(s.Root, id, tempDir) }
 
-// Socket is where the sandbox's stub takes commands.
+// Socket is the command socket of the sandbox's stub.
 func (s Store) Socket(id string) string { return filepath.Join(s.Root, id, socketFile) }
 
-// Proof is the file in which a stub without a namespace says that it outlived its
+// Proof is the file in which a stub without a namespace records that it outlived its
 // supervisor and ended everything below it.
 func (s Store) Proof(id string) string { return filepath.Join(s.Root, id, proofFile) }
 
-// Proved says whether such a file is there.
+// Proved reports whether that file exists.
 func (s Store) Proved(id string) bool {
 	info, err := os.Lstat(s.Proof(id))
 	return err == nil && info.Mode().IsRegular()
@@ -81,16 +80,16 @@ func (s Store) LastExec(id string) time.Time {
 	return info.ModTime().UTC()
 }
 
-// NoteExec notes that a command begins or ends.
+// NoteExec records that a command begins or ends.
 func (s Store) NoteExec(id string, at time.Time) error {
 	return os.Chtimes(filepath.Join(s.Dir(id), execFile), time.Time{}, at)
 }
 
-// SupervisorLog is where the supervisor writes its own troubles.
+// SupervisorLog is the supervisor's own log.
 func (s Store) SupervisorLog(id string) string { return filepath.Join(s.Root, id, logFile) }
 
-// Prepare makes the folder of a new sandbox and takes its lock. The returned
-// file holds the lock for as long as any process has it open.
+// Prepare makes the folder of a new sandbox and takes its lock. The returned file holds the
+// lock for as long as any process has it open.
 func (s Store) Prepare(id string) (*os.File, error) {
 	if err := os.MkdirAll(s.Root, 0o700); err != nil {
 		return nil, err
@@ -108,8 +107,8 @@ func (s Store) Prepare(id string) (*os.File, error) {
 	return lock, nil
 }
 
-// IDs lists the sandbox folders, oldest name first. A missing root is no
-// sandbox; an unreadable one is an error.
+// IDs lists the sandbox folders, sorted by name. A missing root has no sandboxes; an
+// unreadable one is an error.
 func (s Store) IDs() ([]string, error) {
 	root, err := os.Open(s.Root)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -128,14 +127,13 @@ func (s Store) IDs() ([]string, error) {
 	return names, nil
 }
 
-// Read reads one record: fs.ErrNotExist when there is none, ErrGarbage when
-// what is there cannot be one.
+// Read reads one record: fs.ErrNotExist when there is none, ErrGarbage when it is unreadable.
 func (s Store) Read(id string) (Record, error) {
 	var r Record
 	path := filepath.Join(s.Dir(id), recordFile)
 	raw, err := plain.Read(path, MaxBytes)
 	if err != nil {
-		return r, garbage(err)
+		return r, asGarbage(err)
 	}
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return r, fmt.Errorf("%w: %s: %w", ErrGarbage, path, err)
@@ -146,65 +144,31 @@ func (s Store) Read(id string) (Record, error) {
 	return r, nil
 }
 
-// garbage marks the errors that say that a file cannot be what it should be.
-func garbage(err error) error {
+// asGarbage marks the errors of a file that cannot be a record.
+func asGarbage(err error) error {
 	if errors.Is(err, plain.ErrNotPlain) || errors.Is(err, plain.ErrTooLong) {
 		return fmt.Errorf("%w: %w", ErrGarbage, err)
 	}
 	return err
 }
 
-// Write replaces the record: write, fsync, rename, fsync of the folder, so that
-// a reader sees the old or the new one and never a part.
+// Write replaces the record atomically: a reader sees the old or the new one.
 func (s Store) Write(r Record) error {
 	raw, err := json.MarshalIndent(r, "", " ")
 	if err != nil {
 		return err
 	}
-	return WriteFile(filepath.Join(s.Dir(r.ID), recordFile), append(raw, '\n'))
+	return hostfile.Replace(filepath.Join(s.Dir(r.ID), recordFile), append(raw, '\n'), 0o600)
 }
 
-// WriteFile replaces a file by write, fsync and rename.
-func WriteFile(path string, data []byte) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = temp.Write(data)
-	if err == nil {
-		err = temp.Sync()
-	}
-	err = errors.Join(err, temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temp.Name()))
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	if err := d.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, os.ErrInvalid) {
-		return err
-	}
-	return nil
-}
-
-// AskStop leaves the request to end. The first request stays; later ones read
-// it back.
+// AskStop stores a stop request. The first request stays and is returned to later callers.
 func (s Store) AskStop(id string, stop Stop) (Stop, error) {
 	raw, err := json.Marshal(stop)
 	if err != nil {
 		return stop, err
 	}
 	path := filepath.Join(s.Dir(id), stopFile)
-	if err := leave(path, raw); noRoom(err) {
+	if err := createOnce(path, raw); IsDiskFull(err) {
 		return stop, s.spareStop(id, raw)
 	} else if err != nil {
 		return stop, err
@@ -216,8 +180,8 @@ func (s Store) AskStop(id string, stop Stop) (Stop, error) {
 	return *first, nil
 }
 
-// leave puts a file where none is; one that is there stays.
-func leave(path string, raw []byte) error {
+// createOnce makes a file unless it exists.
+func createOnce(path string, raw []byte) error {
 	temp, err := os.CreateTemp(filepath.Dir(path), ".stop.*")
 	if err != nil {
 		return err
@@ -225,26 +189,26 @@ func leave(path string, raw []byte) error {
 	_, err = temp.Write(raw)
 	err = errors.Join(err, temp.Close())
 	if err == nil {
-		err = os.Link(temp.Name(), path) // unlike a rename, a link refuses to replace
+		err = os.Link(temp.Name(), path) // unlike a rename, a link does not replace
 	}
-	return errors.Join(ignore(err, fs.ErrExist), os.Remove(temp.Name()))
+	return errors.Join(ignoreError(err, fs.ErrExist), os.Remove(temp.Name()))
 }
 
-func ignore(err, target error) error {
+func ignoreError(err, target error) error {
 	if errors.Is(err, target) {
 		return nil
 	}
 	return err
 }
 
-// Stop reads the request to end; nil when there is none.
+// Stop reads the stop request; nil when there is none.
 func (s Store) Stop(id string) (*Stop, error) {
 	raw, err := plain.Read(filepath.Join(s.Dir(id), stopFile), MaxBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s.readSpareStop(id), nil
 	}
 	if err != nil {
-		return nil, garbage(err)
+		return nil, asGarbage(err)
 	}
 	var stop Stop
 	if err := json.Unmarshal(raw, &stop); err != nil {
@@ -261,27 +225,26 @@ func (s Store) Remove(id string) error {
 	return os.RemoveAll(s.Dir(id))
 }
 
-// Finish marks a sandbox as one that needs no looking after: its lock goes.
-// It is called by the holder of the lock, after the last record is written.
+// Finish marks a sandbox as complete by removing its lock. It is called by the holder of the
+// lock, after the last record is written.
 func (s Store) Finish(id string) error {
-	return ignore(os.Remove(filepath.Join(s.Dir(id), lockFile)), fs.ErrNotExist)
+	return ignoreError(os.Remove(filepath.Join(s.Dir(id), lockFile)), fs.ErrNotExist)
 }
 
-// Unfinished says that a sandbox has not been brought to its end, without
-// reading its record.
+// Unfinished reports whether a sandbox is not finished, without reading its record.
 func (s Store) Unfinished(id string) bool {
 	_, unfinished := s.Due(id)
 	return unfinished
 }
 
-// Ended is a finished sandbox and when its last record was written.
+// Ended is a finished sandbox with the time of its last record.
 type Ended struct {
 	ID string
 	At time.Time
 }
 
-// EndedAt looks up when a finished sandbox ended, without reading its record;
-// false when it is not finished or has no record.
+// EndedAt returns when a finished sandbox ended, without reading its record; false when it is
+// not finished or has no record.
 func (s Store) EndedAt(id string) (Ended, bool) {
 	if s.Unfinished(id) {
 		return Ended{}, false
@@ -293,13 +256,13 @@ func (s Store) EndedAt(id string) (Ended, bool) {
 	return Ended{ID: id, At: info.ModTime()}, true
 }
 
-// How long ended sandboxes stay: 24 hours, and at most 200 of them.
+// Ended sandboxes stay for 24 hours, and at most 200 of them.
 const (
 	KeepEnded    = 24 * time.Hour
 	KeepEndedMax = 200
 )
 
-// Expired picks those that no longer stay.
+// Expired selects those that no longer stay.
 func Expired(ended []Ended, now time.Time) []Ended {
 	sorted := slices.SortedFunc(slices.Values(ended), func(a, b Ended) int { return b.At.Compare(a.At) })
 	keep := 0

@@ -9,30 +9,30 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// amount is how much output there is in a part of a log.
+// amount is the amount of output in a part of a log.
 type amount struct {
-	lines int64     // that end there
-	bytes int64     // of text, line ends not counted
-	until time.Time // of its last record; zero = there is none
+	lines int64     // complete lines
+	bytes int64     // of text, without line ends
+	until time.Time // of the last record; zero = no record
 }
 
 func (a *amount) add(at time.Time, tag byte, text []byte) {
-	if tag == full {
+	if tag == tagFull {
 		a.lines++
 	}
 	a.bytes += int64(len(text))
 	a.until = at
 }
 
-func (a *amount) join(b amount) {
+func (a *amount) addNext(b amount) {
 	a.lines, a.bytes = a.lines+b.lines, a.bytes+b.bytes
 	if !b.until.IsZero() {
 		a.until = b.until
 	}
 }
 
-// amountOf counts what a reader will find in a piece of a file.
-func amountOf(piece []byte) amount {
+// countPiece counts the output in a piece of a file.
+func countPiece(piece []byte) amount {
 	var a amount
 	for line := range bytes.Lines(piece) {
 		if r, ok := parseRecord(bytes.TrimSuffix(line, []byte{'\n'})); ok {
@@ -42,8 +42,8 @@ func amountOf(piece []byte) amount {
 	return a
 }
 
-// countStored counts a file that somebody else has begun: what was stored before it, and
-// what it holds.
+// countStored counts an existing file: the output stored before it, by its head, and the
+// output in it.
 func countStored(file io.ReaderAt, size int64) (before, here amount, err error) {
 	lines := newScanner(io.NewSectionReader(file, 0, size))
 	take := func(line []byte) {
@@ -54,8 +54,8 @@ func countStored(file io.ReaderAt, size int64) (before, here amount, err error) 
 		}
 	}
 	for {
-		line, err := lines.next()
-		if err == io.EOF { //nolint:errorlint // next gives it as it is
+		line, err := lines.nextLine()
+		if err == io.EOF { //nolint:errorlint // nextLine does not wrap it
 			take(lines.takeRest())
 			return before, here, nil
 		}
@@ -66,12 +66,12 @@ func countStored(file io.ReaderAt, size int64) (before, here amount, err error) 
 	}
 }
 
-// A head is the first line of a file that follows others. It is no record, so that
-// readers of the format pass it by:
+// A head is the first line of a file after a rotation. It is no record, so that other readers
+// of the format skip it:
 //
 //	<time of the last record before> sbx D <lines before> <bytes before> .
 //
-// The dot shows that it was written whole.
+// The dot shows that the line is complete.
 func appendHead(b []byte, before amount) []byte {
 	b = appendStamp(b, before.until)
 	b = append(b, " sbx D "...)
@@ -93,9 +93,9 @@ func parseHead(line []byte) (amount, bool) {
 	return a, errLines == nil && errBytes == nil && a.lines >= 0 && a.bytes >= 0
 }
 
-// missing is the line that says how much output was stored between what was read so
-// far and a head; false where nothing was.
-func (a amount) missing(head amount) (sandbox.LogLine, bool) {
+// gapLine says how much output was stored between what was read so far and a head; false
+// where there was none.
+func (a amount) gapLine(head amount) (sandbox.LogLine, bool) {
 	lines, size := head.lines-a.lines, head.bytes-a.bytes
 	if lines <= 0 && size <= 0 {
 		return sandbox.LogLine{}, false

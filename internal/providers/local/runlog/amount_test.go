@@ -79,7 +79,7 @@ func TestAFollowerThatFallsBehindIsTold(t *testing.T) {
 	}
 	write(0, 10)
 	done, seen, missing := make(chan struct{}), 0, 0
-	for l, err := range read(t.Context(), dir, Query{Follow: true, Done: done}, newNotifier) {
+	for l, err := range readWith(t.Context(), dir, Query{Follow: true, Done: done}, newNotifier) {
 		require.NoError(t, err)
 		if l.Gap != nil {
 			missing += int(*l.Gap.Lines)

@@ -71,10 +71,10 @@ func fileBytes(b *testing.B, dir string) int64 {
 	b.Helper()
 	files, err := openPair(dir)
 	require.NoError(b, err)
-	defer files.close()
-	older, err := sizeOf(files.older)
+	defer files.closeFiles()
+	older, err := openFileSize(files.older)
 	require.NoError(b, err)
-	current, err := sizeOf(files.current)
+	current, err := openFileSize(files.current)
 	require.NoError(b, err)
 	return older + current
 }

@@ -7,35 +7,38 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
 )
 
-// followOn reads on as the log grows. What it looks at, it looks at before it
-// drains: a log that has ended or a file that was rotated away gets no more
-// bytes, so a drain that comes later is complete.
-func (r *reader) followOn(ctx context.Context) error {
+// followLog reads on as the log grows. It checks for the end and for a rotation before it
+// reads: an ended log or a rotated file gets no more bytes, so the read that follows is
+// complete.
+func (r *reader) followLog(ctx context.Context) error {
 	for {
-		ended, moved := r.ended(), !isCurrent(r.dir, r.file)
-		if err := r.drain(ctx); err != nil {
+		ended, moved := r.logEnded(), !isCurrent(r.dir, r.file)
+		if err := r.emitLines(ctx); err != nil {
 			return err
 		}
-		more, err := r.turn(ctx, moved)
+		more, err := r.nextSource(ctx, moved)
 		switch {
 		case err != nil:
 			return err
 		case more:
 			continue
 		case ended:
-			return r.last(ctx)
+			return r.finishLog(ctx)
 		}
-		if err := r.notify.wait(ctx, r.done); err != nil {
+		if err := r.notify.waitForChange(ctx, r.done); err != nil {
 			return err
 		}
 	}
 }
 
-// ended says that nothing more will be written: Done is closed or the
-// directory is gone.
-func (r *reader) ended() bool {
+// logEnded reports whether nothing more will be written: Done is closed or the directory is
+// removed.
+func (r *reader) logEnded() bool {
 	select {
 	case <-r.done:
 		return true
@@ -45,80 +48,134 @@ func (r *reader) ended() bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// turn goes on to where the log goes on; false when it is there already.
-func (r *reader) turn(ctx context.Context, moved bool) (bool, error) {
+// nextSource continues at the next file or, after a truncation, at the start; false when there
+// is none.
+func (r *reader) nextSource(ctx context.Context, moved bool) (bool, error) {
 	switch {
 	case moved:
-		return r.moveOn(ctx)
-	case r.shrunk():
-		r.turnTo(r.file, 0, math.MaxInt64)
+		return r.followRotation(ctx)
+	case r.wasTruncated():
+		r.switchTo(r.file, 0, math.MaxInt64)
 		return true, nil
 	}
 	return false, nil
 }
 
-// moveOn finishes the file that is read and turns to the ones after it; false
-// when there are none yet. When more than one rotation has passed, the log has
-// a gap, and open lines end there.
-func (r *reader) moveOn(ctx context.Context) (bool, error) {
+// followRotation finishes the current file and switches to the next one; false when there is
+// none yet. When more than one rotation has passed, the log has a gap, and open lines end
+// there.
+func (r *reader) followRotation(ctx context.Context) (bool, error) {
 	files, err := openPair(r.dir)
 	if err != nil {
 		return false, err
 	}
-	defer func() { files.close() }()
-	next := r.isFile(files.older)
+	defer func() { files.closeFiles() }()
+	next := r.isReading(files.older)
 	if files.current == nil && files.older != nil && !next {
-		return false, nil // the log is being removed or rotated: the next event tells which
+		return false, nil // a removal or a rotation is in progress; the next event shows which
 	}
-	if err := r.leave(ctx, next); err != nil {
+	if err := r.leaveFile(ctx, next); err != nil {
 		return false, err
 	}
 	if files.current == nil {
 		if files.older == nil {
-			// An open file would keep the system from reporting the end of its directory.
-			r.turnTo(nil, 0, 0)
+			// An open file would prevent the event for the removal of its directory.
+			r.switchTo(nil, 0, 0)
 		}
 		return false, nil
 	}
 	if files.older != nil && !next {
-		r.turnTo(files.older, 0, math.MaxInt64)
+		r.switchTo(files.older, 0, math.MaxInt64)
 		files.older = nil
-		if err := r.finish(ctx); err != nil {
+		if err := r.finishFile(ctx); err != nil {
 			return false, err
 		}
 	}
-	r.turnTo(files.current, 0, math.MaxInt64)
+	r.switchTo(files.current, 0, math.MaxInt64)
 	files.current = nil
 	return true, nil
 }
 
-// leave finishes the file that is read; unless it is known which one is next,
-// the log has a gap behind it.
-func (r *reader) leave(ctx context.Context, next bool) error {
-	if err := r.finish(ctx); err != nil || r.file == nil || next {
+// leaveFile finishes the current file; unless the next one is known, a gap follows it.
+func (r *reader) leaveFile(ctx context.Context, next bool) error {
+	if err := r.finishFile(ctx); err != nil || r.file == nil || next {
 		return err
 	}
-	return r.sever(true)
+	return r.endOpenLines(true)
 }
 
-// isFile says that the file is the one that is read.
-func (r *reader) isFile(file *os.File) bool {
+// isReading reports whether this file is the current one of the reader.
+func (r *reader) isReading(file *os.File) bool {
 	if file == nil {
 		return false
 	}
 	info, err := file.Stat()
-	return err == nil && same(r.file, info)
+	return err == nil && sameFile(r.file, info)
 }
 
-// shrunk says that somebody has cut the file to less than what was read of it.
-func (r *reader) shrunk() bool {
+// wasTruncated reports whether the file is shorter than what was read of it.
+func (r *reader) wasTruncated() bool {
 	if r.file == nil {
 		return false
 	}
-	size, err := sizeOf(r.file)
+	size, err := openFileSize(r.file)
 	if err != nil {
 		return false
 	}
 	at, err := r.source.Seek(0, io.SeekCurrent)
 	return err == nil && size < at
+}
+
+// pollEvery is the polling interval of a follower without a watch, for example because the
+// user's inotify instances are used up.
+const pollEvery = 500 * time.Millisecond
+
+// notifier signals when to read a log again: after a change in its directory, or at intervals.
+type notifier struct {
+	watcher *fsnotify.Watcher
+	ticker  *time.Ticker
+	events  <-chan fsnotify.Event
+	errors  <-chan error
+	ticks   <-chan time.Time
+}
+
+// newNotifier watches the directory and not the files, which a rotation replaces.
+func newNotifier(dir string) *notifier {
+	watcher, err := fsnotify.NewWatcher()
+	if err != nil {
+		return newPoller()
+	}
+	if watcher.Add(dir) != nil {
+		watcher.Close() //nolint:errcheck // it watches nothing
+		return newPoller()
+	}
+	return &notifier{watcher: watcher, events: watcher.Events, errors: watcher.Errors}
+}
+
+func newPoller() *notifier {
+	ticker := time.NewTicker(pollEvery)
+	return &notifier{ticker: ticker, ticks: ticker.C}
+}
+
+// waitForChange returns nil when it is time to read or done is closed. An error of the watch
+// is a lost event, and a reason to read.
+func (n *notifier) waitForChange(ctx context.Context, done <-chan struct{}) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-done:
+	case <-n.events:
+	case <-n.errors: //nolint:errcheck // a lost event is only a reason to read
+	case <-n.ticks:
+	}
+	return nil
+}
+
+func (n *notifier) closeWatch() {
+	if n.watcher != nil {
+		n.watcher.Close() //nolint:errcheck // it is read-only
+	}
+	if n.ticker != nil {
+		n.ticker.Stop()
+	}
 }

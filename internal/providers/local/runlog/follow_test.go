@@ -51,8 +51,8 @@ func TestFollowBeforeTheFirstByte(t *testing.T) {
 func TestFollowOfAnEndedLogReadsItAll(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	put(t, olderPath(dir), rec(1, Stdout, full, "one"), rec(2, Stdout, part, "t"))
-	put(t, currentPath(dir), rec(2, Stdout, full, "wo"), rec(3, Stderr, part, "open"), rec(4, Stdout, full, "torn")[:len(rec(4, Stdout, full, "torn"))-1])
+	put(t, olderPath(dir), rec(1, Stdout, tagFull, "one"), rec(2, Stdout, tagPart, "t"))
+	put(t, currentPath(dir), rec(2, Stdout, tagFull, "wo"), rec(3, Stderr, tagPart, "open"), rec(4, Stdout, tagFull, "torn")[:len(rec(4, Stdout, tagFull, "torn"))-1])
 	f := follow(t.Context(), dir, 0, newNotifier)
 	f.expect(t, "one", "two")
 	close(f.done)
@@ -69,12 +69,12 @@ func TestFollowFromATail(t *testing.T) {
 		later          string // appended to the current file
 		then           []string
 	}{
-		"the last one":     {"", rec(1, Stdout, full, "one") + rec(2, Stdout, full, "two"), 1, []string{"two"}, rec(3, Stdout, full, "three"), []string{"three"}},
-		"open line":        {"", rec(1, Stdout, full, "one") + rec(2, Stdout, part, "tw"), 1, []string{"one"}, rec(3, Stdout, full, "o"), []string{"two"}},
-		"growing record":   {"", rec(1, Stdout, full, "one") + "2026-11-20T01:02:03Z stdout F t", 1, []string{"one"}, "wo\n", []string{"two"}},
-		"from the older":   {rec(1, Stdout, full, "one"), "", 1, []string{"one"}, rec(2, Stdout, full, "two"), []string{"two"}},
-		"joined by parts":  {rec(1, Stdout, part, "o"), rec(2, Stderr, full, "x") + rec(3, Stdout, full, "ne"), 1, []string{"one"}, rec(2, Stdout, full, "two"), []string{"two"}},
-		"more than is had": {"", rec(1, Stdout, full, "one"), 5, []string{"one"}, rec(2, Stdout, full, "two"), []string{"two"}},
+		"the last one":     {"", rec(1, Stdout, tagFull, "one") + rec(2, Stdout, tagFull, "two"), 1, []string{"two"}, rec(3, Stdout, tagFull, "three"), []string{"three"}},
+		"open line":        {"", rec(1, Stdout, tagFull, "one") + rec(2, Stdout, tagPart, "tw"), 1, []string{"one"}, rec(3, Stdout, tagFull, "o"), []string{"two"}},
+		"growing record":   {"", rec(1, Stdout, tagFull, "one") + "2026-11-20T01:02:03Z stdout F t", 1, []string{"one"}, "wo\n", []string{"two"}},
+		"from the older":   {rec(1, Stdout, tagFull, "one"), "", 1, []string{"one"}, rec(2, Stdout, tagFull, "two"), []string{"two"}},
+		"joined by parts":  {rec(1, Stdout, tagPart, "o"), rec(2, Stderr, tagFull, "x") + rec(3, Stdout, tagFull, "ne"), 1, []string{"one"}, rec(2, Stdout, tagFull, "two"), []string{"two"}},
+		"more than is had": {"", rec(1, Stdout, tagFull, "one"), 5, []string{"one"}, rec(2, Stdout, tagFull, "two"), []string{"two"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -121,13 +121,13 @@ func TestFollowSurvivesRotation(t *testing.T) {
 func TestFollowAcrossAGap(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	put(t, currentPath(dir), rec(1, Stdout, full, "one"), rec(2, Stdout, part, "head"))
+	put(t, currentPath(dir), rec(1, Stdout, tagFull, "one"), rec(2, Stdout, tagPart, "head"))
 	f := follow(t.Context(), dir, 0, newNotifier)
 	f.expect(t, "one")
 	next := filepath.Join(t.TempDir(), "next")
 	require.NoError(t, os.Mkdir(next, 0o700))
-	put(t, olderPath(next), rec(3, Stdout, full, "older"))
-	put(t, currentPath(next), rec(4, Stdout, full, "newer"))
+	put(t, olderPath(next), rec(3, Stdout, tagFull, "older"))
+	put(t, currentPath(next), rec(4, Stdout, tagFull, "newer"))
 	require.NoError(t, os.Rename(olderPath(next), olderPath(dir)))
 	require.NoError(t, os.Rename(currentPath(next), currentPath(dir)))
 	l := <-f.lines
@@ -143,12 +143,12 @@ func TestFollowAcrossAGap(t *testing.T) {
 func TestFollowOfATornFileThatIsRotatedAway(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	torn := rec(2, Stdout, full, "torn")
-	put(t, currentPath(dir), rec(1, Stdout, full, "one"), torn[:len(torn)-2])
+	torn := rec(2, Stdout, tagFull, "torn")
+	put(t, currentPath(dir), rec(1, Stdout, tagFull, "one"), torn[:len(torn)-2])
 	f := follow(t.Context(), dir, 0, newNotifier)
 	f.expect(t, "one")
 	require.NoError(t, os.Rename(currentPath(dir), olderPath(dir)))
-	put(t, currentPath(dir), rec(3, Stdout, full, "next"))
+	put(t, currentPath(dir), rec(3, Stdout, tagFull, "next"))
 	l := <-f.lines
 	assert.Equal(t, "tor", l.Text)
 	assert.True(t, l.Truncated)
@@ -160,10 +160,10 @@ func TestFollowOfATornFileThatIsRotatedAway(t *testing.T) {
 func TestFollowOfACutFileStartsAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	put(t, currentPath(dir), rec(1, Stdout, full, "a long line that is there no more"))
+	put(t, currentPath(dir), rec(1, Stdout, tagFull, "a long line that is there no more"))
 	f := follow(t.Context(), dir, 0, newNotifier)
 	f.expect(t, "a long line that is there no more")
-	put(t, currentPath(dir), rec(2, Stdout, full, "new"))
+	put(t, currentPath(dir), rec(2, Stdout, tagFull, "new"))
 	f.expect(t, "new")
 	close(f.done)
 	require.NoError(t, f.ends(t))
@@ -173,7 +173,7 @@ func TestFollowEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	dir := t.TempDir()
-	put(t, currentPath(dir), rec(1, Stdout, full, "one"))
+	put(t, currentPath(dir), rec(1, Stdout, tagFull, "one"))
 	f := follow(ctx, dir, 0, newNotifier)
 	f.expect(t, "one")
 	cancel()
@@ -186,7 +186,7 @@ func TestFollowEndsWithTheDirectory(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "box")
 	require.NoError(t, os.Mkdir(dir, 0o700))
-	put(t, currentPath(dir), rec(1, Stdout, full, "one"), rec(2, Stdout, part, "open"))
+	put(t, currentPath(dir), rec(1, Stdout, tagFull, "one"), rec(2, Stdout, tagPart, "open"))
 	f := follow(t.Context(), dir, 0, newNotifier)
 	f.expect(t, "one")
 	require.NoError(t, os.Remove(currentPath(dir)))
@@ -206,8 +206,8 @@ func TestFollowOfALogThatIsRemoved(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "box")
 			require.NoError(t, os.Mkdir(dir, 0o700))
-			put(t, olderPath(dir), rec(0, Stdout, full, "zero"))
-			put(t, currentPath(dir), rec(1, Stdout, full, "one"), rec(2, Stdout, part, "open"))
+			put(t, olderPath(dir), rec(0, Stdout, tagFull, "zero"))
+			put(t, currentPath(dir), rec(1, Stdout, tagFull, "one"), rec(2, Stdout, tagPart, "open"))
 			f, looks := byHand(t, dir)
 			got, ended := f.look(t, looks)
 			for _, path := range []string{remove[0](dir), remove[1](dir), dir} {
@@ -252,7 +252,7 @@ func (f follower) look(t *testing.T, looks chan<- time.Time) ([]string, bool) {
 func TestFollowReportsWhatItCannotRead(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	put(t, currentPath(dir), rec(1, Stdout, full, "one"))
+	put(t, currentPath(dir), rec(1, Stdout, tagFull, "one"))
 	f := follow(t.Context(), dir, 0, newNotifier)
 	f.expect(t, "one")
 	require.NoError(t, os.Remove(currentPath(dir)))
@@ -266,12 +266,12 @@ func TestFollowByPolling(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		ctx, cancel := context.WithCancel(t.Context())
-		put(t, currentPath(dir), rec(1, Stdout, full, "one"))
+		put(t, currentPath(dir), rec(1, Stdout, tagFull, "one"))
 		begin := time.Now()
 		f := follow(ctx, dir, 0, func(string) *notifier { return newPoller() })
 		f.expect(t, "one")
 		synctest.Wait()
-		put(t, currentPath(dir), rec(1, Stdout, full, "one"), rec(2, Stdout, full, "two"))
+		put(t, currentPath(dir), rec(1, Stdout, tagFull, "one"), rec(2, Stdout, tagFull, "two"))
 		f.expect(t, "two")
 		assert.Equal(t, 500*time.Millisecond, time.Since(begin))
 		cancel()
@@ -282,7 +282,7 @@ func TestFollowByPolling(t *testing.T) {
 func TestNotifierWithoutADirectoryPolls(t *testing.T) {
 	t.Parallel()
 	n := newNotifier(filepath.Join(t.TempDir(), "gone"))
-	t.Cleanup(n.close)
+	t.Cleanup(n.closeWatch)
 	assert.Nil(t, n.watcher)
 	assert.NotNil(t, n.ticks)
 }
@@ -290,7 +290,7 @@ func TestNotifierWithoutADirectoryPolls(t *testing.T) {
 func TestNotifierWatchesWithoutATimer(t *testing.T) {
 	t.Parallel()
 	n := newNotifier(t.TempDir())
-	t.Cleanup(n.close)
+	t.Cleanup(n.closeWatch)
 	assert.NotNil(t, n.watcher)
 	assert.Nil(t, n.ticks)
 }
@@ -300,5 +300,5 @@ func TestNotifierTakesALostEventAsAReasonToLook(t *testing.T) {
 	errs := make(chan error, 1)
 	errs <- fsnotify.ErrEventOverflow
 	n := &notifier{errors: errs}
-	require.NoError(t, n.wait(t.Context(), nil))
+	require.NoError(t, n.waitForChange(t.Context(), nil))
 }

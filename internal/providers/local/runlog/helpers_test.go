@@ -113,7 +113,7 @@ type follower struct {
 func follow(ctx context.Context, dir string, tail int, notify func(string) *notifier) follower {
 	got, end, done := make(chan sandbox.LogLine), make(chan error, 1), make(chan struct{})
 	go func() {
-		for l, err := range read(ctx, dir, Query{Follow: true, Tail: tail, Done: done}, notify) {
+		for l, err := range readWith(ctx, dir, Query{Follow: true, Tail: tail, Done: done}, notify) {
 			if err != nil {
 				end <- err
 				return
@@ -137,7 +137,7 @@ func (f follower) expect(t *testing.T, want ...string) {
 			require.Equal(t, text, l.Text)
 		case err := <-f.end:
 			require.Fail(t, "the read ended", "before %q: %v", text, err)
-		case <-time.After(20 * time.Second):
+		case <-time.After(2 * time.Minute):
 			require.Fail(t, "nothing came", "instead of %q", text)
 		}
 	}
@@ -151,7 +151,7 @@ func (f follower) ends(t *testing.T) error {
 		require.Fail(t, "a line too many", "%q", l.Text)
 	case err := <-f.end:
 		return err
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		require.Fail(t, "the read does not end")
 	}
 	return nil

@@ -23,7 +23,7 @@ func TestRead(t *testing.T) {
 		return sandbox.LogLine{At: start().Add(time.Duration(second) * time.Second), Stream: "stdout", Text: text}
 	}
 	cut := func(l sandbox.LogLine) sandbox.LogLine { l.Truncated = true; return l }
-	one, two := rec(1, Stdout, full, "one"), rec(2, Stdout, full, "two")
+	one, two := rec(1, Stdout, tagFull, "one"), rec(2, Stdout, tagFull, "two")
 	for name, tc := range map[string]struct {
 		older, current string
 		query          Query
@@ -36,14 +36,14 @@ func TestRead(t *testing.T) {
 		"since":                   {current: one + two, query: Query{Since: start().Add(2 * time.Second)}, want: []sandbox.LogLine{at(2, "two")}},
 		"since beats tail":        {current: one + two, query: Query{Since: start().Add(2 * time.Second), Tail: 2}, want: []sandbox.LogLine{at(2, "two")}},
 		"garbage between":         {current: one + "\x00\x00\n\nkernel: oops\n" + two, want: []sandbox.LogLine{at(1, "one"), at(2, "two")}},
-		"torn at the end":         {current: one + rec(2, Stdout, full, "tw")[:len(two)-2], want: []sandbox.LogLine{at(1, "one"), cut(at(2, "tw"))}},
+		"torn at the end":         {current: one + rec(2, Stdout, tagFull, "tw")[:len(two)-2], want: []sandbox.LogLine{at(1, "one"), cut(at(2, "tw"))}},
 		"torn head at the end":    {current: one + two[:12], want: []sandbox.LogLine{at(1, "one")}},
 		"torn in the older":       {older: one[:len(one)-1], current: two, want: []sandbox.LogLine{cut(at(1, "one")), at(2, "two")}},
-		"joined":                  {current: rec(1, Stdout, part, "o") + rec(2, Stdout, part, "n") + rec(3, Stdout, full, "e"), want: []sandbox.LogLine{at(1, "one")}},
-		"joined over a rotation":  {older: rec(1, Stdout, part, "o"), current: rec(2, Stdout, full, "ne"), want: []sandbox.LogLine{at(1, "one")}},
-		"joined around another":   {current: rec(1, Stdout, part, "o") + rec(2, Stderr, full, "") + rec(3, Stdout, full, "ne"), query: Query{Tail: 1}, want: []sandbox.LogLine{at(1, "one")}},
-		"open at the end":         {current: one + rec(2, Stdout, part, "two"), want: []sandbox.LogLine{at(1, "one"), at(2, "two")}},
-		"tail of an open line":    {current: one + rec(2, Stdout, part, "two"), query: Query{Tail: 1}, want: []sandbox.LogLine{at(2, "two")}},
+		"joined":                  {current: rec(1, Stdout, tagPart, "o") + rec(2, Stdout, tagPart, "n") + rec(3, Stdout, tagFull, "e"), want: []sandbox.LogLine{at(1, "one")}},
+		"joined over a rotation":  {older: rec(1, Stdout, tagPart, "o"), current: rec(2, Stdout, tagFull, "ne"), want: []sandbox.LogLine{at(1, "one")}},
+		"joined around another":   {current: rec(1, Stdout, tagPart, "o") + rec(2, Stderr, tagFull, "") + rec(3, Stdout, tagFull, "ne"), query: Query{Tail: 1}, want: []sandbox.LogLine{at(1, "one")}},
+		"open at the end":         {current: one + rec(2, Stdout, tagPart, "two"), want: []sandbox.LogLine{at(1, "one"), at(2, "two")}},
+		"tail of an open line":    {current: one + rec(2, Stdout, tagPart, "two"), query: Query{Tail: 1}, want: []sandbox.LogLine{at(2, "two")}},
 		"tail takes in the older": {older: one, current: two, query: Query{Tail: 2}, want: []sandbox.LogLine{at(1, "one"), at(2, "two")}},
 		"tail of the current":     {older: one, current: two, query: Query{Tail: 1}, want: []sandbox.LogLine{at(2, "two")}},
 		"tail of more":            {older: one, current: two, query: Query{Tail: 9}, want: []sandbox.LogLine{at(1, "one"), at(2, "two")}},
@@ -130,20 +130,20 @@ func (c *counting) ReadAt(p []byte, at int64) (int, error) {
 
 func TestTailDoesNotLoadTheFile(t *testing.T) {
 	t.Parallel()
-	for name, other := range map[string]string{"both streams": rec(0, Stderr, full, ""), "one stream": ""} {
+	for name, other := range map[string]string{"both streams": rec(0, Stderr, tagFull, ""), "one stream": ""} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			content := strings.Repeat(rec(0, Stdout, full, strings.Repeat("x", 100)), 50_000)
+			content := strings.Repeat(rec(0, Stdout, tagFull, strings.Repeat("x", 100)), 50_000)
 			content += other
-			last := strings.Repeat(rec(0, Stdout, full, "y"), 10)
+			last := strings.Repeat(rec(0, Stdout, tagFull, "y"), 10)
 			content += last
 			size := int64(len(content))
 			log := &counting{ReaderAt: strings.NewReader(content)}
 			tail := &tailer{want: 10}
-			done, err := tail.walk(log, size, true)
+			done, err := tail.walkFile(log, size, true)
 			require.NoError(t, err)
 			assert.True(t, done)
-			assert.Equal(t, place{inCurrent: true, offset: size - int64(len(last))}, tail.place())
+			assert.Equal(t, readStart{inCurrent: true, offset: size - int64(len(last))}, tail.startPlace())
 			limit := 2 * windowBytes
 			if other == "" {
 				limit += 2 * lookBack
@@ -157,7 +157,7 @@ func TestTailDoesNotLoadTheFile(t *testing.T) {
 // and nothing else.
 func TestTailLooksBackSoFar(t *testing.T) {
 	t.Parallel()
-	noise := strings.Repeat(rec(2, Stderr, full, strings.Repeat("x", 1000)), 3*lookBack/2000)
+	noise := strings.Repeat(rec(2, Stderr, tagFull, strings.Repeat("x", 1000)), 3*lookBack/2000)
 	for name, tc := range map[string]struct {
 		between, want string
 	}{
@@ -168,7 +168,7 @@ func TestTailLooksBackSoFar(t *testing.T) {
 			t.Parallel()
 			between := tc.between[:strings.LastIndexByte(tc.between, '\n')+1]
 			dir := t.TempDir()
-			put(t, currentPath(dir), rec(0, Stdout, full, "before"), rec(1, Stdout, part, "head "), between, rec(3, Stdout, full, "tail"))
+			put(t, currentPath(dir), rec(0, Stdout, tagFull, "before"), rec(1, Stdout, tagPart, "head "), between, rec(3, Stdout, tagFull, "tail"))
 			assert.Equal(t, []string{tc.want}, texts(lines(t, dir, Query{Tail: 1})))
 		})
 	}
@@ -202,7 +202,7 @@ func TestOpenPairNoticesARotation(t *testing.T) {
 				return openIfThere(path)
 			}, dir)
 			require.NoError(t, err)
-			t.Cleanup(files.close)
+			t.Cleanup(files.closeFiles)
 			for file, want := range map[*os.File]string{files.older: tc.older, files.current: tc.current} {
 				got, err := io.ReadAll(file)
 				require.NoError(t, err)
@@ -254,7 +254,7 @@ func TestReadDuringRotation(t *testing.T) {
 func TestReadEndsWithTheLoopAndWithTheContext(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	put(t, currentPath(dir), rec(1, Stdout, full, "one"), rec(2, Stdout, full, "two"), rec(3, Stdout, full, "three"))
+	put(t, currentPath(dir), rec(1, Stdout, tagFull, "one"), rec(2, Stdout, tagFull, "two"), rec(3, Stdout, tagFull, "three"))
 	seen := 0
 	for _, err := range Read(t.Context(), dir, Query{}) {
 		require.NoError(t, err)
@@ -324,7 +324,7 @@ func TestLastActivity(t *testing.T) {
 				if at.IsZero() {
 					continue
 				}
-				content := rec(0, Stdout, full, "x")
+				content := rec(0, Stdout, tagFull, "x")
 				if tc.empty && path == currentPath(dir) {
 					content = ""
 				}
@@ -340,9 +340,9 @@ func TestLastActivity(t *testing.T) {
 
 // No content makes a read fail, and a tail is always the end of the whole.
 func FuzzRead(f *testing.F) {
-	f.Add([]byte(rec(1, Stdout, full, "one")), []byte(rec(2, Stderr, part, "two")), 1)
-	f.Add([]byte(rec(1, Stdout, part, "o")+"x"), []byte("\x00\n"+rec(2, Stdout, full, "ne")), 2)
-	f.Add([]byte(rec(1, Stdout, part, "a")+rec(1, Stderr, part, "b")), []byte(rec(1, Stdout, full, "c")+rec(1, Stderr, part, "d")), 1)
+	f.Add([]byte(rec(1, Stdout, tagFull, "one")), []byte(rec(2, Stderr, tagPart, "two")), 1)
+	f.Add([]byte(rec(1, Stdout, tagPart, "o")+"x"), []byte("\x00\n"+rec(2, Stdout, tagFull, "ne")), 2)
+	f.Add([]byte(rec(1, Stdout, tagPart, "a")+rec(1, Stderr, tagPart, "b")), []byte(rec(1, Stdout, tagFull, "c")+rec(1, Stderr, tagPart, "d")), 1)
 	f.Fuzz(func(t *testing.T, older, current []byte, tail int) {
 		dir := t.TempDir()
 		put(t, olderPath(dir), string(older))

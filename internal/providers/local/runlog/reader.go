@@ -4,31 +4,33 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
 	"math"
 	"os"
+	"time"
 
 	"sbx/internal/sandbox"
 )
 
-// reader is one read of a log: a walk from file to file.
+// reader is the state of one read of a log.
 type reader struct {
 	dir    string
 	follow bool
 	done   <-chan struct{}
 	emit   func(sandbox.LogLine) error
 	notify *notifier
-	skip   int // lines that end before the first one wanted
-	passed amount
-	placed bool // passed counts from the beginning of the output
+	skip   int    // lines before the first one wanted
+	passed amount // output read so far
+	placed bool   // passed counts from the beginning of the output
 	joiner joiner
-	file   *os.File // the one being read; nil while there is none
+	file   *os.File // the current one; nil without one
 	source *io.SectionReader
 	lines  *scanner
 }
 
-// run reads what is there, and then follows. The watch begins first: what is
-// written in between is then noticed twice rather than never.
-func (r *reader) run(ctx context.Context, tail int, notify func(string) *notifier) error {
+// readLog reads what exists, and then follows. The watch begins first, so that no change in
+// between is missed.
+func (r *reader) readLog(ctx context.Context, tail int, notify func(string) *notifier) error {
 	if r.follow {
 		r.notify = notify(r.dir)
 	}
@@ -36,8 +38,8 @@ func (r *reader) run(ctx context.Context, tail int, notify func(string) *notifie
 	if err != nil {
 		return err
 	}
-	defer func() { files.close() }()
-	size, err := sizeOf(files.current)
+	defer func() { files.closeFiles() }()
+	size, err := openFileSize(files.current)
 	if err != nil {
 		return err
 	}
@@ -48,25 +50,25 @@ func (r *reader) run(ctx context.Context, tail int, notify func(string) *notifie
 	r.skip = start.skip
 	r.placed = start.offset == 0 && start.inCurrent == (files.older == nil)
 	if !start.inCurrent && files.older != nil {
-		r.turnTo(files.older, start.offset, math.MaxInt64)
+		r.switchTo(files.older, start.offset, math.MaxInt64)
 		files.older, start.offset = nil, 0
-		if err := r.finish(ctx); err != nil {
+		if err := r.finishFile(ctx); err != nil {
 			return err
 		}
 	}
 	if files.current != nil {
-		r.turnTo(files.current, start.offset, size)
+		r.switchTo(files.current, start.offset, size)
 		files.current = nil
 	}
 	if !r.follow {
-		return r.last(ctx)
+		return r.finishLog(ctx)
 	}
-	return r.followOn(ctx)
+	return r.followLog(ctx)
 }
 
-// turnTo leaves the file that was read for another one, from an offset. Without
-// follow it is read up to the limit, the size that it had.
-func (r *reader) turnTo(file *os.File, offset, limit int64) {
+// switchTo replaces the current file, from an offset. Without follow it is read up to the
+// limit, its size at the call.
+func (r *reader) switchTo(file *os.File, offset, limit int64) {
 	if r.file != nil && r.file != file {
 		r.file.Close()
 	}
@@ -82,8 +84,8 @@ func (r *reader) turnTo(file *os.File, offset, limit int64) {
 	r.lines = newScanner(r.source)
 }
 
-// drain emits every whole line that is there.
-func (r *reader) drain(ctx context.Context) error {
+// emitLines emits every complete line.
+func (r *reader) emitLines(ctx context.Context) error {
 	if r.lines == nil {
 		return ctx.Err()
 	}
@@ -91,67 +93,66 @@ func (r *reader) drain(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		line, err := r.lines.next()
+		line, err := r.lines.nextLine()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if err := r.record(line, false); err != nil {
+		if err := r.handleRecord(line, false); err != nil {
 			return err
 		}
 	}
 }
 
-// finish drains a file that does not grow any more, with what is torn at its end.
-func (r *reader) finish(ctx context.Context) error {
-	if err := r.drain(ctx); err != nil || r.lines == nil {
+// finishFile emits the rest of a file that no longer grows, with a torn record at its end.
+func (r *reader) finishFile(ctx context.Context) error {
+	if err := r.emitLines(ctx); err != nil || r.lines == nil {
 		return err
 	}
-	return r.record(r.lines.takeRest(), true)
+	return r.handleRecord(r.lines.takeRest(), true)
 }
 
-// last finishes the last file, with the lines that nothing ends.
-func (r *reader) last(ctx context.Context) error {
-	if err := r.finish(ctx); err != nil {
+// finishLog finishes the last file, with the incomplete lines.
+func (r *reader) finishLog(ctx context.Context) error {
+	if err := r.finishFile(ctx); err != nil {
 		return err
 	}
-	return r.sever(false)
+	return r.endOpenLines(false)
 }
 
-// sever gives up waiting for the ends of lines.
-func (r *reader) sever(truncated bool) error {
-	for _, l := range r.joiner.rest() {
+// endOpenLines emits the incomplete lines.
+func (r *reader) endOpenLines(truncated bool) error {
+	for _, l := range r.joiner.openLines() {
 		l.Truncated = l.Truncated || truncated
-		if err := r.line(l); err != nil {
+		if err := r.emitLine(l); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *reader) record(line []byte, torn bool) error {
+func (r *reader) handleRecord(line []byte, torn bool) error {
 	rec, ok := parseRecord(line)
 	if !ok {
-		return r.head(line)
+		return r.handleHead(line)
 	}
 	r.passed.add(rec.at, rec.tag, rec.text)
-	l, ended := r.joiner.add(rec, torn)
+	l, ended := r.joiner.addPart(rec, torn)
 	if !ended {
 		return nil
 	}
-	return r.line(l)
+	return r.emitLine(l)
 }
 
-// head takes the head of a file: it says what is missing between what was read before
-// and what follows.
-func (r *reader) head(line []byte) error {
+// handleHead compares the head of a file with what was read before, and emits the gap.
+func (r *reader) handleHead(line []byte) error {
 	before, ok := parseHead(line)
 	if !ok {
 		return nil
 	}
-	gap, found := r.passed.missing(before)
+	gap, found := r.passed.gapLine(before)
 	placed := r.placed
 	r.passed, r.placed = before, true
 	if !placed || !found {
@@ -160,7 +161,7 @@ func (r *reader) head(line []byte) error {
 	return r.emit(gap)
 }
 
-func (r *reader) line(l sandbox.LogLine) error {
+func (r *reader) emitLine(l sandbox.LogLine) error {
 	if r.skip > 0 {
 		r.skip--
 		return nil
@@ -168,9 +169,52 @@ func (r *reader) line(l sandbox.LogLine) error {
 	return r.emit(l)
 }
 
-func (r *reader) close() {
-	r.turnTo(nil, 0, 0)
+func (r *reader) closeReader() {
+	r.switchTo(nil, 0, 0)
 	if r.notify != nil {
-		r.notify.close()
+		r.notify.closeWatch()
+	}
+}
+
+// Query selects lines.
+type Query struct {
+	Since  time.Time // lines before it are left out; zero = from the start
+	Tail   int       // the last n lines; 0 or less = all
+	Follow bool      // continue until Done is closed and everything is read
+	// Done is closed when the sandbox has ended and its Writer is closed. With nil, only ctx
+	// ends a Follow.
+	Done <-chan struct{}
+}
+
+// Read yields the lines of a sandbox's output in the order of their ends, oldest first.
+// Missing files have no lines, malformed records are skipped, output that rotation has removed
+// is a line with a Gap, and a line that is cut off at the end of the files or by a rotation is
+// yielded as far as it exists, marked as truncated. After a rotation the first line may be the
+// end of a longer one.
+//
+// Without Follow it yields what exists at the call. With Follow it ends without an error when
+// Done is closed or the directory is removed. The end of ctx yields its error: the output was
+// not read to its end. Any other error is the disk's. An error is the last item.
+func Read(ctx context.Context, dir string, q Query) iter.Seq2[sandbox.LogLine, error] {
+	return readWith(ctx, dir, q, newNotifier)
+}
+
+// errStopped is the consumer's break out of the loop.
+var errStopped = errors.New("the reader was told to stop")
+
+func readWith(ctx context.Context, dir string, q Query, notify func(string) *notifier) iter.Seq2[sandbox.LogLine, error] {
+	return func(yield func(sandbox.LogLine, error) bool) {
+		r := &reader{dir: dir, follow: q.Follow, done: q.Done}
+		r.emit = func(l sandbox.LogLine) error {
+			if !l.At.Before(q.Since) && !yield(l, nil) {
+				return errStopped
+			}
+			return nil
+		}
+		defer r.closeReader()
+		err := r.readLog(ctx, q.Tail, notify)
+		if err != nil && !errors.Is(err, errStopped) {
+			yield(sandbox.LogLine{}, err)
+		}
 	}
 }

@@ -3,6 +3,8 @@ package runlog
 import (
 	"bytes"
 	"time"
+
+	"sbx/internal/sandbox"
 )
 
 // Stream is one of the two streams of a program.
@@ -14,7 +16,7 @@ const (
 	Stderr Stream = "stderr"
 )
 
-// streams is how many there are; index orders them.
+// streams is the number of streams; index orders them.
 const streams = 2
 
 func (s Stream) index() int {
@@ -31,17 +33,17 @@ func streamAt(index int) Stream {
 	return Stdout
 }
 
-// ChunkBytes is the most text one record holds; a longer line is split. The
-// figure is the one that container runtimes use for the same format.
+// ChunkBytes is the longest text of one record; a longer line is split. Container runtimes use
+// the same value for this format.
 const ChunkBytes = 16 << 10
 
-// headBytes bounds what stands before the text: a time with nanoseconds, the
-// stream, the tag, the spaces and the line end.
+// headBytes limits what precedes the text: a time with nanoseconds, the stream, the tag, the
+// spaces and the line end.
 const headBytes = 64
 
 const (
-	full = 'F' // the line ends here
-	part = 'P' // the line goes on in the stream's next record
+	tagFull = 'F' // the line ends here
+	tagPart = 'P' // the line continues in the stream's next record
 )
 
 // record is one line of the files. text points into the reader's buffer.
@@ -52,13 +54,13 @@ type record struct {
 	text   []byte
 }
 
-// appendStamp writes the time of a record.
+// appendStamp formats the time of a record.
 func appendStamp(b []byte, at time.Time) []byte {
 	return at.UTC().AppendFormat(b, time.RFC3339Nano)
 }
 
-// appendRecord writes one record with a time that is formatted already: lines
-// that arrive together share it.
+// appendRecord appends one record with a time that is already formatted, since lines of one
+// call share it.
 func appendRecord(b, stamp []byte, stream Stream, tag byte, text []byte) []byte {
 	b = append(b, stamp...)
 	b = append(b, ' ')
@@ -68,8 +70,8 @@ func appendRecord(b, stamp []byte, stream Stream, tag byte, text []byte) []byte 
 	return append(b, '\n')
 }
 
-// parseRecord reads one line of a file, without its line end; false for what
-// is no record. The text may hold any byte but a line feed.
+// parseRecord reads one line of a file, without its line end; false for other lines. The text
+// may contain any byte but a line feed.
 func parseRecord(line []byte) (record, bool) {
 	stamp, rest, ok := bytes.Cut(line, []byte{' '})
 	if !ok {
@@ -80,15 +82,15 @@ func parseRecord(line []byte) (record, bool) {
 		return record{}, false
 	}
 	r := record{tag: rest[0], text: rest[2:]}
-	if !r.stream.parse(name) || (r.tag != full && r.tag != part) || r.at.UnmarshalText(stamp) != nil {
+	if !r.stream.parseName(name) || (r.tag != tagFull && r.tag != tagPart) || r.at.UnmarshalText(stamp) != nil {
 		return record{}, false
 	}
 	r.at = r.at.UTC()
 	return r, true
 }
 
-// parse compares instead of converting, which would cost an allocation per record.
-func (s *Stream) parse(name []byte) bool {
+// parseName compares instead of converting, which would allocate for each record.
+func (s *Stream) parseName(name []byte) bool {
 	switch string(name) {
 	case string(Stdout):
 		*s = Stdout
@@ -98,4 +100,53 @@ func (s *Stream) parse(name []byte) bool {
 		return false
 	}
 	return true
+}
+
+// MaxLineBytes is the longest text of a line for a reader; the rest of a longer line is left
+// out and the line marked as truncated. It limits the memory of a reader.
+const MaxLineBytes = 64 << 10
+
+// joiner joins records to lines: it keeps the parts of a line, for each stream, until its end.
+type joiner struct {
+	open [streams]struct {
+		line   sandbox.LogLine // without its text
+		text   []byte
+		active bool
+	}
+}
+
+// addPart adds a record, and returns the line that it completes. A torn record lacks the end
+// of its text.
+func (j *joiner) addPart(r record, torn bool) (sandbox.LogLine, bool) {
+	o := &j.open[r.stream.index()]
+	if !o.active {
+		o.line = sandbox.LogLine{At: r.at, Stream: string(r.stream)}
+		o.active, o.text = true, o.text[:0]
+	}
+	n := min(len(r.text), MaxLineBytes-len(o.text))
+	o.line.Truncated = o.line.Truncated || torn || n < len(r.text)
+	o.text = append(o.text, r.text[:n]...)
+	if r.tag == tagPart {
+		return sandbox.LogLine{}, false
+	}
+	return j.endLine(r.stream.index()), true
+}
+
+// endLine completes a line.
+func (j *joiner) endLine(index int) sandbox.LogLine {
+	o := &j.open[index]
+	o.active = false
+	o.line.Text = string(o.text)
+	return o.line
+}
+
+// openLines returns the incomplete lines and forgets them.
+func (j *joiner) openLines() []sandbox.LogLine {
+	var lines []sandbox.LogLine
+	for i := range j.open {
+		if j.open[i].active {
+			lines = append(lines, j.endLine(i))
+		}
+	}
+	return lines
 }

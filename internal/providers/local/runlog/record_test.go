@@ -18,12 +18,12 @@ func TestParseRecord(t *testing.T) {
 		want record
 		ok   bool
 	}{
-		"full":             {"2026-11-20T01:02:03.45Z stdout F hello", record{at, Stdout, full, []byte("hello")}, true},
-		"part":             {"2026-11-20T01:02:03.45Z stderr P hel", record{at, Stderr, part, []byte("hel")}, true},
-		"empty text":       {"2026-11-20T01:02:03.45Z stdout F ", record{at, Stdout, full, []byte{}}, true},
-		"text with spaces": {"2026-11-20T01:02:03.45Z stdout F  a b ", record{at, Stdout, full, []byte(" a b ")}, true},
-		"carriage return":  {"2026-11-20T01:02:03.45Z stdout F a\r", record{at, Stdout, full, []byte("a\r")}, true},
-		"another zone":     {"2026-11-20T03:02:03.45+02:00 stdout F a", record{at, Stdout, full, []byte("a")}, true},
+		"full":             {"2026-11-20T01:02:03.45Z stdout F hello", record{at, Stdout, tagFull, []byte("hello")}, true},
+		"part":             {"2026-11-20T01:02:03.45Z stderr P hel", record{at, Stderr, tagPart, []byte("hel")}, true},
+		"empty text":       {"2026-11-20T01:02:03.45Z stdout F ", record{at, Stdout, tagFull, []byte{}}, true},
+		"text with spaces": {"2026-11-20T01:02:03.45Z stdout F  a b ", record{at, Stdout, tagFull, []byte(" a b ")}, true},
+		"carriage return":  {"2026-11-20T01:02:03.45Z stdout F a\r", record{at, Stdout, tagFull, []byte("a\r")}, true},
+		"another zone":     {"2026-11-20T03:02:03.45+02:00 stdout F a", record{at, Stdout, tagFull, []byte("a")}, true},
 		"nothing":          {line: ""},
 		"torn time":        {line: "2026-11-20T01:0"},
 		"torn head":        {line: "2026-11-20T01:02:03.45Z stdout"},
@@ -46,7 +46,7 @@ func TestParseRecord(t *testing.T) {
 func TestHeadBytesBoundsTheHead(t *testing.T) {
 	t.Parallel()
 	longest := appendStamp(nil, time.Date(2026, 11, 20, 1, 2, 3, 123_456_789, time.FixedZone("", 3600)))
-	assert.LessOrEqual(t, len(appendRecord(nil, longest, Stderr, full, nil)), headBytes)
+	assert.LessOrEqual(t, len(appendRecord(nil, longest, Stderr, tagFull, nil)), headBytes)
 }
 
 func TestParseRecordAllocatesNothing(t *testing.T) { //nolint:paralleltest // allocations of other tests would be counted

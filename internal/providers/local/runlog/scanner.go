@@ -6,16 +6,16 @@ import (
 	"io"
 )
 
-// windowBytes bounds the lines that are looked at; one of that length or more is
-// garbage, because a record is hardly longer than ChunkBytes.
+// windowBytes limits the length of lines; a line of that length or more is skipped as
+// malformed, since a record is not much longer than ChunkBytes.
 const windowBytes = 128 << 10
 
-// scanner cuts a file that may still grow into lines. Unlike bufio's, it goes
-// on after the end of the file, and holds a line back until it is whole.
+// scanner splits a growing file into lines. Unlike bufio's, it continues after the end of the
+// file, and returns a line only when it is complete.
 type scanner struct {
 	source io.Reader
 	buf    []byte
-	lo, hi int  // buf[lo:hi] is not handed out yet
+	lo, hi int  // buf[lo:hi] is not returned yet
 	skip   bool // inside a line that is too long
 }
 
@@ -23,9 +23,9 @@ func newScanner(source io.Reader) *scanner {
 	return &scanner{source: source, buf: make([]byte, windowBytes)}
 }
 
-// next gives the next whole line without its line end, valid until the next
-// call; io.EOF when there is none now.
-func (s *scanner) next() ([]byte, error) {
+// nextLine returns the next complete line without its line end, valid until the next call;
+// io.EOF when there is none now.
+func (s *scanner) nextLine() ([]byte, error) {
 	for {
 		if i := bytes.IndexByte(s.buf[s.lo:s.hi], '\n'); i >= 0 {
 			line := s.buf[s.lo : s.lo+i]
@@ -36,13 +36,13 @@ func (s *scanner) next() ([]byte, error) {
 			}
 			return line, nil
 		}
-		if err := s.fill(); err != nil {
+		if err := s.fillBuffer(); err != nil {
 			return nil, err
 		}
 	}
 }
 
-func (s *scanner) fill() error {
+func (s *scanner) fillBuffer() error {
 	if s.hi-s.lo == len(s.buf) {
 		s.lo, s.hi, s.skip = 0, 0, true
 	}
@@ -62,8 +62,7 @@ func (s *scanner) fill() error {
 	}
 }
 
-// takeRest gives what stands behind the last line end, once; empty when the file
-// ends well.
+// takeRest returns the text after the last line end, once; empty when the file ends with one.
 func (s *scanner) takeRest() []byte {
 	rest := s.buf[s.lo:s.hi]
 	s.lo, s.hi = 0, 0
@@ -73,29 +72,29 @@ func (s *scanner) takeRest() []byte {
 	return rest
 }
 
-// backward cuts a file into lines from its end.
-type backward struct {
+// reverseScanner splits a file into lines from its end.
+type reverseScanner struct {
 	source io.ReaderAt
-	end    int64 // where the next line ends
+	end    int64 // end of the next line
 	buf    []byte
-	lo     int64 // where buf stands in the file
+	lo     int64 // offset of buf in the file
 	n      int   // bytes in buf
 }
 
-func newBackward(source io.ReaderAt, size int64) *backward {
-	return &backward{source: source, end: size, buf: make([]byte, windowBytes+1)}
+func newReverseScanner(source io.ReaderAt, size int64) *reverseScanner {
+	return &reverseScanner{source: source, end: size, buf: make([]byte, windowBytes+1)}
 }
 
-// prev gives the line before the last one given, without its line end, and
-// where it starts; io.EOF at the start of the file. The line is nil when it is
-// too long, and valid until the next call.
-func (b *backward) prev() (int64, []byte, error) {
+// prevLine returns the line before the last one returned, without its line end, and its
+// offset; io.EOF at the start of the file. The line is nil when it is too long, and valid
+// until the next call.
+func (b *reverseScanner) prevLine() (int64, []byte, error) {
 	if b.end <= 0 {
 		return 0, nil, io.EOF
 	}
 	long := false
 	for {
-		held := b.held()
+		held := b.bufferedBytes()
 		body := held
 		if !long {
 			body = bytes.TrimSuffix(held, []byte{'\n'})
@@ -111,21 +110,21 @@ func (b *backward) prev() (int64, []byte, error) {
 		case len(held) == len(b.buf):
 			long, b.end = true, b.lo
 		}
-		if err := b.load(); err != nil {
+		if err := b.loadBuffer(); err != nil {
 			return 0, nil, err
 		}
 	}
 }
 
-// held is what buf holds of the file before end.
-func (b *backward) held() []byte {
+// bufferedBytes is the content of buf before end.
+func (b *reverseScanner) bufferedBytes() []byte {
 	if b.n == 0 || b.end <= b.lo || b.end > b.lo+int64(b.n) {
 		return nil
 	}
 	return b.buf[:b.end-b.lo]
 }
 
-func (b *backward) load() error {
+func (b *reverseScanner) loadBuffer() error {
 	b.lo = max(0, b.end-int64(len(b.buf)))
 	n, err := b.source.ReadAt(b.buf[:b.end-b.lo], b.lo)
 	b.n = n
@@ -133,7 +132,7 @@ func (b *backward) load() error {
 		return nil
 	}
 	if err == nil || errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF // the file shrank
+		return io.ErrUnexpectedEOF // the file was truncated
 	}
 	return err
 }

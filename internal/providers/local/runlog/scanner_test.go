@@ -19,7 +19,7 @@ func forwards(t *testing.T, source io.Reader) []string {
 	s := newScanner(source)
 	var got []string
 	for {
-		line, err := s.next()
+		line, err := s.nextLine()
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -36,10 +36,10 @@ func forwards(t *testing.T, source io.Reader) []string {
 // backwards gives the same from the other end, and checks the offsets.
 func backwards(t *testing.T, content string) []string {
 	t.Helper()
-	b := newBackward(strings.NewReader(content), int64(len(content)))
+	b := newReverseScanner(strings.NewReader(content), int64(len(content)))
 	var got []string
 	for {
-		offset, line, err := b.prev()
+		offset, line, err := b.prevLine()
 		if errors.Is(err, io.EOF) {
 			slices.Reverse(got)
 			return got
@@ -120,7 +120,7 @@ func TestScannerGoesOnAfterTheEnd(t *testing.T) {
 	s := newScanner(&source)
 	for _, step := range []struct{ more, want string }{{"a\nb", "a"}, {"", ""}, {"c\n", "bc"}, {"\n", ""}} {
 		source.WriteString(step.more)
-		line, err := s.next()
+		line, err := s.nextLine()
 		if step.more == "" {
 			require.ErrorIs(t, err, io.EOF)
 			continue
@@ -133,9 +133,9 @@ func TestScannerGoesOnAfterTheEnd(t *testing.T) {
 func TestScannerReportsABadDisk(t *testing.T) {
 	t.Parallel()
 	bad := errors.New("input/output error")
-	_, err := newScanner(iotest.ErrReader(bad)).next()
+	_, err := newScanner(iotest.ErrReader(bad)).nextLine()
 	require.ErrorIs(t, err, bad)
-	_, err = newScanner(stuck{}).next()
+	_, err = newScanner(stuck{}).nextLine()
 	require.ErrorIs(t, err, io.ErrNoProgress)
 }
 
@@ -145,10 +145,10 @@ func (stuck) Read([]byte) (int, error) { return 0, nil }
 
 func TestBackwardReportsAShrunkFile(t *testing.T) {
 	t.Parallel()
-	_, _, err := newBackward(strings.NewReader("a\n"), 100).prev()
+	_, _, err := newReverseScanner(strings.NewReader("a\n"), 100).prevLine()
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	bad := errors.New("input/output error")
-	_, _, err = newBackward(badAt{bad}, 100).prev()
+	_, _, err = newReverseScanner(badAt{bad}, 100).prevLine()
 	require.ErrorIs(t, err, bad)
 }
 

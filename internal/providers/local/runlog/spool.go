@@ -9,38 +9,38 @@ import (
 	"sbx/internal/providers/local/plain"
 )
 
-// retryAfter is how long the spool leaves a failing disk alone.
+// retryAfter is how long the spool does not write after an error.
 const retryAfter = time.Second
 
-// spool is the two files behind a Writer: it appends whole records, keeps both
-// files together under the cap, and gets over a disk that is full or ill.
+// spool is the two files of a Writer: it appends complete records, keeps both files together
+// under the cap, and continues after a full or failing disk.
 type spool struct {
 	dir     string
-	half    int64 // of the cap: the most that one file holds
+	half    int64 // half of the cap: the largest size of one file
 	file    *os.File
 	size    int64
 	torn    bool   // the file ends inside a record
-	before  amount // of the output that was stored in the files before this one
-	here    amount // of the output in this one
-	noHead  bool   // the file has to begin with before, which could not be written yet
+	before  amount // of the output in earlier files
+	here    amount // of the output in this file
+	noHead  bool   // the head with before could not be written yet
 	retryAt time.Time
 	err     error                               // of the last attempt
-	write   func(*os.File, []byte) (int, error) // (*os.File).Write, or a test's bad disk
+	write   func(*os.File, []byte) (int, error) // (*os.File).Write, or a test's
 }
 
 func newSpool(dir string, capBytes int64) *spool {
 	return &spool{dir: dir, half: max(capBytes, MinCapBytes) / 2, write: (*os.File).Write}
 }
 
-// append stores a batch of whole records, which hold the given amount of output, and
-// returns how many of its bytes are on disk; after a failure the last record there may
-// be a torn one, which stays, because a reader may have seen it. Within retryAfter of a
-// failure append does not try, unless forced.
-func (s *spool) append(batch []byte, holds amount, now time.Time, force bool) int {
+// appendBatch stores a batch of complete records with the given amount of output, and returns
+// how many of its bytes are on disk; after an error the last record there may be torn, which
+// stays, because a reader may have read it. Within retryAfter of an error it does not write,
+// unless forced.
+func (s *spool) appendBatch(batch []byte, holds amount, now time.Time, force bool) int {
 	if !force && now.Before(s.retryAt) {
 		return 0
 	}
-	kept, err := s.try(batch, holds)
+	kept, err := s.tryAppend(batch, holds)
 	s.err = err
 	if err != nil {
 		s.retryAt = now.Add(retryAfter)
@@ -48,16 +48,16 @@ func (s *spool) append(batch []byte, holds amount, now time.Time, force bool) in
 	return kept
 }
 
-func (s *spool) try(batch []byte, holds amount) (int, error) {
-	if err := s.open(); err != nil {
+func (s *spool) tryAppend(batch []byte, holds amount) (int, error) {
+	if err := s.openFile(); err != nil {
 		return 0, err
 	}
-	if s.size > 0 && s.size+int64(len(batch))+1 > s.half { // 1 for mend
-		if err := s.rotate(); err != nil {
+	if s.size > 0 && s.size+int64(len(batch))+1 > s.half { // 1 for endTornRecord
+		if err := s.rotateFiles(); err != nil {
 			return 0, err
 		}
 	}
-	if err := s.mend(); err != nil {
+	if err := s.endTornRecord(); err != nil {
 		return 0, err
 	}
 	if err := s.writeHead(); err != nil {
@@ -67,14 +67,14 @@ func (s *spool) try(batch []byte, holds amount) (int, error) {
 	s.size += int64(n)
 	s.torn = n > 0 && batch[n-1] != '\n'
 	if n < len(batch) {
-		holds = amountOf(batch[:n])
+		holds = countPiece(batch[:n])
 	}
-	s.here.join(holds)
+	s.here.addNext(holds)
 	return n, err
 }
 
-// writeHead begins a file that follows others with how much was stored before it, so
-// that a reader knows what is missing once those are removed.
+// writeHead begins a file after a rotation with the amount of output before it, so that a
+// reader knows what is missing once that is removed.
 func (s *spool) writeHead() error {
 	if !s.noHead {
 		return nil
@@ -85,8 +85,8 @@ func (s *spool) writeHead() error {
 	return err
 }
 
-// mend ends a torn record, so that the next one starts on a line of its own.
-func (s *spool) mend() error {
+// endTornRecord ends a torn record, so that the next one starts on a line of its own.
+func (s *spool) endTornRecord() error {
 	if !s.torn {
 		return nil
 	}
@@ -96,8 +96,8 @@ func (s *spool) mend() error {
 	return err
 }
 
-// open continues the current file or makes a new one.
-func (s *spool) open() error {
+// openFile continues the current file or makes a new one.
+func (s *spool) openFile() error {
 	if s.file != nil {
 		return nil
 	}
@@ -112,7 +112,7 @@ func (s *spool) open() error {
 	s.file, s.size, s.torn = file, info.Size(), false
 	if s.size > 0 {
 		if s.before, s.here, err = countStored(file, s.size); err != nil {
-			return errors.Join(err, s.close())
+			return errors.Join(err, s.closeFile())
 		}
 		s.noHead = false
 		var last [1]byte
@@ -122,22 +122,22 @@ func (s *spool) open() error {
 	return nil
 }
 
-// rotate makes the current file the older one, in place of that, and starts a
-// new one. The file is closed first, because not every system renames open ones.
-func (s *spool) rotate() error {
-	if err := s.close(); err != nil {
+// rotateFiles renames the current file to the older one and starts a new one. The file is
+// closed first, because some systems do not rename open files.
+func (s *spool) rotateFiles() error {
+	if err := s.closeFile(); err != nil {
 		return err
 	}
 	err := os.Rename(currentPath(s.dir), olderPath(s.dir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	s.before.join(s.here)
+	s.before.addNext(s.here)
 	s.here, s.noHead = amount{}, true
-	return s.open()
+	return s.openFile()
 }
 
-func (s *spool) close() error {
+func (s *spool) closeFile() error {
 	if s.file == nil {
 		return nil
 	}

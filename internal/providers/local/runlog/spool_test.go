@@ -76,7 +76,7 @@ func TestCloseSaysThatTheEndIsMissing(t *testing.T) {
 
 func TestTornWrites(t *testing.T) {
 	t.Parallel()
-	whole := len(rec(0, Stdout, full, "first"))
+	whole := len(rec(0, Stdout, tagFull, "first"))
 	for name, tc := range map[string]struct {
 		after   int // bytes of the bad write that reach the disk
 		want    []string

@@ -8,23 +8,22 @@ import (
 	"time"
 )
 
-// MinCapBytes is the smallest cap: below it, one batch would not fit into half
-// of it.
+// MinCapBytes is the smallest cap: one batch must fit into half of it.
 const MinCapBytes = 128 << 10
 
-// batchBytes is what is collected for one write to disk. With one chunk per
-// stream it is the memory of a Writer: about 64 KiB.
+// batchBytes is the size of one write to disk. With one chunk per stream it is the memory of a
+// Writer: about 64 KiB.
 const batchBytes = 2 * ChunkBytes
 
-// Writer keeps a program's output on disk, the newest within a cap. Its methods
-// may be called from several goroutines.
+// Writer stores a program's output on disk, the newest within a cap. It is safe for concurrent
+// use.
 type Writer struct {
 	mu      sync.Mutex
 	now     func() time.Time
 	spool   *spool
 	lines   [streams]line
-	batch   []byte    // records that wait for the end of the call
-	waiting amount    // what batch holds
+	batch   []byte    // records to be written at the end of the call
+	waiting amount    // of the batch
 	at      time.Time // of the call
 	stamp   []byte    // at, formatted
 	dropped int64
@@ -32,27 +31,24 @@ type Writer struct {
 	closed  bool
 }
 
-// line is the line that a stream is in the middle of.
+// line is the incomplete line of a stream.
 type line struct {
-	text   []byte // of the line, not yet in a record; at most ChunkBytes
+	text   []byte // not yet in a record; at most ChunkBytes
 	open   bool   // bytes came since the last line end
 	tag    byte   // of the stream's last record in the batch; 0 = none
 	stored byte   // of the stream's last record on disk
-	sever  bool   // its end was lost: what comes next must not be joined to it
+	sever  bool   // its end was lost: the next record must not be joined to it
 }
 
-// NewWriter makes a Writer for a sandbox's directory. At most capBytes stay on
-// disk (at least MinCapBytes; a smaller figure means that one), and of the
-// output the newest. Nothing is opened before the first byte, so that
-// LastActivity is the program's and not the Writer's; a log that exists is
-// continued.
+// NewWriter makes a Writer for a sandbox's directory. At most capBytes (at least MinCapBytes)
+// of the newest output stay on disk. Nothing is opened before the first byte, so that
+// LastActivity is the program's; an existing log is continued.
 func NewWriter(dir string, capBytes int64) *Writer {
 	return &Writer{now: time.Now, spool: newSpool(dir, capBytes)}
 }
 
-// Stream gives the writer of one stream. It takes every byte at once and never
-// fails; a line is on disk when the call that ends it returns. Any name but
-// Stderr means Stdout, so that no output is lost to a name.
+// Stream returns the writer of one stream. It accepts every byte at once and never fails; a
+// line is on disk when the call that ends it returns. Any name but Stderr means Stdout.
 func (w *Writer) Stream(name Stream) io.Writer {
 	return stream{w, streamAt(name.index())}
 }
@@ -74,55 +70,53 @@ func (s stream) Write(p []byte) (int, error) {
 		w.dropped += int64(len(p))
 		return len(p), nil
 	}
-	w.begin()
+	w.startBatch()
 	w.last = w.at
-	w.take(s.name, p)
-	w.store(false)
+	w.splitLines(s.name, p)
+	w.storeBatch(false)
 	return len(p), nil
 }
 
-// Flush stores the beginnings of lines that are not ended yet. Call it every
-// heartbeat: what a prompt or a progress bar shows is then in the log, counts
-// for LastActivity, and outlives the supervisor.
+// Flush stores the incomplete lines. It is called at intervals: then a prompt or a progress
+// bar is in the log, counts for LastActivity, and survives the supervisor.
 func (w *Writer) Flush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
 		return
 	}
-	w.begin()
+	w.startBatch()
 	for i := range w.lines {
 		if len(w.lines[i].text) > 0 {
-			w.flushText(streamAt(i), part)
+			w.flushText(streamAt(i), tagPart)
 		}
 	}
-	w.store(false)
+	w.storeBatch(false)
 }
 
-// EndLines ends the lines that are open, when whoever wrote them has ended and
-// others write on.
+// EndLines ends the open lines, when the program that wrote them has ended and others continue
+// to write.
 func (w *Writer) EndLines() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.closed {
 		w.endLines()
-		w.store(false)
+		w.storeBatch(false)
 	}
 }
 
 func (w *Writer) endLines() {
-	w.begin()
+	w.startBatch()
 	for i := range w.lines {
 		if w.lines[i].open {
-			w.flushText(streamAt(i), full)
+			w.flushText(streamAt(i), tagFull)
 			w.lines[i].open = false
 		}
 	}
 }
 
-// Close ends the lines that are open and closes the files. Bytes that come
-// later are dropped. The error is the disk's, should the end of the log not be
-// on it.
+// Close ends the open lines and closes the files. Later bytes are dropped. The error is the
+// disk's, if the end of the log could not be stored.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -131,48 +125,46 @@ func (w *Writer) Close() error {
 	}
 	w.closed = true
 	w.endLines()
-	w.store(true)
-	return errors.Join(w.spool.err, w.spool.close())
+	w.storeBatch(true)
+	return errors.Join(w.spool.err, w.spool.closeFile())
 }
 
-// Dropped is how many bytes of text, line ends not counted, did not reach the
-// disk because it was full or failing, or because the Writer was closed. What
-// rotation removed is not among them.
+// Dropped is how many bytes of text, without line ends, were not stored because the disk was
+// full or failing, or the Writer closed. What rotation removed is not included.
 func (w *Writer) Dropped() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.dropped
 }
 
-// LastOutput is when the last byte came in, stored or not; false before the
-// first. It is the inactivity clock of the supervisor, to which a full disk is
-// no silence.
+// LastOutput is when the last byte arrived, stored or not; false before the first. It is the
+// supervisor's inactivity clock: a full disk is no silence.
 func (w *Writer) LastOutput() (time.Time, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.last, !w.last.IsZero()
 }
 
-// take splits bytes into lines.
-func (w *Writer) take(name Stream, p []byte) {
+// splitLines splits bytes into lines.
+func (w *Writer) splitLines(name Stream, p []byte) {
 	l := &w.lines[name.index()]
 	for len(p) > 0 {
 		text, rest, ended := bytes.Cut(p, []byte{'\n'})
-		w.gather(name, text)
+		w.addText(name, text)
 		if ended {
-			w.flushText(name, full)
+			w.flushText(name, tagFull)
 		}
 		l.open, p = !ended, rest
 	}
 }
 
-// gather adds to the open line. A chunk is written when more follows it, so
-// that a line of exactly ChunkBytes is one full record.
-func (w *Writer) gather(name Stream, text []byte) {
+// addText adds to the open line. A chunk is written when more follows it, so that a line of
+// exactly ChunkBytes is one full record.
+func (w *Writer) addText(name Stream, text []byte) {
 	l := &w.lines[name.index()]
 	for len(text) > 0 {
 		if len(l.text) == ChunkBytes {
-			w.flushText(name, part)
+			w.flushText(name, tagPart)
 		}
 		n := min(ChunkBytes-len(l.text), len(text))
 		l.text = append(l.text, text[:n]...)
@@ -180,13 +172,73 @@ func (w *Writer) gather(name Stream, text []byte) {
 	}
 }
 
-// flushText turns what is gathered of a line into a record.
+// flushText makes a record of the text of the open line.
 func (w *Writer) flushText(name Stream, tag byte) {
 	l := &w.lines[name.index()]
 	if l.sever {
 		l.sever = false
-		w.record(name, full, nil)
+		w.addRecord(name, tagFull, nil)
 	}
-	w.record(name, tag, l.text)
+	w.addRecord(name, tag, l.text)
 	l.text = l.text[:0]
+}
+
+// startBatch sets the time of the records of one call.
+func (w *Writer) startBatch() {
+	w.at = w.now()
+	w.stamp = appendStamp(w.stamp[:0], w.at)
+}
+
+// addRecord adds one record to the batch, after writing a full batch to disk.
+func (w *Writer) addRecord(name Stream, tag byte, text []byte) {
+	if len(w.batch)+headBytes+len(text) > batchBytes {
+		w.storeBatch(false)
+	}
+	w.batch = appendRecord(w.batch, w.stamp, name, tag, text)
+	w.waiting.add(w.at, tag, text)
+	w.lines[name.index()].tag = tag
+}
+
+// storeBatch writes the batch to disk, or counts it as dropped.
+func (w *Writer) storeBatch(force bool) {
+	if len(w.batch) == 0 {
+		return
+	}
+	kept := w.spool.appendBatch(w.batch, w.waiting, w.at, force)
+	if kept < len(w.batch) {
+		w.countLost(kept)
+	}
+	for i := range w.lines {
+		l := &w.lines[i]
+		if kept == len(w.batch) && l.tag != 0 {
+			l.stored = l.tag
+		}
+		l.tag = 0
+	}
+	w.batch, w.waiting = w.batch[:0], amount{}
+}
+
+// countLost handles a batch of which only the first kept bytes are on disk.
+func (w *Writer) countLost(kept int) {
+	for record := range bytes.Lines(w.batch) {
+		there := record[:min(kept, len(record))]
+		kept -= len(there)
+		w.countLostRecord(record, there)
+	}
+}
+
+// countLostRecord handles one record of which there is on disk. When the last stored record of
+// a stream is a part and the next one is lost, the stream is severed: the end of its line
+// never comes, and a reader would join another line to it.
+func (w *Writer) countLostRecord(record, there []byte) {
+	whole, _ := parseRecord(bytes.TrimSuffix(record, []byte{'\n'}))
+	l := &w.lines[whole.stream.index()]
+	w.dropped += int64(len(whole.text))
+	if stored, ok := parseRecord(bytes.TrimSuffix(there, []byte{'\n'})); ok {
+		w.dropped -= int64(len(stored.text))
+		l.stored = stored.tag
+	}
+	if len(there) < len(record) {
+		l.sever = l.stored == tagPart
+	}
 }

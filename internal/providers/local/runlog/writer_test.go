@@ -297,7 +297,7 @@ func TestWriterContinuesALog(t *testing.T) {
 		before string
 		want   []sandbox.LogLine
 	}{
-		"whole": {rec(0, Stdout, full, "old"), []sandbox.LogLine{{At: start(), Stream: "stdout", Text: "old"}}},
+		"whole": {rec(0, Stdout, tagFull, "old"), []sandbox.LogLine{{At: start(), Stream: "stdout", Text: "old"}}},
 		"torn":  {"2026-11-20T01:0", nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -52,7 +52,7 @@ func TestProgramsEndStoresWhatWasWrittenWhileTheWriterLivesOn(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, out[0].Close())
 		require.NoError(t, out[1].Close())
-		<-s.copied // what comes after a drain is copied as before
+		<-s.copyDone // what comes after a drain is copied as before
 		assert.Zero(t, s.output.Dropped())
 	}
 }
@@ -63,9 +63,9 @@ func TestDrainOfEndedPipesReturns(t *testing.T) {
 	require.NoError(t, out[0].Close())
 	require.NoError(t, out[1].Close())
 	began := time.Now()
-	s.drain()
+	s.drainOutput()
 	assert.Less(t, time.Since(began), drainLimit)
-	<-s.copied
+	<-s.copyDone
 }
 
 // Nothing that is left behind can keep a program's end from being recorded.
@@ -87,11 +87,11 @@ func TestDrainOfAnEndlessWriterReturns(t *testing.T) {
 		}
 	}()
 	began := time.Now()
-	s.drain()
+	s.drainOutput()
 	assert.Less(t, time.Since(began), drainLimit)
 	close(stop)
 	<-done
 	require.NoError(t, out[0].Close())
 	require.NoError(t, out[1].Close())
-	<-s.copied
+	<-s.copyDone
 }

@@ -10,21 +10,23 @@ import (
 	"syscall"
 	"time"
 
+	"sbx/internal/poll"
 	"sbx/internal/providers/local/cgroup"
+	"sbx/internal/providers/local/identity"
 	"sbx/internal/providers/local/record"
 	"sbx/internal/providers/local/wire"
 	"sbx/internal/sandbox"
 )
 
-// How long the end may take before it is called unproven: the kernel needs
-// milliseconds; a process in an uninterruptible wait may need for ever.
+// How long the end may take before it counts as unproven: the kernel needs milliseconds; an
+// uninterruptible process may never end.
 const (
 	killLimit  = 10 * time.Second
 	drainLimit = 2 * time.Second
 )
 
-// note keeps what the stub saw of the program's end.
-func (s *supervisor) note(e *wire.Exited) {
+// noteExit records the stub's report of the program's exit.
+func (s *supervisor) noteExit(e *wire.Exited) {
 	if e == nil {
 		return
 	}
@@ -34,46 +36,46 @@ func (s *supervisor) note(e *wire.Exited) {
 	}
 }
 
-// finish ends what is left, proves it, and writes the last record.
-func (s *supervisor) finish() int {
+// finishSandbox ends the remaining processes, proves it, and writes the last record.
+func (s *supervisor) finishSandbox() int {
 	emptied := s.clearForSure()
 	at := s.now().UTC()
-	e := s.facts(at)
+	e := s.exitFacts(at)
 	e.Emptied, e.Stop, e.TimedOut, e.WatchdogBytes, e.SupervisorLost = emptied, s.stop, s.timedOut, s.watchHit, s.stubLost
 	s.rec.Close(e)
 	s.rec.EndedAt = at
 	s.rec.State = s.rec.EndState()
-	s.rec.Note(at, string(s.rec.State), describe(e))
+	s.rec.Note(at, string(s.rec.State), describeExit(e))
 	if err := s.writeLast(); err != nil {
-		return s.complain("writing the last record", err)
+		return s.logError("writing the last record", err)
 	}
 	if err := s.store.Finish(s.rec.ID); err != nil {
-		return s.complain("letting go of the lock", err)
+		return s.logError("letting go of the lock", err)
 	}
 	return 0
 }
 
-// clearForSure does not come back before the tree is empty. A process that the
-// kernel cannot end yet keeps the sandbox in `terminating`, which is the truth.
+// clearForSure returns when the tree is empty. While the kernel cannot end a process, the
+// sandbox stays in `terminating`.
 func (s *supervisor) clearForSure() string {
 	for {
-		if proof := s.clear(); proof != "" {
+		if proof := s.clearTree(); proof != "" {
 			return proof
 		}
 		if s.rec.State != sandbox.StateTerminating {
 			s.rec.State = sandbox.StateTerminating
 			s.rec.Note(s.now(), "terminating", "processes are left that do not end")
 			if err := s.store.Write(s.rec); err != nil {
-				s.complain("recording the unfinished end", err)
+				s.logError("recording the unfinished end", err)
 			}
 		}
 		<-time.After(time.Second)
 	}
 }
 
-// facts are what is known now of the program's end, if nothing else brought it on.
-func (s *supervisor) facts(at time.Time) record.Exit {
-	e := record.Exit{Signal: 9} // the stub died with its program: only a kill does that
+// exitFacts is what is known now of the program's exit, without the reason of a stop.
+func (s *supervisor) exitFacts(at time.Time) record.Exit {
+	e := record.Exit{Signal: 9} // the stub died with its program, which only a SIGKILL causes
 	if s.rec.Exit != nil {
 		e = *s.rec.Exit
 	}
@@ -81,7 +83,7 @@ func (s *supervisor) facts(at time.Time) record.Exit {
 	if !s.last.at.IsZero() {
 		e.LastBytes, e.LastSampleAt = &s.last.bytes, s.last.at
 	}
-	if c := s.counted; c != nil {
+	if c := s.counters; c != nil {
 		e.OOMKills, e.PeakBytes, e.CPUSeconds, e.CounterSource = c.OOMKills, c.PeakBytes, c.CPUSeconds, c.Source
 	}
 	if e.Signal == int(syscall.SIGKILL) && e.OOMKills == nil {
@@ -90,7 +92,7 @@ func (s *supervisor) facts(at time.Time) record.Exit {
 	return e
 }
 
-func describe(e record.Exit) string {
+func describeExit(e record.Exit) string {
 	switch {
 	case e.Stop != nil:
 		return "stopped by " + e.Stop.By
@@ -106,9 +108,9 @@ func describe(e record.Exit) string {
 	return fmt.Sprintf("signal %d", e.Signal)
 }
 
-// clear kills the whole tree, waits until it is empty, collects the kernel's
-// counters and removes the cgroup. It returns the proof, or "" without one.
-func (s *supervisor) clear() string {
+// clearTree kills the whole tree, waits until it is empty, reads the kernel's counters and
+// removes the cgroup. It returns the proof, or "" without one.
+func (s *supervisor) clearTree() string {
 	ctx, cancel := context.WithTimeout(context.Background(), killLimit) //nolint:forbidigo // the end of the process owns its own limit
 	defer cancel()
 	proof := ""
@@ -125,21 +127,20 @@ func (s *supervisor) clear() string {
 	if !s.reapAll(ctx) || len(s.inGroup()) > 0 {
 		return ""
 	}
-	s.count()
+	s.readCounters()
 	if s.group != nil {
 		if err := s.group.Remove(); err != nil {
-			s.complain("removing the cgroup", err)
+			s.logError("removing the cgroup", err)
 		}
 	}
 	s.closeOutput()
-	_ = os.Remove(s.store.Socket(s.rec.ID)) // it leads nowhere any more; the next sweep removes it
+	_ = os.Remove(s.store.Socket(s.rec.ID)) // if this fails, the next sweep removes it
 	return proof + "no process of the tree left"
 }
 
-// drainReports takes a last report that was on its way when the stub died.
+// drainReports reads a last report that was in transit when the stub died.
 func (s *supervisor) drainReports() {
-	limit := time.NewTimer(drainLimit)
-	defer limit.Stop()
+	limit := time.After(drainLimit)
 	for {
 		select {
 		case r, open := <-s.stub.reports:
@@ -147,57 +148,124 @@ func (s *supervisor) drainReports() {
 				return
 			}
 			if s.rec.Exit == nil {
-				s.note(r.Exited)
+				s.noteExit(r.Exited)
 			}
-		case <-limit.C:
+		case <-limit:
 			return
 		}
 	}
 }
 
-// count reads the kernel's counters while the cgroup exists.
-func (s *supervisor) count() {
+// readCounters reads the kernel's counters while the cgroup exists.
+func (s *supervisor) readCounters() {
 	if s.group == nil || s.rec.StartedAt.IsZero() {
 		return
 	}
 	stats := s.group.Stats()
-	s.counted = &stats
+	s.counters = &stats
 }
 
-// closeOutput waits for the last bytes. Somebody outside the tree may hold a
-// pipe open; the end does not wait for them.
+// closeOutput waits for the last bytes, up to drainLimit: a process outside the tree may hold
+// a pipe open.
 func (s *supervisor) closeOutput() {
-	if s.copied != nil {
-		limit := time.NewTimer(drainLimit)
-		defer limit.Stop()
+	if s.copyDone != nil {
 		select {
-		case <-s.copied:
-		case <-limit.C:
+		case <-s.copyDone:
+		case <-time.After(drainLimit):
 		}
 	}
 	if s.output != nil {
 		if err := s.output.Close(); err != nil {
-			s.complain("closing the output", err)
+			s.logError("closing the output", err)
 		}
 	}
 }
 
-// writeLast tries again for a while: a full disk may have room in a moment,
-// and an end that nobody can read about looks like a lost supervisor.
+// writeLast retries for about 13 s: a full disk may have space again, and a sandbox without a
+// last record looks as if its supervisor was lost.
 func (s *supervisor) writeLast() error {
 	var err error
-	for pause := 100 * time.Millisecond; pause < 10*time.Second; pause *= 2 {
+	pauses := poll.NewBackoff(100*time.Millisecond, 10*time.Second)
+	for range 7 {
 		if err = s.store.Write(s.rec); err == nil || errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.EROFS) {
 			return err
 		}
-		<-time.After(pause)
+		<-pauses.After()
 	}
 	return err
 }
 
-// complain writes one line into the supervisor's own log, which is its
-// standard error.
-func (s *supervisor) complain(doing string, err error) int {
+// logError writes one line into the supervisor's own log, its standard error.
+func (s *supervisor) logError(doing string, err error) int {
 	fmt.Fprintf(s.log, "%s %s: %v\n", s.now().UTC().Format(time.RFC3339), doing, err)
 	return 1
+}
+
+// killStub kills the stub, and with it everything in its namespace.
+func (s *supervisor) killStub() {
+	s.stub.life.Close()
+	if s.stub.handle != nil {
+		_ = s.stub.handle.Signal(syscall.SIGKILL) // reaping is the proof
+		return
+	}
+	_ = s.stub.process.Signal(syscall.SIGKILL) // reaping is the proof
+}
+
+// stubLimit limits the wait for a killed stub, which ends at once unless the kernel cannot end
+// a process in its namespace yet.
+const stubLimit = 100 * time.Millisecond
+
+// awaitStub waits briefly for the stub's end: a search for remaining processes costs more, and
+// finds none once the stub is dead.
+func (s *supervisor) awaitStub(ctx context.Context) {
+	if s.stub.handle == nil {
+		return
+	}
+	ctx, done := context.WithTimeout(ctx, stubLimit)
+	defer done()
+	_ = s.stub.handle.Wait(ctx) // reaping is the proof
+}
+
+// reapAll kills and reaps until this process has no child left; false when ctx ends before.
+// Orphans of the tree become children of this process, so without children the tree is empty.
+func (s *supervisor) reapAll(ctx context.Context) bool {
+	for pauses := poll.NewBackoff(time.Millisecond, 50*time.Millisecond); ctx.Err() == nil; {
+		for {
+			pid, _, left := waitAny(false)
+			if !left {
+				return true
+			}
+			if pid == 0 {
+				break
+			}
+		}
+		endDescendants(ctx, s.self.PID)
+		_ = pauses.Sleep(ctx)
+	}
+	return false
+}
+
+// endDescendants kills everything below a process, also a fork bomb: each process is stopped
+// when it is found. It returns how many there were.
+func endDescendants(ctx context.Context, pid int) int {
+	met, _ := identity.Host().End(ctx, func() ([]identity.Stat, error) { return identity.Host().Descendants(pid) }) // callers check what is left
+	return met
+}
+
+// waitAny reaps one child; false when there is none left.
+func waitAny(block bool) (pid int, status syscall.WaitStatus, left bool) {
+	options := syscall.WNOHANG
+	if block {
+		options = 0
+	}
+	for {
+		pid, err := syscall.Wait4(-1, &status, options, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+			continue
+		case err != nil:
+			return 0, 0, false
+		}
+		return pid, status, true
+	}
 }

@@ -7,26 +7,27 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 
 	"sbx/internal/providers/local/identity"
 	"sbx/internal/providers/local/runlog"
 	"sbx/internal/providers/local/wire"
 )
 
-// stubProcess is the stub as its supervisor sees it.
+// stubProcess is the stub, for its supervisor.
 type stubProcess struct {
 	process  *os.Process
 	handle   *identity.Handle
-	isolated bool                 // nobody of its tree can leave it
-	life     *os.File             // closing it tells the stub that it is alone
-	reports  chan wire.StubReport // closed when the stub is gone
+	isolated bool                 // no process can leave its tree
+	life     *os.File             // closing it tells the stub that its supervisor is gone
+	reports  chan wire.StubReport // closed when the stub has ended
 }
 
-// launch starts the stub with the strongest isolation that is permitted here
-// and has it start the program.
-func (s *supervisor) launch() error {
+// launchStub starts the stub with the strongest isolation that is permitted here and makes it
+// start the program.
+func (s *supervisor) launchStub() error {
 	s.output = runlog.NewWriter(s.store.Dir(s.rec.ID), s.rec.Limits.OutputBytes)
-	socket, err := listen(s.store.Dir(s.rec.ID))
+	socket, err := listenSocket(s.store.Dir(s.rec.ID))
 	if err != nil {
 		return fmt.Errorf("opening the command socket: %w", err)
 	}
@@ -58,9 +59,9 @@ func (s *supervisor) tryLaunch(level isolation, socket *os.File) error {
 		pipes.closeParentEnds()
 		return isolationFail(level, err)
 	}
-	s.stub = &stubProcess{process: process, isolated: level.isolated(), life: pipes.life.parent, reports: make(chan wire.StubReport, 1)}
+	s.stub = &stubProcess{process: process, isolated: level.usesNamespaces(), life: pipes.life.parent, reports: make(chan wire.StubReport, 1)}
 	pipes.closeChildEnds()
-	started, err := s.instruct(level, pipes)
+	started, err := s.sendStubOrder(level, pipes)
 	if err != nil {
 		pipes.closeParentEnds()
 		s.killStub()
@@ -68,22 +69,22 @@ func (s *supervisor) tryLaunch(level isolation, socket *os.File) error {
 		return err
 	}
 	s.rec.Limits.Isolation = level.String()
-	s.identify(started)
+	s.recordIdentities(started)
 	s.copyOutput(pipes.stdout.parent, pipes.stderr.parent)
 	return nil
 }
 
-// instruct hands the stub its order and waits until the program runs.
-func (s *supervisor) instruct(level isolation, pipes *stubPipes) (wire.Started, error) {
+// sendStubOrder sends the stub its order and waits until the program runs.
+func (s *supervisor) sendStubOrder(level isolation, pipes *stubPipes) (wire.Started, error) {
 	order := wire.StubOrder{
 		Argv: s.rec.Command, Wrap: s.order.Wrap, Env: s.order.Env, Dir: s.rec.Workdir,
-		Cgroup: s.rec.Cgroup, Isolated: level.isolated(), OOMScoreAdj: 500, Linger: s.rec.Linger,
+		Cgroup: s.rec.Cgroup, Isolated: level.usesNamespaces(), OOMScoreAdj: 500, Linger: s.rec.Linger,
 	}
-	if !level.isolated() {
+	if !level.usesNamespaces() {
 		order.Proof = s.store.Proof(s.rec.ID)
 	}
-	if s.soft {
-		order.DataBytes = backstop(s.rec.Limits.MemoryBytes)
+	if s.softLimit {
+		order.DataBytes = dataLimit(s.rec.Limits.MemoryBytes)
 	}
 	if err := wire.Write(pipes.order.parent, order); err != nil {
 		return wire.Started{}, isolationFail(level, err)
@@ -99,12 +100,12 @@ func (s *supervisor) instruct(level isolation, pipes *stubPipes) (wire.Started, 
 	case first.Started == nil:
 		return wire.Started{}, errors.New("the stub answered with neither a start nor a failure")
 	}
-	go s.stub.listen(reports, pipes.report.parent)
+	go s.stub.forwardReports(reports, pipes.report.parent)
 	return *first.Started, nil
 }
 
-// listen passes reports on until the stub is gone.
-func (p *stubProcess) listen(reports *wire.Reader, pipe io.Closer) {
+// forwardReports passes reports on until the stub has ended.
+func (p *stubProcess) forwardReports(reports *wire.Reader, pipe io.Closer) {
 	defer close(p.reports)
 	defer pipe.Close()
 	for {
@@ -116,12 +117,12 @@ func (p *stubProcess) listen(reports *wire.Reader, pipe io.Closer) {
 	}
 }
 
-// identify records who the stub and the program are. A program that has ended
-// already stays unknown; the kill does not need it.
-func (s *supervisor) identify(started wire.Started) {
+// recordIdentities records the identities of stub and program. A program that has ended
+// already stays unknown; killing the tree does not need it.
+func (s *supervisor) recordIdentities(started wire.Started) {
 	if stub, err := identity.Of(s.stub.process.Pid); err == nil {
 		s.rec.Stub = stub
-		s.stub.handle, _ = identity.Open(stub) // without a handle the child is killed by its own process value
+		s.stub.handle, _ = identity.Open(stub) // without a handle the stub is killed by its process value
 	}
 	if pid := hostPID(s.stub.process.Pid, started.PID); pid > 0 {
 		if program, err := identity.Of(pid); err == nil {
@@ -130,13 +131,26 @@ func (s *supervisor) identify(started wire.Started) {
 	}
 }
 
-// backstop bounds what a program may allocate between two looks of the
-// watchdog: twice its limit and 128 MiB. RLIMIT_DATA counts per process and
-// makes allocation fail in ways that look like crashes, so it stands well
-// above the limit that the watchdog holds.
-func backstop(limit int64) int64 { return 2*limit + 128<<20 }
+// dataLimit limits what a program may allocate between two samples of the watchdog: twice its
+// limit and 128 MiB. RLIMIT_DATA is per process and failed allocations look like crashes, so
+// it is well above the limit of the watchdog.
+func dataLimit(limit int64) int64 { return 2*limit + 128<<20 }
 
 type pipe struct{ parent, child *os.File }
+
+// stubAttributes are the descriptors and the environment of the stub.
+func stubAttributes(null *os.File, p *stubPipes, socket *os.File) *os.ProcAttr {
+	return &os.ProcAttr{
+		Dir: "/",
+		Env: []string{"GOMAXPROCS=1"},
+		Files: []*os.File{
+			null, p.stdout.child, p.stderr.child,
+			wire.StubOrderFD: p.order.child, wire.StubReportFD: p.report.child,
+			wire.StubSocketFD: socket, wire.StubLifeFD: p.life.child,
+		},
+		Sys: &syscall.SysProcAttr{Setsid: true},
+	}
+}
 
 // stubPipes are the five pipes between a supervisor and its stub.
 type stubPipes struct{ order, report, life, stdout, stderr pipe }
@@ -162,11 +176,11 @@ func openPipes() (*stubPipes, error) {
 	return p, nil
 }
 
-func (p *stubPipes) each(f func(*pipe)) {
+func (p *stubPipes) eachPipe(f func(*pipe)) {
 	for _, end := range []*pipe{&p.order, &p.report, &p.life, &p.stdout, &p.stderr} {
 		f(end)
 	}
 }
 
-func (p *stubPipes) closeChildEnds()  { p.each(func(e *pipe) { e.child.Close() }) }
-func (p *stubPipes) closeParentEnds() { p.each(func(e *pipe) { e.parent.Close() }) }
+func (p *stubPipes) closeChildEnds()  { p.eachPipe(func(e *pipe) { e.child.Close() }) }
+func (p *stubPipes) closeParentEnds() { p.eachPipe(func(e *pipe) { e.parent.Close() }) }

@@ -2,8 +2,8 @@
 
 package supervisor
 
-// Run cannot do its work on this system; the client refuses before it gets here.
+// Run is not supported on this system; the client refuses before.
 func Run() int { return 1 }
 
-// RunStub cannot do its work on this system.
+// RunStub is not supported on this system.
 func RunStub() int { return 1 }

@@ -98,7 +98,7 @@ func TestEndState(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			assert.Equal(t, tc.want, record.Record{Exit: &tc.exit}.EndState())
-			assert.Equal(t, tc.say, describe(tc.exit))
+			assert.Equal(t, tc.say, describeExit(tc.exit))
 		})
 	}
 }
@@ -110,23 +110,23 @@ func TestReactionIsMovementInTheTree(t *testing.T) {
 	one, two := identity.Stat{PID: 7, UTimeSTimeTicks: 1}, identity.Stat{PID: 8}
 	worked := identity.Stat{PID: 7, UTimeSTimeTicks: 2}
 	r := newReaction(at)
-	assert.False(t, r.none([]identity.Stat{one, two}, at))
-	assert.False(t, r.none([]identity.Stat{two, one}, later(stillness-1)), "not still for long enough")
-	assert.False(t, r.none([]identity.Stat{one}, later(stillness)), "one has ended")
-	assert.False(t, r.none([]identity.Stat{worked}, later(2*stillness-1)), "it used the processor")
+	assert.False(t, r.isStill([]identity.Stat{one, two}, at))
+	assert.False(t, r.isStill([]identity.Stat{two, one}, later(stillness-1)), "not still for long enough")
+	assert.False(t, r.isStill([]identity.Stat{one}, later(stillness)), "one has ended")
+	assert.False(t, r.isStill([]identity.Stat{worked}, later(2*stillness-1)), "it used the processor")
 	ready := worked
 	ready.State = 'R'
-	assert.False(t, r.none([]identity.Stat{ready}, later(3*stillness-1)), "it would work if it had a processor")
-	assert.True(t, r.none([]identity.Stat{worked}, later(4*stillness-1)))
+	assert.False(t, r.isStill([]identity.Stat{ready}, later(3*stillness-1)), "it would work if it had a processor")
+	assert.True(t, r.isStill([]identity.Stat{worked}, later(4*stillness-1)))
 }
 
 func TestBackstopStandsWellAboveTheLimit(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, int64(256<<20), backstop(64<<20))
+	assert.Equal(t, int64(256<<20), dataLimit(64<<20))
 }
 
 func TestExited(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, wire.Exited{Code: 3}, exited(syscall.WaitStatus(3<<8)))
-	assert.Equal(t, wire.Exited{Signal: 9}, exited(syscall.WaitStatus(9)))
+	assert.Equal(t, wire.Exited{Code: 3}, exitReport(syscall.WaitStatus(3<<8)))
+	assert.Equal(t, wire.Exited{Signal: 9}, exitReport(syscall.WaitStatus(9)))
 }

@@ -16,57 +16,56 @@ import (
 	"sbx/internal/providers/local/wire"
 )
 
-// stub is the sandbox's PID 1: it starts programs inside the limits and reaps
-// whatever they leave.
+// stub is the sandbox's PID 1: it starts programs inside the limits and reaps their orphans.
 type stub struct {
 	order    wire.StubOrder
 	launcher *launcher
 	report   *os.File
 
-	mu      sync.Mutex
-	waiting map[int]chan syscall.WaitStatus // programs whose end somebody waits for
-	begun   chan struct{}                   // told when there is a child to wait for again
+	mu           sync.Mutex
+	waiting      map[int]chan syscall.WaitStatus // programs whose exit is awaited
+	childStarted chan struct{}                   // signalled when there is a child to wait for
 }
 
-// RunStub is the stub's life. It ends with the program, unless the sandbox
-// lingers: in a PID namespace that takes everything else along; without one, the
-// stub kills what is left.
+// RunStub is the main function of the stub. It ends with the program, unless the sandbox
+// lingers: in a PID namespace that ends everything else; without one, the stub kills what is
+// left.
 func RunStub() int {
-	runtime.LockOSThread() // keeps the first thread free of the launcher's cgroups
+	runtime.LockOSThread() // keeps the first thread out of the launcher's cgroups
 	debug.SetGCPercent(20)
 	s := &stub{
-		report:  wire.File(wire.StubReportFD, "report"),
-		waiting: map[int]chan syscall.WaitStatus{},
-		begun:   make(chan struct{}, 1),
+		report:       wire.File(wire.StubReportFD, "report"),
+		waiting:      map[int]chan syscall.WaitStatus{},
+		childStarted: make(chan struct{}, 1),
 	}
 	order := wire.File(wire.StubOrderFD, "order")
 	if err := wire.NewReader(order).Next(&s.order); err != nil {
-		return s.fail(err)
+		return s.reportFailure(err)
 	}
 	order.Close()
 	socket := wire.File(wire.StubSocketFD, "socket")
 	go s.dieWithSupervisor(wire.File(wire.StubLifeFD, "life"))
 
-	if err := settle(s.order.Isolated); err != nil {
-		return s.fail(&wire.Fail{Kind: wire.FailIsolation, Message: err.Error()})
+	if err := setUpStub(s.order.Isolated); err != nil {
+		return s.reportFailure(&wire.Fail{Kind: wire.FailIsolation, Message: err.Error()})
 	}
 	launcher, err := newLauncher(s.order)
 	if err != nil {
-		return s.fail(err)
+		return s.reportFailure(err)
 	}
 	s.launcher = launcher
 	ended, err := s.startProgram()
 	if err != nil {
-		return s.fail(err)
+		return s.reportFailure(err)
 	}
-	go s.reap()
-	go s.serve(socket)
-	e := exited(<-ended)
+	go s.reapChildren()
+	go s.serveCommands(socket)
+	e := exitReport(<-ended)
 	if !s.order.Isolated && !s.order.Linger {
-		e.Killed = killRest()
+		e.Killed = killDescendants()
 	}
 	if err := wire.Write(s.report, wire.StubReport{Exited: &e}); err != nil {
-		s.endAlone() // without a supervisor nobody is left to tell
+		s.endAlone() // the supervisor is dead
 	}
 	if s.order.Linger {
 		select {} // its supervisor ends it
@@ -81,7 +80,7 @@ func (s *stub) startProgram() (<-chan syscall.WaitStatus, error) {
 		return nil, err
 	}
 	defer null.Close()
-	pid, ended, err := s.start(request{
+	pid, ended, err := s.startAndWatch(programRequest{
 		argv: s.order.Argv, env: s.order.Env, dir: s.order.Dir,
 		files: []*os.File{null, os.NewFile(1, "stdout"), os.NewFile(2, "stderr")},
 	})
@@ -91,39 +90,39 @@ func (s *stub) startProgram() (<-chan syscall.WaitStatus, error) {
 	return ended, wire.Write(s.report, wire.StubReport{Started: &wire.Started{PID: pid}})
 }
 
-// start has the launcher start a program and registers for its end. The lock
-// keeps the reaper from handing out an end that nobody has registered for yet.
-func (s *stub) start(r request) (int, <-chan syscall.WaitStatus, error) {
+// startAndWatch makes the launcher start a program and registers for its exit. The lock keeps
+// the reaper from processing an exit before the registration.
+func (s *stub) startAndWatch(r programRequest) (int, <-chan syscall.WaitStatus, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	pid, err := s.launcher.start(r)
+	pid, err := s.launcher.startOnThread(r)
 	if err != nil {
 		return 0, nil, err
 	}
 	ended := make(chan syscall.WaitStatus, 1)
 	s.waiting[pid] = ended
 	select {
-	case s.begun <- struct{}{}:
+	case s.childStarted <- struct{}{}:
 	default:
 	}
 	return pid, ended, nil
 }
 
-func exited(status syscall.WaitStatus) wire.Exited {
+func exitReport(status syscall.WaitStatus) wire.Exited {
 	if status.Signaled() {
 		return wire.Exited{Signal: int(status.Signal())}
 	}
 	return wire.Exited{Code: status.ExitStatus()}
 }
 
-// fail reports a start that came to nothing.
-func (s *stub) fail(err error) int {
-	_ = wire.Write(s.report, wire.StubReport{Fail: wire.AsFail(err)}) // without a supervisor nobody is left to tell
+// reportFailure reports a failed start.
+func (s *stub) reportFailure(err error) int {
+	_ = wire.Write(s.report, wire.StubReport{Fail: wire.AsFail(err)}) // fails without a supervisor
 	return 1
 }
 
-// dieWithSupervisor covers the moment before the parent-death signal is armed,
-// and systems that have none.
+// dieWithSupervisor covers the time before the parent-death signal is armed, and systems
+// without one.
 func (s *stub) dieWithSupervisor(life *os.File) {
 	var b [1]byte
 	for {
@@ -132,23 +131,23 @@ func (s *stub) dieWithSupervisor(life *os.File) {
 		}
 	}
 	s.endAlone()
-	os.Exit(1) //nolint:forbidigo // PID 1 ends here; nothing of it is left to unwind
+	os.Exit(1) //nolint:forbidigo // PID 1 ends here; there is nothing to unwind
 }
 
-// endAlone ends everything below a stub whose supervisor is dead, and leaves the proof.
-// In a namespace its own death does both.
+// endAlone ends everything below a stub whose supervisor is dead, and writes the proof. In a
+// namespace the stub's own death does both.
 func (s *stub) endAlone() {
-	if !s.order.Isolated && killAllRest() {
-		_ = os.WriteFile(s.order.Proof, []byte("the stub ended all that its programs had left\n"), 0o600) // without it the sweep calls it unknown
+	if !s.order.Isolated && killAllDescendants() {
+		_ = os.WriteFile(s.order.Proof, []byte("the stub ended all that its programs had left\n"), 0o600) // without it the sweep reports "unknown"
 	}
 }
 
-// reap collects every child that ends and hands its status to whoever waits.
-func (s *stub) reap() {
+// reapChildren reaps every child that ends and passes its status to the waiting goroutine.
+func (s *stub) reapChildren() {
 	for {
 		pid, status, left := waitAny(true)
-		if !left { // whoever forks away was somebody's child before: only a start brings a new one
-			<-s.begun
+		if !left { // orphans were children of a program before: only a start adds a child
+			<-s.childStarted
 			continue
 		}
 		s.mu.Lock()
@@ -160,27 +159,27 @@ func (s *stub) reap() {
 	}
 }
 
-// kill ends a started program and its session, unless its end was collected
-// already: from then on the number may be somebody else's.
-func (s *stub) kill(pid int) {
+// killSession kills a started program and its session, unless it was reaped: then its PID may
+// belong to another process.
+func (s *stub) killSession(pid int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ours := s.waiting[pid]; ours {
-		_ = syscall.Kill(-pid, syscall.SIGKILL) // it may have ended this instant; the reaper tells
+		_ = syscall.Kill(-pid, syscall.SIGKILL) // it may have ended; the reaper reports that
 	}
 }
 
-// killRest ends every descendant. As a subreaper the stub is the parent of all
-// that its programs abandoned, so none can hide by forking away.
-func killRest() int {
+// killDescendants ends every descendant. As a subreaper the stub is the parent of all orphans
+// of its programs, so none can escape by forking away.
+func killDescendants() int {
 	ctx, cancel := context.WithTimeout(context.Background(), killLimit) //nolint:forbidigo // the end of the process owns its own limit
 	defer cancel()
 	return endDescendants(ctx, os.Getpid())
 }
 
-// killAllRest is killRest, and says whether no descendant is left.
-func killAllRest() bool {
-	killRest()
+// killAllDescendants is killDescendants and reports whether no descendant is left.
+func killAllDescendants() bool {
+	killDescendants()
 	left, err := identity.Host().Offspring(os.Getpid())
 	return err == nil && !slices.ContainsFunc(left, func(p identity.Stat) bool { return !p.Dead() })
 }

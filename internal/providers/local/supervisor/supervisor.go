@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"sbx/internal/providers/local/cgroup"
@@ -19,7 +20,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// supervisor is one run of it.
+// supervisor is the state of one run.
 type supervisor struct {
 	order wire.Order
 	store record.Store
@@ -28,19 +29,19 @@ type supervisor struct {
 	log   *os.File
 	self  identity.Process
 
-	group    *cgroup.Group // nil without a cgroup
-	soft     bool          // the watchdog holds the memory limit
-	output   *runlog.Writer
-	copiers  []*copier
-	copied   chan struct{} // closed when all output has been copied
-	stub     *stubProcess
-	now      func() time.Time
-	watchHit int64 // resident bytes when the watchdog fired; 0 = it did not
-	timedOut bool
-	stop     *record.Stop
-	stubLost bool // it went while it should have stayed behind its program
-	last     lastSample
-	counted  *cgroup.Stats // by the kernel; nil = not yet, or no counter
+	group     *cgroup.Group // nil without a cgroup
+	softLimit bool          // the memory limit is enforced by the watchdog
+	output    *runlog.Writer
+	copiers   []*copier
+	copyDone  chan struct{} // closed when all output is copied
+	stub      *stubProcess
+	now       func() time.Time
+	watchHit  int64 // resident bytes when the watchdog fired; 0 = it did not
+	timedOut  bool
+	stop      *record.Stop
+	stubLost  bool // the stub ended although its sandbox lingers
+	last      lastSample
+	counters  *cgroup.Stats // nil = not read yet, or no counters
 }
 
 type lastSample struct {
@@ -48,9 +49,9 @@ type lastSample struct {
 	at    time.Time
 }
 
-// Run is the supervisor's life: it reads its order from standard input, starts
-// the program inside its limits, answers on SupervisorReadyFD, and returns the
-// exit status of the process when the sandbox has ended and its record says so.
+// Run is the main function of the supervisor: it reads its order from standard input, starts
+// the program inside its limits, answers on SupervisorReadyFD, and returns the exit status of
+// the process when the sandbox has ended and its record says so.
 func Run() int {
 	// The stub's parent-death signal is tied to the thread that forked it.
 	runtime.LockOSThread()
@@ -60,24 +61,24 @@ func Run() int {
 	lock := wire.File(wire.SupervisorLockFD, "lock")
 	s := &supervisor{lock: lock, log: os.NewFile(2, "log"), now: time.Now}
 	if err := wire.NewReader(os.NewFile(0, "order")).Next(&s.order); err != nil {
-		return answer(ready, wire.Ready{Fail: wire.AsFail(fmt.Errorf("reading the order: %w", err))})
+		return sendAnswer(ready, wire.Ready{Fail: wire.AsFail(fmt.Errorf("reading the order: %w", err))})
 	}
 	s.store = record.Store{Root: s.order.Root}
 	s.rec = s.order.Record
 	signals := watchSignals()
-	if err := s.start(); err != nil {
-		return answer(ready, wire.Ready{Fail: s.abort(err)})
+	if err := s.startSandbox(); err != nil {
+		return sendAnswer(ready, wire.Ready{Fail: s.abortStart(err)})
 	}
-	if answer(ready, wire.Ready{Record: &s.rec}) != 0 { // its client is dead, and nobody knows of it
+	if sendAnswer(ready, wire.Ready{Record: &s.rec}) != 0 { // the client is dead and does not know the sandbox
 		s.stop = &record.Stop{By: "sbx: its client died before it heard of the start", At: s.now().UTC()}
-		return s.finish()
+		return s.finishSandbox()
 	}
-	s.order = wire.Order{} // the environment is the stub's alone from here on
-	s.watch(signals)
-	return s.finish()
+	s.order = wire.Order{} // releases the environment
+	s.watchSandbox(signals)
+	return s.finishSandbox()
 }
 
-func answer(ready *os.File, r wire.Ready) int {
+func sendAnswer(ready *os.File, r wire.Ready) int {
 	err := errors.Join(wire.Write(ready, r), ready.Close())
 	if r.Fail != nil || err != nil {
 		return 1
@@ -85,18 +86,18 @@ func answer(ready *os.File, r wire.Ready) int {
 	return 0
 }
 
-// start brings the sandbox from nothing to running.
-func (s *supervisor) start() error {
-	if err := s.sign(); err != nil {
+// startSandbox sets up the sandbox and starts its program.
+func (s *supervisor) startSandbox() error {
+	if err := s.signLock(); err != nil {
 		return err
 	}
-	if err := s.limit(); err != nil {
+	if err := s.setUpLimits(); err != nil {
 		return err
 	}
-	if err := s.store.Write(s.rec); err != nil { // before anything runs: leftovers must be findable
+	if err := s.store.Write(s.rec); err != nil { // before anything runs, so that leftovers can be found
 		return err
 	}
-	if err := s.launch(); err != nil {
+	if err := s.launchStub(); err != nil {
 		return err
 	}
 	at := s.now().UTC()
@@ -111,9 +112,9 @@ func (s *supervisor) start() error {
 	return s.store.Write(s.rec)
 }
 
-// sign makes this process known as the sandbox's supervisor and the one that
-// orphans inside it fall to.
-func (s *supervisor) sign() error {
+// signLock identifies this process as the sandbox's supervisor and makes it the parent of its
+// orphans.
+func (s *supervisor) signLock() error {
 	self, err := identity.Self()
 	if err != nil {
 		return fmt.Errorf("reading the own identity: %w", err)
@@ -125,13 +126,13 @@ func (s *supervisor) sign() error {
 	return record.SignLock(s.lock, self)
 }
 
-// limit puts the cgroup up, or says which softer means stand in for it.
-func (s *supervisor) limit() error {
+// setUpLimits makes the cgroup, or records the softer enforcement.
+func (s *supervisor) setUpLimits() error {
 	l := &s.rec.Limits
 	group, enforcement, reason := makeGroup(s.store.Owner(), s.rec.ID, s.order.InScope, *l)
 	s.group, l.Enforcement, l.Reason = group, enforcement, reason
-	s.soft = l.MemoryBytes > 0 && !enforcement.Hard()
-	if s.soft && s.order.RequireHard {
+	s.softLimit = l.MemoryBytes > 0 && !enforcement.Hard()
+	if s.softLimit && s.order.RequireHard {
 		return &wire.Fail{Kind: wire.FailSoftLimit, Message: "no hard memory limit can be had here: " + reason}
 	}
 	if group == nil {
@@ -142,10 +143,10 @@ func (s *supervisor) limit() error {
 	return err
 }
 
-// abort undoes a start that failed and leaves a record that says why.
-func (s *supervisor) abort(cause error) *wire.Fail {
+// abortStart undoes a failed start and writes a record with the reason.
+func (s *supervisor) abortStart(cause error) *wire.Fail {
 	fail := wire.AsFail(cause)
-	s.clear()
+	s.clearTree()
 	at := s.now().UTC()
 	s.rec.State, s.rec.EndedAt = sandbox.StateFailed, at
 	s.rec.Exit = &record.Exit{StartError: fail.Message, At: &at}
@@ -164,7 +165,43 @@ func (s *supervisor) abort(cause error) *wire.Fail {
 		return fail
 	}
 	if err := s.store.Finish(s.rec.ID); err != nil {
-		s.complain("letting go of the lock", err)
+		s.logError("letting go of the lock", err)
 	}
 	return fail
+}
+
+// makeGroup makes the strongest group that this machine allows. Without one it returns the
+// softer enforcement and the reason.
+func makeGroup(owner, id string, inScope bool, l record.Limits) (*cgroup.Group, sandbox.Enforcement, string) {
+	group, err := tryGroup(owner, id, inScope, l)
+	if err == nil {
+		return group, group.Enforcement(), missingLimits(group)
+	}
+	if l.MemoryBytes > 0 {
+		return nil, sandbox.EnforcementWatch, err.Error()
+	}
+	return nil, sandbox.EnforcementNone, err.Error()
+}
+
+func tryGroup(owner, id string, inScope bool, l record.Limits) (*cgroup.Group, error) {
+	host, err := cgroup.Detect(cgroup.Roots{Proc: "/proc", Owner: owner}, 0)
+	if err != nil {
+		return nil, err
+	}
+	if inScope {
+		group, err := cgroup.OwnScope(host, id)
+		if !errors.Is(err, cgroup.ErrNoScope) {
+			return group, err
+		}
+	}
+	return cgroup.Create(host, id, cgroup.Limits{MemoryBytes: l.MemoryBytes, PIDs: l.PIDs, CPU: l.CPU})
+}
+
+// missingLimits names the other limits that are not enforced.
+func missingLimits(g *cgroup.Group) string {
+	var words []string
+	for _, m := range g.Missing() {
+		words = append(words, m.Limit+" not limited: "+m.Reason)
+	}
+	return strings.Join(words, "; ")
 }

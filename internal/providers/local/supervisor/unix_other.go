@@ -11,16 +11,15 @@ import (
 	"sbx/internal/providers/local/wire"
 )
 
-// isolation does not exist here: a sandbox is a process group and what the
-// watchdog sees.
+// isolation does not exist here: a sandbox is a process group with a watchdog.
 type isolation int
 
 const isolateNothing isolation = 0
 
-// String is what `inspect` shows.
+// String is the isolation in `sbx inspect`.
 func (isolation) String() string { return "none" }
 
-func (isolation) isolated() bool { return false }
+func (isolation) usesNamespaces() bool { return false }
 
 func isolationLevels() []isolation { return []isolation{isolateNothing} }
 
@@ -39,38 +38,29 @@ func startStub(_ isolation, p *stubPipes, socket *os.File) (*os.Process, error) 
 	if err != nil {
 		return nil, err
 	}
-	return os.StartProcess(self, []string{"sbx", wire.StubArg}, &os.ProcAttr{
-		Dir: "/",
-		Env: []string{"GOMAXPROCS=1"},
-		Files: []*os.File{
-			null, p.stdout.child, p.stderr.child,
-			wire.StubOrderFD: p.order.child, wire.StubReportFD: p.report.child,
-			wire.StubSocketFD: socket, wire.StubLifeFD: p.life.child,
-		},
-		Sys: &syscall.SysProcAttr{Setsid: true},
-	})
+	return os.StartProcess(self, []string{"sbx", wire.StubArg}, stubAttributes(null, p, socket))
 }
 
-// adoptOrphans: no such thing here; what forks away from its group is lost to
-// the supervisor, and doctor says so.
+// adoptOrphans does nothing: processes that leave their group are lost to the supervisor, as
+// doctor reports.
 func adoptOrphans() error { return nil }
 
-// hostPID: without namespaces both count alike.
+// hostPID is the same PID: there are no namespaces.
 func hostPID(_, inner int) int { return inner }
 
 type placement struct{}
 
-func (*placement) enter(json.RawMessage) error { return nil }
+func (*placement) prepareThread(json.RawMessage) error { return nil }
 
-func (*placement) attributes(tty bool) *syscall.SysProcAttr {
+func (*placement) procAttributes(tty bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Setctty: tty, Ctty: 0}
 }
 
-func (*placement) settle(int, wire.StubOrder) {}
+func (*placement) applyLimits(int, wire.StubOrder) {}
 
-func settle(bool) error { return syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}) }
+func setUpStub(bool) error { return syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}) }
 
-// listen: commands inside a running sandbox are not offered here.
-func listen(string) (*os.File, error) { return nil, nil } //nolint:nilnil // no socket is what this system has
+// listenSocket opens nothing: commands inside a running sandbox are not supported here.
+func listenSocket(string) (*os.File, error) { return nil, nil } //nolint:nilnil // there is no socket
 
-func (*stub) serve(*os.File) {}
+func (*stub) serveCommands(*os.File) {}

@@ -14,18 +14,18 @@ import (
 // SocketName is the command socket's name in the sandbox's folder.
 const SocketName = "ctl.sock"
 
-// Connect opens a sandbox's command socket. It waits while many others do the same.
-func Connect(dir string) (*os.File, error) { return connect(dir, 0) }
+// Connect opens a sandbox's command socket. It blocks while the socket's queue is full.
+func Connect(dir string) (*os.File, error) { return connectSocket(dir, 0) }
 
-// TryConnect is Connect that waits for nobody: EAGAIN where it would have to.
-func TryConnect(dir string) (*os.File, error) { return connect(dir, unix.SOCK_NONBLOCK) }
+// TryConnect is Connect without blocking: EAGAIN while the queue is full.
+func TryConnect(dir string) (*os.File, error) { return connectSocket(dir, unix.SOCK_NONBLOCK) }
 
-func connect(dir string, flags int) (*os.File, error) {
+func connectSocket(dir string, flags int) (*os.File, error) {
 	folder, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(folder) // only looked at
+	defer unix.Close(folder) // opened with O_PATH
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|flags, 0)
 	if err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func connect(dir string, flags int) (*os.File, error) {
 		err = unix.SetNonblock(fd, false)
 	}
 	if err != nil {
-		_ = unix.Close(fd) // the connection never was
+		_ = unix.Close(fd) // it is not connected
 		return nil, err
 	}
 	return os.NewFile(uintptr(fd), SocketName), nil
@@ -57,8 +57,7 @@ func SendExec(conn *os.File, ask Exec, files [3]*os.File) error {
 	return err
 }
 
-// ReceiveExec takes what SendExec sent. The caller closes the files, also on
-// error.
+// ReceiveExec receives what SendExec sent. The caller closes the files, also on error.
 func ReceiveExec(conn *os.File) (Exec, []*os.File, error) {
 	var ask Exec
 	head, space := make([]byte, 4), make([]byte, unix.CmsgSpace(3*4))
@@ -66,7 +65,7 @@ func ReceiveExec(conn *os.File) (Exec, []*os.File, error) {
 	if err != nil {
 		return ask, nil, err
 	}
-	files, err := received(space[:used])
+	files, err := receivedFiles(space[:used])
 	if err != nil {
 		return ask, files, err
 	}
@@ -87,7 +86,7 @@ func ReceiveExec(conn *os.File) (Exec, []*os.File, error) {
 	return ask, files, nil
 }
 
-func received(control []byte) ([]*os.File, error) {
+func receivedFiles(control []byte) ([]*os.File, error) {
 	messages, err := unix.ParseSocketControlMessage(control)
 	if err != nil {
 		return nil, err

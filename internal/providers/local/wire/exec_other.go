@@ -10,11 +10,11 @@ import (
 // SocketName is the command socket's name in the sandbox's folder.
 const SocketName = "ctl.sock"
 
-// Connect is not possible on this system.
+// Connect is not supported on this system.
 func Connect(string) (*os.File, error) { return nil, errors.ErrUnsupported }
 
-// TryConnect is not possible on this system.
+// TryConnect is not supported on this system.
 func TryConnect(string) (*os.File, error) { return nil, errors.ErrUnsupported }
 
-// SendExec is not possible on this system.
+// SendExec is not supported on this system.
 func SendExec(*os.File, Exec, [3]*os.File) error { return errors.ErrUnsupported }

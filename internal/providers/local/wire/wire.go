@@ -1,10 +1,9 @@
-// Package wire is what the processes of one local sandbox say to each other:
-// the client orders a supervisor, the supervisor orders a stub, the stub
-// reports, and commands reach a running sandbox over a socket.
+// Package wire is the messages between the processes of one local sandbox: orders of the
+// client to a supervisor and of the supervisor to a stub, reports of the stub, and commands
+// over a socket of a running sandbox.
 //
-// Messages are JSON, one a line, and tolerant of unknown fields, because an
-// upgraded sbx talks to supervisors that an older one started. No process is
-// started in this room.
+// Messages are JSON, one per line, and tolerant of unknown fields, because an upgraded sbx
+// communicates with supervisors of an older one. No process is started here.
 package wire
 
 import (
@@ -14,71 +13,66 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"syscall"
 
 	"sbx/internal/providers/local/record"
 )
 
-// The hidden first arguments under which the binary becomes a supervisor or a
-// stub. They are looked at before any flag or configuration work.
+// The hidden first arguments with which the binary is a supervisor or a stub. They are checked
+// before flags and configuration.
 const (
 	SupervisorArg = "__sbx-supervisor"
 	StubArg       = "__sbx-stub"
 )
 
-// MarkerKey is the environment variable that every process of a sandbox
-// inherits; its value is the sandbox's id. Leftovers without a cgroup are found
-// by it.
+// MarkerKey is the environment variable that every process of a sandbox inherits; its value is
+// the sandbox's id. Remaining processes without a cgroup are found by it.
 const MarkerKey = "SBX_SANDBOX_ID"
 
-// The descriptors that a supervisor starts with, after the three standard ones;
-// its order arrives on standard input.
+// The descriptors of a supervisor after the standard ones; its order arrives on standard input.
 const (
-	SupervisorReadyFD = 3 // where it says Ready
+	SupervisorReadyFD = 3 // for its answer, Ready
 	SupervisorLockFD  = 4 // the sandbox's lock, already held
 )
 
-// The descriptors that a stub starts with; standard output and error are the
-// program's.
+// The descriptors of a stub; its standard output and error are the program's.
 const (
 	StubOrderFD  = 3
 	StubReportFD = 4
 	StubSocketFD = 5 // listens for commands
-	StubLifeFD   = 6 // ends when the supervisor does
+	StubLifeFD   = 6 // closed when the supervisor ends
 )
 
-// Order is what the client wants started.
+// Order is the client's order to a supervisor.
 type Order struct {
 	Root        string        `json:"root"`   // of the record store
-	Record      record.Record `json:"record"` // as far as the client knows it
+	Record      record.Record `json:"record"` // as known to the client
 	Env         []string      `json:"env"`    // KEY=VALUE, complete
 	RequireHard bool          `json:"require_hard,omitempty"`
 	Wrap        []string      `json:"wrap,omitempty"`     // command words before the program
 	InScope     bool          `json:"in_scope,omitempty"` // a systemd scope holds the limits
 }
 
-// Ready is the supervisor's one answer to its order.
+// Ready is the supervisor's only answer to its order.
 type Ready struct {
 	Record *record.Record `json:"record,omitempty"`
 	Fail   *Fail          `json:"fail,omitempty"`
 }
 
-// Fail says why something could not be started. It travels as a message and is
-// an error on both ends.
-type Fail struct { //nolint:errname // a message first
+// Fail is why a start failed: a message, and an error on both ends.
+type Fail struct { //nolint:errname // primarily a message
 	Kind    FailKind `json:"kind"`
 	Message string   `json:"message"`
 }
 
-// FailKind sorts failed starts by what the caller can do about them.
+// FailKind classifies failed starts by what the caller can do.
 type FailKind string
 
 // The kinds of failed starts.
 const (
 	FailNotFound      FailKind = "not_found"      // no such program
-	FailNotExecutable FailKind = "not_executable" // there, but it cannot run
+	FailNotExecutable FailKind = "not_executable" // it exists and cannot be executed
 	FailWorkdir       FailKind = "workdir"        // the working directory cannot be entered
-	FailSoftLimit     FailKind = "soft_limit"     // a hard limit was required and cannot be had
+	FailSoftLimit     FailKind = "soft_limit"     // a hard limit was required and is not available
 	FailIsolation     FailKind = "isolation"      // this kind of isolation is not permitted here
 	FailDisk          FailKind = "disk"           // no space for what a sandbox has to write
 	FailLauncher      FailKind = "launcher"       // anything else
@@ -93,47 +87,47 @@ func AsFail(err error) *Fail {
 		return f
 	}
 	kind := FailLauncher
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	if record.IsDiskFull(err) {
 		kind = FailDisk
 	}
 	return &Fail{Kind: kind, Message: err.Error()}
 }
 
-// StubOrder is what the supervisor wants run.
+// StubOrder is the supervisor's order to a stub.
 type StubOrder struct {
 	Argv        []string        `json:"argv"`
 	Wrap        []string        `json:"wrap,omitempty"`
 	Env         []string        `json:"env"`
 	Dir         string          `json:"dir"`
-	Cgroup      json.RawMessage `json:"cgroup,omitempty"`     // to be reopened and joined by the program
-	Isolated    bool            `json:"isolated"`             // the stub is PID 1 of a namespace of its own
+	Cgroup      json.RawMessage `json:"cgroup,omitempty"`     // to be reopened, and joined by the program
+	Isolated    bool            `json:"isolated"`             // the stub is PID 1 of its own namespace
 	DataBytes   int64           `json:"data_bytes,omitempty"` // RLIMIT_DATA of each program; 0 = none
 	OOMScoreAdj int             `json:"oom_score_adj,omitempty"`
-	Proof       string          `json:"proof,omitempty"`  // the file that a stub without a namespace writes once its supervisor is dead and nothing of its tree is left
-	Linger      bool            `json:"linger,omitempty"` // the stub stays when the program has ended, and so does what that left behind
+	Proof       string          `json:"proof,omitempty"`  // the file that a stub without a namespace writes once its supervisor is dead and its tree empty
+	Linger      bool            `json:"linger,omitempty"` // the stub and remaining processes stay when the program has ended
 }
 
-// StubReport is what the stub saw. One of the fields is set.
+// StubReport is a report of the stub. One of the fields is set.
 type StubReport struct {
 	Started *Started `json:"started,omitempty"`
 	Fail    *Fail    `json:"fail,omitempty"`
 	Exited  *Exited  `json:"exited,omitempty"`
 }
 
-// Started says under which PID, in the stub's own counting, the program runs.
+// Started is the PID of the program in the stub's namespace.
 type Started struct {
 	PID int `json:"pid"`
 }
 
-// Exited is how a program ended.
+// Exited is the end of a program.
 type Exited struct {
 	Code   int `json:"code"`
 	Signal int `json:"signal,omitempty"` // 0 = it returned Code
-	Killed int `json:"killed,omitempty"` // how many leftovers the stub had to kill
+	Killed int `json:"killed,omitempty"` // remaining processes that the stub had to kill
 }
 
-// Exec asks a stub to run one more command; its three streams travel beside
-// the message as descriptors.
+// Exec is a client's command for a stub; its three streams are sent as descriptors with the
+// message.
 type Exec struct {
 	Argv []string `json:"argv"`
 	Env  []string `json:"env,omitempty"` // added to the sandbox's own
@@ -141,8 +135,8 @@ type Exec struct {
 	TTY  bool     `json:"tty,omitempty"`
 }
 
-// maxMessage bounds one message: a command line and environment fit in the
-// kernel's own limit of 2 MiB, JSON may double it.
+// maxMessage limits one message: the kernel limits command line and environment to 2 MiB, which
+// JSON may double.
 const maxMessage = 8 << 20
 
 // Write sends one message.
@@ -163,7 +157,7 @@ func NewReader(r io.Reader) *Reader {
 	return &Reader{lines: bufio.NewReaderSize(io.LimitReader(r, maxMessage), 4<<10)}
 }
 
-// Next reads one message; io.EOF when the other side is gone without one.
+// Next reads one message; io.EOF when the other side has closed without one.
 func (r *Reader) Next(message any) error {
 	line, err := r.lines.ReadBytes('\n')
 	if err != nil {
@@ -175,8 +169,7 @@ func (r *Reader) Next(message any) error {
 	return json.Unmarshal(line, message)
 }
 
-// File opens one of the agreed descriptors. It is closed on exec: what a stub
-// or program starts with is passed on purpose, never leaked.
+// File opens one of the agreed descriptors and sets close-on-exec.
 func File(fd int, name string) *os.File {
 	closeOnExec(fd)
 	return os.NewFile(uintptr(fd), name)

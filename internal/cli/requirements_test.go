@@ -1,0 +1,44 @@
+package cli_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestRequirementIDsAreOnTheirPage: R82 in a comment can be looked up, and nothing is cited
+// that is not in the repository.
+func TestRequirementIDsAreOnTheirPage(t *testing.T) {
+	t.Parallel()
+	known := map[string]bool{}
+	for _, row := range regexp.MustCompile(`(?m)^\| (R\d+|S[0-3]-\d+) \|`).FindAllStringSubmatch(page(t, "docs/REQUIREMENTS.md"), -1) {
+		known[row[1]] = true
+	}
+	require.Greater(t, len(known), 300)
+	id, foreign := regexp.MustCompile(`\b(?:R\d{1,3}|S[0-3]-\d{1,2})\b`), regexp.MustCompile(`DESIGN( section|\.md)|ACCEPTANCE`)
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() && (d.Name() == ".git" || d.Name() == "testdata") {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, ".md") || strings.HasSuffix(path, "requirements_test.go") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		for _, word := range id.FindAllString(string(text), -1) {
+			if !known[word] {
+				assert.Failf(t, "no such requirement", "%s cites %s", path, word)
+			}
+		}
+		for _, word := range foreign.FindAllString(string(text), -1) {
+			assert.Failf(t, "not in the repository", "%s cites %s", path, word)
+		}
+		return err
+	})
+	require.NoError(t, err)
+}

@@ -1,0 +1,189 @@
+package store
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"strings"
+	"time"
+
+	"sbx/internal/sandbox"
+)
+
+// Task is a stored task. Its meaning belongs to the package task: the store knows what it
+// needs to find and compare tasks. ID, Key and Budget have at most 1 KiB.
+type Task struct {
+	ID         string
+	Key        string // its idempotency key, unique; "" = none
+	Spec       string // a fingerprint of the spec
+	State      string
+	Ended      bool      // it never changes again
+	Version    int64     // grows by one with every change, from 1
+	Fence      int64     // never falls
+	Owner      string    // the holder; "" = none
+	LeaseUntil time.Time // by the store's clock; zero = no holder
+	Budget     string    // the budget of its reservation; "" = none
+	ReserveMB  int64     // counts until the task has ended
+	CreatedAt  time.Time
+	UpdatedAt  time.Time // of the last change, by the store's clock
+	Body       []byte    // JSON, opaque here; nil = none
+	ReadAt     time.Time // the store's clock when it was read or written; not stored
+}
+
+// TaskQuery selects tasks. The zero value selects all.
+type TaskQuery struct {
+	Prefix string    // of the id
+	Live   bool      // only those that have not ended
+	Since  time.Time // created then or later
+	Limit  int       // 0 = all
+}
+
+// Doc is a small document of some package: a breaker's state, a pool's entry. Kind and Key
+// have at most 1 KiB.
+type Doc struct {
+	Kind, Key string
+	Version   int64     // grows with every change; 0 = there is none
+	Body      []byte    // JSON, opaque here; nil = none
+	UpdatedAt time.Time // by the store's clock
+	ReadAt    time.Time // the store's clock when it was read or written; not stored
+}
+
+// Why a conditional update changed nothing.
+var (
+	ErrSwapped   = errors.New("somebody else changed it meanwhile")
+	ErrTaskEnded = errors.New("it is over, and never changes again")
+	ErrBudget    = errors.New("it does not fit into the budget")
+)
+
+// matches reports whether a query, apart from its limit, selects a task.
+func (q TaskQuery) matches(t Task) bool {
+	return strings.HasPrefix(t.ID, q.Prefix) && !t.CreatedAt.Before(q.Since) && (!q.Live || !t.Ended)
+}
+
+// compareCreation orders the newest first.
+func compareCreation(a, b Task) int {
+	return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.ID, a.ID))
+}
+
+// Lease is an exclusive right to a name until a time of the store's clock, which
+// may differ from the clock of this host.
+type Lease struct {
+	Name   string
+	Holder string
+	Fence  int64 // grows with every Acquire of the name, from 1, and never falls
+	Until  time.Time
+}
+
+// Sighting counts observations.
+type Sighting struct {
+	First time.Time
+	Last  time.Time // the last that counted
+	Count int
+}
+
+// Record is a sandbox that sbx created.
+type Record struct {
+	Provider  string // the profile
+	ID        string
+	TaskID    string
+	AgentType string
+	Owner     string // who asked for it
+	Host      string // from where
+	State     sandbox.State
+	CreatedAt time.Time
+	UpdatedAt time.Time
+	EndedAt   time.Time // zero = no end was recorded
+	Reason    string    // of the end
+}
+
+// Ref names the sandbox.
+func (r Record) Ref() sandbox.Ref { return sandbox.Ref{Provider: r.Provider, ID: r.ID} }
+
+// Run is the summary of a bulk run.
+type Run struct {
+	ID        string
+	Verb      string // "cleanup"
+	Layer     string // of the lines of defence that cron runs; "" = none
+	Host      string
+	Who       string
+	StartedAt time.Time
+	EndedAt   time.Time // zero = it runs, or it was killed
+	Selected  int
+	Counts    map[string]int // by outcome
+	ExitCode  int
+	Resumable bool
+	Acted     bool     // false = a dry run
+	Profiles  []string // whose listing was complete and whose endings all succeeded
+}
+
+// storedTime is a time as stored: UTC, whole microseconds.
+func storedTime(at time.Time) time.Time { return fromMicros(toMicros(at)) }
+
+// toMicros is a time as a column: microseconds since 1970, 0 for none.
+func toMicros(at time.Time) int64 {
+	if at.IsZero() {
+		return 0
+	}
+	return at.UnixMicro()
+}
+
+// fromMicros is the time in a column.
+func fromMicros(us int64) time.Time {
+	if us == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(us).UTC()
+}
+
+// storableText is a text that every store accepts. Names come from APIs; Postgres accepts
+// neither NUL nor invalid UTF-8, and no sandbox may stay unrecorded because of its name.
+func storableText(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+// storableBytes is storableText for a body: empty = nil. It shares no memory with the
+// original.
+func storableBytes(body []byte) []byte {
+	if len(body) == 0 {
+		return nil
+	}
+	return []byte(storableText(string(body)))
+}
+
+func (r Record) storable() Record {
+	for _, field := range []*string{&r.Provider, &r.ID, &r.TaskID, &r.AgentType, &r.Owner, &r.Host, &r.Reason} {
+		*field = storableText(*field)
+	}
+	r.CreatedAt, r.UpdatedAt, r.EndedAt = storedTime(r.CreatedAt), storedTime(r.UpdatedAt), storedTime(r.EndedAt)
+	return r
+}
+
+// storable shares no memory with the original; nil becomes empty.
+func (r Run) storable() Run {
+	for _, field := range []*string{&r.ID, &r.Verb, &r.Layer, &r.Host, &r.Who} {
+		*field = storableText(*field)
+	}
+	r.StartedAt, r.EndedAt = storedTime(r.StartedAt), storedTime(r.EndedAt)
+	counts := make(map[string]int, len(r.Counts))
+	maps.Copy(counts, r.Counts)
+	r.Counts = counts
+	r.Profiles = append([]string{}, r.Profiles...)
+	return r
+}
+
+func (t Task) storable() Task {
+	for _, field := range []*string{&t.ID, &t.Key, &t.Spec, &t.State, &t.Owner, &t.Budget} {
+		*field = storableText(*field)
+	}
+	for _, at := range []*time.Time{&t.LeaseUntil, &t.CreatedAt, &t.UpdatedAt, &t.ReadAt} {
+		*at = storedTime(*at)
+	}
+	t.Body = storableBytes(t.Body)
+	return t
+}
+
+func (d Doc) storable() Doc {
+	d.Kind, d.Key, d.Body = storableText(d.Kind), storableText(d.Key), storableBytes(d.Body)
+	d.UpdatedAt, d.ReadAt = storedTime(d.UpdatedAt), storedTime(d.ReadAt)
+	return d
+}

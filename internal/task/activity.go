@@ -1,0 +1,328 @@
+package task
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"sbx/internal/poll"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+)
+
+// watchInactivity ends the attempt when it shows no activity for its limit. Silence is not
+// enough: a program that uses the processor or writes its session file is given up to
+// MaxExtension times the limit.
+func (r *Runner) watchInactivity(ctx context.Context, t Task, p *outputTracker, cut context.CancelCauseFunc) {
+	limit := t.Spec.Limits.Inactivity
+	if limit <= 0 || t.Spec.NoInactivity {
+		return
+	}
+	for {
+		if silent := p.silentTime(); silent < limit/2 {
+			if poll.Sleep(ctx, limit/2-silent) != nil {
+				return
+			}
+			continue
+		}
+		before := r.readActivity(ctx, t)
+		r.sendMessage(fmt.Sprintf("no output for %s; at %s it is ended, unless it is at work", sandbox.FormatElapsed(limit/2), sandbox.FormatElapsed(limit)))
+		for p.silentTime() >= limit/2 && p.silentTime() < limit {
+			if poll.Sleep(ctx, min(limit-p.silentTime(), time.Second)) != nil {
+				return
+			}
+		}
+		if ctx.Err() != nil || !r.extendWhileBusy(ctx, t, p, before) {
+			return
+		}
+		if p.silentTime() >= limit {
+			cut(expiredError{ReasonInactivity})
+			return
+		}
+	}
+}
+
+// extendWhileBusy waits while a silent program shows other activity; false = ctx ended.
+func (r *Runner) extendWhileBusy(ctx context.Context, t Task, p *outputTracker, before activitySign) bool {
+	limit := t.Spec.Limits.Inactivity
+	for p.silentTime() >= limit && p.silentTime() < MaxExtension*limit {
+		now := r.readActivity(ctx, t)
+		if !now.showsWork(before) {
+			break
+		}
+		p.markExtended()
+		before = now
+		if poll.Sleep(ctx, limit/2) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// activitySign is a sample of what shows activity without output.
+type activitySign struct {
+	at      time.Time
+	cpu     *float64 // seconds
+	session int64    // bytes of the session file; -1 = not known
+}
+
+func (r *Runner) readActivity(ctx context.Context, t Task) activitySign {
+	ref, size := t.Last().Ref(), int64(-1)
+	u := r.lastUsage(ctx, ref)
+	at := time.Now()
+	if t.Spec.Session != "" {
+		out := r.runShell(ctx, ref, t.Spec.Workdir, "wc -c < \"$1\"", t.Spec.Session)
+		if n, err := strconv.ParseInt(strings.TrimSpace(out), 10, 64); err == nil {
+			size = n
+		}
+	}
+	return activitySign{at: at, cpu: u.CPUSeconds, session: size}
+}
+
+// showsWork reports activity between two samples.
+func (s activitySign) showsWork(before activitySign) bool {
+	if s.session >= 0 && before.session >= 0 && s.session > before.session {
+		return true
+	}
+	length := s.at.Sub(before.at).Seconds()
+	return s.cpu != nil && before.cpu != nil && length > 0 && (*s.cpu-*before.cpu)/length > BusyShare
+}
+
+// sessionLimit bounds how many bytes are read from a session file.
+const sessionLimit = 4 << 20
+
+// countMessages counts the agent's messages in its session file; nil where there is none.
+func (r *Runner) countMessages(ctx context.Context, t Task, a Attempt) *int {
+	if t.Spec.Session == "" {
+		return nil
+	}
+	out := r.runShell(ctx, a.Ref(), t.Spec.Workdir, fmt.Sprintf("tail -c %d \"$1\"", sessionLimit), t.Spec.Session)
+	n, spoke := 0, false
+	for line := range strings.Lines(out) {
+		kind, _ := parseAgentLine(strings.TrimSpace(line))
+		spoke = spoke || kind != plainLine
+		if kind == agentMessage {
+			n++
+		}
+	}
+	if !spoke {
+		return nil
+	}
+	return &n
+}
+
+// runShell runs a short shell text in the sandbox; "" where that fails.
+func (r *Runner) runShell(ctx context.Context, ref sandbox.Ref, workdir, text string, args ...string) string {
+	ctx, stop := context.WithTimeout(ctx, 5*time.Second)
+	defer stop()
+	var out bytes.Buffer
+	exit, err := r.o.Sandboxes.Exec(ctx, ref, providers.Command{
+		Args: append([]string{"sh", "-c", text, "sbx"}, args...), Workdir: workdir, Stdout: &limitedBuffer{w: &out, left: sessionLimit},
+	})
+	if err != nil || exit.Code == nil || *exit.Code != 0 {
+		return ""
+	}
+	return out.String()
+}
+
+// limitedBuffer keeps the first bytes of a stream and discards the rest.
+type limitedBuffer struct {
+	w    *bytes.Buffer
+	left int
+}
+
+func (l *limitedBuffer) Write(b []byte) (int, error) {
+	n := min(len(b), l.left)
+	l.left -= n
+	_, _ = l.w.Write(b[:n]) // a bytes.Buffer never fails
+	return len(b), nil
+}
+
+// outputTracker records the output of an attempt while it is followed.
+type outputTracker struct {
+	observer Observer
+	readAt   time.Time // the store's clock when following began
+	began    time.Time // this process's clock then
+
+	mu         sync.Mutex
+	lastOutput time.Time // this process's clock at the last output
+	written    time.Time // the provider's clock at the last line
+	repeated   int       // lines with exactly that time
+	skip       int       // of these lines, how many a resumed stream repeats
+	messages   int
+	agentSeen  bool // some lines were events of an agent
+	session    string
+	extended   bool
+}
+
+func newOutputTracker(readAt time.Time, ear Observer) *outputTracker {
+	now := time.Now()
+	return &outputTracker{observer: ear, readAt: readAt, began: now, lastOutput: now}
+}
+
+// resumeTime is the time from which a cut stream is resumed.
+func (p *outputTracker) resumeTime() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.skip = p.repeated
+	return p.written
+}
+
+func (p *outputTracker) addLine(l sandbox.LogLine) {
+	if l.Gap != nil { // not output of the program
+		if p.observer != nil {
+			p.observer.Output(l)
+		}
+		return
+	}
+	p.mu.Lock()
+	if p.skip > 0 && !l.At.After(p.written) {
+		p.skip--
+		p.mu.Unlock()
+		return
+	}
+	if l.At.Equal(p.written) {
+		p.repeated++
+	} else {
+		p.written, p.repeated = l.At, 1
+	}
+	p.lastOutput = time.Now()
+	kind, session := parseAgentLine(l.Text)
+	if kind == agentMessage {
+		p.messages++
+	}
+	p.agentSeen = p.agentSeen || kind != plainLine
+	p.session = cmp.Or(session, p.session)
+	p.mu.Unlock()
+	if p.observer != nil {
+		p.observer.Output(l)
+	}
+}
+
+// silentTime is the time since the last output.
+func (p *outputTracker) silentTime() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return time.Since(p.lastOutput)
+}
+
+// markExtended records that the program was silent for longer than its limit and yet
+// active.
+func (p *outputTracker) markExtended() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.extended = true
+}
+
+// endReport is what the output shows at the end of the attempt.
+func (p *outputTracker) endReport(exit sandbox.Exit, u sandbox.Usage) Ended {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := Ended{Exit: exit, Usage: u, Session: p.session, Extended: p.extended}
+	if p.lastOutput.After(p.began) {
+		e.OutputAt = p.readAt.Add(p.lastOutput.Sub(p.began))
+	}
+	if p.agentSeen {
+		n := p.messages
+		e.Messages = &n
+	}
+	return e
+}
+
+// lineKind classifies a line of an agent's output.
+type lineKind int
+
+const (
+	plainLine lineKind = iota
+	agentEvent
+	agentMessage
+)
+
+// parseAgentLine reads a line of an agent's stream or session file: a JSON object with a
+// type, or the line that names the session (S0-3). Progress counts the assistant's messages
+// (S0-24).
+func parseAgentLine(line string) (kind lineKind, session string) {
+	marker := strings.TrimLeftFunc(line, func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsSymbol(r) || unicode.IsMark(r) || r == '\u200d'
+	})
+	if name, found := strings.CutPrefix(marker, "Session: "); found { // an emoji often precedes it
+		return plainLine, sessionName(name)
+	}
+	if !strings.HasPrefix(line, "{") {
+		return plainLine, ""
+	}
+	var event struct {
+		Type    string `json:"type"`
+		Event   string `json:"event_type"`
+		Session string `json:"session_id"`
+	}
+	if json.Unmarshal([]byte(line), &event) != nil {
+		return plainLine, ""
+	}
+	switch word := event.Type + event.Event; {
+	case word == "":
+		return plainLine, ""
+	case word == "assistant", strings.HasSuffix(word, "assistant_message"):
+		return agentMessage, sessionName(event.Session)
+	}
+	return agentEvent, sessionName(event.Session)
+}
+
+// sessionName returns the name of a session, or "" where it contains characters that are
+// not safe to hand on.
+func sessionName(word string) string {
+	word = strings.TrimSpace(word)
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:"
+	if len(word) > 128 || strings.Trim(word, plain) != "" {
+		return ""
+	}
+	return word
+}
+
+// longestLine is the length in bytes at which a line without an end is cut.
+const longestLine = 64 << 10
+
+// lineWriter splits a stream of bytes into lines for an outputTracker. One goroutine
+// writes.
+type lineWriter struct {
+	p      *outputTracker
+	stream string
+	rest   []byte
+}
+
+func (l *lineWriter) Write(b []byte) (int, error) {
+	n := len(b)
+	for len(b) > 0 {
+		end := bytes.IndexByte(b, '\n')
+		if end < 0 {
+			l.rest = append(l.rest, b...)
+			if len(l.rest) >= longestLine {
+				l.flushRest()
+			}
+			break
+		}
+		l.rest = append(l.rest, b[:end]...)
+		l.emitLine()
+		b = b[end+1:]
+	}
+	return n, nil
+}
+
+// flushRest emits the last line where it has no line end.
+func (l *lineWriter) flushRest() {
+	if len(l.rest) > 0 {
+		l.emitLine()
+	}
+}
+
+func (l *lineWriter) emitLine() {
+	l.p.addLine(sandbox.LogLine{At: time.Now(), Stream: l.stream, Text: string(l.rest)})
+	l.rest = l.rest[:0]
+}
