@@ -104,5 +104,5 @@ func findCreated(ctx context.Context, f *fleet.Fleet, err error) error {
 			WithHint("use it, or end it with `sbx terminate %s`", ref)
 	}
 	return fault.New(fault.KindUnavailable, "%w; a look right after it finds nothing that it made", open.Err).
-		WithHint("try again later; `%s` shows what may appear late", open.Mark.Look())
+		WithHint("try again later; `%s` shows what may appear late", open.Mark.SearchCommand())
 }

@@ -101,7 +101,6 @@ func Dashboard(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte("<!doctype html><title>Dashboard</title>"))
 }
 
-// recordedAnswer is an http.ResponseWriter that keeps the answer.
 type recordedAnswer struct {
 	header http.Header
 	status int
@@ -126,13 +125,11 @@ func (m *recordedAnswer) Write(b []byte) (int, error) {
 	return m.body.Write(b)
 }
 
-// sendHeaders sends status and headers.
 func (m *recordedAnswer) sendHeaders(w http.ResponseWriter) {
 	maps.Copy(w.Header(), m.header)
 	w.WriteHeader(m.status)
 }
 
-// sendAll sends the whole answer.
 func (m *recordedAnswer) sendAll(w http.ResponseWriter) {
 	m.sendHeaders(w)
 	_, _ = w.Write(m.body.Bytes())

@@ -256,7 +256,7 @@ func sealSchemas(doc *openapi3.T) {
 		}
 	}
 	for schema := range s.seen {
-		if !s.parts[schema] && len(schema.Properties) > 0 && !isComposed(schema) && !hasAdditional(schema) {
+		if !s.parts[schema] && len(schema.Properties) > 0 && len(compositionParts(schema)) == 0 && schema.AdditionalProperties.Has == nil && schema.AdditionalProperties.Schema == nil {
 			no := false
 			schema.AdditionalProperties.Has = &no
 		}
@@ -313,12 +313,6 @@ func compositionParts(v *openapi3.Schema) openapi3.SchemaRefs {
 	all = append(all, v.AllOf...)
 	all = append(all, v.OneOf...)
 	return append(all, v.AnyOf...)
-}
-
-func isComposed(v *openapi3.Schema) bool { return len(compositionParts(v)) > 0 }
-
-func hasAdditional(v *openapi3.Schema) bool {
-	return v.AdditionalProperties.Has != nil || v.AdditionalProperties.Schema != nil
 }
 
 // schemaList is a list of operations with JSON Schemas of their answers.
