@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -51,12 +52,14 @@ func TestListShowsAnEndThatIsNotRecorded(t *testing.T) {
 		alive, err := supervisor.Alive()
 		return err == nil && !alive
 	}, time.Minute, time.Millisecond)
-	var states []sandbox.State
-	for s, err := range b.List(t.Context(), providers.Query{}) {
-		require.NoError(t, err)
-		states = append(states, s.State)
-	}
-	assert.Equal(t, []sandbox.State{sandbox.StateFailed}, states)
+	require.Eventually(t, func() bool { // a child of another test holds the lock between fork and exec
+		var states []sandbox.State
+		for s, err := range b.List(t.Context(), providers.Query{}) {
+			require.NoError(t, err)
+			states = append(states, s.State)
+		}
+		return slices.Equal([]sandbox.State{sandbox.StateFailed}, states)
+	}, time.Minute, time.Millisecond)
 }
 
 func TestFilesAmongTheFoldersAreNoSandboxes(t *testing.T) {
