@@ -110,7 +110,6 @@ func (r room) CheckFree(ctx context.Context, profile string, mb int64) error {
 	return nil
 }
 
-// thisOwner is this process as the owner of tasks.
 func (a *app) thisOwner() task.Owner { return a.ownerOf(a.process.PID) }
 
 // ownerOf is a process of this machine, that this one has started, as an owner.

@@ -92,7 +92,6 @@ func compareProviders(ctx context.Context, d *Deps, p *output.Printer, o *launch
 	return list.CloseAs(result.Verdict)
 }
 
-// comparedJob is the task of a request at one of the providers.
 func (b *batchReader) comparedJob(ctx context.Context, req ops.LaunchRequest, provider string) (ops.BatchJob, error) {
 	var err error
 	if req.Config, err = b.configOf(ctx, provider, b.typed); err != nil {

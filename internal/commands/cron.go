@@ -42,7 +42,6 @@ func layerWords() []string {
 	return words
 }
 
-// layerFlag adds --layer to a verb.
 func layerFlag(cmd *cobra.Command, words *[]string, help string) {
 	cmd.Flags().StringSliceVar(words, "layer", nil, help)
 	completeFlag(cmd, "layer", layerWords)

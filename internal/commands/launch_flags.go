@@ -146,7 +146,6 @@ func (o *launchOptions) checkFlags() error {
 	return o.readListsAndSizes()
 }
 
-// readListsAndSizes reads the flags that hold lists and sizes.
 func (o *launchOptions) readListsAndSizes() error {
 	for _, word := range o.retryOn {
 		c := sandbox.Class(word)

@@ -112,7 +112,6 @@ func (o *logsOptions) checkFlags(p *output.Printer) error {
 	return nil
 }
 
-// readRequest reads the flags.
 func (o *logsOptions) readRequest(word string, now time.Time) (ops.LogsRequest, error) {
 	req := ops.LogsRequest{Word: word, Follow: o.follow, Patterns: o.patterns, Tail: o.tail}
 	var err error

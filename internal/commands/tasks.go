@@ -84,7 +84,6 @@ func listTasks(ctx context.Context, d *Deps, p *output.Printer, o tasksOptions) 
 	return list.Close()
 }
 
-// readRequest reads the flags.
 func (o tasksOptions) readRequest() (req ops.TasksRequest, err error) {
 	for _, word := range o.states {
 		if !slices.Contains(taskStates(), word) {

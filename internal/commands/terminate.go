@@ -60,7 +60,6 @@ func newTerminate(d *Deps) *cobra.Command {
 
 const terminateSchema = "sbx.terminate/v1"
 
-// readDurations reads the durations as typed.
 func (o terminateOptions) readDurations() (wait, grace time.Duration, err error) {
 	if wait, err = sandbox.ParseDuration(o.wait); err != nil {
 		return 0, 0, fault.Usage("--wait: %w", err)

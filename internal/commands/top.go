@@ -49,7 +49,6 @@ func newTop(d *Deps) *cobra.Command {
 		func(ctx context.Context, p *output.Printer, args []string) error { return runTop(ctx, d, p, o, args) })
 }
 
-// readRequest reads the flags.
 func (o topOptions) readRequest() (ops.TopRequest, error) {
 	if o.samples < 1 || o.samples > maxSamples {
 		return ops.TopRequest{}, fault.Usage("--samples: %d is not between 1 and %d", o.samples, maxSamples)

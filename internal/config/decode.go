@@ -93,7 +93,6 @@ func (d *decoder) reportUnknownKey(key *yaml.Node, readers map[string]reader) {
 	d.addMistake(key, "unknown key %s%s", quoteKey(name), suggestAllowed(name, slices.Collect(maps.Keys(readers))))
 }
 
-// readWords reads a list of words.
 func (d *decoder) readWords(p pair) []word {
 	if p.value.Kind != yaml.SequenceNode {
 		d.addMistake(p.value, "%s must be a list, like [one, two]", p.key.Value)

@@ -18,7 +18,6 @@ type Value struct {
 // Values lists every effective setting, the general ones first.
 func (c *Config) Values() []Value { return slices.Clone(c.values) }
 
-// explainValues gathers the values when all is settled.
 func (l *loader) explainValues() {
 	l.explainGeneral()
 	l.explainLists()
@@ -116,7 +115,6 @@ func (l *loader) explainProfile(p Profile) {
 	}
 }
 
-// profileCause says why a profile is there.
 func (l *loader) profileCause(p Profile, t providers.Type) string {
 	switch {
 	case !p.Implicit:

@@ -137,7 +137,6 @@ func limitSettings() []limit {
 	}
 }
 
-// resolvedLimits reads the limits that hold.
 func (l *loader) resolvedLimits() Limits {
 	read := func(name string) int64 {
 		for _, m := range limitSettings() {

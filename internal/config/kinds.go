@@ -48,7 +48,6 @@ func parseCores(text string) (int64, error) {
 	return milli, nil
 }
 
-// coresOf are those of an amount.
 func coresOf(milli int64) float64 { return float64(milli) / 1000 }
 
 // plainWord refuses what no name of a snapshot or an image is.

@@ -34,7 +34,6 @@ func (e *placedError) position() string {
 
 func (e *placedError) Unwrap() error { return e.err }
 
-// mistakeAt is one error at a place of a file.
 func mistakeAt(path string, at position, format string, args ...any) error {
 	return fault.Usage("%w", &placedError{path, at, fmt.Errorf(format, args...)}).WithHint(hintFile)
 }

@@ -66,7 +66,6 @@ func Own(ctx context.Context, in Input, profiles []string, owned Owned) (OwnChan
 	return c, nil
 }
 
-// ownFile is the file that Own changes.
 func (l *loader) ownFile() (File, error) {
 	for _, f := range l.files {
 		if f.Role != RoleProject {

@@ -66,7 +66,6 @@ func plainOrQuoted(text string) string {
 // by its caller, so a form that it does not know costs nothing but a refusal.
 type editor struct{ lines []string }
 
-// setOwned says of a profile whose its sandboxes are.
 func (e *editor) setOwned(root *yaml.Node, profile, kind, value string) {
 	all := valueAt(root, "providers")
 	block := valueAt(all, profile)
@@ -96,7 +95,6 @@ func (e *editor) setOwned(root *yaml.Node, profile, kind, value string) {
 	}
 }
 
-// isFlowMapping says that a mapping is written in braces.
 func isFlowMapping(node *yaml.Node) bool {
 	return node.Style&yaml.FlowStyle != 0 || len(node.Content) == 0
 }

@@ -210,7 +210,6 @@ func (r Run) shortDeadline() (clash, bool) {
 	}, true
 }
 
-// settingWithOrigin is one value with its name and origin.
 func (r Run) settingWithOrigin(name string) string {
 	origin := originDefault
 	if r.Given(name) {

@@ -138,7 +138,6 @@ func (s runSetting) parseSetting(text string) (int64, error) {
 	return parseAmount(s.kind, text)
 }
 
-// readRun reads the block of a file.
 func (d *decoder) readRun(p pair) {
 	readers := map[string]reader{}
 	for _, s := range runSettings() {

@@ -127,7 +127,6 @@ func quoteClipped(text string) string {
 	return strconv.Quote(text[:end]) + "..."
 }
 
-// acceptedValues says what the variable takes, in words.
 func (v runVariable) acceptedValues() string {
 	switch s := runSettingOf(v.setting); {
 	case v.unit != inWords:

@@ -105,7 +105,6 @@ func (d *decoder) readLimits(p pair) {
 	d.readTable(p.value, "limits", readers)
 }
 
-// readMeasured reads a scalar of a kind.
 func (d *decoder) readMeasured(p pair, kind providers.OptionKind, secret bool) (string, bool) {
 	text, ok := d.readText(p.value, p.key.Value)
 	if !ok {

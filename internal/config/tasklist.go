@@ -60,7 +60,6 @@ func ReadTasks(path string, content []byte) (TaskList, error) {
 
 const hintTasks = "docs/TASKS.md has an example; `tasks:` is a list of {command: [WORD, ...]} or {shell: LINE}"
 
-// withTaskFileHint gives mistakes the hint of this kind of file.
 func withTaskFileHint(errs []error) []error {
 	for i, err := range errs {
 		if e, ok := errors.AsType[*placedError](err); ok {
@@ -108,7 +107,6 @@ func (r *taskReader) readTaskList(root *yaml.Node) TaskList {
 	return list
 }
 
-// readTask reads one entry.
 func (r *taskReader) readTask(node *yaml.Node) TaskEntry {
 	e := TaskEntry{Place: r.originOf(node)}
 	own, before := taskSettings{}, len(r.errs)

@@ -191,7 +191,6 @@ func (r *taskReader) readMapped(p pair) []string {
 	return values
 }
 
-// readName reads a name that is shown in one line.
 func (r *taskReader) readName(p pair) string {
 	text, ok := r.readText(p.value, p.key.Value)
 	if ok && (len(text) > maxKey || strings.ContainsFunc(text, isControl)) {

@@ -45,7 +45,6 @@ func (p Plan) Crontab() string {
 	return b.String()
 }
 
-// commentLines keeps a text on its line.
 func commentLines(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -80,7 +79,6 @@ func crontabWord(word string) string {
 	return strings.Join(parts, `\%`)
 }
 
-// shellAssignment is NAME=word for a shell.
 func shellAssignment(pair string, quote func(string) string) string {
 	name, value, _ := strings.Cut(pair, "=")
 	return name + "=" + quote(value)

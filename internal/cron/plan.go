@@ -105,7 +105,6 @@ func withoutWords(words, others []string) []string {
 // unmeasuredProfiles are the profiles that layer usage cannot be about.
 func (p Plan) unmeasuredProfiles() []string { return withoutWords(p.Providers, p.Measured) }
 
-// remarkComments are Remarks as comments.
 func (p Plan) remarkComments() string {
 	var b strings.Builder
 	for _, line := range p.Remarks() {
@@ -226,7 +225,6 @@ func (p Plan) argvOf(j job) []string {
 	return append(argv, "--quiet")
 }
 
-// writableFolders are the folders that the runs write to.
 func (p Plan) writableFolders() []string {
 	list := []string{p.StateDir}
 	if p.Textfile != "" {

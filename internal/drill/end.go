@@ -115,7 +115,6 @@ func removeStaged(ctx context.Context, f *fleet.Fleet, by string, labels map[str
 	}
 }
 
-// endStaged ends staged sandboxes.
 func endStaged(ctx context.Context, f *fleet.Fleet, targets []sandbox.Sandbox, how fleet.EndOptions) iter.Seq[sandbox.Ending] {
 	return safety.End(ctx, f, targets, safety.Options{Verb: safety.VerbDrill, How: how})
 }

@@ -185,7 +185,6 @@ type findFallback struct {
 	listings map[*member]func() Listing
 }
 
-// listOnce is the listing of one profile, with its errors.
 func (d *findFallback) listOnce(ctx context.Context, m *member) Listing {
 	d.mu.Lock()
 	if d.listings[m] == nil {
@@ -267,7 +266,6 @@ func distinctWhere(items []sandbox.Sandbox, fits func(sandbox.Sandbox) bool) []s
 // shownMatches is how many ambiguous matches an error names.
 const shownMatches = 5
 
-// ambiguousError is the error for a word with several matches.
 func ambiguousError(word string, matches []sandbox.Sandbox) error {
 	slices.SortFunc(matches, func(a, b sandbox.Sandbox) int { return cmp.Compare(a.Ref().String(), b.Ref().String()) })
 	names := make([]string, 0, shownMatches)
@@ -297,5 +295,4 @@ func incompleteError(l Listing, word string) error {
 		WithHint("write profile/%s, which asks that profile alone", word)
 }
 
-// oneLine writes joined errors in one line.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

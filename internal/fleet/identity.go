@@ -66,7 +66,6 @@ func (m *member) listRows(ctx context.Context, q providers.Query) iter.Seq2[sand
 	}
 }
 
-// resolveInSlot is getByWord in a slot.
 func (m *member) resolveInSlot(ctx context.Context, word string) (sandbox.Sandbox, error) {
 	return callInSlot(ctx, m, "get "+word, func(ctx context.Context) (sandbox.Sandbox, error) { return m.getByWord(ctx, word) })
 }

@@ -73,7 +73,6 @@ func (m *member) listOccupied(ctx context.Context) (map[string]bool, error) {
 	return ids, nil
 }
 
-// limitQuota is the limit of the configuration as a quota.
 func (m *member) limitQuota(ctx context.Context) (providers.Quota, error) {
 	ids, err := m.listOccupied(ctx)
 	if err != nil {

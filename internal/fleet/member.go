@@ -34,7 +34,6 @@ func callInSlot[T any](ctx context.Context, m *member, op string, do func(contex
 	return callWithBreaker(ctx, m, m.breaker, op, do)
 }
 
-// callWithBreaker is callInSlot with the given breaker.
 func callWithBreaker[T any](ctx context.Context, m *member, b *policy.Breaker, op string, do func(context.Context) (T, error)) (T, error) {
 	return callWithoutBreaker(ctx, m, op, func(ctx context.Context) (T, error) {
 		done, err := b.Allow()
@@ -90,7 +89,6 @@ func callWithTimeout[T any](ctx context.Context, m *member, op string, do func(c
 	return got, nil
 }
 
-// getSandbox reads one sandbox in a slot.
 func (m *member) getSandbox(ctx context.Context, id string) (sandbox.Sandbox, error) {
 	return callInSlot(ctx, m, "get "+id, func(ctx context.Context) (sandbox.Sandbox, error) {
 		return m.getByID(ctx, id)
@@ -188,7 +186,6 @@ func callAbility[A, T any](ctx context.Context, f *Fleet, ref sandbox.Ref, abili
 	return callInSlot(ctx, m, ability+" "+ref.ID, func(ctx context.Context) (T, error) { return do(a, ctx, ref.ID) })
 }
 
-// withAbility yields those of the sources that have an ability.
 func withAbility[A any](sources []source) iter.Seq2[source, A] {
 	return func(yield func(source, A) bool) {
 		for _, s := range sources {

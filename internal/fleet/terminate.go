@@ -175,7 +175,6 @@ func (noJournal) Answer(sandbox.Ref, sandbox.EndRequest) {}
 func (noJournal) Result(sandbox.Ending)                  {}
 func (noJournal) Close(context.Context)                  {}
 
-// openJournal opens the journal of one call of Terminate.
 func (f *Fleet) openJournal(ctx context.Context, targets []sandbox.Sandbox, o EndOptions) EndJournal { //nolint:ireturn // one of two
 	if len(targets) == 0 || f.o.Journal == nil || o.Origin.Journaled || o.VerifyOnly {
 		return noJournal{}

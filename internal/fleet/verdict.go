@@ -135,7 +135,6 @@ func overallKind(kinds map[fault.Kind]int, trouble, all int) fault.Kind {
 	return fault.KindPartial
 }
 
-// singleVerdict is the error of one sandbox.
 func singleVerdict(e sandbox.Ending, kind fault.Kind) error {
 	if e.Err != nil && fault.KindOf(e.Err) == kind {
 		return e.Err

@@ -61,7 +61,6 @@ func (u user) checkOwner(path string) error {
 	return nil
 }
 
-// checkFoundOwner judges the owner of what was found at path.
 func (u user) checkFoundOwner(path string, info fs.FileInfo) (*syscall.Stat_t, error) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -61,7 +61,6 @@ func (c Cleanup) Set() Set {
 	return s
 }
 
-// commonLabels are the labels of every sample.
 func (c Cleanup) commonLabels() []Label {
 	if c.Layer == "" {
 		return nil

@@ -54,7 +54,6 @@ func secretParts(u *url.URL) []string {
 	return list
 }
 
-// send sends one request and forgets the answer.
 func (l *line) send(ctx context.Context, r httpx.Request) error {
 	r.Op, r.Method = "notify", "POST"
 	if r.Again {

@@ -83,7 +83,6 @@ func Batch(ctx context.Context, env *Env, req BatchRequest, watch Observer) (res
 	return result, err
 }
 
-// collectOutcomes reports each outcome as it comes.
 func (b *batch) collectOutcomes(ctx context.Context, outcomes <-chan BatchOutcome) BatchResult {
 	label := "tasks"
 	if b.req.Fresh {
@@ -147,7 +146,6 @@ func (b *batch) withParts(ctx context.Context, do func(context.Context) error) e
 	})
 }
 
-// checkCredentials joins what a job pushes with.
 func (b *batch) checkCredentials(ctx context.Context, j BatchJob) error {
 	if _, known := b.pushing[j.Spec.Push]; known || j.Spec.Push == "" {
 		return nil
@@ -342,7 +340,6 @@ func (b *batch) joinTask(ctx context.Context, options task.Options, t task.Task)
 	return now, err
 }
 
-// runTask runs a job's task in this process.
 func (b *batch) runTask(ctx context.Context, options task.Options, j BatchJob, t task.Task) BatchOutcome {
 	show := &outputTimes{TaskObserver: b.req.Show(j)}
 	options.Observer, options.Pool = show, b.pool

@@ -216,7 +216,6 @@ func (r *cleanupRun) endPlan(ctx context.Context, plan cleanup.Plan) (*CleanupRe
 	})
 }
 
-// listAndJudge lists and judges everything.
 func (r *cleanupRun) listAndJudge(ctx context.Context) error {
 	progress := r.watch.Progress("looking at every sandbox")
 	defer progress.Done()
@@ -305,7 +304,6 @@ func (r *cleanupRun) closeJournal(ctx context.Context, w *RunJournal) *CleanupRe
 	return result
 }
 
-// resultWith is what the run came to.
 func (r *cleanupRun) resultWith(verdict error) *CleanupResult {
 	return &CleanupResult{RunID: r.id, Survey: r.survey, Guards: r.survey.Guards(r.world), Endings: r.endings, Verdict: verdict, run: r}
 }

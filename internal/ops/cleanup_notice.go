@@ -14,7 +14,6 @@ import (
 	"sbx/internal/store"
 )
 
-// shareSightings gives the judgement the sightings of earlier runs.
 func (r *cleanupRun) shareSightings(ctx context.Context) {
 	first, candidates := r.env.Sightings(ctx, r.watch, sightFirst), r.env.Sightings(ctx, r.watch, sightCandidate)
 	r.world.FirstSeen = func(s sandbox.Sandbox) time.Time { return first()[s.Ref().String()].First }

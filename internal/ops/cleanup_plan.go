@@ -186,7 +186,6 @@ func judgeCleanupRuns(runs []cron.Run, profiles []string, every time.Duration, n
 	return s
 }
 
-// cleanupStatusHint is what to do about it.
 func (e *Env) cleanupStatusHint(s cron.Status) string {
 	if len(s.Unowned) > 0 && !s.Overdue {
 		return e.OwnHint(slices.Sorted(maps.Keys(s.Unowned)))

@@ -123,7 +123,6 @@ func (r *cleanupRun) narrowToPressed(ctx context.Context) (left []cleanup.Share,
 	return left, err
 }
 
-// quotaOf is the quota that was read of a profile.
 func quotaOf(quotas []fleet.ProviderQuota, name string) fleet.ProviderQuota {
 	if i := slices.IndexFunc(quotas, func(q fleet.ProviderQuota) bool { return q.Provider == name }); i >= 0 {
 		return quotas[i]

@@ -58,7 +58,6 @@ func (r *cleanupRun) runMessage(what notify.Kind, err error) notify.Message {
 	}
 }
 
-// runSummary is the run in some lines.
 func (r *cleanupRun) runSummary(err error) string {
 	parts := []string{fmt.Sprintf("%s: %d of %d sandboxes selected; %s", r.id, len(r.survey.Selected), len(r.survey.Selected)+len(r.survey.Kept), CountsText(fleet.Count(r.endings)))}
 	if err != nil {

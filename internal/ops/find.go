@@ -26,7 +26,6 @@ func (e *Env) findOne(ctx context.Context, word string) (*fleet.Fleet, sandbox.S
 	return f, found[0], nil
 }
 
-// judgeRecord judges a sandbox by its record alone.
 func (e *Env) judgeRecord(s sandbox.Sandbox) fleet.Judged {
 	return fleet.Judged{Sandbox: s, Verdict: triage.Judge(s, triage.Signals{}, e.Thresholds(s), e.Now())}
 }

@@ -41,7 +41,6 @@ func (e *Env) CleanupRuns(ctx context.Context, limit int) []cleanup.History {
 	return runs
 }
 
-// ownHistories are those of this machine.
 func (e *Env) ownHistories(verb string, limit int) ([]cleanup.History, []error) {
 	disk, err := e.Journals()
 	if err != nil {
@@ -180,7 +179,6 @@ func meansRun(word, run string) bool {
 	return word == lastRun || word == run || len(word) >= minRunPrefix && strings.HasPrefix(run, word)
 }
 
-// fewOf names some of many.
 func fewOf(names []string) string {
 	const most = 5
 	if len(names) > most {

@@ -168,7 +168,6 @@ func (l *launch) startOrJoin(ctx context.Context, options task.Options, show Tas
 	return &Launched{Task: t}, nil
 }
 
-// runHere runs the task in this process.
 func (l *launch) runHere(ctx context.Context, options task.Options, t task.Task, show TaskObserver) (*Launched, error) {
 	options.Observer = show
 	now, err := l.env.RunTask(ctx, l.watch, options, t, l.Env)

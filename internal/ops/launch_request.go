@@ -171,7 +171,6 @@ func (p *preparing) launchedAt(configured string) string {
 	return configured
 }
 
-// readPublishing reads where the work goes.
 func (p *preparing) readPublishing(ctx context.Context, s *task.Spec) error {
 	s.Publish, s.Base = p.req.Publish, p.req.Base
 	if p.req.Push == "" {
@@ -185,7 +184,6 @@ func (p *preparing) readPublishing(ctx context.Context, s *task.Spec) error {
 	return nil
 }
 
-// refuseContradictions are contradictions of a whole spec.
 func (p *preparing) refuseContradictions(s task.Spec) error {
 	if s.MinTTL > 0 && s.MinTTL < s.Limits.Attempt+task.DeadManGrace {
 		return fault.Usage("--ttl %s is shorter than an attempt may take: the sandbox would be gone under it", sandbox.FormatDuration(s.MinTTL)).

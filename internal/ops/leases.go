@@ -97,7 +97,6 @@ func (l *Leases) Err() error {
 		WithHint("`sbx doctor` checks the store; what was made for a task stays until it can be read")
 }
 
-// readStore reads the leases of the store.
 func (l *Leases) readStore(ctx context.Context, st store.Store) error {
 	ctx, stop := context.WithTimeout(ctx, memoryLimit)
 	defer stop()

@@ -86,7 +86,6 @@ func (l *listing) providerQuery(limit int) providers.Query {
 	return providers.Query{All: s.All, States: s.States, Labels: s.ExactLabels(), Limit: limit}
 }
 
-// selectorFacts judge by verdicts that are there already.
 func (l *listing) selectorFacts(of func(sandbox.Sandbox) fleet.Judged) selector.Facts {
 	return selector.Facts{Now: l.env.Now(), HidesEnded: l.env.HidesEnded, Stuck: func(s sandbox.Sandbox) (sandbox.Verdict, string) {
 		v := of(s).Verdict
@@ -127,7 +126,6 @@ func (l *listing) streamChosen(ctx context.Context, f *fleet.Fleet) {
 	}
 }
 
-// holdListed collects everything that is listed.
 func (l *listing) holdListed(ctx context.Context, f *fleet.Fleet) []sandbox.Sandbox {
 	var held []sandbox.Sandbox
 	for s, err := range f.List(ctx, l.providerQuery(0)) {

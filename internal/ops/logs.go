@@ -197,7 +197,6 @@ func (r *ring[T]) push(item T) {
 	r.next = (r.next + 1) % r.size
 }
 
-// oldestFirst gives the items, oldest first.
 func (r *ring[T]) oldestFirst() iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for i := range r.items {

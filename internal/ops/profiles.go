@@ -71,7 +71,6 @@ func (e *Env) splitByQuota(profiles []config.Profile) (known, unknown []string) 
 	return known, unknown
 }
 
-// typeOf is the type of a profile.
 func (e *Env) typeOf(p config.Profile) providers.Type { return e.typeNamed(p.Type) }
 
 func (e *Env) typeNamed(name string) providers.Type {

@@ -190,7 +190,6 @@ func (r *reconcileRun) runRecorded(ctx context.Context) (*ReconcileResult, error
 	return result, nil
 }
 
-// journalBegin is the plan as the journal keeps it.
 func (r *reconcileRun) journalBegin(plan reconcile.Plan) cleanup.Begin {
 	b := cleanup.Begin{
 		Actor: r.env.Actor(), Verb: VerbReconcile,

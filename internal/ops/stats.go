@@ -67,7 +67,6 @@ func Stats(ctx context.Context, env *Env, req StatsRequest, watch Observer) (*St
 	return r, nil
 }
 
-// providerFigures judges the figures of one provider.
 func (e *Env) providerFigures(s fleet.ProviderStats, counted Census) Figures {
 	now := e.Now()
 	f := Figures{

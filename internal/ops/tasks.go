@@ -126,7 +126,6 @@ func (e *Env) ReadTasks(do func(task.Ledger) error) error {
 	return e.readTaskStore(func(st store.Store) error { return do(task.Ledger{Store: st}) })
 }
 
-// readTaskStore opens the store of tasks, to be read.
 func (e *Env) readTaskStore(do func(store.Store) error) error {
 	st, err := e.Store(false)
 	if err != nil {

@@ -229,7 +229,6 @@ func (t *termination) targetProfiles() []string {
 	return slices.Compact(slices.Sorted(slices.Values(names)))
 }
 
-// choicesOf says how each target of a profile was chosen.
 func (t *termination) choicesOf(profile string) []safety.Choice {
 	var chosen []safety.Choice
 	for _, s := range t.targets {
@@ -275,7 +274,6 @@ func (t *termination) confirmOrRefuse(ctx context.Context) error {
 	return nil
 }
 
-// endTargets ends the targets.
 func (t *termination) endTargets(ctx context.Context) []sandbox.Ending {
 	progress := t.watch.Progress(fmt.Sprintf("ending %d sandboxes", len(t.targets)))
 	defer progress.Done()

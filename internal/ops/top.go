@@ -144,7 +144,6 @@ func (s *Sampler) usageOf(t sandbox.Sandbox, samples []sandbox.Usage) SandboxUsa
 	return u
 }
 
-// listTargets are the named sandboxes, or all that run.
 func (s *Sampler) listTargets(ctx context.Context) ([]sandbox.Sandbox, []error) {
 	if len(s.req.Words) > 0 {
 		found, err := s.fleet.Find(ctx, s.req.Words, fleet.FindOptions{})

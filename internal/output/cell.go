@@ -194,7 +194,6 @@ func unknownColumn(name string, known []string) error {
 	return err.WithHint("columns: %s", list)
 }
 
-// columnTitle is the title of the human table.
 func (c Column[T]) columnTitle() string {
 	if c.Head != "" {
 		return c.Head

@@ -140,7 +140,6 @@ func (l *List[T]) isPage() bool {
 	return l.spec.Human != nil && p.tty && p.Format.Human() && len(p.Columns) == 0
 }
 
-// finishDocument writes what closes the document.
 func (l *List[T]) finishDocument() error {
 	if !l.isPage() {
 		return l.encoder.closeDocument(l.end)

@@ -20,7 +20,6 @@ func (p *Printer) pageView() view {
 // indent precedes everything inside a section.
 const indent = "  "
 
-// renderPage makes the page.
 func (s *Sheet) renderPage(v view) ([]byte, error) {
 	var b strings.Builder
 	margin := ""

@@ -94,7 +94,6 @@ func (p *Printer) Warn(text string) { p.screen.writeErr(p.stderrLine("warning: "
 // Trace is one line of what -v shows.
 func (p *Printer) Trace(text string) { p.screen.writeErr(p.stderrLine("", text)) }
 
-// stderrLine makes one line of stderr.
 func (p *Printer) stderrLine(label, text string) string {
 	return p.name + ": " + label + Escape(Redact(text, p.Secrets)) + "\n"
 }

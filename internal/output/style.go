@@ -25,7 +25,6 @@ func wantsColor(p process.Process, o Options) bool {
 	return p.Stdout.TTY && !o.NoColor && p.Getenv("NO_COLOR") == "" && p.Getenv("TERM") != "dumb"
 }
 
-// paintText colours text by its tone.
 func paintText(text string, tone Tone) string {
 	style := lipgloss.NewStyle()
 	switch tone {

@@ -64,7 +64,6 @@ func (t *terminal) gatherOutput(b []byte) error {
 	return t.failure
 }
 
-// flushOutput writes what was gathered.
 func (t *terminal) flushOutput() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

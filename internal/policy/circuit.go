@@ -131,7 +131,6 @@ func (c circuit) withResult(generation int64, r Result, now time.Time) (circuit,
 	return c.countResult(r, now), true
 }
 
-// endProbe ends the probe in progress.
 func (c circuit) endProbe(r Result, now time.Time) circuit {
 	c.Generation++
 	c.Probe = nil

@@ -27,7 +27,6 @@ func dumpColumns() []string {
 	return []string{"id", "status", "sandbox_id", "keep_alive", "max_duration", "created_at", "updated_at", "completed_at", "deleted_at"}
 }
 
-// dumpQuery is a query that makes a dump, for hints.
 func dumpQuery() string {
 	return "select " + strings.Join(dumpColumns(), ", ") + " from tasks where sandbox_id is not null"
 }
@@ -55,7 +54,6 @@ func ReadDump(name string, r io.Reader) ([]store.TaskRow, error) {
 	return read(name, bytes.TrimPrefix(text, []byte("\ufeff")))
 }
 
-// lineError adds file and line to an error.
 func lineError(name string, line int, err error) error {
 	return fault.Usage("%s:%d: %w", name, line, err).WithHint("nothing of a broken dump is used; make one with: %s", dumpQuery())
 }
@@ -142,7 +140,6 @@ func csvError(name string, err error) error {
 	return lineError(name, 1, err)
 }
 
-// columnPositions maps the columns of a header to their positions.
 func columnPositions(header []string) (map[string]int, error) {
 	at := map[string]int{}
 	var twice error

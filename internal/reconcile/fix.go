@@ -215,7 +215,6 @@ func (f *fixRun) markRecord(ctx context.Context, source Source, r Row) Done {
 	return d
 }
 
-// recordRef is the sandbox by the id of its record.
 func recordRef(r Row) sandbox.Ref {
 	ref := r.Ref
 	if len(r.Records) > 0 {

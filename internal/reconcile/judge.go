@@ -40,7 +40,6 @@ func classOf(there bool) Class {
 	return RecordOnly
 }
 
-// judgeRecordedLiving judges a sandbox that should exist.
 func (e *Engine) judgeRecordedLiving(row Row, r Record, box sandbox.Sandbox, there bool, s Source, now time.Time) Row {
 	switch {
 	case !there && isFresh(r, now, e.Rules.CreateGrace):

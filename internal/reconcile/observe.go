@@ -39,7 +39,6 @@ func (e *Engine) applyObservations(ctx context.Context, profile string, rows []R
 	return nil
 }
 
-// countSuspects counts the suspects of one cause.
 func (e *Engine) countSuspects(ctx context.Context, cause Cause, earlier map[string]store.Sighting, rows []Row) error {
 	for i, row := range rows {
 		if row.Action != ActTerminate || row.Cause != cause {
@@ -85,7 +84,6 @@ const startTolerance = time.Minute
 // keySeparator stands between the reference and the time in a key of the sightings.
 const keySeparator = " "
 
-// refOfKey is the reference in a key of the sightings.
 func refOfKey(key string) string {
 	ref, _, _ := strings.Cut(key, keySeparator)
 	return ref

@@ -97,7 +97,6 @@ func (e *Engine) Plan(ctx context.Context) Plan {
 	return plan
 }
 
-// addSide judges one profile.
 func (e *Engine) addSide(ctx context.Context, plan *Plan, s sideData) {
 	skew, _ := e.Fleet.Skew(s.profile)
 	plan.Sides = append(plan.Sides, Side{Profile: s.profile, Source: s.source.Name, AsOf: s.source.AsOf, Fleet: s.fleet, Records: s.records, Claims: s.claims, Skew: skew})

@@ -86,7 +86,6 @@ func (p *pair) evidenceOfReality(now time.Time) []sandbox.Evidence {
 	return []sandbox.Evidence{listed, got}
 }
 
-// judged sets the conclusion.
 func (r Row) judged(class Class, cause Cause, action Action, verdict sandbox.Verdict, format string, args ...any) Row {
 	r.Class, r.Cause, r.Action, r.Verdict = class, cause, action, verdict
 	r.Reason = fmt.Sprintf(format, args...)

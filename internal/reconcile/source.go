@@ -145,7 +145,6 @@ func FromTasks(name string, asOf time.Time, rows func(context.Context) ([]store.
 	})}
 }
 
-// streamOf converts a list to a stream.
 func streamOf(all func(context.Context) ([]Record, error)) func(context.Context) iter.Seq2[Record, error] {
 	return func(ctx context.Context) iter.Seq2[Record, error] {
 		return func(yield func(Record, error) bool) {

@@ -70,7 +70,6 @@ func Marking() Effect { return Effect{"records", "would be marked as ended"} }
 // Acting counts rows of either kind.
 func Acting() Effect { return Effect{"rows", "would be acted on"} }
 
-// guardSuffix is what an effect adds to the name of a guard.
 func (e Effect) guardSuffix(name string) string {
 	if e == Marking() {
 		return name + " records"

@@ -112,13 +112,10 @@ type exception struct {
 	why   string
 }
 
-// onVerbs are the verbs of an exception.
 func onVerbs(verbs ...Verb) []Verb { return verbs }
 
-// typedVerbs are the columns of typed references.
 func typedVerbs() []Verb { return []Verb{VerbTerminate, VerbTerminateDelete} }
 
-// namedVerbs are the columns of typed and piped references.
 func namedVerbs() []Verb { return append(typedVerbs(), VerbTerminatePiped) }
 
 // sandboxExceptions are those of the rules about one sandbox.

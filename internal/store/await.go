@@ -46,7 +46,6 @@ type follower struct {
 	done chan struct{}
 }
 
-// stopAndWait ends it completely.
 func (f follower) stopAndWait() {
 	if f.stop != nil {
 		f.stop()

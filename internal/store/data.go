@@ -127,7 +127,6 @@ func toMicros(at time.Time) int64 {
 	return at.UnixMicro()
 }
 
-// fromMicros is the time in a column.
 func fromMicros(us int64) time.Time {
 	if us == 0 {
 		return time.Time{}

@@ -53,7 +53,6 @@ func (d *Database) AddTask(ctx context.Context, task Task) (kept Task, added boo
 	return kept, added, nil
 }
 
-// readAddedTask reads the task that was added, or the one that has its key.
 func (d *Database) readAddedTask(ctx context.Context, tx *sql.Tx, t Task, added bool) (Task, error) {
 	column, value := "id", t.ID
 	if !added {

@@ -163,7 +163,6 @@ func wasRetried(t Task) bool {
 	return n > 1
 }
 
-// successFigures are the figures of success and retries.
 func (m measuredTasks) successFigures() []Figure {
 	clean, over := m.countTasks(ranToEnd, func(t Task) bool {
 		return t.State == Completed && !slices.ContainsFunc(t.Attempts, func(a Attempt) bool { return a.Exit != nil && a.wasKilled() })

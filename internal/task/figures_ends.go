@@ -12,7 +12,6 @@ type forcedEnd struct {
 	since, gone time.Time // gone is zero until it is seen
 }
 
-// stopEnds are the ends of tasks that were stopped.
 func (m measuredTasks) stopEnds() []forcedEnd {
 	var ends []forcedEnd
 	for _, t := range m.tasks {
@@ -72,7 +71,6 @@ func (m measuredTasks) endTimes(ends []forcedEnd) []float64 {
 	return list
 }
 
-// stopFigures are the figures of stop and cancellation.
 func (m measuredTasks) stopFigures() []Figure {
 	stops, all := m.stopEnds(), append(m.stopEnds(), m.limitEnds()...)
 	endings, owed := m.countSeen(all)
@@ -103,7 +101,6 @@ func wasCancelled(t Task) bool {
 		slices.ContainsFunc(t.Attempts, func(a Attempt) bool { return a.Exit != nil && a.Exit.Class == sandbox.ClassStopped })
 }
 
-// inactivityFigures are the figures of the inactivity limit.
 func (m measuredTasks) inactivityFigures() []Figure {
 	ran, silent, judged, wrong := 0, 0, 0, 0
 	var detection []float64

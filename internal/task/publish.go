@@ -101,7 +101,6 @@ func (r *Runner) concludeUnpublished(ctx context.Context, t Task, err error) (Ta
 	})
 }
 
-// passGate passes the gate and publishes.
 func (r *Runner) passGate(ctx context.Context, t Task, p Publish) (Task, error) {
 	r.o.CrashPoint("before the gate")
 	now, err := r.changeTask(ctx, t.ID, func(n *Task) error { return n.PassGate(t.Fence, p) })
@@ -198,7 +197,6 @@ func (r *Runner) forbidOnStop(ctx context.Context, t Task, publish func()) {
 	<-over
 }
 
-// recordPublication writes down what became of a publication.
 func (r *Runner) recordPublication(ctx context.Context, t Task, p Publish) (Task, error) {
 	return r.changeTask(ctx, t.ID, func(n *Task) error { return n.applyPublication(t.Fence, p) })
 }
@@ -260,7 +258,6 @@ func unverifiedError(t Task, why string) error {
 		WithHint("the next sbx on this machine goes on with it; `sbx tasks show %s` says how it stands", t.ID)
 }
 
-// publishTarget describes where the work is published.
 func (s Spec) publishTarget() string {
 	if s.Push != "" {
 		return s.Push

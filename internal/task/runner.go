@@ -175,7 +175,6 @@ func (r *Runner) ownedByOther(t Task) bool {
 	return !t.State.Final() && t.Phase != Stopping && t.Owner != r.o.Owner && t.Owner.PID != 0
 }
 
-// notOwnerError names the owner of a task.
 func (r *Runner) notOwnerError(t Task) error {
 	return fault.New(fault.KindLocked, "%w: %s (pid %d on %s)", ErrNotOwner, t.Owner.Who, t.Owner.PID, t.Owner.Host).
 		At("", "task "+t.ID).WithHint("`sbx tasks show %s` says how it goes on", t.ID)

@@ -49,7 +49,6 @@ func TooLate(err error) bool {
 	return errors.Is(err, ErrPublished) || errors.Is(err, ErrPublicationUnknown)
 }
 
-// describeTarget is what a publication has published, and where.
 func (p Publish) describeTarget() string {
 	if p.Commit == "" {
 		return p.Target

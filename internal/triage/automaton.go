@@ -76,7 +76,6 @@ func (a *automaton) linkSuffixes() {
 	}
 }
 
-// nextState is the state after one more byte.
 func (a *automaton) nextState(state int, b byte) int {
 	return int(a.next[state*a.width+int(a.class[b])])
 }

@@ -72,7 +72,6 @@ func ClassifyExit(m *Matcher, f ExitFacts) sandbox.Exit {
 	return e
 }
 
-// setClass sets class, cause and confidence.
 func setClass(e *sandbox.Exit, class sandbox.Class, cause sandbox.Cause, confidence sandbox.Confidence) {
 	e.Class, e.Cause, e.Confidence = class, cause, confidence
 }

@@ -8,7 +8,6 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// formatSentence is the verdict with its evidence in one line.
 func (v *Verdict) formatSentence(s sandbox.Sandbox, t Thresholds, now time.Time) string {
 	cause := causeWords(v.Cause)
 	switch {
@@ -88,7 +87,6 @@ func (v *Verdict) confidencePrefix() string {
 	return ""
 }
 
-// causeEvidence is the evidence of the cause.
 func (v *Verdict) causeEvidence() []sandbox.Evidence {
 	for _, f := range v.Findings {
 		if f.Cause == v.Cause {

@@ -142,7 +142,6 @@ func (sig Signals) showsWork(t Thresholds) bool {
 	return cpu != nil && *cpu >= t.CPUIdle || ops != nil && *ops > 0
 }
 
-// repeatsLines reports whether the log repeats one line.
 func (sig Signals) repeatsLines(t Thresholds) bool {
 	return sig.Logs != nil && sig.Logs.Complete && sig.Logs.Repeat.Count >= t.RepeatLines
 }

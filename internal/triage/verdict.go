@@ -135,7 +135,6 @@ func (v *Verdict) takeFinding(fits func(Finding) bool) bool {
 	return true
 }
 
-// setProbableCause sets a cause that has positive evidence.
 func (v *Verdict) setProbableCause(c sandbox.Cause) {
 	v.Cause, v.Confidence = c, sandbox.Probable
 }

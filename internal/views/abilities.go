@@ -26,7 +26,6 @@ func abilityFields(r ops.ProviderAbilities) output.Fields {
 	return fields
 }
 
-// abilityWords names what a provider has.
 func abilityWords(r ops.ProviderAbilities) string {
 	var has []string
 	for _, a := range r.Abilities {

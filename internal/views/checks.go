@@ -17,7 +17,6 @@ func checkSubject(r ops.Check) string {
 	return "provider " + r.Provider
 }
 
-// checkTitle is a check in one line.
 func checkTitle(r ops.Check) string {
 	title := r.Check.Check + ": " + r.Message
 	if r.Provider != "" {

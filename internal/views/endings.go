@@ -142,7 +142,6 @@ func Diagnosis(v triage.Verdict) output.Fields {
 	}
 }
 
-// outcomeRow is an outcome as a task is shown.
 func outcomeRow(o ops.BatchOutcome, now time.Time) TaskRow {
 	return TaskRow{Task: o.Task, Now: now, Alive: sandbox.Unknown}
 }

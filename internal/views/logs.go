@@ -53,7 +53,6 @@ func MissingOutput(line sandbox.LogLine) string {
 	return line.Text + ": " + strings.Join(parts, ", ") + " missing"
 }
 
-// sizeText writes a size for people.
 func sizeText(bytes int64) string {
 	if bytes < 1<<20 {
 		return strconv.FormatInt(bytes, 10) + " bytes"

@@ -122,7 +122,6 @@ func ShowRows[T any](p *output.Printer, spec output.ListSpec[T], rows []T, errs 
 	return list.Close()
 }
 
-// layerCheck is the verdict alone.
 func layerCheck(s cron.Status) ops.Check { return ops.ToolCheck("", s.Verdict, "", "") }
 
 // CronStatusColumns are those of `sbx cron check`.

@@ -37,7 +37,6 @@ func (r TaskRow) failureLines() []string {
 	return r.withLeftover(lines)
 }
 
-// withLeftover adds whether anything is.
 func (r TaskRow) withLeftover(lines []string) []string {
 	if r.VerifiedAt.IsZero() {
 		return append(lines, "not seen to be gone yet: the next sbx goes on with it")

@@ -37,7 +37,6 @@ func taskSummary() []output.Column[TaskRow] {
 	}
 }
 
-// taskRest are the columns after the attempts.
 func taskRest() []output.Column[TaskRow] {
 	return []output.Column[TaskRow]{
 		{Name: "publish", Level: output.Extra, Value: TaskRow.publishObject},
@@ -238,7 +237,6 @@ func (r TaskRow) timelineList() any {
 	return list
 }
 
-// nextCommands is what to type next.
 func (r TaskRow) nextCommands() []string {
 	last := r.Last()
 	switch {

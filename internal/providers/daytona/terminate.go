@@ -123,7 +123,6 @@ func hiddenQuery(id string) url.Values {
 	return v
 }
 
-// isTransitional says that a state changes by itself.
 func isTransitional(s sandbox.State) bool {
 	return slices.Contains([]sandbox.State{sandbox.StateProvisioning, sandbox.StateTerminating}, s)
 }

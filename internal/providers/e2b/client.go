@@ -163,7 +163,6 @@ func (d dialect) hasLegacyIDs(domain string) bool {
 	return false
 }
 
-// hasSharedHost says that all sandboxes of a domain have one host.
 func hasSharedHost(domain string) bool {
 	switch strings.ToLower(domain) {
 	case "e2b.app", "e2b.dev", "e2b.pro", "e2b-staging.dev":

@@ -175,7 +175,6 @@ func (r *execution) newRequest(method, content string, body []byte) httpx.Reques
 	}, r.id, r.token)
 }
 
-// callEnvd makes one unary call.
 func (r *execution) callEnvd(ctx context.Context, method string, message any) error {
 	text, err := json.Marshal(message)
 	if err != nil {

@@ -55,7 +55,6 @@ func (p *Provider) Exec(ctx context.Context, id string, c providers.Command) (sa
 
 var errCut = errors.New("the connection was lost; the command may run on, and its end was not seen")
 
-// runUntilCut runs a command until Fault.Cut.
 func (p *Provider) runUntilCut(ctx context.Context, f Fault, run func(context.Context) error) error {
 	if f.Cut <= 0 {
 		return run(ctx)

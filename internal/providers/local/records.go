@@ -68,7 +68,6 @@ func (c *Client) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
 	return s.Exit, err
 }
 
-// loadRecord reads a record for an operation on one sandbox.
 func (c *Client) loadRecord(ctx context.Context, op, id string) (record.Record, error) {
 	if err := ctx.Err(); err != nil {
 		return record.Record{}, c.classifyError(op+" "+id, err)

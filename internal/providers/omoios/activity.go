@@ -80,7 +80,6 @@ func (c *Client) readHistory(ctx context.Context, id, cursor string) (wireTrajec
 	return w, fault.Placed(err, c.Profile, "activity "+id)
 }
 
-// heartbeats is the activity by heartbeats alone.
 func (c *Client) heartbeats(w wireTrajectory) providers.Activity {
 	found := providers.Activity{LastHeartbeatAt: w.Heartbeats.Last.Time}
 	if w.Heartbeats.Count > 0 {

@@ -227,7 +227,6 @@ func (s *Subject) abandonFollow(ctx context.Context, id string) {
 	})
 }
 
-// goroutinesWithLabel are the stacks of goroutines with the label.
 func goroutinesWithLabel(label string) string {
 	var dump bytes.Buffer
 	if err := pprof.Lookup("goroutine").WriteTo(&dump, 1); err != nil {

@@ -42,7 +42,6 @@ func pollUntil(limit time.Duration, ok func() bool) bool {
 	return true
 }
 
-// callContext is a context with Config.Limit.
 func (s *Subject) callContext(t T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), s.c.Limit)
 	t.Cleanup(cancel)
@@ -105,7 +104,6 @@ func (s *Subject) startWriter(t T, lines ...string) string {
 	return id
 }
 
-// endSandbox terminates a sandbox and waits for its end.
 func (s *Subject) endSandbox(t T, id string) {
 	t.Helper()
 	require.NoError(t, s.P.Terminate(s.callContext(t), id, providers.TerminateOptions{By: "conformance"}), "terminate")

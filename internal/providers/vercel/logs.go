@@ -168,7 +168,6 @@ func (r *commandLogs) newCommands(ctx context.Context) ([]*outputReader, error) 
 	return fresh, nil
 }
 
-// isProbe says that the command is a script of sbx.
 func (w wireCommand) isProbe() bool { return len(w.Args) > 0 && w.Args[len(w.Args)-1] == probeName }
 
 func (w wireCommand) endedBefore(at time.Time) bool {

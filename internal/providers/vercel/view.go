@@ -182,7 +182,6 @@ func toLimits(vcpus, memory *float64) sandbox.Limits {
 // requested that close to the limit counts as the service's own.
 const stopDelay = 2 * time.Second
 
-// startTime is the start of the session, or its creation.
 func (w *wireSession) startTime() time.Time {
 	return cmp.Or(w.StartedAt, w.CreatedAt, w.RequestedAt).time()
 }

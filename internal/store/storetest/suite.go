@@ -47,7 +47,6 @@ func exampleTime(n int) time.Time {
 	return time.Date(2026, 11, n, 12, 30, 15, 123456789, time.FixedZone("CET", 3600))
 }
 
-// storedTime is a time as it is returned.
 func storedTime(at time.Time) time.Time { return at.UTC().Truncate(time.Microsecond) }
 
 // testEndedContext shows that the end of the context is the error.

@@ -150,7 +150,6 @@ func testAddRaces(t *testing.T, s Subject) {
 	assert.Len(t, ids, 1)
 }
 
-// withReservation is a copy of the task with a reservation.
 func withReservation(task store.Task, budget string, mb int64) store.Task {
 	task.Budget, task.ReserveMB = budget, mb
 	return task
@@ -239,7 +238,6 @@ func testBudgetRaces(t *testing.T, s Subject) {
 	assert.Len(t, list, runners-3*limit/each)
 }
 
-// endReserving ends the tasks with a reservation, and returns the others.
 func endReserving(t *testing.T, st store.Store, list []store.Task) (others []store.Task) {
 	t.Helper()
 	for _, one := range list {

@@ -232,7 +232,6 @@ func (p *Publisher) Forget(t task.Task) {
 	}
 }
 
-// bundlePaths are the bundles of all attempts of a task.
 func bundlePaths(folder string) []string {
 	all, _ := filepath.Glob(filepath.Join(folder, bundleName+"*")) // the pattern is valid
 	return all

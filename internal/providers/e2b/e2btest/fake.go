@@ -170,7 +170,6 @@ func (f *Fake) newBox(template string, metadata map[string]string, started, ends
 	return b
 }
 
-// idOf is the id that a client uses.
 func (f *Fake) idOf(b *box) string {
 	if b.client != "" {
 		return b.id + "-" + b.client

@@ -163,7 +163,6 @@ func (h Host) enableControllers(g *Group, dir string, controllers []string) erro
 	return nil
 }
 
-// writeLimits writes the limits of one directory.
 func (g *Group) writeLimits(d Dir, l Limits) error {
 	for _, c := range d.Controllers {
 		for _, s := range l.controllerSettings(d.V2, c) {

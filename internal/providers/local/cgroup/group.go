@@ -159,7 +159,6 @@ func (g *Group) unifiedDir() (Dir, bool) {
 	return Dir{}, false
 }
 
-// dirWith finds the directory that has a controller.
 func (g *Group) dirWith(controller string) (Dir, bool) {
 	for _, d := range g.state.Dirs {
 		if slices.Contains(d.Controllers, controller) {

@@ -124,7 +124,6 @@ func Orphans(h Host, known func(id string) bool) ([]State, error) {
 	return list, nil
 }
 
-// addOrphanDir adds a directory to the state of its id.
 func (h Host) addOrphanDir(found map[string]*State, id string, ho holder, dir string) {
 	inode, err := h.tree.inodeOfDir(dir)
 	if err != nil {

@@ -70,7 +70,6 @@ func noSuchGroup(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV)
 }
 
-// fileExists reports whether a file is accessible.
 func fileExists(t tree, file string) bool {
 	_, err := t.inodeOfDir(file)
 	return err == nil

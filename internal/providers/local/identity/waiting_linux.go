@@ -87,7 +87,6 @@ func (p Proc) eachWatched(pid, epoll int, each func(fd int)) {
 	}) // an unreadable set counts as empty
 }
 
-// threadWaits lists what each thread is blocked in.
 func (p Proc) threadWaits(pid int) []threadWait {
 	threads, err := listNumbers(p.procPath(pid, "task"))
 	if err != nil {

@@ -84,7 +84,6 @@ func (r *reader) switchTo(file *os.File, offset, limit int64) {
 	r.lines = newScanner(r.source)
 }
 
-// emitLines emits every complete line.
 func (r *reader) emitLines(ctx context.Context) error {
 	if r.lines == nil {
 		return ctx.Err()
@@ -122,7 +121,6 @@ func (r *reader) finishLog(ctx context.Context) error {
 	return r.endOpenLines(false)
 }
 
-// endOpenLines emits the incomplete lines.
 func (r *reader) endOpenLines(truncated bool) error {
 	for _, l := range r.joiner.openLines() {
 		l.Truncated = l.Truncated || truncated

@@ -54,7 +54,6 @@ type record struct {
 	text   []byte
 }
 
-// appendStamp formats the time of a record.
 func appendStamp(b []byte, at time.Time) []byte {
 	return at.UTC().AppendFormat(b, time.RFC3339Nano)
 }
@@ -132,7 +131,6 @@ func (j *joiner) addPart(r record, torn bool) (sandbox.LogLine, bool) {
 	return j.endLine(r.stream.index()), true
 }
 
-// endLine completes a line.
 func (j *joiner) endLine(index int) sandbox.LogLine {
 	o := &j.open[index]
 	o.active = false

@@ -135,7 +135,6 @@ func (w *Writer) Dropped() int64 {
 	return w.dropped
 }
 
-// splitLines splits bytes into lines.
 func (w *Writer) splitLines(name Stream, p []byte) {
 	l := &w.lines[name.index()]
 	for len(p) > 0 {

@@ -133,7 +133,6 @@ func dataLimit(limit int64) int64 { return 2*limit + 128<<20 }
 
 type pipe struct{ parent, child *os.File }
 
-// stubAttributes are the descriptors and the environment of the stub.
 func stubAttributes(null *os.File, p *stubPipes, socket *os.File) *os.ProcAttr {
 	return &os.ProcAttr{
 		Dir: "/",

@@ -73,7 +73,6 @@ func RunStub() int {
 	return 0
 }
 
-// startProgram starts the sandbox's program and reports it.
 func (s *stub) startProgram() (<-chan syscall.WaitStatus, error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
@@ -115,7 +114,6 @@ func exitReport(status syscall.WaitStatus) wire.Exited {
 	return wire.Exited{Code: status.ExitStatus()}
 }
 
-// reportFailure reports a failed start.
 func (s *stub) reportFailure(err error) int {
 	_ = wire.Write(s.report, wire.StubReport{Fail: wire.AsFail(err)}) // fails without a supervisor
 	return 1

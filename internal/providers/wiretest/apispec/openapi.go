@@ -105,7 +105,6 @@ func unknownQueryNames(req *http.Request, known []string) []string {
 	return wrong
 }
 
-// describe reads one description of either format.
 func describe(tb testing.TB, folder string, s Spec) wiretest.Description { //nolint:ireturn // one of two kinds
 	tb.Helper()
 	file := filepath.Join(folder, filepath.FromSlash(s.File))
