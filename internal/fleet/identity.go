@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"iter"
+	"time"
 
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
@@ -17,7 +18,7 @@ func (m *member) getByID(ctx context.Context, id string) (sandbox.Sandbox, error
 	case err != nil:
 		return got, err
 	case !m.sameID(id, got.ID):
-		return sandbox.Sandbox{}, providers.OtherSandbox(m.Provider.Name(), "get "+id, id, got.ID)
+		return sandbox.Sandbox{}, providers.WrongSandbox(m.Provider.Name(), "get "+id, id, got.ID)
 	}
 	got.ID = id
 	return got, nil
@@ -47,7 +48,7 @@ func (m *member) readSandbox(ctx context.Context, word string) (sandbox.Sandbox,
 // listing that was read to its end.
 func (m *member) listRows(ctx context.Context, q providers.Query) iter.Seq2[sandbox.Sandbox, error] {
 	return func(yield func(sandbox.Sandbox, error) bool) {
-		count, complete, now := newListingCount(), coversAll(q), m.now()
+		count, complete, now := newListingCount(nil, time.Time{}), coversAll(q), m.now()
 		for s, err := range m.Provider.List(ctx, q) {
 			s = m.addLocalFacts(m.Metadata.Read(s))
 			if err != nil {
@@ -60,7 +61,7 @@ func (m *member) listRows(ctx context.Context, q providers.Query) iter.Seq2[sand
 			}
 		}
 		if complete {
-			m.listing.keepCounts(count)
+			m.listing.keepCount(count)
 		}
 	}
 }
@@ -80,7 +81,7 @@ func (m *member) getByWord(ctx context.Context, word string) (sandbox.Sandbox, e
 	if n, ok := providers.As[providers.NameReader](m.Provider); ok && n.TakesName(word) {
 		return got, nil
 	}
-	return sandbox.Sandbox{}, providers.OtherSandbox(m.Provider.Name(), "get "+word, word, got.ID)
+	return sandbox.Sandbox{}, providers.WrongSandbox(m.Provider.Name(), "get "+word, word, got.ID)
 }
 
 // endsFailed reports whether a failed sandbox of this provider is ended by a delete.
