@@ -57,7 +57,7 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 	}
 	d := &drillRun{
 		Options: o, thresholds: triage.DefaultThresholds().Scaled(1.0 / compression), matcher: triage.NewMatcher(),
-		report: Report{Run: newRun(o.Now()), Compressed: compression, Kept: o.Keep},
+		report: Report{Run: o.Now().UTC().Format("20060102t150405.000"), Compressed: compression, Kept: o.Keep},
 	}
 	defer func() {
 		if !o.Keep || ctx.Err() != nil || err != nil {
@@ -98,8 +98,6 @@ type stagedCase struct {
 	signals triage.Signals
 	result  Case
 }
-
-func newRun(at time.Time) string { return at.UTC().Format("20060102t150405.000") }
 
 // stageScenes starts every sandbox concurrently.
 func (d *drillRun) stageScenes(ctx context.Context, chosen []scene) error {

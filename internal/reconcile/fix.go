@@ -47,11 +47,9 @@ func (e *Engine) Fix(ctx context.Context, plan Plan, how How) (iter.Seq[Done], e
 			f.scribe.writeResult(&d)
 			return yield(d)
 		}
-		for _, part := range []func(context.Context, func(Done) bool) bool{f.markRecords, f.adoptOrphans, f.endSandboxes, f.reportRows} {
-			if !part(ctx, tell) {
-				return
-			}
-		}
+		adopt := func(r Row) Done { return f.adoptSandbox(ctx, r) }
+		report := func(r Row) Done { return newDone(r, sandbox.OutcomeSkipped, r.Reason, r.Err) }
+		_ = f.markRecords(ctx, tell) && f.yieldRows(ActAdopt, adopt, tell) && f.endSandboxes(ctx, tell) && f.yieldRows(ActReport, report, tell)
 	}, nil
 }
 
@@ -73,21 +71,10 @@ func (f *fixRun) actingRows(a Action) []Row {
 	return rows
 }
 
-// reportRows yields the rows without an action.
-func (f *fixRun) reportRows(_ context.Context, yield func(Done) bool) bool {
-	for _, r := range f.actingRows(ActReport) {
-		d := newDone(r, sandbox.OutcomeSkipped, r.Reason, r.Err)
-		if !yield(d) {
-			return false
-		}
-	}
-	return true
-}
-
-// adoptOrphans records the sandboxes that still exist.
-func (f *fixRun) adoptOrphans(ctx context.Context, yield func(Done) bool) bool {
-	for _, r := range f.actingRows(ActAdopt) {
-		if !yield(f.adoptSandbox(ctx, r)) {
+// yieldRows yields the result of do for every row with an action.
+func (f *fixRun) yieldRows(a Action, do func(Row) Done, yield func(Done) bool) bool {
+	for _, r := range f.actingRows(a) {
+		if !yield(do(r)) {
 			return false
 		}
 	}

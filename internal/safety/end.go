@@ -129,7 +129,10 @@ type Protection struct {
 // labels are compared with the clock that is behind, so that a wrong clock ends no
 // protection.
 func (p Protection) Keeps(s sandbox.Sandbox, c Choice) string {
-	now := s.Clock(p.currentTime())
+	if p.Now == nil {
+		p.Now = time.Now
+	}
+	now := s.Clock(p.Now())
 	if why := sandbox.Kept(s.Labels, now); why != "" {
 		return why
 	}
@@ -149,10 +152,3 @@ func (p Protection) Keeps(s sandbox.Sandbox, c Choice) string {
 
 // ByRule is Keeps for sandboxes that a rule has selected.
 func (p Protection) ByRule(s sandbox.Sandbox) string { return p.Keeps(s, ByRule) }
-
-func (p Protection) currentTime() time.Time {
-	if p.Now == nil {
-		return time.Now()
-	}
-	return p.Now()
-}

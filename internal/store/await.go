@@ -46,13 +46,6 @@ type follower struct {
 	done chan struct{}
 }
 
-func (f follower) stopAndWait() {
-	if f.stop != nil {
-		f.stop()
-		<-f.done
-	}
-}
-
 // startFollowing starts to listen to the engine, once; Close ends it.
 func (d *Database) startFollowing(ctx context.Context) {
 	d.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -110,7 +111,10 @@ func (d *Database) String() string { return d.engine.String() }
 // Close ends all connections; waiting and later calls fail.
 func (d *Database) Close() error {
 	err := d.closeOnce()
-	d.follower.stopAndWait() // none starts after the end
+	if d.follower.stop != nil {
+		d.follower.stop()
+		<-d.follower.done // none starts after the end
+	}
 	d.waiters.publishAll()
 	return err
 }
@@ -199,6 +203,27 @@ func (d *Database) queryRows(ctx context.Context, op, statement string, args []a
 		}
 		return eachRow(rows, row)
 	})
+}
+
+// rowType is how the rows of a type are read and sorted: databases order texts by their
+// own locale.
+type rowType[T any] struct {
+	scan    func(rowScanner) (T, error)
+	compare func(a, b T) int
+}
+
+func (r rowType[T]) queryList(ctx context.Context, d *Database, op, statement string, args ...any) ([]T, error) {
+	list := []T{}
+	err := d.queryRows(ctx, op, statement, args, func(rows *sql.Rows) error {
+		item, err := r.scan(rows)
+		list = append(list, item)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(list, r.compare)
+	return list, nil
 }
 
 func eachRow(rows *sql.Rows, row func(*sql.Rows) error) error {

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 )
 
 const (
@@ -55,19 +54,14 @@ func scanDoc(row rowScanner, d *Doc, more ...any) error {
 
 // Docs implements DocStore.
 func (d *Database) Docs(ctx context.Context, kind string) ([]Doc, error) {
-	list := []Doc{}
+	kind = storableText(kind)
 	statement := `SELECT version, body, updated_us, ` + d.engine.timeExpression() + `, key FROM sbx_doc WHERE kind = $1`
-	err := d.queryRows(ctx, "documents "+storableText(kind), statement, []any{storableText(kind)}, func(rows *sql.Rows) error {
-		found := Doc{Kind: storableText(kind)}
-		err := scanDoc(rows, &found, &found.Key)
-		list = append(list, found)
-		return err
-	})
-	if err != nil {
-		return nil, err
+	scan := func(row rowScanner) (Doc, error) {
+		found := Doc{Kind: kind}
+		err := scanDoc(row, &found, &found.Key)
+		return found, err
 	}
-	slices.SortFunc(list, compareKeys)
-	return list, nil
+	return rowType[Doc]{scan, compareKeys}.queryList(ctx, d, "documents "+kind, statement, kind)
 }
 
 // SwapDoc implements DocStore.

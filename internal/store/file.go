@@ -100,18 +100,13 @@ func (f *sqliteEngine) openDB(ctx context.Context) (*sql.DB, error) {
 	}
 	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(1)
-	if err := f.firstPing(ctx, db); err != nil {
+	// When many processes switch a new file to WAL at once, SQLite refuses some without the
+	// busy timeout, because they could deadlock; they try again.
+	if err := f.retryLocked(ctx, func() error { return db.PingContext(ctx) }); err != nil {
 		db.Close() //nolint:errcheck // the error that matters is on its way
 		return nil, err
 	}
 	return db, nil
-}
-
-// firstPing makes the first connection. When many processes switch a new file to WAL at
-// once, SQLite refuses some without the busy timeout, because they could deadlock; they try
-// again.
-func (f *sqliteEngine) firstPing(ctx context.Context, db *sql.DB) error {
-	return f.retryLocked(ctx, func() error { return db.PingContext(ctx) })
 }
 
 func (f *sqliteEngine) retryLocked(ctx context.Context, do func() error) error {

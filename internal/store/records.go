@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"slices"
 	"time"
 
 	"sbx/internal/sandbox"
@@ -49,17 +48,7 @@ func (d *Database) EndRecord(ctx context.Context, ref sandbox.Ref, state sandbox
 
 // Records implements RecordStore.
 func (d *Database) Records(ctx context.Context, provider string) ([]Record, error) {
-	list := []Record{}
-	err := d.queryRows(ctx, "records "+provider, readRecords, []any{storableText(provider)}, func(rows *sql.Rows) error {
-		r, err := scanRecord(rows)
-		list = append(list, r)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	slices.SortFunc(list, compareAge) // here, because databases order texts by their own locale
-	return list, nil
+	return rowType[Record]{scanRecord, compareAge}.queryList(ctx, d, "records "+provider, readRecords, storableText(provider))
 }
 
 func scanRecord(row rowScanner) (Record, error) {
@@ -107,17 +96,7 @@ func (d *Database) Runs(ctx context.Context, limit int) ([]Run, error) {
 	if limit <= 0 {
 		limit = math.MaxInt32
 	}
-	list := []Run{}
-	err := d.queryRows(ctx, "runs", readRuns, []any{int64(limit)}, func(rows *sql.Rows) error {
-		r, err := scanRun(rows)
-		list = append(list, r)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	slices.SortFunc(list, compareStart)
-	return list, nil
+	return rowType[Run]{scanRun, compareStart}.queryList(ctx, d, "runs", readRuns, int64(limit))
 }
 
 func scanRun(row rowScanner) (Run, error) {

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -131,17 +130,7 @@ func (d *Database) Tasks(ctx context.Context, q TaskQuery) ([]Task, error) {
 }
 
 func (d *Database) listTasks(ctx context.Context, op, clause string, args ...any) ([]Task, error) {
-	list := []Task{}
-	err := d.queryRows(ctx, op, d.taskSelect()+clause, args, func(rows *sql.Rows) error {
-		t, err := scanTask(rows)
-		list = append(list, t)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	slices.SortFunc(list, compareCreation)
-	return list, nil
+	return rowType[Task]{scanTask, compareCreation}.queryList(ctx, d, op, d.taskSelect()+clause, args...)
 }
 
 // SwapTask implements TaskStore.

@@ -43,7 +43,7 @@ func (u unpublishableError) Unwrap() error { return u.error }
 // down, and then creates the attempt's sandbox or enters one that exists already.
 func (r *Runner) beginAttempt(ctx context.Context, t Task) (Task, error) {
 	next := plannedAttempt{Attempt: Attempt{Provider: t.Place(), Nonce: r.o.Nonce(), MemoryMB: t.nextMemoryMB()}, recreated: t.Recreated}
-	err := r.guarded(ctx, t, t.deadlineLimit(), func(ctx context.Context) (err error) {
+	err := r.runGuarded(ctx, t, t.deadlineLimit(), func(ctx context.Context) (err error) {
 		if err := poll.Sleep(ctx, t.NextAt.Sub(t.ReadAt)); err != nil {
 			return err
 		}
@@ -193,7 +193,7 @@ func (r *Runner) assignAttempt(ctx context.Context, t Task, a Attempt, recreated
 			return t, fault.New(fault.KindRefused, "%w: it needs %d MB, and the budget of all is %d MB", errTooBig, a.MemoryMB, most).
 				WithHint("give it less with --memory, or raise the budget")
 		}
-		err = r.guarded(ctx, t, t.deadlineLimit(), func(ctx context.Context) error {
+		err = r.runGuarded(ctx, t, t.deadlineLimit(), func(ctx context.Context) error {
 			if err := r.showWaiting(ctx, t, waitsForBudget); err != nil {
 				return err
 			}
@@ -269,7 +269,7 @@ func (r *Runner) withdrawIntent(ctx context.Context, t Task, err error) (Task, e
 // program is ever installed again in an old one.
 func (r *Runner) enterSandbox(ctx context.Context, t Task) (Task, error) {
 	a := *t.Last()
-	err := r.guarded(ctx, t, t.attemptLimits(false), func(ctx context.Context) error { return r.awaitHealthy(ctx, t, a) })
+	err := r.runGuarded(ctx, t, t.attemptLimits(false), func(ctx context.Context) error { return r.awaitHealthy(ctx, t, a) })
 	switch expired, late := errors.AsType[expiredError](err); {
 	case late:
 		return r.changeTask(ctx, t.ID, func(n *Task) error { return n.Expire(t.Fence, expired.why) })

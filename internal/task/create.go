@@ -44,7 +44,7 @@ func (r *Runner) requestSandbox(ctx context.Context, t Task, a Attempt) (sandbox
 		spec.Linger = t.Spec.NeedsSandboxAfterEnd()
 		made, failed = r.o.Sandboxes.Create(ctx, a.Provider, spec)
 	})
-	err := r.guard(ctx, t, t.attemptLimits(false), LeaseFor, func(ctx context.Context) error {
+	err := r.runGuardedWithin(ctx, t, t.attemptLimits(false), LeaseFor, func(ctx context.Context) error {
 		select {
 		case <-request.over:
 			return failed

@@ -27,7 +27,7 @@ func (r *Runner) followProgram(ctx context.Context, t Task) (Task, error) {
 	a := *t.Last()
 	p := newOutputTracker(t.ReadAt, r.o.Observer)
 	var exit sandbox.Exit
-	err := r.guarded(ctx, t, t.attemptLimits(true), func(ctx context.Context) error {
+	err := r.runGuarded(ctx, t, t.attemptLimits(true), func(ctx context.Context) error {
 		ctx, cut := context.WithCancelCause(ctx)
 		defer cut(nil)
 		watch := startBackground(ctx, func(ctx context.Context) { r.watchInactivity(ctx, t, p, cut) })
@@ -257,7 +257,7 @@ func (r *Runner) decideNext(ctx context.Context, t Task) (Task, error) {
 // is not seen in time, the task is concluded instead.
 func (r *Runner) clearAttempt(ctx context.Context, t Task, a Attempt) (Task, error) {
 	limits := append(t.deadlineLimit(), timeLimit{ReasonAttempt, EndPatience})
-	err := r.guarded(ctx, t, limits, func(ctx context.Context) error {
+	err := r.runGuarded(ctx, t, limits, func(ctx context.Context) error {
 		for {
 			_, err := r.endAttempt(ctx, t, a.N)
 			if err == nil || !errors.Is(err, ErrUnverified) {

@@ -31,16 +31,16 @@ type timeLimit struct {
 	left time.Duration
 }
 
-// guarded runs one step for as long as this process owns the task: it renews the lease,
+// runGuarded runs one step for as long as this process owns the task: it renews the lease,
 // watches for stops by other processes and by the operator of this one, and keeps the
 // limits. The first of these that occurs ends the step's context and is the error.
-func (r *Runner) guarded(ctx context.Context, t Task, limits []timeLimit, do func(context.Context) error) error {
-	return r.guard(ctx, t, limits, 0, do)
+func (r *Runner) runGuarded(ctx context.Context, t Task, limits []timeLimit, do func(context.Context) error) error {
+	return r.runGuardedWithin(ctx, t, limits, 0, do)
 }
 
-// guard is guarded for a step that may go on for maxBlind without an answer of the store;
-// 0 = for ever.
-func (r *Runner) guard(ctx context.Context, t Task, limits []timeLimit, maxBlind time.Duration, do func(context.Context) error) error {
+// runGuardedWithin is runGuarded for a step that may go on for maxBlind without an answer
+// of the store; 0 = for ever.
+func (r *Runner) runGuardedWithin(ctx context.Context, t Task, limits []timeLimit, maxBlind time.Duration, do func(context.Context) error) error {
 	ctx, cut := context.WithCancelCause(ctx)
 	var guards sync.WaitGroup
 	guards.Go(func() { r.keepLease(ctx, t, limits, maxBlind, cut) })

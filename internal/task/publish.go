@@ -27,7 +27,7 @@ func (r *Runner) publishWork(ctx context.Context, t Task) (Task, error) {
 	}
 	var p Publish
 	found := false
-	err := r.guarded(ctx, t, t.attemptLimits(false), func(ctx context.Context) error {
+	err := r.runGuarded(ctx, t, t.attemptLimits(false), func(ctx context.Context) error {
 		for tries := 1; ; tries++ {
 			var err error
 			if p, found, err = r.collectWork(ctx, t); err == nil || !fault.Retryable(err) || tries == collectTries {

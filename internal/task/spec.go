@@ -14,8 +14,8 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Spec is what was asked for. Values of the environment are not in it: they reach
-// the program and are never kept.
+// Spec is what was asked for. It has no values of the environment: the program gets them,
+// and they are never stored.
 type Spec struct {
 	Provider  string   `json:"provider"`
 	Fallback  []string `json:"fallback,omitempty"` // in this order, after faults of the infrastructure
@@ -35,28 +35,28 @@ type Spec struct {
 	CPU         float64           `json:"cpu,omitempty"`
 	PIDs        int64             `json:"pids,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
-	MinTTL      time.Duration     `json:"min_ttl_ns,omitempty"` // the sandbox's life is at least so long
+	MinTTL      time.Duration     `json:"min_ttl_ns,omitempty"` // minimal lifetime of the sandbox
 
 	Limits    Limits          `json:"limits"`
 	Attempts  int             `json:"attempts"`
-	RetryOn   []sandbox.Class `json:"retry_on,omitempty"` // nil = the rules of retry.go
+	RetryOn   []sandbox.Class `json:"retry_on,omitempty"` // nil = the policies of retry.go
 	Delay     time.Duration   `json:"delay_ns"`
-	KeepAlive time.Duration   `json:"keep_alive_ns,omitempty"` // the sandbox outlives the task for so long; 0 = it does not
-	Callback  bool            `json:"callback,omitempty"`      // a control plane is told how it ended
+	KeepAlive time.Duration   `json:"keep_alive_ns,omitempty"` // how long the sandbox outlives the task; 0 = not at all
+	Callback  bool            `json:"callback,omitempty"`      // a control plane is notified of the end
 	Session   string          `json:"session,omitempty"`       // a file of the sandbox that grows while the agent works
-	// Description is what the agent is told to do, in words; it is no secret.
+	// Description is the agent's task in words; it is no secret.
 	Description string `json:"description,omitempty"`
 
 	Push    string `json:"push,omitempty"` // REMOTE=BRANCH, without credentials
 	Base    string `json:"base,omitempty"` // of the commits to publish; "" = all of HEAD
 	Publish string `json:"publish,omitempty"`
 
-	// Sandbox is one that is there already, for `resume`; zero = one is made.
+	// Sandbox is an existing one, for `resume`; zero = a new one is made.
 	Sandbox   sandbox.Ref `json:"sandbox,omitzero"`
 	SessionID string      `json:"session_id,omitempty"` // the agent's session in it
 	Budget    string      `json:"budget,omitempty"`
 	Warm      bool        `json:"warm,omitempty"` // it makes a sandbox ahead of a task (Pool)
-	// Switches that are off, see Switches.
+	// Switches that are off.
 	NoInactivity bool `json:"no_inactivity,omitempty"`
 	NoKill       bool `json:"no_kill,omitempty"`
 	NoForeign    bool `json:"no_foreign_stop,omitempty"`
@@ -72,10 +72,10 @@ type Limits struct {
 	Inactivity time.Duration `json:"inactivity_ns"`
 }
 
-// Publishes says that something shall become public.
+// Publishes reports whether the task publishes its work.
 func (s Spec) Publishes() bool { return s.Push != "" || s.Publish != "" }
 
-// NeedsSandboxAfterEnd says that the sandbox is needed after the program's end.
+// NeedsSandboxAfterEnd reports whether the sandbox is needed after the program's end.
 func (s Spec) NeedsSandboxAfterEnd() bool { return s.Publishes() || s.KeepAlive > 0 || s.Session != "" }
 
 // Fingerprint distinguishes different specs of one key.
