@@ -55,7 +55,8 @@ func (c *Client) checkLimits() []providers.Check {
 	}
 	checks := []providers.Check{}
 	best := sandbox.EnforcementWatch
-	for _, p := range host.Possible() {
+	ok, why := c.scopeAvailable()
+	for _, p := range append(host.Possible(), cgroup.Possibility{Enforcement: sandbox.EnforcementScope, OK: ok, Reason: why}) {
 		check := providers.Check{Check: "limits by " + string(p.Enforcement), Verdict: sandbox.VerdictOf(p.OK), Message: p.Reason, Info: true}
 		if p.OK {
 			check.Message = "can hold a hard memory limit"
@@ -64,14 +65,6 @@ func (c *Client) checkLimits() []providers.Check {
 			}
 		}
 		checks = append(checks, check)
-	}
-	if ok, why := c.scopeAvailable(); ok {
-		checks = append(checks, providers.Check{Check: "limits by systemd-scope", Verdict: sandbox.True, Message: "can hold a hard memory limit", Info: true})
-		if !best.Hard() {
-			best = sandbox.EnforcementScope
-		}
-	} else {
-		checks = append(checks, providers.Check{Check: "limits by systemd-scope", Verdict: sandbox.False, Message: why, Info: true})
 	}
 	summary := providers.Check{
 		Check: "memory limit", Verdict: sandbox.VerdictOf(best.Hard()), Message: fmt.Sprintf("new sandboxes get %s", best), Info: true,
