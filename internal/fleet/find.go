@@ -60,7 +60,7 @@ func (f *Fleet) FindEach(ctx context.Context, words []string, o FindOptions) ([]
 	if err != nil {
 		return nil, err
 	}
-	f.lookUp(ctx, asked, o)
+	f.lookUpAll(ctx, asked, o)
 	var found []Found
 	var refused, errs []error
 	for _, a := range asked {
@@ -118,7 +118,7 @@ func (f *Fleet) parseRefs(words []string) ([]*lookup, error) {
 }
 
 // lookUpAll reads the full references and, concurrently, lists once for the bare words.
-func (f *Fleet) lookUp(ctx context.Context, asked []*lookup, o FindOptions) {
+func (f *Fleet) lookUpAll(ctx context.Context, asked []*lookup, o FindOptions) {
 	var wg sync.WaitGroup
 	var bare []*lookup
 	fallback := &findFallback{f: f, requests: f.newRequestCache(), listings: map[*member]func() Listing{}}

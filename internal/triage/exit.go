@@ -52,8 +52,8 @@ type ExitFacts struct {
 // code.
 func ClassifyExit(m *Matcher, f ExitFacts) sandbox.Exit {
 	spelled := ParseExit(f.Raw)
-	if said, known := FindExitWord(f.Words, f.Raw); known {
-		f.providerWord, spelled = &said, Spelled{Death: sandbox.Unknown}
+	if word, known := FindExitWord(f.Words, f.Raw); known {
+		f.providerWord, spelled = &word, Spelled{Death: sandbox.Unknown}
 	}
 	if f.Died == sandbox.True || f.Died == sandbox.False {
 		spelled.Death = f.Died
