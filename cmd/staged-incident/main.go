@@ -4,8 +4,8 @@
 //	go run ./cmd/staged-incident              prints the environment and serves until Ctrl-C
 //	go run ./cmd/staged-incident -- COMMAND   runs COMMAND in that environment
 //
-// The environment has a configuration and a state directory of its own, so that nothing of
-// the user's is read or written. It serves development alone and is not released.
+// The environment has its own configuration and state directory, so that those of the user are neither
+// read nor written. It is for development and is not released.
 package main
 
 import (
@@ -48,7 +48,7 @@ func runTool(args []string, out, errOut io.Writer) int {
 	return code
 }
 
-// serveIncident sets the stage, and runs a command on it or waits for a signal.
+// serveIncident makes the fleet, and runs a command or waits for a signal.
 func serveIncident(o stagedfleet.Options, command []string, out, errOut io.Writer) (code int, err error) {
 	dir, err := os.MkdirTemp("", "staged-incident")
 	if err != nil {
@@ -56,7 +56,7 @@ func serveIncident(o stagedfleet.Options, command []string, out, errOut io.Write
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	stage := &program{errOut: errOut}
-	defer stage.end()
+	defer stage.runCleanups()
 	fleet := stagedfleet.New(stage, o)
 	env := fleet.Listen()
 	env["SBX_STATE_DIR"] = filepath.Join(dir, "state")
@@ -81,10 +81,10 @@ func serveIncident(o stagedfleet.Options, command []string, out, errOut io.Write
 	return runCommand(command, env, signals)
 }
 
-// runCommand runs a command in the environment of the stage. Signals are the command's own
-// affair: the terminal sends them to both.
+// runCommand runs a command in the environment of the fleet. The terminal sends SIGINT to the command,
+// too.
 func runCommand(command []string, env map[string]string, signals <-chan os.Signal) (int, error) {
-	cmd := exec.Command(command[0], command[1:]...) //nolint:gosec,noctx // what the developer typed
+	cmd := exec.Command(command[0], command[1:]...) //nolint:gosec,noctx // set by the developer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = os.Environ()
 	for key, value := range env {
@@ -110,32 +110,32 @@ func runCommand(command []string, env map[string]string, signals <-chan os.Signa
 	}
 }
 
-// program is what a test is to the fakes: it collects what ends with it.
+// program replaces the test of the fakes and runs their cleanups.
 type program struct {
 	errOut io.Writer
 	mu     sync.Mutex
 	ends   []func()
 }
 
-// Helper has nothing to do.
+// Helper does nothing.
 func (p *program) Helper() {}
 
-// Errorf tells what was asked of a fake that it does not know.
+// Errorf prints an error of a fake.
 func (p *program) Errorf(format string, args ...any) {
 	_, _ = fmt.Fprintf(p.errOut, time.Now().Format(time.TimeOnly)+" "+format+"\n", args...)
 }
 
-// FailNow ends the program, since its stage cannot be set.
+// FailNow ends the program.
 func (p *program) FailNow() { panic("the stage cannot be set: the reason stands above") }
 
-// Cleanup keeps f for the end.
+// Cleanup runs f at the end.
 func (p *program) Cleanup(f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ends = append(p.ends, f)
 }
 
-func (p *program) end() {
+func (p *program) runCleanups() {
 	for _, end := range slices.Backward(p.ends) {
 		end()
 	}

@@ -18,7 +18,7 @@ func (m *member) getByID(ctx context.Context, id string) (sandbox.Sandbox, error
 	case err != nil:
 		return got, err
 	case !m.sameID(id, got.ID):
-		return sandbox.Sandbox{}, providers.OtherSandbox(m.Provider.Name(), "get "+id, id, got.ID)
+		return sandbox.Sandbox{}, providers.WrongSandbox(m.Provider.Name(), "get "+id, id, got.ID)
 	}
 	got.ID = id
 	return got, nil
@@ -81,7 +81,7 @@ func (m *member) getByWord(ctx context.Context, word string) (sandbox.Sandbox, e
 	if n, ok := providers.As[providers.NameReader](m.Provider); ok && n.TakesName(word) {
 		return got, nil
 	}
-	return sandbox.Sandbox{}, providers.OtherSandbox(m.Provider.Name(), "get "+word, word, got.ID)
+	return sandbox.Sandbox{}, providers.WrongSandbox(m.Provider.Name(), "get "+word, word, got.ID)
 }
 
 // endsFailed reports whether a failed sandbox of this provider is ended by a delete.

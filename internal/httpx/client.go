@@ -79,7 +79,6 @@ type Request struct {
 	OneSandbox bool
 }
 
-// markScope sets fault.Error.OneSandbox in the error of such a request.
 func (r Request) markScope(err error) error {
 	f, ok := err.(*fault.Error) //nolint:errorlint // the outermost one is shown
 	if !ok || !r.OneSandbox {

@@ -22,13 +22,11 @@ var (
 	errTooLarge = errors.New("the answer is too large")
 )
 
-// noAnswerError is the cause of a request that ended without an answer.
 type noAnswerError struct{ after time.Duration }
 
 // Error says for how long nothing came.
 func (e noAnswerError) Error() string { return "no answer within " + e.after.String() }
 
-// stalledError is the cause of a stream that ended without progress.
 type stalledError struct{ after time.Duration }
 
 // Error says for how long nothing came.
@@ -113,7 +111,6 @@ type failureText struct {
 	permanent  bool // it does not pass within seconds
 }
 
-// describeFailure describes an error of net/http.
 func (c *Client) describeFailure(r Request, err error) failureText {
 	host := c.hostOf(r)
 	for _, describe := range []func(error, string) (failureText, bool){proxyFailure, dnsFailure, certificateFailure, tlsFailure, connectionFailure} {
@@ -127,7 +124,6 @@ func (c *Client) describeFailure(r Request, err error) failureText {
 	return failureText{text: err.Error(), permanent: errors.Is(err, errTooLarge)}
 }
 
-// proxyFailure describes a proxy that cannot be reached.
 func proxyFailure(err error, host string) (failureText, bool) {
 	op, ok := errors.AsType[*net.OpError](err)
 	if !ok || op.Op != "proxyconnect" {
@@ -142,7 +138,6 @@ func proxyFailure(err error, host string) (failureText, bool) {
 	return failureText{text: "the proxy cannot be reached: " + inner.text, hint: "look at HTTPS_PROXY, HTTP_PROXY and NO_PROXY", permanent: inner.permanent}, true
 }
 
-// dnsFailure describes a host name that cannot be resolved.
 func dnsFailure(err error, host string) (failureText, bool) {
 	dns, ok := errors.AsType[*net.DNSError](err)
 	switch {
@@ -154,7 +149,6 @@ func dnsFailure(err error, host string) (failureText, bool) {
 	return failureText{text: "the name " + dns.Name + " cannot be looked up: " + dns.Err, hint: "is the network up?"}, true
 }
 
-// certificateFailure describes a certificate that is not trusted.
 func certificateFailure(err error, host string) (failureText, bool) {
 	const trust = "set SSL_CERT_FILE to the certificate of your own authority, if there is one"
 	if e, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
@@ -172,7 +166,6 @@ func certificateFailure(err error, host string) (failureText, bool) {
 	return failureText{}, false
 }
 
-// tlsFailure describes a failed TLS handshake.
 func tlsFailure(err error, host string) (failureText, bool) {
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok || errors.Is(err, http.ErrSchemeMismatch) {
 		return failureText{"the server speaks no TLS", "is the url http:// instead of https://? requests go to " + host, true}, true
@@ -183,7 +176,6 @@ func tlsFailure(err error, host string) (failureText, bool) {
 	return failureText{}, false
 }
 
-// connectionFailure describes a connection that failed or broke.
 func connectionFailure(err error, host string) (failureText, bool) {
 	timeout, isNet := errors.AsType[net.Error](err)
 	switch {

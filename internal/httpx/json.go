@@ -28,7 +28,6 @@ func (c *Client) JSON(ctx context.Context, r Request, out any) (*Response, error
 	return res, nil
 }
 
-// invalidBodyFault is the error of a body that is no JSON.
 func (c *Client) invalidBodyFault(r Request, res *Response, err error) error {
 	switch start := c.bodyStart(res.Body); {
 	case isHTML(res.Header, res.Body):
@@ -50,7 +49,6 @@ func (c *Client) bodyStart(body []byte) string {
 	return flatten(c.hide(string(body[:min(len(body), enough)])), maxQuoted)
 }
 
-// isHTML recognizes a web page by its type or its first byte.
 func isHTML(h http.Header, body []byte) bool {
 	return strings.HasPrefix(h.Get("Content-Type"), "text/html") || bytes.HasPrefix(bytes.TrimSpace(body), []byte("<"))
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"golang.org/x/net/http/httpproxy"
+	"golang.org/x/time/rate"
 
 	"sbx/internal/fault"
 )
@@ -41,7 +42,7 @@ func New(n Net, o Options) (*Client, error) {
 		return nil, (&fault.Error{Kind: fault.KindUsage, Err: err}).At(o.Profile, "")
 	}
 	return &Client{
-		net: n, o: o, base: base, pace: newPace(o.Rate, o.Burst), skew: &clockSkew{},
+		net: n, o: o, base: base, pace: &pacer{bucket: rate.NewLimiter(rate.Limit(o.Rate), o.Burst), start: rate.Limit(o.Rate), burst: o.Burst}, skew: &clockSkew{},
 		hide: newRedactor(slices.Concat(o.Secrets, urlPasswords(o.Base, n.proxyConfig()))),
 		http: &http.Client{Transport: transport, CheckRedirect: checkRedirect},
 	}, nil
@@ -182,7 +183,6 @@ func (c *Client) traceRequest(req *http.Request) traceAnswer {
 	}
 }
 
-// bytesText formats a size: "512B", "3.4kB".
 func bytesText(n int64) string {
 	switch {
 	case n < 0:

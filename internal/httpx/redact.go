@@ -55,7 +55,6 @@ func hideInURL(match string) string {
 	return "://" + redacted + "@"
 }
 
-// secretForms are the encodings of a secret.
 func secretForms(s string) []string {
 	all := []string{s, asJSON(s, true), asJSON(s, false)}
 	for _, escaped := range []string{url.QueryEscape(s), url.PathEscape(s)} {

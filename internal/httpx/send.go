@@ -33,7 +33,7 @@ func (c *Client) sendOnce(ctx context.Context, r Request) (*http.Response, trace
 		return res, tell, nil
 	}
 	defer func() { _ = res.Body.Close() }()
-	text, err := errorBody(res)
+	text, err := io.ReadAll(io.LimitReader(res.Body, maxErrorBody+redactionMargin)) // of an answer that breaks off, the status still counts
 	if err != nil && ctx.Err() != nil && len(text) == 0 {
 		err = c.requestFault(ctx, r, err)
 		tell(0, 0, err)
@@ -73,7 +73,6 @@ func (c *Client) newRequest(ctx context.Context, r Request) (*http.Request, erro
 	return req, nil
 }
 
-// requestURL is the full address of a request.
 func (c *Client) requestURL(r Request) string {
 	target := r.URL
 	if target == "" {
@@ -130,7 +129,6 @@ func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
 	return res, r.markScope(err)
 }
 
-// requestTimeout is the limit of one attempt.
 func (c *Client) requestTimeout(r Request) time.Duration {
 	if r.Timeout > 0 {
 		return r.Timeout
@@ -138,7 +136,6 @@ func (c *Client) requestTimeout(r Request) time.Duration {
 	return c.net.Timeout
 }
 
-// doOnce is one attempt, from the connection to the last byte.
 func (c *Client) doOnce(ctx context.Context, r Request) (*Response, error) {
 	limit := c.requestTimeout(r)
 	inner, cancel := context.WithTimeoutCause(ctx, limit, noAnswerError{limit})
@@ -187,7 +184,6 @@ func (c *Client) readAll(res *http.Response, r Request) ([]byte, error) {
 	return body.Bytes(), err
 }
 
-// maxRedirects is how many redirects of one request are followed.
 const maxRedirects = 3
 
 // checkRedirect refuses redirects to another host or out of TLS, since the credentials are those

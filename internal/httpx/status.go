@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"time"
 
@@ -21,9 +20,6 @@ type StatusError struct {
 	Body       []byte // the first 4 KiB, redacted
 	Header     http.Header
 }
-
-// HTTPStatus is Status, for packages without HTTP.
-func (e *StatusError) HTTPStatus() int { return e.Status }
 
 // Error is the status with the provider's message.
 func (e *StatusError) Error() string {
@@ -97,7 +93,6 @@ const (
 	redactionMargin = 4 << 10
 )
 
-// statusFault is the error of an answer other than 2xx.
 func (c *Client) statusFault(r Request, res *http.Response, body []byte) error {
 	s := &StatusError{Status: res.StatusCode, Header: res.Header, Body: []byte(c.hide(string(body)))}
 	s.Body = s.Body[:min(len(s.Body), maxErrorBody)]
@@ -120,7 +115,6 @@ func (c *Client) statusFault(r Request, res *http.Response, body []byte) error {
 	return e
 }
 
-// statusHint is the hint for a status.
 func (c *Client) statusHint(r Request, s *StatusError) string {
 	switch {
 	case KindOf(s.Status) == fault.KindAuth:
@@ -133,11 +127,6 @@ func (c *Client) statusHint(r Request, s *StatusError) string {
 		return "is the url right? requests go to " + c.cleanText(c.hostOf(r))
 	}
 	return ""
-}
-
-// errorBody reads the start of an error answer, also of one that breaks off.
-func errorBody(res *http.Response) ([]byte, error) {
-	return io.ReadAll(io.LimitReader(res.Body, maxErrorBody+redactionMargin))
 }
 
 // Explain reads the common formats of an error answer: {"message","code"},

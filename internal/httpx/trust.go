@@ -48,10 +48,6 @@ func checkReadable(path string) error {
 	return f.Close()
 }
 
-// isEmpty says that only the system's certificates are trusted.
-func (t trustedFiles) isEmpty() bool { return t.file == "" && len(t.dirs) == 0 }
-
-// certPool is the system's certificates and these.
 func (t trustedFiles) certPool() (*x509.CertPool, error) {
 	pool, err := x509.SystemCertPool()
 	if err != nil {
@@ -89,7 +85,7 @@ type lazyTrustTransport struct {
 
 // RoundTrip sends a request over a connection with these certificates.
 func (t *lazyTrustTransport) RoundTrip(req *http.Request) (*http.Response, error) {
-	if t.trust.isEmpty() || req.URL.Scheme != "https" {
+	if (t.trust.file == "" && len(t.trust.dirs) == 0) || req.URL.Scheme != "https" {
 		return t.plain.RoundTrip(req)
 	}
 	own, err := t.secureTransport()

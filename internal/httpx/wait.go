@@ -33,7 +33,6 @@ func retryAfter(now time.Time, res *http.Response) time.Duration {
 	return 0
 }
 
-// longestWait is the longest wait in a header with any suffix.
 func longestWait(now time.Time, h http.Header, header string) time.Duration {
 	var wait time.Duration
 	for name, values := range h {
@@ -78,7 +77,6 @@ func validWait(seconds float64) time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// clockSkew is the difference between the server's clock and this machine's.
 type clockSkew struct {
 	mu    sync.Mutex
 	ahead time.Duration
@@ -127,14 +125,9 @@ type pacer struct {
 	changed time.Time
 }
 
-func newPace(perSecond float64, burst int) *pacer {
-	return &pacer{bucket: rate.NewLimiter(rate.Limit(perSecond), burst), start: rate.Limit(perSecond), burst: burst}
-}
-
 // deadlineMargin is the time before a deadline that is too short for a request.
 const deadlineMargin = 100 * time.Millisecond
 
-// waitForPace waits until the rate allows a request.
 func (c *Client) waitForPace(ctx context.Context, r Request) error {
 	err := c.pace.bucket.Wait(ctx)
 	switch {
@@ -153,7 +146,6 @@ func (c *Client) waitForPace(ctx context.Context, r Request) error {
 		At(c.o.Profile, r.Op).WithHint("it throttles: do less at a time, or allow more time")
 }
 
-// recordStatus adapts the rate to a status.
 func (p *pacer) recordStatus(status int) {
 	switch status {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:

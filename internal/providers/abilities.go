@@ -7,42 +7,42 @@ import (
 	"sbx/internal/fault"
 )
 
-// Ability names one thing that a provider may be able to do.
+// Ability is one ability of the contract.
 type Ability struct {
 	Name string // as `sbx providers` shows it
 	Has  func(Named) bool
 }
 
-// Abilities is the list behind `sbx providers` and every "unsupported" hint.
+// Abilities lists the abilities for `sbx providers` and for hints of fault.KindUnsupported.
 func Abilities() []Ability {
 	return []Ability{
-		{"logs", has[LogReader]},
-		{"usage", has[UsageReader]},
-		{"history", has[UsageHistoryReader]},
-		{"processes", has[ProcessLister]},
-		{"stats", has[StatsReader]},
-		{"create", has[Launcher]},
-		{"admit", has[Admitter]},
-		{"exec", has[Commander]},
-		{"probe", has[Prober]},
-		{"events", has[EventReader]},
-		{"exit", has[ExitReader]},
-		{"activity", has[ActivityReader]},
-		{"quota", has[QuotaReader]},
-		{"records", has[Recorder]},
-		{"verify", has[Verifier]},
-		{"cleanup", has[ProviderCleaner]},
-		{"sweep", has[Sweeper]},
-		{"doctor", has[Checker]},
+		{"logs", hasAbility[LogReader]},
+		{"usage", hasAbility[UsageReader]},
+		{"history", hasAbility[UsageHistoryReader]},
+		{"processes", hasAbility[ProcessLister]},
+		{"stats", hasAbility[StatsReader]},
+		{"create", hasAbility[Launcher]},
+		{"admit", hasAbility[Admitter]},
+		{"exec", hasAbility[Commander]},
+		{"probe", hasAbility[Prober]},
+		{"events", hasAbility[EventReader]},
+		{"exit", hasAbility[ExitReader]},
+		{"activity", hasAbility[ActivityReader]},
+		{"quota", hasAbility[QuotaReader]},
+		{"records", hasAbility[Recorder]},
+		{"verify", hasAbility[Verifier]},
+		{"cleanup", hasAbility[ProviderCleaner]},
+		{"sweep", hasAbility[Sweeper]},
+		{"doctor", hasAbility[Checker]},
 	}
 }
 
-func has[T any](n Named) bool {
+func hasAbility[T any](n Named) bool {
 	_, ok := As[T](n)
 	return ok
 }
 
-// WhyNot says why p lacks an ability.
+// WhyNot is the reason why p lacks an ability.
 func WhyNot(p Named, ability string) string {
 	if u, ok := p.(*Unopened); ok {
 		return "it could not be opened: " + u.why.Error()
@@ -56,8 +56,8 @@ func WhyNot(p Named, ability string) string {
 	return text
 }
 
-// Unsupported is the error for an ability that p lacks; the hint names those of
-// others that have it.
+// Unsupported is the error for an ability that p lacks; the hint names the other providers that have
+// it.
 func Unsupported(p Provider, ability string, others []Provider) error {
 	if u, ok := p.(*Unopened); ok {
 		return u.why

@@ -9,31 +9,30 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// ExitReader tells how the program that create started has ended, also while its
-// sandbox stays (sandbox.Spec.Linger).
+// ExitReader reads how the program that create started has ended, also while its sandbox stays
+// (sandbox.Spec.Linger).
 type ExitReader interface {
-	// Exit is nil while the program runs. What ends the sandbox later does not
-	// change it, though it may go with the sandbox. fault.KindNotFound where there
-	// is no such sandbox, or no program was started by sbx in it.
+	// Exit is nil while the program runs. The later end of the sandbox does not change it, but may
+	// remove it. fault.KindNotFound without such a sandbox, or without a program of sbx in it.
 	Exit(ctx context.Context, id string) (*sandbox.Exit, error)
 }
 
-// QuotaReader reads what an account may use and uses.
+// QuotaReader reads the limits and the use of an account.
 type QuotaReader interface {
 	Quota(ctx context.Context) ([]Quota, error)
 }
 
-// Quota is one limit of an account. Nil = not told.
+// Quota is one limit of an account. Nil = not known.
 type Quota struct {
 	Name  string // "concurrent sandboxes", "cpu"
-	Scope string // region or class that it holds for; "" = the account
+	Scope string // its region or class; "" = the account
 	Unit  string // "sandboxes", "cores", "MiB"
 	Used  *float64
 	Limit *float64
 }
 
-// HighestUse is the largest share of a limit that is in use, and the name of that limit;
-// false where no limit comes with its use.
+// HighestUse is the largest used share of a limit, with the name of that limit; false where no limit
+// has its use.
 func HighestUse(quotas []Quota) (share float64, name string, known bool) {
 	for _, q := range quotas {
 		if q.Used == nil || q.Limit == nil || *q.Limit <= 0 {
@@ -46,52 +45,51 @@ func HighestUse(quotas []Quota) (share float64, name string, known bool) {
 	return share, name, known
 }
 
-// Recorder gives a control plane's own records of what should exist, for a
-// comparison with what does. A failed or partial reading is an error.
+// Recorder reads a control plane's records of the sandboxes that should exist. A failed or partial read
+// is an error.
 type Recorder interface {
 	Records(ctx context.Context) iter.Seq2[Record, error]
 }
 
-// RecordRemover removes a control plane's record of a sandbox that is gone. It is
-// asked only after a read by id has denied the sandbox.
+// RecordRemover removes a control plane's record of a sandbox that is gone. It is called only after a
+// read by id has not found the sandbox.
 type RecordRemover interface {
-	// RemoveRecord returns nil when the request was accepted; a reading of the
-	// records shows whether it was heeded. fault.KindUnsupported where the control
-	// plane does not know its own record by the id.
+	// RemoveRecord returns nil when the request was accepted; a read of the records shows its
+	// effect. fault.KindUnsupported where the control plane does not find its record by the id.
 	RemoveRecord(ctx context.Context, id string) error
 }
 
-// Record is one row of a control plane. Zero values mean "it does not say".
+// Record is one row of a control plane. Zero values are unknown.
 type Record struct {
 	SandboxID string
-	// Labels are those of the provider's sandbox that the record is about, where the
-	// control plane has ids of its own and the provider's is not known.
+	// Labels are those of the provider's sandbox, where the control plane has ids of its own and
+	// the provider's id is not known.
 	Labels    map[string]string
 	TaskID    string
 	AgentType string
-	RawState  string          // the control plane's own word
-	Live      sandbox.Verdict // whether, by this row, the sandbox should exist
-	KeepAlive bool            // it is meant to outlive its task
+	RawState  string          // of the control plane
+	Live      sandbox.Verdict // whether the sandbox should exist
+	KeepAlive bool            // it should outlive its task
 	CreatedAt time.Time
 	UpdatedAt time.Time
 	EndedAt   time.Time
 }
 
-// ActivityReader tells when a sandbox last showed life.
+// ActivityReader reads the last activity of a sandbox.
 type ActivityReader interface {
 	Activity(ctx context.Context, id string) (Activity, error)
 }
 
-// Activity is what a control plane heard of a sandbox. Heartbeats go on in a
-// hung turn and after completion: they are life, not work.
+// Activity is what a control plane knows about the activity of a sandbox. Heartbeats are no work: they
+// come also in a hung turn and after completion.
 type Activity struct {
 	LastWorkAt      time.Time
 	LastHeartbeatAt time.Time
-	WaitsSince      time.Time // the agent reported that it is done and waits, and no work since; zero = it did not
+	WaitsSince      time.Time // since when the agent waits for a message, without work since; zero = it does not
 	Evidence        []sandbox.Evidence
 }
 
-// Later joins what two sources know of one sandbox: the later times, all evidence.
+// Later merges the activity of two sources: the later times, all evidence.
 func (a Activity) Later(b Activity) Activity {
 	if b.LastWorkAt.After(a.LastWorkAt) {
 		a.LastWorkAt = b.LastWorkAt
@@ -109,41 +107,40 @@ func (a Activity) Later(b Activity) Activity {
 	return a
 }
 
-// Linker knows a provider's sandboxes under ids of its own. A Source without it uses
-// the provider's ids.
+// Linker is a Source with its own ids for a provider's sandboxes. A Source without it uses the
+// provider's ids.
 type Linker interface {
-	// Link gives the id under which the source knows s, found through what both
-	// sides keep: a label, a name. fault.KindNotFound where s is none of its
-	// sandboxes; any other error where it is one, or may be, and the link cannot
-	// be made: then nothing that the source says is about s.
+	// Link finds the source's id of s by a label or a name that both sides have.
+	// fault.KindNotFound where s is no sandbox of the source; any other error where it may be one
+	// and cannot be linked: then no data of the source belongs to s.
 	Link(ctx context.Context, s sandbox.Sandbox) (string, error)
 }
 
-// Source is a control plane beside a provider: it knows events, activity and
-// records of that provider's sandboxes, and can neither list nor end them. What
-// it can tell is found with As: EventReader, ActivityReader, Recorder, Checker.
+// Source is a control plane beside a provider: it has events, activity and records of that provider's
+// sandboxes, and can neither list nor end them. Its abilities are found with As: EventReader,
+// ActivityReader, Recorder, Checker.
 type Source interface {
 	Named
 }
 
-// Explainer says why an ability is missing, in half a sentence for `sbx
-// providers`: "the API keeps no output". "" where it has it or knows no reason.
+// Explainer says why an ability is missing, in half a sentence for `sbx providers`: "the API keeps no
+// output". "" where the ability exists or no reason is known.
 type Explainer interface {
 	WhyNot(ability string) string
 }
 
-// ProviderCleaner starts a provider's own cleanup, which chooses by itself what
-// it ends. It is destructive and stands behind a gate of its own.
+// ProviderCleaner starts a provider's own cleanup, which selects by itself. It is destructive and has
+// its own safety check.
 type ProviderCleaner interface {
-	// Cleanup starts it; emergency takes all that is not critical.
+	// Cleanup starts it; emergency includes everything that is not critical.
 	Cleanup(ctx context.Context, emergency bool) (Cleaned, error)
 }
 
-// Cleaned is what a provider's cleanup says of itself; nil = it does not say.
+// Cleaned is the result of a provider's cleanup; nil = not reported.
 type Cleaned struct{ Count *int64 }
 
-// Clock tells how far a provider's clock is ahead of this machine's, as of its
-// last answer; false before the first, and where it does not tell its time.
+// Clock is how far a provider's clock is ahead of this machine's, by its last answer; false before the
+// first answer and where it has no time.
 type Clock interface {
 	Skew() (time.Duration, bool)
 }

@@ -1,15 +1,15 @@
-// Package providers is the contract between sbx and whatever runs sandboxes:
-// four verbs that everyone has, and abilities that some have.
+// Package providers is the contract between sbx and the providers of sandboxes: the methods that every
+// provider has, and abilities that some have.
 //
-// An ability is one small interface, found with As. A missing one is
-// fault.KindUnsupported and never an empty result. No wire format, no policy
-// (deadlines, breakers, verification) and no output enters this room: deadlines
-// and verification live in fleet, retries of a single request in the client.
+// An ability is one small interface, found with As. A missing one is fault.KindUnsupported and never an
+// empty result. No wire format, no policy (deadlines, breakers, verification) and no output enters this
+// package: deadlines and verification are in fleet, retries of a single request in the client.
 package providers
 
 import (
 	"context"
 	"errors"
+	"io"
 	"iter"
 	"time"
 
@@ -29,72 +29,65 @@ type Named interface {
 // Every method returns when ctx ends. Reading never changes a sandbox's life.
 type Provider interface {
 	Named
-	// List streams the sandboxes that match q. A listing that is failed,
-	// partial, looping or capped yields an error; it never just ends. Items
-	// that were read before the error stay valid.
+	// List streams the sandboxes that match q. A listing that failed or is incomplete yields an
+	// error; items before the error are valid.
 	List(ctx context.Context, q Query) iter.Seq2[sandbox.Sandbox, error]
-	// Get reads one by its exact id (see IDSpeller, NameReader): fault.KindNotFound, or fault.KindGone
-	// where the provider proves that it existed; an error that is
-	// ErrUnreadable where it is there and nothing can be said about it.
+	// Get reads one by its exact id (see IDSpeller, NameReader): fault.KindNotFound, or
+	// fault.KindGone where the provider proves that it existed; an error that is ErrUnreadable
+	// where it exists and its record cannot be read.
 	Get(ctx context.Context, id string) (sandbox.Sandbox, error)
-	// Terminate asks for the end, once. Returning nil means accepted, not
-	// done. Ending what has ended is fault.KindGone with evidence of its
-	// existence, fault.KindNotFound without.
+	// Terminate requests the end once. Nil means accepted, not done. For an ended sandbox it is
+	// fault.KindGone with evidence that it existed, fault.KindNotFound without.
 	Terminate(ctx context.Context, id string, o TerminateOptions) error
 }
 
-// FailedEnder is a provider at which a failed sandbox stays in the list, and in the
-// limits, until it is deleted, and keeps nothing that a delete would destroy. Ending a
-// failed one there is a delete.
+// FailedEnder is a provider whose failed sandboxes stay in the list, and count in limits, until they
+// are deleted, and keep nothing that a delete would destroy. There the end of a failed one is a delete.
 type FailedEnder interface {
 	EndsFailed() bool
 }
 
-// ErrUnreadable says that the sandbox is there, but that what is kept of it cannot
-// be read, so that only Terminate with Delete goes further.
+// ErrUnreadable says that the sandbox exists and that its record cannot be read, so that only Terminate
+// with Delete is possible.
 var ErrUnreadable = errors.New("what is kept of it cannot be read")
 
-// Query narrows a listing. Providers that can narrow at the source do; what
-// comes back is filtered again above, so a provider may return more.
+// Query filters a listing. A provider may return more than matches; the fleet filters again.
 type Query struct {
 	All    bool // also what ended long ago, where the provider keeps it
 	States []sandbox.State
 	Labels map[string]string
-	// Limit is how many rows the caller is likely to take; 0 = all. Nothing is read
-	// ahead then, since the caller stops.
+	// Limit is how many rows the caller will probably read; 0 = all. With it nothing is read
+	// ahead.
 	Limit int
 }
 
 // TerminateOptions say how to end a sandbox.
 type TerminateOptions struct {
 	Delete bool          // also destroy what the provider would keep
-	Grace  time.Duration // how long a program that can hear TERM may take
-	// Patient grants the whole Grace. Without it a program loses the rest of
-	// its time once it shows no reaction to TERM.
+	Grace  time.Duration // from TERM to KILL
+	// Patient grants the whole Grace, also to a program that shows no reaction to TERM.
 	Patient bool
-	By      string // who asked, for the record
-	// Seen is what Get showed just before, by the same caller. A provider that
-	// would look for itself before it asks may go by it instead. Nil = it looks.
+	By      string // who requested it, for the record
+	// Seen is the result of a Get just before, which a provider may use instead of its own read.
+	// Nil = it reads.
 	Seen *sandbox.Sandbox
 }
 
-// LogQuery narrows a read of logs.
+// LogQuery selects lines of a log.
 type LogQuery struct {
 	Since time.Time // zero = from the start
 	Tail  int       // the last n lines; 0 = all
-	// Follow goes on until the program that create started has ended and what it
-	// wrote was given, or ctx ends; where create started none, until the sandbox
-	// ends. Both are a plain end. Processes that the program left behind may write
-	// on; that is for another read.
+	// Follow continues until the program that create started has ended and its output was read;
+	// without such a program until the sandbox ends. Both are a plain end. Later output of
+	// background processes is for another read.
 	Follow bool
 }
 
 // LogReader reads a sandbox's output.
 type LogReader interface {
 	Logs(ctx context.Context, id string, q LogQuery) iter.Seq2[sandbox.LogLine, error]
-	// CapturesOutput says whether Logs holds what every program of this sandbox
-	// writes. Where it does not, an old or empty log is no silence: a program may
-	// print each second and never appear in it.
+	// CapturesOutput says whether Logs has the output of every program of this sandbox. Where it
+	// does not, an old or empty log is no proof that no program works.
 	CapturesOutput(s sandbox.Sandbox) bool
 }
 
@@ -108,27 +101,25 @@ type UsageReader interface {
 	Usage(ctx context.Context, id string) (sandbox.Usage, error)
 }
 
-// UsageHistoryReader reads the samples that a provider keeps, oldest first, so that
-// one look knows what a sandbox did for minutes.
+// UsageHistoryReader reads the samples that a provider keeps, oldest first.
 type UsageHistoryReader interface {
 	UsageHistory(ctx context.Context, id string, since time.Time) ([]sandbox.Usage, error)
 }
 
-// ProcessLister lists the programs that run in a sandbox for other clients than the
-// create of sbx: what they write reaches their client, and is in no log. It need not
-// see what those started in turn: an empty list proves nothing.
+// ProcessLister lists the programs that run in a sandbox for clients other than the create of sbx: their
+// output is in no log. Their child processes may be missing, so an empty list is no proof.
 type ProcessLister interface {
 	Processes(ctx context.Context, id string) ([]Process, error)
 }
 
 // Process is one program that runs in a sandbox.
 type Process struct {
-	PID  int64 // 0 = not told
+	PID  int64 // 0 = not known
 	Args []string
 }
 
-// StatsReader gives a provider's own counters. Where it is missing, the fleet
-// counts the listing and leaves the lifetime totals unknown.
+// StatsReader reads a provider's own counters. Without it the fleet counts the listing, and the lifetime
+// totals are unknown.
 type StatsReader interface {
 	Stats(ctx context.Context) (Stats, error)
 }
@@ -143,59 +134,55 @@ type Stats struct {
 	TimedOut       *int64 // of TotalDestroyed, how many ended by a time limit
 }
 
-// Launcher starts sandboxes. A create is never retried blindly: an error that
-// leaves the outcome open says so.
+// Launcher starts sandboxes. A create is not repeated while its outcome is open: see OpenCreateError.
 type Launcher interface {
 	Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error)
 }
 
-// Admitter says whether a sandbox may start here now, where that hangs on more than
-// an account's limits.
+// Admitter says whether a sandbox may start here now, where that depends on more than an account's
+// limits.
 type Admitter interface {
-	// Admit is nil where one of this size, in bytes, may start; 0 = of the profile's
-	// own default size. fault.KindRefused, with the reason in a few words: not now.
-	// What cannot be known refuses nothing. A yes reserves nothing: two that ask
-	// at once may both hear it.
+	// Admit is nil where a sandbox of this size, in bytes, may start; 0 = of the profile's default
+	// size. fault.KindRefused with a short reason: not now. What is not known does not refuse.
+	// Nothing is reserved: two concurrent calls may both be nil.
 	Admit(ctx context.Context, memoryBytes int64) error
 }
 
-// Vetter says before anything is made what could never start, where that can be known.
+// Vetter checks a spec before a create.
 type Vetter interface {
-	// Vet is fault.KindUsage or fault.KindUnsupported for a spec that Create would refuse
-	// at any time.
+	// Vet is fault.KindUsage or fault.KindUnsupported for a spec that Create would always refuse.
 	Vet(spec sandbox.Spec) error
 }
 
 // Commander runs a command inside a running sandbox.
 type Commander interface {
-	// Exec returns how the command ended. An error means that it could not be
-	// run or that its end was not seen.
+	// Exec returns how the command ended. An error means that it could not be run or that its end
+	// was not seen.
 	Exec(ctx context.Context, id string, c Command) (sandbox.Exit, error)
 }
 
-// Prober asks whether a sandbox answers, without changing its life.
+// Prober checks whether a sandbox answers, without changing its life.
 type Prober interface {
 	Probe(ctx context.Context, id string) (Health, error)
 }
 
-// Health is the answer of a probe.
+// Health is the result of a probe.
 type Health struct {
-	Verdict   sandbox.Verdict // of "it answers"
-	Condition Condition       // what may be done with it next; "" = ConditionUnknown
+	Verdict   sandbox.Verdict // whether it answers
+	Condition Condition       // what can be done next; "" = ConditionUnknown
 	Evidence  []sandbox.Evidence
 }
 
-// Condition sorts health by what the operator, or `resume`, does next.
+// Condition classifies health by what the operator, or `resume`, can do next.
 type Condition string
 
-// The closed list of conditions. One is never concluded from a failed look:
-// what cannot be asked is unknown.
+// The closed list of conditions. A failed probe is ConditionUnknown.
 const (
 	ConditionHealthy   Condition = "healthy"   // it answers
 	ConditionResumable Condition = "resumable" // paused or stopped with its state kept
-	ConditionRecreate  Condition = "recreate"  // gone, or its state is: make a new one, reinstall nothing
-	ConditionWait      Condition = "wait"      // between two states: look again
-	ConditionBroken    Condition = "broken"    // listed as running, and what answers inside is dead
+	ConditionRecreate  Condition = "recreate"  // gone with its state: make a new one
+	ConditionWait      Condition = "wait"      // between two states: probe again
+	ConditionBroken    Condition = "broken"    // listed as running, and its daemon is dead
 	ConditionUnknown   Condition = "unknown"
 )
 
@@ -204,18 +191,18 @@ type EventReader interface {
 	Events(ctx context.Context, id string) ([]sandbox.Event, error)
 }
 
-// Sweeper removes what a dead control process left behind. It is the one
-// exception to "reading changes nothing", and for `local` only.
+// Sweeper removes leftovers of a dead control process. It is the one exception to "reading changes
+// nothing", and for `local` only.
 type Sweeper interface {
 	Sweep(ctx context.Context) (Swept, error)
 }
 
-// Swept counts what a sweep found.
+// Swept is the result of a sweep.
 type Swept struct {
-	Refs []sandbox.Ref // sandboxes whose record was brought to its end
+	Refs []sandbox.Ref // sandboxes whose record was ended
 }
 
-// Checker finds what is wrong with the profile itself, for doctor.
+// Checker checks the profile itself, for doctor.
 type Checker interface {
 	Check(ctx context.Context) []Check
 }
@@ -226,11 +213,64 @@ type Check struct {
 	Verdict sandbox.Verdict // True = in order
 	Message string
 	Hint    string
-	Info    bool // good to know, but nothing to repair: it does not count as found
+	Info    bool // for information: it does not count as found
 }
 
 // As finds an ability of a provider or a source.
 func As[T any](p Named) (T, bool) {
 	a, ok := p.(T)
 	return a, ok
+}
+
+// Command is a program to run inside a sandbox.
+type Command struct {
+	Args    []string
+	Env     []string // KEY=VALUE, added to the sandbox's own
+	Workdir string   // "" = the sandbox's own
+	Stdin   io.Reader
+	Stdout  io.Writer
+	Stderr  io.Writer
+	TTY     *Terminal // nil = plain streams
+}
+
+// Terminal asks for a terminal around the command.
+type Terminal struct {
+	Term string // the TERM of the caller
+	Size Size
+	// Resize delivers new sizes while the command runs; nil = fixed.
+	Resize <-chan Size
+}
+
+// Size is a terminal's size in character cells.
+type Size struct{ Columns, Rows uint16 }
+
+// Verifier proves an end where Get alone is no proof: an API may answer 404 while the machine still runs.
+//
+// A provider without it guarantees that its Get has the state of the machine by the kernel.
+type Verifier interface {
+	// VerifyEnd checks once, after Get has shown the end. True ends the wait as verified, with the
+	// evidence; otherwise it is called again until the wait ends, and the end counts as accepted.
+	// It changes nothing.
+	VerifyEnd(ctx context.Context, id string, e EndQuery) (Proof, error)
+}
+
+// EndQuery is what is known about an end that is to be verified.
+type EndQuery struct {
+	Delete bool      // nothing may be left of the sandbox
+	Since  time.Time // when Get first showed the end, by the fleet's clock
+	Now    time.Time
+	// Request is the last known request to end it, of this process or an earlier one; nil = none.
+	// After one that was not acknowledged the fleet needs Proof.Independent.
+	Request *sandbox.EndRequest
+}
+
+// Proof is the result of one verification of an end.
+type Proof struct {
+	Ended  sandbox.Verdict
+	Reason string // why Ended is not True: "the host still answers"
+	// Independent says that the proof does not depend on the API's records, which may be dropped
+	// while the machine runs: it rests on the machine's own answer, on its node's list, or on the
+	// longest time that a machine may run.
+	Independent bool
+	Evidence    []sandbox.Evidence
 }

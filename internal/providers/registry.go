@@ -2,80 +2,80 @@ package providers
 
 import (
 	"context"
+	"errors"
+	"iter"
 	"time"
 
+	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/sandbox"
 )
 
-// Type is a kind of provider as data: what it is called, which settings it
-// takes, how one is opened. Flags, `config explain`, docs and redaction come
-// from Options. Types are values in a list; nothing registers itself.
+// Type is a provider type: its name, its settings, and how a profile is opened. Flags, `config
+// explain`, docs and redaction are made from Options. Types are values in a list; there is no
+// registration.
 type Type struct {
 	Name       string
 	Help       string
-	SwitchedOn []string // the environment variables whose presence, all of them, adds a profile of this type; none = never
-	Always     bool     // present without any configuration, and nothing else: see Facts
+	SwitchedOn []string // environment variables that together add a profile of this type; none = never
+	Always     bool     // it needs no configuration
 	Facts
 	Options   []Option
-	ExitWords []sandbox.ExitWord // what it says of an end where others give an exit code
-	LifeSigns []LifeSign         // what tells whether a sandbox works, and what each cannot know
-	// NoLabels says that the API keeps no labels of a sandbox, so that none can say whose
-	// it is.
+	ExitWords []sandbox.ExitWord // what it has in place of an exit code
+	LifeSigns []LifeSign         // what shows whether a sandbox works
+	// NoLabels says that the API keeps no labels, so that no label can name an owner.
 	NoLabels bool
-	// LabelsIn is where somebody who makes sandboxes without sbx writes their labels, in
-	// the words of the provider's own SDK.
+	// LabelsIn is where labels are set in the provider's own SDK.
 	LabelsIn string
-	// KeepsRecords says that a control plane behind the API has records of what should
-	// exist.
+	// KeepsRecords says that a control plane behind the API has records of sandboxes.
 	KeepsRecords bool
-	// TellsQuota says that the API tells how much of an account's limits is used.
+	// TellsQuota says that the API has the limits of an account and their use.
 	TellsQuota bool
 	// Emergency says that the provider has an emergency cleanup of its own.
 	Emergency bool
 	Open      func(ctx context.Context, p Profile, d Deps) (Provider, error)
-	// Attach opens a source instead of a provider; exactly one of Open and
-	// Attach is set. The profile's setting "attach" names the provider's profile.
+	// Attach opens a source instead of a provider; exactly one of Open and Attach is set. The
+	// setting "attach" names the provider's profile.
 	Attach func(ctx context.Context, p Profile, d Deps) (Source, error)
 }
 
-// LifeSign is one source by which a sandbox shows that it works.
+// LifeSign is one sign that a sandbox works.
 type LifeSign struct {
-	Ability string // that it is read by; "" = the record itself
-	Shows   string // what a sign of it means
-	Misses  string // what may work on without one; "" = nothing: its absence is silence
+	Ability string // that reads it; "" = the record
+	Shows   string // what the sign means
+	Misses  string // what may work without the sign; "" = nothing: without it nothing works
 }
 
 // Option is one setting of a provider type.
 type Option struct {
 	Name    string
 	Env     string // "" = none
-	Default string // as it would be written in the file
+	Default string // as in the file
 	Kind    OptionKind
 	Secret  bool
-	Account bool     // tells two accounts apart beside type, url and credential
-	Choices []string // the words that it may be; nil = any
+	Account bool     // it is part of the identity of an account, as type, url and credential
+	Choices []string // allowed values; nil = any
 	Help    string
 }
 
-// Names of options that mean the same in every type.
+// Names of options with the same meaning in every type.
 const (
-	OptionAttach     = "attach"      // of a source: the provider's profile that it knows more about
+	OptionAttach     = "attach"      // of a source: the provider's profile
 	OptionActivity   = "activity"    // ActivityAuto or ActivityAgeOnly
-	OptionStuckAfter = "stuck_after" // agent type -> age (OptionLimits); the key OptionDefault is all others
+	OptionStuckAfter = "stuck_after" // agent type -> age (OptionLimits); the key OptionDefault is for all others
 	OptionDefault    = "default"
 	// OptionMaxSandboxes is how many may run at once, instead of limits.max_sandboxes.
 	OptionMaxSandboxes = "max_sandboxes"
 )
 
-// The words of the option activity.
+// The values of the option activity.
 const (
-	ActivityAuto    = "auto"     // what shows no life and cannot be asked for it is kept
-	ActivityAgeOnly = "age-only" // it is judged by its age
+	ActivityAuto    = "auto"     // a sandbox without a sign of life is kept
+	ActivityAgeOnly = "age-only" // its age decides
 )
 
-// CommonOptions are those that the profile of every provider may have beside the
-// options of its type. A type that declares one itself gives it another default.
+// CommonOptions are the options of every provider in addition to those of its type. A type may declare
+// one itself with another default.
 func CommonOptions() []Option {
 	return []Option{
 		{
@@ -102,18 +102,18 @@ const (
 	OptionLimits   OptionKind = "limits" // names to durations
 )
 
-// Profile is one configured provider: its name, its type and its settings as
-// text, defaults filled in and checked by kind.
+// Profile is one configured provider: its name, its type and its settings as text, with defaults, and
+// checked by kind.
 type Profile struct {
 	Name     string
 	Type     string
 	Settings map[string]string
-	// Commands give secrets that are not among the settings: option -> program with
-	// its arguments, whose first line of output is the secret.
+	// Commands print secrets that are not in the settings: option -> program with its arguments,
+	// whose first line of output is the secret.
 	Commands map[string][]string
 }
 
-// Deps is what a provider is handed instead of reading it ambiently.
+// Deps are the dependencies of a provider.
 type Deps struct {
 	Now      func() time.Time
 	Lookup   func(key string) (string, bool) // environment
@@ -121,4 +121,105 @@ type Deps struct {
 	Version  string                          // of sbx, for records
 	Notice   func(text string)               // one line for the operator, on stderr
 	Net      httpx.Net                       // for providers behind an API
+}
+
+// Facts are properties of a provider type that decide how sbx treats its sandboxes. Each type declares
+// them; no other code compares the name of a type (the arch test checks that). The zero value is a
+// service with the fewest guarantees.
+type Facts struct {
+	// HostBound says that the sandboxes are on the machine that made them and that no other host
+	// can see them.
+	HostBound bool
+	// HostProcesses says that the sandboxes are processes of this machine: they see its files, and
+	// ending them needs its process table and control groups. It implies HostBound.
+	HostProcesses bool
+	// InStateDir says that the sandboxes are kept in the state directory of sbx, which the profile
+	// needs.
+	InStateDir bool
+	// SizedByProfile says that the settings of the profile set the default size of a sandbox.
+	// Images, snapshots and the environment variables of sizes, which are for services, do not
+	// apply.
+	SizedByProfile bool
+	// OwnsAll says that only sbx makes sandboxes here, so that a profile without configuration owns
+	// all of them.
+	OwnsAll bool
+	// LaunchDefault says that a sandbox needs no account and costs nothing, so that it is the
+	// default for a create.
+	LaunchDefault bool
+	// HidesEnded says that ended sandboxes stay listed for ever, so that `ls` shows the older ones
+	// only with --all.
+	HidesEnded bool
+	// CreateSettles is how long after a create without an answer a sandbox may still appear in the
+	// listing; 0 = not known, see SettleTime.
+	CreateSettles time.Duration
+	// EndKeeps is what an end without --delete keeps; "" counts as EndKeepsState.
+	EndKeeps EndKeeps
+}
+
+// defaultCreateSettles is that of a type without CreateSettles; it includes the placement of a VM.
+const defaultCreateSettles = 60 * time.Second
+
+// SettleTime is CreateSettles or its default.
+func (f Facts) SettleTime() time.Duration {
+	if f.CreateSettles > 0 {
+		return f.CreateSettles
+	}
+	return defaultCreateSettles
+}
+
+// DeletesForTask says that a task deletes its sandbox instead of only ending it. Where an end keeps
+// only a record with logs, a delete would remove these.
+func (f Facts) DeletesForTask() bool { return f.EndKeeps != EndKeepsRecord }
+
+// EndKeeps is what an end without --delete keeps of a sandbox.
+type EndKeeps string
+
+// The closed list of what an end keeps.
+const (
+	EndKeepsNothing EndKeeps = "nothing" // an end destroys all of it, and --delete adds nothing
+	EndKeepsRecord  EndKeeps = "record"  // its record and its logs, which cost nothing
+	EndKeepsState   EndKeeps = "state"   // a disk, a snapshot or a name, which may cost until --delete
+)
+
+// Unopened replaces a provider that could not be opened, so that the others work: each of its methods
+// fails with the reason.
+type Unopened struct {
+	profile Profile
+	why     error
+}
+
+// NewUnopened makes one; the error names the profile.
+func NewUnopened(p Profile, why error) *Unopened {
+	told := fault.Error{Kind: fault.KindOf(why), Hint: fault.HintOf(why), Err: why}
+	if f, ok := errors.AsType[*fault.Error](why); ok {
+		told = *f
+	}
+	return &Unopened{profile: p, why: told.At(p.Name, "")}
+}
+
+// Name is the profile's name.
+func (u *Unopened) Name() string { return u.profile.Name }
+
+// Type is that of the profile.
+func (u *Unopened) Type() string { return u.profile.Type }
+
+// Close does nothing.
+func (*Unopened) Close() {}
+
+// List fails.
+func (u *Unopened) List(context.Context, Query) iter.Seq2[sandbox.Sandbox, error] {
+	return func(yield func(sandbox.Sandbox, error) bool) { yield(sandbox.Sandbox{}, u.why) }
+}
+
+// Get fails.
+func (u *Unopened) Get(context.Context, string) (sandbox.Sandbox, error) {
+	return sandbox.Sandbox{}, u.why
+}
+
+// Terminate fails.
+func (u *Unopened) Terminate(context.Context, string, TerminateOptions) error { return u.why }
+
+// Check is the reason as a finding.
+func (u *Unopened) Check(context.Context) []Check {
+	return []Check{{Check: "settings", Verdict: sandbox.False, Message: u.why.Error(), Hint: fault.HintOf(u.why)}}
 }

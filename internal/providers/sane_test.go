@@ -16,14 +16,14 @@ func TestWhatCannotBeIsNotTold(t *testing.T) {
 		time.Unix(0, 0): false, time.Unix(1, 0): false, {}: false, time.Date(1989, 12, 31, 0, 0, 0, 0, time.UTC): false,
 		time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC): true, time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC): true,
 	} {
-		assert.Equal(t, !kept, providers.Moment(at).IsZero(), "%s", at)
+		assert.Equal(t, !kept, providers.ValidTime(at).IsZero(), "%s", at)
 	}
 	for n, kept := range map[int64]bool{0: true, 1 << 40: true, -1: false, -1 << 53: false, math.MaxInt64: false} {
-		assert.Equal(t, kept, providers.Bytes(&n) != nil, "%d", n)
+		assert.Equal(t, kept, providers.ValidBytes(&n) != nil, "%d", n)
 	}
 	for v, kept := range map[float64]bool{0: true, 400: true, -1: false, 1e300: false, math.Inf(1): false} {
-		assert.Equal(t, kept, providers.Percent(&v) != nil, "%f", v)
+		assert.Equal(t, kept, providers.ValidPercent(&v) != nil, "%f", v)
 	}
-	assert.Nil(t, providers.Bytes(nil))
-	assert.Nil(t, providers.Percent(nil))
+	assert.Nil(t, providers.ValidBytes(nil))
+	assert.Nil(t, providers.ValidPercent(nil))
 }

@@ -1,3 +1,8 @@
+// Package stagedfleet stages an incident on fakes of three providers' APIs: 300 sandboxes, of which 26
+// are provably stuck, and 10 look stuck and cannot be judged.
+//
+// It is for tests, measurements and demonstrations: the program cmd/staged-incident serves the same
+// fleet on loopback. Every sandbox of a seed is the same in each run, apart from the time of the start.
 package stagedfleet
 
 import (
@@ -13,10 +18,10 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Role is what a sandbox of the stage does.
+// Role is the behaviour of a sandbox.
 type Role string
 
-// The roles. Stuck and Unjudged say what a judgement must find.
+// The roles. Stuck and Unjudged are the expected findings.
 const (
 	Working      Role = "working"      // old enough to be stuck, and its figures show work
 	Young        Role = "young"        // younger than any limit
@@ -28,31 +33,31 @@ const (
 	Waiting      Role = "waiting"      // an idle processor and a live process: hung, or waiting for a model
 )
 
-// Stuck says that the role can be proved to be stuck.
+// Stuck says that the role is provably stuck.
 func (r Role) Stuck() bool {
 	return slices.Contains([]Role{BusyLoop, Leak, NoAnswer, Provisioning}, r)
 }
 
-// Unjudged says that nothing tells whether a sandbox of the role works.
+// Unjudged says that no sign shows whether a sandbox of the role works.
 func (r Role) Unjudged() bool { return r == Waiting }
 
-// Options shape a stage; the zero value is the incident of every run.
+// Options shape a fleet; the zero value is the default incident.
 type Options struct {
 	Seed uint64 // of ages, teams and tasks; 0 = 1
-	// Idle leaves out the processes in the VMs, which cost a real one each. Then the
-	// process list of a VM is empty.
+	// Idle omits the processes in the VMs, which are real ones. Then the process list of a VM is
+	// empty.
 	Idle    bool
 	Latency time.Duration // of every answer
 }
 
-// Member is one sandbox of the stage.
+// Member is one sandbox of the fleet.
 type Member struct {
 	Ref  sandbox.Ref
 	Role Role
-	Task string // as its creator wrote it into the provider's metadata; "" = none
+	Task string // in the provider's metadata; "" = none
 }
 
-// Fleet is the stage. Its servers end with the test.
+// Fleet is the staged fleet. Its servers end with the test.
 type Fleet struct {
 	E2B, Novita *e2btest.Fake
 	MonoTask    *monotasktest.Fake
@@ -63,24 +68,22 @@ type Fleet struct {
 	o      Options
 }
 
-// cast says how many play a role at one provider.
-type cast struct {
+type roleCount struct {
 	role  Role
 	count int
 }
 
-// casts are the members of each provider: 300, of which 26 are stuck and 10 cannot be judged.
-// MonoTask tells figures of the moment alone, so that nothing but a start that never ends
-// can be proved there; what it cannot tell is judged by age, as its profile says. Novita's
-// quota is nearly full: 48 of 50.
-func casts() (e2b, novita, monotask []cast) {
-	e2b = []cast{{Working, 150}, {Young, 62}, {Paused, 5}, {BusyLoop, 9}, {Leak, 4}, {NoAnswer, 4}, {Waiting, 7}}
-	novita = []cast{{Working, 30}, {Young, 9}, {BusyLoop, 3}, {Leak, 2}, {NoAnswer, 1}, {Waiting, 3}}
-	monotask = []cast{{Working, 5}, {Young, 3}, {Provisioning, 3}}
+// roleCounts are the members at each provider: 300, of which 26 are stuck and 10 cannot be judged.
+// MonoTask has current figures only, so that only a start without an end can be proved there;
+// otherwise the age decides, as in its profile. Novita's quota is nearly full: 48 of 50.
+func roleCounts() (e2b, novita, monotask []roleCount) {
+	e2b = []roleCount{{Working, 150}, {Young, 62}, {Paused, 5}, {BusyLoop, 9}, {Leak, 4}, {NoAnswer, 4}, {Waiting, 7}}
+	novita = []roleCount{{Working, 30}, {Young, 9}, {BusyLoop, 3}, {Leak, 2}, {NoAnswer, 1}, {Waiting, 3}}
+	monotask = []roleCount{{Working, 5}, {Young, 3}, {Provisioning, 3}}
 	return e2b, novita, monotask
 }
 
-// New sets the stage.
+// New makes the fleet.
 func New(t wiretest.T, o Options) *Fleet {
 	wire := wiretest.Options{Latency: o.Latency}
 	seed := max(o.Seed, 1)
@@ -88,18 +91,17 @@ func New(t wiretest.T, o Options) *Fleet {
 		E2B:      e2btest.New(t, e2btest.Options{Wire: wire}),
 		Novita:   e2btest.New(t, e2btest.Options{Wire: wire, Novita: true, Capacity: 50}),
 		MonoTask: monotasktest.New(t, monotasktest.Options{Wire: wire}),
-		random:   rand.New(rand.NewPCG(seed, seed)), //nolint:gosec // the same stage in every run
+		random:   rand.New(rand.NewPCG(seed, seed)), //nolint:gosec // the same fleet in every run
 		now:      time.Now(), o: o,
 	}
-	e2b, novita, monotask := casts()
-	f.vms("e2b", f.E2B, e2b)
-	f.vms("novita", f.Novita, novita)
-	f.workers("monotask", f.MonoTask, monotask)
+	e2b, novita, monotask := roleCounts()
+	f.addVMs("e2b", f.E2B, e2b)
+	f.addVMs("novita", f.Novita, novita)
+	f.addWorkers("monotask", f.MonoTask, monotask)
 	return f
 }
 
-// Listen serves the three APIs on loopback, and gives the environment that switches
-// their profiles on.
+// Listen serves the three APIs on loopback and returns the environment that enables their profiles.
 func (f *Fleet) Listen() map[string]string {
 	env := map[string]string{}
 	maps.Copy(env, f.E2B.Environment(f.E2B.Listen()))
@@ -108,7 +110,7 @@ func (f *Fleet) Listen() map[string]string {
 	return env
 }
 
-// Refs are the sandboxes whose role is chosen, sorted.
+// Refs are the sandboxes with the chosen roles, sorted.
 func (f *Fleet) Refs(chosen func(Role) bool) []string {
 	var refs []string
 	for _, m := range f.Members {
@@ -120,8 +122,7 @@ func (f *Fleet) Refs(chosen func(Role) bool) []string {
 	return refs
 }
 
-// age is how old a sandbox of a role is.
-func (f *Fleet) age(r Role) time.Duration {
+func (f *Fleet) randomAge(r Role) time.Duration {
 	between := func(least, most time.Duration) time.Duration {
 		return least + time.Duration(f.random.Int64N(int64(most-least))).Truncate(time.Second)
 	}
@@ -137,22 +138,21 @@ func (f *Fleet) age(r Role) time.Duration {
 	return between(time.Hour, 14*time.Hour)
 }
 
-// task invents who works in a sandbox, as people of an SDK write it down.
-func (f *Fleet) task() (task, agent, team string) {
+func (f *Fleet) randomTask() (task, agent, team string) {
 	agents, teams := []string{"coder", "reviewer", "planner"}, []string{"search", "growth", "billing"}
 	return fmt.Sprintf("T-%d", 4000+len(f.Members)), agents[f.random.IntN(len(agents))], teams[f.random.IntN(len(teams))]
 }
 
-// vms puts members into an API of E2B's kind.
-func (f *Fleet) vms(profile string, fake *e2btest.Fake, casts []cast) {
-	for _, c := range casts {
+// addVMs adds members to an API of E2B's kind.
+func (f *Fleet) addVMs(profile string, fake *e2btest.Fake, counts []roleCount) {
+	for _, c := range counts {
 		for range c.count {
-			task, agent, team := f.task()
+			task, agent, team := f.randomTask()
 			id := fake.Add(e2btest.Seed{
 				Metadata: map[string]string{"task_id": task, "agent_type": agent, "team": team},
-				Paused:   c.role == Paused, Age: f.age(c.role), Left: 20 * time.Hour,
+				Paused:   c.role == Paused, Age: f.randomAge(c.role), Left: 20 * time.Hour,
 			})
-			fake.Show(id, f.figures(c.role))
+			fake.Show(id, f.randomFigures(c.role))
 			if c.role != Paused && !f.o.Idle {
 				fake.Run(id, "sleep", "86400")
 			}
@@ -164,8 +164,7 @@ func (f *Fleet) vms(profile string, fake *e2btest.Fake, casts []cast) {
 	}
 }
 
-// figures are those of a VM.
-func (f *Fleet) figures(r Role) e2btest.Figures {
+func (f *Fleet) randomFigures(r Role) e2btest.Figures {
 	some := func(least, most float64) float64 { return least + f.random.Float64()*(most-least) }
 	switch r {
 	case BusyLoop:
@@ -179,13 +178,13 @@ func (f *Fleet) figures(r Role) e2btest.Figures {
 	return e2btest.Figures{CPUPercent: some(6, 40), MemoryMiB: some(120, 300)}
 }
 
-// workers puts members into MonoTask's API, which knows task and agent by itself.
-func (f *Fleet) workers(profile string, fake *monotasktest.Fake, casts []cast) {
-	for _, c := range casts {
+// addWorkers adds members to MonoTask's API, which has task and agent type in its records.
+func (f *Fleet) addWorkers(profile string, fake *monotasktest.Fake, counts []roleCount) {
+	for _, c := range counts {
 		for range c.count {
-			task, agent, _ := f.task()
+			task, agent, _ := f.randomTask()
 			box := monotasktest.Box{
-				TaskID: task, AgentType: agent, Created: f.now.Add(-f.age(c.role)),
+				TaskID: task, AgentType: agent, Created: f.now.Add(-f.randomAge(c.role)),
 				Resources: &monotasktest.Resources{CPUPercent: 20, MemoryMB: 130, OperationsPerSecond: 8},
 			}
 			if c.role == Provisioning {

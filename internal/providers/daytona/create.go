@@ -86,7 +86,6 @@ func failedToStart(err error) bool {
 	return s != nil && s.Status == http.StatusBadRequest && strings.Contains(strings.ToLower(s.Message), "failed to start")
 }
 
-// waitStarted waits until a sandbox runs.
 func (c *Client) waitStarted(ctx context.Context, s sandbox.Sandbox) (sandbox.Sandbox, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -106,7 +105,6 @@ func (c *Client) waitStarted(ctx context.Context, s sandbox.Sandbox) (sandbox.Sa
 	return s, nil
 }
 
-// createBody is the body of the request for a spec.
 func (c *Client) createBody(spec sandbox.Spec) (wireCreate, error) {
 	refuse := func(text string) (wireCreate, error) {
 		return wireCreate{}, fault.Usage("%s", text).At(c.Profile, "create")

@@ -91,7 +91,6 @@ func (c *Client) Exec(ctx context.Context, id string, cmd providers.Command) (sa
 	return exit, fault.Placed(err, c.Profile, op)
 }
 
-// execution is one run of a command.
 type execution struct {
 	c       *Client
 	tag     string
@@ -143,7 +142,6 @@ func (r *execution) execute(ctx context.Context) (sandbox.Exit, error) {
 	return *exit, r.exitFault(*exit)
 }
 
-// copyOutput copies the output to the caller's streams until the command has ended.
 func (r *execution) copyOutput(ctx context.Context) error {
 	pauses, answered := poll.NewBackoff(pollMin, pollMax), time.Now()
 	for {
@@ -248,7 +246,6 @@ func (r *execution) kill(ctx context.Context) {
 	r.removeFiles(ctx)
 }
 
-// removeFiles removes the files of a finished command.
 func (r *execution) removeFiles(ctx context.Context) {
 	_, _, _ = r.passive(ctx, `rm -rf "${HOME:-/tmp}/.sbx/runs/`+r.tag+`"`) // what is left is small and goes with the sandbox
 }

@@ -52,7 +52,6 @@ func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error)
 	return c.toolboxHealth(h, err), ctx.Err()
 }
 
-// toolboxHealth adds what an answer of the toolbox means.
 func (c *Client) toolboxHealth(h providers.Health, err error) providers.Health {
 	fact := c.Evidence("toolbox", "answers", "toolbox")
 	h.Verdict, h.Condition = sandbox.True, providers.ConditionHealthy
@@ -130,7 +129,6 @@ func (c *Client) knownAccount() string {
 	return c.account
 }
 
-// checkPermissions reports a permission that the key lacks.
 func (c *Client) checkPermissions(ctx context.Context) providers.Check {
 	var key wireKey
 	if _, err := c.API.JSON(ctx, httpx.Request{Op: "key", Path: "/api-keys/current"}, &key); err != nil {
@@ -144,7 +142,6 @@ func (c *Client) checkPermissions(ctx context.Context) providers.Check {
 	return providers.Check{Check: "key", Verdict: sandbox.True, Message: "has the rights to create, stop and delete"}
 }
 
-// doctorCounts counts the rows that Check reports.
 type doctorCounts struct {
 	all, endless int
 	errors       map[string]int // by runner and reason

@@ -104,15 +104,15 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	if m.MemUsed == nil && m.CPUUsedPct == nil {
 		return sandbox.Usage{}, c.Fault(fault.KindUnavailable, "usage "+id, "the toolbox gives no figures")
 	}
-	u := sandbox.Usage{At: c.Now(), Source: "toolbox metrics", MemoryBytes: providers.Bytes(m.MemUsed), MemoryLimitBytes: providers.Bytes(m.MemTotal)}
+	u := sandbox.Usage{At: c.Now(), Source: "toolbox metrics", MemoryBytes: providers.ValidBytes(m.MemUsed), MemoryLimitBytes: providers.ValidBytes(m.MemTotal)}
 	if m.TimestampUnix > 0 {
 		u.At = time.Unix(m.TimestampUnix, 0).UTC()
 	}
-	if cache := providers.Bytes(m.MemCache); u.MemoryBytes != nil && cache != nil {
+	if cache := providers.ValidBytes(m.MemCache); u.MemoryBytes != nil && cache != nil {
 		u.MemoryBytes = new(max(0, *u.MemoryBytes-*cache))
 	}
 	if m.CPUUsedPct != nil && m.CPUCount != nil {
-		u.CPUPercent = providers.Percent(new(*m.CPUUsedPct * *m.CPUCount))
+		u.CPUPercent = providers.ValidPercent(new(*m.CPUUsedPct * *m.CPUCount))
 	}
 	return u, nil
 }

@@ -33,7 +33,7 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 	}
 	var answer wireSandbox
 	if _, err = c.API.JSON(ctx, r, &answer); err == nil {
-		err = providers.About(c.Profile, op, w.ID, answer.ID)
+		err = providers.CheckAnswerID(c.Profile, op, w.ID, answer.ID)
 	}
 	if status := httpx.Status(err); status == http.StatusConflict || status == http.StatusBadRequest {
 		return c.resolveConflict(ctx, w, err)

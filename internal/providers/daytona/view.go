@@ -24,7 +24,7 @@ func (c *Client) detail(ctx context.Context, op, id string) (wireSandbox, error)
 	var w wireSandbox
 	_, err := c.API.JSON(ctx, httpx.Request{Op: op + " " + id, Path: httpx.Path("sandbox", id)}, &w)
 	if err == nil { // GET takes names too, and id is one that was selected
-		err = providers.About(c.Profile, op+" "+id, id, w.ID)
+		err = providers.CheckAnswerID(c.Profile, op+" "+id, id, w.ID)
 	}
 	if err != nil {
 		return wireSandbox{}, err
@@ -33,12 +33,11 @@ func (c *Client) detail(ctx context.Context, op, id string) (wireSandbox, error)
 	return w, nil
 }
 
-// sandbox converts a record of the API.
 func (c *Client) sandbox(w wireSandbox) sandbox.Sandbox {
 	c.learn(w)
 	s := sandbox.Sandbox{
 		Provider: c.Profile, ProviderType: TypeName, ID: w.ID, Name: w.Name, RawState: w.State, State: stateOf(w),
-		CreatedAt: providers.Moment(w.CreatedAt), LastActivityAt: providers.Moment(w.LastActivityAt), ActivityBasis: sandbox.BasisRequests, ExpiresAt: providers.Moment(w.AutoDestroyAt), Activity: sandbox.Unknown,
+		CreatedAt: providers.ValidTime(w.CreatedAt), LastActivityAt: providers.ValidTime(w.LastActivityAt), ActivityBasis: sandbox.BasisRequests, ExpiresAt: providers.ValidTime(w.AutoDestroyAt), Activity: sandbox.Unknown,
 		Template: w.Snapshot, Labels: maps.Clone(w.Labels), TaskID: w.Labels[sandbox.LabelTask], AgentType: w.Labels[sandbox.LabelAgentType],
 		Limits: sandbox.Limits{CPU: w.CPU, MemoryBytes: gibibytes(w.Memory), DiskBytes: gibibytes(w.Disk), Isolation: "container"},
 	}

@@ -59,9 +59,7 @@ type wireBuild struct {
 // wireExecute is ExecuteRequest of the toolbox.
 type wireExecute struct {
 	Command string            `json:"command"`
-	Cwd     string            `json:"cwd,omitempty"`
 	Envs    map[string]string `json:"envs,omitempty"`
-	Timeout int               `json:"timeout,omitempty"` // seconds
 }
 
 type wireExecuted struct {
@@ -73,7 +71,6 @@ type wireExecuted struct {
 type wireLogs struct {
 	Stdout string `json:"stdout"`
 	Stderr string `json:"stderr"`
-	Output string `json:"output"`
 }
 
 // wireMetrics is SystemMetrics of the toolbox.
@@ -102,9 +99,8 @@ type wireRegion struct {
 }
 
 type wireKey struct {
-	Name        string    `json:"name"`
-	Permissions []string  `json:"permissions"`
-	ExpiresAt   time.Time `json:"expiresAt"`
+	Name        string   `json:"name"`
+	Permissions []string `json:"permissions"`
 }
 
 type wireAudit struct {
@@ -115,7 +111,6 @@ type wireAuditLog struct {
 	Action       string    `json:"action"`
 	ActorEmail   string    `json:"actorEmail"`
 	TargetID     string    `json:"targetId"`
-	StatusCode   int       `json:"statusCode"`
 	ErrorMessage string    `json:"errorMessage"`
 	Source       string    `json:"source"`
 	CreatedAt    time.Time `json:"createdAt"`

@@ -92,7 +92,6 @@ const (
 	NovitaTypeName = "novita"
 )
 
-// dialect holds the differences between clouds with this API.
 type dialect struct {
 	name   string
 	help   string

@@ -18,7 +18,6 @@ const (
 // errFrame is inside the error of every invalid frame.
 var errFrame = errors.New("the stream is not understood")
 
-// encodeFrame encodes a message as a frame.
 func encodeFrame(message any) ([]byte, error) {
 	text, err := json.Marshal(message)
 	if err != nil {

@@ -43,7 +43,8 @@ func (c *Client) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 	}
 	s := c.sandbox(made)
 	if len(spec.Command) > 0 {
-		if err := c.startProgram(ctx, s.ID, spec); err != nil {
+		// The environment is part of this call only.
+		if err := guest.Start(ctx, c.shellOf(s.ID, spec.Env), guest.Program{Args: spec.Command, Workdir: spec.Workdir}); err != nil {
 			return s, wirekit.UndoCreate(ctx, c, s.ID, err, "ended", "")
 		}
 	}
@@ -57,7 +58,6 @@ func (c *Client) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 // createTimeout includes the placement of a VM.
 const createTimeout = 60 * time.Second
 
-// createBody is the body of the request for a spec.
 func (c *Client) createBody(spec sandbox.Spec) (wireCreate, error) {
 	for flag, given := range map[string]bool{
 		"--memory": spec.MemoryBytes > 0, "--cpu": spec.CPU > 0, "--disk": spec.DiskBytes > 0, "--pids": spec.PIDs > 0,
@@ -109,12 +109,4 @@ func (c *Client) findByNonce(ctx context.Context, mark providers.CreateMark, con
 		}
 	}
 	return wireSandbox{}, c.createFault(conflict, mark)
-}
-
-// startProgram starts the spec's program. The environment is part of that call only.
-func (c *Client) startProgram(ctx context.Context, id string, spec sandbox.Spec) error {
-	sh := func(ctx context.Context, text string) ([]byte, int, error) {
-		return c.runScript(ctx, id, text, spec.Env)
-	}
-	return guest.Start(ctx, sh, guest.Program{Args: spec.Command, Workdir: spec.Workdir})
 }

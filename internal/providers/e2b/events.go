@@ -67,7 +67,6 @@ func (c *Client) readEvents(ctx context.Context, id, offset string) ([]wireEvent
 	return nil, c.Fault(fault.KindUnsupported, "events "+id, "this API keeps no events")
 }
 
-// formatEventData formats the data of an event as key=value words.
 func formatEventData(data map[string]any) string {
 	words := make([]string, 0, len(data))
 	for _, key := range slices.Sorted(maps.Keys(data)) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
@@ -47,7 +48,6 @@ func (c *Client) Exec(ctx context.Context, id string, cmd providers.Command) (sa
 	return r.execute(ctx)
 }
 
-// newExecution prepares a command in a running sandbox.
 func (c *Client) newExecution(ctx context.Context, id string, cmd providers.Command) (*execution, error) {
 	w, err := c.detail(ctx, id)
 	switch {
@@ -61,27 +61,23 @@ func (c *Client) newExecution(ctx context.Context, id string, cmd providers.Comm
 	return r, nil
 }
 
-// shellOf is a guest.Shell for one sandbox.
-func (c *Client) shellOf(id string) guest.Shell {
-	return func(ctx context.Context, text string) ([]byte, int, error) { return c.runScript(ctx, id, text, nil) }
+// shellOf is a guest.Shell for one sandbox. A script of sbx ends by itself soon, so it is not killed
+// when its caller gives up.
+func (c *Client) shellOf(id string, env []string) guest.Shell {
+	return func(ctx context.Context, text string) ([]byte, int, error) {
+		var out bytes.Buffer
+		r, err := c.newExecution(ctx, id, providers.Command{Args: []string{"/bin/sh", "-c", text}, Env: env, Stdout: &out, Stderr: io.Discard})
+		if err != nil {
+			return nil, -1, err
+		}
+		exit, err := r.execute(ctx)
+		if exit.Code == nil {
+			return out.Bytes(), -1, err
+		}
+		return out.Bytes(), *exit.Code, err
+	}
 }
 
-// runScript runs a script of sbx. It ends by itself soon, so it is not killed when its caller
-// gives up.
-func (c *Client) runScript(ctx context.Context, id, text string, env []string) ([]byte, int, error) {
-	var out bytes.Buffer
-	r, err := c.newExecution(ctx, id, providers.Command{Args: []string{"/bin/sh", "-c", text}, Env: env, Stdout: &out, Stderr: io.Discard})
-	if err != nil {
-		return nil, -1, err
-	}
-	exit, err := r.execute(ctx)
-	if exit.Code == nil {
-		return out.Bytes(), -1, err
-	}
-	return out.Bytes(), *exit.Code, err
-}
-
-// execution is one run of a command.
 type execution struct {
 	c     *Client
 	id    string
@@ -174,7 +170,7 @@ func (r *execution) newRequest(method, content string, body []byte) httpx.Reques
 		Op: r.op(), Method: http.MethodPost, Path: "/process.Process/" + method, Body: body,
 		Header: http.Header{
 			"Content-Type": {content}, "Connect-Protocol-Version": {"1"}, "Keepalive-Ping-Interval": {pingInterval},
-			"Authorization": {userAuthorization()},
+			"Authorization": {"Basic " + base64.StdEncoding.EncodeToString([]byte("user:"))}, // the Linux user, which older versions of envd require
 		},
 	}, r.id, r.token)
 }
@@ -239,7 +235,6 @@ func (r *execution) handleFrame(ctx context.Context, f wireFrame) error {
 	return ctx.Err()
 }
 
-// handleEndOfStream reads the payload of the last frame.
 func (r *execution) handleEndOfStream(payload []byte) error {
 	var e wireEndOfStream
 	if err := json.Unmarshal(payload, &e); err != nil {

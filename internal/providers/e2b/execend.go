@@ -141,7 +141,6 @@ func (r *execution) sendStdin(ctx context.Context) {
 	}
 }
 
-// sendSizes sends the sizes of the caller's terminal.
 func (r *execution) sendSizes(ctx context.Context) {
 	for {
 		select {

@@ -3,7 +3,6 @@ package e2b
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"maps"
 	"net/http"
 	"strconv"
@@ -32,7 +31,7 @@ func (c *Client) detail(ctx context.Context, id string) (wireSandbox, error) {
 	case err != nil:
 		return w, err
 	case !c.SameID(id, c.idOf(w)):
-		return wireSandbox{}, providers.About(c.Profile, "get "+id, id, w.SandboxID)
+		return wireSandbox{}, providers.CheckAnswerID(c.Profile, "get "+id, id, w.SandboxID)
 	case w.Domain != "":
 		c.domains.Store(id, w.Domain)
 	}
@@ -60,13 +59,13 @@ func (c *Client) idOf(w wireSandbox) string {
 func (c *Client) sandbox(w wireSandbox) sandbox.Sandbox {
 	s := sandbox.Sandbox{
 		Provider: c.Profile, ProviderType: c.TypeName, ID: c.idOf(w), RawState: w.State,
-		StartedAt: providers.Moment(w.StartedAt), Template: cmp.Or(w.Alias, w.TemplateID), Labels: w.Metadata,
+		StartedAt: providers.ValidTime(w.StartedAt), Template: cmp.Or(w.Alias, w.TemplateID), Labels: w.Metadata,
 		Name: w.Metadata[sandbox.LabelName], TaskID: w.Metadata[sandbox.LabelTask], AgentType: w.Metadata[sandbox.LabelAgentType],
 		Activity: sandbox.Unknown,
 	}
 	switch w.State {
 	case "running":
-		s.State, s.ExpiresAt = sandbox.StateRunning, providers.Moment(w.EndAt)
+		s.State, s.ExpiresAt = sandbox.StateRunning, providers.ValidTime(w.EndAt)
 	case "paused":
 		s.State = sandbox.StatePaused
 	default:
@@ -110,6 +109,3 @@ func (c *Client) toHost(r httpx.Request, id, token string) httpx.Request {
 	r.Header, r.OneSandbox = h, true
 	return r
 }
-
-// userAuthorization names the Linux user of commands: older versions of envd require it.
-func userAuthorization() string { return "Basic " + base64.StdEncoding.EncodeToString([]byte("user:")) }

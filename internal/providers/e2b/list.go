@@ -59,7 +59,6 @@ func metadataFilter(labels map[string]string) string {
 	return strings.Join(pairs, "&")
 }
 
-// listing is one read of the list.
 type listing struct {
 	c       *Client
 	query   url.Values

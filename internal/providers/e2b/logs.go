@@ -31,7 +31,7 @@ func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter
 		w, err := c.detail(ctx, id)
 		switch {
 		case err == nil && w.State == "running" && w.Metadata[sandbox.LabelRun] != "":
-			for line, err := range guest.Logs(ctx, c.shellOf(id), w.Metadata[sandbox.LabelRun], q) {
+			for line, err := range guest.Logs(ctx, c.shellOf(id, nil), w.Metadata[sandbox.LabelRun], q) {
 				if !yield(line, fault.Placed(err, c.Profile, "logs "+id)) {
 					return
 				}
@@ -61,7 +61,6 @@ func (c *Client) deliverAPILog(ctx context.Context, id string, q providers.LogQu
 	}
 }
 
-// apiLog is the position of one reader in the API's log of a sandbox.
 type apiLog struct {
 	c     *Client
 	id    string

@@ -68,7 +68,7 @@ func (c *Client) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
 	case w.State != "running":
 		return nil, c.Fault(fault.KindUnavailable, "exit "+id, "it is %s, and looking inside would wake it", w.State)
 	}
-	exit, err := guest.Exit(ctx, c.shellOf(id), w.Metadata[sandbox.LabelRun])
+	exit, err := guest.Exit(ctx, c.shellOf(id, nil), w.Metadata[sandbox.LabelRun])
 	return exit, fault.Placed(err, c.Profile, "exit "+id)
 }
 

@@ -39,7 +39,7 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	if u, err := c.envdUsage(ctx, id, w.EnvdAccessToken); err == nil {
 		return u, nil
 	}
-	u, err := guest.Usage(ctx, c.shellOf(id), c.Now())
+	u, err := guest.Usage(ctx, c.shellOf(id, nil), c.Now())
 	return u, fault.Placed(err, c.Profile, "usage "+id)
 }
 
@@ -47,13 +47,13 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 func (c *Client) sampleUsage(m wireMetric) sandbox.Usage {
 	u := sandbox.Usage{
 		At: c.Now(), Source: "metrics API", CPUPercent: percentOfCore(m.CPUUsedPct, m.CPUCount),
-		MemoryBytes: providers.Bytes(m.MemUsed), MemoryLimitBytes: providers.Bytes(m.MemTotal),
+		MemoryBytes: providers.ValidBytes(m.MemUsed), MemoryLimitBytes: providers.ValidBytes(m.MemTotal),
 	}
 	if m.TimestampUnix > 0 {
 		u.At = time.Unix(m.TimestampUnix, 0).UTC()
 	}
 	if u.MemoryBytes == nil && m.MemUsedMiB != nil && *m.MemUsedMiB < 1<<30 {
-		u.MemoryBytes = providers.Bytes(new(*m.MemUsedMiB * sandbox.MiB))
+		u.MemoryBytes = providers.ValidBytes(new(*m.MemUsedMiB * sandbox.MiB))
 	}
 	if u.MemoryLimitBytes == nil {
 		u.MemoryLimitBytes = mebibytes(m.MemTotalMiB)
@@ -72,7 +72,7 @@ func (c *Client) envdUsage(ctx context.Context, id, token string) (sandbox.Usage
 	}
 	return sandbox.Usage{
 		At: c.Now(), Source: "envd", CPUPercent: percentOfCore(m.CPUUsedPct, m.CPUCount),
-		MemoryBytes: providers.Bytes(m.MemUsed), MemoryLimitBytes: providers.Bytes(m.MemTotal),
+		MemoryBytes: providers.ValidBytes(m.MemUsed), MemoryLimitBytes: providers.ValidBytes(m.MemTotal),
 	}, nil
 }
 
@@ -81,7 +81,7 @@ func percentOfCore(pct, cores *float64) *float64 {
 	if pct == nil || cores == nil || *pct < 0 {
 		return nil
 	}
-	return providers.Percent(new(*pct * *cores))
+	return providers.ValidPercent(new(*pct * *cores))
 }
 
 // CapturesOutput is false: the API's log has the actions of envd and no output, so an agent

@@ -41,7 +41,6 @@ type wireLogs struct {
 
 type wireLog struct {
 	Timestamp time.Time         `json:"timestamp"`
-	Level     string            `json:"level"`
 	Message   string            `json:"message"`
 	Fields    map[string]string `json:"fields"`
 	Line      string            `json:"line"` // of the older route: JSON as text
@@ -60,14 +59,12 @@ type wireMetric struct {
 
 // wireEnvdMetric is Metrics of envd.
 type wireEnvdMetric struct {
-	TS         int64    `json:"ts"`
 	CPUCount   *float64 `json:"cpu_count"`
 	CPUUsedPct *float64 `json:"cpu_used_pct"`
 	MemUsed    *int64   `json:"mem_used"`
 	MemTotal   *int64   `json:"mem_total"`
 }
 
-// wireEvent is one lifecycle event.
 type wireEvent struct {
 	ID        string         `json:"id"`
 	Type      string         `json:"type"`
@@ -75,7 +72,6 @@ type wireEvent struct {
 	EventData map[string]any `json:"eventData"`
 }
 
-// wireQuota is the answer of Novita's /sandboxes/quota.
 type wireQuota struct {
 	Limit wireAmounts `json:"limit"`
 	Usage wireAmounts `json:"usage"`

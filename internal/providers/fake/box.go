@@ -76,7 +76,6 @@ func (b *box) endState(now time.Time) (time.Time, *sandbox.Exit) {
 	return at, exit
 }
 
-// endedByRequest says that the end at that moment was requested.
 func (b *box) endedByRequest(at time.Time) bool {
 	return !b.asked.IsZero() && b.endFor != Forever && at.Equal(b.asked.Add(b.endFor))
 }
@@ -85,7 +84,6 @@ func exitOf(code int, class sandbox.Class, cause sandbox.Cause) *sandbox.Exit {
 	return &sandbox.Exit{Code: &code, Class: class, Cause: cause, Confidence: sandbox.Certain}
 }
 
-// toSandbox is the record of the box at a moment.
 func (b *box) toSandbox(now time.Time) sandbox.Sandbox {
 	s := b.s.Clone()
 	at, exit := b.endState(now)

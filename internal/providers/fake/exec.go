@@ -53,7 +53,6 @@ func (p *Provider) Exec(ctx context.Context, id string, c providers.Command) (sa
 	return *run.exitOfProgram(), p.finishRequest(ctx, f, OpExec, id)
 }
 
-// errCut is the error of a stream that a Fault has cut.
 var errCut = errors.New("the connection was lost; the command may run on, and its end was not seen")
 
 // runUntilCut runs a command until Fault.Cut.
@@ -91,7 +90,6 @@ func (p *Provider) markLost(nth int) {
 	p.ran[nth].Lost = true
 }
 
-// runSteps performs the steps of a command.
 func (p *Provider) runSteps(ctx context.Context, id string, run program, c providers.Command) error {
 	for _, s := range run.steps {
 		if err := p.waitStep(ctx, id, s.wait); err != nil {

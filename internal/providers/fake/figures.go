@@ -147,7 +147,6 @@ var (
 // CapturesOutput is true unless Options.PartialLogs.
 func (p *Provider) CapturesOutput(sandbox.Sandbox) bool { return !p.o.PartialLogs }
 
-// historyStep is the interval of the samples of a history.
 const historyStep = 5 * time.Second
 
 // UsageHistory is the seed's figures of each historyStep.

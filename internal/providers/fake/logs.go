@@ -30,7 +30,6 @@ func (p *Provider) Logs(ctx context.Context, id string, q providers.LogQuery) it
 	}
 }
 
-// yieldLog yields the lines so far and, when following, those until the end.
 func (p *Provider) yieldLog(ctx context.Context, id string, q providers.LogQuery, yield func(sandbox.LogLine, error) bool) {
 	r, err := p.readLog(id)
 	if err != nil {
@@ -125,7 +124,6 @@ func (r logReading) lineAt(i int) sandbox.LogLine {
 	return r.written[i-r.flood]
 }
 
-// writtenBy is the output of a program between its start and a moment.
 func (p program) writtenBy(start, by time.Time) []sandbox.LogLine {
 	var out []sandbox.LogLine
 	for _, s := range p.steps {

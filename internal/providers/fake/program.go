@@ -23,7 +23,6 @@ type program struct {
 	result *sandbox.Exit // how it ends; nil = by its code
 }
 
-// step is one thing a program does, after a wait.
 type step struct {
 	wait   time.Duration
 	stream string // "" = it writes nothing
@@ -126,7 +125,6 @@ func (p program) runTime() (time.Duration, bool) {
 	return d, p.known && p.ends
 }
 
-// stepTimes are the times of the steps since the start.
 func (p program) stepTimes() []time.Duration {
 	var at time.Duration
 	out := make([]time.Duration, 0, len(p.steps))
@@ -165,7 +163,6 @@ type Line struct {
 	Open   bool // no line end follows in the output of a command
 }
 
-// toProgram converts a script.
 func (s Script) toProgram() program {
 	p := program{known: true, ends: s.For != Forever, result: &s.Exit}
 	if s.Exit.Class == "" {

@@ -15,7 +15,7 @@ import (
 
 var _ providers.Provider = (*Provider)(nil)
 
-// keptFor is how long a listing without Query.All has an ended sandbox (CLI.md, `ls --all`).
+// keptFor is how long a listing without Query.All has an ended sandbox.
 const keptFor = time.Hour
 
 // List streams page by page; each page is one request.

@@ -42,7 +42,6 @@ done
 exit 0
 `
 
-// exitFacts is the output of ReadExitScript.
 type exitFacts struct {
 	state  string
 	code   string

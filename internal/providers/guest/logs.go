@@ -59,7 +59,6 @@ type logReader struct {
 	cut      bool // the line about lost bytes was written
 }
 
-// readAvailable reads all that has been written by now.
 func (r *logReader) readAvailable(ctx context.Context) error {
 	for {
 		more, err := r.readChunk(ctx)

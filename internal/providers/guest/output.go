@@ -117,7 +117,6 @@ func ParseOutput(text []byte, at Offsets) (Output, error) {
 	return o, nil
 }
 
-// chunk is the part of one stream.
 type chunk struct {
 	from, total, dropped int64
 	cut                  bool

@@ -25,7 +25,7 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	if w.CPUPercent == nil && w.MemoryMB == nil && w.Operations == nil && w.DurationMS == nil {
 		return sandbox.Usage{}, c.Fault(fault.KindUnavailable, r.Op, "the agent gives no figures")
 	}
-	u := sandbox.Usage{At: c.Now(), Source: "self-reported by the agent", CPUPercent: providers.Percent(w.CPUPercent), Operations: w.Operations}
+	u := sandbox.Usage{At: c.Now(), Source: "self-reported by the agent", CPUPercent: providers.ValidPercent(w.CPUPercent), Operations: w.Operations}
 	if w.MemoryMB != nil && *w.MemoryMB >= 0 && *w.MemoryMB < 1<<30 {
 		u.MemoryBytes = new(int64(*w.MemoryMB * sandbox.MiB))
 	}

@@ -49,7 +49,7 @@ func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 	}
 	// The worker makes an empty object for an unknown name, which is neither a sandbox nor a
 	// proof that there is none.
-	if err := providers.About(c.Profile, r.Op, id, w.ID); err != nil {
+	if err := providers.CheckAnswerID(c.Profile, r.Op, id, w.ID); err != nil {
 		return sandbox.Sandbox{}, err
 	}
 	return c.sandbox(w), nil
@@ -58,7 +58,7 @@ func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 func (c *Client) sandbox(w wireSandbox) sandbox.Sandbox {
 	s := sandbox.Sandbox{
 		Provider: c.Profile, ProviderType: TypeName, ID: w.ID, State: stateOf(w.Status), RawState: w.Status,
-		CreatedAt: providers.Moment(w.CreatedAt), AgentType: w.AgentType, TaskID: w.TaskID, Activity: sandbox.Unknown,
+		CreatedAt: providers.ValidTime(w.CreatedAt), AgentType: w.AgentType, TaskID: w.TaskID, Activity: sandbox.Unknown,
 	}
 	if s.CreatedAt.IsZero() && w.AgeMinutes != nil && *w.AgeMinutes >= 0 && *w.AgeMinutes <= maxAgeMinutes {
 		s.CreatedAt = c.Now().Add(-time.Duration(*w.AgeMinutes * float64(time.Minute))).Truncate(time.Second)

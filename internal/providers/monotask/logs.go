@@ -117,7 +117,6 @@ func parseLog(body []byte) ([]sandbox.LogLine, error) {
 	return parseRows(rows), nil
 }
 
-// errNoLog says that an answer has none of the accepted formats.
 var errNoLog = errors.New("the answer is no log")
 
 func parseRows(rows []json.RawMessage) []sandbox.LogLine {

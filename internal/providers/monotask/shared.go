@@ -23,7 +23,6 @@ type sharedReads[T any] struct {
 	next *sharedRead[T] // has not begun; nil = no caller waits
 }
 
-// sharedRead is one read.
 type sharedRead[T any] struct {
 	done     chan struct{}
 	canceled bool // the context of the caller that made it ended; the result is not for others

@@ -100,7 +100,7 @@ func (c *Client) Cleanup(ctx context.Context, emergency bool) (providers.Cleaned
 	}
 	var w wireCleaned
 	if json.Unmarshal(res.Body, &w) != nil {
-		return providers.Cleaned{}, nil
+		w = wireCleaned{} // the format is not published
 	}
 	for _, n := range []*int64{w.Cleaned, w.Terminated, w.Count} {
 		if n != nil {

@@ -17,7 +17,6 @@ type wireSandbox struct {
 	TaskID     string    `json:"task_id"`
 }
 
-// wireStats are the worker's counters.
 type wireStats struct {
 	Active         *int64 `json:"active"`
 	Provisioning   *int64 `json:"provisioning"`

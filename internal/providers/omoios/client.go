@@ -81,7 +81,6 @@ func (c *Client) readJSON(ctx context.Context, r httpx.Request, out any) error {
 	return c.ListFault(err, r.Op, "is the url right? requests go to "+c.API.Base())
 }
 
-// authorization has the user's token, for the list of tasks only.
 func (c *Client) authorization() http.Header {
 	return http.Header{"Authorization": {"Bearer " + c.token}}
 }

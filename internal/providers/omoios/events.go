@@ -72,7 +72,6 @@ func (r *eventReader) readAll(ctx context.Context) error {
 	}
 }
 
-// addRows adds the rows of a page that are new.
 func (r *eventReader) addRows(rows []json.RawMessage) {
 	for _, row := range rows {
 		w, ok := readEvent(row)

@@ -26,7 +26,6 @@ const (
 // sandboxes.
 const linkCacheTime = 10 * time.Second
 
-// linkCache has the lists that links are found in.
 type linkCache struct {
 	reading chan struct{}     // a lock that can be awaited with a context
 	at      time.Time         // of the last read

@@ -16,7 +16,6 @@ type wireEvents struct {
 	Total  *int64                      `json:"total_count"`
 }
 
-// wireEvent is one row of the table of events.
 type wireEvent struct {
 	ID        string          `json:"id"`
 	Type      string          `json:"event_type"`
@@ -52,7 +51,6 @@ type wireAlive struct {
 	} `json:"activity"`
 }
 
-// wireTask is one row of the list of tasks.
 type wireTask struct {
 	ID          string `json:"id"`
 	Status      string `json:"status"`
@@ -66,7 +64,6 @@ type wireTask struct {
 // missing value are the zero time.
 type moment struct{ time.Time }
 
-// errMoment is the error for a text that is no time.
 var errMoment = errors.New("not a time")
 
 // UnmarshalJSON decodes a moment.

@@ -19,15 +19,6 @@ import (
 	"sbx/internal/sandbox"
 )
 
-func contextChecks() []Check {
-	return []Check{
-		{"canceled_calls_return_at_once", "", checkCanceled},
-		{"a_passed_deadline_is_a_timeout", "", checkDeadline},
-		{"list_ends_with_ctx", "", checkListContext},
-	}
-}
-
-// allCalls are all operations of the provider on one sandbox.
 func (s *Subject) allCalls(id string) calls {
 	all := s.readCalls(id)
 	all["terminate"] = func(ctx context.Context) error { return s.P.Terminate(ctx, id, providers.TerminateOptions{}) }
@@ -46,7 +37,6 @@ func (s *Subject) allCalls(id string) calls {
 	return all
 }
 
-// readCalls are the operations that only read.
 func (s *Subject) readCalls(id string) calls {
 	all := calls{
 		"list": func(ctx context.Context) error {
@@ -70,7 +60,6 @@ func (s *Subject) readCalls(id string) calls {
 	return all
 }
 
-// calls are calls of the provider by name.
 type calls map[string]func(context.Context) error
 
 // addCall adds a call of an ability, where the provider has it.
@@ -133,16 +122,6 @@ func checkListContext(t T, s *Subject) {
 	assert.True(t, failed || items >= s.c.Many, "%d of %d listed, and no error", items, s.c.Many)
 }
 
-func honestyChecks() []Check {
-	return []Check{
-		{"reading_changes_nothing", "", checkReadsChangeNothing},
-		{"reading_wakes_nothing", "", checkReadsWakeNothing},
-		{"errors_are_faults", "", checkErrors},
-		{"no_goroutine_is_left", "", checkGoroutines},
-	}
-}
-
-// lifeFields are the fields that no read may change.
 func lifeFields(b sandbox.Sandbox) sandbox.Sandbox {
 	l := stableFields(b)
 	l.RawState, l.Labels, l.EndedAt = b.RawState, b.Labels, b.EndedAt
@@ -233,7 +212,6 @@ func checkGoroutines(t T, s *Subject) {
 	assert.True(t, ok, "goroutines are left behind:\n%v", left.Load())
 }
 
-// abandonFollow follows a log and stops reading.
 func (s *Subject) abandonFollow(ctx context.Context, id string) {
 	r, ok := providers.As[providers.LogReader](s.P)
 	if !ok {

@@ -15,20 +15,6 @@ import (
 	"sbx/internal/sandbox"
 )
 
-func controlChecks() []Check {
-	return []Check{
-		{"exit_tells_how_a_program_ended", "exit", checkExitCode},
-		{"exit_is_nil_while_it_runs", "exit", checkExitRunning},
-		{"exit_of_unknown_is_not_found", "exit", checkExitUnknown},
-		{"admission_is_yes_or_a_reason", "admit", checkAdmission},
-		{"quota_tells_sane_limits", "quota", checkQuota},
-		{"records_name_what_they_are_of", "records", checkRecords},
-		{"activity_lies_in_the_past", "activity", checkActivityTimes},
-		{"reasons_are_for_what_is_missing", "", checkReasons},
-	}
-}
-
-// controlCalls are the reads of the abilities of a control plane.
 func (s *Subject) controlCalls(id string) calls {
 	all := calls{}
 	addCall(s, all, "exit", func(ctx context.Context, r providers.ExitReader) error { _, err := r.Exit(ctx, id); return err })

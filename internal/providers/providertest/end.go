@@ -10,16 +10,6 @@ import (
 	"sbx/internal/sandbox"
 )
 
-func endChecks() []Check {
-	return []Check{
-		{"terminate_ends", "", checkTerminate},
-		{"terminate_with_delete_leaves_nothing", "", checkDelete},
-		{"terminate_twice_is_gone", "", checkTerminateTwice},
-		{"terminate_ends_one_only", "", checkTerminateOne},
-		{"ended_is_not_listed_as_running", "", checkEndedListing},
-	}
-}
-
 func checkTerminate(t T, s *Subject) {
 	id := s.startSandbox(t, sandbox.Spec{})
 	s.endSandbox(t, id)
@@ -61,15 +51,6 @@ func checkEndedListing(t T, s *Subject) {
 		if b.ID == id {
 			assert.True(t, hasEnded(b, nil), "listed as %s after its end", b.State)
 		}
-	}
-}
-
-func verifyChecks() []Check {
-	return []Check{
-		{"verify_does_not_prove_what_runs", "verify", checkVerifyRunning},
-		{"verify_proves_an_end", "verify", checkVerifyEnd},
-		{"verify_proves_a_delete", "verify", checkVerifyDelete},
-		{"verify_takes_no_forgetting_for_an_independent_witness", "verify", checkVerifyForgotten},
 	}
 }
 
@@ -127,7 +108,6 @@ func checkVerifyForgotten(t T, s *Subject) {
 	}
 }
 
-// awaitProof waits for the proof of an end.
 func (s *Subject) awaitProof(t T, id string, remove bool) {
 	t.Helper()
 	v := requireAbility[providers.Verifier](t, s)

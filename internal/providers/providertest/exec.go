@@ -15,17 +15,6 @@ import (
 	"sbx/internal/sandbox"
 )
 
-func execChecks() []Check {
-	return []Check{
-		{"exec_returns_code_and_streams", "exec", checkExecStreams},
-		{"exec_reads_stdin", "exec", checkExecStdin},
-		{"exec_passes_env", "exec", checkExecEnv},
-		{"exec_of_missing_command", "exec", checkExecMissing},
-		{"exec_in_unknown_is_not_found", "exec", checkExecUnknown},
-		{"exec_ends_with_ctx", "exec", checkExecCanceled},
-	}
-}
-
 type execResult struct {
 	stdout, stderr bytes.Buffer
 	exit           sandbox.Exit
@@ -83,11 +72,6 @@ func checkExecMissing(t T, s *Subject) {
 	assert.Equal(t, fault.KindCommandNotFound, fault.KindOf(got.err), "exit %v, %v", got.exit.Code, got.err)
 }
 
-func checkExecUnknown(t T, s *Subject) {
-	got := s.execCommand(s.callContext(t), unknownID, "", providers.Command{Args: []string{"true"}})
-	assert.Equal(t, fault.KindNotFound, fault.KindOf(got.err), "%v", got.err)
-}
-
 func checkExecCanceled(t T, s *Subject) {
 	id := s.startSandbox(t, sandbox.Spec{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -107,23 +91,12 @@ func checkExecCanceled(t T, s *Subject) {
 	assert.Equal(t, sandbox.StateRunning, got.State, "the sandbox ended with the command")
 }
 
-// trigger calls fire at every write.
 type trigger struct{ fire func() }
 
 // Write implements io.Writer.
 func (w *trigger) Write(b []byte) (int, error) {
 	w.fire()
 	return len(b), nil
-}
-
-func createChecks() []Check {
-	return []Check{
-		{"create_applies_the_spec", "create", checkCreateSpec},
-		{"create_gives_each_an_id", "create", checkCreateIDs},
-		{"create_hides_env_values", "create", checkCreateSecrets},
-		{"create_keeps_the_callers_marks", "create", checkCreateLabels},
-		{"create_of_missing_program", "create", checkCreateMissingProgram},
-	}
 }
 
 // expiryTolerance is the tolerance of an expiry: providers count from different moments and in whole

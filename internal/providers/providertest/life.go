@@ -13,14 +13,6 @@ import (
 	"sbx/internal/sandbox"
 )
 
-func lifeChecks() []Check {
-	return []Check{
-		{"what_was_written_is_no_silence", "logs", checkSilenceOfWriter},
-		{"what_another_client_runs_is_no_silence", "exec", checkSilenceOfCommand},
-	}
-}
-
-// silenceClaim is the conclusion from a provider's signs of life.
 type silenceClaim struct {
 	silent bool // every sign of work is older than the given time
 	by     string
@@ -96,7 +88,6 @@ func checkSilenceOfCommand(t T, s *Subject) {
 	assert.False(t, got.silent, "a command runs and wrote a moment ago, and %s would prove that nothing does", got.by)
 }
 
-// firstWrite closes a channel at the first byte.
 type firstWrite struct {
 	came chan struct{}
 	once sync.Once
@@ -106,15 +97,6 @@ type firstWrite struct {
 func (w *firstWrite) Write(b []byte) (int, error) {
 	w.once.Do(func() { close(w.came) })
 	return len(b), nil
-}
-
-func lingerChecks() []Check {
-	return []Check{
-		{"linger_keeps_the_sandbox", "exit", checkLingerKeeps},
-		{"linger_ends_a_follow_with_the_program", "logs", checkLingerFollow},
-		{"linger_lets_commands_in", "exec", checkLingerExec},
-		{"linger_keeps_the_exit", "exit", checkLingerExit},
-	}
 }
 
 // startLingering starts a sandbox that stays after the end of its program, which writes two lines and
@@ -129,7 +111,6 @@ func (s *Subject) startLingering(t T) string {
 	return s.startSandbox(t, sandbox.Spec{Command: []string{"sh", "-c", "echo one; sleep 0.1; echo two; exit 3"}, Linger: true})
 }
 
-// awaitExit waits for the end of the program.
 func (s *Subject) awaitExit(t T, id string) *sandbox.Exit {
 	t.Helper()
 	r := requireAbility[providers.ExitReader](t, s)
@@ -143,7 +124,6 @@ func (s *Subject) awaitExit(t T, id string) *sandbox.Exit {
 	return exit
 }
 
-// checkStillRuns checks that the sandbox runs after the end of its program.
 func (s *Subject) checkStillRuns(t T, id string) {
 	t.Helper()
 	got, err := s.P.Get(s.callContext(t), id)

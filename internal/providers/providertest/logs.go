@@ -12,22 +12,6 @@ import (
 	"sbx/internal/sandbox"
 )
 
-func logChecks() []Check {
-	return []Check{
-		{"logs_tell_everything_in_order", "logs", checkLogs},
-		{"logs_tail", "logs", checkLogsTail},
-		{"logs_since", "logs", checkLogsSince},
-		{"logs_of_unknown_is_not_found", "logs", checkLogsUnknown},
-	}
-}
-
-func followChecks() []Check {
-	return []Check{
-		{"follow_ends_with_the_sandbox", "logs", checkFollowEnd},
-		{"follow_ends_with_ctx", "logs", checkFollowCanceled},
-	}
-}
-
 func lineTexts(lines []sandbox.LogLine) []string {
 	out := make([]string, 0, len(lines))
 	for _, l := range lines {

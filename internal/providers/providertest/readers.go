@@ -12,16 +12,6 @@ import (
 	"sbx/internal/sandbox"
 )
 
-func readerChecks() []Check {
-	return []Check{
-		{"probe_of_running_and_ended", "probe", checkProbe},
-		{"events_are_in_order", "events", checkEvents},
-		{"stats_count_or_are_nil", "stats", checkStats},
-		{"sweep_spares_the_living", "sweep", checkSweep},
-		{"doctor_finds_something", "doctor", checkDoctor},
-	}
-}
-
 func checkProbe(t T, s *Subject) {
 	p := requireAbility[providers.Prober](t, s)
 	id := s.startSandbox(t, sandbox.Spec{})
@@ -85,7 +75,6 @@ func checkDoctor(t T, s *Subject) {
 	s.checkFindings(t, late)
 }
 
-// checkFindings checks the fields of findings.
 func (s *Subject) checkFindings(t T, all []providers.Check) {
 	t.Helper()
 	require.NotEmpty(t, all, "a doctor says something")
@@ -96,13 +85,6 @@ func (s *Subject) checkFindings(t T, all []providers.Check) {
 		for _, secret := range s.c.Secrets {
 			assert.NotContains(t, f.Message+f.Hint, secret, "%s: a finding quotes a secret", f.Check)
 		}
-	}
-}
-
-func usageChecks() []Check {
-	return []Check{
-		{"usage_is_nil_where_unknown", "usage", checkUsage},
-		{"usage_of_unknown_is_not_found", "usage", checkUsageUnknown},
 	}
 }
 
@@ -123,10 +105,4 @@ func checkUsage(t T, s *Subject) {
 	for name, f := range map[string]*float64{"cpu_percent": u.CPUPercent, "cpu_seconds": u.CPUSeconds} {
 		assert.True(t, f == nil || *f >= 0, "%s is negative", name)
 	}
-}
-
-func checkUsageUnknown(t T, s *Subject) {
-	r := requireAbility[providers.UsageReader](t, s)
-	_, err := r.Usage(s.callContext(t), unknownID)
-	assert.Equal(t, fault.KindNotFound, fault.KindOf(err), "%v", err)
 }

@@ -49,7 +49,6 @@ func (s *Subject) callContext(t T) context.Context {
 	return ctx
 }
 
-// startSandbox starts one running sandbox.
 func (s *Subject) startSandbox(t T, spec sandbox.Spec) string {
 	t.Helper()
 	if s.c.Start != nil {
@@ -73,7 +72,6 @@ func (s *Subject) startSandbox(t T, spec sandbox.Spec) string {
 	return made.ID
 }
 
-// deleteAfter deletes a sandbox at the end of the check.
 func (s *Subject) deleteAfter(t T, id string) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), s.c.Limit)
@@ -82,7 +80,6 @@ func (s *Subject) deleteAfter(t T, id string) {
 	})
 }
 
-// requireAbility is the ability that a check needs.
 func requireAbility[A any](t T, s *Subject) A {
 	t.Helper()
 	a, ok := providers.As[A](s.P)
@@ -90,7 +87,6 @@ func requireAbility[A any](t T, s *Subject) A {
 	return a
 }
 
-// startWriter starts a running sandbox that has written lines.
 func (s *Subject) startWriter(t T, lines ...string) string {
 	t.Helper()
 	if s.c.Write != nil {
@@ -125,7 +121,6 @@ func hasEnded(got sandbox.Sandbox, err error) bool {
 	return got.State.Ended() || got.State == sandbox.StateStopped
 }
 
-// isMissing says that a read found no sandbox.
 func isMissing(err error) bool {
 	kind := fault.KindOf(err)
 	return kind == fault.KindGone || kind == fault.KindNotFound
@@ -143,7 +138,6 @@ func (s *Subject) awaitState(t T, id, what string, ok func(sandbox.Sandbox, erro
 	}
 }
 
-// readList reads a complete listing.
 func (s *Subject) readList(t T) []sandbox.Sandbox {
 	t.Helper()
 	var all []sandbox.Sandbox

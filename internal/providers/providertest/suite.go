@@ -67,15 +67,82 @@ type Check struct {
 }
 
 // Checks lists every check.
-func Checks() []Check {
-	var all []Check
-	for _, group := range [][]Check{
-		listChecks(), getChecks(), endChecks(), contextChecks(), honestyChecks(),
-		logChecks(), followChecks(), usageChecks(), execChecks(), createChecks(), readerChecks(), controlChecks(), lingerChecks(), verifyChecks(), lifeChecks(),
-	} {
-		all = append(all, group...)
+func Checks() []Check { return append(basicChecks(), abilityChecks()...) }
+
+// basicChecks are those of the methods of every provider, and of logs.
+func basicChecks() []Check {
+	return []Check{
+		{"list_contains_what_was_created", "", checkListContains},
+		{"list_reads_every_page_once", "", checkListPages},
+		{"list_can_be_read_again", "", checkListTwice},
+		{"list_stops_with_its_consumer", "", checkListStops},
+		{"list_narrows_without_losing", "", checkListQuery},
+		{"ids_are_references", "", checkIDs},
+		{"get_agrees_with_list", "", checkGetAgreesWithList},
+		{"get_answers_about_the_id_that_was_asked", "", checkGetID},
+		{"get_of_unknown_is_not_found", "", checkUnknown("get")},
+		{"terminate_of_unknown_is_not_found", "", checkUnknown("terminate")},
+		{"times_are_not_in_the_future", "", checkTimes},
+		{"terminate_ends", "", checkTerminate},
+		{"terminate_with_delete_leaves_nothing", "", checkDelete},
+		{"terminate_twice_is_gone", "", checkTerminateTwice},
+		{"terminate_ends_one_only", "", checkTerminateOne},
+		{"ended_is_not_listed_as_running", "", checkEndedListing},
+		{"canceled_calls_return_at_once", "", checkCanceled},
+		{"a_passed_deadline_is_a_timeout", "", checkDeadline},
+		{"list_ends_with_ctx", "", checkListContext},
+		{"reading_changes_nothing", "", checkReadsChangeNothing},
+		{"reading_wakes_nothing", "", checkReadsWakeNothing},
+		{"errors_are_faults", "", checkErrors},
+		{"no_goroutine_is_left", "", checkGoroutines},
+		{"logs_tell_everything_in_order", "logs", checkLogs},
+		{"logs_tail", "logs", checkLogsTail},
+		{"logs_since", "logs", checkLogsSince},
+		{"logs_of_unknown_is_not_found", "logs", checkLogsUnknown},
+		{"follow_ends_with_the_sandbox", "logs", checkFollowEnd},
+		{"follow_ends_with_ctx", "logs", checkFollowCanceled},
 	}
-	return all
+}
+
+func abilityChecks() []Check {
+	return []Check{
+		{"usage_is_nil_where_unknown", "usage", checkUsage},
+		{"usage_of_unknown_is_not_found", "usage", checkUnknown("usage")},
+		{"exec_returns_code_and_streams", "exec", checkExecStreams},
+		{"exec_reads_stdin", "exec", checkExecStdin},
+		{"exec_passes_env", "exec", checkExecEnv},
+		{"exec_of_missing_command", "exec", checkExecMissing},
+		{"exec_in_unknown_is_not_found", "exec", checkUnknown("exec")},
+		{"exec_ends_with_ctx", "exec", checkExecCanceled},
+		{"create_applies_the_spec", "create", checkCreateSpec},
+		{"create_gives_each_an_id", "create", checkCreateIDs},
+		{"create_hides_env_values", "create", checkCreateSecrets},
+		{"create_keeps_the_callers_marks", "create", checkCreateLabels},
+		{"create_of_missing_program", "create", checkCreateMissingProgram},
+		{"probe_of_running_and_ended", "probe", checkProbe},
+		{"events_are_in_order", "events", checkEvents},
+		{"stats_count_or_are_nil", "stats", checkStats},
+		{"sweep_spares_the_living", "sweep", checkSweep},
+		{"doctor_finds_something", "doctor", checkDoctor},
+		{"exit_tells_how_a_program_ended", "exit", checkExitCode},
+		{"exit_is_nil_while_it_runs", "exit", checkExitRunning},
+		{"exit_of_unknown_is_not_found", "exit", checkExitUnknown},
+		{"admission_is_yes_or_a_reason", "admit", checkAdmission},
+		{"quota_tells_sane_limits", "quota", checkQuota},
+		{"records_name_what_they_are_of", "records", checkRecords},
+		{"activity_lies_in_the_past", "activity", checkActivityTimes},
+		{"reasons_are_for_what_is_missing", "", checkReasons},
+		{"linger_keeps_the_sandbox", "exit", checkLingerKeeps},
+		{"linger_ends_a_follow_with_the_program", "logs", checkLingerFollow},
+		{"linger_lets_commands_in", "exec", checkLingerExec},
+		{"linger_keeps_the_exit", "exit", checkLingerExit},
+		{"verify_does_not_prove_what_runs", "verify", checkVerifyRunning},
+		{"verify_proves_an_end", "verify", checkVerifyEnd},
+		{"verify_proves_a_delete", "verify", checkVerifyDelete},
+		{"verify_takes_no_forgetting_for_an_independent_witness", "verify", checkVerifyForgotten},
+		{"what_was_written_is_no_silence", "logs", checkSilenceOfWriter},
+		{"what_another_client_runs_is_no_silence", "exec", checkSilenceOfCommand},
+	}
 }
 
 // Run checks a provider. Only checks of a missing ability are skipped.
@@ -137,7 +204,6 @@ func Record(ctx context.Context, f func(t T)) Verdict {
 	return r.v
 }
 
-// recorder is a T that records a verdict.
 type recorder struct {
 	ctx      func() context.Context
 	mu       sync.Mutex

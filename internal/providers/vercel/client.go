@@ -62,13 +62,11 @@ func (c *Client) teamQuery(pairs ...string) url.Values {
 	return q
 }
 
-// getObject reads one object of the API.
 func (c *Client) getObject(ctx context.Context, op, path string, out any) error {
 	_, err := c.API.JSON(ctx, httpx.Request{Op: op, Path: path, Query: c.teamQuery()}, out)
 	return err
 }
 
-// sessionPath is the path of a session, or of something below it.
 func sessionPath(id string, more ...string) string {
 	return httpx.Path(append([]string{"v2", "sandboxes", "sessions", id}, more...)...)
 }

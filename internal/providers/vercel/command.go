@@ -34,7 +34,6 @@ const (
 	streamType   = "application/x-ndjson"
 )
 
-// execution is one run of a command in a session.
 type execution struct {
 	c     *Client
 	id    string // of the session
@@ -122,7 +121,6 @@ func (c *Client) openStream(ctx context.Context, r httpx.Request) (io.ReadCloser
 	return s.Body, nil
 }
 
-// handleLine copies output to the caller's streams.
 func (r *execution) handleLine(l wireLine) error {
 	if l.Command != nil {
 		r.described = *l.Command
@@ -166,7 +164,7 @@ func (r *execution) workdirMissing(ctx context.Context) bool {
 	if r.cmd.Workdir == "" {
 		return false
 	}
-	_, code, err := r.c.runScript(ctx, r.id, "test -d "+shellescape.Quote(r.cmd.Workdir), nil)
+	_, code, err := r.c.shellOf(r.id, nil)(ctx, "test -d "+shellescape.Quote(r.cmd.Workdir))
 	return err == nil && code == 1
 }
 
@@ -205,7 +203,7 @@ func (r *execution) lostExit(ctx context.Context, err error) (sandbox.Exit, erro
 			WithHint("write it to a file inside, and read that in pieces")
 	}
 	f := triage.ExitFacts{Words: exitWords(), Provider: TypeName, StreamLost: true, At: r.c.Now(), Source: "API"}
-	if reported, ok := errors.AsType[streamFailure](err); ok {
+	if reported, ok := errors.AsType[streamError](err); ok {
 		f.Raw = reported.Code
 	}
 	var one wireOneSession

@@ -60,7 +60,6 @@ func (c *Client) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 	return c.sandbox(view{&made.Sandbox, &made.Session}), nil
 }
 
-// createBody is the body of the request for a spec.
 func (c *Client) createBody(spec sandbox.Spec) (wireCreate, error) {
 	refuse := func(format string, args ...any) (wireCreate, error) {
 		return wireCreate{}, fault.Usage(format, args...).At(c.Profile, "create")
@@ -153,18 +152,14 @@ func (c *Client) launchProgram(ctx context.Context, w *wireSession, spec sandbox
 		if err := c.getObject(waiting, "create", sessionPath(w.ID), &one); err != nil {
 			return err
 		}
-		if err := providers.About(c.Profile, "create", w.ID, one.Session.ID); err != nil {
+		if err := providers.CheckAnswerID(c.Profile, "create", w.ID, one.Session.ID); err != nil {
 			return err
 		}
 		*w = one.Session
 	}
-	sh := func(ctx context.Context, text string) ([]byte, int, error) {
-		return c.runScript(ctx, w.ID, text, spec.Env)
-	}
-	return guest.Start(ctx, sh, guest.Program{Args: spec.Command, Workdir: spec.Workdir})
+	return guest.Start(ctx, c.shellOf(w.ID, spec.Env), guest.Program{Args: spec.Command, Workdir: spec.Workdir})
 }
 
-// createFault is the error of a create that failed.
 func (c *Client) createFault(err error, mark providers.CreateMark) error {
 	switch status := httpx.Status(err); {
 	case status == http.StatusPaymentRequired:
@@ -189,7 +184,6 @@ func labelTags() map[string]string {
 	}
 }
 
-// toTags converts labels to tags.
 func toTags(labels map[string]string) map[string]string {
 	out, known := map[string]string{}, labelTags()
 	for key, value := range labels {

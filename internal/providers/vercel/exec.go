@@ -65,22 +65,19 @@ const (
 	scriptTimeout = 60 * time.Second
 )
 
-// shellOf is a guest.Shell for one session.
-func (c *Client) shellOf(id string) guest.Shell {
-	return func(ctx context.Context, text string) ([]byte, int, error) { return c.runScript(ctx, id, text, nil) }
-}
-
-func (c *Client) runScript(ctx context.Context, id, text string, env []string) ([]byte, int, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, scriptTimeout, fault.New(fault.KindUnavailable, "nothing inside answers within %s", scriptTimeout))
-	defer cancel()
-	var out bytes.Buffer
-	r := &execution{c: c, id: id, mark: newMark("probe")}
-	r.cmd = providers.Command{Args: []string{"sh", "-c", text, probeName}, Env: env, Stdout: &out, Stderr: io.Discard}
-	exit, err := r.execute(ctx)
-	if exit.Code == nil {
-		return out.Bytes(), -1, err
+func (c *Client) shellOf(id string, env []string) guest.Shell {
+	return func(ctx context.Context, text string) ([]byte, int, error) {
+		ctx, cancel := context.WithTimeoutCause(ctx, scriptTimeout, fault.New(fault.KindUnavailable, "nothing inside answers within %s", scriptTimeout))
+		defer cancel()
+		var out bytes.Buffer
+		r := &execution{c: c, id: id, mark: newMark("probe")}
+		r.cmd = providers.Command{Args: []string{"sh", "-c", text, probeName}, Env: env, Stdout: &out, Stderr: io.Discard}
+		exit, err := r.execute(ctx)
+		if exit.Code == nil {
+			return out.Bytes(), -1, err
+		}
+		return out.Bytes(), *exit.Code, err
 	}
-	return out.Bytes(), *exit.Code, err
 }
 
 // newMark is a value for the environment of one command and its child processes.
@@ -142,7 +139,6 @@ func (r *execution) readStdin(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// packFile makes a compressed tar of one file.
 func packFile(name string, text []byte) ([]byte, error) {
 	var packed bytes.Buffer
 	zipped := gzip.NewWriter(&packed)

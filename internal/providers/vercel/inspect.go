@@ -25,7 +25,7 @@ func (c *Client) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
 	if err := c.checkRunning(v, op); err != nil {
 		return nil, err
 	}
-	exit, err := guest.Exit(ctx, c.shellOf(v.session.ID), guest.MainTag)
+	exit, err := guest.Exit(ctx, c.shellOf(v.session.ID, nil), guest.MainTag)
 	return exit, fault.Placed(err, c.Profile, op)
 }
 
@@ -71,7 +71,7 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 		}
 		return u, nil
 	}
-	u, err := guest.Usage(ctx, c.shellOf(v.session.ID), c.Now())
+	u, err := guest.Usage(ctx, c.shellOf(v.session.ID, nil), c.Now())
 	if u.MemoryLimitBytes == nil {
 		u.MemoryLimitBytes = limit
 	}

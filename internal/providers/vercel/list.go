@@ -68,7 +68,6 @@ func (c *Client) eachRow(ctx context.Context, op string, query url.Values, take 
 	})
 }
 
-// id is the id of the current session, or the name.
 func (w wireBox) id() string { return cmp.Or(w.CurrentSessionID, w.Name) }
 
 // sessionNames maps sessions to names of sandboxes. The record of a session may lack the name

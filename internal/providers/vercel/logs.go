@@ -76,7 +76,7 @@ func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter
 // programLogs yields the output of the program that create started; false, and nothing
 // yielded, where there is none.
 func (c *Client) programLogs(ctx context.Context, v view, q providers.LogQuery, yield func(sandbox.LogLine, error) bool) bool {
-	for line, err := range guest.Logs(ctx, c.shellOf(v.session.ID), guest.MainTag, q) {
+	for line, err := range guest.Logs(ctx, c.shellOf(v.session.ID, nil), guest.MainTag, q) {
 		if errors.Is(err, guest.ErrNoRun) {
 			return false
 		}
@@ -116,7 +116,6 @@ func (r *commandLogs) deliver(ctx context.Context, yield func(sandbox.LogLine, e
 	}
 }
 
-// readAvailable reads what every command has written so far.
 func (r *commandLogs) readAvailable(ctx context.Context, take func(sandbox.LogLine) bool) error {
 	fresh, err := r.newCommands(ctx)
 	if err != nil {
@@ -223,7 +222,6 @@ func (r *commandLogs) follow(ctx context.Context, yield func(sandbox.LogLine, er
 	}
 }
 
-// findCommands finds new commands, and the end of the session.
 func (f *logFollower) findCommands(ctx context.Context) error {
 	r := f.r
 	var one wireOneSession

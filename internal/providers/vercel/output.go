@@ -21,7 +21,6 @@ import (
 // maxReconnects is how often a log that brings nothing new is requested.
 const maxReconnects = 3
 
-// errEnough says that the reader wants no more.
 var errEnough = errors.New("enough")
 
 // outputReader is the position of one reader in the output of a command. Each connection
@@ -87,7 +86,7 @@ func (o *outputReader) readConnection(ctx context.Context, patience time.Duratio
 		received()
 		return o.addChunk(l, skip)
 	})
-	reported, inBand := errors.AsType[streamFailure](err)
+	reported, inBand := errors.AsType[streamError](err)
 	switch {
 	case errors.Is(err, errEnough):
 		return err
@@ -180,11 +179,11 @@ var errEarly = errors.New("the stream ended early")
 // errStream is inside the error of every invalid line.
 var errStream = errors.New("the stream is not understood")
 
-// streamFailure is an error that the service reports inside a stream with status 200.
-type streamFailure struct{ wireFailure }
+// streamError is an error that the service reports inside a stream with status 200.
+type streamError struct{ wireFailure }
 
 // Error is the code and the message of the service.
-func (f streamFailure) Error() string { return f.Code + ": " + f.Message }
+func (f streamError) Error() string { return f.Code + ": " + f.Message }
 
 // readNDJSON gives each line to take, until the end of the stream, an error of take, or a
 // failure that the service reports in the stream.
@@ -203,7 +202,7 @@ func readNDJSON(r io.Reader, take func(wireLine) error) error {
 			return fmt.Errorf("%w: %q", errStream, scanner.Text()[:min(60, len(scanner.Text()))])
 		}
 		if l.Stream == "error" {
-			var f streamFailure
+			var f streamError
 			_ = json.Unmarshal(l.Data, &f.wireFailure) // a failure without a text is one, too
 			return f
 		}
@@ -220,7 +219,6 @@ func readNDJSON(r io.Reader, take func(wireLine) error) error {
 // alteredText is shown once per client: a program may write U+FFFD itself.
 const alteredText = "the API tells output as text: bytes that are not UTF-8 arrive as \"\uFFFD\". Encode them inside (base64) to keep them"
 
-// warnAltered warns that output may have been altered by the API.
 func (c *Client) warnAltered(text string) {
 	if strings.ContainsRune(text, utf8.RuneError) {
 		c.altered.Do(func() { c.notice(c.Profile + ": " + alteredText) })

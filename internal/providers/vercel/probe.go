@@ -48,7 +48,6 @@ func (c *Client) health(verdict sandbox.Verdict, condition providers.Condition, 
 	}
 }
 
-// statusHealth is what a status means.
 func statusHealth(v view) (sandbox.Verdict, providers.Condition) {
 	switch status := v.session.Status; {
 	case status == "running":
@@ -83,7 +82,7 @@ func (c *Client) probeCommand(ctx context.Context, v view, h *providers.Health) 
 	short, cancel := context.WithTimeoutCause(ctx, probeTimeout, fault.New(fault.KindUnavailable, "nothing inside answers within %s", probeTimeout))
 	defer cancel()
 	said := "answers"
-	_, _, err := c.runScript(short, v.session.ID, "exit 0", nil)
+	_, _, err := c.shellOf(v.session.ID, nil)(short, "exit 0")
 	switch {
 	case ctx.Err() != nil:
 		return err

@@ -28,7 +28,7 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 	var one wireOneSession
 	_, err = c.API.JSON(ctx, httpx.Request{Op: op, Method: http.MethodPost, Path: sessionPath(v.session.ID, "stop"), Query: c.teamQuery()}, &one)
 	if err == nil {
-		err = providers.About(c.Profile, op, v.session.ID, one.Session.ID)
+		err = providers.CheckAnswerID(c.Profile, op, v.session.ID, one.Session.ID)
 	}
 	switch {
 	case inTransition(err):
@@ -76,7 +76,7 @@ func (c *Client) deleteSandbox(ctx context.Context, id string) error {
 	case err != nil:
 		return err
 	}
-	return providers.About(c.Profile, op, v.box.Name, gone.Sandbox.Name)
+	return providers.CheckAnswerID(c.Profile, op, v.box.Name, gone.Sandbox.Name)
 }
 
 // VerifyEnd reads the session once more; after a delete its name must be missing, too.
@@ -105,7 +105,6 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 	return c.endProof("name", name+" is not there"), nil
 }
 
-// verifyStop checks that a session has ended.
 func (c *Client) verifyStop(ctx context.Context, id string) (providers.Proof, error) {
 	v, err := c.findSession(ctx, "verify", id)
 	switch {

@@ -43,7 +43,7 @@ func (c *Client) findSession(ctx context.Context, op, id string) (view, error) {
 	case err != nil:
 		return view{}, err
 	}
-	return view{session: &one.Session}, providers.About(c.Profile, op+" "+id, id, one.Session.ID)
+	return view{session: &one.Session}, providers.CheckAnswerID(c.Profile, op+" "+id, id, one.Session.ID)
 }
 
 // resolve is findSession with the sandbox of the session. A session whose name is deleted is
@@ -80,7 +80,7 @@ func (c *Client) getByName(ctx context.Context, op, name string) (wireNamed, err
 		return n, fault.New(fault.KindUnavailable, "the answer names no sandbox").At(c.Profile, op)
 	}
 	c.names.record(n.Session.ID, n.Sandbox.Name)
-	return n, providers.About(c.Profile, op, name, n.Sandbox.Name)
+	return n, providers.CheckAnswerID(c.Profile, op, name, n.Sandbox.Name)
 }
 
 // TakesName is true for every word that is not the id of a session.
@@ -120,7 +120,6 @@ func (c *Client) sandbox(v view) sandbox.Sandbox {
 	return s
 }
 
-// fillSandbox adds the fields of the session.
 func (w *wireSession) fillSandbox(s *sandbox.Sandbox) {
 	s.ID, s.Name, s.RawState, s.Template = w.ID, w.SourceSandboxName, w.Status, w.Runtime
 	s.StartedAt, s.EndedAt, s.ExpiresAt = w.startTime(), w.endTime(), w.deadline()
@@ -190,7 +189,6 @@ func (w *wireSession) startTime() time.Time {
 
 func (w *wireSession) endTime() time.Time { return cmp.Or(w.StoppedAt, w.AbortedAt).time() }
 
-// deadline is the time limit of the session.
 func (w *wireSession) deadline() time.Time {
 	started, timeout := w.StartedAt.time(), w.Timeout.duration()
 	if started.IsZero() || timeout <= 0 {

@@ -21,7 +21,7 @@ func (m millis) time() time.Time {
 	if m <= 0 || m > maxMillis {
 		return time.Time{}
 	}
-	return providers.Moment(time.UnixMilli(int64(m)).UTC())
+	return providers.ValidTime(time.UnixMilli(int64(m)).UTC())
 }
 
 func (m millis) duration() time.Duration {
@@ -93,7 +93,6 @@ type wireOneSnapshot struct {
 	} `json:"snapshot"`
 }
 
-// wireCreate is the body of a create.
 type wireCreate struct {
 	ProjectID  string            `json:"projectId"`
 	Name       string            `json:"name"`
@@ -134,7 +133,6 @@ type wireCommands struct {
 	Commands httpx.List[wireCommand] `json:"commands"` // the newest first
 }
 
-// wireRun is the body of a command.
 type wireRun struct {
 	Command string            `json:"command"`
 	Args    []string          `json:"args"`

@@ -46,5 +46,5 @@ func UndoCreate(ctx context.Context, p providers.Provider, id string, err error,
 // search for the sandbox of an earlier attempt failed: it may exist.
 func ConflictUnsettled(conflict, searched error, mark providers.CreateMark) error {
 	return fault.New(fault.KindUnavailable, "%w; whether an earlier try has made it is not known: %w", conflict, searched).
-		At(mark.Provider, "create").WithHint("look for it with `%s`", mark.Look())
+		At(mark.Provider, "create").WithHint("look for it with `%s`", mark.SearchCommand())
 }

@@ -101,7 +101,6 @@ func Dashboard(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte("<!doctype html><title>Dashboard</title>"))
 }
 
-// recordedAnswer is an http.ResponseWriter that keeps the answer.
 type recordedAnswer struct {
 	header http.Header
 	status int
@@ -126,13 +125,11 @@ func (m *recordedAnswer) Write(b []byte) (int, error) {
 	return m.body.Write(b)
 }
 
-// sendHeaders sends status and headers.
 func (m *recordedAnswer) sendHeaders(w http.ResponseWriter) {
 	maps.Copy(w.Header(), m.header)
 	w.WriteHeader(m.status)
 }
 
-// sendAll sends the whole answer.
 func (m *recordedAnswer) sendAll(w http.ResponseWriter) {
 	m.sendHeaders(w)
 	_, _ = w.Write(m.body.Bytes())
@@ -154,9 +151,9 @@ func isVariable(part string) bool {
 	return strings.HasPrefix(part, "{") && strings.HasSuffix(part, "}")
 }
 
-// matchPath says whether an escaped path matches a template, and how many of its parts are
+// MatchPath says whether an escaped path matches a template, and how many of its parts are
 // literal.
-func matchPath(template, path string) (params map[string]string, literal int, ok bool) {
+func MatchPath(template, path string) (params map[string]string, literal int, ok bool) {
 	want, got := strings.Split(template, "/"), strings.Split(path, "/")
 	if len(want) != len(got) {
 		return nil, 0, false

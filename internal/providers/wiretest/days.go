@@ -91,7 +91,6 @@ func throttleDays() []BadDay {
 	}
 }
 
-// invalidAnswerDays are answers that cannot be read.
 func invalidAnswerDays() []BadDay {
 	const down = fault.KindUnavailable
 	return []BadDay{
@@ -131,7 +130,6 @@ func emptyAnswerDays() []BadDay {
 	}
 }
 
-// otherSandboxDays are answers about another sandbox than the requested one.
 func otherSandboxDays() []BadDay {
 	const down = fault.KindUnavailable
 	return []BadDay{{Name: "an answer about another", Only: "get", List: down, Get: down, Edit: func(s Subject, body []byte) []byte {
@@ -139,7 +137,6 @@ func otherSandboxDays() []BadDay {
 	}}}
 }
 
-// otherID is another id of the same form.
 func otherID(id string) string {
 	last := "0"
 	if strings.HasSuffix(id, last) {
@@ -148,7 +145,6 @@ func otherID(id string) string {
 	return id[:len(id)-1] + last
 }
 
-// editRows changes the list in a JSON body.
 func editRows(body []byte, edit func(rows []any)) []byte {
 	var whole any
 	if json.Unmarshal(body, &whole) != nil {
@@ -173,7 +169,6 @@ func editRows(body []byte, edit func(rows []any)) []byte {
 	return text
 }
 
-// silentDays are answers that do not come, or not completely.
 func silentDays() []BadDay {
 	const down = fault.KindUnavailable
 	return []BadDay{
@@ -186,7 +181,6 @@ func silentDays() []BadDay {
 	}
 }
 
-// unreachableDays are failures to connect.
 func unreachableDays() []BadDay {
 	day := func(name string, err error) BadDay {
 		const down = fault.KindUnavailable
@@ -201,7 +195,6 @@ func unreachableDays() []BadDay {
 	}
 }
 
-// canceledDays are callers that give up.
 func canceledDays() []BadDay {
 	const stopped, late = fault.KindCanceled, fault.KindTimeout
 	hang := Fault{Trouble: TroubleHang}
@@ -220,9 +213,4 @@ func canceledDays() []BadDay {
 			return context.WithTimeout(ctx, time.Second)
 		}},
 	}
-}
-
-// repeatsTerminate says that Terminate may be repeated: a 429 with a short time had no effect.
-func (d BadDay) repeatsTerminate() bool {
-	return d.Fault.Status == http.StatusTooManyRequests && d.Again
 }

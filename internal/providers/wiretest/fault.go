@@ -102,7 +102,6 @@ func (s *Server) Heal() {
 	s.faults = nil
 }
 
-// pickFault finds the fault of a request.
 func (s *Server) pickFault(route Route, req *http.Request) *Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,7 +167,6 @@ func (f *Fault) needsRoute() bool {
 	return f.Status == 0 && f.Body == "" && f.Trouble != TroubleHang && f.Trouble != TroubleReset
 }
 
-// alterRequest is the request that the route receives.
 func (f *Fault) alterRequest(route Route, req *http.Request) *http.Request {
 	if f.Forget == "" && f.Other == "" {
 		return req
@@ -189,7 +187,6 @@ func (f *Fault) alterRequest(route Route, req *http.Request) *http.Request {
 	return seen
 }
 
-// sendBroken sends an answer with this trouble of the connection.
 func (s *Server) sendBroken(trouble Trouble, answer *recordedAnswer, w http.ResponseWriter, req *http.Request) {
 	switch trouble {
 	case TroubleHang:

@@ -28,7 +28,6 @@ type Victim struct {
 	output chan struct{} // closed at the first output of the command
 }
 
-// firstOutput closes a channel at the first output.
 type firstOutput struct {
 	once sync.Once
 	seen chan struct{}

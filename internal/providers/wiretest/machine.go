@@ -2,7 +2,6 @@ package wiretest
 
 import (
 	"bytes"
-	"context"
 	"crypto/rand"
 	"errors"
 	"io"
@@ -16,8 +15,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"sbx/internal/poll"
 )
 
 // Machine runs the commands of a fake as real processes of this host: in a folder of its own as
@@ -149,8 +146,7 @@ func (m *Machine) Stop() {
 	m.dead = true
 	runs := m.runs
 	m.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout) //nolint:forbidigo // it runs after the test
-	defer cancel()
+	limit := time.After(stopTimeout)
 	for _, r := range runs {
 		r.KillGroup()
 	}
@@ -158,14 +154,16 @@ func (m *Machine) Stop() {
 		for _, p := range left {
 			_ = killProcess(p.pid, syscall.SIGKILL)
 		}
-		if poll.Sleep(ctx, 2*time.Millisecond) != nil {
+		select {
+		case <-time.After(2 * time.Millisecond):
+		case <-limit:
 			return
 		}
 	}
 	for _, r := range runs {
 		select {
 		case <-r.done:
-		case <-ctx.Done():
+		case <-limit:
 			return
 		}
 	}
@@ -239,7 +237,6 @@ func (r *Running) KillGroup() {
 	}
 }
 
-// process is a process of a machine by /proc.
 type process struct {
 	pid, parent, group int
 	start              int64 // in ticks since boot

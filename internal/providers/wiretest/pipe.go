@@ -21,15 +21,6 @@ type pipeListener struct {
 	broken error      // of every dial; nil = none
 }
 
-func newPipes() *pipeListener {
-	return &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
-}
-
-// startServing starts serving at the first connection.
-func (p *pipeListener) startServing(serve func()) {
-	p.first.Do(func() { p.served.Go(serve) })
-}
-
 func (p *pipeListener) dialPipe(ctx context.Context, network string) (net.Conn, error) {
 	if err := p.dialError(network); err != nil {
 		return nil, err
@@ -48,7 +39,6 @@ func (p *pipeListener) dialPipe(ctx context.Context, network string) (net.Conn, 
 	}
 }
 
-// dialError is the error of a dial, as net.Dialer returns it.
 func (p *pipeListener) dialError(network string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

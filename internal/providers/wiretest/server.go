@@ -63,7 +63,7 @@ type Server struct {
 
 // New makes a server without routes; it ends with the test.
 func New(t T, o Options) *Server {
-	s := &Server{t: t, o: o, mux: http.NewServeMux(), pipe: newPipes(), routes: map[string][]Route{}, ended: make(chan struct{})}
+	s := &Server{t: t, o: o, mux: http.NewServeMux(), pipe: &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}, routes: map[string][]Route{}, ended: make(chan struct{})}
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
 	s.mux.HandleFunc("/", s.serveUnknown)
 	t.Cleanup(s.closeServer)
@@ -165,7 +165,7 @@ func (s *Server) Ended() <-chan struct{} { return s.ended }
 
 // Dial connects over net.Pipe, whatever the address.
 func (s *Server) Dial(ctx context.Context, network, _ string) (net.Conn, error) {
-	s.pipe.startServing(func() { _ = s.http.Serve(s.pipe) })
+	s.pipe.first.Do(func() { s.pipe.served.Go(func() { _ = s.http.Serve(s.pipe) }) })
 	return s.pipe.dialPipe(ctx, network)
 }
 
@@ -211,7 +211,6 @@ type Route struct {
 // "GET api.example.com/v2/sandboxes/{id}".
 func (r Route) Name() string { return r.Method + " " + r.Host + r.Path }
 
-// pathVariables are the names of the variable parts of the path.
 func (r Route) pathVariables() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for part := range strings.SplitSeq(r.Path, "/") {
@@ -306,7 +305,6 @@ func (r Route) requestMistake(req *http.Request, body []byte) string {
 	return r.bodyMistake(req.Header.Get("Content-Type"), body)
 }
 
-// bodyMistake is what is wrong with a JSON body.
 func (r Route) bodyMistake(contentType string, body []byte) string {
 	if kind, _, err := mime.ParseMediaType(contentType); err != nil || kind != "application/json" {
 		return fmt.Sprintf("a JSON body is sent as %q", contentType)

@@ -121,7 +121,7 @@ func (p *small) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 func (p *small) box(ctx context.Context, id string) (got smallBox, err error) {
 	_, err = p.c.JSON(ctx, httpx.Request{Op: "get", Path: httpx.Path("boxes", id), Once: p.hasty}, &got)
 	if err == nil && !p.empties && !p.trusts {
-		err = providers.About("small", "get", id, got.ID)
+		err = providers.CheckAnswerID("small", "get", id, got.ID)
 	}
 	return got, err
 }

@@ -27,7 +27,6 @@ type Lossy struct {
 	Every  int      // each n-th of them; 0 = each second one
 }
 
-// lossyWords is the output of the programs of RunLosses.
 const lossyWords = "some words\n"
 
 // RunLosses checks a provider behind a proxy that loses answers: reads of sbx are repeated until
@@ -90,7 +89,6 @@ func (l Lossy) checkProgram(ctx context.Context, t T) string {
 	return made.ID
 }
 
-// checkCommand runs a user's command.
 func (l Lossy) checkCommand(ctx context.Context, t T, id string) {
 	t.Helper()
 	c, ok := providers.As[providers.Commander](l.P)
@@ -125,7 +123,6 @@ const (
 	maxRequests = 24
 )
 
-// silentFrom says which requests are not answered.
 type silentFrom struct {
 	name   string
 	inside bool // only those into the sandbox
@@ -191,7 +188,6 @@ func (s Silent) runLimited(ctx context.Context, limit time.Duration, verb Verb) 
 	return verb.Run(ctx, s.P, s.ID)
 }
 
-// silenceRoutes lets the server accept requests without an answer.
 func (s Silent) silenceRoutes(inside bool, after int) {
 	routes := []string{""}
 	if inside {
@@ -265,7 +261,6 @@ func Verbs() []Verb {
 	}
 }
 
-// callAbility makes a call of an ability.
 func callAbility[T any](call func(context.Context, T, string) error) func(context.Context, providers.Provider, string) error {
 	return func(ctx context.Context, p providers.Provider, id string) error {
 		able, ok := providers.As[T](p)

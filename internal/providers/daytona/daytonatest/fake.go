@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -53,7 +52,6 @@ type Fake struct {
 	audit   []map[string]any
 }
 
-// box is one sandbox.
 type box struct {
 	id, name, state, desired, snapshot, reason, runner string
 	labels, env                                        map[string]string
@@ -241,7 +239,6 @@ func (f *Fake) advanceTime() {
 	}
 }
 
-// reachDesiredState sets the desired state of a box.
 func (f *Fake) reachDesiredState(b *box) {
 	switch {
 	case b.desired == "destroyed" && f.o.Hides:
@@ -259,7 +256,6 @@ func (f *Fake) destroyBox(b *box) {
 	f.stopMachine(b)
 }
 
-// stopMachine ends the processes of a box.
 func (f *Fake) stopMachine(b *box) {
 	if b.machine != nil {
 		go b.machine.Stop()
@@ -267,7 +263,6 @@ func (f *Fake) stopMachine(b *box) {
 	}
 }
 
-// writeAPIError answers an error in the format of the API.
 func writeAPIError(w http.ResponseWriter, r *http.Request, status int, format string, args ...any) {
 	wiretest.JSON(w, status, map[string]any{
 		"path": r.URL.Path, "timestamp": time.Now().UTC().Format(time.RFC3339), "statusCode": status, "error": http.StatusText(status), "message": fmt.Sprintf(format, args...),
@@ -278,7 +273,6 @@ func writeNotFound(w http.ResponseWriter, r *http.Request, id string) {
 	writeAPIError(w, r, http.StatusNotFound, "Sandbox with ID or name %s not found", id)
 }
 
-// listRow is a box in the list.
 func (f *Fake) listRow(b *box) map[string]any {
 	stamp := func(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) }
 	row := map[string]any{
@@ -296,7 +290,6 @@ func (f *Fake) listRow(b *box) map[string]any {
 	return row
 }
 
-// detailRow is a box in the answer of a read, with its environment.
 func (f *Fake) detailRow(b *box) map[string]any {
 	row := f.listRow(b)
 	row["env"] = b.env
@@ -306,10 +299,6 @@ func (f *Fake) detailRow(b *box) map[string]any {
 	return row
 }
 
-// isChanging says that the state of a box forbids to end it now.
 func (b *box) isChanging() bool {
 	return slices.Contains([]string{"creating", "starting", "stopping", "restoring", "pulling_snapshot", "building_snapshot"}, b.state)
 }
-
-// deletedName is the name that a deleted sandbox gets.
-func deletedName(name string) string { return "DELETED_" + strings.TrimPrefix(name, "DELETED_") }

@@ -141,7 +141,7 @@ func (f *Fake) serveDelete(w http.ResponseWriter, r *http.Request) {
 	}
 	before := f.detailRow(b)
 	if !f.o.Deaf {
-		b.desired, b.changed, b.name = "destroyed", f.o.Now(), deletedName(b.name)
+		b.desired, b.changed, b.name = "destroyed", f.o.Now(), "DELETED_"+strings.TrimPrefix(b.name, "DELETED_")
 		f.recordAudit("delete", b)
 		f.advanceTime()
 	}

@@ -12,7 +12,6 @@ import (
 	"sbx/internal/providers/wiretest"
 )
 
-// controlRoutes are the routes of the control plane.
 func (f *Fake) controlRoutes() []wiretest.Route {
 	key := []string{"X-Api-Key"}
 	route := func(method, path string, query []string, serve http.HandlerFunc) wiretest.Route {

@@ -18,7 +18,6 @@ import (
 	"sbx/internal/providers/wiretest"
 )
 
-// envdProcess is one process of envd.
 type envdProcess struct {
 	tag   string
 	args  []string
@@ -28,7 +27,6 @@ type envdProcess struct {
 	listener atomic.Pointer[frameWriter] // receives its output
 }
 
-// envdRoutes are the routes of envd; a header selects the sandbox.
 func (f *Fake) envdRoutes() []wiretest.Route {
 	prefix := "E2b"
 	if f.o.Novita {
@@ -74,7 +72,6 @@ func (f *Fake) proxyHost(header, first string, serve func(http.ResponseWriter, *
 	}
 }
 
-// handleEnvdMetrics answers the current figures of the VM.
 func (f *Fake) handleEnvdMetrics(w http.ResponseWriter, _ *http.Request, b *box) {
 	f.mu.Lock()
 	now := f.o.Now()
@@ -86,14 +83,12 @@ func (f *Fake) handleEnvdMetrics(w http.ResponseWriter, _ *http.Request, b *box)
 	})
 }
 
-// frameWriter writes a Connect stream.
 type frameWriter struct {
 	mu   sync.Mutex
 	w    http.ResponseWriter
 	over bool // the client has disconnected, or the stream is complete
 }
 
-// closeStream drops the further output of the process.
 func (s *frameWriter) closeStream() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +115,6 @@ func (s *frameWriter) sendEvent(kind string, value any) {
 	s.sendFrame(0, map[string]any{"event": map[string]any{kind: value}})
 }
 
-// dataWriter is an io.Writer for one stream of a process.
 type dataWriter struct {
 	p    *envdProcess
 	name string
@@ -177,7 +171,6 @@ func endError(code, message string) map[string]any {
 	return map[string]any{"error": map[string]string{"code": code, "message": message}}
 }
 
-// startProcess starts the process with its output in frames.
 func (f *Fake) startProcess(b *box, req startRequest, s *frameWriter) (*envdProcess, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -63,7 +63,6 @@ type Fake struct {
 	edge  lossyEdge
 }
 
-// box is one sandbox. A killed one is not in the API, but its host may still answer.
 type box struct {
 	id, client, template, token string
 	started, ends, killed       time.Time
@@ -274,7 +273,6 @@ func (f *Fake) Change(edit func(*Options)) {
 	edit(&f.o)
 }
 
-// refuseCall answers an error in the format of the API.
 func refuseCall(w http.ResponseWriter, status int, format string, args ...any) {
 	wiretest.JSON(w, status, map[string]any{"code": status, "message": fmt.Sprintf(format, args...)})
 }

@@ -73,7 +73,7 @@ func New(t wiretest.T, o Options) *Fake {
 	}
 	f.Handle(
 		open("GET", "/api/sandbox/list", f.serveList), open("GET", "/api/sandbox/stats", f.serveStats),
-		open("GET", "/api/sandbox/{id}", f.withBox(f.serveGet)), open("GET", "/api/sandbox/{id}/logs", f.withBox(f.serveLogs)),
+		open("GET", "/api/sandbox/{id}", f.withBox(func(w http.ResponseWriter, _ *http.Request, b *Box) { wiretest.JSON(w, http.StatusOK, f.boxRow(b)) })), open("GET", "/api/sandbox/{id}/logs", f.withBox(f.serveLogs)),
 		open("GET", "/api/sandbox/{id}/resources", f.withBox(f.serveResources)), open("DELETE", "/api/sandbox/{id}", f.withBox(f.serveDelete)),
 		open("POST", "/api/sandbox/cleanup", f.requireAdmin(f.serveCleanup)), open("POST", "/api/sandbox/cleanup/emergency", f.requireAdmin(f.serveCleanup)),
 	)
@@ -229,10 +229,6 @@ func (f *Fake) serveList(w http.ResponseWriter, _ *http.Request) {
 		}
 	}
 	wiretest.JSON(w, http.StatusOK, rows)
-}
-
-func (f *Fake) serveGet(w http.ResponseWriter, _ *http.Request, b *Box) {
-	wiretest.JSON(w, http.StatusOK, f.boxRow(b))
 }
 
 func (f *Fake) serveLogs(w http.ResponseWriter, _ *http.Request, b *Box) {

@@ -270,7 +270,6 @@ func (f *Fake) answerTasks(w http.ResponseWriter, r *http.Request) {
 	wiretest.JSON(w, http.StatusOK, list)
 }
 
-// answerTaskOf is the task of a sandbox, by OmoiOS's own id.
 func (f *Fake) answerTaskOf(w http.ResponseWriter, r *http.Request) {
 	for _, t := range f.tasks {
 		if t.Sandbox == r.PathValue("id") {
@@ -284,7 +283,6 @@ func (f *Fake) answerTaskOf(w http.ResponseWriter, r *http.Request) {
 	wiretest.JSON(w, http.StatusNotFound, map[string]string{"detail": "No task found for sandbox " + r.PathValue("id")})
 }
 
-// queryNumber reads a whole number of the query within bounds.
 func queryNumber(r *http.Request, name string, otherwise, least, most int) (int, bool) {
 	text := r.URL.Query().Get(name)
 	if text == "" {

@@ -18,7 +18,6 @@ import (
 	"sbx/internal/providers/wiretest"
 )
 
-// command is one command of a session with its output.
 type command struct {
 	id, name string
 	args     []string
@@ -168,7 +167,6 @@ func (c *command) enforceLimit(limit time.Duration) {
 	c.ran = time.Since(began)
 }
 
-// ndjson writes lines.
 type ndjson struct{ w http.ResponseWriter }
 
 func newNDJSON(w http.ResponseWriter) ndjson {
@@ -271,7 +269,6 @@ func (f *Fake) handleKill(w http.ResponseWriter, r *http.Request) {
 	wiretest.JSON(w, http.StatusOK, map[string]any{"command": c.toJSON(v.id)})
 }
 
-// handleWrite unpacks a tar into a session's folder.
 func (f *Fake) handleWrite(w http.ResponseWriter, r *http.Request) {
 	v := f.findRunning(w, r.PathValue("id"))
 	if v == nil {

@@ -53,7 +53,6 @@ type Fake struct {
 	made  int
 }
 
-// box is a name with its sessions.
 type box struct {
 	name       string
 	persistent bool
@@ -70,7 +69,6 @@ type box struct {
 	forgotten   bool // dropped by the API, while its VM runs
 }
 
-// vm is one session.
 type vm struct {
 	id, status                  string
 	started, stopping, finished time.Time
@@ -205,7 +203,6 @@ func (f *Fake) Abort(id string) {
 
 func (b *box) currentSession() *vm { return b.sessions[len(b.sessions)-1] }
 
-// statusTime is the last change of the status.
 func (v *vm) statusTime() time.Time {
 	for _, at := range []time.Time{v.finished, v.stopping} {
 		if !at.IsZero() {
@@ -278,7 +275,6 @@ func (f *Fake) Processes(id string) []*wiretest.Running {
 	return all
 }
 
-// refuseRequest answers an error in the format of the API.
 func refuseRequest(w http.ResponseWriter, status int, code, format string, args ...any) {
 	wiretest.JSON(w, status, map[string]any{"error": map[string]string{"code": code, "message": fmt.Sprintf(format, args...)}})
 }
