@@ -205,7 +205,7 @@ func (a *lookup) checkListing(ctx context.Context, o FindOptions, d *findFallbac
 	case i >= 0:
 		a.found, a.err = l.Items[i], nil
 	case !l.Complete():
-		a.err = fault.New(unavailableKind(l.Err()), "%w; and whether it is listed is not known: %s", a.err, oneLine(l.Err())).At(a.member.Provider.Name(), "")
+		a.err = fault.New(unavailableKind(l.Err()), "%w; and whether it is listed is not known: %s", a.err, joinErrorLines(l.Err())).At(a.member.Provider.Name(), "")
 	case o.Destructive:
 		a.matchEndRequest(ctx, []*member{a.member}, d)
 	}
@@ -293,9 +293,9 @@ func incompleteError(l Listing, word string) error {
 		}
 	}
 	return fault.New(unavailableKind(l.Err()), "%q may be a sandbox of %s, which could not be listed: %w",
-		word, strings.Join(silent, ", "), errors.New(oneLine(l.Err()))).
+		word, strings.Join(silent, ", "), errors.New(joinErrorLines(l.Err()))).
 		WithHint("write profile/%s, which asks that profile alone", word)
 }
 
-// oneLine writes joined errors in one line.
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+// joinErrorLines writes joined errors in one line.
+func joinErrorLines(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

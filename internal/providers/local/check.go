@@ -13,7 +13,7 @@ import (
 
 // Check reports to doctor what this machine offers to local sandboxes.
 func (c *Client) Check(context.Context) []providers.Check {
-	return slices.Concat([]providers.Check{c.checkState(), notABoundary()}, c.checkLimits(), c.checkAdmission())
+	return slices.Concat([]providers.Check{c.checkStateFolder(), notABoundary()}, c.checkLimits(), c.checkAdmission())
 }
 
 func notABoundary() providers.Check {
@@ -24,7 +24,7 @@ func notABoundary() providers.Check {
 	}
 }
 
-func (c *Client) checkState() providers.Check {
+func (c *Client) checkStateFolder() providers.Check {
 	check := providers.Check{Check: "state folder", Verdict: sandbox.True, Message: c.store.Root + " can be written"}
 	err := os.MkdirAll(c.store.Root, 0o700)
 	if err == nil {

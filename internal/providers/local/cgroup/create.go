@@ -25,7 +25,7 @@ var (
 // maxName limits ids and owners, in bytes; directory names are limited to 255.
 const maxName = 100
 
-func wellFormed(word string) bool {
+func isValidName(word string) bool {
 	if word == "" || len(word) > maxName {
 		return false
 	}
@@ -45,7 +45,7 @@ func Create(h Host, id string, l Limits) (*Group, error) {
 	if err := l.checkLimits(); err != nil {
 		return nil, err
 	}
-	if !wellFormed(id) {
+	if !isValidName(id) {
 		return nil, fmt.Errorf("%w: id %q", ErrName, id)
 	}
 	if h.unified == nil && len(h.legacy) == 0 {
@@ -184,7 +184,7 @@ func (g *Group) writeLimits(d Dir, l Limits) error {
 
 // addMissing records a limit that is not enforced, once.
 func (g *Group) addMissing(limit string, err error) {
-	if !isMissing(g.state.Missing, limit) {
+	if !hasMissingLimit(g.state.Missing, limit) {
 		g.state.Missing = append(g.state.Missing, Missing{limit, err.Error()})
 	}
 }
@@ -193,7 +193,7 @@ func (g *Group) addMissing(limit string, err error) {
 func (g *Group) availableControllers(use []string) []string {
 	var list []string
 	for _, c := range use {
-		if !isMissing(g.state.Missing, c) {
+		if !hasMissingLimit(g.state.Missing, c) {
 			list = append(list, c)
 		}
 	}
