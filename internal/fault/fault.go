@@ -97,9 +97,9 @@ func (e *Error) Error() string {
 // trimPlace removes provider and operation from the start of the cause's text, which may have
 // them too.
 func (e *Error) trimPlace(text string) string {
-	for _, said := range []string{e.Provider, e.Op} {
-		if said != "" {
-			text = strings.TrimPrefix(text, said+": ")
+	for _, prefix := range []string{e.Provider, e.Op} {
+		if prefix != "" {
+			text = strings.TrimPrefix(text, prefix+": ")
 		}
 	}
 	return text

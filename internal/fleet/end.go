@@ -225,7 +225,7 @@ func (e *termination) settleRequest(ctx context.Context, asked error) (sandbox.E
 // better proof than a 404, that proof is still required, and likewise after a 410 where an
 // earlier request may have been refused.
 func (e *termination) outcomeIfMissing(ctx context.Context, what string, err error) (sandbox.Ending, bool) {
-	const went = "it went before it was asked to"
+	const vanished = "it went before it was asked to"
 	_, provable := providers.As[providers.Verifier](e.endRun.m.Provider)
 	request, unread := e.lastRequest(ctx)
 	if request != nil && len(e.existence) == 0 {
@@ -233,15 +233,15 @@ func (e *termination) outcomeIfMissing(ctx context.Context, what string, err err
 	}
 	switch kind := fault.KindOf(err); {
 	case kind == fault.KindGone && provable && (request.Unconfirmed() || unread != nil):
-		e.missingReason = went
+		e.missingReason = vanished
 		return sandbox.Ending{}, false
 	case kind == fault.KindGone:
 		return e.newOutcome(sandbox.OutcomeAlreadyGone, "it was gone before", append(e.existence, e.providerEvidence(what, string(kind)))...), true
 	case kind == fault.KindNotFound && len(e.existence) > 0 && provable:
-		e.missingReason = went
+		e.missingReason = vanished
 		return sandbox.Ending{}, false
 	case kind == fault.KindNotFound && len(e.existence) > 0:
-		return e.newOutcome(sandbox.OutcomeAlreadyGone, went, append(e.existence, e.providerEvidence(what, string(kind)))...), true
+		return e.newOutcome(sandbox.OutcomeAlreadyGone, vanished, append(e.existence, e.providerEvidence(what, string(kind)))...), true
 	}
 	return e.failedOutcome(err), true
 }

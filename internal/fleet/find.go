@@ -60,7 +60,7 @@ func (f *Fleet) FindEach(ctx context.Context, words []string, o FindOptions) ([]
 	if err != nil {
 		return nil, err
 	}
-	f.lookUp(ctx, asked, o)
+	f.lookUpAll(ctx, asked, o)
 	var found []Found
 	var refused, errs []error
 	for _, a := range asked {
@@ -118,7 +118,7 @@ func (f *Fleet) parseRefs(words []string) ([]*lookup, error) {
 }
 
 // lookUpAll reads the full references and, concurrently, lists once for the bare words.
-func (f *Fleet) lookUp(ctx context.Context, asked []*lookup, o FindOptions) {
+func (f *Fleet) lookUpAll(ctx context.Context, asked []*lookup, o FindOptions) {
 	var wg sync.WaitGroup
 	var bare []*lookup
 	fallback := &findFallback{f: f, requests: f.newRequestCache(), listings: map[*member]func() Listing{}}
@@ -204,7 +204,7 @@ func (a *lookup) checkListing(ctx context.Context, o FindOptions, d *findFallbac
 	case i >= 0:
 		a.found, a.err = l.Items[i], nil
 	case !l.Complete():
-		a.err = fault.New(unavailableKind(l.Err()), "%w; and whether it is listed is not known: %s", a.err, oneLine(l.Err())).At(a.member.Provider.Name(), "")
+		a.err = fault.New(unavailableKind(l.Err()), "%w; and whether it is listed is not known: %s", a.err, joinErrorLines(l.Err())).At(a.member.Provider.Name(), "")
 	case o.Destructive:
 		a.matchEndRequest(ctx, []*member{a.member}, d)
 	}
@@ -291,8 +291,9 @@ func incompleteError(l Listing, word string) error {
 		}
 	}
 	return fault.New(unavailableKind(l.Err()), "%q may be a sandbox of %s, which could not be listed: %w",
-		word, strings.Join(silent, ", "), errors.New(oneLine(l.Err()))).
+		word, strings.Join(silent, ", "), errors.New(joinErrorLines(l.Err()))).
 		WithHint("write profile/%s, which asks that profile alone", word)
 }
 
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+// joinErrorLines writes joined errors in one line.
+func joinErrorLines(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

@@ -7,6 +7,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -80,29 +81,21 @@ func New(members []Member, o Options) *Fleet {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Slots <= 0 {
-		o.Slots = DefaultSlots
-	}
-	if o.Sample <= 0 {
-		o.Sample = DefaultSample
-	}
+	o.Slots = cmp.Or(max(o.Slots, 0), DefaultSlots)
+	o.Sample = cmp.Or(max(o.Sample, 0), DefaultSample)
 	if o.KeptUntil == nil {
 		o.KeptUntil = func(s sandbox.Sandbox) time.Time { return sandbox.KeptAtMost(s.Labels) }
 	}
 	if o.History == nil {
 		o.History = noHistory{}
 	}
-	if o.Poll.Min <= 0 {
-		o.Poll.Min = DefaultPollMin
-	}
+	o.Poll.Min = cmp.Or(max(o.Poll.Min, 0), DefaultPollMin)
 	if o.Poll.Max < o.Poll.Min {
 		o.Poll.Max = max(DefaultPollMax, o.Poll.Min)
 	}
 	f := &Fleet{o: o, sinkLock: &sync.Mutex{}, matcher: sync.OnceValue(triage.NewMatcher)}
 	for _, m := range members {
-		if m.Timeout <= 0 {
-			m.Timeout = DefaultTimeout
-		}
+		m.Timeout = cmp.Or(max(m.Timeout, 0), DefaultTimeout)
 		one := &member{
 			Member: m, slots: make(chan struct{}, o.Slots), breaker: policy.NewBreaker(m.Provider.Name()),
 			keptUntil: o.KeptUntil, capacity: &capacity{counting: make(chan struct{}, 1), made: map[string]time.Time{}}, listing: &lastListing{}, quota: &quotaUsed{}, now: o.Now,

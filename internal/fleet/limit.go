@@ -24,8 +24,8 @@ type capacity struct {
 	made    map[string]time.Time
 }
 
-// lockCounting waits until no other goroutine counts; leave must be called.
-func (c *capacity) lockCounting(ctx context.Context) (leave func(), err error) {
+// lockCounting waits until no other goroutine counts; release must be called.
+func (c *capacity) lockCounting(ctx context.Context) (release func(), err error) {
 	select {
 	case c.counting <- struct{}{}:
 		return func() { <-c.counting }, nil
@@ -88,11 +88,11 @@ func (f *Fleet) Capacity(ctx context.Context, profile string) error {
 	if err != nil {
 		return err
 	}
-	leave, err := m.capacity.lockCounting(ctx)
+	release, err := m.capacity.lockCounting(ctx)
 	if err != nil {
 		return err
 	}
-	defer leave()
+	defer release()
 	return m.refuseFull(ctx, f.o.Now())
 }
 
@@ -117,11 +117,11 @@ func (m *member) refuseFull(ctx context.Context, now time.Time) error {
 // created sandbox, "" for none.
 func (m *member) reserveCapacity(ctx context.Context, now func() time.Time) (done func(id string), err error) {
 	c := m.capacity
-	leave, err := c.lockCounting(ctx)
+	release, err := c.lockCounting(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer leave()
+	defer release()
 	if err := m.refuseFull(ctx, now()); err != nil {
 		return nil, err
 	}

@@ -54,28 +54,28 @@ func callWithBreaker[T any](ctx context.Context, m *member, b *policy.Breaker, o
 // callWithoutBreaker is callInSlot without the breaker, for reads that are paced already and
 // must continue: those that verify an end.
 func callWithoutBreaker[T any](ctx context.Context, m *member, op string, do func(context.Context) (T, error)) (T, error) {
-	leave, err := m.takeSlot(ctx, op)
+	release, err := m.takeSlot(ctx, op)
 	if err != nil {
 		var none T
 		return none, err
 	}
-	defer leave()
+	defer release()
 	return callWithTimeout(ctx, m, op, do)
 }
 
-// takeSlot waits for a slot; leave returns it.
-func (m *member) takeSlot(ctx context.Context, op string) (leave func(), err error) {
+// takeSlot waits for a slot; release returns it.
+func (m *member) takeSlot(ctx context.Context, op string) (release func(), err error) {
 	select {
 	case m.slots <- struct{}{}:
 	case <-ctx.Done():
 		return nil, m.asFault(ctx, ctx.Err(), op)
 	}
-	leave = func() { <-m.slots }
+	release = func() { <-m.slots }
 	if err := ctx.Err(); err != nil { // select chose between two ready cases
-		leave()
+		release()
 		return nil, m.asFault(ctx, err, op)
 	}
-	return leave, nil
+	return release, nil
 }
 
 // callWithTimeout sends one request without a slot.

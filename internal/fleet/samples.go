@@ -136,12 +136,12 @@ func (f *Fleet) Tail(ctx context.Context, ref sandbox.Ref, n int) Part[[]sandbox
 		p.Err = err
 		return p
 	}
-	leave, err := m.takeSlot(ctx, "logs "+ref.ID)
+	release, err := m.takeSlot(ctx, "logs "+ref.ID)
 	if err != nil {
 		p.Err = err
 		return p
 	}
-	defer leave()
+	defer release()
 	for line, err := range f.Logs(ctx, ref, providers.LogQuery{Tail: n}) {
 		if err != nil {
 			p.Err = err

@@ -166,18 +166,18 @@ func (f *Fleet) Wait(ctx context.Context, ref sandbox.Ref, goal Goal) (sandbox.S
 		return sandbox.Sandbox{}, err
 	}
 	last := sandbox.Sandbox{Provider: ref.Provider, ProviderType: m.Provider.Type(), ID: ref.ID}
-	heard := time.Now()
+	lastAnswer := time.Now()
 	for pauses := f.readPauses(); ; {
 		got, err := m.getWithoutBreaker(ctx, ref.ID)
 		switch kind := fault.KindOf(err); {
 		case err == nil:
-			last, heard = got, time.Now()
+			last, lastAnswer = got, time.Now()
 		case kind == fault.KindGone, kind == fault.KindNotFound && last.State != "":
 			if err := f.endConfirmed(ctx, m, ref); err != nil {
 				return last, err
 			}
 			last.State, last.RawState = sandbox.StateTerminated, "gone"
-		case ctx.Err() != nil, !fault.Retryable(err), time.Since(heard) >= m.Timeout:
+		case ctx.Err() != nil, !fault.Retryable(err), time.Since(lastAnswer) >= m.Timeout:
 			return last, err
 		}
 		if done, err := goalReached(last, goal); done || err != nil {

@@ -52,8 +52,8 @@ type ExitFacts struct {
 // code.
 func ClassifyExit(m *Matcher, f ExitFacts) sandbox.Exit {
 	spelled := ParseExit(f.Raw)
-	if said, known := FindExitWord(f.Words, f.Raw); known {
-		f.providerWord, spelled = &said, Spelled{Death: sandbox.Unknown}
+	if word, known := FindExitWord(f.Words, f.Raw); known {
+		f.providerWord, spelled = &word, Spelled{Death: sandbox.Unknown}
 	}
 	if f.Died == sandbox.True || f.Died == sandbox.False {
 		spelled.Death = f.Died
@@ -78,31 +78,32 @@ func setClass(e *sandbox.Exit, class sandbox.Class, cause sandbox.Cause, confide
 
 // classifyByRecord applies what sbx itself did or recorded; it precedes every number.
 func classifyByRecord(_ *Matcher, f ExitFacts, spelled Spelled, e *sandbox.Exit) bool {
-	note := func(what string) { e.Evidence = append(e.Evidence, textEvidence(what, "recorded", "sbx", f.At)) }
-	switch {
-	case f.StopBy != "":
+	if f.StopBy != "" {
 		class := sandbox.ClassStopped
 		if spelled.Signal == "SIGKILL" || spelled.Signal == "SIGTERM" {
 			class = sandbox.ClassKilledByUs
 		}
 		setClass(e, class, sandbox.CauseStopped, sandbox.Certain)
 		e.Evidence = append(e.Evidence, textEvidence("stop", f.StopBy, "sbx", f.At))
-	case f.TimedOut:
-		setClass(e, sandbox.ClassTimeout, sandbox.CauseTimeout, sandbox.Certain)
-		note("time limit")
-	case f.Watchdog:
-		setClass(e, sandbox.ClassOOM, sandbox.CauseMemoryWatchdog, sandbox.Certain)
-		note("memory watchdog")
-	case f.SupervisorLost:
-		setClass(e, sandbox.ClassInfra, sandbox.CauseSupervisorLost, sandbox.Certain)
-		note("supervisor lost")
-	case f.Gone:
-		setClass(e, sandbox.ClassGone, sandbox.CauseUnknown, sandbox.ConfidenceUnknown)
-		note("gone while running")
-	default:
-		return false
+		return true
 	}
-	return true
+	for _, r := range []struct {
+		recorded bool
+		what     string
+		row      exitRow
+	}{
+		{f.TimedOut, "time limit", exitRow{sandbox.ClassTimeout, sandbox.CauseTimeout, sandbox.Certain}},
+		{f.Watchdog, "memory watchdog", exitRow{sandbox.ClassOOM, sandbox.CauseMemoryWatchdog, sandbox.Certain}},
+		{f.SupervisorLost, "supervisor lost", exitRow{sandbox.ClassInfra, sandbox.CauseSupervisorLost, sandbox.Certain}},
+		{f.Gone, "gone while running", exitRow{sandbox.ClassGone, sandbox.CauseUnknown, sandbox.ConfidenceUnknown}},
+	} {
+		if r.recorded {
+			setClass(e, r.row.class, r.row.cause, r.row.confidence)
+			e.Evidence = append(e.Evidence, textEvidence(r.what, "recorded", "sbx", f.At))
+			return true
+		}
+	}
+	return false
 }
 
 // classifyByCode is the table of exit codes, refined by the last log lines.

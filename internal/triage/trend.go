@@ -117,10 +117,7 @@ func (tr Trend) memoryGrows(t Thresholds) bool {
 
 // memoryShare is the share of the memory limit in use; false when either is unknown.
 func (tr Trend) memoryShare() (float64, bool) {
-	if tr.MemoryBytes == nil || tr.MemoryLimitBytes == nil || *tr.MemoryLimitBytes <= 0 {
-		return 0, false
-	}
-	return float64(*tr.MemoryBytes) / float64(*tr.MemoryLimitBytes), true
+	return shareOf(tr.MemoryBytes, tr.MemoryLimitBytes)
 }
 
 // waitsOutside reports whether the thing waited for is outside the sandbox.

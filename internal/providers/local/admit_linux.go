@@ -17,10 +17,10 @@ import (
 var _ providers.Admitter = (*Client)(nil)
 
 const (
-	// untouched is the memory that stays free for everything else, unless a tenth of all
+	// reservedBytes is the memory that stays free for everything else, unless a tenth of all
 	// memory is more.
 	reservedBytes = 1 << 30
-	// mostPressure is the percentage of the last 10 s spent waiting for memory from which
+	// maxPressure is the percentage of the last 10 s spent waiting for memory from which
 	// no further sandbox is admitted.
 	maxPressure = 10
 )

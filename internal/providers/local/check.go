@@ -13,7 +13,7 @@ import (
 
 // Check reports to doctor what this machine offers to local sandboxes.
 func (c *Client) Check(context.Context) []providers.Check {
-	return slices.Concat([]providers.Check{c.checkState(), notABoundary()}, c.checkLimits(), c.checkAdmission())
+	return slices.Concat([]providers.Check{c.checkStateFolder(), notABoundary()}, c.checkLimits(), c.checkAdmission())
 }
 
 func notABoundary() providers.Check {
@@ -24,7 +24,7 @@ func notABoundary() providers.Check {
 	}
 }
 
-func (c *Client) checkState() providers.Check {
+func (c *Client) checkStateFolder() providers.Check {
 	check := providers.Check{Check: "state folder", Verdict: sandbox.True, Message: c.store.Root + " can be written"}
 	err := os.MkdirAll(c.store.Root, 0o700)
 	if err == nil {
@@ -55,7 +55,8 @@ func (c *Client) checkLimits() []providers.Check {
 	}
 	checks := []providers.Check{}
 	best := sandbox.EnforcementWatch
-	for _, p := range host.Possible() {
+	ok, why := c.scopeAvailable()
+	for _, p := range append(host.Possible(), cgroup.Possibility{Enforcement: sandbox.EnforcementScope, OK: ok, Reason: why}) {
 		check := providers.Check{Check: "limits by " + string(p.Enforcement), Verdict: sandbox.VerdictOf(p.OK), Message: p.Reason, Info: true}
 		if p.OK {
 			check.Message = "can hold a hard memory limit"
@@ -64,14 +65,6 @@ func (c *Client) checkLimits() []providers.Check {
 			}
 		}
 		checks = append(checks, check)
-	}
-	if ok, why := c.scopeAvailable(); ok {
-		checks = append(checks, providers.Check{Check: "limits by systemd-scope", Verdict: sandbox.True, Message: "can hold a hard memory limit", Info: true})
-		if !best.Hard() {
-			best = sandbox.EnforcementScope
-		}
-	} else {
-		checks = append(checks, providers.Check{Check: "limits by systemd-scope", Verdict: sandbox.False, Message: why, Info: true})
 	}
 	summary := providers.Check{
 		Check: "memory limit", Verdict: sandbox.VerdictOf(best.Hard()), Message: fmt.Sprintf("new sandboxes get %s", best), Info: true,

@@ -26,7 +26,7 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 	r, err := c.loadRecord(ctx, "terminate", id)
 	switch {
 	case errors.Is(err, record.ErrGarbage) && o.Delete:
-		return c.discardUnreadable(ctx, id)
+		return c.classifyError(op, c.discardUnreadable(ctx, id))
 	case err != nil:
 		return err
 	case r.Newer():
@@ -145,17 +145,17 @@ func (c *Client) discardUnreadable(ctx context.Context, id string) error {
 	if handle, err := c.openSupervisor(id, r); err == nil {
 		defer handle.Close()
 		if err := killHandle(ctx, handle); err != nil {
-			return c.classifyError("terminate "+id, err)
+			return err
 		}
 	}
 	_, err := c.killTree(ctx, r)
 	if err := errors.Join(err, c.dropGroup(ctx, id)); err != nil {
-		return c.classifyError("terminate "+id, err)
+		return err
 	}
 	if err := c.waitUnlocked(ctx, id); err != nil {
-		return c.classifyError("terminate "+id, err)
+		return err
 	}
-	return c.classifyError("terminate "+id, c.store.Remove(id))
+	return c.store.Remove(id)
 }
 
 // waitUnlocked waits until a sandbox's lock is free. A killed supervisor holds it until its

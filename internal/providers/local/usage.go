@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"sbx/internal/fault"
@@ -38,8 +39,10 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	} else {
 		addTreeUsage(&u, tree)
 	}
-	countOperations(&u, tree)
-	findBusiest(&u, tree)
+	u.Operations = combineFigures(tree, identity.Host().IOOperations, func(a, b int64) int64 { return a + b })
+	if busiest := combineFigures(tree, identity.Host().Busiest, func(a, b int64) int64 { return max(a, b) }); busiest != nil {
+		u.BusiestSeconds = new(float64(*busiest) / 1e9)
+	}
 	if r.Program.PID > 0 && !r.ProgramEnded() { // its PID may belong to another process by then
 		u.Waiting = identity.Host().Waiting(r.Program.PID)
 	}
@@ -55,60 +58,36 @@ func addGroupUsage(u *sandbox.Usage, s cgroup.Stats) {
 	}
 }
 
-// listTree lists the sandbox's processes without its stub. It reads only this tree: with
-// many sandboxes, reading the whole machine each time would be too slow.
+// listTree lists the sandbox's living processes without its stub. It reads only this tree:
+// with many sandboxes, reading the whole machine each time would be too slow.
 func (c *Client) listTree(r record.Record) ([]identity.Stat, error) {
 	if r.Stub.PID <= 0 {
 		return nil, nil
 	}
-	return identity.Host().Offspring(r.Stub.PID)
+	all, err := identity.Host().Offspring(r.Stub.PID)
+	return slices.DeleteFunc(all, identity.Stat.Dead), err
 }
 
 func addTreeUsage(u *sandbox.Usage, tree []identity.Stat) {
-	var resident, ticks, pids int64
+	var resident, ticks int64
 	for _, p := range tree {
-		if p.Dead() {
-			continue
-		}
 		resident += p.RSSBytes
 		ticks += int64(p.UTimeSTimeTicks)
-		pids++
 	}
-	seconds := float64(ticks) / clockTicks
-	u.MemoryBytes, u.CPUSeconds, u.PIDs = &resident, &seconds, &pids
+	u.MemoryBytes, u.CPUSeconds, u.PIDs = &resident, new(float64(ticks)/clockTicks), new(int64(len(tree)))
 }
 
-// countOperations leaves the count unknown when one process does not show its own.
-func countOperations(u *sandbox.Usage, tree []identity.Stat) {
-	var total int64
+// combineFigures combines one figure of all processes; nil when a process does not show it.
+func combineFigures(tree []identity.Stat, read func(pid int) (int64, bool), combine func(a, b int64) int64) *int64 {
+	var result int64
 	for _, p := range tree {
-		if p.Dead() {
-			continue
-		}
-		n, known := identity.Host().IOOperations(p.PID)
+		n, known := read(p.PID)
 		if !known {
-			return
+			return nil
 		}
-		total += n
+		result = combine(result, n)
 	}
-	u.Operations = &total
-}
-
-// findBusiest finds the thread with the highest demand for the processor; unknown when one
-// process does not show it.
-func findBusiest(u *sandbox.Usage, tree []identity.Stat) {
-	var most float64
-	for _, p := range tree {
-		if p.Dead() {
-			continue
-		}
-		n, known := identity.Host().Busiest(p.PID)
-		if !known {
-			return
-		}
-		most = max(most, float64(n)/1e9)
-	}
-	u.BusiestSeconds = &most
+	return &result
 }
 
 func lastUsage(r record.Record) sandbox.Usage {

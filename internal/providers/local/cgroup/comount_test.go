@@ -64,7 +64,7 @@ func TestNamesAreUnambiguous(t *testing.T) {
 			gotOwner, gotID := splitName(Host{owner: owner}.dirName(id))
 			assert.Equal(t, owner, gotOwner)
 			assert.Equal(t, id, gotID)
-			require.NoError(t, Dir{Path: "/c/sbx/" + Host{owner: owner}.dirName(id)}.checkPath(id))
+			require.NoError(t, Dir{Path: "/c/sbx/" + Host{owner: owner}.dirName(id)}.checkDirPath(id))
 		}
 	}
 }

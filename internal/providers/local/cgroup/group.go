@@ -66,7 +66,7 @@ func reopenGroup(t tree, s State) (*Group, error) {
 	g := newGroup(t, s)
 	g.state.Dirs = nil
 	for _, d := range s.Dirs {
-		if err := d.checkPath(s.ID); err != nil {
+		if err := d.checkDirPath(s.ID); err != nil {
 			return nil, err
 		}
 		switch inode, err := t.inodeOfDir(d.Path); {
@@ -83,15 +83,15 @@ func reopenGroup(t tree, s State) (*Group, error) {
 	return g, nil
 }
 
-// checkPath refuses a path that Create and OwnScope never make, so that a damaged record
+// checkDirPath refuses a path that Create and OwnScope never make, so that a damaged record
 // cannot direct a kill to another program's group.
-func (d Dir) checkPath(id string) error {
+func (d Dir) checkDirPath(id string) error {
 	name, holder := path.Base(d.Path), path.Dir(d.Path)
 	owner, _, owned := strings.Cut(name, ".")
-	ours := path.Base(holder) == holderName && wellFormed(id) && (name == id || (owned && wellFormed(owner) && name == owner+"."+id))
+	ours := path.Base(holder) == holderName && isValidName(id) && (name == id || (owned && isValidName(owner) && name == owner+"."+id))
 	scope := unitName(id) + ".scope"
-	inScope := wellFormed(id) && d.V2 && name == scopeChild && path.Base(holder) == scope
-	lent := wellFormed(id) && d.Borrowed && name == scope
+	inScope := isValidName(id) && d.V2 && name == scopeChild && path.Base(holder) == scope
+	lent := isValidName(id) && d.Borrowed && name == scope
 	if !path.IsAbs(d.Path) || path.Clean(d.Path) != d.Path || (!ours && !inScope && !lent) {
 		return fmt.Errorf("%w: %q for id %q", ErrState, d.Path, id)
 	}

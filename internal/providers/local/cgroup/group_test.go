@@ -83,7 +83,7 @@ func FuzzReopenStaysAtHome(f *testing.F) {
 	f.Add("a1", "/c/sbx/a1", false)
 	f.Add("a1", "/c/sbx-a1.scope/program", true)
 	f.Fuzz(func(t *testing.T, id, dir string, v2 bool) {
-		if (Dir{Path: dir, V2: v2}).checkPath(id) != nil {
+		if (Dir{Path: dir, V2: v2}).checkDirPath(id) != nil {
 			return
 		}
 		holder := filepath.Base(filepath.Dir(dir))

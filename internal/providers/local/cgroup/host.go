@@ -54,21 +54,21 @@ func Detect(r Roots, pid int) (Host, error) {
 
 func detectHost(r Roots, pid int, t tree, may rights) (Host, error) {
 	h := Host{owner: r.Owner, tree: t, rights: may}
-	if r.Owner != "" && !wellFormed(r.Owner) {
+	if r.Owner != "" && !isValidName(r.Owner) {
 		return h, fmt.Errorf("%w: owner %q", ErrName, r.Owner)
 	}
 	self := path.Join(r.Proc, "self")
 	if pid > 0 {
 		self = path.Join(r.Proc, strconv.Itoa(pid))
 	}
-	mounts, err := t.readFile(path.Join(self, "mountinfo"))
+	mounts, err := t.readText(path.Join(self, "mountinfo"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return h, nil
 	}
 	if err != nil {
 		return h, fmt.Errorf("detect control groups: %w", err)
 	}
-	groups, err := t.readFile(path.Join(self, "cgroup"))
+	groups, err := t.readText(path.Join(self, "cgroup"))
 	if err != nil {
 		return h, fmt.Errorf("detect control groups: %w", err)
 	}
@@ -132,7 +132,7 @@ func boolOrder(a, b bool) int {
 
 // readWords reads a file of words; an unreadable file has none.
 func (h *Host) readWords(file string) []string {
-	text, err := h.tree.readFile(file)
+	text, err := h.tree.readText(file)
 	if err != nil {
 		return nil
 	}

@@ -112,7 +112,7 @@ type brokenDisk struct {
 	fail string
 }
 
-func (b brokenDisk) readFile(file string) (string, error) {
+func (b brokenDisk) readText(file string) (string, error) {
 	if filepath.Base(file) == b.fail {
 		return "", &fs.PathError{Op: "read", Path: file, Err: syscall.EIO}
 	}

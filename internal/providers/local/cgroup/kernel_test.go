@@ -169,7 +169,7 @@ func (k *kernel) removeGroupDir(dir string) error {
 	if err := k.refuse["rmdir "+k.rel(dir)]; err != nil {
 		return err
 	}
-	if text, err := k.readFile(filepath.Join(dir, "cgroup.procs")); err == nil && strings.TrimSpace(text) != "" {
+	if text, err := k.readText(filepath.Join(dir, "cgroup.procs")); err == nil && strings.TrimSpace(text) != "" {
 		return syscall.EBUSY
 	}
 	if below, err := k.childDirs(dir); err != nil || len(below) > 0 {

@@ -164,11 +164,11 @@ type unreadable struct {
 	err  error
 }
 
-func (u unreadable) readFile(file string) (string, error) {
+func (u unreadable) readText(file string) (string, error) {
 	if filepath.Base(file) == u.name {
 		return "", u.err
 	}
-	return u.kernel.readFile(file)
+	return u.kernel.readText(file)
 }
 
 func TestFreezeRequests(t *testing.T) {

@@ -26,7 +26,7 @@ func (g *Group) PIDs() ([]int, error) {
 		if d.Borrowed {
 			continue
 		}
-		pids, err := g.listPIDs(d, d.Path, maxDepth)
+		pids, err := g.listDirPIDs(d, d.Path, maxDepth)
 		if err != nil {
 			return nil, err
 		}
@@ -42,9 +42,9 @@ func (g *Group) Empty() (bool, error) {
 	return err == nil && len(pids) == 0, err
 }
 
-// listPIDs lists the processes of one directory and those below it.
-func (g *Group) listPIDs(d Dir, dir string, depth int) ([]int, error) {
-	text, err := g.tree.readFile(path.Join(dir, "cgroup.procs"))
+// listDirPIDs lists the processes of one directory and those below it.
+func (g *Group) listDirPIDs(d Dir, dir string, depth int) ([]int, error) {
+	text, err := g.tree.readText(path.Join(dir, "cgroup.procs"))
 	switch {
 	case noSuchGroup(err):
 		return nil, nil
@@ -65,7 +65,7 @@ func (g *Group) listPIDs(d Dir, dir string, depth int) ([]int, error) {
 		return nil, err
 	}
 	for _, name := range below {
-		more, err := g.listPIDs(d, path.Join(dir, name), depth-1)
+		more, err := g.listDirPIDs(d, path.Join(dir, name), depth-1)
 		if err != nil {
 			return nil, err
 		}
@@ -78,7 +78,7 @@ func (g *Group) listPIDs(d Dir, dir string, depth int) ([]int, error) {
 // kernel lists those too, and one of them may be the supervisor that is starting the program.
 // A process whose first thread has ended stays a member.
 func (g *Group) dropPartialMembers(dir string, pids []int) ([]int, error) {
-	text, err := g.tree.readFile(path.Join(dir, "tasks"))
+	text, err := g.tree.readText(path.Join(dir, "tasks"))
 	if noSuchGroup(err) {
 		return nil, nil
 	}
@@ -97,7 +97,7 @@ func (g *Group) dropPartialMembers(dir string, pids []int) ([]int, error) {
 }
 
 func (g *Group) firstThreadEnded(pid int) bool {
-	text, err := g.tree.readFile(path.Join(g.proc, strconv.Itoa(pid), "stat"))
+	text, err := g.tree.readText(path.Join(g.proc, strconv.Itoa(pid), "stat"))
 	if err != nil {
 		return false
 	}
@@ -145,7 +145,7 @@ func (g *Group) signalSome(pids []int, sig syscall.Signal) (int, error) {
 		if _, in := slices.BinarySearch(members, pid); !in {
 			continue
 		}
-		switch err := h.sendSignal(sig); {
+		switch err := h.signalProcess(sig); {
 		case err == nil:
 			hit++
 		case !errors.Is(err, syscall.ESRCH):
@@ -215,11 +215,11 @@ func (g *Group) currentDirs() ([]string, error) {
 		return nil, nil
 	}
 	self := path.Join(g.proc, "thread-self")
-	mounts, err := g.tree.readFile(path.Join(self, "mountinfo"))
+	mounts, err := g.tree.readText(path.Join(self, "mountinfo"))
 	if err != nil {
 		return nil, fmt.Errorf("join control group: %w", err)
 	}
-	groups, err := g.tree.readFile(path.Join(self, "cgroup"))
+	groups, err := g.tree.readText(path.Join(self, "cgroup"))
 	if err != nil {
 		return nil, fmt.Errorf("join control group: %w", err)
 	}

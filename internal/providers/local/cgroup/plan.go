@@ -113,12 +113,12 @@ func (p *plan) addOthers(h Host, l Limits, placed ...string) {
 // noteMissing records a controller without a directory.
 func (p *plan) noteMissing(controller string) {
 	placed := slices.ContainsFunc(p.sites, func(s site) bool { return slices.Contains(s.use, controller) })
-	if p.err == nil && !placed && !isMissing(p.missing, controller) {
+	if p.err == nil && !placed && !hasMissingLimit(p.missing, controller) {
 		p.missing = append(p.missing, Missing{controller, "no usable " + controller + " controller"})
 	}
 }
 
-func isMissing(missing []Missing, limit string) bool {
+func hasMissingLimit(missing []Missing, limit string) bool {
 	return slices.ContainsFunc(missing, func(m Missing) bool { return m.Limit == limit })
 }
 

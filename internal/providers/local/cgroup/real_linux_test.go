@@ -277,9 +277,9 @@ type moved struct {
 	pid   int
 }
 
-func (m *moved) readFile(file string) (string, error) {
+func (m *moved) readText(file string) (string, error) {
 	if filepath.Base(file) != "cgroup.procs" {
-		return m.disk.readFile(file)
+		return m.disk.readText(file)
 	}
 	if m.looks++; m.looks == 1 {
 		return strconv.Itoa(m.pid) + "\n", nil

@@ -111,7 +111,7 @@ func Orphans(h Host, known func(id string) bool) ([]State, error) {
 		}
 		for _, name := range names {
 			owner, id := splitName(name)
-			if owner != h.owner || !wellFormed(id) || known(id) {
+			if owner != h.owner || !isValidName(id) || known(id) {
 				continue
 			}
 			h.addOrphanDir(found, id, ho, path.Join(ho.path, name))

@@ -75,7 +75,7 @@ var ErrNoScope = errors.New("not inside a systemd scope of this sandbox")
 // program gets a child group, for membership, kill and freeze; limits and memory counters
 // stay with the scope, which systemd removes.
 func OwnScope(h Host, id string) (*Group, error) {
-	if !wellFormed(id) {
+	if !isValidName(id) {
 		return nil, fmt.Errorf("%w: id %q", ErrName, id)
 	}
 	if h.unified == nil || path.Base(h.unified.own) != unitName(id)+".scope" {

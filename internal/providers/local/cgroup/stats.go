@@ -88,7 +88,7 @@ func (g *Group) cpuSeconds() *float64 {
 
 // readFigure reads the file's only figure or, with a key, one line of a flat keyed file.
 func (g *Group) readFigure(d Dir, file, key string) *int64 {
-	text, err := g.tree.readFile(path.Join(d.Path, file))
+	text, err := g.tree.readText(path.Join(d.Path, file))
 	if err != nil {
 		return nil
 	}
@@ -181,7 +181,7 @@ func (h Host) readCeiling(dir string, v2 bool) (Ceiling, bool, error) {
 	if err = errors.Join(err, failed); err != nil {
 		return Ceiling{}, false, err
 	}
-	if stat, err := h.tree.readFile(path.Join(dir, "memory.stat")); err == nil {
+	if stat, err := h.tree.readText(path.Join(dir, "memory.stat")); err == nil {
 		for _, key := range keys {
 			cache, _ := parseKeyed(stat, key) // 0 where it is unknown
 			used -= max(0, cache)
@@ -192,7 +192,7 @@ func (h Host) readCeiling(dir string, v2 bool) (Ceiling, bool, error) {
 
 // readAmount reads a file with one amount; "max" is an amount that is never reached.
 func (h Host) readAmount(file string) (int64, error) {
-	text, err := h.tree.readFile(file)
+	text, err := h.tree.readText(file)
 	if err != nil {
 		return 0, err
 	}

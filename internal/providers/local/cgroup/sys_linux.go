@@ -65,7 +65,7 @@ func openProcess(pid int) (handle, error) {
 	return handle{pid: pid, fd: fd}, err
 }
 
-func (h handle) sendSignal(sig syscall.Signal) error {
+func (h handle) signalProcess(sig syscall.Signal) error {
 	if h.fd < 0 {
 		return unix.Kill(h.pid, sig)
 	}

@@ -26,7 +26,7 @@ type handle struct{}
 
 func openProcess(int) (handle, error) { return handle{}, errors.ErrUnsupported }
 
-func (handle) sendSignal(syscall.Signal) error { return errors.ErrUnsupported }
+func (handle) signalProcess(syscall.Signal) error { return errors.ErrUnsupported }
 
 func (handle) closeHandle() {}
 

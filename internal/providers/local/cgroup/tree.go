@@ -12,7 +12,7 @@ import (
 type tree interface {
 	makeGroupDir(dir string) error
 	removeGroupDir(dir string) error
-	readFile(file string) (string, error)
+	readText(file string) (string, error)
 	writeFile(file, value string) error
 	inodeOfDir(dir string) (uint64, error)
 	childDirs(dir string) ([]string, error) // the names of its directories
@@ -35,7 +35,7 @@ func (disk) makeGroupDir(dir string) error {
 // removeGroupDir is not os.Remove, which would unlink a file of that name.
 func (disk) removeGroupDir(dir string) error { return syscall.Rmdir(dir) }
 
-func (disk) readFile(file string) (string, error) {
+func (disk) readText(file string) (string, error) {
 	text, err := os.ReadFile(file)
 	return string(text), err
 }

@@ -2,5 +2,5 @@
 
 package identity
 
-// oldKindOf knows none: poll, select and epoll_wait are implemented by their newer forms here.
+// oldWaitKindOf knows none: poll, select and epoll_wait are implemented by their newer forms here.
 func oldWaitKindOf(uintptr) waitKind { return waitNone }

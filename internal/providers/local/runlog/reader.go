@@ -28,9 +28,9 @@ type reader struct {
 	lines  *scanner
 }
 
-// readLog reads what exists, and then follows. The watch begins first, so that no change in
+// readAndFollow reads what exists, and then follows. The watch begins first, so that no change in
 // between is missed.
-func (r *reader) readLog(ctx context.Context, tail int, notify func(string) *notifier) error {
+func (r *reader) readAndFollow(ctx context.Context, tail int, notify func(string) *notifier) error {
 	if r.follow {
 		r.notify = notify(r.dir)
 	}
@@ -210,7 +210,7 @@ func readWith(ctx context.Context, dir string, q Query, notify func(string) *not
 			return nil
 		}
 		defer r.closeReader()
-		err := r.readLog(ctx, q.Tail, notify)
+		err := r.readAndFollow(ctx, q.Tail, notify)
 		if err != nil && !errors.Is(err, errStopped) {
 			yield(sandbox.LogLine{}, err)
 		}

@@ -70,7 +70,7 @@ func (s stream) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	w.startBatch()
-	w.splitLines(s.name, p)
+	w.writeLines(s.name, p)
 	w.storeBatch(false)
 	return len(p), nil
 }
@@ -135,7 +135,8 @@ func (w *Writer) Dropped() int64 {
 	return w.dropped
 }
 
-func (w *Writer) splitLines(name Stream, p []byte) {
+// writeLines splits bytes into lines.
+func (w *Writer) writeLines(name Stream, p []byte) {
 	l := &w.lines[name.index()]
 	for len(p) > 0 {
 		text, rest, ended := bytes.Cut(p, []byte{'\n'})
@@ -166,9 +167,9 @@ func (w *Writer) flushText(name Stream, tag byte) {
 	l := &w.lines[name.index()]
 	if l.sever {
 		l.sever = false
-		w.addRecord(name, tagFull, nil)
+		w.addToBatch(name, tagFull, nil)
 	}
-	w.addRecord(name, tag, l.text)
+	w.addToBatch(name, tag, l.text)
 	l.text = l.text[:0]
 }
 
@@ -178,8 +179,8 @@ func (w *Writer) startBatch() {
 	w.stamp = appendStamp(w.stamp[:0], w.at)
 }
 
-// addRecord adds one record to the batch, after writing a full batch to disk.
-func (w *Writer) addRecord(name Stream, tag byte, text []byte) {
+// addToBatch adds one record to the batch, after writing a full batch to disk.
+func (w *Writer) addToBatch(name Stream, tag byte, text []byte) {
 	if len(w.batch)+headBytes+len(text) > batchBytes {
 		w.storeBatch(false)
 	}

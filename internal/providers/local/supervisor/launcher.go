@@ -32,41 +32,32 @@ type programRequest struct {
 type launcher struct {
 	order wire.StubOrder
 	place placement
-	jobs  chan job
-}
-
-type job struct {
-	request programRequest
-	done    chan<- result
-}
-
-type result struct {
-	pid int
-	err error
+	jobs  chan func()
 }
 
 func newLauncher(order wire.StubOrder) (*launcher, error) {
-	l := &launcher{order: order, jobs: make(chan job)}
+	l := &launcher{order: order, jobs: make(chan func())}
 	ready := make(chan error)
 	go func() {
 		runtime.LockOSThread()
 		err := l.place.prepareThread(order.Cgroup)
 		ready <- err
 		for err == nil {
-			j := <-l.jobs
-			pid, startErr := l.forkProgram(j.request)
-			j.done <- result{pid, startErr}
+			(<-l.jobs)()
 		}
 	}()
 	return l, <-ready
 }
 
 // startOnThread starts a program and returns its PID in the stub's namespace.
-func (l *launcher) startOnThread(r programRequest) (int, error) {
-	done := make(chan result, 1)
-	l.jobs <- job{r, done}
-	got := <-done
-	return got.pid, got.err
+func (l *launcher) startOnThread(r programRequest) (pid int, err error) {
+	done := make(chan struct{})
+	l.jobs <- func() {
+		pid, err = l.forkProgram(r)
+		close(done)
+	}
+	<-done
+	return pid, err
 }
 
 func (l *launcher) forkProgram(r programRequest) (int, error) {

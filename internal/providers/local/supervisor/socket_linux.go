@@ -37,7 +37,7 @@ func (s *stub) serveCommands(socket *os.File) {
 		conn, _, err := unix.Accept4(fd, unix.SOCK_CLOEXEC)
 		switch {
 		case err == nil:
-			go s.runCommand(os.NewFile(uintptr(conn), "command"))
+			go s.serveCommand(os.NewFile(uintptr(conn), "command"))
 		case errors.Is(err, unix.EINTR), errors.Is(err, unix.ECONNABORTED), errors.Is(err, unix.EMFILE):
 		default:
 			return
@@ -45,8 +45,8 @@ func (s *stub) serveCommands(socket *os.File) {
 	}
 }
 
-// runCommand runs one command for one connection; the connection's end kills it.
-func (s *stub) runCommand(conn *os.File) {
+// serveCommand runs one command for one connection; the connection's end kills it.
+func (s *stub) serveCommand(conn *os.File) {
 	defer conn.Close()
 	ask, files, err := wire.ReceiveExec(conn)
 	defer func() {
