@@ -10,8 +10,8 @@ import (
 	"sbx/internal/providers/wiretest"
 )
 
-// TestContract holds every request of the suite, and every answer of the fake,
-// against E2B's own descriptions.
+// TestContract compares every request of the suite, and every answer of the fake, with E2B's
+// descriptions.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	contract := wiretest.LoadContract(t, filepath.Join("testdata", "contract-exemptions.txt"),

@@ -14,8 +14,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// TestSilence: an envd that is stopped takes connections and answers none of them,
-// and so may the API.
+// TestSilence: a stopped envd accepts connections and does not answer, and so may the API.
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	wiretest.RunSilence(t, func(wt wiretest.T) wiretest.Silent {

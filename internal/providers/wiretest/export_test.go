@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// LoadFrom is LoadContract with descriptions of a test's own.
+// LoadFrom is LoadContract with a test's descriptions.
 func LoadFrom(tb testing.TB, folder, exemptions string, specs ...Spec) *Contract {
 	tb.Helper()
 	return loadContract(tb, folder, exemptions, specs...)
@@ -22,5 +22,5 @@ func Matched(template, path string) (params map[string]string, literal int, ok b
 // Covers compares a route with a template.
 func Covers(template, route string) bool { return coversRoute(template, route) }
 
-// Tidy says that a path has no empty and no dotted parts.
+// Tidy exports isCleanPath.
 func Tidy(path string) bool { return isCleanPath(path) }

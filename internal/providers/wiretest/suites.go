@@ -177,8 +177,7 @@ func CheckSilence(ctx context.Context, t T, verb Verb, inside bool, after int, s
 	}
 }
 
-// runLimited runs a verb; without a limit, longest bounds it all the same, so that one
-// that waits for ever is told from one that does not.
+// runLimited runs a verb with the limit, or with callLimit, so that a verb without an end is found.
 func (s Silent) runLimited(ctx context.Context, limit time.Duration, verb Verb) error {
 	if limit == 0 {
 		limit = callLimit
