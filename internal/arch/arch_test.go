@@ -66,6 +66,7 @@ func rooms() map[string][]string {
 		"providers/omoios":           wire,
 		// strict wire fakes, for tests alone
 		"providers/wiretest":              with(words, "providers", "httpx"),
+		"providers/wiretest/apispec":      {"httpx", "providers/wiretest"},
 		"providers/e2b/e2btest":           wireFake,
 		"providers/daytona/daytonatest":   wireFake,
 		"providers/vercel/verceltest":     wireFake,
@@ -122,7 +123,7 @@ func owners() map[string][]string {
 		"golang.org/x/sys":                  {"providers/local", "providers/local/cgroup", "providers/local/identity", "providers/local/plain", "providers/local/record", "providers/local/runlog", "providers/local/supervisor", "providers/local/wire", "store"},
 		"github.com/fsnotify/fsnotify":      {"providers/local", "providers/local/runlog"},
 		"github.com/creack/pty":             {"providers/local"},
-		"github.com/stretchr/testify":       {"providers/providertest", "providers/wiretest", "store/storetest"},
+		"github.com/stretchr/testify":       {"providers/providertest", "providers/wiretest", "providers/wiretest/apispec", "store/storetest"},
 		"al.essio.dev/pkg/shellescape":      {"cron", "providers/daytona", "providers/vercel", "providers/guest"},
 		"github.com/cenkalti/backoff/v5":    {"httpx", "poll"},
 		"golang.org/x/time":                 {"httpx"},
@@ -131,8 +132,8 @@ func owners() map[string][]string {
 		"github.com/sony/gobreaker/v2":      {"policy"},
 		"modernc.org/sqlite":                {"store"},
 		"github.com/jackc/pgx/v5":           {"store"},
-		"github.com/getkin/kin-openapi":     {"providers/wiretest"},
-		"github.com/santhosh-tekuri":        {"providers/wiretest"},
+		"github.com/getkin/kin-openapi":     {"providers/wiretest/apispec"},
+		"github.com/santhosh-tekuri":        {"providers/wiretest/apispec"},
 	}
 }
 
@@ -147,7 +148,7 @@ func standard() map[string][]string {
 
 // wireRooms are the rooms that speak HTTP to or as a provider.
 func wireRooms() []string {
-	rooms := []string{"providers/wiretest"}
+	rooms := []string{"providers/wiretest", "providers/wiretest/apispec"}
 	for _, p := range []string{"e2b", "daytona", "vercel", "monotask", "omoios"} {
 		rooms = append(rooms, "providers/"+p, "providers/"+p+"/"+p+"test")
 	}
@@ -328,7 +329,7 @@ func testMayImport(room, own string) bool {
 	if own == "ops/opstest" {
 		return room == "ops" || room == "commands"
 	}
-	if own == "providers/wiretest" || own == room+"/"+path.Base(room)+"test" {
+	if own == "providers/wiretest" || own == "providers/wiretest/apispec" || own == room+"/"+path.Base(room)+"test" {
 		return slices.Contains(wireRooms(), room) || room == "providers/guest"
 	}
 	if room == "commands" && slices.Contains(rooms()["ops"], own) {

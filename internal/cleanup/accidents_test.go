@@ -21,8 +21,7 @@ import (
 	"sbx/internal/triage"
 )
 
-// Each test here is an accident that the simulation found, with as little around it
-// as it needs.
+// Each test here is a defect that the simulation found, reduced to what it needs.
 
 // scene is one profile, prod, with one sandbox, box1, that runs, is old and silent.
 type scene struct {
@@ -33,7 +32,7 @@ type scene struct {
 	notes notes
 }
 
-// notes is a journal that is only counted.
+// notes is a journal that only counts.
 type notes map[string]int
 
 func (n notes) Append(kind string, _ any) error {
@@ -78,7 +77,7 @@ func (s *scene) look(t *testing.T) cleanup.Survey {
 	return survey
 }
 
-// end runs targets and gives the one outcome.
+// end ends the targets and returns the one outcome.
 func (s *scene) end(t *testing.T, targets []cleanup.Target) sandbox.Ending {
 	t.Helper()
 	run := &cleanup.Run{
@@ -93,7 +92,7 @@ func (s *scene) end(t *testing.T, targets []cleanup.Target) sandbox.Ending {
 	return all[0]
 }
 
-// cutOff is a run over the survey of which nothing more than the plan was written.
+// cutOff is a run over the survey that was interrupted after its first entry.
 func (s *scene) cutOff(t *testing.T, change ...func(*cleanup.Begin)) cleanup.History {
 	t.Helper()
 	survey := s.look(t)
@@ -123,7 +122,7 @@ func written(t *testing.T, begin cleanup.Begin, more ...entry) journal.Log {
 
 func (s *scene) asked() int { return len(s.p.Calls(fake.OpTerminate)) }
 
-// kept says that a resume leaves box1 alone, and why.
+// kept checks that a resume leaves box1 alone, and why.
 func (s *scene) kept(t *testing.T, h cleanup.History, outcome sandbox.Outcome, why string) {
 	t.Helper()
 	got := s.end(t, h.Resume())
@@ -162,7 +161,7 @@ func TestAResumeKeepsWhatIsNotOursAnyMore(t *testing.T) {
 		s.world.Profiles[0].Owns = func(labels map[string]string) bool { return labels["team"] == "agents" }
 		h := s.cutOff(t)
 		s.p.Change("box1", func(b *sandbox.Sandbox) { b.Labels = nil })
-		s.rule.Unowned = true // as a resume has it
+		s.rule.Unowned = true // as in a resume
 		s.kept(t, h, sandbox.OutcomeChanged, "not ours any more")
 	})
 }
@@ -261,8 +260,8 @@ func unreadable() error { return fault.New(fault.KindUnavailable, "%w", provider
 
 func terminate() providers.TerminateOptions { return providers.TerminateOptions{} }
 
-// TestAResumeEndsNothingThatNoGuardHasCounted: a plan was applied while the list was
-// empty, and the run was cut off before it wrote down that it leaves everything.
+// TestAResumeEndsNothingThatNoGuardHasCounted: a plan was applied while the list was empty,
+// and the run was interrupted before it recorded that it leaves everything.
 func TestAResumeEndsNothingThatNoGuardHasCounted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -1,3 +1,11 @@
+// Package cleanup ends many sandboxes by rule, safely enough for a cron line: it lists the
+// complete fleet, gives a reason for each sandbox that stays or goes, refuses as a whole
+// where a guard refuses, records each end before it is requested, and reports no end that
+// was not seen.
+//
+// Whatever is unknown keeps a sandbox and is counted: its age, its activity, an incomplete
+// listing. Wire formats, output and file formats do not belong here; the fleet ends and
+// verifies a single sandbox.
 package cleanup
 
 import (
@@ -167,10 +175,15 @@ func (r *Run) EndTargets(ctx context.Context) iter.Seq[sandbox.Ending] {
 func (r *Run) endOptions() fleet.EndOptions {
 	return fleet.EndOptions{
 		Delete: r.Rule.Delete, Grace: r.Grace, Wait: r.Wait, By: r.By, Origin: fleet.EndOrigin{Journaled: true},
-		Recheck: fleet.Recheck{Prepare: r.readTail, AlreadyAsked: r.alreadyAsked, Judge: r.recheckTarget},
+		Recheck: fleet.Recheck{Prepare: r.readTail, Judge: r.recheckTarget, AlreadyAsked: func(now sandbox.Sandbox) bool {
+			return r.index[now.Ref()].Asked && now.State == sandbox.StateTerminating
+		}},
 		Record: fleet.EndRecord{
 			Earlier:       func(ref sandbox.Ref) *sandbox.EndRequest { return r.index[ref].Request },
-			BeforeRequest: r.recordIntent, AfterRequest: r.recordAnswer,
+			BeforeRequest: r.recordIntent,
+			AfterRequest: func(ref sandbox.Ref, request sandbox.EndRequest) { // a lost answer makes a resume ask again; Finish reports it
+				_ = r.Journal.Append(EntryAnswer, Answer{Ref: ref, Request: *redactRequest(request, r.Redact)})
+			},
 		},
 	}
 }
@@ -180,18 +193,6 @@ func (r *Run) endOptions() fleet.EndOptions {
 func (r *Run) recordResult(e sandbox.Ending, yield func(sandbox.Ending) bool) bool {
 	_ = r.Journal.Append(EntryResult, newResult(e, r.Redact)) // Finish reports it
 	return yield(e)
-}
-
-// recordAnswer writes the answer to a request to the journal. When that fails, a resume
-// treats the request as unanswered.
-func (r *Run) recordAnswer(ref sandbox.Ref, request sandbox.EndRequest) {
-	_ = r.Journal.Append(EntryAnswer, Answer{Ref: ref, Request: *redactRequest(request, r.Redact)}) // Finish reports it
-}
-
-// alreadyAsked reports whether a request that the run sent before it was interrupted still
-// has effect.
-func (r *Run) alreadyAsked(now sandbox.Sandbox) bool {
-	return r.index[now.Ref()].Asked && now.State == sandbox.StateTerminating
 }
 
 // recheckTarget judges the read just before the end: any difference from the plan keeps the

@@ -14,8 +14,8 @@ import (
 	"sbx/internal/selector"
 )
 
-// TestFailedOnes: what has failed goes by --include-failed where it stays at its
-// provider until it is deleted, and is verified to be gone (R87).
+// TestFailedOnes: failed sandboxes go with --include-failed where their provider keeps them
+// until they are deleted, and are verified to be gone (R87).
 func TestFailedOnes(t *testing.T) {
 	t.Parallel()
 	failed := func(age time.Duration) func(*fake.Seed) {

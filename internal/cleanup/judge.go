@@ -71,13 +71,15 @@ type Step struct {
 // Selected reports whether the sandbox goes.
 func (j Judgement) Selected() bool { return j.KeepReason == KeepNone && !j.undecided }
 
-func (j *Judgement) passCheck(check, reason string) {
+func (j *Judgement) passCheck(check, reason string) bool {
 	j.Steps = append(j.Steps, Step{check, "goes on", reason})
+	return true
 }
 
-func (j *Judgement) keepFor(check string, g KeepReason, reason string) {
-	j.Steps = append(j.Steps, Step{check, string(g), reason})
-	j.KeepReason, j.Reason = g, reason
+func (j *Judgement) keepFor(check string, why KeepReason, reason string) bool {
+	j.Steps = append(j.Steps, Step{check, string(why), reason})
+	j.KeepReason, j.Reason = why, reason
+	return false
 }
 
 // judgeSandbox applies the rule to one sandbox. Without an observation only the record
@@ -137,41 +139,37 @@ type judgementRun struct {
 
 func (c *judgementRun) checkProtection() bool {
 	if why := c.world.Protected(c.j.Sandbox); why != "" {
-		c.j.keepFor("protection", KeepProtected, why)
-		return false
+		return c.j.keepFor("protection", KeepProtected, why)
 	}
-	c.j.passCheck("protection", "not protected")
-	return true
+	return c.j.passCheck("protection", "not protected")
 }
 
 // checkState keeps a sandbox whose end would change nothing, or destroy more than was asked
 // for.
 func (c *judgementRun) checkState() bool {
 	s := c.j.Sandbox.State
-	ground, reason := KeepNone, ""
+	word, reason := KeepNone, ""
 	switch {
 	case s == sandbox.StateFailed && c.rule.IncludeFailed && c.world.canEndFailed(c.j.Sandbox.Provider):
 	case s == sandbox.StateFailed && c.rule.IncludeFailed && !c.rule.Delete:
-		ground, reason = KeepNeedsDelete, "failed: only --delete goes further, and what is left of it dies with it"
+		word, reason = KeepNeedsDelete, "failed: only --delete goes further, and what is left of it dies with it"
 	case s.Ended() && !c.rule.Delete:
-		ground, reason = KeepEnded, "it has ended: "+string(s)
+		word, reason = KeepEnded, "it has ended: "+string(s)
 	case s == sandbox.StateTerminating:
-		ground, reason = KeepEnding, "it was asked to end already"
+		word, reason = KeepEnding, "it was asked to end already"
 	case s == sandbox.StatePaused && !c.rule.IncludePaused:
-		ground, reason = KeepPaused, "paused: --include-paused takes it too"
+		word, reason = KeepPaused, "paused: --include-paused takes it too"
 	case s == sandbox.StatePaused && !c.rule.Delete:
-		ground, reason = KeepNeedsDelete, "paused: only --delete goes further, and its snapshot dies with it"
+		word, reason = KeepNeedsDelete, "paused: only --delete goes further, and its snapshot dies with it"
 	case s == sandbox.StateStopped && !c.rule.Delete:
-		ground, reason = KeepNeedsDelete, "stopped: only --delete goes further"
+		word, reason = KeepNeedsDelete, "stopped: only --delete goes further"
 	case s == sandbox.StateUnknown, s == "":
-		ground, reason = KeepStateUnknown, fmt.Sprintf("its state is not known: the provider says %q", c.j.Sandbox.RawState)
+		word, reason = KeepStateUnknown, fmt.Sprintf("its state is not known: the provider says %q", c.j.Sandbox.RawState)
 	}
-	if ground != KeepNone {
-		c.j.keepFor("state", ground, reason)
-		return false
+	if word != KeepNone {
+		return c.j.keepFor("state", word, reason)
 	}
-	c.j.passCheck("state", string(s))
-	return true
+	return c.j.passCheck("state", string(s))
 }
 
 func (c *judgementRun) checkOwner() bool {
@@ -185,8 +183,7 @@ func (c *judgementRun) checkOwner() bool {
 	case p.Undecided:
 		c.unowned = true
 	default:
-		c.j.keepFor("owner", KeepNotOwned, "not owned: it lacks "+p.OwnedRule+"; report only")
-		return false
+		return c.j.keepFor("owner", KeepNotOwned, "not owned: it lacks "+p.OwnedRule+"; report only")
 	}
 	return true
 }
@@ -198,21 +195,20 @@ func (c *judgementRun) checkDecided() bool {
 	if !c.unowned || c.j.undecided {
 		return true
 	}
-	c.j.keepFor("owner", KeepNotOwned, "nobody owns it: it lacks "+c.world.profileNamed(c.j.Sandbox.Provider).OwnedRule+"; the rule would end it")
-	return false
+	return c.j.keepFor("owner", KeepNotOwned, "nobody owns it: it lacks "+c.world.profileNamed(c.j.Sandbox.Provider).OwnedRule+"; the rule would end it")
 }
 
 func (c *judgementRun) checkSelectors() bool {
 	s, applies := c.rule.selectorFor(c.j.Sandbox.State)
 	if !applies {
-		c.j.keepFor("selectors", KeepNotSelected, "state "+string(c.j.Sandbox.State)+", not failed")
-		return false
+		return c.j.keepFor("selectors", KeepNotSelected, "state "+string(c.j.Sandbox.State)+", not failed")
 	}
-	m := s.Judge(c.j.Sandbox, selector.Facts{Now: c.now, Stuck: c.stuckVerdict})
+	m := s.Judge(c.j.Sandbox, selector.Facts{Now: c.now, Stuck: func(sandbox.Sandbox) (sandbox.Verdict, string) {
+		return c.j.Verdict.Stuck, c.j.Verdict.Reason
+	}})
 	switch {
 	case m.Verdict == sandbox.True:
-		c.j.passCheck("selectors", m.Reason)
-		return true
+		return c.j.passCheck("selectors", m.Reason)
 	case m.Verdict == sandbox.Unknown && m.Filter == "stuck" && c.seen == nil && c.j.Sandbox.State == sandbox.StateRunning:
 		c.j.undecided = true
 		return true
@@ -231,11 +227,6 @@ func (c *judgementRun) checkSelectors() bool {
 	return false
 }
 
-// stuckVerdict applies the stuck rule to what was observed so far.
-func (c *judgementRun) stuckVerdict(sandbox.Sandbox) (sandbox.Verdict, string) {
-	return c.j.Verdict.Stuck, c.j.Verdict.Reason
-}
-
 func (c *judgementRun) activitySignals() triage.Signals {
 	if c.seen == nil {
 		return triage.Signals{}
@@ -252,11 +243,9 @@ func (c *judgementRun) checkAgeLimit() bool {
 		return true
 	}
 	if age, _ := s.Age(c.now); age <= limit {
-		c.j.keepFor("age limit", KeepAgeLimit, fmt.Sprintf("age %s not over %s, which stuck_after grants it", sandbox.FormatDuration(age), sandbox.FormatDuration(limit)))
-		return false
+		return c.j.keepFor("age limit", KeepAgeLimit, fmt.Sprintf("age %s not over %s, which stuck_after grants it", sandbox.FormatDuration(age), sandbox.FormatDuration(limit)))
 	}
-	c.j.passCheck("age limit", "over "+sandbox.FormatDuration(limit))
-	return true
+	return c.j.passCheck("age limit", "over "+sandbox.FormatDuration(limit))
 }
 
 // checkActivity keeps an active sandbox. A record that shows activity is enough to keep it;
@@ -267,20 +256,17 @@ func (c *judgementRun) checkActivity() bool {
 	case s.State != sandbox.StateRunning:
 		return true
 	case c.rule.IgnoreActivity:
-		c.j.passCheck("life", "")
-		return true
+		return c.j.passCheck("life", "")
 	}
 	v := c.j.Verdict
 	c.j.Evidence = v.Evidence
 	switch {
 	case v.Activity != sandbox.True && c.activeInFuture(s):
 		c.j.undecided = false
-		c.j.keepFor("life", KeepAlive, "it shows life: its last sign of it is younger than this look, or its clock is a little ahead")
-		return false
+		return c.j.keepFor("life", KeepAlive, "it shows life: its last sign of it is younger than this look, or its clock is a little ahead")
 	case v.Activity == sandbox.True:
 		c.j.undecided = false
-		c.j.keepFor("life", KeepAlive, "it shows life"+v.Signs)
-		return false
+		return c.j.keepFor("life", KeepAlive, "it shows life"+v.Signs)
 	case c.seen == nil:
 		c.j.undecided = true
 	case v.Activity == sandbox.False:
@@ -288,8 +274,7 @@ func (c *judgementRun) checkActivity() bool {
 	case c.limits.AgeOnly && c.seen.FailedErr() == nil:
 		c.j.passCheck("life", c.withoutRepeat("judged by age alone, as the profile says"))
 	default:
-		c.j.keepFor("life", KeepActivityUnknown, c.unknownActivity())
-		return false
+		return c.j.keepFor("life", KeepActivityUnknown, c.unknownActivity())
 	}
 	return true
 }
@@ -331,14 +316,11 @@ func (c *judgementRun) checkHealth() bool {
 		c.j.undecided = true
 		return true
 	case c.seen.Health.Err != nil:
-		c.j.keepFor("health", KeepAnswers, "nobody can tell whether it answers: "+c.seen.Health.Err.Error())
-		return false
+		return c.j.keepFor("health", KeepAnswers, "nobody can tell whether it answers: "+c.seen.Health.Err.Error())
 	case c.seen.Health.Got.Condition == providers.ConditionBroken:
-		c.j.passCheck("health", "listed as "+string(c.j.Sandbox.State)+", and nothing inside answers")
-		return true
+		return c.j.passCheck("health", "listed as "+string(c.j.Sandbox.State)+", and nothing inside answers")
 	}
-	c.j.keepFor("health", KeepAnswers, "it is "+string(c.seen.Health.Got.Condition)+", not broken")
-	return false
+	return c.j.keepFor("health", KeepAnswers, "it is "+string(c.seen.Health.Got.Condition)+", not broken")
 }
 
 // checkNotice keeps what was not announced for long enough yet, so that its owner has time
@@ -354,12 +336,9 @@ func (c *judgementRun) checkNotice() bool {
 	limit := sandbox.FormatDuration(c.rule.NotifyBefore)
 	switch {
 	case since.IsZero():
-		c.j.keepFor("notice", KeepNoticed, "a candidate for the first time; it goes "+limit+" after it was noticed, if it still is one")
-		return false
+		return c.j.keepFor("notice", KeepNoticed, "a candidate for the first time; it goes "+limit+" after it was noticed, if it still is one")
 	case c.world.Now().Sub(since) < c.rule.NotifyBefore:
-		c.j.keepFor("notice", KeepNoticed, "a candidate since "+since.UTC().Format(time.RFC3339)+", for less than "+limit)
-		return false
+		return c.j.keepFor("notice", KeepNoticed, "a candidate since "+since.UTC().Format(time.RFC3339)+", for less than "+limit)
 	}
-	c.j.passCheck("notice", "a candidate since "+since.UTC().Format(time.RFC3339))
-	return true
+	return c.j.passCheck("notice", "a candidate since "+since.UTC().Format(time.RFC3339))
 }

@@ -18,7 +18,7 @@ import (
 	"sbx/internal/selector"
 )
 
-// ground is on what ground box1 stays; GroundNone = it goes.
+// ground is why box1 stays; KeepNone = it goes.
 func (s *scene) ground(t *testing.T) cleanup.KeepReason {
 	t.Helper()
 	survey := s.look(t)
@@ -63,8 +63,8 @@ func TestStatesThatAnEndWouldNotChange(t *testing.T) {
 	}
 }
 
-// TestASignFromTheFarFutureIsNoLife: a clock may be a little ahead; what is beyond that
-// says nothing.
+// TestASignFromTheFarFutureIsNoLife: a clock may be a little ahead; a time beyond that is
+// ignored.
 func TestASignFromTheFarFutureIsNoLife(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -91,8 +91,8 @@ func TestAProbeThatFailsCondemnsNothing(t *testing.T) {
 	})
 }
 
-// TestProtectionThatCameAfterThePlan is skipped on purpose, and no change that wants
-// somebody to look.
+// TestProtectionThatCameAfterThePlan is skipped on purpose, and is not a change that needs
+// attention.
 func TestProtectionThatCameAfterThePlan(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -117,8 +117,8 @@ func TestAPlanOfWhatHasEndedMeanwhile(t *testing.T) {
 	})
 }
 
-// TestATargetKeepsWhatWasSeenOfItself when what is not in the plan leaves the survey:
-// by the observation of another, a sandbox at work would look silent.
+// TestATargetKeepsWhatWasSeenOfItself when others leave the survey: with the observation of
+// another one, an active sandbox would look silent.
 func TestATargetKeepsWhatWasSeenOfItself(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -145,8 +145,7 @@ func TestAPlanThatNamesNoProfile(t *testing.T) {
 	assert.NoError(t, plan.Check(now, time.Hour))
 }
 
-// TestAnEditedPlanKeepsToTheFlags: a rule in a file is held against what a command line
-// may say.
+// TestAnEditedPlanKeepsToTheFlags: the rules of the flags also hold for a rule in a file.
 func TestAnEditedPlanKeepsToTheFlags(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -171,7 +170,7 @@ func TestAnEditedPlanKeepsToTheFlags(t *testing.T) {
 	}
 }
 
-// TestAResumeReopensARun: until it has ended again, it was cut off.
+// TestAResumeReopensARun: it counts as interrupted until it has ended again.
 func TestAResumeReopensARun(t *testing.T) {
 	t.Parallel()
 	s := oneOld(fake.Options{})
@@ -199,7 +198,7 @@ func TestAJournalThatWasChangedIsNotResumable(t *testing.T) {
 
 func hideNothing(text string) string { return text }
 
-// memo is a journal that can be looked at.
+// memo is a journal whose entries can be inspected.
 type memo struct {
 	intents []cleanup.Intent
 	results []cleanup.Result
@@ -223,7 +222,7 @@ func (s *scene) run(j cleanup.Journal) *cleanup.Run {
 	}
 }
 
-// TestNoSecretReachesTheJournal by what a provider says, whoever did the ending.
+// TestNoSecretReachesTheJournal from errors of a provider.
 func TestNoSecretReachesTheJournal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -260,7 +259,7 @@ func TestAnInterruptionGoesBeforeWhatWasLeftOut(t *testing.T) {
 	assert.Equal(t, fault.KindPartial, fault.KindOf(s.Verdict(ending(fault.KindAuth))))
 }
 
-// TestWhatAnIntentKeepsOfTheOutput: its last lines, none of them huge, and no secret.
+// TestWhatAnIntentKeepsOfTheOutput: its last lines, cut in length, and no secret.
 func TestWhatAnIntentKeepsOfTheOutput(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// hostLog is a scene as E2B has it: the log holds what the host of the program did,
-// never what it writes, and no control plane reports.
+// hostLog is a scene like E2B: the log holds what the host of the program did, never its
+// output, and no control plane reports activity.
 func hostLog(change ...func(*fake.Seed)) *scene {
 	s := oneOld(fake.Options{PartialLogs: true}, change...)
 	s.p.Break(fake.Fault{Op: fake.OpActivity, Err: fault.New(fault.KindUnsupported, "no reports")})
@@ -31,8 +31,8 @@ func use(percent float64) func(*fake.Seed) {
 	}
 }
 
-// TestALogWithoutOutputCondemnsNothing: a program that prints each second never
-// appears in such a log, and an hour of silence in it is none.
+// TestALogWithoutOutputCondemnsNothing: a program's output never appears in such a log, so
+// an hour of silence in it means nothing.
 func TestALogWithoutOutputCondemnsNothing(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -68,8 +68,8 @@ func TestWhatCouldNotBeJudgedIsCountedAndExplained(t *testing.T) {
 	})
 }
 
-// TestASourceThatFailsKeeps: what a source may have seen at work stays, and that it
-// does not answer is an error of the run.
+// TestASourceThatFailsKeeps: a sandbox that a failed source may have shown to be active
+// stays, and the failure is an error of the run.
 func TestASourceThatFailsKeeps(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -90,8 +90,8 @@ func TestASourceThatFailsKeeps(t *testing.T) {
 	})
 }
 
-// TestLooksThatFailAreNoJudgement: where every look at a sandbox fails it stays, also where
-// the profile judges by age alone; and the run is no proof that all is well.
+// TestLooksThatFailAreNoJudgement: a sandbox whose every observation fails stays, also
+// where the profile judges by age alone; and the run does not count as a success.
 func TestLooksThatFailAreNoJudgement(t *testing.T) {
 	t.Parallel()
 	for _, ageOnly := range []bool{false, true} {

@@ -15,8 +15,8 @@ import (
 	"sbx/internal/triage"
 )
 
-// planted is one mistake, how many seeds may pass before it shows, and a word of the
-// rule that it breaks.
+// planted is one mistake, within how many seeds it shows, and a word of the rule that it
+// breaks.
 type planted struct {
 	mut    mutation
 	within uint64
@@ -99,8 +99,8 @@ func hourAhead(w *cleanup.Environment) {
 	w.Now = func() time.Time { return was().Add(time.Hour) }
 }
 
-// TestPlantedMistakesAreCaught shows that the simulation can fail: each mistake
-// breaks a rule that it is told to break, within some seeds.
+// TestPlantedMistakesAreCaught shows that the simulation can fail: each mistake breaks the
+// expected rule within some seeds.
 func TestPlantedMistakesAreCaught(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("SBX_SEED") != "" {

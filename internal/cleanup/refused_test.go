@@ -14,9 +14,9 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// TestAResumeTakesNoForgettingForAnEnd: the run's DELETE was refused, or nobody knows
-// its answer, and the API has forgotten the sandbox since. A resume must not call that
-// an end, however often.
+// TestAResumeTakesNoForgettingForAnEnd: the run's DELETE was refused or not answered, and
+// the API has lost the record since. A resume must not report that as an end, however
+// often.
 func TestAResumeTakesNoForgettingForAnEnd(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -59,7 +59,7 @@ func TestAResumeTakesNoForgettingForAnEnd(t *testing.T) {
 	}
 }
 
-// TestARefusedRequestIsWrittenDown: what a later look needs is in the journal.
+// TestARefusedRequestIsWrittenDown: the journal has what a later read needs.
 func TestARefusedRequestIsWrittenDown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

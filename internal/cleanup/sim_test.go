@@ -13,13 +13,13 @@ import (
 	"sbx/internal/store"
 )
 
-// sim is one simulated stretch of time: what truly is, the processes that act on
-// it, and what they did wrong. Everything follows from the seed.
+// sim is one simulated world: the true state, the processes that act on it, and the rules
+// they broke. Everything follows from the seed.
 type sim struct {
 	schedule.Trace
 
 	mut mutation
-	rng *rand.Rand // for making the scene; what happens concurrently rolls
+	rng *rand.Rand // for making the scene; concurrent code uses Roll
 
 	mu      sync.Mutex
 	clouds  []*cloud
@@ -28,16 +28,16 @@ type sim struct {
 	clock   machineClock
 	harms   []harmful
 	protect map[sandbox.Ref]bool // by configuration
-	procs   []*incarnation       // all that ever were
+	procs   []*incarnation       // including those that have ended
 	runs    map[string]*runTruth
 	store   *store.InMemory
-	suspect map[string][]time.Time // when a complete look showed a sandbox without a record
+	suspect map[string][]time.Time // when a complete listing showed a sandbox without a record
 }
 
-// machineClock is how far this machine's clock is off.
+// machineClock is the offset of this machine's clock.
 type machineClock struct{ off time.Duration }
 
-// harmful is one kind of bad luck.
+// harmful is one kind of fault.
 type harmful struct {
 	harm, op, profile string
 	page              int // of a listing; 0 = any
@@ -52,7 +52,7 @@ func newSim(seed uint64, mut mutation) *sim {
 	}
 }
 
-// harm picks what goes wrong with a request. The lock is held.
+// harm chooses the fault of a request. The lock is held.
 func (s *sim) harm(op, profile, id string, page int, key string) string {
 	at := time.Since(s.Began)
 	for i, h := range s.harms {
@@ -66,8 +66,8 @@ func (s *sim) harm(op, profile, id string, page int, key string) string {
 	return ""
 }
 
-// step is one moment at which a process may be killed; false = it is dead. The
-// lock is held.
+// step is one moment at which a process may be killed; false = it is dead. The lock is
+// held.
 func (s *sim) step(inc *incarnation, what string) bool {
 	if inc.dead {
 		return false
@@ -80,7 +80,7 @@ func (s *sim) step(inc *incarnation, what string) bool {
 	return !inc.dead
 }
 
-// crash ends a process, or with the power all of them, at once. The lock is held.
+// crash ends a process, or all of them in a power failure, at once. The lock is held.
 func (s *sim) crash(inc *incarnation, what string) {
 	victims := []*incarnation{inc}
 	if inc.power {
@@ -126,20 +126,20 @@ type incarnation struct {
 	ctx  context.Context //nolint:containedctx // it is the life of the process
 	kill context.CancelCauseFunc
 
-	fuse   int  // steps until it is killed; 0 = it is not
-	power  bool // the power fails, not the process alone
+	fuse   int  // steps until it is killed; 0 = never
+	power  bool // a power failure, not only of the process
 	dead   bool
 	done   bool
 	acting bool // it holds the lock
 
-	run   string // the run that it acts for
+	run   string // the run on which it works
 	calls map[string]int
 	skews map[string]time.Duration
 
 	listings    map[string]*listing
 	records     map[string]*recordsRead // of reconcile
-	sights      map[sandbox.Ref]sight   // what was true at the last read of it
-	heard       map[sandbox.Ref]sight   // what was true when its output was read
+	sights      map[sandbox.Ref]sight   // the true state at the last read
+	heard       map[sandbox.Ref]sight   // the true state when its output was read
 	tried       map[sandbox.Ref]bool    // its output was asked for
 	requested   map[sandbox.Ref]time.Time
 	readAfter   map[sandbox.Ref]time.Time
@@ -147,7 +147,7 @@ type incarnation struct {
 	unavailable map[string]int
 }
 
-// listing is what a cloud truly told in one listing.
+// listing is the true content of one listing.
 type listing struct {
 	complete bool
 	gens     map[string]int
@@ -178,7 +178,7 @@ func (s *sim) boot(name, verb string, crashes bool) *incarnation {
 	return inc
 }
 
-// now is the clock that this process sees.
+// now is the clock of this process.
 func (inc *incarnation) now() time.Time {
 	inc.s.mu.Lock()
 	defer inc.s.mu.Unlock()

@@ -7,36 +7,36 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// box is one sandbox as it truly is. What a provider says of it may lack things or
-// come late; the rules of the simulation are held against this.
+// box is the true state of one sandbox. A provider's record of it may lack fields or be
+// late; the rules of the simulation are checked against this.
 type box struct {
 	id      string
 	gen     int       // which sandbox of this id it is, from 1
 	created time.Time // by the true clock
-	says    string    // what its record says of that: see said
+	says    string    // how its record shows that: see said
 	state   sandbox.State
 	labels  map[string]string
 	agent   string
 
-	worked   time.Time // its last sign of life
-	busyFrom time.Time // from here on it works all the time; zero = never
+	worked   time.Time // its last activity
+	busyFrom time.Time // from here on it is always active; zero = never
 
 	recordTells bool // its record has a time of the last activity
 	recordJudge sandbox.Verdict
-	logs        bool // what it does shows in its output
+	logs        bool // its output shows its activity
 
-	record string // what a control plane has: "" = nothing, "living", "ended"
+	record string // of a control plane: "" = none, "living", "ended"
 
 	asked  time.Time // when a request to end it arrived
 	delete bool
-	endFor time.Duration // from there to its end; forever = never
-	deaf   bool          // it does not hear requests
-	ended  time.Time     // when it came to an end by itself
+	endFor time.Duration // from the request to its end; forever = never
+	deaf   bool          // it ignores requests
+	ended  time.Time     // when it ended by itself
 }
 
 const forever time.Duration = -1
 
-// over says whether it has truly ended.
+// over reports whether it has really ended.
 func (b *box) over(now time.Time) bool { return !b.end().IsZero() && !b.end().After(now) }
 
 func (b *box) end() time.Time {
@@ -49,7 +49,7 @@ func (b *box) end() time.Time {
 	return b.asked.Add(b.endFor)
 }
 
-// lastWork is its last sign of life until now.
+// lastWork is its last activity until now.
 func (b *box) lastWork(now time.Time) time.Time {
 	if end := b.end(); !end.IsZero() && end.Before(now) {
 		now = end
@@ -60,8 +60,8 @@ func (b *box) lastWork(now time.Time) time.Time {
 	return b.worked
 }
 
-// partial says that neither the log nor the record's last activity shows what the
-// program does, in one world of five.
+// partial reports, in one world of five, that neither the log nor the record's last
+// activity shows what the program does.
 func (b *box) partial(seed uint64) bool {
 	return seed%5 == 3 && len(b.id) > 0 && b.id[len(b.id)-1]%2 == 0
 }
@@ -79,7 +79,7 @@ func (b *box) said() time.Time {
 	return b.created
 }
 
-// now is its state at a moment, as an honest record has it.
+// now is its state at a moment, as a correct record shows it.
 func (b *box) now(now time.Time, stops bool) sandbox.State {
 	switch {
 	case b.over(now) && b.state == sandbox.StateFailed:
@@ -94,9 +94,9 @@ func (b *box) now(now time.Time, stops bool) sandbox.State {
 	return b.state
 }
 
-// sight is what was true of a sandbox when a provider answered about it.
+// sight is the true state of a sandbox when a provider answered about it.
 type sight struct {
-	at, created time.Time // created as the record says it
+	at, created time.Time // created as in the record
 	gen         int
 	state       sandbox.State
 	labels      map[string]string
@@ -131,7 +131,7 @@ func (c *cloud) view(b *box, now time.Time) sandbox.Sandbox {
 	switch {
 	case b.recordTells:
 		s.LastActivityAt, s.ActivityBasis = shift(b.lastWork(now), c.skew), sandbox.BasisOutput
-	case b.partial(c.seed): // a client called in once, and the program has worked on since
+	case b.partial(c.seed): // a client connected once, and the program has worked on since
 		s.LastActivityAt, s.ActivityBasis = shift(b.created.Add(time.Minute), c.skew), sandbox.BasisRequests
 	}
 	if b.over(now) {

@@ -52,8 +52,8 @@ func (inc *incarnation) provider(c *cloud) providers.Provider {
 func (p *client) Name() string { return p.c.name }
 func (p *client) Type() string { return "simulated" }
 
-// request is what every call starts with. The harm that comes back is for the
-// caller to finish; arrived is false where the request never got there.
+// request begins every call. The caller has to apply the returned fault; arrived is false
+// where the request was lost.
 func (p *client) request(ctx context.Context, op, id string, page int) (harm string, arrived bool, err error) {
 	s := p.s
 	s.mu.Lock()
@@ -96,7 +96,7 @@ func (p *client) trouble(text string) error {
 	return fault.New(fault.KindUnavailable, "%s", text).At(p.c.name, "")
 }
 
-// answer brings what was found back to the process, if it still lives then.
+// answer returns the result to the process, if it is still alive.
 func (p *client) answer(op, id string) error {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -222,7 +222,7 @@ func (p *client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 	return view, nil
 }
 
-// Terminate asks for the end; what it does, it does when the request arrives.
+// Terminate requests the end; it takes effect when the request arrives.
 func (p *client) Terminate(ctx context.Context, id string, o providers.TerminateOptions) error {
 	p.s.mu.Lock()
 	p.s.onRequest(p.inc, sandbox.Ref{Provider: p.c.name, ID: id}, o.Delete)
@@ -258,7 +258,7 @@ func (p *client) Terminate(ctx context.Context, id string, o providers.Terminate
 	return nil
 }
 
-// end does what a request asks for, and says what was there.
+// end applies a request, and returns what was there.
 func (p *client) end(id string, o providers.TerminateOptions, harm string) string {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()

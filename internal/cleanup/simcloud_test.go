@@ -7,16 +7,16 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// cloud is one provider as it truly is. It outlives every process.
+// cloud is the true state of one provider. It outlives every process.
 type cloud struct {
 	name   string
 	seed   uint64 // of the simulation
 	kind   cloudKind
 	skew   time.Duration // of its clock
-	stops  bool          // what is ended without a delete stays as stopped
-	leaves string        // what a read finds of what has ended: "record", "gone" or "nothing"
-	flaps  time.Duration // for how long a listing may still show what has ended
-	early  bool          // its reads say 404 as soon as an end was asked for
+	stops  bool          // without a delete, an ended one stays as stopped
+	leaves string        // what a read returns for an ended one: "record", "gone" or "nothing"
+	flaps  time.Duration // how long a listing may still show an ended one
+	early  bool          // its reads return 404 as soon as an end was requested
 	page   int
 
 	production bool
@@ -25,18 +25,18 @@ type cloud struct {
 	stuckAfter map[string]time.Duration // by agent type
 
 	order   []*box
-	history []*box // every sandbox that ever was
+	history []*box // every sandbox that ever existed
 	listed  int
 }
 
-// cloudKind says what a provider can tell beside its records.
+// cloudKind is which abilities a provider has.
 type cloudKind int
 
 const (
 	mute    cloudKind = iota // records only
 	voiced                   // also output and usage
-	clocked                  // also its time
-	proving                  // also whether an end is real
+	clocked                  // also its clock
+	proving                  // also the proof of an end
 	kinds
 )
 
@@ -48,7 +48,7 @@ func (c *cloud) find(id string) *box {
 	return c.order[i]
 }
 
-// generation finds one sandbox among all that ever had an id.
+// generation finds one sandbox among all with an id.
 func (c *cloud) generation(id string, gen int) *box {
 	i := slices.IndexFunc(c.history, func(b *box) bool { return b.id == id && b.gen == gen })
 	if i < 0 {
@@ -66,8 +66,7 @@ func (c *cloud) add(b *box) {
 	c.order = append(c.order, b)
 }
 
-// remains says what is left of a sandbox for a read: "record", "gone" or
-// "nothing".
+// remains is what a read of an ended sandbox returns: "record", "gone" or "nothing".
 func (c *cloud) remains(b *box, now time.Time) string {
 	switch {
 	case b.asked.IsZero() || b.deaf:
@@ -85,7 +84,7 @@ func (c *cloud) remains(b *box, now time.Time) string {
 	return c.leaves
 }
 
-// shown says whether a listing holds a sandbox, and as what.
+// shown is whether and how a listing contains a sandbox.
 func (c *cloud) shown(b *box, now time.Time, odd bool) (sandbox.Sandbox, bool) {
 	if c.remains(b, now) == "record" {
 		return c.view(b, now), true
@@ -93,12 +92,12 @@ func (c *cloud) shown(b *box, now time.Time, odd bool) (sandbox.Sandbox, bool) {
 	if !odd || !b.over(now) || now.Sub(b.end()) > c.flaps {
 		return sandbox.Sandbox{}, false
 	}
-	before := *b // the stale page that a cache still serves
+	before := *b // the stale page of a cache
 	before.asked, before.ended = time.Time{}, time.Time{}
 	return c.view(&before, now), true
 }
 
-// limit is how old its sandboxes of an agent type may grow.
+// limit is the age limit of an agent type.
 func (c *cloud) limit(agent string) time.Duration {
 	if d, ok := c.stuckAfter[agent]; ok {
 		return d
@@ -109,7 +108,7 @@ func (c *cloud) limit(agent string) time.Duration {
 	return 10 * time.Minute
 }
 
-// owns holds labels against what is ours.
+// owns checks ownership by labels.
 func (c *cloud) owns(labels map[string]string) bool {
 	switch c.owned {
 	case "team":

@@ -14,8 +14,8 @@ import (
 	"sbx/internal/journal"
 )
 
-// disk keeps the journals of one machine. What was not synced may be lost with the
-// process that wrote it.
+// disk stores the journals of one machine. Unsynced data may be lost with the process that
+// wrote it.
 type disk struct {
 	files map[string]*simFile
 	full  bool
@@ -135,8 +135,8 @@ func (h *handle) Sync() error {
 	upTo := len(f.data)
 	s.mu.Unlock()
 	took := 200*time.Microsecond + time.Duration(float64(30*time.Millisecond)*s.Roll("sync", h.m.inc.n, upTo))
-	if h.m.inc.verb != "reconcile" { // which waits for the disk under a lock, and virtual time stands still then
-		_ = pause(context.WithoutCancel(h.m.inc.ctx), took) // the disk does not hear signals
+	if h.m.inc.verb != "reconcile" { // reconcile waits for the disk under a lock, and virtual time stands still then
+		_ = pause(context.WithoutCancel(h.m.inc.ctx), took) // the disk ignores signals
 	}
 	if err := h.m.use("synced " + h.name); err != nil {
 		return err
@@ -150,8 +150,8 @@ func (h *handle) Sync() error {
 
 func (h *handle) Close() error { return nil }
 
-// lose drops what a dead process had not synced: a random part of it is still
-// there, perhaps with zeros for what follows.
+// lose drops what a dead process had not synced: a random part of it remains, perhaps
+// followed by zeros.
 func (d *disk) lose(s *sim, inc *incarnation) {
 	for _, name := range slices.Sorted(maps.Keys(d.files)) {
 		f := d.files[name]
@@ -169,7 +169,7 @@ func (d *disk) lose(s *sim, inc *incarnation) {
 	}
 }
 
-// latch is the lock of one machine: the kernel drops it with its holder.
+// latch is the lock of one machine: the kernel releases it with its holder.
 type latch struct{ holder *incarnation }
 
 // take waits for the lock, as internal/lock does.

@@ -10,8 +10,8 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// onSurvey holds a look against what was truly told: everything in it is selected
-// or kept, once, and what has no age is kept and counted as that.
+// onSurvey compares a survey with the true listing: everything in it is selected or kept,
+// once, and a sandbox without an age is kept and counted as such.
 func (s *sim) onSurvey(b *bulk) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +60,7 @@ func (s *sim) onSurvey(b *bulk) {
 	s.Logf("%s: %d selected, kept %v, %d profiles left out", b.inc, selected, b.survey.KeepReasons(), len(b.survey.Errs()))
 }
 
-// onBegin notes what a run sets out to do.
+// onBegin records what a run is about to do.
 func (s *sim) onBegin(b *bulk, plan cleanup.Plan, refused error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +91,7 @@ func (s *sim) truth(run *runTruth, ref sandbox.Ref) *box {
 	return s.cloud(ref.Provider).generation(ref.ID, run.items[ref].gen)
 }
 
-// onEnding holds a claim against the truth at the moment at which it is made.
+// onEnding compares a reported outcome with the true state at that moment.
 func (s *sim) onEnding(inc *incarnation, e sandbox.Ending) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +114,7 @@ func (s *sim) onEnding(inc *incarnation, e sandbox.Ending) {
 	}
 }
 
-// onEnd holds the whole of a run against its parts.
+// onEnd compares the result of a run with its parts.
 func (s *sim) onEnd(b *bulk, endings []sandbox.Ending, verdict error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,7 +163,7 @@ func (s *sim) onEnd(b *bulk, endings []sandbox.Ending, verdict error) {
 	}
 }
 
-// judge holds journals against reality when everything is over.
+// judge compares the journals with the true state when everything is over.
 func (s *sim) judge() {
 	reader := s.boot("judge", "read", false)
 	defer reader.kill(context.Canceled)

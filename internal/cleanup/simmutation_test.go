@@ -9,12 +9,12 @@ import (
 
 // mutation is one planted mistake; the zero mutation is none.
 type mutation struct {
-	swallowsListErrors bool // a listing that fails just ends
-	readsStale         bool // the read just before gives what the listing had
-	seesEndsAtOnce     bool // whatever was asked to end reads as gone
+	swallowsListErrors bool // a failed listing just ends
+	readsStale         bool // the read just before the end returns the listing's state
+	seesEndsAtOnce     bool // every sandbox whose end was requested reads as gone
 	asksTwice          bool
-	hearsNothing       bool // output of what works reads as old
-	trustsPartialLogs  bool // a log that does not hold output counts as one that does
+	hearsNothing       bool // output of active sandboxes reads as old
+	trustsPartialLogs  bool // a log without output counts as one with output
 	neverSyncs         bool
 	keepsTornLines     bool
 	lockAlwaysGrants   bool
@@ -22,11 +22,11 @@ type mutation struct {
 	dryRunActs         bool
 	alwaysSucceeds     bool
 	resumesRefused     bool
-	resumesAll         bool   // resume forgets what is done
-	skips              string // this kind of entry is never written
-	losesEvery         int    // every so-many-th outcome is lost
+	resumesAll         bool   // a resume ignores what is done
+	skips              string // this kind of entry is not written
+	losesEvery         int    // every n-th outcome is lost
 
-	oneLookProves bool // reconcile sees everything five times at once
+	oneLookProves bool // reconcile counts every observation five times
 
 	compare func(*reconcile.Rules)
 
@@ -41,7 +41,7 @@ func (m mutation) journal(w *journal.Writer) cleanup.Journal {
 	return forgetful{w, m.skips}
 }
 
-// forgetful says of one kind of entry that it is written, and does not write it.
+// forgetful reports one kind of entry as written, and does not write it.
 type forgetful struct {
 	cleanup.Journal
 

@@ -9,18 +9,18 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// runTruth is what is true of one run, over all of its processes.
+// runTruth is the true state of one run, over all of its processes.
 type runTruth struct {
 	order     order
 	listings  map[string]*listing
 	items     map[sandbox.Ref]itemTruth
 	refused   bool
 	requested map[sandbox.Ref]int
-	compares  bool                            // it is one of reconcile
-	final     map[sandbox.Ref]sandbox.Outcome // on the disk when it was gone on with last
+	compares  bool                            // a run of reconcile
+	final     map[sandbox.Ref]sandbox.Outcome // on the disk at the last resume
 }
 
-// itemTruth is what a plan says of a sandbox, and which one it meant.
+// itemTruth is an item of a plan, and which sandbox it meant.
 type itemTruth struct {
 	state   sandbox.State
 	created time.Time
@@ -28,15 +28,14 @@ type itemTruth struct {
 	gen     int
 }
 
-// durableRun is what a journal holds that no crash can take away.
+// durableRun is what of a journal no crash can remove.
 type durableRun struct {
 	intents map[sandbox.Ref]int
 	results map[sandbox.Ref]sandbox.Outcome
 	ended   bool
 }
 
-// durable reads the synced part of a journal, with a reader of its own. The lock
-// is held.
+// durable reads the synced part of a journal, with a parser of its own. The lock is held.
 func (s *sim) durable(run string) durableRun {
 	d := durableRun{intents: map[sandbox.Ref]int{}, results: map[sandbox.Ref]sandbox.Outcome{}}
 	f := s.disk.files[run+".jsonl"]
@@ -70,11 +69,10 @@ func (s *sim) durable(run string) durableRun {
 	}
 }
 
-// onRequest holds a request to end against every rule, at the moment at which it
-// leaves the process. The lock is held.
+// onRequest checks a request to end against every rule when it is sent. The lock is held.
 func (s *sim) onRequest(inc *incarnation, ref sandbox.Ref, del bool) {
 	if inc.dead {
-		return // nobody hears it
+		return // it has no effect
 	}
 	s.Logf("%s asks %s to end", inc, ref)
 	run := s.runs[inc.run]
@@ -113,7 +111,7 @@ func (s *sim) onRequest(inc *incarnation, ref sandbox.Ref, del bool) {
 	s.permitted(inc, run, ref)
 }
 
-// guarded holds the sums of a run against its limits.
+// guarded checks the sums of a run against its limits.
 func (s *sim) guarded(inc *incarnation, run *runTruth, ref sandbox.Ref) {
 	o, c, seen := run.order, s.cloud(ref.Provider), run.listings[ref.Provider]
 	if seen == nil || !seen.complete {
@@ -145,8 +143,8 @@ func (s *sim) guarded(inc *incarnation, run *runTruth, ref sandbox.Ref) {
 	}
 }
 
-// permitted holds one sandbox, as it truly was when it was last read, against what
-// the operator asked for and the rules allow.
+// permitted checks one sandbox, in its true state at the last read, against what the
+// operator asked for and the safety rules allow.
 func (s *sim) permitted(inc *incarnation, run *runTruth, ref sandbox.Ref) {
 	v, read := inc.sights[ref]
 	if !read || v.unreadable {
@@ -225,8 +223,8 @@ func endable(o order, v sight) string {
 	return ""
 }
 
-// oldEnough counts ages as this machine sees them, and truly where the provider
-// tells its time.
+// oldEnough computes ages by this machine's clock, or by the true clock where the provider
+// has one.
 func (s *sim) oldEnough(o order, ref sandbox.Ref, v sight) string {
 	age := s.believed(v).Sub(v.created)
 	limit, rule := o.olderThan, "--older-than"
@@ -262,7 +260,7 @@ func (s *sim) oldEnough(o order, ref sandbox.Ref, v sight) string {
 	return ""
 }
 
-// idle holds signs of life against what this process could know of them.
+// idle checks activity against what this process could know of it.
 func (s *sim) idle(inc *incarnation, o order, ref sandbox.Ref, v sight) string {
 	c := s.cloud(ref.Provider)
 	if v.state != sandbox.StateRunning || o.ignoreActivity {
@@ -288,8 +286,8 @@ func (s *sim) idle(inc *incarnation, o order, ref sandbox.Ref, v sight) string {
 	return ""
 }
 
-// quiet is how long ago something was: truly, where the provider tells its time, and
-// else as this machine must believe.
+// quiet is how long ago something was: by the true clock where the provider has one, else
+// by this machine's.
 func (s *sim) quiet(c *cloud, v sight, at time.Time) time.Duration {
 	if c.kind >= clocked {
 		return time.Since(at)
@@ -297,6 +295,6 @@ func (s *sim) quiet(c *cloud, v sight, at time.Time) time.Duration {
 	return s.believed(v).Sub(at)
 }
 
-// believed is the latest time that this machine's clock showed since a sandbox was
-// read: it may jump back after the judgement.
+// believed is the latest time that this machine's clock showed since a sandbox was read: it
+// may jump back afterwards.
 func (s *sim) believed(v sight) time.Time { return time.Now().Add(max(v.off, s.clock.off)) }

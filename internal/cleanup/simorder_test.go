@@ -13,8 +13,8 @@ import (
 	"sbx/internal/triage"
 )
 
-// order is what the operator asked for, in his words. The oracle reads it by
-// itself, and never through cleanup.Rule.
+// order is what the operator asked for. The oracle evaluates it by itself, without
+// cleanup.Rule.
 type order struct {
 	olderThan, failedOlderThan, idleFor time.Duration
 	stuck                               bool
@@ -30,7 +30,7 @@ type order struct {
 	slots          int
 }
 
-// rule is the order as cleanup reads it.
+// rule is the order as a cleanup.Rule.
 func (o order) rule(m mutation) cleanup.Rule {
 	r := cleanup.Rule{
 		Selector:        selector.Selector{OlderThan: o.olderThan, Stuck: o.stuck},
@@ -49,7 +49,7 @@ func (o order) rule(m mutation) cleanup.Rule {
 	return r
 }
 
-// world is what the configuration says, for one process.
+// world is the configuration for one process.
 func (s *sim) world(inc *incarnation, o order) cleanup.Environment {
 	book := triage.ThresholdBook{Default: triage.DefaultThresholds()}
 	w := cleanup.Environment{
@@ -80,7 +80,7 @@ func (s *sim) world(inc *incarnation, o order) cleanup.Environment {
 	return w
 }
 
-// makeOrder draws one.
+// makeOrder chooses one.
 func (s *sim) makeOrder() order {
 	r := s.rng
 	o := order{

@@ -14,8 +14,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// bulk is one bulk ending as the command puts it together: the same calls in the
-// same order.
+// bulk is one bulk ending with the same calls in the same order as the command.
 type bulk struct {
 	inc    *incarnation
 	order  order
@@ -24,11 +23,10 @@ type bulk struct {
 	fleet  *fleet.Fleet
 	survey cleanup.Survey
 	id     string
-	meant  map[sandbox.Ref]int // which sandbox of an id the plan is about
+	meant  map[sandbox.Ref]int // which sandbox of an id the plan means
 }
 
-// gens notes which sandbox a plan is about; what a plan has meant it goes on to
-// mean.
+// gens records which sandbox a plan means; that never changes.
 func (b *bulk) gens(ref sandbox.Ref, gen int) {
 	if _, there := b.meant[ref]; !there {
 		b.meant[ref] = gen
@@ -54,7 +52,7 @@ func (b *bulk) locked(do func() error) error {
 	return do()
 }
 
-// act looks and ends.
+// act surveys and ends.
 func (b *bulk) act() error {
 	return b.locked(func() error {
 		if err := b.look(); err != nil {
@@ -105,7 +103,7 @@ func (b *bulk) look() error {
 	return err
 }
 
-// do begins the journal, holds the run against the guards and ends the targets.
+// do begins the journal, checks the guards and ends the targets.
 func (b *bulk) do(targets []cleanup.Target) error {
 	w, err := journal.Create(mount{b.inc}, b.id, b.inc.now)
 	if err != nil {
@@ -164,7 +162,7 @@ func (b *bulk) end(w *journal.Writer, targets []cleanup.Target) error {
 	return verdict
 }
 
-// resume goes on with a run that was cut off.
+// resume resumes an interrupted run.
 func (b *bulk) resume(run string) error {
 	return b.locked(func() error {
 		log, err := journal.Read(mount{b.inc}, run)
@@ -193,14 +191,14 @@ func (b *bulk) resume(run string) error {
 			return err
 		}
 		b.id, b.rule = h.RunID, h.Begin.Plan.Rule
-		b.rule.Unowned = true // as the command has it: whose they are was judged when the run began
+		b.rule.Unowned = true // as in the command: ownership was judged when the run began
 		b.survey = h.Survey(b.inc.now())
 		b.inc.s.onResume(b)
 		return b.end(w, b.inc.s.mut.targets(h.Resume()))
 	})
 }
 
-// goes runs one verb and notes how it came out.
+// goes runs one verb and records its result.
 func (inc *incarnation) goes(do func() error) (err error, died bool) {
 	err = do()
 	s := inc.s

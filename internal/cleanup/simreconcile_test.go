@@ -18,14 +18,13 @@ import (
 	"sbx/internal/store"
 )
 
-// The rules that reconcile runs by here.
+// The rules of reconcile here.
 const (
 	lookGrace   = 5 * time.Minute
 	createGrace = 10 * time.Minute
 )
 
-// recordsRead is what a control plane truly told in one reading, by id and
-// generation.
+// recordsRead is the true content of one reading of a control plane, by id and generation.
 type recordsRead struct {
 	complete bool
 	rows     int
@@ -43,7 +42,7 @@ func (c control) Read(ctx context.Context) iter.Seq2[reconcile.Record, error] {
 		before := c.p.inc.records[c.p.c.name]
 		c.p.inc.records[c.p.c.name] = read
 		c.p.s.mu.Unlock()
-		ctx, stop := context.WithTimeout(ctx, 20*time.Second) // as the fleet bounds a silent source
+		ctx, stop := context.WithTimeout(ctx, 20*time.Second) // as the fleet bounds a source that hangs
 		defer stop()
 		harm, _, err := c.p.request(ctx, "records", "", 0)
 		if err == nil {
@@ -57,7 +56,7 @@ func (c control) Read(ctx context.Context) iter.Seq2[reconcile.Record, error] {
 		}
 		if harm == "is empty" {
 			if read.complete = true; before != nil && before.complete {
-				*read = *before // the second reading; the first one counts
+				*read = *before // a second reading; the first one counts
 			}
 			return
 		}
@@ -123,7 +122,7 @@ func (s sightings) Sightings(ctx context.Context, kind string) (map[string]store
 	return s.inc.s.store.Sightings(ctx, kind)
 }
 
-// engine puts reconcile together as its command does.
+// engine builds the engine as the command does.
 func (b *bulk) engine() (*reconcile.Engine, error) {
 	sources := map[string]reconcile.Source{}
 	for _, c := range b.inc.s.clouds {
@@ -141,7 +140,7 @@ func (b *bulk) engine() (*reconcile.Engine, error) {
 	return reconcile.New(reconcile.Engine{Fleet: b.fleet, Now: b.inc.now, Rules: rules, Sightings: sightings{b.inc}, Sources: sources})
 }
 
-// compare holds records against reality and ends what is proved to be an orphan.
+// compare compares records with reality and ends proved orphans.
 func (b *bulk) compare() error {
 	e, err := b.engine()
 	if err != nil {
@@ -181,12 +180,12 @@ func (b *bulk) compare() error {
 	})
 }
 
-// onSight notes a look that truly showed a sandbox on no record that says it lives,
-// with both sides read whole.
+// onSight records an observation that truly showed a sandbox without a living record, with
+// both sides read completely.
 func (s *sim) onSight(inc *incarnation, key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ref, _, _ := strings.Cut(key, " ") // the room's keys say more than the reference
+	ref, _, _ := strings.Cut(key, " ") // a key holds more than the reference
 	profile, id, _ := strings.Cut(ref, "/")
 	seen, read := inc.listings[profile], inc.records[profile]
 	if inc.dead || seen == nil || read == nil || !seen.complete || !read.complete || read.rows == 0 {
@@ -194,7 +193,7 @@ func (s *sim) onSight(inc *incarnation, key string) {
 	}
 	gen, listed := seen.gens[id]
 	if v, read := inc.sights[sandbox.Ref{Provider: profile, ID: id}]; read && !v.unreadable {
-		gen = v.gen // the read by id came after the listing, and another may have got the id between them
+		gen = v.gen // the read by id came after the listing, and the id may have been reused in between
 	}
 	if listed && !read.living[fmt.Sprint(id, gen)] {
 		key = fmt.Sprint(ref, gen)
@@ -202,8 +201,7 @@ func (s *sim) onSight(inc *incarnation, key string) {
 	}
 }
 
-// onCompare notes what this look was about: the profiles of which both sides were
-// read whole.
+// onCompare records which profiles were read completely on both sides.
 func (s *sim) onCompare(b *bulk, plan reconcile.Plan) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -224,7 +222,7 @@ func (s *sim) onCompare(b *bulk, plan reconcile.Plan) {
 	s.Logf("%s compares in %s: %d rows act, %d errors", b.inc, b.id, len(plan.Acting()), len(plan.Errors))
 }
 
-// proved holds the end of an orphan or a leak against what the rules allow.
+// proved checks the end of an orphan or a leak against the safety rules.
 func (s *sim) proved(inc *incarnation, run *runTruth, ref sandbox.Ref) {
 	v, there := inc.sights[ref]
 	read, c := inc.records[ref.Provider], s.cloud(ref.Provider)
@@ -260,7 +258,7 @@ func (s *sim) proved(inc *incarnation, run *runTruth, ref sandbox.Ref) {
 	}
 }
 
-// apart says that two looks lie as far from each other as it takes.
+// apart reports whether two observations are far enough apart.
 func apart(looks []time.Time) bool {
 	for _, a := range looks {
 		for _, b := range looks {

@@ -10,7 +10,7 @@ import (
 	"sbx/internal/schedule"
 )
 
-// populate draws the clouds and what runs in them.
+// populate chooses the clouds and their sandboxes.
 func (s *sim) populate() {
 	r := s.rng
 	for i := range 1 + r.IntN(3) {
@@ -90,7 +90,7 @@ func (s *sim) keepWord() string {
 	return schedule.Pick(s.rng, "true", "yes", "", far(time.Hour), far(24*time.Hour), far(-time.Hour))
 }
 
-// curse draws which kinds of bad luck there are; most seeds have a few of them.
+// curse chooses the kinds of faults; most seeds have a few of them.
 func (s *sim) curse() {
 	r := s.rng
 	kinds := []harmful{
@@ -132,14 +132,14 @@ func (s *sim) curse() {
 	}
 }
 
-// happening is something that befalls the world at its time.
+// happening is an event at a time.
 type happening struct {
 	at   time.Duration
 	what string
 	do   func()
 }
 
-// fate draws what befalls the world while sbx runs.
+// fate chooses the events while sbx runs.
 func (s *sim) fate() []happening {
 	r := s.rng
 	var all []happening
@@ -166,7 +166,7 @@ func (s *sim) fate() []happening {
 	return all
 }
 
-// befall adds one thing that happens to a sandbox.
+// befall adds one event of a sandbox.
 func (s *sim) befall(add func(string, func()), c *cloud, id string, kind int) {
 	name := c.name + "/" + id + " "
 	b := func() *box { return c.find(id) }
@@ -209,14 +209,14 @@ func (s *sim) befall(add func(string, func()), c *cloud, id string, kind int) {
 	}
 }
 
-// become changes the state of what lives.
+// become changes the state of a living sandbox.
 func (s *sim) become(b *box, state sandbox.State) {
 	if !b.over(time.Now()) && b.asked.IsZero() {
 		b.state = state
 	}
 }
 
-// unfold lets fate happen until ctx ends.
+// unfold performs the events until ctx ends.
 func (s *sim) unfold(ctx context.Context, all []happening) {
 	for _, h := range all {
 		if pause(ctx, h.at-time.Since(s.Began)) != nil {

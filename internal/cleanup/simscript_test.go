@@ -12,21 +12,20 @@ import (
 	"sbx/internal/store"
 )
 
-// maxLives is how often a process may be killed before it is left in peace, so
-// that every schedule comes to an end.
+// maxLives is how often a process may be killed, so that every schedule ends.
 const maxLives = 4
 
-// errand is what one process is started for, until it is done.
+// errand is the purpose of one process.
 type errand struct {
 	name    string
 	after   time.Duration
 	order   order
 	plans   bool          // it makes a plan, and applies it later
 	rests   time.Duration // between the plan and that
-	breaks  time.Duration // Ctrl-C comes then; 0 = never
+	breaks  time.Duration // the time of Ctrl-C; 0 = never
 	crashes bool
-	again   bool // afterwards it is run once more
-	compare int  // so often it reconciles instead
+	again   bool // it is run once more afterwards
+	compare int  // it reconciles that many times instead
 }
 
 func (s *sim) makeErrands() []errand {
@@ -49,7 +48,7 @@ func (s *sim) makeErrands() []errand {
 	return all
 }
 
-// play lets everything happen, and judges it.
+// play plays the scene and checks it.
 func (s *sim) play() {
 	s.store = store.Memory(s.wall)
 	s.populate()
@@ -118,11 +117,11 @@ func (s *sim) runPlan(e errand) {
 	s.runOn(e, inc, err, died)
 }
 
-// runOn goes on with what was cut off, until it is through.
+// runOn resumes what was interrupted, until it is done.
 func (s *sim) runOn(e errand, inc *incarnation, err error, died bool) {
 	for life := 1; ; life++ {
 		inc.kill(context.Canceled)
-		open := died || err != nil && s.Roll("goes on", inc.n) < 0.5 // also what was refused: somebody may try
+		open := died || err != nil && s.Roll("goes on", inc.n) < 0.5 // also what was refused: an operator may try
 		run := inc.run
 		if !open || run == "" || life > maxLives {
 			return
@@ -133,7 +132,7 @@ func (s *sim) runOn(e errand, inc *incarnation, err error, died bool) {
 	}
 }
 
-// interrupts plans Ctrl-C.
+// interrupts schedules Ctrl-C.
 func (s *sim) interrupts(inc *incarnation, after time.Duration) {
 	if after == 0 {
 		return

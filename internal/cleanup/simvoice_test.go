@@ -9,10 +9,10 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// voices tells what a sandbox writes and uses.
+// voices are the output and usage of sandboxes.
 type voices struct{ p *client }
 
-// Logs gives the last line that it wrote.
+// Logs returns the last line of output.
 func (v voices) Logs(ctx context.Context, id string, _ providers.LogQuery) iter.Seq2[sandbox.LogLine, error] {
 	return func(yield func(sandbox.LogLine, error) bool) {
 		p := v.p
@@ -28,7 +28,7 @@ func (v voices) Logs(ctx context.Context, id string, _ providers.LogQuery) iter.
 		p.s.mu.Lock()
 		b, now, last := p.c.find(id), time.Now(), time.Time{}
 		switch {
-		case b != nil && b.partial(p.s.Seed): // what started it was written down, not what it writes
+		case b != nil && b.partial(p.s.Seed): // the log has its start, not its output
 			last = b.created.Add(time.Second)
 		case b != nil && b.logs:
 			last = b.lastWork(now)
@@ -58,7 +58,7 @@ func (v voices) CapturesOutput(s sandbox.Sandbox) bool {
 	return b != nil && !b.partial(v.p.s.Seed) || v.p.s.mut.trustsPartialLogs
 }
 
-// Usage shows a resting processor: agents wait for answers, so that says nothing.
+// Usage shows an idle processor: agents wait for answers, so that proves nothing.
 func (v voices) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	if _, _, err := v.p.request(ctx, "usage", id, 0); err != nil {
 		return sandbox.Usage{}, err
@@ -69,10 +69,10 @@ func (v voices) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	return sandbox.Usage{At: time.Now(), CPUPercent: new(0.2), Source: "simulated"}, nil
 }
 
-// clock tells the provider's time.
+// clock is the provider's clock.
 type clock struct{ p *client }
 
-// Skew is how far it was ahead at the last answer.
+// Skew is its offset at the last answer.
 func (c clock) Skew() (time.Duration, bool) {
 	c.p.s.mu.Lock()
 	defer c.p.s.mu.Unlock()
@@ -80,10 +80,10 @@ func (c clock) Skew() (time.Duration, bool) {
 	return skew, known
 }
 
-// proofs looks at the machine itself.
+// proofs read the machine itself.
 type proofs struct{ p *client }
 
-// VerifyEnd tells the truth.
+// VerifyEnd returns the true state.
 func (v proofs) VerifyEnd(ctx context.Context, id string, _ providers.EndQuery) (providers.Proof, error) {
 	if _, _, err := v.p.request(ctx, "verify", id, 0); err != nil {
 		return providers.Proof{}, err

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// scene tells in words what the seed has made.
+// scene describes what the seed has made.
 func (s *sim) scene(errands []errand) {
 	for _, c := range s.clouds {
 		s.Logf("cloud %s: kind %d, clock %s ahead, stops %v, leaves %s, flaps %s, early %v, production %v, age-only %v, owned %s, stuck_after %v",

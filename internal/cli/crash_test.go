@@ -287,7 +287,7 @@ func TestEveryPointIsCrashed(t *testing.T) {
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		for _, found := range regexp.MustCompile(`\br\.reachPoint\("([^"]+)"\)`).FindAllStringSubmatch(string(text), -1) {
+		for _, found := range regexp.MustCompile(`\br\.o\.CrashPoint\("([^"]+)"\)`).FindAllStringSubmatch(string(text), -1) {
 			named = append(named, found[1])
 		}
 	}

@@ -6,9 +6,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
+	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/sandbox"
 	"sbx/internal/store"
+	"sbx/internal/task"
 )
 
 // openStore gives what survives the process. Where nothing is to be written, and
@@ -72,4 +76,77 @@ func (a *app) withoutState() {
 			p.Warn("what earlier runs remembered is not known: " + why.Error() + "; " + fault.HintOf(why))
 		}
 	})
+}
+
+const (
+	keptAge   = 2 * time.Second // how old what is known of kept sandboxes may be
+	keptLimit = 2 * time.Second // what a slow store may cost a verb that only looks
+)
+
+// keptList says until when sbx itself keeps a sandbox: by the list of what tasks have
+// kept, and by the label that their launch has written where no store here knows the
+// task. The store is read for sandboxes of sbx's own tasks alone.
+type keptList struct {
+	open func(write bool) (store.Store, error)
+
+	mu      sync.Mutex
+	at      time.Time
+	failed  error
+	waiting map[sandbox.Ref]time.Time
+	known   map[string]bool // tasks that were asked for: whether this store has them
+}
+
+func newKeptList(open func(bool) (store.Store, error)) *keptList { return &keptList{open: open} }
+
+// keptUntil is for fleet.Options.KeptUntil.
+func (k *keptList) keptUntil(ctx context.Context, s sandbox.Sandbox) time.Time {
+	labelled := sandbox.KeptAtMost(s.Labels)
+	if labelled.IsZero() && !task.IsID(s.TaskID) {
+		return time.Time{}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.at.IsZero() || time.Since(k.at) > keptAge {
+		k.failed, k.known = k.readDocument(ctx, func(ctx context.Context, st store.Store) (err error) {
+			k.waiting, err = task.KeepList{Store: st}.Waiting(ctx)
+			return err
+		}), map[string]bool{}
+		k.at = time.Now()
+	}
+	until, kept := k.waiting[s.Ref()]
+	switch {
+	case k.failed != nil:
+		return labelled
+	case kept:
+		return until
+	case labelled.IsZero() || k.knowsTask(ctx, s.TaskID):
+		return time.Time{}
+	}
+	return labelled
+}
+
+// knowsTask says that the store has a task: then its list says what is kept.
+func (k *keptList) knowsTask(ctx context.Context, id string) bool {
+	known, asked := k.known[id]
+	if !asked {
+		err := k.readDocument(ctx, func(ctx context.Context, st store.Store) error {
+			_, err := task.Ledger{Store: st}.Read(ctx, id)
+			return err
+		})
+		known = err == nil
+		if err == nil || fault.KindOf(err) == fault.KindNotFound {
+			k.known[id] = known
+		}
+	}
+	return known
+}
+
+func (k *keptList) readDocument(ctx context.Context, do func(context.Context, store.Store) error) error {
+	ctx, stop := context.WithTimeout(ctx, keptLimit)
+	defer stop()
+	st, err := k.open(false)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(ctx, st), st.Close())
 }

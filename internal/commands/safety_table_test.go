@@ -223,7 +223,7 @@ func tableOfRules() string {
 	}
 	b.WriteString("\n")
 	for _, r := range safety.Rules() {
-		fmt.Fprintf(&b, "- **%s**: %s\n", r, r.Says())
+		fmt.Fprintf(&b, "- **%s**: %s\n", r, r.Describe())
 	}
 	b.WriteString("\n")
 	for i, why := range remarks {

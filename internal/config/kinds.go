@@ -1,11 +1,15 @@
 package config
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
+
+	"go.yaml.in/yaml/v3"
 
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
@@ -131,4 +135,113 @@ func sampleOfKind(kind providers.OptionKind) string {
 	default:
 		return "text"
 	}
+}
+
+// Percent is a share from 1 to 100; whole, so that guards compare without
+// rounding.
+type Percent int
+
+// String writes 25%.
+func (p Percent) String() string { return strconv.Itoa(int(p)) + "%" }
+
+// Exceeded says that part is more than this share of whole.
+func (p Percent) Exceeded(part, whole int) bool { return part*100 > int(p)*whole }
+
+// ParsePercent reads 1% to 100%. Bare numbers, zero, signs, fractions and the
+// empty string are refused with an error that wraps sandbox.ErrMeasure.
+func ParsePercent(text string) (Percent, error) {
+	digits, marked := strings.CutSuffix(text, "%")
+	n, ok := digitsOf(digits)
+	if !marked || !ok || n < 1 || n > 100 {
+		return 0, fmt.Errorf("%w: percentage %q: write it like 25%%, from 1%% to 100%%", sandbox.ErrMeasure, text)
+	}
+	return Percent(n), nil
+}
+
+// distinct collects values in the order in which they come, each once.
+type distinct[T comparable] struct {
+	list []T
+	seen map[T]bool
+}
+
+func (d *distinct[T]) add(v T) {
+	if d.seen[v] {
+		return
+	}
+	if d.seen == nil {
+		d.seen = map[T]bool{}
+	}
+	d.seen[v] = true
+	d.list = append(d.list, v)
+}
+
+// isComposite says that a value of this kind is a list or a map.
+func isComposite(kind providers.OptionKind) bool {
+	return kind == providers.OptionArgs || kind == providers.OptionMap || kind == providers.OptionLimits
+}
+
+// checkChoice refuses a word that is none of an option's choices.
+func checkChoice(o providers.Option, text string) error {
+	if len(o.Choices) == 0 || slices.Contains(o.Choices, text) {
+		return nil
+	}
+	return fmt.Errorf("must be one of %s, not %s", joinWords(o.Choices), quoteKey(text))
+}
+
+// normalizeOption is normalise for an option, whose choices count as well.
+func normalizeOption(o providers.Option, text string) (string, error) {
+	text, err := normalizeText(o.Kind, text)
+	if err == nil {
+		err = checkChoice(o, text)
+	}
+	return text, err
+}
+
+// normalizeText reads an option that is written as in a file, from the environment
+// or from a default. Lists and maps become JSON.
+func normalizeText(kind providers.OptionKind, text string) (string, error) {
+	if !isComposite(kind) {
+		return text, checkKind(kind, text)
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal([]byte(text), &doc); err != nil || len(doc.Content) != 1 {
+		return "", errors.New("must be written like " + sampleOfKind(kind))
+	}
+	return compositeAsJSON(kind, doc.Content[0])
+}
+
+// compositeAsJSON reads a list of words or a map of words into JSON, which the
+// provider's room reads without this one.
+func compositeAsJSON(kind providers.OptionKind, node *yaml.Node) (string, error) {
+	shape, list := yaml.MappingNode, []string{}
+	if kind == providers.OptionArgs {
+		shape = yaml.SequenceNode
+	}
+	if node.Kind != shape {
+		return "", errors.New("must be written like " + sampleOfKind(kind))
+	}
+	for _, item := range node.Content {
+		if item.Kind != yaml.ScalarNode || hasNoValue(item) {
+			return "", errors.New("must hold only words, like " + sampleOfKind(kind))
+		}
+		list = append(list, item.Value)
+	}
+	var value any = list
+	if kind != providers.OptionArgs {
+		pairs := make(map[string]string, len(list)/2)
+		for i := 0; i+1 < len(list); i += 2 {
+			if _, twice := pairs[list[i]]; twice {
+				return "", errors.New("names one key twice")
+			}
+			if kind == providers.OptionLimits {
+				if err := checkKind(providers.OptionDuration, list[i+1]); err != nil {
+					return "", fmt.Errorf("%s: %w", quoteKey(list[i]), err)
+				}
+			}
+			pairs[list[i]] = list[i+1]
+		}
+		value = pairs
+	}
+	text, err := json.Marshal(value)
+	return string(text), err
 }

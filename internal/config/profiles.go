@@ -2,11 +2,14 @@ package config
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"sbx/internal/providers"
+	"sbx/internal/sandbox"
 )
 
 // buildProfiles builds the configured profiles, then those that need no
@@ -119,4 +122,155 @@ func withoutSecretText(kind providers.OptionKind, secret bool, err error) error 
 		return err // the check of a text never quotes it
 	}
 	return errors.New("must be written like " + sampleOfKind(kind))
+}
+
+func (l *loader) isSwitchedOn(t providers.Type) bool {
+	return len(t.SwitchedOn) > 0 && !slices.ContainsFunc(t.SwitchedOn, func(name string) bool { return l.in.Process.Getenv(name) == "" })
+}
+
+// addImplicitProfile adds the profile of a type that needs no file, unless a configured
+// profile is that account already.
+func (l *loader) addImplicitProfile(t providers.Type) {
+	if i := slices.IndexFunc(l.config.Profiles, func(p Profile) bool { return p.Name == t.Name }); i >= 0 {
+		l.refuseShadowedType(l.config.Profiles[i], t)
+		return
+	}
+	if slices.ContainsFunc(l.config.Profiles, func(p Profile) bool { return p.Type == t.Name && l.readsSwitchVariable(p.Name, t) }) {
+		return
+	}
+	p := Profile{Profile: l.resolveOptions(t.Name, t, true), Implicit: true, Owned: Owned{Has: sandbox.LabelOwner}}
+	if t.OwnsAll {
+		p.Owned = Owned{All: true}
+	}
+	mine, known := accountOf(p.Profile, t)
+	for _, other := range l.config.Profiles {
+		if theirs, ok := accountOf(other.Profile, t); known && ok && other.Type == t.Name && mine == theirs {
+			return
+		}
+	}
+	l.config.Profiles = append(l.config.Profiles, p)
+}
+
+// readsSwitchVariable says that a profile takes its credential from the variable that
+// switches the type on: its file says what the variable is for. The key of a
+// self-hosted service thus never goes to the provider's public address.
+func (l *loader) readsSwitchVariable(profile string, t providers.Type) bool {
+	return slices.ContainsFunc(t.Options, func(o providers.Option) bool {
+		e, _ := l.layers.lookup(optionKey(profile, o.Name))
+		return o.Secret && slices.Contains(t.SwitchedOn, e.variable)
+	})
+}
+
+// refuseShadowedType refuses a profile that has the name of its type and the credential
+// of another account: the account of the environment would silently be missing.
+func (l *loader) refuseShadowedType(p Profile, t providers.Type) {
+	for _, o := range t.Options {
+		text := l.in.Process.Getenv(o.Env)
+		if o.Secret && o.Env != "" && text != "" && text != p.Settings[o.Name] {
+			l.addError("env %s is another account than profile %s, whose name it would take; rename the profile or unset the variable", o.Env, p.Name)
+		}
+	}
+}
+
+// separateSources takes the profiles of sources out of those of providers: verbs work on
+// sandboxes, which a source neither lists nor ends.
+func (l *loader) separateSources() {
+	var own []Profile
+	for _, p := range l.config.Profiles {
+		if t, _ := findType(l.in.Types, p.Type); t.Attach != nil {
+			l.config.Sources = append(l.config.Sources, p)
+			continue
+		}
+		own = append(own, p)
+	}
+	l.config.Profiles = own
+}
+
+// checkSourceTargets checks that each source belongs to a profile. One that only its
+// environment switches on may be missing in this run.
+func (l *loader) checkSourceTargets() {
+	known := l.config.profileNames()
+	for _, s := range l.config.Sources {
+		target := s.Settings[providers.OptionAttach]
+		if slices.Contains(known, target) || slices.Contains(l.switchableTypes(), target) {
+			continue
+		}
+		e, _ := l.layers.lookup(optionKey(s.Name, providers.OptionAttach))
+		l.addError("%s: %s is attached to %s, and there is no such profile%s", e.origin, s.Name, quoteKey(target), suggestAllowed(target, known))
+	}
+}
+
+// SourcesOf gives the sources that know more of a profile's sandboxes.
+func (c *Config) SourcesOf(profile string) []Profile {
+	var found []Profile
+	for _, s := range c.Sources {
+		if s.Settings[providers.OptionAttach] == profile {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// Loose gives the sources whose profile is not there in this run.
+func (c *Config) Loose() []Profile {
+	var found []Profile
+	for _, s := range c.Sources {
+		if _, ok := c.Find(s.Settings[providers.OptionAttach]); !ok {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// withCommon adds what the profile of any provider may say beside the options of
+// its type. A type that has one of them already gives it a default of its own.
+func withCommon(types []providers.Type) []providers.Type {
+	all := make([]providers.Type, 0, len(types))
+	for _, t := range types {
+		if t.Attach == nil {
+			t.Options = slices.Clone(t.Options)
+			for _, o := range providers.CommonOptions() {
+				if !slices.ContainsFunc(t.Options, func(own providers.Option) bool { return own.Name == o.Name }) {
+					t.Options = append(t.Options, o)
+				}
+			}
+		}
+		all = append(all, t)
+	}
+	return all
+}
+
+// AgeOnly says that a sandbox of this profile whose activity is not known is
+// judged by its age.
+func (p Profile) AgeOnly() bool {
+	return p.Settings[providers.OptionActivity] == providers.ActivityAgeOnly
+}
+
+// maxSandboxes is how many may run at once: by the profile, else by the limits of all.
+func (p Profile) maxSandboxes(all Limits) int {
+	if n, err := parseCount(p.Settings[providers.OptionMaxSandboxes]); err == nil {
+		return int(n)
+	}
+	return all.MaxSandboxes
+}
+
+// StuckAfter gives the ages from which a silent sandbox counts as stuck, by agent
+// type; the type "" is all others. Nil where the profile says nothing.
+func (p Profile) StuckAfter() map[string]time.Duration {
+	var texts map[string]string
+	if json.Unmarshal([]byte(p.Settings[providers.OptionStuckAfter]), &texts) != nil {
+		return nil
+	}
+	ages := make(map[string]time.Duration, len(texts))
+	for kind, text := range texts {
+		age, err := sandbox.ParseDuration(text)
+		if err != nil {
+			continue // it was checked as it was read
+		}
+		if kind == providers.OptionDefault {
+			kind = ""
+		}
+		ages[kind] = age
+	}
+	return ages
 }

@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"sbx/internal/sandbox"
 )
 
 // mostLine is how long a line may be, in bytes: Vixie cron and its children cut
@@ -49,4 +53,168 @@ func commentLines(text string) string {
 		}
 		return r
 	}, text)
+}
+
+// isBareRune says that neither a shell nor systemd gives a character any meaning.
+func isBareRune(r rune) bool {
+	return (r >= '0' && r <= '9') || (r >= 'A' && r <= 'Z') || (r >= 'a' && r <= 'z') || strings.ContainsRune("_-+=:,./@", r)
+}
+
+func needsQuotes(word string) bool {
+	return word == "" || strings.ContainsFunc(word, func(r rune) bool { return !isBareRune(r) })
+}
+
+// crontabWord quotes a word for the shell of a crontab, where a % ends the command unless a
+// backslash precedes it. The pair is outside quotes: whether cron or the shell removes the
+// backslash, a % is left.
+func crontabWord(word string) string {
+	parts := strings.Split(word, "%")
+	if len(parts) == 1 {
+		return shellescape.Quote(word)
+	}
+	for i, part := range parts {
+		if part != "" {
+			parts[i] = shellescape.Quote(part)
+		}
+	}
+	return strings.Join(parts, `\%`)
+}
+
+// shellAssignment is NAME=word for a shell.
+func shellAssignment(pair string, quote func(string) string) string {
+	name, value, _ := strings.Cut(pair, "=")
+	return name + "=" + quote(value)
+}
+
+// unitWord writes one word of a command line in a unit; dollars says that systemd
+// would put a variable there.
+func unitWord(word string, dollars bool) string {
+	quoted := needsQuotes(word)
+	word = strings.ReplaceAll(word, "%", "%%")
+	if dollars {
+		word = strings.ReplaceAll(word, "$", "$$")
+	}
+	if !quoted {
+		return word
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(word) + `"`
+}
+
+// unitPath writes a text for a setting that takes the whole line and no quotes.
+func unitPath(path string) string { return strings.ReplaceAll(path, "%", "%%") }
+
+// CheckWord refuses what neither a crontab nor a unit can hold in one line.
+func CheckWord(word string) error {
+	if i := strings.IndexFunc(word, func(r rune) bool { return r < ' ' || r == 0x7f || r == 0xfffd }); i >= 0 {
+		return fmt.Errorf("%q holds a line end or another character that no cron line can hold", word)
+	}
+	return nil
+}
+
+// File is one unit.
+type File struct{ Name, Text string }
+
+// timerCalendar is the times of a timer. Layers of one host start in different minutes; a fixed
+// random delay separates hosts.
+func (j job) timerCalendar() string {
+	if j.every >= time.Hour {
+		return fmt.Sprintf("*:%02d", j.place)
+	}
+	return fmt.Sprintf("*:%d/%d", j.place, int(j.every/time.Minute))
+}
+
+// Units are a service and a timer for each layer, for the system's manager.
+func (p Plan) Units() []File {
+	var list []File
+	for _, e := range p.Entries() {
+		list = append(list, File{e.Unit, p.serviceUnit(e)}, File{strings.TrimSuffix(e.Unit, ".service") + ".timer", e.timerUnit()})
+	}
+	return list
+}
+
+// Systemd is all units as one text, each under the name of its file.
+func (p Plan) Systemd() string {
+	var b strings.Builder
+	b.WriteString("# The cleaning layers of sbx. Put each part into the file that its first line names, then:\n" +
+		"#   systemctl daemon-reload && systemctl enable --now sbx-LAYER.timer\n" +
+		"# `sbx cron check` proves that they ran.\n" + p.remarkComments())
+	for _, f := range p.Units() {
+		fmt.Fprintf(&b, "\n# /etc/systemd/system/%s\n%s", f.Name, f.Text)
+	}
+	return b.String()
+}
+
+func (e Entry) timerUnit() string {
+	return fmt.Sprintf(`[Unit]
+Description=sbx layer %s, every %s
+
+[Timer]
+OnCalendar=%s
+RandomizedDelaySec=50s
+FixedRandomDelay=yes
+AccuracySec=1s
+Persistent=yes
+
+[Install]
+WantedBy=timers.target
+`, e.Layer, sandbox.FormatDuration(e.job.every), e.Calendar)
+}
+
+// serviceUnit is one run. Twice its period ends a run that hangs, with TERM, so that
+// its journal says where it was.
+func (p Plan) serviceUnit(e Entry) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "[Unit]\nDescription=sbx layer %s: %s\nWants=network-online.target\nAfter=network-online.target\n\n[Service]\nType=oneshot\n", e.Layer, unitPath(e.Say))
+	if p.User != "" {
+		b.WriteString("User=" + p.User + "\n")
+	}
+	b.WriteString("ExecStart=" + execLine(e.Argv) + "\n")
+	fmt.Fprintf(&b, "TimeoutStartSec=%s\n", sandbox.FormatDuration(2*e.job.every))
+	if p.Dir != "" {
+		b.WriteString("# the project's .sbx.yaml is found from here\nWorkingDirectory=" + unitPath(p.Dir) + "\n")
+	}
+	for _, pair := range e.Env {
+		b.WriteString("Environment=" + unitWord(pair, false) + "\n")
+	}
+	if len(p.Needs) > 0 {
+		fmt.Fprintf(&b, "# holds %s, one NAME=value per line, for root alone (chmod 600).\n", strings.Join(p.Needs, " "))
+		b.WriteString("# Instead: LoadCredential=NAME:PATH here, and in the profile\n" +
+			"# token_command: [sh, -c, 'cat \"$CREDENTIALS_DIRECTORY/NAME\"']\n")
+		b.WriteString("EnvironmentFile=-" + unitPath(p.EnvFile) + "\n")
+	}
+	b.WriteString(p.sandboxingDirectives())
+	return b.String()
+}
+
+// execLine leaves the dollars of the program's path alone: systemd puts variables
+// only into what follows.
+func execLine(argv []string) string {
+	words := make([]string, len(argv))
+	for i, w := range argv {
+		words[i] = unitWord(w, i > 0)
+	}
+	return strings.Join(words, " ")
+}
+
+// sandboxingDirectives are systemd's restrictions of a run. Where sandboxes are processes of
+// this machine a run needs more rights: it ends them and removes their control groups.
+func (p Plan) sandboxingDirectives() string {
+	var b strings.Builder
+	b.WriteString("NoNewPrivileges=yes\nUMask=0077\nProtectSystem=strict\nProtectHome=read-only\n")
+	b.WriteString("# state and metrics; the folders have to be there\n")
+	for _, dir := range p.writableFolders() {
+		b.WriteString("ReadWritePaths=" + unitWord(dir, false) + "\n")
+	}
+	b.WriteString("ProtectClock=yes\nProtectHostname=yes\nProtectKernelModules=yes\nRestrictRealtime=yes\nRestrictSUIDSGID=yes\nLockPersonality=yes\n" +
+		"MemoryDenyWriteExecute=yes\nSystemCallArchitectures=native\nRestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX\n")
+	if p.HostProcesses != "" {
+		b.WriteString("# not here, since the profile of type " + p.HostProcesses + " ends processes of this machine and removes\n" +
+			"# their control groups: PrivateTmp, PrivateDevices, ProtectControlGroups,\n" +
+			"# ProtectKernelTunables, ProtectKernelLogs, ProtectProc, RestrictNamespaces,\n" +
+			"# CapabilityBoundingSet, SystemCallFilter\n")
+		return b.String()
+	}
+	b.WriteString("PrivateTmp=yes\nPrivateDevices=yes\nProtectControlGroups=yes\nProtectKernelTunables=yes\nProtectKernelLogs=yes\n" +
+		"ProtectProc=invisible\nRestrictNamespaces=yes\nCapabilityBoundingSet=\nSystemCallFilter=@system-service\n")
+	return b.String()
 }

@@ -20,8 +20,8 @@ import (
 	"sbx/internal/triage"
 )
 
-// on stages a drill on a fake: its sandboxes are no real processes, so the
-// verdicts are wrong, and what is tested is the course of events.
+// on stages a drill on a fake: its sandboxes are no real processes, so the verdicts are
+// wrong, and only the course of events is tested.
 func on(p *fake.Provider) Options {
 	return Options{
 		Fleet: fleet.New([]fleet.Member{{Provider: p}}, fleet.Options{}), Profile: "local", Binary: "sleep",
@@ -68,7 +68,7 @@ func TestInterruptionCleansUp(t *testing.T) {
 	})
 }
 
-// Whatever a step makes of an interruption, it stays one.
+// An interruption is reported as such, whatever the step returns.
 func TestInterruptionOfACountIsNoFailedCount(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -83,8 +83,8 @@ func TestInterruptionOfACountIsNoFailedCount(t *testing.T) {
 	})
 }
 
-// latecomer starts one more sandbox when the first one is asked to end, as a
-// supervisor does whose drill was killed in the middle of a start.
+// latecomer starts one more sandbox when the end of the first is requested, like a
+// supervisor whose drill was killed during a start.
 type latecomer struct {
 	once  sync.Once
 	start func()

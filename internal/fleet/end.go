@@ -100,7 +100,7 @@ func (e *termination) recheckTarget(ctx context.Context) (sandbox.Ending, bool) 
 	if e.o.VerifyOnly || e.o.Recheck.Skip != "" {
 		return sandbox.Ending{}, false
 	}
-	now, err := e.endRun.getTarget(ctx, e.target.ID)
+	now, _, err := e.endRun.timedGet(ctx, e.target.ID, callInSlot)
 	if err == nil {
 		e.readAt = time.Now()
 		e.o.Delete = e.o.Delete || now.State == sandbox.StateFailed && e.endRun.m.endsFailed()
@@ -210,7 +210,7 @@ func (e *termination) requestOptions() providers.TerminateOptions {
 
 // settleRequest reads once what a failed request has done.
 func (e *termination) settleRequest(ctx context.Context, asked error) (sandbox.Ending, bool) {
-	now, _, err := e.endRun.getAgain(ctx, e.target.ID)
+	now, _, err := e.endRun.timedGet(ctx, e.target.ID, callWithoutBreaker)
 	if err == nil {
 		e.noteEndShown(now)
 	}

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,7 +18,7 @@ type endRun struct {
 	m   *member
 	cut context.CancelCauseFunc
 
-	reads   chan struct{} // held by those who look for an end while others have not asked yet
+	reads   chan struct{} // held by verifying reads while requests are still to be sent
 	allSent chan struct{} // closed when all requests were sent
 	unsent  atomic.Int64  // requests still to be sent
 
@@ -90,20 +91,9 @@ func (l *endRun) recordRead(after time.Duration, over bool) {
 	}
 }
 
-// getTarget reads a sandbox before the request, unless the breaker is open.
-func (l *endRun) getTarget(ctx context.Context, id string) (sandbox.Sandbox, error) {
-	got, _, err := l.timedGet(ctx, id, callInSlot[sandbox.Sandbox])
-	return got, err
-}
-
-// getAgain reads a sandbox after the request, whatever the state of the breaker, and
-// returns when the read began.
-func (l *endRun) getAgain(ctx context.Context, id string) (sandbox.Sandbox, time.Time, error) {
-	return l.timedGet(ctx, id, callWithoutBreaker[sandbox.Sandbox])
-}
-
 type getCall func(context.Context, *member, string, func(context.Context) (sandbox.Sandbox, error)) (sandbox.Sandbox, error)
 
+// timedGet reads a sandbox by callInSlot or callWithoutBreaker and returns when the read began.
 func (l *endRun) timedGet(ctx context.Context, id string, ask getCall) (sandbox.Sandbox, time.Time, error) {
 	var began time.Time
 	got, err := ask(ctx, l.m, "get "+id, func(ctx context.Context) (sandbox.Sandbox, error) {
@@ -130,8 +120,8 @@ func (l *endRun) sendTerminate(ctx context.Context, id string, sending func() pr
 func (l *endRun) checkSilence(began time.Time, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case !isNoProgress(err):
+	switch _, silent := errors.AsType[noProgressError](err); {
+	case !silent:
 		l.lastAnswer = time.Now()
 	case l.lastAnswer.Before(began):
 		l.cut(l.m.timeoutCause())

@@ -121,29 +121,29 @@ func (f *Fleet) parseRefs(words []string) ([]*lookup, error) {
 func (f *Fleet) lookUp(ctx context.Context, asked []*lookup, o FindOptions) {
 	var wg sync.WaitGroup
 	var bare []*lookup
-	doubts := f.newFindFallback()
+	fallback := &findFallback{f: f, requests: f.newRequestCache(), listings: map[*member]func() Listing{}}
 	for _, a := range asked {
 		if a.member == nil {
 			bare = append(bare, a)
 			continue
 		}
-		wg.Go(func() { a.resolveRef(ctx, o, doubts) })
+		wg.Go(func() { a.resolveRef(ctx, o, fallback) })
 	}
 	if len(bare) > 0 {
 		l := f.Collect(ctx, providers.Query{All: true})
 		for _, a := range bare {
 			if a.found, a.err = f.pickMatch(l, a.ref.ID, o); o.Destructive && fault.KindOf(a.err) == fault.KindNotFound {
-				a.matchEndRequest(ctx, f.members, doubts)
+				a.matchEndRequest(ctx, f.members, fallback)
 			}
 		}
 	}
 	wg.Wait()
 }
 
-func (a *lookup) resolveRef(ctx context.Context, o FindOptions, doubts *findFallback) {
+func (a *lookup) resolveRef(ctx context.Context, o FindOptions, fallback *findFallback) {
 	a.found, a.err = a.member.resolveInSlot(ctx, a.ref.ID)
 	if fault.KindOf(a.err) == fault.KindNotFound {
-		a.checkListing(ctx, o, doubts)
+		a.checkListing(ctx, o, fallback)
 		return
 	}
 	bare := sandbox.Sandbox{Provider: a.ref.Provider, ProviderType: a.member.Provider.Type(), ID: a.ref.ID}
@@ -183,10 +183,6 @@ type findFallback struct {
 
 	mu       sync.Mutex
 	listings map[*member]func() Listing
-}
-
-func (f *Fleet) newFindFallback() *findFallback {
-	return &findFallback{f: f, requests: f.newRequestCache(), listings: map[*member]func() Listing{}}
 }
 
 // listOnce is the listing of one profile, with its errors.

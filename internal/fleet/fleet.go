@@ -105,7 +105,7 @@ func New(members []Member, o Options) *Fleet {
 		}
 		one := &member{
 			Member: m, slots: make(chan struct{}, o.Slots), breaker: policy.NewBreaker(m.Provider.Name()),
-			keptUntil: o.KeptUntil, capacity: newCapacity(), listing: &lastListing{}, quota: &quotaUsed{}, now: o.Now,
+			keptUntil: o.KeptUntil, capacity: &capacity{counting: make(chan struct{}, 1), made: map[string]time.Time{}}, listing: &lastListing{}, quota: &quotaUsed{}, now: o.Now,
 		}
 		for _, s := range m.Sources {
 			one.attached = append(one.attached, source{s, policy.NewBreaker(s.Name())})

@@ -99,8 +99,8 @@ func TestAbilities(t *testing.T) {
 	}
 }
 
-// heard is a Sink that keeps what it is told; the fleet calls it from one
-// goroutine at a time, so it needs no lock (-race would tell).
+// heard is a Sink that records the events; the fleet calls it from one goroutine at a time, so
+// it needs no lock (-race would detect it).
 type heard struct{ notes []string }
 
 func (h *heard) Note(e sandbox.Event, ref sandbox.Ref) {

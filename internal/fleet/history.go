@@ -41,47 +41,65 @@ func (noHistory) OfProfile(context.Context, string) triage.FleetSignals { return
 // lastListing is the result of the last complete listing of a profile in this process, for
 // observations that need no listing of their own.
 type lastListing struct {
-	mu     sync.Mutex
-	counts *providers.Stats // nil = no complete listing yet
-	since  []time.Time      // start of each running sandbox of known age, by this machine's clock
+	mu    sync.Mutex
+	count *listingCount // nil = no complete listing yet
 }
 
-// listingCount counts the sandboxes of a listing while it is read.
+// listingCount counts the sandboxes of a listing.
 type listingCount struct {
-	items map[sandbox.State]int64
-	since []time.Time
+	states map[sandbox.State]int64
+	since  []time.Time // start of each running sandbox of known age, by this machine's clock
 }
 
-func newListingCount() listingCount { return listingCount{items: make(map[sandbox.State]int64)} }
+func newListingCount(items []sandbox.Sandbox, now time.Time) *listingCount {
+	c := &listingCount{states: make(map[sandbox.State]int64)}
+	for _, s := range items {
+		c.add(s, now)
+	}
+	return c
+}
 
 func (c *listingCount) add(s sandbox.Sandbox, now time.Time) {
-	c.items[s.State]++
+	c.states[s.State]++
 	if age, source := s.Age(now); s.State == sandbox.StateRunning && source != sandbox.AgeUnknown {
 		c.since = append(c.since, now.Add(-age))
 	}
 }
 
-func (l *lastListing) keepCounts(c listingCount) {
+func (c *listingCount) stats() providers.Stats {
+	return providers.Stats{
+		Active: new(c.states[sandbox.StateRunning]), Provisioning: new(c.states[sandbox.StateProvisioning]), Terminating: new(c.states[sandbox.StateTerminating]),
+	}
+}
+
+// olderThan is the number of running sandboxes older than an age.
+func (c *listingCount) olderThan(age time.Duration, now time.Time) *int64 {
+	old := int64(0)
+	for _, at := range c.since {
+		if now.Sub(at) > age {
+			old++
+		}
+	}
+	return &old
+}
+
+func (l *lastListing) keepCount(c *listingCount) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.counts, l.since = new(countStates(c.items)), c.since
+	l.count = c
 }
 
 // addTo adds the counts of the listing, if any was complete.
 func (l *lastListing) addTo(sig *triage.FleetSignals, stuckAge time.Duration, now time.Time) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.counts == nil {
+	c := l.count
+	l.mu.Unlock()
+	if c == nil {
 		return
 	}
-	old := int64(0)
-	for _, at := range l.since {
-		if now.Sub(at) > stuckAge {
-			old++
-		}
-	}
-	sig.Active, sig.Provisioning, sig.Terminating = l.counts.Active, l.counts.Provisioning, l.counts.Terminating
-	sig.OverStuckAge = &old
+	stats := c.stats()
+	sig.Active, sig.Provisioning, sig.Terminating = stats.Active, stats.Provisioning, stats.Terminating
+	sig.OverStuckAge = c.olderThan(stuckAge, now)
 	addSample(sig, now)
 }
 
@@ -176,18 +194,9 @@ func (s ProviderStats) Signals(stuckAge time.Duration, now time.Time) triage.Fle
 	sig.Active, sig.Provisioning, sig.Terminating = s.Stats.Active, s.Stats.Provisioning, s.Stats.Terminating
 	sig.TotalCreated, sig.TotalDestroyed, sig.TimedOut = s.Stats.TotalCreated, s.Stats.TotalDestroyed, s.Stats.TimedOut
 	addSample(&sig, now)
-	if s.ItemsErr != nil {
-		return sig
+	if s.ItemsErr == nil {
+		sig.OverStuckAge = newListingCount(s.Items, now).olderThan(stuckAge, now)
 	}
-	c := newListingCount()
-	for _, box := range s.Items {
-		c.add(box, now)
-	}
-	var listed triage.FleetSignals
-	l := lastListing{}
-	l.keepCounts(c)
-	l.addTo(&listed, stuckAge, now)
-	sig.OverStuckAge = listed.OverStuckAge
 	return sig
 }
 
@@ -225,22 +234,7 @@ func (f *Fleet) memberStats(ctx context.Context, m *member) ProviderStats {
 	}
 	s.Counted, s.Err = true, s.ItemsErr
 	if s.Err == nil {
-		s.Stats = countItems(s.Items)
+		s.Stats = newListingCount(s.Items, f.o.Now()).stats()
 	}
 	return s
-}
-
-// countItems counts a complete listing by state.
-func countItems(items []sandbox.Sandbox) providers.Stats {
-	states := make(map[sandbox.State]int64)
-	for _, s := range items {
-		states[s.State]++
-	}
-	return countStates(states)
-}
-
-func countStates(n map[sandbox.State]int64) providers.Stats {
-	return providers.Stats{
-		Active: new(n[sandbox.StateRunning]), Provisioning: new(n[sandbox.StateProvisioning]), Terminating: new(n[sandbox.StateTerminating]),
-	}
 }

@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"iter"
+	"time"
 
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
@@ -47,7 +48,7 @@ func (m *member) readSandbox(ctx context.Context, word string) (sandbox.Sandbox,
 // listing that was read to its end.
 func (m *member) listRows(ctx context.Context, q providers.Query) iter.Seq2[sandbox.Sandbox, error] {
 	return func(yield func(sandbox.Sandbox, error) bool) {
-		count, complete, now := newListingCount(), coversAll(q), m.now()
+		count, complete, now := newListingCount(nil, time.Time{}), coversAll(q), m.now()
 		for s, err := range m.Provider.List(ctx, q) {
 			s = m.addLocalFacts(m.Metadata.Read(s))
 			if err != nil {
@@ -60,7 +61,7 @@ func (m *member) listRows(ctx context.Context, q providers.Query) iter.Seq2[sand
 			}
 		}
 		if complete {
-			m.listing.keepCounts(count)
+			m.listing.keepCount(count)
 		}
 	}
 }

@@ -97,8 +97,7 @@ func TestJudgeLooksOnlyWhereTheRecordLeavesItOpen(t *testing.T) {
 	})
 }
 
-// TestEverySandboxCarriesTheClockOfItsProvider: whoever reads its age needs no other
-// correction.
+// TestEverySandboxCarriesTheClockOfItsProvider: readers of its age need no other correction.
 func TestEverySandboxCarriesTheClockOfItsProvider(t *testing.T) {
 	t.Parallel()
 	p := fake.New(fake.Options{Name: "prod", Skew: -15 * time.Minute})
@@ -116,7 +115,7 @@ func TestEverySandboxCarriesTheClockOfItsProvider(t *testing.T) {
 	}
 }
 
-// TestTracksTasks: where nobody would name a task, a missing one says nothing.
+// TestTracksTasks: where no source would name a task, a missing one proves nothing.
 func TestTracksTasks(t *testing.T) {
 	t.Parallel()
 	maker, reader, plane := fake.New(fake.Options{Name: "maker"}), fake.New(fake.Options{Name: "reader"}), fake.New(fake.Options{Name: "plane"})

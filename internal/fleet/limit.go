@@ -24,10 +24,6 @@ type capacity struct {
 	made    map[string]time.Time
 }
 
-func newCapacity() *capacity {
-	return &capacity{counting: make(chan struct{}, 1), made: map[string]time.Time{}}
-}
-
 // lockCounting waits until no other goroutine counts; leave must be called.
 func (c *capacity) lockCounting(ctx context.Context) (leave func(), err error) {
 	select {

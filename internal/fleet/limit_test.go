@@ -77,7 +77,7 @@ func TestWhatCannotBeCountedIsNotExceeded(t *testing.T) {
 	})
 }
 
-// TestTheLimitIsAQuota, also where the provider tells none.
+// TestTheLimitIsAQuota, also where the provider reports none.
 func TestTheLimitIsAQuota(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -101,8 +101,8 @@ func TestTheLimitIsAQuota(t *testing.T) {
 	})
 }
 
-// TestACountHoldsUpNobodyForEver: who waits for another's count can be interrupted, and a
-// create that is answered waits for nobody's.
+// TestACountHoldsUpNobodyForEver: waiting for another count can be interrupted, and a create
+// that was answered waits for none.
 func TestACountHoldsUpNobodyForEver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

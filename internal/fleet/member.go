@@ -132,11 +132,6 @@ func (m *member) asFault(ctx context.Context, err error, op string) error {
 	return &fault.Error{Kind: kind, Provider: name, Op: op, Hint: fault.HintOf(err), Err: err}
 }
 
-func isNoProgress(err error) bool {
-	_, silent := errors.AsType[noProgressError](err)
-	return silent
-}
-
 // AbilityRow is what one profile can do.
 type AbilityRow struct {
 	Provider     string

@@ -293,7 +293,7 @@ func (f *Fleet) Judge(ctx context.Context, items []sandbox.Sandbox, how Judging)
 	judged := make([]Judged, len(items))
 	var all sync.WaitGroup
 	for i, s := range items {
-		judged[i] = how.byRecord(s)
+		judged[i] = Judged{Sandbox: s, Verdict: triage.Judge(s, triage.Signals{}, how.Thresholds(s), how.Now())}
 		if how.Look && judged[i].Verdict.NeedsLook() {
 			all.Go(func() {
 				o := f.ObserveLife(ctx, s)
@@ -303,8 +303,4 @@ func (f *Fleet) Judge(ctx context.Context, items []sandbox.Sandbox, how Judging)
 	}
 	all.Wait()
 	return judged
-}
-
-func (how Judging) byRecord(s sandbox.Sandbox) Judged {
-	return Judged{Sandbox: s, Verdict: triage.Judge(s, triage.Signals{}, how.Thresholds(s), how.Now())}
 }

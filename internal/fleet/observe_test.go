@@ -64,7 +64,7 @@ func TestSignalsUseNothingOfAPartThatFailed(t *testing.T) {
 	sig := o.Signals(limits)
 	require.NotNil(t, sig.Trend)
 	require.NotNil(t, sig.Logs)
-	assert.True(t, sig.Logs.Has("out_of_memory"))
+	assert.Equal(t, "out_of_memory", sig.Logs.Hits[0].Pattern.ID)
 	assert.Equal(t, []sandbox.Verdict{sandbox.True, sandbox.True, sandbox.True}, []sandbox.Verdict{sig.Answers, sig.Agrees, sig.Exists})
 
 	broken := errors.New("cut off")

@@ -58,7 +58,7 @@ func TestAHundredEndingsKeepTheirBudget(t *testing.T) {
 	}
 }
 
-// asker notes what it is told when it is asked to end something.
+// asker records the arguments of Terminate.
 type asker struct {
 	*fake.Provider
 

@@ -136,8 +136,8 @@ func TestOpenRequests(t *testing.T) {
 	}
 }
 
-// TestAnInterruptedRequestIsKept: nobody waited for the answer, so nobody may later
-// take a missing record for the end.
+// TestAnInterruptedRequestIsKept: the request has no answer, so a missing record does not prove
+// the end later.
 func TestAnInterruptedRequestIsKept(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -162,7 +162,7 @@ func TestWaitTakesNoForgettingForAnEnd(t *testing.T) {
 	})
 }
 
-// TestA404IsDoubted: one GET that does not find a sandbox is held against the list.
+// TestA404IsDoubted: a GET that does not find a sandbox is compared with the list.
 func TestA404IsDoubted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

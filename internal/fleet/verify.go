@@ -29,7 +29,7 @@ func (e *termination) awaitEnd(ctx context.Context) sandbox.Ending {
 			return e.interruptedOutcome(ctx)
 		}
 		var looked time.Time
-		last, looked, err = e.endRun.getAgain(ctx, e.target.ID)
+		last, looked, err = e.endRun.timedGet(ctx, e.target.ID, callWithoutBreaker)
 		if err == nil {
 			e.noteEndShown(last)
 		}
@@ -46,7 +46,7 @@ func (e *termination) awaitEnd(ctx context.Context) sandbox.Ending {
 		case over && ctx.Err() != nil:
 			return e.interruptedOutcome(ctx)
 		case over && (p.final || !time.Now().Before(deadline)):
-			return e.unprovedOutcome()
+			return e.newOutcome(sandbox.OutcomeAccepted, "accepted, but its end is not proved: "+e.unprovedReason, e.existence...)
 		case over: // its proof may follow
 		case err != nil && ctx.Err() != nil:
 			return e.interruptedOutcome(ctx)
@@ -108,11 +108,6 @@ func (e *termination) proveEnd(ctx context.Context, missing bool) proofResult {
 		return proofResult{ended: true, evidence: proof.Evidence}
 	}
 	return proofResult{}
-}
-
-// unprovedOutcome is the outcome of an end that a read showed and nothing proved.
-func (e *termination) unprovedOutcome() sandbox.Ending {
-	return e.newOutcome(sandbox.OutcomeAccepted, "accepted, but its end is not proved: "+e.unprovedReason, e.existence...)
 }
 
 func (e *termination) verifiedOutcome(now sandbox.Sandbox, err error, proof ...sandbox.Evidence) sandbox.Ending {

@@ -114,7 +114,7 @@ func TestWhatIsAppendedIsRead(t *testing.T) {
 		log, err := Read(d, "r-1")
 		require.NoError(t, err, name)
 		require.Len(t, log.Entries, 3, name)
-		assert.False(t, log.Torn)
+		assert.False(t, log.Truncated)
 		assert.Empty(t, log.Broken)
 		var got map[string]int
 		require.NoError(t, log.Entries[2].Into(&got))
@@ -213,12 +213,12 @@ func TestACutOffRunGoesOn(t *testing.T) {
 		again, err := Read(d, "r-1")
 		require.NoError(t, err)
 		require.Empty(t, again.Broken)
-		require.False(t, again.Torn)
+		require.False(t, again.Truncated)
 		require.Len(t, again.Entries, len(log.Entries)+1)
 	}
 }
 
-// TestATornLineIsGoneFromTheDisk before the next one is written, or both are lost.
+// TestATornLineIsGoneFromTheDisk before the next one is written, or both would be lost.
 func TestATornLineIsGoneFromTheDisk(t *testing.T) {
 	t.Parallel()
 	d := Dir(t.TempDir())
@@ -229,7 +229,7 @@ func TestATornLineIsGoneFromTheDisk(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, append(text, `{"seq":3,"at`...), 0o600))
 	log, err := Read(d, "r-1")
 	require.NoError(t, err)
-	require.True(t, log.Torn)
+	require.True(t, log.Truncated)
 	w, err := Extend(d, log, noon)
 	require.NoError(t, err)
 	require.NoError(t, w.Append("resume", nil))
@@ -240,7 +240,7 @@ func TestATornLineIsGoneFromTheDisk(t *testing.T) {
 	assert.Len(t, log.Entries, 3)
 }
 
-// TestNoTwoEntriesSpellTheSameText: what moves from one part to the next changes the
+// TestNoTwoEntriesSpellTheSameText: text that moves from one part to the next changes the
 // hash.
 func TestNoTwoEntriesSpellTheSameText(t *testing.T) {
 	t.Parallel()
@@ -264,7 +264,7 @@ func TestNothingIsWrittenAfterAFailure(t *testing.T) {
 	log, err := Read(d, "r-1")
 	require.NoError(t, err)
 	assert.Len(t, log.Entries, 1)
-	assert.True(t, log.Torn)
+	assert.True(t, log.Truncated)
 }
 
 func TestAppendAfterClose(t *testing.T) {
@@ -308,11 +308,11 @@ func TestRunsAreChained(t *testing.T) {
 		require.NoError(t, err)
 		logs = append(logs, log)
 	}
-	assert.Empty(t, Unrooted(logs))
-	assert.Empty(t, Unrooted(logs[1:]), "what is older than the first is not missed")
-	assert.Equal(t, []string{"r-2"}, Unrooted([]Log{logs[0], logs[2]}), "a run between them is missing")
-	assert.Empty(t, Unrooted([]Log{logs[2], logs[0], logs[1]}), "by what they hold, not by their order")
-	assert.Empty(t, Unrooted(nil))
+	assert.Empty(t, MissingPredecessor(logs))
+	assert.Empty(t, MissingPredecessor(logs[1:]), "what is older than the first is not missed")
+	assert.Equal(t, []string{"r-2"}, MissingPredecessor([]Log{logs[0], logs[2]}), "a run between them is missing")
+	assert.Empty(t, MissingPredecessor([]Log{logs[2], logs[0], logs[1]}), "by what they hold, not by their order")
+	assert.Empty(t, MissingPredecessor(nil))
 }
 
 func TestPruneKeepsTheNewest(t *testing.T) {
@@ -349,7 +349,7 @@ func FuzzParse(f *testing.F) {
 		if log.size > int64(len(text)) {
 			t.Fatalf("trusts %d of %d bytes", log.size, len(text))
 		}
-		if again := parse("r-1", text[:log.size]); again.Broken != "" || again.Torn || len(again.Entries) != len(log.Entries) {
+		if again := parse("r-1", text[:log.size]); again.Broken != "" || again.Truncated || len(again.Entries) != len(log.Entries) {
 			t.Fatalf("what is trusted does not read back: %+v", again)
 		}
 		for i, e := range log.Entries {
@@ -360,8 +360,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestAJournalIsReadLineByLine: nothing of it is held but what the chain needs, and a
-// line that this room cannot have written ends the reading.
+// TestAJournalIsReadLineByLine: it holds only what the chain needs, and an impossible line
+// ends the reading.
 func TestAJournalIsReadLineByLine(t *testing.T) {
 	t.Parallel()
 	d := newMemory()

@@ -1,3 +1,10 @@
+// Package journal records what a destructive run is about to do and its results: one file
+// per run, one line per entry, written before the action and durable when Append returns.
+//
+// The entries of a run are chained by their hashes, and a run begins with the last hash of
+// the run before it, so that a changed, dropped or added line shows. The packages that
+// write entries define their meaning; sandboxes, providers and decisions do not belong
+// here.
 package journal
 
 import (
@@ -16,11 +23,11 @@ import (
 
 // Log is a journal that was read.
 type Log struct {
-	Run     string
-	Entries []Entry // by Read; Scan passes them on instead
-	Count   int     // of entries that can be trusted
-	Torn    bool    // the last line is incomplete: the run was interrupted there
-	Broken  string  // why the chain does not hold; "" = it does
+	Run       string
+	Entries   []Entry // by Read; Scan passes them on instead
+	Count     int     // of entries that can be trusted
+	Truncated bool    // the last line is incomplete: the run was interrupted there
+	Broken    string  // why the chain does not hold; "" = it does
 
 	size   int64 // of the part that can be trusted
 	first  Entry
@@ -64,9 +71,9 @@ func Scan(d Disk, run string, take func(Entry)) (Log, error) {
 	return log, nil
 }
 
-// Mentions reports whether a text occurs in the journal of a run: far cheaper than reading
+// ContainsText reports whether a text occurs in the journal of a run: far cheaper than reading
 // it, for a search through many.
-func Mentions(d Disk, run, text string) (bool, error) {
+func ContainsText(d Disk, run, text string) (bool, error) {
 	quoted, err := json.Marshal(text)
 	if err != nil {
 		return false, err
@@ -103,7 +110,7 @@ func (l *Log) scanLines(lines *bufio.Reader, take func(Entry)) error {
 			l.Broken = fmt.Sprintf("line %d is longer than %d bytes", l.Count+1, maxLine)
 			return nil
 		case errors.Is(err, io.EOF):
-			l.Torn = len(line) > 0
+			l.Truncated = len(line) > 0
 			return nil
 		case err != nil:
 			return err
@@ -111,7 +118,7 @@ func (l *Log) scanLines(lines *bufio.Reader, take func(Entry)) error {
 		var e Entry
 		if err := json.Unmarshal(line, &e); err != nil {
 			if _, more := lines.Peek(1); errors.Is(more, io.EOF) { // a line end may be older bytes of the disk
-				l.Torn = true
+				l.Truncated = true
 				return nil
 			}
 			l.Broken = fmt.Sprintf("line %d is no entry: %v", l.Count+1, err)
@@ -200,10 +207,10 @@ func lastHash(d Disk) (string, error) {
 	return "", nil
 }
 
-// Unrooted names those of the runs that begin with a hash at which none of the others ends,
+// MissingPredecessor names those of the runs that begin with a hash at which none of the others ends,
 // except the first one: the journal before each is missing. A run that waited for the lock
 // may follow one of a later name.
-func Unrooted(logs []Log) []string {
+func MissingPredecessor(logs []Log) []string {
 	stood := map[string]bool{}
 	for _, l := range logs {
 		for _, hash := range l.hashes {

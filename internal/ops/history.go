@@ -65,7 +65,7 @@ func (e *Env) ownHistories(verb string, limit int) ([]cleanup.History, []error) 
 			errs = append(errs, err)
 			continue
 		}
-		if log.Count == 0 && !log.Torn && log.Broken == "" {
+		if log.Count == 0 && !log.Truncated && log.Broken == "" {
 			errs = append(errs, fault.New(fault.KindFound, "the journal of %s holds nothing: it was cut off before its first line, or somebody emptied it", run).
 				WithHint("a run that is beginning right now has none yet; `%s cleanup runs` shows what is left", e.Process.Name()))
 		}
@@ -76,7 +76,7 @@ func (e *Env) ownHistories(verb string, limit int) ([]cleanup.History, []error) 
 			list = append(list, h)
 		}
 	}
-	for _, run := range journal.Unrooted(logs) {
+	for _, run := range journal.MissingPredecessor(logs) {
 		errs = append(errs, fault.New(fault.KindFound, "the journal of the run before %s is missing", run).
 			WithHint("somebody removed it, or what it said; `%s cleanup runs` shows what is left", e.Process.Name()))
 	}

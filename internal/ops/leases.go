@@ -3,10 +3,17 @@ package ops
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"sbx/internal/config"
+	"sbx/internal/cron"
 	"sbx/internal/fault"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/task"
@@ -140,3 +147,81 @@ func (e *Env) settleTasks(ctx context.Context, watch Reporter) {
 		watch.Warn("tasks that dead processes left could not be settled: " + err.Error())
 	}
 }
+
+// Undecided are the selected profiles without a configured owner: bulk endings touch only their
+// sandboxes that carry sandbox.LabelOwner.
+func Undecided(c *config.Config) []string {
+	var names []string
+	for _, p := range c.Selected() {
+		if p.Undecided() {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// OwnHint is the command that declares the sandboxes of these profiles as ours.
+func (e *Env) OwnHint(profiles []string) string {
+	return "`" + e.Process.Name() + " config own" + cron.ProviderFlags(profiles) + " --all` makes all of them yours, `--label KEY=VALUE` those that carry it"
+}
+
+// UnownedText says how many sandboxes stay because they have no owner, and what to type; "" =
+// none.
+func (e *Env) UnownedText(unowned map[string]int, what string) string {
+	names := slices.Sorted(maps.Keys(unowned))
+	total := 0
+	parts := make([]string, len(names))
+	for i, name := range names {
+		total += unowned[name]
+		parts[i] = fmt.Sprintf("%s %d", name, unowned[name])
+	}
+	if total == 0 {
+		return ""
+	}
+	if total == 1 {
+		return fmt.Sprintf("1 %s is kept because nobody owns it (%s): %s", strings.Replace(what, "sandboxes", "sandbox", 1), names[0], e.OwnHint(names))
+	}
+	return fmt.Sprintf("%d %s are kept because nobody owns them (%s): %s", total, what, strings.Join(parts, ", "), e.OwnHint(names))
+}
+
+// The kinds of sightings that cleanup keeps in the store.
+const (
+	sightFirst     = "first seen"        // of sandboxes without a known age
+	sightCandidate = "cleanup candidate" // under --notify-before
+)
+
+// Sightings reads the sightings of a kind on first use. A failed read counts as never seen,
+// which keeps a sandbox.
+func (e *Env) Sightings(ctx context.Context, watch Reporter, kind string) func() map[string]store.Sighting {
+	return sync.OnceValue(func() (seen map[string]store.Sighting) {
+		e.writeStore(ctx, watch, false, func(ctx context.Context, st store.Store) (err error) {
+			seen, err = st.Sightings(ctx, kind)
+			return err
+		})
+		return seen
+	})
+}
+
+// candidateKey distinguishes a sandbox from a later one with the same id.
+func candidateKey(s sandbox.Sandbox) string {
+	return s.Ref().String() + " " + s.CreatedAt.UTC().Format(time.RFC3339Nano)
+}
+
+// Protection is what keeps sandboxes from being ended.
+func (e *Env) Protection(c *config.Config, held *Leases) safety.Protection {
+	return safety.Protection{Now: e.Now, Configured: c.Protect.Covers, Leased: held.Holds}
+}
+
+// Limits are those of the configuration; allowed are the production profiles that the
+// operator has named.
+func (e *Env) Limits(c *config.Config, allowed []string) (safety.Limits, error) {
+	for _, name := range allowed {
+		if _, known := c.Find(name); !known {
+			return safety.Limits{}, fault.Usage("--production: there is no profile %q", name)
+		}
+	}
+	return safety.Limits{MaxDelete: c.Limits.MaxDelete, MaxFraction: int(c.Limits.MaxFraction), Production: c.Production, Allowed: allowed}, nil
+}
+
+// RunStarted is an item of operations that end sandboxes: from now on it acts.
+type RunStarted struct{ RunID string }

@@ -90,7 +90,7 @@ func (e *Env) endInJournals(ctx context.Context, word string, means func(sandbox
 		if ctx.Err() != nil {
 			break
 		}
-		if there, err := journal.Mentions(k.disk, k.run, word); err != nil || !there {
+		if there, err := journal.ContainsText(k.disk, k.run, word); err != nil || !there {
 			continue
 		}
 		if h, err := cleanup.ReadRun(k.disk, k.run); err == nil {

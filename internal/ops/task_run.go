@@ -2,13 +2,16 @@ package ops
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"time"
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/publish"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/task"
@@ -90,4 +93,128 @@ type TaskParts struct {
 	Notice   func(text string)
 	// Protected says why the operator keeps a sandbox; WithTasks sets it.
 	Protected func(sandbox.Sandbox) string
+}
+
+// WithTasks opens the store and joins it with a fleet. Launching and stopping fail
+// closed: without a store nothing of it is done.
+func (e *Env) WithTasks(ctx context.Context, parts TaskParts, do func(store.Store, task.Options) error) error {
+	st, err := e.Store(true)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = st.Close() }() // what had to be kept was kept by its own call
+	c, err := e.Config()
+	if err != nil {
+		return err
+	}
+	parts.Store, parts.Protected = st, func(s sandbox.Sandbox) string { return e.Protection(c, nil).Keeps(s, safety.ByWord) }
+	options, err := e.Tasks(ctx, parts)
+	if err != nil {
+		return err
+	}
+	return do(st, options)
+}
+
+// SweepTasks settles what dead processes left and ends what was kept for long enough,
+// for a moment at most.
+func (e *Env) SweepTasks(ctx context.Context, watch Reporter, options task.Options) {
+	options.Continue = e.startBackgroundRunner
+	adopted, err := task.Sweep(ctx, options)
+	for _, a := range adopted {
+		watch.Note(fmt.Sprintf("task %s was left by a dead process: it is %s now", a.Task.ID, WithDetail(string(a.Task.State), string(a.Task.Phase))))
+		if fault.KindOf(a.Err) == fault.KindLauncher {
+			watch.Warn(a.Err.Error())
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		watch.Warn("tasks that dead processes left could not be looked at: " + err.Error())
+	}
+	ended, err := task.EndKept(ctx, options)
+	for _, ref := range ended {
+		watch.Note(ref.String() + " was kept until its time was over: it is gone now")
+	}
+	if err != nil && ctx.Err() == nil {
+		watch.Warn("sandboxes that were kept could not be looked at: " + err.Error())
+	}
+}
+
+// ProgramExit is the exit of a program that sbx ran for the operator: the
+// process returns its code, and nothing is printed about it.
+type ProgramExit struct{ Code int } //nolint:errname // no error of sbx, but a result
+
+// Error says how the program ended.
+func (e ProgramExit) Error() string { return fmt.Sprintf("the program exited with %d", e.Code) }
+
+// TaskVerdict is the error that a task's end is for the process (CLI.md, exit codes).
+func TaskVerdict(t task.Task, err error) error {
+	if err != nil && (!errors.Is(err, task.ErrUnverified) || t.Verdict == task.Completed || t.Verdict == "") {
+		return err
+	}
+	over := t
+	if !over.State.Final() {
+		over.State = t.Verdict
+	}
+	op := "task " + t.ID
+	switch code := over.ExitCode(); {
+	case code == 0:
+		return nil
+	case over.State == task.TimedOut:
+		return fault.New(fault.KindTimeout, "its %s limit was reached", t.Reason).At("", op).WithHint("`sbx tasks show %s` has the evidence", t.ID)
+	case over.State == task.Stopped:
+		return fault.New(fault.KindCanceled, "stopped by %s", t.StopBy).At("", op)
+	case code == task.CodeNotRun:
+		return fault.New(fault.KindLauncher, "%s", notRunWords(t)).At("", op).WithHint("`sbx tasks show %s` has the evidence", t.ID)
+	}
+	if a := over.Last(); a != nil && a.Fault != "" { // sbx says it: no program was there to
+		return fault.New(fault.Kind(a.Fault), "%s", notRunWords(t)).At("", op)
+	}
+	return ProgramExit{Code: over.ExitCode()}
+}
+
+func notRunWords(t task.Task) string {
+	why := t.Refused
+	if a := t.Last(); a != nil && a.Exit != nil {
+		for _, e := range a.Exit.Evidence {
+			if e.What == "create" {
+				return e.Value
+			}
+		}
+	}
+	if why == "" {
+		why = "it did not run"
+	}
+	return why
+}
+
+// RunnerOrder is the order to a background runner, sent through a pipe: it holds values of the
+// environment, so it is never stored.
+type RunnerOrder struct {
+	Task     string     `json:"task"`
+	From     task.Owner `json:"from"` // who gives it
+	Env      []string   `json:"env"`
+	Push     string     `json:"push"` // with its credentials
+	BudgetMB int64      `json:"budget_mb"`
+	Joblog   string     `json:"joblog"`
+}
+
+// RunnerVerb is the hidden verb of a background runner.
+const RunnerVerb = "run-task"
+
+// StartRunner starts a background runner.
+func (e *Env) StartRunner(ctx context.Context, o RunnerOrder) (task.Owner, error) {
+	raw, err := json.Marshal(o)
+	if err != nil {
+		return task.Owner{}, err
+	}
+	runner, err := e.Background(ctx, o.Task, raw)
+	if err != nil {
+		return runner, fault.New(fault.KindLauncher, "the background runner of task %s could not be started: %w", o.Task, err).
+			WithHint("`sbx stop %s` ends the task", o.Task)
+	}
+	return runner, nil
+}
+
+// startBackgroundRunner starts a background runner for a task that a sweep holds.
+func (e *Env) startBackgroundRunner(ctx context.Context, t task.Task) (task.Owner, error) {
+	return e.StartRunner(ctx, RunnerOrder{Task: t.ID, From: t.Owner})
 }

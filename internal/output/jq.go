@@ -1,10 +1,16 @@
 package output
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"math/big"
+	"runtime/metrics"
 	"strings"
+	"text/template"
+	"time"
 
 	"github.com/itchyny/gojq"
 
@@ -90,4 +96,156 @@ func fromQuery(v any) any {
 		return shapeValue(out)
 	}
 	return shapeValue(v)
+}
+
+// parseTemplate reads a text/template. Besides the built-in functions it knows
+// json (compact) and join LIST SEPARATOR. An unknown key is an error, not "<no value>".
+func parseTemplate(text string) (*template.Template, error) {
+	functions := template.FuncMap{
+		"json": func(v any) string { return string(appendJSON(nil, shapeValue(v), compact)) },
+		"join": func(list []any, separator string) string {
+			words := make([]string, len(list))
+			for i, v := range list {
+				words[i] = fmt.Sprint(v)
+			}
+			return strings.Join(words, separator)
+		},
+	}
+	t, err := template.New("template").Option("missingkey=error").Funcs(functions).Parse(text)
+	if err != nil {
+		return nil, fault.Usage("bad template: %s", Escape(err.Error())).
+			WithHint("a template reads the JSON document: template={{range .items}}{{.ref}}{{\"\\n\"}}{{end}}")
+	}
+	return t, nil
+}
+
+// runTemplate runs the template over the document. Text from outside is escaped
+// before, so that line breaks in the result are the operator's own.
+func runTemplate(ctx context.Context, t *template.Template, document Fields) ([]byte, error) {
+	b := bounded{done: ctx.Done()}
+	if err := t.Execute(&b, plainValue(document, Escape)); err != nil {
+		if known, ok := errors.AsType[*fault.Error](err); ok {
+			return nil, known
+		}
+		return nil, fault.Usage("template: %s", Escape(err.Error())).WithHint("see the document with -o json")
+	}
+	if b.Len() > 0 && b.Bytes()[b.Len()-1] != '\n' {
+		b.WriteByte('\n')
+	}
+	return b.Bytes(), nil
+}
+
+// wholeOrFloat keeps what fits; jq panics on unsigned numbers.
+func wholeOrFloat(n uint64) any {
+	if n <= math.MaxInt {
+		return int(n)
+	}
+	return float64(n)
+}
+
+// plainValue turns a shaped value into the maps and lists that templates and jq
+// walk; text changes every string in it, keys included.
+func plainValue(v any, text func(string) string) any {
+	switch v := v.(type) {
+	case string:
+		return text(v)
+	case int64:
+		return int(v)
+	case uint64:
+		return wholeOrFloat(v)
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = plainValue(e, text)
+		}
+		return out
+	case Fields:
+		out := make(map[string]any, len(v))
+		for _, f := range v {
+			out[text(f.Key)] = plainValue(f.Value, text)
+		}
+		return out
+	}
+	return v
+}
+
+// What a jq expression or a template may cost.
+const (
+	maxRendered = 128 << 20 // bytes of output
+	maxResults  = 1_000_000 // values of a jq expression
+	maxMemory   = 1 << 30   // bytes of the heap beyond what it was before
+	memoryEvery = 50 * time.Millisecond
+	// afterEnd is how long an evaluation goes on after its context has ended, so that
+	// an interrupted command still prints the document of what it has.
+	afterEnd = 500 * time.Millisecond
+)
+
+const hintCost = "see the document with -o json, and narrow the expression"
+
+// evaluateWithin runs what the operator wrote over a document. It returns the cause of
+// ctx soon after that ends, and fault.KindUsage where the heap grows by more than
+// that many bytes; the context of compute ends then, and what does not look at it is
+// abandoned.
+func evaluateWithin(ctx context.Context, memory uint64, compute func(context.Context) ([]byte, error)) ([]byte, error) {
+	type result struct {
+		out []byte
+		err error
+	}
+	inner, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	done := make(chan result, 1)
+	most := heapBytes() + memory
+	go func() {
+		out, err := compute(inner)
+		done <- result{out, err}
+	}()
+	look := time.NewTicker(memoryEvery)
+	defer look.Stop()
+	ended, last := ctx.Done(), (<-chan time.Time)(nil)
+	for {
+		select {
+		case r := <-done:
+			return r.out, r.err
+		case <-ended:
+			ended, last = nil, time.After(afterEnd)
+		case <-last:
+			return nil, context.Cause(ctx)
+		case <-look.C:
+			if heapBytes() > most {
+				return nil, fault.Usage("the expression needs more than %d MiB of memory", memory>>20).WithHint(hintCost)
+			}
+		}
+	}
+}
+
+// heapBytes is how many bytes the objects of this process take.
+func heapBytes() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
+
+// bounded is a buffer that takes no more than maxRendered bytes, and nothing after
+// the end of ctx.
+type bounded struct {
+	bytes.Buffer
+
+	done <-chan struct{}
+}
+
+// Write refuses what exceeds the bound.
+func (b *bounded) Write(p []byte) (int, error) {
+	select {
+	case <-b.done:
+		return 0, context.Canceled
+	default:
+	}
+	if b.Len()+len(p) > maxRendered {
+		return 0, errRendered()
+	}
+	return b.Buffer.Write(p)
+}
+
+func errRendered() error {
+	return fault.Usage("the expression gives more than %d MiB", maxRendered>>20).WithHint(hintCost)
 }

@@ -28,7 +28,7 @@ func TestBreaker(t *testing.T) {
 		}
 		dead := &fault.Error{Kind: fault.KindUnavailable, OneSandbox: true, Err: errors.New("port is not open")}
 		tell(dead, dead, dead, dead, dead, dead, fmt.Errorf("exec: %w", dead))
-		tell(down, down, down, dead, down, answered) // nor does it count for the provider
+		tell(down, down, down, dead, down, answered) // it does not count for the provider either
 		tell(down, down, down, down, answered, down, down, down, down, nil)
 		tell(down, down, down, down, down)
 		_, err := b.Allow()

@@ -9,14 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// noon is where the store's clock begins in these tests.
+// noon is the start of the store's clock in these tests.
 func noon() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
 
-// happening is one event: seconds after noon, somebody asks or tells.
+// happening is one event, seconds after noon: a question or a result.
 type happening struct {
 	at   float64
 	told Result // of a call allowed in the present generation; unless ask
-	n    int    // so many times
+	n    int    // repetitions
 	ask  string // "yes", "probe", "no"
 	wait time.Duration
 }
@@ -48,7 +48,7 @@ func TestCircuit(t *testing.T) {
 	}
 }
 
-// play keeps the state as a store would: as text.
+// play keeps the state as text, as a store would.
 func play(t *testing.T, happenings []happening) {
 	t.Helper()
 	var body []byte
@@ -154,8 +154,7 @@ func TestDecodeMendsWhatNoRuleCanHaveSet(t *testing.T) {
 	}
 }
 
-// FuzzCircuit plays events against a model that keeps every result by itself, and
-// against what must hold whatever happens.
+// FuzzCircuit plays events against a model that keeps every result, and against invariants.
 func FuzzCircuit(f *testing.F) {
 	f.Add([]byte{0x11, 0x11, 0x11, 0x11, 0x11, 0x03, 0xf3, 0x21})
 	f.Add([]byte{0, 1, 1, 1, 1, 1, 0xf0, 0xf3, 1, 0xf3, 0xf3, 0xf3, 0})
@@ -174,14 +173,14 @@ func FuzzCircuit(f *testing.F) {
 	})
 }
 
-// model is the breaker in words: lists and times instead of counts.
+// model is the breaker with lists and times instead of counts.
 type model struct {
 	now     time.Time
 	results []mark
 	open    bool
 	until   time.Time
 	length  time.Duration
-	probe   time.Time // the end of the lease; zero = none in flight
+	probe   time.Time // the end of the lease; zero = no probe in progress
 }
 
 type mark struct {
@@ -247,8 +246,8 @@ func (m *model) counts(r Result) {
 	}
 }
 
-// FuzzDecode: whatever stands in the store, within the longest open time somebody
-// may call again.
+// FuzzDecode: whatever the store holds, a call is allowed again within the longest open
+// time.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"open":true,"open_until_ms":1795262430000,"probe":{"who":"x","until_ms":1795262430000}}`))
 	f.Add([]byte(`{"generation":-1,"window":[{"at":-9223372036854775808,"fault":9223372036854775807}]}`))

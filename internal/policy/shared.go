@@ -1,3 +1,9 @@
+// Package policy holds the circuit breakers around the calls to one provider: that of one
+// process, and the one that processes and hosts share through a store that is handed in.
+//
+// Providers, verbs, databases and the judgement of exits do not belong here: the caller
+// says what counts. Retries, pace and deadlines of one request belong to httpx, the
+// no-progress deadline and verification to fleet.
 package policy
 
 import (
@@ -7,6 +13,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/sony/gobreaker/v2"
 
 	"sbx/internal/fault"
 	"sbx/internal/poll"
@@ -104,7 +112,9 @@ func (s *Shared) Allow(ctx context.Context, key, who string) (Permit, error) {
 	})
 	switch {
 	case ctx.Err() != nil:
-		s.releaseProbe(ctx, permit, err)
+		if err == nil && permit.probe {
+			_ = permit.Done(ctx, ResultNeutral) // otherwise its time ends
+		}
 		return Permit{}, fault.Placed(context.Cause(ctx), providerOf(key), "ask the breaker")
 	case err != nil:
 		return Permit{}, nil //nolint:nilerr // it steps aside, and Notice was told
@@ -112,13 +122,6 @@ func (s *Shared) Allow(ctx context.Context, key, who string) (Permit, error) {
 		return Permit{}, refused
 	}
 	return permit, nil
-}
-
-// releaseProbe gives back the probe of a caller whose context has ended.
-func (s *Shared) releaseProbe(ctx context.Context, p Permit, err error) {
-	if err == nil && p.probe {
-		_ = p.Done(ctx, ResultNeutral) // otherwise its time ends
-	}
 }
 
 // Done takes the result of the call, also when ctx has ended. Only the first Done of a
@@ -206,4 +209,43 @@ func openError(key string, c circuit, v permission, now time.Time) error {
 func providerOf(key string) string {
 	name, _, _ := strings.Cut(key, "/")
 	return name
+}
+
+// How many calls in a row must fail unanswered before a breaker opens, and for how long it
+// stays open.
+const (
+	OpensAfter = 5
+	StaysOpen  = 30 * time.Second
+)
+
+// Breaker stops calls to a provider that does not answer. Only fault.KindUnavailable
+// counts: 404, 401 and 409 are answers, and the end of the caller's context says nothing
+// about the provider. Errors about one sandbox (fault.AboutOneSandbox) count neither way.
+type Breaker struct {
+	name string
+	b    *gobreaker.TwoStepCircuitBreaker[any]
+}
+
+// NewBreaker makes a closed breaker for one profile.
+func NewBreaker(name string) *Breaker {
+	return &Breaker{name: name, b: gobreaker.NewTwoStepCircuitBreaker[any](gobreaker.Settings{
+		Name: name, MaxRequests: 1, Timeout: StaysOpen,
+		ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= OpensAfter },
+		IsExcluded:   fault.AboutOneSandbox,
+		IsSuccessful: func(err error) bool { return fault.KindOf(err) != fault.KindUnavailable },
+	})}
+}
+
+// ErrOpen is inside the error of a call that was not made.
+var ErrOpen = errors.New("it did not answer the last calls, so it is left alone for a while")
+
+// Allow reports whether a call may be made, and returns the function for its result. An
+// open breaker is fault.KindRefused with ErrOpen inside.
+func (b *Breaker) Allow() (done func(error), err error) {
+	done, err = b.b.Allow()
+	if err != nil {
+		return nil, fault.New(fault.KindRefused, "%w", ErrOpen).At(b.name, "").
+			WithHint("it is asked again after %s; `sbx doctor --provider %s` says more", StaysOpen, b.name)
+	}
+	return done, nil
 }

@@ -18,7 +18,7 @@ import (
 	"sbx/internal/policy"
 )
 
-// shelf is a BreakerStore in memory, with the faults that a real one has.
+// shelf is a BreakerStore in memory, with the faults of a real one.
 type shelf struct {
 	mu       sync.Mutex
 	bodies   map[string][]byte
@@ -155,7 +155,7 @@ func TestSharedStepsAside(t *testing.T) {
 				var notices []string
 				store := newShelf()
 				opened(t, store, "prod")
-				<-time.After(policy.SharedOpen) // so that the next call needs both, to probe
+				<-time.After(policy.SharedOpen) // so that the next call has to probe
 				spoil(store)
 				s := policy.NewShared(store, policy.SharedOptions{Notice: func(text string) { notices = append(notices, text) }})
 				began := time.Now()
@@ -196,8 +196,8 @@ func TestSharedAllowEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// Eight processes meet an open breaker whose provider comes and goes; some die
-// while they probe. Never do two probe at a time, and the dead ones block nobody.
+// Eight processes meet an open breaker whose provider comes and goes; some die while they
+// probe. Two never probe at a time, and dead ones block nobody.
 func TestOneProbeInFlight(t *testing.T) {
 	t.Parallel()
 	var deaths atomic.Int64
@@ -214,7 +214,7 @@ func TestOneProbeInFlight(t *testing.T) {
 				}
 				all.Wait()
 				assert.Positive(t, flight.probes.Load())
-				deaths.Add(flight.deaths.Load()) // the order of the goroutines has a say in it
+				deaths.Add(flight.deaths.Load()) // it depends on the order of the goroutines
 			})
 		})
 	}
@@ -231,7 +231,7 @@ func shelfOfOpen(t *testing.T, seed uint64) *shelf {
 	return store
 }
 
-// flight counts who probes.
+// flight counts the probing processes.
 type flight struct {
 	now, probes, deaths atomic.Int64
 }
@@ -260,12 +260,12 @@ func process(t *testing.T, store *shelf, random *rand.Rand, f *flight) {
 		assert.EqualValues(t, 1, f.now.Add(1), "probes in flight")
 		if random.IntN(4) == 0 {
 			f.deaths.Add(1)
-			<-time.After(policy.SharedProbe - 20*time.Millisecond) // the lease began before Allow came back
+			<-time.After(policy.SharedProbe - 20*time.Millisecond) // the lease began before Allow returned
 			f.now.Add(-1)
 			continue
 		}
 		<-time.After(time.Duration(random.IntN(20000)) * time.Millisecond)
-		f.now.Add(-1) // from here on the next one may
+		f.now.Add(-1) // from here on the next one may probe
 		said(t, permit, random)
 	}
 }
@@ -278,8 +278,8 @@ func said(t *testing.T, permit policy.Permit, random *rand.Rand) {
 	}
 }
 
-// Eight processes count at once: each result is there in the end. As many faults
-// as good calls open it, and one that was lost would open it sooner.
+// Eight processes count concurrently, and no result is lost. As many faults as good calls
+// open it; a lost result would open it sooner.
 func TestNoResultIsLost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"sbx/internal/fault"
 )
 
-// bundled writes a bundle by hand: header lines, then the pack of the objects.
+// bundled writes a bundle by hand: header lines, then a pack of the objects.
 func (w *world) bundled(header string, objects ...string) string {
 	w.t.Helper()
 	dir := w.t.TempDir()
@@ -27,7 +27,7 @@ func (w *world) bundled(header string, objects ...string) string {
 	return path
 }
 
-// object stores an object inside, however odd.
+// object stores any object, also an invalid one.
 func (w *world) object(kind, content string) string {
 	w.t.Helper()
 	path := filepath.Join(w.t.TempDir(), "content")
@@ -104,7 +104,7 @@ func TestHostileBundles(t *testing.T) {
 			assert.Empty(t, w.at("refs/sbx/fence/t1"))
 		})
 	}
-	// what is left when the oddities are taken away goes through
+	// without the invalid objects the publish succeeds
 	_, err := w.git.Publish(t.Context(), Push{Task: "t2", Target: w.target("agent/t2"), Bundle: w.bundled("# v2 git bundle\n"+commit+" refs/heads/only\n", commit, file, harmless)})
 	require.NoError(t, err)
 }

@@ -32,16 +32,19 @@ func (g *Git) Probe(ctx context.Context, t Target) error {
 		return err
 	}
 	defer s.remove()
-	mark := s.probeMark()
+	mark := Mark{Verdict: Stopped, Task: "probe" + strings.TrimPrefix(filepath.Base(s.dir), "sbx-publish"), By: "probe", At: g.markTime()}
 	f, said, err := s.createFence(ctx, mark)
 	if f == pushUnknown {
 		_ = s.deleteProbeRef(ctx, mark) // the ref may exist; the error of the probe is what counts
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if f != pushAccepted {
-		return s.refusedProbeError(t, f, said)
+	case f == pushRejected:
+		return fault.New(fault.KindUnsupported, "%s refuses the fence ref: %s", t, oneLine(said.out+" "+s.describeOutput(said), 300)).
+			WithHint("the host keeps refs/sbx closed, so no stop could hold a publish there; use --publish CMD")
+	case f != pushAccepted:
+		return s.remoteError("probe "+t.String(), said)
 	}
 	m, seeing := s.readFence(ctx, mark.Task)
 	if err := s.deleteProbeRef(ctx, mark); err != nil {
@@ -52,19 +55,6 @@ func (g *Git) Probe(ctx context.Context, t Target) error {
 			WithHint("the host hides refs/sbx from readers; use --publish CMD there")
 	}
 	return seeing
-}
-
-func (s *scratch) probeMark() Mark {
-	return Mark{Verdict: Stopped, Task: "probe" + strings.TrimPrefix(filepath.Base(s.dir), "sbx-publish"), By: "probe", At: s.git.markTime()}
-}
-
-// refusedProbeError explains why a probe's ref was not created.
-func (s *scratch) refusedProbeError(t Target, f pushResult, said gitOutput) error {
-	if f != pushRejected {
-		return s.remoteError("probe "+t.String(), said)
-	}
-	return fault.New(fault.KindUnsupported, "%s refuses the fence ref: %s", t, oneLine(said.out+" "+s.describeOutput(said), 300)).
-		WithHint("the host keeps refs/sbx closed, so no stop could hold a publish there; use --publish CMD")
 }
 
 // deleteProbeRef deletes the ref of a probe, for up to dropGrace after ctx has ended.

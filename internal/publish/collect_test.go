@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// inside runs the collect command in dir as somebody in a sandbox.
+// collected runs the collect command in dir as a sandbox would.
 func (w *world) collected(dir, base string, env ...string) (code int, out, said string) {
 	w.t.Helper()
 	argv := CollectCommand(base)
@@ -47,7 +47,7 @@ func TestCollectOutcomes(t *testing.T) {
 		want      int
 	}{
 		"since a commit":     {w.inside, w.base, "", 0},
-		"since a branch":     {w.inside, "main", "", 0}, // as the remote had it: the local main is HEAD itself
+		"since a branch":     {w.inside, "main", "", 0}, // as the remote has it: the local main is HEAD itself
 		"all of it":          {w.inside, "", "", 0},
 		"no git":             {w.inside, "", "PATH=" + noGit, CollectNoGit},
 		"no repository":      {t.TempDir(), "", "", CollectNoRepository},

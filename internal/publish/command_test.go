@@ -60,7 +60,7 @@ func TestCommandsSurroundings(t *testing.T) {
 	assert.Equal(t, "t1 12 /b/work.bundle kept\n"+c.Dir+"\n", out.String())
 }
 
-// full takes nothing, as the file of a log does on a full disk.
+// full fails every write, as on a full disk.
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
@@ -96,8 +96,8 @@ func TestCommandThatCannotStart(t *testing.T) {
 	assert.Equal(t, fault.KindLauncher, fault.KindOf(err), "%v", err)
 }
 
-// ended runs a command, cancels it when its line has made the file "up", and
-// says how long it took from there.
+// ended runs a command, cancels it when its line has made the file "up", and returns how
+// long it took from there.
 func ended(t *testing.T, c Command) (time.Duration, error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -126,7 +126,7 @@ func TestCommandIsTermed(t *testing.T) {
 	assert.False(t, groupLives(groupOf(t, c)))
 }
 
-// The line goes at once, its child needs its grace.
+// The shell line ends at once, its child needs its grace.
 func TestCommandsChildMayTidyUp(t *testing.T) {
 	t.Parallel()
 	c, _ := command(t, `(trap 'sleep 0.3; touch tidied; exit' TERM; touch set; while :; do sleep 0.02; done) >/dev/null 2>&1 &
@@ -155,8 +155,7 @@ func TestCommandAndItsChildrenAreKilled(t *testing.T) {
 	}
 }
 
-// What is left behind in the background would act after sbx has said that the
-// publish is over.
+// A child left in the background would act after sbx has reported the end of the publish.
 func TestCommandsBackgroundChild(t *testing.T) {
 	t.Parallel()
 	c, out := command(t, `echo $$ >up; (sleep 60; touch late) & echo said`)
@@ -168,7 +167,7 @@ func TestCommandsBackgroundChild(t *testing.T) {
 	require.Eventually(t, func() bool { return !groupLives(group) }, time.Minute, 5*time.Millisecond)
 }
 
-// A daemon in a session of its own that holds the pipe does not hang it.
+// A daemon in a session of its own that holds the pipe does not block it.
 func TestCommandsDaemonThatHoldsThePipe(t *testing.T) {
 	t.Parallel()
 	c, _ := command(t, `setsid sh -c 'echo $$ >up.new; mv up.new up; sleep 30' & while [ ! -e up ]; do sleep 0.02; done`)

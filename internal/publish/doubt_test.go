@@ -19,8 +19,8 @@ import (
 	"sbx/internal/fault"
 )
 
-// gate makes a hook of the remote say that it was reached and wait to be let
-// go; it holds the first push alone.
+// gate makes a hook of the remote report that it was reached and wait for its release; it
+// holds only the first push.
 type gate struct{ reached, release string }
 
 func (w *world) gate(hook string) gate {
@@ -42,7 +42,7 @@ func (g gate) await(t *testing.T) {
 	require.Eventually(t, func() bool { _, err := os.Stat(g.reached); return err == nil }, time.Minute, 5*time.Millisecond)
 }
 
-// The remote takes the push, hangs, and goes on when the publisher has given up.
+// The remote takes the push, hangs, and continues when the publisher has given up.
 func TestHangingRemoteLeavesDoubtAndLookTells(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -66,7 +66,7 @@ func TestHangingRemoteLeavesDoubtAndLookTells(t *testing.T) {
 	w.empty()
 }
 
-// Doubt is settled by a stop: what still hangs on the remote is rejected there.
+// A stop settles the doubt: the remote rejects the push that still hangs.
 func TestStopSettlesDoubt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -77,7 +77,7 @@ func TestStopSettlesDoubt(t *testing.T) {
 	w.git.Limit = callLimitOfTests
 	_, err := w.git.Publish(t.Context(), p)
 	require.ErrorIs(t, err, ErrInDoubt)
-	m, err := w.git.Poison(t.Context(), "t1", p.Target, "ann", w.git.Now())
+	m, err := w.git.ForbidPublish(t.Context(), "t1", p.Target, "ann", w.git.Now())
 	require.NoError(t, err)
 	require.Equal(t, Stopped, m.Verdict)
 	gate.open(t)
@@ -88,7 +88,7 @@ func TestStopSettlesDoubt(t *testing.T) {
 	assert.Equal(t, Stopped, m.Verdict)
 }
 
-// The refs have moved and only the answer is late: the remote shows it.
+// The refs have moved and only the answer is late: the remote shows the result.
 func TestLateAnswerIsNoDoubt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -111,7 +111,7 @@ func TestLateAnswerOfAStop(t *testing.T) {
 	w.gate("post-receive")
 	w.git.Limit = callLimitOfTests
 	there := Target{Remote: h.url, Branch: "b"}
-	m, err := w.git.Poison(t.Context(), "t1", there, "ann", w.git.Now())
+	m, err := w.git.ForbidPublish(t.Context(), "t1", there, "ann", w.git.Now())
 	require.NoError(t, err)
 	assert.Equal(t, Stopped, m.Verdict)
 }
@@ -122,7 +122,7 @@ func TestHangingStopIsNoVerdict(t *testing.T) {
 	h := w.serve(&host{})
 	w.gate("pre-receive")
 	w.git.Limit = callLimitOfTests
-	m, err := w.git.Poison(t.Context(), "t1", Target{Remote: h.url, Branch: "b"}, "ann", w.git.Now())
+	m, err := w.git.ForbidPublish(t.Context(), "t1", Target{Remote: h.url, Branch: "b"}, "ann", w.git.Now())
 	require.ErrorIs(t, err, ErrInDoubt)
 	assert.Equal(t, fault.KindUnavailable, fault.KindOf(err))
 	assert.Equal(t, Mark{}, m)
@@ -156,7 +156,7 @@ func TestGitKilledInTheMiddleOfThePush(t *testing.T) {
 			return Published
 		},
 		"a stop comes first": func(w *world, p Push, g gate, h *host) Verdict {
-			m, err := w.git.Poison(w.t.Context(), p.Task, p.Target, "ann", w.git.Now())
+			m, err := w.git.ForbidPublish(w.t.Context(), p.Task, p.Target, "ann", w.git.Now())
 			require.NoError(w.t, err)
 			g.open(w.t)
 			h.busy.Wait()

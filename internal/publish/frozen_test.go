@@ -29,9 +29,9 @@ const (
 	wasElse      = 42
 )
 
-// TestFrozenPublisher is the publisher itself when it is started by the test
-// below: it passes its last look, stops its own process, and goes on when it is
-// woken, as one that a laptop's lid or a paused machine has held.
+// TestFrozenPublisher is the publisher itself when the test below starts it: it passes its
+// last read, stops its own process, and continues when it is woken, like one on a suspended
+// machine.
 func TestFrozenPublisher(t *testing.T) { //nolint:paralleltest // it stops the whole process
 	remote := os.Getenv("SBX_TEST_FROZEN_REMOTE")
 	if remote == "" {
@@ -68,7 +68,7 @@ func TestStopWhileThePublisherIsFrozen(t *testing.T) {
 		require.True(t, waitFor(t, pid).Stopped(), "it freezes before its push")
 		stopped := i%5 != 4 // one in five is not stopped, so that the test can fail
 		if stopped {
-			m, err := w.git.Poison(t.Context(), task, there, "ann", w.git.Now())
+			m, err := w.git.ForbidPublish(t.Context(), task, there, "ann", w.git.Now())
 			require.NoError(t, err)
 			require.Equal(t, Stopped, m.Verdict)
 		}
@@ -98,8 +98,8 @@ func waitFor(t *testing.T, pid int) syscall.WaitStatus {
 	}
 }
 
-// Later still: git has seen the refs, its own check of the lease has passed, and
-// the push is frozen on the line. The remote itself compares.
+// Later still: git has read the refs, its own check of the lease has passed, and the push
+// is frozen on the line. The remote itself compares.
 func TestStopWhileThePushIsOnTheLine(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -107,7 +107,7 @@ func TestStopWhileThePushIsOnTheLine(t *testing.T) {
 	local := p.Target
 	h := &host{}
 	h.pushing = func() {
-		m, err := w.git.Poison(t.Context(), "t1", local, "ann", w.git.Now())
+		m, err := w.git.ForbidPublish(t.Context(), "t1", local, "ann", w.git.Now())
 		assert.True(t, err == nil && m.Verdict == Stopped, "%+v, %v", m, err) // on the server's goroutine
 	}
 	p.Target.Remote = w.serve(h).url

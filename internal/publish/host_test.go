@@ -35,10 +35,10 @@ func TestHostThatHidesTheFence(t *testing.T) {
 	w.run(w.remote, "config", "receive.hideRefs", "refs/sbx")
 	err := w.git.Probe(t.Context(), p.Target)
 	assert.Equal(t, fault.KindUnsupported, fault.KindOf(err), "%v", err)
-	_, err = w.git.Poison(t.Context(), "t1", p.Target, "ann", w.git.Now())
+	_, err = w.git.ForbidPublish(t.Context(), "t1", p.Target, "ann", w.git.Now())
 	assert.Equal(t, fault.KindRefused, fault.KindOf(err), "a stop is not acknowledged: %v", err)
 	_, err = w.git.Publish(t.Context(), p)
-	require.ErrorIs(t, err, ErrTorn)
+	require.ErrorIs(t, err, ErrNotAtomic)
 	assert.Equal(t, fault.KindPartial, fault.KindOf(err))
 }
 
@@ -87,7 +87,7 @@ func TestRemoteWithLongObjectNames(t *testing.T) {
 	dir := t.TempDir()
 	w.remote, w.inside = filepath.Join(dir, "r.git"), filepath.Join(dir, "inside")
 	w.run(dir, "init", "--quiet", "--bare", "--object-format=sha256", "--initial-branch=main", w.remote)
-	m, err := w.git.Poison(t.Context(), "early", w.target("b"), "ann", w.git.Now())
+	m, err := w.git.ForbidPublish(t.Context(), "early", w.target("b"), "ann", w.git.Now())
 	require.NoError(t, err, "an empty remote shows its format only when it is pushed to")
 	require.Equal(t, Stopped, m.Verdict)
 	w.run(dir, "init", "--quiet", "--object-format=sha256", "--initial-branch=main", w.inside)
@@ -103,7 +103,7 @@ func TestRemoteWithLongObjectNames(t *testing.T) {
 	assert.Equal(t, Stopped, m.Verdict)
 }
 
-// What the operator's own configuration does on a push does not happen here.
+// The operator's own configuration of pushes has no effect here.
 func TestOperatorsConfigurationPushesNothingMore(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -124,8 +124,8 @@ func TestOperatorsConfigurationPushesNothingMore(t *testing.T) {
 	assert.Equal(t, w.head(), w.at("refs/heads/agent/t1"))
 }
 
-// Hooks and helpers are other people's programs: what the operator has beside what git
-// needs is none of their business.
+// Hooks and helpers are foreign programs: they get none of the operator's other
+// credentials.
 func TestGitGetsNoCredentialsOfProviders(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -145,7 +145,7 @@ func TestGitGetsNoCredentialsOfProviders(t *testing.T) {
 	}
 }
 
-// A mirror that serves reads must not decide what a push did.
+// A mirror that serves reads must not decide the result of a push.
 func TestReadsAndPushesGoToOneRepository(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -154,7 +154,7 @@ func TestReadsAndPushesGoToOneRepository(t *testing.T) {
 	config := "[url \"" + mirror + "\"]\n\tinsteadOf = https://example.com/r.git\n[url \"" + w.remote + "\"]\n\tpushInsteadOf = https://example.com/r.git\n"
 	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(w.remote), ".gitconfig"), []byte(config), 0o600))
 	there := Target{Remote: "https://example.com/r.git", Branch: "agent/t1"}
-	_, err := w.git.Poison(t.Context(), "t1", there, "ann", w.git.Now())
+	_, err := w.git.ForbidPublish(t.Context(), "t1", there, "ann", w.git.Now())
 	require.NoError(t, err)
 	m, err := w.look("t1", there)
 	require.NoError(t, err)

@@ -17,18 +17,18 @@ import (
 	"sbx/internal/fault"
 )
 
-// host serves the world's remote over http on loopback, as a host does: what it
-// has begun goes on when the client is gone.
+// host serves the world's remote over http on loopback, like a code host: it finishes what
+// it has begun when the client is gone.
 type host struct {
 	url     string // without credentials
 	pushing func() // called when the commands of a push arrive, before git sees them
 	busy    sync.WaitGroup
-	user    string // who may come in; "" = everybody
+	user    string // the accepted user; "" = any
 	pass    string
 	refuse  int // the status for a push, 0 = take it
 
 	mu   sync.Mutex
-	seen []string // how each request was: method, path and the user it came as
+	seen []string // each request: method, path and user
 }
 
 func (w *world) serve(h *host) *host {
@@ -90,7 +90,7 @@ func TestCredentialsInTheAddress(t *testing.T) {
 	assert.Equal(t, w.head(), w.at("refs/heads/agent/t1"))
 	marker := w.run(w.remote, "cat-file", "-p", "refs/sbx/fence/t1")
 	assert.NotContains(t, marker, "bot")
-	m, err := w.git.Poison(t.Context(), "t1", p.Target, "ann", w.git.Now())
+	m, err := w.git.ForbidPublish(t.Context(), "t1", p.Target, "ann", w.git.Now())
 	require.NoError(t, err)
 	assert.Equal(t, Published, m.Verdict)
 	assert.True(t, p.Target.HasSecret())
@@ -124,8 +124,7 @@ func TestNoCredentialsInErrors(t *testing.T) {
 	}
 }
 
-// Neither in what git is called with, nor in what it calls, nor handed to a
-// helper that would store it.
+// They are in no argument of git or of its children, and no helper stores them.
 func TestCredentialsGoNowhereElse(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -143,7 +142,7 @@ func TestCredentialsGoNowhereElse(t *testing.T) {
 	assert.NotContains(t, string(text), "s3cret")
 }
 
-// traced makes git write down what is called with what.
+// traced makes git log the commands it runs.
 func (w *world) traced() (trace string) {
 	w.t.Helper()
 	dir := w.t.TempDir()
@@ -153,8 +152,8 @@ func (w *world) traced() (trace string) {
 	return trace
 }
 
-// The operator's own rewriting of addresses may put a token in: git is called
-// without it, and calls its helpers without it.
+// The operator's own rewriting of addresses may add a token: neither git nor its helpers
+// get it in an argument.
 func TestCredentialsOfARewrittenAddress(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -214,7 +213,7 @@ func TestSecretsAreInNoArgument(t *testing.T) {
 	assert.Contains(t, withConfig([]string{"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=a.b", "GIT_CONFIG_VALUE_0=c"}, config), "GIT_CONFIG_KEY_1=credential.username")
 }
 
-// The operator's own helper is asked when the address holds nothing.
+// The operator's own helper is asked when the address has no credentials.
 func TestOperatorsCredentialHelper(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -238,6 +237,6 @@ func TestCredentialsThatMayReadOnly(t *testing.T) {
 	_, err := w.git.Publish(t.Context(), p)
 	assert.Equal(t, fault.KindAuth, fault.KindOf(err), "%v", err)
 	require.NotErrorIs(t, err, ErrInDoubt)
-	_, err = w.git.Poison(t.Context(), "t1", p.Target, "ann", w.git.Now())
+	_, err = w.git.ForbidPublish(t.Context(), "t1", p.Target, "ann", w.git.Now())
 	assert.Equal(t, fault.KindAuth, fault.KindOf(err), "%v", err)
 }

@@ -1,6 +1,19 @@
+// Package publish makes the work of a finished task public from this host, and prevents
+// that after a stop.
+//
+// Each task has one fence ref on the remote, refs/sbx/fence/<task>. Publishing is one
+// atomic push that moves the branch and creates the fence ref; stopping creates the same
+// ref. The first to create it wins, and the remote itself rejects the other push
+// completely, however long a publisher was suspended before. The state of the remote is the
+// only evidence of an outcome.
+//
+// The package runs the host's git and the operator's own publish command. Providers, stores
+// and the decision whether a task may be published do not belong here, and no credential
+// leaves it in an error, a marker or an argument of a process.
 package publish
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -28,7 +41,7 @@ type Receipt struct {
 // Publish moves the branch to the bundle's commit and creates the task's fence ref, both or
 // neither. Errors: ErrStopped and ErrMoved in fault.KindRefused, KindAuth, KindUsage for a
 // missing commit, KindUnsupported without atomic pushes, KindUnavailable. ErrInDoubt in
-// KindUnavailable means that the push was cut: only Poison shows the result. ErrTorn in
+// KindUnavailable means that the push was cut: only ForbidPublish shows the result. ErrNotAtomic in
 // KindPartial means that the remote is not atomic, and a person has to look.
 func (g *Git) Publish(ctx context.Context, p Push) (Receipt, error) {
 	if err := p.checkPush(); err != nil {
@@ -90,15 +103,9 @@ func checkBase(p Push, seen map[string]string) error {
 	if now == p.Base {
 		return nil
 	}
-	return fault.New(fault.KindRefused, "%w: %s is at %s, the work started from %s", ErrMoved, p.Target.Branch, orNothing(now), orNothing(p.Base)).
+	const noBranch = "nothing (no such branch)"
+	return fault.New(fault.KindRefused, "%w: %s is at %s, the work started from %s", ErrMoved, p.Target.Branch, cmp.Or(now, noBranch), cmp.Or(p.Base, noBranch)).
 		WithHint("launch the task again from the branch as it is now, or publish to a branch of its own")
-}
-
-func orNothing(oid string) string {
-	if oid == "" {
-		return "nothing (no such branch)"
-	}
-	return oid
 }
 
 // checkContainsBase refuses work that would remove commits from the branch.

@@ -41,8 +41,8 @@ func TestPublishOntoTheBranchItStartedFrom(t *testing.T) {
 	assert.Equal(t, w.head(), w.at("refs/heads/main"))
 }
 
-// What it builds on lies behind the branch: all of the history has to be known
-// to tell whether the work contains it.
+// Its prerequisite lies behind the branch: all of the history is needed to decide whether
+// the work contains it.
 func TestPublishOfABundleThatReachesBehindTheBranch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -58,8 +58,8 @@ func TestPublishOfABundleThatReachesBehindTheBranch(t *testing.T) {
 	assert.Equal(t, w.head(), w.at("refs/heads/main"))
 }
 
-// The work builds on another branch, and only the history between shows that it
-// contains this one.
+// The work builds on another branch, and only the history between shows that it contains
+// this one.
 func TestPublishOfWorkThatIsAheadByAnotherBranch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -90,7 +90,7 @@ func TestSecondPublishIsANoOp(t *testing.T) {
 	_, err := w.git.Publish(t.Context(), p)
 	require.NoError(t, err)
 	first, fence := w.head(), w.at("refs/sbx/fence/t1")
-	w.run(w.remote, "update-ref", "refs/heads/agent/t1", w.base) // the branch went on by other hands
+	w.run(w.remote, "update-ref", "refs/heads/agent/t1", w.base) // another author has moved the branch
 	again, err := w.git.Publish(t.Context(), w.work("t1", "agent/t1"))
 	require.NoError(t, err)
 	assert.Equal(t, Receipt{Commit: first, Already: true}, again, "the receipt names what is public, not what was offered")
@@ -98,7 +98,7 @@ func TestSecondPublishIsANoOp(t *testing.T) {
 	assert.Equal(t, fence, w.at("refs/sbx/fence/t1"))
 }
 
-// The look before the push sees nothing: the other publish comes between the two.
+// The read before the push sees nothing: the other publish comes between the two.
 func TestTwoPublishersOfOneTask(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -122,7 +122,7 @@ func TestPoisonThenPublish(t *testing.T) {
 	p := w.work("t1", "main")
 	p.Base = w.base
 	at := time.Unix(1_700_000_000, 0).UTC()
-	m, err := w.git.Poison(t.Context(), "t1", p.Target, "ann on\nhost", at)
+	m, err := w.git.ForbidPublish(t.Context(), "t1", p.Target, "ann on\nhost", at)
 	require.NoError(t, err)
 	assert.Equal(t, Mark{Verdict: Stopped, Task: "t1", By: "ann on host", At: at}, m)
 	_, err = w.git.Publish(t.Context(), p)
@@ -130,7 +130,7 @@ func TestPoisonThenPublish(t *testing.T) {
 	assert.Equal(t, fault.KindRefused, fault.KindOf(err))
 	require.ErrorContains(t, err, "ann on host at 2023-11-14T22:13:20Z")
 	assert.Equal(t, w.base, w.at("refs/heads/main"))
-	again, err := w.git.Poison(t.Context(), "t1", p.Target, "bob", at.Add(time.Hour))
+	again, err := w.git.ForbidPublish(t.Context(), "t1", p.Target, "bob", at.Add(time.Hour))
 	require.NoError(t, err)
 	assert.Equal(t, m, again, "the first stop stands")
 	w.empty()
@@ -141,21 +141,21 @@ func TestPublishThenPoison(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.git.Publish(t.Context(), w.work("t1", "agent/t1"))
 	require.NoError(t, err)
-	m, err := w.git.Poison(t.Context(), "t1", w.target("agent/t1"), "ann", w.git.Now())
+	m, err := w.git.ForbidPublish(t.Context(), "t1", w.target("agent/t1"), "ann", w.git.Now())
 	require.NoError(t, err)
 	assert.Equal(t, Published, m.Verdict)
 	assert.Equal(t, w.head(), m.Commit)
 	assert.Equal(t, w.head(), w.at("refs/heads/agent/t1"))
 }
 
-// The stop comes after the publisher's last look: only the remote can hold it.
+// The stop comes after the publisher's last read: only the remote can reject the push.
 func TestPoisonBetweenLookAndPush(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.work("t1", "agent/t1")
 	slow := *w.git
 	slow.beforePush = func() {
-		m, err := w.git.Poison(t.Context(), "t1", p.Target, "ann", w.git.Now())
+		m, err := w.git.ForbidPublish(t.Context(), "t1", p.Target, "ann", w.git.Now())
 		require.NoError(t, err)
 		assert.Equal(t, Stopped, m.Verdict)
 	}
@@ -246,13 +246,13 @@ func TestFenceRefThatIsNotOurs(t *testing.T) {
 	w.run(w.remote, "update-ref", "refs/sbx/fence/t1", w.base)
 	_, err := w.look("t1", p.Target)
 	assert.Equal(t, fault.KindRefused, fault.KindOf(err), "%v", err)
-	_, err = w.git.Poison(t.Context(), "t1", p.Target, "ann", w.git.Now())
+	_, err = w.git.ForbidPublish(t.Context(), "t1", p.Target, "ann", w.git.Now())
 	require.Error(t, err, "it is no proof of a stop")
 	_, err = w.git.Publish(t.Context(), p)
 	require.Error(t, err)
 	assert.Empty(t, w.at("refs/heads/agent/t1"))
-	// nor is the marker of another task
-	_, err = w.git.Poison(t.Context(), "t2", p.Target, "ann", w.git.Now())
+	// a marker of another task is no proof either
+	_, err = w.git.ForbidPublish(t.Context(), "t2", p.Target, "ann", w.git.Now())
 	require.NoError(t, err)
 	w.run(w.remote, "update-ref", "refs/sbx/fence/t1", "refs/sbx/fence/t2")
 	_, err = w.look("t1", p.Target)
@@ -267,10 +267,10 @@ func TestLookAtNothing(t *testing.T) {
 	assert.Equal(t, Mark{Verdict: Absent, Task: "t1"}, m)
 	_, err = w.look("t1", Target{Remote: "http://127.0.0.1:9/x.git", Branch: "b"})
 	assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%v", err)
-	_, err = w.git.Poison(t.Context(), "t1", Target{Remote: "http://127.0.0.1:9/x.git", Branch: "b"}, "ann", w.git.Now())
+	_, err = w.git.ForbidPublish(t.Context(), "t1", Target{Remote: "http://127.0.0.1:9/x.git", Branch: "b"}, "ann", w.git.Now())
 	assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%v", err)
 	for _, task := range []string{"", "../x", "-x", "a b", "x.lock", "a..b", "a/b"} {
-		_, err = w.git.Poison(t.Context(), task, w.target("b"), "ann", w.git.Now())
+		_, err = w.git.ForbidPublish(t.Context(), task, w.target("b"), "ann", w.git.Now())
 		assert.Equal(t, fault.KindUsage, fault.KindOf(err), task)
 	}
 }

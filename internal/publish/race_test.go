@@ -10,9 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// 60 races of a publish and a stop, both past their last look when they start:
-// one wins, never both, never neither, and the branch is there exactly when the
-// publish won.
+// 60 races of a publish and a stop, both past their last read when they start: exactly one
+// wins, and the branch exists exactly when the publish won.
 func TestRacesOfPublishAndStop(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -37,8 +36,8 @@ func TestRacesOfPublishAndStop(t *testing.T) {
 	t.Logf("%d of 60 published", published)
 }
 
-// race lets both go at once; with a positive lead the publish goes first by that much.
-// It gives what the stop was told, and how the publish ended.
+// race starts both at once; with a positive lead the publish starts first. It returns the
+// result of the stop, and the error of the publish.
 func (w *world) race(p Push, lead time.Duration) (mark Mark, published error) {
 	var ready, done sync.WaitGroup
 	ready.Add(2)
@@ -54,14 +53,14 @@ func (w *world) race(p Push, lead time.Duration) (mark Mark, published error) {
 	done.Go(func() { _, published = at(max(0, -lead)).Publish(w.t.Context(), p) })
 	done.Go(func() {
 		var err error
-		mark, err = at(max(0, lead)).Poison(w.t.Context(), p.Task, p.Target, "ann", w.git.Now())
+		mark, err = at(max(0, lead)).ForbidPublish(w.t.Context(), p.Task, p.Target, "ann", w.git.Now())
 		assert.NoError(w.t, err)
 	})
 	done.Wait()
 	return mark, published
 }
 
-// Many stops and many publishers of one task: all see the same winner.
+// Many stops and many publishers of one task: all get the same winner.
 func TestCrowdAtOneFence(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -70,7 +69,7 @@ func TestCrowdAtOneFence(t *testing.T) {
 	var done sync.WaitGroup
 	for range 4 {
 		done.Go(func() {
-			m, err := w.git.Poison(t.Context(), "t1", p.Target, "ann", w.git.Now())
+			m, err := w.git.ForbidPublish(t.Context(), "t1", p.Target, "ann", w.git.Now())
 			assert.NoError(t, err)
 			verdicts <- m.Verdict
 		})

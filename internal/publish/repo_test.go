@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// world is a bare repository that stands for a host, and a clone of it that
-// stands for what is inside a sandbox.
+// world is a bare repository as the code host, and a clone of it as the sandbox's work
+// directory.
 type world struct {
 	t      *testing.T
 	git    *Git
@@ -48,7 +48,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// try runs git as somebody who is not sbx.
+// try runs git as somebody other than sbx.
 func (w *world) try(dir string, args ...string) (string, error) {
 	cmd := exec.Command("git", args...)
 	cmd.Dir, cmd.Env = dir, operator(filepath.Dir(w.remote))
@@ -78,7 +78,7 @@ func (w *world) at(ref string) string {
 	return out
 }
 
-// look is what the remote holds of a task, read with the world's git.
+// look reads what the remote holds of a task.
 func (w *world) look(task string, t Target) (Mark, error) {
 	s, err := w.git.openScratch(w.t.Context(), t)
 	if err != nil {
@@ -122,7 +122,7 @@ func (w *world) hook(name, line string) {
 	require.NoError(w.t, writeProgram(path, "#!/bin/sh\n"+line+"\n"))
 }
 
-// empty asserts that nothing is left in the folder for scratch repositories.
+// empty asserts that no scratch repository is left.
 func (w *world) empty() {
 	w.t.Helper()
 	left, err := os.ReadDir(w.git.Dir)

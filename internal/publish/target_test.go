@@ -51,7 +51,7 @@ func TestParseTargetRefuses(t *testing.T) {
 	}
 }
 
-// What sbx takes for a branch git takes too.
+// Every branch name that sbx accepts is valid for git.
 func TestBranchRulesAreGits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -62,7 +62,7 @@ func TestBranchRulesAreGits(t *testing.T) {
 		_, err := w.try(t.TempDir(), "check-ref-format", "--branch", name)
 		mine := checkBranch(name)
 		if name == "@" || name == "HEAD" {
-			err = mine // older gits let these pass
+			err = mine // older versions of git accept these
 		}
 		assert.Equal(t, err == nil, mine == nil, "%q: git says %v, sbx says %v", name, err, mine)
 	}

@@ -37,7 +37,7 @@ func TestBytesTravelAsText(t *testing.T) {
 			d := NewDecoder(&got)
 			cmd := exec.CommandContext(t.Context(), "sh", append([]string{"-c", asText, "sbx-text"}, words...)...)
 			cmd.Env, cmd.Stdout = []string{"PATH=" + path}, d
-			_ = cmd.Run() // its code is looked at
+			_ = cmd.Run() // its exit code is checked
 			require.NoError(t, d.Close())
 			assert.Equal(t, code, cmd.ProcessState.ExitCode())
 			if code == 127 {
@@ -65,7 +65,7 @@ type refusing struct{}
 
 func (refusing) Write([]byte) (int, error) { return 0, context.Canceled }
 
-// xs gives the letter x for as long as it is read, up to most times.
+// xs yields the letter x, up to most times.
 type xs struct{ read, most int }
 
 func (x *xs) Read(b []byte) (int, error) {
@@ -79,7 +79,7 @@ func (x *xs) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// A sandbox that never ends its line gets no memory of this host.
+// A line without an end takes no memory of this host.
 func TestALineHasItsLimit(t *testing.T) {
 	t.Parallel()
 	const buffered = 64 << 10

@@ -15,9 +15,9 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// TestAccidents replays what has happened to others, each by the thread in which it
-// was told. After two looks and a fix, these are the sandboxes that were asked to
-// end and the records that were marked.
+// TestAccidents replays incidents of other projects, each named by its report. After two
+// observations and a fix, these are the sandboxes whose end was requested and the records
+// that were marked.
 func TestAccidents(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -61,7 +61,7 @@ func TestAccidents(t *testing.T) {
 			stage: func(s *scene) {
 				s.on(recorded("paused", is))
 				s.box("paused", old, state(sandbox.StatePaused))
-				s.prod.Break(fake.Fault{Op: fake.OpList, Page: 2, Skip: true}) // the page that holds it
+				s.prod.Break(fake.Fault{Op: fake.OpList, Page: 2, Skip: true}) // the page that contains it
 			},
 		},
 		"proliferate-ai/proliferate#1280: created, and the record was lost": {

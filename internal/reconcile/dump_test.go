@@ -17,7 +17,7 @@ import (
 
 const header = "id,status,sandbox_id,keep_alive,max_duration,created_at,updated_at,completed_at,deleted_at\n"
 
-// wanted is the row that every spelling below means.
+// wanted is the row that every spelling below encodes.
 func wanted() store.TaskRow {
 	at := time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)
 	return store.TaskRow{

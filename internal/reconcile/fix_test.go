@@ -17,8 +17,8 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// troubled is a scene with one row for every action, in a fleet that is large
-// enough for its limits, looked at twice.
+// troubled is a scene with one row for every action, in a fleet that is large enough for
+// its limits, observed twice.
 func troubled(t *testing.T) (*scene, reconcile.Plan) {
 	t.Helper()
 	s := suspects()
@@ -131,8 +131,8 @@ func TestAResultThatCannotBeWrittenIsTold(t *testing.T) {
 	}
 }
 
-// TestEveryRuleIsAppliedAgainJustBefore: between the plan and the end a sandbox may
-// become what no rule allows to be ended.
+// TestEveryRuleIsAppliedAgainJustBefore: between the plan and the end a sandbox may change
+// so that a rule protects it.
 func TestEveryRuleIsAppliedAgainJustBefore(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -178,7 +178,7 @@ func TestAMarkThatIsOnlyAcceptedIsReadAgain(t *testing.T) {
 		if ref.ID == "stale" {
 			return s.mark(ctx, ref, why)
 		}
-		return nil // it says yes and does nothing
+		return nil // it accepts and does nothing
 	}
 	got := outcomes(s.fix(t, plan))
 	assert.Equal(t, sandbox.OutcomeAccepted, got["ghost"])
@@ -271,7 +271,7 @@ func TestAStopComesBeforeADelete(t *testing.T) {
 	}
 }
 
-// TestNoSecretReachesTheJournal by what a provider says.
+// TestNoSecretReachesTheJournal from errors of a provider.
 func TestNoSecretReachesTheJournal(t *testing.T) {
 	t.Parallel()
 	s := crowd(17, 1, 1)

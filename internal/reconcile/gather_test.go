@@ -16,8 +16,8 @@ import (
 
 func planted(kind fault.Kind) error { return fault.New(kind, "planted") }
 
-// TestNothingIsConcludedFromHalfASide: what could not be read whole leaves the
-// profile out, on whichever side it is, at whichever page or reading.
+// TestNothingIsConcludedFromHalfASide: an incomplete listing or reading leaves the profile
+// out, at whichever page or reading it fails.
 func TestNothingIsConcludedFromHalfASide(t *testing.T) {
 	t.Parallel()
 	for name, harm := range map[string]func(*scene){
@@ -93,7 +93,7 @@ func TestEmptyRecordsBesideSandboxesAreRefused(t *testing.T) {
 	assert.Equal(t, fault.KindRefused, fault.KindOf(plan.Errors[0]))
 	assert.Contains(t, fault.HintOf(plan.Errors[0]), "no proof")
 
-	s.rules.Adopt = true // to be put on record is what they may all be
+	s.rules.Adopt = true // they may only be adopted
 	plan = s.plan(t)
 	assert.Empty(t, plan.Errors)
 	assert.Equal(t, reconcile.ActAdopt, only(t, plan, "a").Action)
@@ -126,7 +126,7 @@ func TestRecordsMayGoByNames(t *testing.T) {
 	assert.Equal(t, reconcile.Both, row.Class)
 	assert.Len(t, plan.Rows, 1)
 
-	s.box("b", old, worker) // a name that two have means neither
+	s.box("b", old, worker) // a name of two sandboxes identifies neither
 	plan = s.pass(time.Hour).proved(t)
 	assert.Equal(t, reconcile.RealOnly, only(t, plan, "a").Class)
 	assert.Equal(t, reconcile.RealOnly, only(t, plan, "b").Class)
@@ -142,7 +142,7 @@ func TestAReadByIDMayShowThatTwoAreOne(t *testing.T) {
 	assert.Len(t, plan.Rows, 1)
 	assert.Equal(t, reconcile.CauseAgrees, only(t, plan, "a").Cause)
 
-	s = newScene() // the listing shows neither, and both mean one
+	s = newScene() // the listing contains neither, and both records mean one sandbox
 	s.called = map[string]string{"omoios-1": "hidden", "omoios-2": "hidden"}
 	s.on(recorded("b", is), recorded("omoios-1", is), recorded("omoios-2", is)).box("b", old)
 	s.prod = fake.New(fake.Options{Name: "prod", Now: s.clock, PageSize: 1})
@@ -154,8 +154,8 @@ func TestAReadByIDMayShowThatTwoAreOne(t *testing.T) {
 	assert.Equal(t, reconcile.CauseDuplicate, only(t, plan, "hidden").Cause)
 }
 
-// TestConfirmHoldsAListAgainstItself: where the records may be the listing itself,
-// the read by id is the other side.
+// TestConfirmHoldsAListAgainstItself: where the records may be the listing itself, the read
+// by id is the other side.
 func TestConfirmHoldsAListAgainstItself(t *testing.T) {
 	t.Parallel()
 	for _, confirm := range []bool{false, true} {

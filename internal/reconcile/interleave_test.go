@@ -29,17 +29,17 @@ import (
 //   - A crash is tried before writes alone: after the last write of a process its
 //     reads show in nothing that anybody else can see.
 
-// freezeFor is how long a frozen process stands: long enough that two looks count.
+// freezeFor is long enough that two observations count.
 const freezeFor = 6 * time.Minute
 
-// harms limits what goes wrong on one path.
+// harms limits the faults on one path.
 const (
 	mayFreeze = 1
 	mayCrash  = 1
 	mayBreak  = 1
 )
 
-// errDead is what a process that has crashed gets for every call.
+// errDead is the error of every call of a crashed process.
 var errDead = errors.New("the process is dead")
 
 // reconciler is one process.
@@ -50,20 +50,20 @@ type reconciler struct {
 	dead   bool
 	done   bool
 
-	gets    map[string]time.Time // when it last read each by its id
-	records time.Time            // when it last read the records
-	whole   bool                 // the listing and all records so far were read whole
+	gets    map[string]time.Time // the last read of each by its id
+	records time.Time            // the last reading of the records
+	whole   bool                 // the listing and all records so far were complete
 }
 
-// pending is one call that waits to be let go.
+// pending is one call that waits for the scheduler.
 type pending struct {
 	by     *reconciler
-	what   string // and of what
+	what   string // and its object
 	writes bool
 	run    chan struct{}
 }
 
-// transition is one thing that may happen next.
+// transition is one possible next event.
 type transition struct {
 	kind string // step, freeze, thaw, crash
 	by   *reconciler
@@ -81,10 +81,10 @@ func (t transition) String() string {
 	return text
 }
 
-// dependent says that the order of two transitions may matter.
+// dependent reports whether the order of two transitions may matter.
 func dependent(a, b transition) bool {
 	switch {
-	case a.kind == "thaw" || b.kind == "thaw": // time passes for everybody
+	case a.kind == "thaw" || b.kind == "thaw": // time passes for all processes
 		return true
 	case a.by == b.by, a.kind == b.kind && a.kind != "step": // there is one freeze and one crash in all
 		return true
@@ -94,8 +94,8 @@ func dependent(a, b transition) bool {
 	return a.call.conflicts(b.call)
 }
 
-// conflicts says that two calls touch the same thing and one of them writes. A thing
-// without an object is all of its kind: a listing, all sightings of a cause.
+// conflicts reports whether two calls touch the same thing and one of them writes. A thing
+// without an object means all of its kind: a listing, all sightings of a cause.
 func (c *pending) conflicts(other *pending) bool {
 	if !c.writes && !other.writes {
 		return false
@@ -104,9 +104,9 @@ func (c *pending) conflicts(other *pending) bool {
 	return mine[0] == theirs[0] && (mine[1] == "" || theirs[1] == "" || mine[1] == theirs[1])
 }
 
-// thing is what a call touches: the room and the object. "get box1", "terminate box1"
-// and "list" touch sandboxes, "sight orphan/box1" and "sightings orphan" sightings of
-// orphans. Nobody writes records here, so "records" depends on nothing.
+// thing is what a call touches: the kind and the object. "get box1", "terminate box1" and
+// "list" touch sandboxes, "sight orphan/box1" and "sightings orphan" sightings of orphans.
+// Records are never written here, so "records" depends on nothing.
 func thing(what string) [2]string {
 	verb, object, _ := strings.Cut(what, " ")
 	switch verb {
@@ -133,7 +133,7 @@ type scheduler struct {
 	wrong   []string
 }
 
-// gate holds a call until it is let go; an error where its process has died.
+// gate blocks a call until it is scheduled; an error where its process has died.
 func (s *scheduler) gate(p *reconciler, what string, writes bool) error {
 	s.mu.Lock()
 	if p.dead {
@@ -152,8 +152,7 @@ func (s *scheduler) gate(p *reconciler, what string, writes bool) error {
 	return nil
 }
 
-// breaks chooses how a list breaks off: 0 = it does not, 1 = at once, 2 = after its
-// first row.
+// breaks chooses how a list fails: 0 = it does not, 1 = at once, 2 = after its first row.
 func (s *scheduler) breaks(p *reconciler, what string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,8 +167,8 @@ func (s *scheduler) breaks(p *reconciler, what string) int {
 	return how
 }
 
-// play takes transitions until all processes are done; false where the rest of the
-// path is equivalent to one that was played before.
+// play performs transitions until all processes are done; false where the rest of the path
+// is equivalent to an earlier one.
 func (s *scheduler) play() bool {
 	for {
 		synctest.Wait()
@@ -178,7 +177,7 @@ func (s *scheduler) play() bool {
 			if s.over() {
 				return true
 			}
-			time.Sleep(time.Second) // somebody waits for time to pass
+			time.Sleep(time.Second) // some process waits for time to pass
 			continue
 		}
 		awake := slices.DeleteFunc(enabled, func(t transition) bool {
@@ -195,7 +194,7 @@ func (s *scheduler) play() bool {
 	}
 }
 
-// enabled lists what may happen next, in an order that is the same each time.
+// enabled lists the possible transitions, in a fixed order.
 func (s *scheduler) enabled() []transition {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -253,7 +252,7 @@ func (s *scheduler) take(t transition) {
 	}
 }
 
-// kill ends a process: nothing that it calls has an effect any more. The lock is held.
+// kill ends a process: its further calls have no effect. The lock is held.
 func (s *scheduler) kill(p *reconciler) {
 	p.dead, p.frozen = true, false
 	p.cancel()
@@ -265,7 +264,7 @@ func (s *scheduler) kill(p *reconciler) {
 	s.waiting = slices.DeleteFunc(s.waiting, func(c *pending) bool { return c.by == p })
 }
 
-// abandon lets all processes end without an effect.
+// abandon ends all processes without an effect.
 func (s *scheduler) abandon() {
 	s.mu.Lock()
 	for _, p := range s.procs {
@@ -277,7 +276,7 @@ func (s *scheduler) abandon() {
 	}
 }
 
-// read gives rows one by one, as far as the scheduler lets the list get.
+// read yields rows one by one, as far as the scheduler lets the list go.
 func read[T any](s *scheduler, p *reconciler, what string, began func(), rows func() iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T

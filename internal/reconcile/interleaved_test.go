@@ -24,20 +24,20 @@ import (
 	"sbx/internal/triage"
 )
 
-// twins is the scene: one profile with a sandbox on record ("kept"), an orphan that
-// was seen six minutes ago ("seen"), and one that nobody has seen yet ("new"). Two
-// reconciles --fix start at the same moment, without the lock that keeps them apart:
-// as after a lease that one of them has slept through.
+// twins is the scene: one profile with a sandbox on record ("kept"), an orphan that was
+// seen six minutes ago ("seen"), and one that was never seen ("new"). Two reconciles --fix
+// start at the same moment, without the lock that normally excludes them, as after a lease
+// that one of them has slept through.
 type twins struct {
 	*scheduler
 
 	prod    *fake.Provider
 	store   *store.InMemory
-	looks   map[string][]time.Time // of suspects, when each whole look was taken
+	looks   map[string][]time.Time // of suspects, the time of each complete observation
 	mistake string
 }
 
-// seat is what one process has of everything.
+// seat is the connections of one process.
 type seat struct {
 	*fake.Provider
 
@@ -67,7 +67,7 @@ func (s seat) Terminate(ctx context.Context, id string, o providers.TerminateOpt
 	return s.Provider.Terminate(ctx, id, o)
 }
 
-// VerifyEnd and Activity are asked of what is known already; they add no schedule.
+// VerifyEnd and Activity return what is known already; they add no schedule.
 func (s seat) VerifyEnd(ctx context.Context, id string, q providers.EndQuery) (providers.Proof, error) {
 	return s.Provider.VerifyEnd(ctx, id, q)
 }
@@ -86,7 +86,7 @@ func (s seat) Sight(ctx context.Context, kind, key string, at time.Time, apart t
 		return store.Sighting{}, err
 	}
 	s.w.mu.Lock()
-	if look := s.p.gets[id]; s.p.whole { // a look is as old as the older of its two sides
+	if look := s.p.gets[id]; s.p.whole { // an observation is as old as the older of its two sides
 		if s.p.records.Before(look) {
 			look = s.p.records
 		}
@@ -121,8 +121,7 @@ func sighted(key string) string {
 	return id
 }
 
-// judge holds a request to end against the rules, by what is true and not by what the
-// engine made of it.
+// judge checks a request to end against the rules by the true state, without the engine.
 func (w *twins) judge(p *reconciler, id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -140,7 +139,7 @@ func (w *twins) judge(p *reconciler, id string) {
 	}
 }
 
-// engine is the real one, over what this process has.
+// engine is the real one, with the connections of this process.
 func (w *twins) engine(p *reconciler) (*reconcile.Engine, error) {
 	at := seat{w.prod, w, p}
 	return reconcile.New(reconcile.Engine{
@@ -164,17 +163,17 @@ func (w *twins) reconcile(ctx context.Context, p *reconciler) {
 	plan := e.Plan(ctx)
 	done, err := e.Fix(ctx, plan, reconcile.How{Limits: reconcile.Limits{Limits: safety.Limits{MaxDelete: 20, MaxFraction: 100}, RecordsAge: time.Hour}, Journal: &journal{}, Wait: time.Second})
 	if err != nil {
-		return // a guard says no
+		return // a guard refuses
 	}
 	for range done {
 		continue
 	}
 }
 
-// idle is the use of a program that does nothing.
+// idle is the usage of a program that does nothing.
 func idle(now time.Time) sandbox.Usage { return sandbox.Usage{At: now, CPUSeconds: new(0.0)} }
 
-// playTwins plays one path and gives what it broke; false where it is equivalent to
+// playTwins plays one path and returns what it broke; false where it is equivalent to
 // another.
 func playTwins(t *testing.T, c *schedule.Choices, mistake string) (w *twins, whole bool) {
 	t.Helper()
@@ -209,16 +208,16 @@ func playTwins(t *testing.T, c *schedule.Choices, mistake string) (w *twins, who
 	return w, whole
 }
 
-// The bound on the depth of a path, in choices. No path of this scene is longer, so
-// that it cuts nothing off; the test fails if one is.
+// The bound on the depth of a path, in choices. No path of this scene is longer; the test
+// fails if one is.
 const twinsDepth = 120
 
-// twinsShares is into how many shares the tree is split; `go test` plays one of them,
+// twinsShares is the number of shares of the tree; `go test` plays one of them,
 // SBX_SCHEDULES=N that many, SBX_SCHEDULES=all every path.
 const twinsShares = 256
 
-// exploreTwins plays the chosen shares, says how many schedules were whole and how many
-// were cut short as equivalent, and gives the first that breaks a rule; nil = none does.
+// exploreTwins plays the chosen shares, logs how many schedules were complete and how many
+// were cut as equivalent, and returns the first that breaks a rule; nil = none does.
 func exploreTwins(t *testing.T, shares int, mistake string) (broken *twins, path string) {
 	t.Helper()
 	whole, cut, deepest := 0, 0, 0
@@ -249,9 +248,9 @@ func exploreTwins(t *testing.T, shares int, mistake string) (broken *twins, path
 	return broken, path
 }
 
-// TestTwoReconcilesInEveryOrder plays every interleaving of two reconciles at the
-// granularity of their calls, with at most one freeze of six minutes, one crash and
-// one list that breaks. SBX_SCHEDULE=PATH replays one path and prints it.
+// TestTwoReconcilesInEveryOrder plays every interleaving of the calls of two reconciles,
+// with at most one freeze of six minutes, one crash and one failing list. SBX_SCHEDULE=PATH
+// replays one path and prints it.
 func TestTwoReconcilesInEveryOrder(t *testing.T) {
 	t.Parallel()
 	if path := os.Getenv("SBX_SCHEDULE"); path != "" {
@@ -279,7 +278,7 @@ func TestTwoReconcilesInEveryOrder(t *testing.T) {
 	}
 }
 
-// TestAPlantedMistakeIsFoundByOrder: a suspect that was seen once is ended.
+// TestAPlantedMistakeIsFoundByOrder: a suspect that was observed once is ended.
 func TestAPlantedMistakeIsFoundByOrder(t *testing.T) {
 	t.Parallel()
 	broken, _ := exploreTwins(t, 1, "one look proves an orphan")

@@ -23,8 +23,7 @@ import (
 // noon is when every test begins.
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// scene is one profile, `prod`, with its records, and everything that an engine is
-// handed.
+// scene is one profile, `prod`, with its records, and everything that an engine needs.
 type scene struct {
 	now       time.Time
 	prod      *fake.Provider
@@ -41,7 +40,7 @@ type scene struct {
 	adopted   []sandbox.Ref
 	others    []*fake.Provider
 	requests  fleet.EndRequests
-	called    map[string]string // what a read by id also knows a sandbox by
+	called    map[string]string // further names for reads by id
 }
 
 func newScene() *scene {
@@ -127,7 +126,7 @@ func (s *scene) plan(t *testing.T) reconcile.Plan {
 	return s.engine(t).Plan(t.Context())
 }
 
-// proved plans twice, so far apart that the second look counts.
+// proved plans twice, Grace apart.
 func (s *scene) proved(t *testing.T) reconcile.Plan {
 	t.Helper()
 	s.plan(t)
@@ -150,10 +149,10 @@ func (s *scene) fix(t *testing.T, plan reconcile.Plan) []reconcile.Done {
 	return all
 }
 
-// asked is how many endings were asked for.
+// asked is how many ends were requested.
 func (s *scene) asked() int { return len(s.prod.Calls(fake.OpTerminate)) }
 
-// box puts a running sandbox in that has been silent for its whole age.
+// box adds a running sandbox that has been silent for its whole age.
 func (s *scene) box(id string, age time.Duration, edits ...func(*sandbox.Sandbox)) {
 	b := sandbox.Sandbox{ID: id, State: sandbox.StateRunning, CreatedAt: s.now.Add(-age), StartedAt: s.now.Add(-age)}
 	for _, edit := range edits {
@@ -188,7 +187,7 @@ func label(key, value string) func(*sandbox.Sandbox) {
 	return func(b *sandbox.Sandbox) { b.Labels = map[string]string{key: value} }
 }
 
-// only gives the one row about a sandbox.
+// only returns the one row of a sandbox.
 func only(t *testing.T, p reconcile.Plan, id string) reconcile.Row {
 	t.Helper()
 	var found []reconcile.Row
@@ -201,15 +200,15 @@ func only(t *testing.T, p reconcile.Plan, id string) reconcile.Row {
 	return found[0]
 }
 
-// calledOtherwise is a provider that knows its sandboxes by further words, as
-// Daytona knows names and Vercel sessions.
+// calledOtherwise is a provider that accepts further names of its sandboxes, as Daytona
+// accepts names and Vercel sessions.
 type calledOtherwise struct {
 	*fake.Provider
 
 	words map[string]string
 }
 
-// Get reads one by its id or one of the words.
+// Get reads one by its id or a name.
 func (c calledOtherwise) Get(ctx context.Context, word string) (sandbox.Sandbox, error) {
 	if id, known := c.words[word]; known {
 		word = id
@@ -217,7 +216,7 @@ func (c calledOtherwise) Get(ctx context.Context, word string) (sandbox.Sandbox,
 	return c.Provider.Get(ctx, word)
 }
 
-// TakesName is true for the further words.
+// TakesName is true for the names.
 func (c calledOtherwise) TakesName(word string) bool { return c.words[word] != "" }
 
 // journal keeps lines in memory; its lines can be made to fail.

@@ -15,7 +15,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// crowd is a fleet of so many in order, leaking, and ghosts.
+// crowd is a fleet with numbers of correct, leaked and ghost sandboxes.
 func crowd(fine, leaks, ghosts int) *scene {
 	s := newScene()
 	for i := range fine {
@@ -103,8 +103,7 @@ func TestGuardsShowTheirFigures(t *testing.T) {
 	assert.InDelta(t, 1, byName["max_delete records"].Value, 0)
 }
 
-// TestTheWholeFleetIsCountedWithoutWhatHasEnded: a history of ended sandboxes makes
-// no share smaller.
+// TestTheWholeFleetIsCountedWithoutWhatHasEnded: ended sandboxes do not reduce the share.
 func TestTheWholeFleetIsCountedWithoutWhatHasEnded(t *testing.T) {
 	t.Parallel()
 	s := crowd(17, 6, 0)

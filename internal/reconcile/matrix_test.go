@@ -12,8 +12,8 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// cell is one cell of the matrix: what both sides say of the sandbox x, looked at
-// twice, and what follows.
+// cell is one cell of the matrix: the state of sandbox x on both sides, observed twice, and
+// the result.
 type cell struct {
 	stage   func(*scene)
 	class   reconcile.Class
@@ -118,7 +118,7 @@ func ageless(b *sandbox.Sandbox) { b.CreatedAt, b.StartedAt = time.Time{}, time.
 
 func worker(b *sandbox.Sandbox) { b.Name = "worker" }
 
-// before is an ended record whose last word is of a moment.
+// before is an ended record whose latest time is given.
 func before(id string, at time.Time) reconcile.Record {
 	r := recorded(id, isNot)
 	r.CreatedAt, r.UpdatedAt, r.EndedAt = at.Add(-time.Hour), at, at

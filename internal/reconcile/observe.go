@@ -15,9 +15,6 @@ import (
 // that becomes a leak starts anew.
 func (c Cause) sightingKind() string { return "reconcile " + string(c) }
 
-// suspectCauses are the causes that one observation does not prove.
-func suspectCauses() []Cause { return []Cause{CauseOrphan, CauseLeak, CauseOverdue} }
-
 // applyObservations compares the suspects of a profile with earlier observations. Those
 // that were not seen often enough are only reported. Without Rules.Observe it reads and
 // writes nothing; with it, earlier suspects that are none any more are forgotten, so that
@@ -26,7 +23,7 @@ func suspectCauses() []Cause { return []Cause{CauseOrphan, CauseLeak, CauseOverd
 // An error means that the sightings could not be read or written: then no suspect is
 // proved.
 func (e *Engine) applyObservations(ctx context.Context, profile string, rows []Row) error {
-	for _, cause := range suspectCauses() {
+	for _, cause := range []Cause{CauseOrphan, CauseLeak, CauseOverdue} { // one observation does not prove them
 		earlier, err := e.Sightings.Sightings(ctx, cause.sightingKind())
 		if err == nil {
 			err = e.countSuspects(ctx, cause, earlier, rows)
@@ -134,7 +131,7 @@ func (e *Engine) forgetSightings(ctx context.Context, profile string, cause Caus
 		}
 	}
 	for key := range earlier {
-		if ofProfile(key, profile) && !counted[key] && !unjudged[refOfKey(key)] {
+		if strings.HasPrefix(key, profile+"/") && !counted[key] && !unjudged[refOfKey(key)] {
 			if err := e.Sightings.Forget(ctx, cause.sightingKind(), key); err != nil {
 				return err
 			}

@@ -15,7 +15,7 @@ import (
 	"sbx/internal/store"
 )
 
-// suspects is a scene with an orphan and a leak beside one that is in order.
+// suspects is a scene with an orphan and a leak beside a correct sandbox.
 func suspects() *scene {
 	s := newScene()
 	s.on(recorded("a", is), recorded("leak", isNot)).box("a", old)
@@ -116,7 +116,7 @@ func TestOtherProfilesSightingsStay(t *testing.T) {
 	assert.Contains(t, seen, "prod2/x")
 }
 
-// deafSightings cannot be read, or not be written.
+// deafSightings fails to read or to write.
 type deafSightings struct {
 	*store.InMemory
 
@@ -158,21 +158,21 @@ func (s *scene) memory(t *testing.T) *store.InMemory {
 	return m
 }
 
-// TestAGivenIDIsSeenAnewWhateverTheClockSays: the clock of this machine has leapt
-// ahead, so that the first look seems younger than the sandbox that came after it.
+// TestAGivenIDIsSeenAnewWhateverTheClockSays: the clock of this machine has jumped ahead,
+// so that the first observation seems newer than the sandbox that came after it.
 func TestAGivenIDIsSeenAnewWhateverTheClockSays(t *testing.T) {
 	t.Parallel()
 	s := suspects()
 	s.pass(10 * time.Minute).plan(t)
-	born := s.now.Add(-9*time.Minute + time.Millisecond) // truly a moment after that look
+	born := s.now.Add(-9*time.Minute + time.Millisecond) // really a moment after that observation
 	s.prod.Change("orphan", func(b *sandbox.Sandbox) { b.CreatedAt, b.StartedAt = born, born })
 	row := only(t, s.pass(5*time.Minute).plan(t), "orphan")
 	assert.Equal(t, 1, row.Observations)
 	assert.Equal(t, reconcile.ActReport, row.Action)
 }
 
-// TestAComputedStartIsOneStart: an API that tells an age in minutes gives another
-// start at each look.
+// TestAComputedStartIsOneStart: an API that gives an age in minutes shows another start in
+// each read.
 func TestAComputedStartIsOneStart(t *testing.T) {
 	t.Parallel()
 	s := suspects()
@@ -190,7 +190,7 @@ func TestStoppedOnesAreHeldAgainstASecondReadingToo(t *testing.T) {
 	s.box("orphan", old, state(sandbox.StateStopped))
 	s.plan(t)
 	s.failing = func(reading int) error {
-		if reading == 4 { // the second one of the second plan
+		if reading == 4 { // the second reading of the second plan
 			return planted(fault.KindUnavailable)
 		}
 		return nil
@@ -200,8 +200,8 @@ func TestStoppedOnesAreHeldAgainstASecondReadingToo(t *testing.T) {
 	assert.Equal(t, reconcile.CauseUnproved, row.Cause)
 }
 
-// TestALookThatStoodStillIsAsOldAsItBegan: two looks of one moment are one, also where
-// the second process was frozen before it counted its own.
+// TestALookThatStoodStillIsAsOldAsItBegan: two observations of one moment count as one,
+// also where the second process was frozen before it counted its own.
 func TestALookThatStoodStillIsAsOldAsItBegan(t *testing.T) {
 	t.Parallel()
 	s := suspects()
@@ -219,8 +219,8 @@ func TestALookThatStoodStillIsAsOldAsItBegan(t *testing.T) {
 	assert.Equal(t, 2, only(t, s.pass(time.Second).plan(t), "orphan").Observations, "and the next one is six minutes after the first")
 }
 
-// TestARecordOfAnEarlierOneEndsNobodyWhoWorks: the record says ended and is kept fresh,
-// and the id has been given to another since.
+// TestARecordOfAnEarlierOneEndsNobodyWhoWorks: the record says ended and is updated, and
+// the id was reused since.
 func TestARecordOfAnEarlierOneEndsNobodyWhoWorks(t *testing.T) {
 	t.Parallel()
 	for name, made := range map[string]time.Duration{"of the record": time.Second, "a minute after it": time.Minute, "long after it": 30 * time.Minute} {

@@ -1,3 +1,11 @@
+// Package reconcile compares the records of control planes with the sandboxes that
+// providers run, in both directions: records without a sandbox, sandboxes without a record,
+// and pairs that disagree.
+//
+// A plan is made first and changes nothing; Fix carries out what the plan allows, and in
+// doubt every rule leaves a sandbox alone. All input is handed in: the fleet, the records,
+// the clock, earlier observations, the journal, protection, ownership and limits. Flags,
+// output, wire formats and SQL do not belong here.
 package reconcile
 
 import (
@@ -5,7 +13,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -103,7 +110,11 @@ func (e *Engine) addSide(ctx context.Context, plan *Plan, s sideData) {
 		}
 		rows = append(rows, row)
 	}
-	e.observeSuspects(ctx, rows)
+	var observed sync.WaitGroup
+	for i, row := range rows { // the fleet bounds the requests in flight
+		observed.Go(func() { rows[i] = e.observeSuspect(ctx, row) })
+	}
+	observed.Wait()
 	if err := e.applyObservations(ctx, s.profile, rows); err != nil {
 		plan.Errors = append(plan.Errors, err)
 	}
@@ -114,16 +125,6 @@ func (e *Engine) addSide(ctx context.Context, plan *Plan, s sideData) {
 	}
 	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Compare(a.Ref.ID, b.Ref.ID) })
 	plan.Rows = append(plan.Rows, rows...)
-}
-
-// observeSuspects observes all suspects concurrently: the fleet bounds the requests in
-// flight.
-func (e *Engine) observeSuspects(ctx context.Context, rows []Row) {
-	var all sync.WaitGroup
-	for i, row := range rows {
-		all.Go(func() { rows[i] = e.observeSuspect(ctx, row) })
-	}
-	all.Wait()
 }
 
 // observeSuspect observes a sandbox that would be ended because of its records, as a
@@ -148,9 +149,6 @@ func (e *Engine) observeSuspect(ctx context.Context, row Row) Row {
 	}
 	return row
 }
-
-// ofProfile reports whether a key of the sightings belongs to a profile.
-func ofProfile(key, profile string) bool { return strings.HasPrefix(key, profile+"/") }
 
 // Defaults and minima of the proof of an orphan.
 const (

@@ -19,7 +19,7 @@ import (
 // pick gives one of several by chance.
 func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
 
-// randomly makes a scene of chance: some sandboxes, some records, some of both.
+// randomly makes a random scene: some sandboxes, some records, some of both.
 func randomly(r *rand.Rand) *scene {
 	s := newScene()
 	s.rules.Delete = pick(r, false, false, true)
@@ -54,8 +54,8 @@ func random(r *rand.Rand) []func(*sandbox.Sandbox) {
 	}
 }
 
-// TestNothingThatARuleKeepsIsEverActedOn plans and fixes scenes of chance, and
-// holds what was asked of the provider against the rules alone.
+// TestNothingThatARuleKeepsIsEverActedOn plans and fixes random scenes, and checks the
+// requests to the provider against the rules alone.
 func TestNothingThatARuleKeepsIsEverActedOn(t *testing.T) {
 	t.Parallel()
 	acted := 0
@@ -89,7 +89,7 @@ func TestNothingThatARuleKeepsIsEverActedOn(t *testing.T) {
 	assert.Greater(t, acted, 100, "chance hits what may be ended, too")
 }
 
-// mayEnd states the rules once more, without the engine.
+// mayEnd implements the rules once more, without the engine.
 func mayEnd(t *testing.T, s *scene, seed uint64, row reconcile.Row, box sandbox.Sandbox) {
 	t.Helper()
 	say := fmt.Sprintf("seed %d: %+v", seed, row)

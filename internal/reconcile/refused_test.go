@@ -12,7 +12,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// openRequests is what other processes have left open.
+// openRequests are unconfirmed requests of other processes.
 type openRequests struct {
 	all    map[sandbox.Ref]sandbox.EndRequest
 	broken error
@@ -24,8 +24,8 @@ func (o openRequests) Unconfirmed(context.Context) (map[sandbox.Ref]sandbox.EndR
 func (openRequests) Keep(context.Context, sandbox.Ref, sandbox.EndRequest) error { return nil }
 func (openRequests) Forget(context.Context, sandbox.Ref) error                   { return nil }
 
-// TestNoRecordIsMarkedForWhatWasRefused: the provider denies a sandbox whose DELETE it
-// has refused. Its machine may run, so its record is no ghost.
+// TestNoRecordIsMarkedForWhatWasRefused: the provider denies a sandbox whose DELETE it has
+// refused. Its machine may run, so its record is no ghost.
 func TestNoRecordIsMarkedForWhatWasRefused(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -53,7 +53,7 @@ func TestNoRecordIsMarkedForWhatWasRefused(t *testing.T) {
 	}
 }
 
-// TestARefusalAfterThePlanKeepsTheRecord: it is looked up again before a record is
+// TestARefusalAfterThePlanKeepsTheRecord: open requests are read again before a record is
 // marked.
 func TestARefusalAfterThePlanKeepsTheRecord(t *testing.T) {
 	t.Parallel()

@@ -98,16 +98,13 @@ type Owner struct {
 	HostBound bool
 }
 
-// canSee reports whether the sandbox of a record can be in a listing of this host.
-func (o Owner) canSee(r store.Record) bool { return !o.HostBound || r.Host == "" || r.Host == o.Host }
-
 // FromStore are the records of the sandboxes that sbx created.
 func FromStore(records store.RecordStore, profile string, by Owner) Source {
 	return Source{
 		Name: "store",
 		Read: streamOf(func(ctx context.Context) ([]Record, error) {
 			rows, err := records.Records(ctx, profile)
-			rows = slices.DeleteFunc(rows, func(r store.Record) bool { return !by.canSee(r) })
+			rows = slices.DeleteFunc(rows, func(r store.Record) bool { return by.HostBound && r.Host != "" && r.Host != by.Host })
 			return mapAll(rows, storedRecord), err
 		}),
 		Mark: func(ctx context.Context, ref sandbox.Ref, why string) error {

@@ -13,8 +13,8 @@ import (
 	"sbx/internal/store"
 )
 
-// TestTheTemplatesMatrix is the matrix a to e of the coding-agent template: what a
-// row says and what runs, looked at twice, at a sandbox of two hours.
+// TestTheTemplatesMatrix is the matrix a to e of the application: the row and what runs,
+// observed twice, for a sandbox of two hours.
 func TestTheTemplatesMatrix(t *testing.T) {
 	t.Parallel()
 	type row = store.TaskRow
@@ -82,7 +82,7 @@ func TestTheTemplatesOtherRows(t *testing.T) {
 	assert.Contains(t, only(t, plan, "young").Reason, "younger")
 }
 
-// TestAWholeDumpIsReconciled goes from the rows of a task to an ending.
+// TestAWholeDumpIsReconciled goes from the rows of a dump to an ending.
 func TestAWholeDumpIsReconciled(t *testing.T) {
 	t.Parallel()
 	s := newScene()

@@ -13,7 +13,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// asked is a fleet that keeps what it was asked for.
+// asked is a fleet that records its requests.
 type asked struct{ how fleet.EndOptions }
 
 func (a *asked) Terminate(_ context.Context, _ []sandbox.Sandbox, o fleet.EndOptions) iter.Seq[sandbox.Ending] {
@@ -146,7 +146,7 @@ func TestWhoKeepsASandbox(t *testing.T) {
 func TestTheTableIsWhole(t *testing.T) {
 	t.Parallel()
 	for _, r := range safety.Rules() {
-		assert.NotEmpty(t, r.Says(), r)
+		assert.NotEmpty(t, r.Describe(), r)
 		for _, v := range safety.Verbs() {
 			c := safety.Binding(v, r)
 			assert.Contains(t, []safety.Kind{safety.Yes, safety.No, safety.NotApplicable}, c.Kind)

@@ -55,8 +55,8 @@ func Rules() []Rule {
 	}
 }
 
-// Says is the rule in one sentence.
-func (r Rule) Says() string {
+// Describe is the rule in one sentence.
+func (r Rule) Describe() string {
 	return map[Rule]string{
 		RuleProtected:  "The label `sbx/keep` or the configuration (`protect`) keeps it.",
 		RuleLeased:     "A living task is at work in it.",

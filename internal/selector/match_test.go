@@ -133,7 +133,7 @@ func TestStuckAsksTheRule(t *testing.T) {
 	}
 }
 
-// hiding are facts under which one type of provider hides what ended long ago.
+// hiding are facts by which one type of provider hides what ended long ago.
 func hiding() Facts {
 	return Facts{Now: noon(), HidesEnded: func(s sandbox.Sandbox) bool { return s.ProviderType == "keeps" }}
 }
@@ -175,7 +175,7 @@ func TestReasonsOfASelectionSayWhatEachFilterSaw(t *testing.T) {
 // looks for a sandbox that only then is selected.
 func TestAddingAFilterNeverWidens(t *testing.T) {
 	t.Parallel()
-	r := rand.New(rand.NewPCG(1, 2)) // a seed that repeats
+	r := rand.New(rand.NewPCG(1, 2)) // a fixed seed
 	for range 20_000 {
 		before := randomSelector(r)
 		after := randomFilter(r, before)
@@ -195,7 +195,7 @@ func randomSelector(r *rand.Rand) Selector {
 	return s
 }
 
-// randomFilter sets one filter that is not set yet; Labels gain a key.
+// randomFilter sets one filter that is not set yet, or adds a label key.
 func randomFilter(r *rand.Rand, s Selector) Selector {
 	age := time.Duration(1+r.IntN(5)) * time.Minute
 	switch n := r.IntN(8); {

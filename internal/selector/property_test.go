@@ -12,7 +12,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
-func random() *rand.Rand { return rand.New(rand.NewPCG(7, 8)) } // a seed that repeats
+func random() *rand.Rand { return rand.New(rand.NewPCG(7, 8)) } // a fixed seed
 
 func byActivity() Facts {
 	f := hiding()
@@ -42,8 +42,8 @@ func TestJudgingIsTheAndOfItsFilters(t *testing.T) {
 	}
 }
 
-// TestApplySplitsTheListInThree holds that nothing is lost, doubled or counted
-// wrongly, and that a limit only ever takes from what is selected.
+// TestApplySplitsTheListInThree checks that nothing is lost, doubled or counted wrongly,
+// and that a limit only takes from the selected ones.
 func TestApplySplitsTheListInThree(t *testing.T) {
 	t.Parallel()
 	r, f := random(), byActivity()
@@ -71,8 +71,8 @@ func TestApplySplitsTheListInThree(t *testing.T) {
 	}
 }
 
-// TestOrdersAreOrders holds that Compare contradicts neither itself nor its
-// reverse, and that falling order turns round all that has a value.
+// TestOrdersAreOrders checks that Compare is consistent, and that falling order reverses
+// everything with a value.
 func TestOrdersAreOrders(t *testing.T) {
 	t.Parallel()
 	r := random()
@@ -96,8 +96,8 @@ func TestOrdersAreOrders(t *testing.T) {
 	}
 }
 
-// TestTimeOnlyEverMakesOlder moves the clock on: what was older stays older,
-// what was not younger stays so.
+// TestTimeOnlyEverMakesOlder advances the clock: what was older stays older, what was not
+// younger stays so.
 func TestTimeOnlyEverMakesOlder(t *testing.T) {
 	t.Parallel()
 	r := random()

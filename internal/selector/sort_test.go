@@ -33,7 +33,7 @@ func ids(items []sandbox.Sandbox) string {
 func TestArrange(t *testing.T) {
 	t.Parallel()
 	for key, want := range map[string]string{
-		"age": "32451", "-age": "24351", // an unknown and a future age stand last both ways
+		"age": "32451", "-age": "24351", // an unknown and a future age are last both ways
 		"idle": "23451", "-idle": "32451",
 		"name": "45123", "-name": "21543",
 		"state": "42531", "-state": "32541",

@@ -11,7 +11,7 @@ import (
 	"sbx/internal/store/storetest"
 )
 
-// clock is a wall clock that goes on when it is told to.
+// clock is a wall clock that advances on demand.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -53,7 +53,7 @@ func TestSQLiteKeepsTheContract(t *testing.T) {
 	})
 }
 
-// opened is a store that ends with the test.
+// opened is a store that is closed with the test.
 func opened(t *testing.T, o store.Options) *store.Database {
 	t.Helper()
 	d, err := store.Open(t.Context(), o)

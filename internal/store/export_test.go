@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Open is New and the first use: it fails where the store cannot be used.
+// Open is New and a first use: it fails where the store cannot be used.
 func Open(ctx context.Context, o Options) (*Database, error) {
 	d, err := New(o)
 	if err != nil {
@@ -14,7 +14,7 @@ func Open(ctx context.Context, o Options) (*Database, error) {
 	return d, d.Ready(ctx)
 }
 
-// LookEvery sets how long AwaitTask goes without news before it looks.
+// LookEvery sets the poll interval of AwaitTask.
 func LookEvery(d *Database, interval time.Duration) {
 	switch e := d.engine.(type) {
 	case *sqliteEngine:

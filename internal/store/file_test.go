@@ -17,7 +17,7 @@ import (
 	"sbx/internal/fault"
 )
 
-// at opens a SQLite store in a folder, with less patience than the product's.
+// at opens a SQLite store in a folder, with a shorter timeout than the product's.
 func at(t *testing.T, dir string) *Database {
 	t.Helper()
 	d, err := New(Options{StateDir: dir})
@@ -29,7 +29,7 @@ func at(t *testing.T, dir string) *Database {
 	return d
 }
 
-// refuses wants an error of a kind that names the file and says what to do.
+// refuses checks an error's kind, that it names the file, and its hint.
 func refuses(t *testing.T, err error, kind fault.Kind, texts ...string) {
 	t.Helper()
 	require.Error(t, err)
@@ -114,7 +114,7 @@ func TestBrokenFile(t *testing.T) {
 	require.NoError(t, d.Close())
 	whole, err := os.ReadFile(path)
 	require.NoError(t, err)
-	for i := 4096; i < len(whole); i++ { // the head stays good
+	for i := 4096; i < len(whole); i++ { // the head stays valid
 		whole[i] = 0xa5
 	}
 	require.NoError(t, os.WriteFile(path, whole, 0o600))

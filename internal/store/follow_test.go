@@ -20,8 +20,8 @@ import (
 	"sbx/internal/store"
 )
 
-// gateway is a way to the server that can be cut, as a restart cuts it: connections
-// end, and new ones are refused until it is open again.
+// gateway is a connection to the server that can be cut, as by a restart: connections end,
+// and new ones are refused until it is open again.
 type gateway struct {
 	socket  string
 	forward func(ctx context.Context) (net.Conn, error)
@@ -32,8 +32,7 @@ type gateway struct {
 	wg       sync.WaitGroup
 }
 
-// newGateway is open. It gives the URL of a schema that leads through it, and the one
-// that goes past it.
+// newGateway is open. It returns the URL of a schema through it, and the direct one.
 func newGateway(t *testing.T) (g *gateway, through, past string) {
 	t.Helper()
 	past = own(t)
@@ -81,7 +80,7 @@ func (g *gateway) open(t *testing.T) {
 	})
 }
 
-// join joins two connections, unless their way in was cut meanwhile.
+// join joins two connections, unless the gateway was cut meanwhile.
 func (g *gateway) join(way net.Listener, client, server net.Conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -98,7 +97,7 @@ func (g *gateway) join(way net.Listener, client, server net.Conn) {
 	}
 }
 
-// cut ends all that goes through and lets nobody in.
+// cut ends all connections and refuses new ones.
 func (g *gateway) cut() {
 	g.mu.Lock()
 	if g.listener != nil {
@@ -126,7 +125,7 @@ func awaiting(ctx context.Context, d *store.Database, version int64) <-chan erro
 	return done
 }
 
-// heard wants that the waiting ends without an error.
+// heard waits for an end without an error.
 func heard(t *testing.T, done <-chan error) {
 	t.Helper()
 	select {
@@ -143,8 +142,7 @@ func swap(t *testing.T, d *store.Database, version int64) {
 	require.NoError(t, err)
 }
 
-// TestPostgresTellsOfTasks waits in stores that would not look for an hour: it is the
-// server that wakes them.
+// TestPostgresTellsOfTasks waits in stores that poll once an hour: the server wakes them.
 func TestPostgresTellsOfTasks(t *testing.T) {
 	t.Parallel()
 	o := store.Options{URL: own(t)}
@@ -155,7 +153,7 @@ func TestPostgresTellsOfTasks(t *testing.T) {
 	for version := int64(1); version <= 30; version++ {
 		done := awaiting(t.Context(), waits, version)
 		alive := awaiting(t.Context(), waits, version) // they share the connection
-		pass(t, 5*time.Millisecond)                    // it has looked by now, as a rule
+		pass(t, 5*time.Millisecond)                    // it has polled by now, as a rule
 		began := time.Now()
 		swap(t, changes, version)
 		heard(t, done)
@@ -165,8 +163,8 @@ func TestPostgresTellsOfTasks(t *testing.T) {
 	t.Logf("slowest of 30: %s", slowest)
 }
 
-// TestPostgresThatRestarts cuts every connection while somebody waits, changes the
-// task by another way, and lets the store in again: what happened meanwhile is seen.
+// TestPostgresThatRestarts cuts every connection during a wait, changes the task directly,
+// and opens the gateway again: the change is seen.
 func TestPostgresThatRestarts(t *testing.T) {
 	t.Parallel()
 	g, through, past := newGateway(t)
@@ -192,7 +190,7 @@ func TestPostgresThatRestarts(t *testing.T) {
 		g.open(t)
 		heard(t, done)
 	}
-	store.LookEvery(waits, time.Hour) // and the news come again
+	store.LookEvery(waits, time.Hour) // and notifications work again
 	for range 3 {
 		version++
 		done := awaiting(t.Context(), waits, version)
@@ -201,8 +199,7 @@ func TestPostgresThatRestarts(t *testing.T) {
 	}
 }
 
-// TestPostgresIsLeftAlone shows that Close ends the connection that listened, and
-// whoever waited.
+// TestPostgresIsLeftAlone shows that Close ends the listening connection, and every waiter.
 func TestPostgresIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	o := store.Options{URL: own(t)}
@@ -228,7 +225,7 @@ func TestPostgresIsLeftAlone(t *testing.T) {
 	assert.Equal(t, "0", answered(t, all))
 }
 
-// answered is the one value that a query gives.
+// answered is the one value that a query returns.
 func answered(t *testing.T, query string) string {
 	t.Helper()
 	raw, _ := postgres(t)

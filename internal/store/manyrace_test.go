@@ -2,6 +2,6 @@
 
 package store_test
 
-// processes are fewer under the race detector: each is many times slower, and what
-// they may wait for each other is five seconds.
+// processes are fewer under the race detector: each is many times slower, and they may wait
+// for each other for five seconds only.
 const processes = 16

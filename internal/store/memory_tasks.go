@@ -80,7 +80,7 @@ func (m *InMemory) SwapTask(ctx context.Context, task Task, limitMB int64) (Task
 	}
 	t, err := m.swapTask(task.storable(), limitMB)
 	if err == nil {
-		m.board.publishTopic(t.ID)
+		m.waiters.publishTopic(t.ID)
 	}
 	return t, err
 }
@@ -117,7 +117,7 @@ func (m *InMemory) othersReserve(t Task) (sum int64) {
 
 // AwaitTask implements TaskStore: it wakes at once.
 func (m *InMemory) AwaitTask(ctx context.Context, id string, version int64) (Task, error) {
-	heard, leave := m.board.subscribe(storableText(id))
+	heard, leave := m.waiters.subscribe(storableText(id))
 	defer leave()
 	for {
 		t, err := m.Task(ctx, id)

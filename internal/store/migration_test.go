@@ -37,7 +37,7 @@ func TestAnOlderPostgresMovesOn(t *testing.T) {
 	movesOn(t, store.Options{URL: foreign(t, versionOne)})
 }
 
-// movesOn opens a store of the first version: its rows are there, and it keeps tasks.
+// movesOn opens a store of the first version: its rows are there, and it stores tasks.
 func movesOn(t *testing.T, o store.Options) {
 	t.Helper()
 	d := opened(t, o)

@@ -31,7 +31,7 @@ broken line
 func TestNetworkFUSE(t *testing.T) {
 	t.Parallel()
 	for dir, want := range map[string]string{
-		"/home/me/.local/state/sbx": "fuse.s3fs", "/home/me": "fuse.s3fs", // the mount on top counts
+		"/home/me/.local/state/sbx": "fuse.s3fs", "/home/me": "fuse.s3fs", // the innermost mount counts
 		"/home/me/local/sbx": "", "/home/menu": "", "/mnt/with space/x": "fuse.rclone", "/mnt/disk/x": "", "/": "",
 	} {
 		assert.Equal(t, want, networkFUSE([]byte(mountinfo), dir), dir)

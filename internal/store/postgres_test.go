@@ -22,10 +22,10 @@ import (
 	"sbx/internal/store/storetest"
 )
 
-// envPostgres names a server on which these tests may make schemas of their own.
+// envPostgres names a server on which these tests may create schemas.
 const envPostgres = "SBX_TEST_POSTGRES"
 
-// postgres gives the server's URL, and runs statements on it beside the store.
+// postgres returns the server's URL, and runs statements on it beside the store.
 func postgres(t *testing.T) (u *url.URL, run func(ctx context.Context, statements string)) {
 	t.Helper()
 	raw := os.Getenv(envPostgres)
@@ -46,7 +46,7 @@ func execute(ctx context.Context, t *testing.T, raw, statements string) {
 	require.NoError(t, conn.Close(ctx))
 }
 
-// own gives the URL of an empty schema that ends with the test.
+// own returns the URL of an empty schema that is dropped with the test.
 func own(t *testing.T) string {
 	t.Helper()
 	u, run := postgres(t)
@@ -64,9 +64,9 @@ func TestPostgresKeepsTheContract(t *testing.T) {
 	keepsTheContract(t, url.Values{})
 }
 
-// TestPostgresKeepsTheContractAsItIsSetUp has a server whose defaults are others: a
-// transaction that sees nothing of what is committed while it waits for a lock, and an
-// order of texts that is not that of their bytes.
+// TestPostgresKeepsTheContractAsItIsSetUp uses a server with other defaults: a transaction
+// that sees nothing committed while it waits for a lock, and an order of texts that is not
+// by bytes.
 func TestPostgresKeepsTheContractAsItIsSetUp(t *testing.T) {
 	t.Parallel()
 	keepsTheContract(t, url.Values{"default_transaction_isolation": {"serializable"}, "timezone": {"Asia/Tokyo"}})
@@ -91,7 +91,7 @@ func keepsTheContract(t *testing.T, defaults url.Values) {
 	})
 }
 
-// pass waits: the clock of these leases is the server's.
+// pass waits: these leases are by the server's clock.
 func pass(t *testing.T, d time.Duration) {
 	t.Helper()
 	select {
@@ -106,7 +106,7 @@ func TestManyProcessesOnAFreshPostgresAndAnOlderOne(t *testing.T) {
 	manyProcesses(t, store.Options{URL: foreign(t, versionOne), StateDir: "unused"}, 1)
 }
 
-// refuses wants an error of a kind, with a hint, on one line, without the password.
+// refuses checks an error's kind and hint, that it is one line, and has no password.
 func refuses(t *testing.T, err error, kind fault.Kind, texts ...string) {
 	t.Helper()
 	require.Error(t, err)
@@ -141,8 +141,8 @@ func TestPostgresRefusals(t *testing.T) {
 	refuses(t, err, fault.KindUsage, "read-only")
 }
 
-// TestPostgresGoesAway ends the server's side of every connection in the middle:
-// the call that meets it may fail, and says how; the next one works.
+// TestPostgresGoesAway ends the server's side of every connection: the call that meets it
+// may fail with a reason; the next one works.
 func TestPostgresGoesAway(t *testing.T) {
 	t.Parallel()
 	o := store.Options{URL: own(t)}

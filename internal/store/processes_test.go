@@ -22,8 +22,7 @@ import (
 	"sbx/internal/store"
 )
 
-// These turn this binary into one of many processes that use a store at the same
-// time.
+// Variables that make this binary one of many processes with a store.
 const (
 	childDir  = "SBX_STORETEST_DIR"
 	childURL  = "SBX_STORETEST_URL"
@@ -37,7 +36,7 @@ func deeds() map[string]func(ctx context.Context, o store.Options) error {
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childDir); dir != "" {
-		_, _ = io.Copy(io.Discard, os.Stdin) // the gate: all begin when it opens
+		_, _ = io.Copy(io.Discard, os.Stdin) // all start when it is closed
 		o := store.Options{StateDir: dir, URL: os.Getenv(childURL)}
 		if err := deeds()[os.Getenv(childDoes)](context.Background(), o); err != nil {
 			fmt.Fprintf(os.Stderr, "%v (%s; hint: %s)\n", err, fault.KindOf(err), fault.HintOf(err))
@@ -48,8 +47,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// children starts processes that do a deed each when the gate is closed. Of each it
-// gives the command and what it says.
+// children starts one process per deed, which act when the gate is closed. It returns the
+// commands and their output.
 func children(t *testing.T, o store.Options, deeds ...string) (list []*exec.Cmd, says []io.ReadCloser, gate io.Closer) {
 	t.Helper()
 	self, err := os.Executable()
@@ -69,7 +68,7 @@ func children(t *testing.T, o store.Options, deeds ...string) (list []*exec.Cmd,
 	return list, says, open
 }
 
-// together runs processes that all must succeed, and gives all they say.
+// together runs processes that all must succeed, and returns their output.
 func together(t *testing.T, o store.Options, deed string, n int) string {
 	t.Helper()
 	list, says, gate := children(t, o, slices.Repeat([]string{deed}, n)...)
@@ -123,15 +122,14 @@ func use(ctx context.Context, o store.Options) error {
 	return d.Close()
 }
 
-// TestManyProcessesOnAFreshFileAndAnOlderOne runs before the tests that run at once:
-// they write too, and what these processes may wait for each other is five seconds.
+// TestManyProcessesOnAFreshFileAndAnOlderOne runs before the parallel tests: they write
+// too, and these processes may wait for each other for five seconds only.
 func TestManyProcessesOnAFreshFileAndAnOlderOne(t *testing.T) { //nolint:paralleltest // see above
 	manyProcesses(t, store.Options{StateDir: t.TempDir() + "/not/there yet"}, 0)
 	manyProcesses(t, olderFile(t), 1)
 }
 
-// manyProcesses starts them at once: none fails, one gets the lease, nothing of any
-// of them is lost, nor of what was there before.
+// manyProcesses starts them at once: none fails, one gets the lease, and nothing is lost.
 func manyProcesses(t *testing.T, o store.Options, before int) {
 	t.Helper()
 	assert.Equal(t, "holder of fence 1\n", together(t, o, "use", processes))

@@ -60,7 +60,7 @@ func TestJudgementOfTheServersWords(t *testing.T) {
 	}
 }
 
-// TestServerThatHangs has a server that takes connections and says nothing.
+// TestServerThatHangs uses a server that accepts connections and sends nothing.
 func TestServerThatHangs(t *testing.T) {
 	t.Parallel()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

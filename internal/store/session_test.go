@@ -34,8 +34,8 @@ func TestSessionDoesWhatTheStoreNeedsAndNoMore(t *testing.T) {
 	}
 }
 
-// TestPostgresSessionRecovers: neither a statement that outlives its context nor a
-// transaction that failed leaves anything behind for the next call.
+// TestPostgresSessionRecovers: neither a statement that outlives its context nor a failed
+// transaction affects the next call.
 func TestPostgresSessionRecovers(t *testing.T) {
 	t.Parallel()
 	raw := os.Getenv("SBX_TEST_POSTGRES")

@@ -23,8 +23,8 @@ import (
 	"sbx/internal/store"
 )
 
-// envTasks is how many tasks the processes race on; `.ci/run` wants more than a test
-// run on a desk has time for.
+// envTasks is how many tasks the processes race on; `.ci/run` uses more than a test run at
+// a desk has time for.
 const (
 	envTasks = "SBX_TEST_TASKS"
 	racers   = 5
@@ -35,8 +35,8 @@ func endings() map[string]bool {
 	return map[string]bool{"stopping": false, "publishing": false, "timed_out": true}
 }
 
-// race tries one of three changes on every task as it was added, and says which it
-// made, and how often it came too late.
+// race tries one of three changes on every task as it was added, and reports which it made,
+// and how often it was too late.
 func race(ctx context.Context, o store.Options) error {
 	d, err := store.Open(ctx, o)
 	if err != nil {
@@ -126,10 +126,10 @@ func fill(t *testing.T, d store.TaskStore, n int) {
 
 const (
 	counters = 8  // tasks that are counted up
-	most     = 50 // changes of one process that nobody kills
+	most     = 50 // changes of one process that is not killed
 )
 
-// count counts tasks up, says so after each change, and ends after the most.
+// count counts tasks up, reports each change, and ends after the most.
 func count(ctx context.Context, o store.Options) error { return countTo(ctx, o, most) }
 
 func countForEver(ctx context.Context, o store.Options) error {
@@ -181,9 +181,8 @@ func TestKilledProcessesLeaveWholeTasksInPostgres(t *testing.T) {
 	killed(t, store.Options{URL: own(t), StateDir: "unused"})
 }
 
-// killed lets four processes count, and kills one of them in the middle: what it said
-// is there, and at most the one change that it had no time to tell of; no change is
-// there twice or half.
+// killed lets four processes count, and kills one of them: every reported change is stored,
+// with at most one unreported, and no change is stored twice or in part.
 func killed(t *testing.T, o store.Options) {
 	t.Helper()
 	d := opened(t, o)
@@ -199,7 +198,7 @@ func killed(t *testing.T, o store.Options) {
 			for scan := bufio.NewScanner(says[i]); scan.Scan(); lines++ {
 				said[i][scan.Text()]++
 				if i == 0 && lines == 10 {
-					_ = cmd.Process.Kill() // its end shows whether it worked
+					_ = cmd.Process.Kill() // its exit shows whether it worked
 				}
 			}
 			if err := cmd.Wait(); (err != nil) != (i == 0) {
@@ -220,7 +219,7 @@ func killed(t *testing.T, o store.Options) {
 	whole(t, d, total)
 }
 
-// whole compares the tasks with what was said of them.
+// whole compares the tasks with the reported changes.
 func whole(t *testing.T, d store.TaskStore, said map[string]int64) {
 	t.Helper()
 	list, err := d.Tasks(t.Context(), store.TaskQuery{})

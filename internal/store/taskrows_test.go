@@ -12,7 +12,7 @@ import (
 	"sbx/internal/store"
 )
 
-// tasksTable is as the application makes it, as far as sbx reads it.
+// tasksTable is the application's table, as far as sbx reads it.
 const tasksTable = `CREATE TABLE tasks (id text PRIMARY KEY, status text NOT NULL, sandbox_id text, keep_alive boolean DEFAULT false,
 	max_duration integer DEFAULT 5, created_at timestamp DEFAULT now() NOT NULL, updated_at timestamp DEFAULT now() NOT NULL,
 	completed_at timestamp, deleted_at timestamp, prompt text);
@@ -21,7 +21,7 @@ INSERT INTO tasks VALUES
 	('a', 'processing', 'sbx_1', NULL, NULL, '2026-11-20 09:00:00', '2026-11-20 09:05:00', NULL, NULL, 'x'),
 	('c', 'pending', NULL, false, 5, now(), now(), NULL, NULL, 'x')`
 
-// foreign makes somebody else's tables in a schema of their own.
+// foreign makes another application's tables in a schema of their own.
 func foreign(t *testing.T, statements string) (raw string) {
 	t.Helper()
 	raw = own(t)

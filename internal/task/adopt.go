@@ -136,7 +136,7 @@ func adoptOne(ctx context.Context, o Options, t Task) (Task, bool, error) {
 	case err != nil:
 		return t, true, err
 	}
-	r.reachPoint("adopted")
+	r.o.CrashPoint("adopted")
 	now, err := r.Run(ctx, taken)
 	if errors.Is(err, ErrNotOwner) || ctx.Err() != nil {
 		err = nil // a later sweep or the new owner does the rest

@@ -42,7 +42,7 @@ func (u unpublishableError) Unwrap() error { return u.error }
 // beginAttempt makes the next attempt: it waits until one may begin, writes the intent
 // down, and then creates the attempt's sandbox or enters one that exists already.
 func (r *Runner) beginAttempt(ctx context.Context, t Task) (Task, error) {
-	next := plannedAttempt{Attempt: Attempt{Provider: t.Place(), Nonce: r.newNonce(), MemoryMB: t.nextMemoryMB()}, recreated: t.Recreated}
+	next := plannedAttempt{Attempt: Attempt{Provider: t.Place(), Nonce: r.o.Nonce(), MemoryMB: t.nextMemoryMB()}, recreated: t.Recreated}
 	err := r.guarded(ctx, t, t.deadlineLimit(), func(ctx context.Context) (err error) {
 		if err := poll.Sleep(ctx, t.NextAt.Sub(t.ReadAt)); err != nil {
 			return err
@@ -69,7 +69,7 @@ func (r *Runner) beginAttempt(ctx context.Context, t Task) (Task, error) {
 		return r.concludeUnbegun(ctx, t, err)
 	}
 	r.notifyChanged(now)
-	r.reachPoint("intent")
+	r.o.CrashPoint("intent")
 	r.permit = next.permit
 	if next.Reused {
 		return r.enterSandbox(ctx, now)

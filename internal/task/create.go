@@ -17,12 +17,12 @@ import (
 func (r *Runner) createSandbox(ctx context.Context, t Task) (Task, error) {
 	a := *t.Last()
 	made, err := r.requestSandbox(ctx, t, a)
-	r.reachPoint("created")
+	r.o.CrashPoint("created")
 	if made.ID == "" || err != nil {
 		return r.recordFailedCreate(ctx, t, a, made, err)
 	}
 	now, err := r.changeTask(ctx, t.ID, func(n *Task) error { return n.Created(t.Fence, made) })
-	r.reachPoint("saved")
+	r.o.CrashPoint("saved")
 	r.reportRunning(ctx)
 	if errors.Is(err, ErrNotOwner) || errors.Is(err, ErrFinal) {
 		return r.recordLateSandbox(ctx, t, a, made.ID)

@@ -10,8 +10,8 @@ import (
 	"sbx/internal/providers"
 )
 
-// TestWhatACreateHasMade: only what proves it is believed to have made nothing; all
-// else is looked for.
+// TestWhatACreateHasMade: only an error that proves it means that nothing was made; after
+// any other a search follows.
 func TestWhatACreateHasMade(t *testing.T) {
 	t.Parallel()
 	down := fault.New(fault.KindUnavailable, "HTTP 429").At("prod", "create")
@@ -23,8 +23,8 @@ func TestWhatACreateHasMade(t *testing.T) {
 	assert.False(t, provesNothingMade(fault.New(fault.KindUnknown, "?")))
 }
 
-// TestWhatWasFoundIsNotWrittenOff: two looks showed nothing, and its maker has written down
-// meanwhile what it made.
+// TestWhatWasFoundIsNotWrittenOff: two listings showed nothing, and meanwhile the maker has
+// recorded its sandbox.
 func TestWhatWasFoundIsNotWrittenOff(t *testing.T) {
 	t.Parallel()
 	now := Task{State: Running, Phase: Stopping, Verdict: Stopped, Attempts: []Attempt{{N: 1, Provider: "cloud"}}}

@@ -24,9 +24,9 @@ import (
 	"sbx/internal/task"
 )
 
-// turns gives each call that a process makes of the store, the remote or the provider
-// its turn, one at a time. A call takes no time. Time passes only when no call waits
-// for its turn; a frozen process's calls do not wait.
+// turns schedules the calls of all processes to the store, the remote or the provider, one
+// at a time. A call takes no time. Time passes only when no call is waiting; calls of a
+// frozen process do not count.
 type turns struct {
 	s       *sim
 	mu      sync.Mutex
@@ -34,44 +34,44 @@ type turns struct {
 	arrived chan struct{}
 
 	polls   map[string]poll
-	known   map[string]uint64   // what each process has seen last by each kind of call
-	called  map[*proc]time.Time // when each process made its last call
+	known   map[string]uint64   // the last result of each kind of call, per process
+	called  map[*proc]time.Time // the time of each process's last call
 	frozen  map[*proc]time.Time // until when
-	current *proc               // whose call was the last
+	current *proc               // the process of the last call
 	asleep  []sleeper           // processes that have not started
 }
 
-// turn is one call that waits.
+// turn is one waiting call.
 type turn struct {
 	p         *proc
-	stack     uint64 // where in the code it is asked
+	stack     uint64 // hash of the call stack
 	place, op string
 	effect    func()
 	done      chan struct{}
-	over      bool // who asked has gone
+	over      bool // its caller has ended
 }
 
-// standing is the place in the code that makes a call, with all that have led there.
+// standing hashes the call stack of the caller.
 func standing() uint64 {
 	pcs := make([]uintptr, 64)
 	return hashOf(pcs[:runtime.Callers(2, pcs)])
 }
 
-// alone says that a call reads nothing that anybody changes, and changes nothing: its
-// place among the others makes no difference.
+// alone reports whether a call reads nothing that changes, and changes nothing: its order
+// is irrelevant.
 func (t *turn) alone() bool { return t.op == "prepare" || t.op == "logs" }
 
-// poll is what a process has seen by one kind of call, again and again.
+// poll is what a process has seen by repeating one kind of call.
 type poll struct {
 	saw   uint64
 	times int
 }
 
-// samePolls is how often a process may see the same by one kind of call before its
-// further looks are taken for waiting.
+// samePolls is after how many equal results of one kind of call further ones count as
+// waiting.
 const samePolls = 3
 
-// waits says that a call has seen samePolls times what it would see now.
+// waits reports whether a call has seen samePolls times what it would see now.
 func (u *turns) waits(t *turn) bool {
 	u.s.mu.Lock()
 	defer u.s.mu.Unlock()
@@ -79,13 +79,13 @@ func (u *turns) waits(t *turn) bool {
 	return t.op != "swap" && p.times >= samePolls && p.saw == u.touched(t.place)
 }
 
-// sleeper is a process that starts some time.
+// sleeper is a process that starts later.
 type sleeper struct {
 	name  string
 	start func()
 }
 
-// call waits for its turn, or for the end of ctx.
+// call blocks until it is scheduled, or ctx ends.
 func (u *turns) call(ctx context.Context, p *proc, place, op string, effect func()) error {
 	if ctx.Value(hears{}) != nil {
 		op = "hear"
@@ -113,7 +113,7 @@ func (u *turns) call(ctx context.Context, p *proc, place, op string, effect func
 	return p.gate("answer to " + op)
 }
 
-// ready are the calls that may have their turn now, in an order of their own.
+// ready are the calls that may be scheduled now, in a fixed order.
 func (u *turns) ready() []*turn {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -128,7 +128,7 @@ func (u *turns) ready() []*turn {
 	return ready
 }
 
-// grant lets a call happen.
+// grant performs a call.
 func (u *turns) grant(t *turn) {
 	u.mu.Lock()
 	u.waiting = slices.DeleteFunc(u.waiting, func(other *turn) bool { return other == t })
@@ -148,8 +148,8 @@ func (u *turns) grant(t *turn) {
 	close(t.done)
 }
 
-// touched is the state of what a call of a place may read or change. The lock of the
-// world is held.
+// touched hashes the state that a call of a place may read or change. The lock of the world
+// is held.
 func (u *turns) touched(place string) uint64 {
 	s := u.s
 	switch place {
@@ -176,11 +176,10 @@ func hashOf(words ...any) uint64 {
 	return h.Sum64()
 }
 
-// state is all that decides how it can go on: where each process stands in the code, what
-// it has seen last by each kind of call, when that was, and what truly is. Two orders of
-// steps that lead to the same state go on in the same ways, so only the first is
-// followed further. A process goes by what it has read last: what it has read before
-// that, it has forgotten.
+// state hashes everything that decides the further course: the position of each process in
+// the code, its last result of each kind of call and the time of it, and the true state. Of
+// two schedules with the same state only the first is continued. A process depends only on
+// its last reads.
 func (u *turns) state(left misfortunes) uint64 {
 	s := u.s
 	s.mu.Lock()
@@ -213,17 +212,17 @@ func (u *turns) state(left misfortunes) uint64 {
 	return h
 }
 
-// misfortunes are what may still go wrong, and how often a process may still be held
-// up for another although it could go on.
+// misfortunes are the faults that may still happen, and how often a process may still be
+// preempted.
 type misfortunes struct{ Freezes, Crashes, Preemptions int }
 
-// step is one way to go on.
+// step is one possible continuation.
 type step struct {
 	name string
 	do   func()
 }
 
-// steps are all ways to go on from here.
+// steps are all possible continuations.
 func (u *turns) steps(ready []*turn, left *misfortunes) []step {
 	var all []step
 	var procs []*proc
@@ -247,7 +246,7 @@ func (u *turns) steps(ready []*turn, left *misfortunes) []step {
 	}
 	for i, a := range u.asleep {
 		if len(ready) == 0 && u.active() {
-			break // to start now, or right before the next call, is the same but for the time
+			break // a start now and one right before the next call differ in time only
 		}
 		all = append(all, step{"", func() {
 			u.asleep = slices.Delete(slices.Clone(u.asleep), i, i+1)
@@ -275,7 +274,7 @@ func (u *turns) steps(ready []*turn, left *misfortunes) []step {
 	return all
 }
 
-// newest is the process that has started last.
+// newest is the process that started last.
 func (u *turns) newest() *proc {
 	u.s.mu.Lock()
 	defer u.s.mu.Unlock()
@@ -299,7 +298,7 @@ func (u *turns) freeze(p *proc) {
 	})
 }
 
-// pass lets time pass until a call waits.
+// pass lets time pass until a call is waiting.
 func (u *turns) pass() {
 	select {
 	case <-u.arrived:
@@ -315,15 +314,15 @@ type interleaving struct {
 	seen *visited
 }
 
-// visited are the states that were met, of all workers. nil = no state is remembered.
+// visited are the states that any worker met. nil = states are not remembered.
 type visited struct {
 	mu     sync.Mutex
 	split  int
 	states map[uint64]struct{}
 }
 
-// first says that a state was not met before. Above the split each share goes its own
-// ways through the same states.
+// first reports whether a state was not met before. Above the split each share passes
+// through the same states.
 func (v *visited) first(c *schedule.Choices, state uint64) bool {
 	if v == nil || c.Depth() < v.split {
 		return true
@@ -337,7 +336,7 @@ func (v *visited) first(c *schedule.Choices, state uint64) bool {
 	return true
 }
 
-// play follows one path. false = it has joined one that was followed before.
+// play plays one path; false = it reached a known state.
 func (x *interleaving) play(c *schedule.Choices) bool {
 	s := x.s
 	for !x.over() {
@@ -370,21 +369,21 @@ func (x *interleaving) play(c *schedule.Choices) bool {
 	return true
 }
 
-// over says that every process has come to its end.
+// over reports whether every process has ended.
 func (x *interleaving) over() bool {
 	synctest.Wait()
 	return len(x.asleep) == 0 && !x.active()
 }
 
-// active says that some process has started and not come to its end.
+// active reports whether some process has started and not ended.
 func (u *turns) active() bool {
 	u.s.mu.Lock()
 	defer u.s.mu.Unlock()
 	return slices.ContainsFunc(u.s.procs, func(p *proc) bool { return !p.dead && !p.done })
 }
 
-// noteless is the provider for who notes nothing of a request to end: nothing in the scene
-// reads that, and the writes would double the schedules.
+// noteless is a provider that ignores recorded requests to end: nothing in the scene reads
+// them, and the writes would double the schedules.
 type noteless struct{ cloud }
 
 func (n noteless) Terminate(ctx context.Context, targets []sandbox.Sandbox, o fleet.EndOptions) iter.Seq[sandbox.Ending] {
@@ -392,7 +391,7 @@ func (n noteless) Terminate(ctx context.Context, targets []sandbox.Sandbox, o fl
 	return n.cloud.Terminate(ctx, targets, o)
 }
 
-// scene makes a world in which one task waits to be run, stopped and swept.
+// scene makes a world in which one task is to be run, stopped and swept.
 func scene(left misfortunes, seen *visited) *interleaving {
 	s := newSim(1)
 	s.quiet = true
@@ -417,10 +416,10 @@ func scene(left misfortunes, seen *visited) *interleaving {
 	return &interleaving{turns: u, left: left, seen: seen}
 }
 
-// explored is what an exploration has met.
+// explored counts the schedules of an exploration.
 type explored struct{ ends, joined, deepest int }
 
-// interleave plays one path in a world of its own; the report of a broken rule.
+// interleave plays one path in a world of its own, and returns the report of a broken rule.
 func interleave(t *testing.T, c *schedule.Choices, left misfortunes, seen *visited, met *explored) string {
 	t.Helper()
 	report := ""
@@ -429,7 +428,7 @@ func interleave(t *testing.T, c *schedule.Choices, left misfortunes, seen *visit
 		s := x.s
 		if x.play(c) && seen.first(c, x.state(x.left)) {
 			met.ends++
-			s.turns = nil // from here on calls take their time again
+			s.turns = nil // from here on calls take time again
 			s.calm()
 			s.mu.Lock()
 			s.atTheEnd()
@@ -453,11 +452,11 @@ func interleave(t *testing.T, c *schedule.Choices, left misfortunes, seen *visit
 }
 
 const (
-	// envShares says in how many shares the schedules are cut, of which one is played, by
-	// chance: 1 = all are. Where it is not set, some schedules are played by chance.
+	// envShares is the number of shares of the schedules, of which a random one is played:
+	// 1 = all are. Unset, random schedules are played.
 	envShares = "SBX_INTERLEAVINGS"
-	// envInterventions is how many freezes, crashes and preemptions one schedule has at
-	// most; 2 where it is not set.
+	// envInterventions is the maximum of freezes, crashes and preemptions in one schedule;
+	// 2 when unset.
 	envInterventions = "SBX_INTERVENTIONS"
 	// envPath replays one schedule.
 	envPath = "SBX_PATH"
@@ -506,7 +505,7 @@ func TestEveryInterleaving(t *testing.T) {
 		require.NoError(t, err)
 		interventions = max(2, n)
 	}
-	// What is simple comes first: a mistake that needs no bad luck is found at once.
+	// Simple faults come first: a mistake that needs none is found at once.
 	for _, left := range rounds(interventions) { //nolint:paralleltest // one after the other: the simple first
 		t.Run(fmt.Sprintf("%d freezes %d crashes %d preemptions", left.Freezes, left.Crashes, left.Preemptions), func(t *testing.T) {
 			if shares == 0 {
@@ -525,21 +524,21 @@ func TestEveryInterleaving(t *testing.T) {
 	}
 }
 
-// rounds are what may go wrong in one schedule, the simple first: at most one freeze, one
-// crash, and as many preemptions as there are interventions left.
+// rounds are the possible faults of one schedule, the simple first: at most one freeze, one
+// crash, and preemptions for the rest of the interventions.
 func rounds(interventions int) []misfortunes {
 	n := interventions
 	return []misfortunes{{0, 0, n}, {1, 0, n - 1}, {0, 1, n - 1}, {1, 1, n - 2}}
 }
 
-// mostOfAShare bounds the schedules of one round of a share, of which some are a hundred
+// mostOfAShare bounds the schedules of one round of a share: some shares are a hundred
 // times larger than others.
 const mostOfAShare = 40_000
 
-// deepest bounds the choices of one schedule. None comes near.
+// deepest bounds the choices of one schedule, and is never reached.
 const deepest = 1000
 
-// walk plays schedules by chance. A report names the schedule itself.
+// walk plays random schedules. A report names the schedule itself.
 func walk(t *testing.T, left misfortunes) {
 	t.Helper()
 	met := &explored{}

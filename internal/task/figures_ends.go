@@ -12,18 +12,6 @@ type forcedEnd struct {
 	since, gone time.Time // gone is zero until it is seen
 }
 
-// isLate reports whether the end was awaited in vain for EndWait.
-func (f forcedEnd) isLate(now time.Time) bool { return f.gone.IsZero() && now.Sub(f.since) > EndWait }
-
-// secondsTaken is the time until the end was seen, or until now.
-func (f forcedEnd) secondsTaken(now time.Time) float64 {
-	end := f.gone
-	if end.IsZero() {
-		end = now
-	}
-	return max(end.Sub(f.since), 0).Seconds()
-}
-
 // stopEnds are the ends of tasks that were stopped.
 func (m measuredTasks) stopEnds() []forcedEnd {
 	var ends []forcedEnd
@@ -65,7 +53,7 @@ func (m measuredTasks) countSeen(ends []forcedEnd) (pass, all int) {
 		case !f.gone.IsZero():
 			pass++
 			all++
-		case f.isLate(m.now):
+		case m.now.Sub(f.since) > EndWait:
 			all++
 		}
 	}
@@ -75,7 +63,11 @@ func (m measuredTasks) countSeen(ends []forcedEnd) (pass, all int) {
 func (m measuredTasks) endTimes(ends []forcedEnd) []float64 {
 	list := make([]float64, len(ends))
 	for i, f := range ends {
-		list[i] = f.secondsTaken(m.now)
+		end := f.gone
+		if end.IsZero() {
+			end = m.now
+		}
+		list[i] = max(end.Sub(f.since), 0).Seconds()
 	}
 	return list
 }
@@ -120,13 +112,17 @@ func (m measuredTasks) inactivityFigures() []Figure {
 			continue
 		}
 		ran++
+		lastSeen := a.StartedAt
+		if a.OutputAt.After(lastSeen) {
+			lastSeen = a.OutputAt
+		}
 		if a.Expired == ReasonInactivity {
 			silent++
 			judged++
 			if a.Extended {
 				wrong++
 			} else {
-				detection = append(detection, a.EndedAt.Sub(lastActivity(a)).Seconds())
+				detection = append(detection, a.EndedAt.Sub(lastSeen).Seconds())
 			}
 		} else if a.Extended && a.Exit.Class == sandbox.ClassOK {
 			judged++
@@ -145,14 +141,6 @@ func (m measuredTasks) inactivityFigures() []Figure {
 			"the limit's 60 s, and one to see it; a longer --inactivity misses it"), UnitSeconds, detection, 99),
 		shareFigure(in("S1-53", "alert: ended for inactivity", Target{"<=", 0.20}, "over the target: look at the agents"), silent, ran),
 	}
-}
-
-// lastActivity is the time of the attempt's last output, or of its start.
-func lastActivity(a Attempt) time.Time {
-	if a.OutputAt.After(a.StartedAt) {
-		return a.OutputAt
-	}
-	return a.StartedAt
 }
 
 // timeoutFigures are the figures of the other limits, and of contradictions between
@@ -199,8 +187,8 @@ func (t *Task) isContradictory() bool {
 	return false
 }
 
-// Blame counts the attempts that failed in one way.
-type Blame struct {
+// FailureCount counts the attempts that failed in one way.
+type FailureCount struct {
 	Class    sandbox.Class
 	Cause    sandbox.Cause
 	Attempts int
@@ -208,18 +196,18 @@ type Blame struct {
 	at       time.Time
 }
 
-// Causes counts how attempts failed, the most frequent way first. An attempt that was
+// CountFailures counts how attempts failed, the most frequent way first. An attempt that was
 // stopped did not fail.
-func Causes(tasks []Task) []Blame {
-	var list []Blame
+func CountFailures(tasks []Task) []FailureCount {
+	var list []FailureCount
 	for _, t := range tasks {
 		for _, a := range t.Attempts {
 			if a.Exit == nil || a.Exit.Class == sandbox.ClassOK || a.Exit.Class == sandbox.ClassStopped || !t.StopAt.IsZero() && !a.EndedAt.Before(t.StopAt) {
 				continue
 			}
-			i := slices.IndexFunc(list, func(b Blame) bool { return b.Class == a.Exit.Class && b.Cause == a.Exit.Cause })
+			i := slices.IndexFunc(list, func(b FailureCount) bool { return b.Class == a.Exit.Class && b.Cause == a.Exit.Cause })
 			if i < 0 {
-				list, i = append(list, Blame{Class: a.Exit.Class, Cause: a.Exit.Cause}), len(list)
+				list, i = append(list, FailureCount{Class: a.Exit.Class, Cause: a.Exit.Cause}), len(list)
 			}
 			list[i].Attempts++
 			if !a.EndedAt.Before(list[i].at) {
@@ -227,6 +215,6 @@ func Causes(tasks []Task) []Blame {
 			}
 		}
 	}
-	slices.SortStableFunc(list, func(a, b Blame) int { return b.Attempts - a.Attempts })
+	slices.SortStableFunc(list, func(a, b FailureCount) int { return b.Attempts - a.Attempts })
 	return list
 }

@@ -10,8 +10,8 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// ranFor is an attempt whose program began at noon and ended so many seconds later in a
-// class, and whose sandbox was gone a second after that.
+// ranFor is an attempt whose program began at noon and ended after the seconds in a class,
+// and whose sandbox was gone a second later.
 func ranFor(class sandbox.Class, seconds int) Attempt {
 	end := noon().Add(time.Duration(seconds) * time.Second)
 	return Attempt{
@@ -25,7 +25,7 @@ func (a Attempt) with(do func(*Attempt)) Attempt {
 	return a
 }
 
-// taskThat is a task that has ended so, with its attempts one after the other.
+// taskThat is a task in a final state, with its attempts in sequence.
 func taskThat(state State, attempts ...Attempt) Task {
 	t := Task{ID: "t-" + string(state), State: state, Verdict: state}
 	shift := time.Duration(0)
@@ -178,7 +178,7 @@ func TestCauses(t *testing.T) {
 	oom := ranFor(sandbox.ClassOOM, 3).with(func(a *Attempt) { a.Exit.Cause = sandbox.CauseOOM })
 	crash := ranFor(sandbox.ClassCrash, 3)
 	stopped := taskThat(Stopped, crash).but(func(n *Task) { n.StopAt = noon() })
-	got := Causes([]Task{taskThat(Failed, crash), taskThat(Completed, oom, oom, ranFor(sandbox.ClassOK, 1)), stopped})
+	got := CountFailures([]Task{taskThat(Failed, crash), taskThat(Completed, oom, oom, ranFor(sandbox.ClassOK, 1)), stopped})
 	require.Len(t, got, 2)
 	assert.Equal(t, []any{sandbox.ClassOOM, sandbox.CauseOOM, 2, "t-completed"}, []any{got[0].Class, got[0].Cause, got[0].Attempts, got[0].Latest})
 	assert.Equal(t, []any{sandbox.ClassCrash, 1, "t-failed"}, []any{got[1].Class, got[1].Attempts, got[1].Latest})

@@ -35,7 +35,7 @@ func (r *Runner) finishTask(ctx context.Context, t Task) (Task, error) {
 			}
 		}
 	}
-	r.reachPoint("gone")
+	r.o.CrashPoint("gone")
 	now, err := r.changeTask(ctx, t.ID, func(n *Task) error { return n.Finish() })
 	if errors.Is(err, ErrNotGone) { // another process found one more sandbox meanwhile
 		return r.readTask(ctx, t.ID)
@@ -57,7 +57,7 @@ func (r *Runner) endAttempt(ctx context.Context, t Task, n int) (Task, error) {
 		t = now
 	}
 	a := t.Attempts[n-1]
-	r.reachPoint("ending")
+	r.o.CrashPoint("ending")
 	if t.Spec.NoKill && a.Expired != ReasonNone {
 		return r.checkEndedAlone(ctx, t, a)
 	}
@@ -65,7 +65,7 @@ func (r *Runner) endAttempt(ctx context.Context, t Task, n int) (Task, error) {
 	if ctx.Err() != nil {
 		return t, ctx.Err()
 	}
-	r.reachPoint("ended")
+	r.o.CrashPoint("ended")
 	if !seenGone(ending) {
 		return t, unverifiedError(t, fmt.Sprintf("%s is %s: %s", a.Ref(), ending.Outcome, ending.Reason))
 	}

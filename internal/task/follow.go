@@ -50,7 +50,7 @@ func (r *Runner) followProgram(ctx context.Context, t Task) (Task, error) {
 		}
 		return err
 	})
-	r.reachPoint("output")
+	r.o.CrashPoint("output")
 	switch expired, late := errors.AsType[expiredError](err); {
 	case late:
 		e := p.endReport(exit, r.lastUsage(ctx, a.Ref()))
@@ -237,11 +237,7 @@ func (r *Runner) decideNext(ctx context.Context, t Task) (Task, error) {
 		}
 		return r.changeTask(ctx, t.ID, func(n *Task) error { return n.concludeCompleted(t.Fence) })
 	}
-	jitter := 0.5
-	if r.o.Jitter != nil {
-		jitter = r.o.Jitter()
-	}
-	next := t.Next(jitter)
+	next := t.Next(r.o.Jitter())
 	if next.Again && len(t.Spec.EnvNames) > 0 && r.env == nil && t.Key == "" { // with a key the operator can launch it again, with the values
 		next.Again, next.Why = false, "who ran it is gone, and the values of its environment with them: launch it again"
 		t.Reason = ReasonLost

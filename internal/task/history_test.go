@@ -13,7 +13,7 @@ import (
 	"sbx/internal/store"
 )
 
-// TestHistory: what a look at a sandbox learns of its tasks.
+// TestHistory: what is known of a sandbox's tasks.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)

@@ -15,7 +15,7 @@ import (
 	"sbx/internal/task"
 )
 
-// TestAClaimIsGivenOnce also when the one who kept the sandbox is woken late.
+// TestAClaimIsGivenOnce also when the keeper was suspended.
 func TestAClaimIsGivenOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -52,8 +52,8 @@ func TestAClaimIsGivenOnce(t *testing.T) {
 	})
 }
 
-// TestWhatIsKeptEnds when its time is over, when its owner is dead, and when its
-// claimant died before it said so; and never under a task that has it.
+// TestWhatIsKeptEnds when its time is over, when its owner is dead, and when its claimer
+// died before recording that; and never while a task has it.
 func TestWhatIsKeptEnds(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(t *testing.T, s *sim) {
@@ -97,7 +97,7 @@ func TestWhatIsKeptEnds(t *testing.T) {
 		on.Sandbox, on.Limits.Command, on.Limits.Attempt, on.NoInactivity = used.Ref, time.Hour, time.Hour, true
 		_, over := s.begin("t-4", on)
 		<-running
-		mine, err := list.Claim(t.Context(), lost.Ref, "t-1") // which is over, and never entered it
+		mine, err := list.Claim(t.Context(), lost.Ref, "t-1") // of a task that is over, and never entered it
 		require.NoError(t, err)
 		require.True(t, mine)
 		assert.Equal(t, []sandbox.Ref{lost.Ref}, end(), "nobody else would end it")

@@ -2,10 +2,12 @@ package task
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"strconv"
+	"strings"
 
 	"sbx/internal/fault"
 	"sbx/internal/sandbox"
@@ -234,18 +236,12 @@ func (q fairStore) checkTurn(ctx context.Context, t store.Task) error {
 		return err
 	}
 	for _, other := range live {
-		if other.Budget == t.Budget && createdBefore(other, before) && waitsForMemory(other) {
+		older := cmp.Or(other.CreatedAt.Compare(before.CreatedAt), strings.Compare(other.ID, before.ID)) < 0
+		if other.Budget == t.Budget && older && waitsForMemory(other) {
 			return fault.New(fault.KindRefused, "%w: %s waits for longer", store.ErrBudget, other.ID)
 		}
 	}
 	return nil
-}
-
-func createdBefore(a, b store.Task) bool {
-	if c := a.CreatedAt.Compare(b.CreatedAt); c != 0 {
-		return c < 0
-	}
-	return a.ID < b.ID
 }
 
 // waitsForMemory reports whether a living process waits for memory for a task that has

@@ -20,7 +20,7 @@ var (
 	bob = Owner{Host: "h2", PID: 2, Who: "bob"}
 )
 
-// The tasks of the tables, by how far they have come.
+// Example tasks, by progress.
 func pending() Task {
 	return Task{ID: "t-1", State: Pending, CreatedAt: noon(), ReadAt: noon(), Spec: Spec{
 		Provider: "p", Attempts: 3, Delay: 6 * time.Second, Limits: Limits{Deadline: time.Hour},
@@ -69,7 +69,7 @@ func public() Task {
 	return after(publishing(), func(t *Task) error { return t.EndPublication(t.Fence, Publish{State: PublishDone}, Completed) })
 }
 
-// TestTransitions says of every rule where it holds and with what it refuses.
+// TestTransitions checks for every rule in which states it holds, and its errors elsewhere.
 func TestTransitions(t *testing.T) {
 	t.Parallel()
 	late := func(from Task) Task { from.ReadAt = noon().Add(2 * time.Hour); return from }
@@ -211,7 +211,7 @@ func TestTransitions(t *testing.T) {
 	}
 }
 
-// TestFencesThatGrow says which changes take the right away from whoever had it.
+// TestFencesThatGrow checks which changes end the right of the earlier owner.
 func TestFencesThatGrow(t *testing.T) {
 	t.Parallel()
 	for name, rule := range map[string]func(*Task) error{
@@ -226,7 +226,7 @@ func TestFencesThatGrow(t *testing.T) {
 	assert.Equal(t, pending().Fence+1, after(pending(), func(t *Task) error { return t.Acquire(ann) }).Fence)
 }
 
-// TestReservations says when a task holds memory of its budget.
+// TestReservations checks when a task reserves memory of its budget.
 func TestReservations(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -263,8 +263,8 @@ func TestTheRightToCreateIsCutOnce(t *testing.T) {
 	assert.True(t, stopped.Last().CutAt.IsZero(), "what was made is known")
 }
 
-// TestADeadMakerGetsNoGrace: who was seen to be dead asks for nothing any more; who may
-// be alive is granted the time in which he notices that he has lost the task.
+// TestADeadMakerGetsNoGrace: a requester known to be dead requests nothing any more; one
+// that may live has a lease to notice that it lost the task.
 func TestADeadMakerGetsNoGrace(t *testing.T) {
 	t.Parallel()
 	r := NewRunner(Options{SettleTime: func(string) time.Duration { return 3 * time.Second }}, nil, nil)
@@ -285,8 +285,8 @@ func TestADeadMakerGetsNoGrace(t *testing.T) {
 	}
 }
 
-// TestRandomLives applies random rules with random fences at random times, and holds
-// a task to its invariants after each.
+// TestRandomLives applies random rules with random fences at random times, and checks a
+// task's invariants after each.
 func TestRandomLives(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(800) {
@@ -331,7 +331,7 @@ func life(t *testing.T, r *rand.Rand) {
 	}
 }
 
-// fits holds one change to what must hold of every change.
+// fits checks what must hold of every change.
 func fits(t *testing.T, name string, before, now Task, err error, fence int64) {
 	t.Helper()
 	assert.GreaterOrEqual(t, now.Fence, before.Fence, name)
@@ -362,10 +362,10 @@ func needsFence(name string) bool {
 	return true
 }
 
-// plain is a task without what every read sets.
+// plain is a task without the fields that every read sets.
 func (t Task) plain() Task { t.ReadAt = time.Time{}; return t }
 
-// copied shares nothing with a task that a rule changes in place.
+// copied is a deep copy of a task.
 func copied(from Task) Task {
 	from.Attempts, from.Notes = slices.Clone(from.Attempts), slices.Clone(from.Notes)
 	return from

@@ -15,7 +15,7 @@ import (
 	"sbx/internal/task"
 )
 
-// pooled is a world in which a process has sandboxes made ahead.
+// pooled is a world with a process that prewarms sandboxes.
 type pooled struct {
 	*sim
 
@@ -24,7 +24,7 @@ type pooled struct {
 	list   *task.KeepList
 }
 
-// withPool opens a pool for so many tasks of one spec.
+// withPool opens a pool for a number of tasks of one spec.
 func withPool(t *testing.T, s *sim, ahead, tasks int) *pooled {
 	t.Helper()
 	w := &pooled{sim: s, list: &task.KeepList{Store: s.mem}}
@@ -47,8 +47,8 @@ func withPool(t *testing.T, s *sim, ahead, tasks int) *pooled {
 	return w
 }
 
-// unbudgeted is a task that is tried again, and elsewhere, for other reasons than that
-// what was made ahead is gone.
+// unbudgeted is a task with retries and a fallback that a missing prewarmed sandbox must
+// not use up.
 func unbudgeted() task.Spec {
 	s := plain()
 	s.Budget, s.RetryOn, s.Fallback = "", []sandbox.Class{sandbox.ClassOOM}, []string{"other"}
@@ -86,7 +86,7 @@ func TestPoolIsUsedOnceAndEnded(t *testing.T) {
 		assert.False(t, second.Attempts[0].GoneAt.IsZero(), "it is used once")
 		assert.False(t, second.Resumed, "no session was gone on with")
 		require.Len(t, w.waiting(t), 1, "nothing more is needed")
-		w.pool.TaskBegins(unbudgeted()) // and then somebody presses Ctrl-C
+		w.pool.TaskBegins(unbudgeted()) // and then the operator presses Ctrl-C
 		require.NoError(t, w.pool.Close(w.warmer.ctx))
 		assert.Empty(t, w.waiting(t))
 		s.mu.Lock()

@@ -51,7 +51,7 @@ func (r *Runner) publishWork(ctx context.Context, t Task) (Task, error) {
 			return n.concludeCompleted(t.Fence)
 		})
 	}
-	r.reachPoint("collected")
+	r.o.CrashPoint("collected")
 	return r.passGate(ctx, t, p)
 }
 
@@ -103,7 +103,7 @@ func (r *Runner) concludeUnpublished(ctx context.Context, t Task, err error) (Ta
 
 // passGate passes the gate and publishes.
 func (r *Runner) passGate(ctx context.Context, t Task, p Publish) (Task, error) {
-	r.reachPoint("before the gate")
+	r.o.CrashPoint("before the gate")
 	now, err := r.changeTask(ctx, t.ID, func(n *Task) error { return n.PassGate(t.Fence, p) })
 	switch {
 	case errors.Is(err, ErrLate):
@@ -116,9 +116,9 @@ func (r *Runner) passGate(ctx context.Context, t Task, p Publish) (Task, error) 
 	if t.pastDeadline() { // the gate was judged before the deadline and written after it: nothing is published yet
 		return r.recordPublication(ctx, t, Publish{State: PublishRefused, Message: "its deadline was reached at the gate"})
 	}
-	r.reachPoint("gate")
+	r.o.CrashPoint("gate")
 	done, err := r.pushWork(ctx, t, PublishLimit)
-	r.reachPoint("pushed")
+	r.o.CrashPoint("pushed")
 	switch {
 	case ctx.Err() != nil:
 		return t, ctx.Err()

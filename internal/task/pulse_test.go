@@ -42,8 +42,7 @@ func TestMessage(t *testing.T) {
 	}
 }
 
-// FuzzMessage feeds what an agent may print: what comes out as a session's name may
-// be handed to a program.
+// FuzzMessage parses arbitrary output: the name of a session may be passed to a program.
 func FuzzMessage(f *testing.F) {
 	for _, seed := range []string{`{"type":"assistant","session_id":"s-1"}`, `Session: 1`, `{`, `{"event_type":"assistant_message"}`, "Session: \x00"} {
 		f.Add(seed)
@@ -67,8 +66,8 @@ func (h *heard) Changed(Task)             {}
 func (h *heard) Message(string)           {}
 func (h *heard) Output(l sandbox.LogLine) { h.lines = append(h.lines, l.Text) }
 
-// TestAStreamIsTakenUpAgainWhereItWas cuts a stream at every line: nothing is lost
-// and nothing comes twice, also where several lines have one time.
+// TestAStreamIsTakenUpAgainWhereItWas cuts a stream at every line: no line is lost or
+// repeated, also where several have one time.
 func TestAStreamIsTakenUpAgainWhereItWas(t *testing.T) {
 	t.Parallel()
 	at := func(s int) time.Time { return noon().Add(time.Duration(s) * time.Second) }

@@ -13,8 +13,7 @@ import (
 	"sbx/internal/task"
 )
 
-// budgeted is a task that wants so much of the budget b, created so long after the
-// beginning.
+// budgeted is a task that asks for mb of the budget b, created after a delay.
 func budgeted(t *testing.T, l task.Ledger, id string, mb int64, after time.Duration) {
 	t.Helper()
 	spec := task.Spec{Provider: "p", Command: []string{id}, Attempts: 9, MemoryBytes: mb * sandbox.MiB, Budget: "b"}
@@ -56,7 +55,7 @@ func TestNobodyOvertakesWhoWaitsForMemory(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, task.Pending, kept.State, "nothing was written")
 
-		// whoever waits for something else holds nobody up
+		// a task that waits for something else holds up no other
 		waits(t, l, "t-big", "breaker: open")
 		require.NoError(t, take(t, l, "t-small2"))
 	})
@@ -70,7 +69,7 @@ func TestTheQueueForgetsWhoIsDead(t *testing.T) {
 		waits(t, l, "t-big", "memory_budget")
 		budgeted(t, l, "t-small", 100, time.Millisecond)
 		require.ErrorIs(t, take(t, l, "t-small"), store.ErrBudget)
-		time.Sleep(task.LeaseFor + time.Second) // virtual: nobody renews the lease of the big one
+		time.Sleep(task.LeaseFor + time.Second) // virtual time: nobody renews the lease of the big task
 		require.NoError(t, take(t, l, "t-small"))
 	})
 }
@@ -121,8 +120,8 @@ func TestWorkIsWhatIsDoneAndNotHow(t *testing.T) {
 	}
 }
 
-// TestTwoThatNeedMoreDoNotWaitForEachOther: what ran out of memory holds none while it
-// waits for more than there is.
+// TestTwoThatNeedMoreDoNotWaitForEachOther: after an OOM a task reserves nothing while it
+// waits for more.
 func TestTwoThatNeedMoreDoNotWaitForEachOther(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(t *testing.T, s *sim) {

@@ -30,7 +30,7 @@ func lived(spec Spec, classes ...sandbox.Class) Task {
 	return t
 }
 
-// TestNext says for every class what comes after it.
+// TestNext checks the decision after every class.
 func TestNext(t *testing.T) {
 	t.Parallel()
 	const (
@@ -93,7 +93,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// TestRetryOnListsWhatIsTriedAgain keeps the list for people beside the rules.
+// TestRetryOnListsWhatIsTriedAgain compares the documented list with the rules.
 func TestRetryOnListsWhatIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	listed := map[sandbox.Class]bool{}
@@ -139,8 +139,8 @@ func TestDelay(t *testing.T) {
 	assert.Zero(t, Delay(0, 3, 0.5))
 }
 
-// TestPlaces says that only faults of the infrastructure move a task, and that it
-// stays where it went.
+// TestPlaces checks that only faults of the infrastructure move a task to another provider,
+// where it stays.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	spec := Spec{Provider: "a", Fallback: []string{"b", "c"}, MemoryBytes: sandbox.MiB, Attempts: 9}
@@ -160,7 +160,7 @@ func TestPlaces(t *testing.T) {
 	assert.Equal(t, "a", (&Task{Spec: spec}).Place())
 }
 
-// TestMemoryOfTheNext says that what an attempt was given stays given.
+// TestMemoryOfTheNext checks that the memory of an attempt is never reduced.
 func TestMemoryOfTheNext(t *testing.T) {
 	t.Parallel()
 	spec := Spec{MemoryBytes: 512 * sandbox.MiB, Attempts: 9}
@@ -181,7 +181,7 @@ func TestMemoryOfTheNext(t *testing.T) {
 	assert.Zero(t, (&Task{Attempts: []Attempt{{MemoryMB: 64}}}).nextMemoryMB(), "whose memory was not ours to say")
 }
 
-// TestExitCodes says what `sbx run` returns.
+// TestExitCodes checks the exit codes of `sbx run`.
 func TestExitCodes(t *testing.T) {
 	t.Parallel()
 	code := func(n int) *int { return &n }

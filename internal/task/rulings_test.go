@@ -8,8 +8,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// TestARulingSaysWhatNextDoes: what the page promises of a class is what an attempt
-// that ended so gets.
+// TestARulingSaysWhatNextDoes compares the documented retries with those of Next.
 func TestARulingSaysWhatNextDoes(t *testing.T) {
 	t.Parallel()
 	for _, r := range Rulings() {

@@ -31,6 +31,15 @@ type Runner struct {
 // NewRunner makes a Runner. env are KEY=VALUE words for the program; closing stop asks for
 // a stop, nil = never.
 func NewRunner(o Options, env []string, stop <-chan struct{}) *Runner {
+	if o.CrashPoint == nil {
+		o.CrashPoint = func(string) {}
+	}
+	if o.Jitter == nil {
+		o.Jitter = func() float64 { return 0.5 }
+	}
+	if o.Nonce == nil {
+		o.Nonce = func() string { return randomName("", 16) }
+	}
 	return &Runner{o: o, env: env, stop: stop, createEnded: map[int]time.Time{}}
 }
 
@@ -56,7 +65,10 @@ func (r *Runner) Run(ctx context.Context, t Task) (Task, error) {
 
 func (r *Runner) runToEnd(ctx context.Context, t Task) (Task, error) {
 	defer r.releasePermit(context.WithoutCancel(ctx), "") // of a probe whose end nobody saw
-	t, err := r.acquireTask(ctx, t)
+	t, err := r.changeTask(ctx, t.ID, func(n *Task) error { return n.Acquire(r.o.Owner) })
+	if errors.Is(err, ErrHeld) {
+		return t, r.notOwnerError(t)
+	}
 	if err != nil && !errors.Is(err, ErrFinal) {
 		return t, err
 	}
@@ -156,15 +168,6 @@ func (r *Runner) releaseTask(ctx context.Context, t Task) (Task, error) {
 	return t, context.Cause(ctx)
 }
 
-// acquireTask takes a task that is not this process's yet.
-func (r *Runner) acquireTask(ctx context.Context, t Task) (Task, error) {
-	now, err := r.changeTask(ctx, t.ID, func(n *Task) error { return n.Acquire(r.o.Owner) })
-	if errors.Is(err, ErrHeld) {
-		return now, r.notOwnerError(now)
-	}
-	return now, err
-}
-
 // ownedByOther reports whether an undecided task, just read, belongs to another process. A
 // successful change does not prove that it is this one's, because any process may record
 // facts.
@@ -212,12 +215,6 @@ func retryUntilStored[T any](ctx context.Context, request func() (T, error)) (T,
 	}
 }
 
-func (r *Runner) reachPoint(point string) {
-	if r.o.CrashPoint != nil {
-		r.o.CrashPoint(point)
-	}
-}
-
 func (r *Runner) notifyChanged(t Task) {
 	if r.o.Observer == nil {
 		return
@@ -234,11 +231,4 @@ func (r *Runner) sendMessage(text string) {
 	r.observerMu.Lock()
 	defer r.observerMu.Unlock()
 	r.o.Observer.Message(text)
-}
-
-func (r *Runner) newNonce() string {
-	if r.o.Nonce != nil {
-		return r.o.Nonce()
-	}
-	return randomName("", 16)
 }

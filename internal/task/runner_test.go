@@ -69,7 +69,7 @@ func (s *sim) begin(id string, spec task.Spec, programs ...program) (*proc, <-ch
 	return p, over
 }
 
-// stop is another process that stops a task, with both lines of its answer.
+// stop stops a task from another process, and returns both errors.
 func (s *sim) stop(id string) (forbid, end error) {
 	p := s.boot("stop", "h2", id)
 	stopper := task.NewStopper(p.options())
@@ -113,7 +113,7 @@ func classes(t task.Task) (all []sandbox.Class) {
 	return all
 }
 
-// TestOutcomes says what becomes of a task by what its programs do.
+// TestOutcomes checks the result of a task by the exits of its programs.
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	const ok, killed, oom = sandbox.ClassOK, sandbox.ClassKilledUnknown, sandbox.ClassOOM
@@ -167,8 +167,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestKilledAfterTwoMessages is the sources' case (S0-25): both attempts are in the
-// one report, about six seconds apart.
+// TestKilledAfterTwoMessages (S0-25): both attempts are in the report, about six seconds
+// apart.
 func TestKilledAfterTwoMessages(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(t *testing.T, s *sim) {
@@ -241,7 +241,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestAGrowingSessionIsLife lets an agent that says nothing and writes be.
+// TestAGrowingSessionIsLife: an agent without output that writes its session file is not
+// ended.
 func TestAGrowingSessionIsLife(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(t *testing.T, s *sim) {
@@ -270,7 +271,7 @@ func TestStops(t *testing.T) {
 	push.Push = "origin=work"
 	for name, c := range map[string]struct {
 		spec  task.Spec
-		at    string // the point that its runner stands at
+		at    string // where its runner stands
 		after time.Duration
 		harm  func(*sim)
 	}{
@@ -311,7 +312,7 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// TestAStopOfAnotherProcessIsNoticed measures how soon a runner leaves what hangs.
+// TestAStopOfAnotherProcessIsNoticed measures how soon a runner leaves a hanging step.
 func TestAStopOfAnotherProcessIsNoticed(t *testing.T) {
 	t.Parallel()
 	for name, off := range map[string]bool{"by looking": false, "by its lease": true} {
@@ -333,7 +334,7 @@ func TestAStopOfAnotherProcessIsNoticed(t *testing.T) {
 	}
 }
 
-// TestATooLateStop is told so.
+// TestATooLateStop: a stop after the publication is refused.
 func TestATooLateStop(t *testing.T) {
 	t.Parallel()
 	local, push := plain(), plain()
@@ -368,8 +369,8 @@ func TestATooLateStop(t *testing.T) {
 	}
 }
 
-// TestAStopSettlesWhatADeadRunnerHasPublished writes down what it saw, ends what is
-// left and says what is public where.
+// TestAStopSettlesWhatADeadRunnerHasPublished records the publication, ends the sandbox,
+// and names what is public.
 func TestAStopSettlesWhatADeadRunnerHasPublished(t *testing.T) {
 	t.Parallel()
 	command, push, kept := plain(), plain(), plain()
@@ -418,7 +419,7 @@ func TestAStopSettlesWhatADeadRunnerHasPublished(t *testing.T) {
 	}
 }
 
-// TestACreateWithoutAnAnswer finds what it made, or waits until nothing can come.
+// TestACreateWithoutAnAnswer finds the sandbox, or waits until none can be made any more.
 func TestACreateWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -447,13 +448,13 @@ func TestACreateWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// TestAnEndThatIsNotSeen is said so, and a later sweep makes it certain.
+// TestAnEndThatIsNotSeen is reported, and verified by a later sweep.
 func TestAnEndThatIsNotSeen(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(t *testing.T, s *sim) {
 		t.Helper()
 		spec := plain()
-		spec.Session = "x" // its sandbox lingers
+		spec.Session = "x" // the sandbox lingers
 		s.hurt("cloud", "terminate", "lost", 0, 2*time.Minute)
 		_, lingers := s.begin("t-2", spec, works(5*time.Second, sandbox.ClassOK))
 		err := <-lingers
@@ -470,8 +471,8 @@ func TestAnEndThatIsNotSeen(t *testing.T) {
 	})
 }
 
-// TestWhatWasAskedBeforeIsKnown to whoever takes the task over: a request to end that was
-// not answered, or whose sender died before the answer came.
+// TestWhatWasAskedBeforeIsKnown: a takeover uses the requests to end that were not
+// answered, or whose sender died before the answer.
 func TestWhatWasAskedBeforeIsKnown(t *testing.T) {
 	t.Parallel()
 	for name, dies := range map[string]bool{"it was not answered": false, "who asked has died": true} {
@@ -480,7 +481,7 @@ func TestWhatWasAskedBeforeIsKnown(t *testing.T) {
 			inWorld(t, func(t *testing.T, s *sim) {
 				t.Helper()
 				spec := plain()
-				spec.Session = "x" // its sandbox lingers
+				spec.Session = "x" // the sandbox lingers
 				s.hurt("cloud", "terminate", "hangs", 0, time.Minute)
 				p, over := s.begin("t-1", spec, works(5*time.Second, sandbox.ClassOK))
 				if dies {
@@ -503,8 +504,8 @@ func TestWhatWasAskedBeforeIsKnown(t *testing.T) {
 	}
 }
 
-// TestRequestsAreKeptWhereAReadProvesNoEnd, whether or not a sandbox lives on this host:
-// containers of this machine have a daemon that may lose a request too.
+// TestRequestsAreKeptWhereAReadProvesNoEnd also for sandboxes of this host: a container
+// daemon may lose a request too.
 func TestRequestsAreKeptWhereAReadProvesNoEnd(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ bound, proves, kept bool }{
@@ -528,7 +529,7 @@ func TestRequestsAreKeptWhereAReadProvesNoEnd(t *testing.T) {
 	}
 }
 
-// TestAStoreThatIsAway is waited for.
+// TestAStoreThatIsAway: a runner waits for the store.
 func TestAStoreThatIsAway(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(t *testing.T, s *sim) {
@@ -541,8 +542,7 @@ func TestAStoreThatIsAway(t *testing.T) {
 	})
 }
 
-// TestWaiting shows why a task has not begun, and that a sweep leaves it to its
-// owner.
+// TestWaiting shows why a task has not begun; a sweep leaves it to its owner.
 func TestWaiting(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(t *testing.T, s *sim) {
@@ -576,7 +576,7 @@ func TestWaiting(t *testing.T) {
 	})
 }
 
-// TestKeptAndResumed keeps a sandbox beyond its task, and goes on in it.
+// TestKeptAndResumed keeps a sandbox after its task, and resumes it.
 func TestKeptAndResumed(t *testing.T) {
 	t.Parallel()
 	healthy := providers.Health{Condition: providers.ConditionHealthy}
@@ -635,7 +635,7 @@ func TestKeptAndResumed(t *testing.T) {
 	}
 }
 
-// TestSweeps leaves nothing of a dead owner, at whatever point it died.
+// TestSweeps ends everything of a dead owner, at whatever point it died.
 func TestSweeps(t *testing.T) {
 	t.Parallel()
 	push := plain()
@@ -669,7 +669,7 @@ func TestSweeps(t *testing.T) {
 	}
 }
 
-// heard is an Ear that remembers the output.
+// heard is an Observer that remembers the output.
 type heard struct {
 	mu    sync.Mutex
 	lines []string
@@ -683,8 +683,8 @@ func (h *heard) Output(line sandbox.LogLine) {
 	h.lines = append(h.lines, line.Text)
 }
 
-// TestATakeoverShowsTheOutput once, and all of it, whether or not the program has ended
-// under the process before.
+// TestATakeoverShowsTheOutput completely and once, whether or not the program ended under
+// the earlier process.
 func TestATakeoverShowsTheOutput(t *testing.T) {
 	t.Parallel()
 	for _, point := range []string{"saved", "output", "collected", "pushed", "ending"} {
@@ -713,8 +713,8 @@ func TestATakeoverShowsTheOutput(t *testing.T) {
 	}
 }
 
-// TestASweepWaitsForNoPublication hands what is to be published to a process that stays,
-// and that publishes what was saved, whether or not the sandbox is still there.
+// TestASweepWaitsForNoPublication: it hands the task to another process, which publishes
+// the saved work with or without the sandbox.
 func TestASweepWaitsForNoPublication(t *testing.T) {
 	t.Parallel()
 	for _, point := range []string{"collected", "before the gate", "gate"} {
@@ -759,8 +759,8 @@ func TestASweepWaitsForNoPublication(t *testing.T) {
 	}
 }
 
-// TestASlowAnswerHidesNoDeadline: an intent that was written in time and answered after
-// the deadline asks for no sandbox.
+// TestASlowAnswerHidesNoDeadline: no sandbox is requested when the answer to the intent
+// comes after the deadline.
 func TestASlowAnswerHidesNoDeadline(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(t *testing.T, s *sim) {
@@ -775,8 +775,8 @@ func TestASlowAnswerHidesNoDeadline(t *testing.T) {
 	})
 }
 
-// TestATakeoverPublishesNothingLate: a gate that was judged before the deadline, and
-// written after it by a process that died of it.
+// TestATakeoverPublishesNothingLate: the gate was judged before the deadline, and written
+// after it by a process that then died.
 func TestATakeoverPublishesNothingLate(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(t *testing.T, s *sim) {
@@ -789,7 +789,7 @@ func TestATakeoverPublishesNothingLate(t *testing.T) {
 				if point == "before the gate" {
 					s.mu.Lock()
 					s.hurt("store", "swap", "crawls", time.Since(s.Began), 100*time.Millisecond)
-					p.fuse = 4 // it reads, writes, and dies of the answer
+					p.fuse = 4 // it reads, writes, and dies before the answer
 					s.mu.Unlock()
 				}
 			}
@@ -809,7 +809,7 @@ func TestATakeoverPublishesNothingLate(t *testing.T) {
 	})
 }
 
-// TestAHostThatIsLost leaves nothing either: another one brings its tasks to an end.
+// TestAHostThatIsLost: another host ends its tasks.
 func TestAHostThatIsLost(t *testing.T) {
 	t.Parallel()
 	for _, point := range []string{"saved", "gate", "pushed"} {
@@ -841,7 +841,7 @@ func TestAHostThatIsLost(t *testing.T) {
 	}
 }
 
-// TestASlowCollect is asked again before the work is given up.
+// TestASlowCollect: collecting is repeated before the work is given up.
 func TestASlowCollect(t *testing.T) {
 	t.Parallel()
 	for long, want := range map[time.Duration]task.State{3 * time.Second: task.Completed, time.Minute: task.Failed} {
@@ -866,7 +866,7 @@ func TestASlowCollect(t *testing.T) {
 	}
 }
 
-// shelf is a remote that sees what the hosts keep of what was collected.
+// shelf is a remote that records which hosts keep collected work.
 type shelf struct {
 	remote
 	kept map[string]bool
@@ -888,7 +888,7 @@ func (b shelf) Forget(t task.Task) {
 	}
 }
 
-// TestNothingIsKeptOfWhatIsOver whatever became of it, and whoever saw its end.
+// TestNothingIsKeptOfWhatIsOver, whatever the result and whichever process saw it.
 func TestNothingIsKeptOfWhatIsOver(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -947,7 +947,7 @@ func TestNothingIsKeptOfWhatIsOver(t *testing.T) {
 	}
 }
 
-// TestSwitches says what happens where a guard is switched off.
+// TestSwitches checks the behaviour with a guard switched off.
 func TestSwitches(t *testing.T) {
 	t.Parallel()
 	t.Run("authoritative_timeout", func(t *testing.T) {
@@ -999,7 +999,7 @@ func TestSwitches(t *testing.T) {
 	})
 }
 
-// TestTheOperatorsOwnStop ends a task of this very process.
+// TestTheOperatorsOwnStop ends a task of this process.
 func TestTheOperatorsOwnStop(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(t *testing.T, s *sim) {
@@ -1019,8 +1019,8 @@ func TestTheOperatorsOwnStop(t *testing.T) {
 	})
 }
 
-// TestTheOperatorsOwnStopReachesTheRemote while the push is under way, as that of
-// anybody else does; a command of his own nobody can hold back.
+// TestTheOperatorsOwnStopReachesTheRemote while the push is running, like that of another
+// process; a publish command cannot be held back.
 func TestTheOperatorsOwnStopReachesTheRemote(t *testing.T) {
 	t.Parallel()
 	for _, push := range []bool{true, false} {
@@ -1057,8 +1057,7 @@ func TestTheOperatorsOwnStopReachesTheRemote(t *testing.T) {
 	}
 }
 
-// TestWhyAPublicationWasHeldBackIsKept: the reason is what the push said, and not only
-// who held it back in the end.
+// TestWhyAPublicationWasHeldBackIsKept: the record has the error of the push too.
 func TestWhyAPublicationWasHeldBackIsKept(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(t *testing.T, s *sim) {
@@ -1074,7 +1073,7 @@ func TestWhyAPublicationWasHeldBackIsKept(t *testing.T) {
 	})
 }
 
-// TestOneRunsATask and another is told who.
+// TestOneRunsATask: a second process gets the name of the first.
 func TestOneRunsATask(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(t *testing.T, s *sim) {

@@ -18,41 +18,40 @@ import (
 	"sbx/internal/task"
 )
 
-// sim is one simulated stretch of time: what truly is, the processes that work on
-// it, and what they did wrong. Everything follows from the seed, but for the order
-// of what happens at one instant.
+// sim is one simulated world: the true state, the processes that work on it, and the rules
+// they broke. Everything follows from the seed, except the order of simultaneous events.
 type sim struct {
 	schedule.Trace
 
-	rng    *rand.Rand // for making the scene; what happens concurrently rolls
+	rng    *rand.Rand // for making the scene; concurrent code uses Roll
 	mem    *store.InMemory
-	jump   atomic.Int64 // how far the store's clock is off, in nanoseconds
-	jumps  bool         // it will be off, or is
-	extras bool         // also what was not drawn from the beginning: frozen anywhere, pushes that crawl, process numbers given again
-	quiet  bool         // nothing goes wrong by itself: ends are held to their times
+	jump   atomic.Int64 // offset of the store's clock, in nanoseconds
+	jumps  bool         // the store's clock is or will be off
+	extras bool         // faults that the first seeds did not have: freezes anywhere, slow pushes, reused PIDs
+	quiet  bool         // no faults: ends must be fast
 
 	mu     sync.Mutex
 	boxes  []*box
-	saved  map[string]string // what was collected last of a task, and lies on a host
+	saved  map[string]string // the host of the last collected work, by task
 	fences map[string]string // on the remote, by task: "published" or "stopped"
-	procs  []*proc           // all that ever were
+	procs  []*proc           // including those that have ended
 	tasks  map[string]*truth
 	order  []*truth
 	harms  []harmful
-	late   sync.WaitGroup // what the world still does for requests whose sender is gone
+	late   sync.WaitGroup // effects of requests whose sender has ended
 
-	turns *turns // who gives each call its turn; nil = calls take time by chance
+	turns *turns // schedules the calls; nil = calls take random time
 
-	scripts map[string][]program // what runs, where a test says so: by task and attempt
+	scripts map[string][]program // what runs, where a test defines it: by task and attempt
 	tune    func(*proc, *task.Options)
 	uses    func(*box) sandbox.Usage
 	execs   func(providers.Command) (sandbox.Exit, error)
 	probes  func() (providers.Health, error)
 
-	requested []*sandbox.EndRequest // what each ending was told of requests before it
+	requested []*sandbox.EndRequest // the earlier request that each ending was given
 }
 
-// harmful is one kind of bad luck.
+// harmful is one kind of fault.
 type harmful struct {
 	place, op, harm string
 	from, until     time.Duration
@@ -75,19 +74,19 @@ type proc struct {
 	ctx  context.Context //nolint:containedctx // it is the life of the process
 	kill context.CancelCauseFunc
 
-	from   task.Owner // who has started it
-	pid    int        // another process may have had it before
-	fuse   int        // gates until it is killed; 0 = it is not
-	ice    int        // gates until it is frozen; 0 = it is not
-	doom   string     // the named point where it is hit
-	deadly bool       // it is killed there; else it freezes
+	from   task.Owner // that started it
+	pid    int        // an earlier process may have had it
+	fuse   int        // gates until it is killed; 0 = never
+	ice    int        // gates until it is frozen; 0 = never
+	doom   string     // the named point where it is killed or frozen
+	deadly bool       // it is killed there; otherwise frozen
 	stiff  time.Duration
-	thaw   chan struct{} // closed when it goes on; nil = it runs
+	thaw   chan struct{} // closed when it continues; nil = it runs
 	froze  time.Time     // when it was frozen last
 	dead   bool
 	done   bool
 	calls  map[string]int
-	open   int // attempts that a breaker let in and was not told of
+	open   int // attempts that a breaker admitted and has no result of
 }
 
 var errDead = errors.New("this process is dead")
@@ -98,7 +97,7 @@ func (p *proc) owner() task.Owner {
 	return task.Owner{Host: p.host, PID: p.pid, Birth: strconv.Itoa(p.n), Who: p.String()}
 }
 
-// is says that an owner is this process.
+// is reports whether an owner is this process.
 func (p *proc) is(o task.Owner) bool { return o == p.owner() }
 
 // boot starts a process.
@@ -113,8 +112,7 @@ func (s *sim) boot(verb, host, id string) *proc {
 	return p
 }
 
-// pid is a process number, which a process of the same host that has ended may have
-// had before. The lock is held.
+// pid is a PID, which an ended process of the same host may have had. The lock is held.
 func (s *sim) pid(n int, host string) int {
 	for _, other := range s.procs {
 		if s.extras && other.host == host && (other.dead || other.done) && s.Roll("pid again", n, other.n) < 0.3 {
@@ -158,7 +156,7 @@ func (p *proc) freeze(d time.Duration, at string) {
 	})
 }
 
-// sleep waits, or until ctx ends: then false.
+// sleep waits; false = ctx ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -173,7 +171,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 // rest lets time pass.
 func (s *sim) rest(d time.Duration) { sleep(context.Background(), d) }
 
-// gate is a moment at which a process may be killed, and where a frozen one stands.
+// gate is a moment at which a process may be killed, and where a frozen one waits.
 func (p *proc) gate(what string) error {
 	s := p.s
 	s.mu.Lock()
@@ -202,7 +200,7 @@ func (p *proc) gate(what string) error {
 	}
 }
 
-// at is Options.At.
+// at is Options.CrashPoint.
 func (p *proc) at(point string) {
 	p.s.mu.Lock()
 	if p.doom == point {
@@ -217,7 +215,7 @@ func (p *proc) at(point string) {
 	_ = p.gate(point)
 }
 
-// harm picks what goes wrong with a request. The lock is held.
+// harm chooses the fault of a request. The lock is held.
 func (s *sim) harm(place, op, key string) string {
 	at := time.Since(s.Began)
 	for i, h := range s.harms {
@@ -301,7 +299,7 @@ func (p *proc) call(ctx context.Context, place, op string, effect func()) error 
 	return nil
 }
 
-// afterwards lets the world do something whose sender waits for it no more.
+// afterwards performs an effect whose sender waits no more.
 func (s *sim) afterwards(d time.Duration, effect func()) {
 	s.late.Go(func() {
 		sleep(context.Background(), d)

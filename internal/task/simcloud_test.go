@@ -13,7 +13,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// box is a sandbox as it truly is.
+// box is the true state of a sandbox.
 type box struct {
 	id, nonce, task string
 	by              *proc
@@ -25,17 +25,17 @@ type box struct {
 	memoryMB        int64
 	linger          bool
 	ends            time.Duration // from the request to the end
-	answered        bool          // who asked for it was told of it
-	stray           bool          // it came when nobody waited for it any more
-	liar            int           // so many requests are answered and not followed
+	answered        bool          // the requester got the answer
+	stray           bool          // it was made when its requester had given up
+	liar            int           // how many requests to end are answered and ignored
 	prog            program
 }
 
 // program is what runs in a box.
 type program struct {
 	length time.Duration // forever = it hangs
-	talks  time.Duration // between two lines; 0 = it says nothing
-	agent  bool          // it talks as an agent does
+	talks  time.Duration // between two lines; 0 = no output
+	agent  bool          // its lines are messages of an agent
 	exit   sandbox.Class // ok, agent_error, killed_unknown, oom; gone = its box vanishes
 }
 
@@ -76,7 +76,7 @@ func (b *box) alive(now time.Time) bool {
 	return b.ended.IsZero() || now.Before(b.ended)
 }
 
-// over says that its program came to its own end before the box did.
+// over reports whether its program ended before the box did.
 func (b *box) over(now time.Time) bool {
 	b.settle(now)
 	at := b.made.Add(b.prog.length)
@@ -97,14 +97,14 @@ func (s *sim) find(id string) *box {
 // cloud is one process's connection to the provider.
 type cloud struct{ p *proc }
 
-// What Settling is about: how late a create may do what it was asked for, and for how
-// long the listing may miss what it has made.
+// The times behind Options.SettleTime: how late a create may take effect, and how long the
+// listing may lack its sandbox.
 const (
 	laggards = 35 * time.Second
 	unlisted = 4 * time.Second
 )
 
-// Create makes a box; some come late, after who asked has given up.
+// Create makes a box; some are made after the requester has given up.
 func (c cloud) Create(ctx context.Context, profile string, spec sandbox.Spec) (sandbox.Sandbox, error) {
 	s := c.p.s
 	var made *box
@@ -145,7 +145,7 @@ func (c cloud) Create(ctx context.Context, profile string, spec sandbox.Spec) (s
 	return sandbox.Sandbox{Provider: profile, ID: made.id, State: sandbox.StateRunning}, nil
 }
 
-// make is the one place where boxes come from. The lock is held.
+// make makes every box. The lock is held.
 func (s *sim) make(p *proc, spec sandbox.Spec) *box {
 	now := time.Now()
 	b := &box{
@@ -232,7 +232,7 @@ func (c cloud) Logs(ctx context.Context, ref sandbox.Ref, q providers.LogQuery) 
 			}
 			s.mu.Lock()
 			silent := !b.alive(time.Now()) || b.over(time.Now())
-			if last := end; silent { // what was written before is there to be read
+			if last := end; silent { // earlier output can still be read
 				if !b.ended.IsZero() && b.ended.Before(end) {
 					last = b.ended
 				}
@@ -287,7 +287,7 @@ func (c cloud) Labelled(ctx context.Context, profile string, labels map[string]s
 	return found, nil
 }
 
-// Terminate asks once, and looks until the end is seen, as the fleet does.
+// Terminate requests the end once, and polls until it is seen, as the fleet does.
 func (c cloud) Terminate(ctx context.Context, targets []sandbox.Sandbox, o fleet.EndOptions) iter.Seq[sandbox.Ending] {
 	return func(yield func(sandbox.Ending) bool) {
 		for _, t := range targets {
@@ -300,7 +300,7 @@ func (c cloud) Terminate(ctx context.Context, targets []sandbox.Sandbox, o fleet
 	}
 }
 
-// recheck is the read just before the request; true = it has the outcome.
+// recheck is the read just before the request; true = it decides the outcome.
 func (c cloud) recheck(ctx context.Context, t sandbox.Sandbox, o fleet.EndOptions) (sandbox.Ending, bool) {
 	now, err := c.Get(ctx, t.Ref())
 	switch kind := fault.KindOf(err); {

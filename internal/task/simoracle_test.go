@@ -14,20 +14,20 @@ import (
 // limitMB is the budget of all simulated tasks.
 const limitMB = 1024
 
-// truth is what is known of a task from outside.
+// truth is what is known of a task from outside the code under test.
 type truth struct {
 	id        string
 	spec      task.Spec
-	closed    string // by what it was decided that nothing of it becomes public any more
+	closed    string // the decision after which nothing of it may become public
 	acked     bool   // a stop was acknowledged
-	refused   bool   // a stop was told that it is public already
+	refused   bool   // a stop was refused because it is public already
 	published int
 	stopped   time.Time // when a stop was written
 	over      bool
-	ends      []sandbox.Class // every end of an attempt that was ever written
+	ends      []sandbox.Class // every recorded end of an attempt
 }
 
-// now reads a task as it is kept.
+// kept reads a task as it is stored.
 func (s *sim) kept(id string) (task.Task, bool) {
 	row, err := s.mem.Task(context.Background(), id)
 	if err != nil {
@@ -36,8 +36,8 @@ func (s *sim) kept(id string) (task.Task, bool) {
 	return taskOf(row), true
 }
 
-// truth is what is true of a task, also of one that a process has thought of by itself:
-// its programs do nothing, and succeed. The lock is held.
+// truth is the truth of a task, also of a prewarming one: its programs do nothing, and
+// succeed. The lock is held.
 func (s *sim) truth(id string) *truth {
 	if s.tasks[id] == nil {
 		t := &truth{id: id}
@@ -47,7 +47,7 @@ func (s *sim) truth(id string) *truth {
 	return s.tasks[id]
 }
 
-// onCommit judges every change of a task at the moment that it is made.
+// onCommit checks every change of a task when it is made.
 func (s *sim) onCommit(p *proc, was, is store.Task) {
 	before, after, t := taskOf(was), taskOf(is), s.truth(is.ID)
 	s.tell(p, before, after)
@@ -92,15 +92,14 @@ func (s *sim) onCommit(p *proc, was, is store.Task) {
 	s.onReserved(t, is)
 }
 
-// tell puts a change into the story.
+// tell adds a change to the trace.
 func (s *sim) tell(p *proc, before, after task.Task) {
 	for _, n := range after.Notes[min(len(before.Notes), len(after.Notes)):] {
 		s.Logf("%s: %s fence %d: %s %s", p, after.ID, after.Fence, n.Event, n.Detail)
 	}
 }
 
-// onForeign holds a change by somebody who has no right to go on with the task to
-// the facts that everybody may note.
+// onForeign checks that a process without the task changes only facts.
 func (s *sim) onForeign(p *proc, before, after task.Task) {
 	strip := func(t task.Task) task.Task {
 		t.Notes, t.ReadAt = nil, time.Time{}
@@ -117,7 +116,7 @@ func (s *sim) onForeign(p *proc, before, after task.Task) {
 	}
 }
 
-// onTaken says of a task that was held that its owner was dead.
+// onTaken checks that the owner of a task that was taken over is dead.
 func (s *sim) onTaken(p *proc, before, after task.Task) {
 	for _, other := range s.procs {
 		if other.is(before.Owner) && !other.dead && !other.done && !s.jumps {
@@ -126,7 +125,7 @@ func (s *sim) onTaken(p *proc, before, after task.Task) {
 	}
 }
 
-// onGone holds the word that nothing of an attempt is left against what is.
+// onGone checks that nothing of an attempt is left.
 func (s *sim) onGone(a task.Attempt, t *truth) {
 	for _, b := range s.living(t.id) {
 		if b.nonce == a.Nonce && (!b.stray || a.Sandbox == b.id) {
@@ -161,11 +160,11 @@ func (s *sim) onGate(t *truth, before, after task.Task) {
 	case a == nil || a.Exit == nil || a.Exit.Class != sandbox.ClassOK || a.Expired != "":
 		s.Breakf("3: %s passes the gate without success", after.ID)
 	case !before.DeadlineAt.IsZero() && !after.ReadAt.Before(before.DeadlineAt):
-		t.closed = "late" // who judged it in time and wrote it late has to see that
+		t.closed = "late" // judged in time and written late: its writer has to notice that
 	}
 }
 
-// onOver holds a task's end against what truly is.
+// onOver checks a task's end against the true state.
 func (s *sim) onOver(t *truth, after task.Task) {
 	t.over = true
 	s.Logf("%s is over: %s (%s)", t.id, after.State, after.Publish.State)
@@ -199,7 +198,7 @@ func (s *sim) onOver(t *truth, after task.Task) {
 	}
 }
 
-// onReserved holds a reservation against the boxes that it stands for.
+// onReserved compares a reservation with the existing boxes.
 func (s *sim) onReserved(t *truth, row store.Task) {
 	need := int64(0)
 	for _, b := range s.living(t.id) {
@@ -220,7 +219,7 @@ func (s *sim) onReserved(t *truth, row store.Task) {
 	}
 }
 
-// living are the sandboxes of a task that truly run.
+// living are the sandboxes of a task that really run.
 func (s *sim) living(id string) []*box {
 	var all []*box
 	for _, b := range s.boxes {
@@ -231,13 +230,13 @@ func (s *sim) living(id string) []*box {
 	return all
 }
 
-// onMade judges a create at the moment that it does something.
+// onMade checks a create when it takes effect.
 func (s *sim) onMade(b *box) {
 	t := s.truth(b.task)
 	k, found := s.kept(t.id)
-	// No rule can hold back who was frozen between its last look and its request, and
-	// none waits long enough by a clock that leaps: these come late, and their maker
-	// ends them, or their own time.
+	// No rule can stop a process that was frozen between its last check and its request,
+	// and none waits long enough by a clock that jumps: such a sandbox is late, and its
+	// maker or its own lifetime ends it.
 	stalled := false
 	for _, a := range k.Attempts {
 		if a.Nonce == b.nonce && !a.CutAt.IsZero() {
@@ -262,7 +261,7 @@ func (s *sim) onMade(b *box) {
 	}
 }
 
-// onCreate judges a request for a box when it leaves.
+// onCreate checks a request for a box when it is sent.
 func (s *sim) onCreate(p *proc, id string) {
 	k, found := s.kept(id)
 	if found && !k.DeadlineAt.IsZero() && k.ReadAt.Sub(k.DeadlineAt) > 5*time.Second && p.froze.IsZero() && !s.jumps {
@@ -270,8 +269,7 @@ func (s *sim) onCreate(p *proc, id string) {
 	}
 }
 
-// onDone says of a process that ends in good order that it leaves nothing behind that
-// only it knows of.
+// onDone checks that a process that ends regularly leaves nothing that only it knows of.
 func (s *sim) onDone(p *proc) {
 	for _, b := range s.boxes {
 		if b.by != p || !b.answered || !b.alive(time.Now()) {
@@ -288,7 +286,7 @@ func (s *sim) onDone(p *proc) {
 	}
 }
 
-// onAsked judges a request to end a box.
+// onAsked checks a request to end a box.
 func (s *sim) onAsked(p *proc, b *box) {
 	s.Logf("%s asks for the end of %s", p, b)
 	t, found := s.kept(b.task)
@@ -302,19 +300,19 @@ func (s *sim) onAsked(p *proc, b *box) {
 	if !t.State.Final() && t.Phase == task.Working && a != nil && a.Sandbox == b.id && a.Exit == nil && a.Expired == "" && !p.is(t.Owner) && s.lives(t.Owner) {
 		s.Breakf("4: %s ends %s, at which %d works", p, b, t.Owner.PID)
 	}
-	// What a frozen runner has made too late, for an earlier attempt, is its own to end.
+	// A sandbox that a frozen runner made too late, for an earlier attempt, is its own to
+	// end.
 	if t.Phase == task.Publishing && a != nil && a.Sandbox == b.id {
 		s.Breakf("4: %s ends %s, which is being published", p, b)
 	}
 }
 
-// lives says that the process of an owner has not come to its end: only then does
-// somebody work at what it owns.
+// lives reports whether the process of an owner has not ended.
 func (s *sim) lives(o task.Owner) bool {
 	return slices.ContainsFunc(s.procs, func(p *proc) bool { return p.is(o) && !p.dead && !p.done })
 }
 
-// onPublished is the branch's change.
+// onPublished checks a change of the branch.
 func (s *sim) onPublished(p *proc, id string) {
 	t := s.tasks[id]
 	t.published++
@@ -329,7 +327,7 @@ func (s *sim) onPublished(p *proc, id string) {
 	}
 }
 
-// onStop judges what a stop says.
+// onStop checks the result of a stop.
 func (s *sim) onStop(p *proc, id string, early bool) {
 	t := s.tasks[id]
 	if early {
@@ -345,12 +343,12 @@ func (s *sim) onStop(p *proc, id string, early bool) {
 	}
 }
 
-// onTold judges what a breaker is told.
+// onTold checks what a breaker is told.
 func (s *sim) onTold(p *proc, class sandbox.Class) {
 	if class == "" || p.dead {
 		return
 	}
-	// Who is slow may tell of an end that was true when it was written: a limit that
+	// A slow process may report an end that was true when it was written: a limit that
 	// another process saw has replaced it since.
 	if t := s.tasks[p.task]; t != nil && !slices.Contains(t.ends, class) {
 		s.Breakf("11: %s tells the breaker of %q, and %s never had such an end", p, class, t.id)

@@ -11,8 +11,8 @@ import (
 	"sbx/internal/task"
 )
 
-// remote is one process's way to publish: a fence ref that is created once, so that
-// whoever is there first wins, or a command that knows no fence.
+// remote is one process's publisher: a fence ref that is created once, so that the first
+// wins, or a command without a fence.
 type remote struct{ p *proc }
 
 func (r remote) Prepare(ctx context.Context, _ task.Task) (string, error) {
@@ -33,7 +33,7 @@ func (r remote) Collect(ctx context.Context, t task.Task, _ task.Exec) (bool, er
 	return found, err
 }
 
-// bundle names what lies on this host of a task's last attempt.
+// bundle names the saved work of a task's last attempt on this host.
 func (r remote) bundle(t task.Task) string { return fmt.Sprint(r.p.host, " ", len(t.Attempts)) }
 
 func (r remote) Saved(t task.Task) bool {
@@ -99,7 +99,7 @@ func (r remote) Remote(t task.Task) bool { return t.Spec.Push != "" }
 
 func (r remote) Forget(task.Task) {}
 
-// breaker lets attempts in, and counts that each is told of once.
+// breaker admits attempts, and checks that it gets one result for each.
 type breaker struct{ p *proc }
 
 func (b breaker) Allow(_ context.Context, _ string) (task.Permit, error) {

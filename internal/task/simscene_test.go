@@ -13,7 +13,7 @@ import (
 // chaos is when the last fault has ended.
 const chaos = 150 * time.Second
 
-// errand is a process that will be.
+// errand is a process that will be started.
 type errand struct {
 	verb, host, task string
 	after            time.Duration
@@ -44,7 +44,7 @@ func (s *sim) draw() []errand {
 		begin := time.Duration(r.Int64N(int64(5 * time.Second)))
 		first := s.doomed(errand{verb: "run", host: s.host(), task: t.id, after: begin})
 		all = append(all, first)
-		if first.stiff > 0 && r.Float64() < 0.6 { // somebody goes on where it may have stopped
+		if first.stiff > 0 && r.Float64() < 0.6 { // another process takes over where it may have frozen
 			all = append(all, s.doomed(errand{verb: "again", host: s.host(), task: t.id, after: begin + 31*time.Second + s.when()}))
 		}
 		for range schedule.Pick(r, 0, 0, 1, 1, 2) {
@@ -63,7 +63,7 @@ func (s *sim) draw() []errand {
 	if !s.quiet {
 		s.curse()
 	}
-	// Known seeds from before there were extras keep their schedules.
+	// Known seeds from before the extras keep their schedules.
 	if s.extras = !s.quiet && !slices.Contains(knownSeeds()[:6], s.Seed) && s.Roll("extras") < 0.5; s.extras {
 		s.extra(all)
 	}
@@ -76,7 +76,7 @@ func (s *sim) draw() []errand {
 	return all
 }
 
-// extra draws what can happen between any two steps of any process, and to a push.
+// extra adds faults between any two steps of any process, and slow pushes.
 func (s *sim) extra(all []errand) {
 	r := s.rng
 	for i := range all {
@@ -125,7 +125,7 @@ func (s *sim) spec() task.Spec {
 	return spec
 }
 
-// doomed draws what befalls a process.
+// doomed chooses the faults of a process.
 func (s *sim) doomed(e errand) errand {
 	r := s.rng
 	if s.quiet {
@@ -145,7 +145,7 @@ func (s *sim) doomed(e errand) errand {
 	return e
 }
 
-// curse draws which kinds of bad luck there are.
+// curse chooses the kinds of faults.
 func (s *sim) curse() {
 	r := s.rng
 	for range r.IntN(7) {
@@ -166,7 +166,7 @@ func (s *sim) curse() {
 	}
 }
 
-// script draws what runs in a box. The lock is held.
+// script chooses what runs in a box. The lock is held.
 func (s *sim) script(b *box) {
 	n := 0
 	for _, other := range s.boxes {

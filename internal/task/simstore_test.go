@@ -12,8 +12,8 @@ import (
 // ledger is one process's connection to the store.
 type ledger struct{ p *proc }
 
-// What a request does may come after its sender has given up: so results stand in
-// variables that nobody reads then, and are never named.
+// A request may take effect after its sender has given up: so results are in variables that
+// nobody reads then, and are never named.
 
 func (l ledger) AddTask(ctx context.Context, t store.Task) (store.Task, bool, error) {
 	var kept store.Task
@@ -60,7 +60,7 @@ func (l ledger) SwapTask(ctx context.Context, t store.Task, limitMB int64) (stor
 	return after, err
 }
 
-// AwaitTask hears of changes late, as one does that looks at intervals.
+// AwaitTask returns changes late, like a poll.
 func (l ledger) AwaitTask(ctx context.Context, id string, version int64) (store.Task, error) {
 	if _, err := l.hear(ctx, id); err != nil {
 		return store.Task{}, err
@@ -74,15 +74,15 @@ func (l ledger) AwaitTask(ctx context.Context, id string, version int64) (store.
 	return l.hear(ctx, id)
 }
 
-// hear is Task, for who has waited for a change.
+// hear is Task, for AwaitTask.
 func (l ledger) hear(ctx context.Context, id string) (store.Task, error) {
 	return l.Task(context.WithValue(ctx, hears{}, true), id)
 }
 
-// hears marks what asks for changes of a task beside all else.
+// hears marks the context of AwaitTask's reads.
 type hears struct{}
 
-// taskOf reads a row as the room does.
+// taskOf decodes a row.
 func taskOf(row store.Task) task.Task {
 	var t task.Task
 	if err := json.Unmarshal(row.Body, &t); err != nil {

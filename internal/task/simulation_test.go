@@ -20,20 +20,19 @@ import (
 func knownSeeds() []uint64 {
 	return []uint64{
 		9100052761, 145829, 127466, // a stop that was overtaken by the end was acknowledged
-		125239,           // a sandbox that was found was written off by who had not found it
+		125239,           // a found sandbox was recorded as gone by a process that had not found it
 		29836,            // a slow answer hid that the deadline had passed
-		254942,           // a frozen runner's late sandbox was taken for the one that is published
-		1758327946017398, // an owner that had given up was taken for one that works
-		1758327946092739, // a create that was slow was counted to the stop's own time
-		91271,            // what a gone attempt had held was given away, and taken back unasked
-		6141648778032630, // an end that was written, and replaced before the breaker was told
+		254942,           // a frozen runner's late sandbox was taken for the published one
+		1758327946017398, // an owner that had given up was taken for a working one
+		1758327946092739, // a slow create was counted to the time of the stop
+		91271,            // the reservation of a gone attempt was released, and taken again without admission
+		6141648778032630, // a recorded end was replaced before the breaker had it
 	}
 }
 
-// TestSimulation runs tasks through seeded schedules of everything that can go
-// wrong: knownSeeds, then half of the others from 1, half from a start by chance.
-// SBX_SEEDS=N runs that many, SBX_SEEDS_FROM=n fixes the start, SBX_SEED=n replays
-// one and prints it.
+// TestSimulation runs tasks through seeded schedules of all faults: knownSeeds, then half
+// of the others from 1, half from a random start. SBX_SEEDS=N plays that many,
+// SBX_SEEDS_FROM=n fixes the start, SBX_SEED=n replays one and prints it.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
 	schedule.Simulate(t, "task", os.Getenv, knownSeeds(), func(seed uint64) *schedule.Trace {
@@ -43,7 +42,7 @@ func TestSimulation(t *testing.T) {
 	})
 }
 
-// play lets everything happen, then lets sweeps bring it to its end.
+// play plays the scene, then lets sweeps end it.
 func (s *sim) play() {
 	errands := s.draw()
 	s.jumps = !s.quiet && s.Roll("jumps") < 0.15
@@ -80,15 +79,14 @@ func (s *sim) calm() {
 			s.run(errand{verb: "sweep", host: host})
 		}
 		every := 15 * time.Second
-		if n > 40 { // only what has no deadline takes longer
+		if n > 40 { // only tasks without a deadline take longer
 			every = 3 * time.Minute
 		}
 		sleep(context.Background(), every)
 	}
 }
 
-// allDone says that every task is over, and that nobody is left who could still
-// change anything.
+// allDone reports whether every task is over, and no process is left.
 func (s *sim) allDone() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,12 +94,12 @@ func (s *sim) allDone() bool {
 	return len(rows) == 0 && !slices.ContainsFunc(s.procs, func(p *proc) bool { return !p.dead && !p.done })
 }
 
-// atTheEnd judges what is left. The lock is held.
+// atTheEnd checks what is left. The lock is held.
 func (s *sim) atTheEnd() {
 	for _, t := range s.order {
 		k, found := s.kept(t.id)
 		if !found {
-			continue // nobody lived to add it
+			continue // no process lived to add it
 		}
 		if !k.State.Final() {
 			s.Breakf("7: %s is still %s %q, owner %d, waits %q, refused %q", t.id, k.State, k.Phase, k.Owner.PID, k.Waits, k.Refused)
@@ -140,7 +138,7 @@ func (s *sim) run(e errand) {
 	s.live(p)
 }
 
-// live is what a process does in its life.
+// live is what a process does.
 func (s *sim) live(p *proc) {
 	now, err := p.does()
 	s.mu.Lock()
@@ -181,8 +179,8 @@ func (p *proc) options() task.Options {
 	return o
 }
 
-// continues is Options.Continue: a process that outlives the sweep. It may fare as any
-// other.
+// continues is Options.Continue: a process that outlives the sweep. It may have faults like
+// any other.
 func (p *proc) continues(_ context.Context, t task.Task) (task.Owner, error) {
 	if err := p.gate("continue"); err != nil {
 		return task.Owner{}, err
@@ -241,7 +239,7 @@ func (p *proc) goesOn(o task.Options, t task.Task) (task.Task, error) {
 }
 
 // lastMade is when the last sandbox of a task was made, if that is after a time: a create
-// that was under way when the stop came may take some seconds.
+// in progress at the stop may take some seconds.
 func (s *sim) lastMade(id string, after time.Time) time.Time {
 	for _, b := range s.boxes {
 		if b.task == id && b.made.After(after) {
@@ -267,7 +265,7 @@ func (p *proc) stops(stopper *task.Stopper) (task.Task, error) {
 	}
 	p.s.mu.Unlock()
 	switch {
-	case task.TooLate(err): // too late, and what is left is ended all the same
+	case task.TooLate(err): // too late, and the rest is ended all the same
 	case fault.KindOf(err) == fault.KindNotFound, fault.KindOf(err) == fault.KindRefused:
 		return t, nil
 	case err != nil:

@@ -9,7 +9,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// TestASandboxThatIsKeptSaysSo: hosts that do not share the store read it from its labels.
+// TestASandboxThatIsKeptSaysSo: hosts that do not share the store read it from the labels.
 func TestASandboxThatIsKeptSaysSo(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)

@@ -77,16 +77,7 @@ func compareFindings(a, b Finding) int {
 }
 
 func confidenceRank(c sandbox.Confidence) int {
-	switch c {
-	case sandbox.Certain:
-		return 3
-	case sandbox.Probable:
-		return 2
-	case sandbox.Hint:
-		return 1
-	case sandbox.ConfidenceUnknown:
-	}
-	return 0
+	return slices.Index([]sandbox.Confidence{sandbox.Hint, sandbox.Probable, sandbox.Certain}, c)
 }
 
 // scoreSymptoms computes score and coverage. A support that is not seen counts neither as

@@ -42,7 +42,7 @@ func TestTheFirstPatternCountsToo(t *testing.T) {
 	p, found := w.Add(sandbox.LogLine{Text: "signal: killed"})
 	assert.True(t, found)
 	assert.Equal(t, Patterns()[0].ID, p.ID)
-	assert.True(t, w.Findings().Has(p.ID))
+	assert.True(t, hasPattern(w.Findings(), p.ID))
 }
 
 func TestCallEdges(t *testing.T) {
@@ -58,12 +58,12 @@ func TestCallEdges(t *testing.T) {
 		"GET https://h/ 1000":                  "h",
 		"calling\thost":                        "host",
 	} {
-		target, calls := m.ExternalCall(line)
+		target, calls := externalCall(line, m.scanLine(line))
 		assert.True(t, calls, "%q", line)
 		assert.Equal(t, want, target, "%q", line)
 	}
 	for _, line := range []string{"GET https://h/ 100", "GET https://h/ 599", "GET https://h/ (204)"} {
-		_, calls := m.ExternalCall(line)
+		_, calls := externalCall(line, m.scanLine(line))
 		assert.False(t, calls, "%q", line)
 	}
 }
@@ -104,8 +104,8 @@ func TestClassifyWithoutAMatcher(t *testing.T) {
 	assert.Equal(t, sandbox.CauseUnknown, got.Cause)
 }
 
-// TestAWaitStatusBeatsASpelling: what the wait status says of the death is
-// taken, and what nobody says leaves the spelling alone.
+// TestAWaitStatusBeatsASpelling: a wait status decides how the program died; without one the
+// spelling does.
 func TestAWaitStatusBeatsASpelling(t *testing.T) {
 	t.Parallel()
 	kills := new(int64(1))
@@ -165,7 +165,7 @@ func TestTheSessionOfSource000(t *testing.T) {
 		"Fatal error in message reader: Command failed with exit code -9 (exit code: -9)",
 	}
 	found := ReadLines(m, lines(texts...))
-	assert.True(t, found.Has("sigkill"))
+	assert.True(t, hasPattern(found, "sigkill"))
 	assert.Len(t, found.Hits, 1)
 	assert.Equal(t, 1, found.Errors)
 	exit := ClassifyExit(m, ExitFacts{Raw: "-9", Lines: texts})

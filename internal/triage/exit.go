@@ -30,7 +30,6 @@ type ExitFacts struct {
 	// What sbx itself recorded. The first field that is set decides the class.
 	StopBy         string // who asked for the stop; "" = nobody
 	TimedOut       bool   // a time limit of sbx ended it
-	Inactive       bool   // the inactivity limit of sbx ended it
 	Watchdog       bool   // the memory watchdog of sbx ended it
 	SupervisorLost bool   // its supervisor died with it
 	Gone           bool   // the provider answered 404 or 410 while it ran
@@ -92,9 +91,6 @@ func classifyByRecord(_ *Matcher, f ExitFacts, spelled Spelled, e *sandbox.Exit)
 	case f.TimedOut:
 		setClass(e, sandbox.ClassTimeout, sandbox.CauseTimeout, sandbox.Certain)
 		note("time limit")
-	case f.Inactive:
-		setClass(e, sandbox.ClassTimeout, sandbox.CauseInactivity, sandbox.Certain)
-		note("inactivity limit")
 	case f.Watchdog:
 		setClass(e, sandbox.ClassOOM, sandbox.CauseMemoryWatchdog, sandbox.Certain)
 		note("memory watchdog")

@@ -158,7 +158,6 @@ func TestClassifyWithEvidence(t *testing.T) {
 		"stop, it left by code": {ExitFacts{Raw: "1", StopBy: "ann"}, want{sandbox.ClassStopped, sandbox.CauseStopped, sandbox.Certain}},
 		"stop beats counter":    {ExitFacts{Raw: "137", StopBy: "ann", OOMKills: new(int64(1))}, want{sandbox.ClassKilledByUs, sandbox.CauseStopped, sandbox.Certain}},
 		"time limit":            {ExitFacts{Raw: "137", TimedOut: true}, want{sandbox.ClassTimeout, sandbox.CauseTimeout, sandbox.Certain}},
-		"inactivity":            {ExitFacts{Raw: "137", Inactive: true}, want{sandbox.ClassTimeout, sandbox.CauseInactivity, sandbox.Certain}},
 		"watchdog":              {ExitFacts{Raw: "137", Watchdog: true}, want{sandbox.ClassOOM, sandbox.CauseMemoryWatchdog, sandbox.Certain}},
 		"supervisor lost":       {ExitFacts{SupervisorLost: true}, want{sandbox.ClassInfra, sandbox.CauseSupervisorLost, sandbox.Certain}},
 		"gone":                  {ExitFacts{Gone: true}, want{sandbox.ClassGone, sandbox.CauseUnknown, sandbox.ConfidenceUnknown}},

@@ -25,7 +25,9 @@ func Flags(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) []Flag {
 		runningOver("R11", Info, t.WatchAge, s, now),
 		warningsInLog(sig),
 		runningOver("R27", Warning, t.StuckAge, s, now),
-		stuckProvisioning(s, t, now),
+		Flag{
+			ID: "R28", Severity: Critical, Verdict: sandbox.False, Say: "in provisioning for more than " + sandbox.FormatElapsed(t.ProvisioningAge),
+		}.checkAge(s, sandbox.StateProvisioning, t.ProvisioningAge, now),
 		flagNoOwner(s, sig),
 		repeatedTimeouts(sig, t),
 		flagSilent(s, sig, t, now),
@@ -37,11 +39,6 @@ func Flags(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) []Flag {
 func runningOver(id string, severity Severity, limit time.Duration, s sandbox.Sandbox, now time.Time) Flag {
 	f := Flag{ID: id, Severity: severity, Verdict: sandbox.False, Say: "running for more than " + sandbox.FormatElapsed(limit)}
 	return f.checkAge(s, sandbox.StateRunning, limit, now)
-}
-
-func stuckProvisioning(s sandbox.Sandbox, t Thresholds, now time.Time) Flag {
-	f := Flag{ID: "R28", Severity: Critical, Verdict: sandbox.False, Say: "in provisioning for more than " + sandbox.FormatElapsed(t.ProvisioningAge)}
-	return f.checkAge(s, sandbox.StateProvisioning, t.ProvisioningAge, now)
 }
 
 func (f Flag) checkAge(s sandbox.Sandbox, state sandbox.State, limit time.Duration, now time.Time) Flag {
@@ -159,13 +156,13 @@ type ActiveCount struct {
 // FleetFlags answers the runbook's questions about one profile.
 func FleetFlags(f FleetSignals, t Thresholds, now time.Time) []Flag {
 	return []Flag{
-		flagActiveOver(f, t, now), flagSustained(f, t, now), flagTimeoutRate(f, t, now), flagCleanupFailing(f, now), flagCountMismatch(f, now),
+		Flag{ID: "R4", Severity: Critical, Say: fmt.Sprintf("more than %d sandboxes are active", t.ActiveMax)}.
+			countOver(f.Active, t.ActiveMax, "active", "stats", now),
+		flagSustained(f, t, now),
+		flagTimeoutRate(f, t, now),
+		Flag{ID: "R14", Severity: Warning, Say: "cleanup fails"}.countOver(f.CleanupFailures, 0, "cleanup failures", "cleanup log", now),
+		flagCountMismatch(f, now),
 	}
-}
-
-func flagActiveOver(f FleetSignals, t Thresholds, now time.Time) Flag {
-	flag := Flag{ID: "R4", Severity: Critical, Say: fmt.Sprintf("more than %d sandboxes are active", t.ActiveMax)}
-	return flag.countOver(f.Active, t.ActiveMax, "active", "stats", now)
 }
 
 // countOver compares a count with the limit; a count of nil leaves the verdict Unknown.
@@ -252,11 +249,6 @@ func flagTimeoutRate(f FleetSignals, t Thresholds, now time.Time) Flag {
 	}
 	flag.Evidence = []sandbox.Evidence{numberEvidence("timeout rate", *rate*100, "% "+grade, source, now)}
 	return flag
-}
-
-func flagCleanupFailing(f FleetSignals, now time.Time) Flag {
-	flag := Flag{ID: "R14", Severity: Warning, Say: "cleanup fails"}
-	return flag.countOver(f.CleanupFailures, 0, "cleanup failures", "cleanup log", now)
 }
 
 // flagCountMismatch is R18: created minus destroyed must equal what exists. A difference is

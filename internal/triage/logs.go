@@ -1,7 +1,6 @@
 package triage
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -44,11 +43,6 @@ type Repeat struct {
 	Count int
 }
 
-// Has reports whether the pattern with this id was seen.
-func (f LogFindings) Has(id string) bool {
-	return slices.ContainsFunc(f.Hits, func(h Hit) bool { return h.Pattern.ID == id })
-}
-
 // LogWatch reads a log line by line and keeps findings, never the log. It is not safe for
 // concurrent use.
 type LogWatch struct {
@@ -86,7 +80,7 @@ func (w *LogWatch) Add(l sandbox.LogLine) (Pattern, bool) {
 	}
 	key := lineShape(l.Text)
 	if key != 0 && !seen.hasMark(markBeat) { // heartbeats repeat by design and show nothing of the work
-		w.found.Call, w.found.Calling = w.matcher.externalCallIn(l.Text, seen)
+		w.found.Call, w.found.Calling = externalCall(l.Text, seen)
 		w.countRepeat(key, l.Text)
 	}
 	if seen.pattern < 0 {

@@ -169,14 +169,10 @@ func wordByte(b byte) bool {
 // maxTarget bounds the name of a called service, in bytes.
 const maxTarget = 80
 
-// ExternalCall reports whether the line begins a call to an external service without also
+// externalCall reports whether the line begins a call to an external service without also
 // reporting its end, and the target: host and port where the line has an address, else
 // the next word (R73). Credentials and queries of an address are left out.
-func (m *Matcher) ExternalCall(line string) (target string, calls bool) {
-	return m.externalCallIn(line, m.scanLine(line))
-}
-
-func (m *Matcher) externalCallIn(line string, found scanned) (string, bool) {
+func externalCall(line string, found scanned) (target string, calls bool) {
 	if !found.hasMark(markCall) || found.hasMark(markAnswered) || found.hasMark(markBeat) {
 		return "", false
 	}

@@ -166,7 +166,7 @@ func FuzzMatch(f *testing.F) {
 		if len(line) < maxScan && m.scanLine(line).pattern != naive(m, line) {
 			t.Fatalf("automaton and search differ on %q", line)
 		}
-		target, calls := m.ExternalCall(line)
+		target, calls := externalCall(line, m.scanLine(line))
 		if len(target) > maxTarget || !calls && target != "" || strings.ContainsAny(target, "?@ \n") {
 			t.Fatalf("target %q of %q", target, line)
 		}

@@ -36,8 +36,8 @@ func guess(r *rand.Rand) (sandbox.Sandbox, Signals) {
 	return s, sig
 }
 
-// TestWhatIsStuckIsOldAndShowsNoLife holds for whatever is found stuck: it is
-// over its limit by a known age, and nothing that was seen speaks for life.
+// TestWhatIsStuckIsOldAndShowsNoLife: every stuck sandbox is over its limit by a known age and
+// shows no sign of life.
 func TestWhatIsStuckIsOldAndShowsNoLife(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(9, 10)) // a seed that repeats

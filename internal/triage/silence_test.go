@@ -24,8 +24,8 @@ func sampled(n int, step time.Duration, cpuPercent, fromMiB, toMiB float64) *Tre
 	return new(TrendOf(all, DefaultThresholds()))
 }
 
-// TestWhatCannotShowWorkProvesNoSilence holds sources that would not have shown that
-// a program works: an hour without a sign from them condemns nothing.
+// TestWhatCannotShowWorkProvesNoSilence covers sources that would not show that a program
+// works: an hour without a sign from them is no evidence.
 func TestWhatCannotShowWorkProvesNoSilence(t *testing.T) {
 	t.Parallel()
 	hour := time.Hour

@@ -149,8 +149,8 @@ func TestStuckFollowsScaledTime(t *testing.T) {
 	assert.Equal(t, sandbox.False, judgeStuck(s, sig, DefaultThresholds(), noon()).verdict)
 }
 
-// TestFinishedChangesNoVerdict: that its work is done by a record is said, and neither
-// condemns nor excuses.
+// TestFinishedChangesNoVerdict: a record that the work is done is reported and changes no
+// verdict.
 func TestFinishedChangesNoVerdict(t *testing.T) {
 	t.Parallel()
 	limits := DefaultThresholds()

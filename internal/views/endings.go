@@ -1,9 +1,15 @@
 package views
 
 import (
+	"fmt"
+	"time"
+
 	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
+	"sbx/internal/task"
+	"sbx/internal/triage"
 )
 
 // BulkEndingLine is one ending of a bulk run for people; a sandbox that stays has its reason.
@@ -45,4 +51,144 @@ func EndingLine(e sandbox.Ending) string {
 		return line + ": " + e.Reason
 	}
 	return line
+}
+
+// TerminatePlanPage shows people what would end.
+func TerminatePlanPage(s *output.Sheet, plan *ops.TerminatePlan) {
+	part := func(title string, list []ops.PlannedEnd) {
+		s.Section(fmt.Sprintf("%s: %d", title, len(list)))
+		rows := make([][]any, len(list))
+		for i, e := range list {
+			rows[i] = []any{e.Ref, e.Reason}
+		}
+		s.Table([]string{"ref", "why"}, rows)
+	}
+	s.Text("Nothing was done; this is the plan.\n")
+	part("Would end", plan.Selected)
+	part("Would stay", plan.Kept)
+	s.Section("Guards")
+	rows := make([][]any, len(plan.Guards))
+	for i, g := range plan.Guards {
+		verdict := "ok"
+		if !g.OK {
+			verdict = "would refuse or ask"
+		}
+		value, limit := g.Figures()
+		rows[i] = []any{g.Name, limit, value, verdict}
+	}
+	s.Table([]string{"guard", "limit", "value", "verdict"}, rows)
+}
+
+// StopColumns are those of `sbx stop`.
+func StopColumns() []output.Column[ops.Stopped] {
+	return []output.Column[ops.Stopped]{
+		{Name: "task", Value: func(s ops.Stopped) any { return s.Word }},
+		{Name: "will_not_publish", Value: func(s ops.Stopped) any { return s.Forbidden }},
+		{Name: "gone", Value: func(s ops.Stopped) any { return s.Gone }},
+		{Name: "state", Value: func(s ops.Stopped) any { return TextOrNil(string(s.Task.State)) }},
+		{Name: "forbidden_seconds", Value: func(s ops.Stopped) any { return output.Seconds(s.ForbiddenAfter) }},
+		{Name: "gone_seconds", Value: func(s ops.Stopped) any { return output.Seconds(s.GoneAfter) }},
+		{Name: "reason", Value: func(s ops.Stopped) any {
+			if s.Err != nil {
+				return s.Err.Error()
+			}
+			return nil
+		}},
+	}
+}
+
+// StopLine is the second line of a stop; the first was said when it was true.
+func StopLine(s ops.Stopped) string {
+	switch {
+	case s.Gone && s.WasOver:
+		return s.Word + ": had ended before (" + string(s.Task.State) + "), nothing of it is left"
+	case s.Gone:
+		return fmt.Sprintf("%s: gone (%.1fs)", s.Word, s.GoneAfter.Seconds())
+	case s.Forbidden:
+		return s.Word + ": not seen to be gone"
+	}
+	return s.Word + ": not stopped"
+}
+
+// verdictColumns are the judgement of a sandbox, alike in every document; level is that
+// of its cause.
+func verdictColumns[T any](level output.Level, of func(T) triage.Verdict) []output.Column[T] {
+	return []output.Column[T]{
+		{Name: "cause", Level: level, Value: func(t T) any { return TextOrNil(string(of(t).Cause)) }},
+		{Name: "confidence", Level: output.Extra, Value: func(t T) any { return confidenceOf(of(t)) }},
+		{Name: "reason", Level: output.Extra, Value: func(t T) any { return TextOrNil(of(t).Reason) }},
+		{Name: "looked", Level: output.Extra, Value: func(t T) any { return of(t).Looked }},
+	}
+}
+
+// confidenceOf is that of the cause; nil where nothing is wrong.
+func confidenceOf(v triage.Verdict) any {
+	if v.Cause == sandbox.CauseNone {
+		return nil
+	}
+	return string(v.Confidence)
+}
+
+// Diagnosis is a whole judgement as one object, for documents in which its words
+// have another meaning already. A sandbox that is not there has none.
+func Diagnosis(v triage.Verdict) output.Fields {
+	return output.Fields{
+		{Key: "stuck", Value: v.Stuck},
+		{Key: "activity", Value: v.Activity},
+		{Key: "cause", Value: TextOrNil(string(v.Cause))},
+		{Key: "confidence", Value: confidenceOf(v)},
+		{Key: "reason", Value: TextOrNil(v.Reason)},
+		{Key: "looked", Value: v.Looked},
+	}
+}
+
+// outcomeRow is an outcome as a task is shown.
+func outcomeRow(o ops.BatchOutcome, now time.Time) TaskRow {
+	return TaskRow{Task: o.Task, Now: now, Alive: sandbox.Unknown}
+}
+
+// OutcomeColumns are those of a task.
+func OutcomeColumns(now time.Time) []output.Column[ops.BatchOutcome] {
+	return output.Of(TaskItem(), func(o ops.BatchOutcome) TaskRow { return outcomeRow(o, now) })
+}
+
+// BatchSummary is the last line of a batch for people.
+func BatchSummary(t ops.BatchTally) string {
+	text := fmt.Sprintf("%d tasks: %d completed", t.Jobs, t.Completed)
+	if t.Before > 0 {
+		text += fmt.Sprintf(" (%d of them before; --again launches them anew)", t.Before)
+	}
+	if t.Failed > 0 {
+		text += fmt.Sprintf(", %d did not", t.Failed)
+	}
+	if n := t.Jobs - t.Ended; n > 0 {
+		text += fmt.Sprintf(", %d not launched", n)
+	}
+	return text
+}
+
+// OutcomeAside is what people read of an outcome, if anything is new to them.
+func OutcomeAside(o ops.BatchOutcome, now time.Time) string {
+	if o.Before && o.Verdict == nil {
+		return ""
+	}
+	return outcomeLine(o, now)
+}
+
+func outcomeLine(o ops.BatchOutcome, now time.Time) string {
+	r := outcomeRow(o, now)
+	text := o.Label + " (" + o.Task.ID + "): " + ops.WithDetail(string(o.Task.State), r.Detail())
+	if o.Before {
+		text += " before"
+	}
+	if a := o.Task.Last(); a != nil && o.Task.State != task.Completed {
+		text += ", " + AttemptLine(*a)
+	}
+	if len(o.Task.Attempts) > 1 {
+		text += fmt.Sprintf(", %d attempts", len(o.Task.Attempts))
+	}
+	if o.Verdict != nil && !o.Task.State.Final() {
+		text += ": " + o.Verdict.Error()
+	}
+	return text
 }

@@ -58,12 +58,12 @@ func figureVerdict(f task.Figure) string {
 	return "MISSED"
 }
 
-func (r ReportPage) causesOfFailures() []task.Blame {
-	list := task.Causes(r.Tasks)
+func (r ReportPage) causesOfFailures() []task.FailureCount {
+	list := task.CountFailures(r.Tasks)
 	return list[:min(len(list), reportRows)]
 }
 
-func blameWord(b task.Blame) string {
+func blameWord(b task.FailureCount) string {
 	if b.Cause == sandbox.CauseUnknown {
 		return "-"
 	}

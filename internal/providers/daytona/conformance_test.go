@@ -16,6 +16,7 @@ import (
 	"sbx/internal/providers/daytona/daytonatest"
 	"sbx/internal/providers/providertest"
 	"sbx/internal/providers/wiretest"
+	"sbx/internal/providers/wiretest/apispec"
 )
 
 func open(t wiretest.T, address string, n httpx.Net) *daytona.Client {
@@ -65,8 +66,8 @@ func TestConformance(t *testing.T) {
 // descriptions.
 func TestContract(t *testing.T) {
 	t.Parallel()
-	contract := wiretest.LoadContract(t, filepath.Join("testdata", "contract-exemptions.txt"),
-		wiretest.Spec{File: "daytona/api.json", Server: "/api"}, wiretest.Spec{File: "daytona/toolbox.json", Server: "/toolbox/{id}"})
+	contract := apispec.LoadContract(t, filepath.Join("testdata", "contract-exemptions.txt"),
+		apispec.Spec{File: "daytona/api.json", Server: "/api"}, apispec.Spec{File: "daytona/toolbox.json", Server: "/toolbox/{id}"})
 	providertest.Run(t, subject(daytonatest.Options{Wire: wiretest.Options{Contract: contract}}))
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"sbx/internal/providers"
 	"sbx/internal/providers/local/cgroup"
-	"sbx/internal/providers/local/record"
 	"sbx/internal/sandbox"
 )
 
@@ -103,8 +102,4 @@ func (c *Client) needsScope() bool {
 
 func (c *Client) cgroupRoots() cgroup.Roots {
 	return cgroup.Roots{Proc: "/proc", Owner: c.store.Owner()}
-}
-
-func groupLimits(l record.Limits) cgroup.Limits {
-	return cgroup.Limits{MemoryBytes: l.MemoryBytes, PIDs: l.PIDs, CPU: l.CPU}
 }

@@ -39,7 +39,7 @@ func TestGiveToASupervisorThatIsDoneAlready(t *testing.T) {
 	assert.ErrorIs(t, sendOrder(&orderPipe{closing: broken}, wire.Order{}), broken)
 }
 
-// Whose client is killed before it hears of the start is known to nobody, and
+// A sandbox whose client is killed before the supervisor's answer is unknown to every user, and
 // must not run until its time is over.
 func TestASandboxThatNobodyHeardOfEnds(t *testing.T) {
 	t.Parallel()

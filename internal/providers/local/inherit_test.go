@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A cron line that holds a lock on descriptor 9 lets go of it when it ends, not
-// when the sandbox does.
+// A cron job that holds a lock on descriptor 9 releases it when the job ends, not when the
+// sandbox does.
 func TestASandboxKeepsNothingOpenOfWhoeverStartsIt(t *testing.T) {
 	t.Parallel()
 	var ends [2]int

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"sbx/internal/providers"
-	"sbx/internal/providers/local/identity"
 	"sbx/internal/providers/local/record"
 	"sbx/internal/sandbox"
 )
@@ -122,15 +121,10 @@ func (c *Client) supervisorAlive(r record.Record) (bool, error) {
 	case r.State.Ended() && err == nil: // the lock is released after the last record
 		return false, nil
 	case errors.Is(err, record.ErrGarbage), err == nil && !c.store.Unfinished(r.ID):
-		return r.Supervisor.PID > 0 && mayStillRun(r.Supervisor), nil
+		alive, err := r.Supervisor.Alive()
+		return r.Supervisor.PID > 0 && (alive || err != nil), nil // alive also where it is unknown
 	}
 	return false, err
-}
-
-// mayStillRun is true also where it is unknown.
-func mayStillRun(p identity.Process) bool {
-	alive, err := p.Alive()
-	return alive || err != nil
 }
 
 // Get reads one sandbox by its exact id.

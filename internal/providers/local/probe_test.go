@@ -66,7 +66,7 @@ func kill(t *testing.T, pid int) {
 	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 }
 
-// Those who asked before stand in the queue of a hung stub, and it holds few.
+// Earlier connections fill the short queue of a hanging stub.
 func TestProbeOfACrowdedSocketHearsItsEnd(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -40,7 +40,7 @@ func TestABlockedTermIsNotIgnored(t *testing.T) {
 	assert.Contains(t, b.output(t, s.ID), "bye")
 }
 
-// A tree of both kinds gets its grace as long as one of it can hear.
+// A tree of both kinds gets its grace while one of its processes handles TERM.
 func TestOneThatHearsBuysTimeForAll(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

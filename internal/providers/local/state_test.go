@@ -18,8 +18,8 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// A supervisor that writes its last record and is gone before it lets go of the
-// lock, or whose lock is seen for the last time, was not lost.
+// A supervisor that has written its last record and exits before its lock is released, or
+// whose lock is seen for the last time, was not lost.
 func TestSweepClaimsOnlyWhatItDid(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -38,7 +38,7 @@ func TestSweepClaimsOnlyWhatItDid(t *testing.T) {
 	assert.Equal(t, sandbox.StateTerminated, last.State)
 }
 
-// Its end may be seen before anybody can record it, as on a full disk.
+// The end may be visible before it can be recorded, as on a full disk.
 func TestListShowsAnEndThatIsNotRecorded(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -94,8 +94,8 @@ func TestStateFolderThatIsNone(t *testing.T) {
 	require.NoError(t, err, "told by the verb itself")
 }
 
-// Nothing can be said of it, so that nobody waits for it or takes it for
-// something that runs; and it can be ended by a delete, whoever is dead of it.
+// Its state is unknown, so that no caller waits for it or takes it for running; a delete can
+// end it, whichever of its processes are dead.
 func TestGarbageRecordIsUnreadable(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

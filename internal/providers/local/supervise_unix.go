@@ -102,7 +102,8 @@ func (c *Client) supervisorArgs(order wire.Order) (*exec.Cmd, error) {
 	if cmd.Path, err = os.Executable(); err != nil || !order.InScope {
 		return cmd, err
 	}
-	cmd.Args = cgroup.ScopeArgs(order.Record.ID, groupLimits(order.Record.Limits), []string{cmd.Path, wire.SupervisorArg})
+	l := order.Record.Limits
+	cmd.Args = cgroup.ScopeArgs(order.Record.ID, cgroup.Limits{MemoryBytes: l.MemoryBytes, PIDs: l.PIDs, CPU: l.CPU}, []string{cmd.Path, wire.SupervisorArg})
 	cmd.Path, err = findTool(cmd.Args[0], c.deps.Lookup)
 	for _, key := range []string{"XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"} {
 		if value, ok := c.deps.Lookup(key); ok {

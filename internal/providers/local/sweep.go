@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"sbx/internal/fault"
 	"sbx/internal/poll"
 	"sbx/internal/providers"
 	"sbx/internal/providers/local/cgroup"
@@ -84,7 +85,11 @@ func (c *Client) sweepOne(ctx context.Context, id string, seen lockState) (bool,
 	case r.Newer():
 		return false, nil
 	case seen.held && c.isOverdue(r):
-		return true, ignoreEnded(c.Terminate(ctx, id, providers.TerminateOptions{By: "sweep: overdue"}))
+		err := c.Terminate(ctx, id, providers.TerminateOptions{By: "sweep: overdue"})
+		if fault.KindOf(err) == fault.KindGone {
+			err = nil
+		}
+		return true, err
 	case seen.held:
 		return false, nil
 	}
@@ -261,7 +266,10 @@ func killVerified(ctx context.Context, p identity.Process) error {
 func (c *Client) openMarked(id string) ([]*identity.Handle, error) {
 	found, err := identity.Host().Marked(wire.MarkerKey, id)
 	if err != nil {
-		return nil, ignoreUnsupported(err)
+		if errors.Is(err, errors.ErrUnsupported) {
+			err = nil
+		}
+		return nil, err
 	}
 	var handles []*identity.Handle
 	for _, s := range found {
@@ -274,13 +282,6 @@ func (c *Client) openMarked(id string) ([]*identity.Handle, error) {
 		}
 	}
 	return handles, nil
-}
-
-func ignoreUnsupported(err error) error {
-	if errors.Is(err, errors.ErrUnsupported) {
-		return nil
-	}
-	return err
 }
 
 // removeHalfMade removes the folder of a create that did not finish.
@@ -308,13 +309,6 @@ func (c *Client) pruneEnded(ids []string) error {
 		failed = append(failed, c.store.Remove(e.ID))
 	}
 	return c.classifyError("prune "+filepath.Base(c.store.Root), errors.Join(failed...))
-}
-
-func ignoreEnded(err error) error {
-	if err == nil || isGone(err) {
-		return nil
-	}
-	return err
 }
 
 // dropGroup kills and removes the control groups of a sandbox with an unreadable record,

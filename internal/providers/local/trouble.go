@@ -76,5 +76,3 @@ func (c *Client) startError(op string, fail *wire.Fail) error {
 	err.Hint = hint
 	return err
 }
-
-func isGone(err error) bool { return fault.KindOf(err) == fault.KindGone }

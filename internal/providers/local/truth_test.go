@@ -119,8 +119,7 @@ func TestAnEndThatOnlyMarksProveIsUnknown(t *testing.T) {
 	}
 }
 
-// TestACommandLineThatNoRecordHoldsIsRefused: its program would run, and nobody could
-// read what it is.
+// TestACommandLineThatNoRecordHoldsIsRefused: its program would run with an unreadable record.
 func TestACommandLineThatNoRecordHoldsIsRefused(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -149,7 +148,7 @@ func TestCommandsThatFollowEachOtherAreWork(t *testing.T) {
 	b := newBench(t)
 	s := b.create(t, sandbox.Spec{Command: []string{"sleep", "600"}})
 	later := time.Now().Add(time.Hour)
-	require.NoError(t, os.Chtimes(b.store().Dir(s.ID), later, later)) // nothing but the command's mark may tell
+	require.NoError(t, os.Chtimes(b.store().Dir(s.ID), later, later)) // only the command's mark may show it
 	before, err := b.Get(t.Context(), s.ID)
 	require.NoError(t, err)
 	began := time.Now().Truncate(time.Millisecond)

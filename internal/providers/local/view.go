@@ -38,7 +38,7 @@ func (c *Client) toSandbox(r record.Record, alive bool) sandbox.Sandbox {
 		s.Activity = sandbox.False
 	}
 	if s.State.Ended() && !alive || r.ProgramEnded() {
-		s.Exit = exitFromRecord(r)
+		s.Exit = new(classifyExit(nil, r, nil))
 	}
 	if alive {
 		c.correctClock(&s, r)
@@ -115,17 +115,11 @@ func rawExit(e *record.Exit) string {
 	return strconv.Itoa(*e.Code)
 }
 
-// exitFromRecord classifies a record's facts by the rules that all providers share.
-func exitFromRecord(r record.Record) *sandbox.Exit {
-	e := classifyExit(nil, r, nil)
-	return &e
-}
-
 // lastLines is how many lines of output are searched for a reason of the exit.
 const lastLines = 20
 
-// exitWithLogs is exitFromRecord that also uses the last lines of the output: for one
-// sandbox, too expensive for a listing.
+// exitWithLogs classifies an exit also by the last lines of the output, which is too expensive
+// for a listing.
 func (c *Client) exitWithLogs(ctx context.Context, r record.Record) *sandbox.Exit {
 	var lines []string
 	for line, err := range runlog.Read(ctx, c.store.Dir(r.ID), runlog.Query{Tail: lastLines}) {
@@ -134,20 +128,23 @@ func (c *Client) exitWithLogs(ctx context.Context, r record.Record) *sandbox.Exi
 		}
 		lines = append(lines, line.Text)
 	}
-	e := classifyExit(triage.NewMatcher(), r, lines)
-	return &e
+	return new(classifyExit(triage.NewMatcher(), r, lines))
 }
 
+// classifyExit classifies a record's facts by the rules that all providers share.
 func classifyExit(m *triage.Matcher, r record.Record, lines []string) sandbox.Exit {
 	e := r.Exit
 	if e == nil {
 		e = &record.Exit{}
 	}
 	f := triage.ExitFacts{
-		Raw: rawExit(e), Died: diedBySignal(e), At: endTime(r), Source: "wait status",
+		Raw: rawExit(e), Died: diedBySignal(e), At: r.EndedAt, Source: "wait status",
 		TimedOut: e.TimedOut, Watchdog: e.WatchdogBytes > 0, SupervisorLost: e.SupervisorLost,
 		OOMKills: e.OOMKills, CounterSource: counterSource(e.CounterSource), UsageSource: e.CounterSource, PeakBytes: e.PeakBytes, LastBytes: e.LastBytes, LastAt: e.LastSampleAt,
 		KernelLog: e.KernelLog, Lines: lines, LimitBytes: ifPositive(r.Limits.MemoryBytes),
+	}
+	if e.At != nil {
+		f.At = *e.At
 	}
 	if e.Stop != nil {
 		f.StopBy = e.Stop.By
@@ -216,11 +213,4 @@ func diedBySignal(e *record.Exit) sandbox.Verdict {
 		return sandbox.False
 	}
 	return sandbox.Unknown
-}
-
-func endTime(r record.Record) time.Time {
-	if r.Exit != nil && r.Exit.At != nil {
-		return *r.Exit.At
-	}
-	return r.EndedAt
 }

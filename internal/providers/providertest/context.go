@@ -130,7 +130,7 @@ func (s *Subject) readEverything(t T, id string) {
 	t.Helper()
 	for name, read := range s.readCalls(id) {
 		if err := read(s.callContext(t)); err != nil && name != "exit" { // it may have no program of sbx
-			assert.False(t, isMissing(err), "%s: %v", name, err)
+			assert.False(t, isNotFound(err), "%s: %v", name, err)
 		}
 	}
 }

@@ -161,7 +161,7 @@ func checkLingerExec(t T, s *Subject) {
 	id := s.startLingering(t)
 	s.awaitExit(t, id)
 	for range 2 { // also when no process ran in between
-		got := s.execCommand(s.callContext(t), id, "", shellCommand("echo after; exit 4"))
+		got := s.execCommand(s.callContext(t), id, "", shProgram("echo after; exit 4"))
 		require.NoError(t, got.err, "a command after the program's end")
 		require.NotNil(t, got.exit.Code)
 		assert.Equal(t, 4, *got.exit.Code)

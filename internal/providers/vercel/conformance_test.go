@@ -16,6 +16,7 @@ import (
 	"sbx/internal/providers/vercel"
 	"sbx/internal/providers/vercel/verceltest"
 	"sbx/internal/providers/wiretest"
+	"sbx/internal/providers/wiretest/apispec"
 )
 
 func open(t wiretest.T, address string, n httpx.Net) *vercel.Client {
@@ -56,8 +57,8 @@ func TestConformanceWithoutNames(t *testing.T) {
 }
 
 // spec is the published description of the API.
-func spec() wiretest.Spec {
-	return wiretest.Spec{
+func spec() apispec.Spec {
+	return apispec.Spec{
 		File: "vercel/endpoints-derived.json", Schemas: "vercel/sandbox-sdk-3.5.0.response-schemas.json",
 		Answers: map[string]string{
 			"listSandboxes": "SandboxesPaginationResponse", "getNamedSandbox": "SandboxAndSessionResponse", "getSession": "SessionAndRoutesResponse",
@@ -71,7 +72,7 @@ func spec() wiretest.Spec {
 // published description of the API.
 func TestContract(t *testing.T) {
 	t.Parallel()
-	contract := wiretest.LoadContract(t, filepath.Join("testdata", "contract-exemptions.txt"), spec())
+	contract := apispec.LoadContract(t, filepath.Join("testdata", "contract-exemptions.txt"), spec())
 	providertest.Run(t, subject(verceltest.Options{StopFor: 30 * time.Millisecond, Wire: wiretest.Options{Contract: contract}}))
 }
 

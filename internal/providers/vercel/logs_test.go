@@ -15,6 +15,7 @@ import (
 	"sbx/internal/providers/vercel"
 	"sbx/internal/providers/vercel/verceltest"
 	"sbx/internal/providers/wiretest"
+	"sbx/internal/providers/wiretest/apispec"
 )
 
 func logs(t *testing.T, c *vercel.Client, id string, q providers.LogQuery) []string {
@@ -35,7 +36,7 @@ func shell(script string) providers.Command {
 // sbx.
 func TestCommandLogs(t *testing.T) {
 	t.Parallel()
-	contract := wiretest.LoadContract(t, filepath.Join("testdata", "contract-logs.txt"), spec())
+	contract := apispec.LoadContract(t, filepath.Join("testdata", "contract-logs.txt"), spec())
 	f := verceltest.New(t, verceltest.Options{Wire: wiretest.Options{Contract: contract}})
 	c := open(t, f.Listen(), httpx.Net{})
 	id := f.Add(verceltest.Seed{})

@@ -54,7 +54,7 @@ func statusHealth(v view) (sandbox.Verdict, providers.Condition) {
 		return sandbox.True, providers.ConditionHealthy
 	case status == "pending", status == "stopping", status == "snapshotting":
 		return sandbox.Unknown, providers.ConditionWait
-	case hasEnded(status):
+	case sessionEnded(status):
 		return sandbox.False, v.conditionAfterEnd()
 	}
 	return sandbox.Unknown, providers.ConditionUnknown

@@ -151,9 +151,9 @@ func isVariable(part string) bool {
 	return strings.HasPrefix(part, "{") && strings.HasSuffix(part, "}")
 }
 
-// matchPath says whether an escaped path matches a template, and how many of its parts are
+// MatchPath says whether an escaped path matches a template, and how many of its parts are
 // literal.
-func matchPath(template, path string) (params map[string]string, literal int, ok bool) {
+func MatchPath(template, path string) (params map[string]string, literal int, ok bool) {
 	want, got := strings.Split(template, "/"), strings.Split(path, "/")
 	if len(want) != len(got) {
 		return nil, 0, false

@@ -1,3 +1,8 @@
+// Package publisher publishes a task's work: by git to a remote with a fence, or by the
+// operator's own command on this host. It implements task.Publisher with the package
+// publish, and keeps bundles in the state directory.
+//
+// It decides nothing about tasks: the package task decides when the gate is passed.
 package publisher
 
 import (
@@ -17,7 +22,6 @@ import (
 	"sbx/internal/poll"
 	"sbx/internal/providers"
 	"sbx/internal/publish"
-	"sbx/internal/sandbox"
 	"sbx/internal/task"
 )
 
@@ -182,7 +186,7 @@ func (p *Publisher) Publish(ctx context.Context, t task.Task) (task.Publish, err
 		switch {
 		case err == nil:
 			return task.Publish{State: task.PublishDone, Commit: done.Commit}, nil
-		case errors.Is(err, publish.ErrTorn):
+		case errors.Is(err, publish.ErrNotAtomic):
 			return task.Publish{State: task.PublishUnknown, Message: err.Error()}, nil
 		case errors.Is(err, publish.ErrStopped), !again && !doubt && ctx.Err() == nil:
 			return refusedResult(err), nil
@@ -257,16 +261,9 @@ func (p *Publisher) runCommand(ctx context.Context, t task.Task) (task.Publish, 
 	case exit.Code == nil:
 		return refusedResult(fmt.Errorf("its command could not be run: %w", err)), nil
 	case *exit.Code != 0:
-		return refusedResult(errors.New("its command failed: " + describeExit(exit))), nil
+		return refusedResult(errors.New("its command failed: " + cmp.Or(exit.Signal, "exit "+exit.Raw))), nil
 	}
 	return task.Publish{State: task.PublishDone}, nil
-}
-
-func describeExit(e sandbox.Exit) string {
-	if e.Signal != "" {
-		return e.Signal
-	}
-	return "exit " + e.Raw
 }
 
 // Resolve asks the remote for the result of a push, and prevents one that has not arrived.
@@ -279,7 +276,7 @@ func (p *Publisher) Resolve(ctx context.Context, t task.Task, by string) (task.P
 	if err != nil {
 		return task.Publish{}, err
 	}
-	mark, err := p.o.Git.Poison(ctx, t.ID, target, by, p.o.Now())
+	mark, err := p.o.Git.ForbidPublish(ctx, t.ID, target, by, p.o.Now())
 	if err != nil {
 		return task.Publish{}, err
 	}

@@ -23,7 +23,7 @@ import (
 	"sbx/internal/task/publisher"
 )
 
-// desk is a remote, a work directory that a sandbox would have, and a publisher.
+// desk is a remote, a work directory of a sandbox, and a publisher.
 type desk struct {
 	t            *testing.T
 	remote, work string
@@ -136,8 +136,7 @@ func TestWhoIsHeldBackPublishesNothing(t *testing.T) {
 	assert.Empty(t, d.branch())
 }
 
-// What was collected stays until the task is over, whatever becomes of it, and no
-// longer.
+// Collected work stays until the task is over, whatever its result, and no longer.
 func TestWhatWasCollectedIsForgotten(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -166,7 +165,7 @@ func TestWhatWasCollectedIsForgotten(t *testing.T) {
 	assert.Empty(t, left)
 }
 
-// What its target has refused may be the last copy of hours of work.
+// Refused work may be the last copy of hours of work.
 func TestWorkThatWasRefusedIsKeptForAWhile(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -187,7 +186,7 @@ func TestWorkThatWasRefusedIsKeptForAWhile(t *testing.T) {
 	assert.NoDirExists(t, filepath.Join(d.dir, work.ID))
 }
 
-// cutting makes the publisher's git kill itself at each push, after a line of shell.
+// cutting makes the publisher's git kill itself at each push, after a shell line.
 func (d *desk) cutting(line string) (g *publish.Git, cut string) {
 	d.t.Helper()
 	dir := d.t.TempDir()
@@ -200,7 +199,7 @@ func (d *desk) cutting(line string) (g *publish.Git, cut string) {
 	return g, cut
 }
 
-// A push that was cut may arrive after all: what a later try fails of proves nothing.
+// A cut push may arrive after all: the failure of a later try proves nothing.
 func TestDoubtOutlastsWhatALaterTryMeets(t *testing.T) {
 	t.Parallel()
 	for name, line := range map[string]string{
@@ -309,7 +308,7 @@ func TestTheOperatorsOwnCommand(t *testing.T) {
 	assert.Equal(t, task.PublishUnknown, doubt.State)
 }
 
-// What the command says may be lost; what it did counts.
+// The command's output may be lost; its effect counts.
 func TestACommandWhoseOutputNobodyTakesHasPublished(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)

@@ -42,7 +42,6 @@ func BenchmarkLife(b *testing.B) {
 		lap("spawn-ms", func() error {
 			return thread(func() (err error) { p, err = spawn(g, []string{"sleep", "60"}); return err })
 		})
-		lap("leave-ms", func() error { return thread(g.LeaveThread) })
 		lap("stats-ms", func() error { g.Stats(); return nil })
 		lap("kill-ms", func() error { _, err := g.Kill(b.Context()); return err })
 		lap("reap-ms", func() error { _, err := p.Wait(); return err })

@@ -26,7 +26,7 @@ func TestControllersThatShareAHierarchy(t *testing.T) {
 	}
 }
 
-// A limit that no hierarchy can hold is told, whatever the layout.
+// A limit that no hierarchy can enforce is reported, in every layout.
 func TestLimitsWithoutAController(t *testing.T) {
 	t.Parallel()
 	for name, build := range map[string]func(*kernel){

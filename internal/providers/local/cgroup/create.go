@@ -46,7 +46,7 @@ func Create(h Host, id string, l Limits) (*Group, error) {
 	if !wellFormed(id) {
 		return nil, fmt.Errorf("%w: id %q", ErrName, id)
 	}
-	if h.Mode == ModeNone {
+	if h.unified == nil && len(h.legacy) == 0 {
 		return nil, fmt.Errorf("%w: none is mounted", ErrNoCgroup)
 	}
 	var why []string
@@ -73,7 +73,9 @@ func (h Host) buildGroup(p plan, id string, l Limits) (*Group, error) {
 			err = g.writeLimits(d, l)
 		}
 		if err != nil {
-			g.removeDirs()
+			for _, made := range slices.Backward(g.state.Dirs) {
+				_ = h.tree.removeGroupDir(made.Path)
+			}
 			return nil, err
 		}
 	}
@@ -194,13 +196,6 @@ func (g *Group) availableControllers(use []string) []string {
 		}
 	}
 	return list
-}
-
-// removeDirs removes what a failed build has made.
-func (g *Group) removeDirs() {
-	for _, d := range slices.Backward(g.state.Dirs) {
-		_ = g.tree.removeGroupDir(d.Path)
-	}
 }
 
 // isBusy reports whether the kernel refuses temporarily.

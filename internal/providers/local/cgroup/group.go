@@ -41,21 +41,20 @@ type Lost struct {
 // ErrState is wrapped for a recorded state that this package never wrote.
 var ErrState = errors.New("not the state of a control group")
 
-// Group is the group of one sandbox. It is safe for concurrent use; JoinThread and
-// LeaveThread concern the calling thread.
+// Group is the group of one sandbox. It is safe for concurrent use; JoinThread concerns the
+// calling thread.
 type Group struct {
 	state State
 	lost  []Lost
 	tree  tree
 	proc  string
 
-	mu         sync.Mutex
-	fd         int // of the v2 directory; -1 = not open
-	formerDirs map[int][]string
+	mu sync.Mutex
+	fd int // of the v2 directory; -1 = not open
 }
 
 func newGroup(t tree, s State) *Group {
-	return &Group{state: s, tree: t, proc: "/proc", fd: -1, formerDirs: map[int][]string{}}
+	return &Group{state: s, tree: t, proc: "/proc", fd: -1}
 }
 
 // Reopen opens a group again. Directories that no longer exist, or whose inode differs from
@@ -168,11 +167,6 @@ func (g *Group) dirWith(controller string) (Dir, bool) {
 		}
 	}
 	return Dir{}, false
-}
-
-// readDirFile reads one file of a directory of the group.
-func (g *Group) readDirFile(d Dir, name string) (string, error) {
-	return g.tree.readFile(path.Join(d.Path, name))
 }
 
 // ReopenRecorded is Reopen for a state in a sandbox's record. An empty one is ErrState: that

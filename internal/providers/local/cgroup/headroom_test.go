@@ -27,7 +27,7 @@ func TestCeilings(t *testing.T) {
 	for name, tc := range map[string]struct {
 		build func(k *kernel)
 		want  []Ceiling
-		fails string // the file that tells nothing
+		fails string // the unreadable file
 	}{
 		"no groups": {build: func(*kernel) {}},
 		"a container in v2": {

@@ -12,17 +12,6 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Mode is how the control groups of a host are laid out.
-type Mode string
-
-// The layouts. Hybrid is v1 controllers beside a v2 tree.
-const (
-	ModeUnified Mode = "unified"
-	ModeLegacy  Mode = "legacy"
-	ModeHybrid  Mode = "hybrid"
-	ModeNone    Mode = "none"
-)
-
 // Roots is the input of Detect.
 type Roots struct {
 	// Proc is the proc file system: "/proc".
@@ -35,7 +24,6 @@ type Roots struct {
 
 // Host is what this machine's control groups offer to one process.
 type Host struct {
-	Mode    Mode
 	owner   string
 	tree    tree
 	rights  rights
@@ -58,14 +46,14 @@ type Possibility struct {
 	Reason      string // why not; empty when OK
 }
 
-// Detect reads which hierarchies the process pid (0 = the caller) sees. A
-// system without control groups gives ModeNone and no error.
+// Detect reads which hierarchies the process pid (0 = the caller) sees. A system without
+// control groups has none, which is no error.
 func Detect(r Roots, pid int) (Host, error) {
 	return detectHost(r, pid, disk{}, disk{})
 }
 
 func detectHost(r Roots, pid int, t tree, may rights) (Host, error) {
-	h := Host{Mode: ModeNone, owner: r.Owner, tree: t, rights: may}
+	h := Host{owner: r.Owner, tree: t, rights: may}
 	if r.Owner != "" && !wellFormed(r.Owner) {
 		return h, fmt.Errorf("%w: owner %q", ErrName, r.Owner)
 	}
@@ -111,19 +99,6 @@ func (h *Host) addHierarchies(mounts []mount, groups map[string]string) {
 		}
 		h.legacy = append(h.legacy, hierarchy{controllers: use, mount: m.point, own: m.visibleDir(groups[use[0]])})
 	}
-	h.Mode = h.layout()
-}
-
-func (h *Host) layout() Mode {
-	switch {
-	case h.unified != nil && len(h.legacy) > 0:
-		return ModeHybrid
-	case h.unified != nil:
-		return ModeUnified
-	case len(h.legacy) > 0:
-		return ModeLegacy
-	}
-	return ModeNone
 }
 
 func (m mount) showsOwnGroup(groups map[string]string) bool {

@@ -233,8 +233,8 @@ func (k *kernel) receive(dir, controller string) error {
 	return err
 }
 
-// anew is a kernel on which another process removes the empty holder and a third
-// makes it again, just before a group is made in it.
+// anew is a kernel on which one process removes the empty holder and another makes it again,
+// just before a group is made in it.
 type anew struct{ *kernel }
 
 func (a anew) makeGroupDir(dir string) error {

@@ -30,8 +30,8 @@ func TestTheKernelLogNamesWhomItKilled(t *testing.T) {
 	}
 }
 
-// TestTheKernelLogIsRead lets the kernel kill a program for want of memory, and one that
-// somebody kills: only the first stands in the log.
+// TestTheKernelLogIsRead: of a program that the kernel kills for lack of memory and one that a
+// signal kills, only the first is in the log.
 func TestTheKernelLogIsRead(t *testing.T) {
 	t.Parallel()
 	if f, err := os.Open(kernelLog); err != nil {

@@ -94,12 +94,8 @@ func (g *Group) killRound() error {
 	}
 	_ = g.requestFrozen(true)
 	_, err := g.Signal(syscall.SIGKILL)
-	return errors.Join(err, ignoreUnsupported(g.requestFrozen(false)))
-}
-
-func ignoreUnsupported(err error) error {
-	if errors.Is(err, errors.ErrUnsupported) {
-		return nil
+	if thaw := g.requestFrozen(false); !errors.Is(thaw, errors.ErrUnsupported) {
+		err = errors.Join(err, thaw)
 	}
 	return err
 }
@@ -110,43 +106,6 @@ func (g *Group) asErrAlive(err error, left int) error {
 		return fmt.Errorf("%w: %d seen in %s: %w", ErrAlive, left, g.state.ID, err)
 	}
 	return err
-}
-
-// Freeze stops every process of the group and waits until all have stopped.
-// errors.ErrUnsupported when the group has no freezer.
-func (g *Group) Freeze(ctx context.Context) error { return g.changeFrozen(ctx, true) }
-
-// Thaw resumes a frozen group.
-func (g *Group) Thaw(ctx context.Context) error { return g.changeFrozen(ctx, false) }
-
-func (g *Group) changeFrozen(ctx context.Context, frozen bool) error {
-	if err := g.requestFrozen(frozen); err != nil {
-		return err
-	}
-	if d, ok := g.unifiedDir(); ok {
-		line := "frozen 0"
-		if frozen {
-			line = "frozen 1"
-		}
-		return g.awaitKey(ctx, d, line)
-	}
-	d, _ := g.dirWith("freezer")
-	want := "THAWED"
-	if frozen {
-		want = "FROZEN"
-	}
-	for pauses := poll.NewBackoff(firstPause, lastPause); ; {
-		text, err := g.readDirFile(d, "freezer.state")
-		if noSuchGroup(err) || strings.TrimSpace(text) == want {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if pauses.Sleep(ctx) != nil {
-			return ctx.Err()
-		}
-	}
 }
 
 // requestFrozen requests the change and does not wait for it.

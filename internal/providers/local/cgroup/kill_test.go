@@ -39,7 +39,7 @@ func TestKillSweepsWhereTheKernelCannot(t *testing.T) {
 	t.Parallel()
 	onlyLinux(t)
 	k, g := made(t, legacy)
-	k.put("memory/sbx/a1/cgroup.procs", "999999999\n") // a PID beyond pid_max: nobody is hit
+	k.put("memory/sbx/a1/cgroup.procs", "999999999\n") // a PID beyond pid_max: no process is signalled
 	k.put("memory/sbx/a1/tasks", "999999999\n")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
@@ -171,31 +171,26 @@ func (u unreadable) readFile(file string) (string, error) {
 	return u.kernel.readFile(file)
 }
 
-func TestFreezeAndThaw(t *testing.T) {
+func TestFreezeRequests(t *testing.T) {
 	t.Parallel()
 	onlyLinux(t)
 	k, g := made(t, unified)
-	require.NoError(t, g.Freeze(t.Context()))
+	require.NoError(t, g.requestFrozen(true))
 	assert.Contains(t, k.get("v2/sbx/a1/cgroup.events"), "frozen 1")
-	require.NoError(t, g.Thaw(t.Context()))
+	require.NoError(t, g.requestFrozen(false))
 	assert.Contains(t, k.get("v2/sbx/a1/cgroup.events"), "frozen 0")
 
 	k, g = made(t, legacy)
-	require.NoError(t, g.Freeze(t.Context()))
+	require.NoError(t, g.requestFrozen(true))
 	assert.Equal(t, "FROZEN", k.get("freezer/sbx/a1/freezer.state"))
-	require.NoError(t, g.Thaw(t.Context()))
-	g.tree = &stuckKernel{k}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
-	defer cancel()
-	require.ErrorIs(t, g.Freeze(ctx), context.DeadlineExceeded)
 	require.NoError(t, os.RemoveAll(filepath.Join(k.root, "freezer/sbx/a1")))
-	require.NoError(t, g.Freeze(t.Context()), "gone is as good as frozen")
+	require.NoError(t, g.requestFrozen(true), "a removed group needs no freezing")
 
 	_, g = made(t, func(k *kernel) { k.mountV1("memory") })
-	require.ErrorIs(t, g.Freeze(t.Context()), errors.ErrUnsupported)
+	require.ErrorIs(t, g.requestFrozen(true), errors.ErrUnsupported)
 }
 
-func TestJoinAndLeave(t *testing.T) {
+func TestJoin(t *testing.T) {
 	t.Parallel()
 	k, g := made(t, legacy)
 	g.proc = filepath.Join(k.root, "proc")
@@ -204,28 +199,19 @@ func TestJoinAndLeave(t *testing.T) {
 	k.put("memory/home/tasks", "")
 	thread, end := sameThread()
 	defer end()
-	require.NoError(t, thread(g.LeaveThread), "without a join")
-	assert.Empty(t, k.log)
 	require.NoError(t, thread(g.JoinThread))
-	require.NoError(t, thread(g.LeaveThread))
-	require.NoError(t, thread(g.LeaveThread), "twice")
-	assert.Equal(t, []string{
-		"write memory/sbx/a1/tasks 0", "write freezer/sbx/a1/tasks 0", "write pids/sbx/a1/tasks 0",
-		"write memory/home/tasks 0", "write freezer/tasks 0", "write pids/tasks 0",
-	}, k.log)
+	assert.Equal(t, []string{"write memory/sbx/a1/tasks 0", "write freezer/sbx/a1/tasks 0", "write pids/sbx/a1/tasks 0"}, k.log)
 
 	k.log = nil
 	k.refuse["pids/sbx/a1/tasks"] = syscall.EACCES
 	require.ErrorIs(t, thread(g.JoinThread), syscall.EACCES)
 	assert.Equal(t, []string{"write memory/sbx/a1/tasks 0", "write freezer/sbx/a1/tasks 0", "write memory/home/tasks 0", "write freezer/tasks 0"}, k.log, "a failed join goes back")
 
-	delete(k.refuse, "pids/sbx/a1/tasks")
 	k.refuse["memory/home/tasks"] = syscall.EACCES
-	require.NoError(t, thread(g.JoinThread))
-	require.ErrorIs(t, thread(g.LeaveThread), ErrStranded)
+	require.ErrorIs(t, thread(g.JoinThread), ErrStranded)
+	delete(k.refuse, "memory/home/tasks")
 	k.put("proc/thread-self/cgroup", "4:memory:/../..\n")
-	require.NoError(t, thread(g.JoinThread))
-	require.ErrorIs(t, thread(g.LeaveThread), ErrStranded, "the former group is out of sight")
+	require.ErrorIs(t, thread(g.JoinThread), ErrStranded, "the former group is not visible")
 	k.put("proc/thread-self/cgroup", k.get("proc/self/cgroup"))
 	require.NoError(t, os.Remove(filepath.Join(k.root, "proc/thread-self/mountinfo")))
 	require.ErrorIs(t, thread(g.JoinThread), fs.ErrNotExist)
@@ -243,17 +229,12 @@ func sameThread() (run func(func() error) error, end func()) {
 	return func(call func() error) error { calls <- call; return <-results }, func() { close(calls) }
 }
 
-func TestAdd(t *testing.T) {
+func TestUnifiedNeedsNoJoin(t *testing.T) {
 	t.Parallel()
-	k, g := made(t, hybrid)
-	require.NoError(t, g.Add(42))
-	assert.Equal(t, []string{"write v2/sbx/a1/cgroup.procs 42", "write memory/sbx/a1/cgroup.procs 42"}, k.log)
-	k.refuse["v2/sbx/a1/cgroup.procs"] = syscall.EACCES
-	require.ErrorIs(t, g.Add(42), syscall.EACCES)
 	_, u := made(t, unified)
-	require.NoError(t, u.JoinThread(), "v2 needs no join")
+	require.NoError(t, u.JoinThread())
 	require.NoError(t, os.RemoveAll(u.Paths()[0]))
-	require.ErrorIs(t, u.JoinThread(), fs.ErrNotExist, "nothing is born where there is nothing")
+	require.ErrorIs(t, u.JoinThread(), fs.ErrNotExist, "a program would start outside")
 }
 
 func TestDescriptor(t *testing.T) {

@@ -166,10 +166,10 @@ var ErrMainThread = errors.New("the first thread of a process must not join a co
 
 // JoinThread moves the calling thread into the v1 directories of the group, so that the
 // memory of a program forked from it is charged from the start. The caller has called
-// runtime.LockOSThread, starts the program from this goroutine (with FD as its
-// SysProcAttr.CgroupFD where that is not negative) and calls LeaveThread. On an error the
-// thread is in its former groups, or the error wraps ErrStranded. The first thread is
-// refused with ErrMainThread, unless the group has only v2 directories.
+// runtime.LockOSThread and starts the program from this goroutine, with FD as its
+// SysProcAttr.CgroupFD where that is not negative. On an error the thread is in its former
+// groups, or the error wraps ErrStranded. The first thread is refused with ErrMainThread,
+// unless the group has only v2 directories.
 //
 // For a group with a v2 directory alone, JoinThread only checks that the directory exists:
 // FD cannot report its absence, and the program would start outside.
@@ -192,33 +192,6 @@ func (g *Group) JoinThread() error {
 			return errors.Join(fmt.Errorf("join control group: %w", err), g.moveTo(left))
 		}
 		left = append(left, homes[i])
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.formerDirs[threadID()] = left
-	return nil
-}
-
-// LeaveThread moves the calling thread back to where it was before JoinThread. Without a join
-// it does nothing. The error wraps ErrStranded.
-func (g *Group) LeaveThread() error {
-	g.mu.Lock()
-	homes := g.formerDirs[threadID()]
-	delete(g.formerDirs, threadID())
-	g.mu.Unlock()
-	return g.moveTo(homes)
-}
-
-// Add moves a whole process into the group: for kernels and callers that cannot start it
-// inside. What it used before stays charged to its former group.
-func (g *Group) Add(pid int) error {
-	for _, d := range g.state.Dirs {
-		if d.Borrowed {
-			continue
-		}
-		if err := g.tree.writeFile(path.Join(d.Path, "cgroup.procs"), strconv.Itoa(pid)); err != nil {
-			return fmt.Errorf("join control group: %w", err)
-		}
 	}
 	return nil
 }

@@ -39,24 +39,10 @@ func parseMounts(text string) []mount {
 	return found
 }
 
-// unescapeOctal decodes the octal escapes (\040) that the kernel writes for blanks, tabs,
-// newlines and backslashes.
+// unescapeOctal decodes the octal escapes that the kernel writes for blanks, tabs, newlines,
+// number signs and backslashes (show_mountinfo).
 func unescapeOctal(text string) string {
-	if !strings.Contains(text, `\`) {
-		return text
-	}
-	var out strings.Builder
-	for i := 0; i < len(text); i++ {
-		if text[i] == '\\' && i+3 < len(text) {
-			if n, err := strconv.ParseUint(text[i+1:i+4], 8, 8); err == nil {
-				out.WriteByte(byte(n))
-				i += 3
-				continue
-			}
-		}
-		out.WriteByte(text[i])
-	}
-	return out.String()
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\043`, "#", `\134`, `\`).Replace(text)
 }
 
 // parseMembership reads /proc/PID/cgroup: the group of the process by controller; the unified

@@ -68,8 +68,6 @@ func TestGivenAwayGroupServesAnOrdinaryUser(t *testing.T) {
 		}
 		assert.NoError(t, g.JoinThread())
 		p, err := spawn(g, []string{"dd", "if=/dev/zero", "of=/dev/null", "bs=128M", "count=1"})
-		back := g.LeaveThread()
-		assert.ErrorIs(t, back, ErrStranded, "the way back belongs to root: the thread must end") //nolint:testifylint // require may not end a foreign goroutine
 		if assert.NoError(t, err) {
 			_, err = p.Wait()
 			assert.NoError(t, err)

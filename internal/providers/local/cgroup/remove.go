@@ -135,16 +135,12 @@ func (h Host) addOrphanDir(found map[string]*State, id string, ho holder, dir st
 		s = &State{ID: id, Enforcement: sandbox.EnforcementCgroup1}
 		found[id] = s
 	}
-	s.Dirs = append(s.Dirs, Dir{V2: ho.v2, Controllers: h.dirControllers(ho, dir), Path: dir, Inode: inode})
-	s.Enforcement = enforcementOf(s.Dirs)
-}
-
-// dirControllers lists the controllers of a directory.
-func (h Host) dirControllers(ho holder, dir string) []string {
+	controllers := slices.Clone(ho.controllers)
 	if ho.v2 {
-		return h.readWords(path.Join(dir, "cgroup.controllers"))
+		controllers = h.readWords(path.Join(dir, "cgroup.controllers"))
 	}
-	return slices.Clone(ho.controllers)
+	s.Dirs = append(s.Dirs, Dir{V2: ho.v2, Controllers: controllers, Path: dir, Inode: inode})
+	s.Enforcement = enforcementOf(s.Dirs)
 }
 
 func enforcementOf(dirs []Dir) sandbox.Enforcement {

@@ -1,6 +1,7 @@
 package cgroup
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -18,7 +19,6 @@ type Stats struct {
 	CPUSeconds  *float64 // used so far by all processes, ended ones included
 	PIDs        *int64   // processes, not threads
 	OOMKills    *int64   // processes killed for lack of memory so far
-	OOMs        *int64   // how often the limit was reached without reclaimable memory; v2 only
 	Source      string   // "cgroup2", "cgroup1", "hybrid", "systemd-scope"
 }
 
@@ -34,39 +34,28 @@ func (g *Group) Stats() Stats {
 		return s
 	}
 	if d.V2 {
-		g.readMemoryV2(d, &s)
-	} else {
-		g.readMemoryV1(d, &s)
+		s.MemoryBytes = g.workingSet(d, "memory.current", "inactive_file")
+		s.PeakBytes = g.readFigure(d, "memory.peak", "")
+		s.LimitBytes = g.readFigure(d, "memory.max", "")
+		s.OOMKills = g.oomKills(d)
+		return s
 	}
-	return s
-}
-
-// readMemoryV2 reads cgroup v2. memory.events.local counts this group alone; memory.events
-// includes groups below it, so it is used when the former is missing (before 5.2) or 0.
-func (g *Group) readMemoryV2(d Dir, s *Stats) {
-	s.MemoryBytes = g.workingSet(d, "memory.current", "inactive_file")
-	s.PeakBytes = g.readFigure(d, "memory.peak", "")
-	s.LimitBytes = g.readFigure(d, "memory.max", "")
-	s.OOMKills = g.memoryEvent(d, "oom_kill")
-	s.OOMs = g.memoryEvent(d, "oom")
-}
-
-func (g *Group) memoryEvent(d Dir, name string) *int64 {
-	own := g.readFigure(d, "memory.events.local", name)
-	if own == nil || *own == 0 {
-		if all := g.readFigure(d, "memory.events", name); all != nil {
-			return all
-		}
-	}
-	return own
-}
-
-// readMemoryV1 reads cgroup v1. failcnt is not used: it stays 0 through an OOM.
-func (g *Group) readMemoryV1(d Dir, s *Stats) {
 	s.MemoryBytes = g.workingSet(d, "memory.usage_in_bytes", "total_inactive_file")
 	s.PeakBytes = g.readFigure(d, "memory.max_usage_in_bytes", "")
 	s.LimitBytes = g.readFigure(d, "memory.limit_in_bytes", "")
-	s.OOMKills = g.readFigure(d, "memory.oom_control", "oom_kill")
+	s.OOMKills = g.readFigure(d, "memory.oom_control", "oom_kill") // failcnt stays 0 through an OOM
+	return s
+}
+
+// oomKills reads the counter of cgroup v2. memory.events.local counts this group alone;
+// memory.events includes groups below it, so it is used when the former is missing (before
+// 5.2) or 0.
+func (g *Group) oomKills(d Dir) *int64 {
+	own := g.readFigure(d, "memory.events.local", "oom_kill")
+	if own == nil || *own == 0 {
+		return cmp.Or(g.readFigure(d, "memory.events", "oom_kill"), own)
+	}
+	return own
 }
 
 func (g *Group) workingSet(d Dir, usage, cache string) *int64 {
@@ -99,7 +88,7 @@ func (g *Group) cpuSeconds() *float64 {
 
 // readFigure reads the file's only figure or, with a key, one line of a flat keyed file.
 func (g *Group) readFigure(d Dir, file, key string) *int64 {
-	text, err := g.readDirFile(d, file)
+	text, err := g.tree.readFile(path.Join(d.Path, file))
 	if err != nil {
 		return nil
 	}
@@ -111,21 +100,6 @@ func (g *Group) readFigure(d Dir, file, key string) *int64 {
 		return nil
 	}
 	return &n
-}
-
-// Events is the file of the kernel counter that proves an OOM, for the evidence; "" when the
-// group has none.
-func (g *Group) Events() string {
-	d, ok := g.dirWith("memory")
-	switch {
-	case !ok:
-		return ""
-	case d.V2 && fileExists(g.tree, path.Join(d.Path, "memory.events.local")):
-		return path.Join(d.Path, "memory.events.local")
-	case d.V2:
-		return path.Join(d.Path, "memory.events")
-	}
-	return path.Join(d.Path, "memory.oom_control")
 }
 
 // splitName splits a directory's name into owner and id.

@@ -67,8 +67,8 @@ func TestAnotherProcessOfTheSameNumberIsNotMeant(t *testing.T) {
 	assert.True(t, alive, "the start time tells where one side has no inode")
 }
 
-// A task's owner in another container of this machine has this boot and a number
-// that means somebody else here.
+// A task's owner in another container of this machine has this boot and a PID that belongs to
+// another process here.
 func TestANumberOfAnotherNamespaceIsNotKnown(t *testing.T) {
 	t.Parallel()
 	c := cat(t)

@@ -123,7 +123,7 @@ func TestEndSparesWhoTookTheNumber(t *testing.T) {
 	}
 	c := cat(t)
 	stale := statOf(t, c.Process.Pid)
-	stale.StartTicks-- // somebody else, who had this number before
+	stale.StartTicks-- // another process, which had this PID before
 	met, err := Host().End(t.Context(), func() ([]Stat, error) { return []Stat{stale}, nil })
 	require.NoError(t, err, "a search that names who is gone comes to an end")
 	assert.Equal(t, 1, met)
@@ -170,8 +170,7 @@ func TestEndReportsWhatMayNotBeSignalled(t *testing.T) {
 	assert.Equal(t, "ok\n", string(out))
 }
 
-// TestEndRefusesASearchThatIsTooWide asks for the refusal alone: others touches
-// nobody.
+// TestEndRefusesASearchThatIsTooWide checks only the refusal: no process is signalled.
 func TestEndRefusesASearchThatIsTooWide(t *testing.T) {
 	t.Parallel()
 	self, parent := statOf(t, os.Getpid()), statOf(t, os.Getppid())

@@ -59,9 +59,6 @@ func OpenWhere(pid int, holds func() bool) (*Handle, error) {
 	return &Handle{process: p, at: at}, nil
 }
 
-// Process is the identity behind the handle.
-func (h *Handle) Process() Process { return h.process }
-
 // Signal sends a signal, 0 only to check. Errors: ErrDead when the process has exited,
 // fs.ErrPermission, os.ErrClosed.
 func (h *Handle) Signal(sig syscall.Signal) error {

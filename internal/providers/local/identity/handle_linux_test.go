@@ -86,7 +86,7 @@ func TestZombieIsDeadAndWaitSeesIt(t *testing.T) {
 	h, err := Open(p)
 	require.NoError(t, err)
 	closeLater(t, h)
-	assert.Equal(t, p, h.Process())
+	assert.Equal(t, p, h.process)
 	require.NoError(t, h.Signal(0))
 
 	waited := make(chan error, 1)
@@ -183,7 +183,7 @@ func TestClosedHandleDoesNothing(t *testing.T) {
 	require.NoError(t, h.Close())
 	require.ErrorIs(t, h.Signal(syscall.SIGKILL), os.ErrClosed)
 	require.ErrorIs(t, h.Wait(t.Context()), os.ErrClosed)
-	alive, err := h.Process().Alive()
+	alive, err := h.process.Alive()
 	require.NoError(t, err)
 	assert.True(t, alive)
 }
@@ -218,7 +218,7 @@ func TestNoDescriptorIsLeftBehind(t *testing.T) { //nolint:paralleltest // count
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		require.ErrorIs(t, h.Wait(ctx), context.Canceled)
-		alive, err := h.Process().Alive()
+		alive, err := h.process.Alive()
 		require.NoError(t, err)
 		assert.True(t, alive)
 		require.NoError(t, h.Close())

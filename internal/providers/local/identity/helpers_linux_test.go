@@ -15,14 +15,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// helperKey tells the re-executed test binary which part it plays.
+// helperKey selects the part of the re-executed test binary.
 const helperKey = "IDENTITY_TEST_PART"
 
 // pollEvery is how often a test looks at a process that cannot be waited for.
 const pollEvery = 2 * time.Millisecond
 
-// patience bounds every wait for another process; it is never reached by a
-// passing test.
+// patience limits every wait for another process; a passing test never reaches it.
 const patience = 2 * time.Minute
 
 func TestMain(m *testing.M) {
@@ -54,7 +53,7 @@ func leaderExits() string {
 	}
 	go func() {
 		_, _ = os.Stdout.WriteString("ready\n")
-		_, _ = os.Stdin.Read(make([]byte, 1)) // until the test lets go
+		_, _ = os.Stdin.Read(make([]byte, 1)) // until the test closes it
 		os.Exit(0)
 	}()
 	runtime.Gosched()
@@ -65,7 +64,7 @@ func leaderExits() string {
 // child is a process that belongs to a test; it is killed and reaped with it.
 type child struct {
 	*exec.Cmd
-	stdin *os.File // closing it is how a test lets go of the child
+	stdin *os.File // closing it ends the child
 	out   *bufio.Reader
 }
 

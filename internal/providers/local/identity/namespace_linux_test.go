@@ -19,8 +19,8 @@ const insideKey = "IDENTITY_TEST_INSIDE"
 
 // inNamespace runs the calling test once more as init of a PID namespace of its
 // own and says whether this is that run. Every test that kills what a search
-// finds begins with it: a search that is broken, by a planted bug for one, then
-// finds nobody but the test's own processes, and the kernel ends whoever is left.
+// finds begins with it: a search that is broken, for example by a planted bug, then finds only
+// the test's own processes, and the kernel ends those that are left.
 func inNamespace(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(insideKey) != "" {
@@ -42,8 +42,7 @@ func inNamespace(t *testing.T) bool {
 	return false
 }
 
-// ownNamespace asks for a PID and a mount namespace; who is not root needs a
-// user namespace for that.
+// ownNamespace requests a PID and a mount namespace; without root it needs a user namespace.
 func ownNamespace() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
 	if os.Getuid() != 0 {

@@ -118,14 +118,9 @@ func (p Proc) hasEntry(pid int, entry string) bool {
 // blocks all signals while it forks, and a program that waits for signals with sigwait or
 // signalfd always blocks them. Errors: ErrDead, fs.ErrPermission, errors.ErrUnsupported.
 func (p Proc) IgnoresTerm(pid int) (bool, error) {
-	d, err := dispositionsIn(p.procPath(pid, "status"))
-	return err == nil && d.ignoresTerm(), err
-}
-
-func dispositionsIn(path string) (dispositions, error) {
 	var d dispositions
-	err := readLines(path, func(line []byte) bool { d.parseLine(line); return true })
-	return d, err
+	err := readLines(p.procPath(pid, "status"), func(line []byte) bool { d.parseLine(line); return true })
+	return err == nil && d.ignoresTerm(), err
 }
 
 // IOOperations counts the read and write calls of the process since its start, with its

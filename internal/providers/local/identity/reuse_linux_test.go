@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestReusedNumberIsRefused forces the reuse of a process id inside a PID
-// namespace of its own, where nobody else is disturbed.
+// TestReusedNumberIsRefused forces the reuse of a PID inside a PID namespace of its own, where
+// it disturbs no other process.
 func TestReusedNumberIsRefused(t *testing.T) {
 	t.Parallel()
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe")

@@ -3,6 +3,7 @@ package identity
 import (
 	"bytes"
 	"encoding/binary"
+	"net/netip"
 	"strconv"
 	"strings"
 )
@@ -42,8 +43,8 @@ func parseConnection(line []byte) (connection, bool) {
 // parsePeer turns 0100007F:01BB into 127.0.0.1:443. The address consists of 32-bit words in
 // the byte order of the machine.
 func parsePeer(text string) (string, bool) {
-	address, port, ok := strings.Cut(text, ":")
-	number, err := strconv.ParseUint(port, 16, 16)
+	address, portText, ok := strings.Cut(text, ":")
+	port, err := strconv.ParseUint(portText, 16, 16)
 	if !ok || err != nil || (len(address) != 8 && len(address) != 32) {
 		return "", false
 	}
@@ -55,54 +56,6 @@ func parsePeer(text string) (string, bool) {
 		}
 		raw = binary.NativeEndian.AppendUint32(raw, uint32(word))
 	}
-	return formatIP(raw) + ":" + strconv.FormatUint(number, 10), true
-}
-
-// formatIP formats an address of 4 or 16 bytes. net and net/netip would run code at init.
-func formatIP(raw []byte) string {
-	if len(raw) == 16 && bytes.Equal(raw[:12], []byte{10: 0xff, 11: 0xff}) {
-		raw = raw[12:] // IPv4 inside IPv6
-	}
-	if len(raw) == 4 {
-		parts := make([]string, len(raw))
-		for i, b := range raw {
-			parts[i] = strconv.Itoa(int(b))
-		}
-		return strings.Join(parts, ".")
-	}
-	return "[" + formatIPv6(raw) + "]"
-}
-
-// formatIPv6 follows RFC 5952: the first longest run of two or more zero groups becomes "::".
-func formatIPv6(raw []byte) string {
-	from, to := longestZeros(raw)
-	var b strings.Builder
-	for i := 0; i < 8; i++ {
-		if i == from {
-			b.WriteString("::")
-			i = to - 1
-			continue
-		}
-		if i > 0 && i != to {
-			b.WriteByte(':')
-		}
-		b.WriteString(strconv.FormatUint(uint64(binary.BigEndian.Uint16(raw[2*i:])), 16))
-	}
-	return b.String()
-}
-
-// longestZeros finds the groups [from, to) to shorten; -1, -1 without any.
-func longestZeros(raw []byte) (from, to int) {
-	from, to = -1, -1
-	for i := 0; i < 8; i++ {
-		end := i
-		for end < 8 && raw[2*end] == 0 && raw[2*end+1] == 0 {
-			end++
-		}
-		if end-i >= 2 && end-i > to-from {
-			from, to = i, end
-		}
-		i = max(i, end)
-	}
-	return from, to
+	ip, ok := netip.AddrFromSlice(raw)
+	return netip.AddrPortFrom(ip.Unmap(), uint16(port)).String(), ok
 }

@@ -84,21 +84,6 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// FuzzHost compares with the standard library's spelling of any address.
-func FuzzHost(f *testing.F) {
-	f.Add([]byte{127, 0, 0, 1})
-	f.Add(make([]byte, 16))
-	f.Add([]byte{1, 15: 1})
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		address, ok := netip.AddrFromSlice(raw)
-		if !ok {
-			t.Skip("no address")
-		}
-		want := netip.AddrPortFrom(address.Unmap(), 1).String()
-		assert.Equal(t, want, formatIP(raw)+":1")
-	})
-}
-
 // FuzzParseConnection feeds anything: no panic, and no name without a socket.
 func FuzzParseConnection(f *testing.F) {
 	f.Add([]byte(tcpLine("0100007F:01BB", "01", "77")))

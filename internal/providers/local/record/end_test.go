@@ -56,8 +56,8 @@ func TestCloseKeepsWhatTheProgramDid(t *testing.T) {
 	}
 }
 
-// What lingers is written in the same form, so that an sbx that knows nothing of it
-// reads it, ends it and may write it anew.
+// A lingering sandbox has the same record format, so that an older sbx can read, end and
+// rewrite it.
 func TestLingeringIsAnAddition(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, 1, record.Schema)

@@ -3,6 +3,7 @@
 package record
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -86,7 +87,8 @@ func SignLock(lock *os.File, holder identity.Process) error {
 func (s Store) Holder(id string) (identity.Process, bool) {
 	var p identity.Process
 	raw, err := plain.Read(filepath.Join(s.Dir(id), lockFile), MaxBytes)
-	if err != nil || json.Unmarshal(lockSignature(raw), &p) != nil || p.PID <= 0 {
+	signature, _, _ := bytes.Cut(raw, []byte{0})
+	if err != nil || json.Unmarshal(signature, &p) != nil || p.PID <= 0 {
 		return identity.Process{}, false
 	}
 	return p, true

@@ -53,12 +53,6 @@ func (s Store) readSpareStop(id string) *Stop {
 	return &stop
 }
 
-// lockSignature is the holder's part of a lock file.
-func lockSignature(raw []byte) []byte {
-	before, _, _ := bytes.Cut(raw, []byte{0})
-	return before
-}
-
 // SetDue stores a sandbox's expiry as the modification time of its lock file. It saves a sweep
 // of many sandboxes the reading of records, which stay authoritative. It is called by the
 // holder of the lock.

@@ -13,8 +13,8 @@ import (
 	"sbx/internal/providers/local/identity"
 )
 
-// TestARequestSurvivesAFullDisk: the lock's own block holds it, beside who holds the
-// lock and when its time is over.
+// TestARequestSurvivesAFullDisk: the lock file's own block has space for it, beside the
+// holder's signature and the expiry.
 func TestARequestSurvivesAFullDisk(t *testing.T) {
 	t.Parallel()
 	s := Store{Root: t.TempDir()}

@@ -12,9 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestWhatRotationDropsIsTold: lines that are read and lines that are told to be
-// missing are together those that were written, whatever was written and however often
-// the log was taken up again.
+// TestWhatRotationDropsIsTold: the lines read and the lines reported as missing are together
+// the lines written, whatever was written and however often the log was reopened.
 func TestWhatRotationDropsIsTold(t *testing.T) {
 	t.Parallel()
 	dropped := 0
@@ -66,8 +65,8 @@ func TestAGapHasTheTimeOfItsLastLine(t *testing.T) {
 	assert.Len(t, gaps, 1, "the line before it is missing")
 }
 
-// TestAFollowerThatFallsBehindIsTold: whoever was overtaken by two rotations learns
-// how many lines he has missed.
+// TestAFollowerThatFallsBehindIsTold: a follower overtaken by two rotations gets the number of
+// lines that it missed.
 func TestAFollowerThatFallsBehindIsTold(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

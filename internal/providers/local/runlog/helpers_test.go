@@ -51,7 +51,7 @@ func texts(lines []sandbox.LogLine) []string {
 // say writes to a stream the way the supervisor does, without looking.
 func say(w io.Writer, format string, args ...any) { fmt.Fprintf(w, format, args...) }
 
-// put writes a file of a log as somebody else might have left it.
+// put writes a file of a log as another program might have left it.
 func put(t *testing.T, path string, content ...string) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(path, []byte(strings.Join(content, "")), 0o600))

@@ -27,7 +27,6 @@ type Writer struct {
 	at      time.Time // of the call
 	stamp   []byte    // at, formatted
 	dropped int64
-	last    time.Time
 	closed  bool
 }
 
@@ -71,7 +70,6 @@ func (s stream) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	w.startBatch()
-	w.last = w.at
 	w.splitLines(s.name, p)
 	w.storeBatch(false)
 	return len(p), nil
@@ -135,14 +133,6 @@ func (w *Writer) Dropped() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.dropped
-}
-
-// LastOutput is when the last byte arrived, stored or not; false before the first. It is the
-// supervisor's inactivity clock: a full disk is no silence.
-func (w *Writer) LastOutput() (time.Time, bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.last, !w.last.IsZero()
 }
 
 // splitLines splits bytes into lines.

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -267,28 +266,11 @@ func TestSilentProgramLeavesNoFile(t *testing.T) {
 	n, err := w.Stream(Stderr).Write(nil)
 	require.NoError(t, err)
 	assert.Zero(t, n)
-	_, spoke := w.LastOutput()
-	assert.False(t, spoke)
 	require.NoError(t, w.Close())
 	assert.NoFileExists(t, currentPath(dir))
 	_, active := LastActivity(dir)
 	assert.False(t, active)
 	assert.Empty(t, lines(t, dir, Query{}))
-}
-
-func TestLastOutputIsTheInactivityClock(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := NewWriter(t.TempDir(), largeCap)
-		say(w.Stream(Stdout), "a")
-		first := time.Now()
-		<-time.After(time.Minute)
-		w.Flush()
-		got, spoke := w.LastOutput()
-		assert.True(t, spoke)
-		assert.WithinDuration(t, first, got, 0)
-		require.NoError(t, w.Close())
-	})
 }
 
 func TestWriterContinuesALog(t *testing.T) {

@@ -36,16 +36,11 @@ func (s *supervisor) launchStub() error {
 	}
 	for _, level := range isolationLevels() {
 		err = s.tryLaunch(level, socket)
-		if err == nil || !refusedIsolation(err) {
+		if fail, ok := errors.AsType[*wire.Fail](err); !ok || fail.Kind != wire.FailIsolation {
 			break
 		}
 	}
 	return err
-}
-
-func refusedIsolation(err error) bool {
-	var fail *wire.Fail
-	return errors.As(err, &fail) && fail.Kind == wire.FailIsolation
 }
 
 func (s *supervisor) tryLaunch(level isolation, socket *os.File) error {

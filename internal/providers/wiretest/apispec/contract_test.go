@@ -1,4 +1,4 @@
-package wiretest_test
+package apispec_test
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"sbx/internal/httpx"
 	"sbx/internal/providers/providertest"
 	"sbx/internal/providers/wiretest"
+	"sbx/internal/providers/wiretest/apispec"
 )
 
 // described is a small description: one list, one create, one delete.
@@ -79,12 +80,12 @@ type exchange struct {
 }
 
 // contracted makes an exchange under a contract and returns the failures.
-func contracted(t *testing.T, exemptions string, x exchange, specs ...wiretest.Spec) []string {
+func contracted(t *testing.T, exemptions string, x exchange, specs ...apispec.Spec) []string {
 	t.Helper()
 	dir := folder(t, exemptions)
 	v := providertest.Record(t.Context(), func(r providertest.T) {
 		tb := &verdict{TB: t, r: r}
-		c := wiretest.LoadFrom(tb, dir, filepath.Join(dir, "exemptions.txt"), specs...)
+		c := apispec.LoadFrom(tb, dir, filepath.Join(dir, "exemptions.txt"), specs...)
 		s := wiretest.New(r, wiretest.Options{Contract: c})
 		serve := func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
@@ -118,10 +119,10 @@ func (v *verdict) Errorf(format string, args ...any) { v.r.Errorf(format, args..
 func (v *verdict) FailNow()                          { v.r.FailNow() }
 func (v *verdict) Cleanup(f func())                  { v.r.Cleanup(f) }
 
-func openAPI() wiretest.Spec { return wiretest.Spec{File: "api.yml"} }
+func openAPI() apispec.Spec { return apispec.Spec{File: "api.yml"} }
 
-func derived(schema string) wiretest.Spec {
-	return wiretest.Spec{File: "list.json", Schemas: "schemas.json", Answers: map[string]string{"list": schema}}
+func derived(schema string) apispec.Spec {
+	return apispec.Spec{File: "list.json", Schemas: "schemas.json", Answers: map[string]string{"list": schema}}
 }
 
 func list() httpx.Request { return httpx.Request{Path: "/boxes"} }
@@ -191,7 +192,7 @@ func TestARouteThatSaysNothing(t *testing.T) {
 			ctx, leave := context.WithCancel(t.Context())
 			defer leave()
 			v := providertest.Record(t.Context(), func(r providertest.T) {
-				c := wiretest.LoadFrom(&verdict{TB: t, r: r}, dir, filepath.Join(dir, "exemptions.txt"), openAPI())
+				c := apispec.LoadFrom(&verdict{TB: t, r: r}, dir, filepath.Join(dir, "exemptions.txt"), openAPI())
 				s := wiretest.New(r, wiretest.Options{Contract: c})
 				s.Handle(wiretest.Route{Method: "GET", Path: "/boxes", Serve: func(http.ResponseWriter, *http.Request) {
 					if left {
@@ -228,14 +229,14 @@ func TestADerivedContractFailsTheTest(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		x    exchange
-		spec wiretest.Spec
+		spec apispec.Spec
 		said string
 	}{
 		"an unknown parameter": {exchange{r: httpx.Request{Path: "/boxes", Query: map[string][]string{"colour": {"x"}}}, status: 200, answer: `[]`}, derived("Boxes"), "no parameter is called colour"},
 		"a wrong answer":       {exchange{r: list(), status: 200, answer: `[{}]`}, derived("Boxes"), "id"},
 		"no JSON":              {exchange{r: list(), status: 200, answer: `[`}, derived("Boxes"), "unexpected EOF"},
 		"a status":             {exchange{r: list(), status: 206, answer: `[]`}, derived("Boxes"), "the status is not declared"},
-		"an unnamed schema":    {exchange{r: list(), status: 200, answer: `[]`}, wiretest.Spec{File: "list.json", Schemas: "schemas.json"}, "no schema is named for the answer of list"},
+		"an unnamed schema":    {exchange{r: list(), status: 200, answer: `[]`}, apispec.Spec{File: "list.json", Schemas: "schemas.json"}, "no schema is named for the answer of list"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -248,46 +249,7 @@ func TestAContractWithoutAnExchangeFailsTheTest(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, "")
 	v := providertest.Record(t.Context(), func(r providertest.T) {
-		wiretest.LoadFrom(&verdict{TB: t, r: r}, dir, filepath.Join(dir, "exemptions.txt"), openAPI())
+		apispec.LoadFrom(&verdict{TB: t, r: r}, dir, filepath.Join(dir, "exemptions.txt"), openAPI())
 	})
 	assert.Equal(t, []string{"no exchange was held against a description"}, v.Messages)
-}
-
-func TestExemptionsAreRead(t *testing.T) {
-	t.Parallel()
-	all, err := wiretest.ParseExemptions(strings.NewReader("\n# why\nGET host/a  for a reason\nPOST /b it is so\n"))
-	require.NoError(t, err)
-	assert.Equal(t, map[string]string{"GET host/a": "for a reason", "POST /b": "it is so"}, all)
-	for _, text := range []string{"GET /a", "GET a reason", "GET /a x\nGET /a y"} {
-		_, err := wiretest.ParseExemptions(strings.NewReader(text))
-		require.Error(t, err, "%q", text)
-	}
-}
-
-// TestALiteralPartIsNoParameter: a route with a literal part in place of a parameter is another
-// call.
-func TestALiteralPartIsNoParameter(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		template, path, route string
-		matches, covers       bool
-	}{
-		{"/boxes/{id}", "/boxes/a", "/boxes/{box}", true, true},
-		{"/boxes/{id}", "/boxes/quota", "/boxes/quota", true, false},
-		{"/boxes/quota", "/boxes/quota", "/boxes/quota", true, true},
-		{"/boxes/{id}", "/boxes/", "/boxes/{id}", false, true},
-		{"/boxes/{id}", "/boxes/a/b", "/boxes/{id}/b", false, false},
-		{"/boxes/{id}", "/boxes/a%2Fb", "/boxes/{id}", true, true},
-		{"/boxes/{id}", "/boxes/%zz", "/boxes/{id}", false, true},
-	} {
-		params, _, ok := wiretest.Matched(tc.template, tc.path)
-		assert.Equal(t, tc.matches, ok, "%s is %s", tc.path, tc.template)
-		assert.Equal(t, tc.covers, wiretest.Covers(tc.template, tc.route), "%s covers %s", tc.template, tc.route)
-		if strings.HasSuffix(tc.path, "%2Fb") {
-			assert.Equal(t, map[string]string{"id": "a/b"}, params)
-		}
-	}
-	_, most, _ := wiretest.Matched("/boxes/quota", "/boxes/quota")
-	_, fewer, _ := wiretest.Matched("/boxes/{id}", "/boxes/quota")
-	assert.Greater(t, most, fewer, "what is literal is closer")
 }

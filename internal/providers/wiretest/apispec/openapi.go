@@ -1,4 +1,7 @@
-package wiretest
+// Package apispec reads the official API descriptions with which wiretest compares every
+// exchange. It is a room of its own because its libraries initialize for 5 ms, which every
+// process that a test starts would pay.
+package apispec
 
 import (
 	"bytes"
@@ -18,9 +21,92 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
+
+	"sbx/internal/providers/wiretest"
 )
 
-func describe(tb testing.TB, folder string, s Spec) description { //nolint:ireturn // one of two kinds
+// Spec is one official API description.
+type Spec struct {
+	File string // below the folder: e2b/openapi.yml
+	// Server is the path prefix of its operations in the fake: "/api", or "/toolbox/{id}" for
+	// one that differs by sandbox.
+	Server string
+	Host   string // of its operations, as in Route.Host; "" = every host
+	// Answers names the schema of each operation's answer where the description has none
+	// (Vercel): "listSandboxes" -> a name in Schemas; "" = no schema is published. An operation
+	// that succeeds and has no entry here fails the test.
+	Answers map[string]string
+	Schemas string // file of JSON Schemas by name
+}
+
+// LoadContract reads descriptions and a file of exemptions (wiretest.NewContract). Without the
+// folder of descriptions the test is skipped; where SBX_SPECS names a folder that cannot be read,
+// it fails.
+func LoadContract(tb testing.TB, exemptions string, specs ...Spec) *wiretest.Contract {
+	tb.Helper()
+	return loadContract(tb, specsFolder(tb), exemptions, specs...)
+}
+
+func loadContract(tb testing.TB, folder, exemptions string, specs ...Spec) *wiretest.Contract {
+	tb.Helper()
+	var all []wiretest.Description
+	for _, s := range specs {
+		all = append(all, describe(tb, folder, s))
+	}
+	return wiretest.NewContract(tb, exemptions, all...)
+}
+
+// SpecsVariable names the folder of the official descriptions.
+const SpecsVariable = "SBX_SPECS"
+
+// specsFolder finds the descriptions: in the folder of SBX_SPECS, or in a folder `shared` beside
+// the checkout.
+func specsFolder(tb testing.TB) string {
+	tb.Helper()
+	if dir := os.Getenv(SpecsVariable); dir != "" { //nolint:forbidigo // for tests only
+		_, err := os.Stat(dir) //nolint:gosec // set by the developer
+		require.NoError(tb, err, SpecsVariable)
+		return dir
+	}
+	dir, err := os.Getwd()
+	require.NoError(tb, err)
+	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			break
+		}
+	}
+	specs := filepath.Join(filepath.Dir(dir), "shared", "specs")
+	if _, err := os.Stat(specs); err != nil {
+		tb.Skipf("the official descriptions are not here; set %s to their folder", SpecsVariable)
+	}
+	return specs
+}
+
+// isPlausibleStatus says that real APIs answer with this status although their descriptions do
+// not have it; the body of such an answer is compared with the error schema.
+func isPlausibleStatus(status int) bool {
+	return isGatewayStatus(status) || slices.Contains([]int{400, 401, 403, 404, 405, 409, 410, 422, 429, 500, 501, 503}, status)
+}
+
+// isGatewayStatus says that the answer is that of a gateway, which the API's description does
+// not cover.
+func isGatewayStatus(status int) bool {
+	return status == http.StatusBadGateway || status == http.StatusGatewayTimeout
+}
+
+// unknownQueryNames are mistakes about the query's names that an operation does not have.
+func unknownQueryNames(req *http.Request, known []string) []string {
+	var wrong []string
+	for name := range req.URL.Query() {
+		if !slices.Contains(known, name) {
+			wrong = append(wrong, "no parameter is called "+name)
+		}
+	}
+	return wrong
+}
+
+// describe reads one description of either format.
+func describe(tb testing.TB, folder string, s Spec) wiretest.Description { //nolint:ireturn // one of two kinds
 	tb.Helper()
 	file := filepath.Join(folder, filepath.FromSlash(s.File))
 	text, err := os.ReadFile(file)
@@ -31,7 +117,7 @@ func describe(tb testing.TB, folder string, s Spec) description { //nolint:iretu
 	doc := readOpenAPI(tb, file, text)
 	doc.Servers = nil
 	sealSchemas(doc)
-	return &openAPI{doc, s.Server}
+	return &openAPI{doc, s.Server, s.Host}
 }
 
 func readOpenAPI(tb testing.TB, file string, text []byte) *openapi3.T {
@@ -50,15 +136,17 @@ func readOpenAPI(tb testing.TB, file string, text []byte) *openapi3.T {
 
 // openAPI is a description in OpenAPI 3, or converted to it.
 type openAPI struct {
-	doc    *openapi3.T
-	prefix string
+	doc          *openapi3.T
+	prefix, host string
 }
 
-func (d *openAPI) findOperation(method, path string) operation { //nolint:ireturn // one of two kinds
+func (d *openAPI) HostName() string { return d.host }
+
+func (d *openAPI) FindOperation(method, path string) wiretest.Operation { //nolint:ireturn // one of two kinds
 	var best *openAPIOperation
 	most := -1
 	for template, item := range d.doc.Paths.Map() {
-		params, literal, ok := matchPath(d.prefix+template, path)
+		params, literal, ok := wiretest.MatchPath(d.prefix+template, path)
 		op := item.GetOperation(method)
 		if ok && op != nil && literal > most {
 			most = literal
@@ -77,9 +165,9 @@ type openAPIOperation struct {
 	params map[string]string
 }
 
-func (o *openAPIOperation) operationName() string { return o.route.Method + " " + o.route.Path }
+func (o *openAPIOperation) Name() string { return o.route.Method + " " + o.route.Path }
 
-func (o *openAPIOperation) pathTemplate() string { return o.d.prefix + o.route.Path }
+func (o *openAPIOperation) PathTemplate() string { return o.d.prefix + o.route.Path }
 
 func (o *openAPIOperation) validationInput(req *http.Request) *openapi3filter.RequestValidationInput {
 	return &openapi3filter.RequestValidationInput{
@@ -88,7 +176,7 @@ func (o *openAPIOperation) validationInput(req *http.Request) *openapi3filter.Re
 	}
 }
 
-func (o *openAPIOperation) checkRequest(req *http.Request, body []byte) []string {
+func (o *openAPIOperation) CheckRequest(req *http.Request, body []byte) []string {
 	var known []string
 	for _, list := range []openapi3.Parameters{o.route.PathItem.Parameters, o.route.Operation.Parameters} {
 		for _, p := range list {
@@ -106,7 +194,7 @@ func (o *openAPIOperation) checkRequest(req *http.Request, body []byte) []string
 	return wrong
 }
 
-func (o *openAPIOperation) checkAnswer(req *http.Request, status int, header http.Header, body []byte) []string {
+func (o *openAPIOperation) CheckAnswer(req *http.Request, status int, header http.Header, body []byte) []string {
 	if known := o.route.Operation.Responses; known.Status(status) == nil && known.Default() == nil {
 		switch {
 		case !isPlausibleStatus(status):
@@ -228,7 +316,12 @@ func compositionParts(v *openapi3.Schema) openapi3.SchemaRefs {
 }
 
 // schemaList is a list of operations with JSON Schemas of their answers.
-type schemaList struct{ operations []*schemaOperation }
+type schemaList struct {
+	operations []*schemaOperation
+	host       string
+}
+
+func (d *schemaList) HostName() string { return d.host }
 
 type schemaOperation struct {
 	Operation string   `json:"operation"`
@@ -270,14 +363,14 @@ func readSchemaList(tb testing.TB, folder string, s Spec, text []byte) *schemaLi
 		}
 	}
 	require.Len(tb, s.Answers, found, "%s has no operation of a name in Spec.Answers", s.File)
-	return &schemaList{list.Endpoints}
+	return &schemaList{list.Endpoints, s.Host}
 }
 
-func (d *schemaList) findOperation(method, path string) operation { //nolint:ireturn // one of two kinds
+func (d *schemaList) FindOperation(method, path string) wiretest.Operation { //nolint:ireturn // one of two kinds
 	var best *schemaOperation
 	most := -1
 	for _, op := range d.operations {
-		if _, literal, ok := matchPath(op.template, path); ok && op.Method == method && literal > most {
+		if _, literal, ok := wiretest.MatchPath(op.template, path); ok && op.Method == method && literal > most {
 			most, best = literal, op
 		}
 	}
@@ -287,15 +380,15 @@ func (d *schemaList) findOperation(method, path string) operation { //nolint:ire
 	return best
 }
 
-func (o *schemaOperation) operationName() string { return o.Method + " " + o.Path }
+func (o *schemaOperation) Name() string { return o.Method + " " + o.Path }
 
-func (o *schemaOperation) pathTemplate() string { return o.template }
+func (o *schemaOperation) PathTemplate() string { return o.template }
 
-func (o *schemaOperation) checkRequest(req *http.Request, _ []byte) []string {
+func (o *schemaOperation) CheckRequest(req *http.Request, _ []byte) []string {
 	return unknownQueryNames(req, o.Query)
 }
 
-func (o *schemaOperation) checkAnswer(_ *http.Request, status int, _ http.Header, body []byte) []string {
+func (o *schemaOperation) CheckAnswer(_ *http.Request, status int, _ http.Header, body []byte) []string {
 	switch {
 	case slices.Contains(o.Errors, status):
 		return nil
